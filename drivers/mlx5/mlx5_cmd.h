@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The command interface: all that the mlx5 driver asks of a device.
+ *
+ * Two implementations: mlx5_cmd_dv.c on libibverbs and mlx5dv, and the software
+ * ConnectX in drivers/soft. Mailboxes are those of lib/format/bb_prm.h, exactly
+ * as the kernel's DEVX takes them; the rest mirrors the mlx5dv_devx_* and ibv_*
+ * calls named at each function.
+ *
+ * Return values are 0 or a negative errno. A command that reached the device
+ * and was refused by it gives -EREMOTEIO with the status and the syndrome in
+ * the output mailbox, as recent kernels do.
+ *
+ * Thread rule: calls on one context may come from any thread, the
+ * implementation serialises them.
+ */
+#ifndef MLX5_CMD_H
+#define MLX5_CMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bb_dev.h"
+
+struct mlx5_cmd_if;
+
+/* First member of every implementation's context. */
+struct mlx5_ctx {
+	const struct mlx5_cmd_if *cmd;
+	char name[BB_DEV_NAME_MAX];
+};
+
+/* Handles: first members of what an implementation keeps. */
+struct mlx5_obj {
+	struct mlx5_ctx *ctx;
+};
+
+struct mlx5_umem {
+	uint32_t id;
+};
+
+enum mlx5_uar_type {
+	MLX5_UAR_BF, /* write-combining, BlueFlame */
+	MLX5_UAR_NC, /* not cached: doorbells only */
+};
+
+struct mlx5_uar {
+	uint8_t *reg_addr;  /* the register to ring: base_addr + 0x800 or + 0xa00 */
+	uint8_t *base_addr; /* of the UAR page */
+	uint32_t page_id;   /* what CREATE_QP and CREATE_CQ name */
+};
+
+struct mlx5_pd {
+	uint32_t pdn;
+};
+
+struct mlx5_mr {
+	uint32_t lkey;
+	uint32_t rkey;
+};
+
+struct mlx5_port {
+	enum bb_port_state state;
+	enum bb_link_layer link_layer;
+	uint32_t max_mtu, active_mtu; /* bytes */
+	uint16_t lid;
+	uint32_t gids;
+};
+
+/* What a RoCE address vector needs besides the GID. */
+struct mlx5_av {
+	uint8_t dmac[6];
+};
+
+struct mlx5_cmd_event {
+	uint16_t type;   /* enum bb_prm_event; 0xffff: the device is gone */
+	uint64_t cookie; /* given at subscription */
+	uint32_t port;   /* of BB_PRM_EVENT_PORT_CHANGE */
+};
+#define MLX5_CMD_EVENT_DEV_FATAL 0xffff
+
+struct mlx5_cmd_if {
+	const char *name; /* "dv", "soft" */
+
+	/* ibv_get_device_list() of devices with DEVX; as bb_dev_list(). */
+	int (*list)(struct bb_dev_info *info, unsigned int n);
+	/* mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX. -ENODEV: not mine. */
+	int (*open)(const char *name, const char *args, struct mlx5_ctx **ctx);
+	/* ibv_close_device(). -EBUSY with live objects. */
+	int (*close)(struct mlx5_ctx *ctx);
+
+	/* mlx5dv_devx_general_cmd(), _obj_create(), _obj_modify(), _obj_query(),
+	 * _obj_destroy(). */
+	int (*general)(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out,
+		       size_t outlen);
+	int (*obj_create)(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out,
+			  size_t outlen, struct mlx5_obj **obj);
+	int (*obj_modify)(struct mlx5_obj *obj, const void *in, size_t inlen, void *out,
+			  size_t outlen);
+	int (*obj_query)(struct mlx5_obj *obj, const void *in, size_t inlen, void *out,
+			 size_t outlen);
+	int (*obj_destroy)(struct mlx5_obj *obj);
+
+	/* mlx5dv_devx_umem_reg_ex(): access in IBV_ACCESS_* bits, page sizes allowed. */
+	int (*umem_reg)(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
+			uint64_t pgsz_bitmap, struct mlx5_umem **umem);
+	int (*umem_dereg)(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
+
+	/* mlx5dv_devx_alloc_uar(). */
+	int (*uar_alloc)(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **uar);
+	int (*uar_free)(struct mlx5_ctx *ctx, struct mlx5_uar *uar);
+
+	/* mlx5dv_devx_query_eqn(). */
+	int (*query_eqn)(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn);
+
+	/* ibv_alloc_pd() and its number by mlx5dv_init_obj(). */
+	int (*pd_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
+	int (*pd_free)(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
+
+	/* ibv_reg_mr(): access in IBV_ACCESS_* bits. Rules of bb_driver.h's mr_reg. */
+	int (*mr_reg)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len,
+		      uint32_t access, struct mlx5_mr **mr);
+	int (*mr_dereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
+
+	/* ibv_query_port(), ibv_query_gid_ex(). */
+	int (*port_query)(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
+	int (*gid_query)(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
+	/* The destination MAC through ibv_create_ah() and mlx5dv_init_obj(). */
+	int (*av_resolve)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port,
+			  uint32_t sgid_index, const uint8_t dgid[16], struct mlx5_av *av);
+
+	/* mlx5dv_devx_subscribe_devx_event() on one channel per context. @obj NULL: device-wide. */
+	int (*event_subscribe)(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
+			       unsigned int n, uint64_t cookie);
+	/* mlx5dv_devx_get_event() and ibv_get_async_event(), never blocking. -EAGAIN none. */
+	int (*event_get)(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
+
+	/*
+	 * Inline progress: how the owner of @uar runs the device. Both stay NULL when
+	 * the device runs by itself (hardware; software with progress=lcore or thread).
+	 */
+	void (*progress_of)(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg),
+			    void **arg);
+};
+
+/* Called by constructors only. */
+void mlx5_cmd_register(const struct mlx5_cmd_if *cmd);
+
+#define MLX5_CMD_REGISTER(cmd_)                                                                    \
+	static void __attribute__((constructor)) mlx5_cmd_ctor_##cmd_(void)                        \
+	{                                                                                          \
+		mlx5_cmd_register(&(cmd_));                                                        \
+	}
+
+/* IBV_ACCESS_* bits that enum bb_access mirrors; mlx5_cmd_dv.c asserts it. */
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The software ConnectX: objects of the device and who may touch them.
+ *
+ * It stands behind the command interface (mlx5_cmd.h) and knows nothing of
+ * Bluebell's objects: mailboxes, umems, UAR pages and MRs are all it is given.
+ * What a card refuses it refuses, with the same status or error CQE and a line
+ * in the log.
+ *
+ * Control path (soft_dev.c, soft_cmd.c, soft_cmd_*.c, soft_mem.c, soft_uar.c):
+ * any thread, serialised by soft_dev.lock.
+ *
+ * Data path (soft_engine.c, soft_doorbell.c, soft_req.c, soft_resp.c,
+ * soft_cqe.c): an engine runs the QPs of its UARs, under its own lock. With
+ * inline progress an engine is one UAR, run by the UAR's owner; else one engine
+ * runs the whole device on an lcore or thread of its own.
+ *
+ * Lookup tables (mkeys, QPs, CQs) are arrays of pointers that engines read
+ * without a lock. An object is unpublished first (pointer to NULL, release),
+ * then soft_quiesce() waits until every engine has once been outside its lock,
+ * then it is freed: the engine's lock is the read side of an RCU.
+ * Lock order: soft_dev.lock, then an engine's lock. An engine never takes
+ * soft_dev.lock and never a second engine's lock: what concerns another
+ * engine's QP or CQ goes through that engine's inbox.
+ */
+#ifndef SOFT_H
+#define SOFT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_common.h>
+#include <rte_ticketlock.h>
+
+#include "bb_cqe.h"
+#include "bb_prm.h"
+#include "bb_wqe.h"
+#include "mlx5_cmd.h"
+
+#define SOFT_LOG_MAX_QP    17
+#define SOFT_LOG_MAX_CQ    16
+#define SOFT_LOG_MAX_MKEY  16
+#define SOFT_LOG_MAX_CQ_SZ 22
+#define SOFT_LOG_MAX_QP_SZ 15
+#define SOFT_MAX_GIDS      16
+#define SOFT_UAR_PAGE      4096
+#define SOFT_BF_OFFSET     0x800 /* first register in the page; the second is at 0xa00 */
+#define SOFT_BF_HALF       256   /* a register is two halves of this size */
+
+struct soft_dev;
+struct soft_engine;
+
+enum soft_progress {
+	SOFT_PROGRESS_INLINE,
+	SOFT_PROGRESS_LCORE,
+	SOFT_PROGRESS_THREAD,
+};
+
+/* Device options, "soft0,key=value,...". */
+struct soft_opts {
+	enum soft_progress progress;
+	uint32_t lcore; /* of progress=lcore */
+	bool shuffle;   /* write payload in shuffled order */
+	uint32_t scan;  /* doorbell records looked at per poll, merged stores */
+	uint64_t seed;
+	bool link_ib; /* an InfiniBand port instead of RoCE */
+	uint32_t log_max_msg;
+	/* Capabilities that can be switched off, to test their refusal. */
+	bool no_atomic, no_bf, no_counters, no_devx;
+	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
+	uint32_t defect;
+};
+
+/* Registered memory. Immutable once published in soft_dev.mkeys. */
+struct soft_mkey {
+	uint32_t key; /* index << 8 | variant */
+	uint32_t pdn;
+	uint64_t start; /* address that names the first byte (the iova) */
+	uint64_t len;
+	uint8_t *base; /* where that byte is */
+	bool lw, rr, rw, atomic;
+};
+
+/* A umem: memory the device may read and write for rings and records. */
+struct soft_umem {
+	struct mlx5_umem pub;
+	uint8_t *base;
+	uint64_t len;
+	uint64_t pgsz; /* page size chosen of the bitmap */
+	bool writable;
+	uint32_t refs; /* objects that use it */
+};
+
+/* A register page, mapped by one or two struct mlx5_uar. */
+struct soft_uar_page {
+	uint32_t id;
+	uint8_t *base;   /* SOFT_UAR_PAGE bytes */
+	uint32_t allocs; /* mlx5_uar handles of this page */
+	uint32_t refs;   /* QPs and CQs that name it */
+	bool bf;
+	struct soft_engine *engine;
+	LIST_ENTRY(soft_uar_page) link;
+};
+
+/* A CQ. Fields behind "engine" belong to the engine that holds it. */
+struct soft_cq {
+	uint32_t cqn;
+	struct soft_uar_page *uar;
+	struct soft_umem *umem, *db_umem;
+	uint8_t *buf;
+	uint32_t *dbrec; /* word 0 consumer index, word 1 arm */
+	uint32_t log_size;
+	uint32_t eqn;
+	uint32_t refs; /* QPs */
+	struct mlx5_obj *obj;
+	/* engine */
+	uint32_t pi;
+	bool error;
+};
+
+enum soft_qp_wait {
+	SOFT_WAIT_NONE,
+	SOFT_WAIT_RNR,  /* until deadline, then try the WQE again */
+	SOFT_WAIT_ACK,  /* no answer will come: until deadline, then retry */
+	SOFT_WAIT_PEER, /* another engine is working on the request */
+};
+
+/* A QP. Attributes are written by the control path under the engine's lock. */
+struct soft_qp {
+	uint32_t qpn;
+	uint32_t pdn;
+	uint32_t user_index;
+	uint32_t state; /* enum bb_prm_qp_state; read by other engines: __atomic */
+	struct soft_dev *dev;
+	struct soft_uar_page *uar;
+	struct soft_engine *engine;
+	struct soft_cq *scq, *rcq;
+	struct soft_umem *wq_umem, *db_umem;
+	uint8_t *sq;
+	uint32_t log_sq; /* blocks */
+	uint8_t *rq;
+	uint32_t log_rq, log_rq_stride;
+	bool has_sq, has_rq;
+	uint32_t *dbrec; /* word 0 receive, word 1 send */
+	uint32_t counter_set;
+	struct mlx5_obj *obj;
+
+	/* From the transitions. */
+	uint8_t ads[44];           /* address path as given, for QUERY_QP */
+	struct soft_dev *peer_dev; /* the device that owns the destination GID or LID */
+	uint32_t remote_qpn;
+	uint32_t mtu; /* bytes */
+	uint32_t log_msg_max;
+	bool rre, rwe, rae;
+	uint32_t atomic_mode;
+	uint32_t log_sra_max, log_rra_max;
+	uint32_t retry_count, rnr_retry, min_rnr_nak, ack_timeout;
+
+	/* Requester; the engine's. */
+	uint16_t sq_pi; /* from the doorbell record */
+	uint16_t sq_ci; /* next WQE to execute */
+	uint32_t sq_psn;
+	uint32_t retries_left, rnr_left;
+	uint32_t reads_in_burst;
+	enum soft_qp_wait wait;
+	uint64_t deadline; /* TSC */
+	bool queued;       /* on the engine's run or timer list */
+	TAILQ_ENTRY(soft_qp) run;
+	uint32_t scan_slot; /* place in the engine's scan table */
+
+	/* Responder: rq by the owning engine, epsn by the one connected requester. */
+	uint16_t rq_ci;
+	uint32_t epsn;
+	uint32_t msn;
+};
+
+/* One set of counters, in the order of QUERY_Q_COUNTER; added to with __atomic. */
+struct soft_counters {
+	uint64_t rx_write, rx_read, rx_atomic;
+	uint64_t out_of_buffer, out_of_sequence, duplicate, rnr_nak_retry, packet_seq_err;
+	uint64_t ack_timeout, resp_local_length, req_local_length, local_operation;
+	uint64_t resp_local_prot, req_local_prot;
+	uint64_t req_remote_invalid, resp_remote_invalid;
+	uint64_t req_remote_access, resp_remote_access, req_remote_op;
+	uint64_t retry_exceeded, rnr_retry_exceeded, cq_overflow;
+	uint64_t resp_flush, req_flush;
+};
+#define SOFT_MAX_COUNTER_SETS 256
+
+/* A device: soft0, soft1, ...; opened more than once it is shared. */
+struct soft_dev {
+	char name[BB_DEV_NAME_MAX];
+	struct soft_opts opts;
+	pthread_mutex_t lock;
+	uint32_t contexts;
+	struct soft_mkey **mkeys; /* by index; published with release */
+	struct soft_qp **qps;     /* by QP number */
+	struct soft_cq **cqs;     /* by CQ number */
+	struct soft_counters *counters[SOFT_MAX_COUNTER_SETS];
+	struct bb_gid gids[SOFT_MAX_GIDS];
+	bool gid_valid[SOFT_MAX_GIDS];
+	uint8_t mac[6];
+	uint16_t lid;
+	LIST_HEAD(, soft_uar_page) uars;
+	struct soft_engine *engine; /* of progress=lcore or thread; inline: NULL */
+	void *ctl;                  /* control path's own: id allocators and the like */
+};
+
+/* ---- soft_log.c: one line per refusal, never per packet without limit */
+extern int soft_logtype;
+#define SOFT_LOG(level, ...) soft_log(RTE_LOG_##level, __VA_ARGS__)
+void soft_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* ---- Control path, called by the data path */
+
+/* Find a key. NULL: no such key. The result is valid while the engine holds its lock. */
+static inline const struct soft_mkey *
+soft_mkey_find(const struct soft_dev *dev, uint32_t key)
+{
+	uint32_t idx = key >> 8;
+	const struct soft_mkey *m;
+
+	if (unlikely(idx >= 1u << SOFT_LOG_MAX_MKEY))
+		return NULL;
+	m = __atomic_load_n(&dev->mkeys[idx], __ATOMIC_ACQUIRE);
+	return m != NULL && m->key == key ? m : NULL;
+}
+
+static inline struct soft_qp *
+soft_qp_find(const struct soft_dev *dev, uint32_t qpn)
+{
+	return unlikely(qpn >= 1u << SOFT_LOG_MAX_QP)
+		       ? NULL
+		       : __atomic_load_n(&dev->qps[qpn], __ATOMIC_ACQUIRE);
+}
+
+/* Raise an event of @type for everyone subscribed to @obj (NULL: device-wide). Any thread. */
+void soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type);
+
+/* ---- Data path, called by the control path (soft_dev.lock held) */
+
+/* Make the engine of a new UAR page (inline), or of a device. NULL: no memory. */
+struct soft_engine *soft_engine_create(struct soft_dev *dev);
+/* No UAR, QP or CQ of it is left. */
+void soft_engine_destroy(struct soft_engine *e);
+/* Start the thread or lcore that runs @e; -EBUSY lcore in use, -EINVAL not an lcore. */
+int soft_engine_start(struct soft_engine *e);
+void soft_engine_stop(struct soft_engine *e);
+
+/* A register page joins or leaves the pages an engine watches. */
+int soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar);
+void soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar);
+
+/* Run @e once: what the owner's poll calls with inline progress. */
+void soft_engine_progress(void *engine);
+
+void soft_engine_lock(struct soft_engine *e);
+void soft_engine_unlock(struct soft_engine *e);
+
+/* Returns after every engine of the process has once been outside its lock. */
+void soft_quiesce(void);
+
+/* The QP is complete and published: its records are watched from now on. */
+int soft_qp_attach(struct soft_qp *qp);
+/* It is unpublished: forget it, timers and inboxes included. Before soft_quiesce(). */
+void soft_qp_detach(struct soft_qp *qp);
+/* After RST2INIT, ..., 2RST, 2ERR changed qp->state, under the engine's lock: reset the
+ * counters (2RST), let WQEs run (RTS), flush what is posted (ERR). */
+void soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state);
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Devices: find, open, ask, close.
+ *
+ * Control path: 0 or a negative errno; an object comes out only on success; an
+ * object with children is not destroyed (-EBUSY). The calls of this header may
+ * be made from any thread, one at a time per device, also while other threads
+ * post and poll on the device's queues.
+ */
+#ifndef BB_DEV_H
+#define BB_DEV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bb_dev;
+struct bb_qp;
+struct bb_cq;
+
+#define BB_DEV_NAME_MAX 64
+
+/** One line of bb_dev_list(). */
+struct bb_dev_info {
+	char name[BB_DEV_NAME_MAX]; /**< what bb_dev_open() takes */
+	char driver[16];
+	char bus[BB_DEV_NAME_MAX]; /**< PCI address, or empty */
+};
+
+/**
+ * List devices that could be opened. The software ConnectX is always there, as
+ * soft0.
+ * @param info at most @p n entries are written; NULL with @p n 0 only counts.
+ * @return how many there are, or a negative errno.
+ */
+int bb_dev_list(struct bb_dev_info *info, unsigned int n);
+
+/**
+ * Open a device by its spec string: "mlx5_0", a PCI address "0000:3b:00.0", or
+ * the software ConnectX "soft0", each with options behind it as in
+ * "soft0,progress=lcore". EAL must be initialised, in a primary process.
+ * @return 0; -ENODEV no such device; -EINVAL unknown or bad option; -EPERM or
+ *   -EACCES no permission; -EOPNOTSUPP no DEVX; -ENOTSUP secondary process.
+ *   The log says what to do.
+ */
+int bb_dev_open(const char *spec, struct bb_dev **dev);
+
+/** Close a device. -EBUSY while PDs, CQs or QPs live. */
+int bb_dev_close(struct bb_dev *dev);
+
+/** Name the device was opened by, without options. Valid until close. */
+const char *bb_dev_name(const struct bb_dev *dev);
+
+enum bb_link_layer {
+	BB_LINK_INFINIBAND,
+	BB_LINK_ETHERNET,
+};
+
+/** What a device can do (man ibv_query_device). */
+struct bb_dev_attr {
+	char driver[16];
+	uint32_t ports;
+	uint32_t max_qp;
+	uint32_t max_cq;
+	uint32_t max_cqe;   /**< CQEs per CQ */
+	uint32_t max_qp_wr; /**< WQEs per queue */
+	uint32_t max_sge;   /**< pieces of a send WQE */
+	uint32_t max_recv_sge;
+	uint32_t max_inline;         /**< bytes of a send WQE */
+	uint64_t max_mr_size;        /**< bytes */
+	uint64_t max_msg_size;       /**< bytes */
+	uint32_t max_rd_atomic;      /**< outstanding READs and atomics, as initiator */
+	uint32_t max_dest_rd_atomic; /**< and as target */
+	uint32_t bf_size;            /**< bytes of a BlueFlame register half, 0: none */
+	bool atomics;                /**< 8-byte CMP_SWAP and FETCH_ADD */
+	bool counters;               /**< hardware counter sets */
+	bool software;               /**< no hardware behind it */
+};
+
+int bb_dev_query(struct bb_dev *dev, struct bb_dev_attr *attr);
+
+enum bb_port_state {
+	BB_PORT_DOWN,
+	BB_PORT_ACTIVE,
+};
+
+struct bb_port_attr {
+	enum bb_port_state state;
+	enum bb_link_layer link_layer;
+	uint32_t max_mtu;    /**< path MTU in bytes, 256 to 4096 */
+	uint32_t active_mtu; /**< bytes */
+	uint16_t lid;        /**< InfiniBand only */
+	uint32_t gids;       /**< entries of the GID table, empty ones too */
+};
+
+/** @param port 1 to ports. */
+int bb_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
+
+enum bb_gid_type {
+	BB_GID_IB,
+	BB_GID_ROCE_V1,
+	BB_GID_ROCE_V2,
+};
+
+struct bb_gid {
+	uint8_t raw[16];
+	enum bb_gid_type type;
+};
+
+/** -ENOENT for an empty entry, -EINVAL for an index out of the table. */
+int bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
+
+enum bb_event_type {
+	BB_EVENT_CQ_ERROR,   /**< CQ overrun or access error: rebuild CQ and QPs */
+	BB_EVENT_QP_FATAL,   /**< QP went to ERR for a reason no CQE tells */
+	BB_EVENT_QP_ACCESS,  /**< a peer's request was refused; QP is in ERR */
+	BB_EVENT_QP_REQUEST, /**< a peer's request was invalid; QP is in ERR */
+	BB_EVENT_PORT_CHANGE,
+	BB_EVENT_DEV_FATAL, /**< the device is gone: close it */
+};
+
+struct bb_event {
+	enum bb_event_type type;
+	struct bb_cq *cq; /**< of CQ events */
+	struct bb_qp *qp; /**< of QP events */
+	uint32_t port;    /**< of port events */
+};
+
+/**
+ * Take one asynchronous event. Never blocks.
+ * @return 0; -EAGAIN none.
+ */
+int bb_event_get(struct bb_dev *dev, struct bb_event *event);
+
+/** Name of an event type, for logs. */
+const char *bb_event_name(enum bb_event_type type);
+
+/**
+ * Run the software device once on behalf of the calling lcore, in inline mode:
+ * for a thread that waits without polling a CQ. Nothing to do on hardware.
+ */
+void bb_dev_progress(struct bb_dev *dev);
+
+/** Device-wide statistics. Counters from hardware are 0 without @ref bb_dev_attr counters. */
+struct bb_dev_stats {
+	uint64_t rx_write, rx_read, rx_atomic; /**< requests served as target */
+	uint64_t out_of_buffer;                /**< RNR NAKs sent */
+	uint64_t out_of_sequence, duplicate;
+	uint64_t rnr_nak_retry, ack_timeout; /**< retries as initiator */
+	uint64_t remote_access_err, remote_op_err, remote_invalid_req;
+	uint64_t retry_exceeded, rnr_retry_exceeded;
+	uint64_t local_protection_err, local_length_err;
+	uint64_t cq_overflow;
+	uint64_t flushed;
+};
+
+int bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Protection domains, memory registration, and address to lkey.
+ *
+ * Control path rules are those of bb_dev.h. Keys: an lkey names memory for this
+ * side's WQEs, an rkey lets a peer reach it. rkeys come from bb_mr_reg() only.
+ */
+#ifndef BB_MEM_H
+#define BB_MEM_H
+
+#include "bb_dev.h"
+
+struct rte_mempool;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bb_pd;
+
+/** Allocate a protection domain (man ibv_alloc_pd). */
+int bb_pd_alloc(struct bb_dev *dev, struct bb_pd **pd);
+
+/** Free it. -EBUSY while MRs or QPs live. Automatic registrations go with it. */
+int bb_pd_free(struct bb_pd *pd);
+
+/** Access rights (man ibv_reg_mr: IBV_ACCESS_*; the same bits). Local read is always on. */
+enum bb_access {
+	BB_ACCESS_LOCAL_WRITE = 1 << 0,
+	BB_ACCESS_REMOTE_WRITE = 1 << 1, /**< needs LOCAL_WRITE */
+	BB_ACCESS_REMOTE_READ = 1 << 2,
+	BB_ACCESS_REMOTE_ATOMIC = 1 << 3, /**< needs LOCAL_WRITE */
+};
+
+/** A memory region; read-only for the application. */
+struct bb_mr {
+	struct bb_pd *pd;
+	void *addr;
+	size_t len;
+	uint32_t lkey;
+	uint32_t rkey; /**< 0 unless a REMOTE right was asked for */
+	uint32_t access;
+};
+
+/**
+ * Register @p len bytes at @p addr (man ibv_reg_mr). The memory stays the
+ * caller's and must not be unmapped before bb_mr_dereg().
+ * @return 0; -EINVAL empty, overflowing, unknown right, or a REMOTE right that
+ *   needs LOCAL_WRITE; -EFAULT not mapped, or not writable as asked; -ENOMEM.
+ */
+int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
+
+/**
+ * Deregister. Returns after the last access through the keys has ended; a WQE
+ * that names them later fails. Must not be called from an EAL memory callback.
+ */
+int bb_mr_dereg(struct bb_mr *mr);
+
+/**
+ * Register every memory chunk of a mempool (mbuf pools too) with LOCAL_WRITE,
+ * for lkeys only. -EEXIST if it is.
+ */
+int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
+
+/** Undo it. The pool must outlive the registration. -ENOENT if it was not. */
+int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
+
+/**
+ * Register the whole EAL heap with LOCAL_WRITE, for lkeys only, and follow its
+ * memory events: what EAL maps later is registered before it is handed out,
+ * what it unmaps gets no key any more and is deregistered by the next control
+ * call on the PD or bb_mem_reap(). Under --no-huge and --legacy-mem there are
+ * no events: the heap is registered once by a walk.
+ * @return 0; -EALREADY.
+ */
+int bb_mem_follow_heap(struct bb_pd *pd);
+
+/**
+ * Deregister what the heap gave back since the last call.
+ * @return how many registrations went.
+ */
+int bb_mem_reap(struct bb_pd *pd);
+
+/** Registrations of a PD, explicit and automatic, and how they came about. */
+struct bb_mem_stats {
+	uint32_t mrs;     /**< explicit, bb_mr_reg() */
+	uint32_t heap;    /**< automatic, heap */
+	uint32_t mempool; /**< automatic, mempools */
+	uint32_t retired; /**< waiting for bb_mem_reap() */
+	uint64_t bytes;   /**< of all live ones */
+};
+
+int bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats);
+
+/** lkey that bb_mem_lkey() returns when no registration holds the range. */
+#define BB_LKEY_NONE UINT32_MAX
+
+/** Entries of a lookup cache. */
+#define BB_LKEY_CACHE_ENTRIES 4
+
+/** One registered range, as a cache keeps it. */
+struct bb_lkey_range {
+	uint64_t start, end; /**< [start, end); empty: end 0 */
+	uint32_t lkey;
+};
+
+/**
+ * Address → lkey cache. One per thread (or queue) and PD, zeroed and set up by
+ * bb_lkey_cache_init(); lives in the caller's memory.
+ */
+struct bb_lkey_cache {
+	const uint32_t *seq; /**< changes of the PD's table */
+	uint32_t seen;       /**< *seq when the entries were filled */
+	uint32_t next;       /**< entry to replace next */
+	struct bb_pd *pd;
+	struct bb_lkey_range range[BB_LKEY_CACHE_ENTRIES];
+	uint64_t misses;
+};
+
+void bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd);
+
+/** Slow half of bb_mem_lkey(): searches the PD's table. */
+uint32_t bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len);
+
+/**
+ * The lkey of a registration that holds all of [@p addr, @p addr + @p len).
+ * Fast path: a few cycles on a hit, no lock; a miss searches a sorted table.
+ * The caller keeps the memory allocated while it uses the key.
+ * @return the key; BB_LKEY_NONE when no single registration holds the range
+ *   (not registered, or it crosses two: split it).
+ */
+static inline uint32_t
+bb_mem_lkey(struct bb_lkey_cache *cache, const void *ptr, uint64_t len)
+{
+	uint64_t addr = (uint64_t)(uintptr_t)ptr;
+	unsigned int i;
+
+	if (__builtin_expect(__atomic_load_n(cache->seq, __ATOMIC_ACQUIRE) == cache->seen, 1)) {
+		for (i = 0; i < BB_LKEY_CACHE_ENTRIES; i++) {
+			const struct bb_lkey_range *r = &cache->range[i];
+
+			if (addr >= r->start && addr < r->end && len <= r->end - addr)
+				return r->lkey;
+		}
+	}
+	return bb_mem_lkey_miss(cache, addr, len);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * The data path: post, ring, poll. Inline; no lock, allocation or system call.
+ *
+ * Posts return 1 when the request is queued, 0 when the queue is full (poll,
+ * then retry), or a negative errno when the request can never be posted; the
+ * log says why. Nothing is sent before bb_qp_ring(). Called by the owner only.
+ *
+ * Source of all: man ibv_post_send, ibv_post_recv, ibv_poll_cq.
+ */
+#ifndef BB_POST_H
+#define BB_POST_H
+
+#include "bb_qp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** RDMA_WRITE of a gather list to @p raddr. */
+static inline int
+bb_post_write(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+	      uint64_t raddr, uint32_t rkey, uint32_t flags)
+{
+	return bb_sq_post_sgl(&qp->sq, BB_WQE_RDMA_WRITE, true, wr_id, sge, nsge, raddr, rkey, 0,
+			      flags);
+}
+
+/** RDMA_WRITE_WITH_IMM: also consumes a receive of the peer. @p imm in network order. */
+static inline int
+bb_post_write_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+		  uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
+{
+	return bb_sq_post_sgl(&qp->sq, BB_WQE_RDMA_WRITE_IMM, true, wr_id, sge, nsge, raddr, rkey,
+			      imm, flags);
+}
+
+/** RDMA_WRITE with the data in the WQE: @p data may be reused on return. */
+static inline int
+bb_post_write_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
+		     uint64_t raddr, uint32_t rkey, uint32_t flags)
+{
+	return bb_sq_post_inline(&qp->sq, BB_WQE_RDMA_WRITE, true, wr_id, data, len, raddr, rkey, 0,
+				 flags);
+}
+
+/** RDMA_WRITE_WITH_IMM with the data in the WQE. */
+static inline int
+bb_post_write_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
+			 uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
+{
+	return bb_sq_post_inline(&qp->sq, BB_WQE_RDMA_WRITE_IMM, true, wr_id, data, len, raddr,
+				 rkey, imm, flags);
+}
+
+/** RDMA_READ from @p raddr into a scatter list (its MRs need LOCAL_WRITE). */
+static inline int
+bb_post_read(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+	     uint64_t raddr, uint32_t rkey, uint32_t flags)
+{
+	return bb_sq_post_sgl(&qp->sq, BB_WQE_RDMA_READ, true, wr_id, sge, nsge, raddr, rkey, 0,
+			      flags);
+}
+
+/** SEND a gather list into a receive of the peer. */
+static inline int
+bb_post_send(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+	     uint32_t flags)
+{
+	return bb_sq_post_sgl(&qp->sq, BB_WQE_SEND, false, wr_id, sge, nsge, 0, 0, 0, flags);
+}
+
+/** SEND_WITH_IMM. @p imm in network order. */
+static inline int
+bb_post_send_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+		 uint32_t imm, uint32_t flags)
+{
+	return bb_sq_post_sgl(&qp->sq, BB_WQE_SEND_IMM, false, wr_id, sge, nsge, 0, 0, imm, flags);
+}
+
+/** SEND with the data in the WQE. */
+static inline int
+bb_post_send_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
+		    uint32_t flags)
+{
+	return bb_sq_post_inline(&qp->sq, BB_WQE_SEND, false, wr_id, data, len, 0, 0, 0, flags);
+}
+
+/** SEND_WITH_IMM with the data in the WQE. */
+static inline int
+bb_post_send_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
+			uint32_t imm, uint32_t flags)
+{
+	return bb_sq_post_inline(&qp->sq, BB_WQE_SEND_IMM, false, wr_id, data, len, 0, 0, imm,
+				 flags);
+}
+
+/** If *raddr == @p compare then *raddr = @p swap; the old value lands in @p sge. */
+static inline int
+bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
+		 uint32_t rkey, uint64_t compare, uint64_t swap, uint32_t flags)
+{
+	return bb_sq_post_atomic(&qp->sq, BB_WQE_ATOMIC_CS, wr_id, sge, raddr, rkey, swap, compare,
+				 flags);
+}
+
+/** *raddr += @p add; the old value lands in @p sge. */
+static inline int
+bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
+		  uint32_t rkey, uint64_t add, uint32_t flags)
+{
+	return bb_sq_post_atomic(&qp->sq, BB_WQE_ATOMIC_FA, wr_id, sge, raddr, rkey, add, 0, flags);
+}
+
+/** Completes in order and does nothing else. */
+static inline int
+bb_post_nop(struct bb_qp *qp, uint64_t wr_id, uint32_t flags)
+{
+	return bb_sq_post_nop(&qp->sq, wr_id, flags);
+}
+
+/** Post a receive. */
+static inline int
+bb_post_recv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
+{
+	return bb_rq_post(&qp->rq, wr_id, sge, nsge);
+}
+
+/** Publish all sends posted since the last call: one doorbell. */
+static inline void
+bb_qp_ring(struct bb_qp *qp)
+{
+	bb_sq_ring(&qp->sq);
+}
+
+/** Publish all receives posted since the last call. */
+static inline void
+bb_qp_ring_recv(struct bb_qp *qp)
+{
+	bb_rq_ring(&qp->rq);
+}
+
+/**
+ * Translate a CQE that is not a plain success of a send. Off the fast path.
+ * @return 1 if @p wc was written, 0 if there is nothing to report.
+ */
+int bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc);
+
+/** enum bb_wc_opcode of a successful send WQE opcode. */
+static inline uint8_t
+bb_wc_opcode_of(uint8_t wqe_opcode)
+{
+	switch (wqe_opcode) {
+	case BB_WQE_RDMA_WRITE:
+	case BB_WQE_RDMA_WRITE_IMM:
+		return BB_WC_RDMA_WRITE;
+	case BB_WQE_RDMA_READ:
+		return BB_WC_RDMA_READ;
+	case BB_WQE_ATOMIC_CS:
+		return BB_WC_CMP_SWAP;
+	case BB_WQE_ATOMIC_FA:
+		return BB_WC_FETCH_ADD;
+	case BB_WQE_NOP:
+		return BB_WC_NOP;
+	default:
+		return BB_WC_SEND;
+	}
+}
+
+/**
+ * Take up to @p n completions. Unsignalled requests that succeeded are accounted
+ * for and not reported; on an error every request of the queue is reported.
+ * @return how many were written to @p wc.
+ */
+static inline unsigned int
+bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
+{
+	unsigned int done = 0;
+	uint32_t start;
+
+	if (cq->progress != NULL)
+		cq->progress(cq->progress_arg);
+	start = cq->ring.ci;
+	while (done < n) {
+		const struct bb_cqe *cqe = bb_cqring_peek(&cq->ring);
+		const struct bb_sq_wqe *w;
+		struct bb_qp *qp;
+		uint32_t uidx;
+
+		if (cqe == NULL)
+			break;
+		cq->ring.ci++;
+		uidx = bb_be32(cqe->srqn_uidx) & 0xffffff;
+		qp = bb_likely(uidx <= cq->qps_mask) ? cq->qps[uidx] : NULL;
+		if (bb_unlikely(cqe->op_own >> 4 != BB_CQE_REQ || qp == NULL)) {
+			done += (unsigned int)bb_cq_translate(cq, cqe, &wc[done]);
+			continue;
+		}
+		w = bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
+		if (!(w->flags & BB_SEND_SIGNALED))
+			continue;
+		wc[done].wr_id = w->wr_id;
+		wc[done].qp = qp;
+		wc[done].byte_len = bb_be32(cqe->byte_cnt);
+		wc[done].status = BB_WC_SUCCESS;
+		wc[done].opcode = bb_wc_opcode_of(w->opcode);
+		wc[done].flags = 0;
+		done++;
+	}
+	if (cq->ring.ci != start)
+		bb_cqring_update(&cq->ring);
+	return done;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Queue pairs: create, connect, change state, ask, destroy.
+ *
+ * Control-path rules are those of bb_dev.h. State changes and destruction are
+ * made by the owner thread, or while it is known not to post or poll.
+ */
+#ifndef BB_QP_H
+#define BB_QP_H
+
+#include "bb_cq.h"
+#include "bb_mem.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** States (man ibv_modify_qp). SQD and SQE do not exist on DEVX queues. */
+enum bb_qp_state {
+	BB_QP_RESET,
+	BB_QP_INIT,
+	BB_QP_RTR,
+	BB_QP_RTS,
+	BB_QP_SQD, /**< -ENOTSUP: stop posting and wait for the last WQE instead */
+	BB_QP_ERR,
+};
+
+const char *bb_qp_state_name(enum bb_qp_state state);
+
+/** QP types. */
+enum bb_qp_type {
+	BB_QPT_RC,
+};
+
+struct bb_qp_init_attr {
+	uint32_t size; /**< set by bb_qp_init_attr_init() */
+	enum bb_qp_type type;
+	struct bb_cq *send_cq;
+	struct bb_cq *recv_cq; /**< same owner as send_cq; may be the same CQ */
+	uint32_t sq_depth;     /**< send WQEs outstanding */
+	uint32_t rq_depth;     /**< receive WQEs outstanding; 0: none */
+	uint32_t max_sge;      /**< pieces of a send */
+	uint32_t max_recv_sge; /**< pieces of a receive */
+	uint32_t max_inline;   /**< bytes */
+	uint32_t signal_every; /**< a CQE at the latest this many WQEs apart, so that the
+				*   SQ cannot fill unseen; 0: a quarter of sq_depth */
+	enum bb_db_mode db_mode;
+};
+
+static inline void
+bb_qp_init_attr_init(struct bb_qp_init_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->sq_depth = 128;
+	attr->rq_depth = 128;
+	attr->max_sge = 1;
+	attr->max_recv_sge = 1;
+	attr->max_inline = 64;
+	attr->db_mode = BB_DB_BLUEFLAME;
+}
+
+/** Route to a peer. RoCE: gid; InfiniBand: lid, and gid when is_global. */
+struct bb_path {
+	uint8_t dgid[16];
+	uint8_t sgid_index;
+	uint8_t hop_limit;     /**< 0: 64 */
+	uint8_t traffic_class; /**< upper 6 bits: DSCP */
+	uint8_t sl;            /**< service level; RoCE: priority */
+	uint32_t flow_label;   /**< 20 bits; RoCE: picks the UDP source port, 0: any */
+	uint16_t dlid;         /**< InfiniBand */
+	uint8_t is_global;     /**< InfiniBand: send a GRH */
+	uint8_t port;          /**< local port, from 1 */
+};
+
+/** Attributes of a QP (man ibv_modify_qp). */
+struct bb_qp_attr {
+	uint32_t size; /**< set by bb_qp_attr_init() */
+	enum bb_qp_state state;
+	uint32_t access; /**< enum bb_access REMOTE_* a peer gets */
+	uint16_t pkey_index;
+	uint32_t path_mtu; /**< bytes: 256, 512, 1024, 2048, 4096 */
+	uint32_t dest_qpn;
+	uint32_t rq_psn;            /**< 24 bits: the peer's sq_psn */
+	uint32_t sq_psn;            /**< 24 bits */
+	uint8_t max_rd_atomic;      /**< READs and atomics under way, as initiator */
+	uint8_t max_dest_rd_atomic; /**< and as target */
+	uint8_t min_rnr_timer;      /**< coded as in ibv_modify_qp, 0 to 31 */
+	uint8_t timeout;            /**< 4.096 us << timeout, 1 to 31; 0: for ever */
+	uint8_t retry_cnt;          /**< 0 to 7 */
+	uint8_t rnr_retry;          /**< 0 to 7; 7: for ever */
+	struct bb_path path;
+};
+
+/** Which attributes bb_qp_modify() is to use. */
+enum bb_qp_attr_mask {
+	BB_QP_STATE = 1 << 0,
+	BB_QP_ACCESS = 1 << 1,
+	BB_QP_PKEY_INDEX = 1 << 2,
+	BB_QP_PORT = 1 << 3,
+	BB_QP_PATH = 1 << 4,
+	BB_QP_PATH_MTU = 1 << 5,
+	BB_QP_DEST_QPN = 1 << 6,
+	BB_QP_RQ_PSN = 1 << 7,
+	BB_QP_MAX_DEST_RD_ATOMIC = 1 << 8,
+	BB_QP_MIN_RNR_TIMER = 1 << 9,
+	BB_QP_SQ_PSN = 1 << 10,
+	BB_QP_TIMEOUT = 1 << 11,
+	BB_QP_RETRY_CNT = 1 << 12,
+	BB_QP_RNR_RETRY = 1 << 13,
+	BB_QP_MAX_RD_ATOMIC = 1 << 14,
+};
+
+/**
+ * Sensible values for a short reliable path: MTU 1024, 16 READs, timeout 14
+ * (67 ms), 7 retries, RNR for ever at 0.01 ms, all REMOTE rights off, port 1.
+ */
+void bb_qp_attr_init(struct bb_qp_attr *attr);
+
+/** What a peer must know to connect; exchanged by the application. */
+struct bb_qp_addr {
+	uint32_t qpn;
+	uint32_t psn; /**< first PSN this side sends */
+	uint8_t gid[16];
+	uint16_t lid;
+	uint16_t mtu; /**< active MTU, bytes */
+};
+
+/** Control-path half of a QP, opaque. */
+struct bb_qp_ctrl;
+
+/** A queue pair. Only the inline functions of bb_post.h and bb_poll.h touch it. */
+struct bb_qp {
+	struct bb_sq sq;
+	struct bb_rq rq;
+	/* Not touched on the data path. */
+	uint32_t qpn;
+	uint32_t user_index;
+	enum bb_qp_state state; /**< as of the last call; an error may have moved it */
+	struct bb_qp_ctrl *ctrl;
+	void *user; /**< the application's */
+};
+
+/** Use bb_qp_create(). */
+int bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_t layout,
+		   struct bb_qp **qp);
+
+/**
+ * Create a QP in RESET (man ibv_create_qp).
+ * @return 0; -EINVAL a limit of bb_dev_query() is exceeded, the CQs belong to
+ *   another device or owner; -ENOSPC the CQ cannot hold a completion for every
+ *   WQE of its queues: make it deeper; -ENOMEM; -EPROTO rebuild the program.
+ */
+static inline int
+bb_qp_create(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp **qp)
+{
+	return bb_qp_create_v(pd, attr, BB_LAYOUT_VERSION, qp);
+}
+
+/** Destroy it; completions not yet polled are dropped. The PD and CQs stay. */
+int bb_qp_destroy(struct bb_qp *qp);
+
+/**
+ * Change state and attributes (man ibv_modify_qp, its table of required and
+ * optional attributes).
+ * @return 0; -EINVAL not a legal transition, or an attribute is missing, not
+ *   allowed or out of range; -ENOTSUP SQD. The QP is as it was then, and the log
+ *   names the attribute.
+ */
+int bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
+
+/** Ask the device for state and attributes. */
+int bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
+
+/** Fill what the peer's bb_qp_connect() needs. The PSN is drawn at random. */
+int bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr *addr);
+
+/**
+ * RESET to RTS in one call: @p attr gives rights, retries and the path's port,
+ * GID index and class; the rest comes from the two addresses.
+ */
+int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
+		  const struct bb_qp_attr *attr);
+
+/** Per-QP numbers, kept by software. */
+struct bb_qp_stats {
+	uint64_t posted; /**< send WQEs */
+	uint64_t doorbells;
+	uint64_t full;        /**< posts refused for want of room */
+	uint32_t outstanding; /**< send WQEs not known complete */
+	uint64_t recv_posted;
+	uint32_t recv_outstanding;
+	uint64_t errors; /**< error completions seen */
+};
+
+int bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

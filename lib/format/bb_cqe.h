@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * mlx5 completion queue entries, as the device writes them.
+ *
+ * Fields of more than one byte are big endian. Layout: rdma-core's mlx5dv.h
+ * (struct mlx5_cqe64, struct mlx5_err_cqe).
+ */
+#ifndef BB_CQE_H
+#define BB_CQE_H
+
+#include <stdint.h>
+
+#include "bb_wqe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** CQE opcodes: the upper four bits of op_own (mlx5dv.h: MLX5_CQE_*). */
+enum bb_cqe_opcode {
+	BB_CQE_REQ = 0,
+	BB_CQE_RESP_WR_IMM = 1,
+	BB_CQE_RESP_SEND = 2,
+	BB_CQE_RESP_SEND_IMM = 3,
+	BB_CQE_RESP_SEND_INV = 4,
+	BB_CQE_REQ_ERR = 13,
+	BB_CQE_RESP_ERR = 14,
+	BB_CQE_INVALID = 15,
+};
+
+/** Initial op_own of every entry: invalid, owned by the device. */
+#define BB_CQE_OP_OWN_INIT 0xf1
+
+/** Error syndromes (mlx5dv.h: MLX5_CQE_SYNDROME_*). */
+enum bb_cqe_syndrome {
+	BB_SYN_LOCAL_LENGTH = 0x01,
+	BB_SYN_LOCAL_QP_OP = 0x02,
+	BB_SYN_LOCAL_PROT = 0x04,
+	BB_SYN_WR_FLUSH = 0x05,
+	BB_SYN_MW_BIND = 0x06,
+	BB_SYN_BAD_RESP = 0x10,
+	BB_SYN_LOCAL_ACCESS = 0x11,
+	BB_SYN_REMOTE_INVAL_REQ = 0x12,
+	BB_SYN_REMOTE_ACCESS = 0x13,
+	BB_SYN_REMOTE_OP = 0x14,
+	BB_SYN_RETRY_EXC = 0x15,
+	BB_SYN_RNR_RETRY_EXC = 0x16,
+	BB_SYN_REMOTE_ABORTED = 0x22,
+};
+
+/** A 64-byte CQE. For error CQEs, bytes 54 and 55 are the syndromes. */
+struct bb_cqe {
+	uint8_t rsvd0[32];
+	uint32_t srqn_uidx; /**< user index in the low 24 bits */
+	uint32_t imm;       /**< immediate, invalidated rkey */
+	uint8_t rsvd40[4];
+	uint32_t byte_cnt;
+	uint64_t timestamp; /**< error CQE: byte 54 vendor, byte 55 syndrome */
+	uint32_t sop_qpn;   /**< opcode of the send WQE<<24 | QP number */
+	uint16_t wqe_counter;
+	uint8_t signature;
+	uint8_t op_own; /**< opcode<<4 | format<<2 | solicited<<1 | owner */
+};
+BB_STATIC_ASSERT(sizeof(struct bb_cqe) == 64, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, srqn_uidx) == 32, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, imm) == 36, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, byte_cnt) == 44, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, timestamp) == 48, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, sop_qpn) == 56, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, wqe_counter) == 60, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, op_own) == 63, "CQE");
+
+#define BB_CQE_VENDOR_SYNDROME_BYTE 54
+#define BB_CQE_SYNDROME_BYTE        55
+
+static inline uint8_t
+bb_cqe_syndrome(const struct bb_cqe *cqe)
+{
+	return ((const uint8_t *)cqe)[BB_CQE_SYNDROME_BYTE];
+}
+
+static inline uint8_t
+bb_cqe_vendor_syndrome(const struct bb_cqe *cqe)
+{
+	return ((const uint8_t *)cqe)[BB_CQE_VENDOR_SYNDROME_BYTE];
+}
+
+/** Name of a CQE opcode, "?" for one that is not known. */
+const char *bb_cqe_opcode_name(uint8_t opcode);
+
+/**
+ * Write a readable account of a CQE into @p buf, always terminated.
+ * @return length of the whole text, as snprintf().
+ */
+int bb_cqe_dump(char *buf, size_t size, const struct bb_cqe *cqe);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Order of stores between software and device: all fences of the data path.
+ *
+ * Posting:  WQE stores → bb_dma_wmb() → doorbell record → bb_db_wmb() →
+ *           UAR store → bb_wc_flush().
+ * Polling:  owner bit → bb_dma_rmb() → rest of the CQE → consumer record.
+ *
+ * Memory that the device reads or writes on its own (rings, records) and the
+ * registers of the UAR page are only touched through the functions below or
+ * between their fences. The software device uses the same functions from the
+ * other side. Under ThreadSanitizer they are __atomic release and acquire, as
+ * a fence alone is invisible to it.
+ */
+#ifndef BB_BARRIER_H
+#define BB_BARRIER_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define BB_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BB_TSAN 1
+#endif
+#endif
+
+/**
+ * Stores to device-read memory before it are seen by the device before stores
+ * behind it. Stops the race in which the device reads a doorbell record that
+ * covers a WQE whose bytes are still in flight. x86: stores to write-back
+ * memory are not reordered, only the compiler is held; Arm: dmb oshst.
+ */
+static inline void
+bb_dma_wmb(void)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dmb oshst" ::: "memory");
+#elif defined(__x86_64__)
+	__asm__ volatile("" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/**
+ * Reads of device-written memory behind it happen after those before it. Stops
+ * the race in which the body of a CQE is read before its owner bit. x86: loads
+ * are in order; Arm: dmb oshld.
+ */
+static inline void
+bb_dma_rmb(void)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dmb oshld" ::: "memory");
+#elif defined(__x86_64__)
+	__asm__ volatile("" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/**
+ * The doorbell record is visible before the UAR store behind it. Stops the race
+ * in which the device, woken by the register, reads the old record and goes
+ * back to sleep. The register page may be write-combining: a weaker fence
+ * would let its store pass the record. x86: sfence; Arm: dsb st.
+ */
+static inline void
+bb_db_wmb(void)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dsb st" ::: "memory");
+#elif defined(__x86_64__)
+	__asm__ volatile("sfence" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/**
+ * Empties the write-combining buffer of the UAR store before it. Without it the
+ * doorbell may linger, and the next one to the same register may merge into
+ * it: on Arm a known cause of corrupt BlueFlame packets. x86: sfence; Arm:
+ * dsb st.
+ */
+static inline void
+bb_wc_flush(void)
+{
+	bb_db_wmb();
+}
+
+/** Store a doorbell record (its value already big endian). */
+static inline void
+bb_dbrec_store(uint32_t *rec, uint32_t be)
+{
+#ifdef BB_TSAN
+	__atomic_store_n(rec, be, __ATOMIC_RELEASE);
+#else
+	__atomic_store_n(rec, be, __ATOMIC_RELAXED);
+#endif
+}
+
+/** Load a doorbell record; what it covers may be read afterwards. */
+static inline uint32_t
+bb_dbrec_load(const uint32_t *rec)
+{
+	return __atomic_load_n(rec, __ATOMIC_ACQUIRE);
+}
+
+/** Store 8 bytes to a register, as one store. */
+static inline void
+bb_uar_store64(volatile uint64_t *reg, uint64_t v)
+{
+#ifdef BB_TSAN
+	__atomic_store_n(reg, v, __ATOMIC_RELEASE);
+#else
+	__atomic_store_n(reg, v, __ATOMIC_RELAXED);
+#endif
+}
+
+/** Load the op_own byte of a CQE; the CQE may be read after bb_dma_rmb(). */
+static inline uint8_t
+bb_cqe_own_load(const uint8_t *op_own)
+{
+#ifdef BB_TSAN
+	return __atomic_load_n(op_own, __ATOMIC_ACQUIRE);
+#else
+	return __atomic_load_n(op_own, __ATOMIC_RELAXED);
+#endif
+}
+
+/** Store the op_own byte of a CQE, last: hands the CQE to software. */
+static inline void
+bb_cqe_own_store(uint8_t *op_own, uint8_t v)
+{
+	__atomic_store_n(op_own, v, __ATOMIC_RELEASE);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

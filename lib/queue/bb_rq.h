@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Receive queue: scatter lists in a ring of fixed strides.
+ *
+ * Returns and ownership as in bb_sq.h: 1 posted, 0 full, negative errno.
+ */
+#ifndef BB_RQ_H
+#define BB_RQ_H
+
+#include "bb_sq.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct bb_rq {
+	uint8_t *buf;
+	uint64_t *wr_ids; /**< one per WQE */
+	uint32_t *dbrec;  /**< receive doorbell record */
+	uint32_t mask;    /**< WQEs in the ring - 1 */
+	uint32_t depth;   /**< WQEs that may be outstanding; 0: not postable */
+	uint32_t pi;      /**< WQEs posted since reset */
+	uint32_t ci;      /**< WQEs completed since reset */
+	uint32_t rung;    /**< pi at the last doorbell */
+	uint16_t max_sge;
+	uint8_t log_stride;
+	uint8_t refused;     /**< reasons already logged */
+	uint32_t conf_depth; /**< depth while enabled */
+	uint32_t owner;
+	uint64_t full; /**< statistics: posts refused for want of room */
+};
+BB_STATIC_ASSERT(sizeof(struct bb_rq) == BB_CACHE_LINE, "one line");
+
+struct bb_rq_conf {
+	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
+	uint64_t *wr_ids;    /**< @ref wqes entries */
+	uint32_t wqes;       /**< power of two, 1 to 32768 */
+	uint32_t depth;      /**< 1 to wqes */
+	uint32_t log_stride; /**< log2 of bytes, 4 to 9 */
+	uint32_t max_sge;    /**< at most stride / 16 */
+	uint32_t *dbrec;
+	uint32_t owner;
+};
+
+/** Prepare a receive queue, not postable before bb_rq_enable(). 0 or -EINVAL. */
+int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
+/** Back to the state after bb_rq_init(); the doorbell record is zeroed too. */
+void bb_rq_reset(struct bb_rq *rq);
+/** Let posts through (QP in INIT or later), or refuse them with -ENOTCONN. */
+void bb_rq_enable(struct bb_rq *rq, bool on);
+/** Why a post was refused: 0 full, else a negative errno, logged once. */
+int bb_rq_refuse(struct bb_rq *rq, int err, const char *why);
+
+/** Post one receive; buffers are the device's until its completion. */
+static inline int
+bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
+{
+	struct bb_wqe_data *seg;
+	uint32_t idx = rq->pi & rq->mask, i, n = 0;
+
+	if (bb_unlikely(nsge > rq->max_sge))
+		return bb_rq_refuse(rq, -EINVAL, "more pieces than the queue's max_sge");
+	if (bb_unlikely(rq->pi - rq->ci >= rq->depth))
+		return bb_rq_refuse(rq, rq->depth == 0 ? -ENOTCONN : 0,
+				    "the QP is in RESET: move it to INIT first");
+	seg = (struct bb_wqe_data *)(void *)(rq->buf + ((size_t)idx << rq->log_stride));
+	for (i = 0; i < nsge; i++) {
+		if (bb_unlikely(sge[i].len > BB_WQE_MAX_SGE_LEN))
+			return bb_rq_refuse(rq, -EINVAL, "a piece is longer than 2^31 bytes");
+		if (sge[i].len != 0)
+			bb_sq_fill_data(&seg[n++], &sge[i]);
+	}
+	if (n << 4 < 1u << rq->log_stride) {
+		const struct bb_sge end = {0, 0, BB_WQE_INVALID_LKEY};
+
+		bb_sq_fill_data(&seg[n], &end);
+	}
+	rq->wr_ids[idx] = wr_id;
+	rq->pi++;
+	return 1;
+}
+
+/** Hand every receive posted since the last call to the device. */
+static inline void
+bb_rq_ring(struct bb_rq *rq)
+{
+	if (rq->pi == rq->rung)
+		return;
+	bb_dma_wmb();
+	bb_dbrec_store(rq->dbrec, bb_be32(rq->pi & 0xffff));
+	rq->rung = rq->pi;
+}
+
+/** Account for the completion of the WQE at @p wqe_counter; returns its wr_id. */
+static inline uint64_t
+bb_rq_complete(struct bb_rq *rq, uint16_t wqe_counter)
+{
+	rq->ci++;
+	return rq->wr_ids[wqe_counter & rq->mask];
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Send queue: build mlx5 WQEs in the ring, publish them with one doorbell.
+ *
+ * A send queue is a ring of 64-byte blocks that one thread owns. Each
+ * bb_sq_*() builder reserves blocks, fills the WQE and remembers what the
+ * completion needs; nothing reaches the device before bb_sq_ring().
+ *
+ * Applications call these through bb_post.h. The layer knows rings and bytes
+ * only, no objects, so that it can be tested against memory.
+ *
+ * Builders return 1 when the WQE is in the ring, 0 when the queue is full
+ * (poll the CQ, then try again) and a negative errno when the request can never
+ * be posted; the ring is then as it was.
+ */
+#ifndef BB_SQ_H
+#define BB_SQ_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "bb_barrier.h"
+#include "bb_wqe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BB_CACHE_LINE  64
+#define bb_likely(x)   __builtin_expect(!!(x), 1)
+#define bb_unlikely(x) __builtin_expect(!!(x), 0)
+
+/** A piece of registered memory (man ibv_post_send: struct ibv_sge). */
+struct bb_sge {
+	uint64_t addr; /**< virtual address */
+	uint32_t len;  /**< bytes, 0 to 2^31 */
+	uint32_t lkey; /**< local key of the MR that holds all of the piece */
+};
+
+/** Flags of a send request, to be or-ed (man ibv_post_send: send_flags). */
+enum bb_send_flags {
+	BB_SEND_SOLICITED = BB_WQE_SE,    /**< solicited event at the receiver */
+	BB_SEND_SIGNALED = BB_WQE_CE_CQE, /**< give me a completion also on success */
+	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics */
+};
+
+/** What the completion of a WQE needs, kept per first block of the WQE. */
+struct bb_sq_wqe {
+	uint64_t wr_id;
+	uint32_t seq;   /**< WQEs posted up to and including this one */
+	uint16_t next;  /**< block index behind this WQE */
+	uint8_t opcode; /**< enum bb_wqe_opcode */
+	uint8_t flags;  /**< enum bb_send_flags as the caller gave them */
+};
+BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "two stores per post");
+
+/** How the doorbell is rung. */
+enum bb_db_mode {
+	BB_DB_DOORBELL,  /**< 8 bytes to the register */
+	BB_DB_BLUEFLAME, /**< a single WQE of 2 to 16 segments whole to the register,
+			  *   in blocks of 64 bytes; else 8 bytes */
+};
+
+struct bb_sq {
+	/* Line 0: touched by every post. */
+	uint8_t *buf;           /**< ring: (mask + 1) blocks */
+	struct bb_sq_wqe *wqes; /**< one entry per block */
+	uint8_t *last;          /**< control segment of the last WQE built */
+	uint32_t mask;          /**< blocks - 1 */
+	uint32_t qpn_ds0;       /**< QP number << 8 */
+	uint32_t seq;           /**< WQEs built since reset */
+	uint32_t done;          /**< seq of the last WQE known complete */
+	uint32_t depth;         /**< WQEs that may be outstanding */
+	uint16_t pi;            /**< next block to build in */
+	uint16_t ci;            /**< first block still in use */
+	uint16_t limit;         /**< blocks that may be in use; 0: QP not postable */
+	uint16_t unsig;         /**< WQEs since the last that asked for a CQE */
+	uint16_t sig_every;     /**< ask for one at the latest at this many, >= 1 */
+	uint16_t rung;          /**< pi at the last doorbell */
+	uint8_t pad0[4];
+	/* Line 1: once per doorbell, and limits that builders compare with. */
+	uint32_t *dbrec;    /**< send doorbell record */
+	uint8_t *reg;       /**< doorbell register of the owner's UAR */
+	uint32_t rung_seq;  /**< seq at the last doorbell */
+	uint16_t bf_size;   /**< bytes of one register half; 0: no BlueFlame UAR */
+	uint16_t bf_offset; /**< half to use next: 0 or bf_size */
+	uint16_t max_ds;    /**< segments of the largest WQE */
+	uint16_t max_sge;
+	uint16_t max_inline; /**< bytes */
+	uint8_t db_mode;     /**< enum bb_db_mode */
+	uint8_t refused;     /**< reasons already logged, see bb_sq_refuse() */
+	uint64_t doorbells;  /**< statistics: doorbells rung */
+	uint64_t full;       /**< statistics: posts refused for want of room */
+	uint32_t owner;      /**< lcore id, checked in debug builds */
+	uint8_t pad1[12];
+};
+BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "post touches one line");
+BB_STATIC_ASSERT(sizeof(struct bb_sq) == 2 * BB_CACHE_LINE, "line 0 is the post path's");
+
+/** What a send queue is made of; memory belongs to the caller. */
+struct bb_sq_conf {
+	void *buf;              /**< ring of @ref blocks, 64-byte aligned */
+	struct bb_sq_wqe *wqes; /**< @ref blocks entries */
+	uint32_t blocks;        /**< power of two, 1 to 32768 */
+	uint32_t qpn;
+	uint32_t depth; /**< WQEs that may be outstanding, 1 to blocks */
+	uint32_t max_sge;
+	uint32_t max_inline; /**< bytes */
+	uint32_t sig_every;  /**< at most this many WQEs between CQEs, 1 to depth */
+	uint32_t *dbrec;
+	void *reg;
+	uint32_t bf_size; /**< 0 or a power of two >= 64 */
+	enum bb_db_mode db_mode;
+	uint32_t owner; /**< lcore id */
+};
+
+/**
+ * Prepare a send queue. It is not postable before bb_sq_enable().
+ * @return 0, or -EINVAL when the configuration contradicts itself.
+ */
+int bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf);
+
+/** Back to the state after bb_sq_init(); the doorbell record is zeroed too. */
+void bb_sq_reset(struct bb_sq *sq);
+
+/** Let posts through (QP in RTS or ERR), or refuse them with -ENOTCONN. */
+void bb_sq_enable(struct bb_sq *sq, bool on);
+
+/**
+ * Why a WQE of @p ds segments could not be reserved: 0 for a full queue, else a
+ * negative errno, logged once per queue and reason. Off the fast path.
+ */
+int bb_sq_refuse(struct bb_sq *sq, uint32_t ds);
+
+/** Refuse a request that no queue state would let through; logs as above. */
+int bb_sq_refuse_arg(struct bb_sq *sq, int err, const char *why);
+
+#ifdef BB_DEBUG
+void bb_sq_check_owner(const struct bb_sq *sq);
+#else
+static inline void
+bb_sq_check_owner(const struct bb_sq *sq)
+{
+	(void)sq;
+}
+#endif
+
+/** WQEs that are posted and not known complete. */
+static inline uint32_t
+bb_sq_outstanding(const struct bb_sq *sq)
+{
+	return sq->seq - sq->done;
+}
+
+/** The first block of the next WQE, or NULL when @p ds segments do not fit. */
+static inline struct bb_wqe_ctrl *
+bb_sq_reserve(struct bb_sq *sq, uint32_t ds)
+{
+	uint32_t used = (uint16_t)(sq->pi - sq->ci);
+
+	bb_sq_check_owner(sq);
+	if (bb_unlikely(used + bb_wqe_blocks(ds) > sq->limit || sq->seq - sq->done >= sq->depth))
+		return NULL;
+	return (struct bb_wqe_ctrl *)(void *)(sq->buf + (size_t)(sq->pi & sq->mask) * BB_WQE_BB);
+}
+
+/** The segment behind @p seg, at the start of the ring if @p seg is the last. */
+static inline void *
+bb_sq_next_seg(const struct bb_sq *sq, void *seg)
+{
+	uint8_t *next = (uint8_t *)seg + BB_WQE_SEG;
+
+	return next == sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB ? sq->buf : next;
+}
+
+/** Write the control segment and the memory of the WQE; advances the ring. */
+static inline void
+bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
+	     uint64_t wr_id, uint32_t flags, uint32_t imm)
+{
+	struct bb_sq_wqe *w = &sq->wqes[sq->pi & sq->mask];
+	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE);
+	uint64_t head, tail;
+
+	/* A queue without a signalled WQE in it could never be found empty again. */
+	if (++sq->unsig >= sq->sig_every)
+		fm_ce_se |= BB_WQE_CE_CQE;
+	if (fm_ce_se & BB_WQE_CE_CQE)
+		sq->unsig = 0;
+
+	head = (uint64_t)bb_be32((uint32_t)sq->pi << 8 | opcode) |
+	       (uint64_t)bb_be32(sq->qpn_ds0 | ds) << 32;
+	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "stores of two big-endian fields at once are written for little-endian hosts"
+#endif
+	memcpy(ctrl, &head, sizeof(head));
+	memcpy((uint8_t *)ctrl + 8, &tail, sizeof(tail));
+
+	sq->last = (uint8_t *)ctrl;
+	sq->pi = (uint16_t)(sq->pi + bb_wqe_blocks(ds));
+	sq->seq++;
+	w->wr_id = wr_id;
+	w->seq = sq->seq;
+	w->next = sq->pi;
+	w->opcode = opcode;
+	w->flags = (uint8_t)flags;
+}
+
+static inline void
+bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
+{
+	struct bb_wqe_raddr *r = (struct bb_wqe_raddr *)seg;
+
+	r->raddr = bb_be64(raddr);
+	r->rkey = bb_be32(rkey);
+	r->rsvd = 0;
+}
+
+static inline void
+bb_sq_fill_data(void *seg, const struct bb_sge *sge)
+{
+	struct bb_wqe_data *d = (struct bb_wqe_data *)seg;
+
+	/* 2^31 is written as 0; as itself it would read as an inline header. */
+	d->byte_count = bb_be32(sge->len & ~BB_WQE_INLINE);
+	d->lkey = bb_be32(sge->lkey);
+	d->addr = bb_be64(sge->addr);
+}
+
+/** Segments of the pieces that are not empty, or -EINVAL for one over 2^31. */
+static inline int
+bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
+{
+	uint32_t i;
+	int n = 0;
+
+	for (i = 0; i < nsge; i++) {
+		if (bb_unlikely(sge[i].len > BB_WQE_MAX_SGE_LEN))
+			return -EINVAL;
+		n += sge[i].len != 0;
+	}
+	return n;
+}
+
+/** SEND, RDMA_WRITE, RDMA_READ with a gather or scatter list. */
+static inline int
+bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
+	       uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl;
+	uint32_t ds, i;
+	void *seg;
+	int pieces;
+
+	if (bb_unlikely(nsge > sq->max_sge))
+		return bb_sq_refuse_arg(sq, -EINVAL, "more pieces than the queue's max_sge");
+	pieces = bb_sq_count_sge(sge, nsge);
+	if (bb_unlikely(pieces < 0))
+		return bb_sq_refuse_arg(sq, -EINVAL, "a piece is longer than 2^31 bytes");
+	ds = 1 + (uint32_t)has_raddr + (uint32_t)pieces;
+	ctrl = bb_sq_reserve(sq, ds);
+	if (bb_unlikely(ctrl == NULL))
+		return bb_sq_refuse(sq, ds);
+
+	/* The first block never wraps: a WQE starts on a block. */
+	seg = ctrl + 1;
+	if (has_raddr) {
+		bb_sq_fill_raddr(seg, raddr, rkey);
+		seg = (uint8_t *)seg + BB_WQE_SEG;
+	}
+	if (bb_likely(nsge == 1)) {
+		if (bb_likely(pieces == 1))
+			bb_sq_fill_data(seg, sge);
+	} else {
+		for (i = 0; i < nsge; i++) {
+			if (sge[i].len == 0)
+				continue;
+			bb_sq_fill_data(seg, &sge[i]);
+			seg = bb_sq_next_seg(sq, seg);
+		}
+	}
+	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
+	return 1;
+}
+
+/** Copy inline data behind its header, over the end of the ring if need be. */
+static inline void
+bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t len)
+{
+	uint8_t *dst = (uint8_t *)seg + 4;
+	size_t room = (size_t)(sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB - dst);
+	uint32_t hdr = bb_be32(BB_WQE_INLINE | len);
+
+	memcpy(seg, &hdr, sizeof(hdr));
+	if (bb_likely(len <= room)) {
+		memcpy(dst, data, len);
+		return;
+	}
+	memcpy(dst, data, room);
+	memcpy(sq->buf, (const uint8_t *)data + room, len - room);
+}
+
+/** SEND and RDMA_WRITE with the data in the WQE; @p data may be reused at once. */
+static inline int
+bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		  const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
+		  uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl;
+	uint32_t ds = 1 + (uint32_t)has_raddr + bb_wqe_inline_ds(len);
+	void *seg;
+
+	if (bb_unlikely(len > sq->max_inline))
+		return bb_sq_refuse_arg(sq, -EINVAL,
+					"more inline data than the queue's max_inline");
+	ctrl = bb_sq_reserve(sq, ds);
+	if (bb_unlikely(ctrl == NULL))
+		return bb_sq_refuse(sq, ds);
+	seg = ctrl + 1;
+	if (has_raddr) {
+		bb_sq_fill_raddr(seg, raddr, rkey);
+		seg = (uint8_t *)seg + BB_WQE_SEG;
+	}
+	if (len != 0)
+		bb_sq_fill_inline(sq, seg, data, len);
+	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
+	return 1;
+}
+
+/** CMP_SWAP and FETCH_ADD of 8 bytes; the old value lands in @p sge. */
+static inline int
+bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
+		  uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
+		  uint32_t flags)
+{
+	const uint32_t ds = 4;
+	struct bb_wqe_ctrl *ctrl;
+	struct bb_wqe_atomic *a;
+
+	if (bb_unlikely(sge->len != 8))
+		return bb_sq_refuse_arg(sq, -EINVAL, "an atomic's local piece must be 8 bytes");
+	if (bb_unlikely((raddr & 7) != 0))
+		return bb_sq_refuse_arg(sq, -EINVAL,
+					"an atomic's remote address must be 8-byte aligned");
+	ctrl = bb_sq_reserve(sq, ds);
+	if (bb_unlikely(ctrl == NULL))
+		return bb_sq_refuse(sq, ds);
+	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
+	a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
+	a->swap_add = bb_be64(swap_add);
+	a->compare = bb_be64(compare);
+	bb_sq_fill_data(ctrl + 3, sge);
+	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, 0);
+	return 1;
+}
+
+/** NOP: completes in order, does nothing. */
+static inline int
+bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl = bb_sq_reserve(sq, 1);
+
+	if (bb_unlikely(ctrl == NULL))
+		return bb_sq_refuse(sq, 1);
+	bb_sq_commit(sq, ctrl, BB_WQE_NOP, 1, wr_id, flags, 0);
+	return 1;
+}
+
+/** Copy the last WQE to the register, whole blocks, over the ring's end. */
+static inline void
+bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
+{
+	const uint8_t *src = sq->last;
+	const uint8_t *end = sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB;
+	uint32_t i;
+
+	for (; blocks > 0; blocks--, reg += BB_WQE_BB / 8) {
+		uint64_t w[BB_WQE_BB / 8];
+
+		memcpy(w, src, sizeof(w));
+		for (i = 0; i < BB_WQE_BB / 8; i++)
+			bb_uar_store64(reg + i, w[i]);
+		src += BB_WQE_BB;
+		if (src == end)
+			src = sq->buf;
+	}
+}
+
+/** Hand every WQE built since the last call to the device: one doorbell. */
+static inline void
+bb_sq_ring(struct bb_sq *sq)
+{
+	volatile uint64_t *reg;
+	uint32_t ds;
+
+	if (bb_unlikely(sq->pi == sq->rung))
+		return;
+	bb_dma_wmb();
+	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
+	bb_db_wmb();
+	reg = (volatile uint64_t *)(void *)(sq->reg + sq->bf_offset);
+	/* Two stores in a row to one half could merge in the write-combining buffer. */
+	sq->bf_offset ^= sq->bf_size;
+	ds = sq->last[7] & BB_WQE_MAX_DS;
+	if (sq->db_mode == BB_DB_BLUEFLAME && sq->seq - sq->rung_seq == 1 && ds > 1 &&
+	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size) {
+		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
+	} else {
+		uint64_t head;
+
+		memcpy(&head, sq->last, sizeof(head));
+		bb_uar_store64(reg, head);
+	}
+	bb_wc_flush();
+	sq->rung = sq->pi;
+	sq->rung_seq = sq->seq;
+	sq->doorbells++;
+}
+
+/**
+ * Account for a CQE that names block @p wqe_counter: it and all before it are
+ * complete. @return what was remembered at the post.
+ */
+static inline const struct bb_sq_wqe *
+bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
+{
+	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
+
+	sq->ci = w->next;
+	sq->done = w->seq;
+	return w;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
