@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A log-linear histogram: 128 buckets to each power of two, so that a quantile
+ * is at most 1/128 above the exact one, whatever the range. Values below 256
+ * are exact. Adding costs a bit scan, a shift and two increments.
+ */
+#ifndef HISTOGRAM_H
+#define HISTOGRAM_H
+
+#include <stdint.h>
+
+#define HIST_SUB_BITS 7
+#define HIST_SUB      (1u << HIST_SUB_BITS)
+/* Powers of two from 2^7 to 2^63, and the exact values below them. */
+#define HIST_BUCKETS ((64 - HIST_SUB_BITS + 1) * HIST_SUB)
+
+struct hist {
+	uint64_t count;
+	uint64_t sum;
+	uint64_t min, max; /* exact */
+	uint64_t bucket[HIST_BUCKETS];
+};
+
+void hist_reset(struct hist *h);
+
+/* Bucket of a value: its 8 leading bits, and how far they were shifted. */
+static inline uint32_t
+hist_index(uint64_t v)
+{
+	uint32_t shift;
+
+	if (v < 2 * HIST_SUB)
+		return (uint32_t)v;
+	shift = 63 - (uint32_t)__builtin_clzll(v) - HIST_SUB_BITS;
+	return shift * HIST_SUB + (uint32_t)(v >> shift);
+}
+
+static inline void
+hist_add(struct hist *h, uint64_t v)
+{
+	h->bucket[hist_index(v)]++;
+	h->count++;
+	h->sum += v;
+	if (v < h->min)
+		h->min = v;
+	if (v > h->max)
+		h->max = v;
+}
+
+/* The largest value that falls into bucket @index. */
+uint64_t hist_bucket_top(uint32_t index);
+
+/*
+ * The value that @ppm millionths of all values do not exceed (500000: median):
+ * the top of its bucket, never above the exact maximum. 0 when empty.
+ */
+uint64_t hist_quantile(const struct hist *h, uint32_t ppm);
+
+/* Add all values of @from. */
+void hist_merge(struct hist *h, const struct hist *from);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "histogram.h"
+
+#define N 200000
+
+static struct hist h, other;
+static uint64_t values[N];
+static uint64_t state;
+
+static uint64_t
+rnd(void)
+{
+	uint64_t x = state += 0x9e3779b97f4a7c15u;
+
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+	return x ^ x >> 31;
+}
+
+static int
+cmp(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The exact value at a quantile: nearest rank in the sorted values. */
+static uint64_t
+exact(uint32_t n, uint32_t ppm)
+{
+	uint64_t rank = ((uint64_t)n * ppm + 999999) / 1000000;
+
+	return values[rank == 0 ? 0 : rank - 1];
+}
+
+static void
+check_against_exact(uint32_t n)
+{
+	static const uint32_t ppms[] = {0,      1,      10000,  250000, 500000,
+					900000, 990000, 999000, 999999, 1000000};
+	uint64_t sum = 0;
+	uint32_t i;
+
+	hist_reset(&h);
+	for (i = 0; i < n; i++) {
+		hist_add(&h, values[i]);
+		sum += values[i];
+	}
+	qsort(values, n, sizeof(values[0]), cmp);
+	assert_int_equal(h.count, n);
+	assert_int_equal(h.sum, sum);
+	assert_int_equal(h.min, values[0]);
+	assert_int_equal(h.max, values[n - 1]);
+	for (i = 0; i < sizeof(ppms) / sizeof(ppms[0]); i++) {
+		uint64_t want = exact(n, ppms[i]), got = hist_quantile(&h, ppms[i]);
+
+		assert_true(got >= want);
+		assert_true(got - want <= want / HIST_SUB);
+	}
+	assert_int_equal(hist_quantile(&h, 1000000), values[n - 1]);
+}
+
+static void
+test_buckets_cover_every_value_once(void **arg)
+{
+	uint64_t v;
+	uint32_t i;
+
+	(void)arg;
+	assert_int_equal(hist_index(0), 0);
+	assert_int_equal(hist_index(UINT64_MAX), HIST_BUCKETS - 1);
+	assert_true(hist_bucket_top(HIST_BUCKETS - 1) == UINT64_MAX);
+	for (i = 0; i < HIST_BUCKETS - 1; i++) {
+		v = hist_bucket_top(i);
+		assert_int_equal(hist_index(v), i);
+		assert_int_equal(hist_index(v + 1), i + 1);
+	}
+}
+
+static void
+test_small_values_are_exact(void **arg)
+{
+	uint32_t i;
+
+	(void)arg;
+	for (i = 0; i < 2 * HIST_SUB; i++)
+		values[i] = i;
+	hist_reset(&h);
+	for (i = 0; i < 2 * HIST_SUB; i++)
+		hist_add(&h, i);
+	for (i = 1; i <= 1000000; i += 997)
+		assert_int_equal(hist_quantile(&h, i), exact(2 * HIST_SUB, i));
+}
+
+static void
+test_uniform(void **arg)
+{
+	uint32_t i;
+
+	(void)arg;
+	state = 1;
+	for (i = 0; i < N; i++)
+		values[i] = rnd() % 100000;
+	check_against_exact(N);
+}
+
+static void
+test_every_magnitude(void **arg)
+{
+	uint32_t i;
+
+	(void)arg;
+	state = 2;
+	for (i = 0; i < N; i++)
+		values[i] = rnd() >> rnd() % 64;
+	check_against_exact(N);
+}
+
+/* The shape of latencies: a narrow body and a thin tail far away. */
+static void
+test_long_tail(void **arg)
+{
+	uint32_t i;
+
+	(void)arg;
+	state = 3;
+	for (i = 0; i < N; i++)
+		values[i] = i % 1000 == 7 ? 1000000 + rnd() % 5000000 : 400 + rnd() % 60;
+	check_against_exact(N);
+	/* One in a thousand is slow: the 99.9 % point is still in the body. */
+	assert_true(hist_quantile(&h, 999000) < 1000);
+	assert_true(hist_quantile(&h, 999100) >= 1000000);
+}
+
+static void
+test_few_values(void **arg)
+{
+	(void)arg;
+	hist_reset(&h);
+	assert_int_equal(hist_quantile(&h, 500000), 0);
+	values[0] = 12345;
+	check_against_exact(1);
+	values[0] = 1;
+	values[1] = 1000;
+	values[2] = 5;
+	check_against_exact(3);
+	assert_int_equal(hist_quantile(&h, 500000), 5);
+}
+
+static void
+test_merge_equals_adding(void **arg)
+{
+	uint32_t i;
+
+	(void)arg;
+	state = 4;
+	for (i = 0; i < N; i++)
+		values[i] = rnd() >> 40;
+	check_against_exact(N);
+	hist_reset(&other);
+	for (i = 0; i < N / 3; i++)
+		hist_add(&other, values[i]);
+	hist_reset(&h);
+	for (; i < N; i++)
+		hist_add(&h, values[i]);
+	hist_merge(&h, &other);
+	assert_int_equal(h.count, N);
+	assert_int_equal(h.min, values[0]);
+	assert_int_equal(h.max, values[N - 1]);
+	assert_true(hist_quantile(&h, 500000) - exact(N, 500000) <= exact(N, 500000) / HIST_SUB);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_buckets_cover_every_value_once),
+		cmocka_unit_test(test_small_values_are_exact),
+		cmocka_unit_test(test_uniform),
+		cmocka_unit_test(test_every_magnitude),
+		cmocka_unit_test(test_long_tail),
+		cmocka_unit_test(test_few_values),
+		cmocka_unit_test(test_merge_equals_adding),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
