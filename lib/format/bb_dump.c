@@ -1,7 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
+/*
+ * Readable WQEs and CQEs. The bytes may come from a broken queue or from a peer
+ * of the software device: every length in them is checked before it is used.
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bb_cqe.h"
 #include "bb_wqe.h"
+
+#define DUMP_DATA_MAX 32u /* bytes of inline data shown */
+
+/* Text that grows; what does not fit is counted and dropped, as snprintf() does. */
+struct text {
+	char *buf;
+	size_t size;
+	size_t len;
+};
+
+static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *fmt, ...)
+{
+	bool room = t->len < t->size;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(room ? t->buf + t->len : NULL, room ? t->size - t->len : 0, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += (size_t)n;
+}
+
+static struct text
+text_start(char *buf, size_t size)
+{
+	struct text t = {buf, size, 0};
+
+	if (size != 0)
+		buf[0] = '\0';
+	return t;
+}
 
 const char *
 bb_wqe_opcode_name(uint8_t opcode)
@@ -26,4 +68,267 @@ bb_wqe_opcode_name(uint8_t opcode)
 	default:
 		return "?";
 	}
+}
+
+const char *
+bb_cqe_opcode_name(uint8_t opcode)
+{
+	switch (opcode) {
+	case BB_CQE_REQ:
+		return "requester";
+	case BB_CQE_RESP_WR_IMM:
+		return "responder RDMA_WRITE_IMM";
+	case BB_CQE_RESP_SEND:
+		return "responder SEND";
+	case BB_CQE_RESP_SEND_IMM:
+		return "responder SEND_IMM";
+	case BB_CQE_RESP_SEND_INV:
+		return "responder SEND_INV";
+	case BB_CQE_REQ_ERR:
+		return "requester error";
+	case BB_CQE_RESP_ERR:
+		return "responder error";
+	case BB_CQE_INVALID:
+		return "invalid";
+	default:
+		return "?";
+	}
+}
+
+static const char *
+syndrome_name(uint8_t syndrome)
+{
+	switch (syndrome) {
+	case BB_SYN_LOCAL_LENGTH:
+		return "local length error";
+	case BB_SYN_LOCAL_QP_OP:
+		return "local QP operation error";
+	case BB_SYN_LOCAL_PROT:
+		return "local protection error";
+	case BB_SYN_WR_FLUSH:
+		return "flushed";
+	case BB_SYN_MW_BIND:
+		return "memory window bind error";
+	case BB_SYN_BAD_RESP:
+		return "bad response";
+	case BB_SYN_LOCAL_ACCESS:
+		return "local access error";
+	case BB_SYN_REMOTE_INVAL_REQ:
+		return "remote invalid request";
+	case BB_SYN_REMOTE_ACCESS:
+		return "remote access error";
+	case BB_SYN_REMOTE_OP:
+		return "remote operation error";
+	case BB_SYN_RETRY_EXC:
+		return "transport retries exceeded";
+	case BB_SYN_RNR_RETRY_EXC:
+		return "RNR retries exceeded";
+	case BB_SYN_REMOTE_ABORTED:
+		return "remote aborted";
+	default:
+		return "unknown syndrome";
+	}
+}
+
+/* A WQE: its bytes from @pos on, in a ring that wraps. */
+struct view {
+	const uint8_t *ring;
+	size_t size; /* of the ring, a multiple of the segment */
+	size_t start;
+	size_t len; /* of the WQE, at most size */
+};
+
+static void
+view_copy(const struct view *v, size_t pos, void *dst, size_t len)
+{
+	size_t at = (v->start + pos) % v->size, first = v->size - at;
+
+	if (first > len)
+		first = len;
+	memcpy(dst, v->ring + at, first);
+	memcpy((uint8_t *)dst + first, v->ring, len - first);
+}
+
+static void
+add_hex(struct text *t, const struct view *v, size_t pos, size_t len)
+{
+	uint8_t bytes[DUMP_DATA_MAX];
+	size_t i, n = len < sizeof(bytes) ? len : sizeof(bytes);
+
+	view_copy(v, pos, bytes, n);
+	for (i = 0; i < n; i++)
+		add(t, "%s%02x", i % 4 == 0 ? " " : "", bytes[i]);
+	if (n < len)
+		add(t, " ...");
+}
+
+/* The data segment at @pos; returns the bytes it takes, at least one segment. */
+static size_t
+add_data(struct text *t, const struct view *v, size_t pos, bool inline_ok)
+{
+	struct bb_wqe_data d;
+	size_t room = v->len - pos - 4, len;
+	uint32_t count;
+
+	view_copy(v, pos, &d, sizeof(d));
+	count = bb_be32(d.byte_count);
+	if (!inline_ok || (count & BB_WQE_INLINE) == 0) {
+		add(t, " | %u bytes at 0x%llx lkey 0x%x", count == 0 ? BB_WQE_MAX_SGE_LEN : count,
+		    (unsigned long long)bb_be64(d.addr), bb_be32(d.lkey));
+		return BB_WQE_SEG;
+	}
+	len = count & ~BB_WQE_INLINE;
+	add(t, " | inline %zu bytes", len);
+	if (len > room) {
+		add(t, " (bad: the WQE ends after %zu)", room);
+		len = room;
+	}
+	add(t, ":");
+	add_hex(t, v, pos + 4, len);
+	return (len + 4 + BB_WQE_SEG - 1) / BB_WQE_SEG * BB_WQE_SEG;
+}
+
+/* Remote address and atomic segments; returns where the data starts. */
+static size_t
+add_remote(struct text *t, const struct view *v, uint8_t opcode)
+{
+	bool atomic = opcode == BB_WQE_ATOMIC_CS || opcode == BB_WQE_ATOMIC_FA;
+	size_t pos = BB_WQE_SEG;
+	struct bb_wqe_raddr r;
+	struct bb_wqe_atomic a;
+
+	if (opcode != BB_WQE_RDMA_WRITE && opcode != BB_WQE_RDMA_WRITE_IMM &&
+	    opcode != BB_WQE_RDMA_READ && !atomic)
+		return pos;
+	if (v->len - pos < sizeof(r)) {
+		add(t, " | bad: no remote address segment");
+		return v->len;
+	}
+	view_copy(v, pos, &r, sizeof(r));
+	pos += sizeof(r);
+	add(t, " | raddr 0x%llx rkey 0x%x", (unsigned long long)bb_be64(r.raddr), bb_be32(r.rkey));
+	if (!atomic)
+		return pos;
+	if (v->len - pos < sizeof(a)) {
+		add(t, " | bad: no atomic segment");
+		return v->len;
+	}
+	view_copy(v, pos, &a, sizeof(a));
+	pos += sizeof(a);
+	if (opcode == BB_WQE_ATOMIC_CS)
+		add(t, " | compare 0x%llx swap 0x%llx", (unsigned long long)bb_be64(a.compare),
+		    (unsigned long long)bb_be64(a.swap_add));
+	else
+		add(t, " | add 0x%llx", (unsigned long long)bb_be64(a.swap_add));
+	return pos;
+}
+
+int
+bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx)
+{
+	struct text t = text_start(buf, size);
+	struct view v = {ring, (size_t)blocks * BB_WQE_BB, 0, 0};
+	struct bb_wqe_ctrl ctrl;
+	uint32_t head, ds;
+	uint8_t opcode;
+	size_t pos;
+
+	if (ring == NULL || blocks == 0) {
+		add(&t, "WQE %u: no ring", idx);
+		return (int)t.len;
+	}
+	v.start = (size_t)(idx % blocks) * BB_WQE_BB;
+	view_copy(&v, 0, &ctrl, sizeof(ctrl));
+	head = bb_be32(ctrl.opmod_idx_opcode);
+	opcode = (uint8_t)head;
+	ds = bb_be32(ctrl.qpn_ds) & BB_WQE_MAX_DS;
+	v.len = (size_t)ds * BB_WQE_SEG;
+
+	add(&t, "WQE %u: %s", idx, bb_wqe_opcode_name(opcode));
+	add(&t, " (opcode 0x%02x) index %u QP 0x%06x ds %u ce %u fm %u%s", opcode,
+	    head >> 8 & 0xffff, bb_be32(ctrl.qpn_ds) >> 8, ds, ctrl.fm_ce_se >> 2 & 3,
+	    ctrl.fm_ce_se >> 5, (ctrl.fm_ce_se & BB_WQE_SE) != 0 ? " solicited" : "");
+	if (head >> 24 != 0)
+		add(&t, " opmod 0x%02x", head >> 24);
+	if (opcode == BB_WQE_SEND_IMM || opcode == BB_WQE_RDMA_WRITE_IMM)
+		add(&t, " imm 0x%08x", bb_be32(ctrl.imm));
+	if ((uint16_t)(head >> 8) != idx)
+		add(&t, " (bad: index is not its place)");
+	if (ds == 0) {
+		add(&t, " (bad: ds must count the control segment)");
+		return (int)t.len;
+	}
+	if (v.len > v.size) {
+		add(&t, " (bad: longer than the ring of %u blocks)", blocks);
+		v.len = v.size;
+	}
+	pos = add_remote(&t, &v, opcode);
+	if (strcmp(bb_wqe_opcode_name(opcode), "?") == 0) {
+		if (pos < v.len) {
+			add(&t, " |");
+			add_hex(&t, &v, pos, v.len - pos);
+		}
+		return (int)t.len;
+	}
+	while (pos < v.len)
+		pos += add_data(&t, &v, pos, true);
+	return (int)t.len;
+}
+
+int
+bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride)
+{
+	struct text t = text_start(buf, size);
+	struct view v = {wqe, stride, 0, stride};
+	size_t pos;
+
+	add(&t, "receive WQE of %u bytes", stride);
+	if (wqe == NULL)
+		return (int)t.len;
+	for (pos = 0; v.len - pos >= BB_WQE_SEG; pos += BB_WQE_SEG) {
+		struct bb_wqe_data d;
+
+		view_copy(&v, pos, &d, sizeof(d));
+		if (d.byte_count == 0 && bb_be32(d.lkey) == BB_WQE_INVALID_LKEY) {
+			add(&t, " | end");
+			break;
+		}
+		add_data(&t, &v, pos, false);
+	}
+	return (int)t.len;
+}
+
+int
+bb_cqe_dump(char *buf, size_t size, const struct bb_cqe *cqe)
+{
+	struct text t = text_start(buf, size);
+	uint8_t opcode = cqe->op_own >> 4;
+	uint32_t sop_qpn = bb_be32(cqe->sop_qpn);
+
+	add(&t, "CQE: %s (opcode %u) owner %u", bb_cqe_opcode_name(opcode), opcode,
+	    cqe->op_own & 1);
+	if (opcode == BB_CQE_INVALID)
+		return (int)t.len;
+	add(&t, " user index 0x%x QP 0x%06x wqe counter %u", bb_be32(cqe->srqn_uidx) & 0xffffff,
+	    sop_qpn & 0xffffff, bb_be16(cqe->wqe_counter));
+	if (opcode == BB_CQE_REQ_ERR || opcode == BB_CQE_RESP_ERR) {
+		uint8_t syndrome = bb_cqe_syndrome(cqe);
+
+		add(&t, " syndrome 0x%02x (%s) vendor 0x%02x", syndrome, syndrome_name(syndrome),
+		    bb_cqe_vendor_syndrome(cqe));
+		return (int)t.len;
+	}
+	if (opcode == BB_CQE_REQ)
+		add(&t, " of %s (opcode 0x%02x)", bb_wqe_opcode_name((uint8_t)(sop_qpn >> 24)),
+		    sop_qpn >> 24);
+	add(&t, " bytes %u", bb_be32(cqe->byte_cnt));
+	if (opcode == BB_CQE_RESP_WR_IMM || opcode == BB_CQE_RESP_SEND_IMM)
+		add(&t, " imm 0x%08x", bb_be32(cqe->imm));
+	if (opcode == BB_CQE_RESP_SEND_INV)
+		add(&t, " invalidated rkey 0x%x", bb_be32(cqe->imm));
+	if ((cqe->op_own & 2) != 0)
+		add(&t, " solicited");
+	if ((cqe->op_own >> 2 & 3) != 0)
+		add(&t, " data in the CQE (format %u)", cqe->op_own >> 2 & 3);
+	return (int)t.len;
 }
