@@ -18,19 +18,20 @@ extern "C" {
 
 struct bb_rq {
 	uint8_t *buf;
-	uint64_t *wr_ids; /**< one per WQE */
-	uint32_t *dbrec;  /**< receive doorbell record */
-	uint32_t mask;    /**< WQEs in the ring - 1 */
-	uint32_t depth;   /**< WQEs that may be outstanding; 0: not postable */
-	uint32_t pi;      /**< WQEs posted since reset */
-	uint32_t ci;      /**< WQEs completed since reset */
-	uint32_t rung;    /**< pi at the last doorbell */
+	uint64_t *wr_ids;    /**< one per WQE */
+	uint32_t *dbrec;     /**< receive doorbell record */
+	uint32_t depth;      /**< WQEs that may be outstanding; 0: not postable */
+	uint32_t pi;         /**< WQEs posted since reset */
+	uint32_t ci;         /**< WQEs completed since reset */
+	uint32_t rung;       /**< pi at the last doorbell */
+	uint16_t mask;       /**< WQEs in the ring - 1 */
+	uint16_t conf_depth; /**< depth while enabled */
 	uint16_t max_sge;
 	uint8_t log_stride;
-	uint8_t refused;     /**< reasons already logged */
-	uint32_t conf_depth; /**< depth while enabled */
-	uint32_t owner;
-	uint64_t full; /**< statistics: posts refused for want of room */
+	uint8_t refused; /**< 1 << enum bb_refusal of those already logged */
+	uint32_t qpn;    /**< for the log */
+	uint32_t owner;  /**< lcore id, checked in debug builds */
+	uint64_t full;   /**< statistics: posts refused for want of room */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_rq) == BB_CACHE_LINE, "one line");
 
@@ -42,7 +43,8 @@ struct bb_rq_conf {
 	uint32_t log_stride; /**< log2 of bytes, 4 to 9 */
 	uint32_t max_sge;    /**< at most stride / 16 */
 	uint32_t *dbrec;
-	uint32_t owner;
+	uint32_t qpn;   /**< for the log */
+	uint32_t owner; /**< lcore id; LCORE_ID_ANY is never checked */
 };
 
 /** Prepare a receive queue, not postable before bb_rq_enable(). 0 or -EINVAL. */
@@ -51,8 +53,10 @@ int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 void bb_rq_reset(struct bb_rq *rq);
 /** Let posts through (QP in INIT or later), or refuse them with -ENOTCONN. */
 void bb_rq_enable(struct bb_rq *rq, bool on);
-/** Why a post was refused: 0 full, else a negative errno, logged once. */
-int bb_rq_refuse(struct bb_rq *rq, int err, const char *why);
+/** Why there was no room: 0 for a full queue, else an errno; as bb_sq_refuse(). */
+int bb_rq_refuse(struct bb_rq *rq);
+/** Refuse a request that no room would let through, as bb_sq_refuse_arg(). */
+int bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why);
 
 /** Post one receive; buffers are the device's until its completion. */
 static inline int
@@ -60,16 +64,17 @@ bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t 
 {
 	struct bb_wqe_data *seg;
 	uint32_t idx = rq->pi & rq->mask, i, n = 0;
+	int pieces;
 
 	if (bb_unlikely(nsge > rq->max_sge))
-		return bb_rq_refuse(rq, -EINVAL, "more pieces than the queue's max_sge");
-	if (bb_unlikely(rq->pi - rq->ci >= rq->depth))
-		return bb_rq_refuse(rq, rq->depth == 0 ? -ENOTCONN : 0,
-				    "the QP is in RESET: move it to INIT first");
+		return bb_rq_refuse_arg(rq, BB_REFUSED_MAX_SGE);
+	pieces = bb_sq_count_sge(sge, nsge);
+	if (bb_unlikely(pieces < 0))
+		return bb_rq_refuse_arg(rq, BB_REFUSED_SGE_LEN);
+	if (bb_unlikely(rq->pi - rq->ci >= rq->depth || !bb_queue_check_owner(rq->owner)))
+		return bb_rq_refuse(rq);
 	seg = (struct bb_wqe_data *)(void *)(rq->buf + ((size_t)idx << rq->log_stride));
 	for (i = 0; i < nsge; i++) {
-		if (bb_unlikely(sge[i].len > BB_WQE_MAX_SGE_LEN))
-			return bb_rq_refuse(rq, -EINVAL, "a piece is longer than 2^31 bytes");
 		if (sge[i].len != 0)
 			bb_sq_fill_data(&seg[n++], &sge[i]);
 	}

@@ -50,6 +50,18 @@ enum bb_send_flags {
 	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics */
 };
 
+/** Why a request is refused that polling and trying again would not help. */
+enum bb_refusal {
+	BB_REFUSED_STATE,        /**< -ENOTCONN: the QP's state does not take posts */
+	BB_REFUSED_OWNER,        /**< -EPERM: the calling thread does not own the queue */
+	BB_REFUSED_WQE_SIZE,     /**< -EINVAL: larger than the ring */
+	BB_REFUSED_MAX_SGE,      /**< -EINVAL: more pieces than max_sge */
+	BB_REFUSED_SGE_LEN,      /**< -EINVAL: a piece over 2^31 bytes */
+	BB_REFUSED_MAX_INLINE,   /**< -EINVAL: more inline bytes than max_inline */
+	BB_REFUSED_ATOMIC_LEN,   /**< -EINVAL: local piece is not 8 bytes */
+	BB_REFUSED_ATOMIC_ALIGN, /**< -EINVAL: remote address is not 8-byte aligned */
+};
+
 /** What the completion of a WQE needs, kept per first block of the WQE. */
 struct bb_sq_wqe {
 	uint64_t wr_id;
@@ -85,20 +97,20 @@ struct bb_sq {
 	uint16_t rung;          /**< pi at the last doorbell */
 	uint8_t pad0[4];
 	/* Line 1: once per doorbell, and limits that builders compare with. */
-	uint32_t *dbrec;    /**< send doorbell record */
-	uint8_t *reg;       /**< doorbell register of the owner's UAR */
-	uint32_t rung_seq;  /**< seq at the last doorbell */
-	uint16_t bf_size;   /**< bytes of one register half; 0: no BlueFlame UAR */
-	uint16_t bf_offset; /**< half to use next: 0 or bf_size */
-	uint16_t max_ds;    /**< segments of the largest WQE */
+	uint32_t *dbrec;     /**< send doorbell record */
+	uint8_t *reg;        /**< doorbell register of the owner's UAR */
+	uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
+	uint32_t rung_seq;   /**< seq at the last doorbell */
+	uint16_t bf_size;    /**< bytes of one register half; 0: no BlueFlame UAR */
+	uint16_t own_offset; /**< bf_offset of a register that no other queue uses */
+	uint16_t max_ds;     /**< segments of the largest WQE */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< bytes */
 	uint8_t db_mode;     /**< enum bb_db_mode */
-	uint8_t refused;     /**< reasons already logged, see bb_sq_refuse() */
+	uint8_t refused;     /**< 1 << enum bb_refusal of those already logged */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t full;       /**< statistics: posts refused for want of room */
 	uint32_t owner;      /**< lcore id, checked in debug builds */
-	uint8_t pad1[12];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "post touches one line");
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 2 * BB_CACHE_LINE, "line 0 is the post path's");
@@ -112,12 +124,19 @@ struct bb_sq_conf {
 	uint32_t depth; /**< WQEs that may be outstanding, 1 to blocks */
 	uint32_t max_sge;
 	uint32_t max_inline; /**< bytes */
-	uint32_t sig_every;  /**< at most this many WQEs between CQEs, 1 to depth */
+	uint32_t sig_every;  /**< at most this many WQEs between CQEs, 1 to depth; so
+			      *   many WQEs of the largest size must fit into the ring */
 	uint32_t *dbrec;
 	void *reg;
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
-	enum bb_db_mode db_mode;
-	uint32_t owner; /**< lcore id */
+	/**
+	 * Where the half of @ref reg to use next is kept, starting at 0: one for all
+	 * queues that ring the same register, as halves alternate per register. NULL:
+	 * no other queue rings it.
+	 */
+	uint16_t *bf_offset;
+	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size rings with 8 bytes */
+	uint32_t owner;          /**< lcore id; LCORE_ID_ANY is never checked */
 };
 
 /**
@@ -138,18 +157,23 @@ void bb_sq_enable(struct bb_sq *sq, bool on);
  */
 int bb_sq_refuse(struct bb_sq *sq, uint32_t ds);
 
-/** Refuse a request that no queue state would let through; logs as above. */
-int bb_sq_refuse_arg(struct bb_sq *sq, int err, const char *why);
+/** Refuse a request that no room would let through: its errno; logs as above. */
+int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
 
-#ifdef BB_DEBUG
-void bb_sq_check_owner(const struct bb_sq *sq);
-#else
-static inline void
-bb_sq_check_owner(const struct bb_sq *sq)
+/** True if the calling thread is lcore @p owner, or @p owner is LCORE_ID_ANY. */
+bool bb_queue_is_owner(uint32_t owner);
+
+/** Debug builds (BB_DEBUG) catch posts from a thread that does not own the queue. */
+static inline bool
+bb_queue_check_owner(uint32_t owner)
 {
-	(void)sq;
-}
+#ifdef BB_DEBUG
+	return bb_queue_is_owner(owner);
+#else
+	(void)owner;
+	return true;
 #endif
+}
 
 /** WQEs that are posted and not known complete. */
 static inline uint32_t
@@ -164,8 +188,8 @@ bb_sq_reserve(struct bb_sq *sq, uint32_t ds)
 {
 	uint32_t used = (uint16_t)(sq->pi - sq->ci);
 
-	bb_sq_check_owner(sq);
-	if (bb_unlikely(used + bb_wqe_blocks(ds) > sq->limit || sq->seq - sq->done >= sq->depth))
+	if (bb_unlikely(used + bb_wqe_blocks(ds) > sq->limit || sq->seq - sq->done >= sq->depth ||
+			!bb_queue_check_owner(sq->owner)))
 		return NULL;
 	return (struct bb_wqe_ctrl *)(void *)(sq->buf + (size_t)(sq->pi & sq->mask) * BB_WQE_BB);
 }
@@ -261,10 +285,10 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	int pieces;
 
 	if (bb_unlikely(nsge > sq->max_sge))
-		return bb_sq_refuse_arg(sq, -EINVAL, "more pieces than the queue's max_sge");
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	pieces = bb_sq_count_sge(sge, nsge);
 	if (bb_unlikely(pieces < 0))
-		return bb_sq_refuse_arg(sq, -EINVAL, "a piece is longer than 2^31 bytes");
+		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
 	ds = 1 + (uint32_t)has_raddr + (uint32_t)pieces;
 	ctrl = bb_sq_reserve(sq, ds);
 	if (bb_unlikely(ctrl == NULL))
@@ -319,8 +343,7 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 	void *seg;
 
 	if (bb_unlikely(len > sq->max_inline))
-		return bb_sq_refuse_arg(sq, -EINVAL,
-					"more inline data than the queue's max_inline");
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
 	ctrl = bb_sq_reserve(sq, ds);
 	if (bb_unlikely(ctrl == NULL))
 		return bb_sq_refuse(sq, ds);
@@ -346,10 +369,9 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 	struct bb_wqe_atomic *a;
 
 	if (bb_unlikely(sge->len != 8))
-		return bb_sq_refuse_arg(sq, -EINVAL, "an atomic's local piece must be 8 bytes");
+		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_LEN);
 	if (bb_unlikely((raddr & 7) != 0))
-		return bb_sq_refuse_arg(sq, -EINVAL,
-					"an atomic's remote address must be 8-byte aligned");
+		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_ALIGN);
 	ctrl = bb_sq_reserve(sq, ds);
 	if (bb_unlikely(ctrl == NULL))
 		return bb_sq_refuse(sq, ds);
@@ -399,16 +421,22 @@ static inline void
 bb_sq_ring(struct bb_sq *sq)
 {
 	volatile uint64_t *reg;
+	uint16_t offset;
 	uint32_t ds;
 
 	if (bb_unlikely(sq->pi == sq->rung))
 		return;
+	if (bb_unlikely(!bb_queue_check_owner(sq->owner))) {
+		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return;
+	}
 	bb_dma_wmb();
 	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
 	bb_db_wmb();
-	reg = (volatile uint64_t *)(void *)(sq->reg + sq->bf_offset);
-	/* Two stores in a row to one half could merge in the write-combining buffer. */
-	sq->bf_offset ^= sq->bf_size;
+	offset = *sq->bf_offset;
+	reg = (volatile uint64_t *)(void *)(sq->reg + offset);
+	/* The device may still be reading this half: the register's next user takes the other. */
+	*sq->bf_offset = offset ^ sq->bf_size;
 	ds = sq->last[7] & BB_WQE_MAX_DS;
 	if (sq->db_mode == BB_DB_BLUEFLAME && sq->seq - sq->rung_seq == 1 && ds > 1 &&
 	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size) {

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <string.h>
+
+#include "bb_queue_log.h"
+#include "bb_rq.h"
+
+#define RQ_MAX_WQES       32768u /* half of the record's 16-bit counter */
+#define RQ_MIN_LOG_STRIDE 4u
+#define RQ_MAX_LOG_STRIDE 9u
+
+static int
+check_conf(const struct bb_rq_conf *conf)
+{
+	if (conf->buf == NULL || conf->wr_ids == NULL || conf->dbrec == NULL ||
+	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0) {
+		BB_QUEUE_LOG(ERR,
+			     "receive queue of QP 0x%06x: ring %p, wr_id table %p and doorbell "
+			     "record %p must be given, aligned to 64, 8 and 4 bytes",
+			     conf->qpn, conf->buf, (void *)conf->wr_ids, (void *)conf->dbrec);
+		return -EINVAL;
+	}
+	if (conf->wqes == 0 || (conf->wqes & (conf->wqes - 1)) != 0 || conf->wqes > RQ_MAX_WQES) {
+		BB_QUEUE_LOG(ERR,
+			     "receive queue of QP 0x%06x: %u WQEs are not a power of two up to %u",
+			     conf->qpn, conf->wqes, RQ_MAX_WQES);
+		return -EINVAL;
+	}
+	if (conf->depth == 0 || conf->depth > conf->wqes) {
+		BB_QUEUE_LOG(ERR, "receive queue of QP 0x%06x: depth %u is not 1 to %u", conf->qpn,
+			     conf->depth, conf->wqes);
+		return -EINVAL;
+	}
+	if (conf->log_stride < RQ_MIN_LOG_STRIDE || conf->log_stride > RQ_MAX_LOG_STRIDE ||
+	    conf->max_sge > (1u << conf->log_stride) / BB_WQE_SEG) {
+		BB_QUEUE_LOG(ERR,
+			     "receive queue of QP 0x%06x: %u pieces do not fit into a stride of "
+			     "2^%u bytes, which must be 16 to 512",
+			     conf->qpn, conf->max_sge, conf->log_stride);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf)
+{
+	if (check_conf(conf) != 0)
+		return -EINVAL;
+	memset(rq, 0, sizeof(*rq));
+	rq->buf = conf->buf;
+	rq->wr_ids = conf->wr_ids;
+	rq->dbrec = conf->dbrec;
+	rq->mask = (uint16_t)(conf->wqes - 1);
+	rq->conf_depth = (uint16_t)conf->depth;
+	rq->max_sge = (uint16_t)conf->max_sge;
+	rq->log_stride = (uint8_t)conf->log_stride;
+	rq->qpn = conf->qpn;
+	rq->owner = conf->owner;
+	bb_rq_reset(rq);
+	return 0;
+}
+
+void
+bb_rq_reset(struct bb_rq *rq)
+{
+	rq->depth = 0;
+	rq->pi = 0;
+	rq->ci = 0;
+	rq->rung = 0;
+	rq->refused = 0;
+	rq->full = 0;
+	bb_dbrec_store(rq->dbrec, 0);
+}
+
+void
+bb_rq_enable(struct bb_rq *rq, bool on)
+{
+	rq->depth = on ? rq->conf_depth : 0;
+}
+
+int
+bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why)
+{
+	return bb_queue_refuse("receive", rq->qpn, rq->owner, &rq->refused, why);
+}
+
+int
+bb_rq_refuse(struct bb_rq *rq)
+{
+	if (rq->depth == 0)
+		return bb_rq_refuse_arg(rq, BB_REFUSED_STATE);
+	if (rq->pi - rq->ci >= rq->depth) {
+		rq->full++;
+		return 0;
+	}
+	/* There was room: bb_queue_check_owner() objected. */
+	return bb_rq_refuse_arg(rq, BB_REFUSED_OWNER);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <string.h>
+
+#include "bb_queue_log.h"
+#include "bb_sq.h"
+
+#define SQ_MAX_BLOCKS 32768u /* half of the 16-bit index: a full ring is told from an empty one */
+
+static bool
+is_pow2(uint32_t v)
+{
+	return v != 0 && (v & (v - 1)) == 0;
+}
+
+/* Segments of the largest WQE, 0 when it would not fit into the 6 bits of ds. */
+static uint32_t
+largest_wqe(const struct bb_sq_conf *conf)
+{
+	const uint32_t head = 2, atomic = 4; /* ctrl and raddr; the same, operands and piece */
+	uint32_t sgl, inl;
+
+	if (conf->max_sge > BB_WQE_MAX_DS - head ||
+	    conf->max_inline > (BB_WQE_MAX_DS - head) * BB_WQE_SEG - 4)
+		return 0;
+	sgl = head + conf->max_sge;
+	inl = head + bb_wqe_inline_ds(conf->max_inline);
+	if (inl > sgl)
+		sgl = inl;
+	return sgl > atomic ? sgl : atomic;
+}
+
+static int
+check_memory(const struct bb_sq_conf *conf)
+{
+	if (conf->buf == NULL || conf->wqes == NULL || conf->dbrec == NULL || conf->reg == NULL ||
+	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0 ||
+	    ((uintptr_t)conf->reg & 7) != 0) {
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: ring %p, WQE table %p, doorbell record %p "
+			     "and register %p must be given, aligned to 64, 8, 4 and 8 bytes",
+			     conf->qpn, conf->buf, (void *)conf->wqes, (void *)conf->dbrec,
+			     conf->reg);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
+{
+	if (!is_pow2(conf->blocks) || conf->blocks > SQ_MAX_BLOCKS) {
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: %u blocks are not a power of two up to %u",
+			     conf->qpn, conf->blocks, SQ_MAX_BLOCKS);
+		return -EINVAL;
+	}
+	if (max_ds == 0) {
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: a WQE of %u pieces or %u inline bytes has "
+			     "more than %u segments",
+			     conf->qpn, conf->max_sge, conf->max_inline, BB_WQE_MAX_DS);
+		return -EINVAL;
+	}
+	if (conf->depth == 0 || conf->depth > conf->blocks || conf->sig_every == 0 ||
+	    conf->sig_every > conf->depth) {
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: depth %u must be 1 to %u and a CQE is due "
+			     "every 1 to depth WQEs, not %u",
+			     conf->qpn, conf->depth, conf->blocks, conf->sig_every);
+		return -EINVAL;
+	}
+	/* Else a ring full of large unsignalled WQEs would never be found empty again. */
+	if (conf->sig_every > conf->blocks / bb_wqe_blocks(max_ds)) {
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: %u WQEs of %u blocks without a CQE do not "
+			     "fit into %u blocks: make the ring larger or sig_every smaller",
+			     conf->qpn, conf->sig_every, bb_wqe_blocks(max_ds), conf->blocks);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+check_doorbell(const struct bb_sq_conf *conf)
+{
+	if (conf->qpn > 0xffffff) {
+		BB_QUEUE_LOG(ERR, "send queue: QP number 0x%x has more than 24 bits", conf->qpn);
+		return -EINVAL;
+	}
+	if (conf->bf_size != 0 &&
+	    (!is_pow2(conf->bf_size) || conf->bf_size < BB_WQE_BB || conf->bf_size > 32768)) {
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: a BlueFlame register of %u bytes is not a "
+			     "power of two from 64 to 32768",
+			     conf->qpn, conf->bf_size);
+		return -EINVAL;
+	}
+	if (conf->db_mode != BB_DB_DOORBELL && conf->db_mode != BB_DB_BLUEFLAME) {
+		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: no doorbell mode %d", conf->qpn,
+			     (int)conf->db_mode);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
+{
+	uint32_t max_ds = largest_wqe(conf);
+
+	if (check_memory(conf) != 0 || check_doorbell(conf) != 0 || check_sizes(conf, max_ds) != 0)
+		return -EINVAL;
+	memset(sq, 0, sizeof(*sq));
+	sq->buf = conf->buf;
+	sq->wqes = conf->wqes;
+	sq->mask = conf->blocks - 1;
+	sq->qpn_ds0 = conf->qpn << 8;
+	sq->depth = conf->depth;
+	sq->sig_every = (uint16_t)conf->sig_every;
+	sq->dbrec = conf->dbrec;
+	sq->reg = conf->reg;
+	sq->bf_size = (uint16_t)conf->bf_size;
+	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
+	sq->max_ds = (uint16_t)max_ds;
+	sq->max_sge = (uint16_t)conf->max_sge;
+	sq->max_inline = (uint16_t)conf->max_inline;
+	sq->db_mode = (uint8_t)conf->db_mode;
+	sq->owner = conf->owner;
+	bb_sq_reset(sq);
+	return 0;
+}
+
+void
+bb_sq_reset(struct bb_sq *sq)
+{
+	/* A late CQE must not find what a WQE of the queue's former life left. */
+	memset(sq->wqes, 0, ((size_t)sq->mask + 1) * sizeof(*sq->wqes));
+	sq->last = sq->buf;
+	sq->seq = 0;
+	sq->done = 0;
+	sq->pi = 0;
+	sq->ci = 0;
+	sq->limit = 0;
+	sq->unsig = 0;
+	sq->rung = 0;
+	sq->rung_seq = 0;
+	sq->refused = 0;
+	sq->doorbells = 0;
+	sq->full = 0;
+	bb_dbrec_store(sq->dbrec, 0);
+}
+
+void
+bb_sq_enable(struct bb_sq *sq, bool on)
+{
+	sq->limit = on ? (uint16_t)(sq->mask + 1) : 0;
+}
+
+int
+bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why)
+{
+	return bb_queue_refuse("send", sq->qpn_ds0 >> 8, sq->owner, &sq->refused, why);
+}
+
+int
+bb_sq_refuse(struct bb_sq *sq, uint32_t ds)
+{
+	uint32_t used = (uint16_t)(sq->pi - sq->ci), blocks = bb_wqe_blocks(ds);
+
+	if (sq->limit == 0)
+		return bb_sq_refuse_arg(sq, BB_REFUSED_STATE);
+	if (ds > sq->max_ds || blocks > sq->mask + 1)
+		return bb_sq_refuse_arg(sq, BB_REFUSED_WQE_SIZE);
+	if (used + blocks > sq->limit || bb_sq_outstanding(sq) >= sq->depth) {
+		sq->full++;
+		return 0;
+	}
+	/* There was room: bb_queue_check_owner() objected. */
+	return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+}
