@@ -7,7 +7,8 @@
  *
  * Posting:  WQE stores → bb_dma_wmb() → doorbell record → bb_db_wmb() →
  *           UAR store → bb_wc_flush().
- * Polling:  owner bit → bb_dma_rmb() → rest of the CQE → consumer record.
+ * Polling:  owner bit → bb_dma_rmb() → rest of the CQE → bb_dma_rmb() →
+ *           consumer record.
  *
  * Memory that the device reads or writes on its own (rings, records) and the
  * registers of the UAR page are only touched through the functions below or
@@ -51,9 +52,11 @@ bb_dma_wmb(void)
 }
 
 /**
- * Reads of device-written memory behind it happen after those before it. Stops
- * the race in which the body of a CQE is read before its owner bit. x86: loads
- * are in order; Arm: dmb oshld.
+ * Reads and stores behind it happen after the reads of device-written memory
+ * before it. Stops two races: the body of a CQE is read before its owner bit;
+ * a CQE is given back by the consumer record, and overwritten, while it is
+ * still being read. x86: loads are not reordered with loads or later stores;
+ * Arm: dmb oshld.
  */
 static inline void
 bb_dma_rmb(void)

@@ -50,7 +50,7 @@ static inline void
 bb_cqring_update(struct bb_cqring *cq)
 {
 	/* The device may overwrite what is given back: our reads come first. */
-	bb_dma_wmb();
+	bb_dma_rmb();
 	bb_dbrec_store(cq->dbrec, bb_be32(cq->ci & 0xffffff));
 }
 
