@@ -52,8 +52,13 @@
 #define SOFT_BF_OFFSET     0x800 /* first register in the page; the second is at 0xa00 */
 #define SOFT_BF_HALF       256   /* a register is two halves of this size */
 
+#define SOFT_MAX_DEVS  16   /* soft0 to soft15 */
+#define SOFT_QPC_BYTES 0xe8 /* qpc in mlx5_ifc.h */
+
 struct soft_dev;
 struct soft_engine;
+struct soft_ctx; /* an open handle of a device: soft_ctl.h */
+struct soft_pd;
 
 enum soft_progress {
 	SOFT_PROGRESS_INLINE,
@@ -70,6 +75,8 @@ struct soft_opts {
 	uint64_t seed;
 	bool link_ib; /* an InfiniBand port instead of RoCE */
 	uint32_t log_max_msg;
+	/* BlueFlame registers of a context are handed out two per page, as libmlx5 does. */
+	bool uar_share;
 	/* Capabilities that can be switched off, to test their refusal. */
 	bool no_atomic, no_bf, no_counters, no_devx;
 	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
@@ -94,6 +101,7 @@ struct soft_umem {
 	uint64_t pgsz; /* page size chosen of the bitmap */
 	bool writable;
 	uint32_t refs; /* objects that use it */
+	struct soft_ctx *ctx;
 };
 
 /* A register page, mapped by one or two struct mlx5_uar. */
@@ -104,6 +112,8 @@ struct soft_uar_page {
 	uint32_t refs;   /* QPs and CQs that name it */
 	bool bf;
 	struct soft_engine *engine;
+	struct soft_ctx *ctx;
+	uint8_t regs; /* bit 0: register 0x800 is handed out, bit 1: 0xa00 */
 	LIST_ENTRY(soft_uar_page) link;
 };
 
@@ -134,6 +144,7 @@ enum soft_qp_wait {
 struct soft_qp {
 	uint32_t qpn;
 	uint32_t pdn;
+	struct soft_pd *pd;
 	uint32_t user_index;
 	uint32_t state; /* enum bb_prm_qp_state; read by other engines: __atomic */
 	struct soft_dev *dev;
@@ -151,8 +162,8 @@ struct soft_qp {
 	struct mlx5_obj *obj;
 
 	/* From the transitions. */
-	uint8_t ads[44];           /* address path as given, for QUERY_QP */
-	struct soft_dev *peer_dev; /* the device that owns the destination GID or LID */
+	uint8_t qpc[SOFT_QPC_BYTES]; /* context as accepted so far; the control path's */
+	struct soft_dev *peer_dev;   /* the device that owns the destination GID or LID */
 	uint32_t remote_qpn;
 	uint32_t mtu; /* bytes */
 	uint32_t log_msg_max;
@@ -192,9 +203,14 @@ struct soft_counters {
 };
 #define SOFT_MAX_COUNTER_SETS 256
 
-/* A device: soft0, soft1, ...; opened more than once it is shared. */
+/*
+ * A device: soft0, soft1, ...; opened more than once it is shared. The struct and
+ * its tables live as long as the process, so that a QP may keep a pointer to its
+ * peer's device: when that is closed, the tables are empty and messages are lost.
+ */
 struct soft_dev {
 	char name[BB_DEV_NAME_MAX];
+	uint32_t index;
 	struct soft_opts opts;
 	pthread_mutex_t lock;
 	uint32_t contexts;
@@ -206,9 +222,10 @@ struct soft_dev {
 	bool gid_valid[SOFT_MAX_GIDS];
 	uint8_t mac[6];
 	uint16_t lid;
+	bool port_down;
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_engine *engine; /* of progress=lcore or thread; inline: NULL */
-	void *ctl;                  /* control path's own: id allocators and the like */
+	struct soft_ctl *ctl;       /* control path's own: id allocators and the like */
 };
 
 /* ---- soft_log.c: one line per refusal, never per packet without limit */
@@ -239,10 +256,17 @@ soft_qp_find(const struct soft_dev *dev, uint32_t qpn)
 		       : __atomic_load_n(&dev->qps[qpn], __ATOMIC_ACQUIRE);
 }
 
-/* Raise an event of @type for everyone subscribed to @obj (NULL: device-wide). Any thread. */
+/*
+ * Raise an event of @type for everyone subscribed to @obj (NULL: device-wide). Any
+ * thread, an engine's too, also under its lock.
+ */
 void soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type);
 
-/* ---- Data path, called by the control path (soft_dev.lock held) */
+/*
+ * ---- Data path, called by the control path (soft_dev.lock held). None of it takes
+ * memory from EAL's heap: mr_reg takes soft_dev.lock inside EAL's memory callbacks,
+ * where the heap is locked.
+ */
 
 /* Make the engine of a new UAR page (inline), or of a device. NULL: no memory. */
 struct soft_engine *soft_engine_create(struct soft_dev *dev);

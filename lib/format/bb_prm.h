@@ -151,6 +151,7 @@ enum bb_prm_cap {
 #define BB_PRM_OPTPAR_PKEY_INDEX  (1u << 4)
 #define BB_PRM_OPTPAR_Q_KEY       (1u << 5)
 #define BB_PRM_OPTPAR_RNR_TIMEOUT (1u << 6)
+#define BB_PRM_OPTPAR_PRI_PORT    (1u << 16)
 
 /* Event types (kernel: enum mlx5_event). */
 enum bb_prm_event {
@@ -329,6 +330,8 @@ enum bb_prm_qp_state {
 #define BB_PRM_QPC_SRQN_RMPN_XRQN      BB_PRM_F(0x0ac, 8, 24)  /* qpc.srqn_rmpn_xrqn */
 #define BB_PRM_QPC_HW_SQ_WQEBB_COUNTER BB_PRM_F(0x0b4, 0, 16)  /* qpc.hw_sq_wqebb_counter */
 #define BB_PRM_QPC_SW_SQ_WQEBB_COUNTER BB_PRM_F(0x0b4, 16, 16) /* qpc.sw_sq_wqebb_counter */
+#define BB_PRM_QPC_HW_RQ_COUNTER       BB_PRM_F(0x0b8, 0, 32)  /* qpc.hw_rq_counter */
+#define BB_PRM_QPC_SW_RQ_COUNTER       BB_PRM_F(0x0bc, 0, 32)  /* qpc.sw_rq_counter */
 #define BB_PRM_QPC_CS_REQ              BB_PRM_F(0x0c4, 16, 8)  /* qpc.cs_req */
 #define BB_PRM_QPC_CS_RES              BB_PRM_F(0x0c4, 24, 8)  /* qpc.cs_res */
 #define BB_PRM_QPC_DBR_UMEM_VALID      BB_PRM_F(0x0d0, 3, 1)   /* qpc.dbr_umem_valid */
