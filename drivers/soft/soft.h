@@ -59,11 +59,37 @@ struct soft_dev;
 struct soft_engine;
 struct soft_ctx; /* an open handle of a device: soft_ctl.h */
 struct soft_pd;
+struct soft_watch;
+struct soft_msg;
 
 enum soft_progress {
 	SOFT_PROGRESS_INLINE,
 	SOFT_PROGRESS_LCORE,
 	SOFT_PROGRESS_THREAD,
+};
+
+/*
+ * Seeded defects: what soft_opts.defect may be, one at a time. Each fires on the first
+ * of every 16 chances (the seed shifts which one) and stands behind one branch per WQE.
+ */
+enum soft_defect {
+	SOFT_DEFECT_NONE,
+	SOFT_DEFECT_FLIP_BIT,     /* one bit of a written payload is wrong */
+	SOFT_DEFECT_MISPLACE,     /* a write lands 8 bytes behind its place */
+	SOFT_DEFECT_LOSE_WRITE,   /* a write is completed and not done */
+	SOFT_DEFECT_SKIP_CQE,     /* a CQE is not written */
+	SOFT_DEFECT_EARLY_CQE,    /* the CQE comes a poll before the payload */
+	SOFT_DEFECT_WQE_COUNTER,  /* a CQE names the next block */
+	SOFT_DEFECT_OWNER_BIT,    /* the owner bit does not change with the lap */
+	SOFT_DEFECT_NO_BOUNDS,    /* keys are not checked for their range */
+	SOFT_DEFECT_NO_PD,        /* nor for their protection domain */
+	SOFT_DEFECT_NO_ACCESS,    /* nor for their rights */
+	SOFT_DEFECT_ATOMIC_SPLIT, /* an atomic is a load and a store */
+	SOFT_DEFECT_ATOMIC_OLD,   /* an atomic returns the new value */
+	SOFT_DEFECT_NO_FENCE,     /* the fence bit is ignored */
+	SOFT_DEFECT_NO_DOORBELL,  /* records are enough, no store is waited for */
+	SOFT_DEFECT_RNR_LOST,     /* a request that met RNR is completed, not retried */
+	SOFT_DEFECTS,
 };
 
 /* Device options, "soft0,key=value,...". */
@@ -80,7 +106,7 @@ struct soft_opts {
 	/* Capabilities that can be switched off, to test their refusal. */
 	bool no_atomic, no_bf, no_counters, no_devx;
 	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
-	uint32_t defect;
+	uint32_t defect; /* enum soft_defect */
 };
 
 /* Registered memory. Immutable once published in soft_dev.mkeys. */
@@ -113,11 +139,16 @@ struct soft_uar_page {
 	bool bf;
 	struct soft_engine *engine;
 	struct soft_ctx *ctx;
-	uint8_t regs; /* bit 0: register 0x800 is handed out, bit 1: 0xa00 */
+	uint8_t regs;             /* bit 0: register 0x800 is handed out, bit 1: 0xa00 */
+	struct soft_watch *watch; /* the engine's */
 	LIST_ENTRY(soft_uar_page) link;
 };
 
-/* A CQ. Fields behind "engine" belong to the engine that holds it. */
+/*
+ * A CQ. Fields behind "engine" are the data path's, zeroed at creation. The first
+ * engine with a QP on it writes it without a lock; once QPs of a second engine are
+ * attached, "shared" is set for good and writers take the CQ's lock.
+ */
 struct soft_cq {
 	uint32_t cqn;
 	struct soft_uar_page *uar;
@@ -130,7 +161,11 @@ struct soft_cq {
 	struct mlx5_obj *obj;
 	/* engine */
 	uint32_t pi;
-	bool error;
+	uint32_t ci_seen; /* consumer index as last read */
+	bool error;       /* overrun: nothing is written any more */
+	bool shared;
+	struct soft_engine *user; /* compared only */
+	rte_ticketlock_t lock;
 };
 
 enum soft_qp_wait {
@@ -140,7 +175,23 @@ enum soft_qp_wait {
 	SOFT_WAIT_PEER, /* another engine is working on the request */
 };
 
-/* A QP. Attributes are written by the control path under the engine's lock. */
+/* What is remembered of an atomic, for a duplicate of it. */
+struct soft_replay {
+	uint64_t old;
+	uint32_t psn;
+	bool valid;
+};
+#define SOFT_REPLAYS 4
+
+/*
+ * A QP. Attributes are written by the control path under the engine's lock, the state
+ * last and with release. Engines of peers read qpn, dev, engine, state, peer_dev,
+ * remote_qpn, mtu, pdn, the rights, log_rra_max, min_rnr_nak, gen and counter_set
+ * without that lock: what can change while the QP is in RTR or RTS (rre, rwe, rae,
+ * min_rnr_nak) is stored with __atomic, and between a transition to RST and the next
+ * one the control path calls soft_quiesce(), not holding an engine's lock.
+ * A struct soft_dev that a QP may name as peer_dev is never freed.
+ */
 struct soft_qp {
 	uint32_t qpn;
 	uint32_t pdn;
@@ -155,7 +206,7 @@ struct soft_qp {
 	uint8_t *sq;
 	uint32_t log_sq; /* blocks */
 	uint8_t *rq;
-	uint32_t log_rq, log_rq_stride;
+	uint32_t log_rq, log_rq_stride; /* WQEs; bytes of a WQE (not less 4, as in the mailbox) */
 	bool has_sq, has_rq;
 	uint32_t *dbrec; /* word 0 receive, word 1 send */
 	uint32_t counter_set;
@@ -172,7 +223,7 @@ struct soft_qp {
 	uint32_t log_sra_max, log_rra_max;
 	uint32_t retry_count, rnr_retry, min_rnr_nak, ack_timeout;
 
-	/* Requester; the engine's. */
+	/* Requester; the engine's, but sq_psn is given at RTR2RTS. */
 	uint16_t sq_pi; /* from the doorbell record */
 	uint16_t sq_ci; /* next WQE to execute */
 	uint32_t sq_psn;
@@ -180,14 +231,23 @@ struct soft_qp {
 	uint32_t reads_in_burst;
 	enum soft_qp_wait wait;
 	uint64_t deadline; /* TSC */
-	bool queued;       /* on the engine's run or timer list */
+	uint8_t queued;    /* which of the engine's lists "run" is on */
+	bool in_err;       /* on the engine's list of QPs in ERR */
+	bool bf_bad;       /* the BlueFlame copy of WQE bf_idx differed from the ring */
+	bool early_cqe;    /* SOFT_DEFECT_EARLY_CQE */
+	uint16_t bf_idx;
+	uint32_t gen;         /* new at attach and at 2RST: names this life of the number */
+	struct soft_msg *msg; /* to another engine; in flight while SOFT_WAIT_PEER */
 	TAILQ_ENTRY(soft_qp) run;
-	uint32_t scan_slot; /* place in the engine's scan table */
+	TAILQ_ENTRY(soft_qp) err;
+	uint32_t scan_slot; /* place in the scan table of the UAR page */
 
-	/* Responder: rq by the owning engine, epsn by the one connected requester. */
+	/* Responder: rq by the owning engine; epsn and replays by the one connected
+	 * requester, epsn is given at INIT2RTR. */
 	uint16_t rq_ci;
 	uint32_t epsn;
-	uint32_t msn;
+	struct soft_replay replay[SOFT_REPLAYS];
+	uint32_t replay_next;
 };
 
 /* One set of counters, in the order of QUERY_Q_COUNTER; added to with __atomic. */
@@ -286,12 +346,14 @@ void soft_engine_progress(void *engine);
 void soft_engine_lock(struct soft_engine *e);
 void soft_engine_unlock(struct soft_engine *e);
 
-/* Returns after every engine of the process has once been outside its lock. */
+/* Returns after every engine of the process has once been outside its lock. No engine's
+ * lock may be held. */
 void soft_quiesce(void);
 
-/* The QP is complete and published: its records are watched from now on. */
+/* The QP is complete and published, in RST: its records are watched from now on. -ENOMEM. */
 int soft_qp_attach(struct soft_qp *qp);
-/* It is unpublished: forget it, timers and inboxes included. Before soft_quiesce(). */
+/* It is unpublished: forget it, timers and inboxes included. Before soft_quiesce(). Takes
+ * the engine's lock itself. */
 void soft_qp_detach(struct soft_qp *qp);
 /* After RST2INIT, ..., 2RST, 2ERR changed qp->state, under the engine's lock: reset the
  * counters (2RST), let WQEs run (RTS), flush what is posted (ERR). */
