@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Sourced by devtools/run and devtools/test: say, die, prepare, cpus, eal_memory.
+
+T0=$(date +%s)
+
+say() {
+  printf '[%4ds] %s\n' $(($(date +%s) - T0)) "$*"
+}
+
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# The packages of stage $1 (run, or test: all) that are not installed.
+missing_packages() {
+  sed -e 's/#.*//' "$TOP/devtools/packages" | while read -r stage pkg _; do
+    case $stage in
+    run) ;;
+    test) [ "$1" = test ] || continue ;;
+    *) continue ;;
+    esac
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$pkg" 2>/dev/null) || state=
+    [ "$state" = installed ] || echo "$pkg"
+  done
+}
+
+apt_get() {
+  DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120 \
+    -o Dpkg::Use-Pty=0 "$@" </dev/null >"$APT_LOG" 2>&1
+}
+
+# Every package of the list $@ has a version that apt could install.
+apt_knows() {
+  for p in "$@"; do
+    apt-cache policy "$p" 2>/dev/null | grep -q 'Candidate: [^(]' || return 1
+  done
+}
+
+# Install what stage $1 needs and the machine has not.
+prepare() {
+  if ! command -v dpkg-query >/dev/null; then
+    say "not a Debian system: the packages of devtools/packages are taken as present"
+    return 0
+  fi
+  # shellcheck disable=SC2046
+  set -- $(missing_packages "$1")
+  if [ $# -eq 0 ]; then
+    say "packages: all installed"
+    return 0
+  fi
+  if [ "$(id -u)" -ne 0 ]; then
+    die "not root, and packages are missing. Run as root, or install them first:
+  apt-get install --no-install-recommends $*"
+  fi
+  APT_LOG=$(mktemp)
+  if ! apt_knows "$@"; then
+    say "packages: apt-get update (the package lists are missing or old)"
+    apt_get update || { cat "$APT_LOG"; die "apt-get update failed (above): is the mirror reachable?"; }
+  fi
+  say "packages: installing $*"
+  if ! apt_get install --no-install-recommends "$@"; then
+    say "packages: failed, once more after apt-get update"
+    apt_get update || { cat "$APT_LOG"; die "apt-get update failed (above): is the mirror reachable?"; }
+    apt_get install --no-install-recommends "$@" ||
+      { cat "$APT_LOG"; die "apt-get install failed (above)"; }
+  fi
+  rm -f "$APT_LOG"
+  say "packages: installed"
+}
+
+# The first $1 processors this process may use, as EAL's -l wants them.
+cpus() {
+  sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status | tr ',' '\n' |
+    while IFS=- read -r a b; do seq "$a" "${b:-$a}"; done | head -n "$1" | paste -s -d ,
+}
+
+# EAL arguments for at least $1 MB: hugepages when enough are free, else plain pages.
+eal_memory() {
+  free=$(awk '/^HugePages_Free/ {n = $2} /^Hugepagesize/ {kb = $2}
+              END {print int(n * kb / 1024)}' /proc/meminfo)
+  if [ "$(id -u)" -eq 0 ] && [ "${free:-0}" -ge "$1" ]; then
+    echo "--in-memory"
+  else
+    echo "--no-huge -m $1 --no-shconf"
+  fi
+}

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The whole test suite: builds, meson suites, sanitizers, consumer, docs. See --help."""
+
+import argparse
+import fnmatch
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+WORK = os.path.join(TOP, 'build-test')
+START = time.monotonic()
+
+# Lines that cmocka closes a group of tests with.
+CMOCKA_CLOSING = re.compile(r'^\[ +(PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)', re.M)
+CMOCKA_SKIPPED = re.compile(r'^\[ +SKIPPED +\] (\w+)\s*$', re.M)
+
+
+def say(text):
+    print('[%4ds] %s' % (time.monotonic() - START, text), flush=True)
+
+
+class Tally:
+    """Sums over all stages. A cmocka program counts its test functions, anything else 1."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+        self.skipped = 0
+        self.failures = []
+        self.skips = []
+
+    def ok(self, count=1):
+        self.passed += count
+
+    def fail(self, name, count=1):
+        self.failed += count
+        self.failures.append(name)
+
+    def skip(self, name):
+        self.skipped += 1
+        self.skips.append(name)
+
+    def meson_test(self, stage, test):
+        """Add one record of meson's testlog.json; returns cmocka's closing lines."""
+        # "bluebell:unit / histogram"; several suites are joined by "+".
+        name = stage + '/' + test['name'].split(':', 1)[-1].replace(' / ', '/')
+        text = (test.get('stdout') or '') + '\n' + (test.get('stderr') or '')
+        closing = CMOCKA_CLOSING.findall(text)
+        sums = {'PASSED': 0, 'FAILED': 0, 'SKIPPED': 0}
+        for what, count in closing:
+            sums[what] += int(count)
+        result = test['result']
+        if result == 'SKIP':
+            self.skip(name)
+        elif not closing:
+            if result == 'OK':
+                self.ok()
+            else:
+                self.fail('%s (%s)' % (name, result))
+        else:
+            self.ok(sums['PASSED'])
+            skipped = sorted(set(CMOCKA_SKIPPED.findall(text)))
+            for case in skipped:
+                self.skip(name + '/' + case)
+            if sums['FAILED'] or result != 'OK':
+                self.fail('%s (%s)' % (name, result), max(1, sums['FAILED']))
+            elif not sums['PASSED'] and not skipped:
+                self.fail(name + ' (no test in it)')
+        return ['%s: [  %s  ] %s test(s)' % (name, w, n) for w, n in closing if int(n)]
+
+
+def run(cmd, log=None, env=None, show=False):
+    """Run a command in the tree. Output goes to a log that is shown when it fails."""
+    full = dict(os.environ, **(env or {}))
+    if show:
+        return subprocess.call(cmd, cwd=TOP, env=full) == 0
+    with open(log, 'w') as out:
+        rc = subprocess.call(cmd, cwd=TOP, env=full, stdout=out, stderr=subprocess.STDOUT)
+    if rc != 0:
+        with open(log, errors='replace') as out:
+            text = out.read()
+        sys.stdout.write(text[-20000:])
+        print('failed (%d): %s' % (rc, ' '.join(cmd)), flush=True)
+    return rc == 0
+
+
+def first_of(*names):
+    return next((n for n in names if shutil.which(n)), None)
+
+
+def build(tally, stage, cc, options):
+    """Configure and build build-test/<stage>; None when that fails."""
+    path = os.path.join(WORK, stage)
+    log = os.path.join(WORK, stage + '.log')
+    if cc is None:
+        tally.fail(stage + ': compiler not installed')
+        return None
+    say('%s: build with %s %s' % (stage, cc, ' '.join(options)))
+    env = {'CC': cc}
+    configured = os.path.exists(os.path.join(path, 'build.ninja'))
+    setup = ['meson', 'setup', path] + options + (['--reconfigure'] if configured else [])
+    ok = run(setup, log, env)
+    if not ok and configured:
+        say('%s: configuring from scratch' % stage)
+        shutil.rmtree(path)
+        ok = run(['meson', 'setup', path] + options, log, env)
+    if not ok or not run(['ninja', '-C', path], log, env):
+        tally.fail(stage + ': build')
+        return None
+    tally.ok()
+    return path
+
+
+def meson_suites(tally, stage, path, args, env=None, wrapper=None, multiplier=1):
+    """meson test in a build; its lines and the closing lines of cmocka are shown."""
+    cmd = (wrapper or []) + ['meson', 'test', '-C', path, '--no-rebuild', '--print-errorlogs',
+                             '-t', str(multiplier)] + args
+    say('%s: %s' % (stage, ' '.join(cmd)))
+    logfile = os.path.join(path, 'meson-logs', 'testlog.json')
+    if os.path.exists(logfile):
+        os.unlink(logfile)
+    before = (tally.passed, tally.failed, tally.skipped)
+    ok = run(cmd, env=env, show=True)
+    lines = []
+    if os.path.exists(logfile):
+        with open(logfile) as log:
+            for record in log:
+                lines += tally.meson_test(stage, json.loads(record))
+    print('\n'.join(lines), flush=True)
+    if not ok and tally.failed == before[1]:
+        tally.fail(stage + ': meson test')
+    if (tally.passed, tally.failed, tally.skipped) == before:
+        tally.fail(stage + ': meson ran no test')
+
+
+def stage_format(tally, args):
+    """clang-format 14 leaves every C file as it is."""
+    tool = first_of('clang-format-14')
+    if tool is None:
+        say('format: skipped, clang-format-14 is not installed')
+        tally.skip('format/style/clang-format')
+        return
+    files = subprocess.check_output(['git', 'ls-files', '*.c', '*.h'], cwd=TOP, text=True).split()
+    say('format: %d files' % len(files))
+    ok = run([tool, '--dry-run', '--Werror', '--ferror-limit=1'] + files, os.path.join(WORK, 'format.log'))
+    tally.ok() if ok else tally.fail('format: run clang-format-14 -i on the files above')
+
+
+def stage_gcc(tally, args):
+    """Build with gcc, run every meson suite."""
+    path = build(tally, 'gcc', 'gcc', ['--prefix=' + os.path.join(WORK, 'prefix')])
+    if path:
+        meson_suites(tally, 'gcc', path, [])
+
+
+def stage_clang(tally, args):
+    """Build with clang, run the unit and golden suites."""
+    path = build(tally, 'clang', first_of('clang-14', 'clang'), [])
+    if path:
+        meson_suites(tally, 'clang', path, ['--suite', 'unit', '--suite', 'golden'])
+
+
+def stage_asan(tally, args):
+    """AddressSanitizer and UndefinedBehaviorSanitizer (gcc) over all suites but bench, check."""
+    path = build(tally, 'asan', 'gcc', ['-Db_sanitize=address,undefined'])
+    env = {'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1',
+           'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
+    if path:
+        meson_suites(tally, 'asan', path, ['--no-suite', 'bench', '--no-suite', 'check'],
+                     env=env, multiplier=5)
+
+
+def stage_tsan(tally, args):
+    """ThreadSanitizer (clang) over the unit and model suites."""
+    path = build(tally, 'tsan', first_of('clang-14', 'clang'),
+                 ['-Db_sanitize=thread', '-Db_lundef=false'])
+    env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1'}
+    # Its shadow does not fit the address layouts of kernels with more than 28 random bits.
+    fixed = ['setarch', '--addr-no-randomize']
+    if subprocess.call(fixed + ['true'], stderr=subprocess.DEVNULL) != 0:
+        fixed = None
+    if path:
+        meson_suites(tally, 'tsan', path, ['--suite', 'unit', '--suite', 'model'], env=env,
+                     wrapper=fixed, multiplier=10)
+
+
+def stage_consumer(tally, args):
+    """Install, then build a program outside the tree from bluebell.pc, shared and static."""
+    path = os.path.join(WORK, 'gcc')
+    prefix = os.path.join(WORK, 'prefix')
+    shutil.rmtree(prefix, ignore_errors=True)
+    if not run(['meson', 'install', '-C', path, '--no-rebuild'],
+               os.path.join(WORK, 'install.log')):
+        tally.fail('consumer: install')
+        return
+    for kind in ('shared', 'static'):
+        say('consumer: %s' % kind)
+        ok = run(['sh', 'test/consumer/run', prefix, kind, os.path.join(WORK, 'consumer')],
+                 show=True)
+        tally.ok() if ok else tally.fail('consumer: ' + kind)
+
+
+def stage_docs(tally, args):
+    """API reference and guides, warnings as errors."""
+    for name, cmd, need in (
+            ('doc/api', ['doxygen', 'doc/api/Doxyfile'], 'doxygen'),
+            ('doc/guides', ['sphinx-build', '-q', '-W', '--keep-going', '-b', 'html',
+                            'doc/guides', os.path.join(WORK, 'guides')], 'sphinx-build')):
+        if shutil.which(need) is None:
+            say('docs: %s skipped, %s is not installed' % (name, need))
+            tally.skip('docs/' + name)
+            continue
+        say('docs: %s' % name)
+        ok = run(cmd, os.path.join(WORK, need + '.log'), {'BUILD': WORK})
+        tally.ok() if ok else tally.fail('docs: ' + name)
+
+
+STAGES = [('format', stage_format), ('gcc', stage_gcc), ('clang', stage_clang),
+          ('asan', stage_asan), ('tsan', stage_tsan), ('consumer', stage_consumer),
+          ('docs', stage_docs)]
+
+
+def allowed_skips():
+    patterns = []
+    with open(os.path.join(TOP, '.ci', 'allowed-skips')) as f:
+        for line in f:
+            line = line.split('#')[0].strip()
+            if not line:
+                continue
+            pattern, _, reason = line.partition(':')
+            if not reason.strip():
+                sys.exit('.ci/allowed-skips: no reason for %s' % pattern)
+            patterns.append((pattern.strip(), reason.strip()))
+    return patterns
+
+
+def parse_args():
+    text = 'devtools/test: build and test everything that can be tested without a card.\n\n'
+    text += 'Missing Debian packages are installed first (devtools/packages; needs root).\n'
+    text += 'All builds go to build-test/. Stages, in this order:\n'
+    for name, func in STAGES:
+        text += '  %-9s %s\n' % (name, func.__doc__)
+    tail = 'examples:\n  devtools/test                     all, 10 to 20 minutes on 2 cores\n'
+    tail += '  devtools/test --only format,gcc   what to run before each commit\n'
+    tail += '  meson test -C build-test/gcc --suite unit   one suite, once it is built\n\n'
+    tail += 'The last line is "N passed, N failed, N skipped", summed over all stages: a cmocka\n'
+    tail += 'program counts each of its test functions, everything else (a build, a check, a\n'
+    tail += 'document) is 1. The exit code is 0 only if nothing failed.'
+    p = argparse.ArgumentParser(prog='devtools/test', description=text, epilog=tail,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--only', metavar='STAGE,...', help='run these stages')
+    p.add_argument('--ci', action='store_true',
+                   help='fail on a skip that .ci/allowed-skips does not name')
+    args = p.parse_args()
+    names = [n for n, _ in STAGES]
+    args.only = args.only.split(',') if args.only else names
+    for name in args.only:
+        if name not in names:
+            p.error('no stage %s; there are: %s' % (name, ', '.join(names)))
+    if 'consumer' in args.only and 'gcc' not in args.only:
+        args.only.append('gcc')
+    return args
+
+
+def main():
+    args = parse_args()
+    allowed = allowed_skips()
+    os.makedirs(WORK, exist_ok=True)
+    tally = Tally()
+    for name, func in STAGES:
+        if name in args.only:
+            func(tally, args)
+    say('finished')
+    for name in tally.skips:
+        reason = next((r for p, r in allowed if fnmatch.fnmatchcase(name, p)), None)
+        print('skipped: %s (%s)' % (name, reason or 'not in .ci/allowed-skips'))
+        if reason is None and args.ci:
+            tally.failures.append('skip not allowed in CI: ' + name)
+    for name in tally.failures:
+        print('FAILED: %s' % name)
+    print('%d passed, %d failed, %d skipped' % (tally.passed, tally.failed, tally.skipped))
+    return 1 if tally.failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hold the dependency rules: who may include whom.
+
+usage: includes.py TREE PUBLIC_HEADER...
+
+Folders may include their own headers and what RULES gives them. Headers that come in through
+an allowed header are looked at too where a folder must not know a thing at all (CLOSED).
+"""
+
+import fnmatch
+import os
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+
+PUBLIC = 'public headers'
+
+# Folder: patterns of our own headers (path in the tree) that it may include. PUBLIC stands
+# for the installed headers. First match counts.
+RULES = [
+    ('lib/format', []),
+    ('lib/queue', ['lib/format/*']),
+    ('lib/roce', ['lib/format/*']),
+    ('lib/core', ['lib/queue/*', 'lib/format/*']),
+    ('lib/loop', ['lib/core/*', 'lib/queue/*', 'lib/format/*']),
+    ('lib/connect', ['lib/core/*', 'lib/queue/*', 'lib/format/*']),
+    ('lib', [PUBLIC]),
+    ('drivers/soft', ['lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
+                      'drivers/mlx5/mlx5_cmd.h']),
+    ('drivers', ['lib/core/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*']),
+    ('app', [PUBLIC]),
+    ('examples', [PUBLIC]),
+]
+
+# All that may reach the folder through any chain of includes: the software device is given
+# mailboxes and memory, never an object or a queue of ours. bb_dev.h has only names.
+CLOSED = {
+    'drivers/soft': ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
+                     'drivers/mlx5/mlx5_cmd.h', 'lib/core/bb_dev.h'],
+}
+
+# Headers that are not ours: pattern of the name, files that may include it, why no one else.
+FOREIGN = [
+    ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*'],
+     'only the command interface on rdma-core knows ibverbs'),
+    ('rdma/*', ['lib/connect/*'], 'only lib/connect knows librdmacm'),
+    ('*ethdev*.h', ['drivers/soft/*'], 'only the ports of the software device know ethdev'),
+    ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),
+]
+
+def match(path, patterns):
+    return any(fnmatch.fnmatchcase(path, p) for p in patterns)
+
+
+def sources(top):
+    for root in ('lib', 'drivers', 'app', 'examples'):
+        for folder, _, names in os.walk(os.path.join(top, root)):
+            for name in sorted(names):
+                if name.endswith(('.c', '.h')):
+                    yield os.path.relpath(os.path.join(folder, name), top)
+
+
+class Tree:
+    def __init__(self, top, public):
+        self.top = top
+        self.public = public
+        self.files = list(sources(top))
+        self.by_name = {}
+        for path in self.files:
+            if path.endswith('.h'):
+                self.by_name.setdefault(os.path.basename(path), []).append(path)
+
+    def includes(self, path):
+        with open(os.path.join(self.top, path), errors='replace') as f:
+            return INCLUDE.findall(f.read())
+
+    def resolve(self, path, name):
+        """Our header that an include names: in the includer's folder first. None: not ours."""
+        found = self.by_name.get(os.path.basename(name), [])
+        here = os.path.join(os.path.dirname(path), os.path.basename(name))
+        if here in found:
+            return here
+        return found[0] if found else None
+
+    def reached(self, path, seen=None):
+        """Every header of ours that comes in through path, with the one that brings it."""
+        seen = {} if seen is None else seen
+        for _, name in self.includes(path):
+            target = self.resolve(path, name)
+            if target and target not in seen:
+                seen[target] = path
+                self.reached(target, seen)
+        return seen
+
+
+def folder_rule(path):
+    for folder, allowed in RULES:
+        if path.startswith(folder + '/'):
+            return folder, allowed
+    return None, None
+
+
+def check_file(tree, path):
+    errors = []
+    folder, allowed = folder_rule(path)
+    here = os.path.dirname(path)
+    is_public = path in tree.public
+    for kind, name in tree.includes(path):
+        target = tree.resolve(path, name)
+        if target is None:
+            if kind == '"':
+                errors.append('%s: "%s" is not in the tree; use <> for headers of others'
+                              % (path, name))
+            for pattern, users, why in FOREIGN:
+                if fnmatch.fnmatchcase(name, pattern) and not match(path, users):
+                    errors.append('%s: must not include <%s>: %s' % (path, name, why))
+            continue
+        if is_public and target not in tree.public:
+            errors.append('%s: is installed, but includes %s, which is not' % (path, target))
+        if os.path.dirname(target) == here:
+            continue
+        if target in tree.public and PUBLIC in allowed:
+            continue
+        if not match(target, allowed):
+            errors.append('%s: %s must not include %s; allowed: %s'
+                          % (path, folder, target, ', '.join(allowed) or 'nothing of ours'))
+    for closed, reachable in CLOSED.items():
+        if path.startswith(closed + '/'):
+            for target, via in tree.reached(path).items():
+                if not match(target, reachable):
+                    errors.append('%s: must not know %s, which comes in through %s'
+                                  % (path, target, via))
+    return errors
+
+
+def check(top, public):
+    tree = Tree(top, {os.path.relpath(os.path.join(top, p), top) for p in public})
+    errors = []
+    for path in tree.files:
+        errors += check_file(tree, path)
+    return errors, len(tree.files)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    top = os.path.abspath(sys.argv[1])
+    errors, count = check(top, [os.path.relpath(p, top) for p in sys.argv[2:]])
+    for error in errors:
+        print(error)
+    print('includes: %d files, %d errors' % (count, len(errors)))
+    if count == 0:
+        sys.exit('no source file found in %s' % top)
+    return 1 if errors else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The checks find what they are there to find: trees and programs that break each rule."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import headers
+import includes
+import length
+import symbols
+
+# A small tree that keeps all rules. Every case below breaks one.
+GOOD = {
+    'lib/bluebell.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
+    'lib/format/bb_wqe.h': '#include <stdint.h>\n',
+    'lib/format/bb_prm.h': '#include <stdint.h>\n',
+    'lib/format/bb_wqe.c': '#include "bb_wqe.h"\n',
+    'lib/queue/bb_barrier.h': '#include <stdint.h>\n',
+    'lib/queue/bb_sq.h': '#include "bb_barrier.h"\n#include "bb_wqe.h"\n',
+    'lib/core/bb_dev.h': '#include <stdint.h>\n',
+    'lib/core/bb_driver.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
+    'lib/core/bb_dev.c': '#include <rte_malloc.h>\n#include "bb_driver.h"\n',
+    'lib/loop/bb_loop.c': '#include "bb_dev.h"\n',
+    'drivers/mlx5/mlx5_cmd.h': '#include "bb_dev.h"\n',
+    'drivers/mlx5/mlx5_dev.c': '#include "bb_driver.h"\n#include "mlx5_cmd.h"\n',
+    'drivers/mlx5/mlx5_cmd_dv.c': '#include <infiniband/mlx5dv.h>\n#include "mlx5_cmd.h"\n',
+    'drivers/soft/soft.h': '#include "bb_prm.h"\n#include "mlx5_cmd.h"\n',
+    'drivers/soft/soft.c': '#include "bb_barrier.h"\n#include "soft.h"\n',
+    'app/tool/tool.h': '#include <bluebell.h>\n',
+    'app/tool/main.c': '#include "bb_dev.h"\n#include "tool.h"\n',
+    'examples/hello/hello.c': '#include <bluebell.h>\n',
+}
+PUBLIC = ['lib/bluebell.h', 'lib/format/bb_wqe.h', 'lib/queue/bb_barrier.h',
+          'lib/queue/bb_sq.h', 'lib/core/bb_dev.h']
+
+BAD_INCLUDES = {
+    'format includes queue': ('lib/format/bb_wqe.h', '"bb_sq.h"'),
+    'queue includes core': ('lib/queue/bb_sq.h', '"bb_dev.h"'),
+    'core includes a driver': ('lib/core/bb_dev.c', '"mlx5_cmd.h"'),
+    'core includes a driver by path': ('lib/core/bb_dev.c', '"../../drivers/soft/soft.h"'),
+    'core includes ethdev': ('lib/core/bb_dev.c', '<rte_ethdev.h>'),
+    'core includes verbs': ('lib/core/bb_dev.c', '<infiniband/verbs.h>'),
+    'core includes librdmacm': ('lib/core/bb_dev.c', '<rdma/rdma_cma.h>'),
+    'loop includes a driver': ('lib/loop/bb_loop.c', '"mlx5_cmd.h"'),
+    'loop includes verbs': ('lib/loop/bb_loop.c', '<infiniband/verbs.h>'),
+    'mlx5 includes soft': ('drivers/mlx5/mlx5_dev.c', '"soft.h"'),
+    'mlx5 outside the command interface includes verbs':
+        ('drivers/mlx5/mlx5_dev.c', '<infiniband/mlx5dv.h>'),
+    'a driver header of DPDK': ('drivers/mlx5/mlx5_dev.c', '<bus_pci_driver.h>'),
+    'soft includes the send queue': ('drivers/soft/soft.c', '"bb_sq.h"'),
+    'soft includes the driver interface': ('drivers/soft/soft.h', '"bb_driver.h"'),
+    'soft includes verbs': ('drivers/soft/soft.c', '<infiniband/verbs.h>'),
+    'soft gets the send queue through the command interface':
+        ('drivers/mlx5/mlx5_cmd.h', '"bb_sq.h"'),
+    'an app includes a private header': ('app/tool/main.c', '"bb_driver.h"'),
+    'an app includes a driver': ('app/tool/tool.h', '"mlx5_cmd.h"'),
+    'an example includes a private header': ('examples/hello/hello.c', '<bb_prm.h>'),
+    'a public header includes a private one': ('lib/core/bb_dev.h', '"bb_driver.h"'),
+    'an unknown header in quotes': ('lib/core/bb_dev.c', '"nowhere.h"'),
+}
+
+
+def write(top, files):
+    for path, text in files.items():
+        full = os.path.join(top, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        with open(full, 'w') as f:
+            f.write(text)
+
+
+class Fixture(unittest.TestCase):
+    def setUp(self):
+        self.top = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.top)
+
+    def path(self, name):
+        return os.path.join(self.top, name)
+
+
+class Includes(Fixture):
+    def test_good_tree(self):
+        write(self.top, GOOD)
+        self.assertEqual(includes.check(self.top, PUBLIC), ([], len(GOOD)))
+
+    def test_each_violation(self):
+        for what, (path, name) in BAD_INCLUDES.items():
+            with self.subTest(what):
+                write(self.top, GOOD)
+                write(self.top, {path: GOOD[path] + '#  include ' + name + '\n'})
+                errors, _ = includes.check(self.top, PUBLIC)
+                self.assertTrue(errors)
+
+
+class Headers(Fixture):
+    def errors(self, text):
+        write(self.top, {'a.h': text})
+        return headers.check([self.path('a.h')])[0]
+
+    def test_good(self):
+        self.assertEqual(self.errors('#ifndef A\n#define A\nstruct a { int x; };\n#endif\n'), [])
+
+    def test_needs_another_header(self):
+        self.assertTrue(self.errors('#pragma once\nstatic inline uint32_t a(void) {return 1;}\n'))
+
+    def test_no_include_guard(self):
+        self.assertTrue(self.errors('struct a { int x; };\n'))
+
+    def test_c_only(self):
+        self.assertTrue(self.errors('#pragma once\n#include <stdlib.h>\n'
+                                    'static inline int *a(void) {return malloc(4);}\n'))
+
+    def test_warning(self):
+        self.assertTrue(self.errors('#pragma once\nstatic inline void a(int unused) {}\n'))
+
+    def test_private_header(self):
+        write(self.top, {'b.h': ''})
+        self.assertTrue(self.errors('#pragma once\n#include "b.h"\n'))
+
+
+class Symbols(Fixture):
+    def build(self, text, *flags):
+        write(self.top, {'a.c': text})
+        dpdk = subprocess.check_output(['pkg-config', '--cflags', '--libs', 'libdpdk'],
+                                       text=True).split()
+        out = self.path('a.so')
+        subprocess.check_call(['gcc', '-w', '-fPIC', '-shared', self.path('a.c'), '-o', out,
+                               *flags, *dpdk])
+        return out
+
+    def test_good(self):
+        lib = self.build('#include <rte_eal.h>\nint a(void) {return rte_eal_cleanup();}\n')
+        self.assertEqual(symbols.check_needed(lib, {}), [])
+
+    def test_internal(self):
+        lib = self.build('#include <rte_mempool.h>\n'
+                         'void *a(void) {return rte_mempool_event_callback_register;}\n',
+                         '-DALLOW_INTERNAL_API')
+        self.assertTrue(symbols.check_needed(lib, {}))
+
+    def test_experimental(self):
+        lib = self.build('#include <rte_thread.h>\n'
+                         'void *a(void) {return rte_thread_create;}\n',
+                         '-DALLOW_EXPERIMENTAL_API')
+        self.assertTrue(symbols.check_needed(lib, {}))
+        self.assertEqual(symbols.check_needed(lib, {'rte_thread_create': 'a test'}), [])
+
+    def test_exports(self):
+        write(self.top, {'bb_a.h': 'int bb_a(void);\nstatic inline int bb_i(void) {return 1;}\n'})
+        header = [self.path('bb_a.h')]
+        code = 'int bb_a(void) {return 0;}\n'
+        self.assertEqual(symbols.check_exports(self.build(code), header), ([], 1))
+        self.assertTrue(symbols.check_exports(self.build('int bb_b;\n'), header)[0])
+        self.assertTrue(symbols.check_exports(self.build(code + 'int bb_x(void) {return 0;}\n'),
+                                              header)[0])
+
+
+class Length(Fixture):
+    def errors(self, lines, reasons):
+        write(self.top, {'lib/a.c': '\n' * lines, 'test/check/long-files': reasons})
+        return length.check(self.top)[0]
+
+    def test_lengths(self):
+        self.assertEqual(self.errors(600, ''), [])
+        self.assertTrue(self.errors(601, ''))
+        self.assertTrue(self.errors(601, 'lib/a.c:\n'))
+        self.assertEqual(self.errors(601, 'lib/a.c: a table\n'), [])
+        self.assertTrue(self.errors(600, 'lib/a.c: a table\n'))
+        self.assertTrue(self.errors(600, 'lib/b.c: a table\n'))
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Look at the dynamic symbols of what is built.
+
+usage: symbols.py LIBBLUEBELL.SO [--headers HEADER...] [--programs PROGRAM...]
+
+- no binary needs a symbol that DPDK keeps INTERNAL, nor one that is EXPERIMENTAL and not in
+  the file experimental-symbols beside this script, with a reason
+- the library exports exactly the functions that its public headers declare
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+# "  12: 0000000000000000  0 FUNC GLOBAL DEFAULT UND rte_eal_init@DPDK_23 (4)"
+SYMBOL = re.compile(r'^\s*\d+:\s+\S+\s+\S+\s+(\w+)\s+(GLOBAL|WEAK)\s+\w+\s+(\S+)\s+'
+                    r'([^\s@]+)(?:@@?(\S+))?')
+
+
+def dynamic_symbols(path):
+    """(type, defined, name, version) of each dynamic symbol of a binary."""
+    text = subprocess.check_output(['readelf', '--dyn-syms', '-W', path], text=True)
+    for line in text.splitlines():
+        m = SYMBOL.match(line)
+        if m:
+            yield m.group(1), m.group(3) != 'UND', m.group(4), m.group(5)
+
+
+def experimental_allowed():
+    allowed = {}
+    with open(os.path.join(HERE, 'experimental-symbols')) as f:
+        for line in f:
+            line = line.split('#')[0].strip()
+            if line:
+                name, _, reason = line.partition(':')
+                if not reason.strip():
+                    sys.exit('experimental-symbols: no reason for %s' % name)
+                allowed[name.strip()] = reason.strip()
+    return allowed
+
+
+def check_needed(path, allowed):
+    errors = []
+    for _, defined, name, version in dynamic_symbols(path):
+        if defined:
+            continue
+        if version == 'INTERNAL':
+            errors.append('%s needs %s, which is internal to DPDK' % (path, name))
+        if version == 'EXPERIMENTAL' and name not in allowed:
+            errors.append('%s needs %s, which is experimental in DPDK; avoid it or give a '
+                          'reason in experimental-symbols' % (path, name))
+    return errors
+
+
+def declared(headers):
+    """Names of the functions that headers declare and do not define inline."""
+    with tempfile.TemporaryDirectory() as folder:
+        out = os.path.join(folder, 'aux')
+        text = ''.join('#include "%s"\n' % os.path.abspath(h) for h in headers)
+        dirs = sorted({os.path.dirname(os.path.abspath(h)) for h in headers})
+        dpdk = subprocess.check_output(['pkg-config', '--cflags', 'libdpdk'], text=True).split()
+        cmd = ['gcc', '-x', 'c', '-std=gnu11', '-fsyntax-only', '-aux-info', out]
+        for d in dirs:
+            cmd += ['-I', d]
+        subprocess.run(cmd + dpdk + ['-'], input=text, text=True, check=True)
+        with open(out) as f:
+            lines = f.read().splitlines()
+    own = {os.path.abspath(h) for h in headers}
+    names = set()
+    for line in lines:
+        m = re.match(r'/\* (.+?):\d+:\w+ \*/ (extern|static) .*?\b(\w+) \(', line)
+        if m and m.group(2) == 'extern' and os.path.abspath(m.group(1)) in own:
+            names.add(m.group(3))
+    return names
+
+
+def check_exports(lib, headers):
+    exported = {name for _, defined, name, _ in dynamic_symbols(lib) if defined}
+    # The name of a version node is a symbol too.
+    exported = {name for name in exported if not name.startswith('BLUEBELL_')}
+    names = declared(headers)
+    errors = ['%s is declared in a public header, but %s does not export it' % (n, lib)
+              for n in sorted(names - exported)]
+    errors += ['%s exports %s, which no public header declares' % (lib, n)
+               for n in sorted(exported - names)]
+    errors += ['%s: public names begin with bb_' % n for n in sorted(names)
+               if not n.startswith('bb_')]
+    return errors, len(names)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('library')
+    p.add_argument('--headers', nargs='*', default=[])
+    p.add_argument('--programs', nargs='*', default=[])
+    args = p.parse_args()
+    allowed = experimental_allowed()
+    errors = []
+    for path in [args.library] + args.programs:
+        errors += check_needed(path, allowed)
+    more, count = check_exports(args.library, args.headers)
+    errors += more
+    for error in errors:
+        print(error)
+    print('symbols: %d binaries, %d public functions, %d errors'
+          % (1 + len(args.programs), count, len(errors)))
+    return 1 if errors else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
