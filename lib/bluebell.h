@@ -10,6 +10,7 @@
 
 #include "bb_cq.h"
 #include "bb_dev.h"
+#include "bb_loop.h"
 #include "bb_mem.h"
 #include "bb_post.h"
 #include "bb_qp.h"

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Poll loop: what is attached, one iteration, accounting.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <rte_malloc.h>
+
+#include "bb_driver.h"
+#include "bb_loop.h"
+#include "bb_loop_priv.h"
+#include "bb_post.h"
+
+/* How long an attach or detach waits for a loop that does not come round. */
+#define LOOP_CONTROL_TIMEOUT_MS 1000
+
+RTE_DEFINE_PER_LCORE(struct bb_loop *, bb_loop_current);
+
+void
+bb_loop_attr_init(struct bb_loop_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->lcore = BB_LCORE_SELF;
+	attr->max_cqs = 64;
+	attr->max_pollers = 64;
+	attr->burst = 32;
+	attr->accounting = true;
+}
+
+static int
+loop_attr_check(const struct bb_loop_attr *attr)
+{
+	if (attr->size != sizeof(*attr)) {
+		BB_LOG(ERR, "loop: attribute size %u, not %zu: call bb_loop_attr_init(), rebuild",
+		       attr->size, sizeof(*attr));
+		return -EINVAL;
+	}
+	if (attr->burst == 0 || attr->burst > BB_LOOP_MAX_BURST) {
+		BB_LOG(ERR, "loop: a burst of %u is not within 1 to %u", attr->burst,
+		       BB_LOOP_MAX_BURST);
+		return -EINVAL;
+	}
+	if (attr->max_cqs > BB_LOOP_MAX_OBJECTS || attr->max_pollers > BB_LOOP_MAX_OBJECTS) {
+		BB_LOG(ERR, "loop: at most %u CQs and pollers can be attached",
+		       BB_LOOP_MAX_OBJECTS);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+bb_loop_create(const struct bb_loop_attr *attr, struct bb_loop **loop)
+{
+	struct bb_loop *l;
+	uint32_t lcore;
+	int socket, rc;
+
+	rc = loop_attr_check(attr);
+	if (rc != 0)
+		return rc;
+	rc = bb_lcore_resolve(attr->lcore, &lcore);
+	if (rc != 0)
+		return rc;
+
+	socket = (int)rte_lcore_to_socket_id(lcore);
+	l = rte_zmalloc_socket("bb_loop", sizeof(*l) + attr->burst * sizeof(l->wc[0]),
+			       RTE_CACHE_LINE_SIZE, socket);
+	if (l == NULL)
+		goto no_loop;
+	l->cqs = rte_calloc_socket("bb_loop_cqs", (size_t)attr->max_cqs + 1, sizeof(l->cqs[0]),
+				   RTE_CACHE_LINE_SIZE, socket);
+	if (l->cqs == NULL)
+		goto no_cqs;
+	l->pollers = rte_calloc_socket("bb_loop_pollers", (size_t)attr->max_pollers + 1,
+				       sizeof(l->pollers[0]), RTE_CACHE_LINE_SIZE, socket);
+	if (l->pollers == NULL)
+		goto no_pollers;
+	l->lcore = lcore;
+	l->max_cqs = attr->max_cqs;
+	l->max_pollers = attr->max_pollers;
+	l->burst = attr->burst;
+	l->accounting = attr->accounting;
+	pthread_mutex_init(&l->control, NULL);
+	*loop = l;
+	return 0;
+
+no_pollers:
+	rte_free(l->cqs);
+no_cqs:
+	rte_free(l);
+no_loop:
+	BB_LOG(ERR, "loop: no EAL memory for lcore %u: give EAL more with -m", lcore);
+	return -ENOMEM;
+}
+
+int
+bb_loop_destroy(struct bb_loop *loop)
+{
+	int rc = 0;
+
+	if (RTE_PER_LCORE(bb_loop_current) != NULL)
+		return -EBUSY;
+	pthread_mutex_lock(&loop->control);
+	if (bb_loop_running(loop))
+		rc = -EBUSY;
+	pthread_mutex_unlock(&loop->control);
+	if (rc != 0) {
+		BB_LOG(ERR, "loop of lcore %u runs: stop it and wait before destroying it",
+		       loop->lcore);
+		return rc;
+	}
+	pthread_mutex_destroy(&loop->control);
+	rte_free(loop->pollers);
+	rte_free(loop->cqs);
+	rte_free(loop);
+	return 0;
+}
+
+uint32_t
+bb_loop_lcore(const struct bb_loop *loop)
+{
+	return loop->lcore;
+}
+
+bool
+bb_loop_running(const struct bb_loop *loop)
+{
+	return __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE) != LOOP_IDLE;
+}
+
+/* Close the gaps that detaching left; never while the arrays are walked. */
+static void
+loop_squeeze(struct bb_loop *loop)
+{
+	uint32_t i, n;
+
+	for (i = n = 0; i < loop->n_cqs; i++)
+		if (loop->cqs[i].cq != NULL)
+			loop->cqs[n++] = loop->cqs[i];
+	loop->n_cqs = n;
+	for (i = n = 0; i < loop->n_pollers; i++)
+		if (loop->pollers[i].fn != NULL)
+			loop->pollers[n++] = loop->pollers[i];
+	loop->n_pollers = n;
+	loop->dirty = false;
+}
+
+/*
+ * The four changes. They run in the loop's thread, or while the loop cannot
+ * start; possibly inside a callback, so slots do not move here.
+ */
+static int
+loop_add_cq(struct bb_loop *loop, const struct loop_cmd *cmd)
+{
+	struct loop_cq *slot = NULL;
+	uint32_t i;
+
+	for (i = 0; i < loop->n_cqs; i++) {
+		if (loop->cqs[i].cq == cmd->cq)
+			return -EALREADY;
+		if (loop->cqs[i].cq == NULL && slot == NULL)
+			slot = &loop->cqs[i];
+	}
+	if (slot == NULL) {
+		if (loop->n_cqs == loop->max_cqs)
+			return -ENOSPC;
+		slot = &loop->cqs[loop->n_cqs++];
+	}
+	*slot = (struct loop_cq){.cq = cmd->cq, .cb = cmd->cb, .arg = cmd->arg};
+	return 0;
+}
+
+static int
+loop_del_cq(struct bb_loop *loop, const struct loop_cmd *cmd)
+{
+	uint32_t i;
+
+	for (i = 0; i < loop->n_cqs; i++) {
+		if (loop->cqs[i].cq == cmd->cq) {
+			loop->cqs[i].cq = NULL;
+			loop->dirty = true;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int
+loop_add_poller(struct bb_loop *loop, const struct loop_cmd *cmd)
+{
+	struct loop_poller *slot = NULL;
+	uint32_t i;
+
+	for (i = 0; i < loop->n_pollers; i++) {
+		if (loop->pollers[i].fn == cmd->fn && loop->pollers[i].arg == cmd->arg)
+			return -EALREADY;
+		if (loop->pollers[i].fn == NULL && slot == NULL)
+			slot = &loop->pollers[i];
+	}
+	if (slot == NULL) {
+		if (loop->n_pollers == loop->max_pollers)
+			return -ENOSPC;
+		slot = &loop->pollers[loop->n_pollers++];
+	}
+	*slot = (struct loop_poller){.fn = cmd->fn, .arg = cmd->arg};
+	return 0;
+}
+
+static int
+loop_del_poller(struct bb_loop *loop, const struct loop_cmd *cmd)
+{
+	uint32_t i;
+
+	for (i = 0; i < loop->n_pollers; i++) {
+		if (loop->pollers[i].fn == cmd->fn && loop->pollers[i].arg == cmd->arg) {
+			loop->pollers[i].fn = NULL;
+			loop->dirty = true;
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static uint64_t
+loop_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/*
+ * Leave @cmd for the loop's thread and wait. Called with control held, so there
+ * is one command at a time and no start. Whoever takes the pointer out of
+ * loop->cmd applies it: the loop between two iterations, or we, when the loop
+ * has ended without seeing it or does not come round.
+ */
+static int
+loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
+{
+	uint64_t deadline = loop_now_ms() + LOOP_CONTROL_TIMEOUT_MS;
+
+	__atomic_store_n(&loop->cmd, cmd, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&cmd->done, __ATOMIC_ACQUIRE)) {
+		uint32_t state = __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE);
+		/* A stopped service makes no iteration before bb_loop_wait() has ended it. */
+		bool stopped = state == LOOP_STOPPING && loop->mode == LOOP_MODE_SERVICE;
+		struct loop_cmd *expected = cmd;
+
+		if (state != LOOP_IDLE && !stopped && loop_now_ms() < deadline) {
+			sched_yield();
+			continue;
+		}
+		if (!__atomic_compare_exchange_n(&loop->cmd, &expected, NULL, false,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			continue; /* it was taken: done is about to be set */
+		if (state == LOOP_IDLE) {
+			cmd->rc = cmd->apply(loop, cmd);
+			loop_squeeze(loop);
+			break;
+		}
+		if (stopped) {
+			BB_LOG(ERR, "loop of lcore %u was stopped: call bb_loop_wait() first",
+			       loop->lcore);
+			return -EBUSY;
+		}
+		BB_LOG(ERR,
+		       "loop of lcore %u did not come round in %u ms: is its service lcore "
+		       "started, does a callback block?",
+		       loop->lcore, LOOP_CONTROL_TIMEOUT_MS);
+		return -ETIMEDOUT;
+	}
+	return cmd->rc;
+}
+
+static int
+loop_control(struct bb_loop *loop, struct loop_cmd *cmd)
+{
+	struct bb_loop *current = RTE_PER_LCORE(bb_loop_current);
+	int rc;
+
+	if (current == loop)
+		return cmd->apply(loop, cmd);
+	if (current != NULL) {
+		BB_LOG(ERR, "loop of lcore %u: not to be changed from a callback of lcore %u's",
+		       loop->lcore, current->lcore);
+		return -EBUSY;
+	}
+	pthread_mutex_lock(&loop->control);
+	rc = loop_hand_over(loop, cmd);
+	pthread_mutex_unlock(&loop->control);
+	return rc;
+}
+
+static int
+loop_log(const struct bb_loop *loop, int rc, const char *what)
+{
+	switch (rc) {
+	case -EALREADY:
+		BB_LOG(ERR, "loop of lcore %u: this %s is attached already", loop->lcore, what);
+		break;
+	case -ENOSPC:
+		BB_LOG(ERR, "loop of lcore %u: no room for another %s: raise it in bb_loop_attr",
+		       loop->lcore, what);
+		break;
+	case -ENOENT:
+		BB_LOG(ERR, "loop of lcore %u: this %s is not attached", loop->lcore, what);
+		break;
+	}
+	return rc;
+}
+
+int
+bb_loop_attach_cq(struct bb_loop *loop, struct bb_cq *cq, bb_loop_cq_fn cb, void *arg)
+{
+	struct loop_cmd cmd = {.apply = loop_add_cq, .cq = cq, .cb = cb, .arg = arg};
+
+	if (cq == NULL || cb == NULL) {
+		BB_LOG(ERR, "loop of lcore %u: a CQ and a callback are needed", loop->lcore);
+		return -EINVAL;
+	}
+	if (cq->owner != loop->lcore) {
+		BB_LOG(ERR, "loop of lcore %u: the CQ belongs to lcore %u: create it for this one",
+		       loop->lcore, cq->owner);
+		return -EINVAL;
+	}
+	return loop_log(loop, loop_control(loop, &cmd), "CQ");
+}
+
+int
+bb_loop_detach_cq(struct bb_loop *loop, struct bb_cq *cq)
+{
+	struct loop_cmd cmd = {.apply = loop_del_cq, .cq = cq};
+
+	return loop_log(loop, cq == NULL ? -ENOENT : loop_control(loop, &cmd), "CQ");
+}
+
+int
+bb_loop_attach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg)
+{
+	struct loop_cmd cmd = {.apply = loop_add_poller, .fn = fn, .arg = arg};
+
+	if (fn == NULL) {
+		BB_LOG(ERR, "loop of lcore %u: a poller needs a function", loop->lcore);
+		return -EINVAL;
+	}
+	return loop_log(loop, loop_control(loop, &cmd), "poller");
+}
+
+int
+bb_loop_detach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg)
+{
+	struct loop_cmd cmd = {.apply = loop_del_poller, .fn = fn, .arg = arg};
+
+	return loop_log(loop, fn == NULL ? -ENOENT : loop_control(loop, &cmd), "poller");
+}
+
+/*
+ * Publish this iteration's numbers. Readers take all of them between two equal,
+ * even values of seq. Release on each store keeps it behind the odd seq; a
+ * plain store on x86.
+ */
+static void
+loop_account(struct bb_loop *loop, unsigned int completions, unsigned int work)
+{
+	struct loop_stats *st = &loop->stats;
+	struct bb_loop_stats *s = &st->s;
+	bool busy = (completions | work) != 0;
+	uint64_t seq = st->seq;
+
+	__atomic_store_n(&st->seq, seq + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&s->iterations, s->iterations + 1, __ATOMIC_RELEASE);
+	if (busy) {
+		__atomic_store_n(&s->completions, s->completions + completions, __ATOMIC_RELEASE);
+		__atomic_store_n(&s->work, s->work + work, __ATOMIC_RELEASE);
+	} else {
+		__atomic_store_n(&s->idle, s->idle + 1, __ATOMIC_RELEASE);
+	}
+	if (loop->accounting) {
+		uint64_t now = rte_rdtsc();
+		uint64_t *to = busy ? &s->busy_cycles : &s->idle_cycles;
+
+		__atomic_store_n(to, *to + (now - loop->tsc), __ATOMIC_RELEASE);
+		loop->tsc = now;
+	}
+	__atomic_store_n(&st->seq, seq + 2, __ATOMIC_RELEASE);
+}
+
+void
+bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats)
+{
+	const struct loop_stats *st = &loop->stats;
+	const struct bb_loop_stats *s = &st->s;
+	struct bb_loop_stats r;
+	uint64_t seq;
+
+	do {
+		/* Acquire on each load keeps the second look at seq behind them. */
+		seq = __atomic_load_n(&st->seq, __ATOMIC_ACQUIRE);
+		r.iterations = __atomic_load_n(&s->iterations, __ATOMIC_ACQUIRE);
+		r.idle = __atomic_load_n(&s->idle, __ATOMIC_ACQUIRE);
+		r.completions = __atomic_load_n(&s->completions, __ATOMIC_ACQUIRE);
+		r.work = __atomic_load_n(&s->work, __ATOMIC_ACQUIRE);
+		r.busy_cycles = __atomic_load_n(&s->busy_cycles, __ATOMIC_ACQUIRE);
+		r.idle_cycles = __atomic_load_n(&s->idle_cycles, __ATOMIC_ACQUIRE);
+	} while ((seq & 1) != 0 || __atomic_load_n(&st->seq, __ATOMIC_RELAXED) != seq);
+	*stats = r;
+}
+
+static void
+loop_take_cmd(struct bb_loop *loop)
+{
+	struct loop_cmd *cmd = __atomic_exchange_n(&loop->cmd, NULL, __ATOMIC_ACQ_REL);
+
+	if (cmd == NULL)
+		return;
+	cmd->rc = cmd->apply(loop, cmd);
+	if (loop->dirty)
+		loop_squeeze(loop);
+	/* The caller's stack frame may be gone behind this. */
+	__atomic_store_n(&cmd->done, 1, __ATOMIC_RELEASE);
+}
+
+unsigned int
+bb_loop_iterate(struct bb_loop *loop)
+{
+	unsigned int completions = 0, work = 0;
+	uint32_t i;
+
+	/* Callbacks may detach any slot, and may attach: bounds are read each time. */
+	for (i = 0; i < loop->n_cqs; i++) {
+		const struct loop_cq slot = loop->cqs[i];
+		unsigned int n;
+
+		if (unlikely(slot.cq == NULL))
+			continue;
+		n = bb_cq_poll(slot.cq, loop->wc, loop->burst);
+		if (n == 0)
+			continue;
+		completions += n;
+		slot.cb(slot.cq, loop->wc, n, slot.arg);
+	}
+	for (i = 0; i < loop->n_pollers; i++) {
+		const struct loop_poller slot = loop->pollers[i];
+
+		if (likely(slot.fn != NULL))
+			work += slot.fn(slot.arg);
+	}
+	if (unlikely(loop->dirty))
+		loop_squeeze(loop);
+	if (unlikely(__atomic_load_n(&loop->cmd, __ATOMIC_RELAXED) != NULL))
+		loop_take_cmd(loop);
+	loop_account(loop, completions, work);
+	return completions + work;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What bb_loop.c (objects, iteration) and bb_loop_run.c (who runs it) share.
+ */
+#ifndef BB_LOOP_PRIV_H
+#define BB_LOOP_PRIV_H
+
+#include <pthread.h>
+
+#include <rte_common.h>
+#include <rte_per_lcore.h>
+
+#include "bb_loop.h"
+
+enum loop_state {
+	LOOP_IDLE,
+	LOOP_RUNNING,
+	LOOP_STOPPING,
+};
+
+enum loop_mode {
+	LOOP_MODE_CALLER,  /* bb_loop_run() */
+	LOOP_MODE_LCORE,   /* rte_eal_remote_launch() */
+	LOOP_MODE_SERVICE, /* rte_service */
+};
+
+struct loop_cq {
+	struct bb_cq *cq; /* NULL: detached, to be squeezed out */
+	bb_loop_cq_fn cb;
+	void *arg;
+};
+
+struct loop_poller {
+	bb_loop_poll_fn fn; /* NULL: detached */
+	void *arg;
+};
+
+/* Written by the loop's thread only; seq is odd while the others change. */
+struct loop_stats {
+	uint64_t seq;
+	struct bb_loop_stats s;
+};
+
+/* An attach or detach on its way to the loop's thread. */
+struct loop_cmd {
+	int (*apply)(struct bb_loop *loop, const struct loop_cmd *cmd);
+	struct bb_cq *cq;
+	bb_loop_cq_fn cb;
+	bb_loop_poll_fn fn;
+	void *arg;
+	int rc;   /* valid once done */
+	int done; /* __atomic */
+};
+
+struct bb_loop {
+	struct loop_cq *cqs;
+	struct loop_poller *pollers;
+	uint32_t n_cqs, n_pollers;
+	uint32_t burst;
+	uint32_t state;       /* enum loop_state, __atomic */
+	struct loop_cmd *cmd; /* __atomic; NULL: none */
+	uint64_t tsc;         /* end of the last iteration */
+	bool accounting;
+	bool dirty;            /* there are detached slots */
+	uint32_t service_left; /* __atomic; released at the end of a service call */
+
+	struct loop_stats stats __rte_cache_aligned;
+
+	/* Not touched by an iteration. */
+	pthread_mutex_t control __rte_cache_aligned; /* one start, attach or detach at a time */
+	uint32_t lcore;
+	uint32_t max_cqs, max_pollers;
+	enum loop_mode mode; /* under control */
+	uint32_t service;
+
+	struct bb_wc wc[] __rte_cache_aligned;
+};
+
+/* The loop whose iteration this thread is in. */
+RTE_DECLARE_PER_LCORE(struct bb_loop *, bb_loop_current);
+
+/* One iteration; returns the work done. */
+unsigned int bb_loop_iterate(struct bb_loop *loop);
+
+#endif
