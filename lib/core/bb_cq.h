@@ -28,12 +28,14 @@ extern "C" {
 /** Owner of a queue: the calling thread's lcore id. */
 #define BB_LCORE_SELF UINT32_MAX
 
+/** What a CQ is to be like. */
 struct bb_cq_attr {
 	uint32_t size;  /**< sizeof(struct bb_cq_attr); set by bb_cq_attr_init() */
 	uint32_t depth; /**< CQEs that must fit; rounded up to a power of two */
 	uint32_t lcore; /**< owner, or BB_LCORE_SELF */
 };
 
+/** Defaults: 256 CQEs, owned by the calling thread. */
 static inline void
 bb_cq_attr_init(struct bb_cq_attr *attr)
 {
@@ -61,6 +63,7 @@ enum bb_wc_status {
 	BB_WC_GENERAL_ERR,
 };
 
+/** What has completed. */
 enum bb_wc_opcode {
 	BB_WC_SEND,
 	BB_WC_RDMA_WRITE,
@@ -72,11 +75,13 @@ enum bb_wc_opcode {
 	BB_WC_RECV_RDMA_IMM, /**< of the receiver of RDMA_WRITE_WITH_IMM */
 };
 
+/** Flags of a completion, or-ed. */
 enum bb_wc_flags {
 	BB_WC_WITH_IMM = 1 << 0,
 	BB_WC_SOLICITED = 1 << 1,
 };
 
+/** A work completion (man ibv_poll_cq: struct ibv_wc). */
 struct bb_wc {
 	uint64_t wr_id;
 	struct bb_qp *qp;
@@ -132,12 +137,14 @@ int bb_cq_destroy(struct bb_cq *cq);
 /** CQEs it was made for, after rounding. */
 uint32_t bb_cq_depth(const struct bb_cq *cq);
 
+/** Per-CQ numbers, kept by software since the CQ was created. */
 struct bb_cq_stats {
 	uint64_t cqes;   /**< CQEs consumed */
 	uint64_t errors; /**< of them error CQEs */
 	uint64_t purged; /**< dropped as their QP was reset or destroyed */
 };
 
+/** Read them: owner only, or while the owner does not poll. */
 int bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats);
 
 #ifdef __cplusplus

@@ -25,6 +25,7 @@ struct bb_dev;
 struct bb_qp;
 struct bb_cq;
 
+/** Bytes of a device name or PCI address, its zero included. */
 #define BB_DEV_NAME_MAX 64
 
 /** One line of bb_dev_list(). */
@@ -58,6 +59,7 @@ int bb_dev_close(struct bb_dev *dev);
 /** Name the device was opened by, without options. Valid until close. */
 const char *bb_dev_name(const struct bb_dev *dev);
 
+/** What a port speaks. */
 enum bb_link_layer {
 	BB_LINK_INFINIBAND,
 	BB_LINK_ETHERNET,
@@ -84,13 +86,16 @@ struct bb_dev_attr {
 	bool software;               /**< no hardware behind it */
 };
 
+/** Read what the device can do. */
 int bb_dev_query(struct bb_dev *dev, struct bb_dev_attr *attr);
 
+/** Whether a port can carry traffic. */
 enum bb_port_state {
 	BB_PORT_DOWN,
 	BB_PORT_ACTIVE,
 };
 
+/** State and limits of a port (man ibv_query_port). */
 struct bb_port_attr {
 	enum bb_port_state state;
 	enum bb_link_layer link_layer;
@@ -103,12 +108,14 @@ struct bb_port_attr {
 /** @param port 1 to ports. */
 int bb_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr);
 
+/** What packets to and from a GID are like. */
 enum bb_gid_type {
 	BB_GID_IB,
 	BB_GID_ROCE_V1,
 	BB_GID_ROCE_V2,
 };
 
+/** An entry of a GID table (man ibv_query_gid). */
 struct bb_gid {
 	uint8_t raw[16];
 	enum bb_gid_type type;
@@ -117,6 +124,7 @@ struct bb_gid {
 /** -ENOENT for an empty entry, -EINVAL for an index out of the table. */
 int bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid);
 
+/** Kinds of asynchronous events (man ibv_get_async_event). */
 enum bb_event_type {
 	BB_EVENT_CQ_ERROR,   /**< CQ overrun or access error: rebuild CQ and QPs */
 	BB_EVENT_QP_FATAL,   /**< QP went to ERR for a reason no CQE tells */
@@ -126,6 +134,7 @@ enum bb_event_type {
 	BB_EVENT_DEV_FATAL, /**< the device is gone: close it */
 };
 
+/** An asynchronous event and what it is about. */
 struct bb_event {
 	enum bb_event_type type;
 	struct bb_cq *cq; /**< of CQ events */
@@ -161,6 +170,7 @@ struct bb_dev_stats {
 	uint64_t flushed;
 };
 
+/** Read them, summed over the counter sets of the device. */
 int bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
 
 #ifdef __cplusplus

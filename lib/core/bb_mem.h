@@ -93,6 +93,7 @@ struct bb_mem_stats {
 	uint64_t bytes;   /**< of all live ones */
 };
 
+/** Read them. */
 int bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats);
 
 /** lkey that bb_mem_lkey() returns when no registration holds the range. */
@@ -120,6 +121,7 @@ struct bb_lkey_cache {
 	uint64_t misses;
 };
 
+/** Set up a cache for @p pd, empty. */
 void bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd);
 
 /** Slow half of bb_mem_lkey(): searches the PD's table. */

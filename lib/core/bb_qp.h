@@ -28,6 +28,7 @@ enum bb_qp_state {
 	BB_QP_ERR,
 };
 
+/** Name of a state: "RTS". */
 const char *bb_qp_state_name(enum bb_qp_state state);
 
 /** QP types. */
@@ -35,6 +36,7 @@ enum bb_qp_type {
 	BB_QPT_RC,
 };
 
+/** What a QP is to be like (man ibv_create_qp). */
 struct bb_qp_init_attr {
 	uint32_t size; /**< set by bb_qp_init_attr_init() */
 	enum bb_qp_type type;
@@ -50,6 +52,7 @@ struct bb_qp_init_attr {
 	enum bb_db_mode db_mode;
 };
 
+/** Defaults: 128 WQEs each way of 1 piece, 64 bytes inline, BlueFlame; no CQs yet. */
 static inline void
 bb_qp_init_attr_init(struct bb_qp_init_attr *attr)
 {
@@ -196,6 +199,7 @@ struct bb_qp_stats {
 	uint64_t errors; /**< error completions seen */
 };
 
+/** Read them: owner only, or while the owner does not post or poll. */
 int bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats);
 
 #ifdef __cplusplus

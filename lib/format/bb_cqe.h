@@ -73,15 +73,19 @@ BB_STATIC_ASSERT(offsetof(struct bb_cqe, sop_qpn) == 56, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, wqe_counter) == 60, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, op_own) == 63, "CQE");
 
+/** Where an error CQE has its vendor syndrome. */
 #define BB_CQE_VENDOR_SYNDROME_BYTE 54
-#define BB_CQE_SYNDROME_BYTE        55
+/** Where an error CQE has its syndrome. */
+#define BB_CQE_SYNDROME_BYTE 55
 
+/** Syndrome of an error CQE. */
 static inline uint8_t
 bb_cqe_syndrome(const struct bb_cqe *cqe)
 {
 	return ((const uint8_t *)cqe)[BB_CQE_SYNDROME_BYTE];
 }
 
+/** Vendor syndrome of an error CQE. */
 static inline uint8_t
 bb_cqe_vendor_syndrome(const struct bb_cqe *cqe)
 {

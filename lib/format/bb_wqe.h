@@ -19,6 +19,7 @@
 extern "C" {
 #endif
 
+/** static_assert in C and C++. */
 #ifdef __cplusplus
 #define BB_STATIC_ASSERT(cond, msg) static_assert(cond, msg)
 #else
@@ -36,6 +37,7 @@ bb_be16(uint16_t v)
 #endif
 }
 
+/** Host to big endian and back. */
 static inline uint32_t
 bb_be32(uint32_t v)
 {
@@ -46,6 +48,7 @@ bb_be32(uint32_t v)
 #endif
 }
 
+/** Host to big endian and back. */
 static inline uint64_t
 bb_be64(uint64_t v)
 {

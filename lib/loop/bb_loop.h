@@ -54,6 +54,7 @@ struct bb_loop;
 /** Most CQs, and most pollers, of a loop. */
 #define BB_LOOP_MAX_OBJECTS 65536u
 
+/** What a loop is to be like. */
 struct bb_loop_attr {
 	uint32_t size;        /**< set by bb_loop_attr_init() */
 	uint32_t lcore;       /**< owner, or BB_LCORE_SELF */
@@ -164,6 +165,7 @@ int bb_loop_wait(struct bb_loop *loop);
 /** Whether it is started and not yet ended. Any thread. */
 bool bb_loop_running(const struct bb_loop *loop);
 
+/** What a loop has done since it was created. */
 struct bb_loop_stats {
 	uint64_t iterations;  /**< since it was created */
 	uint64_t idle;        /**< of them without work */

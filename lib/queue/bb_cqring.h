@@ -15,6 +15,7 @@
 extern "C" {
 #endif
 
+/** A ring of CQEs that the device writes and one thread reads. */
 struct bb_cqring {
 	uint8_t *buf;    /**< (mask + 1) CQEs of 64 bytes */
 	uint32_t *dbrec; /**< word 0 consumer index, word 1 arm */

@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/** A receive queue: a ring of WQEs of one size that one thread owns. */
 struct bb_rq {
 	uint8_t *buf;
 	uint64_t *wr_ids;    /**< one per WQE */
@@ -35,6 +36,7 @@ struct bb_rq {
 };
 BB_STATIC_ASSERT(sizeof(struct bb_rq) == BB_CACHE_LINE, "one line");
 
+/** What a receive queue is made of; memory belongs to the caller. */
 struct bb_rq_conf {
 	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
 	uint64_t *wr_ids;    /**< @ref wqes entries */

@@ -32,8 +32,11 @@
 extern "C" {
 #endif
 
-#define BB_CACHE_LINE  64
-#define bb_likely(x)   __builtin_expect(!!(x), 1)
+/** Bytes that are shared or not as a whole. */
+#define BB_CACHE_LINE 64
+/** The condition mostly holds. */
+#define bb_likely(x) __builtin_expect(!!(x), 1)
+/** The condition hardly ever holds. */
 #define bb_unlikely(x) __builtin_expect(!!(x), 0)
 
 /** A piece of registered memory (man ibv_post_send: struct ibv_sge). */
@@ -79,6 +82,7 @@ enum bb_db_mode {
 			  *   in blocks of 64 bytes; else 8 bytes */
 };
 
+/** A send queue. Only the inline functions here touch its fields. */
 struct bb_sq {
 	/* Line 0: touched by every post. */
 	uint8_t *buf;           /**< ring: (mask + 1) blocks */
@@ -130,7 +134,7 @@ struct bb_sq_conf {
 	void *reg;
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
 	/**
-	 * Where the half of @ref reg to use next is kept, starting at 0: one for all
+	 * Where the half of the register to use next is kept, starting at 0: one for all
 	 * queues that ring the same register, as halves alternate per register. NULL:
 	 * no other queue rings it.
 	 */
@@ -237,6 +241,7 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 	w->flags = (uint8_t)flags;
 }
 
+/** Write a remote address segment. */
 static inline void
 bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 {
@@ -247,6 +252,7 @@ bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 	r->rsvd = 0;
 }
 
+/** Write a data segment of a piece that is not empty. */
 static inline void
 bb_sq_fill_data(void *seg, const struct bb_sge *sge)
 {
