@@ -11,6 +11,7 @@ import unittest
 import headers
 import includes
 import length
+import snippets
 import symbols
 
 # A small tree that keeps all rules. Every case below breaks one.
@@ -156,6 +157,23 @@ class Symbols(Fixture):
         self.assertTrue(symbols.check_exports(self.build('int bb_b;\n'), header)[0])
         self.assertTrue(symbols.check_exports(self.build(code + 'int bb_x(void) {return 0;}\n'),
                                               header)[0])
+
+
+class Snippets(Fixture):
+    def errors(self, name, text):
+        write(self.top, {name: text})
+        errors, count = snippets.check([self.path(name)], [])
+        self.assertEqual(count, 1)
+        return errors
+
+    def test_markdown(self):
+        self.assertEqual(self.errors('a.md', 'Text\n```c\nint a(void);\n```\n'), [])
+        self.assertTrue(self.errors('a.md', 'Text\n```c\nint a(void) {return b;}\n```\n'))
+
+    def test_rst(self):
+        block = 'Text\n\n.. code-block:: c\n\n   int a(void)\n\n   {return %s;}\n\nMore text.\n'
+        self.assertEqual(self.errors('a.rst', block % '1'), [])
+        self.assertTrue(self.errors('a.rst', block % 'b'))
 
 
 class Length(Fixture):
