@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The mlx5 driver: what its files share.
+ *
+ * Queues are DEVX objects: command mailboxes (bb_prm.h) go through the command
+ * interface (mlx5_cmd.h) to firmware or to the software device; the driver does
+ * not know which. Core calls with its device lock held, so nothing here locks,
+ * but for memory registrations (EAL callbacks) and events.
+ */
+#ifndef MLX5_H
+#define MLX5_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/queue.h>
+
+#include <rte_common.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+
+#include "bb_driver.h"
+#include "bb_prm.h"
+#include "mlx5_cmd.h"
+
+#define MLX5_QMEM_PAGE 4096u /* rings start on it: log_page_size 0 in CQ and QP contexts */
+#define MLX5_MAX_PORTS 8u
+
+/* ---- Capabilities, mlx5_caps.c */
+struct mlx5_caps {
+	uint32_t ports;
+	uint32_t log_max_qp, log_max_qp_sz; /* SQ: blocks of 64 bytes, RQ: WQEs */
+	uint32_t log_max_cq, log_max_cq_sz;
+	uint32_t log_max_mr;
+	uint32_t log_max_ra_req, log_max_ra_res;
+	uint32_t log_max_msg;
+	uint32_t max_wqe_sq, max_wqe_rq; /* bytes */
+	uint32_t bf_half;                /* bytes of a register half, 0: no BlueFlame */
+	uint16_t sport_min, sport_max;   /* RoCEv2 UDP source ports */
+	bool atomic;
+};
+
+/* ---- Queue memory, mlx5_qmem.c */
+struct mlx5_slab;
+
+/* A ring's place in a slab. */
+struct mlx5_qbuf {
+	uint8_t *addr;
+	size_t len; /* as rounded */
+	uint32_t umem_id;
+	uint64_t offset; /* in the umem */
+	struct mlx5_slab *slab;
+};
+
+LIST_HEAD(mlx5_slab_list, mlx5_slab);
+
+struct mlx5_qmem {
+	struct mlx5_ctx *ctx;
+	struct mlx5_slab_list slabs;
+	uint32_t n_slabs;
+};
+
+void mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx);
+void mlx5_qmem_fini(struct mlx5_qmem *qmem);
+int mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf *buf);
+void mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf);
+
+/* Doorbell records of one lcore, packed. */
+struct mlx5_dbr_page;
+LIST_HEAD(mlx5_dbr_list, mlx5_dbr_page);
+
+struct mlx5_dbr {
+	uint32_t *rec; /* two words, zero */
+	uint32_t umem_id;
+	uint64_t offset;
+	struct mlx5_dbr_page *page;
+};
+
+int mlx5_dbr_alloc(struct mlx5_qmem *qmem, struct mlx5_dbr_list *pages, int socket,
+		   struct mlx5_dbr *dbr);
+void mlx5_dbr_free(struct mlx5_qmem *qmem, struct mlx5_dbr *dbr);
+
+/* ---- What an lcore has of a device, mlx5_uar.c */
+struct mlx5_lcore {
+	uint16_t bf_offset; /* half of the register to use next; the lcore's own cache line */
+	uint32_t refs;      /* CQs and QPs */
+	int socket;
+	struct mlx5_uar *uar;
+	uint32_t bf_size; /* of this UAR; 0: not write-combining */
+	/* The software device reads QP records only: they share no line with CQ records. */
+	struct mlx5_dbr_list qp_dbrs, cq_dbrs;
+	void (*progress)(void *arg);
+	void *progress_arg;
+};
+
+/* How bb_dev_progress() finds the caller's device, see mlx5_progress(). */
+struct mlx5_run {
+	struct mlx5_lcore *lcore;
+	uint32_t busy;
+};
+
+/* ---- Events, mlx5_event.c */
+enum mlx5_evt_kind {
+	MLX5_EVT_FREE,
+	MLX5_EVT_CQ,
+	MLX5_EVT_QP,
+};
+
+struct mlx5_evt_slot {
+	enum mlx5_evt_kind kind;
+	uint32_t gen; /* counts the objects the slot has had */
+	union {
+		void *obj;
+		uint32_t next_free;
+	};
+};
+
+struct mlx5_evts {
+	pthread_mutex_t lock;
+	struct mlx5_evt_slot *slots;
+	uint32_t n;    /* slots */
+	uint32_t free; /* first free slot; n: none */
+	bool off;      /* the kernel has no events for us: said once */
+};
+
+int mlx5_evt_init(struct mlx5_evts *evts);
+void mlx5_evt_fini(struct mlx5_evts *evts);
+
+/* ---- Counters, mlx5_counters.c */
+#define MLX5_N_COUNTERS 18
+
+struct mlx5_counters {
+	struct mlx5_obj *obj; /* NULL: none */
+	uint32_t id;
+	uint32_t last[MLX5_N_COUNTERS];
+	uint64_t sum[MLX5_N_COUNTERS];
+};
+
+/* ---- Objects */
+struct mlx5_dev {
+	struct bb_dev *dev;
+	struct mlx5_ctx *ctx;
+	const struct mlx5_cmd_if *cmd;
+	struct mlx5_caps caps;
+	enum bb_link_layer link; /* of port 1; all ports of a device have the same */
+	uint32_t eqn;
+	struct mlx5_counters counters;
+	struct mlx5_qmem qmem;
+	struct mlx5_evts evts;
+	struct mlx5_run run[RTE_MAX_LCORE];
+};
+
+struct mlx5_cq {
+	struct mlx5_obj *obj;
+	uint32_t cqn;
+	struct mlx5_lcore *lcore;
+	struct mlx5_qbuf ring;
+	struct mlx5_dbr dbr;
+	uint64_t cookie;
+};
+
+/* Followed by the send queue's struct bb_sq_wqe and the receive queue's wr_ids. */
+struct mlx5_qp {
+	struct mlx5_obj *obj;
+	struct mlx5_lcore *lcore;
+	struct mlx5_qbuf ring;
+	struct mlx5_dbr dbr;
+	uint64_t cookie;
+};
+
+static inline struct mlx5_dev *
+mlx5_dev_of(const struct bb_dev *dev)
+{
+	return dev->priv;
+}
+
+/* ---- mlx5_exec.c: commands whose refusal is logged and made an errno */
+int mlx5_general(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
+		 size_t outlen);
+int mlx5_obj_create(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
+		    size_t outlen, struct mlx5_obj **obj);
+int mlx5_obj_modify(struct mlx5_dev *d, const char *what, struct mlx5_obj *obj, const void *in,
+		    size_t inlen);
+int mlx5_obj_query(struct mlx5_dev *d, const char *what, struct mlx5_obj *obj, const void *in,
+		   size_t inlen, void *out, size_t outlen);
+int mlx5_obj_destroy(struct mlx5_dev *d, const char *what, struct mlx5_obj *obj);
+void mlx5_cmd_set_op(void *in, uint16_t opcode);
+
+int mlx5_caps_query(struct mlx5_dev *d);
+void mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr);
+
+int mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **l);
+void mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore);
+void mlx5_progress(struct bb_dev *dev);
+
+/* Watch the errors of @obj: events that name @cookie give @owner. */
+int mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, void *owner,
+		 uint64_t *cookie);
+void mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie);
+int mlx5_evt_ports(struct mlx5_dev *d);
+int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);
+
+void mlx5_counters_init(struct mlx5_dev *d);
+void mlx5_counters_fini(struct mlx5_dev *d);
+int mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
+
+int mlx5_pd_alloc(struct bb_pd *pd);
+int mlx5_pd_free(struct bb_pd *pd);
+int mlx5_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_drv_mr **mr);
+int mlx5_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr);
+
+int mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);
+int mlx5_cq_destroy(struct bb_cq *cq);
+
+int mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr);
+int mlx5_qp_destroy(struct bb_qp *qp);
+int mlx5_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
+		   enum bb_qp_state to);
+int mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
+
+/* The address path of a QP context (mlx5_path.c): @ads is zero. */
+int mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
+		  enum bb_link_layer link, uint32_t dest_qpn, void *ads);
+void mlx5_path_get(const void *ads, enum bb_link_layer link, struct bb_path *path);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* HCA capabilities: read once at open, refuse what the driver cannot work with. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlx5.h"
+
+/* atomic_caps (kernel: MLX5_ATOMIC_OPS_*, _SIZE_QP_8BYTES, _REQ_MODE_HOST_ENDIANNESS). */
+#define ATOMIC_OPS_CS_FA   0x3u
+#define ATOMIC_SIZE_8      (1u << 3)
+#define ATOMIC_HOST_ENDIAN 1u
+
+/* What a WQE holds besides data: control and remote address segments. */
+#define WQE_HEAD (2 * BB_WQE_SEG)
+
+/* RoCEv2 source ports when the device names no range (IANA dynamic ports, as the kernel). */
+#define SPORT_MIN 0xc000
+#define SPORT_MAX 0xffff
+
+static int
+query(struct mlx5_dev *d, const char *what, enum bb_prm_cap type, void *out)
+{
+	uint8_t in[BB_PRM_SZ_QUERY_HCA_CAP_IN] = {0};
+
+	mlx5_cmd_set_op(in, BB_PRM_OP_QUERY_HCA_CAP);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, (uint32_t)type << 1 | 1);
+	memset(out, 0, BB_PRM_SZ_QUERY_HCA_CAP_OUT);
+	return mlx5_general(d, what, in, sizeof(in), out, BB_PRM_SZ_QUERY_HCA_CAP_OUT);
+}
+
+static int
+general(struct mlx5_dev *d, const uint8_t *cap)
+{
+	struct mlx5_caps *c = &d->caps;
+	uint32_t cqe_version = bb_prm_get(cap, BB_PRM_HCA_CQE_VERSION);
+
+	/* Version 1 is what puts the user index into CQEs, by which QPs are found. */
+	if (cqe_version != 1) {
+		BB_LOG(ERR,
+		       "%s: the device writes CQEs of version %u, 1 is needed: update its "
+		       "firmware",
+		       d->ctx->name, cqe_version);
+		return -EOPNOTSUPP;
+	}
+	c->ports = bb_prm_get(cap, BB_PRM_HCA_NUM_PORTS);
+	c->log_max_qp = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_QP);
+	c->log_max_qp_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_QP_SZ), 15u);
+	c->log_max_cq = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_CQ);
+	c->log_max_cq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_CQ_SZ), 22u);
+	c->log_max_mr = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MRW_SZ);
+	c->log_max_ra_req = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RA_REQ_QP), 7u);
+	c->log_max_ra_res = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RA_RES_QP), 7u);
+	c->log_max_msg = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MSG);
+	c->max_wqe_sq =
+		RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_SQ), BB_WQE_MAX_DS * BB_WQE_SEG);
+	/* lib/queue: strides to 512 bytes. */
+	c->max_wqe_rq = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ), 512u);
+	if (bb_prm_get(cap, BB_PRM_HCA_BF))
+		c->bf_half = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_BF_REG_SIZE) >> 1;
+	if (c->bf_half < BB_WQE_BB)
+		c->bf_half = 0;
+	if (c->ports == 0 || c->ports > MLX5_MAX_PORTS || c->max_wqe_sq < BB_WQE_BB ||
+	    c->max_wqe_rq < BB_WQE_SEG || c->log_max_qp == 0 || c->log_max_cq == 0) {
+		BB_LOG(ERR,
+		       "%s: capabilities make no sense: %u ports, WQEs of %u and %u bytes, "
+		       "2^%u QPs, 2^%u CQs",
+		       d->ctx->name, c->ports, c->max_wqe_sq, c->max_wqe_rq, c->log_max_qp,
+		       c->log_max_cq);
+		return -EIO;
+	}
+	return 0;
+}
+
+static void
+atomic(struct mlx5_dev *d, const uint8_t *cap)
+{
+	/* The result of an atomic must come in host order: no way to tell software otherwise. */
+	d->caps.atomic =
+		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_CS_FA) == ATOMIC_OPS_CS_FA &&
+		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP) & ATOMIC_SIZE_8) != 0 &&
+		bb_prm_get(cap, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE) == ATOMIC_HOST_ENDIAN;
+}
+
+static void
+roce(struct mlx5_dev *d, const uint8_t *cap)
+{
+	uint32_t min = bb_prm_get(cap, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT);
+	uint32_t max = bb_prm_get(cap, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT);
+
+	if (min == 0 || max < min)
+		return;
+	d->caps.sport_min = (uint16_t)min;
+	d->caps.sport_max = (uint16_t)max;
+}
+
+int
+mlx5_caps_query(struct mlx5_dev *d)
+{
+	const uint8_t *cap;
+	bool has_atomic, has_roce;
+	uint8_t *out;
+	int ret;
+
+	d->caps.sport_min = SPORT_MIN;
+	d->caps.sport_max = SPORT_MAX;
+	out = malloc(BB_PRM_SZ_QUERY_HCA_CAP_OUT);
+	if (out == NULL) {
+		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
+		return -ENOMEM;
+	}
+	cap = out + BB_PRM_HCA_CAP_OUT_CAPS;
+	ret = query(d, "QUERY_HCA_CAP (general)", BB_PRM_CAP_GENERAL, out);
+	if (ret != 0)
+		goto done;
+	ret = general(d, cap);
+	if (ret != 0)
+		goto done;
+	has_atomic = bb_prm_get(cap, BB_PRM_HCA_ATOMIC) != 0;
+	has_roce = bb_prm_get(cap, BB_PRM_HCA_ROCE) != 0;
+	if (has_atomic) {
+		ret = query(d, "QUERY_HCA_CAP (atomic)", BB_PRM_CAP_ATOMIC, out);
+		if (ret != 0)
+			goto done;
+		atomic(d, cap);
+	}
+	if (!d->caps.atomic)
+		BB_LOG(INFO, "%s: no 8-byte atomics with results in host order", d->ctx->name);
+	if (has_roce) {
+		ret = query(d, "QUERY_HCA_CAP (RoCE)", BB_PRM_CAP_ROCE, out);
+		if (ret != 0)
+			goto done;
+		roce(d, cap);
+	}
+done:
+	free(out);
+	return ret;
+}
+
+static uint32_t
+pow2(uint32_t log)
+{
+	return log < 31 ? 1u << log : 1u << 31;
+}
+
+void
+mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
+{
+	const struct mlx5_caps *c = &d->caps;
+
+	memset(attr, 0, sizeof(*attr));
+	memcpy(attr->driver, "mlx5", sizeof("mlx5"));
+	attr->ports = c->ports;
+	attr->max_qp = pow2(c->log_max_qp);
+	attr->max_cq = pow2(c->log_max_cq);
+	attr->max_cqe = pow2(c->log_max_cq_sz);
+	attr->max_qp_wr = pow2(c->log_max_qp_sz);
+	attr->max_sge = (c->max_wqe_sq - WQE_HEAD) / BB_WQE_SEG;
+	attr->max_recv_sge = c->max_wqe_rq / BB_WQE_SEG;
+	attr->max_inline = c->max_wqe_sq - WQE_HEAD - 4;
+	attr->max_mr_size =
+		c->log_max_mr == 0 || c->log_max_mr > 63 ? UINT64_MAX : 1ull << c->log_max_mr;
+	attr->max_msg_size = 1ull << RTE_MIN(c->log_max_msg, 30u);
+	attr->max_rd_atomic = pow2(c->log_max_ra_req);
+	attr->max_dest_rd_atomic = pow2(c->log_max_ra_res);
+	attr->bf_size = c->bf_half;
+	attr->atomics = c->atomic;
+	attr->counters = d->counters.obj != NULL;
+	attr->software = d->cmd->progress_of != NULL;
+}

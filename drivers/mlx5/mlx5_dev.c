@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The mlx5 driver: devices of every command interface, opened and closed. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlx5.h"
+
+/* Hardware by mlx5dv and the software device; a test may add one. */
+#define MAX_CMD_IFS 4
+
+static const struct mlx5_cmd_if *cmd_ifs[MAX_CMD_IFS];
+static unsigned int n_cmd_ifs;
+
+void
+mlx5_cmd_register(const struct mlx5_cmd_if *cmd)
+{
+	if (n_cmd_ifs < MAX_CMD_IFS)
+		cmd_ifs[n_cmd_ifs++] = cmd;
+}
+
+static int
+mlx5_list(struct bb_dev_info *info, unsigned int n)
+{
+	unsigned int i, total = 0;
+	int ret;
+
+	for (i = 0; i < n_cmd_ifs; i++) {
+		ret = total < n ? cmd_ifs[i]->list(info + total, n - total)
+				: cmd_ifs[i]->list(NULL, 0);
+		if (ret < 0)
+			return ret;
+		total += (unsigned int)ret;
+	}
+	return (int)total;
+}
+
+static int
+open_ctx(const char *name, const char *args, struct mlx5_ctx **ctx)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < n_cmd_ifs; i++) {
+		ret = cmd_ifs[i]->open(name, args, ctx);
+		if (ret != -ENODEV)
+			return ret;
+	}
+	return -ENODEV;
+}
+
+static int
+mlx5_open(const char *name, const char *args, struct bb_dev *dev)
+{
+	struct mlx5_port port;
+	struct mlx5_ctx *ctx;
+	struct mlx5_dev *d;
+	int ret;
+
+	ret = open_ctx(name, args, &ctx);
+	if (ret != 0)
+		return ret;
+	d = calloc(1, sizeof(*d));
+	if (d == NULL) {
+		BB_LOG(ERR, "%s: out of memory", name);
+		ret = -ENOMEM;
+		goto close_ctx;
+	}
+	d->dev = dev;
+	d->ctx = ctx;
+	d->cmd = ctx->cmd;
+	mlx5_qmem_init(&d->qmem, ctx);
+	ret = mlx5_evt_init(&d->evts);
+	if (ret != 0)
+		goto free_dev;
+	ret = mlx5_caps_query(d);
+	if (ret != 0)
+		goto fini_events;
+	ret = d->cmd->port_query(ctx, 1, &port);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot query port 1: %s", ctx->name, strerror(-ret));
+		goto fini_events;
+	}
+	d->link = port.link_layer;
+	ret = d->cmd->query_eqn(ctx, 0, &d->eqn);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: no event queue: %s", ctx->name, strerror(-ret));
+		goto fini_events;
+	}
+	ret = mlx5_evt_ports(d);
+	if (ret != 0)
+		goto fini_events;
+	mlx5_counters_init(d);
+	mlx5_caps_attr(d, &dev->attr);
+	dev->priv = d;
+	return 0;
+
+fini_events:
+	mlx5_evt_fini(&d->evts);
+free_dev:
+	free(d);
+close_ctx:
+	(void)ctx->cmd->close(ctx);
+	return ret;
+}
+
+static int
+mlx5_close(struct bb_dev *dev)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+	int ret;
+
+	mlx5_qmem_fini(&d->qmem);
+	mlx5_counters_fini(d);
+	ret = d->cmd->close(d->ctx);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot close: %s", dev->name, strerror(-ret));
+		return ret;
+	}
+	mlx5_evt_fini(&d->evts);
+	free(d);
+	return 0;
+}
+
+static int
+mlx5_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+	struct mlx5_port p;
+	int ret = d->cmd->port_query(d->ctx, port, &p);
+
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot query port %u: %s", d->ctx->name, port, strerror(-ret));
+		return ret;
+	}
+	attr->state = p.state;
+	attr->link_layer = p.link_layer;
+	attr->max_mtu = p.max_mtu;
+	attr->active_mtu = p.active_mtu;
+	attr->lid = p.lid;
+	attr->gids = p.gids;
+	return 0;
+}
+
+static int
+mlx5_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+
+	return d->cmd->gid_query(d->ctx, port, index, gid);
+}
+
+static const struct bb_driver mlx5_driver = {
+	.name = "mlx5",
+	.list = mlx5_list,
+	.open = mlx5_open,
+	.close = mlx5_close,
+	.port_query = mlx5_port_query,
+	.gid_query = mlx5_gid_query,
+	.event_get = mlx5_event_get,
+	.stats = mlx5_stats,
+	.progress = mlx5_progress,
+	.pd_alloc = mlx5_pd_alloc,
+	.pd_free = mlx5_pd_free,
+	.mr_reg = mlx5_mr_reg,
+	.mr_dereg = mlx5_mr_dereg,
+	.cq_create = mlx5_cq_create,
+	.cq_destroy = mlx5_cq_destroy,
+	.qp_create = mlx5_qp_create,
+	.qp_modify = mlx5_qp_modify,
+	.qp_query = mlx5_qp_query,
+	.qp_destroy = mlx5_qp_destroy,
+};
+BB_DRIVER_REGISTER(mlx5_driver)

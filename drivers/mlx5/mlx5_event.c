@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Asynchronous events. A subscription's cookie is a slot number and the slot's
+ * generation, never a pointer: the event of an object that is gone meanwhile
+ * names an old generation and is dropped.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlx5.h"
+
+#define EVT_SLOTS_STEP 64u
+#define EVT_MAX_DROPS  64u /* per call: events of dead objects */
+
+/* The cookie of device-wide subscriptions: no slot has generation 0. */
+#define EVT_COOKIE_DEV 0ull
+
+int
+mlx5_evt_init(struct mlx5_evts *evts)
+{
+	memset(evts, 0, sizeof(*evts));
+	return -pthread_mutex_init(&evts->lock, NULL);
+}
+
+void
+mlx5_evt_fini(struct mlx5_evts *evts)
+{
+	pthread_mutex_destroy(&evts->lock);
+	free(evts->slots);
+}
+
+static int
+grow(struct mlx5_evts *e)
+{
+	uint32_t i, n = e->n + RTE_MAX(e->n, EVT_SLOTS_STEP);
+	struct mlx5_evt_slot *slots = realloc(e->slots, (size_t)n * sizeof(*slots));
+
+	if (slots == NULL)
+		return -ENOMEM;
+	for (i = e->n; i < n; i++) {
+		slots[i].kind = MLX5_EVT_FREE;
+		slots[i].gen = 0;
+		slots[i].next_free = i + 1;
+	}
+	e->slots = slots;
+	e->free = e->n;
+	e->n = n;
+	return 0;
+}
+
+static int
+slot_take(struct mlx5_evts *e, enum mlx5_evt_kind kind, void *owner, uint64_t *cookie)
+{
+	struct mlx5_evt_slot *s;
+	int ret = 0;
+
+	pthread_mutex_lock(&e->lock);
+	if (e->free == e->n)
+		ret = grow(e);
+	if (ret == 0) {
+		uint32_t i = e->free;
+
+		s = &e->slots[i];
+		e->free = s->next_free;
+		s->kind = kind;
+		s->obj = owner;
+		s->gen += s->gen == UINT32_MAX ? 2 : 1;
+		*cookie = (uint64_t)s->gen << 32 | i;
+	}
+	pthread_mutex_unlock(&e->lock);
+	return ret;
+}
+
+void
+mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie)
+{
+	struct mlx5_evts *e = &d->evts;
+	uint32_t i = (uint32_t)cookie;
+
+	pthread_mutex_lock(&e->lock);
+	e->slots[i].kind = MLX5_EVT_FREE;
+	e->slots[i].next_free = e->free;
+	e->free = i;
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* Without events the device still works: errors show as CQEs or their absence. */
+static int
+subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsigned int n,
+	  uint64_t cookie)
+{
+	int ret;
+
+	if (d->evts.off)
+		return 0;
+	ret = d->cmd->event_subscribe(d->ctx, obj, types, n, cookie);
+	if (ret == -EOPNOTSUPP) {
+		d->evts.off = true;
+		BB_LOG(WARNING,
+		       "%s: kernel or firmware reports no events: bb_event_get() stays "
+		       "silent",
+		       d->ctx->name);
+		return 0;
+	}
+	if (ret != 0)
+		BB_LOG(ERR, "%s: cannot subscribe to events: %s", d->ctx->name, strerror(-ret));
+	return ret;
+}
+
+int
+mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, void *owner,
+	     uint64_t *cookie)
+{
+	static const uint16_t cq_types[] = {BB_PRM_EVENT_CQ_ERROR};
+	static const uint16_t qp_types[] = {BB_PRM_EVENT_WQ_CATAS_ERROR,
+					    BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
+					    BB_PRM_EVENT_WQ_ACCESS_ERROR};
+	int ret;
+
+	ret = slot_take(&d->evts, kind, owner, cookie);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
+		return ret;
+	}
+	if (kind == MLX5_EVT_CQ)
+		ret = subscribe(d, obj, cq_types, RTE_DIM(cq_types), *cookie);
+	else
+		ret = subscribe(d, obj, qp_types, RTE_DIM(qp_types), *cookie);
+	if (ret != 0)
+		mlx5_evt_del(d, *cookie);
+	return ret;
+}
+
+int
+mlx5_evt_ports(struct mlx5_dev *d)
+{
+	static const uint16_t types[] = {BB_PRM_EVENT_PORT_CHANGE};
+
+	return subscribe(d, NULL, types, RTE_DIM(types), EVT_COOKIE_DEV);
+}
+
+/* What an object's event means; false for one that is not ours to report. */
+static bool
+translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *event)
+{
+	switch (type) {
+	case BB_PRM_EVENT_CQ_ERROR:
+		event->type = BB_EVENT_CQ_ERROR;
+		event->cq = obj;
+		return kind == MLX5_EVT_CQ;
+	case BB_PRM_EVENT_WQ_CATAS_ERROR:
+		event->type = BB_EVENT_QP_FATAL;
+		break;
+	case BB_PRM_EVENT_WQ_INVAL_REQ_ERROR:
+		event->type = BB_EVENT_QP_REQUEST;
+		break;
+	case BB_PRM_EVENT_WQ_ACCESS_ERROR:
+		event->type = BB_EVENT_QP_ACCESS;
+		break;
+	default:
+		return false;
+	}
+	event->qp = obj;
+	return kind == MLX5_EVT_QP;
+}
+
+static bool
+find(struct mlx5_evts *e, const struct mlx5_cmd_event *ce, struct bb_event *event)
+{
+	uint32_t i = (uint32_t)ce->cookie;
+	bool found = false;
+
+	pthread_mutex_lock(&e->lock);
+	if (i < e->n && e->slots[i].kind != MLX5_EVT_FREE &&
+	    e->slots[i].gen == (uint32_t)(ce->cookie >> 32))
+		found = translate(e->slots[i].kind, ce->type, e->slots[i].obj, event);
+	pthread_mutex_unlock(&e->lock);
+	return found;
+}
+
+int
+mlx5_event_get(struct bb_dev *dev, struct bb_event *event)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+	struct mlx5_cmd_event ce;
+	struct bb_event ev;
+	unsigned int i;
+	int ret;
+
+	/* A thread that waits for an event may be the one that runs the device. */
+	mlx5_progress(dev);
+	for (i = 0; i < EVT_MAX_DROPS; i++) {
+		ret = d->cmd->event_get(d->ctx, &ce);
+		if (ret != 0) {
+			if (ret != -EAGAIN)
+				BB_LOG(ERR, "%s: cannot read events: %s", d->ctx->name,
+				       strerror(-ret));
+			return ret;
+		}
+		memset(&ev, 0, sizeof(ev));
+		if (ce.type == MLX5_CMD_EVENT_DEV_FATAL) {
+			ev.type = BB_EVENT_DEV_FATAL;
+		} else if (ce.type == BB_PRM_EVENT_PORT_CHANGE) {
+			ev.type = BB_EVENT_PORT_CHANGE;
+			ev.port = ce.port;
+		} else if (!find(&d->evts, &ce, &ev)) {
+			continue;
+		}
+		*event = ev;
+		return 0;
+	}
+	return -EAGAIN;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Address paths: where a QP's packets go. Which fields count on RoCE and which
+ * on InfiniBand follows the kernel (drivers/infiniband/hw/mlx5/qp.c, mlx5_set_path()).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "mlx5.h"
+
+#define DEFAULT_HOP_LIMIT 64u
+#define FLOW_LABEL_MASK   0xfffffu
+
+/*
+ * The UDP source port spreads connections over the paths of a network. It is
+ * made of the flow label, or of both QP numbers when there is none, in the way
+ * of InfiniBand Architecture 1.5, annex A17, as the kernel does.
+ */
+static uint16_t
+udp_sport(const struct mlx5_caps *caps, uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
+{
+	uint32_t fl = flow_label & FLOW_LABEL_MASK, span;
+	uint64_t v;
+
+	if (fl == 0) {
+		v = (uint64_t)qpn * dest_qpn;
+		v ^= v >> 20;
+		v ^= v >> 40;
+		fl = (uint32_t)v & FLOW_LABEL_MASK;
+	}
+	/* 14 bits of hash, in the range the device allows. */
+	fl = (fl & 0x3fff) ^ (fl >> 14);
+	span = (uint32_t)caps->sport_max - caps->sport_min + 1;
+	return (uint16_t)(caps->sport_min + fl % span);
+}
+
+static int
+set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path, uint32_t dest_qpn,
+	 void *ads)
+{
+	struct mlx5_pd *pd = qp->ctrl->pd->priv;
+	struct mlx5_av av;
+	struct bb_gid gid;
+	int ret;
+
+	ret = d->cmd->gid_query(d->ctx, path->port, path->sgid_index, &gid);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: port %u has no GID %u: see bb_gid_query()", d->ctx->name,
+		       path->port, path->sgid_index);
+		return ret == -ENOENT ? -EINVAL : ret;
+	}
+	ret = d->cmd->av_resolve(d->ctx, pd, path->port, path->sgid_index, path->dgid, &av);
+	if (ret != 0) {
+		BB_LOG(ERR,
+		       "%s: no MAC for the peer's GID: %s; is it in the neighbour table, and "
+		       "routed through this port?",
+		       d->ctx->name, strerror(-ret));
+		return ret;
+	}
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)av.dmac[0] << 8 | av.dmac[1]);
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, bb_prm_dword(av.dmac, 2));
+	bb_prm_set(ads, BB_PRM_ADS_ETH_PRIO, path->sl);
+	if (gid.type == BB_GID_ROCE_V2) {
+		bb_prm_set(ads, BB_PRM_ADS_DSCP, path->traffic_class >> 2);
+		bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT,
+			   udp_sport(&d->caps, path->flow_label, qp->qpn, dest_qpn));
+	}
+	return 0;
+}
+
+int
+mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
+	      enum bb_link_layer link, uint32_t dest_qpn, void *ads)
+{
+	bool grh = link == BB_LINK_ETHERNET || path->is_global;
+	uint32_t hops = path->hop_limit != 0 ? path->hop_limit : DEFAULT_HOP_LIMIT;
+	int ret;
+
+	if (link == BB_LINK_ETHERNET) {
+		ret = set_roce(d, qp, path, dest_qpn, ads);
+		if (ret != 0)
+			return ret;
+	} else {
+		bb_prm_set(ads, BB_PRM_ADS_RLID, path->dlid);
+		bb_prm_set(ads, BB_PRM_ADS_GRH, path->is_global != 0);
+		bb_prm_set(ads, BB_PRM_ADS_SL, path->sl);
+	}
+	if (grh) {
+		bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, path->sgid_index);
+		bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, hops);
+		bb_prm_set(ads, BB_PRM_ADS_TCLASS, path->traffic_class);
+		bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, path->flow_label & FLOW_LABEL_MASK);
+		memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), path->dgid, sizeof(path->dgid));
+	}
+	bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, path->port);
+	return 0;
+}
+
+void
+mlx5_path_get(const void *ads, enum bb_link_layer link, struct bb_path *path)
+{
+	memset(path, 0, sizeof(*path));
+	path->port = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM);
+	path->sgid_index = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
+	path->hop_limit = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT);
+	path->traffic_class = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_TCLASS);
+	path->flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
+	memcpy(path->dgid, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), sizeof(path->dgid));
+	if (link == BB_LINK_ETHERNET) {
+		path->sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO);
+	} else {
+		path->sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_SL);
+		path->dlid = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_RLID);
+		path->is_global = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_GRH);
+	}
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory of rings and doorbell records: EAL memory, registered once per slab.
+ *
+ * A slab is 2 MiB or what one ring needs, of one real page size, and one umem.
+ * Rings start on 4 KiB boundaries: the objects name 4 KiB pages, the smallest
+ * the device knows, so that an offset into a umem of larger pages is aligned for
+ * them whatever page size the kernel chose.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+#include <rte_memory.h>
+
+#include "mlx5.h"
+
+#define SLAB_SIZE ((size_t)2 << 20)
+
+struct mlx5_slab {
+	LIST_ENTRY(mlx5_slab) link;
+	uint8_t *base;
+	size_t len;
+	int socket;
+	struct mlx5_umem *umem;
+	uint32_t pages; /* of MLX5_QMEM_PAGE */
+	uint32_t free;
+	uint32_t next;  /* where the search starts */
+	uint8_t used[]; /* one per page */
+};
+
+#define DBR_SIZE     8u
+#define DBR_PER_PAGE (MLX5_QMEM_PAGE / DBR_SIZE)
+
+struct mlx5_dbr_page {
+	LIST_ENTRY(mlx5_dbr_page) link;
+	struct mlx5_qbuf buf;
+	uint32_t free;
+	uint64_t used[DBR_PER_PAGE / 64];
+};
+
+void
+mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx)
+{
+	qmem->ctx = ctx;
+	LIST_INIT(&qmem->slabs);
+	qmem->n_slabs = 0;
+}
+
+/*
+ * Page sizes the umem may use: all that the real page, and address and length of
+ * the slab allow. Pages above a slab's size gain nothing.
+ */
+static uint64_t
+page_sizes(const void *base, size_t len)
+{
+	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list(base);
+	uint64_t pg = msl == NULL ? MLX5_QMEM_PAGE : msl->page_sz;
+
+	pg = RTE_MIN(pg, (uint64_t)SLAB_SIZE);
+	while (pg > MLX5_QMEM_PAGE && (((uintptr_t)base | len) & (pg - 1)) != 0)
+		pg >>= 1;
+	return (pg << 1) - MLX5_QMEM_PAGE;
+}
+
+static void *
+slab_mem(size_t *len, size_t need, int socket)
+{
+	/* Whole hugepages or none: the kernel then registers them as such. */
+	size_t align = rte_eal_has_hugepages() ? SLAB_SIZE : MLX5_QMEM_PAGE;
+	void *base;
+
+	*len = RTE_ALIGN_CEIL(need, SLAB_SIZE);
+	base = rte_malloc_socket("bb_queues", *len, align, socket);
+	if (base == NULL && socket != SOCKET_ID_ANY)
+		base = rte_malloc_socket("bb_queues", *len, align, SOCKET_ID_ANY);
+	if (base == NULL) {
+		*len = need;
+		base = rte_malloc_socket("bb_queues", *len, MLX5_QMEM_PAGE, SOCKET_ID_ANY);
+	}
+	return base;
+}
+
+static int
+slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **out)
+{
+	struct mlx5_ctx *ctx = qmem->ctx;
+	struct mlx5_slab *s;
+	uint64_t pgsz;
+	size_t len;
+	void *base;
+	int ret;
+
+	base = slab_mem(&len, need, socket);
+	if (base == NULL) {
+		BB_LOG(ERR,
+		       "%s: no EAL memory for %zu bytes of queues: give EAL more (-m, or "
+		       "hugepages)",
+		       ctx->name, need);
+		return -ENOMEM;
+	}
+	s = calloc(1, sizeof(*s) + len / MLX5_QMEM_PAGE);
+	if (s == NULL) {
+		BB_LOG(ERR, "%s: out of memory", ctx->name);
+		ret = -ENOMEM;
+		goto free_mem;
+	}
+	pgsz = page_sizes(base, len);
+	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot register %zu bytes of queue memory: %s%s", ctx->name, len,
+		       strerror(-ret),
+		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
+		goto free_slab;
+	}
+	s->base = base;
+	s->len = len;
+	s->socket = socket;
+	s->pages = (uint32_t)(len / MLX5_QMEM_PAGE);
+	s->free = s->pages;
+	LIST_INSERT_HEAD(&qmem->slabs, s, link);
+	qmem->n_slabs++;
+	*out = s;
+	return 0;
+
+free_slab:
+	free(s);
+free_mem:
+	rte_free(base);
+	return ret;
+}
+
+static void
+slab_destroy(struct mlx5_qmem *qmem, struct mlx5_slab *s)
+{
+	int ret = qmem->ctx->cmd->umem_dereg(qmem->ctx, s->umem);
+
+	LIST_REMOVE(s, link);
+	qmem->n_slabs--;
+	if (ret == 0)
+		rte_free(s->base);
+	else
+		/* The device may still write to it. */
+		BB_LOG(ERR, "%s: cannot deregister queue memory: %s; %zu bytes stay allocated",
+		       qmem->ctx->name, strerror(-ret), s->len);
+	free(s);
+}
+
+void
+mlx5_qmem_fini(struct mlx5_qmem *qmem)
+{
+	while (!LIST_EMPTY(&qmem->slabs))
+		slab_destroy(qmem, LIST_FIRST(&qmem->slabs));
+}
+
+/* First page of @n free ones in a row, or s->pages. */
+static uint32_t
+slab_find(const struct mlx5_slab *s, uint32_t from, uint32_t n)
+{
+	uint32_t i, run = 0;
+
+	for (i = from; i < s->pages; i++) {
+		run = s->used[i] ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return s->pages;
+}
+
+int
+mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf *buf)
+{
+	struct mlx5_slab *s;
+	uint32_t n, at = 0;
+	int ret;
+
+	len = RTE_ALIGN_CEIL(len, (size_t)MLX5_QMEM_PAGE);
+	n = (uint32_t)(len / MLX5_QMEM_PAGE);
+	LIST_FOREACH(s, &qmem->slabs, link) {
+		if (s->socket != socket || s->free < n)
+			continue;
+		at = slab_find(s, s->next, n);
+		if (at == s->pages)
+			at = slab_find(s, 0, n);
+		if (at != s->pages)
+			break;
+	}
+	if (s == NULL) {
+		ret = slab_create(qmem, len, socket, &s);
+		if (ret != 0)
+			return ret;
+		at = 0;
+	}
+	memset(&s->used[at], 1, n);
+	s->free -= n;
+	s->next = at + n;
+	buf->addr = s->base + (size_t)at * MLX5_QMEM_PAGE;
+	buf->len = len;
+	buf->umem_id = s->umem->id;
+	buf->offset = (uint64_t)at * MLX5_QMEM_PAGE;
+	buf->slab = s;
+	return 0;
+}
+
+void
+mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf)
+{
+	struct mlx5_slab *s = buf->slab;
+	uint32_t at = (uint32_t)(buf->offset / MLX5_QMEM_PAGE);
+	uint32_t n = (uint32_t)(buf->len / MLX5_QMEM_PAGE);
+
+	memset(&s->used[at], 0, n);
+	s->free += n;
+	s->next = RTE_MIN(s->next, at);
+	buf->slab = NULL;
+	/* The last slab stays until close, so that a QP made and destroyed in turn is cheap. */
+	if (s->free == s->pages && qmem->n_slabs > 1)
+		slab_destroy(qmem, s);
+}
+
+int
+mlx5_dbr_alloc(struct mlx5_qmem *qmem, struct mlx5_dbr_list *pages, int socket,
+	       struct mlx5_dbr *dbr)
+{
+	struct mlx5_dbr_page *p;
+	uint32_t i, bit, slot;
+	int ret;
+
+	LIST_FOREACH(p, pages, link) {
+		if (p->free > 0)
+			break;
+	}
+	if (p == NULL) {
+		p = calloc(1, sizeof(*p));
+		if (p == NULL) {
+			BB_LOG(ERR, "%s: out of memory", qmem->ctx->name);
+			return -ENOMEM;
+		}
+		ret = mlx5_qmem_alloc(qmem, MLX5_QMEM_PAGE, socket, &p->buf);
+		if (ret != 0) {
+			free(p);
+			return ret;
+		}
+		p->free = DBR_PER_PAGE;
+		LIST_INSERT_HEAD(pages, p, link);
+	}
+	for (i = 0; p->used[i] == UINT64_MAX; i++)
+		;
+	bit = (uint32_t)__builtin_ctzll(~p->used[i]);
+	p->used[i] |= 1ull << bit;
+	p->free--;
+	slot = i * 64 + bit;
+	dbr->rec = (uint32_t *)(void *)(p->buf.addr + (size_t)slot * DBR_SIZE);
+	dbr->rec[0] = 0;
+	dbr->rec[1] = 0;
+	dbr->umem_id = p->buf.umem_id;
+	dbr->offset = p->buf.offset + (uint64_t)slot * DBR_SIZE;
+	dbr->page = p;
+	return 0;
+}
+
+void
+mlx5_dbr_free(struct mlx5_qmem *qmem, struct mlx5_dbr *dbr)
+{
+	struct mlx5_dbr_page *p = dbr->page;
+	uint32_t slot = (uint32_t)((dbr->offset - p->buf.offset) / DBR_SIZE);
+
+	p->used[slot / 64] &= ~(1ull << slot % 64);
+	p->free++;
+	dbr->page = NULL;
+	if (p->free == DBR_PER_PAGE) {
+		LIST_REMOVE(p, link);
+		mlx5_qmem_free(qmem, &p->buf);
+		free(p);
+	}
+}

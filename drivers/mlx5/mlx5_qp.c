@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Queue pairs: sizes, CREATE_QP, DESTROY_QP. Transitions are in mlx5_qp_modify.c. */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "mlx5.h"
+
+/* Control and remote address segments, in front of the data of the largest WQEs. */
+#define HEAD_DS 2u
+/* An atomic is control, remote address, operands and one piece. */
+#define ATOMIC_DS 4u
+
+/* How large the queues of a QP are. */
+struct sizes {
+	uint32_t blocks;  /* SQ */
+	uint32_t max_sge; /* as many as the blocks of one WQE take */
+	uint32_t max_inline;
+	uint32_t sig_every;
+	uint32_t wqes; /* RQ, 0: none */
+	uint32_t log_stride;
+	uint32_t max_recv_sge;
+	size_t rq_bytes;
+};
+
+static int
+sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct sizes *s)
+{
+	uint32_t max_ds = d->caps.max_wqe_sq / BB_WQE_SEG;
+	uint32_t ds, per_wqe, fit;
+
+	/* Both limits are far below an overflow of the sums. */
+	if (attr->max_sge > d->dev->attr.max_sge || attr->max_inline > d->dev->attr.max_inline) {
+		BB_LOG(ERR, "%s: max_sge %u, max_inline %u: at most %u and %u", d->ctx->name,
+		       attr->max_sge, attr->max_inline, d->dev->attr.max_sge,
+		       d->dev->attr.max_inline);
+		return -EINVAL;
+	}
+	ds = HEAD_DS + RTE_MAX(attr->max_sge, bb_wqe_inline_ds(attr->max_inline));
+	ds = RTE_MAX(ds, ATOMIC_DS);
+	per_wqe = bb_wqe_blocks(ds);
+	if (attr->sq_depth == 0 || attr->sq_depth > (1u << d->caps.log_max_qp_sz) / per_wqe) {
+		BB_LOG(ERR,
+		       "%s: sq_depth %u: must be 1 to %u with WQEs of %u bytes (max_sge %u, "
+		       "max_inline %u)",
+		       d->ctx->name, attr->sq_depth, (1u << d->caps.log_max_qp_sz) / per_wqe,
+		       per_wqe * BB_WQE_BB, attr->max_sge, attr->max_inline);
+		return -EINVAL;
+	}
+	s->blocks = rte_align32pow2(attr->sq_depth * per_wqe);
+	fit = RTE_MIN(per_wqe * (BB_WQE_BB / BB_WQE_SEG), max_ds) - HEAD_DS;
+	s->max_sge = fit;
+	s->max_inline = fit * BB_WQE_SEG - 4;
+	s->sig_every = attr->signal_every != 0 ? attr->signal_every : attr->sq_depth / 4;
+	s->sig_every = RTE_MIN(s->sig_every, attr->sq_depth);
+	s->sig_every = RTE_MAX(s->sig_every, 1u);
+	return 0;
+}
+
+static int
+rq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct sizes *s)
+{
+	uint32_t stride;
+
+	if (attr->rq_depth == 0)
+		return 0;
+	if (attr->max_recv_sge > d->dev->attr.max_recv_sge ||
+	    attr->rq_depth > 1u << d->caps.log_max_qp_sz) {
+		BB_LOG(ERR, "%s: rq_depth %u, max_recv_sge %u: at most %u and %u", d->ctx->name,
+		       attr->rq_depth, attr->max_recv_sge, 1u << d->caps.log_max_qp_sz,
+		       d->dev->attr.max_recv_sge);
+		return -EINVAL;
+	}
+	stride = rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG);
+	s->log_stride = rte_log2_u32(stride);
+	s->max_recv_sge = stride / BB_WQE_SEG;
+	/* The SQ follows the RQ and must start on a block. */
+	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB / stride);
+	s->rq_bytes = (size_t)s->wqes << s->log_stride;
+	return 0;
+}
+
+static int
+create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const struct sizes *s,
+       uint32_t *qpn)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
+	const struct mlx5_pd *pd = qp->ctrl->pd->priv;
+	const struct mlx5_cq *scq = qp->ctrl->send_cq->ctrl->priv;
+	const struct mlx5_cq *rcq = qp->ctrl->recv_cq->ctrl->priv;
+	void *qpc = bb_prm_sub(in, BB_PRM_CREATE_QP_QPC);
+	int ret;
+
+	mlx5_cmd_set_op(in, BB_PRM_OP_CREATE_QP);
+	bb_prm_set(qpc, BB_PRM_QPC_ST, BB_PRM_QP_ST_RC);
+	bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+	bb_prm_set(qpc, BB_PRM_QPC_PD, pd->pdn);
+	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q->lcore->uar->page_id);
+	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, qp->user_index);
+	bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, rte_log2_u32(s->blocks));
+	if (s->wqes != 0) {
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, rte_log2_u32(s->wqes));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_STRIDE, s->log_stride - 4);
+		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_REGULAR);
+	} else {
+		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
+	}
+	/* cs_req and cs_res stay 0: received and read data never hides in CQEs. */
+	bb_prm_set(qpc, BB_PRM_QPC_CQN_SND, scq->cqn);
+	bb_prm_set(qpc, BB_PRM_QPC_CQN_RCV, rcq->cqn);
+	bb_prm_set(qpc, BB_PRM_QPC_DBR_UMEM_VALID, 1);
+	bb_prm_set(qpc, BB_PRM_QPC_DBR_UMEM_ID, q->dbr.umem_id);
+	bb_prm_set64(qpc, BB_PRM_QPC_DBR_ADDR, q->dbr.offset);
+	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_VALID, 1);
+	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_ID, q->ring.umem_id);
+	bb_prm_set64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, q->ring.offset);
+	ret = mlx5_obj_create(d, "CREATE_QP", in, sizeof(in), out, sizeof(out), &q->obj);
+	if (ret == 0)
+		*qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
+	return ret;
+}
+
+/* Fill the structs that the data path works on. */
+static int
+init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *attr,
+	    const struct sizes *s)
+{
+	struct bb_sq_wqe *wqes = (struct bb_sq_wqe *)(void *)(q + 1);
+	struct bb_sq_conf sq = {
+		.buf = q->ring.addr + s->rq_bytes,
+		.wqes = wqes,
+		.blocks = s->blocks,
+		.qpn = qp->qpn,
+		.depth = attr->sq_depth,
+		.max_sge = s->max_sge,
+		.max_inline = s->max_inline,
+		.sig_every = s->sig_every,
+		.dbrec = &q->dbr.rec[1],
+		.reg = q->lcore->uar->reg_addr,
+		.bf_size = q->lcore->bf_size,
+		.bf_offset = &q->lcore->bf_offset,
+		.db_mode = attr->db_mode,
+		.owner = qp->ctrl->send_cq->owner,
+	};
+	struct bb_rq_conf rq = {
+		.buf = q->ring.addr,
+		.wr_ids = (uint64_t *)(void *)(wqes + s->blocks),
+		.wqes = s->wqes,
+		.depth = attr->rq_depth,
+		.log_stride = s->log_stride,
+		.max_sge = s->max_recv_sge,
+		.dbrec = &q->dbr.rec[0],
+		.qpn = qp->qpn,
+		.owner = qp->ctrl->recv_cq->owner,
+	};
+	int ret;
+
+	ret = bb_sq_init(&qp->sq, &sq);
+	if (ret == 0 && s->wqes != 0)
+		ret = bb_rq_init(&qp->rq, &rq);
+	return ret;
+}
+
+int
+mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
+{
+	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
+	uint32_t owner = qp->ctrl->send_cq->owner;
+	struct sizes s = {0};
+	struct mlx5_lcore *l;
+	struct mlx5_qp *q;
+	int ret;
+
+	ret = sq_sizes(d, attr, &s);
+	if (ret == 0)
+		ret = rq_sizes(d, attr, &s);
+	if (ret != 0)
+		return ret;
+	ret = mlx5_lcore_get(d, owner, &l);
+	if (ret != 0)
+		return ret;
+	q = rte_zmalloc_socket("bb_qp",
+			       sizeof(*q) + s.blocks * sizeof(struct bb_sq_wqe) +
+				       s.wqes * sizeof(uint64_t),
+			       RTE_CACHE_LINE_SIZE, SOCKET_ID_ANY);
+	if (q == NULL) {
+		BB_LOG(ERR, "%s: no EAL memory for a QP: give EAL more (-m, or hugepages)",
+		       d->ctx->name);
+		ret = -ENOMEM;
+		goto put_lcore;
+	}
+	q->lcore = l;
+	ret = mlx5_qmem_alloc(&d->qmem, s.rq_bytes + (size_t)s.blocks * BB_WQE_BB, l->socket,
+			      &q->ring);
+	if (ret != 0)
+		goto free_qp;
+	ret = mlx5_dbr_alloc(&d->qmem, &l->qp_dbrs, l->socket, &q->dbr);
+	if (ret != 0)
+		goto free_ring;
+	ret = create(d, q, qp, &s, &qp->qpn);
+	if (ret != 0)
+		goto free_dbr;
+	ret = mlx5_evt_add(d, MLX5_EVT_QP, q->obj, qp, &q->cookie);
+	if (ret != 0)
+		goto destroy;
+	ret = init_queues(qp, q, attr, &s);
+	if (ret != 0)
+		goto del_events;
+	qp->ctrl->init.max_sge = s.max_sge;
+	qp->ctrl->init.max_inline = s.max_inline;
+	qp->ctrl->init.max_recv_sge = s.max_recv_sge;
+	qp->ctrl->init.signal_every = s.sig_every;
+	qp->ctrl->priv = q;
+	return 0;
+
+del_events:
+	mlx5_evt_del(d, q->cookie);
+destroy:
+	/* What the device still holds must not go back to the heap. */
+	if (mlx5_obj_destroy(d, "DESTROY_QP", q->obj) != 0)
+		return ret;
+free_dbr:
+	mlx5_dbr_free(&d->qmem, &q->dbr);
+free_ring:
+	mlx5_qmem_free(&d->qmem, &q->ring);
+free_qp:
+	rte_free(q);
+put_lcore:
+	mlx5_lcore_put(d, owner);
+	return ret;
+}
+
+int
+mlx5_qp_destroy(struct bb_qp *qp)
+{
+	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
+	struct mlx5_qp *q = qp->ctrl->priv;
+	int ret;
+
+	/* On a failure the device may still read and write: nothing is freed. */
+	ret = mlx5_obj_destroy(d, "DESTROY_QP", q->obj);
+	if (ret != 0)
+		return ret;
+	mlx5_evt_del(d, q->cookie);
+	mlx5_dbr_free(&d->qmem, &q->dbr);
+	mlx5_qmem_free(&d->qmem, &q->ring);
+	rte_free(q);
+	mlx5_lcore_put(d, qp->ctrl->send_cq->owner);
+	return 0;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * QP transitions and QUERY_QP.
+ *
+ * Core has checked that the transition is legal and its attributes complete.
+ * Of the attributes a transition may carry but need not, the device takes only
+ * those that opt_param_mask names; a bit that does not belong to the transition
+ * fails it (kernel: opt_mask[][][] in drivers/infiniband/hw/mlx5/qp.c).
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "mlx5.h"
+
+/* Message length limit: the largest a device knows. */
+#define LOG_MSG_MAX 30u
+/* qpc.atomic_mode (kernel: MLX5_ATOMIC_MODE_IB_COMP): 8 bytes, as InfiniBand has it. */
+#define ATOMIC_MODE_IB 1u
+#define OPTPAR_ACCESS  (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
+
+struct xfer {
+	struct mlx5_dev *d;
+	struct bb_qp *qp;
+	const struct bb_qp_attr *attr;
+	uint32_t mask;
+	uint32_t opt;
+	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN];
+	void *qpc;
+	void *ads;
+};
+
+/* qpc.mtu: 1 for 256 bytes to 5 for 4096. */
+static uint32_t
+mtu_code(uint32_t bytes)
+{
+	return bytes < 256 ? 0 : rte_log2_u32(bytes) - 7;
+}
+
+static int
+set_access(struct xfer *x)
+{
+	uint32_t access = x->attr->access;
+
+	if ((access & BB_ACCESS_REMOTE_ATOMIC) && !x->d->caps.atomic) {
+		BB_LOG(ERR, "%s: QP 0x%x: REMOTE_ATOMIC asked of a device without atomics",
+		       x->d->ctx->name, x->qp->qpn);
+		return -EOPNOTSUPP;
+	}
+	bb_prm_set(x->qpc, BB_PRM_QPC_RRE, (access & BB_ACCESS_REMOTE_READ) != 0);
+	bb_prm_set(x->qpc, BB_PRM_QPC_RWE, (access & BB_ACCESS_REMOTE_WRITE) != 0);
+	bb_prm_set(x->qpc, BB_PRM_QPC_RAE, (access & BB_ACCESS_REMOTE_ATOMIC) != 0);
+	if (x->d->caps.atomic)
+		bb_prm_set(x->qpc, BB_PRM_QPC_ATOMIC_MODE, ATOMIC_MODE_IB);
+	return 0;
+}
+
+/* Rights as an optional parameter of a transition behind RST2INIT. */
+static int
+opt_access(struct xfer *x)
+{
+	if (!(x->mask & BB_QP_ACCESS))
+		return 0;
+	x->opt |= OPTPAR_ACCESS;
+	return set_access(x);
+}
+
+static int
+fill_init(struct xfer *x, bool from_reset)
+{
+	bb_prm_set(x->ads, BB_PRM_ADS_VHCA_PORT_NUM, x->attr->path.port);
+	bb_prm_set(x->ads, BB_PRM_ADS_PKEY_INDEX, x->attr->pkey_index);
+	if (from_reset) {
+		if (x->d->counters.obj != NULL)
+			bb_prm_set(x->qpc, BB_PRM_QPC_COUNTER_SET_ID, x->d->counters.id);
+		return set_access(x);
+	}
+	if (x->mask & BB_QP_PKEY_INDEX)
+		x->opt |= BB_PRM_OPTPAR_PKEY_INDEX;
+	if (x->mask & BB_QP_PORT)
+		x->opt |= BB_PRM_OPTPAR_PRI_PORT;
+	return opt_access(x);
+}
+
+static int
+fill_rtr(struct xfer *x)
+{
+	const struct bb_qp_attr *a = x->attr;
+	struct mlx5_dev *d = x->d;
+	struct mlx5_port port;
+	int ret;
+
+	ret = d->cmd->port_query(d->ctx, a->path.port, &port);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot query port %u: %s", d->ctx->name, a->path.port,
+		       strerror(-ret));
+		return ret;
+	}
+	if (a->path_mtu > port.active_mtu) {
+		BB_LOG(ERR,
+		       "%s: path_mtu %u is above the %u of port %u: give the smaller of both "
+		       "sides",
+		       d->ctx->name, a->path_mtu, port.active_mtu, a->path.port);
+		return -EINVAL;
+	}
+	ret = mlx5_path_set(d, x->qp, &a->path, port.link_layer, a->dest_qpn, x->ads);
+	if (ret != 0)
+		return ret;
+	bb_prm_set(x->qpc, BB_PRM_QPC_MTU, mtu_code(a->path_mtu));
+	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_MSG_MAX, RTE_MIN(d->caps.log_max_msg, LOG_MSG_MAX));
+	bb_prm_set(x->qpc, BB_PRM_QPC_REMOTE_QPN, a->dest_qpn);
+	bb_prm_set(x->qpc, BB_PRM_QPC_NEXT_RCV_PSN, a->rq_psn);
+	bb_prm_set(x->qpc, BB_PRM_QPC_MIN_RNR_NAK, a->min_rnr_timer);
+	/* Rounded up here and down for the initiator: the target never gets more than it holds. */
+	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_RRA_MAX,
+		   rte_log2_u32(RTE_MAX(a->max_dest_rd_atomic, 1u)));
+	if (x->mask & BB_QP_PKEY_INDEX) {
+		bb_prm_set(x->ads, BB_PRM_ADS_PKEY_INDEX, a->pkey_index);
+		x->opt |= BB_PRM_OPTPAR_PKEY_INDEX;
+	}
+	return opt_access(x);
+}
+
+static int
+fill_rts(struct xfer *x)
+{
+	const struct bb_qp_attr *a = x->attr;
+
+	bb_prm_set(x->ads, BB_PRM_ADS_ACK_TIMEOUT, a->timeout);
+	bb_prm_set(x->qpc, BB_PRM_QPC_RETRY_COUNT, a->retry_cnt);
+	bb_prm_set(x->qpc, BB_PRM_QPC_RNR_RETRY, a->rnr_retry);
+	bb_prm_set(x->qpc, BB_PRM_QPC_NEXT_SEND_PSN, a->sq_psn);
+	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_SRA_MAX,
+		   31u - (uint32_t)__builtin_clz(RTE_MAX(a->max_rd_atomic, 1u)));
+	return opt_access(x);
+}
+
+static void
+opt_rnr(struct xfer *x)
+{
+	if (!(x->mask & BB_QP_MIN_RNR_TIMER))
+		return;
+	bb_prm_set(x->qpc, BB_PRM_QPC_MIN_RNR_NAK, x->attr->min_rnr_timer);
+	x->opt |= BB_PRM_OPTPAR_RNR_TIMEOUT;
+}
+
+/* Fill the mailbox of a transition that has a QP context. */
+static int
+fill(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to, uint16_t *op, const char **what)
+{
+	int ret;
+
+	if (to == BB_QP_INIT) {
+		bool from_reset = from == BB_QP_RESET;
+
+		*op = from_reset ? BB_PRM_OP_RST2INIT_QP : BB_PRM_OP_INIT2INIT_QP;
+		*what = from_reset ? "RST2INIT_QP" : "INIT2INIT_QP";
+		return fill_init(x, from_reset);
+	}
+	if (to == BB_QP_RTR) {
+		*op = BB_PRM_OP_INIT2RTR_QP;
+		*what = "INIT2RTR_QP";
+		return fill_rtr(x);
+	}
+	if (from == BB_QP_RTR) {
+		*op = BB_PRM_OP_RTR2RTS_QP;
+		*what = "RTR2RTS_QP";
+		ret = fill_rts(x);
+	} else {
+		*op = BB_PRM_OP_RTS2RTS_QP;
+		*what = "RTS2RTS_QP";
+		ret = opt_access(x);
+	}
+	opt_rnr(x);
+	return ret;
+}
+
+static int
+transition(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to)
+{
+	struct mlx5_qp *q = x->qp->ctrl->priv;
+	const char *what;
+	uint16_t op;
+	int ret;
+
+	x->qpc = bb_prm_sub(x->in, BB_PRM_MODIFY_QP_QPC);
+	x->ads = bb_prm_sub(x->qpc, BB_PRM_QPC_ADS);
+	bb_prm_set(x->qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+	ret = fill(x, from, to, &op, &what);
+	if (ret != 0)
+		return ret;
+	mlx5_cmd_set_op(x->in, op);
+	bb_prm_set(x->in, BB_PRM_MODIFY_QP_QPN, x->qp->qpn);
+	bb_prm_set(x->in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, x->opt);
+	return mlx5_obj_modify(x->d, what, q->obj, x->in, sizeof(x->in));
+}
+
+/* 2ERR and 2RST carry no context. */
+static int
+leave(struct mlx5_dev *d, struct bb_qp *qp, uint16_t op, const char *what)
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0};
+	struct mlx5_qp *q = qp->ctrl->priv;
+
+	mlx5_cmd_set_op(in, op);
+	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, qp->qpn);
+	return mlx5_obj_modify(d, what, q->obj, in, sizeof(in));
+}
+
+/* Let posts through as the state allows; in RESET both sides count from 0 again. */
+static void
+apply(struct bb_qp *qp, enum bb_qp_state to)
+{
+	bool has_rq = qp->ctrl->init.rq_depth != 0;
+
+	switch (to) {
+	case BB_QP_RESET:
+		bb_sq_reset(&qp->sq);
+		if (has_rq)
+			bb_rq_reset(&qp->rq);
+		break;
+	case BB_QP_RTS:
+	case BB_QP_ERR:
+		bb_sq_enable(&qp->sq, true);
+		/* fallthrough */
+	default:
+		if (has_rq)
+			bb_rq_enable(&qp->rq, true);
+	}
+}
+
+int
+mlx5_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, enum bb_qp_state to)
+{
+	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
+	struct xfer x = {.d = d, .qp = qp, .attr = attr, .mask = mask};
+	int ret;
+
+	switch (to) {
+	case BB_QP_RESET:
+		ret = leave(d, qp, BB_PRM_OP_2RST_QP, "2RST_QP");
+		break;
+	case BB_QP_ERR:
+		ret = leave(d, qp, BB_PRM_OP_2ERR_QP, "2ERR_QP");
+		break;
+	case BB_QP_INIT:
+	case BB_QP_RTR:
+	case BB_QP_RTS:
+		ret = transition(&x, qp->state, to);
+		break;
+	default:
+		return -ENOTSUP;
+	}
+	if (ret == 0)
+		apply(qp, to);
+	return ret;
+}
+
+static enum bb_qp_state
+state_of(uint32_t prm)
+{
+	switch (prm) {
+	case BB_PRM_QP_RST:
+		return BB_QP_RESET;
+	case BB_PRM_QP_INIT:
+		return BB_QP_INIT;
+	case BB_PRM_QP_RTR:
+		return BB_QP_RTR;
+	case BB_PRM_QP_RTS:
+		return BB_QP_RTS;
+	case BB_PRM_QP_SQD:
+		return BB_QP_SQD;
+	default:
+		return BB_QP_ERR;
+	}
+}
+
+int
+mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT] = {0};
+	const void *qpc = bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC);
+	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
+	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
+	struct mlx5_qp *q = qp->ctrl->priv;
+	uint32_t mtu;
+	int ret;
+
+	mlx5_cmd_set_op(in, BB_PRM_OP_QUERY_QP);
+	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, qp->qpn);
+	ret = mlx5_obj_query(d, "QUERY_QP", q->obj, in, sizeof(in), out, sizeof(out));
+	if (ret != 0)
+		return ret;
+	attr->state = state_of(bb_prm_get(qpc, BB_PRM_QPC_STATE));
+	attr->access = (bb_prm_get(qpc, BB_PRM_QPC_RRE) ? BB_ACCESS_REMOTE_READ : 0) |
+		       (bb_prm_get(qpc, BB_PRM_QPC_RWE) ? BB_ACCESS_REMOTE_WRITE : 0) |
+		       (bb_prm_get(qpc, BB_PRM_QPC_RAE) ? BB_ACCESS_REMOTE_ATOMIC : 0);
+	attr->pkey_index = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX);
+	mtu = bb_prm_get(qpc, BB_PRM_QPC_MTU);
+	attr->path_mtu = mtu == 0 ? 0 : 128u << mtu;
+	attr->dest_qpn = bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN);
+	attr->rq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_RCV_PSN);
+	attr->sq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_SEND_PSN);
+	attr->max_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_SRA_MAX));
+	attr->max_dest_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_RRA_MAX));
+	attr->min_rnr_timer = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_MIN_RNR_NAK);
+	attr->timeout = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT);
+	attr->retry_cnt = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RETRY_COUNT);
+	attr->rnr_retry = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RNR_RETRY);
+	mlx5_path_get(ads, d->link, &attr->path);
+	return 0;
+}

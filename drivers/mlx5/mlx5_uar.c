@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * One UAR per device and lcore: two lcores that stored to one BlueFlame register
+ * would mix their WQEs. With it go the lcore's doorbell records and, on a
+ * software device with inline progress, the function that runs it.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+#include <rte_pause.h>
+
+#include "mlx5.h"
+
+static int
+uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)
+{
+	int ret;
+
+	if (d->caps.bf_half != 0) {
+		ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_BF, &l->uar);
+		if (ret == 0) {
+			l->bf_size = d->caps.bf_half;
+			return 0;
+		}
+		BB_LOG(INFO, "%s: no BlueFlame UAR (%s): doorbells go through a not cached one",
+		       d->ctx->name, strerror(-ret));
+	}
+	ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_NC, &l->uar);
+	if (ret != 0)
+		BB_LOG(ERR,
+		       "%s: no UAR page left: %s; let fewer lcores or processes use the device",
+		       d->ctx->name, strerror(-ret));
+	return ret;
+}
+
+int
+mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **out)
+{
+	struct mlx5_lcore *l;
+	int ret;
+
+	if (lcore >= RTE_DIM(d->run)) {
+		BB_LOG(ERR, "%s: no lcore %u", d->ctx->name, lcore);
+		return -EINVAL;
+	}
+	l = d->run[lcore].lcore;
+	if (l == NULL) {
+		l = rte_zmalloc("bb_lcore", sizeof(*l), RTE_CACHE_LINE_SIZE);
+		if (l == NULL) {
+			BB_LOG(ERR, "%s: no EAL memory for lcore %u", d->ctx->name, lcore);
+			return -ENOMEM;
+		}
+		ret = uar_alloc(d, l);
+		if (ret != 0) {
+			rte_free(l);
+			return ret;
+		}
+		l->socket = (int)rte_lcore_to_socket_id(lcore);
+		LIST_INIT(&l->qp_dbrs);
+		LIST_INIT(&l->cq_dbrs);
+		if (d->cmd->progress_of != NULL)
+			d->cmd->progress_of(d->ctx, l->uar, &l->progress, &l->progress_arg);
+		__atomic_store_n(&d->run[lcore].lcore, l, __ATOMIC_SEQ_CST);
+	}
+	l->refs++;
+	*out = l;
+	return 0;
+}
+
+void
+mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore)
+{
+	struct mlx5_run *r = &d->run[lcore];
+	struct mlx5_lcore *l = r->lcore;
+	int ret;
+
+	if (--l->refs > 0)
+		return;
+	/* The lcore may be inside mlx5_progress(): it sees NULL or we see it busy. */
+	__atomic_store_n(&r->lcore, NULL, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&r->busy, __ATOMIC_SEQ_CST) != 0)
+		rte_pause();
+	ret = d->cmd->uar_free(d->ctx, l->uar);
+	if (ret != 0)
+		BB_LOG(ERR, "%s: cannot free a UAR: %s", d->ctx->name, strerror(-ret));
+	rte_free(l);
+}
+
+void
+mlx5_progress(struct bb_dev *dev)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+	uint32_t lcore = rte_lcore_id();
+	struct mlx5_lcore *l;
+	struct mlx5_run *r;
+
+	if (d->cmd->progress_of == NULL || lcore >= RTE_DIM(d->run))
+		return;
+	r = &d->run[lcore];
+	__atomic_store_n(&r->busy, 1, __ATOMIC_SEQ_CST);
+	l = __atomic_load_n(&r->lcore, __ATOMIC_SEQ_CST);
+	if (l != NULL && l->progress != NULL)
+		l->progress(l->progress_arg);
+	__atomic_store_n(&r->busy, 0, __ATOMIC_SEQ_CST);
+}
