@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Shared by the tests of the rings: cmocka's includes, memory with guards,
+ * reproducible random numbers, expected bytes, the log as text.
+ */
+#ifndef QUEUE_TEST_H
+#define QUEUE_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <rte_log.h>
+
+#define GUARD_PAGE 4096u
+
+/* Memory that ends at (or, with @head, starts behind) a page that faults. */
+struct guarded {
+	uint8_t *map;
+	size_t map_len;
+	uint8_t *p;
+};
+
+static inline struct guarded
+guarded_alloc(size_t len, bool head)
+{
+	size_t body = (len + GUARD_PAGE - 1) / GUARD_PAGE * GUARD_PAGE;
+	struct guarded g;
+
+	g.map_len = body + 2 * GUARD_PAGE;
+	g.map = mmap(NULL, g.map_len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(g.map != MAP_FAILED);
+	assert_int_equal(mprotect(g.map + GUARD_PAGE, body, PROT_READ | PROT_WRITE), 0);
+	g.p = head ? g.map + GUARD_PAGE : g.map + GUARD_PAGE + body - len;
+	return g;
+}
+
+static inline void
+guarded_free(struct guarded *g)
+{
+	munmap(g->map, g->map_len);
+}
+
+/* xorshift64*: the same numbers on every machine. */
+static inline uint64_t
+rnd(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dull;
+}
+
+static inline uint32_t
+rnd_below(uint64_t *state, uint32_t n)
+{
+	return (uint32_t)(rnd(state) >> 32) % n;
+}
+
+/* Expected bytes, written by hand: nothing of the code under test is used. */
+struct bytes {
+	uint8_t b[2048];
+	size_t len;
+};
+
+static inline void
+put8(struct bytes *e, uint8_t v)
+{
+	assert_true(e->len < sizeof(e->b));
+	e->b[e->len++] = v;
+}
+
+static inline void
+put32(struct bytes *e, uint32_t v)
+{
+	int i;
+
+	for (i = 24; i >= 0; i -= 8)
+		put8(e, (uint8_t)(v >> i));
+}
+
+static inline void
+put64(struct bytes *e, uint64_t v)
+{
+	put32(e, (uint32_t)(v >> 32));
+	put32(e, (uint32_t)v);
+}
+
+static inline void
+put_mem(struct bytes *e, const void *p, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		put8(e, ((const uint8_t *)p)[i]);
+}
+
+static inline void
+put_pad16(struct bytes *e, uint8_t fill)
+{
+	while (e->len % 16 != 0)
+		put8(e, fill);
+}
+
+/* What is logged between log_start() and log_stop(). */
+struct log_text {
+	char *text;
+	size_t len;
+	FILE *f;
+};
+
+static inline void
+log_start(struct log_text *l)
+{
+	l->text = NULL;
+	l->f = open_memstream(&l->text, &l->len);
+	assert_non_null(l->f);
+	rte_openlog_stream(l->f);
+}
+
+/* Lines seen; @has, when given, must be in the text. */
+static inline unsigned int
+log_stop(struct log_text *l, const char *has)
+{
+	unsigned int lines = 0;
+	size_t i;
+
+	rte_openlog_stream(NULL);
+	fclose(l->f);
+	for (i = 0; i < l->len; i++)
+		lines += l->text[i] == '\n';
+	if (has != NULL && strstr(l->text, has) == NULL)
+		fail_msg("no \"%s\" in the log: %s", has, l->text);
+	free(l->text);
+	return lines;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A send queue in plain memory, with everything around it that must stay as it is. */
+#ifndef SQ_FIXTURE_H
+#define SQ_FIXTURE_H
+
+#include "bb_sq.h"
+#include "queue_test.h"
+
+#define SQ_QPN      0xabcdefu
+#define SQ_BF_HALF  256u
+#define SQ_REG_SIZE (2 * SQ_BF_HALF)
+#define SQ_FILL     0xee
+
+struct sq_fixture {
+	struct bb_sq sq;
+	struct bb_sq_conf conf;
+	struct guarded ring;
+	struct bb_sq_wqe *wqes;
+	uint32_t dbrec[2];
+	uint64_t reg[SQ_REG_SIZE / 8];
+	size_t size; /* of the ring, bytes */
+};
+
+/* Defaults that a test changes before sq_fixture_start(). */
+static inline void
+sq_fixture_conf(struct sq_fixture *f, uint32_t blocks)
+{
+	memset(f, 0, sizeof(*f));
+	f->conf.blocks = blocks;
+	f->conf.qpn = SQ_QPN;
+	f->conf.depth = blocks;
+	f->conf.max_sge = 2;
+	f->conf.max_inline = 28;
+	f->conf.sig_every = 1;
+	f->conf.bf_size = SQ_BF_HALF;
+	f->conf.owner = UINT32_MAX;
+}
+
+static inline void
+sq_fixture_start(struct sq_fixture *f)
+{
+	f->size = (size_t)f->conf.blocks * BB_WQE_BB;
+	f->ring = guarded_alloc(f->size, false);
+	memset(f->ring.p, SQ_FILL, f->size);
+	f->wqes = calloc(f->conf.blocks, sizeof(*f->wqes));
+	assert_non_null(f->wqes);
+	memset(f->reg, SQ_FILL, sizeof(f->reg));
+	f->dbrec[0] = 0x11111111;
+	f->dbrec[1] = 0x22222222;
+	f->conf.buf = f->ring.p;
+	f->conf.wqes = f->wqes;
+	f->conf.dbrec = &f->dbrec[1];
+	f->conf.reg = f->reg;
+	assert_int_equal(bb_sq_init(&f->sq, &f->conf), 0);
+	bb_sq_enable(&f->sq, true);
+}
+
+static inline void
+sq_fixture_end(struct sq_fixture *f)
+{
+	guarded_free(&f->ring);
+	free(f->wqes);
+}
+
+/* Make the next WQE start at block @idx of the 16-bit index: posted and completed NOPs. */
+static inline void
+sq_fixture_seek(struct sq_fixture *f, uint16_t idx)
+{
+	while (f->sq.pi != idx) {
+		uint16_t at = f->sq.pi;
+
+		assert_int_equal(bb_sq_post_nop(&f->sq, 0, BB_SEND_SIGNALED), 1);
+		bb_sq_complete(&f->sq, at);
+	}
+	f->sq.rung = f->sq.pi;
+	f->sq.rung_seq = f->sq.seq;
+}
+
+/* The ring's bytes from block @idx on must be @e, over its end if need be. */
+static inline void
+sq_expect(const struct sq_fixture *f, uint16_t idx, const struct bytes *e)
+{
+	size_t start = (size_t)idx % f->conf.blocks * BB_WQE_BB, i;
+
+	for (i = 0; i < e->len; i++) {
+		uint8_t got = f->ring.p[(start + i) % f->size];
+
+		if (got != e->b[i])
+			fail_msg("WQE %u byte %zu: 0x%02x, not 0x%02x", idx, i, got, e->b[i]);
+	}
+}
+
+/* Expected control segment. */
+static inline void
+put_ctrl(struct bytes *e, uint16_t idx, uint8_t opcode, uint32_t ds, uint8_t fm_ce_se, uint32_t imm)
+{
+	put32(e, (uint32_t)idx << 8 | opcode);
+	put32(e, SQ_QPN << 8 | ds);
+	put32(e, fm_ce_se);
+	put_mem(e, &imm, 4);
+}
+
+static inline void
+put_raddr(struct bytes *e, uint64_t raddr, uint32_t rkey)
+{
+	put64(e, raddr);
+	put32(e, rkey);
+	put32(e, 0);
+}
+
+static inline void
+put_data(struct bytes *e, uint32_t len, uint32_t lkey, uint64_t addr)
+{
+	put32(e, len);
+	put32(e, lkey);
+	put64(e, addr);
+}
+
+#endif

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Completion ring: owner bit over laps, 24-bit consumer index, purge. */
+#include "bb_cqring.h"
+#include "queue_test.h"
+
+struct fixture {
+	struct bb_cqring cq;
+	struct guarded ring;
+	uint32_t *dbrec;
+	uint64_t rec;
+	uint32_t log_size;
+};
+
+static void
+start(struct fixture *f, uint32_t log_size)
+{
+	f->log_size = log_size;
+	f->ring = guarded_alloc((size_t)64 << log_size, false);
+	memset(f->ring.p, 0, (size_t)64 << log_size);
+	f->rec = UINT64_MAX;
+	f->dbrec = (uint32_t *)(void *)&f->rec;
+	assert_int_equal(bb_cqring_init(&f->cq, f->ring.p, log_size, f->dbrec), 0);
+}
+
+/* What a device does: the CQE numbered @pi since the beginning. */
+static void
+produce(struct fixture *f, uint64_t pi, uint8_t opcode, uint32_t user_index, uint16_t counter)
+{
+	uint8_t *c = f->ring.p + (pi & ((1u << f->log_size) - 1)) * 64;
+
+	c[33] = (uint8_t)(user_index >> 16);
+	c[34] = (uint8_t)(user_index >> 8);
+	c[35] = (uint8_t)user_index;
+	c[60] = (uint8_t)(counter >> 8);
+	c[61] = (uint8_t)counter;
+	c[63] = (uint8_t)(opcode << 4 | (pi >> f->log_size & 1));
+}
+
+static void
+test_init(void **state)
+{
+	struct fixture f;
+	uint32_t log_size, i;
+
+	(void)state;
+	for (log_size = 0; log_size <= 10; log_size++) {
+		start(&f, log_size);
+		for (i = 0; i < 1u << log_size; i++)
+			assert_int_equal(f.ring.p[i * 64 + 63], 0xf1);
+		assert_int_equal(f.rec, 0);
+		assert_null(bb_cqring_peek(&f.cq));
+		guarded_free(&f.ring);
+	}
+}
+
+static void
+test_init_refuses(void **state)
+{
+	static uint8_t mem[256] __attribute__((aligned(64)));
+	struct bb_cqring cq, before;
+	uint64_t rec = 5;
+	uint32_t *dbrec = (uint32_t *)(void *)&rec;
+	struct log_text log;
+
+	(void)state;
+	memset(&cq, 0x5a, sizeof(cq));
+	before = cq;
+	log_start(&log);
+	assert_int_equal(bb_cqring_init(&cq, mem, 23, dbrec), -EINVAL);
+	assert_int_equal(bb_cqring_init(&cq, mem, UINT32_MAX, dbrec), -EINVAL);
+	assert_int_equal(bb_cqring_init(&cq, NULL, 1, dbrec), -EINVAL);
+	assert_int_equal(bb_cqring_init(&cq, mem + 32, 1, dbrec), -EINVAL);
+	assert_int_equal(bb_cqring_init(&cq, mem, 1, NULL), -EINVAL);
+	assert_int_equal(bb_cqring_init(&cq, mem, 1, dbrec + 1), -EINVAL);
+	assert_int_equal(log_stop(&log, "CQ"), 6);
+	assert_memory_equal(&cq, &before, sizeof(cq));
+	assert_int_equal(rec, 5);
+}
+
+/* Fill and empty at random distances over laps, for the smallest rings too. */
+static void
+test_laps(void **state)
+{
+	uint32_t log_size;
+
+	(void)state;
+	for (log_size = 0; log_size <= 6; log_size++) {
+		uint64_t seed = 11, pi = 0, ci = 0, size = 1u << log_size;
+		struct fixture f;
+
+		start(&f, log_size);
+		while (ci < 40 * size) {
+			while (pi - ci < size && rnd_below(&seed, 3) != 0) {
+				produce(&f, pi, BB_CQE_REQ, 7, (uint16_t)(pi * 3));
+				pi++;
+			}
+			while (rnd_below(&seed, 3) != 0) {
+				struct bb_cqe *cqe = bb_cqring_peek(&f.cq);
+
+				if (ci == pi) {
+					assert_null(cqe);
+					break;
+				}
+				assert_non_null(cqe);
+				assert_int_equal(bb_be16(cqe->wqe_counter), (uint16_t)(ci * 3));
+				f.cq.ci++;
+				ci++;
+			}
+			bb_cqring_update(&f.cq);
+			assert_int_equal(bb_be32(f.dbrec[0]), ci);
+		}
+		assert_int_equal(f.dbrec[1], 0);
+		guarded_free(&f.ring);
+	}
+}
+
+/* An entry the device is writing: opcode still invalid, whatever the owner bit. */
+static void
+test_invalid_opcode(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	start(&f, 2);
+	f.ring.p[63] = 0xf0;
+	assert_null(bb_cqring_peek(&f.cq));
+	f.ring.p[63] = 0x01;
+	assert_null(bb_cqring_peek(&f.cq));
+	f.ring.p[63] = 0x00;
+	assert_non_null(bb_cqring_peek(&f.cq));
+	f.ring.p[63] = 0xe0;
+	assert_non_null(bb_cqring_peek(&f.cq));
+	guarded_free(&f.ring);
+}
+
+/* Past 2^24: the record wraps, the owner bit goes on by the ring's own laps. */
+static void
+test_index_wrap(void **state)
+{
+	const uint64_t last = (1u << 24) + 1000;
+	struct fixture f;
+	uint64_t i;
+
+	(void)state;
+	start(&f, 6);
+	for (i = 0; i < last; i++) {
+		struct bb_cqe *cqe;
+
+		produce(&f, i, BB_CQE_RESP_SEND, 1, (uint16_t)i);
+		cqe = bb_cqring_peek(&f.cq);
+		if (cqe == NULL || bb_be16(cqe->wqe_counter) != (uint16_t)i)
+			fail_msg("CQE %llu is not seen", (unsigned long long)i);
+		f.cq.ci++;
+		if (bb_cqring_peek(&f.cq) != NULL)
+			fail_msg("CQE %llu is seen early", (unsigned long long)i + 1);
+		bb_cqring_update(&f.cq);
+		if (bb_be32(f.dbrec[0]) != ((i + 1) & 0xffffff))
+			fail_msg("record 0x%x after CQE %llu", bb_be32(f.dbrec[0]),
+				 (unsigned long long)i);
+	}
+	guarded_free(&f.ring);
+}
+
+/* The software's 32-bit count wraps as well. */
+static void
+test_count_wrap(void **state)
+{
+	struct fixture f;
+	uint64_t i;
+
+	(void)state;
+	start(&f, 3);
+	f.cq.ci = UINT32_MAX - 20;
+	for (i = 0; i < 8; i++) /* what the lap before left */
+		produce(&f, f.cq.ci - 8 + i, BB_CQE_REQ, 1, 0);
+	for (i = UINT32_MAX - 20; i < (uint64_t)UINT32_MAX + 20; i++) {
+		assert_null(bb_cqring_peek(&f.cq));
+		produce(&f, i, BB_CQE_REQ, 1, (uint16_t)i);
+		assert_non_null(bb_cqring_peek(&f.cq));
+		assert_int_equal(bb_be16(bb_cqring_peek(&f.cq)->wqe_counter), (uint16_t)i);
+		f.cq.ci++;
+	}
+	guarded_free(&f.ring);
+}
+
+/* Only CQEs of that user index, valid and not consumed; over the ring's end. */
+static void
+test_purge(void **state)
+{
+	uint32_t at, k;
+
+	(void)state;
+	for (at = 0; at < 24; at++) {
+		uint8_t before[8 * 64];
+		struct fixture f;
+
+		start(&f, 3);
+		for (k = 0; k < at; k++) {
+			produce(&f, k, BB_CQE_REQ, 5, (uint16_t)k);
+			f.cq.ci++;
+		}
+		/* 5 5 9 5(error) 9 5: then nothing new. */
+		produce(&f, at, BB_CQE_REQ, 5, 0);
+		produce(&f, at + 1, BB_CQE_RESP_SEND, 5, 1);
+		produce(&f, at + 2, BB_CQE_REQ, 9, 2);
+		produce(&f, at + 3, BB_CQE_REQ_ERR, 5, 3);
+		produce(&f, at + 4, BB_CQE_REQ, 9, 4);
+		produce(&f, at + 5, BB_CQE_REQ, 5, 5);
+		memcpy(before, f.ring.p, sizeof(before));
+		assert_int_equal(bb_cqring_purge(&f.cq, 5), 4);
+		assert_int_equal(f.cq.ci, at);
+		for (k = 0; k < 8; k++) {
+			static const bool gone[8] = {true, true, false, true, false, true};
+			uint8_t *c = f.ring.p + (at + k) % 8 * 64;
+
+			if (gone[k])
+				memset(before + (at + k) % 8 * 64 + 33, 0xff, 3);
+			before[(at + k) % 8 * 64 + 32] = c[32];
+			assert_memory_equal(c, before + (at + k) % 8 * 64, 64);
+		}
+		assert_int_equal(bb_cqring_purge(&f.cq, 5), 0);
+		assert_int_equal(bb_cqring_purge(&f.cq, 9), 2);
+		guarded_free(&f.ring);
+	}
+}
+
+/* A full ring: the walk ends after one lap. */
+static void
+test_purge_full(void **state)
+{
+	struct fixture f;
+	uint32_t i;
+
+	(void)state;
+	start(&f, 4);
+	for (i = 0; i < 16; i++)
+		produce(&f, i, BB_CQE_REQ, 3, (uint16_t)i);
+	assert_int_equal(bb_cqring_purge(&f.cq, 3), 16);
+	guarded_free(&f.ring);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_init),       cmocka_unit_test(test_init_refuses),
+		cmocka_unit_test(test_laps),       cmocka_unit_test(test_invalid_opcode),
+		cmocka_unit_test(test_index_wrap), cmocka_unit_test(test_count_wrap),
+		cmocka_unit_test(test_purge),      cmocka_unit_test(test_purge_full),
+	};
+
+	return cmocka_run_group_tests_name("cqring", tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Doorbells of the send queue: record, register bytes, BlueFlame, halves. */
+#include "sq_fixture.h"
+
+static void
+expect_fill(const uint8_t *p, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		assert_int_equal(p[i], SQ_FILL);
+}
+
+/* The register holds @len bytes of the ring from block @idx in one half, else nothing. */
+static void
+expect_reg(struct sq_fixture *f, uint32_t half, uint16_t idx, size_t len)
+{
+	const uint8_t *reg = (const uint8_t *)f->reg;
+	size_t start = (size_t)idx % f->conf.blocks * 64, at = half * SQ_BF_HALF, i;
+
+	expect_fill(reg, at);
+	for (i = 0; i < len; i++)
+		assert_int_equal(reg[at + i], f->ring.p[(start + i) % f->size]);
+	expect_fill(reg + at + len, SQ_REG_SIZE - at - len);
+	memset(f->reg, SQ_FILL, sizeof(f->reg));
+}
+
+/* A SEND of @ds segments. */
+static void
+post_ds(struct sq_fixture *f, uint32_t ds)
+{
+	struct bb_sge sge[32];
+	uint32_t i;
+
+	for (i = 0; i < 32; i++)
+		sge[i] = (struct bb_sge){0x1000 * i, 10 + i, 0x20 + i};
+	assert_int_equal(bb_sq_post_sgl(&f->sq, 0x0a, false, 0, sge, ds - 1, 0, 0, 0, 0), 1);
+}
+
+static void
+start(struct sq_fixture *f, uint32_t blocks, enum bb_db_mode mode, uint32_t bf_size)
+{
+	sq_fixture_conf(f, blocks);
+	f->conf.max_sge = 20;
+	f->conf.db_mode = mode;
+	f->conf.bf_size = bf_size;
+	sq_fixture_start(f);
+}
+
+static void
+test_doorbell(void **state)
+{
+	struct sq_fixture f;
+	uint16_t at;
+
+	(void)state;
+	start(&f, 32, BB_DB_DOORBELL, SQ_BF_HALF);
+	post_ds(&f, 3);
+	assert_int_equal(f.dbrec[1], 0); /* nothing reaches the device before the ring */
+	expect_fill((uint8_t *)f.reg, SQ_REG_SIZE);
+	bb_sq_ring(&f.sq);
+	assert_int_equal(bb_be32(f.dbrec[1]), 1);
+	expect_reg(&f, 0, 0, 8);
+
+	/* A batch: the record covers all, the register gets the last one's head. */
+	post_ds(&f, 2);
+	post_ds(&f, 9);
+	at = f.sq.pi;
+	post_ds(&f, 5);
+	bb_sq_ring(&f.sq);
+	assert_int_equal(bb_be32(f.dbrec[1]), 7);
+	expect_reg(&f, 1, at, 8);
+
+	/* Nothing new: not a store. */
+	f.dbrec[1] = 0x55;
+	bb_sq_ring(&f.sq);
+	assert_int_equal(f.dbrec[1], 0x55);
+	expect_fill((uint8_t *)f.reg, SQ_REG_SIZE);
+	assert_int_equal(f.sq.doorbells, 2);
+	assert_int_equal(f.dbrec[0], 0x11111111);
+	sq_fixture_end(&f);
+}
+
+/* One WQE of 2 to 16 segments goes whole, in blocks; others as 8 bytes. */
+static void
+test_blueflame_sizes(void **state)
+{
+	struct sq_fixture f;
+	uint32_t ds, half = 0;
+
+	(void)state;
+	start(&f, 64, BB_DB_BLUEFLAME, SQ_BF_HALF);
+	for (ds = 1; ds <= 21; ds++) {
+		uint16_t at = f.sq.pi;
+
+		post_ds(&f, ds);
+		bb_sq_ring(&f.sq);
+		expect_reg(&f, half, at, ds == 1 || ds > 16 ? 8 : (ds + 3) / 4 * 64);
+		half ^= 1;
+		bb_sq_complete(&f.sq, at);
+	}
+	sq_fixture_end(&f);
+}
+
+static void
+test_blueflame_list(void **state)
+{
+	struct sq_fixture f;
+
+	(void)state;
+	start(&f, 64, BB_DB_BLUEFLAME, SQ_BF_HALF);
+	post_ds(&f, 3);
+	post_ds(&f, 4);
+	bb_sq_ring(&f.sq);
+	expect_reg(&f, 0, 1, 8);
+	post_ds(&f, 4);
+	bb_sq_ring(&f.sq);
+	expect_reg(&f, 1, 2, 64);
+	sq_fixture_end(&f);
+}
+
+/* A copy of several blocks, from every block of the ring, over its end. */
+static void
+test_blueflame_wrap(void **state)
+{
+	uint32_t at, ds;
+
+	(void)state;
+	for (at = 0; at < 8; at++) {
+		for (ds = 2; ds <= 16; ds++) {
+			struct sq_fixture f;
+
+			start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
+			sq_fixture_seek(&f, (uint16_t)at);
+			post_ds(&f, ds);
+			bb_sq_ring(&f.sq);
+			expect_reg(&f, 0, (uint16_t)at, (ds + 3) / 4 * 64);
+			assert_int_equal(bb_be32(f.dbrec[1]), at + (ds + 3) / 4);
+			sq_fixture_end(&f);
+		}
+	}
+}
+
+/* A register with no BlueFlame, or a small one. */
+static void
+test_small_registers(void **state)
+{
+	struct sq_fixture f;
+
+	(void)state;
+	start(&f, 16, BB_DB_BLUEFLAME, 0);
+	post_ds(&f, 3);
+	bb_sq_ring(&f.sq);
+	expect_reg(&f, 0, 0, 8);
+	post_ds(&f, 3);
+	bb_sq_ring(&f.sq);
+	expect_reg(&f, 0, 1, 8); /* one half only */
+	sq_fixture_end(&f);
+
+	start(&f, 16, BB_DB_BLUEFLAME, 64);
+	post_ds(&f, 4);
+	bb_sq_ring(&f.sq);
+	assert_memory_equal(f.reg, f.ring.p, 64);
+	expect_fill((uint8_t *)f.reg + 64, SQ_REG_SIZE - 64);
+	post_ds(&f, 5);
+	bb_sq_ring(&f.sq);
+	assert_memory_equal((uint8_t *)f.reg + 64, f.ring.p + 64, 8);
+	expect_fill((uint8_t *)f.reg + 72, SQ_REG_SIZE - 72);
+	sq_fixture_end(&f);
+}
+
+/* Halves alternate per register, whoever rings it. */
+static void
+test_shared_register(void **state)
+{
+	struct sq_fixture a, b;
+	uint16_t half = 0;
+
+	(void)state;
+	sq_fixture_conf(&a, 8);
+	sq_fixture_conf(&b, 8);
+	a.conf.bf_offset = &half;
+	b.conf.bf_offset = &half;
+	sq_fixture_start(&a);
+	sq_fixture_start(&b);
+	b.sq.reg = a.sq.reg;
+	bb_sq_post_nop(&a.sq, 0, 0);
+	bb_sq_ring(&a.sq);
+	assert_int_equal(half, SQ_BF_HALF);
+	expect_reg(&a, 0, 0, 8);
+	bb_sq_post_nop(&b.sq, 0, 0);
+	bb_sq_ring(&b.sq);
+	assert_int_equal(half, 0);
+	expect_reg(&a, 1, 0, 8); /* the same 8 bytes: same QPN and index */
+	bb_sq_post_nop(&b.sq, 0, 0);
+	bb_sq_ring(&b.sq);
+	assert_memory_equal(a.reg, b.ring.p + 64, 8);
+	sq_fixture_end(&a);
+	sq_fixture_end(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_doorbell),        cmocka_unit_test(test_blueflame_sizes),
+		cmocka_unit_test(test_blueflame_list),  cmocka_unit_test(test_blueflame_wrap),
+		cmocka_unit_test(test_small_registers), cmocka_unit_test(test_shared_register),
+	};
+
+	return cmocka_run_group_tests_name("doorbell", tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Order of stores: WQE, fence, doorbell record, fence, register, flush; owner
+ * bit, fence, CQE, fence, consumer record. The record may only cover WQEs whose
+ * every byte is in the ring by then.
+ */
+#include "order_record.h"
+
+#include "bb_cqring.h"
+#include "bb_rq.h"
+#include "sq_fixture.h"
+
+struct order_log order;
+
+static void
+record(const void *ring, size_t size)
+{
+	memset(&order, 0, sizeof(order));
+	assert_true(size <= sizeof(order.seen[0]));
+	order.ring = ring;
+	order.ring_size = size;
+}
+
+static void
+expect_events(const enum order_event *want, unsigned int n)
+{
+	unsigned int i;
+
+	assert_int_equal(order.n, n);
+	for (i = 0; i < n; i++) {
+		if (order.event[i] != want[i])
+			fail_msg("event %u is %d, not %d", i, order.event[i], want[i]);
+	}
+}
+
+/* Nothing may be written to the ring from the first fence on. */
+static void
+expect_ring_final(const void *ring)
+{
+	unsigned int i;
+
+	for (i = 0; i < order.n; i++)
+		assert_memory_equal(order.seen[i], ring, order.ring_size);
+}
+
+static void
+test_doorbell(void **state)
+{
+	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB, ORDER_UAR,
+						ORDER_WC_FLUSH};
+	const struct bb_sge sge = {0x1000, 8, 5};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 8);
+	sq_fixture_start(&f);
+	record(f.ring.p, f.size);
+	bb_sq_post_sgl(&f.sq, BB_WQE_RDMA_WRITE, true, 1, &sge, 1, 2, 3, 0, 0);
+	bb_sq_post_inline(&f.sq, BB_WQE_SEND, false, 2, &sge, 8, 0, 0, 0, 0);
+	bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_CS, 3, &sge, 8, 0, 1, 2, 0);
+	assert_int_equal(order.n, 0); /* building needs no fence and tells nobody */
+	bb_sq_ring(&f.sq);
+	expect_events(want, 5);
+	assert_ptr_equal(order.where[1], &f.dbrec[1]);
+	assert_int_equal(order.value[1], bb_be32(3));
+	assert_ptr_equal(order.where[3], f.reg);
+	assert_memory_equal(&order.value[3], f.ring.p + 2 * 64, 8);
+	expect_ring_final(f.ring.p);
+	sq_fixture_end(&f);
+}
+
+static void
+test_blueflame(void **state)
+{
+	uint8_t data[60] = {1, 2, 3};
+	struct sq_fixture f;
+	unsigned int i;
+
+	(void)state;
+	sq_fixture_conf(&f, 8);
+	f.conf.max_inline = 60;
+	f.conf.db_mode = BB_DB_BLUEFLAME;
+	sq_fixture_start(&f);
+	sq_fixture_seek(&f, 7); /* two blocks over the ring's end */
+	record(f.ring.p, f.size);
+	bb_sq_post_inline(&f.sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
+	bb_sq_ring(&f.sq);
+	assert_int_equal(order.n, 3 + 16 + 1);
+	assert_int_equal(order.event[0], ORDER_DMA_WMB);
+	assert_int_equal(order.event[1], ORDER_DBREC);
+	assert_int_equal(order.value[1], bb_be32(9));
+	assert_int_equal(order.event[2], ORDER_DB_WMB);
+	for (i = 0; i < 16; i++) {
+		/* One burst in ascending order: a write-combining buffer fills up whole. */
+		assert_int_equal(order.event[3 + i], ORDER_UAR);
+		assert_ptr_equal(order.where[3 + i], (uint8_t *)f.reg + 8 * i);
+		assert_memory_equal(&order.value[3 + i], f.ring.p + (7 * 64 + 8 * i) % f.size, 8);
+	}
+	assert_int_equal(order.event[19], ORDER_WC_FLUSH);
+	expect_ring_final(f.ring.p);
+	sq_fixture_end(&f);
+}
+
+static void
+test_receive(void **state)
+{
+	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC};
+	static uint8_t ring[64] __attribute__((aligned(64)));
+	uint64_t wr_ids[2];
+	uint32_t dbrec = 0;
+	const struct bb_rq_conf conf = {
+		.buf = ring,
+		.wr_ids = wr_ids,
+		.wqes = 2,
+		.depth = 2,
+		.log_stride = 5,
+		.max_sge = 2,
+		.dbrec = &dbrec,
+		.owner = UINT32_MAX,
+	};
+	const struct bb_sge sge[2] = {{1, 2, 3}, {4, 5, 6}};
+	struct bb_rq rq;
+
+	(void)state;
+	assert_int_equal(bb_rq_init(&rq, &conf), 0);
+	bb_rq_enable(&rq, true);
+	record(ring, sizeof(ring));
+	assert_int_equal(bb_rq_post(&rq, 1, sge, 2), 1);
+	assert_int_equal(bb_rq_post(&rq, 1, sge, 1), 1);
+	assert_int_equal(order.n, 0);
+	bb_rq_ring(&rq);
+	expect_events(want, 2);
+	assert_ptr_equal(order.where[1], &dbrec);
+	assert_int_equal(order.value[1], bb_be32(2));
+	expect_ring_final(ring);
+}
+
+static void
+test_poll(void **state)
+{
+	static const enum order_event want[] = {ORDER_OWN_LOAD, ORDER_DMA_RMB, ORDER_OWN_LOAD,
+						ORDER_DMA_RMB, ORDER_DBREC};
+	static uint8_t ring[256] __attribute__((aligned(64)));
+	uint64_t rec;
+	struct bb_cqring cq;
+
+	(void)state;
+	assert_int_equal(bb_cqring_init(&cq, ring, 2, (uint32_t *)(void *)&rec), 0);
+	ring[63] = 0;
+	record(NULL, 0);
+	assert_non_null(bb_cqring_peek(&cq));
+	assert_ptr_equal(order.where[0], &ring[63]);
+	cq.ci++;
+	assert_null(bb_cqring_peek(&cq)); /* an empty CQ costs no fence */
+	bb_cqring_update(&cq);
+	expect_events(want, 5);
+	assert_ptr_equal(order.where[4], &rec);
+	assert_int_equal(order.value[4], bb_be32(1));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_doorbell),
+		cmocka_unit_test(test_blueflame),
+		cmocka_unit_test(test_receive),
+		cmocka_unit_test(test_poll),
+	};
+
+	return cmocka_run_group_tests_name("order", tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Debug builds catch a post from a thread that does not own the queue. */
+#ifndef BB_DEBUG
+#define BB_DEBUG 1
+#endif
+#include <rte_lcore.h>
+
+#include "bb_rq.h"
+#include "sq_fixture.h"
+
+static void
+test_sq(void **state)
+{
+	struct sq_fixture f;
+	struct log_text log;
+
+	(void)state;
+	sq_fixture_conf(&f, 4);
+	f.conf.owner = 3;
+	sq_fixture_start(&f);
+	RTE_PER_LCORE(_lcore_id) = 3;
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 1);
+	bb_sq_ring(&f.sq);
+	assert_int_equal(f.dbrec[1], bb_be32(1));
+
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 1);
+	RTE_PER_LCORE(_lcore_id) = 4;
+	log_start(&log);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EPERM);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EPERM);
+	bb_sq_ring(&f.sq);
+	assert_int_equal(log_stop(&log, "owner lcore 3, caller lcore 4"), 1);
+	assert_int_equal(f.sq.pi, 2);
+	assert_int_equal(f.dbrec[1], bb_be32(1));
+
+	/* A thread that EAL does not know. */
+	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EPERM);
+	RTE_PER_LCORE(_lcore_id) = 3;
+	bb_sq_ring(&f.sq);
+	assert_int_equal(f.dbrec[1], bb_be32(2));
+	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
+	sq_fixture_end(&f);
+}
+
+static void
+test_rq(void **state)
+{
+	static uint8_t ring[256] __attribute__((aligned(64)));
+	static uint64_t wr_ids[4];
+	static uint32_t dbrec;
+	const struct bb_rq_conf conf = {
+		.buf = ring,
+		.wr_ids = wr_ids,
+		.wqes = 4,
+		.depth = 4,
+		.log_stride = 4,
+		.max_sge = 1,
+		.dbrec = &dbrec,
+		.qpn = 1,
+		.owner = 0,
+	};
+	const struct bb_sge sge = {1, 1, 1};
+	struct log_text log;
+	struct bb_rq rq;
+
+	(void)state;
+	assert_int_equal(bb_rq_init(&rq, &conf), 0);
+	bb_rq_enable(&rq, true);
+	RTE_PER_LCORE(_lcore_id) = 1;
+	log_start(&log);
+	assert_int_equal(bb_rq_post(&rq, 0, &sge, 1), -EPERM);
+	assert_int_equal(log_stop(&log, "does not own"), 1);
+	RTE_PER_LCORE(_lcore_id) = 0;
+	assert_int_equal(bb_rq_post(&rq, 0, &sge, 1), 1);
+	RTE_PER_LCORE(_lcore_id) = LCORE_ID_ANY;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sq),
+		cmocka_unit_test(test_rq),
+	};
+
+	return cmocka_run_group_tests_name("owner", tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Receive WQEs: bytes, terminator, wrap of ring and counter, depth, refusals. */
+#include "bb_rq.h"
+#include "queue_test.h"
+
+#define FILL 0xee
+
+struct fixture {
+	struct bb_rq rq;
+	struct bb_rq_conf conf;
+	struct guarded ring;
+	uint64_t wr_ids[256];
+	uint32_t dbrec[2];
+	size_t size;
+};
+
+static void
+conf(struct fixture *f, uint32_t wqes, uint32_t log_stride, uint32_t max_sge)
+{
+	memset(f, 0, sizeof(*f));
+	f->conf.wqes = wqes;
+	f->conf.depth = wqes;
+	f->conf.log_stride = log_stride;
+	f->conf.max_sge = max_sge;
+	f->conf.qpn = 0x123456;
+	f->conf.owner = UINT32_MAX;
+}
+
+static void
+start(struct fixture *f)
+{
+	f->size = (size_t)f->conf.wqes << f->conf.log_stride;
+	/* A ring starts on 64 bytes: a small one leaves room before the guard. */
+	f->ring = guarded_alloc((f->size + 63) & ~(size_t)63, false);
+	memset(f->ring.p, FILL, f->size);
+	f->dbrec[0] = 0x11111111;
+	f->dbrec[1] = 0x22222222;
+	f->conf.buf = f->ring.p;
+	f->conf.wr_ids = f->wr_ids;
+	f->conf.dbrec = &f->dbrec[0];
+	assert_int_equal(bb_rq_init(&f->rq, &f->conf), 0);
+	bb_rq_enable(&f->rq, true);
+}
+
+/* A WQE's stride must hold the pieces, the end mark if there is room, and old bytes. */
+static void
+expect_wqe(const struct fixture *f, uint32_t idx, const struct bb_sge *sge, uint32_t n)
+{
+	size_t stride = (size_t)1 << f->conf.log_stride;
+	struct bytes e = {.len = 0};
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (sge[i].len == 0)
+			continue;
+		put32(&e, sge[i].len == 0x80000000u ? 0 : sge[i].len);
+		put32(&e, sge[i].lkey);
+		put64(&e, sge[i].addr);
+	}
+	if (e.len < stride) {
+		put32(&e, 0);
+		put32(&e, 0x100);
+		put64(&e, 0);
+	}
+	while (e.len < stride)
+		put8(&e, FILL);
+	assert_memory_equal(f->ring.p + idx * stride, e.b, stride);
+}
+
+static void
+test_bytes(void **state)
+{
+	struct bb_sge sge[32];
+	uint32_t log_stride, n, i;
+
+	(void)state;
+	for (i = 0; i < 32; i++)
+		sge[i] = (struct bb_sge){0x1000ull * (i + 1), 100 + i, 0x700 + i};
+	for (log_stride = 4; log_stride <= 9; log_stride++) {
+		uint32_t max = (1u << log_stride) / 16;
+
+		for (n = 0; n <= max; n++) {
+			struct fixture f;
+
+			conf(&f, 4, log_stride, max);
+			start(&f);
+			assert_int_equal(bb_rq_post(&f.rq, 77, sge, n), 1);
+			expect_wqe(&f, 0, sge, n);
+			assert_int_equal(f.wr_ids[0], 77);
+			guarded_free(&f.ring);
+		}
+	}
+}
+
+static void
+test_empty_and_2g_pieces(void **state)
+{
+	const struct bb_sge sge[4] = {{1, 0, 1}, {2, 0x80000000u, 2}, {3, 0, 3}, {4, 9, 4}};
+	struct fixture f;
+
+	(void)state;
+	conf(&f, 4, 6, 4);
+	start(&f);
+	assert_int_equal(bb_rq_post(&f.rq, 1, sge, 4), 1);
+	expect_wqe(&f, 0, sge, 4);
+	assert_int_equal(bb_rq_post(&f.rq, 2, sge, 1), 1); /* nothing but empty pieces */
+	expect_wqe(&f, 1, sge, 1);
+	guarded_free(&f.ring);
+}
+
+/* Laps of the 16-bit counter; completions may name any WQE, in the order they come. */
+static void
+test_wrap_and_depth(void **state)
+{
+	uint64_t seed = 3, posted = 0, completed = 0;
+	struct fixture f;
+
+	(void)state;
+	conf(&f, 64, 5, 2);
+	f.conf.depth = 50;
+	start(&f);
+	while (completed < 4 * 65536) {
+		struct bb_sge sge[2];
+		uint32_t n = rnd_below(&seed, 3);
+		int rc;
+
+		sge[0] = (struct bb_sge){rnd(&seed), 1 + rnd_below(&seed, 9), 5};
+		sge[1] = (struct bb_sge){rnd(&seed), 1 + rnd_below(&seed, 9), 6};
+		memset(f.ring.p + posted % 64 * 32, FILL, 32);
+		rc = bb_rq_post(&f.rq, 1000 + posted, sge, n);
+		if (posted - completed == 50) {
+			assert_int_equal(rc, 0);
+		} else {
+			assert_int_equal(rc, 1);
+			expect_wqe(&f, posted % 64, sge, n);
+			posted++;
+		}
+		if (rnd_below(&seed, 4) == 0) {
+			bb_rq_ring(&f.rq);
+			assert_int_equal(bb_be32(f.dbrec[0]), posted & 0xffff);
+		}
+		while (completed < posted && (rc == 0 || rnd_below(&seed, 2) == 0)) {
+			assert_int_equal(bb_rq_complete(&f.rq, (uint16_t)completed),
+					 1000 + completed);
+			completed++;
+			rc = 1;
+		}
+	}
+	assert_true(f.rq.full > 0);
+	assert_int_equal(f.dbrec[1], 0x22222222); /* the send record is not ours */
+	guarded_free(&f.ring);
+}
+
+static void
+test_ring(void **state)
+{
+	const struct bb_sge sge = {1, 1, 1};
+	struct fixture f;
+
+	(void)state;
+	conf(&f, 4, 4, 1);
+	start(&f);
+	assert_int_equal(f.dbrec[0], 0);
+	bb_rq_post(&f.rq, 1, &sge, 1);
+	bb_rq_post(&f.rq, 1, &sge, 1);
+	assert_int_equal(f.dbrec[0], 0);
+	bb_rq_ring(&f.rq);
+	assert_int_equal(f.dbrec[0], bb_be32(2));
+	f.dbrec[0] = 0x55;
+	bb_rq_ring(&f.rq); /* nothing new: not a store */
+	assert_int_equal(f.dbrec[0], 0x55);
+	bb_rq_reset(&f.rq);
+	assert_int_equal(f.dbrec[0], 0);
+	guarded_free(&f.ring);
+}
+
+static void
+test_refusals(void **state)
+{
+	const struct bb_sge ok = {1, 1, 1}, many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
+	const struct bb_sge big[2] = {{1, 1, 1}, {2, 0x80000001u, 2}};
+	static const char *const text[] = {"max_sge", "2^31 bytes", "state"};
+	uint8_t before[4 * 32];
+	struct fixture f;
+	int i, round;
+
+	(void)state;
+	conf(&f, 4, 5, 2);
+	start(&f);
+	memcpy(before, f.ring.p, sizeof(before));
+	for (i = 0; i < 3; i++) {
+		struct log_text log;
+
+		log_start(&log);
+		for (round = 0; round < 3; round++) {
+			struct bb_rq rq = f.rq;
+			int rc, want = -EINVAL;
+
+			if (i == 0) {
+				rc = bb_rq_post(&f.rq, 9, many, 3);
+			} else if (i == 1) {
+				rc = bb_rq_post(&f.rq, 9, big, 2);
+			} else {
+				bb_rq_enable(&f.rq, false);
+				rc = bb_rq_post(&f.rq, 9, &ok, 1);
+				bb_rq_enable(&f.rq, true);
+				want = -ENOTCONN;
+			}
+			assert_int_equal(rc, want);
+			rq.refused = f.rq.refused;
+			assert_memory_equal(&rq, &f.rq, sizeof(rq));
+			assert_memory_equal(before, f.ring.p, sizeof(before));
+			assert_int_equal(f.wr_ids[0], 0);
+		}
+		assert_int_equal(log_stop(&log, text[i]), 1);
+	}
+	guarded_free(&f.ring);
+}
+
+static void
+test_init_refuses(void **state)
+{
+	struct bb_rq rq, before;
+	struct bb_rq_conf c;
+	struct fixture f;
+
+	(void)state;
+	conf(&f, 16, 5, 2);
+	start(&f);
+	memset(&rq, 0x5a, sizeof(rq));
+	before = rq;
+#define REFUSED(field_, value_)                                                                    \
+	do {                                                                                       \
+		struct log_text log;                                                               \
+		c = f.conf;                                                                        \
+		c.field_ = (value_);                                                               \
+		log_start(&log);                                                                   \
+		assert_int_equal(bb_rq_init(&rq, &c), -EINVAL);                                    \
+		assert_int_equal(log_stop(&log, "receive queue"), 1);                              \
+		assert_memory_equal(&rq, &before, sizeof(rq));                                     \
+	} while (0)
+	REFUSED(buf, NULL);
+	REFUSED(buf, f.ring.p + 32);
+	REFUSED(wr_ids, NULL);
+	REFUSED(dbrec, NULL);
+	REFUSED(dbrec, (uint32_t *)(void *)((uintptr_t)&f.dbrec[0] + 2));
+	REFUSED(wqes, 0);
+	REFUSED(wqes, 24);
+	REFUSED(wqes, 65536);
+	REFUSED(depth, 0);
+	REFUSED(depth, 17);
+	REFUSED(log_stride, 3);
+	REFUSED(log_stride, 10);
+	REFUSED(log_stride, 200);
+	REFUSED(max_sge, 3);
+	REFUSED(max_sge, UINT32_MAX);
+#undef REFUSED
+	guarded_free(&f.ring);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bytes),          cmocka_unit_test(test_empty_and_2g_pieces),
+		cmocka_unit_test(test_wrap_and_depth), cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_refusals),       cmocka_unit_test(test_init_refuses),
+	};
+
+	return cmocka_run_group_tests_name("rq", tests, NULL, NULL);
+}

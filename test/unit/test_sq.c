@@ -1,0 +1,711 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Send WQEs: bytes of every builder, ring and index wrap, accounting, refusals. */
+#include "sq_fixture.h"
+
+#define RADDR 0x1122334455667788ull
+#define RKEY  0x99aabbccu
+#define IMM   0x04030201u /* travels as 01 02 03 04 */
+
+static void
+test_ctrl_flags(void **state)
+{
+	static const struct {
+		uint32_t flags;
+		uint8_t byte;
+	} cases[] = {
+		{0, 0},
+		{BB_SEND_SIGNALED, 0x08},
+		{BB_SEND_SOLICITED, 0x02},
+		{BB_SEND_FENCE, 0x80},
+		{BB_SEND_FENCE | BB_SEND_SIGNALED | BB_SEND_SOLICITED, 0x8a},
+		{0xffffff00u | BB_SEND_SIGNALED, 0x08}, /* bits that are no flags stay out */
+	};
+	struct sq_fixture f;
+	unsigned int i;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.sig_every = 16;
+	sq_fixture_start(&f);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct bytes e = {.len = 0};
+
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, cases[i].flags), 1);
+		put_ctrl(&e, (uint16_t)i, 0x00, 1, cases[i].byte, 0);
+		sq_expect(&f, (uint16_t)i, &e);
+		assert_int_equal(f.wqes[i].flags, cases[i].flags & 0xff);
+	}
+	sq_fixture_end(&f);
+}
+
+static void
+test_sgl_opcodes(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		bool raddr;
+		uint32_t imm;
+	} cases[] = {
+		{0x0a, false, 0},  {0x0b, false, IMM}, {0x08, true, 0},
+		{0x09, true, IMM}, {0x10, true, 0},
+	};
+	const struct bb_sge sge[2] = {{0xa000, 100, 0x1111}, {0xb000, 1, 0x2222}};
+	struct sq_fixture f;
+	unsigned int i;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	sq_fixture_start(&f);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint32_t ds = cases[i].raddr ? 4 : 3;
+		struct bytes e = {.len = 0};
+
+		assert_int_equal(bb_sq_post_sgl(&f.sq, cases[i].opcode, cases[i].raddr, 70 + i, sge,
+						2, RADDR, RKEY, cases[i].imm, BB_SEND_SIGNALED),
+				 1);
+		put_ctrl(&e, (uint16_t)i, cases[i].opcode, ds, 0x08, cases[i].imm);
+		if (cases[i].raddr)
+			put_raddr(&e, RADDR, RKEY);
+		put_data(&e, 100, 0x1111, 0xa000);
+		put_data(&e, 1, 0x2222, 0xb000);
+		sq_expect(&f, (uint16_t)i, &e);
+		assert_int_equal(f.wqes[i].wr_id, 70 + i);
+		assert_int_equal(f.wqes[i].opcode, cases[i].opcode);
+		assert_int_equal(f.wqes[i].next, i + 1);
+		assert_int_equal(f.wqes[i].seq, i + 1);
+	}
+	sq_fixture_end(&f);
+}
+
+static void
+test_atomics(void **state)
+{
+	const struct bb_sge sge = {0xc0de, 8, 0x77};
+	struct bytes e = {.len = 0};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 4);
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_CS, 1, &sge, RADDR, RKEY, 0x51,
+					   0xc0, BB_SEND_SIGNALED),
+			 1);
+	put_ctrl(&e, 0, 0x11, 4, 0x08, 0);
+	put_raddr(&e, RADDR, RKEY);
+	put64(&e, 0x51);
+	put64(&e, 0xc0);
+	put_data(&e, 8, 0x77, 0xc0de);
+	sq_expect(&f, 0, &e);
+
+	e.len = 0;
+	assert_int_equal(bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_FA, 1, &sge, RADDR, RKEY,
+					   0xfffffffffffffff0ull, 0, BB_SEND_SIGNALED),
+			 1);
+	put_ctrl(&e, 1, 0x12, 4, 0x08, 0);
+	put_raddr(&e, RADDR, RKEY);
+	put64(&e, 0xfffffffffffffff0ull);
+	put64(&e, 0);
+	put_data(&e, 8, 0x77, 0xc0de);
+	sq_expect(&f, 1, &e);
+	sq_fixture_end(&f);
+}
+
+/* Gather lists of every length, started on every block of the ring. */
+static void
+test_sgl_wrap(void **state)
+{
+	enum {
+		BLOCKS = 8,
+		MAX = 26
+	};
+	struct bb_sge sge[MAX];
+	uint32_t start, n, i;
+	int raddr;
+
+	(void)state;
+	for (i = 0; i < MAX; i++)
+		sge[i] = (struct bb_sge){0x100000ull * (i + 1), 1000 + i, 0x50 + i};
+	for (start = 0; start < BLOCKS; start++) {
+		for (n = 0; n <= MAX; n++) {
+			for (raddr = 0; raddr <= 1; raddr++) {
+				uint32_t ds = 1 + (uint32_t)raddr + n;
+				struct bytes e = {.len = 0};
+				struct sq_fixture f;
+
+				sq_fixture_conf(&f, BLOCKS);
+				f.conf.max_sge = MAX;
+				sq_fixture_start(&f);
+				sq_fixture_seek(&f, (uint16_t)start);
+				assert_int_equal(bb_sq_post_sgl(&f.sq, raddr ? 0x08 : 0x0a, raddr,
+								5, sge, n, RADDR, RKEY, 0, 0),
+						 1);
+				put_ctrl(&e, (uint16_t)start, raddr ? 0x08 : 0x0a, ds, 0x08, 0);
+				if (raddr)
+					put_raddr(&e, RADDR, RKEY);
+				for (i = 0; i < n; i++)
+					put_data(&e, sge[i].len, sge[i].lkey, sge[i].addr);
+				sq_expect(&f, (uint16_t)start, &e);
+				assert_int_equal(f.sq.pi, start + (ds + 3) / 4);
+				sq_fixture_end(&f);
+			}
+		}
+	}
+}
+
+/* Inline data of every length, started on every block; the padding is not touched. */
+static void
+test_inline_wrap(void **state)
+{
+	enum {
+		BLOCKS = 4,
+		MAX = BLOCKS * 64 - 36
+	};
+	uint8_t data[MAX];
+	uint32_t start, len, i;
+	int raddr;
+
+	(void)state;
+	for (i = 0; i < MAX; i++)
+		data[i] = (uint8_t)(i * 7 + 1);
+	for (start = 0; start < BLOCKS; start++) {
+		for (len = 0; len <= MAX; len++) {
+			for (raddr = 0; raddr <= 1; raddr++) {
+				uint32_t ds = 1 + (uint32_t)raddr + (len ? (len + 4 + 15) / 16 : 0);
+				uint8_t opcode = raddr ? 0x09 : 0x0b;
+				struct bytes e = {.len = 0};
+				struct sq_fixture f;
+
+				sq_fixture_conf(&f, BLOCKS);
+				f.conf.max_inline = MAX;
+				sq_fixture_start(&f);
+				sq_fixture_seek(&f, (uint16_t)start);
+				memset(f.ring.p, SQ_FILL, f.size);
+				assert_int_equal(bb_sq_post_inline(&f.sq, opcode, raddr, 9, data,
+								   len, RADDR, RKEY, IMM,
+								   BB_SEND_SOLICITED),
+						 1);
+				put_ctrl(&e, (uint16_t)start, opcode, ds, 0x0a, IMM);
+				if (raddr)
+					put_raddr(&e, RADDR, RKEY);
+				if (len != 0) {
+					put32(&e, 0x80000000u | len);
+					put_mem(&e, data, len);
+				}
+				/* Behind the data the ring is as it was, to its end. */
+				while (e.len < f.size)
+					put8(&e, SQ_FILL);
+				sq_expect(&f, (uint16_t)start, &e);
+				assert_int_equal(f.sq.pi, start + (ds + 3) / 4);
+				sq_fixture_end(&f);
+			}
+		}
+	}
+}
+
+/* The data may be a constant length known to the compiler: the same bytes. */
+static void
+test_inline_constant(void **state)
+{
+	static const uint8_t data[32] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+					 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22,
+					 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+	struct sq_fixture f;
+	uint16_t at = 0;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.max_inline = 44;
+	sq_fixture_start(&f);
+#define CHECK(len_, raddr_)                                                                        \
+	do {                                                                                       \
+		struct bytes e = {.len = 0};                                                       \
+		uint32_t ds = ((raddr_) ? 2 : 1) + ((len_) + 4 + 15) / 16;                         \
+		assert_int_equal(                                                                  \
+			bb_sq_post_inline(&f.sq, 0x08, raddr_, 0, data, len_, RADDR, RKEY, 0, 0),  \
+			1);                                                                        \
+		put_ctrl(&e, at, 0x08, ds, 0x08, 0);                                               \
+		if (raddr_)                                                                        \
+			put_raddr(&e, RADDR, RKEY);                                                \
+		put32(&e, 0x80000000u | (len_));                                                   \
+		put_mem(&e, data, len_);                                                           \
+		sq_expect(&f, at, &e);                                                             \
+		at = f.sq.pi;                                                                      \
+	} while (0)
+	CHECK(1, true);
+	CHECK(4, true);
+	CHECK(8, true);
+	CHECK(12, true);
+	CHECK(16, true);
+	CHECK(28, true);
+	CHECK(32, true);
+	CHECK(8, false);
+	CHECK(32, false);
+#undef CHECK
+	sq_fixture_end(&f);
+}
+
+static void
+test_zero_and_2g_pieces(void **state)
+{
+	const struct bb_sge sge[5] = {{0x1000, 0, 1},
+				      {0x2000, 0x80000000u, 2},
+				      {0x3000, 0, 3},
+				      {0x4000, 7, 4},
+				      {0x5000, 0, 5}};
+	struct bytes e = {.len = 0};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.max_sge = 5;
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x08, true, 0, sge, 5, RADDR, RKEY, 0, 0), 1);
+	put_ctrl(&e, 0, 0x08, 4, 0x08, 0);
+	put_raddr(&e, RADDR, RKEY);
+	put_data(&e, 0, 2, 0x2000); /* 2^31 */
+	put_data(&e, 7, 4, 0x4000);
+	put8(&e, SQ_FILL);
+	sq_expect(&f, 0, &e);
+
+	/* One piece, and it is empty: nothing stands for it. */
+	e.len = 0;
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x0a, false, 0, sge, 1, 0, 0, 0, 0), 1);
+	put_ctrl(&e, 1, 0x0a, 1, 0x08, 0);
+	put8(&e, SQ_FILL);
+	sq_expect(&f, 1, &e);
+	sq_fixture_end(&f);
+}
+
+/* Random WQEs over many laps of the 16-bit block index, completed by wqe_counter. */
+static void
+test_index_wrap(void **state)
+{
+	struct {
+		uint16_t idx;
+		uint64_t wr_id;
+		uint32_t flags;
+		bool cqe;
+	} queue[64];
+	uint64_t seed = 42, wr_id = 0, seen = 0, blocks = 0;
+	uint32_t head = 0, tail = 0;
+	struct bb_sge sge[6];
+	struct sq_fixture f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		sge[i] = (struct bb_sge){i, i + 1, i};
+	sq_fixture_conf(&f, 64);
+	f.conf.depth = 40;
+	f.conf.max_sge = 6;
+	f.conf.sig_every = 9;
+	sq_fixture_start(&f);
+	while (blocks < 5 * 65536) {
+		uint32_t n = rnd_below(&seed, 7), ds = 2 + n, flags;
+		uint16_t idx = f.sq.pi;
+
+		flags = rnd_below(&seed, 4) == 0 ? BB_SEND_SIGNALED : 0;
+		if (bb_sq_post_sgl(&f.sq, 0x08, true, wr_id, sge, n, RADDR, RKEY, 0, flags) == 1) {
+			const uint8_t *w = f.ring.p + (size_t)idx % 64 * 64;
+
+			assert_int_equal(w[1] << 8 | w[2], idx);
+			assert_int_equal(w[7], ds);
+			queue[head % 64].idx = idx;
+			queue[head % 64].wr_id = wr_id++;
+			queue[head % 64].flags = flags;
+			queue[head % 64].cqe = (w[11] & 0x08) != 0;
+			head++;
+			blocks += (ds + 3) / 4;
+			assert_true(head - tail <= 40);
+			assert_true((uint16_t)(f.sq.pi - queue[tail % 64].idx) <= 64);
+			if (rnd_below(&seed, 3) != 0)
+				continue;
+		}
+		/* Complete up to the next WQE that asked for a CQE. */
+		bb_sq_ring(&f.sq);
+		assert_int_equal(bb_be32(f.dbrec[1]), f.sq.pi);
+		for (i = tail; i != head && !queue[i % 64].cqe; i++)
+			;
+		if (i == head)
+			continue;
+		const struct bb_sq_wqe *w = bb_sq_complete(&f.sq, queue[i % 64].idx);
+
+		assert_int_equal(w->wr_id, queue[i % 64].wr_id);
+		assert_int_equal(w->flags, queue[i % 64].flags);
+		tail = i + 1;
+		seen++;
+		assert_int_equal(bb_sq_outstanding(&f.sq), head - tail);
+	}
+	assert_true(seen > 1000);
+	assert_int_equal(f.dbrec[0], 0x11111111); /* the receive record is not ours */
+	sq_fixture_end(&f);
+}
+
+static void
+test_full_by_depth(void **state)
+{
+	struct sq_fixture f;
+	uint32_t i;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.depth = 5;
+	f.conf.sig_every = 5;
+	sq_fixture_start(&f);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+	assert_int_equal(f.sq.full, 2);
+	assert_int_equal(bb_sq_outstanding(&f.sq), 5);
+	bb_sq_complete(&f.sq, 2); /* frees WQEs 0, 1, 2 */
+	assert_int_equal(bb_sq_outstanding(&f.sq), 2);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+	sq_fixture_end(&f);
+}
+
+static void
+test_full_by_blocks(void **state)
+{
+	const struct bb_sge sge[6] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3},
+				      {4, 4, 4}, {5, 5, 5}, {6, 6, 6}};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 8);
+	f.conf.max_sge = 6; /* ds 8: two blocks */
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 0, sge, 6, 0, 0, 0, 0), 1); /* 0, 1 */
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 1, sge, 6, 0, 0, 0, 0), 1); /* 2, 3 */
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 2, sge, 6, 0, 0, 0, 0), 1); /* 4, 5 */
+	assert_int_equal(bb_sq_post_nop(&f.sq, 3, 0), 1);                           /* 6 */
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 4, sge, 6, 0, 0, 0, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 5, 0), 1); /* 7 */
+	assert_int_equal(bb_sq_post_nop(&f.sq, 6, 0), 0);
+	/* The CQE names the first block of WQE 0; its second is free as well. */
+	assert_int_equal(bb_sq_complete(&f.sq, 0)->wr_id, 0);
+	assert_int_equal(f.sq.ci, 2);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 7, sge, 6, 0, 0, 0, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 8, 0), 0);
+	sq_fixture_end(&f);
+}
+
+static void
+test_forced_signalling(void **state)
+{
+	struct sq_fixture f;
+	uint32_t i;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.sig_every = 4;
+	sq_fixture_start(&f);
+	for (i = 0; i < 10; i++) {
+		/* 5 is signalled by the user: the count starts anew behind it. */
+		uint32_t flags = i == 5 ? BB_SEND_SIGNALED : 0;
+		bool cqe = i == 3 || i == 5 || i == 9;
+
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, flags), 1);
+		assert_int_equal(f.ring.p[i * 64 + 11], cqe ? 0x08 : 0);
+		assert_int_equal(f.wqes[i].flags, flags); /* forced ones are not reported */
+	}
+	sq_fixture_end(&f);
+}
+
+/* Whatever a queue is made of, a full one has a WQE in it that will give a CQE. */
+static void
+test_never_full_unseen(void **state)
+{
+	uint64_t seed = 7;
+	uint32_t round;
+
+	(void)state;
+	for (round = 0; round < 3000; round++) {
+		struct bb_sge sge[20];
+		struct sq_fixture f;
+		uint32_t tries, i;
+
+		for (i = 0; i < 20; i++)
+			sge[i] = (struct bb_sge){i, 1, i};
+		sq_fixture_conf(&f, 1u << rnd_below(&seed, 7));
+		f.conf.depth = 1 + rnd_below(&seed, f.conf.blocks);
+		f.conf.sig_every = 1 + rnd_below(&seed, f.conf.depth);
+		f.conf.max_sge = rnd_below(&seed, 21);
+		f.size = (size_t)f.conf.blocks * 64;
+		/* sq_fixture_start() asserts success: ask for what must be accepted. */
+		if (f.conf.sig_every * ((2 + f.conf.max_sge + 3) / 4) > f.conf.blocks)
+			continue;
+		sq_fixture_start(&f);
+		for (tries = 0; tries < 200; tries++) {
+			uint32_t n = rnd_below(&seed, f.conf.max_sge + 1);
+			uint16_t at;
+
+			if (bb_sq_post_sgl(&f.sq, 8, true, 0, sge, n, 0, 0, 0, 0) == 1)
+				continue;
+			for (at = f.sq.ci; at != f.sq.pi; at = f.wqes[at & f.sq.mask].next) {
+				if (f.ring.p[(at & f.sq.mask) * 64u + 11] & 0x08)
+					break;
+			}
+			if (at == f.sq.pi)
+				fail_msg("full without a CQE to come: blocks %u depth %u every %u "
+					 "sge %u",
+					 f.conf.blocks, f.conf.depth, f.conf.sig_every,
+					 f.conf.max_sge);
+			bb_sq_complete(&f.sq, at);
+		}
+		sq_fixture_end(&f);
+	}
+}
+
+/* Every refusal: errno, ring and queue as before, one line in the log. */
+static void
+test_refusals(void **state)
+{
+	const struct bb_sge ok = {8, 8, 1}, many[3] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3}};
+	const struct bb_sge big[2] = {{1, 5, 1}, {2, 0x80000001u, 2}}, odd = {8, 4, 1};
+	uint8_t before[8 * 64], data[64] = {0};
+	struct bb_sq_wqe wqes[8];
+	struct sq_fixture f;
+	struct bb_sq sq;
+	int i, round;
+
+	(void)state;
+	sq_fixture_conf(&f, 8);
+	f.conf.sig_every = 3;
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 1);
+	memcpy(before, f.ring.p, sizeof(before));
+	memcpy(wqes, f.wqes, sizeof(wqes));
+	for (i = 0; i < 7; i++) {
+		static const char *const text[] = {
+			"max_sge",  "2^31 bytes", "max_inline",          "8 bytes",
+			"multiple", "RTS",        "larger than the ring"};
+		struct log_text log;
+
+		sq = f.sq;
+		log_start(&log);
+		for (round = 0; round < 3; round++) {
+			int rc = 0, want = -EINVAL;
+
+			switch (i) {
+			case 0:
+				rc = bb_sq_post_sgl(&f.sq, 8, true, 0, many, 3, 0, 0, 0, 0);
+				break;
+			case 1:
+				rc = bb_sq_post_sgl(&f.sq, 8, true, 0, big, 2, 0, 0, 0, 0);
+				break;
+			case 2:
+				rc = bb_sq_post_inline(&f.sq, 8, true, 0, data, 29, 0, 0, 0, 0);
+				break;
+			case 3:
+				rc = bb_sq_post_atomic(&f.sq, 0x12, 0, &odd, 0, 0, 1, 0, 0);
+				break;
+			case 4:
+				rc = bb_sq_post_atomic(&f.sq, 0x12, 0, &ok, 4, 0, 1, 0, 0);
+				break;
+			case 5:
+				bb_sq_enable(&f.sq, false);
+				rc = bb_sq_post_sgl(&f.sq, 8, true, 0, &ok, 1, 0, 0, 0, 0);
+				want = -ENOTCONN;
+				bb_sq_enable(&f.sq, true);
+				break;
+			default:
+				rc = bb_sq_refuse(&f.sq, 40);
+			}
+			assert_int_equal(rc, want);
+		}
+		assert_int_equal(log_stop(&log, text[i]), 1);
+		sq.refused = f.sq.refused;
+		assert_memory_equal(&sq, &f.sq, sizeof(sq));
+		assert_memory_equal(before, f.ring.p, sizeof(before));
+		assert_memory_equal(wqes, f.wqes, sizeof(wqes));
+		assert_int_equal(f.dbrec[1], 0);
+	}
+	sq_fixture_end(&f);
+}
+
+/* A full queue refuses without a trace too, and without a word. */
+static void
+test_full_untouched(void **state)
+{
+	uint8_t before[2 * 64], data[8] = {0};
+	const struct bb_sge ok = {8, 8, 1};
+	struct sq_fixture f;
+	struct log_text log;
+	struct bb_sq sq;
+
+	(void)state;
+	sq_fixture_conf(&f, 2);
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 2, 0), 1);
+	memcpy(before, f.ring.p, sizeof(before));
+	sq = f.sq;
+	log_start(&log);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 3, 0), 0);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 3, &ok, 1, 0, 0, 0, 0), 0);
+	assert_int_equal(bb_sq_post_inline(&f.sq, 8, true, 3, data, 8, 0, 0, 0, 0), 0);
+	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 0);
+	assert_int_equal(log_stop(&log, NULL), 0);
+	sq.full += 4;
+	assert_memory_equal(&sq, &f.sq, sizeof(sq));
+	assert_memory_equal(before, f.ring.p, sizeof(before));
+	sq_fixture_end(&f);
+}
+
+static void
+test_reset(void **state)
+{
+	struct sq_fixture f;
+	struct bb_sq fresh;
+	struct log_text log;
+	uint32_t i;
+
+	(void)state;
+	sq_fixture_conf(&f, 4);
+	f.conf.db_mode = BB_DB_BLUEFLAME;
+	sq_fixture_start(&f);
+	bb_sq_enable(&f.sq, false);
+	fresh = f.sq;
+	bb_sq_enable(&f.sq, true);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+	bb_sq_ring(&f.sq);
+	log_start(&log);
+	assert_int_equal(bb_sq_refuse_arg(&f.sq, BB_REFUSED_SGE_LEN), -EINVAL);
+	log_stop(&log, NULL);
+	assert_int_equal(bb_be32(f.dbrec[1]), 3);
+
+	bb_sq_reset(&f.sq);
+	assert_int_equal(f.dbrec[1], 0);
+	assert_int_equal(f.dbrec[0], 0x11111111);
+	/* But for the half of the register to use next, which belongs to the register. */
+	fresh.own_offset = f.sq.own_offset;
+	assert_memory_equal(&fresh, &f.sq, sizeof(fresh));
+	log_start(&log);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -ENOTCONN);
+	assert_int_equal(log_stop(&log, "0xabcdef"), 1);
+	bb_sq_enable(&f.sq, true);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 1);
+	assert_int_equal(f.ring.p[2], 0); /* the index starts at 0 again */
+	sq_fixture_end(&f);
+}
+
+static void
+test_init_refuses(void **state)
+{
+	struct sq_fixture f;
+	struct bb_sq_conf c;
+	struct bb_sq sq, before;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.sig_every = 4;
+	sq_fixture_start(&f);
+	memset(&sq, 0x5a, sizeof(sq));
+	before = sq;
+#define REFUSED(field_, value_)                                                                    \
+	do {                                                                                       \
+		struct log_text log;                                                               \
+		c = f.conf;                                                                        \
+		c.field_ = (value_);                                                               \
+		log_start(&log);                                                                   \
+		assert_int_equal(bb_sq_init(&sq, &c), -EINVAL);                                    \
+		assert_int_equal(log_stop(&log, "send queue"), 1);                                 \
+		assert_memory_equal(&sq, &before, sizeof(sq));                                     \
+	} while (0)
+	REFUSED(buf, NULL);
+	REFUSED(buf, f.ring.p + 16);
+	REFUSED(wqes, NULL);
+	REFUSED(dbrec, NULL);
+	REFUSED(dbrec, (uint32_t *)(void *)((uintptr_t)&f.dbrec[0] + 2));
+	REFUSED(reg, NULL);
+	REFUSED(reg, (uint8_t *)f.reg + 4);
+	REFUSED(blocks, 0);
+	REFUSED(blocks, 12);
+	REFUSED(blocks, 65536);
+	REFUSED(qpn, 0x1000000);
+	REFUSED(depth, 0);
+	REFUSED(depth, 17);
+	REFUSED(depth, 3); /* below sig_every */
+	REFUSED(sig_every, 0);
+	REFUSED(sig_every, 17);
+	REFUSED(max_sge, 62);
+	REFUSED(max_sge, UINT32_MAX);
+	REFUSED(max_sge, 15); /* 4 WQEs of 5 blocks do not fit into 16 */
+	REFUSED(max_inline, 973);
+	REFUSED(max_inline, UINT32_MAX);
+	REFUSED(max_inline, 221);
+	REFUSED(bf_size, 32);
+	REFUSED(bf_size, 96);
+	REFUSED(bf_size, 65536);
+	REFUSED(db_mode, (enum bb_db_mode)2);
+#undef REFUSED
+#define ACCEPTED(field_, value_)                                                                   \
+	do {                                                                                       \
+		c = f.conf;                                                                        \
+		c.field_ = (value_);                                                               \
+		assert_int_equal(bb_sq_init(&sq, &c), 0);                                          \
+	} while (0)
+	ACCEPTED(max_sge, 14);
+	ACCEPTED(max_sge, 0);
+	ACCEPTED(max_inline, 220);
+	ACCEPTED(max_inline, 0);
+	ACCEPTED(bf_size, 0);
+	ACCEPTED(qpn, 0xffffff);
+	ACCEPTED(sig_every, 16);
+#undef ACCEPTED
+	sq_fixture_end(&f);
+}
+
+/* The largest ring there is: used blocks and the 16-bit index stay apart. */
+static void
+test_largest_ring(void **state)
+{
+	struct sq_fixture f;
+	uint32_t i, lap;
+
+	(void)state;
+	sq_fixture_conf(&f, 32768);
+	f.conf.sig_every = 32768;
+	sq_fixture_start(&f);
+	for (lap = 0; lap < 3; lap++) {
+		for (i = 0; i < 32768; i++)
+			assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+		assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
+		assert_int_equal(bb_sq_outstanding(&f.sq), 32768);
+		assert_int_equal(bb_sq_complete(&f.sq, (uint16_t)(f.sq.pi - 1))->wr_id, 32767);
+		assert_int_equal(bb_sq_outstanding(&f.sq), 0);
+	}
+	sq_fixture_end(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ctrl_flags),
+		cmocka_unit_test(test_sgl_opcodes),
+		cmocka_unit_test(test_atomics),
+		cmocka_unit_test(test_sgl_wrap),
+		cmocka_unit_test(test_inline_wrap),
+		cmocka_unit_test(test_inline_constant),
+		cmocka_unit_test(test_zero_and_2g_pieces),
+		cmocka_unit_test(test_index_wrap),
+		cmocka_unit_test(test_full_by_depth),
+		cmocka_unit_test(test_full_by_blocks),
+		cmocka_unit_test(test_forced_signalling),
+		cmocka_unit_test(test_never_full_unseen),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_full_untouched),
+		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_init_refuses),
+		cmocka_unit_test(test_largest_ring),
+	};
+
+	return cmocka_run_group_tests_name("sq", tests, NULL, NULL);
+}
