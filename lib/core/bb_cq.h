@@ -112,9 +112,12 @@ struct bb_cq {
 	void *progress_arg;
 	struct bb_qp **qps; /**< by user index */
 	uint32_t qps_mask;
-	uint32_t owner;          /**< lcore id */
-	struct bb_cq_ctrl *ctrl; /* not touched on the data path */
+	uint32_t owner; /**< lcore id */
+	uint64_t cqes;  /**< statistics: CQEs consumed */
+	/* Not touched on the data path. */
+	struct bb_cq_ctrl *ctrl;
 };
+BB_STATIC_ASSERT(offsetof(struct bb_cq, cqes) == BB_CACHE_LINE, "a poll reads one line");
 
 /** Use bb_cq_create(). */
 int bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layout,
@@ -122,7 +125,8 @@ int bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t l
 
 /**
  * Create a CQ (man ibv_create_cq).
- * @return 0; -EINVAL depth 0 or over max_cqe, lcore not known; -ENOMEM;
+ * @return 0; -EINVAL depth 0 or over max_cqe, lcore not known, attr not set up by
+ *   bb_cq_attr_init(); -ENOMEM;
  *   -EPROTO the program was built against another layout: rebuild it.
  */
 static inline int

@@ -47,8 +47,8 @@ int bb_dev_list(struct bb_dev_info *info, unsigned int n);
  * Open a device by its spec string: "mlx5_0", a PCI address "0000:3b:00.0", or
  * the software ConnectX "soft0", each with options behind it as in
  * "soft0,progress=lcore". EAL must be initialised, in a primary process.
- * @return 0; -ENODEV no such device; -EINVAL unknown or bad option; -EPERM or
- *   -EACCES no permission; -EOPNOTSUPP no DEVX; -ENOTSUP secondary process.
+ * @return 0; -ENODEV no such device; -EINVAL unknown or bad option, or no
+ *   rte_eal_init() before; -EPERM or -EACCES no permission; -EOPNOTSUPP no DEVX; -ENOTSUP secondary process.
  *   The log says what to do.
  */
 int bb_dev_open(const char *spec, struct bb_dev **dev);

@@ -210,8 +210,10 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 		wc[done].flags = 0;
 		done++;
 	}
-	if (cq->ring.ci != start)
+	if (cq->ring.ci != start) {
+		cq->cqes += cq->ring.ci - start;
 		bb_cqring_update(&cq->ring);
+	}
 	return done;
 }
 

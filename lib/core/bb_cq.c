@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Completion queues: create, destroy, credits, purge. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_log.h>
+#include <rte_malloc.h>
+
+#include "bb_core.h"
+#include "bb_post.h"
+
+static int
+cq_attr_check(const struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layout)
+{
+	if (layout != BB_LAYOUT_VERSION) {
+		BB_LOG(ERR,
+		       "the program was built for queue layout %u, the library has %u: rebuild it",
+		       layout, BB_LAYOUT_VERSION);
+		return -EPROTO;
+	}
+	if (attr->size != sizeof(*attr)) {
+		BB_LOG(ERR, "CQ attributes of size %u, not %zu: set them up with bb_cq_attr_init()",
+		       attr->size, sizeof(*attr));
+		return -EINVAL;
+	}
+	if (attr->depth == 0 || attr->depth > dev->attr.max_cqe) {
+		BB_LOG(ERR, "%s: CQ depth %u is out of range: give 1 to %u", dev->name, attr->depth,
+		       dev->attr.max_cqe);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layout,
+	       struct bb_cq **out)
+{
+	struct bb_cq *cq;
+	uint32_t owner;
+	int ret;
+
+	if (dev == NULL || attr == NULL || out == NULL)
+		return -EINVAL;
+	ret = cq_attr_check(dev, attr, layout);
+	if (ret != 0)
+		return ret;
+	ret = bb_lcore_resolve(attr->lcore, &owner);
+	if (ret != 0)
+		return ret;
+
+	cq = rte_zmalloc("bb_cq", sizeof(*cq), BB_CACHE_LINE);
+	if (cq == NULL) {
+		BB_LOG(ERR, "%s: no EAL memory for a CQ: give EAL more, with -m or hugepages",
+		       dev->name);
+		return -ENOMEM;
+	}
+	ret = -ENOMEM;
+	cq->ctrl = calloc(1, sizeof(*cq->ctrl));
+	if (cq->ctrl == NULL)
+		goto free_cq;
+	cq->ctrl->dev = dev;
+	cq->owner = owner;
+	cq->qps = dev->qps;
+	cq->qps_mask = BB_MAX_USER_INDEX;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->cq_create(cq, attr);
+	if (ret == 0)
+		dev->cqs++;
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		goto free_ctrl;
+	*out = cq;
+	return 0;
+
+free_ctrl:
+	free(cq->ctrl);
+free_cq:
+	rte_free(cq);
+	return ret;
+}
+
+int
+bb_cq_destroy(struct bb_cq *cq)
+{
+	struct bb_dev *dev;
+	int ret;
+
+	if (cq == NULL)
+		return -EINVAL;
+	dev = cq->ctrl->dev;
+	pthread_mutex_lock(&dev->lock);
+	if (cq->ctrl->queues != 0) {
+		BB_LOG(ERR,
+		       "%s: the CQ is not destroyed: %u queue%s complete%s into it; destroy "
+		       "their QPs first",
+		       dev->name, cq->ctrl->queues, BB_PLURAL(cq->ctrl->queues),
+		       cq->ctrl->queues == 1 ? "s" : "");
+		ret = -EBUSY;
+	} else {
+		ret = dev->drv->cq_destroy(cq);
+		if (ret == 0)
+			dev->cqs--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		return ret;
+	free(cq->ctrl);
+	rte_free(cq);
+	return 0;
+}
+
+uint32_t
+bb_cq_depth(const struct bb_cq *cq)
+{
+	return cq->ctrl->depth;
+}
+
+int
+bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats)
+{
+	if (cq == NULL || stats == NULL)
+		return -EINVAL;
+	stats->cqes = cq->cqes;
+	stats->errors = cq->ctrl->errors;
+	stats->purged = cq->ctrl->purged;
+	return 0;
+}
+
+int
+bb_cq_attach(struct bb_cq *cq, uint32_t depth, const char *queue)
+{
+	struct bb_cq_ctrl *ctrl = cq->ctrl;
+
+	if (depth > ctrl->depth - ctrl->reserved) {
+		BB_LOG(ERR,
+		       "%s: the CQ cannot take the %s: it holds %u CQEs, %u are promised to %u "
+		       "queue%s, and every one of the %u WQEs may yield one; make the CQ at least "
+		       "%llu deep",
+		       ctrl->dev->name, queue, ctrl->depth, ctrl->reserved, ctrl->queues,
+		       BB_PLURAL(ctrl->queues), depth, (unsigned long long)ctrl->reserved + depth);
+		return -ENOSPC;
+	}
+	ctrl->reserved += depth;
+	ctrl->queues++;
+	return 0;
+}
+
+void
+bb_cq_detach(struct bb_cq *cq, uint32_t depth)
+{
+	cq->ctrl->reserved -= depth;
+	cq->ctrl->queues--;
+}
+
+/*
+ * Close the gaps that purged CQEs leave: move the others towards the newest, then
+ * give the freed slots at the front back. Left in the ring they would take room that
+ * the credits of the next queue count on. Slots keep their own owner bit; the device
+ * writes only behind the newest valid CQE.
+ */
+static void
+cq_compact(struct bb_cq *cq)
+{
+	struct bb_cqring end = cq->ring;
+	uint32_t freed = 0, i;
+
+	while (end.ci - cq->ring.ci <= cq->ring.mask && bb_cqring_peek(&end) != NULL)
+		end.ci++;
+	for (i = end.ci; i != cq->ring.ci;) {
+		struct bb_cqe *src, *dst;
+		uint8_t own;
+
+		i--;
+		src = (struct bb_cqe *)(void *)cq->ring.buf + (i & cq->ring.mask);
+		if ((bb_be32(src->srqn_uidx) & 0xffffff) == BB_CQE_NO_USER) {
+			freed++;
+			continue;
+		}
+		if (freed == 0)
+			continue;
+		dst = (struct bb_cqe *)(void *)cq->ring.buf + ((i + freed) & cq->ring.mask);
+		own = bb_cqe_own_load(&dst->op_own) & 1;
+		memcpy(dst, src, offsetof(struct bb_cqe, op_own));
+		bb_cqe_own_store(&dst->op_own, (uint8_t)((src->op_own & ~1u) | own));
+	}
+	if (freed != 0) {
+		cq->ring.ci += freed;
+		bb_cqring_update(&cq->ring);
+	}
+}
+
+void
+bb_cq_purge(struct bb_cq *cq, const struct bb_qp *qp)
+{
+	uint32_t n = bb_cqring_purge(&cq->ring, qp->user_index);
+
+	if (n == 0)
+		return;
+	cq->ctrl->purged += n;
+	cq_compact(cq);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Drivers and devices: register, list, open, close. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_lcore.h>
+#include <rte_log.h>
+#include <rte_malloc.h>
+
+#include "bb_core.h"
+
+#define BB_MAX_DRIVERS 8
+
+/* Constructors fill it before main(); read-only after that. */
+static struct bb_driver drivers[BB_MAX_DRIVERS];
+static unsigned int n_drivers;
+
+/* What stands in for an operation that a driver leaves out. */
+static int
+no_list(struct bb_dev_info *info, unsigned int n)
+{
+	(void)info;
+	(void)n;
+	return 0;
+}
+
+static int
+no_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
+{
+	(void)dev;
+	(void)port;
+	(void)attr;
+	return -ENOTSUP;
+}
+
+static int
+no_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
+{
+	(void)dev;
+	(void)port;
+	(void)index;
+	(void)gid;
+	return -ENOTSUP;
+}
+
+static int
+no_event_get(struct bb_dev *dev, struct bb_event *event)
+{
+	(void)dev;
+	(void)event;
+	return -EAGAIN;
+}
+
+static int
+no_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
+{
+	(void)dev;
+	(void)stats;
+	return -ENOTSUP;
+}
+
+static void
+no_progress(struct bb_dev *dev)
+{
+	(void)dev;
+}
+
+static int
+no_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
+{
+	(void)qp;
+	(void)attr;
+	return 0;
+}
+
+void
+bb_driver_register(const struct bb_driver *drv)
+{
+	struct bb_driver *d;
+
+	if (n_drivers == BB_MAX_DRIVERS || drv->name == NULL || drv->open == NULL ||
+	    drv->close == NULL || drv->pd_alloc == NULL || drv->pd_free == NULL ||
+	    drv->mr_reg == NULL || drv->mr_dereg == NULL || drv->cq_create == NULL ||
+	    drv->cq_destroy == NULL || drv->qp_create == NULL || drv->qp_modify == NULL ||
+	    drv->qp_destroy == NULL) {
+		BB_LOG(ERR, "driver %s is not taken: %s",
+		       drv->name != NULL ? drv->name : "without a name",
+		       n_drivers == BB_MAX_DRIVERS ? "too many drivers"
+						   : "an operation is missing");
+		return;
+	}
+	d = &drivers[n_drivers++];
+	*d = *drv;
+	d->list = d->list != NULL ? d->list : no_list;
+	d->port_query = d->port_query != NULL ? d->port_query : no_port_query;
+	d->gid_query = d->gid_query != NULL ? d->gid_query : no_gid_query;
+	d->event_get = d->event_get != NULL ? d->event_get : no_event_get;
+	d->stats = d->stats != NULL ? d->stats : no_stats;
+	d->progress = d->progress != NULL ? d->progress : no_progress;
+	d->qp_query = d->qp_query != NULL ? d->qp_query : no_qp_query;
+}
+
+int
+bb_dev_list(struct bb_dev_info *info, unsigned int n)
+{
+	unsigned int i, total = 0;
+	int first_err = 0;
+
+	if (info == NULL && n != 0)
+		return -EINVAL;
+	for (i = 0; i < n_drivers; i++) {
+		unsigned int room = total < n ? n - total : 0;
+		int ret = drivers[i].list(room != 0 ? info + total : NULL, room);
+
+		/* One driver that cannot look does not hide the devices of the others. */
+		if (ret < 0 && first_err == 0)
+			first_err = ret;
+		if (ret > 0)
+			total += (unsigned int)ret;
+	}
+	return total == 0 && first_err != 0 ? first_err : (int)total;
+}
+
+int
+bb_process_check(void)
+{
+	/* EAL has no lcores before rte_eal_init(). */
+	if (rte_lcore_count() == 0) {
+		BB_LOG(ERR, "EAL is not initialised: call rte_eal_init() before bb_dev_open()");
+		return -EINVAL;
+	}
+	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+		BB_LOG(ERR, "secondary processes cannot open devices: start this one as a "
+			    "primary, with a --file-prefix of its own");
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+/* "soft0 (soft), mlx5_0 (mlx5 0000:3b:00.0)" of what could be opened. */
+static void
+devices_text(char *buf, size_t size)
+{
+	struct bb_dev_info info[16];
+	size_t len = 0;
+	int i, n;
+
+	n = bb_dev_list(info, RTE_DIM(info));
+	snprintf(buf, size, "none");
+	for (i = 0; i < n && i < (int)RTE_DIM(info); i++) {
+		int w = snprintf(buf + len, size - len, "%s%s (%s%s%s)", i > 0 ? ", " : "",
+				 info[i].name, info[i].driver, info[i].bus[0] != '\0' ? " " : "",
+				 info[i].bus);
+
+		if (w < 0 || (size_t)w >= size - len)
+			return;
+		len += (size_t)w;
+	}
+}
+
+/* Split "name,key=value,..." at the first comma. */
+static int
+spec_split(const char *spec, char name[BB_DEV_NAME_MAX], const char **args)
+{
+	const char *comma;
+	size_t len;
+
+	if (spec == NULL)
+		return -EINVAL;
+	comma = strchr(spec, ',');
+	len = comma != NULL ? (size_t)(comma - spec) : strlen(spec);
+	if (len == 0 || len >= BB_DEV_NAME_MAX) {
+		BB_LOG(ERR, "device spec \"%.80s\": %s; write name[,key=value,...]", spec,
+		       len == 0 ? "the name is empty" : "the name is too long");
+		return -EINVAL;
+	}
+	memcpy(name, spec, len);
+	name[len] = '\0';
+	*args = comma != NULL ? comma + 1 : "";
+	return 0;
+}
+
+int
+bb_dev_open(const char *spec, struct bb_dev **out)
+{
+	char name[BB_DEV_NAME_MAX], text[768];
+	struct bb_dev *dev;
+	const char *args;
+	unsigned int i;
+	int ret;
+
+	if (out == NULL)
+		return -EINVAL;
+	ret = spec_split(spec, name, &args);
+	if (ret != 0)
+		return ret;
+	ret = bb_process_check();
+	if (ret != 0)
+		return ret;
+
+	dev = calloc(1, sizeof(*dev));
+	if (dev == NULL)
+		return -ENOMEM;
+	snprintf(dev->name, sizeof(dev->name), "%s", name);
+	pthread_mutex_init(&dev->lock, NULL);
+	dev->qps_next = 1;
+	dev->qps =
+		rte_zmalloc("bb_qps", (BB_MAX_USER_INDEX + 1) * sizeof(*dev->qps), BB_CACHE_LINE);
+	if (dev->qps == NULL) {
+		BB_LOG(ERR,
+		       "%s: no %zu KiB of EAL memory for the table of QPs: give EAL more, "
+		       "with -m or hugepages",
+		       name, (BB_MAX_USER_INDEX + 1) * sizeof(*dev->qps) / 1024);
+		ret = -ENOMEM;
+		goto free_dev;
+	}
+
+	ret = -ENODEV;
+	for (i = 0; i < n_drivers && ret == -ENODEV; i++) {
+		dev->drv = &drivers[i];
+		ret = drivers[i].open(name, args, dev);
+	}
+	if (ret == -ENODEV) {
+		devices_text(text, sizeof(text));
+		BB_LOG(ERR, "no device \"%s\"; there is: %s", name, text);
+	}
+	if (ret != 0)
+		goto free_qps;
+
+	if (!rte_eal_has_hugepages())
+		BB_LOG(NOTICE,
+		       "%s: EAL runs without hugepages: it works, at the price of more TLB "
+		       "misses and 512 times the translation entries on a card",
+		       name);
+	*out = dev;
+	return 0;
+
+free_qps:
+	rte_free(dev->qps);
+free_dev:
+	pthread_mutex_destroy(&dev->lock);
+	free(dev);
+	return ret;
+}
+
+int
+bb_dev_close(struct bb_dev *dev)
+{
+	int ret;
+
+	if (dev == NULL)
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	if (dev->pds != 0 || dev->cqs != 0 || dev->qps_used != 0) {
+		BB_LOG(ERR,
+		       "%s is not closed: %u PD%s, %u CQ%s and %u QP%s live; destroy them first",
+		       dev->name, dev->pds, BB_PLURAL(dev->pds), dev->cqs, BB_PLURAL(dev->cqs),
+		       dev->qps_used, BB_PLURAL(dev->qps_used));
+		ret = -EBUSY;
+	} else {
+		ret = dev->drv->close(dev);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		return ret;
+	rte_free(dev->qps);
+	pthread_mutex_destroy(&dev->lock);
+	free(dev);
+	return 0;
+}
+
+const char *
+bb_dev_name(const struct bb_dev *dev)
+{
+	return dev->name;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Queue pairs: create, destroy, ask. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_log.h>
+#include <rte_malloc.h>
+
+#include "bb_core.h"
+#include "bb_mem_table.h"
+
+static int
+limit(const struct bb_dev *dev, const char *name, uint32_t value, uint32_t min, uint32_t max)
+{
+	if (value >= min && value <= max)
+		return 0;
+	BB_LOG(ERR, "%s: %s %u is out of range: give %u to %u", dev->name, name, value, min, max);
+	return -EINVAL;
+}
+
+static int
+refuse(const struct bb_dev *dev, const char *why)
+{
+	BB_LOG(ERR, "%s: no QP: %s", dev->name, why);
+	return -EINVAL;
+}
+
+static int
+cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
+{
+	if (attr->send_cq == NULL || attr->recv_cq == NULL)
+		return refuse(dev, "send_cq is missing, or recv_cq with an rq_depth");
+	if (attr->send_cq->ctrl->dev != dev || attr->recv_cq->ctrl->dev != dev)
+		return refuse(dev, "its CQs belong to another device");
+	if (attr->send_cq->owner != attr->recv_cq->owner)
+		return refuse(dev, "its CQs belong to two owners; one thread owns a QP");
+	return 0;
+}
+
+/* Check what was asked and fill in what was left to us. */
+static int
+attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
+{
+	const struct bb_dev_attr *max = &dev->attr;
+	int ret;
+
+	if (attr->type != BB_QPT_RC)
+		return refuse(dev, "its type is not known: give BB_QPT_RC");
+	if (attr->db_mode != BB_DB_DOORBELL && attr->db_mode != BB_DB_BLUEFLAME)
+		return refuse(dev, "its db_mode is not known");
+	if (attr->recv_cq == NULL && attr->rq_depth == 0)
+		attr->recv_cq = attr->send_cq;
+	ret = cqs_check(dev, attr);
+	if (ret == 0)
+		ret = limit(dev, "sq_depth", attr->sq_depth, 1, max->max_qp_wr);
+	if (ret == 0)
+		ret = limit(dev, "rq_depth", attr->rq_depth, 0, max->max_qp_wr);
+	if (ret == 0)
+		ret = limit(dev, "max_sge", attr->max_sge, 0, max->max_sge);
+	if (ret == 0)
+		ret = limit(dev, "max_recv_sge", attr->max_recv_sge, 0, max->max_recv_sge);
+	if (ret == 0)
+		ret = limit(dev, "max_inline", attr->max_inline, 0, max->max_inline);
+	if (ret == 0)
+		ret = limit(dev, "signal_every", attr->signal_every, 0, attr->sq_depth);
+	if (ret != 0)
+		return ret;
+	if (attr->signal_every == 0)
+		attr->signal_every = attr->sq_depth < 4 ? 1 : attr->sq_depth / 4;
+	if (max->bf_size == 0)
+		attr->db_mode = BB_DB_DOORBELL;
+	return 0;
+}
+
+/*
+ * Take a slot of the table of QPs, the one unused for longest as the search goes
+ * round: a late CQE of a QP that is gone then meets an empty slot.
+ */
+static int
+user_index_take(struct bb_dev *dev, uint32_t *index)
+{
+	uint32_t i, idx = dev->qps_next;
+
+	for (i = 0; i < BB_MAX_USER_INDEX; i++) {
+		if (dev->qps[idx] == NULL) {
+			dev->qps_next = idx == BB_MAX_USER_INDEX ? 1 : idx + 1;
+			*index = idx;
+			return 0;
+		}
+		idx = idx == BB_MAX_USER_INDEX ? 1 : idx + 1;
+	}
+	BB_LOG(ERR, "%s: all %u queue pairs are in use", dev->name, BB_MAX_USER_INDEX);
+	return -ENOMEM;
+}
+
+static int
+credits_take(const struct bb_qp_init_attr *attr)
+{
+	int ret = bb_cq_attach(attr->send_cq, attr->sq_depth, "send queue");
+
+	if (ret != 0)
+		return ret;
+	if (attr->rq_depth == 0)
+		return 0;
+	ret = bb_cq_attach(attr->recv_cq, attr->rq_depth, "receive queue");
+	if (ret != 0)
+		bb_cq_detach(attr->send_cq, attr->sq_depth);
+	return ret;
+}
+
+static void
+credits_give(const struct bb_qp_init_attr *attr)
+{
+	if (attr->rq_depth != 0)
+		bb_cq_detach(attr->recv_cq, attr->rq_depth);
+	bb_cq_detach(attr->send_cq, attr->sq_depth);
+}
+
+/* dev->lock held. */
+static int
+qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
+{
+	struct bb_dev *dev = pd->dev;
+	struct bb_qp_ctrl *ctrl = qp->ctrl;
+	int ret;
+
+	ctrl->pd = pd;
+	ctrl->send_cq = attr->send_cq;
+	ctrl->recv_cq = attr->recv_cq;
+	ctrl->init = *attr;
+	ctrl->attr.size = sizeof(ctrl->attr);
+	qp->state = BB_QP_RESET;
+	ret = credits_take(attr);
+	if (ret != 0)
+		return ret;
+	ret = user_index_take(dev, &qp->user_index);
+	if (ret != 0)
+		goto give_credits;
+	ret = dev->drv->qp_create(qp, attr);
+	if (ret != 0)
+		goto give_credits;
+	dev->qps[qp->user_index] = qp;
+	dev->qps_used++;
+	pd->qps++;
+	return 0;
+
+give_credits:
+	credits_give(attr);
+	return ret;
+}
+
+int
+bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_t layout,
+	       struct bb_qp **out)
+{
+	struct bb_qp_init_attr init;
+	struct bb_dev *dev;
+	struct bb_qp *qp;
+	int ret;
+
+	if (pd == NULL || attr == NULL || out == NULL)
+		return -EINVAL;
+	dev = pd->dev;
+	if (layout != BB_LAYOUT_VERSION) {
+		BB_LOG(ERR,
+		       "the program was built for queue layout %u, the library has %u: rebuild it",
+		       layout, BB_LAYOUT_VERSION);
+		return -EPROTO;
+	}
+	if (attr->size != sizeof(*attr)) {
+		BB_LOG(ERR,
+		       "QP attributes of size %u, not %zu: set them up with bb_qp_init_attr_init()",
+		       attr->size, sizeof(*attr));
+		return -EINVAL;
+	}
+	init = *attr;
+	ret = attr_resolve(dev, &init);
+	if (ret != 0)
+		return ret;
+
+	qp = rte_zmalloc("bb_qp", sizeof(*qp), BB_CACHE_LINE);
+	if (qp == NULL) {
+		BB_LOG(ERR, "%s: no EAL memory for a QP: give EAL more, with -m or hugepages",
+		       dev->name);
+		return -ENOMEM;
+	}
+	qp->ctrl = calloc(1, sizeof(*qp->ctrl));
+	if (qp->ctrl == NULL) {
+		rte_free(qp);
+		return -ENOMEM;
+	}
+	pthread_mutex_lock(&dev->lock);
+	(void)bb_mem_reap_locked(pd);
+	ret = qp_make(pd, &init, qp);
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0) {
+		free(qp->ctrl);
+		rte_free(qp);
+		return ret;
+	}
+	*out = qp;
+	return 0;
+}
+
+int
+bb_qp_destroy(struct bb_qp *qp)
+{
+	struct bb_qp_ctrl *ctrl;
+	struct bb_dev *dev;
+	int ret;
+
+	if (qp == NULL)
+		return -EINVAL;
+	ctrl = qp->ctrl;
+	dev = ctrl->pd->dev;
+	pthread_mutex_lock(&dev->lock);
+	(void)bb_mem_reap_locked(ctrl->pd);
+	/* First the device object, so that no CQE comes behind the purge. */
+	ret = dev->drv->qp_destroy(qp);
+	if (ret == 0) {
+		bb_cq_purge(ctrl->send_cq, qp);
+		if (ctrl->recv_cq != ctrl->send_cq)
+			bb_cq_purge(ctrl->recv_cq, qp);
+		dev->qps[qp->user_index] = NULL;
+		dev->qps_used--;
+		credits_give(&ctrl->init);
+		ctrl->pd->qps--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		return ret;
+	free(ctrl);
+	rte_free(qp);
+	return 0;
+}
+
+int
+bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
+{
+	struct bb_qp_attr tmp;
+	struct bb_dev *dev;
+	int ret;
+
+	if (qp == NULL || attr == NULL)
+		return -EINVAL;
+	dev = qp->ctrl->pd->dev;
+	pthread_mutex_lock(&dev->lock);
+	tmp = qp->ctrl->attr;
+	tmp.state = qp->state;
+	ret = dev->drv->qp_query(qp, &tmp);
+	if (ret == 0)
+		qp->state = tmp.state;
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		return ret;
+	tmp.size = sizeof(tmp);
+	*attr = tmp;
+	return 0;
+}
+
+void
+bb_qp_stats_fold(struct bb_qp *qp)
+{
+	struct bb_qp_stats now;
+
+	(void)bb_qp_stats(qp, &now);
+	qp->ctrl->past = now;
+	/* WQEs that will never complete: posted all the same. */
+	qp->ctrl->recv_done += now.recv_outstanding;
+}
+
+int
+bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
+{
+	const struct bb_qp_ctrl *ctrl;
+
+	if (qp == NULL || stats == NULL)
+		return -EINVAL;
+	ctrl = qp->ctrl;
+	memset(stats, 0, sizeof(*stats));
+	stats->posted = ctrl->past.posted + qp->sq.seq;
+	stats->doorbells = ctrl->past.doorbells + qp->sq.doorbells;
+	stats->full = ctrl->past.full + qp->sq.full + qp->rq.full;
+	stats->outstanding = bb_sq_outstanding(&qp->sq);
+	stats->recv_outstanding = qp->rq.pi - qp->rq.ci;
+	stats->recv_posted = ctrl->recv_done + stats->recv_outstanding;
+	stats->errors = ctrl->errors;
+	return 0;
+}

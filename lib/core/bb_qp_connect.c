@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What two peers exchange, and the three transitions made of it. */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+#include <rte_random.h>
+
+#include "bb_core.h"
+
+void
+bb_qp_attr_init(struct bb_qp_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->path_mtu = 1024;
+	attr->max_rd_atomic = 16;
+	attr->max_dest_rd_atomic = 16;
+	attr->min_rnr_timer = 1;
+	attr->timeout = 14;
+	attr->retry_cnt = 7;
+	attr->rnr_retry = 7;
+	attr->path.port = 1;
+}
+
+int
+bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr *addr)
+{
+	struct bb_qp_addr a = {0};
+	struct bb_port_attr attr;
+	struct bb_gid gid;
+	struct bb_dev *dev;
+	int ret;
+
+	if (qp == NULL || addr == NULL)
+		return -EINVAL;
+	dev = qp->ctrl->pd->dev;
+	ret = bb_port_query(dev, port, &attr);
+	if (ret != 0)
+		return ret;
+	ret = bb_gid_query(dev, port, sgid_index, &gid);
+	if (ret == 0) {
+		memcpy(a.gid, gid.raw, sizeof(a.gid));
+	} else if (attr.link_layer == BB_LINK_ETHERNET) {
+		BB_LOG(ERR, "%s: port %u has no GID at index %u: RoCE needs one", dev->name, port,
+		       sgid_index);
+		return ret;
+	}
+	a.qpn = qp->qpn;
+	a.psn = (uint32_t)rte_rand() & 0xffffff;
+	a.lid = attr.lid;
+	a.mtu = (uint16_t)attr.active_mtu;
+	*addr = a;
+	return 0;
+}
+
+int
+bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
+	      const struct bb_qp_attr *attr)
+{
+	static const struct {
+		enum bb_qp_state state;
+		uint32_t mask;
+	} steps[] = {
+		{BB_QP_INIT, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS},
+		{BB_QP_RTR, BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN |
+				    BB_QP_MAX_DEST_RD_ATOMIC | BB_QP_MIN_RNR_TIMER},
+		{BB_QP_RTS, BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY | BB_QP_SQ_PSN |
+				    BB_QP_MAX_RD_ATOMIC},
+	};
+	struct bb_qp_attr a;
+	struct bb_dev *dev;
+	unsigned int i;
+	int ret = 0;
+
+	if (qp == NULL || local == NULL || remote == NULL || attr == NULL)
+		return -EINVAL;
+	if (local->qpn != qp->qpn) {
+		BB_LOG(ERR, "QP 0x%x: the local address names QP 0x%x: are the two swapped?",
+		       qp->qpn, local->qpn);
+		return -EINVAL;
+	}
+	if (qp->state != BB_QP_RESET) {
+		BB_LOG(ERR, "QP 0x%x is in %s: move it to RESET before bb_qp_connect()", qp->qpn,
+		       bb_qp_state_name(qp->state));
+		return -EINVAL;
+	}
+	a = *attr;
+	memcpy(a.path.dgid, remote->gid, sizeof(a.path.dgid));
+	a.path.dlid = remote->lid;
+	a.path_mtu = RTE_MIN(local->mtu, remote->mtu);
+	a.dest_qpn = remote->qpn;
+	a.rq_psn = remote->psn;
+	a.sq_psn = local->psn;
+
+	dev = qp->ctrl->pd->dev;
+	pthread_mutex_lock(&dev->lock);
+	for (i = 0; i < RTE_DIM(steps) && ret == 0; i++) {
+		a.state = steps[i].state;
+		ret = bb_qp_modify_locked(qp, &a, BB_QP_STATE | steps[i].mask);
+	}
+	if (ret != 0 && qp->state != BB_QP_RESET) {
+		a.state = BB_QP_RESET;
+		(void)bb_qp_modify_locked(qp, &a, BB_QP_STATE);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The state machine of RC queue pairs: legal transitions, attributes, ranges. */
+#include <errno.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "bb_core.h"
+
+#define IB_SL_MAX   15
+#define ROCE_SL_MAX 7
+
+/* Attributes by transition: man ibv_modify_qp. Any state goes to RESET and to ERR. */
+static const struct transition {
+	enum bb_qp_state from, to;
+	uint32_t required, optional;
+} transitions[] = {
+	{BB_QP_RESET, BB_QP_INIT, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS, 0},
+	{BB_QP_INIT, BB_QP_INIT, 0, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS},
+	{BB_QP_INIT, BB_QP_RTR,
+	 BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN | BB_QP_MAX_DEST_RD_ATOMIC |
+		 BB_QP_MIN_RNR_TIMER,
+	 BB_QP_ACCESS | BB_QP_PKEY_INDEX},
+	{BB_QP_RTR, BB_QP_RTS,
+	 BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY | BB_QP_SQ_PSN | BB_QP_MAX_RD_ATOMIC,
+	 BB_QP_ACCESS | BB_QP_MIN_RNR_TIMER},
+	{BB_QP_RTS, BB_QP_RTS, 0, BB_QP_ACCESS | BB_QP_MIN_RNR_TIMER},
+};
+
+static const char *const mask_names[] = {
+	"BB_QP_STATE",         "BB_QP_ACCESS",    "BB_QP_PKEY_INDEX",
+	"BB_QP_PORT",          "BB_QP_PATH",      "BB_QP_PATH_MTU",
+	"BB_QP_DEST_QPN",      "BB_QP_RQ_PSN",    "BB_QP_MAX_DEST_RD_ATOMIC",
+	"BB_QP_MIN_RNR_TIMER", "BB_QP_SQ_PSN",    "BB_QP_TIMEOUT",
+	"BB_QP_RETRY_CNT",     "BB_QP_RNR_RETRY", "BB_QP_MAX_RD_ATOMIC",
+};
+
+const char *
+bb_qp_state_name(enum bb_qp_state state)
+{
+	static const char *const names[] = {
+		[BB_QP_RESET] = "RESET", [BB_QP_INIT] = "INIT", [BB_QP_RTR] = "RTR",
+		[BB_QP_RTS] = "RTS",     [BB_QP_SQD] = "SQD",   [BB_QP_ERR] = "ERR",
+	};
+
+	return (unsigned int)state < RTE_DIM(names) ? names[state] : "?";
+}
+
+/* Name of the lowest attribute of a mask that is not empty. */
+static const char *
+mask_name(uint32_t mask)
+{
+	unsigned int bit = (unsigned int)__builtin_ctz(mask);
+
+	return bit < RTE_DIM(mask_names) ? mask_names[bit] : "a bit that is not defined";
+}
+
+static int
+transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
+{
+	const char *from_name = bb_qp_state_name(qp->state), *to_name = bb_qp_state_name(to);
+	uint32_t required = 0, optional = 0, given = mask & ~(uint32_t)BB_QP_STATE;
+	bool legal = to == BB_QP_RESET || to == BB_QP_ERR;
+	unsigned int i;
+
+	if (to == BB_QP_SQD) {
+		BB_LOG(ERR, "QP 0x%x: there is no SQD: stop posting and wait for the last WQE",
+		       qp->qpn);
+		return -ENOTSUP;
+	}
+	for (i = 0; i < RTE_DIM(transitions); i++) {
+		if (transitions[i].from == qp->state && transitions[i].to == to) {
+			legal = true;
+			required = transitions[i].required;
+			optional = transitions[i].optional;
+		}
+	}
+	if (!legal) {
+		BB_LOG(ERR, "QP 0x%x: no way from %s to %s: go RESET, INIT, RTR, RTS", qp->qpn,
+		       from_name, to_name);
+		return -EINVAL;
+	}
+	if ((required & ~given) != 0) {
+		BB_LOG(ERR, "QP 0x%x: %s to %s lacks %s", qp->qpn, from_name, to_name,
+		       mask_name(required & ~given));
+		return -EINVAL;
+	}
+	if ((given & ~(required | optional)) != 0) {
+		BB_LOG(ERR, "QP 0x%x: %s to %s does not take %s", qp->qpn, from_name, to_name,
+		       mask_name(given & ~(required | optional)));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+out_of_range(const struct bb_qp *qp, const char *name, uint32_t value, const char *range)
+{
+	BB_LOG(ERR, "QP 0x%x: %s %u is out of range: %s", qp->qpn, name, value, range);
+	return -EINVAL;
+}
+
+/* Limits that do not depend on the port. */
+static int
+numbers_check(const struct bb_qp *qp, const struct bb_qp_attr *a, uint32_t mask)
+{
+	const struct bb_dev_attr *dev = &qp->ctrl->pd->dev->attr;
+	const uint32_t rights = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE |
+				BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+
+	if ((mask & BB_QP_ACCESS) && (a->access & ~rights) != 0)
+		return out_of_range(qp, "access", a->access, "BB_ACCESS_* bits");
+	if ((mask & BB_QP_ACCESS) && (a->access & BB_ACCESS_REMOTE_ATOMIC) && !dev->atomics)
+		return out_of_range(qp, "access", a->access, "the device has no atomics");
+	if ((mask & BB_QP_PORT) && (a->path.port < 1 || a->path.port > dev->ports))
+		return out_of_range(qp, "path.port", a->path.port, "no such port");
+	if ((mask & BB_QP_DEST_QPN) && a->dest_qpn > 0xffffff)
+		return out_of_range(qp, "dest_qpn", a->dest_qpn, "24 bits");
+	if ((mask & BB_QP_RQ_PSN) && a->rq_psn > 0xffffff)
+		return out_of_range(qp, "rq_psn", a->rq_psn, "24 bits");
+	if ((mask & BB_QP_SQ_PSN) && a->sq_psn > 0xffffff)
+		return out_of_range(qp, "sq_psn", a->sq_psn, "24 bits");
+	if ((mask & BB_QP_MAX_RD_ATOMIC) && a->max_rd_atomic > dev->max_rd_atomic)
+		return out_of_range(qp, "max_rd_atomic", a->max_rd_atomic,
+				    "over the device's max_rd_atomic");
+	if ((mask & BB_QP_MAX_DEST_RD_ATOMIC) && a->max_dest_rd_atomic > dev->max_dest_rd_atomic)
+		return out_of_range(qp, "max_dest_rd_atomic", a->max_dest_rd_atomic,
+				    "over the device's max_dest_rd_atomic");
+	if ((mask & BB_QP_MIN_RNR_TIMER) && a->min_rnr_timer > 31)
+		return out_of_range(qp, "min_rnr_timer", a->min_rnr_timer, "0 to 31");
+	if ((mask & BB_QP_TIMEOUT) && a->timeout > 31)
+		return out_of_range(qp, "timeout", a->timeout, "0 to 31");
+	if ((mask & BB_QP_RETRY_CNT) && a->retry_cnt > 7)
+		return out_of_range(qp, "retry_cnt", a->retry_cnt, "0 to 7");
+	if ((mask & BB_QP_RNR_RETRY) && a->rnr_retry > 7)
+		return out_of_range(qp, "rnr_retry", a->rnr_retry, "0 to 7");
+	return 0;
+}
+
+static int
+path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port_attr *port)
+{
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	bool roce = port->link_layer == BB_LINK_ETHERNET;
+	struct bb_gid gid;
+	int ret;
+
+	if (p->port != qp->ctrl->attr.path.port)
+		return out_of_range(qp, "path.port", p->port, "not the port given at INIT");
+	if (p->flow_label > 0xfffff)
+		return out_of_range(qp, "path.flow_label", p->flow_label, "20 bits");
+	if (p->sl > (roce ? ROCE_SL_MAX : IB_SL_MAX))
+		return out_of_range(qp, "path.sl", p->sl, roce ? "0 to 7" : "0 to 15");
+	if (!roce && p->dlid == 0)
+		return out_of_range(qp, "path.dlid", p->dlid, "InfiniBand needs the peer's LID");
+	if (!roce && !p->is_global)
+		return 0;
+	if (p->sgid_index >= port->gids)
+		return out_of_range(qp, "path.sgid_index", p->sgid_index, "past the GID table");
+	ret = dev->drv->gid_query(dev, p->port, p->sgid_index, &gid);
+	if (ret == -ENOENT)
+		return out_of_range(qp, "path.sgid_index", p->sgid_index,
+				    "that entry of the GID table is empty");
+	return ret;
+}
+
+static bool
+mtu_valid(uint32_t mtu)
+{
+	return mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0;
+}
+
+int
+bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
+		   enum bb_qp_state to)
+{
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	struct bb_port_attr port = {0};
+	int ret;
+
+	ret = transition_check(qp, mask, to);
+	if (ret != 0)
+		return ret;
+	ret = numbers_check(qp, attr, mask);
+	if (ret != 0)
+		return ret;
+	if ((mask & (BB_QP_PATH | BB_QP_PATH_MTU)) == 0)
+		return 0;
+
+	ret = dev->drv->port_query(dev, qp->ctrl->attr.path.port, &port);
+	if (ret != 0)
+		return ret;
+	if ((mask & BB_QP_PATH_MTU) &&
+	    (!mtu_valid(attr->path_mtu) || attr->path_mtu > port.active_mtu))
+		return out_of_range(qp, "path_mtu", attr->path_mtu,
+				    "256, 512, 1024, 2048 or 4096, up to the port's active MTU");
+	return (mask & BB_QP_PATH) ? path_check(qp, &attr->path, &port) : 0;
+}
+
+/* Remember what was set, for queries and for the driver's next transition. */
+static void
+attr_merge(struct bb_qp_attr *to, const struct bb_qp_attr *from, uint32_t mask)
+{
+	if (mask & BB_QP_ACCESS)
+		to->access = from->access;
+	if (mask & BB_QP_PKEY_INDEX)
+		to->pkey_index = from->pkey_index;
+	if (mask & BB_QP_PORT)
+		to->path.port = from->path.port;
+	if (mask & BB_QP_PATH)
+		to->path = from->path;
+	if (mask & BB_QP_PATH_MTU)
+		to->path_mtu = from->path_mtu;
+	if (mask & BB_QP_DEST_QPN)
+		to->dest_qpn = from->dest_qpn;
+	if (mask & BB_QP_RQ_PSN)
+		to->rq_psn = from->rq_psn;
+	if (mask & BB_QP_SQ_PSN)
+		to->sq_psn = from->sq_psn;
+	if (mask & BB_QP_MAX_RD_ATOMIC)
+		to->max_rd_atomic = from->max_rd_atomic;
+	if (mask & BB_QP_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	if (mask & BB_QP_MIN_RNR_TIMER)
+		to->min_rnr_timer = from->min_rnr_timer;
+	if (mask & BB_QP_TIMEOUT)
+		to->timeout = from->timeout;
+	if (mask & BB_QP_RETRY_CNT)
+		to->retry_cnt = from->retry_cnt;
+	if (mask & BB_QP_RNR_RETRY)
+		to->rnr_retry = from->rnr_retry;
+}
+
+/* The device forgot all: so do the CQs, the rings and the attributes. */
+static void
+after_reset(struct bb_qp *qp)
+{
+	struct bb_qp_ctrl *ctrl = qp->ctrl;
+
+	bb_cq_purge(ctrl->send_cq, qp);
+	if (ctrl->recv_cq != ctrl->send_cq)
+		bb_cq_purge(ctrl->recv_cq, qp);
+	bb_qp_stats_fold(qp);
+	bb_sq_reset(&qp->sq);
+	if (ctrl->init.rq_depth != 0)
+		bb_rq_reset(&qp->rq);
+	memset(&ctrl->attr, 0, sizeof(ctrl->attr));
+	ctrl->attr.size = sizeof(ctrl->attr);
+	ctrl->error_logged = false;
+}
+
+static void
+enable(struct bb_qp *qp, enum bb_qp_state state)
+{
+	if (state == BB_QP_RTS || state == BB_QP_ERR)
+		bb_sq_enable(&qp->sq, true);
+	if (qp->ctrl->init.rq_depth != 0)
+		bb_rq_enable(&qp->rq, true);
+}
+
+int
+bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
+{
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	enum bb_qp_state to = (mask & BB_QP_STATE) ? attr->state : qp->state;
+	int ret;
+
+	if (attr->size != sizeof(*attr)) {
+		BB_LOG(ERR, "QP attributes of size %u, not %zu: set them up with bb_qp_attr_init()",
+		       attr->size, sizeof(*attr));
+		return -EINVAL;
+	}
+	ret = bb_qp_modify_check(qp, attr, mask, to);
+	if (ret != 0)
+		return ret;
+	ret = dev->drv->qp_modify(qp, attr, mask, to);
+	if (ret != 0)
+		return ret;
+	if (to == BB_QP_RESET) {
+		after_reset(qp);
+	} else {
+		attr_merge(&qp->ctrl->attr, attr, mask);
+		enable(qp, to);
+	}
+	qp->state = to;
+	qp->ctrl->attr.state = to;
+	return 0;
+}
+
+int
+bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
+{
+	struct bb_dev *dev;
+	int ret;
+
+	if (qp == NULL || attr == NULL)
+		return -EINVAL;
+	dev = qp->ctrl->pd->dev;
+	pthread_mutex_lock(&dev->lock);
+	ret = bb_qp_modify_locked(qp, attr, mask);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
