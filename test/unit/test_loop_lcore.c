@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Poll loop on a second lcore, launched and as a service, with the first one
+ * writing CQEs, changing what is attached and reading the accounting.
+ */
+#include <rte_cycles.h>
+#include <rte_launch.h>
+#include <rte_pause.h>
+#include <rte_service.h>
+
+#include "loop_fake.h"
+
+static unsigned int
+completions(const struct fake *f)
+{
+	return __atomic_load_n(&f->completions, __ATOMIC_ACQUIRE);
+}
+
+/* Wait for a number that another lcore counts up; five seconds at most. */
+static bool
+wait_for(const unsigned int *v, unsigned int want)
+{
+	uint64_t end = rte_get_timer_cycles() + 5 * rte_get_timer_hz();
+
+	while (__atomic_load_n(v, __ATOMIC_ACQUIRE) < want) {
+		if (rte_get_timer_cycles() > end)
+			return false;
+		rte_pause();
+	}
+	return true;
+}
+
+static void
+need_worker(void)
+{
+	if (!rte_lcore_is_enabled(WORKER)) {
+		print_message("needs two cores\n");
+		skip();
+	}
+}
+
+static void
+test_start_stop(void **state)
+{
+	struct bb_loop *loop;
+	struct fake *f;
+	unsigned int lap;
+
+	(void)state;
+	need_worker();
+	loop = loop_new(WORKER);
+	f = fake_new(WORKER);
+	assert_int_equal(bb_loop_attach_cq(loop, &f->cq, on_cq, f), 0);
+	assert_int_equal(bb_loop_run(loop), -EINVAL);
+	assert_int_equal(bb_loop_run_once(loop), -EINVAL);
+	for (lap = 1; lap <= 3; lap++) {
+		assert_int_equal(bb_loop_start(loop), 0);
+		assert_true(bb_loop_running(loop));
+		assert_int_equal(bb_loop_start(loop), -EBUSY);
+		assert_int_equal(bb_loop_destroy(loop), -EBUSY);
+		fake_complete(f, 100);
+		assert_true(wait_for(&f->completions, lap * 100));
+		assert_int_equal(bb_loop_stop(loop), 0);
+		assert_int_equal(bb_loop_wait(loop), 0);
+		assert_false(bb_loop_running(loop));
+	}
+	assert_int_equal(completions(f), 300);
+	assert_false(f->misordered);
+	assert_int_equal(bb_loop_destroy(loop), 0);
+	fake_free(f);
+}
+
+static int
+do_nothing_until(void *arg)
+{
+	while (!__atomic_load_n((int *)arg, __ATOMIC_ACQUIRE))
+		rte_pause();
+	return 0;
+}
+
+static void
+test_start_on_busy_lcore(void **state)
+{
+	struct bb_loop *loop;
+	int end = 0;
+
+	(void)state;
+	need_worker();
+	loop = loop_new(WORKER);
+	assert_int_equal(rte_eal_remote_launch(do_nothing_until, &end, WORKER), 0);
+	assert_int_equal(bb_loop_start(loop), -EBUSY);
+	assert_false(bb_loop_running(loop));
+	__atomic_store_n(&end, 1, __ATOMIC_RELEASE);
+	rte_eal_wait_lcore(WORKER);
+	assert_int_equal(bb_loop_start(loop), 0);
+	assert_int_equal(bb_loop_stop(loop), 0);
+	assert_int_equal(bb_loop_wait(loop), 0);
+	assert_int_equal(bb_loop_destroy(loop), 0);
+}
+
+static void
+test_change_while_running(void **state)
+{
+	struct bb_loop *loop;
+	struct poller *p;
+	struct fake *f;
+	unsigned int i, seen;
+
+	(void)state;
+	need_worker();
+	loop = loop_new(WORKER);
+	assert_int_equal(bb_loop_start(loop), 0);
+	for (i = 0; i < 300; i++) {
+		p = calloc(1, sizeof(*p));
+		assert_non_null(p);
+		assert_int_equal(bb_loop_attach_poller(loop, on_poll, p), 0);
+		if (i % 3 == 0)
+			assert_true(wait_for(&p->calls, 1));
+		assert_int_equal(bb_loop_attach_poller(loop, on_poll, p), -EALREADY);
+		assert_int_equal(bb_loop_detach_poller(loop, on_poll, p), 0);
+		/* Plain reads, then free: nothing of it may be in use any more. */
+		seen = p->calls;
+		rte_delay_us_block(2);
+		assert_int_equal(p->calls, seen);
+		free(p);
+	}
+	f = fake_new(WORKER);
+	for (i = 1; i <= 50; i++) {
+		assert_int_equal(bb_loop_attach_cq(loop, &f->cq, on_cq, f), 0);
+		fake_complete(f, 10);
+		assert_true(wait_for(&f->completions, i * 10));
+		assert_int_equal(bb_loop_detach_cq(loop, &f->cq), 0);
+		assert_int_equal(bb_loop_detach_cq(loop, &f->cq), -ENOENT);
+	}
+	assert_false(f->misordered);
+	fake_free(f);
+	assert_int_equal(bb_loop_stop(loop), 0);
+	assert_int_equal(bb_loop_wait(loop), 0);
+	assert_int_equal(bb_loop_destroy(loop), 0);
+}
+
+/* Attach while the loop is being stopped: done or refused, never lost or hung. */
+static void
+test_change_races_stop(void **state)
+{
+	struct poller p = {.at_three = NULL};
+	struct bb_loop *loop;
+	unsigned int i;
+
+	(void)state;
+	need_worker();
+	loop = loop_new(WORKER);
+	for (i = 0; i < 300; i++) {
+		assert_int_equal(bb_loop_start(loop), 0);
+		if (i % 2 == 0)
+			rte_delay_us_block(i % 20);
+		assert_int_equal(bb_loop_stop(loop), 0);
+		assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), 0);
+		assert_int_equal(bb_loop_detach_poller(loop, on_poll, &p), 0);
+		assert_int_equal(bb_loop_wait(loop), 0);
+	}
+	assert_int_equal(bb_loop_destroy(loop), 0);
+}
+
+static void
+test_stats_are_whole(void **state)
+{
+	struct poller p = {.at_three = NULL};
+	struct bb_loop_stats st, last = {.iterations = 0};
+	struct bb_loop *loop;
+	unsigned int i, moved = 0;
+
+	(void)state;
+	need_worker();
+	loop = loop_new(WORKER);
+	assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), 0);
+	assert_int_equal(bb_loop_start(loop), 0);
+	assert_true(wait_for(&p.calls, 1));
+	for (i = 0; i < 20000; i++) {
+		bb_loop_stats(loop, &st);
+		/* One unit of work per iteration: a mix of two iterations shows. */
+		assert_int_equal(st.work, st.iterations);
+		assert_int_equal(st.idle, 0);
+		assert_true(st.iterations >= last.iterations);
+		assert_true(st.busy_cycles >= last.busy_cycles);
+		moved += st.iterations != last.iterations;
+		last = st;
+	}
+	assert_true(moved > 10);
+	assert_int_equal(bb_loop_stop(loop), 0);
+	assert_int_equal(bb_loop_wait(loop), 0);
+	assert_int_equal(bb_loop_destroy(loop), 0);
+}
+
+static void
+test_service(void **state)
+{
+	struct poller p = {.at_three = NULL};
+	struct bb_loop *loop;
+	struct fake *f;
+	unsigned int lap;
+
+	(void)state;
+	need_worker();
+	loop = loop_new(WORKER);
+	f = fake_new(WORKER);
+	assert_int_equal(rte_service_lcore_add(WORKER), 0);
+	assert_int_equal(bb_loop_start(loop), -EINVAL);
+	assert_int_equal(bb_loop_attach_cq(loop, &f->cq, on_cq, f), 0);
+
+	/* The lcore does not run yet: nobody can carry out a change. */
+	assert_int_equal(bb_loop_service_start(loop), 0);
+	assert_int_equal(bb_loop_service_start(loop), -EBUSY);
+	assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), -ETIMEDOUT);
+	assert_int_equal(rte_service_lcore_start(WORKER), 0);
+	for (lap = 1; lap <= 3; lap++) {
+		fake_complete(f, 100);
+		assert_true(wait_for(&f->completions, lap * 100));
+		p.calls = 0;
+		assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), 0);
+		assert_true(wait_for(&p.calls, 5));
+		assert_int_equal(bb_loop_detach_poller(loop, on_poll, &p), 0);
+		assert_int_equal(bb_loop_stop(loop), 0);
+		assert_true(bb_loop_running(loop));
+		assert_int_equal(bb_loop_attach_poller(loop, on_poll, &p), -EBUSY);
+		assert_int_equal(bb_loop_destroy(loop), -EBUSY);
+		assert_int_equal(bb_loop_wait(loop), 0);
+		assert_false(bb_loop_running(loop));
+		assert_int_equal(bb_loop_service_start(loop), 0);
+	}
+	assert_false(f->misordered);
+	assert_int_equal(bb_loop_stop(loop), 0);
+	assert_int_equal(bb_loop_wait(loop), 0);
+	assert_int_equal(rte_service_get_count(), 0);
+	assert_int_equal(rte_service_lcore_stop(WORKER), 0);
+	rte_eal_wait_lcore(WORKER);
+	assert_int_equal(rte_service_lcore_del(WORKER), 0);
+	assert_int_equal(bb_loop_destroy(loop), 0);
+	fake_free(f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start_stop),
+		cmocka_unit_test(test_start_on_busy_lcore),
+		cmocka_unit_test(test_change_while_running),
+		cmocka_unit_test(test_change_races_stop),
+		cmocka_unit_test(test_stats_are_whole),
+		cmocka_unit_test(test_service),
+	};
+
+	return cmocka_run_group_tests_name("loop_lcore", tests, setup, teardown);
+}
