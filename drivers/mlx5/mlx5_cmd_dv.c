@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The command interface on libibverbs and mlx5dv: find, open and close real
+ * devices. On a machine without any, or without the kernel modules, there are
+ * simply none.
+ */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_log.h>
+
+#include "bb_driver.h"
+#include "mlx5_cmd_dv.h"
+
+BB_STATIC_ASSERT((int)BB_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE, "bits go through");
+BB_STATIC_ASSERT((int)BB_ACCESS_REMOTE_WRITE == (int)IBV_ACCESS_REMOTE_WRITE, "bits go through");
+BB_STATIC_ASSERT((int)BB_ACCESS_REMOTE_READ == (int)IBV_ACCESS_REMOTE_READ, "bits go through");
+BB_STATIC_ASSERT((int)BB_ACCESS_REMOTE_ATOMIC == (int)IBV_ACCESS_REMOTE_ATOMIC, "bits go through");
+
+static const struct mlx5_cmd_if dv_if;
+
+int
+dv_errno(void)
+{
+	/* Some calls of libibverbs return NULL and leave errno alone. */
+	return errno > 0 ? -errno : -EIO;
+}
+
+int
+dv_died(struct dv_ctx *c, int err)
+{
+	if (err == EIO && __atomic_load_n(&c->fatal, __ATOMIC_RELAXED))
+		err = 0;
+	if (err == 0)
+		__atomic_sub_fetch(&c->live, 1, __ATOMIC_RELAXED);
+	return -err;
+}
+
+/* The PCI address of a device, "" for one that has none. */
+static void
+pci_of(const struct ibv_device *dev, char *bus, size_t size)
+{
+	char link[IBV_SYSFS_PATH_MAX + sizeof("/device")], target[PATH_MAX];
+	ssize_t n;
+
+	bus[0] = '\0';
+	snprintf(link, sizeof(link), "%s/device", dev->ibdev_path);
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	snprintf(bus, size, "%s", basename(target));
+}
+
+static int
+dv_list(struct bb_dev_info *info, unsigned int n)
+{
+	struct ibv_device **list;
+	unsigned int total = 0;
+	int i, num = 0;
+
+	/* Fails without the kernel's verbs: then there are no devices. */
+	list = ibv_get_device_list(&num);
+	if (list == NULL)
+		return 0;
+	for (i = 0; i < num; i++) {
+		if (!mlx5dv_is_supported(list[i]))
+			continue;
+		if (total < n) {
+			struct bb_dev_info *d = &info[total];
+
+			memset(d, 0, sizeof(*d));
+			snprintf(d->name, sizeof(d->name), "%s", ibv_get_device_name(list[i]));
+			snprintf(d->driver, sizeof(d->driver), "mlx5");
+			pci_of(list[i], d->bus, sizeof(d->bus));
+		}
+		total++;
+	}
+	ibv_free_device_list(list);
+	return (int)total;
+}
+
+static bool
+matches(const struct ibv_device *dev, const char *name)
+{
+	char bus[BB_DEV_NAME_MAX];
+
+	if (strcmp(dev->name, name) == 0)
+		return true;
+	pci_of(dev, bus, sizeof(bus));
+	return bus[0] != '\0' && strcmp(bus, name) == 0;
+}
+
+/* Say why a device that is there could not be opened, and make it an errno of bb_dev_open(). */
+static int
+open_error(const char *name, int err)
+{
+	switch (err) {
+	case EPERM:
+	case EACCES:
+		BB_LOG(ERR,
+		       "%s: no permission: give the process read and write access to "
+		       "/dev/infiniband/uverbs* (group rdma) and CAP_NET_RAW",
+		       name);
+		return -err;
+	case ENOENT:
+	case ENODEV:
+	case ENXIO:
+		BB_LOG(ERR,
+		       "%s: no device node: load ib_uverbs; in a container pass /dev/infiniband "
+		       "through",
+		       name);
+		return -EACCES;
+	case EINVAL:
+	case ENOSYS:
+	case ENOTTY:
+	case EOPNOTSUPP:
+	case EPROTONOSUPPORT:
+		BB_LOG(ERR,
+		       "%s: no DEVX (%s): it needs kernel 4.20 or later with mlx5_ib and firmware "
+		       "with user contexts (mlxconfig -d <device> set UCTX_EN=1)",
+		       name, strerror(err));
+		return -EOPNOTSUPP;
+	case ENOMEM:
+		BB_LOG(ERR, "%s: no memory to open it: raise the locked memory limit (ulimit -l)",
+		       name);
+		return -err;
+	default:
+		BB_LOG(ERR, "%s: cannot open it: %s", name, strerror(err));
+		return -err;
+	}
+}
+
+static int
+open_device(struct ibv_device *dev, const char *args, struct mlx5_ctx **out)
+{
+	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
+	struct dv_ctx *c;
+	int ret;
+
+	if (args != NULL && args[0] != '\0') {
+		BB_LOG(ERR, "%s takes no options, not \"%s\"", dev->name, args);
+		return -EINVAL;
+	}
+	c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		BB_LOG(ERR, "%s: out of memory", dev->name);
+		return -ENOMEM;
+	}
+	c->base.cmd = &dv_if;
+	snprintf(c->base.name, sizeof(c->base.name), "%s", dev->name);
+	errno = 0;
+	c->ibv = mlx5dv_open_device(dev, &attr);
+	if (c->ibv == NULL) {
+		ret = open_error(dev->name, -dv_errno());
+		goto free_ctx;
+	}
+	ret = dv_events_open(c);
+	if (ret != 0)
+		goto close_dev;
+	*out = &c->base;
+	return 0;
+
+close_dev:
+	(void)ibv_close_device(c->ibv);
+free_ctx:
+	free(c);
+	return ret;
+}
+
+static int
+dv_close(struct mlx5_ctx *ctx)
+{
+	struct dv_ctx *c = dv_ctx_of(ctx);
+	uint32_t live = __atomic_load_n(&c->live, __ATOMIC_RELAXED);
+
+	if (live != 0) {
+		BB_LOG(ERR, "%s: not closed: %u objects of it are live", ctx->name, live);
+		return -EBUSY;
+	}
+	dv_events_close(c);
+	/* Nothing can be done about a failure: the descriptor is closed in any case. */
+	if (ibv_close_device(c->ibv) != 0)
+		BB_LOG(WARNING, "%s: closed with an error: %s", ctx->name, strerror(errno));
+	free(c);
+	return 0;
+}
+
+static int
+dv_open(const char *name, const char *args, struct mlx5_ctx **ctx)
+{
+	struct ibv_device **list;
+	int i, num = 0, ret = -ENODEV;
+
+	list = ibv_get_device_list(&num);
+	if (list == NULL)
+		return -ENODEV;
+	for (i = 0; i < num; i++) {
+		if (!mlx5dv_is_supported(list[i]) || !matches(list[i], name))
+			continue;
+		ret = open_device(list[i], args, ctx);
+		break;
+	}
+	ibv_free_device_list(list);
+	return ret;
+}
+
+static const struct mlx5_cmd_if dv_if = {
+	.name = "dv",
+	.list = dv_list,
+	.open = dv_open,
+	.close = dv_close,
+	.general = dv_general,
+	.obj_create = dv_obj_create,
+	.obj_modify = dv_obj_modify,
+	.obj_query = dv_obj_query,
+	.obj_destroy = dv_obj_destroy,
+	.umem_reg = dv_umem_reg,
+	.umem_dereg = dv_umem_dereg,
+	.uar_alloc = dv_uar_alloc,
+	.uar_free = dv_uar_free,
+	.query_eqn = dv_query_eqn,
+	.pd_alloc = dv_pd_alloc,
+	.pd_free = dv_pd_free,
+	.mr_reg = dv_mr_reg,
+	.mr_dereg = dv_mr_dereg,
+	.port_query = dv_port_query,
+	.gid_query = dv_gid_query,
+	.av_resolve = dv_av_resolve,
+	.event_subscribe = dv_event_subscribe,
+	.event_get = dv_event_get,
+};
+MLX5_CMD_REGISTER(dv_if)

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* DEVX commands and objects. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bb_prm.h"
+#include "mlx5_cmd_dv.h"
+
+struct dv_obj {
+	struct mlx5_obj base;
+	struct mlx5dv_devx_obj *dv;
+};
+
+static struct dv_obj *
+dv_obj_of(struct mlx5_obj *obj)
+{
+	return (struct dv_obj *)(void *)obj;
+}
+
+struct mlx5dv_devx_obj *
+dv_obj_handle(struct mlx5_obj *obj)
+{
+	return dv_obj_of(obj)->dv;
+}
+
+/*
+ * What a refused command gives. Kernels since 5.17 return EREMOTEIO and the output
+ * mailbox with the device's status; older ones an errno made of the status and
+ * leave the mailbox alone, which is why its head is cleared before the call. A
+ * status without an error would be a kernel's mistake; it is one here too.
+ */
+static void
+clear(void *out, size_t outlen)
+{
+	memset(out, 0, outlen < BB_PRM_SZ_SHORT ? outlen : BB_PRM_SZ_SHORT);
+}
+
+static int
+outcome(int err, const void *out)
+{
+	if (bb_prm_get(out, BB_PRM_CMD_STATUS) != BB_PRM_STAT_OK)
+		return -EREMOTEIO;
+	if (err == EREMOTEIO)
+		return -EIO;
+	return -err;
+}
+
+int
+dv_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	clear(out, outlen);
+	return outcome(mlx5dv_devx_general_cmd(dv_ctx_of(ctx)->ibv, in, inlen, out, outlen), out);
+}
+
+int
+dv_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen,
+	      struct mlx5_obj **obj)
+{
+	struct dv_ctx *c = dv_ctx_of(ctx);
+	struct dv_obj *o;
+	int ret;
+
+	o = calloc(1, sizeof(*o));
+	if (o == NULL)
+		return -ENOMEM;
+	clear(out, outlen);
+	errno = 0;
+	o->dv = mlx5dv_devx_obj_create(c->ibv, in, inlen, out, outlen);
+	if (o->dv == NULL) {
+		ret = outcome(-dv_errno(), out);
+		free(o);
+		return ret;
+	}
+	o->base.ctx = ctx;
+	dv_born(c);
+	*obj = &o->base;
+	return 0;
+}
+
+int
+dv_obj_modify(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	clear(out, outlen);
+	return outcome(mlx5dv_devx_obj_modify(dv_obj_of(obj)->dv, in, inlen, out, outlen), out);
+}
+
+int
+dv_obj_query(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	clear(out, outlen);
+	return outcome(mlx5dv_devx_obj_query(dv_obj_of(obj)->dv, in, inlen, out, outlen), out);
+}
+
+int
+dv_obj_destroy(struct mlx5_obj *obj)
+{
+	struct dv_obj *o = dv_obj_of(obj);
+	int ret = dv_died(dv_ctx_of(obj->ctx), mlx5dv_devx_obj_destroy(o->dv));
+
+	if (ret == 0)
+		free(o);
+	return ret;
+}
+
+int
+dv_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn)
+{
+	return -mlx5dv_devx_query_eqn(dv_ctx_of(ctx)->ibv, vector, eqn);
+}
