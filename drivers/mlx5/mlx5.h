@@ -221,7 +221,7 @@ int mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
 
 /* The address path of a QP context (mlx5_path.c): @ads is zero. */
 int mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
-		  enum bb_link_layer link, uint32_t dest_qpn, void *ads);
-void mlx5_path_get(const void *ads, enum bb_link_layer link, struct bb_path *path);
+		  uint32_t dest_qpn, void *ads);
+void mlx5_path_get(const struct mlx5_dev *d, const void *ads, struct bb_path *path);
 
 #endif

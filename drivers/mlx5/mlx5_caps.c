@@ -153,7 +153,7 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	memset(attr, 0, sizeof(*attr));
 	memcpy(attr->driver, "mlx5", sizeof("mlx5"));
 	attr->ports = c->ports;
-	attr->max_qp = pow2(c->log_max_qp);
+	attr->max_qp = RTE_MIN(pow2(c->log_max_qp), BB_MAX_USER_INDEX);
 	attr->max_cq = pow2(c->log_max_cq);
 	attr->max_cqe = pow2(c->log_max_cq_sz);
 	attr->max_qp_wr = pow2(c->log_max_qp_sz);

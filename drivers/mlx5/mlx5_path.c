@@ -72,13 +72,13 @@ set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 
 int
 mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
-	      enum bb_link_layer link, uint32_t dest_qpn, void *ads)
+	      uint32_t dest_qpn, void *ads)
 {
-	bool grh = link == BB_LINK_ETHERNET || path->is_global;
+	bool roce = d->link == BB_LINK_ETHERNET, grh = roce || path->is_global;
 	uint32_t hops = path->hop_limit != 0 ? path->hop_limit : DEFAULT_HOP_LIMIT;
 	int ret;
 
-	if (link == BB_LINK_ETHERNET) {
+	if (roce) {
 		ret = set_roce(d, qp, path, dest_qpn, ads);
 		if (ret != 0)
 			return ret;
@@ -99,7 +99,7 @@ mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *
 }
 
 void
-mlx5_path_get(const void *ads, enum bb_link_layer link, struct bb_path *path)
+mlx5_path_get(const struct mlx5_dev *d, const void *ads, struct bb_path *path)
 {
 	memset(path, 0, sizeof(*path));
 	path->port = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM);
@@ -108,7 +108,7 @@ mlx5_path_get(const void *ads, enum bb_link_layer link, struct bb_path *path)
 	path->traffic_class = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_TCLASS);
 	path->flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
 	memcpy(path->dgid, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), sizeof(path->dgid));
-	if (link == BB_LINK_ETHERNET) {
+	if (d->link == BB_LINK_ETHERNET) {
 		path->sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO);
 	} else {
 		path->sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_SL);

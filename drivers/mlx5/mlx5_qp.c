@@ -19,7 +19,6 @@ struct sizes {
 	uint32_t blocks;  /* SQ */
 	uint32_t max_sge; /* as many as the blocks of one WQE take */
 	uint32_t max_inline;
-	uint32_t sig_every;
 	uint32_t wqes; /* RQ, 0: none */
 	uint32_t log_stride;
 	uint32_t max_recv_sge;
@@ -54,9 +53,6 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	fit = RTE_MIN(per_wqe * (BB_WQE_BB / BB_WQE_SEG), max_ds) - HEAD_DS;
 	s->max_sge = fit;
 	s->max_inline = fit * BB_WQE_SEG - 4;
-	s->sig_every = attr->signal_every != 0 ? attr->signal_every : attr->sq_depth / 4;
-	s->sig_every = RTE_MIN(s->sig_every, attr->sq_depth);
-	s->sig_every = RTE_MAX(s->sig_every, 1u);
 	return 0;
 }
 
@@ -137,7 +133,7 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 		.depth = attr->sq_depth,
 		.max_sge = s->max_sge,
 		.max_inline = s->max_inline,
-		.sig_every = s->sig_every,
+		.sig_every = attr->signal_every,
 		.dbrec = &q->dbr.rec[1],
 		.reg = q->lcore->uar->reg_addr,
 		.bf_size = q->lcore->bf_size,
@@ -212,7 +208,6 @@ mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 	qp->ctrl->init.max_sge = s.max_sge;
 	qp->ctrl->init.max_inline = s.max_inline;
 	qp->ctrl->init.max_recv_sge = s.max_recv_sge;
-	qp->ctrl->init.signal_every = s.sig_every;
 	qp->ctrl->priv = q;
 	return 0;
 

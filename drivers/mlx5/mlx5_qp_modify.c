@@ -69,8 +69,12 @@ opt_access(struct xfer *x)
 static int
 fill_init(struct xfer *x, bool from_reset)
 {
-	bb_prm_set(x->ads, BB_PRM_ADS_VHCA_PORT_NUM, x->attr->path.port);
-	bb_prm_set(x->ads, BB_PRM_ADS_PKEY_INDEX, x->attr->pkey_index);
+	const struct bb_qp_attr *set = &x->qp->ctrl->attr;
+
+	bb_prm_set(x->ads, BB_PRM_ADS_VHCA_PORT_NUM,
+		   (x->mask & BB_QP_PORT) ? x->attr->path.port : set->path.port);
+	bb_prm_set(x->ads, BB_PRM_ADS_PKEY_INDEX,
+		   (x->mask & BB_QP_PKEY_INDEX) ? x->attr->pkey_index : set->pkey_index);
 	if (from_reset) {
 		if (x->d->counters.obj != NULL)
 			bb_prm_set(x->qpc, BB_PRM_QPC_COUNTER_SET_ID, x->d->counters.id);
@@ -88,23 +92,9 @@ fill_rtr(struct xfer *x)
 {
 	const struct bb_qp_attr *a = x->attr;
 	struct mlx5_dev *d = x->d;
-	struct mlx5_port port;
 	int ret;
 
-	ret = d->cmd->port_query(d->ctx, a->path.port, &port);
-	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot query port %u: %s", d->ctx->name, a->path.port,
-		       strerror(-ret));
-		return ret;
-	}
-	if (a->path_mtu > port.active_mtu) {
-		BB_LOG(ERR,
-		       "%s: path_mtu %u is above the %u of port %u: give the smaller of both "
-		       "sides",
-		       d->ctx->name, a->path_mtu, port.active_mtu, a->path.port);
-		return -EINVAL;
-	}
-	ret = mlx5_path_set(d, x->qp, &a->path, port.link_layer, a->dest_qpn, x->ads);
+	ret = mlx5_path_set(d, x->qp, &a->path, a->dest_qpn, x->ads);
 	if (ret != 0)
 		return ret;
 	bb_prm_set(x->qpc, BB_PRM_QPC_MTU, mtu_code(a->path_mtu));
@@ -208,53 +198,24 @@ leave(struct mlx5_dev *d, struct bb_qp *qp, uint16_t op, const char *what)
 	return mlx5_obj_modify(d, what, q->obj, in, sizeof(in));
 }
 
-/* Let posts through as the state allows; in RESET both sides count from 0 again. */
-static void
-apply(struct bb_qp *qp, enum bb_qp_state to)
-{
-	bool has_rq = qp->ctrl->init.rq_depth != 0;
-
-	switch (to) {
-	case BB_QP_RESET:
-		bb_sq_reset(&qp->sq);
-		if (has_rq)
-			bb_rq_reset(&qp->rq);
-		break;
-	case BB_QP_RTS:
-	case BB_QP_ERR:
-		bb_sq_enable(&qp->sq, true);
-		/* fallthrough */
-	default:
-		if (has_rq)
-			bb_rq_enable(&qp->rq, true);
-	}
-}
-
 int
 mlx5_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, enum bb_qp_state to)
 {
 	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
 	struct xfer x = {.d = d, .qp = qp, .attr = attr, .mask = mask};
-	int ret;
 
 	switch (to) {
 	case BB_QP_RESET:
-		ret = leave(d, qp, BB_PRM_OP_2RST_QP, "2RST_QP");
-		break;
+		return leave(d, qp, BB_PRM_OP_2RST_QP, "2RST_QP");
 	case BB_QP_ERR:
-		ret = leave(d, qp, BB_PRM_OP_2ERR_QP, "2ERR_QP");
-		break;
+		return leave(d, qp, BB_PRM_OP_2ERR_QP, "2ERR_QP");
 	case BB_QP_INIT:
 	case BB_QP_RTR:
 	case BB_QP_RTS:
-		ret = transition(&x, qp->state, to);
-		break;
+		return transition(&x, qp->state, to);
 	default:
 		return -ENOTSUP;
 	}
-	if (ret == 0)
-		apply(qp, to);
-	return ret;
 }
 
 static enum bb_qp_state
@@ -276,15 +237,48 @@ state_of(uint32_t prm)
 	}
 }
 
+static void
+get_init(const void *qpc, struct bb_qp_attr *attr)
+{
+	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
+
+	attr->access = (bb_prm_get(qpc, BB_PRM_QPC_RRE) ? BB_ACCESS_REMOTE_READ : 0) |
+		       (bb_prm_get(qpc, BB_PRM_QPC_RWE) ? BB_ACCESS_REMOTE_WRITE : 0) |
+		       (bb_prm_get(qpc, BB_PRM_QPC_RAE) ? BB_ACCESS_REMOTE_ATOMIC : 0);
+	attr->pkey_index = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX);
+	attr->path.port = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM);
+}
+
+static void
+get_rtr(const struct mlx5_dev *d, const void *qpc, struct bb_qp_attr *attr)
+{
+	attr->path_mtu = 128u << bb_prm_get(qpc, BB_PRM_QPC_MTU);
+	attr->dest_qpn = bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN);
+	attr->rq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_RCV_PSN);
+	attr->max_dest_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_RRA_MAX));
+	attr->min_rnr_timer = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_MIN_RNR_NAK);
+	mlx5_path_get(d, bb_prm_csub(qpc, BB_PRM_QPC_ADS), &attr->path);
+}
+
+static void
+get_rts(const void *qpc, struct bb_qp_attr *attr)
+{
+	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
+
+	attr->sq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_SEND_PSN);
+	attr->max_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_SRA_MAX));
+	attr->timeout = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT);
+	attr->retry_cnt = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RETRY_COUNT);
+	attr->rnr_retry = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RNR_RETRY);
+}
+
 int
 mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT] = {0};
 	const void *qpc = bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC);
-	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
 	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
 	struct mlx5_qp *q = qp->ctrl->priv;
-	uint32_t mtu;
 	int ret;
 
 	mlx5_cmd_set_op(in, BB_PRM_OP_QUERY_QP);
@@ -293,21 +287,12 @@ mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	if (ret != 0)
 		return ret;
 	attr->state = state_of(bb_prm_get(qpc, BB_PRM_QPC_STATE));
-	attr->access = (bb_prm_get(qpc, BB_PRM_QPC_RRE) ? BB_ACCESS_REMOTE_READ : 0) |
-		       (bb_prm_get(qpc, BB_PRM_QPC_RWE) ? BB_ACCESS_REMOTE_WRITE : 0) |
-		       (bb_prm_get(qpc, BB_PRM_QPC_RAE) ? BB_ACCESS_REMOTE_ATOMIC : 0);
-	attr->pkey_index = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX);
-	mtu = bb_prm_get(qpc, BB_PRM_QPC_MTU);
-	attr->path_mtu = mtu == 0 ? 0 : 128u << mtu;
-	attr->dest_qpn = bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN);
-	attr->rq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_RCV_PSN);
-	attr->sq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_SEND_PSN);
-	attr->max_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_SRA_MAX));
-	attr->max_dest_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_RRA_MAX));
-	attr->min_rnr_timer = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_MIN_RNR_NAK);
-	attr->timeout = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT);
-	attr->retry_cnt = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RETRY_COUNT);
-	attr->rnr_retry = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RNR_RETRY);
-	mlx5_path_get(ads, d->link, &attr->path);
+	/* Behind an error the context may be anything: what was set last stays. */
+	if (attr->state == BB_QP_INIT || attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)
+		get_init(qpc, attr);
+	if (attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)
+		get_rtr(d, qpc, attr);
+	if (attr->state == BB_QP_RTS)
+		get_rts(qpc, attr);
 	return 0;
 }
