@@ -273,21 +273,22 @@ enum bb_prm_qp_state {
 #define BB_PRM_CQC_DBR_ADDR         BB_PRM_F(0x038, 0, 64)  /* cqc.dbr_addr */
 
 /* CREATE_QP, DESTROY_QP, QP transitions, QUERY_QP. */
-#define BB_PRM_CREATE_QP_INPUT_QPN         BB_PRM_F(0x008, 8, 24) /* create_qp_in.input_qpn */
-#define BB_PRM_CREATE_QP_OPT_PARAM_MASK    BB_PRM_F(0x010, 0, 32) /* create_qp_in.opt_param_mask */
-#define BB_PRM_CREATE_QP_QPC               BB_PRM_F(0x018, 0, 1856) /* create_qp_in.qpc */
-#define BB_PRM_CREATE_QP_WQ_UMEM_OFFSET    BB_PRM_F(0x100, 0, 64) /* create_qp_in.wq_umem_offset */
-#define BB_PRM_CREATE_QP_WQ_UMEM_ID        BB_PRM_F(0x108, 0, 32) /* create_qp_in.wq_umem_id */
-#define BB_PRM_CREATE_QP_WQ_UMEM_VALID     BB_PRM_F(0x10c, 0, 1)  /* create_qp_in.wq_umem_valid */
-#define BB_PRM_CREATE_QP_OUT_QPN           BB_PRM_F(0x008, 8, 24) /* create_qp_out.qpn */
-#define BB_PRM_MODIFY_QP_QPN               BB_PRM_F(0x008, 8, 24) /* rst2init_qp_in.qpn */
-#define BB_PRM_MODIFY_QP_OPT_PARAM_MASK    BB_PRM_F(0x010, 0, 32) /* rst2init_qp_in.opt_param_mask */
-#define BB_PRM_MODIFY_QP_QPC               BB_PRM_F(0x018, 0, 1856) /* rst2init_qp_in.qpc */
-#define BB_PRM_DESTROY_QP_QPN              BB_PRM_F(0x008, 8, 24)   /* destroy_qp_in.qpn */
-#define BB_PRM_QUERY_QP_QPN                BB_PRM_F(0x008, 8, 24)   /* query_qp_in.qpn */
-#define BB_PRM_QUERY_QP_OUT_OPT_PARAM_MASK BB_PRM_F(0x010, 0, 32)   /* query_qp_out.opt_param_mask \
-								     */
-#define BB_PRM_QUERY_QP_OUT_QPC BB_PRM_F(0x018, 0, 1856)            /* query_qp_out.qpc */
+#define BB_PRM_CREATE_QP_INPUT_QPN      BB_PRM_F(0x008, 8, 24)   /* create_qp_in.input_qpn */
+#define BB_PRM_CREATE_QP_OPT_PARAM_MASK BB_PRM_F(0x010, 0, 32)   /* create_qp_in.opt_param_mask */
+#define BB_PRM_CREATE_QP_QPC            BB_PRM_F(0x018, 0, 1856) /* create_qp_in.qpc */
+#define BB_PRM_CREATE_QP_WQ_UMEM_OFFSET BB_PRM_F(0x100, 0, 64)   /* create_qp_in.wq_umem_offset */
+#define BB_PRM_CREATE_QP_WQ_UMEM_ID     BB_PRM_F(0x108, 0, 32)   /* create_qp_in.wq_umem_id */
+#define BB_PRM_CREATE_QP_WQ_UMEM_VALID  BB_PRM_F(0x10c, 0, 1)    /* create_qp_in.wq_umem_valid */
+#define BB_PRM_CREATE_QP_OUT_QPN        BB_PRM_F(0x008, 8, 24)   /* create_qp_out.qpn */
+#define BB_PRM_MODIFY_QP_QPN            BB_PRM_F(0x008, 8, 24)   /* rst2init_qp_in.qpn */
+#define BB_PRM_MODIFY_QP_OPT_PARAM_MASK BB_PRM_F(0x010, 0, 32)   /* rst2init_qp_in.opt_param_mask */
+#define BB_PRM_MODIFY_QP_QPC            BB_PRM_F(0x018, 0, 1856) /* rst2init_qp_in.qpc */
+#define BB_PRM_DESTROY_QP_QPN           BB_PRM_F(0x008, 8, 24)   /* destroy_qp_in.qpn */
+#define BB_PRM_QUERY_QP_QPN             BB_PRM_F(0x008, 8, 24)   /* query_qp_in.qpn */
+#define BB_PRM_QUERY_QP_OUT_OPT_PARAM_MASK                                                         \
+	BB_PRM_F(0x010, 0, 32)                           /* query_qp_out.opt_param_mask            \
+							  */
+#define BB_PRM_QUERY_QP_OUT_QPC BB_PRM_F(0x018, 0, 1856) /* query_qp_out.qpc */
 
 /* QP context. */
 #define BB_PRM_QPC_STATE               BB_PRM_F(0x000, 0, 4)   /* qpc.state */
@@ -364,8 +365,9 @@ enum bb_prm_qp_state {
 
 /* ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER. */
 #define BB_PRM_ALLOC_Q_COUNTER_OUT_ID                                                              \
-	BB_PRM_F(0x008, 24, 8)                              /* alloc_q_counter_out.counter_set_id */
-#define BB_PRM_DEALLOC_Q_COUNTER_ID BB_PRM_F(0x008, 24, 8)  /* dealloc_q_counter_in.counter_set_id \
+	BB_PRM_F(0x008, 24, 8) /* alloc_q_counter_out.counter_set_id */
+#define BB_PRM_DEALLOC_Q_COUNTER_ID                                                                \
+	BB_PRM_F(0x008, 24, 8)                              /* dealloc_q_counter_in.counter_set_id \
 							     */
 #define BB_PRM_QUERY_Q_COUNTER_CLEAR BB_PRM_F(0x018, 0, 1)  /* query_q_counter_in.clear */
 #define BB_PRM_QUERY_Q_COUNTER_ID    BB_PRM_F(0x01c, 24, 8) /* query_q_counter_in.counter_set_id */
