@@ -153,10 +153,16 @@ class Symbols(Fixture):
         write(self.top, {'bb_a.h': 'int bb_a(void);\nstatic inline int bb_i(void) {return 1;}\n'})
         header = [self.path('bb_a.h')]
         code = 'int bb_a(void) {return 0;}\n'
-        self.assertEqual(symbols.check_exports(self.build(code), header), ([], 1))
-        self.assertTrue(symbols.check_exports(self.build('int bb_b;\n'), header)[0])
-        self.assertTrue(symbols.check_exports(self.build(code + 'int bb_x(void) {return 0;}\n'),
-                                              header)[0])
+
+        def errors(text, unexported=()):
+            return symbols.check_exports(self.build(text), header, unexported)[0]
+
+        self.assertEqual(errors(code), [])
+        self.assertTrue(errors('int b;\n'))
+        self.assertEqual(errors('static int b;\n', ['bb_a']), [])
+        self.assertTrue(errors(code, ['bb_a']))
+        self.assertTrue(errors(code, ['bb_b']))
+        self.assertTrue(errors(code + 'int bb_x(void) {return 0;}\n'))
 
 
 class Snippets(Fixture):

@@ -6,7 +6,8 @@ usage: symbols.py LIBBLUEBELL.SO [--headers HEADER...] [--programs PROGRAM...]
 
 - no binary needs a symbol that DPDK keeps INTERNAL, nor one that is EXPERIMENTAL and not in
   the file experimental-symbols beside this script, with a reason
-- the library exports exactly the functions that its public headers declare
+- the library exports exactly the functions that its public headers declare, but for those in
+  the file unexported-functions, with a reason
 """
 
 import argparse
@@ -31,17 +32,18 @@ def dynamic_symbols(path):
             yield m.group(1), m.group(3) != 'UND', m.group(4), m.group(5)
 
 
-def experimental_allowed():
-    allowed = {}
-    with open(os.path.join(HERE, 'experimental-symbols')) as f:
+def read_list(path):
+    """A file of "name: reason" lines."""
+    reasons = {}
+    with open(os.path.join(HERE, path)) as f:
         for line in f:
             line = line.split('#')[0].strip()
             if line:
                 name, _, reason = line.partition(':')
                 if not reason.strip():
-                    sys.exit('experimental-symbols: no reason for %s' % name)
-                allowed[name.strip()] = reason.strip()
-    return allowed
+                    sys.exit('%s: no reason for %s' % (path, name))
+                reasons[name.strip()] = reason.strip()
+    return reasons
 
 
 def check_needed(path, allowed):
@@ -79,15 +81,17 @@ def declared(headers):
     return names
 
 
-def check_exports(lib, headers):
+def check_exports(lib, headers, unexported):
     exported = {name for _, defined, name, _ in dynamic_symbols(lib) if defined}
     # The name of a version node is a symbol too.
     exported = {name for name in exported if not name.startswith('BLUEBELL_')}
     names = declared(headers)
     errors = ['%s is declared in a public header, but %s does not export it' % (n, lib)
-              for n in sorted(names - exported)]
+              for n in sorted(names - exported - set(unexported))]
     errors += ['%s exports %s, which no public header declares' % (lib, n)
-               for n in sorted(exported - names)]
+               for n in sorted(exported - (names - set(unexported)))]
+    errors += ['%s is in unexported-functions, but no public header declares it' % n
+               for n in sorted(set(unexported) - names)]
     errors += ['%s: public names begin with bb_' % n for n in sorted(names)
                if not n.startswith('bb_')]
     return errors, len(names)
@@ -100,11 +104,12 @@ def main():
     p.add_argument('--headers', nargs='*', default=[])
     p.add_argument('--programs', nargs='*', default=[])
     args = p.parse_args()
-    allowed = experimental_allowed()
+    allowed = read_list('experimental-symbols')
     errors = []
     for path in [args.library] + args.programs:
         errors += check_needed(path, allowed)
-    more, count = check_exports(args.library, args.headers)
+    more, count = check_exports(args.library, args.headers,
+                                read_list('unexported-functions'))
     errors += more
     for error in errors:
         print(error)
