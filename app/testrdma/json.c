@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Results for programs. Written row by row; complete when the program ends. */
+#include <errno.h>
+
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+#include <rte_version.h>
+
+#include "testrdma.h"
+
+static FILE *json;
+static bool rows_open, row_written;
+
+static void
+put_string(const char *name, const char *s)
+{
+	fprintf(json, "\"%s\": \"", name);
+	for (; *s != '\0'; s++) {
+		if (*s == '"' || *s == '\\')
+			fprintf(json, "\\%c", *s);
+		else if ((unsigned char)*s < 0x20)
+			fprintf(json, "\\u%04x", (unsigned char)*s);
+		else
+			fputc(*s, json);
+	}
+	fputc('"', json);
+}
+
+static const char *
+boolean(bool b)
+{
+	return b ? "true" : "false";
+}
+
+int
+json_open(const char *path)
+{
+	json = fopen(path, "w");
+	if (json == NULL) {
+		fprintf(stderr, "testrdma: --json %s: %s; give a file that can be written\n", path,
+			strerror(errno));
+		return -1;
+	}
+	return 0;
+}
+
+static void
+put_options(const struct options *o)
+{
+	uint32_t i;
+
+	fprintf(json, "  \"options\": {");
+	put_string("device", o->device);
+	fprintf(json, ", \"op\": [");
+	for (i = 0; i < o->nops; i++)
+		fprintf(json, "%s\"%s\"", i == 0 ? "" : ", ", o->ops[i]->name);
+	fprintf(json, "], \"size\": [");
+	for (i = 0; i < o->nsizes; i++)
+		fprintf(json, "%s%u", i == 0 ? "" : ", ", o->sizes[i]);
+	fprintf(json,
+		"], \"depth\": %u, \"burst\": %u, \"signal_every\": %u, \"inline\": %u,\n"
+		"    \"db\": \"%s\", \"qps\": %u, \"sgl\": %u, \"offset\": %u, \"seed\": %" PRIu64
+		", \"verify\": %s, \"duration\": %.6g},\n",
+		o->depth, o->burst, o->signal_every, o->max_inline,
+		o->blueflame ? "blueflame" : "doorbell", o->qps, o->sgl, o->offset, o->seed,
+		boolean(o->verify), o->duration);
+}
+
+void
+json_start(const struct test *t)
+{
+	const struct bb_dev_attr *a = &t->attr;
+
+	if (json == NULL)
+		return;
+	fprintf(json, "{\n  \"program\": \"testrdma\", ");
+	put_string("version", TESTRDMA_VERSION);
+	fprintf(json, ", \"layout_version\": %u, ", BB_LAYOUT_VERSION);
+	put_string("dpdk", rte_version());
+	fprintf(json, ",\n  \"tsc_hz\": %" PRIu64 ", \"lcore\": %u,\n", t->tsc_hz, rte_lcore_id());
+	put_options(&t->o);
+	if (t->dev != NULL) {
+		fprintf(json, "  \"device\": {");
+		put_string("name", bb_dev_name(t->dev));
+		fprintf(json, ", ");
+		put_string("driver", a->driver);
+		fprintf(json,
+			", \"software\": %s, \"bf_size\": %u, \"max_inline\": %u, \"max_sge\": %u, "
+			"\"max_qp_wr\": %u, \"max_rd_atomic\": %u},\n",
+			boolean(a->software), a->bf_size, a->max_inline, a->max_sge, a->max_qp_wr,
+			a->max_rd_atomic);
+	}
+	fprintf(json, "  \"rows\": [");
+	rows_open = true;
+}
+
+void
+json_row(const struct test *t, const struct row *row)
+{
+	const struct result *r = &row->res;
+	struct figures f;
+
+	if (json == NULL)
+		return;
+	row_figures(t, row, &f);
+	fprintf(json,
+		"%s\n    {\"op\": \"%s\", \"size\": %u, \"window\": %u, \"burst\": %u, "
+		"\"signal_every\": %u, \"slots\": %u, \"inline\": %s,\n",
+		row_written ? "," : "", row->e->name, row->size, row->window, row->burst,
+		row->signal_every, row->slots, boolean(row->use_inline));
+	fprintf(json, "     \"ok\": %s, \"complete\": %s, \"errors\": %" PRIu64 ",\n",
+		boolean(r->errors == 0 && row->complete), boolean(row->complete), r->errors);
+	fprintf(json,
+		"     \"rate\": {\"ops\": %" PRIu64 ", \"seconds\": %.9f, \"mops\": %.6f, "
+		"\"gbps\": %.6f, \"cycles_per_op\": %.3f, \"doorbells_per_op\": %.6f},\n",
+		r->ops, f.seconds, f.mops, f.gbps, f.cycles_per_op, f.doorbells_per_op);
+	fprintf(json,
+		"     \"latency_ns\": {\"samples\": %" PRIu64 ", \"min\": %.1f, \"mean\": %.1f, "
+		"\"p50\": %.1f, \"p99\": %.1f, \"p99.9\": %.1f, \"max\": %.1f},\n",
+		row->lat.count, f.min, f.mean, f.p50, f.p99, f.p999, f.max);
+	fprintf(json,
+		"     \"verified\": {\"bytes\": %" PRIu64 ", \"guard_bytes\": %" PRIu64
+		", \"rounds\": %" PRIu64 ", \"receives\": %" PRIu64 "}}",
+		r->bytes, r->guards, r->rounds, r->recvs);
+	row_written = true;
+}
+
+int
+json_close(const struct test *t, int status)
+{
+	bool bad;
+
+	if (json == NULL)
+		return 0;
+	if (!rows_open)
+		json_start(t);
+	fprintf(json,
+		"\n  ],\n  \"result\": \"%s\", \"exit_status\": %d, \"rows_planned\": %u, "
+		"\"rows_right\": %u, \"rows_wrong\": %u, \"errors\": %" PRIu64
+		", \"verified_bytes\": %" PRIu64 "\n}\n",
+		status == 0                 ? "pass"
+		: status > 128              ? "interrupted"
+		: t->passed + t->failed > 0 ? "fail"
+					    : "error",
+		status, t->nrows, t->passed, t->failed, t->errors, t->verified);
+	bad = ferror(json) != 0;
+	bad |= fclose(json) != 0;
+	json = NULL;
+	if (bad)
+		fprintf(stderr, "testrdma: --json %s: could not be written to its end\n",
+			t->o.json);
+	return bad ? -1 : 0;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <rte_version.h>
+
+#include "testrdma.h"
+
+#define DEFAULT_SECONDS 30.0 /* of all rows together, without --duration */
+#define MAX_ROW_SECONDS 2.0
+
+enum {
+	OPT_DEPTH = 256,
+	OPT_BURST,
+	OPT_SIGNAL_EVERY,
+	OPT_INLINE,
+	OPT_DB,
+	OPT_QPS,
+	OPT_SGL,
+	OPT_OFFSET,
+	OPT_VERIFY,
+	OPT_DURATION,
+	OPT_SEED,
+	OPT_JSON,
+	OPT_CSV,
+	OPT_VERSION,
+};
+
+static const struct option longopts[] = {
+	{"device", required_argument, NULL, 'd'},
+	{"op", required_argument, NULL, 'o'},
+	{"size", required_argument, NULL, 's'},
+	{"depth", required_argument, NULL, OPT_DEPTH},
+	{"burst", required_argument, NULL, OPT_BURST},
+	{"signal-every", required_argument, NULL, OPT_SIGNAL_EVERY},
+	{"inline", required_argument, NULL, OPT_INLINE},
+	{"db", required_argument, NULL, OPT_DB},
+	{"qps", required_argument, NULL, OPT_QPS},
+	{"sgl", required_argument, NULL, OPT_SGL},
+	{"offset", required_argument, NULL, OPT_OFFSET},
+	{"verify", no_argument, NULL, OPT_VERIFY},
+	{"duration", required_argument, NULL, OPT_DURATION},
+	{"seed", required_argument, NULL, OPT_SEED},
+	{"json", required_argument, NULL, OPT_JSON},
+	{"csv", no_argument, NULL, OPT_CSV},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{NULL, 0, NULL, 0},
+};
+
+bool
+options_known(const char *arg)
+{
+	const struct option *l;
+	size_t n;
+
+	if (strncmp(arg, "--", 2) != 0)
+		return false;
+	arg += 2;
+	n = strcspn(arg, "=");
+	for (l = longopts; l->name != NULL; l++)
+		if (strlen(l->name) == n && strncmp(l->name, arg, n) == 0)
+			return true;
+	return false;
+}
+
+/* "512", "4K", "1M", "0x40". @return NULL, or what is wrong. */
+static const char *
+parse_number(const char *s, size_t len, uint64_t *v)
+{
+	char buf[32], *end;
+	unsigned int shift = 0;
+
+	if (len == 0)
+		return "a number is missing";
+	if (len >= sizeof(buf))
+		return "is too long for a number";
+	memcpy(buf, s, len);
+	buf[len] = '\0';
+	if (buf[0] < '0' || buf[0] > '9')
+		return "is not a number (examples: 64, 4K, 1M)";
+	errno = 0;
+	*v = strtoull(buf, &end, 0);
+	if (errno != 0)
+		return "is out of range";
+	switch (*end) {
+	case 'k':
+	case 'K':
+		shift = 10;
+		break;
+	case 'm':
+	case 'M':
+		shift = 20;
+		break;
+	case 'g':
+	case 'G':
+		shift = 30;
+		break;
+	}
+	if (end[shift != 0] != '\0')
+		return "is not a number (examples: 64, 4K, 1M)";
+	if (*v > UINT64_MAX >> shift)
+		return "is out of range";
+	*v <<= shift;
+	return NULL;
+}
+
+static int
+option_number(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+{
+	const char *wrong = parse_number(arg, strlen(arg), v);
+
+	if (wrong == NULL && *v >= min && *v <= max)
+		return 0;
+	fprintf(stderr, "testrdma: --%s %s: %s; give a number from %" PRIu64 " to %" PRIu64 "\n",
+		name, arg, wrong != NULL ? wrong : "is out of range", min, max);
+	return -1;
+}
+
+static int
+option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out)
+{
+	uint64_t v;
+
+	if (option_number(name, arg, min, max, &v) != 0)
+		return -1;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int
+parse_ops(struct options *o, const char *arg)
+{
+	const struct engine *e;
+	unsigned int i;
+	size_t n;
+
+	o->nops = 0;
+	for (;; arg += n + 1) {
+		n = strcspn(arg, ",");
+		e = engine_find(arg, n);
+		if (e == NULL) {
+			fprintf(stderr, "testrdma: --op: no operation \"%.*s\"; there are:", (int)n,
+				arg);
+			for (i = 0; i < nengines; i++)
+				fprintf(stderr, " %s", engines[i]->name);
+			fprintf(stderr, "\n");
+			return -1;
+		}
+		for (i = 0; i < o->nops; i++)
+			if (o->ops[i] == e)
+				break;
+		if (i == o->nops)
+			o->ops[o->nops++] = e;
+		if (arg[n] == '\0')
+			return 0;
+	}
+}
+
+static int
+size_error(const char *item, size_t len, const char *wrong)
+{
+	fprintf(stderr,
+		"testrdma: --size: \"%.*s\" %s; give sizes from 1 to 1G as 8,64,4K or a range as "
+		"8..1M (times 4), 8..1M:x2, 64..512:+64\n",
+		(int)len, item, wrong);
+	return -1;
+}
+
+static int
+add_size(struct options *o, uint64_t size)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->nsizes; i++)
+		if (o->sizes[i] == size)
+			return 0;
+	if (o->nsizes == MAX_SIZES)
+		return -1;
+	o->sizes[o->nsizes++] = (uint32_t)size;
+	return 0;
+}
+
+/* "A..B", "A..B:xK", "A..B:+K": both ends are always in it. */
+static int
+add_range(struct options *o, const char *item, size_t len, const char *dots)
+{
+	const char *end = item + len, *step = memchr(item, ':', len);
+	const char *hi_end = step != NULL ? step : end, *wrong;
+	uint64_t lo, hi, k = 4, size;
+	bool times = true;
+
+	wrong = parse_number(item, (size_t)(dots - item), &lo);
+	if (wrong == NULL)
+		wrong = parse_number(dots + 2, (size_t)(hi_end - dots - 2), &hi);
+	if (wrong == NULL && step != NULL) {
+		step++;
+		if (step == end || (*step != 'x' && *step != '+'))
+			wrong = "has a step that is neither :xK nor :+K";
+		else {
+			times = *step == 'x';
+			wrong = parse_number(step + 1, (size_t)(end - step - 1), &k);
+		}
+	}
+	if (wrong == NULL && (lo == 0 || hi > MAX_SIZE))
+		wrong = "is out of range";
+	if (wrong == NULL && lo > hi)
+		wrong = "runs downwards";
+	if (wrong == NULL && (k == 0 || k > MAX_SIZE || (times && k == 1)))
+		wrong = "has a step that leads nowhere";
+	if (wrong != NULL)
+		return size_error(item, len, wrong);
+	for (size = lo; size < hi; size = times ? size * k : size + k)
+		if (add_size(o, size) != 0)
+			return size_error(item, len, "has more than 64 sizes");
+	return add_size(o, hi) == 0 ? 0 : size_error(item, len, "has more than 64 sizes");
+}
+
+static int
+parse_sizes(struct options *o, const char *arg)
+{
+	const char *dots, *wrong;
+	uint64_t size;
+	size_t n;
+
+	o->nsizes = 0;
+	for (;; arg += n + 1) {
+		n = strcspn(arg, ",");
+		dots = strstr(arg, "..");
+		if (dots != NULL && dots < arg + n) {
+			if (add_range(o, arg, n, dots) != 0)
+				return -1;
+		} else {
+			wrong = parse_number(arg, n, &size);
+			if (wrong == NULL && (size == 0 || size > MAX_SIZE))
+				wrong = "is out of range";
+			if (wrong != NULL)
+				return size_error(arg, n, wrong);
+			if (add_size(o, size) != 0)
+				return size_error(arg, n, "is one more than 64 sizes");
+		}
+		if (arg[n] == '\0')
+			return 0;
+	}
+}
+
+static int
+parse_duration(struct options *o, const char *arg)
+{
+	char *end;
+
+	o->duration = strtod(arg, &end);
+	if (end == arg || *end != '\0' || !isfinite(o->duration) || o->duration < 0.001 ||
+	    o->duration > 86400) {
+		fprintf(stderr,
+			"testrdma: --duration %s: give the seconds of each row, 0.001 to 86400\n",
+			arg);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+parse_one(struct options *o, int c)
+{
+	switch (c) {
+	case 'd':
+		o->device = optarg;
+		return 0;
+	case 'o':
+		return parse_ops(o, optarg);
+	case 's':
+		return parse_sizes(o, optarg);
+	case OPT_DEPTH:
+		return option_u32("depth", optarg, 1, 32768, &o->depth);
+	case OPT_BURST:
+		return option_u32("burst", optarg, 1, 32768, &o->burst);
+	case OPT_SIGNAL_EVERY:
+		return option_u32("signal-every", optarg, 1, 32768, &o->signal_every);
+	case OPT_INLINE:
+		return option_u32("inline", optarg, 0, 1024, &o->max_inline);
+	case OPT_QPS:
+		return option_u32("qps", optarg, 1, MAX_QPS, &o->qps);
+	case OPT_SGL:
+		return option_u32("sgl", optarg, 1, MAX_SGL, &o->sgl);
+	case OPT_OFFSET:
+		return option_u32("offset", optarg, 0, 63, &o->offset);
+	case OPT_SEED:
+		return option_number("seed", optarg, 0, UINT64_MAX, &o->seed);
+	case OPT_DB:
+		if (strcmp(optarg, "doorbell") != 0 && strcmp(optarg, "blueflame") != 0) {
+			fprintf(stderr, "testrdma: --db %s: give doorbell or blueflame\n", optarg);
+			return -1;
+		}
+		o->blueflame = optarg[0] == 'b';
+		return 0;
+	case OPT_VERIFY:
+		o->verify = true;
+		return 0;
+	case OPT_DURATION:
+		return parse_duration(o, optarg);
+	case OPT_JSON:
+		o->json = optarg;
+		return 0;
+	case OPT_CSV:
+		o->csv = true;
+		return 0;
+	default:
+		fprintf(stderr, "testrdma: see testrdma --help\n");
+		return -1;
+	}
+}
+
+uint32_t
+options_rows(const struct options *o)
+{
+	uint32_t i, rows = 0;
+
+	for (i = 0; i < o->nops; i++)
+		rows += o->ops[i]->atomic ? 1 : o->nsizes;
+	return rows;
+}
+
+/* Options that contradict each other; defaults give way to what was said. */
+static int
+check_together(struct options *o)
+{
+	uint32_t i;
+
+	if (o->burst == 0)
+		o->burst = o->depth < 32 ? o->depth : 32;
+	if (o->signal_every == 0)
+		o->signal_every = o->depth < 16 ? o->depth : 16;
+	if (o->burst > o->depth) {
+		fprintf(stderr,
+			"testrdma: --burst %u does not fit into --depth %u; give a burst of at most "
+			"the depth\n",
+			o->burst, o->depth);
+		return -1;
+	}
+	if (o->signal_every > o->depth) {
+		fprintf(stderr,
+			"testrdma: --signal-every %u is more than --depth %u: the queue would fill "
+			"with no completion under way; give at most the depth\n",
+			o->signal_every, o->depth);
+		return -1;
+	}
+	if (o->max_inline > 0 && o->sgl > 1) {
+		fprintf(stderr,
+			"testrdma: --inline data is one piece; leave out --sgl %u or "
+			"--inline\n",
+			o->sgl);
+		return -1;
+	}
+	for (i = 0; i < o->nops; i++) {
+		if (o->ops[i]->atomic && o->offset % 8 != 0) {
+			fprintf(stderr,
+				"testrdma: --offset %u: %s needs addresses aligned to 8 bytes; "
+				"give 0, 8, 16, ... or leave it out of --op\n",
+				o->offset, o->ops[i]->name);
+			return -1;
+		}
+	}
+	if (o->duration == 0) {
+		o->duration = DEFAULT_SECONDS / options_rows(o);
+		if (o->duration > MAX_ROW_SECONDS)
+			o->duration = MAX_ROW_SECONDS;
+	}
+	return 0;
+}
+
+int
+options_parse(struct options *o, int argc, char **argv)
+{
+	unsigned int i;
+	int c;
+
+	memset(o, 0, sizeof(*o));
+	o->device = "soft0";
+	o->depth = 128;
+	o->qps = 1;
+	o->sgl = 1;
+	o->seed = 1;
+	o->blueflame = true;
+	for (i = 0; i < nengines; i++)
+		o->ops[o->nops++] = engines[i];
+	if (parse_sizes(o, "8..1M") != 0)
+		return -1;
+
+	optind = 0; /* a new scan */
+	while ((c = getopt_long(argc, argv, "d:o:s:h", longopts, NULL)) != -1) {
+		if (c == 'h') {
+			options_help(stdout);
+			return 1;
+		}
+		if (c == OPT_VERSION) {
+			printf("testrdma %s, %s\n", TESTRDMA_VERSION, rte_version());
+			return 1;
+		}
+		if (parse_one(o, c) != 0)
+			return -1;
+	}
+	if (optind < argc) {
+		fprintf(stderr, "testrdma: \"%s\" is not an option; see testrdma --help\n",
+			argv[optind]);
+		return -1;
+	}
+	return check_together(o);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The command line behind "--". */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct engine;
+
+#define MAX_OPS   16
+#define MAX_SIZES 64
+#define MAX_SGL   16
+#define MAX_SIZE  (UINT32_C(1) << 30)
+#define MAX_QPS   32000
+
+/* Exit statuses. An interrupted run exits with 128 + signal, as shells have it. */
+enum {
+	EXIT_FAILED = 1, /* verification, a completion error, or set-up failed */
+	EXIT_USAGE = 2,
+};
+
+struct options {
+	const char *device; /* spec string for bb_dev_open() */
+	const struct engine *ops[MAX_OPS];
+	uint32_t nops;
+	uint32_t sizes[MAX_SIZES];
+	uint32_t nsizes;
+	uint32_t depth, burst, signal_every;
+	uint32_t max_inline; /* bytes; 0: data is always gathered */
+	uint32_t qps;
+	uint32_t sgl;    /* pieces of a message on its local side */
+	uint32_t offset; /* of data from a 64-byte boundary */
+	bool blueflame;
+	bool verify;
+	bool csv;
+	double duration; /* seconds per row */
+	uint64_t seed;
+	const char *json;
+};
+
+/* Rows that @o asks for: atomics have one size. */
+uint32_t options_rows(const struct options *o);
+
+/*
+ * Parse argv[1] on; argv[0] is the program's name.
+ * @return 0 run; 1 nothing left to do (--help, --version); -1 usage error,
+ *   already explained on stderr.
+ */
+int options_parse(struct options *o, int argc, char **argv);
+
+/* True when @arg is an option of this program: it stands on the wrong side of "--". */
+bool options_known(const char *arg);
+
+void options_help(FILE *out);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What a person reads: rows on standard output, the rest on standard error. */
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+
+#include "testrdma.h"
+
+#define FAILS_SHOWN    5  /* of each row; the others are counted */
+#define SPARSE_SECONDS 10 /* between lines when no person looks on */
+
+static struct {
+	bool tty;       /* a line that is rewritten every second */
+	bool line_open; /* it is on the screen now */
+	uint64_t last;  /* TSC of the last line */
+} progress;
+
+static void
+progress_clear(void)
+{
+	if (progress.line_open)
+		fprintf(stderr, "\r\033[K");
+	progress.line_open = false;
+}
+
+void
+fail(struct test *t, const char *fmt, ...)
+{
+	struct row *row = t->row;
+	va_list ap;
+
+	if (row->res.errors++ >= FAILS_SHOWN)
+		return;
+	progress_clear();
+	fprintf(stderr, "testrdma: %s %u: ", row->e->name, row->size);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+}
+
+void
+report_start(struct test *t)
+{
+	const struct options *o = &t->o;
+	FILE *out = o->csv ? stderr : stdout;
+
+	progress.tty = isatty(STDERR_FILENO) == 1;
+	progress.last = t->started;
+	fprintf(out,
+		"testrdma %s on %s (%s%s), lcore %u: %u QP pair%s, depth %u, burst %u, a completion "
+		"every %u, %s%s\n",
+		TESTRDMA_VERSION, bb_dev_name(t->dev), t->attr.driver,
+		t->attr.software ? ", software" : "", rte_lcore_id(), o->qps,
+		o->qps == 1 ? "" : "s", o->depth, o->burst, o->signal_every,
+		o->blueflame ? "BlueFlame" : "doorbell", o->verify ? ", verified" : "");
+	fflush(out);
+	fprintf(stderr, "%u rows of %.3g s: about %.0f s\n", t->nrows, o->duration,
+		t->nrows * o->duration);
+	if (o->csv)
+		printf("op,size,depth,mops,gbps,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
+		       "doorbells_per_op,verified_bytes,errors,status\n");
+	else
+		printf("%-10s%10s%6s%9s%8s%9s%9s%9s%10s%9s%7s%10s\n", "op", "size", "depth",
+		       "M ops/s", "GB/s", "p50 ns", "p99 ns", "p99.9", "max ns", "cyc/op", "db/op",
+		       "verified");
+	fflush(stdout);
+}
+
+void
+row_figures(const struct test *t, const struct row *row, struct figures *f)
+{
+	const struct result *r = &row->res;
+	double ops = r->ops > 0 ? (double)r->ops : 1, ns = 1e9 / (double)t->tsc_hz;
+	const struct hist *h = &row->lat;
+
+	f->seconds = (double)r->cycles / (double)t->tsc_hz;
+	f->mops = f->seconds > 0 ? (double)r->ops / f->seconds / 1e6 : 0;
+	f->gbps = f->mops * row->size / 1e3;
+	f->cycles_per_op = (double)r->cycles / ops;
+	f->doorbells_per_op = (double)r->doorbells / ops;
+	f->p50 = (double)hist_quantile(h, 500000) * ns;
+	f->p99 = (double)hist_quantile(h, 990000) * ns;
+	f->p999 = (double)hist_quantile(h, 999000) * ns;
+	f->max = (double)h->max * ns;
+	f->min = h->count > 0 ? (double)h->min * ns : 0;
+	f->mean = h->count > 0 ? (double)h->sum / (double)h->count * ns : 0;
+}
+
+static const char *
+human(char *buf, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+	double v = (double)bytes;
+	unsigned int u = 0;
+
+	while (v >= 1000 && u < 4) {
+		v /= 1000;
+		u++;
+	}
+	snprintf(buf, size, u == 0 ? "%.0f %s" : "%.1f %s", v, units[u]);
+	return buf;
+}
+
+static const char *
+row_status(const struct row *row)
+{
+	if (row->res.errors > 0)
+		return "FAIL";
+	return row->complete ? "ok" : "cut short";
+}
+
+void
+report_row(struct test *t, const struct row *row)
+{
+	const struct result *r = &row->res;
+	struct figures f;
+	char bytes[32];
+
+	row_figures(t, row, &f);
+	progress_clear();
+	if (t->o.csv) {
+		printf("%s,%u,%u,%.4f,%.4f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f,%" PRIu64 ",%" PRIu64
+		       ",%s\n",
+		       row->e->name, row->size, row->window, f.mops, f.gbps, f.p50, f.p99, f.p999,
+		       f.max, f.cycles_per_op, f.doorbells_per_op, r->bytes, r->errors,
+		       row_status(row));
+	} else {
+		printf("%-10s%10u%6u%9.3f%8.2f%9.0f%9.0f%9.0f%10.0f%9.0f%7.3f%10s%s%s\n",
+		       row->e->name, row->size, row->window, f.mops, f.gbps, f.p50, f.p99, f.p999,
+		       f.max, f.cycles_per_op, f.doorbells_per_op,
+		       t->o.verify ? human(bytes, sizeof(bytes), r->bytes) : "-",
+		       r->errors == 0 && row->complete ? "" : "  ",
+		       r->errors == 0 && row->complete ? "" : row_status(row));
+	}
+	fflush(stdout);
+	if (r->errors > FAILS_SHOWN)
+		fprintf(stderr, "testrdma: %s %u: %" PRIu64 " more errors like these\n",
+			row->e->name, row->size, r->errors - FAILS_SHOWN);
+}
+
+void
+report_progress(struct test *t, const char *phase)
+{
+	uint64_t now = rte_rdtsc(), gap = (progress.tty ? 1 : SPARSE_SECONDS) * t->tsc_hz;
+	const struct row *row = t->row;
+
+	if (now - progress.last < gap)
+		return;
+	progress.last = now;
+	progress.line_open = progress.tty;
+	fprintf(stderr, "%s[%u/%u] %s %u, %s: %.0f s of about %.0f s%s", progress.tty ? "\r" : "",
+		t->row_no + 1, t->nrows, row->e->name, row->size, phase,
+		(double)(now - t->started) / (double)t->tsc_hz, t->nrows * t->o.duration,
+		progress.tty ? "\033[K" : "\n");
+}
+
+void
+report_summary(struct test *t)
+{
+	FILE *out = t->o.csv ? stderr : stdout;
+	char text[32];
+
+	progress_clear();
+	fprintf(out, "%u of %u rows ran, %u right, %u wrong", t->passed + t->failed, t->nrows,
+		t->passed, t->failed);
+	if (t->o.verify)
+		fprintf(out, "; %s verified, guard bytes %s",
+			human(text, sizeof(text), t->verified),
+			t->failed == 0 ? "untouched" : "see above");
+	fprintf(out, "; %.1f s\n", (double)(rte_rdtsc() - t->started) / (double)t->tsc_hz);
+	if (stop_signal != 0)
+		fprintf(out, "stopped by %s before the end\n",
+			stop_signal == SIGINT ? "Ctrl-C" : "SIGTERM");
+	if (t->fatal)
+		fprintf(out, "given up: after this error the queue pairs are of no use\n");
+	fflush(out);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Device, queues, connections and memory: made once, used by every row. */
+
+#include <rte_common.h>
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "testrdma.h"
+
+#define POOL_BYTES   (32u << 20) /* of a side, unless one message needs more */
+#define VERIFY_SLOTS 4           /* depths in a round with --verify */
+
+static void
+error(const char *what, int rc)
+{
+	fprintf(stderr, "testrdma: %s: %s\n", what, strerror(-rc));
+}
+
+static int
+open_device(struct test *t)
+{
+	struct bb_dev_info info[16];
+	int rc, n, i;
+
+	rc = bb_dev_open(t->o.device, &t->dev);
+	if (rc != 0) {
+		fprintf(stderr, "testrdma: --device %s: cannot be opened: %s\n", t->o.device,
+			strerror(-rc));
+		if (rc != -ENODEV && rc != -EINVAL)
+			return -EXIT_FAILED;
+		n = bb_dev_list(info, RTE_DIM(info));
+		fprintf(stderr, "testrdma: there are:");
+		for (i = 0; i < n && i < (int)RTE_DIM(info); i++)
+			fprintf(stderr, " %s", info[i].name);
+		fprintf(stderr, "\n");
+		return -EXIT_USAGE;
+	}
+	rc = bb_dev_query(t->dev, &t->attr);
+	if (rc != 0) {
+		error("the device's attributes", rc);
+		return -EXIT_FAILED;
+	}
+	return 0;
+}
+
+static int
+limit(const char *option, uint64_t value, uint64_t max)
+{
+	if (value <= max)
+		return 0;
+	fprintf(stderr, "testrdma: --%s %" PRIu64 ": this device can do %" PRIu64 " at most\n",
+		option, value, max);
+	return -EXIT_USAGE;
+}
+
+/* Options that only the device can judge. */
+static int
+check_limits(const struct test *t)
+{
+	const struct options *o = &t->o;
+	uint64_t max_mr = t->attr.max_mr_size, max_size = t->attr.max_msg_size;
+	uint32_t i;
+	int rc = 0;
+
+	if (max_mr < max_size)
+		max_size = max_mr;
+	for (i = 0; i < o->nsizes && rc == 0; i++)
+		rc = limit("size", o->sizes[i], max_size);
+	if (rc == 0)
+		rc = limit("depth", o->depth, t->attr.max_qp_wr);
+	if (rc == 0)
+		rc = limit("sgl", o->sgl, RTE_MIN(t->attr.max_sge, t->attr.max_recv_sge));
+	if (rc == 0)
+		rc = limit("inline", o->max_inline, t->attr.max_inline);
+	if (rc == 0)
+		rc = limit("qps", o->qps, t->attr.max_qp / 2);
+	if (rc == 0 && (uint64_t)o->qps * (o->depth + 1) > t->attr.max_cqe) {
+		fprintf(stderr,
+			"testrdma: --qps %u times --depth %u: a CQ of this device holds %u "
+			"completions; give less of one\n",
+			o->qps, o->depth, t->attr.max_cqe);
+		rc = -EXIT_USAGE;
+	}
+	for (i = 0; i < o->nops && rc == 0; i++) {
+		if (o->ops[i]->atomic && !t->attr.atomics) {
+			fprintf(stderr, "testrdma: --op %s: this device has no atomics\n",
+				o->ops[i]->name);
+			rc = -EXIT_USAGE;
+		}
+	}
+	return rc;
+}
+
+/* Port and GID to connect through: the first that is up, RoCE v2 if there is one. */
+static int
+pick_path(struct test *t, struct bb_path *path)
+{
+	struct bb_port_attr port;
+	struct bb_gid gid;
+	uint32_t i;
+
+	path->port = 0;
+	for (i = 1; i <= t->attr.ports && path->port == 0; i++)
+		if (bb_port_query(t->dev, i, &port) == 0 && port.state == BB_PORT_ACTIVE)
+			path->port = (uint8_t)i;
+	if (path->port == 0) {
+		fprintf(stderr, "testrdma: no port of %s is active: see its link\n",
+			bb_dev_name(t->dev));
+		return -EXIT_FAILED;
+	}
+	path->sgid_index = 0;
+	if (port.link_layer != BB_LINK_ETHERNET)
+		return 0;
+	for (i = 0; i < port.gids && i <= UINT8_MAX; i++) {
+		if (bb_gid_query(t->dev, path->port, i, &gid) == 0 && gid.type == BB_GID_ROCE_V2) {
+			path->sgid_index = (uint8_t)i;
+			return 0;
+		}
+	}
+	fprintf(stderr, "testrdma: port %u of %s has no RoCE v2 GID: give its netdev an address\n",
+		path->port, bb_dev_name(t->dev));
+	return -EXIT_FAILED;
+}
+
+static int
+create_cqs(struct test *t, uint32_t rq_depth)
+{
+	struct bb_cq_attr attr;
+	int rc;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = t->o.qps * t->o.depth;
+	rc = bb_cq_create(t->dev, &attr, &t->scq);
+	if (rc != 0) {
+		error("the CQ of sends", rc);
+		return -EXIT_FAILED;
+	}
+	attr.depth = t->o.qps * (rq_depth + 1);
+	rc = bb_cq_create(t->dev, &attr, &t->rcq);
+	if (rc != 0) {
+		error("the CQ of receives", rc);
+		return -EXIT_FAILED;
+	}
+	return 0;
+}
+
+static int
+create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t rq_depth)
+{
+	struct bb_qp_init_attr init;
+	struct bb_qp_addr here, there;
+	struct bb_qp_attr attr;
+	int rc;
+
+	bb_qp_init_attr_init(&init);
+	init.send_cq = t->scq;
+	init.recv_cq = t->scq;
+	init.sq_depth = t->o.depth;
+	init.rq_depth = 0;
+	init.max_sge = t->o.sgl;
+	init.max_inline = t->o.max_inline;
+	init.signal_every = t->o.signal_every;
+	init.db_mode = t->o.blueflame ? BB_DB_BLUEFLAME : BB_DB_DOORBELL;
+	rc = bb_qp_create(t->pd, &init, &p->qp);
+	if (rc != 0)
+		return rc;
+	init.send_cq = t->rcq;
+	init.recv_cq = t->rcq;
+	init.sq_depth = 1;
+	init.signal_every = 1;
+	init.rq_depth = rq_depth;
+	init.max_recv_sge = t->o.sgl;
+	rc = bb_qp_create(t->pd, &init, &p->peer);
+	if (rc != 0)
+		return rc;
+	p->qp->user = p;
+	p->peer->user = p;
+
+	rc = bb_qp_addr(p->qp, path->port, path->sgid_index, &here);
+	if (rc == 0)
+		rc = bb_qp_addr(p->peer, path->port, path->sgid_index, &there);
+	if (rc != 0)
+		return rc;
+	bb_qp_attr_init(&attr);
+	attr.path.port = path->port;
+	attr.path.sgid_index = path->sgid_index;
+	attr.max_rd_atomic = (uint8_t)RTE_MIN(attr.max_rd_atomic, t->attr.max_rd_atomic);
+	attr.max_dest_rd_atomic =
+		(uint8_t)RTE_MIN(attr.max_dest_rd_atomic, t->attr.max_dest_rd_atomic);
+	rc = bb_qp_connect(p->qp, &here, &there, &attr);
+	if (rc != 0)
+		return rc;
+	attr.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+	if (t->attr.atomics)
+		attr.access |= BB_ACCESS_REMOTE_ATOMIC;
+	return bb_qp_connect(p->peer, &there, &here, &attr);
+}
+
+static int
+create_pairs(struct test *t)
+{
+	uint32_t i, rq_depth = 0;
+	struct bb_path path;
+	int rc;
+
+	for (i = 0; i < t->o.nops; i++)
+		if (t->o.ops[i]->recv)
+			rq_depth = t->o.depth;
+	rc = pick_path(t, &path);
+	if (rc == 0)
+		rc = create_cqs(t, rq_depth);
+	if (rc != 0)
+		return rc;
+	t->pairs = rte_zmalloc("pairs", t->o.qps * sizeof(*t->pairs), 64);
+	if (t->pairs == NULL) {
+		error("pairs", -ENOMEM);
+		return -EXIT_FAILED;
+	}
+	for (i = 0; i < t->o.qps; i++) {
+		struct pair *p = &t->pairs[t->npairs++];
+
+		p->t = t;
+		p->index = i;
+		rc = create_pair(t, p, &path, rq_depth);
+		if (rc != 0) {
+			fprintf(stderr, "testrdma: pair %u of %u: %s; the lines above say why\n",
+				i + 1, t->o.qps, strerror(-rc));
+			return -EXIT_FAILED;
+		}
+	}
+	return 0;
+}
+
+/* Slots that a round wants for each pair. */
+static uint64_t
+slots_wanted(const struct options *o)
+{
+	return (uint64_t)o->depth * (o->verify ? VERIFY_SLOTS : 1);
+}
+
+static uint32_t
+stride_of(const struct options *o, uint32_t size)
+{
+	struct layout lay;
+
+	layout_make(&lay, size, o->sgl, o->offset);
+	return lay.stride;
+}
+
+/* Layout of a row in the memory there is, and what of the options fits it. */
+void
+row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size)
+{
+	const struct options *o = &t->o;
+	uint64_t room = t->local.len - 2 * EDGE;
+	uint32_t stride;
+
+	row->e = e;
+	row->size = size;
+	layout_make(&t->local.lay, size, e->atomic ? 1 : o->sgl, o->offset);
+	layout_make(&t->remote.lay, size, e->recv_data ? o->sgl : 1, o->offset);
+	stride = RTE_MAX(t->local.lay.stride, t->remote.lay.stride);
+	row->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / o->qps / stride);
+	row->window = RTE_MIN(o->depth, row->slots);
+	row->burst = RTE_MIN(o->burst, row->window);
+	row->signal_every = RTE_MIN(o->signal_every, row->window);
+	row->use_inline = size <= o->max_inline && e->to_target;
+}
+
+static int
+side_alloc(struct test *t, struct side *s, const char *name, size_t len, uint32_t stride,
+	   uint32_t access)
+{
+	int rc;
+
+	s->name = name;
+	s->image = rte_malloc("image", stride, 64);
+	s->mem = rte_malloc("side", len, 4096);
+	if (s->mem == NULL || s->image == NULL)
+		return -ENOMEM;
+	s->len = len;
+	rc = bb_mr_reg(t->pd, s->mem, len, access, &s->mr);
+	if (rc != 0)
+		error("registering memory", rc);
+	return rc;
+}
+
+static void
+side_free(struct side *s)
+{
+	if (s->mr != NULL)
+		bb_mr_dereg(s->mr);
+	rte_free(s->mem);
+	rte_free(s->image);
+	memset(s, 0, sizeof(*s));
+}
+
+static int
+create_memory(struct test *t)
+{
+	uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+	uint64_t least, len, want = 0, pool = POOL_BYTES;
+	const struct options *o = &t->o;
+	uint32_t i, max_size = 8;
+	int rc;
+
+	if (t->attr.atomics)
+		access |= BB_ACCESS_REMOTE_ATOMIC;
+	for (i = 0; i < o->nsizes; i++)
+		max_size = RTE_MAX(max_size, o->sizes[i]);
+	least = (uint64_t)o->qps * stride_of(o, max_size);
+	if (pool < least)
+		pool = least;
+	for (i = 0; i < o->nsizes; i++)
+		want = RTE_MAX(want, o->qps * slots_wanted(o) * stride_of(o, o->sizes[i]));
+	want = RTE_MAX(want, o->qps * slots_wanted(o) * stride_of(o, 8));
+
+	t->scratch = rte_malloc("scratch", max_size, 64);
+	if (t->scratch == NULL)
+		goto no_memory;
+	/* Less memory is fewer slots, down to one for each pair. */
+	for (len = RTE_MIN(want, pool);; len = RTE_MAX(len / 2, least)) {
+		rc = side_alloc(t, &t->local, "the initiator's", len + 2 * EDGE,
+				stride_of(o, max_size), BB_ACCESS_LOCAL_WRITE);
+		if (rc == 0)
+			rc = side_alloc(t, &t->remote, "the target's", len + 2 * EDGE,
+					stride_of(o, max_size), access);
+		if (rc == 0)
+			return 0;
+		side_free(&t->local);
+		side_free(&t->remote);
+		if (rc != -ENOMEM)
+			return -EXIT_FAILED;
+		if (len == least)
+			break;
+	}
+no_memory:
+	fprintf(stderr,
+		"testrdma: no memory for messages of %u bytes on %u pairs: %" PRIu64
+		" MiB are needed; give EAL more (-m MB, hugepages) or less --size or --qps\n",
+		max_size, o->qps, ((2 * least + max_size) >> 20) + 1);
+	return -EXIT_FAILED;
+}
+
+int
+test_open(struct test *t)
+{
+	int rc;
+
+	t->tsc_hz = rte_get_tsc_hz();
+	rc = open_device(t);
+	if (rc == 0)
+		rc = check_limits(t);
+	if (rc != 0)
+		return rc;
+	rc = bb_pd_alloc(t->dev, &t->pd);
+	if (rc != 0) {
+		error("the protection domain", rc);
+		return -EXIT_FAILED;
+	}
+	rc = create_pairs(t);
+	return rc == 0 ? create_memory(t) : rc;
+}
+
+void
+test_close(struct test *t)
+{
+	int rc = 0;
+
+	while (t->npairs > 0) {
+		struct pair *p = &t->pairs[--t->npairs];
+
+		if (p->peer != NULL)
+			rc |= bb_qp_destroy(p->peer);
+		if (p->qp != NULL)
+			rc |= bb_qp_destroy(p->qp);
+	}
+	rte_free(t->pairs);
+	side_free(&t->local);
+	side_free(&t->remote);
+	rte_free(t->scratch);
+	if (t->scq != NULL)
+		rc |= bb_cq_destroy(t->scq);
+	if (t->rcq != NULL)
+		rc |= bb_cq_destroy(t->rcq);
+	if (t->pd != NULL)
+		rc |= bb_pd_free(t->pd);
+	if (t->dev != NULL)
+		rc |= bb_dev_close(t->dev);
+	if (rc != 0)
+		fprintf(stderr, "testrdma: something of the device could not be closed\n");
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What the files of testrdma share.
+ *
+ * A pair is an initiator QP and a target QP, connected to each other through
+ * the device. Each side has slots: places for one message, with guard bytes
+ * between them. Operation n of a pair uses slot n modulo the number of slots.
+ *
+ * A row of the table is one engine (kind of operation, modes/) and one size. It
+ * runs in rounds: prepare the slots, a timed span of operations, verify. Without
+ * --verify a single span takes all of the row's time.
+ */
+#ifndef TESTRDMA_H
+#define TESTRDMA_H
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bluebell.h>
+#include <rte_branch_prediction.h>
+
+#include "histogram.h"
+#include "options.h"
+
+#define GUARD      64   /* bytes before and behind each piece of a message */
+#define EDGE       4096 /* bytes before the first and behind the last slot */
+#define RECV_SLACK 32   /* a receive is this much longer than its message */
+#define POLL_BURST 32
+
+struct test;
+struct pair;
+
+/* One kind of operation, as testpmd has forwarding engines. */
+struct engine {
+	const char *name;
+	const char *help;
+	bool atomic;         /* 8 bytes, aligned; one shared word at the target */
+	bool recv;           /* takes a receive of the target */
+	bool recv_data;      /* and the payload goes where that receive says */
+	bool to_target;      /* payload flows to the target */
+	bool imm;            /* carries immediate data */
+	bool has_byte_len;   /* its completion says how many bytes */
+	uint8_t wc_opcode;   /* of its completion */
+	uint8_t recv_opcode; /* of the target's completion */
+	/* Post @n operations, the next of @p. @return how many, or a negative errno. */
+	int (*post)(struct pair *p, uint32_t n);
+	/* Post the receives of the next @n operations; NULL for one-sided ones. */
+	int (*post_recv)(struct pair *p, uint32_t n);
+	/* Start of a row: contents that last over rounds. May be NULL. */
+	void (*start)(struct pair *p);
+	/* Before and behind operations [first, first + n): fill, check. */
+	void (*prepare)(struct pair *p, uint64_t first, uint64_t n);
+	void (*verify)(struct pair *p, uint64_t first, uint64_t n);
+	/* Is the result of @op there, at the moment its completion is seen? */
+	bool (*arrived)(struct pair *p, uint64_t op);
+};
+
+extern const struct engine *const engines[];
+extern const unsigned int nengines;
+const struct engine *engine_find(const char *name, size_t len);
+
+/* Where the pieces of a message are in a slot. */
+struct layout {
+	uint32_t n;
+	uint32_t stride; /* bytes from slot to slot */
+	uint32_t off[MAX_SGL], len[MAX_SGL];
+};
+
+/* Memory of one side: EDGE, slots of pair 0, slots of pair 1, ..., EDGE. */
+struct side {
+	const char *name;
+	uint8_t *mem;
+	size_t len;
+	struct bb_mr *mr;
+	struct layout lay; /* of the row */
+	uint8_t *image;    /* what is in a slot that nothing has touched */
+};
+
+struct pair {
+	struct test *t;
+	struct bb_qp *qp;        /* initiator */
+	struct bb_qp *peer;      /* target */
+	uint8_t *local, *remote; /* slot 0 of each side */
+	uint64_t wr_base;        /* wr_id of operation 0 */
+	uint64_t posted, done;   /* operations */
+	uint64_t end;            /* post no further */
+	uint64_t sig_at;         /* the operation that makes this many is signalled */
+	uint64_t last_sig;       /* posted at the last signalled one */
+	uint64_t recv_posted, recv_done;
+	uint32_t slot, recv_slot; /* of the next operation, of the next receive */
+	uint64_t word_start;      /* value of an atomic's word before operation 0 */
+	uint32_t index;
+};
+
+struct result {
+	uint64_t ops, cycles, doorbells; /* of the timed spans */
+	uint64_t bytes;                  /* verified */
+	uint64_t guards;                 /* guard bytes verified */
+	uint64_t recvs;                  /* receive completions checked */
+	uint64_t rounds;
+	uint64_t errors;
+};
+
+struct row {
+	const struct engine *e;
+	uint32_t size;
+	uint32_t slots;                       /* of each pair */
+	uint32_t window, burst, signal_every; /* after fitting to the slots */
+	bool use_inline;
+	bool complete; /* ran to its end */
+	struct result res;
+	struct hist lat; /* TSC cycles */
+};
+
+struct test {
+	struct options o;
+	struct bb_dev *dev;
+	struct bb_dev_attr attr;
+	struct bb_pd *pd;
+	struct bb_cq *scq, *rcq;
+	struct side local, remote;
+	struct pair *pairs;
+	uint32_t npairs;    /* created */
+	uint8_t *scratch;   /* a message's pattern */
+	uint8_t edge[EDGE]; /* what is in the edges */
+	struct row *row;    /* being run */
+	uint32_t row_no, nrows;
+	uint64_t started; /* TSC */
+	uint64_t tsc_hz;
+	uint64_t errors, verified; /* of all rows */
+	uint32_t passed, failed;
+	bool fatal; /* the queues are of no use any more */
+};
+
+/* Set by SIGINT and SIGTERM. */
+extern volatile sig_atomic_t stop_signal;
+
+/* setup.c */
+int test_open(struct test *t);
+void row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size);
+void test_close(struct test *t);
+
+/* run.c */
+void row_run(struct test *t, struct row *row);
+
+/* verify.c */
+void layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset);
+void row_fill(struct test *t);
+uint64_t op_key(const struct pair *p, uint64_t op);
+void data_prepare(struct pair *p, uint64_t first, uint64_t n);
+void data_verify(struct pair *p, uint64_t first, uint64_t n);
+bool data_arrived(struct pair *p, uint64_t op);
+void guards_verify(struct test *t, uint32_t npairs);
+void word_check(struct pair *p, const uint8_t *at, uint64_t want, uint64_t op, const char *what);
+void slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base,
+			    uint32_t from);
+
+/* report.c */
+void report_start(struct test *t);
+void report_row(struct test *t, const struct row *row);
+void report_progress(struct test *t, const char *phase);
+void report_summary(struct test *t);
+void fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* json.c: 0, or -1 when the file cannot be written. */
+int json_open(const char *path);
+void json_start(const struct test *t);
+void json_row(const struct test *t, const struct row *row);
+int json_close(const struct test *t, int status);
+
+/* Figures of a row that table, CSV and JSON share. */
+struct figures {
+	double seconds, mops, gbps, cycles_per_op, doorbells_per_op;
+	double p50, p99, p999, max, min, mean; /* ns */
+};
+void row_figures(const struct test *t, const struct row *row, struct figures *f);
+
+/* ---- inlines for the engines */
+
+/* wr_id: row, pair and operation, so that a completion of anything else shows. */
+#define WR_RECV          (UINT64_C(1) << 63)
+#define WR_ID(row, pair) ((uint64_t)((row)&0xff) << 55 | (uint64_t)(pair) << 40)
+
+/* Flags of the next operation: signalled every so often, and at the end. */
+static inline uint32_t
+pair_flags(const struct pair *p)
+{
+	return p->posted + 1 == p->sig_at ? BB_SEND_SIGNALED : 0;
+}
+
+/* The operation was posted. */
+static inline void
+pair_advance(struct pair *p)
+{
+	const struct row *row = p->t->row;
+
+	p->posted++;
+	if (p->posted == p->sig_at) {
+		p->last_sig = p->sig_at;
+		p->sig_at += row->signal_every;
+		if (p->sig_at > p->end)
+			p->sig_at = p->end;
+	}
+	if (++p->slot == row->slots)
+		p->slot = 0;
+}
+
+/* Gather list of a slot at @base. @return pieces. */
+static inline uint32_t
+slot_sges(const struct side *s, uint64_t base, uint32_t slot, struct bb_sge *sge)
+{
+	const struct layout *lay = &s->lay;
+	uint64_t addr = base + (uint64_t)slot * lay->stride;
+	uint32_t i;
+
+	for (i = 0; i < lay->n; i++) {
+		sge[i].addr = addr + lay->off[i];
+		sge[i].len = lay->len[i];
+		sge[i].lkey = s->mr->lkey;
+	}
+	return lay->n;
+}
+
+/* Address of the first piece of a slot. */
+static inline uint64_t
+slot_addr(const struct side *s, const uint8_t *base, uint32_t slot)
+{
+	return (uint64_t)(uintptr_t)base + (uint64_t)slot * s->lay.stride + s->lay.off[0];
+}
+
+/* Immediate data of an operation, as it travels. */
+static inline uint32_t
+op_imm(const struct pair *p, uint64_t op)
+{
+	return (uint32_t)(op * 0x9e3779b1u) ^ (uint32_t)p->t->o.seed ^ p->index << 20;
+}
+
+#endif

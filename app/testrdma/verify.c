@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Patterns: what memory is filled with before operations and must hold behind
+ * them.
+ *
+ * A message's bytes are a function of seed, row, pair, operation number and
+ * offset, without a period. Its destination holds the complement before, so
+ * that a byte that was not written cannot pass for one that was. Guard bytes
+ * are written once per row and looked at in every round. The source is compared
+ * too: nothing may change it.
+ */
+#include <stdlib.h>
+
+#include <rte_common.h>
+
+#include "testrdma.h"
+
+/* Finaliser of splitmix64: every bit of the result depends on every bit of @x. */
+static uint64_t
+mix(uint64_t x)
+{
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+/* Word @i of the pattern of @key; @key has gone through mix(). */
+static inline uint64_t
+pattern_word(uint64_t key, uint64_t i)
+{
+	uint64_t x = key + i * UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 32) * UINT64_C(0xd6e8feb86659fd93);
+	return x ^ x >> 29;
+}
+
+static void
+pattern_fill(uint8_t *buf, uint64_t key, size_t len)
+{
+	size_t i;
+	uint64_t w;
+
+	for (i = 0; i < len / 8; i++) {
+		w = pattern_word(key, i);
+		memcpy(buf + i * 8, &w, 8);
+	}
+	w = pattern_word(key, i);
+	memcpy(buf + i * 8, &w, len % 8);
+}
+
+static void
+copy_inverted(uint8_t *to, const uint8_t *from, size_t len)
+{
+	uint64_t w;
+	size_t i;
+
+	for (i = 0; i + 8 <= len; i += 8) {
+		memcpy(&w, from + i, 8);
+		w = ~w;
+		memcpy(to + i, &w, 8);
+	}
+	for (; i < len; i++)
+		to[i] = (uint8_t)~from[i];
+}
+
+uint64_t
+op_key(const struct pair *p, uint64_t op)
+{
+	return mix(p->t->o.seed ^
+		   mix((uint64_t)p->t->row_no << 56 ^ (uint64_t)p->index << 40 ^ op));
+}
+
+/* Guard bytes differ by side, and from slots' data by their own key. */
+static uint64_t
+guard_key(const struct test *t, const struct side *s)
+{
+	return mix(t->o.seed + 1 + (s == &t->remote));
+}
+
+void
+layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset)
+{
+	uint32_t i, at = GUARD + offset;
+
+	lay->n = pieces < size ? pieces : size;
+	for (i = 0; i < lay->n; i++) {
+		lay->off[i] = at;
+		lay->len[i] = size / lay->n + (i < size % lay->n);
+		at += lay->len[i] + GUARD;
+	}
+	lay->stride = RTE_ALIGN_CEIL(at, 64);
+}
+
+static void
+side_fill(struct test *t, struct side *s)
+{
+	const struct row *row = t->row;
+	uint8_t *at = s->mem + EDGE;
+	uint64_t i;
+
+	pattern_fill(s->image, guard_key(t, s), s->lay.stride);
+	memcpy(s->mem, t->edge, EDGE);
+	for (i = 0; i < (uint64_t)t->npairs * row->slots; i++, at += s->lay.stride)
+		memcpy(at, s->image, s->lay.stride);
+	memcpy(at, t->edge, EDGE);
+}
+
+void
+row_fill(struct test *t)
+{
+	pattern_fill(t->edge, mix(~t->o.seed), EDGE);
+	side_fill(t, &t->local);
+	side_fill(t, &t->remote);
+}
+
+/* What the difference looks like, for the person who has to find the cause. */
+static void
+explain(char *buf, size_t size, const uint8_t *at, const uint8_t *want, size_t len)
+{
+	size_t i, first = len, last = 0, n = 0, inverted = 0;
+	unsigned int bits = 0;
+
+	for (i = 0; i < len; i++) {
+		if (at[i] == want[i])
+			continue;
+		if (first == len)
+			first = i;
+		last = i;
+		n++;
+		bits += (unsigned int)__builtin_popcount(at[i] ^ want[i]);
+		inverted += (at[i] ^ want[i]) == 0xff;
+	}
+	if (inverted == len)
+		snprintf(buf, size, "none of its %zu bytes was written", len);
+	else if (inverted == n && n > 1)
+		snprintf(buf, size, "%zu of its %zu bytes, %zu to %zu, were not written", n, len,
+			 first, last);
+	else if (bits == 1)
+		snprintf(buf, size, "byte %zu is 0x%02x, expected 0x%02x: one bit is wrong", first,
+			 at[first], want[first]);
+	else
+		snprintf(buf, size,
+			 "%zu of %zu bytes are wrong, the first is %zu: 0x%02x, expected 0x%02x", n,
+			 len, first, at[first], want[first]);
+}
+
+/* Compare bytes that belong to @op of @p (NULL: to none). */
+static void
+bytes_check(struct test *t, const struct pair *p, const uint8_t *at, const uint8_t *want,
+	    size_t len, uint64_t op, const char *what)
+{
+	char text[160];
+
+	if (likely(memcmp(at, want, len) == 0))
+		return;
+	explain(text, sizeof(text), at, want, len);
+	if (p == NULL)
+		fail(t, "%s at %p: %s", what, (const void *)at, text);
+	else
+		fail(t, "operation %" PRIu64 " of pair %u: %s at %p: %s", op, p->index, what,
+		     (const void *)at, text);
+}
+
+void
+word_check(struct pair *p, const uint8_t *at, uint64_t want, uint64_t op, const char *what)
+{
+	uint64_t got;
+
+	memcpy(&got, at, sizeof(got));
+	if (got != want)
+		fail(p->t,
+		     "operation %" PRIu64 " of pair %u: %s is 0x%016" PRIx64
+		     ", expected 0x%016" PRIx64 "%s",
+		     op, p->index, what, got, want, got == ~want ? ": nothing was written" : "");
+	else
+		p->t->row->res.bytes += sizeof(got);
+}
+
+static void
+pieces_check(struct pair *p, const struct side *s, const uint8_t *slot, uint64_t op,
+	     const char *what)
+{
+	const struct layout *lay = &s->lay;
+	uint32_t i, at = 0;
+
+	for (i = 0; i < lay->n; i++) {
+		bytes_check(p->t, p, slot + lay->off[i], p->t->scratch + at, lay->len[i], op, what);
+		at += lay->len[i];
+	}
+}
+
+void
+data_prepare(struct pair *p, uint64_t first, uint64_t n)
+{
+	struct test *t = p->t;
+	const struct row *row = t->row;
+	bool out = row->e->to_target;
+	const struct layout *from = out ? &t->local.lay : &t->remote.lay;
+	const struct layout *to = out ? &t->remote.lay : &t->local.lay;
+	uint64_t op;
+
+	for (op = first; op < first + n; op++) {
+		uint32_t slot = (uint32_t)(op % row->slots), i, at;
+		uint8_t *src = (out ? p->local : p->remote) + (size_t)slot * from->stride;
+		uint8_t *dst = (out ? p->remote : p->local) + (size_t)slot * to->stride;
+
+		pattern_fill(t->scratch, op_key(p, op), row->size);
+		for (i = at = 0; i < from->n; at += from->len[i++])
+			memcpy(src + from->off[i], t->scratch + at, from->len[i]);
+		for (i = at = 0; i < to->n; at += to->len[i++])
+			copy_inverted(dst + to->off[i], t->scratch + at, to->len[i]);
+	}
+}
+
+void
+data_verify(struct pair *p, uint64_t first, uint64_t n)
+{
+	struct test *t = p->t;
+	struct row *row = t->row;
+	bool out = row->e->to_target;
+	uint64_t op;
+
+	for (op = first; op < first + n; op++) {
+		size_t slot = op % row->slots;
+		uint64_t errors = row->res.errors;
+
+		pattern_fill(t->scratch, op_key(p, op), row->size);
+		pieces_check(p, &t->local, p->local + slot * t->local.lay.stride, op,
+			     out ? "the initiator's memory, the source," : "the data read");
+		pieces_check(p, &t->remote, p->remote + slot * t->remote.lay.stride, op,
+			     out ? "the data at the target" : "the target's memory, the source,");
+		if (row->res.errors == errors)
+			row->res.bytes += row->size;
+	}
+}
+
+/* The last byte of the message is where it belongs: it was written before the completion. */
+bool
+data_arrived(struct pair *p, uint64_t op)
+{
+	const struct test *t = p->t;
+	const struct row *row = t->row;
+	const struct side *s = row->e->to_target ? &t->remote : &t->local;
+	const uint8_t *base = row->e->to_target ? p->remote : p->local;
+	const struct layout *lay = &s->lay;
+	size_t slot = op % row->slots;
+	uint32_t last = row->size - 1;
+	const uint8_t *at =
+		base + slot * lay->stride + lay->off[lay->n - 1] + lay->len[lay->n - 1] - 1;
+
+	return __atomic_load_n(at, __ATOMIC_RELAXED) ==
+	       (uint8_t)(pattern_word(op_key(p, op), last / 8) >> last % 8 * 8);
+}
+
+static void
+guard_check(struct test *t, const struct pair *p, const uint8_t *slot, const uint8_t *image,
+	    uint32_t from, uint32_t to, uint32_t slot_no, const char *side)
+{
+	char what[96];
+
+	if (likely(memcmp(slot + from, image + from, to - from) == 0)) {
+		t->row->res.guards += to - from;
+		return;
+	}
+	snprintf(what, sizeof(what), "%s memory beside the data of slot %u of pair %u", side,
+		 slot_no, p->index);
+	bytes_check(t, NULL, slot + from, image + from, to - from, 0, what);
+}
+
+static void
+side_guards_verify(struct test *t, const struct side *s, uint32_t npairs)
+{
+	const struct row *row = t->row;
+	const struct layout *lay = &s->lay;
+	const uint8_t *slot = s->mem + EDGE;
+	uint32_t i, n, k;
+
+	bytes_check(t, NULL, s->mem, t->edge, EDGE, 0, "memory before the first slot");
+	for (i = 0; i < npairs; i++) {
+		for (n = 0; n < row->slots; n++, slot += lay->stride) {
+			guard_check(t, &t->pairs[i], slot, s->image, 0, lay->off[0], n, s->name);
+			for (k = 0; k < lay->n; k++)
+				guard_check(
+					t, &t->pairs[i], slot, s->image, lay->off[k] + lay->len[k],
+					k + 1 < lay->n ? lay->off[k + 1] : lay->stride, n, s->name);
+		}
+	}
+	slot += (size_t)(t->npairs - npairs) * row->slots * lay->stride;
+	bytes_check(t, NULL, slot, t->edge, EDGE, 0, "memory behind the last slot");
+	t->row->res.guards += 2 * EDGE;
+}
+
+/* Guard bytes around every slot of the first @npairs pairs, and the edges. */
+void
+guards_verify(struct test *t, uint32_t npairs)
+{
+	side_guards_verify(t, &t->local, npairs);
+	side_guards_verify(t, &t->remote, npairs);
+}
+
+/* Slots from @from on are as row_fill() left them, data too. */
+void
+slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base, uint32_t from)
+{
+	const struct row *row = p->t->row;
+	const struct layout *lay = &s->lay;
+	uint32_t n;
+
+	for (n = from; n < row->slots; n++)
+		bytes_check(p->t, NULL, base + (size_t)n * lay->stride + lay->off[0],
+			    s->image + lay->off[0], lay->len[0], 0, "memory no operation named");
+}
