@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The shortest whole program: one RDMA write from one buffer into another,
+ * through two queue pairs of the same device that are connected to each other.
+ *
+ *   hello_write -l 0 --no-huge -m 256 --no-pci            (software ConnectX)
+ *   hello_write -l 0 -- mlx5_0                            (a card)
+ *
+ * On the right of each step: what it is called in libibverbs.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <bluebell.h>
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_malloc.h>
+
+#define GREETING "hello from the other queue pair"
+#define BUF_SIZE 4096
+
+/* Calls return 0 or a negative errno, and the log has a line that says what to do. */
+#define TRY(call)                                                                                  \
+	do {                                                                                       \
+		rc = (call);                                                                       \
+		if (rc != 0) {                                                                     \
+			fprintf(stderr, "%s: %s\n", #call, strerror(-rc));                         \
+			goto out;                                                                  \
+		}                                                                                  \
+	} while (0)
+
+/* Wait for one completion, for two seconds at most. Polling also runs the software device. */
+static int
+wait_completion(struct bb_cq *cq, struct bb_wc *wc)
+{
+	uint64_t end = rte_get_timer_cycles() + 2 * rte_get_timer_hz();
+
+	while (bb_cq_poll(cq, wc, 1) == 0) /*                              ibv_poll_cq */
+		if (rte_get_timer_cycles() > end)
+			return -ETIMEDOUT;
+	if (wc->status == BB_WC_SUCCESS)
+		return 0;
+	fprintf(stderr, "the write failed: %s: %s\n", bb_wc_status_name(wc->status),
+		bb_wc_status_cause(wc->status, wc->vendor_err));
+	return -EIO;
+}
+
+static int
+hello(const char *device)
+{
+	struct bb_qp_addr addr_a, addr_b;
+	struct bb_qp_init_attr init;
+	struct bb_qp *a = NULL, *b = NULL;
+	struct bb_mr *src = NULL, *dst = NULL;
+	struct bb_cq *cq = NULL;
+	struct bb_dev *dev = NULL;
+	struct bb_pd *pd = NULL;
+	struct bb_cq_attr cq_attr;
+	struct bb_qp_attr attr;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	char *from, *to;
+	int rc;
+
+	/* Hugepage memory of EAL: the device reads and writes it in place. */
+	from = rte_zmalloc("from", BUF_SIZE, 4096);
+	to = rte_zmalloc("to", BUF_SIZE, 4096);
+	if (from == NULL || to == NULL) {
+		fprintf(stderr, "no memory: give EAL more, -m MB\n");
+		rc = -ENOMEM;
+		goto out;
+	}
+	strcpy(from, GREETING);
+
+	TRY(bb_dev_open(device, &dev)); /*                                 ibv_open_device */
+	TRY(bb_pd_alloc(dev, &pd));     /*                                 ibv_alloc_pd */
+
+	/* What a peer may write to needs a right and gives an rkey.       ibv_reg_mr */
+	TRY(bb_mr_reg(pd, from, BUF_SIZE, 0, &src));
+	TRY(bb_mr_reg(pd, to, BUF_SIZE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &dst));
+
+	bb_cq_attr_init(&cq_attr);
+	cq_attr.depth = 64;
+	TRY(bb_cq_create(dev, &cq_attr, &cq)); /*                          ibv_create_cq */
+
+	/* A completion for everything posted has to fit into the CQ.      ibv_create_qp */
+	bb_qp_init_attr_init(&init);
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	init.sq_depth = 16;
+	init.rq_depth = 0;
+	TRY(bb_qp_create(pd, &init, &a));
+	TRY(bb_qp_create(pd, &init, &b));
+
+	/*
+	 * Each side tells the other its address; two programs would send it over TCP.
+	 * Then RESET, INIT, RTR, RTS in one call.                         ibv_modify_qp
+	 */
+	bb_qp_attr_init(&attr); /* port 1, GID 0; for RoCE v2 pick a GID: bb_gid_query() */
+	TRY(bb_qp_addr(a, attr.path.port, attr.path.sgid_index, &addr_a));
+	TRY(bb_qp_addr(b, attr.path.port, attr.path.sgid_index, &addr_b));
+	attr.access = BB_ACCESS_REMOTE_WRITE; /* what the peer may do to us */
+	TRY(bb_qp_connect(a, &addr_a, &addr_b, &attr));
+	TRY(bb_qp_connect(b, &addr_b, &addr_a, &attr));
+
+	/* Build the request in the send queue, then ring the doorbell.    ibv_post_send */
+	sge = (struct bb_sge){(uintptr_t)from, sizeof(GREETING), src->lkey};
+	if (bb_post_write(a, 1, &sge, 1, (uintptr_t)to, dst->rkey, BB_SEND_SIGNALED) != 1) {
+		fprintf(stderr, "the write was not accepted, see the log\n");
+		rc = -EIO;
+		goto out;
+	}
+	bb_qp_ring(a);
+	TRY(wait_completion(cq, &wc));
+	printf("write %lu completed; the target's memory says: %s\n", (unsigned long)wc.wr_id, to);
+	rc = strcmp(to, GREETING) == 0 ? 0 : -EIO;
+
+out: /* Children before parents; a NULL was never made.                    ibv_destroy_qp, ... */
+	if (b != NULL)
+		bb_qp_destroy(b);
+	if (a != NULL)
+		bb_qp_destroy(a);
+	if (cq != NULL)
+		bb_cq_destroy(cq);
+	if (dst != NULL)
+		bb_mr_dereg(dst);
+	if (src != NULL)
+		bb_mr_dereg(src);
+	if (pd != NULL)
+		bb_pd_free(pd);
+	if (dev != NULL)
+		bb_dev_close(dev);
+	rte_free(to);
+	rte_free(from);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	int used = rte_eal_init(argc, argv), rc;
+
+	if (used < 0)
+		return 2;
+	rc = hello(used + 1 < argc ? argv[used + 1] : "soft0");
+	rte_eal_cleanup();
+	return rc == 0 ? 0 : 1;
+}
