@@ -35,6 +35,7 @@
 
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
+#include <rte_log.h>
 #include <rte_ticketlock.h>
 
 #include "bb_cqe.h"
@@ -213,8 +214,7 @@ struct soft_qp {
 	struct mlx5_obj *obj;
 
 	/* From the transitions. */
-	uint8_t qpc[SOFT_QPC_BYTES]; /* context as accepted so far; the control path's */
-	struct soft_dev *peer_dev;   /* the device that owns the destination GID or LID */
+	struct soft_dev *peer_dev; /* the device that owns the destination GID or LID */
 	uint32_t remote_qpn;
 	uint32_t mtu; /* bytes */
 	uint32_t log_msg_max;
@@ -248,6 +248,9 @@ struct soft_qp {
 	uint32_t epsn;
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
+
+	/* The control path's: the context as accepted so far, for QUERY_QP. */
+	uint8_t qpc[SOFT_QPC_BYTES];
 };
 
 /* One set of counters, in the order of QUERY_Q_COUNTER; added to with __atomic. */

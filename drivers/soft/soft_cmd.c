@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Commands: from the DEVX call through the kernel's checks to the firmware's, and
+ * what the functions of all commands share.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "soft_ctl.h"
+#include "soft_kernel.h"
+
+/* Syndromes: this, the file in bits 16..23, the line below. A card's are its own. */
+#define SOFT_SYNDROME 0xbb000000u
+
+static const struct soft_cmd_desc commands[] = {
+	{BB_PRM_OP_QUERY_HCA_CAP, BB_PRM_SZ_QUERY_HCA_CAP_IN, BB_PRM_SZ_QUERY_HCA_CAP_OUT,
+	 "QUERY_HCA_CAP", soft_cmd_query_hca_cap},
+	{BB_PRM_OP_CREATE_CQ, BB_PRM_SZ_CREATE_CQ_IN, BB_PRM_SZ_SHORT, "CREATE_CQ",
+	 soft_cmd_create_cq},
+	{BB_PRM_OP_DESTROY_CQ, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_CQ", soft_cmd_destroy_cq},
+	{BB_PRM_OP_CREATE_QP, BB_PRM_SZ_CREATE_QP_IN, BB_PRM_SZ_SHORT, "CREATE_QP",
+	 soft_cmd_create_qp},
+	{BB_PRM_OP_DESTROY_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_QP", soft_cmd_destroy_qp},
+	{BB_PRM_OP_RST2INIT_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "RST2INIT_QP",
+	 soft_cmd_modify_qp},
+	{BB_PRM_OP_INIT2INIT_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "INIT2INIT_QP",
+	 soft_cmd_modify_qp},
+	{BB_PRM_OP_INIT2RTR_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "INIT2RTR_QP",
+	 soft_cmd_modify_qp},
+	{BB_PRM_OP_RTR2RTS_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "RTR2RTS_QP",
+	 soft_cmd_modify_qp},
+	{BB_PRM_OP_RTS2RTS_QP, BB_PRM_SZ_MODIFY_QP_IN, BB_PRM_SZ_SHORT, "RTS2RTS_QP",
+	 soft_cmd_modify_qp},
+	{BB_PRM_OP_2ERR_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "2ERR_QP", soft_cmd_modify_qp},
+	{BB_PRM_OP_2RST_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "2RST_QP", soft_cmd_modify_qp},
+	/* With no pages listed behind: the QP lives in umems. */
+	{BB_PRM_OP_QUERY_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_MODIFY_QP_IN, "QUERY_QP",
+	 soft_cmd_query_qp},
+	{BB_PRM_OP_ALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "ALLOC_Q_COUNTER",
+	 soft_cmd_alloc_q_counter},
+	{BB_PRM_OP_DEALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DEALLOC_Q_COUNTER",
+	 soft_cmd_dealloc_q_counter},
+	{BB_PRM_OP_QUERY_Q_COUNTER, BB_PRM_SZ_QUERY_Q_COUNTER_IN, BB_PRM_SZ_QUERY_Q_COUNTER_OUT,
+	 "QUERY_Q_COUNTER", soft_cmd_query_q_counter},
+};
+
+static const char *
+status_name(enum bb_prm_status status)
+{
+	switch (status) {
+	case BB_PRM_STAT_BAD_OP:
+		return "BAD_OP";
+	case BB_PRM_STAT_BAD_PARAM:
+		return "BAD_PARAM";
+	case BB_PRM_STAT_BAD_RES:
+		return "BAD_RES";
+	case BB_PRM_STAT_RES_BUSY:
+		return "RES_BUSY";
+	case BB_PRM_STAT_NO_RES:
+		return "NO_RES";
+	case BB_PRM_STAT_BAD_QP_STATE:
+		return "BAD_QP_STATE";
+	case BB_PRM_STAT_BAD_INP_LEN:
+		return "BAD_INP_LEN";
+	case BB_PRM_STAT_BAD_OUTP_LEN:
+		return "BAD_OUTP_LEN";
+	default:
+		return "status";
+	}
+}
+
+int
+soft_cmd_refuse(struct soft_cmd *cmd, enum bb_prm_status status, uint32_t syndrome, const char *fmt,
+		...)
+{
+	char why[320], text[448];
+	va_list ap;
+
+	memset(cmd->out, 0, cmd->outlen);
+	bb_prm_set(cmd->out, BB_PRM_CMD_STATUS, status);
+	bb_prm_set(cmd->out, BB_PRM_CMD_SYNDROME, syndrome);
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	snprintf(text, sizeof(text), "%s: %s: %s (0x%02x), syndrome 0x%08x: %s", cmd->dev->name,
+		 cmd->desc == NULL ? "command" : cmd->desc->name, status_name(status), status,
+		 syndrome, why);
+	soft_log_text(RTE_LOG_ERR, fmt, text);
+	return -EREMOTEIO;
+}
+
+/* Fields up to 64 bits by their width; a wider one is the 128 bits of a GID. */
+static void
+mark_field(uint8_t *mask, const struct soft_field *f)
+{
+	uint8_t *at = mask + f->base;
+	uint16_t byte;
+
+	if (f->f.width != 0 && f->f.width <= 32) {
+		bb_prm_set(at, f->f, UINT32_MAX);
+		return;
+	}
+	for (byte = 0; byte < (f->f.width == 0 ? 16 : 8); byte++)
+		at[f->f.byte + byte] = 0xff;
+}
+
+int
+soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigned int n)
+{
+	uint8_t mask[BB_PRM_SZ_CREATE_QP_IN] = {0};
+	unsigned int i;
+	uint8_t odd;
+
+	RTE_BUILD_BUG_ON(BB_PRM_SZ_CREATE_CQ_IN > BB_PRM_SZ_CREATE_QP_IN);
+	RTE_BUILD_BUG_ON(BB_PRM_SZ_MODIFY_QP_IN > BB_PRM_SZ_CREATE_QP_IN);
+	bb_prm_set(mask, BB_PRM_CMD_OPCODE, UINT32_MAX);
+	for (i = 0; i < n; i++)
+		mark_field(mask, &fields[i]);
+	for (i = 0; i < cmd->desc->inlen; i++) {
+		odd = cmd->in[i] & (uint8_t)~mask[i];
+		if (odd != 0)
+			return SOFT_REFUSE(cmd, BAD_PARAM,
+					   "byte 0x%x: bits 0x%02x are reserved, not of this "
+					   "command, or of a feature the device has not",
+					   i, odd);
+	}
+	return 0;
+}
+
+struct soft_cq *
+soft_cmd_cq(const struct soft_cmd *cmd, uint32_t cqn)
+{
+	struct soft_cq *cq = cqn < 1u << SOFT_LOG_MAX_CQ ? cmd->dev->cqs[cqn] : NULL;
+
+	return cq != NULL && cq->obj->ctx == &cmd->ctx->pub ? cq : NULL;
+}
+
+struct soft_qp *
+soft_cmd_qp(const struct soft_cmd *cmd, uint32_t qpn)
+{
+	struct soft_qp *qp = qpn < 1u << SOFT_LOG_MAX_QP ? cmd->dev->qps[qpn] : NULL;
+
+	return qp != NULL && qp->obj->ctx == &cmd->ctx->pub ? qp : NULL;
+}
+
+struct soft_pd *
+soft_cmd_pd(const struct soft_cmd *cmd, uint32_t pdn)
+{
+	struct soft_pd *pd = pdn < 1u << SOFT_LOG_MAX_PD ? cmd->dev->ctl->pds[pdn] : NULL;
+
+	return pd != NULL && pd->ctx == cmd->ctx ? pd : NULL;
+}
+
+struct soft_umem *
+soft_cmd_umem(const struct soft_cmd *cmd, uint32_t id)
+{
+	struct soft_umem *umem = id < 1u << SOFT_LOG_MAX_UMEM ? cmd->dev->ctl->umems[id] : NULL;
+
+	return umem != NULL && umem->ctx == cmd->ctx ? umem : NULL;
+}
+
+struct soft_uar_page *
+soft_cmd_uar(const struct soft_cmd *cmd, uint32_t id)
+{
+	struct soft_uar_page *page;
+
+	LIST_FOREACH(page, &cmd->dev->uars, link)
+		if (page->id == id)
+			return page->ctx == cmd->ctx ? page : NULL;
+	return NULL;
+}
+
+int
+soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct soft_umem *umem,
+		    uint64_t offset, uint64_t len, uint64_t align)
+{
+	if ((uintptr_t)umem->base % align != 0 || offset % align != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "%s at offset 0x%" PRIx64
+				   " of umem 0x%x is not aligned to %" PRIu64 " bytes",
+				   what, offset, umem->pub.id, align);
+	if (len > umem->len || offset > umem->len - len)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "%s of %" PRIu64 " bytes at offset 0x%" PRIx64
+				   " is not inside the %" PRIu64 " bytes of umem 0x%x",
+				   what, len, offset, umem->len, umem->pub.id);
+	return 0;
+}
+
+int
+soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t log_page_size,
+		   uint64_t offset)
+{
+	uint64_t page = UINT64_C(4096) << log_page_size;
+
+	if (page > umem->pgsz)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "log_page_size %u (%" PRIu64 " bytes) is above the %" PRIu64
+				   " byte pages of umem 0x%x; 0 always goes",
+				   log_page_size, page, umem->pgsz, umem->pub.id);
+	/* page_offset counts 64ths of a page in the classic contexts. */
+	if (offset % (page / 64) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "offset 0x%" PRIx64 " is not a multiple of %" PRIu64
+				   ", a 64th of the page",
+				   offset, page / 64);
+	return 0;
+}
+
+/* The firmware: lengths, then the command. Called with dev->lock held. */
+static int
+execute(struct soft_cmd *cmd, size_t inlen)
+{
+	uint32_t op = bb_prm_get(cmd->in, BB_PRM_CMD_OPCODE);
+	unsigned int i;
+
+	memset(cmd->out, 0, cmd->outlen);
+	for (i = 0; i < RTE_DIM(commands) && commands[i].op != op; i++)
+		;
+	if (i == RTE_DIM(commands))
+		return SOFT_REFUSE(cmd, BAD_OP, "opcode 0x%x is not known", op);
+	cmd->desc = &commands[i];
+	if (inlen != cmd->desc->inlen)
+		return SOFT_REFUSE(cmd, BAD_INP_LEN, "input of %zu bytes, not %u", inlen,
+				   cmd->desc->inlen);
+	if (cmd->outlen < cmd->desc->outlen)
+		return SOFT_REFUSE(cmd, BAD_OUTP_LEN, "output of %zu bytes, not %u", cmd->outlen,
+				   cmd->desc->outlen);
+	return cmd->desc->exec(cmd);
+}
+
+/*
+ * One DEVX call: the kernel's checks, its copy of the mailbox with the bits it sets,
+ * the firmware.
+ */
+static int
+call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, struct mlx5_obj *obj,
+     const void *in, size_t inlen, void *out, size_t outlen)
+{
+	uint8_t copy[SOFT_KERNEL_MAX_IN];
+	struct soft_cmd cmd = {
+		.ctx = soft_ctx(ctx),
+		.dev = soft_ctx(ctx)->dev,
+		.in = copy,
+		.out = out,
+		.outlen = outlen,
+		.obj = obj,
+	};
+	int ret;
+
+	ret = soft_kernel_check(method, obj_id, in, inlen, outlen);
+	if (ret != 0)
+		return ret;
+	/* What is longer than any command only needs its length refused. */
+	memcpy(copy, in, RTE_MIN(inlen, sizeof(copy)));
+	soft_kernel_fill(copy, inlen);
+	pthread_mutex_lock(&cmd.dev->lock);
+	ret = execute(&cmd, inlen);
+	if (ret == 0 && obj != NULL) {
+		((struct soft_obj *)obj)->id = soft_kernel_obj_id(copy, out);
+		cmd.ctx->objs++;
+	}
+	pthread_mutex_unlock(&cmd.dev->lock);
+	return ret;
+}
+
+int
+soft_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	return call(SOFT_KERNEL_GENERAL, ctx, 0, NULL, in, inlen, out, outlen);
+}
+
+int
+soft_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen,
+		struct mlx5_obj **obj)
+{
+	struct soft_obj *o = calloc(1, sizeof(*o));
+	int ret;
+
+	if (o == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for an object", ctx->name);
+		return -ENOMEM;
+	}
+	o->pub.ctx = ctx;
+	ret = call(SOFT_KERNEL_CREATE, ctx, 0, &o->pub, in, inlen, out, outlen);
+	if (ret != 0) {
+		free(o);
+		return ret;
+	}
+	*obj = &o->pub;
+	return 0;
+}
+
+int
+soft_obj_modify(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	return call(SOFT_KERNEL_MODIFY, obj->ctx, ((struct soft_obj *)obj)->id, NULL, in, inlen,
+		    out, outlen);
+}
+
+int
+soft_obj_query(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	return call(SOFT_KERNEL_QUERY, obj->ctx, ((struct soft_obj *)obj)->id, NULL, in, inlen, out,
+		    outlen);
+}
+
+int
+soft_obj_destroy(struct mlx5_obj *obj)
+{
+	uint8_t in[SOFT_KERNEL_MIN_BOX], out[SOFT_KERNEL_MIN_BOX];
+	struct soft_ctx *ctx = soft_ctx(obj->ctx);
+	struct soft_cmd cmd = {
+		.ctx = ctx, .dev = ctx->dev, .in = in, .out = out, .outlen = sizeof(out)};
+	int ret;
+
+	soft_kernel_destroy_cmd(((struct soft_obj *)obj)->id, in);
+	pthread_mutex_lock(&ctx->dev->lock);
+	ret = execute(&cmd, sizeof(in));
+	if (ret == 0)
+		ctx->objs--;
+	pthread_mutex_unlock(&ctx->dev->lock);
+	if (ret != 0)
+		return soft_kernel_status_errno((uint8_t)bb_prm_get(out, BB_PRM_CMD_STATUS));
+	soft_event_forget(ctx, obj);
+	free(obj);
+	return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* QUERY_HCA_CAP: what the device says it can do. */
+#include "soft_ctl.h"
+
+#define SOFT_SYNDROME 0xbb010000u
+
+static void
+set(void *caps, struct bb_prm_field f, uint32_t v)
+{
+	bb_prm_set(caps, f, v);
+}
+
+static void
+general_caps(const struct soft_opts *opts, void *caps)
+{
+	set(caps, BB_PRM_HCA_LOG_MAX_QP_SZ, SOFT_LOG_MAX_QP_SZ);
+	set(caps, BB_PRM_HCA_LOG_MAX_QP, SOFT_LOG_MAX_QP);
+	set(caps, BB_PRM_HCA_LOG_MAX_CQ_SZ, SOFT_LOG_MAX_CQ_SZ);
+	set(caps, BB_PRM_HCA_LOG_MAX_CQ, SOFT_LOG_MAX_CQ);
+	set(caps, BB_PRM_HCA_LOG_MAX_MKEY, SOFT_LOG_MAX_MKEY);
+	set(caps, BB_PRM_HCA_LOG_MAX_MRW_SZ, 63);
+	set(caps, BB_PRM_HCA_LOG_MAX_RA_REQ_QP, SOFT_LOG_MAX_RA);
+	set(caps, BB_PRM_HCA_LOG_MAX_RA_RES_QP, SOFT_LOG_MAX_RA);
+	set(caps, BB_PRM_HCA_MAX_QP_CNT, opts->no_counters ? 0 : SOFT_MAX_COUNTER_SETS - 1);
+	/* MLX5_CAP_PORT_TYPE_IB 0, _ETH 1 */
+	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
+	set(caps, BB_PRM_HCA_NUM_PORTS, 1);
+	set(caps, BB_PRM_HCA_LOG_MAX_MSG, opts->log_max_msg);
+	/* Version 1: CQEs carry the user index. */
+	set(caps, BB_PRM_HCA_CQE_VERSION, 1);
+	set(caps, BB_PRM_HCA_ROCE, !opts->link_ib);
+	set(caps, BB_PRM_HCA_ATOMIC, !opts->no_atomic);
+	set(caps, BB_PRM_HCA_UAR_4K, 1);
+	set(caps, BB_PRM_HCA_BF, !opts->no_bf);
+	/* Both halves of a register. */
+	set(caps, BB_PRM_HCA_LOG_BF_REG_SIZE, opts->no_bf ? 0 : 9);
+	set(caps, BB_PRM_HCA_MAX_WQE_SZ_SQ, SOFT_MAX_SQ_WQE);
+	set(caps, BB_PRM_HCA_MAX_WQE_SZ_RQ, SOFT_MAX_RQ_STRIDE);
+	set(caps, BB_PRM_HCA_LOG_MAX_PD, SOFT_LOG_MAX_PD);
+	set(caps, BB_PRM_HCA_LOG_MAX_UCTX, 8);
+	set(caps, BB_PRM_HCA_LOG_MAX_UMEM, SOFT_LOG_MAX_UMEM);
+}
+
+static void
+atomic_caps(void *caps)
+{
+	/* MLX5_ATOMIC_OPS_CMP_SWAP 1 << 0, _FETCH_ADD 1 << 1; sizes as powers of two */
+	set(caps, BB_PRM_ATOMIC_CAP_MODE, 1 << 0 | 1 << 1);
+	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP, 1 << 3);
+	/* MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS: memory and result in host order */
+	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
+}
+
+static void
+roce_caps(void *caps)
+{
+	/* MLX5_ROCE_VERSION_1_CAP 1 << 0, _2_CAP 1 << 2 */
+	set(caps, BB_PRM_ROCE_CAP_VERSION, 1 << 0 | 1 << 2);
+	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, SOFT_MIN_UDP_SPORT);
+	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, UINT16_MAX);
+	set(caps, BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, SOFT_MAX_GIDS);
+}
+
+int
+soft_cmd_query_hca_cap(struct soft_cmd *cmd)
+{
+	static const struct soft_field fields[] = {{BB_PRM_CMD_OP_MOD, 0}};
+	const struct soft_opts *opts = &cmd->dev->opts;
+	/* Bit 0 asks for the current values instead of the largest: there is no difference. */
+	uint32_t type = bb_prm_get(cmd->in, BB_PRM_CMD_OP_MOD) >> 1;
+	uint8_t *caps = cmd->out + BB_PRM_HCA_CAP_OUT_CAPS;
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	switch (type) {
+	case BB_PRM_CAP_GENERAL:
+		general_caps(opts, caps);
+		return 0;
+	case BB_PRM_CAP_ATOMIC:
+		if (opts->no_atomic)
+			return SOFT_REFUSE(cmd, BAD_PARAM,
+					   "atomic capabilities: it has no atomics");
+		atomic_caps(caps);
+		return 0;
+	case BB_PRM_CAP_ROCE:
+		if (opts->link_ib)
+			return SOFT_REFUSE(cmd, BAD_PARAM,
+					   "RoCE capabilities: the port is InfiniBand");
+		roce_caps(caps);
+		return 0;
+	default:
+		return SOFT_REFUSE(cmd, BAD_PARAM, "capability type 0x%x is not known", type);
+	}
+}

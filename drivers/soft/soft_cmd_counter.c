@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER. */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "soft_ctl.h"
+
+#define SOFT_SYNDROME 0xbb040000u
+
+int
+soft_cmd_alloc_q_counter(struct soft_cmd *cmd)
+{
+	struct soft_ctl *ctl = cmd->dev->ctl;
+	struct soft_counters *set;
+	uint32_t id;
+	int ret;
+
+	ret = soft_cmd_only(cmd, NULL, 0);
+	if (ret != 0)
+		return ret;
+	if (cmd->dev->opts.no_counters)
+		return SOFT_REFUSE(cmd, NO_RES, "the device has no counter sets");
+	set = calloc(1, sizeof(*set));
+	if (set == NULL)
+		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+	if (soft_ids_alloc(&ctl->counter_ids, &id) != 0) {
+		free(set);
+		return SOFT_REFUSE(cmd, NO_RES, "all %d counter sets are in use",
+				   SOFT_MAX_COUNTER_SETS - 1);
+	}
+	ctl->counter_ctx[id] = cmd->ctx;
+	__atomic_store_n(&cmd->dev->counters[id], set, __ATOMIC_RELEASE);
+	bb_prm_set(cmd->out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID, id);
+	return 0;
+}
+
+int
+soft_cmd_dealloc_q_counter(struct soft_cmd *cmd)
+{
+	static const struct soft_field fields[] = {{BB_PRM_DEALLOC_Q_COUNTER_ID, 0}};
+	uint32_t id = bb_prm_get(cmd->in, BB_PRM_DEALLOC_Q_COUNTER_ID);
+	struct soft_ctl *ctl = cmd->dev->ctl;
+	struct soft_counters *set = cmd->dev->counters[id];
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	if (set == NULL || ctl->counter_ctx[id] != cmd->ctx)
+		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
+	if (ctl->counter_refs[id] != 0)
+		return SOFT_REFUSE(cmd, RES_BUSY, "counter set %u counts for %u QPs", id,
+				   ctl->counter_refs[id]);
+	__atomic_store_n(&cmd->dev->counters[id], NULL, __ATOMIC_RELEASE);
+	soft_quiesce();
+	ctl->counter_ctx[id] = NULL;
+	soft_ids_free(&ctl->counter_ids, id);
+	free(set);
+	return 0;
+}
+
+struct place {
+	struct bb_prm_field f;
+	size_t counter; /* inside struct soft_counters */
+};
+
+#define AT(name) offsetof(struct soft_counters, name)
+static const struct place places[] = {
+	{BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, AT(rx_write)},
+	{BB_PRM_Q_COUNTER_RX_READ_REQUESTS, AT(rx_read)},
+	{BB_PRM_Q_COUNTER_RX_ATOMIC_REQUESTS, AT(rx_atomic)},
+	{BB_PRM_Q_COUNTER_OUT_OF_BUFFER, AT(out_of_buffer)},
+	{BB_PRM_Q_COUNTER_OUT_OF_SEQUENCE, AT(out_of_sequence)},
+	{BB_PRM_Q_COUNTER_DUPLICATE_REQUEST, AT(duplicate)},
+	{BB_PRM_Q_COUNTER_RNR_NAK_RETRY_ERR, AT(rnr_nak_retry)},
+	{BB_PRM_Q_COUNTER_PACKET_SEQ_ERR, AT(packet_seq_err)},
+	{BB_PRM_Q_COUNTER_LOCAL_ACK_TIMEOUT_ERR, AT(ack_timeout)},
+	{BB_PRM_Q_COUNTER_RESP_LOCAL_LENGTH_ERROR, AT(resp_local_length)},
+	{BB_PRM_Q_COUNTER_REQ_LOCAL_LENGTH_ERROR, AT(req_local_length)},
+	{BB_PRM_Q_COUNTER_LOCAL_OPERATION_ERROR, AT(local_operation)},
+	{BB_PRM_Q_COUNTER_RESP_LOCAL_PROTECTION, AT(resp_local_prot)},
+	{BB_PRM_Q_COUNTER_REQ_LOCAL_PROTECTION, AT(req_local_prot)},
+	{BB_PRM_Q_COUNTER_REQ_REMOTE_INVALID_REQUEST, AT(req_remote_invalid)},
+	{BB_PRM_Q_COUNTER_RESP_REMOTE_INVALID_REQUEST, AT(resp_remote_invalid)},
+	{BB_PRM_Q_COUNTER_REQ_REMOTE_ACCESS_ERRORS, AT(req_remote_access)},
+	{BB_PRM_Q_COUNTER_RESP_REMOTE_ACCESS_ERRORS, AT(resp_remote_access)},
+	{BB_PRM_Q_COUNTER_REQ_REMOTE_OPERATION_ERRORS, AT(req_remote_op)},
+	{BB_PRM_Q_COUNTER_REQ_TRANSPORT_RETRIES_EXCEEDED, AT(retry_exceeded)},
+	{BB_PRM_Q_COUNTER_REQ_RNR_RETRIES_EXCEEDED, AT(rnr_retry_exceeded)},
+	{BB_PRM_Q_COUNTER_CQ_OVERFLOW, AT(cq_overflow)},
+	{BB_PRM_Q_COUNTER_RESP_CQE_FLUSH_ERROR, AT(resp_flush)},
+	{BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR, AT(req_flush)},
+};
+
+int
+soft_cmd_query_q_counter(struct soft_cmd *cmd)
+{
+	static const struct soft_field fields[] = {{BB_PRM_QUERY_Q_COUNTER_CLEAR, 0},
+						   {BB_PRM_QUERY_Q_COUNTER_ID, 0}};
+	uint32_t id = bb_prm_get(cmd->in, BB_PRM_QUERY_Q_COUNTER_ID);
+	bool clear = bb_prm_get(cmd->in, BB_PRM_QUERY_Q_COUNTER_CLEAR) != 0;
+	struct soft_counters *set = cmd->dev->counters[id];
+	unsigned int i;
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	if (set == NULL || cmd->dev->ctl->counter_ctx[id] != cmd->ctx)
+		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
+	for (i = 0; i < RTE_DIM(places); i++) {
+		uint64_t *counter = (uint64_t *)((uint8_t *)set + places[i].counter);
+		uint64_t v = clear ? __atomic_exchange_n(counter, 0, __ATOMIC_RELAXED)
+				   : __atomic_load_n(counter, __ATOMIC_RELAXED);
+
+		/* 32 bits wide, wrapping, as on a card. */
+		bb_prm_set(cmd->out, places[i].f, (uint32_t)v);
+	}
+	return 0;
+}

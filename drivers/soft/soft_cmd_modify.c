@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* QP transitions: RST2INIT to RTS2RTS, 2ERR, 2RST. */
+#include <string.h>
+
+#include "soft_ctl.h"
+
+#define SOFT_SYNDROME 0xbb050000u
+
+#define ADS_IN_QPC 0x18
+
+/* Fields of a transition, their base inside the QP context. */
+#define QPC(f)                                                                                     \
+	{                                                                                          \
+		f, 0                                                                               \
+	}
+#define ADS(f)                                                                                     \
+	{                                                                                          \
+		f, ADS_IN_QPC                                                                      \
+	}
+
+/* What each transition takes. */
+static const struct soft_field init_fields[] = {
+	QPC(BB_PRM_QPC_COUNTER_SET_ID),
+	QPC(BB_PRM_QPC_RRE),
+	QPC(BB_PRM_QPC_RWE),
+	QPC(BB_PRM_QPC_RAE),
+	QPC(BB_PRM_QPC_ATOMIC_MODE),
+	ADS(BB_PRM_ADS_PKEY_INDEX),
+	ADS(BB_PRM_ADS_VHCA_PORT_NUM),
+};
+static const struct soft_field rtr_fields[] = {
+	QPC(BB_PRM_QPC_MTU),         QPC(BB_PRM_QPC_LOG_MSG_MAX),
+	QPC(BB_PRM_QPC_REMOTE_QPN),  QPC(BB_PRM_QPC_LOG_RRA_MAX),
+	QPC(BB_PRM_QPC_MIN_RNR_NAK), QPC(BB_PRM_QPC_NEXT_RCV_PSN),
+	ADS(BB_PRM_ADS_GRH),         ADS(BB_PRM_ADS_MLID),
+	ADS(BB_PRM_ADS_RLID),        ADS(BB_PRM_ADS_SRC_ADDR_INDEX),
+	ADS(BB_PRM_ADS_STAT_RATE),   ADS(BB_PRM_ADS_HOP_LIMIT),
+	ADS(BB_PRM_ADS_TCLASS),      ADS(BB_PRM_ADS_FLOW_LABEL),
+	ADS(BB_PRM_ADS_RGID_RIP),    ADS(BB_PRM_ADS_ECN),
+	ADS(BB_PRM_ADS_DSCP),        ADS(BB_PRM_ADS_UDP_SPORT),
+	ADS(BB_PRM_ADS_ETH_PRIO),    ADS(BB_PRM_ADS_SL),
+	ADS(BB_PRM_ADS_RMAC_47_32),  ADS(BB_PRM_ADS_RMAC_31_0),
+};
+static const struct soft_field rts_fields[] = {
+	QPC(BB_PRM_QPC_LOG_ACK_REQ_FREQ), QPC(BB_PRM_QPC_LOG_SRA_MAX),
+	QPC(BB_PRM_QPC_RETRY_COUNT),      QPC(BB_PRM_QPC_RNR_RETRY),
+	QPC(BB_PRM_QPC_NEXT_SEND_PSN),    ADS(BB_PRM_ADS_ACK_TIMEOUT),
+};
+
+/*
+ * What counts after RST2INIT only with its bit in opt_param_mask (mlx5_ib: opt_mask[]);
+ * without, it may stand in the mailbox and is ignored, as UCX leaves it there.
+ */
+struct optional {
+	uint32_t bit;
+	struct soft_field field;
+};
+static const struct optional optionals[] = {
+	{BB_PRM_OPTPAR_RRE, QPC(BB_PRM_QPC_RRE)},
+	{BB_PRM_OPTPAR_RWE, QPC(BB_PRM_QPC_RWE)},
+	{BB_PRM_OPTPAR_RAE, QPC(BB_PRM_QPC_RAE)},
+	{BB_PRM_OPTPAR_RAE, QPC(BB_PRM_QPC_ATOMIC_MODE)},
+	{BB_PRM_OPTPAR_RNR_TIMEOUT, QPC(BB_PRM_QPC_MIN_RNR_NAK)},
+	{BB_PRM_OPTPAR_PKEY_INDEX, ADS(BB_PRM_ADS_PKEY_INDEX)},
+	{BB_PRM_OPTPAR_PRI_PORT, ADS(BB_PRM_ADS_VHCA_PORT_NUM)},
+};
+
+#define ACCESS_BITS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
+
+struct transition {
+	uint16_t op;
+	uint32_t from, to;
+	bool from_any;
+	/* mlx5_ib's opt_mask[] for RC, without path migration, LAG and DC. */
+	uint32_t opt_mask;
+	const struct soft_field *fields;
+	unsigned int n;
+};
+static const struct transition transitions[] = {
+	{BB_PRM_OP_RST2INIT_QP, BB_PRM_QP_RST, BB_PRM_QP_INIT, false, 0, init_fields,
+	 RTE_DIM(init_fields)},
+	{BB_PRM_OP_INIT2INIT_QP, BB_PRM_QP_INIT, BB_PRM_QP_INIT, false,
+	 ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX | BB_PRM_OPTPAR_PRI_PORT, NULL, 0},
+	/*
+	 * min_rnr_nak is not optional here: mlx5_ib gives it on INIT to RTR, where verbs
+	 * demand it, and its table has no RNR_TIMEOUT there.
+	 */
+	{BB_PRM_OP_INIT2RTR_QP, BB_PRM_QP_INIT, BB_PRM_QP_RTR, false,
+	 ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX, rtr_fields, RTE_DIM(rtr_fields)},
+	{BB_PRM_OP_RTR2RTS_QP, BB_PRM_QP_RTR, BB_PRM_QP_RTS, false,
+	 ACCESS_BITS | BB_PRM_OPTPAR_RNR_TIMEOUT, rts_fields, RTE_DIM(rts_fields)},
+	{BB_PRM_OP_RTS2RTS_QP, BB_PRM_QP_RTS, BB_PRM_QP_RTS, false,
+	 ACCESS_BITS | BB_PRM_OPTPAR_RNR_TIMEOUT, NULL, 0},
+	{BB_PRM_OP_2ERR_QP, 0, BB_PRM_QP_ERR, true, 0, NULL, 0},
+	{BB_PRM_OP_2RST_QP, 0, BB_PRM_QP_RST, true, 0, NULL, 0},
+};
+
+static const char *
+state_name(uint32_t state)
+{
+	static const char *const names[] = {"RST", "INIT", "RTR", "RTS", "SQER", "SQD", "ERR"};
+
+	return state < RTE_DIM(names) ? names[state] : "?";
+}
+
+static void
+copy_field(uint8_t *to, const uint8_t *from, const struct soft_field *f)
+{
+	if (f->f.width == 0)
+		memcpy(to + f->base + f->f.byte, from + f->base + f->f.byte, 16);
+	else
+		bb_prm_set(to + f->base, f->f, bb_prm_get(from + f->base, f->f));
+}
+
+/* Bits outside what the transition takes or overlooks. */
+static int
+check_fields(struct soft_cmd *cmd, const struct transition *t)
+{
+	struct soft_field all[RTE_DIM(rtr_fields) + RTE_DIM(optionals) + 4];
+	unsigned int i, n = 0;
+
+	all[n++] = (struct soft_field){BB_PRM_MODIFY_QP_QPN, 0};
+	if (cmd->desc->inlen == BB_PRM_SZ_MODIFY_QP_IN) {
+		all[n++] = (struct soft_field){BB_PRM_MODIFY_QP_OPT_PARAM_MASK, 0};
+		/* mlx5_ib gives these two in every transition. */
+		all[n++] = (struct soft_field){BB_PRM_QPC_ST, SOFT_QPC_AT};
+		all[n++] = (struct soft_field){BB_PRM_QPC_PM_STATE, SOFT_QPC_AT};
+		for (i = 0; i < RTE_DIM(optionals); i++)
+			all[n++] = optionals[i].field;
+		for (i = 0; i < t->n; i++)
+			all[n++] = t->fields[i];
+		for (i = 4; i < n; i++)
+			all[i].base += SOFT_QPC_AT;
+	}
+	return soft_cmd_only(cmd, all, n);
+}
+
+static int
+check_common(struct soft_cmd *cmd, const struct transition *t, const uint8_t *in,
+	     const uint8_t *image)
+{
+	uint32_t pm = bb_prm_get(in, BB_PRM_QPC_PM_STATE), st = bb_prm_get(in, BB_PRM_QPC_ST);
+	uint32_t port = bb_prm_get(in + ADS_IN_QPC, BB_PRM_ADS_VHCA_PORT_NUM);
+	uint32_t pkey = bb_prm_get(image + ADS_IN_QPC, BB_PRM_ADS_PKEY_INDEX);
+	uint32_t atomic = bb_prm_get(image, BB_PRM_QPC_ATOMIC_MODE);
+	bool init = t->op == BB_PRM_OP_RST2INIT_QP;
+
+	if (st != BB_PRM_QP_ST_RC)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: the QP is RC (0)", st);
+	if (pm != BB_PRM_QP_PM_MIGRATED && (pm != 0 || init))
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
+	if (port != SOFT_PORT && (port != 0 || init))
+		return SOFT_REFUSE(cmd, BAD_PARAM, "vhca_port_num %u: there is only port 1", port);
+	if (pkey != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "pkey_index %u: the table has one entry", pkey);
+	/* MLX5_ATOMIC_MODE: 0 none, 1 IB spec, 2 only 8 bytes, 3 and above up to 2^mode bytes */
+	if (cmd->dev->opts.no_atomic && (atomic != 0 || bb_prm_get(image, BB_PRM_QPC_RAE) != 0))
+		return SOFT_REFUSE(cmd, BAD_PARAM, "rae or atomic_mode: the device has no atomics");
+	if (atomic > 3)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "atomic_mode %u: atomics have 8 bytes", atomic);
+	return 0;
+}
+
+static int
+check_eth_path(struct soft_cmd *cmd, const uint8_t *ads)
+{
+	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
+	uint32_t sport = bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT);
+	static const uint8_t zero[16];
+	const uint8_t *gid = bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP);
+
+	if (bb_prm_get(ads, BB_PRM_ADS_RLID) != 0 || bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 ||
+	    bb_prm_get(ads, BB_PRM_ADS_SL) != 0 || bb_prm_get(ads, BB_PRM_ADS_MLID) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "rlid, mlid, grh or sl on an Ethernet port: they stay 0");
+	if (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index])
+		return SOFT_REFUSE(cmd, BAD_PARAM, "src_addr_index %u: that GID is empty", index);
+	if (bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT) == 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "hop_limit 0: no packet would arrive");
+	if (cmd->dev->gids[index].type == BB_GID_ROCE_V2 && sport < SOFT_MIN_UDP_SPORT)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "udp_sport 0x%x is below 0x%x", sport,
+				   SOFT_MIN_UDP_SPORT);
+	if (cmd->dev->gids[index].type == BB_GID_ROCE_V1 && sport != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "udp_sport 0x%x with a RoCE v1 GID", sport);
+	if (memcmp(gid, zero, 16) == 0 || gid[0] == 0xff)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "rgid_rip is empty or a group");
+	return 0;
+}
+
+static int
+check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
+{
+	uint32_t rlid = bb_prm_get(ads, BB_PRM_ADS_RLID);
+	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
+
+	if (rlid == 0 || rlid >= 0xc000)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "rlid 0x%x is not a port's", rlid);
+	if (bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT) != 0 ||
+	    bb_prm_get(ads, BB_PRM_ADS_RMAC_47_32) != 0 ||
+	    bb_prm_get(ads, BB_PRM_ADS_RMAC_31_0) != 0 ||
+	    bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO) != 0 || bb_prm_get(ads, BB_PRM_ADS_DSCP) != 0 ||
+	    bb_prm_get(ads, BB_PRM_ADS_ECN) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "udp_sport, rmac, eth_prio, dscp or ecn on an InfiniBand port");
+	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
+	    (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index]))
+		return SOFT_REFUSE(cmd, BAD_PARAM, "src_addr_index %u: that GID is empty", index);
+	return 0;
+}
+
+static int
+check_rtr(struct soft_cmd *cmd, const uint8_t *image)
+{
+	uint32_t mtu = bb_prm_get(image, BB_PRM_QPC_MTU);
+	uint32_t log_msg = bb_prm_get(image, BB_PRM_QPC_LOG_MSG_MAX);
+	uint32_t log_rra = bb_prm_get(image, BB_PRM_QPC_LOG_RRA_MAX);
+
+	if (mtu == 0 || mtu > SOFT_ACTIVE_MTU)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "mtu %u: between 1 (256 bytes) and the active one, %u", mtu,
+				   SOFT_ACTIVE_MTU);
+	if (log_msg > cmd->dev->opts.log_max_msg)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_msg_max %u is above %u", log_msg,
+				   cmd->dev->opts.log_max_msg);
+	if (log_rra > SOFT_LOG_MAX_RA)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rra_max %u is above %u", log_rra,
+				   SOFT_LOG_MAX_RA);
+	return cmd->dev->opts.link_ib ? check_ib_path(cmd, image + ADS_IN_QPC)
+				      : check_eth_path(cmd, image + ADS_IN_QPC);
+}
+
+static int
+check_rts(struct soft_cmd *cmd, const uint8_t *image)
+{
+	uint32_t log_sra = bb_prm_get(image, BB_PRM_QPC_LOG_SRA_MAX);
+
+	if (log_sra > SOFT_LOG_MAX_RA)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sra_max %u is above %u", log_sra,
+				   SOFT_LOG_MAX_RA);
+	return 0;
+}
+
+/* A peer that cannot be found, or a wrong MAC, is no error: messages are lost. */
+static struct soft_dev *
+find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
+{
+	const uint8_t *ads = image + ADS_IN_QPC;
+	const uint8_t *gid = bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP);
+	struct soft_dev *peer;
+	uint8_t mac[6];
+
+	if (cmd->dev->opts.link_ib) {
+		peer = soft_dev_by_lid((uint16_t)bb_prm_get(ads, BB_PRM_ADS_RLID));
+		if (peer == NULL)
+			SOFT_LOG(WARNING,
+				 "%s: QP 0x%x: no port has LID 0x%x, messages will be lost",
+				 cmd->dev->name, qp->qpn, bb_prm_get(ads, BB_PRM_ADS_RLID));
+		return peer;
+	}
+	peer = soft_dev_by_gid(gid, false);
+	if (peer == NULL) {
+		SOFT_LOG(
+			WARNING,
+			"%s: QP 0x%x: nobody has GID %02x%02x:..:%02x%02x:%02x%02x, messages will be "
+			"lost",
+			cmd->dev->name, qp->qpn, gid[0], gid[1], gid[12], gid[13], gid[14],
+			gid[15]);
+		return NULL;
+	}
+	memcpy(mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
+	if (memcmp(mac, peer->mac, 6) != 0) {
+		SOFT_LOG(WARNING,
+			 "%s: QP 0x%x: rmac %02x:%02x:%02x:%02x:%02x:%02x is not that of %s, "
+			 "messages will be lost",
+			 cmd->dev->name, qp->qpn, mac[0], mac[1], mac[2], mac[3], mac[4], mac[5],
+			 peer->name);
+		return NULL;
+	}
+	return peer;
+}
+
+/* Decode the context into the QP. Called under the engine's lock. */
+static void
+load(struct soft_qp *qp, const struct transition *t)
+{
+	const uint8_t *q = qp->qpc;
+
+	qp->rre = bb_prm_get(q, BB_PRM_QPC_RRE) != 0;
+	qp->rwe = bb_prm_get(q, BB_PRM_QPC_RWE) != 0;
+	qp->rae = bb_prm_get(q, BB_PRM_QPC_RAE) != 0;
+	qp->atomic_mode = bb_prm_get(q, BB_PRM_QPC_ATOMIC_MODE);
+	qp->min_rnr_nak = bb_prm_get(q, BB_PRM_QPC_MIN_RNR_NAK);
+	if (t->op == BB_PRM_OP_INIT2RTR_QP) {
+		qp->mtu = 128u << bb_prm_get(q, BB_PRM_QPC_MTU);
+		/* 0 is no special value: messages of one byte. */
+		qp->log_msg_max = bb_prm_get(q, BB_PRM_QPC_LOG_MSG_MAX);
+		qp->remote_qpn = bb_prm_get(q, BB_PRM_QPC_REMOTE_QPN);
+		qp->log_rra_max = bb_prm_get(q, BB_PRM_QPC_LOG_RRA_MAX);
+		qp->epsn = bb_prm_get(q, BB_PRM_QPC_NEXT_RCV_PSN);
+	} else if (t->op == BB_PRM_OP_RTR2RTS_QP) {
+		qp->log_sra_max = bb_prm_get(q, BB_PRM_QPC_LOG_SRA_MAX);
+		qp->retry_count = bb_prm_get(q, BB_PRM_QPC_RETRY_COUNT);
+		qp->rnr_retry = bb_prm_get(q, BB_PRM_QPC_RNR_RETRY);
+		qp->ack_timeout = bb_prm_get(q + ADS_IN_QPC, BB_PRM_ADS_ACK_TIMEOUT);
+		qp->sq_psn = bb_prm_get(q, BB_PRM_QPC_NEXT_SEND_PSN);
+		qp->retries_left = qp->retry_count;
+		qp->rnr_left = qp->rnr_retry;
+	}
+}
+
+/* What the transitions set goes with 2RST; what CREATE_QP set stays. */
+static void
+clear_connection(uint8_t *image)
+{
+	static const uint8_t zero[SOFT_QPC_BYTES];
+	unsigned int i;
+
+	/* All but the counter set, which CREATE_QP may have set. */
+	for (i = 1; i < RTE_DIM(init_fields); i++)
+		copy_field(image, zero, &init_fields[i]);
+	for (i = 0; i < RTE_DIM(rtr_fields); i++)
+		copy_field(image, zero, &rtr_fields[i]);
+	for (i = 0; i < RTE_DIM(rts_fields); i++)
+		copy_field(image, zero, &rts_fields[i]);
+}
+
+/* The context as it will be: checked, and the peer looked up. */
+static int
+next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_qp *qp,
+	   uint8_t *image, struct soft_dev **peer)
+{
+	const uint8_t *in = cmd->in + SOFT_QPC_AT;
+	uint32_t mask = bb_prm_get(cmd->in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK);
+	uint32_t set;
+	unsigned int i;
+	int ret;
+
+	if ((mask & ~t->opt_mask) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "opt_param_mask 0x%x: bits 0x%x are not of this transition",
+				   mask, mask & ~t->opt_mask);
+	for (i = 0; i < t->n; i++)
+		copy_field(image, in, &t->fields[i]);
+	for (i = 0; i < RTE_DIM(optionals); i++)
+		if ((mask & optionals[i].bit) != 0)
+			copy_field(image, in, &optionals[i].field);
+	/* mlx5_ib binds the counter set here; a set given to CREATE_QP stays without one. */
+	if (t->op == BB_PRM_OP_RST2INIT_QP && bb_prm_get(in, BB_PRM_QPC_COUNTER_SET_ID) == 0)
+		bb_prm_set(image, BB_PRM_QPC_COUNTER_SET_ID, qp->counter_set);
+	set = bb_prm_get(image, BB_PRM_QPC_COUNTER_SET_ID);
+	if (set != 0 && cmd->dev->ctl->counter_ctx[set] != cmd->ctx)
+		return SOFT_REFUSE(cmd, BAD_RES, "counter_set_id %u does not exist", set);
+	ret = check_common(cmd, t, in, image);
+	if (ret == 0 && t->op == BB_PRM_OP_INIT2RTR_QP)
+		ret = check_rtr(cmd, image);
+	if (ret == 0 && t->op == BB_PRM_OP_RTR2RTS_QP)
+		ret = check_rts(cmd, image);
+	if (ret == 0 && t->op == BB_PRM_OP_INIT2RTR_QP)
+		*peer = find_peer(cmd, qp, image);
+	return ret;
+}
+
+int
+soft_cmd_modify_qp(struct soft_cmd *cmd)
+{
+	uint32_t qpn = bb_prm_get(cmd->in, BB_PRM_MODIFY_QP_QPN), state;
+	const struct transition *t = transitions;
+	struct soft_qp *qp = soft_cmd_qp(cmd, qpn);
+	uint8_t image[SOFT_QPC_BYTES];
+	struct soft_dev *peer;
+	int ret;
+
+	while (t->op != cmd->desc->op)
+		t++;
+	if (qp == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
+	ret = check_fields(cmd, t);
+	if (ret != 0)
+		return ret;
+	memcpy(image, qp->qpc, sizeof(image));
+	peer = qp->peer_dev;
+	if (t->op == BB_PRM_OP_2RST_QP)
+		clear_connection(image);
+	else if (t->op != BB_PRM_OP_2ERR_QP)
+		ret = next_image(cmd, t, qp, image, &peer);
+	if (ret != 0)
+		return ret;
+
+	/* The engine itself moves a QP to ERR: the state counts under its lock. */
+	soft_engine_lock(qp->engine);
+	state = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
+	if (!t->from_any && state != t->from) {
+		soft_engine_unlock(qp->engine);
+		return SOFT_REFUSE(cmd, BAD_QP_STATE, "QP 0x%x is in %s, not in %s", qpn,
+				   state_name(state), state_name(t->from));
+	}
+	memcpy(qp->qpc, image, sizeof(image));
+	if (t->op == BB_PRM_OP_RST2INIT_QP) {
+		cmd->dev->ctl->counter_refs[qp->counter_set]--;
+		qp->counter_set = bb_prm_get(image, BB_PRM_QPC_COUNTER_SET_ID);
+		cmd->dev->ctl->counter_refs[qp->counter_set]++;
+	}
+	qp->peer_dev = t->op == BB_PRM_OP_2RST_QP ? NULL : peer;
+	load(qp, t);
+	__atomic_store_n(&qp->state, t->to, __ATOMIC_RELEASE);
+	soft_qp_state_changed(qp, state);
+	soft_engine_unlock(qp->engine);
+	return 0;
+}

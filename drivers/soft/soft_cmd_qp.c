@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* CREATE_QP, DESTROY_QP, QUERY_QP. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft_ctl.h"
+
+#define SOFT_SYNDROME 0xbb030000u
+
+/*
+ * Absent: what the transitions set, WQE signatures, scatter to CQE, the reserved
+ * lkey, end padding, shared receive queues. Connection attributes here would be lost
+ * silently on a card.
+ */
+static const struct soft_field create_fields[] = {
+	{BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, 0},     {BB_PRM_CREATE_QP_WQ_UMEM_ID, 0},
+	{BB_PRM_CREATE_QP_WQ_UMEM_VALID, 0},      {BB_PRM_QPC_ST, SOFT_QPC_AT},
+	{BB_PRM_QPC_PM_STATE, SOFT_QPC_AT},       {BB_PRM_QPC_PD, SOFT_QPC_AT},
+	{BB_PRM_QPC_LOG_RQ_SIZE, SOFT_QPC_AT},    {BB_PRM_QPC_LOG_RQ_STRIDE, SOFT_QPC_AT},
+	{BB_PRM_QPC_NO_SQ, SOFT_QPC_AT},          {BB_PRM_QPC_LOG_SQ_SIZE, SOFT_QPC_AT},
+	{BB_PRM_QPC_TS_FORMAT, SOFT_QPC_AT},      {BB_PRM_QPC_COUNTER_SET_ID, SOFT_QPC_AT},
+	{BB_PRM_QPC_UAR_PAGE, SOFT_QPC_AT},       {BB_PRM_QPC_USER_INDEX, SOFT_QPC_AT},
+	{BB_PRM_QPC_LOG_PAGE_SIZE, SOFT_QPC_AT},  {BB_PRM_QPC_CQN_SND, SOFT_QPC_AT},
+	{BB_PRM_QPC_CQN_RCV, SOFT_QPC_AT},        {BB_PRM_QPC_DBR_ADDR, SOFT_QPC_AT},
+	{BB_PRM_QPC_RQ_TYPE, SOFT_QPC_AT},        {BB_PRM_QPC_SRQN_RMPN_XRQN, SOFT_QPC_AT},
+	{BB_PRM_QPC_DBR_UMEM_VALID, SOFT_QPC_AT}, {BB_PRM_QPC_DBR_UMEM_ID, SOFT_QPC_AT},
+};
+
+/* What a QP names, looked up and counted. */
+struct parts {
+	struct soft_pd *pd;
+	struct soft_cq *scq, *rcq;
+	struct soft_uar_page *uar;
+	struct soft_umem *umem, *db_umem;
+	uint32_t counter_set;
+	uint64_t offset, dbr_addr;
+	/* Bytes; the RQ comes first, the SQ right behind it. */
+	uint64_t rq_bytes, sq_bytes;
+};
+
+static int
+find_parts(struct soft_cmd *cmd, const void *qpc, struct parts *p)
+{
+	uint32_t pdn = bb_prm_get(qpc, BB_PRM_QPC_PD);
+	uint32_t scqn = bb_prm_get(qpc, BB_PRM_QPC_CQN_SND);
+	uint32_t rcqn = bb_prm_get(qpc, BB_PRM_QPC_CQN_RCV);
+	uint32_t uar_id = bb_prm_get(qpc, BB_PRM_QPC_UAR_PAGE);
+	uint32_t umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_ID);
+	uint32_t db_umem_id = bb_prm_get(qpc, BB_PRM_QPC_DBR_UMEM_ID);
+
+	p->pd = soft_cmd_pd(cmd, pdn);
+	if (p->pd == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
+	p->scq = soft_cmd_cq(cmd, scqn);
+	if (p->scq == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "cqn_snd 0x%x does not exist", scqn);
+	p->rcq = soft_cmd_cq(cmd, rcqn);
+	if (p->rcq == NULL)
+		return SOFT_REFUSE(
+			cmd, BAD_RES,
+			"cqn_rcv 0x%x does not exist; it is needed without receives, too", rcqn);
+	p->uar = soft_cmd_uar(cmd, uar_id);
+	if (p->uar == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "UAR page 0x%x does not exist", uar_id);
+	p->umem = soft_cmd_umem(cmd, umem_id);
+	if (p->umem == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "wq_umem_id 0x%x does not exist", umem_id);
+	p->db_umem = soft_cmd_umem(cmd, db_umem_id);
+	if (p->db_umem == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "dbr_umem_id 0x%x does not exist", db_umem_id);
+	p->counter_set = bb_prm_get(qpc, BB_PRM_QPC_COUNTER_SET_ID);
+	if (p->counter_set != 0 && cmd->dev->ctl->counter_ctx[p->counter_set] != cmd->ctx)
+		return SOFT_REFUSE(cmd, BAD_RES, "counter_set_id %u does not exist",
+				   p->counter_set);
+	return 0;
+}
+
+static int
+check_kind(struct soft_cmd *cmd, const void *qpc)
+{
+	uint32_t st = bb_prm_get(qpc, BB_PRM_QPC_ST);
+	uint32_t pm = bb_prm_get(qpc, BB_PRM_QPC_PM_STATE);
+	uint32_t ts = bb_prm_get(qpc, BB_PRM_QPC_TS_FORMAT);
+
+	if (st != BB_PRM_QP_ST_RC)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: only RC (0) is there", st);
+	if (pm != BB_PRM_QP_PM_MIGRATED)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
+	/* 0 free running, 1 default, 2 real time */
+	if (ts > 1)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "ts_format %u: there is no real time clock", ts);
+	return 0;
+}
+
+static int
+check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
+{
+	uint32_t rq_type = bb_prm_get(qpc, BB_PRM_QPC_RQ_TYPE);
+	uint32_t srqn = bb_prm_get(qpc, BB_PRM_QPC_SRQN_RMPN_XRQN);
+	uint32_t log_rq = bb_prm_get(qpc, BB_PRM_QPC_LOG_RQ_SIZE);
+	uint32_t stride = 16u << bb_prm_get(qpc, BB_PRM_QPC_LOG_RQ_STRIDE);
+	uint32_t log_sq = bb_prm_get(qpc, BB_PRM_QPC_LOG_SQ_SIZE);
+	bool no_sq = bb_prm_get(qpc, BB_PRM_QPC_NO_SQ) != 0;
+
+	if (rq_type != BB_PRM_RQ_TYPE_REGULAR && rq_type != BB_PRM_RQ_TYPE_ZERO)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "rq_type %u: there are own RQs (0) and none (3)",
+				   rq_type);
+	if (srqn != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "srqn 0x%x with rq_type %u", srqn, rq_type);
+	if (rq_type == BB_PRM_RQ_TYPE_ZERO && (log_rq != 0 || stride != 16))
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rq_size or log_rq_stride without an RQ");
+	if (no_sq && log_sq != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sq_size %u with no_sq", log_sq);
+	if (log_rq > SOFT_LOG_MAX_QP_SZ || log_sq > SOFT_LOG_MAX_QP_SZ)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rq_size %u, log_sq_size %u: above %d",
+				   log_rq, log_sq, SOFT_LOG_MAX_QP_SZ);
+	if (stride > SOFT_MAX_RQ_STRIDE)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "RQ stride of %u bytes is above %d", stride,
+				   SOFT_MAX_RQ_STRIDE);
+	p->rq_bytes = rq_type == BB_PRM_RQ_TYPE_ZERO ? 0 : (uint64_t)stride << log_rq;
+	p->sq_bytes = no_sq ? 0 : (uint64_t)BB_WQE_BB << log_sq;
+	if (p->rq_bytes % BB_WQE_BB != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "RQ of %u bytes: the SQ behind it would not start on a 64 byte "
+				   "block",
+				   (uint32_t)p->rq_bytes);
+	return 0;
+}
+
+static int
+check_memory(struct soft_cmd *cmd, const void *qpc, struct parts *p)
+{
+	int ret;
+
+	p->offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET);
+	p->dbr_addr = bb_prm_get64(qpc, BB_PRM_QPC_DBR_ADDR);
+	ret = soft_cmd_page_size(cmd, p->umem, bb_prm_get(qpc, BB_PRM_QPC_LOG_PAGE_SIZE),
+				 p->offset);
+	if (ret == 0)
+		ret = soft_cmd_umem_range(cmd, "queue buffer (RQ, then SQ)", p->umem, p->offset,
+					  p->rq_bytes + p->sq_bytes, BB_WQE_BB);
+	if (ret == 0)
+		ret = soft_cmd_umem_range(cmd, "doorbell record", p->db_umem, p->dbr_addr, 8, 8);
+	return ret;
+}
+
+/* The numbers of a QP's parts, taken (1) or given back (-1). */
+static void
+count_parts(struct soft_qp *qp, int change)
+{
+	uint32_t by = (uint32_t)change;
+
+	qp->pd->qps += by;
+	qp->scq->refs += by;
+	qp->rcq->refs += by;
+	qp->uar->refs += by;
+	qp->wq_umem->refs += by;
+	qp->db_umem->refs += by;
+	qp->dev->ctl->counter_refs[qp->counter_set] += by;
+}
+
+static void
+fill_qp(struct soft_cmd *cmd, const void *qpc, const struct parts *p, struct soft_qp *qp)
+{
+	uint8_t *buf = p->umem->base + p->offset;
+
+	qp->dev = cmd->dev;
+	qp->obj = cmd->obj;
+	qp->pd = p->pd;
+	qp->pdn = p->pd->pub.pdn;
+	qp->user_index = bb_prm_get(qpc, BB_PRM_QPC_USER_INDEX);
+	qp->state = BB_PRM_QP_RST;
+	qp->uar = p->uar;
+	qp->engine = p->uar->engine;
+	qp->scq = p->scq;
+	qp->rcq = p->rcq;
+	qp->wq_umem = p->umem;
+	qp->db_umem = p->db_umem;
+	qp->has_rq = p->rq_bytes != 0;
+	qp->rq = buf;
+	qp->log_rq = bb_prm_get(qpc, BB_PRM_QPC_LOG_RQ_SIZE);
+	qp->log_rq_stride = 4 + bb_prm_get(qpc, BB_PRM_QPC_LOG_RQ_STRIDE);
+	qp->has_sq = p->sq_bytes != 0;
+	qp->sq = buf + p->rq_bytes;
+	qp->log_sq = bb_prm_get(qpc, BB_PRM_QPC_LOG_SQ_SIZE);
+	qp->dbrec = (uint32_t *)(void *)(p->db_umem->base + p->dbr_addr);
+	qp->counter_set = p->counter_set;
+	memcpy(qp->qpc, qpc, sizeof(qp->qpc));
+}
+
+int
+soft_cmd_create_qp(struct soft_cmd *cmd)
+{
+	const void *qpc = bb_prm_csub(cmd->in, BB_PRM_CREATE_QP_QPC);
+	struct soft_dev *dev = cmd->dev;
+	struct parts parts = {0};
+	struct soft_qp *qp;
+	int ret;
+
+	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
+	if (ret == 0)
+		ret = check_kind(cmd, qpc);
+	if (ret == 0)
+		ret = find_parts(cmd, qpc, &parts);
+	if (ret == 0)
+		ret = check_sizes(cmd, qpc, &parts);
+	if (ret == 0)
+		ret = check_memory(cmd, qpc, &parts);
+	if (ret != 0)
+		return ret;
+
+	qp = calloc(1, sizeof(*qp));
+	if (qp == NULL)
+		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+	if (soft_ids_alloc(&dev->ctl->qp_ids, &qp->qpn) != 0) {
+		free(qp);
+		return SOFT_REFUSE(cmd, NO_RES, "all QP numbers are in use");
+	}
+	fill_qp(cmd, qpc, &parts, qp);
+	__atomic_store_n(&dev->qps[qp->qpn], qp, __ATOMIC_RELEASE);
+	if (soft_qp_attach(qp) != 0) {
+		__atomic_store_n(&dev->qps[qp->qpn], NULL, __ATOMIC_RELEASE);
+		soft_quiesce();
+		soft_ids_free(&dev->ctl->qp_ids, qp->qpn);
+		free(qp);
+		return SOFT_REFUSE(cmd, NO_RES, "no memory in the engine");
+	}
+	count_parts(qp, 1);
+	bb_prm_set(cmd->out, BB_PRM_CREATE_QP_OUT_QPN, qp->qpn);
+	return 0;
+}
+
+int
+soft_cmd_destroy_qp(struct soft_cmd *cmd)
+{
+	static const struct soft_field fields[] = {{BB_PRM_DESTROY_QP_QPN, 0}};
+	uint32_t qpn = bb_prm_get(cmd->in, BB_PRM_DESTROY_QP_QPN);
+	struct soft_qp *qp = soft_cmd_qp(cmd, qpn);
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	if (qp == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
+	__atomic_store_n(&cmd->dev->qps[qpn], NULL, __ATOMIC_RELEASE);
+	soft_qp_detach(qp);
+	soft_quiesce();
+	count_parts(qp, -1);
+	soft_ids_free(&cmd->dev->ctl->qp_ids, qpn);
+	free(qp);
+	return 0;
+}
+
+int
+soft_cmd_query_qp(struct soft_cmd *cmd)
+{
+	static const struct soft_field fields[] = {{BB_PRM_QUERY_QP_QPN, 0}};
+	uint32_t qpn = bb_prm_get(cmd->in, BB_PRM_QUERY_QP_QPN);
+	struct soft_qp *qp = soft_cmd_qp(cmd, qpn);
+	void *qpc = bb_prm_sub(cmd->out, BB_PRM_QUERY_QP_OUT_QPC);
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	if (qp == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
+	soft_engine_lock(qp->engine);
+	memcpy(qpc, qp->qpc, sizeof(qp->qpc));
+	bb_prm_set(qpc, BB_PRM_QPC_STATE, __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE));
+	bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, qp->sq_psn);
+	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, __atomic_load_n(&qp->epsn, __ATOMIC_RELAXED));
+	/* How far the device is, and how far the records say software is. */
+	bb_prm_set(qpc, BB_PRM_QPC_HW_SQ_WQEBB_COUNTER, qp->sq_ci);
+	bb_prm_set(qpc, BB_PRM_QPC_SW_SQ_WQEBB_COUNTER,
+		   bb_be32(__atomic_load_n(&qp->dbrec[1], __ATOMIC_ACQUIRE)) & 0xffff);
+	bb_prm_set(qpc, BB_PRM_QPC_HW_RQ_COUNTER, qp->rq_ci);
+	bb_prm_set(qpc, BB_PRM_QPC_SW_RQ_COUNTER,
+		   bb_be32(__atomic_load_n(&qp->dbrec[0], __ATOMIC_ACQUIRE)) & 0xffff);
+	soft_engine_unlock(qp->engine);
+	return 0;
+}

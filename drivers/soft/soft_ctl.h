@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The software ConnectX, control path only: handles, their owners, and the
+ * command decoder. Nothing here is seen by the data path.
+ */
+#ifndef SOFT_CTL_H
+#define SOFT_CTL_H
+
+#include "soft.h"
+
+#define SOFT_PORT          1u
+#define SOFT_ACTIVE_MTU    5u      /* qpc.mtu: 128 << 5 bytes */
+#define SOFT_MIN_UDP_SPORT 0xc000u /* of RoCE v2 */
+#define SOFT_LOG_MAX_RA    4u      /* READs and atomics outstanding, log2, both directions */
+#define SOFT_LOG_MAX_PD    16
+#define SOFT_LOG_MAX_UMEM  17
+#define SOFT_LOG_MAX_UAR   16
+#define SOFT_MAX_RQ_STRIDE 512 /* bytes of a receive WQE */
+#define SOFT_MAX_SQ_WQE    (BB_WQE_MAX_DS * BB_WQE_SEG)
+#define SOFT_EQS           8 /* completion vectors */
+#define SOFT_FIRST_EQN     0x10
+#define SOFT_EVENT_QUEUE   256 /* events that wait per context */
+
+/*
+ * Numbers in use of one kind of object. The search goes on behind the number given
+ * out last, so that a number comes back as late as can be.
+ */
+struct soft_ids {
+	uint64_t *used;
+	uint32_t first, size, next;
+};
+
+struct soft_event_sub {
+	LIST_ENTRY(soft_event_sub) link;
+	struct soft_ctx *ctx;
+	struct mlx5_obj *obj; /* NULL: device-wide */
+	uint16_t type;
+	uint64_t cookie;
+};
+
+/* Of a device. Under soft_dev.lock, but for the events. */
+struct soft_ctl {
+	struct soft_ids mkey_ids, qp_ids, cq_ids, pd_ids, umem_ids, uar_ids, counter_ids;
+	uint8_t *mkey_variant; /* by mkey index: low byte of the key given out last */
+	struct soft_umem **umems;
+	struct soft_pd **pds;
+	struct soft_ctx *counter_ctx[SOFT_MAX_COUNTER_SETS];
+	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* QPs */
+
+	/* Taken last, also by engines. */
+	pthread_mutex_t event_lock;
+	LIST_HEAD(, soft_event_sub) subs;
+	LIST_HEAD(, soft_ctx) ctxs;
+};
+
+/* What one soft_open() gave. */
+struct soft_ctx {
+	struct mlx5_ctx pub;
+	struct soft_dev *dev;
+	uint32_t objs, umems, uars, pds, mrs; /* live handles */
+	LIST_ENTRY(soft_ctx) link;
+
+	/* Under soft_ctl.event_lock. */
+	struct mlx5_cmd_event events[SOFT_EVENT_QUEUE];
+	uint32_t event_head, event_count;
+	bool event_lost;
+};
+
+struct soft_obj {
+	struct mlx5_obj pub;
+	uint64_t id; /* soft_kernel_obj_id() */
+};
+
+struct soft_pd {
+	struct mlx5_pd pub;
+	struct soft_ctx *ctx;
+	uint32_t mrs, qps;
+};
+
+struct soft_mr {
+	struct mlx5_mr pub;
+	struct soft_ctx *ctx;
+	struct soft_pd *pd;
+	struct soft_mkey *mkey;
+};
+
+struct soft_uar {
+	struct mlx5_uar pub;
+	struct soft_ctx *ctx;
+	struct soft_uar_page *page;
+	uint32_t reg; /* 0 or 1 */
+};
+
+static inline struct soft_ctx *
+soft_ctx(struct mlx5_ctx *ctx)
+{
+	return (struct soft_ctx *)ctx;
+}
+
+/* ---- soft_log.c */
+
+/* As soft_log(), with a text already formed; @key tells which lines are alike. */
+void soft_log_text(uint32_t level, const void *key, const char *text);
+
+/* ---- soft_opts.c */
+
+/* Change @opts by "key=value,..."; NULL or "" changes nothing. -EINVAL, logged. */
+int soft_opts_parse(const char *name, const char *args, struct soft_opts *opts);
+void soft_opts_default(struct soft_opts *opts);
+
+/* ---- soft_dev.c */
+
+/* The device of a number, made at first use. NULL: no memory, or no such number. */
+struct soft_dev *soft_dev_get(uint32_t index);
+/*
+ * Who answers to an address on the network that all devices of the process share.
+ * NULL: nobody. @ib: the asker's port is InfiniBand.
+ */
+struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
+struct soft_dev *soft_dev_by_lid(uint16_t lid);
+/* Pull or plug the cable: raises PORT_CHANGE. */
+void soft_dev_port_set(struct soft_dev *dev, bool up);
+
+int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);
+/* -ENOSPC when all are used. */
+int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);
+void soft_ids_free(struct soft_ids *ids, uint32_t id);
+
+/* ---- soft_maps.c */
+
+/* Is [addr, addr + len) mapped for reading, and for writing if asked? 0, -EFAULT, -errno. */
+int soft_maps_check(const void *addr, size_t len, bool write);
+
+/* ---- soft_mem.c: the functions of struct mlx5_cmd_if */
+int soft_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
+		  uint64_t pgsz_bitmap, struct mlx5_umem **umem);
+int soft_umem_dereg(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
+int soft_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
+int soft_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
+int soft_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len, uint32_t access,
+		struct mlx5_mr **mr);
+int soft_mr_dereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
+
+/* ---- soft_uar.c */
+int soft_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **uar);
+int soft_uar_free(struct mlx5_ctx *ctx, struct mlx5_uar *uar);
+void soft_progress_of(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg),
+		      void **arg);
+
+/* ---- soft_event.c */
+int soft_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
+			 unsigned int n, uint64_t cookie);
+int soft_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
+/* Forget the subscriptions of @ctx, or of @obj alone. */
+void soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj);
+
+/* ---- soft_cmd.c */
+
+/* A command on its way through the device's firmware. */
+struct soft_cmd {
+	struct soft_ctx *ctx;
+	struct soft_dev *dev;
+	const struct soft_cmd_desc *desc;
+	const uint8_t *in;
+	uint8_t *out;
+	size_t outlen;
+	struct mlx5_obj *obj; /* of commands that create: the handle to be */
+};
+
+struct soft_cmd_desc {
+	uint16_t op;
+	uint16_t inlen;  /* exact */
+	uint16_t outlen; /* at least */
+	const char *name;
+	int (*exec)(struct soft_cmd *cmd);
+};
+
+/* A field that a command may carry, @base bytes into its mailbox. */
+struct soft_field {
+	struct bb_prm_field f;
+	uint16_t base;
+};
+
+/*
+ * Refuse: status and syndrome into the output mailbox, one line into the log.
+ * @syndrome tells the refusals apart. Returns -EREMOTEIO.
+ */
+int soft_cmd_refuse(struct soft_cmd *cmd, enum bb_prm_status status, uint32_t syndrome,
+		    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+#define SOFT_REFUSE(cmd, status, ...)                                                              \
+	soft_cmd_refuse(cmd, BB_PRM_STAT_##status, SOFT_SYNDROME | __LINE__, __VA_ARGS__)
+
+/* Refuse a mailbox in which a bit is set outside @fields and the header. */
+int soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigned int n);
+
+/*
+ * Objects named by number, of the context that issues the command: another user's
+ * are refused as unknown ones are. NULL: none.
+ */
+struct soft_cq *soft_cmd_cq(const struct soft_cmd *cmd, uint32_t cqn);
+struct soft_qp *soft_cmd_qp(const struct soft_cmd *cmd, uint32_t qpn);
+struct soft_pd *soft_cmd_pd(const struct soft_cmd *cmd, uint32_t pdn);
+struct soft_umem *soft_cmd_umem(const struct soft_cmd *cmd, uint32_t id);
+struct soft_uar_page *soft_cmd_uar(const struct soft_cmd *cmd, uint32_t id);
+
+/* A queue's buffer or record inside a umem. 0, or refused. */
+int soft_cmd_umem_range(struct soft_cmd *cmd, const char *what, const struct soft_umem *umem,
+			uint64_t offset, uint64_t len, uint64_t align);
+/* The page size a queue states against its umem's, and the offset it allows. */
+int soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t log_page_size,
+		       uint64_t offset);
+
+/* The functions of struct mlx5_cmd_if. */
+int soft_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen);
+int soft_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen,
+		    struct mlx5_obj **obj);
+int soft_obj_modify(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen);
+int soft_obj_query(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen);
+int soft_obj_destroy(struct mlx5_obj *obj);
+
+/* ---- soft_cmd_*.c: one function per command */
+int soft_cmd_query_hca_cap(struct soft_cmd *cmd);
+int soft_cmd_create_cq(struct soft_cmd *cmd);
+int soft_cmd_destroy_cq(struct soft_cmd *cmd);
+int soft_cmd_create_qp(struct soft_cmd *cmd);
+int soft_cmd_destroy_qp(struct soft_cmd *cmd);
+int soft_cmd_query_qp(struct soft_cmd *cmd);
+int soft_cmd_modify_qp(struct soft_cmd *cmd);
+int soft_cmd_alloc_q_counter(struct soft_cmd *cmd);
+int soft_cmd_dealloc_q_counter(struct soft_cmd *cmd);
+int soft_cmd_query_q_counter(struct soft_cmd *cmd);
+
+/* The QP context inside a mailbox: position of its fields, and of its address path's. */
+#define SOFT_QPC_AT 0x18
+#define SOFT_ADS_AT (SOFT_QPC_AT + 0x18)
+
+#endif

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft_ctl.h"
+
+/* Leaf lock: which devices exist. No other lock is taken under it. */
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct soft_dev *registry[SOFT_MAX_DEVS];
+
+int
+soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size)
+{
+	ids->used = calloc((size + 63) / 64, sizeof(uint64_t));
+	ids->first = first;
+	ids->size = size;
+	ids->next = first;
+	return ids->used == NULL ? -ENOMEM : 0;
+}
+
+int
+soft_ids_alloc(struct soft_ids *ids, uint32_t *id)
+{
+	uint32_t n, i = ids->next;
+
+	for (n = ids->first; n < ids->size; n++) {
+		if ((ids->used[i / 64] & UINT64_C(1) << i % 64) == 0) {
+			ids->used[i / 64] |= UINT64_C(1) << i % 64;
+			ids->next = i + 1 < ids->size ? i + 1 : ids->first;
+			*id = i;
+			return 0;
+		}
+		i = i + 1 < ids->size ? i + 1 : ids->first;
+	}
+	return -ENOSPC;
+}
+
+void
+soft_ids_free(struct soft_ids *ids, uint32_t id)
+{
+	ids->used[id / 64] &= ~(UINT64_C(1) << id % 64);
+}
+
+/* Numbers start apart, so that one kind taken for another finds nothing. */
+static struct soft_ctl *
+ctl_create(void)
+{
+	struct soft_ctl *ctl = calloc(1, sizeof(*ctl));
+
+	if (ctl == NULL)
+		return NULL;
+	pthread_mutex_init(&ctl->event_lock, NULL);
+	ctl->mkey_variant = calloc(1u << SOFT_LOG_MAX_MKEY, 1);
+	ctl->umems = calloc(1u << SOFT_LOG_MAX_UMEM, sizeof(*ctl->umems));
+	ctl->pds = calloc(1u << SOFT_LOG_MAX_PD, sizeof(*ctl->pds));
+	if (ctl->mkey_variant != NULL && ctl->umems != NULL && ctl->pds != NULL &&
+	    /* Key 0x100 ends a scatter list: index 1 is never given out. */
+	    soft_ids_init(&ctl->mkey_ids, 0x10, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
+	    soft_ids_init(&ctl->qp_ids, 0x100, 1u << SOFT_LOG_MAX_QP) == 0 &&
+	    soft_ids_init(&ctl->cq_ids, 0x400, 1u << SOFT_LOG_MAX_CQ) == 0 &&
+	    soft_ids_init(&ctl->pd_ids, 0x20, 1u << SOFT_LOG_MAX_PD) == 0 &&
+	    soft_ids_init(&ctl->umem_ids, 0x1000, 1u << SOFT_LOG_MAX_UMEM) == 0 &&
+	    soft_ids_init(&ctl->uar_ids, 0x40, 1u << SOFT_LOG_MAX_UAR) == 0 &&
+	    soft_ids_init(&ctl->counter_ids, 1, SOFT_MAX_COUNTER_SETS) == 0)
+		return ctl;
+	free(ctl->mkey_ids.used);
+	free(ctl->qp_ids.used);
+	free(ctl->cq_ids.used);
+	free(ctl->pd_ids.used);
+	free(ctl->umem_ids.used);
+	free(ctl->uar_ids.used);
+	free(ctl->counter_ids.used);
+	free(ctl->mkey_variant);
+	free(ctl->umems);
+	free(ctl->pds);
+	free(ctl);
+	return NULL;
+}
+
+static struct soft_dev *
+dev_create(uint32_t index)
+{
+	struct soft_dev *dev = calloc(1, sizeof(*dev));
+
+	if (dev == NULL)
+		return NULL;
+	snprintf(dev->name, sizeof(dev->name), "soft%u", index);
+	dev->index = index;
+	pthread_mutex_init(&dev->lock, NULL);
+	LIST_INIT(&dev->uars);
+	/* Locally administered. */
+	memcpy(dev->mac, (const uint8_t[]){0x02, 0xbb, 0, 0, 0, (uint8_t)index}, 6);
+	dev->lid = (uint16_t)(index + 1);
+	dev->mkeys = calloc(1u << SOFT_LOG_MAX_MKEY, sizeof(*dev->mkeys));
+	dev->qps = calloc(1u << SOFT_LOG_MAX_QP, sizeof(*dev->qps));
+	dev->cqs = calloc(1u << SOFT_LOG_MAX_CQ, sizeof(*dev->cqs));
+	dev->ctl = ctl_create();
+	if (dev->mkeys == NULL || dev->qps == NULL || dev->cqs == NULL || dev->ctl == NULL) {
+		free(dev->mkeys);
+		free(dev->qps);
+		free(dev->cqs);
+		free(dev);
+		return NULL;
+	}
+	return dev;
+}
+
+struct soft_dev *
+soft_dev_get(uint32_t index)
+{
+	struct soft_dev *dev;
+
+	if (index >= SOFT_MAX_DEVS)
+		return NULL;
+	pthread_mutex_lock(&registry_lock);
+	if (registry[index] == NULL)
+		registry[index] = dev_create(index);
+	dev = registry[index];
+	pthread_mutex_unlock(&registry_lock);
+	return dev;
+}
+
+/* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
+static void
+link_local_gid(uint32_t index, uint8_t gid[16])
+{
+	const uint8_t raw[16] = {0xfe, 0x80, 0, 0,    0,    0, 0, 0,
+				 0,    0xbb, 0, 0xff, 0xfe, 0, 0, (uint8_t)index};
+
+	memcpy(gid, raw, 16);
+}
+
+/* ::ffff:192.0.2.n (RFC 5737: for documentation). */
+static void
+ipv4_gid(uint32_t index, uint8_t gid[16])
+{
+	const uint8_t raw[16] = {0, 0, 0,    0,    0,   0, 0, 0,
+				 0, 0, 0xff, 0xff, 192, 0, 2, (uint8_t)(index + 1)};
+
+	memcpy(gid, raw, 16);
+}
+
+/* Called with dev->lock held, before the first context. */
+static void
+fill_gids(struct soft_dev *dev)
+{
+	uint32_t i;
+
+	memset(dev->gids, 0, sizeof(dev->gids));
+	memset(dev->gid_valid, 0, sizeof(dev->gid_valid));
+	for (i = 0; i < (dev->opts.link_ib ? 1u : 4u); i++) {
+		if (i < 2)
+			link_local_gid(dev->index, dev->gids[i].raw);
+		else
+			ipv4_gid(dev->index, dev->gids[i].raw);
+		dev->gids[i].type = dev->opts.link_ib ? BB_GID_IB
+				    : i % 2 == 0      ? BB_GID_ROCE_V1
+						      : BB_GID_ROCE_V2;
+		dev->gid_valid[i] = true;
+	}
+}
+
+/* A device that is open with the other kind of port is on another network. */
+static struct soft_dev *
+peer(uint32_t index, bool ib)
+{
+	struct soft_dev *dev = soft_dev_get(index);
+	bool reachable;
+
+	if (dev == NULL)
+		return NULL;
+	pthread_mutex_lock(&registry_lock);
+	reachable = dev->contexts == 0 || dev->opts.link_ib == ib;
+	pthread_mutex_unlock(&registry_lock);
+	return reachable ? dev : NULL;
+}
+
+struct soft_dev *
+soft_dev_by_gid(const uint8_t gid[16], bool ib)
+{
+	uint8_t own[16];
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		link_local_gid(i, own);
+		if (memcmp(own, gid, 16) == 0)
+			return peer(i, ib);
+		ipv4_gid(i, own);
+		if (!ib && memcmp(own, gid, 16) == 0)
+			return peer(i, ib);
+	}
+	return NULL;
+}
+
+struct soft_dev *
+soft_dev_by_lid(uint16_t lid)
+{
+	return lid == 0 || lid > SOFT_MAX_DEVS ? NULL : peer(lid - 1u, true);
+}
+
+static int
+soft_list(struct bb_dev_info *info, unsigned int n)
+{
+	if (info != NULL && n > 0) {
+		memset(info, 0, sizeof(*info));
+		strcpy(info->name, "soft0");
+		strcpy(info->driver, "mlx5");
+	}
+	return 1;
+}
+
+/* soft0 to soft15, no other spelling. */
+static int
+parse_name(const char *name, uint32_t *index)
+{
+	char own[BB_DEV_NAME_MAX];
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		snprintf(own, sizeof(own), "soft%u", i);
+		if (strcmp(name, own) == 0) {
+			*index = i;
+			return 0;
+		}
+	}
+	if (strncmp(name, "soft", 4) == 0)
+		SOFT_LOG(ERR, "%s: software devices are soft0 to soft%d", name, SOFT_MAX_DEVS - 1);
+	return -ENODEV;
+}
+
+static bool
+opts_equal(const struct soft_opts *a, const struct soft_opts *b)
+{
+	return a->progress == b->progress && a->lcore == b->lcore && a->shuffle == b->shuffle &&
+	       a->scan == b->scan && a->seed == b->seed && a->link_ib == b->link_ib &&
+	       a->log_max_msg == b->log_max_msg && a->uar_share == b->uar_share &&
+	       a->no_atomic == b->no_atomic && a->no_bf == b->no_bf &&
+	       a->no_counters == b->no_counters && a->no_devx == b->no_devx &&
+	       a->defect == b->defect;
+}
+
+/* First context: the device takes its options and, if it is to run by itself, runs. */
+static int
+dev_start(struct soft_dev *dev, const struct soft_opts *opts)
+{
+	int ret;
+
+	if (opts->no_devx) {
+		/* As mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails. */
+		SOFT_LOG(ERR, "%s: no DEVX: option no_devx is set", dev->name);
+		return -EOPNOTSUPP;
+	}
+	pthread_mutex_lock(&registry_lock);
+	dev->opts = *opts;
+	pthread_mutex_unlock(&registry_lock);
+	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
+	fill_gids(dev);
+	if (opts->progress == SOFT_PROGRESS_INLINE)
+		return 0;
+	dev->engine = soft_engine_create(dev);
+	if (dev->engine == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for the device's engine", dev->name);
+		return -ENOMEM;
+	}
+	ret = soft_engine_start(dev->engine);
+	if (ret != 0) {
+		soft_engine_destroy(dev->engine);
+		dev->engine = NULL;
+	}
+	return ret;
+}
+
+static void
+dev_stop(struct soft_dev *dev)
+{
+	if (dev->engine == NULL)
+		return;
+	soft_engine_stop(dev->engine);
+	soft_engine_destroy(dev->engine);
+	dev->engine = NULL;
+}
+
+static void
+count_contexts(struct soft_dev *dev, int change)
+{
+	pthread_mutex_lock(&registry_lock);
+	dev->contexts += (uint32_t)change;
+	pthread_mutex_unlock(&registry_lock);
+}
+
+extern const struct mlx5_cmd_if soft_cmd_if;
+
+static int
+soft_open(const char *name, const char *args, struct mlx5_ctx **out)
+{
+	struct soft_opts opts;
+	struct soft_dev *dev;
+	struct soft_ctx *ctx;
+	uint32_t index;
+	int ret;
+
+	ret = parse_name(name, &index);
+	if (ret != 0)
+		return ret;
+	dev = soft_dev_get(index);
+	ctx = calloc(1, sizeof(*ctx));
+	if (dev == NULL || ctx == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for the device", name);
+		free(ctx);
+		return -ENOMEM;
+	}
+	pthread_mutex_lock(&dev->lock);
+	/* Of a device that is open, only the options that are named must agree. */
+	if (dev->contexts != 0)
+		opts = dev->opts;
+	else
+		soft_opts_default(&opts);
+	ret = soft_opts_parse(name, args, &opts);
+	if (ret == 0 && dev->contexts == 0)
+		ret = dev_start(dev, &opts);
+	else if (ret == 0 && !opts_equal(&opts, &dev->opts)) {
+		SOFT_LOG(ERR,
+			 "%s: already open with other options than \"%s\": use the same, or "
+			 "another of soft0 to soft%d",
+			 name, args, SOFT_MAX_DEVS - 1);
+		ret = -EBUSY;
+	}
+	if (ret == 0) {
+		ctx->pub.cmd = &soft_cmd_if;
+		strcpy(ctx->pub.name, dev->name);
+		ctx->dev = dev;
+		count_contexts(dev, 1);
+		pthread_mutex_lock(&dev->ctl->event_lock);
+		LIST_INSERT_HEAD(&dev->ctl->ctxs, ctx, link);
+		pthread_mutex_unlock(&dev->ctl->event_lock);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0) {
+		free(ctx);
+		return ret;
+	}
+	*out = &ctx->pub;
+	return 0;
+}
+
+static int
+soft_close(struct mlx5_ctx *ctx_)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_dev *dev = ctx->dev;
+
+	pthread_mutex_lock(&dev->lock);
+	if (ctx->objs != 0 || ctx->umems != 0 || ctx->uars != 0 || ctx->pds != 0 || ctx->mrs != 0) {
+		pthread_mutex_unlock(&dev->lock);
+		SOFT_LOG(ERR,
+			 "%s: %u objects, %u umems, %u UARs, %u PDs, %u MRs are still there: "
+			 "destroy them first",
+			 dev->name, ctx->objs, ctx->umems, ctx->uars, ctx->pds, ctx->mrs);
+		return -EBUSY;
+	}
+	soft_event_forget(ctx, NULL);
+	pthread_mutex_lock(&dev->ctl->event_lock);
+	LIST_REMOVE(ctx, link);
+	pthread_mutex_unlock(&dev->ctl->event_lock);
+	if (dev->contexts == 1)
+		dev_stop(dev);
+	count_contexts(dev, -1);
+	pthread_mutex_unlock(&dev->lock);
+	free(ctx);
+	return 0;
+}
+
+static int
+soft_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn)
+{
+	if (vector >= SOFT_EQS) {
+		SOFT_LOG(ERR, "%s: completion vector %u: there are 0 to %d", ctx->name, vector,
+			 SOFT_EQS - 1);
+		return -EINVAL;
+	}
+	*eqn = SOFT_FIRST_EQN + vector;
+	return 0;
+}
+
+static int
+check_port(const struct mlx5_ctx *ctx, uint32_t port)
+{
+	if (port == SOFT_PORT)
+		return 0;
+	SOFT_LOG(ERR, "%s: port %u: there is only port 1", ctx->name, port);
+	return -EINVAL;
+}
+
+static int
+soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	int ret = check_port(ctx, port);
+
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	*attr = (struct mlx5_port){
+		.state = __atomic_load_n(&dev->port_down, __ATOMIC_ACQUIRE) ? BB_PORT_DOWN
+									    : BB_PORT_ACTIVE,
+		.link_layer = dev->opts.link_ib ? BB_LINK_INFINIBAND : BB_LINK_ETHERNET,
+		.max_mtu = 4096,
+		.active_mtu = 128u << SOFT_ACTIVE_MTU,
+		.lid = dev->opts.link_ib ? dev->lid : 0,
+		.gids = SOFT_MAX_GIDS,
+	};
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+void
+soft_dev_port_set(struct soft_dev *dev, bool up)
+{
+	__atomic_store_n(&dev->port_down, !up, __ATOMIC_RELEASE);
+	soft_event_raise(dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
+}
+
+static int
+soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	int ret = check_port(ctx, port);
+
+	if (ret != 0)
+		return ret;
+	if (index >= SOFT_MAX_GIDS) {
+		SOFT_LOG(ERR, "%s: GID index %u: the table has %d", ctx->name, index,
+			 SOFT_MAX_GIDS);
+		return -EINVAL;
+	}
+	if (!dev->gid_valid[index])
+		return -ENOENT;
+	*gid = dev->gids[index];
+	return 0;
+}
+
+/*
+ * The kernel resolves the MAC when an AH is made (rdma_resolve_ip_route, or
+ * rdma_get_ll_mac() from a link-local GID); an address nobody answers to fails.
+ */
+static int
+soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
+		const uint8_t dgid[16], struct mlx5_av *av)
+{
+	static const uint8_t link_local[8] = {0xfe, 0x80};
+	struct soft_dev *dev = soft_ctx(ctx)->dev, *dest;
+	int ret = check_port(ctx, port);
+
+	if (ret != 0)
+		return ret;
+	if (((struct soft_pd *)pd)->ctx != soft_ctx(ctx)) {
+		SOFT_LOG(ERR, "%s: the PD is another context's", ctx->name);
+		return -EINVAL;
+	}
+	if (dev->opts.link_ib) {
+		SOFT_LOG(ERR, "%s: an InfiniBand port has no MACs to resolve", ctx->name);
+		return -EINVAL;
+	}
+	if (sgid_index >= SOFT_MAX_GIDS || !dev->gid_valid[sgid_index]) {
+		SOFT_LOG(ERR, "%s: source GID index %u is empty", ctx->name, sgid_index);
+		return -EINVAL;
+	}
+	if (memcmp(dgid, link_local, sizeof(link_local)) == 0) {
+		const uint8_t mac[6] = {dgid[8] ^ 2, dgid[9],  dgid[10],
+					dgid[13],    dgid[14], dgid[15]};
+
+		memcpy(av->dmac, mac, 6);
+		return 0;
+	}
+	dest = soft_dev_by_gid(dgid, false);
+	if (dest == NULL) {
+		SOFT_LOG(ERR,
+			 "%s: nobody answers to GID %02x%02x:..:%02x%02x:%02x%02x: the devices of "
+			 "this process have ::ffff:192.0.2.1 to .%d",
+			 ctx->name, dgid[0], dgid[1], dgid[12], dgid[13], dgid[14], dgid[15],
+			 SOFT_MAX_DEVS);
+		return -EHOSTUNREACH;
+	}
+	memcpy(av->dmac, dest->mac, 6);
+	return 0;
+}
+
+const struct mlx5_cmd_if soft_cmd_if = {
+	.name = "soft",
+	.list = soft_list,
+	.open = soft_open,
+	.close = soft_close,
+	.general = soft_general,
+	.obj_create = soft_obj_create,
+	.obj_modify = soft_obj_modify,
+	.obj_query = soft_obj_query,
+	.obj_destroy = soft_obj_destroy,
+	.umem_reg = soft_umem_reg,
+	.umem_dereg = soft_umem_dereg,
+	.uar_alloc = soft_uar_alloc,
+	.uar_free = soft_uar_free,
+	.query_eqn = soft_query_eqn,
+	.pd_alloc = soft_pd_alloc,
+	.pd_free = soft_pd_free,
+	.mr_reg = soft_mr_reg,
+	.mr_dereg = soft_mr_dereg,
+	.port_query = soft_port_query,
+	.gid_query = soft_gid_query,
+	.av_resolve = soft_av_resolve,
+	.event_subscribe = soft_event_subscribe,
+	.event_get = soft_event_get,
+	.progress_of = soft_progress_of,
+};
+
+MLX5_CMD_REGISTER(soft_cmd_if)

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+
+#include <rte_common.h>
+
+#include "bb_mem.h"
+#include "bb_prm.h"
+#include "soft.h"
+#include "soft_kernel.h"
+
+/* Opcodes that bb_prm.h does not know because the software device does not. */
+#define OP_GENERAL_FIRST 0xb00
+#define OP_GENERAL_END   0xd00
+#define OP_CREATE_MKEY   0x200
+
+/* devx_is_general_cmd() */
+static const uint16_t general_ops[] = {
+	0x100, /* QUERY_HCA_CAP */
+	0x101, /* QUERY_ADAPTER */
+	0x10a, /* QUERY_ISSI */
+	0x750, /* QUERY_VPORT_STATE */
+	0x752, /* QUERY_ESW_VPORT_CONTEXT */
+	0x754, /* QUERY_NIC_VPORT_CONTEXT */
+	0x760, /* QUERY_ROCE_ADDRESS */
+	0x762, /* QUERY_HCA_VPORT_CONTEXT */
+	0x76f, /* QUERY_VNIC_ENV */
+	0x770, /* QUERY_VPORT_COUNTER */
+	0x80a, /* GET_DROPPED_PACKET_LOG */
+	0x80d, /* NOP */
+	0x822, /* QUERY_CONG_STATUS */
+	0x824, /* QUERY_CONG_PARAMS */
+	0x826, /* QUERY_CONG_STATISTICS */
+	0x842, /* QUERY_LAG */
+};
+
+/* devx_is_obj_create_cmd(), without flow steering and shared receive queues */
+static const uint16_t create_ops[] = {
+	OP_CREATE_MKEY, BB_PRM_OP_CREATE_CQ, BB_PRM_OP_CREATE_QP, BB_PRM_OP_ALLOC_Q_COUNTER,
+	0x800, /* ALLOC_PD */
+	0x816, /* ALLOC_TRANSPORT_DOMAIN */
+	0x90c, /* CREATE_RMP */
+};
+
+/* devx_is_obj_modify_cmd() */
+static const uint16_t modify_ops[] = {
+	0x403, /* MODIFY_CQ */
+	BB_PRM_OP_RST2INIT_QP,
+	BB_PRM_OP_INIT2INIT_QP,
+	BB_PRM_OP_INIT2RTR_QP,
+	BB_PRM_OP_RTR2RTS_QP,
+	BB_PRM_OP_RTS2RTS_QP,
+	0x506, /* SQERR2RTS_QP */
+	BB_PRM_OP_2ERR_QP,
+	BB_PRM_OP_2RST_QP,
+};
+
+/* devx_is_obj_query_cmd() */
+static const uint16_t query_ops[] = {
+	0x201, /* QUERY_MKEY */
+	0x402, /* QUERY_CQ */
+	BB_PRM_OP_QUERY_QP,
+	BB_PRM_OP_QUERY_Q_COUNTER,
+};
+
+static bool
+among(uint16_t op, const uint16_t *ops, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (ops[i] == op)
+			return true;
+	return false;
+}
+
+static bool
+allowed(enum soft_kernel_method method, uint16_t op)
+{
+	switch (method) {
+	case SOFT_KERNEL_GENERAL:
+		return (op >= OP_GENERAL_FIRST && op < OP_GENERAL_END) ||
+		       among(op, general_ops, RTE_DIM(general_ops));
+	case SOFT_KERNEL_CREATE:
+		return among(op, create_ops, RTE_DIM(create_ops));
+	case SOFT_KERNEL_MODIFY:
+		return among(op, modify_ops, RTE_DIM(modify_ops));
+	case SOFT_KERNEL_QUERY:
+		return among(op, query_ops, RTE_DIM(query_ops));
+	}
+	return false;
+}
+
+/* devx_get_obj_id(): the object that a modify or query mailbox names. 0: none. */
+static uint64_t
+named_obj(const void *in)
+{
+	uint16_t op = (uint16_t)bb_prm_get(in, BB_PRM_CMD_OPCODE);
+
+	switch (op) {
+	case 0x402:
+	case 0x403:
+		return (uint64_t)BB_PRM_OP_CREATE_CQ << 32 | bb_prm_get(in, BB_PRM_DESTROY_CQ_CQN);
+	case BB_PRM_OP_QUERY_Q_COUNTER:
+		return (uint64_t)BB_PRM_OP_ALLOC_Q_COUNTER << 32 |
+		       bb_prm_get(in, BB_PRM_QUERY_Q_COUNTER_ID);
+	case BB_PRM_OP_QUERY_QP:
+	case BB_PRM_OP_RST2INIT_QP:
+	case BB_PRM_OP_INIT2INIT_QP:
+	case BB_PRM_OP_INIT2RTR_QP:
+	case BB_PRM_OP_RTR2RTS_QP:
+	case BB_PRM_OP_RTS2RTS_QP:
+	case BB_PRM_OP_2ERR_QP:
+	case BB_PRM_OP_2RST_QP:
+		return (uint64_t)BB_PRM_OP_CREATE_QP << 32 | bb_prm_get(in, BB_PRM_MODIFY_QP_QPN);
+	default:
+		return 0;
+	}
+}
+
+int
+soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *in, size_t inlen,
+		  size_t outlen)
+{
+	static const char *const names[] = {"general_cmd", "obj_create", "obj_modify", "obj_query"};
+	uint16_t op;
+
+	/* The ioctl's attributes: UVERBS_ATTR_MIN_SIZE of the command headers. */
+	if (in == NULL || inlen < SOFT_KERNEL_MIN_BOX || outlen < SOFT_KERNEL_MIN_BOX) {
+		SOFT_LOG(ERR, "DEVX %s: a mailbox is shorter than the %d bytes of its header",
+			 names[method], SOFT_KERNEL_MIN_BOX);
+		return -EINVAL;
+	}
+	op = (uint16_t)bb_prm_get(in, BB_PRM_CMD_OPCODE);
+	if (!allowed(method, op)) {
+		SOFT_LOG(ERR, "DEVX %s: the kernel does not pass opcode 0x%x on", names[method],
+			 op);
+		return -EINVAL;
+	}
+	/*
+	 * The kernel overwrites the uid with the context's own; whoever fills it in
+	 * expects something else, so that is refused here.
+	 */
+	if (op != BB_PRM_OP_QUERY_QP && op != BB_PRM_OP_QUERY_Q_COUNTER &&
+	    bb_prm_get(in, BB_PRM_CMD_UID) != 0) {
+		SOFT_LOG(ERR, "DEVX %s: opcode 0x%x: uid is the kernel's to fill in, leave it 0",
+			 names[method], op);
+		return -EINVAL;
+	}
+	/* devx_is_valid_obj_id() */
+	if ((method == SOFT_KERNEL_MODIFY || method == SOFT_KERNEL_QUERY) &&
+	    (named_obj(in) == 0 || named_obj(in) != obj_id)) {
+		SOFT_LOG(ERR,
+			 "DEVX %s: opcode 0x%x names object 0x%x, which is not the handle's 0x%x",
+			 names[method], op, (uint32_t)named_obj(in), (uint32_t)obj_id);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void
+soft_kernel_fill(void *in, size_t inlen)
+{
+	/* devx_set_umem_valid() */
+	switch (bb_prm_get(in, BB_PRM_CMD_OPCODE)) {
+	case BB_PRM_OP_CREATE_CQ:
+		if (inlen < BB_PRM_SZ_CREATE_CQ_IN)
+			return;
+		bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_VALID, 1);
+		bb_prm_set(bb_prm_sub(in, BB_PRM_CREATE_CQ_CQC), BB_PRM_CQC_DBR_UMEM_VALID, 1);
+		return;
+	case BB_PRM_OP_CREATE_QP:
+		if (inlen < BB_PRM_SZ_CREATE_QP_IN)
+			return;
+		bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_VALID, 1);
+		bb_prm_set(bb_prm_sub(in, BB_PRM_CREATE_QP_QPC), BB_PRM_QPC_DBR_UMEM_VALID, 1);
+		return;
+	default:
+		return;
+	}
+}
+
+uint64_t
+soft_kernel_obj_id(const void *in, const void *out)
+{
+	uint16_t op = (uint16_t)bb_prm_get(in, BB_PRM_CMD_OPCODE);
+	uint32_t num = 0;
+
+	/* devx_get_created_obj_id() */
+	switch (op) {
+	case BB_PRM_OP_CREATE_CQ:
+		num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
+		break;
+	case BB_PRM_OP_CREATE_QP:
+		num = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
+		break;
+	case BB_PRM_OP_ALLOC_Q_COUNTER:
+		num = bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
+		break;
+	}
+	return (uint64_t)op << 32 | num;
+}
+
+void
+soft_kernel_destroy_cmd(uint64_t obj_id, void *in)
+{
+	uint32_t num = (uint32_t)obj_id;
+
+	/* devx_obj_build_destroy_cmd() */
+	memset(in, 0, SOFT_KERNEL_MIN_BOX);
+	switch (obj_id >> 32) {
+	case BB_PRM_OP_CREATE_CQ:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_CQ);
+		bb_prm_set(in, BB_PRM_DESTROY_CQ_CQN, num);
+		break;
+	case BB_PRM_OP_CREATE_QP:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_QP);
+		bb_prm_set(in, BB_PRM_DESTROY_QP_QPN, num);
+		break;
+	case BB_PRM_OP_ALLOC_Q_COUNTER:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DEALLOC_Q_COUNTER);
+		bb_prm_set(in, BB_PRM_DEALLOC_Q_COUNTER_ID, num);
+		break;
+	}
+}
+
+int
+soft_kernel_status_errno(uint8_t status)
+{
+	/* drivers/net/ethernet/mellanox/mlx5/core/cmd.c: cmd_status_to_err() */
+	switch (status) {
+	case BB_PRM_STAT_OK:
+		return 0;
+	case BB_PRM_STAT_RES_BUSY:
+		return -EBUSY;
+	case BB_PRM_STAT_LIM_ERR:
+		return -ENOMEM;
+	case BB_PRM_STAT_IX_ERR:
+		return -EINVAL;
+	case BB_PRM_STAT_NO_RES:
+		return -EAGAIN;
+	case BB_PRM_STAT_INT_ERR:
+	case BB_PRM_STAT_BAD_SYS_STATE:
+	case BB_PRM_STAT_BAD_INP_LEN:
+	case BB_PRM_STAT_BAD_OUTP_LEN:
+		return -EIO;
+	default:
+		return -EINVAL;
+	}
+}
+
+/* ib_check_mr_access() */
+static int
+writes_need_local_write(uint32_t access)
+{
+	if ((access & (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)) != 0 &&
+	    (access & BB_ACCESS_LOCAL_WRITE) == 0) {
+		SOFT_LOG(ERR, "access 0x%x: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE",
+			 access);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+soft_kernel_umem_access(uint32_t access)
+{
+	/* devx_umem_get() */
+	const uint32_t known =
+		BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+
+	if ((access & ~known) != 0) {
+		SOFT_LOG(ERR, "umem access 0x%x: only LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ",
+			 access);
+		return -EINVAL;
+	}
+	return writes_need_local_write(access);
+}
+
+int
+soft_kernel_mr_access(uint32_t access)
+{
+	const uint32_t known = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE |
+			       BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+
+	if ((access & ~known) != 0) {
+		SOFT_LOG(ERR, "MR access 0x%x: rights beyond 0x%x are not known", access, known);
+		return -EINVAL;
+	}
+	return writes_need_local_write(access);
+}
+
+int
+soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj)
+{
+	/* MAX_NUM_EVENTS; is_valid_events_legacy(), as the device has no event_cap */
+	static const uint16_t obj_types[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x07, 0x10,
+					     0x11, 0x12, 0x13, 0x14, 0x18, 0x1c, 0x1d};
+	static const uint16_t dev_types[] = {BB_PRM_EVENT_PORT_CHANGE};
+	unsigned int i;
+
+	if (types == NULL || n == 0 || n > 16) {
+		SOFT_LOG(ERR, "event subscription: between 1 and 16 types, not %u", n);
+		return -EINVAL;
+	}
+	for (i = 0; i < n; i++) {
+		if (has_obj ? !among(types[i], obj_types, RTE_DIM(obj_types))
+			    : !among(types[i], dev_types, RTE_DIM(dev_types))) {
+			SOFT_LOG(ERR, "event subscription: type 0x%x is none of %s", types[i],
+				 has_obj ? "an object's" : "the device's");
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+uint64_t
+soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t pgsz_bitmap)
+{
+	uint64_t p;
+
+	if (pgsz_bitmap == 0)
+		pgsz_bitmap = UINT64_MAX;
+	/*
+	 * devx_umem_find_best_pgsize(): a page above 4 KiB must start with the umem
+	 * and divide its length; 4 KiB pages may start anywhere in the first.
+	 */
+	for (p = UINT64_C(1) << 63; p > 4096; p >>= 1)
+		if ((pgsz_bitmap & p) != 0 && p <= len && addr % p == 0 && len % p == 0)
+			return p;
+	return (pgsz_bitmap & 4096) != 0 ? 4096 : 0;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_kvargs.h>
+
+#include "soft_ctl.h"
+
+void
+soft_opts_default(struct soft_opts *opts)
+{
+	*opts = (struct soft_opts){
+		.progress = SOFT_PROGRESS_INLINE,
+		.scan = 16,
+		.seed = 1,
+		.log_max_msg = 30,
+	};
+}
+
+static const char *const keys[] = {"progress",    "lcore",       "shuffle",   "scan",      "seed",
+				   "link",        "log_max_msg", "uar_share", "no_atomic", "no_bf",
+				   "no_counters", "no_devx",     "defect",    NULL};
+#define KNOWN                                                                                      \
+	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
+	"link=eth|ib, log_max_msg=0..31, uar_share=0|1, no_atomic, no_bf, no_counters, no_devx, "  \
+	"defect=NAME|N"
+
+/* In the order of enum soft_defect; for tests that must fail on them. */
+static const char *const defects[SOFT_DEFECTS] = {
+	"none",        "flip_bit",  "misplace",    "lose_write", "skip_cqe",  "early_cqe",
+	"wqe_counter", "owner_bit", "no_bounds",   "no_pd",      "no_access", "atomic_split",
+	"atomic_old",  "no_fence",  "no_doorbell", "rnr_lost",
+};
+
+/* "key", "key=1": true; "key=0": false. */
+static int
+parse_flag(const char *value, bool *flag)
+{
+	if (value == NULL || value[0] == '\0' || strcmp(value, "1") == 0)
+		*flag = true;
+	else if (strcmp(value, "0") == 0)
+		*flag = false;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+static int
+parse_number(const char *value, uint64_t min, uint64_t max, uint64_t *number)
+{
+	char *end;
+	uint64_t v;
+
+	if (value == NULL || value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	v = strtoull(value, &end, 0);
+	if (errno != 0 || *end != '\0' || v < min || v > max)
+		return -EINVAL;
+	*number = v;
+	return 0;
+}
+
+static int
+parse_u32(const char *value, uint32_t min, uint32_t max, uint32_t *number)
+{
+	uint64_t v;
+	int ret = parse_number(value, min, max, &v);
+
+	if (ret == 0)
+		*number = (uint32_t)v;
+	return ret;
+}
+
+static int
+parse_choice(const char *value, const char *const *choices, unsigned int n, unsigned int *choice)
+{
+	unsigned int i;
+
+	for (i = 0; value != NULL && i < n; i++) {
+		if (strcmp(value, choices[i]) == 0) {
+			*choice = i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+static int
+parse_one(const char *key, const char *value, struct soft_opts *opts)
+{
+	/* In the order of enum soft_progress. */
+	static const char *const progress[] = {"inline", "lcore", "thread"};
+	static const char *const link[] = {"eth", "ib"};
+	unsigned int choice;
+	int ret;
+
+	if (strcmp(key, "progress") == 0) {
+		ret = parse_choice(value, progress, RTE_DIM(progress), &choice);
+		if (ret == 0)
+			opts->progress = (enum soft_progress)choice;
+		return ret;
+	}
+	if (strcmp(key, "link") == 0) {
+		ret = parse_choice(value, link, RTE_DIM(link), &choice);
+		if (ret == 0)
+			opts->link_ib = choice == 1;
+		return ret;
+	}
+	if (strcmp(key, "lcore") == 0)
+		return parse_u32(value, 0, UINT32_MAX - 1, &opts->lcore);
+	if (strcmp(key, "scan") == 0)
+		return parse_u32(value, 1, 65536, &opts->scan);
+	if (strcmp(key, "log_max_msg") == 0)
+		return parse_u32(value, 0, 31, &opts->log_max_msg);
+	if (strcmp(key, "defect") == 0) {
+		ret = parse_choice(value, defects, SOFT_DEFECTS, &choice);
+		if (ret == 0)
+			opts->defect = choice;
+		return ret == 0 ? 0 : parse_u32(value, 0, SOFT_DEFECTS - 1, &opts->defect);
+	}
+	if (strcmp(key, "seed") == 0)
+		return parse_number(value, 0, UINT64_MAX, &opts->seed);
+	if (strcmp(key, "shuffle") == 0)
+		return parse_flag(value, &opts->shuffle);
+	if (strcmp(key, "uar_share") == 0)
+		return parse_flag(value, &opts->uar_share);
+	if (strcmp(key, "no_atomic") == 0)
+		return parse_flag(value, &opts->no_atomic);
+	if (strcmp(key, "no_bf") == 0)
+		return parse_flag(value, &opts->no_bf);
+	if (strcmp(key, "no_counters") == 0)
+		return parse_flag(value, &opts->no_counters);
+	return parse_flag(value, &opts->no_devx);
+}
+
+int
+soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
+{
+	struct soft_opts parsed = *opts;
+	struct rte_kvargs *list;
+	unsigned int i;
+
+	if (args == NULL || args[0] == '\0')
+		return 0;
+	list = rte_kvargs_parse(args, keys);
+	if (list == NULL) {
+		SOFT_LOG(ERR, "%s: unknown option or bad syntax in \"%s\"; known: %s", name, args,
+			 KNOWN);
+		return -EINVAL;
+	}
+	for (i = 0; i < list->count; i++) {
+		if (parse_one(list->pairs[i].key, list->pairs[i].value, &parsed) != 0) {
+			SOFT_LOG(ERR, "%s: bad value \"%s\" of option %s; known: %s", name,
+				 list->pairs[i].value == NULL ? "" : list->pairs[i].value,
+				 list->pairs[i].key, KNOWN);
+			rte_kvargs_free(list);
+			return -EINVAL;
+		}
+	}
+	rte_kvargs_free(list);
+	*opts = parsed;
+	return 0;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft_ctl.h"
+
+/* Byte offset of the second register in a page. */
+#define SECOND_REG (SOFT_BF_OFFSET + 2 * SOFT_BF_HALF)
+
+/* A page of @ctx with a register left that may be handed out. */
+static struct soft_uar_page *
+find_shared(struct soft_ctx *ctx, bool bf)
+{
+	struct soft_uar_page *page;
+
+	LIST_FOREACH(page, &ctx->dev->uars, link)
+		if (page->ctx == ctx && page->bf == bf && page->regs != 3)
+			return page;
+	return NULL;
+}
+
+static int
+page_create(struct soft_ctx *ctx, bool bf, struct soft_uar_page **page)
+{
+	struct soft_dev *dev = ctx->dev;
+	struct soft_uar_page *p;
+	int ret = -ENOMEM;
+
+	p = calloc(1, sizeof(*p));
+	if (p == NULL)
+		goto no_memory;
+	p->base = aligned_alloc(SOFT_UAR_PAGE, SOFT_UAR_PAGE);
+	if (p->base == NULL)
+		goto no_memory;
+	memset(p->base, 0, SOFT_UAR_PAGE);
+	p->bf = bf;
+	p->ctx = ctx;
+	if (soft_ids_alloc(&dev->ctl->uar_ids, &p->id) != 0)
+		goto no_memory;
+	p->engine = dev->engine != NULL ? dev->engine : soft_engine_create(dev);
+	if (p->engine == NULL)
+		goto free_id;
+	ret = soft_engine_add_uar(p->engine, p);
+	if (ret != 0)
+		goto free_engine;
+	LIST_INSERT_HEAD(&dev->uars, p, link);
+	*page = p;
+	return 0;
+
+free_engine:
+	if (dev->engine == NULL)
+		soft_engine_destroy(p->engine);
+free_id:
+	soft_ids_free(&dev->ctl->uar_ids, p->id);
+no_memory:
+	SOFT_LOG(ERR, "%s: no memory or number for a UAR page", dev->name);
+	if (p != NULL)
+		free(p->base);
+	free(p);
+	return ret;
+}
+
+int
+soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar **uar)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_dev *dev = ctx->dev;
+	bool bf = type == MLX5_UAR_BF;
+	struct soft_uar_page *page = NULL;
+	struct soft_uar *u;
+	int ret = 0;
+
+	if (bf && dev->opts.no_bf) {
+		/* MLX5_IB_METHOD_UAR_OBJ_ALLOC without write combining. */
+		SOFT_LOG(ERR, "%s: no BlueFlame: allocate a non-cached UAR", dev->name);
+		return -EOPNOTSUPP;
+	}
+	u = calloc(1, sizeof(*u));
+	if (u == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for a UAR", dev->name);
+		return -ENOMEM;
+	}
+	pthread_mutex_lock(&dev->lock);
+	if (dev->opts.uar_share)
+		page = find_shared(ctx, bf);
+	if (page == NULL)
+		ret = page_create(ctx, bf, &page);
+	if (ret != 0) {
+		pthread_mutex_unlock(&dev->lock);
+		free(u);
+		return ret;
+	}
+	u->ctx = ctx;
+	u->page = page;
+	u->reg = page->regs & 1;
+	page->regs |= (uint8_t)(1 << u->reg);
+	page->allocs++;
+	u->pub.base_addr = page->base;
+	u->pub.reg_addr = page->base + (u->reg == 0 ? SOFT_BF_OFFSET : SECOND_REG);
+	u->pub.page_id = page->id;
+	ctx->uars++;
+	pthread_mutex_unlock(&dev->lock);
+	*uar = &u->pub;
+	return 0;
+}
+
+int
+soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_uar *u = (struct soft_uar *)uar;
+	struct soft_dev *dev = ctx->dev;
+	struct soft_uar_page *page;
+
+	if (u->ctx != ctx) {
+		SOFT_LOG(ERR, "%s: the UAR is another context's", dev->name);
+		return -EINVAL;
+	}
+	pthread_mutex_lock(&dev->lock);
+	page = u->page;
+	if (page->allocs == 1 && page->refs != 0) {
+		pthread_mutex_unlock(&dev->lock);
+		SOFT_LOG(ERR, "%s: UAR page 0x%x is named by %u CQs and QPs: destroy them first",
+			 dev->name, page->id, page->refs);
+		return -EBUSY;
+	}
+	page->regs &= (uint8_t) ~(1 << u->reg);
+	if (--page->allocs == 0) {
+		LIST_REMOVE(page, link);
+		soft_engine_del_uar(page->engine, page);
+		soft_quiesce();
+		if (dev->engine == NULL)
+			soft_engine_destroy(page->engine);
+		soft_ids_free(&dev->ctl->uar_ids, page->id);
+		free(page->base);
+		free(page);
+	}
+	ctx->uars--;
+	pthread_mutex_unlock(&dev->lock);
+	free(u);
+	return 0;
+}
+
+void
+soft_progress_of(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg), void **arg)
+{
+	if (soft_ctx(ctx)->dev->engine != NULL)
+		return;
+	*fn = soft_engine_progress;
+	*arg = ((struct soft_uar *)uar)->page->engine;
+}
