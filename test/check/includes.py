@@ -30,7 +30,8 @@ RULES = [
     ('drivers/soft', ['lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
                       'drivers/mlx5/mlx5_cmd.h']),
     ('drivers', ['lib/core/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*']),
-    ('app', [PUBLIC]),
+    ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
+    ('app', [PUBLIC, 'app/common/*']),
     ('examples', [PUBLIC]),
 ]
 
