@@ -240,6 +240,7 @@ struct soft_qp {
 	struct soft_msg *msg; /* to another engine; in flight while SOFT_WAIT_PEER */
 	TAILQ_ENTRY(soft_qp) run;
 	TAILQ_ENTRY(soft_qp) err;
+	TAILQ_ENTRY(soft_qp) all;
 	uint32_t scan_slot; /* place in the scan table of the UAR page */
 
 	/* Responder: rq by the owning engine; epsn and replays by the one connected

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The software ConnectX, data path only. Where to start reading: soft_engine.c
+ * (what one poll does), soft_doorbell.c (what makes a WQE run), soft_req.c (the
+ * requester), soft_resp.c (the responder).
+ *
+ * The loop port is synchronous: a request is decoded, checked by the rules of both
+ * sides, carried out and completed in one go, so that the requester's packets, the
+ * responder's answers and their PSNs exist as rules, not as bytes. What a message
+ * would meet on the wire (a peer that does not answer, a NAK, a receiver not ready)
+ * it meets here as struct soft_answer.
+ */
+#ifndef SOFT_DATA_H
+#define SOFT_DATA_H
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_prefetch.h>
+
+#include "bb_barrier.h"
+#include "soft.h"
+
+#define SOFT_PSN_MASK    0xffffffu
+#define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* of a send WQE */
+#define SOFT_MAX_RX      128                 /* of a receive WQE: 2048 bytes */
+#define SOFT_RUN_WQES    64                  /* of one QP before the next one's turn */
+#define SOFT_NO_DEADLINE UINT64_MAX
+/* How often a request at another engine looks whether its target still exists. */
+#define SOFT_PEER_CHECK_NS 100000000
+
+/* soft_qp.queued */
+enum {
+	SOFT_Q_NONE,
+	SOFT_Q_RUN,
+	SOFT_Q_TIMER
+};
+
+/*
+ * Vendor syndromes. They are not documented; 0x51, 0x81, 0x87, 0x88, 0x89, 0x8a and
+ * 0xf9 are those that users of ConnectX-4 and later report together with the syndrome
+ * (UCX and perftest issue trackers), the others are [A].
+ */
+enum soft_vendor {
+	SOFT_VEND_LOCAL_LENGTH = 0xd6, /* [A] */
+	SOFT_VEND_LOCAL_QP_OP = 0x68,  /* [A] */
+	SOFT_VEND_LOCAL_PROT = 0x51,
+	SOFT_VEND_RETRY = 0x81,
+	SOFT_VEND_RNR = 0x87,
+	SOFT_VEND_REMOTE_ACCESS = 0x88,
+	SOFT_VEND_REMOTE_OP = 0x89,
+	SOFT_VEND_REMOTE_INVAL = 0x8a,
+	SOFT_VEND_FLUSH = 0xf9,
+};
+uint8_t soft_vendor_of(uint8_t synd);
+
+/* A contiguous part of a payload, checked: memory of the process, or inside the WQE. */
+struct soft_piece {
+	uint8_t *p;
+	uint64_t len;
+};
+
+/* What completing a WQE needs, without the WQE. */
+struct soft_done {
+	uint16_t idx;
+	uint16_t blocks;
+	uint8_t opcode;
+	uint8_t fm_ce_se;
+	uint64_t len;
+	uint32_t psn; /* of its first packet */
+	uint32_t packets;
+	uint32_t reads; /* READs and atomics under way, with this one */
+};
+
+/* A send WQE, copied out of the ring and decoded. */
+struct soft_req {
+	struct soft_done d;
+	uint32_t imm; /* as it travels */
+	uint32_t rkey;
+	uint64_t raddr;
+	uint64_t swap_add, compare;
+	uint32_t n; /* pieces */
+	struct soft_piece piece[SOFT_MAX_PIECES];
+	const char *why; /* of a refusal, for the log */
+	uint8_t wqe[BB_WQE_BB * 16] __rte_cache_aligned;
+};
+
+/* What comes back for a request. */
+enum soft_answer_kind {
+	SOFT_ACK,
+	SOFT_NAK,     /* synd is the requester's */
+	SOFT_NAK_RNR, /* try again after the time coded in rnr */
+	SOFT_NAK_SEQ,
+	SOFT_SILENCE, /* nobody answers */
+	SOFT_OWNER,   /* only the target's engine can tell: send it there */
+};
+
+struct soft_answer {
+	uint8_t kind;
+	uint8_t synd;
+	uint8_t rnr;
+};
+
+/*
+ * A request on its way to the engine of the target, and back with the answer. It names
+ * QPs by number and generation: any of them may be gone when it arrives. Who changes the
+ * state from PENDING owns it next: the target's engine (TAKEN) or, when the requester
+ * gave up (CANCELLED), the target's engine too, to free it.
+ */
+enum {
+	SOFT_MSG_PENDING,
+	SOFT_MSG_TAKEN,
+	SOFT_MSG_CANCELLED,
+	SOFT_MSG_ANSWER
+};
+struct soft_msg {
+	struct soft_msg *next;
+	uint32_t state;
+	uint32_t qpn, gen;
+	uint32_t peer_qpn, peer_gen;
+	struct soft_dev *dev, *peer_dev;
+	struct soft_done d;
+	struct soft_answer ans;
+};
+
+/* One register page and the records of its QPs, packed for the scan. */
+struct soft_watch {
+	struct soft_uar_page *uar;
+	uint32_t n, cap;
+	uint32_t pos;  /* next record to look at */
+	uint32_t left; /* records to go until a whole round since the last store */
+	const uint32_t **rec;
+	uint32_t *last; /* as last seen, big endian */
+	struct soft_qp **qp;
+};
+
+TAILQ_HEAD(soft_qp_list, soft_qp);
+
+struct soft_engine {
+	/* Read without the lock by soft_engine_progress(). */
+	uint8_t *page;          /* the only register page; NULL: always take the lock */
+	struct soft_msg *inbox; /* stack, pushed by other engines */
+	uint32_t pending;       /* something is left to do */
+	uint64_t next_deadline; /* TSC */
+
+	rte_ticketlock_t lock __rte_cache_aligned;
+	struct soft_dev *dev;
+	bool cq_failed; /* a CQ died: its QPs are to be found */
+	uint32_t n_watch;
+	struct soft_watch **watch;
+	uint32_t n_run;
+	struct soft_qp_list run, timers, errs;
+	struct soft_qp_list qps; /* all, by "all" */
+	uint64_t work;           /* doorbells and turns, for the idle thread */
+	uint64_t shuffle;        /* state of the order of lines */
+	uint32_t defect_chances;
+	uint32_t scan;                            /* records per poll */
+	uint32_t wrong_uar, bad_qpn, bf_mismatch; /* doorbells ignored or refused */
+
+	struct soft_req req;
+	struct soft_piece rx[SOFT_MAX_RX];
+
+	/* The control path's, and the thread's. */
+	LIST_ENTRY(soft_engine) link;
+	bool started, stop;
+	pthread_t thread;
+};
+
+static inline uint32_t
+soft_be32(const void *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return bb_be32(v);
+}
+
+static inline uint64_t
+soft_be64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return bb_be64(v);
+}
+
+static inline uint32_t
+soft_qp_state(const struct soft_qp *qp)
+{
+	return __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
+}
+
+/* Does the device's seeded defect @which strike this time? */
+static inline bool
+soft_defect(struct soft_engine *e, enum soft_defect which)
+{
+	if (likely(e->dev->opts.defect != (uint32_t)which))
+		return false;
+	return ((e->defect_chances++ + e->dev->opts.seed) & 15) == 0;
+}
+
+/* Add to a counter of a QP's set. */
+#define SOFT_COUNT(qp, name) SOFT_COUNT_N(qp, name, 1)
+#define SOFT_COUNT_N(qp, name, n)                                                                  \
+	do {                                                                                       \
+		struct soft_counters *c_ = __atomic_load_n(                                        \
+			&(qp)->dev->counters[(qp)->counter_set], __ATOMIC_ACQUIRE);                \
+		if (c_ != NULL)                                                                    \
+			__atomic_fetch_add(&c_->name, (n), __ATOMIC_RELAXED);                      \
+	} while (0)
+
+/* ---- soft_engine.c */
+void soft_time_init(void);
+void soft_qp_queue(struct soft_engine *e, struct soft_qp *qp);
+void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
+/* Wait until @ns nanoseconds from now. */
+void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
+/* Move a QP to ERR and flush it; @event 0: its CQEs tell enough. */
+void soft_qp_fail(struct soft_qp *qp, uint16_t event);
+void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
+
+/* ---- soft_doorbell.c */
+void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
+/* Look at a QP's send record and run what is new. */
+void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
+/* Look at the records of a QP in ERR and flush what is new. */
+void soft_qp_flush(struct soft_engine *e, struct soft_qp *qp);
+void soft_flush_rq(struct soft_engine *e, struct soft_qp *qp);
+
+/* ---- soft_req.c */
+/* Decode the WQE of @qp at block @idx, @avail blocks known posted. 0, or a syndrome. */
+uint8_t soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
+			uint16_t idx, uint32_t avail);
+/* Execute up to SOFT_RUN_WQES WQEs. */
+void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
+/* An answer that came through the inbox. */
+void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
+		     struct soft_answer ans);
+void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
+
+/* ---- soft_resp.c */
+/* Find the QP that @qp is connected to. NULL: nobody answers. */
+struct soft_qp *soft_resp_find(const struct soft_qp *qp);
+/* Carry out a request on its target @p, on the engine @e. */
+struct soft_answer soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
+				     struct soft_req *r);
+
+/* ---- soft_inbox.c */
+/* Hand the request of @qp to the engine of @p. -ENOMEM. */
+int soft_msg_send(struct soft_qp *qp, const struct soft_qp *p, const struct soft_done *d);
+/* Give up the request in flight. False: the target's engine has it already. */
+bool soft_msg_cancel(struct soft_qp *qp);
+/* The QP goes, or begins a new life. */
+void soft_msg_drop(struct soft_qp *qp);
+/* Is the target of the request in flight still there? */
+bool soft_msg_target_lives(const struct soft_qp *qp);
+void soft_inbox_drain(struct soft_engine *e);
+
+/* ---- soft_cqe.c: each false if the CQE could not be written, as the CQ overran */
+bool soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
+bool soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
+		   uint32_t imm, uint32_t len);
+bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16_t idx,
+		    uint8_t wqe_opcode, uint8_t synd);
+
+/* ---- soft_mem_access.c */
+/* What an access through a key needs. */
+enum soft_right {
+	SOFT_RIGHT_LOCAL_READ,
+	SOFT_RIGHT_LOCAL_WRITE,
+	SOFT_RIGHT_REMOTE_READ,
+	SOFT_RIGHT_REMOTE_WRITE,
+	SOFT_RIGHT_ATOMIC,
+};
+/* The checks of soft_mem_find() again, one by one; @why names the one that failed. */
+uint8_t *soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn,
+			 uint64_t addr, uint64_t len, enum soft_right right, const char **why);
+
+static inline bool
+soft_mkey_allows(const struct soft_mkey *m, enum soft_right right)
+{
+	switch (right) {
+	case SOFT_RIGHT_LOCAL_WRITE:
+		return m->lw;
+	case SOFT_RIGHT_REMOTE_READ:
+		return m->rr;
+	case SOFT_RIGHT_REMOTE_WRITE:
+		return m->rw;
+	case SOFT_RIGHT_ATOMIC:
+		return m->atomic;
+	default:
+		return true;
+	}
+}
+
+/* Translate [addr, addr + len) of a key of PD @pdn. NULL: refused, *why says why. */
+static inline uint8_t *
+soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, uint32_t pdn,
+	      uint64_t addr, uint64_t len, enum soft_right right, const char **why)
+{
+	const struct soft_mkey *m = soft_mkey_find(dev, key);
+
+	if (likely(m != NULL && m->pdn == pdn && addr >= m->start && len <= m->len &&
+		   addr - m->start <= m->len - len && soft_mkey_allows(m, right)))
+		return m->base + (addr - m->start);
+	return soft_mem_refuse(e, m, pdn, addr, len, right, why);
+}
+
+/* Copy pieces to contiguous memory, the reverse, and pieces to pieces of the same sum. */
+void soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src, uint32_t n);
+void soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint32_t n,
+		      const uint8_t *src);
+void soft_mem_move(struct soft_engine *e, const struct soft_piece *dst,
+		   const struct soft_piece *src, uint32_t n_src);
+void soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len);
+
+#endif

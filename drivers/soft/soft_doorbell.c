@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What makes a WQE run.
+ *
+ * A store to a register of the UAR page is the hint, the send doorbell record the
+ * truth. The register holds the first 8 bytes of a control segment, never 0; the
+ * device takes them by an exchange with 0. The QP they name is looked at first, if it
+ * names this page: a doorbell through another page is lost, as on a card.
+ *
+ * Stores of several QPs to one register merge when they come faster than polls. So
+ * after any store the records of the page's QPs are scanned, opts.scan of them per
+ * poll, until every one was seen once since the last store: with n QPs on a page, a
+ * WQE whose store was merged starts within ceil(n / scan) polls of the last store.
+ * A record that a scan finds changed although its own store is still to come runs at
+ * once: the WQEs under it are complete.
+ *
+ * A doorbell for a QP that is neither in RTS nor in ERR is lost [A].
+ *
+ * BlueFlame: software copies the whole WQE behind the 8 bytes, and a card executes the
+ * copy. The software device executes the ring and, where the owner of the page runs it
+ * (inline progress: no copy can be half done), holds the copy against it: a difference
+ * refuses the WQE with LOCAL_QP_OP. That is decided only when the copy can come from
+ * no merge of two stores: the page has one QP and the record covers just this WQE.
+ */
+#include "soft_data.h"
+
+static const uint16_t soft_regs[] = {
+	SOFT_BF_OFFSET,
+	SOFT_BF_OFFSET + SOFT_BF_HALF,
+	SOFT_BF_OFFSET + 2 * SOFT_BF_HALF,
+	SOFT_BF_OFFSET + 3 * SOFT_BF_HALF,
+};
+
+void
+soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
+{
+	uint32_t rec, state = qp->state;
+	uint16_t pi, posted;
+
+	if (unlikely(!qp->has_sq))
+		return;
+	if (unlikely(state != BB_PRM_QP_RTS)) {
+		if (state == BB_PRM_QP_ERR)
+			soft_qp_flush(e, qp);
+		return;
+	}
+	rec = bb_dbrec_load(&qp->dbrec[1]);
+	qp->uar->watch->last[qp->scan_slot] = rec;
+	pi = (uint16_t)bb_be32(rec);
+	posted = (uint16_t)(pi - qp->sq_ci);
+	if (unlikely(posted > 1u << qp->log_sq)) {
+		SOFT_LOG(ERR,
+			 "%s QP 0x%x: the send doorbell record says %u, which is %u blocks ahead "
+			 "of the %u in the ring; write the block counter, big endian, to word 1",
+			 e->dev->name, qp->qpn, pi, posted, 1u << qp->log_sq);
+		qp->sq_pi = qp->sq_ci;
+		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		return;
+	}
+	qp->sq_pi = pi;
+	if (qp->queued == SOFT_Q_NONE && qp->wait == SOFT_WAIT_NONE)
+		soft_req_run(e, qp);
+}
+
+/* WQEs of a QP in ERR that nobody has flushed yet. */
+static void
+soft_flush_sq(struct soft_engine *e, struct soft_qp *qp)
+{
+	uint32_t rec = bb_dbrec_load(&qp->dbrec[1]), mask = (1u << qp->log_sq) - 1;
+	uint16_t posted = (uint16_t)(bb_be32(rec) - qp->sq_ci);
+
+	qp->uar->watch->last[qp->scan_slot] = rec;
+	qp->sq_pi = (uint16_t)(qp->sq_ci + posted);
+	if (unlikely(posted > mask + 1)) {
+		qp->sq_pi = qp->sq_ci;
+		return;
+	}
+	while (posted != 0) {
+		const uint8_t *wqe = qp->sq + ((size_t)(qp->sq_ci & mask) << 6);
+		uint32_t blocks = bb_wqe_blocks(wqe[7] & BB_WQE_MAX_DS);
+
+		/* A size of 0 cannot be stepped over: count one block. */
+		if (blocks == 0)
+			blocks = 1;
+		if (blocks > posted)
+			blocks = posted;
+		SOFT_COUNT(qp, req_flush);
+		soft_cqe_error(e, qp, false, qp->sq_ci, wqe[3], BB_SYN_WR_FLUSH);
+		qp->sq_ci = (uint16_t)(qp->sq_ci + blocks);
+		posted = (uint16_t)(posted - blocks);
+	}
+}
+
+void
+soft_flush_rq(struct soft_engine *e, struct soft_qp *qp)
+{
+	uint32_t posted;
+
+	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[0])) - qp->rq_ci);
+	if (unlikely(posted > 1u << qp->log_rq))
+		return;
+	for (; posted != 0; posted--) {
+		SOFT_COUNT(qp, resp_flush);
+		soft_cqe_error(e, qp, true, qp->rq_ci, 0, BB_SYN_WR_FLUSH);
+		qp->rq_ci++;
+	}
+}
+
+void
+soft_qp_flush(struct soft_engine *e, struct soft_qp *qp)
+{
+	/* A WQE at another engine has no fate yet: those behind it wait for the answer. */
+	if (qp->has_sq && qp->wait != SOFT_WAIT_PEER)
+		soft_flush_sq(e, qp);
+	if (qp->has_rq)
+		soft_flush_rq(e, qp);
+}
+
+/*
+ * Take the BlueFlame copy out of a register half, so that the next plain doorbell does
+ * not look like one, and hold it against the ring where that proves something.
+ */
+static void
+soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64_t head)
+{
+	uint64_t copy[SOFT_BF_HALF / 8], any = 0;
+	uint32_t i, words, ds, mask;
+	struct soft_qp *qp;
+	uint16_t idx, posted;
+
+	for (i = 1; i < BB_WQE_BB / 8; i++)
+		any |= __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
+	if (any == 0)
+		return;
+	ds = soft_be32((uint8_t *)&head + 4) & 0xff;
+	words = bb_wqe_blocks(ds) * (BB_WQE_BB / 8);
+	if (words < BB_WQE_BB / 8 || words > SOFT_BF_HALF / 8)
+		words = SOFT_BF_HALF / 8;
+	copy[0] = head;
+	for (i = 1; i < words; i++) {
+		copy[i] = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
+		__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
+	}
+	if (w->n != 1)
+		return;
+	qp = w->qp[0];
+	idx = (uint16_t)(soft_be32(&head) >> 8);
+	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
+	if (qp->state != BB_PRM_QP_RTS || idx != qp->sq_ci || posted == 0 ||
+	    posted != bb_wqe_blocks(ds) || ds * 2 > words)
+		return;
+	mask = (1u << qp->log_sq) - 1;
+	for (i = 0; i < posted; i++) {
+		uint32_t len = ds * BB_WQE_SEG - i * BB_WQE_BB;
+
+		if (memcmp(qp->sq + ((size_t)((idx + i) & mask) << 6), &copy[i * BB_WQE_BB / 8],
+			   len < BB_WQE_BB ? len : BB_WQE_BB) != 0) {
+			e->bf_mismatch++;
+			qp->bf_bad = true;
+			qp->bf_idx = idx;
+			return;
+		}
+	}
+}
+
+static inline void
+soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t offset)
+{
+	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + offset);
+	uint64_t head;
+	struct soft_qp *qp;
+	uint32_t qpn;
+
+	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
+		return;
+	head = __atomic_exchange_n(reg, 0, __ATOMIC_ACQUIRE);
+	if (w->uar->bf && e->page != NULL)
+		soft_bf_check(e, w, reg, head);
+	w->left = w->n;
+	e->work++;
+	qpn = soft_be32((uint8_t *)&head + 4) >> 8;
+	qp = soft_qp_find(e->dev, qpn);
+	if (unlikely(qp == NULL)) {
+		e->bad_qpn++;
+		SOFT_LOG(WARNING, "%s: doorbell for QP 0x%x through UAR page %u: no such QP",
+			 e->dev->name, qpn, w->uar->id);
+		return;
+	}
+	if (unlikely(qp->uar != w->uar)) {
+		e->wrong_uar++;
+		SOFT_LOG(WARNING,
+			 "%s QP 0x%x: doorbell through UAR page %u is ignored, the QP was created "
+			 "with UAR page %u; ring it there",
+			 e->dev->name, qpn, w->uar->id, qp->uar->id);
+		return;
+	}
+	soft_qp_look(e, qp);
+}
+
+void
+soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < RTE_DIM(soft_regs); i++)
+		soft_reg_poll(e, w, soft_regs[i]);
+	if (unlikely(e->dev->opts.defect == SOFT_DEFECT_NO_DOORBELL))
+		w->left = w->n;
+	if (w->left == 0)
+		return;
+	n = RTE_MIN(w->left, e->scan);
+	w->left -= n;
+	while (n-- != 0) {
+		uint32_t pos = w->pos;
+
+		w->pos = pos + 1 < w->n ? pos + 1 : 0;
+		if (unlikely(bb_dbrec_load(w->rec[pos]) != w->last[pos]))
+			soft_qp_look(e, w->qp[pos]);
+	}
+	/* What the next poll looks at: with thousands of QPs it is not in the cache. */
+	for (i = 0, n = RTE_MIN(w->left, e->scan); i < n; i++) {
+		uint32_t pos = w->pos + i;
+
+		rte_prefetch0(w->rec[pos < w->n ? pos : pos - w->n]);
+	}
+}

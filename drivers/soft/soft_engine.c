@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Engines: what runs the QPs of one UAR page (inline progress) or of a device.
+ *
+ * soft_engine_progress() is one poll: messages of other engines, registers and records,
+ * timers, QPs with work left, QPs in ERR. With nothing to do and inline progress it
+ * reads four registers and three words and takes no lock. In one poll a QP executes at
+ * most SOFT_RUN_WQES WQEs per look.
+ */
+#include <rte_tailq.h>
+
+#include <time.h>
+
+#include "soft_data.h"
+
+/* ---- Time */
+
+static uint64_t soft_tsc_mhz;
+static pthread_once_t soft_tsc_once = PTHREAD_ONCE_INIT;
+
+/* EAL's figure, or measured when EAL is not initialised. */
+static void
+soft_tsc_init(void)
+{
+	struct timespec a, b;
+	uint64_t t0, t1, ns;
+
+	soft_tsc_mhz = rte_get_tsc_hz() / 1000000;
+	if (soft_tsc_mhz != 0)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	t0 = rte_rdtsc();
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		t1 = rte_rdtsc();
+		ns = (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec -
+		     (uint64_t)a.tv_nsec;
+	} while (ns < 2000000);
+	soft_tsc_mhz = RTE_MAX((t1 - t0) * 1000 / ns, 1u);
+}
+
+void
+soft_time_init(void)
+{
+	pthread_once(&soft_tsc_once, soft_tsc_init);
+}
+
+void
+soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns)
+{
+	soft_qp_unqueue(e, qp);
+	qp->deadline = rte_rdtsc() + (ns / 1000 + 1) * soft_tsc_mhz;
+	qp->queued = SOFT_Q_TIMER;
+	TAILQ_INSERT_TAIL(&e->timers, qp, run);
+	if (qp->deadline < e->next_deadline)
+		__atomic_store_n(&e->next_deadline, qp->deadline, __ATOMIC_RELAXED);
+}
+
+/* QPs whose time has come take their turn with those that have work. */
+static void
+soft_timers_run(struct soft_engine *e)
+{
+	uint64_t now, next = SOFT_NO_DEADLINE;
+	struct soft_qp *qp;
+	void *tmp;
+
+	if (e->next_deadline == SOFT_NO_DEADLINE)
+		return;
+	now = rte_rdtsc();
+	if (now < e->next_deadline)
+		return;
+	RTE_TAILQ_FOREACH_SAFE(qp, &e->timers, run, tmp)
+	{
+		if (qp->deadline <= now)
+			soft_qp_queue(e, qp);
+		else if (qp->deadline < next)
+			next = qp->deadline;
+	}
+	__atomic_store_n(&e->next_deadline, next, __ATOMIC_RELAXED);
+}
+
+/* ---- Lists */
+
+void
+soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp)
+{
+	if (qp->queued == SOFT_Q_RUN) {
+		TAILQ_REMOVE(&e->run, qp, run);
+		e->n_run--;
+	} else if (qp->queued == SOFT_Q_TIMER) {
+		TAILQ_REMOVE(&e->timers, qp, run);
+	}
+	qp->queued = SOFT_Q_NONE;
+}
+
+void
+soft_qp_queue(struct soft_engine *e, struct soft_qp *qp)
+{
+	soft_qp_unqueue(e, qp);
+	qp->queued = SOFT_Q_RUN;
+	TAILQ_INSERT_TAIL(&e->run, qp, run);
+	e->n_run++;
+}
+
+/* Every QP that is on the list now has one turn. */
+static void
+soft_run_list(struct soft_engine *e)
+{
+	uint32_t turns;
+
+	e->work++;
+	for (turns = e->n_run; turns != 0 && e->n_run != 0; turns--) {
+		struct soft_qp *qp = TAILQ_FIRST(&e->run);
+
+		soft_qp_unqueue(e, qp);
+		if (qp->wait != SOFT_WAIT_NONE)
+			soft_req_timeout(e, qp);
+		else
+			soft_req_run(e, qp);
+	}
+}
+
+/* Receives have no doorbell: look for new ones at QPs in ERR, a few per poll. */
+static void
+soft_err_list(struct soft_engine *e)
+{
+	uint32_t turns;
+
+	for (turns = e->scan; turns != 0; turns--) {
+		struct soft_qp *qp = TAILQ_FIRST(&e->errs);
+
+		if (qp == NULL)
+			return;
+		TAILQ_REMOVE(&e->errs, qp, err);
+		TAILQ_INSERT_TAIL(&e->errs, qp, err);
+		soft_flush_rq(e, qp);
+		if (qp == TAILQ_FIRST(&e->errs))
+			return;
+	}
+}
+
+/* ---- Failures */
+
+void
+soft_qp_fail(struct soft_qp *qp, uint16_t event)
+{
+	uint32_t old = qp->state;
+
+	if (old == BB_PRM_QP_ERR || old == BB_PRM_QP_RST)
+		return;
+	__atomic_store_n(&qp->state, BB_PRM_QP_ERR, __ATOMIC_RELEASE);
+	if (event != 0)
+		soft_event_raise(qp->dev, qp->obj, event);
+	soft_qp_state_changed(qp, old);
+}
+
+void
+soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq)
+{
+	SOFT_LOG(ERR,
+		 "%s CQ 0x%x: overrun, %u CQEs are not consumed and QP 0x%x has one more; the CQ "
+		 "must hold a CQE for every WQE of its queues",
+		 e->dev->name, cq->cqn, 1u << cq->log_size, qp->qpn);
+	SOFT_COUNT(qp, cq_overflow);
+	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);
+	e->cq_failed = true;
+}
+
+static bool
+soft_cq_dead(const struct soft_cq *cq)
+{
+	return cq != NULL && __atomic_load_n(&cq->error, __ATOMIC_RELAXED);
+}
+
+/* QPs of this engine go down with their CQ; another engine's find out at their next CQE. */
+static void
+soft_cq_sweep(struct soft_engine *e)
+{
+	struct soft_qp *qp;
+
+	e->cq_failed = false;
+	TAILQ_FOREACH(qp, &e->qps, all) {
+		if ((qp->has_sq && soft_cq_dead(qp->scq)) || (qp->has_rq && soft_cq_dead(qp->rcq)))
+			soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	}
+}
+
+/* ---- Progress */
+
+static void
+soft_engine_run(struct soft_engine *e)
+{
+	uint32_t i, pending;
+
+	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
+		soft_inbox_drain(e);
+	pending = 0;
+	for (i = 0; i < e->n_watch; i++) {
+		soft_watch_poll(e, e->watch[i]);
+		pending |= e->watch[i]->left;
+	}
+	soft_timers_run(e);
+	if (unlikely(e->n_run != 0))
+		soft_run_list(e);
+	if (unlikely(!TAILQ_EMPTY(&e->errs)))
+		soft_err_list(e);
+	if (unlikely(e->cq_failed))
+		soft_cq_sweep(e);
+	pending |= e->n_run | !TAILQ_EMPTY(&e->errs);
+	if (unlikely(e->dev->opts.defect == SOFT_DEFECT_NO_DOORBELL))
+		pending = 1;
+	if (pending != e->pending)
+		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
+}
+
+/* Is there anything to take the lock for? May miss what comes now: the next poll sees it. */
+static inline bool
+soft_engine_awake(const struct soft_engine *e)
+{
+	const uint8_t *bf = e->page + SOFT_BF_OFFSET;
+	uint64_t any = 0;
+	uint32_t i;
+
+	for (i = 0; i < 4; i++)
+		any |= __atomic_load_n((const uint64_t *)(const void *)(bf + i * SOFT_BF_HALF),
+				       __ATOMIC_RELAXED);
+	if (any != 0 || __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
+	    __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
+		return true;
+	any = __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED);
+	return any != SOFT_NO_DEADLINE && rte_rdtsc() >= any;
+}
+
+void
+soft_engine_progress(void *engine)
+{
+	struct soft_engine *e = engine;
+
+	if (e->page != NULL && !soft_engine_awake(e))
+		return;
+	rte_ticketlock_lock(&e->lock);
+	soft_engine_run(e);
+	rte_ticketlock_unlock(&e->lock);
+}

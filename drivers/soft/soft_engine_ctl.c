@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Life of engines, and of QPs on them: what the control path calls.
+ */
+#include <stdlib.h>
+
+#include <rte_errno.h>
+#include <rte_lcore.h>
+
+#include <unistd.h>
+
+#include "soft_data.h"
+
+static pthread_mutex_t soft_engines_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, soft_engine) soft_engines = LIST_HEAD_INITIALIZER(soft_engines);
+static uint32_t soft_last_gen;
+
+void
+soft_engine_lock(struct soft_engine *e)
+{
+	rte_ticketlock_lock(&e->lock);
+}
+
+void
+soft_engine_unlock(struct soft_engine *e)
+{
+	rte_ticketlock_unlock(&e->lock);
+}
+
+void
+soft_quiesce(void)
+{
+	struct soft_engine *e;
+
+	pthread_mutex_lock(&soft_engines_lock);
+	LIST_FOREACH(e, &soft_engines, link) {
+		rte_ticketlock_lock(&e->lock);
+		rte_ticketlock_unlock(&e->lock);
+	}
+	pthread_mutex_unlock(&soft_engines_lock);
+}
+
+/* ---- Life */
+
+struct soft_engine *
+soft_engine_create(struct soft_dev *dev)
+{
+	struct soft_engine *e;
+	void *mem;
+
+	soft_time_init();
+	if (posix_memalign(&mem, RTE_CACHE_LINE_SIZE, sizeof(*e)) != 0)
+		return NULL;
+	e = memset(mem, 0, sizeof(*e));
+	e->dev = dev;
+	e->next_deadline = SOFT_NO_DEADLINE;
+	e->shuffle = dev->opts.seed;
+	e->scan = RTE_MAX(dev->opts.scan, 1u);
+	rte_ticketlock_init(&e->lock);
+	TAILQ_INIT(&e->run);
+	TAILQ_INIT(&e->timers);
+	TAILQ_INIT(&e->errs);
+	TAILQ_INIT(&e->qps);
+	pthread_mutex_lock(&soft_engines_lock);
+	LIST_INSERT_HEAD(&soft_engines, e, link);
+	pthread_mutex_unlock(&soft_engines_lock);
+	return e;
+}
+
+void
+soft_engine_destroy(struct soft_engine *e)
+{
+	/* Requests for QPs that are gone are answered, answers to them freed. */
+	rte_ticketlock_lock(&e->lock);
+	soft_inbox_drain(e);
+	rte_ticketlock_unlock(&e->lock);
+	pthread_mutex_lock(&soft_engines_lock);
+	LIST_REMOVE(e, link);
+	pthread_mutex_unlock(&soft_engines_lock);
+	free(e->watch);
+	free(e);
+}
+
+int
+soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar)
+{
+	struct soft_watch *w = calloc(1, sizeof(*w)), **grown;
+	int ret = 0;
+
+	if (w == NULL)
+		return -ENOMEM;
+	w->uar = uar;
+	rte_ticketlock_lock(&e->lock);
+	grown = realloc(e->watch, (e->n_watch + 1) * sizeof(*grown));
+	if (grown == NULL) {
+		free(w);
+		ret = -ENOMEM;
+		goto out;
+	}
+	e->watch = grown;
+	e->watch[e->n_watch++] = w;
+	uar->engine = e;
+	uar->watch = w;
+	if (e->dev->opts.progress == SOFT_PROGRESS_INLINE)
+		e->page = e->n_watch == 1 ? uar->base : NULL;
+out:
+	rte_ticketlock_unlock(&e->lock);
+	return ret;
+}
+
+void
+soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
+{
+	struct soft_watch *w = uar->watch;
+	uint32_t i;
+
+	rte_ticketlock_lock(&e->lock);
+	for (i = 0; e->watch[i] != w; i++)
+		;
+	e->watch[i] = e->watch[--e->n_watch];
+	e->page = NULL;
+	uar->watch = NULL;
+	uar->engine = NULL;
+	rte_ticketlock_unlock(&e->lock);
+	free(w->rec);
+	free(w->last);
+	free(w->qp);
+	free(w);
+}
+
+/* ---- QPs */
+
+static int
+soft_watch_grow(struct soft_watch *w)
+{
+	uint32_t cap = w->cap == 0 ? 8 : w->cap * 2;
+	const uint32_t **rec;
+	struct soft_qp **qp;
+	uint32_t *last;
+
+	if (w->n < w->cap)
+		return 0;
+	rec = realloc(w->rec, cap * sizeof(*rec));
+	if (rec != NULL)
+		w->rec = rec;
+	last = realloc(w->last, cap * sizeof(*last));
+	if (last != NULL)
+		w->last = last;
+	qp = realloc(w->qp, cap * sizeof(*qp));
+	if (qp != NULL)
+		w->qp = qp;
+	if (rec == NULL || last == NULL || qp == NULL)
+		return -ENOMEM;
+	w->cap = cap;
+	return 0;
+}
+
+/* True when a second engine begins to use the CQ. */
+static bool
+soft_cq_join(struct soft_cq *cq, struct soft_engine *e)
+{
+	if (cq->user == NULL)
+		cq->user = e;
+	if (cq->user == e || cq->shared)
+		return false;
+	__atomic_store_n(&cq->shared, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+int
+soft_qp_attach(struct soft_qp *qp)
+{
+	struct soft_engine *e = qp->uar->engine;
+	struct soft_watch *w = qp->uar->watch;
+	bool shared = false;
+	int ret = 0;
+
+	rte_ticketlock_lock(&e->lock);
+	if (qp->has_sq) {
+		ret = soft_watch_grow(w);
+		if (ret != 0)
+			goto out;
+		qp->scan_slot = w->n;
+		w->rec[w->n] = &qp->dbrec[1];
+		w->last[w->n] = 0;
+		w->qp[w->n++] = qp;
+		shared |= soft_cq_join(qp->scq, e);
+	}
+	if (qp->has_rq)
+		shared |= soft_cq_join(qp->rcq, e);
+	qp->engine = e;
+	qp->wait = SOFT_WAIT_NONE;
+	qp->queued = SOFT_Q_NONE;
+	TAILQ_INSERT_TAIL(&e->qps, qp, all);
+	__atomic_store_n(&qp->gen, __atomic_add_fetch(&soft_last_gen, 1, __ATOMIC_RELAXED),
+			 __ATOMIC_RELEASE);
+out:
+	rte_ticketlock_unlock(&e->lock);
+	/* The first user stops writing the CQ without its lock before the second starts. */
+	if (shared)
+		soft_quiesce();
+	return ret;
+}
+
+/* Forget everything that is under way. */
+static void
+soft_qp_forget(struct soft_engine *e, struct soft_qp *qp)
+{
+	soft_qp_unqueue(e, qp);
+	if (qp->in_err)
+		TAILQ_REMOVE(&e->errs, qp, err);
+	qp->in_err = false;
+	soft_msg_drop(qp);
+	qp->wait = SOFT_WAIT_NONE;
+	qp->bf_bad = false;
+	qp->early_cqe = false;
+}
+
+void
+soft_qp_detach(struct soft_qp *qp)
+{
+	struct soft_engine *e = qp->engine;
+	struct soft_watch *w = qp->uar->watch;
+
+	rte_ticketlock_lock(&e->lock);
+	__atomic_store_n(&qp->gen, 0, __ATOMIC_RELEASE);
+	soft_qp_forget(e, qp);
+	TAILQ_REMOVE(&e->qps, qp, all);
+	if (qp->has_sq) {
+		uint32_t slot = qp->scan_slot, last = --w->n;
+
+		w->rec[slot] = w->rec[last];
+		w->last[slot] = w->last[last];
+		w->qp[slot] = w->qp[last];
+		w->qp[slot]->scan_slot = slot;
+		/* The one moved may have been ahead of the scan: begin the round again. */
+		w->pos = 0;
+		w->left = w->left != 0 ? w->n : 0;
+		__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
+	}
+	/* What others want of this QP is answered now: the owner may poll no more. */
+	soft_inbox_drain(e);
+	rte_ticketlock_unlock(&e->lock);
+}
+
+void
+soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
+{
+	struct soft_engine *e = qp->engine;
+
+	if (qp->state == old_state)
+		return;
+	switch (qp->state) {
+	case BB_PRM_QP_RST:
+		__atomic_store_n(&qp->gen, __atomic_add_fetch(&soft_last_gen, 1, __ATOMIC_RELAXED),
+				 __ATOMIC_RELEASE);
+		soft_qp_forget(e, qp);
+		qp->sq_pi = 0;
+		qp->sq_ci = 0;
+		qp->rq_ci = 0;
+		if (qp->has_sq)
+			qp->uar->watch->last[qp->scan_slot] = 0;
+		break;
+	case BB_PRM_QP_RTR:
+		memset(qp->replay, 0, sizeof(qp->replay));
+		break;
+	case BB_PRM_QP_RTS:
+		qp->retries_left = qp->retry_count;
+		qp->rnr_left = qp->rnr_retry;
+		qp->reads_in_burst = 0;
+		break;
+	case BB_PRM_QP_ERR:
+		/* One whose request is at another engine keeps looking after it. */
+		if (qp->wait != SOFT_WAIT_PEER) {
+			soft_qp_unqueue(e, qp);
+			qp->wait = SOFT_WAIT_NONE;
+		}
+		soft_qp_flush(e, qp);
+		if (qp->has_rq && !qp->in_err) {
+			TAILQ_INSERT_TAIL(&e->errs, qp, err);
+			qp->in_err = true;
+			__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
+		}
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- Threads */
+
+/* Idle polls before a thread of its own yields, and before it sleeps. */
+#define SOFT_IDLE_YIELD 2000
+#define SOFT_IDLE_SLEEP 20000
+#define SOFT_SLEEP_US   50
+
+static int
+soft_engine_lcore(void *arg)
+{
+	struct soft_engine *e = arg;
+
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
+		soft_engine_progress(e);
+	return 0;
+}
+
+static void *
+soft_engine_thread(void *arg)
+{
+	struct soft_engine *e = arg;
+	uint32_t idle = 0;
+
+	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED)) {
+		uint64_t before = e->work;
+
+		soft_engine_progress(e);
+		idle = e->work != before ? 0 : idle + 1;
+		if (idle > SOFT_IDLE_SLEEP)
+			usleep(SOFT_SLEEP_US);
+		else if (idle > SOFT_IDLE_YIELD)
+			sched_yield();
+	}
+	return NULL;
+}
+
+int
+soft_engine_start(struct soft_engine *e)
+{
+	const struct soft_opts *o = &e->dev->opts;
+	int ret;
+
+	if (o->progress == SOFT_PROGRESS_INLINE)
+		return 0;
+	e->stop = false;
+	if (o->progress == SOFT_PROGRESS_THREAD) {
+		ret = rte_ctrl_thread_create(&e->thread, "bb-soft", NULL, soft_engine_thread, e);
+		if (ret != 0) {
+			SOFT_LOG(ERR, "%s: no thread for progress=thread: %s", e->dev->name,
+				 strerror(-ret));
+			return ret;
+		}
+		e->started = true;
+		return 0;
+	}
+	if (o->lcore >= RTE_MAX_LCORE || !rte_lcore_is_enabled(o->lcore) ||
+	    o->lcore == rte_get_main_lcore()) {
+		SOFT_LOG(
+			ERR,
+			"%s: lcore=%u is not a worker lcore of EAL; name one of -l that is not the "
+			"main lcore",
+			e->dev->name, o->lcore);
+		return -EINVAL;
+	}
+	if (rte_eal_remote_launch(soft_engine_lcore, e, o->lcore) != 0) {
+		SOFT_LOG(ERR, "%s: lcore %u runs something else already", e->dev->name, o->lcore);
+		return -EBUSY;
+	}
+	e->started = true;
+	return 0;
+}
+
+void
+soft_engine_stop(struct soft_engine *e)
+{
+	if (!e->started)
+		return;
+	__atomic_store_n(&e->stop, true, __ATOMIC_RELAXED);
+	if (e->dev->opts.progress == SOFT_PROGRESS_THREAD)
+		pthread_join(e->thread, NULL);
+	else
+		rte_eal_wait_lcore(e->dev->opts.lcore);
+	e->started = false;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Access to registered memory: why a key is refused, and how payload is copied.
+ *
+ * Promised of a copy: an aligned unit of 8 bytes that lies wholly inside the payload
+ * is written at once, and a payload of 1, 2, 4 or 8 bytes at an aligned address is one
+ * store. Nothing else is promised about the order inside one payload; with the option
+ * "shuffle" the 64-byte lines come in an order of their own.
+ */
+#include "soft_data.h"
+
+uint8_t *
+soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, uint64_t addr,
+		uint64_t len, enum soft_right right, const char **why)
+{
+	if (m == NULL) {
+		*why = "no such key";
+		return NULL;
+	}
+	if (m->pdn != pdn && !soft_defect(e, SOFT_DEFECT_NO_PD)) {
+		*why = "the key belongs to another protection domain";
+		return NULL;
+	}
+	if ((addr < m->start || len > m->len || addr - m->start > m->len - len) &&
+	    !soft_defect(e, SOFT_DEFECT_NO_BOUNDS)) {
+		*why = "the range leaves the key's memory";
+		return NULL;
+	}
+	if (!soft_mkey_allows(m, right) && !soft_defect(e, SOFT_DEFECT_NO_ACCESS)) {
+		*why = "the key does not give this right";
+		return NULL;
+	}
+	return m->base + (addr - m->start);
+}
+
+/*
+ * Every line once, in an order drawn from the seed: x = a * x + c modulo a power of two
+ * runs through all values if c is odd and a is 1 modulo 4.
+ */
+static void
+soft_copy_shuffled(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
+{
+	uint64_t head = (uintptr_t)dst & 63;
+	uint64_t lines = (head + len + 63) >> 6, mask, a, c, x, i;
+
+	e->shuffle = e->shuffle * 6364136223846793005u + 1442695040888963407u;
+	mask = lines == 1 ? 0 : UINT64_MAX >> __builtin_clzll(lines - 1);
+	a = (e->shuffle >> 33 & ~3ull) | 1;
+	c = e->shuffle >> 20 | 1;
+	x = e->shuffle >> 40;
+	for (i = 0; i <= mask; i++) {
+		uint64_t from, to;
+
+		x = (x * a + c) & mask;
+		if (x >= lines)
+			continue;
+		from = x == 0 ? 0 : (x << 6) - head;
+		to = ((x + 1) << 6) - head;
+		if (to > len)
+			to = len;
+		memcpy(dst + from, src + from, to - from);
+	}
+}
+
+static inline void
+soft_copy_small(uint8_t *dst, const uint8_t *src, uint64_t len)
+{
+	switch (len) {
+	case 1:
+		__atomic_store_n(dst, *src, __ATOMIC_RELAXED);
+		return;
+	case 2:
+		if (((uintptr_t)dst & 1) == 0) {
+			uint16_t v;
+
+			memcpy(&v, src, sizeof(v));
+			__atomic_store_n((uint16_t *)(void *)dst, v, __ATOMIC_RELAXED);
+			return;
+		}
+		break;
+	case 4:
+		if (((uintptr_t)dst & 3) == 0) {
+			uint32_t v;
+
+			memcpy(&v, src, sizeof(v));
+			__atomic_store_n((uint32_t *)(void *)dst, v, __ATOMIC_RELAXED);
+			return;
+		}
+		break;
+	default:
+		break;
+	}
+	memmove(dst, src, len);
+}
+
+void
+soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
+{
+	if (len == 8 && ((uintptr_t)dst & 7) == 0) {
+		uint64_t v;
+
+		memcpy(&v, src, sizeof(v));
+		__atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
+	} else if (len < 8) {
+		soft_copy_small(dst, src, len);
+	} else if (unlikely((uintptr_t)dst - (uintptr_t)src < len ||
+			    (uintptr_t)src - (uintptr_t)dst < len)) {
+		memmove(dst, src, len);
+	} else if (unlikely(e->dev->opts.shuffle)) {
+		soft_copy_shuffled(e, dst, src, len);
+	} else {
+		memcpy(dst, src, len);
+	}
+}
+
+void
+soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		soft_mem_copy(e, dst, src[i].p, src[i].len);
+		dst += src[i].len;
+	}
+}
+
+void
+soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint32_t n,
+		 const uint8_t *src)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		soft_mem_copy(e, dst[i].p, src, dst[i].len);
+		src += dst[i].len;
+	}
+}
+
+void
+soft_mem_move(struct soft_engine *e, const struct soft_piece *dst, const struct soft_piece *src,
+	      uint32_t n_src)
+{
+	uint64_t used = 0; /* of *dst */
+	uint32_t i;
+
+	for (i = 0; i < n_src; i++) {
+		const uint8_t *p = src[i].p;
+		uint64_t left = src[i].len;
+
+		while (left != 0) {
+			uint64_t room = dst->len - used, n = left < room ? left : room;
+
+			soft_mem_copy(e, dst->p + used, p, n);
+			p += n;
+			left -= n;
+			used += n;
+			if (used == dst->len) {
+				dst++;
+				used = 0;
+			}
+		}
+	}
+}
