@@ -18,13 +18,13 @@ static void
 test_widths(void **state)
 {
 	uint64_t mem[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
-	uint32_t *rec = (uint32_t *)(void *)&mem[1];
+	uint32_t rec[3] = {UINT32_MAX, UINT32_MAX, UINT32_MAX};
 	uint8_t *byte = (uint8_t *)&mem[1];
 
 	(void)state;
-	bb_dbrec_store(rec, 0x01020304);
-	assert_int_equal(bb_dbrec_load(rec), 0x01020304);
-	assert_int_equal(rec[1], UINT32_MAX);
+	bb_dbrec_store(&rec[1], 0x01020304);
+	assert_int_equal(bb_dbrec_load(&rec[1]), 0x01020304);
+	assert_true(rec[0] == UINT32_MAX && rec[2] == UINT32_MAX);
 	bb_uar_store64(&mem[1], 0x1122334455667788ull);
 	assert_int_equal(mem[1], 0x1122334455667788ull);
 	bb_cqe_own_store(byte + 3, 0xf1);
@@ -43,7 +43,7 @@ struct pair {
 	struct bb_cqring cq;
 	uint8_t *sq_buf, *cq_buf;
 	uint32_t sq_rec;
-	uint64_t cq_rec;
+	uint32_t cq_rec[2] __attribute__((aligned(8)));
 	uint64_t reg[64];
 	struct bb_sq_wqe wqes[16];
 	uint32_t bad;
@@ -68,7 +68,7 @@ device(void *arg)
 			memcpy(&value, w + 36, sizeof(value));
 			if ((w[1] << 8 | w[2]) != ci || value != seen)
 				p->bad++;
-			while (pi - bb_be32(bb_dbrec_load((uint32_t *)(void *)&p->cq_rec)) == 8)
+			while (pi - bb_be32(bb_dbrec_load(&p->cq_rec[0])) == 8)
 				sched_yield();
 			cqe = (struct bb_cqe *)(void *)(p->cq_buf + (size_t)(pi & 7) * 64);
 			cqe->wqe_counter = bb_be16(ci);
@@ -109,7 +109,7 @@ test_two_threads(void **state)
 	conf.db_mode = BB_DB_BLUEFLAME;
 	conf.owner = UINT32_MAX;
 	assert_int_equal(bb_sq_init(&p.sq, &conf), 0);
-	assert_int_equal(bb_cqring_init(&p.cq, p.cq_buf, 3, (uint32_t *)(void *)&p.cq_rec), 0);
+	assert_int_equal(bb_cqring_init(&p.cq, p.cq_buf, 3, p.cq_rec), 0);
 	bb_sq_enable(&p.sq, true);
 	assert_int_equal(pthread_create(&thread, NULL, device, &p), 0);
 	while (done < ROUNDS) {

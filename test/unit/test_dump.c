@@ -123,7 +123,7 @@ test_bad_wqes(void **state)
 {
 	uint8_t ring[64] = {0};
 	struct bytes e = {.len = 0};
-	char text[64];
+	char text[512];
 
 	(void)state;
 	expect_wqe(NULL, 4, 1, "WQE 1: no ring");
@@ -159,13 +159,26 @@ test_bad_wqes(void **state)
 		   "2147483647 bytes (bad: the WQE ends after 28): 61626364 00000000 00000000 "
 		   "00000000 00000000 00000000 00000000");
 
+	/* One byte more than there is room for, and exactly as many. */
+	ring[16] = 0x80;
+	ring[17] = ring[18] = 0;
+	ring[19] = 29;
+	bb_wqe_dump(text, sizeof(text), ring, 1, 0);
+	assert_non_null(strstr(text, "inline 29 bytes (bad: the WQE ends after 28): 61626364"));
+	ring[19] = 28;
+	bb_wqe_dump(text, sizeof(text), ring, 1, 0);
+	assert_non_null(strstr(text, "inline 28 bytes: 61626364"));
+
 	e.len = 0;
 	ctrl(&e, 0x0a, 0, 63, 0, 0);
 	put32(&e, 0x80000000u | 400);
 	place(ring, 1, 0, &e);
-	memset(ring + 20, 0, 44);
-	assert_true(bb_wqe_dump(text, sizeof(text), ring, 1, 0) > 63);
-	assert_int_equal(strlen(text), 63);
+	memset(ring + 20, 0x11, 44);
+	expect_wqe(
+		ring, 1, 0,
+		"WQE 0: SEND (opcode 0x0a) index 0 QP 0x123456 ds 63 ce 0 fm 0 (bad: longer than "
+		"the ring of 1 blocks) | inline 400 bytes (bad: the WQE ends after 44): 11111111 "
+		"11111111 11111111 11111111 11111111 11111111 11111111 11111111 ...");
 }
 
 static void

@@ -143,11 +143,11 @@ test_poll(void **state)
 	static const enum order_event want[] = {ORDER_OWN_LOAD, ORDER_DMA_RMB, ORDER_OWN_LOAD,
 						ORDER_DMA_RMB, ORDER_DBREC};
 	static uint8_t ring[256] __attribute__((aligned(64)));
-	uint64_t rec;
+	uint32_t rec[2] __attribute__((aligned(8)));
 	struct bb_cqring cq;
 
 	(void)state;
-	assert_int_equal(bb_cqring_init(&cq, ring, 2, (uint32_t *)(void *)&rec), 0);
+	assert_int_equal(bb_cqring_init(&cq, ring, 2, rec), 0);
 	ring[63] = 0;
 	record(NULL, 0);
 	assert_non_null(bb_cqring_peek(&cq));
@@ -156,7 +156,7 @@ test_poll(void **state)
 	assert_null(bb_cqring_peek(&cq)); /* an empty CQ costs no fence */
 	bb_cqring_update(&cq);
 	expect_events(want, 5);
-	assert_ptr_equal(order.where[4], &rec);
+	assert_ptr_equal(order.where[4], rec);
 	assert_int_equal(order.value[4], bb_be32(1));
 }
 

@@ -528,6 +528,23 @@ test_refusals(void **state)
 	sq_fixture_end(&f);
 }
 
+/* Limits of 0 leave atomics and NOPs: a full queue of them is full, not too small. */
+static void
+test_no_pieces(void **state)
+{
+	const struct bb_sge ok = {8, 8, 1};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 1);
+	f.conf.max_sge = 0;
+	f.conf.max_inline = 0;
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 1);
+	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 0);
+	sq_fixture_end(&f);
+}
+
 /* A full queue refuses without a trace too, and without a word. */
 static void
 test_full_untouched(void **state)
@@ -568,6 +585,7 @@ test_reset(void **state)
 	(void)state;
 	sq_fixture_conf(&f, 4);
 	f.conf.db_mode = BB_DB_BLUEFLAME;
+	f.conf.sig_every = 4; /* three WQEs into a round when it is reset */
 	sq_fixture_start(&f);
 	bb_sq_enable(&f.sq, false);
 	fresh = f.sq;
@@ -701,6 +719,7 @@ main(void)
 		cmocka_unit_test(test_forced_signalling),
 		cmocka_unit_test(test_never_full_unseen),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_no_pieces),
 		cmocka_unit_test(test_full_untouched),
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_init_refuses),

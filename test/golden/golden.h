@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Recorded vectors: JSON lines read strictly. A field that is missing, has
+ * another type, or that nobody asked for fails the test with the vector's id.
+ */
+#ifndef GOLDEN_H
+#define GOLDEN_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+/* One vector, or an object inside one. */
+struct vec {
+	json_t *obj;
+	const char *id;
+};
+
+/*
+ * Call @fn for every line of data file @name; the number of lines must be @n,
+ * so that a truncated file is no success.
+ */
+void golden_each(const char *name, unsigned int n, void (*fn)(const struct vec *v, void *arg),
+		 void *arg);
+
+bool vec_has(const struct vec *v, const char *key);
+/* Fails unless every key of the object is in @keys, which ends with NULL. */
+void vec_only(const struct vec *v, const char *const *keys);
+const char *vec_str(const struct vec *v, const char *key);
+/* A JSON number, not negative. */
+uint64_t vec_num(const struct vec *v, const char *key);
+/* A string "0x..." */
+uint64_t vec_hex(const struct vec *v, const char *key);
+/* Absent: false. */
+bool vec_flag(const struct vec *v, const char *key);
+/* Bytes written as hex digits; returns their number. */
+size_t vec_bytes(const struct vec *v, const char *key, uint8_t *buf, size_t size);
+size_t vec_array_len(const struct vec *v, const char *key);
+/* Element @i of an array of objects. */
+struct vec vec_at(const struct vec *v, const char *key, size_t i);
+struct vec vec_sub(const struct vec *v, const char *key);
+/* True if the array of strings @key has @s. */
+bool vec_lists(const struct vec *v, const char *key, const char *s);
+/* Mark in @mask (1 per byte) the ranges of "unwritten": [[offset, count], ...]. */
+void vec_unwritten(const struct vec *v, uint8_t *mask, size_t size);
+
+#define vec_fail(v, fmt, ...) fail_msg("%s: " fmt, (v)->id, ##__VA_ARGS__)
+
+/* Compare @n bytes but for those that @mask (may be NULL) marks. */
+void vec_compare(const struct vec *v, const char *what, const uint8_t *got, const uint8_t *want,
+		 const uint8_t *mask, size_t n);
+
+/* How many vectors were of which sort: what a test has not covered is printed. */
+struct tally {
+	struct {
+		char name[64];
+		unsigned int n;
+	} row[48];
+	unsigned int rows;
+};
+
+void tally_add(struct tally *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+unsigned int tally_get(const struct tally *t, const char *name);
+void tally_print(const struct tally *t, const char *title);
+
+#endif

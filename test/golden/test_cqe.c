@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * CQEs and what libmlx5 made of them: our ring and fields must come to the same
+ * status, lengths, immediates, work request and consumer index.
+ */
+#include "golden.h"
+
+#include "bb_cqring.h"
+#include "bb_sq.h"
+
+#define VECTORS  420u
+#define MAX_CQES 256u
+
+static const char *const known[] = {
+	"id",
+	"kind",
+	"noise",
+	"api",
+	"cqe_size",
+	"cqe_hex",
+	"context",
+	"returns",
+	"wc",
+	"ci_dbrec_after",
+	"scattered",
+	"num_entries",
+	"cqes",
+	"wcs",
+	"cqn",
+	"solicited_only",
+	"consumer_index",
+	"arm_sn",
+	"arm_dbrec_after",
+	"doorbell_hex",
+	"reg_offset",
+	"suspect",
+	"scattered_corrected",
+	NULL,
+};
+
+static const char *const known_wc[] = {
+	"wr_id",
+	"status",
+	"opcode",
+	"byte_len",
+	"imm_data",
+	"qp_num",
+	"wc_flags",
+	"vendor_err",
+	"invalidated_rkey",
+	"completion_ts",
+	/* No place in struct bb_cqe: datagrams and InfiniBand headers. */
+	"src_qp",
+	"pkey_index",
+	"slid",
+	"sl",
+	"dlid_path_bits",
+	NULL,
+};
+
+static const struct {
+	uint8_t syndrome;
+	const char *status;
+} statuses[] = {
+	{BB_SYN_LOCAL_LENGTH, "LOC_LEN_ERR"},     {BB_SYN_LOCAL_QP_OP, "LOC_QP_OP_ERR"},
+	{BB_SYN_LOCAL_PROT, "LOC_PROT_ERR"},      {BB_SYN_WR_FLUSH, "WR_FLUSH_ERR"},
+	{BB_SYN_MW_BIND, "MW_BIND_ERR"},          {BB_SYN_BAD_RESP, "BAD_RESP_ERR"},
+	{BB_SYN_LOCAL_ACCESS, "LOC_ACCESS_ERR"},  {BB_SYN_REMOTE_INVAL_REQ, "REM_INV_REQ_ERR"},
+	{BB_SYN_REMOTE_ACCESS, "REM_ACCESS_ERR"}, {BB_SYN_REMOTE_OP, "REM_OP_ERR"},
+	{BB_SYN_RETRY_EXC, "RETRY_EXC_ERR"},      {BB_SYN_RNR_RETRY_EXC, "RNR_RETRY_EXC_ERR"},
+	{BB_SYN_REMOTE_ABORTED, "REM_ABORT_ERR"},
+};
+
+struct tallies {
+	struct tally done, open;
+};
+
+static const char *
+status_of(uint8_t syndrome)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		if (statuses[i].syndrome == syndrome)
+			return statuses[i].status;
+	}
+	return "GENERAL_ERR";
+}
+
+static const char *
+opcode_of(const struct bb_cqe *cqe)
+{
+	uint8_t opcode = cqe->op_own >> 4;
+
+	if (opcode == BB_CQE_RESP_WR_IMM)
+		return "RECV_RDMA_WITH_IMM";
+	if (opcode != BB_CQE_REQ)
+		return "RECV";
+	switch (bb_be32(cqe->sop_qpn) >> 24) {
+	case BB_WQE_SEND:
+	case BB_WQE_SEND_IMM:
+		return "SEND";
+	case BB_WQE_RDMA_WRITE:
+	case BB_WQE_RDMA_WRITE_IMM:
+		return "RDMA_WRITE";
+	case BB_WQE_RDMA_READ:
+		return "RDMA_READ";
+	case BB_WQE_ATOMIC_CS:
+		return "COMP_SWAP";
+	case BB_WQE_ATOMIC_FA:
+		return "FETCH_ADD";
+	default:
+		return NULL; /* an opcode we do not post */
+	}
+}
+
+static void
+compare_num(const struct vec *v, const char *what, uint64_t got, uint64_t want)
+{
+	if (got != want)
+		vec_fail(v, "%s is 0x%llx, not 0x%llx", what, (unsigned long long)got,
+			 (unsigned long long)want);
+}
+
+/* @cqe against the work completion that libmlx5 returned for it. */
+static void
+check_wc(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx, struct tallies *t)
+{
+	const struct vec wc = vec_sub(v, "wc");
+	uint8_t opcode = cqe->op_own >> 4;
+	bool error = opcode == BB_CQE_REQ_ERR || opcode == BB_CQE_RESP_ERR;
+	bool too_long = strcmp(vec_str(v, "kind"), "responder_scatter_too_long") == 0;
+
+	vec_only(&wc, known_wc);
+	compare_num(v, "user index", bb_be32(cqe->srqn_uidx) & 0xffffff,
+		    vec_hex(ctx, "user_index"));
+	compare_num(v, "QP number", bb_be32(cqe->sop_qpn) & 0xffffff, vec_hex(&wc, "qp_num"));
+	/* The request is found by the counter: SQ and RQ by index, an SRQ by slot. */
+	compare_num(v, "WQE counter", bb_be16(cqe->wqe_counter),
+		    strcmp(vec_str(ctx, "queue"), "SRQ") == 0 ? vec_num(ctx, "slot")
+							      : vec_num(ctx, "wqe_index"));
+	compare_num(v, "wr_id", vec_hex(ctx, "wr_id"), vec_hex(&wc, "wr_id"));
+	if (error) {
+		if (strcmp(vec_str(&wc, "status"), status_of(bb_cqe_syndrome(cqe))) != 0)
+			vec_fail(v, "syndrome 0x%02x is %s, not %s", bb_cqe_syndrome(cqe),
+				 status_of(bb_cqe_syndrome(cqe)), vec_str(&wc, "status"));
+		compare_num(v, "vendor syndrome", bb_cqe_vendor_syndrome(cqe),
+			    vec_num(&wc, "vendor_err"));
+		tally_add(&t->done, "%s", vec_str(v, "kind"));
+		return;
+	}
+	if (strcmp(vec_str(&wc, "status"), too_long ? "LOC_LEN_ERR" : "SUCCESS") != 0)
+		vec_fail(v, "status %s", vec_str(&wc, "status"));
+	if (vec_has(&wc, "opcode")) {
+		const char *name = opcode_of(cqe);
+
+		if (name == NULL)
+			tally_add(&t->open, "completion of %s", vec_str(ctx, "opcode"));
+		else if (strcmp(name, vec_str(&wc, "opcode")) != 0)
+			vec_fail(v, "opcode %s, not %s", name, vec_str(&wc, "opcode"));
+	}
+	if (vec_has(&wc, "byte_len")) {
+		uint32_t sop = bb_be32(cqe->sop_qpn) >> 24;
+		bool atomic = opcode == BB_CQE_REQ && sop >= 0x11 && sop <= 0x15;
+
+		/* libmlx5 returns 8 for an atomic whatever the CQE says. */
+		if (!(atomic && vec_num(&wc, "byte_len") == 8))
+			compare_num(v, "byte count", bb_be32(cqe->byte_cnt),
+				    vec_num(&wc, "byte_len"));
+	}
+	if (vec_has(&wc, "imm_data"))
+		compare_num(v, "immediate", bb_be32(cqe->imm), vec_hex(&wc, "imm_data"));
+	if (vec_has(&wc, "invalidated_rkey"))
+		compare_num(v, "invalidated key", bb_be32(cqe->imm),
+			    vec_hex(&wc, "invalidated_rkey"));
+	if (vec_has(&wc, "completion_ts"))
+		compare_num(v, "time stamp", bb_be64(cqe->timestamp),
+			    vec_hex(&wc, "completion_ts"));
+	if (vec_has(&wc, "wc_flags") && opcode != BB_CQE_REQ &&
+	    vec_lists(&wc, "wc_flags", "WITH_IMM") !=
+		    (opcode == BB_CQE_RESP_WR_IMM || opcode == BB_CQE_RESP_SEND_IMM))
+		vec_fail(v, "WITH_IMM does not go with opcode %u", opcode);
+	if (vec_has(&wc, "wc_flags") &&
+	    vec_lists(&wc, "wc_flags", "WITH_INV") != (opcode == BB_CQE_RESP_SEND_INV))
+		vec_fail(v, "WITH_INV does not go with opcode %u", opcode);
+	/* Our queue pairs do not ask for data in CQEs; its format bits we see. */
+	if (vec_has(v, "scattered")) {
+		if ((cqe->op_own >> 2 & 3) == 0)
+			vec_fail(v, "no format bits");
+		tally_add(&t->open, "data in the CQE (its fields are compared)");
+	}
+	tally_add(&t->done, "%s", vec_str(v, "kind"));
+}
+
+/* The ring as it was when libmlx5 polled: @index CQEs are behind it. */
+static void
+ring_at(struct bb_cqring *cq, uint8_t *buf, uint32_t *rec, const struct vec *ctx, uint64_t index)
+{
+	uint32_t cnt = (uint32_t)vec_num(ctx, "cqe_cnt");
+
+	assert_true(cnt <= MAX_CQES && (cnt & (cnt - 1)) == 0);
+	assert_int_equal(bb_cqring_init(cq, buf, (uint32_t)__builtin_ctz(cnt), rec), 0);
+	cq->ci = (uint32_t)index;
+}
+
+static void
+place(uint8_t *buf, const struct bb_cqring *cq, uint32_t index, const uint8_t *cqe)
+{
+	memcpy(buf + (size_t)(index & cq->mask) * 64, cqe, 64);
+}
+
+/* Several CQEs, one call; requests that were not signalled lie between. */
+static void
+burst(const struct vec *v, struct tallies *t)
+{
+	static uint8_t cq_buf[MAX_CQES * 64] __attribute__((aligned(64)));
+	static uint8_t sq_buf[256 * 64] __attribute__((aligned(64)));
+	static struct bb_sq_wqe wqes[256];
+	const struct vec ctx = vec_sub(v, "context");
+	struct vec first = vec_at(v, "cqes", 0);
+	uint32_t rec[2] __attribute__((aligned(8))), dbrec, wcs = 0;
+	uint64_t reg[64];
+	struct bb_cqring cq;
+	struct bb_sq sq;
+	struct bb_sq_conf conf = {
+		.buf = sq_buf,
+		.wqes = wqes,
+		.blocks = (uint32_t)vec_num(&ctx, "sq_size_bb"),
+		.qpn = (uint32_t)vec_hex(&ctx, "qpn"),
+		.sig_every = 1,
+		.dbrec = &dbrec,
+		.reg = reg,
+		.owner = UINT32_MAX,
+	};
+	size_t i;
+
+	assert_true(conf.blocks <= 256);
+	conf.depth = conf.blocks;
+	assert_int_equal(bb_sq_init(&sq, &conf), 0);
+	bb_sq_enable(&sq, true);
+	sq.sig_every = UINT16_MAX;
+	first = vec_at(&ctx, "posted", 0);
+	sq.pi = (uint16_t)vec_num(&first, "wqe_index");
+	sq.ci = sq.pi;
+	for (i = 0; i < vec_array_len(&ctx, "posted"); i++) {
+		const struct vec w = vec_at(&ctx, "posted", i);
+
+		assert_int_equal(sq.pi, vec_num(&w, "wqe_index"));
+		assert_int_equal(bb_sq_post_nop(&sq, vec_hex(&w, "wr_id"),
+						vec_flag(&w, "signaled") ? BB_SEND_SIGNALED : 0),
+				 1);
+	}
+	first = vec_at(v, "cqes", 0);
+	ring_at(&cq, cq_buf, rec, &ctx, vec_num(&first, "cq_index"));
+	for (i = 0; i < vec_array_len(v, "cqes"); i++) {
+		const struct vec c = vec_at(v, "cqes", i);
+		uint8_t bytes[64];
+
+		assert_int_equal(vec_bytes(&c, "cqe_hex", bytes, sizeof(bytes)), 64);
+		place(cq_buf, &cq, (uint32_t)vec_num(&c, "cq_index"), bytes);
+	}
+	for (;;) {
+		const struct bb_cqe *cqe = bb_cqring_peek(&cq);
+		const struct bb_sq_wqe *w;
+		struct vec wc;
+
+		if (cqe == NULL || wcs == vec_num(v, "num_entries"))
+			break;
+		cq.ci++;
+		w = bb_sq_complete(&sq, bb_be16(cqe->wqe_counter));
+		if (wcs >= vec_array_len(v, "wcs"))
+			vec_fail(v, "a completion too many");
+		wc = vec_at(v, "wcs", wcs++);
+		compare_num(v, "wr_id", w->wr_id, vec_hex(&wc, "wr_id"));
+		if ((w->flags & BB_SEND_SIGNALED) == 0)
+			vec_fail(v, "completion of an unsignalled request");
+		if (strcmp(vec_str(&wc, "status"), "SUCCESS") != 0)
+			vec_fail(v, "status %s", vec_str(&wc, "status"));
+	}
+	bb_cqring_update(&cq);
+	compare_num(v, "completions", wcs, vec_num(v, "returns"));
+	compare_num(v, "consumer record", bb_be32(rec[0]), vec_hex(v, "ci_dbrec_after"));
+	compare_num(v, "outstanding", bb_sq_outstanding(&sq), 0);
+	tally_add(&t->done, "burst");
+}
+
+static void
+one(const struct vec *v, void *arg)
+{
+	static uint8_t buf[MAX_CQES * 64] __attribute__((aligned(64)));
+	const char *kind = vec_str(v, "kind");
+	uint8_t bytes[128];
+	struct tallies *t = arg;
+	struct bb_cqring cq;
+	struct bb_cqe *cqe;
+	struct vec ctx;
+	uint32_t rec[2] __attribute__((aligned(8)));
+	size_t size;
+	bool empty;
+
+	vec_only(v, known);
+	if (strcmp(kind, "arm") == 0) {
+		tally_add(&t->open, "arm");
+		return;
+	}
+	if (strcmp(kind, "burst") == 0) {
+		burst(v, t);
+		return;
+	}
+	ctx = vec_sub(v, "context");
+	size = vec_bytes(v, "cqe_hex", bytes, sizeof(bytes));
+	if (size != vec_num(v, "cqe_size") || (size != 64 && size != 128))
+		vec_fail(v, "CQE of %zu bytes", size);
+	ring_at(&cq, buf, rec, &ctx, vec_num(&ctx, "cq_index"));
+	/* Of a large CQE the second half is the 64-byte one. */
+	place(buf, &cq, cq.ci, bytes + size - 64);
+	cqe = bb_cqring_peek(&cq);
+
+	/* ibv_poll_cq returns 0, ibv_start_poll ENOENT. */
+	empty = json_integer_value(json_object_get(v->obj, "returns")) ==
+		(strcmp(vec_str(v, "api"), "ibv_poll_cq") == 0 ? 0 : 2);
+	if (empty != (cqe == NULL))
+		vec_fail(v, "the CQE is %s", cqe == NULL ? "not seen" : "seen");
+	if (cqe != NULL)
+		cq.ci++;
+	bb_cqring_update(&cq);
+	/* ibv_start_poll that fails leaves the record to an ibv_end_poll that never comes. */
+	if (strcmp(vec_str(v, "api"), "ibv_start_poll") == 0 &&
+	    json_integer_value(json_object_get(v->obj, "returns")) == -2)
+		tally_add(&t->open, "consumer record of a failed ibv_start_poll");
+	else
+		compare_num(v, "consumer record", bb_be32(rec[0]), vec_hex(v, "ci_dbrec_after"));
+
+	if (empty) {
+		tally_add(&t->done, "%s", kind);
+	} else if (strcmp(kind, "unknown_user_index") == 0) {
+		if ((bb_be32(cqe->srqn_uidx) & 0xffffff) == vec_hex(&ctx, "user_index"))
+			vec_fail(v, "the user index is known");
+		tally_add(&t->done, "%s", kind);
+	} else if (strncmp(kind, "opcode_", 7) == 0) {
+		/* A better reader: these are no completions, and have no name. */
+		if (strcmp(bb_cqe_opcode_name(cqe->op_own >> 4), "?") != 0)
+			vec_fail(v, "opcode %u has a name", cqe->op_own >> 4);
+		tally_add(&t->done, "%s", kind);
+	} else {
+		check_wc(v, cqe, &ctx, t);
+	}
+}
+
+static void
+test_vectors(void **state)
+{
+	static struct tallies t;
+	unsigned int i, n = 0;
+
+	(void)state;
+	golden_each("cqe.jsonl", VECTORS, one, &t);
+	tally_print(&t.done, "compared");
+	tally_print(&t.open, "not covered");
+	for (i = 0; i < t.done.rows; i++)
+		n += t.done.row[i].n;
+	assert_int_equal(n + tally_get(&t.open, "arm"), VECTORS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors)};
+
+	return cmocka_run_group_tests_name("cqe", tests, NULL, NULL);
+}
