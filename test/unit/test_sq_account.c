@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The send queue's books: indices, depth, blocks, signalling, reset, limits. */
+#include "sq_fixture.h"
+
+#define RADDR 0x1122334455667788ull
+#define RKEY  0x99aabbccu
+
+/* Random WQEs over many laps of the 16-bit block index, completed by wqe_counter. */
+static void
+test_index_wrap(void **state)
+{
+	struct {
+		uint16_t idx;
+		uint64_t wr_id;
+		uint32_t flags;
+		bool cqe;
+	} queue[64];
+	uint64_t seed = 42, wr_id = 0, seen = 0, blocks = 0;
+	uint32_t head = 0, tail = 0;
+	struct bb_sge sge[6];
+	struct sq_fixture f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		sge[i] = (struct bb_sge){i, i + 1, i};
+	sq_fixture_conf(&f, 64);
+	f.conf.depth = 40;
+	f.conf.max_sge = 6;
+	f.conf.sig_every = 9;
+	sq_fixture_start(&f);
+	while (blocks < 5 * 65536) {
+		uint32_t n = rnd_below(&seed, 7), ds = 2 + n, flags;
+		uint16_t idx = f.sq.pi;
+
+		flags = rnd_below(&seed, 4) == 0 ? BB_SEND_SIGNALED : 0;
+		if (bb_sq_post_sgl(&f.sq, 0x08, true, wr_id, sge, n, RADDR, RKEY, 0, flags) == 1) {
+			const uint8_t *w = f.ring.p + (size_t)idx % 64 * 64;
+
+			assert_int_equal(w[1] << 8 | w[2], idx);
+			assert_int_equal(w[7], ds);
+			queue[head % 64].idx = idx;
+			queue[head % 64].wr_id = wr_id++;
+			queue[head % 64].flags = flags;
+			queue[head % 64].cqe = (w[11] & 0x08) != 0;
+			head++;
+			blocks += (ds + 3) / 4;
+			assert_true(head - tail <= 40);
+			assert_true((uint16_t)(f.sq.pi - queue[tail % 64].idx) <= 64);
+			if (rnd_below(&seed, 3) != 0)
+				continue;
+		}
+		/* Complete up to the next WQE that asked for a CQE. */
+		bb_sq_ring(&f.sq);
+		assert_int_equal(bb_be32(f.dbrec[1]), f.sq.pi);
+		for (i = tail; i != head && !queue[i % 64].cqe; i++)
+			;
+		if (i == head)
+			continue;
+		const struct bb_sq_wqe *w = bb_sq_complete(&f.sq, queue[i % 64].idx);
+
+		assert_int_equal(w->wr_id, queue[i % 64].wr_id);
+		assert_int_equal(w->flags, queue[i % 64].flags);
+		tail = i + 1;
+		seen++;
+		assert_int_equal(bb_sq_outstanding(&f.sq), head - tail);
+	}
+	assert_true(seen > 1000);
+	assert_int_equal(f.dbrec[0], 0x11111111); /* the receive record is not ours */
+	sq_fixture_end(&f);
+}
+
+static void
+test_full_by_depth(void **state)
+{
+	struct sq_fixture f;
+	uint32_t i;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.depth = 5;
+	f.conf.sig_every = 5;
+	sq_fixture_start(&f);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+	assert_int_equal(f.sq.full, 2);
+	assert_int_equal(bb_sq_outstanding(&f.sq), 5);
+	bb_sq_complete(&f.sq, 2); /* frees WQEs 0, 1, 2 */
+	assert_int_equal(bb_sq_outstanding(&f.sq), 2);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+	sq_fixture_end(&f);
+}
+
+static void
+test_full_by_blocks(void **state)
+{
+	const struct bb_sge sge[6] = {{1, 1, 1}, {2, 2, 2}, {3, 3, 3},
+				      {4, 4, 4}, {5, 5, 5}, {6, 6, 6}};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 8);
+	f.conf.max_sge = 6; /* ds 8: two blocks */
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 0, sge, 6, 0, 0, 0, 0), 1); /* 0, 1 */
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 1, sge, 6, 0, 0, 0, 0), 1); /* 2, 3 */
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 2, sge, 6, 0, 0, 0, 0), 1); /* 4, 5 */
+	assert_int_equal(bb_sq_post_nop(&f.sq, 3, 0), 1);                           /* 6 */
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 4, sge, 6, 0, 0, 0, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 5, 0), 1); /* 7 */
+	assert_int_equal(bb_sq_post_nop(&f.sq, 6, 0), 0);
+	/* The CQE names the first block of WQE 0; its second is free as well. */
+	assert_int_equal(bb_sq_complete(&f.sq, 0)->wr_id, 0);
+	assert_int_equal(f.sq.ci, 2);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 7, sge, 6, 0, 0, 0, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 8, 0), 0);
+	sq_fixture_end(&f);
+}
+
+static void
+test_forced_signalling(void **state)
+{
+	struct sq_fixture f;
+	uint32_t i;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.sig_every = 4;
+	sq_fixture_start(&f);
+	for (i = 0; i < 10; i++) {
+		/* 5 is signalled by the user: the count starts anew behind it. */
+		uint32_t flags = i == 5 ? BB_SEND_SIGNALED : 0;
+		bool cqe = i == 3 || i == 5 || i == 9;
+
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, flags), 1);
+		assert_int_equal(f.ring.p[i * 64 + 11], cqe ? 0x08 : 0);
+		assert_int_equal(f.wqes[i].flags, flags); /* forced ones are not reported */
+	}
+	sq_fixture_end(&f);
+}
+
+/* Whatever a queue is made of, a full one has a WQE in it that will give a CQE. */
+static void
+test_never_full_unseen(void **state)
+{
+	uint64_t seed = 7;
+	uint32_t round;
+
+	(void)state;
+	for (round = 0; round < 3000; round++) {
+		struct bb_sge sge[20];
+		struct sq_fixture f;
+		uint32_t tries, i;
+
+		for (i = 0; i < 20; i++)
+			sge[i] = (struct bb_sge){i, 1, i};
+		sq_fixture_conf(&f, 1u << rnd_below(&seed, 7));
+		f.conf.depth = 1 + rnd_below(&seed, f.conf.blocks);
+		f.conf.sig_every = 1 + rnd_below(&seed, f.conf.depth);
+		f.conf.max_sge = rnd_below(&seed, 21);
+		f.size = (size_t)f.conf.blocks * 64;
+		/* sq_fixture_start() asserts success: ask for what must be accepted. */
+		if (f.conf.sig_every * ((2 + f.conf.max_sge + 3) / 4) > f.conf.blocks)
+			continue;
+		sq_fixture_start(&f);
+		for (tries = 0; tries < 200; tries++) {
+			uint32_t n = rnd_below(&seed, f.conf.max_sge + 1);
+			uint16_t at;
+
+			if (bb_sq_post_sgl(&f.sq, 8, true, 0, sge, n, 0, 0, 0, 0) == 1)
+				continue;
+			for (at = f.sq.ci; at != f.sq.pi; at = f.wqes[at & f.sq.mask].next) {
+				if (f.ring.p[(at & f.sq.mask) * 64u + 11] & 0x08)
+					break;
+			}
+			if (at == f.sq.pi)
+				fail_msg("full without a CQE to come: blocks %u depth %u every %u "
+					 "sge %u",
+					 f.conf.blocks, f.conf.depth, f.conf.sig_every,
+					 f.conf.max_sge);
+			bb_sq_complete(&f.sq, at);
+		}
+		sq_fixture_end(&f);
+	}
+}
+
+static void
+test_reset(void **state)
+{
+	struct sq_fixture f;
+	struct bb_sq fresh;
+	struct log_text log;
+	uint32_t i;
+
+	(void)state;
+	sq_fixture_conf(&f, 4);
+	f.conf.db_mode = BB_DB_BLUEFLAME;
+	f.conf.sig_every = 4; /* three WQEs into a round when it is reset */
+	sq_fixture_start(&f);
+	bb_sq_enable(&f.sq, false);
+	fresh = f.sq;
+	bb_sq_enable(&f.sq, true);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+	bb_sq_ring(&f.sq);
+	log_start(&log);
+	assert_int_equal(bb_sq_refuse_arg(&f.sq, BB_REFUSED_SGE_LEN), -EINVAL);
+	log_stop(&log, NULL);
+	assert_int_equal(bb_be32(f.dbrec[1]), 3);
+
+	bb_sq_reset(&f.sq);
+	assert_int_equal(f.dbrec[1], 0);
+	assert_int_equal(f.dbrec[0], 0x11111111);
+	/* But for the half of the register to use next, which belongs to the register. */
+	fresh.own_offset = f.sq.own_offset;
+	assert_memory_equal(&fresh, &f.sq, sizeof(fresh));
+	log_start(&log);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -ENOTCONN);
+	assert_int_equal(log_stop(&log, "0xabcdef"), 1);
+	bb_sq_enable(&f.sq, true);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 1);
+	assert_int_equal(f.ring.p[2], 0); /* the index starts at 0 again */
+	sq_fixture_end(&f);
+}
+
+static void
+test_init_refuses(void **state)
+{
+	struct sq_fixture f;
+	struct bb_sq_conf c;
+	struct bb_sq sq, before;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	f.conf.sig_every = 4;
+	sq_fixture_start(&f);
+	memset(&sq, 0x5a, sizeof(sq));
+	before = sq;
+#define REFUSED(field_, value_)                                                                    \
+	do {                                                                                       \
+		struct log_text log;                                                               \
+		c = f.conf;                                                                        \
+		c.field_ = (value_);                                                               \
+		log_start(&log);                                                                   \
+		assert_int_equal(bb_sq_init(&sq, &c), -EINVAL);                                    \
+		assert_int_equal(log_stop(&log, "send queue"), 1);                                 \
+		assert_memory_equal(&sq, &before, sizeof(sq));                                     \
+	} while (0)
+	REFUSED(buf, NULL);
+	REFUSED(buf, f.ring.p + 16);
+	REFUSED(wqes, NULL);
+	REFUSED(dbrec, NULL);
+	REFUSED(dbrec, (uint32_t *)(void *)((uintptr_t)&f.dbrec[0] + 2));
+	REFUSED(reg, NULL);
+	REFUSED(reg, (uint8_t *)f.reg + 4);
+	REFUSED(blocks, 0);
+	REFUSED(blocks, 12);
+	REFUSED(blocks, 65536);
+	REFUSED(qpn, 0x1000000);
+	REFUSED(depth, 0);
+	REFUSED(depth, 17);
+	REFUSED(depth, 3); /* below sig_every */
+	REFUSED(sig_every, 0);
+	REFUSED(sig_every, 17);
+	REFUSED(max_sge, 62);
+	REFUSED(max_sge, UINT32_MAX);
+	REFUSED(max_sge, 15); /* 4 WQEs of 5 blocks do not fit into 16 */
+	REFUSED(max_inline, 973);
+	REFUSED(max_inline, UINT32_MAX);
+	REFUSED(max_inline, 221);
+	REFUSED(bf_size, 32);
+	REFUSED(bf_size, 96);
+	REFUSED(bf_size, 65536);
+	REFUSED(db_mode, (enum bb_db_mode)2);
+#undef REFUSED
+#define ACCEPTED(field_, value_)                                                                   \
+	do {                                                                                       \
+		c = f.conf;                                                                        \
+		c.field_ = (value_);                                                               \
+		assert_int_equal(bb_sq_init(&sq, &c), 0);                                          \
+	} while (0)
+	ACCEPTED(max_sge, 14);
+	ACCEPTED(max_sge, 0);
+	ACCEPTED(max_inline, 220);
+	ACCEPTED(max_inline, 0);
+	ACCEPTED(bf_size, 0);
+	ACCEPTED(qpn, 0xffffff);
+	ACCEPTED(sig_every, 16);
+#undef ACCEPTED
+	sq_fixture_end(&f);
+}
+
+/* The largest ring there is: used blocks and the 16-bit index stay apart. */
+static void
+test_largest_ring(void **state)
+{
+	struct sq_fixture f;
+	uint32_t i, lap;
+
+	(void)state;
+	sq_fixture_conf(&f, 32768);
+	f.conf.sig_every = 32768;
+	sq_fixture_start(&f);
+	for (lap = 0; lap < 3; lap++) {
+		for (i = 0; i < 32768; i++)
+			assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+		assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
+		assert_int_equal(bb_sq_outstanding(&f.sq), 32768);
+		assert_int_equal(bb_sq_complete(&f.sq, (uint16_t)(f.sq.pi - 1))->wr_id, 32767);
+		assert_int_equal(bb_sq_outstanding(&f.sq), 0);
+	}
+	sq_fixture_end(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_index_wrap),        cmocka_unit_test(test_full_by_depth),
+		cmocka_unit_test(test_full_by_blocks),    cmocka_unit_test(test_forced_signalling),
+		cmocka_unit_test(test_never_full_unseen), cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_init_refuses),      cmocka_unit_test(test_largest_ring),
+	};
+
+	return cmocka_run_group_tests_name("sq_account", tests, NULL, NULL);
+}
