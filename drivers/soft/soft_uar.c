@@ -129,11 +129,13 @@ soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
 	}
 	page->regs &= (uint8_t) ~(1 << u->reg);
 	if (--page->allocs == 0) {
+		struct soft_engine *engine = page->engine;
+
 		LIST_REMOVE(page, link);
-		soft_engine_del_uar(page->engine, page);
+		soft_engine_del_uar(engine, page);
 		soft_quiesce();
 		if (dev->engine == NULL)
-			soft_engine_destroy(page->engine);
+			soft_engine_destroy(engine);
 		soft_ids_free(&dev->ctl->uar_ids, page->id);
 		free(page->base);
 		free(page);
