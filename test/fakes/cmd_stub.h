@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A command interface for unit tests of the mlx5 driver: device "stub0". It keeps
+ * the mailboxes it is given, answers each with success or as the test wants, and
+ * counts what is alive. It knows nothing of what the mailboxes mean.
+ */
+#ifndef CMD_STUB_H
+#define CMD_STUB_H
+
+#include <stdbool.h>
+
+#include "bb_prm.h"
+#include "mlx5_cmd.h"
+
+#define STUB_BOXES    512
+#define STUB_BOX_SIZE 0x110
+#define STUB_CAPS     0x1000
+#define STUB_EVENTS   256
+#define STUB_GIDS     4
+#define STUB_EQN      0x2a
+#define STUB_PDN      0x123456
+#define STUB_FIRST_ID 0x1000 /* of CQs, QPs and counter sets (their low 8 bits) */
+
+struct stub_box {
+	uint16_t op;
+	size_t len;
+	uint8_t in[STUB_BOX_SIZE];
+};
+
+struct stub {
+	/* What it says of itself; the test changes it before open. */
+	uint8_t general[STUB_CAPS], atomic[STUB_CAPS], roce[STUB_CAPS];
+	struct mlx5_port port;
+	struct bb_gid gids[STUB_GIDS];
+	uint8_t dmac[6];
+	bool inline_progress;
+	uint8_t query_qpc[BB_PRM_SZ_QUERY_QP_OUT];
+	uint8_t counters[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
+
+	/* What it refuses: commands of an opcode, with a status or else an errno; or calls. */
+	uint16_t fail_op;
+	uint8_t fail_status;
+	int fail_errno;
+	bool no_bf, no_uar;
+	int umem_errno, mr_errno, pd_errno, eqn_errno, subscribe_errno, av_errno, port_errno;
+	int close_errno;
+
+	/* What it was asked. */
+	struct stub_box boxes[STUB_BOXES];
+	unsigned int n_boxes;
+	uint64_t umem_pgsz;
+	uint8_t *umem_addr;
+	size_t umem_len;
+	uint32_t umem_access;
+	uint64_t cookie; /* of the last subscription to an object */
+	uint32_t progressed;
+
+	/* Events to give. */
+	struct mlx5_cmd_event events[STUB_EVENTS];
+	unsigned int n_events, next_event;
+
+	/* Alive. */
+	unsigned int ctxs, objs, umems, uars, pds, mrs;
+	uint32_t next_id, next_umem;
+};
+
+extern struct stub stub;
+
+/* Back to a device that can do everything and refuses nothing. */
+void stub_reset(void);
+unsigned int stub_alive(void);
+/* The last mailbox of an opcode; NULL: none. */
+const uint8_t *stub_box(uint16_t op);
+unsigned int stub_count(uint16_t op);
+void stub_event(uint16_t type, uint64_t cookie, uint32_t port);
+
+/* Initialise EAL for a test program: no hugepages, no devices. 0, or 77 with the reason. */
+int stub_eal_init(const char *program);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A device on the stub of the command interface, with a PD, a CQ and a QP. */
+#ifndef MLX5_FIXTURE_H
+#define MLX5_FIXTURE_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bluebell.h"
+#include "cmd_stub.h"
+#include "mlx5.h"
+
+struct fixture {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+};
+
+static inline int
+stub_setup(void **state)
+{
+	(void)state;
+	stub_reset();
+	return 0;
+}
+
+/* Nothing that the stub gave out may be left. */
+static inline int
+stub_teardown(void **state)
+{
+	(void)state;
+	return stub_alive() == 0 ? 0 : -1;
+}
+
+static inline void
+open_dev(struct fixture *f)
+{
+	memset(f, 0, sizeof(*f));
+	assert_int_equal(bb_dev_open("stub0", &f->dev), 0);
+	assert_int_equal(bb_pd_alloc(f->dev, &f->pd), 0);
+}
+
+static inline void
+make_qp(struct fixture *f, struct bb_qp_init_attr *init)
+{
+	struct bb_cq_attr cq;
+
+	bb_cq_attr_init(&cq);
+	cq.depth = 1024;
+	assert_int_equal(bb_cq_create(f->dev, &cq, &f->cq), 0);
+	init->send_cq = f->cq;
+	init->recv_cq = f->cq;
+	assert_int_equal(bb_qp_create(f->pd, init, &f->qp), 0);
+}
+
+static inline void
+open_qp(struct fixture *f)
+{
+	struct bb_qp_init_attr init;
+
+	open_dev(f);
+	bb_qp_init_attr_init(&init);
+	make_qp(f, &init);
+}
+
+static inline void
+close_dev(struct fixture *f)
+{
+	if (f->qp != NULL)
+		assert_int_equal(bb_qp_destroy(f->qp), 0);
+	if (f->cq != NULL)
+		assert_int_equal(bb_cq_destroy(f->cq), 0);
+	assert_int_equal(bb_pd_free(f->pd), 0);
+	assert_int_equal(bb_dev_close(f->dev), 0);
+}
+
+#endif

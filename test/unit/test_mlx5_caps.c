@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Capabilities: what becomes of each, and which make a device unusable. */
+#include "mlx5_fixture.h"
+
+static void
+limits_come_from_the_device(void **state)
+{
+	struct bb_dev_attr attr;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_string_equal(attr.driver, "mlx5");
+	assert_int_equal(attr.ports, 1);
+	assert_int_equal(attr.max_qp, 0xffff);
+	assert_int_equal(attr.max_cq, 1 << 16);
+	assert_int_equal(attr.max_cqe, 1 << 22);
+	assert_int_equal(attr.max_qp_wr, 1 << 15);
+	/* 63 segments, two of them control and remote address. */
+	assert_int_equal(attr.max_sge, 61);
+	assert_int_equal(attr.max_inline, 61 * 16 - 4);
+	assert_int_equal(attr.max_recv_sge, 32);
+	assert_int_equal(attr.max_mr_size, 1ull << 40);
+	assert_int_equal(attr.max_msg_size, 1 << 30);
+	assert_int_equal(attr.max_rd_atomic, 16);
+	assert_int_equal(attr.max_dest_rd_atomic, 32);
+	assert_int_equal(attr.bf_size, 256);
+	assert_true(attr.atomics);
+	assert_true(attr.counters);
+	/* Current values were asked for, not maxima. */
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_QUERY_HCA_CAP), BB_PRM_CMD_OP_MOD) & 1, 1);
+	close_dev(&f);
+}
+
+static void
+smaller_limits_are_honoured(void **state)
+{
+	struct bb_dev_attr attr;
+	struct fixture f;
+
+	(void)state;
+	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP, 3);
+	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP_SZ, 7);
+	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_CQ_SZ, 9);
+	bb_prm_set(stub.general, BB_PRM_HCA_MAX_WQE_SZ_SQ, 256);
+	bb_prm_set(stub.general, BB_PRM_HCA_MAX_WQE_SZ_RQ, 64);
+	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_MSG, 20);
+	bb_prm_set(stub.general, BB_PRM_HCA_BF, 0);
+	open_dev(&f);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_int_equal(attr.max_qp, 8);
+	assert_int_equal(attr.max_qp_wr, 128);
+	assert_int_equal(attr.max_cqe, 512);
+	assert_int_equal(attr.max_sge, 14);
+	assert_int_equal(attr.max_inline, 14 * 16 - 4);
+	assert_int_equal(attr.max_recv_sge, 4);
+	assert_int_equal(attr.max_msg_size, 1 << 20);
+	assert_int_equal(attr.bf_size, 0);
+	close_dev(&f);
+}
+
+static void
+old_cqe_version_is_refused(void **state)
+{
+	struct bb_dev *dev = NULL;
+
+	(void)state;
+	bb_prm_set(stub.general, BB_PRM_HCA_CQE_VERSION, 0);
+	assert_int_equal(bb_dev_open("stub0", &dev), -EOPNOTSUPP);
+	assert_null(dev);
+}
+
+static void
+nonsense_is_refused(void **state)
+{
+	static const struct {
+		struct bb_prm_field f;
+		uint32_t v;
+	} bad[] = {
+		{BB_PRM_HCA_NUM_PORTS, 0},      {BB_PRM_HCA_NUM_PORTS, 200},
+		{BB_PRM_HCA_MAX_WQE_SZ_SQ, 32}, {BB_PRM_HCA_MAX_WQE_SZ_RQ, 8},
+		{BB_PRM_HCA_LOG_MAX_QP, 0},     {BB_PRM_HCA_LOG_MAX_CQ, 0},
+	};
+	struct bb_dev *dev;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		stub_reset();
+		bb_prm_set(stub.general, bad[i].f, bad[i].v);
+		assert_int_equal(bb_dev_open("stub0", &dev), -EIO);
+	}
+}
+
+static void
+atomics_need_all_three(void **state)
+{
+	static const struct {
+		struct bb_prm_field f;
+		uint32_t v;
+	} lack[] = {
+		{BB_PRM_ATOMIC_CAP_MODE, 1},
+		{BB_PRM_ATOMIC_CAP_SIZE_QP, 1 << 2},
+		{BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 0},
+	};
+	struct bb_dev_attr attr;
+	struct fixture f;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(lack); i++) {
+		stub_reset();
+		bb_prm_set(stub.atomic, lack[i].f, lack[i].v);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_false(attr.atomics);
+		close_dev(&f);
+	}
+	stub_reset();
+	bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 0);
+	open_dev(&f);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_false(attr.atomics);
+	/* A device without the capability is not asked for its details. */
+	assert_int_equal(stub_count(BB_PRM_OP_QUERY_HCA_CAP), 2);
+	close_dev(&f);
+}
+
+static void
+no_counters_is_no_error(void **state)
+{
+	struct bb_dev_stats stats;
+	struct bb_dev_attr attr;
+	struct fixture f;
+
+	(void)state;
+	stub.fail_op = BB_PRM_OP_ALLOC_Q_COUNTER;
+	stub.fail_status = BB_PRM_STAT_BAD_OP;
+	open_dev(&f);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_false(attr.counters);
+	memset(&stats, 0xff, sizeof(stats));
+	assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+	assert_int_equal(stats.rx_write, 0);
+	assert_int_equal(stats.flushed, 0);
+	close_dev(&f);
+}
+
+static void
+counters_do_not_wrap(void **state)
+{
+	struct bb_dev_stats stats;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, 0xfffffff0);
+	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RESP_CQE_FLUSH_ERROR, 3);
+	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR, 4);
+	assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+	assert_int_equal(stats.rx_write, 0xfffffff0);
+	assert_int_equal(stats.flushed, 7);
+	bb_prm_set(stub.counters, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS, 0x10);
+	assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+	assert_int_equal(stats.rx_write, 0x100000010ull);
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_QUERY_Q_COUNTER), BB_PRM_QUERY_Q_COUNTER_ID),
+			 STUB_FIRST_ID & 0xff);
+	close_dev(&f);
+}
+
+/* Whatever fails at open, nothing stays behind (see stub_teardown()). */
+static void
+open_unwinds(void **state)
+{
+	struct bb_dev *dev;
+
+	(void)state;
+	stub.eqn_errno = -EINVAL;
+	assert_int_equal(bb_dev_open("stub0", &dev), -EINVAL);
+	stub.eqn_errno = 0;
+	stub.port_errno = -EIO;
+	assert_int_equal(bb_dev_open("stub0", &dev), -EIO);
+	stub.port_errno = 0;
+	stub.subscribe_errno = -ENOMEM;
+	assert_int_equal(bb_dev_open("stub0", &dev), -ENOMEM);
+	stub.subscribe_errno = 0;
+	stub.fail_op = BB_PRM_OP_QUERY_HCA_CAP;
+	stub.fail_errno = -EPERM;
+	assert_int_equal(bb_dev_open("stub0", &dev), -EPERM);
+	stub.fail_status = BB_PRM_STAT_BAD_OP;
+	assert_int_equal(bb_dev_open("stub0", &dev), -EOPNOTSUPP);
+}
+
+/* How each status of a refused command is reported. */
+static void
+statuses_become_errnos(void **state)
+{
+	static const struct {
+		uint8_t status;
+		int err;
+	} map[] = {
+		{BB_PRM_STAT_INT_ERR, -EIO},
+		{BB_PRM_STAT_BAD_OP, -EOPNOTSUPP},
+		{BB_PRM_STAT_BAD_PARAM, -EINVAL},
+		{BB_PRM_STAT_BAD_SYS_STATE, -EIO},
+		{BB_PRM_STAT_BAD_RES, -EINVAL},
+		{BB_PRM_STAT_RES_BUSY, -EBUSY},
+		{BB_PRM_STAT_LIM_ERR, -ENOMEM},
+		{BB_PRM_STAT_BAD_RES_STATE, -EINVAL},
+		{BB_PRM_STAT_IX_ERR, -EINVAL},
+		{BB_PRM_STAT_NO_RES, -ENOMEM},
+		{BB_PRM_STAT_BAD_QP_STATE, -EINVAL},
+		{BB_PRM_STAT_BAD_SIZE_OUTS_CQES, -EINVAL},
+		{BB_PRM_STAT_BAD_INP_LEN, -EIO},
+		{BB_PRM_STAT_BAD_OUTP_LEN, -EIO},
+		{0x77, -EIO},
+	};
+	struct bb_cq_attr attr;
+	struct bb_cq *cq;
+	struct fixture f;
+	size_t i;
+
+	(void)state;
+	open_dev(&f);
+	bb_cq_attr_init(&attr);
+	stub.fail_op = BB_PRM_OP_CREATE_CQ;
+	for (i = 0; i < RTE_DIM(map); i++) {
+		stub.fail_status = map[i].status;
+		assert_int_equal(bb_cq_create(f.dev, &attr, &cq), map[i].err);
+	}
+	close_dev(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(limits_come_from_the_device, stub_setup,
+						stub_teardown),
+		cmocka_unit_test_setup_teardown(smaller_limits_are_honoured, stub_setup,
+						stub_teardown),
+		cmocka_unit_test_setup_teardown(old_cqe_version_is_refused, stub_setup,
+						stub_teardown),
+		cmocka_unit_test_setup_teardown(nonsense_is_refused, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(atomics_need_all_three, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(no_counters_is_no_error, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(counters_do_not_wrap, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(open_unwinds, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(statuses_become_errnos, stub_setup, stub_teardown),
+	};
+	int skip = stub_eal_init("mlx5_caps");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Events: what they become, and that none reaches an object that is gone. */
+#include "mlx5_fixture.h"
+
+static void
+nothing(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+static void
+of_the_device(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	stub_event(BB_PRM_EVENT_PORT_CHANGE, 0, 1);
+	stub_event(MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
+	assert_int_equal(ev.port, 1);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
+	close_dev(&f);
+}
+
+static void
+of_objects(void **state)
+{
+	static const struct {
+		uint16_t prm;
+		enum bb_event_type type;
+	} map[] = {
+		{BB_PRM_EVENT_WQ_CATAS_ERROR, BB_EVENT_QP_FATAL},
+		{BB_PRM_EVENT_WQ_ACCESS_ERROR, BB_EVENT_QP_ACCESS},
+		{BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, BB_EVENT_QP_REQUEST},
+	};
+	struct bb_qp_init_attr init;
+	struct bb_event ev;
+	struct fixture f;
+	uint64_t cq_cookie;
+	size_t i;
+
+	(void)state;
+	open_dev(&f);
+	bb_qp_init_attr_init(&init);
+	make_qp(&f, &init);
+	/* The QP was the last to subscribe, the CQ stands one slot before it. */
+	cq_cookie = stub.cookie - 1;
+	for (i = 0; i < RTE_DIM(map); i++) {
+		stub_event(map[i].prm, stub.cookie, 0);
+		assert_int_equal(bb_event_get(f.dev, &ev), 0);
+		assert_int_equal(ev.type, map[i].type);
+		assert_ptr_equal(ev.qp, f.qp);
+		assert_null(ev.cq);
+	}
+	stub_event(BB_PRM_EVENT_CQ_ERROR, cq_cookie, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_CQ_ERROR);
+	assert_ptr_equal(ev.cq, f.cq);
+	close_dev(&f);
+}
+
+/* A type that is not the object's, one that is unknown, and cookies nobody has. */
+static void
+strange_ones_are_dropped(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	stub_event(BB_PRM_EVENT_CQ_ERROR, stub.cookie, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie - 1, 0);
+	stub_event(BB_PRM_EVENT_COMM_EST, stub.cookie, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 0, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_MAX, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie | 0xffff, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+static void
+late_ones_are_dropped(void **state)
+{
+	struct bb_qp_init_attr init;
+	uint64_t old, last;
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	old = stub.cookie;
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, old, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+
+	/* The next QP has the slot, not the cookie. */
+	bb_qp_init_attr_init(&init);
+	init.send_cq = f.cq;
+	init.recv_cq = f.cq;
+	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+	last = stub.cookie;
+	assert_int_equal((uint32_t)last, (uint32_t)old);
+	assert_true(last != old);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, old, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, last, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_ptr_equal(ev.qp, f.qp);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+/* A flood of late events costs several calls, not an endless one. */
+static void
+a_flood_is_bounded(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+	unsigned int i;
+	int ret;
+
+	(void)state;
+	open_qp(&f);
+	for (i = 0; i < 200; i++)
+		stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 77, 0);
+	stub_event(BB_PRM_EVENT_WQ_ACCESS_ERROR, stub.cookie, 0);
+	for (i = 0; i < 4; i++) {
+		ret = bb_event_get(f.dev, &ev);
+		if (ret == 0)
+			break;
+		assert_int_equal(ret, -EAGAIN);
+	}
+	assert_int_equal(ret, 0);
+	assert_int_equal(i, 3);
+	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
+	close_dev(&f);
+}
+
+static void
+device_without_events(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	stub.subscribe_errno = -EOPNOTSUPP;
+	open_qp(&f);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(nothing),
+		T(of_the_device),
+		T(of_objects),
+		T(strange_ones_are_dropped),
+		T(late_ones_are_dropped),
+		T(a_flood_is_bounded),
+		T(device_without_events),
+	};
+	int skip = stub_eal_init("mlx5_event");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}

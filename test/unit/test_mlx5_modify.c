@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The mailboxes of the QP transitions, and what QUERY_QP is read as. */
+#include "mlx5_fixture.h"
+
+#define ACCESS_BITS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
+#define INIT_MASK   (BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS)
+#define RTR_MASK                                                                                   \
+	(BB_QP_STATE | BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN |               \
+	 BB_QP_MAX_DEST_RD_ATOMIC | BB_QP_MIN_RNR_TIMER)
+#define RTS_MASK                                                                                   \
+	(BB_QP_STATE | BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY | BB_QP_SQ_PSN |          \
+	 BB_QP_MAX_RD_ATOMIC)
+
+static const uint8_t dgid[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 0, 0, 7};
+
+static struct bb_qp_attr
+attributes(void)
+{
+	struct bb_qp_attr a;
+
+	bb_qp_attr_init(&a);
+	a.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC;
+	a.path_mtu = 2048;
+	a.dest_qpn = 0x345678;
+	a.rq_psn = 0xabcdef;
+	a.sq_psn = 0x123456;
+	a.max_rd_atomic = 5;
+	a.max_dest_rd_atomic = 5;
+	a.min_rnr_timer = 12;
+	a.timeout = 17;
+	a.retry_cnt = 6;
+	a.rnr_retry = 3;
+	memcpy(a.path.dgid, dgid, sizeof(dgid));
+	a.path.sgid_index = 1;
+	a.path.hop_limit = 33;
+	a.path.traffic_class = 0x69;
+	a.path.sl = 5;
+	a.path.flow_label = 0xabcde;
+	return a;
+}
+
+static void
+to_state(struct fixture *f, struct bb_qp_attr *a, enum bb_qp_state state, uint32_t mask)
+{
+	a->state = state;
+	assert_int_equal(bb_qp_modify(f->qp, a, mask), 0);
+}
+
+static void
+to_rts(struct fixture *f, struct bb_qp_attr *a)
+{
+	to_state(f, a, BB_QP_INIT, INIT_MASK);
+	to_state(f, a, BB_QP_RTR, RTR_MASK);
+	to_state(f, a, BB_QP_RTS, RTS_MASK);
+}
+
+/* The context of the last mailbox of @op; its QP number and optional parameters hold. */
+static const uint8_t *
+context(uint16_t op, uint32_t qpn, uint32_t opt)
+{
+	const uint8_t *in = stub_box(op);
+
+	assert_non_null(in);
+	assert_int_equal(bb_prm_get(in, BB_PRM_MODIFY_QP_QPN), qpn);
+	assert_int_equal(bb_prm_get(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK), opt);
+	return in + BB_PRM_MODIFY_QP_QPC.byte;
+}
+
+static void
+rst2init(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	const uint8_t *c, *ads;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	a.pkey_index = 3;
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	c = context(BB_PRM_OP_RST2INIT_QP, f.qp->qpn, 0);
+	ads = c + BB_PRM_QPC_ADS.byte;
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_PM_STATE), 3);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RWE), 1);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RAE), 1);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_ATOMIC_MODE), 1);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_COUNTER_SET_ID), STUB_FIRST_ID & 0xff);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM), 1);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX), 3);
+
+	/* INIT to INIT names what it changes. */
+	a.pkey_index = 4;
+	to_state(&f, &a, BB_QP_INIT, BB_QP_STATE | BB_QP_PKEY_INDEX);
+	c = context(BB_PRM_OP_INIT2INIT_QP, f.qp->qpn, BB_PRM_OPTPAR_PKEY_INDEX);
+	ads = c + BB_PRM_QPC_ADS.byte;
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX), 4);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM), 1);
+	to_state(&f, &a, BB_QP_INIT, BB_QP_STATE | BB_QP_ACCESS | BB_QP_PORT);
+	context(BB_PRM_OP_INIT2INIT_QP, f.qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_PRI_PORT);
+	close_dev(&f);
+}
+
+static void
+init2rtr_roce(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	const uint8_t *c, *ads;
+	struct fixture f;
+
+	(void)state;
+	memcpy(stub.dmac, "\x02\x11\x22\x33\x44\x55", 6);
+	open_qp(&f);
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
+	c = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0);
+	ads = c + BB_PRM_QPC_ADS.byte;
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_MTU), 4);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_MSG_MAX), 30);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_REMOTE_QPN), 0x345678);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_NEXT_RCV_PSN), 0xabcdef);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_MIN_RNR_NAK), 12);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RRA_MAX), 3);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RMAC_47_32), 0x0211);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RMAC_31_0), 0x22334455);
+	assert_memory_equal(ads + BB_PRM_ADS_RGID_RIP.byte, dgid, sizeof(dgid));
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX), 1);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 33);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_DSCP), 0x69 >> 2);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_TCLASS), 0x69);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO), 5);
+	/* 0x3cde ^ (0xabcde >> 14 = 0x2a), on top of 0xc000. */
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0xc000 + (0x3cde ^ 0x2a));
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RLID), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_GRH), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_SL), 0);
+	close_dev(&f);
+}
+
+/* RoCE v1 has no UDP port and no DSCP. */
+static void
+init2rtr_roce_v1(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	const uint8_t *ads;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	a.path.sgid_index = 0;
+	a.path.hop_limit = 0;
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(&f, &a, BB_QP_RTR, RTR_MASK | BB_QP_ACCESS | BB_QP_PKEY_INDEX);
+	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX) +
+	      BB_PRM_QPC_ADS.byte;
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_DSCP), 0);
+	/* 0 would be dropped by the first router. */
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 64);
+	close_dev(&f);
+}
+
+/* The port of a flow label 0 is made of the QP numbers and stays in the device's range. */
+static void
+udp_ports(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	uint32_t port, ports[2];
+	struct fixture f;
+	unsigned int i;
+
+	(void)state;
+	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, 0xf000);
+	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, 0xf00f);
+	open_qp(&f);
+	a.path.flow_label = 0;
+	for (i = 0; i < 200; i++) {
+		a.dest_qpn = 0x100 + i * 77;
+		to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+		to_state(&f, &a, BB_QP_RTR, RTR_MASK);
+		port = bb_prm_get(context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) +
+					  BB_PRM_QPC_ADS.byte,
+				  BB_PRM_ADS_UDP_SPORT);
+		assert_in_range(port, 0xf000, 0xf00f);
+		ports[i & 1] = port;
+		to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
+		stub.n_boxes = 0;
+	}
+	assert_int_not_equal(ports[0], ports[1]);
+	close_dev(&f);
+}
+
+static void
+init2rtr_infiniband(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	const uint8_t *ads;
+	struct fixture f;
+
+	(void)state;
+	stub.port.link_layer = BB_LINK_INFINIBAND;
+	memcpy(stub.dmac, "\x02\x11\x22\x33\x44\x55", 6);
+	open_qp(&f);
+	a.path.dlid = 0x1357;
+	a.path.sl = 9;
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
+	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RLID), 0x1357);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_SL), 9);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_GRH), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RMAC_31_0), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 0);
+
+	to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
+	a.path.is_global = 1;
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
+	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_GRH), 1);
+	assert_memory_equal(ads + BB_PRM_ADS_RGID_RIP.byte, dgid, sizeof(dgid));
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL), 0xabcde);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 33);
+	close_dev(&f);
+}
+
+static void
+rtr2rts_and_on(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	const uint8_t *c, *ads;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	to_rts(&f, &a);
+	c = context(BB_PRM_OP_RTR2RTS_QP, f.qp->qpn, 0);
+	ads = c + BB_PRM_QPC_ADS.byte;
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_NEXT_SEND_PSN), 0x123456);
+	/* 5 READs: rounded down here, up at the target. */
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_SRA_MAX), 2);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RETRY_COUNT), 6);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RNR_RETRY), 3);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT), 17);
+
+	a.access = BB_ACCESS_REMOTE_READ;
+	a.min_rnr_timer = 21;
+	to_state(&f, &a, BB_QP_RTS, BB_QP_STATE | BB_QP_ACCESS | BB_QP_MIN_RNR_TIMER);
+	c = context(BB_PRM_OP_RTS2RTS_QP, f.qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_RNR_TIMEOUT);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 1);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RWE), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_MIN_RNR_NAK), 21);
+
+	to_state(&f, &a, BB_QP_ERR, BB_QP_STATE);
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_2ERR_QP), BB_PRM_MODIFY_QP_QPN), f.qp->qpn);
+	to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_2RST_QP), BB_PRM_MODIFY_QP_QPN), f.qp->qpn);
+	close_dev(&f);
+}
+
+/* Without the capability: not in the context, and not to be had. */
+static void
+no_atomics(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	const uint8_t *c;
+	struct fixture f;
+
+	(void)state;
+	bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 0);
+	open_qp(&f);
+	a.state = BB_QP_INIT;
+	assert_int_equal(bb_qp_modify(f.qp, &a, INIT_MASK), -EINVAL);
+	a.access = BB_ACCESS_REMOTE_WRITE;
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	c = context(BB_PRM_OP_RST2INIT_QP, f.qp->qpn, 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_ATOMIC_MODE), 0);
+	close_dev(&f);
+}
+
+static void
+refusals_change_nothing(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	stub.fail_op = BB_PRM_OP_RST2INIT_QP;
+	stub.fail_status = BB_PRM_STAT_BAD_QP_STATE;
+	a.state = BB_QP_INIT;
+	assert_int_equal(bb_qp_modify(f.qp, &a, INIT_MASK), -EINVAL);
+	assert_int_equal(f.qp->state, BB_QP_RESET);
+	stub.fail_op = 0;
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	stub.av_errno = -EHOSTUNREACH;
+	a.state = BB_QP_RTR;
+	assert_int_equal(bb_qp_modify(f.qp, &a, RTR_MASK), -EHOSTUNREACH);
+	assert_int_equal(f.qp->state, BB_QP_INIT);
+	stub.av_errno = 0;
+	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
+	close_dev(&f);
+}
+
+static void
+query(void **state)
+{
+	static const struct {
+		uint32_t prm;
+		enum bb_qp_state state;
+	} states[] = {
+		{BB_PRM_QP_RST, BB_QP_RESET}, {BB_PRM_QP_INIT, BB_QP_INIT},
+		{BB_PRM_QP_RTR, BB_QP_RTR},   {BB_PRM_QP_RTS, BB_QP_RTS},
+		{BB_PRM_QP_SQD, BB_QP_SQD},   {BB_PRM_QP_SQER, BB_QP_ERR},
+		{BB_PRM_QP_ERR, BB_QP_ERR},
+	};
+	uint8_t *c = stub.query_qpc + BB_PRM_QUERY_QP_OUT_QPC.byte;
+	struct bb_qp_attr a = attributes(), q;
+	struct fixture f;
+	size_t i;
+
+	(void)state;
+	open_qp(&f);
+	to_rts(&f, &a);
+	bb_prm_set(c, BB_PRM_QPC_STATE, BB_PRM_QP_RTS);
+	bb_prm_set(c, BB_PRM_QPC_MTU, 5);
+	bb_prm_set(c, BB_PRM_QPC_RRE, 1);
+	bb_prm_set(c, BB_PRM_QPC_REMOTE_QPN, 0x111);
+	bb_prm_set(c, BB_PRM_QPC_NEXT_RCV_PSN, 0x222);
+	bb_prm_set(c, BB_PRM_QPC_NEXT_SEND_PSN, 0x333);
+	bb_prm_set(c, BB_PRM_QPC_LOG_SRA_MAX, 3);
+	bb_prm_set(c, BB_PRM_QPC_LOG_RRA_MAX, 4);
+	bb_prm_set(c, BB_PRM_QPC_RETRY_COUNT, 2);
+	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_SRC_ADDR_INDEX, 2);
+	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_VHCA_PORT_NUM, 1);
+	bb_prm_set(c + BB_PRM_QPC_ADS.byte, BB_PRM_ADS_ACK_TIMEOUT, 9);
+	assert_int_equal(bb_qp_query(f.qp, &q), 0);
+	assert_int_equal(q.state, BB_QP_RTS);
+	assert_int_equal(q.access, BB_ACCESS_REMOTE_READ);
+	assert_int_equal(q.path_mtu, 4096);
+	assert_int_equal(q.dest_qpn, 0x111);
+	assert_int_equal(q.rq_psn, 0x222);
+	assert_int_equal(q.sq_psn, 0x333);
+	assert_int_equal(q.max_rd_atomic, 8);
+	assert_int_equal(q.max_dest_rd_atomic, 16);
+	assert_int_equal(q.retry_cnt, 2);
+	assert_int_equal(q.timeout, 9);
+	assert_int_equal(q.path.sgid_index, 2);
+	for (i = 0; i < RTE_DIM(states); i++) {
+		bb_prm_set(c, BB_PRM_QPC_STATE, states[i].prm);
+		assert_int_equal(bb_qp_query(f.qp, &q), 0);
+		assert_int_equal(q.state, states[i].state);
+		assert_int_equal(f.qp->state, states[i].state);
+	}
+	/* In ERR what was set last stays. */
+	assert_int_equal(q.dest_qpn, 0x345678);
+	stub.fail_op = BB_PRM_OP_QUERY_QP;
+	stub.fail_errno = -EIO;
+	assert_int_equal(bb_qp_query(f.qp, &q), -EIO);
+	close_dev(&f);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(rst2init),   T(init2rtr_roce),           T(init2rtr_roce_v1),
+		T(udp_ports),  T(init2rtr_infiniband),     T(rtr2rts_and_on),
+		T(no_atomics), T(refusals_change_nothing), T(query),
+	};
+	int skip = stub_eal_init("mlx5_modify");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Queue memory, UARs, and the mailboxes that create CQs and QPs. */
+#include "mlx5_fixture.h"
+
+#define MANY 700 /* more records than a page of them has */
+
+static void
+cq_mailbox(void **state)
+{
+	struct bb_cq_attr attr;
+	const uint8_t *in, *c;
+	struct bb_cq *cq;
+	struct fixture f;
+	uint64_t at;
+
+	(void)state;
+	open_dev(&f);
+	bb_cq_attr_init(&attr);
+	attr.depth = 100;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	assert_int_equal(bb_cq_depth(cq), 128);
+	in = stub_box(BB_PRM_OP_CREATE_CQ);
+	c = in + BB_PRM_CREATE_CQ_CQC.byte;
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_LOG_CQ_SIZE), 7);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_C_EQN), STUB_EQN);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_UAR_PAGE), 0x30);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_CQE_SZ), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_OI), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_CC), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_CQE_COMP_EN), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_LOG_PAGE_SIZE), 0);
+	/* Ring and record stand where the mailbox says. */
+	at = bb_prm_get64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET);
+	assert_ptr_equal(cq->ring.buf, stub.umem_addr + at);
+	assert_int_equal(at % 4096, 0);
+	at = bb_prm_get64(c, BB_PRM_CQC_DBR_ADDR);
+	assert_ptr_equal(cq->ring.dbrec, stub.umem_addr + at);
+	assert_int_equal(cq->ring.dbrec[0], 0);
+	assert_int_equal(cq->ring.buf[63], BB_CQE_OP_OWN_INIT);
+	assert_int_equal(stub.umem_access, BB_ACCESS_LOCAL_WRITE);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	close_dev(&f);
+}
+
+static void
+qp_mailbox(void **state)
+{
+	struct bb_qp_init_attr init;
+	const uint8_t *in, *c;
+	struct fixture f;
+	uint64_t at;
+
+	(void)state;
+	open_dev(&f);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = 100;
+	init.rq_depth = 30;
+	init.max_sge = 3;
+	init.max_recv_sge = 3;
+	init.max_inline = 0;
+	make_qp(&f, &init);
+	in = stub_box(BB_PRM_OP_CREATE_QP);
+	c = in + BB_PRM_CREATE_QP_QPC.byte;
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_ST), BB_PRM_QP_ST_RC);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_PM_STATE), 3);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_PD), STUB_PDN);
+	/* Five segments are two blocks: 200 of them, 256 as a power of two. */
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_SQ_SIZE), 8);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_NO_SQ), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RQ_SIZE), 5);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RQ_STRIDE), 2);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RQ_TYPE), BB_PRM_RQ_TYPE_REGULAR);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_USER_INDEX), f.qp->user_index);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_UAR_PAGE), 0x30);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CQN_SND), bb_prm_get(c, BB_PRM_QPC_CQN_RCV));
+	at = bb_prm_get64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET);
+	assert_int_equal(at % 4096, 0);
+	assert_ptr_equal(f.qp->rq.buf, stub.umem_addr + at);
+	assert_ptr_equal(f.qp->sq.buf, f.qp->rq.buf + (32 << 6));
+	at = bb_prm_get64(c, BB_PRM_QPC_DBR_ADDR);
+	assert_ptr_equal(f.qp->rq.dbrec, stub.umem_addr + at);
+	assert_ptr_equal(f.qp->sq.dbrec, stub.umem_addr + at + 4);
+	assert_int_equal(f.qp->sq.mask, 255);
+	assert_int_equal(f.qp->sq.depth, 100);
+	/* Two blocks take eight segments: rounded up to what fits. */
+	assert_int_equal(f.qp->sq.max_sge, 6);
+	assert_int_equal(f.qp->sq.max_inline, 92);
+	assert_int_equal(f.qp->rq.max_sge, 4);
+	close_dev(&f);
+}
+
+static void
+qp_without_receives(void **state)
+{
+	struct bb_qp_init_attr init;
+	const uint8_t *c;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	bb_qp_init_attr_init(&init);
+	init.rq_depth = 0;
+	make_qp(&f, &init);
+	c = stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte;
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RQ_TYPE), BB_PRM_RQ_TYPE_ZERO);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_RQ_SIZE), 0);
+	/* Needed all the same. */
+	assert_int_not_equal(bb_prm_get(c, BB_PRM_QPC_CQN_RCV), 0);
+	close_dev(&f);
+}
+
+/* RQ bytes are whole blocks, however small the RQ is. */
+static void
+smallest_rq(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	bb_qp_init_attr_init(&init);
+	init.rq_depth = 1;
+	init.sq_depth = 1;
+	make_qp(&f, &init);
+	assert_ptr_equal(f.qp->sq.buf, f.qp->rq.buf + 64);
+	assert_int_equal(f.qp->rq.conf_depth, 1);
+	assert_int_equal(f.qp->sq.depth, 1);
+	close_dev(&f);
+}
+
+static void
+largest_wqe(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_dev_attr attr;
+	struct fixture f;
+
+	(void)state;
+	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_QP_SZ, 6);
+	open_dev(&f);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	bb_qp_init_attr_init(&init);
+	init.rq_depth = 8;
+	init.max_sge = attr.max_sge;
+	init.max_inline = attr.max_inline;
+	init.sq_depth = 2;
+	make_qp(&f, &init);
+	assert_int_equal(f.qp->sq.max_sge, attr.max_sge);
+	assert_int_equal(f.qp->sq.max_inline, attr.max_inline);
+	assert_int_equal(f.qp->sq.mask, 31);
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	/* 2^6 blocks do not hold 8 WQEs of 16. */
+	init.sq_depth = 8;
+	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), -EINVAL);
+	f.qp = NULL;
+	close_dev(&f);
+}
+
+/* One UAR per lcore, freed with its last queue; queues of another get another. */
+static void
+uar_per_lcore(void **state)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *a, *b, *c;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	bb_cq_attr_init(&attr);
+	assert_int_equal(bb_cq_create(f.dev, &attr, &a), 0);
+	assert_int_equal(stub.uars, 1);
+	assert_int_equal(bb_cq_create(f.dev, &attr, &b), 0);
+	assert_int_equal(stub.uars, 1);
+	attr.lcore = 1;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &c), 0);
+	assert_int_equal(stub.uars, 2);
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_CREATE_CQ) + BB_PRM_CREATE_CQ_CQC.byte,
+				    BB_PRM_CQC_UAR_PAGE),
+			 0x31);
+	/* Records of two lcores share no cache line. */
+	assert_true((uintptr_t)c->ring.dbrec / 4096 != (uintptr_t)a->ring.dbrec / 4096);
+	assert_int_equal(bb_cq_destroy(c), 0);
+	assert_int_equal(stub.uars, 1);
+	assert_int_equal(bb_cq_destroy(a), 0);
+	assert_int_equal(stub.uars, 1);
+	assert_int_equal(bb_cq_destroy(b), 0);
+	assert_int_equal(stub.uars, 0);
+	close_dev(&f);
+}
+
+static void
+uar_falls_back(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	stub.no_bf = true;
+	open_qp(&f);
+	assert_int_equal(f.qp->sq.bf_size, 0);
+	close_dev(&f);
+
+	stub_reset();
+	open_qp(&f);
+	assert_int_equal(f.qp->sq.bf_size, 256);
+	close_dev(&f);
+}
+
+static void
+progress_runs_the_callers_device(void **state)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *cq;
+	struct fixture f;
+
+	(void)state;
+	stub.inline_progress = true;
+	open_dev(&f);
+	bb_dev_progress(f.dev);
+	assert_int_equal(stub.progressed, 0);
+	bb_cq_attr_init(&attr);
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	bb_dev_progress(f.dev);
+	assert_int_equal(stub.progressed, 1);
+	cq->progress(cq->progress_arg);
+	assert_int_equal(stub.progressed, 2);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	bb_dev_progress(f.dev);
+	assert_int_equal(stub.progressed, 2);
+	/* Another lcore's queues do not make it ours. */
+	attr.lcore = 1;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	bb_dev_progress(f.dev);
+	assert_int_equal(stub.progressed, 2);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	close_dev(&f);
+}
+
+/* Records are packed, eight bytes apart; memory is registered by slabs, not by QPs. */
+static void
+many_qps(void **state)
+{
+	static struct bb_qp *qps[MANY];
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	struct fixture f;
+	uint32_t umems;
+	unsigned int i;
+
+	(void)state;
+	open_dev(&f);
+	bb_cq_attr_init(&attr);
+	attr.depth = MANY * 8;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = f.cq;
+	init.recv_cq = f.cq;
+	init.sq_depth = 4;
+	init.rq_depth = 4;
+	for (i = 0; i < MANY; i++)
+		assert_int_equal(bb_qp_create(f.pd, &init, &qps[i]), 0);
+	assert_ptr_equal(qps[1]->sq.dbrec, qps[0]->sq.dbrec + 2);
+	assert_ptr_equal(qps[511]->sq.dbrec, qps[0]->sq.dbrec + 2 * 511);
+	/* 4 KiB each. */
+	assert_true(stub.umems <= MANY * 4096 / (2 << 20) + 2);
+	umems = stub.umems;
+	/* What is given back is used again. */
+	for (i = 0; i < MANY; i += 2)
+		assert_int_equal(bb_qp_destroy(qps[i]), 0);
+	for (i = 0; i < MANY; i += 2)
+		assert_int_equal(bb_qp_create(f.pd, &init, &qps[i]), 0);
+	assert_int_equal(stub.umems, umems);
+	for (i = 0; i < MANY; i++) {
+		assert_int_equal(qps[i]->sq.dbrec[0], 0);
+		assert_int_equal(bb_qp_destroy(qps[i]), 0);
+	}
+	close_dev(&f);
+}
+
+/* The record of a QP that is gone is zero for the next. */
+static void
+records_are_zeroed(void **state)
+{
+	struct bb_qp_init_attr init;
+	uint32_t *rec;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	rec = f.qp->rq.dbrec;
+	rec[0] = 0x12345678;
+	rec[1] = 0x9abcdef0;
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = f.cq;
+	init.recv_cq = f.cq;
+	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+	assert_ptr_equal(f.qp->rq.dbrec, rec);
+	assert_int_equal(rec[0] | rec[1], 0);
+	close_dev(&f);
+}
+
+/* No page above the real one is offered to the kernel, nor one that would cut a slab. */
+static void
+page_sizes(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	assert_int_equal(stub.umem_pgsz, 4096); /* --no-huge */
+	assert_int_equal(stub.umem_len, 2 << 20);
+	assert_int_equal((uintptr_t)stub.umem_addr % 4096, 0);
+	close_dev(&f);
+}
+
+static void
+large_ring(void **state)
+{
+	struct bb_cq_attr attr;
+	struct fixture f;
+	struct bb_cq *cq;
+
+	(void)state;
+	open_dev(&f);
+	bb_cq_attr_init(&attr);
+	attr.depth = 1 << 17;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
+	/* A slab of its own; the record is in another. */
+	assert_int_equal(stub.umems, 2);
+	/* More than EAL has. */
+	attr.depth = 1 << 22;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -ENOMEM);
+	close_dev(&f);
+}
+
+/* Each step of making a QP fails in turn; the device is as before and can make one then. */
+static void
+qp_create_unwinds(void **state)
+{
+	static const struct {
+		uint16_t op;
+		int *err;
+	} fail[] = {
+		{BB_PRM_OP_CREATE_QP, NULL},
+		{0, &stub.subscribe_errno},
+	};
+	struct bb_qp_init_attr init;
+	unsigned int alive;
+	struct fixture f;
+	struct bb_qp *qp;
+	size_t i;
+
+	(void)state;
+	open_qp(&f);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = f.cq;
+	init.recv_cq = f.cq;
+	alive = stub_alive();
+	for (i = 0; i < RTE_DIM(fail); i++) {
+		stub.fail_op = fail[i].op;
+		stub.fail_errno = -ENOMEM;
+		if (fail[i].err != NULL)
+			*fail[i].err = -ENOMEM;
+		assert_int_equal(bb_qp_create(f.pd, &init, &qp), -ENOMEM);
+		assert_int_equal(stub_alive(), alive);
+		stub.fail_op = 0;
+		stub.subscribe_errno = 0;
+	}
+	assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close_dev(&f);
+}
+
+static void
+cq_create_unwinds(void **state)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *cq;
+	struct fixture f;
+	unsigned int alive;
+
+	(void)state;
+	open_dev(&f);
+	alive = stub_alive();
+	bb_cq_attr_init(&attr);
+	stub.no_uar = true;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -ENOSPC);
+	stub.no_uar = false;
+	stub.umem_errno = -ENOMEM;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -ENOMEM);
+	stub.umem_errno = 0;
+	assert_int_equal(stub_alive(), alive);
+	stub.subscribe_errno = -EINVAL;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), -EINVAL);
+	stub.subscribe_errno = 0;
+	/* A slab stays for the next queue. */
+	assert_int_equal(stub_alive(), alive + 1);
+	close_dev(&f);
+}
+
+static void
+pd_and_mr_errors(void **state)
+{
+	static uint8_t mem[64];
+	struct bb_mr *mr;
+	struct bb_pd *pd;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	stub.pd_errno = -ENOMEM;
+	assert_int_equal(bb_pd_alloc(f.dev, &pd), -ENOMEM);
+	stub.mr_errno = -EFAULT;
+	assert_int_equal(bb_mr_reg(f.pd, mem, sizeof(mem), BB_ACCESS_LOCAL_WRITE, &mr), -EFAULT);
+	stub.mr_errno = 0;
+	assert_int_equal(bb_mr_reg(f.pd, mem, sizeof(mem), BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	assert_int_equal(mr->lkey, 0x11200);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	close_dev(&f);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(cq_mailbox),
+		T(qp_mailbox),
+		T(qp_without_receives),
+		T(smallest_rq),
+		T(largest_wqe),
+		T(uar_per_lcore),
+		T(uar_falls_back),
+		T(progress_runs_the_callers_device),
+		T(many_qps),
+		T(records_are_zeroed),
+		T(page_sizes),
+		T(large_ring),
+		T(qp_create_unwinds),
+		T(cq_create_unwinds),
+		T(pd_and_mr_errors),
+	};
+	int skip = stub_eal_init("mlx5_queues");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}
