@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Two connected QPs on the software device, through the public API.
+ *
+ * Built twice: with both sides on one device, that is on one UAR and one engine
+ * of the software device, and with TWO_UARS on two devices, each with its own.
+ * All is run by one thread.
+ */
+#ifndef MLX5_ENV_H
+#define MLX5_ENV_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "bluebell.h"
+
+#ifdef TWO_UARS
+#define ENV_DEV_B "soft1"
+#else
+#define ENV_DEV_B "soft0"
+#endif
+
+#define ENV_BUF    (256 * 1024)
+#define ENV_WAIT_S 5
+#define ENV_ALL                                                                                    \
+	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
+	 BB_ACCESS_REMOTE_ATOMIC)
+
+struct side {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+	struct bb_mr *mr;
+	uint8_t *buf;
+};
+
+struct env {
+	struct side a, b;
+	struct bb_qp_attr attr; /* what both sides connect with */
+	struct bb_qp_init_attr init;
+};
+
+static inline int
+env_eal_init(const char *program)
+{
+	static char args[][24] = {"--no-huge",      "-m",           "256",
+				  "--no-pci",       "--no-shconf",  "--no-telemetry",
+				  "--lcores=0,1@0", "--log-level=5"};
+	char prefix[64], name[] = "model";
+	char *argv[RTE_DIM(args) + 3];
+	unsigned int i, n = 0;
+
+	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s", program);
+	argv[n++] = name;
+	argv[n++] = prefix;
+	for (i = 0; i < RTE_DIM(args); i++)
+		argv[n++] = args[i];
+	argv[n] = NULL;
+	if (rte_eal_init((int)n, argv) >= 0)
+		return 0;
+	fprintf(stderr, "skipped: EAL does not start: %s\n", rte_strerror(rte_errno));
+	return 77;
+}
+
+static inline void
+side_open(struct side *s, struct bb_dev *dev, struct bb_pd *pd)
+{
+	struct bb_cq_attr cq;
+
+	s->dev = dev;
+	s->pd = pd;
+	bb_cq_attr_init(&cq);
+	cq.depth = 1024;
+	assert_int_equal(bb_cq_create(dev, &cq, &s->cq), 0);
+	s->buf = rte_zmalloc("env", ENV_BUF, 4096);
+	assert_non_null(s->buf);
+	assert_int_equal(bb_mr_reg(pd, s->buf, ENV_BUF, ENV_ALL, &s->mr), 0);
+}
+
+/* Devices, PDs, CQs and buffers of both sides; no QPs. Defaults in env->attr and init. */
+static inline void
+env_open_spec(struct env *e, const char *spec)
+{
+	struct bb_dev *dev_a, *dev_b;
+	struct bb_pd *pd;
+
+	memset(e, 0, sizeof(*e));
+	assert_int_equal(bb_dev_open(spec, &dev_a), 0);
+	assert_int_equal(bb_pd_alloc(dev_a, &pd), 0);
+	side_open(&e->a, dev_a, pd);
+	dev_b = dev_a;
+	if (strcmp(ENV_DEV_B, "soft0") != 0) {
+		assert_int_equal(bb_dev_open(ENV_DEV_B, &dev_b), 0);
+		assert_int_equal(bb_pd_alloc(dev_b, &pd), 0);
+	}
+	side_open(&e->b, dev_b, pd);
+	bb_qp_attr_init(&e->attr);
+	e->attr.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+	bb_qp_init_attr_init(&e->init);
+	e->init.max_sge = 4;
+	e->init.max_recv_sge = 4;
+}
+
+static inline void
+env_open(struct env *e)
+{
+	env_open_spec(e, "soft0");
+}
+
+static inline void
+side_qp(struct env *e, struct side *s)
+{
+	struct bb_qp_init_attr init = e->init;
+
+	init.send_cq = s->cq;
+	init.recv_cq = s->cq;
+	assert_int_equal(bb_qp_create(s->pd, &init, &s->qp), 0);
+}
+
+static inline void
+connect_pair(struct bb_qp *a, struct bb_qp *b, const struct bb_qp_attr *attr)
+{
+	struct bb_qp_addr addr_a, addr_b;
+
+	assert_int_equal(bb_qp_addr(a, 1, attr->path.sgid_index, &addr_a), 0);
+	assert_int_equal(bb_qp_addr(b, 1, attr->path.sgid_index, &addr_b), 0);
+	assert_int_equal(bb_qp_connect(a, &addr_a, &addr_b, attr), 0);
+	assert_int_equal(bb_qp_connect(b, &addr_b, &addr_a, attr), 0);
+}
+
+static inline void
+env_qps(struct env *e)
+{
+	side_qp(e, &e->a);
+	side_qp(e, &e->b);
+}
+
+static inline void
+env_start(struct env *e)
+{
+	env_open(e);
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+static inline void
+side_close(struct side *s)
+{
+	if (s->qp != NULL)
+		assert_int_equal(bb_qp_destroy(s->qp), 0);
+	assert_int_equal(bb_mr_dereg(s->mr), 0);
+	assert_int_equal(bb_cq_destroy(s->cq), 0);
+	rte_free(s->buf);
+}
+
+static inline void
+env_stop(struct env *e)
+{
+	side_close(&e->a);
+	side_close(&e->b);
+	assert_int_equal(bb_pd_free(e->a.pd), 0);
+	if (e->b.pd != e->a.pd)
+		assert_int_equal(bb_pd_free(e->b.pd), 0);
+	assert_int_equal(bb_dev_close(e->a.dev), 0);
+	if (e->b.dev != e->a.dev)
+		assert_int_equal(bb_dev_close(e->b.dev), 0);
+}
+
+/* Take exactly @n completions of one side, in the time of a test that hangs. */
+static inline void
+env_poll(struct env *e, struct side *s, struct bb_wc *wc, unsigned int n)
+{
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	unsigned int got = 0;
+
+	while (got < n && rte_get_timer_cycles() < end) {
+		got += bb_cq_poll(s->cq, wc + got, n - got);
+		bb_dev_progress(e->a.dev);
+		bb_dev_progress(e->b.dev);
+	}
+	assert_int_equal(got, n);
+}
+
+/* Nothing (more) completes. */
+static inline void
+env_silent(struct env *e, struct side *s)
+{
+	struct bb_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		bb_dev_progress(e->a.dev);
+		bb_dev_progress(e->b.dev);
+		assert_int_equal(bb_cq_poll(s->cq, &wc, 1), 0);
+	}
+}
+
+static inline void
+fill(uint8_t *p, size_t len, uint32_t seed)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		p[i] = (uint8_t)(seed * 131 + i * 7 + (i >> 8));
+}
+
+static inline struct bb_sge
+sge_of(const struct side *s, size_t offset, uint32_t len)
+{
+	return (struct bb_sge){(uintptr_t)s->buf + offset, len, s->mr->lkey};
+}
+
+static inline uint64_t
+raddr_of(const struct side *s, size_t offset)
+{
+	return (uintptr_t)s->buf + offset;
+}
+
+static inline void
+expect(const struct bb_wc *wc, struct bb_qp *qp, uint64_t wr_id, enum bb_wc_status status)
+{
+	assert_ptr_equal(wc->qp, qp);
+	assert_int_equal(wc->wr_id, wr_id);
+	assert_int_equal(wc->status, status);
+}
+
+#endif
