@@ -20,6 +20,9 @@
 static struct bb_driver drivers[BB_MAX_DRIVERS];
 static unsigned int n_drivers;
 
+/* One line per process is enough. */
+static bool no_huge_said;
+
 /* What stands in for an operation that a driver leaves out. */
 static int
 no_list(struct bb_dev_info *info, unsigned int n)
@@ -232,7 +235,7 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 	if (ret != 0)
 		goto free_qps;
 
-	if (!rte_eal_has_hugepages())
+	if (!rte_eal_has_hugepages() && !__atomic_exchange_n(&no_huge_said, true, __ATOMIC_RELAXED))
 		BB_LOG(NOTICE,
 		       "%s: EAL runs without hugepages: it works, at the price of more TLB "
 		       "misses and 512 times the translation entries on a card",

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Completion queues: create and destroy, credits, polling, translation, purge. */
+#include "core_fixture.h"
+
+static struct bb_qp *
+qp_create(struct fixture *f, uint32_t sq_depth, uint32_t rq_depth)
+{
+	struct bb_qp_init_attr attr;
+	struct bb_qp *qp = NULL;
+
+	bb_qp_init_attr_init(&attr);
+	attr.send_cq = f->cq;
+	attr.recv_cq = f->cq;
+	attr.sq_depth = sq_depth;
+	attr.rq_depth = rq_depth;
+	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);
+	return qp;
+}
+
+/* A QP that may be posted to, whatever its state. */
+static struct bb_qp *
+qp_ready(struct fixture *f, uint32_t sq_depth, uint32_t rq_depth)
+{
+	struct bb_qp *qp = qp_create(f, sq_depth, rq_depth);
+
+	bb_sq_enable(&qp->sq, true);
+	if (rq_depth != 0)
+		bb_rq_enable(&qp->rq, true);
+	qp->state = BB_QP_RTS;
+	return qp;
+}
+
+static void
+post_sends(struct bb_qp *qp, uint64_t wr_id, unsigned int n, uint32_t flags)
+{
+	for (; n > 0; n--)
+		assert_int_equal(bb_post_write_inline(qp, wr_id++, "abcdefgh", 8, 0x1000, 7, flags),
+				 1);
+}
+
+static void
+post_recvs(struct bb_qp *qp, uint64_t wr_id, unsigned int n)
+{
+	const struct bb_sge sge = {0x2000, 64, 0x55};
+
+	for (; n > 0; n--)
+		assert_int_equal(bb_post_recv(qp, wr_id++, &sge, 1), 1);
+}
+
+static void
+test_create(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_cq *cq = (void *)1;
+	struct bb_cq_attr attr;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = 100;
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), 0);
+	assert_int_equal(bb_cq_depth(cq), 128);
+	assert_int_equal((uintptr_t)cq % BB_CACHE_LINE, 0);
+	assert_int_equal(cq->owner, 0);
+	assert_int_equal(fake.cqs, 2);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	assert_int_equal(fake.cqs, 1);
+	assert_int_equal(bb_cq_destroy(NULL), -EINVAL);
+}
+
+static void
+test_create_refuses(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_cq *cq = (void *)1;
+	struct bb_cq_attr attr;
+
+	bb_cq_attr_init(&attr);
+	assert_int_equal(bb_cq_create(NULL, &attr, &cq), -EINVAL);
+	assert_int_equal(bb_cq_create(f->dev, NULL, &cq), -EINVAL);
+	assert_int_equal(bb_cq_create(f->dev, &attr, NULL), -EINVAL);
+	log_begin();
+	assert_int_equal(bb_cq_create_v(f->dev, &attr, BB_LAYOUT_VERSION + 1, &cq), -EPROTO);
+	log_expect("rebuild");
+	attr.size--;
+	log_begin();
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
+	log_expect("bb_cq_attr_init()");
+	attr.size++;
+	attr.depth = 0;
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
+	attr.depth = f->dev->attr.max_cqe + 1;
+	log_begin();
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
+	log_expect("give 1 to 65536");
+	attr.depth = 16;
+	attr.lcore = 77;
+	log_begin();
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -EINVAL);
+	log_expect("lcore 77");
+	attr.lcore = BB_LCORE_SELF;
+	fake_fail(FAKE_CQ_CREATE, -ENOMEM);
+	assert_int_equal(bb_cq_create(f->dev, &attr, &cq), -ENOMEM);
+	fake_fail(FAKE_NONE, 0);
+	assert_ptr_equal(cq, (void *)1);
+	assert_int_equal(fake.cqs, 1);
+	assert_int_equal(f->dev->cqs, 1);
+}
+
+static void
+test_destroy_refuses(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_create(f, 16, 16);
+
+	log_begin();
+	assert_int_equal(bb_cq_destroy(f->cq), -EBUSY);
+	log_expect("2 queues complete into it");
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	qp = qp_create(f, 16, 0);
+	log_begin();
+	assert_int_equal(bb_cq_destroy(f->cq), -EBUSY);
+	log_expect("1 queue completes into it");
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	fake_fail(FAKE_CQ_DESTROY, -EIO);
+	assert_int_equal(bb_cq_destroy(f->cq), -EIO);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(f->dev->cqs, 1);
+}
+
+/* A CQ takes queues up to its depth, no further, and gives credits back. */
+static void
+test_credits(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp_init_attr attr;
+	struct bb_qp *a, *b, *c = (void *)1;
+
+	a = qp_create(f, 100, 28);
+	b = qp_create(f, 128, 0);
+	bb_qp_init_attr_init(&attr);
+	attr.send_cq = f->cq;
+	attr.recv_cq = f->cq;
+	attr.sq_depth = 1;
+	attr.rq_depth = 0;
+	log_begin();
+	assert_int_equal(bb_qp_create(f->pd, &attr, &c), -ENOSPC);
+	log_expect("holds 256 CQEs, 256 are promised to 3 queues");
+	assert_ptr_equal(c, (void *)1);
+	assert_int_equal(bb_qp_destroy(b), 0);
+
+	/* The send queue fits, the receive queue behind it does not: both go back. */
+	attr.sq_depth = 128;
+	attr.rq_depth = 1;
+	log_begin();
+	assert_int_equal(bb_qp_create(f->pd, &attr, &c), -ENOSPC);
+	log_expect("at least 257 deep");
+	assert_int_equal(f->cq->ctrl->reserved, 128);
+	assert_int_equal(f->cq->ctrl->queues, 2);
+	attr.rq_depth = 0;
+	assert_int_equal(bb_qp_create(f->pd, &attr, &c), 0);
+	assert_int_equal(bb_qp_destroy(c), 0);
+	assert_int_equal(bb_qp_destroy(a), 0);
+	assert_int_equal(f->cq->ctrl->reserved, 0);
+	assert_int_equal(f->cq->ctrl->queues, 0);
+}
+
+static void
+test_poll_sends(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_ready(f, 16, 0);
+	struct bb_cq_stats stats;
+	struct bb_wc wc[4];
+	uint16_t counter;
+
+	post_sends(qp, 100, 3, 0);
+	counter = qp->sq.pi;
+	post_sends(qp, 103, 1, BB_SEND_SIGNALED);
+	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
+	memset(wc, 0xff, sizeof(wc));
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 1);
+	assert_int_equal(wc[0].wr_id, 103);
+	assert_ptr_equal(wc[0].qp, qp);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_int_equal(wc[0].opcode, BB_WC_RDMA_WRITE);
+	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
+
+	/* A CQE of a WQE that only the library wanted signalled is accounted for. */
+	counter = qp->sq.pi;
+	post_sends(qp, 104, 1, 0);
+	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 0);
+	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
+	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
+	assert_int_equal(stats.cqes, 2);
+	assert_int_equal(stats.errors, 0);
+	assert_int_equal(bb_cq_stats(f->cq, NULL), -EINVAL);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+static void
+test_poll_receives(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_ready(f, 16, 8);
+	struct bb_qp_stats stats;
+	struct bb_wc wc[4];
+	struct bb_cqe *cqe;
+
+	post_recvs(qp, 50, 4);
+	cqe = fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 0);
+	cqe->byte_cnt = bb_be32(40);
+	cqe = fake_cqe(f->cq, BB_CQE_RESP_SEND_IMM, qp->user_index, 1);
+	cqe->imm = 0x11223344;
+	cqe->op_own |= 2;
+	cqe = fake_cqe(f->cq, BB_CQE_RESP_WR_IMM, qp->user_index, 2);
+	cqe->imm = 0x55667788;
+	cqe->byte_cnt = bb_be32(4096);
+	memset(wc, 0xff, sizeof(wc));
+	assert_int_equal(bb_cq_poll(f->cq, wc, 4), 3);
+	assert_int_equal(wc[0].wr_id, 50);
+	assert_int_equal(wc[0].opcode, BB_WC_RECV);
+	assert_int_equal(wc[0].byte_len, 40);
+	assert_int_equal(wc[0].flags, 0);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_ptr_equal(wc[0].qp, qp);
+	assert_int_equal(wc[1].wr_id, 51);
+	assert_int_equal(wc[1].opcode, BB_WC_RECV);
+	assert_int_equal(wc[1].flags, BB_WC_WITH_IMM | BB_WC_SOLICITED);
+	assert_int_equal(wc[1].imm, 0x11223344);
+	assert_int_equal(wc[2].wr_id, 52);
+	assert_int_equal(wc[2].opcode, BB_WC_RECV_RDMA_IMM);
+	assert_int_equal(wc[2].flags, BB_WC_WITH_IMM);
+	assert_int_equal(wc[2].byte_len, 4096);
+	assert_int_equal(bb_qp_stats(qp, &stats), 0);
+	assert_int_equal(stats.recv_posted, 4);
+	assert_int_equal(stats.recv_outstanding, 1);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+/* The failed WQE and all behind it: one completion each, unsignalled ones too. */
+static void
+test_poll_errors(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_ready(f, 16, 8);
+	struct bb_cq_stats stats;
+	struct bb_qp_stats qstats;
+	struct bb_wc wc[8];
+	uint16_t counter[4];
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		counter[i] = qp->sq.pi;
+		post_sends(qp, 200 + i, 1, 0);
+	}
+	post_recvs(qp, 300, 1);
+	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[1], BB_SYN_REMOTE_ACCESS,
+		       0x88);
+	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[2], BB_SYN_WR_FLUSH, 0xf9);
+	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[3], BB_SYN_WR_FLUSH, 0xf9);
+	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 0, BB_SYN_WR_FLUSH, 0xf9);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 4);
+	log_expect("remote access error (syndrome 0x13, vendor 0x88)");
+	assert_int_equal(wc[0].wr_id, 201);
+	assert_int_equal(wc[0].status, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(wc[0].syndrome, 0x13);
+	assert_int_equal(wc[0].vendor_err, 0x88);
+	assert_int_equal(wc[0].opcode, BB_WC_RDMA_WRITE);
+	assert_int_equal(wc[1].wr_id, 202);
+	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[2].wr_id, 203);
+	assert_int_equal(wc[3].wr_id, 300);
+	assert_int_equal(wc[3].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[3].opcode, BB_WC_RECV);
+	assert_ptr_equal(wc[3].qp, qp);
+	assert_int_equal(qp->state, BB_QP_ERR);
+	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
+	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
+	assert_int_equal(stats.errors, 4);
+	assert_int_equal(bb_qp_stats(qp, &qstats), 0);
+	assert_int_equal(qstats.errors, 4);
+
+	/* Posting goes on, and the second error says nothing more. */
+	counter[0] = qp->sq.pi;
+	post_sends(qp, 210, 1, 0);
+	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, counter[0], BB_SYN_LOCAL_PROT, 0x52);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 1);
+	log_expect(NULL);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+/* The log shows the WQE that failed. */
+static void
+test_error_shows_wqe(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_ready(f, 16, 8);
+	const struct bb_sge sge = {0xabc000, 512, 0x1234};
+	struct bb_wc wc;
+
+	assert_int_equal(bb_post_read(qp, 1, &sge, 1, 0xdef000, 0x4321, 0), 1);
+	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 0, BB_SYN_REMOTE_ACCESS, 0x88);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
+	fflush(log_file);
+	assert_non_null(strstr(log_text, "RDMA_READ"));
+	assert_non_null(strstr(log_text, "4321"));
+	log_expect("wrong or deregistered rkey");
+	assert_int_equal(bb_qp_destroy(qp), 0);
+
+	qp = qp_ready(f, 16, 8);
+	post_recvs(qp, 9, 1);
+	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 0, BB_SYN_LOCAL_PROT, 0x32);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
+	log_expect("the receive was");
+	assert_int_equal(wc.wr_id, 9);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+/* A queue that the application moved to ERR only flushes: not a line. */
+static void
+test_flush_is_quiet(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_ready(f, 16, 0);
+	struct bb_wc wc;
+
+	post_sends(qp, 1, 1, 0);
+	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 0, BB_SYN_WR_FLUSH, 0xf9);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
+	log_expect(NULL);
+	assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+/* What a device must not write is dropped, once said, and nothing is lost by it. */
+static void
+test_strays(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_ready(f, 16, 0);
+	struct bb_cq_stats stats;
+	struct bb_wc wc[8];
+
+	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index + 1, 0); /* nobody's */
+	fake_cqe(f->cq, BB_CQE_REQ, 0, 0);                  /* what zeroes name */
+	fake_cqe(f->cq, BB_CQE_RESP_SEND, BB_CQE_NO_USER - 1, 0);
+	fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 0); /* no receive queue */
+	fake_cqe(f->cq, 9, qp->user_index, 0);                /* no such opcode */
+	fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 3, BB_SYN_REMOTE_OP, 0x89);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 0);
+	fflush(log_file);
+	assert_non_null(strstr(log_text, "belongs to no queue pair"));
+	assert_null(strstr(log_text, "opcode is not known"));
+	log_stop();
+	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
+	assert_int_equal(stats.purged, 6);
+	assert_int_equal(stats.cqes, 6);
+	assert_int_equal(bb_sq_outstanding(&qp->sq), 0);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+/*
+ * Two QPs on one CQ, CQEs interleaved, one is destroyed unpolled: the other's all
+ * arrive in order, and the ring has room for what the credits promise again.
+ */
+static void
+test_purge(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *a, *b;
+	struct bb_cq_stats stats;
+	struct bb_wc wc[64];
+	unsigned int lap, i, n;
+
+	for (lap = 0; lap < 9; lap++) {
+		a = qp_ready(f, 128, 0);
+		b = qp_ready(f, 128, 0);
+		for (i = 0; i < 128; i++) {
+			uint16_t ca = a->sq.pi, cb = b->sq.pi;
+
+			post_sends(a, 1000 + i, 1, BB_SEND_SIGNALED);
+			post_sends(b, 2000 + i, 1, BB_SEND_SIGNALED);
+			/* Some of the neighbours the other way round. */
+			if (i % 3 == lap % 3)
+				fake_cqe(f->cq, BB_CQE_REQ, b->user_index, cb);
+			fake_cqe(f->cq, BB_CQE_REQ, a->user_index, ca);
+			if (i % 3 != lap % 3)
+				fake_cqe(f->cq, BB_CQE_REQ, b->user_index, cb);
+		}
+		/* A few are polled before, so that the ring's end moves through the slots. */
+		n = bb_cq_poll(f->cq, wc, 10 + lap);
+		assert_int_equal(n, 10 + lap);
+		for (i = 0, n = 0; i < 10 + lap; i++)
+			n += wc[i].qp == b;
+		assert_int_equal(bb_qp_destroy(a), 0);
+		while (n < 128) {
+			unsigned int got = bb_cq_poll(f->cq, wc, 7);
+
+			assert_int_not_equal(got, 0);
+			for (i = 0; i < got; i++, n++) {
+				assert_ptr_equal(wc[i].qp, b);
+				assert_int_equal(wc[i].wr_id, 2000 + n);
+			}
+		}
+		assert_int_equal(bb_cq_poll(f->cq, wc, 64), 0);
+		assert_int_equal(bb_sq_outstanding(&b->sq), 0);
+		assert_int_equal(bb_qp_destroy(b), 0);
+	}
+	assert_int_equal(bb_cq_stats(f->cq, &stats), 0);
+	assert_in_range(stats.purged, 9 * 100, 9 * 128);
+}
+
+/*
+ * A purge returns slots at once: without that, a full CQ of a destroyed QP and a
+ * new QP's full queue would not fit, although the credits say so.
+ */
+static void
+test_purge_frees_slots(void **state)
+{
+	struct fixture *f = *state;
+	unsigned int lap, i;
+
+	for (lap = 0; lap < 5; lap++) {
+		struct bb_qp *qp = qp_ready(f, 256, 0);
+
+		for (i = 0; i < 256; i++) {
+			post_sends(qp, i, 1, 0);
+			/* Asserts that the ring is not overrun. */
+			fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, (uint16_t)i);
+		}
+		assert_int_equal(bb_qp_destroy(qp), 0);
+		assert_int_equal(bb_be32(f->cq->ring.dbrec[0]), (lap + 1) * 256);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_create, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_create_refuses, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_destroy_refuses, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_credits, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_poll_sends, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_poll_receives, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_poll_errors, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_error_shows_wqe, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_flush_is_quiet, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_strays, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_purge, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_purge_frees_slots, fixture_setup,
+						fixture_teardown),
+	};
+
+	fake_eal_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Queue pairs: create, user indices, query, address. */
+#include "qp_fixture.h"
+
+static void
+test_create(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_create(f);
+
+	assert_int_equal((uintptr_t)qp % BB_CACHE_LINE, 0);
+	assert_int_equal(qp->state, BB_QP_RESET);
+	assert_int_not_equal(qp->user_index, 0);
+	assert_ptr_equal(f->dev->qps[qp->user_index], qp);
+	assert_int_equal(qp->ctrl->init.signal_every, 8);
+	assert_int_equal(fake.qps, 1);
+	assert_int_equal(f->pd->qps, 1);
+	log_begin();
+	assert_int_equal(bb_pd_free(f->pd), -EBUSY);
+	log_expect("0 MRs and 1 QP live");
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(f->dev->qps_used, 0);
+	assert_int_equal(bb_qp_destroy(NULL), -EINVAL);
+}
+
+/* What the application left to us. */
+static void
+test_create_defaults(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp_init_attr attr;
+	struct bb_qp *qp;
+
+	init_attr(f, &attr);
+	attr.sq_depth = 1;
+	attr.rq_depth = 0;
+	attr.recv_cq = NULL;
+	f->dev->attr.bf_size = 0;
+	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);
+	assert_int_equal(qp->ctrl->init.signal_every, 1);
+	assert_ptr_equal(qp->ctrl->recv_cq, f->cq);
+	assert_int_equal(qp->ctrl->init.db_mode, BB_DB_DOORBELL);
+	assert_int_equal(f->cq->ctrl->reserved, 1);
+	assert_int_equal(f->cq->ctrl->queues, 1);
+	bring_to(qp, BB_QP_RTS);
+	assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+static void
+test_create_refuses(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp_init_attr good, attr;
+	struct bb_qp *qp = (void *)1;
+	struct bb_dev *other;
+	struct bb_cq *cq;
+
+	init_attr(f, &good);
+#define REFUSE(change, ret, text)                                                                  \
+	do {                                                                                       \
+		attr = good;                                                                       \
+		change;                                                                            \
+		log_begin();                                                                       \
+		assert_int_equal(bb_qp_create(f->pd, &attr, &qp), ret);                            \
+		log_expect(text);                                                                  \
+		assert_ptr_equal(qp, (void *)1);                                                   \
+		assert_int_equal(fake.qps, 0);                                                     \
+		assert_int_equal(f->cq->ctrl->reserved, 0);                                        \
+		assert_int_equal(f->dev->qps_used, 0);                                             \
+	} while (0)
+	REFUSE(attr.size--, -EINVAL, "bb_qp_init_attr_init()");
+	REFUSE(attr.type = (enum bb_qp_type)7, -EINVAL, "type");
+	REFUSE(attr.send_cq = NULL, -EINVAL, "send_cq");
+	REFUSE(attr.recv_cq = NULL, -EINVAL, "recv_cq");
+	REFUSE(attr.sq_depth = 0, -EINVAL, "sq_depth 0");
+	REFUSE(attr.sq_depth = 8193, -EINVAL, "sq_depth 8193 is out of range: give 1 to 8192");
+	REFUSE(attr.rq_depth = 8193, -EINVAL, "rq_depth");
+	REFUSE(attr.max_sge = 9, -EINVAL, "max_sge");
+	REFUSE(attr.max_recv_sge = 5, -EINVAL, "max_recv_sge");
+	REFUSE(attr.max_inline = 257, -EINVAL, "max_inline");
+	REFUSE(attr.signal_every = 33, -EINVAL, "signal_every");
+	REFUSE(attr.db_mode = (enum bb_db_mode)5, -EINVAL, "db_mode");
+	REFUSE(attr.sq_depth = 250, -ENOSPC, "make the CQ");
+	REFUSE(fake_fail(FAKE_QP_CREATE, -EREMOTEIO), -EREMOTEIO, NULL);
+	fake_fail(FAKE_NONE, 0);
+
+	/* A CQ of another device, and one of another owner. */
+	assert_int_equal(bb_dev_open("fake1", &other), 0);
+	cq = fixture_cq(other, 256);
+	REFUSE(attr.recv_cq = cq, -EINVAL, "another device");
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	assert_int_equal(bb_dev_close(other), 0);
+	cq = fixture_cq(f->dev, 256);
+	cq->owner = 1;
+	REFUSE(attr.recv_cq = cq, -EINVAL, "two owners");
+	assert_int_equal(bb_cq_destroy(cq), 0);
+#undef REFUSE
+
+	log_begin();
+	assert_int_equal(bb_qp_create_v(f->pd, &good, 0, &qp), -EPROTO);
+	log_expect("rebuild");
+	assert_int_equal(bb_qp_create(NULL, &good, &qp), -EINVAL);
+	assert_int_equal(bb_qp_create(f->pd, NULL, &qp), -EINVAL);
+	assert_int_equal(bb_qp_create(f->pd, &good, NULL), -EINVAL);
+}
+
+/* A user index is not used again until all others were. */
+static void
+test_user_index(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *a = qp_create(f), *b;
+	uint32_t first = a->user_index, seen = 0, i;
+
+	assert_int_equal(bb_qp_destroy(a), 0);
+	b = qp_create(f);
+	assert_int_equal(b->user_index, first + 1);
+	f->dev->qps_next = BB_MAX_USER_INDEX;
+	a = qp_create(f);
+	assert_int_equal(a->user_index, BB_MAX_USER_INDEX);
+	assert_int_equal(bb_qp_destroy(a), 0);
+	/* Round the end: 0 is never handed out, and what is in use is passed over. */
+	for (i = 0; i < 3; i++) {
+		a = qp_create(f);
+		assert_int_not_equal(a->user_index, 0);
+		assert_int_not_equal(a->user_index, b->user_index);
+		seen += a->user_index;
+		assert_int_equal(bb_qp_destroy(a), 0);
+	}
+	assert_int_equal(seen, 1 + 3 + 4);
+	assert_int_equal(bb_qp_destroy(b), 0);
+}
+
+static void
+test_user_index_runs_out(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp_init_attr attr;
+	struct bb_qp *qp = NULL, *some = qp_create(f);
+	uint32_t i;
+
+	for (i = 1; i <= BB_MAX_USER_INDEX; i++)
+		if (i != 500 && f->dev->qps[i] == NULL)
+			f->dev->qps[i] = some;
+	init_attr(f, &attr);
+	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), 0);
+	assert_int_equal(qp->user_index, 500);
+	assert_int_equal(bb_qp_create(f->pd, &attr, &qp), -ENOMEM);
+	assert_int_equal(f->cq->ctrl->queues, 4);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	for (i = 1; i <= BB_MAX_USER_INDEX; i++)
+		f->dev->qps[i] = NULL;
+	f->dev->qps[some->user_index] = some;
+	assert_int_equal(bb_qp_destroy(some), 0);
+}
+
+static void
+test_query(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_create(f);
+	struct bb_qp_attr a;
+
+	bring_to(qp, BB_QP_RTS);
+	assert_int_equal(bb_qp_query(qp, &a), 0);
+	assert_int_equal(a.size, sizeof(a));
+	assert_int_equal(a.state, BB_QP_RTS);
+	assert_int_equal(a.dest_qpn, 0x77);
+	assert_int_equal(a.rq_psn, 1);
+	assert_int_equal(a.sq_psn, 2);
+	assert_int_equal(a.path_mtu, 1024);
+	assert_int_equal(a.timeout, 14);
+	assert_int_equal(a.path.port, 1);
+	/* The device knows better. */
+	fake.has_query_state = true;
+	fake.query_state = BB_QP_ERR;
+	assert_int_equal(bb_qp_query(qp, &a), 0);
+	assert_int_equal(a.state, BB_QP_ERR);
+	assert_int_equal(qp->state, BB_QP_ERR);
+	assert_int_equal(bb_qp_query(qp, NULL), -EINVAL);
+	assert_int_equal(bb_qp_query(NULL, &a), -EINVAL);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+static void
+test_addr(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_create(f);
+	struct bb_qp_addr a, b;
+	unsigned int i, same = 0;
+
+	assert_int_equal(bb_qp_addr(qp, 1, 3, &a), 0);
+	assert_int_equal(a.qpn, qp->qpn);
+	assert_int_equal(a.mtu, 2048);
+	assert_int_equal(a.gid[15], 3);
+	for (i = 0; i < 16; i++) {
+		assert_int_equal(bb_qp_addr(qp, 1, 3, &b), 0);
+		assert_true(b.psn <= 0xffffff);
+		same += a.psn == b.psn;
+	}
+	assert_true(same < 16);
+	log_begin();
+	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), -ENOENT);
+	log_expect("no GID at index 2");
+	assert_int_equal(bb_qp_addr(qp, 9, 0, &b), -EINVAL);
+	assert_int_equal(bb_qp_addr(qp, 1, 0, NULL), -EINVAL);
+	/* InfiniBand does without. */
+	fake.link = BB_LINK_INFINIBAND;
+	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), 0);
+	assert_int_equal(b.lid, 7);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_create),     TEST(test_create_defaults),     TEST(test_create_refuses),
+		TEST(test_user_index), TEST(test_user_index_runs_out), TEST(test_query),
+		TEST(test_addr),
+	};
+
+	fake_eal_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Completion statuses: the map from syndromes, names, causes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bb_core.h"
+
+/* libmlx5's map, syndrome by syndrome; all others are general errors. */
+static void
+test_map(void **state)
+{
+	static const uint8_t map[256] = {
+		[0x01] = BB_WC_LOC_LEN_ERR,    [0x02] = BB_WC_LOC_QP_OP_ERR,
+		[0x04] = BB_WC_LOC_PROT_ERR,   [0x05] = BB_WC_WR_FLUSH_ERR,
+		[0x06] = BB_WC_MW_BIND_ERR,    [0x10] = BB_WC_BAD_RESP_ERR,
+		[0x11] = BB_WC_LOC_ACCESS_ERR, [0x12] = BB_WC_REM_INV_REQ_ERR,
+		[0x13] = BB_WC_REM_ACCESS_ERR, [0x14] = BB_WC_REM_OP_ERR,
+		[0x15] = BB_WC_RETRY_EXC_ERR,  [0x16] = BB_WC_RNR_RETRY_EXC_ERR,
+		[0x22] = BB_WC_REM_ABORT_ERR,
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 256; i++)
+		assert_int_equal(bb_wc_status_of((uint8_t)i),
+				 map[i] != 0 ? map[i] : BB_WC_GENERAL_ERR);
+}
+
+static void
+test_names(void **state)
+{
+	int i, j;
+
+	(void)state;
+	for (i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR; i++) {
+		const char *name = bb_wc_status_name((enum bb_wc_status)i);
+
+		assert_true(strlen(name) > 3);
+		for (j = BB_WC_SUCCESS; j < i; j++)
+			assert_string_not_equal(name, bb_wc_status_name((enum bb_wc_status)j));
+	}
+	assert_string_equal(bb_wc_status_name((enum bb_wc_status)99), "?");
+}
+
+static bool
+cause_has(enum bb_wc_status status, uint8_t vendor, const char *word)
+{
+	return strstr(bb_wc_status_cause(status, vendor), word) != NULL;
+}
+
+/* Whatever the device says, there is a sentence. */
+static void
+test_every_pair(void **state)
+{
+	int status, vendor;
+
+	(void)state;
+	for (status = BB_WC_SUCCESS; status <= BB_WC_GENERAL_ERR + 1; status++)
+		for (vendor = 0; vendor < 256; vendor++)
+			assert_true(strlen(bb_wc_status_cause((enum bb_wc_status)status,
+							      (uint8_t)vendor)) > 10);
+}
+
+static void
+test_causes(void **state)
+{
+	(void)state;
+	/* Reported with real cards: protection, access, invalid, retries, RNR. */
+	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x51, "PCIe"));
+	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x52, "PD"));
+	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x53, "LOCAL_WRITE"));
+	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x54, "outside its MR"));
+	assert_true(cause_has(BB_WC_LOC_PROT_ERR, 0x32, "PD"));
+	assert_true(cause_has(BB_WC_LOC_QP_OP_ERR, 0x68, "format"));
+	assert_true(cause_has(BB_WC_REM_ACCESS_ERR, 0x88, "rkey"));
+	assert_true(cause_has(BB_WC_REM_OP_ERR, 0x89, "peer"));
+	assert_true(cause_has(BB_WC_REM_INV_REQ_ERR, 0x8a, "max_dest_rd_atomic"));
+	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0x81, "no answer"));
+	assert_true(cause_has(BB_WC_RNR_RETRY_EXC_ERR, 0x87, "rnr_retry"));
+	/* A flushed request never has a cause of its own, whatever its vendor byte. */
+	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0xf5, "first error"));
+	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0xf9, "first error"));
+	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0x88, "first error"));
+	/* A code that nobody publishes leaves the status's own sentence. */
+	assert_string_equal(bb_wc_status_cause(BB_WC_REM_ACCESS_ERR, 0xee),
+			    bb_wc_status_cause(BB_WC_REM_ACCESS_ERR, 0));
+	assert_string_equal(bb_wc_status_cause(BB_WC_LOC_PROT_ERR, 0x57),
+			    bb_wc_status_cause(BB_WC_LOC_PROT_ERR, 0));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_map),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_every_pair),
+		cmocka_unit_test(test_causes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
