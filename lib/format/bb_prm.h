@@ -164,21 +164,32 @@ enum bb_prm_event {
 	BB_PRM_EVENT_WQ_ACCESS_ERROR = 0x11,
 };
 
-/* Mailbox sizes in bytes, with no page list behind (umem-backed objects). */
-#define BB_PRM_SZ_QUERY_HCA_CAP_IN    0x10
-#define BB_PRM_SZ_QUERY_HCA_CAP_OUT   0x1010
-#define BB_PRM_HCA_CAP_OUT_CAPS       0x10 /* the capability union inside the output */
-#define BB_PRM_SZ_CREATE_CQ_IN        0x110
-#define BB_PRM_SZ_CREATE_QP_IN        0x110
+/*
+ * Mailbox sizes in bytes, with no page list behind (umem-backed objects).
+ *
+ * BB_PRM_SZ_MODIFY_QP_IN is sizeof(rst2init_qp_in), sizeof(init2init_qp_in),
+ * sizeof(init2rtr_qp_in), sizeof(rtr2rts_qp_in), sizeof(rts2rts_qp_in).
+ * BB_PRM_SZ_SHORT is sizeof(create_cq_out), sizeof(destroy_cq_in), sizeof(destroy_cq_out),
+ * sizeof(create_qp_out), sizeof(destroy_qp_in), sizeof(destroy_qp_out), sizeof(rst2init_qp_out),
+ * sizeof(init2init_qp_out), sizeof(init2rtr_qp_out), sizeof(rtr2rts_qp_out),
+ * sizeof(rts2rts_qp_out), sizeof(qp_2err_in), sizeof(qp_2err_out), sizeof(qp_2rst_in),
+ * sizeof(qp_2rst_out), sizeof(query_qp_in), sizeof(alloc_q_counter_in),
+ * sizeof(alloc_q_counter_out), sizeof(dealloc_q_counter_in), sizeof(dealloc_q_counter_out).
+ */
+#define BB_PRM_SZ_QUERY_HCA_CAP_IN    0x10   /* sizeof(query_hca_cap_in) */
+#define BB_PRM_SZ_QUERY_HCA_CAP_OUT   0x1010 /* sizeof(query_hca_cap_out) */
+#define BB_PRM_HCA_CAP_OUT_CAPS       0x10   /* query_hca_cap_out.capability */
+#define BB_PRM_SZ_CREATE_CQ_IN        0x110  /* sizeof(create_cq_in) */
+#define BB_PRM_SZ_CREATE_QP_IN        0x110  /* sizeof(create_qp_in) */
 #define BB_PRM_SZ_MODIFY_QP_IN        0x110
-#define BB_PRM_SZ_QUERY_QP_OUT        0x1d0
-#define BB_PRM_SZ_QUERY_Q_COUNTER_IN  0x20
-#define BB_PRM_SZ_QUERY_Q_COUNTER_OUT 0x100
-#define BB_PRM_SZ_SHORT               0x10 /* every other input and output */
+#define BB_PRM_SZ_QUERY_QP_OUT        0x1d0 /* sizeof(query_qp_out) */
+#define BB_PRM_SZ_QUERY_Q_COUNTER_IN  0x20  /* sizeof(query_q_counter_in) */
+#define BB_PRM_SZ_QUERY_Q_COUNTER_OUT 0x100 /* sizeof(query_q_counter_out) */
+#define BB_PRM_SZ_SHORT               0x10
 
 /* QP context: service type, states, RQ type. */
-#define BB_PRM_QP_ST_RC       0
-#define BB_PRM_QP_PM_MIGRATED 3
+#define BB_PRM_QP_ST_RC       0 /* MLX5_QP_ST_RC */
+#define BB_PRM_QP_PM_MIGRATED 3 /* MLX5_QP_PM_MIGRATED */
 enum bb_prm_qp_state {
 	BB_PRM_QP_RST = 0,
 	BB_PRM_QP_INIT = 1,
@@ -188,8 +199,8 @@ enum bb_prm_qp_state {
 	BB_PRM_QP_SQD = 5,
 	BB_PRM_QP_ERR = 6,
 };
-#define BB_PRM_RQ_TYPE_REGULAR 0
-#define BB_PRM_RQ_TYPE_ZERO    3
+#define BB_PRM_RQ_TYPE_REGULAR 0 /* MLX5_NON_ZERO_RQ */
+#define BB_PRM_RQ_TYPE_ZERO    3 /* MLX5_ZERO_LEN_RQ */
 
 /* Command header, common to every mailbox. */
 #define BB_PRM_CMD_OPCODE   BB_PRM_F(0x000, 0, 16)  /* create_qp_in.opcode */
