@@ -80,8 +80,10 @@ env_eal_init(const char *program)
 static inline void
 side_open(struct side *s, struct bb_dev *dev, struct bb_pd *pd)
 {
+	struct bb_dev_attr attr;
 	struct bb_cq_attr cq;
 
+	assert_int_equal(bb_dev_query(dev, &attr), 0);
 	s->dev = dev;
 	s->pd = pd;
 	bb_cq_attr_init(&cq);
@@ -89,7 +91,10 @@ side_open(struct side *s, struct bb_dev *dev, struct bb_pd *pd)
 	assert_int_equal(bb_cq_create(dev, &cq, &s->cq), 0);
 	s->buf = rte_zmalloc("env", ENV_BUF, 4096);
 	assert_non_null(s->buf);
-	assert_int_equal(bb_mr_reg(pd, s->buf, ENV_BUF, ENV_ALL, &s->mr), 0);
+	assert_int_equal(bb_mr_reg(pd, s->buf, ENV_BUF,
+				   attr.atomics ? ENV_ALL : ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC,
+				   &s->mr),
+			 0);
 }
 
 /* Devices, PDs, CQs and buffers of both sides; no QPs. Defaults in env->attr and init. */
