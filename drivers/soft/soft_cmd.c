@@ -21,6 +21,9 @@
 /* Syndromes: this, the file in bits 16..23, the line below. A card's are its own. */
 #define SOFT_SYNDROME 0xbb000000u
 
+/* Without an extended context and without pages behind: the QP lives in umems. */
+#define SOFT_SZ_QUERY_QP_OUT 0x110
+
 static const struct soft_cmd_desc commands[] = {
 	{BB_PRM_OP_QUERY_HCA_CAP, BB_PRM_SZ_QUERY_HCA_CAP_IN, BB_PRM_SZ_QUERY_HCA_CAP_OUT,
 	 "QUERY_HCA_CAP", soft_cmd_query_hca_cap},
@@ -42,9 +45,7 @@ static const struct soft_cmd_desc commands[] = {
 	 soft_cmd_modify_qp},
 	{BB_PRM_OP_2ERR_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "2ERR_QP", soft_cmd_modify_qp},
 	{BB_PRM_OP_2RST_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "2RST_QP", soft_cmd_modify_qp},
-	/* With no pages listed behind: the QP lives in umems. */
-	{BB_PRM_OP_QUERY_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_MODIFY_QP_IN, "QUERY_QP",
-	 soft_cmd_query_qp},
+	{BB_PRM_OP_QUERY_QP, BB_PRM_SZ_SHORT, SOFT_SZ_QUERY_QP_OUT, "QUERY_QP", soft_cmd_query_qp},
 	{BB_PRM_OP_ALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "ALLOC_Q_COUNTER",
 	 soft_cmd_alloc_q_counter},
 	{BB_PRM_OP_DEALLOC_Q_COUNTER, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DEALLOC_Q_COUNTER",

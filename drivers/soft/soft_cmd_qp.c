@@ -114,9 +114,8 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rq_size or log_rq_stride without an RQ");
 	if (no_sq && log_sq != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sq_size %u with no_sq", log_sq);
-	if (log_rq > SOFT_LOG_MAX_QP_SZ || log_sq > SOFT_LOG_MAX_QP_SZ)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rq_size %u, log_sq_size %u: above %d",
-				   log_rq, log_sq, SOFT_LOG_MAX_QP_SZ);
+	/* The fields have four bits: no queue is too large. */
+	RTE_BUILD_BUG_ON(SOFT_LOG_MAX_QP_SZ < 15);
 	if (stride > SOFT_MAX_RQ_STRIDE)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "RQ stride of %u bytes is above %d", stride,
 				   SOFT_MAX_RQ_STRIDE);

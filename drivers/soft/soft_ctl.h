@@ -111,9 +111,17 @@ int soft_opts_parse(const char *name, const char *args, struct soft_opts *opts);
 void soft_opts_default(struct soft_opts *opts);
 
 /* ---- soft_dev.c */
+extern const struct mlx5_cmd_if soft_cmd_if;
 
 /* The device of a number, made at first use. NULL: no memory, or no such number. */
 struct soft_dev *soft_dev_get(uint32_t index);
+/* The same, if it is on the network of ports of that kind. */
+struct soft_dev *soft_dev_reachable(uint32_t index, bool ib);
+
+/* ---- soft_net.c */
+
+/* Fill the GID table; before the device's first context is there. */
+void soft_dev_fill_gids(struct soft_dev *dev);
 /*
  * Who answers to an address on the network that all devices of the process share.
  * NULL: nobody. @ib: the asker's port is InfiniBand.
@@ -123,6 +131,12 @@ struct soft_dev *soft_dev_by_lid(uint16_t lid);
 /* Pull or plug the cable: raises PORT_CHANGE. */
 void soft_dev_port_set(struct soft_dev *dev, bool up);
 
+int soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
+int soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
+int soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
+		    const uint8_t dgid[16], struct mlx5_av *av);
+
+/* ---- soft_ids.c */
 int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);
 /* -ENOSPC when all are used. */
 int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,39 +11,6 @@
 /* Leaf lock: which devices exist. No other lock is taken under it. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_dev *registry[SOFT_MAX_DEVS];
-
-int
-soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size)
-{
-	ids->used = calloc((size + 63) / 64, sizeof(uint64_t));
-	ids->first = first;
-	ids->size = size;
-	ids->next = first;
-	return ids->used == NULL ? -ENOMEM : 0;
-}
-
-int
-soft_ids_alloc(struct soft_ids *ids, uint32_t *id)
-{
-	uint32_t n, i = ids->next;
-
-	for (n = ids->first; n < ids->size; n++) {
-		if ((ids->used[i / 64] & UINT64_C(1) << i % 64) == 0) {
-			ids->used[i / 64] |= UINT64_C(1) << i % 64;
-			ids->next = i + 1 < ids->size ? i + 1 : ids->first;
-			*id = i;
-			return 0;
-		}
-		i = i + 1 < ids->size ? i + 1 : ids->first;
-	}
-	return -ENOSPC;
-}
-
-void
-soft_ids_free(struct soft_ids *ids, uint32_t id)
-{
-	ids->used[id / 64] &= ~(UINT64_C(1) << id % 64);
-}
 
 /* Numbers start apart, so that one kind taken for another finds nothing. */
 static struct soft_ctl *
@@ -125,49 +91,9 @@ soft_dev_get(uint32_t index)
 	return dev;
 }
 
-/* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
-static void
-link_local_gid(uint32_t index, uint8_t gid[16])
-{
-	const uint8_t raw[16] = {0xfe, 0x80, 0, 0,    0,    0, 0, 0,
-				 0,    0xbb, 0, 0xff, 0xfe, 0, 0, (uint8_t)index};
-
-	memcpy(gid, raw, 16);
-}
-
-/* ::ffff:192.0.2.n (RFC 5737: for documentation). */
-static void
-ipv4_gid(uint32_t index, uint8_t gid[16])
-{
-	const uint8_t raw[16] = {0, 0, 0,    0,    0,   0, 0, 0,
-				 0, 0, 0xff, 0xff, 192, 0, 2, (uint8_t)(index + 1)};
-
-	memcpy(gid, raw, 16);
-}
-
-/* Called with dev->lock held, before the first context. */
-static void
-fill_gids(struct soft_dev *dev)
-{
-	uint32_t i;
-
-	memset(dev->gids, 0, sizeof(dev->gids));
-	memset(dev->gid_valid, 0, sizeof(dev->gid_valid));
-	for (i = 0; i < (dev->opts.link_ib ? 1u : 4u); i++) {
-		if (i < 2)
-			link_local_gid(dev->index, dev->gids[i].raw);
-		else
-			ipv4_gid(dev->index, dev->gids[i].raw);
-		dev->gids[i].type = dev->opts.link_ib ? BB_GID_IB
-				    : i % 2 == 0      ? BB_GID_ROCE_V1
-						      : BB_GID_ROCE_V2;
-		dev->gid_valid[i] = true;
-	}
-}
-
 /* A device that is open with the other kind of port is on another network. */
-static struct soft_dev *
-peer(uint32_t index, bool ib)
+struct soft_dev *
+soft_dev_reachable(uint32_t index, bool ib)
 {
 	struct soft_dev *dev = soft_dev_get(index);
 	bool reachable;
@@ -178,29 +104,6 @@ peer(uint32_t index, bool ib)
 	reachable = dev->contexts == 0 || dev->opts.link_ib == ib;
 	pthread_mutex_unlock(&registry_lock);
 	return reachable ? dev : NULL;
-}
-
-struct soft_dev *
-soft_dev_by_gid(const uint8_t gid[16], bool ib)
-{
-	uint8_t own[16];
-	uint32_t i;
-
-	for (i = 0; i < SOFT_MAX_DEVS; i++) {
-		link_local_gid(i, own);
-		if (memcmp(own, gid, 16) == 0)
-			return peer(i, ib);
-		ipv4_gid(i, own);
-		if (!ib && memcmp(own, gid, 16) == 0)
-			return peer(i, ib);
-	}
-	return NULL;
-}
-
-struct soft_dev *
-soft_dev_by_lid(uint16_t lid)
-{
-	return lid == 0 || lid > SOFT_MAX_DEVS ? NULL : peer(lid - 1u, true);
 }
 
 static int
@@ -259,7 +162,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	dev->opts = *opts;
 	pthread_mutex_unlock(&registry_lock);
 	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
-	fill_gids(dev);
+	soft_dev_fill_gids(dev);
 	if (opts->progress == SOFT_PROGRESS_INLINE)
 		return 0;
 	dev->engine = soft_engine_create(dev);
@@ -292,8 +195,6 @@ count_contexts(struct soft_dev *dev, int change)
 	dev->contexts += (uint32_t)change;
 	pthread_mutex_unlock(&registry_lock);
 }
-
-extern const struct mlx5_cmd_if soft_cmd_if;
 
 static int
 soft_open(const char *name, const char *args, struct mlx5_ctx **out)
@@ -384,109 +285,6 @@ soft_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn)
 		return -EINVAL;
 	}
 	*eqn = SOFT_FIRST_EQN + vector;
-	return 0;
-}
-
-static int
-check_port(const struct mlx5_ctx *ctx, uint32_t port)
-{
-	if (port == SOFT_PORT)
-		return 0;
-	SOFT_LOG(ERR, "%s: port %u: there is only port 1", ctx->name, port);
-	return -EINVAL;
-}
-
-static int
-soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
-{
-	struct soft_dev *dev = soft_ctx(ctx)->dev;
-	int ret = check_port(ctx, port);
-
-	if (ret != 0)
-		return ret;
-	pthread_mutex_lock(&dev->lock);
-	*attr = (struct mlx5_port){
-		.state = __atomic_load_n(&dev->port_down, __ATOMIC_ACQUIRE) ? BB_PORT_DOWN
-									    : BB_PORT_ACTIVE,
-		.link_layer = dev->opts.link_ib ? BB_LINK_INFINIBAND : BB_LINK_ETHERNET,
-		.max_mtu = 4096,
-		.active_mtu = 128u << SOFT_ACTIVE_MTU,
-		.lid = dev->opts.link_ib ? dev->lid : 0,
-		.gids = SOFT_MAX_GIDS,
-	};
-	pthread_mutex_unlock(&dev->lock);
-	return 0;
-}
-
-void
-soft_dev_port_set(struct soft_dev *dev, bool up)
-{
-	__atomic_store_n(&dev->port_down, !up, __ATOMIC_RELEASE);
-	soft_event_raise(dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
-}
-
-static int
-soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid)
-{
-	struct soft_dev *dev = soft_ctx(ctx)->dev;
-	int ret = check_port(ctx, port);
-
-	if (ret != 0)
-		return ret;
-	if (index >= SOFT_MAX_GIDS) {
-		SOFT_LOG(ERR, "%s: GID index %u: the table has %d", ctx->name, index,
-			 SOFT_MAX_GIDS);
-		return -EINVAL;
-	}
-	if (!dev->gid_valid[index])
-		return -ENOENT;
-	*gid = dev->gids[index];
-	return 0;
-}
-
-/*
- * The kernel resolves the MAC when an AH is made (rdma_resolve_ip_route, or
- * rdma_get_ll_mac() from a link-local GID); an address nobody answers to fails.
- */
-static int
-soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
-		const uint8_t dgid[16], struct mlx5_av *av)
-{
-	static const uint8_t link_local[8] = {0xfe, 0x80};
-	struct soft_dev *dev = soft_ctx(ctx)->dev, *dest;
-	int ret = check_port(ctx, port);
-
-	if (ret != 0)
-		return ret;
-	if (((struct soft_pd *)pd)->ctx != soft_ctx(ctx)) {
-		SOFT_LOG(ERR, "%s: the PD is another context's", ctx->name);
-		return -EINVAL;
-	}
-	if (dev->opts.link_ib) {
-		SOFT_LOG(ERR, "%s: an InfiniBand port has no MACs to resolve", ctx->name);
-		return -EINVAL;
-	}
-	if (sgid_index >= SOFT_MAX_GIDS || !dev->gid_valid[sgid_index]) {
-		SOFT_LOG(ERR, "%s: source GID index %u is empty", ctx->name, sgid_index);
-		return -EINVAL;
-	}
-	if (memcmp(dgid, link_local, sizeof(link_local)) == 0) {
-		const uint8_t mac[6] = {dgid[8] ^ 2, dgid[9],  dgid[10],
-					dgid[13],    dgid[14], dgid[15]};
-
-		memcpy(av->dmac, mac, 6);
-		return 0;
-	}
-	dest = soft_dev_by_gid(dgid, false);
-	if (dest == NULL) {
-		SOFT_LOG(ERR,
-			 "%s: nobody answers to GID %02x%02x:..:%02x%02x:%02x%02x: the devices of "
-			 "this process have ::ffff:192.0.2.1 to .%d",
-			 ctx->name, dgid[0], dgid[1], dgid[12], dgid[13], dgid[14], dgid[15],
-			 SOFT_MAX_DEVS);
-		return -EHOSTUNREACH;
-	}
-	memcpy(av->dmac, dest->mac, 6);
 	return 0;
 }
 

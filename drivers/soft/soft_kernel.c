@@ -7,7 +7,7 @@
 
 #include "bb_mem.h"
 #include "bb_prm.h"
-#include "soft.h"
+#include "soft_ctl.h"
 #include "soft_kernel.h"
 
 /* Opcodes that bb_prm.h does not know because the software device does not. */
@@ -92,6 +92,24 @@ allowed(enum soft_kernel_method method, uint16_t op)
 	return false;
 }
 
+/*
+ * mlx5_create_cq() looks for the event queue itself (mlx5_eqn2comp_eq()), and fails
+ * before the firmware hears of the CQ.
+ */
+static int
+check_eqn(const void *in, size_t inlen)
+{
+	uint32_t eqn;
+
+	if (inlen < BB_PRM_SZ_CREATE_CQ_IN)
+		return 0;
+	eqn = bb_prm_get(bb_prm_csub(in, BB_PRM_CREATE_CQ_CQC), BB_PRM_CQC_C_EQN);
+	if (eqn >= SOFT_FIRST_EQN && eqn - SOFT_FIRST_EQN < SOFT_EQS)
+		return 0;
+	SOFT_LOG(ERR, "CREATE_CQ: event queue 0x%x does not exist: take c_eqn of query_eqn", eqn);
+	return -ENOENT;
+}
+
 /* devx_get_obj_id(): the object that a modify or query mailbox names. 0: none. */
 static uint64_t
 named_obj(const void *in)
@@ -124,6 +142,8 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		  size_t outlen)
 {
 	static const char *const names[] = {"general_cmd", "obj_create", "obj_modify", "obj_query"};
+	uint8_t head[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}; /* names lie inside */
+	uint64_t named;
 	uint16_t op;
 
 	/* The ioctl's attributes: UVERBS_ATTR_MIN_SIZE of the command headers. */
@@ -149,14 +169,16 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		return -EINVAL;
 	}
 	/* devx_is_valid_obj_id() */
+	memcpy(head, in, RTE_MIN(inlen, sizeof(head)));
+	named = named_obj(head);
 	if ((method == SOFT_KERNEL_MODIFY || method == SOFT_KERNEL_QUERY) &&
-	    (named_obj(in) == 0 || named_obj(in) != obj_id)) {
+	    (named == 0 || named != obj_id)) {
 		SOFT_LOG(ERR,
 			 "DEVX %s: opcode 0x%x names object 0x%x, which is not the handle's 0x%x",
-			 names[method], op, (uint32_t)named_obj(in), (uint32_t)obj_id);
+			 names[method], op, (uint32_t)named, (uint32_t)obj_id);
 		return -EINVAL;
 	}
-	return 0;
+	return op == BB_PRM_OP_CREATE_CQ ? check_eqn(in, inlen) : 0;
 }
 
 void
@@ -240,13 +262,15 @@ soft_kernel_status_errno(uint8_t status)
 		return -EINVAL;
 	case BB_PRM_STAT_NO_RES:
 		return -EAGAIN;
-	case BB_PRM_STAT_INT_ERR:
-	case BB_PRM_STAT_BAD_SYS_STATE:
-	case BB_PRM_STAT_BAD_INP_LEN:
-	case BB_PRM_STAT_BAD_OUTP_LEN:
-		return -EIO;
-	default:
+	case BB_PRM_STAT_BAD_OP:
+	case BB_PRM_STAT_BAD_PARAM:
+	case BB_PRM_STAT_BAD_RES:
+	case BB_PRM_STAT_BAD_RES_STATE:
+	case BB_PRM_STAT_BAD_QP_STATE:
+	case BB_PRM_STAT_BAD_SIZE_OUTS_CQES:
 		return -EINVAL;
+	default:
+		return -EIO;
 	}
 }
 
@@ -320,8 +344,6 @@ soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t pgsz_bitmap)
 {
 	uint64_t p;
 
-	if (pgsz_bitmap == 0)
-		pgsz_bitmap = UINT64_MAX;
 	/*
 	 * devx_umem_find_best_pgsize(): a page above 4 KiB must start with the umem
 	 * and divide its length; 4 KiB pages may start anywhere in the first.

@@ -29,7 +29,7 @@ enum soft_kernel_method {
 
 /*
  * May this mailbox go to the firmware by this method? @obj_id is the handle's, for
- * modify and query. 0, or -EINVAL with a line in the log.
+ * modify and query. 0; -EINVAL or, for a CQ's event queue, -ENOENT with a line in the log.
  */
 int soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *in, size_t inlen,
 		      size_t outlen);
@@ -54,8 +54,9 @@ int soft_kernel_mr_access(uint32_t access);
 int soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj);
 
 /*
- * The page size of a umem: the largest of @pgsz_bitmap (0: any) that address and
- * length allow. 0: none.
+ * The page size of a umem: the largest of @pgsz_bitmap that address and length allow.
+ * 0: none. Whether the memory lies in one piece physically, as the kernel also asks
+ * for pages above the CPU's, cannot be seen here.
  */
 uint64_t soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t pgsz_bitmap);
 

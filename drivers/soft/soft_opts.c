@@ -8,6 +8,7 @@
 
 #include <rte_common.h>
 #include <rte_kvargs.h>
+#include <rte_lcore.h>
 
 #include "soft_ctl.h"
 
@@ -16,6 +17,7 @@ soft_opts_default(struct soft_opts *opts)
 {
 	*opts = (struct soft_opts){
 		.progress = SOFT_PROGRESS_INLINE,
+		.lcore = LCORE_ID_ANY,
 		.scan = 16,
 		.seed = 1,
 		.log_max_msg = 30,
@@ -164,6 +166,11 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		}
 	}
 	rte_kvargs_free(list);
+	if ((parsed.progress == SOFT_PROGRESS_LCORE) != (parsed.lcore != LCORE_ID_ANY)) {
+		SOFT_LOG(ERR, "%s: progress=lcore and lcore=N belong together in \"%s\"", name,
+			 args);
+		return -EINVAL;
+	}
 	*opts = parsed;
 	return 0;
 }

@@ -27,8 +27,6 @@
 #include "bb_mem.h"
 #include "soft_ctl.h"
 
-extern const struct mlx5_cmd_if soft_cmd_if;
-
 #define ENV_BYTES  (64 * 1024) /* of the umem */
 #define ENV_CQ_AT  0
 #define ENV_CQ_LOG 4 /* CQEs */

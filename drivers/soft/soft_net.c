@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The network that all devices of the process share: addresses, the port, and who
+ * answers to an address. Device n has the MAC 02:bb:00:00:00:n, the GIDs that follow of
+ * it and of 192.0.2.(n+1), and the LID n+1.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "soft_ctl.h"
+
+/* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
+static void
+link_local_gid(uint32_t index, uint8_t gid[16])
+{
+	const uint8_t raw[16] = {0xfe, 0x80, 0, 0,    0,    0, 0, 0,
+				 0,    0xbb, 0, 0xff, 0xfe, 0, 0, (uint8_t)index};
+
+	memcpy(gid, raw, 16);
+}
+
+/* ::ffff:192.0.2.n (RFC 5737: for documentation). */
+static void
+ipv4_gid(uint32_t index, uint8_t gid[16])
+{
+	const uint8_t raw[16] = {0, 0, 0,    0,    0,   0, 0, 0,
+				 0, 0, 0xff, 0xff, 192, 0, 2, (uint8_t)(index + 1)};
+
+	memcpy(gid, raw, 16);
+}
+
+void
+soft_dev_fill_gids(struct soft_dev *dev)
+{
+	uint32_t i;
+
+	memset(dev->gids, 0, sizeof(dev->gids));
+	memset(dev->gid_valid, 0, sizeof(dev->gid_valid));
+	for (i = 0; i < (dev->opts.link_ib ? 1u : 4u); i++) {
+		if (i < 2)
+			link_local_gid(dev->index, dev->gids[i].raw);
+		else
+			ipv4_gid(dev->index, dev->gids[i].raw);
+		dev->gids[i].type = dev->opts.link_ib ? BB_GID_IB
+				    : i % 2 == 0      ? BB_GID_ROCE_V1
+						      : BB_GID_ROCE_V2;
+		dev->gid_valid[i] = true;
+	}
+}
+
+struct soft_dev *
+soft_dev_by_gid(const uint8_t gid[16], bool ib)
+{
+	uint8_t own[16];
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		link_local_gid(i, own);
+		if (memcmp(own, gid, 16) == 0)
+			return soft_dev_reachable(i, ib);
+		ipv4_gid(i, own);
+		if (!ib && memcmp(own, gid, 16) == 0)
+			return soft_dev_reachable(i, ib);
+	}
+	return NULL;
+}
+
+struct soft_dev *
+soft_dev_by_lid(uint16_t lid)
+{
+	return lid == 0 || lid > SOFT_MAX_DEVS ? NULL : soft_dev_reachable(lid - 1u, true);
+}
+
+static int
+check_port(const struct mlx5_ctx *ctx, uint32_t port)
+{
+	if (port == SOFT_PORT)
+		return 0;
+	SOFT_LOG(ERR, "%s: port %u: there is only port 1", ctx->name, port);
+	return -EINVAL;
+}
+
+int
+soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	int ret = check_port(ctx, port);
+
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	*attr = (struct mlx5_port){
+		.state = __atomic_load_n(&dev->port_down, __ATOMIC_ACQUIRE) ? BB_PORT_DOWN
+									    : BB_PORT_ACTIVE,
+		.link_layer = dev->opts.link_ib ? BB_LINK_INFINIBAND : BB_LINK_ETHERNET,
+		.max_mtu = 4096,
+		.active_mtu = 128u << SOFT_ACTIVE_MTU,
+		.lid = dev->opts.link_ib ? dev->lid : 0,
+		.gids = SOFT_MAX_GIDS,
+	};
+	pthread_mutex_unlock(&dev->lock);
+	return 0;
+}
+
+void
+soft_dev_port_set(struct soft_dev *dev, bool up)
+{
+	__atomic_store_n(&dev->port_down, !up, __ATOMIC_RELEASE);
+	soft_event_raise(dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
+}
+
+int
+soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	int ret = check_port(ctx, port);
+
+	if (ret != 0)
+		return ret;
+	if (index >= SOFT_MAX_GIDS) {
+		SOFT_LOG(ERR, "%s: GID index %u: the table has %d", ctx->name, index,
+			 SOFT_MAX_GIDS);
+		return -EINVAL;
+	}
+	if (!dev->gid_valid[index])
+		return -ENOENT;
+	*gid = dev->gids[index];
+	return 0;
+}
+
+/*
+ * The kernel resolves the MAC when an AH is made (rdma_resolve_ip_route, or
+ * rdma_get_ll_mac() from a link-local GID); an address nobody answers to fails.
+ */
+int
+soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
+		const uint8_t dgid[16], struct mlx5_av *av)
+{
+	static const uint8_t link_local[8] = {0xfe, 0x80};
+	struct soft_dev *dev = soft_ctx(ctx)->dev, *dest;
+	int ret = check_port(ctx, port);
+
+	if (ret != 0)
+		return ret;
+	if (((struct soft_pd *)pd)->ctx != soft_ctx(ctx)) {
+		SOFT_LOG(ERR, "%s: the PD is another context's", ctx->name);
+		return -EINVAL;
+	}
+	if (dev->opts.link_ib) {
+		SOFT_LOG(ERR, "%s: an InfiniBand port has no MACs to resolve", ctx->name);
+		return -EINVAL;
+	}
+	if (sgid_index >= SOFT_MAX_GIDS || !dev->gid_valid[sgid_index]) {
+		SOFT_LOG(ERR, "%s: source GID index %u is empty", ctx->name, sgid_index);
+		return -EINVAL;
+	}
+	if (memcmp(dgid, link_local, sizeof(link_local)) == 0) {
+		const uint8_t mac[6] = {dgid[8] ^ 2, dgid[9],  dgid[10],
+					dgid[13],    dgid[14], dgid[15]};
+
+		memcpy(av->dmac, mac, 6);
+		return 0;
+	}
+	dest = soft_dev_by_gid(dgid, false);
+	if (dest == NULL) {
+		SOFT_LOG(ERR,
+			 "%s: nobody answers to GID %02x%02x:..:%02x%02x:%02x%02x: the devices of "
+			 "this process have ::ffff:192.0.2.1 to .%d",
+			 ctx->name, dgid[0], dgid[1], dgid[12], dgid[13], dgid[14], dgid[15],
+			 SOFT_MAX_DEVS);
+		return -EHOSTUNREACH;
+	}
+	memcpy(av->dmac, dest->mac, 6);
+	return 0;
+}

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The kernel's rules, capabilities, CQs and counter sets through raw mailboxes. */
+#include "soft_ctl_env.h"
+#include "soft_kernel.h"
+
+struct bad {
+	const char *what;
+	uint32_t status;
+	struct edit edit[2];
+};
+
+#define CQC(name, v)                                                                               \
+	{                                                                                          \
+		BB_PRM_CQC_##name, ENV_CQC, v                                                      \
+	}
+#define TOP(name, v)                                                                               \
+	{                                                                                          \
+		BB_PRM_##name, 0, v                                                                \
+	}
+#define RAW(byte, bit, v)                                                                          \
+	{                                                                                          \
+		BB_PRM_F(byte, bit, 1), 0, v                                                       \
+	}
+
+static const struct bad bad_cq[] = {
+	{"128 byte CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_SZ, 1)}},
+	{"unknown CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_SZ, 7)}},
+	{"too many CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_CQ_SIZE, 23)}},
+	{"2^31 CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_CQ_SIZE, 31)}},
+	{"more than fit", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_CQ_SIZE, 11)}},
+	{"no UAR", BB_PRM_STAT_BAD_RES, {CQC(UAR_PAGE, 0)}},
+	{"UAR beyond the table", BB_PRM_STAT_BAD_RES, {CQC(UAR_PAGE, 0xffffff)}},
+	{"no umem", BB_PRM_STAT_BAD_RES, {TOP(CREATE_CQ_UMEM_ID, 0)}},
+	{"umem beyond the table", BB_PRM_STAT_BAD_RES, {TOP(CREATE_CQ_UMEM_ID, UINT32_MAX)}},
+	{"no record umem", BB_PRM_STAT_BAD_RES, {CQC(DBR_UMEM_ID, 0)}},
+	{"off 64 bytes", BB_PRM_STAT_BAD_PARAM, {TOP(CREATE_CQ_UMEM_OFFSET, 32)}},
+	{"past the umem", BB_PRM_STAT_BAD_PARAM, {TOP(CREATE_CQ_UMEM_OFFSET, ENV_BYTES)}},
+	{"end past the umem",
+	 BB_PRM_STAT_BAD_PARAM,
+	 {TOP(CREATE_CQ_UMEM_OFFSET, ENV_BYTES - 1024 + 64)}},
+	{"end past 2^64", BB_PRM_STAT_BAD_PARAM, {TOP(CREATE_CQ_UMEM_OFFSET, UINT64_C(0) - 64)}},
+	{"pages above the umem's", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_PAGE_SIZE, 1)}},
+	{"record off 8 bytes", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, ENV_CQ_DB + 4)}},
+	{"record past the umem", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, ENV_BYTES)}},
+	{"record's end past the umem", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, ENV_BYTES - 4)}},
+	{"record past 2^64", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, UINT64_C(0) - 8)}},
+	{"collapsed", BB_PRM_STAT_BAD_PARAM, {CQC(CC, 1)}},
+	{"overrun ignored", BB_PRM_STAT_BAD_PARAM, {CQC(OI, 1)}},
+	{"compressed", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_COMP_EN, 1)}},
+	{"status", BB_PRM_STAT_BAD_PARAM, {CQC(STATUS, 1)}},
+	{"armed state", BB_PRM_STAT_BAD_PARAM, {CQC(ST, 9)}},
+	{"moderation", BB_PRM_STAT_BAD_PARAM, {CQC(CQ_MAX_COUNT, 1)}},
+	{"moderation period", BB_PRM_STAT_BAD_PARAM, {CQC(CQ_PERIOD, 1)}},
+	{"page_offset", BB_PRM_STAT_BAD_PARAM, {CQC(PAGE_OFFSET, 1)}},
+	{"producer counter", BB_PRM_STAT_BAD_PARAM, {CQC(PRODUCER_COUNTER, 1)}},
+	{"op_mod", BB_PRM_STAT_BAD_PARAM, {TOP(CMD_OP_MOD, 1)}},
+	{"reserved dword", BB_PRM_STAT_BAD_PARAM, {RAW(0x0c, 31, 1)}},
+	{"reserved tail", BB_PRM_STAT_BAD_PARAM, {RAW(0x10c, 31, 1)}},
+};
+
+static int
+create_cq(struct env *env, const uint8_t *in, size_t inlen, uint8_t *out, struct mlx5_obj **obj)
+{
+	return soft_cmd_if.obj_create(env->ctx, in, inlen, out, BB_PRM_SZ_SHORT, obj);
+}
+
+static void
+cq_legal(struct env *env, const char *what)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	struct mlx5_obj *obj;
+
+	env_cq_in(env, in);
+	if (create_cq(env, in, sizeof(in), out, &obj) != 0)
+		fail_msg("after %s: a legal CREATE_CQ is refused: %s", what, env_log(env));
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+}
+
+static void
+test_cq_refused(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
+	struct census before = env_census(env);
+	struct mlx5_obj *obj = NULL;
+	size_t i, j;
+	int ret;
+
+	for (i = 0; i < RTE_DIM(bad_cq); i++) {
+		env_cq_in(env, in);
+		for (j = 0; j < 2 && bad_cq[i].edit[j].f.width != 0; j++)
+			env_set(in, bad_cq[i].edit[j]);
+		ret = create_cq(env, in, BB_PRM_SZ_CREATE_CQ_IN, out, &obj);
+		env_refused(env, bad_cq[i].what, ret, out, bad_cq[i].status, "CREATE_CQ");
+		assert_null(obj);
+		env_same(bad_cq[i].what, before, env_census(env));
+		cq_legal(env, bad_cq[i].what);
+	}
+	/* CQEs are written: a umem without LOCAL_WRITE will not do. */
+	env_cq_in(env, in);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->ro_umem->id);
+	ret = create_cq(env, in, BB_PRM_SZ_CREATE_CQ_IN, out, &obj);
+	env_refused(env, "not writable", ret, out, BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
+	/* Lengths. */
+	env_cq_in(env, in);
+	ret = create_cq(env, in, BB_PRM_SZ_CREATE_CQ_IN - 4, out, &obj);
+	env_refused(env, "short", ret, out, BB_PRM_STAT_BAD_INP_LEN, "CREATE_CQ");
+	ret = create_cq(env, in, sizeof(in), out, &obj);
+	env_refused(env, "long", ret, out, BB_PRM_STAT_BAD_INP_LEN, "CREATE_CQ");
+	assert_null(obj);
+	env_same("lengths", before, env_census(env));
+}
+
+/* An event queue that is not there fails in the kernel, without an output mailbox. */
+static void
+test_cq_eqn(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	static const uint32_t bad[] = {0, SOFT_FIRST_EQN - 1, SOFT_FIRST_EQN + SOFT_EQS,
+				       UINT32_MAX};
+	struct mlx5_obj *obj = NULL;
+	uint32_t eqn, i;
+
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		env_cq_in(env, in);
+		bb_prm_set(in + ENV_CQC, BB_PRM_CQC_C_EQN, bad[i]);
+		memset(out, 0xee, sizeof(out));
+		assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), -ENOENT);
+		assert_int_equal(out[0], 0xee);
+		assert_null(obj);
+	}
+	for (i = 0; i < SOFT_EQS; i++) {
+		assert_int_equal(soft_cmd_if.query_eqn(env->ctx, i, &eqn), 0);
+		env_cq_in(env, in);
+		bb_prm_set(in + ENV_CQC, BB_PRM_CQC_C_EQN, eqn);
+		assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
+		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	}
+	assert_int_equal(soft_cmd_if.query_eqn(env->ctx, SOFT_EQS, &eqn), -EINVAL);
+}
+
+static void
+test_cq_layout(void **state)
+{
+	struct env *env = *state;
+	const struct soft_cq *cq = env->dev->cqs[env->cqn];
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	struct mlx5_obj *obj;
+
+	assert_ptr_equal(cq->buf, env->mem + ENV_CQ_AT);
+	assert_ptr_equal(cq->dbrec, env->mem + ENV_CQ_DB);
+	assert_int_equal(cq->log_size, ENV_CQ_LOG);
+	assert_int_equal(cq->pi, 0);
+	assert_ptr_equal(cq->obj, env->cq);
+	/* One CQE; and the last place in the umem. */
+	env_cq_in(env, in);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 0);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_BYTES - 64);
+	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, ENV_BYTES - 8);
+	assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+}
+
+/* Pages above 4 KiB: as far as the umem has them, offsets in 64ths. */
+static void
+test_page_size(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	struct mlx5_umem *big;
+	struct mlx5_obj *obj;
+
+	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE,
+					      UINT64_MAX, &big),
+			 0);
+	assert_int_equal(((struct soft_umem *)big)->pgsz, ENV_BYTES);
+	env_cq_in(env, in);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, big->id);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_PAGE_SIZE, 4);
+	assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 1024);
+	assert_int_equal(create_cq(env, in, sizeof(in), out, &obj), 0);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	env_log(env);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 512);
+	env_refused(env, "offset", create_cq(env, in, sizeof(in), out, &obj), out,
+		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 0);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_PAGE_SIZE, 5);
+	env_refused(env, "page", create_cq(env, in, sizeof(in), out, &obj), out,
+		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, big), 0);
+}
+
+/* Which opcode passes by which method, as far as the firmware. */
+static void
+test_kernel_methods(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
+	static const uint16_t never_general[] = {0x203,
+						 BB_PRM_OP_CREATE_QP,
+						 BB_PRM_OP_DESTROY_QP,
+						 BB_PRM_OP_2RST_QP,
+						 BB_PRM_OP_QUERY_QP,
+						 BB_PRM_OP_ALLOC_Q_COUNTER,
+						 BB_PRM_OP_DEALLOC_Q_COUNTER,
+						 BB_PRM_OP_DESTROY_CQ,
+						 0,
+						 0xd00,
+						 0xaff,
+						 0xffff};
+	static const uint16_t never_create[] = {BB_PRM_OP_QUERY_HCA_CAP, BB_PRM_OP_DESTROY_CQ,
+						BB_PRM_OP_QUERY_QP, BB_PRM_OP_RST2INIT_QP, 0};
+	static const uint16_t never_modify[] = {BB_PRM_OP_QUERY_QP, BB_PRM_OP_DESTROY_QP,
+						BB_PRM_OP_CREATE_QP, BB_PRM_OP_QUERY_HCA_CAP,
+						0x50c};
+	static const uint16_t never_query[] = {BB_PRM_OP_2RST_QP, BB_PRM_OP_QUERY_HCA_CAP,
+					       BB_PRM_OP_DESTROY_QP};
+	/* Passed on, and unknown to the firmware. */
+	static const uint16_t unknown_general[] = {0x754, 0x760, 0x762, 0x842, 0x80d, 0xb00, 0xcff};
+	static const uint16_t unknown_create[] = {0x200, 0x800, 0x816, 0x90c};
+	struct mlx5_obj *obj = NULL;
+	size_t i;
+
+	env_qp_to(env, BB_PRM_QP_INIT);
+	for (i = 0; i < RTE_DIM(never_general); i++) {
+		env_op(in, never_general[i]);
+		memset(out, 0xee, 16);
+		assert_int_equal(soft_cmd_if.general(env->ctx, in, 16, out, sizeof(out)), -EINVAL);
+		assert_int_equal(out[0], 0xee);
+	}
+	for (i = 0; i < RTE_DIM(never_create); i++) {
+		env_op(in, never_create[i]);
+		assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, 16, out, 16, &obj), -EINVAL);
+	}
+	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, env->qpn);
+	for (i = 0; i < RTE_DIM(never_modify); i++) {
+		env_op(in, never_modify[i]);
+		assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, 16, out, 16), -EINVAL);
+	}
+	for (i = 0; i < RTE_DIM(never_query); i++) {
+		env_op(in, never_query[i]);
+		assert_int_equal(soft_cmd_if.obj_query(env->qp, in, 16, out, 16), -EINVAL);
+	}
+	memset(in, 0, sizeof(in));
+	for (i = 0; i < RTE_DIM(unknown_general); i++) {
+		env_op(in, unknown_general[i]);
+		env_log(env);
+		env_refused(env, "general", soft_cmd_if.general(env->ctx, in, 16, out, 16), out,
+			    BB_PRM_STAT_BAD_OP, "opcode");
+	}
+	for (i = 0; i < RTE_DIM(unknown_create); i++) {
+		env_op(in, unknown_create[i]);
+		env_log(env);
+		env_refused(env, "create",
+			    soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, 16, &obj), out,
+			    BB_PRM_STAT_BAD_OP, "opcode");
+	}
+	assert_null(obj);
+	assert_int_equal(env->dev->qps[env->qpn]->state, BB_PRM_QP_INIT);
+}
+
+/* The mailbox names the object of the handle, or nothing happens. */
+static void
+test_kernel_handle(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_QUERY_QP_OUT];
+	struct mlx5_obj *first;
+	uint32_t first_qpn;
+
+	env_qp_to(env, BB_PRM_QP_RST);
+	first = env->qp;
+	first_qpn = env->qpn;
+	env_qp_to(env, BB_PRM_QP_RST);
+
+	env_modify_in(env, BB_PRM_OP_RST2INIT_QP, first_qpn, in);
+	assert_int_equal(soft_cmd_if.obj_modify(env->qp, in, sizeof(in), out, 16), -EINVAL);
+	/* A CQ's handle with a QP's number, also if the numbers were equal. */
+	env_modify_in(env, BB_PRM_OP_RST2INIT_QP, env->cqn, in);
+	assert_int_equal(soft_cmd_if.obj_modify(env->cq, in, sizeof(in), out, 16), -EINVAL);
+	memset(in, 0, sizeof(in));
+	env_op(in, BB_PRM_OP_QUERY_QP);
+	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, first_qpn);
+	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, 16, out, sizeof(out)), -EINVAL);
+	/* A counter's number would lie behind the 16 bytes given. */
+	env_op(in, BB_PRM_OP_QUERY_Q_COUNTER);
+	assert_int_equal(soft_cmd_if.obj_query(env->qp, in, 16, out, sizeof(out)), -EINVAL);
+	assert_int_equal(env->dev->qps[first_qpn]->state, BB_PRM_QP_RST);
+	assert_int_equal(env->dev->qps[env->qpn]->state, BB_PRM_QP_RST);
+	assert_int_equal(soft_cmd_if.obj_destroy(first), 0);
+}
+
+static void
+test_kernel_uid(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
+	struct mlx5_obj *obj = NULL;
+
+	env_qp_in(env, in);
+	bb_prm_set(in, BB_PRM_CMD_UID, 1);
+	env_log(env);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, 16, &obj), -EINVAL);
+	assert_non_null(strstr(env_log(env), "uid"));
+	memset(in, 0, 16);
+	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);
+	bb_prm_set(in, BB_PRM_CMD_UID, 0xffff);
+	assert_int_equal(soft_cmd_if.general(env->ctx, in, 16, out, sizeof(out)), -EINVAL);
+}
+
+/* What a destroy that the firmware refuses gives (cmd_status_to_err()). */
+static void
+test_kernel_errno(void **state)
+{
+	(void)state;
+	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_OK), 0);
+	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_RES_BUSY), -EBUSY);
+	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_BAD_RES), -EINVAL);
+	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_BAD_RES_STATE), -EINVAL);
+	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_NO_RES), -EAGAIN);
+	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_LIM_ERR), -ENOMEM);
+	assert_int_equal(soft_kernel_status_errno(BB_PRM_STAT_BAD_INP_LEN), -EIO);
+	assert_int_equal(soft_kernel_status_errno(0xee), -EIO);
+}
+
+static int
+query_cap(struct env *env, uint32_t op_mod, uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT])
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0};
+
+	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, op_mod);
+	return soft_cmd_if.general(env->ctx, in, sizeof(in), out, BB_PRM_SZ_QUERY_HCA_CAP_OUT);
+}
+
+static uint32_t
+cap(const uint8_t *out, struct bb_prm_field f)
+{
+	return bb_prm_get(out + BB_PRM_HCA_CAP_OUT_CAPS, f);
+}
+
+static void
+test_caps(void **state)
+{
+	struct env *env = *state;
+	uint8_t max[BB_PRM_SZ_QUERY_HCA_CAP_OUT], cur[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
+	uint8_t in[BB_PRM_SZ_SHORT + 16] = {0};
+	uint32_t i;
+
+	memset(max, 0xee, sizeof(max));
+	assert_int_equal(query_cap(env, 0, max), 0);
+	assert_int_equal(query_cap(env, 1, cur), 0);
+	assert_memory_equal(max, cur, sizeof(max));
+	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_MAX_QP), SOFT_LOG_MAX_QP);
+	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_MAX_QP_SZ), 15);
+	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_MAX_CQ_SZ), 22);
+	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_MAX_MSG), 30);
+	assert_int_equal(cap(cur, BB_PRM_HCA_CQE_VERSION), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_NUM_PORTS), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_PORT_TYPE), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_ROCE), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_ATOMIC), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_BF), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_BF_REG_SIZE), 9);
+	assert_int_equal(cap(cur, BB_PRM_HCA_MAX_QP_CNT), 255);
+	assert_int_equal(cap(cur, BB_PRM_HCA_DEVICE_MEMORY), 0);
+
+	assert_int_equal(query_cap(env, BB_PRM_CAP_ATOMIC << 1 | 1, cur), 0);
+	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_MODE), 3);
+	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_SIZE_QP), 8);
+	assert_int_equal(query_cap(env, BB_PRM_CAP_ROCE << 1 | 1, cur), 0);
+	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_VERSION), 5);
+	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT), 0xc000);
+
+	env_log(env);
+	for (i = 0; i < 0x40; i++)
+		if (i != BB_PRM_CAP_GENERAL && i != BB_PRM_CAP_ATOMIC && i != BB_PRM_CAP_ROCE)
+			env_refused(env, "capability type", query_cap(env, i << 1, cur), cur,
+				    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
+	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);
+	env_refused(env, "long", soft_cmd_if.general(env->ctx, in, 32, cur, sizeof(cur)), cur,
+		    BB_PRM_STAT_BAD_INP_LEN, "QUERY_HCA_CAP");
+	env_refused(env, "short output",
+		    soft_cmd_if.general(env->ctx, in, 16, cur, sizeof(cur) - 4), cur,
+		    BB_PRM_STAT_BAD_OUTP_LEN, "QUERY_HCA_CAP");
+	in[0x0c] = 1;
+	env_refused(env, "reserved", soft_cmd_if.general(env->ctx, in, 16, cur, sizeof(cur)), cur,
+		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
+}
+
+/* Capabilities that options switch off. */
+static void
+test_caps_off(void **state)
+{
+	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT], in[BB_PRM_SZ_SHORT] = {0};
+	struct mlx5_obj *obj = NULL;
+	struct mlx5_uar *uar;
+	struct mlx5_mr *mr;
+	struct env env;
+
+	(void)state;
+	env_open(&env, "no_atomic,no_bf,no_counters,link=ib,log_max_msg=12");
+	assert_int_equal(query_cap(&env, 1, out), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_ATOMIC), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_BF), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_LOG_BF_REG_SIZE), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_MAX_QP_CNT), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_ROCE), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_PORT_TYPE), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_LOG_MAX_MSG), 12);
+	env_log(&env);
+	env_refused(&env, "atomic", query_cap(&env, BB_PRM_CAP_ATOMIC << 1, out), out,
+		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
+	env_refused(&env, "RoCE", query_cap(&env, BB_PRM_CAP_ROCE << 1, out), out,
+		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
+	env_op(in, BB_PRM_OP_ALLOC_Q_COUNTER);
+	env_refused(&env, "counters", soft_cmd_if.obj_create(env.ctx, in, 16, out, 16, &obj), out,
+		    BB_PRM_STAT_NO_RES, "ALLOC_Q_COUNTER");
+	assert_int_equal(soft_cmd_if.uar_alloc(env.ctx, MLX5_UAR_BF, &uar), -EOPNOTSUPP);
+	assert_int_equal(soft_cmd_if.mr_reg(env.ctx, env.pd, env.mem, 4096,
+					    BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC, &mr),
+			 -EINVAL);
+	env_close(&env);
+}
+
+static int
+alloc_set(struct env *env, uint8_t *out, struct mlx5_obj **set)
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0};
+
+	env_op(in, BB_PRM_OP_ALLOC_Q_COUNTER);
+	return soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, BB_PRM_SZ_SHORT, set);
+}
+
+static void
+test_counters(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
+	struct soft_counters *counters;
+	struct mlx5_obj *set;
+	uint32_t id, i;
+	uint64_t *each;
+
+	assert_int_equal(alloc_set(env, out, &set), 0);
+	id = bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
+	assert_int_not_equal(id, 0);
+	counters = env->dev->counters[id];
+	each = (uint64_t *)counters;
+	for (i = 0; i < sizeof(*counters) / sizeof(*each); i++)
+		each[i] = 1000 + i;
+	counters->rx_read = UINT64_C(1) << 32 | 5;
+
+	env_op(in, BB_PRM_OP_QUERY_Q_COUNTER);
+	bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_ID, id);
+	memset(out, 0xee, sizeof(out));
+	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 1000);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_READ_REQUESTS), 5);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_ATOMIC_REQUESTS), 1002);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_OUT_OF_BUFFER), 1003);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_CQ_OVERFLOW), 1021);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR), 1023);
+	/* No counter stands in two places or in none: the sum is that of the set. */
+	uint64_t sum = 0, want = 5;
+
+	for (i = 0x10; i < sizeof(out); i += 4)
+		sum += bb_prm_dword(out, (uint16_t)i);
+	for (i = 0; i < sizeof(*counters) / sizeof(*each); i++)
+		want += i == 1 ? 0 : 1000 + i;
+	assert_int_equal(sum, want);
+
+	/* Read and clear. */
+	bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_CLEAR, 1);
+	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 1000);
+	assert_int_equal(soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_Q_COUNTER_RX_WRITE_REQUESTS), 0);
+
+	env_log(env);
+	env_refused(env, "short", soft_cmd_if.obj_query(set, in, sizeof(in), out, 0xfc), out,
+		    BB_PRM_STAT_BAD_OUTP_LEN, "QUERY_Q_COUNTER");
+	in[0x18] |= 0x40; /* aggregate */
+	env_refused(env, "aggregate", soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)),
+		    out, BB_PRM_STAT_BAD_PARAM, "QUERY_Q_COUNTER");
+	in[0x18] = 0;
+	in[0x08] = 0x80; /* other_vport */
+	env_refused(env, "vport", soft_cmd_if.obj_query(set, in, sizeof(in), out, sizeof(out)), out,
+		    BB_PRM_STAT_BAD_PARAM, "QUERY_Q_COUNTER");
+	assert_int_equal(soft_cmd_if.obj_destroy(set), 0);
+}
+
+static void
+test_counters_exhausted(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_obj *set[SOFT_MAX_COUNTER_SETS - 1], *more = NULL;
+	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_SHORT];
+	uint32_t i;
+
+	env_op(in, BB_PRM_OP_ALLOC_Q_COUNTER);
+	in[15] = 1;
+	env_refused(env, "reserved", soft_cmd_if.obj_create(env->ctx, in, 16, out, 16, &more), out,
+		    BB_PRM_STAT_BAD_PARAM, "ALLOC_Q_COUNTER");
+	for (i = 0; i < RTE_DIM(set); i++)
+		assert_int_equal(alloc_set(env, out, &set[i]), 0);
+	env_refused(env, "one more", alloc_set(env, out, &more), out, BB_PRM_STAT_NO_RES,
+		    "ALLOC_Q_COUNTER");
+	assert_null(more);
+	for (i = 0; i < RTE_DIM(set); i++)
+		assert_int_equal(soft_cmd_if.obj_destroy(set[i]), 0);
+}
+
+/* Destroying what is gone cannot be asked by a handle; the firmware refuses it all the same. */
+static void
+test_firmware_unknown_numbers(void **state)
+{
+	struct env *env = *state;
+	static const struct {
+		int (*exec)(struct soft_cmd *cmd);
+		uint16_t op;
+		const char *name;
+	} cmds[] = {
+		{soft_cmd_destroy_cq, BB_PRM_OP_DESTROY_CQ, "DESTROY_CQ"},
+		{soft_cmd_destroy_qp, BB_PRM_OP_DESTROY_QP, "DESTROY_QP"},
+		{soft_cmd_query_qp, BB_PRM_OP_QUERY_QP, "QUERY_QP"},
+		{soft_cmd_dealloc_q_counter, BB_PRM_OP_DEALLOC_Q_COUNTER, "DEALLOC_Q_COUNTER"},
+		{soft_cmd_modify_qp, BB_PRM_OP_2ERR_QP, "2ERR_QP"},
+	};
+	uint8_t in[BB_PRM_SZ_SHORT], out[BB_PRM_SZ_QUERY_QP_OUT];
+	static const uint32_t numbers[] = {0, 0x7f, 0xffffff};
+	size_t i, j;
+
+	for (i = 0; i < RTE_DIM(cmds); i++) {
+		for (j = 0; j < RTE_DIM(numbers); j++) {
+			const struct soft_cmd_desc desc = {
+				.op = cmds[i].op, .inlen = 16, .name = cmds[i].name};
+			struct soft_cmd cmd = {.ctx = soft_ctx(env->ctx),
+					       .dev = env->dev,
+					       .desc = &desc,
+					       .in = in,
+					       .out = out,
+					       .outlen = sizeof(out)};
+
+			memset(in, 0, sizeof(in));
+			env_op(in, cmds[i].op);
+			if (cmds[i].op == BB_PRM_OP_DEALLOC_Q_COUNTER)
+				bb_prm_set(in, BB_PRM_DEALLOC_Q_COUNTER_ID, numbers[j]);
+			else
+				bb_prm_set(in, BB_PRM_DESTROY_QP_QPN, numbers[j]);
+			env_log(env);
+			env_refused(env, cmds[i].name, cmds[i].exec(&cmd), out, BB_PRM_STAT_BAD_RES,
+				    cmds[i].name);
+		}
+	}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_cq_refused),
+		TEST(test_cq_eqn),
+		TEST(test_cq_layout),
+		TEST(test_page_size),
+		TEST(test_kernel_methods),
+		TEST(test_kernel_handle),
+		TEST(test_kernel_uid),
+		cmocka_unit_test(test_kernel_errno),
+		TEST(test_caps),
+		cmocka_unit_test(test_caps_off),
+		TEST(test_counters),
+		TEST(test_counters_exhausted),
+		TEST(test_firmware_unknown_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
