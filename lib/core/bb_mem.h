@@ -104,28 +104,39 @@ int bb_mem_stats(struct bb_pd *pd, struct bb_mem_stats *stats);
 
 /** One registered range, as a cache keeps it. */
 struct bb_lkey_range {
-	uint64_t start, end; /**< [start, end); empty: end 0 */
+	uint64_t start, len; /**< bytes; empty: len 0 */
 	uint32_t lkey;
+	uint32_t pad;
 };
 
 /**
- * Address → lkey cache. One per thread (or queue) and PD, zeroed and set up by
- * bb_lkey_cache_init(); lives in the caller's memory.
+ * Address → lkey cache. One per thread (or queue) and PD, set up by
+ * bb_lkey_cache_init(); lives in the caller's memory, not longer than the PD.
  */
 struct bb_lkey_cache {
 	const uint32_t *seq; /**< changes of the PD's table */
 	uint32_t seen;       /**< *seq when the entries were filled */
-	uint32_t next;       /**< entry to replace next */
-	struct bb_pd *pd;
+	uint32_t last;       /**< entry of the last hit: tried first */
 	struct bb_lkey_range range[BB_LKEY_CACHE_ENTRIES];
-	uint64_t misses;
+	/* Not touched by a hit. */
+	uint32_t next; /**< entry to replace next */
+	struct bb_pd *pd;
+	uint64_t misses; /**< statistics: lookups that searched the table */
 };
 
-/** Set up a cache for @p pd, empty. */
 void bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd);
 
 /** Slow half of bb_mem_lkey(): searches the PD's table. */
 uint32_t bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len);
+
+/** Does a range hold all of [@p addr, @p addr + @p len)? Its first byte at least. */
+static inline bool
+bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
+{
+	uint64_t off = addr - r->start;
+
+	return (off < r->len) & (len <= r->len - off);
+}
 
 /**
  * The lkey of a registration that holds all of [@p addr, @p addr + @p len).
@@ -138,17 +149,21 @@ static inline uint32_t
 bb_mem_lkey(struct bb_lkey_cache *cache, const void *ptr, uint64_t len)
 {
 	uint64_t addr = (uint64_t)(uintptr_t)ptr;
-	unsigned int i;
+	const struct bb_lkey_range *r = &cache->range[cache->last];
+	uint32_t i, hit = 0;
 
-	if (__builtin_expect(__atomic_load_n(cache->seq, __ATOMIC_ACQUIRE) == cache->seen, 1)) {
-		for (i = 0; i < BB_LKEY_CACHE_ENTRIES; i++) {
-			const struct bb_lkey_range *r = &cache->range[i];
-
-			if (addr >= r->start && addr < r->end && len <= r->end - addr)
-				return r->lkey;
-		}
-	}
-	return bb_mem_lkey_miss(cache, addr, len);
+	if (__builtin_expect(__atomic_load_n(cache->seq, __ATOMIC_ACQUIRE) != cache->seen, 0))
+		return bb_mem_lkey_miss(cache, addr, len);
+	if (bb_lkey_range_holds(r, addr, len))
+		return r->lkey;
+	/* Without a branch per entry: which one it is cannot be predicted. */
+	for (i = 0; i < BB_LKEY_CACHE_ENTRIES; i++)
+		hit = addr - cache->range[i].start < cache->range[i].len ? i : hit;
+	r = &cache->range[hit];
+	if (__builtin_expect(!bb_lkey_range_holds(r, addr, len), 0))
+		return bb_mem_lkey_miss(cache, addr, len);
+	cache->last = hit;
+	return r->lkey;
 }
 
 #ifdef __cplusplus

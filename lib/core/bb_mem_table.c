@@ -307,7 +307,7 @@ find(const struct bb_mem_table *t, uint64_t addr, uint64_t len, struct bb_lkey_r
 			if (found && !*writable)
 				continue;
 			range->start = __atomic_load_n(&e->start, __ATOMIC_ACQUIRE);
-			range->end = end;
+			range->len = end - range->start;
 			range->lkey = __atomic_load_n(&e->lkey, __ATOMIC_ACQUIRE);
 			found = true;
 			if (*writable)
@@ -330,7 +330,7 @@ bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd)
 uint32_t
 bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len)
 {
-	struct bb_lkey_range range;
+	struct bb_lkey_range range = {0};
 	bool found, writable = false;
 	uint32_t seq;
 
@@ -349,6 +349,7 @@ bb_mem_lkey_miss(struct bb_lkey_cache *cache, uint64_t addr, uint64_t len)
 	 */
 	if (writable) {
 		cache->range[cache->next] = range;
+		cache->last = cache->next;
 		cache->next = (cache->next + 1) % BB_LKEY_CACHE_ENTRIES;
 	}
 	return range.lkey;
