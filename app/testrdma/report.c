@@ -28,7 +28,7 @@ progress_clear(void)
 }
 
 void
-fail(struct test *t, const char *fmt, ...)
+report_fail(struct test *t, const char *fmt, ...)
 {
 	struct row *row = t->row;
 	va_list ap;

@@ -31,15 +31,28 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 {
 	/* The first one names the cause; the flush behind it only follows. */
 	if (!t->fatal)
-		fail(t,
-		     "operation %" PRIu64 " of pair %u (QP 0x%x) completed at the %s with \"%s\", "
-		     "syndrome 0x%02x, vendor syndrome 0x%02x: %s",
-		     wc->wr_id & ((UINT64_C(1) << 40) - 1), p->index, wc->qp->qpn, side,
-		     bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
-		     bb_wc_status_cause(wc->status, wc->vendor_err));
+		report_fail(t,
+			    "operation %" PRIu64
+			    " of pair %u (QP 0x%x) completed at the %s with \"%s\", "
+			    "syndrome 0x%02x, vendor syndrome 0x%02x: %s",
+			    wc->wr_id & ((UINT64_C(1) << 40) - 1), p->index, wc->qp->qpn, side,
+			    bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
+			    bb_wc_status_cause(wc->status, wc->vendor_err));
 	else
 		t->row->res.errors++;
 	t->fatal = true;
+}
+
+/* Who sees the completion may use the result. What is missing then may be there later. */
+static void
+arrived_check(struct test *t, struct pair *p, uint64_t op)
+{
+	struct result *res = &t->row->res;
+
+	if (likely(t->row->e->arrived(p, op)))
+		return;
+	if (res->late++ == 0)
+		res->first_late = op;
 }
 
 static void
@@ -57,24 +70,25 @@ send_completed(struct test *t, const struct bb_wc *wc)
 	if (want > p->end)
 		want = p->end;
 	if (unlikely(wc->wr_id != p->wr_base + want - 1 || want > p->posted)) {
-		fail(t,
-		     "completion out of order on pair %u: wr_id 0x%" PRIx64 ", expected 0x%" PRIx64
-		     " (operation %" PRIu64 ")",
-		     p->index, wc->wr_id, p->wr_base + want - 1, want - 1);
+		report_fail(t,
+			    "completion out of order on pair %u: wr_id 0x%" PRIx64
+			    ", expected 0x%" PRIx64 " (operation %" PRIu64 ")",
+			    p->index, wc->wr_id, p->wr_base + want - 1, want - 1);
 		t->fatal = true;
 		return;
 	}
 	if (unlikely(wc->opcode != row->e->wc_opcode))
-		fail(t, "operation %" PRIu64 " of pair %u: completion says opcode %u, expected %u",
-		     want - 1, p->index, wc->opcode, row->e->wc_opcode);
+		report_fail(t,
+			    "operation %" PRIu64
+			    " of pair %u: completion says opcode %u, expected %u",
+			    want - 1, p->index, wc->opcode, row->e->wc_opcode);
 	if (row->e->has_byte_len && unlikely(wc->byte_len != row->size))
-		fail(t, "operation %" PRIu64 " of pair %u: completion says %u bytes, expected %u",
-		     want - 1, p->index, wc->byte_len, row->size);
-	if (t->o.verify && unlikely(!row->e->arrived(p, want - 1)))
-		fail(t,
-		     "operation %" PRIu64 " of pair %u: its result is not there although its "
-		     "completion is",
-		     want - 1, p->index);
+		report_fail(t,
+			    "operation %" PRIu64
+			    " of pair %u: completion says %u bytes, expected %u",
+			    want - 1, p->index, wc->byte_len, row->size);
+	if (t->o.verify)
+		arrived_check(t, p, want - 1);
 	p->done = want;
 }
 
@@ -90,28 +104,28 @@ recv_completed(struct test *t, const struct bb_wc *wc)
 		return;
 	}
 	if (unlikely(wc->wr_id != (WR_RECV | (p->wr_base + op)) || op >= p->posted)) {
-		fail(t, "receive out of order on pair %u: wr_id 0x%" PRIx64 ", expected 0x%" PRIx64,
-		     p->index, wc->wr_id, WR_RECV | (p->wr_base + op));
+		report_fail(t,
+			    "receive out of order on pair %u: wr_id 0x%" PRIx64
+			    ", expected 0x%" PRIx64,
+			    p->index, wc->wr_id, WR_RECV | (p->wr_base + op));
 		t->fatal = true;
 		return;
 	}
 	if (unlikely(wc->opcode != e->recv_opcode))
-		fail(t, "receive %" PRIu64 " of pair %u: opcode %u, expected %u", op, p->index,
-		     wc->opcode, e->recv_opcode);
+		report_fail(t, "receive %" PRIu64 " of pair %u: opcode %u, expected %u", op,
+			    p->index, wc->opcode, e->recv_opcode);
 	if (unlikely(wc->byte_len != t->row->size))
-		fail(t, "receive %" PRIu64 " of pair %u: %u bytes, expected %u", op, p->index,
-		     wc->byte_len, t->row->size);
+		report_fail(t, "receive %" PRIu64 " of pair %u: %u bytes, expected %u", op,
+			    p->index, wc->byte_len, t->row->size);
 	if (unlikely(!(wc->flags & BB_WC_WITH_IMM) != !e->imm))
-		fail(t, "receive %" PRIu64 " of pair %u: %s immediate data", op, p->index,
-		     e->imm ? "lacks" : "has");
+		report_fail(t, "receive %" PRIu64 " of pair %u: %s immediate data", op, p->index,
+			    e->imm ? "lacks" : "has");
 	else if (e->imm && unlikely(wc->imm != op_imm(p, op)))
-		fail(t, "receive %" PRIu64 " of pair %u: immediate 0x%08x, expected 0x%08x", op,
-		     p->index, rte_be_to_cpu_32(wc->imm), rte_be_to_cpu_32(op_imm(p, op)));
-	if (t->o.verify && unlikely(!e->arrived(p, op)))
-		fail(t,
-		     "receive %" PRIu64 " of pair %u: its data is not there although its "
-		     "completion is",
-		     op, p->index);
+		report_fail(t, "receive %" PRIu64 " of pair %u: immediate 0x%08x, expected 0x%08x",
+			    op, p->index, rte_be_to_cpu_32(wc->imm),
+			    rte_be_to_cpu_32(op_imm(p, op)));
+	if (t->o.verify)
+		arrived_check(t, p, op);
 	p->recv_done++;
 	t->row->res.recvs++;
 }
@@ -157,10 +171,10 @@ stalled(struct test *t, struct watch *w, uint64_t now)
 		;
 	if (i == t->npairs)
 		i = 0;
-	fail(t,
-	     "no completion for %u s: pair %u posted %" PRIu64 " operations, %" PRIu64
-	     " completed, %" PRIu64 " received",
-	     STALL_SECONDS, i, t->pairs[i].posted, t->pairs[i].done, t->pairs[i].recv_done);
+	report_fail(t,
+		    "no completion for %u s: pair %u posted %" PRIu64 " operations, %" PRIu64
+		    " completed, %" PRIu64 " received",
+		    STALL_SECONDS, i, t->pairs[i].posted, t->pairs[i].done, t->pairs[i].recv_done);
 	t->fatal = true;
 	return true;
 }
@@ -193,8 +207,8 @@ post_receives(struct test *t, struct pair *p, uint32_t n)
 		return true;
 	rc = t->row->e->post_recv(p, n);
 	if (unlikely(rc != (int)n)) {
-		fail(t, "pair %u: %d of %u receives posted: %s", p->index, rc, n,
-		     rc < 0 ? strerror(-rc) : "the receive queue is full too early");
+		report_fail(t, "pair %u: %d of %u receives posted: %s", p->index, rc, n,
+			    rc < 0 ? strerror(-rc) : "the receive queue is full too early");
 		t->fatal = true;
 		return false;
 	}
@@ -208,8 +222,8 @@ post_operations(struct test *t, struct pair *p, uint32_t n)
 	int rc = t->row->e->post(p, n);
 
 	if (unlikely(rc != (int)n)) {
-		fail(t, "pair %u: %d of %u operations posted: %s", p->index, rc, n,
-		     rc < 0 ? strerror(-rc) : "the send queue is full too early");
+		report_fail(t, "pair %u: %d of %u operations posted: %s", p->index, rc, n,
+			    rc < 0 ? strerror(-rc) : "the send queue is full too early");
 		t->fatal = true;
 		return false;
 	}
@@ -347,18 +361,6 @@ prepare(struct test *t, uint32_t npairs, uint64_t n)
 }
 
 static void
-verify(struct test *t, uint32_t npairs, uint64_t n)
-{
-	uint32_t i;
-
-	for (i = 0; i < npairs; i++)
-		t->row->e->verify(&t->pairs[i], t->pairs[i].done - n, n);
-	guards_verify(t, npairs);
-	t->row->res.rounds++;
-	report_progress(t, "verify");
-}
-
-static void
 rate_phase(struct test *t, uint64_t cycles)
 {
 	struct watch w = {.deadline = rte_rdtsc() + cycles, .phase = "rate"};
@@ -372,7 +374,8 @@ rate_phase(struct test *t, uint64_t cycles)
 		span(t, &w, t->row->slots);
 		if (t->fatal)
 			return;
-		verify(t, t->npairs, t->row->slots);
+		round_verify(t, t->npairs, t->row->slots);
+		report_progress(t, "verify");
 	} while (rte_rdtsc() < w.deadline && stop_signal == 0);
 }
 
@@ -389,7 +392,7 @@ latency_phase(struct test *t, uint64_t cycles)
 		if (t->fatal)
 			return;
 		if (t->o.verify)
-			verify(t, 1, n);
+			round_verify(t, 1, n);
 	} while (rte_rdtsc() < w.deadline && stop_signal == 0);
 }
 

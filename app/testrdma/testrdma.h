@@ -102,6 +102,8 @@ struct result {
 	uint64_t guards;                 /* guard bytes verified */
 	uint64_t recvs;                  /* receive completions checked */
 	uint64_t rounds;
+	uint64_t late;       /* completions seen before their results, this round */
+	uint64_t first_late; /* operation of the first of them */
 	uint64_t errors;
 };
 
@@ -155,6 +157,7 @@ void data_prepare(struct pair *p, uint64_t first, uint64_t n);
 void data_verify(struct pair *p, uint64_t first, uint64_t n);
 bool data_arrived(struct pair *p, uint64_t op);
 void guards_verify(struct test *t, uint32_t npairs);
+void round_verify(struct test *t, uint32_t npairs, uint64_t n);
 void word_check(struct pair *p, const uint8_t *at, uint64_t want, uint64_t op, const char *what);
 void slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base,
 			    uint32_t from);
@@ -164,7 +167,7 @@ void report_start(struct test *t);
 void report_row(struct test *t, const struct row *row);
 void report_progress(struct test *t, const char *phase);
 void report_summary(struct test *t);
-void fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void report_fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* json.c: 0, or -1 when the file cannot be written. */
 int json_open(const char *path);

@@ -146,21 +146,42 @@ explain(char *buf, size_t size, const uint8_t *at, const uint8_t *want, size_t l
 			 len, first, at[first], want[first]);
 }
 
+/* Is the message close to its place? The guards make it safe to look. 0: no. */
+static int
+find_shift(const uint8_t *at, const uint8_t *want, size_t len)
+{
+	int d;
+
+	for (d = 1; len >= 4 && d <= GUARD; d++) {
+		if (memcmp(at + d, want, len) == 0)
+			return d;
+		if (memcmp(at - d, want, len) == 0)
+			return -d;
+	}
+	return 0;
+}
+
 /* Compare bytes that belong to @op of @p (NULL: to none). */
 static void
 bytes_check(struct test *t, const struct pair *p, const uint8_t *at, const uint8_t *want,
 	    size_t len, uint64_t op, const char *what)
 {
 	char text[160];
+	int shift;
 
 	if (likely(memcmp(at, want, len) == 0))
 		return;
-	explain(text, sizeof(text), at, want, len);
-	if (p == NULL)
-		fail(t, "%s at %p: %s", what, (const void *)at, text);
+	shift = p != NULL ? find_shift(at, want, len) : 0;
+	if (shift != 0)
+		snprintf(text, sizeof(text), "it lies %d bytes %s its place", abs(shift),
+			 shift > 0 ? "behind" : "before");
 	else
-		fail(t, "operation %" PRIu64 " of pair %u: %s at %p: %s", op, p->index, what,
-		     (const void *)at, text);
+		explain(text, sizeof(text), at, want, len);
+	if (p == NULL)
+		report_fail(t, "%s at %p: %s", what, (const void *)at, text);
+	else
+		report_fail(t, "operation %" PRIu64 " of pair %u: %s at %p: %s", op, p->index, what,
+			    (const void *)at, text);
 }
 
 void
@@ -170,10 +191,11 @@ word_check(struct pair *p, const uint8_t *at, uint64_t want, uint64_t op, const 
 
 	memcpy(&got, at, sizeof(got));
 	if (got != want)
-		fail(p->t,
-		     "operation %" PRIu64 " of pair %u: %s is 0x%016" PRIx64
-		     ", expected 0x%016" PRIx64 "%s",
-		     op, p->index, what, got, want, got == ~want ? ": nothing was written" : "");
+		report_fail(p->t,
+			    "operation %" PRIu64 " of pair %u: %s is 0x%016" PRIx64
+			    ", expected 0x%016" PRIx64 "%s",
+			    op, p->index, what, got, want,
+			    got == ~want ? ": nothing was written" : "");
 	else
 		p->t->row->res.bytes += sizeof(got);
 }
@@ -311,4 +333,26 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 	for (n = from; n < row->slots; n++)
 		bytes_check(p->t, NULL, base + (size_t)n * lay->stride + lay->off[0],
 			    s->image + lay->off[0], lay->len[0], 0, "memory no operation named");
+}
+
+/* Behind a round: the last @n operations of the first @npairs pairs. */
+void
+round_verify(struct test *t, uint32_t npairs, uint64_t n)
+{
+	struct result *res = &t->row->res;
+	uint64_t errors = res->errors;
+	uint32_t i;
+
+	for (i = 0; i < npairs; i++)
+		t->row->e->verify(&t->pairs[i], t->pairs[i].done - n, n);
+	guards_verify(t, npairs);
+	/* When memory is wrong too, that says more. */
+	if (res->late != 0 && res->errors == errors)
+		report_fail(t,
+			    "operation %" PRIu64 " and %" PRIu64
+			    " others: their results came behind "
+			    "their completions",
+			    res->first_late, res->late - 1);
+	res->late = 0;
+	res->rounds++;
 }

@@ -10,9 +10,8 @@
  * V0, V0 + A, V0 + A + (A + 1), ...: a lost, doubled or reordered one shows in
  * every value behind it.
  *
- * CMP_SWAP: even operations expect the right value and swap in the next one;
- * odd ones expect it with one bit wrong, so they must return it and change
- * nothing.
+ * CMP_SWAP: two operations expect the right value and swap in the next one; every
+ * third expects it with one bit wrong, so it must return it and change nothing.
  */
 #include "modes.h"
 
@@ -54,7 +53,7 @@ swap_value(const struct pair *p, uint64_t k)
 static uint64_t
 cmp_swap_old(const struct pair *p, uint64_t n)
 {
-	return swap_value(p, (n + 1) / 2);
+	return swap_value(p, n - n / 3);
 }
 
 static int
@@ -88,13 +87,17 @@ cmp_swap_post(struct pair *p, uint32_t n)
 	int rc = 1;
 
 	for (i = 0; i < n; i++) {
-		uint64_t op = p->posted, old = cmp_swap_old(p, op);
-		uint64_t compare = op % 2 == 0 ? old : old ^ UINT64_C(1) << op / 2 % 64;
+		uint64_t op = p->posted, compare = cmp_swap_old(p, op), swap;
 
+		if (op % 3 != 2) {
+			swap = swap_value(p, op - op / 3 + 1);
+		} else {
+			swap = ~compare;
+			compare ^= UINT64_C(1) << op / 3 % 64;
+		}
 		slot_sges(&t->local, base, p->slot, sge);
 		rc = bb_post_cmp_swap(p->qp, p->wr_base + op, sge, raddr, t->remote.mr->rkey,
-				      compare, swap_value(p, op / 2 + 1) ^ (op % 2 == 0 ? 0 : ~op),
-				      pair_flags(p));
+				      compare, swap, pair_flags(p));
 		if (unlikely(rc != 1))
 			break;
 		pair_advance(p);
@@ -202,7 +205,7 @@ const struct engine engine_fetch_add = {
 
 const struct engine engine_cmp_swap = {
 	.name = "cmp_swap",
-	.help = "CMP_SWAP of 8 bytes, every other one refused by its comparison",
+	.help = "CMP_SWAP of 8 bytes, every third one refused by its comparison",
 	.atomic = true,
 	.has_byte_len = true,
 	.wc_opcode = BB_WC_CMP_SWAP,

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * testrdma --verify against memory alone: operations are done here by memcpy,
+ * right or with one kind of damage, and every damage must be found.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "testrdma.h"
+
+#define SLOTS 6
+#define PAIRS 2
+
+volatile sig_atomic_t stop_signal;
+
+static struct test t;
+static struct row row;
+static struct pair pairs[PAIRS];
+static uint64_t failures;
+
+void
+report_fail(struct test *test, const char *fmt, ...)
+{
+	(void)fmt;
+	failures++;
+	test->row->res.errors++;
+}
+
+enum damage {
+	NONE,
+	FLIP_FIRST, /* one bit of the result */
+	FLIP_LAST,
+	LOST,
+	BEHIND, /* 8 bytes from its place */
+	BEFORE,
+	SHORT,  /* the last byte is missing */
+	LONG,   /* one byte too many */
+	SOURCE, /* one bit of the source changes */
+	OTHER,  /* the result of the operation before */
+	DAMAGES,
+};
+
+static void
+side_init(struct side *s, const char *name)
+{
+	s->name = name;
+	s->len = 2 * EDGE + (size_t)PAIRS * SLOTS * s->lay.stride;
+	s->mem = malloc(s->len);
+	s->image = malloc(s->lay.stride);
+	assert_non_null(s->mem);
+	assert_non_null(s->image);
+}
+
+static void
+setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
+{
+	uint32_t i;
+
+	memset(&t, 0, sizeof(t));
+	memset(&row, 0, sizeof(row));
+	failures = 0;
+	t.o.seed = 42;
+	t.o.verify = true;
+	t.pairs = pairs;
+	t.npairs = PAIRS;
+	t.row = &row;
+	t.scratch = malloc(size);
+	row.e = e;
+	row.size = size;
+	row.slots = SLOTS;
+	layout_make(&t.local.lay, size, e->atomic ? 1 : sgl, offset);
+	layout_make(&t.remote.lay, size, e->recv_data ? sgl : 1, offset);
+	side_init(&t.local, "local");
+	side_init(&t.remote, "remote");
+	row_fill(&t);
+	for (i = 0; i < PAIRS; i++) {
+		struct pair *p = &pairs[i];
+
+		memset(p, 0, sizeof(*p));
+		p->t = &t;
+		p->index = i;
+		p->local = t.local.mem + EDGE + (size_t)i * SLOTS * t.local.lay.stride;
+		p->remote = t.remote.mem + EDGE + (size_t)i * SLOTS * t.remote.lay.stride;
+		if (e->start != NULL)
+			e->start(p);
+	}
+}
+
+static void
+teardown(void)
+{
+	free(t.local.mem);
+	free(t.local.image);
+	free(t.remote.mem);
+	free(t.remote.image);
+	free(t.scratch);
+}
+
+/* A message out of, or into, the pieces of a slot; @shift moves the pieces written. */
+static void
+gather(uint8_t *buf, const struct layout *lay, const uint8_t *base, uint64_t op)
+{
+	const uint8_t *slot = base + op % SLOTS * lay->stride;
+	uint32_t i;
+
+	for (i = 0; i < lay->n; buf += lay->len[i++])
+		memcpy(buf, slot + lay->off[i], lay->len[i]);
+}
+
+static void
+scatter(const struct layout *lay, uint8_t *base, uint64_t op, const uint8_t *buf, int shift,
+	uint32_t skip_last)
+{
+	uint8_t *slot = base + op % SLOTS * lay->stride;
+	uint32_t i;
+
+	for (i = 0; i < lay->n; buf += lay->len[i++])
+		memcpy(slot + lay->off[i] + shift, buf,
+		       lay->len[i] - (i + 1 == lay->n ? skip_last : 0));
+}
+
+static void
+do_data(struct pair *p, uint64_t op, enum damage damage)
+{
+	bool out = row.e->to_target;
+	struct layout *from = out ? &t.local.lay : &t.remote.lay;
+	struct layout *to = out ? &t.remote.lay : &t.local.lay;
+	uint8_t *src = out ? p->local : p->remote, *dst = out ? p->remote : p->local;
+	uint8_t *buf = malloc(row.size + 1), *end;
+
+	gather(buf, from, src, damage == OTHER ? op - 1 : op);
+	buf[0] ^= damage == FLIP_FIRST ? 0x80 : 0;
+	buf[row.size - 1] ^= damage == FLIP_LAST ? 1 : 0;
+	if (damage != LOST)
+		scatter(to, dst, op, buf,
+			damage == BEHIND   ? 8
+			: damage == BEFORE ? -8
+					   : 0,
+			damage == SHORT);
+	if (damage == LONG) {
+		end = dst + op % SLOTS * to->stride + to->off[to->n - 1] + to->len[to->n - 1];
+		*end = (uint8_t) ~*end;
+	}
+	if (damage == SOURCE)
+		src[op % SLOTS * from->stride + from->off[0]] ^= 4;
+	free(buf);
+}
+
+/* A round of all slots on both pairs; one operation of the second pair has the damage. */
+static void
+data_round(enum damage damage)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < PAIRS; i++)
+		row.e->prepare(&pairs[i], pairs[i].posted, SLOTS);
+	for (i = 0; i < PAIRS; i++) {
+		for (n = 0; n < SLOTS; n++) {
+			uint64_t op = pairs[i].posted + n;
+
+			assert_true(row.size == 1 || !row.e->arrived(&pairs[i], op));
+			do_data(&pairs[i], op, i == 1 && n == 4 ? damage : NONE);
+		}
+		pairs[i].posted += SLOTS;
+		pairs[i].done = pairs[i].posted;
+	}
+	for (n = 0; n < SLOTS && damage == NONE; n++)
+		assert_true(row.e->arrived(&pairs[0], pairs[0].done - 1 - n));
+	round_verify(&t, PAIRS, SLOTS);
+}
+
+static void
+check_data(const struct engine *e)
+{
+	static const uint32_t sizes[] = {1, 7, 8, 64, 100, 4096};
+	unsigned int i, sgl, offset, damage;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (sgl = 1; sgl <= 3; sgl += 2) {
+			for (offset = 0; offset < 64; offset += 21) {
+				for (damage = NONE; damage < DAMAGES; damage++) {
+					setup(e, sizes[i], sgl, offset);
+					data_round(NONE);
+					assert_int_equal(failures, 0);
+					assert_int_equal(row.res.bytes, PAIRS * SLOTS * sizes[i]);
+					data_round((enum damage)damage);
+					assert_int_equal(failures != 0, damage != NONE);
+					teardown();
+				}
+			}
+		}
+	}
+}
+
+static void
+test_data(void **arg)
+{
+	static const char *const names[] = {"write", "read", "send", "write_imm", "send_imm"};
+	unsigned int i;
+
+	(void)arg;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		check_data(engine_find(names[i], strlen(names[i])));
+}
+
+/* Every byte of a region, one after the other: none may change unnoticed. */
+static void
+test_any_bit_anywhere(void **arg)
+{
+	const struct engine *e = engine_find("read", 4);
+	struct side *side;
+	size_t i;
+
+	(void)arg;
+	setup(e, 24, 2, 3);
+	data_round(NONE);
+	for (side = &t.local;; side = &t.remote) {
+		for (i = 0; i < side->len; i++) {
+			failures = 0;
+			side->mem[i] ^= (uint8_t)(1 << i % 8);
+			round_verify(&t, PAIRS, SLOTS);
+			assert_int_equal(failures, 1);
+			side->mem[i] ^= (uint8_t)(1 << i % 8);
+		}
+		if (side == &t.remote)
+			break;
+	}
+	teardown();
+}
+
+/* A completion that was seen before its result is told when memory is right in the end. */
+static void
+test_late_result(void **arg)
+{
+	(void)arg;
+	setup(engine_find("write", 5), 64, 1, 0);
+	row.res.late = 3;
+	data_round(NONE);
+	assert_int_equal(failures, 1);
+	assert_int_equal(row.res.late, 0);
+	teardown();
+}
+
+enum word_damage {
+	WORD_NONE,
+	ADD_LOST,    /* old value right, memory not changed */
+	ADD_TWICE,   /* memory changed twice */
+	OLD_LOST,    /* memory right, no old value */
+	OLD_NEW,     /* the new value comes back */
+	OLD_BIT,     /* one bit of the old value */
+	OLD_BEHIND,  /* 8 bytes from its place */
+	WORD_BIT,    /* memory changes behind the operation */
+	NEIGHBOUR,   /* the word behind it changes */
+	UNNAMED,     /* the word that another slot would have */
+	SWAP_ALWAYS, /* without a comparison */
+	SWAP_NEVER,
+	WORD_DAMAGES,
+};
+
+/* What an atomic WQE asks for, as the device reads it. */
+static void
+do_atomic(const uint8_t *wqe, enum word_damage damage)
+{
+	const struct bb_wqe_raddr *raddr = (const void *)(wqe + 16);
+	const struct bb_wqe_atomic *a = (const void *)(wqe + 32);
+	const struct bb_wqe_data *data = (const void *)(wqe + 48);
+	uint64_t *word = (uint64_t *)(uintptr_t)bb_be64(raddr->raddr);
+	uint8_t *result = (uint8_t *)(uintptr_t)bb_be64(data->addr);
+	uint64_t old = *word, add = bb_be64(a->swap_add), back;
+	bool add_op = wqe[3] == BB_WQE_ATOMIC_FA, hit = old == bb_be64(a->compare);
+
+	if (damage == SWAP_ALWAYS)
+		hit = true;
+	if (damage == SWAP_NEVER)
+		hit = false;
+	if (add_op && damage != ADD_LOST)
+		*word = old + add * (damage == ADD_TWICE ? 2 : 1);
+	else if (!add_op && hit && damage != ADD_LOST)
+		*word = add;
+	back = damage == OLD_NEW ? *word : damage == OLD_BIT ? old ^ 1u << 20 : old;
+	if (damage != OLD_LOST)
+		memcpy(result + (damage == OLD_BEHIND ? 8 : 0), &back, 8);
+	if (damage == WORD_BIT)
+		*word ^= 1;
+	if (damage == NEIGHBOUR)
+		word[1]++;
+	if (damage == UNNAMED)
+		word[t.remote.lay.stride / 8]++;
+}
+
+static void
+atomic_round(struct bb_qp *qp, enum word_damage damage, uint32_t victim)
+{
+	struct pair *p = &pairs[1];
+	uint64_t first = p->posted;
+	uint32_t n;
+
+	p->qp = qp;
+	row.e->prepare(p, first, SLOTS);
+	assert_int_equal(row.e->post(p, SLOTS), SLOTS);
+	for (n = 0; n < SLOTS; n++) {
+		assert_false(row.e->arrived(p, first + n));
+		do_atomic(qp->sq.buf + (first + n) % 64 * 64, n == victim ? damage : WORD_NONE);
+		if (damage == WORD_NONE)
+			assert_true(row.e->arrived(p, first + n));
+	}
+	p->done = p->posted;
+	p->qp->sq.ci = p->qp->sq.pi;
+	p->qp->sq.done = p->qp->sq.seq;
+	row.e->verify(p, first, SLOTS);
+	guards_verify(&t, PAIRS);
+}
+
+static void
+queue_init(struct bb_qp *qp)
+{
+	static uint8_t buf[64 * 64] __attribute__((aligned(64)));
+	static struct bb_sq_wqe wqes[64];
+	static uint32_t dbrec[2];
+	static uint64_t reg[32];
+	const struct bb_sq_conf conf = {
+		.buf = buf,
+		.wqes = wqes,
+		.blocks = 64,
+		.qpn = 1,
+		.depth = 64,
+		.max_sge = 1,
+		.sig_every = 1,
+		.dbrec = dbrec,
+		.reg = reg,
+	};
+
+	memset(qp, 0, sizeof(*qp));
+	assert_int_equal(bb_sq_init(&qp->sq, &conf), 0);
+	bb_sq_enable(&qp->sq, true);
+}
+
+/* Damage at every place of the round; a refused CMP_SWAP hides what only a swap shows. */
+static void
+check_atomic(const char *name)
+{
+	const struct engine *e = engine_find(name, strlen(name));
+	bool swap = strcmp(name, "cmp_swap") == 0;
+	static struct bb_mr lmr, rmr;
+	static struct bb_qp qp;
+	unsigned int damage;
+	uint32_t victim;
+
+	for (damage = WORD_NONE; damage < WORD_DAMAGES; damage++) {
+		for (victim = 0; victim < SLOTS; victim++) {
+			bool refused = swap && victim % 3 == 2, hidden;
+
+			hidden = damage == WORD_NONE ||
+				 (refused && (damage == ADD_LOST || damage == OLD_NEW ||
+					      damage == SWAP_NEVER)) ||
+				 (swap && damage == ADD_TWICE) ||
+				 (!refused && damage == SWAP_ALWAYS) ||
+				 (!swap && damage == SWAP_NEVER);
+			setup(e, 8, 1, 0);
+			t.local.mr = &lmr;
+			t.remote.mr = &rmr;
+			queue_init(&qp);
+			pairs[1].end = pairs[1].sig_at = UINT64_MAX;
+			atomic_round(&qp, WORD_NONE, 0);
+			assert_int_equal(failures, 0);
+			atomic_round(&qp, (enum word_damage)damage, victim);
+			assert_int_equal(failures != 0, !hidden);
+			teardown();
+		}
+	}
+}
+
+static void
+test_fetch_add(void **arg)
+{
+	(void)arg;
+	check_atomic("fetch_add");
+}
+
+static void
+test_cmp_swap(void **arg)
+{
+	(void)arg;
+	check_atomic("cmp_swap");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_data),        cmocka_unit_test(test_any_bit_anywhere),
+		cmocka_unit_test(test_late_result), cmocka_unit_test(test_fetch_add),
+		cmocka_unit_test(test_cmp_swap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
