@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the smoke tests of the programs share. Only Python's standard library."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SKIP = 77
+CPUS = sorted(os.sched_getaffinity(0))
+EAL = ['--no-huge', '-m', '512', '--no-pci', '--no-shconf', '--no-telemetry']
+OPS = ['write', 'read', 'fetch_add', 'cmp_swap', 'send', 'write_imm', 'send_imm']
+ATOMICS = ['fetch_add', 'cmp_swap']
+LIMIT = 240  # seconds; sanitizers are slow
+
+
+def lcores(n=1):
+    """EAL's -l for the first @n processors this process may use."""
+    return ['-l', ','.join(str(c) for c in CPUS[:n])]
+
+
+class Result:
+    def __init__(self, proc, path):
+        self.rc = proc.returncode
+        self.out = proc.stdout
+        self.err = proc.stderr
+        self.json = None
+        if path is not None and os.path.getsize(path) > 0:
+            with open(path) as f:
+                self.json = json.load(f)
+
+    def __str__(self):
+        return 'exit status %s\n--- stdout\n%s\n--- stderr\n%s' % (self.rc, self.out, self.err)
+
+
+class AppTest(unittest.TestCase):
+    program = None
+    maxDiff = None
+
+    def run_program(self, args, eal=None):
+        """Run with options @args behind "--"; a sanitizer's report is a failure of its own."""
+        cmd = [self.program] + (lcores() + EAL if eal is None else eal) + ['--'] + args
+        proc = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=LIMIT)
+        res = Result(proc, None)
+        self.assertNotIn('Sanitizer', res.err, str(res))
+        self.assertNotIn('runtime error', res.err, str(res))
+        return res
+
+    def run_json(self, args, eal=None, rc=0):
+        """The same with --json; its result is checked to agree with the exit status."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            res = self.run_program(args + ['--json', f.name], eal)
+            self.assertEqual(res.rc, rc, str(res))
+            with open(f.name) as again:
+                res.json = json.load(again)
+        self.assertEqual(res.json['exit_status'], rc)
+        return res
+
+    def usage_error(self, args, *words, eal=None):
+        """Exit status 2, one line that has all of @words, and nothing on standard output."""
+        res = self.run_program(args, eal)
+        self.assertEqual(res.rc, 2, str(res))
+        self.assertEqual(res.out, '', str(res))
+        for word in words:
+            self.assertIn(word, res.err, str(res))
+        return res
+
+
+def main():
+    """meson gives the program under test as the only argument."""
+    if len(sys.argv) < 2:
+        sys.exit('usage: %s PROGRAM [unittest options]' % sys.argv[0])
+    AppTest.program = sys.argv[1]
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

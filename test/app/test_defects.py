@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Verification is no sham: a device with a seeded defect fails it, and testrdma exits with 1."""
+
+import os
+import re
+
+from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
+
+SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
+                      'soft.h')
+# Payload defects of the device are in its RDMA writes. That damage to any operation's memory
+# is found is shown by test/unit/test_testrdma_verify.c.
+WRITES = ['write', 'write_imm']
+
+# Defect: operations that must fail under it, each in a run of its own.
+CAUGHT = {
+    'flip_bit': WRITES,
+    'misplace': WRITES,
+    'lose_write': WRITES,
+    'skip_cqe': OPS,
+    'wqe_counter': OPS,
+    'owner_bit': ['write'],
+    'atomic_old': ATOMICS,
+}
+# Only a device that runs beside us shows it: inline, one poll does both.
+BESIDE = ['early_cqe']
+# What requests that are all legal cannot show: it is tested where illegal ones are made.
+OUT_OF_REACH = {
+    'no_bounds': 'no request passes the end of its memory',
+    'no_pd': 'there is one protection domain',
+    'no_access': 'all rights are granted',
+    'atomic_split': 'a word is changed by one queue pair only',
+    'no_fence': 'no request asks for a fence',
+    'no_doorbell': 'the doorbell is always rung',
+    'rnr_lost': 'a receive is always there',
+}
+
+
+def defects():
+    """Names of enum soft_defect."""
+    with open(SOFT_H) as f:
+        body = re.search(r'enum soft_defect \{(.*?)\};', f.read(), re.S).group(1)
+    names = re.findall(r'^\s*SOFT_DEFECT_(\w+)', body, re.M)
+    return [n.lower() for n in names if n != 'NONE']
+
+
+class Caught(AppTest):
+    def run_defect(self, name, op, size, *more, eal=None, device='soft0'):
+        return self.run_program(['--device', '%s,defect=%s' % (device, name), '--op', op, '--size',
+                                 str(size), '--verify', '--duration', '0.1'] + list(more), eal)
+
+    def check_caught(self, name, op, size, *more, **kw):
+        with self.subTest(defect=name, op=op, size=size, more=more):
+            res = self.run_defect(name, op, size, *more, **kw)
+            self.assertEqual(res.rc, 1, str(res))
+            self.assertIn('FAIL', res.out, str(res))
+            self.assertRegex(res.err, r'(?m)^testrdma: %s \d+: ' % op, str(res))
+
+
+class Defects(Caught):
+    def test_every_defect_is_known_here(self):
+        self.assertEqual(sorted(defects()), sorted(list(CAUGHT) + BESIDE + list(OUT_OF_REACH)))
+
+    def test_none(self):
+        for op in OPS:
+            res = self.run_defect('none', op, 64)
+            self.assertEqual(res.rc, 0, str(res))
+
+    def test_out_of_reach_raise_no_false_alarm(self):
+        for name in OUT_OF_REACH:
+            res = self.run_defect(name, 'write,read,send,fetch_add', 64)
+            self.assertEqual(res.rc, 0, name + str(res))
+
+    def test_words(self):
+        """The message says what kind of damage it was."""
+        self.assertIn('one bit is wrong', self.run_defect('flip_bit', 'write', 64).err)
+        self.assertIn('was written', self.run_defect('lose_write', 'write', 64).err)
+        self.assertIn('8 bytes behind its place', self.run_defect('misplace', 'write', 64).err)
+        self.assertIn('out of order', self.run_defect('skip_cqe', 'write', 64).err)
+        self.assertIn('the old value returned', self.run_defect('atomic_old', 'fetch_add', 8).err)
+
+
+def add_test(name, op):
+    def test(self):
+        for size in (8, 4096) if op not in ATOMICS else (8,):
+            self.check_caught(name, op, size)
+    setattr(Defects, 'test_%s_%s' % (name, op), test)
+
+
+for defect, ops in CAUGHT.items():
+    for operation in ops:
+        add_test(defect, operation)
+
+
+class Variants(Caught):
+    """The same damage, met by other ways to post."""
+
+    def test_single_byte(self):
+        for name in ('flip_bit', 'misplace', 'lose_write'):
+            self.check_caught(name, 'write', 1)
+
+    def test_pieces_and_inline(self):
+        for name in ('flip_bit', 'misplace', 'lose_write'):
+            self.check_caught(name, 'write', 64, '--inline', '64')
+            self.check_caught(name, 'write', 1000, '--sgl', '3')
+            self.check_caught(name, 'write', 1000, '--offset', '13')
+
+    def test_large(self):
+        for name in ('flip_bit', 'misplace', 'lose_write'):
+            self.check_caught(name, 'write', 1 << 20)
+
+    def test_device_on_its_own_lcore(self):
+        if len(CPUS) < 2:
+            self.skipTest('needs two processors')
+        device = 'soft0,progress=lcore,lcore=%d' % CPUS[1]
+        for name in ['flip_bit', 'skip_cqe'] + BESIDE:
+            self.check_caught(name, 'write', 512, eal=lcores(2) + EAL, device=device)
+
+
+if __name__ == '__main__':
+    main()

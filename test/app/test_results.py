@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""testrdma on the software device: every operation, its figures, its ways to post."""
+
+import csv
+import io
+
+from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
+
+
+class Results(AppTest):
+    def check_row(self, row, opts):
+        where = '%s %d' % (row['op'], row['size'])
+        self.assertTrue(row['ok'] and row['complete'], where)
+        self.assertEqual(row['errors'], 0, where)
+        rate, lat, verified = row['rate'], row['latency_ns'], row['verified']
+        self.assertGreater(rate['ops'], 0, where)
+        self.assertGreater(rate['seconds'], 0, where)
+        per_second = rate['ops'] / rate['seconds']
+        for value, want in ((rate['mops'], per_second / 1e6),
+                            (rate['gbps'], per_second * row['size'] / 1e9)):
+            self.assertAlmostEqual(value, want, delta=1e-5 + want * 1e-3, msg=where)
+        # Slower than a post every 100 ms or faster than two in a cycle: not a measurement.
+        self.assertGreater(rate['cycles_per_op'], 0.5, where)
+        self.assertLess(lat['min'], 1e8, where)
+        self.assertGreater(lat['samples'], 0, where)
+        order = [lat[k] for k in ('min', 'p50', 'p99', 'p99.9', 'max')]
+        self.assertEqual(order, sorted(order), where)
+        self.assertGreater(lat['min'], 0, where)
+        # One doorbell for each burst; short bursts can only raise the number.
+        self.assertGreaterEqual(rate['doorbells_per_op'], 0.99 / row['burst'], where)
+        self.assertLessEqual(rate['doorbells_per_op'], 1.0, where)
+        if opts['verify']:
+            self.assertGreaterEqual(verified['bytes'], row['size'] * row['slots'], where)
+            self.assertGreater(verified['guard_bytes'], 0, where)
+            self.assertGreater(verified['rounds'], 0, where)
+        else:
+            self.assertEqual(verified['bytes'], 0, where)
+        if row['op'] in ('send', 'send_imm', 'write_imm'):
+            self.assertEqual(verified['receives'], rate['ops'] + lat['samples'], where)
+
+    def check(self, res, ops, sizes):
+        """The rows are those that were asked for, and each is sane."""
+        want = [(op, s) for op in ops for s in ([8] if op in ATOMICS else sizes)]
+        rows = res.json['rows']
+        self.assertEqual([(r['op'], r['size']) for r in rows], want)
+        self.assertEqual(res.json['result'], 'pass')
+        self.assertEqual(res.json['rows_right'], len(want))
+        self.assertEqual(res.json['verified_bytes'], sum(r['verified']['bytes'] for r in rows))
+        for row in rows:
+            self.check_row(row, res.json['options'])
+        return rows
+
+    def test_every_operation_verified(self):
+        res = self.run_json(['--size', '1,8,100,4K,64K,1M', '--verify', '--duration', '0.1'])
+        self.check(res, OPS, [1, 8, 100, 4096, 65536, 1 << 20])
+        self.assertIn('%d of %d rows ran' % ((len(res.json['rows']),) * 2), res.out)
+        for op in OPS:
+            self.assertRegex(res.out, r'(?m)^%s ' % op)
+
+    def test_range_of_the_documentation(self):
+        res = self.run_json(['--device', 'soft0', '--op', 'write,read,fetch_add,cmp_swap,send',
+                             '--size', '8..1M', '--depth', '128', '--burst', '32',
+                             '--signal-every', '16', '--verify', '--duration', '0.02'])
+        sizes = [8, 32, 128, 512, 2048, 8192, 32768, 131072, 524288, 1 << 20]
+        self.check(res, ['write', 'read', 'fetch_add', 'cmp_swap', 'send'], sizes)
+
+    def test_without_verify(self):
+        res = self.run_json(['--size', '64..1K:x4', '--duration', '0.1'])
+        rows = self.check(res, OPS, [64, 256, 1024])
+        for row in rows:
+            if row['op'] == 'write':
+                # A steady stream of whole bursts.
+                self.assertLess(row['rate']['doorbells_per_op'], 1.2 / row['burst'])
+
+    def test_describes_itself(self):
+        res = self.run_json(['--op', 'write', '--size', '8', '--duration', '0.01', '--seed', '7'])
+        j = res.json
+        self.assertEqual(j['program'], 'testrdma')
+        self.assertRegex(j['version'], r'^\d+\.\d+\.\d+')
+        self.assertIn('DPDK', j['dpdk'])
+        self.assertGreater(j['tsc_hz'], 1e6)
+        self.assertEqual(j['device']['name'], 'soft0')
+        self.assertTrue(j['device']['software'])
+        self.assertEqual(j['options']['seed'], 7)
+        self.assertEqual(j['options']['op'], ['write'])
+
+    def test_csv(self):
+        res = self.run_program(['--csv', '--op', 'write,fetch_add', '--size', '8,64', '--verify',
+                                '--duration', '0.02'])
+        self.assertEqual(res.rc, 0, str(res))
+        rows = list(csv.DictReader(io.StringIO(res.out)))
+        self.assertEqual([(r['op'], r['size']) for r in rows],
+                         [('write', '8'), ('write', '64'), ('fetch_add', '8')])
+        for row in rows:
+            self.assertEqual(row['status'], 'ok')
+            self.assertGreater(float(row['mops']), 0)
+            self.assertGreater(int(row['verified_bytes']), 0)
+
+    def vary(self, *options, ops=OPS, sizes=(3, 64, 5000)):
+        res = self.run_json(list(options) + ['--op', ','.join(ops), '--size',
+                                             ','.join(str(s) for s in sizes),
+                                             '--verify', '--duration', '0.04'])
+        return self.check(res, ops, list(sizes))
+
+    def test_inline(self):
+        for row in self.vary('--inline', '64'):
+            may = row['op'] in ('write', 'write_imm', 'send', 'send_imm') and row['size'] <= 64
+            self.assertEqual(row['inline'], may)
+
+    def test_inline_one_by_one_through_blueflame(self):
+        self.vary('--inline', '28', '--db', 'blueflame', '--burst', '1', '--signal-every', '1',
+                  sizes=(1, 28, 29))
+
+    def test_doorbell(self):
+        self.vary('--db', 'doorbell', '--burst', '1')
+
+    def test_gather_and_scatter(self):
+        self.vary('--sgl', '4', sizes=(3, 64, 5000, 100000))
+
+    def test_unaligned_data(self):
+        self.vary('--offset', '5', ops=['write', 'read', 'send', 'write_imm', 'send_imm'])
+
+    def test_many_queue_pairs(self):
+        self.vary('--qps', '33', '--depth', '16', '--burst', '5', '--signal-every', '7')
+
+    def test_one_at_a_time(self):
+        self.vary('--depth', '1')
+
+    def test_odd_depths(self):
+        self.vary('--depth', '77', '--burst', '13', '--signal-every', '77')
+
+    def test_message_larger_than_the_pool(self):
+        rows = self.vary('--depth', '4', '--signal-every', '4', ops=['write', 'read'],
+                         sizes=(64 << 20,))
+        self.assertEqual([r['window'] for r in rows], [1, 1])
+
+    def test_seeds_give_the_same_verdict(self):
+        self.vary('--seed', '0', ops=['write', 'cmp_swap'])
+        self.vary('--seed', str((1 << 64) - 1), ops=['write', 'fetch_add'])
+
+    def test_device_in_a_thread(self):
+        if len(CPUS) < 2:
+            self.skipTest('the device would share the only processor')
+        self.vary('--device', 'soft0,progress=thread')
+
+    def test_device_on_its_own_lcore(self):
+        if len(CPUS) < 2:
+            self.skipTest('needs two processors')
+        res = self.run_json(['--device', 'soft0,progress=lcore,lcore=%d' % CPUS[1], '--size',
+                             '8,4K,1M', '--verify', '--duration', '0.1'], lcores(2) + EAL)
+        self.check(res, OPS, [8, 4096, 1 << 20])
+
+    def test_payload_in_shuffled_order(self):
+        self.vary('--device', 'soft0,shuffle=1', sizes=(8, 5000, 70000))
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""testrdma stopped by a signal: it ends soon, with a summary and whole JSON."""
+
+import json
+import signal
+import subprocess
+import tempfile
+
+from apptest import EAL, LIMIT, AppTest, lcores, main
+
+
+class Stop(AppTest):
+    def stop(self, sig, args, rows=1):
+        """Send @sig once @rows rows are printed; returns output and JSON."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            cmd = [self.program] + lcores() + EAL + ['--', '--json', f.name] + args
+            with subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) as proc:
+                lines = []
+                while len(lines) < 2 + rows:  # title and heading first
+                    line = proc.stdout.readline()
+                    self.assertNotEqual(line, '', 'ended by itself: %s' % lines)
+                    lines.append(line)
+                proc.send_signal(sig)
+                out, err = proc.communicate(timeout=LIMIT)
+            self.assertEqual(proc.returncode, 128 + sig, err)
+            with open(f.name) as again:
+                result = json.load(again)
+        return ''.join(lines) + out, result
+
+    def check(self, sig, args):
+        out, result = self.stop(sig, ['--op', 'write,read', '--duration', '0.3', '--size',
+                                      '8..64K'] + args)
+        self.assertIn('before the end', out)
+        self.assertIn('rows ran', out)
+        self.assertEqual(result['result'], 'interrupted')
+        self.assertGreaterEqual(len(result['rows']), 1)
+        self.assertLess(len(result['rows']), result['rows_planned'])
+        self.assertTrue(result['rows'][0]['ok'])
+        self.assertEqual(result['errors'], 0)
+
+    def test_ctrl_c(self):
+        self.check(signal.SIGINT, [])
+
+    def test_ctrl_c_while_verifying(self):
+        self.check(signal.SIGINT, ['--verify', '--qps', '4'])
+
+    def test_terminate(self):
+        self.check(signal.SIGTERM, [])
+
+    def test_in_the_middle_of_a_long_row(self):
+        out, result = self.stop(signal.SIGINT, ['--op', 'send', '--size', '64', '--duration',
+                                                '1000'], rows=0)
+        self.assertIn('Ctrl-C', out)
+        self.assertEqual(len(result['rows']), 1)
+        self.assertFalse(result['rows'][0]['complete'])
+        self.assertEqual(result['rows'][0]['errors'], 0)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""testrdma's help, and what it says when it is used wrongly."""
+
+import os
+import tempfile
+
+from apptest import EAL, OPS, AppTest, lcores, main
+
+
+class Usage(AppTest):
+    def test_help(self):
+        for eal in (['--help'], ['-h'], lcores() + EAL):
+            res = self.run_program(['--help'], eal)
+            self.assertEqual(res.rc, 0, str(res))
+            self.assertEqual(res.err, '')
+            for word in OPS + ['--device', '--op', '--size', '--depth', '--burst', '--inline',
+                               '--signal-every', '--verify', '--duration', '--json', '--csv',
+                               '--db', '--qps', '--sgl', '--seed', '--offset', 'Examples',
+                               'Exit status', 'progress=lcore']:
+                self.assertIn(word, res.out)
+
+    def test_version(self):
+        res = self.run_program(['--version'])
+        self.assertEqual(res.rc, 0, str(res))
+        self.assertRegex(res.out, r'^testrdma \d+\.\d+\.\d+, DPDK ')
+
+    def test_unknown_option(self):
+        self.usage_error(['--colour', 'blue'], '--colour', '--help')
+        self.usage_error(['write'], '"write"', '--help')
+
+    def test_option_on_the_wrong_side(self):
+        res = self.run_program([], lcores() + EAL + ['--op', 'write'])
+        self.assertEqual(res.rc, 2, str(res))
+        self.assertIn('behind --', res.err)
+
+    def test_operations(self):
+        for bad in ('wriet', 'write,', '', 'write,,read', 'WRITE'):
+            self.usage_error(['--op', bad], '--op', *OPS)
+
+    def test_sizes(self):
+        for bad in ('0', '0..8', '8..0', '64..8', '', '8,', 'x', '8q', '-8', '2G', '8..2G', '8..',
+                    '..8', '8..64:x1', '8..64:+0', '8..64:3', '8..64:x', '1..1000:+1',
+                    '99999999999999999999', '18446744073709551615', '17179869184G'):
+            self.usage_error(['--size', bad], '--size', '8..1M')
+
+    def test_numbers(self):
+        for option, bad in (('depth', '0'), ('depth', '32769'), ('burst', '0'), ('burst', 'many'),
+                            ('signal-every', '0'), ('inline', '9999'), ('qps', '0'),
+                            ('qps', '99999'), ('sgl', '0'), ('sgl', '17'), ('offset', '64'),
+                            ('seed', '-1'), ('seed', ''), ('depth', '16x')):
+            self.usage_error(['--' + option, bad], '--' + option, 'give a number from')
+
+    def test_duration(self):
+        for bad in ('0', '-1', 'soon', 'nan', 'inf', '', '1e9'):
+            self.usage_error(['--duration', bad], '--duration', 'seconds')
+
+    def test_doorbell_mode(self):
+        self.usage_error(['--db', 'bell'], '--db', 'doorbell', 'blueflame')
+
+    def test_contradictions(self):
+        self.usage_error(['--depth', '8', '--burst', '9'], '--burst 9', '--depth 8')
+        self.usage_error(['--depth', '8', '--signal-every', '9'], '--signal-every 9', '--depth 8')
+        self.usage_error(['--inline', '64', '--sgl', '2'], '--inline', '--sgl')
+        self.usage_error(['--offset', '4', '--op', 'write,fetch_add'], '--offset 4', 'fetch_add',
+                         'aligned')
+
+    def test_defaults_give_way(self):
+        res = self.run_json(['--depth', '8', '--op', 'write', '--size', '8', '--duration', '0.01'])
+        self.assertEqual(res.json['options']['burst'], 8)
+        self.assertEqual(res.json['options']['signal_every'], 8)
+
+    def test_unknown_device(self):
+        for bad in ('hard0', 'mlx5_77', '', '0000:ff:1f.7'):
+            res = self.run_program(['--device', bad])
+            self.assertEqual(res.rc, 2, str(res))
+            self.assertIn('there are: ', res.err)
+            self.assertIn('soft0', res.err)
+
+    def test_device_options(self):
+        for bad in ('soft0,colour=blue', 'soft0,progress=maybe', 'soft0,defect=nonsense',
+                    'soft0,progress=lcore,lcore=999'):
+            res = self.run_program(['--device', bad])
+            self.assertEqual(res.rc, 2, str(res))
+            self.assertIn(bad, res.err)
+
+    def test_device_without_atomics(self):
+        self.usage_error(['--device', 'soft0,no_atomic=1', '--op', 'fetch_add'], 'fetch_add',
+                         'atomics')
+
+    def test_memory(self):
+        eal = lcores() + ['--no-huge', '-m', '64', '--no-pci', '--no-shconf', '--no-telemetry']
+        # 32 MiB for each side are not there: fewer slots, but it runs.
+        res = self.run_json(['--op', 'write', '--size', '1M', '--verify', '--duration', '0.05'],
+                            eal)
+        self.assertLess(res.json['rows'][0]['window'], 31)
+        res = self.run_json(['--op', 'write', '--size', '64M', '--duration', '0.05'], eal, rc=1)
+        self.assertIn('no memory', res.err)
+        self.assertIn('-m', res.err)
+        self.assertEqual(res.json['result'], 'error')
+        self.assertEqual(res.json['rows'], [])
+
+    def test_json_file(self):
+        self.usage_error(['--json', '/nonexistent/out.json'], '--json', 'can be written')
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'kept.json')
+            res = self.run_program(['--json', path, '--op', 'nothing'])
+            self.assertEqual(res.rc, 2, str(res))
+            self.assertFalse(os.path.exists(path))
+
+
+if __name__ == '__main__':
+    main()
