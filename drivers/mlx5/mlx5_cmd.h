@@ -61,6 +61,14 @@ struct mlx5_mr {
 	uint32_t rkey;
 };
 
+/* The IBV_ACCESS_* bits, which enum bb_access mirrors; mlx5_cmd_dv.c asserts it. */
+enum mlx5_access {
+	MLX5_ACCESS_LOCAL_WRITE = 1 << 0,
+	MLX5_ACCESS_REMOTE_WRITE = 1 << 1,
+	MLX5_ACCESS_REMOTE_READ = 1 << 2,
+	MLX5_ACCESS_REMOTE_ATOMIC = 1 << 3,
+};
+
 struct mlx5_port {
 	enum bb_port_state state;
 	enum bb_link_layer link_layer;
@@ -103,7 +111,7 @@ struct mlx5_cmd_if {
 			 size_t outlen);
 	int (*obj_destroy)(struct mlx5_obj *obj);
 
-	/* mlx5dv_devx_umem_reg_ex(): access in IBV_ACCESS_* bits, page sizes allowed. */
+	/* mlx5dv_devx_umem_reg_ex(): access in enum mlx5_access, page sizes allowed. */
 	int (*umem_reg)(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
 			uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 	int (*umem_dereg)(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
@@ -119,7 +127,7 @@ struct mlx5_cmd_if {
 	int (*pd_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 	int (*pd_free)(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
 
-	/* ibv_reg_mr(): access in IBV_ACCESS_* bits. Rules of bb_driver.h's mr_reg. */
+	/* ibv_reg_mr(): access in enum mlx5_access. Rules of bb_driver.h's mr_reg. */
 	int (*mr_reg)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len,
 		      uint32_t access, struct mlx5_mr **mr);
 	int (*mr_dereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
@@ -153,7 +161,5 @@ void mlx5_cmd_register(const struct mlx5_cmd_if *cmd);
 	{                                                                                          \
 		mlx5_cmd_register(&(cmd_));                                                        \
 	}
-
-/* IBV_ACCESS_* bits that enum bb_access mirrors; mlx5_cmd_dv.c asserts it. */
 
 #endif

@@ -19,10 +19,15 @@
 #include "bb_driver.h"
 #include "mlx5_cmd_dv.h"
 
-BB_STATIC_ASSERT((int)BB_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE, "bits go through");
-BB_STATIC_ASSERT((int)BB_ACCESS_REMOTE_WRITE == (int)IBV_ACCESS_REMOTE_WRITE, "bits go through");
-BB_STATIC_ASSERT((int)BB_ACCESS_REMOTE_READ == (int)IBV_ACCESS_REMOTE_READ, "bits go through");
-BB_STATIC_ASSERT((int)BB_ACCESS_REMOTE_ATOMIC == (int)IBV_ACCESS_REMOTE_ATOMIC, "bits go through");
+/* An access right is the same bit to applications, command interfaces and libibverbs. */
+#define SAME_BIT(right_)                                                                           \
+	BB_STATIC_ASSERT((int)BB_ACCESS_##right_ == (int)IBV_ACCESS_##right_ &&                    \
+				 (int)MLX5_ACCESS_##right_ == (int)IBV_ACCESS_##right_,            \
+			 "bits go through")
+SAME_BIT(LOCAL_WRITE);
+SAME_BIT(REMOTE_WRITE);
+SAME_BIT(REMOTE_READ);
+SAME_BIT(REMOTE_ATOMIC);
 
 static const struct mlx5_cmd_if dv_if;
 

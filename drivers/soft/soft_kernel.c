@@ -5,7 +5,6 @@
 
 #include <rte_common.h>
 
-#include "bb_mem.h"
 #include "bb_prm.h"
 #include "soft_ctl.h"
 #include "soft_kernel.h"
@@ -278,8 +277,8 @@ soft_kernel_status_errno(uint8_t status)
 static int
 writes_need_local_write(uint32_t access)
 {
-	if ((access & (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)) != 0 &&
-	    (access & BB_ACCESS_LOCAL_WRITE) == 0) {
+	if ((access & (MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_ATOMIC)) != 0 &&
+	    (access & MLX5_ACCESS_LOCAL_WRITE) == 0) {
 		SOFT_LOG(ERR, "access 0x%x: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE",
 			 access);
 		return -EINVAL;
@@ -292,7 +291,7 @@ soft_kernel_umem_access(uint32_t access)
 {
 	/* devx_umem_get() */
 	const uint32_t known =
-		BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+		MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_READ;
 
 	if ((access & ~known) != 0) {
 		SOFT_LOG(ERR, "umem access 0x%x: only LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ",
@@ -305,8 +304,8 @@ soft_kernel_umem_access(uint32_t access)
 int
 soft_kernel_mr_access(uint32_t access)
 {
-	const uint32_t known = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE |
-			       BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
+			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC;
 
 	if ((access & ~known) != 0) {
 		SOFT_LOG(ERR, "MR access 0x%x: rights beyond 0x%x are not known", access, known);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "bb_mem.h"
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
@@ -43,7 +42,7 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 	ret = soft_kernel_umem_access(access);
 	if (ret != 0)
 		return ret;
-	ret = check_range(dev->name, "umem", addr, len, (access & BB_ACCESS_LOCAL_WRITE) != 0);
+	ret = check_range(dev->name, "umem", addr, len, (access & MLX5_ACCESS_LOCAL_WRITE) != 0);
 	if (ret != 0)
 		return ret;
 	u = calloc(1, sizeof(*u));
@@ -62,7 +61,7 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 	}
 	u->base = addr;
 	u->len = len;
-	u->writable = (access & BB_ACCESS_LOCAL_WRITE) != 0;
+	u->writable = (access & MLX5_ACCESS_LOCAL_WRITE) != 0;
 	u->ctx = ctx;
 	pthread_mutex_lock(&dev->lock);
 	ret = soft_ids_alloc(&dev->ctl->umem_ids, &id);
@@ -183,11 +182,11 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, void *addr, size_t len, u
 	ret = soft_kernel_mr_access(access);
 	if (ret != 0)
 		return ret;
-	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && dev->opts.no_atomic) {
+	if ((access & MLX5_ACCESS_REMOTE_ATOMIC) != 0 && dev->opts.no_atomic) {
 		SOFT_LOG(ERR, "%s: MR with REMOTE_ATOMIC: the device has no atomics", dev->name);
 		return -EINVAL;
 	}
-	ret = check_range(dev->name, "MR", addr, len, (access & BB_ACCESS_LOCAL_WRITE) != 0);
+	ret = check_range(dev->name, "MR", addr, len, (access & MLX5_ACCESS_LOCAL_WRITE) != 0);
 	if (ret != 0)
 		return ret;
 	m = calloc(1, sizeof(*m));
@@ -205,10 +204,10 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, void *addr, size_t len, u
 		.start = (uintptr_t)addr,
 		.len = len,
 		.base = addr,
-		.lw = (access & BB_ACCESS_LOCAL_WRITE) != 0,
-		.rr = (access & BB_ACCESS_REMOTE_READ) != 0,
-		.rw = (access & BB_ACCESS_REMOTE_WRITE) != 0,
-		.atomic = (access & BB_ACCESS_REMOTE_ATOMIC) != 0,
+		.lw = (access & MLX5_ACCESS_LOCAL_WRITE) != 0,
+		.rr = (access & MLX5_ACCESS_REMOTE_READ) != 0,
+		.rw = (access & MLX5_ACCESS_REMOTE_WRITE) != 0,
+		.atomic = (access & MLX5_ACCESS_REMOTE_ATOMIC) != 0,
 	};
 	pthread_mutex_lock(&dev->lock);
 	ret = soft_ids_alloc(&dev->ctl->mkey_ids, &id);
