@@ -104,7 +104,7 @@ struct bb_sq {
 	uint32_t *dbrec;     /**< send doorbell record */
 	uint8_t *reg;        /**< doorbell register of the owner's UAR */
 	uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
-	uint32_t rung_seq;   /**< seq at the last doorbell */
+	uint64_t rung_seq;   /**< WQEs handed over since reset; seq in the low half */
 	uint16_t bf_size;    /**< bytes of one register half; 0: no BlueFlame UAR */
 	uint16_t own_offset; /**< bf_offset of a register that no other queue uses */
 	uint16_t max_ds;     /**< segments of the largest WQE */
@@ -112,9 +112,9 @@ struct bb_sq {
 	uint16_t max_inline; /**< bytes */
 	uint8_t db_mode;     /**< enum bb_db_mode */
 	uint8_t refused;     /**< 1 << enum bb_refusal of those already logged */
+	uint32_t owner;      /**< lcore id, checked in debug builds */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t full;       /**< statistics: posts refused for want of room */
-	uint32_t owner;      /**< lcore id, checked in debug builds */
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "post touches one line");
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 2 * BB_CACHE_LINE, "line 0 is the post path's");
@@ -428,7 +428,7 @@ bb_sq_ring(struct bb_sq *sq)
 {
 	volatile uint64_t *reg;
 	uint16_t offset;
-	uint32_t ds;
+	uint32_t ds, built;
 
 	if (bb_unlikely(sq->pi == sq->rung))
 		return;
@@ -436,6 +436,7 @@ bb_sq_ring(struct bb_sq *sq)
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		return;
 	}
+	built = sq->seq - (uint32_t)sq->rung_seq;
 	bb_dma_wmb();
 	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
 	bb_db_wmb();
@@ -444,7 +445,7 @@ bb_sq_ring(struct bb_sq *sq)
 	/* The device may still be reading this half: the register's next user takes the other. */
 	*sq->bf_offset = offset ^ sq->bf_size;
 	ds = sq->last[7] & BB_WQE_MAX_DS;
-	if (sq->db_mode == BB_DB_BLUEFLAME && sq->seq - sq->rung_seq == 1 && ds > 1 &&
+	if (sq->db_mode == BB_DB_BLUEFLAME && built == 1 && ds > 1 &&
 	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size) {
 		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
 	} else {
@@ -455,7 +456,7 @@ bb_sq_ring(struct bb_sq *sq)
 	}
 	bb_wc_flush();
 	sq->rung = sq->pi;
-	sq->rung_seq = sq->seq;
+	sq->rung_seq += built;
 	sq->doorbells++;
 }
 

@@ -185,6 +185,36 @@ test_query(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
+/* Counted past 32 bits, whether rung or not. */
+static void
+test_posted_is_64_bits(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_create(f);
+	struct bb_qp_stats stats;
+	struct bb_wc wc;
+	uint32_t i;
+
+	bring_to(qp, BB_QP_RTS);
+	qp->sq.seq = 0xfffffff0;
+	qp->sq.done = 0xfffffff0;
+	qp->sq.rung_seq = 0x1fffffff0;
+	for (i = 1; i <= 40; i++) {
+		uint16_t counter = qp->sq.pi;
+
+		assert_int_equal(bb_post_nop(qp, i, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_qp_stats(qp, &stats), 0);
+		assert_int_equal(stats.posted, 0x1fffffff0 + i);
+		assert_int_equal(stats.outstanding, 1);
+		if (i % 3 != 0)
+			bb_qp_ring(qp);
+		fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
+		assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
+		assert_int_equal(wc.wr_id, i);
+	}
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
 static void
 test_addr(void **state)
 {
@@ -219,8 +249,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_create),     TEST(test_create_defaults),     TEST(test_create_refuses),
-		TEST(test_user_index), TEST(test_user_index_runs_out), TEST(test_query),
+		TEST(test_create),
+		TEST(test_create_defaults),
+		TEST(test_create_refuses),
+		TEST(test_user_index),
+		TEST(test_user_index_runs_out),
+		TEST(test_query),
+		TEST(test_posted_is_64_bits),
 		TEST(test_addr),
 	};
 
