@@ -62,7 +62,7 @@ struct mlx5_qmem {
 };
 
 void mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx);
-void mlx5_qmem_fini(struct mlx5_qmem *qmem);
+int mlx5_qmem_fini(struct mlx5_qmem *qmem);
 int mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf *buf);
 void mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf);
 
@@ -202,7 +202,7 @@ int mlx5_evt_ports(struct mlx5_dev *d);
 int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);
 
 void mlx5_counters_init(struct mlx5_dev *d);
-void mlx5_counters_fini(struct mlx5_dev *d);
+int mlx5_counters_fini(struct mlx5_dev *d);
 int mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
 
 int mlx5_pd_alloc(struct bb_pd *pd);

@@ -56,11 +56,16 @@ mlx5_counters_init(struct mlx5_dev *d)
 	c->id = bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
 }
 
-void
+int
 mlx5_counters_fini(struct mlx5_dev *d)
 {
+	int ret = 0;
+
 	if (d->counters.obj != NULL)
-		(void)mlx5_obj_destroy(d, "DEALLOC_Q_COUNTER", d->counters.obj);
+		ret = mlx5_obj_destroy(d, "DEALLOC_Q_COUNTER", d->counters.obj);
+	if (ret == 0)
+		d->counters.obj = NULL;
+	return ret;
 }
 
 int

@@ -112,8 +112,12 @@ mlx5_close(struct bb_dev *dev)
 	struct mlx5_dev *d = mlx5_dev_of(dev);
 	int ret;
 
-	mlx5_qmem_fini(&d->qmem);
-	mlx5_counters_fini(d);
+	/* Each step leaves things so that a close that failed may be tried again. */
+	ret = mlx5_qmem_fini(&d->qmem);
+	if (ret == 0)
+		ret = mlx5_counters_fini(d);
+	if (ret != 0)
+		return ret;
 	ret = d->cmd->close(d->ctx);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot close: %s", dev->name, strerror(-ret));
@@ -148,8 +152,13 @@ static int
 mlx5_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
 {
 	struct mlx5_dev *d = mlx5_dev_of(dev);
+	int ret = d->cmd->gid_query(d->ctx, port, index, gid);
 
-	return d->cmd->gid_query(d->ctx, port, index, gid);
+	/* Whoever walks the table meets empty entries. */
+	if (ret != 0 && ret != -ENOENT)
+		BB_LOG(ERR, "%s: cannot read GID %u of port %u: %s", d->ctx->name, index, port,
+		       strerror(-ret));
+	return ret;
 }
 
 static const struct bb_driver mlx5_driver = {

@@ -135,27 +135,32 @@ free_mem:
 	return ret;
 }
 
-static void
+/* On a failure the device may still write there: the slab stays, for another attempt. */
+static int
 slab_destroy(struct mlx5_qmem *qmem, struct mlx5_slab *s)
 {
 	int ret = qmem->ctx->cmd->umem_dereg(qmem->ctx, s->umem);
 
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot deregister %zu bytes of queue memory: %s", qmem->ctx->name,
+		       s->len, strerror(-ret));
+		return ret;
+	}
 	LIST_REMOVE(s, link);
 	qmem->n_slabs--;
-	if (ret == 0)
-		rte_free(s->base);
-	else
-		/* The device may still write to it. */
-		BB_LOG(ERR, "%s: cannot deregister queue memory: %s; %zu bytes stay allocated",
-		       qmem->ctx->name, strerror(-ret), s->len);
+	rte_free(s->base);
 	free(s);
+	return 0;
 }
 
-void
+int
 mlx5_qmem_fini(struct mlx5_qmem *qmem)
 {
-	while (!LIST_EMPTY(&qmem->slabs))
-		slab_destroy(qmem, LIST_FIRST(&qmem->slabs));
+	int ret = 0;
+
+	while (!LIST_EMPTY(&qmem->slabs) && ret == 0)
+		ret = slab_destroy(qmem, LIST_FIRST(&qmem->slabs));
+	return ret;
 }
 
 /* First page of @n free ones in a row, or s->pages. */
@@ -220,7 +225,7 @@ mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf)
 	buf->slab = NULL;
 	/* The last slab stays until close, so that a QP made and destroyed in turn is cheap. */
 	if (s->free == s->pages && qmem->n_slabs > 1)
-		slab_destroy(qmem, s);
+		(void)slab_destroy(qmem, s);
 }
 
 int
