@@ -122,7 +122,6 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	e->watch[i] = e->watch[--e->n_watch];
 	e->page = NULL;
 	uar->watch = NULL;
-	uar->engine = NULL;
 	rte_ticketlock_unlock(&e->lock);
 	free(w->rec);
 	free(w->last);

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include "soft_rig.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define QPC       0x18
+#define ADS       (QPC + 0x18)
+#define CQC       0x10
+#define GID_INDEX 3 /* RoCE v2, IPv4 mapped */
+
+void
+mlx5_cmd_register(const struct mlx5_cmd_if *cmd)
+{
+	(void)cmd;
+}
+
+static void *
+rig_alloc(size_t len)
+{
+	size_t size = (len + 4095) & ~(size_t)4095;
+	void *p = aligned_alloc(4096, size);
+
+	assert_non_null(p);
+	memset(p, 0, size);
+	return p;
+}
+
+static struct mlx5_umem *
+rig_umem(struct rig_dev *d, void *p, size_t len)
+{
+	struct mlx5_umem *umem;
+
+	assert_int_equal(soft_cmd_if.umem_reg(d->ctx, p, (len + 4095) & ~(size_t)4095,
+					      BB_ACCESS_LOCAL_WRITE, 4096, &umem),
+			 0);
+	return umem;
+}
+
+void
+rig_dev_open(struct rig_dev *d, const char *name, const char *args)
+{
+	struct mlx5_av av;
+
+	memset(d, 0, sizeof(*d));
+	assert_int_equal(soft_cmd_if.open(name, args, &d->ctx), 0);
+	assert_int_equal(soft_cmd_if.pd_alloc(d->ctx, &d->pd), 0);
+	assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, GID_INDEX, &d->gid), 0);
+	assert_int_equal(soft_cmd_if.av_resolve(d->ctx, d->pd, 1, GID_INDEX, d->gid.raw, &av), 0);
+	memcpy(d->mac, av.dmac, sizeof(d->mac));
+}
+
+void
+rig_dev_close(struct rig_dev *d)
+{
+	assert_int_equal(soft_cmd_if.pd_free(d->ctx, d->pd), 0);
+	assert_int_equal(soft_cmd_if.close(d->ctx), 0);
+}
+
+void
+rig_uar_open(struct rig_uar *u, struct rig_dev *d, enum mlx5_uar_type type)
+{
+	memset(u, 0, sizeof(*u));
+	u->d = d;
+	assert_int_equal(soft_cmd_if.uar_alloc(d->ctx, type, &u->uar), 0);
+	soft_cmd_if.progress_of(d->ctx, u->uar, &u->progress, &u->arg);
+}
+
+void
+rig_uar_close(struct rig_uar *u)
+{
+	assert_int_equal(soft_cmd_if.uar_free(u->d->ctx, u->uar), 0);
+}
+
+void
+rig_mem_open(struct rig_mem *m, struct rig_dev *d, struct mlx5_pd *pd, size_t len, uint32_t access)
+{
+	m->d = d;
+	m->p = rig_alloc(len);
+	m->len = len;
+	assert_int_equal(
+		soft_cmd_if.mr_reg(d->ctx, pd != NULL ? pd : d->pd, m->p, len, access, &m->mr), 0);
+}
+
+void
+rig_mem_close(struct rig_mem *m)
+{
+	assert_int_equal(soft_cmd_if.mr_dereg(m->d->ctx, m->mr), 0);
+	free(m->p);
+}
+
+void
+rig_cq_open(struct rig_cq *c, struct rig_uar *u, uint32_t log)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT];
+	size_t bytes = (size_t)64 << log;
+	uint32_t eqn, i;
+
+	memset(c, 0, sizeof(*c));
+	c->d = u->d;
+	c->log = log;
+	c->mem = rig_alloc(bytes + 64);
+	c->dbrec = (uint32_t *)(void *)(c->mem + bytes);
+	for (i = 0; i < 1u << log; i++)
+		c->mem[i * 64 + 63] = 0xf1;
+	c->umem = rig_umem(c->d, c->mem, bytes + 64);
+	assert_int_equal(soft_cmd_if.query_eqn(c->d->ctx, 0, &eqn), 0);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_CQ);
+	bb_prm_set(in + CQC, BB_PRM_CQC_C_EQN, eqn);
+	bb_prm_set(in + CQC, BB_PRM_CQC_LOG_CQ_SIZE, log);
+	bb_prm_set(in + CQC, BB_PRM_CQC_UAR_PAGE, u->uar->page_id);
+	bb_prm_set(in + CQC, BB_PRM_CQC_DBR_UMEM_ID, c->umem->id);
+	bb_prm_set64(in + CQC, BB_PRM_CQC_DBR_ADDR, bytes);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, c->umem->id);
+	assert_int_equal(
+		soft_cmd_if.obj_create(c->d->ctx, in, sizeof(in), out, sizeof(out), &c->obj), 0);
+	c->cqn = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
+}
+
+void
+rig_cq_close(struct rig_cq *c)
+{
+	assert_int_equal(soft_cmd_if.obj_destroy(c->obj), 0);
+	assert_int_equal(soft_cmd_if.umem_dereg(c->d->ctx, c->umem), 0);
+	free(c->mem);
+}
+
+void
+rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct rig_cq *rcq,
+	    const struct rig_qp_attr *attr)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_SHORT];
+	size_t rq = attr->no_rq ? 0 : (size_t)1 << (attr->log_rq + attr->log_stride);
+	size_t sq = (size_t)64 << attr->log_sq;
+
+	memset(q, 0, sizeof(*q));
+	q->d = u->d;
+	q->u = u;
+	q->scq = scq;
+	q->rcq = rcq;
+	q->log_sq = attr->log_sq;
+	q->log_rq = attr->log_rq;
+	q->log_stride = attr->log_stride;
+	q->mem = rig_alloc(rq + sq + 64);
+	q->rq = q->mem;
+	q->sq = q->mem + rq;
+	q->dbrec = (uint32_t *)(void *)(q->mem + rq + sq);
+	q->umem = rig_umem(q->d, q->mem, rq + sq + 64);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_QP);
+	bb_prm_set(in + QPC, BB_PRM_QPC_ST, BB_PRM_QP_ST_RC);
+	bb_prm_set(in + QPC, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+	bb_prm_set(in + QPC, BB_PRM_QPC_PD, (attr->pd != NULL ? attr->pd : q->d->pd)->pdn);
+	if (attr->no_rq) {
+		bb_prm_set(in + QPC, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
+	} else {
+		bb_prm_set(in + QPC, BB_PRM_QPC_LOG_RQ_SIZE, attr->log_rq);
+		bb_prm_set(in + QPC, BB_PRM_QPC_LOG_RQ_STRIDE, attr->log_stride - 4);
+	}
+	bb_prm_set(in + QPC, BB_PRM_QPC_LOG_SQ_SIZE, attr->log_sq);
+	bb_prm_set(in + QPC, BB_PRM_QPC_UAR_PAGE, u->uar->page_id);
+	bb_prm_set(in + QPC, BB_PRM_QPC_USER_INDEX, attr->uidx);
+	bb_prm_set(in + QPC, BB_PRM_QPC_COUNTER_SET_ID, attr->counter_set);
+	bb_prm_set(in + QPC, BB_PRM_QPC_CQN_SND, scq->cqn);
+	bb_prm_set(in + QPC, BB_PRM_QPC_CQN_RCV, rcq->cqn);
+	bb_prm_set(in + QPC, BB_PRM_QPC_DBR_UMEM_ID, q->umem->id);
+	bb_prm_set64(in + QPC, BB_PRM_QPC_DBR_ADDR, rq + sq);
+	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_ID, q->umem->id);
+	assert_int_equal(
+		soft_cmd_if.obj_create(q->d->ctx, in, sizeof(in), out, sizeof(out), &q->obj), 0);
+	q->qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
+}
+
+void
+rig_qp_close(struct rig_qp *q)
+{
+	assert_int_equal(soft_cmd_if.obj_destroy(q->obj), 0);
+	assert_int_equal(soft_cmd_if.umem_dereg(q->d->ctx, q->umem), 0);
+	free(q->mem);
+}
+
+void
+rig_link_default(struct rig_link *l)
+{
+	*l = (struct rig_link){
+		.access = RIG_ALL,
+		.mtu = 3,
+		.log_msg_max = 30,
+		.log_sra = 4,
+		.log_rra = 4,
+		.retry = 2,
+		.rnr_retry = 7,
+		.min_rnr = 1,
+		.timeout = 6,
+		.sq_psn = 0x123456,
+		.rq_psn = 0x123456,
+	};
+}
+
+int
+rig_qp_modify(struct rig_qp *q, uint16_t op, const struct rig_dev *pd, uint32_t remote_qpn,
+	      const struct rig_link *l)
+{
+	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN] = {0}, out[BB_PRM_SZ_SHORT];
+	uint8_t *qpc = in + QPC, *ads = in + ADS;
+	size_t len = sizeof(in);
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, op);
+	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, q->qpn);
+	switch (op) {
+	case BB_PRM_OP_RST2INIT_QP:
+	case BB_PRM_OP_RTS2RTS_QP:
+		if (op == BB_PRM_OP_RTS2RTS_QP) {
+			bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK,
+				   BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE);
+		} else {
+			bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, 1);
+		}
+		bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+		bb_prm_set(qpc, BB_PRM_QPC_RRE, (l->access & BB_ACCESS_REMOTE_READ) != 0);
+		bb_prm_set(qpc, BB_PRM_QPC_RWE, (l->access & BB_ACCESS_REMOTE_WRITE) != 0);
+		bb_prm_set(qpc, BB_PRM_QPC_RAE, (l->access & BB_ACCESS_REMOTE_ATOMIC) != 0);
+		bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE,
+			   (l->access & BB_ACCESS_REMOTE_ATOMIC) != 0 ? 1 : 0);
+		break;
+	case BB_PRM_OP_INIT2RTR_QP:
+		bb_prm_set(qpc, BB_PRM_QPC_MTU, l->mtu);
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, l->log_msg_max);
+		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, remote_qpn);
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, l->log_rra);
+		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, l->min_rnr);
+		bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, l->rq_psn);
+		bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, GID_INDEX);
+		bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, 64);
+		bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc001);
+		bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)pd->mac[0] << 8 | pd->mac[1]);
+		bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, bb_prm_dword(pd->mac, 2));
+		memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), pd->gid.raw, 16);
+		break;
+	case BB_PRM_OP_RTR2RTS_QP:
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, l->log_sra);
+		bb_prm_set(qpc, BB_PRM_QPC_RETRY_COUNT, l->retry);
+		bb_prm_set(qpc, BB_PRM_QPC_RNR_RETRY, l->rnr_retry);
+		bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, l->sq_psn);
+		bb_prm_set(ads, BB_PRM_ADS_ACK_TIMEOUT, l->timeout);
+		break;
+	default:
+		len = BB_PRM_SZ_SHORT;
+		break;
+	}
+	return soft_cmd_if.obj_modify(q->obj, in, len, out, sizeof(out));
+}
+
+void
+rig_qp_up(struct rig_qp *q, const struct rig_dev *pd, uint32_t remote_qpn, const struct rig_link *l)
+{
+	assert_int_equal(rig_qp_modify(q, BB_PRM_OP_RST2INIT_QP, pd, remote_qpn, l), 0);
+	assert_int_equal(rig_qp_modify(q, BB_PRM_OP_INIT2RTR_QP, pd, remote_qpn, l), 0);
+	assert_int_equal(rig_qp_modify(q, BB_PRM_OP_RTR2RTS_QP, pd, remote_qpn, l), 0);
+}
+
+void
+rig_connect(struct rig_qp *a, struct rig_qp *b, const struct rig_link *l)
+{
+	struct rig_link other = *l;
+
+	other.sq_psn = l->rq_psn;
+	other.rq_psn = l->sq_psn;
+	rig_qp_up(a, b->d, b->qpn, l);
+	if (a != b)
+		rig_qp_up(b, a->d, a->qpn, &other);
+}
+
+void
+rig_qp_reset(struct rig_qp *q)
+{
+	assert_int_equal(rig_qp_modify(q, BB_PRM_OP_2RST_QP, NULL, 0, NULL), 0);
+	q->dbrec[0] = 0;
+	q->dbrec[1] = 0;
+	q->pi = 0;
+	q->rq_pi = 0;
+}
+
+void
+rig_qp_error(struct rig_qp *q)
+{
+	assert_int_equal(rig_qp_modify(q, BB_PRM_OP_2ERR_QP, NULL, 0, NULL), 0);
+}
+
+uint32_t
+rig_qp_state(struct rig_qp *q)
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_QP);
+	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, q->qpn);
+	assert_int_equal(soft_cmd_if.obj_query(q->obj, in, sizeof(in), out, sizeof(out)), 0);
+	return bb_prm_get(bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC), BB_PRM_QPC_STATE);
+}
+
+/* ---- WQEs */
+
+void
+rig_wqe(struct rig_qp *q, uint8_t opcode, uint8_t fm_ce_se, uint32_t ds, uint32_t imm)
+{
+	struct mlx5_wqe_ctrl_seg *ctrl = rig_seg(q, q->pi, 0);
+
+	mlx5dv_set_ctrl_seg(ctrl, q->pi, opcode, 0, q->qpn, fm_ce_se, (uint8_t)ds, 0, imm);
+	memcpy(q->head, ctrl, sizeof(q->head));
+	q->last = q->pi;
+	q->pi = (uint16_t)(q->pi + (ds + 3) / 4);
+}
+
+void
+rig_raddr(struct rig_qp *q, uint64_t raddr, uint32_t rkey)
+{
+	struct mlx5_wqe_raddr_seg *s = rig_seg(q, q->pi, 1);
+
+	s->raddr = htobe64(raddr);
+	s->rkey = htobe32(rkey);
+	s->reserved = 0;
+}
+
+uint32_t
+rig_inline(struct rig_qp *q, uint32_t ds, const void *data, uint32_t len)
+{
+	struct mlx5_wqe_inl_data_seg *s = rig_seg(q, q->pi, ds);
+	uint32_t i;
+
+	s->byte_count = htobe32(MLX5_INLINE_SEG | len);
+	for (i = 0; i < len; i++)
+		((uint8_t *)rig_seg(q, q->pi, ds + (4 + i) / 16))[(4 + i) % 16] =
+			((const uint8_t *)data)[i];
+	return (len + 4 + 15) / 16;
+}
+
+void
+rig_write(struct rig_qp *q, const struct rig_mem *from, size_t off, uint32_t len,
+	  const struct rig_mem *to, size_t at, uint8_t fm_ce_se)
+{
+	rig_raddr(q, (uintptr_t)to->p + at, to->mr->rkey);
+	rig_data(q, 2, from, off, len);
+	rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, fm_ce_se, len == 0 ? 2 : 3, 0);
+}
+
+void
+rig_read(struct rig_qp *q, const struct rig_mem *into, size_t off, uint32_t len,
+	 const struct rig_mem *from, size_t at, uint8_t fm_ce_se)
+{
+	rig_raddr(q, (uintptr_t)from->p + at, from->mr->rkey);
+	rig_data(q, 2, into, off, len);
+	rig_wqe(q, MLX5_OPCODE_RDMA_READ, fm_ce_se, len == 0 ? 2 : 3, 0);
+}
+
+void
+rig_send(struct rig_qp *q, const struct rig_mem *from, size_t off, uint32_t len, uint8_t fm_ce_se)
+{
+	rig_data(q, 1, from, off, len);
+	rig_wqe(q, MLX5_OPCODE_SEND, fm_ce_se, len == 0 ? 1 : 2, 0);
+}
+
+void
+rig_atomic(struct rig_qp *q, uint8_t opcode, const struct rig_mem *into, size_t off,
+	   const struct rig_mem *at, size_t at_off, uint64_t swap_add, uint64_t compare,
+	   uint8_t fm_ce_se)
+{
+	struct mlx5_wqe_atomic_seg *s = rig_seg(q, q->pi, 2);
+
+	rig_raddr(q, (uintptr_t)at->p + at_off, at->mr->rkey);
+	s->swap_add = htobe64(swap_add);
+	s->compare = htobe64(compare);
+	rig_data(q, 3, into, off, 8);
+	rig_wqe(q, opcode, fm_ce_se, 4, 0);
+}
+
+void
+rig_nop(struct rig_qp *q, uint8_t fm_ce_se)
+{
+	rig_wqe(q, MLX5_OPCODE_NOP, fm_ce_se, 1, 0);
+}
+
+void
+rig_record(struct rig_qp *q)
+{
+	__atomic_store_n(&q->dbrec[1], htobe32(q->pi), __ATOMIC_RELEASE);
+}
+
+void
+rig_store(struct rig_qp *q, struct rig_uar *u)
+{
+	uint64_t v;
+
+	memcpy(&v, q->head, sizeof(v));
+	__atomic_store_n((uint64_t *)(void *)(u->uar->reg_addr + q->bf_offset), v,
+			 __ATOMIC_RELEASE);
+	q->bf_offset ^= 256;
+}
+
+void
+rig_ring(struct rig_qp *q)
+{
+	rig_record(q);
+	rig_store(q, q->u);
+}
+
+void
+rig_ring_bf(struct rig_qp *q)
+{
+	uint64_t *reg = (uint64_t *)(void *)(q->u->uar->reg_addr + q->bf_offset);
+	uint32_t blocks = (uint16_t)(q->pi - q->last), i;
+
+	rig_record(q);
+	for (i = 0; i < blocks * 8; i++) {
+		uint64_t v;
+
+		memcpy(&v, (uint8_t *)rig_seg(q, q->last, i / 2) + (i & 1) * 8, sizeof(v));
+		__atomic_store_n(&reg[i], v, __ATOMIC_RELEASE);
+	}
+	q->bf_offset ^= 256;
+}
+
+void
+rig_recv(struct rig_qp *q, const struct rig_mem *m, size_t off, uint32_t len)
+{
+	uint32_t idx = q->rq_pi & ((1u << q->log_rq) - 1);
+	struct mlx5_wqe_data_seg *s = (void *)(q->rq + ((size_t)idx << q->log_stride));
+
+	if (len != 0)
+		mlx5dv_set_data_seg(s++, len, m->mr->lkey, (uintptr_t)m->p + off);
+	if ((uint8_t *)s != q->rq + ((size_t)(idx + 1) << q->log_stride))
+		mlx5dv_set_data_seg(s, 0, MLX5_INVALID_LKEY, 0);
+	q->rq_pi++;
+	__atomic_store_n(&q->dbrec[0], htobe32(q->rq_pi), __ATOMIC_RELEASE);
+}
+
+/* ---- CQEs */
+
+bool
+rig_cqe(struct rig_cq *c, struct rig_cqe *e)
+{
+	uint8_t *p = c->mem + (size_t)(c->ci & ((1u << c->log) - 1)) * 64;
+	const struct mlx5_cqe64 *cqe = (void *)p;
+	const struct mlx5_err_cqe *err = (void *)p;
+	uint8_t own = __atomic_load_n(&p[63], __ATOMIC_ACQUIRE);
+
+	if ((own & 1) != (c->ci >> c->log & 1) || own >> 4 == MLX5_CQE_INVALID)
+		return false;
+	memset(e, 0, sizeof(*e));
+	e->opcode = own >> 4;
+	e->solicited = own >> 1 & 1;
+	e->uidx = be32toh(cqe->srqn_uidx) & 0xffffff;
+	e->sop = (uint8_t)(be32toh(cqe->sop_drop_qpn) >> 24);
+	e->qpn = be32toh(cqe->sop_drop_qpn) & 0xffffff;
+	e->counter = be16toh(cqe->wqe_counter);
+	if (e->opcode == MLX5_CQE_REQ_ERR || e->opcode == MLX5_CQE_RESP_ERR) {
+		e->syndrome = err->syndrome;
+		e->vendor = err->vendor_err_synd;
+	} else {
+		e->bytes = be32toh(cqe->byte_cnt);
+		e->imm = cqe->imm_inval_pkey;
+	}
+	c->ci++;
+	if (!c->keep_ci)
+		__atomic_store_n(&c->dbrec[0], htobe32(c->ci & 0xffffff), __ATOMIC_RELEASE);
+	return true;
+}
+
+uint64_t
+rig_now_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+void
+rig_wait(struct rig_cq *c, struct rig_uar *u, struct rig_cqe *e)
+{
+	uint64_t end = rig_now_us() + 5000000;
+
+	do {
+		rig_poll(u);
+		if (rig_cqe(c, e))
+			return;
+	} while (rig_now_us() < end);
+	fail_msg("no CQE came in 5 seconds");
+}
+
+void
+rig_expect_ok(struct rig_qp *q, uint8_t sop, uint16_t counter)
+{
+	struct rig_cqe e;
+
+	rig_wait(q->scq, q->u, &e);
+	if (e.opcode != MLX5_CQE_REQ || e.sop != sop || e.counter != counter || e.qpn != q->qpn)
+		fail_msg("CQE opcode %u sop 0x%x counter %u QP 0x%x syndrome 0x%02x, not a success "
+			 "of 0x%x counter %u QP 0x%x",
+			 e.opcode, e.sop, e.counter, e.qpn, e.syndrome, sop, counter, q->qpn);
+}
+
+void
+rig_expect_error(struct rig_qp *q, uint16_t counter, uint8_t syndrome)
+{
+	struct rig_cqe e;
+
+	rig_wait(q->scq, q->u, &e);
+	if (e.opcode != MLX5_CQE_REQ_ERR || e.counter != counter || e.qpn != q->qpn ||
+	    e.syndrome != syndrome || e.vendor == 0)
+		fail_msg("CQE opcode %u counter %u QP 0x%x syndrome 0x%02x vendor 0x%02x, not an "
+			 "error 0x%02x counter %u QP 0x%x",
+			 e.opcode, e.counter, e.qpn, e.syndrome, e.vendor, syndrome, counter,
+			 q->qpn);
+}
+
+void
+rig_expect_none(struct rig_cq *c, struct rig_uar *u)
+{
+	struct rig_cqe e;
+
+	rig_polls(u, 100);
+	if (rig_cqe(c, &e))
+		fail_msg("a CQE: opcode %u counter %u QP 0x%x syndrome 0x%02x", e.opcode, e.counter,
+			 e.qpn, e.syndrome);
+}
+
+void
+rig_subscribe(struct rig_dev *d, struct mlx5_obj *obj, uint16_t type, uint64_t cookie)
+{
+	assert_int_equal(soft_cmd_if.event_subscribe(d->ctx, obj, &type, 1, cookie), 0);
+}
+
+void
+rig_expect_event(struct rig_dev *d, uint16_t type, uint64_t cookie)
+{
+	struct mlx5_cmd_event e;
+
+	assert_int_equal(soft_cmd_if.event_get(d->ctx, &e), 0);
+	assert_int_equal(e.type, type);
+	assert_int_equal(e.cookie, cookie);
+}
+
+void
+rig_expect_no_event(struct rig_dev *d)
+{
+	struct mlx5_cmd_event e;
+
+	assert_int_equal(soft_cmd_if.event_get(d->ctx, &e), -EAGAIN);
+}
+
+/* ---- Pairs */
+
+void
+rig_pair_open(struct rig_pair *p, const char *args, bool two_uars, const struct rig_link *l)
+{
+	const struct rig_qp_attr attr = {
+		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa11ce};
+	struct rig_qp_attr attr_b = attr;
+	struct rig_link link;
+	size_t i;
+
+	rig_link_default(&link);
+	attr_b.uidx = 0xb0b;
+	memset(p, 0, sizeof(*p));
+	rig_dev_open(&p->d, "soft0", args);
+	rig_uar_open(&p->ua, &p->d, MLX5_UAR_BF);
+	p->u[0] = p->u[1] = &p->ua;
+	if (two_uars) {
+		rig_uar_open(&p->ub, &p->d, MLX5_UAR_BF);
+		p->u[1] = &p->ub;
+	}
+	rig_cq_open(&p->ca, p->u[0], 8);
+	rig_cq_open(&p->cb, p->u[1], 8);
+	rig_qp_open(&p->a, p->u[0], &p->ca, &p->ca, &attr);
+	rig_qp_open(&p->b, p->u[1], &p->cb, &p->cb, &attr_b);
+	rig_connect(&p->a, &p->b, l != NULL ? l : &link);
+	rig_mem_open(&p->ma, &p->d, NULL, RIG_MEM, RIG_ALL);
+	rig_mem_open(&p->mb, &p->d, NULL, RIG_MEM, RIG_ALL);
+	for (i = 0; i < RIG_MEM; i++)
+		p->ma.p[i] = (uint8_t)(i * 7 + (i >> 8) + 1);
+}
+
+void
+rig_pair_close(struct rig_pair *p)
+{
+	rig_qp_close(&p->a);
+	rig_qp_close(&p->b);
+	rig_cq_close(&p->ca);
+	rig_cq_close(&p->cb);
+	rig_mem_close(&p->ma);
+	rig_mem_close(&p->mb);
+	if (p->u[1] != p->u[0])
+		rig_uar_close(&p->ub);
+	rig_uar_close(&p->ua);
+	rig_dev_close(&p->d);
+}
