@@ -257,7 +257,7 @@ mlx5dv_open_device(struct ibv_device *dev, struct mlx5dv_context_attr *attr)
 	c = handle(sizeof(*c));
 	c->soft = soft;
 	c->pub.device = dev;
-	c->pub.async_fd = eventfd(0, 0);
+	c->pub.async_fd = subst.bad_async_fd ? -1 : eventfd(0, 0);
 	return &c->pub;
 }
 
@@ -407,7 +407,8 @@ mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size, uint3
 	subst.umem_reg++;
 	if (err != 0)
 		return null(err);
-	return umem_reg(context, addr, size, access, 0);
+	/* What the kernel takes when none is given: whatever fits. */
+	return umem_reg(context, addr, size, access, ~UINT64_C(0xfff));
 }
 
 static int
@@ -579,7 +580,7 @@ _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t gid_i
 		return ret == -ENOENT ? ENODATA : -ret;
 	memset(entry, 0, sizeof(*entry));
 	memcpy(entry->gid.raw, gid.raw, sizeof(gid.raw));
-	entry->gid_type = subst.bad_gid_type ? 99 : types[gid.type];
+	entry->gid_type = subst.gid_type != 0 ? subst.gid_type : types[gid.type];
 	return 0;
 }
 
@@ -644,7 +645,7 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 		return null(err);
 	ch = handle(sizeof(*ch));
 	ch->ctx = ctx_of(context);
-	ch->pub.fd = eventfd(0, 0);
+	ch->pub.fd = subst.bad_channel_fd ? -1 : eventfd(0, 0);
 	return &ch->pub;
 }
 

@@ -27,12 +27,13 @@ struct subst {
 	const char *failed_call;
 	uint32_t calls;
 
-	bool no_devices; /* no kernel support for verbs */
-	bool foreign;    /* the device is not an mlx5 */
-	bool old_kernel; /* refused commands give an errno and no mailbox */
-	bool no_bitmap;  /* page size bitmaps are not known: EOPNOTSUPP */
-	bool no_channel; /* no DEVX events: EOPNOTSUPP */
-	bool bad_gid_type;
+	bool no_devices;   /* no kernel support for verbs */
+	bool foreign;      /* the device is not an mlx5 */
+	bool old_kernel;   /* refused commands give an errno and no mailbox */
+	bool no_bitmap;    /* page size bitmaps are not known: EOPNOTSUPP */
+	bool no_channel;   /* no DEVX events: EOPNOTSUPP */
+	uint32_t gid_type; /* of every GID; 0: as the software device says */
+	bool bad_async_fd, bad_channel_fd;
 	int open_errno; /* mlx5dv_open_device() fails with it; -1: errno is left at 0 */
 	bool gone;      /* the kernel has let go: calls give EIO */
 	char args[64];  /* options of the software device */

@@ -57,7 +57,8 @@ teardown(void **state)
 {
 	(void)state;
 	if (subst.handles != 0)
-		fprintf(stderr, "%u handles of the substitute are left\n", subst.handles);
+		fprintf(stderr, "%u handles of the substitute are left; the log says:\n%s",
+			subst.handles, log_text);
 	return subst.handles == 0 ? 0 : -1;
 }
 
@@ -217,6 +218,7 @@ exchange(struct ex *x, const char *spec)
 		ret = traffic(x);
 	if (ret == 0)
 		ret = ask(x);
+	fflush(log_file);
 	return ret;
 }
 
@@ -287,9 +289,20 @@ by_pci_address(void **state)
 	assert_int_equal(finish(&x), 0);
 }
 
+/* Pieces of EAL's heap in use: what ASan does not see. */
+static unsigned int
+heap_pieces(void)
+{
+	struct rte_malloc_socket_stats stats;
+
+	assert_int_equal(rte_malloc_get_socket_stats(0, &stats), 0);
+	return stats.alloc_count;
+}
+
 static void
 each_call_fails(int err)
 {
+	unsigned int pieces = heap_pieces();
 	unsigned int refused = 0, degraded = 0;
 	uint32_t k;
 
@@ -308,6 +321,8 @@ each_call_fails(int err)
 		if (subst.handles != 0)
 			fail_msg("call %u (%s): %u handles are left", k, subst.failed_call,
 				 subst.handles);
+		if (heap_pieces() != pieces)
+			fail_msg("call %u (%s) leaks EAL memory", k, subst.failed_call);
 		if (!subst.failed)
 			break;
 		/* Either an error that the log explains, or it went without. */
@@ -435,6 +450,13 @@ open_errors(void **state)
 		assert_true(said(map[i].text));
 	}
 	subst.open_errno = 0;
+	subst.bad_async_fd = true;
+	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -EBADF);
+	subst.bad_async_fd = false;
+	subst.bad_channel_fd = true;
+	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -EBADF);
+	subst.bad_channel_fd = false;
+	assert_true(said("non-blocking"));
 	forget_log();
 	assert_int_equal(bb_dev_open(SUBST_NAME ",fast=1", &dev), -EINVAL);
 	assert_true(said("no options"));
@@ -543,7 +565,10 @@ ports_and_gids(void **state)
 	assert_int_equal(ctx->cmd->port_query(ctx, 2, &port), -EINVAL);
 	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
 	assert_int_equal(bb_gid_query(x.dev, 1, port.gids - 1, &gid), -ENOENT);
-	subst.bad_gid_type = true;
+	subst.gid_type = IBV_GID_TYPE_ROCE_V1;
+	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
+	assert_int_equal(gid.type, BB_GID_ROCE_V1);
+	subst.gid_type = 99;
 	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), -EOPNOTSUPP);
 	assert_int_equal(finish(&x), 0);
 }
