@@ -82,7 +82,8 @@ bb_event_get(struct bb_dev *dev, struct bb_event *event)
 		case BB_EVENT_QP_REQUEST:
 			BB_LOG(WARNING, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
 			       bb_event_name(ev.type));
-			ev.qp->state = BB_QP_ERR;
+			/* Its owner may be polling: see bb_wc.c. */
+			__atomic_store_n(&ev.qp->state, BB_QP_ERR, __ATOMIC_RELAXED);
 			break;
 		case BB_EVENT_PORT_CHANGE:
 			BB_LOG(NOTICE, "%s: port %u: %s", dev->name, ev.port,

@@ -39,8 +39,8 @@ struct bb_dev {
 
 struct bb_pd {
 	struct bb_dev *dev;
-	void *priv;               /* the driver's */
-	uint32_t mrs;             /* explicit registrations */
+	void *priv;   /* the driver's */
+	uint32_t mrs; /* explicit registrations */
 	uint32_t qps;
 	struct bb_mem_table *mem; /* automatic registrations, address table */
 };

@@ -61,7 +61,10 @@ int bb_mr_dereg(struct bb_mr *mr);
 
 /**
  * Register every memory chunk of a mempool (mbuf pools too) with LOCAL_WRITE,
- * for lkeys only. -EEXIST if it is.
+ * for lkeys only; neighbouring chunks share a registration. Chunks added to the
+ * pool later are not seen.
+ * @return 0; -EEXIST it is registered; -EINVAL it has no memory yet; what the
+ *   device says, nothing is registered then.
  */
 int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 
@@ -73,14 +76,17 @@ int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
  * memory events: what EAL maps later is registered before it is handed out,
  * what it unmaps gets no key any more and is deregistered by the next control
  * call on the PD or bb_mem_reap(). Under --no-huge and --legacy-mem there are
- * no events: the heap is registered once by a walk.
- * @return 0; -EALREADY.
+ * no events: the heap is registered once by a walk. Heaps of external memory
+ * (rte_malloc_heap_memory_add()) are followed too; memory that is only known to
+ * rte_extmem_register() is not heap: use bb_mr_reg() for it.
+ * @return 0; -EALREADY; what the device says, nothing is registered then.
  */
 int bb_mem_follow_heap(struct bb_pd *pd);
 
 /**
  * Deregister what the heap gave back since the last call.
- * @return how many registrations went.
+ * @return how many registrations went; a negative errno when the device keeps one,
+ *   which is tried again by the next call.
  */
 int bb_mem_reap(struct bb_pd *pd);
 
@@ -139,9 +145,13 @@ bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
 }
 
 /**
- * The lkey of a registration that holds all of [@p addr, @p addr + @p len).
- * Fast path: a few cycles on a hit, no lock; a miss searches a sorted table.
- * The caller keeps the memory allocated while it uses the key.
+ * The lkey of a registration that holds all of [@p addr, @p addr + @p len). One with
+ * LOCAL_WRITE goes before one without.
+ *
+ * No lock. A hit costs about 1 ns for the range of the last lookup, 4 ns for another
+ * one in the cache; a miss searches a sorted table, 10 to 20 ns. Ranges without
+ * LOCAL_WRITE are not cached. The owner of the cache calls it, and keeps the memory
+ * allocated while it uses the key.
  * @return the key; BB_LKEY_NONE when no single registration holds the range
  *   (not registered, or it crosses two: split it).
  */

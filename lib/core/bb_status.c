@@ -158,8 +158,8 @@ key_check_cause(uint8_t v)
 {
 	switch (v & 7) {
 	case 1:
-		return "the memory behind the key could not be reached over PCIe: device memory or a "
-		       "GPU that this card cannot address, or memory unmapped since";
+		return "the piece is not covered by its key, or the memory behind it could not be "
+		       "reached over PCIe: unmapped since, or of a GPU that this card cannot address";
 	case 2:
 		return "the key is not of the QP's PD: another PD's, mistyped, or deregistered";
 	case 3:

@@ -86,7 +86,8 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 	wc->status = (uint8_t)bb_wc_status_of(wc->syndrome);
 	wc->opcode = BB_WC_RECV;
 	/* The device has left RTS by itself. Posts go on: they are flushed. */
-	qp->state = BB_QP_ERR;
+	/* Atomic, as bb_event_get() may do the same from another thread. */
+	__atomic_store_n(&qp->state, BB_QP_ERR, __ATOMIC_RELAXED);
 	cq->ctrl->errors++;
 	if ((send ? send_done(cq, qp, cqe, wc) : recv_done(cq, qp, cqe, wc)) == 0)
 		return 0;
