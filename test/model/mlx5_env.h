@@ -4,9 +4,9 @@
 /*
  * Two connected QPs on the software device, through the public API.
  *
- * Built twice: with both sides on one device, that is on one UAR and one engine
- * of the software device, and with TWO_UARS on two devices, each with its own.
- * All is run by one thread.
+ * Built with both sides on one device, that is on one UAR and one engine of the
+ * software device; with TWO_UARS on two devices, each with its own, all run by one
+ * thread; and with ENV_THREAD on a device that runs in a thread of its own.
  */
 #ifndef MLX5_ENV_H
 #define MLX5_ENV_H
@@ -32,6 +32,12 @@
 #define ENV_DEV_B "soft1"
 #else
 #define ENV_DEV_B "soft0"
+#endif
+
+#ifdef ENV_THREAD
+#define ENV_DEV_A "soft0,progress=thread"
+#else
+#define ENV_DEV_A "soft0"
 #endif
 
 #define ENV_BUF    (256 * 1024)
@@ -124,7 +130,7 @@ env_open_spec(struct env *e, const char *spec)
 static inline void
 env_open(struct env *e)
 {
-	env_open_spec(e, "soft0");
+	env_open_spec(e, ENV_DEV_A);
 }
 
 static inline void
@@ -213,6 +219,20 @@ env_silent(struct env *e, struct side *s)
 		bb_dev_progress(e->b.dev);
 		assert_int_equal(bb_cq_poll(s->cq, &wc, 1), 0);
 	}
+}
+
+/* The next event of a device. */
+static inline void
+env_event(struct env *e, struct bb_dev *dev, struct bb_event *ev)
+{
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	int ret;
+
+	do {
+		bb_dev_progress(e->a.dev);
+		ret = bb_event_get(dev, ev);
+	} while (ret == -EAGAIN && rte_get_timer_cycles() < end);
+	assert_int_equal(ret, 0);
 }
 
 static inline void

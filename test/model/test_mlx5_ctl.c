@@ -361,18 +361,18 @@ events(void **state)
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_event_get(e.b.dev, &ev), 0);
+	env_event(&e, e.b.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
 	assert_ptr_equal(ev.qp, e.b.qp);
 	assert_int_equal(e.b.qp->state, BB_QP_ERR);
 	assert_int_equal(bb_event_get(e.b.dev, &ev), -EAGAIN);
 
 	soft_dev_port_set(soft, false);
-	assert_int_equal(bb_event_get(e.a.dev, &ev), 0);
+	env_event(&e, e.a.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
 	assert_int_equal(ev.port, 1);
 	soft_dev_port_set(soft, true);
-	assert_int_equal(bb_event_get(e.a.dev, &ev), 0);
+	env_event(&e, e.a.dev, &ev);
 	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
 	env_stop(&e);
 }
