@@ -88,6 +88,14 @@ class Usage(AppTest):
         self.usage_error(['--device', 'soft0,no_atomic=1', '--op', 'fetch_add'], 'fetch_add',
                          'atomics')
 
+    def test_limits_of_the_device(self):
+        device = ['--device', 'soft0,log_max_msg=12']
+        self.usage_error(device + ['--size', '4096,8192'], '--size 8192', '4096 at most')
+        res = self.run_json(device + ['--op', 'write', '--size', '4096', '--duration', '0.01',
+                                      '--verify'])
+        self.assertEqual(res.json['result'], 'pass')
+        self.usage_error(['--qps', '1000', '--depth', '32768'], '--qps 1000', '--depth 32768')
+
     def test_memory(self):
         eal = lcores() + ['--no-huge', '-m', '64', '--no-pci', '--no-shconf', '--no-telemetry']
         # 32 MiB for each side are not there: fewer slots, but it runs.
