@@ -414,16 +414,17 @@ stub_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event)
 static void
 run(void *arg)
 {
+	/* In the UAR page: to run a device whose page is gone shows under ASan. */
 	(*(uint32_t *)arg)++;
+	__atomic_add_fetch(&stub.progressed, 1, __ATOMIC_RELAXED);
 }
 
 static void
 stub_progress_of(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg), void **arg)
 {
 	(void)ctx;
-	(void)uar;
 	*fn = stub.inline_progress ? run : NULL;
-	*arg = &stub.progressed;
+	*arg = uar->base_addr;
 }
 
 static const struct mlx5_cmd_if stub_if = {

@@ -2,6 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Queue memory, UARs, and the mailboxes that create CQs and QPs. */
+#include <pthread.h>
+#include <sched.h>
+
 #include "mlx5_fixture.h"
 
 #define MANY 700 /* more records than a page of them has */
@@ -239,6 +242,68 @@ progress_runs_the_callers_device(void **state)
 	close_dev(&f);
 }
 
+struct runner {
+	struct bb_dev *dev;
+	uint32_t lcore;
+	int started, stop;
+};
+
+static void *
+run_device(void *arg)
+{
+	struct runner *r = arg;
+
+	if (rte_thread_register() != 0)
+		return NULL;
+	r->lcore = rte_lcore_id();
+	__atomic_store_n(&r->started, 1, __ATOMIC_RELEASE);
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE)) {
+		bb_dev_progress(r->dev);
+		sched_yield();
+	}
+	rte_thread_unregister();
+	return r;
+}
+
+/* A thread runs the device while another makes and destroys the thread's only queue. */
+static void
+progress_while_queues_go(void **state)
+{
+	struct runner r = {0};
+	struct bb_cq_attr attr;
+	struct bb_cq *cq;
+	struct fixture f;
+	pthread_t thread;
+	void *ok;
+	int i;
+
+	(void)state;
+	stub.inline_progress = true;
+	open_dev(&f);
+	r.dev = f.dev;
+	assert_int_equal(pthread_create(&thread, NULL, run_device, &r), 0);
+	while (!__atomic_load_n(&r.started, __ATOMIC_ACQUIRE))
+		sched_yield();
+	bb_cq_attr_init(&attr);
+	attr.depth = 16;
+	attr.lcore = r.lcore;
+	for (i = 0; i < 2000; i++) {
+		assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+		if (i % 16 == 0)
+			sched_yield();
+		assert_int_equal(bb_cq_destroy(cq), 0);
+	}
+	/* The thread did run it. */
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	while (__atomic_load_n(&stub.progressed, __ATOMIC_RELAXED) == 0)
+		sched_yield();
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	__atomic_store_n(&r.stop, 1, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_join(thread, &ok), 0);
+	assert_ptr_equal(ok, &r);
+	close_dev(&f);
+}
+
 /* Records are packed, eight bytes apart; memory is registered by slabs, not by QPs. */
 static void
 many_qps(void **state)
@@ -437,6 +502,7 @@ main(void)
 		T(uar_per_lcore),
 		T(uar_falls_back),
 		T(progress_runs_the_callers_device),
+		T(progress_while_queues_go),
 		T(many_qps),
 		T(records_are_zeroed),
 		T(page_sizes),
