@@ -6,11 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_lcore.h>
+
 #include "soft_ctl.h"
 
 /* Leaf lock: which devices exist. No other lock is taken under it. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct soft_dev *registry[SOFT_MAX_DEVS];
+
+static void
+ctl_destroy(struct soft_ctl *ctl)
+{
+	if (ctl == NULL)
+		return;
+	free(ctl->mkey_ids.used);
+	free(ctl->qp_ids.used);
+	free(ctl->cq_ids.used);
+	free(ctl->pd_ids.used);
+	free(ctl->umem_ids.used);
+	free(ctl->uar_ids.used);
+	free(ctl->counter_ids.used);
+	free(ctl->mkey_variant);
+	free(ctl->umems);
+	free(ctl->pds);
+	pthread_mutex_destroy(&ctl->event_lock);
+	free(ctl);
+}
 
 /* Numbers start apart, so that one kind taken for another finds nothing. */
 static struct soft_ctl *
@@ -34,17 +55,7 @@ ctl_create(void)
 	    soft_ids_init(&ctl->uar_ids, 0x40, 1u << SOFT_LOG_MAX_UAR) == 0 &&
 	    soft_ids_init(&ctl->counter_ids, 1, SOFT_MAX_COUNTER_SETS) == 0)
 		return ctl;
-	free(ctl->mkey_ids.used);
-	free(ctl->qp_ids.used);
-	free(ctl->cq_ids.used);
-	free(ctl->pd_ids.used);
-	free(ctl->umem_ids.used);
-	free(ctl->uar_ids.used);
-	free(ctl->counter_ids.used);
-	free(ctl->mkey_variant);
-	free(ctl->umems);
-	free(ctl->pds);
-	free(ctl);
+	ctl_destroy(ctl);
 	return NULL;
 }
 
@@ -70,6 +81,8 @@ dev_create(uint32_t index)
 		free(dev->mkeys);
 		free(dev->qps);
 		free(dev->cqs);
+		ctl_destroy(dev->ctl);
+		pthread_mutex_destroy(&dev->lock);
 		free(dev);
 		return NULL;
 	}
@@ -157,6 +170,11 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		/* As mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails. */
 		SOFT_LOG(ERR, "%s: no DEVX: option no_devx is set", dev->name);
 		return -EOPNOTSUPP;
+	}
+	/* lcores and control threads are EAL's. */
+	if (opts->progress != SOFT_PROGRESS_INLINE && rte_lcore_count() == 0) {
+		SOFT_LOG(ERR, "%s: only progress=inline works before rte_eal_init()", dev->name);
+		return -EINVAL;
 	}
 	pthread_mutex_lock(&registry_lock);
 	dev->opts = *opts;

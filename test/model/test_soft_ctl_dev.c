@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Opening devices, their options, UAR pages, the network they share, and events. */
+#include "soft_ctl_env.h"
+
+/* A log to look at, and no device. */
+static int
+log_setup(void **state)
+{
+	struct env *env = calloc(1, sizeof(*env));
+
+	assert_non_null(env);
+	env_log_open(env);
+	*state = env;
+	return 0;
+}
+
+static int
+log_teardown(void **state)
+{
+	env_log_close(*state);
+	free(*state);
+	return 0;
+}
+
+static void
+test_list(void **state)
+{
+	struct bb_dev_info info[2];
+
+	(void)state;
+	memset(info, 0xee, sizeof(info));
+	assert_int_equal(soft_cmd_if.list(NULL, 0), 1);
+	assert_int_equal(soft_cmd_if.list(info, 0), 1);
+	assert_int_equal((uint8_t)info[0].name[0], 0xee);
+	assert_int_equal(soft_cmd_if.list(info, 2), 1);
+	assert_string_equal(info[0].name, "soft0");
+	assert_string_equal(info[0].driver, "mlx5");
+	assert_string_equal(info[0].bus, "");
+	assert_int_equal((uint8_t)info[1].name[0], 0xee);
+}
+
+static void
+test_names(void **state)
+{
+	static const char *const bad[] = {"soft16", "soft",   "soft00", "soft01",      "soft-1",
+					  "soft0x", "mlx5_0", "",       "0000:3b:00.0"};
+	struct mlx5_ctx *ctx[SOFT_MAX_DEVS], *none = NULL;
+	char name[16];
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		assert_int_equal(soft_cmd_if.open(bad[i], NULL, &none), -ENODEV);
+		assert_null(none);
+	}
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		snprintf(name, sizeof(name), "soft%u", i);
+		assert_int_equal(soft_cmd_if.open(name, "", &ctx[i]), 0);
+		assert_string_equal(ctx[i]->name, name);
+		assert_ptr_equal(ctx[i]->cmd, &soft_cmd_if);
+	}
+	for (i = 0; i < SOFT_MAX_DEVS; i++)
+		assert_int_equal(soft_cmd_if.close(ctx[i]), 0);
+}
+
+static void
+test_options_refused(void **state)
+{
+	static const char *const bad[] = {
+		"colour=red",
+		"progress=fast",
+		"progress",
+		"progress=lcore",
+		"lcore=0",
+		"progress=inline,lcore=1",
+		"progress=lcore,lcore=-1",
+		"progress=lcore,lcore=x",
+		"progress=lcore,lcore=",
+		"shuffle=2",
+		"shuffle=yes",
+		"scan=0",
+		"scan=65537",
+		"scan=4k",
+		"seed=18446744073709551616",
+		"seed=-1",
+		"link=eth0",
+		"link=",
+		"log_max_msg=32",
+		"log_max_msg=",
+		"no_atomic=maybe",
+		"no_bf=2",
+		"defect=sneeze",
+		"defect=999",
+		"defect=",
+		"uar_share=2",
+		"=",
+		"seed=1=2",
+		",,nothing",
+	};
+	struct env *env = *state;
+	struct mlx5_ctx *ctx = NULL;
+	const char *log;
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		if (soft_cmd_if.open("soft0", bad[i], &ctx) != -EINVAL)
+			fail_msg("\"%s\" was not refused", bad[i]);
+		assert_null(ctx);
+		log = env_log(env);
+		if (strstr(log, "soft0") == NULL ||
+		    (strstr(log, "known: ") == NULL && strstr(log, "belong together") == NULL))
+			fail_msg("\"%s\": no help in the log: %s", bad[i], log);
+	}
+	/* Nothing of it stayed. */
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
+	assert_int_equal(soft_ctx(ctx)->dev->opts.scan, 16);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+}
+
+static void
+test_options(void **state)
+{
+	struct soft_opts opts;
+
+	(void)state;
+	soft_opts_default(&opts);
+	assert_int_equal(opts.progress, SOFT_PROGRESS_INLINE);
+	assert_int_equal(opts.log_max_msg, 30);
+	assert_int_equal(soft_opts_parse("soft0",
+					 "progress=lcore,lcore=3,shuffle=1,scan=65536,seed=0x10,"
+					 "link=ib,log_max_msg=0,uar_share,no_atomic,no_bf=1,"
+					 "no_counters,no_devx=0,defect=flip_bit",
+					 &opts),
+			 0);
+	assert_int_equal(opts.progress, SOFT_PROGRESS_LCORE);
+	assert_int_equal(opts.lcore, 3);
+	assert_true(opts.shuffle);
+	assert_int_equal(opts.scan, 65536);
+	assert_int_equal(opts.seed, 16);
+	assert_true(opts.link_ib);
+	assert_int_equal(opts.log_max_msg, 0);
+	assert_true(opts.uar_share && opts.no_atomic && opts.no_bf && opts.no_counters);
+	assert_false(opts.no_devx);
+	assert_int_equal(opts.defect, SOFT_DEFECT_FLIP_BIT);
+	assert_int_equal(soft_opts_parse("soft0", "defect=rnr_lost", &opts), 0);
+	assert_int_equal(opts.defect, SOFT_DEFECT_RNR_LOST);
+	assert_int_equal(soft_opts_parse("soft0", "defect=0", &opts), 0);
+	assert_int_equal(opts.defect, SOFT_DEFECT_NONE);
+	/* A refused string changes nothing, not even by its good half. */
+	assert_int_equal(soft_opts_parse("soft0", "scan=7,link=sand", &opts), -EINVAL);
+	assert_int_equal(opts.scan, 65536);
+}
+
+static void
+test_no_devx(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_ctx *ctx = NULL;
+
+	assert_int_equal(soft_cmd_if.open("soft0", "no_devx", &ctx), -EOPNOTSUPP);
+	assert_null(ctx);
+	assert_non_null(strstr(env_log(env), "no DEVX"));
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+}
+
+static void
+test_shared(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_ctx *a, *b, *c = NULL;
+
+	assert_int_equal(soft_cmd_if.open("soft0", "scan=8,seed=3", &a), 0);
+	/* Nothing asked, or the same: shared. */
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &b), 0);
+	assert_ptr_equal(soft_ctx(a)->dev, soft_ctx(b)->dev);
+	assert_int_equal(soft_cmd_if.close(b), 0);
+	assert_int_equal(soft_cmd_if.open("soft0", "seed=3", &b), 0);
+	env_log(env);
+	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &c), -EBUSY);
+	assert_int_equal(soft_cmd_if.open("soft0", "no_devx", &c), -EBUSY);
+	assert_int_equal(soft_cmd_if.open("soft0", "link=ib", &c), -EBUSY);
+	assert_non_null(strstr(env_log(env), "already open with other options"));
+	assert_null(c);
+	/* Another device is free to differ. */
+	assert_int_equal(soft_cmd_if.open("soft1", "seed=4", &c), 0);
+	assert_int_equal(soft_cmd_if.close(c), 0);
+	assert_int_equal(soft_cmd_if.close(a), 0);
+	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &c), -EBUSY);
+	assert_int_equal(soft_cmd_if.close(b), 0);
+	/* The last one gone, the next begins anew. */
+	assert_int_equal(soft_cmd_if.open("soft0", "seed=4", &a), 0);
+	assert_int_equal(soft_ctx(a)->dev->opts.scan, 16);
+	assert_int_equal(soft_cmd_if.close(a), 0);
+}
+
+/* Without EAL there are neither lcores nor control threads; inline progress needs none. */
+static void
+test_progress(void **state)
+{
+	void (*fn)(void *arg) = NULL;
+	struct mlx5_ctx *ctx = NULL;
+	struct mlx5_uar *uar;
+	void *arg = NULL;
+
+	(void)state;
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx), -EINVAL);
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=thread", &ctx), -EINVAL);
+	assert_null(ctx);
+
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &ctx), 0);
+	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &uar), 0);
+	soft_cmd_if.progress_of(ctx, uar, &fn, &arg);
+	assert_ptr_equal(fn, soft_engine_progress);
+	fn(arg);
+	assert_int_equal(soft_cmd_if.uar_free(ctx, uar), 0);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+}
+
+static void
+test_uar_pages(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_uar *uar[3];
+	uint32_t i, j;
+
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, i == 2 ? MLX5_UAR_NC : MLX5_UAR_BF,
+						       &uar[i]),
+				 0);
+		assert_int_equal((uintptr_t)uar[i]->base_addr % SOFT_UAR_PAGE, 0);
+		assert_ptr_equal(uar[i]->reg_addr, uar[i]->base_addr + 0x800);
+		for (j = 0; j < SOFT_UAR_PAGE; j++)
+			assert_int_equal(uar[i]->base_addr[j], 0);
+		for (j = 0; j < i; j++)
+			assert_int_not_equal(uar[i]->page_id, uar[j]->page_id);
+	}
+	for (i = 0; i < 3; i++)
+		assert_int_equal(soft_cmd_if.uar_free(env->ctx, uar[i]), 0);
+}
+
+/* Two registers of a page, as mlx5dv_devx_alloc_uar() gives them out. */
+static void
+test_uar_share(void **state)
+{
+	struct mlx5_ctx *ctx, *other;
+	struct mlx5_uar *a, *b, *c, *nc, *theirs;
+	void (*fn_a)(void *), (*fn_b)(void *);
+	void *arg_a, *arg_b;
+
+	(void)state;
+	assert_int_equal(soft_cmd_if.open("soft0", "uar_share", &ctx), 0);
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a), 0);
+	assert_int_equal(soft_cmd_if.uar_alloc(other, MLX5_UAR_BF, &theirs), 0);
+	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_NC, &nc), 0);
+	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &b), 0);
+	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &c), 0);
+	assert_int_equal(a->page_id, b->page_id);
+	assert_ptr_equal(a->base_addr, b->base_addr);
+	assert_ptr_equal(a->reg_addr, a->base_addr + 0x800);
+	assert_ptr_equal(b->reg_addr, a->base_addr + 0xa00);
+	assert_int_not_equal(c->page_id, a->page_id);
+	assert_int_not_equal(nc->page_id, a->page_id);
+	assert_int_not_equal(nc->page_id, c->page_id);
+	assert_int_not_equal(theirs->page_id, a->page_id);
+	assert_int_not_equal(theirs->page_id, c->page_id);
+	soft_cmd_if.progress_of(ctx, a, &fn_a, &arg_a);
+	soft_cmd_if.progress_of(ctx, b, &fn_b, &arg_b);
+	assert_ptr_equal(arg_a, arg_b);
+	/* A register given back is given out again, at its own place. */
+	assert_int_equal(soft_cmd_if.uar_free(ctx, c), 0);
+	assert_int_equal(soft_cmd_if.uar_free(ctx, a), 0);
+	assert_int_equal(soft_cmd_if.uar_alloc(ctx, MLX5_UAR_BF, &a), 0);
+	assert_int_equal(a->page_id, b->page_id);
+	assert_ptr_equal(a->reg_addr, b->base_addr + 0x800);
+	assert_int_equal(soft_cmd_if.uar_free(ctx, a), 0);
+	assert_int_equal(soft_cmd_if.uar_free(ctx, b), 0);
+	assert_int_equal(soft_cmd_if.uar_free(ctx, nc), 0);
+	assert_int_equal(soft_cmd_if.uar_free(other, theirs), 0);
+	assert_int_equal(soft_cmd_if.close(other), 0);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+}
+
+static void
+test_port(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_port port;
+	struct mlx5_ctx *ib;
+	struct bb_gid gid;
+
+	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
+	assert_int_equal(port.state, BB_PORT_ACTIVE);
+	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
+	assert_int_equal(port.max_mtu, 4096);
+	assert_int_equal(port.active_mtu, 4096);
+	assert_int_equal(port.lid, 0);
+	assert_int_equal(port.gids, SOFT_MAX_GIDS);
+	assert_int_equal(soft_cmd_if.port_query(env->ctx, 0, &port), -EINVAL);
+	assert_int_equal(soft_cmd_if.port_query(env->ctx, 2, &port), -EINVAL);
+	assert_int_equal(soft_cmd_if.gid_query(env->ctx, 2, 0, &gid), -EINVAL);
+	assert_int_equal(soft_cmd_if.gid_query(env->ctx, 1, SOFT_MAX_GIDS, &gid), -EINVAL);
+
+	assert_int_equal(soft_cmd_if.open("soft3", "link=ib", &ib), 0);
+	assert_int_equal(soft_cmd_if.port_query(ib, 1, &port), 0);
+	assert_int_equal(port.link_layer, BB_LINK_INFINIBAND);
+	assert_int_equal(port.lid, 4);
+	assert_int_equal(soft_cmd_if.gid_query(ib, 1, 0, &gid), 0);
+	assert_int_equal(gid.type, BB_GID_IB);
+	assert_int_equal(soft_cmd_if.gid_query(ib, 1, 1, &gid), -ENOENT);
+	assert_int_equal(soft_cmd_if.close(ib), 0);
+}
+
+static void
+test_gids(void **state)
+{
+	static const uint8_t local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
+	static const uint8_t ipv4[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	const struct {
+		const uint8_t *raw;
+		enum bb_gid_type type;
+	} want[] = {
+		{local, BB_GID_ROCE_V1},
+		{local, BB_GID_ROCE_V2},
+		{ipv4, BB_GID_ROCE_V1},
+		{ipv4, BB_GID_ROCE_V2},
+	};
+	struct env *env = *state;
+	struct bb_gid gid;
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_GIDS; i++) {
+		if (i >= RTE_DIM(want)) {
+			assert_int_equal(soft_cmd_if.gid_query(env->ctx, 1, i, &gid), -ENOENT);
+			continue;
+		}
+		assert_int_equal(soft_cmd_if.gid_query(env->ctx, 1, i, &gid), 0);
+		assert_memory_equal(gid.raw, want[i].raw, 16);
+		assert_int_equal(gid.type, want[i].type);
+	}
+}
+
+static void
+test_av_resolve(void **state)
+{
+	static const struct {
+		uint8_t dgid[16];
+		uint32_t port, index;
+		int ret;
+		uint8_t mac[6];
+	} cases[] = {
+		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 1, 3, 0, {0x02, 0xbb, 0, 0, 0, 0}},
+		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 16}, 1, 2, 0, {0x02, 0xbb, 0, 0, 0, 15}},
+		/* A link-local GID holds the MAC, whoever it may be. */
+		{{0xfe, 0x80, [8] = 0x50, 0x6b, 0x4b, 0xff, 0xfe, 1, 2, 3},
+		 1,
+		 1,
+		 0,
+		 {0x52, 0x6b, 0x4b, 1, 2, 3}},
+		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 17}, 1, 3, -EHOSTUNREACH, {0}},
+		{{[10] = 0xff, [11] = 0xff, 10, 0, 0, 1}, 1, 3, -EHOSTUNREACH, {0}},
+		{{0x20, 0x01, 0x0d, 0xb8, [15] = 1}, 1, 3, -EHOSTUNREACH, {0}},
+		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 2, 3, -EINVAL, {0}},
+		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 1, 4, -EINVAL, {0}},
+		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 1, 99, -EINVAL, {0}},
+	};
+	struct env *env = *state;
+	struct mlx5_ctx *ib;
+	struct mlx5_pd *pd;
+	struct mlx5_av av;
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		memset(&av, 0xee, sizeof(av));
+		assert_int_equal(soft_cmd_if.av_resolve(env->ctx, env->pd, cases[i].port,
+							cases[i].index, cases[i].dgid, &av),
+				 cases[i].ret);
+		if (cases[i].ret == 0)
+			assert_memory_equal(av.dmac, cases[i].mac, 6);
+		else
+			assert_int_equal(av.dmac[0], 0xee);
+	}
+	assert_int_equal(soft_cmd_if.open("soft1", "link=ib", &ib), 0);
+	assert_int_equal(soft_cmd_if.pd_alloc(ib, &pd), 0);
+	assert_int_equal(soft_cmd_if.av_resolve(ib, pd, 1, 0, cases[0].dgid, &av), -EINVAL);
+	assert_int_equal(soft_cmd_if.av_resolve(env->ctx, pd, 1, 3, cases[0].dgid, &av), -EINVAL);
+	assert_int_equal(soft_cmd_if.pd_free(ib, pd), 0);
+	assert_int_equal(soft_cmd_if.close(ib), 0);
+}
+
+static void
+test_event_subscribe(void **state)
+{
+	struct env *env = *state;
+	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port = BB_PRM_EVENT_PORT_CHANGE;
+	const uint16_t unknown = 0x7777, seventeen[17] = {0};
+	struct mlx5_cmd_event event;
+	struct mlx5_ctx *other;
+
+	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &unknown, 1, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &port, 1, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, NULL, &cq_type, 1, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, seventeen, 17, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 0, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, NULL, 1, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(soft_cmd_if.event_subscribe(other, env->cq, &cq_type, 1, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.close(other), 0);
+	/* What was refused is not subscribed to. */
+	soft_event_raise(env->dev, env->cq, cq_type);
+	soft_event_raise(env->dev, NULL, port);
+	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
+}
+
+static void
+expect_event(struct mlx5_ctx *ctx, uint16_t type, uint64_t cookie, uint32_t port)
+{
+	struct mlx5_cmd_event event;
+
+	assert_int_equal(soft_cmd_if.event_get(ctx, &event), 0);
+	assert_int_equal(event.type, type);
+	assert_int_equal(event.cookie, cookie);
+	assert_int_equal(event.port, port);
+}
+
+static void
+test_events(void **state)
+{
+	struct env *env = *state;
+	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port_type = BB_PRM_EVENT_PORT_CHANGE;
+	const uint16_t qp_types[] = {BB_PRM_EVENT_WQ_CATAS_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR};
+	struct mlx5_cmd_event event;
+	struct mlx5_ctx *other;
+	struct mlx5_port port;
+
+	env_qp_to(env, BB_PRM_QP_RST);
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 1, 11), 0);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->qp, qp_types, 2, 22), 0);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, NULL, &port_type, 1, 33), 0);
+	assert_int_equal(soft_cmd_if.event_subscribe(other, NULL, &port_type, 1, 44), 0);
+
+	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_ACCESS_ERROR);
+	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR); /* not asked for */
+	soft_event_raise(env->dev, env->cq, BB_PRM_EVENT_WQ_ACCESS_ERROR); /* of another object */
+	soft_event_raise(env->dev, env->cq, BB_PRM_EVENT_CQ_ERROR);
+	soft_dev_port_set(env->dev, false);
+	expect_event(env->ctx, BB_PRM_EVENT_WQ_ACCESS_ERROR, 22, 0);
+	expect_event(env->ctx, BB_PRM_EVENT_CQ_ERROR, 11, 0);
+	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
+	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
+	expect_event(other, BB_PRM_EVENT_PORT_CHANGE, 44, 1);
+	assert_int_equal(soft_cmd_if.event_get(other, &event), -EAGAIN);
+	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
+	assert_int_equal(port.state, BB_PORT_DOWN);
+	soft_dev_port_set(env->dev, true);
+	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
+	assert_int_equal(port.state, BB_PORT_ACTIVE);
+	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
+	expect_event(other, BB_PRM_EVENT_PORT_CHANGE, 44, 1);
+
+	/* A dead device tells everyone, asked or not. */
+	soft_event_raise(env->dev, NULL, MLX5_CMD_EVENT_DEV_FATAL);
+	expect_event(env->ctx, MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
+	expect_event(other, MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
+
+	/* Subscriptions go with their object; an event that waits does not. */
+	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	env_qp_gone(env);
+	assert_int_equal(LIST_FIRST(&env->dev->ctl->subs)->obj == env->qp && env->qp != NULL, 0);
+	expect_event(env->ctx, BB_PRM_EVENT_WQ_CATAS_ERROR, 22, 0);
+	assert_int_equal(soft_cmd_if.close(other), 0);
+	/* The first context's are still there. */
+	soft_dev_port_set(env->dev, true);
+	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
+}
+
+static void
+test_events_lost(void **state)
+{
+	struct env *env = *state;
+	const uint16_t type = BB_PRM_EVENT_CQ_ERROR;
+	struct mlx5_cmd_event event;
+	uint32_t i, round;
+
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &type, 1, 5), 0);
+	for (round = 0; round < 3; round++) {
+		/* The ring's start moves between the rounds. */
+		for (i = 0; i < SOFT_EVENT_QUEUE + 10 * round; i++)
+			soft_event_raise(env->dev, env->cq, type);
+		if (round > 0)
+			assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EOVERFLOW);
+		for (i = 0; i < SOFT_EVENT_QUEUE; i++)
+			expect_event(env->ctx, type, 5, 0);
+		assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
+		soft_event_raise(env->dev, env->cq, type);
+		expect_event(env->ctx, type, 5, 0);
+	}
+}
+
+static void
+test_ids(void **state)
+{
+	struct soft_ids ids;
+	uint32_t id, i;
+
+	(void)state;
+	assert_int_equal(soft_ids_init(&ids, 3, 70), 0);
+	for (i = 3; i < 70; i++) {
+		assert_int_equal(soft_ids_alloc(&ids, &id), 0);
+		assert_int_equal(id, i);
+	}
+	assert_int_equal(soft_ids_alloc(&ids, &id), -ENOSPC);
+	soft_ids_free(&ids, 66);
+	soft_ids_free(&ids, 5);
+	soft_ids_free(&ids, 64);
+	/* In the order of numbers behind the last one given out, which was 69. */
+	assert_int_equal(soft_ids_alloc(&ids, &id), 0);
+	assert_int_equal(id, 5);
+	soft_ids_free(&ids, 5);
+	assert_int_equal(soft_ids_alloc(&ids, &id), 0);
+	assert_int_equal(id, 64);
+	assert_int_equal(soft_ids_alloc(&ids, &id), 0);
+	assert_int_equal(id, 66);
+	assert_int_equal(soft_ids_alloc(&ids, &id), 0);
+	assert_int_equal(id, 5);
+	assert_int_equal(soft_ids_alloc(&ids, &id), -ENOSPC);
+	free(ids.used);
+}
+
+/* One place in the code cannot fill the log; another is still heard. */
+static void
+test_log_limit(void **state)
+{
+	struct env *env = *state;
+	uint32_t i, lines = 0;
+	const char *at;
+
+	for (i = 0; i < 10000; i++) {
+		SOFT_LOG(ERR, "again %u", i);
+		if (i % 50 == 0)
+			for (at = env_log(env); (at = strstr(at, "again")) != NULL; at++)
+				lines++;
+	}
+	/* At most two seconds are touched. */
+	assert_in_range(lines, 50, 300);
+	SOFT_LOG(ERR, "something else");
+	assert_non_null(strstr(env_log(env), "something else"));
+}
+
+#define TEST(f)   cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
+#define LOGGED(f) cmocka_unit_test_setup_teardown(f, log_setup, log_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list),
+		LOGGED(test_names),
+		LOGGED(test_options_refused),
+		LOGGED(test_options),
+		LOGGED(test_no_devx),
+		LOGGED(test_shared),
+		LOGGED(test_progress),
+		TEST(test_uar_pages),
+		cmocka_unit_test(test_uar_share),
+		TEST(test_port),
+		TEST(test_gids),
+		TEST(test_av_resolve),
+		TEST(test_event_subscribe),
+		TEST(test_events),
+		TEST(test_events_lost),
+		cmocka_unit_test(test_ids),
+		LOGGED(test_log_limit),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The control path while the device runs by itself, on a thread and on an lcore: QPs
+ * come and go, keys and UAR pages too, under an engine that is looking at them.
+ */
+#include "soft_ctl_env.h"
+
+#include <rte_eal.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+
+static unsigned int worker = RTE_MAX_LCORE;
+
+static void
+no_progress(void *arg)
+{
+	(void)arg;
+}
+
+/* Connections made and broken; what is posted meanwhile is not of interest here. */
+static void
+churn(struct env *env, uint32_t rounds)
+{
+	struct mlx5_uar *uar;
+	struct mlx5_mr *mr;
+	uint32_t i, state;
+
+	for (i = 0; i < rounds; i++) {
+		for (state = BB_PRM_QP_RST; state <= BB_PRM_QP_ERR; state++) {
+			if (state == BB_PRM_QP_SQER || state == BB_PRM_QP_SQD)
+				continue;
+			env_qp_to(env, state);
+			if (state == BB_PRM_QP_ERR)
+				assert_int_equal(
+					env_modify(env, env->qp, env->qpn, BB_PRM_OP_2RST_QP), 0);
+			env_qp_gone(env);
+		}
+		assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &uar), 0);
+		assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, env->mem, ENV_BYTES,
+						    BB_ACCESS_LOCAL_WRITE, &mr),
+				 0);
+		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+		assert_int_equal(soft_cmd_if.uar_free(env->ctx, uar), 0);
+	}
+}
+
+static void
+test_mode(const char *args)
+{
+	void (*fn)(void *arg) = no_progress;
+	struct env *env = malloc(sizeof(*env));
+	void *arg = NULL;
+
+	assert_non_null(env);
+	env_open(env, args);
+	/* It needs no polls, and says so. */
+	soft_cmd_if.progress_of(env->ctx, env->uar, &fn, &arg);
+	assert_ptr_equal(fn, no_progress);
+	assert_null(arg);
+	churn(env, 5);
+	env_close(env);
+	free(env);
+}
+
+static void
+test_thread(void **state)
+{
+	(void)state;
+	test_mode("progress=thread");
+	/* And once more: the thread went with the last context. */
+	test_mode("progress=thread");
+}
+
+static void
+test_lcore(void **state)
+{
+	char args[64];
+
+	(void)state;
+	if (worker == RTE_MAX_LCORE)
+		skip();
+	snprintf(args, sizeof(args), "progress=lcore,lcore=%u", worker);
+	test_mode(args);
+	test_mode(args);
+}
+
+static void
+test_lcore_refused(void **state)
+{
+	struct mlx5_ctx *ctx = NULL, *second = NULL;
+	char args[64];
+
+	(void)state;
+	snprintf(args, sizeof(args), "progress=lcore,lcore=%u", rte_get_main_lcore());
+	assert_int_equal(soft_cmd_if.open("soft0", args, &ctx), -EINVAL);
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=127", &ctx), -EINVAL);
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=4000000", &ctx), -EINVAL);
+	assert_null(ctx);
+	if (worker == RTE_MAX_LCORE)
+		skip();
+	/* One device to an lcore. */
+	snprintf(args, sizeof(args), "progress=lcore,lcore=%u", worker);
+	assert_int_equal(soft_cmd_if.open("soft0", args, &ctx), 0);
+	assert_int_equal(soft_cmd_if.open("soft1", args, &second), -EBUSY);
+	assert_null(second);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	assert_int_equal(soft_cmd_if.open("soft1", args, &second), 0);
+	assert_int_equal(soft_cmd_if.close(second), 0);
+}
+
+/* EAL's memory: its heap, and what it has reserved and not mapped. */
+static void
+test_eal_memory(void **state)
+{
+	struct env *env = *state;
+	void *p = rte_malloc(NULL, 1 << 20, 0);
+	struct mlx5_mr *mr;
+
+	assert_non_null(p);
+	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, p, 1 << 20,
+					    BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &mr),
+			 0);
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	rte_free(p);
+}
+
+int
+main(void)
+{
+	char *argv[] = {(char[]){"test"},
+			(char[]){"-l"},
+			(char[]){"0-1"},
+			(char[]){"--no-huge"},
+			(char[]){"-m"},
+			(char[]){"256"},
+			(char[]){"--no-pci"},
+			(char[]){"--no-telemetry"},
+			(char[]){"--no-shconf"},
+			(char[]){"--log-level=lib.eal:error"},
+			NULL};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_lcore),
+		cmocka_unit_test(test_lcore_refused),
+		cmocka_unit_test_setup_teardown(test_eal_memory, env_setup, env_teardown),
+	};
+	int ret;
+
+	if (rte_eal_init((int)RTE_DIM(argv) - 1, argv) < 0) {
+		printf("SKIP: EAL does not start on lcores 0-1 (two processors are needed)\n");
+		return 77;
+	}
+	worker = rte_get_next_lcore(-1, 1, 0);
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	rte_eal_cleanup();
+	return ret;
+}

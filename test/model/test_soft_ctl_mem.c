@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* PDs, MRs and umems: what may be registered, and what a key is good for. */
+#include "soft_ctl_env.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "soft_kernel.h"
+
+#define LW   BB_ACCESS_LOCAL_WRITE
+#define RW   BB_ACCESS_REMOTE_WRITE
+#define RR   BB_ACCESS_REMOTE_READ
+#define RA   BB_ACCESS_REMOTE_ATOMIC
+#define PAGE 4096u
+
+static int
+mr_reg(struct env *env, void *addr, size_t len, uint32_t access, struct mlx5_mr **mr)
+{
+	return soft_cmd_if.mr_reg(env->ctx, env->pd, addr, len, access, mr);
+}
+
+static void
+test_mr(void **state)
+{
+	static const uint32_t access[] = {0, LW, RR, LW | RW, LW | RA, LW | RR | RW | RA};
+	struct env *env = *state;
+	const struct soft_mkey *key;
+	struct mlx5_mr *mr;
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(access); i++) {
+		/* Any address and length, to the byte. */
+		assert_int_equal(mr_reg(env, env->mem + 3, 4097, access[i], &mr), 0);
+		assert_int_equal(mr->lkey, mr->rkey);
+		key = soft_mkey_find(env->dev, mr->lkey);
+		assert_non_null(key);
+		assert_int_equal(key->pdn, env->pd->pdn);
+		assert_int_equal(key->start, (uintptr_t)env->mem + 3);
+		assert_int_equal(key->len, 4097);
+		assert_ptr_equal(key->base, env->mem + 3);
+		assert_int_equal(key->lw, (access[i] & LW) != 0);
+		assert_int_equal(key->rw, (access[i] & RW) != 0);
+		assert_int_equal(key->rr, (access[i] & RR) != 0);
+		assert_int_equal(key->atomic, (access[i] & RA) != 0);
+		/* Neither end of a list nor nothing. */
+		assert_true(mr->lkey >> 8 >= 0x10);
+		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+		assert_null(soft_mkey_find(env->dev, mr == NULL ? 0 : (uint32_t)(0x10 + i) << 8));
+	}
+}
+
+static void
+test_mr_refused(void **state)
+{
+	struct env *env = *state;
+	uint8_t *hole, *ro;
+	size_t i;
+
+	hole = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(hole, MAP_FAILED);
+	assert_int_equal(mprotect(hole + PAGE, PAGE, PROT_NONE), 0);
+	ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(ro, MAP_FAILED);
+	const struct {
+		const char *what;
+		uint8_t *addr;
+		size_t len;
+		uint32_t access;
+		int ret;
+	} cases[] = {
+		{"REMOTE_WRITE without LOCAL_WRITE", env->mem, PAGE, RW, -EINVAL},
+		{"REMOTE_ATOMIC without LOCAL_WRITE", env->mem, PAGE, RA | RR, -EINVAL},
+		{"unknown right", env->mem, PAGE, LW | 1 << 4, -EINVAL},
+		{"on demand", env->mem, PAGE, LW | 1 << 6, -EINVAL},
+		{"empty", env->mem, 0, LW, -EINVAL},
+		{"past 2^64", env->mem, SIZE_MAX, LW, -EINVAL},
+		{"end at 2^64", (uint8_t *)-(uintptr_t)PAGE, PAGE, LW, -EINVAL},
+		{"NULL", NULL, PAGE, LW, -EFAULT},
+		{"reserved, not mapped", hole + PAGE, PAGE, LW, -EFAULT},
+		{"into the reserved part", hole, PAGE + 1, LW, -EFAULT},
+		{"over the reserved part", hole, 3 * PAGE, LW, -EFAULT},
+		{"from the reserved part", hole + 2 * PAGE - 1, PAGE, LW, -EFAULT},
+		{"reserved, for reading", hole + PAGE, 1, 0, -EFAULT},
+		{"read-only, for writing", ro, PAGE, LW, -EFAULT},
+		{"kernel space", (uint8_t *)(UINT64_C(1) << 63), PAGE, LW, -EFAULT},
+	};
+	struct census before = env_census(env);
+	struct mlx5_mr *mr = NULL;
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		env_log(env);
+		if (mr_reg(env, cases[i].addr, cases[i].len, cases[i].access, &mr) != cases[i].ret)
+			fail_msg("%s: not refused by %d: %s", cases[i].what, cases[i].ret,
+				 env_log(env));
+		assert_null(mr);
+		if (strstr(env_log(env), "soft: ") == NULL)
+			fail_msg("%s: nothing in the log", cases[i].what);
+		env_same(cases[i].what, before, env_census(env));
+	}
+	/* Up to the hole, behind it, and read-only memory for reading. */
+	assert_int_equal(mr_reg(env, hole, PAGE, LW, &mr), 0);
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	assert_int_equal(mr_reg(env, hole + 2 * PAGE, PAGE, LW, &mr), 0);
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	assert_int_equal(mr_reg(env, ro, PAGE, RR, &mr), 0);
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	munmap(hole, 3 * PAGE);
+	munmap(ro, PAGE);
+}
+
+/* Once memory is gone it can no longer be registered. */
+static void
+test_mr_unmapped(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_mr *mr = NULL;
+	uint8_t *p =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(munmap(p + 3 * PAGE, PAGE), 0);
+	assert_int_equal(mr_reg(env, p, 8 * PAGE, LW, &mr), -EFAULT);
+	assert_null(mr);
+	munmap(p, 3 * PAGE);
+	munmap(p + 4 * PAGE, 4 * PAGE);
+}
+
+/* Thousands of mappings side by side, so that the list is read in many pieces. */
+static void
+test_maps_many(void **state)
+{
+	const uint32_t n = 3000;
+	uint8_t *p;
+	uint32_t i;
+
+	(void)state;
+	p = mmap(NULL, (size_t)n * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	for (i = 0; i < n; i += 2)
+		assert_int_equal(mprotect(p + (size_t)i * PAGE, PAGE, PROT_READ), 0);
+	assert_int_equal(soft_maps_check(p, (size_t)n * PAGE, false), 0);
+	assert_int_equal(soft_maps_check(p, (size_t)n * PAGE, true), -EFAULT);
+	for (i = 0; i < n; i += 97) {
+		assert_int_equal(soft_maps_check(p + (size_t)i * PAGE, PAGE, true),
+				 i % 2 == 0 ? -EFAULT : 0);
+		assert_int_equal(soft_maps_check(p + (size_t)i * PAGE, 3 * PAGE, false), 0);
+	}
+	assert_int_equal(mprotect(p + (size_t)(n / 2) * PAGE, PAGE, PROT_NONE), 0);
+	assert_int_equal(soft_maps_check(p, (size_t)n * PAGE, false), -EFAULT);
+	assert_int_equal(soft_maps_check(p, (size_t)n / 2 * PAGE, false), 0);
+	munmap(p, (size_t)n * PAGE);
+}
+
+static void
+test_maps_hugepage(void **state)
+{
+	const size_t len = 2 << 20;
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
+		       -1, 0);
+
+	(void)state;
+	if (p == MAP_FAILED) {
+		print_message("no 2 MiB hugepage to try\n");
+		skip();
+	}
+	assert_int_equal(soft_maps_check(p, len, true), 0);
+	munmap(p, len);
+}
+
+/* A key that was given back finds nothing, also when its index is given out again. */
+static void
+test_stale_keys(void **state)
+{
+	struct env *env = *state;
+	struct soft_ids *ids = &env->dev->ctl->mkey_ids;
+	struct mlx5_mr *mr;
+	uint32_t index, first, i;
+
+	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
+	first = mr->lkey;
+	index = first >> 8;
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	assert_null(soft_mkey_find(env->dev, first));
+	for (i = 1; i < 256; i++) {
+		ids->next = index;
+		assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
+		assert_int_equal(mr->lkey >> 8, index);
+		assert_int_equal(mr->lkey & 0xff, (first + i) & 0xff);
+		assert_null(soft_mkey_find(env->dev, first));
+		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	}
+	/* Left alone, the next registration takes another index. */
+	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
+	assert_int_equal(mr->lkey >> 8, index + 1);
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	/* Keys beyond the table. */
+	assert_null(soft_mkey_find(env->dev, UINT32_MAX));
+	assert_null(soft_mkey_find(env->dev, 0));
+	assert_null(soft_mkey_find(env->dev, BB_WQE_INVALID_LKEY));
+}
+
+/* All numbers of a kind in use: -ENOMEM, and nothing is lost. */
+static void
+test_exhausted(void **state)
+{
+	struct env *env = *state;
+	struct soft_ctl *ctl = env->dev->ctl;
+	struct soft_ids *const ids[] = {&ctl->mkey_ids, &ctl->pd_ids, &ctl->umem_ids,
+					&ctl->uar_ids};
+	struct census before = env_census(env);
+	struct mlx5_umem *umem = NULL;
+	struct mlx5_uar *uar = NULL;
+	struct mlx5_mr *mr = NULL;
+	struct mlx5_pd *pd = NULL;
+	size_t i, bytes;
+	void *keep;
+	int ret = 0;
+
+	for (i = 0; i < RTE_DIM(ids); i++) {
+		bytes = (ids[i]->size + 63) / 64 * sizeof(uint64_t);
+		keep = malloc(bytes);
+		assert_non_null(keep);
+		memcpy(keep, ids[i]->used, bytes);
+		memset(ids[i]->used, 0xff, bytes);
+		env_log(env);
+		switch (i) {
+		case 0:
+			ret = mr_reg(env, env->mem, PAGE, LW, &mr);
+			break;
+		case 1:
+			ret = soft_cmd_if.pd_alloc(env->ctx, &pd);
+			break;
+		case 2:
+			ret = soft_cmd_if.umem_reg(env->ctx, env->mem, PAGE, LW, PAGE, &umem);
+			break;
+		case 3:
+			ret = soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &uar);
+			break;
+		}
+		memcpy(ids[i]->used, keep, bytes);
+		free(keep);
+		assert_int_equal(ret, -ENOMEM);
+		assert_true(mr == NULL && pd == NULL && umem == NULL && uar == NULL);
+		assert_non_null(strstr(env_log(env), "soft: "));
+		env_same("exhausted", before, env_census(env));
+	}
+}
+
+static void
+test_pd_busy(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_mr *mr;
+	struct mlx5_pd *pd;
+
+	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &pd), 0);
+	assert_int_not_equal(pd->pdn, env->pd->pdn);
+	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, pd, env->mem, PAGE, LW, &mr), 0);
+	env_log(env);
+	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
+	assert_non_null(strstr(env_log(env), "1 MRs"));
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
+}
+
+static void
+test_other_context(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_mr *mr, *none = NULL;
+	struct mlx5_ctx *other;
+
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
+	assert_int_equal(soft_cmd_if.mr_dereg(other, mr), -EINVAL);
+	assert_int_equal(soft_cmd_if.mr_reg(other, env->pd, env->mem, PAGE, LW, &none), -EINVAL);
+	assert_null(none);
+	assert_int_equal(soft_cmd_if.umem_dereg(other, env->umem), -EINVAL);
+	/* The other context's close does not touch it; its own waits. */
+	assert_int_equal(soft_cmd_if.close(other), 0);
+	assert_int_equal(soft_cmd_if.close(env->ctx), -EBUSY);
+	assert_non_null(soft_mkey_find(env->dev, mr->lkey));
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+}
+
+static void
+test_umem_refused(void **state)
+{
+	struct env *env = *state;
+	uint8_t *ro = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct mlx5_umem *umem = NULL;
+	size_t i;
+
+	assert_ptr_not_equal(ro, MAP_FAILED);
+	const struct {
+		const char *what;
+		uint8_t *addr;
+		size_t len;
+		uint32_t access;
+		uint64_t pgsz;
+		int ret;
+	} cases[] = {
+		{"REMOTE_WRITE without LOCAL_WRITE", env->mem, PAGE, RW, PAGE, -EINVAL},
+		{"REMOTE_ATOMIC", env->mem, PAGE, LW | RA, PAGE, -EINVAL},
+		{"unknown right", env->mem, PAGE, LW | 1 << 20, PAGE, -EINVAL},
+		{"empty", env->mem, 0, LW, PAGE, -EINVAL},
+		{"past 2^64", env->mem, SIZE_MAX - 1, LW, PAGE, -EINVAL},
+		{"not mapped", NULL, PAGE, LW, PAGE, -EFAULT},
+		{"read-only", ro, PAGE, LW, PAGE, -EFAULT},
+		{"no page size", env->mem, PAGE, LW, 0, -EINVAL},
+		{"page sizes below 4 KiB", env->mem, PAGE, LW, 0xfff, -EINVAL},
+		{"page larger than the umem", env->mem, PAGE, LW, 2 << 20, -EINVAL},
+		{"page that does not divide it", env->mem, 3 * PAGE, LW, 2 * PAGE, -EINVAL},
+		{"page it does not start with", env->mem + PAGE, 2 * PAGE, LW, 2 * PAGE, -EINVAL},
+	};
+	struct census before = env_census(env);
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		env_log(env);
+		if (soft_cmd_if.umem_reg(env->ctx, cases[i].addr, cases[i].len, cases[i].access,
+					 cases[i].pgsz, &umem) != cases[i].ret)
+			fail_msg("%s: not refused by %d", cases[i].what, cases[i].ret);
+		assert_null(umem);
+		if (strstr(env_log(env), "soft: ") == NULL)
+			fail_msg("%s: nothing in the log", cases[i].what);
+		env_same(cases[i].what, before, env_census(env));
+	}
+	/* Memory that is only read, for queues and records that are only read. */
+	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, ro, PAGE, 0, PAGE, &umem), 0);
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
+	munmap(ro, PAGE);
+}
+
+static void
+test_umem_page_sizes(void **state)
+{
+	const uint64_t m2 = 2 << 20, g1 = 1 << 30, all = ~UINT64_C(4095);
+	const struct {
+		uint64_t addr, len, bitmap, want;
+	} cases[] = {
+		{0x10000000, 0x10000, all, 0x10000},
+		{0x10000000, 0x11000, all, 0x1000},
+		{0x10000000, 0x18000, all, 0x8000},
+		{0x10001000, 0x10000, all, 0x1000},
+		{0x10000000, 0x10000, 0x1000, 0x1000},
+		{0x10000000, 0x10000, 0x3000, 0x2000},
+		{0x10000000, 0x10000, 0x2000, 0x2000},
+		{0x10000000, 0x11000, 0x2000, 0},
+		{0x10000040, 0x10000, all, 0x1000},
+		{0x10000040, 100, all, 0x1000},
+		{0x10000040, 100, 0x2000, 0},
+		{g1, m2, m2 | g1 | 0x1000, m2},
+		{g1, 3 * m2, m2 | g1 | 0x1000, m2},
+		{g1, g1, m2 | g1 | 0x1000, g1},
+		{g1 + 0x1000, m2, m2, 0},
+		{g1, m2, UINT64_MAX, m2},
+		{UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_MAX, UINT64_C(1) << 63},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++)
+		assert_int_equal(
+			soft_kernel_umem_pgsz(cases[i].addr, cases[i].len, cases[i].bitmap),
+			cases[i].want);
+}
+
+/* A umem may begin inside a page, but what lies in it is aligned by address, too. */
+static void
+test_umem_unaligned(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	struct mlx5_umem *umem;
+	struct mlx5_obj *obj;
+
+	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, env->mem + 8, 8192, LW, PAGE, &umem), 0);
+	env_cq_in(env, in);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, umem->id);
+	env_log(env);
+	env_refused(env, "CQ",
+		    soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj), out,
+		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
+	env_cq_in(env, in);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_DBR_UMEM_ID, umem->id);
+	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, 4096);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj),
+			 0);
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), -EBUSY);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_mr),
+		TEST(test_mr_refused),
+		TEST(test_mr_unmapped),
+		cmocka_unit_test(test_maps_many),
+		cmocka_unit_test(test_maps_hugepage),
+		TEST(test_stale_keys),
+		TEST(test_exhausted),
+		TEST(test_pd_busy),
+		TEST(test_other_context),
+		TEST(test_umem_refused),
+		cmocka_unit_test(test_umem_page_sizes),
+		TEST(test_umem_unaligned),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Every allocation of the control path fails once: the call says so, nothing is left
+ * behind (the address sanitizer looks), and the same call goes afterwards.
+ */
+#include "soft_ctl_env.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+int __real_posix_memalign(void **p, size_t align, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+int __wrap_posix_memalign(void **p, size_t align, size_t size);
+
+/* Calls until one fails; 0: none does. */
+static uint32_t fail_in;
+
+static bool
+fails(void)
+{
+	return fail_in != 0 && --fail_in == 0;
+}
+
+void *
+__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *
+__wrap_realloc(void *p, size_t size)
+{
+	return fails() ? NULL : __real_realloc(p, size);
+}
+
+void *
+__wrap_aligned_alloc(size_t align, size_t size)
+{
+	return fails() ? NULL : __real_aligned_alloc(align, size);
+}
+
+int
+__wrap_posix_memalign(void **p, size_t align, size_t size)
+{
+	return fails() ? ENOMEM : __real_posix_memalign(p, align, size);
+}
+
+/* One call that makes something, and what undoes it. */
+struct maker {
+	const char *what;
+	int (*make)(struct env *env);
+	void (*undo)(struct env *env);
+};
+
+static struct mlx5_ctx *made_ctx;
+static struct mlx5_pd *made_pd;
+static struct mlx5_mr *made_mr;
+static struct mlx5_umem *made_umem;
+static struct mlx5_uar *made_uar;
+static struct mlx5_obj *made_obj;
+
+/* soft9 is opened here for the first time: its tables are made as well. */
+static int
+make_ctx(struct env *env)
+{
+	(void)env;
+	return soft_cmd_if.open("soft9", NULL, &made_ctx);
+}
+
+static void
+undo_ctx(struct env *env)
+{
+	(void)env;
+	assert_int_equal(soft_cmd_if.close(made_ctx), 0);
+	made_ctx = NULL;
+}
+
+static int
+make_pd(struct env *env)
+{
+	return soft_cmd_if.pd_alloc(env->ctx, &made_pd);
+}
+
+static void
+undo_pd(struct env *env)
+{
+	assert_int_equal(soft_cmd_if.pd_free(env->ctx, made_pd), 0);
+	made_pd = NULL;
+}
+
+static int
+make_mr(struct env *env)
+{
+	return soft_cmd_if.mr_reg(env->ctx, env->pd, env->mem, 4096, BB_ACCESS_LOCAL_WRITE,
+				  &made_mr);
+}
+
+static void
+undo_mr(struct env *env)
+{
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, made_mr), 0);
+	made_mr = NULL;
+}
+
+static int
+make_umem(struct env *env)
+{
+	return soft_cmd_if.umem_reg(env->ctx, env->mem, 4096, BB_ACCESS_LOCAL_WRITE, 4096,
+				    &made_umem);
+}
+
+static void
+undo_umem(struct env *env)
+{
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, made_umem), 0);
+	made_umem = NULL;
+}
+
+static int
+make_uar(struct env *env)
+{
+	return soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &made_uar);
+}
+
+static void
+undo_uar(struct env *env)
+{
+	assert_int_equal(soft_cmd_if.uar_free(env->ctx, made_uar), 0);
+	made_uar = NULL;
+}
+
+static int
+make_obj(struct env *env, const uint8_t *in, size_t inlen)
+{
+	uint8_t out[BB_PRM_SZ_SHORT];
+	int ret = soft_cmd_if.obj_create(env->ctx, in, inlen, out, sizeof(out), &made_obj);
+
+	if (ret == -EREMOTEIO && bb_prm_get(out, BB_PRM_CMD_STATUS) == BB_PRM_STAT_NO_RES)
+		return -ENOMEM;
+	return ret;
+}
+
+static int
+make_cq(struct env *env)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN];
+
+	env_cq_in(env, in);
+	return make_obj(env, in, sizeof(in));
+}
+
+static int
+make_qp(struct env *env)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_QP_IN];
+
+	env_qp_in(env, in);
+	return make_obj(env, in, sizeof(in));
+}
+
+static int
+make_counters(struct env *env)
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0};
+
+	env_op(in, BB_PRM_OP_ALLOC_Q_COUNTER);
+	return make_obj(env, in, sizeof(in));
+}
+
+static void
+undo_obj(struct env *env)
+{
+	(void)env;
+	assert_int_equal(soft_cmd_if.obj_destroy(made_obj), 0);
+	made_obj = NULL;
+}
+
+static int
+make_subs(struct env *env)
+{
+	static const uint16_t types[] = {0x04, 0x05, 0x10, 0x11};
+
+	return soft_cmd_if.event_subscribe(env->ctx, env->cq, types, RTE_DIM(types), 1);
+}
+
+static void
+undo_subs(struct env *env)
+{
+	uint32_t n = 0;
+	struct soft_event_sub *sub;
+
+	LIST_FOREACH(sub, &env->dev->ctl->subs, link)
+		n++;
+	/* All four or none. */
+	assert_int_equal(n, 4);
+	soft_event_forget(soft_ctx(env->ctx), env->cq);
+}
+
+static void
+test_all(void **state)
+{
+	static const struct maker makers[] = {
+		{"open", make_ctx, undo_ctx},     {"PD", make_pd, undo_pd},
+		{"MR", make_mr, undo_mr},         {"umem", make_umem, undo_umem},
+		{"UAR", make_uar, undo_uar},      {"CQ", make_cq, undo_obj},
+		{"QP", make_qp, undo_obj},        {"counter set", make_counters, undo_obj},
+		{"events", make_subs, undo_subs},
+	};
+	struct env *env = *state;
+	uint32_t i, k, failed;
+
+	for (i = 0; i < RTE_DIM(makers); i++) {
+		struct census before = env_census(env);
+
+		failed = 0;
+		for (k = 1;; k++) {
+			int ret;
+
+			env_log(env);
+			fail_in = k;
+			ret = makers[i].make(env);
+			if (ret == 0)
+				break;
+			fail_in = 0;
+			failed++;
+			if (ret != -ENOMEM)
+				fail_msg("%s: allocation %u failed: ret %d", makers[i].what, k,
+					 ret);
+			if (strstr(env_log(env), "soft: ") == NULL)
+				fail_msg("%s: allocation %u failed in silence", makers[i].what, k);
+			env_same(makers[i].what, before, env_census(env));
+			assert_true(made_ctx == NULL && made_pd == NULL && made_mr == NULL &&
+				    made_umem == NULL && made_uar == NULL && made_obj == NULL);
+		}
+		/* It came out well because no allocation was left to fail. */
+		assert_int_not_equal(fail_in, 0);
+		fail_in = 0;
+		assert_true(failed > 0);
+		makers[i].undo(env);
+		env_same(makers[i].what, before, env_census(env));
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_all, env_setup, env_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
