@@ -30,6 +30,7 @@ bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbr
 	cq->buf = buf;
 	cq->dbrec = dbrec;
 	cq->mask = (1u << log_size) - 1;
+	cq->size = 1u << log_size;
 	cq->log_size = (uint8_t)log_size;
 	memset(buf, 0, sizeof(*cqe) << log_size);
 	for (i = 0; i <= cq->mask; i++)

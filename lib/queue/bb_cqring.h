@@ -20,9 +20,10 @@ struct bb_cqring {
 	uint8_t *buf;    /**< (mask + 1) CQEs of 64 bytes */
 	uint32_t *dbrec; /**< word 0 consumer index, word 1 arm */
 	uint32_t mask;
-	uint32_t ci; /**< CQEs consumed; bits above the ring give the owner */
+	uint32_t ci;   /**< CQEs consumed; bits above the ring give the owner */
+	uint32_t size; /**< CQEs in the ring: the bit of ci that the owner bit follows */
 	uint8_t log_size;
-	uint8_t pad[7];
+	uint8_t pad[3];
 };
 
 /**
@@ -40,9 +41,11 @@ bb_cqring_peek(const struct bb_cqring *cq)
 		(struct bb_cqe *)(void *)(cq->buf + (size_t)(cq->ci & cq->mask) * sizeof(*cqe));
 	uint8_t own = bb_cqe_own_load(&cqe->op_own);
 
-	if ((own & 1) != (cq->ci >> cq->log_size & 1) || own >> 4 == BB_CQE_INVALID)
+	if ((own & 1) != ((cq->ci & cq->size) != 0) || own >> 4 == BB_CQE_INVALID)
 		return NULL;
 	bb_dma_rmb();
+	if (cqe == NULL)
+		__builtin_unreachable(); /* spares the caller's compiler the question */
 	return cqe;
 }
 

@@ -18,7 +18,6 @@ static const struct {
 					 "receives INIT or later"},
 	[BB_REFUSED_OWNER] = {-EPERM, "posted by a thread that does not own the queue: post from "
 				      "its owner, or hand the queue over first"},
-	[BB_REFUSED_WQE_SIZE] = {-EINVAL, "the WQE is larger than the ring: create the QP deeper"},
 	[BB_REFUSED_MAX_SGE] = {-EINVAL, "more pieces than the queue has room for: create the QP "
 					 "with a larger max_sge"},
 	[BB_REFUSED_SGE_LEN] = {-EINVAL, "a piece is longer than 2^31 bytes: split it"},

@@ -63,20 +63,19 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 			     conf->qpn, conf->max_sge, conf->max_inline, BB_WQE_MAX_DS);
 		return -EINVAL;
 	}
-	if (conf->depth == 0 || conf->depth > conf->blocks || conf->sig_every == 0 ||
-	    conf->sig_every > conf->depth) {
+	/* Room is counted in WQEs only: any of them may be the largest. */
+	if (conf->depth == 0 || conf->depth > conf->blocks / bb_wqe_blocks(max_ds)) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: depth %u must be 1 to %u and a CQE is due "
-			     "every 1 to depth WQEs, not %u",
-			     conf->qpn, conf->depth, conf->blocks, conf->sig_every);
+			     "send queue of QP 0x%06x: depth %u must be at least 1, and so many "
+			     "WQEs of %u blocks must fit into %u blocks",
+			     conf->qpn, conf->depth, bb_wqe_blocks(max_ds), conf->blocks);
 		return -EINVAL;
 	}
-	/* Else a ring full of large unsignalled WQEs would never be found empty again. */
-	if (conf->sig_every > conf->blocks / bb_wqe_blocks(max_ds)) {
+	/* Else a full queue could hold no WQE that yields a CQE. */
+	if (conf->sig_every == 0 || conf->sig_every > conf->depth) {
 		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: %u WQEs of %u blocks without a CQE do not "
-			     "fit into %u blocks: make the ring larger or sig_every smaller",
-			     conf->qpn, conf->sig_every, bb_wqe_blocks(max_ds), conf->blocks);
+			     "send queue of QP 0x%06x: a CQE is due every 1 to %u WQEs, not %u",
+			     conf->qpn, conf->depth, conf->sig_every);
 		return -EINVAL;
 	}
 	return 0;
@@ -116,14 +115,13 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->buf = conf->buf;
 	sq->wqes = conf->wqes;
 	sq->mask = conf->blocks - 1;
-	sq->qpn_ds0 = conf->qpn << 8;
+	sq->qpn_be = (uint64_t)bb_be32(conf->qpn << 8) << 32;
 	sq->depth = conf->depth;
 	sq->sig_every = (uint16_t)conf->sig_every;
 	sq->dbrec = conf->dbrec;
 	sq->reg = conf->reg;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
-	sq->max_ds = (uint16_t)max_ds;
 	sq->max_sge = (uint16_t)conf->max_sge;
 	sq->max_inline = (uint16_t)conf->max_inline;
 	sq->db_mode = (uint8_t)conf->db_mode;
@@ -138,13 +136,11 @@ bb_sq_reset(struct bb_sq *sq)
 	/* A late CQE must not find what a WQE of the queue's former life left. */
 	memset(sq->wqes, 0, ((size_t)sq->mask + 1) * sizeof(*sq->wqes));
 	sq->last = sq->buf;
+	sq->pi = 0;
 	sq->seq = 0;
 	sq->done = 0;
-	sq->pi = 0;
-	sq->ci = 0;
 	sq->limit = 0;
-	sq->unsig = 0;
-	sq->rung = 0;
+	sq->sig_seq = sq->sig_every;
 	sq->rung_seq = 0;
 	sq->refused = 0;
 	sq->doorbells = 0;
@@ -155,25 +151,22 @@ bb_sq_reset(struct bb_sq *sq)
 void
 bb_sq_enable(struct bb_sq *sq, bool on)
 {
-	sq->limit = on ? (uint16_t)(sq->mask + 1) : 0;
+	sq->limit = on ? sq->depth : 0;
 }
 
 int
 bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why)
 {
-	return bb_queue_refuse("send", sq->qpn_ds0 >> 8, sq->owner, &sq->refused, why);
+	return bb_queue_refuse("send", bb_be32((uint32_t)(sq->qpn_be >> 32)) >> 8, sq->owner,
+			       &sq->refused, why);
 }
 
 int
-bb_sq_refuse(struct bb_sq *sq, uint32_t ds)
+bb_sq_refuse(struct bb_sq *sq)
 {
-	uint32_t used = (uint16_t)(sq->pi - sq->ci), blocks = bb_wqe_blocks(ds);
-
 	if (sq->limit == 0)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_STATE);
-	if (ds > sq->max_ds || blocks > sq->mask + 1)
-		return bb_sq_refuse_arg(sq, BB_REFUSED_WQE_SIZE);
-	if (used + blocks > sq->limit || bb_sq_outstanding(sq) >= sq->depth) {
+	if (bb_sq_outstanding(sq) >= sq->limit) {
 		sq->full++;
 		return 0;
 	}

@@ -45,6 +45,8 @@ struct bb_sge {
 	uint32_t len;  /**< bytes, 0 to 2^31 */
 	uint32_t lkey; /**< local key of the MR that holds all of the piece */
 };
+BB_STATIC_ASSERT(offsetof(struct bb_sge, lkey) == offsetof(struct bb_sge, len) + 4,
+		 "read together by bb_sq_fill_data()");
 
 /** Flags of a send request, to be or-ed (man ibv_post_send: send_flags). */
 enum bb_send_flags {
@@ -57,7 +59,6 @@ enum bb_send_flags {
 enum bb_refusal {
 	BB_REFUSED_STATE,        /**< -ENOTCONN: the QP's state does not take posts */
 	BB_REFUSED_OWNER,        /**< -EPERM: the calling thread does not own the queue */
-	BB_REFUSED_WQE_SIZE,     /**< -EINVAL: larger than the ring */
 	BB_REFUSED_MAX_SGE,      /**< -EINVAL: more pieces than max_sge */
 	BB_REFUSED_SGE_LEN,      /**< -EINVAL: a piece over 2^31 bytes */
 	BB_REFUSED_MAX_INLINE,   /**< -EINVAL: more inline bytes than max_inline */
@@ -69,11 +70,11 @@ enum bb_refusal {
 struct bb_sq_wqe {
 	uint64_t wr_id;
 	uint32_t seq;   /**< WQEs posted up to and including this one */
-	uint16_t next;  /**< block index behind this WQE */
 	uint8_t opcode; /**< enum bb_wqe_opcode */
 	uint8_t flags;  /**< enum bb_send_flags as the caller gave them */
+	uint8_t pad[2];
 };
-BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "two stores per post");
+BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 
 /** How the doorbell is rung. */
 enum bb_db_mode {
@@ -84,40 +85,39 @@ enum bb_db_mode {
 
 /** A send queue. Only the inline functions here touch its fields. */
 struct bb_sq {
-	/* Line 0: touched by every post. */
+	/* Line 0: touched by every post and completion. */
 	uint8_t *buf;           /**< ring: (mask + 1) blocks */
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< control segment of the last WQE built */
+	uint64_t qpn_be;        /**< second dword of a control segment, ds 0; first dword 0 */
 	uint32_t mask;          /**< blocks - 1 */
-	uint32_t qpn_ds0;       /**< QP number << 8 */
 	uint32_t seq;           /**< WQEs built since reset */
 	uint32_t done;          /**< seq of the last WQE known complete */
-	uint32_t depth;         /**< WQEs that may be outstanding */
-	uint16_t pi;            /**< next block to build in */
-	uint16_t ci;            /**< first block still in use */
-	uint16_t limit;         /**< blocks that may be in use; 0: QP not postable */
-	uint16_t unsig;         /**< WQEs since the last that asked for a CQE */
-	uint16_t sig_every;     /**< ask for one at the latest at this many, >= 1 */
-	uint16_t rung;          /**< pi at the last doorbell */
+	uint32_t limit;         /**< WQEs that may be outstanding now; 0: QP not postable */
+	uint32_t sig_seq;       /**< the WQE with this seq asks for a CQE at the latest */
+	uint16_t pi;            /**< index of the next block to build in */
+	uint16_t sig_every;     /**< WQEs from one that asks for a CQE to the next, >= 1 */
+	uint16_t max_sge;
+	uint16_t max_inline; /**< bytes */
 	uint8_t pad0[4];
-	/* Line 1: once per doorbell, and limits that builders compare with. */
+	/* Line 1: once per doorbell. */
 	uint32_t *dbrec;     /**< send doorbell record */
 	uint8_t *reg;        /**< doorbell register of the owner's UAR */
 	uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
 	uint64_t rung_seq;   /**< WQEs handed over since reset; seq in the low half */
 	uint16_t bf_size;    /**< bytes of one register half; 0: no BlueFlame UAR */
 	uint16_t own_offset; /**< bf_offset of a register that no other queue uses */
-	uint16_t max_ds;     /**< segments of the largest WQE */
-	uint16_t max_sge;
-	uint16_t max_inline; /**< bytes */
 	uint8_t db_mode;     /**< enum bb_db_mode */
 	uint8_t refused;     /**< 1 << enum bb_refusal of those already logged */
-	uint32_t owner;      /**< lcore id, checked in debug builds */
-	uint64_t doorbells;  /**< statistics: doorbells rung */
-	uint64_t full;       /**< statistics: posts refused for want of room */
+	uint8_t pad1[2];
+	uint64_t doorbells; /**< statistics: doorbells rung */
+	uint64_t full;      /**< statistics: posts refused for want of room */
+	/* Not touched on the data path. */
+	uint32_t depth; /**< limit while enabled */
+	uint32_t owner; /**< lcore id, checked in debug builds */
 };
-BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "post touches one line");
-BB_STATIC_ASSERT(sizeof(struct bb_sq) == 2 * BB_CACHE_LINE, "line 0 is the post path's");
+BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "a post touches one line");
+BB_STATIC_ASSERT(sizeof(struct bb_sq) == 2 * BB_CACHE_LINE, "two lines");
 
 /** What a send queue is made of; memory belongs to the caller. */
 struct bb_sq_conf {
@@ -125,11 +125,11 @@ struct bb_sq_conf {
 	struct bb_sq_wqe *wqes; /**< @ref blocks entries */
 	uint32_t blocks;        /**< power of two, 1 to 32768 */
 	uint32_t qpn;
-	uint32_t depth; /**< WQEs that may be outstanding, 1 to blocks */
-	uint32_t max_sge;
+	uint32_t depth;      /**< WQEs that may be outstanding; as many of the largest size
+			      *   must fit into the ring */
+	uint32_t max_sge;    /**< pieces of a WQE */
 	uint32_t max_inline; /**< bytes */
-	uint32_t sig_every;  /**< at most this many WQEs between CQEs, 1 to depth; so
-			      *   many WQEs of the largest size must fit into the ring */
+	uint32_t sig_every;  /**< ask for a CQE at the latest at this many WQEs, 1 to depth */
 	uint32_t *dbrec;
 	void *reg;
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
@@ -156,10 +156,10 @@ void bb_sq_reset(struct bb_sq *sq);
 void bb_sq_enable(struct bb_sq *sq, bool on);
 
 /**
- * Why a WQE of @p ds segments could not be reserved: 0 for a full queue, else a
- * negative errno, logged once per queue and reason. Off the fast path.
+ * Why there was no room: 0 for a full queue, else a negative errno, logged once
+ * per queue and reason. Off the fast path.
  */
-int bb_sq_refuse(struct bb_sq *sq, uint32_t ds);
+int bb_sq_refuse(struct bb_sq *sq);
 
 /** Refuse a request that no room would let through: its errno; logs as above. */
 int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
@@ -186,15 +186,17 @@ bb_sq_outstanding(const struct bb_sq *sq)
 	return sq->seq - sq->done;
 }
 
-/** The first block of the next WQE, or NULL when @p ds segments do not fit. */
-static inline struct bb_wqe_ctrl *
-bb_sq_reserve(struct bb_sq *sq, uint32_t ds)
+/** Whether one more WQE, of any size, may be built. */
+static inline bool
+bb_sq_has_room(const struct bb_sq *sq)
 {
-	uint32_t used = (uint16_t)(sq->pi - sq->ci);
+	return sq->seq - sq->done < sq->limit && bb_queue_check_owner(sq->owner);
+}
 
-	if (bb_unlikely(used + bb_wqe_blocks(ds) > sq->limit || sq->seq - sq->done >= sq->depth ||
-			!bb_queue_check_owner(sq->owner)))
-		return NULL;
+/** Where the next WQE starts; bb_sq_has_room() said yes. */
+static inline struct bb_wqe_ctrl *
+bb_sq_next_wqe(const struct bb_sq *sq)
+{
 	return (struct bb_wqe_ctrl *)(void *)(sq->buf + (size_t)(sq->pi & sq->mask) * BB_WQE_BB);
 }
 
@@ -212,56 +214,54 @@ static inline void
 bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
 	     uint64_t wr_id, uint32_t flags, uint32_t imm)
 {
-	struct bb_sq_wqe *w = &sq->wqes[sq->pi & sq->mask];
+	const uint32_t pi = sq->pi, seq = sq->seq + 1;
+	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
 	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE);
 	uint64_t head, tail;
 
-	/* A queue without a signalled WQE in it could never be found empty again. */
-	if (++sq->unsig >= sq->sig_every)
-		fm_ce_se |= BB_WQE_CE_CQE;
-	if (fm_ce_se & BB_WQE_CE_CQE)
-		sq->unsig = 0;
-
-	head = (uint64_t)bb_be32((uint32_t)sq->pi << 8 | opcode) |
-	       (uint64_t)bb_be32(sq->qpn_ds0 | ds) << 32;
-	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "stores of two big-endian fields at once are written for little-endian hosts"
 #endif
+	/* A queue without a signalled WQE in it could never be found empty again. */
+	if ((flags & BB_SEND_SIGNALED) != 0 || seq == sq->sig_seq) {
+		fm_ce_se |= BB_WQE_CE_CQE;
+		sq->sig_seq = seq + sq->sig_every;
+	}
+	head = bb_be32(pi << 8 | opcode) | sq->qpn_be | (uint64_t)ds << 56;
+	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
 	memcpy(ctrl, &head, sizeof(head));
 	memcpy((uint8_t *)ctrl + 8, &tail, sizeof(tail));
 
 	sq->last = (uint8_t *)ctrl;
-	sq->pi = (uint16_t)(sq->pi + bb_wqe_blocks(ds));
-	sq->seq++;
+	sq->pi = (uint16_t)(pi + bb_wqe_blocks(ds));
+	sq->seq = seq;
 	w->wr_id = wr_id;
-	w->seq = sq->seq;
-	w->next = sq->pi;
+	w->seq = seq;
 	w->opcode = opcode;
 	w->flags = (uint8_t)flags;
 }
 
-/** Write a remote address segment. */
 static inline void
 bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 {
-	struct bb_wqe_raddr *r = (struct bb_wqe_raddr *)seg;
+	const uint64_t words[2] = {bb_be64(raddr), bb_be32(rkey)};
 
-	r->raddr = bb_be64(raddr);
-	r->rkey = bb_be32(rkey);
-	r->rsvd = 0;
+	memcpy(seg, words, sizeof(words));
 }
 
-/** Write a data segment of a piece that is not empty. */
 static inline void
 bb_sq_fill_data(void *seg, const struct bb_sge *sge)
 {
-	struct bb_wqe_data *d = (struct bb_wqe_data *)seg;
+	uint64_t words[2];
 
+	/* Length and key are turned round together, then each back to its place. */
+	memcpy(&words[0], &sge->len, sizeof(words[0]));
+	words[0] = bb_be64(words[0]);
+	words[0] = words[0] << 32 | words[0] >> 32;
 	/* 2^31 is written as 0; as itself it would read as an inline header. */
-	d->byte_count = bb_be32(sge->len & ~BB_WQE_INLINE);
-	d->lkey = bb_be32(sge->lkey);
-	d->addr = bb_be64(sge->addr);
+	words[0] &= ~(uint64_t)bb_be32(BB_WQE_INLINE);
+	words[1] = bb_be64(sge->addr);
+	memcpy(seg, words, sizeof(words));
 }
 
 /** Segments of the pieces that are not empty, or -EINVAL for one over 2^31. */
@@ -296,9 +296,9 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	if (bb_unlikely(pieces < 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
 	ds = 1 + (uint32_t)has_raddr + (uint32_t)pieces;
-	ctrl = bb_sq_reserve(sq, ds);
-	if (bb_unlikely(ctrl == NULL))
-		return bb_sq_refuse(sq, ds);
+	if (bb_unlikely(!bb_sq_has_room(sq)))
+		return bb_sq_refuse(sq);
+	ctrl = bb_sq_next_wqe(sq);
 
 	/* The first block never wraps: a WQE starts on a block. */
 	seg = ctrl + 1;
@@ -321,15 +321,41 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	return 1;
 }
 
-/** Copy inline data behind its header, over the end of the ring if need be. */
+/** memcpy() for the few bytes that fit into a WQE's first block: no call for 4 to 16. */
 static inline void
-bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t len)
+bb_sq_copy_inline(uint8_t *dst, const void *data, uint32_t len)
+{
+	const uint8_t *src = (const uint8_t *)data;
+
+	if (!__builtin_constant_p(len) && len >= 8 && len <= 16) {
+		memcpy(dst, src, 8);
+		memcpy(dst + len - 8, src + len - 8, 8);
+	} else if (!__builtin_constant_p(len) && len >= 4 && len < 8) {
+		memcpy(dst, src, 4);
+		memcpy(dst + len - 4, src + len - 4, 4);
+	} else {
+		memcpy(dst, src, len);
+	}
+}
+
+/**
+ * Copy inline data behind its header, over the end of the ring if need be. Up to
+ * @p in_block bytes stay in the WQE's first block, which never wraps.
+ */
+static inline void
+bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t len,
+		  uint32_t in_block)
 {
 	uint8_t *dst = (uint8_t *)seg + 4;
-	size_t room = (size_t)(sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB - dst);
 	uint32_t hdr = bb_be32(BB_WQE_INLINE | len);
+	size_t room;
 
 	memcpy(seg, &hdr, sizeof(hdr));
+	if (bb_likely(len <= in_block)) {
+		bb_sq_copy_inline(dst, data, len);
+		return;
+	}
+	room = (size_t)(sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB - dst);
 	if (bb_likely(len <= room)) {
 		memcpy(dst, data, len);
 		return;
@@ -350,16 +376,16 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 
 	if (bb_unlikely(len > sq->max_inline))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
-	ctrl = bb_sq_reserve(sq, ds);
-	if (bb_unlikely(ctrl == NULL))
-		return bb_sq_refuse(sq, ds);
+	if (bb_unlikely(!bb_sq_has_room(sq)))
+		return bb_sq_refuse(sq);
+	ctrl = bb_sq_next_wqe(sq);
 	seg = ctrl + 1;
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);
 		seg = (uint8_t *)seg + BB_WQE_SEG;
 	}
 	if (len != 0)
-		bb_sq_fill_inline(sq, seg, data, len);
+		bb_sq_fill_inline(sq, seg, data, len, has_raddr ? 28 : 44);
 	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
 	return 1;
 }
@@ -378,9 +404,9 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_LEN);
 	if (bb_unlikely((raddr & 7) != 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_ALIGN);
-	ctrl = bb_sq_reserve(sq, ds);
-	if (bb_unlikely(ctrl == NULL))
-		return bb_sq_refuse(sq, ds);
+	if (bb_unlikely(!bb_sq_has_room(sq)))
+		return bb_sq_refuse(sq);
+	ctrl = bb_sq_next_wqe(sq);
 	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
 	a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
 	a->swap_add = bb_be64(swap_add);
@@ -394,11 +420,9 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 static inline int
 bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl = bb_sq_reserve(sq, 1);
-
-	if (bb_unlikely(ctrl == NULL))
-		return bb_sq_refuse(sq, 1);
-	bb_sq_commit(sq, ctrl, BB_WQE_NOP, 1, wr_id, flags, 0);
+	if (bb_unlikely(!bb_sq_has_room(sq)))
+		return bb_sq_refuse(sq);
+	bb_sq_commit(sq, bb_sq_next_wqe(sq), BB_WQE_NOP, 1, wr_id, flags, 0);
 	return 1;
 }
 
@@ -411,11 +435,12 @@ bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 	uint32_t i;
 
 	for (; blocks > 0; blocks--, reg += BB_WQE_BB / 8) {
-		uint64_t w[BB_WQE_BB / 8];
+		for (i = 0; i < BB_WQE_BB / 8; i++) {
+			uint64_t w;
 
-		memcpy(w, src, sizeof(w));
-		for (i = 0; i < BB_WQE_BB / 8; i++)
-			bb_uar_store64(reg + i, w[i]);
+			memcpy(&w, src + i * 8, sizeof(w));
+			bb_uar_store64(reg + i, w);
+		}
 		src += BB_WQE_BB;
 		if (src == end)
 			src = sq->buf;
@@ -428,15 +453,14 @@ bb_sq_ring(struct bb_sq *sq)
 {
 	volatile uint64_t *reg;
 	uint16_t offset;
-	uint32_t ds, built;
+	uint32_t ds, built = sq->seq - (uint32_t)sq->rung_seq;
 
-	if (bb_unlikely(sq->pi == sq->rung))
+	if (bb_unlikely(built == 0))
 		return;
 	if (bb_unlikely(!bb_queue_check_owner(sq->owner))) {
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		return;
 	}
-	built = sq->seq - (uint32_t)sq->rung_seq;
 	bb_dma_wmb();
 	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
 	bb_db_wmb();
@@ -455,7 +479,6 @@ bb_sq_ring(struct bb_sq *sq)
 		bb_uar_store64(reg, head);
 	}
 	bb_wc_flush();
-	sq->rung = sq->pi;
 	sq->rung_seq += built;
 	sq->doorbells++;
 }
@@ -469,7 +492,6 @@ bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
 {
 	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
 
-	sq->ci = w->next;
 	sq->done = w->seq;
 	return w;
 }

@@ -240,10 +240,10 @@ burst(const struct vec *v, struct tallies *t)
 	conf.depth = conf.blocks;
 	assert_int_equal(bb_sq_init(&sq, &conf), 0);
 	bb_sq_enable(&sq, true);
+	sq.sig_seq = UINT32_MAX;
 	sq.sig_every = UINT16_MAX;
 	first = vec_at(&ctx, "posted", 0);
 	sq.pi = (uint16_t)vec_num(&first, "wqe_index");
-	sq.ci = sq.pi;
 	for (i = 0; i < vec_array_len(&ctx, "posted"); i++) {
 		const struct vec w = vec_at(&ctx, "posted", i);
 

@@ -311,7 +311,10 @@ one(const struct vec *v, void *arg)
 
 	vec_only(v, known);
 	if (strcmp(vec_str(v, "run"), r->name) != 0) {
-		snprintf(r->name, sizeof(r->name), "%s", vec_str(v, "run"));
+		const char *name = vec_str(v, "run");
+
+		assert_true(strlen(name) < sizeof(r->name));
+		strcpy(r->name, name);
 		r->eth = strncmp(r->name, "eth", 3) == 0;
 		r->umems = 0;
 		r->bf_pages = 0;

@@ -192,12 +192,11 @@ open_post(struct post *p, const struct vec *v)
 	assert_int_equal(bb_sq_init(&p->sq, &conf), 0);
 	bb_sq_enable(&p->sq, true);
 	/* libmlx5 never signals what was not asked for; its limits are not recorded. */
+	p->sq.sig_seq = UINT32_MAX;
 	p->sq.sig_every = UINT16_MAX;
 	p->sq.max_sge = MAX_SGE;
 	p->sq.max_inline = MAX_WQE;
 	p->sq.pi = (uint16_t)vec_num(v, "wqe_index");
-	p->sq.ci = p->sq.pi;
-	p->sq.rung = p->sq.pi;
 }
 
 static void

@@ -132,7 +132,7 @@ test_send(void **state)
 		.wqes = wqes,
 		.blocks = BLOCKS,
 		.qpn = below(1u << 24),
-		.depth = BLOCKS,
+		.depth = 1,
 		.max_sge = 20,
 		.max_inline = 300,
 		.sig_every = 1,
@@ -145,6 +145,7 @@ test_send(void **state)
 	(void)state;
 	assert_int_equal(bb_sq_init(&sq, &conf), 0);
 	bb_sq_enable(&sq, true);
+	sq.sig_seq = UINT32_MAX;
 	sq.sig_every = UINT16_MAX;
 	for (round = 0; round < ROUNDS; round++) {
 		uint32_t shape = below(4), flags = 0, imm = (uint32_t)rnd(), n, i, ds = 1, rkey;

@@ -60,7 +60,7 @@ fake_new(uint32_t owner)
 		.qpn = 5,
 		.depth = SIZE,
 		.max_sge = 1,
-		.max_inline = 64,
+		.max_inline = 28,
 		.sig_every = 1,
 		.owner = owner,
 	};

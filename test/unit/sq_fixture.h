@@ -30,7 +30,7 @@ sq_fixture_conf(struct sq_fixture *f, uint32_t blocks)
 	memset(f, 0, sizeof(*f));
 	f->conf.blocks = blocks;
 	f->conf.qpn = SQ_QPN;
-	f->conf.depth = blocks;
+	f->conf.depth = 0; /* as many as fit */
 	f->conf.max_sge = 2;
 	f->conf.max_inline = 28;
 	f->conf.sig_every = 1;
@@ -49,6 +49,12 @@ sq_fixture_start(struct sq_fixture *f)
 	memset(f->reg, SQ_FILL, sizeof(f->reg));
 	f->dbrec[0] = 0x11111111;
 	f->dbrec[1] = 0x22222222;
+	if (f->conf.depth == 0) {
+		uint32_t inl = 2 + bb_wqe_inline_ds(f->conf.max_inline), sgl = 2 + f->conf.max_sge;
+		uint32_t per_wqe = bb_wqe_blocks(inl > sgl ? inl : sgl);
+
+		f->conf.depth = f->conf.blocks / per_wqe;
+	}
 	f->conf.buf = f->ring.p;
 	f->conf.wqes = f->wqes;
 	f->conf.dbrec = &f->dbrec[1];
@@ -74,7 +80,6 @@ sq_fixture_seek(struct sq_fixture *f, uint16_t idx)
 		assert_int_equal(bb_sq_post_nop(&f->sq, 0, BB_SEND_SIGNALED), 1);
 		bb_sq_complete(&f->sq, at);
 	}
-	f->sq.rung = f->sq.pi;
 	f->sq.rung_seq = f->sq.seq;
 }
 

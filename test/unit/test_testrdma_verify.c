@@ -312,7 +312,6 @@ atomic_round(struct bb_qp *qp, enum word_damage damage, uint32_t victim)
 			assert_true(row.e->arrived(p, first + n));
 	}
 	p->done = p->posted;
-	p->qp->sq.ci = p->qp->sq.pi;
 	p->qp->sq.done = p->qp->sq.seq;
 	row.e->verify(p, first, SLOTS);
 	guards_verify(&t, PAIRS);
