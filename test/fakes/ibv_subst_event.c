@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Events. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "ibv_subst_priv.h"
+
+#define QUEUE 64
+
+struct devx_event {
+	uint64_t cookie;
+	uint8_t type;
+	uint32_t bytes;
+	int err;
+};
+
+static struct ibv_async_event async[QUEUE];
+static unsigned int n_async, next_async;
+static struct devx_event devx[QUEUE];
+static unsigned int n_devx, next_devx;
+
+void
+subst_events_reset(void)
+{
+	n_async = next_async = n_devx = next_devx = 0;
+}
+
+struct mlx5dv_devx_event_channel *
+mlx5dv_devx_create_event_channel(struct ibv_context *context,
+				 enum mlx5dv_devx_create_event_channel_flags flags)
+{
+	struct channel *ch;
+	int err = turn(__func__);
+
+	if (err == 0 && (subst.no_channel || flags != 0))
+		err = EOPNOTSUPP;
+	if (err != 0)
+		return null(err);
+	ch = handle(sizeof(*ch));
+	ch->ctx = ctx_of(context);
+	ch->pub.fd = subst.bad_channel_fd ? -1 : eventfd(0, 0);
+	return &ch->pub;
+}
+
+void
+mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *channel)
+{
+	close(channel->fd);
+	release(channel);
+}
+
+int
+mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *channel,
+				 struct mlx5dv_devx_obj *obj, uint16_t events_sz,
+				 uint16_t events_num[], uint64_t cookie)
+{
+	struct channel *ch = (struct channel *)(void *)channel;
+	int err = turn(__func__);
+
+	if (err == 0 && events_sz % sizeof(events_num[0]) != 0)
+		err = EINVAL;
+	if (err != 0)
+		return err;
+	return -soft_cmd_if.event_subscribe(ch->ctx->soft, obj->soft, events_num,
+					    events_sz / (unsigned int)sizeof(events_num[0]),
+					    cookie);
+}
+
+void
+subst_async(enum ibv_event_type type, int port)
+{
+	async[n_async % QUEUE].event_type = type;
+	async[n_async++ % QUEUE].element.port_num = port;
+}
+
+void
+subst_devx_overflow(void)
+{
+	devx[n_devx++ % QUEUE] = (struct devx_event){.err = EOVERFLOW};
+}
+
+void
+subst_devx_event(uint64_t cookie, uint8_t type, uint32_t bytes)
+{
+	devx[n_devx++ % QUEUE] = (struct devx_event){cookie, type, bytes, 0};
+}
+
+/* The software device has one queue per context; the kernel has a descriptor for each kind. */
+static void
+sort_events(struct ctx *c)
+{
+	struct mlx5_cmd_event ev;
+
+	while (soft_cmd_if.event_get(c->soft, &ev) == 0) {
+		if (ev.type == BB_PRM_EVENT_PORT_CHANGE)
+			subst_async(IBV_EVENT_PORT_ACTIVE, (int)ev.port);
+		else
+			subst_devx_event(ev.cookie, (uint8_t)ev.type, 64);
+	}
+}
+
+static bool
+nonblocking(int fd)
+{
+	return (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0;
+}
+
+ssize_t
+mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *channel,
+		      struct mlx5dv_devx_async_event_hdr *event, size_t len)
+{
+	struct channel *ch = (struct channel *)(void *)channel;
+	int err = turn(__func__);
+	struct devx_event *e;
+
+	if (!nonblocking(channel->fd))
+		abort(); /* would block */
+	sort_events(ch->ctx);
+	if (err == 0 && next_devx == n_devx)
+		err = EAGAIN;
+	if (err != 0) {
+		errno = err;
+		return -1;
+	}
+	e = &devx[next_devx++ % QUEUE];
+	if (e->err != 0 || sizeof(*event) + e->bytes > len) {
+		errno = e->err != 0 ? e->err : ENOSPC;
+		return -1;
+	}
+	event->cookie = e->cookie;
+	memset(event->out_data, 0, e->bytes);
+	if (e->bytes > 1)
+		event->out_data[1] = e->type;
+	return (ssize_t)(sizeof(*event) + e->bytes);
+}
+
+int
+ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
+{
+	int err = turn(__func__);
+
+	if (!nonblocking(context->async_fd))
+		abort(); /* would block */
+	sort_events(ctx_of(context));
+	if (err == 0 && next_async == n_async)
+		err = EAGAIN;
+	if (err != 0) {
+		errno = err;
+		return -1;
+	}
+	*event = async[next_async++ % QUEUE];
+	subst.handles++; /* to be acknowledged */
+	return 0;
+}
+
+void
+ibv_ack_async_event(struct ibv_async_event *event)
+{
+	(void)event;
+	subst.handles--;
+}

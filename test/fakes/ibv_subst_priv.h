@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the files of the substitute share. */
+#ifndef IBV_SUBST_PRIV_H
+#define IBV_SUBST_PRIV_H
+
+#include <sys/queue.h>
+
+#include <infiniband/mlx5dv.h>
+
+#include "ibv_subst.h"
+#include "soft_ctl.h"
+
+extern const struct mlx5_cmd_if soft_cmd_if;
+
+struct ctx {
+	struct ibv_context pub; /* first */
+	struct mlx5_ctx *soft;
+};
+
+struct mlx5dv_devx_obj {
+	struct mlx5_obj *soft;
+};
+
+struct umem {
+	struct mlx5dv_devx_umem pub;
+	struct mlx5_umem *soft;
+	struct ctx *ctx;
+};
+
+struct uar {
+	struct mlx5dv_devx_uar pub;
+	struct mlx5_uar *soft;
+	struct ctx *ctx;
+	LIST_ENTRY(uar) link;
+};
+
+struct pd {
+	struct ibv_pd pub;
+	struct mlx5_pd *soft;
+};
+
+struct mr {
+	struct ibv_mr pub;
+	struct mlx5_mr *soft;
+};
+
+struct ah {
+	struct ibv_ah pub;
+	struct mlx5_wqe_av av;
+};
+
+struct channel {
+	struct mlx5dv_devx_event_channel pub;
+	struct ctx *ctx;
+};
+
+LIST_HEAD(uar_list, uar);
+extern struct uar_list subst_uars;
+
+static inline struct ctx *
+ctx_of(struct ibv_context *context)
+{
+	return (struct ctx *)(void *)context;
+}
+
+/* Is it this call's turn to fail? Returns the errno, or 0. */
+int turn(const char *call);
+/* Memory of a handle, counted. */
+void *handle(size_t size);
+void release(void *p);
+/* NULL, and errno. */
+void *null(int err);
+/*
+ * Destroy by @destroy(h), unless it is the call's turn to fail, and release @mem. When
+ * the device is gone, the kernel has destroyed the object: so does this.
+ */
+int destroyed(const char *call, int (*destroy)(void *h), void *h, void *mem);
+/* Forget the events that wait. */
+void subst_events_reset(void);
+
+#endif

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* mlx5_cmd_dv.c call by call: what it makes of errors, refusals, ports, events. */
+#include "mlx5_dv_env.h"
+
+static const struct bb_dev_info *
+listed(const struct bb_dev_info *info, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++)
+		if (strcmp(info[i].name, SUBST_NAME) == 0)
+			return &info[i];
+	return NULL;
+}
+
+static void
+list(void **state)
+{
+	struct bb_dev_info info[32];
+	int n;
+
+	(void)state;
+	n = bb_dev_list(info, RTE_DIM(info));
+	assert_in_range(n, 1, RTE_DIM(info));
+	assert_non_null(listed(info, n));
+	assert_string_equal(listed(info, n)->bus, SUBST_BUS);
+	assert_string_equal(listed(info, n)->driver, "mlx5");
+	assert_int_equal(bb_dev_list(NULL, 0), n);
+
+	/* A machine without verbs, and one with another vendor's card. */
+	subst.no_devices = true;
+	n = bb_dev_list(info, RTE_DIM(info));
+	assert_null(listed(info, n));
+	subst.no_devices = false;
+	subst.foreign = true;
+	n = bb_dev_list(info, RTE_DIM(info));
+	assert_null(listed(info, n));
+}
+
+static void
+open_errors(void **state)
+{
+	static const struct {
+		int err, ret;
+		const char *text;
+	} map[] = {
+		{EPERM, -EPERM, "CAP_NET_RAW"},
+		{EACCES, -EACCES, "/dev/infiniband/uverbs"},
+		{ENOENT, -EACCES, "ib_uverbs"},
+		{ENODEV, -EACCES, "ib_uverbs"},
+		{ENXIO, -EACCES, "ib_uverbs"},
+		{EINVAL, -EOPNOTSUPP, "UCTX_EN"},
+		{ENOSYS, -EOPNOTSUPP, "no DEVX"},
+		{ENOTTY, -EOPNOTSUPP, "no DEVX"},
+		{EOPNOTSUPP, -EOPNOTSUPP, "no DEVX"},
+		{EPROTONOSUPPORT, -EOPNOTSUPP, "no DEVX"},
+		{ENOMEM, -ENOMEM, "ulimit -l"},
+		{EBUSY, -EBUSY, "cannot open"},
+		{-1, -EIO, "cannot open"},
+	};
+	struct bb_dev *dev = NULL;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(map); i++) {
+		forget_log();
+		subst.open_errno = map[i].err;
+		assert_int_equal(bb_dev_open(SUBST_NAME, &dev), map[i].ret);
+		assert_true(said(SUBST_NAME));
+		assert_true(said(map[i].text));
+	}
+	subst.open_errno = 0;
+	subst.bad_async_fd = true;
+	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -EBADF);
+	subst.bad_async_fd = false;
+	subst.bad_channel_fd = true;
+	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -EBADF);
+	subst.bad_channel_fd = false;
+	assert_true(said("non-blocking"));
+	forget_log();
+	assert_int_equal(bb_dev_open(SUBST_NAME ",fast=1", &dev), -EINVAL);
+	assert_true(said("no options"));
+	subst.no_devices = true;
+	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -ENODEV);
+	subst.no_devices = false;
+	subst.foreign = true;
+	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -ENODEV);
+	assert_null(dev);
+}
+
+/* A command that the firmware refuses: by status, and by errno from an older kernel. */
+static void
+refused_commands(void **state)
+{
+	uint8_t in[16] = {0x0b, 0x00}, out[16];
+	struct mlx5_ctx *ctx;
+	struct ex x;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	ctx = ctx_of(&x);
+	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EREMOTEIO);
+	assert_int_equal(bb_prm_get(out, BB_PRM_CMD_STATUS), BB_PRM_STAT_BAD_OP);
+	subst.old_kernel = true;
+	memset(out, 0xff, sizeof(out));
+	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EINVAL);
+	assert_int_equal(bb_prm_get(out, BB_PRM_CMD_STATUS), 0);
+	/* EREMOTEIO without a status would be called a success further up. */
+	subst.fail_at = 1;
+	subst.fail_errno = EREMOTEIO;
+	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EIO);
+	subst.old_kernel = false;
+	/* What the kernel does not let pass. */
+	in[0] = 0x02;
+	in[1] = 0x03;
+	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EINVAL);
+	assert_int_equal(finish(&x), 0);
+}
+
+/* A handle is not to be used for another object's command. */
+static void
+handle_checks(void **state)
+{
+	uint8_t in[16] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
+	struct mlx5_qp *a, *b;
+	struct mlx5_ctx *ctx;
+	struct ex x;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	ctx = ctx_of(&x);
+	a = x.a->ctrl->priv;
+	b = x.b->ctrl->priv;
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_QP);
+	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, x.a->qpn);
+	assert_int_equal(ctx->cmd->obj_query(a->obj, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(ctx->cmd->obj_query(b->obj, in, sizeof(in), out, sizeof(out)), -EINVAL);
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_2ERR_QP);
+	assert_int_equal(ctx->cmd->obj_modify(b->obj, in, sizeof(in), out, sizeof(out)), -EINVAL);
+	/* Not closed while objects live. */
+	assert_int_equal(ctx->cmd->close(ctx), -EBUSY);
+	assert_int_equal(finish(&x), 0);
+}
+
+static void
+ports_and_gids(void **state)
+{
+	struct mlx5_port port;
+	struct mlx5_ctx *ctx;
+	struct bb_gid gid;
+	struct ex x;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	ctx = ctx_of(&x);
+	assert_int_equal(ctx->cmd->port_query(ctx, 1, &port), 0);
+	assert_int_equal(port.state, BB_PORT_ACTIVE);
+	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
+	assert_int_equal(port.active_mtu, 4096);
+	assert_int_equal(port.max_mtu, 4096);
+	assert_int_equal(ctx->cmd->port_query(ctx, 0, &port), -EINVAL);
+	assert_int_equal(ctx->cmd->port_query(ctx, 300, &port), -EINVAL);
+	assert_int_equal(ctx->cmd->port_query(ctx, 2, &port), -EINVAL);
+	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
+	assert_int_equal(bb_gid_query(x.dev, 1, port.gids - 1, &gid), -ENOENT);
+	subst.gid_type = IBV_GID_TYPE_ROCE_V1;
+	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
+	assert_int_equal(gid.type, BB_GID_ROCE_V1);
+	subst.gid_type = 99;
+	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), -EOPNOTSUPP);
+	assert_int_equal(finish(&x), 0);
+}
+
+/* An InfiniBand port: no address handles, GIDs of another type. */
+static void
+infiniband(void **state)
+{
+	struct bb_gid gid;
+	struct ex x;
+
+	(void)state;
+	snprintf(subst.args, sizeof(subst.args), "link=ib");
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
+	assert_int_equal(gid.type, BB_GID_IB);
+	assert_int_equal(finish(&x), 0);
+}
+
+static void
+events(void **state)
+{
+	static const enum ibv_event_type port_types[] = {
+		IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR, IBV_EVENT_LID_CHANGE,
+		IBV_EVENT_PKEY_CHANGE, IBV_EVENT_GID_CHANGE};
+	struct bb_sge sge = {(uintptr_t)buf, 8, 0};
+	struct bb_event ev;
+	struct mlx5_qp *q;
+	struct bb_wc wc;
+	struct ex x;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	for (i = 0; i < RTE_DIM(port_types); i++) {
+		subst_async(IBV_EVENT_SM_CHANGE, 1); /* of no interest */
+		subst_async(port_types[i], 1);
+		assert_int_equal(bb_event_get(x.dev, &ev), 0);
+		assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
+		assert_int_equal(ev.port, 1);
+	}
+	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
+	/* Lost ones are told of, ones cut short are not guessed at. */
+	q = x.a->ctrl->priv;
+	subst_devx_overflow();
+	subst_devx_event(q->cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 0);
+	subst_devx_event(q->cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 64);
+	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
+	assert_ptr_equal(ev.qp, x.a);
+	assert_true(said("lost events"));
+	/* A flood of either kind ends a call. */
+	for (i = 0; i < 64; i++) {
+		subst_devx_event(q->cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 0);
+		subst_async(IBV_EVENT_SM_CHANGE, 1);
+	}
+	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
+	/* A real one: the peer's request is refused. */
+	sge.lkey = x.mr->lkey;
+	assert_int_equal(bb_post_write(x.a, 9, &sge, 1, (uintptr_t)buf, 1, 0), 1);
+	bb_qp_ring(x.a);
+	for (i = 0; i < POLLS && bb_cq_poll(x.cq, &wc, 1) == 0; i++)
+		subst_progress();
+	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
+	assert_ptr_equal(ev.qp, x.b);
+	/* More types than anybody has. */
+	assert_int_equal(
+		ctx_of(&x)->cmd->event_subscribe(ctx_of(&x), q->obj, (uint16_t[9]){0}, 9, 1),
+		-EINVAL);
+	assert_int_equal(finish(&x), 0);
+}
+
+/* The card is pulled: said once, and what the kernel destroyed can be closed. */
+static void
+device_removed(void **state)
+{
+	struct bb_event ev;
+	struct ex x;
+	int how;
+
+	(void)state;
+	for (how = 0; how < 2; how++) {
+		subst_reset();
+		assert_int_equal(exchange(&x, SUBST_NAME), 0);
+		if (how == 0)
+			subst_async(IBV_EVENT_DEVICE_FATAL, 0);
+		else
+			subst.gone = true;
+		assert_int_equal(bb_event_get(x.dev, &ev), 0);
+		assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
+		subst.gone = true;
+		assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
+		assert_int_equal(finish(&x), 0);
+		assert_int_equal(subst.handles, 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(list),           T(open_errors), T(refused_commands), T(handle_checks),
+		T(ports_and_gids), T(infiniband),  T(events),           T(device_removed),
+	};
+
+	return run_group("mlx5_dv_calls", tests, RTE_DIM(tests));
+}
