@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Queue memory on hugepages: whole pages are registered, as such. */
+#include <rte_eal.h>
+#include <rte_malloc.h>
+
+#include "mlx5_fixture.h"
+
+#define PAGE (2u << 20)
+
+/* Free hugepages of 2 MiB. */
+static long
+hugepages_free(void)
+{
+	FILE *f = fopen("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "r");
+	long n = 0;
+
+	if (f == NULL)
+		return 0;
+	if (fscanf(f, "%ld", &n) != 1)
+		n = 0;
+	fclose(f);
+	return n;
+}
+
+static void
+whole_pages(void **state)
+{
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	assert_int_equal(stub.umem_len, PAGE);
+	assert_int_equal((uintptr_t)stub.umem_addr % PAGE, 0);
+	/* 4 KiB to 2 MiB: the kernel takes the largest that holds. */
+	assert_int_equal(stub.umem_pgsz, 2 * PAGE - 4096);
+	/* Rings still start on 4 KiB: the device is told pages of that size. */
+	assert_int_equal(bb_prm_get(stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte,
+				    BB_PRM_QPC_LOG_PAGE_SIZE),
+			 0);
+	close_dev(&f);
+}
+
+static void
+large_ring(void **state)
+{
+	struct bb_cq_attr attr;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	bb_cq_attr_init(&attr);
+	attr.depth = 1 << 16; /* 4 MiB; the record's slab comes behind it */
+	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
+	assert_int_equal((uintptr_t)f.cq->ring.buf % PAGE, 0);
+	assert_int_equal(stub.umems, 2);
+	assert_int_equal(stub.umem_pgsz, 2 * PAGE - 4096);
+	close_dev(&f);
+}
+
+/* When EAL has no whole page left, a ring takes what there is, in pages of 4 KiB at least. */
+static void
+scarce(void **state)
+{
+	struct bb_cq_attr attr;
+	struct fixture f;
+	void *hog[64];
+	unsigned int i, n = 0;
+
+	(void)state;
+	open_dev(&f);
+	while (n < RTE_DIM(hog) && (hog[n] = rte_malloc(NULL, PAGE - 256 * 1024, 0)) != NULL)
+		n++;
+	assert_true(n < RTE_DIM(hog));
+	bb_cq_attr_init(&attr);
+	attr.depth = 64;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &f.cq), 0);
+	assert_int_equal(stub.umem_len % 4096, 0);
+	assert_true(stub.umem_len < PAGE);
+	assert_int_equal(stub.umem_pgsz & 4096, 4096);
+	for (i = 0; i < n; i++)
+		rte_free(hog[i]);
+	close_dev(&f);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	static char args[][24] = {"mlx5_hugepages",
+				  "--in-memory",
+				  "--no-pci",
+				  "-m",
+				  "64",
+				  "--socket-limit=64",
+				  "-l",
+				  "0",
+				  "--no-telemetry",
+				  "--log-level=5"};
+	const struct CMUnitTest tests[] = {
+		T(whole_pages),
+		T(large_ring),
+		T(scarce),
+	};
+	char *argv[RTE_DIM(args) + 1] = {0};
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(args); i++)
+		argv[i] = args[i];
+	if (hugepages_free() < 64) {
+		printf("SKIP: needs 64 free hugepages of 2 MiB: sysctl vm.nr_hugepages=64\n");
+		return 77;
+	}
+	if (rte_eal_init((int)i, argv) < 0) {
+		printf("SKIP: EAL does not start on hugepages\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
