@@ -350,7 +350,8 @@ void soft_engine_progress(void *engine);
 void soft_engine_lock(struct soft_engine *e);
 void soft_engine_unlock(struct soft_engine *e);
 
-/* Returns after every engine of the process has once been outside its lock. No engine's
+/* Returns after every engine of the process has once been outside its lock, and has added
+ * what it served to the counter sets. No engine's
  * lock may be held. */
 void soft_quiesce(void);
 

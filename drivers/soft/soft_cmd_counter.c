@@ -110,6 +110,8 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 		return ret;
 	if (set == NULL || cmd->dev->ctl->counter_ctx[id] != cmd->ctx)
 		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
+	/* Engines add what they served now and then: at the latest here. */
+	soft_quiesce();
 	for (i = 0; i < RTE_DIM(places); i++) {
 		uint64_t *counter = (uint64_t *)((uint8_t *)set + places[i].counter);
 		uint64_t v = clear ? __atomic_exchange_n(counter, 0, __ATOMIC_RELAXED)

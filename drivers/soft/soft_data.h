@@ -92,17 +92,17 @@ struct soft_req {
 /* What comes back for a request. */
 enum soft_answer_kind {
 	SOFT_ACK,
-	SOFT_NAK,     /* synd is the requester's */
-	SOFT_NAK_RNR, /* try again after the time coded in rnr */
+	SOFT_NAK,
+	SOFT_NAK_RNR, /* try again later */
 	SOFT_NAK_SEQ,
 	SOFT_SILENCE, /* nobody answers */
 	SOFT_OWNER,   /* only the target's engine can tell: send it there */
 };
 
+/* 8 bytes, so that it travels in a register. */
 struct soft_answer {
-	uint8_t kind;
-	uint8_t synd;
-	uint8_t rnr;
+	uint32_t kind;
+	uint32_t code; /* NAK: the requester's syndrome; RNR: the timer code */
 };
 
 /*
@@ -156,7 +156,11 @@ struct soft_engine {
 	struct soft_qp_list run, timers, errs;
 	struct soft_qp_list qps; /* all, by "all" */
 	uint64_t work;           /* doorbells and turns, for the idle thread */
-	uint64_t shuffle;        /* state of the order of lines */
+	uint64_t counted;        /* work when the poll before ended */
+	/* Requests served, not yet added to the counter set. */
+	struct soft_counters *served;
+	uint32_t served_write, served_read, served_atomic;
+	uint64_t shuffle; /* state of the order of lines */
 	uint32_t defect_chances;
 	uint32_t scan;                            /* records per poll */
 	uint32_t wrong_uar, bad_qpn, bf_mismatch; /* doorbells ignored or refused */
@@ -204,14 +208,47 @@ soft_defect(struct soft_engine *e, enum soft_defect which)
 }
 
 /* Add to a counter of a QP's set. */
-#define SOFT_COUNT(qp, name) SOFT_COUNT_N(qp, name, 1)
-#define SOFT_COUNT_N(qp, name, n)                                                                  \
+#define SOFT_COUNT(qp, name)                                                                       \
 	do {                                                                                       \
-		struct soft_counters *c_ = __atomic_load_n(                                        \
-			&(qp)->dev->counters[(qp)->counter_set], __ATOMIC_ACQUIRE);                \
+		struct soft_counters *c_ = soft_counters_of(qp);                                   \
 		if (c_ != NULL)                                                                    \
-			__atomic_fetch_add(&c_->name, (n), __ATOMIC_RELAXED);                      \
+			__atomic_fetch_add(&c_->name, 1, __ATOMIC_RELAXED);                        \
 	} while (0)
+
+static inline struct soft_counters *
+soft_counters_of(const struct soft_qp *qp)
+{
+	return __atomic_load_n(&qp->dev->counters[qp->counter_set], __ATOMIC_ACQUIRE);
+}
+
+static inline void
+soft_served_flush(struct soft_engine *e)
+{
+	struct soft_counters *c = e->served;
+
+	if (c != NULL && e->served_write != 0)
+		__atomic_fetch_add(&c->rx_write, e->served_write, __ATOMIC_RELAXED);
+	if (c != NULL && e->served_read != 0)
+		__atomic_fetch_add(&c->rx_read, e->served_read, __ATOMIC_RELAXED);
+	if (c != NULL && e->served_atomic != 0)
+		__atomic_fetch_add(&c->rx_atomic, e->served_atomic, __ATOMIC_RELAXED);
+	e->served = NULL;
+	e->served_write = 0;
+	e->served_read = 0;
+	e->served_atomic = 0;
+}
+
+/* Served requests are counted in the engine, for the set of @qp. */
+static inline void
+soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
+{
+	struct soft_counters *c = soft_counters_of(qp);
+
+	if (unlikely(c != e->served)) {
+		soft_served_flush(e);
+		e->served = c;
+	}
+}
 
 /* ---- soft_engine.c */
 void soft_time_init(void);
@@ -240,6 +277,9 @@ void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
 /* An answer that came through the inbox. */
 void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		     struct soft_answer ans);
+/* ---- soft_req_fast.c: the plain RDMA WRITEs at the head of the queue, at most @budget */
+uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
+
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_resp.c */
@@ -266,6 +306,9 @@ bool soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bo
 		   uint32_t imm, uint32_t len);
 bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16_t idx,
 		    uint8_t wqe_opcode, uint8_t synd);
+
+/* A defective device changes a CQE; false: it does not write it. */
+bool soft_cqe_defect(struct soft_engine *e, uint16_t *counter, uint8_t *owner);
 
 /* ---- soft_mem_access.c */
 /* What an access through a key needs. */

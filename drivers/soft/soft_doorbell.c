@@ -10,9 +10,10 @@
  * names this page: a doorbell through another page is lost, as on a card.
  *
  * Stores of several QPs to one register merge when they come faster than polls. So
- * after any store the records of the page's QPs are scanned, opts.scan of them per
- * poll, until every one was seen once since the last store: with n QPs on a page, a
- * WQE whose store was merged starts within ceil(n / scan) polls of the last store.
+ * after any store the records of the page's QPs are scanned, opts.scan of them per poll
+ * (half of that in a poll that took a store, which has done work already), until every
+ * one was seen once since the last store: with n QPs on a page, a WQE whose store was
+ * merged starts within ceil(2n / scan) + 1 polls.
  * A record that a scan finds changed although its own store is still to come runs at
  * once: the WQEs under it are complete.
  *
@@ -25,13 +26,6 @@
  * no merge of two stores: the page has one QP and the record covers just this WQE.
  */
 #include "soft_data.h"
-
-static const uint16_t soft_regs[] = {
-	SOFT_BF_OFFSET,
-	SOFT_BF_OFFSET + SOFT_BF_HALF,
-	SOFT_BF_OFFSET + 2 * SOFT_BF_HALF,
-	SOFT_BF_OFFSET + 3 * SOFT_BF_HALF,
-};
 
 void
 soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
@@ -165,16 +159,14 @@ soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64
 	}
 }
 
-static inline void
-soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t offset)
+/* A register was stored to. */
+static void
+soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 {
-	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + offset);
 	uint64_t head;
 	struct soft_qp *qp;
 	uint32_t qpn;
 
-	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
-		return;
 	head = __atomic_exchange_n(reg, 0, __ATOMIC_ACQUIRE);
 	if (w->uar->bf && e->page != NULL)
 		soft_bf_check(e, w, reg, head);
@@ -196,21 +188,27 @@ soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t offset)
 			 e->dev->name, qpn, w->uar->id, qp->uar->id);
 		return;
 	}
+	/* A store of the only QP there is merged with none that counts. */
+	if (w->n == 1)
+		w->left = 0;
 	soft_qp_look(e, qp);
 }
 
 void
 soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 {
+	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + SOFT_BF_OFFSET);
 	uint32_t i, n;
 
-	for (i = 0; i < RTE_DIM(soft_regs); i++)
-		soft_reg_poll(e, w, soft_regs[i]);
+	/* Two registers, two halves each. */
+	for (i = 0; i < 4; i++, reg += SOFT_BF_HALF / 8)
+		if (unlikely(__atomic_load_n(reg, __ATOMIC_RELAXED) != 0))
+			soft_reg_take(e, w, reg);
 	if (unlikely(e->dev->opts.defect == SOFT_DEFECT_NO_DOORBELL))
 		w->left = w->n;
 	if (w->left == 0)
 		return;
-	n = RTE_MIN(w->left, e->scan);
+	n = RTE_MIN(w->left, w->left == w->n ? (e->scan + 1) / 2 : e->scan);
 	w->left -= n;
 	while (n-- != 0) {
 		uint32_t pos = w->pos;

@@ -208,6 +208,13 @@ soft_engine_run(struct soft_engine *e)
 		soft_err_list(e);
 	if (unlikely(e->cq_failed))
 		soft_cq_sweep(e);
+	/* An atomic per poll would be dear: a poll with nothing else to do does it. */
+	if (e->work != e->counted) {
+		e->counted = e->work;
+		pending |= e->served != NULL;
+	} else {
+		soft_served_flush(e);
+	}
 	pending |= e->n_run | !TAILQ_EMPTY(&e->errs);
 	if (unlikely(e->dev->opts.defect == SOFT_DEFECT_NO_DOORBELL))
 		pending = 1;
@@ -219,13 +226,13 @@ soft_engine_run(struct soft_engine *e)
 static inline bool
 soft_engine_awake(const struct soft_engine *e)
 {
-	const uint8_t *bf = e->page + SOFT_BF_OFFSET;
-	uint64_t any = 0;
-	uint32_t i;
+	const uint64_t *bf = (const uint64_t *)(const void *)(e->page + SOFT_BF_OFFSET);
+	uint64_t any;
 
-	for (i = 0; i < 4; i++)
-		any |= __atomic_load_n((const uint64_t *)(const void *)(bf + i * SOFT_BF_HALF),
-				       __ATOMIC_RELAXED);
+	any = __atomic_load_n(&bf[0], __ATOMIC_RELAXED) |
+	      __atomic_load_n(&bf[SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
+	      __atomic_load_n(&bf[2 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
+	      __atomic_load_n(&bf[3 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED);
 	if (any != 0 || __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
 	    __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
 		return true;

@@ -37,6 +37,7 @@ soft_quiesce(void)
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_FOREACH(e, &soft_engines, link) {
 		rte_ticketlock_lock(&e->lock);
+		soft_served_flush(e);
 		rte_ticketlock_unlock(&e->lock);
 	}
 	pthread_mutex_unlock(&soft_engines_lock);
@@ -75,6 +76,7 @@ soft_engine_destroy(struct soft_engine *e)
 	/* Requests for QPs that are gone are answered, answers to them freed. */
 	rte_ticketlock_lock(&e->lock);
 	soft_inbox_drain(e);
+	soft_served_flush(e);
 	rte_ticketlock_unlock(&e->lock);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_REMOVE(e, link);

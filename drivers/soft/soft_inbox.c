@@ -106,7 +106,7 @@ soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp
 		synd = BB_SYN_LOCAL_QP_OP;
 	if (synd != 0) {
 		ans.kind = SOFT_NAK;
-		ans.synd = synd;
+		ans.code = synd;
 		return ans;
 	}
 	r->d = m->d;

@@ -241,7 +241,7 @@ soft_req_silence(struct soft_engine *e, struct soft_qp *qp)
 }
 
 static const char *
-soft_nak_text(uint8_t synd)
+soft_nak_text(uint32_t synd)
 {
 	switch (synd) {
 	case BB_SYN_REMOTE_INVAL_REQ:
@@ -265,7 +265,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		soft_req_complete(e, qp, d);
 		break;
 	case SOFT_NAK:
-		soft_req_fail(e, qp, d, ans.synd, soft_nak_text(ans.synd));
+		soft_req_fail(e, qp, d, (uint8_t)ans.code, soft_nak_text(ans.code));
 		break;
 	case SOFT_NAK_RNR:
 		SOFT_COUNT(qp, rnr_nak_retry);
@@ -279,7 +279,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		}
 		qp->wait = SOFT_WAIT_RNR;
 		qp->reads_in_burst = 0;
-		soft_qp_timer(e, qp, soft_rnr_10us[ans.rnr & 31] * 10000ull);
+		soft_qp_timer(e, qp, soft_rnr_10us[ans.code & 31] * 10000ull);
 		break;
 	case SOFT_NAK_SEQ:
 		/* The NAK comes back at once, and so does the next one. */
@@ -379,15 +379,24 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 void
 soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
+	bool plain = e->dev->opts.defect == SOFT_DEFECT_NONE && !qp->bf_bad;
 	uint32_t budget = SOFT_RUN_WQES;
 
 	while (qp->sq_ci != qp->sq_pi) {
 		if (unlikely(qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE))
 			return;
-		if (budget-- == 0) {
+		if (budget == 0) {
 			soft_qp_queue(e, qp);
 			return;
 		}
+		if (likely(plain)) {
+			uint32_t n = soft_req_fast(e, qp, budget);
+
+			budget -= n;
+			if (n != 0)
+				continue;
+		}
+		budget--;
 		if (unlikely(e->dev->opts.defect == SOFT_DEFECT_EARLY_CQE) &&
 		    soft_req_decode(e, &e->req, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci)) ==
 			    0 &&
@@ -407,7 +416,7 @@ soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		if (ans.kind == SOFT_ACK)
 			soft_req_complete(e, qp, d);
 		else if (ans.kind == SOFT_NAK)
-			soft_req_fail(e, qp, d, ans.synd, soft_nak_text(ans.synd));
+			soft_req_fail(e, qp, d, (uint8_t)ans.code, soft_nak_text(ans.code));
 		soft_qp_flush(e, qp);
 		return;
 	}

@@ -44,7 +44,7 @@ soft_resp_find(const struct soft_qp *qp)
 static inline struct soft_answer
 soft_nak(uint8_t synd)
 {
-	return (struct soft_answer){.kind = SOFT_NAK, .synd = synd};
+	return (struct soft_answer){.kind = SOFT_NAK, .code = synd};
 }
 
 /*
@@ -117,7 +117,7 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 		SOFT_COUNT(p, out_of_buffer);
 		return (struct soft_answer){
 			.kind = SOFT_NAK_RNR,
-			.rnr = (uint8_t)__atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
+			.code = __atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
 	}
 	SOFT_LOG(ERR,
 		 "%s QP 0x%x: the receive doorbell record is %u WQEs ahead of the %u in the ring; "
@@ -253,7 +253,8 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 		else
 			soft_mem_gather(e, dst, r->piece, r->n);
 	}
-	SOFT_COUNT(p, rx_write);
+	soft_served_for(e, p);
+	e->served_write++;
 	if (imm)
 		return soft_resp_recv_done(e, p, qp, r, BB_CQE_RESP_WR_IMM, r->imm);
 	return soft_ack;
@@ -288,7 +289,8 @@ soft_resp_read(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 			return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS, why);
 		soft_mem_scatter(e, r->piece, r->n, src);
 	}
-	SOFT_COUNT(p, rx_read);
+	soft_served_for(e, p);
+	e->served_read++;
 	return soft_ack;
 }
 
@@ -353,7 +355,8 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 	replay->psn = r->d.psn;
 	replay->valid = true;
 	soft_mem_copy(e, r->piece[0].p, (const uint8_t *)&old, sizeof(old));
-	SOFT_COUNT(p, rx_atomic);
+	soft_served_for(e, p);
+	e->served_atomic++;
 	return soft_ack;
 }
 

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The requester's short cut: RDMA WRITEs of one block, with one piece or inline data,
+ * that nothing is wrong with. Every check of soft_req.c and soft_resp.c is made here,
+ * several at once; the first WQE that does not pass, or is no such WQE, is left to them
+ * to be executed or refused. Nothing here tells why.
+ */
+#include "soft_cqe.h"
+
+/* Fields of a WQE are read once: software may change them under our eyes. */
+static inline uint64_t
+soft_ring64(const uint8_t *p)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)p, __ATOMIC_RELAXED);
+}
+
+struct soft_write {
+	uint8_t *dst;
+	const uint8_t *src;
+	uint64_t len;
+};
+
+/* The WQE in block @b at index @idx. False: not for the short cut. */
+static inline bool
+soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct soft_qp *p,
+		 const uint8_t *b, uint16_t idx, struct soft_write *w)
+{
+	uint64_t head = soft_ring64(b), seg, addr;
+	uint32_t hdr, ds, rkey;
+	const char *why;
+
+	/* Opmod 0, the right index, RDMA WRITE; the right QP, 3 or 4 segments. */
+	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
+		return false;
+	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
+	if (ds - 3 > 1)
+		return false;
+	seg = soft_ring64(b + 32);
+	hdr = bb_be32((uint32_t)seg);
+	if (hdr & BB_WQE_INLINE) {
+		w->len = hdr & ~BB_WQE_INLINE;
+		w->src = b + 36;
+		if (unlikely(w->len - 1 > ds * BB_WQE_SEG - 37))
+			return false;
+	} else {
+		if (ds != 3 || hdr == 0)
+			return false;
+		w->len = hdr;
+		w->src = soft_mem_find(e, qp->dev, bb_be32((uint32_t)(seg >> 32)), qp->pdn,
+				       bb_be64(soft_ring64(b + 40)), hdr, SOFT_RIGHT_LOCAL_READ,
+				       &why);
+		if (unlikely(w->src == NULL))
+			return false;
+	}
+	if (unlikely(w->len > 1ull << qp->log_msg_max))
+		return false;
+	addr = bb_be64(soft_ring64(b + 16));
+	rkey = bb_be32((uint32_t)soft_ring64(b + 24));
+	w->dst =
+		soft_mem_find(e, p->dev, rkey, p->pdn, addr, w->len, SOFT_RIGHT_REMOTE_WRITE, &why);
+	return likely(w->dst != NULL);
+}
+
+uint32_t
+soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
+{
+	uint32_t mask = (1u << qp->log_sq) - 1, psn = qp->sq_psn, done = 0;
+	uint32_t log_mtu = (uint32_t)__builtin_ctz(qp->mtu);
+	uint16_t ci = qp->sq_ci;
+	struct soft_qp *p;
+	bool alive = true;
+
+	/* What holds for one WQE holds for all: the lock is held until the end. */
+	p = soft_resp_find(qp);
+	if (unlikely(p == NULL || p->mtu != qp->mtu ||
+		     !__atomic_load_n(&p->rwe, __ATOMIC_RELAXED) ||
+		     __atomic_load_n(&p->epsn, __ATOMIC_RELAXED) != psn))
+		return 0;
+	while (done < budget && ci != qp->sq_pi && alive) {
+		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
+		struct soft_write w;
+		uint8_t fm_ce_se;
+
+		fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
+		if (!soft_fast_decode(e, qp, p, b, ci, &w))
+			break;
+		/* A fence resets what soft_req.c counts. */
+		if (unlikely(fm_ce_se >> 5 >= 2))
+			qp->reads_in_burst = 0;
+		soft_mem_copy(e, w.dst, w.src, w.len);
+		/* The next message's payload shall not be seen before this one's. */
+		bb_dma_wmb();
+		psn += w.len <= qp->mtu ? 1 : (uint32_t)((w.len + qp->mtu - 1) >> log_mtu);
+		if (fm_ce_se & BB_WQE_CE_CQE)
+			alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0,
+					       BB_WQE_RDMA_WRITE, ci, BB_CQE_REQ << 4);
+		ci++;
+		done++;
+	}
+	if (done == 0)
+		return 0;
+	qp->sq_ci = ci;
+	qp->sq_psn = psn & SOFT_PSN_MASK;
+	__atomic_store_n(&p->epsn, psn & SOFT_PSN_MASK, __ATOMIC_RELAXED);
+	qp->retries_left = qp->retry_count;
+	qp->rnr_left = qp->rnr_retry;
+	soft_served_for(e, p);
+	e->served_write += done;
+	if (unlikely(!alive))
+		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	return done;
+}
