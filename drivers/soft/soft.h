@@ -189,7 +189,7 @@ struct soft_replay {
  * last and with release. Engines of peers read qpn, dev, engine, state, peer_dev,
  * remote_qpn, mtu, pdn, the rights, log_rra_max, min_rnr_nak, gen and counter_set
  * without that lock: what can change while the QP is in RTR or RTS (rre, rwe, rae,
- * min_rnr_nak) is stored with __atomic, and between a transition to RST and the next
+ * atomic_mode, min_rnr_nak) is stored with __atomic, and between a transition to RST and the next
  * one the control path calls soft_quiesce(), not holding an engine's lock.
  * A struct soft_dev that a QP may name as peer_dev is never freed.
  */

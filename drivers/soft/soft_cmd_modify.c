@@ -288,11 +288,12 @@ load(struct soft_qp *qp, const struct transition *t)
 {
 	const uint8_t *q = qp->qpc;
 
-	qp->rre = bb_prm_get(q, BB_PRM_QPC_RRE) != 0;
-	qp->rwe = bb_prm_get(q, BB_PRM_QPC_RWE) != 0;
-	qp->rae = bb_prm_get(q, BB_PRM_QPC_RAE) != 0;
-	qp->atomic_mode = bb_prm_get(q, BB_PRM_QPC_ATOMIC_MODE);
-	qp->min_rnr_nak = bb_prm_get(q, BB_PRM_QPC_MIN_RNR_NAK);
+	/* Engines of peers read these meanwhile. */
+	__atomic_store_n(&qp->rre, bb_prm_get(q, BB_PRM_QPC_RRE) != 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->rwe, bb_prm_get(q, BB_PRM_QPC_RWE) != 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->rae, bb_prm_get(q, BB_PRM_QPC_RAE) != 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->atomic_mode, bb_prm_get(q, BB_PRM_QPC_ATOMIC_MODE), __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->min_rnr_nak, bb_prm_get(q, BB_PRM_QPC_MIN_RNR_NAK), __ATOMIC_RELAXED);
 	if (t->op == BB_PRM_OP_INIT2RTR_QP) {
 		qp->mtu = 128u << bb_prm_get(q, BB_PRM_QPC_MTU);
 		/* 0 is no special value: messages of one byte. */
@@ -403,10 +404,14 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 		qp->counter_set = bb_prm_get(image, BB_PRM_QPC_COUNTER_SET_ID);
 		cmd->dev->ctl->counter_refs[qp->counter_set]++;
 	}
-	qp->peer_dev = t->op == BB_PRM_OP_2RST_QP ? NULL : peer;
+	if (t->op == BB_PRM_OP_INIT2RTR_QP)
+		qp->peer_dev = peer;
 	load(qp, t);
 	__atomic_store_n(&qp->state, t->to, __ATOMIC_RELEASE);
 	soft_qp_state_changed(qp, state);
 	soft_engine_unlock(qp->engine);
+	/* No peer's engine works on the old connection when the next one is set up. */
+	if (t->op == BB_PRM_OP_2RST_QP)
+		soft_quiesce();
 	return 0;
 }

@@ -337,7 +337,8 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 			e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 			"more READs and atomics under way than max_dest_rd_atomic: the "
 			"peer's max_rd_atomic is too large");
-	if (unlikely(!__atomic_load_n(&p->rae, __ATOMIC_RELAXED)))
+	if (unlikely(!__atomic_load_n(&p->rae, __ATOMIC_RELAXED) ||
+		     __atomic_load_n(&p->atomic_mode, __ATOMIC_RELAXED) == 0))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS,
 					"the QP does not allow remote atomics");
 	if (unlikely((r->raddr & 7) != 0))
