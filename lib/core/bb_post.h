@@ -179,20 +179,21 @@ static inline unsigned int
 bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
 	unsigned int done = 0;
-	uint32_t start;
+	uint32_t start, ci;
 
 	if (cq->progress != NULL)
 		cq->progress(cq->progress_arg);
 	start = cq->ring.ci;
+	ci = start;
 	while (done < n) {
-		const struct bb_cqe *cqe = bb_cqring_peek(&cq->ring);
+		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
 		const struct bb_sq_wqe *w;
 		struct bb_qp *qp;
 		uint32_t uidx;
 
 		if (cqe == NULL)
 			break;
-		cq->ring.ci++;
+		ci++;
 		uidx = bb_be32(cqe->srqn_uidx) & 0xffffff;
 		qp = bb_likely(uidx <= cq->qps_mask) ? cq->qps[uidx] : NULL;
 		if (bb_unlikely(cqe->op_own >> 4 != BB_CQE_REQ || qp == NULL)) {
@@ -210,8 +211,9 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 		wc[done].flags = 0;
 		done++;
 	}
-	if (cq->ring.ci != start) {
-		cq->cqes += cq->ring.ci - start;
+	if (ci != start) {
+		cq->cqes += ci - start;
+		cq->ring.ci = ci;
 		bb_cqring_update(&cq->ring);
 	}
 	return done;

@@ -33,20 +33,27 @@ struct bb_cqring {
  */
 int bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbrec);
 
-/** The next CQE if the device has written it, else NULL. It may be read. */
+/** The CQE numbered @p ci if the device has written it, else NULL. It may be read. */
 static inline struct bb_cqe *
-bb_cqring_peek(const struct bb_cqring *cq)
+bb_cqring_peek_at(const struct bb_cqring *cq, uint32_t ci)
 {
 	struct bb_cqe *cqe =
-		(struct bb_cqe *)(void *)(cq->buf + (size_t)(cq->ci & cq->mask) * sizeof(*cqe));
+		(struct bb_cqe *)(void *)(cq->buf + (size_t)(ci & cq->mask) * sizeof(*cqe));
 	uint8_t own = bb_cqe_own_load(&cqe->op_own);
 
-	if ((own & 1) != ((cq->ci & cq->size) != 0) || own >> 4 == BB_CQE_INVALID)
+	if ((own & 1) != ((ci & cq->size) != 0) || own >> 4 == BB_CQE_INVALID)
 		return NULL;
 	bb_dma_rmb();
 	if (cqe == NULL)
 		__builtin_unreachable(); /* spares the caller's compiler the question */
 	return cqe;
+}
+
+/** The next CQE if the device has written it, else NULL. It may be read. */
+static inline struct bb_cqe *
+bb_cqring_peek(const struct bb_cqring *cq)
+{
+	return bb_cqring_peek_at(cq, cq->ci);
 }
 
 /** Tell the device how far software has read: once per burst. */

@@ -279,23 +279,19 @@ bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
 	return n;
 }
 
-/** SEND, RDMA_WRITE, RDMA_READ with a gather or scatter list. */
+/** bb_sq_post_sgl() of any number of pieces, empty ones among them. */
 static inline int
-bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
-	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
-	       uint32_t flags)
+bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
+		uint32_t imm, uint32_t flags)
 {
 	struct bb_wqe_ctrl *ctrl;
-	uint32_t ds, i;
+	int pieces = bb_sq_count_sge(sge, nsge);
+	uint32_t i;
 	void *seg;
-	int pieces;
 
-	if (bb_unlikely(nsge > sq->max_sge))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
-	pieces = bb_sq_count_sge(sge, nsge);
 	if (bb_unlikely(pieces < 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
-	ds = 1 + (uint32_t)has_raddr + (uint32_t)pieces;
 	if (bb_unlikely(!bb_sq_has_room(sq)))
 		return bb_sq_refuse(sq);
 	ctrl = bb_sq_next_wqe(sq);
@@ -306,18 +302,38 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		bb_sq_fill_raddr(seg, raddr, rkey);
 		seg = (uint8_t *)seg + BB_WQE_SEG;
 	}
-	if (bb_likely(nsge == 1)) {
-		if (bb_likely(pieces == 1))
-			bb_sq_fill_data(seg, sge);
-	} else {
-		for (i = 0; i < nsge; i++) {
-			if (sge[i].len == 0)
-				continue;
-			bb_sq_fill_data(seg, &sge[i]);
-			seg = bb_sq_next_seg(sq, seg);
-		}
+	for (i = 0; i < nsge; i++) {
+		if (sge[i].len == 0)
+			continue;
+		bb_sq_fill_data(seg, &sge[i]);
+		seg = bb_sq_next_seg(sq, seg);
 	}
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
+	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
+		     imm);
+	return 1;
+}
+
+/** SEND, RDMA_WRITE, RDMA_READ with a gather or scatter list. */
+static inline int
+bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
+	       uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl;
+
+	if (bb_unlikely(nsge > sq->max_sge))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
+	/* The usual request has one piece, neither empty nor too long: a WQE of known size. */
+	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN))
+		return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, nsge, raddr, rkey, imm,
+				       flags);
+	if (bb_unlikely(!bb_sq_has_room(sq)))
+		return bb_sq_refuse(sq);
+	ctrl = bb_sq_next_wqe(sq);
+	if (has_raddr)
+		bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
+	bb_sq_fill_data(ctrl + (has_raddr ? 2 : 1), sge);
+	bb_sq_commit(sq, ctrl, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
 	return 1;
 }
 
@@ -426,21 +442,32 @@ bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 	return 1;
 }
 
+/** Word @p i of a block to the same place of the register. */
+static inline void
+bb_sq_bf_word(volatile uint64_t *reg, const uint8_t *src, uint32_t i)
+{
+	uint64_t w;
+
+	memcpy(&w, src + i * sizeof(w), sizeof(w));
+	bb_uar_store64(reg + i, w);
+}
+
 /** Copy the last WQE to the register, whole blocks, over the ring's end. */
 static inline void
 bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 {
 	const uint8_t *src = sq->last;
 	const uint8_t *end = sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB;
-	uint32_t i;
 
 	for (; blocks > 0; blocks--, reg += BB_WQE_BB / 8) {
-		for (i = 0; i < BB_WQE_BB / 8; i++) {
-			uint64_t w;
-
-			memcpy(&w, src + i * 8, sizeof(w));
-			bb_uar_store64(reg + i, w);
-		}
+		bb_sq_bf_word(reg, src, 0);
+		bb_sq_bf_word(reg, src, 1);
+		bb_sq_bf_word(reg, src, 2);
+		bb_sq_bf_word(reg, src, 3);
+		bb_sq_bf_word(reg, src, 4);
+		bb_sq_bf_word(reg, src, 5);
+		bb_sq_bf_word(reg, src, 6);
+		bb_sq_bf_word(reg, src, 7);
 		src += BB_WQE_BB;
 		if (src == end)
 			src = sq->buf;
