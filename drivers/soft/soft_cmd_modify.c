@@ -411,7 +411,9 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	soft_qp_state_changed(qp, state);
 	soft_engine_unlock(qp->engine);
 	/* No peer's engine works on the old connection when the next one is set up. */
-	if (t->op == BB_PRM_OP_2RST_QP)
+	if (t->op == BB_PRM_OP_2RST_QP) {
 		soft_quiesce();
+		qp->peer_dev = NULL;
+	}
 	return 0;
 }
