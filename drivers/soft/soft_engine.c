@@ -245,7 +245,7 @@ soft_engine_progress(void *engine)
 {
 	struct soft_engine *e = engine;
 
-	if (e->page != NULL && !soft_engine_awake(e))
+	if (__atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
 		return;
 	rte_ticketlock_lock(&e->lock);
 	soft_engine_run(e);

@@ -106,7 +106,7 @@ soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	uar->engine = e;
 	uar->watch = w;
 	if (e->dev->opts.progress == SOFT_PROGRESS_INLINE)
-		e->page = e->n_watch == 1 ? uar->base : NULL;
+		__atomic_store_n(&e->page, e->n_watch == 1 ? uar->base : NULL, __ATOMIC_RELAXED);
 out:
 	rte_ticketlock_unlock(&e->lock);
 	return ret;
@@ -122,7 +122,8 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	for (i = 0; e->watch[i] != w; i++)
 		;
 	e->watch[i] = e->watch[--e->n_watch];
-	e->page = NULL;
+	/* Read without the lock by a thread that may be polling for other pages. */
+	__atomic_store_n(&e->page, NULL, __ATOMIC_RELAXED);
 	uar->watch = NULL;
 	rte_ticketlock_unlock(&e->lock);
 	free(w->rec);
