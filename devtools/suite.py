@@ -85,7 +85,8 @@ def run(cmd, log=None, env=None, show=False):
     if rc != 0:
         with open(log, errors='replace') as out:
             text = out.read()
-        sys.stdout.write(text[-20000:])
+        # What ninja did before something failed says nothing.
+        sys.stdout.write(text[max(0, text.find('\nFAILED: ')):][:20000])
         print('failed (%d): %s' % (rc, ' '.join(cmd)), flush=True)
     return rc == 0
 
@@ -168,7 +169,8 @@ def stage_clang(tally, args):
 
 def stage_asan(tally, args):
     """AddressSanitizer and UndefinedBehaviorSanitizer (gcc) over all suites but bench, check."""
-    path = build(tally, 'asan', 'gcc', ['-Db_sanitize=address,undefined'])
+    # gcc warns of pointers that only the sanitizer's own checks take for null.
+    path = build(tally, 'asan', 'gcc', ['-Db_sanitize=address,undefined', '-Dwerror=false'])
     env = {'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1',
            'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
     if path:
