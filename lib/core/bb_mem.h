@@ -130,6 +130,7 @@ struct bb_lkey_cache {
 	uint64_t misses; /**< statistics: lookups that searched the table */
 };
 
+/** Set up a cache for @p pd, empty. */
 void bb_lkey_cache_init(struct bb_lkey_cache *cache, struct bb_pd *pd);
 
 /** Slow half of bb_mem_lkey(): searches the PD's table. */

@@ -241,6 +241,7 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 	w->flags = (uint8_t)flags;
 }
 
+/** Write a remote address segment. */
 static inline void
 bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 {
@@ -249,6 +250,7 @@ bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 	memcpy(seg, words, sizeof(words));
 }
 
+/** Write a data segment of a piece that is not empty. */
 static inline void
 bb_sq_fill_data(void *seg, const struct bb_sge *sge)
 {
