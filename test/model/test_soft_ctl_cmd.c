@@ -517,6 +517,46 @@ test_counters_exhausted(void **state)
 		assert_int_equal(soft_cmd_if.obj_destroy(set[i]), 0);
 }
 
+static void
+test_cq_numbers_exhausted(void **state)
+{
+	struct env *env = *state;
+	struct soft_ids *ids = &env->dev->ctl->cq_ids;
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	size_t bytes = (ids->size + 63) / 64 * sizeof(uint64_t);
+	struct census before = env_census(env);
+	struct mlx5_obj *obj = NULL;
+	void *keep = malloc(bytes);
+	int ret;
+
+	assert_non_null(keep);
+	memcpy(keep, ids->used, bytes);
+	memset(ids->used, 0xff, bytes);
+	env_cq_in(env, in);
+	ret = create_cq(env, in, sizeof(in), out, &obj);
+	memcpy(ids->used, keep, bytes);
+	free(keep);
+	env_refused(env, "numbers", ret, out, BB_PRM_STAT_NO_RES, "CREATE_CQ");
+	env_same("numbers", before, env_census(env));
+	cq_legal(env, "numbers");
+}
+
+/* QUERY_CQ passes the kernel by the CQ's handle alone; the firmware does not know it. */
+static void
+test_query_cq(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[0x100];
+
+	env_op(in, 0x402);
+	bb_prm_set(in, BB_PRM_DESTROY_CQ_CQN, env->cqn);
+	env_log(env);
+	env_refused(env, "QUERY_CQ", soft_cmd_if.obj_query(env->cq, in, 16, out, sizeof(out)), out,
+		    BB_PRM_STAT_BAD_OP, "opcode");
+	bb_prm_set(in, BB_PRM_DESTROY_CQ_CQN, env->cqn + 1);
+	assert_int_equal(soft_cmd_if.obj_query(env->cq, in, 16, out, sizeof(out)), -EINVAL);
+}
+
 /* Destroying what is gone cannot be asked by a handle; the firmware refuses it all the same. */
 static void
 test_firmware_unknown_numbers(void **state)
@@ -531,16 +571,17 @@ test_firmware_unknown_numbers(void **state)
 		{soft_cmd_destroy_qp, BB_PRM_OP_DESTROY_QP, "DESTROY_QP"},
 		{soft_cmd_query_qp, BB_PRM_OP_QUERY_QP, "QUERY_QP"},
 		{soft_cmd_dealloc_q_counter, BB_PRM_OP_DEALLOC_Q_COUNTER, "DEALLOC_Q_COUNTER"},
+		{soft_cmd_query_q_counter, BB_PRM_OP_QUERY_Q_COUNTER, "QUERY_Q_COUNTER"},
 		{soft_cmd_modify_qp, BB_PRM_OP_2ERR_QP, "2ERR_QP"},
 	};
-	uint8_t in[BB_PRM_SZ_SHORT], out[BB_PRM_SZ_QUERY_QP_OUT];
+	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN], out[BB_PRM_SZ_QUERY_QP_OUT];
 	static const uint32_t numbers[] = {0, 0x7f, 0xffffff};
 	size_t i, j;
 
 	for (i = 0; i < RTE_DIM(cmds); i++) {
 		for (j = 0; j < RTE_DIM(numbers); j++) {
 			const struct soft_cmd_desc desc = {
-				.op = cmds[i].op, .inlen = 16, .name = cmds[i].name};
+				.op = cmds[i].op, .inlen = sizeof(in), .name = cmds[i].name};
 			struct soft_cmd cmd = {.ctx = soft_ctx(env->ctx),
 					       .dev = env->dev,
 					       .desc = &desc,
@@ -552,6 +593,8 @@ test_firmware_unknown_numbers(void **state)
 			env_op(in, cmds[i].op);
 			if (cmds[i].op == BB_PRM_OP_DEALLOC_Q_COUNTER)
 				bb_prm_set(in, BB_PRM_DEALLOC_Q_COUNTER_ID, numbers[j]);
+			else if (cmds[i].op == BB_PRM_OP_QUERY_Q_COUNTER)
+				bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_ID, numbers[j]);
 			else
 				bb_prm_set(in, BB_PRM_DESTROY_QP_QPN, numbers[j]);
 			env_log(env);
@@ -579,6 +622,8 @@ main(void)
 		cmocka_unit_test(test_caps_off),
 		TEST(test_counters),
 		TEST(test_counters_exhausted),
+		TEST(test_cq_numbers_exhausted),
+		TEST(test_query_cq),
 		TEST(test_firmware_unknown_numbers),
 	};
 

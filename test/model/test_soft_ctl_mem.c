@@ -5,6 +5,7 @@
 #include "soft_ctl_env.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "soft_kernel.h"
@@ -152,6 +153,27 @@ test_maps_many(void **state)
 	assert_int_equal(soft_maps_check(p, (size_t)n * PAGE, false), -EFAULT);
 	assert_int_equal(soft_maps_check(p, (size_t)n / 2 * PAGE, false), 0);
 	munmap(p, (size_t)n * PAGE);
+}
+
+/* With no file descriptor left, registration fails by that, and says so. */
+static void
+test_maps_no_fd(void **state)
+{
+	struct env *env = *state;
+	struct rlimit old, none;
+	struct mlx5_mr *mr = NULL;
+	int ret;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
+	none = old;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	env_log(env);
+	ret = mr_reg(env, env->mem, PAGE, LW, &mr);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
+	assert_int_equal(ret, -EMFILE);
+	assert_null(mr);
+	assert_non_null(strstr(env_log(env), "/proc/self/maps"));
 }
 
 static void
@@ -404,6 +426,7 @@ main(void)
 		TEST(test_mr_refused),
 		TEST(test_mr_unmapped),
 		cmocka_unit_test(test_maps_many),
+		TEST(test_maps_no_fd),
 		cmocka_unit_test(test_maps_hugepage),
 		TEST(test_stale_keys),
 		TEST(test_exhausted),
