@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Dumps of WQEs and CQEs made of any bytes. Byte 0: log2 of the ring's blocks
+ * (0 to 4), bytes 1 and 2: index of the WQE; the rest fills the ring, again and
+ * again if it is short. Memory is as large as it is said to be, so that
+ * AddressSanitizer sees every byte read beside it.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bb_cqe.h"
+#include "bb_wqe.h"
+#include "fuzz.h"
+
+#define TEXT_MAX 8192
+
+static void
+check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* The text has the length that was returned, and a short buffer gets its start. */
+#define CHECK_DUMP(call_)                                                                          \
+	do {                                                                                       \
+		size_t size = TEXT_MAX;                                                            \
+		char *buf = whole;                                                                 \
+		int n = call_, m;                                                                  \
+		check(n > 0 && n < TEXT_MAX && strlen(whole) == (size_t)n);                        \
+		size = (size_t)n / 2 + 1;                                                          \
+		buf = malloc(size);                                                                \
+		check(buf != NULL);                                                                \
+		m = call_;                                                                         \
+		check(m == n && strlen(buf) == size - 1 && memcmp(buf, whole, size - 1) == 0);     \
+		free(buf);                                                                         \
+		buf = NULL;                                                                        \
+		size = 0;                                                                          \
+		check((call_) == n);                                                               \
+	} while (0)
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	static char whole[TEXT_MAX];
+	struct bb_cqe cqe;
+	uint32_t blocks;
+	uint8_t *ring;
+	uint16_t idx;
+	size_t i;
+
+	if (len < 4)
+		return 0;
+	blocks = 1u << data[0] % 5;
+	idx = (uint16_t)(data[1] << 8 | data[2]);
+	data += 3;
+	len -= 3;
+	ring = malloc((size_t)blocks * BB_WQE_BB);
+	check(ring != NULL);
+	for (i = 0; i < (size_t)blocks * BB_WQE_BB; i++)
+		ring[i] = data[i % len];
+	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx));
+	CHECK_DUMP(bb_recv_wqe_dump(buf, size, ring, blocks * BB_WQE_BB));
+	memcpy(&cqe, ring, sizeof(cqe));
+	CHECK_DUMP(bb_cqe_dump(buf, size, &cqe));
+	free(ring);
+	return 0;
+}
