@@ -90,16 +90,16 @@ struct bb_sq {
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< control segment of the last WQE built */
 	uint64_t qpn_be;        /**< second dword of a control segment, ds 0; first dword 0 */
-	uint32_t mask;          /**< blocks - 1 */
 	uint32_t seq;           /**< WQEs built since reset */
+	uint32_t pi;            /**< index of the next block to build in, 16 bits */
+	uint32_t sig_seq;       /**< the WQE with this seq asks for a CQE at the latest */
+	uint32_t mask;          /**< blocks - 1 */
 	uint32_t done;          /**< seq of the last WQE known complete */
 	uint32_t limit;         /**< WQEs that may be outstanding now; 0: QP not postable */
-	uint32_t sig_seq;       /**< the WQE with this seq asks for a CQE at the latest */
-	uint16_t pi;            /**< index of the next block to build in */
 	uint16_t sig_every;     /**< WQEs from one that asks for a CQE to the next, >= 1 */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< bytes */
-	uint8_t pad0[4];
+	uint8_t pad0[2];
 	/* Line 1: once per doorbell. */
 	uint32_t *dbrec;     /**< send doorbell record */
 	uint8_t *reg;        /**< doorbell register of the owner's UAR */
@@ -116,6 +116,9 @@ struct bb_sq {
 	uint32_t depth; /**< limit while enabled */
 	uint32_t owner; /**< lcore id, checked in debug builds */
 };
+BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &&
+			 offsetof(struct bb_sq, seq) % 8 == 0,
+		 "written together by a post");
 BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "a post touches one line");
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 2 * BB_CACHE_LINE, "two lines");
 
@@ -209,36 +212,40 @@ bb_sq_next_seg(const struct bb_sq *sq, void *seg)
 	return next == sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB ? sq->buf : next;
 }
 
-/** Write the control segment and the memory of the WQE; advances the ring. */
+/**
+ * Write the control segment and the memory of the WQE; advances the ring. Before the
+ * other segments are filled: stores to the ring could change the queue for all that
+ * compiler and CPU know, so what is read of the queue is read in front of them. The
+ * device looks at nothing before bb_sq_ring().
+ */
 static inline void
 bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
 	     uint64_t wr_id, uint32_t flags, uint32_t imm)
 {
 	const uint32_t pi = sq->pi, seq = sq->seq + 1;
+	const uint64_t where = (uint64_t)((pi + bb_wqe_blocks(ds)) & 0xffff) << 32 | seq;
 	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
 	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE);
-	uint64_t head, tail;
+	uint64_t info, head, tail;
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "stores of two big-endian fields at once are written for little-endian hosts"
+#error "stores of several fields at once are written for little-endian hosts"
 #endif
+	/* Few stores, and those to one line together: it is they that a post waits for. */
+	head = bb_be32(pi << 8 | opcode) | sq->qpn_be | (uint64_t)ds << 56;
+	info = seq | (uint64_t)opcode << 32 | (uint64_t)(uint8_t)flags << 40;
 	/* A queue without a signalled WQE in it could never be found empty again. */
 	if ((flags & BB_SEND_SIGNALED) != 0 || seq == sq->sig_seq) {
 		fm_ce_se |= BB_WQE_CE_CQE;
 		sq->sig_seq = seq + sq->sig_every;
 	}
-	head = bb_be32(pi << 8 | opcode) | sq->qpn_be | (uint64_t)ds << 56;
+	sq->last = (uint8_t *)ctrl;
+	memcpy(&sq->seq, &where, sizeof(where));
+	w->wr_id = wr_id;
+	memcpy(&w->seq, &info, sizeof(info));
 	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
 	memcpy(ctrl, &head, sizeof(head));
 	memcpy((uint8_t *)ctrl + 8, &tail, sizeof(tail));
-
-	sq->last = (uint8_t *)ctrl;
-	sq->pi = (uint16_t)(pi + bb_wqe_blocks(ds));
-	sq->seq = seq;
-	w->wr_id = wr_id;
-	w->seq = seq;
-	w->opcode = opcode;
-	w->flags = (uint8_t)flags;
 }
 
 /** Write a remote address segment. */
@@ -297,6 +304,8 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	if (bb_unlikely(!bb_sq_has_room(sq)))
 		return bb_sq_refuse(sq);
 	ctrl = bb_sq_next_wqe(sq);
+	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
+		     imm);
 
 	/* The first block never wraps: a WQE starts on a block. */
 	seg = ctrl + 1;
@@ -310,8 +319,6 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 		bb_sq_fill_data(seg, &sge[i]);
 		seg = bb_sq_next_seg(sq, seg);
 	}
-	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
-		     imm);
 	return 1;
 }
 
@@ -332,10 +339,10 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	if (bb_unlikely(!bb_sq_has_room(sq)))
 		return bb_sq_refuse(sq);
 	ctrl = bb_sq_next_wqe(sq);
+	bb_sq_commit(sq, ctrl, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
 	if (has_raddr)
 		bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
 	bb_sq_fill_data(ctrl + (has_raddr ? 2 : 1), sge);
-	bb_sq_commit(sq, ctrl, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
 	return 1;
 }
 
@@ -397,6 +404,7 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 	if (bb_unlikely(!bb_sq_has_room(sq)))
 		return bb_sq_refuse(sq);
 	ctrl = bb_sq_next_wqe(sq);
+	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
 	seg = ctrl + 1;
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);
@@ -404,7 +412,6 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 	}
 	if (len != 0)
 		bb_sq_fill_inline(sq, seg, data, len, has_raddr ? 28 : 44);
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
 	return 1;
 }
 
@@ -425,12 +432,12 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 	if (bb_unlikely(!bb_sq_has_room(sq)))
 		return bb_sq_refuse(sq);
 	ctrl = bb_sq_next_wqe(sq);
+	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, 0);
 	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
 	a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
 	a->swap_add = bb_be64(swap_add);
 	a->compare = bb_be64(compare);
 	bb_sq_fill_data(ctrl + 3, sge);
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, 0);
 	return 1;
 }
 
@@ -483,6 +490,7 @@ bb_sq_ring(struct bb_sq *sq)
 	volatile uint64_t *reg;
 	uint16_t offset;
 	uint32_t ds, built = sq->seq - (uint32_t)sq->rung_seq;
+	uint64_t head;
 
 	if (bb_unlikely(built == 0))
 		return;
@@ -490,26 +498,25 @@ bb_sq_ring(struct bb_sq *sq)
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		return;
 	}
-	bb_dma_wmb();
-	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
-	bb_db_wmb();
+	/* Our own notes first: behind the fences they would wait for the register. */
+	sq->rung_seq += built;
+	sq->doorbells++;
 	offset = *sq->bf_offset;
 	reg = (volatile uint64_t *)(void *)(sq->reg + offset);
 	/* The device may still be reading this half: the register's next user takes the other. */
 	*sq->bf_offset = offset ^ sq->bf_size;
-	ds = sq->last[7] & BB_WQE_MAX_DS;
-	if (sq->db_mode == BB_DB_BLUEFLAME && built == 1 && ds > 1 &&
-	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size) {
-		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
-	} else {
-		uint64_t head;
+	memcpy(&head, sq->last, sizeof(head));
+	ds = head >> 56 & BB_WQE_MAX_DS;
 
-		memcpy(&head, sq->last, sizeof(head));
+	bb_dma_wmb();
+	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
+	bb_db_wmb();
+	if (sq->db_mode == BB_DB_BLUEFLAME && built == 1 && ds > 1 &&
+	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)
+		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
+	else
 		bb_uar_store64(reg, head);
-	}
 	bb_wc_flush();
-	sq->rung_seq += built;
-	sq->doorbells++;
 }
 
 /**
