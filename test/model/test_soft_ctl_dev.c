@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Opening devices, their options, UAR pages, the network they share, and events. */
+/* Opening devices, their options, UAR pages, and the network they share. */
 #include "soft_ctl_env.h"
 
 #include <unistd.h>
@@ -394,117 +394,6 @@ test_av_resolve(void **state)
 }
 
 static void
-test_event_subscribe(void **state)
-{
-	struct env *env = *state;
-	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port = BB_PRM_EVENT_PORT_CHANGE;
-	const uint16_t unknown = 0x7777, seventeen[17] = {0};
-	struct mlx5_cmd_event event;
-	struct mlx5_ctx *other;
-
-	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &unknown, 1, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &port, 1, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, NULL, &cq_type, 1, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, seventeen, 17, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 0, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, NULL, 1, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(other, env->cq, &cq_type, 1, 0), -EINVAL);
-	assert_int_equal(soft_cmd_if.close(other), 0);
-	/* What was refused is not subscribed to. */
-	soft_event_raise(env->dev, env->cq, cq_type);
-	soft_event_raise(env->dev, NULL, port);
-	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
-}
-
-static void
-expect_event(struct mlx5_ctx *ctx, uint16_t type, uint64_t cookie, uint32_t port)
-{
-	struct mlx5_cmd_event event;
-
-	assert_int_equal(soft_cmd_if.event_get(ctx, &event), 0);
-	assert_int_equal(event.type, type);
-	assert_int_equal(event.cookie, cookie);
-	assert_int_equal(event.port, port);
-}
-
-static void
-test_events(void **state)
-{
-	struct env *env = *state;
-	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port_type = BB_PRM_EVENT_PORT_CHANGE;
-	const uint16_t qp_types[] = {BB_PRM_EVENT_WQ_CATAS_ERROR, BB_PRM_EVENT_WQ_ACCESS_ERROR};
-	struct mlx5_cmd_event event;
-	struct mlx5_ctx *other;
-	struct mlx5_port port;
-
-	env_qp_to(env, BB_PRM_QP_RST);
-	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 1, 11), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->qp, qp_types, 2, 22), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, NULL, &port_type, 1, 33), 0);
-	assert_int_equal(soft_cmd_if.event_subscribe(other, NULL, &port_type, 1, 44), 0);
-
-	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_ACCESS_ERROR);
-	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR); /* not asked for */
-	soft_event_raise(env->dev, env->cq, BB_PRM_EVENT_WQ_ACCESS_ERROR); /* of another object */
-	soft_event_raise(env->dev, env->cq, BB_PRM_EVENT_CQ_ERROR);
-	soft_dev_port_set(env->dev, false);
-	expect_event(env->ctx, BB_PRM_EVENT_WQ_ACCESS_ERROR, 22, 0);
-	expect_event(env->ctx, BB_PRM_EVENT_CQ_ERROR, 11, 0);
-	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
-	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
-	expect_event(other, BB_PRM_EVENT_PORT_CHANGE, 44, 1);
-	assert_int_equal(soft_cmd_if.event_get(other, &event), -EAGAIN);
-	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
-	assert_int_equal(port.state, BB_PORT_DOWN);
-	soft_dev_port_set(env->dev, true);
-	assert_int_equal(soft_cmd_if.port_query(env->ctx, 1, &port), 0);
-	assert_int_equal(port.state, BB_PORT_ACTIVE);
-	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
-	expect_event(other, BB_PRM_EVENT_PORT_CHANGE, 44, 1);
-
-	/* A dead device tells everyone, asked or not. */
-	soft_event_raise(env->dev, NULL, MLX5_CMD_EVENT_DEV_FATAL);
-	expect_event(env->ctx, MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
-	expect_event(other, MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
-
-	/* Subscriptions go with their object; an event that waits does not. */
-	soft_event_raise(env->dev, env->qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
-	env_qp_gone(env);
-	assert_int_equal(LIST_FIRST(&env->dev->ctl->subs)->obj == env->qp && env->qp != NULL, 0);
-	expect_event(env->ctx, BB_PRM_EVENT_WQ_CATAS_ERROR, 22, 0);
-	assert_int_equal(soft_cmd_if.close(other), 0);
-	/* The first context's are still there. */
-	soft_dev_port_set(env->dev, true);
-	expect_event(env->ctx, BB_PRM_EVENT_PORT_CHANGE, 33, 1);
-}
-
-static void
-test_events_lost(void **state)
-{
-	struct env *env = *state;
-	const uint16_t type = BB_PRM_EVENT_CQ_ERROR;
-	struct mlx5_cmd_event event;
-	uint32_t i, round;
-
-	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &type, 1, 5), 0);
-	for (round = 0; round < 3; round++) {
-		/* The ring's start moves between the rounds. */
-		for (i = 0; i < SOFT_EVENT_QUEUE + 10 * round; i++)
-			soft_event_raise(env->dev, env->cq, type);
-		if (round > 0)
-			assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EOVERFLOW);
-		for (i = 0; i < SOFT_EVENT_QUEUE; i++)
-			expect_event(env->ctx, type, 5, 0);
-		assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
-		soft_event_raise(env->dev, env->cq, type);
-		expect_event(env->ctx, type, 5, 0);
-	}
-}
-
-static void
 test_ids(void **state)
 {
 	struct soft_ids ids;
@@ -595,9 +484,6 @@ main(void)
 		TEST(test_port),
 		TEST(test_gids),
 		TEST(test_av_resolve),
-		TEST(test_event_subscribe),
-		TEST(test_events),
-		TEST(test_events_lost),
 		cmocka_unit_test(test_ids),
 		LOGGED(test_log_limit),
 		LOGGED(test_log_dropped),
