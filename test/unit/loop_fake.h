@@ -62,7 +62,7 @@ fake_new(uint32_t owner)
 		.max_sge = 1,
 		.max_inline = 28,
 		.sig_every = 1,
-		.owner = owner,
+		.owner = UINT32_MAX, /* posted to here, before the loop runs */
 	};
 	uint32_t i;
 

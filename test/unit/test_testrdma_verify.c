@@ -334,6 +334,7 @@ queue_init(struct bb_qp *qp)
 		.sig_every = 1,
 		.dbrec = dbrec,
 		.reg = reg,
+		.owner = UINT32_MAX,
 	};
 
 	memset(qp, 0, sizeof(*qp));
