@@ -160,6 +160,45 @@ def stage_gcc(tally, args):
         meson_suites(tally, 'gcc', path, [])
 
 
+NR_HUGEPAGES = '/proc/sys/vm/nr_hugepages'
+HUGEPAGE_TESTS = ['memevents', 'mlx5_hugepages', 'soft_ctl_mem']
+
+
+def read_int(path):
+    with open(path) as f:
+        return int(f.read())
+
+
+def stage_hugepages(tally, args):
+    """Tests that need hugepages, and testrdma on them. 128 are reserved meanwhile (root)."""
+    path = os.path.join(WORK, 'gcc')
+    want = 128
+    try:
+        before = read_int(NR_HUGEPAGES)
+        with open(NR_HUGEPAGES, 'w') as f:
+            f.write(str(before + want))
+        got = read_int(NR_HUGEPAGES)
+    except OSError as err:
+        say('hugepages: skipped, cannot reserve any: %s' % err)
+        tally.skip('hugepages/system/reserve')
+        return
+    try:
+        if got < before + want:
+            say('hugepages: skipped, the kernel gives %d of %d' % (got - before, want))
+            tally.skip('hugepages/system/reserve')
+            return
+        meson_suites(tally, 'hugepages', path, HUGEPAGE_TESTS)
+        say('hugepages: testrdma')
+        ok = run([os.path.join(path, 'app/testrdma/testrdma'), '-l', str(min(os.sched_getaffinity(0))),
+                  '--in-memory', '--no-pci', '--no-telemetry', '--', '--device', 'soft0', '--op',
+                  'write,read,fetch_add,cmp_swap,send', '--size', '8..64K', '--verify',
+                  '--duration', '0.1'], show=True)
+        tally.ok() if ok else tally.fail('hugepages: testrdma')
+    finally:
+        with open(NR_HUGEPAGES, 'w') as f:
+            f.write(str(before))
+
+
 def stage_clang(tally, args):
     """Build with clang, run the unit and golden suites."""
     path = build(tally, 'clang', first_of('clang-14', 'clang'), [])
@@ -244,9 +283,9 @@ def stage_docs(tally, args):
         tally.ok() if func() else tally.fail('docs: ' + name)
 
 
-STAGES = [('format', stage_format), ('gcc', stage_gcc), ('clang', stage_clang),
-          ('asan', stage_asan), ('tsan', stage_tsan), ('consumer', stage_consumer),
-          ('docs', stage_docs)]
+STAGES = [('format', stage_format), ('gcc', stage_gcc), ('hugepages', stage_hugepages),
+          ('clang', stage_clang), ('asan', stage_asan), ('tsan', stage_tsan),
+          ('consumer', stage_consumer), ('docs', stage_docs)]
 
 
 def allowed_skips():
@@ -286,7 +325,7 @@ def parse_args():
     for name in args.only:
         if name not in names:
             p.error('no stage %s; there are: %s' % (name, ', '.join(names)))
-    if 'consumer' in args.only and 'gcc' not in args.only:
+    if {'consumer', 'hugepages'} & set(args.only) and 'gcc' not in args.only:
         args.only.append('gcc')
     return args
 
