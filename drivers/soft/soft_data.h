@@ -260,6 +260,9 @@ void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
 void soft_qp_fail(struct soft_qp *qp, uint16_t event);
 void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
 
+/* ---- soft_engine_ctl.c: what a new state brings with it */
+void soft_qp_enter_state(struct soft_qp *qp);
+
 /* ---- soft_doorbell.c */
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
 /* Look at a QP's send record and run what is new. */

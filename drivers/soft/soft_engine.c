@@ -4,8 +4,8 @@
 /*
  * Engines: what runs the QPs of one UAR page (inline progress) or of a device.
  *
- * soft_engine_progress() is one poll: messages of other engines, registers and records,
- * timers, QPs with work left, QPs in ERR. With nothing to do and inline progress it
+ * soft_engine_progress() is one poll: messages of other engines, timers, QPs with work
+ * left, registers and records, QPs in ERR. With nothing to do and inline progress it
  * reads four registers and three words and takes no lock. In one poll a QP executes at
  * most SOFT_RUN_WQES WQEs per look.
  */
@@ -153,7 +153,7 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	__atomic_store_n(&qp->state, BB_PRM_QP_ERR, __ATOMIC_RELEASE);
 	if (event != 0)
 		soft_event_raise(qp->dev, qp->obj, event);
-	soft_qp_state_changed(qp, old);
+	soft_qp_enter_state(qp);
 }
 
 void
@@ -196,14 +196,14 @@ soft_engine_run(struct soft_engine *e)
 
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
+	soft_timers_run(e);
+	if (unlikely(e->n_run != 0))
+		soft_run_list(e);
 	pending = 0;
 	for (i = 0; i < e->n_watch; i++) {
 		soft_watch_poll(e, e->watch[i]);
 		pending |= e->watch[i]->left;
 	}
-	soft_timers_run(e);
-	if (unlikely(e->n_run != 0))
-		soft_run_list(e);
 	if (unlikely(!TAILQ_EMPTY(&e->errs)))
 		soft_err_list(e);
 	if (unlikely(e->cq_failed))

@@ -59,6 +59,7 @@ soft_engine_create(struct soft_dev *dev)
 	e->next_deadline = SOFT_NO_DEADLINE;
 	e->shuffle = dev->opts.seed;
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
+	e->pending = dev->opts.defect == SOFT_DEFECT_NO_DOORBELL;
 	rte_ticketlock_init(&e->lock);
 	TAILQ_INIT(&e->run);
 	TAILQ_INIT(&e->timers);
@@ -248,12 +249,10 @@ soft_qp_detach(struct soft_qp *qp)
 }
 
 void
-soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
+soft_qp_enter_state(struct soft_qp *qp)
 {
 	struct soft_engine *e = qp->engine;
 
-	if (qp->state == old_state)
-		return;
 	switch (qp->state) {
 	case BB_PRM_QP_RST:
 		__atomic_store_n(&qp->gen, __atomic_add_fetch(&soft_last_gen, 1, __ATOMIC_RELAXED),
@@ -289,6 +288,17 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 	default:
 		break;
 	}
+}
+
+void
+soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
+{
+	if (qp->state == old_state)
+		return;
+	soft_qp_enter_state(qp);
+	/* What others want of it gets no answer, which is told now: its owner may poll no more. */
+	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
+		soft_inbox_drain(qp->engine);
 }
 
 /* ---- Threads */

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * QPs on different engines: requests in flight while one end goes away, and two
+ * threads that own an engine each.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "soft_rig.h"
+
+#define FLUSH     MLX5_CQE_SYNDROME_WR_FLUSH_ERR
+#define RETRY_EXC MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR
+
+static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 6, .uidx = 9};
+
+static int
+setup(void **state)
+{
+	static struct rig_pair p;
+
+	rig_pair_open(&p, NULL, true, NULL);
+	*state = &p;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	rig_pair_close(*state);
+	return 0;
+}
+
+/* A SEND of a third QP on a's engine to a fourth on b's, on its way and not yet seen. */
+static void
+in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
+{
+	struct rig_link l;
+
+	rig_link_default(&l);
+	rig_qp_open(x, p->u[0], &p->ca, &p->ca, &attr);
+	rig_qp_open(y, p->u[1], &p->cb, &p->cb, &attr);
+	rig_connect(x, y, &l);
+	rig_recv(y, &p->mb, 0, 64);
+	rig_send(x, &p->ma, 0, 64, RIG_CQE);
+	rig_nop(x, RIG_CQE);
+	rig_ring(x);
+	rig_expect_none(&p->ca, p->u[0]);
+}
+
+/* RDMA WRITE, READ and atomics complete although the target's owner never polls. */
+static void
+test_one_sided(void **state)
+{
+	struct rig_pair *p = *state;
+
+	rig_write(&p->a, &p->ma, 0, 100, &p->mb, 0, RIG_CQE);
+	rig_read(&p->a, &p->ma, 200, 100, &p->mb, 0, RIG_CQE);
+	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
+	rig_ring(&p->a);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 1);
+	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 2);
+}
+
+static void
+test_send_both_ways(void **state)
+{
+	struct rig_pair *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < 100; i++) {
+		struct rig_cqe e;
+
+		rig_recv(&p->a, &p->ma, 1000, 64);
+		rig_recv(&p->b, &p->mb, 1000, 64);
+		rig_send(&p->a, &p->ma, i, 64, RIG_CQE);
+		rig_send(&p->b, &p->mb, i, 64, RIG_CQE);
+		rig_ring(&p->a);
+		rig_ring(&p->b);
+		rig_polls(p->u[0], 2); /* a's request goes out */
+		rig_polls(p->u[1], 2); /* b does it, and asks back */
+		rig_polls(p->u[0], 2); /* a is done, and does b's */
+		rig_polls(p->u[1], 2);
+		assert_true(rig_cqe(&p->ca, &e) && rig_cqe(&p->ca, &e));
+		assert_false(rig_cqe(&p->ca, &e));
+		assert_true(rig_cqe(&p->cb, &e) && rig_cqe(&p->cb, &e));
+		assert_false(rig_cqe(&p->cb, &e));
+		assert_memory_equal(p->mb.p + 1000, p->ma.p + i, 64);
+	}
+}
+
+/* The WQE behind a SEND waits for its answer, whatever it is. */
+static void
+test_order(void **state)
+{
+	struct rig_pair *p = *state;
+
+	rig_recv(&p->b, &p->mb, 0, 64);
+	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
+	rig_write(&p->a, &p->ma, 64, 8, &p->mb, 64, RIG_CQE);
+	rig_ring(&p->a);
+	rig_expect_none(&p->ca, p->u[0]);
+	assert_int_equal(p->mb.p[64], 0);
+	rig_poll(p->u[1]);
+	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, 0);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 1);
+}
+
+static void
+test_requester_destroyed(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_close(&x);
+	rig_expect_none(&p->cb, p->u[1]);
+	assert_int_equal(p->mb.p[0], 0);
+	rig_qp_close(&y);
+}
+
+/* The answer is on its way back. */
+static void
+test_requester_destroyed_late(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+	struct rig_cqe e;
+
+	in_flight(p, &x, &y);
+	rig_poll(p->u[1]);
+	assert_true(rig_cqe(&p->cb, &e));
+	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
+	rig_qp_close(&x);
+	rig_expect_none(&p->ca, p->u[0]);
+	rig_qp_close(&y);
+}
+
+/* What the old life asked for is not done, what the new one asks for is, once. */
+static void
+test_requester_reset(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_link l;
+	struct rig_qp x, y;
+	struct rig_cqe e;
+
+	rig_link_default(&l);
+	in_flight(p, &x, &y);
+	rig_qp_reset(&x);
+	rig_qp_up(&x, &p->d, y.qpn, &l);
+	rig_send(&x, &p->ma, 100, 64, RIG_CQE);
+	rig_ring(&x);
+	rig_polls(p->u[0], 3);
+	rig_polls(p->u[1], 3);
+	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	rig_expect_none(&p->ca, p->u[0]);
+	assert_true(rig_cqe(&p->cb, &e));
+	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
+	rig_expect_none(&p->cb, p->u[1]);
+	assert_memory_equal(p->mb.p, p->ma.p + 100, 64);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+}
+
+/* Its fate is told first, then the rest is flushed. */
+static void
+test_requester_in_error(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_error(&x);
+	rig_expect_none(&p->ca, p->u[0]);
+	rig_poll(p->u[1]);
+	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	rig_expect_error(&x, 1, FLUSH);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+}
+
+static void
+test_target_destroyed(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_close(&y);
+	/* Nobody polls b's engine any more. */
+	rig_expect_error(&x, 0, RETRY_EXC);
+	rig_expect_error(&x, 1, FLUSH);
+	rig_qp_close(&x);
+}
+
+static void
+test_target_reset(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_reset(&y);
+	rig_expect_error(&x, 0, RETRY_EXC);
+	rig_qp_close(&y);
+	rig_qp_close(&x);
+}
+
+static void
+test_target_in_error(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+	struct rig_cqe e;
+
+	in_flight(p, &x, &y);
+	rig_qp_error(&y);
+	rig_expect_error(&x, 0, RETRY_EXC);
+	rig_wait(&p->cb, p->u[1], &e);
+	assert_int_equal(e.syndrome, FLUSH);
+	rig_qp_close(&y);
+	rig_qp_close(&x);
+}
+
+/* Both QPs and their engines go, the request and an answer still under way. */
+static void
+test_engines_destroyed(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_uar u, v;
+	struct rig_cq c, d;
+	struct rig_link l;
+	struct rig_qp x, y;
+	int answered;
+
+	rig_link_default(&l);
+	for (answered = 0; answered < 4; answered++) {
+		rig_uar_open(&u, &p->d, MLX5_UAR_BF);
+		rig_uar_open(&v, &p->d, MLX5_UAR_BF);
+		rig_cq_open(&c, &u, 4);
+		rig_cq_open(&d, &v, 4);
+		rig_qp_open(&x, &u, &c, &c, &attr);
+		rig_qp_open(&y, &v, &d, &d, &attr);
+		rig_connect(&x, &y, &l);
+		rig_recv(&y, &p->mb, 0, 64);
+		rig_send(&x, &p->ma, 0, 64, RIG_CQE);
+		rig_ring(&x);
+		rig_poll(&u);
+		if (answered & 1)
+			rig_poll(&v);
+		if (answered & 2) {
+			rig_qp_close(&y);
+			rig_cq_close(&d);
+			rig_uar_close(&v);
+			rig_qp_close(&x);
+			rig_cq_close(&c);
+			rig_uar_close(&u);
+		} else {
+			rig_qp_close(&x);
+			rig_cq_close(&c);
+			rig_uar_close(&u);
+			rig_qp_close(&y);
+			rig_cq_close(&d);
+			rig_uar_close(&v);
+		}
+	}
+}
+
+/* The WQE or its keys change between the two engines: refused, not used unchecked. */
+static void
+test_changed_in_flight(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+	struct rig_mem m;
+	struct rig_link l;
+
+	in_flight(p, &x, &y);
+	mlx5dv_set_data_seg(rig_seg(&x, 0, 1), 32, p->ma.mr->lkey, (uintptr_t)p->ma.p);
+	rig_poll(p->u[1]);
+	rig_expect_error(&x, 0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	rig_expect_error(&x, 1, FLUSH);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+
+	rig_link_default(&l);
+	rig_mem_open(&m, &p->d, NULL, 4096, RIG_ALL);
+	rig_recv(&p->b, &p->mb, 0, 64);
+	rig_send(&p->a, &m, 0, 64, RIG_CQE);
+	rig_ring(&p->a);
+	rig_polls(p->u[0], 3);
+	rig_mem_close(&m);
+	rig_polls(p->u[1], 3);
+	rig_expect_error(&p->a, 0, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+}
+
+/* ---- Two threads */
+
+#define ROUNDS 20000
+
+struct side {
+	struct rig_pair *p;
+	struct rig_qp *q;
+	struct rig_cq *c;
+	struct rig_mem *m;
+	uint32_t sent, acked, received;
+	const char *failed;
+	bool done;
+};
+
+/* SENDs of a running number to the other side, which checks that none is lost or doubled. */
+static void *
+side_run(void *arg)
+{
+	struct side *s = arg;
+	uint64_t end = rig_now_us() + 100000000;
+	uint32_t i;
+
+	for (i = 0; i < 16; i++)
+		rig_recv(s->q, s->m, 4096 + 64 * i, 64);
+	while ((s->acked < ROUNDS || s->received < ROUNDS) && s->failed == NULL) {
+		struct rig_cqe e;
+
+		if (s->sent < ROUNDS && s->sent - s->acked < 16) {
+			uint32_t slot = 64 * (s->sent % 16);
+
+			memcpy(s->m->p + slot, &s->sent, 4);
+			memcpy(s->m->p + slot + 60, &s->sent, 4);
+			rig_send(s->q, s->m, slot, 64, RIG_CQE);
+			rig_ring(s->q);
+			s->sent++;
+		}
+		rig_poll(s->q->u);
+		while (rig_cqe(s->c, &e)) {
+			if (e.opcode == MLX5_CQE_REQ) {
+				if (e.counter != (uint16_t)s->acked++)
+					s->failed = "a completion out of order";
+			} else if (e.opcode == MLX5_CQE_RESP_SEND) {
+				uint32_t slot = 4096 + 64 * (s->received % 16), first, last;
+
+				memcpy(&first, s->m->p + slot, 4);
+				memcpy(&last, s->m->p + slot + 60, 4);
+				if (first != s->received || last != s->received)
+					s->failed = "a message lost, doubled or torn";
+				s->received++;
+				rig_recv(s->q, s->m, slot, 64);
+			} else {
+				s->failed = "an error CQE";
+			}
+		}
+		if (rig_now_us() > end)
+			s->failed = "it takes too long";
+	}
+	__atomic_store_n(&s->done, true, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void
+test_threads_send(void **state)
+{
+	struct rig_pair *p = *state;
+	struct side a = {.p = p, .q = &p->a, .c = &p->ca, .m = &p->ma};
+	struct side b = {.p = p, .q = &p->b, .c = &p->cb, .m = &p->mb};
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, side_run, &b), 0);
+	side_run(&a);
+	/* The other may still wait for us. */
+	while (!__atomic_load_n(&b.done, __ATOMIC_RELAXED))
+		rig_poll(p->u[0]);
+	pthread_join(t, NULL);
+	if (a.failed != NULL || b.failed != NULL)
+		fail_msg("a: %s, b: %s", a.failed, b.failed);
+}
+
+struct adder {
+	uint64_t *target;
+	uint64_t adds;
+	bool stop;
+};
+
+static void *
+cpu_adds(void *arg)
+{
+	struct adder *a = arg;
+
+	while (!__atomic_load_n(&a->stop, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(a->target, 1, __ATOMIC_RELAXED);
+		a->adds++;
+	}
+	return NULL;
+}
+
+/* Device atomics and lock-prefixed instructions of a CPU on the same word. */
+static void
+test_threads_atomics(void **state)
+{
+	struct rig_pair *p = *state;
+	uint64_t *target = (uint64_t *)(void *)p->mb.p;
+	struct adder adder = {.target = target};
+	uint64_t end = rig_now_us() + 200000;
+	uint32_t n = 0, added = 0;
+	pthread_t t;
+
+	*target = 0;
+	assert_int_equal(pthread_create(&t, NULL, cpu_adds, &adder), 0);
+	for (; n < 20000 || rig_now_us() < end; n += 2) {
+		uint64_t seen, old;
+
+		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
+		rig_ring(&p->a);
+		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, p->a.last);
+		added++;
+		seen = __atomic_load_n(target, __ATOMIC_RELAXED);
+		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_CS, &p->ma, 0, &p->mb, 0, seen + 1, seen,
+			   RIG_CQE);
+		rig_ring(&p->a);
+		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_CS, p->a.last);
+		memcpy(&old, p->ma.p, 8);
+		added += old == seen;
+	}
+	__atomic_store_n(&adder.stop, true, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	printf("%u of %u device atomics took effect beside %u adds of a CPU\n", added, n,
+	       (unsigned int)adder.adds);
+	assert_true(*target == adder.adds + added);
+}
+
+struct control {
+	struct rig_pair *p;
+	bool stop;
+	uint32_t rounds;
+};
+
+/* Control commands on b's engine while a's owner works: QPs, keys, transitions, states. */
+static void *
+control_run(void *arg)
+{
+	static const uint16_t ops[] = {BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2RTR_QP,
+				       BB_PRM_OP_RTR2RTS_QP, BB_PRM_OP_RTS2RTS_QP};
+	struct control *c = arg;
+	struct rig_link l;
+	uint32_t i;
+
+	rig_link_default(&l);
+	while (!__atomic_load_n(&c->stop, __ATOMIC_RELAXED)) {
+		struct rig_mem m;
+
+		rig_mem_open(&m, &c->p->d, NULL, 4096, RIG_ALL);
+		/* One of a's requests may take it to ERR at any time, and the rest is refused. */
+		rig_qp_modify(&c->p->b, BB_PRM_OP_2RST_QP, &c->p->d, 0, &l);
+		for (i = 0; i < 4; i++)
+			rig_qp_modify(&c->p->b, ops[i], &c->p->d, c->p->a.qpn, &l);
+		rig_mem_close(&m);
+		c->rounds++;
+	}
+	return NULL;
+}
+
+/* Each round of b's life meets a's requests at some point; a is revived when it failed. */
+static void
+test_threads_control(void **state)
+{
+	struct rig_pair *p = *state;
+	struct control c = {.p = p};
+	uint32_t i, good = 0, bad = 0;
+	struct rig_link l;
+	pthread_t t;
+
+	rig_link_default(&l);
+	l.timeout = 1;
+	l.retry = 1;
+	l.rnr_retry = 0; /* b posts no receive */
+	rig_qp_reset(&p->a);
+	rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
+	assert_int_equal(pthread_create(&t, NULL, control_run, &c), 0);
+	for (i = 0; i < 3000; i++) {
+		struct rig_cqe e;
+
+		if (i % 3 == 0)
+			rig_write(&p->a, &p->ma, 0, 512, &p->mb, 0, RIG_CQE);
+		else if (i % 3 == 1)
+			rig_read(&p->a, &p->ma, 1024, 512, &p->mb, 0, RIG_CQE);
+		else
+			rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
+		rig_ring(&p->a);
+		do {
+			rig_poll(p->u[0]);
+			rig_poll(p->u[1]);
+		} while (!rig_cqe(&p->ca, &e));
+		if (e.opcode == MLX5_CQE_REQ) {
+			good++;
+			continue;
+		}
+		bad++;
+		rig_qp_reset(&p->a);
+		while (rig_cqe(&p->ca, &e))
+			;
+		rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
+	}
+	__atomic_store_n(&c.stop, true, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	printf("%u requests done, %u failed, %u lives of the peer\n", good, bad, c.rounds);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_one_sided, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_send_both_ways, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requester_destroyed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requester_destroyed_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requester_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requester_in_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_target_destroyed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_target_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_target_in_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_engines_destroyed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_changed_in_flight, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads_send, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads_atomics, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads_control, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
