@@ -19,6 +19,9 @@
 #include "bb_driver.h"
 #include "bb_loop.h"
 #include "bb_loop_priv.h"
+
+/* Accounting is published after so many iterations, or 10 us, what comes first. */
+#define PUBLISH_ITERATIONS 256
 #include "bb_post.h"
 
 /* How long an attach or detach waits for a loop that does not come round. */
@@ -91,6 +94,8 @@ bb_loop_create(const struct bb_loop_attr *attr, struct bb_loop **loop)
 	l->max_pollers = attr->max_pollers;
 	l->burst = attr->burst;
 	l->accounting = attr->accounting;
+	l->to_publish = PUBLISH_ITERATIONS;
+	l->publish_cycles = rte_get_tsc_hz() / 100000; /* 10 us */
 	pthread_mutex_init(&l->control, NULL);
 	*loop = l;
 	return 0;
@@ -368,34 +373,54 @@ bb_loop_detach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg)
 }
 
 /*
- * Publish this iteration's numbers. Readers take all of them between two equal,
- * even values of seq. Release on each store keeps it behind the odd seq; a
- * plain store on x86.
+ * Publish the loop's numbers. Readers take all of them between two equal, even
+ * values of seq. Release on each store keeps it behind the odd seq; a plain store
+ * on x86.
+ */
+void
+bb_loop_publish(struct bb_loop *loop)
+{
+	struct loop_stats *st = &loop->stats;
+	const struct bb_loop_stats *n = &loop->now;
+	uint64_t seq = st->seq;
+
+	__atomic_store_n(&st->seq, seq + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&st->s.iterations, n->iterations, __ATOMIC_RELEASE);
+	__atomic_store_n(&st->s.idle, n->idle, __ATOMIC_RELEASE);
+	__atomic_store_n(&st->s.completions, n->completions, __ATOMIC_RELEASE);
+	__atomic_store_n(&st->s.work, n->work, __ATOMIC_RELEASE);
+	__atomic_store_n(&st->s.busy_cycles, n->busy_cycles, __ATOMIC_RELEASE);
+	__atomic_store_n(&st->s.idle_cycles, n->idle_cycles, __ATOMIC_RELEASE);
+	__atomic_store_n(&st->seq, seq + 2, __ATOMIC_RELEASE);
+	loop->to_publish = PUBLISH_ITERATIONS;
+	loop->published = loop->tsc;
+}
+
+/*
+ * Published now and then only: an idle iteration is shorter than a reader's seven
+ * loads, so a reader of numbers that change with each would try again for ever.
  */
 static void
 loop_account(struct bb_loop *loop, unsigned int completions, unsigned int work)
 {
-	struct loop_stats *st = &loop->stats;
-	struct bb_loop_stats *s = &st->s;
+	struct bb_loop_stats *s = &loop->now;
 	bool busy = (completions | work) != 0;
-	uint64_t seq = st->seq;
 
-	__atomic_store_n(&st->seq, seq + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&s->iterations, s->iterations + 1, __ATOMIC_RELEASE);
-	if (busy) {
-		__atomic_store_n(&s->completions, s->completions + completions, __ATOMIC_RELEASE);
-		__atomic_store_n(&s->work, s->work + work, __ATOMIC_RELEASE);
-	} else {
-		__atomic_store_n(&s->idle, s->idle + 1, __ATOMIC_RELEASE);
-	}
+	s->iterations++;
+	s->idle += !busy;
+	s->completions += completions;
+	s->work += work;
 	if (loop->accounting) {
 		uint64_t now = rte_rdtsc();
-		uint64_t *to = busy ? &s->busy_cycles : &s->idle_cycles;
 
-		__atomic_store_n(to, *to + (now - loop->tsc), __ATOMIC_RELEASE);
+		if (busy)
+			s->busy_cycles += now - loop->tsc;
+		else
+			s->idle_cycles += now - loop->tsc;
 		loop->tsc = now;
 	}
-	__atomic_store_n(&st->seq, seq + 2, __ATOMIC_RELEASE);
+	if (unlikely(--loop->to_publish == 0 || loop->tsc - loop->published > loop->publish_cycles))
+		bb_loop_publish(loop);
 }
 
 void

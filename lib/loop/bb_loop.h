@@ -177,7 +177,8 @@ struct bb_loop_stats {
 
 /**
  * Read the accounting. Any thread, any time: all numbers are of the same
- * iteration. With attr.accounting off the cycles stay 0. Time between two calls
+ * iteration, of a running loop at most 256 iterations old (and 10 us, with
+ * attr.accounting). With attr.accounting off the cycles stay 0. Time between two calls
  * of bb_loop_run_once(), and other services' time, is not counted.
  */
 void bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats);

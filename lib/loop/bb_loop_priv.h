@@ -66,6 +66,11 @@ struct bb_loop {
 	bool dirty;            /* there are detached slots */
 	uint32_t service_left; /* __atomic; released at the end of a service call */
 
+	struct bb_loop_stats now; /* the loop's thread only */
+	uint64_t published;       /* tsc then */
+	uint64_t publish_cycles;
+	uint32_t to_publish; /* iterations */
+
 	struct loop_stats stats __rte_cache_aligned;
 
 	/* Not touched by an iteration. */
@@ -83,5 +88,8 @@ RTE_DECLARE_PER_LCORE(struct bb_loop *, bb_loop_current);
 
 /* One iteration; returns the work done. */
 unsigned int bb_loop_iterate(struct bb_loop *loop);
+
+/* Let readers see the numbers as they are now: the loop's thread, or none. */
+void bb_loop_publish(struct bb_loop *loop);
 
 #endif

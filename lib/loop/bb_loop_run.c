@@ -31,6 +31,7 @@ loop_body(void *arg)
 	while (likely(__atomic_load_n(&loop->state, __ATOMIC_RELAXED) == LOOP_RUNNING))
 		bb_loop_iterate(loop);
 	RTE_PER_LCORE(bb_loop_current) = NULL;
+	bb_loop_publish(loop);
 	/* Last touch: a waiter may free the loop. */
 	__atomic_store_n(&loop->state, LOOP_IDLE, __ATOMIC_RELEASE);
 	return 0;
@@ -100,6 +101,7 @@ bb_loop_run_once(struct bb_loop *loop)
 	if (loop->accounting)
 		loop->tsc = rte_rdtsc();
 	work = bb_loop_iterate(loop);
+	bb_loop_publish(loop);
 	RTE_PER_LCORE(bb_loop_current) = NULL;
 	return work > INT_MAX ? INT_MAX : (int)work;
 }
@@ -226,6 +228,7 @@ loop_service_end(struct bb_loop *loop)
 		rte_pause();
 	/* All of the last iteration is behind us, not only by EAL's word. */
 	(void)__atomic_load_n(&loop->service_left, __ATOMIC_ACQUIRE);
+	bb_loop_publish(loop);
 	rte_service_component_runstate_set(loop->service, 0);
 	rte_service_map_lcore_set(loop->service, loop->lcore, 0);
 	rte_service_component_unregister(loop->service);
