@@ -29,7 +29,8 @@ bool
 soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16_t idx,
 	       uint8_t wqe_opcode, uint8_t synd)
 {
-	uint64_t w6 = (uint64_t)soft_vendor_of(synd) << (8 * (BB_CQE_VENDOR_SYNDROME_BYTE - 48)) |
+	uint64_t w6 = (uint64_t)soft_vendor_of(e, responder, wqe_opcode, synd)
+			      << (8 * (BB_CQE_VENDOR_SYNDROME_BYTE - 48)) |
 		      (uint64_t)synd << (8 * (BB_CQE_SYNDROME_BYTE - 48));
 
 	return soft_cqe_write(e, qp, responder ? qp->rcq : qp->scq, bb_be32(qp->user_index), 0, w6,
@@ -37,15 +38,20 @@ soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16
 }
 
 uint8_t
-soft_vendor_of(uint8_t synd)
+soft_vendor_of(const struct soft_engine *e, bool responder, uint8_t wqe_opcode, uint8_t synd)
 {
 	switch (synd) {
 	case BB_SYN_LOCAL_LENGTH:
-		return SOFT_VEND_LOCAL_LENGTH;
+		return responder ? SOFT_VEND_RECV_LENGTH : SOFT_VEND_SEND_LENGTH;
 	case BB_SYN_LOCAL_QP_OP:
 		return SOFT_VEND_LOCAL_QP_OP;
 	case BB_SYN_LOCAL_PROT:
-		return SOFT_VEND_LOCAL_PROT;
+		if (responder)
+			return SOFT_VEND_KEY_RECV | e->key_fault;
+		if (wqe_opcode == BB_WQE_RDMA_READ || wqe_opcode == BB_WQE_ATOMIC_CS ||
+		    wqe_opcode == BB_WQE_ATOMIC_FA)
+			return SOFT_VEND_KEY_DATA | e->key_fault;
+		return SOFT_VEND_KEY_GATHER | e->key_fault;
 	case BB_SYN_RETRY_EXC:
 		return SOFT_VEND_RETRY;
 	case BB_SYN_RNR_RETRY_EXC:

@@ -41,22 +41,31 @@ enum {
 };
 
 /*
- * Vendor syndromes. They are not documented; 0x51, 0x81, 0x87, 0x88, 0x89, 0x8a and
- * 0xf9 are those that users of ConnectX-4 and later report together with the syndrome
- * (UCX and perftest issue trackers), the others are [A].
+ * Vendor syndromes, as NVIDIA's libdpcp names them (BSD-3-Clause). Those of a key are a
+ * group, by what the access was for, and in the low three bits what was wrong with it.
+ * Which of them a card gives in a case that several fit is [A].
  */
 enum soft_vendor {
-	SOFT_VEND_LOCAL_LENGTH = 0xd6, /* [A] */
-	SOFT_VEND_LOCAL_QP_OP = 0x68,  /* [A] */
-	SOFT_VEND_LOCAL_PROT = 0x51,
+	SOFT_VEND_KEY_RECV = 0x28,   /* receive buffer */
+	SOFT_VEND_KEY_DATA = 0x30,   /* data of a READ or atomic comes in */
+	SOFT_VEND_KEY_GATHER = 0x50, /* data goes out */
+	SOFT_VEND_LOCAL_QP_OP = 0x68,
+	SOFT_VEND_SEND_LENGTH = 0x69,
 	SOFT_VEND_RETRY = 0x81,
 	SOFT_VEND_RNR = 0x87,
 	SOFT_VEND_REMOTE_ACCESS = 0x88,
 	SOFT_VEND_REMOTE_OP = 0x89,
 	SOFT_VEND_REMOTE_INVAL = 0x8a,
+	SOFT_VEND_RECV_LENGTH = 0xd4,
 	SOFT_VEND_FLUSH = 0xf9,
 };
-uint8_t soft_vendor_of(uint8_t synd);
+enum soft_key_fault {
+	SOFT_KEY_PD = 2, /* another PD's, or no such key */
+	SOFT_KEY_RIGHT = 3,
+	SOFT_KEY_RANGE = 4,
+};
+uint8_t soft_vendor_of(const struct soft_engine *e, bool responder, uint8_t wqe_opcode,
+		       uint8_t synd);
 
 /* A contiguous part of a payload, checked: memory of the process, or inside the WQE. */
 struct soft_piece {
@@ -162,6 +171,7 @@ struct soft_engine {
 	uint32_t served_write, served_read, served_atomic;
 	uint64_t shuffle; /* state of the order of lines */
 	uint32_t defect_chances;
+	uint8_t key_fault;                        /* enum soft_key_fault of the last refusal */
 	uint32_t scan;                            /* records per poll */
 	uint32_t wrong_uar, bad_qpn, bf_mismatch; /* doorbells ignored or refused */
 

@@ -17,19 +17,23 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 {
 	if (m == NULL) {
 		*why = "no such key";
+		e->key_fault = SOFT_KEY_PD;
 		return NULL;
 	}
 	if (m->pdn != pdn && !soft_defect(e, SOFT_DEFECT_NO_PD)) {
 		*why = "the key belongs to another protection domain";
+		e->key_fault = SOFT_KEY_PD;
 		return NULL;
 	}
 	if ((addr < m->start || len > m->len || addr - m->start > m->len - len) &&
 	    !soft_defect(e, SOFT_DEFECT_NO_BOUNDS)) {
 		*why = "the range leaves the key's memory";
+		e->key_fault = SOFT_KEY_RANGE;
 		return NULL;
 	}
 	if (!soft_mkey_allows(m, right) && !soft_defect(e, SOFT_DEFECT_NO_ACCESS)) {
 		*why = "the key does not give this right";
+		e->key_fault = SOFT_KEY_RIGHT;
 		return NULL;
 	}
 	return m->base + (addr - m->start);

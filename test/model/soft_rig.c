@@ -501,7 +501,7 @@ rig_expect_ok(struct rig_qp *q, uint8_t sop, uint16_t counter)
 			 e.opcode, e.sop, e.counter, e.qpn, e.syndrome, sop, counter, q->qpn);
 }
 
-void
+uint8_t
 rig_expect_error(struct rig_qp *q, uint16_t counter, uint8_t syndrome)
 {
 	struct rig_cqe e;
@@ -513,6 +513,7 @@ rig_expect_error(struct rig_qp *q, uint16_t counter, uint8_t syndrome)
 			 "error 0x%02x counter %u QP 0x%x",
 			 e.opcode, e.counter, e.qpn, e.syndrome, e.vendor, syndrome, counter,
 			 q->qpn);
+	return e.vendor;
 }
 
 void

@@ -194,7 +194,8 @@ bool rig_cqe(struct rig_cq *c, struct rig_cqe *e);
 void rig_wait(struct rig_cq *c, struct rig_uar *u, struct rig_cqe *e);
 /* As it should be: a requester's success, or an error. Polled once first. */
 void rig_expect_ok(struct rig_qp *q, uint8_t sop, uint16_t counter);
-void rig_expect_error(struct rig_qp *q, uint16_t counter, uint8_t syndrome);
+/* Returns the vendor syndrome. */
+uint8_t rig_expect_error(struct rig_qp *q, uint16_t counter, uint8_t syndrome);
 void rig_expect_none(struct rig_cq *c, struct rig_uar *u);
 
 void rig_subscribe(struct rig_dev *d, struct mlx5_obj *obj, uint16_t type, uint64_t cookie);

@@ -213,32 +213,32 @@ test_requester(void **state)
 	static const struct {
 		const char *name;
 		void (*build)(struct rig_pair *p);
-		uint8_t syndrome;
+		uint8_t syndrome, vendor;
 	} cases[] = {
-		{"ds_zero", ds_zero, QP_OP},
-		{"ds_too_large", ds_too_large, QP_OP},
-		{"beyond_record", beyond_record, QP_OP},
-		{"wrong_index", wrong_index, QP_OP},
-		{"wrong_qpn", wrong_qpn, QP_OP},
-		{"opmod", opmod, QP_OP},
-		{"unknown_opcode", unknown_opcode, QP_OP},
-		{"no_raddr", no_raddr, QP_OP},
-		{"atomic_short", atomic_short, QP_OP},
-		{"atomic_two_pieces", atomic_two_pieces, QP_OP},
-		{"atomic_4_bytes", atomic_4_bytes, LENGTH},
-		{"inline_in_read", inline_in_read, QP_OP},
-		{"inline_in_atomic", inline_in_atomic, QP_OP},
-		{"inline_too_long", inline_too_long, QP_OP},
-		{"inline_huge", inline_huge, QP_OP},
-		{"too_long", too_long, LENGTH},
-		{"too_long_sum", too_long_sum, LENGTH},
-		{"lkey_unknown", lkey_unknown, PROT},
-		{"lkey_index_out_of_table", lkey_index_out_of_table, PROT},
-		{"lkey_stale_variant", lkey_stale_variant, PROT},
-		{"local_before", local_before, PROT},
-		{"local_past_end", local_past_end, PROT},
-		{"local_overflow", local_overflow, PROT},
-		{"local_second_piece", local_second_piece, PROT},
+		{"ds_zero", ds_zero, QP_OP, 0x68},
+		{"ds_too_large", ds_too_large, QP_OP, 0x68},
+		{"beyond_record", beyond_record, QP_OP, 0x68},
+		{"wrong_index", wrong_index, QP_OP, 0x68},
+		{"wrong_qpn", wrong_qpn, QP_OP, 0x68},
+		{"opmod", opmod, QP_OP, 0x68},
+		{"unknown_opcode", unknown_opcode, QP_OP, 0x68},
+		{"no_raddr", no_raddr, QP_OP, 0x68},
+		{"atomic_short", atomic_short, QP_OP, 0x68},
+		{"atomic_two_pieces", atomic_two_pieces, QP_OP, 0x68},
+		{"atomic_4_bytes", atomic_4_bytes, LENGTH, 0x69},
+		{"inline_in_read", inline_in_read, QP_OP, 0x68},
+		{"inline_in_atomic", inline_in_atomic, QP_OP, 0x68},
+		{"inline_too_long", inline_too_long, QP_OP, 0x68},
+		{"inline_huge", inline_huge, QP_OP, 0x68},
+		{"too_long", too_long, LENGTH, 0x69},
+		{"too_long_sum", too_long_sum, LENGTH, 0x69},
+		{"lkey_unknown", lkey_unknown, PROT, 0x52},
+		{"lkey_index_out_of_table", lkey_index_out_of_table, PROT, 0x52},
+		{"lkey_stale_variant", lkey_stale_variant, PROT, 0x52},
+		{"local_before", local_before, PROT, 0x54},
+		{"local_past_end", local_past_end, PROT, 0x54},
+		{"local_overflow", local_overflow, PROT, 0x54},
+		{"local_second_piece", local_second_piece, PROT, 0x54},
 	};
 	size_t i, k;
 
@@ -252,7 +252,7 @@ test_requester(void **state)
 		cases[i].build(p);
 		rig_nop(&p->a, 0);
 		rig_ring(&p->a);
-		rig_expect_error(&p->a, 0, cases[i].syndrome);
+		assert_int_equal(rig_expect_error(&p->a, 0, cases[i].syndrome), cases[i].vendor);
 		/* What is behind it: the NOP, wherever the device takes it to be, the receive. */
 		rig_wait(&p->ca, p->u[0], &e);
 		assert_int_equal(e.opcode, MLX5_CQE_REQ_ERR);
@@ -295,7 +295,7 @@ test_local_read_only(void **state)
 		rig_ring(&p->a);
 		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
 		if (i < 2)
-			rig_expect_error(&p->a, 1, PROT);
+			assert_int_equal(rig_expect_error(&p->a, 1, PROT), 0x33);
 		rig_mem_close(&ro);
 		rig_pair_close(p);
 	}

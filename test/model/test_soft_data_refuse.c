@@ -234,12 +234,12 @@ test_receive(void **state)
 		const char *name;
 		uint32_t bytes;
 		uint64_t lkey_xor, addr_add;
-		uint8_t here, there;
+		uint8_t here, vendor, there;
 	} cases[] = {
-		{"too small", 63, 0, 0, LENGTH, INVALID},
-		{"no such key", 64, 0x100000, 0, PROT, REM_OP},
-		{"outside", 64, 0, RIG_MEM - 63, PROT, REM_OP},
-		{"inline bit", 0x80000040, 0, 0, QP_OP, REM_OP},
+		{"too small", 63, 0, 0, LENGTH, 0xd4, INVALID},
+		{"no such key", 64, 0x100000, 0, PROT, 0x2a, REM_OP},
+		{"outside", 64, 0, RIG_MEM - 63, PROT, 0x2c, REM_OP},
+		{"inline bit", 0x80000040, 0, 0, QP_OP, 0x68, REM_OP},
 	};
 	size_t i;
 	int two;
@@ -271,6 +271,7 @@ test_receive(void **state)
 		rig_wait(&p->cb, p->u[1], &e);
 		assert_int_equal(e.opcode, MLX5_CQE_RESP_ERR);
 		assert_int_equal(e.syndrome, cases[c].here);
+		assert_int_equal(e.vendor, cases[c].vendor);
 		assert_int_equal(e.counter, 0);
 		rig_wait(&p->cb, p->u[1], &e);
 		assert_int_equal(e.opcode, MLX5_CQE_RESP_ERR);
