@@ -4,6 +4,7 @@
 
 import argparse
 import fnmatch
+import glob
 import json
 import os
 import re
@@ -200,16 +201,31 @@ def stage_hugepages(tally, args):
 
 
 def stage_clang(tally, args):
-    """Build with clang, run the unit and golden suites."""
-    path = build(tally, 'clang', first_of('clang-14', 'clang'), [])
-    if path:
-        meson_suites(tally, 'clang', path, ['--suite', 'unit', '--suite', 'golden'])
+    """Build with clang, run the unit and golden suites and each fuzzer for a moment."""
+    path = build(tally, 'clang', first_of('clang-14', 'clang'), ['-Dfuzz=true'])
+    if not path:
+        return
+    meson_suites(tally, 'clang', path, ['--suite', 'unit', '--suite', 'golden'])
+    for fuzzer in sorted(glob.glob(os.path.join(path, 'test', 'fuzz', 'fuzz_*'))):
+        if not os.path.isfile(fuzzer):
+            continue
+        name = os.path.basename(fuzzer)
+        say('clang: %s' % name)
+        # New inputs go to a copy of the corpus, so that every run starts from the same one.
+        corpus = os.path.join(WORK, name)
+        shutil.rmtree(corpus, ignore_errors=True)
+        shutil.copytree(os.path.join(TOP, 'test', 'fuzz', 'corpus', name[len('fuzz_'):]), corpus)
+        ok = run([fuzzer, '-seed=1', '-runs=100000', '-max_total_time=60',
+                  '-artifact_prefix=' + WORK + os.sep, corpus],
+                 os.path.join(WORK, name + '.log'))
+        tally.ok() if ok else tally.fail('clang: ' + name)
 
 
 def stage_asan(tally, args):
     """AddressSanitizer and UndefinedBehaviorSanitizer (gcc) over all suites but bench, check."""
     # gcc warns of pointers that only the sanitizer's own checks take for null.
-    path = build(tally, 'asan', 'gcc', ['-Db_sanitize=address,undefined', '-Dwerror=false'])
+    path = build(tally, 'asan', 'gcc', ['-Db_sanitize=address,undefined', '-Dwerror=false',
+                                        '-Ddebug_checks=true'])
     env = {'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1',
            'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
     if path:
