@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The bench: measures what the library costs beside a floor written by hand, in
+ * one run and alternately, so that both see the same machine.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define BENCH_MAX_REPEAT 1001
+
+struct bench_opts {
+	unsigned int repeat;
+	bool quick;
+	int eal_argc; /* 0: our own choice */
+	char **eal_argv;
+};
+extern struct bench_opts opts;
+
+/* ---- measure.c */
+
+/* Pin the calling thread; -errno. */
+int pin(unsigned int cpu);
+uint64_t tsc(void);
+double tsc_ghz(void);  /* measured once */
+double core_ghz(void); /* measured now: the clock the core runs at */
+double ns_since(uint64_t start);
+double median(double *v, unsigned int n); /* sorts v */
+
+/* CPUs of the measuring thread and of its peer (device, echo): the first two allowed. */
+extern unsigned int cpu_self, cpu_peer;
+void cpus_choose(void);
+bool have_peer_cpu(void);
+/* Round trip of a cache line between both CPUs, ns; the peer's must be free. */
+double measure_l(void);
+/* Run @fn on the peer CPU. 0 or -errno. */
+struct peer;
+int peer_start(void *(*fn)(void *), void *arg, struct peer **peer);
+void peer_join(struct peer *peer);
+
+/* One measurement: ns (or whatever the row's unit is) per operation; < 0: failed. */
+typedef double (*measure_fn)(void *arg);
+
+/* Floor and ours, alternately; medians over opts.repeat pairs. */
+struct pair {
+	double floor, ours;
+	double ratio;             /* median of the pairs' ratios */
+	double floor_limit_scale; /* what a recorded time is multiplied with here */
+	double l_before, l_after; /* 0: not a cross-core figure */
+	double floor_l, ours_l;   /* medians of the pairs' figures in their own L */
+	unsigned int thrown;      /* pairs thrown away as L moved */
+	bool valid;
+};
+void measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
+		  struct pair *p);
+/* The same, L measured around each pair; a pair in which it moved is thrown away. */
+void measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
+			struct pair *p);
+
+/* ---- report.c */
+
+enum goal {
+	GOAL_NONE,
+	GOAL_AT_MOST,  /* ratio ours / floor */
+	GOAL_AT_LEAST, /* ratio ours / floor, for rates */
+	GOAL_BELOW,    /* ours itself */
+	GOAL_BELOW_L,  /* ours in L */
+};
+
+/* How the recorded floor is brought to this machine and moment. */
+enum limit_by {
+	LIMIT_NONE,
+	LIMIT_NS,     /* ns on a core of 3.8 GHz */
+	LIMIT_L,      /* in L */
+	LIMIT_RATE,   /* M/s on a core of 3.8 GHz */
+	LIMIT_RATE_L, /* M/s at L = 125 ns */
+};
+
+struct row {
+	char name[48];
+	const char *unit;
+	struct pair p;
+	enum goal goal;
+	double target;
+	enum limit_by limit_by;
+	double limit_lo, limit_hi; /* a range, or twice the same figure */
+	char note[200];
+};
+
+/* Takes a copy; prints it at once, as a line of the table. */
+void report_row(const struct row *row);
+void report_skip(const char *name, const char *why);
+void report_header(void);
+/* All rows again as CSV to stdout, or JSON to @path. 0 or -errno. */
+void report_csv(FILE *f);
+int report_json(const char *path);
+/* Targets missed, among rows that could be judged; rows not judged. */
+void report_summary(void);
+unsigned int report_failed(void);
+
+/* ---- cases */
+
+struct bench_case {
+	const char *name;
+	const char *what;
+	int (*run)(void); /* 0 or -errno, which ends the bench */
+};
+extern const struct bench_case case_post, case_post_poll, case_poll, case_inline, case_lcore,
+	case_lkey, case_bandwidth, case_qps;
+
+/* ---- count.c */
+int count_list(void);
+int count_run(const char *kernel, const char *side, uint64_t n);
+
+#endif

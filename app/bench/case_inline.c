@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The software device inside the application's own poll: latency and rate of
+ * 8-byte writes, beside an ideal device run the same way.
+ */
+#include <errno.h>
+
+#include "rig.h"
+#include "soft.h"
+
+struct floor_run {
+	struct rig *r;
+	uint64_t n;
+	uint32_t batch;
+	enum floor_signal sig;
+	bool rate;
+};
+
+static double
+floor_side(void *arg)
+{
+	struct floor_run *f = arg;
+	uint64_t t = tsc();
+	double ns;
+
+	floor_post_poll(&f->r->floor, f->n, f->batch, f->sig, floor_ideal_run, &f->r->dev);
+	ns = ns_since(t) / (double)f->n;
+	return f->rate ? 1000 / ns : ns;
+}
+
+static double
+our_rate(void *run)
+{
+	double ns = soft_write8(run);
+
+	return ns > 0 ? 1000 / ns : -1;
+}
+
+static int
+run(void)
+{
+	static const struct {
+		const char *name;
+		uint32_t batch;
+		bool all, rate;
+		double limit, target;
+	} points[] = {
+		{"inline/latency", 1, true, false, 19, 3},
+		{"inline/batch32/all", 32, true, true, 104, 0.25},
+		{"inline/batch32/last", 32, false, true, 245, 0.25},
+	};
+	struct rig *f = rig_new(false);
+	struct soft s = {.dev = NULL};
+	unsigned int i;
+	int rc = -ENOMEM;
+
+	if (f == NULL)
+		goto out;
+	rc = soft_open(&s, "soft0", 1, 128, 8192);
+	if (rc != 0)
+		goto out;
+	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		const uint64_t n = opts.quick ? 32 * 50 : 32 * 400;
+		struct floor_run fr = {f, n, points[i].batch,
+				       points[i].all ? FLOOR_SIGNAL_ALL : FLOOR_SIGNAL_LAST,
+				       points[i].rate};
+		struct soft_run sr = {&s, n, points[i].batch, points[i].batch, points[i].all};
+		struct row row = {
+			.unit = points[i].rate ? "M/s" : "ns, post to CQE",
+			.goal = points[i].rate ? GOAL_AT_LEAST : GOAL_AT_MOST,
+			.target = points[i].target,
+			.limit_by = points[i].rate ? LIMIT_RATE : LIMIT_NS,
+			.limit_lo = points[i].limit,
+			.limit_hi = points[i].limit,
+		};
+
+		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
+		measure_pair(floor_side, &fr, points[i].rate ? our_rate : soft_write8, &sr, &row.p);
+		report_row(&row);
+	}
+	soft_close(&s);
+out:
+	rig_free(f);
+	return rc;
+}
+
+const struct bench_case case_inline = {
+	.name = "inline",
+	.what = "software device in the owner's poll: latency and rate, 8-byte writes",
+	.run = run,
+};

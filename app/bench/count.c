@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Loops for counting instructions: the functions named count_post and
+ * count_poll hold the application's work and nothing of the null device, so
+ * that callgrind can be told to collect inside them only. No EAL, no clock.
+ * devtools/instructions runs them.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bench.h"
+#include "rig.h"
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+struct kernel {
+	const char *name;
+	uint32_t batch;
+	enum floor_signal sig;
+	bool sge;
+};
+
+static const struct kernel kernels[] = {
+	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false},
+	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false},
+	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false},
+	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false},
+	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true},
+	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true},
+	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true},
+};
+
+/* Collected. One batch and its doorbell; returns how many were refused. */
+static NOINLINE unsigned int
+count_post(struct rig *r, uint64_t i, uint32_t batch, uint32_t flags)
+{
+	const struct rig_data data = rig_data(r);
+	unsigned int bad = 0;
+	uint32_t k;
+
+	for (k = 0; k < batch; k++)
+		bad += rig_post_inline8(&r->qp, data, i + k,
+					k + 1 == batch ? BB_SEND_SIGNALED : flags) != 1;
+	bb_qp_ring(&r->qp);
+	return bad;
+}
+
+static NOINLINE unsigned int
+count_post_sge(struct rig *r, uint64_t i, uint32_t batch)
+{
+	const struct rig_data data = rig_data(r);
+	unsigned int bad = 0;
+	uint32_t k;
+
+	for (k = 0; k < batch; k++)
+		bad += rig_post_sge64(&r->qp, data, i + k, BB_SEND_SIGNALED) != 1;
+	bb_qp_ring(&r->qp);
+	return bad;
+}
+
+/* Collected. */
+static NOINLINE uint32_t
+count_poll(struct rig *r, struct bb_wc *wc, unsigned int n)
+{
+	return bb_cq_poll(&r->cq, wc, n);
+}
+
+/* Collected: the floors. */
+static NOINLINE void
+count_floor_post(struct rig *r, uint64_t i, const struct kernel *k)
+{
+	if (k->sge)
+		floor_post_sge64(&r->floor, k->batch, k->batch);
+	else
+		floor_post_batch(&r->floor, i, k->batch, k->sig);
+}
+
+static NOINLINE uint32_t
+count_floor_poll(struct rig *r)
+{
+	return floor_poll(&r->floor);
+}
+
+int
+count_list(void)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		printf("%s\n", kernels[i].name);
+	return 0;
+}
+
+static int
+run_ours(struct rig *r, const struct kernel *k, uint64_t n)
+{
+	const uint32_t flags = k->sig == FLOOR_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
+	const uint32_t want = k->sig == FLOOR_SIGNAL_ALL ? k->batch : 1;
+	struct bb_wc wc[32];
+	uint64_t i;
+
+	for (i = 0; i < n; i += k->batch) {
+		if ((k->sge ? count_post_sge(r, i, k->batch) : count_post(r, i, k->batch, flags)) !=
+		    0)
+			return -EIO;
+		floor_null_run(&r->dev);
+		if (count_poll(r, wc, 32) != want)
+			return -EIO;
+	}
+	return 0;
+}
+
+static int
+run_floor(struct rig *r, const struct kernel *k, uint64_t n)
+{
+	const uint32_t want = k->sig == FLOOR_SIGNAL_ALL ? k->batch : 1;
+	uint64_t i;
+
+	for (i = 0; i < n; i += k->batch) {
+		count_floor_post(r, i, k);
+		floor_null_run(&r->dev);
+		if (count_floor_poll(r) != want)
+			return -EIO;
+	}
+	return 0;
+}
+
+int
+count_run(const char *name, const char *side, uint64_t n)
+{
+	bool ours = strcmp(side, "ours") == 0;
+	const struct kernel *k = NULL;
+	struct rig *r;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
+		if (strcmp(kernels[i].name, name) == 0)
+			k = &kernels[i];
+	if (k == NULL || (!ours && strcmp(side, "floor") != 0)) {
+		fprintf(stderr, "bench: no kernel %s of side %s: see --list-kernels\n", name, side);
+		return -EINVAL;
+	}
+	r = rig_new(ours);
+	if (r == NULL)
+		return -ENOMEM;
+	rc = ours ? run_ours(r, k, n) : run_floor(r, k, n);
+	if (rc != 0)
+		fprintf(stderr, "bench: %s: the null device and the queue disagree\n", name);
+	rig_free(r);
+	return rc;
+}

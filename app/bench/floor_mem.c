@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Floors of memory: copy, and address to key.
+ */
+#include <string.h>
+
+#include "floor.h"
+
+uint64_t
+floor_range_one(const struct floor_range *r, const uint64_t *addr, uint64_t n)
+{
+	uint64_t i, sum = 0;
+
+	for (i = 0; i < n; i++) {
+		uint64_t a = addr[i & FLOOR_SPREAD];
+
+		if (a >= r->start && a < r->end)
+			sum += r->key;
+		__asm__ volatile("" : "+r"(sum) : : "memory");
+	}
+	return sum;
+}
+
+uint64_t
+floor_range_search(const struct floor_range *r, uint32_t ranges, const uint64_t *addr, uint64_t n)
+{
+	uint64_t i, sum = 0;
+
+	for (i = 0; i < n; i++) {
+		uint64_t a = addr[i & FLOOR_SPREAD];
+		uint32_t lo = 0, hi = ranges;
+
+		while (hi - lo > 1) {
+			uint32_t mid = lo + (hi - lo) / 2;
+
+			if (a < r[mid].start)
+				hi = mid;
+			else
+				lo = mid;
+		}
+		if (a >= r[lo].start && a < r[lo].end)
+			sum += r[lo].key;
+		__asm__ volatile("" : "+r"(sum) : : "memory");
+	}
+	return sum;
+}
+
+void
+floor_memcpy(uint8_t *dst, const uint8_t *src, size_t set, size_t block, uint64_t n)
+{
+	size_t at = 0;
+	uint64_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(dst + at, src + at, block);
+		__asm__ volatile("" ::: "memory");
+		at += block;
+		if (at == set)
+			at = 0;
+	}
+}

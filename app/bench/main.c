@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Options, and the cases one after the other.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+struct bench_opts opts = {.repeat = 31};
+
+static const struct bench_case *const cases[] = {
+	&case_post,  &case_post_poll, &case_poll,      &case_inline,
+	&case_lcore, &case_lkey,      &case_bandwidth, &case_qps,
+};
+#define N_CASES (sizeof(cases) / sizeof(cases[0]))
+
+static const char help[] =
+	"bench: what Bluebell costs, beside floors written by hand, in one run\n"
+	"\n"
+	"usage: bench [options]\n"
+	"       bench [EAL options] -- [options]\n"
+	"\n"
+	"  --case NAME,...      only these cases (--list shows them)\n"
+	"  --repeat N           pairs of measurements per row; medians are shown (31)\n"
+	"  --quick              short: does it work, not what it costs\n"
+	"  --csv                all rows once more as CSV, behind the table\n"
+	"  --json FILE          all rows as JSON\n"
+	"  --list               names of the cases\n"
+	"  --list-kernels       names for --kernel\n"
+	"  --kernel NAME --side ours|floor --instructions N\n"
+	"                       run one loop N times and print nothing: for\n"
+	"                       devtools/instructions, under valgrind\n"
+	"  --help\n"
+	"\n"
+	"How to read a row. Floor and ours are measured alternately, --repeat times; the\n"
+	"figures are medians, the ratio is the median of the pairs' ratios. The floor must\n"
+	"lie within 1.3 x of the figure recorded for it, scaled by the core's clock or by L;\n"
+	"else the row says so and shows no ratio. A slow floor would flatter us: it judges\n"
+	"nothing. With a fast one, reached is what reaches the target all the same, missed\n"
+	"what misses it even by the recorded figure; what lies between is not judged.\n"
+	"\n"
+	"L is the round trip of a cache line between the two CPUs in use, the one that\n"
+	"measures and the device's, median. It is taken before and after each pair of a\n"
+	"cross-core row; a pair in which it moved by more than 20 % is thrown away.\n"
+	"\n"
+	"Without EAL options: the first two allowed CPUs, no PCI, hugepages if the machine\n"
+	"has them. The cases post, post_poll and poll need no EAL.\n"
+	"\n"
+	"Exit status: 0 measured, targets reached or not; 1 a measurement failed; 2 usage.\n";
+
+static const struct bench_case *
+find_case(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < N_CASES; i++)
+		if (strcmp(cases[i]->name, name) == 0)
+			return cases[i];
+	return NULL;
+}
+
+static int
+run_cases(const char *list)
+{
+	char *copy, *save = NULL, *name;
+	int rc = 0;
+	size_t i;
+
+	if (list == NULL) {
+		for (i = 0; i < N_CASES && rc == 0; i++)
+			rc = cases[i]->run();
+		return rc;
+	}
+	copy = strdup(list);
+	if (copy == NULL)
+		return -ENOMEM;
+	for (name = strtok_r(copy, ",", &save); name != NULL && rc == 0;
+	     name = strtok_r(NULL, ",", &save))
+		rc = find_case(name)->run();
+	free(copy);
+	return rc;
+}
+
+static bool
+check_cases(const char *list)
+{
+	char *copy = strdup(list), *save = NULL, *name;
+	bool good = copy != NULL;
+
+	for (name = good ? strtok_r(copy, ",", &save) : NULL; name != NULL;
+	     name = strtok_r(NULL, ",", &save)) {
+		if (find_case(name) == NULL) {
+			fprintf(stderr, "bench: no case %s: --list shows them\n", name);
+			good = false;
+		}
+	}
+	free(copy);
+	return good;
+}
+
+/* A whole number within [lo, hi], else exit. */
+static uint64_t
+number(const char *what, const char *text, uint64_t lo, uint64_t hi)
+{
+	char *end;
+	uint64_t v;
+
+	errno = 0;
+	v = strtoull(text, &end, 0);
+	if (errno != 0 || end == text || *end != '\0' || *text == '-' || v < lo || v > hi) {
+		fprintf(stderr, "bench: %s takes a number from %lu to %lu, not \"%s\"\n", what,
+			(unsigned long)lo, (unsigned long)hi, text);
+		exit(2);
+	}
+	return v;
+}
+
+struct args {
+	const char *cases, *json, *kernel, *side;
+	uint64_t instructions;
+	bool csv;
+};
+
+/* Returns -1 to go on, else the exit code. */
+static int
+parse(int argc, char **argv, struct args *a)
+{
+	static const struct option longs[] = {
+		{"case", required_argument, NULL, 'c'},
+		{"repeat", required_argument, NULL, 'r'},
+		{"quick", no_argument, NULL, 'q'},
+		{"csv", no_argument, NULL, 'v'},
+		{"json", required_argument, NULL, 'j'},
+		{"list", no_argument, NULL, 'l'},
+		{"list-kernels", no_argument, NULL, 'k'},
+		{"kernel", required_argument, NULL, 'K'},
+		{"side", required_argument, NULL, 's'},
+		{"instructions", required_argument, NULL, 'i'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	size_t i;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			a->cases = optarg;
+			if (!check_cases(optarg))
+				return 2;
+			break;
+		case 'r':
+			opts.repeat = (unsigned int)number("--repeat", optarg, 1, BENCH_MAX_REPEAT);
+			break;
+		case 'q':
+			opts.quick = true;
+			opts.repeat = 3;
+			break;
+		case 'v':
+			a->csv = true;
+			break;
+		case 'j':
+			a->json = optarg;
+			break;
+		case 'l':
+			for (i = 0; i < N_CASES; i++)
+				printf("%-10s %s\n", cases[i]->name, cases[i]->what);
+			return 0;
+		case 'k':
+			count_list();
+			return 0;
+		case 'K':
+			a->kernel = optarg;
+			break;
+		case 's':
+			a->side = optarg;
+			break;
+		case 'i':
+			a->instructions = number("--instructions", optarg, 1, UINT32_MAX);
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		default:
+			fprintf(stderr, "bench: --help shows the options\n");
+			return 2;
+		}
+	}
+	if (optind != argc) {
+		fprintf(stderr, "bench: \"%s\" is not an option: --help shows them\n",
+			argv[optind]);
+		return 2;
+	}
+	if (a->instructions != 0 && (a->kernel == NULL || a->side == NULL)) {
+		fprintf(stderr, "bench: --instructions needs --kernel and --side\n");
+		return 2;
+	}
+	return -1;
+}
+
+/* EAL's arguments are before "--", ours behind it; without "--" all are ours. */
+static void
+split(int *argc, char ***argv)
+{
+	int i;
+
+	for (i = 1; i < *argc; i++) {
+		if (strcmp((*argv)[i], "--") != 0)
+			continue;
+		opts.eal_argc = i;
+		opts.eal_argv = *argv;
+		(*argv)[i] = (*argv)[0];
+		*argc -= i;
+		*argv += i;
+		return;
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct args a = {.cases = NULL};
+	int rc;
+
+	split(&argc, &argv);
+	rc = parse(argc, argv, &a);
+	if (rc >= 0)
+		return rc;
+	if (a.instructions != 0)
+		return count_run(a.kernel, a.side, a.instructions) != 0;
+
+	cpus_choose();
+	rc = pin(cpu_self);
+	if (rc != 0) {
+		fprintf(stderr, "bench: cannot run on CPU %u: %s\n", cpu_self, strerror(-rc));
+		return 1;
+	}
+	printf("TSC %.2f GHz, core %.2f GHz, L %.0f ns, median of %u pairs\n", tsc_ghz(),
+	       core_ghz(), measure_l(), opts.repeat);
+	report_header();
+	rc = run_cases(a.cases);
+	report_summary();
+	if (a.csv)
+		report_csv(stdout);
+	if (a.json != NULL && report_json(a.json) != 0)
+		return 1;
+	return rc != 0 || report_failed() != 0;
+}

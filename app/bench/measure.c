@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Clocks, medians, L, and pairs of measurements.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "bench.h"
+
+#define L_MOVED 0.20 /* a cross-core pair is thrown away beyond this */
+
+int
+pin(unsigned int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return -pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+unsigned int cpu_self, cpu_peer;
+
+void
+cpus_choose(void)
+{
+	unsigned int i, n = 0;
+	cpu_set_t set;
+
+	cpu_self = cpu_peer = 0;
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return;
+	for (i = 0; i < CPU_SETSIZE && n < 2; i++) {
+		if (!CPU_ISSET(i, &set))
+			continue;
+		cpu_peer = i;
+		if (n++ == 0)
+			cpu_self = i;
+	}
+}
+
+bool
+have_peer_cpu(void)
+{
+	return cpu_peer != cpu_self;
+}
+
+uint64_t
+tsc(void)
+{
+#if defined(__x86_64__)
+	uint32_t lo, hi;
+
+	/* All before it is done; loads behind it may start early. */
+	__asm__ volatile("rdtscp" : "=a"(lo), "=d"(hi) : : "rcx", "memory");
+	return (uint64_t)hi << 32 | lo;
+#else
+	uint64_t v;
+
+	__asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(v) : : "memory");
+	return v;
+#endif
+}
+
+static uint64_t
+clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+double
+tsc_ghz(void)
+{
+	static double ghz;
+
+	if (ghz == 0) {
+		uint64_t ns = clock_ns(), t = tsc(), end;
+
+		do
+			end = clock_ns();
+		while (end - ns < 50000000);
+		ghz = (double)(tsc() - t) / (double)(end - ns);
+	}
+	return ghz;
+}
+
+double
+ns_since(uint64_t start)
+{
+	return (double)(tsc() - start) / tsc_ghz();
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double
+median(double *v, unsigned int n)
+{
+	if (n == 0)
+		return 0;
+	qsort(v, n, sizeof(*v), compare);
+	return n % 2 != 0 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+/* A chain of multiplications takes three cycles each; the best of a few is undisturbed. */
+double
+core_ghz(void)
+{
+	double best = 0;
+	unsigned int i, k;
+
+	for (k = 0; k < 9; k++) {
+		const unsigned int n = 10000;
+		uint64_t x = 3, t = tsc();
+		double ghz;
+
+		for (i = 0; i < n; i++) {
+#if defined(__x86_64__)
+			__asm__ volatile("imul %0, %0; imul %0, %0" : "+r"(x));
+#else
+			__asm__ volatile("mul %0, %0, %0; mul %0, %0, %0" : "+r"(x));
+#endif
+		}
+		ghz = 3.0 * 2 * n / ns_since(t);
+		if (ghz > best)
+			best = ghz;
+	}
+	return best;
+}
+
+struct peer {
+	pthread_t thread;
+	void *(*fn)(void *);
+	void *arg;
+};
+
+static void *
+peer_body(void *arg)
+{
+	struct peer *p = arg;
+
+	if (pin(cpu_peer) != 0)
+		fprintf(stderr, "bench: cannot run on CPU %u\n", cpu_peer);
+	return p->fn(p->arg);
+}
+
+int
+peer_start(void *(*fn)(void *), void *arg, struct peer **peer)
+{
+	struct peer *p = malloc(sizeof(*p));
+	int rc;
+
+	if (p == NULL)
+		return -ENOMEM;
+	p->fn = fn;
+	p->arg = arg;
+	rc = pthread_create(&p->thread, NULL, peer_body, p);
+	if (rc != 0) {
+		free(p);
+		return -rc;
+	}
+	*peer = p;
+	return 0;
+}
+
+void
+peer_join(struct peer *peer)
+{
+	pthread_join(peer->thread, NULL);
+	free(peer);
+}
+
+/* One cache line that goes to and fro. */
+struct ball {
+	uint64_t at __attribute__((aligned(128)));
+	uint64_t pad[15];
+};
+
+#define L_ROUNDS 40
+#define L_TRIPS  500
+
+static void *
+echo(void *arg)
+{
+	struct ball *b = arg;
+	uint64_t k;
+
+	for (k = 0; k < (uint64_t)L_ROUNDS * L_TRIPS; k++) {
+		while (__atomic_load_n(&b->at, __ATOMIC_ACQUIRE) != 2 * k + 1)
+			;
+		__atomic_store_n(&b->at, 2 * k + 2, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+double
+measure_l(void)
+{
+	struct ball b = {.at = 0};
+	double v[L_ROUNDS];
+	struct peer *peer;
+	unsigned int r, i;
+	uint64_t k = 0;
+
+	if (!have_peer_cpu() || peer_start(echo, &b, &peer) != 0)
+		return 0;
+	for (r = 0; r < L_ROUNDS; r++) {
+		uint64_t t = tsc();
+
+		for (i = 0; i < L_TRIPS; i++, k++) {
+			__atomic_store_n(&b.at, 2 * k + 1, __ATOMIC_RELEASE);
+			while (__atomic_load_n(&b.at, __ATOMIC_ACQUIRE) != 2 * k + 2)
+				;
+		}
+		v[r] = ns_since(t) / L_TRIPS;
+	}
+	peer_join(peer);
+	return median(v, L_ROUNDS);
+}
+
+static void
+pair_finish(struct pair *p, double *f, double *o, double *r, unsigned int n)
+{
+	p->floor = median(f, n);
+	p->ours = median(o, n);
+	p->ratio = median(r, n);
+	p->valid = n > 0;
+	p->floor_limit_scale = 3.8 / core_ghz();
+}
+
+void
+measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg, struct pair *p)
+{
+	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
+	unsigned int i, n = 0;
+
+	*p = (struct pair){.valid = false};
+	/* Caches, page tables and branch predictors get one run to settle. */
+	floor(floor_arg);
+	ours(ours_arg);
+	for (i = 0; i < opts.repeat; i++) {
+		f[n] = floor(floor_arg);
+		o[n] = ours(ours_arg);
+		if (f[n] <= 0 || o[n] < 0)
+			return;
+		r[n] = o[n] / f[n];
+		n++;
+	}
+	pair_finish(p, f, o, r, n);
+}
+
+void
+measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
+		   struct pair *p)
+{
+	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
+	double lb[BENCH_MAX_REPEAT], la[BENCH_MAX_REPEAT];
+	double fl[BENCH_MAX_REPEAT], ol[BENCH_MAX_REPEAT];
+	unsigned int n = 0, tries;
+
+	*p = (struct pair){.valid = false};
+	floor(floor_arg);
+	ours(ours_arg);
+	for (tries = 0; n < opts.repeat && tries < 3 * opts.repeat; tries++) {
+		lb[n] = measure_l();
+		f[n] = floor(floor_arg);
+		o[n] = ours(ours_arg);
+		la[n] = measure_l();
+		if (f[n] <= 0 || o[n] < 0)
+			return;
+		if (fabs(la[n] - lb[n]) > L_MOVED * lb[n]) {
+			p->thrown++;
+			continue;
+		}
+		r[n] = o[n] / f[n];
+		fl[n] = 2 * f[n] / (lb[n] + la[n]);
+		ol[n] = 2 * o[n] / (lb[n] + la[n]);
+		n++;
+	}
+	pair_finish(p, f, o, r, n);
+	p->floor_l = median(fl, n);
+	p->ours_l = median(ol, n);
+	p->l_before = median(lb, n);
+	p->l_after = median(la, n);
+}

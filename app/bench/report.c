@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The table, its judgement, CSV and JSON.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bench.h"
+
+#define MAX_ROWS        64
+#define LIMIT_TOLERANCE 1.3
+
+static struct {
+	struct row row;
+	const char *verdict; /* "reached", "missed", "not judged", "failed", "skipped", "" */
+	double ratio;        /* 0: none shown */
+	char why[160];
+} rows[MAX_ROWS];
+static unsigned int n_rows;
+
+static const char *const goal_text[] = {
+	[GOAL_NONE] = "",
+	[GOAL_AT_MOST] = "<= %.4g x",
+	[GOAL_AT_LEAST] = ">= %.4g x",
+	[GOAL_BELOW] = "<= %.4g ns",
+	[GOAL_BELOW_L] = "<= %.4g L",
+};
+
+static double
+row_l(const struct row *row)
+{
+	return (row->p.l_before + row->p.l_after) / 2;
+}
+
+/* The recorded figure in the row's unit, on this machine now. */
+static double
+limit_here(const struct row *row, double limit)
+{
+	switch (row->limit_by) {
+	case LIMIT_NS:
+		return limit * row->p.floor_limit_scale;
+	case LIMIT_RATE:
+		return limit / row->p.floor_limit_scale;
+	case LIMIT_L:
+		return limit * row->p.floor / row->p.floor_l;
+	case LIMIT_RATE_L:
+		/* A longer way between the cores slows a rate; a shorter one leaves what else
+		 * bounds it. */
+		return row_l(row) > 125 ? limit * 125 / row_l(row) : limit;
+	case LIMIT_NONE:
+		break;
+	}
+	return 0;
+}
+
+static bool
+is_rate(const struct row *row)
+{
+	return row->goal == GOAL_AT_LEAST || row->limit_by == LIMIT_RATE ||
+	       row->limit_by == LIMIT_RATE_L;
+}
+
+static bool
+reached(const struct row *row, double ratio)
+{
+	switch (row->goal) {
+	case GOAL_AT_MOST:
+		return ratio <= row->target;
+	case GOAL_AT_LEAST:
+		return ratio >= row->target;
+	case GOAL_BELOW:
+		return row->p.ours <= row->target;
+	case GOAL_BELOW_L:
+		return row->p.ours_l <= row->target;
+	case GOAL_NONE:
+		break;
+	}
+	return true;
+}
+
+static const char *
+verdict(const struct row *row, double ratio)
+{
+	if (row->goal == GOAL_NONE)
+		return "";
+	return reached(row, ratio) ? "reached" : "missed";
+}
+
+/*
+ * A ratio is shown only if the floor is what it was recorded to be, within
+ * LIMIT_TOLERANCE. A slower floor would flatter us: nothing is judged by it. A
+ * faster one judges where it cannot be unjust: reached with the faster floor is
+ * reached, missed with the recorded one, which the target was set by, is missed.
+ */
+static void
+judge(unsigned int i)
+{
+	const struct row *row = &rows[i].row;
+	const double lo = limit_here(row, row->limit_lo), hi = limit_here(row, row->limit_hi);
+	const bool above = row->p.floor > hi * LIMIT_TOLERANCE;
+	const bool below = row->p.floor < lo / LIMIT_TOLERANCE;
+	const double recorded = above ? hi : lo;
+	const bool by_ratio = row->goal == GOAL_AT_MOST || row->goal == GOAL_AT_LEAST;
+
+	rows[i].verdict = verdict(row, row->p.ratio);
+	if (row->limit_by == LIMIT_NONE || (!above && !below)) {
+		rows[i].ratio = row->p.ratio;
+		return;
+	}
+	if (above != is_rate(row)) {
+		if (by_ratio)
+			rows[i].verdict = "not judged";
+		snprintf(rows[i].why, sizeof(rows[i].why),
+			 "floor %.4g is over 1.3 x slower than the recorded %.4g: no ratio",
+			 row->p.floor, recorded);
+		return;
+	}
+	if (by_ratio && !reached(row, row->p.ratio))
+		rows[i].verdict = reached(row, row->p.ours / recorded) ? "not judged" : "missed";
+	snprintf(rows[i].why, sizeof(rows[i].why),
+		 "floor %.4g is over 1.3 x faster than the recorded %.4g: no ratio; it would be "
+		 "%.2f, to the recorded %.2f",
+		 row->p.floor, recorded, row->p.ratio, row->p.ours / recorded);
+}
+
+void
+report_header(void)
+{
+	printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", "case", "floor", "ours", "ratio", "target",
+	       "", "unit; L before / after, ns");
+}
+
+static void
+print_row(unsigned int i)
+{
+	const struct row *row = &rows[i].row;
+	char goal[24], ratio[16];
+
+	if (strcmp(rows[i].verdict, "skipped") == 0) {
+		printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", row->name, "", "", "", "", "skipped",
+		       rows[i].why);
+		return;
+	}
+	snprintf(goal, sizeof(goal), goal_text[row->goal], row->target);
+	if (rows[i].ratio > 0)
+		snprintf(ratio, sizeof(ratio), "%.2f", rows[i].ratio);
+	else
+		snprintf(ratio, sizeof(ratio), "-");
+	printf("%-32s %9.4g %9.4g %7s  %-11s %-10s %s", row->name, row->p.floor, row->p.ours, ratio,
+	       goal, rows[i].verdict, row->unit);
+	if (row->p.l_before > 0)
+		printf("; L %.0f / %.0f, %u thrown away", row->p.l_before, row->p.l_after,
+		       row->p.thrown);
+	if (row->goal == GOAL_BELOW_L)
+		printf("; floor %.2f L, ours %.2f L", row->p.floor_l, row->p.ours_l);
+	printf("\n");
+	if (rows[i].why[0] != '\0')
+		printf("%-32s   %s\n", "", rows[i].why);
+	if (row->note[0] != '\0')
+		printf("%-32s   %s\n", "", row->note);
+	fflush(stdout);
+}
+
+void
+report_row(const struct row *row)
+{
+	unsigned int i = n_rows;
+
+	if (n_rows == MAX_ROWS)
+		return;
+	n_rows++;
+	rows[i].row = *row;
+	rows[i].why[0] = '\0';
+	rows[i].ratio = 0;
+	if (!row->p.valid) {
+		rows[i].verdict = "failed";
+		snprintf(rows[i].why, sizeof(rows[i].why),
+			 row->p.thrown > 0 ? "L moved in every pair: run it again"
+					   : "the measurement failed");
+	} else {
+		judge(i);
+	}
+	print_row(i);
+}
+
+void
+report_skip(const char *name, const char *why)
+{
+	unsigned int i = n_rows;
+
+	if (n_rows == MAX_ROWS)
+		return;
+	n_rows++;
+	memset(&rows[i].row, 0, sizeof(rows[i].row));
+	rows[i].row.unit = "";
+	snprintf(rows[i].row.name, sizeof(rows[i].row.name), "%s", name);
+	snprintf(rows[i].why, sizeof(rows[i].why), "%s", why);
+	rows[i].verdict = "skipped";
+	print_row(i);
+}
+
+static unsigned int
+count(const char *verdict)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < n_rows; i++)
+		n += strcmp(rows[i].verdict, verdict) == 0;
+	return n;
+}
+
+unsigned int
+report_failed(void)
+{
+	return count("failed");
+}
+
+void
+report_summary(void)
+{
+	printf("%u targets reached, %u missed, %u not judged, %u failed, %u skipped\n",
+	       count("reached"), count("missed"), count("not judged"), count("failed"),
+	       count("skipped"));
+}
+
+void
+report_csv(FILE *f)
+{
+	unsigned int i;
+
+	fprintf(f, "case,unit,floor,ours,ratio,goal,target,verdict,l_before,l_after,thrown\n");
+	for (i = 0; i < n_rows; i++) {
+		const struct row *r = &rows[i].row;
+		static const char *const goal[] = {
+			[GOAL_NONE] = "",
+			[GOAL_AT_MOST] = "ratio_at_most",
+			[GOAL_AT_LEAST] = "ratio_at_least",
+			[GOAL_BELOW] = "ns_at_most",
+			[GOAL_BELOW_L] = "l_at_most",
+		};
+
+		fprintf(f, "%s,%s,%.6g,%.6g,", r->name, r->unit, r->p.floor, r->p.ours);
+		if (rows[i].ratio > 0)
+			fprintf(f, "%.6g", rows[i].ratio);
+		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u\n", goal[r->goal], r->target, rows[i].verdict,
+			r->p.l_before, r->p.l_after, r->p.thrown);
+	}
+}
+
+/* Notes hold no quotes, backslashes or control characters: they are our own. */
+int
+report_json(const char *path)
+{
+	FILE *f = fopen(path, "w");
+	unsigned int i;
+	int rc;
+
+	if (f == NULL) {
+		rc = -errno;
+		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
+		return rc;
+	}
+	fprintf(f,
+		"{\n  \"tsc_ghz\": %.4f,\n  \"core_ghz\": %.3f,\n  \"repeat\": %u,\n  \"rows\": [",
+		tsc_ghz(), core_ghz(), opts.repeat);
+	for (i = 0; i < n_rows; i++) {
+		const struct row *r = &rows[i].row;
+
+		fprintf(f, "%s\n    {\"case\": \"%s\", \"unit\": \"%s\", ", i == 0 ? "" : ",",
+			r->name, r->unit);
+		fprintf(f, "\"floor\": %.6g, \"ours\": %.6g, \"ratio\": ", r->p.floor, r->p.ours);
+		if (rows[i].ratio > 0)
+			fprintf(f, "%.6g, ", rows[i].ratio);
+		else
+			fprintf(f, "null, ");
+		fprintf(f, "\"target\": %.6g, \"verdict\": \"%s\", ", r->target, rows[i].verdict);
+		fprintf(f, "\"l_before\": %.6g, \"l_after\": %.6g, \"thrown\": %u, ", r->p.l_before,
+			r->p.l_after, r->p.thrown);
+		fprintf(f, "\"why\": \"%s\", \"note\": \"%s\"}", rows[i].why, r->note);
+	}
+	fprintf(f, "\n  ]\n}\n");
+	if (fclose(f) != 0) {
+		rc = -errno;
+		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
+		return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+
+#include "soft.h"
+
+static bool
+have_hugepages(void)
+{
+	FILE *f = fopen("/proc/meminfo", "r");
+	unsigned long pages = 0;
+	char line[128];
+
+	if (f == NULL)
+		return false;
+	while (fgets(line, sizeof(line), f) != NULL)
+		if (sscanf(line, "HugePages_Free: %lu", &pages) == 1)
+			break;
+	fclose(f);
+	return pages >= 512;
+}
+
+unsigned int
+peer_lcore(void)
+{
+	return rte_get_next_lcore(-1, 1, 0);
+}
+
+int
+eal_start(void)
+{
+	static char huge[][16] = {
+		"bench",       "-l",           "", "--no-pci", "--no-telemetry", "--no-shconf",
+		"--in-memory", "--log-level=4"};
+	static char nohuge[][16] = {"bench",       "-l",        "",   "--no-pci", "--no-telemetry",
+				    "--no-shconf", "--no-huge", "-m", "2048",     "--log-level=4"};
+	static int result = 1;
+	bool pages = have_hugepages();
+	char *own[RTE_DIM(nohuge) + 1], **argv = own;
+	int argc;
+
+	if (result <= 0)
+		return result;
+	for (argc = 0; argc < (int)(pages ? RTE_DIM(huge) : RTE_DIM(nohuge)); argc++)
+		own[argc] = pages ? huge[argc] : nohuge[argc];
+	own[argc] = NULL;
+	snprintf(own[2], sizeof(huge[2]), have_peer_cpu() ? "%u,%u" : "%u", cpu_self, cpu_peer);
+	if (opts.eal_argc != 0) {
+		argc = opts.eal_argc;
+		argv = opts.eal_argv;
+	}
+	result = rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+	if (result != 0) {
+		fprintf(stderr, "bench: EAL does not start: %s\n", strerror(-result));
+		return result;
+	}
+	if (!pages && opts.eal_argc == 0)
+		printf("no hugepages here: EAL runs with --no-huge\n");
+	/* EAL has the last word on where threads run. */
+	cpu_self = (unsigned int)rte_lcore_to_cpu_id(-1);
+	cpu_peer = peer_lcore() == RTE_MAX_LCORE
+			   ? cpu_self
+			   : (unsigned int)rte_lcore_to_cpu_id((int)peer_lcore());
+	return 0;
+}
+
+static int
+open_memory(struct soft *s)
+{
+	int rc;
+
+	s->from = rte_zmalloc("bench_from", s->bytes, 4096);
+	s->to = rte_zmalloc("bench_to", s->bytes, 4096);
+	if (s->from == NULL || s->to == NULL)
+		return -ENOMEM;
+	rc = bb_mr_reg(s->pd, s->from, s->bytes, BB_ACCESS_LOCAL_WRITE, &s->src);
+	if (rc != 0)
+		return rc;
+	return bb_mr_reg(s->pd, s->to, s->bytes, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE,
+			 &s->dst);
+}
+
+static int
+open_qp(struct soft *s)
+{
+	struct bb_qp_init_attr init;
+	int rc;
+
+	bb_qp_init_attr_init(&init);
+	init.send_cq = s->cq;
+	init.recv_cq = s->cq;
+	init.sq_depth = s->depth;
+	init.rq_depth = 0;
+	init.max_sge = 1;
+	init.max_inline = 28; /* with the address segment: one block */
+	init.db_mode = BB_DB_DOORBELL;
+	rc = bb_qp_create(s->pd, &init, &s->qps[s->n]);
+	s->n += rc == 0;
+	return rc;
+}
+
+static int
+connect_pair(struct bb_qp *a, struct bb_qp *b)
+{
+	struct bb_qp_addr addr_a, addr_b;
+	struct bb_qp_attr attr;
+	int rc;
+
+	bb_qp_attr_init(&attr);
+	attr.access = BB_ACCESS_REMOTE_WRITE;
+	rc = bb_qp_addr(a, attr.path.port, attr.path.sgid_index, &addr_a);
+	if (rc == 0)
+		rc = bb_qp_addr(b, attr.path.port, attr.path.sgid_index, &addr_b);
+	if (rc == 0)
+		rc = bb_qp_connect(a, &addr_a, &addr_b, &attr);
+	return rc == 0 ? bb_qp_connect(b, &addr_b, &addr_a, &attr) : rc;
+}
+
+static int
+open_all(struct soft *s, const char *spec, uint32_t pairs)
+{
+	struct bb_cq_attr cq;
+	uint32_t i;
+	int rc;
+
+	rc = bb_dev_open(spec, &s->dev);
+	if (rc != 0)
+		return rc;
+	rc = bb_pd_alloc(s->dev, &s->pd);
+	if (rc != 0)
+		return rc;
+	rc = open_memory(s);
+	if (rc != 0)
+		return rc;
+	bb_cq_attr_init(&cq);
+	cq.depth = 2 * pairs * s->depth;
+	rc = bb_cq_create(s->dev, &cq, &s->cq);
+	if (rc != 0)
+		return rc;
+	s->qps = calloc(2 * (size_t)pairs, sizeof(s->qps[0]));
+	if (s->qps == NULL)
+		return -ENOMEM;
+	for (i = 0; i < 2 * pairs && rc == 0; i++)
+		rc = open_qp(s);
+	for (i = 0; i < pairs && rc == 0; i++)
+		rc = connect_pair(s->qps[2 * i], s->qps[2 * i + 1]);
+	return rc;
+}
+
+int
+soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, size_t bytes)
+{
+	int rc = eal_start();
+
+	memset(s, 0, sizeof(*s));
+	if (rc != 0)
+		return rc;
+	s->depth = depth;
+	s->bytes = bytes;
+	rc = open_all(s, spec, pairs);
+	if (rc != 0) {
+		fprintf(stderr, "bench: %s with %u pairs of queue pairs: %s\n", spec, pairs,
+			strerror(-rc));
+		soft_close(s);
+	}
+	return rc;
+}
+
+void
+soft_close(struct soft *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < s->n; i++)
+		bb_qp_destroy(s->qps[i]);
+	free(s->qps);
+	if (s->cq != NULL)
+		bb_cq_destroy(s->cq);
+	if (s->dst != NULL)
+		bb_mr_dereg(s->dst);
+	if (s->src != NULL)
+		bb_mr_dereg(s->src);
+	if (s->pd != NULL)
+		bb_pd_free(s->pd);
+	if (s->dev != NULL)
+		bb_dev_close(s->dev);
+	rte_free(s->to);
+	rte_free(s->from);
+	memset(s, 0, sizeof(*s));
+}
+
+double
+soft_write8(void *run)
+{
+	const struct soft_run *r = run;
+	const struct soft *s = r->s;
+	const uint32_t flags = r->all ? BB_SEND_SIGNALED : 0;
+	struct bb_qp *qp = s->qps[0];
+	uint64_t posted = 0, done = 0, idle = 0, t = tsc();
+	struct bb_wc wc[64];
+
+	while (done < r->n) {
+		unsigned int i, got;
+		uint32_t k;
+
+		while (posted < r->n && posted - done + r->batch <= r->window) {
+			for (k = 1; k <= r->batch; k++, posted++)
+				if (soft_post8(s, qp, posted,
+					       k == r->batch ? BB_SEND_SIGNALED : flags) != 1)
+					return -1;
+			bb_qp_ring(qp);
+		}
+		got = bb_cq_poll(s->cq, wc, RTE_DIM(wc));
+		for (i = 0; i < got; i++)
+			if (wc[i].status != BB_WC_SUCCESS)
+				return -1;
+		done += r->all ? got : (uint64_t)got * r->batch;
+		idle = got != 0 ? 0 : idle + 1;
+		if (idle > 100000000)
+			return -1;
+	}
+	return ns_since(t) / (double)r->n;
+}

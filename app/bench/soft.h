@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The library on the software device: EAL, device, memory and connected pairs of
+ * queue pairs, as an application has them.
+ */
+#ifndef SOFT_BENCH_H
+#define SOFT_BENCH_H
+
+#include "bb_post.h"
+#include "bench.h"
+
+struct soft {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+	struct bb_mr *src, *dst;
+	uint8_t *from, *to; /* bytes each; rte_malloc */
+	size_t bytes;
+	struct bb_qp **qps; /* 2k and 2k + 1 are connected */
+	uint32_t n;
+	uint32_t depth;
+};
+
+/* EAL, once; later calls return what the first did. 0 or -errno, said to stderr. */
+int eal_start(void);
+/* The lcore for a device of its own, RTE_MAX_LCORE if there is none. */
+unsigned int peer_lcore(void);
+
+/* Open @spec with @pairs connected pairs of @depth WQEs and two buffers. 0 or -errno. */
+int soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, size_t bytes);
+void soft_close(struct soft *s);
+
+/* Write @i of a series, 8 bytes inline, from QP @qp to offset 8 * (i % 512). */
+static inline int
+soft_post8(const struct soft *s, struct bb_qp *qp, uint64_t i, uint32_t flags)
+{
+	const uint64_t offset = (i & 511) * 8;
+
+	return bb_post_write_inline(qp, i, s->from + offset, 8, (uint64_t)(uintptr_t)s->to + offset,
+				    s->dst->rkey, flags);
+}
+
+/* What soft_write8() is to do. */
+struct soft_run {
+	struct soft *s;
+	uint64_t n;      /* writes */
+	uint32_t batch;  /* per doorbell */
+	uint32_t window; /* outstanding at most, >= batch */
+	bool all;        /* a CQE each, or one per batch */
+};
+
+/* Writes of 8 bytes by QP 0; ns per write, < 0 when one fails or does not end. */
+double soft_write8(void *run);
+
+#endif
