@@ -275,6 +275,7 @@ void soft_qp_enter_state(struct soft_qp *qp);
 
 /* ---- soft_doorbell.c */
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
+void soft_bf_forget(struct soft_watch *w);
 /* Look at a QP's send record and run what is new. */
 void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
 /* Look at the records of a QP in ERR and flush what is new. */

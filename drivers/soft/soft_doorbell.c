@@ -112,6 +112,18 @@ soft_qp_flush(struct soft_engine *e, struct soft_qp *qp)
 		soft_flush_rq(e, qp);
 }
 
+/* A page has one QP from now on: no old copy shall be taken for one of its. */
+void
+soft_bf_forget(struct soft_watch *w)
+{
+	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + SOFT_BF_OFFSET);
+	uint32_t i;
+
+	for (i = 0; i < 4 * SOFT_BF_HALF / 8; i++)
+		if (i % (SOFT_BF_HALF / 8) != 0)
+			__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
+}
+
 /*
  * Take the BlueFlame copy out of a register half, so that the next plain doorbell does
  * not look like one, and hold it against the ring where that proves something.
@@ -137,8 +149,6 @@ soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64
 		copy[i] = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
 		__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
 	}
-	if (w->n != 1)
-		return;
 	qp = w->qp[0];
 	idx = (uint16_t)(soft_be32(&head) >> 8);
 	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
@@ -168,7 +178,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	uint32_t qpn;
 
 	head = __atomic_exchange_n(reg, 0, __ATOMIC_ACQUIRE);
-	if (w->uar->bf && e->page != NULL)
+	if (w->n == 1 && w->uar->bf && e->page != NULL)
 		soft_bf_check(e, w, reg, head);
 	w->left = w->n;
 	e->work++;

@@ -238,6 +238,8 @@ soft_qp_detach(struct soft_qp *qp)
 		w->last[slot] = w->last[last];
 		w->qp[slot] = w->qp[last];
 		w->qp[slot]->scan_slot = slot;
+		if (w->n == 1)
+			soft_bf_forget(w);
 		/* The one moved may have been ahead of the scan: begin the round again. */
 		w->pos = 0;
 		w->left = w->left != 0 ? w->n : 0;

@@ -9,11 +9,20 @@
  */
 #include "soft_cqe.h"
 
-/* Fields of a WQE are read once: software may change them under our eyes. */
+/*
+ * Fields of a WQE are read once, as software may change them under our eyes, and in the
+ * sizes they are written in: a load over two fresh stores waits until both left the core.
+ */
 static inline uint64_t
 soft_ring64(const uint8_t *p)
 {
 	return __atomic_load_n((const uint64_t *)(const void *)p, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t
+soft_ring32(const uint8_t *p)
+{
+	return __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
 }
 
 struct soft_write {
@@ -27,7 +36,7 @@ static inline bool
 soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct soft_qp *p,
 		 const uint8_t *b, uint16_t idx, struct soft_write *w)
 {
-	uint64_t head = soft_ring64(b), seg, addr;
+	uint64_t head = soft_ring64(b), addr;
 	uint32_t hdr, ds, rkey;
 	const char *why;
 
@@ -37,8 +46,7 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct s
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
 	if (ds - 3 > 1)
 		return false;
-	seg = soft_ring64(b + 32);
-	hdr = bb_be32((uint32_t)seg);
+	hdr = bb_be32(soft_ring32(b + 32));
 	if (hdr & BB_WQE_INLINE) {
 		w->len = hdr & ~BB_WQE_INLINE;
 		w->src = b + 36;
@@ -48,7 +56,7 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct s
 		if (ds != 3 || hdr == 0)
 			return false;
 		w->len = hdr;
-		w->src = soft_mem_find(e, qp->dev, bb_be32((uint32_t)(seg >> 32)), qp->pdn,
+		w->src = soft_mem_find(e, qp->dev, bb_be32(soft_ring32(b + 36)), qp->pdn,
 				       bb_be64(soft_ring64(b + 40)), hdr, SOFT_RIGHT_LOCAL_READ,
 				       &why);
 		if (unlikely(w->src == NULL))
@@ -57,7 +65,7 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct s
 	if (unlikely(w->len > 1ull << qp->log_msg_max))
 		return false;
 	addr = bb_be64(soft_ring64(b + 16));
-	rkey = bb_be32((uint32_t)soft_ring64(b + 24));
+	rkey = bb_be32(soft_ring32(b + 24));
 	w->dst =
 		soft_mem_find(e, p->dev, rkey, p->pdn, addr, w->len, SOFT_RIGHT_REMOTE_WRITE, &why);
 	return likely(w->dst != NULL);

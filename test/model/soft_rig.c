@@ -290,14 +290,14 @@ rig_qp_error(struct rig_qp *q)
 }
 
 uint32_t
-rig_qp_state(struct rig_qp *q)
+rig_qp_query(struct rig_qp *q, struct bb_prm_field f)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT];
 
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_QP);
 	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, q->qpn);
 	assert_int_equal(soft_cmd_if.obj_query(q->obj, in, sizeof(in), out, sizeof(out)), 0);
-	return bb_prm_get(bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC), BB_PRM_QPC_STATE);
+	return bb_prm_get(bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC), f);
 }
 
 /* ---- WQEs */

@@ -127,7 +127,13 @@ void rig_qp_up(struct rig_qp *q, const struct rig_dev *pd, uint32_t remote_qpn,
 void rig_connect(struct rig_qp *a, struct rig_qp *b, const struct rig_link *l);
 void rig_qp_reset(struct rig_qp *q);
 void rig_qp_error(struct rig_qp *q);
-uint32_t rig_qp_state(struct rig_qp *q);
+/* A field of the context that QUERY_QP gives. */
+uint32_t rig_qp_query(struct rig_qp *q, struct bb_prm_field f);
+static inline uint32_t
+rig_qp_state(struct rig_qp *q)
+{
+	return rig_qp_query(q, BB_PRM_QPC_STATE);
+}
 
 /* Run the device on behalf of a UAR's owner; nothing when it runs by itself. */
 static inline void

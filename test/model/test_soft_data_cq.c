@@ -99,14 +99,22 @@ test_index_24_bits(void **state)
 	rig_cq_close(&c);
 }
 
+static void
+post(struct rig_pair *p, struct rig_qp *q, bool nop)
+{
+	if (nop)
+		rig_nop(q, RIG_CQE);
+	else
+		rig_write(q, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+}
+
 /*
  * One CQE more than the CQ holds: the CQ dies with an event, so do the QPs on it, those
  * that did nothing too; what is in it stays readable and nothing is added.
  */
 static void
-test_overrun(void **state)
+overrun(struct rig_pair *p, bool nop)
 {
-	struct rig_pair *p = *state;
 	struct rig_link l;
 	struct rig_cq c;
 	struct rig_qp q, idle;
@@ -124,15 +132,15 @@ test_overrun(void **state)
 	rig_subscribe(&p->d, idle.obj, EVENT_CATAS, 2);
 	rig_subscribe(&p->d, p->a.obj, EVENT_CATAS, 3);
 	for (i = 0; i < 4; i++)
-		rig_nop(&q, RIG_CQE);
+		post(p, &q, nop);
 	rig_ring(&q);
 	rig_polls(p->u[0], 3);
 	memcpy(before, c.mem, sizeof(before));
 	rig_expect_no_event(&p->d);
 	assert_int_equal(rig_qp_state(&q), BB_PRM_QP_RTS);
 	/* The fifth. */
-	rig_nop(&q, RIG_CQE);
-	rig_nop(&q, RIG_CQE);
+	post(p, &q, nop);
+	post(p, &q, nop);
 	rig_ring(&q);
 	rig_polls(p->u[0], 3);
 	rig_expect_event(&p->d, EVENT_CQ_ERROR, 0xc);
@@ -143,7 +151,7 @@ test_overrun(void **state)
 	assert_int_equal(rig_qp_state(&idle), BB_PRM_QP_ERR);
 	assert_int_equal(rig_qp_state(&p->a), BB_PRM_QP_RTS);
 	for (i = 0; i < 4; i++)
-		rig_expect_ok(&q, MLX5_OPCODE_NOP, (uint16_t)i);
+		rig_expect_ok(&q, nop ? MLX5_OPCODE_NOP : MLX5_OPCODE_RDMA_WRITE, (uint16_t)i);
 	rig_expect_none(&c, p->u[0]);
 	/* Also when there is room again. */
 	rig_nop(&q, RIG_CQE);
@@ -152,6 +160,13 @@ test_overrun(void **state)
 	rig_qp_close(&q);
 	rig_qp_close(&idle);
 	rig_cq_close(&c);
+}
+
+static void
+test_overrun(void **state)
+{
+	overrun(*state, true);
+	overrun(*state, false);
 }
 
 /* A receiver's CQ overruns: the sender is told, the receiver goes down. */

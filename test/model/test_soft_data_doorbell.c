@@ -340,6 +340,44 @@ test_blueflame_differs(void **state)
 	rig_uar_close(&other);
 }
 
+/* The only QP of a page: a plain doorbell over an old copy is no copy, nor is one that an
+ * earlier second QP left. */
+static void
+test_blueflame_then_plain(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
+	struct rig_pair *p = *state;
+	struct rig_uar other;
+	struct rig_link l;
+	struct rig_qp x, y;
+	uint32_t i;
+
+	rig_link_default(&l);
+	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
+	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
+	rig_connect(&x, &x, &l);
+	for (i = 0; i < 12; i++) {
+		rig_write(&x, &p->ma, i, 1 + i, &p->mb, 0, RIG_CQE);
+		if (i % 3 == 0)
+			rig_ring_bf(&x);
+		else
+			rig_ring(&x);
+		rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)i);
+	}
+	rig_qp_open(&y, &other, &p->ca, &p->ca, &attr);
+	rig_connect(&y, &y, &l);
+	rig_write(&y, &p->ma, 0, 64, &p->mb, 0, RIG_CQE);
+	y.bf_offset = x.bf_offset;
+	rig_ring_bf(&y);
+	rig_expect_ok(&y, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_qp_close(&y);
+	rig_write(&x, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+	rig_ring(&x);
+	rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, 12);
+	rig_qp_close(&x);
+	rig_uar_close(&other);
+}
+
 /* BlueFlame of one QP under a plain doorbell of another: no copy of the second at all. */
 static void
 test_blueflame_merged(void **state)
@@ -371,6 +409,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_merged_with_foreign, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blueflame, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blueflame_differs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_blueflame_then_plain, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blueflame_merged, setup, teardown),
 	};
 

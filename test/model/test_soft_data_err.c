@@ -273,6 +273,36 @@ test_requester(void **state)
 	}
 }
 
+/* The longest message a QP may send, and one byte more: each operation. */
+static void
+test_message_length(void **state)
+{
+	struct rig_link l;
+	uint32_t op, n;
+
+	(void)state;
+	rig_link_default(&l);
+	l.log_msg_max = 10;
+	for (op = 0; op < 3; op++) {
+		struct rig_pair *p = open_pair(false, &l);
+
+		rig_recv(&p->b, &p->mb, 0, 4096);
+		rig_recv(&p->b, &p->mb, 0, 4096);
+		for (n = 1024; n <= 1025; n++) {
+			if (op == 0)
+				rig_write(&p->a, &p->ma, 0, n, &p->mb, 0, RIG_CQE);
+			else if (op == 1)
+				rig_read(&p->a, &p->ma, 0, n, &p->mb, 0, RIG_CQE);
+			else
+				rig_send(&p->a, &p->ma, 0, n, RIG_CQE);
+		}
+		rig_ring(&p->a);
+		rig_expect_ok(&p->a, p->a.head[3], 0);
+		rig_expect_error(&p->a, 1, LENGTH);
+		rig_pair_close(p);
+	}
+}
+
 /* READ, atomic result and receive need a key that allows local writes; WRITE does not. */
 static void
 test_local_read_only(void **state)
@@ -441,9 +471,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requester), cmocka_unit_test(test_local_read_only),
-		cmocka_unit_test(test_other_pd),  cmocka_unit_test(test_deregistered),
-		cmocka_unit_test(test_flush),     cmocka_unit_test(test_to_error_and_reset),
+		cmocka_unit_test(test_requester),          cmocka_unit_test(test_message_length),
+		cmocka_unit_test(test_local_read_only),    cmocka_unit_test(test_other_pd),
+		cmocka_unit_test(test_deregistered),       cmocka_unit_test(test_flush),
+		cmocka_unit_test(test_to_error_and_reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -390,28 +390,43 @@ test_psn_partly_behind(void **state)
 	rig_pair_close(p);
 }
 
-/* PSNs wrap at 24 bits in the middle of a message, at every mtu. */
+/* A message takes as many PSNs as packets, wrapping at 24 bits, at every mtu. */
 static void
 test_psn_wrap(void **state)
 {
+	static const uint32_t sizes[] = {20000, 1, 4096, 4097, 256, 257, 0};
 	uint32_t mtu;
 
 	(void)state;
 	for (mtu = 1; mtu <= 5; mtu++) {
+		uint32_t bytes = 128u << mtu, psn = 0xfffffe, i, k;
 		struct rig_link l;
 		struct rig_pair *p;
-		uint32_t i;
 
 		rig_link_default(&l);
 		l.mtu = mtu;
-		l.sq_psn = 0xfffffe;
+		l.sq_psn = psn;
 		p = open_pair(false, &l);
-		for (i = 0; i < 20; i++) {
-			rig_write(&p->a, &p->ma, 0, 20000, &p->mb, 0, RIG_CQE);
-			rig_read(&p->a, &p->ma, 0, 1, &p->mb, 0, RIG_CQE);
+		for (i = 0; i < 14; i++) {
+			uint32_t size = sizes[i % 7], packets = (size + bytes - 1) / bytes;
+
+			rig_recv(&p->b, &p->mb, 0, 20000);
+			rig_write(&p->a, &p->ma, 0, size, &p->mb, 0, RIG_CQE);
+			rig_read(&p->a, &p->ma, 0, size, &p->mb, 0, RIG_CQE);
+			rig_send(&p->a, &p->ma, 0, size, RIG_CQE);
+			rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0,
+				   RIG_CQE);
+			rig_nop(&p->a, RIG_CQE);
 			rig_ring(&p->a);
-			rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(2 * i));
-			rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, (uint16_t)(2 * i + 1));
+			for (k = 0; k < 5; k++) {
+				struct rig_cqe e;
+
+				rig_wait(&p->ca, p->u[0], &e);
+				assert_int_equal(e.opcode, MLX5_CQE_REQ);
+			}
+			psn = (psn + 3 * (packets == 0 ? 1 : packets) + 1) & 0xffffff;
+			assert_int_equal(rig_qp_query(&p->a, BB_PRM_QPC_NEXT_SEND_PSN), psn);
+			assert_int_equal(rig_qp_query(&p->b, BB_PRM_QPC_NEXT_RCV_PSN), psn);
 		}
 		rig_pair_close(p);
 	}
@@ -461,12 +476,20 @@ test_responder_resources(void **state)
 	p = burst(3, 2, 5, 4);
 	for (i = 0; i < 5; i++)
 		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, (uint16_t)i);
+	for (i = 0; i < 4; i++)
+		rig_read(&p->a, &p->ma, 0, 8, &p->mb, 0, 0);
+	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE | MLX5_WQE_CTRL_FENCE);
+	for (i = 0; i < 4; i++)
+		rig_read(&p->a, &p->ma, 0, 8, &p->mb, 0, i == 3 ? RIG_CQE : 0);
+	rig_ring(&p->a);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 9);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 13);
 	/* As does an empty queue. */
 	for (i = 0; i < 4; i++)
 		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
 	rig_ring(&p->a);
 	for (i = 0; i < 4; i++)
-		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, (uint16_t)(5 + i));
+		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, (uint16_t)(14 + i));
 	rig_pair_close(p);
 }
 
