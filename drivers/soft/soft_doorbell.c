@@ -40,6 +40,8 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 			soft_qp_flush(e, qp);
 		return;
 	}
+	/* Record and WQE come from another core, if the device has one of its own. */
+	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
 	rec = bb_dbrec_load(&qp->dbrec[1]);
 	qp->uar->watch->last[qp->scan_slot] = rec;
 	pi = (uint16_t)bb_be32(rec);
