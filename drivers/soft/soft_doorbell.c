@@ -6,8 +6,11 @@
  *
  * A store to a register of the UAR page is the hint, the send doorbell record the
  * truth. The register holds the first 8 bytes of a control segment, never 0; the
- * device takes them by an exchange with 0. The QP they name is looked at first, if it
- * names this page: a doorbell through another page is lost, as on a card.
+ * device puts a 0 there when it has seen them. With inline progress that is a plain
+ * store, as the thread that rings is the one that polls. Else it is an exchange behind
+ * the work, which fails if another doorbell came meanwhile: the next poll sees that
+ * one. The QP they name is looked at first, if it names this page: a doorbell through
+ * another page is lost, as on a card.
  *
  * Stores of several QPs to one register merge when they come faster than polls. So
  * after any store the records of the page's QPs are scanned, opts.scan of them per poll
@@ -171,17 +174,13 @@ soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64
 	}
 }
 
-/* A register was stored to. */
+/* A doorbell whose first word is @head came through the page. */
 static void
-soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
+soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 {
-	uint64_t head;
 	struct soft_qp *qp;
 	uint32_t qpn;
 
-	head = __atomic_exchange_n(reg, 0, __ATOMIC_ACQUIRE);
-	if (w->n == 1 && w->uar->bf && e->page != NULL)
-		soft_bf_check(e, w, reg, head);
 	w->left = w->n;
 	e->work++;
 	qpn = soft_be32((uint8_t *)&head + 4) >> 8;
@@ -204,6 +203,24 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	if (w->n == 1)
 		w->left = 0;
 	soft_qp_look(e, qp);
+}
+
+/* A register was stored to. */
+static void
+soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
+{
+	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
+
+	if (e->page != NULL) {
+		__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
+		if (w->n == 1 && w->uar->bf)
+			soft_bf_check(e, w, reg, head);
+		soft_doorbell(e, w, head);
+	} else {
+		soft_doorbell(e, w, head);
+		__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_RELAXED);
+	}
 }
 
 void
