@@ -56,53 +56,40 @@ cmp_swap_old(const struct pair *p, uint64_t n)
 	return swap_value(p, n - n / 3);
 }
 
+static inline int
+fetch_add_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	(void)pieces;
+	return bb_post_fetch_add(p->qp, wr_id, sge, word_addr(p), p->t->remote.mr->rkey,
+				 add_base(p) + p->posted, pair_flags(p));
+}
+
 static int
 fetch_add_post(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
-	uint64_t base = (uint64_t)(uintptr_t)p->local, raddr = word_addr(p);
-	uint64_t add = add_base(p);
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
+	return post_each(p, n, fetch_add_one);
+}
 
-	for (i = 0; i < n; i++) {
-		slot_sges(&t->local, base, p->slot, sge);
-		rc = bb_post_fetch_add(p->qp, p->wr_base + p->posted, sge, raddr,
-				       t->remote.mr->rkey, add + p->posted, pair_flags(p));
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
+static inline int
+cmp_swap_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	uint64_t op = p->posted, compare = cmp_swap_old(p, op), swap;
+
+	(void)pieces;
+	if (op % 3 != 2) {
+		swap = swap_value(p, op - op / 3 + 1);
+	} else {
+		swap = ~compare;
+		compare ^= UINT64_C(1) << op / 3 % 64;
 	}
-	return rc < 0 ? rc : (int)i;
+	return bb_post_cmp_swap(p->qp, wr_id, sge, word_addr(p), p->t->remote.mr->rkey, compare,
+				swap, pair_flags(p));
 }
 
 static int
 cmp_swap_post(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
-	uint64_t base = (uint64_t)(uintptr_t)p->local, raddr = word_addr(p);
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
-
-	for (i = 0; i < n; i++) {
-		uint64_t op = p->posted, compare = cmp_swap_old(p, op), swap;
-
-		if (op % 3 != 2) {
-			swap = swap_value(p, op - op / 3 + 1);
-		} else {
-			swap = ~compare;
-			compare ^= UINT64_C(1) << op / 3 % 64;
-		}
-		slot_sges(&t->local, base, p->slot, sge);
-		rc = bb_post_cmp_swap(p->qp, p->wr_base + op, sge, raddr, t->remote.mr->rkey,
-				      compare, swap, pair_flags(p));
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
-	}
-	return rc < 0 ? rc : (int)i;
+	return post_each(p, n, cmp_swap_one);
 }
 
 static void

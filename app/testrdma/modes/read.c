@@ -4,26 +4,19 @@
 /* RDMA_READ: the target's slot is the source, ours the destination. */
 #include "modes.h"
 
+static inline int
+read_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	const struct side *from = &p->t->remote;
+
+	return bb_post_read(p->qp, wr_id, sge, pieces, slot_addr(from, p->remote, p->slot),
+			    from->mr->rkey, pair_flags(p));
+}
+
 static int
 read_post(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
-	uint64_t base = (uint64_t)(uintptr_t)p->local;
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
-
-	for (i = 0; i < n; i++) {
-		uint32_t pieces = slot_sges(&t->local, base, p->slot, sge);
-
-		rc = bb_post_read(p->qp, p->wr_base + p->posted, sge, pieces,
-				  slot_addr(&t->remote, p->remote, p->slot), t->remote.mr->rkey,
-				  pair_flags(p));
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
-	}
-	return rc < 0 ? rc : (int)i;
+	return post_each(p, n, read_one);
 }
 
 const struct engine engine_read = {

@@ -8,57 +8,36 @@
  */
 #include "modes.h"
 
+static inline int
+send_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	if (p->t->row->use_inline)
+		return bb_post_send_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
+					   p->t->row->size, pair_flags(p));
+	return bb_post_send(p->qp, wr_id, sge, pieces, pair_flags(p));
+}
+
 static int
 send_post(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
-	const struct row *row = t->row;
-	uint64_t base = (uint64_t)(uintptr_t)p->local;
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
+	return post_each(p, n, send_one);
+}
 
-	for (i = 0; i < n; i++) {
-		uint64_t wr_id = p->wr_base + p->posted;
-		uint32_t pieces = slot_sges(&t->local, base, p->slot, sge);
+static inline int
+send_imm_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	uint32_t imm = op_imm(p, p->posted);
 
-		if (row->use_inline)
-			rc = bb_post_send_inline(p->qp, wr_id, (const void *)sge[0].addr, row->size,
-						 pair_flags(p));
-		else
-			rc = bb_post_send(p->qp, wr_id, sge, pieces, pair_flags(p));
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
-	}
-	return rc < 0 ? rc : (int)i;
+	if (p->t->row->use_inline)
+		return bb_post_send_imm_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
+					       p->t->row->size, imm, pair_flags(p));
+	return bb_post_send_imm(p->qp, wr_id, sge, pieces, imm, pair_flags(p));
 }
 
 static int
 send_imm_post(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
-	const struct row *row = t->row;
-	uint64_t base = (uint64_t)(uintptr_t)p->local;
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
-
-	for (i = 0; i < n; i++) {
-		uint64_t wr_id = p->wr_base + p->posted;
-		uint32_t pieces = slot_sges(&t->local, base, p->slot, sge);
-		uint32_t imm = op_imm(p, p->posted);
-
-		if (row->use_inline)
-			rc = bb_post_send_imm_inline(p->qp, wr_id, (const void *)sge[0].addr,
-						     row->size, imm, pair_flags(p));
-		else
-			rc = bb_post_send_imm(p->qp, wr_id, sge, pieces, imm, pair_flags(p));
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
-	}
-	return rc < 0 ? rc : (int)i;
+	return post_each(p, n, send_imm_one);
 }
 
 static int

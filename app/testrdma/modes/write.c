@@ -4,63 +4,43 @@
 /* RDMA_WRITE and RDMA_WRITE_WITH_IMM. */
 #include "modes.h"
 
+static inline int
+write_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	const struct side *to = &p->t->remote;
+	uint64_t raddr = slot_addr(to, p->remote, p->slot);
+
+	if (p->t->row->use_inline)
+		return bb_post_write_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
+					    p->t->row->size, raddr, to->mr->rkey, pair_flags(p));
+	return bb_post_write(p->qp, wr_id, sge, pieces, raddr, to->mr->rkey, pair_flags(p));
+}
+
 static int
 write_post(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
-	const struct row *row = t->row;
-	uint64_t base = (uint64_t)(uintptr_t)p->local;
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
+	return post_each(p, n, write_one);
+}
 
-	for (i = 0; i < n; i++) {
-		uint64_t wr_id = p->wr_base + p->posted;
-		uint64_t raddr = slot_addr(&t->remote, p->remote, p->slot);
-		uint32_t pieces = slot_sges(&t->local, base, p->slot, sge);
+static inline int
+write_imm_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	const struct side *to = &p->t->remote;
+	uint64_t raddr = slot_addr(to, p->remote, p->slot);
+	uint32_t imm = op_imm(p, p->posted);
 
-		if (row->use_inline)
-			rc = bb_post_write_inline(p->qp, wr_id, (const void *)sge[0].addr,
-						  row->size, raddr, t->remote.mr->rkey,
-						  pair_flags(p));
-		else
-			rc = bb_post_write(p->qp, wr_id, sge, pieces, raddr, t->remote.mr->rkey,
-					   pair_flags(p));
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
-	}
-	return rc < 0 ? rc : (int)i;
+	if (p->t->row->use_inline)
+		return bb_post_write_imm_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
+						p->t->row->size, raddr, to->mr->rkey, imm,
+						pair_flags(p));
+	return bb_post_write_imm(p->qp, wr_id, sge, pieces, raddr, to->mr->rkey, imm,
+				 pair_flags(p));
 }
 
 static int
 write_imm_post(struct pair *p, uint32_t n)
 {
-	const struct test *t = p->t;
-	const struct row *row = t->row;
-	uint64_t base = (uint64_t)(uintptr_t)p->local;
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
-
-	for (i = 0; i < n; i++) {
-		uint64_t wr_id = p->wr_base + p->posted;
-		uint64_t raddr = slot_addr(&t->remote, p->remote, p->slot);
-		uint32_t pieces = slot_sges(&t->local, base, p->slot, sge);
-		uint32_t imm = op_imm(p, p->posted);
-
-		if (row->use_inline)
-			rc = bb_post_write_imm_inline(p->qp, wr_id, (const void *)sge[0].addr,
-						      row->size, raddr, t->remote.mr->rkey, imm,
-						      pair_flags(p));
-		else
-			rc = bb_post_write_imm(p->qp, wr_id, sge, pieces, raddr, t->remote.mr->rkey,
-					       imm, pair_flags(p));
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
-	}
-	return rc < 0 ? rc : (int)i;
+	return post_each(p, n, write_imm_one);
 }
 
 /* The immediate takes a receive; the payload does not use its buffer. */
