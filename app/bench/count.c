@@ -13,7 +13,11 @@
 #include "bench.h"
 #include "rig.h"
 
+#ifdef __clang__
+#define NOINLINE __attribute__((noinline)) /* it makes no clones */
+#else
 #define NOINLINE __attribute__((noinline, noclone))
+#endif
 
 struct kernel {
 	const char *name;
