@@ -135,7 +135,7 @@ struct soft_umem {
 struct soft_uar_page {
 	uint32_t id;
 	uint8_t *base;   /* SOFT_UAR_PAGE bytes */
-	uint32_t allocs; /* mlx5_uar handles of this page */
+	uint32_t allocs; /* mlx5_uar handles of this page; engines read it: __atomic */
 	uint32_t refs;   /* QPs and CQs that name it */
 	bool bf;
 	struct soft_engine *engine;

@@ -6,11 +6,11 @@
  *
  * A store to a register of the UAR page is the hint, the send doorbell record the
  * truth. The register holds the first 8 bytes of a control segment, never 0; the
- * device puts a 0 there when it has seen them. With inline progress that is a plain
- * store, as the thread that rings is the one that polls. Else it is an exchange behind
- * the work, which fails if another doorbell came meanwhile: the next poll sees that
- * one. The QP they name is looked at first, if it names this page: a doorbell through
- * another page is lost, as on a card.
+ * device puts a 0 there when it has seen them. With inline progress and one owner of the
+ * page that is a plain store, as the thread that rings is the one that polls. Else it is
+ * an exchange behind the work, which fails if another doorbell came meanwhile: the next
+ * poll sees that one. The QP they name is looked at first, if it names this page: a doorbell
+ * through another page is lost, as on a card.
  *
  * Stores of several QPs to one register merge when they come faster than polls. So
  * after any store the records of the page's QPs are scanned, opts.scan of them per poll
@@ -23,8 +23,8 @@
  * A doorbell for a QP that is neither in RTS nor in ERR is lost [A].
  *
  * BlueFlame: software copies the whole WQE behind the 8 bytes, and a card executes the
- * copy. The software device executes the ring and, where the owner of the page runs it
- * (inline progress: no copy can be half done), holds the copy against it: a difference
+ * copy. The software device executes the ring and, where the one owner of the page runs
+ * it (inline progress: no copy can be half done), holds the copy against it: a difference
  * refuses the WQE with LOCAL_QP_OP. That is decided only when the copy can come from
  * no merge of two stores: the page has one QP and the record covers just this WQE.
  */
@@ -211,7 +211,8 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 {
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
-	if (e->page != NULL) {
+	/* The second register of the page may be another thread's; who rings it had it first. */
+	if (e->page != NULL && __atomic_load_n(&w->uar->allocs, __ATOMIC_RELAXED) == 1) {
 		__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
 		if (w->n == 1 && w->uar->bf)
 			soft_bf_check(e, w, reg, head);

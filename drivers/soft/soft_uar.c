@@ -97,7 +97,7 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 	u->page = page;
 	u->reg = page->regs & 1;
 	page->regs |= (uint8_t)(1 << u->reg);
-	page->allocs++;
+	__atomic_store_n(&page->allocs, page->allocs + 1, __ATOMIC_RELAXED);
 	u->pub.base_addr = page->base;
 	u->pub.reg_addr = page->base + (u->reg == 0 ? SOFT_BF_OFFSET : SECOND_REG);
 	u->pub.page_id = page->id;
@@ -128,7 +128,8 @@ soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
 		return -EBUSY;
 	}
 	page->regs &= (uint8_t) ~(1 << u->reg);
-	if (--page->allocs == 0) {
+	__atomic_store_n(&page->allocs, page->allocs - 1, __ATOMIC_RELAXED);
+	if (page->allocs == 0) {
 		struct soft_engine *engine = page->engine;
 
 		LIST_REMOVE(page, link);

@@ -430,6 +430,80 @@ test_threads_atomics(void **state)
 	assert_true(*target == adder.adds + added);
 }
 
+struct ringer {
+	struct rig_uar u;
+	struct rig_cq c;
+	struct rig_qp q;
+	struct rig_mem *from, *to;
+	uint32_t done;
+};
+
+/* Four doorbells at a time, then all must be done: a lost one stays lost. */
+static void *
+ringer_run(void *arg)
+{
+	struct ringer *r = arg;
+	uint64_t end = rig_now_us() + 20000000;
+	uint32_t i, k;
+
+	for (i = 0; i < 50000; i++) {
+		struct rig_cqe e;
+
+		for (k = 0; k < 4; k++) {
+			rig_write(&r->q, r->from, 0, 8, r->to, 0, RIG_CQE);
+			rig_ring(&r->q);
+		}
+		while (k != 0 && rig_now_us() < end) {
+			rig_poll(&r->u);
+			if (rig_cqe(&r->c, &e) && e.opcode == MLX5_CQE_REQ)
+				k--;
+		}
+		if (k != 0)
+			break;
+	}
+	r->done = i;
+	return NULL;
+}
+
+/* The two registers of one page belong to two threads: either polls for both. */
+static void
+test_threads_one_page(void **state)
+{
+	static struct ringer r[2];
+	static struct rig_mem m;
+	static struct rig_dev d;
+	struct rig_link l;
+	pthread_t t;
+	uint32_t i;
+
+	(void)state;
+	rig_link_default(&l);
+	rig_dev_open(&d, "soft2", "uar_share=1");
+	rig_mem_open(&m, &d, NULL, 4096, RIG_ALL);
+	for (i = 0; i < 2; i++) {
+		rig_uar_open(&r[i].u, &d, MLX5_UAR_BF);
+		rig_cq_open(&r[i].c, &r[i].u, 4);
+		rig_qp_open(&r[i].q, &r[i].u, &r[i].c, &r[i].c, &attr);
+		rig_connect(&r[i].q, &r[i].q, &l);
+		r[i].from = &m;
+		r[i].to = &m;
+	}
+	assert_int_equal(r[0].u.uar->page_id, r[1].u.uar->page_id);
+	assert_ptr_not_equal(r[0].u.uar->reg_addr, r[1].u.uar->reg_addr);
+	assert_int_equal(pthread_create(&t, NULL, ringer_run, &r[1]), 0);
+	ringer_run(&r[0]);
+	pthread_join(t, NULL);
+	assert_int_equal(r[0].done, 50000);
+	assert_int_equal(r[1].done, 50000);
+	for (i = 0; i < 2; i++) {
+		rig_qp_close(&r[i].q);
+		rig_cq_close(&r[i].c);
+		rig_uar_close(&r[i].u);
+	}
+	rig_mem_close(&m);
+	rig_dev_close(&d);
+}
+
 struct control {
 	struct rig_pair *p;
 	bool stop;
@@ -525,6 +599,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_changed_in_flight, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads_send, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads_atomics, setup, teardown),
+		cmocka_unit_test(test_threads_one_page),
 		cmocka_unit_test_setup_teardown(test_threads_control, setup, teardown),
 	};
 
