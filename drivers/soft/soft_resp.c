@@ -9,9 +9,9 @@
  * receive queue, its CQ or its state is done by the target's engine: another one gets
  * SOFT_OWNER and sends the request there, where all checks are made again.
  *
- * PSNs, NAKs and what they do to the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. That RDMA
- * without the QP's right (rre, rwe, rae) is answered with a remote access error, not
- * with an invalid request, is [A].
+ * PSNs, NAKs and what they do to the two QPs: IBTA vol. 1, 9.7.4 and 9.9.3. RDMA without
+ * the QP's right (rre, rwe, rae) is a request that the QP does not support, so it is
+ * answered with an invalid request, as Linux's rxe does; a card's answer is [A].
  */
 #include "soft_data.h"
 
@@ -230,7 +230,7 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 	const char *why;
 
 	if (unlikely(!__atomic_load_n(&p->rwe, __ATOMIC_RELAXED)))
-		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS,
+		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP does not allow remote writes");
 	/* The key of a message without payload is not looked at (IBTA vol. 1, 9.7.4.1.4). */
 	if (r->d.len != 0) {
@@ -280,7 +280,7 @@ soft_resp_read(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 			"more READs and atomics under way than max_dest_rd_atomic: the "
 			"peer's max_rd_atomic is too large");
 	if (unlikely(!__atomic_load_n(&p->rre, __ATOMIC_RELAXED)))
-		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS,
+		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP does not allow remote reads");
 	if (r->d.len != 0) {
 		src = soft_mem_find(e, p->dev, r->rkey, p->pdn, r->raddr, r->d.len,
@@ -339,7 +339,7 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 			"peer's max_rd_atomic is too large");
 	if (unlikely(!__atomic_load_n(&p->rae, __ATOMIC_RELAXED) ||
 		     __atomic_load_n(&p->atomic_mode, __ATOMIC_RELAXED) == 0))
-		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_ACCESS,
+		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"the QP does not allow remote atomics");
 	if (unlikely((r->raddr & 7) != 0))
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,

@@ -106,8 +106,9 @@ status_cause(enum bb_wc_status status)
 		return "an access to local memory was refused while a peer's request was served: look "
 		       "at the rights of the MR and of the QP";
 	case BB_WC_REM_INV_REQ_ERR:
-		return "the peer found the request invalid: longer than its receive or its largest "
-		       "message, an unaligned atomic, or more READs than its max_dest_rd_atomic";
+		return "the peer found the request invalid: its QP does not grant the operation "
+		       "(access at INIT), longer than its receive or its largest message, an "
+		       "unaligned atomic, or more READs than its max_dest_rd_atomic";
 	case BB_WC_REM_ACCESS_ERR:
 		return "the peer refused the access: wrong or deregistered rkey, past the end of its "
 		       "MR, or the right is missing in its MR or its QP";
@@ -214,8 +215,9 @@ vendor_cause(uint8_t v)
 		return "the peer met an error of its own while it served the request (often its receive "
 		       "buffer's lkey): look at its log";
 	case 0x8a:
-		return "the peer found the request invalid: longer than its receive, an unaligned "
-		       "atomic, or more READs than its max_dest_rd_atomic";
+		return "the peer found the request invalid: its QP does not grant the operation "
+		       "(access at INIT), longer than its receive, an unaligned atomic, or more "
+		       "READs than its max_dest_rd_atomic";
 	case 0x90:
 	case 0x91:
 	case 0x92:

@@ -17,8 +17,8 @@ class Errors(AppTest):
     def check(self, op, *more):
         res = self.run_json(['--op', op + ',send', '--size', '64', '--duration', '0.05'] +
                             list(more), rc=1)
-        self.assertIn('remote access error', res.err, str(res))
-        self.assertIn('syndrome 0x13', res.err, str(res))
+        self.assertIn('remote invalid request error', res.err, str(res))
+        self.assertIn('syndrome 0x12', res.err, str(res))
         # One line for the cause, none for each operation that was flushed behind it.
         lines = [line for line in res.err.splitlines() if line.startswith('testrdma: ' + op)]
         self.assertLessEqual(len(lines), 2, str(res))

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import tempfile
+import time
 
 from apptest import EAL, LIMIT, AppTest, lcores, main
 
@@ -22,6 +23,8 @@ class Stop(AppTest):
                     line = proc.stdout.readline()
                     self.assertNotEqual(line, '', 'ended by itself: %s' % lines)
                     lines.append(line)
+                if rows == 0:
+                    time.sleep(0.5)  # until the first row runs; nothing is printed of it yet
                 proc.send_signal(sig)
                 out, err = proc.communicate(timeout=LIMIT)
             self.assertEqual(proc.returncode, 128 + sig, err)

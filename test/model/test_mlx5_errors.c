@@ -183,7 +183,7 @@ right_not_granted_by_the_qp(void **state)
 	attr.state = BB_QP_RTS;
 	attr.access = BB_ACCESS_REMOTE_READ;
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE | BB_QP_ACCESS), 0);
-	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_REM_ACCESS_ERR);
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_REM_INV_REQ_ERR);
 
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE | BB_QP_ACCESS), 0);
@@ -191,7 +191,7 @@ right_not_granted_by_the_qp(void **state)
 			 1);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
-	expect(&wc, e->a.qp, 4, BB_WC_REM_ACCESS_ERR);
+	expect(&wc, e->a.qp, 4, BB_WC_REM_INV_REQ_ERR);
 	recover(e);
 }
 
