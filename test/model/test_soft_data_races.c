@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Engines of two threads that work on each other, and on one page, at the same time. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "soft_rig.h"
+
+static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 6, .uidx = 9};
+
+static int
+setup(void **state)
+{
+	static struct rig_pair p;
+
+	rig_pair_open(&p, NULL, true, NULL);
+	*state = &p;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	rig_pair_close(*state);
+	return 0;
+}
+
+#define ROUNDS 20000
+
+struct side {
+	struct rig_pair *p;
+	struct rig_qp *q;
+	struct rig_cq *c;
+	struct rig_mem *m;
+	uint32_t sent, acked, received;
+	const char *failed;
+	bool done;
+};
+
+/* SENDs of a running number to the other side, which checks that none is lost or doubled. */
+static void *
+side_run(void *arg)
+{
+	struct side *s = arg;
+	uint64_t end = rig_now_us() + 100000000;
+	uint32_t i;
+
+	for (i = 0; i < 16; i++)
+		rig_recv(s->q, s->m, 4096 + 64 * i, 64);
+	while ((s->acked < ROUNDS || s->received < ROUNDS) && s->failed == NULL) {
+		struct rig_cqe e;
+
+		if (s->sent < ROUNDS && s->sent - s->acked < 16) {
+			uint32_t slot = 64 * (s->sent % 16);
+
+			memcpy(s->m->p + slot, &s->sent, 4);
+			memcpy(s->m->p + slot + 60, &s->sent, 4);
+			rig_send(s->q, s->m, slot, 64, RIG_CQE);
+			rig_ring(s->q);
+			s->sent++;
+		}
+		rig_poll(s->q->u);
+		while (rig_cqe(s->c, &e)) {
+			if (e.opcode == MLX5_CQE_REQ) {
+				if (e.counter != (uint16_t)s->acked++)
+					s->failed = "a completion out of order";
+			} else if (e.opcode == MLX5_CQE_RESP_SEND) {
+				uint32_t slot = 4096 + 64 * (s->received % 16), first, last;
+
+				memcpy(&first, s->m->p + slot, 4);
+				memcpy(&last, s->m->p + slot + 60, 4);
+				if (first != s->received || last != s->received)
+					s->failed = "a message lost, doubled or torn";
+				s->received++;
+				rig_recv(s->q, s->m, slot, 64);
+			} else {
+				s->failed = "an error CQE";
+			}
+		}
+		if (rig_now_us() > end)
+			s->failed = "it takes too long";
+	}
+	__atomic_store_n(&s->done, true, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+static void
+test_threads_send(void **state)
+{
+	struct rig_pair *p = *state;
+	struct side a = {.p = p, .q = &p->a, .c = &p->ca, .m = &p->ma};
+	struct side b = {.p = p, .q = &p->b, .c = &p->cb, .m = &p->mb};
+	pthread_t t;
+
+	assert_int_equal(pthread_create(&t, NULL, side_run, &b), 0);
+	side_run(&a);
+	/* The other may still wait for us. */
+	while (!__atomic_load_n(&b.done, __ATOMIC_RELAXED))
+		rig_poll(p->u[0]);
+	pthread_join(t, NULL);
+	if (a.failed != NULL || b.failed != NULL)
+		fail_msg("a: %s, b: %s", a.failed, b.failed);
+}
+
+struct adder {
+	uint64_t *target;
+	uint64_t adds;
+	bool stop;
+};
+
+static void *
+cpu_adds(void *arg)
+{
+	struct adder *a = arg;
+
+	while (!__atomic_load_n(&a->stop, __ATOMIC_RELAXED)) {
+		__atomic_fetch_add(a->target, 1, __ATOMIC_RELAXED);
+		a->adds++;
+	}
+	return NULL;
+}
+
+/* Device atomics and lock-prefixed instructions of a CPU on the same word. */
+static void
+test_threads_atomics(void **state)
+{
+	struct rig_pair *p = *state;
+	uint64_t *target = (uint64_t *)(void *)p->mb.p;
+	struct adder adder = {.target = target};
+	uint64_t end = rig_now_us() + 200000;
+	uint32_t n = 0, added = 0;
+	pthread_t t;
+
+	*target = 0;
+	assert_int_equal(pthread_create(&t, NULL, cpu_adds, &adder), 0);
+	for (; n < 20000 || rig_now_us() < end; n += 2) {
+		uint64_t seen, old;
+
+		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
+		rig_ring(&p->a);
+		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, p->a.last);
+		added++;
+		seen = __atomic_load_n(target, __ATOMIC_RELAXED);
+		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_CS, &p->ma, 0, &p->mb, 0, seen + 1, seen,
+			   RIG_CQE);
+		rig_ring(&p->a);
+		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_CS, p->a.last);
+		memcpy(&old, p->ma.p, 8);
+		added += old == seen;
+	}
+	__atomic_store_n(&adder.stop, true, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	printf("%u of %u device atomics took effect beside %u adds of a CPU\n", added, n,
+	       (unsigned int)adder.adds);
+	assert_true(*target == adder.adds + added);
+}
+
+struct ringer {
+	struct rig_uar u;
+	struct rig_cq c;
+	struct rig_qp q;
+	struct rig_mem *from, *to;
+	uint32_t done;
+};
+
+/* Four doorbells at a time, then all must be done: a lost one stays lost. */
+static void *
+ringer_run(void *arg)
+{
+	struct ringer *r = arg;
+	uint64_t end = rig_now_us() + 20000000;
+	uint32_t i, k;
+
+	for (i = 0; i < 50000; i++) {
+		struct rig_cqe e;
+
+		for (k = 0; k < 4; k++) {
+			rig_write(&r->q, r->from, 0, 8, r->to, 0, RIG_CQE);
+			rig_ring(&r->q);
+		}
+		while (k != 0 && rig_now_us() < end) {
+			rig_poll(&r->u);
+			if (rig_cqe(&r->c, &e) && e.opcode == MLX5_CQE_REQ)
+				k--;
+		}
+		if (k != 0)
+			break;
+	}
+	r->done = i;
+	return NULL;
+}
+
+/* The two registers of one page belong to two threads: either polls for both. */
+static void
+test_threads_one_page(void **state)
+{
+	static struct ringer r[2];
+	static struct rig_mem m;
+	static struct rig_dev d;
+	struct rig_link l;
+	pthread_t t;
+	uint32_t i;
+
+	(void)state;
+	rig_link_default(&l);
+	rig_dev_open(&d, "soft2", "uar_share=1");
+	rig_mem_open(&m, &d, NULL, 4096, RIG_ALL);
+	for (i = 0; i < 2; i++) {
+		rig_uar_open(&r[i].u, &d, MLX5_UAR_BF);
+		rig_cq_open(&r[i].c, &r[i].u, 4);
+		rig_qp_open(&r[i].q, &r[i].u, &r[i].c, &r[i].c, &attr);
+		rig_connect(&r[i].q, &r[i].q, &l);
+		r[i].from = &m;
+		r[i].to = &m;
+	}
+	assert_int_equal(r[0].u.uar->page_id, r[1].u.uar->page_id);
+	assert_ptr_not_equal(r[0].u.uar->reg_addr, r[1].u.uar->reg_addr);
+	assert_int_equal(pthread_create(&t, NULL, ringer_run, &r[1]), 0);
+	ringer_run(&r[0]);
+	pthread_join(t, NULL);
+	assert_int_equal(r[0].done, 50000);
+	assert_int_equal(r[1].done, 50000);
+	for (i = 0; i < 2; i++) {
+		rig_qp_close(&r[i].q);
+		rig_cq_close(&r[i].c);
+		rig_uar_close(&r[i].u);
+	}
+	rig_mem_close(&m);
+	rig_dev_close(&d);
+}
+
+struct control {
+	struct rig_pair *p;
+	bool stop;
+	uint32_t rounds;
+};
+
+/* Control commands on b's engine while a's owner works: QPs, keys, transitions, states. */
+static void *
+control_run(void *arg)
+{
+	static const uint16_t ops[] = {BB_PRM_OP_RST2INIT_QP, BB_PRM_OP_INIT2RTR_QP,
+				       BB_PRM_OP_RTR2RTS_QP, BB_PRM_OP_RTS2RTS_QP};
+	struct control *c = arg;
+	struct rig_link l;
+	uint32_t i;
+
+	rig_link_default(&l);
+	while (!__atomic_load_n(&c->stop, __ATOMIC_RELAXED)) {
+		struct rig_mem m;
+
+		rig_mem_open(&m, &c->p->d, NULL, 4096, RIG_ALL);
+		/* One of a's requests may take it to ERR at any time, and the rest is refused. */
+		rig_qp_modify(&c->p->b, BB_PRM_OP_2RST_QP, &c->p->d, 0, &l);
+		for (i = 0; i < 4; i++)
+			rig_qp_modify(&c->p->b, ops[i], &c->p->d, c->p->a.qpn, &l);
+		rig_mem_close(&m);
+		c->rounds++;
+	}
+	return NULL;
+}
+
+/* Each round of b's life meets a's requests at some point; a is revived when it failed. */
+static void
+test_threads_control(void **state)
+{
+	struct rig_pair *p = *state;
+	struct control c = {.p = p};
+	uint32_t i, good = 0, bad = 0;
+	struct rig_link l;
+	pthread_t t;
+
+	rig_link_default(&l);
+	l.timeout = 1;
+	l.retry = 1;
+	l.rnr_retry = 0; /* b posts no receive */
+	rig_qp_reset(&p->a);
+	rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
+	assert_int_equal(pthread_create(&t, NULL, control_run, &c), 0);
+	for (i = 0; i < 3000; i++) {
+		struct rig_cqe e;
+
+		if (i % 3 == 0)
+			rig_write(&p->a, &p->ma, 0, 512, &p->mb, 0, RIG_CQE);
+		else if (i % 3 == 1)
+			rig_read(&p->a, &p->ma, 1024, 512, &p->mb, 0, RIG_CQE);
+		else
+			rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
+		rig_ring(&p->a);
+		do {
+			rig_poll(p->u[0]);
+			rig_poll(p->u[1]);
+		} while (!rig_cqe(&p->ca, &e));
+		if (e.opcode == MLX5_CQE_REQ) {
+			good++;
+			continue;
+		}
+		bad++;
+		rig_qp_reset(&p->a);
+		while (rig_cqe(&p->ca, &e))
+			;
+		rig_qp_up(&p->a, &p->d, p->b.qpn, &l);
+	}
+	__atomic_store_n(&c.stop, true, __ATOMIC_RELAXED);
+	pthread_join(t, NULL);
+	printf("%u requests done, %u failed, %u lives of the peer\n", good, bad, c.rounds);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_threads_send, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads_atomics, setup, teardown),
+		cmocka_unit_test(test_threads_one_page),
+		cmocka_unit_test_setup_teardown(test_threads_control, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
