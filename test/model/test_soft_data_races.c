@@ -4,7 +4,6 @@
 /* Engines of two threads that work on each other, and on one page, at the same time. */
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "soft_rig.h"
 
