@@ -6,8 +6,9 @@
  *
  * Promised of a copy: an aligned unit of 8 bytes that lies wholly inside the payload
  * is written at once, and a payload of 1, 2, 4 or 8 bytes at an aligned address is one
- * store. Nothing else is promised about the order inside one payload; with the option
- * "shuffle" the 64-byte lines come in an order of their own.
+ * store; source and destination that overlap are promised neither. Nothing else is promised about
+ * the order inside one payload; with the option "shuffle" the 64-byte lines come in an order of
+ * their own.
  */
 #include "soft_data.h"
 
@@ -99,6 +100,32 @@ soft_copy_small(uint8_t *dst, const uint8_t *src, uint64_t len)
 	memmove(dst, src, len);
 }
 
+/*
+ * memcpy() writes in pieces of its own sizes from both ends. They split no aligned unit
+ * only if address and length are multiples of 8: what sticks out goes apart.
+ */
+static inline void
+soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
+{
+	uint64_t tail = 0;
+
+	if (unlikely((((uintptr_t)dst | len) & 7) != 0)) {
+		uint64_t head = -(uintptr_t)dst & 7;
+
+		soft_copy_small(dst, src, head);
+		dst += head;
+		src += head;
+		tail = (len - head) & 7;
+		len -= head + tail;
+	}
+	if (unlikely(e->dev->opts.shuffle) && len != 0)
+		soft_copy_shuffled(e, dst, src, len);
+	else
+		memcpy(dst, src, len);
+	if (unlikely(tail != 0))
+		soft_copy_small(dst + len, src + len, tail);
+}
+
 void
 soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
 {
@@ -112,10 +139,8 @@ soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t 
 	} else if (unlikely((uintptr_t)dst - (uintptr_t)src < len ||
 			    (uintptr_t)src - (uintptr_t)dst < len)) {
 		memmove(dst, src, len);
-	} else if (unlikely(e->dev->opts.shuffle)) {
-		soft_copy_shuffled(e, dst, src, len);
 	} else {
-		memcpy(dst, src, len);
+		soft_copy_units(e, dst, src, len);
 	}
 }
 

@@ -156,6 +156,65 @@ test_threads_atomics(void **state)
 	assert_true(*target == adder.adds + added);
 }
 
+struct watcher {
+	const uint8_t *word;
+	int stop; /* __atomic */
+	uint64_t torn;
+};
+
+/*
+ * An aligned word that the device overwrites with equal bytes has equal bytes at all times.
+ * Reading payload while it is written is the point, so ThreadSanitizer must not look.
+ */
+__attribute__((no_sanitize_thread)) static void *
+watcher_run(void *arg)
+{
+	struct watcher *w = arg;
+
+	while (!__atomic_load_n(&w->stop, __ATOMIC_RELAXED)) {
+		uint64_t v = *(const volatile uint64_t *)(const void *)w->word;
+
+		w->torn += v != (v & 0xff) * UINT64_C(0x0101010101010101);
+	}
+	return NULL;
+}
+
+/* Whatever the alignment of the payload around it, an aligned 8-byte unit is written at once. */
+static void
+test_threads_units(void **state)
+{
+	static const struct {
+		uint32_t offset, len, unit; /* of the payload, and of the unit behind its start */
+	} cases[] = {{4, 200, 60}, {4, 200, 28}, {1, 15, 7}, {0, 33, 0}, {5, 1001, 507}};
+	struct rig_pair *p = *state;
+	uint32_t i, k;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct watcher w = {.word = p->mb.p + 64 + cases[i].offset + cases[i].unit};
+		pthread_t t;
+
+		memset(p->ma.p, 0, 1024);
+		memset(p->ma.p + 1024, 0xff, 1024);
+		memset(p->mb.p, 0, 2048);
+		assert_int_equal((uintptr_t)w.word & 7, 0);
+		assert_int_equal(pthread_create(&t, NULL, watcher_run, &w), 0);
+		for (k = 0; k < 10 * ROUNDS; k++) {
+			struct rig_cqe e;
+
+			rig_write(&p->a, &p->ma, k & 1 ? 1024 : 0, cases[i].len, &p->mb,
+				  64 + cases[i].offset, RIG_CQE);
+			rig_ring(&p->a);
+			rig_wait(&p->ca, p->u[0], &e);
+			assert_int_equal(e.opcode, MLX5_CQE_REQ);
+		}
+		__atomic_store_n(&w.stop, 1, __ATOMIC_RELAXED);
+		pthread_join(t, NULL);
+		if (w.torn != 0)
+			fail_msg("payload of %u bytes at offset %u: seen torn %lu times",
+				 cases[i].len, cases[i].offset, (unsigned long)w.torn);
+	}
+}
+
 struct ringer {
 	struct rig_uar u;
 	struct rig_cq c;
@@ -313,6 +372,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_threads_send, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_threads_atomics, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_threads_units, setup, teardown),
 		cmocka_unit_test(test_threads_one_page),
 		cmocka_unit_test_setup_teardown(test_threads_control, setup, teardown),
 	};
