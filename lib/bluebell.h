@@ -3,16 +3,25 @@
  */
 /**
  * @file
- * All of Bluebell's public API.
+ * All of Bluebell's public API, but for bb_mbuf.h, which brings in rte_mbuf.h.
  */
 #ifndef BLUEBELL_H
 #define BLUEBELL_H
 
+#include "bb_ah.h"
+#include "bb_channel.h"
 #include "bb_cq.h"
 #include "bb_dev.h"
+#include "bb_dm.h"
 #include "bb_loop.h"
 #include "bb_mem.h"
+#include "bb_mkey.h"
+#include "bb_mw.h"
 #include "bb_post.h"
 #include "bb_qp.h"
+#include "bb_recover.h"
+#include "bb_srq.h"
+#include "bb_umem.h"
+#include "bb_wr.h"
 
 #endif

@@ -26,19 +26,34 @@
 
 #define MLX5_QMEM_PAGE 4096u /* rings start on it: log_page_size 0 in CQ and QP contexts */
 #define MLX5_MAX_PORTS 8u
+/* Entries of an indirect key that are sent in one mailbox: 2^7 are 2 KiB. */
+#define MLX5_LOG_MAX_KLM 7u
+/* Messages are at most 2^31 bytes (IBTA vol. 1, 9.7.1); cards have had 2^30. */
+#define MLX5_LOG_MSG_MAX 31u
 
 /* ---- Capabilities, mlx5_caps.c */
 struct mlx5_caps {
 	uint32_t ports;
 	uint32_t log_max_qp, log_max_qp_sz; /* SQ: blocks of 64 bytes, RQ: WQEs */
 	uint32_t log_max_cq, log_max_cq_sz;
-	uint32_t log_max_mr;
+	uint32_t log_max_rmp, log_max_srq_sz; /* 0: no shared receive queues */
+	uint32_t log_max_mr, log_max_mkey;
 	uint32_t log_max_ra_req, log_max_ra_res;
 	uint32_t log_max_msg;
 	uint32_t max_wqe_sq, max_wqe_rq; /* bytes */
 	uint32_t bf_half;                /* bytes of a register half, 0: no BlueFlame */
 	uint16_t sport_min, sport_max;   /* RoCEv2 UDP source ports */
 	bool atomic;
+	bool cq_resize, cq_moderation, cqe_compression;
+	uint64_t clock_hz;
+	uint32_t max_klm; /* entries of an indirect key, 0: none */
+	bool ksm, umr, interleaved, mw;
+	uint32_t masked_atomics, masked_atomics_be; /* sizes in bytes, or-ed */
+	uint32_t max_umem;
+	uint64_t max_dm; /* bytes, 0: no device memory */
+	uint32_t max_dm_log_align;
+	bool odp, odp_write, odp_read, odp_atomic, odp_implicit;
+	bool relaxed_ordering;
 };
 
 /* ---- Queue memory, mlx5_qmem.c */
@@ -105,6 +120,7 @@ enum mlx5_evt_kind {
 	MLX5_EVT_FREE,
 	MLX5_EVT_CQ,
 	MLX5_EVT_QP,
+	MLX5_EVT_SRQ,
 };
 
 struct mlx5_evt_slot {
@@ -145,9 +161,11 @@ struct mlx5_dev {
 	struct mlx5_caps caps;
 	enum bb_link_layer link; /* of port 1; all ports of a device have the same */
 	uint32_t eqn;
+	uint32_t mkey_variant; /* low byte of the indirect key made last */
 	struct mlx5_counters counters;
 	struct mlx5_qmem qmem;
 	struct mlx5_evts evts;
+	uint32_t mrs; /* registrations alive; __atomic, as EAL's callbacks register */
 	struct mlx5_run run[RTE_MAX_LCORE];
 };
 
@@ -156,6 +174,7 @@ struct mlx5_cq {
 	uint32_t cqn;
 	struct mlx5_lcore *lcore;
 	struct mlx5_qbuf ring;
+	struct mlx5_qbuf left; /* a ring that a failed resize left behind; slab NULL: none */
 	struct mlx5_dbr dbr;
 	uint64_t cookie;
 };
@@ -164,6 +183,14 @@ struct mlx5_cq {
 struct mlx5_qp {
 	struct mlx5_obj *obj;
 	struct mlx5_lcore *lcore;
+	struct mlx5_qbuf ring;
+	struct mlx5_dbr dbr;
+	uint64_t cookie;
+};
+
+/* Followed by the ring's wr_ids and marks. */
+struct mlx5_srq {
+	struct mlx5_obj *obj;
 	struct mlx5_qbuf ring;
 	struct mlx5_dbr dbr;
 	uint64_t cookie;
@@ -199,6 +226,8 @@ int mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *o
 		 uint64_t *cookie);
 void mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie);
 int mlx5_evt_ports(struct mlx5_dev *d);
+/* The object of a kind that a cookie names; NULL: it is gone. */
+void *mlx5_evt_obj(struct mlx5_dev *d, enum mlx5_evt_kind kind, uint64_t cookie);
 int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);
 
 void mlx5_counters_init(struct mlx5_dev *d);
@@ -207,11 +236,40 @@ int mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
 
 int mlx5_pd_alloc(struct bb_pd *pd);
 int mlx5_pd_free(struct bb_pd *pd);
-int mlx5_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_drv_mr **mr);
+int mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **mr);
+/* ---- mlx5_mkey.c */
+int mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx5_obj **obj,
+		     uint32_t *key);
+
 int mlx5_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr);
+int mlx5_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd *new_pd,
+		  void *addr, uint64_t len, uint32_t access);
+
+int mlx5_dm_alloc(struct bb_dm_ctrl *dm);
+int mlx5_dm_free(struct bb_dm_ctrl *dm);
+int mlx5_dm_write(struct bb_dm_ctrl *dm, uint64_t off, const void *src, size_t len);
+int mlx5_dm_read(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len);
+int mlx5_umem_reg(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr);
+int mlx5_umem_dereg(struct bb_umem_ctrl *umem);
+int mlx5_channel_create(struct bb_channel *ch);
+int mlx5_channel_destroy(struct bb_channel *ch);
+int mlx5_channel_get(struct bb_channel *ch, struct bb_cq **cq);
+/* Put a CQ on its channel: its events come there, and it can be armed. */
+int mlx5_channel_add(struct mlx5_dev *d, struct bb_cq *cq);
 
 int mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);
 int mlx5_cq_destroy(struct bb_cq *cq);
+int mlx5_cq_resize(struct bb_cq *cq, uint32_t depth);
+int mlx5_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us);
+
+/* qpc.st of a type. */
+static inline uint32_t
+mlx5_qp_st(enum bb_qp_type type)
+{
+	return type == BB_QPT_UC   ? BB_PRM_QP_ST_UC
+	       : type == BB_QPT_UD ? BB_PRM_QP_ST_UD
+				   : BB_PRM_QP_ST_RC;
+}
 
 int mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr);
 int mlx5_qp_destroy(struct bb_qp *qp);
@@ -219,7 +277,32 @@ int mlx5_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mas
 		   enum bb_qp_state to);
 int mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
 
-/* The address path of a QP context (mlx5_path.c): @ads is zero. */
+int mlx5_srq_create(struct bb_srq *srq);
+int mlx5_srq_modify(struct bb_srq *srq, uint32_t limit);
+int mlx5_srq_query(struct bb_srq *srq, uint32_t *limit);
+int mlx5_srq_destroy(struct bb_srq *srq);
+
+/* ---- mlx5_path.c */
+#define MLX5_DEFAULT_HOP_LIMIT 64u
+#define MLX5_FLOW_LABEL_MASK   0xfffffu
+
+/* The UDP source port for a flow label, which is not 0. */
+uint16_t mlx5_udp_sport(const struct mlx5_caps *caps, uint32_t flow_label);
+/* The MAC at the other end of a path, and what its packets are like. */
+int mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path,
+		  uint8_t dmac[6], enum bb_gid_type *type);
+
+/* ---- mlx5_ah.c */
+/* What an address vector on Ethernet has besides the path. */
+struct mlx5_av_eth {
+	uint8_t dmac[6];
+	uint16_t udp_sport; /* RoCE v1: 0 */
+};
+/* @eth NULL: on InfiniBand. */
+void mlx5_av_fill(const struct bb_path *path, const struct mlx5_av_eth *eth, struct bb_wqe_av *av);
+int mlx5_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
+
+/* The address path of a QP context: @ads is zero. */
 int mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 		  uint32_t dest_qpn, void *ads);
 void mlx5_path_get(const struct mlx5_dev *d, const void *ads, struct bb_path *path);

@@ -11,7 +11,12 @@
 /* atomic_caps (kernel: MLX5_ATOMIC_OPS_*, _SIZE_QP_8BYTES, _REQ_MODE_HOST_ENDIANNESS). */
 #define ATOMIC_OPS_CS_FA   0x3u
 #define ATOMIC_SIZE_8      (1u << 3)
+#define ATOMIC_OPS_EXT     0xcu /* _EXTENDED_CMP_SWAP, _EXTENDED_FETCH_ADD */
+#define ATOMIC_SIZES_EXT   (1u << 2 | 1u << 3)
 #define ATOMIC_HOST_ENDIAN 1u
+
+/* Alignments of device memory count from 64 bytes (kernel: MLX5_MEMIC_BASE_ALIGN). */
+#define MEMIC_LOG_BASE 6u
 
 /* What a WQE holds besides data: control and remote address segments. */
 #define WQE_HEAD (2 * BB_WQE_SEG)
@@ -50,14 +55,41 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	c->log_max_qp_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_QP_SZ), 15u);
 	c->log_max_cq = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_CQ);
 	c->log_max_cq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_CQ_SZ), 22u);
+	c->log_max_rmp = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RMP);
+	c->log_max_srq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_SRQ_SZ), 15u);
+	/* A WQE of an SRQ is a head and at least one piece. */
+	if (c->log_max_srq_sz == 0 || bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ) < 2 * BB_WQE_SEG)
+		c->log_max_rmp = 0;
 	c->log_max_mr = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MRW_SZ);
+	c->log_max_mkey = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MKEY);
+	c->relaxed_ordering = bb_prm_get(cap, BB_PRM_HCA_RELAXED_ORDERING_WRITE) != 0;
+	/* What the kernel needs to offer the whole address space (internal_fill_odp_caps()). */
+	c->odp_implicit = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0 &&
+			  bb_prm_get(cap, BB_PRM_HCA_NULL_MKEY) != 0 &&
+			  bb_prm_get(cap, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET) != 0 &&
+			  bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED) == 0;
 	c->log_max_ra_req = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RA_REQ_QP), 7u);
 	c->log_max_ra_res = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RA_RES_QP), 7u);
 	c->log_max_msg = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MSG);
+	if (bb_prm_get(cap, BB_PRM_HCA_MAX_INDIRECTION) != 0)
+		c->max_klm = 1u << RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE),
+					   MLX5_LOG_MAX_KLM);
+	c->ksm = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0;
+	c->umr = c->max_klm != 0 && !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
+	c->interleaved = c->umr && !bb_prm_get(cap, BB_PRM_HCA_REPEATED_BLOCK_DISABLED);
+	/* As Linux tells of windows; they are keys that UMR changes. */
+	c->mw = bb_prm_get(cap, BB_PRM_HCA_IMAICL) != 0 &&
+		!bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
+	if (bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM) != 0)
+		c->max_umem = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM);
 	c->max_wqe_sq =
 		RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_SQ), BB_WQE_MAX_DS * BB_WQE_SEG);
 	/* lib/queue: strides to 512 bytes. */
 	c->max_wqe_rq = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ), 512u);
+	c->cq_resize = bb_prm_get(cap, BB_PRM_HCA_CQ_RESIZE) != 0;
+	c->cq_moderation = bb_prm_get(cap, BB_PRM_HCA_CQ_MODERATION) != 0;
+	c->cqe_compression = bb_prm_get(cap, BB_PRM_HCA_CQE_COMPRESSION) != 0;
+	c->clock_hz = bb_prm_get(cap, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ) * UINT64_C(1000);
 	if (bb_prm_get(cap, BB_PRM_HCA_BF))
 		c->bf_half = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_BF_REG_SIZE) >> 1;
 	if (c->bf_half < BB_WQE_BB)
@@ -82,6 +114,36 @@ atomic(struct mlx5_dev *d, const uint8_t *cap)
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_CS_FA) == ATOMIC_OPS_CS_FA &&
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP) & ATOMIC_SIZE_8) != 0 &&
 		bb_prm_get(cap, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE) == ATOMIC_HOST_ENDIAN;
+	/*
+	 * Only results of 8 bytes are turned to host order: UCX (uct_ib_mlx5,
+	 * ext_atomic_arg_sizes_be) takes all others for big endian. Operands of more than 8 bytes
+	 * nobody has published.
+	 */
+	if (d->caps.atomic &&
+	    (bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_EXT) == ATOMIC_OPS_EXT) {
+		d->caps.masked_atomics =
+			bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP) & ATOMIC_SIZES_EXT;
+		d->caps.masked_atomics_be = d->caps.masked_atomics & ~ATOMIC_SIZE_8;
+	}
+}
+
+/*
+ * What may be paged on demand when a peer accesses it. Faults in this side's WQEs are
+ * not asked for: the kernel reads them from queues it made itself, and from no other.
+ */
+static void
+odp(struct mlx5_dev *d, const uint8_t *cap)
+{
+	const void *scheme = bb_prm_get(cap, BB_PRM_ODP_CAP_MEM_PAGE_FAULT)
+				     ? bb_prm_csub(cap, BB_PRM_ODP_CAP_MEMORY)
+				     : bb_prm_csub(cap, BB_PRM_ODP_CAP_TRANSPORT);
+	const void *rc = bb_prm_csub(scheme, BB_PRM_ODP_SCHEME_RC);
+	struct mlx5_caps *c = &d->caps;
+
+	c->odp_write = bb_prm_get(rc, BB_PRM_ODP_SERVICE_WRITE) != 0;
+	c->odp_read = bb_prm_get(rc, BB_PRM_ODP_SERVICE_READ) != 0;
+	c->odp_atomic = bb_prm_get(rc, BB_PRM_ODP_SERVICE_ATOMIC) != 0;
+	c->odp = c->odp_write || c->odp_read;
 }
 
 static void
@@ -96,11 +158,21 @@ roce(struct mlx5_dev *d, const uint8_t *cap)
 	d->caps.sport_max = (uint16_t)max;
 }
 
+static void
+dev_mem(struct mlx5_dev *d, const uint8_t *cap)
+{
+	if (!bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_MEMIC))
+		return;
+	d->caps.max_dm = bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE);
+	d->caps.max_dm_log_align =
+		MEMIC_LOG_BASE + bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT);
+}
+
 int
 mlx5_caps_query(struct mlx5_dev *d)
 {
 	const uint8_t *cap;
-	bool has_atomic, has_roce;
+	bool has_atomic, has_roce, has_odp, has_dev_mem;
 	uint8_t *out;
 	int ret;
 
@@ -120,6 +192,8 @@ mlx5_caps_query(struct mlx5_dev *d)
 		goto done;
 	has_atomic = bb_prm_get(cap, BB_PRM_HCA_ATOMIC) != 0;
 	has_roce = bb_prm_get(cap, BB_PRM_HCA_ROCE) != 0;
+	has_dev_mem = bb_prm_get(cap, BB_PRM_HCA_DEVICE_MEMORY) != 0;
+	has_odp = bb_prm_get(cap, BB_PRM_HCA_PG) != 0;
 	if (has_atomic) {
 		ret = query(d, "QUERY_HCA_CAP (atomic)", BB_PRM_CAP_ATOMIC, out);
 		if (ret != 0)
@@ -128,11 +202,23 @@ mlx5_caps_query(struct mlx5_dev *d)
 	}
 	if (!d->caps.atomic)
 		BB_LOG(INFO, "%s: no 8-byte atomics with results in host order", d->ctx->name);
+	if (has_odp) {
+		ret = query(d, "QUERY_HCA_CAP (ODP)", BB_PRM_CAP_ODP, out);
+		if (ret != 0)
+			goto done;
+		odp(d, cap);
+	}
 	if (has_roce) {
 		ret = query(d, "QUERY_HCA_CAP (RoCE)", BB_PRM_CAP_ROCE, out);
 		if (ret != 0)
 			goto done;
 		roce(d, cap);
+	}
+	if (has_dev_mem) {
+		ret = query(d, "QUERY_HCA_CAP (device memory)", BB_PRM_CAP_DEV_MEM, out);
+		if (ret != 0)
+			goto done;
+		dev_mem(d, cap);
 	}
 done:
 	free(out);
@@ -159,14 +245,40 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->max_qp_wr = pow2(c->log_max_qp_sz);
 	attr->max_sge = (c->max_wqe_sq - WQE_HEAD) / BB_WQE_SEG;
 	attr->max_recv_sge = c->max_wqe_rq / BB_WQE_SEG;
+	if (c->log_max_rmp != 0) {
+		attr->max_srq = pow2(c->log_max_rmp);
+		attr->max_srq_wr = pow2(c->log_max_srq_sz) - 1;
+		attr->max_srq_sge = c->max_wqe_rq / BB_WQE_SEG - 1;
+	}
 	attr->max_inline = c->max_wqe_sq - WQE_HEAD - 4;
 	attr->max_mr_size =
 		c->log_max_mr == 0 || c->log_max_mr > 63 ? UINT64_MAX : 1ull << c->log_max_mr;
-	attr->max_msg_size = 1ull << RTE_MIN(c->log_max_msg, 30u);
+	attr->max_mr = pow2(c->log_max_mkey);
+	attr->max_msg_size = 1ull << RTE_MIN(c->log_max_msg, MLX5_LOG_MSG_MAX);
 	attr->max_rd_atomic = pow2(c->log_max_ra_req);
 	attr->max_dest_rd_atomic = pow2(c->log_max_ra_res);
 	attr->bf_size = c->bf_half;
+	attr->max_dm_size = c->max_dm;
+	attr->max_dm_log_align = c->max_dm_log_align;
+	attr->max_umem = c->max_umem;
+	attr->dmabuf = d->ctx->dmabuf;
 	attr->atomics = c->atomic;
+	attr->masked_atomics = c->masked_atomics;
+	attr->masked_atomics_be = c->masked_atomics_be;
+	attr->odp = c->odp;
+	attr->odp_write = c->odp_write;
+	attr->odp_read = c->odp_read;
+	attr->odp_atomic = c->odp && c->odp_atomic && c->atomic;
+	attr->odp_implicit = c->odp && c->odp_implicit;
+	attr->relaxed_ordering = c->relaxed_ordering;
+	attr->cq_resize = c->cq_resize;
+	attr->cq_moderation = c->cq_moderation;
+	attr->cqe_compression = c->cqe_compression;
+	attr->clock_hz = c->clock_hz;
+	attr->memory_windows = c->mw;
+	attr->max_mkey_pieces = c->max_klm;
+	attr->mkey_layout = c->umr;
+	attr->mkey_interleaved = c->interleaved;
 	attr->counters = d->counters.obj != NULL;
 	attr->software = d->cmd->progress_of != NULL;
 }

@@ -19,6 +19,7 @@
 #ifndef MLX5_CMD_H
 #define MLX5_CMD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ struct mlx5_cmd_if;
 struct mlx5_ctx {
 	const struct mlx5_cmd_if *cmd;
 	char name[BB_DEV_NAME_MAX];
+	bool dmabuf; /* kernel and library have dma-buf MRs */
 };
 
 /* Handles: first members of what an implementation keeps. */
@@ -41,6 +43,10 @@ struct mlx5_umem {
 	uint32_t id;
 };
 
+struct mlx5_dm {
+	uint64_t len; /* as asked for */
+};
+
 enum mlx5_uar_type {
 	MLX5_UAR_BF, /* write-combining, BlueFlame */
 	MLX5_UAR_NC, /* not cached: doorbells only */
@@ -50,6 +56,11 @@ struct mlx5_uar {
 	uint8_t *reg_addr;  /* the register to ring: base_addr + 0x800 or + 0xa00 */
 	uint8_t *base_addr; /* of the UAR page */
 	uint32_t page_id;   /* what CREATE_QP and CREATE_CQ name */
+};
+
+/* A channel of completion events. */
+struct mlx5_channel {
+	int fd; /* readable while one waits */
 };
 
 struct mlx5_pd {
@@ -67,6 +78,57 @@ enum mlx5_access {
 	MLX5_ACCESS_REMOTE_WRITE = 1 << 1,
 	MLX5_ACCESS_REMOTE_READ = 1 << 2,
 	MLX5_ACCESS_REMOTE_ATOMIC = 1 << 3,
+	MLX5_ACCESS_MW_BIND = 1 << 4,
+	MLX5_ACCESS_ZERO_BASED = 1 << 5,
+	MLX5_ACCESS_ON_DEMAND = 1 << 6,
+	MLX5_ACCESS_HUGETLB = 1 << 7,
+	MLX5_ACCESS_RELAXED_ORDERING = 1 << 20,
+};
+
+/* The IBV_REREG_MR_CHANGE_* bits, which enum bb_mr_rereg_flags mirrors. */
+enum mlx5_rereg {
+	MLX5_REREG_TRANSLATION = 1 << 0,
+	MLX5_REREG_PD = 1 << 1,
+	MLX5_REREG_ACCESS = 1 << 2,
+};
+
+/* What a memory key names. */
+enum mlx5_mr_kind {
+	MLX5_MR_MEM,    /* process memory, [addr, addr + len) */
+	MLX5_MR_DM,     /* device memory, from offset on */
+	MLX5_MR_DMABUF, /* a dma-buf, from offset on */
+};
+
+/* What a memory key is to be; a kind's own fields stand behind the common ones. */
+struct mlx5_mr_attr {
+	enum mlx5_mr_kind kind;
+	void *addr; /* of MEM */
+	uint64_t len;
+	uint64_t iova;      /* address that names the first byte */
+	uint32_t access;    /* enum mlx5_access */
+	uint64_t offset;    /* of DM and DMABUF */
+	struct mlx5_dm *dm; /* of DM */
+	int fd;             /* of DMABUF */
+};
+
+/* Plain registration of memory under its own addresses. */
+static inline struct mlx5_mr_attr
+mlx5_mr_mem(void *addr, uint64_t len, uint32_t access)
+{
+	struct mlx5_mr_attr attr = {
+		.kind = MLX5_MR_MEM,
+		.addr = addr,
+		.len = len,
+		.iova = (uintptr_t)addr,
+		.access = access,
+	};
+
+	return attr;
+}
+
+/* A memory window; first member of what an implementation keeps. */
+struct mlx5_mw {
+	uint32_t rkey;
 };
 
 struct mlx5_port {
@@ -86,6 +148,7 @@ struct mlx5_cmd_event {
 	uint16_t type;   /* enum bb_prm_event; 0xffff: the device is gone */
 	uint64_t cookie; /* given at subscription */
 	uint32_t port;   /* of BB_PRM_EVENT_PORT_CHANGE */
+	uint8_t change;  /* the same: enum bb_prm_port_change */
 };
 #define MLX5_CMD_EVENT_DEV_FATAL 0xffff
 
@@ -111,14 +174,32 @@ struct mlx5_cmd_if {
 			 size_t outlen);
 	int (*obj_destroy)(struct mlx5_obj *obj);
 
-	/* mlx5dv_devx_umem_reg_ex(): access in enum mlx5_access, page sizes allowed. */
+	/*
+	 * mlx5dv_devx_umem_reg_ex(): access in enum mlx5_access, page sizes allowed. -EOPNOTSUPP:
+	 * they cannot be chosen, only BB_UMEM_ANY_PAGE goes.
+	 */
 	int (*umem_reg)(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
 			uint64_t pgsz_bitmap, struct mlx5_umem **umem);
+	/* The same of a dma-buf. */
+	int (*umem_reg_dmabuf)(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len,
+			       uint32_t access, uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 	int (*umem_dereg)(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
 
 	/* mlx5dv_devx_alloc_uar(). */
 	int (*uar_alloc)(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **uar);
 	int (*uar_free)(struct mlx5_ctx *ctx, struct mlx5_uar *uar);
+
+	/*
+	 * ibv_alloc_dm(), ibv_free_dm(), ibv_memcpy_to_dm(), ibv_memcpy_from_dm(). Copies by
+	 * any thread; ordered to doorbells behind and completions before them.
+	 */
+	int (*dm_alloc)(struct mlx5_ctx *ctx, uint64_t len, uint32_t log_align,
+			struct mlx5_dm **dm);
+	int (*dm_free)(struct mlx5_ctx *ctx, struct mlx5_dm *dm);
+	int (*dm_write)(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *src,
+			size_t len);
+	int (*dm_read)(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off,
+		       size_t len);
 
 	/* mlx5dv_devx_query_eqn(). */
 	int (*query_eqn)(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn);
@@ -127,10 +208,21 @@ struct mlx5_cmd_if {
 	int (*pd_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 	int (*pd_free)(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
 
-	/* ibv_reg_mr(): access in enum mlx5_access. Rules of bb_driver.h's mr_reg. */
-	int (*mr_reg)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len,
-		      uint32_t access, struct mlx5_mr **mr);
+	/* ibv_reg_mr_iova2(), ibv_reg_dm_mr(), ibv_reg_dmabuf_mr(). Rules of bb_driver.h's mr_reg.
+	 */
+	int (*mr_reg)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
+		      struct mlx5_mr **mr);
 	int (*mr_dereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
+	/*
+	 * ibv_rereg_mr(): flags in enum mlx5_rereg. New memory is named by its addresses.
+	 * On success the keys are in @mr, on an error it is as it was.
+	 */
+	int (*mr_rereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags,
+			struct mlx5_pd *pd, void *addr, uint64_t len, uint32_t access);
+	/* ibv_alloc_mw() of type 1 or 2, ibv_dealloc_mw(). */
+	int (*mw_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type,
+			struct mlx5_mw **mw);
+	int (*mw_free)(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
 
 	/* ibv_query_port(), ibv_query_gid_ex(). */
 	int (*port_query)(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
@@ -144,6 +236,20 @@ struct mlx5_cmd_if {
 			       unsigned int n, uint64_t cookie);
 	/* mlx5dv_devx_get_event() and ibv_get_async_event(), never blocking. -EAGAIN none. */
 	int (*event_get)(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
+
+	/* The raw clock of ibv_query_rt_values_ex(), in ticks. -EOPNOTSUPP: cannot be read. */
+	int (*clock)(struct mlx5_ctx *ctx, uint64_t *now);
+
+	/*
+	 * mlx5dv_devx_create_event_channel() for completion events, without their data, so
+	 * that several of one CQ are one; its descriptor never blocks. -EOPNOTSUPP: none.
+	 */
+	int (*channel_create)(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
+	int (*channel_destroy)(struct mlx5_ctx *ctx, struct mlx5_channel *ch);
+	/* mlx5dv_devx_subscribe_devx_event() of a CQ's BB_PRM_EVENT_COMP. */
+	int (*channel_subscribe)(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie);
+	/* mlx5dv_devx_get_event(). -EAGAIN none. */
+	int (*channel_get)(struct mlx5_channel *ch, uint64_t *cookie);
 
 	/*
 	 * Inline progress: how the owner of @uar runs the device. Both stay NULL when

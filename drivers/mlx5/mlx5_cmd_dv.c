@@ -28,6 +28,21 @@ SAME_BIT(LOCAL_WRITE);
 SAME_BIT(REMOTE_WRITE);
 SAME_BIT(REMOTE_READ);
 SAME_BIT(REMOTE_ATOMIC);
+SAME_BIT(MW_BIND);
+SAME_BIT(ZERO_BASED);
+SAME_BIT(ON_DEMAND);
+SAME_BIT(HUGETLB);
+SAME_BIT(RELAXED_ORDERING);
+BB_STATIC_ASSERT(BB_ACCESS_OPTIONAL_RANGE == IBV_ACCESS_OPTIONAL_RANGE, "bits go through");
+
+/* And what a re-registration changes. */
+#define SAME_FLAG(what_)                                                                           \
+	BB_STATIC_ASSERT((int)BB_MR_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_ &&           \
+				 (int)MLX5_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_,      \
+			 "bits go through")
+SAME_FLAG(TRANSLATION);
+SAME_FLAG(PD);
+SAME_FLAG(ACCESS);
 
 static const struct mlx5_cmd_if dv_if;
 
@@ -170,6 +185,7 @@ open_device(struct ibv_device *dev, const char *args, struct mlx5_ctx **out)
 	ret = dv_events_open(c);
 	if (ret != 0)
 		goto close_dev;
+	dv_dmabuf_probe(c);
 	*out = &c->base;
 	return 0;
 
@@ -191,6 +207,7 @@ dv_close(struct mlx5_ctx *ctx)
 		return -EBUSY;
 	}
 	dv_events_close(c);
+	dv_dmabuf_probe_end(c);
 	/* Nothing can be done about a failure: the descriptor is closed in any case. */
 	if (ibv_close_device(c->ibv) != 0)
 		BB_LOG(WARNING, "%s: closed with an error: %s", ctx->name, strerror(errno));
@@ -228,18 +245,31 @@ static const struct mlx5_cmd_if dv_if = {
 	.obj_query = dv_obj_query,
 	.obj_destroy = dv_obj_destroy,
 	.umem_reg = dv_umem_reg,
+	.umem_reg_dmabuf = dv_umem_reg_dmabuf,
 	.umem_dereg = dv_umem_dereg,
 	.uar_alloc = dv_uar_alloc,
 	.uar_free = dv_uar_free,
+	.dm_alloc = dv_dm_alloc,
+	.dm_free = dv_dm_free,
+	.dm_write = dv_dm_write,
+	.dm_read = dv_dm_read,
 	.query_eqn = dv_query_eqn,
 	.pd_alloc = dv_pd_alloc,
 	.pd_free = dv_pd_free,
 	.mr_reg = dv_mr_reg,
 	.mr_dereg = dv_mr_dereg,
+	.mr_rereg = dv_mr_rereg,
+	.mw_alloc = dv_mw_alloc,
+	.mw_free = dv_mw_free,
 	.port_query = dv_port_query,
 	.gid_query = dv_gid_query,
 	.av_resolve = dv_av_resolve,
 	.event_subscribe = dv_event_subscribe,
 	.event_get = dv_event_get,
+	.clock = dv_clock,
+	.channel_create = dv_channel_create,
+	.channel_destroy = dv_channel_destroy,
+	.channel_subscribe = dv_channel_subscribe,
+	.channel_get = dv_channel_get,
 };
 MLX5_CMD_REGISTER(dv_if)

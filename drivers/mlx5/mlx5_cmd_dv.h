@@ -18,6 +18,7 @@ struct dv_ctx {
 	struct mlx5dv_devx_event_channel *events; /* NULL: the kernel has none */
 	uint32_t live;                            /* objects; __atomic */
 	bool fatal;                               /* the device is gone; __atomic */
+	struct ibv_pd *probe_pd;                  /* of dv_dmabuf_probe() */
 };
 
 static inline struct dv_ctx *
@@ -54,15 +55,33 @@ int dv_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn);
 /* mlx5_cmd_dv_mem.c */
 int dv_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access, uint64_t pgsz_bitmap,
 		struct mlx5_umem **umem);
+int dv_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, uint32_t access,
+		       uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 int dv_umem_dereg(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
 int dv_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **uar);
 int dv_uar_free(struct mlx5_ctx *ctx, struct mlx5_uar *uar);
 int dv_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 int dv_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
-int dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len, uint32_t access,
+int dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 	      struct mlx5_mr **mr);
 int dv_mr_dereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
+int dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx5_pd *pd,
+		void *addr, uint64_t len, uint32_t access);
+int dv_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw);
+int dv_mw_free(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
 struct ibv_pd *dv_pd_handle(struct mlx5_pd *pd);
+
+/* mlx5_cmd_dv_dm.c */
+int dv_dm_alloc(struct mlx5_ctx *ctx, uint64_t len, uint32_t log_align, struct mlx5_dm **dm);
+int dv_dm_free(struct mlx5_ctx *ctx, struct mlx5_dm *dm);
+int dv_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *src,
+		size_t len);
+int dv_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off, size_t len);
+struct ibv_dm *dv_dm_handle(const struct mlx5_dm *dm);
+/* Can dma-bufs be registered as MRs? No capability tells: tried at open. */
+void dv_dmabuf_probe(struct dv_ctx *c);
+/* Give back what the attempt needed; tried again by the close. */
+void dv_dmabuf_probe_end(struct dv_ctx *c);
 
 /* mlx5_cmd_dv_port.c */
 int dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
@@ -76,5 +95,13 @@ void dv_events_close(struct dv_ctx *c);
 int dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 		       unsigned int n, uint64_t cookie);
 int dv_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
+int dv_set_nonblock(int fd);
+
+/* mlx5_cmd_dv_channel.c */
+int dv_clock(struct mlx5_ctx *ctx, uint64_t *now);
+int dv_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
+int dv_channel_destroy(struct mlx5_ctx *ctx, struct mlx5_channel *ch);
+int dv_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie);
+int dv_channel_get(struct mlx5_channel *ch, uint64_t *cookie);
 
 #endif

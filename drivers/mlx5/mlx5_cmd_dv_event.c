@@ -21,8 +21,8 @@
 #define MAX_TYPES     8u
 #define MAX_SKIPS     64 /* events of no interest per call */
 
-static int
-set_nonblock(int fd)
+int
+dv_set_nonblock(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -36,7 +36,7 @@ dv_events_open(struct dv_ctx *c)
 {
 	int ret;
 
-	ret = set_nonblock(c->ibv->async_fd);
+	ret = dv_set_nonblock(c->ibv->async_fd);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot make its event descriptor non-blocking: %s", c->base.name,
 		       strerror(-ret));
@@ -52,7 +52,7 @@ dv_events_open(struct dv_ctx *c)
 		BB_LOG(ERR, "%s: no event channel: %s", c->base.name, strerror(-ret));
 		return ret;
 	}
-	ret = set_nonblock(c->events->fd);
+	ret = dv_set_nonblock(c->events->fd);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot make its event channel non-blocking: %s", c->base.name,
 		       strerror(-ret));
@@ -132,6 +132,17 @@ get_devx(struct dv_ctx *c, struct mlx5_cmd_event *event)
 }
 
 static int
+port_changed(const struct ibv_async_event *ev, enum bb_prm_port_change change,
+	     struct mlx5_cmd_event *event)
+{
+	memset(event, 0, sizeof(*event));
+	event->type = BB_PRM_EVENT_PORT_CHANGE;
+	event->port = (uint32_t)ev->element.port_num;
+	event->change = (uint8_t)change;
+	return 0;
+}
+
+static int
 get_async(struct dv_ctx *c, struct mlx5_cmd_event *event)
 {
 	struct ibv_async_event ev;
@@ -146,14 +157,15 @@ get_async(struct dv_ctx *c, struct mlx5_cmd_event *event)
 		case IBV_EVENT_DEVICE_FATAL:
 			return gone(c, event);
 		case IBV_EVENT_PORT_ACTIVE:
+			return port_changed(&ev, BB_PRM_PORT_CHANGE_ACTIVE, event);
 		case IBV_EVENT_PORT_ERR:
+			return port_changed(&ev, BB_PRM_PORT_CHANGE_DOWN, event);
 		case IBV_EVENT_LID_CHANGE:
+			return port_changed(&ev, BB_PRM_PORT_CHANGE_LID, event);
 		case IBV_EVENT_PKEY_CHANGE:
+			return port_changed(&ev, BB_PRM_PORT_CHANGE_PKEY, event);
 		case IBV_EVENT_GID_CHANGE:
-			memset(event, 0, sizeof(*event));
-			event->type = BB_PRM_EVENT_PORT_CHANGE;
-			event->port = (uint32_t)ev.element.port_num;
-			return 0;
+			return port_changed(&ev, BB_PRM_PORT_CHANGE_GUID, event);
 		default:
 			continue;
 		}

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_log.h>
+
+#include "bb_driver.h"
 #include "mlx5_cmd_dv.h"
 
 struct dv_umem {
@@ -23,24 +26,19 @@ struct dv_pd {
 	struct ibv_pd *ibv;
 };
 
+struct dv_mw {
+	struct mlx5_mw base;
+	struct ibv_mw *ibv;
+};
+
 struct dv_mr {
 	struct mlx5_mr base;
 	struct ibv_mr *ibv;
 };
 
-/* The kernel or library is older than page size bitmaps, or none of the sizes fits. */
-static bool
-bitmap_refused(int err)
+static int
+umem_reg(struct mlx5_ctx *ctx, struct mlx5dv_devx_umem_in *in, struct mlx5_umem **umem)
 {
-	return err == EINVAL || err == EOPNOTSUPP || err == EPROTONOSUPPORT || err == ENOPROTOOPT;
-}
-
-int
-dv_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access, uint64_t pgsz_bitmap,
-	    struct mlx5_umem **umem)
-{
-	struct mlx5dv_devx_umem_in in = {
-		.addr = addr, .size = len, .access = access, .pgsz_bitmap = pgsz_bitmap};
 	struct dv_ctx *c = dv_ctx_of(ctx);
 	struct dv_umem *u;
 	int ret;
@@ -49,18 +47,57 @@ dv_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access, uint6
 	if (u == NULL)
 		return -ENOMEM;
 	errno = 0;
-	u->dv = mlx5dv_devx_umem_reg_ex(c->ibv, &in);
-	if (u->dv == NULL && bitmap_refused(errno))
-		u->dv = mlx5dv_devx_umem_reg(c->ibv, addr, len, access);
+	/* Any page: kernels that know no bitmap do that as well. */
+	if (in->pgsz_bitmap == BB_UMEM_ANY_PAGE && in->comp_mask == 0)
+		u->dv = mlx5dv_devx_umem_reg(c->ibv, in->addr, in->size, in->access);
+	else
+		u->dv = mlx5dv_devx_umem_reg_ex(c->ibv, in);
 	if (u->dv == NULL) {
 		ret = dv_errno();
 		free(u);
-		return ret;
+		/* What a kernel says of an attribute, here bitmap or fd, that it does not know. */
+		return ret == -EPROTONOSUPPORT || ret == -ENOPROTOOPT ? -EOPNOTSUPP : ret;
 	}
 	u->base.id = u->dv->umem_id;
 	dv_born(c);
 	*umem = &u->base;
 	return 0;
+}
+
+int
+dv_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access, uint64_t pgsz_bitmap,
+	    struct mlx5_umem **umem)
+{
+	struct mlx5dv_devx_umem_in in = {
+		.addr = addr, .size = len, .access = access, .pgsz_bitmap = pgsz_bitmap};
+
+	return umem_reg(ctx, &in, umem);
+}
+
+int
+dv_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, uint32_t access,
+		   uint64_t pgsz_bitmap, struct mlx5_umem **umem)
+{
+#ifdef HAVE_UMEM_DMABUF
+	/* The offset goes where an address goes (man mlx5dv_devx_umem_reg). */
+	struct mlx5dv_devx_umem_in in = {.addr = (void *)(uintptr_t)offset,
+					 .size = len,
+					 .access = access,
+					 .pgsz_bitmap = pgsz_bitmap,
+					 .comp_mask = MLX5DV_UMEM_MASK_DMABUF,
+					 .dmabuf_fd = fd};
+
+	return umem_reg(ctx, &in, umem);
+#else
+	(void)fd;
+	(void)offset;
+	(void)len;
+	(void)access;
+	(void)pgsz_bitmap;
+	(void)umem;
+	BB_LOG(ERR, "%s: no umem of a dma-buf: built with an rdma-core before 44", ctx->name);
+	return -EOPNOTSUPP;
+#endif
 }
 
 int
@@ -162,8 +199,25 @@ dv_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd)
 	return ret;
 }
 
+static struct ibv_mr *
+reg_mr(struct ibv_pd *pd, const struct mlx5_mr_attr *attr)
+{
+	switch (attr->kind) {
+	case MLX5_MR_MEM:
+		return ibv_reg_mr_iova2(pd, attr->addr, attr->len, attr->iova, attr->access);
+	case MLX5_MR_DM:
+		return ibv_reg_dm_mr(pd, dv_dm_handle(attr->dm), attr->offset, attr->len,
+				     attr->access);
+	case MLX5_MR_DMABUF:
+		return ibv_reg_dmabuf_mr(pd, attr->offset, attr->len, attr->iova, attr->fd,
+					 (int)attr->access);
+	}
+	errno = EINVAL;
+	return NULL;
+}
+
 int
-dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len, uint32_t access,
+dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 	  struct mlx5_mr **mr)
 {
 	struct dv_ctx *c = dv_ctx_of(ctx);
@@ -174,7 +228,7 @@ dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len, uint
 	if (m == NULL)
 		return -ENOMEM;
 	errno = 0;
-	m->ibv = ibv_reg_mr(dv_pd_handle(pd), addr, len, (int)access);
+	m->ibv = reg_mr(dv_pd_handle(pd), attr);
 	if (m->ibv == NULL) {
 		ret = dv_errno();
 		free(m);
@@ -192,6 +246,61 @@ dv_mr_dereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr)
 {
 	struct dv_mr *m = (struct dv_mr *)(void *)mr;
 	int ret = dv_died(dv_ctx_of(ctx), ibv_dereg_mr(m->ibv));
+
+	if (ret == 0)
+		free(m);
+	return ret;
+}
+
+int
+dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx5_pd *pd,
+	    void *addr, uint64_t len, uint32_t access)
+{
+	struct dv_mr *m = (struct dv_mr *)(void *)mr;
+	int ret;
+
+	errno = 0;
+	ret = ibv_rereg_mr(m->ibv, (int)flags, pd != NULL ? dv_pd_handle(pd) : NULL, addr, len,
+			   (int)access);
+	/* The new registration is valid; only MADV_DOFORK of the old memory failed. */
+	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD)
+		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",
+		       ctx->name);
+	else if (ret != 0)
+		return dv_errno();
+	m->base.lkey = m->ibv->lkey;
+	m->base.rkey = m->ibv->rkey;
+	return 0;
+}
+
+int
+dv_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw)
+{
+	struct dv_ctx *c = dv_ctx_of(ctx);
+	struct dv_mw *m;
+	int ret;
+
+	m = calloc(1, sizeof(*m));
+	if (m == NULL)
+		return -ENOMEM;
+	errno = 0;
+	m->ibv = ibv_alloc_mw(dv_pd_handle(pd), type == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+	if (m->ibv == NULL) {
+		ret = dv_errno();
+		free(m);
+		return ret;
+	}
+	m->base.rkey = m->ibv->rkey;
+	dv_born(c);
+	*mw = &m->base;
+	return 0;
+}
+
+int
+dv_mw_free(struct mlx5_ctx *ctx, struct mlx5_mw *mw)
+{
+	struct dv_mw *m = (struct dv_mw *)(void *)mw;
+	int ret = dv_died(dv_ctx_of(ctx), ibv_dealloc_mw(m->ibv));
 
 	if (ret == 0)
 		free(m);

@@ -1,21 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Completion queues: CREATE_CQ, DESTROY_CQ. */
+/* Completion queues: CREATE_CQ, DESTROY_CQ, MODIFY_CQ. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "mlx5.h"
 
+#define RESIZE_TRIES 100000 /* microseconds for a CQE that is there already */
+
 static int
-create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size)
+create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size, bool compress)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	void *cqc = bb_prm_sub(in, BB_PRM_CREATE_CQ_CQC);
 	int ret;
 
 	mlx5_cmd_set_op(in, BB_PRM_OP_CREATE_CQ);
+	if (compress) {
+		bb_prm_set(cqc, BB_PRM_CQC_CQE_COMP_EN, 1);
+		bb_prm_set(cqc, BB_PRM_CQC_MINI_CQE_RES_FORMAT, BB_PRM_CQ_MINI_CSUM);
+	}
 	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, log_size);
 	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, c->lcore->uar->page_id);
 	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, d->eqn);
@@ -64,18 +72,26 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	ret = bb_cqring_init(&cq->ring, c->ring.addr, log_size, c->dbr.rec);
 	if (ret != 0)
 		goto free_dbr;
-	ret = create(d, c, log_size);
+	ret = create(d, c, log_size, attr->compress);
 	if (ret != 0)
 		goto free_dbr;
 	ret = mlx5_evt_add(d, MLX5_EVT_CQ, c->obj, cq, &c->cookie);
 	if (ret != 0)
 		goto destroy;
+	cq->ctrl->priv = c;
+	cq->cqn = c->cqn;
+	if (attr->channel != NULL) {
+		ret = mlx5_channel_add(d, cq);
+		if (ret != 0)
+			goto del_event;
+	}
 	cq->progress = c->lcore->progress;
 	cq->progress_arg = c->lcore->progress_arg;
 	cq->ctrl->depth = 1u << log_size;
-	cq->ctrl->priv = c;
 	return 0;
 
+del_event:
+	mlx5_evt_del(d, c->cookie);
 destroy:
 	/* What the device still holds must not go back to the heap. */
 	if (mlx5_obj_destroy(d, "DESTROY_CQ", c->obj) != 0)
@@ -105,7 +121,86 @@ mlx5_cq_destroy(struct bb_cq *cq)
 	mlx5_evt_del(d, c->cookie);
 	mlx5_dbr_free(&d->qmem, &c->dbr);
 	mlx5_qmem_free(&d->qmem, &c->ring);
+	if (c->left.slab != NULL)
+		mlx5_qmem_free(&d->qmem, &c->left);
 	mlx5_lcore_put(d, cq->owner);
 	free(c);
 	return 0;
+}
+
+/* The fields that mlx5_ib_resize_cq() gives, the ring by its umem. */
+static int
+modify_ring(struct mlx5_dev *d, struct mlx5_cq *c, const struct mlx5_qbuf *ring, uint32_t log_size)
+{
+	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN] = {0};
+	void *cqc = bb_prm_sub(in, BB_PRM_MODIFY_CQ_CQC);
+
+	mlx5_cmd_set_op(in, BB_PRM_OP_MODIFY_CQ);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, BB_PRM_CQ_OP_MOD_RESIZE);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, c->cqn);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT,
+		   BB_PRM_CQ_RESIZE_LOG_SIZE | BB_PRM_CQ_RESIZE_PG_OFFSET |
+			   BB_PRM_CQ_RESIZE_PG_SIZE);
+	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, log_size);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, ring->umem_id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ring->offset);
+	return mlx5_obj_modify(d, "MODIFY_CQ (resize)", c->obj, in, sizeof(in));
+}
+
+int
+mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
+{
+	struct mlx5_dev *d = mlx5_dev_of(cq->ctrl->dev);
+	struct mlx5_cq *c = cq->ctrl->priv;
+	const uint32_t log_size = rte_log2_u32(depth);
+	struct mlx5_qbuf ring, old = c->ring;
+	unsigned int tries;
+	int ret;
+
+	ret = mlx5_qmem_alloc(&d->qmem, sizeof(struct bb_cqe) << log_size, c->lcore->socket, &ring);
+	if (ret != 0)
+		return ret;
+	bb_cqring_clear(ring.addr, log_size);
+	ret = modify_ring(d, c, &ring, log_size);
+	if (ret != 0) {
+		mlx5_qmem_free(&d->qmem, &ring);
+		return ret;
+	}
+	/* The device has the new ring, and has ended the old one before it answered. */
+	c->ring = ring;
+	for (tries = 0; tries < RESIZE_TRIES; tries++) {
+		ret = bb_cqring_move(&cq->ring, ring.addr, log_size);
+		if (ret != -EAGAIN)
+			break;
+		rte_delay_us_block(1);
+	}
+	if (ret != 0) {
+		BB_LOG(ERR,
+		       "%s: CQ 0x%x was resized, but its old ring was not ended: rebuild the CQ "
+		       "and its QPs",
+		       d->ctx->name, c->cqn);
+		c->left = old;
+		return -EIO;
+	}
+	mlx5_qmem_free(&d->qmem, &old);
+	cq->ctrl->depth = depth;
+	return 0;
+}
+
+int
+mlx5_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us)
+{
+	struct mlx5_dev *d = mlx5_dev_of(cq->ctrl->dev);
+	struct mlx5_cq *c = cq->ctrl->priv;
+	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN] = {0};
+	void *cqc = bb_prm_sub(in, BB_PRM_MODIFY_CQ_CQC);
+
+	mlx5_cmd_set_op(in, BB_PRM_OP_MODIFY_CQ);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, c->cqn);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT,
+		   BB_PRM_CQ_MODIFY_PERIOD | BB_PRM_CQ_MODIFY_COUNT);
+	bb_prm_set(cqc, BB_PRM_CQC_CQ_PERIOD, period_us);
+	bb_prm_set(cqc, BB_PRM_CQC_CQ_MAX_COUNT, count);
+	return mlx5_obj_modify(d, "MODIFY_CQ (moderation)", c->obj, in, sizeof(in));
 }

@@ -94,6 +94,7 @@ mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 		goto fini_events;
 	mlx5_counters_init(d);
 	mlx5_caps_attr(d, &dev->attr);
+	dev->ethernet = d->link == BB_LINK_ETHERNET;
 	dev->priv = d;
 	return 0;
 
@@ -161,6 +162,19 @@ mlx5_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid 
 	return ret;
 }
 
+static int
+mlx5_clock(struct bb_dev *dev, uint64_t *now)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+	int ret = d->cmd->clock(d->ctx, now);
+
+	if (ret == -EOPNOTSUPP)
+		return -ENOTSUP;
+	if (ret != 0)
+		BB_LOG(ERR, "%s: cannot read the device's clock: %s", d->ctx->name, strerror(-ret));
+	return ret;
+}
+
 static const struct bb_driver mlx5_driver = {
 	.name = "mlx5",
 	.list = mlx5_list,
@@ -175,11 +189,29 @@ static const struct bb_driver mlx5_driver = {
 	.pd_free = mlx5_pd_free,
 	.mr_reg = mlx5_mr_reg,
 	.mr_dereg = mlx5_mr_dereg,
+	.mr_rereg = mlx5_mr_rereg,
+	.dm_alloc = mlx5_dm_alloc,
+	.dm_free = mlx5_dm_free,
+	.dm_write = mlx5_dm_write,
+	.dm_read = mlx5_dm_read,
+	.umem_reg = mlx5_umem_reg,
+	.umem_dereg = mlx5_umem_dereg,
+	.clock = mlx5_clock,
+	.channel_create = mlx5_channel_create,
+	.channel_destroy = mlx5_channel_destroy,
+	.channel_get = mlx5_channel_get,
+	.ah_resolve = mlx5_ah_resolve,
 	.cq_create = mlx5_cq_create,
 	.cq_destroy = mlx5_cq_destroy,
+	.cq_resize = mlx5_cq_resize,
+	.cq_moderate = mlx5_cq_moderate,
 	.qp_create = mlx5_qp_create,
 	.qp_modify = mlx5_qp_modify,
 	.qp_query = mlx5_qp_query,
 	.qp_destroy = mlx5_qp_destroy,
+	.srq_create = mlx5_srq_create,
+	.srq_modify = mlx5_srq_modify,
+	.srq_query = mlx5_srq_query,
+	.srq_destroy = mlx5_srq_destroy,
 };
 BB_DRIVER_REGISTER(mlx5_driver)

@@ -115,9 +115,15 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	     uint64_t *cookie)
 {
 	static const uint16_t cq_types[] = {BB_PRM_EVENT_CQ_ERROR};
-	static const uint16_t qp_types[] = {BB_PRM_EVENT_WQ_CATAS_ERROR,
-					    BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
-					    BB_PRM_EVENT_WQ_ACCESS_ERROR};
+	static const uint16_t qp_types[] = {
+		BB_PRM_EVENT_PATH_MIG, BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
+		BB_PRM_EVENT_PATH_MIG_FAILED, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
+		BB_PRM_EVENT_WQ_ACCESS_ERROR,
+		/* The last: of QPs that have an SRQ. */
+		BB_PRM_EVENT_SRQ_LAST_WQE};
+	static const uint16_t srq_types[] = {BB_PRM_EVENT_SRQ_CATAS_ERROR,
+					     BB_PRM_EVENT_SRQ_RQ_LIMIT};
+	const struct bb_qp *qp = owner;
 	int ret;
 
 	ret = slot_take(&d->evts, kind, owner, cookie);
@@ -127,8 +133,11 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	}
 	if (kind == MLX5_EVT_CQ)
 		ret = subscribe(d, obj, cq_types, RTE_DIM(cq_types), *cookie);
+	else if (kind == MLX5_EVT_SRQ)
+		ret = subscribe(d, obj, srq_types, RTE_DIM(srq_types), *cookie);
 	else
-		ret = subscribe(d, obj, qp_types, RTE_DIM(qp_types), *cookie);
+		ret = subscribe(d, obj, qp_types, RTE_DIM(qp_types) - (qp->ctrl->init.srq == NULL),
+				*cookie);
 	if (ret != 0)
 		mlx5_evt_del(d, *cookie);
 	return ret;
@@ -151,8 +160,26 @@ translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *ev
 		event->type = BB_EVENT_CQ_ERROR;
 		event->cq = obj;
 		return kind == MLX5_EVT_CQ;
+	case BB_PRM_EVENT_SRQ_CATAS_ERROR:
+	case BB_PRM_EVENT_SRQ_RQ_LIMIT:
+		event->type =
+			type == BB_PRM_EVENT_SRQ_RQ_LIMIT ? BB_EVENT_SRQ_LIMIT : BB_EVENT_SRQ_ERROR;
+		event->srq = obj;
+		return kind == MLX5_EVT_SRQ;
+	case BB_PRM_EVENT_SRQ_LAST_WQE:
+		event->type = BB_EVENT_SRQ_LAST_WQE;
+		break;
 	case BB_PRM_EVENT_WQ_CATAS_ERROR:
 		event->type = BB_EVENT_QP_FATAL;
+		break;
+	case BB_PRM_EVENT_PATH_MIG:
+		event->type = BB_EVENT_QP_PATH_MIG;
+		break;
+	case BB_PRM_EVENT_PATH_MIG_FAILED:
+		event->type = BB_EVENT_QP_PATH_MIG_ERR;
+		break;
+	case BB_PRM_EVENT_COMM_EST:
+		event->type = BB_EVENT_QP_COMM_EST;
 		break;
 	case BB_PRM_EVENT_WQ_INVAL_REQ_ERROR:
 		event->type = BB_EVENT_QP_REQUEST;
@@ -165,6 +192,20 @@ translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *ev
 	}
 	event->qp = obj;
 	return kind == MLX5_EVT_QP;
+}
+
+void *
+mlx5_evt_obj(struct mlx5_dev *d, enum mlx5_evt_kind kind, uint64_t cookie)
+{
+	struct mlx5_evts *e = &d->evts;
+	uint32_t i = (uint32_t)cookie;
+	void *obj = NULL;
+
+	pthread_mutex_lock(&e->lock);
+	if (i < e->n && e->slots[i].kind == kind && e->slots[i].gen == (uint32_t)(cookie >> 32))
+		obj = e->slots[i].obj;
+	pthread_mutex_unlock(&e->lock);
+	return obj;
 }
 
 static bool
@@ -204,7 +245,9 @@ mlx5_event_get(struct bb_dev *dev, struct bb_event *event)
 		if (ce.type == MLX5_CMD_EVENT_DEV_FATAL) {
 			ev.type = BB_EVENT_DEV_FATAL;
 		} else if (ce.type == BB_PRM_EVENT_PORT_CHANGE) {
-			ev.type = BB_EVENT_PORT_CHANGE;
+			ev.type = ce.change == BB_PRM_PORT_CHANGE_ACTIVE ? BB_EVENT_PORT_ACTIVE
+				  : ce.change == BB_PRM_PORT_CHANGE_DOWN ? BB_EVENT_PORT_DOWN
+									 : BB_EVENT_PORT_CHANGE;
 			ev.port = ce.port;
 		} else if (!find(&d->evts, &ce, &ev)) {
 			continue;

@@ -3,6 +3,7 @@
  */
 /* Protection domains and memory regions. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,12 @@
 /* The access bits go to the kernel as they are; mlx5_cmd_dv.c asserts that they may. */
 struct mr {
 	struct bb_drv_mr base; /* first: core holds a pointer to it */
-	struct mlx5_mr *mr;
+	enum bb_drv_mr_kind kind;
+	union {
+		struct mlx5_mr *mr;
+		struct mlx5_obj *obj; /* of INDIRECT */
+		struct mlx5_mw *mw;   /* of MW */
+	};
 };
 
 int
@@ -41,27 +47,117 @@ mlx5_pd_free(struct bb_pd *pd)
 	return ret;
 }
 
-/* May run inside an EAL memory event callback: calloc() only. */
-int
-mlx5_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_drv_mr **out)
+static enum mlx5_mr_kind
+kind_of(enum bb_drv_mr_kind kind)
+{
+	switch (kind) {
+	case BB_DRV_MR_MEM:
+	case BB_DRV_MR_INDIRECT:
+	case BB_DRV_MR_MW:
+		break;
+	case BB_DRV_MR_DM:
+		return MLX5_MR_DM;
+	case BB_DRV_MR_DMABUF:
+		return MLX5_MR_DMABUF;
+	}
+	return MLX5_MR_MEM;
+}
+
+/* Why the kernel or the device may have refused memory. */
+static void
+out_of_keys(const struct mlx5_dev *d)
+{
+	struct bb_dev_attr attr;
+
+	mlx5_caps_attr(d, &attr);
+	BB_LOG(ERR,
+	       "%s: either the locked memory limit is reached (raise it: ulimit -l) or the "
+	       "device's max_mr of %u keys, %u of them this process's MRs (register fewer and "
+	       "larger pieces)",
+	       d->ctx->name, attr.max_mr, __atomic_load_n(&d->mrs, __ATOMIC_RELAXED));
+}
+
+static int
+window_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mr *m)
 {
 	struct mlx5_dev *d = mlx5_dev_of(pd->dev);
+	int ret = d->cmd->mw_alloc(d->ctx, pd->priv, attr->mw_type, &m->mw);
+
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot allocate a memory window of type %u: %s", d->ctx->name,
+		       attr->mw_type, strerror(-ret));
+		return ret;
+	}
+	m->base.rkey = m->mw->rkey;
+	return 0;
+}
+
+static int
+indirect_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mr *m)
+{
+	int ret = mlx5_mkey_create(pd, attr, &m->obj, &m->base.lkey);
+
+	m->base.rkey = m->base.lkey;
+	return ret;
+}
+
+/* Keys that are not memory's own: never made in callbacks. */
+static int
+other_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
+{
+	struct mr *m = calloc(1, sizeof(*m));
+	int ret;
+
+	if (m == NULL) {
+		BB_LOG(ERR, "%s: out of memory", pd->dev->name);
+		return -ENOMEM;
+	}
+	m->kind = attr->kind;
+	ret = attr->kind == BB_DRV_MR_MW ? window_make(pd, attr, m) : indirect_make(pd, attr, m);
+	if (ret != 0) {
+		free(m);
+		return ret;
+	}
+	*out = &m->base;
+	return 0;
+}
+
+/* May run inside an EAL memory event callback: calloc() only. */
+int
+mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
+{
+	struct mlx5_dev *d = mlx5_dev_of(pd->dev);
+	struct mlx5_mr_attr a = {
+		.kind = kind_of(attr->kind),
+		.addr = attr->addr,
+		.len = attr->len,
+		.iova = attr->iova,
+		.access = attr->access,
+		.offset = attr->offset,
+		.dm = attr->dm == NULL ? NULL : attr->dm->priv,
+		.fd = attr->fd,
+	};
 	struct mr *m;
 	int ret;
 
+	if (attr->kind == BB_DRV_MR_INDIRECT || attr->kind == BB_DRV_MR_MW)
+		return other_make(pd, attr, out);
 	m = calloc(1, sizeof(*m));
 	if (m == NULL) {
 		BB_LOG(ERR, "%s: out of memory", d->ctx->name);
 		return -ENOMEM;
 	}
-	ret = d->cmd->mr_reg(d->ctx, pd->priv, addr, len, access, &m->mr);
+	m->kind = attr->kind;
+	ret = d->cmd->mr_reg(d->ctx, pd->priv, &a, &m->mr);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot register %zu bytes at %p: %s%s", d->ctx->name, len, addr,
-		       strerror(-ret),
-		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
+		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes at %p with access 0x%x: %s",
+		       d->ctx->name, attr->len, attr->addr, attr->access, strerror(-ret));
+		if (ret == -ENOMEM)
+			out_of_keys(d);
 		free(m);
 		return ret;
 	}
+	__atomic_add_fetch(&d->mrs, 1, __ATOMIC_RELAXED);
 	m->base.lkey = m->mr->lkey;
 	m->base.rkey = m->mr->rkey;
 	*out = &m->base;
@@ -73,13 +169,46 @@ mlx5_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr)
 {
 	struct mlx5_dev *d = mlx5_dev_of(pd->dev);
 	struct mr *m = container_of(mr, struct mr, base);
-	int ret = d->cmd->mr_dereg(d->ctx, m->mr);
+	int ret;
 
+	if (m->kind == BB_DRV_MR_INDIRECT)
+		ret = mlx5_obj_destroy(d, "DESTROY_MKEY", m->obj);
+	else if (m->kind == BB_DRV_MR_MW)
+		ret = d->cmd->mw_free(d->ctx, m->mw);
+	else
+		ret = d->cmd->mr_dereg(d->ctx, m->mr);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot deregister lkey 0x%x: %s", d->ctx->name, mr->lkey,
+		BB_LOG(ERR, "%s: cannot give back key 0x%x: %s", d->ctx->name, mr->rkey,
 		       strerror(-ret));
 		return ret;
 	}
+	if (m->kind != BB_DRV_MR_INDIRECT && m->kind != BB_DRV_MR_MW)
+		__atomic_sub_fetch(&d->mrs, 1, __ATOMIC_RELAXED);
 	free(m);
+	return 0;
+}
+
+int
+mlx5_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd *new_pd,
+	      void *addr, uint64_t len, uint32_t access)
+{
+	struct mlx5_dev *d = mlx5_dev_of(pd->dev);
+	struct mr *m = container_of(mr, struct mr, base);
+	int ret;
+
+	ret = d->cmd->mr_rereg(d->ctx, m->mr, flags, new_pd != NULL ? new_pd->priv : NULL, addr,
+			       len, access);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", d->ctx->name,
+		       mr->lkey, flags, strerror(-ret),
+		       ret == -EACCES ? ": its memory was registered for reading; give "
+					"BB_MR_REREG_TRANSLATION too"
+				      : "");
+		if (ret == -ENOMEM)
+			out_of_keys(d);
+		return ret;
+	}
+	mr->lkey = m->mr->lkey;
+	mr->rkey = m->mr->rkey;
 	return 0;
 }

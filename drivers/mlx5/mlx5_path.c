@@ -10,8 +10,14 @@
 
 #include "mlx5.h"
 
-#define DEFAULT_HOP_LIMIT 64u
-#define FLOW_LABEL_MASK   0xfffffu
+uint16_t
+mlx5_udp_sport(const struct mlx5_caps *caps, uint32_t flow_label)
+{
+	uint32_t span = (uint32_t)caps->sport_max - caps->sport_min + 1;
+
+	/* 14 bits of hash, in the range the device allows. */
+	return (uint16_t)(caps->sport_min + ((flow_label & 0x3fff) ^ (flow_label >> 14)) % span);
+}
 
 /*
  * The UDP source port spreads connections over the paths of a network. It is
@@ -21,26 +27,22 @@
 static uint16_t
 udp_sport(const struct mlx5_caps *caps, uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)
 {
-	uint32_t fl = flow_label & FLOW_LABEL_MASK, span;
+	uint32_t fl = flow_label & MLX5_FLOW_LABEL_MASK;
 	uint64_t v;
 
 	if (fl == 0) {
 		v = (uint64_t)qpn * dest_qpn;
 		v ^= v >> 20;
 		v ^= v >> 40;
-		fl = (uint32_t)v & FLOW_LABEL_MASK;
+		fl = (uint32_t)v & MLX5_FLOW_LABEL_MASK;
 	}
-	/* 14 bits of hash, in the range the device allows. */
-	fl = (fl & 0x3fff) ^ (fl >> 14);
-	span = (uint32_t)caps->sport_max - caps->sport_min + 1;
-	return (uint16_t)(caps->sport_min + fl % span);
+	return mlx5_udp_sport(caps, fl);
 }
 
-static int
-set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path, uint32_t dest_qpn,
-	 void *ads)
+int
+mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path, uint8_t dmac[6],
+	      enum bb_gid_type *type)
 {
-	struct mlx5_pd *pd = qp->ctrl->pd->priv;
 	struct mlx5_av av;
 	struct bb_gid gid;
 	int ret;
@@ -59,10 +61,26 @@ set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 		       d->ctx->name, strerror(-ret));
 		return ret;
 	}
-	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)av.dmac[0] << 8 | av.dmac[1]);
-	bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, bb_prm_dword(av.dmac, 2));
+	memcpy(dmac, av.dmac, sizeof(av.dmac));
+	*type = gid.type;
+	return 0;
+}
+
+static int
+set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path, uint32_t dest_qpn,
+	 void *ads)
+{
+	enum bb_gid_type type;
+	uint8_t dmac[6];
+	int ret;
+
+	ret = mlx5_path_mac(d, qp->ctrl->pd->priv, path, dmac, &type);
+	if (ret != 0)
+		return ret;
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)dmac[0] << 8 | dmac[1]);
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, bb_prm_dword(dmac, 2));
 	bb_prm_set(ads, BB_PRM_ADS_ETH_PRIO, path->sl);
-	if (gid.type == BB_GID_ROCE_V2) {
+	if (type == BB_GID_ROCE_V2) {
 		bb_prm_set(ads, BB_PRM_ADS_DSCP, path->traffic_class >> 2);
 		bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT,
 			   udp_sport(&d->caps, path->flow_label, qp->qpn, dest_qpn));
@@ -75,7 +93,7 @@ mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *
 	      uint32_t dest_qpn, void *ads)
 {
 	bool roce = d->link == BB_LINK_ETHERNET, grh = roce || path->is_global;
-	uint32_t hops = path->hop_limit != 0 ? path->hop_limit : DEFAULT_HOP_LIMIT;
+	uint32_t hops = path->hop_limit != 0 ? path->hop_limit : MLX5_DEFAULT_HOP_LIMIT;
 	int ret;
 
 	if (roce) {
@@ -86,12 +104,13 @@ mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *
 		bb_prm_set(ads, BB_PRM_ADS_RLID, path->dlid);
 		bb_prm_set(ads, BB_PRM_ADS_GRH, path->is_global != 0);
 		bb_prm_set(ads, BB_PRM_ADS_SL, path->sl);
+		bb_prm_set(ads, BB_PRM_ADS_MLID, path->src_path_bits);
 	}
 	if (grh) {
 		bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, path->sgid_index);
 		bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, hops);
 		bb_prm_set(ads, BB_PRM_ADS_TCLASS, path->traffic_class);
-		bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, path->flow_label & FLOW_LABEL_MASK);
+		bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, path->flow_label & MLX5_FLOW_LABEL_MASK);
 		memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), path->dgid, sizeof(path->dgid));
 	}
 	bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, path->port);
@@ -114,5 +133,6 @@ mlx5_path_get(const struct mlx5_dev *d, const void *ads, struct bb_path *path)
 		path->sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_SL);
 		path->dlid = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_RLID);
 		path->is_global = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_GRH);
+		path->src_path_bits = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_MLID);
 	}
 }

@@ -112,6 +112,10 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	}
 	pgsz = page_sizes(base, len);
 	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
+	/* An older kernel takes pages as large as the memory's own, which serves as well. */
+	if (ret == -EOPNOTSUPP)
+		ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, BB_UMEM_ANY_PAGE,
+					 &s->umem);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot register %zu bytes of queue memory: %s%s", ctx->name, len,
 		       strerror(-ret),

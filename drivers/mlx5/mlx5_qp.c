@@ -9,10 +9,16 @@
 
 #include "mlx5.h"
 
-/* Control and remote address segments, in front of the data of the largest WQEs. */
-#define HEAD_DS 2u
+/* In front of the data of the largest WQEs: control and remote address segments, or control
+ * segment and address vector. */
+#define HEAD_DS    2u
+#define UD_HEAD_DS 4u
 /* An atomic is control, remote address, operands and one piece. */
 #define ATOMIC_DS 4u
+
+/* Linux drivers/infiniband/hw/mlx5/mlx5_ib.h: MLX5_REQ_SCAT_DATA32_CQE and _RES_. */
+#define CS_REQ_DATA32 0x11u
+#define CS_RES_DATA32 0x1u
 
 /* How large the queues of a QP are. */
 struct sizes {
@@ -28,17 +34,19 @@ struct sizes {
 static int
 sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct sizes *s)
 {
+	uint32_t head = attr->type == BB_QPT_UD ? UD_HEAD_DS : HEAD_DS;
 	uint32_t max_ds = d->caps.max_wqe_sq / BB_WQE_SEG;
-	uint32_t ds, per_wqe, fit;
+	uint32_t ds, per_wqe, fit, less = head - HEAD_DS;
 
-	/* Both limits are far below an overflow of the sums. */
-	if (attr->max_sge > d->dev->attr.max_sge || attr->max_inline > d->dev->attr.max_inline) {
-		BB_LOG(ERR, "%s: max_sge %u, max_inline %u: at most %u and %u", d->ctx->name,
-		       attr->max_sge, attr->max_inline, d->dev->attr.max_sge,
-		       d->dev->attr.max_inline);
+	/* The limits are far below an overflow of the sums. */
+	if (attr->max_sge + less > d->dev->attr.max_sge ||
+	    attr->max_inline + less * BB_WQE_SEG > d->dev->attr.max_inline) {
+		BB_LOG(ERR, "%s: %s with max_sge %u, max_inline %u: at most %u and %u",
+		       d->ctx->name, bb_qp_type_name(attr->type), attr->max_sge, attr->max_inline,
+		       d->dev->attr.max_sge - less, d->dev->attr.max_inline - less * BB_WQE_SEG);
 		return -EINVAL;
 	}
-	ds = HEAD_DS + RTE_MAX(attr->max_sge, bb_wqe_inline_ds(attr->max_inline));
+	ds = head + RTE_MAX(attr->max_sge, bb_wqe_inline_ds(attr->max_inline));
 	ds = RTE_MAX(ds, ATOMIC_DS);
 	per_wqe = bb_wqe_blocks(ds);
 	if (attr->sq_depth == 0 || attr->sq_depth > (1u << d->caps.log_max_qp_sz) / per_wqe) {
@@ -50,7 +58,7 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 		return -EINVAL;
 	}
 	s->blocks = rte_align32pow2(attr->sq_depth * per_wqe);
-	fit = RTE_MIN(per_wqe * (BB_WQE_BB / BB_WQE_SEG), max_ds) - HEAD_DS;
+	fit = RTE_MIN(per_wqe * (BB_WQE_BB / BB_WQE_SEG), max_ds) - head;
 	s->max_sge = fit;
 	s->max_inline = fit * BB_WQE_SEG - 4;
 	return 0;
@@ -87,11 +95,12 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 	const struct mlx5_pd *pd = qp->ctrl->pd->priv;
 	const struct mlx5_cq *scq = qp->ctrl->send_cq->ctrl->priv;
 	const struct mlx5_cq *rcq = qp->ctrl->recv_cq->ctrl->priv;
+	const struct bb_qp_init_attr *init = &qp->ctrl->init;
 	void *qpc = bb_prm_sub(in, BB_PRM_CREATE_QP_QPC);
 	int ret;
 
 	mlx5_cmd_set_op(in, BB_PRM_OP_CREATE_QP);
-	bb_prm_set(qpc, BB_PRM_QPC_ST, BB_PRM_QP_ST_RC);
+	bb_prm_set(qpc, BB_PRM_QPC_ST, mlx5_qp_st(init->type));
 	bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
 	bb_prm_set(qpc, BB_PRM_QPC_PD, pd->pdn);
 	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q->lcore->uar->page_id);
@@ -101,10 +110,17 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, rte_log2_u32(s->wqes));
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_STRIDE, s->log_stride - 4);
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_REGULAR);
+	} else if (init->srq != NULL) {
+		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_SRQ);
+		bb_prm_set(qpc, BB_PRM_QPC_SRQN_RMPN_XRQN, init->srq->srqn);
 	} else {
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
 	}
-	/* cs_req and cs_res stay 0: received and read data never hides in CQEs. */
+	/* Left at 0, received and read data never hides in CQEs. */
+	if (init->scatter_to_cqe) {
+		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, CS_REQ_DATA32);
+		bb_prm_set(qpc, BB_PRM_QPC_CS_RES, CS_RES_DATA32);
+	}
 	bb_prm_set(qpc, BB_PRM_QPC_CQN_SND, scq->cqn);
 	bb_prm_set(qpc, BB_PRM_QPC_CQN_RCV, rcq->cqn);
 	bb_prm_set(qpc, BB_PRM_QPC_DBR_UMEM_VALID, 1);
@@ -133,6 +149,8 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 		.depth = attr->sq_depth,
 		.max_sge = s->max_sge,
 		.max_inline = s->max_inline,
+		.type = attr->type,
+		.signal_all = attr->signal_all,
 		.sig_every = attr->signal_every,
 		.dbrec = &q->dbr.rec[1],
 		.reg = q->lcore->uar->reg_addr,

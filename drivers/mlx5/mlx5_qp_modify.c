@@ -14,11 +14,14 @@
 
 #include "mlx5.h"
 
-/* Message length limit: the largest a device knows. */
-#define LOG_MSG_MAX 30u
 /* qpc.atomic_mode (kernel: MLX5_ATOMIC_MODE_IB_COMP): 8 bytes, as InfiniBand has it. */
 #define ATOMIC_MODE_IB 1u
-#define OPTPAR_ACCESS  (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
+/* MLX5_ATOMIC_MODE_8B: masked ones too, up to 8 bytes. */
+#define ATOMIC_MODE_8B 3u
+/* What mlx5_ib gives for UD in every transition, whatever the port's MTU: 4096 bytes, 2^12. */
+#define UD_MTU_CODE   5u
+#define UD_LOG_MSG    12u
+#define OPTPAR_ACCESS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
 
 struct xfer {
 	struct mlx5_dev *d;
@@ -43,6 +46,11 @@ set_access(struct xfer *x)
 {
 	uint32_t access = x->attr->access;
 
+	/* UC has writes only: the others are not an error (kernel: to_mlx5_access_flags()). */
+	if (x->qp->ctrl->init.type == BB_QPT_UC) {
+		bb_prm_set(x->qpc, BB_PRM_QPC_RWE, (access & BB_ACCESS_REMOTE_WRITE) != 0);
+		return 0;
+	}
 	if ((access & BB_ACCESS_REMOTE_ATOMIC) && !x->d->caps.atomic) {
 		BB_LOG(ERR, "%s: QP 0x%x: REMOTE_ATOMIC asked of a device without atomics",
 		       x->d->ctx->name, x->qp->qpn);
@@ -52,7 +60,8 @@ set_access(struct xfer *x)
 	bb_prm_set(x->qpc, BB_PRM_QPC_RWE, (access & BB_ACCESS_REMOTE_WRITE) != 0);
 	bb_prm_set(x->qpc, BB_PRM_QPC_RAE, (access & BB_ACCESS_REMOTE_ATOMIC) != 0);
 	if (x->d->caps.atomic)
-		bb_prm_set(x->qpc, BB_PRM_QPC_ATOMIC_MODE, ATOMIC_MODE_IB);
+		bb_prm_set(x->qpc, BB_PRM_QPC_ATOMIC_MODE,
+			   x->d->caps.masked_atomics != 0 ? ATOMIC_MODE_8B : ATOMIC_MODE_IB);
 	return 0;
 }
 
@@ -62,8 +71,19 @@ opt_access(struct xfer *x)
 {
 	if (!(x->mask & BB_QP_ACCESS))
 		return 0;
-	x->opt |= OPTPAR_ACCESS;
+	x->opt |= x->qp->ctrl->init.type == BB_QPT_UC ? BB_PRM_OPTPAR_RWE : OPTPAR_ACCESS;
 	return set_access(x);
+}
+
+/* The Q_Key, which RST2INIT takes by itself. */
+static void
+set_qkey(struct xfer *x, bool optional)
+{
+	if (!(x->mask & BB_QP_QKEY))
+		return;
+	bb_prm_set(x->qpc, BB_PRM_QPC_Q_KEY, x->attr->qkey);
+	if (optional)
+		x->opt |= BB_PRM_OPTPAR_Q_KEY;
 }
 
 static int
@@ -78,36 +98,52 @@ fill_init(struct xfer *x, bool from_reset)
 	if (from_reset) {
 		if (x->d->counters.obj != NULL)
 			bb_prm_set(x->qpc, BB_PRM_QPC_COUNTER_SET_ID, x->d->counters.id);
-		return set_access(x);
+		set_qkey(x, false);
+		return (x->mask & BB_QP_ACCESS) ? set_access(x) : 0;
 	}
 	if (x->mask & BB_QP_PKEY_INDEX)
 		x->opt |= BB_PRM_OPTPAR_PKEY_INDEX;
 	if (x->mask & BB_QP_PORT)
 		x->opt |= BB_PRM_OPTPAR_PRI_PORT;
+	set_qkey(x, true);
 	return opt_access(x);
+}
+
+static void
+opt_pkey(struct xfer *x)
+{
+	if (!(x->mask & BB_QP_PKEY_INDEX))
+		return;
+	bb_prm_set(x->ads, BB_PRM_ADS_PKEY_INDEX, x->attr->pkey_index);
+	x->opt |= BB_PRM_OPTPAR_PKEY_INDEX;
 }
 
 static int
 fill_rtr(struct xfer *x)
 {
+	enum bb_qp_type type = x->qp->ctrl->init.type;
 	const struct bb_qp_attr *a = x->attr;
 	struct mlx5_dev *d = x->d;
 	int ret;
 
+	opt_pkey(x);
+	if (type == BB_QPT_UD) {
+		set_qkey(x, true);
+		return 0;
+	}
 	ret = mlx5_path_set(d, x->qp, &a->path, a->dest_qpn, x->ads);
 	if (ret != 0)
 		return ret;
 	bb_prm_set(x->qpc, BB_PRM_QPC_MTU, mtu_code(a->path_mtu));
-	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_MSG_MAX, RTE_MIN(d->caps.log_max_msg, LOG_MSG_MAX));
+	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_MSG_MAX, RTE_MIN(d->caps.log_max_msg, MLX5_LOG_MSG_MAX));
 	bb_prm_set(x->qpc, BB_PRM_QPC_REMOTE_QPN, a->dest_qpn);
 	bb_prm_set(x->qpc, BB_PRM_QPC_NEXT_RCV_PSN, a->rq_psn);
-	bb_prm_set(x->qpc, BB_PRM_QPC_MIN_RNR_NAK, a->min_rnr_timer);
-	/* Rounded up here and down for the initiator: the target never gets more than it holds. */
-	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_RRA_MAX,
-		   rte_log2_u32(RTE_MAX(a->max_dest_rd_atomic, 1u)));
-	if (x->mask & BB_QP_PKEY_INDEX) {
-		bb_prm_set(x->ads, BB_PRM_ADS_PKEY_INDEX, a->pkey_index);
-		x->opt |= BB_PRM_OPTPAR_PKEY_INDEX;
+	if (type == BB_QPT_RC) {
+		bb_prm_set(x->qpc, BB_PRM_QPC_MIN_RNR_NAK, a->min_rnr_timer);
+		/* Rounded up here and down for the initiator: the target never gets more than
+		 * it holds. */
+		bb_prm_set(x->qpc, BB_PRM_QPC_LOG_RRA_MAX,
+			   rte_log2_u32(RTE_MAX(a->max_dest_rd_atomic, 1u)));
 	}
 	return opt_access(x);
 }
@@ -117,10 +153,13 @@ fill_rts(struct xfer *x)
 {
 	const struct bb_qp_attr *a = x->attr;
 
+	bb_prm_set(x->qpc, BB_PRM_QPC_NEXT_SEND_PSN, a->sq_psn);
+	set_qkey(x, true);
+	if (x->qp->ctrl->init.type != BB_QPT_RC)
+		return opt_access(x);
 	bb_prm_set(x->ads, BB_PRM_ADS_ACK_TIMEOUT, a->timeout);
 	bb_prm_set(x->qpc, BB_PRM_QPC_RETRY_COUNT, a->retry_cnt);
 	bb_prm_set(x->qpc, BB_PRM_QPC_RNR_RETRY, a->rnr_retry);
-	bb_prm_set(x->qpc, BB_PRM_QPC_NEXT_SEND_PSN, a->sq_psn);
 	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_SRA_MAX,
 		   31u - (uint32_t)__builtin_clz(RTE_MAX(a->max_rd_atomic, 1u)));
 	return opt_access(x);
@@ -160,6 +199,7 @@ fill(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to, uint16_t *op, c
 	} else {
 		*op = BB_PRM_OP_RTS2RTS_QP;
 		*what = "RTS2RTS_QP";
+		set_qkey(x, true);
 		ret = opt_access(x);
 	}
 	opt_rnr(x);
@@ -176,7 +216,12 @@ transition(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to)
 
 	x->qpc = bb_prm_sub(x->in, BB_PRM_MODIFY_QP_QPC);
 	x->ads = bb_prm_sub(x->qpc, BB_PRM_QPC_ADS);
+	bb_prm_set(x->qpc, BB_PRM_QPC_ST, mlx5_qp_st(x->qp->ctrl->init.type));
 	bb_prm_set(x->qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+	if (x->qp->ctrl->init.type == BB_QPT_UD) {
+		bb_prm_set(x->qpc, BB_PRM_QPC_MTU, UD_MTU_CODE);
+		bb_prm_set(x->qpc, BB_PRM_QPC_LOG_MSG_MAX, UD_LOG_MSG);
+	}
 	ret = fill(x, from, to, &op, &what);
 	if (ret != 0)
 		return ret;
@@ -245,27 +290,34 @@ get_init(const void *qpc, struct bb_qp_attr *attr)
 	attr->access = (bb_prm_get(qpc, BB_PRM_QPC_RRE) ? BB_ACCESS_REMOTE_READ : 0) |
 		       (bb_prm_get(qpc, BB_PRM_QPC_RWE) ? BB_ACCESS_REMOTE_WRITE : 0) |
 		       (bb_prm_get(qpc, BB_PRM_QPC_RAE) ? BB_ACCESS_REMOTE_ATOMIC : 0);
+	attr->qkey = bb_prm_get(qpc, BB_PRM_QPC_Q_KEY);
 	attr->pkey_index = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX);
 	attr->path.port = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM);
 }
 
 static void
-get_rtr(const struct mlx5_dev *d, const void *qpc, struct bb_qp_attr *attr)
+get_rtr(const struct mlx5_dev *d, enum bb_qp_type type, const void *qpc, struct bb_qp_attr *attr)
 {
+	if (type == BB_QPT_UD)
+		return;
 	attr->path_mtu = 128u << bb_prm_get(qpc, BB_PRM_QPC_MTU);
 	attr->dest_qpn = bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN);
 	attr->rq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_RCV_PSN);
+	mlx5_path_get(d, bb_prm_csub(qpc, BB_PRM_QPC_ADS), &attr->path);
+	if (type != BB_QPT_RC)
+		return;
 	attr->max_dest_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_RRA_MAX));
 	attr->min_rnr_timer = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_MIN_RNR_NAK);
-	mlx5_path_get(d, bb_prm_csub(qpc, BB_PRM_QPC_ADS), &attr->path);
 }
 
 static void
-get_rts(const void *qpc, struct bb_qp_attr *attr)
+get_rts(enum bb_qp_type type, const void *qpc, struct bb_qp_attr *attr)
 {
 	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
 
 	attr->sq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_SEND_PSN);
+	if (type != BB_QPT_RC)
+		return;
 	attr->max_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_SRA_MAX));
 	attr->timeout = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT);
 	attr->retry_cnt = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RETRY_COUNT);
@@ -278,6 +330,7 @@ mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT] = {0};
 	const void *qpc = bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC);
 	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
+	enum bb_qp_type type = qp->ctrl->init.type;
 	struct mlx5_qp *q = qp->ctrl->priv;
 	int ret;
 
@@ -291,8 +344,8 @@ mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	if (attr->state == BB_QP_INIT || attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)
 		get_init(qpc, attr);
 	if (attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)
-		get_rtr(d, qpc, attr);
+		get_rtr(d, type, qpc, attr);
 	if (attr->state == BB_QP_RTS)
-		get_rts(qpc, attr);
+		get_rts(type, qpc, attr);
 	return 0;
 }

@@ -9,7 +9,8 @@
  * What a card refuses it refuses, with the same status or error CQE and a line
  * in the log.
  *
- * Control path (soft_dev.c, soft_cmd.c, soft_cmd_*.c, soft_mem.c, soft_uar.c):
+ * Control path (soft_dev.c, soft_cmd.c, soft_cmd_*.c, soft_mem.c, soft_mr.c, soft_umem.c,
+ * soft_dm.c, soft_uar.c):
  * any thread, serialised by soft_dev.lock.
  *
  * Data path (soft_engine.c, soft_doorbell.c, soft_req.c, soft_resp.c,
@@ -43,18 +44,25 @@
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
 
-#define SOFT_LOG_MAX_QP    17
-#define SOFT_LOG_MAX_CQ    16
-#define SOFT_LOG_MAX_MKEY  16
-#define SOFT_LOG_MAX_CQ_SZ 22
-#define SOFT_LOG_MAX_QP_SZ 15
-#define SOFT_MAX_GIDS      16
-#define SOFT_UAR_PAGE      4096
-#define SOFT_BF_OFFSET     0x800 /* first register in the page; the second is at 0xa00 */
-#define SOFT_BF_HALF       256   /* a register is two halves of this size */
+#define SOFT_LOG_MAX_QP     17
+#define SOFT_LOG_MAX_CQ     16
+#define SOFT_LOG_MAX_MKEY   16
+#define SOFT_LOG_MAX_CQ_SZ  22
+#define SOFT_LOG_MAX_QP_SZ  15
+#define SOFT_LOG_MAX_RMP    15
+#define SOFT_LOG_MAX_SRQ_SZ 15
+#define SOFT_ZIP_MAX        64 /* CQEs in a compressed block */
+#define SOFT_MAX_GIDS       16
+#define SOFT_UAR_PAGE       4096
+#define SOFT_ARM_OFFSET     0x20  /* where CQs are armed (libmlx5: MLX5_CQ_DOORBELL) */
+#define SOFT_BF_OFFSET      0x800 /* first register in the page; the second is at 0xa00 */
+#define SOFT_BF_HALF        256   /* a register is two halves of this size */
+#define SOFT_LOG_MAX_KLM    7     /* entries of an indirect key */
+#define SOFT_INDIRECTION    4     /* keys over keys over keys over memory [A] */
 
-#define SOFT_MAX_DEVS  16   /* soft0 to soft15 */
-#define SOFT_QPC_BYTES 0xe8 /* qpc in mlx5_ifc.h */
+#define SOFT_MAX_DEVS   16   /* soft0 to soft15 */
+#define SOFT_QPC_BYTES  0xe8 /* qpc in mlx5_ifc.h */
+#define SOFT_RMPC_BYTES 0xf0 /* rmpc in mlx5_ifc.h */
 
 struct soft_dev;
 struct soft_engine;
@@ -90,6 +98,24 @@ enum soft_defect {
 	SOFT_DEFECT_NO_FENCE,     /* the fence bit is ignored */
 	SOFT_DEFECT_NO_DOORBELL,  /* records are enough, no store is waited for */
 	SOFT_DEFECT_RNR_LOST,     /* a request that met RNR is completed, not retried */
+	SOFT_DEFECT_IMM_SWAP,     /* immediate data arrives in the other byte order */
+	SOFT_DEFECT_RECV_LEN,     /* a receive's byte count is one too large */
+	SOFT_DEFECT_READ_LEN,     /* a READ's byte count is 0 */
+	SOFT_DEFECT_SGE_LOST,     /* the last piece of a list is left out */
+	SOFT_DEFECT_TAIL_LOST,    /* a last packet of one byte is left out */
+	SOFT_DEFECT_INLINE_PAD,   /* inline data is taken with its padding */
+	SOFT_DEFECT_EMPTY_WRITE,  /* a WRITE without payload writes a byte */
+	SOFT_DEFECT_TEAR,         /* a payload is written byte by byte */
+	SOFT_DEFECT_READ_PD,      /* READs do not check the protection domain of the rkey */
+	SOFT_DEFECT_QP_RIGHT,     /* the rights of the target's QP are not checked */
+	SOFT_DEFECT_NO_SOLICITED, /* the solicited bit does not reach the CQE */
+	SOFT_DEFECT_RETRY_FREE,   /* retries are not counted; always */
+	SOFT_DEFECT_QUIET_ERROR,  /* the error of an unsignalled request has no CQE */
+	SOFT_DEFECT_FLUSH_LOST,   /* nor has its flush */
+	SOFT_DEFECT_OVERFILL,     /* a receive that is too small is filled and completed */
+	SOFT_DEFECT_REPLAY_TWICE, /* a repeated atomic is executed again */
+	SOFT_DEFECT_EVENT_LOST,   /* a refused request raises no event */
+	SOFT_DEFECT_PSN_WRAP,     /* the expected PSN does not wrap at 2^24; always */
 	SOFT_DEFECTS,
 };
 
@@ -105,12 +131,71 @@ struct soft_opts {
 	/* BlueFlame registers of a context are handed out two per page, as libmlx5 does. */
 	bool uar_share;
 	/* Capabilities that can be switched off, to test their refusal. */
-	bool no_atomic, no_bf, no_counters, no_devx;
+	bool no_atomic, no_ext_atomic, no_bf, no_counters, no_devx, no_dm, no_dmabuf, no_srq;
+	bool no_mkey, no_ksm, no_umr, no_interleaved, no_mw;
+	bool no_odp, no_relaxed;
+	bool no_clock, no_compress, no_cq_moderation, no_cq_resize;
+	uint32_t dm;       /* bytes of device memory, a multiple of 4096 */
+	bool dmabuf_memfd; /* a sealed memfd passes for a dma-buf, for machines without udmabuf */
+	uint32_t log_max_mkey;
 	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
 	uint32_t defect; /* enum soft_defect */
 };
 
-/* Registered memory. Immutable once published in soft_dev.mkeys. */
+/* How an indirect key finds the memory that other keys name. */
+enum soft_xlt_kind {
+	SOFT_XLT_LIST,    /* pieces one behind the other (KLM) */
+	SOFT_XLT_FIXED,   /* pieces of 2^log_entity bytes (KSM) */
+	SOFT_XLT_STRIDED, /* blocks in turn, repeated */
+};
+
+/* One entry of an indirect key. */
+struct soft_xlt {
+	uint64_t addr;
+	uint64_t len; /* LIST, STRIDED: bytes of a piece */
+	uint32_t key;
+	uint32_t stride;
+};
+
+/*
+ * What an indirect key has beyond a direct one. Without UMR it is immutable. With UMR an
+ * engine changes it in place: under soft_dev.umr_lock, and only when the gate is closed and
+ * nobody is inside, so that an access that began under the old meaning has ended when the
+ * UMR or the invalidation completes. A change that finds somebody inside is tried again.
+ */
+struct soft_indirect {
+	uint32_t gate; /* users | SOFT_GATE_CLOSED; __atomic */
+	bool umr, en_rinval;
+	bool free;       /* nobody may use it until a UMR says so */
+	uint8_t mw_type; /* 1, 2: made by ibv_alloc_mw(); 0: no window */
+	bool lw, rr, rw, atomic;
+	enum soft_xlt_kind kind;
+	uint32_t qpn; /* only this QP's; BB_MKEY_ANY_QP: everybody's */
+	uint64_t start, len;
+	uint64_t round;  /* STRIDED: bytes of all blocks once */
+	uint32_t repeat; /* STRIDED */
+	uint32_t log_entity;
+	struct soft_mkey *bound; /* a window's MR */
+	uint32_t n, cap;         /* entries; a pattern's head takes one of cap */
+	struct soft_xlt x[];
+};
+#define SOFT_GATE_CLOSED 0x80000000u
+
+/*
+ * What is special about access through a direct key. Such keys have len 0, so that the
+ * check which plain keys pass fails for them at no cost, and soft_mem_refuse() finds out.
+ */
+enum soft_detour {
+	SOFT_DETOUR_NONE,
+	SOFT_DETOUR_PAGED,   /* ON_DEMAND: peers only, and any page may be missing */
+	SOFT_DETOUR_RELAXED, /* RELAXED_ORDERING: what peers write comes in any order */
+};
+
+/*
+ * Registered memory, or a key over other keys. Immutable once published in soft_dev.mkeys,
+ * but for the low byte of the key of one that UMR may change, and the count of windows. An
+ * indirect key has len 0 here, so that the check of direct keys never passes it.
+ */
 struct soft_mkey {
 	uint32_t key; /* index << 8 | variant */
 	uint32_t pdn;
@@ -118,6 +203,19 @@ struct soft_mkey {
 	uint64_t len;
 	uint8_t *base; /* where that byte is */
 	bool lw, rr, rw, atomic;
+	bool mw_bind;               /* windows may be bound to it */
+	uint32_t windows;           /* that are; under soft_dev.umr_lock */
+	struct soft_indirect *ind;  /* NULL: direct */
+	const struct mlx5_obj *obj; /* of CREATE_MKEY */
+	enum soft_detour detour;
+	uint64_t detour_len; /* len of a key on a detour */
+};
+
+/* Where a dma-buf is mapped; start NULL: it is not. */
+struct soft_map {
+	uint8_t *start;
+	size_t len;
+	uint8_t *base; /* of what was asked for */
 };
 
 /* A umem: memory the device may read and write for rings and records. */
@@ -129,6 +227,7 @@ struct soft_umem {
 	bool writable;
 	uint32_t refs; /* objects that use it */
 	struct soft_ctx *ctx;
+	struct soft_map map; /* of a dma-buf */
 };
 
 /* A register page, mapped by one or two struct mlx5_uar. */
@@ -145,10 +244,17 @@ struct soft_uar_page {
 	LIST_ENTRY(soft_uar_page) link;
 };
 
+/* soft_cq.flags: what makes a CQE take the long way. */
+enum {
+	SOFT_CQ_SHARED = 1 << 0, /* several engines write it, under its lock */
+	SOFT_CQ_ARMED = 1 << 1,  /* an event is asked for */
+	SOFT_CQ_ZIP = 1 << 2,    /* like CQEs are compressed */
+};
+
 /*
- * A CQ. Fields behind "engine" are the data path's, zeroed at creation. The first
- * engine with a QP on it writes it without a lock; once QPs of a second engine are
- * attached, "shared" is set for good and writers take the CQ's lock.
+ * A CQ. Fields behind "engine" are the data path's, zeroed at creation. The engine of its
+ * UAR page, through which it is armed, writes it without a lock; once QPs of another
+ * engine are attached, SOFT_CQ_SHARED is set for good and writers take the CQ's lock.
  */
 struct soft_cq {
 	uint32_t cqn;
@@ -160,13 +266,52 @@ struct soft_cq {
 	uint32_t eqn;
 	uint32_t refs; /* QPs */
 	struct mlx5_obj *obj;
+	LIST_HEAD(, soft_comp_sub) subs; /* soft_channel.c; under soft_ctl.event_lock */
+	uint16_t mod_count, mod_period;  /* CQEs, us; written under engine's and CQ's lock */
 	/* engine */
 	uint32_t pi;
 	uint32_t ci_seen; /* consumer index as last read */
+	uint32_t flags;   /* __atomic */
+	uint32_t sol_pi;  /* pi behind the last solicited CQE or error */
 	bool error;       /* overrun: nothing is written any more */
-	bool shared;
-	struct soft_engine *user; /* compared only */
+	bool arm_solicited;
+	bool fired;         /* an arming was answered: that with number ... */
+	uint8_t fired_sn;   /* ... */
+	uint8_t arm_sn;     /* of the arming that waits */
+	uint32_t arm_ci;    /* its consumer index, as pi counts */
+	uint32_t arm_seen;  /* arm record as last taken, big endian */
+	uint32_t scan_slot; /* place among the CQs of the UAR page */
+	bool moderated;     /* on the engine's list */
+	uint64_t due;       /* TSC at which a held back event goes out; 0: nothing to tell */
+	TAILQ_ENTRY(soft_cq) mod;
+	struct soft_zip *zip; /* of SOFT_CQ_ZIP */
+	TAILQ_ENTRY(soft_cq) zips;
 	rte_ticketlock_t lock;
+};
+
+/*
+ * A receive queue that QPs share (RMP). It lives longer than its QPs, through which alone
+ * engines reach it. Fields behind "lock" are under it.
+ */
+struct soft_rmp {
+	uint32_t rmpn;
+	uint32_t pdn;
+	struct soft_dev *dev;
+	struct soft_pd *pd;
+	struct soft_umem *umem, *db_umem;
+	uint8_t *buf;
+	uint32_t *dbrec;               /* one word: WQEs posted */
+	uint32_t log_size, log_stride; /* WQEs; bytes of a WQE */
+	uint32_t head_bytes;           /* in front of a WQE's scatter list: 16 or 0 */
+	bool list;                     /* linked by next_wqe_index; else cyclic */
+	uint32_t refs;                 /* QPs */
+	struct mlx5_obj *obj;
+	uint8_t ctx[SOFT_RMPC_BYTES]; /* as created, for QUERY_RMP */
+	rte_ticketlock_t lock;
+	uint16_t head;  /* WQE to take next */
+	uint16_t taken; /* WQEs taken since creation */
+	uint32_t lwm;   /* 0: not armed */
+	bool error;
 };
 
 enum soft_qp_wait {
@@ -186,7 +331,7 @@ struct soft_replay {
 
 /*
  * A QP. Attributes are written by the control path under the engine's lock, the state
- * last and with release. Engines of peers read qpn, dev, engine, state, peer_dev,
+ * last and with release. Engines of peers read qpn, dev, st, engine, state, peer_dev,
  * remote_qpn, mtu, pdn, the rights, log_rra_max, min_rnr_nak, gen and counter_set
  * without that lock: what can change while the QP is in RTR or RTS (rre, rwe, rae,
  * atomic_mode, min_rnr_nak) is stored with __atomic, and between a transition to RST and the next
@@ -197,6 +342,7 @@ struct soft_qp {
 	uint32_t qpn;
 	uint32_t pdn;
 	struct soft_pd *pd;
+	uint32_t st; /* BB_PRM_QP_ST_* */
 	uint32_t user_index;
 	uint32_t state; /* enum bb_prm_qp_state; read by other engines: __atomic */
 	struct soft_dev *dev;
@@ -209,14 +355,17 @@ struct soft_qp {
 	uint8_t *rq;
 	uint32_t log_rq, log_rq_stride; /* WQEs; bytes of a WQE (not less 4, as in the mailbox) */
 	bool has_sq, has_rq;
-	uint32_t *dbrec; /* word 0 receive, word 1 send */
+	struct soft_rmp *rmp; /* receives come from it; no own RQ then */
+	bool cs_req, cs_res;  /* data of up to 32 bytes goes into the CQE */
+	uint32_t *dbrec;      /* word 0 receive, word 1 send */
 	uint32_t counter_set;
 	struct mlx5_obj *obj;
 
 	/* From the transitions. */
 	struct soft_dev *peer_dev; /* the device that owns the destination GID or LID */
 	uint32_t remote_qpn;
-	uint32_t mtu; /* bytes */
+	uint32_t q_key; /* of UD */
+	uint32_t mtu;   /* bytes */
 	uint32_t log_msg_max;
 	bool rre, rwe, rae;
 	uint32_t atomic_mode;
@@ -231,10 +380,15 @@ struct soft_qp {
 	uint32_t reads_in_burst;
 	enum soft_qp_wait wait;
 	uint64_t deadline; /* TSC */
-	uint8_t queued;    /* which of the engine's lists "run" is on */
-	bool in_err;       /* on the engine's list of QPs in ERR */
-	bool bf_bad;       /* the BlueFlame copy of WQE bf_idx differed from the ring */
-	bool early_cqe;    /* SOFT_DEFECT_EARLY_CQE */
+	/* The key that the last UMR changed, 0 none: WQEs up to umr_end were there by then. */
+	uint32_t umr_index;
+	uint16_t umr_end;
+	uint8_t comm_est; /* in RTR: COMM_EST was raised */
+	uint8_t queued;   /* which of the engine's lists "run" is on */
+	bool in_err;      /* on the engine's list of QPs in ERR */
+	bool bf_bad;      /* the BlueFlame copy of WQE bf_idx differed from the ring */
+	bool early_cqe;   /* SOFT_DEFECT_EARLY_CQE */
+	uint8_t cs_len;   /* bytes of cs_data that the next CQE carries; by who answers */
 	uint16_t bf_idx;
 	uint32_t gen;         /* new at attach and at 2RST: names this life of the number */
 	struct soft_msg *msg; /* to another engine; in flight while SOFT_WAIT_PEER */
@@ -246,12 +400,15 @@ struct soft_qp {
 	/* Responder: rq by the owning engine; epsn and replays by the one connected
 	 * requester, epsn is given at INIT2RTR. */
 	uint16_t rq_ci;
+	uint16_t rmp_idx; /* WQE of the RMP that is taken and has no CQE yet, if rmp_holds */
+	bool rmp_holds;
 	uint32_t epsn;
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
 
 	/* The control path's: the context as accepted so far, for QUERY_QP. */
 	uint8_t qpc[SOFT_QPC_BYTES];
+	uint8_t cs_data[32]; /* see cs_len */
 };
 
 /* One set of counters, in the order of QUERY_Q_COUNTER; added to with __atomic. */
@@ -278,15 +435,17 @@ struct soft_dev {
 	struct soft_opts opts;
 	pthread_mutex_t lock;
 	uint32_t contexts;
-	struct soft_mkey **mkeys; /* by index; published with release */
-	struct soft_qp **qps;     /* by QP number */
-	struct soft_cq **cqs;     /* by CQ number */
+	struct soft_mkey **mkeys;  /* by index; published with release */
+	rte_ticketlock_t umr_lock; /* keys that UMR changes; taken last, for a moment */
+	struct soft_qp **qps;      /* by QP number */
+	struct soft_cq **cqs;      /* by CQ number */
 	struct soft_counters *counters[SOFT_MAX_COUNTER_SETS];
 	struct bb_gid gids[SOFT_MAX_GIDS];
 	bool gid_valid[SOFT_MAX_GIDS];
 	uint8_t mac[6];
 	uint16_t lid;
 	bool port_down;
+	bool odp; /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_engine *engine; /* of progress=lcore or thread; inline: NULL */
 	struct soft_ctl *ctl;       /* control path's own: id allocators and the like */
@@ -299,6 +458,13 @@ void soft_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf
 
 /* ---- Control path, called by the data path */
 
+/*
+ * Who has an address, of the devices there have been; NULL: nobody. Takes no lock. Whether it
+ * is open, and with that kind of port, a QP of it tells.
+ */
+struct soft_dev *soft_dev_peek_gid(const uint8_t gid[16]);
+struct soft_dev *soft_dev_peek_lid(uint16_t lid);
+
 /* Find a key. NULL: no such key. The result is valid while the engine holds its lock. */
 static inline const struct soft_mkey *
 soft_mkey_find(const struct soft_dev *dev, uint32_t key)
@@ -309,7 +475,7 @@ soft_mkey_find(const struct soft_dev *dev, uint32_t key)
 	if (unlikely(idx >= 1u << SOFT_LOG_MAX_MKEY))
 		return NULL;
 	m = __atomic_load_n(&dev->mkeys[idx], __ATOMIC_ACQUIRE);
-	return m != NULL && m->key == key ? m : NULL;
+	return m != NULL && __atomic_load_n(&m->key, __ATOMIC_RELAXED) == key ? m : NULL;
 }
 
 static inline struct soft_qp *
@@ -325,6 +491,9 @@ soft_qp_find(const struct soft_dev *dev, uint32_t qpn)
  * thread, an engine's too, also under its lock.
  */
 void soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type);
+
+/* Raise the completion event of a CQ. As soft_event_raise(), also under the CQ's lock. */
+void soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq);
 
 /*
  * ---- Data path, called by the control path (soft_dev.lock held). None of it takes
@@ -350,10 +519,33 @@ void soft_engine_progress(void *engine);
 void soft_engine_lock(struct soft_engine *e);
 void soft_engine_unlock(struct soft_engine *e);
 
+/* ---- soft_paged.c: is the kernel willing to copy from and to this process? */
+bool soft_paged_works(void);
+
 /* Returns after every engine of the process has once been outside its lock, and has added
  * what it served to the counter sets. No engine's
  * lock may be held. */
 void soft_quiesce(void);
+
+/* Ticks of the device's clock per millisecond. */
+uint32_t soft_clock_khz(void);
+
+/* What a CQ needs that compresses. -ENOMEM. */
+int soft_zip_init(struct soft_cq *cq);
+void soft_zip_fini(struct soft_cq *cq);
+
+/* Give a CQ the ring @buf, ended in the old one by a RESIZE CQE. Takes the engine's lock
+ * itself. -ENOSPC: no place for that CQE; -EINVAL: too small for what is unread; -EIO: the CQ
+ * is in error. */
+int soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size);
+
+/* The CQ is complete and published: its arm record is watched from now on. -ENOMEM. */
+int soft_cq_attach(struct soft_cq *cq);
+/* It is unpublished and no QP is left: forget it. Before soft_quiesce(). Takes the engine's
+ * lock itself. */
+void soft_cq_detach(struct soft_cq *cq);
+/* Hold its events back. Takes the engine's lock itself. */
+void soft_cq_moderate(struct soft_cq *cq, uint16_t count, uint16_t period_us);
 
 /* The QP is complete and published, in RST: its records are watched from now on. -ENOMEM. */
 int soft_qp_attach(struct soft_qp *qp);

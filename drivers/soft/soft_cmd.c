@@ -27,9 +27,15 @@
 static const struct soft_cmd_desc commands[] = {
 	{BB_PRM_OP_QUERY_HCA_CAP, BB_PRM_SZ_QUERY_HCA_CAP_IN, BB_PRM_SZ_QUERY_HCA_CAP_OUT,
 	 "QUERY_HCA_CAP", soft_cmd_query_hca_cap},
+	{BB_PRM_OP_CREATE_MKEY, BB_PRM_SZ_CREATE_MKEY_IN, BB_PRM_SZ_SHORT, "CREATE_MKEY",
+	 soft_cmd_create_mkey},
+	{BB_PRM_OP_DESTROY_MKEY, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_MKEY",
+	 soft_cmd_destroy_mkey},
 	{BB_PRM_OP_CREATE_CQ, BB_PRM_SZ_CREATE_CQ_IN, BB_PRM_SZ_SHORT, "CREATE_CQ",
 	 soft_cmd_create_cq},
 	{BB_PRM_OP_DESTROY_CQ, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_CQ", soft_cmd_destroy_cq},
+	{BB_PRM_OP_MODIFY_CQ, BB_PRM_SZ_MODIFY_CQ_IN, BB_PRM_SZ_SHORT, "MODIFY_CQ",
+	 soft_cmd_modify_cq},
 	{BB_PRM_OP_CREATE_QP, BB_PRM_SZ_CREATE_QP_IN, BB_PRM_SZ_SHORT, "CREATE_QP",
 	 soft_cmd_create_qp},
 	{BB_PRM_OP_DESTROY_QP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_QP", soft_cmd_destroy_qp},
@@ -52,6 +58,11 @@ static const struct soft_cmd_desc commands[] = {
 	 soft_cmd_dealloc_q_counter},
 	{BB_PRM_OP_QUERY_Q_COUNTER, BB_PRM_SZ_QUERY_Q_COUNTER_IN, BB_PRM_SZ_QUERY_Q_COUNTER_OUT,
 	 "QUERY_Q_COUNTER", soft_cmd_query_q_counter},
+	{BB_PRM_OP_CREATE_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, "CREATE_RMP", soft_cmd_create_rmp},
+	{BB_PRM_OP_MODIFY_RMP, BB_PRM_SZ_RMP, BB_PRM_SZ_SHORT, "MODIFY_RMP", soft_cmd_modify_rmp},
+	{BB_PRM_OP_DESTROY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_SHORT, "DESTROY_RMP",
+	 soft_cmd_destroy_rmp},
+	{BB_PRM_OP_QUERY_RMP, BB_PRM_SZ_SHORT, BB_PRM_SZ_RMP, "QUERY_RMP", soft_cmd_query_rmp},
 };
 
 static const char *
@@ -66,6 +77,8 @@ status_name(enum bb_prm_status status)
 		return "BAD_RES";
 	case BB_PRM_STAT_RES_BUSY:
 		return "RES_BUSY";
+	case BB_PRM_STAT_BAD_RES_STATE:
+		return "BAD_RES_STATE";
 	case BB_PRM_STAT_NO_RES:
 		return "NO_RES";
 	case BB_PRM_STAT_BAD_QP_STATE:
@@ -123,6 +136,7 @@ soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigned in
 
 	RTE_BUILD_BUG_ON(BB_PRM_SZ_CREATE_CQ_IN > BB_PRM_SZ_CREATE_QP_IN);
 	RTE_BUILD_BUG_ON(BB_PRM_SZ_MODIFY_QP_IN > BB_PRM_SZ_CREATE_QP_IN);
+	RTE_BUILD_BUG_ON(BB_PRM_SZ_RMP > BB_PRM_SZ_CREATE_QP_IN);
 	bb_prm_set(mask, BB_PRM_CMD_OPCODE, UINT32_MAX);
 	for (i = 0; i < n; i++)
 		mark_field(mask, &fields[i]);
@@ -230,7 +244,9 @@ execute(struct soft_cmd *cmd, size_t inlen)
 	if (i == RTE_DIM(commands))
 		return SOFT_REFUSE(cmd, BAD_OP, "opcode 0x%x is not known", op);
 	cmd->desc = &commands[i];
-	if (inlen != cmd->desc->inlen)
+	cmd->inlen = inlen;
+	if (op == BB_PRM_OP_CREATE_MKEY ? inlen < cmd->desc->inlen || inlen > SOFT_KERNEL_MAX_IN
+					: inlen != cmd->desc->inlen)
 		return SOFT_REFUSE(cmd, BAD_INP_LEN, "input of %zu bytes, not %u", inlen,
 				   cmd->desc->inlen);
 	if (cmd->outlen < cmd->desc->outlen)

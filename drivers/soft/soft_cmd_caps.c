@@ -13,13 +13,24 @@ set(void *caps, struct bb_prm_field f, uint32_t v)
 }
 
 static void
-general_caps(const struct soft_opts *opts, void *caps)
+general_caps(const struct soft_dev *dev, void *caps)
 {
+	const struct soft_opts *opts = &dev->opts;
+
+	set(caps, BB_PRM_HCA_LOG_MAX_SRQ_SZ, opts->no_srq ? 0 : SOFT_LOG_MAX_SRQ_SZ);
+	set(caps, BB_PRM_HCA_LOG_MAX_RMP, opts->no_srq ? 0 : SOFT_LOG_MAX_RMP);
+	set(caps, BB_PRM_HCA_BASIC_CYCLIC, !opts->no_srq);
 	set(caps, BB_PRM_HCA_LOG_MAX_QP_SZ, SOFT_LOG_MAX_QP_SZ);
 	set(caps, BB_PRM_HCA_LOG_MAX_QP, SOFT_LOG_MAX_QP);
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ_SZ, SOFT_LOG_MAX_CQ_SZ);
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ, SOFT_LOG_MAX_CQ);
-	set(caps, BB_PRM_HCA_LOG_MAX_MKEY, SOFT_LOG_MAX_MKEY);
+	set(caps, BB_PRM_HCA_RELAXED_ORDERING_WRITE, !opts->no_relaxed);
+	set(caps, BB_PRM_HCA_LOG_MAX_MKEY, opts->log_max_mkey);
+	/* These three and pg: the whole address space on demand. */
+	set(caps, BB_PRM_HCA_FIXED_BUFFER_SIZE, dev->odp);
+	set(caps, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, dev->odp);
+	set(caps, BB_PRM_HCA_NULL_MKEY, dev->odp);
+	set(caps, BB_PRM_HCA_PG, dev->odp);
 	set(caps, BB_PRM_HCA_LOG_MAX_MRW_SZ, 63);
 	set(caps, BB_PRM_HCA_LOG_MAX_RA_REQ_QP, SOFT_LOG_MAX_RA);
 	set(caps, BB_PRM_HCA_LOG_MAX_RA_RES_QP, SOFT_LOG_MAX_RA);
@@ -32,6 +43,22 @@ general_caps(const struct soft_opts *opts, void *caps)
 	set(caps, BB_PRM_HCA_CQE_VERSION, 1);
 	set(caps, BB_PRM_HCA_ROCE, !opts->link_ib);
 	set(caps, BB_PRM_HCA_ATOMIC, !opts->no_atomic);
+	set(caps, BB_PRM_HCA_DEVICE_MEMORY, !opts->no_dm);
+	set(caps, BB_PRM_HCA_MAX_INDIRECTION, opts->no_mkey ? 0 : SOFT_INDIRECTION);
+	set(caps, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, opts->no_mkey ? 0 : SOFT_LOG_MAX_KLM);
+	set(caps, BB_PRM_HCA_FIXED_BUFFER_SIZE, !opts->no_mkey && !opts->no_ksm);
+	set(caps, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, opts->no_umr);
+	set(caps, BB_PRM_HCA_REPEATED_BLOCK_DISABLED, opts->no_interleaved);
+	/* MLX5_CAP_UMR_FENCE_SMALL: what uses a key behind a UMR needs a small fence */
+	set(caps, BB_PRM_HCA_UMR_FENCE, 1);
+	/* Memory windows of type 2B (Linux mlx5_ib_query_device()). */
+	set(caps, BB_PRM_HCA_IMAICL, !opts->no_mw && !opts->no_umr);
+	set(caps, BB_PRM_HCA_CQ_RESIZE, !opts->no_cq_resize);
+	set(caps, BB_PRM_HCA_CQ_MODERATION, !opts->no_cq_moderation);
+	set(caps, BB_PRM_HCA_CQE_COMPRESSION, !opts->no_compress);
+	set(caps, BB_PRM_HCA_CQE_COMPRESSION_MAX_NUM, opts->no_compress ? 0 : SOFT_ZIP_MAX);
+	/* The clock is the TSC. */
+	set(caps, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, opts->no_clock ? 0 : soft_clock_khz());
 	set(caps, BB_PRM_HCA_UAR_4K, 1);
 	set(caps, BB_PRM_HCA_BF, !opts->no_bf);
 	/* Both halves of a register. */
@@ -44,13 +71,26 @@ general_caps(const struct soft_opts *opts, void *caps)
 }
 
 static void
-atomic_caps(void *caps)
+atomic_caps(const struct soft_opts *opts, void *caps)
 {
-	/* MLX5_ATOMIC_OPS_CMP_SWAP 1 << 0, _FETCH_ADD 1 << 1; sizes as powers of two */
-	set(caps, BB_PRM_ATOMIC_CAP_MODE, 1 << 0 | 1 << 1);
-	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP, 1 << 3);
+	/*
+	 * MLX5_ATOMIC_OPS_CMP_SWAP 1 << 0, _FETCH_ADD 1 << 1, _EXTENDED_CMP_SWAP 1 << 2,
+	 * _EXTENDED_FETCH_ADD 1 << 3; sizes in bytes, which are powers of two
+	 */
+	set(caps, BB_PRM_ATOMIC_CAP_MODE, opts->no_ext_atomic ? 0x3 : 0xf);
+	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP, opts->no_ext_atomic ? 8 : 4 | 8);
 	/* MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS: memory and result in host order */
 	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
+}
+
+/* Of the transport scheme, RC: writes and reads of peers; no atomics (soft_paged.c). */
+static void
+odp_caps(void *caps)
+{
+	void *rc = bb_prm_sub(bb_prm_sub(caps, BB_PRM_ODP_CAP_TRANSPORT), BB_PRM_ODP_SCHEME_RC);
+
+	set(rc, BB_PRM_ODP_SERVICE_WRITE, 1);
+	set(rc, BB_PRM_ODP_SERVICE_READ, 1);
 }
 
 static void
@@ -61,6 +101,17 @@ roce_caps(void *caps)
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, SOFT_MIN_UDP_SPORT);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, UINT16_MAX);
 	set(caps, BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, SOFT_MAX_GIDS);
+}
+
+static void
+dev_mem_caps(const struct soft_opts *opts, void *caps)
+{
+	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC, 1);
+	/* MLX5_MEMIC_BASE_SIZE, and alignments as powers of two from there */
+	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MIN_MEMIC_ALLOC_SIZE, 6);
+	set(caps, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, SOFT_LOG_DM_ALIGN - 6);
+	set(caps, BB_PRM_DEV_MEM_CAP_MEMIC_BAR_SIZE, opts->dm);
+	set(caps, BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE, opts->dm);
 }
 
 int
@@ -78,19 +129,31 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 		return ret;
 	switch (type) {
 	case BB_PRM_CAP_GENERAL:
-		general_caps(opts, caps);
+		general_caps(cmd->dev, caps);
 		return 0;
 	case BB_PRM_CAP_ATOMIC:
 		if (opts->no_atomic)
 			return SOFT_REFUSE(cmd, BAD_PARAM,
 					   "atomic capabilities: it has no atomics");
-		atomic_caps(caps);
+		atomic_caps(opts, caps);
+		return 0;
+	case BB_PRM_CAP_ODP:
+		if (!cmd->dev->odp)
+			return SOFT_REFUSE(cmd, BAD_PARAM,
+					   "ODP capabilities: it has no on-demand paging");
+		odp_caps(caps);
 		return 0;
 	case BB_PRM_CAP_ROCE:
 		if (opts->link_ib)
 			return SOFT_REFUSE(cmd, BAD_PARAM,
 					   "RoCE capabilities: the port is InfiniBand");
 		roce_caps(caps);
+		return 0;
+	case BB_PRM_CAP_DEV_MEM:
+		if (opts->no_dm)
+			return SOFT_REFUSE(cmd, BAD_PARAM,
+					   "device memory capabilities: it has none");
+		dev_mem_caps(opts, caps);
 		return 0;
 	default:
 		return SOFT_REFUSE(cmd, BAD_PARAM, "capability type 0x%x is not known", type);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CREATE_CQ, DESTROY_CQ. */
+/* CREATE_CQ, DESTROY_CQ, MODIFY_CQ. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "soft_ctl.h"
@@ -12,17 +13,47 @@
 #define CQE    64u
 
 /*
- * Absent: collapsed CQs, CQE compression, overrun ignored, interrupt moderation. The
- * device has none of them, and page_offset has no place beside a umem offset.
+ * Absent: collapsed CQs, overrun ignored, the enhanced layout of compressed CQEs, period
+ * modes. The device has none of them, and page_offset has no place beside a umem offset.
  */
 static const struct soft_field create_fields[] = {
-	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0}, {BB_PRM_CREATE_CQ_UMEM_ID, 0},
-	{BB_PRM_CREATE_CQ_UMEM_VALID, 0},  {BB_PRM_CQC_DBR_UMEM_VALID, CQC_AT},
-	{BB_PRM_CQC_CQE_SZ, CQC_AT},       {BB_PRM_CQC_DBR_UMEM_ID, CQC_AT},
-	{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},  {BB_PRM_CQC_UAR_PAGE, CQC_AT},
-	{BB_PRM_CQC_C_EQN, CQC_AT},        {BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
+	{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},
+	{BB_PRM_CREATE_CQ_UMEM_ID, 0},
+	{BB_PRM_CREATE_CQ_UMEM_VALID, 0},
+	{BB_PRM_CQC_DBR_UMEM_VALID, CQC_AT},
+	{BB_PRM_CQC_CQE_SZ, CQC_AT},
+	{BB_PRM_CQC_DBR_UMEM_ID, CQC_AT},
+	{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},
+	{BB_PRM_CQC_UAR_PAGE, CQC_AT},
+	{BB_PRM_CQC_C_EQN, CQC_AT},
+	{BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
 	{BB_PRM_CQC_DBR_ADDR, CQC_AT},
+	{BB_PRM_CQC_CQE_COMP_EN, CQC_AT},
+	{BB_PRM_CQC_CQ_PERIOD, CQC_AT},
+	{BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT},
+	{BB_PRM_CQC_MINI_CQE_RES_FORMAT, CQC_AT},
 };
+
+/* Format of the mini CQEs of responders: with checksum, no stride index, is the one it has. */
+static int
+create_features(struct soft_cmd *cmd, const void *cqc)
+{
+	bool moderation = bb_prm_get(cqc, BB_PRM_CQC_CQ_PERIOD) != 0 ||
+			  bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT) != 0;
+	uint32_t format = bb_prm_get(cqc, BB_PRM_CQC_MINI_CQE_RES_FORMAT);
+	bool zip = bb_prm_get(cqc, BB_PRM_CQC_CQE_COMP_EN) != 0;
+
+	if (moderation && cmd->dev->opts.no_cq_moderation)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not moderate events");
+	if (zip && cmd->dev->opts.no_compress)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not compress CQEs");
+	if (format != (zip ? BB_PRM_CQ_MINI_CSUM : 0u))
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "mini_cqe_res_format %u: with cqe_comp_en it is %d (checksum), "
+				   "without it 0",
+				   format, BB_PRM_CQ_MINI_CSUM);
+	return 0;
+}
 
 int
 soft_cmd_create_cq(struct soft_cmd *cmd)
@@ -49,6 +80,9 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	if (log_size > SOFT_LOG_MAX_CQ_SZ)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_cq_size %u is above %d", log_size,
 				   SOFT_LOG_MAX_CQ_SZ);
+	ret = create_features(cmd, cqc);
+	if (ret != 0)
+		return ret;
 	if (uar == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "UAR page 0x%x does not exist", uar_id);
 	if (umem == NULL)
@@ -84,6 +118,15 @@ soft_cmd_create_cq(struct soft_cmd *cmd)
 	cq->log_size = log_size;
 	cq->eqn = bb_prm_get(cqc, BB_PRM_CQC_C_EQN);
 	cq->obj = cmd->obj;
+	cq->mod_count = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT);
+	cq->mod_period = (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_PERIOD);
+	cq->flags = bb_prm_get(cqc, BB_PRM_CQC_CQE_COMP_EN) ? SOFT_CQ_ZIP : 0;
+	if (((cq->flags & SOFT_CQ_ZIP) != 0 && soft_zip_init(cq) != 0) || soft_cq_attach(cq) != 0) {
+		soft_zip_fini(cq);
+		soft_ids_free(&cmd->dev->ctl->cq_ids, cq->cqn);
+		free(cq);
+		return SOFT_REFUSE(cmd, NO_RES, "no memory");
+	}
 	uar->refs++;
 	umem->refs++;
 	db_umem->refs++;
@@ -110,11 +153,134 @@ soft_cmd_destroy_cq(struct soft_cmd *cmd)
 				   "CQ 0x%x is attached to %u send and receive queues", cqn,
 				   cq->refs);
 	__atomic_store_n(&cmd->dev->cqs[cqn], NULL, __ATOMIC_RELEASE);
+	soft_cq_detach(cq);
 	soft_quiesce();
+	soft_channel_forget(cmd->dev, cq);
 	soft_ids_free(&cmd->dev->ctl->cq_ids, cqn);
 	cq->uar->refs--;
 	cq->umem->refs--;
 	cq->db_umem->refs--;
+	soft_zip_fini(cq);
 	free(cq);
 	return 0;
+}
+
+/* What the kernel gives for a resize: mlx5_ib_resize_cq(), with a umem in the pages' place. */
+static int
+resize(struct soft_cmd *cmd, struct soft_cq *cq)
+{
+	static const struct soft_field fields[] = {
+		{BB_PRM_CMD_OP_MOD, 0},
+		{BB_PRM_MODIFY_CQ_CQN, 0},
+		{BB_PRM_MODIFY_CQ_FIELD_SELECT, 0},
+		{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0},
+		{BB_PRM_CREATE_CQ_UMEM_ID, 0},
+		{BB_PRM_MODIFY_CQ_UMEM_VALID, 0},
+		{BB_PRM_CQC_CQE_SZ, CQC_AT},
+		{BB_PRM_CQC_LOG_CQ_SIZE, CQC_AT},
+		{BB_PRM_CQC_LOG_PAGE_SIZE, CQC_AT},
+	};
+	const uint32_t all =
+		BB_PRM_CQ_RESIZE_LOG_SIZE | BB_PRM_CQ_RESIZE_PG_OFFSET | BB_PRM_CQ_RESIZE_PG_SIZE;
+	const void *cqc = bb_prm_csub(cmd->in, BB_PRM_MODIFY_CQ_CQC);
+	uint32_t log_size = bb_prm_get(cqc, BB_PRM_CQC_LOG_CQ_SIZE);
+	uint32_t umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_CQ_UMEM_ID);
+	uint64_t offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_CQ_UMEM_OFFSET);
+	uint32_t select = bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_FIELD_SELECT);
+	struct soft_umem *umem = soft_cmd_umem(cmd, umem_id);
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	if (cmd->dev->opts.no_cq_resize)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not resize CQs");
+	/* Size and place change together [A]. */
+	if (select != all)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "resize field select 0x%x: log size, page offset and page size "
+				   "(0x%x)",
+				   select, all);
+	if (bb_prm_get(cqc, BB_PRM_CQC_CQE_SZ) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "cqe_sz: CQEs have 64 bytes (0)");
+	if (log_size > SOFT_LOG_MAX_CQ_SZ)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "log_cq_size %u is above %d", log_size,
+				   SOFT_LOG_MAX_CQ_SZ);
+	if (umem == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "cq_umem_id 0x%x does not exist", umem_id);
+	if (!umem->writable)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "umem 0x%x was registered without LOCAL_WRITE",
+				   umem_id);
+	ret = soft_cmd_page_size(cmd, umem, bb_prm_get(cqc, BB_PRM_CQC_LOG_PAGE_SIZE), offset);
+	if (ret == 0)
+		ret = soft_cmd_umem_range(cmd, "CQ buffer", umem, offset, (uint64_t)CQE << log_size,
+					  CQE);
+	if (ret != 0)
+		return ret;
+	switch (soft_cq_move(cq, umem->base + offset, log_size)) {
+	case 0:
+		break;
+	case -EINVAL:
+		return SOFT_REFUSE(cmd, BAD_SIZE_OUTS_CQES,
+				   "CQ 0x%x holds more unread CQEs than the %u of the new ring",
+				   cq->cqn, 1u << log_size);
+	case -ENOSPC:
+		/* What a card does then is [A]. */
+		return SOFT_REFUSE(cmd, BAD_SIZE_OUTS_CQES,
+				   "CQ 0x%x is full: there is no place for the RESIZE CQE",
+				   cq->cqn);
+	default:
+		return SOFT_REFUSE(cmd, BAD_RES_STATE, "CQ 0x%x is in error", cq->cqn);
+	}
+	umem->refs++;
+	cq->umem->refs--;
+	cq->umem = umem;
+	return 0;
+}
+
+static int
+moderate(struct soft_cmd *cmd, struct soft_cq *cq)
+{
+	static const struct soft_field fields[] = {
+		{BB_PRM_MODIFY_CQ_CQN, 0},        {BB_PRM_MODIFY_CQ_FIELD_SELECT, 0},
+		{BB_PRM_MODIFY_CQ_UMEM_VALID, 0}, /* the kernel's, in every MODIFY_CQ */
+		{BB_PRM_CQC_CQ_PERIOD, CQC_AT},   {BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT},
+	};
+	const void *cqc = bb_prm_csub(cmd->in, BB_PRM_MODIFY_CQ_CQC);
+	uint32_t select = bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_FIELD_SELECT);
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	if (cmd->dev->opts.no_cq_moderation)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "the device does not moderate events");
+	if (select == 0 || (select & ~(BB_PRM_CQ_MODIFY_PERIOD | BB_PRM_CQ_MODIFY_COUNT)) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "field select 0x%x: period (1) and count (2)",
+				   select);
+	soft_cq_moderate(cq,
+			 (select & BB_PRM_CQ_MODIFY_COUNT) != 0
+				 ? (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT)
+				 : cq->mod_count,
+			 (select & BB_PRM_CQ_MODIFY_PERIOD) != 0
+				 ? (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_PERIOD)
+				 : cq->mod_period);
+	return 0;
+}
+
+int
+soft_cmd_modify_cq(struct soft_cmd *cmd)
+{
+	uint32_t cqn = bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_CQN);
+	uint32_t op_mod = bb_prm_get(cmd->in, BB_PRM_CMD_OP_MOD);
+	struct soft_cq *cq = soft_cmd_cq(cmd, cqn);
+
+	if (cq == NULL)
+		return SOFT_REFUSE(cmd, BAD_RES, "CQ 0x%x does not exist", cqn);
+	if (op_mod == BB_PRM_CQ_OP_MOD_RESIZE)
+		return resize(cmd, cq);
+	if (op_mod != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "op_mod %u: 0, or %d to resize", op_mod,
+				   BB_PRM_CQ_OP_MOD_RESIZE);
+	return moderate(cmd, cq);
 }

@@ -43,6 +43,44 @@ static const struct soft_field rtr_fields[] = {
 	ADS(BB_PRM_ADS_ETH_PRIO),    ADS(BB_PRM_ADS_SL),
 	ADS(BB_PRM_ADS_RMAC_47_32),  ADS(BB_PRM_ADS_RMAC_31_0),
 };
+/* Of UC: nothing for READs, atomics, RNR and retries. */
+static const struct soft_field uc_init_fields[] = {
+	QPC(BB_PRM_QPC_COUNTER_SET_ID),
+	QPC(BB_PRM_QPC_RWE),
+	ADS(BB_PRM_ADS_PKEY_INDEX),
+	ADS(BB_PRM_ADS_VHCA_PORT_NUM),
+};
+static const struct soft_field uc_rtr_fields[] = {
+	QPC(BB_PRM_QPC_MTU),        QPC(BB_PRM_QPC_LOG_MSG_MAX),
+	QPC(BB_PRM_QPC_REMOTE_QPN), QPC(BB_PRM_QPC_NEXT_RCV_PSN),
+	ADS(BB_PRM_ADS_GRH),        ADS(BB_PRM_ADS_MLID),
+	ADS(BB_PRM_ADS_RLID),       ADS(BB_PRM_ADS_SRC_ADDR_INDEX),
+	ADS(BB_PRM_ADS_STAT_RATE),  ADS(BB_PRM_ADS_HOP_LIMIT),
+	ADS(BB_PRM_ADS_TCLASS),     ADS(BB_PRM_ADS_FLOW_LABEL),
+	ADS(BB_PRM_ADS_RGID_RIP),   ADS(BB_PRM_ADS_ECN),
+	ADS(BB_PRM_ADS_DSCP),       ADS(BB_PRM_ADS_UDP_SPORT),
+	ADS(BB_PRM_ADS_ETH_PRIO),   ADS(BB_PRM_ADS_SL),
+	ADS(BB_PRM_ADS_RMAC_47_32), ADS(BB_PRM_ADS_RMAC_31_0),
+};
+static const struct soft_field uc_rts_fields[] = {
+	QPC(BB_PRM_QPC_LOG_ACK_REQ_FREQ),
+	QPC(BB_PRM_QPC_NEXT_SEND_PSN),
+};
+/* Of UD: no peer. mlx5_ib gives mtu 4096 and log_msg_max 12 in every transition. */
+static const struct soft_field ud_init_fields[] = {
+	QPC(BB_PRM_QPC_COUNTER_SET_ID), QPC(BB_PRM_QPC_Q_KEY), ADS(BB_PRM_ADS_PKEY_INDEX),
+	ADS(BB_PRM_ADS_VHCA_PORT_NUM),  QPC(BB_PRM_QPC_MTU),   QPC(BB_PRM_QPC_LOG_MSG_MAX),
+};
+static const struct soft_field ud_rtr_fields[] = {
+	QPC(BB_PRM_QPC_MTU),
+	QPC(BB_PRM_QPC_LOG_MSG_MAX),
+};
+static const struct soft_field ud_rts_fields[] = {
+	QPC(BB_PRM_QPC_LOG_ACK_REQ_FREQ),
+	QPC(BB_PRM_QPC_NEXT_SEND_PSN),
+	QPC(BB_PRM_QPC_MTU),
+	QPC(BB_PRM_QPC_LOG_MSG_MAX),
+};
 static const struct soft_field rts_fields[] = {
 	QPC(BB_PRM_QPC_LOG_ACK_REQ_FREQ), QPC(BB_PRM_QPC_LOG_SRA_MAX),
 	QPC(BB_PRM_QPC_RETRY_COUNT),      QPC(BB_PRM_QPC_RNR_RETRY),
@@ -53,48 +91,91 @@ static const struct soft_field rts_fields[] = {
  * What counts after RST2INIT only with its bit in opt_param_mask (mlx5_ib: opt_mask[]);
  * without, it may stand in the mailbox and is ignored, as UCX leaves it there.
  */
+#define RC   (1u << BB_PRM_QP_ST_RC)
+#define UC   (1u << BB_PRM_QP_ST_UC)
+#define UD   (1u << BB_PRM_QP_ST_UD)
+#define EACH (RC | UC | UD)
 struct optional {
 	uint32_t bit;
+	uint32_t types;
 	struct soft_field field;
 };
 static const struct optional optionals[] = {
-	{BB_PRM_OPTPAR_RRE, QPC(BB_PRM_QPC_RRE)},
-	{BB_PRM_OPTPAR_RWE, QPC(BB_PRM_QPC_RWE)},
-	{BB_PRM_OPTPAR_RAE, QPC(BB_PRM_QPC_RAE)},
-	{BB_PRM_OPTPAR_RAE, QPC(BB_PRM_QPC_ATOMIC_MODE)},
-	{BB_PRM_OPTPAR_RNR_TIMEOUT, QPC(BB_PRM_QPC_MIN_RNR_NAK)},
-	{BB_PRM_OPTPAR_PKEY_INDEX, ADS(BB_PRM_ADS_PKEY_INDEX)},
-	{BB_PRM_OPTPAR_PRI_PORT, ADS(BB_PRM_ADS_VHCA_PORT_NUM)},
+	{BB_PRM_OPTPAR_RRE, RC, QPC(BB_PRM_QPC_RRE)},
+	{BB_PRM_OPTPAR_RWE, RC | UC, QPC(BB_PRM_QPC_RWE)},
+	{BB_PRM_OPTPAR_RAE, RC, QPC(BB_PRM_QPC_RAE)},
+	{BB_PRM_OPTPAR_RAE, RC, QPC(BB_PRM_QPC_ATOMIC_MODE)},
+	{BB_PRM_OPTPAR_RNR_TIMEOUT, RC, QPC(BB_PRM_QPC_MIN_RNR_NAK)},
+	{BB_PRM_OPTPAR_PKEY_INDEX, EACH, ADS(BB_PRM_ADS_PKEY_INDEX)},
+	{BB_PRM_OPTPAR_PRI_PORT, EACH, ADS(BB_PRM_ADS_VHCA_PORT_NUM)},
+	{BB_PRM_OPTPAR_Q_KEY, UD, QPC(BB_PRM_QPC_Q_KEY)},
 };
 
 #define ACCESS_BITS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
+
+/* What a transition takes of a type. */
+struct takes {
+	/* mlx5_ib's opt_mask[], without path migration, LAG, DC and changes of SRQ and CQ. */
+	uint32_t opt_mask;
+	const struct soft_field *fields;
+	unsigned int n;
+};
+#define TAKES(mask, f)                                                                             \
+	{                                                                                          \
+		mask, f, RTE_DIM(f)                                                                \
+	}
+#define ONLY(mask)                                                                                 \
+	{                                                                                          \
+		mask, NULL, 0                                                                      \
+	}
+
+#define PKEY BB_PRM_OPTPAR_PKEY_INDEX
+#define PORT BB_PRM_OPTPAR_PRI_PORT
+#define QKEY BB_PRM_OPTPAR_Q_KEY
+#define RWE  BB_PRM_OPTPAR_RWE
+#define RNR  BB_PRM_OPTPAR_RNR_TIMEOUT
 
 struct transition {
 	uint16_t op;
 	uint32_t from, to;
 	bool from_any;
-	/* mlx5_ib's opt_mask[] for RC, without path migration, LAG and DC. */
-	uint32_t opt_mask;
-	const struct soft_field *fields;
-	unsigned int n;
+	struct takes takes[3]; /* by st */
 };
 static const struct transition transitions[] = {
-	{BB_PRM_OP_RST2INIT_QP, BB_PRM_QP_RST, BB_PRM_QP_INIT, false, 0, init_fields,
-	 RTE_DIM(init_fields)},
-	{BB_PRM_OP_INIT2INIT_QP, BB_PRM_QP_INIT, BB_PRM_QP_INIT, false,
-	 ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX | BB_PRM_OPTPAR_PRI_PORT, NULL, 0},
+	{BB_PRM_OP_RST2INIT_QP,
+	 BB_PRM_QP_RST,
+	 BB_PRM_QP_INIT,
+	 false,
+	 {TAKES(0, init_fields), TAKES(0, uc_init_fields), TAKES(0, ud_init_fields)}},
+	{BB_PRM_OP_INIT2INIT_QP,
+	 BB_PRM_QP_INIT,
+	 BB_PRM_QP_INIT,
+	 false,
+	 {ONLY(ACCESS_BITS | PKEY | PORT), ONLY(RWE | PKEY | PORT),
+	  TAKES(PKEY | QKEY | PORT, ud_rtr_fields)}},
 	/*
 	 * min_rnr_nak is not optional here: mlx5_ib gives it on INIT to RTR, where verbs
 	 * demand it, and its table has no RNR_TIMEOUT there.
 	 */
-	{BB_PRM_OP_INIT2RTR_QP, BB_PRM_QP_INIT, BB_PRM_QP_RTR, false,
-	 ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX, rtr_fields, RTE_DIM(rtr_fields)},
-	{BB_PRM_OP_RTR2RTS_QP, BB_PRM_QP_RTR, BB_PRM_QP_RTS, false,
-	 ACCESS_BITS | BB_PRM_OPTPAR_RNR_TIMEOUT, rts_fields, RTE_DIM(rts_fields)},
-	{BB_PRM_OP_RTS2RTS_QP, BB_PRM_QP_RTS, BB_PRM_QP_RTS, false,
-	 ACCESS_BITS | BB_PRM_OPTPAR_RNR_TIMEOUT, NULL, 0},
-	{BB_PRM_OP_2ERR_QP, 0, BB_PRM_QP_ERR, true, 0, NULL, 0},
-	{BB_PRM_OP_2RST_QP, 0, BB_PRM_QP_RST, true, 0, NULL, 0},
+	{BB_PRM_OP_INIT2RTR_QP,
+	 BB_PRM_QP_INIT,
+	 BB_PRM_QP_RTR,
+	 false,
+	 {TAKES(ACCESS_BITS | PKEY, rtr_fields), TAKES(RWE | PKEY, uc_rtr_fields),
+	  TAKES(PKEY | QKEY, ud_rtr_fields)}},
+	{BB_PRM_OP_RTR2RTS_QP,
+	 BB_PRM_QP_RTR,
+	 BB_PRM_QP_RTS,
+	 false,
+	 {TAKES(ACCESS_BITS | RNR, rts_fields), TAKES(RWE, uc_rts_fields),
+	  TAKES(QKEY, ud_rts_fields)}},
+	{BB_PRM_OP_RTS2RTS_QP,
+	 BB_PRM_QP_RTS,
+	 BB_PRM_QP_RTS,
+	 false,
+	 {ONLY(ACCESS_BITS | RNR), ONLY(RWE), TAKES(QKEY, ud_rtr_fields)}},
+	{BB_PRM_OP_2ERR_QP, 0, BB_PRM_QP_ERR, true, {ONLY(0), ONLY(0), ONLY(0)}},
+	{BB_PRM_OP_2RST_QP, 0, BB_PRM_QP_RST, true, {ONLY(0), ONLY(0), ONLY(0)}},
 };
 
 static const char *
@@ -116,8 +197,9 @@ copy_field(uint8_t *to, const uint8_t *from, const struct soft_field *f)
 
 /* Bits outside what the transition takes or overlooks. */
 static int
-check_fields(struct soft_cmd *cmd, const struct transition *t)
+check_fields(struct soft_cmd *cmd, const struct transition *t, uint32_t st)
 {
+	const struct takes *takes = &t->takes[st];
 	struct soft_field all[RTE_DIM(rtr_fields) + RTE_DIM(optionals) + 4];
 	unsigned int i, n = 0;
 
@@ -128,9 +210,10 @@ check_fields(struct soft_cmd *cmd, const struct transition *t)
 		all[n++] = (struct soft_field){BB_PRM_QPC_ST, SOFT_QPC_AT};
 		all[n++] = (struct soft_field){BB_PRM_QPC_PM_STATE, SOFT_QPC_AT};
 		for (i = 0; i < RTE_DIM(optionals); i++)
-			all[n++] = optionals[i].field;
-		for (i = 0; i < t->n; i++)
-			all[n++] = t->fields[i];
+			if ((optionals[i].types & 1u << st) != 0)
+				all[n++] = optionals[i].field;
+		for (i = 0; i < takes->n; i++)
+			all[n++] = takes->fields[i];
 		for (i = 4; i < n; i++)
 			all[i].base += SOFT_QPC_AT;
 	}
@@ -138,8 +221,8 @@ check_fields(struct soft_cmd *cmd, const struct transition *t)
 }
 
 static int
-check_common(struct soft_cmd *cmd, const struct transition *t, const uint8_t *in,
-	     const uint8_t *image)
+check_common(struct soft_cmd *cmd, const struct transition *t, const struct soft_qp *qp,
+	     const uint8_t *in, const uint8_t *image)
 {
 	uint32_t pm = bb_prm_get(in, BB_PRM_QPC_PM_STATE), st = bb_prm_get(in, BB_PRM_QPC_ST);
 	uint32_t port = bb_prm_get(in + ADS_IN_QPC, BB_PRM_ADS_VHCA_PORT_NUM);
@@ -147,8 +230,8 @@ check_common(struct soft_cmd *cmd, const struct transition *t, const uint8_t *in
 	uint32_t atomic = bb_prm_get(image, BB_PRM_QPC_ATOMIC_MODE);
 	bool init = t->op == BB_PRM_OP_RST2INIT_QP;
 
-	if (st != BB_PRM_QP_ST_RC)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: the QP is RC (0)", st);
+	if (st != qp->st)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: the QP has %u", st, qp->st);
 	if (pm != BB_PRM_QP_PM_MIGRATED && (pm != 0 || init))
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
@@ -212,7 +295,7 @@ check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
 }
 
 static int
-check_rtr(struct soft_cmd *cmd, const uint8_t *image)
+check_rtr(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 {
 	uint32_t mtu = bb_prm_get(image, BB_PRM_QPC_MTU);
 	uint32_t log_msg = bb_prm_get(image, BB_PRM_QPC_LOG_MSG_MAX);
@@ -228,6 +311,8 @@ check_rtr(struct soft_cmd *cmd, const uint8_t *image)
 	if (log_rra > SOFT_LOG_MAX_RA)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rra_max %u is above %u", log_rra,
 				   SOFT_LOG_MAX_RA);
+	if (qp->st == BB_PRM_QP_ST_UD)
+		return 0;
 	return cmd->dev->opts.link_ib ? check_ib_path(cmd, image + ADS_IN_QPC)
 				      : check_eth_path(cmd, image + ADS_IN_QPC);
 }
@@ -294,6 +379,7 @@ load(struct soft_qp *qp, const struct transition *t)
 	__atomic_store_n(&qp->rae, bb_prm_get(q, BB_PRM_QPC_RAE) != 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->atomic_mode, bb_prm_get(q, BB_PRM_QPC_ATOMIC_MODE), __ATOMIC_RELAXED);
 	__atomic_store_n(&qp->min_rnr_nak, bb_prm_get(q, BB_PRM_QPC_MIN_RNR_NAK), __ATOMIC_RELAXED);
+	qp->q_key = bb_prm_get(q, BB_PRM_QPC_Q_KEY);
 	if (t->op == BB_PRM_OP_INIT2RTR_QP) {
 		qp->mtu = 128u << bb_prm_get(q, BB_PRM_QPC_MTU);
 		/* 0 is no special value: messages of one byte. */
@@ -326,6 +412,8 @@ clear_connection(uint8_t *image)
 		copy_field(image, zero, &rtr_fields[i]);
 	for (i = 0; i < RTE_DIM(rts_fields); i++)
 		copy_field(image, zero, &rts_fields[i]);
+	for (i = 1; i < RTE_DIM(ud_init_fields); i++)
+		copy_field(image, zero, &ud_init_fields[i]);
 }
 
 /* The context as it will be: checked, and the peer looked up. */
@@ -333,18 +421,19 @@ static int
 next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_qp *qp,
 	   uint8_t *image, struct soft_dev **peer)
 {
+	const struct takes *takes = &t->takes[qp->st];
 	const uint8_t *in = cmd->in + SOFT_QPC_AT;
 	uint32_t mask = bb_prm_get(cmd->in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK);
 	uint32_t set;
 	unsigned int i;
 	int ret;
 
-	if ((mask & ~t->opt_mask) != 0)
+	if ((mask & ~takes->opt_mask) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "opt_param_mask 0x%x: bits 0x%x are not of this transition",
-				   mask, mask & ~t->opt_mask);
-	for (i = 0; i < t->n; i++)
-		copy_field(image, in, &t->fields[i]);
+				   mask, mask & ~takes->opt_mask);
+	for (i = 0; i < takes->n; i++)
+		copy_field(image, in, &takes->fields[i]);
 	for (i = 0; i < RTE_DIM(optionals); i++)
 		if ((mask & optionals[i].bit) != 0)
 			copy_field(image, in, &optionals[i].field);
@@ -354,13 +443,13 @@ next_image(struct soft_cmd *cmd, const struct transition *t, const struct soft_q
 	set = bb_prm_get(image, BB_PRM_QPC_COUNTER_SET_ID);
 	if (set != 0 && cmd->dev->ctl->counter_ctx[set] != cmd->ctx)
 		return SOFT_REFUSE(cmd, BAD_RES, "counter_set_id %u does not exist", set);
-	ret = check_common(cmd, t, in, image);
+	ret = check_common(cmd, t, qp, in, image);
 	if (ret == 0 && t->op == BB_PRM_OP_INIT2RTR_QP)
-		ret = check_rtr(cmd, image);
+		ret = check_rtr(cmd, qp, image);
 	if (ret == 0 && t->op == BB_PRM_OP_RTR2RTS_QP)
 		ret = check_rts(cmd, image);
 	if (ret == 0 && t->op == BB_PRM_OP_INIT2RTR_QP)
-		*peer = find_peer(cmd, qp, image);
+		*peer = qp->st == BB_PRM_QP_ST_UD ? NULL : find_peer(cmd, qp, image);
 	return ret;
 }
 
@@ -378,7 +467,7 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 		t++;
 	if (qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
-	ret = check_fields(cmd, t);
+	ret = check_fields(cmd, t, qp->st);
 	if (ret != 0)
 		return ret;
 	memcpy(image, qp->qpc, sizeof(image));

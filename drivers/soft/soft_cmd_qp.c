@@ -9,9 +9,13 @@
 
 #define SOFT_SYNDROME 0xbb030000u
 
+/* Linux drivers/infiniband/hw/mlx5/mlx5_ib.h: MLX5_REQ_SCAT_DATA32_CQE and _RES_. */
+#define CS_REQ_DATA32 0x11
+#define CS_RES_DATA32 0x1
+
 /*
- * Absent: what the transitions set, WQE signatures, scatter to CQE, the reserved
- * lkey, end padding, shared receive queues. Connection attributes here would be lost
+ * Absent: what the transitions set, WQE signatures, the reserved lkey, end
+ * padding. Connection attributes here would be lost
  * silently on a card.
  */
 static const struct soft_field create_fields[] = {
@@ -26,6 +30,7 @@ static const struct soft_field create_fields[] = {
 	{BB_PRM_QPC_CQN_RCV, SOFT_QPC_AT},        {BB_PRM_QPC_DBR_ADDR, SOFT_QPC_AT},
 	{BB_PRM_QPC_RQ_TYPE, SOFT_QPC_AT},        {BB_PRM_QPC_SRQN_RMPN_XRQN, SOFT_QPC_AT},
 	{BB_PRM_QPC_DBR_UMEM_VALID, SOFT_QPC_AT}, {BB_PRM_QPC_DBR_UMEM_ID, SOFT_QPC_AT},
+	{BB_PRM_QPC_CS_REQ, SOFT_QPC_AT},         {BB_PRM_QPC_CS_RES, SOFT_QPC_AT},
 };
 
 /* What a QP names, looked up and counted. */
@@ -34,6 +39,7 @@ struct parts {
 	struct soft_cq *scq, *rcq;
 	struct soft_uar_page *uar;
 	struct soft_umem *umem, *db_umem;
+	struct soft_rmp *rmp;
 	uint32_t counter_set;
 	uint64_t offset, dbr_addr;
 	/* Bytes; the RQ comes first, the SQ right behind it. */
@@ -83,12 +89,22 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	uint32_t st = bb_prm_get(qpc, BB_PRM_QPC_ST);
 	uint32_t pm = bb_prm_get(qpc, BB_PRM_QPC_PM_STATE);
 	uint32_t ts = bb_prm_get(qpc, BB_PRM_QPC_TS_FORMAT);
+	uint32_t cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ);
+	uint32_t cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES);
 
-	if (st != BB_PRM_QP_ST_RC)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: only RC (0) is there", st);
+	if (st != BB_PRM_QP_ST_RC && st != BB_PRM_QP_ST_UC && st != BB_PRM_QP_ST_UD)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "st %u: there are RC (0), UC (1) and UD (2)",
+				   st);
 	if (pm != BB_PRM_QP_PM_MIGRATED)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "pm_state %u: without path migration it is MIGRATED (3)", pm);
+	/* What fits beside the fields of a 64-byte CQE: 32 bytes. */
+	if (cs_req != 0 && cs_req != CS_REQ_DATA32)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req 0x%x: with 64-byte CQEs 0 or 0x%x",
+				   cs_req, CS_REQ_DATA32);
+	if (cs_res != 0 && cs_res != CS_RES_DATA32)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res 0x%x: with 64-byte CQEs 0 or 0x%x",
+				   cs_res, CS_RES_DATA32);
 	/* 0 free running, 1 default, 2 real time */
 	if (ts > 1)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "ts_format %u: there is no real time clock", ts);
@@ -105,13 +121,21 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	uint32_t log_sq = bb_prm_get(qpc, BB_PRM_QPC_LOG_SQ_SIZE);
 	bool no_sq = bb_prm_get(qpc, BB_PRM_QPC_NO_SQ) != 0;
 
-	if (rq_type != BB_PRM_RQ_TYPE_REGULAR && rq_type != BB_PRM_RQ_TYPE_ZERO)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "rq_type %u: there are own RQs (0) and none (3)",
+	if (rq_type != BB_PRM_RQ_TYPE_REGULAR && rq_type != BB_PRM_RQ_TYPE_SRQ &&
+	    rq_type != BB_PRM_RQ_TYPE_ZERO)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "rq_type %u: there are own RQs (0), RMPs (1) and none (3)",
 				   rq_type);
-	if (srqn != 0)
+	if (rq_type == BB_PRM_RQ_TYPE_SRQ) {
+		p->rmp = soft_cmd_rmp(cmd, srqn);
+		if (p->rmp == NULL)
+			return SOFT_REFUSE(cmd, BAD_RES, "RMP 0x%x does not exist", srqn);
+	} else if (srqn != 0) {
 		return SOFT_REFUSE(cmd, BAD_PARAM, "srqn 0x%x with rq_type %u", srqn, rq_type);
-	if (rq_type == BB_PRM_RQ_TYPE_ZERO && (log_rq != 0 || stride != 16))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "log_rq_size or log_rq_stride without an RQ");
+	}
+	if (rq_type != BB_PRM_RQ_TYPE_REGULAR && (log_rq != 0 || stride != 16))
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "log_rq_size or log_rq_stride without an own RQ");
 	if (no_sq && log_sq != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_sq_size %u with no_sq", log_sq);
 	/* The fields have four bits: no queue is too large. */
@@ -119,7 +143,7 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	if (stride > SOFT_MAX_RQ_STRIDE)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "RQ stride of %u bytes is above %d", stride,
 				   SOFT_MAX_RQ_STRIDE);
-	p->rq_bytes = rq_type == BB_PRM_RQ_TYPE_ZERO ? 0 : (uint64_t)stride << log_rq;
+	p->rq_bytes = rq_type != BB_PRM_RQ_TYPE_REGULAR ? 0 : (uint64_t)stride << log_rq;
 	p->sq_bytes = no_sq ? 0 : (uint64_t)BB_WQE_BB << log_sq;
 	if (p->rq_bytes % BB_WQE_BB != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
@@ -158,6 +182,8 @@ count_parts(struct soft_qp *qp, int change)
 	qp->uar->refs += by;
 	qp->wq_umem->refs += by;
 	qp->db_umem->refs += by;
+	if (qp->rmp != NULL)
+		qp->rmp->refs += by;
 	qp->dev->ctl->counter_refs[qp->counter_set] += by;
 }
 
@@ -170,6 +196,7 @@ fill_qp(struct soft_cmd *cmd, const void *qpc, const struct parts *p, struct sof
 	qp->obj = cmd->obj;
 	qp->pd = p->pd;
 	qp->pdn = p->pd->pub.pdn;
+	qp->st = bb_prm_get(qpc, BB_PRM_QPC_ST);
 	qp->user_index = bb_prm_get(qpc, BB_PRM_QPC_USER_INDEX);
 	qp->state = BB_PRM_QP_RST;
 	qp->uar = p->uar;
@@ -186,6 +213,9 @@ fill_qp(struct soft_cmd *cmd, const void *qpc, const struct parts *p, struct sof
 	qp->sq = buf + p->rq_bytes;
 	qp->log_sq = bb_prm_get(qpc, BB_PRM_QPC_LOG_SQ_SIZE);
 	qp->dbrec = (uint32_t *)(void *)(p->db_umem->base + p->dbr_addr);
+	qp->rmp = p->rmp;
+	qp->cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ) != 0;
+	qp->cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES) != 0;
 	qp->counter_set = p->counter_set;
 	memcpy(qp->qpc, qpc, sizeof(qp->qpc));
 }

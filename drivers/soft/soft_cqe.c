@@ -3,26 +3,66 @@
  */
 /* The kinds of CQEs, and vendor syndromes. */
 #include "soft_cqe.h"
+#include "soft_resp.h"
+
+bool
+soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
+		    const struct soft_cqe_parts *c)
+{
+	uint32_t flags = __atomic_load_n(&cq->flags, __ATOMIC_RELAXED);
+	bool died = false, ok;
+
+	if ((flags & SOFT_CQ_SHARED) != 0)
+		rte_ticketlock_lock(&cq->lock);
+	if ((flags & SOFT_CQ_ZIP) != 0) {
+		if (soft_zip_take(e, qp->qpn, cq, c)) {
+			if ((flags & SOFT_CQ_SHARED) != 0)
+				rte_ticketlock_unlock(&cq->lock);
+			return true;
+		}
+		soft_zip_end(e, cq);
+	}
+	ok = soft_cqe_put(e, qp->qpn, cq, c, &died);
+	/* Again, as the lock is what holds it still. */
+	if (ok && (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
+		soft_cq_notify(e, cq);
+	if ((flags & SOFT_CQ_SHARED) != 0)
+		rte_ticketlock_unlock(&cq->lock);
+	if (died)
+		soft_cq_fail(e, qp, cq);
+	return ok;
+}
 
 bool
 soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
 {
 	uint32_t bytes = 0;
 
-	if (d->opcode == BB_WQE_RDMA_READ || d->opcode == BB_WQE_ATOMIC_CS ||
-	    d->opcode == BB_WQE_ATOMIC_FA)
+	if (d->opcode == BB_WQE_RDMA_READ || soft_is_atomic(d->opcode))
 		bytes = (uint32_t)d->len;
+	if (bytes != 0 && unlikely(soft_defect(e, SOFT_DEFECT_READ_LEN)))
+		bytes = 0;
+	if (unlikely(qp->cs_len != 0)) {
+		qp->cs_len = 0;
+		return soft_cqe_write_data(e, qp, qp->scq, bb_be32(qp->user_index),
+					   soft_pair(0, bb_be32(bytes)), 0, d->opcode, d->idx,
+					   BB_CQE_REQ << 4 | BB_CQE_SCATTER_32, qp->cs_data);
+	}
 	return soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), soft_pair(0, bb_be32(bytes)),
 			      0, d->opcode, d->idx, BB_CQE_REQ << 4);
 }
 
 bool
 soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
-	      uint32_t imm, uint32_t len)
+	      uint32_t imm, uint32_t len, const uint8_t *data)
 {
-	return soft_cqe_write(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), imm),
-			      soft_pair(0, bb_be32(len)), 0, 0, qp->rq_ci,
-			      (uint8_t)(opcode << 4 | (uint8_t)solicited << 1));
+	uint8_t flags = (uint8_t)(opcode << 4 | (uint8_t)solicited << 1);
+
+	qp->rmp_holds = false;
+	if (data != NULL)
+		flags |= BB_CQE_SCATTER_32;
+	return soft_cqe_write_data(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), imm),
+				   soft_pair(0, bb_be32(len)), 0, 0, e->recv.idx, flags, data);
 }
 
 bool
@@ -33,6 +73,8 @@ soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16
 			      << (8 * (BB_CQE_VENDOR_SYNDROME_BYTE - 48)) |
 		      (uint64_t)synd << (8 * (BB_CQE_SYNDROME_BYTE - 48));
 
+	if (responder)
+		qp->rmp_holds = false;
 	return soft_cqe_write(e, qp, responder ? qp->rcq : qp->scq, bb_be32(qp->user_index), 0, w6,
 			      wqe_opcode, idx, (responder ? BB_CQE_RESP_ERR : BB_CQE_REQ_ERR) << 4);
 }
@@ -44,14 +86,15 @@ soft_vendor_of(const struct soft_engine *e, bool responder, uint8_t wqe_opcode, 
 	case BB_SYN_LOCAL_LENGTH:
 		return responder ? SOFT_VEND_RECV_LENGTH : SOFT_VEND_SEND_LENGTH;
 	case BB_SYN_LOCAL_QP_OP:
-		return SOFT_VEND_LOCAL_QP_OP;
+		return responder ? SOFT_VEND_LOCAL_QP_OP : e->qp_op_fault;
 	case BB_SYN_LOCAL_PROT:
 		if (responder)
 			return SOFT_VEND_KEY_RECV | e->key_fault;
-		if (wqe_opcode == BB_WQE_RDMA_READ || wqe_opcode == BB_WQE_ATOMIC_CS ||
-		    wqe_opcode == BB_WQE_ATOMIC_FA)
+		if (wqe_opcode == BB_WQE_RDMA_READ || soft_is_atomic(wqe_opcode))
 			return SOFT_VEND_KEY_DATA | e->key_fault;
 		return SOFT_VEND_KEY_GATHER | e->key_fault;
+	case BB_SYN_MW_BIND:
+		return SOFT_VEND_UMR;
 	case BB_SYN_RETRY_EXC:
 		return SOFT_VEND_RETRY;
 	case BB_SYN_RNR_RETRY_EXC:
@@ -65,16 +108,4 @@ soft_vendor_of(const struct soft_engine *e, bool responder, uint8_t wqe_opcode, 
 	default:
 		return SOFT_VEND_FLUSH;
 	}
-}
-
-bool
-soft_cqe_defect(struct soft_engine *e, uint16_t *counter, uint8_t *owner)
-{
-	if (soft_defect(e, SOFT_DEFECT_SKIP_CQE))
-		return false;
-	if (soft_defect(e, SOFT_DEFECT_WQE_COUNTER))
-		*counter = (uint16_t)(*counter + 1);
-	if (*owner != 0 && soft_defect(e, SOFT_DEFECT_OWNER_BIT))
-		*owner = 0;
-	return true;
 }

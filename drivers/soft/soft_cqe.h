@@ -8,12 +8,26 @@
  * by the index read before. A CQ that is full when a CQE is due is overrun: it dies, and
  * with it the QPs that complete into it.
  *
- * The timestamp is written as 0 [A]: there is no free-running device clock.
+ * The clock is the TSC. A CQE's time is that of the look at the queue that found its
+ * request [A]: later than its post, earlier than the CQE can be polled.
  */
 #ifndef SOFT_CQE_H
 #define SOFT_CQE_H
 
 #include "soft_data.h"
+
+#define SOFT_CQE_SE (1u << 1) /* op_own: solicited */
+
+struct soft_cqe_parts;
+/* To a CQ that is shared or armed. */
+bool soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
+			 const struct soft_cqe_parts *c);
+
+/* Take a CQE into the block that is open, or open one. False: it is not for a block. */
+bool soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
+		   const struct soft_cqe_parts *c);
+/* Write the block that is open, if there is one. */
+void soft_zip_end(struct soft_engine *e, struct soft_cq *cq);
 
 /* The place of the next CQE. NULL: there is none. */
 static inline struct bb_cqe *
@@ -31,43 +45,74 @@ soft_cqe_slot(struct soft_cq *cq)
 	return (struct bb_cqe *)(void *)(cq->buf + ((size_t)(cq->pi & (size - 1)) << 6));
 }
 
-/* @w4 to @w6: bytes 32 to 55 in memory order; @op_flags: op_own without the owner bit. */
+struct soft_cqe_parts {
+	uint64_t w4, w5;     /* bytes 32 to 47 in memory order */
+	uint64_t w6;         /* bytes 48 to 55, of errors: else the time stands there */
+	const uint8_t *data; /* bytes 0 to 31, NULL for zero */
+	uint8_t sop;
+	uint8_t op_flags; /* op_own without the owner bit */
+	uint16_t counter;
+};
+
+/* True, and *died, if the CQ overran with this CQE. */
 static inline bool
-soft_cqe_write(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
-	       uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags)
+soft_cqe_put(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
+	     const struct soft_cqe_parts *c, bool *died)
 {
-	/* Read once: it may turn true while this CQE is written, by nobody else yet. */
-	bool locked = __atomic_load_n(&cq->shared, __ATOMIC_RELAXED), died = false;
-	struct bb_cqe *cqe;
+	uint64_t w6 = c->op_flags >> 4 >= BB_CQE_REQ_ERR ? c->w6 : bb_be64(e->now);
+	struct bb_cqe *cqe = soft_cqe_slot(cq);
+	uint16_t counter = c->counter;
 	uint8_t owner;
 
-	if (unlikely(locked))
-		rte_ticketlock_lock(&cq->lock);
-	cqe = soft_cqe_slot(cq);
 	if (unlikely(cqe == NULL)) {
-		died = !cq->error;
+		*died = !cq->error;
 		cq->error = true;
-		goto out;
+		return false;
 	}
 	owner = cq->pi >> cq->log_size & 1;
 	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE) &&
 	    !soft_cqe_defect(e, &counter, &owner))
-		goto out;
-	memset(cqe, 0, 32);
-	memcpy((uint8_t *)cqe + 32, &w4, sizeof(w4));
-	memcpy((uint8_t *)cqe + 40, &w5, sizeof(w5));
+		return true;
+	if (c->data != NULL)
+		memcpy(cqe, c->data, 32);
+	else
+		memset(cqe, 0, 32);
+	memcpy((uint8_t *)cqe + 32, &c->w4, sizeof(c->w4));
+	memcpy((uint8_t *)cqe + 40, &c->w5, sizeof(c->w5));
 	memcpy((uint8_t *)cqe + 48, &w6, sizeof(w6));
-	cqe->sop_qpn = bb_be32((uint32_t)sop << 24 | qp->qpn);
+	cqe->sop_qpn = bb_be32((uint32_t)c->sop << 24 | qpn);
 	cqe->wqe_counter = bb_be16(counter);
 	cqe->signature = 0;
-	bb_cqe_own_store(&cqe->op_own, op_flags | owner);
+	bb_cqe_own_store(&cqe->op_own, c->op_flags | owner);
 	cq->pi++;
-out:
-	if (unlikely(locked))
-		rte_ticketlock_unlock(&cq->lock);
+	if ((c->op_flags & SOFT_CQE_SE) != 0 || c->op_flags >> 4 >= BB_CQE_REQ_ERR)
+		cq->sol_pi = cq->pi;
+	return true;
+}
+
+/* False: the CQ overran, now or before. */
+static inline bool
+soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
+		    uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags,
+		    const uint8_t *data)
+{
+	const struct soft_cqe_parts c = {w4, w5, w6, data, sop, op_flags, counter};
+	bool died = false, ok;
+
+	/* SHARED may turn on while this CQE is written, by nobody else yet. */
+	if (unlikely(__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) != 0))
+		return soft_cqe_write_slow(e, qp, cq, &c);
+	ok = soft_cqe_put(e, qp->qpn, cq, &c, &died);
 	if (unlikely(died))
 		soft_cq_fail(e, qp, cq);
-	return cqe != NULL;
+	return ok;
+}
+
+static inline bool
+soft_cqe_write(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq, uint64_t w4,
+	       uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags)
+{
+	return soft_cqe_write_data(e, qp, cq, w4, w5, w6, sop, counter, op_flags, NULL);
 }
 
 static inline uint64_t

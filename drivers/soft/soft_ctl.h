@@ -17,6 +17,7 @@
 #define SOFT_LOG_MAX_PD    16
 #define SOFT_LOG_MAX_UMEM  17
 #define SOFT_LOG_MAX_UAR   16
+#define SOFT_LOG_DM_ALIGN  12
 #define SOFT_MAX_RQ_STRIDE 512 /* bytes of a receive WQE */
 #define SOFT_MAX_SQ_WQE    (BB_WQE_MAX_DS * BB_WQE_SEG)
 #define SOFT_EQS           8 /* completion vectors */
@@ -32,6 +33,12 @@ struct soft_ids {
 	uint32_t first, size, next;
 };
 
+/* Device memory: whole pages, used or not. */
+struct soft_memic {
+	uint8_t *mem, *used;
+	uint32_t pages;
+};
+
 struct soft_event_sub {
 	LIST_ENTRY(soft_event_sub) link;
 	struct soft_ctx *ctx;
@@ -42,12 +49,14 @@ struct soft_event_sub {
 
 /* Of a device. Under soft_dev.lock, but for the events. */
 struct soft_ctl {
-	struct soft_ids mkey_ids, qp_ids, cq_ids, pd_ids, umem_ids, uar_ids, counter_ids;
+	struct soft_ids mkey_ids, qp_ids, cq_ids, pd_ids, umem_ids, uar_ids, counter_ids, rmp_ids;
 	uint8_t *mkey_variant; /* by mkey index: low byte of the key given out last */
 	struct soft_umem **umems;
 	struct soft_pd **pds;
+	struct soft_rmp **rmps;
 	struct soft_ctx *counter_ctx[SOFT_MAX_COUNTER_SETS];
 	uint32_t counter_refs[SOFT_MAX_COUNTER_SETS]; /* QPs */
+	struct soft_memic memic;
 
 	/* Taken last, also by engines. */
 	pthread_mutex_t event_lock;
@@ -59,7 +68,8 @@ struct soft_ctl {
 struct soft_ctx {
 	struct mlx5_ctx pub;
 	struct soft_dev *dev;
-	uint32_t objs, umems, uars, pds, mrs; /* live handles */
+	uint32_t objs, umems, uars, pds, mrs, dms; /* live handles */
+	uint32_t channels;
 	LIST_ENTRY(soft_ctx) link;
 
 	/* Under soft_ctl.event_lock. */
@@ -76,11 +86,31 @@ struct soft_obj {
 struct soft_pd {
 	struct mlx5_pd pub;
 	struct soft_ctx *ctx;
-	uint32_t mrs, qps;
+	uint32_t mrs, qps, rmps;
 };
 
 struct soft_mr {
 	struct mlx5_mr pub;
+	struct soft_ctx *ctx;
+	struct soft_pd *pd;
+	struct soft_mkey *mkey;
+	struct mlx5_mr_attr attr;
+	bool writable;       /* the memory as it was pinned */
+	uint64_t room;       /* pages that it may grow to under the same key */
+	struct soft_dm *dm;  /* that it names, else NULL */
+	struct soft_map map; /* of a dma-buf */
+};
+
+struct soft_dm {
+	struct mlx5_dm pub;
+	struct soft_ctx *ctx;
+	uint8_t *base;
+	uint32_t page, pages;
+	uint32_t mrs;
+};
+
+struct soft_mw {
+	struct mlx5_mw pub;
 	struct soft_ctx *ctx;
 	struct soft_pd *pd;
 	struct soft_mkey *mkey;
@@ -115,6 +145,8 @@ extern const struct mlx5_cmd_if soft_cmd_if;
 
 /* The device of a number, made at first use. NULL: no memory, or no such number. */
 struct soft_dev *soft_dev_get(uint32_t index);
+/* The same without making it. Takes no lock. */
+struct soft_dev *soft_dev_peek(uint32_t index);
 /* The same, if it is on the network of ports of that kind. */
 struct soft_dev *soft_dev_reachable(uint32_t index, bool ib);
 
@@ -146,16 +178,57 @@ void soft_ids_free(struct soft_ids *ids, uint32_t id);
 
 /* Is [addr, addr + len) mapped for reading, and for writing if asked? 0, -EFAULT, -errno. */
 int soft_maps_check(const void *addr, size_t len, bool write);
+/* The smallest page size of the mappings that hold it. 0, -errno. */
+int soft_maps_page(const void *addr, size_t len, uint64_t *page);
 
-/* ---- soft_mem.c: the functions of struct mlx5_cmd_if */
+/* ---- soft_dmabuf.c */
+
+/* Map a part of a dma-buf. 0, -errno, logged: @what wants it. */
+int soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t offset,
+		    uint64_t len, bool write, struct soft_map *map);
+/* Nothing to do for a map that is not. */
+void soft_dmabuf_unmap(struct soft_map *map);
+/* Check an MR over a dma-buf and map it. 0, -errno, logged. */
+int soft_dmabuf_mr(const struct soft_dev *dev, const struct mlx5_mr_attr *attr,
+		   struct soft_map *map);
+
+/* ---- soft_dm.c */
+int soft_dm_start(struct soft_dev *dev);
+void soft_dm_stop(struct soft_dev *dev);
+int soft_dm_alloc(struct mlx5_ctx *ctx, uint64_t len, uint32_t log_align, struct mlx5_dm **dm);
+int soft_dm_free(struct mlx5_ctx *ctx, struct mlx5_dm *dm);
+int soft_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *src,
+		  size_t len);
+int soft_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off, size_t len);
+/* Check an MR over device memory and find its first byte. 0, -errno, logged. */
+int soft_dm_mr(const struct soft_ctx *ctx, const struct mlx5_mr_attr *attr, uint8_t **base);
+
+/* ---- soft_umem.c: the functions of struct mlx5_cmd_if */
 int soft_umem_reg(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
 		  uint64_t pgsz_bitmap, struct mlx5_umem **umem);
+int soft_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, uint32_t access,
+			 uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 int soft_umem_dereg(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
+
+/* ---- soft_mem.c: the functions of struct mlx5_cmd_if */
+
+/* What ib_umem_get() refuses before it pins: empty or impossible ranges. 0, -EINVAL, logged. */
+int soft_mem_range(const char *name, const char *what, const void *addr, size_t len);
+/* What ib_umem_get() refuses before and while it pins. 0, -errno, logged. */
+int soft_mem_check(const char *name, const char *what, const void *addr, size_t len, bool write);
 int soft_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 int soft_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
-int soft_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len, uint32_t access,
+
+/* ---- soft_mr.c */
+int soft_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 		struct mlx5_mr **mr);
 int soft_mr_dereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
+int soft_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx5_pd *pd,
+		  void *addr, uint64_t len, uint32_t access);
+
+/* ---- soft_mkey.c */
+int soft_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw);
+int soft_mw_free(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
 
 /* ---- soft_uar.c */
 int soft_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **uar);
@@ -170,6 +243,14 @@ int soft_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 /* Forget the subscriptions of @ctx, or of @obj alone. */
 void soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj);
 
+/* ---- soft_channel.c */
+int soft_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
+int soft_channel_destroy(struct mlx5_ctx *ctx, struct mlx5_channel *ch);
+int soft_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie);
+int soft_channel_get(struct mlx5_channel *ch, uint64_t *cookie);
+/* Forget the subscriptions to a CQ. */
+void soft_channel_forget(struct soft_dev *dev, struct soft_cq *cq);
+
 /* ---- soft_cmd.c */
 
 /* A command on its way through the device's firmware. */
@@ -178,6 +259,7 @@ struct soft_cmd {
 	struct soft_dev *dev;
 	const struct soft_cmd_desc *desc;
 	const uint8_t *in;
+	size_t inlen;
 	uint8_t *out;
 	size_t outlen;
 	struct mlx5_obj *obj; /* of commands that create: the handle to be */
@@ -185,7 +267,7 @@ struct soft_cmd {
 
 struct soft_cmd_desc {
 	uint16_t op;
-	uint16_t inlen;  /* exact */
+	uint16_t inlen;  /* exact, but for CREATE_MKEY, whose entries follow */
 	uint16_t outlen; /* at least */
 	const char *name;
 	int (*exec)(struct soft_cmd *cmd);
@@ -214,6 +296,7 @@ int soft_cmd_only(struct soft_cmd *cmd, const struct soft_field *fields, unsigne
  * are refused as unknown ones are. NULL: none.
  */
 struct soft_cq *soft_cmd_cq(const struct soft_cmd *cmd, uint32_t cqn);
+struct soft_rmp *soft_cmd_rmp(const struct soft_cmd *cmd, uint32_t rmpn);
 struct soft_qp *soft_cmd_qp(const struct soft_cmd *cmd, uint32_t qpn);
 struct soft_pd *soft_cmd_pd(const struct soft_cmd *cmd, uint32_t pdn);
 struct soft_umem *soft_cmd_umem(const struct soft_cmd *cmd, uint32_t id);
@@ -238,13 +321,20 @@ int soft_obj_destroy(struct mlx5_obj *obj);
 int soft_cmd_query_hca_cap(struct soft_cmd *cmd);
 int soft_cmd_create_cq(struct soft_cmd *cmd);
 int soft_cmd_destroy_cq(struct soft_cmd *cmd);
+int soft_cmd_modify_cq(struct soft_cmd *cmd);
 int soft_cmd_create_qp(struct soft_cmd *cmd);
 int soft_cmd_destroy_qp(struct soft_cmd *cmd);
 int soft_cmd_query_qp(struct soft_cmd *cmd);
 int soft_cmd_modify_qp(struct soft_cmd *cmd);
+int soft_cmd_create_mkey(struct soft_cmd *cmd);
+int soft_cmd_destroy_mkey(struct soft_cmd *cmd);
 int soft_cmd_alloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_dealloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_query_q_counter(struct soft_cmd *cmd);
+int soft_cmd_create_rmp(struct soft_cmd *cmd);
+int soft_cmd_modify_rmp(struct soft_cmd *cmd);
+int soft_cmd_query_rmp(struct soft_cmd *cmd);
+int soft_cmd_destroy_rmp(struct soft_cmd *cmd);
 
 /* The QP context inside a mailbox: position of its fields, and of its address path's. */
 #define SOFT_QPC_AT 0x18

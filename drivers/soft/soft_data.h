@@ -28,6 +28,7 @@
 #define SOFT_PSN_MASK    0xffffffu
 #define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* of a send WQE */
 #define SOFT_MAX_RX      128                 /* of a receive WQE: 2048 bytes */
+#define SOFT_MAX_STRIDE  512                 /* of a receive WQE of an RMP, bytes */
 #define SOFT_RUN_WQES    64                  /* of one QP before the next one's turn */
 #define SOFT_NO_DEADLINE UINT64_MAX
 /* How often a request at another engine looks whether its target still exists. */
@@ -51,6 +52,9 @@ enum soft_vendor {
 	SOFT_VEND_KEY_GATHER = 0x50, /* data goes out */
 	SOFT_VEND_LOCAL_QP_OP = 0x68,
 	SOFT_VEND_SEND_LENGTH = 0x69,
+	SOFT_VEND_QP_TYPE = 0x6d,
+	SOFT_VEND_OPCODE = 0x71,
+	SOFT_VEND_UMR = 0x78, /* kernel logs show it with syndrome 6 of a UMR */
 	SOFT_VEND_RETRY = 0x81,
 	SOFT_VEND_RNR = 0x87,
 	SOFT_VEND_REMOTE_ACCESS = 0x88,
@@ -60,7 +64,8 @@ enum soft_vendor {
 	SOFT_VEND_FLUSH = 0xf9,
 };
 enum soft_key_fault {
-	SOFT_KEY_PD = 2, /* another PD's, or no such key */
+	SOFT_KEY_FREE = 1, /* [A] */
+	SOFT_KEY_PD = 2,   /* another PD's, or no such key */
 	SOFT_KEY_RIGHT = 3,
 	SOFT_KEY_RANGE = 4,
 };
@@ -85,6 +90,14 @@ struct soft_done {
 	uint32_t reads; /* READs and atomics under way, with this one */
 };
 
+/* A list of them that grows; starts on an array of its owner's. */
+struct soft_pieces {
+	struct soft_piece *p;
+	uint32_t n, cap;
+	bool grown; /* p is from malloc() */
+};
+#define SOFT_MAX_PARTS (1u << 20) /* of one message, through indirect keys [A] */
+
 /* A send WQE, copied out of the ring and decoded. */
 struct soft_req {
 	struct soft_done d;
@@ -92,8 +105,11 @@ struct soft_req {
 	uint32_t rkey;
 	uint64_t raddr;
 	uint64_t swap_add, compare;
-	uint32_t n; /* pieces */
-	struct soft_piece piece[SOFT_MAX_PIECES];
+	uint64_t swap_mask, compare_mask; /* of masked CMP_SWAP */
+	uint32_t atomic_len;
+	uint32_t n;               /* pieces */
+	struct soft_piece *piece; /* own, or the parts that indirect keys made of them */
+	struct soft_piece own[SOFT_MAX_PIECES];
 	const char *why; /* of a refusal, for the log */
 	uint8_t wqe[BB_WQE_BB * 16] __rte_cache_aligned;
 };
@@ -106,6 +122,7 @@ enum soft_answer_kind {
 	SOFT_NAK_SEQ,
 	SOFT_SILENCE, /* nobody answers */
 	SOFT_OWNER,   /* only the target's engine can tell: send it there */
+	SOFT_BUSY,    /* a key to invalidate is in use this moment: ask again */
 };
 
 /* 8 bytes, so that it travels in a register. */
@@ -124,7 +141,8 @@ enum {
 	SOFT_MSG_PENDING,
 	SOFT_MSG_TAKEN,
 	SOFT_MSG_CANCELLED,
-	SOFT_MSG_ANSWER
+	SOFT_MSG_ANSWER,
+	SOFT_MSG_DGRAM, /* not a struct soft_msg alone: struct soft_dgram_msg */
 };
 struct soft_msg {
 	struct soft_msg *next;
@@ -136,6 +154,14 @@ struct soft_msg {
 	struct soft_answer ans;
 };
 
+/* The receive that a message goes into. */
+struct soft_recv {
+	uint16_t idx;        /* what its CQE names */
+	uint32_t max;        /* entries of the scatter list */
+	uint32_t pdn;        /* of its keys: the QP's; the RMP's, if it has one [A] */
+	const uint8_t *list; /* in the ring of an own RQ, in the engine's copy of an RMP's WQE */
+};
+
 /* One register page and the records of its QPs, packed for the scan. */
 struct soft_watch {
 	struct soft_uar_page *uar;
@@ -145,6 +171,9 @@ struct soft_watch {
 	const uint32_t **rec;
 	uint32_t *last; /* as last seen, big endian */
 	struct soft_qp **qp;
+	/* The CQs that are armed through the page. */
+	uint32_t n_cq, cap_cq, cq_pos, cq_left;
+	struct soft_cq **cq;
 };
 
 TAILQ_HEAD(soft_qp_list, soft_qp);
@@ -153,6 +182,7 @@ struct soft_engine {
 	/* Read without the lock by soft_engine_progress(). */
 	uint8_t *page;          /* the only register page; NULL: always take the lock */
 	struct soft_msg *inbox; /* stack, pushed by other engines */
+	uint32_t dgrams;        /* in it; __atomic */
 	uint32_t pending;       /* something is left to do */
 	uint64_t next_deadline; /* TSC */
 
@@ -163,20 +193,33 @@ struct soft_engine {
 	struct soft_watch **watch;
 	uint32_t n_run;
 	struct soft_qp_list run, timers, errs;
-	struct soft_qp_list qps; /* all, by "all" */
-	uint64_t work;           /* doorbells and turns, for the idle thread */
-	uint64_t counted;        /* work when the poll before ended */
+	struct soft_qp_list qps;    /* all, by "all" */
+	TAILQ_HEAD(, soft_cq) zips; /* with a block of compressed CQEs not yet written */
+	uint64_t now;               /* TSC when the work in hand was found: the stamp of CQEs */
+	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be held back */
+	uint64_t work;                   /* doorbells and turns, for the idle thread */
+	uint64_t counted;                /* work when the poll before ended */
 	/* Requests served, not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
 	uint64_t shuffle; /* state of the order of lines */
 	uint32_t defect_chances;
 	uint8_t key_fault;                        /* enum soft_key_fault of the last refusal */
+	uint8_t qp_op_fault;                      /* vendor syndrome of a LOCAL_QP_OP */
+	enum soft_detour detour;                  /* of the last refusal: it was none */
+	uint8_t *detour_at;                       /* the memory that was asked for */
 	uint32_t scan;                            /* records per poll */
 	uint32_t wrong_uar, bad_qpn, bf_mismatch; /* doorbells ignored or refused */
 
 	struct soft_req req;
-	struct soft_piece rx[SOFT_MAX_RX];
+	struct soft_recv recv;
+	uint8_t rmp_wqe[SOFT_MAX_STRIDE] __rte_cache_aligned;
+	struct soft_pieces local;  /* of req, where a key is indirect */
+	struct soft_pieces remote; /* of the target's memory, or of its receive */
+	struct soft_piece local_own[SOFT_MAX_PIECES], remote_own[SOFT_MAX_RX];
+	/* Indirect keys that the request uses: they do not change before it is done. */
+	struct soft_indirect **held;
+	uint32_t n_held, cap_held;
 
 	/* The control path's, and the thread's. */
 	LIST_ENTRY(soft_engine) link;
@@ -200,6 +243,16 @@ soft_be64(const void *p)
 
 	memcpy(&v, p, sizeof(v));
 	return bb_be64(v);
+}
+
+/* The time of CQEs from now on: what is found behind this was posted before it. */
+static inline void
+soft_now(struct soft_engine *e)
+{
+	if (unlikely(e->dev->opts.no_clock))
+		return;
+	/* Of another core's posts: not before the load that showed them. */
+	e->now = e->page != NULL ? rte_rdtsc() : rte_rdtsc_precise();
 }
 
 static inline uint32_t
@@ -262,6 +315,8 @@ soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 
 /* ---- soft_engine.c */
 void soft_time_init(void);
+/* At least so many nanoseconds, in TSC ticks. */
+uint64_t soft_time_cycles(uint64_t ns);
 void soft_qp_queue(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
 /* Wait until @ns nanoseconds from now. */
@@ -273,6 +328,19 @@ void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq)
 /* ---- soft_engine_ctl.c: what a new state brings with it */
 void soft_qp_enter_state(struct soft_qp *qp);
 
+/* ---- soft_cqe_zip.c */
+/* The engine's blocks are written: before it lets go of its lock. */
+void soft_zip_run(struct soft_engine *e);
+
+/* ---- soft_cq_event.c */
+/* Something came through the arm register of the page. */
+void soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg);
+/* Look at the arm records of some of the page's CQs. */
+void soft_arm_scan(struct soft_engine *e, struct soft_watch *w);
+/* CQEs were written to an armed CQ, under its lock if it is shared. */
+void soft_cq_notify(struct soft_engine *e, struct soft_cq *cq);
+void soft_cq_moderated_run(struct soft_engine *e);
+
 /* ---- soft_doorbell.c */
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
 void soft_bf_forget(struct soft_watch *w);
@@ -282,10 +350,11 @@ void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_flush(struct soft_engine *e, struct soft_qp *qp);
 void soft_flush_rq(struct soft_engine *e, struct soft_qp *qp);
 
-/* ---- soft_req.c */
+/* ---- soft_req_decode.c */
 /* Decode the WQE of @qp at block @idx, @avail blocks known posted. 0, or a syndrome. */
 uint8_t soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
 			uint16_t idx, uint32_t avail);
+/* ---- soft_req.c */
 /* Execute up to SOFT_RUN_WQES WQEs. */
 void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
 /* An answer that came through the inbox. */
@@ -295,6 +364,8 @@ void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct sof
 uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
 
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
+/* How long an RNR NAK's timer code asks to wait. */
+uint64_t soft_rnr_ns(uint32_t code);
 
 /* ---- soft_resp.c */
 /* Find the QP that @qp is connected to. NULL: nobody answers. */
@@ -302,6 +373,18 @@ struct soft_qp *soft_resp_find(const struct soft_qp *qp);
 /* Carry out a request on its target @p, on the engine @e. */
 struct soft_answer soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 				     struct soft_req *r);
+
+/* ---- soft_rmp.c */
+enum soft_take {
+	SOFT_TAKE_OK,
+	SOFT_TAKE_EMPTY,
+	SOFT_TAKE_FAILED, /* the RMP is in ERR */
+};
+/*
+ * Take the next receive of a QP's RMP into e->recv. One that got no CQE, because its message
+ * has to be tried again, is given to the QP's next message.
+ */
+enum soft_take soft_rmp_take(struct soft_engine *e, struct soft_qp *qp);
 
 /* ---- soft_inbox.c */
 /* Hand the request of @qp to the engine of @p. -ENOMEM. */
@@ -316,13 +399,31 @@ void soft_inbox_drain(struct soft_engine *e);
 
 /* ---- soft_cqe.c: each false if the CQE could not be written, as the CQ overran */
 bool soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
+/* For the receive e->recv; @data (NULL: none): up to 32 bytes that are not in the buffer. */
 bool soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
-		   uint32_t imm, uint32_t len);
+		   uint32_t imm, uint32_t len, const uint8_t *data);
 bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16_t idx,
 		    uint8_t wqe_opcode, uint8_t synd);
 
-/* A defective device changes a CQE; false: it does not write it. */
+/* ---- soft_defect.c: what a device with a seeded defect does instead */
+/* Change a decoded request before it is carried out. */
+void soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r);
+/* Write the payload to @dst (NULL: there is none). False: it was not defective this time. */
+bool soft_defect_write(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
+		       uint8_t *dst);
+/* Change what a receive's CQE says. */
+void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, uint32_t *imm,
+		      uint32_t *len);
+/* Leave out the @left bytes that a receive has no room for. False: not this time. */
+bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
+/* Change a CQE; false: do not write it. */
 bool soft_cqe_defect(struct soft_engine *e, uint16_t *counter, uint8_t *owner);
+
+static inline uint32_t
+soft_defect_psn_mask(const struct soft_engine *e)
+{
+	return unlikely(e->dev->opts.defect == SOFT_DEFECT_PSN_WRAP) ? UINT32_MAX : SOFT_PSN_MASK;
+}
 
 /* ---- soft_mem_access.c */
 /* What an access through a key needs. */
@@ -333,7 +434,10 @@ enum soft_right {
 	SOFT_RIGHT_REMOTE_WRITE,
 	SOFT_RIGHT_ATOMIC,
 };
-/* The checks of soft_mem_find() again, one by one; @why names the one that failed. */
+/*
+ * The checks of soft_mem_find() again, one by one; @why names the one that failed. NULL
+ * and a detour in the engine: all passed, but the memory is not accessed as others are.
+ */
 uint8_t *soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn,
 			 uint64_t addr, uint64_t len, enum soft_right right, const char **why);
 
@@ -367,6 +471,65 @@ soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, u
 	return soft_mem_refuse(e, m, pdn, addr, len, right, why);
 }
 
+/* ---- soft_xlt.c */
+/* soft_mem_map() of a key that is indirect, or refused, or when the list is full. */
+bool soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
+		  uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
+		  struct soft_pieces *to, const char **why);
+/*
+ * The memory of @p that a request names by an indirect key or a window. Where that is one
+ * piece it is *at, else NULL and it is e->remote. False: refused.
+ */
+bool soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
+		     uint64_t len, enum soft_right right, uint8_t **at, const char **why);
+void soft_xlt_release(struct soft_engine *e);
+bool soft_pieces_add(struct soft_pieces *to, uint8_t *p, uint64_t len);
+
+/*
+ * Append the memory of [addr, addr + len) of a key that a QP of PD @pdn uses. False: refused,
+ * *why says why. Indirect keys are held until soft_keys_done().
+ */
+static inline bool
+soft_mem_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
+	     uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
+	     struct soft_pieces *to, const char **why)
+{
+	const struct soft_mkey *m = soft_mkey_find(dev, key);
+
+	if (likely(m != NULL && m->pdn == pdn && addr >= m->start && len <= m->len &&
+		   addr - m->start <= m->len - len && soft_mkey_allows(m, right) &&
+		   to->n < to->cap)) {
+		to->p[to->n].p = m->base + (addr - m->start);
+		to->p[to->n++].len = len;
+		return true;
+	}
+	return soft_xlt_map(e, dev, pdn, qpn, key, addr, len, right, to, why);
+}
+
+/* The request is done with the memory. */
+static inline void
+soft_keys_done(struct soft_engine *e)
+{
+	if (unlikely(e->n_held != 0))
+		soft_xlt_release(e);
+}
+
+/* ---- soft_umr.c */
+#define SOFT_SYN_AGAIN 0xff /* no syndrome: the key is in use this moment */
+/* Execute the UMR WQE in @r. 0, a syndrome with r->why, or SOFT_SYN_AGAIN. */
+uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
+/* A peer's SEND with invalidate. 0; -EAGAIN; -EACCES, *why says why. */
+int soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32_t rkey,
+			const char **why);
+
+/* ---- soft_paged.c: each false if some of the paged memory is not mapped for that */
+bool soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n);
+/* The data of a READ, into its pieces or @in_cqe. */
+bool soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src);
+
+/* As soft_mem_gather(), each piece in shuffled order. */
+void soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src,
+			     uint32_t n);
 /* Copy pieces to contiguous memory, the reverse, and pieces to pieces of the same sum. */
 void soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src, uint32_t n);
 void soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint32_t n,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_lcore.h>
 
 #include "soft_ctl.h"
@@ -26,6 +27,8 @@ ctl_destroy(struct soft_ctl *ctl)
 	free(ctl->umem_ids.used);
 	free(ctl->uar_ids.used);
 	free(ctl->counter_ids.used);
+	free(ctl->rmp_ids.used);
+	free(ctl->rmps);
 	free(ctl->mkey_variant);
 	free(ctl->umems);
 	free(ctl->pds);
@@ -44,8 +47,10 @@ ctl_create(void)
 	pthread_mutex_init(&ctl->event_lock, NULL);
 	ctl->mkey_variant = calloc(1u << SOFT_LOG_MAX_MKEY, 1);
 	ctl->umems = calloc(1u << SOFT_LOG_MAX_UMEM, sizeof(*ctl->umems));
+	ctl->rmps = calloc(1u << SOFT_LOG_MAX_RMP, sizeof(*ctl->rmps));
 	ctl->pds = calloc(1u << SOFT_LOG_MAX_PD, sizeof(*ctl->pds));
 	if (ctl->mkey_variant != NULL && ctl->umems != NULL && ctl->pds != NULL &&
+	    ctl->rmps != NULL &&
 	    /* Key 0x100 ends a scatter list: index 1 is never given out. */
 	    soft_ids_init(&ctl->mkey_ids, 0x10, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
 	    soft_ids_init(&ctl->qp_ids, 0x100, 1u << SOFT_LOG_MAX_QP) == 0 &&
@@ -53,6 +58,7 @@ ctl_create(void)
 	    soft_ids_init(&ctl->pd_ids, 0x20, 1u << SOFT_LOG_MAX_PD) == 0 &&
 	    soft_ids_init(&ctl->umem_ids, 0x1000, 1u << SOFT_LOG_MAX_UMEM) == 0 &&
 	    soft_ids_init(&ctl->uar_ids, 0x40, 1u << SOFT_LOG_MAX_UAR) == 0 &&
+	    soft_ids_init(&ctl->rmp_ids, 0x80, 1u << SOFT_LOG_MAX_RMP) == 0 &&
 	    soft_ids_init(&ctl->counter_ids, 1, SOFT_MAX_COUNTER_SETS) == 0)
 		return ctl;
 	ctl_destroy(ctl);
@@ -69,6 +75,7 @@ dev_create(uint32_t index)
 	snprintf(dev->name, sizeof(dev->name), "soft%u", index);
 	dev->index = index;
 	pthread_mutex_init(&dev->lock, NULL);
+	rte_ticketlock_init(&dev->umr_lock);
 	LIST_INIT(&dev->uars);
 	/* Locally administered. */
 	memcpy(dev->mac, (const uint8_t[]){0x02, 0xbb, 0, 0, 0, (uint8_t)index}, 6);
@@ -98,10 +105,16 @@ soft_dev_get(uint32_t index)
 		return NULL;
 	pthread_mutex_lock(&registry_lock);
 	if (registry[index] == NULL)
-		registry[index] = dev_create(index);
+		__atomic_store_n(&registry[index], dev_create(index), __ATOMIC_RELEASE);
 	dev = registry[index];
 	pthread_mutex_unlock(&registry_lock);
 	return dev;
+}
+
+struct soft_dev *
+soft_dev_peek(uint32_t index)
+{
+	return index < SOFT_MAX_DEVS ? __atomic_load_n(&registry[index], __ATOMIC_ACQUIRE) : NULL;
 }
 
 /* A device that is open with the other kind of port is on another network. */
@@ -155,9 +168,16 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	return a->progress == b->progress && a->lcore == b->lcore && a->shuffle == b->shuffle &&
 	       a->scan == b->scan && a->seed == b->seed && a->link_ib == b->link_ib &&
 	       a->log_max_msg == b->log_max_msg && a->uar_share == b->uar_share &&
-	       a->no_atomic == b->no_atomic && a->no_bf == b->no_bf &&
-	       a->no_counters == b->no_counters && a->no_devx == b->no_devx &&
-	       a->defect == b->defect;
+	       a->no_atomic == b->no_atomic && a->no_ext_atomic == b->no_ext_atomic &&
+	       a->no_bf == b->no_bf && a->no_counters == b->no_counters &&
+	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
+	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
+	       a->no_devx == b->no_devx && a->no_dm == b->no_dm && a->no_mkey == b->no_mkey &&
+	       a->no_ksm == b->no_ksm && a->no_umr == b->no_umr &&
+	       a->no_interleaved == b->no_interleaved && a->no_mw == b->no_mw && a->dm == b->dm &&
+	       a->no_dmabuf == b->no_dmabuf && a->dmabuf_memfd == b->dmabuf_memfd &&
+	       a->no_odp == b->no_odp && a->no_relaxed == b->no_relaxed && a->no_srq == b->no_srq &&
+	       a->log_max_mkey == b->log_max_mkey && a->defect == b->defect;
 }
 
 /* First context: the device takes its options and, if it is to run by itself, runs. */
@@ -179,31 +199,47 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	pthread_mutex_lock(&registry_lock);
 	dev->opts = *opts;
 	pthread_mutex_unlock(&registry_lock);
+	dev->odp = !opts->no_odp && soft_paged_works();
+	if (!opts->no_odp && !dev->odp)
+		SOFT_LOG(NOTICE, "%s: no on-demand paging: process_vm_writev() is not allowed here",
+			 dev->name);
+	/* No key is in use. */
+	dev->ctl->mkey_ids.size = 1u << opts->log_max_mkey;
+	if (dev->ctl->mkey_ids.next >= dev->ctl->mkey_ids.size)
+		dev->ctl->mkey_ids.next = dev->ctl->mkey_ids.first;
 	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
 	soft_dev_fill_gids(dev);
-	if (opts->progress == SOFT_PROGRESS_INLINE)
-		return 0;
+	ret = soft_dm_start(dev);
+	if (ret != 0 || opts->progress == SOFT_PROGRESS_INLINE)
+		return ret;
 	dev->engine = soft_engine_create(dev);
 	if (dev->engine == NULL) {
 		SOFT_LOG(ERR, "%s: no memory for the device's engine", dev->name);
-		return -ENOMEM;
+		ret = -ENOMEM;
+		goto stop_dm;
 	}
 	ret = soft_engine_start(dev->engine);
-	if (ret != 0) {
-		soft_engine_destroy(dev->engine);
-		dev->engine = NULL;
-	}
+	if (ret != 0)
+		goto destroy_engine;
+	return 0;
+
+destroy_engine:
+	soft_engine_destroy(dev->engine);
+	dev->engine = NULL;
+stop_dm:
+	soft_dm_stop(dev);
 	return ret;
 }
 
 static void
 dev_stop(struct soft_dev *dev)
 {
-	if (dev->engine == NULL)
-		return;
-	soft_engine_stop(dev->engine);
-	soft_engine_destroy(dev->engine);
-	dev->engine = NULL;
+	if (dev->engine != NULL) {
+		soft_engine_stop(dev->engine);
+		soft_engine_destroy(dev->engine);
+		dev->engine = NULL;
+	}
+	soft_dm_stop(dev);
 }
 
 static void
@@ -251,6 +287,7 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 	}
 	if (ret == 0) {
 		ctx->pub.cmd = &soft_cmd_if;
+		ctx->pub.dmabuf = !opts.no_dmabuf;
 		strcpy(ctx->pub.name, dev->name);
 		ctx->dev = dev;
 		count_contexts(dev, 1);
@@ -274,12 +311,19 @@ soft_close(struct mlx5_ctx *ctx_)
 	struct soft_dev *dev = ctx->dev;
 
 	pthread_mutex_lock(&dev->lock);
-	if (ctx->objs != 0 || ctx->umems != 0 || ctx->uars != 0 || ctx->pds != 0 || ctx->mrs != 0) {
+	if (ctx->objs != 0 || ctx->umems != 0 || ctx->uars != 0 || ctx->pds != 0 || ctx->mrs != 0 ||
+	    ctx->dms != 0) {
 		pthread_mutex_unlock(&dev->lock);
 		SOFT_LOG(ERR,
-			 "%s: %u objects, %u umems, %u UARs, %u PDs, %u MRs are still there: "
-			 "destroy them first",
-			 dev->name, ctx->objs, ctx->umems, ctx->uars, ctx->pds, ctx->mrs);
+			 "%s: %u objects, %u umems, %u UARs, %u PDs, %u MRs, %u pieces of device "
+			 "memory are still there: destroy them first",
+			 dev->name, ctx->objs, ctx->umems, ctx->uars, ctx->pds, ctx->mrs, ctx->dms);
+		return -EBUSY;
+	}
+	if (ctx->channels != 0) {
+		pthread_mutex_unlock(&dev->lock);
+		SOFT_LOG(ERR, "%s: %u completion channels are still there: destroy them first",
+			 dev->name, ctx->channels);
 		return -EBUSY;
 	}
 	soft_event_forget(ctx, NULL);
@@ -306,6 +350,15 @@ soft_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn)
 	return 0;
 }
 
+static int
+soft_clock(struct mlx5_ctx *ctx, uint64_t *now)
+{
+	if (soft_ctx(ctx)->dev->opts.no_clock)
+		return -EOPNOTSUPP;
+	*now = rte_rdtsc();
+	return 0;
+}
+
 const struct mlx5_cmd_if soft_cmd_if = {
 	.name = "soft",
 	.list = soft_list,
@@ -317,19 +370,32 @@ const struct mlx5_cmd_if soft_cmd_if = {
 	.obj_query = soft_obj_query,
 	.obj_destroy = soft_obj_destroy,
 	.umem_reg = soft_umem_reg,
+	.umem_reg_dmabuf = soft_umem_reg_dmabuf,
 	.umem_dereg = soft_umem_dereg,
 	.uar_alloc = soft_uar_alloc,
 	.uar_free = soft_uar_free,
+	.dm_alloc = soft_dm_alloc,
+	.dm_free = soft_dm_free,
+	.dm_write = soft_dm_write,
+	.dm_read = soft_dm_read,
 	.query_eqn = soft_query_eqn,
 	.pd_alloc = soft_pd_alloc,
 	.pd_free = soft_pd_free,
 	.mr_reg = soft_mr_reg,
 	.mr_dereg = soft_mr_dereg,
+	.mr_rereg = soft_mr_rereg,
+	.mw_alloc = soft_mw_alloc,
+	.mw_free = soft_mw_free,
 	.port_query = soft_port_query,
 	.gid_query = soft_gid_query,
 	.av_resolve = soft_av_resolve,
 	.event_subscribe = soft_event_subscribe,
 	.event_get = soft_event_get,
+	.clock = soft_clock,
+	.channel_create = soft_channel_create,
+	.channel_destroy = soft_channel_destroy,
+	.channel_subscribe = soft_channel_subscribe,
+	.channel_get = soft_channel_get,
 	.progress_of = soft_progress_of,
 };
 

@@ -46,6 +46,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	/* Record and WQE come from another core, if the device has one of its own. */
 	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
 	rec = bb_dbrec_load(&qp->dbrec[1]);
+	soft_now(e);
 	qp->uar->watch->last[qp->scan_slot] = rec;
 	pi = (uint16_t)bb_be32(rec);
 	posted = (uint16_t)(pi - qp->sq_ci);
@@ -86,7 +87,8 @@ soft_flush_sq(struct soft_engine *e, struct soft_qp *qp)
 		if (blocks > posted)
 			blocks = posted;
 		SOFT_COUNT(qp, req_flush);
-		soft_cqe_error(e, qp, false, qp->sq_ci, wqe[3], BB_SYN_WR_FLUSH);
+		if ((wqe[11] & BB_WQE_CE_CQE) != 0 || !soft_defect(e, SOFT_DEFECT_FLUSH_LOST))
+			soft_cqe_error(e, qp, false, qp->sq_ci, wqe[3], BB_SYN_WR_FLUSH);
 		qp->sq_ci = (uint16_t)(qp->sq_ci + blocks);
 		posted = (uint16_t)(posted - blocks);
 	}
@@ -228,8 +230,13 @@ void
 soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 {
 	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + SOFT_BF_OFFSET);
+	uint64_t *arm = (uint64_t *)(void *)(w->uar->base + SOFT_ARM_OFFSET);
 	uint32_t i, n;
 
+	if (unlikely(__atomic_load_n(arm, __ATOMIC_RELAXED) != 0))
+		soft_arm_take(e, w, arm);
+	if (unlikely(w->cq_left != 0))
+		soft_arm_scan(e, w);
 	/* Two registers, two halves each. */
 	for (i = 0; i < 4; i++, reg += SOFT_BF_HALF / 8)
 		if (unlikely(__atomic_load_n(reg, __ATOMIC_RELAXED) != 0))

@@ -6,7 +6,7 @@
  *
  * soft_engine_progress() is one poll: messages of other engines, timers, QPs with work
  * left, registers and records, QPs in ERR. With nothing to do and inline progress it
- * reads four registers and three words and takes no lock. In one poll a QP executes at
+ * reads five registers and three words and takes no lock. In one poll a QP executes at
  * most SOFT_RUN_WQES WQEs per look.
  */
 #include <rte_tailq.h>
@@ -47,11 +47,27 @@ soft_time_init(void)
 	pthread_once(&soft_tsc_once, soft_tsc_init);
 }
 
+uint32_t
+soft_clock_khz(void)
+{
+	uint64_t hz;
+
+	soft_time_init();
+	hz = rte_get_tsc_hz();
+	return (uint32_t)(hz != 0 ? hz / 1000 : soft_tsc_mhz * 1000);
+}
+
+uint64_t
+soft_time_cycles(uint64_t ns)
+{
+	return (ns / 1000 + 1) * soft_tsc_mhz;
+}
+
 void
 soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns)
 {
 	soft_qp_unqueue(e, qp);
-	qp->deadline = rte_rdtsc() + (ns / 1000 + 1) * soft_tsc_mhz;
+	qp->deadline = rte_rdtsc() + soft_time_cycles(ns);
 	qp->queued = SOFT_Q_TIMER;
 	TAILQ_INSERT_TAIL(&e->timers, qp, run);
 	if (qp->deadline < e->next_deadline)
@@ -111,6 +127,7 @@ soft_run_list(struct soft_engine *e)
 	uint32_t turns;
 
 	e->work++;
+	soft_now(e);
 	for (turns = e->n_run; turns != 0 && e->n_run != 0; turns--) {
 		struct soft_qp *qp = TAILQ_FIRST(&e->run);
 
@@ -182,7 +199,8 @@ soft_cq_sweep(struct soft_engine *e)
 
 	e->cq_failed = false;
 	TAILQ_FOREACH(qp, &e->qps, all) {
-		if ((qp->has_sq && soft_cq_dead(qp->scq)) || (qp->has_rq && soft_cq_dead(qp->rcq)))
+		if ((qp->has_sq && soft_cq_dead(qp->scq)) ||
+		    ((qp->has_rq || qp->rmp != NULL) && soft_cq_dead(qp->rcq)))
 			soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 	}
 }
@@ -202,12 +220,16 @@ soft_engine_run(struct soft_engine *e)
 	pending = 0;
 	for (i = 0; i < e->n_watch; i++) {
 		soft_watch_poll(e, e->watch[i]);
-		pending |= e->watch[i]->left;
+		pending |= e->watch[i]->left | e->watch[i]->cq_left;
 	}
+	if (unlikely(!TAILQ_EMPTY(&e->moderated)))
+		soft_cq_moderated_run(e);
 	if (unlikely(!TAILQ_EMPTY(&e->errs)))
 		soft_err_list(e);
 	if (unlikely(e->cq_failed))
 		soft_cq_sweep(e);
+	if (unlikely(!TAILQ_EMPTY(&e->zips)))
+		soft_zip_run(e);
 	/* An atomic per poll would be dear: a poll with nothing else to do does it. */
 	if (e->work != e->counted) {
 		e->counted = e->work;
@@ -215,7 +237,7 @@ soft_engine_run(struct soft_engine *e)
 	} else {
 		soft_served_flush(e);
 	}
-	pending |= e->n_run | !TAILQ_EMPTY(&e->errs);
+	pending |= e->n_run | !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated);
 	if (unlikely(e->dev->opts.defect == SOFT_DEFECT_NO_DOORBELL))
 		pending = 1;
 	if (pending != e->pending)
@@ -232,7 +254,9 @@ soft_engine_awake(const struct soft_engine *e)
 	any = __atomic_load_n(&bf[0], __ATOMIC_RELAXED) |
 	      __atomic_load_n(&bf[SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
 	      __atomic_load_n(&bf[2 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
-	      __atomic_load_n(&bf[3 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED);
+	      __atomic_load_n(&bf[3 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
+	      __atomic_load_n((const uint64_t *)(const void *)(e->page + SOFT_ARM_OFFSET),
+			      __ATOMIC_RELAXED);
 	if (any != 0 || __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
 	    __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
 		return true;

@@ -57,6 +57,8 @@ soft_engine_create(struct soft_dev *dev)
 	e = memset(mem, 0, sizeof(*e));
 	e->dev = dev;
 	e->next_deadline = SOFT_NO_DEADLINE;
+	e->local = (struct soft_pieces){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
+	e->remote = (struct soft_pieces){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
 	e->shuffle = dev->opts.seed;
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
 	e->pending = dev->opts.defect == SOFT_DEFECT_NO_DOORBELL;
@@ -65,6 +67,8 @@ soft_engine_create(struct soft_dev *dev)
 	TAILQ_INIT(&e->timers);
 	TAILQ_INIT(&e->errs);
 	TAILQ_INIT(&e->qps);
+	TAILQ_INIT(&e->moderated);
+	TAILQ_INIT(&e->zips);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_INSERT_HEAD(&soft_engines, e, link);
 	pthread_mutex_unlock(&soft_engines_lock);
@@ -77,11 +81,17 @@ soft_engine_destroy(struct soft_engine *e)
 	/* Requests for QPs that are gone are answered, answers to them freed. */
 	rte_ticketlock_lock(&e->lock);
 	soft_inbox_drain(e);
+	soft_zip_run(e);
 	soft_served_flush(e);
 	rte_ticketlock_unlock(&e->lock);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_REMOVE(e, link);
 	pthread_mutex_unlock(&soft_engines_lock);
+	if (e->local.grown)
+		free(e->local.p);
+	if (e->remote.grown)
+		free(e->remote.p);
+	free(e->held);
 	free(e->watch);
 	free(e);
 }
@@ -130,6 +140,7 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	free(w->rec);
 	free(w->last);
 	free(w->qp);
+	free(w->cq);
 	free(w);
 }
 
@@ -160,15 +171,14 @@ soft_watch_grow(struct soft_watch *w)
 	return 0;
 }
 
-/* True when a second engine begins to use the CQ. */
+/* True when another engine than that of its UAR page begins to use the CQ. */
 static bool
 soft_cq_join(struct soft_cq *cq, struct soft_engine *e)
 {
-	if (cq->user == NULL)
-		cq->user = e;
-	if (cq->user == e || cq->shared)
+	if (cq->uar->engine == e ||
+	    (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_SHARED) != 0)
 		return false;
-	__atomic_store_n(&cq->shared, true, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&cq->flags, SOFT_CQ_SHARED, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -191,7 +201,7 @@ soft_qp_attach(struct soft_qp *qp)
 		w->qp[w->n++] = qp;
 		shared |= soft_cq_join(qp->scq, e);
 	}
-	if (qp->has_rq)
+	if (qp->has_rq || qp->rmp != NULL)
 		shared |= soft_cq_join(qp->rcq, e);
 	qp->engine = e;
 	qp->wait = SOFT_WAIT_NONE;
@@ -219,6 +229,8 @@ soft_qp_forget(struct soft_engine *e, struct soft_qp *qp)
 	qp->wait = SOFT_WAIT_NONE;
 	qp->bf_bad = false;
 	qp->early_cqe = false;
+	qp->cs_len = 0;
+	qp->rmp_holds = false;
 }
 
 void
@@ -247,6 +259,7 @@ soft_qp_detach(struct soft_qp *qp)
 	}
 	/* What others want of this QP is answered now: the owner may poll no more. */
 	soft_inbox_drain(e);
+	soft_zip_run(e);
 	rte_ticketlock_unlock(&e->lock);
 }
 
@@ -267,6 +280,7 @@ soft_qp_enter_state(struct soft_qp *qp)
 			qp->uar->watch->last[qp->scan_slot] = 0;
 		break;
 	case BB_PRM_QP_RTR:
+		qp->comm_est = 0;
 		memset(qp->replay, 0, sizeof(qp->replay));
 		break;
 	case BB_PRM_QP_RTS:
@@ -275,12 +289,22 @@ soft_qp_enter_state(struct soft_qp *qp)
 		qp->reads_in_burst = 0;
 		break;
 	case BB_PRM_QP_ERR:
-		/* One whose request is at another engine keeps looking after it. */
-		if (qp->wait != SOFT_WAIT_PEER) {
+		/*
+		 * A request that its target has not looked at is taken back, so that the
+		 * flush needs no other engine; one that it has keeps being looked after.
+		 */
+		if (qp->wait != SOFT_WAIT_PEER || soft_msg_cancel(qp)) {
 			soft_qp_unqueue(e, qp);
 			qp->wait = SOFT_WAIT_NONE;
 		}
 		soft_qp_flush(e, qp);
+		/* Of an RMP's receives only the one is flushed that this QP has taken. */
+		if (qp->rmp_holds) {
+			SOFT_COUNT(qp, resp_flush);
+			soft_cqe_error(e, qp, true, qp->rmp_idx, 0, BB_SYN_WR_FLUSH);
+		}
+		if (qp->rmp != NULL)
+			soft_event_raise(qp->dev, qp->obj, BB_PRM_EVENT_SRQ_LAST_WQE);
 		if (qp->has_rq && !qp->in_err) {
 			TAILQ_INSERT_TAIL(&e->errs, qp, err);
 			qp->in_err = true;
@@ -301,6 +325,7 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 	/* What others want of it gets no answer, which is told now: its owner may poll no more. */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
 		soft_inbox_drain(qp->engine);
+	soft_zip_run(qp->engine);
 }
 
 /* ---- Threads */

@@ -75,7 +75,14 @@ deliver(struct soft_ctx *ctx, uint16_t type, uint64_t cookie)
 	event = &ctx->events[(ctx->event_head + ctx->event_count++) % SOFT_EVENT_QUEUE];
 	event->type = type;
 	event->cookie = cookie;
-	event->port = type == BB_PRM_EVENT_PORT_CHANGE ? SOFT_PORT : 0;
+	event->port = 0;
+	event->change = 0;
+	if (type != BB_PRM_EVENT_PORT_CHANGE)
+		return;
+	event->port = SOFT_PORT;
+	event->change = __atomic_load_n(&ctx->dev->port_down, __ATOMIC_ACQUIRE)
+				? BB_PRM_PORT_CHANGE_DOWN
+				: BB_PRM_PORT_CHANGE_ACTIVE;
 }
 
 void

@@ -9,13 +9,16 @@
  * A QP has one request in flight at most, as it works in order, so what an inbox holds
  * is bounded by the number of QPs, plus requests that were given up and not yet found.
  *
+ * A datagram goes as a copy, as its sender completes at once; an engine that does not run
+ * gets SOFT_MAX_DGRAMS of them, and those behind are lost.
+ *
  * A request waits for ever for an engine that does not run: the target's owner polls
  * or not, and a card would not know. When the target QP is gone it is given up and
  * counts as not answered.
  */
 #include <stdlib.h>
 
-#include "soft_data.h"
+#include "soft_ud.h"
 
 static void
 soft_msg_push(struct soft_engine *to, struct soft_msg *m)
@@ -57,6 +60,34 @@ soft_msg_send(struct soft_qp *qp, const struct soft_qp *p, const struct soft_don
 	__atomic_store_n(&m->state, SOFT_MSG_PENDING, __ATOMIC_RELAXED);
 	soft_msg_push(p->engine, m);
 	return 0;
+}
+
+bool
+soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d, const struct soft_piece *piece,
+		uint32_t n)
+{
+	struct soft_engine *to = p->engine;
+	struct soft_dgram_msg *m;
+	uint8_t *at;
+	uint32_t i;
+
+	if (__atomic_load_n(&to->dgrams, __ATOMIC_RELAXED) >= SOFT_MAX_DGRAMS)
+		return false;
+	m = calloc(1, sizeof(*m) + d->len);
+	if (m == NULL)
+		return false;
+	m->msg.peer_dev = p->dev;
+	m->msg.peer_qpn = p->qpn;
+	m->msg.peer_gen = __atomic_load_n(&p->gen, __ATOMIC_RELAXED);
+	m->dgram = *d;
+	for (i = 0, at = m->data; i < n; i++) {
+		memcpy(at, piece[i].p, piece[i].len);
+		at += piece[i].len;
+	}
+	__atomic_fetch_add(&to->dgrams, 1, __ATOMIC_RELAXED);
+	m->msg.state = SOFT_MSG_DGRAM;
+	soft_msg_push(to, &m->msg);
+	return true;
 }
 
 bool
@@ -107,11 +138,12 @@ soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp
 	if (synd != 0) {
 		ans.kind = SOFT_NAK;
 		ans.code = synd;
-		return ans;
+	} else {
+		r->d = m->d;
+		ans = soft_resp_execute(e, p, qp, r);
+		bb_dma_wmb();
 	}
-	r->d = m->d;
-	ans = soft_resp_execute(e, p, qp, r);
-	bb_dma_wmb();
+	soft_keys_done(e);
 	return ans;
 }
 
@@ -153,20 +185,41 @@ soft_msg_answer(struct soft_engine *e, struct soft_msg *m)
 	soft_req_answer(e, qp, &m->d, m->ans);
 }
 
+/* A datagram of another engine's QP for one of ours, if it is still there. */
+static void
+soft_dgram_take(struct soft_engine *e, struct soft_dgram_msg *m)
+{
+	const struct soft_piece piece = {.p = m->data, .len = m->dgram.len};
+	struct soft_qp *p = soft_qp_of(m->msg.peer_dev, m->msg.peer_qpn, m->msg.peer_gen);
+	uint32_t state = p != NULL ? soft_qp_state(p) : BB_PRM_QP_RST;
+
+	__atomic_fetch_sub(&e->dgrams, 1, __ATOMIC_RELAXED);
+	if (p != NULL && p->engine == e && (state == BB_PRM_QP_RTR || state == BB_PRM_QP_RTS)) {
+		soft_ud_receive(e, p, &m->dgram, &piece, m->dgram.len != 0);
+		soft_keys_done(e);
+	}
+	free(m);
+}
+
 void
 soft_inbox_drain(struct soft_engine *e)
 {
 	struct soft_msg *m = __atomic_exchange_n(&e->inbox, NULL, __ATOMIC_ACQUIRE);
 	struct soft_msg *in_order = NULL, *next;
 
+	soft_now(e);
 	for (; m != NULL; m = next) {
 		next = m->next;
 		m->next = in_order;
 		in_order = m;
 	}
 	for (m = in_order; m != NULL; m = next) {
+		uint32_t state = __atomic_load_n(&m->state, __ATOMIC_ACQUIRE);
+
 		next = m->next;
-		if (__atomic_load_n(&m->state, __ATOMIC_ACQUIRE) == SOFT_MSG_ANSWER)
+		if (state == SOFT_MSG_DGRAM)
+			soft_dgram_take(e, (struct soft_dgram_msg *)m);
+		else if (state == SOFT_MSG_ANSWER)
 			soft_msg_answer(e, m);
 		else
 			soft_msg_serve(e, m);

@@ -12,7 +12,7 @@
 /* Opcodes that bb_prm.h does not know because the software device does not. */
 #define OP_GENERAL_FIRST 0xb00
 #define OP_GENERAL_END   0xd00
-#define OP_CREATE_MKEY   0x200
+#define MKC_END          0x50 /* create_mkey_in.reserved_at_280 */
 
 /* devx_is_general_cmd() */
 static const uint16_t general_ops[] = {
@@ -34,17 +34,20 @@ static const uint16_t general_ops[] = {
 	0x842, /* QUERY_LAG */
 };
 
-/* devx_is_obj_create_cmd(), without flow steering and shared receive queues */
+/* devx_is_obj_create_cmd(), without flow steering, SRQs of other kinds than RMP */
 static const uint16_t create_ops[] = {
-	OP_CREATE_MKEY, BB_PRM_OP_CREATE_CQ, BB_PRM_OP_CREATE_QP, BB_PRM_OP_ALLOC_Q_COUNTER,
+	BB_PRM_OP_CREATE_MKEY,
+	BB_PRM_OP_CREATE_CQ,
+	BB_PRM_OP_CREATE_QP,
+	BB_PRM_OP_ALLOC_Q_COUNTER,
 	0x800, /* ALLOC_PD */
 	0x816, /* ALLOC_TRANSPORT_DOMAIN */
-	0x90c, /* CREATE_RMP */
+	BB_PRM_OP_CREATE_RMP,
 };
 
 /* devx_is_obj_modify_cmd() */
 static const uint16_t modify_ops[] = {
-	0x403, /* MODIFY_CQ */
+	BB_PRM_OP_MODIFY_CQ,
 	BB_PRM_OP_RST2INIT_QP,
 	BB_PRM_OP_INIT2INIT_QP,
 	BB_PRM_OP_INIT2RTR_QP,
@@ -53,6 +56,7 @@ static const uint16_t modify_ops[] = {
 	0x506, /* SQERR2RTS_QP */
 	BB_PRM_OP_2ERR_QP,
 	BB_PRM_OP_2RST_QP,
+	BB_PRM_OP_MODIFY_RMP,
 };
 
 /* devx_is_obj_query_cmd() */
@@ -61,6 +65,7 @@ static const uint16_t query_ops[] = {
 	0x402, /* QUERY_CQ */
 	BB_PRM_OP_QUERY_QP,
 	BB_PRM_OP_QUERY_Q_COUNTER,
+	BB_PRM_OP_QUERY_RMP,
 };
 
 static bool
@@ -117,11 +122,15 @@ named_obj(const void *in)
 
 	switch (op) {
 	case 0x402:
-	case 0x403:
+	case BB_PRM_OP_MODIFY_CQ:
 		return (uint64_t)BB_PRM_OP_CREATE_CQ << 32 | bb_prm_get(in, BB_PRM_DESTROY_CQ_CQN);
 	case BB_PRM_OP_QUERY_Q_COUNTER:
 		return (uint64_t)BB_PRM_OP_ALLOC_Q_COUNTER << 32 |
 		       bb_prm_get(in, BB_PRM_QUERY_Q_COUNTER_ID);
+	case BB_PRM_OP_MODIFY_RMP:
+	case BB_PRM_OP_QUERY_RMP:
+		return (uint64_t)BB_PRM_OP_CREATE_RMP << 32 |
+		       bb_prm_get(in, BB_PRM_MODIFY_RMP_RMPN);
 	case BB_PRM_OP_QUERY_QP:
 	case BB_PRM_OP_RST2INIT_QP:
 	case BB_PRM_OP_INIT2INIT_QP:
@@ -162,7 +171,7 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 	 * expects something else, so that is refused here.
 	 */
 	if (op != BB_PRM_OP_QUERY_QP && op != BB_PRM_OP_QUERY_Q_COUNTER &&
-	    bb_prm_get(in, BB_PRM_CMD_UID) != 0) {
+	    op != BB_PRM_OP_QUERY_RMP && bb_prm_get(in, BB_PRM_CMD_UID) != 0) {
 		SOFT_LOG(ERR, "DEVX %s: opcode 0x%x: uid is the kernel's to fill in, leave it 0",
 			 names[method], op);
 		return -EINVAL;
@@ -175,6 +184,12 @@ soft_kernel_check(enum soft_kernel_method method, uint64_t obj_id, const void *i
 		SOFT_LOG(ERR,
 			 "DEVX %s: opcode 0x%x names object 0x%x, which is not the handle's 0x%x",
 			 names[method], op, (uint32_t)named, (uint32_t)obj_id);
+		return -EINVAL;
+	}
+	/* devx_handle_mkey_create(): the whole context */
+	if (op == BB_PRM_OP_CREATE_MKEY && inlen < MKC_END) {
+		SOFT_LOG(ERR, "DEVX %s: CREATE_MKEY of %zu bytes ends inside its context",
+			 names[method], inlen);
 		return -EINVAL;
 	}
 	return op == BB_PRM_OP_CREATE_CQ ? check_eqn(in, inlen) : 0;
@@ -191,12 +206,26 @@ soft_kernel_fill(void *in, size_t inlen)
 		bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_VALID, 1);
 		bb_prm_set(bb_prm_sub(in, BB_PRM_CREATE_CQ_CQC), BB_PRM_CQC_DBR_UMEM_VALID, 1);
 		return;
+	case BB_PRM_OP_MODIFY_CQ:
+		if (inlen >= BB_PRM_SZ_MODIFY_CQ_IN)
+			bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
+		return;
 	case BB_PRM_OP_CREATE_QP:
 		if (inlen < BB_PRM_SZ_CREATE_QP_IN)
 			return;
 		bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_VALID, 1);
 		bb_prm_set(bb_prm_sub(in, BB_PRM_CREATE_QP_QPC), BB_PRM_QPC_DBR_UMEM_VALID, 1);
 		return;
+	case BB_PRM_OP_CREATE_RMP: {
+		void *wq;
+
+		if (inlen < BB_PRM_SZ_RMP)
+			return;
+		wq = bb_prm_sub(bb_prm_sub(in, BB_PRM_CREATE_RMP_CTX), BB_PRM_RMPC_WQ);
+		bb_prm_set(wq, BB_PRM_WQ_UMEM_VALID, 1);
+		bb_prm_set(wq, BB_PRM_WQ_DBR_UMEM_VALID, 1);
+		return;
+	}
 	default:
 		return;
 	}
@@ -210,6 +239,9 @@ soft_kernel_obj_id(const void *in, const void *out)
 
 	/* devx_get_created_obj_id() */
 	switch (op) {
+	case BB_PRM_OP_CREATE_MKEY:
+		num = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX);
+		break;
 	case BB_PRM_OP_CREATE_CQ:
 		num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
 		break;
@@ -218,6 +250,9 @@ soft_kernel_obj_id(const void *in, const void *out)
 		break;
 	case BB_PRM_OP_ALLOC_Q_COUNTER:
 		num = bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
+		break;
+	case BB_PRM_OP_CREATE_RMP:
+		num = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
 		break;
 	}
 	return (uint64_t)op << 32 | num;
@@ -231,6 +266,10 @@ soft_kernel_destroy_cmd(uint64_t obj_id, void *in)
 	/* devx_obj_build_destroy_cmd() */
 	memset(in, 0, SOFT_KERNEL_MIN_BOX);
 	switch (obj_id >> 32) {
+	case BB_PRM_OP_CREATE_MKEY:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_MKEY);
+		bb_prm_set(in, BB_PRM_DESTROY_MKEY_INDEX, num);
+		break;
 	case BB_PRM_OP_CREATE_CQ:
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_CQ);
 		bb_prm_set(in, BB_PRM_DESTROY_CQ_CQN, num);
@@ -242,6 +281,10 @@ soft_kernel_destroy_cmd(uint64_t obj_id, void *in)
 	case BB_PRM_OP_ALLOC_Q_COUNTER:
 		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DEALLOC_Q_COUNTER);
 		bb_prm_set(in, BB_PRM_DEALLOC_Q_COUNTER_ID, num);
+		break;
+	case BB_PRM_OP_CREATE_RMP:
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_DESTROY_RMP);
+		bb_prm_set(in, BB_PRM_DESTROY_RMP_RMPN, num);
 		break;
 	}
 }
@@ -273,47 +316,6 @@ soft_kernel_status_errno(uint8_t status)
 	}
 }
 
-/* ib_check_mr_access() */
-static int
-writes_need_local_write(uint32_t access)
-{
-	if ((access & (MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_ATOMIC)) != 0 &&
-	    (access & MLX5_ACCESS_LOCAL_WRITE) == 0) {
-		SOFT_LOG(ERR, "access 0x%x: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE",
-			 access);
-		return -EINVAL;
-	}
-	return 0;
-}
-
-int
-soft_kernel_umem_access(uint32_t access)
-{
-	/* devx_umem_get() */
-	const uint32_t known =
-		MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_READ;
-
-	if ((access & ~known) != 0) {
-		SOFT_LOG(ERR, "umem access 0x%x: only LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ",
-			 access);
-		return -EINVAL;
-	}
-	return writes_need_local_write(access);
-}
-
-int
-soft_kernel_mr_access(uint32_t access)
-{
-	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
-			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC;
-
-	if ((access & ~known) != 0) {
-		SOFT_LOG(ERR, "MR access 0x%x: rights beyond 0x%x are not known", access, known);
-		return -EINVAL;
-	}
-	return writes_need_local_write(access);
-}
-
 int
 soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj)
 {
@@ -336,19 +338,4 @@ soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj)
 		}
 	}
 	return 0;
-}
-
-uint64_t
-soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t pgsz_bitmap)
-{
-	uint64_t p;
-
-	/*
-	 * devx_umem_find_best_pgsize(): a page above 4 KiB must start with the umem
-	 * and divide its length; 4 KiB pages may start anywhere in the first.
-	 */
-	for (p = UINT64_C(1) << 63; p > 4096; p >>= 1)
-		if ((pgsz_bitmap & p) != 0 && p <= len && addr % p == 0 && len % p == 0)
-			return p;
-	return (pgsz_bitmap & 4096) != 0 ? 4096 : 0;
 }

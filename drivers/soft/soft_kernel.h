@@ -48,16 +48,43 @@ int soft_kernel_status_errno(uint8_t status);
 
 /* Rules of umem and MR access flags (IBV_ACCESS_*). 0 or -EINVAL, logged. */
 int soft_kernel_umem_access(uint32_t access);
-int soft_kernel_mr_access(uint32_t access);
+int soft_kernel_mr_access(uint32_t access, bool odp);
+
+/* Must the memory be writable (ib_access_writable())? */
+bool soft_kernel_writable(uint32_t access);
+
+/* An address and the iova it is to have. 0 or -EINVAL, logged. */
+int soft_kernel_mr_iova(uint64_t addr, uint64_t iova);
+
+/* Flags and new memory of a re-registration. 0 or -EINVAL, logged. */
+int soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len);
+
+/* Can these rights become those without another key (can_use_umr_rereg_access())? */
+bool soft_kernel_rereg_in_place(uint32_t from, uint32_t to);
 
 /* Which events may be subscribed to, of an object or of the device. 0 or -EINVAL, logged. */
 int soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj);
 
+/* The smallest page of CPU and device. */
+#define SOFT_KERNEL_PAGE 4096u
+
 /*
- * The page size of a umem: the largest of @pgsz_bitmap that address and length allow.
- * 0: none. Whether the memory lies in one piece physically, as the kernel also asks
- * for pages above the CPU's, cannot be seen here.
+ * The page size of a umem in memory of @real_page byte pages, of which one need not lie
+ * beside the next physically. 0: none. May be one that is not in @pgsz_bitmap, as the
+ * kernel's may.
  */
-uint64_t soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t pgsz_bitmap);
+uint64_t soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t real_page,
+			       uint64_t pgsz_bitmap);
+
+/* Length and alignment of device memory, of which there are @max bytes. 0, -errno, logged. */
+int soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
+		   uint32_t max_log_align);
+/* An MR over [off, off + len) of @dm_len bytes of device memory. 0 or -EINVAL, logged. */
+int soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len,
+		      uint64_t dm_len);
+/* Rights and address of an MR over a dma-buf. 0 or -EINVAL, logged. */
+int soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64_t iova);
+/* A copy to or from device memory of @len bytes. 0, -errno, logged. */
+int soft_kernel_dm_copy(const char *name, uint64_t len, uint64_t off, uint64_t copy);
 
 #endif

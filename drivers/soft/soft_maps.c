@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Is memory mapped? What the kernel finds out by pinning, read from
- * /proc/self/maps: only that shows hugepages and reserved ranges for what they are,
+ * Is memory mapped, and by what pages? What the kernel finds out by pinning, read from
+ * /proc/self/maps and smaps: only they show hugepages and reserved ranges for what they are,
  * without touching them. No allocation and no stdio, as it runs inside EAL's memory
  * callbacks.
  */
@@ -14,38 +14,80 @@
 
 #include "soft_ctl.h"
 
-struct scan {
+/* A file of /proc is read line by line: 0 goes on, 1 ends it, a negative errno too. */
+typedef int take_line_fn(void *arg, const char *line, size_t len);
+
+struct range {
 	uint64_t need, end; /* still to be covered: [need, end) */
 	bool write;
 };
 
-/* One line, "start-end rwxp ...". 1: covered, 0: go on, -EFAULT. */
-static int
-take_line(struct scan *scan, const char *line, size_t len)
+struct pages {
+	uint64_t start, end;
+	uint64_t page;
+	bool here; /* the mapping that is told of holds a part of [start, end) */
+};
+
+/* Numbers of "start-end rwxp ..." lines. Where the rights are; 0: no such line. */
+static size_t
+mapping(const char *line, size_t len, uint64_t num[2])
 {
-	uint64_t num[2] = {0, 0};
 	size_t i = 0;
 	int n;
 
+	num[0] = num[1] = 0;
 	for (n = 0; n < 2; n++, i++) {
 		for (; i < len && line[i] != '-' && line[i] != ' '; i++) {
 			char c = line[i];
 
+			if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
+				return 0;
 			num[n] = num[n] << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 		}
 	}
-	if (len < 2 || i > len - 2)
-		return 0;
-	if (num[1] <= scan->need)
-		return 0;
-	if (num[0] > scan->need || line[i] != 'r' || (scan->write && line[i + 1] != 'w'))
-		return -EFAULT;
-	scan->need = num[1];
-	return scan->need >= scan->end ? 1 : 0;
+	return len < 2 || i > len - 2 ? 0 : i;
 }
 
 static int
-scan_file(int fd, struct scan *scan)
+take_range(void *arg, const char *line, size_t len)
+{
+	struct range *r = arg;
+	uint64_t num[2];
+	size_t at = mapping(line, len, num);
+
+	if (at == 0 || num[1] <= r->need)
+		return 0;
+	if (num[0] > r->need || line[at] != 'r' || (r->write && line[at + 1] != 'w'))
+		return -EFAULT;
+	r->need = num[1];
+	return r->need >= r->end ? 1 : 0;
+}
+
+static int
+take_page(void *arg, const char *line, size_t len)
+{
+	static const char key[] = "KernelPageSize:";
+	struct pages *p = arg;
+	uint64_t num[2], kib = 0;
+	size_t i;
+
+	if (mapping(line, len, num) != 0) {
+		p->here = num[1] > p->start;
+		return num[0] >= p->end ? 1 : 0;
+	}
+	if (!p->here || len < sizeof(key) || memcmp(line, key, sizeof(key) - 1) != 0)
+		return 0;
+	for (i = sizeof(key) - 1; i < len; i++)
+		if (line[i] >= '0' && line[i] <= '9')
+			kib = kib * 10 + (uint64_t)(line[i] - '0');
+	if (kib != 0 && kib * 1024 < p->page)
+		p->page = kib * 1024;
+	return 0;
+}
+
+/* 1: a line ended it; 0: all were read. */
+static int
+scan_fd(int fd, take_line_fn *take, void *arg)
 {
 	char buf[16384];
 	size_t have = 0;
@@ -58,19 +100,17 @@ scan_file(int fd, struct scan *scan)
 		got = read(fd, buf + have, sizeof(buf) - have);
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return -EFAULT;
+		if (got <= 0)
+			return got == 0 ? 0 : -errno;
 		have += (size_t)got;
 		for (;;) {
 			const char *nl = memchr(buf + at, '\n', have - at);
 
 			if (nl == NULL)
 				break;
-			ret = take_line(scan, buf + at, (size_t)(nl - buf) - at);
+			ret = take(arg, buf + at, (size_t)(nl - buf) - at);
 			if (ret != 0)
-				return ret < 0 ? ret : 0;
+				return ret;
 			at = (size_t)(nl - buf) + 1;
 		}
 		memmove(buf, buf + at, have - at);
@@ -80,20 +120,45 @@ scan_file(int fd, struct scan *scan)
 	}
 }
 
+static int
+scan(const char *path, take_line_fn *take, void *arg)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = scan_fd(fd, take, arg);
+	close(fd);
+	return ret;
+}
+
 int
 soft_maps_check(const void *addr, size_t len, bool write)
 {
-	struct scan scan = {
+	struct range r = {
 		.need = (uintptr_t)addr,
 		.end = (uintptr_t)addr + len,
 		.write = write,
 	};
-	int fd, ret;
+	int ret = scan("/proc/self/maps", take_range, &r);
 
-	fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = scan_file(fd, &scan);
-	close(fd);
-	return ret;
+	return ret == 0 ? -EFAULT : ret < 0 ? ret : 0;
+}
+
+int
+soft_maps_page(const void *addr, size_t len, uint64_t *page)
+{
+	struct pages p = {
+		.start = (uintptr_t)addr,
+		.end = (uintptr_t)addr + len,
+		.page = UINT64_MAX,
+	};
+	int ret = scan("/proc/self/smaps", take_page, &p);
+
+	if (ret < 0)
+		return ret;
+	if (p.page == UINT64_MAX)
+		return -EFAULT;
+	*page = p.page;
+	return 0;
 }

@@ -16,17 +16,23 @@ uint8_t *
 soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, uint64_t addr,
 		uint64_t len, enum soft_right right, const char **why)
 {
+	uint64_t size;
+	uint8_t *at;
+
+	e->detour = SOFT_DETOUR_NONE;
 	if (m == NULL) {
 		*why = "no such key";
 		e->key_fault = SOFT_KEY_PD;
 		return NULL;
 	}
-	if (m->pdn != pdn && !soft_defect(e, SOFT_DEFECT_NO_PD)) {
+	if (m->pdn != pdn && !soft_defect(e, SOFT_DEFECT_NO_PD) &&
+	    !(right == SOFT_RIGHT_REMOTE_READ && soft_defect(e, SOFT_DEFECT_READ_PD))) {
 		*why = "the key belongs to another protection domain";
 		e->key_fault = SOFT_KEY_PD;
 		return NULL;
 	}
-	if ((addr < m->start || len > m->len || addr - m->start > m->len - len) &&
+	size = m->detour != SOFT_DETOUR_NONE ? m->detour_len : m->len;
+	if ((addr < m->start || len > size || addr - m->start > size - len) &&
 	    !soft_defect(e, SOFT_DEFECT_NO_BOUNDS)) {
 		*why = "the range leaves the key's memory";
 		e->key_fault = SOFT_KEY_RANGE;
@@ -37,7 +43,24 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 		e->key_fault = SOFT_KEY_RIGHT;
 		return NULL;
 	}
-	return m->base + (addr - m->start);
+	/* Not as a pointer: the base of the whole address space is NULL. */
+	at = (uint8_t *)((uintptr_t)m->base + (addr - m->start));
+	if (m->detour == SOFT_DETOUR_PAGED &&
+	    (right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_LOCAL_WRITE)) {
+		/* mlx5_ib_mr_wqe_pfault_handler() knows the QPs of the kernel's alone [A]. */
+		*why = "an ON_DEMAND key in a WQE of a DEVX queue, whose page faults the kernel "
+		       "does not resolve";
+		e->key_fault = SOFT_KEY_RIGHT;
+		return NULL;
+	}
+	if (m->detour == SOFT_DETOUR_PAGED ||
+	    (m->detour == SOFT_DETOUR_RELAXED && right == SOFT_RIGHT_REMOTE_WRITE)) {
+		e->detour = m->detour;
+		e->detour_at = at;
+		*why = "the key's memory is not accessed this way";
+		return NULL;
+	}
+	return at;
 }
 
 /*
@@ -105,7 +128,7 @@ soft_copy_small(uint8_t *dst, const uint8_t *src, uint64_t len)
  * only if address and length are multiples of 8: what sticks out goes apart.
  */
 static inline void
-soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
+soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len, bool shuffle)
 {
 	uint64_t tail = 0;
 
@@ -118,7 +141,7 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 		tail = (len - head) & 7;
 		len -= head + tail;
 	}
-	if (unlikely(e->dev->opts.shuffle) && len != 0)
+	if (unlikely(shuffle) && len != 0)
 		soft_copy_shuffled(e, dst, src, len);
 	else
 		memcpy(dst, src, len);
@@ -140,7 +163,7 @@ soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t 
 			    (uintptr_t)src - (uintptr_t)dst < len)) {
 		memmove(dst, src, len);
 	} else {
-		soft_copy_units(e, dst, src, len);
+		soft_copy_units(e, dst, src, len, e->dev->opts.shuffle);
 	}
 }
 
@@ -151,6 +174,24 @@ soft_mem_gather(struct soft_engine *e, uint8_t *dst, const struct soft_piece *sr
 
 	for (i = 0; i < n; i++) {
 		soft_mem_copy(e, dst, src[i].p, src[i].len);
+		dst += src[i].len;
+	}
+}
+
+void
+soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src,
+			uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		bool overlap = (uintptr_t)dst - (uintptr_t)src[i].p < src[i].len ||
+			       (uintptr_t)src[i].p - (uintptr_t)dst < src[i].len;
+
+		if (src[i].len <= 8 || overlap)
+			soft_mem_copy(e, dst, src[i].p, src[i].len);
+		else
+			soft_copy_units(e, dst, src[i].p, src[i].len, true);
 		dst += src[i].len;
 	}
 }

@@ -68,6 +68,29 @@ soft_dev_by_gid(const uint8_t gid[16], bool ib)
 }
 
 struct soft_dev *
+soft_dev_peek_gid(const uint8_t gid[16])
+{
+	uint8_t own[16];
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		link_local_gid(i, own);
+		if (memcmp(own, gid, 16) == 0)
+			return soft_dev_peek(i);
+		ipv4_gid(i, own);
+		if (memcmp(own, gid, 16) == 0)
+			return soft_dev_peek(i);
+	}
+	return NULL;
+}
+
+struct soft_dev *
+soft_dev_peek_lid(uint16_t lid)
+{
+	return lid == 0 ? NULL : soft_dev_peek(lid - 1u);
+}
+
+struct soft_dev *
 soft_dev_by_lid(uint16_t lid)
 {
 	return lid == 0 || lid > SOFT_MAX_DEVS ? NULL : soft_dev_reachable(lid - 1u, true);

@@ -21,22 +21,60 @@ soft_opts_default(struct soft_opts *opts)
 		.scan = 16,
 		.seed = 1,
 		.log_max_msg = 30,
+		.dm = 128 << 10,
+		.log_max_mkey = SOFT_LOG_MAX_MKEY,
 	};
 }
 
-static const char *const keys[] = {"progress",    "lcore",       "shuffle",   "scan",      "seed",
-				   "link",        "log_max_msg", "uar_share", "no_atomic", "no_bf",
-				   "no_counters", "no_devx",     "defect",    NULL};
+static const char *const keys[] = {"progress",
+				   "lcore",
+				   "shuffle",
+				   "scan",
+				   "seed",
+				   "link",
+				   "log_max_msg",
+				   "uar_share",
+				   "no_atomic",
+				   "no_ext_atomic",
+				   "no_bf",
+				   "no_counters",
+				   "no_devx",
+				   "defect",
+				   "dm",
+				   "no_dm",
+				   "dmabuf",
+				   "no_dmabuf",
+				   "no_srq",
+				   "no_mkey",
+				   "no_ksm",
+				   "no_umr",
+				   "no_interleaved",
+				   "no_mw",
+				   "no_odp",
+				   "no_relaxed",
+				   "log_max_mkey",
+				   "no_clock",
+				   "no_compress",
+				   "no_cq_moderation",
+				   "no_cq_resize",
+				   NULL};
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
-	"link=eth|ib, log_max_msg=0..31, uar_share=0|1, no_atomic, no_bf, no_counters, no_devx, "  \
-	"defect=NAME|N"
+	"link=eth|ib, log_max_msg=0..31, uar_share=0|1, no_atomic, no_ext_atomic, no_bf, "         \
+	"no_counters, no_devx, "                                                                   \
+	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_interleaved, "                      \
+	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
+	"no_clock, no_compress, no_cq_moderation, no_cq_resize, "                                  \
+	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N"
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
-	"none",        "flip_bit",  "misplace",    "lose_write", "skip_cqe",  "early_cqe",
-	"wqe_counter", "owner_bit", "no_bounds",   "no_pd",      "no_access", "atomic_split",
-	"atomic_old",  "no_fence",  "no_doorbell", "rnr_lost",
+	"none",        "flip_bit",     "misplace",     "lose_write", "skip_cqe",    "early_cqe",
+	"wqe_counter", "owner_bit",    "no_bounds",    "no_pd",      "no_access",   "atomic_split",
+	"atomic_old",  "no_fence",     "no_doorbell",  "rnr_lost",   "imm_swap",    "recv_len",
+	"read_len",    "sge_lost",     "tail_lost",    "inline_pad", "empty_write", "tear",
+	"read_pd",     "qp_right",     "no_solicited", "retry_free", "quiet_error", "flush_lost",
+	"overfill",    "replay_twice", "event_lost",   "psn_wrap",
 };
 
 /* "key", "key=1": true; "key=0": false. */
@@ -126,6 +164,28 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 			opts->defect = choice;
 		return ret == 0 ? 0 : parse_u32(value, 0, SOFT_DEFECTS - 1, &opts->defect);
 	}
+	if (strcmp(key, "dm") == 0) {
+		ret = parse_u32(value, 4096, 16 << 20, &opts->dm);
+		return ret == 0 && opts->dm % 4096 != 0 ? -EINVAL : ret;
+	}
+	if (strcmp(key, "dmabuf") == 0) {
+		opts->dmabuf_memfd = value != NULL && strcmp(value, "memfd") == 0;
+		return opts->dmabuf_memfd ? 0 : -EINVAL;
+	}
+	if (strcmp(key, "no_dm") == 0)
+		return parse_flag(value, &opts->no_dm);
+	if (strcmp(key, "no_mkey") == 0)
+		return parse_flag(value, &opts->no_mkey);
+	if (strcmp(key, "no_ksm") == 0)
+		return parse_flag(value, &opts->no_ksm);
+	if (strcmp(key, "no_umr") == 0)
+		return parse_flag(value, &opts->no_umr);
+	if (strcmp(key, "no_interleaved") == 0)
+		return parse_flag(value, &opts->no_interleaved);
+	if (strcmp(key, "no_mw") == 0)
+		return parse_flag(value, &opts->no_mw);
+	if (strcmp(key, "no_dmabuf") == 0)
+		return parse_flag(value, &opts->no_dmabuf);
 	if (strcmp(key, "seed") == 0)
 		return parse_number(value, 0, UINT64_MAX, &opts->seed);
 	if (strcmp(key, "shuffle") == 0)
@@ -134,10 +194,28 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_flag(value, &opts->uar_share);
 	if (strcmp(key, "no_atomic") == 0)
 		return parse_flag(value, &opts->no_atomic);
+	if (strcmp(key, "no_ext_atomic") == 0)
+		return parse_flag(value, &opts->no_ext_atomic);
 	if (strcmp(key, "no_bf") == 0)
 		return parse_flag(value, &opts->no_bf);
 	if (strcmp(key, "no_counters") == 0)
 		return parse_flag(value, &opts->no_counters);
+	if (strcmp(key, "no_clock") == 0)
+		return parse_flag(value, &opts->no_clock);
+	if (strcmp(key, "no_compress") == 0)
+		return parse_flag(value, &opts->no_compress);
+	if (strcmp(key, "no_cq_moderation") == 0)
+		return parse_flag(value, &opts->no_cq_moderation);
+	if (strcmp(key, "no_cq_resize") == 0)
+		return parse_flag(value, &opts->no_cq_resize);
+	if (strcmp(key, "no_srq") == 0)
+		return parse_flag(value, &opts->no_srq);
+	if (strcmp(key, "no_odp") == 0)
+		return parse_flag(value, &opts->no_odp);
+	if (strcmp(key, "no_relaxed") == 0)
+		return parse_flag(value, &opts->no_relaxed);
+	if (strcmp(key, "log_max_mkey") == 0)
+		return parse_u32(value, 5, SOFT_LOG_MAX_MKEY, &opts->log_max_mkey);
 	return parse_flag(value, &opts->no_devx);
 }
 

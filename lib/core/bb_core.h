@@ -12,6 +12,13 @@
 /* 0 when this process may open devices, else a negative errno (logged). */
 int bb_process_check(void);
 
+/* bb_check.c: each 0, or a negative errno (logged). */
+int bb_layout_check(uint32_t layout);
+/* @init: the function that would have set the size. */
+int bb_attr_size_check(uint32_t size, size_t expected, const char *init);
+int bb_limit_check(const struct bb_dev *dev, const char *name, uint32_t value, uint32_t min,
+		   uint32_t max);
+
 /* "1 QP", "2 QPs" */
 #define BB_PLURAL(n) ((n) == 1 ? "" : "s")
 
@@ -22,11 +29,53 @@ int bb_process_check(void);
 int bb_cq_attach(struct bb_cq *cq, uint32_t depth, const char *queue);
 void bb_cq_detach(struct bb_cq *cq, uint32_t depth);
 
-/* Drop what the CQ holds of a QP whose device object writes no more. */
+/*
+ * The same for the SRQ of a QP, dev->lock held: a CQ promises its depth once. -ENOSPC,
+ * -ENOMEM.
+ */
+int bb_srq_attach(struct bb_srq *srq, struct bb_cq *cq);
+void bb_srq_detach(struct bb_srq *srq, struct bb_cq *cq);
+
+/*
+ * Drop what the CQ holds of a QP whose device object writes no more; receives of its SRQ
+ * go back there.
+ */
 void bb_cq_purge(struct bb_cq *cq, const struct bb_qp *qp);
+
+/* Give the slots of CQEs back that bb_cqring_purge() or its like has marked. */
+void bb_cq_compact(struct bb_cq *cq);
 
 /* enum bb_wc_status of a CQE's error syndrome. */
 enum bb_wc_status bb_wc_status_of(uint8_t syndrome);
+
+/* A memory region of any kind. Under dev->lock. */
+struct bb_mr_priv {
+	struct bb_mr pub;
+	LIST_ENTRY(bb_mr_priv) link; /* in pd->mr_list */
+	enum bb_drv_mr_kind kind;
+	struct bb_mem_reg *reg;
+	uint32_t windows;      /* memory windows bound to it; __atomic */
+	uint32_t mkeys;        /* keys that refer to it */
+	struct bb_dm_ctrl *dm; /* of device memory, else NULL */
+};
+
+/* Rights of @access that the device honours: optional ones it lacks go. */
+uint32_t bb_mr_access_in_force(const struct bb_dev *dev, uint32_t access);
+/* 0, -EINVAL or -ENOTSUP; then *why says why, for the caller's line in the log. */
+int bb_mr_access_check(const struct bb_dev *dev, uint32_t access, const char **why);
+/* Register with the driver; @attr is checked, its access is what is in force. */
+int bb_mr_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_mr **mr);
+/* Put the driver's keys into mr->pub, those that the rights give. */
+void bb_mr_keys(struct bb_mr_priv *mr);
+/* What it adds to struct bb_mem_stats; nothing for the whole address space. */
+uint64_t bb_mr_bytes(const struct bb_mr *mr);
+/* -EBUSY, logged, while windows or keys refer to it. */
+int bb_mr_busy(const struct bb_mr_priv *mr, const char *what);
+
+/* A peer, or a request, has invalidated the key: if it is a window's, its region is free of it. */
+void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
+/* The device is closed. */
+void bb_mw_table_free(struct bb_dev *dev);
 
 /* bb_qp_modify() with dev->lock held. */
 int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
@@ -35,7 +84,27 @@ int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_
 int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,
 		       enum bb_qp_state to);
 
+/*
+ * Limits of a path through a port, the GID's existence among them. 0 or -EINVAL, logged as
+ * of @what ("QP 0x12").
+ */
+int bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *path,
+		  const struct bb_port_attr *port);
+
 /* Fold the rings' numbers into ctrl->past; the rings are about to be reset. */
 void bb_qp_stats_fold(struct bb_qp *qp);
+
+/*
+ * The device has moved the QP to ERR by itself. Posts go on, or begin in RTR: they are
+ * flushed. Atomic, as an error CQE and bb_event_get() may say so in two threads at once.
+ */
+static inline void
+bb_qp_failed(struct bb_qp *qp)
+{
+	/* An event may be as late as behind a reset. */
+	if (__atomic_load_n(&qp->state, __ATOMIC_RELAXED) != BB_QP_RESET)
+		bb_sq_error(&qp->sq);
+	__atomic_store_n(&qp->state, BB_QP_ERR, __ATOMIC_RELAXED);
+}
 
 #endif

@@ -9,27 +9,47 @@
 #include <rte_log.h>
 #include <rte_malloc.h>
 
+#include "bb_channel.h"
 #include "bb_core.h"
 #include "bb_post.h"
 
 static int
 cq_attr_check(const struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layout)
 {
-	if (layout != BB_LAYOUT_VERSION) {
+	int ret;
+
+	ret = bb_layout_check(layout);
+	if (ret == 0)
+		ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_cq_attr_init");
+	if (ret == 0)
+		ret = bb_limit_check(dev, "CQ depth", attr->depth, 1, dev->attr.max_cqe);
+	if (ret != 0)
+		return ret;
+	if (attr->channel != NULL && attr->channel->dev != dev) {
+		BB_LOG(ERR, "%s: no CQ: its channel belongs to another device", dev->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+cq_caps_check(const struct bb_dev *dev, const struct bb_cq_attr *attr)
+{
+	if (attr->compress && attr->timestamps) {
 		BB_LOG(ERR,
-		       "the program was built for queue layout %u, the library has %u: rebuild it",
-		       layout, BB_LAYOUT_VERSION);
-		return -EPROTO;
-	}
-	if (attr->size != sizeof(*attr)) {
-		BB_LOG(ERR, "CQ attributes of size %u, not %zu: set them up with bb_cq_attr_init()",
-		       attr->size, sizeof(*attr));
+		       "%s: no CQ: compressed CQEs have no times of their own; choose one of "
+		       "compress and timestamps",
+		       dev->name);
 		return -EINVAL;
 	}
-	if (attr->depth == 0 || attr->depth > dev->attr.max_cqe) {
-		BB_LOG(ERR, "%s: CQ depth %u is out of range: give 1 to %u", dev->name, attr->depth,
-		       dev->attr.max_cqe);
-		return -EINVAL;
+	if (attr->compress && !dev->attr.cqe_compression) {
+		BB_LOG(ERR, "%s: no CQ: the device does not compress CQEs", dev->name);
+		return -ENOTSUP;
+	}
+	if (attr->timestamps && dev->attr.clock_hz == 0) {
+		BB_LOG(ERR, "%s: no CQ: the device has no clock to stamp completions with",
+		       dev->name);
+		return -ENOTSUP;
 	}
 	return 0;
 }
@@ -45,6 +65,8 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 	if (dev == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
 	ret = cq_attr_check(dev, attr, layout);
+	if (ret == 0)
+		ret = cq_caps_check(dev, attr);
 	if (ret != 0)
 		return ret;
 	ret = bb_lcore_resolve(attr->lcore, &owner);
@@ -62,13 +84,21 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 	if (cq->ctrl == NULL)
 		goto free_cq;
 	cq->ctrl->dev = dev;
+	cq->ctrl->channel = attr->channel;
+	cq->ctrl->compress = attr->compress;
 	cq->owner = owner;
 	cq->qps = dev->qps;
 	cq->qps_mask = BB_MAX_USER_INDEX;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->cq_create(cq, attr);
-	if (ret == 0)
+	if (ret == 0) {
+		cq->ring.compress = attr->compress;
 		dev->cqs++;
+		if (attr->channel != NULL) {
+			attr->channel->cqs++;
+			attr->channel->run |= cq->progress != NULL;
+		}
+	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		goto free_ctrl;
@@ -101,8 +131,11 @@ bb_cq_destroy(struct bb_cq *cq)
 		ret = -EBUSY;
 	} else {
 		ret = dev->drv->cq_destroy(cq);
-		if (ret == 0)
+		if (ret == 0) {
 			dev->cqs--;
+			if (cq->ctrl->channel != NULL)
+				cq->ctrl->channel->cqs--;
+		}
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
@@ -161,8 +194,8 @@ bb_cq_detach(struct bb_cq *cq, uint32_t depth)
  * the credits of the next queue count on. Slots keep their own owner bit; the device
  * writes only behind the newest valid CQE.
  */
-static void
-cq_compact(struct bb_cq *cq)
+void
+bb_cq_compact(struct bb_cq *cq)
 {
 	struct bb_cqring end = cq->ring;
 	uint32_t freed = 0, i;
@@ -192,13 +225,40 @@ cq_compact(struct bb_cq *cq)
 	}
 }
 
+/* Receives of the QP's SRQ that are about to be dropped: nobody else gives them back. */
+static void
+srq_reclaim(struct bb_cq *cq, const struct bb_qp *qp, struct bb_srq *srq)
+{
+	struct bb_cqring walk = cq->ring;
+	uint64_t wr_id;
+	uint32_t i;
+
+	for (i = 0; i <= cq->ring.mask; i++, walk.ci++) {
+		const struct bb_cqe *cqe = bb_cqring_peek(&walk);
+		uint8_t opcode;
+
+		if (cqe == NULL)
+			return;
+		opcode = cqe->op_own >> 4;
+		if ((bb_be32(cqe->srqn_uidx) & 0xffffff) != qp->user_index ||
+		    opcode == BB_CQE_REQ || opcode == BB_CQE_REQ_ERR)
+			continue;
+		if (bb_srqring_complete(&srq->ring, bb_be16(cqe->wqe_counter), &wr_id))
+			srq->ctrl->completed++;
+	}
+}
+
 void
 bb_cq_purge(struct bb_cq *cq, const struct bb_qp *qp)
 {
-	uint32_t n = bb_cqring_purge(&cq->ring, qp->user_index);
+	uint32_t n;
+
+	if (qp->ctrl->init.srq != NULL)
+		srq_reclaim(cq, qp, qp->ctrl->init.srq);
+	n = bb_cqring_purge(&cq->ring, qp->user_index);
 
 	if (n == 0)
 		return;
 	cq->ctrl->purged += n;
-	cq_compact(cq);
+	bb_cq_compact(cq);
 }

@@ -74,11 +74,83 @@ no_progress(struct bb_dev *dev)
 }
 
 static int
+no_clock(struct bb_dev *dev, uint64_t *now)
+{
+	(void)dev;
+	(void)now;
+	return -ENOTSUP;
+}
+
+static int
+no_channel_create(struct bb_channel *ch)
+{
+	BB_LOG(ERR, "%s: its driver has no completion channels: poll", ch->dev->name);
+	return -ENOTSUP;
+}
+
+/* No channel was ever made. */
+static int
+no_channel_destroy(struct bb_channel *ch)
+{
+	(void)ch;
+	return -ENOTSUP;
+}
+
+static int
+no_channel_get(struct bb_channel *ch, struct bb_cq **cq)
+{
+	(void)ch;
+	(void)cq;
+	return -EAGAIN;
+}
+
+static int
+no_cq_resize(struct bb_cq *cq, uint32_t depth)
+{
+	(void)depth;
+	BB_LOG(ERR, "%s: its driver does not resize CQs", cq->ctrl->dev->name);
+	return -ENOTSUP;
+}
+
+static int
+no_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us)
+{
+	(void)count;
+	(void)period_us;
+	BB_LOG(ERR, "%s: its driver does not moderate events of CQs", cq->ctrl->dev->name);
+	return -ENOTSUP;
+}
+
+static int
 no_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 {
 	(void)qp;
 	(void)attr;
 	return 0;
+}
+
+static int
+no_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd *new_pd,
+	    void *addr, uint64_t len, uint32_t access)
+{
+	(void)mr;
+	(void)flags;
+	(void)new_pd;
+	(void)addr;
+	(void)len;
+	(void)access;
+	BB_LOG(ERR, "%s: the device cannot re-register memory: deregister and register it",
+	       pd->dev->name);
+	return -ENOTSUP;
+}
+
+static int
+no_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av)
+{
+	(void)path;
+	(void)av;
+	BB_LOG(ERR, "%s: no address handles: the driver has no UD queue pairs", pd->dev->name);
+	return -ENOTSUP;
 }
 
 void
@@ -105,6 +177,14 @@ bb_driver_register(const struct bb_driver *drv)
 	d->event_get = d->event_get != NULL ? d->event_get : no_event_get;
 	d->stats = d->stats != NULL ? d->stats : no_stats;
 	d->progress = d->progress != NULL ? d->progress : no_progress;
+	d->clock = d->clock != NULL ? d->clock : no_clock;
+	d->channel_create = d->channel_create != NULL ? d->channel_create : no_channel_create;
+	d->channel_destroy = d->channel_destroy != NULL ? d->channel_destroy : no_channel_destroy;
+	d->channel_get = d->channel_get != NULL ? d->channel_get : no_channel_get;
+	d->cq_resize = d->cq_resize != NULL ? d->cq_resize : no_cq_resize;
+	d->cq_moderate = d->cq_moderate != NULL ? d->cq_moderate : no_cq_moderate;
+	d->mr_rereg = d->mr_rereg != NULL ? d->mr_rereg : no_mr_rereg;
+	d->ah_resolve = d->ah_resolve != NULL ? d->ah_resolve : no_ah_resolve;
 	d->qp_query = d->qp_query != NULL ? d->qp_query : no_qp_query;
 }
 
@@ -265,12 +345,23 @@ bb_dev_close(struct bb_dev *dev)
 		       dev->name, dev->pds, BB_PLURAL(dev->pds), dev->cqs, BB_PLURAL(dev->cqs),
 		       dev->qps_used, BB_PLURAL(dev->qps_used));
 		ret = -EBUSY;
+	} else if (dev->dms != 0 || dev->umems != 0) {
+		BB_LOG(ERR,
+		       "%s is not closed: %u piece%s of device memory and %u umem%s live; give "
+		       "them back first",
+		       dev->name, dev->dms, BB_PLURAL(dev->dms), dev->umems, BB_PLURAL(dev->umems));
+		ret = -EBUSY;
+	} else if (dev->channels != 0) {
+		BB_LOG(ERR, "%s is not closed: %u channel%s live%s; destroy them first", dev->name,
+		       dev->channels, BB_PLURAL(dev->channels), dev->channels == 1 ? "s" : "");
+		ret = -EBUSY;
 	} else {
 		ret = dev->drv->close(dev);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		return ret;
+	bb_mw_table_free(dev);
 	rte_free(dev->qps);
 	pthread_mutex_destroy(&dev->lock);
 	free(dev);

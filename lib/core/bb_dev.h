@@ -24,6 +24,8 @@ extern "C" {
 struct bb_dev;
 struct bb_qp;
 struct bb_cq;
+struct bb_srq;
+struct bb_channel;
 
 /** Bytes of a device name or PCI address, its zero included. */
 #define BB_DEV_NAME_MAX 64
@@ -53,7 +55,7 @@ int bb_dev_list(struct bb_dev_info *info, unsigned int n);
  */
 int bb_dev_open(const char *spec, struct bb_dev **dev);
 
-/** Close a device. -EBUSY while PDs, CQs or QPs live. */
+/** Close a device. -EBUSY while PDs, CQs, QPs, umems or device memory live. */
 int bb_dev_close(struct bb_dev *dev);
 
 /** Name the device was opened by, without options. Valid until close. */
@@ -77,13 +79,42 @@ struct bb_dev_attr {
 	uint32_t max_recv_sge;
 	uint32_t max_inline;         /**< bytes of a send WQE */
 	uint64_t max_mr_size;        /**< bytes */
+	uint32_t max_mr;             /**< memory keys of all kinds and all processes */
 	uint64_t max_msg_size;       /**< bytes */
 	uint32_t max_rd_atomic;      /**< outstanding READs and atomics, as initiator */
 	uint32_t max_dest_rd_atomic; /**< and as target */
 	uint32_t bf_size;            /**< bytes of a BlueFlame register half, 0: none */
+	uint64_t max_dm_size;        /**< bytes of device memory, 0: none */
+	uint32_t max_dm_log_align;   /**< log2 of the largest alignment of a piece of it */
+	uint32_t max_umem;           /**< umems, 0: none */
+	bool dmabuf;                 /**< kernel and rdma-core can register dma-bufs */
+	uint32_t max_srq;            /**< shared receive queues, 0: none */
+	uint32_t max_srq_wr;         /**< receives of an SRQ */
+	uint32_t max_srq_sge;        /**< pieces of such a receive */
 	bool atomics;                /**< 8-byte CMP_SWAP and FETCH_ADD */
+	bool odp;                    /**< BB_ACCESS_ON_DEMAND */
+	bool odp_write;              /**< it with REMOTE_WRITE on an RC QP */
+	bool odp_read;               /**< with REMOTE_READ */
+	bool odp_atomic;             /**< with REMOTE_ATOMIC */
+	bool odp_implicit;           /**< it for the whole address space */
+	bool relaxed_ordering;       /**< BB_ACCESS_RELAXED_ORDERING */
+	bool memory_windows;         /**< of types 1 and 2 (bb_mw.h) */
+	uint32_t max_mkey_pieces;    /**< of an indirect key; 0: none (bb_mkey.h) */
+	bool mkey_layout;            /**< requests may lay an indirect key out */
+	bool mkey_interleaved;       /**< also as a pattern */
 	bool counters;               /**< hardware counter sets */
 	bool software;               /**< no hardware behind it */
+	bool cq_resize;              /**< bb_cq_resize() */
+	bool cq_moderation;          /**< bb_cq_moderate() */
+	bool cqe_compression;        /**< bb_cq_attr.compress */
+	uint64_t clock_hz;           /**< of the clock that stamps completions; 0: none */
+	/**
+	 * Sizes of masked CMP_SWAP and FETCH_ADD, in bytes and or-ed: 4, 8; 0: there are none.
+	 * Devices may have larger ones, whose operands nobody has published.
+	 */
+	uint32_t masked_atomics;
+	/** Those of them whose result lands in network order; other results are in host order. */
+	uint32_t masked_atomics_be;
 };
 
 /** Read what the device can do. */
@@ -126,20 +157,29 @@ int bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gi
 
 /** Kinds of asynchronous events (man ibv_get_async_event). */
 enum bb_event_type {
-	BB_EVENT_CQ_ERROR,   /**< CQ overrun or access error: rebuild CQ and QPs */
-	BB_EVENT_QP_FATAL,   /**< QP went to ERR for a reason no CQE tells */
-	BB_EVENT_QP_ACCESS,  /**< a peer's request was refused; QP is in ERR */
-	BB_EVENT_QP_REQUEST, /**< a peer's request was invalid; QP is in ERR */
-	BB_EVENT_PORT_CHANGE,
-	BB_EVENT_DEV_FATAL, /**< the device is gone: close it */
+	BB_EVENT_CQ_ERROR,        /**< CQ overrun or access error: rebuild CQ and QPs */
+	BB_EVENT_QP_FATAL,        /**< QP went to ERR for a reason no CQE tells */
+	BB_EVENT_QP_ACCESS,       /**< a peer's request was refused; QP is in ERR */
+	BB_EVENT_QP_REQUEST,      /**< a peer's request was invalid; QP is in ERR */
+	BB_EVENT_PORT_CHANGE,     /**< LID, P_Key or GID table: read them anew */
+	BB_EVENT_DEV_FATAL,       /**< the device is gone: close it */
+	BB_EVENT_SRQ_LIMIT,       /**< fewer receives are left than bb_srq_modify() asked for */
+	BB_EVENT_SRQ_LAST_WQE,    /**< a QP in ERR takes no receive of its SRQ any more */
+	BB_EVENT_SRQ_ERROR,       /**< the SRQ is unusable: rebuild it and its QPs */
+	BB_EVENT_PORT_ACTIVE,     /**< the link is up: bb_qp_recover() what failed meanwhile */
+	BB_EVENT_PORT_DOWN,       /**< requests wait for their timeouts and retries */
+	BB_EVENT_QP_COMM_EST,     /**< a QP in RTR has received its first message */
+	BB_EVENT_QP_PATH_MIG,     /**< QP went over to its alternate path */
+	BB_EVENT_QP_PATH_MIG_ERR, /**< it could not */
 };
 
 /** An asynchronous event and what it is about. */
 struct bb_event {
 	enum bb_event_type type;
-	struct bb_cq *cq; /**< of CQ events */
-	struct bb_qp *qp; /**< of QP events */
-	uint32_t port;    /**< of port events */
+	struct bb_cq *cq;   /**< of CQ events */
+	struct bb_qp *qp;   /**< of QP events, and of SRQ_LAST_WQE */
+	uint32_t port;      /**< of port events */
+	struct bb_srq *srq; /**< of SRQ events */
 };
 
 /**
@@ -156,6 +196,16 @@ const char *bb_event_name(enum bb_event_type type);
  * for a thread that waits without polling a CQ. Nothing to do on hardware.
  */
 void bb_dev_progress(struct bb_dev *dev);
+
+/**
+ * The clock that stamps completions (bb_cq_poll_ts()): free running, of 64 bits, the same
+ * for all queues of the device. Two stamps are (b - a) / hz seconds apart; the clock
+ * says nothing about the time of day.
+ * @param hz ticks per second; may be NULL.
+ * @param now the clock's value; may be NULL.
+ * @return 0; -ENOTSUP the device has no clock that can be read.
+ */
+int bb_dev_clock(struct bb_dev *dev, uint64_t *hz, uint64_t *now);
 
 /** Device-wide statistics. Counters from hardware are 0 without @ref bb_dev_attr counters. */
 struct bb_dev_stats {

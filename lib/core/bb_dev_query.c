@@ -82,11 +82,32 @@ bb_event_get(struct bb_dev *dev, struct bb_event *event)
 		case BB_EVENT_QP_REQUEST:
 			BB_LOG(WARNING, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
 			       bb_event_name(ev.type));
-			/* Its owner may be polling: see bb_wc.c. */
-			__atomic_store_n(&ev.qp->state, BB_QP_ERR, __ATOMIC_RELAXED);
+			bb_qp_failed(ev.qp);
 			break;
+		case BB_EVENT_QP_PATH_MIG:
+		case BB_EVENT_QP_PATH_MIG_ERR:
+		case BB_EVENT_QP_COMM_EST:
+			BB_LOG(NOTICE, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_PORT_ACTIVE:
+		case BB_EVENT_PORT_DOWN:
 		case BB_EVENT_PORT_CHANGE:
 			BB_LOG(NOTICE, "%s: port %u: %s", dev->name, ev.port,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_SRQ_LIMIT:
+			BB_LOG(DEBUG, "%s: SRQ 0x%x: %s", dev->name, ev.srq->srqn,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_SRQ_LAST_WQE:
+			/* A QP on no SRQ has no such event. */
+			ev.srq = ev.qp->ctrl->init.srq;
+			BB_LOG(DEBUG, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_SRQ_ERROR:
+			BB_LOG(ERR, "%s: SRQ 0x%x: %s", dev->name, ev.srq->srqn,
 			       bb_event_name(ev.type));
 			break;
 		case BB_EVENT_CQ_ERROR:
@@ -114,9 +135,25 @@ bb_event_name(enum bb_event_type type)
 	case BB_EVENT_QP_REQUEST:
 		return "peer's request invalid";
 	case BB_EVENT_PORT_CHANGE:
-		return "port change";
+		return "port's addresses changed";
+	case BB_EVENT_PORT_ACTIVE:
+		return "port is active";
+	case BB_EVENT_PORT_DOWN:
+		return "port is down";
+	case BB_EVENT_QP_COMM_EST:
+		return "communication established";
+	case BB_EVENT_QP_PATH_MIG:
+		return "path migrated";
+	case BB_EVENT_QP_PATH_MIG_ERR:
+		return "path migration failed";
 	case BB_EVENT_DEV_FATAL:
 		return "device fatal";
+	case BB_EVENT_SRQ_LIMIT:
+		return "SRQ limit reached";
+	case BB_EVENT_SRQ_LAST_WQE:
+		return "last WQE of the SRQ taken";
+	case BB_EVENT_SRQ_ERROR:
+		return "SRQ error";
 	}
 	return "?";
 }
@@ -126,6 +163,27 @@ bb_dev_progress(struct bb_dev *dev)
 {
 	/* No lock: a data-path call of the lcore whose UAR it is. */
 	dev->drv->progress(dev);
+}
+
+int
+bb_dev_clock(struct bb_dev *dev, uint64_t *hz, uint64_t *now)
+{
+	uint64_t t = 0;
+	int ret = -ENOTSUP;
+
+	if (dev == NULL)
+		return -EINVAL;
+	if (dev->attr.clock_hz != 0)
+		ret = now != NULL ? dev->drv->clock(dev, &t) : 0;
+	if (ret == -ENOTSUP)
+		BB_LOG(ERR, "%s: the device has no clock that can be read", dev->name);
+	if (ret != 0)
+		return ret;
+	if (hz != NULL)
+		*hz = dev->attr.clock_hz;
+	if (now != NULL)
+		*now = t;
+	return 0;
 }
 
 int

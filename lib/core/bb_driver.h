@@ -12,12 +12,18 @@
 #define BB_DRIVER_H
 
 #include <pthread.h>
+#include <sys/queue.h>
+
 #include <rte_log.h>
 
+#include "bb_ah.h"
 #include "bb_cq.h"
 #include "bb_dev.h"
+#include "bb_dm.h"
 #include "bb_mem.h"
 #include "bb_qp.h"
+#include "bb_srq.h"
+#include "bb_umem.h"
 
 /* Largest user index handed to a QP; the table of a device has this many slots + 1. */
 #define BB_MAX_USER_INDEX 0xffffu
@@ -29,31 +35,67 @@ struct bb_dev {
 	const struct bb_driver *drv;
 	void *priv;              /* the driver's */
 	struct bb_dev_attr attr; /* filled by the driver's open */
+	bool ethernet;           /* what its ports speak; the driver's, too */
 	pthread_mutex_t lock;    /* control path; driver ops are called under it */
 	uint32_t pds;            /* children alive */
 	uint32_t cqs;
+	uint32_t dms;
+	uint32_t umems;
+	uint32_t channels;
 	uint32_t qps_used;
-	struct bb_qp **qps; /* by user index, BB_MAX_USER_INDEX + 1 slots; 0 is never used */
-	uint32_t qps_next;  /* where the search for a free slot starts */
+	struct bb_qp **qps;      /* by user index, BB_MAX_USER_INDEX + 1 slots; 0 is never used */
+	uint32_t qps_next;       /* where the search for a free slot starts */
+	struct bb_mw_table *mws; /* windows by key, NULL: there were none; __atomic */
 };
 
 struct bb_pd {
 	struct bb_dev *dev;
 	void *priv;   /* the driver's */
 	uint32_t mrs; /* explicit registrations */
+	LIST_HEAD(, bb_mr_priv) mr_list;
+	uint32_t mkeys;
+	uint32_t mws;
 	uint32_t qps;
+	uint32_t srqs;
+	uint32_t ahs;
 	struct bb_mem_table *mem; /* automatic registrations, address table */
+};
+
+struct bb_channel {
+	struct bb_dev *dev;
+	void *priv; /* the driver's */
+	int fd;
+	uint32_t cqs; /* on it */
+	bool run;     /* its device runs in its owners' calls: see bb_channel_wait() */
 };
 
 struct bb_cq_ctrl {
 	struct bb_dev *dev;
-	void *priv;        /* the driver's */
-	uint32_t depth;    /* CQEs that fit */
-	uint32_t reserved; /* CQEs promised to the queues attached */
-	uint32_t queues;   /* send and receive queues attached */
-	uint64_t errors;   /* error CQEs consumed */
-	uint64_t purged;   /* CQEs dropped */
-	bool stray_logged; /* a CQE that belongs to no QP was reported */
+	struct bb_channel *channel; /* NULL: none */
+	void *priv;                 /* the driver's */
+	uint32_t depth;             /* CQEs that fit */
+	uint32_t reserved;          /* CQEs promised to the queues attached */
+	uint32_t queues;            /* send and receive queues attached */
+	uint64_t errors;            /* error CQEs consumed */
+	uint64_t purged;            /* CQEs dropped */
+	bool compress;              /* receive queues only */
+	bool stray_logged;          /* a CQE that belongs to no QP was reported */
+};
+
+/* A receive CQ that the QPs of an SRQ complete into. */
+struct bb_srq_cq {
+	LIST_ENTRY(bb_srq_cq) link;
+	struct bb_cq *cq;
+	uint32_t qps;
+};
+
+struct bb_srq_ctrl {
+	struct bb_pd *pd;
+	void *priv;              /* the driver's */
+	struct bb_srq_attr attr; /* as created, max_sge as it came out; lcore is resolved */
+	uint32_t qps;
+	uint64_t completed; /* receives given back, purged ones too */
+	LIST_HEAD(, bb_srq_cq) cqs;
 };
 
 struct bb_qp_ctrl {
@@ -67,12 +109,56 @@ struct bb_qp_ctrl {
 	uint64_t recv_done;      /* receive completions, errors too */
 	struct bb_qp_stats past; /* of the queues before the last reset */
 	bool error_logged;       /* once from reset to reset */
+	/* enum bb_wc_status of the first send since the reset that failed by itself; 0: none. */
+	uint8_t send_error;
+	/* Of bb_qp_recover(), kept from call to call until the reset. */
+	struct {
+		bool begun, marked;
+		uint32_t rung;   /* seq of the last send rung before it began */
+		uint32_t marker; /* seq of the NOP posted behind all */
+	} recovery;
+};
+
+struct bb_dm_ctrl {
+	struct bb_dm pub;
+	void *priv;   /* the driver's */
+	uint32_t mrs; /* that name it */
+};
+
+struct bb_umem_ctrl {
+	struct bb_umem pub;
+	void *priv; /* the driver's */
 };
 
 /* Registration handle of a driver: embedded first in what the driver keeps. */
 struct bb_drv_mr {
 	uint32_t lkey;
 	uint32_t rkey;
+};
+
+/* What a memory key names. */
+enum bb_drv_mr_kind {
+	BB_DRV_MR_MEM,      /* process memory, [addr, addr + len) */
+	BB_DRV_MR_DM,       /* device memory, from offset on */
+	BB_DRV_MR_DMABUF,   /* a dma-buf, from offset on */
+	BB_DRV_MR_INDIRECT, /* pieces of other keys' memory, or none yet */
+	BB_DRV_MR_MW,       /* a memory window, not bound */
+};
+
+/* What a memory key is to be; a kind's own fields stand behind the common ones. */
+struct bb_drv_mr_attr {
+	enum bb_drv_mr_kind kind;
+	void *addr; /* of MEM */
+	uint64_t len;
+	uint64_t iova;               /* address that names the first byte */
+	uint32_t access;             /* enum bb_access */
+	uint64_t offset;             /* of DM and DMABUF */
+	struct bb_dm_ctrl *dm;       /* of DM, else NULL */
+	int fd;                      /* of DMABUF */
+	const struct bb_sge *pieces; /* of INDIRECT: n of them, */
+	uint32_t n;
+	uint32_t max_pieces; /* or 0, and room for so many */
+	uint32_t mw_type;    /* of MW: 1 or 2 */
 };
 
 struct bb_driver {
@@ -101,13 +187,50 @@ struct bb_driver {
 	 * lcore, no lock under which the driver calls rte_malloc or rte_free elsewhere.
 	 * mr_dereg may wait and is never called there.
 	 */
-	int (*mr_reg)(struct bb_pd *pd, void *addr, size_t len, uint32_t access,
-		      struct bb_drv_mr **mr);
+	int (*mr_reg)(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **mr);
 	int (*mr_dereg)(struct bb_pd *pd, struct bb_drv_mr *mr);
+	/*
+	 * Of MEM; flags of bb_mr_rereg(), what they do not name is NULL or 0. On success
+	 * the keys are in @mr, and nothing works with the old ones any more. May wait.
+	 */
+	int (*mr_rereg)(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags,
+			struct bb_pd *new_pd, void *addr, uint64_t len, uint32_t access);
 
-	/* Sets up cq->ring, cq->progress and ctrl->depth, ctrl->priv; owner is resolved. */
+	/*
+	 * NULL where the device has none: then attr.max_dm_size is 0. Length and alignment
+	 * are within the device's limits; copies are in bounds, aligned, not empty, and come
+	 * from any thread, without dev->lock.
+	 */
+	int (*dm_alloc)(struct bb_dm_ctrl *dm);
+	int (*dm_free)(struct bb_dm_ctrl *dm);
+	int (*dm_write)(struct bb_dm_ctrl *dm, uint64_t off, const void *src, size_t len);
+	int (*dm_read)(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len);
+
+	/* NULL where there are none: then attr.max_umem is 0. @attr is checked. Sets pub.id. */
+	int (*umem_reg)(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr);
+	int (*umem_dereg)(struct bb_umem_ctrl *umem);
+
+	/* The device's clock: dev->attr.clock_hz is not 0. */
+	int (*clock)(struct bb_dev *dev, uint64_t *now);
+
+	/* Sets up ch->fd, ch->priv. -ENOTSUP, logged: no completion events. */
+	int (*channel_create)(struct bb_channel *ch);
+	int (*channel_destroy)(struct bb_channel *ch);
+	/* -EAGAIN none. Never an event of a CQ that was destroyed. Without dev->lock. */
+	int (*channel_get)(struct bb_channel *ch, struct bb_cq **cq);
+
+	/* The address vector of @path, which is checked; key and QP number stay 0. */
+	int (*ah_resolve)(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
+
+	/*
+	 * Sets up cq->ring, cq->progress, cq->cqn and ctrl->depth, ctrl->priv; with a channel
+	 * cq->arm_reg. Owner is resolved, capabilities that @attr needs are there.
+	 */
 	int (*cq_create)(struct bb_cq *cq, const struct bb_cq_attr *attr);
 	int (*cq_destroy)(struct bb_cq *cq);
+	/* @depth is a power of two, another one than now; there is room for a CQE. */
+	int (*cq_resize)(struct bb_cq *cq, uint32_t depth);
+	int (*cq_moderate)(struct bb_cq *cq, uint16_t count, uint16_t period_us);
 	/*
 	 * Sets up qp->sq, qp->rq, qpn; user_index is given. Queues take exactly sq_depth
 	 * and rq_depth WQEs outstanding: CQ credits are counted by them. @attr is checked,
@@ -124,11 +247,18 @@ struct bb_driver {
 	int (*qp_query)(struct bb_qp *qp, struct bb_qp_attr *attr);
 	/* No CQE of the QP is written after it returns. */
 	int (*qp_destroy)(struct bb_qp *qp);
+
+	/* Optional, all or none. Sets up srq->ring, srqn, ctrl->priv and attr.max_sge. */
+	int (*srq_create)(struct bb_srq *srq);
+	int (*srq_modify)(struct bb_srq *srq, uint32_t limit);
+	int (*srq_query)(struct bb_srq *srq, uint32_t *limit);
+	int (*srq_destroy)(struct bb_srq *srq);
 };
 
 /*
  * Called by constructors only. list, port_query, gid_query, event_get, stats,
- * progress and qp_query may be NULL; a driver that lacks another one is not taken.
+ * progress, clock, channel_*, mr_rereg, ah_resolve, cq_resize, cq_moderate and qp_query may be
+ * NULL; a driver that lacks another one is not taken.
  */
 void bb_driver_register(const struct bb_driver *drv);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Protection domains and explicit registrations. */
+/* Protection domains, and what all registrations have in common. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,16 +10,6 @@
 
 #include "bb_core.h"
 #include "bb_mem_table.h"
-
-#define ACCESS_ALL                                                                                 \
-	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
-	 BB_ACCESS_REMOTE_ATOMIC)
-#define ACCESS_REMOTE (ACCESS_ALL & ~BB_ACCESS_LOCAL_WRITE)
-
-struct bb_mr_priv {
-	struct bb_mr pub;
-	struct bb_mem_reg *reg;
-};
 
 int
 bb_pd_alloc(struct bb_dev *dev, struct bb_pd **out)
@@ -84,9 +74,23 @@ bb_pd_free(struct bb_pd *pd)
 		return -EINVAL;
 	dev = pd->dev;
 	pthread_mutex_lock(&dev->lock);
-	if (pd->mrs != 0 || pd->qps != 0) {
-		BB_LOG(ERR, "%s: the PD is not freed: %u MR%s and %u QP%s live; destroy them first",
-		       dev->name, pd->mrs, BB_PLURAL(pd->mrs), pd->qps, BB_PLURAL(pd->qps));
+	if (pd->ahs != 0) {
+		BB_LOG(ERR,
+		       "%s: the PD is not freed: %u address handle%s live%s; destroy them first",
+		       dev->name, pd->ahs, BB_PLURAL(pd->ahs), pd->ahs == 1 ? "s" : "");
+		ret = -EBUSY;
+	} else if (pd->mkeys != 0 || pd->mws != 0) {
+		BB_LOG(ERR,
+		       "%s: the PD is not freed: %u indirect key%s and %u memory window%s live; "
+		       "destroy them first",
+		       dev->name, pd->mkeys, BB_PLURAL(pd->mkeys), pd->mws, BB_PLURAL(pd->mws));
+		ret = -EBUSY;
+	} else if (pd->mrs != 0 || pd->qps != 0 || pd->srqs != 0) {
+		BB_LOG(ERR,
+		       "%s: the PD is not freed: %u MR%s, %u QP%s and %u SRQ%s live; destroy them "
+		       "first",
+		       dev->name, pd->mrs, BB_PLURAL(pd->mrs), pd->qps, BB_PLURAL(pd->qps),
+		       pd->srqs, BB_PLURAL(pd->srqs));
 		ret = -EBUSY;
 	} else {
 		ret = pd_empty(pd);
@@ -103,9 +107,20 @@ bb_pd_free(struct bb_pd *pd)
 	return 0;
 }
 
+void
+bb_mem_reg_range(struct bb_mem_reg *reg, uint64_t start, uint64_t len, uint64_t iova,
+		 uint32_t access)
+{
+	reg->writable = (access & BB_ACCESS_LOCAL_WRITE) != 0;
+	reg->start = start;
+	reg->end = start + len;
+	reg->live = len;
+	reg->listed = iova == start && (access & BB_ACCESS_ON_DEMAND) == 0;
+}
+
 int
-bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint64_t len,
-		  uint32_t access, struct bb_mem_reg **out)
+bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_mr_attr *attr,
+		  struct bb_mem_reg **out)
 {
 	struct bb_mem_reg *reg = calloc(1, sizeof(*reg));
 	int ret;
@@ -113,17 +128,32 @@ bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint6
 	if (reg == NULL)
 		return -ENOMEM;
 	reg->kind = kind;
-	reg->writable = (access & BB_ACCESS_LOCAL_WRITE) != 0;
-	reg->start = start;
-	reg->end = start + len;
-	reg->live = len;
-	ret = pd->dev->drv->mr_reg(pd, (void *)(uintptr_t)start, len, access, &reg->drv_mr);
+	bb_mem_reg_range(reg, (uintptr_t)attr->addr, attr->len, attr->iova, attr->access);
+	/* Memory that is not the process's has no addresses to be looked up by. */
+	if (attr->kind != BB_DRV_MR_MEM)
+		reg->listed = false;
+	ret = pd->dev->drv->mr_reg(pd, attr, &reg->drv_mr);
 	if (ret != 0) {
 		free(reg);
 		return ret;
 	}
 	*out = reg;
 	return 0;
+}
+
+int
+bb_mem_reg_auto(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint64_t len,
+		struct bb_mem_reg **reg)
+{
+	struct bb_drv_mr_attr attr = {
+		.kind = BB_DRV_MR_MEM,
+		.addr = (void *)(uintptr_t)start,
+		.len = len,
+		.iova = start,
+		.access = BB_ACCESS_LOCAL_WRITE,
+	};
+
+	return bb_mem_reg_create(pd, kind, &attr, reg);
 }
 
 int
@@ -183,117 +213,6 @@ bb_mem_reap(struct bb_pd *pd)
 	pthread_mutex_lock(&pd->dev->lock);
 	ret = bb_mem_reap_locked(pd);
 	pthread_mutex_unlock(&pd->dev->lock);
-	return ret;
-}
-
-/* The argument rules of man ibv_reg_mr. */
-static int
-mr_check(const struct bb_dev *dev, const void *addr, size_t len, uint32_t access)
-{
-	const char *why = NULL;
-
-	if (len == 0)
-		why = "it is empty";
-	else if (len > UINTPTR_MAX - (uintptr_t)addr)
-		why = "it reaches past the end of the address space";
-	else if (len > dev->attr.max_mr_size)
-		why = "it is longer than the device's max_mr_size";
-	else if ((access & ~(uint32_t)ACCESS_ALL) != 0)
-		why = "an access right is not known";
-	else if ((access & (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)) != 0 &&
-		 (access & BB_ACCESS_LOCAL_WRITE) == 0)
-		why = "REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE too";
-	else if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !dev->attr.atomics)
-		why = "the device has no atomics";
-	if (why == NULL)
-		return 0;
-	BB_LOG(ERR, "%s: %zu bytes at %p with access 0x%x are not registered: %s", dev->name, len,
-	       addr, access, why);
-	return -EINVAL;
-}
-
-int
-bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **out)
-{
-	struct bb_mr_priv *mr;
-	struct bb_mem_table *t;
-	int ret;
-
-	if (pd == NULL || out == NULL)
-		return -EINVAL;
-	ret = mr_check(pd->dev, addr, len, access);
-	if (ret != 0)
-		return ret;
-	mr = calloc(1, sizeof(*mr));
-	if (mr == NULL)
-		return -ENOMEM;
-	t = pd->mem;
-
-	pthread_mutex_lock(&pd->dev->lock);
-	(void)bb_mem_reap_locked(pd);
-	ret = bb_mem_reg_create(pd, BB_MEM_EXPLICIT, (uintptr_t)addr, len, access, &mr->reg);
-	if (ret != 0)
-		goto free_mr;
-	pthread_mutex_lock(&t->lock);
-	ret = bb_mem_table_insert(t, mr->reg);
-	if (ret == 0) {
-		t->stats.mrs++;
-		t->stats.bytes += len;
-	}
-	pthread_mutex_unlock(&t->lock);
-	if (ret != 0)
-		goto destroy_reg;
-	pd->mrs++;
-	mr->pub.pd = pd;
-	mr->pub.addr = addr;
-	mr->pub.len = len;
-	mr->pub.lkey = mr->reg->drv_mr->lkey;
-	mr->pub.rkey = (access & ACCESS_REMOTE) != 0 ? mr->reg->drv_mr->rkey : 0;
-	mr->pub.access = access;
-	pthread_mutex_unlock(&pd->dev->lock);
-	*out = &mr->pub;
-	return 0;
-
-destroy_reg:
-	(void)bb_mem_reg_destroy(pd, mr->reg);
-free_mr:
-	pthread_mutex_unlock(&pd->dev->lock);
-	free(mr);
-	return ret;
-}
-
-int
-bb_mr_dereg(struct bb_mr *pub)
-{
-	struct bb_mr_priv *mr = (struct bb_mr_priv *)pub;
-	struct bb_mem_table *t;
-	struct bb_pd *pd;
-	int ret;
-
-	if (pub == NULL)
-		return -EINVAL;
-	pd = pub->pd;
-	t = pd->mem;
-	pthread_mutex_lock(&pd->dev->lock);
-	(void)bb_mem_reap_locked(pd);
-	/* Lookups stop finding the key before it dies, so that none dies in a hand. */
-	pthread_mutex_lock(&t->lock);
-	bb_mem_table_remove(t, mr->reg);
-	pthread_mutex_unlock(&t->lock);
-	ret = bb_mem_reg_destroy(pd, mr->reg);
-	pthread_mutex_lock(&t->lock);
-	if (ret == 0) {
-		t->stats.mrs--;
-		t->stats.bytes -= pub->len;
-		pd->mrs--;
-	} else {
-		/* There is room: an entry went a moment ago, and arrays do not shrink. */
-		(void)bb_mem_table_insert(t, mr->reg);
-	}
-	pthread_mutex_unlock(&t->lock);
-	pthread_mutex_unlock(&pd->dev->lock);
-	if (ret == 0)
-		free(mr);
 	return ret;
 }
 

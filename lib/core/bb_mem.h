@@ -6,7 +6,8 @@
  * Protection domains, memory registration, and address to lkey.
  *
  * Control path rules are those of bb_dev.h. Keys: an lkey names memory for this
- * side's WQEs, an rkey lets a peer reach it. rkeys come from bb_mr_reg() only.
+ * side's WQEs, an rkey lets a peer reach it. rkeys come from explicit registrations
+ * only.
  */
 #ifndef BB_MEM_H
 #define BB_MEM_H
@@ -24,7 +25,8 @@ struct bb_pd;
 /** Allocate a protection domain (man ibv_alloc_pd). */
 int bb_pd_alloc(struct bb_dev *dev, struct bb_pd **pd);
 
-/** Free it. -EBUSY while MRs or QPs live. Automatic registrations go with it. */
+/** Free it. -EBUSY while MRs, QPs, SRQs or address handles live. Automatic registrations go with
+ * it. */
 int bb_pd_free(struct bb_pd *pd);
 
 /** Access rights (man ibv_reg_mr: IBV_ACCESS_*; the same bits). Local read is always on. */
@@ -33,29 +35,95 @@ enum bb_access {
 	BB_ACCESS_REMOTE_WRITE = 1 << 1, /**< needs LOCAL_WRITE */
 	BB_ACCESS_REMOTE_READ = 1 << 2,
 	BB_ACCESS_REMOTE_ATOMIC = 1 << 3, /**< needs LOCAL_WRITE */
+	BB_ACCESS_MW_BIND = 1 << 4,       /**< memory windows may be bound to it */
+	/** Keys name its first byte as 0, not by its address. It must start on a page. */
+	BB_ACCESS_ZERO_BASED = 1 << 5,
+	/**
+	 * Pages are not pinned but looked up when a peer accesses them
+	 * (@ref bb_dev_attr odp). No lkey: the kernel resolves no page faults of queues
+	 * made by DEVX.
+	 */
+	BB_ACCESS_ON_DEMAND = 1 << 6,
+	BB_ACCESS_HUGETLB = 1 << 7, /**< hint for ON_DEMAND: all of it is hugepages */
+	/**
+	 * What peers write may become visible in any order until a completion says that
+	 * it is there. Has no effect without @ref bb_dev_attr relaxed_ordering.
+	 */
+	BB_ACCESS_RELAXED_ORDERING = 1 << 20,
 };
+
+/** Rights that a device may ignore: those it does not know are no error. */
+#define BB_ACCESS_OPTIONAL_RANGE 0x3ff00000u
 
 /** A memory region; read-only for the application. */
 struct bb_mr {
 	struct bb_pd *pd;
 	void *addr;
 	size_t len;
-	uint32_t lkey;
-	uint32_t rkey; /**< 0 unless a REMOTE right was asked for */
-	uint32_t access;
+	uint64_t iova;   /**< address of the first byte in WQEs and for peers */
+	uint32_t lkey;   /**< BB_LKEY_NONE when it cannot be used locally */
+	uint32_t rkey;   /**< 0 unless a REMOTE right was asked for */
+	uint32_t access; /**< in force: without optional rights the device lacks */
 };
 
 /**
  * Register @p len bytes at @p addr (man ibv_reg_mr). The memory stays the
- * caller's and must not be unmapped before bb_mr_dereg().
- * @return 0; -EINVAL empty, overflowing, unknown right, or a REMOTE right that
- *   needs LOCAL_WRITE; -EFAULT not mapped, or not writable as asked; -ENOMEM.
+ * caller's and must not be unmapped before bb_mr_dereg(). It may be any of the
+ * process: EAL's, anonymous, of a file, or external memory (rte_extmem_register()).
+ *
+ * With ON_DEMAND it need not be mapped yet, and may be unmapped before; a peer that
+ * then accesses it gets an error. NULL with SIZE_MAX stands for the whole address
+ * space (@ref bb_dev_attr odp_implicit).
+ * @return 0; -EINVAL empty, overflowing, longer than max_mr_size, unknown right, a
+ *   REMOTE right that needs LOCAL_WRITE, or ZERO_BASED memory that does not start on
+ *   a page; -EFAULT not mapped, or not writable as asked; -ENOTSUP ON_DEMAND on a
+ *   device without it; -ENOMEM, also when all max_mr keys are in use or when no more
+ *   memory may be locked.
  */
 int bb_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_mr **mr);
 
 /**
+ * Register as bb_mr_reg(), but keys name the first byte as @p iova (man
+ * ibv_reg_mr_iova). bb_mem_lkey() does not find such a region unless @p iova is
+ * @p addr.
+ * @return as bb_mr_reg(); -EINVAL also when @p iova and @p addr differ in their
+ *   offset in a page, or @p iova + @p len overflows.
+ */
+int bb_mr_reg_iova(struct bb_pd *pd, void *addr, size_t len, uint64_t iova, uint32_t access,
+		   struct bb_mr **mr);
+
+/** What bb_mr_rereg() is to change, or-ed (man ibv_rereg_mr: IBV_REREG_MR_CHANGE_*). */
+enum bb_mr_rereg_flags {
+	BB_MR_REREG_TRANSLATION = 1 << 0, /**< the memory */
+	BB_MR_REREG_PD = 1 << 1,
+	BB_MR_REREG_ACCESS = 1 << 2,
+};
+
+/**
+ * Change a region (man ibv_rereg_mr) as if it were deregistered and registered
+ * again. Both keys may change: read them from @p mr afterwards. When it returns 0 the
+ * old keys, or the same keys in their old meaning, do nothing any more, and no access
+ * to the old memory is under way; WQEs posted before and not completed may fail.
+ *
+ * Memory given by TRANSLATION is named by its addresses, also in a region that was
+ * registered with an iova or ZERO_BASED; without it the iova stays.
+ * @param pd new PD of the same device, with BB_MR_REREG_PD.
+ * @param addr new memory, with BB_MR_REREG_TRANSLATION; and @p len.
+ * @param access new rights, with BB_MR_REREG_ACCESS; else 0.
+ * @return 0; errors of bb_mr_reg(); -EINVAL unknown or no flags, ZERO_BASED, rights
+ *   without the flag, a region of device memory or of a dma-buf; -EBUSY a memory
+ *   window or another key refers to it; -EACCES rights to write on memory that was
+ *   registered for reading: give TRANSLATION too; -ENOTSUP ON_DEMAND changes without
+ *   TRANSLATION. The region is then as it was; after -EIO or another failure of the
+ *   device itself its keys may be dead, and it can only be deregistered.
+ */
+int bb_mr_rereg(struct bb_mr *mr, uint32_t flags, struct bb_pd *pd, void *addr, size_t len,
+		uint32_t access);
+
+/**
  * Deregister. Returns after the last access through the keys has ended; a WQE
  * that names them later fails. Must not be called from an EAL memory callback.
+ * @return 0; -EBUSY while a memory window is bound to it or another key refers to it.
  */
 int bb_mr_dereg(struct bb_mr *mr);
 
@@ -146,8 +214,8 @@ bb_lkey_range_holds(const struct bb_lkey_range *r, uint64_t addr, uint64_t len)
 }
 
 /**
- * The lkey of a registration that holds all of [@p addr, @p addr + @p len). One with
- * LOCAL_WRITE goes before one without.
+ * The lkey of a registration that holds all of [@p addr, @p addr + @p len) and names
+ * it by its addresses. One with LOCAL_WRITE goes before one without.
  *
  * No lock. A hit costs about 1 ns for the range of the last lookup, 4 ns for another
  * one in the cache; a miss searches a sorted table, 10 to 20 ns. Ranges without

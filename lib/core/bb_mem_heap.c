@@ -26,7 +26,7 @@ heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len)
 	struct bb_mem_reg *reg;
 	int ret;
 
-	ret = bb_mem_reg_create(t->pd, BB_MEM_HEAP, start, len, BB_ACCESS_LOCAL_WRITE, &reg);
+	ret = bb_mem_reg_auto(t->pd, BB_MEM_HEAP, start, len, &reg);
 	if (ret == 0) {
 		t->stats.bytes += len;
 		ret = bb_mem_table_insert(t, reg);

@@ -100,8 +100,7 @@ pool_add_chunk(struct bb_pd *pd, struct rte_mempool *mp, const struct chunk *c)
 	struct bb_mem_reg *reg;
 	int ret;
 
-	ret = bb_mem_reg_create(pd, BB_MEM_POOL, c->start, c->end - c->start, BB_ACCESS_LOCAL_WRITE,
-				&reg);
+	ret = bb_mem_reg_auto(pd, BB_MEM_POOL, c->start, c->end - c->start, &reg);
 	if (ret != 0)
 		return ret;
 	reg->pool = mp;

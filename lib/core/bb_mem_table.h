@@ -31,7 +31,7 @@
 struct rte_mempool;
 
 enum bb_mem_kind {
-	BB_MEM_EXPLICIT, /* bb_mr_reg() */
+	BB_MEM_EXPLICIT, /* bb_mr_reg() and its like */
 	BB_MEM_HEAP,     /* these never overlap each other */
 	BB_MEM_POOL,
 };
@@ -41,6 +41,7 @@ struct bb_mem_reg {
 	TAILQ_ENTRY(bb_mem_reg) link;
 	enum bb_mem_kind kind;
 	bool writable;
+	bool listed; /* belongs into the table: its lkey names memory by its addresses */
 	struct bb_drv_mr *drv_mr;
 	uint64_t start, end;
 	uint64_t live;            /* bytes not freed yet; heap only shrinks it */
@@ -106,9 +107,15 @@ bool bb_mem_table_gap(const struct bb_mem_table *t, uint64_t *start, uint64_t en
 
 /* ---- bb_mem.c */
 
-/* Register a range with the driver; not in the table yet. Allocates from libc only. */
-int bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint64_t len,
-		      uint32_t access, struct bb_mem_reg **reg);
+/* Register with the driver; not in the table yet. Allocates from libc only. */
+int bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_mr_attr *attr,
+		      struct bb_mem_reg **reg);
+/* The same with what automatic registrations have: LOCAL_WRITE. */
+int bb_mem_reg_auto(struct bb_pd *pd, enum bb_mem_kind kind, uint64_t start, uint64_t len,
+		    struct bb_mem_reg **reg);
+/* What @reg covers; it is in no table. */
+void bb_mem_reg_range(struct bb_mem_reg *reg, uint64_t start, uint64_t len, uint64_t iova,
+		      uint32_t access);
 /* Deregister and free; on an error nothing has changed. Without t->lock. */
 int bb_mem_reg_destroy(struct bb_pd *pd, struct bb_mem_reg *reg);
 /*

@@ -9,12 +9,22 @@
  * then retry), or a negative errno when the request can never be posted; the
  * log says why. Nothing is sent before bb_qp_ring(). Called by the owner only.
  *
+ * An operation that the QP's type does not do is refused (-EINVAL; the table is in
+ * bb_op.h). FENCE on a QP that is not RC, and SOLICITED with an operation that
+ * consumes no receive, mean nothing and are left to the device, which ignores them;
+ * bb_qp_post_list() of bb_wr.h refuses them.
+ *
  * Source of all: man ibv_post_send, ibv_post_recv, ibv_poll_cq.
  */
 #ifndef BB_POST_H
 #define BB_POST_H
 
+#include "bb_ah.h"
+#include "bb_mkey.h"
+#include "bb_mw.h"
 #include "bb_qp.h"
+#include "bb_sq_atomic.h"
+#include "bb_sq_ud.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,6 +108,28 @@ bb_post_send_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
 				 flags);
 }
 
+/**
+ * SEND that also invalidates the peer's @p rkey, a type 2 window bound by the QP it arrives
+ * at: before the completion of the receive (BB_WC_WITH_INV) nobody can use it any more. A key
+ * that cannot be invalidated fails the receive and this request.
+ */
+static inline int
+bb_post_send_inv(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+		 uint32_t rkey, uint32_t flags)
+{
+	return bb_sq_post_sgl(&qp->sq, BB_WQE_SEND_INV, false, wr_id, sge, nsge, 0, 0,
+			      bb_be32(rkey), flags);
+}
+
+/** The same with the data in the WQE. */
+static inline int
+bb_post_send_inv_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
+			uint32_t rkey, uint32_t flags)
+{
+	return bb_sq_post_inline(&qp->sq, BB_WQE_SEND_INV, false, wr_id, data, len, 0, 0,
+				 bb_be32(rkey), flags);
+}
+
 /** If *raddr == @p compare then *raddr = @p swap; the old value lands in @p sge. */
 static inline int
 bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
@@ -113,6 +145,79 @@ bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, ui
 		  uint32_t rkey, uint64_t add, uint32_t flags)
 {
 	return bb_sq_post_atomic(&qp->sq, BB_WQE_ATOMIC_FA, wr_id, sge, raddr, rkey, add, 0, flags);
+}
+
+/**
+ * CMP_SWAP under masks: if *raddr and @p compare agree in the bits of @p compare_mask,
+ * the bits of @p swap_mask are taken from @p swap. The size is that of @p sge, one of
+ * @ref bb_dev_attr masked_atomics; the old value lands there, in network order if
+ * masked_atomics_be says so. With 8 bytes and a max_sge below 3, a request takes the room of
+ * two.
+ * -ENOTSUP where the device has none is said by the completion of the request and by
+ * bb_qp_post_list().
+ */
+static inline int
+bb_post_masked_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
+			uint32_t rkey, uint64_t compare, uint64_t compare_mask, uint64_t swap,
+			uint64_t swap_mask, uint32_t flags)
+{
+	return bb_sq_post_masked(&qp->sq, BB_WQE_ATOMIC_MASKED_CS, wr_id, sge, raddr, rkey, swap,
+				 compare, swap_mask, compare_mask, flags);
+}
+
+/**
+ * FETCH_ADD of several fields at once: a bit set in @p boundary is the highest bit of
+ * a field, over which no carry passes. Size and result as of bb_post_masked_cmp_swap().
+ */
+static inline int
+bb_post_masked_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
+			 uint32_t rkey, uint64_t add, uint64_t boundary, uint32_t flags)
+{
+	return bb_sq_post_masked(&qp->sq, BB_WQE_ATOMIC_MASKED_FA, wr_id, sge, raddr, rkey, add,
+				 boundary, 0, 0, flags);
+}
+
+/**
+ * SEND a datagram to the UD queue pair @p dest_qpn at @p ah, which must be of the QP's
+ * PD; at most an active MTU of the port. It is lost, and this side completes, when the
+ * receiver has no receive posted, too short a one, or another Q_Key.
+ * @param qkey the receiver's Q_Key; with the top bit set, the QP's own is sent instead
+ */
+static inline int
+bb_post_send_ud(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+		const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t flags)
+{
+	return bb_sq_post_ud(&qp->sq, BB_WQE_SEND, wr_id, &ah->av, dest_qpn, qkey, sge, nsge, 0,
+			     flags);
+}
+
+/** SEND_WITH_IMM of a datagram. @p imm in network order. */
+static inline int
+bb_post_send_ud_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
+		    const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t imm,
+		    uint32_t flags)
+{
+	return bb_sq_post_ud(&qp->sq, BB_WQE_SEND_IMM, wr_id, &ah->av, dest_qpn, qkey, sge, nsge,
+			     imm, flags);
+}
+
+/** SEND of a datagram with the data in the WQE. */
+static inline int
+bb_post_send_ud_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
+		       const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t flags)
+{
+	return bb_sq_post_ud_inline(&qp->sq, BB_WQE_SEND, wr_id, &ah->av, dest_qpn, qkey, data, len,
+				    0, flags);
+}
+
+/** SEND_WITH_IMM of a datagram with the data in the WQE. */
+static inline int
+bb_post_send_ud_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
+			   const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t imm,
+			   uint32_t flags)
+{
+	return bb_sq_post_ud_inline(&qp->sq, BB_WQE_SEND_IMM, wr_id, &ah->av, dest_qpn, qkey, data,
+				    len, imm, flags);
 }
 
 /** Completes in order and does nothing else. */
@@ -160,11 +265,19 @@ bb_wc_opcode_of(uint8_t wqe_opcode)
 	case BB_WQE_RDMA_READ:
 		return BB_WC_RDMA_READ;
 	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_MASKED_CS:
 		return BB_WC_CMP_SWAP;
 	case BB_WQE_ATOMIC_FA:
+	case BB_WQE_ATOMIC_MASKED_FA:
 		return BB_WC_FETCH_ADD;
 	case BB_WQE_NOP:
 		return BB_WC_NOP;
+	case BB_SQ_LOCAL_INV:
+		return BB_WC_LOCAL_INV;
+	case BB_SQ_BIND_MW:
+		return BB_WC_BIND_MW;
+	case BB_SQ_MKEY:
+		return BB_WC_MKEY;
 	default:
 		return BB_WC_SEND;
 	}
@@ -196,7 +309,8 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 		ci++;
 		uidx = bb_be32(cqe->srqn_uidx) & 0xffffff;
 		qp = bb_likely(uidx <= cq->qps_mask) ? cq->qps[uidx] : NULL;
-		if (bb_unlikely(cqe->op_own >> 4 != BB_CQE_REQ || qp == NULL)) {
+		/* Opcode BB_CQE_REQ and no data in the CQE: all bits 0 but the lowest two. */
+		if (bb_unlikely((cqe->op_own & 0xfc) != 0 || qp == NULL)) {
 			done += (unsigned int)bb_cq_translate(cq, cqe, &wc[done]);
 			continue;
 		}
@@ -218,6 +332,14 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 	}
 	return done;
 }
+
+/**
+ * bb_cq_poll() that tells when the device wrote each completion, by the clock of
+ * bb_dev_clock() (man ibv_wc_read_completion_ts). Errors have no time: 0. A call costs
+ * more than bb_cq_poll().
+ * @param ts @p n values.
+ */
+unsigned int bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n);
 
 #ifdef __cplusplus
 }

@@ -13,15 +13,6 @@
 #include "bb_mem_table.h"
 
 static int
-limit(const struct bb_dev *dev, const char *name, uint32_t value, uint32_t min, uint32_t max)
-{
-	if (value >= min && value <= max)
-		return 0;
-	BB_LOG(ERR, "%s: %s %u is out of range: give %u to %u", dev->name, name, value, min, max);
-	return -EINVAL;
-}
-
-static int
 refuse(const struct bb_dev *dev, const char *why)
 {
 	BB_LOG(ERR, "%s: no QP: %s", dev->name, why);
@@ -32,11 +23,19 @@ static int
 cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
 {
 	if (attr->send_cq == NULL || attr->recv_cq == NULL)
-		return refuse(dev, "send_cq is missing, or recv_cq with an rq_depth");
+		return refuse(dev, "send_cq is missing, or recv_cq with an rq_depth or SRQ");
 	if (attr->send_cq->ctrl->dev != dev || attr->recv_cq->ctrl->dev != dev)
 		return refuse(dev, "its CQs belong to another device");
 	if (attr->send_cq->owner != attr->recv_cq->owner)
 		return refuse(dev, "its CQs belong to two owners; one thread owns a QP");
+	if (attr->srq != NULL && attr->srq->ctrl->pd->dev != dev)
+		return refuse(dev, "its SRQ belongs to another device");
+	if (attr->srq != NULL && attr->srq->ctrl->attr.lcore != attr->recv_cq->owner)
+		return refuse(dev, "its SRQ belongs to another owner than its CQs; one thread owns "
+				   "an SRQ and all its QPs");
+	if (attr->send_cq->ctrl->compress)
+		return refuse(dev, "its send_cq takes compressed CQEs, which are for receives "
+				   "only: give it another one");
 	return 0;
 }
 
@@ -47,27 +46,37 @@ attr_resolve(const struct bb_dev *dev, struct bb_qp_init_attr *attr)
 	const struct bb_dev_attr *max = &dev->attr;
 	int ret;
 
-	if (attr->type != BB_QPT_RC)
-		return refuse(dev, "its type is not known: give BB_QPT_RC");
+	if (attr->type != BB_QPT_RC && attr->type != BB_QPT_UC && attr->type != BB_QPT_UD)
+		return refuse(dev, "its type is not known: give BB_QPT_RC, _UC or _UD");
 	if (attr->db_mode != BB_DB_DOORBELL && attr->db_mode != BB_DB_BLUEFLAME)
 		return refuse(dev, "its db_mode is not known");
-	if (attr->recv_cq == NULL && attr->rq_depth == 0)
+	/* As man ibv_create_qp has it of max_recv_wr and max_recv_sge. */
+	if (attr->srq != NULL) {
+		attr->rq_depth = 0;
+		attr->max_recv_sge = 0;
+	} else if (attr->recv_cq == NULL && attr->rq_depth == 0) {
 		attr->recv_cq = attr->send_cq;
+	}
 	ret = cqs_check(dev, attr);
 	if (ret == 0)
-		ret = limit(dev, "sq_depth", attr->sq_depth, 1, max->max_qp_wr);
+		ret = bb_limit_check(dev, "sq_depth", attr->sq_depth, 1, max->max_qp_wr);
 	if (ret == 0)
-		ret = limit(dev, "rq_depth", attr->rq_depth, 0, max->max_qp_wr);
+		ret = bb_limit_check(dev, "rq_depth", attr->rq_depth, 0, max->max_qp_wr);
 	if (ret == 0)
-		ret = limit(dev, "max_sge", attr->max_sge, 0, max->max_sge);
+		ret = bb_limit_check(dev, "max_sge", attr->max_sge, 0, max->max_sge);
 	if (ret == 0)
-		ret = limit(dev, "max_recv_sge", attr->max_recv_sge, 0, max->max_recv_sge);
+		ret = bb_limit_check(dev, "max_recv_sge", attr->max_recv_sge, 0, max->max_recv_sge);
 	if (ret == 0)
-		ret = limit(dev, "max_inline", attr->max_inline, 0, max->max_inline);
+		ret = bb_limit_check(dev, "max_inline", attr->max_inline, 0, max->max_inline);
 	if (ret == 0)
-		ret = limit(dev, "signal_every", attr->signal_every, 0, attr->sq_depth);
+		ret = bb_limit_check(dev, "signal_every", attr->signal_every, 0, attr->sq_depth);
 	if (ret != 0)
 		return ret;
+	if (attr->signal_all && attr->signal_every > 1)
+		return refuse(dev, "with signal_all there is a CQE for every WQE: leave "
+				   "signal_every 0");
+	if (attr->signal_all)
+		attr->signal_every = 1;
 	if (attr->signal_every == 0)
 		attr->signal_every = attr->sq_depth < 4 ? 1 : attr->sq_depth / 4;
 	if (max->bf_size == 0)
@@ -103,9 +112,10 @@ credits_take(const struct bb_qp_init_attr *attr)
 
 	if (ret != 0)
 		return ret;
-	if (attr->rq_depth == 0)
-		return 0;
-	ret = bb_cq_attach(attr->recv_cq, attr->rq_depth, "receive queue");
+	if (attr->srq != NULL)
+		ret = bb_srq_attach(attr->srq, attr->recv_cq);
+	else if (attr->rq_depth != 0)
+		ret = bb_cq_attach(attr->recv_cq, attr->rq_depth, "receive queue");
 	if (ret != 0)
 		bb_cq_detach(attr->send_cq, attr->sq_depth);
 	return ret;
@@ -114,7 +124,9 @@ credits_take(const struct bb_qp_init_attr *attr)
 static void
 credits_give(const struct bb_qp_init_attr *attr)
 {
-	if (attr->rq_depth != 0)
+	if (attr->srq != NULL)
+		bb_srq_detach(attr->srq, attr->recv_cq);
+	else if (attr->rq_depth != 0)
 		bb_cq_detach(attr->recv_cq, attr->rq_depth);
 	bb_cq_detach(attr->send_cq, attr->sq_depth);
 }
@@ -142,6 +154,11 @@ qp_make(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp *qp)
 	ret = dev->drv->qp_create(qp, attr);
 	if (ret != 0)
 		goto give_credits;
+	/* Without an RQ: for what a post to it says. */
+	if (attr->rq_depth == 0) {
+		qp->rq.qpn = qp->qpn;
+		qp->rq.owner = attr->recv_cq->owner;
+	}
 	dev->qps[qp->user_index] = qp;
 	dev->qps_used++;
 	pd->qps++;
@@ -164,18 +181,11 @@ bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_t la
 	if (pd == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
 	dev = pd->dev;
-	if (layout != BB_LAYOUT_VERSION) {
-		BB_LOG(ERR,
-		       "the program was built for queue layout %u, the library has %u: rebuild it",
-		       layout, BB_LAYOUT_VERSION);
-		return -EPROTO;
-	}
-	if (attr->size != sizeof(*attr)) {
-		BB_LOG(ERR,
-		       "QP attributes of size %u, not %zu: set them up with bb_qp_init_attr_init()",
-		       attr->size, sizeof(*attr));
-		return -EINVAL;
-	}
+	ret = bb_layout_check(layout);
+	if (ret == 0)
+		ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_qp_init_attr_init");
+	if (ret != 0)
+		return ret;
 	init = *attr;
 	ret = attr_resolve(dev, &init);
 	if (ret != 0)

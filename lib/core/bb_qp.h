@@ -13,6 +13,8 @@
 
 #include "bb_cq.h"
 #include "bb_mem.h"
+#include "bb_path.h"
+#include "bb_srq.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,11 +33,6 @@ enum bb_qp_state {
 /** Name of a state: "RTS". */
 const char *bb_qp_state_name(enum bb_qp_state state);
 
-/** QP types. */
-enum bb_qp_type {
-	BB_QPT_RC,
-};
-
 /** What a QP is to be like (man ibv_create_qp). */
 struct bb_qp_init_attr {
 	uint32_t size; /**< set by bb_qp_init_attr_init() */
@@ -47,9 +44,23 @@ struct bb_qp_init_attr {
 	uint32_t max_sge;      /**< pieces of a send */
 	uint32_t max_recv_sge; /**< pieces of a receive */
 	uint32_t max_inline;   /**< bytes */
+	bool signal_all;       /**< report every send, as if BB_SEND_SIGNALED was given
+				*   (man ibv_create_qp: sq_sig_all) */
 	uint32_t signal_every; /**< a CQE at the latest this many WQEs apart, so that the
-				*   SQ cannot fill unseen; 0: a quarter of sq_depth */
+				*   SQ cannot fill unseen; 0: a quarter of sq_depth, or 1
+				*   with signal_all, which takes no other value */
 	enum bb_db_mode db_mode;
+	/**
+	 * Where receives come from instead of an own RQ, NULL: nowhere. Same device and owner;
+	 * rq_depth and max_recv_sge do not count then, recv_cq must be given.
+	 */
+	struct bb_srq *srq;
+	/**
+	 * The device may put received data, and data of READs and atomics, of up to 32 bytes
+	 * into the CQE; the poll copies it to the buffer. The keys of such buffers are not
+	 * looked at. Saves the card a write per message.
+	 */
+	bool scatter_to_cqe;
 };
 
 /** Defaults: 128 WQEs each way of 1 piece, 64 bytes inline, BlueFlame; no CQs yet. */
@@ -66,24 +77,11 @@ bb_qp_init_attr_init(struct bb_qp_init_attr *attr)
 	attr->db_mode = BB_DB_BLUEFLAME;
 }
 
-/** Route to a peer. RoCE: gid; InfiniBand: lid, and gid when is_global. */
-struct bb_path {
-	uint8_t dgid[16];
-	uint8_t sgid_index;
-	uint8_t hop_limit;     /**< 0: 64 */
-	uint8_t traffic_class; /**< upper 6 bits: DSCP */
-	uint8_t sl;            /**< service level; RoCE: priority */
-	uint32_t flow_label;   /**< 20 bits; RoCE: picks the UDP source port, 0: any */
-	uint16_t dlid;         /**< InfiniBand */
-	uint8_t is_global;     /**< InfiniBand: send a GRH */
-	uint8_t port;          /**< local port, from 1 */
-};
-
 /** Attributes of a QP (man ibv_modify_qp). */
 struct bb_qp_attr {
 	uint32_t size; /**< set by bb_qp_attr_init() */
 	enum bb_qp_state state;
-	uint32_t access; /**< enum bb_access REMOTE_* a peer gets */
+	uint32_t access; /**< enum bb_access REMOTE_* a peer gets; on UC, WRITE alone counts */
 	uint16_t pkey_index;
 	uint32_t path_mtu; /**< bytes: 256, 512, 1024, 2048, 4096 */
 	uint32_t dest_qpn;
@@ -96,6 +94,8 @@ struct bb_qp_attr {
 	uint8_t retry_cnt;          /**< 0 to 7 */
 	uint8_t rnr_retry;          /**< 0 to 7; 7: for ever */
 	struct bb_path path;
+	uint32_t qkey; /**< UD: what a datagram must carry to be taken; and what is sent in
+			*   place of a Q_Key whose top bit is set */
 };
 
 /** Which attributes bb_qp_modify() is to use. */
@@ -115,6 +115,7 @@ enum bb_qp_attr_mask {
 	BB_QP_RETRY_CNT = 1 << 12,
 	BB_QP_RNR_RETRY = 1 << 13,
 	BB_QP_MAX_RD_ATOMIC = 1 << 14,
+	BB_QP_QKEY = 1 << 15,
 };
 
 /**
@@ -153,9 +154,10 @@ int bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_
 
 /**
  * Create a QP in RESET (man ibv_create_qp).
- * @return 0; -EINVAL a limit of bb_dev_query() is exceeded, the CQs belong to
- *   another device or owner; -ENOSPC the CQ cannot hold a completion for every
- *   WQE of its queues: make it deeper; -ENOMEM; -EPROTO rebuild the program.
+ * @return 0; -EINVAL a limit of bb_dev_query() is exceeded (a UD WQE has room for two
+ *   pieces, or 32 inline bytes, less), the CQs belong to another device or owner; -ENOSPC the CQ
+ * cannot hold a completion for every WQE of its queues: make it deeper; -ENOMEM; -EPROTO rebuild
+ * the program.
  */
 static inline int
 bb_qp_create(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp **qp)
@@ -167,8 +169,9 @@ bb_qp_create(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp 
 int bb_qp_destroy(struct bb_qp *qp);
 
 /**
- * Change state and attributes (man ibv_modify_qp, its table of required and
- * optional attributes).
+ * Change state and attributes (man ibv_modify_qp, its tables of required and
+ * optional attributes for each type: UC has no retries, timers and READs, UD has a
+ * Q_Key and no peer).
  * @return 0; -EINVAL not a legal transition, or an attribute is missing, not
  *   allowed or out of range; -ENOTSUP SQD. The QP is as it was then, and the log
  *   names the attribute.
@@ -182,11 +185,21 @@ int bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
 int bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr *addr);
 
 /**
- * RESET to RTS in one call: @p attr gives rights, retries and the path's port,
- * GID index and class; the rest comes from the two addresses.
+ * RESET to RTS in one call, of RC and UC: @p attr gives rights, retries (RC) and the
+ * path's port, GID index and class; the rest comes from the two addresses.
  */
 int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 		  const struct bb_qp_attr *attr);
+
+/**
+ * RESET to RTS of a UD queue pair in one call.
+ * @param qkey Q_Key that datagrams to this QP must carry
+ * @param sq_psn first PSN this side sends, 24 bits; any will do
+ * @return as bb_qp_modify(); -EINVAL also for a QP of another type or not in RESET. On
+ *   an error it is in RESET.
+ */
+int bb_qp_ud_up(struct bb_qp *qp, uint8_t port, uint16_t pkey_index, uint32_t qkey,
+		uint32_t sq_psn);
 
 /** Per-QP numbers, kept by software. */
 struct bb_qp_stats {

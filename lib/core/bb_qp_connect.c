@@ -57,24 +57,50 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	return 0;
 }
 
+/* INIT, RTR, RTS with the attributes of @masks; on an error back to RESET. */
+static int
+bring_up(struct bb_qp *qp, const char *caller, struct bb_qp_attr *a, const uint32_t *masks)
+{
+	static const enum bb_qp_state states[] = {BB_QP_INIT, BB_QP_RTR, BB_QP_RTS};
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	unsigned int i;
+	int ret = 0;
+
+	if (qp->state != BB_QP_RESET) {
+		BB_LOG(ERR, "QP 0x%x is in %s: move it to RESET before %s", qp->qpn,
+		       bb_qp_state_name(qp->state), caller);
+		return -EINVAL;
+	}
+	pthread_mutex_lock(&dev->lock);
+	for (i = 0; i < RTE_DIM(states) && ret == 0; i++) {
+		a->state = states[i];
+		ret = bb_qp_modify_locked(qp, a, BB_QP_STATE | masks[i]);
+	}
+	if (ret != 0 && qp->state != BB_QP_RESET) {
+		a->state = BB_QP_RESET;
+		(void)bb_qp_modify_locked(qp, a, BB_QP_STATE);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
 int
 bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 	      const struct bb_qp_attr *attr)
 {
-	static const struct {
-		enum bb_qp_state state;
-		uint32_t mask;
-	} steps[] = {
-		{BB_QP_INIT, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS},
-		{BB_QP_RTR, BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN |
-				    BB_QP_MAX_DEST_RD_ATOMIC | BB_QP_MIN_RNR_TIMER},
-		{BB_QP_RTS, BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY | BB_QP_SQ_PSN |
-				    BB_QP_MAX_RD_ATOMIC},
+	static const uint32_t rc[] = {
+		BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS,
+		BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN |
+			BB_QP_MAX_DEST_RD_ATOMIC | BB_QP_MIN_RNR_TIMER,
+		BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY | BB_QP_SQ_PSN |
+			BB_QP_MAX_RD_ATOMIC,
+	};
+	static const uint32_t uc[] = {
+		BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS,
+		BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN,
+		BB_QP_SQ_PSN,
 	};
 	struct bb_qp_attr a;
-	struct bb_dev *dev;
-	unsigned int i;
-	int ret = 0;
 
 	if (qp == NULL || local == NULL || remote == NULL || attr == NULL)
 		return -EINVAL;
@@ -83,9 +109,8 @@ bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_
 		       qp->qpn, local->qpn);
 		return -EINVAL;
 	}
-	if (qp->state != BB_QP_RESET) {
-		BB_LOG(ERR, "QP 0x%x is in %s: move it to RESET before bb_qp_connect()", qp->qpn,
-		       bb_qp_state_name(qp->state));
+	if (qp->ctrl->init.type == BB_QPT_UD) {
+		BB_LOG(ERR, "QP 0x%x is UD, which has no peer: use bb_qp_ud_up()", qp->qpn);
 		return -EINVAL;
 	}
 	a = *attr;
@@ -95,17 +120,26 @@ bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_
 	a.dest_qpn = remote->qpn;
 	a.rq_psn = remote->psn;
 	a.sq_psn = local->psn;
+	return bring_up(qp, "bb_qp_connect()", &a, qp->ctrl->init.type == BB_QPT_UC ? uc : rc);
+}
 
-	dev = qp->ctrl->pd->dev;
-	pthread_mutex_lock(&dev->lock);
-	for (i = 0; i < RTE_DIM(steps) && ret == 0; i++) {
-		a.state = steps[i].state;
-		ret = bb_qp_modify_locked(qp, &a, BB_QP_STATE | steps[i].mask);
+int
+bb_qp_ud_up(struct bb_qp *qp, uint8_t port, uint16_t pkey_index, uint32_t qkey, uint32_t sq_psn)
+{
+	static const uint32_t ud[] = {BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_QKEY, 0, BB_QP_SQ_PSN};
+	struct bb_qp_attr a;
+
+	if (qp == NULL)
+		return -EINVAL;
+	if (qp->ctrl->init.type != BB_QPT_UD) {
+		BB_LOG(ERR, "QP 0x%x is %s, not UD: use bb_qp_connect()", qp->qpn,
+		       bb_qp_type_name(qp->ctrl->init.type));
+		return -EINVAL;
 	}
-	if (ret != 0 && qp->state != BB_QP_RESET) {
-		a.state = BB_QP_RESET;
-		(void)bb_qp_modify_locked(qp, &a, BB_QP_STATE);
-	}
-	pthread_mutex_unlock(&dev->lock);
-	return ret;
+	bb_qp_attr_init(&a);
+	a.path.port = port;
+	a.pkey_index = pkey_index;
+	a.qkey = qkey;
+	a.sq_psn = sq_psn;
+	return bring_up(qp, "bb_qp_ud_up()", &a, ud);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The state machine of RC queue pairs: legal transitions, attributes, ranges. */
+/* The state machine of queue pairs: legal transitions, attributes, ranges. */
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include <rte_common.h>
 #include <rte_log.h>
@@ -12,11 +14,16 @@
 #define IB_SL_MAX   15
 #define ROCE_SL_MAX 7
 
-/* Attributes by transition: man ibv_modify_qp. Any state goes to RESET and to ERR. */
-static const struct transition {
+/*
+ * Attributes by transition: man ibv_modify_qp for those required, Linux's
+ * ib_modify_qp_is_ok() for those allowed. Any state goes to RESET and to ERR.
+ */
+struct transition {
 	enum bb_qp_state from, to;
 	uint32_t required, optional;
-} transitions[] = {
+};
+#define TRANSITIONS 5
+static const struct transition rc_transitions[TRANSITIONS] = {
 	{BB_QP_RESET, BB_QP_INIT, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS, 0},
 	{BB_QP_INIT, BB_QP_INIT, 0, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS},
 	{BB_QP_INIT, BB_QP_RTR,
@@ -28,6 +35,26 @@ static const struct transition {
 	 BB_QP_ACCESS | BB_QP_MIN_RNR_TIMER},
 	{BB_QP_RTS, BB_QP_RTS, 0, BB_QP_ACCESS | BB_QP_MIN_RNR_TIMER},
 };
+static const struct transition uc_transitions[TRANSITIONS] = {
+	{BB_QP_RESET, BB_QP_INIT, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS, 0},
+	{BB_QP_INIT, BB_QP_INIT, 0, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS},
+	{BB_QP_INIT, BB_QP_RTR, BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN,
+	 BB_QP_ACCESS | BB_QP_PKEY_INDEX},
+	{BB_QP_RTR, BB_QP_RTS, BB_QP_SQ_PSN, BB_QP_ACCESS},
+	{BB_QP_RTS, BB_QP_RTS, 0, BB_QP_ACCESS},
+};
+static const struct transition ud_transitions[TRANSITIONS] = {
+	{BB_QP_RESET, BB_QP_INIT, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_QKEY, 0},
+	{BB_QP_INIT, BB_QP_INIT, 0, BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_QKEY},
+	{BB_QP_INIT, BB_QP_RTR, 0, BB_QP_PKEY_INDEX | BB_QP_QKEY},
+	{BB_QP_RTR, BB_QP_RTS, BB_QP_SQ_PSN, BB_QP_QKEY},
+	{BB_QP_RTS, BB_QP_RTS, 0, BB_QP_QKEY},
+};
+static const struct transition *const transitions_of[] = {
+	[BB_QPT_RC] = rc_transitions,
+	[BB_QPT_UC] = uc_transitions,
+	[BB_QPT_UD] = ud_transitions,
+};
 
 static const char *const mask_names[] = {
 	"BB_QP_STATE",         "BB_QP_ACCESS",    "BB_QP_PKEY_INDEX",
@@ -35,6 +62,7 @@ static const char *const mask_names[] = {
 	"BB_QP_DEST_QPN",      "BB_QP_RQ_PSN",    "BB_QP_MAX_DEST_RD_ATOMIC",
 	"BB_QP_MIN_RNR_TIMER", "BB_QP_SQ_PSN",    "BB_QP_TIMEOUT",
 	"BB_QP_RETRY_CNT",     "BB_QP_RNR_RETRY", "BB_QP_MAX_RD_ATOMIC",
+	"BB_QP_QKEY",
 };
 
 const char *
@@ -62,6 +90,8 @@ transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
 {
 	const char *from_name = bb_qp_state_name(qp->state), *to_name = bb_qp_state_name(to);
 	uint32_t required = 0, optional = 0, given = mask & ~(uint32_t)BB_QP_STATE;
+	const struct transition *transitions = transitions_of[qp->ctrl->init.type];
+	const char *type = bb_qp_type_name(qp->ctrl->init.type);
 	bool legal = to == BB_QP_RESET || to == BB_QP_ERR;
 	unsigned int i;
 
@@ -70,7 +100,7 @@ transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
 		       qp->qpn);
 		return -ENOTSUP;
 	}
-	for (i = 0; i < RTE_DIM(transitions); i++) {
+	for (i = 0; i < TRANSITIONS; i++) {
 		if (transitions[i].from == qp->state && transitions[i].to == to) {
 			legal = true;
 			required = transitions[i].required;
@@ -83,23 +113,32 @@ transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
 		return -EINVAL;
 	}
 	if ((required & ~given) != 0) {
-		BB_LOG(ERR, "QP 0x%x: %s to %s lacks %s", qp->qpn, from_name, to_name,
-		       mask_name(required & ~given));
+		BB_LOG(ERR, "QP 0x%x: %s to %s lacks %s, which %s needs", qp->qpn, from_name,
+		       to_name, mask_name(required & ~given), type);
 		return -EINVAL;
 	}
 	if ((given & ~(required | optional)) != 0) {
-		BB_LOG(ERR, "QP 0x%x: %s to %s does not take %s", qp->qpn, from_name, to_name,
-		       mask_name(given & ~(required | optional)));
+		BB_LOG(ERR, "QP 0x%x: %s to %s does not take %s on %s", qp->qpn, from_name, to_name,
+		       mask_name(given & ~(required | optional)), type);
 		return -EINVAL;
 	}
 	return 0;
 }
 
 static int
+out_of_range_of(const char *what, const char *name, uint32_t value, const char *range)
+{
+	BB_LOG(ERR, "%s: %s %u is out of range: %s", what, name, value, range);
+	return -EINVAL;
+}
+
+static int
 out_of_range(const struct bb_qp *qp, const char *name, uint32_t value, const char *range)
 {
-	BB_LOG(ERR, "QP 0x%x: %s %u is out of range: %s", qp->qpn, name, value, range);
-	return -EINVAL;
+	char what[16];
+
+	snprintf(what, sizeof(what), "QP 0x%x", qp->qpn);
+	return out_of_range_of(what, name, value, range);
 }
 
 /* Limits that do not depend on the port. */
@@ -139,31 +178,45 @@ numbers_check(const struct bb_qp *qp, const struct bb_qp_attr *a, uint32_t mask)
 	return 0;
 }
 
-static int
-path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port_attr *port)
+int
+bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
+	      const struct bb_port_attr *port)
 {
-	struct bb_dev *dev = qp->ctrl->pd->dev;
 	bool roce = port->link_layer == BB_LINK_ETHERNET;
 	struct bb_gid gid;
 	int ret;
 
-	if (p->port != qp->ctrl->attr.path.port)
-		return out_of_range(qp, "path.port", p->port, "not the port given at INIT");
 	if (p->flow_label > 0xfffff)
-		return out_of_range(qp, "path.flow_label", p->flow_label, "20 bits");
+		return out_of_range_of(what, "path.flow_label", p->flow_label, "20 bits");
 	if (p->sl > (roce ? ROCE_SL_MAX : IB_SL_MAX))
-		return out_of_range(qp, "path.sl", p->sl, roce ? "0 to 7" : "0 to 15");
+		return out_of_range_of(what, "path.sl", p->sl, roce ? "0 to 7" : "0 to 15");
+	if (p->src_path_bits > (roce ? 0 : 127))
+		return out_of_range_of(what, "path.src_path_bits", p->src_path_bits,
+				       roce ? "0 on Ethernet" : "0 to 127");
 	if (!roce && p->dlid == 0)
-		return out_of_range(qp, "path.dlid", p->dlid, "InfiniBand needs the peer's LID");
+		return out_of_range_of(what, "path.dlid", p->dlid,
+				       "InfiniBand needs the peer's LID");
 	if (!roce && !p->is_global)
 		return 0;
 	if (p->sgid_index >= port->gids)
-		return out_of_range(qp, "path.sgid_index", p->sgid_index, "past the GID table");
+		return out_of_range_of(what, "path.sgid_index", p->sgid_index,
+				       "past the GID table");
 	ret = dev->drv->gid_query(dev, p->port, p->sgid_index, &gid);
 	if (ret == -ENOENT)
-		return out_of_range(qp, "path.sgid_index", p->sgid_index,
-				    "that entry of the GID table is empty");
+		return out_of_range_of(what, "path.sgid_index", p->sgid_index,
+				       "that entry of the GID table is empty");
 	return ret;
+}
+
+static int
+path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port_attr *port)
+{
+	char what[16];
+
+	if (p->port != qp->ctrl->attr.path.port)
+		return out_of_range(qp, "path.port", p->port, "not the port given at INIT");
+	snprintf(what, sizeof(what), "QP 0x%x", qp->qpn);
+	return bb_path_check(qp->ctrl->pd->dev, what, p, port);
 }
 
 static bool
@@ -231,6 +284,8 @@ attr_merge(struct bb_qp_attr *to, const struct bb_qp_attr *from, uint32_t mask)
 		to->retry_cnt = from->retry_cnt;
 	if (mask & BB_QP_RNR_RETRY)
 		to->rnr_retry = from->rnr_retry;
+	if (mask & BB_QP_QKEY)
+		to->qkey = from->qkey;
 }
 
 /* The device forgot all: so do the CQs, the rings and the attributes. */
@@ -249,6 +304,8 @@ after_reset(struct bb_qp *qp)
 	memset(&ctrl->attr, 0, sizeof(ctrl->attr));
 	ctrl->attr.size = sizeof(ctrl->attr);
 	ctrl->error_logged = false;
+	ctrl->send_error = 0;
+	memset(&ctrl->recovery, 0, sizeof(ctrl->recovery));
 }
 
 static void
@@ -267,11 +324,9 @@ bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t ma
 	enum bb_qp_state to = (mask & BB_QP_STATE) ? attr->state : qp->state;
 	int ret;
 
-	if (attr->size != sizeof(*attr)) {
-		BB_LOG(ERR, "QP attributes of size %u, not %zu: set them up with bb_qp_attr_init()",
-		       attr->size, sizeof(*attr));
-		return -EINVAL;
-	}
+	ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_qp_attr_init");
+	if (ret != 0)
+		return ret;
 	ret = bb_qp_modify_check(qp, attr, mask, to);
 	if (ret != 0)
 		return ret;

@@ -6,6 +6,18 @@
 
 #include "bb_core.h"
 #include "bb_post.h"
+#include "bb_scatter.h"
+
+/* Bytes of data in a CQE: the first half, whatever fields other CQEs have there. */
+#define CQE_DATA offsetof(struct bb_cqe, srqn_uidx)
+
+/* The scatter list, without the segment in front of it. */
+static void
+srq_dump(char *buf, size_t size, const struct bb_srqring *ring, uint16_t idx)
+{
+	bb_recv_wqe_dump(buf, size, bb_srqring_wqe(ring, idx) + 1,
+			 (1u << ring->log_stride) - BB_WQE_SEG);
+}
 
 /*
  * Say once in a QP's life what failed and what to look at. A queue that the
@@ -22,6 +34,8 @@ error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc
 	qp->ctrl->error_logged = true;
 	if (send)
 		bb_wqe_dump(wqe, sizeof(wqe), qp->sq.buf, qp->sq.mask + 1, counter);
+	else if (qp->ctrl->init.srq != NULL)
+		srq_dump(wqe, sizeof(wqe), &qp->ctrl->init.srq->ring, counter);
 	else
 		bb_recv_wqe_dump(wqe, sizeof(wqe),
 				 qp->rq.buf +
@@ -46,6 +60,46 @@ stray(struct bb_cq *cq, const struct bb_cqe *cqe, const char *why)
 	return 0;
 }
 
+/*
+ * Data that the device put into the CQE goes to the buffers now. More of it than they
+ * hold was noticed by nobody before (libmlx5 has the same status for it).
+ */
+static void
+scatter_status(struct bb_wc *wc, uint32_t left)
+{
+	if (left != 0)
+		wc->status = BB_WC_LOC_LEN_ERR;
+}
+
+static bool
+has_data(const struct bb_cqe *cqe, const struct bb_wc *wc)
+{
+	return wc->status == BB_WC_SUCCESS &&
+	       (cqe->op_own & BB_CQE_FORMAT_MASK) == BB_CQE_SCATTER_32;
+}
+
+/* Bytes of such data; what is longer than its place never was there. */
+static uint32_t
+data_len(const struct bb_cqe *cqe)
+{
+	uint32_t len = bb_be32(cqe->byte_cnt);
+
+	return len < CQE_DATA ? len : CQE_DATA;
+}
+
+/*
+ * May the library write where the WQE says? A request that takes nothing in has inline
+ * data there, or a buffer that is only to be read.
+ */
+static bool
+takes_data(const struct bb_qp *qp, const struct bb_sq_wqe *w)
+{
+	enum bb_wc_opcode opcode = bb_wc_opcode_of(w->opcode);
+
+	return qp->ctrl->init.scatter_to_cqe &&
+	       (opcode == BB_WC_RDMA_READ || opcode == BB_WC_CMP_SWAP || opcode == BB_WC_FETCH_ADD);
+}
+
 /* A completion of the send queue, good or bad; wc->status is set. */
 static int
 send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct bb_wc *wc)
@@ -59,6 +113,12 @@ send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	behind = w->seq - qp->sq.done;
 	if (behind == 0 || behind > bb_sq_outstanding(&qp->sq))
 		return stray(cq, cqe, "it names a WQE that is not outstanding");
+	if (has_data(cqe, wc)) {
+		if (!takes_data(qp, w))
+			return stray(cq, cqe, "it has data for a request that asked for none");
+		scatter_status(
+			wc, bb_sq_scatter(&qp->sq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
+	}
 	(void)bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
 	if (wc->status == BB_WC_SUCCESS && !(w->flags & BB_SEND_SIGNALED))
 		return 0;
@@ -68,10 +128,34 @@ send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 }
 
 static int
+srq_done(struct bb_cq *cq, struct bb_srq *srq, const struct bb_cqe *cqe, struct bb_wc *wc)
+{
+	uint16_t idx = bb_be16(cqe->wqe_counter);
+
+	if (!bb_srqring_complete(&srq->ring, idx, &wc->wr_id))
+		return stray(cq, cqe, "it names a receive of the SRQ that is not outstanding");
+	/* Given back, the WQE is as it was until the next post. */
+	if (has_data(cqe, wc))
+		scatter_status(wc, bb_srqring_scatter(&srq->ring, idx, cqe, data_len(cqe)));
+	srq->ctrl->completed++;
+	return 1;
+}
+
+static int
 recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct bb_wc *wc)
 {
+	if (qp->ctrl->init.srq != NULL)
+		return srq_done(cq, qp->ctrl->init.srq, cqe, wc);
 	if (qp->rq.pi == qp->rq.ci)
 		return stray(cq, cqe, "no receive is outstanding");
+	if (has_data(cqe, wc)) {
+		/* A WQE that is not posted may have no buffers, or those of another time. */
+		if ((uint16_t)(bb_be16(cqe->wqe_counter) - qp->rq.ci) >=
+		    (uint16_t)(qp->rq.pi - qp->rq.ci))
+			return stray(cq, cqe, "it has data for a receive that is not outstanding");
+		scatter_status(
+			wc, bb_rq_scatter(&qp->rq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
+	}
 	wc->wr_id = bb_rq_complete(&qp->rq, bb_be16(cqe->wqe_counter));
 	qp->ctrl->recv_done++;
 	return 1;
@@ -85,15 +169,42 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 	wc->vendor_err = bb_cqe_vendor_syndrome(cqe);
 	wc->status = (uint8_t)bb_wc_status_of(wc->syndrome);
 	wc->opcode = BB_WC_RECV;
-	/* The device has left RTS by itself. Posts go on: they are flushed. */
-	/* Atomic, as bb_event_get() may do the same from another thread. */
-	__atomic_store_n(&qp->state, BB_QP_ERR, __ATOMIC_RELAXED);
+	bb_qp_failed(qp);
 	cq->ctrl->errors++;
 	if ((send ? send_done(cq, qp, cqe, wc) : recv_done(cq, qp, cqe, wc)) == 0)
 		return 0;
 	qp->ctrl->errors++;
+	if (send && wc->status != BB_WC_WR_FLUSH_ERR && qp->ctrl->send_error == 0)
+		qp->ctrl->send_error = wc->status;
 	error_explain(qp, cqe, wc, send);
 	return 1;
+}
+
+/* What a receive CQE says of a datagram's sender. */
+static void
+datagram(const struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
+{
+	uint32_t from = bb_be32(cqe->flags_rqpn);
+
+	wc->src_qp = from & BB_CQE_RQPN_QPN;
+	if ((from & BB_CQE_RQPN_GRH) != 0)
+		wc->flags |= BB_WC_GRH;
+	if ((wc->flags & BB_WC_WITH_IMM) == 0)
+		wc->pkey_index = (uint16_t)bb_be32(cqe->imm);
+	/* On Ethernet the bits of the SL tell RoCE v1 and v2 apart. */
+	if (cq->ctrl->dev->ethernet)
+		return;
+	wc->sl = from >> BB_CQE_RQPN_SL_SHIFT & 0xf;
+	wc->slid = bb_be16(cqe->slid);
+}
+
+/* The others of the block are found in the ring, each by its own poll. */
+static int
+expand(struct bb_cq *cq, const struct bb_cqe *cqe)
+{
+	size_t at = (size_t)((const uint8_t *)cqe - cq->ring.buf);
+
+	return bb_cqring_expand(&cq->ring, (struct bb_cqe *)(void *)(cq->ring.buf + at));
 }
 
 int
@@ -105,6 +216,8 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 
 	if (uidx == BB_CQE_NO_USER)
 		return 0;
+	if (bb_unlikely(bb_cqe_is_compressed(cqe)) && expand(cq, cqe) != 0)
+		return stray(cq, cqe, "it begins a block of compressed CQEs that makes no sense");
 	if (qp == NULL)
 		return stray(cq, cqe, "it belongs to no queue pair");
 	memset(wc, 0, sizeof(*wc));
@@ -119,7 +232,11 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 		wc->flags = BB_WC_WITH_IMM;
 		break;
 	case BB_CQE_RESP_SEND:
+		break;
 	case BB_CQE_RESP_SEND_INV:
+		wc->imm = bb_be32(cqe->imm);
+		wc->flags = BB_WC_WITH_INV;
+		bb_mw_invalidated(qp->ctrl->pd->dev, wc->imm);
 		break;
 	case BB_CQE_REQ_ERR:
 	case BB_CQE_RESP_ERR:
@@ -127,9 +244,40 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 	default:
 		return stray(cq, cqe, "its opcode is not known");
 	}
+	if (qp->ctrl->init.type == BB_QPT_UD)
+		datagram(cq, cqe, wc);
 	wc->opcode = opcode == BB_CQE_RESP_WR_IMM ? BB_WC_RECV_RDMA_IMM : BB_WC_RECV;
 	wc->byte_len = bb_be32(cqe->byte_cnt);
 	if (cqe->op_own & 2)
 		wc->flags |= BB_WC_SOLICITED;
 	return recv_done(cq, qp, cqe, wc);
+}
+
+unsigned int
+bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
+{
+	const uint32_t start = cq->ring.ci;
+	unsigned int done = 0;
+
+	if (cq->progress != NULL)
+		cq->progress(cq->progress_arg);
+	while (done < n) {
+		const struct bb_cqe *cqe = bb_cqring_peek(&cq->ring);
+		uint64_t time;
+
+		if (cqe == NULL)
+			break;
+		time = bb_be64(cqe->timestamp);
+		cq->ring.ci++;
+		if (bb_cq_translate(cq, cqe, &wc[done]) == 0)
+			continue;
+		/* An error CQE has its syndromes there. */
+		ts[done] = wc[done].status == BB_WC_SUCCESS ? time : 0;
+		done++;
+	}
+	if (cq->ring.ci != start) {
+		cq->cqes += cq->ring.ci - start;
+		bb_cqring_update(&cq->ring);
+	}
+	return done;
 }

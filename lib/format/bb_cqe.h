@@ -26,10 +26,14 @@ enum bb_cqe_opcode {
 	BB_CQE_RESP_SEND = 2,
 	BB_CQE_RESP_SEND_IMM = 3,
 	BB_CQE_RESP_SEND_INV = 4,
+	BB_CQE_RESIZE = 5, /**< the CQ goes on in another ring */
 	BB_CQE_REQ_ERR = 13,
 	BB_CQE_RESP_ERR = 14,
 	BB_CQE_INVALID = 15,
 };
+
+/** Format bits of op_own: the title of a block of compressed CQEs (MLX5_COMPRESSED). */
+#define BB_CQE_COMPRESSED (3u << 2)
 
 /** Initial op_own of every entry: invalid, owned by the device. */
 #define BB_CQE_OP_OWN_INIT 0xf1
@@ -51,11 +55,23 @@ enum bb_cqe_syndrome {
 	BB_SYN_REMOTE_ABORTED = 0x22,
 };
 
+/** Data in a CQE: bits 2 and 3 of op_own (rdma-core: MLX5_INLINE_SCATTER_*). */
+enum bb_cqe_format {
+	BB_CQE_FORMAT_MASK = 3 << 2,
+	BB_CQE_SCATTER_32 = 1 << 2, /**< up to 32 bytes in the entry's first half */
+	BB_CQE_SCATTER_64 = 2 << 2, /**< up to 64 bytes in front of a 128-byte one's */
+};
+
 /** A 64-byte CQE. For error CQEs, bytes 54 and 55 are the syndromes. */
 struct bb_cqe {
-	uint8_t rsvd0[32];
+	uint8_t rsvd0[17];
+	uint8_t ml_path;
+	uint8_t rsvd18[4];
+	uint16_t slid;       /**< of UD receives: the sender's LID; 0 on Ethernet */
+	uint32_t flags_rqpn; /**< of UD receives: see enum bb_cqe_rqpn */
+	uint8_t rsvd28[4];
 	uint32_t srqn_uidx; /**< user index in the low 24 bits */
-	uint32_t imm;       /**< immediate, invalidated rkey */
+	uint32_t imm;       /**< immediate, invalidated rkey, P_Key index */
 	uint8_t rsvd40[4];
 	uint32_t byte_cnt;
 	uint64_t timestamp; /**< error CQE: byte 54 vendor, byte 55 syndrome */
@@ -65,6 +81,8 @@ struct bb_cqe {
 	uint8_t op_own; /**< opcode<<4 | format<<2 | solicited<<1 | owner */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_cqe) == 64, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, slid) == 22, "CQE");
+BB_STATIC_ASSERT(offsetof(struct bb_cqe, flags_rqpn) == 24, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, srqn_uidx) == 32, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, imm) == 36, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, byte_cnt) == 44, "CQE");
@@ -72,6 +90,20 @@ BB_STATIC_ASSERT(offsetof(struct bb_cqe, timestamp) == 48, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, sop_qpn) == 56, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, wqe_counter) == 60, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, op_own) == 63, "CQE");
+
+/** Parts of flags_rqpn (mlx5dv.h, and the kernel's enum mlx5_cqe_roce_l3_hdr_type). */
+enum bb_cqe_rqpn {
+	BB_CQE_RQPN_QPN = 0xffffff, /**< number of the sender's QP */
+	BB_CQE_RQPN_SL_SHIFT = 24,  /**< 4 bits: SL; Ethernet: 2 bits, enum bb_cqe_l3 */
+	BB_CQE_RQPN_GRH = 3 << 28,  /**< not 0: there is a GRH in front of the data */
+};
+
+/** What stands in front of a datagram on Ethernet. */
+enum bb_cqe_l3 {
+	BB_CQE_L3_GRH = 0,  /**< RoCE v1: a GRH */
+	BB_CQE_L3_IPV6 = 1, /**< RoCE v2 */
+	BB_CQE_L3_IPV4 = 2, /**< RoCE v2: in the last 20 of the 40 bytes */
+};
 
 /** Where an error CQE has its vendor syndrome. */
 #define BB_CQE_VENDOR_SYNDROME_BYTE 54

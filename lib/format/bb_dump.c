@@ -51,6 +51,8 @@ bb_wqe_opcode_name(uint8_t opcode)
 	switch (opcode) {
 	case BB_WQE_NOP:
 		return "NOP";
+	case BB_WQE_SEND_INV:
+		return "SEND_INV";
 	case BB_WQE_RDMA_WRITE:
 		return "RDMA_WRITE";
 	case BB_WQE_RDMA_WRITE_IMM:
@@ -65,6 +67,12 @@ bb_wqe_opcode_name(uint8_t opcode)
 		return "CMP_SWAP";
 	case BB_WQE_ATOMIC_FA:
 		return "FETCH_ADD";
+	case BB_WQE_UMR:
+		return "UMR";
+	case BB_WQE_ATOMIC_MASKED_CS:
+		return "MASKED_CMP_SWAP";
+	case BB_WQE_ATOMIC_MASKED_FA:
+		return "MASKED_FETCH_ADD";
 	default:
 		return "?";
 	}
@@ -223,6 +231,85 @@ add_remote(struct text *t, const struct view *v, uint8_t opcode)
 	return pos;
 }
 
+static void
+add_rights(struct text *t, uint8_t access)
+{
+	add(t, " rights%s%s%s%s%s", (access & BB_MKEY_LW) != 0 ? " lw" : "",
+	    (access & BB_MKEY_RR) != 0 ? " rr" : "", (access & BB_MKEY_RW) != 0 ? " rw" : "",
+	    (access & BB_MKEY_A) != 0 ? " atomic" : "",
+	    (access & ~(BB_MKEY_LR | BB_MKEY_LW | BB_MKEY_RR | BB_MKEY_RW | BB_MKEY_A)) != 0
+		    ? " bad"
+		    : "");
+}
+
+/* The interleaved layout at @pos. */
+static void
+add_repeat(struct text *t, const struct view *v, size_t pos, const struct bb_wqe_repeat *r)
+{
+	uint32_t n = bb_be16(r->num_entries), i;
+
+	add(t, " | %u times %u bytes in %u blocks", bb_be32(r->repeat_count),
+	    bb_be32(r->byte_count), n);
+	for (i = 0; i < n; i++) {
+		struct bb_wqe_repeat_entry e;
+
+		pos += sizeof(e);
+		if (v->len - pos < sizeof(e)) {
+			add(t, " | bad: the WQE ends after %u blocks", i);
+			return;
+		}
+		view_copy(v, pos, &e, sizeof(e));
+		add(t, " | %u bytes each %u at 0x%llx lkey 0x%x", bb_be16(e.byte_count),
+		    bb_be16(e.stride), (unsigned long long)bb_be64(e.addr), bb_be32(e.lkey));
+	}
+}
+
+/* What stands behind the control segment of a UMR WQE. */
+static void
+add_umr(struct text *t, const struct view *v, uint32_t key)
+{
+	struct bb_wqe_repeat r;
+	struct bb_wqe_umr u;
+	struct bb_wqe_mkey m;
+	uint64_t mask;
+	size_t pos;
+
+	add(t, " | key 0x%x", key);
+	if (v->len < BB_WQE_UMR_DS * BB_WQE_SEG) {
+		add(t, " | bad: no UMR and mkey segments");
+		return;
+	}
+	view_copy(v, BB_WQE_SEG, &u, sizeof(u));
+	view_copy(v, BB_WQE_SEG + sizeof(u), &m, sizeof(m));
+	mask = bb_be64(u.mkey_mask);
+	add(t, "%s%s%s mask 0x%llx", (u.flags & BB_UMR_CHECK_FREE) != 0 ? " if free" : "",
+	    (u.flags & BB_UMR_CHECK_USED) != 0 ? " if in use" : "",
+	    (u.flags & BB_UMR_CHECK_QPN) != 0 ? " if this QP's" : "", (unsigned long long)mask);
+	if ((mask & BB_MKEY_MASK_FREE) != 0)
+		add(t, (m.free & BB_MKEY_FREE) != 0 ? " free it" : " use it");
+	if ((mask & BB_MKEY_MASK_KEY) != 0)
+		add(t, " variant 0x%02x", bb_be32(m.qpn_key) & 0xff);
+	if ((mask & BB_MKEY_MASK_QPN) != 0)
+		add(t, " QP 0x%06x", bb_be32(m.qpn_key) >> 8);
+	if ((mask & BB_MKEY_MASK_START_ADDR) != 0)
+		add(t, " start 0x%llx", (unsigned long long)bb_be64(m.start_addr));
+	if ((mask & BB_MKEY_MASK_LEN) != 0)
+		add(t, " length %llu", (unsigned long long)bb_be64(m.len));
+	if ((mask & BB_MKEY_MASK_ACCESS) != 0)
+		add_rights(t, m.access);
+	for (pos = BB_WQE_UMR_DS * BB_WQE_SEG; v->len - pos >= sizeof(r); pos += sizeof(r)) {
+		view_copy(v, pos, &r, sizeof(r));
+		if (bb_be32(r.op) == BB_WQE_REPEAT_OP) {
+			add_repeat(t, v, pos, &r);
+			return;
+		}
+		/* Padding. */
+		if (r.byte_count == 0 && r.op == 0)
+			continue;
+		add_data(t, v, pos, false);
+	}
+}
+
 int
 bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx)
 {
@@ -252,6 +339,8 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 		add(&t, " opmod 0x%02x", head >> 24);
 	if (opcode == BB_WQE_SEND_IMM || opcode == BB_WQE_RDMA_WRITE_IMM)
 		add(&t, " imm 0x%08x", bb_be32(ctrl.imm));
+	if (opcode == BB_WQE_SEND_INV)
+		add(&t, " invalidates rkey 0x%x", bb_be32(ctrl.imm));
 	if ((uint16_t)(head >> 8) != idx)
 		add(&t, " (bad: index is not its place)");
 	if (ds == 0) {
@@ -261,6 +350,10 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 	if (v.len > v.size) {
 		add(&t, " (bad: longer than the ring of %u blocks)", blocks);
 		v.len = v.size;
+	}
+	if (opcode == BB_WQE_UMR) {
+		add_umr(&t, &v, bb_be32(ctrl.imm));
+		return (int)t.len;
 	}
 	pos = add_remote(&t, &v, opcode);
 	if (strcmp(bb_wqe_opcode_name(opcode), "?") == 0) {

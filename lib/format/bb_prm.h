@@ -101,8 +101,11 @@ bb_prm_csub(const void *base, struct bb_prm_field f)
 /* Command opcodes (kernel: MLX5_CMD_OP_*). */
 enum bb_prm_op {
 	BB_PRM_OP_QUERY_HCA_CAP = 0x100,
+	BB_PRM_OP_CREATE_MKEY = 0x200,
+	BB_PRM_OP_DESTROY_MKEY = 0x202,
 	BB_PRM_OP_CREATE_CQ = 0x400,
 	BB_PRM_OP_DESTROY_CQ = 0x401,
+	BB_PRM_OP_MODIFY_CQ = 0x403,
 	BB_PRM_OP_CREATE_QP = 0x500,
 	BB_PRM_OP_DESTROY_QP = 0x501,
 	BB_PRM_OP_RST2INIT_QP = 0x502,
@@ -116,6 +119,10 @@ enum bb_prm_op {
 	BB_PRM_OP_ALLOC_Q_COUNTER = 0x771,
 	BB_PRM_OP_DEALLOC_Q_COUNTER = 0x772,
 	BB_PRM_OP_QUERY_Q_COUNTER = 0x773,
+	BB_PRM_OP_CREATE_RMP = 0x90c,
+	BB_PRM_OP_MODIFY_RMP = 0x90d,
+	BB_PRM_OP_DESTROY_RMP = 0x90e,
+	BB_PRM_OP_QUERY_RMP = 0x90f,
 };
 
 /* Command statuses (kernel: MLX5_CMD_STAT_*). */
@@ -140,8 +147,10 @@ enum bb_prm_status {
 /* QUERY_HCA_CAP op_mod: capability type << 1 | (1: current values). */
 enum bb_prm_cap {
 	BB_PRM_CAP_GENERAL = 0x0,
+	BB_PRM_CAP_ODP = 0x2,
 	BB_PRM_CAP_ATOMIC = 0x3,
 	BB_PRM_CAP_ROCE = 0x4,
+	BB_PRM_CAP_DEV_MEM = 0xf,
 };
 
 /* opt_param_mask bits of the QP transitions (kernel: MLX5_QP_OPTPAR_*). */
@@ -155,13 +164,27 @@ enum bb_prm_cap {
 
 /* Event types (kernel: enum mlx5_event). */
 enum bb_prm_event {
+	BB_PRM_EVENT_COMP = 0x00,
 	BB_PRM_EVENT_PATH_MIG = 0x01,
 	BB_PRM_EVENT_COMM_EST = 0x02,
 	BB_PRM_EVENT_CQ_ERROR = 0x04,
 	BB_PRM_EVENT_WQ_CATAS_ERROR = 0x05,
+	BB_PRM_EVENT_PATH_MIG_FAILED = 0x07,
 	BB_PRM_EVENT_PORT_CHANGE = 0x09,
 	BB_PRM_EVENT_WQ_INVAL_REQ_ERROR = 0x10,
 	BB_PRM_EVENT_WQ_ACCESS_ERROR = 0x11,
+	BB_PRM_EVENT_SRQ_CATAS_ERROR = 0x12,
+	BB_PRM_EVENT_SRQ_LAST_WQE = 0x13,
+	BB_PRM_EVENT_SRQ_RQ_LIMIT = 0x14,
+};
+
+/* Subtypes of BB_PRM_EVENT_PORT_CHANGE (MLX5_PORT_CHANGE_SUBTYPE_*). */
+enum bb_prm_port_change {
+	BB_PRM_PORT_CHANGE_DOWN = 1,
+	BB_PRM_PORT_CHANGE_ACTIVE = 4,
+	BB_PRM_PORT_CHANGE_LID = 6,
+	BB_PRM_PORT_CHANGE_PKEY = 7,
+	BB_PRM_PORT_CHANGE_GUID = 8,
 };
 
 /*
@@ -170,25 +193,38 @@ enum bb_prm_event {
  * BB_PRM_SZ_MODIFY_QP_IN is sizeof(rst2init_qp_in), sizeof(init2init_qp_in),
  * sizeof(init2rtr_qp_in), sizeof(rtr2rts_qp_in), sizeof(rts2rts_qp_in).
  * BB_PRM_SZ_SHORT is sizeof(create_cq_out), sizeof(destroy_cq_in), sizeof(destroy_cq_out),
+ * sizeof(modify_cq_out), sizeof(create_qp_out), sizeof(destroy_qp_in), sizeof(destroy_qp_out),
+ * sizeof(rst2init_qp_out),
+ * BB_PRM_SZ_SHORT is sizeof(create_mkey_out), sizeof(destroy_mkey_in), sizeof(destroy_mkey_out),
+ * sizeof(create_cq_out), sizeof(destroy_cq_in), sizeof(destroy_cq_out),
  * sizeof(create_qp_out), sizeof(destroy_qp_in), sizeof(destroy_qp_out), sizeof(rst2init_qp_out),
  * sizeof(init2init_qp_out), sizeof(init2rtr_qp_out), sizeof(rtr2rts_qp_out),
  * sizeof(rts2rts_qp_out), sizeof(qp_2err_in), sizeof(qp_2err_out), sizeof(qp_2rst_in),
  * sizeof(qp_2rst_out), sizeof(query_qp_in), sizeof(alloc_q_counter_in),
- * sizeof(alloc_q_counter_out), sizeof(dealloc_q_counter_in), sizeof(dealloc_q_counter_out).
+ * sizeof(alloc_q_counter_out), sizeof(dealloc_q_counter_in), sizeof(dealloc_q_counter_out),
+ * sizeof(create_rmp_out), sizeof(modify_rmp_out), sizeof(query_rmp_in), sizeof(destroy_rmp_in),
+ * sizeof(destroy_rmp_out).
+ *
+ * BB_PRM_SZ_RMP is sizeof(create_rmp_in), sizeof(modify_rmp_in), sizeof(query_rmp_out).
  */
 #define BB_PRM_SZ_QUERY_HCA_CAP_IN    0x10   /* sizeof(query_hca_cap_in) */
 #define BB_PRM_SZ_QUERY_HCA_CAP_OUT   0x1010 /* sizeof(query_hca_cap_out) */
 #define BB_PRM_HCA_CAP_OUT_CAPS       0x10   /* query_hca_cap_out.capability */
+#define BB_PRM_SZ_CREATE_MKEY_IN      0x110  /* sizeof(create_mkey_in) */
 #define BB_PRM_SZ_CREATE_CQ_IN        0x110  /* sizeof(create_cq_in) */
+#define BB_PRM_SZ_MODIFY_CQ_IN        0x110  /* sizeof(modify_cq_in) */
 #define BB_PRM_SZ_CREATE_QP_IN        0x110  /* sizeof(create_qp_in) */
 #define BB_PRM_SZ_MODIFY_QP_IN        0x110
 #define BB_PRM_SZ_QUERY_QP_OUT        0x1d0 /* sizeof(query_qp_out) */
 #define BB_PRM_SZ_QUERY_Q_COUNTER_IN  0x20  /* sizeof(query_q_counter_in) */
 #define BB_PRM_SZ_QUERY_Q_COUNTER_OUT 0x100 /* sizeof(query_q_counter_out) */
+#define BB_PRM_SZ_RMP                 0x110
 #define BB_PRM_SZ_SHORT               0x10
 
 /* QP context: service type, states, RQ type. */
 #define BB_PRM_QP_ST_RC       0 /* MLX5_QP_ST_RC */
+#define BB_PRM_QP_ST_UC       1 /* MLX5_QP_ST_UC */
+#define BB_PRM_QP_ST_UD       2 /* MLX5_QP_ST_UD */
 #define BB_PRM_QP_PM_MIGRATED 3 /* MLX5_QP_PM_MIGRATED */
 enum bb_prm_qp_state {
 	BB_PRM_QP_RST = 0,
@@ -200,7 +236,12 @@ enum bb_prm_qp_state {
 	BB_PRM_QP_ERR = 6,
 };
 #define BB_PRM_RQ_TYPE_REGULAR 0 /* MLX5_NON_ZERO_RQ */
+#define BB_PRM_RQ_TYPE_SRQ     1 /* MLX5_SRQ_RQ */
 #define BB_PRM_RQ_TYPE_ZERO    3 /* MLX5_ZERO_LEN_RQ */
+#define BB_PRM_WQ_TYPE_LIST    0 /* MLX5_WQ_TYPE_LINKED_LIST */
+#define BB_PRM_WQ_TYPE_CYCLIC  1 /* MLX5_WQ_TYPE_CYCLIC */
+#define BB_PRM_RMPC_RDY        1 /* MLX5_RMPC_STATE_RDY */
+#define BB_PRM_RMPC_ERR        3 /* MLX5_RMPC_STATE_ERR */
 
 /* Command header, common to every mailbox. */
 #define BB_PRM_CMD_OPCODE   BB_PRM_F(0x000, 0, 16)  /* create_qp_in.opcode */
@@ -210,11 +251,22 @@ enum bb_prm_qp_state {
 #define BB_PRM_CMD_SYNDROME BB_PRM_F(0x004, 0, 32)  /* create_qp_out.syndrome */
 
 /* QUERY_HCA_CAP: cmd_hca_cap, page 0 (general) of the output's capability union. */
-#define BB_PRM_HCA_LOG_MAX_QP_SZ     BB_PRM_F(0x010, 8, 8)   /* cmd_hca_cap.log_max_qp_sz */
-#define BB_PRM_HCA_LOG_MAX_QP        BB_PRM_F(0x010, 27, 5)  /* cmd_hca_cap.log_max_qp */
-#define BB_PRM_HCA_LOG_MAX_CQ_SZ     BB_PRM_F(0x018, 8, 8)   /* cmd_hca_cap.log_max_cq_sz */
-#define BB_PRM_HCA_LOG_MAX_CQ        BB_PRM_F(0x018, 27, 5)  /* cmd_hca_cap.log_max_cq */
-#define BB_PRM_HCA_LOG_MAX_MKEY      BB_PRM_F(0x01c, 10, 6)  /* cmd_hca_cap.log_max_mkey */
+#define BB_PRM_HCA_LOG_MAX_SRQ_SZ    BB_PRM_F(0x010, 0, 8)  /* cmd_hca_cap.log_max_srq_sz */
+#define BB_PRM_HCA_LOG_MAX_QP_SZ     BB_PRM_F(0x010, 8, 8)  /* cmd_hca_cap.log_max_qp_sz */
+#define BB_PRM_HCA_LOG_MAX_QP        BB_PRM_F(0x010, 27, 5) /* cmd_hca_cap.log_max_qp */
+#define BB_PRM_HCA_LOG_MAX_CQ_SZ     BB_PRM_F(0x018, 8, 8)  /* cmd_hca_cap.log_max_cq_sz */
+#define BB_PRM_HCA_LOG_MAX_CQ        BB_PRM_F(0x018, 27, 5) /* cmd_hca_cap.log_max_cq */
+#define BB_PRM_HCA_LOG_MAX_MKEY      BB_PRM_F(0x01c, 10, 6) /* cmd_hca_cap.log_max_mkey */
+#define BB_PRM_HCA_MAX_INDIRECTION   BB_PRM_F(0x020, 0, 8)  /* cmd_hca_cap.max_indirection */
+#define BB_PRM_HCA_FIXED_BUFFER_SIZE BB_PRM_F(0x020, 8, 1)  /* cmd_hca_cap.fixed_buffer_size */
+#define BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE                                                           \
+	BB_PRM_F(0x020, 26, 6) /* cmd_hca_cap.log_max_klm_list_size */
+#define BB_PRM_HCA_REPEATED_BLOCK_DISABLED                                                         \
+	BB_PRM_F(0x040, 6, 1) /* cmd_hca_cap.repeated_block_disabled */
+#define BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED                                                      \
+	BB_PRM_F(0x040, 9, 1) /* cmd_hca_cap.umr_indirect_mkey_disabled */
+#define BB_PRM_HCA_UMR_FENCE         BB_PRM_F(0x040, 10, 2)  /* cmd_hca_cap.umr_fence */
+#define BB_PRM_HCA_IMAICL            BB_PRM_F(0x044, 17, 1)  /* cmd_hca_cap.imaicl */
 #define BB_PRM_HCA_LOG_MAX_MRW_SZ    BB_PRM_F(0x020, 9, 7)   /* cmd_hca_cap.log_max_mrw_sz */
 #define BB_PRM_HCA_LOG_MAX_RA_REQ_QP BB_PRM_F(0x028, 10, 6)  /* cmd_hca_cap.log_max_ra_req_qp */
 #define BB_PRM_HCA_LOG_MAX_RA_RES_QP BB_PRM_F(0x028, 26, 6)  /* cmd_hca_cap.log_max_ra_res_qp */
@@ -226,22 +278,50 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_CQE_VERSION       BB_PRM_F(0x03c, 28, 4)  /* cmd_hca_cap.cqe_version */
 #define BB_PRM_HCA_ROCE              BB_PRM_F(0x040, 29, 1)  /* cmd_hca_cap.roce */
 #define BB_PRM_HCA_ATOMIC            BB_PRM_F(0x040, 30, 1)  /* cmd_hca_cap.atomic */
+#define BB_PRM_HCA_CQ_RESIZE         BB_PRM_F(0x044, 1, 1)   /* cmd_hca_cap.cq_resize */
+#define BB_PRM_HCA_CQ_MODERATION     BB_PRM_F(0x044, 2, 1)   /* cmd_hca_cap.cq_moderation */
 #define BB_PRM_HCA_UAR_4K            BB_PRM_F(0x048, 0, 1)   /* cmd_hca_cap.uar_4k */
 #define BB_PRM_HCA_BF                BB_PRM_F(0x04c, 0, 1)   /* cmd_hca_cap.bf */
 #define BB_PRM_HCA_LOG_BF_REG_SIZE   BB_PRM_F(0x04c, 11, 5)  /* cmd_hca_cap.log_bf_reg_size */
 #define BB_PRM_HCA_MAX_WQE_SZ_SQ     BB_PRM_F(0x050, 16, 16) /* cmd_hca_cap.max_wqe_sz_sq */
 #define BB_PRM_HCA_MAX_WQE_SZ_RQ     BB_PRM_F(0x054, 16, 16) /* cmd_hca_cap.max_wqe_sz_rq */
 #define BB_PRM_HCA_LOG_MAX_PD        BB_PRM_F(0x064, 11, 5)  /* cmd_hca_cap.log_max_pd */
+#define BB_PRM_HCA_BASIC_CYCLIC      BB_PRM_F(0x070, 0, 1)   /* cmd_hca_cap.basic_cyclic_rcv_wqe */
+#define BB_PRM_HCA_LOG_MAX_RMP       BB_PRM_F(0x070, 3, 5)   /* cmd_hca_cap.log_max_rmp */
 #define BB_PRM_HCA_LOG_MAX_UCTX      BB_PRM_F(0x08c, 3, 5)   /* cmd_hca_cap.log_max_uctx */
 #define BB_PRM_HCA_LOG_MAX_UMEM      BB_PRM_F(0x08c, 11, 5)  /* cmd_hca_cap.log_max_umem */
 #define BB_PRM_HCA_DEVICE_FREQUENCY_KHZ                                                            \
-	BB_PRM_F(0x09c, 0, 32) /* cmd_hca_cap.device_frequency_khz */
+	BB_PRM_F(0x09c, 0, 32)                            /* cmd_hca_cap.device_frequency_khz */
+#define BB_PRM_HCA_CQE_COMPRESSION BB_PRM_F(0x0b4, 31, 1) /* cmd_hca_cap.cqe_compression */
+#define BB_PRM_HCA_CQE_COMPRESSION_MAX_NUM                                                         \
+	BB_PRM_F(0x0b8, 16, 16) /* cmd_hca_cap.cqe_compression_max_num */
 
 /* QUERY_HCA_CAP: atomic_caps. */
 #define BB_PRM_ATOMIC_CAP_MODE    BB_PRM_F(0x010, 16, 16) /* atomic_caps.atomic_operations */
 #define BB_PRM_ATOMIC_CAP_SIZE_QP BB_PRM_F(0x014, 16, 16) /* atomic_caps.atomic_size_qp */
 #define BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE                                                   \
 	BB_PRM_F(0x008, 0, 2) /* atomic_caps.atomic_req_8B_endianness_mode */
+
+/* QUERY_HCA_CAP: cmd_hca_cap, what memory regions may be. */
+#define BB_PRM_HCA_RELAXED_ORDERING_WRITE                                                          \
+	BB_PRM_F(0x01c, 8, 1)                              /* cmd_hca_cap.relaxed_ordering_write */
+#define BB_PRM_HCA_FIXED_BUFFER_SIZE BB_PRM_F(0x020, 8, 1) /* cmd_hca_cap.fixed_buffer_size */
+#define BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET                                                 \
+	BB_PRM_F(0x020, 24, 1) /* cmd_hca_cap.umr_extended_translation_offset */
+#define BB_PRM_HCA_NULL_MKEY BB_PRM_F(0x020, 25, 1) /* cmd_hca_cap.null_mkey */
+#define BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED                                                      \
+	BB_PRM_F(0x040, 9, 1)               /* cmd_hca_cap.umr_indirect_mkey_disabled */
+#define BB_PRM_HCA_PG BB_PRM_F(0x044, 7, 1) /* cmd_hca_cap.pg */
+
+/* QUERY_HCA_CAP: odp_cap. */
+#define BB_PRM_ODP_CAP_MEM_PAGE_FAULT BB_PRM_F(0x0c0, 0, 1) /* odp_cap.mem_page_fault */
+#define BB_PRM_ODP_CAP_TRANSPORT                                                                   \
+	BB_PRM_F(0x000, 0, 512) /* odp_cap.transport_page_fault_scheme_cap */
+#define BB_PRM_ODP_CAP_MEMORY     BB_PRM_F(0x040, 0, 512) /* odp_cap.memory_page_fault_scheme_cap */
+#define BB_PRM_ODP_SCHEME_RC      BB_PRM_F(0x010, 0, 32)  /* odp_scheme_cap.rc_odp_caps */
+#define BB_PRM_ODP_SERVICE_WRITE  BB_PRM_F(0x000, 2, 1)   /* odp_per_transport_service_cap.write */
+#define BB_PRM_ODP_SERVICE_READ   BB_PRM_F(0x000, 3, 1)   /* odp_per_transport_service_cap.read */
+#define BB_PRM_ODP_SERVICE_ATOMIC BB_PRM_F(0x000, 4, 1)   /* odp_per_transport_service_cap.atomic */
 
 /* QUERY_HCA_CAP: roce_cap. */
 #define BB_PRM_ROCE_CAP_VERSION BB_PRM_F(0x010, 24, 8) /* roce_cap.roce_version */
@@ -251,6 +331,47 @@ enum bb_prm_qp_state {
 	BB_PRM_F(0x018, 0, 16) /* roce_cap.r_roce_max_src_udp_port */
 #define BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE                                                         \
 	BB_PRM_F(0x01c, 16, 16) /* roce_cap.roce_address_table_size */
+
+/* QUERY_HCA_CAP: device_mem_cap. */
+#define BB_PRM_DEV_MEM_CAP_MEMIC BB_PRM_F(0x000, 0, 1) /* device_mem_cap.memic */
+#define BB_PRM_DEV_MEM_CAP_LOG_MIN_MEMIC_ALLOC_SIZE                                                \
+	BB_PRM_F(0x004, 11, 5) /* device_mem_cap.log_min_memic_alloc_size */
+#define BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT                                            \
+	BB_PRM_F(0x004, 24, 8) /* device_mem_cap.log_max_memic_addr_alignment */
+#define BB_PRM_DEV_MEM_CAP_MEMIC_BAR_SIZE                                                          \
+	BB_PRM_F(0x010, 0, 32) /* device_mem_cap.memic_bar_size                                    \
+				*/
+#define BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE                                                          \
+	BB_PRM_F(0x014, 0, 32) /* device_mem_cap.max_memic_size                                    \
+				*/
+/* CREATE_MKEY, DESTROY_MKEY. The entries stand behind the mailbox's fixed part. */
+#define BB_PRM_CREATE_MKEY_MKC BB_PRM_F(0x010, 0, 512) /* create_mkey_in.memory_key_mkey_entry */
+#define BB_PRM_CREATE_MKEY_XLT_ACTUAL                                                              \
+	BB_PRM_F(0x060, 0, 32) /* create_mkey_in.translations_octword_actual_size */
+#define BB_PRM_CREATE_MKEY_OUT_INDEX BB_PRM_F(0x008, 8, 24) /* create_mkey_out.mkey_index */
+#define BB_PRM_DESTROY_MKEY_INDEX    BB_PRM_F(0x008, 8, 24) /* destroy_mkey_in.mkey_index */
+
+/* Memory key context. */
+#define BB_PRM_MKC_FREE             BB_PRM_F(0x000, 1, 1)  /* mkc.free */
+#define BB_PRM_MKC_ACCESS_MODE_4_2  BB_PRM_F(0x000, 3, 3)  /* mkc.access_mode_4_2 */
+#define BB_PRM_MKC_UMR_EN           BB_PRM_F(0x000, 16, 1) /* mkc.umr_en */
+#define BB_PRM_MKC_A                BB_PRM_F(0x000, 17, 1) /* mkc.a */
+#define BB_PRM_MKC_RW               BB_PRM_F(0x000, 18, 1) /* mkc.rw */
+#define BB_PRM_MKC_RR               BB_PRM_F(0x000, 19, 1) /* mkc.rr */
+#define BB_PRM_MKC_LW               BB_PRM_F(0x000, 20, 1) /* mkc.lw */
+#define BB_PRM_MKC_LR               BB_PRM_F(0x000, 21, 1) /* mkc.lr */
+#define BB_PRM_MKC_ACCESS_MODE      BB_PRM_F(0x000, 22, 2) /* mkc.access_mode_1_0 */
+#define BB_PRM_MKC_QPN              BB_PRM_F(0x004, 0, 24) /* mkc.qpn */
+#define BB_PRM_MKC_MKEY_7_0         BB_PRM_F(0x004, 24, 8) /* mkc.mkey_7_0 */
+#define BB_PRM_MKC_EN_RINVAL        BB_PRM_F(0x00c, 7, 1)  /* mkc.en_rinval */
+#define BB_PRM_MKC_PD               BB_PRM_F(0x00c, 8, 24) /* mkc.pd */
+#define BB_PRM_MKC_START_ADDR       BB_PRM_F(0x010, 0, 64) /* mkc.start_addr */
+#define BB_PRM_MKC_LEN              BB_PRM_F(0x018, 0, 64) /* mkc.len */
+#define BB_PRM_MKC_XLT_OCTWORD_SIZE BB_PRM_F(0x034, 0, 32) /* mkc.translations_octword_size */
+#define BB_PRM_MKC_LOG_PAGE_SIZE                                                                   \
+	BB_PRM_F(0x038, 27, 5) /* kernel: inside mkc.log_page_size; DPDK: mkc.log_page_size */
+#define BB_PRM_MKC_MODE_KLMS 2 /* MLX5_MKC_ACCESS_MODE_KLMS */
+#define BB_PRM_MKC_MODE_KSM  3 /* MLX5_MKC_ACCESS_MODE_KSM */
 
 /* CREATE_CQ, DESTROY_CQ. */
 #define BB_PRM_CREATE_CQ_CQC BB_PRM_F(0x010, 0, 512) /* create_cq_in.cq_context */
@@ -262,14 +383,33 @@ enum bb_prm_qp_state {
 #define BB_PRM_CREATE_CQ_OUT_CQN    BB_PRM_F(0x008, 8, 24) /* create_cq_out.cqn */
 #define BB_PRM_DESTROY_CQ_CQN       BB_PRM_F(0x008, 8, 24) /* destroy_cq_in.cqn */
 
+/*
+ * MODIFY_CQ: a new ring by op_mod RESIZE, else what the field select names. The ring's umem
+ * is named as in CREATE_CQ: the kernel reserves the place in both, and has cq_umem_valid
+ * behind it in both [A].
+ */
+#define BB_PRM_MODIFY_CQ_CQN BB_PRM_F(0x008, 8, 24) /* modify_cq_in.cqn */
+#define BB_PRM_MODIFY_CQ_FIELD_SELECT                                                              \
+	BB_PRM_F(0x00c, 0, 32) /* modify_cq_in.modify_field_select_resize_field_select */
+#define BB_PRM_MODIFY_CQ_CQC        BB_PRM_F(0x010, 0, 512) /* modify_cq_in.cq_context */
+#define BB_PRM_MODIFY_CQ_UMEM_VALID BB_PRM_F(0x05c, 0, 1)   /* modify_cq_in.cq_umem_valid */
+#define BB_PRM_CQ_OP_MOD_RESIZE     1                       /* MLX5_CQ_OPMOD_RESIZE */
+#define BB_PRM_CQ_RESIZE_LOG_SIZE   (1u << 0)               /* MLX5_MODIFY_CQ_MASK_LOG_SIZE */
+#define BB_PRM_CQ_RESIZE_PG_OFFSET  (1u << 1)               /* MLX5_MODIFY_CQ_MASK_PG_OFFSET */
+#define BB_PRM_CQ_RESIZE_PG_SIZE    (1u << 2)               /* MLX5_MODIFY_CQ_MASK_PG_SIZE */
+#define BB_PRM_CQ_MODIFY_PERIOD     (1u << 0)               /* MLX5_CQ_MODIFY_PERIOD */
+#define BB_PRM_CQ_MODIFY_COUNT      (1u << 1)               /* MLX5_CQ_MODIFY_COUNT */
+
 /* CQ context. */
-#define BB_PRM_CQC_STATUS         BB_PRM_F(0x000, 0, 4)  /* cqc.status */
-#define BB_PRM_CQC_DBR_UMEM_VALID BB_PRM_F(0x000, 6, 1)  /* cqc.dbr_umem_valid */
-#define BB_PRM_CQC_CQE_SZ         BB_PRM_F(0x000, 8, 3)  /* cqc.cqe_sz */
-#define BB_PRM_CQC_CC             BB_PRM_F(0x000, 11, 1) /* cqc.cc */
-#define BB_PRM_CQC_OI             BB_PRM_F(0x000, 14, 1) /* cqc.oi */
-#define BB_PRM_CQC_CQE_COMP_EN    BB_PRM_F(0x000, 17, 1) /* cqc.cqe_comp_en */
-#define BB_PRM_CQC_ST             BB_PRM_F(0x000, 20, 4) /* cqc.st */
+#define BB_PRM_CQC_STATUS              BB_PRM_F(0x000, 0, 4)  /* cqc.status */
+#define BB_PRM_CQC_DBR_UMEM_VALID      BB_PRM_F(0x000, 6, 1)  /* cqc.dbr_umem_valid */
+#define BB_PRM_CQC_CQE_SZ              BB_PRM_F(0x000, 8, 3)  /* cqc.cqe_sz */
+#define BB_PRM_CQC_CC                  BB_PRM_F(0x000, 11, 1) /* cqc.cc */
+#define BB_PRM_CQC_OI                  BB_PRM_F(0x000, 14, 1) /* cqc.oi */
+#define BB_PRM_CQC_CQE_COMP_EN         BB_PRM_F(0x000, 17, 1) /* cqc.cqe_comp_en */
+#define BB_PRM_CQC_MINI_CQE_RES_FORMAT BB_PRM_F(0x000, 18, 2) /* cqc.mini_cqe_res_format */
+#define BB_PRM_CQC_ST                  BB_PRM_F(0x000, 20, 4) /* cqc.st */
+#define BB_PRM_CQ_MINI_CSUM            1                      /* MLX5_CQE_FORMAT_CSUM */
 #define BB_PRM_CQC_DBR_UMEM_ID                                                                     \
 	BB_PRM_F(0x004, 0, 32) /* kernel: cqc.reserved_at_20; DPDK: cqc.dbr_umem_id */
 #define BB_PRM_CQC_PAGE_OFFSET      BB_PRM_F(0x008, 20, 6)  /* cqc.page_offset */
@@ -373,6 +513,35 @@ enum bb_prm_qp_state {
 #define BB_PRM_ADS_VHCA_PORT_NUM  BB_PRM_F(0x024, 8, 8)   /* ads.vhca_port_num */
 #define BB_PRM_ADS_RMAC_47_32     BB_PRM_F(0x024, 16, 16) /* ads.rmac_47_32 */
 #define BB_PRM_ADS_RMAC_31_0      BB_PRM_F(0x028, 0, 32)  /* ads.rmac_31_0 */
+
+/* CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP: a receive queue that QPs share. */
+#define BB_PRM_CREATE_RMP_CTX      BB_PRM_F(0x020, 0, 1920) /* create_rmp_in.ctx */
+#define BB_PRM_CREATE_RMP_OUT_RMPN BB_PRM_F(0x008, 8, 24)   /* create_rmp_out.rmpn */
+#define BB_PRM_MODIFY_RMP_STATE    BB_PRM_F(0x008, 0, 4)    /* modify_rmp_in.rmp_state */
+#define BB_PRM_MODIFY_RMP_RMPN     BB_PRM_F(0x008, 8, 24)   /* modify_rmp_in.rmpn */
+#define BB_PRM_MODIFY_RMP_BITMASK  BB_PRM_F(0x010, 0, 64)   /* modify_rmp_in.bitmask */
+#define BB_PRM_MODIFY_RMP_CTX      BB_PRM_F(0x020, 0, 1920) /* modify_rmp_in.ctx */
+#define BB_PRM_RMP_BITMASK_LWM     BB_PRM_F(0x004, 31, 1)   /* rmp_bitmask.lwm */
+#define BB_PRM_QUERY_RMP_RMPN      BB_PRM_F(0x008, 8, 24)   /* query_rmp_in.rmpn */
+#define BB_PRM_QUERY_RMP_OUT_CTX   BB_PRM_F(0x020, 0, 1920) /* query_rmp_out.rmp_context */
+#define BB_PRM_DESTROY_RMP_RMPN    BB_PRM_F(0x008, 8, 24)   /* destroy_rmp_in.rmpn */
+#define BB_PRM_RMPC_STATE          BB_PRM_F(0x000, 8, 4)    /* rmpc.state */
+#define BB_PRM_RMPC_BASIC_CYCLIC   BB_PRM_F(0x004, 0, 1)    /* rmpc.basic_cyclic_rcv_wqe */
+#define BB_PRM_RMPC_WQ             BB_PRM_F(0x030, 0, 1536) /* rmpc.wq */
+#define BB_PRM_WQ_TYPE             BB_PRM_F(0x000, 0, 4)    /* wq.wq_type */
+#define BB_PRM_WQ_LWM              BB_PRM_F(0x004, 16, 16)  /* wq.lwm */
+#define BB_PRM_WQ_PD               BB_PRM_F(0x008, 8, 24)   /* wq.pd */
+#define BB_PRM_WQ_DBR_ADDR         BB_PRM_F(0x010, 0, 64)   /* wq.dbr_addr */
+#define BB_PRM_WQ_HW_COUNTER       BB_PRM_F(0x018, 0, 32)   /* wq.hw_counter */
+#define BB_PRM_WQ_SW_COUNTER       BB_PRM_F(0x01c, 0, 32)   /* wq.sw_counter */
+#define BB_PRM_WQ_LOG_STRIDE       BB_PRM_F(0x020, 12, 4)   /* wq.log_wq_stride */
+#define BB_PRM_WQ_LOG_PG_SZ        BB_PRM_F(0x020, 19, 5)   /* wq.log_wq_pg_sz */
+#define BB_PRM_WQ_LOG_SZ           BB_PRM_F(0x020, 27, 5)   /* wq.log_wq_sz */
+#define BB_PRM_WQ_DBR_UMEM_VALID   BB_PRM_F(0x024, 0, 1)    /* wq.dbr_umem_valid */
+#define BB_PRM_WQ_UMEM_VALID       BB_PRM_F(0x024, 1, 1)    /* wq.wq_umem_valid */
+#define BB_PRM_WQ_DBR_UMEM_ID      BB_PRM_F(0x028, 0, 32)   /* wq.dbr_umem_id */
+#define BB_PRM_WQ_UMEM_ID          BB_PRM_F(0x02c, 0, 32)   /* wq.wq_umem_id */
+#define BB_PRM_WQ_UMEM_OFFSET      BB_PRM_F(0x030, 0, 64)   /* wq.wq_umem_offset */
 
 /* ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER. */
 #define BB_PRM_ALLOC_Q_COUNTER_OUT_ID                                                              \

@@ -69,6 +69,7 @@ bb_be64(uint64_t v)
 /** Send WQE opcodes (mlx5dv.h: MLX5_OPCODE_*). */
 enum bb_wqe_opcode {
 	BB_WQE_NOP = 0x00,
+	BB_WQE_SEND_INV = 0x01,
 	BB_WQE_RDMA_WRITE = 0x08,
 	BB_WQE_RDMA_WRITE_IMM = 0x09,
 	BB_WQE_SEND = 0x0a,
@@ -76,7 +77,17 @@ enum bb_wqe_opcode {
 	BB_WQE_RDMA_READ = 0x10,
 	BB_WQE_ATOMIC_CS = 0x11,
 	BB_WQE_ATOMIC_FA = 0x12,
+	BB_WQE_UMR = 0x25, /**< changes a memory key: binds, lays out, invalidates */
+	BB_WQE_ATOMIC_MASKED_CS = 0x14,
+	BB_WQE_ATOMIC_MASKED_FA = 0x15,
 };
+
+/** Opmod (the top byte of a control segment) of a masked atomic of 4 or 8 bytes. */
+static inline uint32_t
+bb_wqe_atomic_opmod(uint32_t bytes)
+{
+	return bytes == 8 ? 0x09u : 0x08u;
+}
 
 /** Control segment, byte 11: completion, solicited event, fence. */
 enum bb_wqe_fm_ce_se {
@@ -107,12 +118,44 @@ struct bb_wqe_raddr {
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_raddr) == 16, "raddr segment");
 
-/** Atomic segment. */
+/** Address vector: the three segments that follow the control segment on a UD queue. */
+struct bb_wqe_av {
+	uint32_t qkey;
+	uint32_t rsvd4;
+	uint32_t dest_qpn; /**< BB_WQE_EXT_AV | QP number */
+	uint8_t rate_sl;   /**< rate<<4 | SL; Ethernet: rate<<4 | priority<<1 */
+	uint8_t fl_mlid;   /**< low bits of the source LID */
+	uint16_t rlid;     /**< destination LID; RoCE v2: UDP source port */
+	uint8_t rsvd16[4];
+	uint8_t rmac[6];
+	uint8_t tclass;
+	uint8_t hop_limit;
+	uint32_t grh_gid_fl; /**< GRH (InfiniBand only)<<30 | source GID index<<20 | flow label */
+	uint8_t rgid[16];
+};
+BB_STATIC_ASSERT(sizeof(struct bb_wqe_av) == 48, "address vector");
+BB_STATIC_ASSERT(offsetof(struct bb_wqe_av, rmac) == 20, "address vector");
+BB_STATIC_ASSERT(offsetof(struct bb_wqe_av, rgid) == 32, "address vector");
+/** The address vector has all 48 bytes, not the first 16 alone. */
+#define BB_WQE_EXT_AV 0x80000000u
+/** With @ref bb_wqe_av grh_gid_fl. */
+#define BB_WQE_AV_GRH (1u << 30)
+
+/** Atomic segment. A masked CMP_SWAP of 8 bytes has a second one, with the masks. */
 struct bb_wqe_atomic {
 	uint64_t swap_add;
-	uint64_t compare; /**< not read by the device for FETCH_ADD */
+	uint64_t compare; /**< not read by the device for FETCH_ADD; masked: field boundaries */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_atomic) == 16, "atomic segment");
+
+/** Atomic segment of a masked atomic of 4 bytes. */
+struct bb_wqe_atomic4 {
+	uint32_t swap_add;
+	uint32_t compare;      /**< FETCH_ADD: field boundaries */
+	uint32_t swap_mask;    /**< CMP_SWAP only */
+	uint32_t compare_mask; /**< CMP_SWAP only */
+};
+BB_STATIC_ASSERT(sizeof(struct bb_wqe_atomic4) == 16, "atomic segment");
 
 /** Pointer data segment, in send and receive WQEs. A byte count of 0 means 2^31. */
 struct bb_wqe_data {
@@ -142,6 +185,104 @@ bb_wqe_blocks(uint32_t ds)
 {
 	return (ds + 3) / 4;
 }
+
+/** UMR control segment: what a UMR WQE does to the key that the control segment names. */
+struct bb_wqe_umr {
+	uint8_t flags; /**< enum bb_wqe_umr_flags */
+	uint8_t rsvd0[3];
+	uint16_t xlt_octowords; /**< 16-byte units of translations behind the mkey segment */
+	uint16_t xlt_offset;    /**< first of the key's units to change */
+	uint64_t mkey_mask;     /**< enum bb_wqe_mkey_mask: fields of the mkey segment to take */
+	uint8_t rsvd1[32];
+};
+BB_STATIC_ASSERT(sizeof(struct bb_wqe_umr) == 48, "UMR control segment");
+BB_STATIC_ASSERT(offsetof(struct bb_wqe_umr, mkey_mask) == 8, "UMR control segment");
+
+/** UMR control segment, byte 0 (mlx5dv.h: MLX5_WQE_UMR_CTRL_FLAG_*; kernel: MLX5_UMR_*). */
+enum bb_wqe_umr_flags {
+	BB_UMR_CHECK_QPN = 1 << 3,  /**< refuse a key that another QP bound */
+	BB_UMR_XLT_OFFSET = 1 << 4, /**< xlt_offset counts */
+	BB_UMR_CHECK_FREE = 1 << 5, /**< refuse a key that is in use */
+	BB_UMR_CHECK_USED = 2 << 5, /**< refuse a key that is free */
+	BB_UMR_INLINE = 1 << 7,     /**< the translations stand in the WQE */
+};
+
+/** Fields of an mkey segment (mlx5dv.h: MLX5_WQE_UMR_CTRL_MKEY_MASK_*). */
+enum bb_wqe_mkey_mask {
+	BB_MKEY_MASK_LEN = 1 << 0,
+	BB_MKEY_MASK_START_ADDR = 1 << 6,
+	BB_MKEY_MASK_KEY = 1 << 13, /**< low byte of the key */
+	BB_MKEY_MASK_QPN = 1 << 14,
+	BB_MKEY_MASK_LW = 1 << 18,
+	BB_MKEY_MASK_RR = 1 << 19,
+	BB_MKEY_MASK_RW = 1 << 20,
+	BB_MKEY_MASK_A = 1 << 21,
+	BB_MKEY_MASK_FREE = 1 << 29,
+};
+/** The four rights. */
+#define BB_MKEY_MASK_ACCESS (BB_MKEY_MASK_LW | BB_MKEY_MASK_RR | BB_MKEY_MASK_RW | BB_MKEY_MASK_A)
+
+/** Memory key segment of a UMR WQE; what the mask does not name is not read. */
+struct bb_wqe_mkey {
+	uint8_t free; /**< BB_MKEY_FREE or 0 */
+	uint8_t rsvd0;
+	uint8_t access; /**< enum bb_wqe_mkey_access */
+	uint8_t sf;
+	uint32_t qpn_key; /**< QP number<<8 | low byte of the key */
+	uint32_t rsvd1;
+	uint32_t flags_pd;
+	uint64_t start_addr;
+	uint64_t len;
+	uint32_t bsf_octowords;
+	uint32_t rsvd2[4];
+	uint32_t xlt_octowords;
+	uint8_t rsvd3[3];
+	uint8_t log_page_size;
+	uint32_t rsvd4;
+};
+BB_STATIC_ASSERT(sizeof(struct bb_wqe_mkey) == 64, "mkey segment");
+BB_STATIC_ASSERT(offsetof(struct bb_wqe_mkey, start_addr) == 16, "mkey segment");
+
+/** Nobody may use the key. */
+#define BB_MKEY_FREE (1 << 6)
+/** QP number of a key that is no QP's own. */
+#define BB_MKEY_ANY_QP 0xffffffu
+
+/** Rights in an mkey segment (mlx5dv.h: MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_*). */
+enum bb_wqe_mkey_access {
+	BB_MKEY_LR = 1 << 2,
+	BB_MKEY_LW = 1 << 3,
+	BB_MKEY_RR = 1 << 4,
+	BB_MKEY_RW = 1 << 5,
+	BB_MKEY_A = 1 << 6,
+};
+
+/** Head of an interleaved layout; num_entries struct bb_wqe_repeat_entry follow. */
+struct bb_wqe_repeat {
+	uint32_t byte_count; /**< of all entries, once */
+	uint32_t op;         /**< BB_WQE_REPEAT_OP, where a pointer has its key */
+	uint32_t repeat_count;
+	uint16_t rsvd;
+	uint16_t num_entries;
+};
+BB_STATIC_ASSERT(sizeof(struct bb_wqe_repeat) == 16, "repeat block");
+
+/** Marks a repeat block; no key is like it. */
+#define BB_WQE_REPEAT_OP 0x400u
+
+/** One of the blocks that an interleaved layout takes in turn. */
+struct bb_wqe_repeat_entry {
+	uint16_t stride; /**< from one of its blocks to the next */
+	uint16_t byte_count;
+	uint32_t lkey;
+	uint64_t addr; /**< of its first block */
+};
+BB_STATIC_ASSERT(sizeof(struct bb_wqe_repeat_entry) == 16, "repeat entry");
+
+/** Segments of a UMR WQE before its translations: control, UMR, mkey. */
+#define BB_WQE_UMR_DS 8u
+/** Translations are padded to multiples of this many octowords: 64 bytes. */
+#define BB_WQE_XLT_ALIGN 4u
 
 /** Name of a send WQE opcode, "?" for one that is not known. */
 const char *bb_wqe_opcode_name(uint8_t opcode);

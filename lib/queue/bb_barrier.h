@@ -100,6 +100,23 @@ bb_wc_flush(void)
 	bb_db_wmb();
 }
 
+/**
+ * Loads of device memory behind it happen after the loads before it. Stops the race in which
+ * a CQE is seen but not what it announces: device memory is mapped write-combining, where
+ * x86 loads early. x86: lfence; Arm: dmb oshld.
+ */
+static inline void
+bb_dm_rmb(void)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dmb oshld" ::: "memory");
+#elif defined(__x86_64__)
+	__asm__ volatile("lfence" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 /** Store a doorbell record (its value already big endian). */
 static inline void
 bb_dbrec_store(uint32_t *rec, uint32_t be)

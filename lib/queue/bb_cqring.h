@@ -23,11 +23,12 @@ struct bb_cqring {
 	uint32_t ci;   /**< CQEs consumed; bits above the ring give the owner */
 	uint32_t size; /**< CQEs in the ring: the bit of ci that the owner bit follows */
 	uint8_t log_size;
-	uint8_t pad[3];
+	uint8_t compress; /**< the device may write compressed blocks; 0 after init */
+	uint8_t pad[2];
 };
 
 /**
- * Prepare the ring and its memory: every CQE invalid, records zero.
+ * Prepare the ring and its memory: every CQE invalid, nothing consumed, never armed.
  * @param log_size log2 of the number of CQEs, 0 to 22.
  * @return 0, or -EINVAL.
  */
@@ -64,6 +65,66 @@ bb_cqring_update(struct bb_cqring *cq)
 	bb_dma_rmb();
 	bb_dbrec_store(cq->dbrec, bb_be32(cq->ci & 0xffffff));
 }
+
+/** Where in a UAR page CQs are armed (mlx5.h of libmlx5: MLX5_CQ_DOORBELL). */
+#define BB_UAR_ARM_OFFSET 0x20
+
+/** Bit of the arm word: only a solicited completion, or an error. */
+#define BB_CQ_ARM_SOLICITED (1u << 24)
+
+/**
+ * The arm record before the first arming: that with the number before 0. Each arming then
+ * changes the record, the first one too, which a device goes by that sees doorbells merged.
+ */
+#define BB_CQ_ARM_NONE (3u << 28)
+
+/**
+ * Ask for an event at the next CQE behind the consumer index: the arm record, then the
+ * register, as for any doorbell.
+ * @param sn events taken so far; the device ignores a request whose number, modulo 4,
+ *   is that of one it has answered already.
+ */
+static inline void
+bb_cqring_arm(struct bb_cqring *cq, uint32_t cqn, uint32_t sn, bool solicited, uint64_t *reg)
+{
+	uint32_t word =
+		(sn & 3) << 28 | (solicited ? BB_CQ_ARM_SOLICITED : 0) | (cq->ci & 0xffffff);
+
+	bb_dbrec_store(&cq->dbrec[1], bb_be32(word));
+	bb_db_wmb();
+	bb_uar_store64(reg, bb_be64((uint64_t)word << 32 | cqn));
+	bb_wc_flush();
+}
+
+/** Is it the title of a block of compressed CQEs? */
+static inline bool
+bb_cqe_is_compressed(const struct bb_cqe *cqe)
+{
+	return (cqe->op_own & BB_CQE_COMPRESSED) == BB_CQE_COMPRESSED;
+}
+
+/**
+ * Write the CQEs of a compressed block (basic layout) into the places that it takes, whole,
+ * as if the device had. Their immediates, flags and times are the title's; WQE counters
+ * count up from the title's, as receives of one queue do.
+ * @param title a valid CQE of the ring, bb_cqe_is_compressed().
+ * @return 0; -EINVAL the ring takes none, it is no title of receives, or its count is not 2 to
+ *   the ring's size.
+ *   Then it is left as a CQE of its own that is not compressed.
+ */
+int bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title);
+
+/** Make every CQE of a ring invalid. For a ring that the device does not know yet. */
+void bb_cqring_clear(void *buf, uint32_t log_size);
+
+/**
+ * Go over to another ring that the device has been given (MODIFY_CQ). What is unread in the
+ * old one moves to the new one, one place on: the CQE that ends the old ring has an index too.
+ * @param buf, log_size as of bb_cqring_init(), prepared by bb_cqring_clear().
+ * @return 0; -EAGAIN the device has not ended the old ring yet; -ENOSPC the new ring is too
+ *   small for what is unread. On an error nothing has changed.
+ */
+int bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size);
 
 /**
  * Mark the CQEs of one user index that are in the ring and not yet consumed, so

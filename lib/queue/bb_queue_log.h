@@ -18,9 +18,9 @@ void bb_queue_log(uint32_t level, const char *fmt, ...) __attribute__((format(pr
 
 /*
  * The errno of @why; one line per queue and reason, which @logged remembers.
- * @queue is "send" or "receive".
+ * @queue is "send queue of QP", "receive queue of QP" or "SRQ".
  */
-int bb_queue_refuse(const char *queue, uint32_t qpn, uint32_t owner, uint8_t *logged,
+int bb_queue_refuse(const char *queue, uint32_t qpn, uint32_t owner, uint16_t *logged,
 		    enum bb_refusal why);
 
 #endif

@@ -54,7 +54,7 @@ bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf)
 	rq->dbrec = conf->dbrec;
 	rq->mask = (uint16_t)(conf->wqes - 1);
 	rq->conf_depth = (uint16_t)conf->depth;
-	rq->max_sge = (uint16_t)conf->max_sge;
+	rq->max_sge = (uint8_t)conf->max_sge;
 	rq->log_stride = (uint8_t)conf->log_stride;
 	rq->qpn = conf->qpn;
 	rq->owner = conf->owner;
@@ -83,7 +83,10 @@ bb_rq_enable(struct bb_rq *rq, bool on)
 int
 bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why)
 {
-	return bb_queue_refuse("receive", rq->qpn, rq->owner, &rq->refused, why);
+	/* A QP without an RQ: its struct was never set up, all of it is 0. */
+	if (rq->conf_depth == 0)
+		why = BB_REFUSED_NO_RQ;
+	return bb_queue_refuse("receive queue of QP", rq->qpn, rq->owner, &rq->refused, why);
 }
 
 int

@@ -27,12 +27,12 @@ struct bb_rq {
 	uint32_t rung;       /**< pi at the last doorbell */
 	uint16_t mask;       /**< WQEs in the ring - 1 */
 	uint16_t conf_depth; /**< depth while enabled */
-	uint16_t max_sge;
+	uint16_t refused;    /**< 1 << enum bb_refusal of those already logged */
+	uint8_t max_sge;
 	uint8_t log_stride;
-	uint8_t refused; /**< 1 << enum bb_refusal of those already logged */
-	uint32_t qpn;    /**< for the log */
-	uint32_t owner;  /**< lcore id, checked in debug builds */
-	uint64_t full;   /**< statistics: posts refused for want of room */
+	uint32_t qpn;   /**< for the log */
+	uint32_t owner; /**< lcore id, checked in debug builds */
+	uint64_t full;  /**< statistics: posts refused for want of room */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_rq) == BB_CACHE_LINE, "one line");
 
@@ -55,7 +55,7 @@ int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 void bb_rq_reset(struct bb_rq *rq);
 /** Let posts through (QP in INIT or later), or refuse them with -ENOTCONN. */
 void bb_rq_enable(struct bb_rq *rq, bool on);
-/** Why there was no room: 0 for a full queue, else an errno; as bb_sq_refuse(). */
+/** Why there was no room: 0 for a full queue, else an errno; as bb_sq_room(). */
 int bb_rq_refuse(struct bb_rq *rq);
 /** Refuse a request that no room would let through, as bb_sq_refuse_arg(). */
 int bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why);

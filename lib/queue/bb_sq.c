@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bb_queue_log.h"
-#include "bb_sq.h"
+#include "bb_sq_atomic.h"
 
 #define SQ_MAX_BLOCKS 32768u /* half of the 16-bit index: a full ring is told from an empty one */
 
@@ -18,7 +18,10 @@ is_pow2(uint32_t v)
 static uint32_t
 largest_wqe(const struct bb_sq_conf *conf)
 {
-	const uint32_t head = 2, atomic = 4; /* ctrl and raddr; the same, operands and piece */
+	/* Control and remote address segments, or control segment and address vector. */
+	const uint32_t head = conf->type == BB_QPT_UD ? 4 : 2;
+	/* Control, remote address, operands and a piece. */
+	const uint32_t atomic = 4;
 	uint32_t sgl, inl;
 
 	if (conf->max_sge > BB_WQE_MAX_DS - head ||
@@ -96,6 +99,14 @@ check_doorbell(const struct bb_sq_conf *conf)
 			     conf->qpn, conf->bf_size);
 		return -EINVAL;
 	}
+	if ((unsigned int)conf->type > BB_QPT_UD || (conf->signal_all && conf->sig_every != 1)) {
+		BB_QUEUE_LOG(
+			ERR,
+			"send queue of QP 0x%06x: no type %d, or every request reported with a "
+			"CQE every %u WQEs",
+			conf->qpn, (int)conf->type, conf->sig_every);
+		return -EINVAL;
+	}
 	if (conf->db_mode != BB_DB_DOORBELL && conf->db_mode != BB_DB_BLUEFLAME) {
 		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: no doorbell mode %d", conf->qpn,
 			     (int)conf->db_mode);
@@ -115,6 +126,8 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->buf = conf->buf;
 	sq->wqes = conf->wqes;
 	sq->mask = conf->blocks - 1;
+	sq->type = (uint8_t)conf->type;
+	sq->sig_flags = conf->signal_all ? BB_SEND_SIGNALED : 0;
 	sq->qpn_be = (uint64_t)bb_be32(conf->qpn << 8) << 32;
 	sq->depth = conf->depth;
 	sq->sig_every = (uint16_t)conf->sig_every;
@@ -125,6 +138,7 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->max_sge = (uint16_t)conf->max_sge;
 	sq->max_inline = (uint16_t)conf->max_inline;
 	sq->db_mode = (uint8_t)conf->db_mode;
+	sq->slot_blocks = (uint8_t)bb_wqe_blocks(max_ds);
 	sq->owner = conf->owner;
 	bb_sq_reset(sq);
 	return 0;
@@ -139,7 +153,8 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->pi = 0;
 	sq->seq = 0;
 	sq->done = 0;
-	sq->limit = 0;
+	bb_sq_enable(sq, false);
+	__atomic_store_n(&sq->error, 0, __ATOMIC_RELAXED);
 	sq->sig_seq = sq->sig_every;
 	sq->rung_seq = 0;
 	sq->refused = 0;
@@ -148,28 +163,155 @@ bb_sq_reset(struct bb_sq *sq)
 	bb_dbrec_store(sq->dbrec, 0);
 }
 
+/* WQEs of a class that may be outstanding while the queue is enabled; 0: not of its type. */
+static uint32_t
+class_limit(const struct bb_sq *sq, enum bb_sq_class c)
+{
+	enum bb_qp_type type = (enum bb_qp_type)sq->type;
+	bool does;
+
+	switch (c) {
+	case BB_SQ_MSG:
+		does = bb_wr_check(type, BB_WR_RDMA_WRITE, 0) == 0;
+		break;
+	case BB_SQ_RD:
+		does = bb_wr_check(type, BB_WR_RDMA_READ, 0) == 0;
+		break;
+	case BB_SQ_UD:
+		does = type == BB_QPT_UD;
+		break;
+	default:
+		does = true;
+		break;
+	}
+	return does ? sq->depth : 0;
+}
+
+static void
+set_limits(struct bb_sq *sq)
+{
+	bool open = sq->enabled && !sq->fence;
+
+	sq->limit = open ? class_limit(sq, BB_SQ_MSG) : 0;
+	sq->rd_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_RD) : 0);
+	sq->ud_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_UD) : 0);
+}
+
 void
 bb_sq_enable(struct bb_sq *sq, bool on)
 {
-	sq->limit = on ? sq->depth : 0;
+	sq->enabled = on;
+	sq->fence = on ? sq->fence : 0;
+	set_limits(sq);
+}
+
+void
+bb_sq_fence_next(struct bb_sq *sq)
+{
+	sq->fence = 1;
+	set_limits(sq);
 }
 
 int
 bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why)
 {
-	return bb_queue_refuse("send", bb_be32((uint32_t)(sq->qpn_be >> 32)) >> 8, sq->owner,
-			       &sq->refused, why);
+	return bb_queue_refuse("send queue of QP", bb_be32((uint32_t)(sq->qpn_be >> 32)) >> 8,
+			       sq->owner, &sq->refused, why);
 }
 
 int
-bb_sq_refuse(struct bb_sq *sq)
+bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags)
 {
-	if (sq->limit == 0)
+	uint32_t limit = class_limit(sq, c);
+
+	if (!sq->enabled && __atomic_load_n(&sq->error, __ATOMIC_RELAXED) != 0)
+		bb_sq_enable(sq, true);
+	if (!sq->enabled)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_STATE);
-	if (bb_sq_outstanding(sq) >= sq->limit) {
+	if (limit == 0)
+		return bb_sq_refuse_arg(sq, BB_REFUSED_OPCODE);
+	if (bb_sq_outstanding(sq) + slots > limit) {
 		sq->full++;
 		return 0;
 	}
+	if (!bb_queue_check_owner(sq->owner))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+	if (sq->fence) {
+		sq->fence = 0;
+		set_limits(sq);
+		if ((*flags & BB_SEND_FENCE) == 0)
+			*flags |= BB_SEND_SMALL_FENCE;
+	}
+	return 1;
+}
+
+int
+bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
+{
 	/* There was room: bb_queue_check_owner() objected. */
-	return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+	if (sq->enabled && !sq->fence && bb_sq_outstanding(sq) < class_limit(sq, c))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+	return bb_sq_room(sq, c, 1, flags);
+}
+
+void
+bb_sq_commit_slots(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
+		   uint32_t slots, uint64_t wr_id, uint32_t flags, uint32_t imm)
+{
+	struct bb_sq_wqe *w = &sq->wqes[sq->pi & sq->mask];
+	uint32_t sig;
+
+	/* It counts as @slots WQEs: the one that is due to ask for a CQE may be any of them. */
+	if (sq->sig_seq - (sq->seq + 1) < slots)
+		sq->sig_seq = sq->seq + 1;
+	sig = sq->sig_seq;
+	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
+	sq->seq += slots - 1;
+	if (sq->sig_seq != sig)
+		sq->sig_seq += slots - 1;
+	w->seq = sq->seq;
+}
+
+int
+bb_sq_post_sgl_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		    const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm,
+		    uint32_t flags)
+{
+	int ret = bb_sq_no_room(sq, bb_sq_class_of(opcode), &flags);
+
+	if (ret <= 0)
+		return ret;
+	return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, 1, raddr, rkey, imm, flags);
+}
+
+int
+bb_sq_post_inline_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		       const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
+		       uint32_t flags)
+{
+	int ret = bb_sq_no_room(sq, BB_SQ_MSG, &flags);
+
+	if (ret <= 0)
+		return ret;
+	return bb_sq_post_inline(sq, opcode, has_raddr, wr_id, data, len, raddr, rkey, imm, flags);
+}
+
+int
+bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
+		       uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
+		       uint32_t flags)
+{
+	int ret = bb_sq_no_room(sq, BB_SQ_RD, &flags);
+
+	if (ret <= 0)
+		return ret;
+	return bb_sq_post_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
+}
+
+int
+bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
+{
+	int ret = bb_sq_no_room(sq, BB_SQ_NOP, &flags);
+
+	return ret <= 0 ? ret : bb_sq_post_nop(sq, wr_id, flags);
 }

@@ -26,7 +26,7 @@
 #include <string.h>
 
 #include "bb_barrier.h"
-#include "bb_wqe.h"
+#include "bb_op.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,24 +47,6 @@ struct bb_sge {
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sge, lkey) == offsetof(struct bb_sge, len) + 4,
 		 "read together by bb_sq_fill_data()");
-
-/** Flags of a send request, to be or-ed (man ibv_post_send: send_flags). */
-enum bb_send_flags {
-	BB_SEND_SOLICITED = BB_WQE_SE,    /**< solicited event at the receiver */
-	BB_SEND_SIGNALED = BB_WQE_CE_CQE, /**< give me a completion also on success */
-	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics */
-};
-
-/** Why a request is refused that polling and trying again would not help. */
-enum bb_refusal {
-	BB_REFUSED_STATE,        /**< -ENOTCONN: the QP's state does not take posts */
-	BB_REFUSED_OWNER,        /**< -EPERM: the calling thread does not own the queue */
-	BB_REFUSED_MAX_SGE,      /**< -EINVAL: more pieces than max_sge */
-	BB_REFUSED_SGE_LEN,      /**< -EINVAL: a piece over 2^31 bytes */
-	BB_REFUSED_MAX_INLINE,   /**< -EINVAL: more inline bytes than max_inline */
-	BB_REFUSED_ATOMIC_LEN,   /**< -EINVAL: local piece is not 8 bytes */
-	BB_REFUSED_ATOMIC_ALIGN, /**< -EINVAL: remote address is not 8-byte aligned */
-};
 
 /** What the completion of a WQE needs, kept per first block of the WQE. */
 struct bb_sq_wqe {
@@ -95,11 +77,12 @@ struct bb_sq {
 	uint32_t sig_seq;       /**< the WQE with this seq asks for a CQE at the latest */
 	uint32_t mask;          /**< blocks - 1 */
 	uint32_t done;          /**< seq of the last WQE known complete */
-	uint32_t limit;         /**< WQEs that may be outstanding now; 0: QP not postable */
+	uint32_t limit;         /**< WQEs that may be outstanding now; 0: not postable, or not at
+				 *   first sight. Counts for BB_SQ_MSG, see enum bb_sq_class */
 	uint16_t sig_every;     /**< WQEs from one that asks for a CQE to the next, >= 1 */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< bytes */
-	uint8_t pad0[2];
+	uint16_t rd_limit;   /**< of BB_SQ_RD */
 	/* Line 1: once per doorbell. */
 	uint32_t *dbrec;     /**< send doorbell record */
 	uint8_t *reg;        /**< doorbell register of the owner's UAR */
@@ -108,19 +91,39 @@ struct bb_sq {
 	uint16_t bf_size;    /**< bytes of one register half; 0: no BlueFlame UAR */
 	uint16_t own_offset; /**< bf_offset of a register that no other queue uses */
 	uint8_t db_mode;     /**< enum bb_db_mode */
-	uint8_t refused;     /**< 1 << enum bb_refusal of those already logged */
-	uint8_t pad1[2];
-	uint64_t doorbells; /**< statistics: doorbells rung */
-	uint64_t full;      /**< statistics: posts refused for want of room */
+	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is to be reported, or 0 */
+	uint16_t ud_limit;   /**< limit of BB_SQ_UD */
+	uint64_t doorbells;  /**< statistics: doorbells rung */
+	uint64_t full;       /**< statistics: posts refused for want of room */
+	uint8_t pad1[8];
 	/* Not touched on the data path. */
-	uint32_t depth; /**< limit while enabled */
-	uint32_t owner; /**< lcore id, checked in debug builds */
+	uint32_t depth;      /**< limits while enabled */
+	uint32_t owner;      /**< lcore id, checked in debug builds */
+	uint16_t refused;    /**< 1 << enum bb_refusal of those already logged */
+	uint8_t type;        /**< enum bb_qp_type */
+	uint8_t enabled;     /**< takes posts */
+	uint8_t fence;       /**< the next WQE gets a small fence; limits are 0 until then */
+	uint8_t slot_blocks; /**< blocks that are set aside for each of depth WQEs */
+	uint8_t error;       /**< the device took the QP to ERR: the next post enables; __atomic */
+	uint8_t pad2[49];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, seq) % 8 == 0,
 		 "written together by a post");
 BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "a post touches one line");
-BB_STATIC_ASSERT(sizeof(struct bb_sq) == 2 * BB_CACHE_LINE, "two lines");
+BB_STATIC_ASSERT(offsetof(struct bb_sq, depth) == 2 * BB_CACHE_LINE, "a doorbell touches two");
+BB_STATIC_ASSERT(sizeof(struct bb_sq) == 3 * BB_CACHE_LINE, "the next struct has lines of its own");
+
+/**
+ * What a limit is for. That of operations the queue's type does not do is 0: so the check for
+ * room, which every post makes, is the check of the type, too.
+ */
+enum bb_sq_class {
+	BB_SQ_MSG, /**< SENDs, WRITEs, UMRs: RC and UC */
+	BB_SQ_RD,  /**< READs and atomics: RC */
+	BB_SQ_UD,  /**< datagrams: UD */
+	BB_SQ_NOP, /**< every type */
+};
 
 /** What a send queue is made of; memory belongs to the caller. */
 struct bb_sq_conf {
@@ -132,7 +135,9 @@ struct bb_sq_conf {
 			      *   must fit into the ring */
 	uint32_t max_sge;    /**< pieces of a WQE */
 	uint32_t max_inline; /**< bytes */
-	uint32_t sig_every;  /**< ask for a CQE at the latest at this many WQEs, 1 to depth */
+	enum bb_qp_type type;
+	bool signal_all;    /**< report every request, signalled or not; sig_every is then 1 */
+	uint32_t sig_every; /**< ask for a CQE at the latest at this many WQEs, 1 to depth */
 	uint32_t *dbrec;
 	void *reg;
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
@@ -155,17 +160,37 @@ int bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf);
 /** Back to the state after bb_sq_init(); the doorbell record is zeroed too. */
 void bb_sq_reset(struct bb_sq *sq);
 
-/** Let posts through (QP in RTS or ERR), or refuse them with -ENOTCONN. */
+/** Let posts that its type does through (QP in RTS or ERR), or none: -ENOTCONN. */
 void bb_sq_enable(struct bb_sq *sq, bool on);
 
 /**
- * Why there was no room: 0 for a full queue, else a negative errno, logged once
- * per queue and reason. Off the fast path.
+ * The QP is in ERR without bb_sq_enable(): its owner's next post lets posts through. Any
+ * thread.
  */
-int bb_sq_refuse(struct bb_sq *sq);
+static inline void
+bb_sq_error(struct bb_sq *sq)
+{
+	__atomic_store_n(&sq->error, 1, __ATOMIC_RELAXED);
+}
 
-/** Refuse a request that no room would let through: its errno; logs as above. */
+/**
+ * Refuse a request that no room would let through: its errno, logged once per queue
+ * and reason.
+ */
 int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
+
+/**
+ * What to do when the limit of @p c says no. The WQE behind a UMR WQE meets that, too: there
+ * is room then, and @p flags gets the fence that it needs. Off the fast path.
+ * @return 1: go on with the flags; 0: full; else why not, as bb_sq_refuse_arg().
+ */
+int bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags);
+
+/** Without having looked before, for a WQE that takes the room of @p slots usual ones. */
+int bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags);
+
+/** Give the next WQE a small fence: bb_sq_room() will. */
+void bb_sq_fence_next(struct bb_sq *sq);
 
 /** True if the calling thread is lcore @p owner, or @p owner is LCORE_ID_ANY. */
 bool bb_queue_is_owner(uint32_t owner);
@@ -189,14 +214,35 @@ bb_sq_outstanding(const struct bb_sq *sq)
 	return sq->seq - sq->done;
 }
 
-/** Whether one more WQE, of any size, may be built. */
+/** Whether one more WQE, of any size, may be built under @p limit, one of the queue's. */
+static inline bool
+bb_sq_has_room_in(const struct bb_sq *sq, uint32_t limit)
+{
+	return sq->seq - sq->done < limit && bb_queue_check_owner(sq->owner);
+}
+
+/** The same for SENDs and WRITEs. */
 static inline bool
 bb_sq_has_room(const struct bb_sq *sq)
 {
-	return sq->seq - sq->done < sq->limit && bb_queue_check_owner(sq->owner);
+	return bb_sq_has_room_in(sq, sq->limit);
 }
 
-/** Where the next WQE starts; bb_sq_has_room() said yes. */
+/** The class of an operation with a gather or scatter list. */
+static inline enum bb_sq_class
+bb_sq_class_of(uint8_t opcode)
+{
+	return opcode == BB_WQE_RDMA_READ ? BB_SQ_RD : BB_SQ_MSG;
+}
+
+/** Whether one more of it may be built. */
+static inline bool
+bb_sq_has_room_for(const struct bb_sq *sq, uint8_t opcode)
+{
+	return bb_sq_has_room_in(sq, bb_sq_class_of(opcode) == BB_SQ_RD ? sq->rd_limit : sq->limit);
+}
+
+/** Where the next WQE starts; there is room for it. */
 static inline struct bb_wqe_ctrl *
 bb_sq_next_wqe(const struct bb_sq *sq)
 {
@@ -225,7 +271,8 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 	const uint32_t pi = sq->pi, seq = sq->seq + 1;
 	const uint64_t where = (uint64_t)((pi + bb_wqe_blocks(ds)) & 0xffff) << 32 | seq;
 	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
-	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE);
+	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE |
+				     BB_SEND_SMALL_FENCE);
 	uint64_t info, head, tail;
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -235,9 +282,13 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 	head = bb_be32(pi << 8 | opcode) | sq->qpn_be | (uint64_t)ds << 56;
 	info = seq | (uint64_t)opcode << 32 | (uint64_t)(uint8_t)flags << 40;
 	/* A queue without a signalled WQE in it could never be found empty again. */
-	if ((flags & BB_SEND_SIGNALED) != 0 || seq == sq->sig_seq) {
+	if ((flags & BB_SEND_SIGNALED) != 0) {
 		fm_ce_se |= BB_WQE_CE_CQE;
 		sq->sig_seq = seq + sq->sig_every;
+	} else if (seq == sq->sig_seq) {
+		fm_ce_se |= BB_WQE_CE_CQE;
+		sq->sig_seq = seq + sq->sig_every;
+		info |= (uint64_t)sq->sig_flags << 40;
 	}
 	sq->last = (uint8_t *)ctrl;
 	memcpy(&sq->seq, &where, sizeof(where));
@@ -247,6 +298,10 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 	memcpy(ctrl, &head, sizeof(head));
 	memcpy((uint8_t *)ctrl + 8, &tail, sizeof(tail));
 }
+
+/** The same of a WQE that takes the room of @p slots usual ones. Off the fast path. */
+void bb_sq_commit_slots(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
+			uint32_t slots, uint64_t wr_id, uint32_t flags, uint32_t imm);
 
 /** Write a remote address segment. */
 static inline void
@@ -288,6 +343,21 @@ bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
 	return n;
 }
 
+/**
+ * The builders without room at first sight: the queue is full, takes no posts, or the WQE
+ * is behind one that changes a key and gets a fence. Off the fast path, so that there
+ * nobody looks for the fence. This one is of bb_sq_post_sgl() with one piece.
+ */
+int bb_sq_post_sgl_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+			const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm,
+			uint32_t flags);
+/** bb_sq_post_inline() likewise. */
+int bb_sq_post_inline_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+			   const void *data, uint32_t len, uint64_t raddr, uint32_t rkey,
+			   uint32_t imm, uint32_t flags);
+/** bb_sq_post_nop() likewise. */
+int bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags);
+
 /** bb_sq_post_sgl() of any number of pieces, empty ones among them. */
 static inline int
 bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
@@ -301,8 +371,14 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 
 	if (bb_unlikely(pieces < 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
-	if (bb_unlikely(!bb_sq_has_room(sq)))
-		return bb_sq_refuse(sq);
+	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
+		uint32_t more = flags;
+		int ret = bb_sq_no_room(sq, bb_sq_class_of(opcode), &more);
+
+		if (ret <= 0)
+			return ret;
+		flags = more;
+	}
 	ctrl = bb_sq_next_wqe(sq);
 	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
 		     imm);
@@ -336,8 +412,13 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN))
 		return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, nsge, raddr, rkey, imm,
 				       flags);
-	if (bb_unlikely(!bb_sq_has_room(sq)))
-		return bb_sq_refuse(sq);
+	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
+		/* A copy: a piece whose address is given away must be written to memory. */
+		const struct bb_sge piece = *sge;
+
+		return bb_sq_post_sgl_slow(sq, opcode, has_raddr, wr_id, &piece, raddr, rkey, imm,
+					   flags);
+	}
 	ctrl = bb_sq_next_wqe(sq);
 	bb_sq_commit(sq, ctrl, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
 	if (has_raddr)
@@ -402,7 +483,8 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 	if (bb_unlikely(len > sq->max_inline))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
 	if (bb_unlikely(!bb_sq_has_room(sq)))
-		return bb_sq_refuse(sq);
+		return bb_sq_post_inline_slow(sq, opcode, has_raddr, wr_id, data, len, raddr, rkey,
+					      imm, flags);
 	ctrl = bb_sq_next_wqe(sq);
 	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
 	seg = ctrl + 1;
@@ -415,38 +497,12 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 	return 1;
 }
 
-/** CMP_SWAP and FETCH_ADD of 8 bytes; the old value lands in @p sge. */
-static inline int
-bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
-		  uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
-		  uint32_t flags)
-{
-	const uint32_t ds = 4;
-	struct bb_wqe_ctrl *ctrl;
-	struct bb_wqe_atomic *a;
-
-	if (bb_unlikely(sge->len != 8))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_LEN);
-	if (bb_unlikely((raddr & 7) != 0))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_ALIGN);
-	if (bb_unlikely(!bb_sq_has_room(sq)))
-		return bb_sq_refuse(sq);
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, 0);
-	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
-	a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
-	a->swap_add = bb_be64(swap_add);
-	a->compare = bb_be64(compare);
-	bb_sq_fill_data(ctrl + 3, sge);
-	return 1;
-}
-
-/** NOP: completes in order, does nothing. */
+/** NOP: completes in order, does nothing, on a queue of any type. */
 static inline int
 bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 {
-	if (bb_unlikely(!bb_sq_has_room(sq)))
-		return bb_sq_refuse(sq);
+	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->limit | sq->ud_limit)))
+		return bb_sq_post_nop_slow(sq, wr_id, flags);
 	bb_sq_commit(sq, bb_sq_next_wqe(sq), BB_WQE_NOP, 1, wr_id, flags, 0);
 	return 1;
 }

@@ -24,9 +24,12 @@ stub_reset(void)
 	memset(&stub, 0, sizeof(stub));
 	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_QP_SZ, 15);
 	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_QP, 17);
+	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_RMP, 10);
+	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_SRQ_SZ, 15);
 	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_CQ_SZ, 22);
 	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_CQ, 16);
 	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_MRW_SZ, 40);
+	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_MKEY, 20);
 	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_RA_REQ_QP, 4);
 	bb_prm_set(g, BB_PRM_HCA_LOG_MAX_RA_RES_QP, 5);
 	bb_prm_set(g, BB_PRM_HCA_NUM_PORTS, 1);
@@ -171,9 +174,11 @@ static int
 stub_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	uint32_t type = bb_prm_get(in, BB_PRM_CMD_OP_MOD) >> 1;
-	const uint8_t *cap = type == BB_PRM_CAP_GENERAL  ? stub.general
-			     : type == BB_PRM_CAP_ATOMIC ? stub.atomic
-							 : stub.roce;
+	const uint8_t *cap = type == BB_PRM_CAP_GENERAL   ? stub.general
+			     : type == BB_PRM_CAP_ODP     ? stub.odp
+			     : type == BB_PRM_CAP_ATOMIC  ? stub.atomic
+			     : type == BB_PRM_CAP_DEV_MEM ? stub.dev_mem
+							  : stub.roce;
 	int ret = take(in, inlen, out);
 
 	(void)ctx;
@@ -328,14 +333,12 @@ stub_pd_free(struct mlx5_ctx *ctx, struct mlx5_pd *pd)
 }
 
 static int
-stub_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, void *addr, size_t len, uint32_t access,
+stub_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 	    struct mlx5_mr **mr)
 {
 	(void)ctx;
 	(void)pd;
-	(void)addr;
-	(void)len;
-	(void)access;
+	(void)attr;
 	if (stub.mr_errno != 0)
 		return stub.mr_errno;
 	*mr = calloc(1, sizeof(**mr));
@@ -353,6 +356,23 @@ stub_mr_dereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr)
 	(void)ctx;
 	stub.mrs--;
 	free(mr);
+	return 0;
+}
+
+static int
+stub_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx5_pd *pd,
+	      void *addr, uint64_t len, uint32_t access)
+{
+	(void)ctx;
+	(void)flags;
+	(void)pd;
+	(void)addr;
+	(void)len;
+	(void)access;
+	if (stub.mr_errno != 0)
+		return stub.mr_errno;
+	mr->lkey += 0x100;
+	mr->rkey = mr->lkey;
 	return 0;
 }
 
@@ -446,6 +466,7 @@ static const struct mlx5_cmd_if stub_if = {
 	.pd_free = stub_pd_free,
 	.mr_reg = stub_mr_reg,
 	.mr_dereg = stub_mr_dereg,
+	.mr_rereg = stub_mr_rereg,
 	.port_query = stub_port_query,
 	.gid_query = stub_gid_query,
 	.av_resolve = stub_av_resolve,

@@ -31,7 +31,8 @@ struct stub_box {
 
 struct stub {
 	/* What it says of itself; the test changes it before open. */
-	uint8_t general[STUB_CAPS], atomic[STUB_CAPS], roce[STUB_CAPS];
+	uint8_t general[STUB_CAPS], atomic[STUB_CAPS], roce[STUB_CAPS], dev_mem[STUB_CAPS];
+	uint8_t odp[STUB_CAPS];
 	struct mlx5_port port;
 	struct bb_gid gids[STUB_GIDS];
 	uint8_t dmac[6];

@@ -24,6 +24,7 @@ subst_reset(void)
 	char link[sizeof(device.ibdev_path) + 16];
 
 	memset(&subst, 0, sizeof(subst));
+	snprintf(subst.args, sizeof(subst.args), "dmabuf=memfd");
 	subst_events_reset();
 	snprintf(device.name, sizeof(device.name), SUBST_NAME);
 	if (made)
@@ -183,9 +184,14 @@ mlx5dv_open_device(struct ibv_device *dev, struct mlx5dv_context_attr *attr)
 	}
 	c = handle(sizeof(*c));
 	c->soft = soft;
-	c->pub.device = dev;
-	c->pub.async_fd = subst.bad_async_fd ? -1 : eventfd(0, 0);
-	return &c->pub;
+	c->verbs.sz = sizeof(c->verbs);
+	c->verbs.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	c->verbs.context.device = dev;
+	c->verbs.context.async_fd = subst.bad_async_fd ? -1 : eventfd(0, 0);
+	subst_dm_ops(&c->verbs);
+	subst_clock_ops(&c->verbs);
+	subst_mw_ops(&c->verbs.context);
+	return &c->verbs.context;
 }
 
 int
@@ -198,7 +204,7 @@ ibv_close_device(struct ibv_context *context)
 	ret = soft_cmd_if.close(c->soft);
 	if (ret != 0)
 		return -ret;
-	close(c->pub.async_fd);
+	close(c->verbs.context.async_fd);
 	release(c);
 	errno = err;
 	return err == 0 ? 0 : -1;

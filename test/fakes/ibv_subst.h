@@ -31,16 +31,19 @@ struct subst {
 	bool foreign;      /* the device is not an mlx5 */
 	bool old_kernel;   /* refused commands give an errno and no mailbox */
 	bool no_bitmap;    /* page size bitmaps are not known: EOPNOTSUPP */
+	bool no_dmabuf;    /* dma-bufs are not known: EOPNOTSUPP */
 	bool no_channel;   /* no DEVX events: EOPNOTSUPP */
 	uint32_t gid_type; /* of every GID; 0: as the software device says */
 	bool bad_async_fd, bad_channel_fd;
 	int open_errno; /* mlx5dv_open_device() fails with it; -1: errno is left at 0 */
 	bool gone;      /* the kernel has let go: calls give EIO */
 	char args[64];  /* options of the software device */
+	int rereg_code; /* what ibv_rereg_mr() returns when it has succeeded */
 
 	/* What was asked last. */
 	uint32_t umem_reg_ex, umem_reg;
 	uint64_t pgsz_bitmap;
+	uint32_t dm_log_align;
 
 	uint32_t handles; /* given out and not taken back */
 };

@@ -38,12 +38,25 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 	struct channel *ch;
 	int err = turn(__func__);
 
-	if (err == 0 && (subst.no_channel || flags != 0))
+	if (err == 0 && (subst.no_channel ||
+			 (flags & ~MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA) != 0))
 		err = EOPNOTSUPP;
 	if (err != 0)
 		return null(err);
 	ch = handle(sizeof(*ch));
 	ch->ctx = ctx_of(context);
+	if (flags != 0) {
+		int fl;
+
+		if (soft_cmd_if.channel_create(ch->ctx->soft, &ch->comp) != 0)
+			abort();
+		/* As the kernel's: blocking until somebody says otherwise. */
+		ch->pub.fd = subst.bad_channel_fd ? -1 : ch->comp->fd;
+		fl = fcntl(ch->comp->fd, F_GETFL);
+		if (fcntl(ch->comp->fd, F_SETFL, fl & ~O_NONBLOCK) != 0)
+			abort();
+		return &ch->pub;
+	}
 	ch->pub.fd = subst.bad_channel_fd ? -1 : eventfd(0, 0);
 	return &ch->pub;
 }
@@ -51,7 +64,12 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 void
 mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *channel)
 {
-	close(channel->fd);
+	struct channel *ch = (struct channel *)(void *)channel;
+
+	if (ch->comp != NULL)
+		soft_cmd_if.channel_destroy(ch->ctx->soft, ch->comp);
+	else
+		close(channel->fd);
 	release(channel);
 }
 
@@ -67,6 +85,12 @@ mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *channel,
 		err = EINVAL;
 	if (err != 0)
 		return err;
+	if (ch->comp != NULL) {
+		/* The kernel takes other types too; nothing would be known of them. */
+		if (events_sz != sizeof(events_num[0]) || events_num[0] != BB_PRM_EVENT_COMP)
+			abort();
+		return -soft_cmd_if.channel_subscribe(ch->comp, obj->soft, cookie);
+	}
 	return -soft_cmd_if.event_subscribe(ch->ctx->soft, obj->soft, events_num,
 					    events_sz / (unsigned int)sizeof(events_num[0]),
 					    cookie);
@@ -99,7 +123,9 @@ sort_events(struct ctx *c)
 
 	while (soft_cmd_if.event_get(c->soft, &ev) == 0) {
 		if (ev.type == BB_PRM_EVENT_PORT_CHANGE)
-			subst_async(IBV_EVENT_PORT_ACTIVE, (int)ev.port);
+			subst_async(ev.change == BB_PRM_PORT_CHANGE_DOWN ? IBV_EVENT_PORT_ERR
+									 : IBV_EVENT_PORT_ACTIVE,
+				    (int)ev.port);
 		else
 			subst_devx_event(ev.cookie, (uint8_t)ev.type, 64);
 	}
@@ -118,9 +144,22 @@ mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *channel,
 	struct channel *ch = (struct channel *)(void *)channel;
 	int err = turn(__func__);
 	struct devx_event *e;
+	uint64_t cookie;
 
 	if (!nonblocking(channel->fd))
 		abort(); /* would block */
+	if (ch->comp != NULL) {
+		if (err == 0 && len < sizeof(event->cookie))
+			err = EINVAL;
+		if (err == 0)
+			err = -soft_cmd_if.channel_get(ch->comp, &cookie);
+		if (err == 0) {
+			event->cookie = cookie;
+			return sizeof(event->cookie);
+		}
+		errno = err;
+		return -1;
+	}
 	sort_events(ch->ctx);
 	if (err == 0 && next_devx == n_devx)
 		err = EAGAIN;
@@ -164,4 +203,29 @@ ibv_ack_async_event(struct ibv_async_event *event)
 {
 	(void)event;
 	subst.handles--;
+}
+
+static int
+query_rt_values(struct ibv_context *context, struct ibv_values_ex *values)
+{
+	int err = turn(__func__);
+	uint64_t now;
+
+	if (err == 0 && (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK) != 0)
+		err = EINVAL;
+	if (err == 0)
+		err = -soft_cmd_if.clock(ctx_of(context)->soft, &now);
+	/* As libmlx5's: a negative errno when there is no clock page. */
+	if (err != 0)
+		return err == EOPNOTSUPP ? -err : err;
+	values->raw_clock.tv_sec = 0;
+	values->raw_clock.tv_nsec = (long)now;
+	values->comp_mask = IBV_VALUES_MASK_RAW_CLOCK;
+	return 0;
+}
+
+void
+subst_clock_ops(struct verbs_context *verbs)
+{
+	verbs->query_rt_values = query_rt_values;
 }

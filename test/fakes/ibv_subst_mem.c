@@ -14,11 +14,9 @@
 /* ---- Memory */
 
 static struct mlx5dv_devx_umem *
-umem_reg(struct ibv_context *context, void *addr, size_t size, uint32_t access, uint64_t bitmap)
+umem_made(struct ibv_context *context, struct mlx5_umem *soft, int ret)
 {
-	struct mlx5_umem *soft;
 	struct umem *u;
-	int ret = soft_cmd_if.umem_reg(ctx_of(context)->soft, addr, size, access, bitmap, &soft);
 
 	if (ret != 0)
 		return null(-ret);
@@ -32,27 +30,44 @@ umem_reg(struct ibv_context *context, void *addr, size_t size, uint32_t access, 
 struct mlx5dv_devx_umem *
 mlx5dv_devx_umem_reg_ex(struct ibv_context *context, struct mlx5dv_devx_umem_in *in)
 {
-	int err = turn(__func__);
+	bool dmabuf = in->comp_mask == MLX5DV_UMEM_MASK_DMABUF;
+	struct mlx5_ctx *soft = ctx_of(context)->soft;
+	struct mlx5_umem *umem = NULL;
+	int err = turn(__func__), ret;
 
 	subst.umem_reg_ex++;
 	subst.pgsz_bitmap = in->pgsz_bitmap;
-	if (err == 0 && (subst.no_bitmap || in->comp_mask != 0))
+	/* The kernel's answer to an attribute it does not know. */
+	if (err == 0 && (subst.no_bitmap || (subst.no_dmabuf && dmabuf)))
+		err = EPROTONOSUPPORT;
+	if (err == 0 && in->comp_mask != 0 && !dmabuf)
 		err = EOPNOTSUPP;
+	if (err == 0 && dmabuf && in->dmabuf_fd == -1)
+		err = EBADF;
 	if (err != 0)
 		return null(err);
-	return umem_reg(context, in->addr, in->size, in->access, in->pgsz_bitmap);
+	if (dmabuf)
+		ret = soft_cmd_if.umem_reg_dmabuf(soft, in->dmabuf_fd, (uintptr_t)in->addr,
+						  in->size, in->access, in->pgsz_bitmap, &umem);
+	else
+		ret = soft_cmd_if.umem_reg(soft, in->addr, in->size, in->access, in->pgsz_bitmap,
+					   &umem);
+	return umem_made(context, umem, ret);
 }
 
 struct mlx5dv_devx_umem *
 mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size, uint32_t access)
 {
-	int err = turn(__func__);
+	struct mlx5_umem *umem = NULL;
+	int err = turn(__func__), ret;
 
 	subst.umem_reg++;
 	if (err != 0)
 		return null(err);
 	/* What the kernel takes when none is given: whatever fits. */
-	return umem_reg(context, addr, size, access, ~UINT64_C(0xfff));
+	ret = soft_cmd_if.umem_reg(ctx_of(context)->soft, addr, size, access, ~UINT64_C(0xfff),
+				   &umem);
+	return umem_made(context, umem, ret);
 }
 
 static int
@@ -137,18 +152,14 @@ ibv_dealloc_pd(struct ibv_pd *pd)
 }
 
 struct ibv_mr *
-ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+subst_reg_mr(struct ibv_pd *pd, const struct mlx5_mr_attr *attr)
 {
 	struct mlx5_mr *soft;
 	struct mr *m;
-	int err = turn(__func__), ret;
+	int ret;
 
-	if (err == 0 && iova != (uintptr_t)addr)
-		err = EINVAL;
-	if (err != 0)
-		return null(err);
-	ret = soft_cmd_if.mr_reg(ctx_of(pd->context)->soft, ((struct pd *)(void *)pd)->soft, addr,
-				 length, access, &soft);
+	ret = soft_cmd_if.mr_reg(ctx_of(pd->context)->soft, ((struct pd *)(void *)pd)->soft, attr,
+				 &soft);
 	if (ret != 0)
 		return null(-ret);
 	m = handle(sizeof(*m));
@@ -160,9 +171,49 @@ ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, un
 }
 
 struct ibv_mr *
+ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
+{
+	struct mlx5_mr_attr attr = {
+		.kind = MLX5_MR_MEM, .addr = addr, .len = length, .iova = iova, .access = access};
+	int err = turn(__func__);
+
+	return err != 0 ? null(err) : subst_reg_mr(pd, &attr);
+}
+
+struct ibv_mr *
 ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
 	return ibv_reg_mr_iova2(pd, addr, length, (uintptr_t)addr, (unsigned int)access);
+}
+
+int
+ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length, int access)
+{
+	struct mr *m = (struct mr *)(void *)mr;
+	int err = turn(__func__), ret;
+
+	/* libibverbs's own rules. */
+	if (err == 0 &&
+	    ((flags & ~IBV_REREG_MR_FLAGS_SUPPORTED) != 0 ||
+	     ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) != 0 && (length == 0 || addr == NULL)) ||
+	     (access != 0 && (flags & IBV_REREG_MR_CHANGE_ACCESS) == 0))) {
+		errno = EINVAL;
+		return IBV_REREG_MR_ERR_INPUT;
+	}
+	if (err != 0) {
+		errno = err;
+		return IBV_REREG_MR_ERR_CMD;
+	}
+	ret = soft_cmd_if.mr_rereg(ctx_of(mr->context)->soft, m->soft, (uint32_t)flags,
+				   pd != NULL ? ((struct pd *)(void *)pd)->soft : NULL, addr,
+				   length, (uint32_t)access);
+	if (ret != 0) {
+		errno = -ret;
+		return IBV_REREG_MR_ERR_CMD;
+	}
+	mr->lkey = m->soft->lkey;
+	mr->rkey = m->soft->rkey;
+	return subst.rereg_code;
 }
 
 static int
@@ -177,6 +228,49 @@ int
 ibv_dereg_mr(struct ibv_mr *mr)
 {
 	return destroyed(__func__, destroy_mr, mr, mr);
+}
+
+static struct ibv_mw *
+alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	int err = turn("ibv_alloc_mw"), ret;
+	struct mlx5_mw *soft;
+	struct mw *m;
+
+	if (err != 0)
+		return null(err);
+	ret = soft_cmd_if.mw_alloc(ctx_of(pd->context)->soft, ((struct pd *)(void *)pd)->soft,
+				   (uint32_t)type, &soft);
+	if (ret != 0)
+		return null(-ret);
+	m = handle(sizeof(*m));
+	m->pub.context = pd->context;
+	m->pub.pd = pd;
+	m->pub.type = type;
+	m->pub.rkey = soft->rkey;
+	m->soft = soft;
+	return &m->pub;
+}
+
+static int
+destroy_mw(void *h)
+{
+	struct mw *m = h;
+
+	return soft_cmd_if.mw_free(ctx_of(m->pub.context)->soft, m->soft);
+}
+
+static int
+dealloc_mw(struct ibv_mw *mw)
+{
+	return destroyed("ibv_dealloc_mw", destroy_mw, mw, mw);
+}
+
+void
+subst_mw_ops(struct ibv_context *context)
+{
+	context->ops.alloc_mw = alloc_mw;
+	context->ops.dealloc_mw = dealloc_mw;
 }
 
 /* ---- Ports and addresses */

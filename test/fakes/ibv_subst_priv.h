@@ -15,8 +15,8 @@
 extern const struct mlx5_cmd_if soft_cmd_if;
 
 struct ctx {
-	struct ibv_context pub; /* first */
 	struct mlx5_ctx *soft;
+	struct verbs_context verbs; /* its last member is the context that is given out */
 };
 
 struct mlx5dv_devx_obj {
@@ -46,6 +46,16 @@ struct mr {
 	struct mlx5_mr *soft;
 };
 
+struct mw {
+	struct ibv_mw pub;
+	struct mlx5_mw *soft;
+};
+
+struct dm {
+	struct ibv_dm pub;
+	struct mlx5_dm *soft;
+};
+
 struct ah {
 	struct ibv_ah pub;
 	struct mlx5_wqe_av av;
@@ -54,6 +64,7 @@ struct ah {
 struct channel {
 	struct mlx5dv_devx_event_channel pub;
 	struct ctx *ctx;
+	struct mlx5_channel *comp; /* of channels without event data */
 };
 
 LIST_HEAD(uar_list, uar);
@@ -62,8 +73,17 @@ extern struct uar_list subst_uars;
 static inline struct ctx *
 ctx_of(struct ibv_context *context)
 {
-	return (struct ctx *)(void *)context;
+	return container_of(context, struct ctx, verbs.context);
 }
+
+/* Calls that libibverbs makes through the context: device memory. */
+void subst_dm_ops(struct verbs_context *verbs);
+void subst_clock_ops(struct verbs_context *verbs);
+/* And memory windows. */
+void subst_mw_ops(struct ibv_context *context);
+
+/* An MR of the software device, as libibverbs gives it. */
+struct ibv_mr *subst_reg_mr(struct ibv_pd *pd, const struct mlx5_mr_attr *attr);
 
 /* Is it this call's turn to fail? Returns the errno, or 0. */
 int turn(const char *call);

@@ -36,6 +36,7 @@ CONSTANTS = (
     ('BB_PRM_CAP_', ('MLX5_CAP_%s',)),
     ('BB_PRM_OPTPAR_', ('MLX5_QP_OPTPAR_%s',)),
     ('BB_PRM_EVENT_', ('MLX5_EVENT_TYPE_%s',)),
+    ('BB_PRM_PORT_CHANGE_', ('MLX5_PORT_CHANGE_SUBTYPE_%s',)),
     ('BB_PRM_QP_', ('MLX5_QP_STATE_%s',)),
 )
 

@@ -134,7 +134,7 @@ create_qp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, con
 	dbr = find_umem(v, r, bb_prm_get(qpc, BB_PRM_QPC_DBR_UMEM_ID));
 	if (dbr == wq || dbr_addr % 8 != 0 || dbr_addr > dbr->len - 8)
 		vec_fail(v, "doorbell record at 0x%llx", (unsigned long long)dbr_addr);
-	expect(v, "rq_type", bb_prm_get(qpc, BB_PRM_QPC_RQ_TYPE), 1);
+	expect(v, "rq_type", bb_prm_get(qpc, BB_PRM_QPC_RQ_TYPE), BB_PRM_RQ_TYPE_SRQ);
 	expect(v, "RMP", bb_prm_get(qpc, BB_PRM_QPC_SRQN_RMPN_XRQN), r->rmpn);
 	expect(v, "scatter to CQE", bb_prm_get(qpc, BB_PRM_QPC_CS_REQ), 0x22);
 	expect(v, "scatter to CQE", bb_prm_get(qpc, BB_PRM_QPC_CS_RES), 0x2);
@@ -144,6 +144,110 @@ create_qp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, con
 	r->qpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	assert_true(r->qpn != 0);
 	r->state = BB_PRM_QP_RST;
+}
+
+static void
+create_rmp(const struct vec *v, struct run *r, const uint8_t *in, size_t len, const uint8_t *out)
+{
+	static const struct bb_prm_field fields[] = {
+		BB_PRM_WQ_TYPE,        BB_PRM_WQ_PD,          BB_PRM_WQ_DBR_ADDR,
+		BB_PRM_WQ_LOG_STRIDE,  BB_PRM_WQ_LOG_SZ,      BB_PRM_WQ_DBR_UMEM_VALID,
+		BB_PRM_WQ_UMEM_VALID,  BB_PRM_WQ_DBR_UMEM_ID, BB_PRM_WQ_UMEM_ID,
+		BB_PRM_WQ_UMEM_OFFSET, BB_PRM_WQ_LWM,
+	};
+	const void *ctx = bb_prm_csub(in, BB_PRM_CREATE_RMP_CTX);
+	const void *wq = bb_prm_csub(ctx, BB_PRM_RMPC_WQ);
+	uint64_t bytes =
+		1ull << (bb_prm_get(wq, BB_PRM_WQ_LOG_SZ) + bb_prm_get(wq, BB_PRM_WQ_LOG_STRIDE));
+	uint64_t dbr_addr = bb_prm_get64(wq, BB_PRM_WQ_DBR_ADDR);
+	uint8_t copy[BB_PRM_SZ_RMP] = {0};
+	void *copy_ctx = bb_prm_sub(copy, BB_PRM_CREATE_RMP_CTX);
+	void *copy_wq = bb_prm_sub(copy_ctx, BB_PRM_RMPC_WQ);
+	const struct umem *ring, *dbr;
+	size_t i;
+
+	expect(v, "length", len, BB_PRM_SZ_RMP);
+	bb_prm_set(copy, BB_PRM_CMD_OPCODE, bb_prm_get(in, BB_PRM_CMD_OPCODE));
+	bb_prm_set(copy_ctx, BB_PRM_RMPC_STATE, bb_prm_get(ctx, BB_PRM_RMPC_STATE));
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		if (fields[i].width == 64)
+			bb_prm_set64(copy_wq, fields[i], bb_prm_get64(wq, fields[i]));
+		else
+			bb_prm_set(copy_wq, fields[i], bb_prm_get(wq, fields[i]));
+	}
+	vec_compare(v, "mailbox", copy, in, NULL, len);
+	expect(v, "state", bb_prm_get(ctx, BB_PRM_RMPC_STATE), BB_PRM_RMPC_RDY);
+	expect(v, "wq_type", bb_prm_get(wq, BB_PRM_WQ_TYPE), BB_PRM_WQ_TYPE_CYCLIC);
+	/* A head of 16 bytes, as basic_cyclic_rcv_wqe is 0, and one piece. */
+	expect(v, "stride", bb_prm_get(wq, BB_PRM_WQ_LOG_STRIDE), 5);
+	expect(v, "WQEs", bb_prm_get(wq, BB_PRM_WQ_LOG_SZ), 12);
+	assert_true(bb_prm_get(wq, BB_PRM_WQ_PD) != 0);
+	/* The ring fills its umem; the record lies in the other. */
+	ring = find_umem(v, r, bb_prm_get(wq, BB_PRM_WQ_UMEM_ID));
+	expect(v, "offset of the ring", bb_prm_get64(wq, BB_PRM_WQ_UMEM_OFFSET), 0);
+	expect(v, "bytes of the ring", bytes, ring->len);
+	dbr = find_umem(v, r, bb_prm_get(wq, BB_PRM_WQ_DBR_UMEM_ID));
+	if (dbr == ring || dbr_addr % 8 != 0 || dbr_addr > dbr->len - 8)
+		vec_fail(v, "doorbell record at 0x%llx", (unsigned long long)dbr_addr);
+	r->rmpn = bb_prm_get(out, BB_PRM_CREATE_RMP_OUT_RMPN);
+	assert_true(r->rmpn != 0);
+}
+
+/* A key over another that names the same memory 0x76 bytes further on: KSM with one entry. */
+static void
+create_mkey(const struct vec *v, const uint8_t *in, size_t len, const uint8_t *out)
+{
+	static const struct bb_prm_field fields[] = {
+		BB_PRM_MKC_A,
+		BB_PRM_MKC_RW,
+		BB_PRM_MKC_RR,
+		BB_PRM_MKC_LW,
+		BB_PRM_MKC_LR,
+		BB_PRM_MKC_ACCESS_MODE,
+		BB_PRM_MKC_QPN,
+		BB_PRM_MKC_MKEY_7_0,
+		BB_PRM_MKC_PD,
+		BB_PRM_MKC_START_ADDR,
+		BB_PRM_MKC_LEN,
+		BB_PRM_MKC_XLT_OCTWORD_SIZE,
+		BB_PRM_MKC_LOG_PAGE_SIZE,
+	};
+	const void *mkc = bb_prm_csub(in, BB_PRM_CREATE_MKEY_MKC);
+	const uint8_t *entry = in + BB_PRM_SZ_CREATE_MKEY_IN;
+	uint64_t start = bb_prm_get64(mkc, BB_PRM_MKC_START_ADDR);
+	uint64_t addr = (uint64_t)bb_prm_dword(entry, 8) << 32 | bb_prm_dword(entry, 12);
+	uint8_t copy[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0};
+	size_t i;
+
+	expect(v, "length", len, sizeof(copy));
+	bb_prm_set(copy, BB_PRM_CMD_OPCODE, bb_prm_get(in, BB_PRM_CMD_OPCODE));
+	bb_prm_set(copy, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		void *to = bb_prm_sub(copy, BB_PRM_CREATE_MKEY_MKC);
+
+		if (fields[i].width == 64)
+			bb_prm_set64(to, fields[i], bb_prm_get64(mkc, fields[i]));
+		else
+			bb_prm_set(to, fields[i], bb_prm_get(mkc, fields[i]));
+	}
+	memcpy(copy + BB_PRM_SZ_CREATE_MKEY_IN, entry, 16);
+	vec_compare(v, "mailbox", copy, in, NULL, len);
+	expect(v, "access mode", bb_prm_get(mkc, BB_PRM_MKC_ACCESS_MODE), BB_PRM_MKC_MODE_KSM);
+	expect(v, "qpn", bb_prm_get(mkc, BB_PRM_MKC_QPN), 0xffffff);
+	expect(v, "rights",
+	       bb_prm_get(mkc, BB_PRM_MKC_A) + bb_prm_get(mkc, BB_PRM_MKC_RW) +
+		       bb_prm_get(mkc, BB_PRM_MKC_RR) + bb_prm_get(mkc, BB_PRM_MKC_LW) +
+		       bb_prm_get(mkc, BB_PRM_MKC_LR),
+	       5);
+	expect(v, "entries", bb_prm_get(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE), 1);
+	expect(v, "size of a piece", bb_prm_get(mkc, BB_PRM_MKC_LOG_PAGE_SIZE), 31);
+	expect(v, "KSM entry's byte count", bb_prm_dword(entry, 0), 0);
+	assert_true(bb_prm_dword(entry, 4) != 0);
+	assert_true(bb_prm_get(mkc, BB_PRM_MKC_PD) != 0);
+	/* UCX shifts the keys of atomics, by an offset of its own choice below a page. */
+	assert_in_range(start - addr, 0, 4095);
+	assert_in_range(bb_prm_get64(mkc, BB_PRM_MKC_LEN), 1, 1ull << 31);
+	assert_true(bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) != 0);
 }
 
 /* From @from to @to, for the QP that was created. */
@@ -294,10 +398,13 @@ command(const struct vec *v, struct run *r)
 		r->state = BB_PRM_QP_ERR;
 		r->qps++;
 		break;
+	case BB_PRM_OP_CREATE_MKEY:
+		create_mkey(v, in, len, out);
+		break;
+	case BB_PRM_OP_CREATE_RMP:
+		create_rmp(v, r, in, len, out);
+		break;
 	default:
-		if (strcmp(vec_str(v, "name"), "CREATE_RMP") == 0)
-			/* The number is where every object's is. */
-			r->rmpn = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 		tally_add(&r->open, "%s", vec_str(v, "name"));
 		return;
 	}

@@ -7,7 +7,10 @@
  */
 #include "golden.h"
 
-#include "bb_sq.h"
+#include "bb_sq_atomic.h"
+#include "bb_sq_ud.h"
+#include "bb_sq_umr.h"
+#include "mlx5.h"
 
 #define VECTORS    2169u
 #define MAX_WQE    1024u
@@ -42,6 +45,12 @@ struct request {
 	uint32_t rkey;
 	uint32_t imm;
 	uint64_t compare_add, swap;
+	bool umr; /* LOCAL_INV, BIND_MW */
+	struct bb_bind bind;
+	uint32_t mw_type, old_key, new_key;
+	bool ud;
+	struct bb_wqe_av av;
+	uint32_t dest_qpn, qkey;
 };
 
 static const char *const known[] = {
@@ -58,28 +67,28 @@ static const char *const known[] = {
 static const struct {
 	const char *name;
 	uint8_t opcode;
-	bool raddr, atomic, imm;
+	bool raddr, atomic;
+	const char *imm; /* the vector's name of what stands in the immediate's place */
 } opcodes[] = {
-	{"SEND", BB_WQE_SEND, false, false, false},
-	{"SEND_WITH_IMM", BB_WQE_SEND_IMM, false, false, true},
-	{"RDMA_WRITE", BB_WQE_RDMA_WRITE, true, false, false},
-	{"RDMA_WRITE_WITH_IMM", BB_WQE_RDMA_WRITE_IMM, true, false, true},
-	{"RDMA_READ", BB_WQE_RDMA_READ, true, false, false},
-	{"ATOMIC_CMP_AND_SWP", BB_WQE_ATOMIC_CS, true, true, false},
-	{"ATOMIC_FETCH_AND_ADD", BB_WQE_ATOMIC_FA, true, true, false},
+	{"SEND", BB_WQE_SEND, false, false, NULL},
+	{"SEND_WITH_IMM", BB_WQE_SEND_IMM, false, false, "imm"},
+	{"SEND_WITH_INV", BB_WQE_SEND_INV, false, false, "invalidate_rkey"},
+	{"RDMA_WRITE", BB_WQE_RDMA_WRITE, true, false, NULL},
+	{"RDMA_WRITE_WITH_IMM", BB_WQE_RDMA_WRITE_IMM, true, false, "imm"},
+	{"RDMA_READ", BB_WQE_RDMA_READ, true, false, NULL},
+	{"ATOMIC_CMP_AND_SWP", BB_WQE_ATOMIC_CS, true, true, NULL},
+	{"ATOMIC_FETCH_AND_ADD", BB_WQE_ATOMIC_FA, true, true, NULL},
+	{"LOCAL_INV", BB_WQE_UMR, false, false, "invalidate_rkey"},
+	{"BIND_MW", BB_WQE_UMR, false, false, NULL},
 };
 
 /* False, with a line in the tally, for what Bluebell does not have. */
 static bool
 covered(const struct vec *v, struct tally *t)
 {
-	const char *qp = vec_str(v, "qp_type"), *op = vec_str(v, "opcode");
+	const char *op = vec_str(v, "opcode");
 	unsigned int i;
 
-	if (strcmp(qp, "RC") != 0) {
-		tally_add(t, "%s queue pair", qp);
-		return false;
-	}
 	for (i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
 		if (strcmp(op, opcodes[i].name) == 0)
 			break;
@@ -88,15 +97,70 @@ covered(const struct vec *v, struct tally *t)
 		tally_add(t, "RC %s", op);
 		return false;
 	}
-	if (vec_flag(v, "after_umr")) {
-		tally_add(t, "RC request behind a UMR");
-		return false;
-	}
 	if (opcodes[i].atomic && vec_array_len(v, "sge") != 1) {
 		tally_add(t, "RC atomic with several pieces");
 		return false;
 	}
 	return true;
+}
+
+static void
+parse_bind(const struct vec *v, struct request *r)
+{
+	static const char *const mw_keys[] = {"type", "rkey",   "new_rkey", "mr_lkey",
+					      "addr", "length", "access",   NULL};
+	struct vec mw = vec_sub(v, "mw");
+
+	vec_only(&mw, mw_keys);
+	r->mw_type = (uint32_t)vec_num(&mw, "type");
+	r->old_key = (uint32_t)vec_hex(&mw, "rkey");
+	r->new_key = (uint32_t)vec_hex(&mw, "new_rkey");
+	r->bind.lkey = (uint32_t)vec_hex(&mw, "mr_lkey");
+	r->bind.addr = vec_hex(&mw, "addr");
+	r->bind.len = vec_hex(&mw, "length");
+	r->bind.access = (uint32_t)vec_hex(&mw, "access");
+	r->bind.zero_based = (r->bind.access & 0x20) != 0; /* IBV_ACCESS_ZERO_BASED */
+}
+
+/* Where a datagram goes: what an address handle is made of, and what is resolved. */
+static void
+parse_ah(const struct vec *v, struct request *r)
+{
+	static const char *const ah_keys[] = {"link",        "port_num",    "is_global",
+					      "sl",          "static_rate", "dlid",
+					      "dgid",        "sgid_index",  "src_path_bits",
+					      "sgid_type",   "hop_limit",   "traffic_class",
+					      "flow_label",  "dmac",        "udp_sport",
+					      "remote_qkey", "remote_qpn",  NULL};
+	struct vec ah = vec_sub(v, "ah");
+	const bool eth = strcmp(vec_str(&ah, "link"), "eth") == 0;
+	struct mlx5_av_eth resolved = {0};
+	struct bb_path path = {0};
+
+	vec_only(&ah, ah_keys);
+	path.port = (uint8_t)vec_num(&ah, "port_num");
+	path.is_global = vec_flag(&ah, "is_global");
+	path.sl = (uint8_t)vec_num(&ah, "sl");
+	path.static_rate = (uint8_t)vec_num(&ah, "static_rate");
+	path.dlid = (uint16_t)vec_num(&ah, "dlid");
+	path.src_path_bits = (uint8_t)vec_num(&ah, "src_path_bits");
+	if (path.is_global) {
+		assert_int_equal(vec_bytes(&ah, "dgid", path.dgid, sizeof(path.dgid)), 16);
+		path.sgid_index = (uint8_t)vec_num(&ah, "sgid_index");
+		path.hop_limit = (uint8_t)vec_num(&ah, "hop_limit");
+		path.traffic_class = (uint8_t)vec_num(&ah, "traffic_class");
+		path.flow_label = (uint32_t)vec_hex(&ah, "flow_label");
+	}
+	if (eth) {
+		assert_int_equal(vec_bytes(&ah, "dmac", resolved.dmac, sizeof(resolved.dmac)), 6);
+		resolved.udp_sport = (uint16_t)vec_num(&ah, "udp_sport");
+	}
+	mlx5_av_fill(&path, eth ? &resolved : NULL, &r->av);
+	/* 0 is what nobody wants: Bluebell takes it for "not given". */
+	if (path.is_global && path.hop_limit == 0)
+		r->av.hop_limit = 0;
+	r->dest_qpn = (uint32_t)vec_hex(&ah, "remote_qpn");
+	r->qkey = (uint32_t)vec_hex(&ah, "remote_qkey");
 }
 
 static void
@@ -111,8 +175,18 @@ parse(const struct vec *v, struct request *r)
 	r->opcode = opcodes[i].opcode;
 	r->raddr_seg = opcodes[i].raddr;
 	r->atomic = opcodes[i].atomic;
-	if (opcodes[i].imm)
-		r->imm = bb_be32((uint32_t)vec_hex(v, "imm"));
+	if (opcodes[i].imm != NULL)
+		r->imm = bb_be32((uint32_t)vec_hex(v, opcodes[i].imm));
+	r->umr = r->opcode == BB_WQE_UMR;
+	if (vec_has(v, "mw") != (strcmp(op, "BIND_MW") == 0))
+		vec_fail(v, "\"mw\" belongs to BIND_MW");
+	if (vec_has(v, "mw"))
+		parse_bind(v, r);
+	r->ud = strcmp(vec_str(v, "qp_type"), "UD") == 0;
+	if (vec_has(v, "ah") != r->ud)
+		vec_fail(v, "\"ah\" belongs to UD");
+	if (r->ud)
+		parse_ah(v, r);
 	if (r->raddr_seg) {
 		r->raddr = vec_hex(v, "remote_addr");
 		r->rkey = (uint32_t)vec_hex(v, "rkey");
@@ -151,6 +225,17 @@ build(struct bb_sq *sq, const struct request *r)
 					 cs ? r->swap : r->compare_add, cs ? r->compare_add : 0,
 					 r->flags);
 	}
+	if (r->umr && r->mw_type == 0)
+		return bb_sq_post_local_inv(sq, 1, bb_be32(r->imm), r->flags);
+	if (r->umr)
+		return bb_sq_post_bind(sq, 1, r->mw_type == 2, r->old_key, r->new_key, &r->bind,
+				       r->flags);
+	if (r->ud && r->is_inline)
+		return bb_sq_post_ud_inline(sq, r->opcode, 1, &r->av, r->dest_qpn, r->qkey, r->data,
+					    r->inline_len, r->imm, r->flags);
+	if (r->ud)
+		return bb_sq_post_ud(sq, r->opcode, 1, &r->av, r->dest_qpn, r->qkey, r->sge,
+				     r->nsge, r->imm, r->flags);
 	if (r->is_inline)
 		return bb_sq_post_inline(sq, r->opcode, r->raddr_seg, 1, r->data, r->inline_len,
 					 r->raddr, r->rkey, r->imm, r->flags);
@@ -174,10 +259,14 @@ open_post(struct post *p, const struct vec *v)
 		.sig_every = 1,
 		.owner = UINT32_MAX,
 	};
+	const char *type = vec_str(v, "qp_type");
 	const char *mode = vec_has(v, "bell_mode") ? vec_str(v, "bell_mode") : "default";
 
 	assert_true(conf.blocks <= MAX_BLOCKS);
 	conf.depth = conf.blocks;
+	conf.type = strcmp(type, "RC") == 0   ? BB_QPT_RC
+		    : strcmp(type, "UC") == 0 ? BB_QPT_UC
+					      : BB_QPT_UD;
 	if (strcmp(mode, "nc") == 0) {
 		conf.bf_size = 0;
 		conf.db_mode = BB_DB_DOORBELL;
@@ -196,6 +285,10 @@ open_post(struct post *p, const struct vec *v)
 	p->sq.sig_every = UINT16_MAX;
 	p->sq.max_sge = MAX_SGE;
 	p->sq.max_inline = MAX_WQE;
+	p->sq.slot_blocks = MAX_WQE / BB_WQE_BB;
+	/* The request before, on this queue, was of another post. */
+	if (vec_flag(v, "after_umr"))
+		bb_sq_fence_next(&p->sq);
 	p->sq.pi = (uint16_t)vec_num(v, "wqe_index");
 }
 
@@ -216,7 +309,8 @@ check_wqe(struct post *p, const struct vec *v, const struct request *r)
 	if (vec_flag(v, "wrap") != (at + len > ring))
 		vec_fail(v, "\"wrap\" is wrong");
 	/* A known defect: 2^31 bytes written as such reads as an inline segment. */
-	for (i = 0, at = (1 + (size_t)r->raddr_seg) * BB_WQE_SEG; i < r->nsge && !r->atomic; i++) {
+	for (i = 0, at = (r->ud ? 4 : 1 + (size_t)r->raddr_seg) * BB_WQE_SEG;
+	     i < r->nsge && !r->atomic; i++) {
 		if (r->sge[i].len == 0)
 			continue;
 		if (r->sge[i].len == 0x80000000u) {
@@ -307,9 +401,13 @@ one(const struct vec *v, void *arg)
 		p->sq.last = p->ring + (size_t)(p->sq.pi & p->sq.mask) * BB_WQE_BB;
 		p->sq.pi = (uint16_t)vec_num(v, "next_index");
 		p->sq.seq++;
+		p->sq.fence = 0;
+		p->sq.limit = p->sq.depth;
 		return;
 	}
 	parse(v, &r);
+	if (vec_flag(v, "after_umr") != (p->sq.fence != 0))
+		vec_fail(v, "the queue says that it is %sbehind a UMR", p->sq.fence ? "" : "not ");
 	if (r.atomic && r.sge[0].len != 8) {
 		if (build(&p->sq, &r) != -EINVAL)
 			vec_fail(v, "an atomic of %u bytes is not refused", r.sge[0].len);
@@ -319,7 +417,9 @@ one(const struct vec *v, void *arg)
 	if (build(&p->sq, &r) != 1)
 		vec_fail(v, "not posted");
 	check_wqe(p, v, &r);
-	tally_add(&p->done, "RC %s", vec_str(v, "opcode"));
+	if (vec_flag(v, "after_umr"))
+		tally_add(&p->done, "requests behind a UMR");
+	tally_add(&p->done, "%s %s", vec_str(v, "qp_type"), vec_str(v, "opcode"));
 	if (vec_has(v, "reg_bytes")) {
 		check_doorbell(p, v, &r, count == 1);
 		tally_add(&p->done, "doorbells of %u bytes", (unsigned int)vec_num(v, "reg_bytes"));
@@ -330,7 +430,8 @@ static void
 test_vectors(void **state)
 {
 	static struct post p;
-	unsigned int i, n = 0;
+	static const char *const types[] = {"RC", "UC", "UD"};
+	unsigned int i, k, n = 0;
 
 	(void)state;
 	golden_each("send_wqe.jsonl", VECTORS, one, &p);
@@ -340,11 +441,14 @@ test_vectors(void **state)
 	tally_print(&p.open, "not covered");
 	/* Nothing falls between the sorts: every vector is counted once. */
 	for (i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
-		char name[64];
+		for (k = 0; k < 3; k++) {
+			char name[64];
 
-		snprintf(name, sizeof(name), "RC %s", opcodes[i].name);
-		assert_true(tally_get(&p.done, name) > 0);
-		n += tally_get(&p.done, name);
+			snprintf(name, sizeof(name), "%s %s", types[k], opcodes[i].name);
+			/* On RC every one is there. */
+			assert_true(k != 0 || tally_get(&p.done, name) > 0);
+			n += tally_get(&p.done, name);
+		}
 	}
 	n += tally_get(&p.differs, "atomic with a piece that is not 8 bytes, refused");
 	for (i = 0; i < p.open.rows; i++)

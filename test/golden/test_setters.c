@@ -13,7 +13,7 @@
 
 #include "bb_cqe.h"
 #include "bb_rq.h"
-#include "bb_sq.h"
+#include "bb_sq_atomic.h"
 
 #define ROUNDS 20000u
 #define BLOCKS 16u

@@ -9,13 +9,19 @@
 #ifndef MLX5_DV_ENV_H
 #define MLX5_DV_ENV_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create() */
+#endif
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -23,6 +29,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include "bb_driver.h"
 #include "bluebell.h"
 #include "ibv_subst.h"
 #include "mlx5.h"
@@ -35,12 +42,24 @@ static size_t log_len;
 static FILE *log_file;
 static uint8_t *buf;
 
+/* Memory of other kinds than the process' own. */
+struct ex_mem {
+	struct bb_dm *dm;
+	struct bb_mr *dm_mr, *dmabuf_mr;
+	struct bb_mw *mw;
+	struct bb_mkey *mkey;
+	struct bb_umem *umem, *dmabuf_umem;
+};
+
 struct ex {
 	struct bb_dev *dev;
 	struct bb_pd *pd;
+	struct bb_channel *ch; /* where the kernel has them */
 	struct bb_cq *cq;
+	struct bb_srq *srq; /* of b */
 	struct bb_qp *a, *b;
 	struct bb_mr *mr;
+	struct ex_mem mem;
 };
 
 static inline int
@@ -126,8 +145,8 @@ traffic(struct ex *x)
 	assert_int_equal(word[128], 0x1236);
 
 	sge.addr = (uintptr_t)(buf + 2048);
-	assert_int_equal(bb_post_recv(x->b, 4, &sge, 1), 1);
-	bb_qp_ring_recv(x->b);
+	assert_int_equal(bb_post_srq_recv(x->srq, 4, &sge, 1), 1);
+	bb_srq_ring(x->srq);
 	assert_int_equal(bb_post_send_inline(x->a, 5, "bluebell", 8, 0), 1);
 	bb_qp_ring(x->a);
 	complete(x, 4);
@@ -135,10 +154,56 @@ traffic(struct ex *x)
 	return 0;
 }
 
+/* A completion of an armed CQ raises one event. */
+static inline int
+notify(struct ex *x)
+{
+	struct bb_cq *cq = NULL;
+	int ret;
+
+	if (x->ch == NULL)
+		return 0;
+	assert_int_equal(bb_cq_arm(x->cq, false), 0);
+	assert_int_equal(bb_post_nop(x->a, 6, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(x->a);
+	complete(x, 6);
+	ret = bb_channel_get(x->ch, &cq);
+	if (ret != 0)
+		return ret;
+	assert_ptr_equal(cq, x->cq);
+	ret = bb_channel_get(x->ch, &cq);
+	return ret == -EAGAIN ? 0 : ret;
+}
+
+/* Another depth, fewer events, and the clock. */
+static inline int
+reshape(struct ex *x)
+{
+	uint64_t before, after;
+	int ret;
+
+	ret = bb_cq_resize(x->cq, 128);
+	if (ret == 0)
+		ret = bb_cq_moderate(x->cq, 16, 100);
+	if (ret == 0)
+		ret = bb_dev_clock(x->dev, NULL, &before);
+	if (ret != 0)
+		return ret;
+	assert_int_equal(bb_cq_depth(x->cq), 128);
+	assert_int_equal(bb_post_nop(x->a, 7, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(x->a);
+	complete(x, 7);
+	ret = bb_dev_clock(x->dev, NULL, &after);
+	if (ret == 0)
+		assert_true(before < after);
+	return ret;
+}
+
 static inline int
 make(struct ex *x)
 {
 	struct bb_qp_init_attr init;
+	struct bb_srq_attr srq;
 	struct bb_cq_attr cq;
 	int ret;
 
@@ -153,6 +218,12 @@ make(struct ex *x)
 		return ret;
 	bb_cq_attr_init(&cq);
 	cq.depth = 64;
+	if (!subst.no_channel) {
+		ret = bb_channel_create(x->dev, &x->ch);
+		if (ret != 0)
+			return ret;
+		cq.channel = x->ch;
+	}
 	ret = bb_cq_create(x->dev, &cq, &x->cq);
 	if (ret != 0)
 		return ret;
@@ -164,7 +235,88 @@ make(struct ex *x)
 	ret = bb_qp_create(x->pd, &init, &x->a);
 	if (ret != 0)
 		return ret;
+	bb_srq_attr_init(&srq);
+	srq.depth = 8;
+	srq.limit = 1;
+	ret = bb_srq_create(x->pd, &srq, &x->srq);
+	if (ret != 0)
+		return ret;
+	init.srq = x->srq;
+	init.scatter_to_cqe = true;
 	return bb_qp_create(x->pd, &init, &x->b);
+}
+
+/* A window and an indirect key. */
+static inline int
+make_keys(struct ex *x)
+{
+	struct bb_sge sge = {(uintptr_t)buf, 64, x->mr->lkey};
+	struct bb_mkey_attr attr;
+	int ret;
+
+	ret = bb_mw_alloc(x->pd, BB_MW_TYPE_1, &x->mem.mw);
+	if (ret != 0)
+		return ret;
+	bb_mkey_attr_init(&attr);
+	attr.pieces = &sge;
+	attr.n = 1;
+	return bb_mkey_create(x->pd, &attr, &x->mem.mkey);
+}
+
+static inline int
+make_mem(struct ex *x)
+{
+	const uint64_t start = 40;
+	struct bb_umem_attr attr;
+	int fd, ret;
+
+	ret = bb_umem_reg(x->dev, buf, BUF, BB_ACCESS_LOCAL_WRITE, &x->mem.umem);
+	if (ret == 0)
+		ret = bb_dm_alloc(x->dev, 64, 6, &x->mem.dm);
+	if (ret == 0)
+		ret = bb_dm_write(x->mem.dm, 8, &start, sizeof(start));
+	if (ret == 0)
+		ret = bb_mr_reg_dm(x->pd, x->mem.dm, 8, 56,
+				   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC, &x->mem.dm_mr);
+	/* A device without dma-bufs: the open found out, and that is that. */
+	if (ret != 0 || !x->dev->attr.dmabuf)
+		return ret;
+	/* The software device behind the calls takes it for a dma-buf. */
+	fd = memfd_create("bb_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, BUF) != 0 || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0)
+		return -errno;
+	ret = bb_mr_reg_dmabuf(x->pd, 64, 128, 4096 + 64, fd, BB_ACCESS_LOCAL_WRITE,
+			       &x->mem.dmabuf_mr);
+	bb_umem_attr_init(&attr);
+	attr.len = BUF;
+	attr.pgsz_bitmap = 4096;
+	attr.dmabuf_fd = fd;
+	if (ret == 0)
+		ret = bb_umem_reg_ex(x->dev, &attr, &x->mem.dmabuf_umem);
+	close(fd);
+	return ret;
+}
+
+/* Add to the device memory, with the result in the dma-buf. */
+static inline int
+mem_traffic(struct ex *x)
+{
+	struct bb_sge sge = {4096 + 64, 8, 0};
+	uint64_t v = 0;
+	int ret;
+
+	if (x->mem.dmabuf_mr == NULL)
+		sge = (struct bb_sge){(uintptr_t)buf, 8, x->mr->lkey};
+	else
+		sge.lkey = x->mem.dmabuf_mr->lkey;
+	assert_int_equal(
+		bb_post_fetch_add(x->a, 6, &sge, 0, x->mem.dm_mr->rkey, 2, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(x->a);
+	complete(x, 6);
+	ret = bb_dm_read(x->mem.dm, &v, 8, sizeof(v));
+	if (ret == 0)
+		assert_int_equal(v, 42);
+	return ret;
 }
 
 static inline int
@@ -190,6 +342,7 @@ static inline int
 ask(struct ex *x)
 {
 	struct bb_dev_stats stats;
+	struct bb_srq_attr srq;
 	struct bb_qp_attr attr;
 	struct bb_event ev;
 	int ret;
@@ -199,6 +352,16 @@ ask(struct ex *x)
 		ret = bb_qp_query(x->a, &attr);
 	if (ret == 0) {
 		assert_int_equal(attr.state, BB_QP_RTS);
+		ret = bb_srq_query(x->srq, &srq);
+	}
+	if (ret == 0) {
+		/* The only receive was taken: it has fired. */
+		assert_int_equal(srq.limit, 0);
+		ret = bb_event_get(x->dev, &ev);
+	}
+	if (ret == 0) {
+		assert_int_equal(ev.type, BB_EVENT_SRQ_LIMIT);
+		assert_ptr_equal(ev.srq, x->srq);
 		ret = bb_event_get(x->dev, &ev);
 	}
 	return ret == -EAGAIN ? 0 : ret;
@@ -214,9 +377,19 @@ exchange(struct ex *x, const char *spec)
 	if (ret == 0)
 		ret = make(x);
 	if (ret == 0)
+		ret = make_mem(x);
+	if (ret == 0)
+		ret = make_keys(x);
+	if (ret == 0)
 		ret = connect_both(x);
 	if (ret == 0)
 		ret = traffic(x);
+	if (ret == 0)
+		ret = mem_traffic(x);
+	if (ret == 0)
+		ret = notify(x);
+	if (ret == 0)
+		ret = reshape(x);
 	if (ret == 0)
 		ret = ask(x);
 	fflush(log_file);
@@ -244,8 +417,26 @@ finish(struct ex *x)
 		DESTROY(bb_qp_destroy(x->a));
 	if (x->b != NULL)
 		DESTROY(bb_qp_destroy(x->b));
+	if (x->srq != NULL)
+		DESTROY(bb_srq_destroy(x->srq));
 	if (x->cq != NULL)
 		DESTROY(bb_cq_destroy(x->cq));
+	if (x->ch != NULL)
+		DESTROY(bb_channel_destroy(x->ch));
+	if (x->mem.dmabuf_umem != NULL)
+		DESTROY(bb_umem_dereg(x->mem.dmabuf_umem));
+	if (x->mem.umem != NULL)
+		DESTROY(bb_umem_dereg(x->mem.umem));
+	if (x->mem.dmabuf_mr != NULL)
+		DESTROY(bb_mr_dereg(x->mem.dmabuf_mr));
+	if (x->mem.mkey != NULL)
+		DESTROY(bb_mkey_destroy(x->mem.mkey));
+	if (x->mem.mw != NULL)
+		DESTROY(bb_mw_free(x->mem.mw));
+	if (x->mem.dm_mr != NULL)
+		DESTROY(bb_mr_dereg(x->mem.dm_mr));
+	if (x->mem.dm != NULL)
+		DESTROY(bb_dm_free(x->mem.dm));
 	if (x->mr != NULL)
 		DESTROY(bb_mr_dereg(x->mr));
 	if (x->pd != NULL)

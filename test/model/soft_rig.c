@@ -78,11 +78,11 @@ rig_uar_close(struct rig_uar *u)
 void
 rig_mem_open(struct rig_mem *m, struct rig_dev *d, struct mlx5_pd *pd, size_t len, uint32_t access)
 {
-	m->d = d;
-	m->p = rig_alloc(len);
-	m->len = len;
-	assert_int_equal(
-		soft_cmd_if.mr_reg(d->ctx, pd != NULL ? pd : d->pd, m->p, len, access, &m->mr), 0);
+	uint8_t *p = rig_alloc(len);
+	struct mlx5_mr_attr attr = mlx5_mr_mem(p, len, access);
+
+	*m = (struct rig_mem){.d = d, .p = p, .len = len};
+	assert_int_equal(soft_cmd_if.mr_reg(d->ctx, pd != NULL ? pd : d->pd, &attr, &m->mr), 0);
 }
 
 void
@@ -141,6 +141,7 @@ rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct rig_
 	q->u = u;
 	q->scq = scq;
 	q->rcq = rcq;
+	q->st = attr->st;
 	q->log_sq = attr->log_sq;
 	q->log_rq = attr->log_rq;
 	q->log_stride = attr->log_stride;
@@ -150,11 +151,15 @@ rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct rig_
 	q->dbrec = (uint32_t *)(void *)(q->mem + rq + sq);
 	q->umem = rig_umem(q->d, q->mem, rq + sq + 64);
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_QP);
-	bb_prm_set(in + QPC, BB_PRM_QPC_ST, BB_PRM_QP_ST_RC);
+	bb_prm_set(in + QPC, BB_PRM_QPC_ST, attr->st);
 	bb_prm_set(in + QPC, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
 	bb_prm_set(in + QPC, BB_PRM_QPC_PD, (attr->pd != NULL ? attr->pd : q->d->pd)->pdn);
+	bb_prm_set(in + QPC, BB_PRM_QPC_CS_REQ, attr->cs_req);
+	bb_prm_set(in + QPC, BB_PRM_QPC_CS_RES, attr->cs_res);
+	bb_prm_set(in + QPC, BB_PRM_QPC_SRQN_RMPN_XRQN, attr->rmpn);
 	if (attr->no_rq) {
-		bb_prm_set(in + QPC, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
+		bb_prm_set(in + QPC, BB_PRM_QPC_RQ_TYPE,
+			   attr->rmpn != 0 ? BB_PRM_RQ_TYPE_SRQ : BB_PRM_RQ_TYPE_ZERO);
 	} else {
 		bb_prm_set(in + QPC, BB_PRM_QPC_LOG_RQ_SIZE, attr->log_rq);
 		bb_prm_set(in + QPC, BB_PRM_QPC_LOG_RQ_STRIDE, attr->log_stride - 4);
@@ -186,6 +191,7 @@ rig_link_default(struct rig_link *l)
 {
 	*l = (struct rig_link){
 		.access = RIG_ALL,
+		.atomic_mode = 1,
 		.mtu = 3,
 		.log_msg_max = 30,
 		.log_sra = 4,
@@ -199,57 +205,97 @@ rig_link_default(struct rig_link *l)
 	};
 }
 
-int
-rig_qp_modify(struct rig_qp *q, uint16_t op, const struct rig_dev *pd, uint32_t remote_qpn,
-	      const struct rig_link *l)
+static void
+rig_mailbox_rights(const struct rig_qp *q, const struct rig_link *l, uint8_t *qpc)
 {
-	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN] = {0}, out[BB_PRM_SZ_SHORT];
-	uint8_t *qpc = in + QPC, *ads = in + ADS;
-	size_t len = sizeof(in);
+	if (q->st == BB_PRM_QP_ST_UD)
+		return;
+	bb_prm_set(qpc, BB_PRM_QPC_RWE, (l->access & BB_ACCESS_REMOTE_WRITE) != 0);
+	if (q->st == BB_PRM_QP_ST_UC)
+		return;
+	bb_prm_set(qpc, BB_PRM_QPC_RRE, (l->access & BB_ACCESS_REMOTE_READ) != 0);
+	bb_prm_set(qpc, BB_PRM_QPC_RAE, (l->access & BB_ACCESS_REMOTE_ATOMIC) != 0);
+	bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE,
+		   (l->access & BB_ACCESS_REMOTE_ATOMIC) != 0 ? l->atomic_mode : 0);
+}
 
+static void
+rig_mailbox_rtr(const struct rig_qp *q, const struct rig_dev *pd, uint32_t remote_qpn,
+		const struct rig_link *l, uint8_t *qpc, uint8_t *ads)
+{
+	if (q->st == BB_PRM_QP_ST_UD) {
+		bb_prm_set(qpc, BB_PRM_QPC_MTU, 5);
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, 12);
+		return;
+	}
+	bb_prm_set(qpc, BB_PRM_QPC_MTU, l->mtu);
+	bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, l->log_msg_max);
+	bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, remote_qpn);
+	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, l->rq_psn);
+	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, GID_INDEX);
+	bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, 64);
+	bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc001);
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)pd->mac[0] << 8 | pd->mac[1]);
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, bb_prm_dword(pd->mac, 2));
+	memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), pd->gid.raw, 16);
+	if (q->st != BB_PRM_QP_ST_RC)
+		return;
+	bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, l->log_rra);
+	bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, l->min_rnr);
+}
+
+size_t
+rig_qp_mailbox(const struct rig_qp *q, uint16_t op, const struct rig_dev *pd, uint32_t remote_qpn,
+	       const struct rig_link *l, uint8_t *in)
+{
+	uint8_t *qpc = in + QPC, *ads = in + ADS;
+
+	memset(in, 0, BB_PRM_SZ_MODIFY_QP_IN);
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, op);
 	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, q->qpn);
 	switch (op) {
 	case BB_PRM_OP_RST2INIT_QP:
+		bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, 1);
+		bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+		rig_mailbox_rights(q, l, qpc);
+		if (q->st == BB_PRM_QP_ST_UD)
+			bb_prm_set(qpc, BB_PRM_QPC_Q_KEY, RIG_QKEY);
+		break;
 	case BB_PRM_OP_RTS2RTS_QP:
-		if (op == BB_PRM_OP_RTS2RTS_QP) {
+		if (q->st == BB_PRM_QP_ST_RC)
 			bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK,
 				   BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE);
-		} else {
-			bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, 1);
-		}
 		bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
-		bb_prm_set(qpc, BB_PRM_QPC_RRE, (l->access & BB_ACCESS_REMOTE_READ) != 0);
-		bb_prm_set(qpc, BB_PRM_QPC_RWE, (l->access & BB_ACCESS_REMOTE_WRITE) != 0);
-		bb_prm_set(qpc, BB_PRM_QPC_RAE, (l->access & BB_ACCESS_REMOTE_ATOMIC) != 0);
-		bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE,
-			   (l->access & BB_ACCESS_REMOTE_ATOMIC) != 0 ? 1 : 0);
+		rig_mailbox_rights(q, l, qpc);
 		break;
 	case BB_PRM_OP_INIT2RTR_QP:
-		bb_prm_set(qpc, BB_PRM_QPC_MTU, l->mtu);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, l->log_msg_max);
-		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, remote_qpn);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, l->log_rra);
-		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, l->min_rnr);
-		bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, l->rq_psn);
-		bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, GID_INDEX);
-		bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, 64);
-		bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc001);
-		bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)pd->mac[0] << 8 | pd->mac[1]);
-		bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, bb_prm_dword(pd->mac, 2));
-		memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), pd->gid.raw, 16);
+		rig_mailbox_rtr(q, pd, remote_qpn, l, qpc, ads);
 		break;
 	case BB_PRM_OP_RTR2RTS_QP:
+		bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, l->sq_psn);
+		if (q->st != BB_PRM_QP_ST_RC)
+			break;
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, l->log_sra);
 		bb_prm_set(qpc, BB_PRM_QPC_RETRY_COUNT, l->retry);
 		bb_prm_set(qpc, BB_PRM_QPC_RNR_RETRY, l->rnr_retry);
-		bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, l->sq_psn);
 		bb_prm_set(ads, BB_PRM_ADS_ACK_TIMEOUT, l->timeout);
 		break;
-	default:
-		len = BB_PRM_SZ_SHORT;
+	case BB_PRM_OP_INIT2INIT_QP:
 		break;
+	default:
+		return BB_PRM_SZ_SHORT;
 	}
+	bb_prm_set(qpc, BB_PRM_QPC_ST, q->st);
+	return BB_PRM_SZ_MODIFY_QP_IN;
+}
+
+int
+rig_qp_modify(struct rig_qp *q, uint16_t op, const struct rig_dev *pd, uint32_t remote_qpn,
+	      const struct rig_link *l)
+{
+	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN], out[BB_PRM_SZ_SHORT];
+	size_t len = rig_qp_mailbox(q, op, pd, remote_qpn, l, in);
+
 	return soft_cmd_if.obj_modify(q->obj, in, len, out, sizeof(out));
 }
 

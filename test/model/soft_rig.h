@@ -77,12 +77,18 @@ struct rig_qp_attr {
 	uint32_t uidx;
 	uint32_t counter_set;
 	struct mlx5_pd *pd; /* NULL: the device's */
+	uint32_t rmpn;      /* of an RMP, with no_rq */
+	uint32_t cs_req, cs_res;
+	uint32_t st; /* MLX5_QP_ST_* */
 };
+
+#define RIG_QKEY 0x11111111u /* of UD */
 
 /* How two QPs are connected; both ends alike, but PSNs cross. */
 struct rig_link {
 	uint32_t access; /* of BB_ACCESS_REMOTE_* */
-	uint32_t mtu;    /* as qpc.mtu: 1 is 256, 5 is 4096 */
+	uint32_t atomic_mode;
+	uint32_t mtu; /* as qpc.mtu: 1 is 256, 5 is 4096 */
 	uint32_t log_msg_max, log_sra, log_rra;
 	uint32_t retry, rnr_retry, min_rnr, timeout;
 	uint32_t sq_psn, rq_psn;
@@ -96,7 +102,7 @@ struct rig_qp {
 	struct mlx5_umem *umem;
 	uint8_t *mem, *sq, *rq;
 	uint32_t *dbrec;
-	uint32_t qpn, log_sq, log_rq, log_stride;
+	uint32_t qpn, st, log_sq, log_rq, log_stride;
 	uint16_t pi, rq_pi; /* blocks, WQEs */
 	uint32_t bf_offset;
 	uint8_t head[8]; /* of the last WQE */
@@ -117,6 +123,9 @@ void rig_qp_open(struct rig_qp *q, struct rig_uar *u, struct rig_cq *scq, struct
 void rig_qp_close(struct rig_qp *q);
 
 void rig_link_default(struct rig_link *l);
+/* The mailbox of a transition, as rig_qp_modify() sends it; returns its length. */
+size_t rig_qp_mailbox(const struct rig_qp *q, uint16_t op, const struct rig_dev *pd,
+		      uint32_t remote_qpn, const struct rig_link *l, uint8_t *in);
 /* One transition of @q, peer @p of device @pd. */
 int rig_qp_modify(struct rig_qp *q, uint16_t op, const struct rig_dev *pd, uint32_t remote_qpn,
 		  const struct rig_link *l);

@@ -369,11 +369,11 @@ events(void **state)
 
 	soft_dev_port_set(soft, false);
 	env_event(&e, e.a.dev, &ev);
-	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
+	assert_int_equal(ev.type, BB_EVENT_PORT_DOWN);
 	assert_int_equal(ev.port, 1);
 	soft_dev_port_set(soft, true);
 	env_event(&e, e.a.dev, &ev);
-	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
+	assert_int_equal(ev.type, BB_EVENT_PORT_ACTIVE);
 	env_stop(&e);
 }
 

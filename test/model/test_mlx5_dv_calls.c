@@ -173,6 +173,57 @@ ports_and_gids(void **state)
 	assert_int_equal(finish(&x), 0);
 }
 
+/* What the kernel says of memory, and what an older one does not know. */
+static void
+memory_errors(void **state)
+{
+	struct bb_umem *umem = NULL;
+	struct bb_umem_attr attr;
+	struct bb_dm *dm = NULL;
+	struct bb_dev_attr da;
+	struct bb_mr *mr = NULL;
+	struct ex x;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(bb_dev_query(x.dev, &da), 0);
+	assert_true(da.dmabuf);
+	assert_int_equal(da.max_dm_size, 128 << 10);
+	assert_int_equal(subst.dm_log_align, 6);
+	assert_int_equal(bb_dm_alloc(x.dev, da.max_dm_size, 0, &dm), -ENOMEM);
+	assert_true(said("other processes share it"));
+	assert_int_equal(bb_dm_free(x.mem.dm), -EBUSY);
+	assert_int_equal(bb_mr_reg_dmabuf(x.pd, 0, 64, 0, 12345, 0, &mr), -EBADF);
+	bb_umem_attr_init(&attr);
+	attr.addr = buf;
+	attr.len = 4096;
+	attr.pgsz_bitmap = 8192;
+	assert_int_equal(bb_umem_reg_ex(x.dev, &attr, &umem), -EINVAL);
+	attr.pgsz_bitmap = 4096;
+	subst.no_bitmap = true;
+	assert_int_equal(bb_umem_reg_ex(x.dev, &attr, &umem), -ENOTSUP);
+	subst.no_bitmap = false;
+	attr.dmabuf_fd = 12345;
+	attr.pgsz_bitmap = 8192;
+	assert_int_equal(bb_umem_reg_ex(x.dev, &attr, &umem), -EBADF);
+	assert_int_equal(subst.pgsz_bitmap, 8192);
+	attr.pgsz_bitmap = BB_UMEM_ANY_PAGE;
+	subst.no_dmabuf = true;
+	assert_int_equal(bb_umem_reg_ex(x.dev, &attr, &umem), -ENOTSUP);
+	subst.no_dmabuf = false;
+	assert_null(umem);
+	assert_null(dm);
+	assert_null(mr);
+	assert_int_equal(finish(&x), 0);
+
+	/* The attempt at open left nothing, and every other answer means no. */
+	subst.no_dmabuf = true;
+	assert_int_equal(bb_dev_open(SUBST_NAME, &x.dev), 0);
+	assert_int_equal(bb_dev_query(x.dev, &da), 0);
+	assert_false(da.dmabuf);
+	assert_int_equal(bb_dev_close(x.dev), 0);
+}
+
 /* An InfiniBand port: no address handles, GIDs of another type. */
 static void
 infiniband(void **state)
@@ -181,7 +232,7 @@ infiniband(void **state)
 	struct ex x;
 
 	(void)state;
-	snprintf(subst.args, sizeof(subst.args), "link=ib");
+	snprintf(subst.args, sizeof(subst.args), "link=ib,dmabuf=memfd");
 	assert_int_equal(exchange(&x, SUBST_NAME), 0);
 	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
 	assert_int_equal(gid.type, BB_GID_IB);
@@ -191,9 +242,16 @@ infiniband(void **state)
 static void
 events(void **state)
 {
-	static const enum ibv_event_type port_types[] = {
-		IBV_EVENT_PORT_ACTIVE, IBV_EVENT_PORT_ERR, IBV_EVENT_LID_CHANGE,
-		IBV_EVENT_PKEY_CHANGE, IBV_EVENT_GID_CHANGE};
+	static const struct {
+		enum ibv_event_type verbs;
+		enum bb_event_type ours;
+	} port_types[] = {
+		{IBV_EVENT_PORT_ACTIVE, BB_EVENT_PORT_ACTIVE},
+		{IBV_EVENT_PORT_ERR, BB_EVENT_PORT_DOWN},
+		{IBV_EVENT_LID_CHANGE, BB_EVENT_PORT_CHANGE},
+		{IBV_EVENT_PKEY_CHANGE, BB_EVENT_PORT_CHANGE},
+		{IBV_EVENT_GID_CHANGE, BB_EVENT_PORT_CHANGE},
+	};
 	struct bb_sge sge = {(uintptr_t)buf, 8, 0};
 	struct bb_event ev;
 	struct mlx5_qp *q;
@@ -205,9 +263,9 @@ events(void **state)
 	assert_int_equal(exchange(&x, SUBST_NAME), 0);
 	for (i = 0; i < RTE_DIM(port_types); i++) {
 		subst_async(IBV_EVENT_SM_CHANGE, 1); /* of no interest */
-		subst_async(port_types[i], 1);
+		subst_async(port_types[i].verbs, 1);
 		assert_int_equal(bb_event_get(x.dev, &ev), 0);
-		assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
+		assert_int_equal(ev.type, port_types[i].ours);
 		assert_int_equal(ev.port, 1);
 	}
 	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
@@ -272,8 +330,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(list),           T(open_errors), T(refused_commands), T(handle_checks),
-		T(ports_and_gids), T(infiniband),  T(events),           T(device_removed),
+		T(list),          T(open_errors),    T(refused_commands),
+		T(handle_checks), T(ports_and_gids), T(infiniband),
+		T(memory_errors), T(events),         T(device_removed),
 	};
 
 	return run_group("mlx5_dv_calls", tests, RTE_DIM(tests));

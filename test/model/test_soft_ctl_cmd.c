@@ -47,11 +47,10 @@ static const struct bad bad_cq[] = {
 	{"record past 2^64", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, UINT64_C(0) - 8)}},
 	{"collapsed", BB_PRM_STAT_BAD_PARAM, {CQC(CC, 1)}},
 	{"overrun ignored", BB_PRM_STAT_BAD_PARAM, {CQC(OI, 1)}},
-	{"compressed", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_COMP_EN, 1)}},
+	{"compressed without a format", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_COMP_EN, 1)}},
+	{"a format uncompressed", BB_PRM_STAT_BAD_PARAM, {CQC(MINI_CQE_RES_FORMAT, 1)}},
 	{"status", BB_PRM_STAT_BAD_PARAM, {CQC(STATUS, 1)}},
 	{"armed state", BB_PRM_STAT_BAD_PARAM, {CQC(ST, 9)}},
-	{"moderation", BB_PRM_STAT_BAD_PARAM, {CQC(CQ_MAX_COUNT, 1)}},
-	{"moderation period", BB_PRM_STAT_BAD_PARAM, {CQC(CQ_PERIOD, 1)}},
 	{"page_offset", BB_PRM_STAT_BAD_PARAM, {CQC(PAGE_OFFSET, 1)}},
 	{"producer counter", BB_PRM_STAT_BAD_PARAM, {CQC(PRODUCER_COUNTER, 1)}},
 	{"op_mod", BB_PRM_STAT_BAD_PARAM, {TOP(CMD_OP_MOD, 1)}},
@@ -175,7 +174,9 @@ test_page_size(void **state)
 	assert_int_equal(soft_cmd_if.umem_reg(env->ctx, env->mem, ENV_BYTES, BB_ACCESS_LOCAL_WRITE,
 					      UINT64_MAX, &big),
 			 0);
-	assert_int_equal(((struct soft_umem *)big)->pgsz, ENV_BYTES);
+	/* Of small pages, whatever is asked for; as it would be in a hugepage. */
+	assert_int_equal(((struct soft_umem *)big)->pgsz, 4096);
+	((struct soft_umem *)big)->pgsz = ENV_BYTES;
 	env_cq_in(env, in);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, big->id);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_PAGE_SIZE, 4);
@@ -235,18 +236,22 @@ test_caps(void **state)
 	assert_int_equal(cap(cur, BB_PRM_HCA_BF), 1);
 	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_BF_REG_SIZE), 9);
 	assert_int_equal(cap(cur, BB_PRM_HCA_MAX_QP_CNT), 255);
-	assert_int_equal(cap(cur, BB_PRM_HCA_DEVICE_MEMORY), 0);
+	assert_int_equal(cap(cur, BB_PRM_HCA_DEVICE_MEMORY), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_LOG_MAX_MKEY), 16);
+	assert_int_equal(cap(cur, BB_PRM_HCA_RELAXED_ORDERING_WRITE), 1);
+	assert_int_equal(cap(cur, BB_PRM_HCA_PG), env->dev->odp);
 
 	assert_int_equal(query_cap(env, BB_PRM_CAP_ATOMIC << 1 | 1, cur), 0);
-	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_MODE), 3);
-	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_SIZE_QP), 8);
+	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_MODE), 0xf);
+	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_SIZE_QP), 4 | 8);
 	assert_int_equal(query_cap(env, BB_PRM_CAP_ROCE << 1 | 1, cur), 0);
 	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_VERSION), 5);
 	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT), 0xc000);
 
 	env_log(env);
 	for (i = 0; i < 0x40; i++)
-		if (i != BB_PRM_CAP_GENERAL && i != BB_PRM_CAP_ATOMIC && i != BB_PRM_CAP_ROCE)
+		if (i != BB_PRM_CAP_GENERAL && i != BB_PRM_CAP_ATOMIC && i != BB_PRM_CAP_ROCE &&
+		    i != BB_PRM_CAP_DEV_MEM && (i != BB_PRM_CAP_ODP || !env->dev->odp))
 			env_refused(env, "capability type", query_cap(env, i << 1, cur), cur,
 				    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
 	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);
@@ -268,10 +273,13 @@ test_caps_off(void **state)
 	struct mlx5_obj *obj = NULL;
 	struct mlx5_uar *uar;
 	struct mlx5_mr *mr;
+	struct mlx5_mr_attr attr;
 	struct env env;
 
 	(void)state;
-	env_open(&env, "no_atomic,no_bf,no_counters,link=ib,log_max_msg=12");
+	env_open(
+		&env,
+		"no_atomic,no_bf,no_counters,link=ib,log_max_msg=12,no_odp,no_relaxed,log_max_mkey=7");
 	assert_int_equal(query_cap(&env, 1, out), 0);
 	assert_int_equal(cap(out, BB_PRM_HCA_ATOMIC), 0);
 	assert_int_equal(cap(out, BB_PRM_HCA_BF), 0);
@@ -280,8 +288,14 @@ test_caps_off(void **state)
 	assert_int_equal(cap(out, BB_PRM_HCA_ROCE), 0);
 	assert_int_equal(cap(out, BB_PRM_HCA_PORT_TYPE), 0);
 	assert_int_equal(cap(out, BB_PRM_HCA_LOG_MAX_MSG), 12);
+	assert_int_equal(cap(out, BB_PRM_HCA_PG), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_NULL_MKEY), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_RELAXED_ORDERING_WRITE), 0);
+	assert_int_equal(cap(out, BB_PRM_HCA_LOG_MAX_MKEY), 7);
 	env_log(&env);
 	env_refused(&env, "atomic", query_cap(&env, BB_PRM_CAP_ATOMIC << 1, out), out,
+		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
+	env_refused(&env, "ODP", query_cap(&env, BB_PRM_CAP_ODP << 1, out), out,
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
 	env_refused(&env, "RoCE", query_cap(&env, BB_PRM_CAP_ROCE << 1, out), out,
 		    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
@@ -289,9 +303,8 @@ test_caps_off(void **state)
 	env_refused(&env, "counters", soft_cmd_if.obj_create(env.ctx, in, 16, out, 16, &obj), out,
 		    BB_PRM_STAT_NO_RES, "ALLOC_Q_COUNTER");
 	assert_int_equal(soft_cmd_if.uar_alloc(env.ctx, MLX5_UAR_BF, &uar), -EOPNOTSUPP);
-	assert_int_equal(soft_cmd_if.mr_reg(env.ctx, env.pd, env.mem, 4096,
-					    BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC, &mr),
-			 -EINVAL);
+	attr = mlx5_mr_mem(env.mem, 4096, MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_ATOMIC);
+	assert_int_equal(soft_cmd_if.mr_reg(env.ctx, env.pd, &attr, &mr), -EINVAL);
 	env_close(&env);
 }
 

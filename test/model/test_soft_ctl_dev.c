@@ -97,6 +97,14 @@ test_options_refused(void **state)
 		"defect=999",
 		"defect=",
 		"uar_share=2",
+		"dm=0",
+		"dm=4095",
+		"dm=33554432",
+		"dm",
+		"no_dm=x",
+		"dmabuf",
+		"dmabuf=file",
+		"no_dmabuf=2",
 		"=",
 		"seed=1=2",
 		",,nothing",
@@ -133,7 +141,8 @@ test_options(void **state)
 	assert_int_equal(soft_opts_parse("soft0",
 					 "progress=lcore,lcore=3,shuffle=1,scan=65536,seed=0x10,"
 					 "link=ib,log_max_msg=0,uar_share,no_atomic,no_bf=1,"
-					 "no_counters,no_devx=0,defect=flip_bit",
+					 "no_counters,no_devx=0,defect=flip_bit,dm=0x2000,"
+					 "no_dm,dmabuf=memfd,no_dmabuf",
 					 &opts),
 			 0);
 	assert_int_equal(opts.progress, SOFT_PROGRESS_LCORE);
@@ -145,6 +154,8 @@ test_options(void **state)
 	assert_int_equal(opts.log_max_msg, 0);
 	assert_true(opts.uar_share && opts.no_atomic && opts.no_bf && opts.no_counters);
 	assert_false(opts.no_devx);
+	assert_true(opts.no_dm && opts.no_dmabuf && opts.dmabuf_memfd);
+	assert_int_equal(opts.dm, 0x2000);
 	assert_int_equal(opts.defect, SOFT_DEFECT_FLIP_BIT);
 	assert_int_equal(soft_opts_parse("soft0", "defect=rnr_lost", &opts), 0);
 	assert_int_equal(opts.defect, SOFT_DEFECT_RNR_LOST);

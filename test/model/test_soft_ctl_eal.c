@@ -25,6 +25,7 @@ churn(struct env *env, uint32_t rounds)
 {
 	struct mlx5_uar *uar;
 	struct mlx5_mr *mr;
+	struct mlx5_mr_attr attr;
 	uint32_t i, state;
 
 	for (i = 0; i < rounds; i++) {
@@ -38,9 +39,8 @@ churn(struct env *env, uint32_t rounds)
 			env_qp_gone(env);
 		}
 		assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &uar), 0);
-		assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, env->mem, ENV_BYTES,
-						    BB_ACCESS_LOCAL_WRITE, &mr),
-				 0);
+		attr = mlx5_mr_mem(env->mem, ENV_BYTES, MLX5_ACCESS_LOCAL_WRITE);
+		assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), 0);
 		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
 		assert_int_equal(soft_cmd_if.uar_free(env->ctx, uar), 0);
 	}
@@ -128,12 +128,12 @@ test_eal_memory(void **state)
 {
 	struct env *env = *state;
 	void *p = rte_malloc(NULL, 1 << 20, 0);
+	struct mlx5_mr_attr attr =
+		mlx5_mr_mem(p, 1 << 20, MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE);
 	struct mlx5_mr *mr;
 
 	assert_non_null(p);
-	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, p, 1 << 20,
-					    BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &mr),
-			 0);
+	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), 0);
 	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
 	rte_free(p);
 }

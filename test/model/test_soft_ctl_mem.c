@@ -4,6 +4,7 @@
 /* PDs, MRs and umems: what may be registered, and what a key is good for. */
 #include "soft_ctl_env.h"
 
+#include <inttypes.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -19,7 +20,9 @@
 static int
 mr_reg(struct env *env, void *addr, size_t len, uint32_t access, struct mlx5_mr **mr)
 {
-	return soft_cmd_if.mr_reg(env->ctx, env->pd, addr, len, access, mr);
+	struct mlx5_mr_attr attr = mlx5_mr_mem(addr, len, access);
+
+	return soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, mr);
 }
 
 static void
@@ -73,8 +76,7 @@ test_mr_refused(void **state)
 	} cases[] = {
 		{"REMOTE_WRITE without LOCAL_WRITE", env->mem, PAGE, RW, -EINVAL},
 		{"REMOTE_ATOMIC without LOCAL_WRITE", env->mem, PAGE, RA | RR, -EINVAL},
-		{"unknown right", env->mem, PAGE, LW | 1 << 4, -EINVAL},
-		{"on demand", env->mem, PAGE, LW | 1 << 6, -EINVAL},
+		{"unknown right", env->mem, PAGE, LW | 1 << 8, -EINVAL},
 		{"empty", env->mem, 0, LW, -EINVAL},
 		{"past 2^64", env->mem, SIZE_MAX, LW, -EINVAL},
 		{"end at 2^64", (uint8_t *)-(uintptr_t)PAGE, PAGE, LW, -EINVAL},
@@ -182,6 +184,8 @@ test_maps_hugepage(void **state)
 	const size_t len = 2 << 20;
 	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB,
 		       -1, 0);
+	uint64_t page;
+	void *next;
 
 	(void)state;
 	if (p == MAP_FAILED) {
@@ -189,7 +193,37 @@ test_maps_hugepage(void **state)
 		skip();
 	}
 	assert_int_equal(soft_maps_check(p, len, true), 0);
+	assert_int_equal(soft_maps_page(p, len, &page), 0);
+	assert_int_equal(page, len);
+	assert_int_equal(soft_maps_page((uint8_t *)p + len - 100, 100, &page), 0);
+	assert_int_equal(page, len);
+	/* The smallest counts, be it behind the large one. */
+	next = mmap((uint8_t *)p + len, PAGE, PROT_READ,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (next != MAP_FAILED) {
+		assert_int_equal(soft_maps_page(p, len + PAGE, &page), 0);
+		assert_int_equal(page, PAGE);
+		munmap(next, PAGE);
+	}
 	munmap(p, len);
+}
+
+/* Pages of memory that is not of hugepages, and where there is none. */
+static void
+test_maps_page(void **state)
+{
+	uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t page = 1;
+
+	(void)state;
+	assert_ptr_not_equal(p, MAP_FAILED);
+	assert_int_equal(soft_maps_page(p + 1, 3 * PAGE - 1, &page), 0);
+	assert_int_equal(page, PAGE);
+	munmap(p, 3 * PAGE);
+	page = 1;
+	assert_int_equal(soft_maps_page(p, PAGE, &page), -EFAULT);
+	assert_int_equal(soft_maps_page((void *)(uintptr_t)8, PAGE, &page), -EFAULT);
+	assert_int_equal(page, 1);
 }
 
 /* A key that was given back finds nothing, also when its index is given out again. */
@@ -275,12 +309,13 @@ static void
 test_pd_busy(void **state)
 {
 	struct env *env = *state;
+	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
 	struct mlx5_mr *mr;
 	struct mlx5_pd *pd;
 
 	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &pd), 0);
 	assert_int_not_equal(pd->pdn, env->pd->pdn);
-	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, pd, env->mem, PAGE, LW, &mr), 0);
+	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, pd, &attr, &mr), 0);
 	env_log(env);
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
 	assert_non_null(strstr(env_log(env), "1 MRs"));
@@ -292,13 +327,14 @@ static void
 test_other_context(void **state)
 {
 	struct env *env = *state;
+	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, PAGE, LW);
 	struct mlx5_mr *mr, *none = NULL;
 	struct mlx5_ctx *other;
 
 	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
 	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
 	assert_int_equal(soft_cmd_if.mr_dereg(other, mr), -EINVAL);
-	assert_int_equal(soft_cmd_if.mr_reg(other, env->pd, env->mem, PAGE, LW, &none), -EINVAL);
+	assert_int_equal(soft_cmd_if.mr_reg(other, env->pd, &attr, &none), -EINVAL);
 	assert_null(none);
 	assert_int_equal(soft_cmd_if.umem_dereg(other, env->umem), -EINVAL);
 	/* The other context's close does not touch it; its own waits. */
@@ -359,35 +395,61 @@ test_umem_refused(void **state)
 static void
 test_umem_page_sizes(void **state)
 {
-	const uint64_t m2 = 2 << 20, g1 = 1 << 30, all = ~UINT64_C(4095);
+	const uint64_t m2 = 2 << 20, g1 = 1 << 30, all = ~UINT64_C(4095), whole = UINT64_C(1) << 63;
 	const struct {
-		uint64_t addr, len, bitmap, want;
+		uint64_t addr, len, real, bitmap, want;
 	} cases[] = {
-		{0x10000000, 0x10000, all, 0x10000},
-		{0x10000000, 0x11000, all, 0x1000},
-		{0x10000000, 0x18000, all, 0x8000},
-		{0x10001000, 0x10000, all, 0x1000},
-		{0x10000000, 0x10000, 0x1000, 0x1000},
-		{0x10000000, 0x10000, 0x3000, 0x2000},
-		{0x10000000, 0x10000, 0x2000, 0x2000},
-		{0x10000000, 0x11000, 0x2000, 0},
-		{0x10000040, 0x10000, all, 0x1000},
-		{0x10000040, 100, all, 0x1000},
-		{0x10000040, 100, 0x2000, 0},
-		{g1, m2, m2 | g1 | 0x1000, m2},
-		{g1, 3 * m2, m2 | g1 | 0x1000, m2},
-		{g1, g1, m2 | g1 | 0x1000, g1},
-		{g1 + 0x1000, m2, m2, 0},
-		{g1, m2, UINT64_MAX, m2},
-		{UINT64_C(1) << 63, UINT64_C(1) << 63, UINT64_MAX, UINT64_C(1) << 63},
+		/* One piece of memory. */
+		{0x10000000, 0x10000, whole, all, 0x10000},
+		{0x10000000, 0x11000, whole, all, 0x1000},
+		{0x10000000, 0x18000, whole, all, 0x8000},
+		{0x10001000, 0x10000, whole, all, 0x1000},
+		{0x10000000, 0x10000, whole, 0x1000, 0x1000},
+		{0x10000000, 0x10000, whole, 0x3000, 0x2000},
+		{0x10000000, 0x10000, whole, 0x2000, 0x2000},
+		{0x10000040, 0x10000, whole, all, 0x1000},
+		{0x10000040, 100, whole, all, 0x1000},
+		{g1, m2, whole, m2 | g1 | 0x1000, m2},
+		{g1, 3 * m2, whole, m2 | g1 | 0x1000, m2},
+		{g1, g1, whole, m2 | g1 | 0x1000, g1},
+		{g1, m2, whole, UINT64_MAX, m2},
+		{whole, whole, whole, UINT64_MAX, whole},
+		/* No larger than the length, rounded up. */
+		{0x10000040, 100, whole, 0x2000, 0},
+		{0x10000000, 0x10000, whole, 0x20000, 0},
+		{0x10000000, 0x10001, whole, 0x20000, 0x1000},
+		{0x10000000, 0x1000, whole, 0x2000, 0},
+		{0x10000000, 0x10000, whole, 0xfff, 0},
+		{0x10000000, 0x10000, whole, 0, 0},
+		/* The kernel halves below what the bitmap names. */
+		{0x10000000, 0x11000, whole, 0x2000, 0x1000},
+		{g1 + 0x1000, m2, whole, m2, 0x1000},
+		{g1 + 0x8000, 0x8000, whole, 0x8000, 0x8000},
+		/* Pages of 4 KiB and 2 MiB, each anywhere. */
+		{0x10000000, 0x10000, 0x1000, all, 0x1000},
+		{0x10000000, 0x10000, 0x1000, 0x2000, 0},
+		{0x10000000, 0x1000, 0x1000, all, 0x1000},
+		{0x10000800, 0x1001, 0x1000, 0x2000, 0},
+		{0x10000800, 0x801, 0x1000, 0x3000, 0x1000},
+		{g1, 4 * m2, m2, all, m2},
+		{g1, 4 * m2, m2, 2 * m2, 0},
+		{g1, 4 * m2, m2, 2 * m2 | 0x4000, 0x4000},
+		{g1, m2, m2, all, m2},
+		{g1 + m2 / 2, m2, m2, all, m2 / 2},
+		{g1 + 0x1000, m2 / 2, m2, all, 0x1000},
+		{g1 + 0x10000, 0x10000, m2, m2, 0},
+		{g1 + 0x10000, 0x10000, m2, 0x30000, 0x10000},
 	};
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < RTE_DIM(cases); i++)
-		assert_int_equal(
-			soft_kernel_umem_pgsz(cases[i].addr, cases[i].len, cases[i].bitmap),
-			cases[i].want);
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		uint64_t got = soft_kernel_umem_pgsz(cases[i].addr, cases[i].len, cases[i].real,
+						     cases[i].bitmap);
+
+		if (got != cases[i].want)
+			fail_msg("case %zu: 0x%" PRIx64 ", not 0x%" PRIx64, i, got, cases[i].want);
+	}
 }
 
 /* A umem may begin inside a page, but what lies in it is aligned by address, too. */
@@ -428,6 +490,7 @@ main(void)
 		cmocka_unit_test(test_maps_many),
 		TEST(test_maps_no_fd),
 		cmocka_unit_test(test_maps_hugepage),
+		cmocka_unit_test(test_maps_page),
 		TEST(test_stale_keys),
 		TEST(test_exhausted),
 		TEST(test_pd_busy),

@@ -7,6 +7,10 @@
  */
 #include "soft_ctl_env.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *p, size_t size);
@@ -69,6 +73,7 @@ static struct mlx5_pd *made_pd;
 static struct mlx5_mr *made_mr;
 static struct mlx5_umem *made_umem;
 static struct mlx5_uar *made_uar;
+static struct mlx5_dm *made_dm;
 static struct mlx5_obj *made_obj;
 
 /* soft9 is opened here for the first time: its tables are made as well. */
@@ -103,8 +108,9 @@ undo_pd(struct env *env)
 static int
 make_mr(struct env *env)
 {
-	return soft_cmd_if.mr_reg(env->ctx, env->pd, env->mem, 4096, BB_ACCESS_LOCAL_WRITE,
-				  &made_mr);
+	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, 4096, MLX5_ACCESS_LOCAL_WRITE);
+
+	return soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &made_mr);
 }
 
 static void
@@ -126,6 +132,74 @@ undo_umem(struct env *env)
 {
 	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, made_umem), 0);
 	made_umem = NULL;
+}
+
+/* A sealed memfd that the device takes for a dma-buf. */
+static int
+memfd(void)
+{
+	int fd = memfd_create("bb_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+	return fd;
+}
+
+static int
+make_dmabuf_umem(struct env *env)
+{
+	int fd = memfd();
+	int ret = soft_cmd_if.umem_reg_dmabuf(env->ctx, fd, 0, 4096, 0, 4096, &made_umem);
+
+	close(fd);
+	return ret;
+}
+
+static int
+make_dmabuf_mr(struct env *env)
+{
+	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DMABUF, .len = 4096, .fd = memfd()};
+	int ret = soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &made_mr);
+
+	close(attr.fd);
+	return ret;
+}
+
+static int
+make_dm(struct env *env)
+{
+	return soft_cmd_if.dm_alloc(env->ctx, 64, 0, &made_dm);
+}
+
+static void
+undo_dm(struct env *env)
+{
+	assert_int_equal(soft_cmd_if.dm_free(env->ctx, made_dm), 0);
+	made_dm = NULL;
+}
+
+/* Of device memory that is all used afterwards: one that is left behind is found. */
+static int
+make_dm_mr(struct env *env)
+{
+	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM, .len = 64, .access = BB_ACCESS_ZERO_BASED};
+	int ret = soft_cmd_if.dm_alloc(env->ctx, env->dev->opts.dm, 0, &made_dm);
+
+	if (ret != 0)
+		return ret;
+	attr.dm = made_dm;
+	ret = soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &made_mr);
+	if (ret != 0)
+		undo_dm(env);
+	return ret;
+}
+
+static void
+undo_dm_mr(struct env *env)
+{
+	undo_mr(env);
+	undo_dm(env);
 }
 
 static int
@@ -212,11 +286,19 @@ static void
 test_all(void **state)
 {
 	static const struct maker makers[] = {
-		{"open", make_ctx, undo_ctx},     {"PD", make_pd, undo_pd},
-		{"MR", make_mr, undo_mr},         {"umem", make_umem, undo_umem},
-		{"UAR", make_uar, undo_uar},      {"CQ", make_cq, undo_obj},
-		{"QP", make_qp, undo_obj},        {"counter set", make_counters, undo_obj},
+		{"open", make_ctx, undo_ctx},
+		{"PD", make_pd, undo_pd},
+		{"MR", make_mr, undo_mr},
+		{"umem", make_umem, undo_umem},
+		{"UAR", make_uar, undo_uar},
+		{"CQ", make_cq, undo_obj},
+		{"QP", make_qp, undo_obj},
+		{"counter set", make_counters, undo_obj},
 		{"events", make_subs, undo_subs},
+		{"device memory", make_dm, undo_dm},
+		{"DM MR", make_dm_mr, undo_dm_mr},
+		{"dma-buf MR", make_dmabuf_mr, undo_mr},
+		{"dma-buf umem", make_dmabuf_umem, undo_umem},
 	};
 	struct env *env = *state;
 	uint32_t i, k, failed;
@@ -242,7 +324,8 @@ test_all(void **state)
 				fail_msg("%s: allocation %u failed in silence", makers[i].what, k);
 			env_same(makers[i].what, before, env_census(env));
 			assert_true(made_ctx == NULL && made_pd == NULL && made_mr == NULL &&
-				    made_umem == NULL && made_uar == NULL && made_obj == NULL);
+				    made_umem == NULL && made_uar == NULL && made_obj == NULL &&
+				    made_dm == NULL);
 		}
 		/* It came out well because no allocation was left to fail. */
 		assert_int_not_equal(fail_in, 0);
@@ -253,11 +336,22 @@ test_all(void **state)
 	}
 }
 
+static int
+setup(void **state)
+{
+	struct env *env = malloc(sizeof(*env));
+
+	assert_non_null(env);
+	env_open(env, "dmabuf=memfd");
+	*state = env;
+	return 0;
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_all, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(test_all, setup, env_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

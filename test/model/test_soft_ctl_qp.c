@@ -25,8 +25,8 @@ struct bad {
 	}
 
 static const struct bad bad_create[] = {
-	{"UC", BB_PRM_STAT_BAD_PARAM, {QPC(ST, 1)}},
-	{"UD", BB_PRM_STAT_BAD_PARAM, {QPC(ST, 2)}},
+	{"XRC", BB_PRM_STAT_BAD_PARAM, {QPC(ST, 3)}},
+	{"DCI", BB_PRM_STAT_BAD_PARAM, {QPC(ST, 5)}},
 	{"DCI", BB_PRM_STAT_BAD_PARAM, {QPC(ST, 5)}},
 	{"path migration armed", BB_PRM_STAT_BAD_PARAM, {QPC(PM_STATE, 0)}},
 	{"path migration rearm", BB_PRM_STAT_BAD_PARAM, {QPC(PM_STATE, 1)}},
@@ -45,7 +45,7 @@ static const struct bad bad_create[] = {
 	 {TOP(CREATE_QP_WQ_UMEM_ID, UINT32_MAX)}},
 	{"no record umem", BB_PRM_STAT_BAD_RES, {QPC(DBR_UMEM_ID, 0)}},
 	{"counter set that is not there", BB_PRM_STAT_BAD_RES, {QPC(COUNTER_SET_ID, 9)}},
-	{"SRQ", BB_PRM_STAT_BAD_PARAM, {QPC(RQ_TYPE, 1)}},
+	{"SRQ that does not exist", BB_PRM_STAT_BAD_RES, {QPC(RQ_TYPE, 1)}},
 	{"unknown RQ type", BB_PRM_STAT_BAD_PARAM, {QPC(RQ_TYPE, 2)}},
 	{"SRQ number with an own RQ", BB_PRM_STAT_BAD_PARAM, {QPC(SRQN_RMPN_XRQN, 7)}},
 	{"no RQ but a size", BB_PRM_STAT_BAD_PARAM, {QPC(RQ_TYPE, 3), QPC(LOG_RQ_STRIDE, 0)}},

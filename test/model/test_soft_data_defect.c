@@ -140,13 +140,15 @@ static void
 test_keys(void **state)
 {
 	struct rig_mem half, other, ro;
+	struct mlx5_mr_attr attr;
 	struct mlx5_mr *mr;
 	struct mlx5_pd *pd;
 
 	(void)state;
 	open_with("defect=no_bounds,seed=0", NULL);
 	half = p.mb;
-	assert_int_equal(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, p.mb.p, 1024, RIG_ALL, &mr), 0);
+	attr = mlx5_mr_mem(p.mb.p, 1024, RIG_ALL);
+	assert_int_equal(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, &attr, &mr), 0);
 	half.mr = mr;
 	rig_write(&p.a, &p.ma, 0, 64, &half, 1000, RIG_CQE);
 	rig_ring(&p.a);

@@ -221,7 +221,7 @@ test_requester(void **state)
 		{"wrong_index", wrong_index, QP_OP, 0x68},
 		{"wrong_qpn", wrong_qpn, QP_OP, 0x68},
 		{"opmod", opmod, QP_OP, 0x68},
-		{"unknown_opcode", unknown_opcode, QP_OP, 0x68},
+		{"unknown_opcode", unknown_opcode, QP_OP, 0x71},
 		{"no_raddr", no_raddr, QP_OP, 0x68},
 		{"atomic_short", atomic_short, QP_OP, 0x68},
 		{"atomic_two_pieces", atomic_two_pieces, QP_OP, 0x68},

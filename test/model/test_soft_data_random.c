@@ -114,6 +114,7 @@ test_random(void **state)
 	uint32_t n = rounds != NULL ? (uint32_t)atoi(rounds) : 30000, i, k, good = 0, bad = 0;
 	static struct rig_pair p;
 	struct rig_mem inside[2];
+	struct mlx5_mr_attr attr;
 
 	(void)state;
 	if (start != NULL)
@@ -127,9 +128,8 @@ test_random(void **state)
 	for (k = 0; k < 2; k++) {
 		inside[k].p += 65536;
 		inside[k].len = 65536;
-		assert_int_equal(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, inside[k].p, inside[k].len,
-						    RIG_ALL, &inside[k].mr),
-				 0);
+		attr = mlx5_mr_mem(inside[k].p, inside[k].len, RIG_ALL);
+		assert_int_equal(soft_cmd_if.mr_reg(p.d.ctx, p.d.pd, &attr, &inside[k].mr), 0);
 	}
 	p.ma.mr = inside[0].mr;
 	p.mb.mr = inside[1].mr;

@@ -26,6 +26,7 @@
 
 #define FAKE_PORTS 2
 #define FAKE_GIDS  4
+#define FAKE_DM    4096
 
 /* Operations that can be told to fail. */
 enum fake_op {
@@ -36,6 +37,7 @@ enum fake_op {
 	FAKE_PD_FREE,
 	FAKE_MR_REG,
 	FAKE_MR_DEREG,
+	FAKE_MR_REREG,
 	FAKE_CQ_CREATE,
 	FAKE_CQ_DESTROY,
 	FAKE_QP_CREATE,
@@ -43,12 +45,18 @@ enum fake_op {
 	FAKE_QP_QUERY,
 	FAKE_QP_DESTROY,
 	FAKE_PORT_QUERY,
+	FAKE_DM_ALLOC,
+	FAKE_DM_FREE,
+	FAKE_DM_COPY,
+	FAKE_UMEM_REG,
+	FAKE_UMEM_DEREG,
 };
 
 struct fake_mr {
 	struct bb_drv_mr pub;
-	uint64_t start, end;
+	uint64_t start, end, iova;
 	uint32_t access;
+	struct bb_drv_mr_attr attr;
 	struct fake_mr *next;
 };
 
@@ -59,6 +67,7 @@ struct fake_cq {
 
 static struct {
 	int devs, pds, mrs, cqs, qps; /* alive */
+	int dms, umems;               /* alive */
 	int regs, deregs, modifies;   /* calls that succeeded */
 	enum fake_op fail;
 	int fail_err;
@@ -74,10 +83,14 @@ static struct {
 	uint32_t last_mask;
 	struct bb_qp_attr last_attr;
 	uint32_t next_key;
-	bool key_is_page; /* lkey of a registration: its first page's number */
+	bool rereg_new_key; /* a re-registration gives another key */
+	bool key_is_page;   /* lkey of a registration: its first page's number */
 	uint32_t next_qpn;
 	struct fake_mr *mr_list;
 	int progressed;
+	uint8_t dm[FAKE_DM]; /* of every piece of device memory */
+	int copies;
+	struct bb_umem_attr umem; /* last registered */
 } fake;
 
 /* Capabilities of a fresh device. */
@@ -102,6 +115,10 @@ fake_reset(void)
 	fake.attr.max_rd_atomic = 16;
 	fake.attr.max_dest_rd_atomic = 16;
 	fake.attr.bf_size = 256;
+	fake.attr.max_dm_size = FAKE_DM;
+	fake.attr.max_dm_log_align = 12;
+	fake.attr.max_umem = 1000;
+	fake.attr.dmabuf = true;
 	fake.attr.atomics = true;
 	fake.attr.software = true;
 	fake.link = BB_LINK_ETHERNET;
@@ -247,7 +264,7 @@ fake_pd_free(struct bb_pd *pd)
 }
 
 static int
-fake_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb_drv_mr **out)
+fake_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
 {
 	struct fake_mr *mr;
 
@@ -257,12 +274,14 @@ fake_mr_reg(struct bb_pd *pd, void *addr, size_t len, uint32_t access, struct bb
 	mr = calloc(1, sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
-	mr->pub.lkey = fake.key_is_page ? (uint32_t)((uintptr_t)addr >> 12) : fake.next_key;
+	mr->pub.lkey = fake.key_is_page ? (uint32_t)((uintptr_t)attr->addr >> 12) : fake.next_key;
 	mr->pub.rkey = mr->pub.lkey + 0x80000000u;
 	fake.next_key += 0x100;
-	mr->start = (uintptr_t)addr;
-	mr->end = mr->start + len;
-	mr->access = access;
+	mr->start = (uintptr_t)attr->addr;
+	mr->end = mr->start + attr->len;
+	mr->iova = attr->iova;
+	mr->access = attr->access;
+	mr->attr = *attr;
 	mr->next = fake.mr_list;
 	fake.mr_list = mr;
 	fake.mrs++;
@@ -286,6 +305,98 @@ fake_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *pub)
 	free(pub);
 	fake.mrs--;
 	fake.deregs++;
+	return 0;
+}
+
+static int
+fake_dm_alloc(struct bb_dm_ctrl *dm)
+{
+	if (fake_fails(FAKE_DM_ALLOC))
+		return fake.fail_err;
+	dm->priv = &fake;
+	fake.dms++;
+	return 0;
+}
+
+static int
+fake_dm_free(struct bb_dm_ctrl *dm)
+{
+	(void)dm;
+	if (fake_fails(FAKE_DM_FREE))
+		return fake.fail_err;
+	fake.dms--;
+	return 0;
+}
+
+static int
+fake_dm_write(struct bb_dm_ctrl *dm, uint64_t off, const void *src, size_t len)
+{
+	(void)dm;
+	if (fake_fails(FAKE_DM_COPY))
+		return fake.fail_err;
+	memcpy(fake.dm + off, src, len);
+	fake.copies++;
+	return 0;
+}
+
+static int
+fake_dm_read(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len)
+{
+	(void)dm;
+	if (fake_fails(FAKE_DM_COPY))
+		return fake.fail_err;
+	memcpy(dst, fake.dm + off, len);
+	fake.copies++;
+	return 0;
+}
+
+static int
+fake_umem_reg(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr)
+{
+	if (fake_fails(FAKE_UMEM_REG))
+		return fake.fail_err;
+	umem->pub.id = 0x1234;
+	fake.umem = *attr;
+	fake.umems++;
+	return 0;
+}
+
+static int
+fake_umem_dereg(struct bb_umem_ctrl *umem)
+{
+	(void)umem;
+	if (fake_fails(FAKE_UMEM_DEREG))
+		return fake.fail_err;
+	fake.umems--;
+	return 0;
+}
+
+static int
+fake_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *pub, uint32_t flags, struct bb_pd *new_pd,
+	      void *addr, uint64_t len, uint32_t access)
+{
+	struct fake_mr *mr = (struct fake_mr *)pub;
+
+	(void)pd;
+	assert_int_equal(new_pd != NULL, (flags & BB_MR_REREG_PD) != 0);
+	if (fake_fails(FAKE_MR_REREG))
+		return fake.fail_err;
+	if ((flags & BB_MR_REREG_TRANSLATION) != 0) {
+		mr->start = (uintptr_t)addr;
+		mr->end = mr->start + len;
+		mr->iova = mr->start;
+	} else {
+		assert_true(addr == NULL && len == 0);
+	}
+	if ((flags & BB_MR_REREG_ACCESS) != 0)
+		mr->access = access;
+	else
+		assert_int_equal(access, 0);
+	if (fake.rereg_new_key) {
+		pub->lkey = fake.next_key;
+		pub->rkey = pub->lkey + 0x80000000u;
+		fake.next_key += 0x100;
+	}
 	return 0;
 }
 
@@ -374,6 +485,8 @@ fake_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 	sq.blocks = blocks;
 	sq.qpn = qp->qpn;
 	sq.depth = attr->sq_depth;
+	sq.type = attr->type;
+	sq.signal_all = attr->signal_all;
 	sq.max_sge = attr->max_sge;
 	sq.max_inline = attr->max_inline;
 	sq.sig_every = attr->signal_every;
@@ -427,6 +540,8 @@ fake_qp_destroy(struct bb_qp *qp)
 	return 0;
 }
 
+#include "core_fake_srq.h"
+
 static const struct bb_driver fake_driver = {
 	.name = "fake",
 	.list = fake_list,
@@ -441,39 +556,26 @@ static const struct bb_driver fake_driver = {
 	.pd_free = fake_pd_free,
 	.mr_reg = fake_mr_reg,
 	.mr_dereg = fake_mr_dereg,
+	.mr_rereg = fake_mr_rereg,
+	.dm_alloc = fake_dm_alloc,
+	.dm_free = fake_dm_free,
+	.dm_write = fake_dm_write,
+	.dm_read = fake_dm_read,
+	.umem_reg = fake_umem_reg,
+	.umem_dereg = fake_umem_dereg,
 	.cq_create = fake_cq_create,
 	.cq_destroy = fake_cq_destroy,
 	.qp_create = fake_qp_create,
 	.qp_modify = fake_qp_modify,
 	.qp_query = fake_qp_query,
 	.qp_destroy = fake_qp_destroy,
+	.srq_create = fake_srq_create,
+	.srq_modify = fake_srq_modify,
+	.srq_query = fake_srq_query,
+	.srq_destroy = fake_srq_destroy,
 };
 BB_DRIVER_REGISTER(fake_driver)
 
-/* Write a CQE as the device does, owner bit last. */
-static inline struct bb_cqe *
-fake_cqe(struct bb_cq *cq, uint8_t opcode, uint32_t user_index, uint16_t counter)
-{
-	struct fake_cq *f = cq->ctrl->priv;
-	struct bb_cqe *cqe = (struct bb_cqe *)(void *)cq->ring.buf + (f->pi & cq->ring.mask);
-
-	assert_true(f->pi - cq->ring.ci <= cq->ring.mask);
-	memset(cqe, 0, offsetof(struct bb_cqe, op_own));
-	cqe->srqn_uidx = bb_be32(user_index);
-	cqe->wqe_counter = bb_be16(counter);
-	bb_cqe_own_store(&cqe->op_own, (uint8_t)(opcode << 4 | (f->pi >> cq->ring.log_size & 1)));
-	f->pi++;
-	return cqe;
-}
-
-static inline void
-fake_cqe_error(struct bb_cq *cq, uint8_t opcode, uint32_t user_index, uint16_t counter,
-	       uint8_t syndrome, uint8_t vendor)
-{
-	uint8_t *cqe = (uint8_t *)fake_cqe(cq, opcode, user_index, counter);
-
-	cqe[BB_CQE_SYNDROME_BYTE] = syndrome;
-	cqe[BB_CQE_VENDOR_SYNDROME_BYTE] = vendor;
-}
+#include "core_fake_cqe.h"
 
 #endif

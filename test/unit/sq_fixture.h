@@ -5,7 +5,7 @@
 #ifndef SQ_FIXTURE_H
 #define SQ_FIXTURE_H
 
-#include "bb_sq.h"
+#include "bb_sq_atomic.h"
 #include "queue_test.h"
 
 #define SQ_QPN      0xabcdefu

@@ -367,6 +367,30 @@ test_strays(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
+/* The title of a compressed block that the CQ was never to have takes no other CQE along. */
+static void
+test_compressed_stray(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_ready(f, 16, 8);
+	struct bb_cqe *title;
+	struct bb_wc wc[8];
+	uint16_t counter = qp->sq.pi;
+
+	post_sends(qp, 100, 1, BB_SEND_SIGNALED);
+	post_recvs(qp, 300, 4);
+	title = fake_cqe(f->cq, BB_CQE_RESP_SEND, qp->user_index, 0);
+	title->op_own |= BB_CQE_COMPRESSED;
+	title->byte_cnt = bb_be32(4);
+	fake_cqe(f->cq, BB_CQE_REQ, qp->user_index, counter);
+	log_begin();
+	assert_int_equal(bb_cq_poll(f->cq, wc, 8), 1);
+	log_expect("compressed");
+	assert_int_equal(wc[0].wr_id, 100);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
 /*
  * Two QPs on one CQ, CQEs interleaved, one is destroyed unpolled: the other's all
  * arrive in order, and the ring has room for what the credits promise again.
@@ -461,6 +485,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_flush_is_quiet, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_strays, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_compressed_stray, fixture_setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_purge, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_purge_frees_slots, fixture_setup,
 						fixture_teardown),

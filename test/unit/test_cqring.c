@@ -48,7 +48,7 @@ test_init(void **state)
 		for (i = 0; i < 1u << log_size; i++)
 			assert_int_equal(f.ring.p[i * 64 + 63], 0xf1);
 		assert_int_equal(f.dbrec[0], 0);
-		assert_int_equal(f.dbrec[1], 0);
+		assert_int_equal(bb_be32(f.dbrec[1]), BB_CQ_ARM_NONE);
 		assert_null(bb_cqring_peek(&f.cq));
 		guarded_free(&f.ring);
 	}
@@ -109,7 +109,7 @@ test_laps(void **state)
 			bb_cqring_update(&f.cq);
 			assert_int_equal(bb_be32(f.dbrec[0]), ci);
 		}
-		assert_int_equal(f.dbrec[1], 0);
+		assert_int_equal(bb_be32(f.dbrec[1]), BB_CQ_ARM_NONE);
 		guarded_free(&f.ring);
 	}
 }

@@ -90,12 +90,84 @@ test_send_wqes(void **state)
 	expect_wqe(ring, 4, 1, "WQE 1: NOP (opcode 0x00) index 1 QP 0x123456 ds 1 ce 2 fm 0");
 
 	e.len = 0;
-	ctrl(&e, 0x25, 1, 2, 0, 0);
+	ctrl(&e, 0x26, 1, 2, 0, 0);
 	put_mem(&e, "0123456789abcdef", 16);
 	place(ring, 4, 1, &e);
 	expect_wqe(ring, 4, 1,
-		   "WQE 1: ? (opcode 0x25) index 1 QP 0x123456 ds 2 ce 0 fm 0 | 30313233 34353637 "
+		   "WQE 1: ? (opcode 0x26) index 1 QP 0x123456 ds 2 ce 0 fm 0 | 30313233 34353637 "
 		   "38396162 63646566");
+}
+
+static void
+umr(struct bytes *e, uint8_t flags, uint16_t xlt, uint64_t mask, uint8_t free, uint8_t access)
+{
+	put32(e, (uint32_t)flags << 24);
+	put32(e, (uint32_t)xlt << 16);
+	put64(e, mask);
+	put_mem(e, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
+	put32(e, (uint32_t)free << 24 | (uint32_t)access << 8);
+	put32(e, 0x123456aa);
+	put64(e, 0);
+	put64(e, 0x1000);
+	put64(e, 300);
+	put_mem(e, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
+}
+
+static void
+test_umr(void **state)
+{
+	uint8_t ring[4 * 64] = {0};
+	struct bytes e = {.len = 0};
+
+	(void)state;
+	ctrl(&e, 0x25, 3, 8, 0x28, 0x1234);
+	umr(&e, 0x98, 0, 0x20006000, 0x40, 0xff);
+	place(ring, 4, 3, &e);
+	expect_wqe(ring, 4, 3,
+		   "WQE 3: UMR (opcode 0x25) index 3 QP 0x123456 ds 8 ce 2 fm 1 | key 0x1234 if "
+		   "this QP's mask 0x20006000 free it variant 0xaa QP 0x123456");
+
+	e.len = 0;
+	ctrl(&e, 0x25, 2, 9, 0, 0x1234);
+	umr(&e, 0xb0, 4, 0x203c6041, 0, 0x68);
+	put32(&e, 300);
+	put32(&e, 0x77);
+	put64(&e, 0x1000);
+	place(ring, 4, 2, &e);
+	expect_wqe(ring, 4, 2,
+		   "WQE 2: UMR (opcode 0x25) index 2 QP 0x123456 ds 9 ce 0 fm 0 | key 0x1234 if "
+		   "free mask 0x203c6041 use it variant 0xaa QP 0x123456 start 0x1000 length 300 "
+		   "rights lw rw atomic | 300 bytes at 0x1000 lkey 0x77");
+
+	/* A pattern of two blocks of which the WQE holds one. */
+	e.len = 0;
+	ctrl(&e, 0x25, 1, 10, 0, 0x1200);
+	umr(&e, 0x80, 4, 0x20002001, 0, 0x28);
+	put32(&e, 24);
+	put32(&e, 0x400);
+	put32(&e, 7);
+	put32(&e, 2);
+	put32(&e, 64u << 16 | 16);
+	put32(&e, 0x77);
+	put64(&e, 0x2000);
+	place(ring, 4, 1, &e);
+	expect_wqe(ring, 4, 1,
+		   "WQE 1: UMR (opcode 0x25) index 1 QP 0x123456 ds 10 ce 0 fm 0 | key 0x1200 mask "
+		   "0x20002001 use it variant 0xaa length 300 | 7 times 24 bytes in 2 blocks | 16 "
+		   "bytes each 64 at 0x2000 lkey 0x77 | bad: the WQE ends after 1 blocks");
+
+	e.len = 0;
+	ctrl(&e, 0x25, 0, 7, 0, 0x1200);
+	place(ring, 4, 0, &e);
+	expect_wqe(ring, 4, 0,
+		   "WQE 0: UMR (opcode 0x25) index 0 QP 0x123456 ds 7 ce 0 fm 0 | key 0x1200 | "
+		   "bad: no UMR and mkey segments");
+	e.len = 0;
+	ctrl(&e, 0x01, 0, 1, 0, 0x1200);
+	place(ring, 4, 0, &e);
+	expect_wqe(ring, 4, 0,
+		   "WQE 0: SEND_INV (opcode 0x01) index 0 QP 0x123456 ds 1 ce 0 fm 0 invalidates "
+		   "rkey 0x1200");
 }
 
 /* Inline data over the ring's end, more than is shown. */
@@ -260,22 +332,22 @@ test_cqes(void **state)
 static void
 test_names(void **state)
 {
-	static const uint8_t wqe[] = {0, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12};
+	static const uint8_t wqe[] = {0, 1, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x14, 0x15, 0x25};
 	static const uint8_t cqe[] = {0, 1, 2, 3, 4, 13, 14, 15};
 	unsigned int i, j, known;
 
 	(void)state;
-	for (i = 0; i < 8; i++) {
-		for (j = 0; j < i; j++) {
+	for (i = 0; i < sizeof(wqe); i++)
+		for (j = 0; j < i; j++)
 			assert_string_not_equal(bb_wqe_opcode_name(wqe[i]),
 						bb_wqe_opcode_name(wqe[j]));
+	for (i = 0; i < sizeof(cqe); i++)
+		for (j = 0; j < i; j++)
 			assert_string_not_equal(bb_cqe_opcode_name(cqe[i]),
 						bb_cqe_opcode_name(cqe[j]));
-		}
-	}
 	for (i = 0, known = 0; i < 256; i++)
 		known += strcmp(bb_wqe_opcode_name((uint8_t)i), "?") != 0;
-	assert_int_equal(known, 8);
+	assert_int_equal(known, sizeof(wqe));
 	for (i = 0, known = 0; i < 256; i++)
 		known += strcmp(bb_cqe_opcode_name((uint8_t)i), "?") != 0;
 	assert_int_equal(known, 8);
@@ -323,7 +395,7 @@ test_truncation(void **state)
 static void
 test_hostile(void **state)
 {
-	static const uint8_t opcodes[] = {0, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x25, 0xff};
+	static const uint8_t opcodes[] = {0, 1, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x25, 0xff};
 	uint64_t seed = 99;
 	char text[4096];
 	uint32_t round, i;
@@ -365,10 +437,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_send_wqes),  cmocka_unit_test(test_inline_wrap),
-		cmocka_unit_test(test_bad_wqes),   cmocka_unit_test(test_receive_wqes),
-		cmocka_unit_test(test_cqes),       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_truncation), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_send_wqes),    cmocka_unit_test(test_umr),
+		cmocka_unit_test(test_inline_wrap),  cmocka_unit_test(test_bad_wqes),
+		cmocka_unit_test(test_receive_wqes), cmocka_unit_test(test_cqes),
+		cmocka_unit_test(test_names),        cmocka_unit_test(test_truncation),
+		cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests_name("dump", tests, NULL, NULL);

@@ -72,7 +72,7 @@ test_mr(void **state)
 	assert_int_equal(stats_of(f->pd).bytes, 4096 + 16);
 	log_begin();
 	assert_int_equal(bb_pd_free(f->pd), -EBUSY);
-	log_expect("2 MRs and 0 QPs live");
+	log_expect("2 MRs, 0 QPs and 0 SRQs live");
 	assert_int_equal(lookup(f->pd, buf + 100, 50), a->lkey);
 	assert_int_equal(bb_mr_dereg(a), 0);
 	assert_int_equal(lookup(f->pd, buf + 100, 50), BB_LKEY_NONE);
@@ -101,7 +101,7 @@ test_mr_refuses(void **state)
 	REFUSE(buf, SIZE_MAX, lw, "past the end");
 	REFUSE(buf, SIZE_MAX - (uintptr_t)buf + 1, lw, "past the end");
 	REFUSE((void *)(UINTPTR_MAX - 9), 11, lw, "past the end");
-	REFUSE(buf, 64, 1 << 4, "not known");
+	REFUSE(buf, 64, 1 << 8, "not known");
 	REFUSE(buf, 64, lw | 1u << 31, "not known");
 	REFUSE(buf, 64, BB_ACCESS_REMOTE_WRITE, "LOCAL_WRITE");
 	REFUSE(buf, 64, BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_REMOTE_READ, "LOCAL_WRITE");

@@ -24,6 +24,8 @@ limits_come_from_the_device(void **state)
 	assert_int_equal(attr.max_inline, 61 * 16 - 4);
 	assert_int_equal(attr.max_recv_sge, 32);
 	assert_int_equal(attr.max_mr_size, 1ull << 40);
+	assert_int_equal(attr.max_mr, 1 << 20);
+	assert_false(attr.relaxed_ordering);
 	assert_int_equal(attr.max_msg_size, 1 << 30);
 	assert_int_equal(attr.max_rd_atomic, 16);
 	assert_int_equal(attr.max_dest_rd_atomic, 32);
@@ -60,6 +62,45 @@ smaller_limits_are_honoured(void **state)
 	assert_int_equal(attr.max_msg_size, 1 << 20);
 	assert_int_equal(attr.bf_size, 0);
 	close_dev(&f);
+}
+
+/* Device memory: none without the bit of either page, and its own page's limits. */
+static void
+device_memory(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_dm *dm = NULL;
+	struct fixture f;
+	unsigned int i, pages[2];
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_MEMORY, i > 0);
+		bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_UMEM, i * 5);
+		bb_prm_set(stub.dev_mem, BB_PRM_DEV_MEM_CAP_MEMIC, i > 1);
+		bb_prm_set(stub.dev_mem, BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE, 0x123440);
+		bb_prm_set(stub.dev_mem, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT, 3);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_int_equal(attr.max_dm_size, i > 1 ? 0x123440 : 0);
+		assert_int_equal(attr.max_dm_log_align, i > 1 ? 9 : 0);
+		assert_int_equal(attr.max_umem, i == 0 ? 0 : 1 << i * 5);
+		assert_false(attr.dmabuf);
+		if (i < 2)
+			assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), -ENOTSUP);
+		close_dev(&f);
+	}
+	/* The page is asked for if the bit says that there is one. */
+	for (i = 0; i < 2; i++) {
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_MEMORY, i);
+		open_dev(&f);
+		pages[i] = stub_count(BB_PRM_OP_QUERY_HCA_CAP);
+		close_dev(&f);
+	}
+	assert_int_equal(pages[1], pages[0] + 1);
+	assert_null(dm);
 }
 
 static void
@@ -127,6 +168,58 @@ atomics_need_all_three(void **state)
 	/* A device without the capability is not asked for its details. */
 	assert_int_equal(stub_count(BB_PRM_OP_QUERY_HCA_CAP), 2);
 	close_dev(&f);
+}
+
+/* What the page of on-demand paging says, of the scheme that the device has. */
+static void
+paging_by_scheme(void **state)
+{
+	struct bb_dev_attr attr;
+	struct fixture f;
+	uint8_t *rc;
+	int mem;
+
+	(void)state;
+	for (mem = 0; mem < 2; mem++) {
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_PG, 1);
+		bb_prm_set(stub.odp, BB_PRM_ODP_CAP_MEM_PAGE_FAULT, (uint32_t)mem);
+		rc = bb_prm_sub(bb_prm_sub(stub.odp,
+					   mem ? BB_PRM_ODP_CAP_MEMORY : BB_PRM_ODP_CAP_TRANSPORT),
+				BB_PRM_ODP_SCHEME_RC);
+		bb_prm_set(rc, BB_PRM_ODP_SERVICE_READ, 1);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_true(attr.odp && attr.odp_read);
+		assert_false(attr.odp_write || attr.odp_atomic || attr.odp_implicit);
+		close_dev(&f);
+		/* The other scheme's bits count for nothing. */
+		bb_prm_set(stub.odp, BB_PRM_ODP_CAP_MEM_PAGE_FAULT, (uint32_t)!mem);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_false(attr.odp || attr.odp_read);
+		close_dev(&f);
+		bb_prm_set(stub.odp, BB_PRM_ODP_CAP_MEM_PAGE_FAULT, (uint32_t)mem);
+		bb_prm_set(rc, BB_PRM_ODP_SERVICE_WRITE, 1);
+		bb_prm_set(rc, BB_PRM_ODP_SERVICE_ATOMIC, 1);
+		bb_prm_set(stub.general, BB_PRM_HCA_FIXED_BUFFER_SIZE, 1);
+		bb_prm_set(stub.general, BB_PRM_HCA_NULL_MKEY, 1);
+		bb_prm_set(stub.general, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, 1);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_true(attr.odp_write && attr.odp_atomic && attr.odp_implicit);
+		close_dev(&f);
+		bb_prm_set(stub.general, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, 1);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_false(attr.odp_implicit);
+		close_dev(&f);
+		bb_prm_set(stub.general, BB_PRM_HCA_PG, 0);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_false(attr.odp || attr.odp_implicit || attr.odp_atomic);
+		close_dev(&f);
+	}
 }
 
 static void
@@ -246,6 +339,8 @@ main(void)
 						stub_teardown),
 		cmocka_unit_test_setup_teardown(nonsense_is_refused, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(atomics_need_all_three, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(device_memory, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(paging_by_scheme, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(no_counters_is_no_error, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(counters_do_not_wrap, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(open_unwinds, stub_setup, stub_teardown),

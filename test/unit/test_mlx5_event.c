@@ -44,6 +44,9 @@ of_objects(void **state)
 		{BB_PRM_EVENT_WQ_CATAS_ERROR, BB_EVENT_QP_FATAL},
 		{BB_PRM_EVENT_WQ_ACCESS_ERROR, BB_EVENT_QP_ACCESS},
 		{BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, BB_EVENT_QP_REQUEST},
+		{BB_PRM_EVENT_PATH_MIG, BB_EVENT_QP_PATH_MIG},
+		{BB_PRM_EVENT_PATH_MIG_FAILED, BB_EVENT_QP_PATH_MIG_ERR},
+		{BB_PRM_EVENT_COMM_EST, BB_EVENT_QP_COMM_EST},
 	};
 	struct bb_qp_init_attr init;
 	struct bb_event ev;
@@ -82,7 +85,7 @@ strange_ones_are_dropped(void **state)
 	open_qp(&f);
 	stub_event(BB_PRM_EVENT_CQ_ERROR, stub.cookie, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie - 1, 0);
-	stub_event(BB_PRM_EVENT_COMM_EST, stub.cookie, 0);
+	stub_event(0x03, stub.cookie, 0); /* SQ drained: of no queue of ours */
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 0, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_MAX, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie | 0xffff, 0);

@@ -19,7 +19,7 @@ test_create(void **state)
 	assert_int_equal(f->pd->qps, 1);
 	log_begin();
 	assert_int_equal(bb_pd_free(f->pd), -EBUSY);
-	log_expect("0 MRs and 1 QP live");
+	log_expect("0 MRs, 1 QP and 0 SRQs live");
 	assert_int_equal(bb_qp_destroy(qp), 0);
 	assert_int_equal(f->dev->qps_used, 0);
 	assert_int_equal(bb_qp_destroy(NULL), -EINVAL);
@@ -245,6 +245,43 @@ test_addr(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
+/* ERR takes posts, also when the device went there and no call did. */
+static void
+test_error_takes_posts(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_create(f);
+	const struct bb_sge sge = {0x2000, 64, 0x55};
+	struct bb_event ev;
+	struct bb_wc wc;
+
+	/* The CQE of a receive that a bad request failed. */
+	bring_to(qp, BB_QP_RTR);
+	assert_int_equal(bb_post_recv(qp, 5, &sge, 1), 1);
+	assert_int_equal(bb_post_nop(qp, 1, 0), -ENOTCONN);
+	fake_cqe_error(f->cq, BB_CQE_RESP_ERR, qp->user_index, 0, BB_SYN_LOCAL_LENGTH, 0);
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 1);
+	assert_int_equal(bb_post_nop(qp, 1, 0), 1);
+
+	/* An event; and nothing of it is left behind a reset, even when it comes late. */
+	bring_to(qp, BB_QP_ERR);
+	assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
+	assert_int_equal(bb_post_nop(qp, 1, 0), -ENOTCONN);
+	fake.event = (struct bb_event){.type = BB_EVENT_QP_ACCESS, .qp = qp};
+	fake.has_event = true;
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
+	assert_int_equal(bb_post_nop(qp, 1, 0), -ENOTCONN);
+	assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), 0);
+	bring_to(qp, BB_QP_RTR);
+	assert_int_equal(bb_post_nop(qp, 1, 0), -ENOTCONN);
+	fake.has_event = true;
+	assert_int_equal(bb_event_get(f->dev, &ev), 0);
+	assert_int_equal(qp->state, BB_QP_ERR);
+	assert_int_equal(bb_post_read(qp, 1, &sge, 1, 0x1000, 7, 0), 1);
+	assert_int_equal(bb_post_send(qp, 1, &sge, 1, 0), 1);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
 int
 main(void)
 {
@@ -257,6 +294,7 @@ main(void)
 		TEST(test_query),
 		TEST(test_posted_is_64_bits),
 		TEST(test_addr),
+		TEST(test_error_takes_posts),
 	};
 
 	fake_eal_init();

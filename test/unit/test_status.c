@@ -55,6 +55,23 @@ cause_has(enum bb_wc_status status, uint8_t vendor, const char *word)
 	return strstr(bb_wc_status_cause(status, vendor), word) != NULL;
 }
 
+/* Each status has a sentence of its own, which says more than its name. */
+static void
+test_causes_differ(void **state)
+{
+	int i, j;
+
+	(void)state;
+	for (i = BB_WC_SUCCESS; i <= BB_WC_GENERAL_ERR + 1; i++) {
+		const char *cause = bb_wc_status_cause((enum bb_wc_status)i, 0);
+
+		assert_true(strlen(cause) > 10);
+		assert_string_not_equal(cause, bb_wc_status_name((enum bb_wc_status)i));
+		for (j = BB_WC_SUCCESS; j < i; j++)
+			assert_string_not_equal(cause, bb_wc_status_cause((enum bb_wc_status)j, 0));
+	}
+}
+
 /* Whatever the device says, there is a sentence. */
 static void
 test_every_pair(void **state)
@@ -99,9 +116,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_map),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_every_pair),
+		cmocka_unit_test(test_map),           cmocka_unit_test(test_names),
+		cmocka_unit_test(test_causes_differ), cmocka_unit_test(test_every_pair),
 		cmocka_unit_test(test_causes),
 	};
 

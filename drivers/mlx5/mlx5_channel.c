@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Completion channels: a DEVX event channel each, to which CQs subscribe their completion
+ * events. A subscription's cookie is that of mlx5_event.c: the event of a CQ that is gone
+ * names an old generation.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "mlx5.h"
+
+#define CHANNEL_MAX_DROPS 64u /* per call: events of dead CQs */
+
+int
+mlx5_channel_create(struct bb_channel *ch)
+{
+	struct mlx5_dev *d = mlx5_dev_of(ch->dev);
+	struct mlx5_channel *c;
+	int ret = d->cmd->channel_create(d->ctx, &c);
+
+	if (ret == -EOPNOTSUPP)
+		BB_LOG(ERR, "%s: kernel or firmware has no completion events: poll, or update them",
+		       d->ctx->name);
+	else if (ret != 0)
+		BB_LOG(ERR, "%s: no completion channel: %s", d->ctx->name, strerror(-ret));
+	if (ret != 0)
+		return ret;
+	ch->fd = c->fd;
+	ch->priv = c;
+	return 0;
+}
+
+int
+mlx5_channel_destroy(struct bb_channel *ch)
+{
+	struct mlx5_dev *d = mlx5_dev_of(ch->dev);
+	int ret = d->cmd->channel_destroy(d->ctx, ch->priv);
+
+	if (ret != 0)
+		BB_LOG(ERR, "%s: cannot destroy a completion channel: %s", d->ctx->name,
+		       strerror(-ret));
+	return ret;
+}
+
+int
+mlx5_channel_get(struct bb_channel *ch, struct bb_cq **cq)
+{
+	struct mlx5_dev *d = mlx5_dev_of(ch->dev);
+	uint64_t cookie;
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < CHANNEL_MAX_DROPS; i++) {
+		ret = d->cmd->channel_get(ch->priv, &cookie);
+		if (ret != 0) {
+			if (ret != -EAGAIN)
+				BB_LOG(ERR, "%s: cannot read completion events: %s", d->ctx->name,
+				       strerror(-ret));
+			return ret;
+		}
+		*cq = mlx5_evt_obj(d, MLX5_EVT_CQ, cookie);
+		if (*cq != NULL)
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+int
+mlx5_channel_add(struct mlx5_dev *d, struct bb_cq *cq)
+{
+	struct mlx5_cq *c = cq->ctrl->priv;
+	int ret;
+
+	ret = d->cmd->channel_subscribe(cq->ctrl->channel->priv, c->obj, c->cookie);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot put CQ 0x%x on its channel: %s", d->ctx->name, c->cqn,
+		       strerror(-ret));
+		return ret;
+	}
+	cq->arm_reg = (uint64_t *)(void *)(c->lcore->uar->base_addr + BB_UAR_ARM_OFFSET);
+	return 0;
+}

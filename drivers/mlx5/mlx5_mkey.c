@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * CREATE_MKEY of keys over keys: a KLM list, or KSM where all pieces have one size. An empty
+ * one is made as libmlx5's mlx5dv_create_mkey() makes it: free, for UMR, low byte 0.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "mlx5.h"
+
+#define KLM         16u
+#define MIN_LOG_KSM 12u
+#define MAX_LOG_KSM 31u
+#define MAX_MAILBOX (BB_PRM_SZ_CREATE_MKEY_IN + (KLM << MLX5_LOG_MAX_KLM))
+
+/* log2 of the size that all pieces have, but for a shorter last one; 0: there is none. */
+static uint32_t
+fixed_size(const struct bb_drv_mr_attr *attr)
+{
+	uint64_t size = attr->pieces[0].len;
+	uint32_t log, i;
+
+	if (attr->n == 1)
+		size = rte_align64pow2(RTE_MAX(size, UINT64_C(1) << MIN_LOG_KSM));
+	log = (uint32_t)__builtin_ctzll(size);
+	if (size != UINT64_C(1) << log || log < MIN_LOG_KSM || log > MAX_LOG_KSM)
+		return 0;
+	for (i = 1; i < attr->n; i++)
+		if (attr->pieces[i].len > size || (attr->pieces[i].len != size && i + 1 < attr->n))
+			return 0;
+	return log;
+}
+
+static void
+put_entries(const struct bb_drv_mr_attr *attr, bool ksm, uint8_t *x)
+{
+	const struct bb_prm_field count = {0, 0, 32}, key = {4, 0, 32}, addr = {8, 0, 64};
+	uint32_t i;
+
+	for (i = 0; i < attr->n; i++, x += KLM) {
+		bb_prm_set(x, count, ksm ? 0 : attr->pieces[i].len);
+		bb_prm_set(x, key, attr->pieces[i].lkey);
+		bb_prm_set64(x, addr, attr->pieces[i].addr);
+	}
+}
+
+int
+mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx5_obj **obj,
+		 uint32_t *key)
+{
+	struct mlx5_dev *d = mlx5_dev_of(pd->dev);
+	uint8_t in[MAX_MAILBOX] = {0}, out[BB_PRM_SZ_SHORT] = {0};
+	uint32_t log = d->caps.ksm && attr->n != 0 ? fixed_size(attr) : 0;
+	void *mkc = bb_prm_sub(in, BB_PRM_CREATE_MKEY_MKC);
+	bool empty = attr->n == 0;
+	uint32_t variant = 0;
+	int ret;
+
+	mlx5_cmd_set_op(in, BB_PRM_OP_CREATE_MKEY);
+	bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE,
+		   log != 0 ? BB_PRM_MKC_MODE_KSM : BB_PRM_MKC_MODE_KLMS);
+	bb_prm_set(mkc, BB_PRM_MKC_LOG_PAGE_SIZE, log);
+	bb_prm_set(mkc, BB_PRM_MKC_PD, ((const struct mlx5_pd *)pd->priv)->pdn);
+	bb_prm_set(mkc, BB_PRM_MKC_QPN, BB_MKEY_ANY_QP);
+	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
+	bb_prm_set64(mkc, BB_PRM_MKC_START_ADDR, attr->iova);
+	if (empty) {
+		bb_prm_set(mkc, BB_PRM_MKC_FREE, 1);
+		bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, 1);
+		/* UMR takes translations in blocks of 64 bytes. */
+		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE,
+			   RTE_ALIGN_CEIL(attr->max_pieces, BB_WQE_XLT_ALIGN));
+	} else {
+		/* An old key of the same index finds nothing. */
+		variant = ++d->mkey_variant & 0xff;
+		bb_prm_set(mkc, BB_PRM_MKC_MKEY_7_0, variant);
+		bb_prm_set(mkc, BB_PRM_MKC_LW, (attr->access & BB_ACCESS_LOCAL_WRITE) != 0);
+		bb_prm_set(mkc, BB_PRM_MKC_RR, (attr->access & BB_ACCESS_REMOTE_READ) != 0);
+		bb_prm_set(mkc, BB_PRM_MKC_RW, (attr->access & BB_ACCESS_REMOTE_WRITE) != 0);
+		bb_prm_set(mkc, BB_PRM_MKC_A, (attr->access & BB_ACCESS_REMOTE_ATOMIC) != 0);
+		bb_prm_set64(mkc, BB_PRM_MKC_LEN, attr->len);
+		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, attr->n);
+		bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, attr->n);
+		put_entries(attr, log != 0, in + BB_PRM_SZ_CREATE_MKEY_IN);
+	}
+	ret = mlx5_obj_create(d, "CREATE_MKEY", in,
+			      BB_PRM_SZ_CREATE_MKEY_IN + (size_t)attr->n * KLM, out, sizeof(out),
+			      obj);
+	if (ret == 0)
+		*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8 | variant;
+	return ret;
+}

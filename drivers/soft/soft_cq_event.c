@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Armed CQs: what a store to offset 0x20 of a UAR page does, and when an event goes out.
+ *
+ * The 8 bytes are cmd_sn<<28 | solicited<<24 | consumer index, then the CQ's number, both
+ * big endian, the first of them the same as the CQ's arm record (libmlx5: mlx5_arm_cq(),
+ * kernel: mlx5_cq_arm()). All CQs of a page share the register and their stores merge, so
+ * that, as with send doorbells, any store has the arm records of the page's CQs scanned.
+ * A CQ is armed through the page that its context names; another page is refused [A].
+ *
+ * One event per arming. What counts is behind the consumer index of the arming: CQEs that
+ * are there already raise the event at once. cmd_sn tells a new arming from one that was
+ * answered: software counts the events it took, and an arming with the number of the one
+ * that fired last is an old one that came late, and ignored [A].
+ *
+ * A solicited-only arming is answered by CQEs of solicited receives and by errors. Held
+ * back events (cq_max_count, cq_period) go out when as many CQEs are there as the count
+ * says, or the period after the first; a criterion that is 0 is not looked at [A].
+ *
+ * The CQ's fields are under the lock of the engine of its page and, when it is shared,
+ * under its own too.
+ */
+#include <stdlib.h>
+
+#include "soft_cqe.h"
+
+/* True if it was to be locked: SHARED may turn on until it is unlocked. */
+static bool
+cq_lock(struct soft_cq *cq)
+{
+	if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_SHARED) == 0)
+		return false;
+	rte_ticketlock_lock(&cq->lock);
+	return true;
+}
+
+static void
+cq_unlock(struct soft_cq *cq, bool locked)
+{
+	if (locked)
+		rte_ticketlock_unlock(&cq->lock);
+}
+
+static void
+fire(struct soft_engine *e, struct soft_cq *cq)
+{
+	__atomic_fetch_and(&cq->flags, ~(uint32_t)SOFT_CQ_ARMED, __ATOMIC_RELAXED);
+	cq->due = 0;
+	cq->fired = true;
+	cq->fired_sn = cq->arm_sn;
+	soft_channel_fire(e->dev, cq);
+}
+
+void
+soft_cq_notify(struct soft_engine *e, struct soft_cq *cq)
+{
+	uint32_t there = cq->pi - cq->arm_ci;
+
+	if (there == 0 || (cq->arm_solicited && (int32_t)(cq->sol_pi - cq->arm_ci) <= 0))
+		return;
+	if ((cq->mod_count == 0 && cq->mod_period == 0) ||
+	    (cq->mod_count != 0 && there >= cq->mod_count)) {
+		fire(e, cq);
+		return;
+	}
+	if (cq->mod_period != 0 && cq->due == 0)
+		cq->due = rte_rdtsc() + soft_time_cycles(cq->mod_period * 1000ull);
+}
+
+/* Events of the CQ may be held back while it is armed: the engine looks at the time. */
+static void
+moderate(struct soft_engine *e, struct soft_cq *cq)
+{
+	if (cq->moderated || cq->mod_period == 0)
+		return;
+	cq->moderated = true;
+	TAILQ_INSERT_TAIL(&e->moderated, cq, mod);
+	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
+}
+
+void
+soft_cq_moderated_run(struct soft_engine *e)
+{
+	struct soft_cq *cq, *next;
+	uint64_t now = rte_rdtsc();
+	bool locked;
+
+	for (cq = TAILQ_FIRST(&e->moderated); cq != NULL; cq = next) {
+		next = TAILQ_NEXT(cq, mod);
+		locked = cq_lock(cq);
+		if (cq->due != 0 && now >= cq->due)
+			fire(e, cq);
+		if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) == 0) {
+			cq->moderated = false;
+			TAILQ_REMOVE(&e->moderated, cq, mod);
+		}
+		cq_unlock(cq, locked);
+	}
+}
+
+/* The CQ's arm record holds something new, or its doorbell was rung. */
+static void
+arm(struct soft_engine *e, struct soft_cq *cq)
+{
+	uint32_t rec = bb_dbrec_load(&cq->dbrec[1]), word = bb_be32(rec), there;
+	uint8_t sn = word >> 28 & 3;
+	bool locked;
+
+	cq->arm_seen = rec;
+	e->work++;
+	locked = cq_lock(cq);
+	there = (cq->pi - word) & 0xffffff;
+	if ((word & 0xce000000) != 0 || there > 1u << cq->log_size) {
+		SOFT_LOG(
+			ERR,
+			"%s CQ 0x%x: arm record 0x%08x is %s; write cmd_sn << 28 | solicited << 24 "
+			"| consumer index, big endian, to word 1",
+			e->dev->name, cq->cqn, word,
+			there > 1u << cq->log_size ? "not at a CQE of the ring"
+						   : "one with reserved bits set");
+		goto out;
+	}
+	if (cq->fired && sn == cq->fired_sn)
+		goto out;
+	cq->arm_sn = sn;
+	cq->arm_ci = cq->pi - there;
+	cq->arm_solicited = (word >> 24 & 1) != 0;
+	__atomic_fetch_or(&cq->flags, SOFT_CQ_ARMED, __ATOMIC_RELAXED);
+	moderate(e, cq);
+	soft_cq_notify(e, cq);
+out:
+	cq_unlock(cq, locked);
+}
+
+void
+soft_arm_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
+{
+	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
+	uint32_t cqn = soft_be32((uint8_t *)&head + 4) & 0xffffff;
+	struct soft_cq *cq = NULL;
+
+	w->cq_left = w->n_cq;
+	if (cqn < 1u << SOFT_LOG_MAX_CQ)
+		cq = __atomic_load_n(&e->dev->cqs[cqn], __ATOMIC_ACQUIRE);
+	if (cq == NULL) {
+		e->bad_qpn++;
+		SOFT_LOG(WARNING, "%s: CQ 0x%x is armed through UAR page %u: no such CQ",
+			 e->dev->name, cqn, w->uar->id);
+	} else if (cq->uar != w->uar) {
+		e->wrong_uar++;
+		SOFT_LOG(WARNING,
+			 "%s CQ 0x%x: arming through UAR page %u is ignored, the CQ was created "
+			 "with UAR page %u; ring it there",
+			 e->dev->name, cqn, w->uar->id, cq->uar->id);
+	} else {
+		arm(e, cq);
+		/* The only one there: no other's store can have merged with this one. */
+		if (w->n_cq == 1)
+			w->cq_left = 0;
+	}
+	/* Fails when another store came meanwhile: the next poll sees that one. */
+	__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+void
+soft_arm_scan(struct soft_engine *e, struct soft_watch *w)
+{
+	uint32_t n = RTE_MIN(w->cq_left, e->scan);
+
+	w->cq_left -= n;
+	while (n-- != 0) {
+		struct soft_cq *cq = w->cq[w->cq_pos];
+
+		w->cq_pos = w->cq_pos + 1 < w->n_cq ? w->cq_pos + 1 : 0;
+		if (bb_dbrec_load(&cq->dbrec[1]) != cq->arm_seen)
+			arm(e, cq);
+	}
+}
+
+/* ---- Called by the control path */
+
+int
+soft_cq_attach(struct soft_cq *cq)
+{
+	struct soft_engine *e = cq->uar->engine;
+	struct soft_watch *w = cq->uar->watch;
+	int ret = 0;
+
+	rte_ticketlock_init(&cq->lock);
+	soft_engine_lock(e);
+	if (w->n_cq == w->cap_cq) {
+		uint32_t cap = w->cap_cq == 0 ? 8 : w->cap_cq * 2;
+		struct soft_cq **grown = realloc(w->cq, cap * sizeof(*grown));
+
+		if (grown == NULL) {
+			ret = -ENOMEM;
+			goto out;
+		}
+		w->cq = grown;
+		w->cap_cq = cap;
+	}
+	cq->arm_seen = bb_dbrec_load(&cq->dbrec[1]);
+	cq->scan_slot = w->n_cq;
+	w->cq[w->n_cq++] = cq;
+out:
+	soft_engine_unlock(e);
+	return ret;
+}
+
+void
+soft_cq_detach(struct soft_cq *cq)
+{
+	struct soft_engine *e = cq->uar->engine;
+	struct soft_watch *w = cq->uar->watch;
+	uint32_t slot = cq->scan_slot;
+
+	soft_engine_lock(e);
+	w->cq[slot] = w->cq[--w->n_cq];
+	w->cq[slot]->scan_slot = slot;
+	/* The one moved may have been ahead of the scan: begin the round again. */
+	w->cq_pos = 0;
+	w->cq_left = w->cq_left != 0 ? w->n_cq : 0;
+	if (cq->moderated)
+		TAILQ_REMOVE(&e->moderated, cq, mod);
+	soft_engine_unlock(e);
+}
+
+void
+soft_cq_moderate(struct soft_cq *cq, uint16_t count, uint16_t period_us)
+{
+	struct soft_engine *e = cq->uar->engine;
+	bool locked;
+
+	soft_engine_lock(e);
+	locked = cq_lock(cq);
+	cq->mod_count = count;
+	cq->mod_period = period_us;
+	cq->due = 0;
+	if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0) {
+		moderate(e, cq);
+		soft_cq_notify(e, cq);
+	}
+	cq_unlock(cq, locked);
+	soft_engine_unlock(e);
+}
+
+int
+soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
+{
+	struct soft_engine *e = cq->uar->engine;
+	struct bb_cqe *cqe;
+	int ret = 0;
+
+	soft_engine_lock(e);
+	rte_ticketlock_lock(&cq->lock);
+	soft_zip_end(e, cq);
+	/* Read again, as the new ring may be smaller than what was free before. */
+	cq->ci_seen = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
+	cqe = soft_cqe_slot(cq);
+	if (cq->error)
+		ret = -EIO;
+	else if (cqe == NULL)
+		ret = -ENOSPC;
+	else if (((cq->pi + 1 - cq->ci_seen) & 0xffffff) > 1u << log_size)
+		ret = -EINVAL;
+	if (ret == 0) {
+		memset(cqe, 0, offsetof(struct bb_cqe, op_own));
+		bb_cqe_own_store(&cqe->op_own,
+				 (uint8_t)(BB_CQE_RESIZE << 4 | (cq->pi >> cq->log_size & 1)));
+		cq->pi++;
+		cq->buf = buf;
+		cq->log_size = log_size;
+	}
+	rte_ticketlock_unlock(&cq->lock);
+	soft_engine_unlock(e);
+	return ret;
+}

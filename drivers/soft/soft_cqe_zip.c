@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Compressed CQEs, in the basic layout (kernel: en_rx.c, mlx5e_decompress_cqes_start();
+ * DPDK and UCX read the same): a block of n CQEs takes the n places that they would take
+ * one by one. The first holds the title, a CQE with format 3 and n for its byte count;
+ * eight mini CQEs of 8 bytes each stand in the places 1, 8, 16 and so on of the block. What
+ * is in the other places is old. A mini CQE is checksum, stride index (both 0 here) and
+ * byte count; the WQE counter of CQE i is that of the title plus i.
+ *
+ * What a card compresses, and when it ends a block, is [A]. Here: plain SENDs into receives
+ * that follow each other in one receive queue, without immediate, not solicited; a block
+ * ends with any other CQE, at SOFT_ZIP_MAX, and when the engine has nothing more to do. A
+ * block of one is written as the CQE it is.
+ *
+ * Under the CQ's lock, if it is shared, and the engine's.
+ */
+#include <stdlib.h>
+
+#include "soft_cqe.h"
+
+#define MINIS 8u
+
+struct soft_zip {
+	uint32_t n; /* CQEs that wait; 0: no block is open */
+	uint32_t qpn;
+	struct soft_cqe_parts title;
+	uint32_t len[SOFT_ZIP_MAX]; /* byte counts, big endian */
+	bool queued;                /* on some engine's list */
+};
+
+int
+soft_zip_init(struct soft_cq *cq)
+{
+	cq->zip = calloc(1, sizeof(*cq->zip));
+	return cq->zip != NULL ? 0 : -ENOMEM;
+}
+
+void
+soft_zip_fini(struct soft_cq *cq)
+{
+	free(cq->zip);
+}
+
+static uint8_t *
+place(const struct soft_cq *cq, uint32_t index)
+{
+	return cq->buf + ((size_t)(index & ((1u << cq->log_size) - 1)) << 6);
+}
+
+static void
+write_block(struct soft_engine *e, struct soft_cq *cq)
+{
+	struct soft_zip *z = cq->zip;
+	uint32_t i, pi = cq->pi;
+	struct bb_cqe title;
+	struct bb_cqe *cqe;
+
+	for (i = 0; i < z->n; i += MINIS) {
+		uint32_t minis[MINIS][2] = {{0}}, k;
+
+		for (k = 0; k < MINIS && i + k < z->n; k++)
+			minis[k][1] = z->len[i + k];
+		memcpy(place(cq, pi + (i == 0 ? 1 : i)), minis, sizeof(minis));
+	}
+	memset(&title, 0, sizeof(title));
+	memcpy((uint8_t *)&title + 32, &z->title.w4, 8);
+	title.byte_cnt = bb_be32(z->n);
+	title.timestamp = bb_be64(e->now);
+	title.sop_qpn = bb_be32(z->qpn);
+	title.wqe_counter = bb_be16(z->title.counter);
+	cqe = (struct bb_cqe *)(void *)place(cq, pi);
+	memcpy(cqe, &title, offsetof(struct bb_cqe, op_own));
+	bb_cqe_own_store(&cqe->op_own, (uint8_t)(z->title.op_flags | BB_CQE_COMPRESSED |
+						 (pi >> cq->log_size & 1)));
+	cq->pi += z->n;
+}
+
+void
+soft_zip_end(struct soft_engine *e, struct soft_cq *cq)
+{
+	struct soft_zip *z = cq->zip;
+	bool died = false;
+
+	if (z == NULL || z->n == 0)
+		return;
+	if (z->n == 1)
+		/* There was room for it when it came: this cannot overrun. */
+		(void)soft_cqe_put(e, z->qpn, cq, &z->title, &died);
+	else
+		write_block(e, cq);
+	z->n = 0;
+	if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
+		soft_cq_notify(e, cq);
+}
+
+/* Is there a place for one more CQE behind those that wait? */
+static bool
+has_room(struct soft_cq *cq)
+{
+	uint32_t size = 1u << cq->log_size, end = cq->pi + cq->zip->n;
+
+	if (cq->error)
+		return false;
+	if (((end - cq->ci_seen) & 0xffffff) >= size)
+		cq->ci_seen = bb_be32(bb_dbrec_load(cq->dbrec)) & 0xffffff;
+	return ((end - cq->ci_seen) & 0xffffff) < size;
+}
+
+bool
+soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
+	      const struct soft_cqe_parts *c)
+{
+	struct soft_zip *z = cq->zip;
+
+	if (c->op_flags != BB_CQE_RESP_SEND << 4 || e->dev->opts.defect != SOFT_DEFECT_NONE)
+		return false;
+	if (z->n == SOFT_ZIP_MAX ||
+	    (z->n != 0 && (z->qpn != qpn || z->title.w4 != c->w4 ||
+			   (uint16_t)(z->title.counter + z->n) != c->counter)))
+		soft_zip_end(e, cq);
+	if (!has_room(cq))
+		return false;
+	if (z->n == 0) {
+		z->title = *c;
+		z->qpn = qpn;
+	}
+	z->len[z->n++] = (uint32_t)(c->w5 >> 32);
+	if (!z->queued) {
+		z->queued = true;
+		TAILQ_INSERT_TAIL(&e->zips, cq, zips);
+	}
+	return true;
+}
+
+void
+soft_zip_run(struct soft_engine *e)
+{
+	struct soft_cq *cq;
+
+	while ((cq = TAILQ_FIRST(&e->zips)) != NULL) {
+		bool locked = (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_SHARED) != 0;
+
+		TAILQ_REMOVE(&e->zips, cq, zips);
+		if (locked)
+			rte_ticketlock_lock(&cq->lock);
+		soft_zip_end(e, cq);
+		cq->zip->queued = false;
+		if (locked)
+			rte_ticketlock_unlock(&cq->lock);
+	}
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Device memory (memic): memory of the device's own, in pages, as the kernel hands it out
+ * (drivers/infiniband/hw/mlx5/dm.c). Every allocation takes whole pages of the window and
+ * starts with one, which is all the alignment the device claims to have.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "soft_ctl.h"
+#include "soft_kernel.h"
+
+/* What new device memory is full of: nobody is promised zeros. [A] */
+#define FRESH 0xd3
+
+int
+soft_dm_start(struct soft_dev *dev)
+{
+	struct soft_memic *m = &dev->ctl->memic;
+
+	m->pages = dev->opts.no_dm ? 0 : dev->opts.dm / SOFT_KERNEL_PAGE;
+	if (m->pages == 0)
+		return 0;
+	m->used = calloc(m->pages, 1);
+	m->mem = mmap(NULL, (size_t)m->pages * SOFT_KERNEL_PAGE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m->used != NULL && m->mem != MAP_FAILED)
+		return 0;
+	SOFT_LOG(ERR, "%s: no memory for %u bytes of device memory (option dm)", dev->name,
+		 dev->opts.dm);
+	if (m->mem == MAP_FAILED)
+		m->mem = NULL;
+	soft_dm_stop(dev);
+	return -ENOMEM;
+}
+
+void
+soft_dm_stop(struct soft_dev *dev)
+{
+	struct soft_memic *m = &dev->ctl->memic;
+
+	free(m->used);
+	if (m->mem != NULL)
+		(void)munmap(m->mem, (size_t)m->pages * SOFT_KERNEL_PAGE);
+	memset(m, 0, sizeof(*m));
+}
+
+/* bitmap_find_next_zero_area(): the first @n free pages in a row; m->pages: there are none. */
+static uint32_t
+find_pages(const struct soft_memic *m, uint32_t n)
+{
+	uint32_t i, run = 0;
+
+	for (i = 0; i < m->pages; i++) {
+		run = m->used[i] ? 0 : run + 1;
+		if (run == n)
+			return i + 1 - n;
+	}
+	return m->pages;
+}
+
+int
+soft_dm_alloc(struct mlx5_ctx *ctx_, uint64_t len, uint32_t log_align, struct mlx5_dm **dm)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_dev *dev = ctx->dev;
+	struct soft_memic *m = &dev->ctl->memic;
+	uint64_t max = (uint64_t)m->pages * SOFT_KERNEL_PAGE;
+	struct soft_dm *d;
+	int ret;
+
+	ret = soft_kernel_dm(dev->name, len, log_align, max, SOFT_LOG_DM_ALIGN);
+	if (ret != 0)
+		return ret;
+	d = calloc(1, sizeof(*d));
+	if (d == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for device memory", dev->name);
+		return -ENOMEM;
+	}
+	d->pub.len = len;
+	d->ctx = ctx;
+	d->pages = (uint32_t)((len + SOFT_KERNEL_PAGE - 1) / SOFT_KERNEL_PAGE);
+	pthread_mutex_lock(&dev->lock);
+	d->page = find_pages(m, d->pages);
+	if (d->page < m->pages) {
+		d->base = m->mem + (size_t)d->page * SOFT_KERNEL_PAGE;
+		memset(m->used + d->page, 1, d->pages);
+		memset(d->base, FRESH, (size_t)d->pages * SOFT_KERNEL_PAGE);
+		ctx->dms++;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (d->base == NULL) {
+		SOFT_LOG(ERR,
+			 "%s: no %u pages in a row are left of the %u of device memory: free "
+			 "some, or open the device with dm=<bytes>",
+			 dev->name, d->pages, m->pages);
+		free(d);
+		return -ENOMEM;
+	}
+	*dm = &d->pub;
+	return 0;
+}
+
+int
+soft_dm_free(struct mlx5_ctx *ctx_, struct mlx5_dm *dm)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_dm *d = (struct soft_dm *)dm;
+	struct soft_dev *dev = ctx->dev;
+
+	if (d->ctx != ctx) {
+		SOFT_LOG(ERR, "%s: device memory of another context", dev->name);
+		return -EINVAL;
+	}
+	pthread_mutex_lock(&dev->lock);
+	/* uverbs_free_dm() */
+	if (d->mrs != 0) {
+		pthread_mutex_unlock(&dev->lock);
+		SOFT_LOG(ERR, "%s: %u MRs name the device memory: deregister them first", dev->name,
+			 d->mrs);
+		return -EBUSY;
+	}
+	memset(dev->ctl->memic.used + d->page, 0, d->pages);
+	ctx->dms--;
+	pthread_mutex_unlock(&dev->lock);
+	free(d);
+	return 0;
+}
+
+int
+soft_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *src, size_t len)
+{
+	struct soft_dm *d = (struct soft_dm *)dm;
+	const uint8_t *from = src;
+	uint32_t *to, word;
+	size_t i;
+	int ret = soft_kernel_dm_copy(ctx->name, d->pub.len, off, len);
+
+	if (ret != 0)
+		return ret;
+	to = (uint32_t *)(void *)(d->base + off);
+	/* As libmlx5 does it, word by word; it promises no order, so here it is backwards. */
+	for (i = len / sizeof(word); i-- > 0;) {
+		memcpy(&word, from + i * sizeof(word), sizeof(word));
+		__atomic_store_n(&to[i], word, __ATOMIC_RELEASE);
+	}
+	return 0;
+}
+
+int
+soft_dm_read(struct mlx5_ctx *ctx, struct mlx5_dm *dm, void *dst, uint64_t off, size_t len)
+{
+	struct soft_dm *d = (struct soft_dm *)dm;
+	uint8_t *to = dst;
+	uint32_t *from, word;
+	size_t i;
+	int ret = soft_kernel_dm_copy(ctx->name, d->pub.len, off, len);
+
+	if (ret != 0)
+		return ret;
+	from = (uint32_t *)(void *)(d->base + off);
+	for (i = len / sizeof(word); i-- > 0;) {
+		word = __atomic_load_n(&from[i], __ATOMIC_ACQUIRE);
+		memcpy(to + i * sizeof(word), &word, sizeof(word));
+	}
+	return 0;
+}
+
+int
+soft_dm_mr(const struct soft_ctx *ctx, const struct mlx5_mr_attr *attr, uint8_t **base)
+{
+	const struct soft_dm *d = (const struct soft_dm *)attr->dm;
+	int ret;
+
+	if (d->ctx != ctx) {
+		SOFT_LOG(ERR, "%s: MR of another context's device memory", ctx->dev->name);
+		return -EINVAL;
+	}
+	ret = soft_kernel_dm_mr(ctx->dev->name, attr->access, attr->offset, attr->len, d->pub.len);
+	if (ret == 0)
+		*base = d->base + attr->offset;
+	return ret;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * dma-bufs: the software device is a CPU, so it maps them. What its exporter does not let a
+ * CPU map cannot be used here, and caches are taken to be coherent.
+ *
+ * Checks and their order: ib_umem_dmabuf_get() and dma_buf_get() of the kernel.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* F_GET_SEALS */
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "soft_ctl.h"
+#include "soft_kernel.h"
+
+#define DMA_BUF_FS_MAGIC 0x444d4142 /* linux/magic.h: DMA_BUF_MAGIC */
+
+/* With dmabuf=memfd: a memfd that udmabuf would make a dma-buf of, which cannot shrink. */
+static bool
+stand_in(const struct soft_dev *dev, int fd)
+{
+	int seals = dev->opts.dmabuf_memfd ? fcntl(fd, F_GET_SEALS) : -1;
+
+	return seals >= 0 && (seals & F_SEAL_SHRINK) != 0 && (seals & F_SEAL_WRITE) == 0;
+}
+
+/* Bytes of the dma-buf behind @fd; a negative errno, logged, if it is none. */
+static int64_t
+dmabuf_size(const struct soft_dev *dev, const char *what, int fd)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(fd, &fs) != 0) {
+		int err = errno;
+
+		SOFT_LOG(ERR, "%s: %s of a dma-buf: %d is no open file", dev->name, what, fd);
+		return -err;
+	}
+	if ((uint32_t)fs.f_type == DMA_BUF_FS_MAGIC) {
+		int64_t size = lseek(fd, 0, SEEK_END);
+
+		return size >= 0 ? size : -errno;
+	}
+	if (stand_in(dev, fd) && fstat(fd, &st) == 0)
+		return st.st_size;
+	SOFT_LOG(ERR, "%s: %s of a dma-buf: file %d is none%s", dev->name, what, fd,
+		 dev->opts.dmabuf_memfd ? ", nor a memfd sealed against shrinking" : "");
+	return -EINVAL;
+}
+
+int
+soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t offset, uint64_t len,
+		bool write, struct soft_map *map)
+{
+	uint64_t skip = offset % SOFT_KERNEL_PAGE;
+	int64_t size;
+	void *p;
+
+	if (dev->opts.no_dmabuf) {
+		SOFT_LOG(ERR, "%s: %s of a dma-buf: option no_dmabuf is set", dev->name, what);
+		return -EOPNOTSUPP;
+	}
+	size = dmabuf_size(dev, what, fd);
+	if (size < 0)
+		return (int)size;
+	if (len == 0 || len > (uint64_t)size || offset > (uint64_t)size - len) {
+		SOFT_LOG(ERR,
+			 "%s: %s of %" PRIu64 " bytes at offset %" PRIu64 " is empty or leaves the "
+			 "%" PRId64 " bytes of the dma-buf",
+			 dev->name, what, len, offset, size);
+		return -EINVAL;
+	}
+	p = mmap(NULL, skip + len, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
+		 (off_t)(offset - skip));
+	if (p == MAP_FAILED) {
+		int err = errno;
+
+		SOFT_LOG(ERR,
+			 "%s: %s of a dma-buf: its exporter does not let the CPU map it: %s; a "
+			 "software device needs that",
+			 dev->name, what, strerror(err));
+		return -err;
+	}
+	map->start = p;
+	map->len = skip + len;
+	map->base = map->start + skip;
+	return 0;
+}
+
+void
+soft_dmabuf_unmap(struct soft_map *map)
+{
+	if (map->start != NULL)
+		(void)munmap(map->start, map->len);
+	map->start = NULL;
+}
+
+int
+soft_dmabuf_mr(const struct soft_dev *dev, const struct mlx5_mr_attr *attr, struct soft_map *map)
+{
+	int ret = soft_kernel_dmabuf_mr(dev->name, attr->access, attr->offset, attr->iova);
+
+	if (ret != 0)
+		return ret;
+	if (attr->len > UINT64_MAX - attr->iova) {
+		SOFT_LOG(ERR, "%s: MR of a dma-buf: iova + length is past 2^64", dev->name);
+		return -EINVAL;
+	}
+	return soft_dmabuf_map(dev, "MR", attr->fd, attr->offset, attr->len,
+			       (attr->access & MLX5_ACCESS_LOCAL_WRITE) != 0, map);
+}

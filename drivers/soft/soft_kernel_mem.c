@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What kernel and libmlx5 check before memory is registered, and how they lay it out: rights
+ * of umems and MRs, page sizes, device memory, dma-bufs. Sources are named at each rule.
+ */
+#include <errno.h>
+#include <inttypes.h>
+
+#include <rte_common.h>
+
+#include "soft_ctl.h"
+#include "soft_kernel.h"
+
+/* ib_check_mr_access() */
+static int
+writes_need_local_write(uint32_t access)
+{
+	if ((access & (MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_ATOMIC)) != 0 &&
+	    (access & MLX5_ACCESS_LOCAL_WRITE) == 0) {
+		SOFT_LOG(ERR, "access 0x%x: REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE",
+			 access);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+soft_kernel_umem_access(uint32_t access)
+{
+	/* devx_umem_get() */
+	const uint32_t known =
+		MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE | MLX5_ACCESS_REMOTE_READ;
+
+	if ((access & ~known) != 0) {
+		SOFT_LOG(ERR, "umem access 0x%x: only LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ",
+			 access);
+		return -EINVAL;
+	}
+	return writes_need_local_write(access);
+}
+
+int
+soft_kernel_mr_access(uint32_t access, bool odp)
+{
+	/* IB_ACCESS_SUPPORTED: bits 0 to 7 and, never refused, the optional ones 20 to 29. */
+	const uint32_t known = 0xffu | 0x3ffu << 20;
+
+	if ((access & ~known) != 0) {
+		SOFT_LOG(ERR, "MR access 0x%x: rights beyond 0x%x are not known", access, known);
+		return -EINVAL;
+	}
+	if (writes_need_local_write(access) != 0)
+		return -EINVAL;
+	if ((access & MLX5_ACCESS_ON_DEMAND) != 0 && !odp) {
+		SOFT_LOG(ERR, "MR access 0x%x: the device has no on-demand paging", access);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+bool
+soft_kernel_writable(uint32_t access)
+{
+	return (access & (MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
+			  MLX5_ACCESS_REMOTE_ATOMIC | MLX5_ACCESS_MW_BIND)) != 0;
+}
+
+int
+soft_kernel_mr_iova(uint64_t addr, uint64_t iova)
+{
+	/* ib_uverbs_reg_mr() */
+	if (((addr ^ iova) & 4095) == 0)
+		return 0;
+	SOFT_LOG(ERR,
+		 "MR at 0x%" PRIx64 " with iova 0x%" PRIx64 ": they differ in their offset in a "
+		 "page",
+		 addr, iova);
+	return -EINVAL;
+}
+
+int
+soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len)
+{
+	const uint32_t known = MLX5_REREG_TRANSLATION | MLX5_REREG_PD | MLX5_REREG_ACCESS;
+
+	/* ib_uverbs_rereg_mr() */
+	if (flags == 0 || (flags & ~known) != 0 ||
+	    ((flags & MLX5_REREG_TRANSLATION) != 0 && (addr == NULL || len == 0))) {
+		SOFT_LOG(ERR, "MR re-registration with flags 0x%x, %" PRIu64 " bytes at %p", flags,
+			 len, addr);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+bool
+soft_kernel_rereg_in_place(uint32_t from, uint32_t to)
+{
+	const uint32_t can = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
+			     MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
+			     MLX5_ACCESS_RELAXED_ORDERING;
+
+	return ((from ^ to) & ~can) == 0;
+}
+
+uint64_t
+soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t real_page, uint64_t pgsz_bitmap)
+{
+	uint64_t differ = addr ^ (addr + len - 1);
+	uint64_t top, page;
+
+	/* devx_umem_find_best_pgsize(): nothing above the length rounded up. */
+	top = len <= SOFT_KERNEL_PAGE ? SOFT_KERNEL_PAGE : rte_align64pow2(len);
+	if (top != 0)
+		pgsz_bitmap &= top | (top - 1);
+	/*
+	 * ib_umem_find_best_pgsz(): of several pieces, nothing above their size. What holds
+	 * one piece whole is no larger than the length rounded up.
+	 */
+	if (differ >= real_page)
+		pgsz_bitmap &= real_page | (real_page - 1);
+	pgsz_bitmap &= ~(uint64_t)(SOFT_KERNEL_PAGE - 1);
+	if (pgsz_bitmap == 0)
+		return 0;
+	/* Back again: larger pages must start with the umem and divide its length. */
+	page = UINT64_C(1) << (63 - __builtin_clzll(pgsz_bitmap));
+	while (page > SOFT_KERNEL_PAGE && ((addr | len) & (page - 1)) != 0)
+		page >>= 1;
+	return page;
+}
+
+int
+soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
+	       uint32_t max_log_align)
+{
+	const char *why = NULL;
+
+	/* handle_alloc_dm_memic() */
+	if (max == 0) {
+		SOFT_LOG(ERR, "%s: the device has no device memory", name);
+		return -EOPNOTSUPP;
+	}
+	/* alloc_dm_memic() of libmlx5, mlx5_cmd_alloc_memic() of the kernel */
+	if (len > max)
+		why = "more than max_memic_size";
+	else if (len == 0)
+		why = "nothing";
+	else if (log_align > max_log_align)
+		why = "an alignment above log_max_memic_addr_alignment";
+	if (why == NULL)
+		return 0;
+	SOFT_LOG(ERR, "%s: %" PRIu64 " bytes of device memory aligned to 2^%u: that is %s", name,
+		 len, log_align, why);
+	return -EINVAL;
+}
+
+/* IB_ACCESS_OPTIONAL: rights that a device may ignore. */
+#define ACCESS_OPTIONAL 0x3ff00000u
+
+int
+soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len, uint64_t dm_len)
+{
+	/* MLX5_IB_DM_MEMIC_ALLOWED_ACCESS */
+	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
+			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
+			       MLX5_ACCESS_ZERO_BASED | ACCESS_OPTIONAL;
+	const char *why = NULL;
+
+	/* UVERBS_METHOD_DM_MR_REG. What firmware makes of an empty one is not known [A]. */
+	if ((access & MLX5_ACCESS_ZERO_BASED) == 0)
+		why = "ZERO_BASED must be set";
+	else if ((access & ~known) != 0)
+		why = "device memory does not have this right";
+	else if (len > dm_len || off > dm_len - len)
+		why = "the range leaves the device memory";
+	else if (len == 0)
+		why = "it is empty";
+	if (why == NULL)
+		return writes_need_local_write(access);
+	SOFT_LOG(ERR,
+		 "%s: MR of %" PRIu64 " bytes at %" PRIu64 " of %" PRIu64
+		 " bytes of device memory, access 0x%x: %s",
+		 name, len, off, dm_len, access, why);
+	return -EINVAL;
+}
+
+int
+soft_kernel_dmabuf_mr(const char *name, uint32_t access, uint64_t offset, uint64_t iova)
+{
+	/* UVERBS_METHOD_REG_DMABUF_MR */
+	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
+			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
+			       MLX5_ACCESS_RELAXED_ORDERING;
+
+	if (((offset ^ iova) & (SOFT_KERNEL_PAGE - 1)) != 0) {
+		SOFT_LOG(ERR,
+			 "%s: MR of a dma-buf: offset 0x%" PRIx64 " and iova 0x%" PRIx64
+			 " differ in the offset in their page",
+			 name, offset, iova);
+		return -EINVAL;
+	}
+	if ((access & ~known) != 0) {
+		SOFT_LOG(ERR, "%s: MR of a dma-buf: no such rights as 0x%x", name, access & ~known);
+		return -EINVAL;
+	}
+	return writes_need_local_write(access);
+}
+
+int
+soft_kernel_dm_copy(const char *name, uint64_t len, uint64_t off, uint64_t copy)
+{
+	/* mlx5_access_dm() of libmlx5 */
+	if (copy > len || off > len - copy) {
+		SOFT_LOG(ERR,
+			 "%s: a copy of %" PRIu64 " bytes at %" PRIu64 " leaves the %" PRIu64
+			 " bytes of device memory",
+			 name, copy, off, len);
+		return -EFAULT;
+	}
+	if (((copy | off) & 3) != 0) {
+		SOFT_LOG(ERR,
+			 "%s: a copy of %" PRIu64 " bytes at %" PRIu64
+			 " of device memory: it is reached by words of 4 bytes",
+			 name, copy, off);
+		return -EINVAL;
+	}
+	return 0;
+}

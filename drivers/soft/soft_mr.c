@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory regions: ibv_reg_mr_iova2(), ibv_rereg_mr() and ibv_dereg_mr() with what the
+ * kernel decides of them (Linux drivers/infiniband/hw/mlx5/mr.c), and the key table.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "soft_ctl.h"
+#include "soft_kernel.h"
+
+/* The kernel's caches hold keys for at least so many pages (mlx5_mkey_cache_init()). */
+#define MIN_ROOM 4u
+
+/* Give @m a key and publish it. -ENOSPC. */
+static int
+mkey_add(struct soft_dev *dev, struct soft_mkey *m)
+{
+	uint32_t id;
+	int ret = soft_ids_alloc(&dev->ctl->mkey_ids, &id);
+
+	if (ret != 0)
+		return ret;
+	/* The variant moves on, so that a key that was given back finds nothing. */
+	m->key = id << 8 | dev->ctl->mkey_variant[id]++;
+	__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static bool
+has_windows(struct soft_dev *dev, const struct soft_mkey *m)
+{
+	bool has;
+
+	rte_ticketlock_lock(&dev->umr_lock);
+	has = m->windows != 0;
+	rte_ticketlock_unlock(&dev->umr_lock);
+	return has;
+}
+
+/*
+ * Put @next, or nothing, in the place of @m, for all engines at once, and free @m. -EBUSY
+ * while windows are bound to it (man ibv_dereg_mr, NOTES; the errno is [A]).
+ */
+static int
+mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
+{
+	uint32_t id = m->key >> 8;
+
+	if (!has_windows(dev, m)) {
+		__atomic_store_n(&dev->mkeys[id], next, __ATOMIC_RELEASE);
+		/* After this no engine works with the key: the memory may go. */
+		soft_quiesce();
+		if (!has_windows(dev, m)) {
+			free(m);
+			return 0;
+		}
+		/* One was bound meanwhile. */
+		__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
+		soft_quiesce();
+	}
+	SOFT_LOG(ERR, "%s: memory windows are bound to MR 0x%x: invalidate them first", dev->name,
+		 m->key);
+	return -EBUSY;
+}
+
+/* A key over process memory, in no table yet. NULL: no memory, logged. */
+static struct soft_mkey *
+mkey_make(const struct soft_dev *dev, const struct soft_pd *pd, const struct mlx5_mr_attr *attr)
+{
+	struct soft_mkey *m = calloc(1, sizeof(*m));
+	uint32_t access = attr->access;
+
+	if (m == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for an MR", dev->name);
+		return NULL;
+	}
+	*m = (struct soft_mkey){
+		.pdn = pd->pub.pdn,
+		.start = attr->iova,
+		.len = attr->len,
+		.base = attr->addr,
+		.lw = (access & MLX5_ACCESS_LOCAL_WRITE) != 0,
+		.rr = (access & MLX5_ACCESS_REMOTE_READ) != 0,
+		.rw = (access & MLX5_ACCESS_REMOTE_WRITE) != 0,
+		.atomic = (access & MLX5_ACCESS_REMOTE_ATOMIC) != 0,
+		.mw_bind = (access & MLX5_ACCESS_MW_BIND) != 0,
+	};
+	if ((access & MLX5_ACCESS_ON_DEMAND) != 0) {
+		m->detour = SOFT_DETOUR_PAGED;
+		/* rc_odp_caps.atomic is 0. What a card does with such a key is [A]. */
+		m->atomic = false;
+	} else if ((access & MLX5_ACCESS_RELAXED_ORDERING) != 0 && !dev->opts.no_relaxed) {
+		m->detour = SOFT_DETOUR_RELAXED;
+	}
+	if (m->detour != SOFT_DETOUR_NONE) {
+		m->detour_len = m->len;
+		m->len = 0;
+	}
+	return m;
+}
+
+static bool
+whole_address_space(const struct mlx5_mr_attr *attr)
+{
+	return (attr->access & MLX5_ACCESS_ON_DEMAND) != 0 && attr->addr == NULL &&
+	       attr->len == UINT64_MAX;
+}
+
+static int
+rights_check(const struct soft_dev *dev, uint32_t access)
+{
+	if ((access & MLX5_ACCESS_REMOTE_ATOMIC) != 0 && dev->opts.no_atomic) {
+		SOFT_LOG(ERR, "%s: MR with REMOTE_ATOMIC: the device has no atomics", dev->name);
+		return -EINVAL;
+	}
+	return soft_kernel_mr_access(access, dev->odp);
+}
+
+/* What may be registered: arguments first, then the memory, as the kernel goes. */
+static int
+mr_check(const struct soft_dev *dev, const struct mlx5_mr_attr *attr)
+{
+	int ret;
+
+	ret = rights_check(dev, attr->access);
+	if (ret == 0)
+		ret = soft_kernel_mr_iova((uintptr_t)attr->addr, attr->iova);
+	if (ret != 0)
+		return ret;
+	if (whole_address_space(attr)) {
+		if (attr->iova == 0)
+			return 0;
+		SOFT_LOG(ERR, "%s: MR of the whole address space: its iova must be 0", dev->name);
+		return -EINVAL;
+	}
+	if (attr->len > UINT64_MAX - attr->iova) {
+		SOFT_LOG(ERR, "%s: MR: iova 0x%" PRIx64 " + %" PRIu64 " bytes is past 2^64",
+			 dev->name, attr->iova, attr->len);
+		return -EINVAL;
+	}
+	/* Pages on demand are looked at when they are accessed. */
+	if ((attr->access & MLX5_ACCESS_ON_DEMAND) != 0)
+		return soft_mem_range(dev->name, "MR", attr->addr, attr->len);
+	return soft_mem_check(dev->name, "MR", attr->addr, attr->len,
+			      soft_kernel_writable(attr->access));
+}
+
+/*
+ * Check what m->attr asks for and find the memory: then it says where that is in the process,
+ * and by which address it is named.
+ */
+static int
+mr_memory(const struct soft_ctx *ctx, struct soft_mr *m)
+{
+	struct mlx5_mr_attr *attr = &m->attr;
+	uint8_t *base = NULL;
+	int ret;
+
+	if (attr->kind == MLX5_MR_MEM)
+		return mr_check(ctx->dev, attr);
+	ret = rights_check(ctx->dev, attr->access);
+	if (ret != 0)
+		return ret;
+	if (attr->kind == MLX5_MR_DM) {
+		ret = soft_dm_mr(ctx, attr, &base);
+		m->dm = (struct soft_dm *)attr->dm;
+		attr->iova = 0;
+	} else {
+		ret = soft_dmabuf_mr(ctx->dev, attr, &m->map);
+		base = m->map.base;
+	}
+	attr->addr = base;
+	return ret;
+}
+
+/* Pages that @attr covers. */
+static uint64_t
+pages_of(const struct mlx5_mr_attr *attr)
+{
+	uint64_t off = (uintptr_t)attr->addr & 4095;
+
+	return whole_address_space(attr) ? 0 : (attr->len - 1 + off) / 4096 + 1;
+}
+
+/* The translation entries that a new key gets, a power of two [A]. */
+static uint64_t
+room_of(const struct mlx5_mr_attr *attr)
+{
+	uint64_t pages = pages_of(attr);
+
+	return pages <= MIN_ROOM ? MIN_ROOM : UINT64_C(1) << (64 - __builtin_clzll(pages - 1));
+}
+
+static void
+no_key_left(const struct soft_dev *dev)
+{
+	SOFT_LOG(ERR, "%s: all %u mkeys are in use: register larger pieces", dev->name,
+		 dev->ctl->mkey_ids.size - dev->ctl->mkey_ids.first);
+}
+
+int
+soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
+	    struct mlx5_mr **mr)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_pd *p = (struct soft_pd *)pd;
+	struct soft_dev *dev = ctx->dev;
+	struct soft_mr *m;
+	int ret;
+
+	if (p->ctx != ctx) {
+		SOFT_LOG(ERR, "%s: PD 0x%x is another context's", dev->name, p->pub.pdn);
+		return -EINVAL;
+	}
+	m = calloc(1, sizeof(*m));
+	if (m == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for an MR", dev->name);
+		return -ENOMEM;
+	}
+	m->attr = *attr;
+	ret = mr_memory(ctx, m);
+	if (ret != 0)
+		goto free_mr;
+	m->mkey = mkey_make(dev, p, &m->attr);
+	if (m->mkey == NULL) {
+		ret = -ENOMEM;
+		goto unmap;
+	}
+	m->ctx = ctx;
+	m->pd = p;
+	m->writable = soft_kernel_writable(attr->access);
+	m->room = room_of(&m->attr);
+	pthread_mutex_lock(&dev->lock);
+	ret = mkey_add(dev, m->mkey);
+	if (ret == 0) {
+		m->pub.lkey = m->mkey->key;
+		m->pub.rkey = m->mkey->key;
+		p->mrs++;
+		ctx->mrs++;
+		if (m->dm != NULL)
+			m->dm->mrs++;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0) {
+		no_key_left(dev);
+		ret = -ENOMEM;
+		goto free_mkey;
+	}
+	*mr = &m->pub;
+	return 0;
+
+free_mkey:
+	free(m->mkey);
+unmap:
+	soft_dmabuf_unmap(&m->map);
+free_mr:
+	free(m);
+	return ret;
+}
+
+int
+soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_mr *m = (struct soft_mr *)mr;
+	struct soft_dev *dev = ctx->dev;
+	uint32_t id = m->mkey->key >> 8;
+	int ret;
+
+	if (m->ctx != ctx) {
+		SOFT_LOG(ERR, "%s: MR 0x%x is another context's", dev->name, m->pub.lkey);
+		return -EINVAL;
+	}
+	pthread_mutex_lock(&dev->lock);
+	ret = mkey_retire(dev, m->mkey, NULL);
+	if (ret == 0) {
+		soft_ids_free(&dev->ctl->mkey_ids, id);
+		m->pd->mrs--;
+		ctx->mrs--;
+		if (m->dm != NULL)
+			m->dm->mrs--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		return ret;
+	soft_dmabuf_unmap(&m->map);
+	free(m);
+	return 0;
+}
+
+/*
+ * Can the key stay (mlx5_ib_rereg_user_mr())? 1 yes, 0 no: another key over the memory;
+ * -EOPNOTSUPP.
+ */
+static int
+rereg_in_place(const struct soft_mr *m, uint32_t flags, const struct mlx5_mr_attr *to)
+{
+	bool paged = (m->attr.access & MLX5_ACCESS_ON_DEMAND) != 0;
+	bool rights = soft_kernel_rereg_in_place(m->attr.access, to->access);
+
+	if ((flags & MLX5_REREG_TRANSLATION) == 0) {
+		if (rights)
+			return 1;
+		return paged || (to->access & MLX5_ACCESS_ON_DEMAND) != 0 ? -EOPNOTSUPP : 0;
+	}
+	return !paged && (to->access & MLX5_ACCESS_ON_DEMAND) == 0 && rights &&
+	       pages_of(to) <= m->room;
+}
+
+static int
+rereg_check(const struct soft_mr *m, uint32_t flags, const struct soft_pd *pd,
+	    const struct mlx5_mr_attr *to)
+{
+	const struct soft_dev *dev = m->ctx->dev;
+	int ret;
+
+	ret = soft_kernel_mr_rereg(flags, to->addr, to->len);
+	if (ret != 0)
+		return ret;
+	/* ib_uverbs_rereg_mr(), and ibv_rereg_mr() of libibverbs for a dma-buf */
+	if (m->attr.kind != MLX5_MR_MEM) {
+		SOFT_LOG(ERR, "%s: MR 0x%x is of device memory or a dma-buf: register it anew",
+			 dev->name, m->pub.lkey);
+		return -EINVAL;
+	}
+	if (pd->ctx != m->ctx) {
+		SOFT_LOG(ERR, "%s: PD 0x%x is another context's", dev->name, pd->pub.pdn);
+		return -EINVAL;
+	}
+	if ((flags & MLX5_REREG_TRANSLATION) != 0)
+		return mr_check(dev, to);
+	ret = rights_check(dev, to->access);
+	if (ret != 0)
+		return ret;
+	/* ib_umem_check_rereg() */
+	if (soft_kernel_writable(to->access) && !m->writable) {
+		SOFT_LOG(ERR, "%s: MR 0x%x was registered for reading: it cannot become writable",
+			 dev->name, m->pub.lkey);
+		return -EACCES;
+	}
+	return 0;
+}
+
+/* The key stays, what it means changes. */
+static int
+rereg_same_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
+{
+	m->key = old->key;
+	return mkey_retire(dev, old, m);
+}
+
+/* Another key first, so that nothing is lost when there is none. */
+static int
+rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m)
+{
+	uint32_t id = old->key >> 8;
+	int ret = mkey_add(dev, m);
+
+	if (ret != 0) {
+		no_key_left(dev);
+		return -ENOMEM;
+	}
+	ret = mkey_retire(dev, old, NULL);
+	if (ret != 0) {
+		id = m->key >> 8;
+		__atomic_store_n(&dev->mkeys[id], NULL, __ATOMIC_RELEASE);
+		soft_quiesce();
+	}
+	soft_ids_free(&dev->ctl->mkey_ids, id);
+	return ret;
+}
+
+int
+soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct mlx5_pd *pd,
+	      void *addr, uint64_t len, uint32_t access)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_mr *m = (struct soft_mr *)mr;
+	struct soft_dev *dev = ctx->dev;
+	struct mlx5_mr_attr to = m->attr;
+	struct soft_pd *p = (flags & MLX5_REREG_PD) != 0 ? (struct soft_pd *)pd : m->pd;
+	struct soft_mkey *key;
+	int in_place, ret;
+
+	if (m->ctx != ctx) {
+		SOFT_LOG(ERR, "%s: MR 0x%x is another context's", dev->name, m->pub.lkey);
+		return -EINVAL;
+	}
+	if ((flags & MLX5_REREG_ACCESS) != 0)
+		to.access = access;
+	if ((flags & MLX5_REREG_TRANSLATION) != 0) {
+		/* mlx5_rereg_mr() of libmlx5 gives the address as iova. */
+		to = mlx5_mr_mem(addr, len, to.access);
+	}
+	ret = rereg_check(m, flags, p, &to);
+	if (ret != 0)
+		return ret;
+	in_place = rereg_in_place(m, flags, &to);
+	if (in_place < 0) {
+		SOFT_LOG(ERR, "%s: MR 0x%x: ON_DEMAND does not change without TRANSLATION",
+			 dev->name, m->pub.lkey);
+		return in_place;
+	}
+	key = mkey_make(dev, p, &to);
+	if (key == NULL)
+		return -ENOMEM;
+	pthread_mutex_lock(&dev->lock);
+	ret = in_place == 1 ? rereg_same_key(dev, m->mkey, key)
+			    : rereg_other_key(dev, m->mkey, key);
+	if (ret == 0) {
+		m->mkey = key;
+		m->attr = to;
+		if ((flags & MLX5_REREG_TRANSLATION) != 0)
+			m->writable = soft_kernel_writable(to.access);
+		if (in_place == 0)
+			m->room = room_of(&to);
+		m->pub.lkey = key->key;
+		m->pub.rkey = key->key;
+		m->pd->mrs--;
+		p->mrs++;
+		m->pd = p;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0)
+		free(key);
+	return ret;
+}

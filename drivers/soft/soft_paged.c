@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory that is paged on demand, as a peer accesses it.
+ *
+ * It may be unmapped at any moment, so it is never touched directly: the kernel copies,
+ * by process_vm_writev() and process_vm_readv() on this very process, and says what it
+ * could not reach. To look into /proc/self/maps first, or to populate the pages, would
+ * leave a gap before the access. The price is a system call, and that an aligned unit
+ * of 8 bytes is written at once only as far as the kernel's copy does so. Atomics
+ * would need the CPU's: there are none (rc_odp_caps.atomic is 0).
+ */
+#define _GNU_SOURCE /* process_vm_writev() */
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "soft_data.h"
+
+/* The kernel copies at most 2 GiB less a page at a time. */
+#define COPY_MAX (UINT64_C(1) << 30)
+
+static bool
+copy(uint8_t *own, uint8_t *paged, uint64_t len, bool write)
+{
+	pid_t pid = getpid();
+
+	while (len != 0) {
+		uint64_t n = RTE_MIN(len, COPY_MAX);
+		struct iovec here = {own, n}, there = {paged, n};
+		ssize_t done = write ? process_vm_writev(pid, &here, 1, &there, 1, 0)
+				     : process_vm_readv(pid, &here, 1, &there, 1, 0);
+
+		/* What was copied of a piece that ends in a hole stays, as on a card. */
+		if (done < 0 || (uint64_t)done != n)
+			return false;
+		own += n;
+		paged = (uint8_t *)((uintptr_t)paged + n);
+		len -= n;
+	}
+	return true;
+}
+
+bool
+soft_paged_works(void)
+{
+	uint8_t from = 0x5a, to = 0;
+
+	return copy(&to, &from, 1, false) && to == 0x5a && copy(&to, &from, 1, true);
+}
+
+bool
+soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!copy(src[i].p, dst, src[i].len, true))
+			return false;
+		dst = (uint8_t *)((uintptr_t)dst + src[i].len);
+	}
+	return true;
+}
+
+bool
+soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src)
+{
+	uint32_t i;
+
+	if (in_cqe) {
+		if (!copy(qp->cs_data, src, r->d.len, false))
+			return false;
+		qp->cs_len = (uint8_t)r->d.len;
+		return true;
+	}
+	for (i = 0; i < r->n; i++) {
+		if (!copy(r->piece[i].p, src, r->piece[i].len, false))
+			return false;
+		src = (uint8_t *)((uintptr_t)src + r->piece[i].len);
+	}
+	return true;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The requester's decoder of WQEs.
+ *
+ * The bytes of a WQE are anybody's. It is copied out of the ring first, block by block
+ * over the ring's end, so that checks and use see the same bytes, and what does not fit
+ * the rules is refused with LOCAL_QP_OP (an inconsistent WQE, IBTA vol. 1, 10.10.2).
+ * Which of the rules a card checks, and in which order, is [A] where a comment says so.
+ */
+#include "soft_ud.h"
+
+#define SOFT_UD_SEG 4u /* of the data, behind control segment and address vector */
+
+static uint8_t
+soft_req_refuse(struct soft_req *r, uint8_t synd, const char *why)
+{
+	r->why = why;
+	return synd;
+}
+
+/* Length of the payload and where its pieces are described; keys come later. */
+static uint8_t
+soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, uint64_t *pointers)
+{
+	while (seg < ds) {
+		uint8_t *s = r->wqe + (size_t)seg * BB_WQE_SEG;
+		uint32_t count = soft_be32(s), i = r->n;
+
+		if (count & BB_WQE_INLINE) {
+			count &= ~BB_WQE_INLINE;
+			if (!inline_ok)
+				return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+						       "inline data where data comes in");
+			if (count > (ds - seg) * BB_WQE_SEG - 4)
+				return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+						       "inline data reaches beyond the WQE");
+			seg += count == 0 ? 1 : bb_wqe_inline_ds(count);
+			if (count == 0)
+				continue;
+			r->piece[i].p = s + 4;
+			r->piece[i].len = count;
+		} else {
+			*pointers |= 1ull << i;
+			r->piece[i].p = s;
+			r->piece[i].len = count == 0 ? BB_WQE_MAX_SGE_LEN : count;
+			seg++;
+		}
+		r->d.len += r->piece[i].len;
+		r->n = i + 1;
+	}
+	return 0;
+}
+
+/* Did a UMR just change a key that this WQE uses, with no fence between them? */
+static bool
+soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t pointers)
+{
+	/* Posted when the UMR was executed, or may be: a card may have begun with it [A]. */
+	if (r->d.fm_ce_se >> 5 != 0 || (int16_t)(r->d.idx - qp->umr_end) >= 0)
+		return false;
+	for (; pointers != 0; pointers &= pointers - 1) {
+		const uint8_t *s = r->own[__builtin_ctzll(pointers)].p;
+
+		if (soft_be32(s + 4) >> 8 == qp->umr_index)
+			return true;
+	}
+	return false;
+}
+
+/* The pieces again, of which those in @pointers are not looked up yet and one is indirect. */
+static uint8_t
+soft_req_indirect(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp,
+		  enum soft_right right, uint64_t pointers)
+{
+	uint32_t i;
+
+	e->local.n = 0;
+	for (i = 0; i < r->n; i++) {
+		const struct soft_piece *p = &r->own[i];
+
+		if ((pointers >> i & 1) == 0) {
+			if (!soft_pieces_add(&e->local, p->p, p->len))
+				return soft_req_refuse(r, BB_SYN_LOCAL_PROT, "no memory");
+			continue;
+		}
+		if (!soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, soft_be32(p->p + 4),
+				  soft_be64(p->p + 8), p->len, right, &e->local, &r->why))
+			return BB_SYN_LOCAL_PROT;
+	}
+	r->piece = e->local.p;
+	r->n = e->local.n;
+	return 0;
+}
+
+/* What UC and UD do of what RC does (man ibv_post_send). */
+static bool
+soft_req_type_does(uint32_t st, uint8_t opcode)
+{
+	switch (opcode) {
+	case BB_WQE_NOP:
+	case BB_WQE_SEND:
+	case BB_WQE_SEND_IMM:
+		return true;
+	case BB_WQE_SEND_INV:
+	case BB_WQE_RDMA_WRITE:
+	case BB_WQE_RDMA_WRITE_IMM:
+	case BB_WQE_UMR:
+		return st == BB_PRM_QP_ST_UC;
+	default:
+		return false;
+	}
+}
+
+/*
+ * The operands of an atomic; masked ones are laid out as UCX's rc_mlx5 writes them. Returns the
+ * segment of its piece, 0 if refused.
+ */
+static uint32_t
+soft_req_atomic(struct soft_req *r, const struct soft_qp *qp, uint32_t opmod, uint32_t ds)
+{
+	const uint8_t *ops = r->wqe + 2 * BB_WQE_SEG;
+	bool masked =
+		r->d.opcode == BB_WQE_ATOMIC_MASKED_CS || r->d.opcode == BB_WQE_ATOMIC_MASKED_FA;
+	uint32_t seg = 3;
+
+	if (qp->dev->opts.no_atomic || (masked && qp->dev->opts.no_ext_atomic)) {
+		r->why = masked ? "the device has no masked atomics" : "the device has no atomics";
+		return 0;
+	}
+	r->atomic_len = 8;
+	if (masked && opmod == bb_wqe_atomic_opmod(4)) {
+		r->atomic_len = 4;
+	} else if (masked && opmod != bb_wqe_atomic_opmod(8)) {
+		r->why = "opmod of a masked atomic: 8 for 4 bytes, 9 for 8";
+		return 0;
+	}
+	if (r->d.opcode == BB_WQE_ATOMIC_MASKED_CS && r->atomic_len == 8)
+		seg = 4;
+	/* One piece: that more are refused is [A]. */
+	if (ds != seg + 1) {
+		r->why = "an atomic is ctrl, raddr, operands and one data segment";
+		return 0;
+	}
+	if (r->atomic_len == 4) {
+		r->swap_add = soft_be32(ops);
+		r->compare = soft_be32(ops + 4);
+		r->swap_mask = soft_be32(ops + 8);
+		r->compare_mask = soft_be32(ops + 12);
+	} else {
+		r->swap_add = soft_be64(ops);
+		r->compare = soft_be64(ops + 8);
+		r->swap_mask = soft_be64(ops + 16);
+		r->compare_mask = soft_be64(ops + 24);
+	}
+	return seg;
+}
+
+uint8_t
+soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp *qp, uint16_t idx,
+		uint32_t avail)
+{
+	uint32_t mask = (1u << qp->log_sq) - 1, w0, w1, ds, blocks, i, seg;
+	enum soft_right right = SOFT_RIGHT_LOCAL_READ;
+	bool raddr = true, atomic = false;
+	uint64_t pointers = 0;
+	uint8_t synd;
+
+	e->qp_op_fault = SOFT_VEND_LOCAL_QP_OP;
+	memcpy(r->wqe, qp->sq + ((size_t)(idx & mask) << 6), BB_WQE_BB);
+	w0 = soft_be32(r->wqe);
+	w1 = soft_be32(r->wqe + 4);
+	ds = w1 & 0xff;
+	blocks = bb_wqe_blocks(ds);
+	r->d.idx = idx;
+	r->d.blocks = 1;
+	r->d.opcode = (uint8_t)w0;
+	r->d.fm_ce_se = r->wqe[11];
+	r->d.len = 0;
+	r->d.psn = qp->sq_psn;
+	r->d.packets = 1;
+	r->d.reads = 0;
+	r->n = 0;
+	r->piece = r->own;
+	if (unlikely(ds == 0 || ds > BB_WQE_MAX_DS))
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "ds is not 1 to 63 segments");
+	if (unlikely(blocks > avail))
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+				       "the WQE reaches beyond the doorbell record");
+	r->d.blocks = (uint16_t)blocks;
+	if (unlikely((w0 >> 8 & 0xffff) != idx))
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+				       "the WQE's index is not the queue's block counter");
+	if (unlikely(w1 >> 8 != qp->qpn))
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "the WQE names another QP");
+	if (unlikely(w0 >> 24 != 0) && r->d.opcode != BB_WQE_ATOMIC_MASKED_CS &&
+	    r->d.opcode != BB_WQE_ATOMIC_MASKED_FA)
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "opmod is not 0");
+	for (i = 1; i < blocks; i++)
+		memcpy(r->wqe + i * BB_WQE_BB, qp->sq + ((size_t)((idx + i) & mask) << 6),
+		       BB_WQE_BB);
+	/* Holds the compiler to the copy: the ring may change under our eyes. */
+	bb_dma_rmb();
+
+	memcpy(&r->imm, r->wqe + 12, sizeof(r->imm));
+	if (unlikely(qp->st != BB_PRM_QP_ST_RC) && !soft_req_type_does(qp->st, r->d.opcode)) {
+		e->qp_op_fault = SOFT_VEND_QP_TYPE;
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+				       "the QP's type does not do this opcode");
+	}
+	seg = 2;
+	switch (r->d.opcode) {
+	case BB_WQE_NOP:
+		return 0;
+	case BB_WQE_UMR:
+		if (qp->dev->opts.no_umr)
+			return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "the device has no UMR");
+		return 0;
+	case BB_WQE_SEND:
+	case BB_WQE_SEND_INV:
+	case BB_WQE_SEND_IMM:
+		seg = qp->st == BB_PRM_QP_ST_UD ? SOFT_UD_SEG : 1;
+		raddr = false;
+		break;
+	case BB_WQE_RDMA_WRITE:
+	case BB_WQE_RDMA_WRITE_IMM:
+		break;
+	case BB_WQE_RDMA_READ:
+		right = SOFT_RIGHT_LOCAL_WRITE;
+		break;
+	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_FA:
+	case BB_WQE_ATOMIC_MASKED_CS:
+	case BB_WQE_ATOMIC_MASKED_FA:
+		seg = soft_req_atomic(r, qp, w0 >> 24, ds);
+		if (unlikely(seg == 0))
+			return BB_SYN_LOCAL_QP_OP;
+		atomic = true;
+		right = SOFT_RIGHT_LOCAL_WRITE;
+		break;
+	default:
+		e->qp_op_fault = SOFT_VEND_OPCODE;
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "unknown opcode");
+	}
+	if (unlikely(ds < seg))
+		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+				       raddr ? "the remote address segment is missing"
+					     : "the address vector is missing");
+	if (unlikely(seg == SOFT_UD_SEG && !raddr)) {
+		synd = soft_ud_check(r, qp);
+		if (synd != 0)
+			return synd;
+	}
+	if (raddr) {
+		r->raddr = soft_be64(r->wqe + 16);
+		r->rkey = soft_be32(r->wqe + 24);
+	}
+	synd = soft_req_pieces(r, seg, ds, right == SOFT_RIGHT_LOCAL_READ, &pointers);
+	if (unlikely(synd != 0))
+		return synd;
+
+	if (atomic) {
+		if (unlikely(r->d.len != r->atomic_len))
+			return soft_req_refuse(r, BB_SYN_LOCAL_LENGTH,
+					       "an atomic's local piece is not of its size");
+	} else if (qp->st == BB_PRM_QP_ST_UD) {
+		if (unlikely(r->d.len > RTE_MIN(1ull << qp->log_msg_max, (uint64_t)qp->mtu)))
+			return soft_req_refuse(r, BB_SYN_LOCAL_LENGTH,
+					       "the datagram is longer than the port's MTU");
+	} else if (r->d.len != 0) {
+		if (unlikely(r->d.len > 1ull << qp->log_msg_max))
+			return soft_req_refuse(r, BB_SYN_LOCAL_LENGTH,
+					       "the message is longer than the QP's maximum");
+		r->d.packets = (uint32_t)((r->d.len + qp->mtu - 1) >> __builtin_ctz(qp->mtu));
+	}
+	if (unlikely(qp->umr_index != 0) && soft_req_unfenced(r, qp, pointers)) {
+		e->key_fault = SOFT_KEY_FREE;
+		return soft_req_refuse(r, BB_SYN_LOCAL_PROT,
+				       "a UMR in front of it changes the key, and it has no small "
+				       "fence (fm 1)");
+	}
+	while (pointers != 0) {
+		struct soft_piece *p = &r->own[__builtin_ctzll(pointers)];
+		uint8_t *s = p->p;
+
+		p->p = soft_mem_find(e, qp->dev, soft_be32(s + 4), qp->pdn, soft_be64(s + 8),
+				     p->len, right, &r->why);
+		if (unlikely(p->p == NULL)) {
+			p->p = s;
+			return soft_req_indirect(e, r, qp, right, pointers);
+		}
+		pointers &= pointers - 1;
+	}
+	return 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The responder: what its files share. */
+#ifndef SOFT_RESP_H
+#define SOFT_RESP_H
+
+#include "soft_data.h"
+
+static const struct soft_answer soft_ack = {.kind = SOFT_ACK};
+static const struct soft_answer soft_owner = {.kind = SOFT_OWNER};
+
+static inline struct soft_answer
+soft_nak(uint8_t synd)
+{
+	return (struct soft_answer){.kind = SOFT_NAK, .code = synd};
+}
+
+/* ---- soft_resp.c */
+/*
+ * The target goes to ERR. When an RC QP talks to itself, the requester's half does that
+ * behind its error CQE, or the flush would come first. @qp NULL: the sender is not known.
+ */
+void soft_resp_fail(struct soft_qp *p, const struct soft_qp *qp, uint16_t event);
+/*
+ * Refuse a request that needs no receive: tell the requester, raise the event. Only a
+ * reliable peer is told; what an unreliable one wants is dropped.
+ */
+struct soft_answer soft_resp_refuse(struct soft_engine *e, struct soft_qp *p,
+				    const struct soft_qp *qp, const struct soft_req *r,
+				    uint8_t synd, const char *why);
+/* More READs and atomics under way than the responder has resources for? */
+bool soft_resp_too_many(const struct soft_qp *p, const struct soft_req *r);
+/* Does the answer travel in the requester's CQE? Only where there is one (cs_req). */
+bool soft_resp_to_cqe(const struct soft_qp *qp, const struct soft_req *r);
+
+/* ---- soft_resp_recv.c */
+/* A message of an unreliable peer that comes to nothing: one line, and SOFT_SILENCE. */
+struct soft_answer soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len,
+				  const char *why);
+/* Is there a receive for a message of @qp (NULL: a datagram)? Then it is e->recv. */
+struct soft_answer soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p,
+					const struct soft_qp *qp, const struct soft_req *r);
+/* Where its @len bytes go: e->remote. 0, or what is wrong with the receive. */
+uint8_t soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
+			  uint64_t len, const char **why);
+/* The receive taken fails: its CQE, then ERR. */
+struct soft_answer soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
+				       const struct soft_qp *qp, uint64_t len, uint8_t synd,
+				       const char *why);
+/* The completion of a receive. */
+struct soft_answer soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p,
+				       const struct soft_qp *qp, const struct soft_req *r,
+				       uint8_t opcode, uint32_t imm, const uint8_t *data);
+struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
+				  const struct soft_qp *qp, struct soft_req *r);
+
+/* ---- soft_resp_atomic.c */
+bool soft_is_atomic(uint8_t wqe_opcode);
+struct soft_answer soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
+				    struct soft_req *r);
+/* The same answer again. False: it is not remembered. */
+bool soft_resp_atomic_replay(struct soft_engine *e, const struct soft_qp *p, struct soft_qp *qp,
+			     const struct soft_req *r);
+
+#endif

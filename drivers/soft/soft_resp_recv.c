@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The responder's receives: find one, fill it, complete it.
+ *
+ * What an unreliable peer sends and no receive takes is dropped, and the receive stays for
+ * the next message (class D of IBTA vol. 1, 9.9.3, as in Linux's rxe); one of an RMP stays
+ * this QP's.
+ *
+ * A SEND whose key cannot be invalidated (class J in IBTA's and rxe's terms) fails its receive
+ * with a remote invalid request, as in rxe, and the sender with a remote operation error [A]:
+ * rxe acknowledges the sender before.
+ */
+#include "soft_resp.h"
+
+struct soft_answer
+soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64_t len, const char *why)
+{
+	SOFT_LOG(NOTICE, "%s QP 0x%x drops a message of %" PRIu64 " bytes from QP 0x%x: %s",
+		 p->dev->name, p->qpn, len, from, why);
+	return (struct soft_answer){.kind = SOFT_SILENCE};
+}
+
+/* The receive taken fails: its CQE, then ERR. */
+struct soft_answer
+soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
+		    uint64_t len, uint8_t synd, const char *why)
+{
+	if (p->st != BB_PRM_QP_ST_RC && synd == BB_SYN_LOCAL_LENGTH) {
+		SOFT_COUNT(p, resp_local_length);
+		return soft_resp_drop(p, qp != NULL ? qp->qpn : 0, len, why);
+	}
+	SOFT_LOG(ERR,
+		 "%s QP 0x%x receive WQE %u (message of %" PRIu64 " bytes): syndrome 0x%02x, %s",
+		 p->dev->name, p->qpn, e->recv.idx, len, synd, why);
+	if (synd == BB_SYN_LOCAL_LENGTH)
+		SOFT_COUNT(p, resp_local_length);
+	else if (synd == BB_SYN_LOCAL_PROT)
+		SOFT_COUNT(p, resp_local_prot);
+	soft_cqe_error(e, p, true, e->recv.idx, 0, synd);
+	if (p->rmp == NULL)
+		p->rq_ci++;
+	soft_resp_fail(p, qp, 0);
+	return soft_nak(synd == BB_SYN_LOCAL_LENGTH ? BB_SYN_REMOTE_INVAL_REQ : BB_SYN_REMOTE_OP);
+}
+
+static struct soft_answer
+soft_resp_rnr(struct soft_qp *p, const struct soft_qp *qp)
+{
+	SOFT_COUNT(p, out_of_buffer);
+	if (p->st != BB_PRM_QP_ST_RC)
+		return soft_resp_drop(p, qp != NULL ? qp->qpn : 0, 0, "there is no receive for it");
+	return (struct soft_answer){.kind = SOFT_NAK_RNR,
+				    .code = __atomic_load_n(&p->min_rnr_nak, __ATOMIC_RELAXED)};
+}
+
+/* The receive of an RMP is taken here, and the QP's until it has a CQE. */
+static struct soft_answer
+soft_resp_recv_shared(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp)
+{
+	switch (soft_rmp_take(e, p)) {
+	case SOFT_TAKE_OK:
+		return soft_ack;
+	case SOFT_TAKE_EMPTY:
+		return soft_resp_rnr(p, qp);
+	default:
+		soft_resp_fail(p, qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		return soft_nak(BB_SYN_REMOTE_OP);
+	}
+}
+
+struct soft_answer
+soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
+		     const struct soft_req *r)
+{
+	uint16_t posted;
+
+	if (p->rmp != NULL)
+		return soft_resp_recv_shared(e, p, qp);
+	if (unlikely(!p->has_rq) && p->st != BB_PRM_QP_ST_RC)
+		return soft_resp_rnr(p, qp);
+	/* "Not supported by this receive queue": it has none at all [A]. */
+	if (unlikely(!p->has_rq))
+		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
+					"the QP was created without a receive queue");
+	posted = (uint16_t)(bb_be32(bb_dbrec_load(&p->dbrec[0])) - p->rq_ci);
+	if (likely(posted != 0 && posted <= 1u << p->log_rq)) {
+		e->recv.idx = p->rq_ci;
+		e->recv.max = (1u << p->log_rq_stride) / BB_WQE_SEG;
+		e->recv.pdn = p->pdn;
+		e->recv.list =
+			p->rq + ((size_t)(p->rq_ci & ((1u << p->log_rq) - 1)) << p->log_rq_stride);
+		return soft_ack;
+	}
+	if (posted == 0)
+		return soft_resp_rnr(p, qp);
+	SOFT_LOG(ERR,
+		 "%s QP 0x%x: the receive doorbell record is %u WQEs ahead of the %u in the ring; "
+		 "write the WQE counter, big endian, to word 0",
+		 p->dev->name, p->qpn, posted, 1u << p->log_rq);
+	soft_resp_fail(p, qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	return soft_nak(BB_SYN_REMOTE_OP);
+}
+
+struct soft_answer
+soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
+		    const struct soft_req *r, uint8_t opcode, uint32_t imm, const uint8_t *data)
+{
+	bool solicited = r->d.fm_ce_se & BB_WQE_SE;
+	uint32_t len = (uint32_t)r->d.len;
+
+	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE))
+		soft_defect_recv(e, opcode, &solicited, &imm, &len);
+	if (unlikely(!soft_cqe_resp(e, p, opcode, solicited, imm, len, data))) {
+		soft_resp_fail(p, qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		return soft_nak(BB_SYN_REMOTE_OP);
+	}
+	if (p->rmp == NULL)
+		p->rq_ci++;
+	return soft_ack;
+}
+
+uint8_t
+soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
+		  uint64_t total, const char **why)
+{
+	uint64_t left = total;
+	uint32_t i, max = RTE_MIN(e->recv.max, (uint32_t)SOFT_MAX_RX);
+
+	e->remote.n = 0;
+	for (i = 0; left != 0 && i < max; i++) {
+		uint8_t s[BB_WQE_SEG];
+		uint32_t count, lkey;
+		uint64_t len;
+
+		memcpy(s, e->recv.list + (size_t)i * BB_WQE_SEG, sizeof(s));
+		bb_dma_rmb();
+		count = soft_be32(s);
+		lkey = soft_be32(s + 4);
+		if (count == 0 && lkey == BB_WQE_INVALID_LKEY)
+			break;
+		if (unlikely(count & BB_WQE_INLINE)) {
+			*why = "an entry of its list is marked inline";
+			return BB_SYN_LOCAL_QP_OP;
+		}
+		len = count == 0 ? BB_WQE_MAX_SGE_LEN : count;
+		if (len > left)
+			len = left;
+		/* Only what is written is checked [A]. */
+		if (unlikely(!soft_mem_map(e, p->dev, e->recv.pdn, p->qpn, lkey, soft_be64(s + 8),
+					   len, SOFT_RIGHT_LOCAL_WRITE, &e->remote, why)))
+			return BB_SYN_LOCAL_PROT;
+		left -= len;
+	}
+	*why = "the receive's buffers are too small for the message";
+	return left != 0 && (r == NULL || !soft_defect_overfill(e, r, left)) ? BB_SYN_LOCAL_LENGTH
+									     : 0;
+}
+
+/* The CQE's opcode for a SEND. */
+static uint8_t
+soft_resp_send_opcode(uint8_t wqe_opcode)
+{
+	switch (wqe_opcode) {
+	case BB_WQE_SEND_IMM:
+		return BB_CQE_RESP_SEND_IMM;
+	case BB_WQE_SEND_INV:
+		return BB_CQE_RESP_SEND_INV;
+	default:
+		return BB_CQE_RESP_SEND;
+	}
+}
+
+struct soft_answer
+soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
+	       struct soft_req *r)
+{
+	uint8_t opcode = soft_resp_send_opcode(r->d.opcode);
+	/* The immediate, or the key that is invalidated. */
+	uint32_t imm = r->d.opcode == BB_WQE_SEND ? 0 : r->imm;
+	bool in_cqe = p->cs_res && r->d.len != 0 && r->d.len <= 32;
+	uint8_t data[32] = {0}, synd;
+	struct soft_answer ans;
+	const char *why;
+
+	if (p->engine != e)
+		return soft_owner;
+	ans = soft_resp_recv_ready(e, p, qp, r);
+	if (unlikely(ans.kind != SOFT_ACK))
+		return ans;
+	/* The list of such a receive is software's to follow; a card does not look at it [A]. */
+	if (likely(!in_cqe)) {
+		synd = soft_resp_scatter(e, p, r, r->d.len, &why);
+		if (unlikely(synd != 0))
+			return soft_resp_recv_fail(e, p, qp, r->d.len, synd, why);
+	}
+	if (unlikely(opcode == BB_CQE_RESP_SEND_INV)) {
+		/* Before its completion is seen nobody uses the key any more. */
+		int ret = soft_key_invalidate(e, p, bb_be32(r->imm), &why);
+
+		if (ret == -EAGAIN)
+			return (struct soft_answer){.kind = SOFT_BUSY};
+		if (ret != 0)
+			return soft_resp_recv_fail(e, p, qp, r->d.len, BB_SYN_REMOTE_INVAL_REQ,
+						   why);
+	}
+	if (unlikely(in_cqe)) {
+		soft_mem_gather(e, data, r->piece, r->n);
+		return soft_resp_recv_done(e, p, qp, r, opcode, imm, data);
+	}
+	soft_mem_move(e, e->remote.p, r->piece, r->n);
+	return soft_resp_recv_done(e, p, qp, r, opcode, imm, NULL);
+}

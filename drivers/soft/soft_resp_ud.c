@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The responder of UD queue pairs: a datagram that fits goes into the next receive, behind
+ * 40 bytes for a GRH; any other is dropped, and nobody is told (IBTA vol. 1, 9.8.3).
+ */
+#include "soft_cqe.h"
+#include "soft_resp.h"
+#include "soft_ud.h"
+
+/* Leave out the first bytes of the receive: without a GRH nothing is written there. */
+static void
+soft_ud_skip(struct soft_pieces *to, uint64_t bytes)
+{
+	uint32_t i = 0;
+
+	while (bytes != 0 && i < to->n) {
+		uint64_t n = RTE_MIN(bytes, to->p[i].len);
+
+		to->p[i].p += n;
+		to->p[i].len -= n;
+		bytes -= n;
+		if (to->p[i].len == 0)
+			i++;
+	}
+	to->n -= i;
+	memmove(to->p, to->p + i, to->n * sizeof(*to->p));
+}
+
+/* The head and the data behind it, into e->remote. */
+static void
+soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct soft_piece *piece,
+	      uint32_t n)
+{
+	struct soft_piece all[SOFT_MAX_PIECES + 1];
+
+	if (!d->grh) {
+		soft_ud_skip(&e->remote, SOFT_GRH);
+		soft_mem_move(e, e->remote.p, piece, n);
+		return;
+	}
+	/* Read only. */
+	all[0].p = (uint8_t *)(uintptr_t)d->head;
+	all[0].len = SOFT_GRH;
+	if (n <= SOFT_MAX_PIECES) {
+		memcpy(&all[1], piece, n * sizeof(*piece));
+		soft_mem_move(e, e->remote.p, all, n + 1);
+		return;
+	}
+	/* Through an indirect key. */
+	soft_mem_move(e, e->remote.p, all, 1);
+	soft_ud_skip(&e->remote, SOFT_GRH);
+	soft_mem_move(e, e->remote.p, piece, n);
+}
+
+static bool
+soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d)
+{
+	bool imm = d->opcode == BB_WQE_SEND_IMM;
+	uint32_t rqpn = bb_be32((uint32_t)d->grh << 28 | (uint32_t)d->sl << BB_CQE_RQPN_SL_SHIFT |
+				d->src_qpn);
+	uint16_t slid = bb_be16(d->slid);
+	uint8_t head[32] = {0};
+
+	memcpy(head + offsetof(struct bb_cqe, slid), &slid, sizeof(slid));
+	memcpy(head + offsetof(struct bb_cqe, flags_rqpn), &rqpn, sizeof(rqpn));
+	p->rmp_holds = false;
+	/* Without an immediate its place has the P_Key's index: 0, the only one. */
+	return soft_cqe_write_data(
+		e, p, p->rcq, soft_pair(bb_be32(p->user_index), imm ? d->imm : 0),
+		soft_pair(0, bb_be32((uint32_t)d->len + SOFT_GRH)), 0, 0, e->recv.idx,
+		(uint8_t)((imm ? BB_CQE_RESP_SEND_IMM : BB_CQE_RESP_SEND) << 4 |
+			  (d->solicited ? SOFT_CQE_SE : 0)),
+		head);
+}
+
+void
+soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d,
+		const struct soft_piece *piece, uint32_t n)
+{
+	struct soft_answer ans;
+	const char *why;
+	uint8_t synd;
+
+	if (d->qkey != p->q_key) {
+		soft_resp_drop(p, d->src_qpn, d->len, "it has another Q_Key");
+		return;
+	}
+	ans = soft_resp_recv_ready(e, p, NULL, NULL);
+	if (ans.kind != SOFT_ACK)
+		return;
+	synd = soft_resp_scatter(e, p, NULL, d->len + SOFT_GRH, &why);
+	if (synd != 0) {
+		soft_resp_recv_fail(e, p, NULL, d->len, synd, why);
+		return;
+	}
+	soft_ud_write(e, d, piece, n);
+	bb_dma_wmb();
+	if (!soft_ud_complete(e, p, d))
+		soft_qp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	else if (p->rmp == NULL)
+		p->rq_ci++;
+}

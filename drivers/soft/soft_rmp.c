@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Taking receives from a queue that QPs share, QPs of several engines too: under the
+ * RMP's own lock, which is the last one taken.
+ *
+ * A WQE is copied out as a whole with the index of the one behind it. A linked list is
+ * followed from WQE 0 on (libmlx5 posts its first receive there); an index outside the
+ * queue, and a record further ahead than the queue has WQEs, put it into ERR, which a
+ * card tells as SRQ_CATAS_ERROR (mlx5_ib_srq_event()); when exactly it notices is [A].
+ */
+#include "soft_data.h"
+
+static enum soft_take
+soft_rmp_fail(struct soft_rmp *rmp, const char *why)
+{
+	SOFT_LOG(ERR, "%s RMP 0x%x, after %u WQEs: %s", rmp->dev->name, rmp->rmpn, rmp->taken, why);
+	rmp->error = true;
+	return SOFT_TAKE_FAILED;
+}
+
+/* A copy of WQE @idx, and what of it the responder uses. */
+static void
+soft_rmp_load(struct soft_engine *e, const struct soft_rmp *rmp, uint16_t idx)
+{
+	uint32_t stride = 1u << rmp->log_stride;
+
+	memcpy(e->rmp_wqe, rmp->buf + ((size_t)idx << rmp->log_stride), stride);
+	/* Holds the compiler to the copy: the ring may change under our eyes. */
+	bb_dma_rmb();
+	e->recv.idx = idx;
+	e->recv.list = e->rmp_wqe + rmp->head_bytes;
+	e->recv.max = (stride - rmp->head_bytes) / BB_WQE_SEG;
+	e->recv.pdn = rmp->pdn;
+}
+
+/* Under the lock. *event: to be raised behind it. */
+static enum soft_take
+soft_rmp_next(struct soft_engine *e, struct soft_rmp *rmp, uint16_t *event)
+{
+	uint32_t mask = (1u << rmp->log_size) - 1;
+	uint16_t posted, next;
+
+	if (rmp->error)
+		return SOFT_TAKE_FAILED;
+	posted = (uint16_t)(bb_be32(bb_dbrec_load(rmp->dbrec)) - rmp->taken);
+	if (posted == 0)
+		return SOFT_TAKE_EMPTY;
+	*event = BB_PRM_EVENT_SRQ_CATAS_ERROR;
+	if (unlikely(posted > mask + 1))
+		return soft_rmp_fail(rmp, "the doorbell record is ahead of the WQEs it has; write "
+					  "the WQE counter, big endian");
+	soft_rmp_load(e, rmp, rmp->head);
+	if (rmp->list) {
+		next = (uint16_t)(e->rmp_wqe[2] << 8 | e->rmp_wqe[3]);
+		if (unlikely(next > mask))
+			return soft_rmp_fail(rmp, "next_wqe_index of its WQE is outside the queue");
+	} else {
+		next = (rmp->head + 1) & mask;
+	}
+	rmp->head = next;
+	rmp->taken++;
+	*event = 0;
+	/* Fires once; IBTA vol. 1, 10.2.9: when fewer are left than the limit. */
+	if (rmp->lwm != 0 && posted - 1u < rmp->lwm) {
+		rmp->lwm = 0;
+		*event = BB_PRM_EVENT_SRQ_RQ_LIMIT;
+	}
+	return SOFT_TAKE_OK;
+}
+
+enum soft_take
+soft_rmp_take(struct soft_engine *e, struct soft_qp *qp)
+{
+	struct soft_rmp *rmp = qp->rmp;
+	uint16_t event = 0;
+	enum soft_take took;
+
+	if (unlikely(qp->rmp_holds)) {
+		soft_rmp_load(e, rmp, qp->rmp_idx);
+		return SOFT_TAKE_OK;
+	}
+	rte_ticketlock_lock(&rmp->lock);
+	took = soft_rmp_next(e, rmp, &event);
+	rte_ticketlock_unlock(&rmp->lock);
+	if (took == SOFT_TAKE_OK) {
+		qp->rmp_holds = true;
+		qp->rmp_idx = e->recv.idx;
+	}
+	if (event != 0)
+		soft_event_raise(rmp->dev, rmp->obj, event);
+	return took;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* umems: memory, the process' own or of a dma-buf, for rings and records. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "soft_ctl.h"
+#include "soft_kernel.h"
+
+/* The page size that the device maps a umem by. 0, or a negative errno, logged. */
+static int
+choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, uint64_t pgsz_bitmap,
+	    uint64_t *pgsz)
+{
+	*pgsz = soft_kernel_umem_pgsz(addr, len, real_page, pgsz_bitmap);
+	if (*pgsz != 0)
+		return 0;
+	SOFT_LOG(ERR,
+		 "%s: umem of %" PRIu64 " bytes at 0x%" PRIx64 ": no page size of 0x%" PRIx64
+		 " goes with it, the memory's own pages have %" PRIu64 " bytes: allow 4096",
+		 name, len, addr, pgsz_bitmap, real_page);
+	return -EINVAL;
+}
+
+/* Give @u a number; it is freed on an error. */
+static int
+publish(struct soft_ctx *ctx, struct soft_umem *u, struct mlx5_umem **umem)
+{
+	struct soft_dev *dev = ctx->dev;
+	uint32_t id;
+	int ret;
+
+	u->ctx = ctx;
+	pthread_mutex_lock(&dev->lock);
+	ret = soft_ids_alloc(&dev->ctl->umem_ids, &id);
+	if (ret == 0) {
+		u->pub.id = id;
+		dev->ctl->umems[id] = u;
+		ctx->umems++;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0) {
+		SOFT_LOG(ERR, "%s: all %u umems are in use", dev->name, 1u << SOFT_LOG_MAX_UMEM);
+		return -ENOMEM;
+	}
+	*umem = &u->pub;
+	return 0;
+}
+
+static struct soft_umem *
+umem_new(const struct soft_dev *dev, uint64_t len, uint32_t access)
+{
+	struct soft_umem *u = calloc(1, sizeof(*u));
+
+	if (u == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for a umem", dev->name);
+		return NULL;
+	}
+	u->len = len;
+	u->writable = (access & MLX5_ACCESS_LOCAL_WRITE) != 0;
+	return u;
+}
+
+int
+soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, uint64_t pgsz_bitmap,
+	      struct mlx5_umem **umem)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_dev *dev = ctx->dev;
+	uint64_t page = SOFT_KERNEL_PAGE;
+	struct soft_umem *u;
+	int ret;
+
+	ret = soft_kernel_umem_access(access);
+	if (ret == 0)
+		ret = soft_mem_check(dev->name, "umem", addr, len,
+				     (access & MLX5_ACCESS_LOCAL_WRITE) != 0);
+	/* Reading what pages the memory has takes long: only where it matters. */
+	if (ret == 0 && pgsz_bitmap != SOFT_KERNEL_PAGE && len > SOFT_KERNEL_PAGE) {
+		ret = soft_maps_page(addr, len, &page);
+		if (ret != 0)
+			SOFT_LOG(ERR, "%s: umem: /proc/self/smaps cannot be read, errno %d",
+				 dev->name, -ret);
+	}
+	if (ret != 0)
+		return ret;
+	u = umem_new(dev, len, access);
+	if (u == NULL)
+		return -ENOMEM;
+	u->base = addr;
+	ret = choose_page(dev->name, (uintptr_t)addr, len, page, pgsz_bitmap, &u->pgsz);
+	if (ret == 0)
+		ret = publish(ctx, u, umem);
+	if (ret != 0)
+		free(u);
+	return ret;
+}
+
+int
+soft_umem_reg_dmabuf(struct mlx5_ctx *ctx_, int fd, uint64_t offset, size_t len, uint32_t access,
+		     uint64_t pgsz_bitmap, struct mlx5_umem **umem)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_dev *dev = ctx->dev;
+	struct soft_umem *u;
+	int ret;
+
+	ret = soft_kernel_umem_access(access);
+	if (ret != 0)
+		return ret;
+	u = umem_new(dev, len, access);
+	if (u == NULL)
+		return -ENOMEM;
+	ret = soft_dmabuf_map(dev, "umem", fd, offset, len, u->writable, &u->map);
+	if (ret != 0)
+		goto free_umem;
+	u->base = u->map.base;
+	/* Which pages an exporter has cannot be seen: the smallest are sure. */
+	ret = choose_page(dev->name, offset, len, SOFT_KERNEL_PAGE, pgsz_bitmap, &u->pgsz);
+	if (ret == 0)
+		ret = publish(ctx, u, umem);
+	if (ret != 0)
+		goto unmap;
+	return 0;
+
+unmap:
+	soft_dmabuf_unmap(&u->map);
+free_umem:
+	free(u);
+	return ret;
+}
+
+int
+soft_umem_dereg(struct mlx5_ctx *ctx_, struct mlx5_umem *umem)
+{
+	struct soft_ctx *ctx = soft_ctx(ctx_);
+	struct soft_umem *u = (struct soft_umem *)umem;
+	struct soft_dev *dev = ctx->dev;
+
+	if (u->ctx != ctx) {
+		SOFT_LOG(ERR, "%s: umem 0x%x is another context's", dev->name, u->pub.id);
+		return -EINVAL;
+	}
+	pthread_mutex_lock(&dev->lock);
+	if (u->refs != 0) {
+		pthread_mutex_unlock(&dev->lock);
+		SOFT_LOG(ERR,
+			 "%s: umem 0x%x holds %u buffers and records: destroy the CQs and QPs "
+			 "first",
+			 dev->name, u->pub.id, u->refs);
+		return -EBUSY;
+	}
+	dev->ctl->umems[u->pub.id] = NULL;
+	soft_ids_free(&dev->ctl->umem_ids, u->pub.id);
+	ctx->umems--;
+	pthread_mutex_unlock(&dev->lock);
+	soft_dmabuf_unmap(&u->map);
+	free(u);
+	return 0;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * UMR WQEs: bind memory windows, lay out indirect keys, invalidate both.
+ *
+ * Segments and masks: rdma-core's mlx5dv.h and libmlx5, and the kernel's
+ * include/linux/mlx5/device.h (MLX5_UMR_*, MLX5_MKEY_MASK_*). The check of free is two bits:
+ * 1 fails on a key in use, 2 on a free one (the kernel's comments in its mr.c). Rules of
+ * binding and invalidating windows: IBTA vol. 1, 10.6.7.2 and o10-37.2.x, man ibv_bind_mw;
+ * who breaks one gets syndrome 6, a bind error, with any UMR (kernel logs of failed ones show
+ * it). That a card checks a window against its region when it is bound is [A]: libmlx5 checks
+ * in debug builds only. The kernel tells the card nothing of MW_BIND; it is refused here as
+ * the manual page says.
+ */
+#include "soft_data.h"
+
+#define UMR_SEG  16
+#define MKEY_SEG 64
+#define XLT      128
+
+#define CHECK_BITS  (BB_UMR_CHECK_FREE | BB_UMR_CHECK_USED)
+#define KNOWN_FLAGS (BB_UMR_INLINE | BB_UMR_XLT_OFFSET | BB_UMR_CHECK_QPN | CHECK_BITS)
+/* Others change what these keys do not have, or the device does not let users change [A]. */
+#define KNOWN_MASK                                                                                 \
+	(BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_KEY | BB_MKEY_MASK_QPN |        \
+	 BB_MKEY_MASK_ACCESS | BB_MKEY_MASK_FREE)
+
+/* A UMR WQE, decoded. */
+struct umr {
+	struct soft_qp *qp;
+	struct soft_req *r;
+	struct soft_mkey *m;
+	struct soft_indirect *ind;
+	uint8_t flags;
+	uint64_t mask;
+	uint32_t key; /* as the control segment names it */
+	bool to_free;
+	uint8_t access;
+	uint32_t qpn, variant;
+	uint64_t start, len;
+	uint32_t octowords;
+	struct soft_mkey *mr; /* of a window to be bound */
+};
+
+static uint8_t
+refuse(struct umr *u, uint8_t synd, const char *why)
+{
+	u->r->why = why;
+	return synd;
+}
+#define BAD_WQE(u, why)  refuse(u, BB_SYN_LOCAL_QP_OP, why)
+#define BAD_BIND(u, why) refuse(u, BB_SYN_MW_BIND, why)
+
+static bool
+all_zero(const uint8_t *p, size_t n)
+{
+	while (n != 0)
+		if (p[--n] != 0)
+			return false;
+	return true;
+}
+
+/* The key at an index, whatever its low byte. */
+static struct soft_mkey *
+find(const struct soft_dev *dev, uint32_t key)
+{
+	return key >> 8 < 1u << SOFT_LOG_MAX_MKEY
+		       ? __atomic_load_n(&dev->mkeys[key >> 8], __ATOMIC_ACQUIRE)
+		       : NULL;
+}
+
+/* The segments. What the mask does not name stays unread: libmlx5 leaves it stale. */
+static uint8_t
+decode(struct umr *u)
+{
+	const uint8_t *umr = u->r->wqe + UMR_SEG, *mkey = u->r->wqe + MKEY_SEG;
+	uint32_t ds = u->r->wqe[7], w;
+
+	if (ds < BB_WQE_UMR_DS)
+		return BAD_WQE(u, "a UMR is 8 segments and its translations");
+	u->flags = umr[0];
+	u->octowords = soft_be32(umr + 4) >> 16;
+	u->mask = soft_be64(umr + 8);
+	if ((u->flags & (uint8_t)~KNOWN_FLAGS) != 0 || (u->flags & CHECK_BITS) == CHECK_BITS)
+		return BAD_WQE(u, "UMR flags that are not known");
+	if ((u->flags & BB_UMR_INLINE) == 0)
+		return BAD_WQE(u, "translations must stand in the WQE");
+	if (!all_zero(umr + 1, 3) || !all_zero(umr + 16, 32))
+		return BAD_WQE(u, "reserved bytes of the UMR segment are not 0");
+	/* An offset, or without its flag the size of signature data: neither is there. */
+	if ((soft_be32(umr + 4) & 0xffff) != 0)
+		return BAD_WQE(u, "translations can only be changed from the first on");
+	if (u->octowords % BB_WQE_XLT_ALIGN != 0 || ds != BB_WQE_UMR_DS + u->octowords)
+		return BAD_WQE(u, "translations are whole blocks of 64 bytes, and ds counts them");
+	if ((u->mask & ~(uint64_t)KNOWN_MASK) != 0)
+		return BAD_BIND(u, "the mask names a field that a UMR may not change here");
+	w = soft_be32(mkey);
+	if ((u->mask & BB_MKEY_MASK_FREE) != 0)
+		u->to_free = (w >> 24 & BB_MKEY_FREE) != 0;
+	u->access = (uint8_t)(w >> 8);
+	u->qpn = soft_be32(mkey + 4) >> 8;
+	u->variant = soft_be32(mkey + 4) & 0xff;
+	u->start = soft_be64(mkey + 16);
+	u->len = soft_be64(mkey + 24);
+	return 0;
+}
+
+/* The key, and whether its state allows the change. Under the lock. */
+static uint8_t
+check_key(struct umr *u)
+{
+	const struct soft_indirect *ind;
+
+	u->m = find(u->qp->dev, u->key);
+	if (u->m == NULL)
+		return BAD_BIND(u, "no such key");
+	if (u->m->pdn != u->qp->pdn)
+		return BAD_BIND(u, "the key belongs to another protection domain");
+	ind = u->ind = u->m->ind;
+	if (ind == NULL || !ind->umr)
+		return BAD_BIND(u, "the key was not made to be changed: it is no window and no "
+				   "indirect key with umr_en");
+	/* LOCAL_INV leaves its own low byte: that of a free key is anybody's guess. */
+	if (!ind->free && u->m->key != u->key)
+		return BAD_BIND(u, "the low byte is not the key's: an old rkey");
+	if ((u->flags & BB_UMR_CHECK_FREE) != 0 && !ind->free)
+		return BAD_BIND(u, "the key is in use: invalidate it first");
+	if ((u->flags & BB_UMR_CHECK_USED) != 0 && ind->free)
+		return BAD_BIND(u, "the key is free");
+	if ((u->flags & BB_UMR_CHECK_QPN) != 0 && ind->qpn != BB_MKEY_ANY_QP &&
+	    ind->qpn != u->qp->qpn)
+		return BAD_BIND(u, "another QP bound the key");
+	if ((u->mask & BB_MKEY_MASK_QPN) != 0 && u->qpn != BB_MKEY_ANY_QP && u->qpn != u->qp->qpn)
+		return BAD_BIND(u, "the key would be given to another QP");
+	return 0;
+}
+
+/* A type 1 or 2 window's own rules. */
+static uint8_t
+check_window(struct umr *u)
+{
+	const uint64_t bind = BB_MKEY_MASK_FREE | BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR |
+			      BB_MKEY_MASK_ACCESS;
+	const uint8_t *x = u->r->wqe + XLT;
+	struct soft_mkey *mr;
+	uint64_t addr, size;
+	uint32_t len;
+	bool type2 = u->ind->mw_type == 2;
+
+	/* o10-37.2.26: only a bind takes a type 1 window back. */
+	if (((u->mask & BB_MKEY_MASK_QPN) != 0) != type2)
+		return BAD_BIND(u, type2 ? "a type 2 window is bound as one of type 1"
+					 : "a type 1 window is bound or invalidated as one of "
+					   "type 2");
+	if (u->to_free)
+		return u->octowords == 0 ? 0 : BAD_BIND(u, "freed, and laid out");
+	if ((u->mask & bind) != bind || u->octowords != BB_WQE_XLT_ALIGN)
+		return BAD_BIND(u, "a window is bound as a whole: length, start, rights and one "
+				   "piece");
+	if (type2 && !u->ind->free)
+		return BAD_BIND(u, "the type 2 window is bound: invalidate it first");
+	if (type2 && u->qpn != u->qp->qpn)
+		return BAD_BIND(u, "a type 2 window is bound to no QP");
+	if ((u->access & BB_MKEY_LW) != 0)
+		return BAD_BIND(u, "a window gives remote rights only");
+	len = soft_be32(x);
+	addr = soft_be64(x + 8);
+	mr = find(u->qp->dev, soft_be32(x + 4));
+	if (mr == NULL || mr->ind != NULL || mr->key != soft_be32(x + 4))
+		return BAD_BIND(u, "the window's lkey is no memory region's");
+	if (mr->pdn != u->qp->pdn)
+		return BAD_BIND(u, "the memory region belongs to another protection domain");
+	if (!mr->mw_bind)
+		return BAD_BIND(u, "the memory region was registered without MW_BIND");
+	if (len == 0 || u->len != len)
+		return BAD_BIND(u, "the window's length is not its piece's");
+	if (mr->detour == SOFT_DETOUR_PAGED)
+		return BAD_BIND(u, "the memory region is ON_DEMAND");
+	size = mr->detour != SOFT_DETOUR_NONE ? mr->detour_len : mr->len;
+	if (addr < mr->start || len > size || addr - mr->start > size - len)
+		return BAD_BIND(u, "the window leaves the memory region");
+	if ((u->access & (BB_MKEY_RW | BB_MKEY_A)) != 0 && !mr->lw)
+		return BAD_BIND(u, "the window gives writes or atomics, the memory region has no "
+				   "LOCAL_WRITE");
+	if (u->start != addr && (!type2 || u->start != 0))
+		return BAD_BIND(u, "the window starts at its first byte's address; one of type 2 "
+				   "may start at 0");
+	if (!all_zero(x + BB_WQE_SEG, 3 * BB_WQE_SEG))
+		return BAD_BIND(u, "a window has one piece");
+	u->mr = mr;
+	return 0;
+}
+
+/* A pattern's rules; nothing is written yet. */
+static uint8_t
+check_pattern(struct umr *u)
+{
+	const uint8_t *x = u->r->wqe + XLT;
+	uint32_t n = soft_be32(x + 12) & 0xffff, i;
+	uint64_t sum = 0;
+
+	if (u->qp->dev->opts.no_interleaved)
+		return BAD_BIND(u, "the device has no repeated blocks");
+	if (n == 0 || n + 1 > u->octowords || soft_be32(x + 12) >> 16 != 0)
+		return BAD_BIND(u, "the pattern's blocks are not in the WQE");
+	if (soft_be32(x + 8) == 0)
+		return BAD_BIND(u, "the pattern is repeated 0 times");
+	for (i = 1; i <= n; i++) {
+		uint32_t w = soft_be32(x + (size_t)i * BB_WQE_SEG);
+
+		if ((w & 0xffff) == 0 || w >> 16 < (w & 0xffff))
+			return BAD_BIND(u, "a block of the pattern is empty, or longer than its "
+					   "stride");
+		sum += w & 0xffff;
+	}
+	if (sum != soft_be32(x))
+		return BAD_BIND(u, "the pattern's byte count is not its blocks' sum");
+	return 0;
+}
+
+static bool
+is_pattern(const struct umr *u)
+{
+	return u->octowords != 0 && soft_be32(u->r->wqe + XLT + 4) == BB_WQE_REPEAT_OP;
+}
+
+static uint8_t
+check_layout(struct umr *u)
+{
+	if (u->octowords > u->ind->cap)
+		return BAD_BIND(u, "more translations than the key was made for");
+	if (u->ind->kind == SOFT_XLT_FIXED && u->octowords != 0)
+		return BAD_BIND(u, "a key of fixed pieces cannot be laid out anew");
+	if ((u->mask & BB_MKEY_MASK_ACCESS) != 0 && (u->access & (BB_MKEY_RW | BB_MKEY_A)) != 0 &&
+	    (u->access & BB_MKEY_LW) == 0)
+		return BAD_BIND(u, "remote write and atomic need local write");
+	return is_pattern(u) ? check_pattern(u) : 0;
+}
+
+static void
+take_list(struct umr *u)
+{
+	const uint8_t *x = u->r->wqe + XLT;
+	uint32_t i;
+
+	u->ind->kind = SOFT_XLT_LIST;
+	u->ind->n = u->octowords;
+	for (i = 0; i < u->octowords; i++, x += BB_WQE_SEG)
+		u->ind->x[i] = (struct soft_xlt){
+			.len = soft_be32(x), .key = soft_be32(x + 4), .addr = soft_be64(x + 8)};
+}
+
+static void
+take_pattern(struct umr *u)
+{
+	const uint8_t *x = u->r->wqe + XLT;
+	uint32_t i;
+
+	u->ind->kind = SOFT_XLT_STRIDED;
+	u->ind->round = soft_be32(x);
+	u->ind->repeat = soft_be32(x + 8);
+	u->ind->n = soft_be32(x + 12) & 0xffff;
+	for (i = 0; i < u->ind->n; i++) {
+		x += BB_WQE_SEG;
+		u->ind->x[i] = (struct soft_xlt){.stride = soft_be32(x) >> 16,
+						 .len = soft_be32(x) & 0xffff,
+						 .key = soft_be32(x + 4),
+						 .addr = soft_be64(x + 8)};
+	}
+}
+
+/* Let nobody in, and see that nobody is. Under the lock. */
+static bool
+close_gate(struct soft_indirect *ind, uint32_t own)
+{
+	return (__atomic_fetch_or(&ind->gate, SOFT_GATE_CLOSED, __ATOMIC_ACQ_REL) &
+		~SOFT_GATE_CLOSED) == own;
+}
+
+static void
+unbind(struct soft_indirect *ind)
+{
+	if (ind->bound != NULL)
+		ind->bound->windows--;
+	ind->bound = NULL;
+}
+
+/* Nobody is inside. */
+static void
+apply(struct umr *u)
+{
+	struct soft_indirect *ind = u->ind;
+
+	unbind(ind);
+	if (u->mr != NULL)
+		u->mr->windows++;
+	ind->bound = u->mr;
+	if ((u->mask & BB_MKEY_MASK_LEN) != 0)
+		ind->len = u->len;
+	if ((u->mask & BB_MKEY_MASK_START_ADDR) != 0)
+		ind->start = u->start;
+	if ((u->mask & BB_MKEY_MASK_QPN) != 0)
+		ind->qpn = u->qpn;
+	if ((u->mask & BB_MKEY_MASK_LW) != 0)
+		ind->lw = (u->access & BB_MKEY_LW) != 0;
+	if ((u->mask & BB_MKEY_MASK_RR) != 0)
+		ind->rr = (u->access & BB_MKEY_RR) != 0;
+	if ((u->mask & BB_MKEY_MASK_RW) != 0)
+		ind->rw = (u->access & BB_MKEY_RW) != 0;
+	if ((u->mask & BB_MKEY_MASK_A) != 0)
+		ind->atomic = (u->access & BB_MKEY_A) != 0;
+	if ((u->mask & BB_MKEY_MASK_KEY) != 0)
+		__atomic_store_n(&u->m->key, (u->m->key & ~0xffu) | u->variant, __ATOMIC_RELAXED);
+	if (is_pattern(u))
+		take_pattern(u);
+	else if (u->octowords != 0)
+		take_list(u);
+	if ((u->mask & BB_MKEY_MASK_FREE) != 0)
+		ind->free = u->to_free;
+	if (!ind->free)
+		__atomic_fetch_and(&ind->gate, ~SOFT_GATE_CLOSED, __ATOMIC_RELEASE);
+}
+
+static uint8_t
+execute_locked(struct umr *u)
+{
+	uint8_t synd = check_key(u);
+
+	if (synd == 0)
+		synd = u->ind->mw_type != 0 ? check_window(u) : check_layout(u);
+	if (synd != 0)
+		return synd;
+	if (!close_gate(u->ind, 0))
+		return SOFT_SYN_AGAIN;
+	apply(u);
+	return 0;
+}
+
+uint8_t
+soft_umr_execute(struct soft_qp *qp, struct soft_req *r)
+{
+	struct umr u = {.qp = qp, .r = r, .key = bb_be32(r->imm)};
+	uint8_t synd = decode(&u);
+
+	if (synd != 0)
+		return synd;
+	rte_ticketlock_lock(&qp->dev->umr_lock);
+	synd = execute_locked(&u);
+	rte_ticketlock_unlock(&qp->dev->umr_lock);
+	if (synd == 0) {
+		qp->umr_index = u.key >> 8;
+		qp->umr_end = qp->sq_pi;
+	}
+	return synd;
+}
+
+/* What a remote invalidation asks of a key. NULL: it may be invalidated. */
+static const char *
+not_invalidated(const struct soft_mkey *m, const struct soft_qp *p)
+{
+	if (m == NULL || m->pdn != p->pdn)
+		return "no such key in the QP's protection domain";
+	if (m->ind == NULL || !m->ind->umr || !m->ind->en_rinval)
+		return "peers may not invalidate the key: it is no type 2 window, and was not made "
+		       "with en_rinval";
+	if (m->ind->free)
+		return "the key is free already";
+	if (m->ind->qpn != BB_MKEY_ANY_QP && m->ind->qpn != p->qpn)
+		return "the memory window was bound by another QP";
+	return NULL;
+}
+
+int
+soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32_t rkey,
+		    const char **why)
+{
+	struct soft_mkey *m;
+	uint32_t own = 0, i;
+	int ret = 0;
+
+	rte_ticketlock_lock(&p->dev->umr_lock);
+	m = find(p->dev, rkey);
+	if (m != NULL && m->key != rkey)
+		m = NULL;
+	*why = not_invalidated(m, p);
+	if (*why != NULL) {
+		ret = -EACCES;
+		goto out;
+	}
+	/* The receive's own buffers may be named by it. */
+	for (i = 0; i < e->n_held; i++)
+		own += e->held[i] == m->ind;
+	if (!close_gate(m->ind, own)) {
+		ret = -EAGAIN;
+		goto out;
+	}
+	unbind(m->ind);
+	m->ind->free = true;
+	m->ind->qpn = BB_MKEY_ANY_QP;
+out:
+	rte_ticketlock_unlock(&p->dev->umr_lock);
+	return ret;
+}

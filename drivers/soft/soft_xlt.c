@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Keys over keys: what memory a range of an indirect key is.
+ *
+ * Rights are those of the key that the request names; of the keys below it a write needs
+ * local write and a read local read, as a memory window needs of its region (man ibv_bind_mw)
+ * and Linux' signature keys of theirs, which have no remote rights. Each key below must be of
+ * the QP's PD and cover its part. That a card checks like this at every access, and not when
+ * the key is made, is [A].
+ */
+#include <stdlib.h>
+
+#include "soft_data.h"
+
+struct walk {
+	struct soft_engine *e;
+	const struct soft_dev *dev;
+	uint32_t pdn, qpn; /* of who asks */
+	struct soft_pieces *to;
+	uint32_t first; /* of this call's pieces */
+	const char **why;
+};
+
+static bool walk_key(struct walk *w, uint32_t key, uint64_t addr, uint64_t len,
+		     enum soft_right right, uint32_t depth);
+
+static bool
+refuse(struct walk *w, enum soft_key_fault fault, const char *why)
+{
+	w->e->key_fault = fault;
+	*w->why = why;
+	return false;
+}
+
+bool
+soft_pieces_add(struct soft_pieces *to, uint8_t *p, uint64_t len)
+{
+	if (to->n == to->cap) {
+		uint32_t cap = to->cap * 2;
+		struct soft_piece *more;
+
+		if (cap > SOFT_MAX_PARTS)
+			return false;
+		more = realloc(to->grown ? to->p : NULL, cap * sizeof(*more));
+		if (more == NULL)
+			return false;
+		if (!to->grown)
+			memcpy(more, to->p, to->n * sizeof(*more));
+		to->p = more;
+		to->cap = cap;
+		to->grown = true;
+	}
+	to->p[to->n].p = p;
+	to->p[to->n++].len = len;
+	return true;
+}
+
+static bool
+add(struct walk *w, uint8_t *p, uint64_t len)
+{
+	struct soft_piece *last = w->to->n > w->first ? &w->to->p[w->to->n - 1] : NULL;
+
+	if (last != NULL && last->p + last->len == p) {
+		last->len += len;
+		return true;
+	}
+	if (!soft_pieces_add(w->to, p, len))
+		return refuse(w, SOFT_KEY_RANGE,
+			      "through its keys the message has more parts than the device can "
+			      "take");
+	return true;
+}
+
+/* Keep a key as it is until the request is done. False: it is free, or about to change. */
+static bool
+hold(struct walk *w, const struct soft_mkey *m, uint32_t key)
+{
+	struct soft_engine *e = w->e;
+
+	if (!m->ind->umr)
+		return true;
+	if (e->n_held == e->cap_held) {
+		uint32_t cap = e->cap_held == 0 ? 16 : e->cap_held * 2;
+		struct soft_indirect **more = realloc(e->held, cap * sizeof(*more));
+
+		if (more == NULL)
+			return refuse(w, SOFT_KEY_PD, "no memory");
+		e->held = more;
+		e->cap_held = cap;
+	}
+	if ((__atomic_add_fetch(&m->ind->gate, 1, __ATOMIC_ACQ_REL) & SOFT_GATE_CLOSED) != 0 ||
+	    __atomic_load_n(&m->key, __ATOMIC_RELAXED) != key) {
+		__atomic_sub_fetch(&m->ind->gate, 1, __ATOMIC_RELEASE);
+		return refuse(w, SOFT_KEY_FREE,
+			      m->ind->mw_type != 0 ? "the memory window is not bound"
+						   : "the key is free: lay it out first");
+	}
+	e->held[e->n_held++] = m->ind;
+	return true;
+}
+
+void
+soft_xlt_release(struct soft_engine *e)
+{
+	while (e->n_held != 0)
+		__atomic_sub_fetch(&e->held[--e->n_held]->gate, 1, __ATOMIC_RELEASE);
+}
+
+static bool
+walk_list(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_t len,
+	  enum soft_right right, uint32_t depth)
+{
+	uint32_t i;
+
+	for (i = 0; i < ind->n && len != 0; i++) {
+		const struct soft_xlt *x = &ind->x[i];
+		uint64_t part;
+
+		if (off >= x->len) {
+			off -= x->len;
+			continue;
+		}
+		part = RTE_MIN(len, x->len - off);
+		if (!walk_key(w, x->key, x->addr + off, part, right, depth))
+			return false;
+		off = 0;
+		len -= part;
+	}
+	return len == 0 || refuse(w, SOFT_KEY_RANGE, "the key's pieces end before the range does");
+}
+
+static bool
+walk_fixed(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_t len,
+	   enum soft_right right, uint32_t depth)
+{
+	uint64_t size = UINT64_C(1) << ind->log_entity;
+
+	while (len != 0) {
+		uint64_t i = off >> ind->log_entity, in = off & (size - 1);
+		uint64_t part = RTE_MIN(len, size - in);
+
+		if (i >= ind->n)
+			return refuse(w, SOFT_KEY_RANGE,
+				      "the key's pieces end before the range does");
+		if (!walk_key(w, ind->x[i].key, ind->x[i].addr + in, part, right, depth))
+			return false;
+		off += part;
+		len -= part;
+	}
+	return true;
+}
+
+static bool
+walk_strided(struct walk *w, const struct soft_indirect *ind, uint64_t off, uint64_t len,
+	     enum soft_right right, uint32_t depth)
+{
+	uint64_t turn = off / ind->round;
+	uint32_t i;
+
+	for (off %= ind->round; len != 0; turn++) {
+		if (turn >= ind->repeat)
+			return refuse(w, SOFT_KEY_RANGE,
+				      "the key's pattern ends before the range does");
+		for (i = 0; i < ind->n && len != 0; i++) {
+			const struct soft_xlt *x = &ind->x[i];
+			uint64_t part;
+
+			if (off >= x->len) {
+				off -= x->len;
+				continue;
+			}
+			part = RTE_MIN(len, x->len - off);
+			if (!walk_key(w, x->key, x->addr + turn * x->stride + off, part, right,
+				      depth))
+				return false;
+			off = 0;
+			len -= part;
+		}
+	}
+	return true;
+}
+
+static bool
+ind_allows(const struct soft_indirect *ind, enum soft_right right)
+{
+	switch (right) {
+	case SOFT_RIGHT_LOCAL_WRITE:
+		return ind->lw;
+	case SOFT_RIGHT_REMOTE_READ:
+		return ind->rr;
+	case SOFT_RIGHT_REMOTE_WRITE:
+		return ind->rw;
+	case SOFT_RIGHT_ATOMIC:
+		return ind->atomic;
+	default:
+		return true;
+	}
+}
+
+static bool
+walk_indirect(struct walk *w, const struct soft_mkey *m, uint32_t key, uint64_t addr, uint64_t len,
+	      enum soft_right right, uint32_t depth)
+{
+	const struct soft_indirect *ind = m->ind;
+	enum soft_right below;
+
+	if (depth == SOFT_INDIRECTION)
+		return refuse(w, SOFT_KEY_RANGE, "keys over keys, deeper than max_indirection");
+	if (m->pdn != w->pdn)
+		return refuse(w, SOFT_KEY_PD, "the key belongs to another protection domain");
+	if (ind->mw_type != 0 &&
+	    (depth != 0 || right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_LOCAL_WRITE))
+		return refuse(w, SOFT_KEY_RIGHT, "a memory window is for peers only");
+	if (!hold(w, m, key))
+		return false;
+	if (ind->qpn != BB_MKEY_ANY_QP && ind->qpn != w->qpn)
+		return refuse(w, SOFT_KEY_PD,
+			      "the memory window was bound by another QP, for its peers only");
+	if (addr < ind->start || len > ind->len || addr - ind->start > ind->len - len)
+		return refuse(w, SOFT_KEY_RANGE, "the range leaves the key's memory");
+	if (!ind_allows(ind, right))
+		return refuse(w, SOFT_KEY_RIGHT, "the key does not give this right");
+	below = right == SOFT_RIGHT_LOCAL_READ || right == SOFT_RIGHT_REMOTE_READ
+			? SOFT_RIGHT_LOCAL_READ
+			: SOFT_RIGHT_LOCAL_WRITE;
+	addr -= ind->start;
+	switch (ind->kind) {
+	case SOFT_XLT_FIXED:
+		return walk_fixed(w, ind, addr, len, below, depth + 1);
+	case SOFT_XLT_STRIDED:
+		return walk_strided(w, ind, addr, len, below, depth + 1);
+	default:
+		return walk_list(w, ind, addr, len, below, depth + 1);
+	}
+}
+
+static bool
+walk_key(struct walk *w, uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
+	 uint32_t depth)
+{
+	const struct soft_mkey *m = soft_mkey_find(w->dev, key);
+	uint8_t *p;
+
+	if (m != NULL && m->ind != NULL)
+		return walk_indirect(w, m, key, addr, len, right, depth);
+	p = soft_mem_find(w->e, w->dev, key, w->pdn, addr, len, right, w->why);
+	return p != NULL && add(w, p, len);
+}
+
+bool
+soft_xlt_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, uint32_t qpn,
+	     uint32_t key, uint64_t addr, uint64_t len, enum soft_right right,
+	     struct soft_pieces *to, const char **why)
+{
+	struct walk w = {
+		.e = e, .dev = dev, .pdn = pdn, .qpn = qpn, .to = to, .first = to->n, .why = why};
+
+	return walk_key(&w, key, addr, len, right, 0);
+}
+
+bool
+soft_xlt_remote(struct soft_engine *e, const struct soft_qp *p, const struct soft_req *r,
+		uint64_t len, enum soft_right right, uint8_t **at, const char **why)
+{
+	e->remote.n = 0;
+	if (!soft_xlt_map(e, p->dev, p->pdn, p->qpn, r->rkey, r->raddr, len, right, &e->remote,
+			  why))
+		return false;
+	*at = e->remote.n == 1 ? e->remote.p[0].p : NULL;
+	return true;
+}

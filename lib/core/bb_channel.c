@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Completion channels: create, destroy, take an event, wait for one. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <rte_log.h>
+#include <rte_pause.h>
+
+#include "bb_channel.h"
+#include "bb_core.h"
+
+/*
+ * Rounds of running an inline device without an event before the thread lets go of its
+ * core, and for how long each time: what the others on that core send comes no later.
+ */
+#define IDLE_ROUNDS 4096
+#define IDLE_NS     50000
+
+int
+bb_channel_create(struct bb_dev *dev, struct bb_channel **out)
+{
+	struct bb_channel *ch;
+	int ret;
+
+	if (dev == NULL || out == NULL)
+		return -EINVAL;
+	ch = calloc(1, sizeof(*ch));
+	if (ch == NULL) {
+		BB_LOG(ERR, "%s: out of memory", dev->name);
+		return -ENOMEM;
+	}
+	ch->dev = dev;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->channel_create(ch);
+	if (ret == 0)
+		dev->channels++;
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0) {
+		free(ch);
+		return ret;
+	}
+	*out = ch;
+	return 0;
+}
+
+int
+bb_channel_destroy(struct bb_channel *ch)
+{
+	struct bb_dev *dev;
+	int ret;
+
+	if (ch == NULL)
+		return -EINVAL;
+	dev = ch->dev;
+	pthread_mutex_lock(&dev->lock);
+	if (ch->cqs != 0) {
+		BB_LOG(ERR, "%s: the channel is not destroyed: %u CQ%s on it; destroy them first",
+		       dev->name, ch->cqs, ch->cqs == 1 ? " is" : "s are");
+		ret = -EBUSY;
+	} else {
+		ret = dev->drv->channel_destroy(ch);
+		if (ret == 0)
+			dev->channels--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret == 0)
+		free(ch);
+	return ret;
+}
+
+int
+bb_channel_fd(const struct bb_channel *ch)
+{
+	return ch != NULL ? ch->fd : -EINVAL;
+}
+
+int
+bb_channel_get(struct bb_channel *ch, struct bb_cq **out)
+{
+	struct bb_cq *cq;
+	int ret;
+
+	if (ch == NULL || out == NULL)
+		return -EINVAL;
+	ret = ch->dev->drv->channel_get(ch, &cq);
+	if (ret != 0)
+		return ret;
+	/* The next time it is armed is another one: see bb_cqring_arm(). */
+	__atomic_fetch_add(&cq->arm_sn, 1, __ATOMIC_RELAXED);
+	*out = cq;
+	return 0;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* Milliseconds left until @end, rounded up; -1: for ever. */
+static int
+ms_left(uint64_t end)
+{
+	uint64_t now;
+
+	if (end == UINT64_MAX)
+		return -1;
+	now = now_ns();
+	return now >= end ? 0 : (int)((end - now + 999999) / 1000000);
+}
+
+/* Sleep for a moment. -EINTR: a signal came. */
+static int
+nap(void)
+{
+	const struct timespec ts = {0, IDLE_NS};
+
+	return nanosleep(&ts, NULL) != 0 ? -errno : 0;
+}
+
+/* The device does nothing unless its owner runs it: never sleep for longer than a nap. */
+static int
+wait_inline(struct bb_channel *ch, uint64_t end, struct bb_cq **cq)
+{
+	uint32_t rounds;
+	int ret;
+
+	for (rounds = 1;; rounds++) {
+		ch->dev->drv->progress(ch->dev);
+		ret = bb_channel_get(ch, cq);
+		if (ret != -EAGAIN)
+			return ret;
+		if (ms_left(end) == 0)
+			return -EAGAIN;
+		if (rounds < IDLE_ROUNDS) {
+			rte_pause();
+			continue;
+		}
+		ret = nap();
+		if (ret != 0)
+			return ret;
+	}
+}
+
+static int
+wait_fd(struct bb_channel *ch, uint64_t end, struct bb_cq **cq)
+{
+	struct pollfd pfd = {.fd = ch->fd, .events = POLLIN};
+	int ret;
+
+	for (;;) {
+		int left = ms_left(end);
+
+		ret = poll(&pfd, 1, left);
+		if (ret < 0)
+			return -errno;
+		/* Readable may also mean that an event came of a CQ that is gone. */
+		ret = bb_channel_get(ch, cq);
+		if (ret != -EAGAIN || left == 0)
+			return ret;
+	}
+}
+
+int
+bb_channel_wait(struct bb_channel *ch, int timeout_ms, struct bb_cq **cq)
+{
+	uint64_t end = UINT64_MAX;
+
+	if (ch == NULL || cq == NULL)
+		return -EINVAL;
+	if (timeout_ms >= 0)
+		end = now_ns() + (uint64_t)timeout_ms * 1000000u;
+	return ch->run ? wait_inline(ch, end, cq) : wait_fd(ch, end, cq);
+}

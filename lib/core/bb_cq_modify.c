@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Completion queues that live: another depth, fewer events. */
+#include <errno.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "bb_core.h"
+#include "bb_post.h"
+
+/* cqc.cq_max_count and cqc.cq_period have 16 and 12 bits. */
+#define MAX_COUNT  0xffffu
+#define MAX_PERIOD 0xfffu
+
+int
+bb_cq_arm_refuse(const struct bb_cq *cq)
+{
+	BB_LOG(ERR, "%s: CQ 0x%x cannot be armed: it was created without a channel",
+	       cq->ctrl->dev->name, cq->cqn);
+	return -EINVAL;
+}
+
+/*
+ * CQEs that may come or lie unread: one for each WQE that is posted and not known
+ * complete. Nobody posts meanwhile, as the caller owns all these queues.
+ */
+static uint64_t
+outstanding(const struct bb_cq *cq)
+{
+	const struct bb_srq *last = NULL;
+	uint64_t n = 0;
+	uint32_t i;
+
+	for (i = 0; i <= cq->qps_mask; i++) {
+		const struct bb_qp *qp = cq->qps[i];
+		const struct bb_srq *srq;
+
+		if (qp == NULL)
+			continue;
+		if (qp->ctrl->send_cq == cq)
+			n += bb_sq_outstanding(&qp->sq);
+		if (qp->ctrl->recv_cq != cq)
+			continue;
+		n += qp->rq.pi - qp->rq.ci;
+		/* Counted more than once when its QPs lie among others: too much is safe. */
+		srq = qp->ctrl->init.srq;
+		if (srq != NULL && srq != last)
+			n += srq->ring.pi - srq->ring.ci;
+		last = srq;
+	}
+	return n;
+}
+
+/* dev->lock held. */
+static int
+resize_check(const struct bb_cq *cq, uint32_t depth)
+{
+	const struct bb_cq_ctrl *ctrl = cq->ctrl;
+	const struct bb_dev *dev = ctrl->dev;
+	uint64_t out;
+
+	if (!dev->attr.cq_resize) {
+		BB_LOG(ERR, "%s: CQs cannot be resized: destroy the CQ and make a deeper one",
+		       dev->name);
+		return -ENOTSUP;
+	}
+	if (rte_align32pow2(depth) < ctrl->reserved) {
+		BB_LOG(ERR,
+		       "%s: CQ 0x%x is not made %u deep: its %u queue%s may yield %u CQEs; destroy "
+		       "some of their QPs first",
+		       dev->name, cq->cqn, depth, ctrl->queues, BB_PLURAL(ctrl->queues),
+		       ctrl->reserved);
+		return -EINVAL;
+	}
+	out = outstanding(cq);
+	/* In either ring the CQE that marks the change takes an index for a moment. */
+	if (out >= RTE_MIN(ctrl->depth, rte_align32pow2(depth))) {
+		BB_LOG(ERR,
+		       "%s: CQ 0x%x is not resized from %u to %u CQEs: %llu requests are "
+		       "outstanding, so that the device may have no room to mark the change; poll, "
+		       "then try again",
+		       dev->name, cq->cqn, ctrl->depth, rte_align32pow2(depth),
+		       (unsigned long long)out);
+		return -EBUSY;
+	}
+	return 0;
+}
+
+int
+bb_cq_resize(struct bb_cq *cq, uint32_t depth)
+{
+	struct bb_dev *dev;
+	int ret;
+
+	if (cq == NULL)
+		return -EINVAL;
+	dev = cq->ctrl->dev;
+	if (depth == 0 || depth > dev->attr.max_cqe) {
+		BB_LOG(ERR, "%s: CQ depth %u is out of range: give 1 to %u", dev->name, depth,
+		       dev->attr.max_cqe);
+		return -EINVAL;
+	}
+	if (rte_align32pow2(depth) == cq->ctrl->depth)
+		return 0;
+	pthread_mutex_lock(&dev->lock);
+	ret = resize_check(cq, depth);
+	if (ret == 0)
+		ret = dev->drv->cq_resize(cq, rte_align32pow2(depth));
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+int
+bb_cq_moderate(struct bb_cq *cq, uint32_t count, uint32_t period_us)
+{
+	struct bb_dev *dev;
+	int ret;
+
+	if (cq == NULL)
+		return -EINVAL;
+	dev = cq->ctrl->dev;
+	if (count > MAX_COUNT || period_us > MAX_PERIOD) {
+		BB_LOG(ERR,
+		       "%s: CQ 0x%x: moderation by %u CQEs and %u us is out of range: at most %u "
+		       "and %u",
+		       dev->name, cq->cqn, count, period_us, MAX_COUNT, MAX_PERIOD);
+		return -EINVAL;
+	}
+	if (!dev->attr.cq_moderation) {
+		BB_LOG(ERR, "%s: the device does not moderate events of CQs", dev->name);
+		return -ENOTSUP;
+	}
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->cq_moderate(cq, (uint16_t)count, (uint16_t)period_us);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory windows, and which regions they are bound to.
+ *
+ * A region counts the windows that posts bound to it and none took back, for
+ * bb_mr_dereg(): neither the kernel nor, as far as is known, a card refuses to deregister a
+ * region with windows, as man ibv_alloc_mw promises. What invalidates a window names it by
+ * its rkey, so windows are found by their key's index, in a table of two levels that is read
+ * without a lock: a table's page is never given back while the device is open.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_log.h>
+
+#include "bb_core.h"
+#include "bb_mw.h"
+
+#define ACCESS_REMOTE_WRITES (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)
+#define ACCESS_WINDOW        (BB_ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITES | BB_ACCESS_ZERO_BASED)
+
+#define PAGE_BITS 12
+
+struct bb_mw_priv {
+	struct bb_mw pub;
+	struct bb_drv_mr *drv;
+	struct bb_mr_priv *mr; /* bound to, NULL: none; __atomic */
+};
+
+struct bb_mw_table {
+	struct bb_mw_priv **page[1u << (24 - PAGE_BITS)];
+};
+
+/* Where the window of a key is noted; NULL: its page does not exist. */
+static struct bb_mw_priv **
+table_slot(const struct bb_dev *dev, uint32_t rkey)
+{
+	struct bb_mw_table *t = __atomic_load_n(&dev->mws, __ATOMIC_ACQUIRE);
+	struct bb_mw_priv **page;
+
+	if (t == NULL)
+		return NULL;
+	page = __atomic_load_n(&t->page[rkey >> (8 + PAGE_BITS)], __ATOMIC_ACQUIRE);
+	return page == NULL ? NULL : &page[rkey >> 8 & ((1u << PAGE_BITS) - 1)];
+}
+
+/* The same, made if need be; dev->lock held. */
+static struct bb_mw_priv **
+table_slot_make(struct bb_dev *dev, uint32_t rkey)
+{
+	uint32_t at = rkey >> (8 + PAGE_BITS);
+	void *mem;
+
+	if (dev->mws == NULL) {
+		mem = calloc(1, sizeof(struct bb_mw_table));
+		if (mem == NULL)
+			return NULL;
+		__atomic_store_n(&dev->mws, mem, __ATOMIC_RELEASE);
+	}
+	if (dev->mws->page[at] == NULL) {
+		mem = calloc(1u << PAGE_BITS, sizeof(struct bb_mw_priv *));
+		if (mem == NULL)
+			return NULL;
+		__atomic_store_n(&dev->mws->page[at], mem, __ATOMIC_RELEASE);
+	}
+	return table_slot(dev, rkey);
+}
+
+void
+bb_mw_table_free(struct bb_dev *dev)
+{
+	size_t i;
+
+	if (dev->mws == NULL)
+		return;
+	for (i = 0; i < RTE_DIM(dev->mws->page); i++)
+		free(dev->mws->page[i]);
+	free(dev->mws);
+	dev->mws = NULL;
+}
+
+static void
+attach(struct bb_mw_priv *w, struct bb_mr_priv *mr)
+{
+	if (mr != NULL)
+		__atomic_add_fetch(&mr->windows, 1, __ATOMIC_RELAXED);
+	mr = __atomic_exchange_n(&w->mr, mr, __ATOMIC_ACQ_REL);
+	if (mr != NULL)
+		__atomic_sub_fetch(&mr->windows, 1, __ATOMIC_RELAXED);
+}
+
+void
+bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
+{
+	struct bb_mw_priv **slot = table_slot(dev, rkey);
+	struct bb_mw_priv *w = slot == NULL ? NULL : __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+
+	if (w != NULL)
+		attach(w, NULL);
+}
+
+int
+bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
+{
+	struct bb_drv_mr_attr attr = {.kind = BB_DRV_MR_MW, .mw_type = type};
+	struct bb_mw_priv **slot, *w;
+	struct bb_dev *dev;
+	int ret;
+
+	if (pd == NULL || out == NULL)
+		return -EINVAL;
+	dev = pd->dev;
+	if (type != BB_MW_TYPE_1 && type != BB_MW_TYPE_2) {
+		BB_LOG(ERR, "%s: no memory window of type %d: there are 1 and 2", dev->name,
+		       (int)type);
+		return -EINVAL;
+	}
+	if (!dev->attr.memory_windows) {
+		BB_LOG(ERR, "%s: the device has no memory windows: register what peers may access",
+		       dev->name);
+		return -ENOTSUP;
+	}
+	w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		return -ENOMEM;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->mr_reg(pd, &attr, &w->drv);
+	if (ret != 0)
+		goto unlock;
+	slot = table_slot_make(dev, w->drv->rkey);
+	if (slot == NULL) {
+		(void)dev->drv->mr_dereg(pd, w->drv);
+		ret = -ENOMEM;
+		goto unlock;
+	}
+	w->pub.pd = pd;
+	w->pub.rkey = w->drv->rkey;
+	w->pub.type = type;
+	pd->mws++;
+	__atomic_store_n(slot, w, __ATOMIC_RELEASE);
+unlock:
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0) {
+		free(w);
+		return ret;
+	}
+	*out = &w->pub;
+	return 0;
+}
+
+int
+bb_mw_free(struct bb_mw *pub)
+{
+	struct bb_mw_priv *w = (struct bb_mw_priv *)pub;
+	struct bb_dev *dev;
+	int ret;
+
+	if (pub == NULL)
+		return -EINVAL;
+	dev = pub->pd->dev;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->mr_dereg(pub->pd, w->drv);
+	if (ret == 0) {
+		__atomic_store_n(table_slot(dev, pub->rkey), NULL, __ATOMIC_RELEASE);
+		attach(w, NULL);
+		pub->pd->mws--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret == 0)
+		free(w);
+	return ret;
+}
+
+/* Why the range of the MR cannot be bound; NULL: it can. */
+static const char *
+range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_t len,
+	  uint32_t access)
+{
+	if (mr->pd != mw->pd)
+		return "the MR and the window have different PDs";
+	if ((mr->access & BB_ACCESS_MW_BIND) == 0)
+		return "the MR was registered without MW_BIND";
+	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
+		return "the range leaves the MR";
+	if ((access & ~(uint32_t)ACCESS_WINDOW) != 0)
+		return "a window gives REMOTE_* rights only";
+	if ((access & ACCESS_REMOTE_WRITES) != 0 && (mr->access & BB_ACCESS_LOCAL_WRITE) == 0)
+		return "REMOTE_WRITE and REMOTE_ATOMIC need an MR with LOCAL_WRITE";
+	return NULL;
+}
+
+static int
+refuse(const struct bb_qp *qp, const struct bb_mw *mw, int err, const char *why)
+{
+	BB_LOG(ERR, "QP 0x%x: the memory window 0x%x is not bound: %s", qp->qpn, mw->rkey, why);
+	return err;
+}
+
+static int
+post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, struct bb_mr *mr,
+     const struct bb_bind *bind, uint32_t flags)
+{
+	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
+	int ret;
+
+	ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey, bind,
+			      flags);
+	if (ret <= 0)
+		return ret;
+	mw->rkey = new_rkey;
+	attach(w, (struct bb_mr_priv *)mr);
+	return 1;
+}
+
+int
+bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr, uint64_t addr,
+	   uint64_t len, uint32_t access, uint32_t flags)
+{
+	struct bb_bind bind = {.addr = addr, .len = len, .access = access};
+	const char *why = NULL;
+
+	if (mw->type != BB_MW_TYPE_1)
+		return refuse(qp, mw, -EINVAL, "it is of type 2: use bb_post_bind_mw()");
+	if (mw->pd != qp->ctrl->pd)
+		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
+	if (len == 0)
+		return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), NULL, &bind, flags);
+	if (mr == NULL)
+		return refuse(qp, mw, -EINVAL, "there is no MR");
+	if (len > BB_WQE_MAX_SGE_LEN)
+		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
+	if (((access | mr->access) & BB_ACCESS_ZERO_BASED) != 0)
+		why = "windows of type 1, and their MRs, are not ZERO_BASED";
+	else
+		why = range_bad(mw, mr, addr, len, access);
+	if (why != NULL)
+		return refuse(qp, mw, -EINVAL, why);
+	bind.lkey = mr->lkey;
+	return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), mr, &bind, flags);
+}
+
+int
+bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey,
+		struct bb_mr *mr, uint64_t addr, uint64_t len, uint32_t access, uint32_t flags)
+{
+	struct bb_bind bind = {
+		.addr = addr,
+		.len = len,
+		.access = access,
+		.zero_based = (access & BB_ACCESS_ZERO_BASED) != 0,
+	};
+	const char *why = NULL;
+
+	if (mw->type != BB_MW_TYPE_2)
+		return refuse(qp, mw, -EINVAL, "it is of type 1: use bb_mw_bind()");
+	if (mw->pd != qp->ctrl->pd)
+		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
+	if (mr == NULL || len == 0)
+		return refuse(qp, mw, -EINVAL,
+			      "type 2 is bound to an MR and invalidated, never "
+			      "bound to nothing");
+	if (len > BB_WQE_MAX_SGE_LEN)
+		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
+	if ((new_rkey ^ mw->rkey) >> 8 != 0)
+		return refuse(qp, mw, -EINVAL,
+			      "only the low byte of its rkey may be chosen: take "
+			      "bb_inc_rkey()");
+	why = range_bad(mw, mr, addr, len, access);
+	if (why != NULL)
+		return refuse(qp, mw, -EINVAL, why);
+	bind.lkey = mr->lkey;
+	return post(qp, wr_id, mw, new_rkey, mr, &bind, flags);
+}
+
+int
+bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flags)
+{
+	int ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
+
+	if (ret > 0)
+		bb_mw_invalidated(qp->ctrl->pd->dev, rkey);
+	return ret;
+}

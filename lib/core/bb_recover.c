@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Drain a send queue; bring a queue pair back and say what became of its requests. */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_log.h>
+#include <rte_pause.h>
+
+#include "bb_core.h"
+#include "bb_post.h"
+#include "bb_recover.h"
+
+/* How long a device may take to flush a queue before it is taken for stuck. [A] */
+#define FLUSH_MS 1000u
+
+int
+bb_qp_drain(struct bb_qp *qp)
+{
+	struct bb_sq *sq = &qp->sq;
+	int ret;
+
+	if (sq->limit == 0) {
+		BB_LOG(ERR, "QP 0x%x is in %s: nothing to drain before RTS", qp->qpn,
+		       bb_qp_state_name(qp->state));
+		return -ENOTCONN;
+	}
+	if (bb_qp_drained(qp))
+		return 1;
+	/* sig_seq is sig_every behind the last send that asks for a CQE. */
+	if (sq->sig_seq - sq->sig_every != sq->seq) {
+		const uint32_t due = sq->sig_seq;
+
+		sq->sig_seq = sq->seq + 1;
+		ret = bb_post_nop(qp, 0, 0);
+		if (ret <= 0) {
+			/* Full: some send in it has a CQE to come, which makes room. */
+			sq->sig_seq = due;
+			bb_qp_ring(qp);
+			return ret;
+		}
+	}
+	bb_qp_ring(qp);
+	return 0;
+}
+
+const char *
+bb_wr_fate_name(enum bb_wr_fate fate)
+{
+	switch (fate) {
+	case BB_WR_DONE:
+		return "done";
+	case BB_WR_FAILED:
+		return "failed";
+	case BB_WR_NOT_DONE:
+		return "not done";
+	case BB_WR_UNKNOWN:
+		return "unknown";
+	}
+	return "?";
+}
+
+/* Where a walk over the sends that are outstanding stands. */
+struct walk {
+	uint32_t seq; /* of the send at block idx */
+	uint16_t idx; /* 16 bits, as the queue counts blocks */
+};
+
+static void
+walk_next(const struct bb_sq *sq, struct walk *w)
+{
+	const uint8_t *ctrl = sq->buf + (size_t)(w->idx & sq->mask) * BB_WQE_BB;
+
+	w->idx = (uint16_t)(w->idx + bb_wqe_blocks(ctrl[7] & BB_WQE_MAX_DS));
+	w->seq++;
+}
+
+/* Do the sends from @w on end where the queue ends? */
+static bool
+walk_holds(const struct bb_sq *sq, struct walk w)
+{
+	for (; w.seq != sq->seq + 1; walk_next(sq, &w))
+		if (sq->wqes[w.idx & sq->mask].seq != w.seq)
+			return false;
+	return (w.idx & sq->mask) == (sq->pi & sq->mask);
+}
+
+/*
+ * Find the oldest send outstanding. A block inside a longer WQE keeps the seq of some
+ * lap before, so a candidate counts only if the chain from it holds.
+ */
+static int
+walk_begin(const struct bb_qp *qp, struct walk *w)
+{
+	const struct bb_sq *sq = &qp->sq;
+	uint32_t i;
+
+	w->seq = sq->done + 1;
+	w->idx = 0;
+	if (sq->wqes == NULL || bb_qp_drained(qp))
+		return 0;
+	for (i = 0; i <= sq->mask; i++) {
+		w->idx = (uint16_t)i;
+		if (sq->wqes[i].seq == w->seq && walk_holds(sq, *w))
+			return 0;
+	}
+	BB_LOG(ERR, "QP 0x%x: its send queue is damaged: was it written from outside?", qp->qpn);
+	return -EIO;
+}
+
+/* What a flush error means for a send. */
+static enum bb_wr_fate
+flushed_fate(const struct bb_qp *qp)
+{
+	switch (qp->ctrl->send_error) {
+	case BB_WC_LOC_LEN_ERR:
+	case BB_WC_LOC_QP_OP_ERR:
+	case BB_WC_LOC_PROT_ERR:
+	case BB_WC_MW_BIND_ERR:
+	case BB_WC_REM_INV_REQ_ERR:
+	case BB_WC_REM_ACCESS_ERR:
+	case BB_WC_REM_OP_ERR:
+	case BB_WC_RNR_RETRY_EXC_ERR:
+		return BB_WR_NOT_DONE;
+	default:
+		return BB_WR_UNKNOWN;
+	}
+}
+
+/* Was a send rung before the recovery began? */
+static bool
+was_rung(const struct bb_qp *qp, const struct walk *w)
+{
+	return (int32_t)(qp->ctrl->recovery.rung - w->seq) >= 0;
+}
+
+static bool
+is_marker(const struct bb_qp *qp, const struct walk *w)
+{
+	return qp->ctrl->recovery.marked && w->seq == qp->ctrl->recovery.marker;
+}
+
+static bool
+has_room(const struct bb_qp_recovery *r, uint64_t entries)
+{
+	return r->n <= r->max && entries <= r->max - r->n;
+}
+
+static void
+report(struct bb_qp_recovery *r, const struct bb_wc *wc, enum bb_wr_fate fate, bool recv)
+{
+	struct bb_wr_end *end = &r->ends[r->n++];
+
+	end->wc = *wc;
+	end->fate = fate;
+	end->recv = recv;
+}
+
+/* A send that no CQE speaks of by itself. */
+static void
+report_send(struct bb_qp *qp, struct bb_qp_recovery *r, struct walk *w, enum bb_wr_fate fate)
+{
+	const struct bb_sq_wqe *wqe = &qp->sq.wqes[w->idx & qp->sq.mask];
+	struct bb_wc wc = {
+		.wr_id = wqe->wr_id,
+		.qp = qp,
+		.status = fate == BB_WR_DONE ? BB_WC_SUCCESS : BB_WC_WR_FLUSH_ERR,
+		.opcode = bb_wc_opcode_of(wqe->opcode),
+	};
+
+	report(r, &wc, fate, false);
+	walk_next(&qp->sq, w);
+}
+
+static bool
+cqe_is_send(const struct bb_cqe *cqe)
+{
+	return cqe->op_own >> 4 == BB_CQE_REQ || cqe->op_own >> 4 == BB_CQE_REQ_ERR;
+}
+
+/* Sends that a CQE completes, itself included; 0: one of the receive queue, or stray. */
+static uint32_t
+cqe_sends(const struct bb_qp *qp, const struct bb_cqe *cqe)
+{
+	uint32_t n;
+
+	if (!cqe_is_send(cqe) || qp->sq.wqes == NULL)
+		return 0;
+	n = qp->sq.wqes[bb_be16(cqe->wqe_counter) & qp->sq.mask].seq - qp->sq.done;
+	return n <= bb_sq_outstanding(&qp->sq) ? n : 0;
+}
+
+static enum bb_wr_fate
+wc_fate(const struct bb_qp *qp, const struct bb_wc *wc, const struct walk *w, bool recv)
+{
+	if (wc->status == BB_WC_SUCCESS)
+		return BB_WR_DONE;
+	if (wc->status != BB_WC_WR_FLUSH_ERR)
+		return BB_WR_FAILED;
+	return recv || !was_rung(qp, w) ? BB_WR_NOT_DONE : flushed_fate(qp);
+}
+
+/* One CQE of @qp, and the unsignalled sends in front of its own. */
+static void
+take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends, struct walk *w,
+	 struct bb_qp_recovery *r)
+{
+	const bool recv = !cqe_is_send(cqe);
+	struct bb_wc wc;
+
+	for (; sends > 1; sends--)
+		report_send(qp, r, w, BB_WR_DONE);
+	if (sends != 0 && is_marker(qp, w)) {
+		(void)bb_cq_translate(cq, cqe, &wc);
+		walk_next(&qp->sq, w);
+	} else if (bb_cq_translate(cq, cqe, &wc) != 0) {
+		report(r, &wc, wc_fate(qp, &wc, w, recv), recv);
+		if (!recv)
+			walk_next(&qp->sq, w);
+	} else if (sends != 0) {
+		/* A send that succeeded and was not signalled. */
+		report_send(qp, r, w, BB_WR_DONE);
+	}
+	cqe->srqn_uidx = bb_be32(BB_CQE_NO_USER);
+}
+
+/* Take the CQEs of @qp that wait in @cq, out of turn: those of other QPs stay. */
+static int
+take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
+{
+	uint32_t ci, taken = 0;
+	int ret = 0;
+
+	for (ci = cq->ring.ci; ci - cq->ring.ci <= cq->ring.mask; ci++) {
+		struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
+		uint32_t sends;
+
+		if (cqe == NULL)
+			break;
+		if (bb_cqe_is_compressed(cqe))
+			(void)bb_cqring_expand(&cq->ring, cqe);
+		if ((bb_be32(cqe->srqn_uidx) & 0xffffff) != qp->user_index)
+			continue;
+		sends = cqe_sends(qp, cqe);
+		if (!has_room(r, sends != 0 ? sends : 1)) {
+			ret = -ENOSPC;
+			break;
+		}
+		take_cqe(cq, qp, cqe, sends, w, r);
+		taken++;
+	}
+	if (taken != 0)
+		bb_cq_compact(cq);
+	return ret;
+}
+
+/*
+ * Unsignalled sends that succeeded have no CQE, and no later one may tell of them. In ERR a
+ * NOP behind them is flushed in its turn, as the kernel's ib_drain_sq() relies on.
+ */
+static void
+post_marker(struct bb_qp *qp)
+{
+	/* No room: what makes some is a CQE to come. */
+	if (qp->ctrl->recovery.marked || bb_post_nop(qp, 0, 0) != 1)
+		return;
+	qp->ctrl->recovery.marked = true;
+	qp->ctrl->recovery.marker = qp->sq.seq;
+	bb_qp_ring(qp);
+}
+
+/* Collect CQEs until the device owes none, or does not bring them. */
+static int
+collect(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
+{
+	struct bb_cq *scq = qp->ctrl->send_cq, *rcq = qp->ctrl->recv_cq;
+	const uint64_t end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 1000 * FLUSH_MS;
+	int ret;
+
+	for (;;) {
+		const bool last = rte_get_tsc_cycles() > end;
+
+		if (scq->progress != NULL)
+			scq->progress(scq->progress_arg);
+		ret = take_cqes(scq, qp, w, r);
+		if (ret == 0 && rcq != scq)
+			ret = take_cqes(rcq, qp, w, r);
+		if (ret != 0)
+			return ret;
+		if (bb_qp_drained(qp) && qp->rq.ci == qp->rq.rung)
+			return 0;
+		if (!bb_qp_drained(qp))
+			post_marker(qp);
+		if (last) {
+			BB_LOG(WARNING,
+			       "QP 0x%x: the device did not flush it within %u ms: the fate of "
+			       "the rest is unknown",
+			       qp->qpn, FLUSH_MS);
+			return 0;
+		}
+		rte_pause();
+	}
+}
+
+/* What no CQE came for: sends of a device that is stuck, receives that were never rung. */
+static int
+collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
+{
+	struct bb_wc wc = {.qp = qp, .status = BB_WC_WR_FLUSH_ERR, .opcode = BB_WC_RECV};
+
+	if (!has_room(r, (uint64_t)bb_sq_outstanding(&qp->sq) + (qp->rq.pi - qp->rq.ci)))
+		return -ENOSPC;
+	while (!bb_qp_drained(qp)) {
+		if (is_marker(qp, w))
+			walk_next(&qp->sq, w);
+		else
+			report_send(qp, r, w, was_rung(qp, w) ? BB_WR_UNKNOWN : BB_WR_NOT_DONE);
+		qp->sq.done++;
+	}
+	while (qp->rq.pi != qp->rq.ci) {
+		const bool rung = (int32_t)(qp->rq.rung - qp->rq.ci) > 0;
+
+		wc.wr_id = qp->rq.wr_ids[qp->rq.ci & qp->rq.mask];
+		report(r, &wc, rung ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, true);
+		qp->rq.ci++;
+		qp->ctrl->recv_done++;
+	}
+	return 0;
+}
+
+static int
+to_state(struct bb_qp *qp, enum bb_qp_state state)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = state;
+	return bb_qp_modify(qp, &attr, BB_QP_STATE);
+}
+
+/* To ERR, and report everything. */
+static int
+give_up(struct bb_qp *qp, struct bb_qp_recovery *r)
+{
+	struct walk w;
+	int ret;
+
+	ret = walk_begin(qp, &w);
+	if (ret == 0)
+		ret = to_state(qp, BB_QP_ERR);
+	if (ret == 0 && !qp->ctrl->recovery.begun) {
+		qp->ctrl->recovery.begun = true;
+		qp->ctrl->recovery.rung = (uint32_t)qp->sq.rung_seq;
+	}
+	if (ret == 0)
+		ret = collect(qp, &w, r);
+	if (ret == 0)
+		ret = collect_rest(qp, &w, r);
+	if (ret == -ENOSPC)
+		BB_LOG(ERR,
+		       "QP 0x%x: %u entries do not hold what became of its requests: call again "
+		       "for the rest",
+		       qp->qpn, r->max);
+	r->flushed = flushed_fate(qp);
+	return ret;
+}
+
+int
+bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
+	      const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery)
+{
+	struct bb_qp_attr again;
+	int ret;
+
+	if (qp == NULL || recovery == NULL || (recovery->ends == NULL && recovery->max != 0) ||
+	    (remote != NULL && local == NULL))
+		return -EINVAL;
+	recovery->n = 0;
+	recovery->flushed = BB_WR_UNKNOWN;
+	if (remote != NULL && attr == NULL && qp->state == BB_QP_RESET) {
+		BB_LOG(ERR, "QP 0x%x is in RESET, its attributes are forgotten: give them",
+		       qp->qpn);
+		return -EINVAL;
+	}
+	again = attr != NULL ? *attr : qp->ctrl->attr;
+	if (qp->state != BB_QP_RESET) {
+		ret = give_up(qp, recovery);
+		if (ret == 0)
+			ret = to_state(qp, BB_QP_RESET);
+		if (ret != 0)
+			return ret;
+	}
+	return remote != NULL ? bb_qp_connect(qp, local, remote, &again) : 0;
+}

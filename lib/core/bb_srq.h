@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Shared receive queues: one pool of receives for many QPs.
+ *
+ * Make one, name it in @ref bb_qp_init_attr.srq of QPs, post receives to it. Each
+ * message takes the receive at the head, whichever QP it came for; completions come
+ * in the receive CQs of the QPs, in any order among these, and with a poll the
+ * receive goes back to the SRQ's free ones.
+ *
+ * An SRQ, its QPs and their CQs belong to one thread. A receive CQ counts the depth
+ * of an SRQ once, however many QPs bring the two together: all receives of the SRQ
+ * may complete into it.
+ *
+ * A QP in ERR gives no completions for receives of its SRQ: they stay for the others.
+ * BB_EVENT_SRQ_LAST_WQE says that it takes none any more. Wait for it, then poll the
+ * receive CQ, before destroying a QP that was in the middle of a message: the card
+ * does not give back a receive it had begun to fill.
+ */
+#ifndef BB_SRQ_H
+#define BB_SRQ_H
+
+#include "bb_cq.h"
+#include "bb_mem.h"
+#include "bb_srqring.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What an SRQ is to be like (man ibv_create_srq). */
+struct bb_srq_attr {
+	uint32_t size;    /**< set by bb_srq_attr_init() */
+	uint32_t depth;   /**< receives outstanding, 1 to @ref bb_dev_attr.max_srq_wr */
+	uint32_t max_sge; /**< pieces of a receive, to @ref bb_dev_attr.max_srq_sge */
+	uint32_t limit;   /**< as bb_srq_modify(); 0: not armed */
+	uint32_t lcore;   /**< owner, or BB_LCORE_SELF */
+};
+
+/** Defaults: 128 receives of 1 piece, no limit, owned by the calling thread. */
+static inline void
+bb_srq_attr_init(struct bb_srq_attr *attr)
+{
+	attr->size = sizeof(*attr);
+	attr->depth = 128;
+	attr->max_sge = 1;
+	attr->limit = 0;
+	attr->lcore = BB_LCORE_SELF;
+}
+
+/** Control-path half of an SRQ, opaque. */
+struct bb_srq_ctrl;
+
+/** A shared receive queue. Only the inline functions here touch its fields. */
+struct bb_srq {
+	struct bb_srqring ring;
+	/* Not touched on the data path. */
+	uint32_t srqn;
+	struct bb_srq_ctrl *ctrl;
+	void *user; /**< the application's */
+};
+
+/** Use bb_srq_create(). */
+int bb_srq_create_v(struct bb_pd *pd, const struct bb_srq_attr *attr, uint32_t layout,
+		    struct bb_srq **srq);
+
+/**
+ * Create an SRQ (man ibv_create_srq). Keys of its receives are those of @p pd, whichever
+ * PD the QPs belong to.
+ * @return 0; -EINVAL depth, max_sge or limit out of range, attr not set up by
+ *   bb_srq_attr_init(); -ENOTSUP the device has none; -ENOMEM; -EPROTO rebuild the
+ *   program.
+ */
+static inline int
+bb_srq_create(struct bb_pd *pd, const struct bb_srq_attr *attr, struct bb_srq **srq)
+{
+	return bb_srq_create_v(pd, attr, BB_LAYOUT_VERSION, srq);
+}
+
+/** Destroy it; receives still posted are dropped. -EBUSY while QPs use it. */
+int bb_srq_destroy(struct bb_srq *srq);
+
+/**
+ * Arm the limit (man ibv_modify_srq, IBV_SRQ_LIMIT): one BB_EVENT_SRQ_LIMIT comes when a
+ * message takes a receive and fewer than @p limit are left; arm again after that. 0 disarms.
+ * Receives that are few already are not reported before the next one is taken.
+ * @return 0; -EINVAL over the depth.
+ */
+int bb_srq_modify(struct bb_srq *srq, uint32_t limit);
+
+/** Ask for depth and max_sge as made, and the limit: 0 once it has fired (man ibv_query_srq). */
+int bb_srq_query(struct bb_srq *srq, struct bb_srq_attr *attr);
+
+/** Per-SRQ numbers, kept by software. */
+struct bb_srq_stats {
+	uint64_t posted;
+	uint64_t completed;
+	uint64_t full;        /**< posts refused for want of room */
+	uint32_t outstanding; /**< receives posted and not polled */
+	uint32_t qps;         /**< QPs that use it */
+};
+
+/** Read them: owner only, or while the owner does not post or poll. */
+int bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats);
+
+/**
+ * Post a receive (man ibv_post_srq_recv). 1 queued, 0 full, or a negative errno, as the
+ * posts of bb_post.h. Nothing is handed over before bb_srq_ring().
+ */
+static inline int
+bb_post_srq_recv(struct bb_srq *srq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
+{
+	return bb_srqring_post(&srq->ring, wr_id, sge, nsge);
+}
+
+/** Publish all receives posted since the last call. */
+static inline void
+bb_srq_ring(struct bb_srq *srq)
+{
+	bb_srqring_ring(&srq->ring);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Which operation goes with which type of queue pair, and with which flags: the
+ * tables of man ibv_post_send, once.
+ *
+ * bb_qp_post_list() holds every request against them. The functions of bb_post.h
+ * refuse an operation that the type does not do; of the flags, they leave FENCE and
+ * SOLICITED to the device, which ignores them where they mean nothing, as libmlx5 does.
+ */
+#ifndef BB_OP_H
+#define BB_OP_H
+
+#include "bb_wqe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Types of queue pairs. */
+enum bb_qp_type {
+	BB_QPT_RC, /**< reliable connection */
+	BB_QPT_UC, /**< unreliable connection: no acknowledgements, no READs, no atomics */
+	BB_QPT_UD, /**< unreliable datagram: SENDs of at most an MTU to any UD queue pair */
+};
+
+/** Flags of a send request, to be or-ed (man ibv_post_send: send_flags). */
+enum bb_send_flags {
+	BB_SEND_SOLICITED = BB_WQE_SE,    /**< solicited event at the receiver */
+	BB_SEND_SIGNALED = BB_WQE_CE_CQE, /**< give me a completion also on success */
+	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics */
+	/**
+	 * Start after an earlier change of a memory key. The request behind such a change
+	 * gets it by itself; asking for it is never wrong.
+	 */
+	BB_SEND_SMALL_FENCE = BB_WQE_FM_SMALL,
+	BB_SEND_INLINE = 1 << 8, /**< of struct bb_send_wr: copy the data at the post */
+};
+
+/** Why a request is refused that polling and trying again would not help. */
+enum bb_refusal {
+	BB_REFUSED_STATE,        /**< -ENOTCONN: the QP's state does not take posts */
+	BB_REFUSED_OWNER,        /**< -EPERM: the calling thread does not own the queue */
+	BB_REFUSED_MAX_SGE,      /**< -EINVAL: more pieces than max_sge */
+	BB_REFUSED_SGE_LEN,      /**< -EINVAL: a piece over 2^31 bytes */
+	BB_REFUSED_MAX_INLINE,   /**< -EINVAL: more inline bytes than max_inline */
+	BB_REFUSED_ATOMIC_LEN,   /**< -EINVAL: local piece is not of an atomic's size */
+	BB_REFUSED_ATOMIC_ALIGN, /**< -EINVAL: remote address is not aligned to that size */
+	BB_REFUSED_NO_RQ,        /**< -EINVAL: the QP has no receive queue of its own */
+	BB_REFUSED_LKEY,         /**< -EFAULT: no registration holds a segment of a mbuf */
+	BB_REFUSED_MKEY_PIECES,  /**< -EINVAL: more pieces of a key than a WQE has room for */
+	BB_REFUSED_MKEY_BLOCK,   /**< -EINVAL: a piece or block that a key cannot describe */
+	BB_REFUSED_OPCODE,       /**< -EINVAL: the QP's type does not do the operation */
+	BB_REFUSED_FLAGS,        /**< -EINVAL: a flag that does not go with the operation */
+	BB_REFUSED_AH,           /**< -EINVAL: no address handle, or one of another PD */
+	BB_REFUSED_WQE_SIZE,     /**< -EINVAL: takes the room of more WQEs than the queue has */
+	BB_REFUSED_LACKED,       /**< -ENOTSUP: the device does not do the operation */
+};
+
+/** Operations of struct bb_send_wr; values of IBV_WR_*, masked atomics as the kernel's. */
+enum bb_wr_opcode {
+	BB_WR_RDMA_WRITE = 0,
+	BB_WR_RDMA_WRITE_WITH_IMM = 1,
+	BB_WR_SEND = 2,
+	BB_WR_SEND_WITH_IMM = 3,
+	BB_WR_RDMA_READ = 4,
+	BB_WR_ATOMIC_CMP_AND_SWP = 5,
+	BB_WR_ATOMIC_FETCH_AND_ADD = 6,
+	BB_WR_LOCAL_INV = 7,
+	BB_WR_BIND_MW = 8,
+	BB_WR_SEND_WITH_INV = 9,
+	BB_WR_TSO = 10, /**< raw Ethernet queues: DPDK's mlx5 PMD has them */
+	BB_WR_DRIVER1 = 11,
+	BB_WR_MASKED_CMP_AND_SWP = 12,
+	BB_WR_MASKED_FETCH_AND_ADD = 13,
+	BB_WR_FLUSH = 14,        /**< rdma-core has it for rxe alone */
+	BB_WR_ATOMIC_WRITE = 15, /**< rdma-core has it for rxe alone */
+	BB_WR_OPCODES,
+};
+
+/**
+ * May a QP of type @p type be given operation @p opcode with @p flags?
+ * @return 0; -EINVAL man ibv_post_send says no; -ENOTSUP no device that Bluebell
+ *   drives does it on any of its queue pairs.
+ */
+int bb_wr_check(enum bb_qp_type type, enum bb_wr_opcode opcode, uint32_t flags);
+
+/** The WQE opcode of an operation that bb_wr_check() allows. */
+uint8_t bb_wr_wqe_opcode(enum bb_wr_opcode opcode);
+
+/** Name of an operation, "RDMA_WRITE"; "?" for one that is not known. */
+const char *bb_wr_opcode_name(enum bb_wr_opcode opcode);
+
+/** Name of a type, "UD"; "?" for one that is not known. */
+const char *bb_qp_type_name(enum bb_qp_type type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Send queue, continued: datagrams, inline data of several pieces.
+ * Returns and rules are those of bb_sq.h.
+ */
+#ifndef BB_SQ_UD_H
+#define BB_SQ_UD_H
+
+#include "bb_sq.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** SEND, SEND_IMM, RDMA_WRITE, RDMA_WRITE_IMM with the data of @p nsge pieces in the WQE. */
+int bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+			   const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
+			   uint32_t imm, uint32_t flags);
+
+/** The same of a datagram. */
+int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
+			      const struct bb_wqe_av *av, uint32_t dest_qpn, uint32_t qkey,
+			      const struct bb_sge *sge, uint32_t nsge, uint32_t imm,
+			      uint32_t flags);
+
+/** Why there is no room for a datagram: 0, full, or an errno. No fence is due on such a queue. */
+int bb_sq_no_room_ud(struct bb_sq *sq);
+
+/** Write the address vector behind a control segment: it ends with the WQE's first block. */
+static inline void
+bb_sq_fill_av(struct bb_wqe_ctrl *ctrl, const struct bb_wqe_av *av, uint32_t dest_qpn,
+	      uint32_t qkey)
+{
+	struct bb_wqe_av *seg = (struct bb_wqe_av *)(void *)(ctrl + 1);
+
+	memcpy(seg, av, sizeof(*seg));
+	seg->qkey = bb_be32(qkey);
+	seg->dest_qpn = bb_be32(dest_qpn | BB_WQE_EXT_AV);
+}
+
+/** SEND and SEND_IMM of a gather list to the UD QP @p dest_qpn behind an address vector. */
+static inline int
+bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_wqe_av *av,
+	      uint32_t dest_qpn, uint32_t qkey, const struct bb_sge *sge, uint32_t nsge,
+	      uint32_t imm, uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl;
+	int pieces = bb_sq_count_sge(sge, nsge);
+	uint32_t i;
+	void *seg;
+
+	if (bb_unlikely(nsge > sq->max_sge))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
+	if (bb_unlikely(pieces < 0))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
+	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit)))
+		return bb_sq_no_room_ud(sq);
+	ctrl = bb_sq_next_wqe(sq);
+	bb_sq_commit(sq, ctrl, opcode, 4 + (uint32_t)pieces, wr_id, flags, imm);
+	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
+	seg = bb_sq_next_seg(sq, ctrl + 3);
+	for (i = 0; i < nsge; i++) {
+		if (sge[i].len == 0)
+			continue;
+		bb_sq_fill_data(seg, &sge[i]);
+		seg = bb_sq_next_seg(sq, seg);
+	}
+	return 1;
+}
+
+/** The same with the data in the WQE; @p data may be reused at once. */
+static inline int
+bb_sq_post_ud_inline(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_wqe_av *av,
+		     uint32_t dest_qpn, uint32_t qkey, const void *data, uint32_t len, uint32_t imm,
+		     uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl;
+
+	if (bb_unlikely(len > sq->max_inline))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
+	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit)))
+		return bb_sq_no_room_ud(sq);
+	ctrl = bb_sq_next_wqe(sq);
+	bb_sq_commit(sq, ctrl, opcode, 4 + bb_wqe_inline_ds(len), wr_id, flags, imm);
+	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
+	if (len != 0)
+		bb_sq_fill_inline(sq, bb_sq_next_seg(sq, ctrl + 3), data, len, 60);
+	return 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Pairs of any type for the tests of mlx5_env.h. */
+#ifndef MLX5_TYPES_H
+#define MLX5_TYPES_H
+
+#include "mlx5_env.h"
+
+#define TYPES_QKEY 0x11223344u
+#define TYPES_GRH  40u
+
+struct types_env {
+	struct env e;
+	struct bb_ah *to_a, *to_b; /* of UD */
+};
+
+/* The way to side @to from @from: its GID at @gid, or its LID. */
+static inline void
+types_path(const struct side *to, uint32_t gid, struct bb_path *path)
+{
+	struct bb_port_attr port;
+	struct bb_gid g;
+
+	memset(path, 0, sizeof(*path));
+	assert_int_equal(bb_port_query(to->dev, 1, &port), 0);
+	assert_int_equal(bb_gid_query(to->dev, 1, gid, &g), 0);
+	memcpy(path->dgid, g.raw, sizeof(g.raw));
+	path->port = 1;
+	path->sgid_index = (uint8_t)gid;
+	path->dlid = port.lid;
+}
+
+/* QPs of both sides, connected or, of UD, ready and with a handle of the other side. */
+static inline void
+types_start_on(struct types_env *t, const char *spec, enum bb_qp_type type)
+{
+	struct bb_path path;
+
+	memset(t, 0, sizeof(*t));
+	env_open_spec(&t->e, spec);
+	t->e.init.type = type;
+	env_qps(&t->e);
+	if (type != BB_QPT_UD) {
+		connect_pair(t->e.a.qp, t->e.b.qp, &t->e.attr);
+		return;
+	}
+	assert_int_equal(bb_qp_ud_up(t->e.a.qp, 1, 0, TYPES_QKEY, 1), 0);
+	assert_int_equal(bb_qp_ud_up(t->e.b.qp, 1, 0, TYPES_QKEY, 2), 0);
+	types_path(&t->e.b, 1, &path);
+	assert_int_equal(bb_ah_create(t->e.a.pd, &path, &t->to_b), 0);
+	types_path(&t->e.a, 1, &path);
+	assert_int_equal(bb_ah_create(t->e.b.pd, &path, &t->to_a), 0);
+}
+
+static inline void
+types_start(struct types_env *t, enum bb_qp_type type)
+{
+	types_start_on(t, ENV_DEV_A, type);
+}
+
+static inline void
+types_stop(struct types_env *t)
+{
+	if (t->to_a != NULL)
+		assert_int_equal(bb_ah_destroy(t->to_a), 0);
+	if (t->to_b != NULL)
+		assert_int_equal(bb_ah_destroy(t->to_b), 0);
+	env_stop(&t->e);
+}
+
+/* Room in front of the data of a receive. */
+static inline uint32_t
+types_head(enum bb_qp_type type)
+{
+	return type == BB_QPT_UD ? TYPES_GRH : 0;
+}
+
+#endif

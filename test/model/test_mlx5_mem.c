@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Memory regions between two peers: rights, iova, kinds of memory, sizes, re-registration. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memfd_create() */
+#endif
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "mlx5_env.h"
+
+#define LW   BB_ACCESS_LOCAL_WRITE
+#define RW   BB_ACCESS_REMOTE_WRITE
+#define RR   BB_ACCESS_REMOTE_READ
+#define RA   BB_ACCESS_REMOTE_ATOMIC
+#define PAGE 4096u
+
+enum op {
+	OP_WRITE,
+	OP_READ,
+	OP_ATOMIC
+};
+
+static void
+again(struct env *e)
+{
+	struct bb_event ev;
+
+	assert_int_equal(bb_qp_destroy(e->a.qp), 0);
+	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+	while (bb_event_get(e->a.dev, &ev) == 0 || bb_event_get(e->b.dev, &ev) == 0)
+		;
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+/* One operation of @len bytes between a's memory and @raddr of b; its status. */
+static enum bb_wc_status
+run(struct env *e, enum op op, struct bb_sge sge, uint64_t raddr, uint32_t rkey)
+{
+	struct bb_qp *qp = e->a.qp;
+	struct bb_wc wc;
+	int ret;
+
+	switch (op) {
+	case OP_WRITE:
+		ret = bb_post_write(qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED);
+		break;
+	case OP_READ:
+		ret = bb_post_read(qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED);
+		break;
+	default:
+		sge.len = 8;
+		ret = bb_post_fetch_add(qp, 1, &sge, raddr, rkey, 1, BB_SEND_SIGNALED);
+	}
+	assert_int_equal(ret, 1);
+	bb_qp_ring(qp);
+	env_poll(e, &e->a, &wc, 1);
+	assert_int_equal(wc.wr_id, 1);
+	if (wc.status != BB_WC_SUCCESS)
+		again(e);
+	return wc.status;
+}
+
+static void
+check(struct env *e, enum op op, uint64_t raddr, uint32_t rkey, enum bb_wc_status want)
+{
+	enum bb_wc_status got = run(e, op, sge_of(&e->a, 0, 64), raddr, rkey);
+
+	if (got != want)
+		fail_msg("operation %d: %s, not %s", op, bb_wc_status_name(got),
+			 bb_wc_status_name(want));
+}
+
+/* WRITE and READ of 64 bytes at @raddr reach @mem. */
+static void
+reaches(struct env *e, uint64_t raddr, uint32_t rkey, uint8_t *mem, uint32_t seed)
+{
+	fill(e->a.buf, 64, seed);
+	check(e, OP_WRITE, raddr, rkey, BB_WC_SUCCESS);
+	assert_memory_equal(mem, e->a.buf, 64);
+	memset(e->a.buf, 0, 64);
+	check(e, OP_READ, raddr, rkey, BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf, mem, 64);
+}
+
+static uint8_t *
+map(size_t len, int prot)
+{
+	void *p = mmap(NULL, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+/* Each set of rights that the man page allows, and each operation of a peer. */
+static void
+rights(void **state)
+{
+	static const uint32_t sets[] = {0,
+					LW,
+					RR,
+					LW | RR,
+					LW | RW,
+					LW | RA,
+					LW | RW | RR,
+					LW | RR | RA,
+					RR | BB_ACCESS_MW_BIND,
+					LW | RW | RR | RA};
+	static const uint32_t needs[] = {RW, RR, RA};
+	struct env *e = *state;
+	struct bb_mr *mr;
+	uint8_t keep[64];
+	size_t i;
+	int op;
+
+	for (i = 0; i < RTE_DIM(sets); i++) {
+		assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, PAGE, sets[i], &mr), 0);
+		for (op = OP_WRITE; op <= OP_ATOMIC; op++) {
+			fill(e->a.buf, 64, (uint32_t)i * 3 + (uint32_t)op);
+			memcpy(keep, e->b.buf, sizeof(keep));
+			/* The number of a key that gives nothing remotely is its lkey's. */
+			check(e, op, raddr_of(&e->b, 0), mr->lkey,
+			      sets[i] & needs[op] ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR);
+			if (!(sets[i] & needs[op]))
+				assert_memory_equal(e->b.buf, keep, sizeof(keep));
+		}
+		assert_int_equal(bb_mr_dereg(mr), 0);
+	}
+}
+
+/* Local read is always on; what comes in needs LOCAL_WRITE. */
+static void
+local_rights(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 64);
+	struct bb_wc wc[2];
+	struct bb_mr *mr;
+
+	assert_int_equal(bb_mr_reg(e->a.pd, e->a.buf, PAGE, 0, &mr), 0);
+	assert_int_equal(mr->rkey, 0);
+	sge.lkey = mr->lkey;
+	assert_int_equal(run(e, OP_WRITE, sge, raddr_of(&e->b, 0), e->b.mr->rkey), BB_WC_SUCCESS);
+	assert_int_equal(run(e, OP_READ, sge, raddr_of(&e->b, 0), e->b.mr->rkey),
+			 BB_WC_LOC_PROT_ERR);
+	assert_int_equal(run(e, OP_ATOMIC, sge, raddr_of(&e->b, 0), e->b.mr->rkey),
+			 BB_WC_LOC_PROT_ERR);
+	assert_int_equal(bb_post_recv(e->a.qp, 7, &sge, 1), 1);
+	bb_qp_ring_recv(e->a.qp);
+	assert_int_equal(bb_post_send_inline(e->b.qp, 8, "x", 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e->b.qp);
+	env_poll(e, &e->a, wc, 1);
+	expect(&wc[0], e->a.qp, 7, BB_WC_LOC_PROT_ERR);
+	env_poll(e, &e->b, wc, 1);
+	expect(&wc[0], e->b.qp, 8, BB_WC_REM_OP_ERR);
+	again(e);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+static void
+iova(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge;
+	struct bb_mr *mr;
+
+	assert_int_equal(
+		bb_mr_reg(e->b.pd, e->b.buf, 2 * PAGE, LW | RW | RR | BB_ACCESS_ZERO_BASED, &mr),
+		0);
+	assert_int_equal(mr->iova, 0);
+	reaches(e, 0, mr->rkey, e->b.buf, 1);
+	reaches(e, 2 * PAGE - 64, mr->rkey, e->b.buf + 2 * PAGE - 64, 2);
+	check(e, OP_WRITE, 2 * PAGE - 63, mr->rkey, BB_WC_REM_ACCESS_ERR);
+	check(e, OP_WRITE, UINT64_MAX - 63, mr->rkey, BB_WC_REM_ACCESS_ERR);
+	/* Its address means nothing. */
+	check(e, OP_WRITE, raddr_of(&e->b, 0), mr->rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+
+	assert_int_equal(bb_mr_reg_iova(e->b.pd, e->b.buf + 17, PAGE, UINT64_C(0xabcd00000011),
+					LW | RW | RR, &mr),
+			 0);
+	reaches(e, UINT64_C(0xabcd00000011), mr->rkey, e->b.buf + 17, 3);
+	check(e, OP_READ, UINT64_C(0xabcd00000010), mr->rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	/* Up to the last byte of the address space. */
+	assert_int_equal(
+		bb_mr_reg_iova(e->b.pd, e->b.buf, PAGE - 1, UINT64_MAX - 4095, LW | RW | RR, &mr),
+		0);
+	reaches(e, UINT64_MAX - 64, mr->rkey, e->b.buf + PAGE - 65, 4);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	/* For this side's WQEs too. */
+	assert_int_equal(bb_mr_reg_iova(e->a.pd, e->a.buf + PAGE, PAGE, 0x7000000, LW, &mr), 0);
+	fill(e->a.buf + PAGE, 64, 5);
+	sge = (struct bb_sge){0x7000000, 64, mr->lkey};
+	assert_int_equal(run(e, OP_WRITE, sge, raddr_of(&e->b, 0), e->b.mr->rkey), BB_WC_SUCCESS);
+	assert_memory_equal(e->b.buf, e->a.buf + PAGE, 64);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+static bool
+has_odp(struct env *e)
+{
+	struct bb_dev_attr attr;
+
+	assert_int_equal(bb_dev_query(e->b.dev, &attr), 0);
+	return attr.odp && attr.odp_write && attr.odp_read;
+}
+
+#define OD (BB_ACCESS_ON_DEMAND | LW | RW | RR)
+
+/* Pages that nobody has touched, are not there yet, are gone, or may only be read. */
+static void
+on_demand(void **state)
+{
+	struct env *e = *state;
+	struct bb_event ev;
+	struct bb_mr *mr;
+	struct bb_wc wc;
+	uint64_t at;
+	uint8_t *p;
+
+	if (!has_odp(e))
+		skip();
+	p = map(8 * PAGE, PROT_NONE);
+	at = (uintptr_t)p;
+	assert_int_equal(mprotect(p, PAGE, PROT_READ | PROT_WRITE), 0);
+	assert_int_equal(bb_mr_reg(e->b.pd, p, 8 * PAGE, OD, &mr), 0);
+	assert_int_equal(mr->lkey, BB_LKEY_NONE);
+	/* Short data of a READ comes in the CQE, if the QP asks for it. */
+	e->init.scatter_to_cqe = true;
+	again(e);
+	fill(p, 64, 9);
+	assert_int_equal(run(e, OP_READ, sge_of(&e->a, 0, 16), at, mr->rkey), BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf, p, 16);
+	assert_int_equal(run(e, OP_READ, sge_of(&e->a, 0, 16), at + PAGE, mr->rkey),
+			 BB_WC_REM_OP_ERR);
+	e->init.scatter_to_cqe = false;
+	again(e);
+	reaches(e, at + 100, mr->rkey, p + 100, 1);
+	/* Not mapped for anything: no right is missing, so it is the responder that fails. */
+	check(e, OP_READ, at + PAGE, mr->rkey, BB_WC_REM_OP_ERR);
+	fill(e->a.buf, 64, 2);
+	assert_int_equal(bb_post_write(e->a.qp, 3,
+				       &(struct bb_sge){(uintptr_t)e->a.buf, 64, e->a.mr->lkey}, 1,
+				       at + PAGE - 32, mr->rkey, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 3, BB_WC_REM_OP_ERR);
+	env_event(e, e->b.dev, &ev);
+	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
+	assert_ptr_equal(ev.qp, e->b.qp);
+	again(e);
+	/* Mapped later than registered. */
+	assert_int_equal(mprotect(p + PAGE, 3 * PAGE, PROT_READ | PROT_WRITE), 0);
+	reaches(e, at + PAGE - 32, mr->rkey, p + PAGE - 32, 3);
+	reaches(e, at + 3 * PAGE, mr->rkey, p + 3 * PAGE, 4);
+	/* Unmapped, and mapped again: new pages. */
+	assert_int_equal(munmap(p + 2 * PAGE, PAGE), 0);
+	check(e, OP_WRITE, at + 2 * PAGE, mr->rkey, BB_WC_REM_OP_ERR);
+	check(e, OP_READ, at + 2 * PAGE, mr->rkey, BB_WC_REM_OP_ERR);
+	assert_ptr_equal(mmap(p + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			 p + 2 * PAGE);
+	reaches(e, at + 2 * PAGE, mr->rkey, p + 2 * PAGE, 5);
+	/* Read-only: the key gives the right, the mapping does not. */
+	assert_int_equal(mprotect(p + 3 * PAGE, PAGE, PROT_READ), 0);
+	check(e, OP_READ, at + 3 * PAGE, mr->rkey, BB_WC_SUCCESS);
+	check(e, OP_WRITE, at + 3 * PAGE, mr->rkey, BB_WC_REM_OP_ERR);
+	/* The key's own rules come first. */
+	check(e, OP_WRITE, at + 8 * PAGE, mr->rkey, BB_WC_REM_ACCESS_ERR);
+	check(e, OP_ATOMIC, at, mr->rkey, BB_WC_REM_ACCESS_ERR);
+	/* No queue of ours may use it, whatever number one tries. */
+	assert_int_equal(run(e, OP_WRITE, (struct bb_sge){at, 64, mr->rkey}, raddr_of(&e->b, 0),
+			     e->b.mr->rkey),
+			 BB_WC_LOC_PROT_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	munmap(p, 8 * PAGE);
+}
+
+/* Every form of a message; a MR of the whole address space. */
+static void
+on_demand_forms(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge[2] = {sge_of(&e->a, 0, 3000), sge_of(&e->a, 8192, 5001)};
+	uint8_t *p = map(4 * PAGE, PROT_READ | PROT_WRITE);
+	uint64_t at = (uintptr_t)p;
+	struct bb_mr *mr;
+	struct bb_wc wc;
+
+	if (!has_odp(e))
+		skip();
+	assert_int_equal(bb_mr_reg(e->b.pd, NULL, SIZE_MAX, OD, &mr), 0);
+	fill(e->a.buf, 16384, 1);
+	assert_int_equal(bb_post_write(e->a.qp, 1, sge, 2, at + 1, mr->rkey, 0), 1);
+	assert_int_equal(bb_post_write_inline(e->a.qp, 2, "bluebell", 8, at + 3 * PAGE, mr->rkey,
+					      BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
+	assert_int_equal(p[0], 0);
+	assert_memory_equal(p + 1, e->a.buf, 3000);
+	assert_memory_equal(p + 3001, e->a.buf + 8192, 5001);
+	assert_int_equal(p[8002], 0);
+	assert_memory_equal(p + 3 * PAGE, "bluebell", 8);
+
+	assert_int_equal(bb_post_recv(e->b.qp, 9, NULL, 0), 1);
+	bb_qp_ring_recv(e->b.qp);
+	assert_int_equal(bb_post_write_imm(e->a.qp, 3, sge, 1, at, mr->rkey, 0x11223344, 0), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 9, BB_WC_SUCCESS);
+	assert_int_equal(wc.imm, 0x11223344);
+	assert_memory_equal(p, e->a.buf, 3000);
+
+	memset(e->a.buf, 0, 16384);
+	assert_int_equal(bb_post_read(e->a.qp, 4, sge, 2, at, mr->rkey, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 4, BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf, p, 3000);
+	assert_memory_equal(e->a.buf + 8192, p + 3000, 5001);
+	/* Where nothing is: the first page, and beyond what a process can have. */
+	check(e, OP_READ, 0, mr->rkey, BB_WC_REM_OP_ERR);
+	check(e, OP_WRITE, UINT64_C(1) << 63, mr->rkey, BB_WC_REM_OP_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	munmap(p, 4 * PAGE);
+}
+
+/* In which order the device touches pages: each faults once. */
+#define WATCHED 64
+static uint8_t *watch_base;
+static unsigned int watch_n, watch_page[WATCHED];
+
+static void
+watch_fault(int sig, siginfo_t *info, void *ctx)
+{
+	uintptr_t off = (uintptr_t)info->si_addr - (uintptr_t)watch_base;
+
+	(void)ctx;
+	if (off >= WATCHED * PAGE || watch_n == WATCHED) {
+		signal(sig, SIG_DFL);
+		return;
+	}
+	watch_page[watch_n++] = (unsigned int)(off / PAGE);
+	mprotect(watch_base + off / PAGE * PAGE, PAGE, PROT_READ | PROT_WRITE);
+}
+
+/* Pages that were touched before one below them. */
+static unsigned int
+descents(struct env *e, uint32_t access)
+{
+	struct sigaction act = {.sa_sigaction = watch_fault, .sa_flags = SA_SIGINFO}, old;
+	unsigned int i, n = 0;
+	struct bb_mr *mr;
+
+	watch_base = map(WATCHED * PAGE, PROT_READ | PROT_WRITE);
+	assert_int_equal(bb_mr_reg(e->b.pd, watch_base, WATCHED * PAGE, access, &mr), 0);
+	fill(e->a.buf, WATCHED * PAGE, access);
+	assert_int_equal(mprotect(watch_base, WATCHED * PAGE, PROT_NONE), 0);
+	watch_n = 0;
+	assert_int_equal(sigaction(SIGSEGV, &act, &old), 0);
+	assert_int_equal(
+		run(e, OP_WRITE, sge_of(&e->a, 0, WATCHED * PAGE), (uintptr_t)watch_base, mr->rkey),
+		BB_WC_SUCCESS);
+	assert_int_equal(sigaction(SIGSEGV, &old, NULL), 0);
+	assert_int_equal(watch_n, WATCHED);
+	assert_memory_equal(watch_base, e->a.buf, WATCHED * PAGE);
+	for (i = 1; i < WATCHED; i++)
+		n += watch_page[i] < watch_page[i - 1];
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	munmap(watch_base, WATCHED * PAGE);
+	return n;
+}
+
+/* A completion says that all is there; before it, nothing says what is. */
+static void
+relaxed(void **state)
+{
+	struct env *e = *state;
+
+	/* The C library's copy may begin with the end. */
+	assert_in_range(descents(e, LW | RW), 0, 2);
+	assert_in_range(descents(e, LW | RW | BB_ACCESS_RELAXED_ORDERING), WATCHED / 8, WATCHED);
+}
+
+/* Beyond 4 GiB on both sides. */
+static void
+large(void **state)
+{
+	const size_t len = (size_t)6 << 30, edge = (size_t)4 << 30;
+	struct env *e = *state;
+	uint8_t *from = map(len, PROT_READ | PROT_WRITE), *to = map(len, PROT_READ | PROT_WRITE);
+	struct bb_mr *src, *dst;
+	size_t off[] = {0, edge - 3000, edge, len - 65536};
+	size_t i;
+
+	assert_int_equal(bb_mr_reg(e->a.pd, from, len, LW, &src), 0);
+	assert_int_equal(bb_mr_reg(e->b.pd, to, len, LW | RW | RR, &dst), 0);
+	for (i = 0; i < RTE_DIM(off); i++) {
+		struct bb_sge sge = {(uintptr_t)from + off[i], 65536, src->lkey};
+
+		fill(from + off[i], 65536, (uint32_t)i);
+		assert_int_equal(run(e, OP_WRITE, sge, (uintptr_t)to + off[i], dst->rkey),
+				 BB_WC_SUCCESS);
+		assert_memory_equal(to + off[i], from + off[i], 65536);
+		memset(from + off[i], 0, 65536);
+		assert_int_equal(run(e, OP_READ, sge, (uintptr_t)to + off[i], dst->rkey),
+				 BB_WC_SUCCESS);
+		assert_memory_equal(from + off[i], to + off[i], 65536);
+	}
+	/* Nothing landed 4 GiB lower. */
+	assert_int_equal(to[65536], 0);
+	check(e, OP_WRITE, (uintptr_t)to + len - 63, dst->rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_mr_dereg(src), 0);
+	assert_int_equal(bb_mr_dereg(dst), 0);
+	munmap(from, len);
+	munmap(to, len);
+}
+
+/* A file, shared and read-only; external memory that EAL knows. */
+static void
+kinds_of_memory(void **state)
+{
+	struct env *e = *state;
+	struct bb_mr *mr = NULL;
+	uint8_t *p, *ro;
+	char got[64];
+	int fd;
+
+	fd = memfd_create("bluebell-test", MFD_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, 4 * PAGE), 0);
+	p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ro = mmap(NULL, 4 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(p != MAP_FAILED && ro != MAP_FAILED);
+	assert_int_equal(bb_mr_reg(e->b.pd, p, 4 * PAGE, LW | RW | RR, &mr), 0);
+	reaches(e, (uintptr_t)p + 5000, mr->rkey, p + 5000, 1);
+	assert_int_equal(pread(fd, got, sizeof(got), 5000), sizeof(got));
+	assert_memory_equal(got, e->a.buf, sizeof(got));
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	mr = NULL;
+	/* ib_umem_get() asks for writable pages when the access writes (ib_access_writable()). */
+	assert_int_equal(bb_mr_reg(e->b.pd, ro, 4 * PAGE, LW, &mr), -EFAULT);
+	assert_int_equal(bb_mr_reg(e->b.pd, ro, 4 * PAGE, LW | RW, &mr), -EFAULT);
+	assert_int_equal(bb_mr_reg(e->b.pd, ro, 4 * PAGE, RR | BB_ACCESS_MW_BIND, &mr), -EFAULT);
+	assert_null(mr);
+	assert_int_equal(bb_mr_reg(e->b.pd, ro, 4 * PAGE, RR, &mr), 0);
+	check(e, OP_READ, (uintptr_t)ro + 5000, mr->rkey, BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf, got, sizeof(got));
+	check(e, OP_WRITE, (uintptr_t)ro, mr->rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	munmap(p, 4 * PAGE);
+	munmap(ro, 4 * PAGE);
+	close(fd);
+
+	p = map(16 * PAGE, PROT_READ | PROT_WRITE);
+	assert_int_equal(rte_extmem_register(p, 16 * PAGE, NULL, 0, PAGE), 0);
+	assert_int_equal(bb_mr_reg(e->b.pd, p, 16 * PAGE, LW | RW | RR, &mr), 0);
+	reaches(e, (uintptr_t)p + 15 * PAGE, mr->rkey, p + 15 * PAGE, 2);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(rte_extmem_unregister(p, 16 * PAGE), 0);
+	munmap(p, 16 * PAGE);
+}
+
+/* The key stays, and means something else the moment the call returns. */
+static void
+rereg_in_place(void **state)
+{
+	struct env *e = *state;
+	uint64_t at = raddr_of(&e->b, 0), there = raddr_of(&e->b, 8 * PAGE);
+	struct bb_pd *pd;
+	struct bb_mr *mr;
+	uint32_t rkey;
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4 * PAGE, LW | RW | RR, &mr), 0);
+	rkey = mr->rkey;
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RR), 0);
+	assert_int_equal(mr->rkey, rkey);
+	check(e, OP_READ, at, rkey, BB_WC_SUCCESS);
+	check(e, OP_WRITE, at, rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RW | RR), 0);
+	reaches(e, at, rkey, e->b.buf, 1);
+	/* Elsewhere, and shorter. */
+	assert_int_equal(
+		bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, e->b.buf + 8 * PAGE, 100, 0), 0);
+	assert_int_equal(mr->rkey, rkey);
+	reaches(e, there + 36, rkey, e->b.buf + 8 * PAGE + 36, 2);
+	check(e, OP_READ, there + 37, rkey, BB_WC_REM_ACCESS_ERR);
+	check(e, OP_READ, at, rkey, BB_WC_REM_ACCESS_ERR);
+	/* Another PD: none of these QPs'. */
+	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_PD, pd, NULL, 0, 0), 0);
+	assert_int_equal(mr->rkey, rkey);
+	check(e, OP_READ, there, rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_pd_free(pd), -EBUSY);
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_PD, e->b.pd, NULL, 0, 0), 0);
+	reaches(e, there, rkey, e->b.buf + 8 * PAGE, 3);
+	assert_int_equal(bb_pd_free(pd), 0);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+/* More memory than the key has room for, or another kind: the old key dies. */
+static void
+rereg_new_key(void **state)
+{
+	struct env *e = *state;
+	uint64_t at = raddr_of(&e->b, 0);
+	struct bb_mr *mr;
+	uint32_t old;
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, PAGE, LW | RW | RR, &mr), 0);
+	old = mr->rkey;
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, e->b.buf, 32 * PAGE, 0), 0);
+	assert_int_not_equal(mr->rkey, old);
+	reaches(e, at, mr->rkey, e->b.buf, 1);
+	reaches(e, at + 31 * PAGE, mr->rkey, e->b.buf + 31 * PAGE, 2);
+	check(e, OP_READ, at, old, BB_WC_REM_ACCESS_ERR);
+	old = mr->rkey;
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0,
+				     LW | RW | RR | BB_ACCESS_MW_BIND),
+			 0);
+	check(e, OP_READ, at, old, mr->rkey == old ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR);
+	reaches(e, at, mr->rkey, e->b.buf, 3);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+/* Refused by the device: the region is as it was. */
+static void
+rereg_refused(void **state)
+{
+	struct env *e = *state;
+	uint8_t *ro = map(PAGE, PROT_READ);
+	struct bb_mr *mr, was;
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, PAGE, LW | RW | RR, &mr), 0);
+	was = *mr;
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, ro, PAGE, 0), -EFAULT);
+	assert_memory_equal(mr, &was, sizeof(was));
+	reaches(e, raddr_of(&e->b, 0), mr->rkey, e->b.buf, 1);
+	assert_int_equal(
+		bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION | BB_MR_REREG_ACCESS, NULL, ro, PAGE, RR),
+		0);
+	/* ib_umem_check_rereg(): memory pinned for reading does not become writable. */
+	was = *mr;
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RR), -EACCES);
+	assert_memory_equal(mr, &was, sizeof(was));
+	check(e, OP_READ, (uintptr_t)ro, mr->rkey, BB_WC_SUCCESS);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	munmap(ro, PAGE);
+}
+
+static int
+started(void **state)
+{
+	static struct env e;
+
+	env_start(&e);
+	*state = &e;
+	return 0;
+}
+
+static int
+stopped(void **state)
+{
+	env_stop(*state);
+	return 0;
+}
+
+#define TEST(f_) cmocka_unit_test_setup_teardown(f_, started, stopped)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(rights),        TEST(local_rights),    TEST(iova),
+		TEST(on_demand),     TEST(on_demand_forms), TEST(relaxed),
+		TEST(large),         TEST(kinds_of_memory), TEST(rereg_in_place),
+		TEST(rereg_new_key), TEST(rereg_refused),
+	};
+	int ret = env_eal_init("mlx5_mem");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

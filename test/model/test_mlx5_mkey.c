@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Indirect keys through the public API. */
+#include "keys_env.h"
+
+/* Bytes of b's buffer that a pattern or a list covers, in its order. */
+static void
+expect_scattered(const struct env *e, const struct bb_interleaved *b, uint32_t n, uint32_t repeat,
+		 const uint8_t *data)
+{
+	static uint8_t want[ENV_BUF];
+	uint32_t i, k;
+
+	memset(want, 0xee, sizeof(want));
+	for (k = 0; k < repeat; k++) {
+		for (i = 0; i < n; i++) {
+			memcpy(want + (b[i].addr - (uintptr_t)e->b.buf) +
+				       (size_t)k * (b[i].bytes + b[i].skip),
+			       data, b[i].bytes);
+			data += b[i].bytes;
+		}
+	}
+	assert_memory_equal(e->b.buf, want, ENV_BUF);
+}
+
+/* All of the key at once, in two halves, and backwards byte by byte where it is short. */
+static void
+through_key(struct env *e, const struct bb_mkey *k, uint64_t iova, uint32_t len,
+	    const struct bb_interleaved *b, uint32_t n, uint32_t repeat)
+{
+	static uint8_t data[ENV_BUF];
+	struct bb_sge local = {iova, len, k->lkey}, sge;
+	uint32_t cut = len / 2 + 1;
+
+	/* a writes to b through the rkey. */
+	memset(e->b.buf, 0xee, ENV_BUF);
+	fill(e->a.buf, len, 3);
+	assert_int_equal(try(e, OP_WRITE, iova, k->rkey, len), BB_WC_SUCCESS);
+	expect_scattered(e, b, n, repeat, e->a.buf);
+	memset(e->b.buf, 0xee, ENV_BUF);
+	assert_int_equal(try(e, OP_WRITE, iova, k->rkey, cut), BB_WC_SUCCESS);
+	memmove(e->a.buf, e->a.buf + cut, len - cut);
+	assert_int_equal(try(e, OP_WRITE, iova + cut, k->rkey, len - cut), BB_WC_SUCCESS);
+	fill(data, len, 3);
+	expect_scattered(e, b, n, repeat, data);
+	/* a reads it back. */
+	memset(e->a.buf, 0, ENV_BUF);
+	assert_int_equal(try(e, OP_READ, iova, k->rkey, len), BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf, data, len);
+	assert_int_equal(e->a.buf[len], 0);
+	/* b gathers through the lkey. */
+	memset(e->a.buf, 0, ENV_BUF);
+	assert_int_equal(bb_post_write(e->b.qp, 5, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(done(e, &e->b, BB_WC_RDMA_WRITE), BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf, data, len);
+	assert_int_equal(e->a.buf[len], 0);
+	/* And scatters what it reads. */
+	memset(e->b.buf, 0xee, ENV_BUF);
+	fill(e->a.buf, len, 9);
+	assert_int_equal(bb_post_read(e->b.qp, 6, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+				      BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(done(e, &e->b, BB_WC_RDMA_READ), BB_WC_SUCCESS);
+	expect_scattered(e, b, n, repeat, e->a.buf);
+	/* And receives into it. */
+	memset(e->b.buf, 0xee, ENV_BUF);
+	sge = sge_of(&e->a, 0, len);
+	assert_int_equal(bb_post_recv(e->b.qp, 7, &local, 1), 1);
+	bb_qp_ring_recv(e->b.qp);
+	assert_int_equal(bb_post_send(e->a.qp, 8, &sge, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
+	assert_int_equal(done(e, &e->b, BB_WC_RECV), BB_WC_SUCCESS);
+	expect_scattered(e, b, n, repeat, e->a.buf);
+	/* One byte more than there is. */
+	assert_int_equal(try(e, OP_WRITE, iova, k->rkey, len + 1), BB_WC_REM_ACCESS_ERR);
+	local.len = len + 1;
+	assert_int_equal(bb_post_write(e->b.qp, 5, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(done(e, &e->b, BB_WC_RDMA_WRITE), BB_WC_LOC_PROT_ERR);
+	fresh(e);
+}
+
+static struct bb_interleaved
+block(const struct env *e, size_t off, uint32_t bytes, uint32_t skip)
+{
+	return (struct bb_interleaved){(uintptr_t)e->b.buf + off, bytes, skip, e->b.mr->lkey};
+}
+
+static void
+test_fixed(void **state)
+{
+	struct env *e = *state;
+	/* Odd sizes: KLM. Equal powers of two and a shorter one: KSM. One: KSM. */
+	static const struct {
+		uint32_t n, len[4];
+		size_t off[4];
+	} cases[] = {
+		{3, {1, 4099, 300}, {8192, 3, 65536}},
+		{3, {8192, 8192, 100}, {100000, 7, 50001}},
+		{1, {5000}, {12345}},
+		{4, {7, 7, 7, 7}, {30, 20, 10, 0}},
+	};
+	struct bb_mkey_attr attr;
+	unsigned int c, i;
+
+	for (c = 0; c < RTE_DIM(cases); c++) {
+		struct bb_interleaved b[4];
+		struct bb_sge sge[4];
+		struct bb_mkey *k;
+		uint32_t len = 0;
+
+		for (i = 0; i < cases[c].n; i++) {
+			b[i] = block(e, cases[c].off[i], cases[c].len[i], 0);
+			sge[i] = sge_of(&e->b, cases[c].off[i], cases[c].len[i]);
+			len += sge[i].len;
+		}
+		bb_mkey_attr_init(&attr);
+		attr.pieces = sge;
+		attr.n = cases[c].n;
+		attr.access = ENV_ALL;
+		attr.iova = 0x1234567;
+		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+		assert_int_equal(k->len, len);
+		through_key(e, k, attr.iova, len, b, cases[c].n, 1);
+		assert_int_equal(try(e, OP_READ, attr.iova - 1, k->rkey, 8), BB_WC_REM_ACCESS_ERR);
+		/* It keeps the region; the region gone, it would find nothing. */
+		assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+		i = k->rkey;
+		assert_int_equal(bb_mkey_destroy(k), 0);
+		assert_int_equal(try(e, OP_READ, attr.iova, i, 1), BB_WC_REM_ACCESS_ERR);
+	}
+}
+
+/* Each set of rights of the key, over a region that has none but LOCAL_WRITE. */
+static void
+test_fixed_rights(void **state)
+{
+	struct env *e = *state;
+	struct bb_mkey_attr attr;
+	struct bb_mkey *k;
+	struct bb_sge sge;
+	struct bb_mr *mr;
+	uint32_t set;
+	enum op op;
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	sge = (struct bb_sge){(uintptr_t)e->b.buf, 4096, mr->lkey};
+	for (set = 0; set < 8; set++) {
+		bb_mkey_attr_init(&attr);
+		attr.pieces = &sge;
+		attr.n = 1;
+		attr.access = BB_ACCESS_LOCAL_WRITE | set << 1;
+		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+		for (op = OP_WRITE; op < OPS; op++)
+			assert_int_equal(try(e, op, 64, k->rkey, 8),
+					 (attr.access & right_of[op]) != 0 ? BB_WC_SUCCESS
+									   : BB_WC_REM_ACCESS_ERR);
+		assert_int_equal(bb_mkey_destroy(k), 0);
+	}
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	/* A region that may not be written is not, whatever the key over it says. */
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, 0, &mr), 0);
+	sge.lkey = mr->lkey;
+	attr.access = ENV_ALL;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	assert_int_equal(try(e, OP_WRITE, 0, k->rkey, 8), BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(try(e, OP_ATOMIC, 0, k->rkey, 8), BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(try(e, OP_READ, 0, k->rkey, 8), BB_WC_SUCCESS);
+	assert_int_equal(bb_mkey_destroy(k), 0);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+static void
+layout(struct env *e, struct bb_mkey *k, uint32_t repeat, const struct bb_interleaved *b,
+       uint32_t n)
+{
+	struct bb_sge sge[16];
+	uint32_t i;
+
+	if (repeat != 0) {
+		assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 4, k, ENV_ALL, repeat, b, n,
+							  BB_SEND_SIGNALED),
+				 1);
+	} else {
+		for (i = 0; i < n; i++)
+			sge[i] = (struct bb_sge){b[i].addr, b[i].bytes, b[i].lkey};
+		assert_int_equal(
+			bb_post_mkey_list(e->b.qp, 4, k, ENV_ALL, sge, n, BB_SEND_SIGNALED), 1);
+	}
+	assert_int_equal(done(e, &e->b, BB_WC_MKEY), BB_WC_SUCCESS);
+}
+
+static void
+test_layout(void **state)
+{
+	struct env *e = *state;
+	struct bb_interleaved b[9];
+	struct bb_mkey_attr attr;
+	struct bb_mkey *k;
+	uint32_t i;
+
+	bb_mkey_attr_init(&attr);
+	attr.max_pieces = 10;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	all_refused(e, 0, k->rkey);
+	/* Columns of 4 bytes of 64-byte rows, and of 12 of 100-byte rows elsewhere. */
+	b[0] = block(e, 17, 4, 60);
+	b[1] = block(e, 40000, 12, 88);
+	layout(e, k, 100, b, 2);
+	through_key(e, k, 0, 1600, b, 2, 100);
+	/* Laid out again, as a list, without an invalidation in between. */
+	b[0] = block(e, 90000, 5000, 0);
+	b[1] = block(e, 3, 1, 0);
+	b[2] = block(e, 70000, 12000, 0);
+	layout(e, k, 0, b, 3);
+	through_key(e, k, 0, 17001, b, 3, 1);
+	/* As many blocks as a key of ten has room for; the WQE takes several places. */
+	for (i = 0; i < 9; i++)
+		b[i] = block(e, i * 1000, 1 + i, i);
+	layout(e, k, 20, b, 9);
+	through_key(e, k, 0, 20 * 45, b, 9, 20);
+	/* Whole rows: nothing is skipped, the parts are one. */
+	b[0] = block(e, 8, 4096, 0);
+	layout(e, k, 5, b, 1);
+	through_key(e, k, 0, 5 * 4096, b, 1, 5);
+	assert_int_equal(bb_post_local_inv(e->b.qp, 3, k->rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
+	all_refused(e, 0, k->rkey);
+	layout(e, k, 5, b, 1);
+	assert_int_equal(try(e, OP_ATOMIC, 8, k->rkey, 8), BB_WC_SUCCESS);
+	/* 8 bytes in two places are no atomic's. */
+	b[0] = block(e, 8, 4, 4);
+	layout(e, k, 5, b, 1);
+	assert_int_equal(try(e, OP_ATOMIC, 0, k->rkey, 8), BB_WC_REM_INV_REQ_ERR);
+	assert_int_equal(bb_mkey_destroy(k), 0);
+}
+
+/* A change and its use in one doorbell: the fence comes by itself. */
+static void
+test_layout_and_use(void **state)
+{
+	struct env *e = *state;
+	struct bb_interleaved b = block(e, 0, 16, 48);
+	struct bb_sge local = {0, 256, 0};
+	struct bb_mkey_attr attr;
+	struct bb_mkey *k;
+	struct bb_wc wc[4];
+	unsigned int i, round;
+
+	bb_mkey_attr_init(&attr);
+	attr.max_pieces = 2;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	local.lkey = k->lkey;
+	fill(e->b.buf, 2048, 5);
+	for (round = 0; round < 200; round++) {
+		b.addr = (uintptr_t)e->b.buf + round % 7;
+		memset(e->a.buf, 0, 512);
+		assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 1, k, ENV_ALL, 16, &b, 1, 0), 1);
+		assert_int_equal(
+			bb_post_write(e->b.qp, 2, &local, 1, raddr_of(&e->a, 0), e->a.mr->rkey, 0),
+			1);
+		assert_int_equal(bb_post_local_inv(e->b.qp, 3, k->rkey, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(e->b.qp);
+		env_poll(e, &e->b, wc, 1);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[0].wr_id, 3);
+		for (i = 0; i < 16; i++)
+			assert_memory_equal(e->a.buf + i * 16, e->b.buf + round % 7 + i * 64, 16);
+	}
+	assert_int_equal(bb_mkey_destroy(k), 0);
+}
+
+static void
+test_mkey_refused(void **state)
+{
+	struct env *e = *state;
+	struct bb_interleaved b = block(e, 0, 16, 48);
+	struct bb_sge sge[2] = {sge_of(&e->b, 0, 64), sge_of(&e->b, 64, 64)};
+	struct bb_sge big[200];
+	struct bb_mkey_attr attr;
+	struct bb_mkey *k, *fixed;
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(big); i++)
+		big[i] = sge[0];
+	bb_mkey_attr_init(&attr);
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	attr.pieces = sge;
+	attr.n = 2;
+	attr.access = BB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	attr.access = BB_ACCESS_MW_BIND;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	attr.access = ENV_ALL;
+	attr.max_pieces = 4;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	attr.max_pieces = 0;
+	attr.iova = UINT64_MAX - 100;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	attr.iova = 0;
+	sge[1].len = 0;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	sge[1].len = 64;
+	attr.pieces = big;
+	attr.n = RTE_DIM(big);
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	attr.size--;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), -EINVAL);
+	attr.size++;
+	attr.pieces = sge;
+	attr.n = 2;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &fixed), 0);
+	bb_mkey_attr_init(&attr);
+	attr.max_pieces = 2;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+
+	assert_int_equal(bb_post_mkey_list(e->b.qp, 0, fixed, ENV_ALL, sge, 2, 0), -EINVAL);
+	assert_int_equal(bb_post_mkey_list(e->b.qp, 0, k, ENV_ALL, big, 3, 0), -EINVAL);
+	assert_int_equal(bb_post_mkey_list(e->b.qp, 0, k, ENV_ALL, sge, 0, 0), -EINVAL);
+	assert_int_equal(bb_post_mkey_list(e->b.qp, 0, k, BB_ACCESS_REMOTE_WRITE, sge, 2, 0),
+			 -EINVAL);
+	assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 0, k, ENV_ALL, 0, &b, 1, 0), -EINVAL);
+	b.skip = UINT16_MAX;
+	assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 0, k, ENV_ALL, 1, &b, 1, 0), -EINVAL);
+	b.skip = 0;
+	b.bytes = 0;
+	assert_int_equal(bb_post_mkey_interleaved(e->b.qp, 0, k, ENV_ALL, 1, &b, 1, 0), -EINVAL);
+	env_silent(e, &e->b);
+	/* What is no key of this kind is refused by the device. */
+	assert_int_equal(bb_post_local_inv(e->b.qp, 3, e->b.mr->rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_MW_BIND_ERR);
+	fresh(e);
+	assert_int_equal(bb_mkey_destroy(k), 0);
+	assert_int_equal(bb_mkey_destroy(fixed), 0);
+}
+
+/* Each capability can be missing. */
+static void
+test_without(void **state)
+{
+	static const char *const specs[] = {"soft2,no_mkey", "soft2,no_umr", "soft2,no_interleaved",
+					    "soft2,no_mw", "soft2,no_ksm"};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(specs); i++) {
+		bool mkey = i != 0, umr = i > 1, mw = i != 1 && i != 3;
+		struct bb_mkey_attr attr;
+		struct bb_dev_attr caps;
+		struct bb_sge sge = {0};
+		struct bb_mkey *k;
+		struct bb_dev *dev;
+		struct bb_mw *w;
+		struct bb_pd *pd;
+		struct bb_mr *mr;
+		void *mem = rte_zmalloc("without", 4096, 4096);
+
+		assert_int_equal(bb_dev_open(specs[i], &dev), 0);
+		assert_int_equal(bb_pd_alloc(dev, &pd), 0);
+		assert_int_equal(bb_dev_query(dev, &caps), 0);
+		assert_int_equal(caps.max_mkey_pieces != 0, mkey);
+		assert_int_equal(caps.mkey_layout, umr);
+		assert_int_equal(caps.mkey_interleaved, umr && i != 2);
+		assert_int_equal(caps.memory_windows, mw);
+		assert_int_equal(bb_mw_alloc(pd, BB_MW_TYPE_1, &w), mw ? 0 : -ENOTSUP);
+		if (mw)
+			assert_int_equal(bb_mw_free(w), 0);
+		assert_int_equal(bb_mr_reg(pd, mem, 4096, 0, &mr), 0);
+		sge = (struct bb_sge){(uintptr_t)mem, 4096, mr->lkey};
+		bb_mkey_attr_init(&attr);
+		attr.pieces = &sge;
+		attr.n = 1;
+		assert_int_equal(bb_mkey_create(pd, &attr, &k), mkey ? 0 : -ENOTSUP);
+		if (mkey)
+			assert_int_equal(bb_mkey_destroy(k), 0);
+		bb_mkey_attr_init(&attr);
+		attr.max_pieces = 1;
+		assert_int_equal(bb_mkey_create(pd, &attr, &k), umr ? 0 : -ENOTSUP);
+		if (umr)
+			assert_int_equal(bb_mkey_destroy(k), 0);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(bb_pd_free(pd), 0);
+		assert_int_equal(bb_dev_close(dev), 0);
+		rte_free(mem);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_fixed, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_fixed_rights, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_layout, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_layout_and_use, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_mkey_refused, keys_setup, keys_teardown),
+		cmocka_unit_test(test_without),
+	};
+	int ret = env_eal_init("mlx5_mkey");
+
+	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_mkey", tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Memory windows through the public API. */
+#include "keys_env.h"
+
+static void
+bind1(struct env *e, struct bb_mw *mw, uint64_t addr, uint64_t len, uint32_t access)
+{
+	uint32_t old = mw->rkey;
+
+	assert_int_equal(bb_mw_bind(e->b.qp, 2, mw, len == 0 ? NULL : e->b.mr, addr, len, access,
+				    BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(mw->rkey, bb_inc_rkey(old));
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+}
+
+static void
+bind2(struct env *e, struct bb_mw *mw, uint64_t addr, uint64_t len, uint32_t access)
+{
+	uint32_t rkey = bb_inc_rkey(mw->rkey);
+
+	assert_int_equal(
+		bb_post_bind_mw(e->b.qp, 2, mw, rkey, e->b.mr, addr, len, access, BB_SEND_SIGNALED),
+		1);
+	assert_int_equal(mw->rkey, rkey);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+}
+
+/* One operation on a window of so many rights, on its range and behind it. */
+static void
+right(struct env *e, enum bb_mw_type type, uint32_t access, enum op op)
+{
+	uint8_t want = (access & right_of[op]) != 0 ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR;
+	uint64_t at = raddr_of(&e->b, 4096);
+	uint64_t base = (access & BB_ACCESS_ZERO_BASED) != 0 ? 0 : at;
+	struct bb_mw *mw;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, type, &mw), 0);
+	if (type == BB_MW_TYPE_1)
+		bind1(e, mw, at, 64, access);
+	else
+		bind2(e, mw, at, 64, access);
+	memset(e->b.buf + 4096, 0, 128);
+	fill(e->a.buf, 64, access + 1);
+	assert_int_equal(try(e, op, base, mw->rkey, 64), want);
+	if (op == OP_WRITE)
+		assert_int_equal(memcmp(e->b.buf + 4096, e->a.buf, 64) == 0, want == BB_WC_SUCCESS);
+	if (want == BB_WC_SUCCESS) {
+		assert_int_equal(try(e, op, base + 64, mw->rkey, 8), BB_WC_REM_ACCESS_ERR);
+		assert_int_equal(e->b.buf[4096 + 64], 0);
+	}
+	assert_int_equal(bb_mw_free(mw), 0);
+}
+
+static void
+rights(struct env *e, enum bb_mw_type type)
+{
+	uint32_t set;
+	enum op op;
+
+	for (set = 0; set < (type == BB_MW_TYPE_1 ? 8 : 16); set++)
+		for (op = OP_WRITE; op < OPS; op++)
+			right(e, type, (set & 7) << 1 | ((set & 8) != 0 ? BB_ACCESS_ZERO_BASED : 0),
+			      op);
+}
+
+static void
+test_type1(void **state)
+{
+	struct env *e = *state;
+	struct bb_mw *mw;
+	uint32_t old;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	all_refused(e, raddr_of(&e->b, 0), mw->rkey);
+	rights(e, BB_MW_TYPE_1);
+
+	/* The key before the last bind is dead, and after an unbind the last one too. */
+	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
+	old = mw->rkey;
+	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	assert_int_equal(bb_pd_free(e->b.pd), -EBUSY);
+	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
+	all_refused(e, raddr_of(&e->b, 0), old);
+	assert_int_equal(try(e, OP_WRITE, raddr_of(&e->b, 4088), mw->rkey, 8), BB_WC_SUCCESS);
+	bind1(e, mw, 0, 0, 0);
+	all_refused(e, raddr_of(&e->b, 0), mw->rkey);
+	/* No window of type 1 is invalidated; the bind error is the sender's own. */
+	bind1(e, mw, raddr_of(&e->b, 0), 4096, REMOTE);
+	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_MW_BIND_ERR);
+	fresh(e);
+	assert_int_equal(bb_mw_free(mw), 0);
+}
+
+static void
+test_type2(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->b, 0, 64);
+	uint64_t at = raddr_of(&e->b, 8192);
+	struct bb_mw *mw;
+	struct bb_wc wc;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+	all_refused(e, at, mw->rkey);
+	rights(e, BB_MW_TYPE_2);
+
+	bind2(e, mw, at, 64, REMOTE);
+	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
+	all_refused(e, at, mw->rkey);
+	/* Bound by a QP that is no more: not by this one, and not again before it is invalid. */
+	bind2(e, mw, at, 64, REMOTE);
+	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	fresh(e);
+	assert_int_equal(try(e, OP_WRITE, at, mw->rkey, 8), BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_post_bind_mw(e->b.qp, 2, mw, bb_inc_rkey(mw->rkey), e->b.mr, at, 64,
+					 REMOTE, BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_MW_BIND_ERR);
+	assert_int_equal(bb_mw_free(mw), 0);
+	fresh(e);
+
+	/* The peer invalidates it, and is told so. */
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+	bind2(e, mw, at, 64, REMOTE);
+	assert_int_equal(try(e, OP_WRITE, at, mw->rkey, 64), BB_WC_SUCCESS);
+	assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 1);
+	bb_qp_ring_recv(e->b.qp);
+	assert_int_equal(
+		bb_post_send_inv_inline(e->a.qp, 4, "hello", 5, mw->rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
+	env_poll(e, &e->b, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_RECV);
+	assert_int_equal(wc.flags, BB_WC_WITH_INV);
+	assert_int_equal(wc.imm, mw->rkey);
+	assert_int_equal(wc.byte_len, 5);
+	assert_memory_equal(e->b.buf, "hello", 5);
+	all_refused(e, at, mw->rkey);
+
+	/* A second time there is nothing to invalidate: both ends fail. */
+	assert_int_equal(bb_post_recv(e->b.qp, 8, &sge, 1), 1);
+	bb_qp_ring_recv(e->b.qp);
+	sge = sge_of(&e->a, 0, 8);
+	assert_int_equal(bb_post_send_inv(e->a.qp, 5, &sge, 1, mw->rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_REM_OP_ERR);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 8, BB_WC_REM_INV_REQ_ERR);
+	fresh(e);
+	/* The region is free of it. */
+	assert_int_equal(bb_mr_dereg(e->b.mr), 0);
+	assert_int_equal(
+		bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &e->b.mr), 0);
+	assert_int_equal(bb_mw_free(mw), 0);
+}
+
+/* Bad input costs nothing: -EINVAL, and the window and the QP are as they were. */
+static void
+test_bind_refused(void **state)
+{
+	struct env *e = *state;
+	struct bb_mr *plain, *ro;
+	struct bb_mw *one, *two;
+	uint32_t rkey;
+	uint64_t at = raddr_of(&e->b, 0);
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, (enum bb_mw_type)3, &one), -EINVAL);
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &one), 0);
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two), 0);
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, ENV_ALL, &plain), 0);
+	assert_int_equal(
+		bb_mr_reg(e->b.pd, e->b.buf, 4096, BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ, &ro),
+		0);
+	rkey = one->rkey;
+#define NOT1(mr_, addr_, len_, access_, want_)                                                     \
+	assert_int_equal(bb_mw_bind(e->b.qp, 0, one, mr_, addr_, len_, access_, 0), want_)
+	NOT1(plain, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
+	NOT1(ro, at, 64, BB_ACCESS_REMOTE_WRITE, -EINVAL);
+	NOT1(ro, at, 64, BB_ACCESS_REMOTE_ATOMIC, -EINVAL);
+	NOT1(ro, at, 4097, BB_ACCESS_REMOTE_READ, -EINVAL);
+	NOT1(ro, at + 1, 4096, BB_ACCESS_REMOTE_READ, -EINVAL);
+	NOT1(ro, at - 1, 1, BB_ACCESS_REMOTE_READ, -EINVAL);
+	NOT1(ro, at, 64, BB_ACCESS_LOCAL_WRITE, -EINVAL);
+	NOT1(ro, at, 64, BB_ACCESS_REMOTE_READ | BB_ACCESS_ZERO_BASED, -EINVAL);
+	NOT1(ro, at, (1ull << 31) + 1, BB_ACCESS_REMOTE_READ, -EOPNOTSUPP);
+	NOT1(NULL, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
+	assert_int_equal(one->rkey, rkey);
+	assert_int_equal(bb_mw_bind(e->b.qp, 0, two, ro, at, 64, BB_ACCESS_REMOTE_READ, 0),
+			 -EINVAL);
+#define NOT2(mw_, rkey_, mr_, len_)                                                                \
+	assert_int_equal(                                                                          \
+		bb_post_bind_mw(e->b.qp, 0, mw_, rkey_, mr_, at, len_, BB_ACCESS_REMOTE_READ, 0),  \
+		-EINVAL)
+	NOT2(one, bb_inc_rkey(one->rkey), ro, 64);
+	NOT2(two, bb_inc_rkey(two->rkey), NULL, 64);
+	NOT2(two, bb_inc_rkey(two->rkey), ro, 0);
+	NOT2(two, two->rkey + 0x100, ro, 64);
+	NOT2(two, bb_inc_rkey(two->rkey), plain, 64);
+	if (e->a.pd != e->b.pd)
+		assert_int_equal(bb_mw_bind(e->a.qp, 0, one, e->a.mr, raddr_of(&e->a, 0), 64,
+					    BB_ACCESS_REMOTE_READ, 0),
+				 -EINVAL);
+	/* Nothing was posted. */
+	env_silent(e, &e->b);
+	bind1(e, one, at, 64, BB_ACCESS_REMOTE_READ);
+	assert_int_equal(try(e, OP_READ, at, one->rkey, 64), BB_WC_SUCCESS);
+	assert_int_equal(bb_mr_dereg(plain), 0);
+	assert_int_equal(bb_mr_dereg(ro), 0);
+	assert_int_equal(bb_mw_free(one), 0);
+	assert_int_equal(bb_mw_free(two), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_type1, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_type2, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_bind_refused, keys_setup, keys_teardown),
+	};
+	int ret = env_eal_init("mlx5_mw");
+
+	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_mw", tests, NULL, NULL);
+}

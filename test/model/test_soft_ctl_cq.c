@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* MODIFY_CQ by mailboxes, and the channels behind completion events. */
+#include "soft_ctl_env.h"
+
+#include "bb_cqring.h"
+#include "soft_cqe.h"
+
+#define NEW_AT 4096
+
+struct bad {
+	const char *what;
+	enum bb_prm_status status;
+	struct edit edit[2];
+};
+
+#define TOP(name, v)                                                                               \
+	{                                                                                          \
+		BB_PRM_##name, 0, v                                                                \
+	}
+#define CQC(name, v)                                                                               \
+	{                                                                                          \
+		BB_PRM_CQC_##name, ENV_CQC, v                                                      \
+	}
+
+/* A resize to 8 CQEs at NEW_AT that the device accepts. */
+static void
+resize_in(const struct env *env, uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN])
+{
+	memset(in, 0, BB_PRM_SZ_MODIFY_CQ_IN);
+	env_op(in, BB_PRM_OP_MODIFY_CQ);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, BB_PRM_CQ_OP_MOD_RESIZE);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, env->cqn);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, 7);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 3);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->umem->id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, NEW_AT);
+}
+
+static int
+modify(const struct env *env, const uint8_t *in, uint8_t *out)
+{
+	return soft_cmd_if.obj_modify(env->cq, in, BB_PRM_SZ_MODIFY_CQ_IN, out, BB_PRM_SZ_SHORT);
+}
+
+static void
+test_resize_refused(void **state)
+{
+	static const struct bad bad[] = {
+		{"op_mod", BB_PRM_STAT_BAD_PARAM, {TOP(CMD_OP_MOD, 2)}},
+		{"size alone", BB_PRM_STAT_BAD_PARAM, {TOP(MODIFY_CQ_FIELD_SELECT, 1)}},
+		{"select of more", BB_PRM_STAT_BAD_PARAM, {TOP(MODIFY_CQ_FIELD_SELECT, 15)}},
+		{"too many CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_CQ_SIZE, 23)}},
+		{"more than fit", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_CQ_SIZE, 11)}},
+		{"128 byte CQEs", BB_PRM_STAT_BAD_PARAM, {CQC(CQE_SZ, 1)}},
+		{"no umem", BB_PRM_STAT_BAD_RES, {TOP(CREATE_CQ_UMEM_ID, UINT32_MAX)}},
+		{"off 64 bytes", BB_PRM_STAT_BAD_PARAM, {TOP(CREATE_CQ_UMEM_OFFSET, 32)}},
+		{"past 2^64",
+		 BB_PRM_STAT_BAD_PARAM,
+		 {TOP(CREATE_CQ_UMEM_OFFSET, UINT64_C(0) - 64)}},
+		{"pages above the umem's", BB_PRM_STAT_BAD_PARAM, {CQC(LOG_PAGE_SIZE, 1)}},
+		{"a new UAR", BB_PRM_STAT_BAD_PARAM, {CQC(UAR_PAGE, 1)}},
+		{"a new record", BB_PRM_STAT_BAD_PARAM, {CQC(DBR_ADDR, 64)}},
+		{"moderation", BB_PRM_STAT_BAD_PARAM, {CQC(CQ_PERIOD, 1)}},
+		{"period of nothing",
+		 BB_PRM_STAT_BAD_PARAM,
+		 {TOP(CMD_OP_MOD, 0), TOP(MODIFY_CQ_FIELD_SELECT, 3)}},
+	};
+	struct env *env = *state;
+	const struct soft_cq *cq = env->dev->cqs[env->cqn];
+	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN], out[BB_PRM_SZ_SHORT];
+	struct census before = env_census(env);
+	size_t i, j;
+
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		resize_in(env, in);
+		for (j = 0; j < 2 && bad[i].edit[j].f.width != 0; j++)
+			env_set(in, bad[i].edit[j]);
+		env_refused(env, bad[i].what, modify(env, in, out), out, bad[i].status,
+			    "MODIFY_CQ");
+		env_same(bad[i].what, before, env_census(env));
+		assert_int_equal(cq->log_size, ENV_CQ_LOG);
+		assert_ptr_equal(cq->buf, env->mem + ENV_CQ_AT);
+		assert_int_equal(cq->pi, 0);
+	}
+	resize_in(env, in);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->ro_umem->id);
+	env_refused(env, "not writable", modify(env, in, out), out, BB_PRM_STAT_BAD_PARAM,
+		    "MODIFY_CQ");
+	/* The number in the mailbox is the handle's, or the kernel refuses. */
+	resize_in(env, in);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, env->cqn + 1);
+	assert_int_equal(modify(env, in, out), -EINVAL);
+}
+
+/* The old ring ends with a RESIZE CQE, at the place and with the owner of the next one. */
+static void
+test_resize(void **state)
+{
+	struct env *env = *state;
+	struct soft_cq *cq = env->dev->cqs[env->cqn];
+	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN], out[BB_PRM_SZ_SHORT];
+	uint32_t *rec = (uint32_t *)(void *)(env->mem + ENV_CQ_DB);
+
+	/* 21 written, 18 read: second lap, place 5. */
+	cq->pi = 21;
+	rec[0] = bb_be32(18);
+	resize_in(env, in);
+	assert_int_equal(modify(env, in, out), 0);
+	assert_int_equal(env->mem[ENV_CQ_AT + 5 * 64 + 63], BB_CQE_RESIZE << 4 | 1);
+	assert_int_equal(cq->pi, 22);
+	assert_int_equal(cq->log_size, 3);
+	assert_ptr_equal(cq->buf, env->mem + NEW_AT);
+	/* Three unread and the CQE between need 4 places; 2 are too few, 4 do. */
+	rec[0] = bb_be32(19);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 1);
+	env_log(env);
+	env_refused(env, "too small", modify(env, in, out), out, BB_PRM_STAT_BAD_SIZE_OUTS_CQES,
+		    "MODIFY_CQ");
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 2);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_CQ_AT);
+	assert_int_equal(modify(env, in, out), 0);
+	/* Full: no place for the CQE that ends it. */
+	rec[0] = bb_be32(cq->pi - 4);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_CQ_SIZE, 3);
+	env_log(env);
+	env_refused(env, "full", modify(env, in, out), out, BB_PRM_STAT_BAD_SIZE_OUTS_CQES,
+		    "MODIFY_CQ");
+	cq->error = true;
+	env_log(env);
+	env_refused(env, "dead", modify(env, in, out), out, BB_PRM_STAT_BAD_RES_STATE, "MODIFY_CQ");
+}
+
+static void
+test_moderate(void **state)
+{
+	struct env *env = *state;
+	const struct soft_cq *cq = env->dev->cqs[env->cqn];
+	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT];
+	static const uint32_t bad[] = {0, 4, 1 << 4, 7};
+	size_t i;
+
+	env_op(in, BB_PRM_OP_MODIFY_CQ);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, env->cqn);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQ_PERIOD, 40);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQ_MAX_COUNT, 9);
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, bad[i]);
+		env_log(env);
+		env_refused(env, "select", modify(env, in, out), out, BB_PRM_STAT_BAD_PARAM,
+			    "MODIFY_CQ");
+		assert_true(cq->mod_count == 0 && cq->mod_period == 0);
+	}
+	/* Each field by its bit. */
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, BB_PRM_CQ_MODIFY_PERIOD);
+	assert_int_equal(modify(env, in, out), 0);
+	assert_true(cq->mod_count == 0 && cq->mod_period == 40);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQ_PERIOD, 0);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, BB_PRM_CQ_MODIFY_COUNT);
+	assert_int_equal(modify(env, in, out), 0);
+	assert_true(cq->mod_count == 9 && cq->mod_period == 40);
+}
+
+/* Ring the CQ's arm register with @word in the record, and let the device look. */
+static void
+arm(struct env *env, uint8_t *page, uint32_t cqn, uint32_t word)
+{
+	uint32_t *rec = (uint32_t *)(void *)(env->mem + ENV_CQ_DB);
+	void (*run)(void *);
+	void *arg;
+
+	rec[1] = bb_be32(word);
+	*(uint64_t *)(void *)(page + SOFT_ARM_OFFSET) = bb_be64((uint64_t)word << 32 | cqn);
+	soft_cmd_if.progress_of(env->ctx, env->uar, &run, &arg);
+	run(arg);
+}
+
+static void
+test_arm(void **state)
+{
+	struct env *env = *state;
+	struct soft_cq *cq = env->dev->cqs[env->cqn];
+	uint8_t *page = env->uar->base_addr;
+	struct mlx5_channel *ch;
+	uint64_t cookie = 0;
+
+	assert_int_equal(soft_cmd_if.channel_create(env->ctx, &ch), 0);
+	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 0xc00c1e), 0);
+	cq->pi = 5;
+	/* Nothing behind index 5. */
+	arm(env, page, env->cqn, 5);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
+	/* One behind 4, by the same number as before: it has not been answered. */
+	arm(env, page, env->cqn, 4);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
+	assert_int_equal(cookie, 0xc00c1e);
+	/* That number has been answered: an old request that came late. */
+	arm(env, page, env->cqn, 3);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
+	/* The next number counts; two events that nobody takes are one. */
+	arm(env, page, env->cqn, 1u << 28 | 3);
+	arm(env, page, env->cqn, 2u << 28 | 3);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
+	/* Reserved bits, and an index beyond the ring. */
+	env_log(env);
+	arm(env, page, env->cqn, 3u << 28 | 1u << 26 | 3);
+	assert_non_null(strstr(env_log(env), "reserved"));
+	arm(env, page, env->cqn, 3u << 28 | 6);
+	assert_non_null(strstr(env_log(env), "not at a CQE"));
+	/* A number that no CQ has. */
+	arm(env, page, 0xffffff, 3u << 28 | 3);
+	assert_non_null(strstr(env_log(env), "no such CQ"));
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0); /* the scan found the record */
+	/* The record alone does nothing. */
+	((uint32_t *)(void *)(env->mem + ENV_CQ_DB))[1] = bb_be32(3);
+	arm(env, page + 0x100, env->cqn, 3);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
+	assert_int_equal(soft_cmd_if.close(env->ctx), -EBUSY);
+	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), 0);
+}
+
+/* Solicited-only counts solicited CQEs and errors behind the index. */
+static void
+test_arm_solicited(void **state)
+{
+	struct env *env = *state;
+	struct soft_cq *cq = env->dev->cqs[env->cqn];
+	uint8_t *page = env->uar->base_addr;
+	struct mlx5_channel *ch;
+	uint64_t cookie;
+
+	assert_int_equal(soft_cmd_if.channel_create(env->ctx, &ch), 0);
+	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 1), 0);
+	cq->pi = 0x1000003;
+	cq->sol_pi = 0x1000001;
+	arm(env, page, env->cqn, 1u << 24 | 1);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
+	/* From behind the 24 bits of the index. */
+	arm(env, page, env->cqn, 1u << 24 | 0xfffffe);
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), 0);
+	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), 0);
+}
+
+/*
+ * What may share a block: one queue's receives whose WQE counters follow each other, as a
+ * block has only the first one's. Those of a shared receive queue need not.
+ */
+static void
+test_blocks(void **state)
+{
+	static const struct {
+		uint32_t qpn, user;
+		uint16_t counter;
+	} done[] = {{7, 1, 65535}, {7, 1, 0}, {7, 1, 1}, {7, 1, 3}, {7, 1, 4},
+		    {8, 1, 5},     {8, 1, 6}, {8, 2, 7}, {8, 2, 9}, {8, 2, 8}};
+	static const uint8_t blocks[] = {3, 2, 2, 1, 1, 1};
+	struct env *env = *state;
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT];
+	struct soft_engine *e;
+	struct bb_cqring ring;
+	struct mlx5_obj *obj;
+	struct soft_cq *cq;
+	uint32_t i, k, n;
+
+	assert_int_equal(bb_cqring_init(&ring, env->mem + NEW_AT, ENV_CQ_LOG,
+					(uint32_t *)(void *)(env->mem + ENV_CQ_DB + 8)),
+			 0);
+	ring.compress = 1;
+	env_cq_in(env, in);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, NEW_AT);
+	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, ENV_CQ_DB + 8);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQE_COMP_EN, 1);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_MINI_CQE_RES_FORMAT, BB_PRM_CQ_MINI_CSUM);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj),
+			 0);
+	cq = env->dev->cqs[bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN)];
+	e = cq->uar->engine;
+	soft_engine_lock(e);
+	for (i = 0; i < RTE_DIM(done); i++) {
+		const struct soft_cqe_parts c = {
+			.w4 = bb_be32(done[i].user),
+			.w5 = soft_pair(0, bb_be32(100 + i)),
+			.op_flags = BB_CQE_RESP_SEND << 4,
+			.counter = done[i].counter,
+		};
+
+		assert_true(soft_zip_take(e, done[i].qpn, cq, &c));
+	}
+	soft_zip_run(e);
+	soft_engine_unlock(e);
+	for (i = 0, k = 0; k < RTE_DIM(blocks); k++) {
+		struct bb_cqe *cqe = bb_cqring_peek(&ring);
+
+		assert_non_null(cqe);
+		assert_int_equal(bb_cqe_is_compressed(cqe), blocks[k] > 1);
+		if (blocks[k] > 1) {
+			assert_int_equal(bb_be32(cqe->byte_cnt), blocks[k]);
+			assert_int_equal(bb_cqring_expand(&ring, cqe), 0);
+		}
+		for (n = 0; n < blocks[k]; n++, i++, ring.ci++) {
+			cqe = bb_cqring_peek(&ring);
+			assert_non_null(cqe);
+			assert_int_equal(bb_be16(cqe->wqe_counter), done[i].counter);
+			assert_int_equal(bb_be32(cqe->srqn_uidx), done[i].user);
+			assert_int_equal(bb_be32(cqe->sop_qpn), done[i].qpn);
+			assert_int_equal(bb_be32(cqe->byte_cnt), 100 + i);
+		}
+	}
+	assert_int_equal(i, RTE_DIM(done));
+	assert_null(bb_cqring_peek(&ring));
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+}
+
+static void
+test_subscribe_refused(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_ctx *other;
+	struct mlx5_channel *ch;
+
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(soft_cmd_if.channel_create(other, &ch), 0);
+	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 1), -EINVAL);
+	assert_int_equal(soft_cmd_if.channel_destroy(env->ctx, ch), -EINVAL);
+	assert_int_equal(soft_cmd_if.channel_destroy(other, ch), 0);
+	assert_int_equal(soft_cmd_if.close(other), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, env_setup, env_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_resize_refused), TEST(test_resize),
+		TEST(test_moderate),       TEST(test_arm),
+		TEST(test_arm_solicited),  TEST(test_subscribe_refused),
+		TEST(test_blocks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Device memory and umems of dma-bufs: what the software device gives and what it refuses. */
+#include "soft_ctl_env.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "soft_kernel.h"
+
+#define LW   BB_ACCESS_LOCAL_WRITE
+#define PAGE 4096u
+#define DM   (8 * PAGE)
+
+/* A device of its own that has 8 pages, and takes memfds for dma-bufs. */
+static int
+dm_setup(void **state)
+{
+	struct env *env = malloc(sizeof(*env));
+
+	assert_non_null(env);
+	env_open(env, "dm=32768,dmabuf=memfd");
+	*state = env;
+	return 0;
+}
+
+static int
+dm_teardown(void **state)
+{
+	assert_int_equal(soft_ctx(((struct env *)*state)->ctx)->dms, 0);
+	return env_teardown(state);
+}
+
+static int
+alloc(struct env *env, uint64_t len, uint32_t log_align, struct mlx5_dm **dm)
+{
+	return soft_cmd_if.dm_alloc(env->ctx, len, log_align, dm);
+}
+
+static void
+dm_free(struct env *env, struct mlx5_dm *dm)
+{
+	assert_int_equal(soft_cmd_if.dm_free(env->ctx, dm), 0);
+}
+
+/* Pages are handed out whole, in a row, and come back. */
+static void
+test_pages(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_dm *dm[9] = {NULL}, *big = NULL;
+	uint32_t i;
+
+	for (i = 0; i < 8; i++)
+		assert_int_equal(alloc(env, i == 0 ? 1 : i == 1 ? PAGE : 64, 0, &dm[i]), 0);
+	env_log(env);
+	assert_int_equal(alloc(env, 1, 0, &dm[8]), -ENOMEM);
+	assert_null(dm[8]);
+	assert_non_null(strstr(env_log(env), "device memory"));
+	/* Two that are not neighbours are not two in a row. */
+	dm_free(env, dm[2]);
+	dm_free(env, dm[4]);
+	assert_int_equal(alloc(env, PAGE + 1, 0, &big), -ENOMEM);
+	dm_free(env, dm[3]);
+	assert_int_equal(alloc(env, 2 * PAGE + 1, 0, &big), 0);
+	assert_int_equal(alloc(env, 1, 0, &dm[8]), -ENOMEM);
+	dm_free(env, big);
+	for (i = 0; i < 8; i++)
+		if (i < 2 || i > 4)
+			dm_free(env, dm[i]);
+	assert_int_equal(alloc(env, DM, 12, &big), 0);
+	dm_free(env, big);
+}
+
+static void
+test_alloc_refused(void **state)
+{
+	static const struct {
+		uint64_t len;
+		uint32_t log_align;
+	} cases[] = {{0, 0}, {DM + 1, 0}, {UINT64_MAX, 0}, {64, 13}, {64, UINT32_MAX}};
+	struct env *env = *state;
+	struct mlx5_dm *dm = NULL;
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		env_log(env);
+		assert_int_equal(alloc(env, cases[i].len, cases[i].log_align, &dm), -EINVAL);
+		assert_null(dm);
+		assert_non_null(strstr(env_log(env), "device memory"));
+	}
+}
+
+/* Words, from and to any address of the process; bounds are those asked for, not the page's. */
+static void
+test_copy(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[140], out[140];
+	struct mlx5_dm *dm, *next;
+	size_t i;
+
+	assert_int_equal(alloc(env, 100, 3, &dm), 0);
+	assert_int_equal(alloc(env, 64, 0, &next), 0);
+	/* Nobody relies on zeros. */
+	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, out, 0, 100), 0);
+	for (i = 0; i < 100; i++)
+		assert_int_not_equal(out[i], 0);
+	for (i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i + 1);
+	memset(out, 0, sizeof(out));
+	assert_int_equal(soft_cmd_if.dm_write(env->ctx, dm, 0, in, 100), 0);
+	assert_int_equal(soft_cmd_if.dm_write(env->ctx, dm, 8, in + 101, 12), 0);
+	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, out + 1, 0, 100), 0);
+	assert_memory_equal(out + 1, in, 8);
+	assert_memory_equal(out + 9, in + 101, 12);
+	assert_memory_equal(out + 21, in + 20, 80);
+	assert_int_equal(out[0] | out[101], 0);
+	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, out, 96, 4), 0);
+	assert_memory_equal(out, in + 96, 4);
+	dm_free(env, next);
+	dm_free(env, dm);
+}
+
+static void
+test_copy_refused(void **state)
+{
+	/* mlx5_access_dm(): bounds first. */
+	static const struct {
+		uint64_t off;
+		size_t len;
+		int ret;
+	} cases[] = {
+		{0, 101, -EFAULT},      {0, 104, -EFAULT},        {100, 4, -EFAULT},
+		{101, 0, -EFAULT},      {UINT64_MAX, 4, -EFAULT}, {UINT64_MAX - 3, 4, -EFAULT},
+		{4, SIZE_MAX, -EFAULT}, {2, 4, -EINVAL},          {0, 2, -EINVAL},
+		{1, 3, -EINVAL},
+	};
+	struct env *env = *state;
+	uint8_t before[100], buf[104];
+	struct mlx5_dm *dm;
+	size_t i;
+
+	assert_int_equal(alloc(env, 100, 0, &dm), 0);
+	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, before, 0, 100), 0);
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		memset(buf, 7, sizeof(buf));
+		env_log(env);
+		assert_int_equal(
+			soft_cmd_if.dm_write(env->ctx, dm, cases[i].off, buf, cases[i].len),
+			cases[i].ret);
+		assert_non_null(strstr(env_log(env), "soft0"));
+		assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, buf, cases[i].off, cases[i].len),
+				 cases[i].ret);
+		assert_int_equal(buf[0], 7);
+	}
+	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, buf, 0, 100), 0);
+	assert_memory_equal(buf, before, 100);
+	assert_int_equal(soft_cmd_if.dm_read(env->ctx, dm, buf, 100, 0), 0);
+	dm_free(env, dm);
+}
+
+static void
+test_other_context(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_ctx *other;
+	struct mlx5_dm *dm;
+
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(soft_cmd_if.dm_alloc(other, DM, 0, &dm), 0);
+	/* One pool for the whole device. */
+	assert_int_equal(alloc(env, 1, 0, &dm), -ENOMEM);
+	assert_int_equal(soft_cmd_if.dm_free(env->ctx, dm), -EINVAL);
+	env_log(env);
+	assert_int_equal(soft_cmd_if.close(other), -EBUSY);
+	assert_non_null(strstr(env_log(env), "device memory"));
+	assert_int_equal(soft_cmd_if.dm_free(other, dm), 0);
+	assert_int_equal(soft_cmd_if.close(other), 0);
+}
+
+/* Without device memory the capability is gone, and its page too. */
+static void
+test_no_dm(void **state)
+{
+	uint8_t in[BB_PRM_SZ_QUERY_HCA_CAP_IN] = {0}, out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
+	const uint8_t *cap = out + BB_PRM_HCA_CAP_OUT_CAPS;
+	struct mlx5_dm *dm = NULL;
+	struct mlx5_ctx *ctx;
+
+	(void)state;
+	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);
+	assert_int_equal(soft_cmd_if.open("soft3", "no_dm", &ctx), 0);
+	assert_int_equal(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(cap, BB_PRM_HCA_DEVICE_MEMORY), 0);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, BB_PRM_CAP_DEV_MEM << 1 | 1);
+	assert_int_equal(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)), -EREMOTEIO);
+	assert_int_equal(soft_cmd_if.dm_alloc(ctx, 64, 0, &dm), -EOPNOTSUPP);
+	assert_null(dm);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+
+	assert_int_equal(soft_cmd_if.open("soft3", NULL, &ctx), 0);
+	assert_int_equal(soft_cmd_if.general(ctx, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_MEMIC), 1);
+	assert_int_equal(bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE), 128 << 10);
+	assert_int_equal(bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT), 6);
+	assert_int_equal(soft_cmd_if.dm_alloc(ctx, 128 << 10, 12, &dm), 0);
+	assert_int_equal(soft_cmd_if.dm_free(ctx, dm), 0);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+}
+
+static int
+memfd(size_t len, int seals)
+{
+	int fd = memfd_create("bb_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)len), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static int
+umem_of(struct env *env, int fd, uint64_t off, size_t len, uint32_t access, uint64_t pgsz,
+	struct mlx5_umem **umem)
+{
+	return soft_cmd_if.umem_reg_dmabuf(env->ctx, fd, off, len, access, pgsz, umem);
+}
+
+/* A CQ and its record in a dma-buf, at an offset that is not a page's. */
+static void
+test_dmabuf_umem(void **state)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN], out[BB_PRM_SZ_SHORT], *mem, *mapped;
+	int fd = memfd(8 * PAGE, F_SEAL_SHRINK);
+	struct env *env = *state;
+	struct soft_umem *u;
+	struct mlx5_umem *umem, *ro;
+	struct mlx5_obj *obj;
+
+	mem = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(mem, MAP_FAILED);
+	assert_int_equal(umem_of(env, fd, PAGE + 64, 3 * PAGE, LW, PAGE, &umem), 0);
+	/* Where the device does not write, it cannot. */
+	assert_int_equal(umem_of(env, fd, 0, PAGE, 0, PAGE, &ro), 0);
+	assert_int_equal(soft_maps_check(((struct soft_umem *)ro)->base, PAGE, true), -EFAULT);
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, ro), 0);
+	close(fd);
+	u = (struct soft_umem *)umem;
+	assert_int_equal(u->len, 3 * PAGE);
+	u->base[0] = 0x5a;
+	assert_int_equal(mem[PAGE + 64], 0x5a);
+	mem[4 * PAGE + 63] = 0x77;
+	assert_int_equal(u->base[3 * PAGE - 1], 0x77);
+	env_cq_in(env, in);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, umem->id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, PAGE - 64);
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_DBR_UMEM_ID, umem->id);
+	bb_prm_set64(in + ENV_CQC, BB_PRM_CQC_DBR_ADDR, 0);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, sizeof(in), out, sizeof(out), &obj),
+			 0);
+	env_log(env);
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), -EBUSY);
+	assert_non_null(strstr(env_log(env), "destroy"));
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	mapped = u->base;
+	assert_int_equal(soft_maps_check(mapped, 3 * PAGE, true), 0);
+	assert_int_equal(soft_cmd_if.umem_dereg(env->ctx, umem), 0);
+	assert_int_equal(soft_maps_check(mapped, 1, false), -EFAULT);
+	munmap(mem, 8 * PAGE);
+}
+
+static void
+test_dmabuf_refused(void **state)
+{
+	int fd = memfd(2 * PAGE, F_SEAL_SHRINK), open_fd = memfd(2 * PAGE, 0);
+	int ro = memfd(2 * PAGE, F_SEAL_SHRINK | F_SEAL_WRITE), pipes[2];
+	struct env *env = *state;
+	struct census before = env_census(env);
+	struct mlx5_umem *umem = NULL;
+	size_t i;
+
+	assert_int_equal(pipe(pipes), 0);
+	/* ib_umem_dmabuf_get(), dma_buf_get(), devx_umem_get() */
+	const struct {
+		const char *what;
+		int fd;
+		uint64_t off;
+		size_t len;
+		uint32_t access;
+		uint64_t pgsz;
+		int ret;
+	} cases[] = {
+		{"-1", -1, 0, PAGE, LW, PAGE, -EBADF},
+		{"no file", 9999, 0, PAGE, LW, PAGE, -EBADF},
+		{"a pipe", pipes[0], 0, PAGE, LW, PAGE, -EINVAL},
+		{"a memfd that may shrink", open_fd, 0, PAGE, LW, PAGE, -EINVAL},
+		{"a memfd that is not written", ro, 0, PAGE, LW, PAGE, -EINVAL},
+		{"empty", fd, 0, 0, LW, PAGE, -EINVAL},
+		{"longer", fd, 0, 2 * PAGE + 1, LW, PAGE, -EINVAL},
+		{"behind it", fd, 2 * PAGE, 1, LW, PAGE, -EINVAL},
+		{"over its end", fd, PAGE + 1, PAGE, LW, PAGE, -EINVAL},
+		{"past 2^64", fd, UINT64_MAX, 2, LW, PAGE, -EINVAL},
+		{"past 2^64 by length", fd, PAGE, SIZE_MAX, LW, PAGE, -EINVAL},
+		{"REMOTE_WRITE without LOCAL_WRITE", fd, 0, PAGE, BB_ACCESS_REMOTE_WRITE, PAGE,
+		 -EINVAL},
+		{"REMOTE_ATOMIC", fd, 0, PAGE, LW | BB_ACCESS_REMOTE_ATOMIC, PAGE, -EINVAL},
+		{"large pages", fd, 0, 2 * PAGE, LW, 2 * PAGE, -EINVAL},
+		{"no pages", fd, 0, 2 * PAGE, LW, 0, -EINVAL},
+	};
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		env_log(env);
+		if (umem_of(env, cases[i].fd, cases[i].off, cases[i].len, cases[i].access,
+			    cases[i].pgsz, &umem) != cases[i].ret)
+			fail_msg("%s: not refused by %d: %s", cases[i].what, cases[i].ret,
+				 env_log(env));
+		assert_null(umem);
+		if (strstr(env_log(env), "soft: ") == NULL)
+			fail_msg("%s: nothing in the log", cases[i].what);
+		env_same(cases[i].what, before, env_census(env));
+	}
+	close(fd);
+	close(ro);
+	close(open_fd);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+static int
+mr_reg(struct env *env, const struct mlx5_mr_attr *attr, struct mlx5_mr **mr)
+{
+	return soft_cmd_if.mr_reg(env->ctx, env->pd, attr, mr);
+}
+
+/* Zero-based, whatever part of the device memory it is. */
+static void
+test_dm_mr(void **state)
+{
+	struct env *env = *state;
+	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM,
+				    .len = 36,
+				    .iova = 64, /* nobody asks for it */
+				    .access = LW | BB_ACCESS_ZERO_BASED | BB_ACCESS_REMOTE_ATOMIC,
+				    .offset = 64};
+	const struct soft_mkey *key;
+	struct mlx5_mr *mr;
+	uint32_t lkey;
+
+	assert_int_equal(alloc(env, 100, 0, &attr.dm), 0);
+	assert_int_equal(mr_reg(env, &attr, &mr), 0);
+	key = soft_mkey_find(env->dev, mr->lkey);
+	assert_non_null(key);
+	assert_int_equal(key->start, 0);
+	assert_int_equal(key->len, 36);
+	assert_ptr_equal(key->base, ((struct soft_dm *)attr.dm)->base + 64);
+	assert_true(key->lw && key->atomic && !key->rr && !key->rw);
+	env_log(env);
+	assert_int_equal(soft_cmd_if.dm_free(env->ctx, attr.dm), -EBUSY);
+	assert_non_null(strstr(env_log(env), "1 MRs"));
+	assert_int_equal(soft_cmd_if.mr_rereg(env->ctx, mr, MLX5_REREG_ACCESS, NULL, NULL, 0, LW),
+			 -EINVAL);
+	lkey = mr->lkey;
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	assert_null(soft_mkey_find(env->dev, lkey));
+	dm_free(env, attr.dm);
+}
+
+static void
+test_dm_mr_refused(void **state)
+{
+	const uint32_t zb = BB_ACCESS_ZERO_BASED;
+	const struct {
+		const char *what;
+		uint64_t off, len;
+		uint32_t access;
+	} cases[] = {
+		/* UVERBS_METHOD_DM_MR_REG, mlx5_ib_reg_dm_mr() */
+		{"not ZERO_BASED", 0, 64, LW},
+		{"MW_BIND", 0, 64, LW | zb | BB_ACCESS_MW_BIND},
+		{"ON_DEMAND", 0, 64, LW | zb | BB_ACCESS_ON_DEMAND},
+		{"REMOTE_WRITE without LOCAL_WRITE", 0, 64, zb | BB_ACCESS_REMOTE_WRITE},
+		{"longer", 0, 101, LW | zb},
+		{"over the end", 96, 8, LW | zb},
+		{"behind", 101, 1, LW | zb},
+		{"past 2^64", UINT64_MAX, 2, LW | zb},
+		{"past 2^64 by length", 4, UINT64_MAX, LW | zb},
+		{"empty", 0, 0, LW | zb},
+	};
+	struct env *env = *state;
+	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DM};
+	struct census before = env_census(env);
+	struct mlx5_ctx *other;
+	struct mlx5_mr *mr = NULL;
+	size_t i;
+
+	assert_int_equal(alloc(env, 100, 0, &attr.dm), 0);
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		attr.offset = cases[i].off;
+		attr.len = cases[i].len;
+		attr.access = cases[i].access;
+		env_log(env);
+		if (mr_reg(env, &attr, &mr) != -EINVAL)
+			fail_msg("%s: not refused", cases[i].what);
+		assert_null(mr);
+		if (strstr(env_log(env), "soft: ") == NULL)
+			fail_msg("%s: nothing in the log", cases[i].what);
+		env_same(cases[i].what, before, env_census(env));
+	}
+	dm_free(env, attr.dm);
+	/* Handles belong to their context. */
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(soft_cmd_if.dm_alloc(other, 64, 0, &attr.dm), 0);
+	attr = (struct mlx5_mr_attr){
+		.kind = MLX5_MR_DM, .len = 64, .access = LW | zb, .dm = attr.dm};
+	assert_int_equal(mr_reg(env, &attr, &mr), -EINVAL);
+	assert_null(mr);
+	assert_int_equal(soft_cmd_if.dm_free(other, attr.dm), 0);
+	assert_int_equal(soft_cmd_if.close(other), 0);
+}
+
+static void
+test_dmabuf_mr(void **state)
+{
+	int fd = memfd(4 * PAGE, F_SEAL_SHRINK);
+	struct env *env = *state;
+	struct mlx5_mr_attr attr = {.kind = MLX5_MR_DMABUF,
+				    .len = 2 * PAGE,
+				    .iova = 0x5550008,
+				    .access = LW | BB_ACCESS_REMOTE_READ,
+				    .offset = PAGE + 8,
+				    .fd = fd};
+	const uint64_t iova = attr.iova;
+	const struct {
+		const char *what;
+		int fd;
+		uint64_t off, len, iova;
+		uint32_t access;
+		int ret;
+	} cases[] = {
+		/* UVERBS_METHOD_REG_DMABUF_MR, ib_umem_dmabuf_get(), dma_buf_get() */
+		{"another offset in the page", fd, 8, PAGE, iova + 4, LW, -EINVAL},
+		{"MW_BIND", fd, 8, PAGE, iova, LW | BB_ACCESS_MW_BIND, -EINVAL},
+		{"ZERO_BASED", fd, 8, PAGE, iova, LW | BB_ACCESS_ZERO_BASED, -EINVAL},
+		{"REMOTE_ATOMIC without LOCAL_WRITE", fd, 8, PAGE, iova, BB_ACCESS_REMOTE_ATOMIC,
+		 -EINVAL},
+		{"longer", fd, 8, 4 * PAGE, iova, LW, -EINVAL},
+		{"empty", fd, 8, 0, iova, LW, -EINVAL},
+		{"iova past 2^64", fd, 8, PAGE, UINT64_MAX - 4095 + 8, LW, -EINVAL},
+		{"-1", -1, 8, PAGE, iova, LW, -EBADF},
+	};
+	struct census before = env_census(env);
+	const struct soft_mkey *key;
+	struct mlx5_mr *mr = NULL;
+	uint8_t *mapped;
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		struct mlx5_mr_attr bad = {.kind = MLX5_MR_DMABUF,
+					   .len = cases[i].len,
+					   .iova = cases[i].iova,
+					   .access = cases[i].access,
+					   .offset = cases[i].off,
+					   .fd = cases[i].fd};
+
+		env_log(env);
+		if (mr_reg(env, &bad, &mr) != cases[i].ret)
+			fail_msg("%s: not refused by %d", cases[i].what, cases[i].ret);
+		assert_null(mr);
+		if (strstr(env_log(env), "soft: ") == NULL)
+			fail_msg("%s: nothing in the log", cases[i].what);
+		env_same(cases[i].what, before, env_census(env));
+	}
+	assert_int_equal(mr_reg(env, &attr, &mr), 0);
+	assert_int_equal(pwrite(fd, "dmabuf", 6, PAGE + 8 + 100), 6);
+	close(fd);
+	key = soft_mkey_find(env->dev, mr->lkey);
+	assert_non_null(key);
+	assert_int_equal(key->start, iova);
+	assert_int_equal(key->len, 2 * PAGE);
+	assert_memory_equal(key->base + 100, "dmabuf", 6);
+	mapped = key->base;
+	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
+	assert_int_equal(soft_maps_check(mapped, 1, false), -EFAULT);
+}
+
+/* By default only a dma-buf is one; and a kernel may have none of it. */
+static void
+test_dmabuf_strict(void **state)
+{
+	int fd = memfd(PAGE, F_SEAL_SHRINK);
+	struct mlx5_umem *umem = NULL;
+	struct mlx5_ctx *ctx;
+
+	(void)state;
+	assert_int_equal(soft_cmd_if.open("soft3", NULL, &ctx), 0);
+	assert_true(ctx->dmabuf);
+	assert_int_equal(soft_cmd_if.umem_reg_dmabuf(ctx, fd, 0, PAGE, 0, PAGE, &umem), -EINVAL);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	assert_int_equal(soft_cmd_if.open("soft3", "no_dmabuf,dmabuf=memfd", &ctx), 0);
+	assert_false(ctx->dmabuf);
+	assert_int_equal(soft_cmd_if.umem_reg_dmabuf(ctx, fd, 0, PAGE, 0, PAGE, &umem),
+			 -EOPNOTSUPP);
+	assert_null(umem);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+	close(fd);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, dm_setup, dm_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_pages),         TEST(test_alloc_refused),
+		TEST(test_copy),          TEST(test_copy_refused),
+		TEST(test_other_context), cmocka_unit_test(test_no_dm),
+		TEST(test_dmabuf_umem),   TEST(test_dmabuf_refused),
+		TEST(test_dm_mr),         TEST(test_dm_mr_refused),
+		TEST(test_dmabuf_mr),     cmocka_unit_test(test_dmabuf_strict),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

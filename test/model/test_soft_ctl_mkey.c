@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* CREATE_MKEY: what it takes, and what it refuses, each by one wrong field; windows. */
+#include "soft_ctl_env.h"
+
+#define MKC   0x10
+#define ENTRY BB_PRM_SZ_CREATE_MKEY_IN
+#define MAX   (ENTRY + 130 * 16)
+
+/* A KLM key over two pieces, or a KSM key of 4 KiB pieces. */
+static size_t
+mkey_in(const struct env *env, bool ksm, uint8_t in[MAX])
+{
+	memset(in, 0, MAX);
+	env_op(in, BB_PRM_OP_CREATE_MKEY);
+	bb_prm_set(in + MKC, BB_PRM_MKC_ACCESS_MODE, ksm ? 3 : 2);
+	bb_prm_set(in + MKC, BB_PRM_MKC_LR, 1);
+	bb_prm_set(in + MKC, BB_PRM_MKC_LW, 1);
+	bb_prm_set(in + MKC, BB_PRM_MKC_RW, 1);
+	bb_prm_set(in + MKC, BB_PRM_MKC_QPN, 0xffffff);
+	bb_prm_set(in + MKC, BB_PRM_MKC_PD, env->pd->pdn);
+	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, 2);
+	bb_prm_set(in + MKC, BB_PRM_MKC_LOG_PAGE_SIZE, ksm ? 12 : 0);
+	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 2);
+	bb_prm_set64(in + MKC, BB_PRM_MKC_LEN, 8192);
+	if (!ksm) {
+		in[ENTRY + 2] = 0x10;
+		in[ENTRY + 18] = 0x10;
+	}
+	return ENTRY + 32;
+}
+
+static void
+test_refused(void **state)
+{
+	static const struct {
+		bool ksm;
+		struct edit edit;
+		uint32_t status;
+	} rows[] = {
+		{false, {BB_PRM_MKC_ACCESS_MODE, MKC, 0}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_ACCESS_MODE, MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_ACCESS_MODE_4_2, MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_FREE, MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_EN_RINVAL, MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{true, {BB_PRM_MKC_UMR_EN, MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_QPN, MKC, 0}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_LR, MKC, 0}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_LW, MKC, 0}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_PD, MKC, 0xfff}, BB_PRM_STAT_BAD_RES},
+		{false, {BB_PRM_MKC_LOG_PAGE_SIZE, MKC, 12}, BB_PRM_STAT_BAD_PARAM},
+		{true, {BB_PRM_MKC_LOG_PAGE_SIZE, MKC, 11}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_LEN, MKC, 0}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_LEN, MKC, 8193}, BB_PRM_STAT_BAD_PARAM},
+		{true, {BB_PRM_MKC_LEN, MKC, 8193}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_START_ADDR, MKC, UINT64_MAX - 8191}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 0}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 3}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC, 129}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0, UINT32_MAX}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_F(0, 0, 32), ENTRY, 0}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_F(0, 0, 32), ENTRY + 16, 0x80000001}, BB_PRM_STAT_BAD_PARAM},
+		{true, {BB_PRM_F(0, 0, 32), ENTRY, 4096}, BB_PRM_STAT_BAD_PARAM},
+		/* Reserved, and of features that are not there. */
+		{false, {BB_PRM_F(0x0c, 0, 1), 0, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_F(0x00, 0, 1), MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_F(0x0c, 1, 1), MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_F(0x20, 0, 32), MKC, 1}, BB_PRM_STAT_BAD_PARAM},
+		{false, {BB_PRM_F(0x10c, 0, 32), 0, 1}, BB_PRM_STAT_BAD_PARAM},
+	};
+	struct env *env = *state;
+	struct mlx5_obj *obj = NULL;
+	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
+	struct census before = env_census(env);
+	size_t i, len;
+
+	for (i = 0; i < RTE_DIM(rows); i++) {
+		char what[32];
+
+		snprintf(what, sizeof(what), "row %zu", i);
+		len = mkey_in(env, rows[i].ksm, in);
+		env_set(in, rows[i].edit);
+		env_log(env);
+		env_refused(env, what,
+			    soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj), out,
+			    rows[i].status, "CREATE_MKEY");
+		env_same(what, before, env_census(env));
+	}
+	/* Lengths: of the kernel, then of the device. */
+	len = mkey_in(env, false, in);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, 0x4f, out, sizeof(out), &obj),
+			 -EINVAL);
+	env_log(env);
+	env_refused(env, "short", soft_cmd_if.obj_create(env->ctx, in, 0x50, out, 16, &obj), out,
+		    BB_PRM_STAT_BAD_INP_LEN, "CREATE_MKEY");
+	env_log(env);
+	env_refused(env, "one more", soft_cmd_if.obj_create(env->ctx, in, len + 16, out, 16, &obj),
+		    out, BB_PRM_STAT_BAD_PARAM, "CREATE_MKEY");
+	env_log(env);
+	env_refused(env, "one less", soft_cmd_if.obj_create(env->ctx, in, len - 16, out, 16, &obj),
+		    out, BB_PRM_STAT_BAD_PARAM, "CREATE_MKEY");
+	assert_null(obj);
+	env_same("all", before, env_census(env));
+}
+
+static void
+test_life(void **state)
+{
+	struct env *env = *state;
+	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
+	struct census before = env_census(env);
+	struct mlx5_mw *one, *two, *none = NULL;
+	struct mlx5_obj *obj[2];
+	struct mlx5_pd *pd;
+	size_t len;
+
+	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &pd), 0);
+	len = mkey_in(env, false, in);
+	bb_prm_set(in + MKC, BB_PRM_MKC_PD, pd->pdn);
+	bb_prm_set(in + MKC, BB_PRM_MKC_MKEY_7_0, 0x5a);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj[0]), 0);
+	assert_int_equal(env->dev->mkeys[bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX)]->key & 0xff,
+			 0x5a);
+	len = mkey_in(env, true, in);
+	assert_int_equal(soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj[1]), 0);
+	/* A PD outlives its keys and windows. */
+	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
+	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 1, &one), 0);
+	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 2, &two), 0);
+	assert_int_not_equal(one->rkey >> 8, two->rkey >> 8);
+	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 3, &none), -EINVAL);
+	assert_null(none);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj[0]), 0);
+	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
+	assert_int_equal(soft_cmd_if.mw_free(env->ctx, one), 0);
+	assert_int_equal(soft_cmd_if.mw_free(env->ctx, two), 0);
+	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj[1]), 0);
+	env_same("all", before, env_census(env));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_refused, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(test_life, env_setup, env_teardown),
+	};
+
+	return cmocka_run_group_tests_name("soft_ctl_mkey", tests, NULL, NULL);
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* UMR WQEs: what the device refuses, each by one wrong field; states, fences, depth. */
+#include "soft_umr_env.h"
+
+#define BIND   MLX5_CQE_SYNDROME_MW_BIND_ERR
+#define QP_OP  MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR
+#define PROT   MLX5_CQE_SYNDROME_LOCAL_PROT_ERR
+#define ACCESS MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR
+
+/* ---- One wrong field each: b's queue fails with @synd, and nothing has changed. */
+
+#define BAD(name_, base_, synd_, ...)                                                              \
+	static void name_(struct keys *k, struct umr *w)                                           \
+	{                                                                                          \
+		*w = base_;                                                                        \
+		__VA_ARGS__;                                                                       \
+	}
+#define REPEAT(w) ((struct mlx5_wqe_umr_repeat_block_seg *)(void *)(w)->x)
+#define ENTRY(w)  ((struct mlx5_wqe_umr_repeat_ent_seg *)(void *)((w)->x + 16))
+#define KLM(w)    ((struct mlx5_wqe_data_seg *)(void *)(w)->x)
+
+BAD(short_wqe, bind_make(k, true), QP_OP, w->ds = 7)
+BAD(no_room_for_xlt, bind_make(k, true), QP_OP, w->ds = 11)
+BAD(more_segments, bind_make(k, true), QP_OP, w->ds = 13)
+BAD(half_block, bind_make(k, true), QP_OP, (w->ds = 10, w->u.klm_octowords = htobe16(2)))
+BAD(not_inline, bind_make(k, true), QP_OP, w->u.flags &= 0x7f)
+BAD(both_checks, bind_make(k, true), QP_OP, w->u.flags |= 0x60)
+BAD(unknown_flag, bind_make(k, true), QP_OP, w->u.flags |= 1)
+BAD(reserved, bind_make(k, true), QP_OP, w->u.rsvd0[1] = 1)
+BAD(reserved_tail, bind_make(k, true), QP_OP, w->u.rsvd1[31] = 1)
+BAD(offset, bind_make(k, true), QP_OP, w->u.translation_offset = htobe16(1))
+BAD(mask_pd, bind_make(k, true), BIND, w->u.mkey_mask |= htobe64(1 << 7))
+BAD(mask_bsf, list_make(k), BIND, w->u.mkey_mask |= htobe64(1 << 12))
+BAD(mask_high, list_make(k), BIND, w->u.mkey_mask |= htobe64(1ull << 63))
+BAD(no_key, bind_make(k, true), BIND, w->key = 0xfff00)
+BAD(key_past_table, bind_make(k, true), BIND, w->key = 0xffffff00)
+BAD(mr_key, bind_make(k, true), BIND, w->key = k->mem.mr->lkey)
+BAD(used_wanted, bind_make(k, true), BIND, w->u.flags = 0x80 | 0x40)
+BAD(other_qp, bind_make(k, true), BIND, w->m.qpn_mkey = htobe32(k->p.a.qpn << 8))
+BAD(no_qp, bind_make(k, true), BIND, w->m.qpn_mkey = htobe32(0xffffff00))
+BAD(two_as_one, bind_make(k, true), BIND,
+    w->u.mkey_mask &= ~htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN))
+BAD(one_as_two, bind_make(k, false), BIND,
+    w->u.mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN))
+BAD(inv_one, inv_make(k->one->rkey), BIND, (void)0)
+BAD(no_length, bind_make(k, true), BIND,
+    w->u.mkey_mask &= ~htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_LEN))
+BAD(window_lw, bind_make(k, true), BIND, w->m.access_flags |= 8)
+BAD(lkey_none, bind_make(k, true), BIND, KLM(w)->lkey = htobe32(0x12300))
+BAD(lkey_indirect, bind_make(k, true), BIND, KLM(w)->lkey = htobe32(k->key))
+BAD(lkey_stale, bind_make(k, true), BIND, KLM(w)->lkey ^= htobe32(1))
+BAD(no_mw_bind, bind_make(k, true), BIND,
+    (KLM(w)->lkey = htobe32(k->p.mb.mr->lkey), KLM(w)->addr = htobe64((uintptr_t)k->p.mb.p),
+     w->m.start_addr = KLM(w)->addr))
+BAD(piece_shorter, bind_make(k, true), BIND, KLM(w)->byte_count = htobe32(255))
+BAD(piece_empty, bind_make(k, true), BIND, (KLM(w)->byte_count = 0, w->m.len = 0))
+BAD(before_mr, bind_make(k, true), BIND,
+    (KLM(w)->addr = htobe64((uintptr_t)k->mem.p - 1), w->m.start_addr = KLM(w)->addr))
+BAD(past_mr, bind_make(k, true), BIND,
+    (KLM(w)->addr = htobe64((uintptr_t)k->mem.p + RIG_MEM - 255), w->m.start_addr = KLM(w)->addr))
+BAD(start_elsewhere, bind_make(k, true), BIND, w->m.start_addr = htobe64((uintptr_t)k->mem.p + 1))
+BAD(one_zero_based, bind_make(k, false), BIND, w->m.start_addr = 0)
+BAD(two_pieces, bind_make(k, true), BIND, KLM(w)[1].byte_count = htobe32(1))
+BAD(free_with_xlt, bind_make(k, true), BIND, w->m.free = MLX5_WQE_MKEY_CONTEXT_FREE)
+BAD(list_too_long, list_make(k), BIND, (w->u.klm_octowords = htobe16(12), w->ds = 20))
+BAD(list_rights, list_make(k), BIND, w->m.access_flags = 0x20)
+BAD(list_rights_a, list_make(k), BIND, w->m.access_flags = 0x40)
+BAD(pattern_empty, pattern_make(k), BIND, REPEAT(w)->num_ent = 0)
+BAD(pattern_long, pattern_make(k), BIND, REPEAT(w)->num_ent = htobe16(4))
+BAD(pattern_reserved, pattern_make(k), BIND, REPEAT(w)->reserved = 1)
+BAD(pattern_never, pattern_make(k), BIND, REPEAT(w)->repeat_count = 0)
+BAD(pattern_sum, pattern_make(k), BIND, REPEAT(w)->byte_count = htobe32(13))
+BAD(pattern_hollow, pattern_make(k), BIND,
+    (ENTRY(w)[1].byte_count = 0, REPEAT(w)->byte_count = htobe32(8)))
+BAD(pattern_overlap, pattern_make(k), BIND, ENTRY(w)[0].stride = htobe16(7))
+
+static void
+test_refused(void **state)
+{
+#define ROW(name_, synd_)                                                                          \
+	{                                                                                          \
+#name_, name_, synd_                                                               \
+	}
+	static const struct {
+		const char *name;
+		void (*make)(struct keys *k, struct umr *w);
+		uint8_t synd;
+	} rows[] = {
+		ROW(short_wqe, QP_OP),      ROW(no_room_for_xlt, QP_OP),
+		ROW(more_segments, QP_OP),  ROW(half_block, QP_OP),
+		ROW(not_inline, QP_OP),     ROW(both_checks, QP_OP),
+		ROW(unknown_flag, QP_OP),   ROW(reserved, QP_OP),
+		ROW(reserved_tail, QP_OP),  ROW(offset, QP_OP),
+		ROW(mask_pd, BIND),         ROW(mask_bsf, BIND),
+		ROW(mask_high, BIND),       ROW(no_key, BIND),
+		ROW(key_past_table, BIND),  ROW(mr_key, BIND),
+		ROW(used_wanted, BIND),     ROW(other_qp, BIND),
+		ROW(no_qp, BIND),           ROW(two_as_one, BIND),
+		ROW(one_as_two, BIND),      ROW(inv_one, BIND),
+		ROW(no_length, BIND),       ROW(window_lw, BIND),
+		ROW(lkey_none, BIND),       ROW(lkey_indirect, BIND),
+		ROW(lkey_stale, BIND),      ROW(no_mw_bind, BIND),
+		ROW(piece_shorter, BIND),   ROW(piece_empty, BIND),
+		ROW(before_mr, BIND),       ROW(past_mr, BIND),
+		ROW(start_elsewhere, BIND), ROW(one_zero_based, BIND),
+		ROW(two_pieces, BIND),      ROW(free_with_xlt, BIND),
+		ROW(list_too_long, BIND),   ROW(list_rights, BIND),
+		ROW(list_rights_a, BIND),   ROW(pattern_empty, BIND),
+		ROW(pattern_long, BIND),    ROW(pattern_reserved, BIND),
+		ROW(pattern_never, BIND),   ROW(pattern_sum, BIND),
+		ROW(pattern_hollow, BIND),  ROW(pattern_overlap, BIND),
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct keys *k = keys_open(false);
+		struct umr w;
+		uint16_t at = k->p.b.pi;
+
+		rows[i].make(k, &w);
+		print_message("%s\n", rows[i].name);
+		umr_put(&k->p.b, &w, RIG_CQE);
+		rig_ring(&k->p.b);
+		assert_int_equal(rig_expect_error(&k->p.b, at, rows[i].synd),
+				 rows[i].synd == BIND ? 0x78 : 0x68);
+		/* Nothing is bound: the memory can go. */
+		keys_close(k);
+	}
+}
+
+/* A peer's write through a key: a's CQE. */
+static void
+write_through(struct keys *k, uint32_t rkey, uint64_t addr, uint32_t len, uint8_t synd)
+{
+	uint16_t at = k->p.a.pi;
+
+	rig_raddr(&k->p.a, addr, rkey);
+	rig_data(&k->p.a, 2, &k->p.ma, 0, len);
+	rig_wqe(&k->p.a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+	rig_ring(&k->p.a);
+	if (synd == 0)
+		rig_expect_ok(&k->p.a, MLX5_OPCODE_RDMA_WRITE, at);
+	else
+		rig_expect_error(&k->p.a, at, synd);
+}
+
+/* What is right is done, and only what the mask names. */
+static void
+test_accepted(void **state)
+{
+	struct keys *k = keys_open(false);
+	uint64_t base = (uintptr_t)k->mem.p;
+	struct umr w;
+	uint32_t i;
+
+	(void)state;
+	/* Bytes that the mask does not name may be anything. */
+	w = inv_make(k->two->rkey);
+	w.m.access_flags = 0xff;
+	w.m.start_addr = UINT64_MAX;
+	w.m.flags_pd = UINT32_MAX;
+	umr_ok(&k->p.b, &w);
+	w = bind_make(k, true);
+	w.m.reserved2 = UINT32_MAX;
+	w.m.flags_pd = UINT32_MAX;
+	umr_ok(&k->p.b, &w);
+	/* The key's low byte is the WQE's now. */
+	write_through(k, (k->two->rkey & ~0xffu) | 0x77, base + 8, 248, 0);
+	assert_memory_equal(k->mem.p + 8, k->p.ma.p, 248);
+	/* A free key's low byte does not matter, a bound one's does. */
+	w = inv_make((k->two->rkey & ~0xffu) | 0x77);
+	umr_ok(&k->p.b, &w);
+	w = bind_make(k, true);
+	w.key ^= 0x55;
+	umr_ok(&k->p.b, &w);
+	assert_int_equal(soft_cmd_if.mr_dereg(k->p.d.ctx, k->mem.mr), -EBUSY);
+	w = inv_make((k->two->rkey & ~0xffu) | 0x77);
+	umr_ok(&k->p.b, &w);
+
+	w = pattern_make(k);
+	umr_ok(&k->p.b, &w);
+	memset(k->mem.p, 0, 8192);
+	write_through(k, k->key, 0, 60, 0);
+	for (i = 0; i < 5; i++) {
+		assert_memory_equal(k->mem.p + i * 32, k->p.ma.p + i * 12, 8);
+		assert_memory_equal(k->mem.p + 4096 + i * 100, k->p.ma.p + i * 12 + 8, 4);
+		assert_int_equal(k->mem.p[i * 32 + 8], 0);
+		assert_int_equal(k->mem.p[4096 + i * 100 + 4], 0);
+	}
+	/* Rights alone: the layout stays. */
+	w = umr_make(k->key, 0x40, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_WRITE, 0);
+	umr_ok(&k->p.b, &w);
+	write_through(k, k->key, 0, 60, ACCESS);
+	keys_close(k);
+}
+
+/* A stale key, and one in use, at the second UMR. */
+static void
+test_states(void **state)
+{
+	static const uint8_t flags[] = {MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE, 0};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		struct keys *k = keys_open(false);
+		struct umr w = bind_make(k, true);
+		uint16_t at;
+
+		umr_ok(&k->p.b, &w);
+		w = bind_make(k, true);
+		w.key = (w.key & ~0xffu) | 0x77;
+		if (i < 2) /* checked or not, a bound window of type 2 is not bound again */
+			w.u.flags = (uint8_t)(0x90 | flags[i]);
+		else /* an old low byte */
+			w = inv_make(k->two->rkey ^ 0x80);
+		at = k->p.b.pi;
+		umr_put(&k->p.b, &w, RIG_CQE);
+		rig_ring(&k->p.b);
+		rig_expect_error(&k->p.b, at, BIND);
+		keys_close(k);
+	}
+}
+
+/* A WQE that uses the key behind its UMR, in one doorbell: only with a fence. */
+static void
+test_fence(void **state)
+{
+	unsigned int fenced;
+
+	(void)state;
+	for (fenced = 0; fenced < 2; fenced++) {
+		struct keys *k = keys_open(false);
+		struct rig_qp *q = &k->p.b;
+		struct umr w = list_make(k);
+		uint16_t at;
+
+		umr_put(q, &w, 0);
+		at = q->pi;
+		rig_raddr(q, (uintptr_t)k->p.ma.p, k->p.ma.mr->rkey);
+		mlx5dv_set_data_seg(rig_seg(q, q->pi, 2), 256, k->key, 0);
+		rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE | (fenced != 0 ? 0x20 : 0), 3, 0);
+		rig_ring(q);
+		if (fenced != 0)
+			rig_expect_ok(q, MLX5_OPCODE_RDMA_WRITE, at);
+		else
+			rig_expect_error(q, at, PROT);
+		keys_close(k);
+	}
+}
+
+/* Keys over keys: as deep as the device says, no deeper, and not in a circle. */
+static void
+test_depth(void **state)
+{
+	struct keys *k = keys_open(false);
+	struct mlx5_obj *obj[5];
+	uint32_t key[6], i;
+
+	(void)state;
+	key[0] = k->mem.mr->lkey;
+	for (i = 0; i < 5; i++) {
+		uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
+		uint8_t *mkc = in + 0x10;
+
+		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
+		bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
+		bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
+		bb_prm_set(mkc, BB_PRM_MKC_LW, 1);
+		bb_prm_set(mkc, BB_PRM_MKC_RW, 1);
+		bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
+		bb_prm_set(mkc, BB_PRM_MKC_PD, k->p.d.pd->pdn);
+		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
+		bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
+		bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
+		mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, key[i],
+				    i == 0 ? (uintptr_t)k->mem.p : 0);
+		assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out,
+							sizeof(out), &obj[i]),
+				 0);
+		key[i + 1] = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
+	}
+	write_through(k, key[4], 10, 100, 0);
+	assert_memory_equal(k->mem.p + 10, k->p.ma.p, 100);
+	write_through(k, key[5], 10, 100, ACCESS);
+	for (i = 5; i > 0; i--)
+		assert_int_equal(soft_cmd_if.obj_destroy(obj[i - 1]), 0);
+	keys_close(k);
+
+	/* A key that is its own piece. */
+	k = keys_open(false);
+	{
+		struct umr w = list_make(k);
+
+		put_klm(&w, 0, 256, k->key, 0);
+		umr_ok(&k->p.b, &w);
+		write_through(k, k->key, 0, 256, ACCESS);
+	}
+	keys_close(k);
+}
+
+/* A key over the first 4 KiB of the memory, in use from the start. */
+static struct mlx5_obj *
+fixed_key(struct keys *k, const struct mlx5_pd *pd, bool umr_en, uint32_t *key)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
+	struct mlx5_obj *obj;
+	uint8_t *mkc = in + 0x10;
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
+	bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
+	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_LW, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_RW, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, umr_en);
+	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
+	bb_prm_set(mkc, BB_PRM_MKC_PD, pd->pdn);
+	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
+	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
+	bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
+	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, k->mem.mr->lkey,
+			    (uintptr_t)k->mem.p);
+	assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out, sizeof(out), &obj),
+			 0);
+	*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
+	return obj;
+}
+
+/* Each key on the way must be of the QP's PD. */
+static void
+test_foreign_pd(void **state)
+{
+	struct keys *k = keys_open(false);
+	struct mlx5_obj *obj;
+	struct mlx5_pd *pd;
+	struct rig_mem mem;
+	struct umr w;
+	uint32_t key;
+
+	(void)state;
+	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	obj = fixed_key(k, pd, false, &key);
+	write_through(k, key, 0, 8, ACCESS);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	keys_close(k);
+	/* The key is the QP's, its second piece is not: nothing is written. */
+	k = keys_open(false);
+	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	rig_mem_open(&mem, &k->p.d, pd, 4096, ALL_MW);
+	w = list_make(k);
+	put_klm(&w, 1, 128, mem.mr->lkey, (uintptr_t)mem.p);
+	umr_ok(&k->p.b, &w);
+	write_through(k, k->key, 0, 256, ACCESS);
+	assert_int_equal(k->mem.p[1000], 0);
+	assert_int_equal(mem.p[0], 0);
+	rig_mem_close(&mem);
+	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	keys_close(k);
+	/* A region of another PD is bound to no window. */
+	k = keys_open(false);
+	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	rig_mem_open(&mem, &k->p.d, pd, 4096, ALL_MW);
+	w = bind_make(k, true);
+	put_klm(&w, 0, 256, mem.mr->lkey, (uintptr_t)mem.p);
+	w.m.start_addr = htobe64((uintptr_t)mem.p);
+	umr_put(&k->p.b, &w, RIG_CQE);
+	rig_ring(&k->p.b);
+	rig_expect_error(&k->p.b, 0, BIND);
+	rig_mem_close(&mem);
+	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	keys_close(k);
+}
+
+/* Windows are for peers. */
+static void
+test_window_as_lkey(void **state)
+{
+	struct keys *k = keys_open(false);
+	struct rig_qp *q = &k->p.b;
+	struct umr w = bind_make(k, false);
+	uint16_t at;
+
+	(void)state;
+	umr_ok(q, &w);
+	at = q->pi;
+	rig_raddr(q, (uintptr_t)k->p.ma.p, k->p.ma.mr->rkey);
+	mlx5dv_set_data_seg(rig_seg(q, q->pi, 2), 8, (k->one->rkey & ~0xffu) | 0x77,
+			    (uintptr_t)k->mem.p);
+	rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE | 0x20, 3, 0);
+	rig_ring(q);
+	rig_expect_error(q, at, PROT);
+	keys_close(k);
+}
+
+/* SEND with invalidate of what a peer may not invalidate, and of what it may. */
+static void
+test_send_inv(void **state)
+{
+	unsigned int row;
+
+	(void)state;
+	for (row = 0; row < 8; row++) {
+		struct keys *k = keys_open(row == 7);
+		struct rig_qp *a = &k->p.a, *b = &k->p.b;
+		struct mlx5_obj *obj = NULL;
+		uint32_t key = 0x123400;
+		struct rig_cqe e;
+		struct umr w;
+
+		switch (row) {
+		case 0: /* no such key */
+			break;
+		case 1: /* a region's */
+			key = k->mem.mr->rkey;
+			break;
+		case 2: /* a type 1 window's */
+			w = bind_make(k, false);
+			umr_ok(b, &w);
+			key = (k->one->rkey & ~0xffu) | 0x77;
+			break;
+		case 3: /* a type 2 window's that is not bound */
+			key = k->two->rkey;
+			break;
+		case 4: /* one that another QP has bound: the sender itself */
+			w = bind_make(k, true);
+			w.m.qpn_mkey = htobe32(a->qpn << 8 | 0x77);
+			umr_ok(a, &w);
+			key = (k->two->rkey & ~0xffu) | 0x77;
+			break;
+		case 5: /* no en_rinval */
+			obj = fixed_key(k, k->p.d.pd, true, &key);
+			break;
+		default:
+			w = bind_make(k, true);
+			umr_ok(b, &w);
+			key = (k->two->rkey & ~0xffu) | 0x77;
+			break;
+		}
+		rig_recv(b, &k->p.mb, 0, 64);
+		rig_data(a, 1, &k->p.ma, 0, 5);
+		rig_wqe(a, MLX5_OPCODE_SEND_INVAL, RIG_CQE, 2, htobe32(key));
+		rig_ring(a);
+		rig_poll(k->p.u[0]);
+		rig_wait(&k->p.cb, k->p.u[1], &e);
+		if (row < 6) {
+			assert_int_equal(e.opcode, MLX5_CQE_RESP_ERR);
+			assert_int_equal(e.syndrome, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR);
+			rig_expect_error(a, (uint16_t)(a->pi - 1), MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
+		} else {
+			assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND_INV);
+			assert_int_equal(be32toh(e.imm), key);
+			assert_int_equal(e.bytes, 5);
+			rig_expect_ok(a, MLX5_OPCODE_SEND_INVAL, (uint16_t)(a->pi - 1));
+			/* The region is free of the window. */
+			assert_int_equal(soft_cmd_if.mr_dereg(k->p.d.ctx, k->mem.mr), 0);
+			{
+				struct mlx5_mr_attr attr =
+					mlx5_mr_mem(k->mem.p, RIG_MEM, BB_ACCESS_LOCAL_WRITE);
+
+				assert_int_equal(soft_cmd_if.mr_reg(k->p.d.ctx, k->p.d.pd, &attr,
+								    &k->mem.mr),
+						 0);
+			}
+		}
+		if (obj != NULL)
+			assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		keys_close(k);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refused),        cmocka_unit_test(test_accepted),
+		cmocka_unit_test(test_states),         cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_depth),          cmocka_unit_test(test_foreign_pd),
+		cmocka_unit_test(test_window_as_lkey), cmocka_unit_test(test_send_inv),
+	};
+
+	return cmocka_run_group_tests_name("soft_data_umr", tests, NULL, NULL);
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * UMR WQEs: the bytes that libmlx5 writes for layouts (test/golden has the recorded binds and
+ * invalidations), over the ring's end, the room they take, CQEs asked for in time, the fence.
+ */
+#include "bb_sq_umr.h"
+#include "sq_fixture.h"
+
+#define ALL_RIGHTS 0xfu
+
+static void
+put_umr(struct bytes *e, uint8_t flags, uint32_t xlt, uint64_t mask)
+{
+	put32(e, (uint32_t)flags << 24);
+	put32(e, xlt << 16);
+	put64(e, mask);
+	put_pad16(e, 0);
+	put64(e, 0);
+	put64(e, 0);
+	put64(e, 0);
+	put64(e, 0);
+}
+
+static void
+put_mkey(struct bytes *e, uint8_t free, uint8_t access, uint32_t qpn_key, uint64_t len)
+{
+	unsigned int i;
+
+	put32(e, (uint32_t)free << 24 | (uint32_t)access << 8);
+	put32(e, qpn_key);
+	put64(e, 0);
+	put64(e, 0);
+	put64(e, len);
+	for (i = 0; i < 4; i++)
+		put64(e, 0);
+}
+
+/* mlx5dv_wr_mr_list() of 3 pieces: 4 octowords, the last one 0. */
+static void
+list_bytes(struct bytes *e, uint16_t idx)
+{
+	e->len = 0;
+	put_ctrl(e, idx, BB_WQE_UMR, 12, 0x08, bb_be32(0x1200));
+	put_umr(e, 0x80, 4, 0x203c2001);
+	put_mkey(e, 0, 0x78, 0xffffff00, 1 + 2 + 0x80000000ull);
+	put_data(e, 1, 0x11, 0x1000);
+	put_data(e, 2, 0x22, 0x2000);
+	put_data(e, 0x80000000, 0x33, 0x3000);
+	put_data(e, 0, 0, 0);
+}
+
+static const struct bb_sge pieces[] = {
+	{0x1000, 1, 0x11}, {0x2000, 2, 0x22}, {0x3000, 0x80000000, 0x33}};
+
+static void
+test_list(void **state)
+{
+	struct sq_fixture f;
+	struct bytes e;
+	uint16_t idx;
+
+	(void)state;
+	/* From each block of the ring: its end falls into each of the segments' blocks. */
+	for (idx = 0; idx < 16; idx++) {
+		sq_fixture_conf(&f, 16);
+		sq_fixture_start(&f);
+		sq_fixture_seek(&f, idx);
+		assert_int_equal(bb_sq_post_mkey_list(&f.sq, 7, 0x1200, ALL_RIGHTS, pieces, 3,
+						      BB_SEND_SIGNALED),
+				 1);
+		list_bytes(&e, idx);
+		sq_expect(&f, idx, &e);
+		assert_int_equal(f.sq.wqes[idx].opcode, BB_SQ_MKEY);
+		assert_int_equal(f.sq.wqes[idx].wr_id, 7);
+		sq_fixture_end(&f);
+	}
+}
+
+static void
+test_interleaved(void **state)
+{
+	static const struct bb_interleaved block[] = {{0x1000, 16, 48, 0x11},
+						      {0x2000, 65535, 0, 0x22}};
+	struct sq_fixture f;
+	struct bytes e = {.len = 0};
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_mkey_interleaved(&f.sq, 7, 0x1200, 1, 3, block, 2, 0), 1);
+	put_ctrl(&e, 0, BB_WQE_UMR, 12, 0x08, bb_be32(0x1200));
+	put_umr(&e, 0x80, 4, 0x203c2001);
+	put_mkey(&e, 0, 0x08, 0xffffff00, 3 * 65551);
+	put32(&e, 65551);
+	put32(&e, 0x400);
+	put32(&e, 3);
+	put32(&e, 2);
+	put32(&e, 64u << 16 | 16);
+	put32(&e, 0x11);
+	put64(&e, 0x1000);
+	put32(&e, 65535u << 16 | 65535);
+	put32(&e, 0x22);
+	put64(&e, 0x2000);
+	put_data(&e, 0, 0, 0);
+	sq_expect(&f, 0, &e);
+	sq_fixture_end(&f);
+}
+
+/* As long as a WQE can be; one piece more is refused. */
+static void
+test_longest(void **state)
+{
+	struct bb_interleaved block[BB_UMR_MAX_PIECES];
+	struct bb_sge sge[BB_UMR_MAX_PIECES + 1];
+	struct sq_fixture f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i <= BB_UMR_MAX_PIECES; i++)
+		sge[i] = (struct bb_sge){i, 1, 1};
+	for (i = 0; i < BB_UMR_MAX_PIECES; i++)
+		block[i] = (struct bb_interleaved){i, 1, 0, 1};
+	sq_fixture_conf(&f, 32);
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, sge, BB_UMR_MAX_PIECES + 1, 0),
+			 -EINVAL);
+	assert_int_equal(
+		bb_sq_post_mkey_interleaved(&f.sq, 0, 0, 0, 1, block, BB_UMR_MAX_BLOCKS + 1, 0),
+		-EINVAL);
+	assert_int_equal(f.sq.pi, 0);
+	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, sge, BB_UMR_MAX_PIECES, 0), 1);
+	assert_int_equal(f.ring.p[7], 60);
+	assert_int_equal(f.sq.pi, 15);
+	assert_int_equal(
+		bb_sq_post_mkey_interleaved(&f.sq, 0, 0, 0, 1, block, BB_UMR_MAX_BLOCKS, 0), 1);
+	assert_int_equal(f.sq.pi, 30);
+	sq_fixture_end(&f);
+}
+
+static void
+test_refused(void **state)
+{
+	static const struct {
+		uint32_t bytes, skip, repeat, n;
+	} bad[] = {{0, 4, 1, 1}, {65536, 0, 1, 1}, {1, 65535, 1, 1}, {1, 1, 0, 1}, {1, 1, 1, 0}};
+	struct bb_bind bind = {.len = 0x80000001};
+	struct bb_sge sge = {0, 0, 0};
+	struct sq_fixture f;
+	size_t i;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	sq_fixture_start(&f);
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct bb_interleaved b = {0, bad[i].bytes, bad[i].skip, 0};
+
+		assert_int_equal(
+			bb_sq_post_mkey_interleaved(&f.sq, 0, 0, 0, bad[i].repeat, &b, bad[i].n, 0),
+			-EINVAL);
+	}
+	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, &sge, 1, 0), -EINVAL);
+	sge.len = 0x80000001;
+	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, &sge, 1, 0), -EINVAL);
+	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0, 0, &sge, 0, 0), -EINVAL);
+	assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0, 0, &bind, 0), -EINVAL);
+	assert_int_equal(f.sq.seq, 0);
+	assert_int_equal(f.sq.fence, 0);
+	/* Not postable is not postable. */
+	bb_sq_enable(&f.sq, false);
+	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), -ENOTCONN);
+	sq_fixture_end(&f);
+}
+
+/* A WQE of 3 blocks in a queue of WQEs of 1 takes the room of 3. */
+static void
+test_room(void **state)
+{
+	struct bb_bind bind = {.addr = 1, .len = 1};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 8);
+	f.conf.depth = 8;
+	sq_fixture_start(&f);
+	assert_int_equal(f.sq.slot_blocks, 1);
+	assert_int_equal(bb_sq_post_bind(&f.sq, 1, true, 0, 0, &bind, 0), 1);
+	assert_int_equal(bb_sq_outstanding(&f.sq), 3);
+	assert_int_equal(bb_sq_post_bind(&f.sq, 2, true, 0, 0, &bind, 0), 1);
+	assert_int_equal(bb_sq_post_bind(&f.sq, 3, true, 0, 0, &bind, 0), 0);
+	assert_int_equal(bb_sq_post_local_inv(&f.sq, 3, 0, 0), 1);
+	assert_int_equal(bb_sq_outstanding(&f.sq), 8);
+	assert_int_equal(f.sq.pi, 8);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 4, 0), 0);
+	assert_int_equal(bb_sq_post_local_inv(&f.sq, 4, 0, 0), 0);
+	/* The first one's CQE gives all of its room back. */
+	assert_int_equal(bb_sq_complete(&f.sq, 0)->wr_id, 1);
+	assert_int_equal(bb_sq_outstanding(&f.sq), 5);
+	assert_int_equal(bb_sq_post_bind(&f.sq, 5, true, 0, 0, &bind, 0), 1);
+	assert_int_equal(bb_sq_complete(&f.sq, 6)->wr_id, 3);
+	assert_int_equal(bb_sq_outstanding(&f.sq), 3);
+	assert_int_equal(bb_sq_complete(&f.sq, 8)->wr_id, 5);
+	assert_int_equal(bb_sq_outstanding(&f.sq), 0);
+	sq_fixture_end(&f);
+
+	/* One that never fits is no full queue. */
+	sq_fixture_conf(&f, 2);
+	f.conf.depth = 2;
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_bind(&f.sq, 1, true, 0, 0, &bind, 0), -EINVAL);
+	assert_int_equal(bb_sq_post_local_inv(&f.sq, 1, 0, 0), 1);
+	sq_fixture_end(&f);
+}
+
+/* However WQEs of all sizes follow each other, a CQE is asked for in time. */
+static void
+test_cqe_in_time(void **state)
+{
+	struct bb_bind bind = {.addr = 1, .len = 1};
+	uint32_t every, i, since;
+	uint64_t seed = 5;
+
+	(void)state;
+	for (every = 1; every <= 16; every++) {
+		struct sq_fixture f;
+
+		sq_fixture_conf(&f, 64);
+		f.conf.depth = 64;
+		f.conf.sig_every = every;
+		sq_fixture_start(&f);
+		for (i = 0, since = 0; i < 2000; i++) {
+			uint16_t at = (uint16_t)f.sq.pi;
+			uint32_t before = f.sq.seq;
+
+			seed = seed * 6364136223846793005u + 1;
+			if (seed >> 62 == 0)
+				assert_int_equal(bb_sq_post_bind(&f.sq, i, true, 0, 0, &bind, 0),
+						 1);
+			else if (seed >> 62 == 1)
+				assert_int_equal(bb_sq_post_local_inv(&f.sq, i, 0, 0), 1);
+			else
+				assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+			since += f.sq.seq - before;
+			/* At the latest with the WQE that reaches the number. */
+			if ((f.ring.p[(size_t)(at & 63) * 64 + 11] & 0x0c) != 0)
+				since = 0;
+			assert_in_range(since, 0, every - 1);
+			bb_sq_complete(&f.sq, at);
+		}
+		sq_fixture_end(&f);
+	}
+}
+
+/* Whatever is posted behind gets a small fence, once; FENCE is enough by itself. */
+static void
+test_fence(void **state)
+{
+	struct bb_sge sge[2] = {{0x1000, 8, 1}, {0x2000, 8, 1}};
+	unsigned int kind, fence;
+
+	(void)state;
+	for (kind = 0; kind < 6; kind++) {
+		for (fence = 0; fence < 2; fence++) {
+			uint32_t flags = fence != 0 ? BB_SEND_FENCE : 0;
+			struct sq_fixture f;
+			uint16_t at;
+			int ret = 1;
+
+			sq_fixture_conf(&f, 64);
+			f.conf.sig_every = 30;
+			sq_fixture_start(&f);
+			assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), 1);
+			at = (uint16_t)f.sq.pi;
+			switch (kind) {
+			case 0:
+				ret = bb_sq_post_sgl(&f.sq, BB_WQE_RDMA_WRITE, true, 1, sge, 1, 0,
+						     0, 0, flags);
+				break;
+			case 1:
+				ret = bb_sq_post_sgl(&f.sq, BB_WQE_SEND, false, 1, sge, 2, 0, 0, 0,
+						     flags);
+				break;
+			case 2:
+				ret = bb_sq_post_inline(&f.sq, BB_WQE_RDMA_WRITE, true, 1, "x", 1,
+							0, 0, 0, flags);
+				break;
+			case 3:
+				ret = bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_FA, 1, sge, 0, 0, 1, 0,
+							flags);
+				break;
+			case 4:
+				ret = bb_sq_post_nop(&f.sq, 1, flags);
+				break;
+			default:
+				ret = bb_sq_post_local_inv(&f.sq, 1, 0, flags);
+				break;
+			}
+			assert_int_equal(ret, 1);
+			assert_int_equal(f.ring.p[(size_t)at * 64 + 11], fence != 0 ? 0x80 : 0x20);
+			at = (uint16_t)f.sq.pi;
+			assert_int_equal(bb_sq_post_sgl(&f.sq, BB_WQE_RDMA_WRITE, true, 1, sge, 1,
+							0, 0, 0, 0),
+					 1);
+			/* Behind another UMR again. */
+			assert_int_equal(f.ring.p[(size_t)at * 64 + 11], kind == 5 ? 0x20 : 0);
+			sq_fixture_end(&f);
+		}
+	}
+}
+
+/* A reset, or a QP that takes no posts for a while, forgets the fence. */
+static void
+test_fence_forgotten(void **state)
+{
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 64);
+	f.conf.sig_every = 30;
+	sq_fixture_start(&f);
+	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), 1);
+	bb_sq_reset(&f.sq);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -ENOTCONN);
+	bb_sq_enable(&f.sq, true);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 1);
+	assert_int_equal(f.ring.p[11], 0);
+	/* RTS to ERR: posts go on, and so does the fence. */
+	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0, 0), 1);
+	bb_sq_enable(&f.sq, true);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 1);
+	assert_int_equal(f.ring.p[3 * 64 + 11], 0x20);
+	sq_fixture_end(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_list),    cmocka_unit_test(test_interleaved),
+		cmocka_unit_test(test_longest), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_room),    cmocka_unit_test(test_cqe_in_time),
+		cmocka_unit_test(test_fence),   cmocka_unit_test(test_fence_forgotten),
+	};
+
+	return cmocka_run_group_tests_name("sq_umr", tests, NULL, NULL);
+}
