@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * conform: run the rows of the conformance suite on devices.
+ *
+ * Read next: conform.h (what a row and a fixture are), ops.c (the verbs), rows_data.c
+ * (the plainest area).
+ */
+#include <getopt.h>
+#include <sched.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "conform.h"
+
+#define EXIT_USAGE  2
+#define EXIT_SKIP   77
+#define MAX_DEVICES 32
+
+static struct {
+	const char *device[MAX_DEVICES];
+	unsigned int n;
+	const char *filter, *json, *table, *skips;
+	double timeout;
+	unsigned long max_failures;
+	bool list, verbose;
+} o = {.timeout = 10};
+
+static const char help[] =
+	"usage: conform [options] [-- EAL options]\n"
+	"\n"
+	"Runs the rows of the conformance suite on a device and says which of them do not\n"
+	"hold. A row is named area/QP type/verb/..., as data/rc/write/64K/signaled/2.\n"
+	"\n"
+	"  -d, --device SPEC      device to test (default soft0). SPEC+SPEC: requester on the\n"
+	"                         first, target on the second. May be given more than once:\n"
+	"                         one after the other.\n"
+	"  -b, --device-b SPEC    the same as +SPEC behind the last --device\n"
+	"  -f, --filter LIST      rows to run: patterns with commas between; a word without\n"
+	"                         * or ? matches anywhere in the name\n"
+	"  -l, --list             print names and sources of the rows, run nothing\n"
+	"  -m, --max-failures N   stop a device after N rows that failed (default: never)\n"
+	"  -t, --timeout S        seconds after which a completion counts as lost (default 10)\n"
+	"      --allowed-skips F  a row that skips fails, unless a line of F allows it\n"
+	"      --json FILE        write all results as JSON; - is standard output\n"
+	"      --table FILE       write the table of doc/guides/conformance.rst\n"
+	"  -v, --verbose          print every row\n"
+	"  -h, --help             this text\n"
+	"\n"
+	"What stands behind -- goes to DPDK's EAL; without it: one lcore, no hugepages.\n"
+	"\n"
+	"Exit status: 0 every row that ran holds; 1 a row failed (its name, what was expected\n"
+	"and what the library logged are printed); 2 wrong usage; 77 there is no such device.\n"
+	"\n"
+	"Examples\n"
+	"  The software device, its WRITEs only:\n"
+	"    conform --filter 'data/rc/write*' -v\n"
+	"  Two devices, and one that runs in a thread and shuffles payload:\n"
+	"    conform -d soft0+soft1 -d soft0,progress=thread,shuffle=1\n"
+	"  That the suite can fail: a device with a seeded defect\n"
+	"    conform -d soft0,defect=imm_swap\n"
+	"  A card, with hugepages:\n"
+	"    conform -d mlx5_0 --json card.json -- -l 2\n";
+
+static int
+join(const char *spec)
+{
+	char *both;
+
+	if (o.n == 0)
+		o.device[o.n++] = "soft0";
+	if (strchr(o.device[o.n - 1], '+') != NULL ||
+	    asprintf(&both, "%s+%s", o.device[o.n - 1], spec) < 0) {
+		fprintf(stderr, "conform: --device-b %s: %s has two devices already\n", spec,
+			o.device[o.n - 1]);
+		return -1;
+	}
+	o.device[o.n - 1] = both;
+	return 0;
+}
+
+static int
+number(const char *name, const char *text, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	if (end != text && *end == '\0' && *value > 0)
+		return 0;
+	fprintf(stderr, "conform: %s %s: give a number over 0\n", name, text);
+	return -1;
+}
+
+static int
+parse(int argc, char **argv)
+{
+	enum {
+		OPT_JSON = 256,
+		OPT_TABLE,
+		OPT_SKIPS
+	};
+	static const struct option known[] = {
+		{"device", required_argument, NULL, 'd'},
+		{"device-b", required_argument, NULL, 'b'},
+		{"filter", required_argument, NULL, 'f'},
+		{"list", no_argument, NULL, 'l'},
+		{"max-failures", required_argument, NULL, 'm'},
+		{"timeout", required_argument, NULL, 't'},
+		{"allowed-skips", required_argument, NULL, OPT_SKIPS},
+		{"json", required_argument, NULL, OPT_JSON},
+		{"table", required_argument, NULL, OPT_TABLE},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	double value;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+d:b:f:lm:t:vh", known, NULL)) != -1) {
+		if (opt == 'd' && o.n < MAX_DEVICES)
+			o.device[o.n++] = optarg;
+		else if (opt == 'b' && join(optarg) == 0)
+			;
+		else if (opt == 'f')
+			o.filter = optarg;
+		else if (opt == 'l')
+			o.list = true;
+		else if (opt == 'm' && number("--max-failures", optarg, &value) == 0)
+			o.max_failures = (unsigned long)value;
+		else if (opt == 't' && number("--timeout", optarg, &o.timeout) == 0)
+			;
+		else if (opt == OPT_SKIPS)
+			o.skips = optarg;
+		else if (opt == OPT_JSON)
+			o.json = optarg;
+		else if (opt == OPT_TABLE)
+			o.table = optarg;
+		else if (opt == 'v')
+			o.verbose = true;
+		else if (opt == 'h')
+			return 1;
+		else
+			return -1;
+	}
+	if (optind < argc && strcmp(argv[optind - 1], "--") != 0) {
+		fprintf(stderr, "conform: %s: options only; see --help\n", argv[optind]);
+		return -1;
+	}
+	if (o.n == 0)
+		o.device[o.n++] = "soft0";
+	return 0;
+}
+
+/* One lcore that may run on every CPU this process has: rows start threads of their own. */
+static int
+eal_start(char *name, int argc, char **argv)
+{
+	static char lcores[4096] = "0@(";
+	static char fixed[][24] = {
+		"--log-level=lib.eal:4", "--no-huge",      "-m",      "512", "--no-pci",
+		"--no-shconf",           "--no-telemetry", "--lcores"};
+	char *own[RTE_DIM(fixed) + 3] = {name};
+	size_t len = strlen(lcores);
+	cpu_set_t set;
+	int i;
+
+	if (argc != 0) {
+		argv[-1] = name;
+		return rte_eal_init(argc + 1, argv - 1);
+	}
+	sched_getaffinity(0, sizeof(set), &set);
+	for (i = 0; i < CPU_SETSIZE && len < sizeof(lcores) - 8; i++)
+		if (CPU_ISSET(i, &set))
+			len += (size_t)sprintf(lcores + len, "%s%d",
+					       lcores[len - 1] == '(' ? "" : ",", i);
+	strcpy(lcores + len, ")");
+	for (i = 0; i < (int)RTE_DIM(fixed); i++)
+		own[i + 1] = fixed[i];
+	own[i + 1] = lcores;
+	return rte_eal_init(i + 2, own);
+}
+
+static void
+run_row(struct fx *fx, struct row *row, const char *spec)
+{
+	const char *name, *missing = need_missing(fx, row->needs, &name);
+
+	log_clear();
+	if (missing != NULL) {
+		snprintf(row->why, sizeof(row->why), "%s", missing);
+		row->result = SKIP;
+		if (skip_allowed(spec, name) != NULL)
+			return;
+		row->result = FAIL;
+		snprintf(row->why, sizeof(row->why),
+			 "skips, as %s: the list of allowed skips does not have \"%s\" here",
+			 missing, name);
+		return;
+	}
+	if (setjmp(fx->jmp) == 0) {
+		row->run(fx, row);
+		check_no_event(fx, &fx->a, "at the end of the row");
+		if (fx->two)
+			check_no_event(fx, &fx->b, "at the end of the row");
+		row->result = PASS;
+	} else {
+		snprintf(row->why, sizeof(row->why), "%s", fx->why);
+		row->result = FAIL;
+	}
+	fx_undo(fx);
+}
+
+static void
+print_row(const struct row *row, const char *spec)
+{
+	static const char *const word[] = {
+		[NOT_RUN] = "not run", [PASS] = "pass", [SKIP] = "skip", [FAIL] = "FAIL"};
+
+	if (row->result != FAIL && !o.verbose)
+		return;
+	printf("%s %s %s%s%s\n", word[row->result], spec, row->name,
+	       row->why[0] != '\0' ? ": " : "", row->why);
+	if (row->result == FAIL)
+		log_dump(stdout);
+	fflush(stdout);
+}
+
+/* After a failure nothing of the devices can be trusted: begin anew. */
+static int
+reopen(struct fx *fx, const char *spec)
+{
+	if (!fx_close(fx))
+		printf("conform: %s: something of the failed row could not be destroyed\n", spec);
+	return fx_open(fx, spec, o.timeout);
+}
+
+static int
+run_device(struct column *col)
+{
+	unsigned int i, count[FAIL + 1] = {0};
+	double start = now_s();
+	static struct fx fx;
+	int ret;
+
+	log_clear();
+	ret = fx_open(&fx, col->spec, o.timeout);
+	if (ret != 0) {
+		printf("conform: %s cannot be opened: %s\n", col->spec, strerror(-ret));
+		log_dump(stdout);
+		return ret == -ENODEV ? EXIT_SKIP : 1;
+	}
+	for (i = 0; i < col->rows.n && ret == 0; i++) {
+		struct row *row = &col->rows.row[i];
+
+		if (!row_matches(row, o.filter))
+			continue;
+		run_row(&fx, row, col->spec);
+		print_row(row, col->spec);
+		count[row->result]++;
+		if (row->result != FAIL)
+			continue;
+		if (o.max_failures != 0 && count[FAIL] == o.max_failures)
+			break;
+		ret = reopen(&fx, col->spec);
+	}
+	if (ret != 0)
+		printf("conform: %s cannot be opened again: %s\n", col->spec, strerror(-ret));
+	else if (!fx_close(&fx) && count[FAIL] == 0) {
+		printf("FAIL %s: its objects could not be destroyed at the end\n", col->spec);
+		log_dump(stdout);
+		ret = -EBUSY;
+	}
+	printf("%s: %u rows passed, %u failed, %u skipped; %.1f s\n", col->spec, count[PASS],
+	       count[FAIL], count[SKIP], now_s() - start);
+	fflush(stdout);
+	if (count[PASS] + count[FAIL] + count[SKIP] == 0)
+		printf("conform: no row matches\n");
+	return ret != 0 || count[FAIL] != 0 || count[PASS] + count[SKIP] == 0 ? 1 : 0;
+}
+
+static int
+run_all(struct column *col)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < o.n; i++) {
+		int ret = run_device(&col[i]);
+
+		if (rc != 1 && ret != 0)
+			rc = ret;
+	}
+	/* Only a run of everything can tell that a line is not needed any more. */
+	if (o.table != NULL && o.skips != NULL && o.filter == NULL && skips_unused() != 0)
+		rc = 1;
+	if (o.json != NULL && report_json(o.json, col, o.n) != 0)
+		rc = 1;
+	if (o.table != NULL && report_table(o.table, col, o.n) != 0)
+		rc = 1;
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct column col[MAX_DEVICES];
+	unsigned int i;
+	int rc = parse(argc, argv);
+
+	if (rc != 0) {
+		fputs(rc > 0 ? help : "conform: see --help\n", rc > 0 ? stdout : stderr);
+		return rc > 0 ? 0 : EXIT_USAGE;
+	}
+	for (i = 0; i < o.n; i++) {
+		col[i].spec = o.device[i];
+		rows_generate(&col[i].rows);
+	}
+	if (o.list) {
+		report_list(&col[0].rows, o.filter);
+		rc = 0;
+		goto free_rows;
+	}
+	rc = EXIT_USAGE;
+	if (o.skips != NULL && skips_load(o.skips) != 0)
+		goto free_rows;
+	if (eal_start(argv[0], argc - optind, argv + optind) < 0) {
+		fprintf(stderr, "conform: EAL does not start: %s\n", rte_strerror(rte_errno));
+		rc = 1;
+		goto free_rows;
+	}
+	rc = 1;
+	if (log_start() == 0)
+		rc = run_all(col);
+	log_stop();
+	rte_eal_cleanup();
+free_rows:
+	for (i = 0; i < o.n; i++)
+		rows_free(&col[i].rows);
+	return rc;
+}

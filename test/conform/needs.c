@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Capabilities that rows need, or need to be absent to see a refusal. */
+#include <unistd.h>
+
+#include "conform.h"
+
+static bool
+both(const struct fx *fx, bool a, bool b)
+{
+	return a && (b || !fx->two);
+}
+
+static bool
+met(const struct fx *fx, enum need need)
+{
+	const struct bb_dev_attr *a = &fx->a.attr, *b = &fx->b.attr;
+
+	switch (need) {
+	case NEED_ATOMICS:
+		return both(fx, a->atomics, b->atomics);
+	case NEED_NO_ATOMICS:
+		return both(fx, !a->atomics, !b->atomics);
+	case NEED_COUNTERS:
+		return both(fx, a->counters, b->counters);
+	case NEED_NO_COUNTERS:
+		return both(fx, !a->counters, !b->counters);
+	case NEED_TWO_DEVICES:
+		return fx->two;
+	case NEED_INFINIBAND:
+		return fx->a.port.link_layer == BB_LINK_INFINIBAND;
+	case NEED_ETHERNET:
+		return fx->a.port.link_layer == BB_LINK_ETHERNET;
+	case NEED_DM:
+		return both(fx, a->max_dm_size != 0, b->max_dm_size != 0);
+	case NEED_NO_DM:
+		return both(fx, a->max_dm_size == 0, b->max_dm_size == 0);
+	case NEED_DMABUF:
+		return both(fx, a->dmabuf, b->dmabuf);
+	case NEED_NO_DMABUF:
+		return both(fx, !a->dmabuf, !b->dmabuf);
+	case NEED_SRQ:
+		return both(fx, a->max_srq != 0, b->max_srq != 0);
+	case NEED_NO_SRQ:
+		return both(fx, a->max_srq == 0, b->max_srq == 0);
+	case NEED_ODP:
+		return both(fx, a->odp != 0, b->odp != 0);
+	case NEED_NO_ODP:
+		return both(fx, a->odp == 0, b->odp == 0);
+	case NEED_RELAXED:
+		return both(fx, a->relaxed_ordering != 0, b->relaxed_ordering != 0);
+	case NEED_NO_RELAXED:
+		return both(fx, a->relaxed_ordering == 0, b->relaxed_ordering == 0);
+	case NEED_CQ_RESIZE:
+		return both(fx, a->cq_resize != 0, b->cq_resize != 0);
+	case NEED_NO_CQ_RESIZE:
+		return both(fx, a->cq_resize == 0, b->cq_resize == 0);
+	case NEED_CQ_MODERATION:
+		return both(fx, a->cq_moderation != 0, b->cq_moderation != 0);
+	case NEED_NO_CQ_MODERATION:
+		return both(fx, a->cq_moderation == 0, b->cq_moderation == 0);
+	case NEED_CLOCK:
+		return both(fx, a->clock_hz != 0, b->clock_hz != 0);
+	case NEED_NO_CLOCK:
+		return both(fx, a->clock_hz == 0, b->clock_hz == 0);
+	case NEED_COMPRESSION:
+		return both(fx, a->cqe_compression != 0, b->cqe_compression != 0);
+	case NEED_NO_COMPRESSION:
+		return both(fx, a->cqe_compression == 0, b->cqe_compression == 0);
+	case NEED_ODP_IMPLICIT:
+		return both(fx, a->odp_implicit, b->odp_implicit);
+	case NEED_MW:
+		return both(fx, a->memory_windows != 0, b->memory_windows != 0);
+	case NEED_NO_MW:
+		return both(fx, a->memory_windows == 0, b->memory_windows == 0);
+	case NEED_MKEY:
+		return both(fx, a->max_mkey_pieces != 0, b->max_mkey_pieces != 0);
+	case NEED_NO_MKEY:
+		return both(fx, a->max_mkey_pieces == 0, b->max_mkey_pieces == 0);
+	case NEED_MKEY_LAYOUT:
+		return both(fx, a->mkey_layout != 0, b->mkey_layout != 0);
+	case NEED_NO_MKEY_LAYOUT:
+		return both(fx, a->mkey_layout == 0, b->mkey_layout == 0);
+	case NEED_MKEY_INTERLEAVED:
+		return both(fx, a->mkey_interleaved != 0, b->mkey_interleaved != 0);
+	case NEED_NO_MKEY_INTERLEAVED:
+		return both(fx, a->mkey_interleaved == 0, b->mkey_interleaved == 0);
+	case NEED_MASKED_4:
+		return both(fx, (a->masked_atomics & 4) != 0, (b->masked_atomics & 4) != 0);
+	case NEED_MASKED_8:
+		return both(fx, (a->masked_atomics & 8) != 0, (b->masked_atomics & 8) != 0);
+	case NEED_NO_MASKED:
+		return both(fx, a->masked_atomics == 0, b->masked_atomics == 0);
+	case NEED_UDMABUF:
+		return access("/dev/udmabuf", R_OK | W_OK) == 0;
+	case NEED_SOFTWARE:
+		return both(fx, a->software, b->software);
+	default:
+		return false;
+	}
+}
+
+static const struct {
+	enum need need;
+	const char *name; /* as in the list of allowed skips */
+	const char *text;
+} needs_text[] = {
+	{NEED_ATOMICS, "atomics", "bb_dev_attr.atomics is false"},
+	{NEED_NO_ATOMICS, "no-atomics", "bb_dev_attr.atomics is true"},
+	{NEED_COUNTERS, "counters", "bb_dev_attr.counters is false"},
+	{NEED_NO_COUNTERS, "no-counters", "bb_dev_attr.counters is true"},
+	{NEED_TWO_DEVICES, "two-devices", "target and requester are one device"},
+	{NEED_INFINIBAND, "infiniband", "bb_port_attr.link_layer is Ethernet"},
+	{NEED_ETHERNET, "ethernet", "bb_port_attr.link_layer is InfiniBand"},
+	{NEED_DM, "dm", "bb_dev_attr.max_dm_size is 0"},
+	{NEED_NO_DM, "no-dm", "bb_dev_attr.max_dm_size is not 0"},
+	{NEED_DMABUF, "dma-buf", "bb_dev_attr.dmabuf is false"},
+	{NEED_NO_DMABUF, "no-dma-buf", "bb_dev_attr.dmabuf is true"},
+	{NEED_SRQ, "srq", "bb_dev_attr.max_srq is 0"},
+	{NEED_NO_SRQ, "no-srq", "bb_dev_attr.max_srq is not 0"},
+	{NEED_ODP, "on-demand", "bb_dev_attr.odp is false"},
+	{NEED_NO_ODP, "no-on-demand", "bb_dev_attr.odp is true"},
+	{NEED_RELAXED, "relaxed-ordering", "bb_dev_attr.relaxed_ordering is false"},
+	{NEED_NO_RELAXED, "no-relaxed-ordering", "bb_dev_attr.relaxed_ordering is true"},
+	{NEED_CQ_RESIZE, "cq-resize", "bb_dev_attr.cq_resize is false"},
+	{NEED_NO_CQ_RESIZE, "no-cq-resize", "bb_dev_attr.cq_resize is true"},
+	{NEED_CQ_MODERATION, "cq-moderation", "bb_dev_attr.cq_moderation is false"},
+	{NEED_NO_CQ_MODERATION, "no-cq-moderation", "bb_dev_attr.cq_moderation is true"},
+	{NEED_CLOCK, "clock", "bb_dev_attr.clock_hz is 0"},
+	{NEED_NO_CLOCK, "no-clock", "bb_dev_attr.clock_hz is not 0"},
+	{NEED_COMPRESSION, "compression", "bb_dev_attr.cqe_compression is false"},
+	{NEED_NO_COMPRESSION, "no-compression", "bb_dev_attr.cqe_compression is true"},
+	{NEED_ODP_IMPLICIT, "odp-implicit", "bb_dev_attr.odp_implicit is false"},
+	{NEED_MW, "windows", "bb_dev_attr.memory_windows is false"},
+	{NEED_NO_MW, "no-windows", "bb_dev_attr.memory_windows is true"},
+	{NEED_MKEY, "indirect-keys", "bb_dev_attr.max_mkey_pieces is 0"},
+	{NEED_NO_MKEY, "no-indirect-keys", "bb_dev_attr.max_mkey_pieces is not 0"},
+	{NEED_MKEY_LAYOUT, "key-layout", "bb_dev_attr.mkey_layout is false"},
+	{NEED_NO_MKEY_LAYOUT, "no-key-layout", "bb_dev_attr.mkey_layout is true"},
+	{NEED_MKEY_INTERLEAVED, "key-patterns", "bb_dev_attr.mkey_interleaved is false"},
+	{NEED_NO_MKEY_INTERLEAVED, "no-key-patterns", "bb_dev_attr.mkey_interleaved is true"},
+	{NEED_MASKED_4, "masked-atomics", "bb_dev_attr.masked_atomics has not 4"},
+	{NEED_MASKED_8, "masked-atomics", "bb_dev_attr.masked_atomics has not 8"},
+	{NEED_NO_MASKED, "no-masked-atomics", "bb_dev_attr.masked_atomics is not 0"},
+	{NEED_UDMABUF, "machine-udmabuf", "/dev/udmabuf cannot be opened"},
+	{NEED_SOFTWARE, "software", "bb_dev_attr.software is false"},
+};
+
+const char *
+need_missing(const struct fx *fx, uint64_t needs, const char **name)
+{
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(needs_text); i++) {
+		if ((needs & needs_text[i].need) == 0 || met(fx, needs_text[i].need))
+			continue;
+		*name = needs_text[i].name;
+		return needs_text[i].text;
+	}
+	return NULL;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Results for people (list, table) and programs (JSON). */
+#include "conform.h"
+
+static const char *const result_name[] = {
+	[NOT_RUN] = "not run",
+	[PASS] = "pass",
+	[SKIP] = "skip",
+	[FAIL] = "fail",
+};
+
+void
+report_list(const struct rows *rows, const char *filter)
+{
+	unsigned int i;
+
+	for (i = 0; i < rows->n; i++)
+		if (row_matches(&rows->row[i], filter))
+			printf("%-60s %s\n", rows->row[i].name, rows->row[i].man);
+}
+
+static FILE *
+open_out(const char *path)
+{
+	FILE *f = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+
+	if (f == NULL)
+		fprintf(stderr, "conform: %s: %s\n", path, strerror(errno));
+	return f;
+}
+
+static int
+close_out(FILE *f, const char *path)
+{
+	if (f == stdout)
+		return fflush(f);
+	if (fclose(f) == 0)
+		return 0;
+	fprintf(stderr, "conform: %s: %s\n", path, strerror(errno));
+	return -EIO;
+}
+
+static void
+json_string(FILE *f, const char *text)
+{
+	putc('"', f);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			fprintf(f, "\\%c", *text);
+		else if ((unsigned char)*text < 0x20)
+			fprintf(f, "\\u%04x", *text);
+		else
+			putc(*text, f);
+	}
+	putc('"', f);
+}
+
+static void
+json_row(FILE *f, const struct row *row)
+{
+	fputs("    {\"name\": ", f);
+	json_string(f, row->name);
+	fputs(", \"group\": ", f);
+	json_string(f, row->group);
+	fputs(", \"man\": ", f);
+	json_string(f, row->man);
+	fprintf(f, ", \"result\": \"%s\"", result_name[row->result]);
+	if (row->why[0] != '\0') {
+		fputs(", \"why\": ", f);
+		json_string(f, row->why);
+	}
+	putc('}', f);
+}
+
+int
+report_json(const char *path, const struct column *col, unsigned int n)
+{
+	FILE *f = open_out(path);
+	unsigned int c, i;
+
+	if (f == NULL)
+		return -EIO;
+	fputs("{\"devices\": [\n", f);
+	for (c = 0; c < n; c++) {
+		fputs("  {\"device\": ", f);
+		json_string(f, col[c].spec);
+		fputs(", \"rows\": [\n", f);
+		for (i = 0; i < col[c].rows.n; i++) {
+			json_row(f, &col[c].rows.row[i]);
+			fputs(i + 1 < col[c].rows.n ? ",\n" : "\n", f);
+		}
+		fputs(c + 1 < n ? "  ]},\n" : "  ]}\n", f);
+	}
+	fputs("]}\n", f);
+	return close_out(f, path);
+}
+
+/* ---- The table: a line per group, a column per device. */
+
+struct reasons {
+	char text[64][128];
+	unsigned int n;
+};
+
+static unsigned int
+reason_number(struct reasons *r, const char *text)
+{
+	unsigned int i;
+
+	for (i = 0; i < r->n; i++)
+		if (strcmp(r->text[i], text) == 0)
+			return i + 1;
+	if (r->n < RTE_DIM(r->text))
+		snprintf(r->text[r->n++], sizeof(r->text[0]), "%s", text);
+	return r->n;
+}
+
+static bool
+first_of_group(const struct rows *rows, unsigned int i)
+{
+	unsigned int k;
+
+	for (k = 0; k < i; k++)
+		if (strcmp(rows->row[k].group, rows->row[i].group) == 0)
+			return false;
+	return true;
+}
+
+static void
+table_cell(FILE *f, const struct rows *rows, const char *group, struct reasons *reasons)
+{
+	unsigned int i, count[FAIL + 1] = {0};
+	bool machine = false;
+	const char *why = "";
+
+	for (i = 0; i < rows->n; i++) {
+		if (strcmp(rows->row[i].group, group) != 0)
+			continue;
+		count[rows->row[i].result]++;
+		machine |= (rows->row[i].needs & NEEDS_OF_MACHINE) != 0;
+		if (rows->row[i].result == SKIP)
+			why = rows->row[i].why;
+	}
+	if (count[FAIL] != 0)
+		fprintf(f, ", fail %u", count[FAIL]);
+	else if (count[NOT_RUN] != 0)
+		fputs(", not run", f);
+	else if (machine)
+		/* The table is of devices, not of the machine that made it. */
+		fprintf(f, ", pass or skip [%u]",
+			reason_number(reasons, "the kernel has no /dev/udmabuf"));
+	else if (count[SKIP] == 0)
+		fputs(", pass", f);
+	else if (count[PASS] == 0)
+		fprintf(f, ", skip [%u]", reason_number(reasons, why));
+	else
+		fprintf(f, ", pass %u skip %u [%u]", count[PASS], count[SKIP],
+			reason_number(reasons, why));
+}
+
+static unsigned int
+group_size(const struct rows *rows, const char *group)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < rows->n; i++)
+		n += strcmp(rows->row[i].group, group) == 0;
+	return n;
+}
+
+/* Where the rules of a group are written, each place once. */
+static void
+group_sources(FILE *f, const struct rows *rows, const char *group)
+{
+	const char *seen[16];
+	unsigned int i, k, n = 0;
+
+	putc('"', f);
+	for (i = 0; i < rows->n && n < RTE_DIM(seen); i++) {
+		const struct row *row = &rows->row[i];
+
+		if (strcmp(row->group, group) != 0)
+			continue;
+		for (k = 0; k < n && strcmp(seen[k], row->man) != 0; k++)
+			;
+		if (k < n)
+			continue;
+		fprintf(f, "%s%s", n != 0 ? "; " : "", row->man);
+		seen[n++] = row->man;
+	}
+	putc('"', f);
+}
+
+static void
+table_head(FILE *f, const char *area, size_t len, unsigned int n)
+{
+	unsigned int i;
+
+	fprintf(f, "\n%.*s\n", (int)len, area);
+	for (i = 0; i < len; i++)
+		putc('-', f);
+	fputs("\n\n.. csv-table::\n   :header: group, rows, source", f);
+	for (i = 0; i < n; i++)
+		fprintf(f, ", %u", i + 1);
+	fputs("\n\n", f);
+}
+
+static const char table_intro[] =
+	"Conformance\n"
+	"===========\n"
+	"\n"
+	".. Made by test/conform/conform --table; do not edit. \"meson test table\" compares.\n"
+	"\n"
+	"What Bluebell promises, as rows of one suite that runs on any device. A group is a\n"
+	"line; its rows differ in size, flags, number of pieces or kind of bad input. Every\n"
+	"row checks data with guard bytes, completions, and the state of both sides; a row of\n"
+	"a refusal checks the errno, the objects, and the one line in the log. ``conform\n"
+	"--list`` names the rows, ``conform --device mlx5_0`` runs them on a card.\n"
+	"\n"
+	"Devices:\n"
+	"\n";
+
+static const char table_end[] = "\n"
+				"What skips\n"
+				"----------\n"
+				"\n";
+
+int
+report_table(const char *path, const struct column *col, unsigned int n)
+{
+	static struct reasons reasons;
+	const struct rows *rows = &col[0].rows;
+	FILE *f = open_out(path);
+	const char *area = "";
+	unsigned int i, c;
+
+	if (f == NULL)
+		return -EIO;
+	fputs(table_intro, f);
+	for (c = 0; c < n; c++)
+		fprintf(f, "%u. ``%s``\n", c + 1, col[c].spec);
+	for (i = 0; i < rows->n; i++) {
+		const struct row *row = &rows->row[i];
+		size_t len = strcspn(row->group, "/");
+
+		if (!first_of_group(rows, i))
+			continue;
+		if (strncmp(area, row->group, len + 1) != 0) {
+			area = row->group;
+			table_head(f, area, len, n);
+		}
+		fprintf(f, "   %s, %u, ", row->group + len + 1, group_size(rows, row->group));
+		group_sources(f, rows, row->group);
+		for (c = 0; c < n; c++)
+			table_cell(f, &col[c].rows, row->group, &reasons);
+		putc('\n', f);
+	}
+	fputs(table_end, f);
+	for (i = 0; i < reasons.n; i++)
+		fprintf(f, "%u. %s\n", i + 1, reasons.text[i]);
+	return close_out(f, path);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* CQs that change (resize, moderation) and that say more or less (time, compression). */
+#include "conform.h"
+
+static void
+nops(struct fx *fx, struct bb_qp *qp, uint64_t first, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		CHECK(fx, bb_post_nop(qp, first + i, BB_SEND_SIGNALED) == 1,
+		      "the NOP is not taken");
+	bb_qp_ring(qp);
+}
+
+static void
+take(struct fx *fx, struct bb_cq *cq, struct bb_qp *qp, uint64_t first, uint32_t n)
+{
+	struct bb_wc wc[64];
+	uint32_t i;
+
+	wait_wc(fx, cq, wc, n, "NOPs");
+	for (i = 0; i < n; i++)
+		check_wc(fx, &wc[i], qp, first + i, BB_WC_SUCCESS, "NOPs");
+}
+
+/* ---- Resize: what waits stays, in order; traffic goes on; the new depth counts. */
+
+static void
+run_resize(struct fx *fx, const struct row *row)
+{
+	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
+	struct pair_opts o;
+	struct pair p;
+	uint32_t waiting = row->flags;
+
+	fx_pair_opts(fx, &o);
+	o.init.send_cq = o.init.recv_cq = cq;
+	p = fx_pair(fx, &o);
+	/* Not at the ring's beginning. */
+	nops(fx, p.a, 0, 7);
+	take(fx, cq, p.a, 0, 7);
+	nops(fx, p.a, 100, waiting);
+	fx_progress(fx);
+	OK(fx, bb_cq_resize(cq, row->n));
+	CHECK(fx, bb_cq_depth(cq) >= row->n, "resized to %u, depth is %u", row->n, bb_cq_depth(cq));
+	take(fx, cq, p.a, 100, waiting);
+	nops(fx, p.a, 200, 20);
+	take(fx, cq, p.a, 200, 20);
+	OK(fx, bb_cq_resize(cq, 128));
+	nops(fx, p.a, 300, 30);
+	take(fx, cq, p.a, 300, 30);
+	check_quiet(fx, cq, "a resized CQ");
+	check_alive(fx, fx_shared(fx));
+}
+
+static void
+run_resize_refused(struct fx *fx, const struct row *row)
+{
+	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
+	struct pair_opts o;
+	struct pair p;
+
+	fx_pair_opts(fx, &o);
+	o.init.send_cq = o.init.recv_cq = cq;
+	p = fx_pair(fx, &o);
+	if (row->n == 0)
+		REFUSED(fx, bb_cq_resize(cq, 0), -EINVAL, "depth");
+	else if (row->n == 1)
+		REFUSED(fx, bb_cq_resize(cq, fx->a.attr.max_cqe + 1), -EINVAL, "depth");
+	else
+		REFUSED(fx, bb_cq_resize(cq, 32), -EINVAL, "queues");
+	CHECK(fx, bb_cq_depth(cq) == 128, "a refused bb_cq_resize() changed the depth");
+	nops(fx, p.a, 1, 10);
+	take(fx, cq, p.a, 1, 10);
+}
+
+static void
+run_no_resize(struct fx *fx, const struct row *row)
+{
+	struct bb_cq *cq = fx_cq(fx, &fx->a, 64);
+
+	(void)row;
+	REFUSED(fx, bb_cq_resize(cq, 256), -ENOTSUP, "resized");
+	CHECK(fx, bb_cq_depth(cq) == 64, "a refused bb_cq_resize() changed the depth");
+}
+
+/* ---- Moderation delays events, never what a poll sees. */
+
+static void
+run_moderate(struct fx *fx, const struct row *row)
+{
+	struct pair_opts o;
+	struct pair p;
+	struct bb_cq *cq = fx_cq(fx, &fx->a, 128);
+
+	(void)row;
+	fx_pair_opts(fx, &o);
+	o.init.send_cq = o.init.recv_cq = cq;
+	p = fx_pair(fx, &o);
+	OK(fx, bb_cq_moderate(cq, 100, 4095));
+	nops(fx, p.a, 1, 5);
+	take(fx, cq, p.a, 1, 5);
+	OK(fx, bb_cq_moderate(cq, 0, 0));
+	nops(fx, p.a, 1, 5);
+	take(fx, cq, p.a, 1, 5);
+	REFUSED(fx, bb_cq_moderate(cq, 65536, 0), -EINVAL, "moderation");
+	REFUSED(fx, bb_cq_moderate(cq, 0, 4096), -EINVAL, "moderation");
+}
+
+static void
+undo_cq(void *cq)
+{
+	(void)bb_cq_destroy(cq);
+}
+
+static void
+undo_channel(void *ch)
+{
+	(void)bb_channel_destroy(ch);
+}
+
+/* No event before the count or the time is reached. */
+static void
+run_moderated_event(struct fx *fx, const struct row *row)
+{
+	uint32_t count = row->n, period = row->flags;
+	struct bb_cq_attr attr;
+	struct bb_channel *ch;
+	struct bb_cq *cq, *got = NULL;
+	struct pair_opts o;
+	struct pair p;
+
+	OK(fx, bb_channel_create(fx->a.dev, &ch));
+	fx_defer(fx, undo_channel, ch);
+	bb_cq_attr_init(&attr);
+	attr.channel = ch;
+	OK(fx, bb_cq_create(fx->a.dev, &attr, &cq));
+	fx_defer(fx, undo_cq, cq);
+	OK(fx, bb_cq_moderate(cq, count, period));
+	fx_pair_opts(fx, &o);
+	o.init.send_cq = o.init.recv_cq = cq;
+	p = fx_pair(fx, &o);
+	OK(fx, bb_cq_arm(cq, false));
+	nops(fx, p.a, 1, 3);
+	if (period == 0)
+		CHECK(fx, bb_channel_wait(ch, 5, &got) == -EAGAIN, "an event before the count");
+	else
+		OK(fx, bb_channel_wait(ch, (int)(fx->timeout * 1000), &got));
+	if (period == 0) {
+		nops(fx, p.a, 4, count - 3);
+		OK(fx, bb_channel_wait(ch, (int)(fx->timeout * 1000), &got));
+	}
+	CHECK(fx, got == cq, "the event names another CQ");
+	take(fx, cq, p.a, 1, period == 0 ? count : 3);
+}
+
+static void
+run_no_moderation(struct fx *fx, const struct row *row)
+{
+	(void)row;
+	REFUSED(fx, bb_cq_moderate(fx->a.cq, 10, 10), -ENOTSUP, "moderate");
+}
+
+/* ---- Time */
+
+static void
+run_time(struct fx *fx, const struct row *row)
+{
+	uint64_t hz = 0, before = 0, after = 0, ts[16], last;
+	struct bb_cq_attr attr;
+	struct bb_wc wc[16];
+	struct pair_opts o;
+	struct bb_cq *cq;
+	struct pair p;
+	uint32_t i, n = 0;
+	double end = now_s() + fx->timeout;
+
+	(void)row;
+	bb_cq_attr_init(&attr);
+	attr.timestamps = true;
+	OK(fx, bb_cq_create(fx->a.dev, &attr, &cq));
+	fx_defer(fx, undo_cq, cq);
+	fx_pair_opts(fx, &o);
+	o.init.send_cq = o.init.recv_cq = cq;
+	p = fx_pair(fx, &o);
+	OK(fx, bb_dev_clock(fx->a.dev, &hz, &before));
+	CHECK(fx, hz == fx->a.attr.clock_hz && hz >= 1000000, "the clock runs at %" PRIu64 " Hz",
+	      hz);
+	nops(fx, p.a, 0, 16);
+	while (n < 16 && now_s() < end) {
+		if (fx->two)
+			fx_progress(fx);
+		n += bb_cq_poll_ts(cq, wc + n, ts + n, 16 - n);
+	}
+	CHECK(fx, n == 16, "%u of 16 completions came", n);
+	OK(fx, bb_dev_clock(fx->a.dev, NULL, &after));
+	last = before;
+	for (i = 0; i < 16; i++) {
+		check_wc(fx, &wc[i], p.a, i, BB_WC_SUCCESS, "a NOP");
+		CHECK(fx, ts[i] >= last && ts[i] <= after,
+		      "time %" PRIu64 " of completion %u is not between %" PRIu64 " and %" PRIu64,
+		      ts[i], i, last, after);
+		last = ts[i];
+	}
+}
+
+static void
+run_no_time(struct fx *fx, const struct row *row)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *cq = NULL;
+	uint64_t now = 77;
+
+	(void)row;
+	bb_cq_attr_init(&attr);
+	attr.timestamps = true;
+	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -ENOTSUP, "clock");
+	REFUSED(fx, bb_dev_clock(fx->a.dev, NULL, &now), -ENOTSUP, "clock");
+	CHECK(fx, cq == NULL && now == 77, "a refused call wrote its out-pointer");
+}
+
+/* ---- Compression: the same completions, in fewer bytes */
+
+static void
+run_compressed(struct fx *fx, const struct row *row)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	struct bb_wc wc[32];
+	struct pair_opts o;
+	struct bb_cq *cq;
+	struct pair p;
+	uint32_t i, round, len;
+
+	bb_cq_attr_init(&attr);
+	attr.compress = true;
+	attr.depth = 64;
+	OK(fx, bb_cq_create(fx->b.dev, &attr, &cq));
+	fx_defer(fx, undo_cq, cq);
+	fx_pair_opts(fx, &o);
+	init = o.init;
+	init.send_cq = init.recv_cq = fx->a.cq;
+	p.a = fx_qp(fx, fx->a.pd, &init);
+	init.send_cq = fx->b.cq;
+	init.recv_cq = cq;
+	init.rq_depth = 32;
+	p.b = fx_qp(fx, fx->b.pd, &init);
+	fx_connect(fx, p, &o);
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < row->n; i++) {
+			struct bb_sge sge = sge_of(&fx->b, GUARD + i * 64, 64);
+
+			CHECK(fx, bb_post_recv(p.b, 500 + i, &sge, 1) == 1,
+			      "the receive is not taken");
+		}
+		bb_qp_ring_recv(p.b);
+		for (i = 0; i < row->n; i++) {
+			uint8_t data[64];
+
+			/* Lengths alike and not alike, immediate data in between. */
+			len = i % 5 == 4 ? 3 : 40;
+			memset(data, (int)(round * 32 + i), sizeof(data));
+			CHECK(fx,
+			      (i % 7 == 6 ? bb_post_send_imm_inline(p.a, i, data, len, i, 0)
+					  : bb_post_send_inline(p.a, i, data, len, 0)) == 1,
+			      "the SEND is not taken");
+		}
+		bb_qp_ring(p.a);
+		wait_wc(fx, cq, wc, row->n, "compressed completions");
+		for (i = 0; i < row->n; i++) {
+			len = i % 5 == 4 ? 3 : 40;
+			check_wc(fx, &wc[i], p.b, 500 + i, BB_WC_SUCCESS,
+				 "a compressed completion");
+			CHECK(fx, wc[i].opcode == BB_WC_RECV && wc[i].byte_len == len,
+			      "completion %u: opcode %u, byte_len %u", i, wc[i].opcode,
+			      wc[i].byte_len);
+			CHECK(fx,
+			      ((wc[i].flags & BB_WC_WITH_IMM) != 0) == (i % 7 == 6) &&
+				      (i % 7 != 6 || wc[i].imm == i),
+			      "completion %u: flags 0x%x, immediate %u", i, wc[i].flags, wc[i].imm);
+			CHECK(fx, fx->b.mem[GUARD + i * 64] == (uint8_t)(round * 32 + i),
+			      "message %u is in another's buffer", i);
+		}
+		check_quiet(fx, cq, "compressed completions");
+		settle(fx, p.a, fx->a.cq);
+	}
+}
+
+static void
+run_no_compression(struct fx *fx, const struct row *row)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *cq = NULL;
+
+	bb_cq_attr_init(&attr);
+	attr.compress = true;
+	if (row->n != 0) {
+		attr.timestamps = true;
+		REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EINVAL, "timestamps");
+	} else {
+		REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -ENOTSUP, "compress");
+	}
+	CHECK(fx, cq == NULL, "a refused bb_cq_create() wrote its out-pointer");
+}
+
+void
+rows_cq(struct rows *rows)
+{
+	static const uint32_t depth[] = {64, 256, 1024}, waiting[] = {0, 1, 20},
+			      burst[] = {1, 2, 8, 30};
+	unsigned int i, k;
+	struct row *row;
+
+	for (i = 0; i < RTE_DIM(depth); i++) {
+		for (k = 0; k < RTE_DIM(waiting); k++) {
+			row = row_add(rows, "ibv_resize_cq(3)", run_resize, "cq/resize",
+				      "to-%u/%u-waiting", depth[i], waiting[k]);
+			row->n = depth[i];
+			row->flags = waiting[k];
+			row->needs = NEED_CQ_RESIZE;
+		}
+	}
+	for (i = 0; i < 3; i++) {
+		row = row_add(rows, "ibv_resize_cq(3)", run_resize_refused, "cq/resize-refused",
+			      "%s",
+			      i == 0   ? "0"
+			      : i == 1 ? "over-max_cqe"
+				       : "under-its-queues");
+		row->n = i;
+		row->needs = NEED_CQ_RESIZE;
+	}
+	row_add(rows, "ibv_resize_cq(3)", run_no_resize, "cq/no-resize", "refused")->needs =
+		NEED_NO_CQ_RESIZE;
+	row_add(rows, "ibv_modify_cq(3)", run_moderate, "cq/moderation", "polls-see-at-once")
+		->needs = NEED_CQ_MODERATION;
+	row = row_add(rows, "ibv_modify_cq(3)", run_moderated_event, "cq/moderation", "count");
+	row->n = 8;
+	row->needs = NEED_CQ_MODERATION;
+	row = row_add(rows, "ibv_modify_cq(3)", run_moderated_event, "cq/moderation", "period");
+	row->n = 1000;
+	row->flags = 2000;
+	row->needs = NEED_CQ_MODERATION;
+	row_add(rows, "ibv_modify_cq(3)", run_no_moderation, "cq/no-moderation", "refused")->needs =
+		NEED_NO_CQ_MODERATION;
+	row_add(rows, "ibv_create_cq_ex(3)", run_time, "cq/timestamps", "in-order")->needs =
+		NEED_CLOCK;
+	row_add(rows, "ibv_create_cq_ex(3)", run_no_time, "cq/no-timestamps", "refused")->needs =
+		NEED_NO_CLOCK;
+	for (i = 0; i < RTE_DIM(burst); i++) {
+		row = row_add(rows, "mlx5dv_create_cq(3)", run_compressed, "cq/compression",
+			      "%u-at-once", burst[i]);
+		row->n = burst[i];
+		row->needs = NEED_COMPRESSION;
+	}
+	row = row_add(rows, "mlx5dv_create_cq(3)", run_no_compression, "cq/compression",
+		      "not-with-timestamps");
+	row->n = 1;
+	row->needs = NEED_COMPRESSION | NEED_CLOCK;
+	row_add(rows, "mlx5dv_create_cq(3)", run_no_compression, "cq/no-compression", "refused")
+		->needs = NEED_NO_COMPRESSION;
+}

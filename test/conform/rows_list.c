@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Lists of requests: posted in order up to the first bad one, whose index is told. And
+ * the table of man ibv_post_send: an operation or flag that does not go with the type of
+ * QP is refused, and nothing of it is in the queue.
+ */
+#include "conform.h"
+
+#define MAN "ibv_post_send(3)"
+
+enum bad {
+	BAD_OPCODE,
+	BAD_FLAG,
+	BAD_PIECES,
+	BAD_LENGTH,
+	BAD_INLINE,
+};
+
+static const char *const bad_name[] = {"opcode", "flag", "pieces", "length", "inline"};
+
+#define N 6u
+
+/* N good WRITEs, each of its own 32 bytes. */
+static void
+good_list(struct fx *fx, struct xfer *x, struct bb_send_wr *wr, struct bb_sge *sge)
+{
+	uint32_t i;
+
+	for (i = 0; i < N; i++) {
+		sge[i] = (struct bb_sge){x->sge[0].addr + i * 32, 32, x->sge[0].lkey};
+		wr[i] = (struct bb_send_wr){
+			.wr_id = 100 + i,
+			.opcode = BB_WR_RDMA_WRITE,
+			.flags = BB_SEND_SIGNALED,
+			.sge = &sge[i],
+			.nsge = 1,
+			.rdma = {.raddr = x->t.raddr + i * 32, .rkey = x->t.rkey},
+		};
+	}
+	(void)fx;
+}
+
+static void
+check_list(struct fx *fx, const struct xfer *x, uint32_t n)
+{
+	struct bb_wc wc[N];
+	uint32_t i;
+
+	bb_qp_ring(x->p.a);
+	wait_wc(fx, fx->a.cq, wc, n, "the list");
+	for (i = 0; i < n; i++)
+		check_wc(fx, &wc[i], x->p.a, 100 + i, BB_WC_SUCCESS, "the list");
+	settle(fx, x->p.a, fx->a.cq);
+	xfer_check_data(fx, x);
+}
+
+static void
+run_all(struct fx *fx, const struct row *row)
+{
+	struct bb_send_wr wr[N];
+	struct bb_sge sge[N];
+	struct xfer x;
+	int err = -1;
+
+	(void)row;
+	xfer_init(&x, op_find("write"), fx_shared(fx));
+	x.len = N * 32;
+	xfer_prepare(fx, &x);
+	good_list(fx, &x, wr, sge);
+	CHECK(fx, bb_qp_post_list(x.p.a, wr, 0, &err) == 0 && err == 0, "an empty list");
+	err = -1;
+	CHECK(fx, bb_qp_post_list(x.p.a, wr, N, &err) == N && err == 0, "error %d", err);
+	check_list(fx, &x, N);
+}
+
+/* The bad one's index, its errno, and exactly those before it are carried out. */
+static void
+run_bad(struct fx *fx, const struct row *row)
+{
+	static uint8_t much[65536];
+	struct bb_sge many[PIECES + 1], sge[N], big;
+	uint32_t at = row->flags, posted, i;
+	struct bb_send_wr wr[N];
+	struct pair_opts o;
+	struct xfer x;
+	int err = 0;
+
+	fx_pair_opts(fx, &o);
+	xfer_init(&x, op_find("write"), fx_pair(fx, &o));
+	x.len = N * 32;
+	xfer_prepare(fx, &x);
+	good_list(fx, &x, wr, sge);
+	for (i = 0; i <= PIECES; i++)
+		many[i] = (struct bb_sge){sge[0].addr, 1, sge[0].lkey};
+	big = (struct bb_sge){(uintptr_t)much, fx->max_inline + 1, 0};
+	switch ((enum bad)row->n) {
+	case BAD_OPCODE:
+		wr[at].opcode = BB_WR_OPCODES;
+		break;
+	case BAD_FLAG:
+		wr[at].flags |= 1u << 20;
+		break;
+	case BAD_PIECES:
+		wr[at].sge = many;
+		wr[at].nsge = fx->max_sge + 1;
+		break;
+	case BAD_LENGTH:
+		sge[at].len = 0x80000001;
+		break;
+	case BAD_INLINE:
+		wr[at].sge = &big;
+		wr[at].flags |= BB_SEND_INLINE;
+		break;
+	}
+	/* What stands at and behind it is not written. */
+	memcpy(fx->b.want + (x.t.raddr - (uintptr_t)fx->b.mem) + at * 32,
+	       (const uint8_t *)(uintptr_t)x.t.raddr + at * 32, (N - at) * 32);
+	log_clear();
+	posted = bb_qp_post_list(x.p.a, wr, N, &err);
+	CHECK(fx, posted == at, "%u were posted, the bad one is %u", posted, at);
+	CHECK(fx, err == -EINVAL, "error %d, expected %d", err, -EINVAL);
+	CHECK(fx, log_lines() == 1, "%u lines were logged, expected 1", log_lines());
+	check_list(fx, &x, at);
+}
+
+/* Full is no error: as many as fit, and the rest later. */
+static void
+run_full(struct fx *fx, const struct row *row)
+{
+	struct bb_send_wr wr[40];
+	struct pair_opts o;
+	struct bb_wc wc[40];
+	struct pair p;
+	uint32_t i, n;
+	int err = -1;
+
+	(void)row;
+	fx_pair_opts(fx, &o);
+	p = fx_pair(fx, &o);
+	for (i = 0; i < 40; i++)
+		wr[i] = (struct bb_send_wr){
+			.wr_id = i, .opcode = BB_WR_RDMA_WRITE, .flags = BB_SEND_SIGNALED};
+	n = bb_qp_post_list(p.a, wr, 40, &err);
+	CHECK(fx, n == o.init.sq_depth && err == 0, "%u of 40 were posted, error %d", n, err);
+	bb_qp_ring(p.a);
+	wait_wc(fx, fx->a.cq, wc, n, "a full queue");
+	CHECK(fx, bb_qp_post_list(p.a, wr + n, 40 - n, &err) == 40 - n && err == 0, "error %d",
+	      err);
+	bb_qp_ring(p.a);
+	wait_wc(fx, fx->a.cq, wc, 40 - n, "the rest");
+	check_wc(fx, &wc[39 - n], p.a, 39, BB_WC_SUCCESS, "the last");
+}
+
+static void
+run_recv(struct fx *fx, const struct row *row)
+{
+	struct pair p = fx_shared(fx);
+	struct bb_sge sge[4];
+	struct bb_recv_wr wr[4];
+	struct bb_wc wc[4];
+	uint32_t i, bad = row->n;
+	int err = -1;
+
+	for (i = 0; i < 4; i++) {
+		sge[i] = sge_of(&fx->b, GUARD + i * 64, 64);
+		wr[i] = (struct bb_recv_wr){.wr_id = 60 + i, .sge = &sge[i], .nsge = 1};
+	}
+	if (bad < 4) {
+		struct pair_opts o;
+
+		fx_pair_opts(fx, &o);
+		p = fx_pair(fx, &o);
+		sge[bad].len = UINT32_MAX;
+	}
+	log_clear();
+	CHECK(fx, bb_qp_post_recv_list(p.b, wr, 4, &err) == bad, "the index is not %u", bad);
+	CHECK(fx, err == (bad < 4 ? -EINVAL : 0), "error %d", err);
+	CHECK(fx, log_lines() == (bad < 4), "%u lines were logged", log_lines());
+	bb_qp_ring_recv(p.b);
+	for (i = 0; i < bad; i++)
+		CHECK(fx, bb_post_send_inline(p.a, i, &i, 1, 0) == 1, "the SEND is not taken");
+	bb_qp_ring(p.a);
+	wait_wc(fx, fx->b.cq, wc, bad, "the receives");
+	for (i = 0; i < bad; i++)
+		check_wc(fx, &wc[i], p.b, 60 + i, BB_WC_SUCCESS, "the receives");
+	settle(fx, p.a, fx->a.cq);
+}
+
+/* ---- The table */
+
+static const struct {
+	enum bb_wr_opcode opcode;
+	const char *name;
+	int err;
+} illegal[] = {
+	{BB_WR_TSO, "TSO", -ENOTSUP},
+	{BB_WR_DRIVER1, "DRIVER1", -ENOTSUP},
+	{BB_WR_OPCODES, "one-past-the-last", -EINVAL},
+	{(enum bb_wr_opcode)1000, "1000", -EINVAL},
+	{BB_WR_FLUSH, "FLUSH", -ENOTSUP},
+	{BB_WR_ATOMIC_WRITE, "ATOMIC_WRITE", -ENOTSUP},
+};
+
+static void
+check_cell(struct fx *fx, const struct bb_send_wr *wr, int want)
+{
+	struct bb_qp_stats before, after;
+	struct pair_opts o;
+	struct pair p;
+	int err = 0;
+
+	fx_pair_opts(fx, &o);
+	p = fx_pair(fx, &o);
+	OK(fx, bb_qp_stats(p.a, &before));
+	log_clear();
+	CHECK(fx, bb_qp_post_list(p.a, wr, 1, &err) == 0, "it is posted");
+	CHECK(fx, err == want, "error %d (%s), expected %d", err, strerror(-err), want);
+	CHECK(fx, log_lines() == 1, "%u lines were logged, expected 1", log_lines());
+	OK(fx, bb_qp_stats(p.a, &after));
+	CHECK(fx, after.posted == before.posted && after.outstanding == before.outstanding,
+	      "it is counted as posted");
+	check_alive(fx, p);
+}
+
+static void
+run_illegal(struct fx *fx, const struct row *row)
+{
+	struct bb_send_wr wr = {.opcode = illegal[row->n].opcode};
+
+	check_cell(fx, &wr, illegal[row->n].err);
+}
+
+/* INLINE where data comes in, SOLICITED where no receive is consumed. */
+static void
+run_illegal_flag(struct fx *fx, const struct row *row)
+{
+	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
+	struct bb_send_wr wr = {.opcode = row->op->wr, .flags = row->flags, .sge = &sge, .nsge = 1};
+
+	wr.rdma.raddr = addr_of(&fx->b, GUARD);
+	wr.rdma.rkey = fx->b.mr->rkey;
+	if (row->op->atomic) {
+		wr.atomic.raddr = addr_of(&fx->b, GUARD);
+		wr.atomic.rkey = fx->b.mr->rkey;
+	}
+	check_cell(fx, &wr, -EINVAL);
+}
+
+void
+rows_list(struct rows *rows)
+{
+	static const uint32_t place[] = {0, 1, N - 1};
+	unsigned int i, k;
+	struct row *row;
+
+	row_add(rows, MAN, run_all, "list/rc/sends", "all-good");
+	row_add(rows, MAN, run_full, "list/rc/sends", "more-than-fit");
+	for (i = 0; i < RTE_DIM(bad_name); i++) {
+		for (k = 0; k < RTE_DIM(place); k++) {
+			row = row_add(rows, MAN, run_bad, "list/rc/first-bad-is-told", "%s/at-%u",
+				      bad_name[i], place[k]);
+			row->n = i;
+			row->flags = place[k];
+		}
+	}
+	for (i = 0; i <= 4; i += 2)
+		row_add(rows, "ibv_post_recv(3)", run_recv, "list/rc/receives", "%s-%u",
+			i < 4 ? "bad-at" : "all", i)
+			->n = i;
+	for (i = 0; i < RTE_DIM(illegal); i++)
+		row_add(rows, MAN, run_illegal, "list/rc/illegal-operation", "%s", illegal[i].name)
+			->n = i;
+	for (i = 0; i < n_ops; i++) {
+		if (!ops[i].can_inline) {
+			row = row_add(rows, MAN, run_illegal_flag, "list/rc/illegal-flag",
+				      "%s/inline", ops[i].name);
+			row->op = &ops[i];
+			row->flags = BB_SEND_INLINE;
+			row->needs = ops[i].needs;
+		}
+		if (!ops[i].takes_recv) {
+			row = row_add(rows, MAN, run_illegal_flag, "list/rc/illegal-flag",
+				      "%s/solicited", ops[i].name);
+			row->op = &ops[i];
+			row->flags = BB_SEND_SOLICITED;
+			row->needs = ops[i].needs;
+		}
+	}
+}

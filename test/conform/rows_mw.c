@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Memory windows: bound by requests of the target, used by its peer, and taken back. */
+#include "conform.h"
+
+#define MAN      "ibv_alloc_mw(3)"
+#define MAN_BIND "ibv_bind_mw(3), ibv_post_send(3)"
+#define LEN      4096u
+#define OFF      8192u /* of the window in B's arena */
+#define RW       BB_ACCESS_REMOTE_WRITE
+#define RR       BB_ACCESS_REMOTE_READ
+#define RA       BB_ACCESS_REMOTE_ATOMIC
+
+struct win {
+	struct pair p;
+	struct bb_mr *mr;
+	struct bb_mw *mw;
+};
+
+static void
+undo_mw(void *mw)
+{
+	(void)bb_mw_free(mw);
+}
+
+static struct bb_mw *
+mw_of(struct fx *fx, struct bb_pd *pd, enum bb_mw_type type)
+{
+	struct bb_mw *mw;
+
+	OK(fx, bb_mw_alloc(pd, type, &mw));
+	fx_defer(fx, undo_mw, mw);
+	return mw;
+}
+
+static void
+win_make(struct fx *fx, struct win *w, enum bb_mw_type type)
+{
+	struct pair_opts o;
+
+	fx_pair_opts(fx, &o);
+	w->p = fx_pair(fx, &o);
+	w->mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
+	w->mw = mw_of(fx, fx->b.pd, type);
+}
+
+/* What @qp of B has posted goes through, as @opcode. */
+static void
+b_done(struct fx *fx, struct bb_qp *qp, int posted, enum bb_wc_opcode opcode)
+{
+	struct bb_wc wc;
+
+	CHECK(fx, posted == 1, "the post returned %d", posted);
+	bb_qp_ring(qp);
+	wait_wc(fx, fx->b.cq, &wc, 1, "the target's request");
+	check_wc(fx, &wc, qp, 31, BB_WC_SUCCESS, "the target's request");
+	CHECK(fx, wc.opcode == opcode, "opcode %u, expected %u", wc.opcode, opcode);
+}
+
+static void
+bind(struct fx *fx, struct win *w, uint64_t off, uint64_t len, uint32_t access)
+{
+	uint32_t old = w->mw->rkey;
+	int ret;
+
+	if (w->mw->type == BB_MW_TYPE_1)
+		ret = bb_mw_bind(w->p.b, 31, w->mw, w->mr, addr_of(&fx->b, (uint32_t)off), len,
+				 access, BB_SEND_SIGNALED);
+	else
+		ret = bb_post_bind_mw(w->p.b, 31, w->mw, bb_inc_rkey(w->mw->rkey), w->mr,
+				      addr_of(&fx->b, (uint32_t)off), len, access,
+				      BB_SEND_SIGNALED);
+	b_done(fx, w->p.b, ret, BB_WC_BIND_MW);
+	CHECK(fx, w->mw->rkey != old && w->mw->rkey >> 8 == old >> 8,
+	      "the key went from 0x%x to 0x%x", old, w->mw->rkey);
+}
+
+/* One request of A through @rkey: done, or refused and nothing moved. */
+static void
+use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t rkey, bool allowed)
+{
+	struct bb_wc wc;
+	struct xfer x;
+
+	xfer_init(&x, op, p);
+	x.len = op->atomic ? 8 : 100;
+	xfer_prepare(fx, &x);
+	/* xfer.c puts it at the guard; here it is moved by hand to where the window is. */
+	memcpy(fx->b.mem + OFF, (const void *)(uintptr_t)x.t.raddr, x.len);
+	memcpy(fx->b.want + OFF, fx->b.want + (x.t.raddr - (uintptr_t)fx->b.mem), x.len);
+	x.window = OFF + LEN;
+	memcpy(fx->b.want + GUARD, fx->b.mem + GUARD, OFF - GUARD);
+	memcpy(fx->b.want + OFF + x.len, fx->b.mem + OFF + x.len, LEN - x.len);
+	memcpy(fx->a.want + GUARD + x.len, fx->a.mem + GUARD + x.len, x.window - GUARD - x.len);
+	if (!allowed)
+		xfer_expect_nothing(fx, &x);
+	x.t.raddr = raddr;
+	x.t.rkey = rkey;
+	xfer_post(fx, &x);
+	wait_wc(fx, fx->a.cq, &wc, 1, op->name);
+	check_wc(fx, &wc, p.a, x.wr_id, allowed ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR, op->name);
+	xfer_check_data(fx, &x);
+	if (!allowed)
+		(void)wait_event(fx, fx->two ? &fx->b : &fx->a, op->name);
+}
+
+static void
+run_none(struct fx *fx, const struct row *row)
+{
+	struct bb_mw *mw = NULL;
+
+	REFUSED(fx, bb_mw_alloc(fx->a.pd, row->n, &mw), -ENOTSUP, "memory windows");
+	CHECK(fx, mw == NULL, "a refused bb_mw_alloc() wrote its out-pointer");
+}
+
+static void
+run_alloc_refused(struct fx *fx, const struct row *row)
+{
+	struct bb_mw *mw = NULL;
+
+	(void)row;
+	REFUSED(fx, bb_mw_alloc(fx->a.pd, (enum bb_mw_type)3, &mw), -EINVAL, "type");
+	CHECK(fx, mw == NULL, "a refused bb_mw_alloc() wrote its out-pointer");
+}
+
+/* The window's rights, not the region's, decide. */
+static void
+run_rights(struct fx *fx, const struct row *row)
+{
+	static const uint32_t access[] = {RW, RR, RA, RW | RR | RA};
+	uint32_t a = access[row->flags] & fx->access;
+	struct win w;
+
+	win_make(fx, &w, row->n);
+	bind(fx, &w, OFF, LEN, a);
+	use(fx, w.p, row->op, addr_of(&fx->b, OFF), w.mw->rkey, (a & row->op->right) != 0);
+}
+
+static void
+run_range(struct fx *fx, const struct row *row)
+{
+	static const int64_t at[] = {LEN - 100, LEN - 99, -1};
+	struct win w;
+
+	win_make(fx, &w, row->n);
+	bind(fx, &w, OFF, LEN, RW);
+	if (row->flags == 0) {
+		struct bb_sge sge = sge_of(&fx->a, GUARD, 100);
+		struct bb_wc wc;
+
+		CHECK(fx,
+		      bb_post_write(w.p.a, 1, &sge, 1, addr_of(&fx->b, OFF) + (uint64_t)at[0],
+				    w.mw->rkey, BB_SEND_SIGNALED) == 1,
+		      "the WRITE is not taken");
+		bb_qp_ring(w.p.a);
+		wait_wc(fx, fx->a.cq, &wc, 1, "the last bytes");
+		check_wc(fx, &wc, w.p.a, 1, BB_WC_SUCCESS, "the last bytes");
+		return;
+	}
+	use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF) + (uint64_t)at[row->flags], w.mw->rkey,
+	    false);
+}
+
+static void
+run_zero_based(struct fx *fx, const struct row *row)
+{
+	struct win w;
+
+	(void)row;
+	win_make(fx, &w, BB_MW_TYPE_2);
+	bind(fx, &w, OFF, LEN, RW | BB_ACCESS_ZERO_BASED);
+	use(fx, w.p, op_find("write"), 0, w.mw->rkey, true);
+	use(fx, w.p, op_find("write"), LEN - 99, w.mw->rkey, false);
+}
+
+enum taken {
+	REBOUND,
+	UNBOUND,
+	LOCAL_INV,
+	SEND_INV,
+	FREED,
+};
+
+/* A key that was taken back does nothing, whichever way it was taken. */
+static void
+run_taken(struct fx *fx, const struct row *row)
+{
+	enum bb_mw_type type = row->flags;
+	struct bb_sge sge = sge_of(&fx->b, 65536, 64);
+	struct bb_wc wc;
+	struct win w;
+	uint32_t old;
+
+	win_make(fx, &w, type);
+	bind(fx, &w, OFF, LEN, RW);
+	old = w.mw->rkey;
+	use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF), old, true);
+	switch ((enum taken)row->n) {
+	case REBOUND:
+		bind(fx, &w, OFF, LEN, RW);
+		use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF), w.mw->rkey, true);
+		break;
+	case UNBOUND:
+		b_done(fx, w.p.b, bb_mw_bind(w.p.b, 31, w.mw, NULL, 0, 0, 0, BB_SEND_SIGNALED),
+		       BB_WC_BIND_MW);
+		break;
+	case LOCAL_INV:
+		b_done(fx, w.p.b, bb_post_local_inv(w.p.b, 31, old, BB_SEND_SIGNALED),
+		       BB_WC_LOCAL_INV);
+		break;
+	case SEND_INV:
+		CHECK(fx, bb_post_recv(w.p.b, 71, &sge, 1) == 1, "the receive is not taken");
+		bb_qp_ring_recv(w.p.b);
+		CHECK(fx, bb_post_send_inv_inline(w.p.a, 72, "done", 4, old, BB_SEND_SIGNALED) == 1,
+		      "the SEND is not taken");
+		bb_qp_ring(w.p.a);
+		wait_wc(fx, fx->a.cq, &wc, 1, "SEND with invalidate");
+		check_wc(fx, &wc, w.p.a, 72, BB_WC_SUCCESS, "SEND with invalidate");
+		wait_wc(fx, fx->b.cq, &wc, 1, "its receive");
+		check_wc(fx, &wc, w.p.b, 71, BB_WC_SUCCESS, "its receive");
+		CHECK(fx, wc.flags == BB_WC_WITH_INV && wc.imm == old && wc.byte_len == 4,
+		      "the receive's flags 0x%x and key 0x%x", wc.flags, wc.imm);
+		CHECK(fx, memcmp(fx->b.mem + 65536, "done", 4) == 0, "it brought other bytes");
+		break;
+	case FREED:
+		fx_forget(fx, w.mw);
+		OK(fx, bb_mw_free(w.mw));
+		break;
+	}
+	/* The region may be deregistered when no window is left on it. */
+	if (row->n != REBOUND) {
+		fx_forget(fx, w.mr);
+		OK(fx, bb_mr_dereg(w.mr));
+	}
+	use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF), old, false);
+}
+
+static void
+run_again(struct fx *fx, const struct row *row)
+{
+	struct win w;
+	uint32_t i;
+
+	(void)row;
+	win_make(fx, &w, BB_MW_TYPE_2);
+	for (i = 0; i < 300; i++) {
+		bind(fx, &w, OFF, LEN, RW);
+		b_done(fx, w.p.b, bb_post_local_inv(w.p.b, 31, w.mw->rkey, BB_SEND_SIGNALED),
+		       BB_WC_LOCAL_INV);
+	}
+	bind(fx, &w, OFF, LEN, RW);
+	use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF), w.mw->rkey, true);
+}
+
+/* Type 2 is for the peer of the QP that bound it; type 1 for every QP of the PD. */
+static void
+run_other_qp(struct fx *fx, const struct row *row)
+{
+	struct pair_opts o;
+	struct win w;
+
+	win_make(fx, &w, row->n);
+	bind(fx, &w, OFF, LEN, RW);
+	fx_pair_opts(fx, &o);
+	use(fx, fx_pair(fx, &o), op_find("write"), addr_of(&fx->b, OFF), w.mw->rkey,
+	    row->n == BB_MW_TYPE_1);
+}
+
+static void
+run_busy(struct fx *fx, const struct row *row)
+{
+	struct win w;
+
+	win_make(fx, &w, row->n);
+	bind(fx, &w, OFF, LEN, RW);
+	REFUSED(fx, bb_mr_dereg(w.mr), -EBUSY, "window");
+	REFUSED(fx, bb_mr_rereg(w.mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, 0), -EBUSY, "window");
+	use(fx, w.p, op_find("write"), addr_of(&fx->b, OFF), w.mw->rkey, true);
+	REFUSED(fx, bb_pd_free(fx->b.pd), -EBUSY, "live");
+}
+
+enum bad {
+	BAD_NO_RIGHT_TO_BIND,
+	BAD_RANGE,
+	BAD_WRAP,
+	BAD_ACCESS,
+	BAD_LOCAL_WRITE,
+	BAD_TYPE,
+	BAD_PD,
+	BAD_KEY,
+	BADS,
+};
+static const char *const bad_name[BADS] = {
+	"mr-without-MW_BIND",     "range-leaves-mr", "range-wraps",      "local-right",
+	"mr-without-local-write", "other-type",      "mr-of-another-pd", "key-of-another-window",
+};
+
+static void
+run_bind_refused(struct fx *fx, const struct row *row)
+{
+	uint64_t addr = addr_of(&fx->b, OFF), len = LEN;
+	uint32_t access = RW, rkey;
+	struct bb_qp_stats before, after;
+	struct win w;
+
+	win_make(fx, &w, row->flags);
+	if (row->n == BAD_NO_RIGHT_TO_BIND)
+		w.mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, fx->access);
+	else if (row->n == BAD_RANGE)
+		len = ARENA;
+	else if (row->n == BAD_WRAP)
+		addr = UINT64_MAX - 10;
+	else if (row->n == BAD_ACCESS)
+		access = RW | BB_ACCESS_LOCAL_WRITE;
+	else if (row->n == BAD_LOCAL_WRITE)
+		w.mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, RR | BB_ACCESS_MW_BIND);
+	else if (row->n == BAD_PD)
+		w.mr = fx_mr(fx, fx_pd(fx, &fx->b), fx->b.mem, ARENA,
+			     fx->access | BB_ACCESS_MW_BIND);
+	rkey = bb_inc_rkey(w.mw->rkey) ^ (row->n == BAD_KEY ? 0x100 : 0);
+	OK(fx, bb_qp_stats(w.p.b, &before));
+	if ((row->flags == BB_MW_TYPE_1) != (row->n == BAD_TYPE))
+		REFUSED(fx, bb_mw_bind(w.p.b, 31, w.mw, w.mr, addr, len, access, 0), -EINVAL,
+			"bound");
+	else
+		REFUSED(fx, bb_post_bind_mw(w.p.b, 31, w.mw, rkey, w.mr, addr, len, access, 0),
+			-EINVAL, "bound");
+	OK(fx, bb_qp_stats(w.p.b, &after));
+	CHECK(fx, before.posted == after.posted, "it is counted as posted");
+}
+
+void
+rows_mw(struct rows *rows)
+{
+	static const char *const access[] = {"rw", "rr", "ra", "all"};
+	static const char *const verbs[] = {"write", "read", "fetch_add"};
+	static const struct {
+		const char *name;
+		enum taken how;
+		enum bb_mw_type type;
+	} taken[] = {
+		{"bound-again", REBOUND, BB_MW_TYPE_1},
+		{"unbound", UNBOUND, BB_MW_TYPE_1},
+		{"freed", FREED, BB_MW_TYPE_1},
+		{"local-invalidate", LOCAL_INV, BB_MW_TYPE_2},
+		{"send-with-invalidate", SEND_INV, BB_MW_TYPE_2},
+		{"freed-type-2", FREED, BB_MW_TYPE_2},
+	};
+	unsigned int i, k, t;
+	struct row *row;
+
+	for (t = 1; t <= 2; t++) {
+		row = row_add(rows, MAN, run_none, "window/none", "type-%u", t);
+		row->n = t;
+		row->needs = NEED_NO_MW;
+	}
+	row_add(rows, MAN, run_alloc_refused, "window/alloc-refused", "type-3")->needs = NEED_MW;
+	for (t = 1; t <= 2; t++) {
+		for (i = 0; i < RTE_DIM(verbs); i++) {
+			for (k = 0; k < RTE_DIM(access); k++) {
+				row = row_add(rows, MAN_BIND, run_rights, "window/rc/rights",
+					      "type-%u/%s/%s", t, access[k], verbs[i]);
+				row->op = op_find(verbs[i]);
+				row->n = t;
+				row->flags = k;
+				row->needs = NEED_MW | row->op->needs |
+					     (k >= 2 ? (uint64_t)NEED_ATOMICS : 0);
+			}
+		}
+		for (k = 0; k < 3; k++) {
+			row = row_add(rows, MAN_BIND, run_range, "window/rc/range", "type-%u/%s", t,
+				      k == 0   ? "last-bytes"
+				      : k == 1 ? "behind-end"
+					       : "before-start");
+			row->n = t;
+			row->flags = k;
+			row->needs = NEED_MW;
+		}
+		row = row_add(rows, MAN_BIND, run_other_qp, "window/rc/other-qp", "type-%u", t);
+		row->n = t;
+		row->needs = NEED_MW;
+		row = row_add(rows, "ibv_dereg_mr(3)", run_busy, "window/rc/region-is-held",
+			      "type-%u", t);
+		row->n = t;
+		row->needs = NEED_MW;
+		for (k = 0; k < BADS; k++) {
+			if (k == BAD_KEY && t == 1)
+				continue;
+			row = row_add(rows, MAN_BIND, run_bind_refused, "window/rc/bind-refused",
+				      "type-%u/%s", t, bad_name[k]);
+			row->n = k;
+			row->flags = t;
+			row->needs = NEED_MW;
+		}
+	}
+	row_add(rows, MAN_BIND, run_zero_based, "window/rc/zero-based", "type-2")->needs = NEED_MW;
+	for (i = 0; i < RTE_DIM(taken); i++) {
+		row = row_add(rows, MAN_BIND, run_taken, "window/rc/old-key-is-dead", "%s",
+			      taken[i].name);
+		row->n = taken[i].how;
+		row->flags = taken[i].type;
+		row->needs = NEED_MW;
+	}
+	row_add(rows, MAN_BIND, run_again, "window/rc/key-goes-round", "300-times")->needs =
+		NEED_MW;
+}

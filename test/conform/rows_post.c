@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What a post refuses: the errno, one line for each queue and reason, a ring that is as
+ * it was, and a queue that goes on working.
+ */
+#include "conform.h"
+
+#define MAN      "ibv_post_send(3)"
+#define MAN_RECV "ibv_post_recv(3)"
+
+enum bad {
+	MANY_PIECES,
+	LONG_PIECE,
+	LONG_PIECE_BEHIND,
+	LONG_INLINE,
+	ATOMIC_SHORT,
+	ATOMIC_LONG,
+	ATOMIC_ODD,
+	ATOMIC_4,
+	BADS,
+};
+
+static const struct {
+	const char *name;
+	const char *word; /* of the line */
+} bad_cell[BADS] = {
+	[MANY_PIECES] = {"over-max_sge", "max_sge"},
+	[LONG_PIECE] = {"piece-over-2^31", "2^31"},
+	[LONG_PIECE_BEHIND] = {"second-piece-over-2^31", "2^31"},
+	[LONG_INLINE] = {"over-max_inline", "max_inline"},
+	[ATOMIC_SHORT] = {"4-bytes", "8 bytes"},
+	[ATOMIC_LONG] = {"16-bytes", "8 bytes"},
+	[ATOMIC_ODD] = {"address-plus-1", "a multiple of"},
+	[ATOMIC_4] = {"address-plus-4", "a multiple of"},
+};
+
+static bool
+applies(const struct op *op, enum bad bad)
+{
+	if (bad >= ATOMIC_SHORT)
+		return op->atomic;
+	if (bad == LONG_INLINE)
+		return op->can_inline;
+	return !op->atomic;
+}
+
+static int
+post_bad(struct xfer *x, const struct pair_opts *o, enum bad bad)
+{
+	static uint8_t data[65536];
+	struct bb_sge sge[PIECES + 1];
+	struct target t = x->t;
+	uint32_t n = 1;
+
+	sge[0] = x->sge[0];
+	switch (bad) {
+	case MANY_PIECES:
+		for (n = 0; n < o->init.max_sge + 1; n++)
+			sge[n] = (struct bb_sge){x->sge[0].addr, 1, x->sge[0].lkey};
+		break;
+	case LONG_PIECE:
+		sge[0].len = 0x80000001;
+		break;
+	case LONG_PIECE_BEHIND:
+		sge[1] = sge[0];
+		sge[1].len = UINT32_MAX;
+		n = 2;
+		break;
+	case LONG_INLINE:
+		return op_post_inline(x->op, x->p.a, 1, data, o->init.max_inline + 1, &t, 0);
+	case ATOMIC_SHORT:
+		sge[0].len = 4;
+		break;
+	case ATOMIC_LONG:
+		sge[0].len = 16;
+		break;
+	case ATOMIC_ODD:
+		t.raddr += 1;
+		break;
+	default:
+		t.raddr += 4;
+		break;
+	}
+	return op_post(x->op, x->p.a, 1, sge, n, &t, 0);
+}
+
+static void
+check_same_stats(struct fx *fx, struct bb_qp *qp, const struct bb_qp_stats *before)
+{
+	struct bb_qp_stats now;
+
+	OK(fx, bb_qp_stats(qp, &now));
+	CHECK(fx,
+	      now.posted == before->posted && now.outstanding == before->outstanding &&
+		      now.recv_posted == before->recv_posted &&
+		      now.recv_outstanding == before->recv_outstanding,
+	      "a refused post is counted as posted");
+}
+
+static void
+run_bad(struct fx *fx, const struct row *row)
+{
+	struct bb_qp_stats before;
+	struct pair_opts o;
+	struct op op = *row->op;
+	struct xfer x;
+
+	fx_pair_opts(fx, &o);
+	/* As much as the device has: a queue that asks for less may be given more. */
+	op.takes_recv = false;
+	xfer_init(&x, &op, fx_pair(fx, &o));
+	xfer_prepare(fx, &x);
+	xfer_expect_nothing(fx, &x);
+	OK(fx, bb_qp_stats(x.p.a, &before));
+	REFUSED(fx, post_bad(&x, &o, row->n), -EINVAL, bad_cell[row->n].word);
+	/* Once for each queue and reason: a loop that posts wrongly does not fill a disk. */
+	CHECK(fx, post_bad(&x, &o, row->n) == -EINVAL, "the second time it is not refused");
+	CHECK(fx, log_lines() == 1, "the second time it is logged again");
+	check_same_stats(fx, x.p.a, &before);
+	bb_qp_ring(x.p.a);
+	settle(fx, x.p.a, fx->a.cq);
+	xfer_check_data(fx, &x);
+	check_alive(fx, x.p);
+}
+
+static void
+run_bad_recv(struct fx *fx, const struct row *row)
+{
+	struct bb_sge sge[PIECES + 1];
+	struct bb_qp_stats before;
+	struct pair_opts o;
+	struct pair p;
+	uint32_t i, n = 1;
+
+	fx_pair_opts(fx, &o);
+	o.init.max_recv_sge = 3;
+	p = fx_pair(fx, &o);
+	for (i = 0; i < RTE_DIM(sge); i++)
+		sge[i] = sge_of(&fx->b, GUARD, 8);
+	if (row->n == MANY_PIECES)
+		n = 5; /* the WQE has room for 4 */
+	else
+		sge[0].len = 0x80000001;
+	OK(fx, bb_qp_stats(p.b, &before));
+	REFUSED(fx, bb_post_recv(p.b, 1, sge, n), -EINVAL, bad_cell[row->n].word);
+	check_same_stats(fx, p.b, &before);
+	check_alive(fx, p);
+}
+
+/* States that do not take a request: the library's own rule, -ENOTCONN. */
+static void
+run_state(struct fx *fx, const struct row *row)
+{
+	enum bb_qp_state state = row->n;
+	struct pair_opts o;
+	struct bb_qp_init_attr init;
+	struct bb_qp_attr attr;
+	struct bb_qp *qp;
+	struct xfer x;
+
+	fx_pair_opts(fx, &o);
+	init = o.init;
+	init.send_cq = init.recv_cq = fx->a.cq;
+	qp = fx_qp(fx, fx->a.pd, &init);
+	attr = o.a;
+	if (state != BB_QP_RESET) {
+		attr.state = BB_QP_INIT;
+		OK(fx, bb_qp_modify(qp, &attr,
+				    BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS));
+	}
+	xfer_init(&x, row->op, (struct pair){qp, qp});
+	memset(&x.t, 0, sizeof(x.t));
+	x.sge[0] = sge_of(&fx->a, GUARD, x.len);
+	REFUSED(fx, op_post(x.op, qp, 1, x.sge, 1, &x.t, 0), -ENOTCONN,
+		bb_qp_state_name(BB_QP_RTS));
+	check_state(fx, qp, state, "the refused");
+	check_quiet(fx, fx->a.cq, "a refused post");
+}
+
+static void
+run_state_recv(struct fx *fx, const struct row *row)
+{
+	struct bb_sge sge = sge_of(&fx->a, GUARD, 8);
+	struct bb_qp_init_attr init;
+	struct pair_opts o;
+	struct bb_qp *qp;
+
+	(void)row;
+	fx_pair_opts(fx, &o);
+	init = o.init;
+	init.send_cq = init.recv_cq = fx->a.cq;
+	qp = fx_qp(fx, fx->a.pd, &init);
+	REFUSED(fx, bb_post_recv(qp, 1, &sge, 1), -ENOTCONN, bb_qp_state_name(BB_QP_INIT));
+	check_state(fx, qp, BB_QP_RESET, "the refused");
+}
+
+/* A full queue says 0, not an error, logs nothing, and takes posts again when polled. */
+static void
+run_full(struct fx *fx, const struct row *row)
+{
+	struct bb_sge sge = sge_of(&fx->b, GUARD, 8);
+	struct pair_opts o;
+	struct bb_wc wc[32];
+	struct pair p;
+	uint32_t i;
+
+	fx_pair_opts(fx, &o);
+	o.init.sq_depth = 32;
+	o.rq_depth_b = 32;
+	p = fx_pair(fx, &o);
+	log_clear();
+	for (i = 0; i < 32; i++)
+		CHECK(fx,
+		      (row->n ? bb_post_recv(p.b, i, &sge, 1)
+			      : bb_post_nop(p.a, i, BB_SEND_SIGNALED)) == 1,
+		      "post %u of 32 is not taken", i + 1);
+	CHECK(fx, (row->n ? bb_post_recv(p.b, i, &sge, 1) : bb_post_nop(p.a, i, 0)) == 0,
+	      "a full queue takes one more");
+	CHECK(fx, log_lines() == 0, "a full queue is logged");
+	if (row->n)
+		return;
+	bb_qp_ring(p.a);
+	wait_wc(fx, fx->a.cq, wc, 32, "a full queue");
+	for (i = 0; i < 32; i++)
+		check_wc(fx, &wc[i], p.a, i, BB_WC_SUCCESS, "a full queue");
+	settle(fx, p.a, fx->a.cq);
+}
+
+void
+rows_post(struct rows *rows)
+{
+	struct row *row;
+	char group[64];
+	unsigned int i, b;
+
+	for (b = 0; b < BADS; b++) {
+		for (i = 0; i < n_ops; i++) {
+			if (!applies(&ops[i], b))
+				continue;
+			snprintf(group, sizeof(group), "post/rc/%s", bad_cell[b].name);
+			row = row_add(rows, MAN, run_bad, group, "%s", ops[i].name);
+			row->op = &ops[i];
+			row->n = b;
+			row->needs = ops[i].needs;
+		}
+	}
+	for (b = MANY_PIECES; b <= LONG_PIECE; b++) {
+		snprintf(group, sizeof(group), "post/rc/%s", bad_cell[b].name);
+		row = row_add(rows, MAN_RECV, run_bad_recv, group, "receive");
+		row->n = b;
+	}
+	for (i = 0; i < n_ops; i++) {
+		for (b = BB_QP_RESET; b <= BB_QP_INIT; b++) {
+			row = row_add(rows, "IBTA vol. 1, 10.3.1", run_state, "post/rc/wrong-state",
+				      "%s/%s", ops[i].name, bb_qp_state_name(b));
+			row->op = &ops[i];
+			row->n = b;
+			row->needs = ops[i].needs;
+		}
+	}
+	row_add(rows, "IBTA vol. 1, 10.3.1", run_state_recv, "post/rc/wrong-state",
+		"receive/RESET");
+	row_add(rows, MAN, run_full, "post/rc/full", "send")->n = 0;
+	row_add(rows, MAN_RECV, run_full, "post/rc/full", "receive")->n = 1;
+}
