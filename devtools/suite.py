@@ -215,8 +215,10 @@ def stage_clang(tally, args):
         corpus = os.path.join(WORK, name)
         shutil.rmtree(corpus, ignore_errors=True)
         shutil.copytree(os.path.join(TOP, 'test', 'fuzz', 'corpus', name[len('fuzz_'):]), corpus)
-        ok = run([fuzzer, '-seed=1', '-runs=100000', '-max_total_time=60',
-                  '-artifact_prefix=' + WORK + os.sep, corpus],
+        seeds = os.path.join(path, 'test', 'fuzz', 'seeds', name[len('fuzz_'):])
+        ok = run([fuzzer, '-seed=1', '-runs=100000', '-max_total_time=20', '-max_len=1024',
+                  '-artifact_prefix=' + WORK + os.sep, corpus] +
+                 ([seeds] if os.path.isdir(seeds) else []),
                  os.path.join(WORK, name + '.log'))
         tally.ok() if ok else tally.fail('clang: ' + name)
 

@@ -1,14 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What every fuzz target defines: libFuzzer calls it, or replay.c with the corpus. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* What libFuzzer calls; replay.c calls it for each file of a corpus. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* The rest of an input. Behind its end come zeros. */
+struct fuzz_in {
+	const uint8_t *p;
+	size_t left;
+};
+
+static inline uint8_t
+fuzz_u8(struct fuzz_in *in)
+{
+	if (in->left == 0)
+		return 0;
+	in->left--;
+	return *in->p++;
+}
+
+/* Numbers of an input are big endian. */
+static inline uint16_t
+fuzz_u16(struct fuzz_in *in)
+{
+	uint16_t hi = fuzz_u8(in);
+
+	return (uint16_t)(hi << 8 | fuzz_u8(in));
+}
+
+static inline uint32_t
+fuzz_u32(struct fuzz_in *in)
+{
+	uint32_t hi = fuzz_u16(in);
+
+	return hi << 16 | fuzz_u16(in);
+}
+
+static inline uint64_t
+fuzz_u64(struct fuzz_in *in)
+{
+	uint64_t hi = fuzz_u32(in);
+
+	return hi << 32 | fuzz_u32(in);
+}
 
 #endif

@@ -7,6 +7,7 @@
  * again if it is short. Memory is as large as it is said to be, so that
  * AddressSanitizer sees every byte read beside it.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

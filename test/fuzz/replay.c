@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Run a fuzz target over the files of a folder, without libFuzzer: its corpus as a test. */
+/* Run a fuzz target over the files of folders, without libFuzzer: its corpus as a test. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -34,26 +34,41 @@ replay(const char *path)
 	return 1;
 }
 
-int
-main(int argc, char **argv)
+static unsigned int
+replay_folder(const char *folder)
 {
+	DIR *dir = opendir(folder);
 	unsigned int n = 0;
 	struct dirent *e;
-	DIR *dir;
 
-	if (argc != 2 || (dir = opendir(argv[1])) == NULL) {
-		fprintf(stderr, "usage: %s CORPUS\n", argv[0]);
-		return 1;
+	if (dir == NULL) {
+		fprintf(stderr, "%s: %s\n", folder, strerror(errno));
+		exit(1);
 	}
 	while ((e = readdir(dir)) != NULL) {
 		char path[4096];
 
 		if (e->d_name[0] == '.')
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", argv[1], e->d_name);
+		snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
 		n += (unsigned int)replay(path);
 	}
 	closedir(dir);
-	printf("%u inputs\n", n);
-	return n == 0; /* an empty corpus tests nothing */
+	printf("%u inputs in %s\n", n, folder);
+	return n;
+}
+
+int
+main(int argc, char **argv)
+{
+	int i;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: %s CORPUS...\n", argv[0]);
+		return 1;
+	}
+	for (i = 1; i < argc; i++)
+		if (replay_folder(argv[i]) == 0)
+			return 1; /* an empty corpus tests nothing */
+	return 0;
 }

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the device did against what the model says, and how long to wait for it. */
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "exec.h"
+
+#define SETTLE_NS   2000000000ull
+#define EXTRA_POLLS 6 /* after all is as it should be: nothing more may come */
+
+bool
+exec_fail(char *why, size_t size, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, size, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool
+check_wc(struct exec *x, struct model *m, const struct bb_wc *wc, uint32_t cq, char *why,
+	 size_t size)
+{
+	const char *name = bb_wc_status_name((enum bb_wc_status)wc->status), *side;
+	const struct m_wc *want;
+	struct m_fifo *f;
+	uint32_t i;
+
+	for (i = 0; i < QPS && (x->qp[i] == NULL || x->qp[i] != wc->qp); i++)
+		;
+	if (i == QPS)
+		return exec_fail(why, size, "a completion (%s) of no QP, wr_id %llu", name,
+				 (unsigned long long)wc->wr_id);
+	f = wc->wr_id & 1 ? &m->qp[i].recvs : &m->qp[i].sends;
+	side = wc->wr_id & 1 ? "receive" : "send";
+	if (cq != (wc->wr_id & 1 ? m->qp[i].rcq : m->qp[i].scq))
+		return exec_fail(why, size, "QP %u: a %s completion in CQ %u", i, side, cq);
+	if (f->head == f->tail)
+		return exec_fail(why, size,
+				 "QP %u: a %s completion that is not due: %s, wr_id %llu", i, side,
+				 name, (unsigned long long)wc->wr_id);
+	want = &f->wc[f->head++ % FIFO];
+	if (wc->wr_id != want->wr_id)
+		return exec_fail(why, size, "QP %u: %s completion of wr_id %llu (%s), not of %llu",
+				 i, side, (unsigned long long)wc->wr_id, name,
+				 (unsigned long long)want->wr_id);
+	if (wc->status != want->status)
+		return exec_fail(why, size,
+				 "QP %u: %s wr_id %llu completed with \"%s\", not \"%s\"", i, side,
+				 (unsigned long long)wc->wr_id, name,
+				 bb_wc_status_name((enum bb_wc_status)want->status));
+	if (want->status != BB_WC_SUCCESS) {
+		x->counts.bad[want->status % EXEC_OPCODES]++;
+		return true;
+	}
+	x->counts.good[want->opcode % EXEC_OPCODES]++;
+	if (wc->opcode != want->opcode || wc->flags != want->flags ||
+	    (want->flags & BB_WC_WITH_IMM && wc->imm != want->imm) ||
+	    (want->has_len && wc->byte_len != want->len))
+		return exec_fail(why, size,
+				 "QP %u: %s wr_id %llu: opcode %u flags %u imm 0x%x length %u, not "
+				 "opcode %u flags %u imm 0x%x length %u",
+				 i, side, (unsigned long long)wc->wr_id, wc->opcode, wc->flags,
+				 wc->imm, wc->byte_len, want->opcode, want->flags, want->imm,
+				 want->len);
+	return true;
+}
+
+static bool
+poll_all(struct exec *x, struct model *m, char *why, size_t size)
+{
+	struct bb_wc wc[16];
+	unsigned int n, i;
+	uint32_t c;
+
+	for (c = 0; c < CQS; c++) {
+		if (x->cq[c] == NULL)
+			continue;
+		n = bb_cq_poll(x->cq[c], wc, 16);
+		for (i = 0; i < n; i++)
+			if (!check_wc(x, m, &wc[i], c, why, size))
+				return false;
+	}
+	return true;
+}
+
+/* Has the library heard of every QP that is in ERR? Otherwise the number of one, else QPS. */
+static uint32_t
+not_told(const struct exec *x, const struct model *m)
+{
+	struct bb_event event;
+	uint32_t i;
+
+	for (i = 0; i < x->devs; i++)
+		while (bb_event_get(x->dev[i], &event) == 0)
+			;
+	for (i = 0; i < QPS; i++)
+		if (x->qp[i] != NULL && m->qp[i].state == BB_QP_ERR && x->qp[i]->state != BB_QP_ERR)
+			break;
+	return i;
+}
+
+static const struct m_wc *
+first_due(const struct model *m, uint32_t *qp)
+{
+	for (*qp = 0; *qp < QPS; (*qp)++) {
+		const struct m_fifo *s = &m->qp[*qp].sends, *r = &m->qp[*qp].recvs;
+
+		if (s->head != s->tail)
+			return &s->wc[s->head % FIFO];
+		if (r->head != r->tail)
+			return &r->wc[r->head % FIFO];
+	}
+	return NULL;
+}
+
+static bool
+memory_differs(const struct exec *x, const struct model *m, char *why, size_t size)
+{
+	size_t i = 0;
+
+	while (i < ARENA && x->arena[i] == m->mem[i])
+		i++;
+	if (i == ARENA)
+		return exec_fail(why, size, "memory: changed behind the last completion");
+	return exec_fail(why, size, "memory: buffer %d offset %d is 0x%02x, not 0x%02x%s",
+			 (int)(i / BUF_LEN) / 2, (int)(i % BUF_LEN), x->arena[i], m->mem[i],
+			 i / BUF_LEN % 2 == 0 ? " (around the buffers)" : "");
+}
+
+static bool
+check_qps(const struct exec *x, const struct model *m, char *why, size_t size)
+{
+	struct bb_qp_stats stats;
+	struct bb_qp_attr attr;
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < QPS; i++) {
+		const struct m_qp *q = &m->qp[i];
+
+		if (x->qp[i] == NULL)
+			continue;
+		bb_qp_attr_init(&attr);
+		ret = bb_qp_query(x->qp[i], &attr);
+		if (ret != 0)
+			return exec_fail(why, size, "QP %u: bb_qp_query() returned %d", i, ret);
+		if (attr.state != q->state)
+			return exec_fail(why, size, "QP %u is in %s, not %s", i,
+					 bb_qp_state_name(attr.state),
+					 bb_qp_state_name((enum bb_qp_state)q->state));
+		ret = bb_qp_stats(x->qp[i], &stats);
+		if (ret != 0 || stats.posted != q->posted || stats.recv_posted != q->recv_posted ||
+		    stats.errors != q->errors || stats.recv_outstanding != model_waiting(&q->rq))
+			return exec_fail(
+				why, size,
+				"QP %u: posted %llu, receives %llu (%u outstanding), errors "
+				"%llu; not %llu, %llu (%u), %llu",
+				i, (unsigned long long)stats.posted,
+				(unsigned long long)stats.recv_posted, stats.recv_outstanding,
+				(unsigned long long)stats.errors, (unsigned long long)q->posted,
+				(unsigned long long)q->recv_posted, model_waiting(&q->rq),
+				(unsigned long long)q->errors);
+	}
+	return true;
+}
+
+bool
+exec_settle(struct exec *x, struct model *m, char *why, size_t size)
+{
+	uint64_t end = 0;
+	uint32_t i, quiet = 0, calm = 0, polls = 0, qp, deaf;
+	const struct m_wc *due;
+
+	for (i = 0; i < QPS; i++)
+		quiet += m->qp[i].quiet;
+	while (calm <= EXTRA_POLLS) {
+		if (!poll_all(x, m, why, size))
+			return false;
+		due = first_due(m, &qp);
+		deaf = not_told(x, m);
+		if (due == NULL && deaf == QPS && memcmp(x->arena, m->mem, ARENA) == 0) {
+			calm++;
+			continue;
+		}
+		/* A completion says that its data is there, and what was there stays. */
+		if (due == NULL && deaf == QPS && (quiet == 0 || calm != 0))
+			return memory_differs(x, m, why, size);
+		if (++polls % 64 != 0)
+			continue;
+		if (end == 0)
+			end = now_ns() + SETTLE_NS;
+		if (now_ns() < end)
+			continue;
+		if (due == NULL && deaf != QPS)
+			return exec_fail(why, size, "QP %u is in ERR, and nothing told", deaf);
+		if (due == NULL)
+			return memory_differs(x, m, why, size);
+		return exec_fail(why, size, "QP %u: no completion of %s wr_id %llu (\"%s\") came",
+				 qp, due->wr_id & 1 ? "receive" : "send",
+				 (unsigned long long)due->wr_id,
+				 bb_wc_status_name((enum bb_wc_status)due->status));
+	}
+	return check_qps(x, m, why, size);
+}

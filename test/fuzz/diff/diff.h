@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The differential fuzzer: the same sequence of calls on a device, through the public API,
+ * and on a model of what the man pages and the IBTA specification say (vol. 1, chapters 9
+ * and 10). After each step the two must agree.
+ *
+ * Objects live in numbered slots, so that a step is a line of small numbers that means
+ * the same in every run. A step on an empty slot, or one that makes an object in a full one,
+ * does nothing: so any subset of a sequence is a sequence.
+ */
+#ifndef DIFF_H
+#define DIFF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "bb_mem.h"
+#include "bb_post.h"
+
+#define DIFF_DEVS 2
+#define PDS       4 /* slot i is of device i % devices; CQs likewise */
+#define MRS       8
+#define CQS       4
+#define QPS       4
+#define NO_KEY    MRS /* a key that was never there */
+
+/* Memory: buffers with as much around each of them that nothing may touch. */
+#define BUFS     4
+#define BUF_LEN  4096u
+#define ARENA    ((2 * BUFS + 1) * BUF_LEN)
+#define RECV_BUF 3 /* receives only go here, and no send reads it */
+
+#define MTU        1024u
+#define MAX_ARGS   19
+#define MAX_SGE    3
+#define MAX_INLINE 256
+#define MAX_STEPS  2000
+#define MAX_QUEUE  16 /* WQEs of a queue */
+#define FIFO       64 /* power of two: completions due per queue */
+
+enum op {
+	OP_PD_ALLOC,
+	OP_PD_FREE,
+	OP_MR_REG,
+	OP_MR_REREG,
+	OP_MR_DEREG,
+	OP_CQ_CREATE,
+	OP_CQ_DESTROY,
+	OP_QP_CREATE,
+	OP_QP_DESTROY,
+	OP_MODIFY,
+	OP_WRITE,
+	OP_WRITE_IMM,
+	OP_READ,
+	OP_SEND,
+	OP_SEND_IMM,
+	OP_WRITE_INLINE,
+	OP_WRITE_IMM_INLINE,
+	OP_SEND_INLINE,
+	OP_SEND_IMM_INLINE,
+	OP_CMP_SWAP,
+	OP_FETCH_ADD,
+	OP_NOP,
+	OP_RECV,
+	OP_RING,
+	OP_RING_RECV,
+	OP_FILL,
+	OPS,
+};
+
+struct step {
+	uint32_t op;
+	uint32_t a[MAX_ARGS]; /* as ops.c names them */
+};
+
+struct seq {
+	uint32_t n;
+	struct step s[MAX_STEPS];
+};
+
+/* Places of arguments. Posts of lists: qp flags n, 4 per piece, remote key, buffer, offset. */
+enum {
+	A_QP = 0,
+	A_FLAGS = 1,
+	A_N = 2,
+	A_SGE = 3,
+	A_RKEY = A_SGE + 4 * MAX_SGE,
+	A_RBUF,
+	A_ROFF,
+	A_IMM,
+};
+/* Inline ones: qp flags len seed. Atomics have one piece and two operands. */
+enum {
+	I_LEN = 2,
+	I_SEED,
+	I_RKEY,
+	I_RBUF,
+	I_ROFF,
+	I_IMM,
+	AT_SGE = 2,
+	AT_RKEY = 6,
+	AT_RBUF,
+	AT_ROFF,
+	AT_X,
+	AT_Y,
+};
+
+/* ---- ops.c */
+const char *op_name(uint32_t op);
+uint32_t op_args(uint32_t op);
+void step_print(FILE *f, const struct step *s);
+int seq_save(const char *path, const struct seq *seq, const char *spec, const char *why);
+/* 0 or -errno, said on stderr. */
+int seq_load(const char *path, struct seq *seq);
+
+/* ---- model */
+struct m_sge {
+	uint32_t key, gen; /* slot and which of its lives */
+	uint32_t buf, off, len;
+};
+
+struct m_wqe {
+	uint32_t op, flags, n;
+	uint64_t wr_id;
+	struct m_sge sge[MAX_SGE];
+	bool is_inline;
+	uint8_t data[MAX_INLINE];
+	uint32_t len;
+	uint32_t rkey, rgen, rbuf, roff;
+	uint32_t imm;
+	uint64_t x, y;
+};
+
+struct m_wc {
+	uint64_t wr_id;
+	uint8_t status, opcode, flags;
+	bool has_len;
+	uint32_t len, imm;
+};
+
+struct m_fifo {
+	uint32_t head, tail;
+	struct m_wc wc[FIFO];
+};
+
+struct m_queue {
+	uint32_t done, rung, posted; /* counts; done <= rung <= posted */
+	struct m_wqe wqe[MAX_QUEUE];
+};
+
+struct m_pd {
+	bool live;
+	uint32_t refs;
+};
+
+struct m_mr {
+	bool live, writable;
+	uint32_t gen, pd, buf, off, len, access;
+};
+
+struct m_cq {
+	bool live;
+	uint32_t depth, promised, refs;
+};
+
+struct m_qp {
+	bool live;
+	uint32_t gen, pd, scq, rcq;
+	uint32_t sq_depth, rq_depth, max_sge, max_recv_sge, max_inline, sig_every;
+	uint32_t state, access;
+	bool signal_all;
+	uint32_t peer, peer_gen;
+	uint32_t sq_psn, epsn;
+	uint32_t rnr_retry;
+	struct m_queue sq, rq;
+	struct m_fifo sends, recvs; /* completions due */
+	uint32_t quiet;             /* executed behind the last completion */
+	uint64_t posted, recv_posted, errors;
+};
+
+struct model {
+	uint32_t devs;
+	/* Work goes on between polls: every send must be signalled, or nobody knows when
+	 * it is done and what it may be flushed by. */
+	bool own_pace;
+	uint64_t next_wr;
+	struct m_pd pd[PDS];
+	struct m_mr mr[MRS];
+	struct m_cq cq[CQS];
+	struct m_qp qp[QPS];
+	uint8_t mem[ARENA];
+};
+
+/* ib_access_writable(): rights that need memory which can be written. */
+#define WRITES                                                                                     \
+	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC |                \
+	 BB_ACCESS_MW_BIND)
+
+/* What a call may return: any of these. */
+struct verdict {
+	uint32_t n;
+	int ret[4];
+	bool skip; /* nothing to do, or what comes of it is not defined */
+};
+
+#define ARENA_OF(buf, off) ((2 * (size_t)(buf) + 1) * BUF_LEN + (off))
+
+/* What memory is at first. */
+void memory_init(uint8_t mem[ARENA]);
+void model_init(struct model *m, uint32_t devs, bool own_pace);
+/* What the step may return; nothing changes. */
+void model_judge(const struct model *m, const struct step *s, struct verdict *v);
+/* The step was made and returned @ret, one of the verdict's: carry it out. */
+void model_step(struct model *m, const struct step *s, int ret);
+/* Run until nothing moves any more, all timers run out. */
+void model_run(struct model *m);
+void model_fail_qp(struct m_qp *qp);
+void model_due(struct m_fifo *f, const struct m_wc *wc);
+bool model_is_post(uint32_t op);
+/* The request that a post describes. False: it is none that this model covers. */
+bool model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w);
+uint32_t model_seq_sges(const struct step *s, struct m_sge *sge);
+uint8_t model_pattern(uint32_t seed, uint32_t i);
+
+static inline uint32_t
+model_waiting(const struct m_queue *q)
+{
+	return q->posted - q->done;
+}
+
+/* ---- exec.c: the device */
+struct exec;
+struct exec *exec_open(const char *spec, char *why, size_t size);
+uint32_t exec_devs(const struct exec *x);
+bool exec_own_pace(const struct exec *x);
+/* Make the step's call. */
+int exec_step(struct exec *x, const struct model *m, const struct step *s);
+/* Poll until the model's completions have come, then compare all. False: *why says what. */
+bool exec_settle(struct exec *x, struct model *m, char *why, size_t size);
+/* Between sequences: all objects go, memory is as new. False: one does not go. */
+bool exec_clear(struct exec *x, char *why, size_t size);
+void exec_close(struct exec *x);
+/* Completions seen: successes by enum bb_wc_opcode, errors by enum bb_wc_status. */
+#define EXEC_OPCODES 32
+struct exec_counts {
+	uint64_t good[EXEC_OPCODES], bad[EXEC_OPCODES];
+};
+const struct exec_counts *exec_counts(const struct exec *x);
+
+/* ---- gen.c */
+struct rng {
+	uint64_t s;
+};
+void gen_step(struct rng *r, const struct model *m, struct step *s);
+uint32_t rng_below(struct rng *r, uint32_t n);
+
+/* ---- run.c */
+struct failure {
+	uint32_t at; /* step */
+	char why[512];
+};
+/* True: it failed. */
+bool run_seq(struct exec *x, const struct seq *seq, struct failure *f);
+/* Make a sequence as it runs. */
+bool run_random(struct exec *x, uint64_t seed, uint32_t steps, struct seq *seq, struct failure *f);
+/* Fewer steps, then smaller numbers, that still fail. */
+void minimise(struct exec *x, struct seq *seq, struct failure *f);
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Random steps, most of them legal as the model stands: it takes connected queue pairs
+ * to see much, so what is missing is made first, and about one step in ten is odd.
+ */
+#include <string.h>
+
+#include "diff.h"
+
+uint32_t
+rng_below(struct rng *r, uint32_t n)
+{
+	r->s = r->s * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)((r->s >> 33) % n);
+}
+
+static bool
+odd(struct rng *r, uint32_t one_in)
+{
+	return rng_below(r, one_in) == 0;
+}
+
+static uint32_t
+pick(struct rng *r, const uint32_t *list, uint32_t n)
+{
+	return list[rng_below(r, n)];
+}
+#define PICK(r, ...)                                                                               \
+	pick(r, (const uint32_t[]){__VA_ARGS__},                                                   \
+	     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
+
+static uint32_t
+some_access(struct rng *r)
+{
+	if (odd(r, 12))
+		return odd(r, 8) ? 512 : rng_below(r, 32);
+	return odd(r, 3) ? PICK(r, 0, 1, 3, 4, 5, 7, 9) : 15;
+}
+
+static uint32_t
+some_len(struct rng *r)
+{
+	if (odd(r, 2))
+		return PICK(r, 0, 1, 7, 8, 16, 28, 32, 44, 60, 63, 64, 65, 100, 127, 128, 256);
+	return PICK(r, 512, 1000, 1023, 1024, 1025, 2048, 2049, 3000, 4096);
+}
+
+static void
+gen_mr(struct rng *r, struct step *s)
+{
+	uint32_t *a = s->a;
+
+	a[1] = rng_below(r, PDS);
+	a[2] = rng_below(r, BUFS);
+	a[3] = odd(r, 2) ? 0 : rng_below(r, 64) * 8;
+	a[4] = odd(r, 3) ? some_len(r) : BUF_LEN - a[3];
+	a[5] = some_access(r);
+}
+
+/* What a request needs of a region. */
+struct need {
+	uint32_t pd, rights;
+	bool recv; /* the receives' buffer */
+	bool missing;
+};
+
+/* A region and a range in it, mostly; *len becomes less if that helps. */
+static void
+some_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len, uint32_t *key,
+	   uint32_t *buf, uint32_t *off)
+{
+	uint32_t i, k = NO_KEY, start = rng_below(r, MRS);
+	const struct m_mr *mr;
+
+	for (i = 0; i < MRS && k == NO_KEY; i++) {
+		mr = &m->mr[(start + i) % MRS];
+		if (mr->live && mr->pd == need->pd && (mr->access & need->rights) == need->rights &&
+		    (mr->buf == RECV_BUF) == need->recv)
+			k = (start + i) % MRS;
+	}
+	need->missing |= k == NO_KEY;
+	/* One of another PD, or without the rights. */
+	i = rng_below(r, MRS);
+	if (odd(r, 30) && m->mr[i].live && (m->mr[i].buf == RECV_BUF) == need->recv)
+		k = i;
+	if (k == NO_KEY || odd(r, 60)) {
+		*key = rng_below(r, NO_KEY + 1);
+		*buf = need->recv ? RECV_BUF : rng_below(r, RECV_BUF);
+		*off = rng_below(r, BUF_LEN);
+		if (*key < MRS && m->mr[*key].gen != 0 &&
+		    (m->mr[*key].buf == RECV_BUF) == need->recv) {
+			*buf = m->mr[*key].buf;
+			*off = m->mr[*key].off;
+		}
+		return;
+	}
+	mr = &m->mr[k];
+	*key = k;
+	*buf = mr->buf;
+	*off = mr->off;
+	if (*len > mr->len)
+		*len = mr->len;
+	if (mr->len > *len)
+		*off += rng_below(r, mr->len - *len + 1) & ~(odd(r, 3) ? 0u : 7u);
+	/* One byte, or eight, over an end. */
+	if (odd(r, 60))
+		*off = mr->off + mr->len - *len + PICK(r, 1, 8);
+	else if (odd(r, 60) && mr->off >= 8)
+		*off = mr->off - PICK(r, 1, 8);
+	*off %= BUF_LEN;
+}
+
+static struct need
+need_of(const struct m_qp *qp, uint32_t rights, bool recv)
+{
+	return (struct need){.pd = qp->pd, .rights = rights, .recv = recv};
+}
+
+/* Each returns false when a region is missing. */
+static bool
+gen_list(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
+{
+	uint32_t n = odd(r, 3) ? rng_below(r, MAX_SGE + 1) : 1, i, total = 0, len;
+	uint32_t *a = s->a, most = s->op == OP_RECV ? qp->max_recv_sge : qp->max_sge;
+	const struct m_qp *peer = qp->peer < QPS ? &m->qp[qp->peer] : qp;
+	bool recv = s->op == OP_RECV;
+	struct need mine = need_of(qp, recv || s->op == OP_READ ? BB_ACCESS_LOCAL_WRITE : 0, recv);
+	struct need its = need_of(
+		peer, s->op == OP_READ ? BB_ACCESS_REMOTE_READ : BB_ACCESS_REMOTE_WRITE, false);
+
+	if (n > most && !odd(r, 20))
+		n = most;
+	a[A_N] = odd(r, 100) ? MAX_SGE + 1 : n;
+	for (i = 0; i < n; i++) {
+		uint32_t *p = &a[A_SGE + 4 * i];
+
+		len = some_len(r);
+		if (n > 1 || (odd(r, 2) && !recv))
+			len %= 600;
+		if (recv && !odd(r, 4))
+			len = BUF_LEN;
+		some_range(r, m, &mine, &len, &p[0], &p[1], &p[2]);
+		p[3] = odd(r, 150) ? 0x80000001u : len;
+		total += len;
+	}
+	if (recv)
+		return !mine.missing;
+	if (s->op == OP_WRITE_IMM || s->op == OP_SEND_IMM)
+		a[A_IMM] = rng_below(r, 1 << 30);
+	if (s->op == OP_SEND || s->op == OP_SEND_IMM)
+		return !mine.missing;
+	some_range(r, m, &its, &total, &a[A_RKEY], &a[A_RBUF], &a[A_ROFF]);
+	return !mine.missing && !its.missing;
+}
+
+static bool
+gen_inline(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
+{
+	const struct m_qp *peer = qp->peer < QPS ? &m->qp[qp->peer] : qp;
+	struct need its = need_of(peer, BB_ACCESS_REMOTE_WRITE, false);
+	uint32_t *a = s->a;
+
+	a[I_LEN] = some_len(r) % (MAX_INLINE + 1);
+	if (a[I_LEN] > qp->max_inline && !odd(r, 20))
+		a[I_LEN] = qp->max_inline;
+	a[I_SEED] = 1 + rng_below(r, 255);
+	if (s->op == OP_WRITE_IMM_INLINE || s->op == OP_SEND_IMM_INLINE)
+		a[I_IMM] = rng_below(r, 1 << 30);
+	if (s->op == OP_WRITE_INLINE || s->op == OP_WRITE_IMM_INLINE)
+		some_range(r, m, &its, &a[I_LEN], &a[I_RKEY], &a[I_RBUF], &a[I_ROFF]);
+	return !its.missing;
+}
+
+static bool
+gen_atomic(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
+{
+	const struct m_qp *peer = qp->peer < QPS ? &m->qp[qp->peer] : qp;
+	struct need mine = need_of(qp, BB_ACCESS_LOCAL_WRITE, false);
+	struct need its = need_of(peer, BB_ACCESS_REMOTE_ATOMIC, false);
+	uint32_t *a = s->a, len = 8;
+	uint64_t now;
+
+	some_range(r, m, &mine, &len, &a[AT_SGE], &a[AT_SGE + 1], &a[AT_SGE + 2]);
+	a[AT_SGE + 3] = odd(r, 50) ? some_len(r) : 8;
+	some_range(r, m, &its, &len, &a[AT_RKEY], &a[AT_RBUF], &a[AT_ROFF]);
+	if (!odd(r, 40))
+		a[AT_ROFF] &= ~7u;
+	a[AT_X] = 1 + rng_below(r, 100);
+	a[AT_Y] = rng_below(r, 100);
+	/* A comparison that can hold: 32 bits of what is there. */
+	memcpy(&now, &m->mem[ARENA_OF(a[AT_RBUF] % BUFS, a[AT_ROFF] % BUF_LEN)], sizeof(now));
+	if (s->op == OP_CMP_SWAP && odd(r, 2))
+		a[AT_X] = (uint32_t)now;
+	return !mine.missing && !its.missing;
+}
+
+static bool
+takes_receive(uint32_t op)
+{
+	return op == OP_SEND || op == OP_SEND_IMM || op == OP_SEND_INLINE ||
+	       op == OP_SEND_IMM_INLINE || op == OP_WRITE_IMM || op == OP_WRITE_IMM_INLINE;
+}
+
+static void
+gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
+{
+	const struct m_qp *q = &m->qp[qp], *peer = q->peer < QPS ? &m->qp[q->peer] : q;
+	bool ok = true;
+
+	s->a[A_QP] = qp;
+	s->op = odd(r, 4) ? (uint32_t)OP_RECV : OP_WRITE + rng_below(r, OP_NOP - OP_WRITE + 1);
+	/* Without a receive for it: rather post one. */
+	if (takes_receive(s->op) && peer->rq.done == peer->rq.rung && peer->rq_depth != 0 &&
+	    peer->state != BB_QP_RESET && !odd(r, 12)) {
+		s->op = OP_RECV;
+		s->a[A_QP] = (uint32_t)(peer - m->qp);
+		q = peer;
+		if (q->rq.posted != q->rq.rung) {
+			s->op = OP_RING_RECV;
+			return;
+		}
+	}
+	if (s->op != OP_RECV)
+		s->a[A_FLAGS] = (odd(r, 3) ? 0 : BB_SEND_SIGNALED) |
+				(odd(r, 6) ? BB_SEND_FENCE : 0) |
+				(odd(r, 4) ? BB_SEND_SOLICITED : 0);
+	if (s->op >= OP_WRITE_INLINE && s->op <= OP_SEND_IMM_INLINE)
+		ok = gen_inline(r, m, q, s);
+	else if (s->op == OP_CMP_SWAP || s->op == OP_FETCH_ADD)
+		ok = gen_atomic(r, m, q, s);
+	else if (s->op != OP_NOP)
+		ok = gen_list(r, m, q, s);
+	if (ok || odd(r, 20))
+		return;
+	/* A region for the next try, with all rights. */
+	memset(s, 0, sizeof(*s));
+	s->a[0] = rng_below(r, MRS);
+	s->op = m->mr[s->a[0]].live ? OP_MR_DEREG : OP_MR_REG;
+	if (s->op == OP_MR_REG)
+		*s = (struct step){.op = OP_MR_REG,
+				   .a = {s->a[0], odd(r, 2) ? q->pd : peer->pd,
+					 rng_below(r, RECV_BUF), 0, BUF_LEN, 15}};
+}
+
+/* The next state on the way to RTS; rarely another one. */
+static void
+gen_modify(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
+{
+	static const uint32_t next[] = {[BB_QP_RESET] = BB_QP_INIT,
+					[BB_QP_INIT] = BB_QP_RTR,
+					[BB_QP_RTR] = BB_QP_RTS,
+					[BB_QP_RTS] = BB_QP_RTS,
+					[BB_QP_ERR] = BB_QP_RESET};
+	uint32_t *a = s->a;
+
+	s->op = OP_MODIFY;
+	a[0] = qp;
+	a[1] = odd(r, 15) ? rng_below(r, BB_QP_ERR + 1) : next[m->qp[qp].state];
+	a[2] = odd(r, 12) ? rng_below(r, QPS) : qp ^ 1;
+	a[3] = odd(r, 10) ? some_access(r) : 15;
+	a[4] = odd(r, 25) ? 1 + rng_below(r, 6) : 0;
+	a[5] = odd(r, 40);
+	a[6] = odd(r, 3) ? rng_below(r, 3) : 7;
+	a[7] = rng_below(r, 3);
+}
+
+/* As many WQEs as the CQ takes, or fewer; rarely more. */
+static uint32_t
+some_depth(struct rng *r, const struct m_cq *cq, uint32_t share)
+{
+	uint32_t room = cq->live ? (cq->depth - cq->promised) / share : MAX_QUEUE;
+
+	if (room > MAX_QUEUE || odd(r, 20))
+		room = MAX_QUEUE;
+	return odd(r, 3) ? rng_below(r, room + 1) : room;
+}
+
+static void
+gen_qp(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
+{
+	uint32_t *a = s->a;
+
+	s->op = OP_QP_CREATE;
+	a[0] = qp;
+	a[1] = odd(r, 10) ? rng_below(r, PDS) : qp % 2;
+	a[2] = odd(r, 10) ? rng_below(r, CQS) : qp % 2;
+	a[3] = odd(r, 3) ? rng_below(r, CQS) : a[2];
+	a[4] = some_depth(r, &m->cq[a[2]], a[2] == a[3] ? 2 : 1);
+	a[5] = some_depth(r, &m->cq[a[3]], a[2] == a[3] ? 2 : 1);
+	if (a[4] == 0 && !odd(r, 20))
+		a[4] = 1;
+	a[6] = odd(r, 3) ? 1 : MAX_SGE;
+	a[7] = odd(r, 3) ? 1 : MAX_SGE;
+	a[8] = PICK(r, 0, 28, 64, 256, 256);
+	a[9] = odd(r, 3) ? rng_below(r, a[4] + 2) : 0;
+	a[10] = rng_below(r, 2);
+	a[11] = odd(r, 6);
+}
+
+/* What is missing for traffic. False: nothing is. */
+static bool
+gen_missing(struct rng *r, const struct model *m, struct step *s)
+{
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		s->a[0] = i;
+		s->op = OP_PD_ALLOC;
+		if (!m->pd[i].live)
+			return true;
+		s->op = OP_CQ_CREATE;
+		s->a[1] = PICK(r, 128, 64, 32, 16, 8, 8);
+		if (!m->cq[i].live)
+			return true;
+		s->a[1] = 0;
+	}
+	for (i = 0; i < 4; i++) {
+		uint32_t pd = i % 2, k, live = NO_KEY;
+
+		for (k = 0; k < MRS; k++)
+			if (m->mr[k].live && m->mr[k].pd == pd && m->mr[k].access == 15 &&
+			    (m->mr[k].buf == RECV_BUF) == (i >= 2))
+				live = k;
+		if (live != NO_KEY)
+			continue;
+		gen_mr(r, s);
+		for (k = 0; k < MRS && m->mr[k].live; k++)
+			;
+		s->op = k < MRS ? OP_MR_REG : OP_MR_DEREG;
+		s->a[0] = k < MRS ? k : rng_below(r, MRS);
+		s->a[1] = pd;
+		s->a[2] = i >= 2 ? RECV_BUF : rng_below(r, RECV_BUF);
+		s->a[5] = 15;
+		return true;
+	}
+	memset(s->a, 0, sizeof(s->a));
+	for (i = 0; i < 2; i++) {
+		if (!m->qp[i].live) {
+			gen_qp(r, m, i, s);
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+gen_other(struct rng *r, const struct model *m, struct step *s)
+{
+	uint32_t *a = s->a;
+
+	s->op = PICK(r, OP_PD_ALLOC, OP_PD_FREE, OP_MR_REG, OP_MR_REG, OP_MR_REG, OP_MR_REREG,
+		     OP_MR_REREG, OP_MR_DEREG, OP_CQ_CREATE, OP_CQ_DESTROY, OP_QP_CREATE,
+		     OP_QP_DESTROY, OP_FILL, OP_FILL, OP_FILL, OP_FILL);
+	switch (s->op) {
+	case OP_MR_REG:
+		gen_mr(r, s);
+		a[0] = rng_below(r, MRS);
+		return;
+	case OP_MR_REREG:
+		gen_mr(r, s);
+		memmove(&a[2], &a[1], 5 * sizeof(a[0]));
+		a[0] = rng_below(r, MRS);
+		a[1] = odd(r, 8) ? rng_below(r, 9) : 1 + rng_below(r, 7);
+		if (!(a[1] & BB_MR_REREG_ACCESS) && !odd(r, 8))
+			a[6] = 0;
+		return;
+	case OP_CQ_CREATE:
+		a[0] = rng_below(r, CQS);
+		a[1] = odd(r, 20) ? 0 : 1 + rng_below(r, 64);
+		return;
+	case OP_QP_CREATE:
+		gen_qp(r, m, rng_below(r, QPS), s);
+		return;
+	case OP_FILL:
+		a[0] = rng_below(r, BUFS);
+		a[1] = rng_below(r, 16) * 64;
+		a[2] = some_len(r) % (BUF_LEN - a[1]);
+		a[3] = 1 + rng_below(r, 255);
+		return;
+	default:
+		a[0] = rng_below(r, 4);
+		return;
+	}
+}
+
+/* Is it connected, with the other end ready for its requests? */
+static bool
+ready(const struct model *m, uint32_t qp)
+{
+	const struct m_qp *q = &m->qp[qp], *p = q->peer < QPS ? &m->qp[q->peer] : NULL;
+
+	return q->state == BB_QP_RTS && p != NULL && p->live && p->gen == q->peer_gen &&
+	       p->peer == qp && p->peer_gen == q->gen &&
+	       (p->state == BB_QP_RTR || p->state == BB_QP_RTS);
+}
+
+/* One transition towards two QPs that are ready for each other. */
+static void
+gen_connect(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
+{
+	const struct m_qp *q = &m->qp[qp];
+	uint32_t peer = q->state >= BB_QP_RTR && q->peer < QPS ? q->peer : qp ^ 1;
+
+	/* Up, but not with one that knows it: begin again. */
+	if (q->state == BB_QP_RTS && m->qp[peer].live && m->qp[peer].state < BB_QP_RTR &&
+	    m->qp[peer].gen == q->peer_gen) {
+		gen_modify(r, m, peer, s);
+		s->a[2] = qp;
+		return;
+	}
+	gen_modify(r, m, qp, s);
+	if (q->state == BB_QP_RTS)
+		s->a[1] = BB_QP_RESET;
+}
+
+void
+gen_step(struct rng *r, const struct model *m, struct step *s)
+{
+	uint32_t qp = rng_below(r, QPS), what = rng_below(r, 100);
+	const struct m_qp *q;
+
+	memset(s, 0, sizeof(*s));
+	if (!odd(r, 8) && gen_missing(r, m, s))
+		return;
+	memset(s, 0, sizeof(*s));
+	while (!m->qp[qp].live && !odd(r, 20))
+		qp = rng_below(r, QPS);
+	q = &m->qp[qp];
+	if (what < 5)
+		gen_other(r, m, s);
+	else if (q->live && !ready(m, qp) && !odd(r, 6))
+		gen_connect(r, m, qp, s);
+	else if (what < 7)
+		gen_modify(r, m, qp, s);
+	else if (q->sq.posted != q->sq.rung && odd(r, 2))
+		*s = (struct step){.op = OP_RING, .a = {qp}};
+	else if (q->rq.posted != q->rq.rung && odd(r, 2))
+		*s = (struct step){.op = OP_RING_RECV, .a = {qp}};
+	else
+		gen_post(r, m, qp, s);
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What each call may return, as the model stands. Sources: the man pages of the ibv_* calls that
+ * the headers name, and the headers' own promises where they go beyond.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "diff.h"
+
+#define RIGHTS                                                                                     \
+	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
+	 BB_ACCESS_REMOTE_ATOMIC)
+
+bool
+model_is_post(uint32_t op)
+{
+	return op >= OP_WRITE && op <= OP_NOP;
+}
+
+uint8_t
+model_pattern(uint32_t seed, uint32_t i)
+{
+	return (uint8_t)((seed + i) * 37 + (i >> 5));
+}
+
+static void
+may(struct verdict *v, int ret)
+{
+	v->ret[v->n++] = ret;
+}
+
+/* The call's only answer. */
+static void
+must(struct verdict *v, int ret)
+{
+	v->n = 0;
+	may(v, ret);
+}
+
+/* ---- Control path */
+
+static uint32_t
+dev_of(const struct model *m, uint32_t slot)
+{
+	return slot % m->devs;
+}
+
+static bool
+access_ok(uint32_t access)
+{
+	if (access & ~(uint32_t)(RIGHTS | BB_ACCESS_MW_BIND))
+		return false;
+	return !(access & (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)) ||
+	       access & BB_ACCESS_LOCAL_WRITE;
+}
+
+static void
+judge_mr(const struct model *m, const struct step *s, struct verdict *v)
+{
+	const uint32_t *a = s->a;
+
+	if (a[0] >= MRS || a[1] >= PDS || a[2] >= BUFS || !m->pd[a[1]].live || m->mr[a[0]].live) {
+		v->skip = true;
+		return;
+	}
+	must(v, a[4] != 0 && access_ok(a[5]) ? 0 : -EINVAL);
+}
+
+/* Does a WQE that is not done name the region? Then what a rereg makes of it is open. */
+static bool
+in_use(const struct model *m, uint32_t mr)
+{
+	uint32_t i, k, j;
+
+	for (i = 0; i < QPS; i++) {
+		const struct m_qp *qp = &m->qp[i];
+
+		for (k = qp->sq.done; k != qp->sq.posted; k++) {
+			const struct m_wqe *w = &qp->sq.wqe[k % MAX_QUEUE];
+
+			for (j = 0; j < w->n; j++)
+				if (w->sge[j].key == mr)
+					return true;
+			if (w->rkey == mr)
+				return true;
+		}
+		for (k = qp->rq.done; k != qp->rq.posted; k++)
+			for (j = 0; j < qp->rq.wqe[k % MAX_QUEUE].n; j++)
+				if (qp->rq.wqe[k % MAX_QUEUE].sge[j].key == mr)
+					return true;
+	}
+	return false;
+}
+
+static void
+judge_rereg(const struct model *m, const struct step *s, struct verdict *v)
+{
+	const uint32_t *a = s->a, flags = a[1];
+	const struct m_mr *mr = &m->mr[a[0] % MRS];
+	bool trans = flags & BB_MR_REREG_TRANSLATION;
+
+	if (a[0] >= MRS || !mr->live || a[2] >= PDS || !m->pd[a[2]].live || a[3] >= BUFS ||
+	    in_use(m, a[0])) {
+		v->skip = true;
+		return;
+	}
+	if (flags == 0 || flags > 7 || (trans && a[5] == 0) ||
+	    (flags & BB_MR_REREG_PD && dev_of(m, a[2]) != dev_of(m, mr->pd)) ||
+	    (a[6] != 0 && !(flags & BB_MR_REREG_ACCESS)) ||
+	    (flags & BB_MR_REREG_ACCESS && !access_ok(a[6])))
+		must(v, -EINVAL);
+	else if (flags & BB_MR_REREG_ACCESS && !trans && a[6] & WRITES && !mr->writable)
+		must(v, -EACCES);
+	else
+		must(v, 0);
+}
+
+static void
+judge_qp_create(const struct model *m, const struct step *s, struct verdict *v)
+{
+	const uint32_t *a = s->a;
+	uint32_t room;
+
+	if (a[0] >= QPS || m->qp[a[0]].live || a[1] >= PDS || !m->pd[a[1]].live || a[2] >= CQS ||
+	    !m->cq[a[2]].live || a[3] >= CQS || !m->cq[a[3]].live || a[4] > MAX_QUEUE ||
+	    a[5] > MAX_QUEUE || a[6] > MAX_SGE || a[7] > MAX_SGE || a[8] > MAX_INLINE) {
+		v->skip = true;
+		return;
+	}
+	if (dev_of(m, a[1]) != dev_of(m, a[2]) || dev_of(m, a[1]) != dev_of(m, a[3]) || a[4] == 0 ||
+	    (a[9] > a[4] && !a[11] && !m->own_pace)) {
+		must(v, -EINVAL);
+		return;
+	}
+	room = m->cq[a[2]].depth - m->cq[a[2]].promised;
+	if (a[2] == a[3])
+		must(v, a[4] + a[5] <= room ? 0 : -ENOSPC);
+	else
+		must(v, a[4] <= room && a[5] <= m->cq[a[3]].depth - m->cq[a[3]].promised ? 0
+											 : -ENOSPC);
+}
+
+/* man ibv_modify_qp: transitions of RC, and which attributes they need. */
+static void
+judge_modify(const struct model *m, const struct step *s, struct verdict *v)
+{
+	const uint32_t *a = s->a, to = a[1];
+	const struct m_qp *qp = &m->qp[a[0] % QPS];
+	uint32_t needs = 0;
+	bool legal;
+
+	if (a[0] >= QPS || !qp->live || to > BB_QP_ERR || a[2] >= QPS || a[6] > 7 || a[7] > 7) {
+		v->skip = true;
+		return;
+	}
+	if (to == BB_QP_SQD) {
+		must(v, -ENOTSUP);
+		return;
+	}
+	if (to == BB_QP_RESET || to == BB_QP_ERR)
+		legal = true;
+	else if (qp->state == BB_QP_RESET)
+		legal = to == BB_QP_INIT, needs = 3;
+	else if (qp->state == BB_QP_INIT)
+		legal = to == BB_QP_INIT || to == BB_QP_RTR, needs = to == BB_QP_RTR ? 6 : 0;
+	else if (qp->state == BB_QP_RTR)
+		legal = to == BB_QP_RTS, needs = 5;
+	else
+		legal = qp->state == BB_QP_RTS && to == BB_QP_RTS;
+	/* One of the needed attributes is left out; one is given that does not belong there. */
+	if (!legal || (needs != 0 && a[4] != 0) || a[5] != 0)
+		must(v, -EINVAL);
+	else
+		must(v, (a[3] & ~(uint32_t)RIGHTS) != 0 && (to == BB_QP_INIT || to == BB_QP_RTS)
+				? -EINVAL
+				: 0);
+}
+
+/* ---- Posts */
+
+uint32_t
+model_seq_sges(const struct step *s, struct m_sge *sge)
+{
+	uint32_t i, n = s->a[A_N] > MAX_SGE ? MAX_SGE : s->a[A_N];
+
+	for (i = 0; i < n; i++) {
+		const uint32_t *p = &s->a[A_SGE + 4 * i];
+
+		sge[i] = (struct m_sge){.key = p[0], .buf = p[1], .off = p[2], .len = p[3]};
+	}
+	return n;
+}
+
+static bool
+inline_op(uint32_t op)
+{
+	return op >= OP_WRITE_INLINE && op <= OP_SEND_IMM_INLINE;
+}
+
+static bool
+atomic_op(uint32_t op)
+{
+	return op == OP_CMP_SWAP || op == OP_FETCH_ADD;
+}
+
+bool
+model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
+{
+	const uint32_t *a = s->a, *r = &a[A_RKEY];
+	uint32_t i;
+
+	memset(w, 0, sizeof(*w));
+	w->op = s->op;
+	w->flags = a[A_FLAGS] & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE);
+	w->rkey = NO_KEY;
+	if (s->op == OP_NOP)
+		return true;
+	if (inline_op(s->op)) {
+		w->is_inline = true;
+		w->len = a[I_LEN];
+		for (i = 0; i < w->len && i < MAX_INLINE; i++)
+			w->data[i] = model_pattern(a[I_SEED], i);
+		r = &a[I_RKEY];
+		w->imm = a[I_IMM];
+	} else if (atomic_op(s->op)) {
+		w->n = 1;
+		w->sge[0] = (struct m_sge){.key = a[AT_SGE],
+					   .buf = a[AT_SGE + 1],
+					   .off = a[AT_SGE + 2],
+					   .len = a[AT_SGE + 3]};
+		r = &a[AT_RKEY];
+		w->x = a[AT_X];
+		w->y = a[AT_Y];
+	} else {
+		w->n = model_seq_sges(s, w->sge);
+		w->imm = s->op == OP_RECV ? 0 : a[A_IMM];
+	}
+	w->rkey = r[0];
+	w->rbuf = r[1];
+	w->roff = r[2];
+	if (s->op == OP_RECV) {
+		w->rkey = NO_KEY;
+		w->rbuf = 0;
+		w->roff = 0;
+	}
+	if (w->rkey > NO_KEY || w->rbuf >= RECV_BUF || w->roff >= BUF_LEN)
+		return false;
+	w->rgen = w->rkey < MRS ? m->mr[w->rkey].gen : 0;
+	for (i = 0; i < w->n; i++) {
+		struct m_sge *g = &w->sge[i];
+
+		if (g->key > NO_KEY || g->off >= BUF_LEN || (g->len > BUF_LEN && g->len >> 31 == 0))
+			return false;
+		if (s->op == OP_RECV ? g->buf != RECV_BUF : g->buf >= RECV_BUF)
+			return false;
+		g->gen = g->key < MRS ? m->mr[g->key].gen : 0;
+		w->len += g->len;
+	}
+	return true;
+}
+
+static bool
+overlap(uint32_t buf, uint32_t off, uint32_t len, uint32_t buf2, uint32_t off2, uint32_t len2)
+{
+	return buf == buf2 && off < off2 + len2 && off2 < off + len;
+}
+
+/* Copies whose source and destination meet, or pieces that do: not defined. */
+static bool
+entangled(const struct m_wqe *w)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < w->n; i++) {
+		const struct m_sge *g = &w->sge[i];
+
+		if (w->op != OP_RECV && overlap(g->buf, g->off, g->len, w->rbuf, w->roff, w->len))
+			return true;
+		for (j = 0; j < i && (w->op == OP_READ || w->op == OP_RECV); j++)
+			if (overlap(g->buf, g->off, g->len, w->sge[j].buf, w->sge[j].off,
+				    w->sge[j].len))
+				return true;
+	}
+	return false;
+}
+
+/* What man ibv_post_send has as EINVAL, of the request alone. */
+static bool
+request_ok(const struct m_wqe *w)
+{
+	uint32_t i;
+
+	if (atomic_op(w->op))
+		return w->sge[0].len == 8 && (w->roff & 7) == 0;
+	for (i = 0; i < w->n; i++)
+		if (w->sge[i].len > 0x80000000u)
+			return false;
+	return true;
+}
+
+/* More than was asked for at creation: a queue may be made for more (man ibv_create_qp). */
+static bool
+over_limits(const struct m_qp *qp, const struct step *s, const struct m_wqe *w)
+{
+	if (w->is_inline)
+		return w->len > qp->max_inline;
+	if (w->op == OP_NOP || atomic_op(w->op))
+		return false;
+	return s->a[A_N] > (w->op == OP_RECV ? qp->max_recv_sge : qp->max_sge);
+}
+
+static void
+judge_post(const struct model *m, const struct step *s, struct verdict *v)
+{
+	const struct m_qp *qp = &m->qp[s->a[A_QP] % QPS];
+	bool recv = s->op == OP_RECV;
+	const struct m_queue *q = recv ? &qp->rq : &qp->sq;
+	uint32_t depth = recv ? qp->rq_depth : qp->sq_depth, waiting = model_waiting(q);
+	struct m_wqe w;
+
+	if (s->a[A_QP] >= QPS || !qp->live || !model_wqe_of(m, s, &w) || entangled(&w) ||
+	    (w.is_inline && w.len > MAX_INLINE)) {
+		v->skip = true;
+		return;
+	}
+	if (!request_ok(&w) || (recv && qp->rq_depth == 0))
+		may(v, -EINVAL);
+	if (recv ? qp->state == BB_QP_RESET : qp->state != BB_QP_RTS && qp->state != BB_QP_ERR)
+		may(v, -ENOTCONN);
+	if (over_limits(qp, s, &w) && v->n != 0) {
+		may(v, -EINVAL);
+		return;
+	}
+	if (v->n != 0)
+		return;
+	if (over_limits(qp, s, &w))
+		may(v, -EINVAL);
+	if (waiting >= depth) {
+		may(v, 0);
+		return;
+	}
+	/* Unsignalled ones that are done may still count as outstanding: sig_every - 1. */
+	may(v, 1);
+	if (!recv && waiting + qp->sig_every - 1 >= depth)
+		may(v, 0);
+}
+
+void
+model_judge(const struct model *m, const struct step *s, struct verdict *v)
+{
+	const uint32_t *a = s->a;
+
+	memset(v, 0, sizeof(*v));
+	must(v, 0);
+	switch (s->op) {
+	case OP_PD_ALLOC:
+		v->skip = a[0] >= PDS || m->pd[a[0]].live;
+		return;
+	case OP_PD_FREE:
+		v->skip = a[0] >= PDS || !m->pd[a[0]].live;
+		must(v, !v->skip && m->pd[a[0]].refs != 0 ? -EBUSY : 0);
+		return;
+	case OP_MR_REG:
+		judge_mr(m, s, v);
+		return;
+	case OP_MR_REREG:
+		judge_rereg(m, s, v);
+		return;
+	case OP_MR_DEREG:
+		v->skip = a[0] >= MRS || !m->mr[a[0]].live;
+		return;
+	case OP_CQ_CREATE:
+		v->skip = a[0] >= CQS || m->cq[a[0]].live || a[1] > 128;
+		must(v, a[1] == 0 ? -EINVAL : 0);
+		return;
+	case OP_CQ_DESTROY:
+		v->skip = a[0] >= CQS || !m->cq[a[0]].live;
+		must(v, !v->skip && m->cq[a[0]].refs != 0 ? -EBUSY : 0);
+		return;
+	case OP_QP_CREATE:
+		judge_qp_create(m, s, v);
+		return;
+	case OP_QP_DESTROY:
+	case OP_RING:
+	case OP_RING_RECV:
+		v->skip = a[0] >= QPS || !m->qp[a[0]].live;
+		return;
+	case OP_MODIFY:
+		judge_modify(m, s, v);
+		return;
+	case OP_FILL:
+		v->skip = a[0] >= BUFS || a[1] >= BUF_LEN || a[2] > BUF_LEN - a[1];
+		return;
+	default:
+		v->n = 0;
+		judge_post(m, s, v);
+		return;
+	}
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What calls that succeeded change in the model. */
+#include <string.h>
+
+#include "diff.h"
+
+/* No two places near each other alike: what lands in the wrong one is seen. */
+void
+memory_init(uint8_t mem[ARENA])
+{
+	uint32_t i;
+
+	for (i = 0; i < ARENA; i++)
+		mem[i] = (uint8_t)(i * 0x9e3779b1u >> 24);
+}
+
+void
+model_init(struct model *m, uint32_t devs, bool own_pace)
+{
+	memset(m, 0, sizeof(*m));
+	m->own_pace = own_pace;
+	m->devs = devs;
+	memory_init(m->mem);
+}
+
+static void
+qp_create(struct model *m, const uint32_t *a)
+{
+	struct m_qp *qp = &m->qp[a[0]];
+	uint32_t gen = qp->gen + 1;
+
+	memset(qp, 0, sizeof(*qp));
+	qp->live = true;
+	qp->gen = gen;
+	qp->pd = a[1];
+	qp->scq = a[2];
+	qp->rcq = a[3];
+	qp->sq_depth = a[4];
+	qp->rq_depth = a[5];
+	qp->max_sge = a[6];
+	qp->max_recv_sge = a[7];
+	qp->max_inline = a[8];
+	qp->peer = QPS;
+	qp->signal_all = a[11] || m->own_pace;
+	qp->sig_every = qp->signal_all ? 1 : a[9] != 0 ? a[9] : a[4] < 4 ? 1 : a[4] / 4;
+	m->pd[qp->pd].refs++;
+	m->cq[qp->scq].refs++;
+	m->cq[qp->scq].promised += qp->sq_depth;
+	if (qp->rq_depth != 0)
+		m->cq[qp->rcq].refs++;
+	m->cq[qp->rcq].promised += qp->rq_depth;
+}
+
+static void
+qp_destroy(struct model *m, struct m_qp *qp)
+{
+	qp->live = false;
+	m->pd[qp->pd].refs--;
+	m->cq[qp->scq].refs--;
+	m->cq[qp->scq].promised -= qp->sq_depth;
+	if (qp->rq_depth != 0)
+		m->cq[qp->rcq].refs--;
+	m->cq[qp->rcq].promised -= qp->rq_depth;
+}
+
+static void
+modify(struct model *m, const uint32_t *a)
+{
+	struct m_qp *qp = &m->qp[a[0]], *peer = &m->qp[a[2]];
+
+	switch (a[1]) {
+	case BB_QP_RESET:
+		memset(&qp->sq, 0, sizeof(qp->sq));
+		memset(&qp->rq, 0, sizeof(qp->rq));
+		qp->peer = QPS;
+		break;
+	case BB_QP_ERR:
+		model_fail_qp(qp);
+		break;
+	case BB_QP_RTR:
+		/* The numbers that the two would have agreed on: exec.c gives the same. */
+		qp->peer = a[2];
+		qp->peer_gen = peer->live ? peer->gen : 0;
+		qp->sq_psn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->epsn : 0;
+		qp->epsn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->sq_psn : 0;
+		qp->rnr_retry = a[6];
+		break;
+	default:
+		qp->access = a[3];
+		break;
+	}
+	if (a[1] == BB_QP_RTS && qp->state == BB_QP_RTR)
+		qp->rnr_retry = a[6];
+	qp->state = a[1];
+}
+
+static void
+post(struct model *m, const struct step *s)
+{
+	struct m_qp *qp = &m->qp[s->a[A_QP]];
+	bool recv = s->op == OP_RECV;
+	struct m_queue *q = recv ? &qp->rq : &qp->sq;
+	struct m_wqe *w = &q->wqe[q->posted % MAX_QUEUE];
+
+	(void)model_wqe_of(m, s, w);
+	/* Bit 0 tells the direction; a failed completion tells no opcode. */
+	w->wr_id = ++m->next_wr << 1 | recv;
+	q->posted++;
+	if (recv)
+		qp->recv_posted++;
+	else
+		qp->posted++;
+}
+
+void
+model_step(struct model *m, const struct step *s, int ret)
+{
+	const uint32_t *a = s->a;
+	struct m_mr *mr;
+	uint32_t i;
+
+	if (ret < 0)
+		return;
+	if (model_is_post(s->op) || s->op == OP_RECV) {
+		if (ret == 1)
+			post(m, s);
+		return;
+	}
+	switch (s->op) {
+	case OP_PD_ALLOC:
+		m->pd[a[0]] = (struct m_pd){.live = true};
+		break;
+	case OP_PD_FREE:
+		m->pd[a[0]].live = false;
+		break;
+	case OP_MR_REG:
+		mr = &m->mr[a[0]];
+		*mr = (struct m_mr){true, a[5] & WRITES, mr->gen + 1, a[1], a[2], a[3], a[4], a[5]};
+		m->pd[a[1]].refs++;
+		break;
+	case OP_MR_REREG:
+		mr = &m->mr[a[0]];
+		mr->gen++;
+		if (a[1] & BB_MR_REREG_PD) {
+			m->pd[mr->pd].refs--;
+			mr->pd = a[2];
+			m->pd[mr->pd].refs++;
+		}
+		if (a[1] & BB_MR_REREG_ACCESS)
+			mr->access = a[6];
+		if (a[1] & BB_MR_REREG_TRANSLATION) {
+			mr->buf = a[3];
+			mr->off = a[4];
+			mr->len = a[5];
+			mr->writable = mr->access & WRITES;
+		}
+		break;
+	case OP_MR_DEREG:
+		m->mr[a[0]].live = false;
+		m->pd[m->mr[a[0]].pd].refs--;
+		break;
+	case OP_CQ_CREATE:
+		m->cq[a[0]] = (struct m_cq){.live = true, .depth = 1};
+		while (m->cq[a[0]].depth < a[1])
+			m->cq[a[0]].depth *= 2;
+		break;
+	case OP_CQ_DESTROY:
+		m->cq[a[0]].live = false;
+		break;
+	case OP_QP_CREATE:
+		qp_create(m, a);
+		break;
+	case OP_QP_DESTROY:
+		qp_destroy(m, &m->qp[a[0]]);
+		break;
+	case OP_MODIFY:
+		modify(m, a);
+		break;
+	case OP_RING:
+		m->qp[a[0]].sq.rung = m->qp[a[0]].sq.posted;
+		break;
+	case OP_RING_RECV:
+		m->qp[a[0]].rq.rung = m->qp[a[0]].rq.posted;
+		break;
+	default:
+		for (i = 0; i < a[2]; i++)
+			m->mem[ARENA_OF(a[0], a[1] + i)] = model_pattern(a[3], i);
+		break;
+	}
+	if (s->op == OP_RING || s->op == OP_RING_RECV)
+		if (m->qp[a[0]].state == BB_QP_ERR)
+			model_fail_qp(&m->qp[a[0]]);
+}

@@ -1,0 +1,480 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write the seeds of the fuzz targets cqe, mailbox and wqe: seeds.py CORPUS.
+
+A seed is a short legal program in the format that fuzz_<target>.c describes. The files
+"found_*" beside them are what the fuzzer added; this leaves them alone.
+"""
+
+import os
+import re
+import struct
+import sys
+
+TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
+
+# fuzz_mailbox.c: enum call
+(CREATE, MODIFY, QUERY, GENERAL, DESTROY, UMEM, MR, UAR, PD, DM, EVENT, MEMORY, RUN,
+ PORT) = range(14)
+CQ, QP, COUNTER, RAW, RMP = range(5)
+INIT, RTR, RTS, RTS2RTS, INIT2INIT, ERR, RST, LWM, RESIZE, MODERATE = range(10)
+PLAIN = bytes([0, 0])  # no bytes spoiled, length as it should be
+SAME = bytes([0])      # so is the answer's
+
+
+def create(slot, kind, spoil=PLAIN):
+    return bytes([CREATE, slot, kind]) + spoil + SAME
+
+
+def spoil(*edits):
+    """Change bytes (place, value) of a mailbox."""
+    return bytes([len(edits)]) + b''.join(struct.pack('>HB', *e) for e in edits) + SAME
+
+
+def modify(slot, op, change=PLAIN):
+    return bytes([MODIFY, slot, op]) + change + SAME
+
+
+def query(slot, change=PLAIN):
+    return bytes([QUERY, slot]) + change + SAME
+
+
+def up(slot):
+    return b''.join(modify(slot, op) for op in (INIT, RTR, RTS))
+
+
+def mailbox_seeds():
+    memory = bytes([0, 0, 0, 0x20, 0])  # 8 KiB from the start
+    yield 'caps', b''.join(bytes([GENERAL, mod]) + PLAIN + SAME for mod in range(0, 9))
+    yield 'objects', (create(1, CQ) + create(2, COUNTER) + create(3, QP) + query(2) + query(3) +
+                      bytes([DESTROY, 1, DESTROY, 2, DESTROY, 3]))
+    yield 'counter_qp', (create(2, COUNTER) + create(3, QP, spoil((0x18 + 0x14, 1))) + query(2) +
+                         bytes([DESTROY, 2, DESTROY, 3, DESTROY, 2]))
+    yield 'all_states', (create(3, QP) + modify(3, INIT) + modify(3, INIT2INIT) +
+                         modify(3, RTR) + modify(3, RTS) + modify(3, RTS2RTS) + query(3) +
+                         modify(3, ERR) + query(3) + modify(3, RST) + up(3))
+    yield 'wrong_states', (create(3, QP) + modify(3, RTS) + modify(3, RTR) + modify(3, RTS2RTS) +
+                           modify(3, INIT2INIT) + up(3) + modify(3, RTR) + modify(3, INIT))
+    yield 'events', (create(3, QP) + bytes([EVENT, 3, 2, 0x05, 0x12]) +
+                     bytes([EVENT, 0, 1, 0x09]) + up(3) + modify(3, ERR) +
+                     bytes([RUN, 3, 1, 0, 0, 0, 1, 4]) + bytes([EVENT, 3, 1, 0x10]))
+    yield 'handles', (bytes([UMEM, 1]) + memory + bytes([1, 0, UMEM, 1]) +
+                      bytes([PD, 1, MR, 1, 1]) + memory + bytes([15, 0, PD, 1, MR, 1, PD, 1]) +
+                      bytes([UAR, 1, 1, UAR, 2, 0, UAR, 1, 0, UAR, 2, 0]) +
+                      bytes([DM, 1, 4, 0, 0, 0x10, 0, 6, DM, 1, 65, 0, 0, 0, 0, 16]) +
+                      bytes([DM, 1, 66, 0, 0, 0, 4, 16, DM, 1, 0]))
+    yield 'ports', b''.join(bytes([PORT, p, i, 0, 0, 0]) for p, i in
+                            ((1, 0), (1, 3), (1, 15), (1, 16), (2, 0)))
+    # A NOP at block 0 of the send queue, its record, its doorbell.
+    yield 'nop', (create(3, QP) + up(3) + bytes([MEMORY]) + struct.pack('>HB', 8192 + 512, 16) +
+                  struct.pack('>IIII', 0, 0x100 | 1, 8, 0) + bytes([MEMORY]) +
+                  struct.pack('>HB', 16384 + 64 + 4, 4) + struct.pack('>I', 1) +
+                  bytes([RUN, 3, 1, 0, 0, 0, 0, 1]))
+    yield 'rmp', (create(1, RMP) + query(1) + modify(1, LWM) + query(1) + bytes([DESTROY, 1]) +
+                  create(1, RMP, spoil((0x20 + 0x30, 0x10))))
+    yield 'rmp_qp', (create(1, RMP) + create(2, QP, spoil(
+        (0x18 + 0xa8 + 3, 0), (0x18 + 0xaf, 1), (0x18 + 0x0c, 0), (0x18 + 2, 1))) +
+                     up(2) + bytes([DESTROY, 1]))
+    yield 'cq_changes', (create(1, CQ) + modify(1, RESIZE) + modify(1, MODERATE) + query(1) +
+                         modify(1, RESIZE) + bytes([RUN, 1, 3]) + modify(1, RESIZE))
+    yield 'box_lengths', (create(3, QP) + bytes([CREATE, 4, QP, 0, 0x80, 0]) +
+                          bytes([CREATE, 4, QP, 0, 0xf0, 0]) + bytes([CREATE, 4, CQ, 0, 0, 0xf8]) +
+                          bytes([GENERAL, 1, 0, 0, 0x81]) + bytes([QUERY, 3, 0, 0, 0x81]))
+    for name, command in (('cqc', lambda c: create(1, CQ, c)),
+                          ('qpc', lambda c: create(2, QP, c)),
+                          ('rmpc', lambda c: create(2, RMP, c)),
+                          ('lwm', lambda c: create(2, RMP) + modify(2, LWM, c)),
+                          ('resize', lambda c: create(1, CQ) + modify(1, RESIZE, c)),
+                          ('moderate', lambda c: create(1, CQ) + modify(1, MODERATE, c)),
+                          ('init', lambda c: create(2, QP) + modify(2, INIT, c)),
+                          ('rtr', lambda c: create(2, QP) + modify(2, INIT) + modify(2, RTR, c)),
+                          ('rts', lambda c: (create(2, QP) + modify(2, INIT) + modify(2, RTR) +
+                                             modify(2, RTS, c)))):
+        for field, change in field_changes(name):
+            yield '%s_%s' % (name, field), command(change)
+
+
+def field_changes(context):
+    """Each field of a context, once small and once all ones."""
+    with open(os.path.join(TOP, 'lib', 'format', 'bb_prm.h')) as f:
+        text = f.read()
+    rmp = ((0x20, 'RMPC'), (0x50, 'WQ'), (0, 'CREATE_RMP'), (0, 'MODIFY_RMP'))
+    changes = ((0x10, 'CQC'), (0, 'CREATE_CQ'), (0, 'MODIFY_CQ'), (0, 'CMD'))
+    kinds = {'rmpc': rmp, 'lwm': rmp, 'resize': changes, 'moderate': changes,
+             'cqc': ((0x10, 'CQC'), (0, 'CREATE_CQ')), 'qpc': ((0x18, 'QPC'), (0, 'CREATE_QP'))}
+    for base, kind in kinds.get(context, ((0x18, 'QPC'), (0x30, 'ADS'), (0, 'MODIFY_QP'))):
+        pattern = r'define BB_PRM_%s_(\w+) +BB_PRM_F\((\w+), (\d+), (\d+)\)' % kind
+        for name, byte, bit, width in re.findall(pattern, text):
+            byte, bit, width = int(byte, 0) + base, int(bit), min(int(width), 64)
+            if '_OUT' in name or name in ('QPC', 'CQC') or byte + 8 > 0x110:
+                continue
+            word = ((1 << width) - 1) << (-(bit + width) % 8)
+            first, count = byte + bit // 8, (bit % 8 + width + 7) // 8
+            for suffix, value in (('1', 1 << (-(bit + width) % 8)), ('ff', word)):
+                octets = value.to_bytes(count, 'big')
+                yield '%s_%s' % (name.lower(), suffix), spoil(
+                    *((first + i, v) for i, v in enumerate(octets)))
+
+
+# fuzz_wqe.c: enum step
+(WQE, RECORD, STORE, BLUEFLAME, RECV, SRUN, RAW_RECORD, RAW_STORE, MODIFY_QP, REVIVE, POLL,
+ WRITE_MEM) = range(12)
+UMR = 127
+RADDR = bytes([0, 0, 1, 0])  # start of the peer's keyed memory, its own key
+IN_CQE, UC, UD, SRQ, LIST, KEYS, DETOUR = 1, 2, 4, 8, 16, 32, 64  # enum option
+BIND1, BIND2, INV, KLM_LIST, PATTERN = range(5)  # of step_umr()
+NOP, WRITE, WRITE_IMM, SEND, SEND_IMM, READ, CAS, FADD = 0, 8, 9, 10, 11, 16, 17, 18
+SIGNALED, FENCE, SOLICITED = 8, 0x80, 2
+
+
+def data(length):
+    return bytes([1, length, 0, 0, 2])
+
+
+def inline(length):
+    return bytes([3, length])
+
+
+def wqe(opcode, *segs, fm=SIGNALED):
+    return bytes([WQE, opcode, fm, len(segs)]) + b''.join(segs) + bytes([0, 0])
+
+
+RING = bytes([RECORD, STORE, SRUN, 3, POLL])
+RING_B = bytes([RECORD | 0x80, STORE | 0x80, SRUN, 3, POLL | 0x80])
+RING_BF = bytes([BLUEFLAME, SRUN, 3, POLL])
+RECV64 = bytes([RECV | 0x80, 1, 64, 0, 0, 2, 0])
+
+
+def wqe_seeds():
+    plain = {
+        'nop': wqe(NOP),
+        'write': wqe(WRITE, RADDR, data(64)),
+        'write_list': wqe(WRITE, RADDR, data(8), data(100), data(3)),
+        'write_inline': wqe(WRITE, RADDR, inline(40)),
+        'write_empty': wqe(WRITE, RADDR),
+        'read': wqe(READ, RADDR, data(64)),
+        'read_fenced': wqe(READ, RADDR, data(64)) + wqe(WRITE, RADDR, data(8), fm=FENCE),
+        'cmp_swap': wqe(CAS, RADDR, bytes([4, 1, 0x5a]), data(8)),
+        'fetch_add': wqe(FADD, RADDR, bytes([4, 1, 0]), data(8)),
+        'send': wqe(SEND, data(64)),
+        'send_imm': wqe(SEND_IMM, inline(20), fm=SIGNALED | SOLICITED),
+        'write_imm': wqe(WRITE_IMM, RADDR, data(16)),
+        'unknown': wqe(0x2a, RADDR, data(16)),
+    }
+    for name, program in plain.items():
+        # One engine, then two; a receive waits or comes too late.
+        for how, suffix in ((0, ''), (8, '_two')):
+            head = bytes([0, how, 2])
+            yield name + suffix, head + RECV64 + program + RING
+        yield name + '_bf', bytes([0, 0, 2]) + RECV64 + program + RING_BF
+        yield name + '_rnr', bytes([0, 8, 0]) + program + RING + bytes([SRUN, 15]) + RING
+        yield name + '_rights', bytes([0, 0, 8, 0]) + RECV64 + program + RING
+        yield name + '_psn', bytes([0, 0, 64, 255]) + RECV64 + program + RING + bytes([SRUN, 9])
+    for defect in range(1, 16):
+        body = b''.join((RECV64 + plain[n] + RING) for n in ('write', 'send', 'fetch_add'))
+        yield 'defect_%u' % defect, bytes([0x80 | defect, 0, 2]) + body * 3
+    late = bytes([SRUN, 0x80]) * 6
+    dead = bytes([MODIFY_QP | 0x80, 0])
+    for how, suffix in ((0, ''), (8, '_two')):
+        for name in ('write', 'send', 'fetch_add'):
+            # No answer, no receive until it is late, or one in time.
+            yield 'dead_%s%s' % (name, suffix), (bytes([0, how, 1]) + dead + plain[name] + RING +
+                                                 late)
+            yield 'late_%s%s' % (name, suffix), (bytes([0, how, 2]) + plain[name] + RING + late +
+                                                 RECV64 + late)
+            yield 'tired_%s%s' % (name, suffix), bytes([0, how, 4]) + plain[name] + RING + late
+            # A PSN ahead and one behind what the peer expects.
+            for psn, link in (('ahead', 1), ('behind', 0xff)):
+                yield 'psn_%s_%s%s' % (psn, name, suffix), (
+                    bytes([0, how, 64, link]) + RECV64 + plain[name] * 3 + RING + late)
+        for n in (1, 2):
+            yield 'reads_%u%s' % (n, suffix), (bytes([0, how, 32, 4, n - 1]) +
+                                               (plain['read'] + plain['fetch_add']) * 5 + RING)
+        yield 'short_recv' + suffix, (bytes([0, how, 0]) + RECV64 +
+                                      wqe(SEND, data(100)) + RING + RING)
+        yield 'long' + suffix, bytes([0, how, 16, 0, 4]) + RECV64 + wqe(SEND, data(100)) + RING
+        for key in (165, 190, 210, 230, 250):
+            for n, program in (('recv', bytes([RECV | 0x80, 1, 64, key, 0, 2, 0]) +
+                                wqe(SEND, data(64))),
+                               ('local', wqe(WRITE, RADDR, bytes([1, 64, key, 0, 2]))),
+                               ('write', wqe(WRITE, bytes([0, 0, 1, key]), data(64))),
+                               ('read', wqe(READ, bytes([0, 0, 1, key]), data(64))),
+                               ('atomic', wqe(FADD, bytes([0, 0, 1, key]), bytes([4, 1, 0]),
+                                              data(8)))):
+                yield 'key_%s_%u%s' % (n, key, suffix), bytes([0, how, 0]) + program + RING
+        for at in (130, 131, 180, 210, 1):
+            for n, program in (('write', wqe(WRITE, bytes([0, at, 1, 0]), data(64))),
+                               ('atomic', wqe(FADD, bytes([0, at, 3, 0]), bytes([4, 1, 0]),
+                                              data(8)))):
+                yield 'at_%s_%u%s' % (n, at, suffix), bytes([0, how, 0]) + program + RING
+    # Masked atomics of 4 and 8 bytes (opmod, the first byte of the WQE): 0x15 adds.
+    for size, opmod in ((4, 8), (8, 9), (7, 7)):
+        for op, name in ((0x14, 'cs'), (0x15, 'fa')):
+            for n in (1, 2):
+                body = [RADDR] + [bytes([5]) + bytes([0, 0, 0, 0xff] * 4)] * n + [data(size)]
+                program = (bytes([WQE, op, SIGNALED, len(body)]) + b''.join(body) +
+                           bytes([0, 0xf0, opmod]))
+                yield 'masked_%s_%u_%u' % (name, size, n), bytes([1, 0, 0]) + program + RING
+                yield 'masked_%s_%u_%u_two' % (name, size, n), (bytes([0, 8, 0]) + program + RING)
+                yield 'masked_%s_%u_%u_no' % (name, size, n), bytes([1, 2, 0]) + program + RING
+    # Data in CQEs, up to 32 bytes and one more.
+    for name in ('read', 'cmp_swap', 'fetch_add', 'send', 'send_imm', 'write_imm'):
+        yield 'in_cqe_' + name, bytes([1, 0, 2]) + RECV64 + plain[name] + RING
+        yield 'in_cqe_%s_two' % name, bytes([1, 8, 2]) + RECV64 + plain[name] + RING
+    for n in (0, 8, 32, 33):
+        yield 'in_cqe_len_%u' % n, (bytes([1, 0, 2]) + RECV64 + wqe(SEND, data(n)) +
+                                    wqe(READ, RADDR, data(n)) + RING)
+    yield from ud_seeds()
+    yield from uc_seeds(plain)
+    yield from srq_seeds(plain)
+    yield from umr_seeds()
+    yield from link_seeds(plain)
+    yield 'send_inv', (bytes([0, 0, 2]) + RECV64 + wqe(1, data(8)) + RING +
+                       wqe(0x1b, fm=SIGNALED) + RING)
+    yield 'no_rq', bytes([0, 16, 0]) + plain['send'] + RING
+    yield 'error', bytes([0, 8, 0, MODIFY_QP, 0]) + plain['write'] + RING + bytes([REVIVE, 0])
+    yield 'overrun', bytes([0, 0xc0, 0]) + plain['write'] * 9 + bytes([RECORD, STORE, SRUN, 9])
+
+
+def recv(*lengths, last=0):
+    return (bytes([RECV | 0x80, len(lengths)]) + b''.join(bytes([n, 0, 0, 2]) for n in lengths) +
+            bytes([last]))
+
+
+def av(wrong=0, gid=3):
+    return bytes([250, wrong, gid])
+
+
+def umr(kind, edits=(), size=0, key=0, fm=SIGNALED, post=UMR):
+    """Edits are of (place behind the control segment, bits)."""
+    return (bytes([post, kind, fm, len(edits)]) + b''.join(bytes(e) for e in edits) +
+            bytes([size, key]))
+
+
+def send_inv(key, *segs):
+    return bytes([WQE, 1, SIGNALED, len(segs)]) + b''.join(segs) + key + bytes([0, 0])
+
+
+def ud_seeds():
+    for how, suffix in ((0, ''), (8, '_two')):
+        for options, kind in ((UD, ''), (UD | SRQ, '_srq'), (UD | IN_CQE, '_in_cqe')):
+            head = bytes([options, how, 0])
+            for gid in (0, 1, 3, 9):
+                yield 'ud_gid_%u%s%s' % (gid, kind, suffix), (
+                    head + recv(150) + recv(30, 100) + recv(40, 9) +
+                    wqe(SEND, av(0, gid), data(64)) + wqe(SEND_IMM, av(0, gid), inline(33), fm=2) +
+                    wqe(SEND, av(0, gid)) + RING + RING)
+            for bit in range(7):
+                yield 'ud_wrong_%u%s%s' % (bit, kind, suffix), (
+                    head + recv(150) + wqe(SEND, av(1 << bit), data(64)) + RING + RING)
+            for name, body in (('no_recv', b''), ('short_recv', recv(50)),
+                               ('bad_recv', recv(150)[:3] + bytes([210, 0, 2, 0]))):
+                yield 'ud_%s%s%s' % (name, kind, suffix), (
+                    head + body + wqe(SEND, av(), data(64)) + RING + RING)
+            yield 'ud_dead' + kind + suffix, (head + bytes([MODIFY_QP | 0x80, 0]) + recv(150) +
+                                              wqe(SEND, av(), data(64)) + RING + RING)
+        yield 'ud_many' + suffix, (bytes([UD, how, 0]) + recv(150) * 4 +
+                                   wqe(SEND, av(), data(3), data(5), inline(9), data(7)) * 5 +
+                                   RING + RING)
+    yield 'ud_no_av', bytes([UD, 0, 0]) + recv(150) + wqe(SEND, data(64)) + RING
+    yield 'ud_long', (bytes([UD, 0, 0]) + recv(150) +
+                      wqe(SEND, av(), bytes([1, 192, 0x10, 1, 0, 0, 2])) + RING)
+    for opcode in (WRITE, READ, FADD, 1, 0x25):
+        yield 'ud_opcode_%u' % opcode, bytes([UD, 0, 0]) + wqe(opcode, av(), data(8)) + RING
+
+
+def uc_seeds(plain):
+    for how, suffix in ((0, ''), (8, '_two')):
+        for name, program in plain.items():
+            yield 'uc_%s%s' % (name, suffix), bytes([UC, how, 0]) + RECV64 + program + RING + RING
+            yield 'uc_late_%s%s' % (name, suffix), bytes([UC, how, 0]) + program + RING + RING
+            yield 'uc_rights_%s%s' % (name, suffix), (bytes([UC, how, 8, 0]) + RECV64 + program +
+                                                      RING + RING)
+            yield 'uc_psn_%s%s' % (name, suffix), (bytes([UC, how, 64, 255]) + RECV64 + program +
+                                                   RING + RING)
+        for key in (165, 190, 210, 230):
+            yield 'uc_key_%u%s' % (key, suffix), (
+                bytes([UC, how, 0]) + wqe(WRITE, bytes([0, 0, 1, key]), data(64)) + RING + RING)
+        yield 'uc_short_recv' + suffix, (bytes([UC, how, 0]) + RECV64 + wqe(SEND, data(100)) +
+                                         RING + RING)
+        yield 'uc_long' + suffix, (bytes([UC, how, 16, 0, 4]) + RECV64 + wqe(SEND, data(100)) +
+                                   RING)
+        yield 'uc_dead' + suffix, (bytes([UC, how, 0, MODIFY_QP | 0x80, 0]) + plain['write'] +
+                                   RING + RING)
+
+
+def srq_seeds(plain):
+    for how, suffix in ((0, ''), (8, '_two')):
+        for options in (SRQ, SRQ | LIST, SRQ | UC, SRQ | LIST | IN_CQE):
+            head, end = bytes([options, how, 2]), '_%u%s' % (options, suffix)
+            yield 'srq' + end, (head + recv(64) * 5 + plain['send'] + plain['send_imm'] +
+                                plain['write_imm'] + wqe(SEND, data(30)) + RING + RING)
+            yield 'srq_wrap' + end, head + (recv(60, 4) + plain['send'] + RING) * 10
+            yield 'srq_late' + end, head + plain['send'] + RING + recv(64) + RING + RING
+            yield 'srq_short' + end, head + recv(8) + plain['send'] + RING + recv(64) + RING
+            yield 'srq_count' + end, head + recv(64, last=239) + plain['send'] + RING + RING
+            yield 'srq_link' + end, head + recv(64, last=255) + plain['send'] * 2 + RING + RING
+            yield 'srq_key' + end, (head + recv(64)[:3] + bytes([210, 0, 2, 0]) +
+                                    plain['send'] + RING + RING)
+            yield 'srq_dead' + end, (head + recv(64) + bytes([MODIFY_QP | 0x80, 0]) +
+                                     plain['send'] + RING + RING)
+
+
+def by_b(program):
+    """A WQE, posted by b."""
+    return bytes([program[0] | 0x80]) + program[1:] + RING_B
+
+
+def link_seeds(plain):
+    """States, MTUs and PSNs of a connection, and memory of other kinds."""
+    big = bytes([1, 192, 6, 0, 0, 0, 2])  # 1536 bytes
+    for how, suffix in ((0, ''), (8, '_two')):
+        for options in (0, UC):
+            end = '_%u%s' % (options, suffix)
+            rtr = bytes([MODIFY_QP | 0x80, 1, MODIFY_QP | 0x80, 2, MODIFY_QP | 0x80, 3])
+            self = bytes([MODIFY_QP, 1, MODIFY_QP, 2, MODIFY_QP, 69, MODIFY_QP, 4])
+            take = bytes([RECV, 1, 64, 0, 0, 2, 0])
+            for name in ('write', 'send', 'write_imm'):
+                yield 'rtr_%s%s' % (name, end), (bytes([options, how, 2]) + rtr + RECV64 +
+                                                 plain[name] + RING + RING)
+                yield 'self_%s%s' % (name, end), (bytes([options, how, 2]) + self + take +
+                                                  plain[name] + RING + RING)
+            yield 'mtu' + end, (bytes([options, how, 16, 0, 30]) + RECV64 +
+                                wqe(WRITE, RADDR, big) + RING + RING)
+            yield 'psn_within' + end, (bytes([options, how, 64, 1]) + RECV64 +
+                                       wqe(WRITE, RADDR, big) + RING + RING)
+        for options in (DETOUR, DETOUR | UC, DETOUR | IN_CQE):
+            head, end = bytes([options, how, 2]), '_%u%s' % (options, suffix)
+            for name in ('write', 'write_list', 'write_inline', 'write_imm', 'read', 'fetch_add'):
+                yield 'detour_%s%s' % (name, end), head + RECV64 + plain[name] + RING + RING
+                yield 'detour_b_%s%s' % (name, end), head + by_b(plain[name]) + RING_B
+            yield 'detour_inline' + end, (head + wqe(WRITE, RADDR, inline(7), inline(40)) + RING +
+                                          RING)
+
+
+def umr_seeds():
+    zero = bytes([255]) + bytes(8)  # an address: 0
+    first = bytes([0, 0])           # the start of the keyed memory
+    for how, suffix in ((0, ''), (8, '_two')):
+        for options in (KEYS, KEYS | UC, KEYS | SRQ | LIST, KEYS | IN_CQE):
+            head, end = bytes([options, how, 2]), '_%u%s' % (options, suffix)
+            run = RING + RING
+            for name, kind, key, at in (('one', BIND1, 252, first),
+                                        ('two', BIND2, 253, first),
+                                        ('list', KLM_LIST, 254, zero),
+                                        ('pattern', PATTERN, 254, zero)):
+                # b makes the key, a uses it; then b uses it itself; then it is taken back.
+                made = umr(kind, post=UMR | 0x80) + RING_B
+                lists = umr(kind, ((50, 0x40),), post=UMR | 0x80) + RING_B
+                remote = bytes([0]) + at + bytes([key])
+                use = (wqe(WRITE, remote, data(40)) + wqe(READ, remote, data(40)) +
+                       wqe(FADD, remote, bytes([4, 1, 0]), data(8)))
+                own = bytes([1, 40, key]) + at
+                local = wqe(WRITE, RADDR, own) + wqe(READ, RADDR, own) + wqe(SEND, own)
+                inv = send_inv(bytes([key]), data(8))
+                for what, program in (('use', use), ('write', wqe(WRITE, remote, data(40))),
+                                      ('atomic', wqe(FADD, remote, bytes([4, 1, 0]), data(8))),
+                                      ('masked', bytes([WQE, 0x15, SIGNALED, 3]) + remote +
+                                       bytes([5]) + bytes(16) + data(8) + bytes([0, 0xf0, 9])),
+                                      ('read', wqe(READ, remote, data(40))),
+                                      ('beyond', wqe(WRITE, remote, data(190), data(190))),
+                                      ('inv', inv), ('inv_twice', inv + inv),
+                                      ('inv_use', inv + use)):
+                    yield 'umr_%s_%s%s' % (name, what, end), (head + made + RECV64 * 2 + program +
+                                                              run)
+                    if options == KEYS:
+                        yield 'umr_all_%s_%s%s' % (name, what, end), (
+                            head + lists + RECV64 * 2 + program + run)
+                yield 'umr_%s_local%s' % (name, end), (head + umr(kind, ((50, 0x04),)) + RING +
+                                                       RECV64 + local + run)
+                yield 'umr_%s_read%s' % (name, end), (head + umr(kind) + RING +
+                                                      wqe(READ, RADDR, own) + run)
+                yield 'umr_%s_unfenced%s' % (name, end), (head + umr(kind) + RECV64 + local + run)
+                yield 'umr_%s_recv%s' % (name, end), (
+                    head + made + bytes([RECV | 0x80, 1, 64, key]) + at + b'\0' +
+                    wqe(SEND, data(64)) + run)
+                yield 'umr_%s_recv_inv%s' % (name, end), (
+                    head + made + bytes([RECV | 0x80, 1, 64, key]) + at + b'\0' +
+                    send_inv(bytes([key]), data(8)) + run)
+                yield 'umr_%s_twice%s' % (name, end), head + umr(kind) * 2 + RING
+                yield 'umr_%s_back%s' % (name, end), (head + umr(kind) +
+                                                      umr(INV + 5 * (key - 252)) * 2 + RING)
+                if options == KEYS and how == 0:
+                    for place in range(128):
+                        yield 'umr_%s_edit_%u' % (name, place), (
+                            head + umr(kind, ((place, 0x11),)) + RING)
+    head = bytes([KEYS, 0, 2])
+    for n in (1, 4, 15):
+        yield 'umr_size_%u' % n, head + umr(BIND2, size=240 + n) + RING
+    for n in (192, 224, 232, 255):
+        for key in (0, 190, 210, 250):
+            yield 'umr_key_%u_%u' % (n, key), (head + bytes([UMR, BIND2, SIGNALED, 0, 0, n, key]) +
+                                               bytes([0, 0]) + RING)
+    for key in (0, 165, 190, 210, 250):
+        yield 'inv_key_%u' % key, head + RECV64 + send_inv(bytes([key]), data(8)) + RING + RING
+
+
+# fuzz_cqe.c: enum step
+CQE, POST, POST_RECV, POLL_CQ, POLL_TS, RESET_QP, RAW_CQE = range(7)
+REQ, RESP_SEND, RESP_IMM, RESP_WR_IMM, REQ_ERR, RESP_ERR = 0, 2, 3, 4, 5, 6
+
+
+def cqe(qp, what, counter=0, syndrome=0, edits=b'\0'):
+    return bytes([CQE, qp, what, counter, syndrome]) + edits
+
+
+def cqe_seeds():
+    posts = b''.join(bytes([POST, 2, 1, kind]) for kind in range(4))
+    recvs = bytes([POST_RECV, 2]) * 4
+    poll = bytes([POLL_CQ, 8])
+    for name, poll_one in (('', poll), ('_ts', bytes([POLL_TS, 8]))):
+        yield 'sends' + name, posts + b''.join(cqe(2, REQ, i) for i in range(4)) + poll_one
+        yield 'recvs' + name, (recvs + cqe(2, RESP_SEND) + cqe(2, RESP_IMM | 8, 1) +
+                               cqe(2, RESP_WR_IMM, 2) + cqe(2, 7, 3) + poll_one)
+        for syndrome in (1, 2, 4, 5, 6, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x22, 0x77):
+            yield 'errors%s_%02x' % (name, syndrome), (
+                posts + recvs + cqe(2, REQ_ERR, 0, syndrome) + cqe(2, RESP_ERR, 0, syndrome) +
+                poll_one)
+        # Nobody's, no such index, not outstanding, unknown opcode, purged.
+        for edit, text in (('uidx', b'\xe1\x23\x55'), ('top', b'\xe1\x21\xff'),
+                           ('purged', b'\xe3\x21\xff\x22\xff\x23\xfd'),
+                           ('opcode', b'\xe1\x3f\x70'), ('bytes', b'\xe1\x2c\xff')):
+            yield 'stray_%s%s' % (edit, name), posts + cqe(2, REQ, 0, 0, text) + poll_one
+        yield 'twice' + name, posts + (cqe(2, REQ, 3) + cqe(2, REQ_ERR, 3, 5)) * 2 + poll_one
+        yield 'no_rq' + name, cqe(3, RESP_SEND) + cqe(3, RESP_ERR, 0, 4) + poll_one
+    # Data in the CQE, at 0x3f its format: of READs, atomics, receives and an SRQ's.
+    takes = bytes([POST, 2, 1, 2, POST, 2, 1, 3])
+    kept = b'\xe1\x3f\x04'
+    for what, head, qp in (('rq', recvs, 2), ('srq', bytes([POST_RECV, 0]) * 4, 0),
+                           ('ud', bytes([POST_RECV, 1]) * 4, 1)):
+        yield 'data_' + what, (head + cqe(qp, RESP_SEND, 0, 0, kept) +
+                               cqe(qp, RESP_IMM, 1, 0, b'\xe2\x3f\x04\x2f\x54') +
+                               cqe(qp, RESP_SEND, 9, 0, kept) + poll)
+        yield 'plain_' + what, (head + cqe(qp, RESP_SEND) + cqe(qp, RESP_SEND, 7) +
+                                cqe(qp, RESP_IMM, 1, 0, b'\xe1\x38\x20') +
+                                cqe(qp, RESP_ERR, 2, 4) + poll)
+        # 0x30 of flags and QP: a GRH.
+        yield 'grh_' + what, head + cqe(qp, RESP_SEND, 0, 0, b'\xe1\x38\x30') + poll
+    yield 'data_sends', (takes + posts + cqe(2, REQ, 0, 0, kept) + cqe(2, REQ, 1, 0, kept) +
+                         cqe(2, REQ, 2, 0, kept) + cqe(2, REQ, 3, 0, kept) + poll)
+    yield 'data_unposted', bytes([POST_RECV, 2]) + cqe(2, RESP_SEND, 3, 0, kept) + poll
+    yield 'compressed', recvs + cqe(2, RESP_SEND, 0, 0, b'\xe1\x3f\x0c') + poll
+    yield 'reset', (posts + recvs + cqe(2, REQ, 0) + cqe(1, REQ, 9) + cqe(2, RESP_SEND, 0) +
+                    bytes([RESET_QP, 2, 2]) + cqe(2, REQ, 1) + poll)
+    yield 'lap', (posts + cqe(2, REQ, 1)) * 20 + poll * 2 + (posts + cqe(2, REQ, 1)) * 20 + poll
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for target, seeds in (('cqe', cqe_seeds()), ('mailbox', mailbox_seeds()),
+                          ('wqe', wqe_seeds())):
+        folder = os.path.join(sys.argv[1], target)
+        os.makedirs(folder, exist_ok=True)
+        for name, text in seeds:
+            with open(os.path.join(folder, name), 'wb') as f:
+                f.write(text)
+
+
+if __name__ == '__main__':
+    main()
