@@ -41,7 +41,7 @@
 #endif
 
 #define ENV_BUF    (256 * 1024)
-#define ENV_WAIT_S 5
+#define ENV_WAIT_S 30
 #define ENV_ALL                                                                                    \
 	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
 	 BB_ACCESS_REMOTE_ATOMIC)

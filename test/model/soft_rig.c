@@ -525,14 +525,14 @@ rig_now_us(void)
 void
 rig_wait(struct rig_cq *c, struct rig_uar *u, struct rig_cqe *e)
 {
-	uint64_t end = rig_now_us() + 5000000;
+	uint64_t end = rig_now_us() + RIG_WAIT_US;
 
 	do {
 		rig_poll(u);
 		if (rig_cqe(c, e))
 			return;
 	} while (rig_now_us() < end);
-	fail_msg("no CQE came in 5 seconds");
+	fail_msg("no CQE came in %u seconds", RIG_WAIT_US / 1000000);
 }
 
 void

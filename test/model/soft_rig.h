@@ -220,6 +220,9 @@ void rig_expect_no_event(struct rig_dev *d);
 
 uint64_t rig_now_us(void);
 
+/* What comes at all has come by then, however busy the machine: microseconds. */
+#define RIG_WAIT_US 30000000u
+
 /* Two connected QPs a and b on one device, each with CQs and memory: what most need. */
 struct rig_pair {
 	struct rig_dev d;

@@ -35,7 +35,7 @@ struct player {
 static int
 take(struct player *p, uint32_t round)
 {
-	uint64_t end = rte_get_timer_cycles() + 20 * rte_get_timer_hz();
+	uint64_t end = rte_get_timer_cycles() + 60 * rte_get_timer_hz();
 	uint32_t head = types_head(p->type), i;
 	unsigned int n = 0;
 	struct bb_wc wc;
@@ -72,7 +72,7 @@ static int
 send_to_other(struct player *p, uint32_t round)
 {
 	struct bb_sge sge = sge_of(p->me, 0, LEN);
-	uint64_t end = rte_get_timer_cycles() + 20 * rte_get_timer_hz();
+	uint64_t end = rte_get_timer_cycles() + 60 * rte_get_timer_hz();
 	uint32_t i;
 	int ret;
 

@@ -221,36 +221,42 @@ struct ringer {
 	struct rig_qp q;
 	struct rig_mem *from, *to;
 	uint32_t done;
+	bool lost;
 };
 
 /*
- * Four doorbells at a time, then all must be done: a lost one stays lost. Time is counted by
- * the round: two threads that spin on one lock are slow without end where others want their CPUs.
+ * Four doorbells at a time, then all must be done: a lost one stays lost. Two threads that
+ * spin on one lock are slow without end where others want their CPUs: then there are fewer
+ * rounds, but the time that calls a doorbell lost is that of one round.
  */
-#define RINGER_ROUNDS   20000u
-#define RINGER_ROUND_US 20000000u
+#define RINGER_ROUNDS 20000u
+#define RINGER_ALL_US 10000000u
 
 static void *
 ringer_run(void *arg)
 {
 	struct ringer *r = arg;
+	uint64_t start = rig_now_us(), now = start;
 	uint32_t i, k;
 
-	for (i = 0; i < RINGER_ROUNDS; i++) {
-		uint64_t end = rig_now_us() + RINGER_ROUND_US;
+	for (i = 0; i < RINGER_ROUNDS && now - start < RINGER_ALL_US; i++) {
+		uint64_t end = now + RIG_WAIT_US;
 		struct rig_cqe e;
 
 		for (k = 0; k < 4; k++) {
 			rig_write(&r->q, r->from, 0, 8, r->to, 0, RIG_CQE);
 			rig_ring(&r->q);
 		}
-		while (k != 0 && rig_now_us() < end) {
+		while (k != 0 && now < end) {
 			rig_poll(&r->u);
 			if (rig_cqe(&r->c, &e) && e.opcode == MLX5_CQE_REQ)
 				k--;
+			now = rig_now_us();
 		}
-		if (k != 0)
+		if (k != 0) {
+			r->lost = true;
 			break;
+		}
 	}
 	r->done = i;
 	return NULL;
@@ -284,9 +290,10 @@ test_threads_one_page(void **state)
 	assert_int_equal(pthread_create(&t, NULL, ringer_run, &r[1]), 0);
 	ringer_run(&r[0]);
 	pthread_join(t, NULL);
-	assert_int_equal(r[0].done, RINGER_ROUNDS);
-	assert_int_equal(r[1].done, RINGER_ROUNDS);
 	for (i = 0; i < 2; i++) {
+		if (r[i].lost)
+			fail_msg("thread %u: a doorbell of round %u was lost", i, r[i].done);
+		assert_true(r[i].done > 10);
 		rig_qp_close(&r[i].q);
 		rig_cq_close(&r[i].c);
 		rig_uar_close(&r[i].u);

@@ -34,8 +34,8 @@ wait_both(struct rig_pair *p, struct rig_cq *c, struct rig_cqe *e)
 
 	while (!rig_cqe(c, e)) {
 		poll_both(p);
-		if (rig_now_us() - start > 5000000)
-			fail_msg("no CQE came in 5 seconds");
+		if (rig_now_us() - start > RIG_WAIT_US)
+			fail_msg("no CQE came in %u seconds", RIG_WAIT_US / 1000000);
 	}
 	return rig_now_us() - start;
 }

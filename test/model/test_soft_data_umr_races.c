@@ -138,7 +138,7 @@ test_race(void **state)
 		r.stop = false;
 		assert_int_equal(pthread_create(&thread, NULL, writer, &r), 0);
 		/* The writer is at it, for a while longer each time. */
-		end = rig_now_us() + 5000000;
+		end = rig_now_us() + RIG_WAIT_US;
 		while (__atomic_load_n(&r.hits, __ATOMIC_RELAXED) < seen + 1 + round * 5 &&
 		       rig_now_us() < end)
 			rig_poll(r.k->p.u[1]);
