@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Transport headers of a RoCEv2 packet, between bytes and struct (IBTA vol. 1, 9.2 to 9.6,
+ * annex A17), and the invariant CRC. What is parsed comes from anybody: bounds first.
+ */
+#ifndef BB_ROCE_PKT_H
+#define BB_ROCE_PKT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bb_roce_op.h"
+
+#define BB_ROCE_UDP_PORT 4791u
+#define BB_ROCE_BTH_LEN  12u
+#define BB_ROCE_MAX_HDR  40u /* of BTH and what follows it: BTH + AtomicETH */
+#define BB_ROCE_ICRC_LEN 4u
+#define BB_ROCE_PSN_MASK 0xffffffu
+#define BB_ROCE_QPN_MASK 0xffffffu
+
+/* Bits of bb_roce_pkt.flags: those of the BTH. */
+enum {
+	BB_ROCE_SE = 1u << 0,
+	BB_ROCE_MIGREQ = 1u << 1,
+	BB_ROCE_FECN = 1u << 2,
+	BB_ROCE_BECN = 1u << 3,
+	BB_ROCE_ACKREQ = 1u << 4,
+};
+
+/* AETH syndromes: kind in bits 5 and 6, value below (9.3.5.2, table 44 and 45 for codes). */
+enum {
+	BB_ROCE_AETH_KIND = 0x60,
+	BB_ROCE_AETH_VALUE = 0x1f,
+	BB_ROCE_AETH_ACK = 0x00, /* value: credits */
+	BB_ROCE_AETH_RNR = 0x20, /* value: timer code */
+	BB_ROCE_AETH_NAK = 0x60, /* value: BB_ROCE_NAK_* */
+	BB_ROCE_CREDITS_OFF = 0x1f,
+};
+enum {
+	BB_ROCE_NAK_PSN = 0,
+	BB_ROCE_NAK_INVALID = 1,
+	BB_ROCE_NAK_ACCESS = 2,
+	BB_ROCE_NAK_OP = 3,
+};
+
+/*
+ * A packet. Fields that its opcode has no header for are 0 after parsing and not looked at
+ * by building. Payload bytes are not part of it when it is sent: see bb_roce_ops.tx.
+ */
+struct bb_roce_pkt {
+	uint8_t opcode; /* whole byte */
+	uint8_t flags;
+	uint16_t pkey;
+	uint32_t dqpn;
+	uint32_t psn;
+	/* RETH; va and rkey of AtomicETH too */
+	uint64_t va;
+	uint32_t rkey;
+	uint32_t dmalen;
+	/* AtomicETH; compare is 0 for FETCH_ADD */
+	uint64_t swap_add, compare;
+	/* AETH */
+	uint8_t syndrome;
+	uint32_t msn;
+	uint64_t orig; /* AtomicAckETH */
+	uint32_t imm;  /* ImmDt as it travels, or the key of IETH in host order */
+	/* DETH */
+	uint32_t qkey, sqpn;
+	uint32_t len;           /* payload bytes, padding not counted */
+	const uint8_t *payload; /* received: in the packet; sent: not used */
+};
+
+/* Why a packet is dropped by bb_roce_parse(). */
+enum bb_roce_drop {
+	BB_ROCE_OK,
+	BB_ROCE_DROP_SHORT,   /* no room for the headers of its opcode, or for its padding */
+	BB_ROCE_DROP_VERSION, /* TVer is not 0 */
+	BB_ROCE_DROP_OPCODE,  /* not an opcode of RC, UC or UD */
+	BB_ROCE_DROP_PAYLOAD, /* payload or padding where the opcode has none */
+	BB_ROCE_DROP_ICRC,    /* of who checks it */
+	BB_ROCE_DROPS
+};
+const char *bb_roce_drop_str(enum bb_roce_drop why);
+
+/*
+ * Parse what stands between the UDP header and the ICRC: @len bytes at @p. *pkt is written
+ * only if the answer is BB_ROCE_OK.
+ */
+enum bb_roce_drop bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len);
+
+/* Zero bytes behind a payload of @len bytes, so that the packet ends on 4. */
+static inline uint32_t
+bb_roce_pad(uint32_t len)
+{
+	return -len & 3;
+}
+
+/*
+ * Write the headers of *pkt to @hdr, BB_ROCE_MAX_HDR bytes of room. pkt->len decides about the
+ * pad count. Returns their length, that of the opcode's table row; 0 for an unknown opcode.
+ */
+uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
+
+/*
+ * The invariant CRC (annex A17.3.3 with vol. 1, 7.8.1): over the IP header as sent, the UDP
+ * header, BTH and the rest to the end of the padding, fields that may change on the way taken as
+ * ones. bb_roce_icrc_begin() takes the IP header (@ip_len 20 and up for version 4, 40 for 6), the
+ * 8 bytes of UDP and @hdr_len bytes from BTH on; bb_roce_icrc_more() any number of pieces behind
+ * them; bb_roce_icrc_end() gives the four bytes as they are stored in memory order behind the
+ * padding.
+ */
+uint32_t bb_roce_icrc_begin(const uint8_t *ip, size_t ip_len, const uint8_t *udp,
+			    const uint8_t *bth, size_t hdr_len);
+uint32_t bb_roce_icrc_more(uint32_t crc, const void *p, size_t len);
+void bb_roce_icrc_end(uint32_t crc, uint8_t out[BB_ROCE_ICRC_LEN]);
+
+#endif

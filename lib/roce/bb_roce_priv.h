@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Between the files of the engine. */
+#ifndef BB_ROCE_PRIV_H
+#define BB_ROCE_PRIV_H
+
+#include "bb_cqe.h"
+#include "bb_roce_qp.h"
+
+#define BB_ROCE_NEVER UINT64_MAX
+
+/* a - b of PSNs, as a signed distance: PSNs are at most 2^23 apart. */
+static inline int32_t
+bb_roce_psn_diff(uint32_t a, uint32_t b)
+{
+	return (int32_t)((a - b) << 8) >> 8;
+}
+
+static inline uint32_t
+bb_roce_psn_add(uint32_t psn, uint32_t n)
+{
+	return (psn + n) & BB_ROCE_PSN_MASK;
+}
+
+/* Packets of @len bytes: one at least. */
+static inline uint32_t
+bb_roce_packets(uint32_t len, uint32_t mtu)
+{
+	return len == 0 ? 1 : (uint32_t)(((uint64_t)len + mtu - 1) / mtu);
+}
+
+static inline bool
+bb_roce_is_read_or_atomic(uint8_t kind)
+{
+	return kind >= BB_ROCE_MSG_READ;
+}
+
+/* Send one packet of @qp: common fields are filled in here. ops->tx's answer. */
+bool bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct bb_roce_iov *iov,
+		  uint32_t n, const struct bb_roce_msg *msg);
+/* To ERR by a request of the peer's. */
+void bb_roce_resp_failed(struct bb_roce_qp *qp, uint8_t synd);
+/* To ERR by the oldest message, which completes with @synd. */
+void bb_roce_req_failed(struct bb_roce_qp *qp, uint8_t synd);
+
+/* ---- bb_roce_req.c */
+uint32_t bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
+bool bb_roce_req_busy(const struct bb_roce_qp *qp);
+/* Begin again at @psn, which is not acknowledged. */
+void bb_roce_req_rewind(struct bb_roce_qp *qp, uint32_t psn);
+
+/* ---- bb_roce_comp.c */
+void bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now);
+void bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now);
+/* A request packet went out: the timer runs. */
+void bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now);
+
+/* ---- bb_roce_resp.c: RC and UC */
+void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
+/* Answers: READ responses, atomics, ACKs and NAKs, in the order of their PSNs. */
+uint32_t bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget);
+bool bb_roce_resp_busy(const struct bb_roce_qp *qp);
+
+/* ---- bb_roce_ud.c */
+void bb_roce_ud_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
+		   const struct bb_roce_net *net);
+uint32_t bb_roce_ud_run(struct bb_roce_qp *qp, uint32_t budget);
+
+#endif

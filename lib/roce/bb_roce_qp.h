@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The RoCEv2 engine: one queue pair's protocol and nothing else. Packets, messages to send and
+ * the time go in; packets, accesses to memory and completions come out, by the functions of struct
+ * bb_roce_ops. It has no clock, no allocation, no lock and no network of its own: everything that
+ * can happen to a packet, and years of time, run in a unit test and are the same each time.
+ *
+ * Three machines work on a queue pair (IBTA vol. 1, chapter 9): the requester makes packets of
+ * messages (bb_roce_req.c), the completer takes what comes back for them and keeps time
+ * (bb_roce_comp.c), the responder answers the peer's requests (bb_roce_resp.c and, for READs and
+ * atomics, bb_roce_replay.c). Datagrams are in bb_roce_ud.c. bb_roce_qp.c is what the caller sees.
+ *
+ * The caller keeps to one thread at a time per queue pair, calls bb_roce_rx() for each packet that
+ * names it, bb_roce_run() while bb_roce_busy(), and bb_roce_tick() at bb_roce_deadline(). Time is
+ * nanoseconds from any start; it does not go back.
+ */
+#ifndef BB_ROCE_QP_H
+#define BB_ROCE_QP_H
+
+#include "bb_roce_pkt.h"
+
+/* Addresses and what else of the IP and UDP headers the engine is told or asks for. */
+struct bb_roce_net {
+	uint8_t src[16], dst[16]; /* GIDs; IPv4 as ::ffff:a.b.c.d */
+	uint16_t sport;           /* UDP source port */
+	uint8_t tclass;           /* DSCP and ECN */
+	uint8_t hop_limit;
+	uint32_t flow_label; /* of IPv6 */
+};
+
+/* ---- Messages */
+
+enum bb_roce_kind {
+	BB_ROCE_MSG_SEND,
+	BB_ROCE_MSG_SEND_IMM,
+	BB_ROCE_MSG_SEND_INV,
+	BB_ROCE_MSG_WRITE,
+	BB_ROCE_MSG_WRITE_IMM,
+	BB_ROCE_MSG_READ,
+	BB_ROCE_MSG_CMP_SWAP,
+	BB_ROCE_MSG_FETCH_ADD,
+};
+
+enum {
+	BB_ROCE_SOLICITED = 1u << 0,
+	BB_ROCE_FENCE = 1u << 1, /* not before all earlier READs and atomics are done */
+};
+
+/* One message of the requester. The caller fills the first part, the engine the second. */
+struct bb_roce_msg {
+	uint64_t cookie; /* the caller's */
+	uint8_t kind;
+	uint8_t flags;
+	uint32_t len; /* bytes, up to 1 << 31; 8 of an atomic */
+	uint32_t imm; /* as it travels; SEND_INV: the key, host order */
+	uint32_t rkey;
+	uint64_t raddr;
+	uint64_t swap_add, compare;
+	/* UD only */
+	uint32_t dqpn, qkey;
+	const struct bb_roce_net *net; /* lives until the message is complete */
+
+	uint32_t psn;     /* of its first packet */
+	uint32_t packets; /* of the request, or of a READ's response */
+	uint32_t got;     /* READ: response packets that came */
+};
+
+/* ---- What the engine asks of its caller */
+
+struct bb_roce_qp;
+
+struct bb_roce_iov {
+	const void *p;
+	uint32_t len;
+};
+/* Pieces of one packet at most; payload in more of them is put together by who has it. */
+#define BB_ROCE_MAX_IOV 16
+
+enum bb_roce_take {
+	BB_ROCE_TAKE_OK,
+	BB_ROCE_TAKE_EMPTY,  /* RC: an RNR NAK; UC, UD: the message is dropped */
+	BB_ROCE_TAKE_FAILED, /* the queue is in error, and so is the queue pair */
+};
+
+enum bb_roce_access {
+	BB_ROCE_ACCESS_WRITE,
+	BB_ROCE_ACCESS_READ,
+	BB_ROCE_ACCESS_ATOMIC,
+};
+
+/* A message that used up a receive. */
+struct bb_roce_recv {
+	uint8_t kind;   /* SEND, SEND_IMM, SEND_INV or WRITE_IMM */
+	uint8_t status; /* 0, or BB_SYN_* of lib/format */
+	bool solicited;
+	uint32_t len; /* bytes of the message, those of the GRH not counted */
+	uint32_t imm; /* as it travels; SEND_INV: the key */
+	/* UD only */
+	uint32_t sqpn;
+	const struct bb_roce_net *net;
+};
+
+/*
+ * All are called from within bb_roce_rx(), _run() or _tick() and must not call these. A status is
+ * 0 or a syndrome, BB_SYN_*.
+ */
+struct bb_roce_ops {
+	/*
+	 * Send a packet: *pkt (not its payload), the payload in @n pieces, to the queue pair's
+	 * path (RC, UC) or @msg->net (UD). @msg: the message it is part of, so that the caller can
+	 * hold its completion back while the network reads its memory; NULL for the responder's.
+	 * The pieces are valid until the message completes, or during the call if @msg is NULL.
+	 * False: no room now; the engine is busy and asks again in the next bb_roce_run().
+	 */
+	bool (*tx)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
+		   const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg);
+
+	/* Requester: @len bytes of the message from @off on. Pieces, or minus a syndrome. */
+	int (*gather)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t off,
+		      uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);
+	/* Data of a READ response for the message's own memory. */
+	uint8_t (*place)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
+			 uint32_t off, const uint8_t *data, uint32_t len);
+	/* What an atomic found, in host order. */
+	uint8_t (*atomic_result)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
+				 uint64_t orig);
+	/* The message is done, in the order of posting. Its slot is free on return. */
+	void (*complete)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
+			 uint8_t status);
+
+	/* Responder: take the next receive, for the message that begins. */
+	enum bb_roce_take (*recv_take)(void *ctx, struct bb_roce_qp *qp);
+	/* Data of a SEND, from byte @off of the message on. LOCAL_LENGTH or LOCAL_PROT fail it. */
+	uint8_t (*recv_place)(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data,
+			      uint32_t len);
+	/* Completion of the receive taken. Not 0: it could not be told, the queue pair fails. */
+	uint8_t (*recv_done)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r);
+	/* Invalidate the key of a SEND_INV. */
+	uint8_t (*invalidate)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey);
+	/*
+	 * May the peer do this to @len bytes at @va? Asked at the first packet of a message, for
+	 * all of it, before anything is written; never for 0 bytes. REMOTE_ACCESS for a key that
+	 * does not allow it, REMOTE_INVAL_REQ for a queue pair that does not.
+	 */
+	uint8_t (*remote_check)(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access,
+				uint32_t rkey, uint64_t va, uint32_t len);
+	/* The accesses themselves. The key may have gone since it was checked: ask it again. */
+	uint8_t (*remote_write)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va,
+				const uint8_t *data, uint32_t len);
+	/* Pieces for a READ response, or minus a syndrome. */
+	int (*remote_read)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va,
+			   uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);
+	/* @kind: CMP_SWAP or FETCH_ADD; *orig in host order. */
+	uint8_t (*remote_atomic)(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey,
+				 uint64_t va, uint64_t swap_add, uint64_t compare, uint64_t *orig);
+
+	/*
+	 * The queue pair has failed and does nothing more: by the message just completed with an
+	 * error (@responder false), or by a request of the peer, which was told @synd.
+	 */
+	void (*failed)(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd);
+	/* The first good packet came before bb_roce_qp_rts(). */
+	void (*established)(void *ctx, struct bb_roce_qp *qp);
+};
+
+/* ---- A queue pair */
+
+struct bb_roce_attr {
+	enum bb_roce_type type;
+	uint32_t mtu; /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
+	uint16_t pkey;
+	uint32_t qpn, dqpn;
+	uint32_t qkey; /* UD: of its receives */
+	uint32_t rq_psn;
+	struct bb_roce_net path;     /* RC, UC: peer is path.dst */
+	uint32_t max_dest_rd_atomic; /* READs and atomics it answers at a time; <= replays */
+	uint32_t min_rnr_timer;      /* code */
+	/* Given at bb_roce_qp_rts() */
+	uint32_t sq_psn;
+	uint32_t max_rd_atomic; /* READs and atomics under way */
+	uint32_t ack_timeout;   /* code: 4.096 us << it; 0: for ever */
+	uint32_t retry_cnt, rnr_retry;
+	uint32_t window; /* request packets that may be unacknowledged, > 0 */
+};
+
+/* A READ or atomic that the responder has seen, to be answered, or once more. */
+struct bb_roce_replay {
+	uint32_t psn, packets;
+	uint8_t kind;
+	uint32_t rkey;
+	uint64_t va;
+	uint32_t len;
+	uint64_t orig; /* of an atomic: never executed twice */
+};
+
+/* What happened, by reason. Names of the first group are those of QUERY_Q_COUNTER. */
+struct bb_roce_stats {
+	uint64_t out_of_buffer, out_of_sequence, duplicate, rnr_nak_retry, packet_seq_err;
+	uint64_t implied_nak_seq, ack_timeout;
+	uint64_t resp_local_length, resp_local_prot, resp_remote_invalid, resp_remote_access;
+	uint64_t retry_exceeded, rnr_retry_exceeded;
+	uint64_t rx_write, rx_read, rx_atomic;
+	/* Packets dropped without an answer. */
+	uint64_t drop_type, drop_pkey, drop_qkey, drop_source, drop_state, drop_ghost, drop_order;
+	uint64_t drop_length, drop_no_recv, cnp, ecn_ce;
+	uint64_t tx_packets, rx_packets, tx_acks, retransmitted;
+};
+
+enum bb_roce_state {
+	BB_ROCE_RESET,
+	BB_ROCE_RTR,
+	BB_ROCE_RTS,
+	BB_ROCE_ERR,
+};
+
+/* The requester and completer. Messages tail to head are posted and not complete. */
+struct bb_roce_req {
+	struct bb_roce_msg *ring;      /* the caller's */
+	uint32_t mask;                 /* slots - 1 */
+	uint32_t head, tail;           /* free running */
+	uint32_t next;                 /* message whose packet is sent next */
+	uint32_t next_pkt;             /* which of its packets */
+	uint32_t unassigned;           /* first message that has no PSN yet */
+	uint32_t psn;                  /* of the next message that gets one */
+	uint32_t una;                  /* oldest PSN that is not acknowledged */
+	uint32_t rd_atomic;            /* READs and atomics sent and not answered */
+	uint32_t retries, rnr_retries; /* left */
+	uint32_t ssn, credit_ssn;      /* end-to-end credits (9.7.7.2) */
+	bool credits;                  /* the peer counts them */
+	bool rnr_wait;
+	uint64_t deadline; /* UINT64_MAX: none */
+};
+
+/* The responder. */
+struct bb_roce_resp {
+	uint32_t epsn, msn;
+	/* The message that is coming in. */
+	uint8_t kind;
+	bool in_message, have_recv, skip; /* skip: UC, the rest of a message that lost a part */
+	uint32_t off, dmalen, rkey;
+	uint64_t va;
+	bool nak_sent; /* of a PSN ahead: once, until the expected one comes (9.7.5.1.3) */
+	/* Answers not sent yet. */
+	bool ack_due;
+	uint8_t ack_syndrome;
+	uint32_t ack_psn;
+	/* READs and atomics, the newest replays of them; todo..head are to be answered. */
+	struct bb_roce_replay *replay; /* the caller's */
+	uint32_t replays;
+	uint32_t head, todo;
+	uint32_t todo_pkt;
+};
+
+struct bb_roce_qp {
+	const struct bb_roce_ops *ops;
+	void *ctx; /* the caller's, first argument of all ops */
+	enum bb_roce_state state;
+	bool in_err_nak; /* one NAK is to be sent although it failed */
+	struct bb_roce_attr attr;
+	struct bb_roce_req req;
+	struct bb_roce_resp resp;
+	struct bb_roce_stats stats;
+};
+
+/* Memory that the caller gives and keeps until the queue pair is gone. */
+struct bb_roce_mem {
+	struct bb_roce_msg *ring;
+	uint32_t slots; /* power of two */
+	struct bb_roce_replay *replay;
+	uint32_t replays; /* power of two; of UC and UD 0 */
+};
+
+/* A queue pair in RESET. */
+void bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void *ctx,
+		     const struct bb_roce_mem *mem);
+/* RESET to RTR: it answers. -EINVAL for an attribute out of its range, nothing changed. */
+int bb_roce_qp_rtr(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
+/* RTR to RTS: it asks too. Takes the last group of *attr. -EINVAL. */
+int bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
+/* To ERR, without a word to anybody. */
+void bb_roce_qp_err(struct bb_roce_qp *qp);
+/* Complete what is left with @status, in order. In ERR. */
+void bb_roce_qp_flush(struct bb_roce_qp *qp, uint8_t status);
+
+/*
+ * Post a message. -EINVAL for one its type does not have, -EMSGSIZE (UD: beyond the MTU; beyond
+ * 1 << 31), -ENOBUFS when all slots are taken. Sent by the next bb_roce_run().
+ */
+int bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg);
+
+/* A packet for the queue pair: qp->attr.qpn is what it names, its ICRC is right. */
+void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net,
+		uint64_t now);
+/* Send up to @budget packets. Returns how many. Answers go before requests. */
+uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
+/* Would bb_roce_run() send something? */
+bool bb_roce_busy(const struct bb_roce_qp *qp);
+/* When bb_roce_tick() is to be called. UINT64_MAX: no timer runs. */
+static inline uint64_t
+bb_roce_deadline(const struct bb_roce_qp *qp)
+{
+	return qp->req.deadline;
+}
+void bb_roce_tick(struct bb_roce_qp *qp, uint64_t now);
+
+#endif
