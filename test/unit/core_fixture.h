@@ -7,11 +7,9 @@
 #ifndef CORE_FIXTURE_H
 #define CORE_FIXTURE_H
 
-#include <unistd.h>
-
-#include <rte_eal.h>
 #include <rte_log.h>
 
+#include "../fakes/bare_eal.h"
 #include "core_fake.h"
 
 /* What Bluebell logged since log_begin(). */
@@ -54,21 +52,7 @@ log_expect(const char *want)
 static inline void
 fake_eal_init(void)
 {
-	char prefix[48];
-	char *argv[] = {(char *)(uintptr_t) "test",
-			(char *)(uintptr_t) "--no-huge",
-			(char *)(uintptr_t) "-m",
-			(char *)(uintptr_t) "256",
-			(char *)(uintptr_t) "-l",
-			(char *)(uintptr_t) "0",
-			(char *)(uintptr_t) "--no-pci",
-			(char *)(uintptr_t) "--no-telemetry",
-			(char *)(uintptr_t) "--no-shconf",
-			(char *)(uintptr_t) "--log-level=lib.eal:error",
-			prefix};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bbtest%d", (int)getpid());
-	if (rte_eal_init(RTE_DIM(argv), argv) < 0) {
+	if (bare_eal_init() < 0) {
 		fprintf(stderr, "EAL does not start\n");
 		exit(1);
 	}

@@ -35,6 +35,7 @@
 #define RECV_BUF 3 /* receives only go here, and no send reads it */
 
 #define MTU        1024u
+#define PSN_START  0xfffffau /* the 24 bits wrap soon */
 #define MAX_ARGS   19
 #define MAX_SGE    3
 #define MAX_INLINE 256

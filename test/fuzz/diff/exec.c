@@ -216,7 +216,7 @@ modify(struct exec *x, const struct model *m, const uint32_t *a)
 	memcpy(attr.path.dgid, x->gid[dev].raw, sizeof(attr.path.dgid));
 	attr.path.dlid = x->lid[dev];
 	attr.path_mtu = MTU;
-	attr.rq_psn = up ? peer->sq_psn : 0;
+	attr.rq_psn = up ? peer->sq_psn : PSN_START;
 	attr.sq_psn = mq->sq_psn;
 	attr.timeout = 1;
 	attr.rnr_retry = (uint8_t)a[6];

@@ -72,6 +72,7 @@ some_range(struct rng *r, const struct model *m, struct need *need, uint32_t *le
 	   uint32_t *buf, uint32_t *off)
 {
 	uint32_t i, k = NO_KEY, start = rng_below(r, MRS);
+	bool odd_one = odd(r, 12);
 	const struct m_mr *mr;
 
 	for (i = 0; i < MRS && k == NO_KEY; i++) {
@@ -81,6 +82,15 @@ some_range(struct rng *r, const struct model *m, struct need *need, uint32_t *le
 			k = (start + i) % MRS;
 	}
 	need->missing |= k == NO_KEY;
+	/* One that lacks a right, and nothing else. */
+	for (i = 0; i < MRS && need->rights != 0 && odd_one; i++) {
+		mr = &m->mr[(start + i) % MRS];
+		if (mr->live && mr->pd == need->pd && (mr->access & need->rights) == 0 &&
+		    (mr->buf == RECV_BUF) == need->recv && mr->len >= 8) {
+			k = (start + i) % MRS;
+			break;
+		}
+	}
 	/* One of another PD, or without the rights. */
 	i = rng_below(r, MRS);
 	if (odd(r, 30) && m->mr[i].live && (m->mr[i].buf == RECV_BUF) == need->recv)
@@ -316,12 +326,14 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 			return true;
 		s->a[1] = 0;
 	}
-	for (i = 0; i < 4; i++) {
+	/* For each PD: to send from, to receive into, and one that lacks rights. */
+	for (i = 0; i < 6; i++) {
 		uint32_t pd = i % 2, k, live = NO_KEY;
+		bool recv = i == 2 || i == 3, few = i >= 4;
 
 		for (k = 0; k < MRS; k++)
-			if (m->mr[k].live && m->mr[k].pd == pd && m->mr[k].access == 15 &&
-			    (m->mr[k].buf == RECV_BUF) == (i >= 2))
+			if (m->mr[k].live && m->mr[k].pd == pd && (m->mr[k].access != 15) == few &&
+			    (m->mr[k].buf == RECV_BUF) == recv)
 				live = k;
 		if (live != NO_KEY)
 			continue;
@@ -331,8 +343,8 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 		s->op = k < MRS ? OP_MR_REG : OP_MR_DEREG;
 		s->a[0] = k < MRS ? k : rng_below(r, MRS);
 		s->a[1] = pd;
-		s->a[2] = i >= 2 ? RECV_BUF : rng_below(r, RECV_BUF);
-		s->a[5] = 15;
+		s->a[2] = recv ? RECV_BUF : rng_below(r, RECV_BUF);
+		s->a[5] = few ? PICK(r, 0, 1, 4, 3, 5, 7, 9, 13) : 15;
 		return true;
 	}
 	memset(s->a, 0, sizeof(s->a));

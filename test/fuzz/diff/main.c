@@ -8,12 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <rte_common.h>
-#include <rte_eal.h>
 #include <rte_log.h>
 
+#include "../../fakes/bare_eal.h"
 #include "diff.h"
 
 static const char help[] =
@@ -342,26 +341,6 @@ try_defects(void)
 	return found < opt.at_least;
 }
 
-static int
-start_eal(void)
-{
-	char prefix[48];
-	char *argv[] = {(char *)(uintptr_t) "diff",
-			(char *)(uintptr_t) "--no-huge",
-			(char *)(uintptr_t) "-m",
-			(char *)(uintptr_t) "256",
-			(char *)(uintptr_t) "-l",
-			(char *)(uintptr_t) "0",
-			(char *)(uintptr_t) "--no-pci",
-			(char *)(uintptr_t) "--no-telemetry",
-			(char *)(uintptr_t) "--no-shconf",
-			(char *)(uintptr_t) "--log-level=lib.eal:error",
-			prefix};
-
-	snprintf(prefix, sizeof(prefix), "--file-prefix=bbdiff%d", (int)getpid());
-	return rte_eal_init(RTE_DIM(argv), argv) < 0 ? -1 : 0;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -372,7 +351,7 @@ main(int argc, char **argv)
 	ret = parse_args(argc, argv);
 	if (ret != 0)
 		return ret;
-	if (start_eal() != 0)
+	if (bare_eal_init() < 0)
 		return usage("EAL does not start", "");
 	/* Refusals are what most of the log would be about. */
 	if (!opt.log)

@@ -83,8 +83,10 @@ modify(struct model *m, const uint32_t *a)
 		/* The numbers that the two would have agreed on: exec.c gives the same. */
 		qp->peer = a[2];
 		qp->peer_gen = peer->live ? peer->gen : 0;
-		qp->sq_psn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->epsn : 0;
-		qp->epsn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->sq_psn : 0;
+		qp->sq_psn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->epsn
+										  : PSN_START;
+		qp->epsn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->sq_psn
+										: PSN_START;
 		qp->rnr_retry = a[6];
 		break;
 	default:
