@@ -4,7 +4,7 @@
 /*
  * Opcodes of the base transport header, and what each stands for (IBTA vol. 1, 9.2 table
  * 38). The opcode byte is the transport in its upper three bits and the operation in its
- * lower five; the table knows RC, UC and UD.
+ * lower five; the table knows RC, UC, UD and the CNP.
  */
 #ifndef BB_ROCE_OP_H
 #define BB_ROCE_OP_H
@@ -43,13 +43,15 @@ enum bb_roce_op {
 	BB_ROCE_SEND_LAST_INV = 0x16,
 	BB_ROCE_SEND_ONLY_INV = 0x17,
 };
-#define BB_ROCE_CNP 0x81u /* congestion notification, a packet of no queue pair's stream */
+/* Congestion notification: names a queue pair, and is part of no stream of packets. */
+#define BB_ROCE_CNP     0x81u
+#define BB_ROCE_CNP_PAD 16u /* zeros behind its BTH, counted as header */
 
 /* What a packet with the opcode is, and which headers follow its BTH, in this order. */
 enum {
 	BB_ROCE_F_KNOWN = 1u << 0,
 	BB_ROCE_F_REQUEST = 1u << 1, /* to the responder; else to the requester */
-	BB_ROCE_F_FIRST = 1u << 2,   /* begins a message (ONLY has both) */
+	BB_ROCE_F_FIRST = 1u << 2,   /* begins a message (ONLY, READ_REQUEST, atomics: both) */
 	BB_ROCE_F_LAST = 1u << 3,    /* ends a message */
 	BB_ROCE_F_PAYLOAD = 1u << 4, /* may carry payload */
 	BB_ROCE_F_SEND = 1u << 5,    /* part of a SEND */
@@ -71,7 +73,10 @@ struct bb_roce_op_info {
 	uint8_t hdr_len;  /* bytes of BTH and all that follow it, payload not counted */
 };
 
-/* By opcode byte. Opcodes of other transports, and those nobody has assigned, have flags 0. */
+/*
+ * By opcode byte: RC, UC, UD and the CNP, which has BB_ROCE_F_KNOWN alone. Opcodes of other
+ * transports, and those nobody has assigned, have flags 0.
+ */
 extern const struct bb_roce_op_info bb_roce_ops[256];
 
 #endif

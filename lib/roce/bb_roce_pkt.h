@@ -76,10 +76,10 @@ struct bb_roce_pkt {
 /* Why a packet is dropped by bb_roce_parse(). */
 enum bb_roce_drop {
 	BB_ROCE_OK,
-	BB_ROCE_DROP_SHORT,   /* no room for the headers of its opcode, or for its padding */
+	BB_ROCE_DROP_SHORT,   /* no room for the headers of its opcode or its padding to 4 */
 	BB_ROCE_DROP_VERSION, /* TVer is not 0 */
-	BB_ROCE_DROP_OPCODE,  /* not an opcode of RC, UC or UD */
-	BB_ROCE_DROP_PAYLOAD, /* payload or padding where the opcode has none */
+	BB_ROCE_DROP_OPCODE,  /* not an opcode of RC, UC or UD, nor a CNP */
+	BB_ROCE_DROP_PAYLOAD, /* payload or padding where there is none; longer than IP has */
 	BB_ROCE_DROP_ICRC,    /* of who checks it */
 	BB_ROCE_DROPS
 };
