@@ -119,6 +119,16 @@ enum soft_defect {
 	SOFT_DEFECTS,
 };
 
+/* Faults of hardware that can be asked for: soft_fault.c. */
+enum soft_fault_kind {
+	SOFT_FAULT_NONE,
+	SOFT_FAULT_PORT_DOWN, /* the port goes down, and up again after three lost requests */
+	SOFT_FAULT_DEV_FATAL, /* the device dies */
+	SOFT_FAULT_CQ_ERROR,  /* the request's CQ breaks */
+	SOFT_FAULT_QP_FATAL,  /* the request's QP breaks */
+	SOFT_FAULTS,
+};
+
 /* Device options, "soft0,key=value,...". */
 struct soft_opts {
 	enum soft_progress progress;
@@ -140,6 +150,9 @@ struct soft_opts {
 	uint32_t log_max_mkey;
 	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
 	uint32_t defect; /* enum soft_defect */
+	/* A fault that strikes at the request with this number, from 1; retries count. */
+	uint32_t fault; /* enum soft_fault_kind */
+	uint32_t fault_at;
 };
 
 /* How an indirect key finds the memory that other keys name. */
@@ -445,7 +458,9 @@ struct soft_dev {
 	uint8_t mac[6];
 	uint16_t lid;
 	bool port_down;
-	bool odp; /* memory can be paged on demand */
+	bool dead;               /* __atomic; see soft_fault.c */
+	uint64_t fault_requests; /* __atomic; counted only with the option fault */
+	bool odp;                /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_engine *engine; /* of progress=lcore or thread; inline: NULL */
 	struct soft_ctl *ctl;       /* control path's own: id allocators and the like */
@@ -492,6 +507,9 @@ soft_qp_find(const struct soft_dev *dev, uint32_t qpn)
  */
 void soft_event_raise(struct soft_dev *dev, struct mlx5_obj *obj, uint16_t type);
 
+/* Pull or plug the cable: raises PORT_CHANGE. As soft_event_raise(). */
+void soft_dev_port_set(struct soft_dev *dev, bool up);
+
 /* Raise the completion event of a CQ. As soft_event_raise(), also under the CQ's lock. */
 void soft_channel_fire(struct soft_dev *dev, struct soft_cq *cq);
 
@@ -518,6 +536,10 @@ void soft_engine_progress(void *engine);
 
 void soft_engine_lock(struct soft_engine *e);
 void soft_engine_unlock(struct soft_engine *e);
+
+/* ---- soft_fault.c: the device has died; a call that makes @what cannot go on: -EIO. */
+bool soft_fault_dead(const struct soft_dev *dev);
+int soft_fault_check(const struct soft_dev *dev, const char *what);
 
 /* ---- soft_paged.c: is the kernel willing to copy from and to this process? */
 bool soft_paged_works(void);

@@ -255,6 +255,15 @@ execute(struct soft_cmd *cmd, size_t inlen)
 	return cmd->desc->exec(cmd);
 }
 
+static bool
+takes_down(const void *in)
+{
+	uint32_t op = bb_prm_get(in, BB_PRM_CMD_OPCODE);
+
+	return op == BB_PRM_OP_2ERR_QP || op == BB_PRM_OP_2RST_QP ||
+	       op == BB_PRM_OP_DEALLOC_Q_COUNTER;
+}
+
 /*
  * One DEVX call: the kernel's checks, its copy of the mailbox with the bits it sets,
  * the firmware.
@@ -277,6 +286,11 @@ call(enum soft_kernel_method method, struct mlx5_ctx *ctx, uint64_t obj_id, stru
 	ret = soft_kernel_check(method, obj_id, in, inlen, outlen);
 	if (ret != 0)
 		return ret;
+	if (unlikely(soft_fault_dead(cmd.dev))) {
+		memset(out, 0, outlen);
+		/* mlx5_internal_err_ret_value(): what takes down is done, all else fails. */
+		return takes_down(in) ? 0 : soft_fault_check(cmd.dev, "command");
+	}
 	/* What is longer than any command only needs its length refused. */
 	memcpy(copy, in, RTE_MIN(inlen, sizeof(copy)));
 	soft_kernel_fill(copy, inlen);

@@ -160,8 +160,6 @@ void soft_dev_fill_gids(struct soft_dev *dev);
  */
 struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
 struct soft_dev *soft_dev_by_lid(uint16_t lid);
-/* Pull or plug the cable: raises PORT_CHANGE. */
-void soft_dev_port_set(struct soft_dev *dev, bool up);
 
 int soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
 int soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);

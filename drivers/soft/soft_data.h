@@ -405,6 +405,10 @@ bool soft_cqe_resp(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bo
 bool soft_cqe_error(struct soft_engine *e, struct soft_qp *qp, bool responder, uint16_t idx,
 		    uint8_t wqe_opcode, uint8_t synd);
 
+/* ---- soft_fault.c */
+/* The device has the option fault and is about to execute a request. True: it does not. */
+bool soft_fault(struct soft_engine *e, struct soft_qp *qp);
+
 /* ---- soft_defect.c: what a device with a seeded defect does instead */
 /* Change a decoded request before it is carried out. */
 void soft_defect_request(struct soft_engine *e, const struct soft_qp *qp, struct soft_req *r);

@@ -177,7 +177,8 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_interleaved == b->no_interleaved && a->no_mw == b->no_mw && a->dm == b->dm &&
 	       a->no_dmabuf == b->no_dmabuf && a->dmabuf_memfd == b->dmabuf_memfd &&
 	       a->no_odp == b->no_odp && a->no_relaxed == b->no_relaxed && a->no_srq == b->no_srq &&
-	       a->log_max_mkey == b->log_max_mkey && a->defect == b->defect;
+	       a->log_max_mkey == b->log_max_mkey && a->defect == b->defect &&
+	       a->fault == b->fault && a->fault_at == b->fault_at;
 }
 
 /* First context: the device takes its options and, if it is to run by itself, runs. */
@@ -208,6 +209,8 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	if (dev->ctl->mkey_ids.next >= dev->ctl->mkey_ids.size)
 		dev->ctl->mkey_ids.next = dev->ctl->mkey_ids.first;
 	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
 	soft_dev_fill_gids(dev);
 	ret = soft_dm_start(dev);
 	if (ret != 0 || opts->progress == SOFT_PROGRESS_INLINE)

@@ -75,6 +75,8 @@ soft_dm_alloc(struct mlx5_ctx *ctx_, uint64_t len, uint32_t log_align, struct ml
 	int ret;
 
 	ret = soft_kernel_dm(dev->name, len, log_align, max, SOFT_LOG_DM_ALIGN);
+	if (ret == 0)
+		ret = soft_fault_check(dev, "device memory");
 	if (ret != 0)
 		return ret;
 	d = calloc(1, sizeof(*d));

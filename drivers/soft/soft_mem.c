@@ -43,8 +43,10 @@ soft_pd_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd **pd)
 	struct soft_ctx *ctx = soft_ctx(ctx_);
 	struct soft_dev *dev = ctx->dev;
 	struct soft_pd *p;
-	int ret;
+	int ret = soft_fault_check(dev, "PD");
 
+	if (ret != 0)
+		return ret;
 	p = calloc(1, sizeof(*p));
 	if (p == NULL) {
 		SOFT_LOG(ERR, "%s: no memory for a PD", dev->name);

@@ -109,6 +109,9 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 		SOFT_LOG(ERR, "%s: the device has no memory windows", dev->name);
 		return -EOPNOTSUPP;
 	}
+	ret = soft_fault_check(dev, "memory window");
+	if (ret != 0)
+		return ret;
 	w = calloc(1, sizeof(*w));
 	if (w == NULL)
 		goto no_memory;

@@ -216,6 +216,9 @@ soft_mr_reg(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, const struct mlx5_mr_attr
 		SOFT_LOG(ERR, "%s: PD 0x%x is another context's", dev->name, p->pub.pdn);
 		return -EINVAL;
 	}
+	ret = soft_fault_check(dev, "MR");
+	if (ret != 0)
+		return ret;
 	m = calloc(1, sizeof(*m));
 	if (m == NULL) {
 		SOFT_LOG(ERR, "%s: no memory for an MR", dev->name);
@@ -396,7 +399,9 @@ soft_mr_rereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr, uint32_t flags, struct 
 		/* mlx5_rereg_mr() of libmlx5 gives the address as iova. */
 		to = mlx5_mr_mem(addr, len, to.access);
 	}
-	ret = rereg_check(m, flags, p, &to);
+	ret = soft_fault_check(dev, "MR");
+	if (ret == 0)
+		ret = rereg_check(m, flags, p, &to);
 	if (ret != 0)
 		return ret;
 	in_place = rereg_in_place(m, flags, &to);

@@ -40,6 +40,7 @@ static const char *const keys[] = {"progress",
 				   "no_counters",
 				   "no_devx",
 				   "defect",
+				   "fault",
 				   "dm",
 				   "no_dm",
 				   "dmabuf",
@@ -65,7 +66,8 @@ static const char *const keys[] = {"progress",
 	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_interleaved, "                      \
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, "                                  \
-	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N"
+	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
+	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST"
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
@@ -131,6 +133,27 @@ parse_choice(const char *value, const char *const *choices, unsigned int n, unsi
 	return -EINVAL;
 }
 
+/* "kind:request" */
+static int
+parse_fault(const char *value, struct soft_opts *opts)
+{
+	/* In the order of enum soft_fault_kind, without the first. */
+	static const char *const kinds[SOFT_FAULTS - 1] = {"port_down", "dev_fatal", "cq_error",
+							   "qp_fatal"};
+	const char *colon = value != NULL ? strchr(value, ':') : NULL;
+	char kind[16];
+	unsigned int choice;
+
+	if (colon == NULL || (size_t)(colon - value) >= sizeof(kind))
+		return -EINVAL;
+	memcpy(kind, value, (size_t)(colon - value));
+	kind[colon - value] = '\0';
+	if (parse_choice(kind, kinds, RTE_DIM(kinds), &choice) != 0)
+		return -EINVAL;
+	opts->fault = choice + 1;
+	return parse_u32(colon + 1, 1, 1u << 30, &opts->fault_at);
+}
+
 static int
 parse_one(const char *key, const char *value, struct soft_opts *opts)
 {
@@ -164,6 +187,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 			opts->defect = choice;
 		return ret == 0 ? 0 : parse_u32(value, 0, SOFT_DEFECTS - 1, &opts->defect);
 	}
+	if (strcmp(key, "fault") == 0)
+		return parse_fault(value, opts);
 	if (strcmp(key, "dm") == 0) {
 		ret = parse_u32(value, 4096, 16 << 20, &opts->dm);
 		return ret == 0 && opts->dm % 4096 != 0 ? -EINVAL : ret;

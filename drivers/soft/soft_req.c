@@ -281,6 +281,8 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 static inline void
 soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 {
+	if (unlikely(e->dev->opts.fault != SOFT_FAULT_NONE) && soft_fault(e, qp))
+		return;
 	soft_req_try(e, qp);
 	soft_keys_done(e);
 }
@@ -288,7 +290,7 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 void
 soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
-	bool plain = e->dev->opts.defect == SOFT_DEFECT_NONE && !qp->bf_bad;
+	bool plain = (e->dev->opts.defect | e->dev->opts.fault) == 0 && !qp->bf_bad;
 	uint32_t budget = SOFT_RUN_WQES;
 
 	while (qp->sq_ci != qp->sq_pi) {

@@ -71,8 +71,10 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 	bool bf = type == MLX5_UAR_BF;
 	struct soft_uar_page *page = NULL;
 	struct soft_uar *u;
-	int ret = 0;
+	int ret = soft_fault_check(dev, "UAR");
 
+	if (ret != 0)
+		return ret;
 	if (bf && dev->opts.no_bf) {
 		/* MLX5_IB_METHOD_UAR_OBJ_ALLOC without write combining. */
 		SOFT_LOG(ERR, "%s: no BlueFlame: allocate a non-cached UAR", dev->name);

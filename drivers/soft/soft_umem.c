@@ -75,6 +75,8 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 
 	ret = soft_kernel_umem_access(access);
 	if (ret == 0)
+		ret = soft_fault_check(dev, "umem");
+	if (ret == 0)
 		ret = soft_mem_check(dev->name, "umem", addr, len,
 				     (access & MLX5_ACCESS_LOCAL_WRITE) != 0);
 	/* Reading what pages the memory has takes long: only where it matters. */
@@ -108,6 +110,8 @@ soft_umem_reg_dmabuf(struct mlx5_ctx *ctx_, int fd, uint64_t offset, size_t len,
 	int ret;
 
 	ret = soft_kernel_umem_access(access);
+	if (ret == 0)
+		ret = soft_fault_check(dev, "umem");
 	if (ret != 0)
 		return ret;
 	u = umem_new(dev, len, access);

@@ -80,8 +80,10 @@ enum need {
 	NEED_MASKED_4 = UINT64_C(1) << 36,
 	NEED_MASKED_8 = UINT64_C(1) << 37,
 	NEED_NO_MASKED = UINT64_C(1) << 38,
+	NEED_LONG = UINT64_C(1) << 39,
+	NEED_MEMORY = UINT64_C(1) << 40,
 	/* What depends on the machine, not on the device. */
-	NEEDS_OF_MACHINE = NEED_UDMABUF,
+	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };
 
 enum result {
@@ -138,6 +140,8 @@ void rows_umem(struct rows *rows);
 void rows_list(struct rows *rows);
 void rows_srq(struct rows *rows);
 void rows_event(struct rows *rows);
+void rows_async(struct rows *rows);
+void rows_long(struct rows *rows);
 void rows_completion(struct rows *rows);
 void rows_qp(struct rows *rows);
 void rows_life(struct rows *rows);
@@ -149,6 +153,10 @@ void rows_order(struct rows *rows);
 
 /* The first need that the devices do not meet: why, and its name. NULL: all are met. */
 const char *need_missing(const struct fx *fx, uint64_t needs, const char **name);
+/* What is said when the machine does not have what a row needs. NULL: it needs nothing. */
+const char *need_of_machine(uint64_t needs);
+
+#define LONG_MESSAGE (UINT64_C(2) << 30)
 
 /* ---- fixture.c */
 

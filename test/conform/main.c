@@ -49,7 +49,7 @@ static const char help[] =
 	"  -v, --verbose          print every row\n"
 	"  -h, --help             this text\n"
 	"\n"
-	"What stands behind -- goes to DPDK's EAL; without it: one lcore, no hugepages.\n"
+	"What stands behind -- goes to DPDK's EAL; without it: lcores 0 and 1, no hugepages.\n"
 	"\n"
 	"Exit status: 0 every row that ran holds; 1 a row failed (its name, what was expected\n"
 	"and what the library logged are printed); 2 wrong usage; 77 there is no such device.\n"
@@ -153,11 +153,14 @@ parse(int argc, char **argv)
 	return 0;
 }
 
-/* One lcore that may run on every CPU this process has: rows start threads of their own. */
+/*
+ * Lcores that may run on every CPU this process has: 0, that of the rows, which start threads of
+ * their own, and 1 for progress=lcore.
+ */
 static int
 eal_start(char *name, int argc, char **argv)
 {
-	static char lcores[4096] = "0@(";
+	static char lcores[4096] = "(0,1)@(";
 	static char fixed[][24] = {
 		"--log-level=lib.eal:4", "--no-huge",      "-m",      "512", "--no-pci",
 		"--no-shconf",           "--no-telemetry", "--lcores"};

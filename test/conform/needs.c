@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Capabilities that rows need, or need to be absent to see a refusal. */
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "conform.h"
@@ -10,6 +12,32 @@ static bool
 both(const struct fx *fx, bool a, bool b)
 {
 	return a && (b || !fx->two);
+}
+
+/* Two of them: their address space, and that a card may pin them. */
+static bool
+long_buffers(const struct fx *fx)
+{
+	const size_t len = 2 * LONG_MESSAGE;
+	struct rlimit limit;
+	void *p;
+
+#if defined(__SANITIZE_THREAD__)
+	/* It keeps four bytes for each byte that is touched. */
+	return false;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+	return false;
+#endif
+#endif
+	if (!fx->a.attr.software &&
+	    (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur < len))
+		return false;
+	p = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	munmap(p, len);
+	return true;
 }
 
 static bool
@@ -94,6 +122,10 @@ met(const struct fx *fx, enum need need)
 		return both(fx, a->masked_atomics == 0, b->masked_atomics == 0);
 	case NEED_UDMABUF:
 		return access("/dev/udmabuf", R_OK | W_OK) == 0;
+	case NEED_LONG:
+		return both(fx, a->max_msg_size >= LONG_MESSAGE, b->max_msg_size >= LONG_MESSAGE);
+	case NEED_MEMORY:
+		return long_buffers(fx);
 	case NEED_SOFTWARE:
 		return both(fx, a->software, b->software);
 	default:
@@ -143,9 +175,23 @@ static const struct {
 	{NEED_MASKED_4, "masked-atomics", "bb_dev_attr.masked_atomics has not 4"},
 	{NEED_MASKED_8, "masked-atomics", "bb_dev_attr.masked_atomics has not 8"},
 	{NEED_NO_MASKED, "no-masked-atomics", "bb_dev_attr.masked_atomics is not 0"},
-	{NEED_UDMABUF, "machine-udmabuf", "/dev/udmabuf cannot be opened"},
+	{NEED_LONG, "2-gib-messages", "bb_dev_attr.max_msg_size is under 2 GiB"},
 	{NEED_SOFTWARE, "software", "bb_dev_attr.software is false"},
+	/* Last: the machine is asked when the device has everything. */
+	{NEED_UDMABUF, "machine-udmabuf", "/dev/udmabuf cannot be opened"},
+	{NEED_MEMORY, "machine-memory", "two buffers of 2 GiB cannot be mapped and locked"},
 };
+
+const char *
+need_of_machine(uint64_t needs)
+{
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(needs_text); i++)
+		if ((needs & needs_text[i].need & NEEDS_OF_MACHINE) != 0)
+			return needs_text[i].text;
+	return NULL;
+}
 
 const char *
 need_missing(const struct fx *fx, uint64_t needs, const char **name)

@@ -57,6 +57,7 @@ rows_generate(struct rows *rows)
 	rows_mkey(rows);
 	rows_mw(rows);
 	rows_data(rows);
+	rows_long(rows);
 	rows_atomic(rows);
 	rows_post(rows);
 	rows_list(rows);
@@ -67,6 +68,7 @@ rows_generate(struct rows *rows)
 	rows_completion(rows);
 	rows_cq(rows);
 	rows_event(rows);
+	rows_async(rows);
 	rows_qp(rows);
 	rows_life(rows);
 	rows_recover(rows);

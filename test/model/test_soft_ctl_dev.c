@@ -96,6 +96,11 @@ test_options_refused(void **state)
 		"defect=sneeze",
 		"defect=999",
 		"defect=",
+		"fault=",
+		"fault=dev_fatal",
+		"fault=dev_fatal:0",
+		"fault=meteorite:1",
+		"fault=port_down:1x",
 		"uar_share=2",
 		"dm=0",
 		"dm=4095",
@@ -161,6 +166,9 @@ test_options(void **state)
 	assert_int_equal(opts.defect, SOFT_DEFECT_RNR_LOST);
 	assert_int_equal(soft_opts_parse("soft0", "defect=0", &opts), 0);
 	assert_int_equal(opts.defect, SOFT_DEFECT_NONE);
+	assert_int_equal(soft_opts_parse("soft0", "fault=cq_error:7", &opts), 0);
+	assert_int_equal(opts.fault, SOFT_FAULT_CQ_ERROR);
+	assert_int_equal(opts.fault_at, 7);
 	/* A refused string changes nothing, not even by its good half. */
 	assert_int_equal(soft_opts_parse("soft0", "scan=7,link=sand", &opts), -EINVAL);
 	assert_int_equal(opts.scan, 65536);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Faults that hardware has and a program does not: a link that goes, a device that dies, a
+ * queue that breaks. The option "fault" has one of them strike at a certain request, so that
+ * software can be tested on what it does then. Unlike a seeded defect, a fault is no error of
+ * the device: it tells of it as a card does.
+ */
+#include "soft_resp.h"
+
+/* Requests that find the port down until it is up again. */
+#define SOFT_FAULT_LOST 3
+
+bool
+soft_fault_dead(const struct soft_dev *dev)
+{
+	return __atomic_load_n(&dev->dead, __ATOMIC_ACQUIRE);
+}
+
+int
+soft_fault_check(const struct soft_dev *dev, const char *what)
+{
+	if (likely(!soft_fault_dead(dev)))
+		return 0;
+	SOFT_LOG(ERR, "%s: %s: the device is dead, all that goes is to destroy and to close",
+		 dev->name, what);
+	return -EIO;
+}
+
+/* Nothing is executed any more, and no message arrives. */
+static void
+soft_fault_die(struct soft_dev *dev)
+{
+	SOFT_LOG(ERR, "%s: the device dies, as the option fault asks", dev->name);
+	__atomic_store_n(&dev->port_down, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&dev->dead, true, __ATOMIC_RELEASE);
+	soft_event_raise(dev, NULL, MLX5_CMD_EVENT_DEV_FATAL);
+}
+
+/* As an overrun, but the request is carried out. */
+static void
+soft_fault_cq(struct soft_engine *e, struct soft_cq *cq)
+{
+	SOFT_LOG(ERR, "%s CQ 0x%x: its memory cannot be written, as the option fault asks",
+		 e->dev->name, cq->cqn);
+	rte_ticketlock_lock(&cq->lock);
+	__atomic_store_n(&cq->error, true, __ATOMIC_RELEASE);
+	rte_ticketlock_unlock(&cq->lock);
+	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);
+	e->cq_failed = true;
+}
+
+bool
+soft_fault(struct soft_engine *e, struct soft_qp *qp)
+{
+	struct soft_dev *dev = e->dev;
+	uint64_t n = __atomic_add_fetch(&dev->fault_requests, 1, __ATOMIC_RELAXED);
+	bool now = n == dev->opts.fault_at;
+
+	if (soft_fault_dead(dev)) {
+		/* For ever: without a timer. */
+		qp->wait = SOFT_WAIT_ACK;
+		return true;
+	}
+	switch (dev->opts.fault) {
+	case SOFT_FAULT_PORT_DOWN:
+		if (now)
+			soft_dev_port_set(dev, false);
+		else if (n == dev->opts.fault_at + SOFT_FAULT_LOST)
+			soft_dev_port_set(dev, true);
+		return false;
+	case SOFT_FAULT_DEV_FATAL:
+		if (!now)
+			return false;
+		soft_fault_die(dev);
+		qp->wait = SOFT_WAIT_ACK;
+		return true;
+	case SOFT_FAULT_CQ_ERROR:
+		if (now)
+			soft_fault_cq(e, qp->scq);
+		return false;
+	default:
+		if (!now)
+			return false;
+		SOFT_LOG(ERR, "%s QP 0x%x: its WQEs cannot be read, as the option fault asks",
+			 dev->name, qp->qpn);
+		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		return true;
+	}
+}
