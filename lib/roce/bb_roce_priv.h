@@ -39,7 +39,7 @@ bb_roce_is_read_or_atomic(uint8_t kind)
 /* Send one packet of @qp: common fields are filled in here. ops->tx's answer. */
 bool bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct bb_roce_iov *iov,
 		  uint32_t n, const struct bb_roce_msg *msg);
-/* To ERR by a request of the peer's. */
+/* To ERR by a request of the peer's: state, then ops->failed(). The NAK has left. */
 void bb_roce_resp_failed(struct bb_roce_qp *qp, uint8_t synd);
 /* To ERR by the oldest message, which completes with @synd. */
 void bb_roce_req_failed(struct bb_roce_qp *qp, uint8_t synd);
@@ -60,7 +60,27 @@ void bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now);
 void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 /* Answers: READ responses, atomics, ACKs and NAKs, in the order of their PSNs. */
 uint32_t bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget);
-bool bb_roce_resp_busy(const struct bb_roce_qp *qp);
+static inline bool
+bb_roce_resp_busy(const struct bb_roce_qp *qp)
+{
+	return qp->resp.ack_due || qp->resp.todo != qp->resp.head;
+}
+/* First good packet of the peer's. */
+void bb_roce_resp_established(struct bb_roce_qp *qp);
+/* The request at the expected PSN is refused: a NAK, then it fails. UC: it is dropped. */
+void bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd);
+/* The next @packets PSNs are taken. */
+void bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets);
+
+/* ---- bb_roce_replay.c */
+/* A READ or atomic at the expected PSN. */
+void bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
+/* One behind it, @seq in terms of resp.seq. */
+void bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq);
+/* The newest packet an ACK may name that is sent for the SEND or WRITE packet @seq again. */
+uint64_t bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq);
+/* Send the next packet that is due. False: no room. */
+bool bb_roce_replay_run(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_ud.c */
 void bb_roce_ud_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,

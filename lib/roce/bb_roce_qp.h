@@ -84,6 +84,9 @@ enum bb_roce_take {
 	BB_ROCE_TAKE_FAILED, /* the queue is in error, and so is the queue pair */
 };
 
+/* Answer of bb_roce_ops.invalidate, not a syndrome. */
+#define BB_ROCE_AGAIN 0xffu
+
 enum bb_roce_access {
 	BB_ROCE_ACCESS_WRITE,
 	BB_ROCE_ACCESS_READ,
@@ -130,19 +133,30 @@ struct bb_roce_ops {
 	void (*complete)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
 			 uint8_t status);
 
-	/* Responder: take the next receive, for the message that begins. */
+	/*
+	 * Responder: take the next receive, for the message that begins. It is in hand until
+	 * recv_done(); one of a message that UC or UD drops serves the next message.
+	 */
 	enum bb_roce_take (*recv_take)(void *ctx, struct bb_roce_qp *qp);
-	/* Data of a SEND, from byte @off of the message on. LOCAL_LENGTH or LOCAL_PROT fail it. */
+	/*
+	 * Data of a SEND, from byte @off of the message on. LOCAL_LENGTH, LOCAL_PROT and others
+	 * fail it. Of a datagram: once, with 0 bytes too, and @off is behind the 40 bytes of the
+	 * GRH, for which the receive must have room and which the caller writes if this fits.
+	 */
 	uint8_t (*recv_place)(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data,
 			      uint32_t len);
 	/* Completion of the receive taken. Not 0: it could not be told, the queue pair fails. */
 	uint8_t (*recv_done)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r);
-	/* Invalidate the key of a SEND_INV. */
+	/*
+	 * Invalidate the key of a SEND_INV. BB_ROCE_AGAIN: not now; the packet counts as lost,
+	 * and all of this is asked again when it comes once more.
+	 */
 	uint8_t (*invalidate)(void *ctx, struct bb_roce_qp *qp, uint32_t rkey);
 	/*
 	 * May the peer do this to @len bytes at @va? Asked at the first packet of a message, for
-	 * all of it, before anything is written; never for 0 bytes. REMOTE_ACCESS for a key that
-	 * does not allow it, REMOTE_INVAL_REQ for a queue pair that does not.
+	 * all of it, before anything is written. REMOTE_INVAL_REQ for a queue pair that does not
+	 * allow it, REMOTE_ACCESS for a key that does not; the key of 0 bytes is not looked at
+	 * (9.7.4.1.4). REMOTE_OP: the owner of the memory has a problem with it.
 	 */
 	uint8_t (*remote_check)(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access,
 				uint32_t rkey, uint64_t va, uint32_t len);
@@ -158,7 +172,9 @@ struct bb_roce_ops {
 
 	/*
 	 * The queue pair has failed and does nothing more: by the message just completed with an
-	 * error (@responder false), or by a request of the peer, which was told @synd.
+	 * error (@responder false), or by a request of the peer. Then @synd is REMOTE_INVAL_REQ,
+	 * REMOTE_ACCESS or REMOTE_OP as an RC peer was told, in a NAK that has left; what was in
+	 * hand has been completed with an error before.
 	 */
 	void (*failed)(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd);
 	/* The first good packet came before bb_roce_qp_rts(). */
@@ -187,12 +203,15 @@ struct bb_roce_attr {
 
 /* A READ or atomic that the responder has seen, to be answered, or once more. */
 struct bb_roce_replay {
-	uint32_t psn, packets;
-	uint8_t kind;
-	uint32_t rkey;
+	uint64_t seq; /* of its first packet: struct bb_roce_resp.seq */
 	uint64_t va;
-	uint32_t len;
 	uint64_t orig; /* of an atomic: never executed twice */
+	uint32_t packets;
+	uint32_t from; /* packet from which on the peer asked last; it has those before */
+	uint32_t rkey;
+	uint32_t len;
+	uint32_t msn;
+	uint8_t kind;
 };
 
 /* What happened, by reason. Names of the first group are those of QUERY_Q_COUNTER. */
@@ -204,7 +223,7 @@ struct bb_roce_stats {
 	uint64_t rx_write, rx_read, rx_atomic;
 	/* Packets dropped without an answer. */
 	uint64_t drop_type, drop_pkey, drop_qkey, drop_source, drop_state, drop_ghost, drop_order;
-	uint64_t drop_length, drop_no_recv, cnp, ecn_ce;
+	uint64_t drop_length, drop_no_recv, drop_access, drop_replay, cnp, ecn_ce;
 	uint64_t tx_packets, rx_packets, tx_acks, retransmitted;
 };
 
@@ -236,28 +255,33 @@ struct bb_roce_req {
 /* The responder. */
 struct bb_roce_resp {
 	uint32_t epsn, msn;
+	uint64_t seq; /* packets taken: epsn that does not wrap, from another start */
 	/* The message that is coming in. */
 	uint8_t kind;
-	bool in_message, have_recv, skip; /* skip: UC, the rest of a message that lost a part */
+	bool in_message;
+	bool have_recv;   /* a receive is in hand, for this message or the next */
+	bool skip;        /* UC: until a message begins */
+	bool established; /* the caller has been told */
 	uint32_t off, dmalen, rkey;
 	uint64_t va;
-	bool nak_sent; /* of a PSN ahead: once, until the expected one comes (9.7.5.1.3) */
-	/* Answers not sent yet. */
+	bool nak_sent; /* once, until the expected PSN comes (9.7.5.1.3) */
+	/* The answer behind all READ responses: an ACK or NAK. */
 	bool ack_due;
 	uint8_t ack_syndrome;
-	uint32_t ack_psn;
+	uint64_t ack_seq;
+	uint8_t fatal; /* it fails when the NAK has left: what failed() is told */
 	/* READs and atomics, the newest replays of them; todo..head are to be answered. */
 	struct bb_roce_replay *replay; /* the caller's */
 	uint32_t replays;
 	uint32_t head, todo;
 	uint32_t todo_pkt;
+	uint32_t answered; /* those before it have been answered once */
 };
 
 struct bb_roce_qp {
 	const struct bb_roce_ops *ops;
 	void *ctx; /* the caller's, first argument of all ops */
 	enum bb_roce_state state;
-	bool in_err_nak; /* one NAK is to be sent although it failed */
 	struct bb_roce_attr attr;
 	struct bb_roce_req req;
 	struct bb_roce_resp resp;
