@@ -17,6 +17,13 @@ bb_roce_psn_diff(uint32_t a, uint32_t b)
 	return (int32_t)((a - b) << 8) >> 8;
 }
 
+/* PSNs from @from on to @to, which is not behind it. */
+static inline uint32_t
+bb_roce_psn_distance(uint32_t from, uint32_t to)
+{
+	return (to - from) & BB_ROCE_PSN_MASK;
+}
+
 static inline uint32_t
 bb_roce_psn_add(uint32_t psn, uint32_t n)
 {
@@ -41,14 +48,16 @@ bool bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct b
 		  uint32_t n, const struct bb_roce_msg *msg);
 /* To ERR by a request of the peer's: state, then ops->failed(). The NAK has left. */
 void bb_roce_resp_failed(struct bb_roce_qp *qp, uint8_t synd);
+/* Complete the oldest message. */
+void bb_roce_req_done(struct bb_roce_qp *qp, uint8_t status);
 /* To ERR by the oldest message, which completes with @synd. */
 void bb_roce_req_failed(struct bb_roce_qp *qp, uint8_t synd);
 
 /* ---- bb_roce_req.c */
 uint32_t bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
 bool bb_roce_req_busy(const struct bb_roce_qp *qp);
-/* Begin again at @psn, which is not acknowledged. */
-void bb_roce_req_rewind(struct bb_roce_qp *qp, uint32_t psn);
+/* Send again from the oldest PSN that is not acknowledged. */
+void bb_roce_req_rewind(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_comp.c */
 void bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now);

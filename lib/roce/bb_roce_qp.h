@@ -64,7 +64,7 @@ struct bb_roce_msg {
 
 	uint32_t psn;     /* of its first packet */
 	uint32_t packets; /* of the request, or of a READ's response */
-	uint32_t got;     /* READ: response packets that came */
+	uint32_t ssn;     /* of its last request: a READ may be several (9.7.7.2) */
 };
 
 /* ---- What the engine asks of its caller */
@@ -195,11 +195,16 @@ struct bb_roce_attr {
 	uint32_t min_rnr_timer;      /* code */
 	/* Given at bb_roce_qp_rts() */
 	uint32_t sq_psn;
-	uint32_t max_rd_atomic; /* READs and atomics under way */
-	uint32_t ack_timeout;   /* code: 4.096 us << it; 0: for ever */
-	uint32_t retry_cnt, rnr_retry;
-	uint32_t window; /* request packets that may be unacknowledged, > 0 */
+	uint32_t max_rd_atomic;        /* READs and atomics under way */
+	uint32_t ack_timeout;          /* code: 4.096 us << it; 0: for ever */
+	uint32_t retry_cnt, rnr_retry; /* 0 to 7; 7 RNR retries are any number */
+	/*
+	 * RC: PSNs that may be outstanding, 1 to BB_ROCE_MAX_WINDOW: request packets, and the
+	 * response packets that READs ask for. It bounds what is in flight in both directions.
+	 */
+	uint32_t window;
 };
+#define BB_ROCE_MAX_WINDOW (1u << 22)
 
 /* A READ or atomic that the responder has seen, to be answered, or once more. */
 struct bb_roce_replay {
@@ -234,21 +239,32 @@ enum bb_roce_state {
 	BB_ROCE_ERR,
 };
 
-/* The requester and completer. Messages tail to head are posted and not complete. */
+/*
+ * The requester and completer. Messages tail to head are posted and not complete, those before
+ * unassigned have PSNs; una <= nxt <= sent on the ring of PSNs.
+ */
 struct bb_roce_req {
 	struct bb_roce_msg *ring;      /* the caller's */
 	uint32_t mask;                 /* slots - 1 */
 	uint32_t head, tail;           /* free running */
 	uint32_t next;                 /* message whose packet is sent next */
-	uint32_t next_pkt;             /* which of its packets */
+	uint32_t next_pkt;             /* which of its packets; of a READ's response */
 	uint32_t unassigned;           /* first message that has no PSN yet */
 	uint32_t psn;                  /* of the next message that gets one */
 	uint32_t una;                  /* oldest PSN that is not acknowledged */
+	uint32_t nxt;                  /* of the packet that is sent next */
+	uint32_t sent;                 /* behind the newest PSN sent or asked for */
+	uint32_t chunk;                /* response packets of one READ request at most */
+	uint32_t resumed;              /* PSN inside a chunk where a READ was asked for again */
+	uint32_t no_ack_req;           /* packets since one that had AckReq */
 	uint32_t rd_atomic;            /* READs and atomics sent and not answered */
 	uint32_t retries, rnr_retries; /* left */
-	uint32_t ssn, credit_ssn;      /* end-to-end credits (9.7.7.2) */
+	uint32_t ssn, limit;           /* of the last message, of the last with credit */
 	bool credits;                  /* the peer counts them */
 	bool rnr_wait;
+	bool going_back; /* for a NAK, and nothing has been acknowledged since */
+	uint8_t bad;     /* syndrome of message bad_msg, which cannot be sent */
+	uint32_t bad_msg;
 	uint64_t deadline; /* UINT64_MAX: none */
 };
 
@@ -309,8 +325,9 @@ void bb_roce_qp_err(struct bb_roce_qp *qp);
 void bb_roce_qp_flush(struct bb_roce_qp *qp, uint8_t status);
 
 /*
- * Post a message. -EINVAL for one its type does not have, -EMSGSIZE (UD: beyond the MTU; beyond
- * 1 << 31), -ENOBUFS when all slots are taken. Sent by the next bb_roce_run().
+ * Post a message. -EINVAL in RESET and for one its type does not have, -EMSGSIZE (UD: beyond the
+ * MTU; beyond 1 << 31), -ENOBUFS when all slots are taken. Sent by the next bb_roce_run() in RTS;
+ * in ERR it waits for bb_roce_qp_flush().
  */
 int bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg);
 

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The completer of RC: takes what comes back for requests, completes messages in the order of
+ * posting, and keeps time (IBTA vol. 1, 9.7.5 and 9.7.6; 9.9.2 for errors). All that comes is for
+ * a PSN: it counts only if that was sent and is not acknowledged.
+ */
+#include "bb_roce_priv.h"
+
+/* 9.7.5.2.8 table 45: by timer code, in units of 10 us. */
+static const uint32_t rnr_times[] = {
+	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
+	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
+	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+#define AETH_CLASS 0xe0u /* the kind, and the bit that is never set */
+
+static struct bb_roce_msg *
+oldest(const struct bb_roce_qp *qp)
+{
+	return &qp->req.ring[qp->req.tail & qp->req.mask];
+}
+
+static void
+start_timer(struct bb_roce_qp *qp, uint64_t now)
+{
+	qp->req.deadline = BB_ROCE_NEVER;
+	if (qp->attr.ack_timeout != 0 && qp->req.una != qp->req.nxt)
+		qp->req.deadline = now + (UINT64_C(4096) << qp->attr.ack_timeout);
+}
+
+void
+bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now)
+{
+	if (qp->req.deadline == BB_ROCE_NEVER)
+		start_timer(qp, now);
+}
+
+/* All before @una is acknowledged: forward progress. */
+static void
+progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+	/* What went out before it was to be sent again came in time after all. */
+	bool skip = bb_roce_psn_distance(req->una, una) > bb_roce_psn_distance(req->una, req->nxt);
+
+	if (una == req->una)
+		return;
+	req->una = una;
+	req->retries = qp->attr.retry_cnt;
+	req->rnr_retries = qp->attr.rnr_retry;
+	req->going_back = false;
+	req->rnr_wait = false;
+	while (req->tail != req->unassigned &&
+	       bb_roce_psn_distance(oldest(qp)->psn, una) >= oldest(qp)->packets)
+		bb_roce_req_done(qp, 0);
+	if (skip)
+		bb_roce_req_rewind(qp);
+	start_timer(qp, now);
+	if (req->bad != 0 && req->tail == req->bad_msg)
+		bb_roce_req_failed(qp, req->bad);
+}
+
+/*
+ * An answer for @psn acknowledges the SENDs and WRITEs before it; where it ends: at @psn, or at
+ * the READ or atomic that @psn is of, or at one before it, which has not been answered: then
+ * *missing (9.7.5.1.2, implied NAK).
+ */
+static uint32_t
+acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
+{
+	const struct bb_roce_req *req = &qp->req;
+	uint32_t una = req->una, i;
+
+	*missing = false;
+	for (i = req->tail; una != psn; i++) {
+		const struct bb_roce_msg *msg = &req->ring[i & req->mask];
+		uint32_t end = bb_roce_psn_add(msg->psn, msg->packets);
+		bool within = bb_roce_psn_distance(una, psn) < bb_roce_psn_distance(una, end);
+
+		if (bb_roce_is_read_or_atomic(msg->kind)) {
+			*missing = !within;
+			break;
+		}
+		una = within ? psn : end;
+	}
+	return una;
+}
+
+/* Send again, if that has not been tried too often. */
+static void
+retry(struct bb_roce_qp *qp)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	req->deadline = BB_ROCE_NEVER;
+	if (req->retries == 0) {
+		qp->stats.retry_exceeded++;
+		bb_roce_req_failed(qp, BB_SYN_RETRY_EXC);
+		return;
+	}
+	req->retries--;
+	bb_roce_req_rewind(qp);
+}
+
+/*
+ * A NAK says that the oldest PSN is missing. Once only until something is acknowledged or the
+ * timer ends: what is on the way still, sent before going back, gives the same news.
+ */
+static void
+go_back(struct bb_roce_qp *qp, uint64_t *count)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	if (req->going_back || req->rnr_wait || req->nxt == req->una)
+		return;
+	(*count)++;
+	req->going_back = true;
+	retry(qp);
+}
+
+static void
+rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	if (req->rnr_wait || req->nxt == req->una)
+		return;
+	qp->stats.rnr_nak_retry++;
+	if (req->rnr_retries == 0) {
+		qp->stats.rnr_retry_exceeded++;
+		bb_roce_req_failed(qp, BB_SYN_RNR_RETRY_EXC);
+		return;
+	}
+	if (qp->attr.rnr_retry != 7)
+		req->rnr_retries--;
+	bb_roce_req_rewind(qp);
+	req->going_back = false;
+	req->rnr_wait = true;
+	req->deadline = now + UINT64_C(10000) * rnr_times[code];
+}
+
+/* 9.7.7.2.3 table 46. */
+static uint32_t
+credits_of(uint8_t code)
+{
+	if (code < 2)
+		return code;
+	return code % 2 == 0 ? 1u << code / 2 : 3u << (code - 3) / 2;
+}
+
+static void
+take_credits(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct bb_roce_req *req = &qp->req;
+	uint8_t code = pkt->syndrome & BB_ROCE_AETH_VALUE;
+	uint32_t limit;
+
+	if (code == BB_ROCE_CREDITS_OFF) {
+		req->credits = false;
+		return;
+	}
+	limit = bb_roce_psn_add(pkt->msn, credits_of(code));
+	/* What was granted is not taken back: an older answer may come late. */
+	if (!req->credits || bb_roce_psn_diff(limit, req->limit) > 0)
+		req->limit = limit;
+	req->credits = true;
+}
+
+static void
+nak(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	switch (pkt->syndrome & BB_ROCE_AETH_VALUE) {
+	case BB_ROCE_NAK_PSN:
+		go_back(qp, &qp->stats.packet_seq_err);
+		break;
+	case BB_ROCE_NAK_INVALID:
+		bb_roce_req_failed(qp, BB_SYN_REMOTE_INVAL_REQ);
+		break;
+	case BB_ROCE_NAK_ACCESS:
+		bb_roce_req_failed(qp, BB_SYN_REMOTE_ACCESS);
+		break;
+	case BB_ROCE_NAK_OP:
+		bb_roce_req_failed(qp, BB_SYN_REMOTE_OP);
+		break;
+	default:
+		bb_roce_req_failed(qp, BB_SYN_BAD_RESP);
+	}
+}
+
+/* The next packet of the response to a READ, or of an atomic's, is done. */
+static void
+response_done(struct bb_roce_qp *qp, bool ends_request, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	/* If it was to be sent again, it does not count as under way. */
+	if (ends_request && req->nxt != req->una)
+		req->rd_atomic--;
+	progress(qp, bb_roce_psn_add(req->una, 1), now);
+}
+
+/*
+ * The packet of a READ response that is expected. It begins where a request did, ends where it
+ * ends, and is as long as it must be (9.7.2, 9.7.5.2.3).
+ */
+static void
+read_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now)
+{
+	const struct bb_roce_req *req = &qp->req;
+	const struct bb_roce_msg *msg = oldest(qp);
+	uint16_t flags = bb_roce_ops[pkt->opcode].flags;
+	uint32_t n = bb_roce_psn_distance(msg->psn, req->una), off = n * qp->attr.mtu;
+	bool first = n % req->chunk == 0, whole = n + 1 == msg->packets;
+	bool last = whole || n % req->chunk == req->chunk - 1;
+	uint8_t synd;
+
+	if (((flags & BB_ROCE_F_LAST) != 0) != last ||
+	    ((flags & BB_ROCE_F_FIRST) != 0 ? !first && pkt->psn != req->resumed : first) ||
+	    pkt->len != (whole ? msg->len - off : qp->attr.mtu)) {
+		bb_roce_req_failed(qp, BB_SYN_BAD_RESP);
+		return;
+	}
+	if (pkt->len != 0) {
+		synd = qp->ops->place(qp->ctx, qp, msg, off, pkt->payload, pkt->len);
+		if (synd != 0) {
+			bb_roce_req_failed(qp, synd);
+			return;
+		}
+	}
+	response_done(qp, last, now);
+}
+
+static void
+atomic_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now)
+{
+	uint8_t synd = qp->ops->atomic_result(qp->ctx, qp, oldest(qp), pkt->orig);
+
+	if (synd != 0) {
+		bb_roce_req_failed(qp, synd);
+		return;
+	}
+	response_done(qp, true, now);
+}
+
+void
+bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+	uint16_t flags = bb_roce_ops[pkt->opcode].flags;
+	bool ack = (pkt->opcode & 0x1f) == BB_ROCE_ACK, data = !ack, missing;
+	uint8_t kind = (flags & BB_ROCE_F_AETH) != 0 ? pkt->syndrome & AETH_CLASS : 0;
+	uint32_t ahead = bb_roce_psn_distance(req->una, pkt->psn), una;
+
+	if (ahead >= bb_roce_psn_distance(req->una, req->sent)) {
+		/* An unsolicited ACK says the last thing again, for its credits (9.7.7.2.2). */
+		if (ack && kind == BB_ROCE_AETH_ACK && ahead == BB_ROCE_PSN_MASK)
+			take_credits(qp, pkt);
+		else
+			qp->stats.drop_ghost++;
+		return;
+	}
+	if ((kind != BB_ROCE_AETH_ACK && data) ||
+	    (kind != BB_ROCE_AETH_ACK && kind != BB_ROCE_AETH_RNR && kind != BB_ROCE_AETH_NAK)) {
+		bb_roce_req_failed(qp, BB_SYN_BAD_RESP);
+		return;
+	}
+	if ((flags & BB_ROCE_F_AETH) != 0 && kind == BB_ROCE_AETH_ACK)
+		take_credits(qp, pkt);
+	una = acknowledged(qp, pkt->psn, &missing);
+	if (ack && kind == BB_ROCE_AETH_ACK && una == pkt->psn) {
+		/* The PSN itself too, unless it is to be answered with data. */
+		bool more;
+
+		una = acknowledged(qp, bb_roce_psn_add(una, 1), &more);
+	}
+	progress(qp, una, now);
+	if (qp->state != BB_ROCE_RTS)
+		return;
+	if (missing) {
+		go_back(qp, &qp->stats.implied_nak_seq);
+	} else if (!ack) {
+		bool is_read = oldest(qp)->kind == BB_ROCE_MSG_READ;
+
+		if (!bb_roce_is_read_or_atomic(oldest(qp)->kind) ||
+		    is_read != ((flags & BB_ROCE_F_READ_RESP) != 0))
+			bb_roce_req_failed(qp, BB_SYN_BAD_RESP);
+		else if (req->una != pkt->psn)
+			go_back(qp, &qp->stats.implied_nak_seq);
+		else if (is_read)
+			read_response(qp, pkt, now);
+		else
+			atomic_response(qp, pkt, now);
+	} else if (kind == BB_ROCE_AETH_RNR) {
+		rnr_nak(qp, pkt->syndrome & BB_ROCE_AETH_VALUE, now);
+	} else if (kind == BB_ROCE_AETH_NAK) {
+		nak(qp, pkt);
+	}
+}
+
+void
+bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	if (now < req->deadline)
+		return;
+	req->deadline = BB_ROCE_NEVER;
+	if (req->rnr_wait) {
+		req->rnr_wait = false;
+		return;
+	}
+	qp->stats.ack_timeout++;
+	req->going_back = false;
+	retry(qp);
+}

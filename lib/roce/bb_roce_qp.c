@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the caller sees of a queue pair: its states, posting, and who gets a packet. */
+#include <errno.h>
+#include <string.h>
+
+#include "bb_roce_priv.h"
+
+/* Messages of each type (IBTA vol. 1, 9.2 table 38). */
+#define KIND(k)  (1u << BB_ROCE_MSG_##k)
+#define KINDS_UD (KIND(SEND) | KIND(SEND_IMM))
+#define KINDS_UC (KINDS_UD | KIND(WRITE) | KIND(WRITE_IMM))
+#define KINDS_RC (KINDS_UC | KIND(SEND_INV) | KIND(READ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
+
+#define MAX_MSG   (1u << 31)
+#define CODES     32u /* of timers: 5 bits */
+#define ECN_MASK  3u
+#define ECN_CE    3u /* RFC 3168 */
+#define PKEY_FULL 0x8000u
+#define PKEY_MASK 0x7fffu
+
+void
+bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void *ctx,
+		const struct bb_roce_mem *mem)
+{
+	memset(qp, 0, sizeof(*qp));
+	qp->ops = ops;
+	qp->ctx = ctx;
+	qp->state = BB_ROCE_RESET;
+	qp->req.ring = mem->ring;
+	qp->req.mask = mem->slots - 1;
+	qp->req.deadline = BB_ROCE_NEVER;
+	qp->resp.replay = mem->replay;
+	qp->resp.replays = mem->replays;
+}
+
+int
+bb_roce_qp_rtr(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
+{
+	if (qp->state != BB_ROCE_RESET)
+		return -EINVAL;
+	if (attr->type != BB_ROCE_RC && attr->type != BB_ROCE_UC && attr->type != BB_ROCE_UD)
+		return -EINVAL;
+	if (attr->mtu < 256 || attr->mtu > 4096 || (attr->mtu & (attr->mtu - 1)) != 0)
+		return -EINVAL;
+	if (attr->qpn > BB_ROCE_QPN_MASK || attr->dqpn > BB_ROCE_QPN_MASK ||
+	    attr->rq_psn > BB_ROCE_PSN_MASK || attr->min_rnr_timer >= CODES ||
+	    attr->max_dest_rd_atomic > qp->resp.replays)
+		return -EINVAL;
+	qp->attr = *attr;
+	qp->resp.epsn = attr->rq_psn;
+	qp->state = BB_ROCE_RTR;
+	return 0;
+}
+
+int
+bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	if (qp->state != BB_ROCE_RTR || attr->sq_psn > BB_ROCE_PSN_MASK)
+		return -EINVAL;
+	if (qp->attr.type == BB_ROCE_RC &&
+	    (attr->ack_timeout >= CODES || attr->retry_cnt > 7 || attr->rnr_retry > 7 ||
+	     attr->window == 0 || attr->window > BB_ROCE_MAX_WINDOW))
+		return -EINVAL;
+	qp->attr.sq_psn = attr->sq_psn;
+	qp->attr.max_rd_atomic = attr->max_rd_atomic;
+	qp->attr.ack_timeout = attr->ack_timeout;
+	qp->attr.retry_cnt = attr->retry_cnt;
+	qp->attr.rnr_retry = attr->rnr_retry;
+	qp->attr.window = attr->window;
+	req->psn = req->una = req->nxt = req->sent = attr->sq_psn;
+	req->resumed = UINT32_MAX;
+	req->retries = attr->retry_cnt;
+	req->rnr_retries = attr->rnr_retry;
+	/* Two READ requests fill the window, so that one is there when the other is answered. */
+	req->chunk = attr->max_rd_atomic > 1 ? (attr->window + 1) / 2 : attr->window;
+	if (req->chunk > MAX_MSG / qp->attr.mtu)
+		req->chunk = MAX_MSG / qp->attr.mtu;
+	qp->state = BB_ROCE_RTS;
+	return 0;
+}
+
+void
+bb_roce_qp_err(struct bb_roce_qp *qp)
+{
+	qp->state = BB_ROCE_ERR;
+	qp->req.deadline = BB_ROCE_NEVER;
+}
+
+void
+bb_roce_qp_flush(struct bb_roce_qp *qp, uint8_t status)
+{
+	while (qp->req.tail != qp->req.head)
+		bb_roce_req_done(qp, status);
+}
+
+void
+bb_roce_resp_failed(struct bb_roce_qp *qp, uint8_t synd)
+{
+	bb_roce_qp_err(qp);
+	qp->ops->failed(qp->ctx, qp, true, synd);
+}
+
+void
+bb_roce_req_done(struct bb_roce_qp *qp, uint8_t status)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	qp->ops->complete(qp->ctx, qp, &req->ring[req->tail & req->mask], status);
+	req->tail++;
+}
+
+void
+bb_roce_req_failed(struct bb_roce_qp *qp, uint8_t synd)
+{
+	bb_roce_qp_err(qp);
+	bb_roce_req_done(qp, synd);
+	qp->ops->failed(qp->ctx, qp, false, synd);
+}
+
+bool
+bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct bb_roce_iov *iov,
+	     uint32_t n, const struct bb_roce_msg *msg)
+{
+	pkt->opcode |= qp->attr.type;
+	pkt->pkey = qp->attr.pkey;
+	if (qp->attr.type != BB_ROCE_UD) {
+		pkt->dqpn = qp->attr.dqpn;
+		/* Of a connection that never migrates (17.2.8): the state is Migrated. */
+		pkt->flags |= BB_ROCE_MIGREQ;
+	}
+	if (!qp->ops->tx(qp->ctx, qp, pkt, iov, n, msg))
+		return false;
+	qp->stats.tx_packets++;
+	return true;
+}
+
+int
+bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
+{
+	struct bb_roce_req *req = &qp->req;
+	enum bb_roce_type type = qp->attr.type;
+	uint32_t kinds = type == BB_ROCE_RC ? KINDS_RC : type == BB_ROCE_UC ? KINDS_UC : KINDS_UD;
+
+	if (qp->state == BB_ROCE_RESET || msg->kind >= 32 || (kinds >> msg->kind & 1) == 0)
+		return -EINVAL;
+	if (msg->kind > BB_ROCE_MSG_READ && msg->len != 8)
+		return -EINVAL;
+	if (msg->len > (type == BB_ROCE_UD ? qp->attr.mtu : MAX_MSG))
+		return -EMSGSIZE;
+	if (req->head - req->tail > req->mask)
+		return -ENOBUFS;
+	req->ring[req->head & req->mask] = *msg;
+	req->head++;
+	return 0;
+}
+
+/* Same partition, and one of the two a full member (10.9.3). */
+static bool
+pkey_matches(uint16_t a, uint16_t b)
+{
+	return ((a ^ b) & PKEY_MASK) == 0 && ((a | b) & PKEY_FULL) != 0;
+}
+
+void
+bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net,
+	   uint64_t now)
+{
+	struct bb_roce_stats *stats = &qp->stats;
+
+	stats->rx_packets++;
+	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS) {
+		stats->drop_state++;
+		return;
+	}
+	if (pkt->opcode != BB_ROCE_CNP && BB_ROCE_TYPE(pkt->opcode) != qp->attr.type) {
+		stats->drop_type++;
+		return;
+	}
+	if (!pkey_matches(pkt->pkey, qp->attr.pkey)) {
+		stats->drop_pkey++;
+		return;
+	}
+	/* 9.6.1.2: of a connection, where it comes from too. */
+	if (qp->attr.type != BB_ROCE_UD &&
+	    memcmp(net->src, qp->attr.path.dst, sizeof(net->src)) != 0) {
+		stats->drop_source++;
+		return;
+	}
+	if (pkt->opcode == BB_ROCE_CNP) {
+		stats->cnp++;
+		return;
+	}
+	if ((net->tclass & ECN_MASK) == ECN_CE)
+		stats->ecn_ce++;
+	if ((bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_REQUEST) == 0) {
+		if (qp->attr.type != BB_ROCE_RC || qp->state != BB_ROCE_RTS) {
+			stats->drop_state++;
+			return;
+		}
+		bb_roce_comp_rx(qp, pkt, now);
+		return;
+	}
+	if (qp->attr.type == BB_ROCE_UD)
+		bb_roce_ud_rx(qp, pkt, net);
+	else
+		bb_roce_resp_rx(qp, pkt);
+}
+
+uint32_t
+bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
+{
+	uint32_t n, share;
+
+	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS)
+		return 0;
+	if (qp->attr.type == BB_ROCE_UD)
+		return qp->state == BB_ROCE_RTS ? bb_roce_ud_run(qp, budget) : 0;
+	if (qp->state != BB_ROCE_RTS)
+		return bb_roce_resp_run(qp, budget);
+	/* A long READ of the peer's must not keep this side from asking. */
+	share = bb_roce_req_busy(qp) ? budget / 4 : 0;
+	n = bb_roce_resp_run(qp, budget - share);
+	if (qp->state == BB_ROCE_RTS)
+		n += bb_roce_req_run(qp, budget - n, now);
+	return n;
+}
+
+bool
+bb_roce_busy(const struct bb_roce_qp *qp)
+{
+	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS)
+		return false;
+	if (qp->attr.type == BB_ROCE_UD)
+		return qp->state == BB_ROCE_RTS && qp->req.next != qp->req.head;
+	return bb_roce_resp_busy(qp) || (qp->state == BB_ROCE_RTS && bb_roce_req_busy(qp));
+}
+
+void
+bb_roce_tick(struct bb_roce_qp *qp, uint64_t now)
+{
+	if (qp->state == BB_ROCE_RTS)
+		bb_roce_comp_tick(qp, now);
+}

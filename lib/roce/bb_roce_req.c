@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The requester of RC and UC: makes packets of messages (IBTA vol. 1, 9.3.3, 9.4, 9.7.3). A
+ * message gets its PSNs when its first packet is to be sent; to send again is to go back to the
+ * oldest PSN that is not acknowledged. A READ is asked for in requests of up to req->chunk
+ * response packets, counted from its first: where a request ends does not depend on losses.
+ */
+#include <string.h>
+
+#include "bb_roce_priv.h"
+
+/* By kind of message; [2 * last + first]. */
+static const uint8_t opcodes[][4] = {
+	[BB_ROCE_MSG_SEND] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST,
+			      BB_ROCE_SEND_ONLY},
+	[BB_ROCE_MSG_SEND_IMM] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST_IMM,
+				  BB_ROCE_SEND_ONLY_IMM},
+	[BB_ROCE_MSG_SEND_INV] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST_INV,
+				  BB_ROCE_SEND_ONLY_INV},
+	[BB_ROCE_MSG_WRITE] = {BB_ROCE_WRITE_MIDDLE, BB_ROCE_WRITE_FIRST, BB_ROCE_WRITE_LAST,
+			       BB_ROCE_WRITE_ONLY},
+	[BB_ROCE_MSG_WRITE_IMM] = {BB_ROCE_WRITE_MIDDLE, BB_ROCE_WRITE_FIRST,
+				   BB_ROCE_WRITE_LAST_IMM, BB_ROCE_WRITE_ONLY_IMM},
+};
+
+static struct bb_roce_msg *
+next_msg(const struct bb_roce_qp *qp)
+{
+	return &qp->req.ring[qp->req.next & qp->req.mask];
+}
+
+static uint32_t
+packets_of(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
+{
+	return bb_roce_packets(msg->len, qp->attr.mtu);
+}
+
+static uint32_t
+requests_of(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
+{
+	if (msg->kind != BB_ROCE_MSG_READ)
+		return 1;
+	return (packets_of(qp, msg) + qp->req.chunk - 1) / qp->req.chunk;
+}
+
+static uint32_t
+ssn_of(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
+{
+	if (qp->req.next != qp->req.unassigned)
+		return msg->ssn;
+	return (qp->req.ssn + requests_of(qp, msg)) & BB_ROCE_PSN_MASK;
+}
+
+/*
+ * May the next packet go by the peer's credits? They are for messages that use up a receive. Out
+ * of credits the oldest message may go as a limited one: a WRITE whole, of a SEND the first
+ * packet, whose answer tells either that there was a receive, or that there was none (9.7.7.2.5).
+ */
+static bool
+has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
+{
+	const struct bb_roce_req *req = &qp->req;
+
+	if (!req->credits || msg->kind == BB_ROCE_MSG_WRITE || bb_roce_is_read_or_atomic(msg->kind))
+		return true;
+	if (bb_roce_psn_diff(ssn_of(qp, msg), req->limit) <= 0)
+		return true;
+	if (req->next != req->tail)
+		return false;
+	return req->next_pkt == 0 || msg->kind == BB_ROCE_MSG_WRITE_IMM || req->una != msg->psn;
+}
+
+/* PSNs that the next packet takes. 0: it may not be sent now. */
+static uint32_t
+next_span(const struct bb_roce_qp *qp)
+{
+	const struct bb_roce_req *req = &qp->req;
+	const struct bb_roce_msg *msg = next_msg(qp);
+	uint32_t room, span = 1;
+
+	if (req->next == req->head || req->rnr_wait)
+		return 0;
+	if (req->bad != 0 && req->next == req->bad_msg)
+		return 0;
+	if (qp->attr.type != BB_ROCE_RC)
+		return 1;
+	if (req->next_pkt == 0 && (msg->flags & BB_ROCE_FENCE) != 0 && req->rd_atomic != 0)
+		return 0;
+	if (bb_roce_is_read_or_atomic(msg->kind)) {
+		/* If it allows none at all the message is to fail: see bb_roce_req_run(). */
+		if (req->rd_atomic >= qp->attr.max_rd_atomic && qp->attr.max_rd_atomic != 0)
+			return 0;
+		if (msg->kind == BB_ROCE_MSG_READ) {
+			uint32_t left = packets_of(qp, msg) - req->next_pkt;
+
+			span = req->chunk - req->next_pkt % req->chunk;
+			if (span > left)
+				span = left;
+		}
+	}
+	room = qp->attr.window - bb_roce_psn_distance(req->una, req->nxt);
+	if (span > room || !has_credit(qp, msg))
+		return 0;
+	return span;
+}
+
+bool
+bb_roce_req_busy(const struct bb_roce_qp *qp)
+{
+	return next_span(qp) != 0;
+}
+
+static void
+assign(struct bb_roce_qp *qp, struct bb_roce_msg *msg)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	msg->ssn = ssn_of(qp, msg);
+	msg->psn = req->psn;
+	msg->packets = packets_of(qp, msg);
+	req->ssn = msg->ssn;
+	req->psn = bb_roce_psn_add(req->psn, msg->packets);
+	req->unassigned++;
+}
+
+/* Message `next' cannot be sent: it completes with @synd when all before it have completed. */
+static void
+cannot_send(struct bb_roce_qp *qp, uint8_t synd)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	if (req->next == req->tail) {
+		bb_roce_req_failed(qp, synd);
+		return;
+	}
+	req->bad = synd;
+	req->bad_msg = req->next;
+}
+
+/* One request for all of an atomic, or for up to @span packets of a READ's data. */
+static void
+read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t span,
+	       struct bb_roce_pkt *pkt)
+{
+	uint32_t off = qp->req.next_pkt * qp->attr.mtu, left = msg->len - off;
+
+	pkt->flags = BB_ROCE_ACKREQ;
+	pkt->rkey = msg->rkey;
+	pkt->va = msg->raddr + off;
+	if (msg->kind == BB_ROCE_MSG_READ) {
+		pkt->opcode = BB_ROCE_READ_REQUEST;
+		pkt->dmalen = left / qp->attr.mtu < span ? left : span * qp->attr.mtu;
+		return;
+	}
+	pkt->opcode = msg->kind == BB_ROCE_MSG_CMP_SWAP ? BB_ROCE_CMP_SWAP : BB_ROCE_FETCH_ADD;
+	pkt->swap_add = msg->swap_add;
+	pkt->compare = msg->kind == BB_ROCE_MSG_CMP_SWAP ? msg->compare : 0;
+}
+
+/* A packet of a SEND or WRITE. Where its payload lies is left to the caller. */
+static void
+send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct bb_roce_pkt *pkt)
+{
+	const struct bb_roce_req *req = &qp->req;
+	uint32_t off = req->next_pkt * qp->attr.mtu, left = msg->len - off;
+	bool first = req->next_pkt == 0, last = req->next_pkt + 1 == msg->packets;
+
+	pkt->opcode = opcodes[msg->kind][2 * last + first];
+	pkt->len = left < qp->attr.mtu ? left : qp->attr.mtu;
+	pkt->va = msg->raddr;
+	pkt->rkey = msg->rkey;
+	pkt->dmalen = msg->len;
+	pkt->imm = msg->imm;
+	/* 9.2.3: only where it can make an event, on what ends a message with a receive. */
+	if (last && (msg->flags & BB_ROCE_SOLICITED) != 0 && msg->kind != BB_ROCE_MSG_WRITE)
+		pkt->flags |= BB_ROCE_SE;
+	if (qp->attr.type != BB_ROCE_RC)
+		return;
+	/*
+	 * An answer for each message, before the window is full, and for a packet that goes without
+	 * credit: nothing else would tell when to go on.
+	 */
+	if (last || req->no_ack_req + 1 >= qp->attr.window / 4 ||
+	    bb_roce_psn_distance(req->una, req->nxt) + 1 >= qp->attr.window ||
+	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
+		pkt->flags |= BB_ROCE_ACKREQ;
+}
+
+/* A packet of @span PSNs went out. */
+static void
+went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack_req)
+{
+	struct bb_roce_req *req = &qp->req;
+	uint32_t end = bb_roce_psn_add(req->nxt, span);
+
+	if (bb_roce_is_read_or_atomic(msg->kind)) {
+		req->rd_atomic++;
+		if (req->next_pkt % req->chunk != 0)
+			req->resumed = req->nxt;
+	}
+	req->no_ack_req = ack_req ? 0 : req->no_ack_req + 1;
+	if (req->nxt != req->sent)
+		qp->stats.retransmitted++;
+	if (bb_roce_psn_distance(req->una, end) > bb_roce_psn_distance(req->una, req->sent))
+		req->sent = end;
+	req->nxt = end;
+	req->next_pkt += span;
+	if (req->next_pkt == msg->packets) {
+		req->next++;
+		req->next_pkt = 0;
+	}
+}
+
+/* False: no room, or the message cannot be sent. */
+static bool
+send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+	struct bb_roce_msg *msg = next_msg(qp);
+	struct bb_roce_iov iov[BB_ROCE_MAX_IOV];
+	struct bb_roce_pkt pkt;
+	int n = 0;
+
+	if (bb_roce_is_read_or_atomic(msg->kind) && qp->attr.max_rd_atomic == 0) {
+		cannot_send(qp, BB_SYN_LOCAL_QP_OP);
+		return false;
+	}
+	if (req->next == req->unassigned)
+		assign(qp, msg);
+	memset(&pkt, 0, sizeof(pkt));
+	pkt.psn = req->nxt;
+	if (bb_roce_is_read_or_atomic(msg->kind))
+		read_or_atomic(qp, msg, span, &pkt);
+	else
+		send_or_write(qp, msg, &pkt);
+	if (pkt.len != 0) {
+		n = qp->ops->gather(qp->ctx, qp, msg, req->next_pkt * qp->attr.mtu, pkt.len, iov);
+		if (n < 0) {
+			cannot_send(qp, (uint8_t)-n);
+			return false;
+		}
+	}
+	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)n, msg))
+		return false;
+	went_out(qp, msg, span, (pkt.flags & BB_ROCE_ACKREQ) != 0);
+	if (qp->attr.type == BB_ROCE_RC) {
+		bb_roce_comp_sent(qp, now);
+	} else {
+		/* Nobody acknowledges: what is sent is done. */
+		req->una = req->nxt;
+		if (req->next != req->tail)
+			bb_roce_req_done(qp, 0);
+	}
+	return true;
+}
+
+uint32_t
+bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
+{
+	uint32_t span, n = 0;
+
+	while (n < budget && qp->state == BB_ROCE_RTS && (span = next_span(qp)) != 0 &&
+	       send_packet(qp, span, now))
+		n++;
+	return n;
+}
+
+void
+bb_roce_req_rewind(struct bb_roce_qp *qp)
+{
+	struct bb_roce_req *req = &qp->req;
+
+	req->next = req->tail;
+	req->next_pkt = 0;
+	if (req->tail != req->unassigned)
+		req->next_pkt =
+			bb_roce_psn_distance(req->ring[req->tail & req->mask].psn, req->una);
+	req->nxt = req->una;
+	req->no_ack_req = 0;
+	req->rd_atomic = 0;
+}
