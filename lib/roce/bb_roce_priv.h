@@ -8,7 +8,8 @@
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 
-#define BB_ROCE_NEVER UINT64_MAX
+#define BB_ROCE_NEVER   UINT64_MAX
+#define BB_ROCE_MAX_MSG (1u << 31) /* bytes of the longest message (9.7.4.1.5) */
 
 /* a - b of PSNs, as a signed distance: PSNs are at most 2^23 apart. */
 static inline int32_t
@@ -76,8 +77,17 @@ bb_roce_resp_busy(const struct bb_roce_qp *qp)
 }
 /* First good packet of the peer's. */
 void bb_roce_resp_established(struct bb_roce_qp *qp);
-/* The request at the expected PSN is refused: a NAK, then it fails. UC: it is dropped. */
+/* The access at the expected PSN is refused: a NAK, then it fails. UC: it is dropped. */
 void bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd);
+/* RC: a NAK at @seq, then it fails. */
+void bb_roce_resp_nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq);
+/* A receive for the packet, or what it means that there is none. */
+bool bb_roce_resp_recv_ready(struct bb_roce_qp *qp);
+/* The receive in hand cannot take the message, of which @len bytes have come. */
+void bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status);
+/* Complete the receive in hand by the last packet. False: the queue pair fails. @net: UD */
+bool bb_roce_resp_recv_complete(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint8_t kind,
+				uint32_t len, const struct bb_roce_net *net);
 /* The next @packets PSNs are taken. */
 void bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets);
 
@@ -86,10 +96,12 @@ void bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets);
 void bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 /* One behind it, @seq in terms of resp.seq. */
 void bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq);
+/* Is an answer due that acknowledges @seq? */
+bool bb_roce_replay_covers(const struct bb_roce_resp *r, uint64_t seq);
 /* The newest packet an ACK may name that is sent for the SEND or WRITE packet @seq again. */
 uint64_t bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq);
-/* Send the next packet that is due. False: no room. */
-bool bb_roce_replay_run(struct bb_roce_qp *qp);
+/* Send the next packet that is due. Packets sent, 0 if it cannot be; -1: no room. */
+int bb_roce_replay_run(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_ud.c */
 void bb_roce_ud_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,

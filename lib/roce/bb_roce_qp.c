@@ -169,6 +169,7 @@ void
 bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net,
 	   uint64_t now)
 {
+	uint32_t flags = bb_roce_ops[pkt->opcode].flags;
 	struct bb_roce_stats *stats = &qp->stats;
 
 	stats->rx_packets++;
@@ -196,7 +197,8 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 	}
 	if ((net->tclass & ECN_MASK) == ECN_CE)
 		stats->ecn_ce++;
-	if ((bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_REQUEST) == 0) {
+	/* An opcode that nobody has assigned is a request that is not supported (9.7.4.1.3). */
+	if (flags != 0 && (flags & BB_ROCE_F_REQUEST) == 0) {
 		if (qp->attr.type != BB_ROCE_RC || qp->state != BB_ROCE_RTS) {
 			stats->drop_state++;
 			return;

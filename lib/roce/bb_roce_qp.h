@@ -292,6 +292,7 @@ struct bb_roce_resp {
 	uint32_t head, todo;
 	uint32_t todo_pkt;
 	uint32_t answered; /* those before it have been answered once */
+	uint32_t kept;     /* replays that are valid */
 };
 
 struct bb_roce_qp {

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * READs and atomics at the responder, and the stream of their answers (IBTA vol. 1, 9.7.4 and
+ * 9.7.5.1).
+ *
+ * The newest max_dest_rd_atomic of them are remembered: that many the peer may have under way, so
+ * it can ask for none of the others again. A READ is answered from memory again, an atomic by the
+ * result that was kept. What is not among them, or asks for something else than it did the first
+ * time, is dropped (C9-105 and following; rxe does the same).
+ *
+ * There is one stream of answers, in the order of PSNs, with a place in it. A peer that asks again
+ * has gone back and asks for all behind too (9.7.3.1); so the stream goes back to that place and
+ * goes on from there, and answers on the way back and forth never pass each other. A request for
+ * what still lies ahead of the place needs nothing.
+ */
+#include "bb_roce_priv.h"
+
+static struct bb_roce_replay *
+entry(const struct bb_roce_resp *r, uint32_t i)
+{
+	return &r->replay[i & (r->replays - 1)];
+}
+
+/* Move the place to the next answer. */
+static void
+stream_next(struct bb_roce_resp *r)
+{
+	r->todo++;
+	if ((int32_t)(r->todo - r->answered) > 0)
+		r->answered = r->todo;
+	r->todo_pkt = r->todo != r->head ? entry(r, r->todo)->from : 0;
+}
+
+static void
+push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay *e)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	uint32_t max = qp->attr.max_dest_rd_atomic;
+
+	r->msn = bb_roce_psn_add(r->msn, 1);
+	e->seq = r->seq;
+	e->va = pkt->va;
+	e->rkey = pkt->rkey;
+	e->msn = r->msn;
+	*entry(r, r->head++) = *e;
+	if (r->kept < max)
+		r->kept++;
+	/* What makes way was answered before, and is only being answered again: room(). */
+	if (r->head - r->todo > max) {
+		r->todo = r->head - max;
+		r->todo_pkt = entry(r, r->todo)->from;
+	} else if (r->head - r->todo == 1) {
+		r->todo_pkt = 0;
+	}
+	bb_roce_resp_advance(qp, e->packets);
+	/* Its answer covers what is older. */
+	r->ack_due = false;
+}
+
+/*
+ * How many it has under way is the peer's to know: a READ beyond the limit that is not answered
+ * is a wrong request (class C), one that is only being answered again is over.
+ */
+static bool
+room(const struct bb_roce_qp *qp)
+{
+	return qp->resp.head - qp->resp.answered < qp->attr.max_dest_rd_atomic;
+}
+
+static void
+rx_read(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct bb_roce_replay e = {.kind = BB_ROCE_MSG_READ, .len = pkt->dmalen};
+	uint8_t synd;
+
+	if (pkt->dmalen > BB_ROCE_MAX_MSG) {
+		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ);
+		return;
+	}
+	synd = qp->ops->remote_check(qp->ctx, qp, BB_ROCE_ACCESS_READ, pkt->rkey, pkt->va,
+				     pkt->dmalen);
+	if (synd != 0) {
+		bb_roce_resp_refuse(qp, synd);
+		return;
+	}
+	qp->stats.rx_read++;
+	e.packets = bb_roce_packets(pkt->dmalen, qp->attr.mtu);
+	push(qp, pkt, &e);
+}
+
+static uint8_t
+atomic_kind(const struct bb_roce_pkt *pkt)
+{
+	return pkt->opcode == (BB_ROCE_RC | BB_ROCE_CMP_SWAP) ? BB_ROCE_MSG_CMP_SWAP
+							      : BB_ROCE_MSG_FETCH_ADD;
+}
+
+static void
+rx_atomic(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct bb_roce_replay e = {.kind = atomic_kind(pkt), .len = 8, .packets = 1};
+	uint8_t synd;
+
+	if ((pkt->va & 7) != 0) {
+		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ);
+		return;
+	}
+	synd = qp->ops->remote_check(qp->ctx, qp, BB_ROCE_ACCESS_ATOMIC, pkt->rkey, pkt->va, 8);
+	if (synd == 0)
+		synd = qp->ops->remote_atomic(qp->ctx, qp, e.kind, pkt->rkey, pkt->va,
+					      pkt->swap_add, pkt->compare, &e.orig);
+	if (synd != 0) {
+		bb_roce_resp_refuse(qp, synd);
+		return;
+	}
+	qp->stats.rx_atomic++;
+	push(qp, pkt, &e);
+}
+
+void
+bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	if (!room(qp))
+		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ);
+	else if (bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_ATOMIC)
+		rx_atomic(qp, pkt);
+	else
+		rx_read(qp, pkt);
+}
+
+/* Is it what the entry was from its packet @k on? A READ of no bytes has no address. */
+static bool
+same(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k, uint32_t mtu)
+{
+	uint32_t off = k * mtu;
+
+	if (bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_ATOMIC)
+		return e->kind == atomic_kind(pkt) && e->va == pkt->va && e->rkey == pkt->rkey;
+	if (e->kind != BB_ROCE_MSG_READ || pkt->dmalen != e->len - off)
+		return false;
+	return e->len == 0 || (pkt->va == e->va + off && pkt->rkey == e->rkey);
+}
+
+bool
+bb_roce_replay_covers(const struct bb_roce_resp *r, uint64_t seq)
+{
+	return r->todo != r->head && (int64_t)(entry(r, r->head - 1)->seq - seq) > 0;
+}
+
+void
+bb_roce_replay_again(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t seq)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	uint32_t i;
+
+	for (i = r->head; i != r->head - r->kept; i--) {
+		struct bb_roce_replay *e = entry(r, i - 1);
+		uint32_t k;
+
+		if (seq - e->seq >= e->packets)
+			continue;
+		k = (uint32_t)(seq - e->seq);
+		if (!same(e, pkt, k, qp->attr.mtu))
+			break;
+		e->from = k;
+		if ((int32_t)(i - 1 - r->todo) <= 0) {
+			r->todo = i - 1;
+			r->todo_pkt = k;
+		}
+		if (r->ack_due && bb_roce_replay_covers(r, r->ack_seq))
+			r->ack_due = false;
+		return;
+	}
+	qp->stats.drop_replay++;
+}
+
+uint64_t
+bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq)
+{
+	const struct bb_roce_resp *r = &qp->resp;
+	uint64_t limit = r->seq - 1;
+	uint32_t i;
+
+	for (i = r->head; i != r->head - r->kept; i--) {
+		const struct bb_roce_replay *e = entry(r, i - 1);
+
+		if ((int64_t)(e->seq - seq) > 0)
+			limit = e->seq - 1;
+	}
+	return limit;
+}
+
+/*
+ * The memory of a READ has gone. If it was answered before, the peer may have let the key go
+ * because it has the data, and the request may be an old one: no answer. Else it is the peer's
+ * error, told at the PSN of the response that it does not get.
+ */
+static void
+read_gone(struct bb_roce_qp *qp, uint8_t synd)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	uint64_t seq = entry(r, r->todo)->seq + r->todo_pkt;
+
+	if ((int32_t)(r->todo - r->answered) < 0) {
+		qp->stats.drop_replay++;
+		stream_next(r);
+		return;
+	}
+	r->todo = r->head;
+	bb_roce_resp_nak(qp, synd, seq);
+}
+
+/* The response from packet @from on is a message of its own: its first packet says so. */
+static uint8_t
+read_opcode(const struct bb_roce_replay *e, uint32_t n)
+{
+	bool first = n == e->from, last = n == e->packets - 1;
+
+	if (first)
+		return BB_ROCE_RC | (last ? BB_ROCE_READ_RESP_ONLY : BB_ROCE_READ_RESP_FIRST);
+	return BB_ROCE_RC | (last ? BB_ROCE_READ_RESP_LAST : BB_ROCE_READ_RESP_MIDDLE);
+}
+
+int
+bb_roce_replay_run(struct bb_roce_qp *qp)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	const struct bb_roce_replay *e = entry(r, r->todo);
+	uint32_t n = r->todo_pkt, off = n * qp->attr.mtu;
+	bool again = (int32_t)(r->todo - r->answered) < 0;
+	struct bb_roce_iov iov[BB_ROCE_MAX_IOV];
+	struct bb_roce_pkt pkt = {
+		.opcode = BB_ROCE_RC | BB_ROCE_ATOMIC_ACK,
+		.psn = bb_roce_psn_add(r->epsn, (uint32_t)(e->seq - r->seq) + n),
+		.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF,
+		/* As it was at this place of the order; of what is repeated, as it is now. */
+		.msn = again ? r->msn : e->msn,
+		.orig = e->orig,
+	};
+	int pieces = 0;
+
+	if (e->kind == BB_ROCE_MSG_READ) {
+		pkt.opcode = read_opcode(e, n);
+		pkt.len = e->len - off < qp->attr.mtu ? e->len - off : qp->attr.mtu;
+		if (pkt.len != 0)
+			pieces = qp->ops->remote_read(qp->ctx, qp, e->rkey, e->va + off, pkt.len,
+						      iov);
+		if (pieces < 0) {
+			read_gone(qp, (uint8_t)-pieces);
+			return 0;
+		}
+	}
+	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)pieces, NULL))
+		return -1;
+	if (n + 1 == e->packets)
+		stream_next(r);
+	else
+		r->todo_pkt = n + 1;
+	return 1;
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The responder of RC and UC: PSNs, the order of packets, SENDs and WRITEs, ACKs and NAKs
+ * (IBTA vol. 1, 9.7.4, 9.7.5 and 9.8.2; what an error does: 9.9.3). READs and atomics are in
+ * bb_roce_replay.c.
+ *
+ * Answers leave in the order of PSNs. READ responses and results of atomics are a stream of their
+ * own; behind it stands at most one ACK or NAK. An ACK covers all that is older, so the newest is
+ * enough, and none is sent that a response in the stream covers. It is sent if the peer asked for
+ * one (AckReq), as by rxe.
+ *
+ * What an error does to the receive that a message holds, and what the peer is told, is as on the
+ * loop port (drivers/soft/soft_resp_recv.c); what that leaves open, as in rxe (rxe_resp.c).
+ */
+#include "bb_roce_priv.h"
+
+static uint8_t
+nak_code(uint8_t synd)
+{
+	switch (synd) {
+	case BB_SYN_REMOTE_INVAL_REQ:
+		return BB_ROCE_AETH_NAK | BB_ROCE_NAK_INVALID;
+	case BB_SYN_REMOTE_ACCESS:
+		return BB_ROCE_AETH_NAK | BB_ROCE_NAK_ACCESS;
+	default:
+		return BB_ROCE_AETH_NAK | BB_ROCE_NAK_OP;
+	}
+}
+
+static void
+answer(struct bb_roce_resp *r, uint8_t syndrome, uint64_t seq)
+{
+	r->ack_due = true;
+	r->ack_syndrome = syndrome;
+	r->ack_seq = seq;
+}
+
+/* Acknowledge @seq and all before it. A NAK says that too, of all before itself. */
+static void
+ack(struct bb_roce_resp *r, uint64_t seq)
+{
+	if ((r->ack_due && (int64_t)(r->ack_seq - seq) >= 0) || bb_roce_replay_covers(r, seq))
+		return;
+	answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, seq);
+}
+
+/* The completion of the receive in hand. Not 0: it could not be told. */
+static uint8_t
+recv_done(struct bb_roce_qp *qp, const struct bb_roce_recv *done)
+{
+	qp->resp.have_recv = false;
+	return qp->ops->recv_done(qp->ctx, qp, done);
+}
+
+/* The receive in hand fails. */
+static void
+recv_error(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
+{
+	const struct bb_roce_recv done = {
+		.kind = qp->resp.kind == BB_ROCE_MSG_WRITE ? BB_ROCE_MSG_WRITE_IMM : qp->resp.kind,
+		.status = status,
+		.len = len,
+	};
+
+	(void)recv_done(qp, &done); /* The queue pair fails anyhow. */
+}
+
+void
+bb_roce_resp_nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
+{
+	struct bb_roce_resp *r = &qp->resp;
+
+	if (synd == BB_SYN_REMOTE_ACCESS)
+		qp->stats.resp_remote_access++;
+	else if (synd == BB_SYN_REMOTE_INVAL_REQ)
+		qp->stats.resp_remote_invalid++;
+	else
+		synd = BB_SYN_REMOTE_OP;
+	if (r->have_recv)
+		recv_error(qp, r->off, synd);
+	r->in_message = false;
+	r->fatal = synd;
+	answer(r, nak_code(synd), seq);
+}
+
+/* UC: the rest of the message is dropped, and the receive stays for the next (class D). */
+static void
+skip_message(struct bb_roce_resp *r)
+{
+	r->skip = true;
+	r->in_message = false;
+}
+
+void
+bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd)
+{
+	if (qp->attr.type == BB_ROCE_RC) {
+		bb_roce_resp_nak(qp, synd, qp->resp.seq);
+		return;
+	}
+	qp->stats.drop_access++;
+	skip_message(&qp->resp);
+}
+
+/* A packet that no requester makes. @drop: UC counts it there. */
+static void
+invalid(struct bb_roce_qp *qp, uint64_t *drop)
+{
+	if (qp->attr.type == BB_ROCE_RC) {
+		bb_roce_resp_nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
+		return;
+	}
+	(*drop)++;
+	skip_message(&qp->resp);
+}
+
+/* It is this side that cannot go on. */
+static void
+broken(struct bb_roce_qp *qp)
+{
+	if (qp->attr.type == BB_ROCE_RC)
+		bb_roce_resp_nak(qp, BB_SYN_REMOTE_OP, qp->resp.seq);
+	else
+		bb_roce_resp_failed(qp, BB_SYN_REMOTE_OP);
+}
+
+void
+bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
+{
+	bool too_long = status == BB_SYN_LOCAL_LENGTH;
+
+	if (too_long)
+		qp->stats.resp_local_length++;
+	else if (status == BB_SYN_LOCAL_PROT)
+		qp->stats.resp_local_prot++;
+	if (too_long && qp->attr.type != BB_ROCE_RC) {
+		qp->stats.drop_length++;
+		skip_message(&qp->resp);
+		return;
+	}
+	recv_error(qp, len, status);
+	if (too_long)
+		bb_roce_resp_nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
+	else
+		broken(qp);
+}
+
+/*
+ * After an RNR NAK the packets behind are not worth a NAK of their own, which would make the peer
+ * repeat them before its time.
+ */
+bool
+bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
+{
+	struct bb_roce_resp *r = &qp->resp;
+
+	if (r->have_recv)
+		return true;
+	switch (qp->ops->recv_take(qp->ctx, qp)) {
+	case BB_ROCE_TAKE_OK:
+		r->have_recv = true;
+		return true;
+	case BB_ROCE_TAKE_EMPTY:
+		qp->stats.out_of_buffer++;
+		if (qp->attr.type == BB_ROCE_RC) {
+			answer(r, BB_ROCE_AETH_RNR | (qp->attr.min_rnr_timer & BB_ROCE_AETH_VALUE),
+			       r->seq);
+			r->nak_sent = true;
+		} else {
+			qp->stats.drop_no_recv++;
+			skip_message(r);
+		}
+		return false;
+	default:
+		broken(qp);
+		return false;
+	}
+}
+
+void
+bb_roce_resp_established(struct bb_roce_qp *qp)
+{
+	if (qp->resp.established || qp->state != BB_ROCE_RTR)
+		return;
+	qp->resp.established = true;
+	qp->ops->established(qp->ctx, qp);
+}
+
+void
+bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets)
+{
+	struct bb_roce_resp *r = &qp->resp;
+
+	r->epsn = bb_roce_psn_add(r->epsn, packets);
+	r->seq += packets;
+	/* A NAK that waits for the expected PSN has come too late to be true. */
+	if (r->ack_due && r->ack_syndrome != (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF))
+		answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, r->seq - 1);
+	bb_roce_resp_established(qp);
+}
+
+/* The packet is done. */
+static void
+taken(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t off, bool last)
+{
+	struct bb_roce_resp *r = &qp->resp;
+
+	r->in_message = !last;
+	r->off = off;
+	if (last)
+		r->msn = bb_roce_psn_add(r->msn, 1);
+	bb_roce_resp_advance(qp, 1);
+	if (qp->attr.type == BB_ROCE_RC && (pkt->flags & BB_ROCE_ACKREQ))
+		ack(r, r->seq - 1);
+}
+
+bool
+bb_roce_resp_recv_complete(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint8_t kind,
+			   uint32_t len, const struct bb_roce_net *net)
+{
+	const struct bb_roce_recv done = {
+		.kind = kind,
+		.solicited = (pkt->flags & BB_ROCE_SE) != 0,
+		.len = len,
+		.imm = pkt->imm,
+		.sqpn = pkt->sqpn,
+		.net = net,
+	};
+
+	if (recv_done(qp, &done) == 0)
+		return true;
+	broken(qp);
+	return false;
+}
+
+static void
+rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	uint32_t off = flags & BB_ROCE_F_FIRST ? 0 : r->off;
+	uint8_t kind = BB_ROCE_MSG_SEND, status;
+
+	if (pkt->len > BB_ROCE_MAX_MSG - off) {
+		invalid(qp, &qp->stats.drop_length);
+		return;
+	}
+	if (!bb_roce_resp_recv_ready(qp))
+		return;
+	r->kind = kind;
+	if (pkt->len != 0) {
+		status = qp->ops->recv_place(qp->ctx, qp, off, pkt->payload, pkt->len);
+		if (status != 0) {
+			bb_roce_resp_recv_refused(qp, off + pkt->len, status);
+			return;
+		}
+	}
+	if (flags & BB_ROCE_F_IETH) {
+		/* Before its completion is seen nobody uses the key any more. */
+		kind = BB_ROCE_MSG_SEND_INV;
+		status = qp->ops->invalidate(qp->ctx, qp, pkt->imm);
+		if (status == BB_ROCE_AGAIN)
+			return;
+		if (status != 0) {
+			r->kind = kind;
+			bb_roce_resp_recv_refused(qp, off + pkt->len, BB_SYN_REMOTE_INVAL_REQ);
+			return;
+		}
+	} else if (flags & BB_ROCE_F_IMM) {
+		kind = BB_ROCE_MSG_SEND_IMM;
+	}
+	if ((flags & BB_ROCE_F_LAST) &&
+	    !bb_roce_resp_recv_complete(qp, pkt, kind, off + pkt->len, NULL))
+		return;
+	taken(qp, pkt, off + pkt->len, flags & BB_ROCE_F_LAST);
+}
+
+/* All of the message, at its first packet (9.7.4.1.4). */
+static bool
+write_begins(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	uint8_t synd;
+
+	synd = qp->ops->remote_check(qp->ctx, qp, BB_ROCE_ACCESS_WRITE, pkt->rkey, pkt->va,
+				     pkt->dmalen);
+	if (synd != 0) {
+		bb_roce_resp_refuse(qp, synd);
+		return false;
+	}
+	r->kind = BB_ROCE_MSG_WRITE;
+	r->va = pkt->va;
+	r->rkey = pkt->rkey;
+	r->dmalen = pkt->dmalen;
+	return true;
+}
+
+static void
+rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	bool first = flags & BB_ROCE_F_FIRST, last = flags & BB_ROCE_F_LAST;
+	uint32_t off = first ? 0 : r->off;
+	uint32_t total = first ? pkt->dmalen : r->dmalen;
+	uint8_t synd;
+
+	/* Its packets have as much as its RETH says, and the last one ends it (9.7.4.1.5). */
+	if (total > BB_ROCE_MAX_MSG || pkt->len > total - off ||
+	    last != (pkt->len == total - off)) {
+		invalid(qp, &qp->stats.drop_length);
+		return;
+	}
+	if (first && !write_begins(qp, pkt))
+		return;
+	/* Without a receive the last packet is not written, nor in rxe: it comes again. */
+	if ((flags & BB_ROCE_F_IMM) && !bb_roce_resp_recv_ready(qp))
+		return;
+	if (pkt->len != 0) {
+		synd = qp->ops->remote_write(qp->ctx, qp, r->rkey, r->va + off, pkt->payload,
+					     pkt->len);
+		if (synd != 0) {
+			bb_roce_resp_refuse(qp, synd);
+			return;
+		}
+	}
+	if ((flags & BB_ROCE_F_IMM) &&
+	    !bb_roce_resp_recv_complete(qp, pkt, BB_ROCE_MSG_WRITE_IMM, total, NULL))
+		return;
+	if (last)
+		qp->stats.rx_write++;
+	taken(qp, pkt, off + pkt->len, last);
+}
+
+/* May the packet follow the one before (9.7.4.1.2)? */
+static bool
+in_order(const struct bb_roce_resp *r, uint32_t flags)
+{
+	if (flags & BB_ROCE_F_FIRST)
+		return !r->in_message;
+	return r->in_message &&
+	       (flags & BB_ROCE_F_WRITE) == (r->kind == BB_ROCE_MSG_WRITE ? BB_ROCE_F_WRITE : 0u);
+}
+
+/* Full packets but for the last, which is not empty (9.7.4.1.5). */
+static bool
+fits(const struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+{
+	if (!(flags & BB_ROCE_F_LAST))
+		return pkt->len == qp->attr.mtu;
+	return pkt->len <= qp->attr.mtu && (pkt->len != 0 || (flags & BB_ROCE_F_FIRST));
+}
+
+/* The packet with the expected PSN. */
+static void
+execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+{
+	if (!(flags & BB_ROCE_F_REQUEST) || !in_order(&qp->resp, flags))
+		invalid(qp, &qp->stats.drop_order);
+	else if (!(flags & (BB_ROCE_F_SEND | BB_ROCE_F_WRITE)))
+		bb_roce_replay_rx(qp, pkt);
+	else if (!fits(qp, pkt, flags))
+		invalid(qp, &qp->stats.drop_length);
+	else if (flags & BB_ROCE_F_SEND)
+		rx_send(qp, pkt, flags);
+	else
+		rx_write(qp, pkt, flags);
+}
+
+/*
+ * Behind the expected PSN. A SEND or WRITE is acknowledged again and not executed (C9-105): not
+ * beyond the next READ or atomic, of which an ACK would say that its response was lost.
+ */
+static void
+duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, uint64_t seq)
+{
+	qp->stats.duplicate++;
+	if (flags & (BB_ROCE_F_SEND | BB_ROCE_F_WRITE))
+		ack(&qp->resp, bb_roce_replay_ack_limit(qp, seq));
+	else if (flags & BB_ROCE_F_REQUEST)
+		bb_roce_replay_again(qp, pkt, seq);
+	else
+		qp->stats.drop_replay++;
+}
+
+static void
+rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+{
+	int32_t diff = bb_roce_psn_diff(pkt->psn, qp->resp.epsn);
+	struct bb_roce_resp *r = &qp->resp;
+
+	if (r->fatal != 0) {
+		qp->stats.drop_state++;
+	} else if (diff > 0) {
+		qp->stats.out_of_sequence++;
+		if (!r->nak_sent)
+			answer(r, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, r->seq);
+		r->nak_sent = true;
+	} else if (diff < 0) {
+		duplicate(qp, pkt, flags, r->seq + (uint64_t)(int64_t)diff);
+	} else {
+		r->nak_sent = false;
+		execute(qp, pkt, flags);
+	}
+}
+
+/*
+ * After a gap, and after a message that was dropped, all is dropped until a message begins, which
+ * is taken whatever its PSN (9.8.2.2).
+ */
+static void
+rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	bool gap = pkt->psn != r->epsn;
+
+	if (gap)
+		qp->stats.out_of_sequence++;
+	if (flags & BB_ROCE_F_FIRST) {
+		if (r->in_message)
+			qp->stats.drop_order++; /* the message before, which has no end */
+		r->in_message = false;
+		r->skip = false;
+		r->epsn = pkt->psn;
+	} else if (gap || r->skip) {
+		qp->stats.drop_order++;
+		skip_message(r);
+		return;
+	}
+	execute(qp, pkt, flags);
+}
+
+void
+bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	uint32_t flags = bb_roce_ops[pkt->opcode].flags;
+
+	if (qp->attr.type == BB_ROCE_RC)
+		rx_rc(qp, pkt, flags);
+	else
+		rx_uc(qp, pkt, flags);
+}
+
+uint32_t
+bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_RC | BB_ROCE_ACK};
+	uint32_t sent = 0;
+
+	while (sent < budget) {
+		if (r->todo != r->head) {
+			int ret = bb_roce_replay_run(qp);
+
+			if (ret < 0)
+				return sent;
+			sent += (uint32_t)ret;
+			continue;
+		}
+		if (!r->ack_due)
+			return sent;
+		pkt.psn = bb_roce_psn_add(r->epsn, (uint32_t)(r->ack_seq - r->seq));
+		pkt.syndrome = r->ack_syndrome;
+		pkt.msn = r->msn;
+		if (!bb_roce_send(qp, &pkt, NULL, 0, NULL))
+			return sent;
+		sent++;
+		qp->stats.tx_acks++;
+		r->ack_due = false;
+		if (r->fatal != 0) {
+			bb_roce_resp_failed(qp, r->fatal);
+			return sent;
+		}
+	}
+	return sent;
+}
