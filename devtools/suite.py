@@ -236,7 +236,7 @@ def stage_asan(tally, args):
 
 
 def stage_tsan(tally, args):
-    """ThreadSanitizer (clang) over the unit and model suites."""
+    """ThreadSanitizer (clang) over the unit and model suites, and conform with threads."""
     path = build(tally, 'tsan', first_of('clang-14', 'clang'),
                  ['-Db_sanitize=thread', '-Db_lundef=false'])
     env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1'}
@@ -245,8 +245,8 @@ def stage_tsan(tally, args):
     if subprocess.call(fixed + ['true'], stderr=subprocess.DEVNULL) != 0:
         fixed = None
     if path:
-        meson_suites(tally, 'tsan', path, ['--suite', 'unit', '--suite', 'model'], env=env,
-                     wrapper=fixed, multiplier=10)
+        meson_suites(tally, 'tsan', path, ['--suite', 'unit', '--suite', 'model', '--suite', 'threads'],
+                     env=env, wrapper=fixed, multiplier=10)
 
 
 def stage_consumer(tally, args):

@@ -60,7 +60,8 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	s->blocks = rte_align32pow2(attr->sq_depth * per_wqe);
 	fit = RTE_MIN(per_wqe * (BB_WQE_BB / BB_WQE_SEG), max_ds) - head;
 	s->max_sge = fit;
-	s->max_inline = fit * BB_WQE_SEG - 4;
+	/* The length takes 4 bytes of the first segment; an address vector leaves none. */
+	s->max_inline = fit == 0 ? 0 : fit * BB_WQE_SEG - 4;
 	return 0;
 }
 

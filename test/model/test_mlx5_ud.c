@@ -437,6 +437,37 @@ limits(void **state)
 	types_stop(&t);
 }
 
+/* Neither pieces nor inline data (man ibv_create_qp asks for no minimum): datagrams are empty. */
+static void
+empty_only(void **state)
+{
+	struct types_env t;
+	struct bb_qp *qp;
+	struct bb_wc wc;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	assert_int_equal(bb_qp_destroy(t.e.a.qp), 0);
+	t.e.init.send_cq = t.e.init.recv_cq = t.e.a.cq;
+	t.e.init.max_sge = 0;
+	t.e.init.max_inline = 0;
+	assert_int_equal(bb_qp_create(t.e.a.pd, &t.e.init, &qp), 0);
+	t.e.a.qp = qp;
+	assert_int_equal(bb_qp_ud_up(qp, 1, 0, TYPES_QKEY, 1), 0);
+	assert_int_equal(
+		bb_post_send_ud_inline(qp, 1, "x", 1, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0),
+		-EINVAL);
+	receive(&t, 7, 0, 40);
+	assert_int_equal(bb_post_send_ud(qp, 2, NULL, 0, t.to_b, t.e.b.qp->qpn, TYPES_QKEY,
+					 BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(qp);
+	env_poll(&t.e, &t.e.a, &wc, 1);
+	expect(&wc, qp, 2, BB_WC_SUCCESS);
+	arrives(&t, 7, 0, 0);
+	types_stop(&t);
+}
+
 int
 main(void)
 {
@@ -451,6 +482,7 @@ main(void)
 		cmocka_unit_test(handles),
 		cmocka_unit_test(answers),
 		cmocka_unit_test(limits),
+		cmocka_unit_test(empty_only),
 	};
 	int ret = env_eal_init("mlx5_ud");
 

@@ -26,6 +26,8 @@
 #define MRS       8
 #define CQS       4
 #define QPS       4
+#define AHS       4
+#define GIDS      4   /* of each device */
 #define NO_KEY    MRS /* a key that was never there */
 
 /* Memory: buffers with as much around each of them that nothing may touch. */
@@ -70,6 +72,12 @@ enum op {
 	OP_RING,
 	OP_RING_RECV,
 	OP_FILL,
+	OP_AH_CREATE,
+	OP_AH_DESTROY,
+	OP_SEND_UD,
+	OP_SEND_UD_IMM,
+	OP_SEND_UD_INLINE,
+	OP_SEND_UD_IMM_INLINE,
 	OPS,
 };
 
@@ -94,6 +102,7 @@ enum {
 	A_ROFF,
 	A_IMM,
 };
+/* Datagrams have address handle, QP and Q_Key in place of remote key, buffer and offset. */
 /* Inline ones: qp flags len seed. Atomics have one piece and two operands. */
 enum {
 	I_LEN = 2,
@@ -124,6 +133,11 @@ struct m_sge {
 	uint32_t buf, off, len;
 };
 
+struct m_ah {
+	bool live;
+	uint32_t pd, dev, gid, tclass, flow, hops;
+};
+
 struct m_wqe {
 	uint32_t op, flags, n;
 	uint64_t wr_id;
@@ -134,6 +148,9 @@ struct m_wqe {
 	uint32_t rkey, rgen, rbuf, roff;
 	uint32_t imm;
 	uint64_t x, y;
+	/* Datagrams: the way, and to whom. */
+	struct m_ah ah;
+	uint32_t dest, dest_gen, qkey;
 };
 
 struct m_wc {
@@ -141,6 +158,7 @@ struct m_wc {
 	uint8_t status, opcode, flags;
 	bool has_len;
 	uint32_t len, imm;
+	uint32_t from; /* of datagrams: QP and one */
 };
 
 struct m_fifo {
@@ -170,9 +188,10 @@ struct m_cq {
 
 struct m_qp {
 	bool live;
+	uint32_t type; /* enum bb_qp_type */
 	uint32_t gen, pd, scq, rcq;
 	uint32_t sq_depth, rq_depth, max_sge, max_recv_sge, max_inline, sig_every;
-	uint32_t state, access;
+	uint32_t state, access, qkey;
 	bool signal_all;
 	uint32_t peer, peer_gen;
 	uint32_t sq_psn, epsn;
@@ -183,16 +202,33 @@ struct m_qp {
 	uint64_t posted, recv_posted, errors;
 };
 
+/* What the devices are like. */
+struct world {
+	uint32_t devs;
+	bool own_pace, ib;
+	uint32_t ud_mtu; /* bytes of a datagram */
+	struct {
+		uint8_t raw[16];
+		uint32_t type; /* enum bb_gid_type */
+		bool there;
+	} gid[DIFF_DEVS][GIDS];
+};
+
 struct model {
 	uint32_t devs;
 	/* Work goes on between polls: every send must be signalled, or nobody knows when
 	 * it is done and what it may be flushed by. */
 	bool own_pace;
 	uint64_t next_wr;
+	const struct world *world;
+	struct m_ah ah[AHS];
 	struct m_pd pd[PDS];
 	struct m_mr mr[MRS];
 	struct m_cq cq[CQS];
 	struct m_qp qp[QPS];
+	/* What memory holds is open after this step: the device's answer is taken over. */
+	bool blur;
+	uint32_t receivers; /* of datagrams in this step, a bit each */
 	uint8_t mem[ARENA];
 };
 
@@ -212,7 +248,7 @@ struct verdict {
 
 /* What memory is at first. */
 void memory_init(uint8_t mem[ARENA]);
-void model_init(struct model *m, uint32_t devs, bool own_pace);
+void model_init(struct model *m, const struct world *world);
 /* What the step may return; nothing changes. */
 void model_judge(const struct model *m, const struct step *s, struct verdict *v);
 /* The step was made and returned @ret, one of the verdict's: carry it out. */
@@ -227,6 +263,32 @@ bool model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w);
 uint32_t model_seq_sges(const struct step *s, struct m_sge *sge);
 uint8_t model_pattern(uint32_t seed, uint32_t i);
 
+/* ---- model_run.c and the files of its areas */
+enum answer {
+	DONE,
+	NOT_NOW, /* no receive */
+	INVALID,
+	ACCESS,
+	OPERATION,
+};
+bool model_has_imm(uint32_t op);
+bool model_is_ud(uint32_t op);
+/* Does a key of PD @pd allow this? */
+bool model_key_allows(const struct model *m, uint32_t key, uint32_t gen, uint32_t pd, uint32_t buf,
+		      uint32_t off, uint32_t len, uint32_t right);
+void model_gather(const struct model *m, const struct m_wqe *w, uint8_t *to);
+void model_gather_sges(const struct model *m, const struct m_sge *sge, uint32_t n, uint8_t *to,
+		       uint32_t left);
+void model_scatter(struct model *m, const struct m_sge *sge, uint32_t n, const uint8_t *from,
+		   uint32_t left);
+/* 0, or why the first @len bytes of a receive's buffers cannot be written. */
+uint8_t model_recv_status(const struct model *m, const struct m_qp *p, const struct m_wqe *r,
+			  uint32_t len);
+void model_recv_fail(struct m_qp *p, uint8_t status);
+
+/* ---- model_ud.c */
+void model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w);
+
 static inline uint32_t
 model_waiting(const struct m_queue *q)
 {
@@ -236,8 +298,7 @@ model_waiting(const struct m_queue *q)
 /* ---- exec.c: the device */
 struct exec;
 struct exec *exec_open(const char *spec, char *why, size_t size);
-uint32_t exec_devs(const struct exec *x);
-bool exec_own_pace(const struct exec *x);
+const struct world *exec_world(const struct exec *x);
 /* Make the step's call. */
 int exec_step(struct exec *x, const struct model *m, const struct step *s);
 /* Poll until the model's completions have come, then compare all. False: *why says what. */

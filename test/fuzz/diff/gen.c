@@ -72,7 +72,7 @@ some_range(struct rng *r, const struct model *m, struct need *need, uint32_t *le
 	   uint32_t *buf, uint32_t *off)
 {
 	uint32_t i, k = NO_KEY, start = rng_below(r, MRS);
-	bool odd_one = odd(r, 12);
+	bool odd_one = odd(r, 8);
 	const struct m_mr *mr;
 
 	for (i = 0; i < MRS && k == NO_KEY; i++) {
@@ -82,10 +82,13 @@ some_range(struct rng *r, const struct model *m, struct need *need, uint32_t *le
 			k = (start + i) % MRS;
 	}
 	need->missing |= k == NO_KEY;
-	/* One that lacks a right, and nothing else. */
+	/* One that lacks a right, or is of another PD, and nothing else. */
 	for (i = 0; i < MRS && need->rights != 0 && odd_one; i++) {
+		bool lacks;
+
 		mr = &m->mr[(start + i) % MRS];
-		if (mr->live && mr->pd == need->pd && (mr->access & need->rights) == 0 &&
+		lacks = (mr->access & need->rights) == 0;
+		if (mr->live && (mr->pd == need->pd) == lacks &&
 		    (mr->buf == RECV_BUF) == need->recv && mr->len >= 8) {
 			k = (start + i) % MRS;
 			break;
@@ -157,9 +160,9 @@ gen_list(struct rng *r, const struct model *m, const struct m_qp *qp, struct ste
 	}
 	if (recv)
 		return !mine.missing;
-	if (s->op == OP_WRITE_IMM || s->op == OP_SEND_IMM)
+	if (model_has_imm(s->op))
 		a[A_IMM] = rng_below(r, 1 << 30);
-	if (s->op == OP_SEND || s->op == OP_SEND_IMM)
+	if (s->op == OP_SEND || s->op == OP_SEND_IMM || model_is_ud(s->op))
 		return !mine.missing;
 	some_range(r, m, &its, &total, &a[A_RKEY], &a[A_RBUF], &a[A_ROFF]);
 	return !mine.missing && !its.missing;
@@ -176,7 +179,7 @@ gen_inline(struct rng *r, const struct model *m, const struct m_qp *qp, struct s
 	if (a[I_LEN] > qp->max_inline && !odd(r, 20))
 		a[I_LEN] = qp->max_inline;
 	a[I_SEED] = 1 + rng_below(r, 255);
-	if (s->op == OP_WRITE_IMM_INLINE || s->op == OP_SEND_IMM_INLINE)
+	if (model_has_imm(s->op))
 		a[I_IMM] = rng_below(r, 1 << 30);
 	if (s->op == OP_WRITE_INLINE || s->op == OP_WRITE_IMM_INLINE)
 		some_range(r, m, &its, &a[I_LEN], &a[I_RKEY], &a[I_RBUF], &a[I_ROFF]);
@@ -206,21 +209,90 @@ gen_atomic(struct rng *r, const struct model *m, const struct m_qp *qp, struct s
 	return !mine.missing && !its.missing;
 }
 
+/* The Q_Key that the receiver has, or the sender's own; rarely another one. */
+static bool
+gen_datagram(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
+{
+	bool in = s->op == OP_SEND_UD_INLINE || s->op == OP_SEND_UD_IMM_INLINE;
+	uint32_t *a = s->a, *way = &a[in ? I_RKEY : A_RKEY], self = (uint32_t)(qp - m->qp), i;
+	const struct m_qp *p;
+	bool ok;
+
+	ok = in ? gen_inline(r, m, qp, s) : gen_list(r, m, qp, s);
+	way[1] = odd(r, 8) ? rng_below(r, QPS) : self ^ 1;
+	p = &m->qp[way[1]];
+	way[0] = rng_below(r, AHS);
+	for (i = 0; i < AHS; i++) {
+		const struct m_ah *ah = &m->ah[(way[0] + i) % AHS];
+
+		if (ah->live && ah->pd == qp->pd && ah->dev == p->pd % m->devs)
+			break;
+	}
+	if (i == AHS)
+		return false;
+	if (!odd(r, 12))
+		way[0] = (way[0] + i) % AHS;
+	way[2] = odd(r, 12) ? rng_below(r, 4) : p->qkey;
+	if (odd(r, 8))
+		way[2] = 0x80000000u | rng_below(r, 4);
+	return ok;
+}
+
+/* An address handle for the next try. */
+static void
+gen_ah(struct rng *r, const struct model *m, const struct m_qp *qp, struct step *s)
+{
+	uint32_t slot = rng_below(r, AHS), i;
+
+	for (i = 0; i < AHS && m->ah[slot].live; i++)
+		slot = (slot + 1) % AHS;
+	*s = (struct step){.op = m->ah[slot].live ? OP_AH_DESTROY : OP_AH_CREATE, .a = {slot}};
+	if (s->op == OP_AH_DESTROY)
+		return;
+	s->a[1] = odd(r, 12) ? rng_below(r, PDS) : qp->pd;
+	s->a[2] = rng_below(r, m->devs);
+	s->a[3] = odd(r, 30) ? GIDS : rng_below(r, GIDS);
+	s->a[4] = odd(r, 2) ? 0 : rng_below(r, 256);
+	s->a[5] = odd(r, 2) ? 0 : rng_below(r, odd(r, 15) ? 1u << 21 : 1u << 20);
+	s->a[6] = odd(r, 2) ? 0 : 1 + rng_below(r, 255);
+}
+
 static bool
 takes_receive(uint32_t op)
 {
-	return op == OP_SEND || op == OP_SEND_IMM || op == OP_SEND_INLINE ||
+	return model_is_ud(op) || op == OP_SEND || op == OP_SEND_IMM || op == OP_SEND_INLINE ||
 	       op == OP_SEND_IMM_INLINE || op == OP_WRITE_IMM || op == OP_WRITE_IMM_INLINE;
+}
+
+/* One that the type does, mostly. */
+static uint32_t
+some_op(struct rng *r, uint32_t type)
+{
+	bool any = odd(r, 25);
+
+	if (type == BB_QPT_UD && !any)
+		return odd(r, 10)
+			       ? (uint32_t)OP_NOP
+			       : OP_SEND_UD + rng_below(r, OP_SEND_UD_IMM_INLINE - OP_SEND_UD + 1);
+	if (type == BB_QPT_UC && !any)
+		return PICK(r, OP_WRITE, OP_WRITE_IMM, OP_SEND, OP_SEND_IMM, OP_WRITE_INLINE,
+			    OP_WRITE_IMM_INLINE, OP_SEND_INLINE, OP_SEND_IMM_INLINE, OP_NOP);
+	if (any && odd(r, 2))
+		return OP_SEND_UD + rng_below(r, OP_SEND_UD_IMM_INLINE - OP_SEND_UD + 1);
+	return OP_WRITE + rng_below(r, OP_NOP - OP_WRITE + 1);
 }
 
 static void
 gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 {
-	const struct m_qp *q = &m->qp[qp], *peer = q->peer < QPS ? &m->qp[q->peer] : q;
+	const struct m_qp *q = &m->qp[qp];
+	const struct m_qp *peer = q->type == BB_QPT_UD ? &m->qp[qp ^ 1]
+				  : q->peer < QPS      ? &m->qp[q->peer]
+						       : q;
 	bool ok = true;
 
 	s->a[A_QP] = qp;
-	s->op = odd(r, 4) ? (uint32_t)OP_RECV : OP_WRITE + rng_below(r, OP_NOP - OP_WRITE + 1);
+	s->op = odd(r, 4) ? (uint32_t)OP_RECV : some_op(r, q->type);
 	/* Without a receive for it: rather post one. */
 	if (takes_receive(s->op) && peer->rq.done == peer->rq.rung && peer->rq_depth != 0 &&
 	    peer->state != BB_QP_RESET && !odd(r, 12)) {
@@ -236,7 +308,12 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 		s->a[A_FLAGS] = (odd(r, 3) ? 0 : BB_SEND_SIGNALED) |
 				(odd(r, 6) ? BB_SEND_FENCE : 0) |
 				(odd(r, 4) ? BB_SEND_SOLICITED : 0);
-	if (s->op >= OP_WRITE_INLINE && s->op <= OP_SEND_IMM_INLINE)
+	if (model_is_ud(s->op)) {
+		if (!gen_datagram(r, m, q, s) && !odd(r, 20)) {
+			gen_ah(r, m, q, s);
+			return;
+		}
+	} else if (s->op >= OP_WRITE_INLINE && s->op <= OP_SEND_IMM_INLINE)
 		ok = gen_inline(r, m, q, s);
 	else if (s->op == OP_CMP_SWAP || s->op == OP_FETCH_ADD)
 		ok = gen_atomic(r, m, q, s);
@@ -274,6 +351,7 @@ gen_modify(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	a[5] = odd(r, 40);
 	a[6] = odd(r, 3) ? rng_below(r, 3) : 7;
 	a[7] = rng_below(r, 3);
+	a[8] = rng_below(r, 3) | (odd(r, 4) ? 0x80000000u : 0);
 }
 
 /* As many WQEs as the CQ takes, or fewer; rarely more. */
@@ -301,12 +379,16 @@ gen_qp(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	a[5] = some_depth(r, &m->cq[a[3]], a[2] == a[3] ? 2 : 1);
 	if (a[4] == 0 && !odd(r, 20))
 		a[4] = 1;
-	a[6] = odd(r, 3) ? 1 : MAX_SGE;
-	a[7] = odd(r, 3) ? 1 : MAX_SGE;
+	a[6] = odd(r, 3) ? rng_below(r, 2) : MAX_SGE;
+	a[7] = odd(r, 3) ? rng_below(r, 2) : MAX_SGE;
 	a[8] = PICK(r, 0, 28, 64, 256, 256);
 	a[9] = odd(r, 3) ? rng_below(r, a[4] + 2) : 0;
 	a[10] = rng_below(r, 2);
 	a[11] = odd(r, 6);
+	/* Mostly as the other one. */
+	a[12] = m->qp[qp ^ 1].live && !odd(r, 20)
+			? m->qp[qp ^ 1].type
+			: PICK(r, BB_QPT_RC, BB_QPT_RC, BB_QPT_RC, BB_QPT_UC, BB_QPT_UD);
 }
 
 /* What is missing for traffic. False: nothing is. */
@@ -364,7 +446,8 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 
 	s->op = PICK(r, OP_PD_ALLOC, OP_PD_FREE, OP_MR_REG, OP_MR_REG, OP_MR_REG, OP_MR_REREG,
 		     OP_MR_REREG, OP_MR_DEREG, OP_CQ_CREATE, OP_CQ_DESTROY, OP_QP_CREATE,
-		     OP_QP_DESTROY, OP_FILL, OP_FILL, OP_FILL, OP_FILL);
+		     OP_QP_DESTROY, OP_AH_CREATE, OP_AH_DESTROY, OP_FILL, OP_FILL, OP_FILL,
+		     OP_FILL);
 	switch (s->op) {
 	case OP_MR_REG:
 		gen_mr(r, s);
@@ -385,6 +468,9 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 	case OP_QP_CREATE:
 		gen_qp(r, m, rng_below(r, QPS), s);
 		return;
+	case OP_AH_CREATE:
+		gen_ah(r, m, &m->qp[rng_below(r, QPS)], s);
+		return;
 	case OP_FILL:
 		a[0] = rng_below(r, BUFS);
 		a[1] = rng_below(r, 16) * 64;
@@ -403,6 +489,8 @@ ready(const struct model *m, uint32_t qp)
 {
 	const struct m_qp *q = &m->qp[qp], *p = q->peer < QPS ? &m->qp[q->peer] : NULL;
 
+	if (q->type == BB_QPT_UD)
+		return q->state == BB_QP_RTS;
 	return q->state == BB_QP_RTS && p != NULL && p->live && p->gen == q->peer_gen &&
 	       p->peer == qp && p->peer_gen == q->gen &&
 	       (p->state == BB_QP_RTR || p->state == BB_QP_RTS);

@@ -17,7 +17,7 @@
 bool
 model_is_post(uint32_t op)
 {
-	return op >= OP_WRITE && op <= OP_NOP;
+	return (op >= OP_WRITE && op <= OP_NOP) || model_is_ud(op);
 }
 
 uint8_t
@@ -126,7 +126,8 @@ judge_qp_create(const struct model *m, const struct step *s, struct verdict *v)
 
 	if (a[0] >= QPS || m->qp[a[0]].live || a[1] >= PDS || !m->pd[a[1]].live || a[2] >= CQS ||
 	    !m->cq[a[2]].live || a[3] >= CQS || !m->cq[a[3]].live || a[4] > MAX_QUEUE ||
-	    a[5] > MAX_QUEUE || a[6] > MAX_SGE || a[7] > MAX_SGE || a[8] > MAX_INLINE) {
+	    a[5] > MAX_QUEUE || a[6] > MAX_SGE || a[7] > MAX_SGE || a[8] > MAX_INLINE ||
+	    a[12] > BB_QPT_UD) {
 		v->skip = true;
 		return;
 	}
@@ -143,12 +144,13 @@ judge_qp_create(const struct model *m, const struct step *s, struct verdict *v)
 											 : -ENOSPC);
 }
 
-/* man ibv_modify_qp: transitions of RC, and which attributes they need. */
+/* man ibv_modify_qp: transitions, and how many attributes they need by the type of QP. */
 static void
 judge_modify(const struct model *m, const struct step *s, struct verdict *v)
 {
 	const uint32_t *a = s->a, to = a[1];
 	const struct m_qp *qp = &m->qp[a[0] % QPS];
+	static const uint32_t to_rtr[] = {6, 4, 0}, to_rts[] = {5, 1, 1};
 	uint32_t needs = 0;
 	bool legal;
 
@@ -165,16 +167,18 @@ judge_modify(const struct model *m, const struct step *s, struct verdict *v)
 	else if (qp->state == BB_QP_RESET)
 		legal = to == BB_QP_INIT, needs = 3;
 	else if (qp->state == BB_QP_INIT)
-		legal = to == BB_QP_INIT || to == BB_QP_RTR, needs = to == BB_QP_RTR ? 6 : 0;
+		legal = to == BB_QP_INIT || to == BB_QP_RTR,
+		needs = to == BB_QP_RTR ? to_rtr[qp->type] : 0;
 	else if (qp->state == BB_QP_RTR)
-		legal = to == BB_QP_RTS, needs = 5;
+		legal = to == BB_QP_RTS, needs = to_rts[qp->type];
 	else
 		legal = qp->state == BB_QP_RTS && to == BB_QP_RTS;
 	/* One of the needed attributes is left out; one is given that does not belong there. */
 	if (!legal || (needs != 0 && a[4] != 0) || a[5] != 0)
 		must(v, -EINVAL);
 	else
-		must(v, (a[3] & ~(uint32_t)RIGHTS) != 0 && (to == BB_QP_INIT || to == BB_QP_RTS)
+		must(v, qp->type != BB_QPT_UD && (a[3] & ~(uint32_t)RIGHTS) != 0 &&
+					(to == BB_QP_INIT || to == BB_QP_RTS)
 				? -EINVAL
 				: 0);
 }
@@ -197,13 +201,27 @@ model_seq_sges(const struct step *s, struct m_sge *sge)
 static bool
 inline_op(uint32_t op)
 {
-	return op >= OP_WRITE_INLINE && op <= OP_SEND_IMM_INLINE;
+	return (op >= OP_WRITE_INLINE && op <= OP_SEND_IMM_INLINE) || op == OP_SEND_UD_INLINE ||
+	       op == OP_SEND_UD_IMM_INLINE;
 }
 
 static bool
 atomic_op(uint32_t op)
 {
 	return op == OP_CMP_SWAP || op == OP_FETCH_ADD;
+}
+
+/* The way of a datagram is copied by the post. */
+static bool
+datagram_of(const struct model *m, const uint32_t *r, struct m_wqe *w)
+{
+	if (r[0] >= AHS || !m->ah[r[0]].live || r[1] >= QPS)
+		return false;
+	w->ah = m->ah[r[0]];
+	w->dest = r[1];
+	w->dest_gen = m->qp[r[1]].live ? m->qp[r[1]].gen : 0;
+	w->qkey = r[2];
+	return true;
 }
 
 bool
@@ -238,13 +256,13 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 		w->n = model_seq_sges(s, w->sge);
 		w->imm = s->op == OP_RECV ? 0 : a[A_IMM];
 	}
-	w->rkey = r[0];
-	w->rbuf = r[1];
-	w->roff = r[2];
-	if (s->op == OP_RECV) {
-		w->rkey = NO_KEY;
-		w->rbuf = 0;
-		w->roff = 0;
+	if (model_is_ud(s->op)) {
+		if (!datagram_of(m, r, w))
+			return false;
+	} else if (s->op != OP_RECV) {
+		w->rkey = r[0];
+		w->rbuf = r[1];
+		w->roff = r[2];
 	}
 	if (w->rkey > NO_KEY || w->rbuf >= RECV_BUF || w->roff >= BUF_LEN)
 		return false;
@@ -287,6 +305,19 @@ entangled(const struct m_wqe *w)
 	return false;
 }
 
+/* Man ibv_post_send: operations by type of QP. */
+static bool
+type_does(uint32_t type, uint32_t op)
+{
+	if (op == OP_NOP || op == OP_RECV)
+		return true;
+	if (model_is_ud(op))
+		return type == BB_QPT_UD;
+	if (type == BB_QPT_UC)
+		return op != OP_READ && !atomic_op(op);
+	return type == BB_QPT_RC;
+}
+
 /* What man ibv_post_send has as EINVAL, of the request alone. */
 static bool
 request_ok(const struct m_wqe *w)
@@ -322,11 +353,11 @@ judge_post(const struct model *m, const struct step *s, struct verdict *v)
 	struct m_wqe w;
 
 	if (s->a[A_QP] >= QPS || !qp->live || !model_wqe_of(m, s, &w) || entangled(&w) ||
-	    (w.is_inline && w.len > MAX_INLINE)) {
+	    (w.is_inline && w.len > MAX_INLINE) || (model_is_ud(s->op) && w.ah.pd != qp->pd)) {
 		v->skip = true;
 		return;
 	}
-	if (!request_ok(&w) || (recv && qp->rq_depth == 0))
+	if (!request_ok(&w) || !type_does(qp->type, s->op) || (recv && qp->rq_depth == 0))
 		may(v, -EINVAL);
 	if (recv ? qp->state == BB_QP_RESET : qp->state != BB_QP_RTS && qp->state != BB_QP_ERR)
 		may(v, -ENOTCONN);
@@ -390,6 +421,20 @@ model_judge(const struct model *m, const struct step *s, struct verdict *v)
 		return;
 	case OP_MODIFY:
 		judge_modify(m, s, v);
+		return;
+	case OP_AH_CREATE:
+		v->skip = a[0] >= AHS || m->ah[a[0]].live || a[1] >= PDS || !m->pd[a[1]].live ||
+			  a[2] >= m->devs || a[3] > GIDS || a[4] > 255 || a[6] > 255;
+		/* An entry of the GID table that is empty, or not there; without a GRH it is
+		 * not looked at. */
+		if (!v->skip && !m->world->ib &&
+		    (a[3] == GIDS || !m->world->gid[dev_of(m, a[1])][a[3]].there))
+			must(v, -EINVAL);
+		else if (a[5] > 0xfffff)
+			must(v, -EINVAL);
+		return;
+	case OP_AH_DESTROY:
+		v->skip = a[0] >= AHS || !m->ah[a[0]].live;
 		return;
 	case OP_FILL:
 		v->skip = a[0] >= BUFS || a[1] >= BUF_LEN || a[2] > BUF_LEN - a[1];

@@ -17,11 +17,12 @@ memory_init(uint8_t mem[ARENA])
 }
 
 void
-model_init(struct model *m, uint32_t devs, bool own_pace)
+model_init(struct model *m, const struct world *world)
 {
 	memset(m, 0, sizeof(*m));
-	m->own_pace = own_pace;
-	m->devs = devs;
+	m->world = world;
+	m->own_pace = world->own_pace;
+	m->devs = world->devs;
 	memory_init(m->mem);
 }
 
@@ -42,6 +43,7 @@ qp_create(struct model *m, const uint32_t *a)
 	qp->max_sge = a[6];
 	qp->max_recv_sge = a[7];
 	qp->max_inline = a[8];
+	qp->type = a[12];
 	qp->peer = QPS;
 	qp->signal_all = a[11] || m->own_pace;
 	qp->sig_every = qp->signal_all ? 1 : a[9] != 0 ? a[9] : a[4] < 4 ? 1 : a[4] / 4;
@@ -69,6 +71,7 @@ static void
 modify(struct model *m, const uint32_t *a)
 {
 	struct m_qp *qp = &m->qp[a[0]], *peer = &m->qp[a[2]];
+	bool ud = qp->type == BB_QPT_UD;
 
 	switch (a[1]) {
 	case BB_QP_RESET:
@@ -81,7 +84,7 @@ modify(struct model *m, const uint32_t *a)
 		break;
 	case BB_QP_RTR:
 		/* The numbers that the two would have agreed on: exec.c gives the same. */
-		qp->peer = a[2];
+		qp->peer = ud ? QPS : a[2];
 		qp->peer_gen = peer->live ? peer->gen : 0;
 		qp->sq_psn = peer->state == BB_QP_RTR || peer->state == BB_QP_RTS ? peer->epsn
 										  : PSN_START;
@@ -91,6 +94,7 @@ modify(struct model *m, const uint32_t *a)
 		break;
 	default:
 		qp->access = a[3];
+		qp->qkey = a[8];
 		break;
 	}
 	if (a[1] == BB_QP_RTS && qp->state == BB_QP_RTR)
@@ -179,6 +183,14 @@ model_step(struct model *m, const struct step *s, int ret)
 		break;
 	case OP_MODIFY:
 		modify(m, a);
+		break;
+	case OP_AH_CREATE:
+		m->ah[a[0]] = (struct m_ah){true, a[1], a[2], a[3], a[4], a[5], a[6]};
+		m->pd[a[1]].refs++;
+		break;
+	case OP_AH_DESTROY:
+		m->ah[a[0]].live = false;
+		m->pd[m->ah[a[0]].pd].refs--;
 		break;
 	case OP_RING:
 		m->qp[a[0]].sq.rung = m->qp[a[0]].sq.posted;

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The model's data path: reliable connections as IBTA vol. 1, chapter 9 has them, at the
- * level of messages. A request runs to its end or waits for a receive for ever; all
+ * The model's data path: connections as IBTA vol. 1, chapter 9 has them, at the level of
+ * messages. A request runs to its end or waits for a receive for ever; all
  * other timers run out at once.
  *
  * Order of checks where the specification leaves it open: a request's own keys first,
@@ -47,11 +47,17 @@ is_send(uint32_t op)
 	return wc_opcode(op) == BB_WC_SEND;
 }
 
-static bool
-has_imm(uint32_t op)
+bool
+model_has_imm(uint32_t op)
 {
 	return op == OP_WRITE_IMM || op == OP_WRITE_IMM_INLINE || op == OP_SEND_IMM ||
-	       op == OP_SEND_IMM_INLINE;
+	       op == OP_SEND_IMM_INLINE || op == OP_SEND_UD_IMM || op == OP_SEND_UD_IMM_INLINE;
+}
+
+bool
+model_is_ud(uint32_t op)
+{
+	return op >= OP_SEND_UD && op <= OP_SEND_UD_IMM_INLINE;
 }
 
 /* To ERR: everything that the device knows of is flushed. */
@@ -101,10 +107,9 @@ finish_send(struct m_qp *qp, const struct m_wqe *w)
 	}
 }
 
-/* Does a key of PD @pd allow this? */
-static bool
-key_allows(const struct model *m, uint32_t key, uint32_t gen, uint32_t pd, uint32_t buf,
-	   uint32_t off, uint32_t len, uint32_t right)
+bool
+model_key_allows(const struct model *m, uint32_t key, uint32_t gen, uint32_t pd, uint32_t buf,
+		 uint32_t off, uint32_t len, uint32_t right)
 {
 	const struct m_mr *mr;
 
@@ -125,30 +130,40 @@ local_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 		const struct m_sge *g = &w->sge[i];
 
 		/* Pieces without a byte are no pieces. */
-		if (g->len != 0 && !key_allows(m, g->key, g->gen, qp->pd, g->buf, g->off, g->len,
-					       in ? BB_ACCESS_LOCAL_WRITE : 0))
+		if (g->len != 0 && !model_key_allows(m, g->key, g->gen, qp->pd, g->buf, g->off,
+						     g->len, in ? BB_ACCESS_LOCAL_WRITE : 0))
 			return false;
 	}
 	return true;
 }
 
-static void
-gather(const struct model *m, const struct m_wqe *w, uint8_t *to)
+void
+model_gather_sges(const struct model *m, const struct m_sge *sge, uint32_t n, uint8_t *to,
+		  uint32_t left)
 {
 	uint32_t i;
 
-	if (w->is_inline) {
-		memcpy(to, w->data, w->len);
-		return;
-	}
-	for (i = 0; i < w->n; i++) {
-		memcpy(to, &m->mem[ARENA_OF(w->sge[i].buf, w->sge[i].off)], w->sge[i].len);
-		to += w->sge[i].len;
+	for (i = 0; i < n && left != 0; i++) {
+		uint32_t len = sge[i].len < left ? sge[i].len : left;
+
+		memcpy(to, &m->mem[ARENA_OF(sge[i].buf, sge[i].off)], len);
+		to += len;
+		left -= len;
 	}
 }
 
-static void
-scatter(struct model *m, const struct m_sge *sge, uint32_t n, const uint8_t *from, uint32_t left)
+void
+model_gather(const struct model *m, const struct m_wqe *w, uint8_t *to)
+{
+	if (w->is_inline)
+		memcpy(to, w->data, w->len);
+	else
+		model_gather_sges(m, w->sge, w->n, to, w->len);
+}
+
+void
+model_scatter(struct model *m, const struct m_sge *sge, uint32_t n, const uint8_t *from,
+	      uint32_t left)
 {
 	uint32_t i;
 
@@ -161,13 +176,34 @@ scatter(struct model *m, const struct m_sge *sge, uint32_t n, const uint8_t *fro
 	}
 }
 
-enum answer {
-	DONE,
-	NOT_NOW, /* no receive */
-	INVALID,
-	ACCESS,
-	OPERATION,
-};
+uint8_t
+model_recv_status(const struct model *m, const struct m_qp *p, const struct m_wqe *r, uint32_t len)
+{
+	uint32_t i;
+
+	/* Pieces that get nothing are not looked at. */
+	for (i = 0; i < r->n && len != 0; i++) {
+		const struct m_sge *g = &r->sge[i];
+		uint32_t part = g->len < len ? g->len : len;
+
+		if (part != 0 && !model_key_allows(m, g->key, g->gen, p->pd, g->buf, g->off, part,
+						   BB_ACCESS_LOCAL_WRITE))
+			return BB_WC_LOC_PROT_ERR;
+		len -= part;
+	}
+	return len != 0 ? BB_WC_LOC_LEN_ERR : BB_WC_SUCCESS;
+}
+
+/* The receive at the head fails. */
+void
+model_recv_fail(struct m_qp *p, uint8_t status)
+{
+	struct m_wc wc = {.wr_id = p->rq.wqe[p->rq.done % MAX_QUEUE].wr_id, .status = status};
+
+	p->rq.done++;
+	model_due(&p->recvs, &wc);
+	p->errors++;
+}
 
 /* Take a receive for a message. With @data it is scattered into its buffers. */
 static enum answer
@@ -175,33 +211,20 @@ receive(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint8_t *d
 {
 	const struct m_wqe *r = &p->rq.wqe[p->rq.done % MAX_QUEUE];
 	struct m_wc wc = {.wr_id = r->wr_id, .has_len = true, .len = w->len};
-	uint32_t i, left = w->len;
+	uint8_t status = data != NULL ? model_recv_status(m, p, r, w->len) : BB_WC_SUCCESS;
 
-	if (data != NULL) {
-		for (i = 0; i < r->n && left != 0; i++) {
-			const struct m_sge *g = &r->sge[i];
-			uint32_t len = g->len < left ? g->len : left;
-
-			if (len != 0 && !key_allows(m, g->key, g->gen, p->pd, g->buf, g->off, len,
-						    BB_ACCESS_LOCAL_WRITE)) {
-				wc.status = BB_WC_LOC_PROT_ERR;
-				break;
-			}
-			left -= len;
-		}
-		if (wc.status == BB_WC_SUCCESS && left != 0)
-			wc.status = BB_WC_LOC_LEN_ERR;
+	/* A message too long for it is dropped, and the receive stays: class D, 9.9.3. */
+	if (status == BB_WC_LOC_LEN_ERR && p->type == BB_QPT_UC)
+		return NOT_NOW;
+	if (status != BB_WC_SUCCESS) {
+		model_recv_fail(p, status);
+		return status == BB_WC_LOC_LEN_ERR ? INVALID : OPERATION;
 	}
 	p->rq.done++;
-	if (wc.status != BB_WC_SUCCESS) {
-		model_due(&p->recvs, &wc);
-		p->errors++;
-		return wc.status == BB_WC_LOC_LEN_ERR ? INVALID : OPERATION;
-	}
 	if (data != NULL)
-		scatter(m, r->sge, r->n, data, w->len);
+		model_scatter(m, r->sge, r->n, data, w->len);
 	wc.opcode = data != NULL ? BB_WC_RECV : BB_WC_RECV_RDMA_IMM;
-	if (has_imm(w->op)) {
+	if (model_has_imm(w->op)) {
 		wc.flags |= BB_WC_WITH_IMM;
 		wc.imm = w->imm;
 	}
@@ -216,15 +239,15 @@ respond_write(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint
 {
 	if (!(p->access & BB_ACCESS_REMOTE_WRITE))
 		return INVALID;
-	if (w->len != 0 && !key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
-				       BB_ACCESS_REMOTE_WRITE))
+	if (w->len != 0 && !model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
+					     BB_ACCESS_REMOTE_WRITE))
 		return ACCESS;
-	if (has_imm(w->op) && p->rq_depth == 0)
+	if (model_has_imm(w->op) && p->rq_depth == 0)
 		return INVALID;
-	if (has_imm(w->op) && p->rq.done == p->rq.rung)
+	if (model_has_imm(w->op) && p->rq.done == p->rq.rung)
 		return NOT_NOW;
 	memcpy(&m->mem[ARENA_OF(w->rbuf, w->roff)], data, w->len);
-	return has_imm(w->op) ? receive(m, p, w, NULL) : DONE;
+	return model_has_imm(w->op) ? receive(m, p, w, NULL) : DONE;
 }
 
 static enum answer
@@ -234,7 +257,8 @@ respond_atomic(struct model *m, struct m_qp *p, const struct m_wqe *w)
 
 	if (!(p->access & BB_ACCESS_REMOTE_ATOMIC))
 		return INVALID;
-	if (!key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, 8, BB_ACCESS_REMOTE_ATOMIC))
+	if (!model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, 8,
+			      BB_ACCESS_REMOTE_ATOMIC))
 		return ACCESS;
 	memcpy(&old, &m->mem[ARENA_OF(w->rbuf, w->roff)], sizeof(old));
 	if (w->op == OP_FETCH_ADD)
@@ -242,7 +266,7 @@ respond_atomic(struct model *m, struct m_qp *p, const struct m_wqe *w)
 	else
 		new = old == w->x ? w->y : old;
 	memcpy(&m->mem[ARENA_OF(w->rbuf, w->roff)], &new, sizeof(new));
-	scatter(m, w->sge, 1, (const uint8_t *)&old, 8);
+	model_scatter(m, w->sge, 1, (const uint8_t *)&old, 8);
 	return DONE;
 }
 
@@ -251,7 +275,7 @@ respond(struct model *m, struct m_qp *p, const struct m_wqe *w)
 {
 	static uint8_t data[MAX_SGE * BUF_LEN];
 
-	gather(m, w, data);
+	model_gather(m, w, data);
 	if (is_send(w->op)) {
 		if (p->rq_depth == 0)
 			return INVALID;
@@ -263,10 +287,10 @@ respond(struct model *m, struct m_qp *p, const struct m_wqe *w)
 		return respond_atomic(m, p, w);
 	if (!(p->access & BB_ACCESS_REMOTE_READ))
 		return INVALID;
-	if (w->len != 0 && !key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
-				       BB_ACCESS_REMOTE_READ))
+	if (w->len != 0 && !model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
+					     BB_ACCESS_REMOTE_READ))
 		return ACCESS;
-	scatter(m, w->sge, w->n, &m->mem[ARENA_OF(w->rbuf, w->roff)], w->len);
+	model_scatter(m, w->sge, w->n, &m->mem[ARENA_OF(w->rbuf, w->roff)], w->len);
 	return DONE;
 }
 
@@ -278,9 +302,32 @@ target(struct model *m, const struct m_qp *qp)
 	struct m_qp *p = qp->peer < QPS ? &m->qp[qp->peer] : NULL;
 
 	if (p == NULL || !p->live || p->gen != qp->peer_gen || p->peer != self ||
-	    p->peer_gen != qp->gen || (p->state != BB_QP_RTR && p->state != BB_QP_RTS))
+	    p->peer_gen != qp->gen || p->type != qp->type ||
+	    (p->state != BB_QP_RTR && p->state != BB_QP_RTS))
 		return NULL;
 	return p;
+}
+
+/* Nobody answers: it is done, unless it was for the QP itself, which failed by it. */
+static void
+gone(struct m_qp *qp, const struct m_wqe *w)
+{
+	if (qp->state == BB_QP_RTS)
+		finish_send(qp, w);
+}
+
+/*
+ * UC: what is wrong with a message drops it, and the next one is taken, whatever its PSN (IBTA
+ * vol. 1, 9.8.2.2 and 9.9.3). Only a receive that cannot be written fails (class C).
+ */
+static void
+run_uc(struct model *m, struct m_qp *qp, const struct m_wqe *w)
+{
+	struct m_qp *p = target(m, qp);
+
+	if (p != NULL && respond(m, p, w) == OPERATION)
+		model_fail_qp(p);
+	gone(qp, w);
 }
 
 /* One request. False: nothing moved. */
@@ -291,12 +338,25 @@ run_one(struct model *m, struct m_qp *qp)
 	uint32_t packets = w.len == 0 ? 1 : (w.len + MTU - 1) / MTU;
 	struct m_qp *p;
 
+	if (model_is_ud(w.op) && w.len > m->world->ud_mtu) {
+		fail_send(qp, BB_WC_LOC_LEN_ERR);
+		return true;
+	}
 	if (!local_ok(m, qp, &w)) {
 		fail_send(qp, BB_WC_LOC_PROT_ERR);
 		return true;
 	}
 	if (w.op == OP_NOP) {
 		finish_send(qp, &w);
+		return true;
+	}
+	if (qp->type != BB_QPT_RC) {
+		if (qp->type == BB_QPT_UC) {
+			run_uc(m, qp, &w);
+		} else {
+			model_ud_send(m, qp, &w);
+			gone(qp, &w);
+		}
 		return true;
 	}
 	p = target(m, qp);
@@ -340,6 +400,8 @@ model_run(struct model *m)
 	bool moved;
 	uint32_t i;
 
+	m->blur = false;
+	m->receivers = 0;
 	for (i = 0; i < QPS; i++)
 		m->qp[i].quiet = 0;
 	do {

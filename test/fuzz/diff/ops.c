@@ -20,9 +20,9 @@ static const struct {
 	[OP_MR_DEREG] = {"mr_dereg", "mr"},
 	[OP_CQ_CREATE] = {"cq_create", "cq depth"},
 	[OP_CQ_DESTROY] = {"cq_destroy", "cq"},
-	[OP_QP_CREATE] = {"qp_create", "qp pd scq rcq sq rq sge rsge inline signal bf all"},
+	[OP_QP_CREATE] = {"qp_create", "qp pd scq rcq sq rq sge rsge inline signal bf all type"},
 	[OP_QP_DESTROY] = {"qp_destroy", "qp"},
-	[OP_MODIFY] = {"modify", "qp to peer access drop add rnr_retry retry"},
+	[OP_MODIFY] = {"modify", "qp to peer access drop add rnr_retry retry qkey"},
 	[OP_WRITE] = {"write", "qp flags " SGES "rkey rbuf roff"},
 	[OP_WRITE_IMM] = {"write_imm", "qp flags " SGES "rkey rbuf roff imm"},
 	[OP_READ] = {"read", "qp flags " SGES "rkey rbuf roff"},
@@ -39,6 +39,12 @@ static const struct {
 	[OP_RING] = {"ring", "qp"},
 	[OP_RING_RECV] = {"ring_recv", "qp"},
 	[OP_FILL] = {"fill", "buf off len seed"},
+	[OP_AH_CREATE] = {"ah_create", "ah pd dev gid tclass flow hops"},
+	[OP_AH_DESTROY] = {"ah_destroy", "ah"},
+	[OP_SEND_UD] = {"send_ud", "qp flags " SGES "ah dest qkey"},
+	[OP_SEND_UD_IMM] = {"send_ud_imm", "qp flags " SGES "ah dest qkey imm"},
+	[OP_SEND_UD_INLINE] = {"send_ud_inline", "qp flags len seed ah dest qkey"},
+	[OP_SEND_UD_IMM_INLINE] = {"send_ud_imm_inline", "qp flags len seed ah dest qkey imm"},
 };
 
 const char *

@@ -58,7 +58,7 @@ run_seq(struct exec *x, const struct seq *seq, struct failure *f)
 
 	if (m == NULL)
 		return failed(f, 0, "%.0d%s", 0, "no memory for the model");
-	model_init(m, exec_devs(x), exec_own_pace(x));
+	model_init(m, exec_world(x));
 	for (i = 0; i < seq->n && !bad; i++)
 		bad = run_step(x, m, &seq->s[i], i, f);
 	free(m);
@@ -74,7 +74,7 @@ run_random(struct exec *x, uint64_t seed, uint32_t steps, struct seq *seq, struc
 
 	if (m == NULL)
 		return failed(f, 0, "%.0d%s", 0, "no memory for the model");
-	model_init(m, exec_devs(x), exec_own_pace(x));
+	model_init(m, exec_world(x));
 	for (seq->n = 0; seq->n < steps && !bad; seq->n++) {
 		gen_step(&r, m, &seq->s[seq->n]);
 		bad = run_step(x, m, &seq->s[seq->n], seq->n, f);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Requests: from a step to work requests, and to the calls of bb_post.h. */
+#include <string.h>
+
+#include "exec.h"
+
+/* A work request and what it points to. */
+struct request {
+	struct bb_send_wr wr;
+	struct bb_sge sge[MAX_SGE + 1];
+	uint8_t data[MAX_INLINE];
+};
+
+/*
+ * A key's number. Each device counts its keys by itself, so that of another device may by
+ * chance be one of this device's: no test of anything.
+ */
+static uint32_t
+key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev)
+{
+	return keys[slot < MRS && x->key_dev[slot] != dev ? NO_KEY : slot];
+}
+
+static uint32_t
+lkey_of(const struct exec *x, const struct model *m, uint32_t qp, uint32_t slot)
+{
+	return key_on(x, x->lkey, slot, m->qp[qp].pd % x->world.devs);
+}
+
+static uint32_t
+rkey_of(const struct exec *x, const struct model *m, uint32_t qp, uint32_t slot)
+{
+	const uint32_t peer = m->qp[qp].peer;
+
+	return key_on(x, x->rkey, slot, peer < QPS ? m->qp[peer].pd % x->world.devs : 0);
+}
+
+static enum bb_wr_opcode
+opcode_of(uint32_t op)
+{
+	switch (op) {
+	case OP_WRITE:
+	case OP_WRITE_INLINE:
+		return BB_WR_RDMA_WRITE;
+	case OP_WRITE_IMM:
+	case OP_WRITE_IMM_INLINE:
+		return BB_WR_RDMA_WRITE_WITH_IMM;
+	case OP_READ:
+		return BB_WR_RDMA_READ;
+	case OP_CMP_SWAP:
+		return BB_WR_ATOMIC_CMP_AND_SWP;
+	case OP_FETCH_ADD:
+		return BB_WR_ATOMIC_FETCH_AND_ADD;
+	default:
+		return model_has_imm(op) ? BB_WR_SEND_WITH_IMM : BB_WR_SEND;
+	}
+}
+
+static void
+sges_of(const struct exec *x, const struct model *m, uint32_t qp, const struct m_wqe *w,
+	struct request *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->n; i++)
+		r->sge[i] = (struct bb_sge){exec_addr(x, w->sge[i].buf, w->sge[i].off),
+					    w->sge[i].len, lkey_of(x, m, qp, w->sge[i].key)};
+}
+
+static void
+request_of(const struct exec *x, const struct model *m, const struct step *s, uint64_t wr_id,
+	   struct request *r)
+{
+	uint32_t qp = s->a[A_QP], rkey;
+	uint64_t raddr;
+	struct m_wqe w;
+
+	memset(r, 0, sizeof(*r));
+	(void)model_wqe_of(m, s, &w);
+	raddr = exec_addr(x, w.rbuf, w.roff);
+	rkey = rkey_of(x, m, qp, w.rkey);
+	r->wr = (struct bb_send_wr){.wr_id = wr_id,
+				    .opcode = opcode_of(s->op),
+				    .flags = s->a[A_FLAGS],
+				    .sge = r->sge,
+				    .nsge = w.n,
+				    .imm_or_inv = w.imm};
+	sges_of(x, m, qp, &w, r);
+	if (w.is_inline) {
+		memcpy(r->data, w.data, w.len);
+		r->sge[0] = (struct bb_sge){(uintptr_t)r->data, w.len, 0};
+		r->wr.nsge = 1;
+	} else if (w.n == MAX_SGE && s->a[A_N] > MAX_SGE) {
+		/* More pieces than there can be: the last ones are empty. */
+		r->wr.nsge = MAX_SGE + 1;
+	}
+	if (model_is_ud(s->op)) {
+		r->wr.ud.ah = x->ah[s->a[w.is_inline ? I_RKEY : A_RKEY]];
+		/* As with keys: a number of the other device may be one of this. */
+		r->wr.ud.qpn = x->qp[w.dest] != NULL && m->qp[w.dest].pd % m->devs == w.ah.dev
+				       ? x->qp[w.dest]->qpn
+				       : NO_QPN;
+		r->wr.ud.qkey = w.qkey;
+	} else if (s->op == OP_CMP_SWAP || s->op == OP_FETCH_ADD) {
+		r->wr.atomic.raddr = raddr;
+		r->wr.atomic.rkey = rkey;
+		r->wr.atomic.compare_add = w.x;
+		r->wr.atomic.swap = w.y;
+	} else {
+		r->wr.rdma.raddr = raddr;
+		r->wr.rdma.rkey = rkey;
+	}
+}
+
+static int
+post_inline(struct bb_qp *qp, const struct step *s, const struct request *r)
+{
+	const struct bb_send_wr *w = &r->wr;
+	uint32_t len = r->sge[0].len;
+
+	switch (s->op) {
+	case OP_WRITE_INLINE:
+		return bb_post_write_inline(qp, w->wr_id, r->data, len, w->rdma.raddr, w->rdma.rkey,
+					    w->flags);
+	case OP_WRITE_IMM_INLINE:
+		return bb_post_write_imm_inline(qp, w->wr_id, r->data, len, w->rdma.raddr,
+						w->rdma.rkey, w->imm_or_inv, w->flags);
+	case OP_SEND_INLINE:
+		return bb_post_send_inline(qp, w->wr_id, r->data, len, w->flags);
+	case OP_SEND_IMM_INLINE:
+		return bb_post_send_imm_inline(qp, w->wr_id, r->data, len, w->imm_or_inv, w->flags);
+	case OP_SEND_UD_INLINE:
+		return bb_post_send_ud_inline(qp, w->wr_id, r->data, len, w->ud.ah, w->ud.qpn,
+					      w->ud.qkey, w->flags);
+	default:
+		return bb_post_send_ud_imm_inline(qp, w->wr_id, r->data, len, w->ud.ah, w->ud.qpn,
+						  w->ud.qkey, w->imm_or_inv, w->flags);
+	}
+}
+
+int
+exec_post(const struct exec *x, const struct model *m, const struct step *s)
+{
+	uint64_t wr_id = (m->next_wr + 1) << 1 | (s->op == OP_RECV);
+	struct bb_qp *qp = x->qp[s->a[A_QP]];
+	const struct bb_send_wr *w;
+	struct request r;
+
+	if (s->op == OP_NOP)
+		return bb_post_nop(qp, wr_id, s->a[A_FLAGS]);
+	request_of(x, m, s, wr_id, &r);
+	w = &r.wr;
+	switch (s->op) {
+	case OP_RECV:
+		return bb_post_recv(qp, wr_id, w->sge, w->nsge);
+	case OP_WRITE:
+		return bb_post_write(qp, wr_id, w->sge, w->nsge, w->rdma.raddr, w->rdma.rkey,
+				     w->flags);
+	case OP_WRITE_IMM:
+		return bb_post_write_imm(qp, wr_id, w->sge, w->nsge, w->rdma.raddr, w->rdma.rkey,
+					 w->imm_or_inv, w->flags);
+	case OP_READ:
+		return bb_post_read(qp, wr_id, w->sge, w->nsge, w->rdma.raddr, w->rdma.rkey,
+				    w->flags);
+	case OP_SEND:
+		return bb_post_send(qp, wr_id, w->sge, w->nsge, w->flags);
+	case OP_SEND_IMM:
+		return bb_post_send_imm(qp, wr_id, w->sge, w->nsge, w->imm_or_inv, w->flags);
+	case OP_FETCH_ADD:
+		return bb_post_fetch_add(qp, wr_id, w->sge, w->atomic.raddr, w->atomic.rkey,
+					 w->atomic.compare_add, w->flags);
+	case OP_CMP_SWAP:
+		return bb_post_cmp_swap(qp, wr_id, w->sge, w->atomic.raddr, w->atomic.rkey,
+					w->atomic.compare_add, w->atomic.swap, w->flags);
+	case OP_SEND_UD:
+		return bb_post_send_ud(qp, wr_id, w->sge, w->nsge, w->ud.ah, w->ud.qpn, w->ud.qkey,
+				       w->flags);
+	case OP_SEND_UD_IMM:
+		return bb_post_send_ud_imm(qp, wr_id, w->sge, w->nsge, w->ud.ah, w->ud.qpn,
+					   w->ud.qkey, w->imm_or_inv, w->flags);
+	default:
+		return post_inline(qp, s, &r);
+	}
+}
