@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What Linux's rdma_rxe put on the wire: each packet is parsed, built again from what was
+ * understood, and compared byte for byte; its ICRC is computed again. A packet that is not
+ * understood fails the test, and the numbers of each opcode are those of the recordings.
+ */
+#include "golden.h"
+#include "roce_frame.h"
+
+#define ETH_LEN 14u
+
+struct recording {
+	uint8_t *bytes;
+	size_t len, at;
+	const char *name;
+};
+
+static uint32_t
+le32(const uint8_t *p)
+{
+	return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static void
+open_recording(struct recording *r, const char *name)
+{
+	char path[512];
+	long len;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", GOLDEN_DATA, name);
+	f = fopen(path, "rb");
+	if (f == NULL)
+		fail_msg("cannot open %s", path);
+	assert_int_equal(fseek(f, 0, SEEK_END), 0);
+	len = ftell(f);
+	assert_true(len > 24);
+	rewind(f);
+	r->name = name;
+	r->len = (size_t)len;
+	r->at = 24;
+	r->bytes = malloc(r->len);
+	assert_non_null(r->bytes);
+	assert_int_equal(fread(r->bytes, 1, r->len, f), r->len);
+	fclose(f);
+	/* Classic, microseconds, little-endian, Ethernet. */
+	assert_int_equal(le32(r->bytes), 0xa1b2c3d4);
+	assert_int_equal(le32(r->bytes + 20), 1);
+}
+
+/* The next Ethernet frame; false at the end. One cut short fails. */
+static bool
+next_frame(struct recording *r, const uint8_t **p, size_t *len)
+{
+	uint32_t n;
+
+	if (r->at == r->len)
+		return false;
+	assert_true(r->len - r->at >= 16);
+	n = le32(r->bytes + r->at + 8);
+	assert_int_equal(n, le32(r->bytes + r->at + 12));
+	r->at += 16;
+	assert_true(n <= r->len - r->at);
+	*p = r->bytes + r->at;
+	*len = n;
+	r->at += n;
+	return true;
+}
+
+static void
+check_packet(const struct roce_frame *f, const uint8_t *ip, const struct bb_roce_pkt *pkt,
+	     const char *where)
+{
+	uint8_t out[ROCE_FRAME_MAX];
+	struct bb_roce_iov iov = {pkt->payload, pkt->len};
+	struct roce_frame again;
+	size_t len, ip_bytes = f->ip_len == 20 ? 0 : f->ip_len;
+
+	if (!roce_frame_icrc_ok(f, ip))
+		fail_msg("%s: ICRC is not what we compute", where);
+	len = roce_frame_build(out, &f->net, pkt, &iov, 1);
+	assert_int_equal(len, f->ip_len + 8 + f->bth_len + BB_ROCE_ICRC_LEN);
+	assert_true(roce_frame_split(&again, out, len));
+	/* The UDP checksum is the kernel's choice, the ID of IPv4 its count. */
+	assert_memory_equal(out, ip, ip_bytes);
+	assert_memory_equal(again.udp, f->udp, 6);
+	if (memcmp(again.bth, f->bth, f->bth_len) != 0)
+		fail_msg("%s: bytes built differ", where);
+	if (ip_bytes != 0)
+		assert_memory_equal(again.icrc, f->icrc, BB_ROCE_ICRC_LEN);
+}
+
+static unsigned int
+read_all(const char *name, struct tally *t)
+{
+	struct recording r;
+	unsigned int n = 0;
+	const uint8_t *p;
+	char where[128];
+	size_t len;
+
+	open_recording(&r, name);
+	while (next_frame(&r, &p, &len)) {
+		enum bb_roce_drop why;
+		struct bb_roce_pkt pkt;
+		struct roce_frame f;
+
+		snprintf(where, sizeof(where), "%s, packet %u", name, ++n);
+		assert_true(len > ETH_LEN);
+		if (!roce_frame_split(&f, p + ETH_LEN, len - ETH_LEN))
+			fail_msg("%s: not RoCEv2", where);
+		why = bb_roce_parse(&pkt, f.bth, f.bth_len);
+		if (why != BB_ROCE_OK)
+			fail_msg("%s: %s", where, bb_roce_drop_str(why));
+		check_packet(&f, p + ETH_LEN, &pkt, where);
+		assert_int_equal(pkt.pkey, 0xffff);
+		tally_add(t, "%s, %s", bb_roce_ops[pkt.opcode].name,
+			  f.ip_len == 40 ? "IPv6" : "IPv4");
+		if ((pkt.syndrome & BB_ROCE_AETH_KIND) != 0)
+			tally_add(t, "syndrome 0x%02x", pkt.syndrome);
+		if (bb_roce_pad(pkt.len) != 0)
+			tally_add(t, "pad %u", bb_roce_pad(pkt.len));
+	}
+	free(r.bytes);
+	tally_print(t, name);
+	return n;
+}
+
+struct count {
+	const char *name;
+	unsigned int n;
+};
+
+static void
+expect(const struct tally *t, const struct count *want, unsigned int rows)
+{
+	unsigned int i;
+
+	assert_int_equal(t->rows, rows);
+	for (i = 0; i < rows; i++)
+		if (tally_get(t, want[i].name) != want[i].n)
+			fail_msg("%u of \"%s\", not %u", tally_get(t, want[i].name), want[i].name,
+				 want[i].n);
+}
+
+static void
+test_conversations(void **state)
+{
+	static const struct count want[] = {
+		{"RC WRITE_ONLY, IPv4", 13},
+		{"RC ACK, IPv4", 55},
+		{"RC WRITE_FIRST, IPv4", 5},
+		{"RC WRITE_MIDDLE, IPv4", 5},
+		{"RC WRITE_LAST, IPv4", 5},
+		{"RC READ_REQUEST, IPv4", 13},
+		{"RC READ_RESP_ONLY, IPv4", 8},
+		{"RC READ_RESP_FIRST, IPv4", 5},
+		{"RC READ_RESP_MIDDLE, IPv4", 5},
+		{"RC READ_RESP_LAST, IPv4", 5},
+		{"RC FETCH_ADD, IPv4", 5},
+		{"RC ATOMIC_ACK, IPv4", 10},
+		{"RC CMP_SWAP, IPv4", 5},
+		{"RC SEND_ONLY, IPv4", 22},
+		{"RC SEND_FIRST, IPv4", 5},
+		{"RC SEND_MIDDLE, IPv4", 5},
+		{"RC SEND_LAST, IPv4", 5},
+		{"UD SEND_ONLY, IPv4", 20},
+		{"RC WRITE_ONLY, IPv6", 10},
+		{"RC ACK, IPv6", 10},
+		{"RC READ_REQUEST, IPv6", 5},
+		{"RC READ_RESP_ONLY, IPv6", 5},
+		{"pad 3", 5},
+		{"UC WRITE_ONLY, IPv4", 10},
+		{"RC WRITE_ONLY_IMM, IPv4", 10},
+	};
+	struct tally t = {.rows = 0};
+
+	(void)state;
+	assert_int_equal(read_all("rxe-6.1-conversations.pcap", &t), 246);
+	expect(&t, want, sizeof(want) / sizeof(want[0]));
+}
+
+static void
+test_loss(void **state)
+{
+	static const struct count want[] = {
+		{"RC WRITE_FIRST, IPv4", 6},
+		{"RC WRITE_MIDDLE, IPv4", 22},
+		{"RC WRITE_LAST, IPv4", 9},
+		{"RC ACK, IPv4", 32},
+		{"syndrome 0x60", 5},
+		{"RC READ_REQUEST, IPv4", 9},
+		{"RC READ_RESP_MIDDLE, IPv4", 26},
+		{"RC READ_RESP_LAST, IPv4", 9},
+		{"RC READ_RESP_FIRST, IPv4", 6},
+		{"RC FETCH_ADD, IPv4", 14},
+		{"RC ATOMIC_ACK, IPv4", 11},
+		{"RC SEND_ONLY, IPv4", 31},
+		{"syndrome 0x2c", 2},
+	};
+	struct tally t = {.rows = 0};
+
+	(void)state;
+	assert_int_equal(read_all("rxe-6.1-loss.pcap", &t), 175);
+	expect(&t, want, sizeof(want) / sizeof(want[0]));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_conversations),
+		cmocka_unit_test(test_loss),
+	};
+
+	return cmocka_run_group_tests_name("roce", tests, NULL, NULL);
+}
