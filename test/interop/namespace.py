@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Network namespaces that vanish with the process that made them."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+MARK = 'BB_INTEROP_NAMESPACE'
+SKIP = 77
+
+
+class NamespaceError(Exception):
+    pass
+
+
+def skip(reason):
+    """End as a skipped test."""
+    print('SKIP: %s' % reason, flush=True)
+    sys.exit(SKIP)
+
+
+def unshare_command():
+    # PID 1 of a PID namespace takes every process in it along when it ends, however that comes
+    # about, and a network namespace without a name ends with its last process. So there is
+    # nothing to clean up, and nothing that two runs could both want.
+    command = ['unshare', '--net', '--pid', '--fork', '--kill-child=KILL', '--mount-proc']
+    if os.geteuid() != 0:
+        command += ['--user', '--map-root-user']
+    return command
+
+
+def enter():
+    """Run this program again in a network and PID namespace of its own, and return there.
+
+    Without root it takes unprivileged user namespaces. Raises NamespaceError where this
+    machine allows none.
+    """
+    if os.environ.pop(MARK, None) and os.getpid() == 1:
+        # The kernel drops signals that PID 1 of a namespace has no handler for.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        ip('link', 'set', 'lo', 'up')
+        return
+    for tool in ('setpriv', 'unshare', 'ip'):
+        if shutil.which(tool) is None:
+            raise NamespaceError('%s is not installed' % tool)
+    command = unshare_command()
+    if not os.access('/dev/net/tun', os.R_OK | os.W_OK):
+        raise NamespaceError('/dev/net/tun cannot be opened')
+    probe = command + ['ip', 'tuntap', 'add', 'dev', 'probe0', 'mode', 'tap']
+    done = subprocess.run(probe, text=True, capture_output=True, timeout=60)
+    if done.returncode:
+        raise NamespaceError('no network namespace with a tap: ' + done.stderr.strip())
+    sys.stdout.flush()
+    # unshare blocks SIGTERM and SIGINT while it waits, so this process stays and passes on that
+    # it is to end, also when it is killed itself.
+    inner = subprocess.Popen(['setpriv', '--pdeathsig', 'KILL'] + command +
+                             [sys.executable] + sys.argv, env=dict(os.environ, **{MARK: '1'}))
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: inner.kill())
+    status = inner.wait()
+    sys.exit(status if status >= 0 else 128 - status)
+
+
+def ip(*args):
+    """ip(8) in the namespace of this process; its output."""
+    done = subprocess.run(('ip',) + args, text=True, capture_output=True, timeout=60)
+    if done.returncode:
+        raise NamespaceError('ip %s: %s' % (' '.join(args), done.stderr.strip()))
+    return done.stdout

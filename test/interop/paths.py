@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the interop suite keeps what it built."""
+
+import hashlib
+import os
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+# Shared by all builds of the tree; another folder by BB_INTEROP_CACHE.
+CACHE = os.path.abspath(os.environ.get('BB_INTEROP_CACHE',
+                                       os.path.join(TOP, 'build-test', 'interop')))
+# What the initramfs has from this tree.
+GUEST_FILES = [os.path.join(HERE, 'vm', 'guest', name) for name in ('init', 'agent')]
+
+
+def guest_key():
+    """Of the tree's part of the initramfs, by content: git moves the times of files."""
+    key = hashlib.sha256()
+    for path in GUEST_FILES:
+        with open(path, 'rb') as f:
+            key.update(f.read())
+    return key.hexdigest()
+
+
+def read_text(path):
+    try:
+        with open(path) as f:
+            return f.read().strip()
+    except FileNotFoundError:
+        return None
+
+
+def image(suite):
+    """(kernel, initramfs) of a Debian suite; None if vm/build has not made them from this tree."""
+    folder = os.path.join(CACHE, suite)
+    files = [os.path.join(folder, name) for name in ('vmlinux', 'initramfs.cpio')]
+    if read_text(os.path.join(folder, 'key')) is None or not all(map(os.path.exists, files)):
+        return None
+    if read_text(os.path.join(folder, 'guest-key')) != guest_key():
+        return None
+    return files

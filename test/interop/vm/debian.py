@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Debian packages, downloaded by an apt of its own and unpacked; nothing is installed.
+
+The system's apt sources name the mirror, its keyring is what packages are checked with.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+
+KEYRING = '/usr/share/keyrings/debian-archive-keyring.gpg'
+DEFAULT_MIRROR = 'http://deb.debian.org/debian'
+
+
+class DebianError(Exception):
+    pass
+
+
+def mirror():
+    """The Debian mirror that the system's own apt sources name."""
+    for path in ['/etc/apt/sources.list'] + sorted(glob.glob('/etc/apt/sources.list.d/*')):
+        if os.path.isfile(path):
+            with open(path) as f:
+                found = re.search(r'^[^#\n]*?(https?://\S+/debian)/?(?=\s|$)', f.read(), re.M)
+            if found:
+                return found[1]
+    return DEFAULT_MIRROR
+
+
+class Apt:
+    """A private apt below `path`; `suite` is bookworm or bookworm-backports."""
+
+    def __init__(self, path, suite):
+        for tool in ('apt-get', 'apt-cache', 'dpkg-deb'):
+            if shutil.which(tool) is None:
+                raise DebianError('%s is not installed' % tool)
+        if not os.path.exists(KEYRING):
+            raise DebianError('no %s (package debian-archive-keyring)' % KEYRING)
+        self.path = path
+        self.backports = suite == 'bookworm-backports'
+        for part in ('lists/partial', 'cache/archives/partial', 'parts'):
+            os.makedirs(os.path.join(path, part), exist_ok=True)
+        base = mirror()
+        suites = [(base, 'bookworm'), (base, 'bookworm-updates'),
+                  (base + '-security', 'bookworm-security')]
+        if self.backports:
+            suites.append((base, suite))
+        with open(os.path.join(path, 'sources.list'), 'w') as f:
+            for url, name in suites:
+                f.write('deb [signed-by=%s] %s %s main\n' % (KEYRING, url, name))
+        self.options = ['-q', '-o', 'Dir::Etc::sourcelist=' + path + '/sources.list',
+                        '-o', 'Dir::Etc::sourceparts=' + path + '/parts',
+                        '-o', 'Dir::State::lists=' + path + '/lists',
+                        '-o', 'Dir::Cache=' + path + '/cache',
+                        '-o', 'Debug::NoLocking=true', '-o', 'APT::Sandbox::User=',
+                        '-o', 'APT::Architectures::=amd64', '-o', 'Acquire::Languages=none',
+                        '-o', 'Acquire::Retries=3', '-o', 'Acquire::http::Timeout=60']
+
+    def call(self, tool, *args, cwd=None, timeout=600):
+        cmd = [tool] + self.options + list(args)
+        try:
+            done = subprocess.run(cmd, cwd=cwd, timeout=timeout, text=True, capture_output=True,
+                                  stdin=subprocess.DEVNULL)
+        except subprocess.TimeoutExpired:
+            raise DebianError('%s %s: no end within %d s' % (tool, args[0], timeout)) from None
+        if done.returncode:
+            raise DebianError('%s %s failed:\n%s' % (tool, ' '.join(args), done.stderr[-1500:]))
+        return done.stdout
+
+    def update(self):
+        self.call('apt-get', 'update')
+
+    def kernel(self):
+        """What the meta package linux-image-amd64 of the suite stands for: (name, version)."""
+        meta = 'linux-image-amd64'
+        for text in self.call('apt-cache', 'show', meta).split('\n\n'):
+            version = re.search(r'^Version: (\S+)', text, re.M)
+            image = re.search(r'^Depends: (\S+)', text, re.M)
+            if version and image and ('~bpo' in version[1]) == self.backports:
+                return image[1], version[1]
+        raise DebianError('no %s in %s' % (meta, self.path))
+
+    def unpack(self, packages, into):
+        """Download packages ('name' or 'name=version') and unpack them into a folder."""
+        os.makedirs(into)
+        debs = os.path.join(into, '.debs')
+        os.makedirs(debs)
+        self.call('apt-get', 'download', *packages, cwd=debs)
+        files = sorted(glob.glob(debs + '/*.deb'))
+        if len(files) != len(packages):
+            raise DebianError('%d packages wanted, %d came' % (len(packages), len(files)))
+        for deb in files:
+            subprocess.run(['dpkg-deb', '-x', deb, into], check=True, timeout=300)
+        shutil.rmtree(debs)
