@@ -292,7 +292,7 @@ bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
 	ctrl = qp->ctrl;
 	memset(stats, 0, sizeof(*stats));
 	stats->posted = ctrl->past.posted + qp->sq.rung_seq +
-			(uint32_t)(qp->sq.seq - (uint32_t)qp->sq.rung_seq);
+			(uint32_t)(qp->sq.seq - (uint32_t)qp->sq.rung_seq) - qp->sq.extra;
 	stats->doorbells = ctrl->past.doorbells + qp->sq.doorbells;
 	stats->full = ctrl->past.full + qp->sq.full + qp->rq.full;
 	stats->outstanding = bb_sq_outstanding(&qp->sq);

@@ -203,10 +203,10 @@ int bb_qp_ud_up(struct bb_qp *qp, uint8_t port, uint16_t pkey_index, uint32_t qk
 
 /** Per-QP numbers, kept by software. */
 struct bb_qp_stats {
-	uint64_t posted; /**< send WQEs */
+	uint64_t posted; /**< send requests */
 	uint64_t doorbells;
 	uint64_t full;        /**< posts refused for want of room */
-	uint32_t outstanding; /**< send WQEs not known complete */
+	uint32_t outstanding; /**< room taken by send requests not known complete, in WQEs */
 	uint64_t recv_posted;
 	uint32_t recv_outstanding;
 	uint64_t errors; /**< error completions seen */

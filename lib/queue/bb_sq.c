@@ -160,6 +160,7 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->refused = 0;
 	sq->doorbells = 0;
 	sq->full = 0;
+	sq->extra = 0;
 	bb_dbrec_store(sq->dbrec, 0);
 }
 
@@ -267,6 +268,7 @@ bb_sq_commit_slots(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, u
 	sig = sq->sig_seq;
 	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
 	sq->seq += slots - 1;
+	sq->extra += slots - 1;
 	if (sq->sig_seq != sig)
 		sq->sig_seq += slots - 1;
 	w->seq = sq->seq;

@@ -105,7 +105,9 @@ struct bb_sq {
 	uint8_t fence;       /**< the next WQE gets a small fence; limits are 0 until then */
 	uint8_t slot_blocks; /**< blocks that are set aside for each of depth WQEs */
 	uint8_t error;       /**< the device took the QP to ERR: the next post enables; __atomic */
-	uint8_t pad2[49];
+	uint8_t pad2[1];
+	uint64_t extra; /**< statistics: room of WQEs that requests took beyond one each */
+	uint8_t pad3[40];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, seq) % 8 == 0,

@@ -130,6 +130,7 @@ masked(void **state)
 static void
 room(void **state)
 {
+	struct bb_qp_stats stats;
 	struct bb_sge sge;
 	struct bb_wc wc[16];
 	struct env e;
@@ -160,6 +161,10 @@ room(void **state)
 		env_poll(&e, &e.a, wc, 1);
 		expect(&wc[0], e.a.qp, 1, BB_WC_SUCCESS);
 	}
+	/* Requests count once, whatever room they take. */
+	assert_int_equal(bb_qp_stats(e.a.qp, &stats), 0);
+	assert_int_equal(stats.posted, 43);
+	assert_int_equal(stats.outstanding, 0);
 	sge.len = 16;
 	assert_int_equal(CS(), -EINVAL);
 	sge.len = 8;
