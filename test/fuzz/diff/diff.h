@@ -78,6 +78,10 @@ enum op {
 	OP_SEND_UD_IMM,
 	OP_SEND_UD_INLINE,
 	OP_SEND_UD_IMM_INLINE,
+	OP_POST_LIST,
+	OP_RECV_LIST,
+	OP_MASKED_CMP_SWAP,
+	OP_MASKED_FETCH_ADD,
 	OPS,
 };
 
@@ -117,7 +121,13 @@ enum {
 	AT_ROFF,
 	AT_X,
 	AT_Y,
+	AT_X_MASK, /* of masked ones */
+	AT_Y_MASK,
 };
+
+/* In the flags of a request: it is put aside for post_list or recv_list. */
+#define LISTED   (1u << 16)
+#define MAX_LIST 8
 
 /* ---- ops.c */
 const char *op_name(uint32_t op);
@@ -147,7 +157,7 @@ struct m_wqe {
 	uint32_t len;
 	uint32_t rkey, rgen, rbuf, roff;
 	uint32_t imm;
-	uint64_t x, y;
+	uint64_t x, y, x_mask, y_mask;
 	/* Datagrams: the way, and to whom. */
 	struct m_ah ah;
 	uint32_t dest, dest_gen, qkey;
@@ -169,6 +179,11 @@ struct m_fifo {
 struct m_queue {
 	uint32_t done, rung, posted; /* counts; done <= rung <= posted */
 	struct m_wqe wqe[MAX_QUEUE];
+};
+
+struct m_list {
+	uint32_t n;
+	struct step s[MAX_LIST];
 };
 
 struct m_pd {
@@ -197,6 +212,7 @@ struct m_qp {
 	uint32_t sq_psn, epsn;
 	uint32_t rnr_retry;
 	struct m_queue sq, rq;
+	struct m_list send_list, recv_list;
 	struct m_fifo sends, recvs; /* completions due */
 	uint32_t quiet;             /* executed behind the last completion */
 	uint64_t posted, recv_posted, errors;
@@ -206,7 +222,8 @@ struct m_qp {
 struct world {
 	uint32_t devs;
 	bool own_pace, ib;
-	uint32_t ud_mtu; /* bytes of a datagram */
+	uint32_t ud_mtu;            /* bytes of a datagram */
+	uint32_t masked, masked_be; /* sizes of masked atomics */
 	struct {
 		uint8_t raw[16];
 		uint32_t type; /* enum bb_gid_type */
@@ -241,6 +258,7 @@ struct model {
 struct verdict {
 	uint32_t n;
 	int ret[4];
+	bool list; /* model_list_post() tells */
 	bool skip; /* nothing to do, or what comes of it is not defined */
 };
 
@@ -253,11 +271,16 @@ void model_init(struct model *m, const struct world *world);
 void model_judge(const struct model *m, const struct step *s, struct verdict *v);
 /* The step was made and returned @ret, one of the verdict's: carry it out. */
 void model_step(struct model *m, const struct step *s, int ret);
+/* Queue the request of a post that returned 1. */
+void model_post(struct model *m, const struct step *s);
+/* A post alone, or one of a list. */
+void model_judge_post(const struct model *m, const struct step *s, bool list, struct verdict *v);
 /* Run until nothing moves any more, all timers run out. */
 void model_run(struct model *m);
 void model_fail_qp(struct m_qp *qp);
 void model_due(struct m_fifo *f, const struct m_wc *wc);
 bool model_is_post(uint32_t op);
+bool model_is_inline(uint32_t op);
 /* The request that a post describes. False: it is none that this model covers. */
 bool model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w);
 uint32_t model_seq_sges(const struct step *s, struct m_sge *sge);
@@ -272,6 +295,7 @@ enum answer {
 	OPERATION,
 };
 bool model_has_imm(uint32_t op);
+bool model_takes_receive(uint32_t op);
 bool model_is_ud(uint32_t op);
 /* Does a key of PD @pd allow this? */
 bool model_key_allows(const struct model *m, uint32_t key, uint32_t gen, uint32_t pd, uint32_t buf,
@@ -285,6 +309,22 @@ void model_scatter(struct model *m, const struct m_sge *sge, uint32_t n, const u
 uint8_t model_recv_status(const struct model *m, const struct m_qp *p, const struct m_wqe *r,
 			  uint32_t len);
 void model_recv_fail(struct m_qp *p, uint8_t status);
+
+/* ---- model_list.c */
+/* What post_list would post now: those put aside whose outcome is defined. @s: MAX_LIST. */
+uint32_t model_list_get(const struct model *m, uint32_t qp, bool recv, struct step *s);
+void model_list_add(struct model *m, const struct step *s);
+/* It returned @ret: how many << 8 | -error. False: it must not, *why says why. */
+bool model_list_post(struct model *m, const struct step *s, int ret, char *why, size_t size);
+
+/* ---- model_atomic.c */
+bool model_is_atomic(uint32_t op);
+bool model_is_masked(uint32_t op);
+bool model_is_cmp_swap(uint32_t op);
+uint64_t model_wide(uint32_t v);
+uint64_t model_wide_mask(uint32_t v);
+/* Change what is at @at. */
+void model_atomic(const struct model *m, const struct m_wqe *w, uint8_t *at, uint8_t result[8]);
 
 /* ---- model_ud.c */
 void model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w);

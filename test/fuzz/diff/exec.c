@@ -15,6 +15,7 @@ static bool
 look_at(struct exec *x, uint32_t i, char *why, size_t size)
 {
 	struct bb_port_attr port;
+	struct bb_dev_attr dev;
 	struct bb_gid gid;
 	uint32_t k;
 	int ret;
@@ -25,6 +26,9 @@ look_at(struct exec *x, uint32_t i, char *why, size_t size)
 	x->lid[i] = port.lid;
 	x->world.ib = port.link_layer == BB_LINK_INFINIBAND;
 	x->world.ud_mtu = port.active_mtu;
+	(void)bb_dev_query(x->dev[i], &dev);
+	x->world.masked = dev.masked_atomics;
+	x->world.masked_be = dev.masked_atomics_be;
 	for (k = 0; k < GIDS; k++) {
 		ret = bb_gid_query(x->dev[i], 1, k, &gid);
 		x->world.gid[i][k].there = ret == 0;
@@ -287,8 +291,11 @@ exec_step(struct exec *x, const struct model *m, const struct step *s)
 		ret = bb_ah_destroy(x->ah[a[0]]);
 		x->ah[a[0]] = NULL;
 		return ret;
+	case OP_POST_LIST:
+	case OP_RECV_LIST:
+		return exec_list(x, m, s);
 	default:
-		return exec_post(x, m, s);
+		return s->a[A_FLAGS] & LISTED ? 0 : exec_post(x, m, s);
 	}
 }
 

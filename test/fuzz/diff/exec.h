@@ -5,6 +5,7 @@
 #ifndef DIFF_EXEC_H
 #define DIFF_EXEC_H
 
+#include "bb_wr.h"
 #include "bluebell.h"
 #include "diff.h"
 
@@ -33,6 +34,8 @@ exec_addr(const struct exec *x, uint32_t buf, uint32_t off)
 }
 
 /* ---- exec_post.c */
+/* How many << 8 | -error. */
+int exec_list(const struct exec *x, const struct model *m, const struct step *s);
 int exec_post(const struct exec *x, const struct model *m, const struct step *s);
 
 /* ---- compare.c */

@@ -53,6 +53,10 @@ opcode_of(uint32_t op)
 		return BB_WR_ATOMIC_CMP_AND_SWP;
 	case OP_FETCH_ADD:
 		return BB_WR_ATOMIC_FETCH_AND_ADD;
+	case OP_MASKED_CMP_SWAP:
+		return BB_WR_MASKED_CMP_AND_SWP;
+	case OP_MASKED_FETCH_ADD:
+		return BB_WR_MASKED_FETCH_AND_ADD;
 	default:
 		return model_has_imm(op) ? BB_WR_SEND_WITH_IMM : BB_WR_SEND;
 	}
@@ -83,7 +87,7 @@ request_of(const struct exec *x, const struct model *m, const struct step *s, ui
 	rkey = rkey_of(x, m, qp, w.rkey);
 	r->wr = (struct bb_send_wr){.wr_id = wr_id,
 				    .opcode = opcode_of(s->op),
-				    .flags = s->a[A_FLAGS],
+				    .flags = s->a[A_FLAGS] & ~LISTED,
 				    .sge = r->sge,
 				    .nsge = w.n,
 				    .imm_or_inv = w.imm};
@@ -103,11 +107,13 @@ request_of(const struct exec *x, const struct model *m, const struct step *s, ui
 				       ? x->qp[w.dest]->qpn
 				       : NO_QPN;
 		r->wr.ud.qkey = w.qkey;
-	} else if (s->op == OP_CMP_SWAP || s->op == OP_FETCH_ADD) {
+	} else if (model_is_atomic(s->op)) {
 		r->wr.atomic.raddr = raddr;
 		r->wr.atomic.rkey = rkey;
 		r->wr.atomic.compare_add = w.x;
 		r->wr.atomic.swap = w.y;
+		r->wr.atomic.compare_mask = w.x_mask;
+		r->wr.atomic.swap_mask = w.y_mask;
 	} else {
 		r->wr.rdma.raddr = raddr;
 		r->wr.rdma.rkey = rkey;
@@ -174,6 +180,14 @@ exec_post(const struct exec *x, const struct model *m, const struct step *s)
 	case OP_CMP_SWAP:
 		return bb_post_cmp_swap(qp, wr_id, w->sge, w->atomic.raddr, w->atomic.rkey,
 					w->atomic.compare_add, w->atomic.swap, w->flags);
+	case OP_MASKED_CMP_SWAP:
+		return bb_post_masked_cmp_swap(qp, wr_id, w->sge, w->atomic.raddr, w->atomic.rkey,
+					       w->atomic.compare_add, w->atomic.compare_mask,
+					       w->atomic.swap, w->atomic.swap_mask, w->flags);
+	case OP_MASKED_FETCH_ADD:
+		return bb_post_masked_fetch_add(qp, wr_id, w->sge, w->atomic.raddr, w->atomic.rkey,
+						w->atomic.compare_add, w->atomic.compare_mask,
+						w->flags);
 	case OP_SEND_UD:
 		return bb_post_send_ud(qp, wr_id, w->sge, w->nsge, w->ud.ah, w->ud.qpn, w->ud.qkey,
 				       w->flags);
@@ -183,4 +197,40 @@ exec_post(const struct exec *x, const struct model *m, const struct step *s)
 	default:
 		return post_inline(qp, s, &r);
 	}
+}
+
+int
+exec_list(const struct exec *x, const struct model *m, const struct step *s)
+{
+	bool recv = s->op == OP_RECV_LIST;
+	struct bb_qp *qp = x->qp[s->a[A_QP]];
+	struct bb_recv_wr recvs[MAX_LIST];
+	struct bb_send_wr sends[MAX_LIST];
+	struct request r[MAX_LIST];
+	struct step list[MAX_LIST];
+	uint32_t n = model_list_get(m, s->a[A_QP], recv, list), i, done;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		uint64_t wr_id = (m->next_wr + 1 + i) << 1 | recv;
+
+		request_of(x, m, &list[i], wr_id, &r[i]);
+		/* Inline data in two pieces. */
+		if (model_is_inline(list[i].op)) {
+			uint32_t half = r[i].sge[0].len / 2;
+
+			r[i].sge[1] = r[i].sge[0];
+			r[i].sge[0].len = half;
+			r[i].sge[1].addr += half;
+			r[i].sge[1].len -= half;
+			r[i].wr.nsge = 2;
+			r[i].wr.flags |= BB_SEND_INLINE;
+		}
+		sends[i] = r[i].wr;
+		recvs[i] = (struct bb_recv_wr){wr_id, r[i].wr.sge, r[i].wr.nsge};
+	}
+	err = 1;
+	done = recv ? bb_qp_post_recv_list(qp, recvs, n, &err)
+		    : bb_qp_post_list(qp, sends, n, &err);
+	return (int)(done << 8) | -err;
 }

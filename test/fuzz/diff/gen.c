@@ -192,20 +192,26 @@ gen_atomic(struct rng *r, const struct model *m, const struct m_qp *qp, struct s
 	const struct m_qp *peer = qp->peer < QPS ? &m->qp[qp->peer] : qp;
 	struct need mine = need_of(qp, BB_ACCESS_LOCAL_WRITE, false);
 	struct need its = need_of(peer, BB_ACCESS_REMOTE_ATOMIC, false);
-	uint32_t *a = s->a, len = 8;
+	uint32_t *a = s->a, size = model_is_masked(s->op) && odd(r, 2) ? 4 : 8, len = size;
 	uint64_t now;
 
 	some_range(r, m, &mine, &len, &a[AT_SGE], &a[AT_SGE + 1], &a[AT_SGE + 2]);
-	a[AT_SGE + 3] = odd(r, 50) ? some_len(r) : 8;
+	a[AT_SGE + 3] = odd(r, 50) ? some_len(r) : size;
 	some_range(r, m, &its, &len, &a[AT_RKEY], &a[AT_RBUF], &a[AT_ROFF]);
 	if (!odd(r, 40))
-		a[AT_ROFF] &= ~7u;
+		a[AT_ROFF] &= ~(size - 1);
 	a[AT_X] = 1 + rng_below(r, 100);
 	a[AT_Y] = rng_below(r, 100);
 	/* A comparison that can hold: 32 bits of what is there. */
 	memcpy(&now, &m->mem[ARENA_OF(a[AT_RBUF] % BUFS, a[AT_ROFF] % BUF_LEN)], sizeof(now));
 	if (s->op == OP_CMP_SWAP && odd(r, 2))
 		a[AT_X] = (uint32_t)now;
+	if (!model_is_masked(s->op))
+		return !mine.missing && !its.missing;
+	a[AT_X] = odd(r, 2) ? (uint32_t)now : rng_below(r, UINT32_MAX);
+	a[AT_Y] = rng_below(r, UINT32_MAX);
+	a[AT_X_MASK] = PICK(r, 0, 0xff, 0xffff, 0x80008080, 0xffffffff, 0x8421);
+	a[AT_Y_MASK] = PICK(r, 0, 0xf0, 0xffff, 0xffffffff, 0xff00ff00, 1);
 	return !mine.missing && !its.missing;
 }
 
@@ -257,13 +263,6 @@ gen_ah(struct rng *r, const struct model *m, const struct m_qp *qp, struct step 
 	s->a[6] = odd(r, 2) ? 0 : 1 + rng_below(r, 255);
 }
 
-static bool
-takes_receive(uint32_t op)
-{
-	return model_is_ud(op) || op == OP_SEND || op == OP_SEND_IMM || op == OP_SEND_INLINE ||
-	       op == OP_SEND_IMM_INLINE || op == OP_WRITE_IMM || op == OP_WRITE_IMM_INLINE;
-}
-
 /* One that the type does, mostly. */
 static uint32_t
 some_op(struct rng *r, uint32_t type)
@@ -277,6 +276,8 @@ some_op(struct rng *r, uint32_t type)
 	if (type == BB_QPT_UC && !any)
 		return PICK(r, OP_WRITE, OP_WRITE_IMM, OP_SEND, OP_SEND_IMM, OP_WRITE_INLINE,
 			    OP_WRITE_IMM_INLINE, OP_SEND_INLINE, OP_SEND_IMM_INLINE, OP_NOP);
+	if (!any && odd(r, 10))
+		return odd(r, 2) ? OP_MASKED_CMP_SWAP : OP_MASKED_FETCH_ADD;
 	if (any && odd(r, 2))
 		return OP_SEND_UD + rng_below(r, OP_SEND_UD_IMM_INLINE - OP_SEND_UD + 1);
 	return OP_WRITE + rng_below(r, OP_NOP - OP_WRITE + 1);
@@ -294,7 +295,7 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	s->a[A_QP] = qp;
 	s->op = odd(r, 4) ? (uint32_t)OP_RECV : some_op(r, q->type);
 	/* Without a receive for it: rather post one. */
-	if (takes_receive(s->op) && peer->rq.done == peer->rq.rung && peer->rq_depth != 0 &&
+	if (model_takes_receive(s->op) && peer->rq.done == peer->rq.rung && peer->rq_depth != 0 &&
 	    peer->state != BB_QP_RESET && !odd(r, 12)) {
 		s->op = OP_RECV;
 		s->a[A_QP] = (uint32_t)(peer - m->qp);
@@ -315,10 +316,12 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 		}
 	} else if (s->op >= OP_WRITE_INLINE && s->op <= OP_SEND_IMM_INLINE)
 		ok = gen_inline(r, m, q, s);
-	else if (s->op == OP_CMP_SWAP || s->op == OP_FETCH_ADD)
+	else if (model_is_atomic(s->op))
 		ok = gen_atomic(r, m, q, s);
 	else if (s->op != OP_NOP)
 		ok = gen_list(r, m, q, s);
+	if (ok && s->op != OP_NOP && odd(r, 6))
+		s->a[A_FLAGS] |= LISTED;
 	if (ok || odd(r, 20))
 		return;
 	/* A region for the next try, with all rights. */
@@ -534,6 +537,10 @@ gen_step(struct rng *r, const struct model *m, struct step *s)
 		gen_connect(r, m, qp, s);
 	else if (what < 7)
 		gen_modify(r, m, qp, s);
+	else if ((q->send_list.n != 0 && odd(r, 4)) || q->send_list.n == MAX_LIST)
+		*s = (struct step){.op = OP_POST_LIST, .a = {qp}};
+	else if ((q->recv_list.n != 0 && odd(r, 3)) || q->recv_list.n == MAX_LIST)
+		*s = (struct step){.op = OP_RECV_LIST, .a = {qp}};
 	else if (q->sq.posted != q->sq.rung && odd(r, 2))
 		*s = (struct step){.op = OP_RING, .a = {qp}};
 	else if (q->rq.posted != q->rq.rung && odd(r, 2))

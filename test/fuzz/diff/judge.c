@@ -17,7 +17,7 @@
 bool
 model_is_post(uint32_t op)
 {
-	return (op >= OP_WRITE && op <= OP_NOP) || model_is_ud(op);
+	return (op >= OP_WRITE && op <= OP_NOP) || model_is_ud(op) || model_is_masked(op);
 }
 
 uint8_t
@@ -198,17 +198,11 @@ model_seq_sges(const struct step *s, struct m_sge *sge)
 	return n;
 }
 
-static bool
-inline_op(uint32_t op)
+bool
+model_is_inline(uint32_t op)
 {
 	return (op >= OP_WRITE_INLINE && op <= OP_SEND_IMM_INLINE) || op == OP_SEND_UD_INLINE ||
 	       op == OP_SEND_UD_IMM_INLINE;
-}
-
-static bool
-atomic_op(uint32_t op)
-{
-	return op == OP_CMP_SWAP || op == OP_FETCH_ADD;
 }
 
 /* The way of a datagram is copied by the post. */
@@ -224,6 +218,24 @@ datagram_of(const struct model *m, const uint32_t *r, struct m_wqe *w)
 	return true;
 }
 
+/* The operands; without masks all bits count, and 64 bits are one field. */
+static void
+atomic_of(const struct step *s, struct m_wqe *w)
+{
+	const uint32_t *a = s->a;
+
+	w->x = a[AT_X];
+	w->y = a[AT_Y];
+	w->y_mask = UINT64_MAX;
+	w->x_mask = model_is_cmp_swap(s->op) ? UINT64_MAX : 0;
+	if (!model_is_masked(s->op))
+		return;
+	w->x = model_wide(a[AT_X]);
+	w->y = model_wide(a[AT_Y]);
+	w->x_mask = model_wide_mask(a[AT_X_MASK]);
+	w->y_mask = model_wide_mask(a[AT_Y_MASK]);
+}
+
 bool
 model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 {
@@ -236,22 +248,21 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 	w->rkey = NO_KEY;
 	if (s->op == OP_NOP)
 		return true;
-	if (inline_op(s->op)) {
+	if (model_is_inline(s->op)) {
 		w->is_inline = true;
 		w->len = a[I_LEN];
 		for (i = 0; i < w->len && i < MAX_INLINE; i++)
 			w->data[i] = model_pattern(a[I_SEED], i);
 		r = &a[I_RKEY];
 		w->imm = a[I_IMM];
-	} else if (atomic_op(s->op)) {
+	} else if (model_is_atomic(s->op)) {
 		w->n = 1;
 		w->sge[0] = (struct m_sge){.key = a[AT_SGE],
 					   .buf = a[AT_SGE + 1],
 					   .off = a[AT_SGE + 2],
 					   .len = a[AT_SGE + 3]};
 		r = &a[AT_RKEY];
-		w->x = a[AT_X];
-		w->y = a[AT_Y];
+		atomic_of(s, w);
 	} else {
 		w->n = model_seq_sges(s, w->sge);
 		w->imm = s->op == OP_RECV ? 0 : a[A_IMM];
@@ -314,7 +325,7 @@ type_does(uint32_t type, uint32_t op)
 	if (model_is_ud(op))
 		return type == BB_QPT_UD;
 	if (type == BB_QPT_UC)
-		return op != OP_READ && !atomic_op(op);
+		return op != OP_READ && !model_is_atomic(op);
 	return type == BB_QPT_RC;
 }
 
@@ -324,7 +335,9 @@ request_ok(const struct m_wqe *w)
 {
 	uint32_t i;
 
-	if (atomic_op(w->op))
+	if (model_is_masked(w->op) && w->sge[0].len == 4)
+		return (w->roff & 3) == 0;
+	if (model_is_atomic(w->op))
 		return w->sge[0].len == 8 && (w->roff & 7) == 0;
 	for (i = 0; i < w->n; i++)
 		if (w->sge[i].len > 0x80000000u)
@@ -338,45 +351,89 @@ over_limits(const struct m_qp *qp, const struct step *s, const struct m_wqe *w)
 {
 	if (w->is_inline)
 		return w->len > qp->max_inline;
-	if (w->op == OP_NOP || atomic_op(w->op))
+	if (w->op == OP_NOP || model_is_atomic(w->op))
 		return false;
 	return s->a[A_N] > (w->op == OP_RECV ? qp->max_recv_sge : qp->max_sge);
 }
 
-static void
-judge_post(const struct model *m, const struct step *s, struct verdict *v)
+/* Man ibv_post_send, send_flags: what a list is held against. */
+static bool
+flags_ok(uint32_t type, const struct m_wqe *w)
+{
+	if (w->flags & BB_SEND_FENCE && type != BB_QPT_RC)
+		return false;
+	return !(w->flags & BB_SEND_SOLICITED) || model_takes_receive(w->op);
+}
+
+/* A WQE of five segments is two where the queue is made for shorter ones (bb_post.h). */
+static bool
+may_be_two(const struct m_wqe *w)
+{
+	return w->op == OP_MASKED_CMP_SWAP && w->len == 8;
+}
+
+/* A queue that is there, and a request that means something. */
+static bool
+post_defined(const struct model *m, const struct step *s, bool list, struct m_wqe *w)
 {
 	const struct m_qp *qp = &m->qp[s->a[A_QP] % QPS];
-	bool recv = s->op == OP_RECV;
+
+	if (s->a[A_QP] >= QPS || !qp->live || !model_wqe_of(m, s, w) || entangled(w) ||
+	    (w->is_inline && w->len > MAX_INLINE) || (list && w->op == OP_NOP) ||
+	    (model_is_masked(w->op) && m->world->masked != 12))
+		return false;
+	/* A single post takes any handle as it is. */
+	return list || !model_is_ud(w->op) || w->ah.pd == qp->pd;
+}
+
+void
+model_judge_post(const struct model *m, const struct step *s, bool list, struct verdict *v)
+{
+	const struct m_qp *qp = &m->qp[s->a[A_QP] % QPS];
+	bool recv = s->op == OP_RECV, over;
 	const struct m_queue *q = recv ? &qp->rq : &qp->sq;
-	uint32_t depth = recv ? qp->rq_depth : qp->sq_depth, waiting = model_waiting(q);
+	uint32_t depth = recv ? qp->rq_depth : qp->sq_depth, waiting = model_waiting(q), most, i;
 	struct m_wqe w;
 
-	if (s->a[A_QP] >= QPS || !qp->live || !model_wqe_of(m, s, &w) || entangled(&w) ||
-	    (w.is_inline && w.len > MAX_INLINE) || (model_is_ud(s->op) && w.ah.pd != qp->pd)) {
+	memset(v, 0, sizeof(*v));
+	if (!post_defined(m, s, list, &w)) {
 		v->skip = true;
 		return;
 	}
-	if (!request_ok(&w) || !type_does(qp->type, s->op) || (recv && qp->rq_depth == 0))
+	over = over_limits(qp, s, &w) || (depth < 2 && may_be_two(&w));
+	if (!request_ok(&w) || !type_does(qp->type, s->op) || (recv && qp->rq_depth == 0) ||
+	    (list && !recv && !flags_ok(qp->type, &w)) || (model_is_ud(w.op) && w.ah.pd != qp->pd))
 		may(v, -EINVAL);
 	if (recv ? qp->state == BB_QP_RESET : qp->state != BB_QP_RTS && qp->state != BB_QP_ERR)
 		may(v, -ENOTCONN);
-	if (over_limits(qp, s, &w) && v->n != 0) {
+	if (v->n != 0 || over)
 		may(v, -EINVAL);
+	if (v->n > over)
 		return;
-	}
-	if (v->n != 0)
-		return;
-	if (over_limits(qp, s, &w))
-		may(v, -EINVAL);
 	if (waiting >= depth) {
 		may(v, 0);
 		return;
 	}
-	/* Unsignalled ones that are done may still count as outstanding: sig_every - 1. */
 	may(v, 1);
-	if (!recv && waiting + qp->sig_every - 1 >= depth)
+	/* Unsignalled ones that are done may still count as outstanding: sig_every - 1. */
+	most = waiting + (recv ? 0 : qp->sig_every - 1) + may_be_two(&w);
+	for (i = q->done; i != q->posted; i++)
+		most += may_be_two(&q->wqe[i % MAX_QUEUE]);
+	if (most >= depth)
 		may(v, 0);
+}
+
+/* One that is put aside, or posted alone. */
+static void
+judge_request(const struct model *m, const struct step *s, struct verdict *v)
+{
+	const struct m_qp *qp = &m->qp[s->a[A_QP] % QPS];
+
+	model_judge_post(m, s, (s->a[A_FLAGS] & LISTED) != 0, v);
+	if (v->skip || !(s->a[A_FLAGS] & LISTED))
+		return;
+	v->skip = (s->op == OP_RECV ? qp->recv_list.n : qp->send_list.n) == MAX_LIST;
+	must(v, 0);
 }
 
 void
@@ -439,9 +496,13 @@ model_judge(const struct model *m, const struct step *s, struct verdict *v)
 	case OP_FILL:
 		v->skip = a[0] >= BUFS || a[1] >= BUF_LEN || a[2] > BUF_LEN - a[1];
 		return;
+	case OP_POST_LIST:
+	case OP_RECV_LIST:
+		v->skip = a[0] >= QPS || !m->qp[a[0]].live;
+		v->list = true;
+		return;
 	default:
-		v->n = 0;
-		judge_post(m, s, v);
+		judge_request(m, s, v);
 		return;
 	}
 }

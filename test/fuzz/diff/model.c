@@ -102,8 +102,8 @@ modify(struct model *m, const uint32_t *a)
 	qp->state = a[1];
 }
 
-static void
-post(struct model *m, const struct step *s)
+void
+model_post(struct model *m, const struct step *s)
 {
 	struct m_qp *qp = &m->qp[s->a[A_QP]];
 	bool recv = s->op == OP_RECV;
@@ -130,8 +130,10 @@ model_step(struct model *m, const struct step *s, int ret)
 	if (ret < 0)
 		return;
 	if (model_is_post(s->op) || s->op == OP_RECV) {
-		if (ret == 1)
-			post(m, s);
+		if (s->a[A_FLAGS] & LISTED)
+			model_list_add(m, s);
+		else if (ret == 1)
+			model_post(m, s);
 		return;
 	}
 	switch (s->op) {

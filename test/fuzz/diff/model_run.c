@@ -31,8 +31,10 @@ wc_opcode(uint32_t op)
 	case OP_READ:
 		return BB_WC_RDMA_READ;
 	case OP_CMP_SWAP:
+	case OP_MASKED_CMP_SWAP:
 		return BB_WC_CMP_SWAP;
 	case OP_FETCH_ADD:
+	case OP_MASKED_FETCH_ADD:
 		return BB_WC_FETCH_ADD;
 	case OP_NOP:
 		return BB_WC_NOP;
@@ -58,6 +60,12 @@ bool
 model_is_ud(uint32_t op)
 {
 	return op >= OP_SEND_UD && op <= OP_SEND_UD_IMM_INLINE;
+}
+
+bool
+model_takes_receive(uint32_t op)
+{
+	return is_send(op) || op == OP_WRITE_IMM || op == OP_WRITE_IMM_INLINE;
 }
 
 /* To ERR: everything that the device knows of is flushed. */
@@ -123,7 +131,7 @@ model_key_allows(const struct model *m, uint32_t key, uint32_t gen, uint32_t pd,
 static bool
 local_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 {
-	bool in = w->op == OP_READ || w->op == OP_CMP_SWAP || w->op == OP_FETCH_ADD;
+	bool in = w->op == OP_READ || model_is_atomic(w->op);
 	uint32_t i;
 
 	for (i = 0; i < w->n; i++) {
@@ -253,20 +261,15 @@ respond_write(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint
 static enum answer
 respond_atomic(struct model *m, struct m_qp *p, const struct m_wqe *w)
 {
-	uint64_t old, new;
+	uint8_t result[8];
 
 	if (!(p->access & BB_ACCESS_REMOTE_ATOMIC))
 		return INVALID;
-	if (!model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, 8,
+	if (!model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
 			      BB_ACCESS_REMOTE_ATOMIC))
 		return ACCESS;
-	memcpy(&old, &m->mem[ARENA_OF(w->rbuf, w->roff)], sizeof(old));
-	if (w->op == OP_FETCH_ADD)
-		new = old + w->x;
-	else
-		new = old == w->x ? w->y : old;
-	memcpy(&m->mem[ARENA_OF(w->rbuf, w->roff)], &new, sizeof(new));
-	model_scatter(m, w->sge, 1, (const uint8_t *)&old, 8);
+	model_atomic(m, w, &m->mem[ARENA_OF(w->rbuf, w->roff)], result);
+	model_scatter(m, w->sge, 1, result, w->len);
 	return DONE;
 }
 

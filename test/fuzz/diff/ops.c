@@ -44,6 +44,12 @@ static const struct {
 	[OP_SEND_UD] = {"send_ud", "qp flags " SGES "ah dest qkey"},
 	[OP_SEND_UD_IMM] = {"send_ud_imm", "qp flags " SGES "ah dest qkey imm"},
 	[OP_SEND_UD_INLINE] = {"send_ud_inline", "qp flags len seed ah dest qkey"},
+	[OP_POST_LIST] = {"post_list", "qp"},
+	[OP_RECV_LIST] = {"recv_list", "qp"},
+	[OP_MASKED_CMP_SWAP] = {"masked_cmp_swap",
+				"qp flags key buf off len rkey rbuf roff x y x_mask y_mask"},
+	[OP_MASKED_FETCH_ADD] = {"masked_fetch_add",
+				 "qp flags key buf off len rkey rbuf roff x y x_mask y_mask"},
 	[OP_SEND_UD_IMM_INLINE] = {"send_ud_imm_inline", "qp flags len seed ah dest qkey imm"},
 };
 

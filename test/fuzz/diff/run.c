@@ -28,14 +28,19 @@ run_step(struct exec *x, struct model *m, const struct step *s, uint32_t at, str
 	if (v.skip)
 		return false;
 	ret = exec_step(x, m, s);
-	for (i = 0; i < v.n && v.ret[i] != ret; i++)
+	for (i = 0; i < v.n && v.ret[i] != ret && !v.list; i++)
 		n += snprintf(may + n, sizeof(may) - (size_t)n, "%s%d", i != 0 ? " or " : "",
 			      v.ret[i]);
-	if (i == v.n)
+	if (i == v.n && !v.list)
 		return failed(f, at, "it returned %d, not %s", ret, may);
-	model_step(m, s, ret);
-	model_run(m);
 	f->at = at;
+	if (v.list) {
+		if (!model_list_post(m, s, ret, f->why, sizeof(f->why)))
+			return true;
+	} else {
+		model_step(m, s, ret);
+	}
+	model_run(m);
 	return !exec_settle(x, m, f->why, sizeof(f->why));
 }
 
