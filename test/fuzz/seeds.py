@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write the seeds of the fuzz targets cqe, mailbox and wqe: seeds.py CORPUS.
+"""Write the seeds of the fuzz targets cqe, mailbox, roce and wqe: seeds.py CORPUS.
 
 A seed is a short legal program in the format that fuzz_<target>.c describes. The files
 "found_*" beside them are what the fuzzer added; this leaves them alone.
@@ -464,11 +464,29 @@ def cqe_seeds():
     yield 'lap', (posts + cqe(2, REQ, 1)) * 20 + poll * 2 + (posts + cqe(2, REQ, 1)) * 20 + poll
 
 
+def roce_seeds():
+    # Opcode: bytes of headers behind the BTH. RC, then UC, UD and the CNP.
+    headers = {op: 0 for op in (0, 1, 2, 4, 7, 8, 14)}
+    headers.update({op: 4 for op in (3, 5, 9, 13, 15, 16, 17, 22, 23)})
+    headers.update({6: 16, 10: 16, 11: 20, 12: 16, 18: 12, 19: 28, 20: 28})
+    headers.update({0x20 + op: headers[op] for op in range(12)})
+    headers.update({0x64: 8, 0x65: 12, 0x81: 16})
+    for op, length in headers.items():
+        rest = bytes(range(1, length + 1))
+        for pad, body in ((0, 0), (0, 8), (3, 8), (1, 0)):
+            bth = struct.pack('>BBHII', op, 0xc0 | pad << 4, 0xffff, 0xc0123456, 0x80abcdef)
+            yield 'op%02x_%d_%d' % (op, pad, body), b'\x05' + bth + rest + bytes(body)
+    yield 'version', b'\0' + bytes([4, 1]) + bytes(10)
+    yield 'opcode', b'\0' + bytes([0x15, 0]) + bytes(10)
+    yield 'short', b'\0' + bytes(11)
+    yield 'huge', b'\0' + bytes([4]) + bytes(65535)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     for target, seeds in (('cqe', cqe_seeds()), ('mailbox', mailbox_seeds()),
-                          ('wqe', wqe_seeds())):
+                          ('roce', roce_seeds()), ('wqe', wqe_seeds())):
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, text in seeds:

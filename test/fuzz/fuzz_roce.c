@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * RoCEv2 packets of any bytes, from the BTH to the end of the padding. What is taken is built
+ * again from what was understood: the same bytes but for those that are reserved, and parsed
+ * once more the same packet. What is dropped leaves the caller's struct alone. The first byte
+ * says where the bytes are cut for the ICRC, which must not depend on it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bb_roce_pkt.h"
+#include "fuzz.h"
+
+static void
+check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* Reserved bits of the BTH, the DETH and the CNP; the padding has any content. */
+static void
+clear_reserved(uint8_t *p, const struct bb_roce_pkt *pkt)
+{
+	p[4] &= 0xc0;
+	p[8] &= 0x80;
+	if (bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_DETH)
+		p[BB_ROCE_BTH_LEN + 4] = 0;
+	if (pkt->opcode == BB_ROCE_CNP)
+		memset(p + BB_ROCE_BTH_LEN, 0, BB_ROCE_CNP_PAD);
+}
+
+static void
+check_taken(uint8_t *p, size_t len, const struct bb_roce_pkt *pkt)
+{
+	uint32_t hdr_len = bb_roce_ops[pkt->opcode].hdr_len;
+	uint8_t hdr[BB_ROCE_MAX_HDR];
+	struct bb_roce_pkt again;
+
+	check(hdr_len >= BB_ROCE_BTH_LEN && hdr_len <= BB_ROCE_MAX_HDR && hdr_len <= len);
+	check(pkt->payload == p + hdr_len && hdr_len + pkt->len + bb_roce_pad(pkt->len) == len);
+	check(pkt->dqpn <= BB_ROCE_QPN_MASK && pkt->psn <= BB_ROCE_PSN_MASK);
+	clear_reserved(p, pkt);
+	check(bb_roce_build(hdr, pkt) == hdr_len && memcmp(hdr, p, hdr_len) == 0);
+	memset(&again, 0, sizeof(again));
+	check(bb_roce_parse(&again, p, len) == BB_ROCE_OK);
+	check(memcmp(&again, pkt, sizeof(again)) == 0);
+}
+
+static void
+check_icrc(const uint8_t *p, size_t len, size_t cut)
+{
+	static const uint8_t ip[20] = {0x45}, udp[8] = {0x12, 0xb7};
+	uint8_t whole[BB_ROCE_ICRC_LEN], parts[BB_ROCE_ICRC_LEN];
+	uint32_t crc;
+
+	if (len < BB_ROCE_BTH_LEN)
+		return;
+	cut = BB_ROCE_BTH_LEN + cut % (len - BB_ROCE_BTH_LEN + 1);
+	bb_roce_icrc_end(bb_roce_icrc_begin(ip, sizeof(ip), udp, p, len), whole);
+	crc = bb_roce_icrc_begin(ip, sizeof(ip), udp, p, cut);
+	bb_roce_icrc_end(bb_roce_icrc_more(crc, p + cut, len - cut), parts);
+	check(memcmp(whole, parts, sizeof(whole)) == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct bb_roce_pkt pkt, before;
+	enum bb_roce_drop why;
+	uint8_t *p, cut;
+
+	if (len == 0)
+		return 0;
+	cut = *data++;
+	/* As large as it is said to be, so that AddressSanitizer sees every byte beyond. */
+	p = malloc(--len);
+	check(p != NULL);
+	memcpy(p, data, len);
+	check_icrc(p, len, cut);
+	memset(&pkt, 0, sizeof(pkt));
+	memset(&before, 0, sizeof(before));
+	why = bb_roce_parse(&pkt, p, len);
+	check(why < BB_ROCE_DROPS && why != BB_ROCE_DROP_ICRC);
+	check(bb_roce_drop_str(why)[0] != '\0');
+	if (why == BB_ROCE_OK)
+		check_taken(p, len, &pkt);
+	else
+		check(memcmp(&pkt, &before, sizeof(pkt)) == 0);
+	free(p);
+	return 0;
+}
