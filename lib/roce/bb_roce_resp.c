@@ -421,13 +421,14 @@ rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 			qp->stats.drop_order++; /* the message before, which has no end */
 		r->in_message = false;
 		r->skip = false;
-		r->epsn = pkt->psn;
-	} else if (gap || r->skip) {
+	}
+	if ((gap && !(flags & BB_ROCE_F_FIRST)) || r->skip) {
 		qp->stats.drop_order++;
 		skip_message(r);
-		return;
+	} else {
+		execute(qp, pkt, flags);
 	}
-	execute(qp, pkt, flags);
+	r->epsn = bb_roce_psn_add(pkt->psn, 1);
 }
 
 void

@@ -8,6 +8,7 @@
 #ifndef ROCE_FAKE_H
 #define ROCE_FAKE_H
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

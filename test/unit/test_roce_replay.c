@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* READs and atomics at the responder: answers, their order, and asking again. */
+#include "roce_fake.h"
+
+/* Lengths around the MTU, and the opcodes of their answers. */
+static void
+test_read(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 10, 255);
+	assert_int_equal(fake_run(&f, 64), 1);
+	fake_expect_read(&f, RC(READ_RESP_ONLY), 0, 10, 255);
+	assert_int_equal(f.sent[0].pkt.msn, 1);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 256);
+	assert_int_equal(fake_run(&f, 64), 1);
+	fake_expect_read(&f, RC(READ_RESP_ONLY), 1, 0, 256);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 0, 257);
+	assert_int_equal(fake_run(&f, 64), 2);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 0, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 256, 1);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 4, 0, 1, 1024);
+	assert_int_equal(fake_run(&f, 64), 4);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 4, 1, 256);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 5, 257, 256);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 6, 513, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 7, 769, 256);
+	assert_int_equal(f.sent[f.n_sent - 1].pkt.msn, 4);
+	fake_quiet(&f);
+	/* The PSNs of the answer are taken. */
+	fake_rx_ack(&f, RC(SEND_ONLY), 8, 4);
+	fake_expect(&f, ACK, 8, 5);
+	assert_int_equal(f.qp.stats.rx_read, 4);
+	assert_int_equal(f.established, 1);
+}
+
+/* No bytes: the key is not looked at, nor the memory; the right is. */
+static void
+test_read_nothing(void **state)
+{
+	const struct bb_roce_pkt pkt = {.va = 3, .rkey = 0xdead};
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx(&f, RC(READ_REQUEST), 0, 0, &pkt);
+	assert_int_equal(fake_run(&f, 64), 1);
+	fake_expect_read(&f, RC(READ_RESP_ONLY), 0, 0, 0);
+	f.no_right = 1u << BB_ROCE_ACCESS_READ;
+	fake_rx(&f, RC(READ_REQUEST), 1, 0, &pkt);
+	fake_expect_fatal(&f, NAK(INVALID), 1, 1, BB_SYN_REMOTE_INVAL_REQ);
+}
+
+/* As much as the budget and the network take, and on from there. */
+static void
+test_read_budget(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 1280);
+	assert_int_equal(fake_run(&f, 2), 2);
+	f.room = 1;
+	assert_int_equal(fake_run(&f, 2), 1);
+	assert_int_equal(fake_run(&f, 2), 0);
+	assert_true(bb_roce_busy(&f.qp));
+	f.room = 64;
+	assert_int_equal(fake_run(&f, 1), 1);
+	assert_int_equal(fake_run(&f, 64), 1);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 0, 256);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, 256, 256);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 2, 512, 256);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 3, 768, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 4, 1024, 256);
+	fake_quiet(&f);
+}
+
+static void
+test_read_refused(void **state)
+{
+	static const struct {
+		uint64_t off;
+		uint32_t len, rkey;
+		uint8_t synd;
+	} c[] = {
+		{0, 8, FAKE_KEY + 1, BB_SYN_REMOTE_ACCESS},
+		{FAKE_LEN - 7, 8, FAKE_KEY, BB_SYN_REMOTE_ACCESS},
+		{(uint64_t)-1, 8, FAKE_KEY, BB_SYN_REMOTE_ACCESS},
+		{0, 0x80000000, FAKE_KEY, BB_SYN_REMOTE_ACCESS},
+		{0, 8, FAKE_KEY, BB_SYN_REMOTE_INVAL_REQ},
+	};
+	struct fake f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		const struct bb_roce_pkt pkt = {
+			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
+		bool access = c[i].synd == BB_SYN_REMOTE_ACCESS;
+
+		fake_init(&f, BB_ROCE_RC);
+		f.no_right = access ? 0 : 1u << BB_ROCE_ACCESS_READ;
+		fake_rx(&f, RC(READ_REQUEST), 0, 0, &pkt);
+		fake_expect_fatal(&f, access ? NAK(ACCESS) : NAK(INVALID), 0, 0, c[i].synd);
+	}
+}
+
+/* As many under way as there are replays; one more is a wrong request, when all are unanswered. */
+static void
+test_too_many(void **state)
+{
+	struct fake f;
+	int i;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	for (i = 0; i < (int)FAKE_READS; i++)
+		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
+	assert_int_equal(f.qp.resp.fatal, 0);
+	fake_rx_atomic(&f, RC(FETCH_ADD), i + 1, 0, 1, 0);
+	assert_int_equal(f.atomics, 0);
+	assert_int_equal(fake_run(&f, FAKE_READS), FAKE_READS);
+	for (i = 0; i < (int)FAKE_READS + 1; i++)
+		fake_expect_read(&f, RC(READ_RESP_ONLY), i, 0, 8);
+	fake_expect_fatal(&f, NAK(INVALID), i, 5, BB_SYN_REMOTE_INVAL_REQ);
+	/* A queue pair that takes none. */
+	fake_init(&f, BB_ROCE_RC);
+	f.qp.attr.max_dest_rd_atomic = 0;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 8);
+	fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+}
+
+/* Answers leave in the order of PSNs, whatever was ready first. */
+static void
+test_order(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
+	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 0, 1, 0);
+	fake_rx_rdma(&f, RC(WRITE_ONLY), 4, 4, 1024, 4);
+	fake_rx_ack(&f, RC(SEND_ONLY), 6, 4);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.writes, 1);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 0, 256);
+	assert_int_equal(f.sent[0].pkt.msn, 2);
+	assert_int_equal(fake_run(&f, 2), 2);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 2, 256, 256);
+	assert_int_equal(fake_next(&f)->pkt.opcode, RC(ATOMIC_ACK));
+	assert_int_equal(f.sent[2].pkt.psn, fake_psn(3));
+	assert_int_equal(f.sent[2].pkt.msn, 3);
+	/* The first SEND is covered by the READ's answer, the WRITE by the NAK. */
+	fake_expect(&f, NAK(PSN), 5, 4);
+}
+
+/* A NAK that ends it waits for the answers before it. */
+static void
+test_fatal_behind_read(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
+	fake_rx(&f, RC(SEND_LAST), 2, 4, NULL);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 0, 256);
+	assert_int_equal(f.failed, 0);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 1, 256, 256);
+	fake_expect_fatal(&f, NAK(INVALID), 2, 1, BB_SYN_REMOTE_INVAL_REQ);
+}
+
+/* The whole READ again, its end, and while it is being answered. */
+static void
+test_read_again(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	assert_int_equal(fake_run(&f, 64), 4);
+	f.seen = f.n_sent;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	assert_int_equal(fake_run(&f, 2), 2);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 100, 256);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, 356, 256);
+	/* Back to the second. */
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 356, 744);
+	assert_int_equal(fake_run(&f, 64), 3);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 356, 256);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 2, 612, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 868, 232);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 868, 232);
+	assert_int_equal(fake_run(&f, 64), 1);
+	fake_expect_read(&f, RC(READ_RESP_ONLY), 3, 868, 232);
+	/* From the start, and before that has left, from further on. */
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 612, 488);
+	assert_int_equal(fake_run(&f, 64), 2);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 612, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 868, 232);
+	fake_quiet(&f);
+	/* It is not a new request. */
+	assert_int_equal(f.qp.resp.msn, 1);
+	assert_int_equal(f.qp.resp.epsn, fake_psn(4));
+	assert_int_equal(f.qp.stats.rx_read, 1);
+	assert_int_equal(f.qp.stats.duplicate, 5);
+}
+
+/* The stream goes back and on over all that comes behind, once for requests that come with it. */
+static void
+test_go_back(void **state)
+{
+	uint8_t old[8];
+	struct fake f;
+	int round;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	memcpy(old, f.mem + FAKE_START, 8);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
+	fake_rx_atomic(&f, RC(FETCH_ADD), 2, 0, 1, 0);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 512, 8);
+	assert_int_equal(fake_run(&f, 64), 4);
+	f.seen = f.n_sent;
+	for (round = 0; round < 2; round++) {
+		const struct fake_sent *s;
+
+		fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 256, 256);
+		fake_rx_atomic(&f, RC(FETCH_ADD), 2, 0, 1, 0);
+		/* Lost the second time: it is answered with those before it. */
+		if (round == 0)
+			fake_rx_rdma(&f, RC(READ_REQUEST), 3, 0, 512, 8);
+		assert_int_equal(fake_run(&f, 64), 3);
+		fake_expect_read(&f, RC(READ_RESP_ONLY), 1, 256, 256);
+		s = fake_next(&f);
+		assert_int_equal(s->pkt.opcode, RC(ATOMIC_ACK));
+		assert_int_equal(s->pkt.psn, fake_psn(2));
+		assert_memory_equal(&s->pkt.orig, old, 8);
+		fake_expect_read(&f, RC(READ_RESP_ONLY), 3, 512, 8);
+		fake_quiet(&f);
+	}
+	assert_int_equal(f.atomics, 1);
+}
+
+/* What does not ask for the same as the first time, or for what is forgotten, is dropped. */
+static void
+test_again_refused(void **state)
+{
+	static const struct {
+		int n;
+		uint64_t off;
+		uint32_t len, rkey;
+	} c[] = {
+		{0, 101, 999, FAKE_KEY},                                 /* another address */
+		{0, 100, 1001, FAKE_KEY},                                /* longer */
+		{0, 100, 999, FAKE_KEY},                                 /* shorter */
+		{1, 356, 745, FAKE_KEY},                                 /* the end, and beyond */
+		{1, 100, 744, FAKE_KEY},                                 /* the end, at the start */
+		{0, 100, 1000, FAKE_KEY + 1},                            /* another key */
+		{0, 100, 0, FAKE_KEY},        {-1, 100, 1000, FAKE_KEY}, /* never asked for */
+		{4, 100, 8, FAKE_KEY},                                   /* an atomic */
+	};
+	struct fake f;
+	uint32_t i;
+	int n;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 0, 1, 2);
+	(void)fake_run(&f, 64);
+	f.seen = f.n_sent;
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		const struct bb_roce_pkt pkt = {
+			.va = FAKE_VA + c[i].off, .rkey = c[i].rkey, .dmalen = c[i].len};
+
+		fake_rx(&f, RC(READ_REQUEST), c[i].n, 0, &pkt);
+		fake_quiet(&f);
+		assert_int_equal(f.qp.stats.drop_replay, i + 1);
+	}
+	fake_rx_atomic(&f, RC(FETCH_ADD), 4, 0, 1, 2); /* the other kind */
+	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 8, 1, 2);  /* another place */
+	fake_rx_atomic(&f, RC(CMP_SWAP), 0, 0, 1, 2);  /* a READ */
+	fake_rx(&f, 0x1f, 0, 0, NULL);                 /* nothing at all */
+	fake_quiet(&f);
+	assert_int_equal(f.qp.stats.drop_replay, i + 4);
+	assert_int_equal(f.atomics, 1);
+	/* Too old. */
+	for (n = 5; n < 5 + (int)FAKE_READS - 1; n++) {
+		fake_rx_rdma(&f, RC(READ_REQUEST), n, 0, 0, 8);
+		(void)fake_run(&f, 64);
+	}
+	f.seen = f.n_sent;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 100, 1000);
+	fake_quiet(&f);
+	fake_rx_atomic(&f, RC(CMP_SWAP), 4, 0, 1, 2);
+	assert_int_equal(fake_run(&f, 64), (int)FAKE_READS);
+	assert_int_equal(f.failed, 0);
+}
+
+/* The memory has gone: before the first answer it is refused, later an old request is dropped. */
+static void
+test_key_gone(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
+	(void)fake_run(&f, 64);
+	f.seen = f.n_sent;
+	f.key_gone = true;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 512);
+	fake_quiet(&f);
+	assert_int_equal(f.failed, 0);
+	assert_int_equal(f.qp.stats.drop_replay, 1);
+	f.key_gone = false;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 0, 512);
+	fake_rx_ack(&f, RC(SEND_FIRST), 4, FAKE_MTU);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 2, 0, 256);
+	f.key_gone = true;
+	fake_expect_fatal(&f, NAK(ACCESS), 3, 2, BB_SYN_REMOTE_ACCESS);
+	/* The receive of the SEND behind it has its completion. */
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.done[0].status, BB_SYN_REMOTE_ACCESS);
+}
+
+/* An old READ that is answered again does not use up the place of a new one. */
+static void
+test_again_is_not_outstanding(void **state)
+{
+	struct fake f;
+	int i;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	for (i = 0; i < (int)FAKE_READS; i++)
+		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
+	(void)fake_run(&f, 64);
+	f.seen = f.n_sent;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 8);
+	fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
+	/* The oldest has made way. */
+	assert_int_equal(fake_run(&f, 64), (int)FAKE_READS);
+	for (i = 1; i <= (int)FAKE_READS; i++)
+		fake_expect_read(&f, RC(READ_RESP_ONLY), i, 0, 8);
+	fake_quiet(&f);
+	assert_int_equal(f.failed, 0);
+}
+
+/* A SEND that comes again is not acknowledged beyond a READ, whose answer may have been lost. */
+static void
+test_ack_limit(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	f.recvs = 8;
+	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
+	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
+	(void)fake_run(&f, 64);
+	f.seen = f.n_sent;
+	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
+	fake_expect(&f, ACK, 0, 3);
+	/* With the READ behind it, the answer is enough. */
+	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
+	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 0, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 2, 256, 256);
+	fake_expect(&f, ACK, 3, 3);
+	assert_int_equal(f.n_done, 2);
+}
+
+static uint64_t
+word(const struct fake *f, uint32_t off)
+{
+	uint64_t v;
+
+	memcpy(&v, f->mem + FAKE_START + off, 8);
+	return v;
+}
+
+static void
+test_atomic(void **state)
+{
+	uint64_t old;
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	old = word(&f, 8);
+	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
+	fake_rx_atomic(&f, RC(CMP_SWAP), 1, 8, 77, old + 5);
+	fake_rx_atomic(&f, RC(CMP_SWAP), 2, 8, 99, old);
+	assert_int_equal(fake_run(&f, 64), 3);
+	assert_int_equal(f.sent[0].pkt.opcode, RC(ATOMIC_ACK));
+	assert_int_equal(f.sent[0].pkt.syndrome, ACK);
+	assert_int_equal(f.sent[0].pkt.orig, old);
+	assert_int_equal(f.sent[1].pkt.orig, old + 5);
+	assert_int_equal(f.sent[2].pkt.orig, 77);
+	assert_int_equal(f.sent[2].pkt.psn, fake_psn(2));
+	assert_int_equal(f.sent[2].pkt.msn, 3);
+	assert_int_equal(word(&f, 8), 77);
+	assert_int_equal(f.qp.stats.rx_atomic, 3);
+	/* Once only, answered or not. */
+	f.seen = f.n_sent;
+	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
+	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
+	assert_int_equal(fake_run(&f, 64), 1);
+	fake_rx_atomic(&f, RC(FETCH_ADD), 3, 8, 5, 0);
+	assert_int_equal(fake_run(&f, 64), 1);
+	assert_int_equal(f.sent[3].pkt.orig, 77);
+	assert_int_equal(f.sent[4].pkt.orig, 77);
+	assert_int_equal(word(&f, 8), 82);
+	assert_int_equal(f.atomics, 4);
+}
+
+static void
+test_atomic_refused(void **state)
+{
+	static const struct {
+		uint64_t off;
+		uint8_t nak, synd;
+		bool right;
+	} c[] = {
+		{4, NAK(INVALID), BB_SYN_REMOTE_INVAL_REQ, true},
+		{1, NAK(INVALID), BB_SYN_REMOTE_INVAL_REQ, true},
+		{FAKE_LEN, NAK(ACCESS), BB_SYN_REMOTE_ACCESS, true},
+		{0, NAK(INVALID), BB_SYN_REMOTE_INVAL_REQ, false},
+	};
+	struct fake f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		fake_init(&f, BB_ROCE_RC);
+		f.no_right = c[i].right ? 0 : 1u << BB_ROCE_ACCESS_ATOMIC;
+		fake_rx_atomic(&f, RC(FETCH_ADD), 0, c[i].off, 1, 0);
+		fake_expect_fatal(&f, c[i].nak, 0, 0, c[i].synd);
+		assert_int_equal(f.atomics, 0);
+	}
+}
+
+/* PSNs go round, replays do not come back with them. */
+static void
+test_forgotten_by_wrap(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
+	(void)fake_run(&f, 64);
+	f.seen = f.n_sent;
+	/* All PSNs once, as if by SENDs. */
+	f.qp.resp.seq += 1u << 24;
+	fake_rx_atomic(&f, RC(FETCH_ADD), 0, 8, 5, 0);
+	fake_quiet(&f);
+	assert_int_equal(f.qp.stats.drop_replay, 1);
+	fake_rx(&f, RC(SEND_ONLY), -2, 4, NULL);
+	fake_expect(&f, ACK, 0, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_read_nothing),
+		cmocka_unit_test(test_read_budget),
+		cmocka_unit_test(test_read_refused),
+		cmocka_unit_test(test_too_many),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_fatal_behind_read),
+		cmocka_unit_test(test_read_again),
+		cmocka_unit_test(test_go_back),
+		cmocka_unit_test(test_again_refused),
+		cmocka_unit_test(test_key_gone),
+		cmocka_unit_test(test_again_is_not_outstanding),
+		cmocka_unit_test(test_ack_limit),
+		cmocka_unit_test(test_atomic),
+		cmocka_unit_test(test_atomic_refused),
+		cmocka_unit_test(test_forgotten_by_wrap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The responder of UC: what is wrong drops a message, and never says a word. */
+#include "roce_fake.h"
+
+static void
+test_messages(void **state)
+{
+	const struct bb_roce_pkt imm = {.imm = 0x55667788, .flags = BB_ROCE_SE};
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_UC);
+	fake_rx_ack(&f, UC(SEND_FIRST), 0, FAKE_MTU);
+	fake_rx(&f, UC(SEND_LAST_IMM), 1, 9, &imm);
+	fake_rx_rdma(&f, UC(WRITE_FIRST), 2, FAKE_MTU, 16, 2 * FAKE_MTU);
+	fake_rx(&f, UC(WRITE_LAST_IMM), 3, FAKE_MTU, &imm);
+	fake_rx_rdma(&f, UC(WRITE_ONLY), 4, 1, 2048, 1);
+	assert_int_equal(f.n_done, 2);
+	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND_IMM);
+	assert_int_equal(f.done[0].len, FAKE_MTU + 9);
+	assert_int_equal(f.done[0].imm, imm.imm);
+	assert_true(f.done[0].solicited);
+	fake_expect_data(f.recv_data, 0, 1, 9);
+	assert_int_equal(f.done[1].kind, BB_ROCE_MSG_WRITE_IMM);
+	assert_int_equal(f.done[1].len, 2 * FAKE_MTU);
+	fake_expect_data(f.mem + FAKE_START + 16, 2, 3, FAKE_MTU);
+	fake_expect_data(f.mem + FAKE_START + 2048, 4, 4, 1);
+	assert_int_equal(f.established, 1);
+	fake_quiet(&f);
+}
+
+/* A message begins anywhere, a gap inside drops it, and its receive serves the next. */
+static void
+test_gap(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_UC);
+	fake_rx(&f, UC(SEND_MIDDLE), 0, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
+	assert_int_equal(f.takes, 0);
+	assert_int_equal(f.qp.stats.drop_order, 2);
+	fake_rx(&f, UC(SEND_FIRST), 100, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_MIDDLE), 102, FAKE_MTU, NULL);
+	/* In order again, and of no use. */
+	fake_rx(&f, UC(SEND_MIDDLE), 101, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_LAST), 102, 4, NULL);
+	assert_int_equal(f.n_done, 0);
+	assert_int_equal(f.places, 1);
+	assert_int_equal(f.qp.stats.drop_order, 5);
+	fake_rx(&f, UC(SEND_ONLY), 103, 50, NULL);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.takes, 1);
+	assert_int_equal(f.done[0].len, 50);
+	fake_expect_data(f.recv_data, 103, 103, 50);
+	/* Behind: new as well, there is no telling. */
+	fake_rx(&f, UC(SEND_ONLY), 0, 50, NULL);
+	assert_int_equal(f.n_done, 2);
+	assert_int_equal(f.qp.stats.out_of_sequence, 4);
+	fake_quiet(&f);
+	assert_int_equal(f.failed, 0);
+}
+
+/* Wrong orders and lengths drop the message up to the next that begins. */
+static void
+test_dropped(void **state)
+{
+	static const struct {
+		struct {
+			uint8_t opcode;
+			uint32_t len, dmalen;
+		} pkt[3];
+		uint32_t n;
+		uint64_t length, order;
+	} c[] = {
+		{{{UC(SEND_FIRST), 256, 0}, {UC(WRITE_LAST), 4, 0}, {UC(SEND_LAST), 4, 0}},
+		 3,
+		 0,
+		 2},
+		{{{UC(WRITE_FIRST), 256, 260}, {UC(SEND_LAST), 4, 0}, {UC(WRITE_LAST), 4, 0}},
+		 3,
+		 0,
+		 2},
+		{{{UC(SEND_ONLY), 4, 0}, {UC(SEND_LAST), 4, 0}}, 2, 0, 1},
+		{{{UC(SEND_FIRST), 256, 0}, {UC(SEND_FIRST), 256, 0}}, 2, 0, 1},
+		{{{UC(SEND_FIRST), 255, 0}, {UC(SEND_LAST), 4, 0}}, 2, 1, 1},
+		{{{UC(SEND_FIRST), 256, 0}, {UC(SEND_LAST), 0, 0}}, 2, 1, 0},
+		{{{UC(SEND_ONLY), 257, 0}}, 1, 1, 0},
+		{{{UC(WRITE_ONLY), 4, 5}}, 1, 1, 0},
+		{{{UC(WRITE_FIRST), 256, 300}, {UC(WRITE_LAST), 43, 0}}, 2, 1, 0},
+		{{{BB_ROCE_UC | BB_ROCE_READ_REQUEST, 0, 4}}, 1, 0, 1},
+	};
+	struct fake f;
+	uint32_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+		uint32_t before;
+
+		fake_init(&f, BB_ROCE_UC);
+		f.recvs = 8;
+		for (k = 0; k < c[i].n; k++)
+			fake_rx_rdma(&f, c[i].pkt[k].opcode, (int)k, c[i].pkt[k].len, 0,
+				     c[i].pkt[k].dmalen);
+		assert_int_equal(f.qp.stats.drop_length, c[i].length);
+		assert_int_equal(f.qp.stats.drop_order, c[i].order);
+		assert_int_equal(f.failed, 0);
+		fake_quiet(&f);
+		before = f.n_done;
+		fake_rx(&f, UC(SEND_ONLY), (int)k, 4, NULL);
+		assert_int_equal(f.n_done, before + 1);
+		assert_int_equal(f.done[before].len, 4);
+		assert_int_equal(f.takes, f.n_done);
+	}
+}
+
+/* Keys and rights: nothing is written, of all packets of the message. */
+static void
+test_write_refused(void **state)
+{
+	uint8_t before[FAKE_MEM];
+	struct fake f;
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		fake_init(&f, BB_ROCE_UC);
+		memcpy(before, f.mem, sizeof(before));
+		f.no_right = i == 0 ? 1u << BB_ROCE_ACCESS_WRITE : 0;
+		f.key_gone = i == 1;
+		fake_rx_rdma(&f, UC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 4);
+		f.no_right = 0;
+		f.key_gone = false;
+		fake_rx(&f, UC(WRITE_LAST_IMM), 1, 4, NULL);
+		assert_memory_equal(f.mem, before, sizeof(before));
+		assert_int_equal(f.writes, 0);
+		assert_int_equal(f.n_done, 0);
+		assert_int_equal(f.qp.stats.drop_access, 1);
+		fake_rx_rdma(&f, UC(WRITE_ONLY), 2, 4, 0, 4);
+		assert_int_equal(f.writes, 1);
+		assert_int_equal(f.failed, 0);
+		fake_quiet(&f);
+	}
+}
+
+/* No receive, or one that is too small: the message is dropped, the receive stays. */
+static void
+test_receives(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_UC);
+	f.recvs = 0;
+	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f.recvs = 1;
+	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
+	assert_int_equal(f.n_done, 0);
+	assert_int_equal(f.qp.stats.drop_no_recv, 1);
+	assert_int_equal(f.qp.stats.out_of_buffer, 1);
+	f.recv_room = 300;
+	fake_rx(&f, UC(SEND_FIRST), 2, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_LAST), 3, 45, NULL);
+	assert_int_equal(f.n_done, 0);
+	assert_int_equal(f.qp.stats.resp_local_length, 1);
+	/* A WRITE takes it too. */
+	fake_rx_rdma(&f, UC(WRITE_ONLY_IMM), 4, 8, 0, 8);
+	assert_int_equal(f.takes, 1);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.done[0].status, 0);
+	/* A receive that is wrong in itself is this side's fault. */
+	f.recvs = 1;
+	f.recv_status = BB_SYN_LOCAL_PROT;
+	fake_rx(&f, UC(SEND_ONLY), 5, 4, NULL);
+	assert_int_equal(f.n_done, 2);
+	assert_int_equal(f.done[1].status, BB_SYN_LOCAL_PROT);
+	assert_int_equal(f.failed, 1);
+	assert_int_equal(f.n_sent, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_messages), cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_dropped),  cmocka_unit_test(test_write_refused),
+		cmocka_unit_test(test_receives),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

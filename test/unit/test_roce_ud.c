@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Datagrams: sent as one packet, received with the Q_Key, dropped without a word. */
+#include "roce_fake.h"
+
+static void
+rx(struct fake *f, uint8_t opcode, uint32_t len, uint32_t qkey)
+{
+	const struct bb_roce_pkt pkt = {
+		.flags = BB_ROCE_SE, .qkey = qkey, .sqpn = 0x300, .imm = 0x12345678};
+
+	fake_rx(f, opcode, 0x1000, len, &pkt);
+}
+
+static void
+test_receive(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_UD);
+	rx(&f, UD(SEND_ONLY), 100, FAKE_QKEY);
+	rx(&f, UD(SEND_ONLY_IMM), 0, FAKE_QKEY);
+	assert_int_equal(f.n_done, 2);
+	assert_int_equal(f.places, 2); /* the GRH needs room when there is no data too */
+	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND);
+	assert_int_equal(f.done[0].status, 0);
+	assert_int_equal(f.done[0].len, 100);
+	assert_int_equal(f.done[0].sqpn, 0x300);
+	assert_ptr_equal(f.done[0].net, &f.net);
+	assert_true(f.done[0].solicited);
+	fake_expect_data(f.recv_data + 40, 0x1000, 0x1000, 100);
+	assert_int_equal(f.done[1].kind, BB_ROCE_MSG_SEND_IMM);
+	assert_int_equal(f.done[1].imm, 0x12345678);
+	assert_int_equal(f.done[1].len, 0);
+	assert_int_equal(f.established, 1);
+	fake_quiet(&f); /* nobody is answered */
+}
+
+/* What drops a datagram, and the counter that says so. */
+static void
+test_drop(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_UD);
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
+	assert_int_equal(f.qp.stats.drop_qkey, 1);
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY | 0x80000000);
+	assert_int_equal(f.qp.stats.drop_qkey, 2);
+	rx(&f, UD(SEND_ONLY), FAKE_MTU + 1, FAKE_QKEY);
+	assert_int_equal(f.qp.stats.drop_length, 1);
+	rx(&f, BB_ROCE_UD | BB_ROCE_SEND_FIRST, 4, FAKE_QKEY);
+	assert_int_equal(f.qp.stats.drop_order, 1);
+	assert_int_equal(f.takes + f.places, 0);
+	assert_int_equal(f.established, 0);
+
+	/* Too small a receive stays for the next. */
+	f.recv_room = 139;
+	rx(&f, UD(SEND_ONLY), 100, FAKE_QKEY);
+	assert_int_equal(f.qp.stats.drop_length, 2);
+	assert_int_equal(f.qp.stats.resp_local_length, 1);
+	f.recv_room = 39;
+	rx(&f, UD(SEND_ONLY), 0, FAKE_QKEY);
+	assert_int_equal(f.qp.stats.drop_length, 3);
+	f.recv_room = 139;
+	assert_int_equal(f.n_done, 0);
+	rx(&f, UD(SEND_ONLY), 99, FAKE_QKEY);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.takes, 1);
+
+	f.recvs = 0;
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f.qp.stats.drop_no_recv, 1);
+	assert_int_equal(f.qp.stats.out_of_buffer, 1);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.failed, 0);
+	fake_quiet(&f);
+}
+
+/* What is this side's fault fails the queue pair. */
+static void
+test_own_fault(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_UD);
+	f.recv_status = BB_SYN_LOCAL_PROT;
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.done[0].status, BB_SYN_LOCAL_PROT);
+	assert_int_equal(f.qp.stats.resp_local_prot, 1);
+	assert_int_equal(f.failed, 1);
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f.places, 1);
+
+	fake_init(&f, BB_ROCE_UD);
+	f.recv_broken = true;
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f.failed, 1);
+	assert_int_equal(f.n_done, 0);
+
+	fake_init(&f, BB_ROCE_UD);
+	f.done_status = BB_SYN_LOCAL_QP_OP;
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f.failed, 1);
+	assert_int_equal(f.n_sent, 0);
+}
+
+static void
+ready(struct fake *f)
+{
+	struct bb_roce_attr attr;
+
+	fake_init(f, BB_ROCE_UD);
+	attr = f->qp.attr;
+	attr.sq_psn = 0xffffff;
+	assert_int_equal(bb_roce_qp_rts(&f->qp, &attr), 0);
+}
+
+static int
+post(struct fake *f, uint64_t cookie, uint8_t kind, uint32_t len, uint32_t qkey, uint8_t flags)
+{
+	const struct bb_roce_msg m = {.cookie = cookie,
+				      .kind = kind,
+				      .flags = flags,
+				      .len = len,
+				      .imm = 0xabcdef01,
+				      .dqpn = 0x456,
+				      .qkey = qkey,
+				      .net = &f->net};
+
+	return bb_roce_post(&f->qp, &m);
+}
+
+static void
+test_send(void **state)
+{
+	const struct bb_roce_pkt *p;
+	struct fake f;
+
+	(void)state;
+	ready(&f);
+	assert_int_equal(post(&f, 1, BB_ROCE_MSG_SEND, 100, 0x22222222, 0), 0);
+	assert_int_equal(post(&f, 2, BB_ROCE_MSG_SEND_IMM, 0, 0x80000000, BB_ROCE_SOLICITED), 0);
+	assert_int_equal(post(&f, 3, BB_ROCE_MSG_SEND, FAKE_MTU, 0x7fffffff, 0), 0);
+	assert_int_equal(post(&f, 4, BB_ROCE_MSG_SEND, FAKE_MTU + 1, 1, 0), -EMSGSIZE);
+	assert_int_equal(post(&f, 4, BB_ROCE_MSG_WRITE, 4, 1, 0), -EINVAL);
+	assert_true(bb_roce_busy(&f.qp));
+	assert_int_equal(fake_run(&f, 64), 3);
+	assert_false(bb_roce_busy(&f.qp));
+
+	p = &f.sent[0].pkt;
+	assert_int_equal(p->opcode, UD(SEND_ONLY));
+	assert_int_equal(p->psn, 0xffffff);
+	assert_int_equal(p->dqpn, 0x456);
+	assert_int_equal(p->qkey, 0x22222222);
+	assert_int_equal(p->sqpn, 0x100);
+	assert_int_equal(p->pkey, 0xffff);
+	assert_int_equal(p->flags & BB_ROCE_SE, 0);
+	assert_int_equal(f.sent[0].len, 100);
+	assert_memory_equal(f.sent[0].data, f.mem, 100);
+	assert_int_equal(f.sent[0].cookie, 1);
+	p = &f.sent[1].pkt;
+	assert_int_equal(p->opcode, UD(SEND_ONLY_IMM));
+	assert_int_equal(p->psn, 0);
+	assert_int_equal(p->qkey, FAKE_QKEY); /* 10.2.5: its own */
+	assert_int_equal(p->imm, 0xabcdef01);
+	assert_int_equal(p->flags & BB_ROCE_SE, BB_ROCE_SE);
+	p = &f.sent[2].pkt;
+	assert_int_equal(p->psn, 1);
+	assert_int_equal(p->qkey, 0x7fffffff);
+	assert_int_equal(f.sent[2].len, FAKE_MTU);
+	/* They are complete when they have left. */
+	assert_int_equal(f.n_completed, 3);
+	assert_int_equal(f.completed[2], 3);
+	assert_int_equal(f.status[2], 0);
+}
+
+/* Budget, no room, a full ring. */
+static void
+test_send_slowly(void **state)
+{
+	struct fake f;
+	uint32_t i;
+
+	(void)state;
+	ready(&f);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	assert_int_equal(post(&f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), -ENOBUFS);
+	assert_int_equal(fake_run(&f, 3), 3);
+	assert_int_equal(f.n_completed, 3);
+	f.room = 2;
+	assert_int_equal(fake_run(&f, 64), 2);
+	assert_true(bb_roce_busy(&f.qp));
+	assert_int_equal(post(&f, 8, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	f.room = 64;
+	assert_int_equal(fake_run(&f, 64), 4);
+	for (i = 0; i < 9; i++) {
+		assert_int_equal(f.completed[i], i);
+		assert_int_equal(f.sent[i].pkt.psn, (0xffffff + i) & BB_ROCE_PSN_MASK);
+	}
+	assert_false(bb_roce_busy(&f.qp));
+}
+
+static void
+test_send_fails(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	ready(&f);
+	assert_int_equal(post(&f, 1, BB_ROCE_MSG_SEND, 0, 1, 0), 0);
+	assert_int_equal(post(&f, 2, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	assert_int_equal(post(&f, 3, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	f.gather_status = BB_SYN_LOCAL_PROT;
+	assert_int_equal(fake_run(&f, 64), 1);
+	assert_int_equal(f.failed, 1);
+	assert_false(f.failed_responder);
+	assert_int_equal(f.n_completed, 2);
+	assert_int_equal(f.status[0], 0);
+	assert_int_equal(f.status[1], BB_SYN_LOCAL_PROT);
+	assert_int_equal(fake_run(&f, 64), 0);
+	bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);
+	assert_int_equal(f.n_completed, 3);
+	assert_int_equal(f.completed[2], 3);
+	assert_int_equal(f.status[2], BB_SYN_WR_FLUSH);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_receive),     cmocka_unit_test(test_drop),
+		cmocka_unit_test(test_own_fault),   cmocka_unit_test(test_send),
+		cmocka_unit_test(test_send_slowly), cmocka_unit_test(test_send_fails),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
