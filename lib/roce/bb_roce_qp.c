@@ -199,7 +199,7 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 		stats->ecn_ce++;
 	/* An opcode that nobody has assigned is a request that is not supported (9.7.4.1.3). */
 	if (flags != 0 && (flags & BB_ROCE_F_REQUEST) == 0) {
-		if (qp->attr.type != BB_ROCE_RC || qp->state != BB_ROCE_RTS) {
+		if (qp->state != BB_ROCE_RTS) { /* only RC has answers */
 			stats->drop_state++;
 			return;
 		}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A queue pair of the RoCEv2 engine as its caller sees it: states, posting, common checks. */
+#include <errno.h>
+
+#include "roce_req_fake.h"
+
+static void
+test_attributes(void **state)
+{
+	static struct rf f;
+	struct bb_roce_attr a;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), -EINVAL);
+#define REFUSED(call, field, value)                                                                \
+	do {                                                                                       \
+		a = f.attr;                                                                        \
+		a.field = (value);                                                                 \
+		assert_int_equal(call(&f.qp, &a), -EINVAL);                                        \
+	} while (0)
+	REFUSED(bb_roce_qp_rtr, type, 0x40);
+	REFUSED(bb_roce_qp_rtr, mtu, 0);
+	REFUSED(bb_roce_qp_rtr, mtu, 128);
+	REFUSED(bb_roce_qp_rtr, mtu, 1500);
+	REFUSED(bb_roce_qp_rtr, mtu, 8192);
+	REFUSED(bb_roce_qp_rtr, qpn, 1 << 24);
+	REFUSED(bb_roce_qp_rtr, dqpn, 1 << 24);
+	REFUSED(bb_roce_qp_rtr, rq_psn, 1 << 24);
+	REFUSED(bb_roce_qp_rtr, min_rnr_timer, 32);
+	REFUSED(bb_roce_qp_rtr, max_dest_rd_atomic, 5);
+	assert_int_equal(f.qp.state, BB_ROCE_RESET);
+	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0);
+	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), -EINVAL);
+	REFUSED(bb_roce_qp_rts, sq_psn, 1 << 24);
+	REFUSED(bb_roce_qp_rts, ack_timeout, 32);
+	REFUSED(bb_roce_qp_rts, retry_cnt, 8);
+	REFUSED(bb_roce_qp_rts, rnr_retry, 8);
+	REFUSED(bb_roce_qp_rts, window, 0);
+	REFUSED(bb_roce_qp_rts, window, BB_ROCE_MAX_WINDOW + 1);
+	assert_int_equal(f.qp.state, BB_ROCE_RTR);
+	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
+	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), -EINVAL);
+	bb_roce_qp_err(&f.qp);
+	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), -EINVAL);
+	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), -EINVAL);
+}
+
+static int
+post(struct rf *f, enum bb_roce_kind kind, uint32_t len)
+{
+	const struct bb_roce_msg msg = rf_msg(f, kind, len, 0);
+
+	return bb_roce_post(&f->qp, &msg);
+}
+
+static void
+test_post(void **state)
+{
+	/* By kind: which types have it. */
+	static const struct {
+		enum bb_roce_kind kind;
+		bool uc, ud;
+	} kinds[] = {
+		{BB_ROCE_MSG_SEND, true, true},       {BB_ROCE_MSG_SEND_IMM, true, true},
+		{BB_ROCE_MSG_SEND_INV, false, false}, {BB_ROCE_MSG_WRITE, true, false},
+		{BB_ROCE_MSG_WRITE_IMM, true, false}, {BB_ROCE_MSG_READ, false, false},
+		{BB_ROCE_MSG_CMP_SWAP, false, false}, {BB_ROCE_MSG_FETCH_ADD, false, false},
+	};
+	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_UC, BB_ROCE_UD};
+	static struct rf f;
+	uint32_t t, k;
+
+	(void)state;
+	for (t = 0; t < 3; t++) {
+		rf_init(&f, types[t]);
+		f.attr.max_dest_rd_atomic = 0;
+		assert_int_equal(post(&f, BB_ROCE_MSG_SEND, 1), -EINVAL); /* in RESET */
+		rf_start(&f);
+		for (k = 0; k < 8; k++) {
+			bool has = t == 0 || (t == 1 ? kinds[k].uc : kinds[k].ud);
+
+			assert_int_equal(post(&f, kinds[k].kind, 8), has ? 0 : -EINVAL);
+		}
+		assert_int_equal(post(&f, (enum bb_roce_kind)8, 8), -EINVAL);
+		assert_int_equal(post(&f, (enum bb_roce_kind)32, 8), -EINVAL);
+		assert_int_equal(post(&f, (enum bb_roce_kind)255, 8), -EINVAL);
+	}
+	assert_int_equal(post(&f, BB_ROCE_MSG_SEND, RF_MTU), 0); /* of UD */
+	assert_int_equal(post(&f, BB_ROCE_MSG_SEND, RF_MTU + 1), -EMSGSIZE);
+	rf_init(&f, BB_ROCE_RC);
+	rf_start(&f);
+	assert_int_equal(post(&f, BB_ROCE_MSG_FETCH_ADD, 4), -EINVAL);
+	assert_int_equal(post(&f, BB_ROCE_MSG_CMP_SWAP, 16), -EINVAL);
+	assert_int_equal(post(&f, BB_ROCE_MSG_WRITE, (1u << 31) + 1), -EMSGSIZE);
+	for (k = 0; k < RF_SLOTS; k++)
+		assert_int_equal(post(&f, BB_ROCE_MSG_WRITE, 1u << 31), 0);
+	assert_int_equal(post(&f, BB_ROCE_MSG_WRITE, 1), -ENOBUFS);
+}
+
+/* Posted before RTS it waits for it; in ERR for the flush. */
+static void
+test_states(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	assert_false(bb_roce_busy(&f.qp));
+	assert_int_equal(rf_run(&f), 0);
+	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	assert_false(bb_roce_busy(&f.qp));
+	assert_int_equal(rf_run(&f), 0);
+	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
+	assert_true(bb_roce_busy(&f.qp));
+	assert_int_equal(rf_run(&f), 1);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	bb_roce_qp_err(&f.qp);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	assert_false(bb_roce_busy(&f.qp));
+	assert_int_equal(rf_run(&f), 0);
+	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+	bb_roce_tick(&f.qp, UINT64_MAX);
+	rf_ack(&f, RF_PSN, RF_ACK);
+	assert_int_equal(f.ndone, 0);
+	bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);
+	assert_int_equal(f.ndone, 3);
+	assert_int_equal(f.done[0].status, BB_SYN_WR_FLUSH);
+	assert_int_equal(f.done[2].cookie, 2);
+	assert_int_equal(f.nfailed, 0); /* the caller did it itself */
+}
+
+static void
+test_checks(void **state)
+{
+	/* The queue pair's key, the packet's; is it let in? */
+	static const struct {
+		uint16_t ours, theirs;
+		bool ok;
+	} pkeys[] = {
+		{0xffff, 0xffff, true},  {0xffff, 0x7fff, true},  {0x7fff, 0xffff, true},
+		{0x7fff, 0x7fff, false}, {0xffff, 0xfffe, false}, {0x8001, 0x0001, true},
+		{0x0001, 0x0001, false}, {0x8001, 0x8002, false},
+	};
+	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_ACK, .psn = RF_PSN, .pkey = 0xffff};
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	pkt.syndrome = RF_ACK;
+	for (i = 0; i < sizeof(pkeys) / sizeof(pkeys[0]); i++) {
+		rf_init(&f, BB_ROCE_RC);
+		f.attr.pkey = pkeys[i].ours;
+		rf_start(&f);
+		rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+		rf_run(&f);
+		pkt.pkey = pkeys[i].theirs;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		assert_int_equal(f.ndone, pkeys[i].ok);
+		assert_int_equal(f.qp.stats.drop_pkey, !pkeys[i].ok);
+	}
+	pkt.pkey = 0xffff;
+	rf_init(&f, BB_ROCE_RC);
+	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+	assert_int_equal(f.qp.stats.drop_state, 1);
+	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0);
+	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+	assert_int_equal(f.qp.stats.drop_state, 2); /* an answer, and nothing was asked */
+	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(&f);
+	/* Another transport. */
+	for (i = 1; i < 8; i++) {
+		pkt.opcode = (uint8_t)(i << 5 | BB_ROCE_ACK);
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		assert_int_equal(f.qp.stats.drop_type, i);
+	}
+	pkt.opcode = BB_ROCE_ACK;
+	/* Each byte of the peer's address. */
+	for (i = 0; i < 16; i++) {
+		f.net.src[i] ^= 0x10;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		assert_int_equal(f.qp.stats.drop_source, i + 1);
+		f.net.src[i] ^= 0x10;
+	}
+	assert_int_equal(f.ndone, 0);
+	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+	assert_int_equal(f.ndone, 1);
+	bb_roce_qp_err(&f.qp);
+	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+	assert_int_equal(f.qp.stats.drop_state, 3);
+	assert_int_equal(f.qp.stats.rx_packets, 2 + 7 + 16 + 2);
+}
+
+/* A budget is kept, and a long READ of the peer's leaves room for what this side asks. */
+static void
+test_budget(void **state)
+{
+	static struct rf f;
+	uint32_t i, mine = 0;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	rf_start(&f);
+	for (i = 0; i < 8; i++)
+		rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_rx(&f, BB_ROCE_READ_REQUEST, 500,
+	      (struct bb_roce_pkt){.rkey = RF_RKEY, .dmalen = 100 * RF_MTU});
+	assert_int_equal(bb_roce_run(&f.qp, 0, f.now), 0);
+	assert_int_equal(bb_roce_run(&f.qp, 16, f.now), 16);
+	for (i = 0; i < 16; i++)
+		mine += f.tx[i].cookie != UINT64_MAX;
+	assert_int_equal(mine, 4);
+	assert_int_equal(bb_roce_run(&f.qp, 1, f.now), 1);
+	assert_int_equal(f.ntx, 17);
+	assert_int_equal(rf_run(&f), 100 + 8 - 17);
+	assert_false(bb_roce_busy(&f.qp));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_attributes), cmocka_unit_test(test_post),
+		cmocka_unit_test(test_states),     cmocka_unit_test(test_checks),
+		cmocka_unit_test(test_budget),
+	};
+
+	return cmocka_run_group_tests_name("roce_qp", tests, NULL, NULL);
+}

@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The requester of the RoCEv2 engine: which packets it makes of messages, and when. */
+#include "roce_req_fake.h"
+
+/* What the packets of a message are, by its kind. */
+static const struct {
+	enum bb_roce_kind kind;
+	bool uc;
+	uint8_t first, middle, last, only;
+} kinds[] = {
+	{BB_ROCE_MSG_SEND, true, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_LAST,
+	 BB_ROCE_SEND_ONLY},
+	{BB_ROCE_MSG_SEND_IMM, true, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_LAST_IMM,
+	 BB_ROCE_SEND_ONLY_IMM},
+	{BB_ROCE_MSG_SEND_INV, false, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_MIDDLE,
+	 BB_ROCE_SEND_LAST_INV, BB_ROCE_SEND_ONLY_INV},
+	{BB_ROCE_MSG_WRITE, true, BB_ROCE_WRITE_FIRST, BB_ROCE_WRITE_MIDDLE, BB_ROCE_WRITE_LAST,
+	 BB_ROCE_WRITE_ONLY},
+	{BB_ROCE_MSG_WRITE_IMM, true, BB_ROCE_WRITE_FIRST, BB_ROCE_WRITE_MIDDLE,
+	 BB_ROCE_WRITE_LAST_IMM, BB_ROCE_WRITE_ONLY_IMM},
+};
+
+static uint32_t
+packets_of(uint32_t len)
+{
+	return len == 0 ? 1 : (len + RF_MTU - 1) / RF_MTU;
+}
+
+static void
+check_message(struct rf *f, uint32_t k, uint32_t len, uint32_t psn, uint64_t cookie)
+{
+	uint8_t type = (uint8_t)f->attr.type;
+	bool write = kinds[k].first == BB_ROCE_WRITE_FIRST;
+	uint32_t n = packets_of(len), i, b;
+
+	for (i = 0; i < n; i++) {
+		bool first = i == 0, last = i + 1 == n;
+		uint8_t op = first && last ? kinds[k].only
+			     : first       ? kinds[k].first
+			     : last        ? kinds[k].last
+					   : kinds[k].middle;
+		const struct rf_tx *tx = rf_next(f);
+		const struct bb_roce_pkt *pkt = &tx->pkt;
+
+		assert_int_equal(pkt->opcode, op | type);
+		assert_int_equal(pkt->psn, (psn + i) & BB_ROCE_PSN_MASK);
+		assert_int_equal(pkt->pkey, 0xffff);
+		assert_int_equal(pkt->dqpn, 0x222222);
+		assert_int_equal(pkt->len, last ? len - i * RF_MTU : RF_MTU);
+		for (b = 0; b < pkt->len; b++)
+			assert_int_equal(tx->payload[b], rf_byte(cookie, i * RF_MTU + b));
+		assert_int_equal(tx->cookie, cookie);
+		if (first && write) {
+			assert_int_equal(pkt->va, RF_RADDR);
+			assert_int_equal(pkt->rkey, RF_RKEY);
+			assert_int_equal(pkt->dmalen, len);
+		}
+		if (last)
+			assert_int_equal(pkt->imm, 0x01020304);
+		assert_int_equal((pkt->flags & BB_ROCE_ACKREQ) != 0, last && type == BB_ROCE_RC);
+		assert_int_equal((pkt->flags & BB_ROCE_SE) != 0,
+				 last && kinds[k].kind != BB_ROCE_MSG_WRITE);
+	}
+}
+
+static void
+test_segments(void **state)
+{
+	static const uint32_t lens[] = {0, 1, RF_MTU - 1, RF_MTU, RF_MTU + 1, 3 * RF_MTU, 1000};
+	static struct rf f;
+	uint32_t i, k, uc, psn;
+
+	(void)state;
+	for (uc = 0; uc < 2; uc++) {
+		rf_init(&f, uc ? BB_ROCE_UC : BB_ROCE_RC);
+		f.attr.sq_psn = psn = 0xfffff0; /* wraps on the way */
+		rf_start(&f);
+		for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+			if (uc && !kinds[k].uc)
+				continue;
+			for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+				rf_post(&f, kinds[k].kind, lens[i], BB_ROCE_SOLICITED);
+				rf_run(&f);
+				check_message(&f, k, lens[i], psn, f.posted - 1);
+				psn += packets_of(lens[i]);
+				if (!uc)
+					rf_ack(&f, psn - 1, RF_ACK);
+				rf_expect_idle(&f);
+			}
+		}
+	}
+	assert_true(psn > BB_ROCE_PSN_MASK);
+}
+
+static void
+test_not_solicited(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_SEND, 10, 0);
+	rf_run(&f);
+	assert_int_equal(rf_expect(&f, BB_ROCE_SEND_ONLY, RF_PSN)->flags & BB_ROCE_SE, 0);
+}
+
+static void
+test_atomics(void **state)
+{
+	const struct bb_roce_pkt *pkt;
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_CMP_SWAP, 8, 0);
+	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
+	rf_run(&f);
+	pkt = rf_expect(&f, BB_ROCE_CMP_SWAP, RF_PSN);
+	assert_int_equal(pkt->swap_add, 7);
+	assert_int_equal(pkt->compare, 8);
+	assert_int_equal(pkt->va, RF_RADDR);
+	assert_int_equal(pkt->rkey, RF_RKEY);
+	assert_int_equal(pkt->len, 0);
+	pkt = rf_expect(&f, BB_ROCE_FETCH_ADD, RF_PSN + 1);
+	assert_int_equal(pkt->swap_add, 7);
+	assert_int_equal(pkt->compare, 0);
+}
+
+/* At most window packets are out; the last that fits asks for an answer, and some before it. */
+static void
+test_window(void **state)
+{
+	uint32_t i, una = RF_PSN, asked = 0;
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.window = 8;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 100 * RF_MTU, 0);
+	assert_int_equal(rf_run(&f), 8);
+	assert_false(bb_roce_busy(&f.qp));
+	for (i = 0; i < 8; i++)
+		asked += (rf_next(&f)->pkt.flags & BB_ROCE_ACKREQ) != 0;
+	assert_int_equal(asked, 4);
+	assert_int_not_equal(f.tx[7].pkt.flags & BB_ROCE_ACKREQ, 0);
+	for (i = 1; i < 8; i++) {
+		una += i;
+		rf_ack(&f, una - 1, RF_ACK);
+		assert_true(bb_roce_busy(&f.qp));
+		assert_int_equal(rf_run(&f), i);
+		assert_int_equal(f.tx[f.ntx - 1].pkt.psn, una + 7);
+		assert_int_not_equal(f.tx[f.ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
+	}
+	/* Between messages too. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.window = 3;
+	rf_start(&f);
+	for (i = 0; i < 5; i++)
+		rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	assert_int_equal(rf_run(&f), 3);
+	rf_ack(&f, RF_PSN, RF_ACK);
+	assert_int_equal(rf_run(&f), 1);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	assert_int_equal(rf_run(&f), 1);
+	f.seen = f.ntx;
+	rf_ack(&f, RF_PSN + 4, RF_ACK);
+	rf_expect_idle(&f);
+}
+
+static void
+expect_read(struct rf *f, uint32_t psn, uint64_t off, uint32_t len)
+{
+	const struct bb_roce_pkt *pkt = rf_expect(f, BB_ROCE_READ_REQUEST, psn);
+
+	assert_int_equal(pkt->va, RF_RADDR + off);
+	assert_int_equal(pkt->dmalen, len);
+	assert_int_equal(pkt->rkey, RF_RKEY);
+	assert_int_equal(pkt->len, 0);
+}
+
+/* A READ takes the PSNs of its response, and is asked for in parts that fit the window. */
+static void
+test_read_parts(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.window = 8;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_READ, 0, 0);
+	rf_post(&f, BB_ROCE_MSG_READ, 2 * RF_MTU, 0);
+	rf_post(&f, BB_ROCE_MSG_READ, 9 * RF_MTU + 1, 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(&f);
+	expect_read(&f, RF_PSN, 0, 0);
+	expect_read(&f, RF_PSN + 1, 0, 2 * RF_MTU);
+	expect_read(&f, RF_PSN + 3, 0, 4 * RF_MTU);
+	rf_expect_none(&f); /* 7 of 8 are taken, the next part needs 4 */
+	assert_false(bb_roce_busy(&f.qp));
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 0);
+	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 1, 1, 0, RF_MTU);
+	assert_int_equal(rf_run(&f), 0);
+	rf_data(&f, BB_ROCE_READ_RESP_LAST, RF_PSN + 2, 1, RF_MTU, RF_MTU);
+	rf_run(&f);
+	expect_read(&f, RF_PSN + 7, 4 * RF_MTU, 4 * RF_MTU);
+	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 3, 2, 0, RF_MTU);
+	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 4, 2, RF_MTU, RF_MTU);
+	rf_run(&f);
+	expect_read(&f, RF_PSN + 11, 8 * RF_MTU, RF_MTU + 1);
+	rf_expect_none(&f);
+	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 5, 2, 2 * RF_MTU, RF_MTU);
+	rf_run(&f);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 13);
+	rf_data(&f, BB_ROCE_READ_RESP_LAST, RF_PSN + 6, 2, 3 * RF_MTU, RF_MTU);
+	for (i = 0; i < 4; i++)
+		rf_data(&f,
+			(uint8_t)(i == 0   ? BB_ROCE_READ_RESP_FIRST
+				  : i == 3 ? BB_ROCE_READ_RESP_LAST
+					   : BB_ROCE_READ_RESP_MIDDLE),
+			RF_PSN + 7 + i, 2, (4 + i) * RF_MTU, RF_MTU);
+	rf_expect_done(&f, 0, 2, 0);
+	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN + 11, 2, 8 * RF_MTU, RF_MTU);
+	rf_data(&f, BB_ROCE_READ_RESP_LAST, RF_PSN + 12, 2, 9 * RF_MTU, 1);
+	rf_expect_done(&f, 0, 3, 0);
+	rf_ack(&f, RF_PSN + 13, RF_ACK);
+	rf_expect_idle(&f);
+}
+
+/* 2 GiB at the smallest MTU is all of the PSNs that may be told apart: never so many at once. */
+static void
+test_read_longest(void **state)
+{
+	const uint32_t part = BB_ROCE_MAX_WINDOW / 2;
+	const struct bb_roce_pkt *pkt;
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.window = BB_ROCE_MAX_WINDOW;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_READ, 1u << 31, 0);
+	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
+	rf_run(&f);
+	expect_read(&f, RF_PSN, 0, part * RF_MTU);
+	expect_read(&f, RF_PSN + part, (uint64_t)part * RF_MTU, part * RF_MTU);
+	rf_expect_none(&f);
+	f.blind = true;
+	for (i = 0; i < 4 * part; i++) {
+		uint8_t op = i % part == 0          ? BB_ROCE_READ_RESP_FIRST
+			     : i % part == part - 1 ? BB_ROCE_READ_RESP_LAST
+						    : BB_ROCE_READ_RESP_MIDDLE;
+
+		rf_rx(&f, op, RF_PSN + i,
+		      (struct bb_roce_pkt){.len = RF_MTU, .payload = f.scratch});
+		rf_run(&f);
+	}
+	rf_expect_done(&f, 0, 1, 0);
+	expect_read(&f, RF_PSN + 2 * part, UINT64_C(1) << 30, part * RF_MTU);
+	expect_read(&f, RF_PSN + 3 * part, UINT64_C(3) << 29, part * RF_MTU);
+	pkt = rf_expect(&f, BB_ROCE_READ_REQUEST, RF_PSN + 4 * part);
+	assert_int_equal(pkt->dmalen, 1);
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 4 * part, 1, 0, 1);
+	rf_expect_idle(&f);
+	/* One request cannot ask for more than 2 GiB. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.window = BB_ROCE_MAX_WINDOW;
+	f.attr.mtu = 4096;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_READ, 1u << 31, 0);
+	rf_run(&f);
+	assert_int_equal(rf_next(&f)->pkt.dmalen, 1u << 31);
+}
+
+static void
+test_rd_atomic(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.max_rd_atomic = 2;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
+	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_CMP_SWAP, 8, 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
+	assert_int_equal(rf_run(&f), 2);
+	assert_false(bb_roce_busy(&f.qp));
+	rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN, (struct bb_roce_pkt){.syndrome = RF_ACK, .orig = 5});
+	assert_int_equal(f.orig, 5);
+	assert_int_equal(rf_run(&f), 2);
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 1);
+	rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 2, (struct bb_roce_pkt){.syndrome = RF_ACK});
+	rf_expect_done(&f, 0, 3, 0);
+	/* With one at a time the next part of a READ waits for the one before it. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.max_rd_atomic = 1;
+	f.attr.window = 4;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_READ, 4 * RF_MTU + 1, 0);
+	assert_int_equal(rf_run(&f), 1);
+	expect_read(&f, RF_PSN, 0, 4 * RF_MTU);
+	rf_data(&f, BB_ROCE_READ_RESP_FIRST, RF_PSN, 0, 0, RF_MTU);
+	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 1, 0, RF_MTU, RF_MTU);
+	rf_data(&f, BB_ROCE_READ_RESP_MIDDLE, RF_PSN + 2, 0, 2 * RF_MTU, RF_MTU);
+	assert_int_equal(rf_run(&f), 0);
+	rf_data(&f, BB_ROCE_READ_RESP_LAST, RF_PSN + 3, 0, 3 * RF_MTU, RF_MTU);
+	rf_run(&f);
+	expect_read(&f, RF_PSN + 4, 4 * RF_MTU, 1);
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 4, 0, 4 * RF_MTU, 1);
+	rf_expect_idle(&f);
+}
+
+/* A peer that takes no READs at all: not for ever in the queue. */
+static void
+test_no_rd_atomic(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.max_rd_atomic = 0;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
+	assert_int_equal(rf_run(&f), 1);
+	rf_ack(&f, RF_PSN, RF_ACK);
+	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_QP_OP);
+}
+
+static void
+test_fence(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, BB_ROCE_FENCE);
+	assert_int_equal(rf_run(&f), 3);
+	assert_false(bb_roce_busy(&f.qp));
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 1);
+	assert_int_equal(rf_run(&f), 0);
+	rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 1, (struct bb_roce_pkt){.syndrome = RF_ACK});
+	/* The WRITE before it need not be acknowledged. */
+	rf_expect_done(&f, 0, 2, 0);
+	assert_int_equal(rf_run(&f), 1);
+	/* A fenced READ of several parts does not wait for itself. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.window = 8;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_READ, 8 * RF_MTU, BB_ROCE_FENCE);
+	assert_int_equal(rf_run(&f), 2);
+}
+
+/* When there is no room nothing is lost and nothing is sent twice. */
+static void
+test_no_room(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	rf_start(&f);
+	f.room = 0;
+	rf_post(&f, BB_ROCE_MSG_WRITE, 3 * RF_MTU, BB_ROCE_SOLICITED);
+	rf_post(&f, BB_ROCE_MSG_READ, 3 * RF_MTU, 0);
+	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, BB_ROCE_SOLICITED);
+	for (i = 0; i < 7; i++) {
+		assert_int_equal(rf_run(&f), 0);
+		assert_true(bb_roce_busy(&f.qp));
+		assert_int_equal(rf_run(&f), 0);
+		f.room = 1;
+		assert_int_equal(rf_run(&f), 1);
+	}
+	assert_false(bb_roce_busy(&f.qp));
+	check_message(&f, 3, 3 * RF_MTU, RF_PSN, 0);
+	expect_read(&f, RF_PSN + 3, 0, 3 * RF_MTU);
+	check_message(&f, 0, 3 * RF_MTU, RF_PSN + 6, 2);
+	assert_int_equal(f.qp.stats.tx_packets, 7);
+	assert_int_equal(f.qp.stats.retransmitted, 0);
+}
+
+/* Memory that cannot be read: the message fails, those before it do not. */
+static void
+test_gather_fails(void **state)
+{
+	static struct rf f;
+	uint32_t at;
+
+	(void)state;
+	for (at = 0; at < 3; at++) {
+		rf_init(&f, BB_ROCE_RC);
+		rf_start(&f);
+		f.bad_cookie = at;
+		f.bad = BB_SYN_LOCAL_PROT;
+		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
+		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
+		rf_post(&f, BB_ROCE_MSG_WRITE, RF_MTU, 0);
+		assert_int_equal(rf_run(&f), at);
+		if (at > 0) {
+			/* Those before are sent again if they get lost. */
+			assert_false(bb_roce_busy(&f.qp));
+			f.now = bb_roce_deadline(&f.qp);
+			bb_roce_tick(&f.qp, f.now);
+			assert_int_equal(rf_run(&f), at);
+			assert_int_equal(f.ndone, 0);
+			rf_ack(&f, RF_PSN + at - 1, RF_ACK);
+		}
+		rf_expect_failed(&f, 0, at, BB_SYN_LOCAL_PROT);
+	}
+	/* In the middle of a message. */
+	rf_init(&f, BB_ROCE_UC);
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_SEND, 2 * RF_MTU, 0);
+	assert_int_equal(bb_roce_run(&f.qp, 1, 0), 1);
+	f.bad = BB_SYN_LOCAL_LENGTH;
+	rf_run(&f);
+	rf_expect_failed(&f, 0, 0, BB_SYN_LOCAL_LENGTH);
+}
+
+/* UC: done when it is sent. */
+static void
+test_uc(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_UC);
+	f.attr.window = 0;
+	rf_start(&f);
+	for (i = 0; i < 10; i++)
+		rf_post(&f, BB_ROCE_MSG_WRITE, 100 * RF_MTU, BB_ROCE_FENCE);
+	f.room = 199;
+	rf_run(&f);
+	rf_expect_done(&f, 0, 1, 0);
+	f.room = 1;
+	rf_run(&f);
+	rf_expect_done(&f, 0, 2, 0);
+	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+	f.room = UINT32_MAX;
+	rf_run(&f);
+	assert_int_equal(f.ntx, 1000);
+	f.seen = f.ntx;
+	rf_expect_idle(&f);
+}
+
+/* AETH with credits (9.7.7.2 table 46): how many more SENDs may go than messages are done. */
+static void
+test_credits(void **state)
+{
+	static const uint32_t table[] = {0, 1, 2, 3, 4, 6, 8, 12, 16, 24};
+	static struct rf f;
+	uint32_t code, i;
+
+	(void)state;
+	for (code = 0; code < 10; code++) {
+		uint32_t more;
+
+		rf_init(&f, BB_ROCE_RC);
+		rf_start(&f);
+		rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+		assert_int_equal(rf_run(&f), 1);
+		rf_rx(&f, BB_ROCE_ACK, RF_PSN,
+		      (struct bb_roce_pkt){.syndrome = (uint8_t)code, .msn = 1});
+		for (i = 0; i < 30; i++)
+			rf_post(&f, BB_ROCE_MSG_SEND_IMM, 1, 0);
+		/* With none at all one goes, and asks. */
+		more = table[code] == 0 ? 1 : table[code];
+		assert_int_equal(rf_run(&f), more);
+		assert_false(bb_roce_busy(&f.qp));
+		assert_int_not_equal(f.tx[f.ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
+		/* Nobody counts any more. */
+		rf_rx(&f, BB_ROCE_ACK, RF_PSN + 1,
+		      (struct bb_roce_pkt){.syndrome = RF_ACK, .msn = 2});
+		assert_int_equal(rf_run(&f), 30 - more);
+	}
+}
+
+/* MSN and credit of the last thing acknowledged, @psn. */
+static void
+credit(struct rf *f, uint32_t psn, uint32_t msn, uint8_t code)
+{
+	rf_rx(f, BB_ROCE_ACK, psn, (struct bb_roce_pkt){.syndrome = code, .msn = msn});
+}
+
+static void
+test_credits_of(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.window = 8;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_run(&f);
+	credit(&f, RF_PSN, 1, 0);
+	/* WRITEs, READs and atomics need none; parts of a READ count as the peer counts them. */
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);              /* 2 */
+	rf_post(&f, BB_ROCE_MSG_READ, 5 * RF_MTU, 0);      /* 3 and 4 */
+	rf_post(&f, BB_ROCE_MSG_FETCH_ADD, 8, 0);          /* 5 */
+	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);      /* 6 */
+	rf_post(&f, BB_ROCE_MSG_WRITE_IMM, 3 * RF_MTU, 0); /* 7 */
+	rf_post(&f, BB_ROCE_MSG_SEND_INV, 1, 0);           /* 8 */
+	assert_int_equal(rf_run(&f), 4);
+	credit(&f, RF_PSN + 1, 2, 0);
+	assert_int_equal(rf_run(&f), 0);
+	for (i = 0; i < 5; i++)
+		rf_data(&f,
+			(uint8_t)(i == 0   ? BB_ROCE_READ_RESP_FIRST
+				  : i == 3 ? BB_ROCE_READ_RESP_LAST
+				  : i == 4 ? BB_ROCE_READ_RESP_ONLY
+					   : BB_ROCE_READ_RESP_MIDDLE),
+			RF_PSN + 2 + i, 2, i * RF_MTU, RF_MTU);
+	rf_expect_done(&f, 0, 3, 0);
+	/* The atomic's answer has room for one more: the SEND goes whole, no more does. */
+	rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 7, (struct bb_roce_pkt){.syndrome = 1, .msn = 5});
+	assert_int_equal(rf_run(&f), 3);
+	assert_false(bb_roce_busy(&f.qp));
+	/* A late answer that promised less changes nothing; this one takes nothing back. */
+	credit(&f, RF_PSN + 7, 1, 0);
+	credit(&f, RF_PSN + 10, 6, 0);
+	/* Out of credits: all of a WRITE with immediate, of a SEND the first packet. */
+	assert_int_equal(rf_run(&f), 3);
+	assert_false(bb_roce_busy(&f.qp));
+	credit(&f, RF_PSN + 13, 7, 0);
+	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0); /* 9 */
+	assert_int_equal(rf_run(&f), 1);
+	credit(&f, RF_PSN + 14, 8, 0);
+	assert_int_equal(rf_run(&f), 1);
+	assert_int_equal(f.tx[f.ntx - 1].pkt.opcode, BB_ROCE_SEND_FIRST);
+	assert_int_not_equal(f.tx[f.ntx - 1].pkt.flags & BB_ROCE_ACKREQ, 0);
+	/* It had a receive: the rest needs no credit. */
+	credit(&f, RF_PSN + 15, 8, 0);
+	assert_int_equal(rf_run(&f), 2);
+	credit(&f, RF_PSN + 17, 9, 0);
+	/* Credits can come by themselves. */
+	for (i = 0; i < 5; i++)
+		rf_post(&f, BB_ROCE_MSG_SEND, 1, 0); /* 10 to 14 */
+	assert_int_equal(rf_run(&f), 1);
+	credit(&f, RF_PSN + 17, 9, 3);
+	assert_int_equal(rf_run(&f), 2);
+	assert_int_equal(f.qp.stats.drop_ghost, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_segments),     cmocka_unit_test(test_not_solicited),
+		cmocka_unit_test(test_atomics),      cmocka_unit_test(test_window),
+		cmocka_unit_test(test_read_parts),   cmocka_unit_test(test_read_longest),
+		cmocka_unit_test(test_rd_atomic),    cmocka_unit_test(test_no_rd_atomic),
+		cmocka_unit_test(test_fence),        cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_gather_fails), cmocka_unit_test(test_uc),
+		cmocka_unit_test(test_credits),      cmocka_unit_test(test_credits_of),
+	};
+
+	return cmocka_run_group_tests_name("roce_req", tests, NULL, NULL);
+}
