@@ -503,6 +503,9 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	if (t->op == BB_PRM_OP_2RST_QP) {
 		soft_quiesce();
 		qp->peer_dev = NULL;
+		/* What peers' engines write: in RTR the first of them may be at it already. */
+		qp->comm_est = 0;
+		memset(qp->replay, 0, sizeof(qp->replay));
 	}
 	return 0;
 }

@@ -279,10 +279,6 @@ soft_qp_enter_state(struct soft_qp *qp)
 		if (qp->has_sq)
 			qp->uar->watch->last[qp->scan_slot] = 0;
 		break;
-	case BB_PRM_QP_RTR:
-		qp->comm_est = 0;
-		memset(qp->replay, 0, sizeof(qp->replay));
-		break;
 	case BB_PRM_QP_RTS:
 		qp->retries_left = qp->retry_count;
 		qp->rnr_left = qp->rnr_retry;
