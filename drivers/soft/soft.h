@@ -43,6 +43,7 @@
 #include "bb_prm.h"
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
+#include "soft_port_opts.h"
 
 #define SOFT_LOG_MAX_QP     17
 #define SOFT_LOG_MAX_CQ     16
@@ -153,6 +154,7 @@ struct soft_opts {
 	/* A fault that strikes at the request with this number, from 1; retries count. */
 	uint32_t fault; /* enum soft_fault_kind */
 	uint32_t fault_at;
+	struct soft_port_opts port;
 };
 
 /* How an indirect key finds the memory that other keys name. */

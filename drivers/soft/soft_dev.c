@@ -178,7 +178,8 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_dmabuf == b->no_dmabuf && a->dmabuf_memfd == b->dmabuf_memfd &&
 	       a->no_odp == b->no_odp && a->no_relaxed == b->no_relaxed && a->no_srq == b->no_srq &&
 	       a->log_max_mkey == b->log_max_mkey && a->defect == b->defect &&
-	       a->fault == b->fault && a->fault_at == b->fault_at;
+	       a->fault == b->fault && a->fault_at == b->fault_at &&
+	       soft_port_opts_equal(&a->port, &b->port);
 }
 
 /* First context: the device takes its options and, if it is to run by itself, runs. */
@@ -191,6 +192,13 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		/* As mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails. */
 		SOFT_LOG(ERR, "%s: no DEVX: option no_devx is set", dev->name);
 		return -EOPNOTSUPP;
+	}
+	if (opts->port.name[0] != '\0') {
+		SOFT_LOG(ERR,
+			 "%s: port=%s: not yet: this version carries RDMA only between the devices "
+			 "of one process; leave port= out",
+			 dev->name, opts->port.name);
+		return -ENOTSUP;
 	}
 	/* lcores and control threads are EAL's. */
 	if (opts->progress != SOFT_PROGRESS_INLINE && rte_lcore_count() == 0) {

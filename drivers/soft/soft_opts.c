@@ -58,6 +58,12 @@ static const char *const keys[] = {"progress",
 				   "no_compress",
 				   "no_cq_moderation",
 				   "no_cq_resize",
+				   "port",
+				   "ip",
+				   "vlan",
+				   "mtu",
+				   "framesz",
+				   "neigh",
 				   NULL};
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
@@ -67,7 +73,7 @@ static const char *const keys[] = {"progress",
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, "                                  \
 	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
-	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST"
+	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, " SOFT_PORT_OPTS_KNOWN
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
@@ -244,6 +250,27 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 	return parse_flag(value, &opts->no_devx);
 }
 
+/* Of a device that is open, lists that are named must agree as a whole: they begin anew. */
+static int
+parse_port(const char *name, const struct rte_kvargs *list, struct soft_port_opts *port)
+{
+	unsigned int i;
+	int ret;
+
+	if (rte_kvargs_count(list, "ip") != 0)
+		port->n_ip = 0;
+	if (rte_kvargs_count(list, "neigh") != 0)
+		port->n_neigh = 0;
+	for (i = 0; i < list->count; i++) {
+		if (!soft_port_opt_known(list->pairs[i].key))
+			continue;
+		ret = soft_port_opt(name, list->pairs[i].key, list->pairs[i].value, port);
+		if (ret != 0)
+			return ret;
+	}
+	return soft_port_opts_check(name, port);
+}
+
 int
 soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 {
@@ -259,8 +286,13 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 			 KNOWN);
 		return -EINVAL;
 	}
+	if (parse_port(name, list, &parsed.port) != 0) {
+		rte_kvargs_free(list);
+		return -EINVAL;
+	}
 	for (i = 0; i < list->count; i++) {
-		if (parse_one(list->pairs[i].key, list->pairs[i].value, &parsed) != 0) {
+		if (!soft_port_opt_known(list->pairs[i].key) &&
+		    parse_one(list->pairs[i].key, list->pairs[i].value, &parsed) != 0) {
 			SOFT_LOG(ERR, "%s: bad value \"%s\" of option %s; known: %s", name,
 				 list->pairs[i].value == NULL ? "" : list->pairs[i].value,
 				 list->pairs[i].key, KNOWN);
@@ -272,6 +304,12 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	if ((parsed.progress == SOFT_PROGRESS_LCORE) != (parsed.lcore != LCORE_ID_ANY)) {
 		SOFT_LOG(ERR, "%s: progress=lcore and lcore=N belong together in \"%s\"", name,
 			 args);
+		return -EINVAL;
+	}
+	if (parsed.port.name[0] != '\0' && parsed.link_ib) {
+		SOFT_LOG(ERR,
+			 "%s: an ethdev carries RoCE v2: port=%s and link=ib exclude each other",
+			 name, parsed.port.name);
 		return -EINVAL;
 	}
 	*opts = parsed;

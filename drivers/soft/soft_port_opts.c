@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_ether.h>
+
+#include "soft.h"
+#include "soft_port_opts.h"
+
+static const char *const keys[] = {"port", "ip", "vlan", "mtu", "framesz", "neigh"};
+
+bool
+soft_port_opt_known(const char *key)
+{
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(keys); i++)
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	return false;
+}
+
+uint32_t
+soft_port_mtu_of(uint32_t l3)
+{
+	uint32_t mtu;
+
+	for (mtu = SOFT_PORT_MAX_MTU; mtu >= SOFT_PORT_MIN_MTU; mtu /= 2)
+		if (mtu + SOFT_PORT_L3_OVERHEAD <= l3)
+			return mtu;
+	return 0;
+}
+
+void
+soft_port_link_local(const uint8_t mac[6], uint8_t ip[16])
+{
+	const uint8_t raw[16] = {0xfe,       0x80,   0,      0,    0,    0,      0,      0,
+				 mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5]};
+
+	memcpy(ip, raw, 16);
+}
+
+bool
+soft_ip_is_host(const uint8_t ip[16])
+{
+	static const uint8_t zero[16];
+
+	if (soft_ip_is_v4(ip))
+		return ip[12] != 0 && ip[12] != 127 && ip[12] < 224;
+	/* Also no IPv4-compatible address, ::1 among them (RFC 4291, 2.5.5.1: deprecated). */
+	return ip[0] != 0xff && memcmp(ip, zero, 12) != 0;
+}
+
+bool
+soft_ip_in_prefix(const uint8_t ip[16], const uint8_t net[16], uint32_t bits)
+{
+	uint32_t bytes = bits / 8;
+
+	if (memcmp(ip, net, bytes) != 0)
+		return false;
+	return bits % 8 == 0 || ((ip[bytes] ^ net[bytes]) & (uint8_t)(0xff00u >> bits % 8)) == 0;
+}
+
+static int
+parse_addr(const char *text, uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	uint8_t raw[16];
+
+	if (inet_pton(AF_INET, text, raw) == 1) {
+		memcpy(ip, mapped, 12);
+		memcpy(ip + 12, raw, 4);
+		return 0;
+	}
+	if (inet_pton(AF_INET6, text, raw) != 1 || soft_ip_is_v4(raw))
+		return -EINVAL;
+	memcpy(ip, raw, 16);
+	return 0;
+}
+
+static int
+parse_number(const char *value, uint32_t min, uint32_t max, uint32_t *number)
+{
+	unsigned long v;
+	char *end;
+
+	if (value[0] < '0' || value[0] > '9')
+		return -EINVAL;
+	errno = 0;
+	v = strtoul(value, &end, 10);
+	if (errno != 0 || *end != '\0' || v < min || v > max)
+		return -EINVAL;
+	*number = (uint32_t)v;
+	return 0;
+}
+
+/* The text before @sep; the rest is behind *rest. */
+static int
+split(const char *value, char sep, char *head, size_t size, const char **rest)
+{
+	const char *at = strchr(value, sep);
+
+	if (at == NULL || (size_t)(at - value) >= size)
+		return -EINVAL;
+	memcpy(head, value, (size_t)(at - value));
+	head[at - value] = '\0';
+	*rest = at + 1;
+	return 0;
+}
+
+static int
+parse_ip(const char *dev, const char *value, struct soft_port_opts *o)
+{
+	struct soft_port_ip ip = {0};
+	char addr[INET6_ADDRSTRLEN];
+	const char *bits;
+	uint32_t i, prefix;
+
+	if (split(value, '/', addr, sizeof(addr), &bits) != 0 || parse_addr(addr, ip.addr) != 0 ||
+	    parse_number(bits, 1, soft_ip_is_v4(ip.addr) ? 32 : 128, &prefix) != 0) {
+		SOFT_LOG(ERR,
+			 "%s: ip=%s: expected an address and the length of its network's prefix, "
+			 "as 192.0.2.1/24 or 2001:db8::1/64",
+			 dev, value);
+		return -EINVAL;
+	}
+	ip.prefix = (uint8_t)(prefix + (soft_ip_is_v4(ip.addr) ? 96 : 0));
+	if (!soft_ip_is_host(ip.addr)) {
+		SOFT_LOG(ERR, "%s: ip=%s: not the address of a host", dev, value);
+		return -EINVAL;
+	}
+	if (soft_ip_is_link_local(ip.addr)) {
+		SOFT_LOG(ERR,
+			 "%s: ip=%s: the link-local address follows from the MAC, leave it out",
+			 dev, value);
+		return -EINVAL;
+	}
+	for (i = 0; i < o->n_ip; i++) {
+		if (memcmp(o->ip[i].addr, ip.addr, 16) == 0) {
+			SOFT_LOG(ERR, "%s: ip=%s is given twice", dev, value);
+			return -EINVAL;
+		}
+	}
+	if (o->n_ip == SOFT_PORT_IPS) {
+		SOFT_LOG(ERR, "%s: ip=%s: a port has at most %d addresses", dev, value,
+			 SOFT_PORT_IPS);
+		return -EINVAL;
+	}
+	o->ip[o->n_ip++] = ip;
+	return 0;
+}
+
+static int
+parse_neigh(const char *dev, const char *value, struct soft_port_opts *o)
+{
+	char addr[INET6_ADDRSTRLEN];
+	struct rte_ether_addr mac;
+	uint8_t ip[16];
+	const char *text;
+
+	if (split(value, '@', addr, sizeof(addr), &text) != 0 || parse_addr(addr, ip) != 0 ||
+	    !soft_ip_is_host(ip) || rte_ether_unformat_addr(text, &mac) != 0 ||
+	    !rte_is_valid_assigned_ether_addr(&mac)) {
+		SOFT_LOG(ERR,
+			 "%s: neigh=%s: expected the address of a host and its MAC, as "
+			 "192.0.2.2@02:00:00:00:00:02",
+			 dev, value);
+		return -EINVAL;
+	}
+	if (o->n_neigh == SOFT_PORT_NEIGHS) {
+		SOFT_LOG(ERR, "%s: neigh=%s: at most %d static neighbours", dev, value,
+			 SOFT_PORT_NEIGHS);
+		return -EINVAL;
+	}
+	memcpy(o->neigh[o->n_neigh].ip, ip, 16);
+	memcpy(o->neigh[o->n_neigh].mac, mac.addr_bytes, 6);
+	o->n_neigh++;
+	return 0;
+}
+
+int
+soft_port_opt(const char *dev, const char *key, const char *value, struct soft_port_opts *o)
+{
+	int ret;
+
+	if (value == NULL || value[0] == '\0') {
+		SOFT_LOG(ERR, "%s: option %s needs a value; known: %s", dev, key,
+			 SOFT_PORT_OPTS_KNOWN);
+		return -EINVAL;
+	}
+	if (strcmp(key, "ip") == 0)
+		return parse_ip(dev, value, o);
+	if (strcmp(key, "neigh") == 0)
+		return parse_neigh(dev, value, o);
+	if (strcmp(key, "port") == 0) {
+		ret = snprintf(o->name, sizeof(o->name), "%s", value) < (int)sizeof(o->name)
+			      ? 0
+			      : -EINVAL;
+	} else if (strcmp(key, "vlan") == 0) {
+		ret = parse_number(value, 1, 4094, &o->vlan);
+	} else if (strcmp(key, "framesz") == 0) {
+		ret = parse_number(value, SOFT_PORT_MIN_FRAME, SOFT_PORT_MAX_FRAME, &o->framesz);
+	} else {
+		ret = parse_number(value, SOFT_PORT_MIN_MTU, SOFT_PORT_MAX_MTU, &o->mtu);
+		if (ret == 0 && (o->mtu & (o->mtu - 1)) != 0)
+			ret = -EINVAL;
+	}
+	if (ret != 0)
+		SOFT_LOG(ERR, "%s: bad value \"%s\" of option %s; known: %s", dev, value, key,
+			 SOFT_PORT_OPTS_KNOWN);
+	return ret;
+}
+
+int
+soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
+{
+	uint32_t l3;
+
+	if (o->name[0] == '\0') {
+		if (o->n_ip == 0 && o->n_neigh == 0 && o->vlan == 0 && o->mtu == 0 &&
+		    o->framesz == 0)
+			return 0;
+		SOFT_LOG(ERR,
+			 "%s: ip, vlan, mtu, framesz and neigh are of a port: name it by "
+			 "port=ETHDEV",
+			 dev);
+		return -EINVAL;
+	}
+	l3 = o->framesz == 0 ? UINT32_MAX : o->framesz - SOFT_PORT_L2_OVERHEAD;
+	if (o->mtu != 0 && o->mtu + SOFT_PORT_L3_OVERHEAD > l3) {
+		SOFT_LOG(ERR,
+			 "%s: mtu=%u does not fit into frames of framesz=%u: it takes "
+			 "framesz=%u",
+			 dev, o->mtu, o->framesz,
+			 o->mtu + SOFT_PORT_L3_OVERHEAD + SOFT_PORT_L2_OVERHEAD);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+bool
+soft_port_opts_equal(const struct soft_port_opts *a, const struct soft_port_opts *b)
+{
+	uint32_t i;
+
+	if (strcmp(a->name, b->name) != 0 || a->n_ip != b->n_ip || a->vlan != b->vlan ||
+	    a->mtu != b->mtu || a->framesz != b->framesz || a->n_neigh != b->n_neigh)
+		return false;
+	for (i = 0; i < a->n_ip; i++)
+		if (memcmp(a->ip[i].addr, b->ip[i].addr, 16) != 0 ||
+		    a->ip[i].prefix != b->ip[i].prefix)
+			return false;
+	for (i = 0; i < a->n_neigh; i++)
+		if (memcmp(&a->neigh[i], &b->neigh[i], sizeof(a->neigh[i])) != 0)
+			return false;
+	return true;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Options of a device that say which DPDK ethdev is its port, and who it is there. */
+#ifndef SOFT_PORT_OPTS_H
+#define SOFT_PORT_OPTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SOFT_PORT_NAME   64 /* RTE_ETH_NAME_MAX_LEN */
+#define SOFT_PORT_IPS    8
+#define SOFT_PORT_NEIGHS 16
+
+#define SOFT_PORT_MIN_MTU 256u
+#define SOFT_PORT_MAX_MTU 4096u
+/*
+ * Bytes of the longest packet around its payload: IPv6, UDP, BTH + RETH + ImmDt (no other
+ * packet with a full payload has more), ICRC.
+ */
+#define SOFT_PORT_L3_OVERHEAD (40u + 8u + 32u + 4u)
+#define SOFT_PORT_L2_OVERHEAD (14u + 4u) /* Ethernet and one VLAN tag, the CRC not counted */
+#define SOFT_PORT_MIN_FRAME   (SOFT_PORT_MIN_MTU + SOFT_PORT_L3_OVERHEAD + SOFT_PORT_L2_OVERHEAD)
+#define SOFT_PORT_FULL_FRAME  (SOFT_PORT_MAX_MTU + SOFT_PORT_L3_OVERHEAD + SOFT_PORT_L2_OVERHEAD)
+#define SOFT_PORT_MAX_FRAME   9728u
+
+/* An address as in GIDs, IPv4 as ::ffff:a.b.c.d, and how many of its 128 bits are the network. */
+struct soft_port_ip {
+	uint8_t addr[16];
+	uint8_t prefix;
+};
+
+struct soft_port_opts {
+	char name[SOFT_PORT_NAME]; /* "": no port */
+	struct soft_port_ip ip[SOFT_PORT_IPS];
+	uint32_t n_ip;
+	uint32_t vlan;    /* 0: untagged */
+	uint32_t mtu;     /* of RoCE; 0: the largest that fits */
+	uint32_t framesz; /* 0: what the PMD says */
+	struct {
+		uint8_t ip[16], mac[6];
+	} neigh[SOFT_PORT_NEIGHS];
+	uint32_t n_neigh;
+};
+
+#define SOFT_PORT_OPTS_KNOWN                                                                       \
+	"port=ETHDEV, ip=ADDRESS/PREFIX (again for more), vlan=1..4094, "                          \
+	"mtu=256|512|1024|2048|4096, framesz=358..9728, neigh=ADDRESS@MAC (again for more)"
+
+/* Is @key one of these? */
+bool soft_port_opt_known(const char *key);
+/* Take one option of device @dev. -EINVAL with a line in the log. */
+int soft_port_opt(const char *dev, const char *key, const char *value, struct soft_port_opts *o);
+/* What belongs together. -EINVAL with a line in the log. */
+int soft_port_opts_check(const char *dev, const struct soft_port_opts *o);
+bool soft_port_opts_equal(const struct soft_port_opts *a, const struct soft_port_opts *b);
+
+/* The RoCE MTU for IP packets of @l3 bytes; 0: not even 256. */
+uint32_t soft_port_mtu_of(uint32_t l3);
+
+/* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
+void soft_port_link_local(const uint8_t mac[6], uint8_t ip[16]);
+
+/* Is an address IPv4 in the form of IPv6? */
+static inline bool
+soft_ip_is_v4(const uint8_t ip[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return __builtin_memcmp(ip, mapped, sizeof(mapped)) == 0;
+}
+
+/* May a host have this address: not multicast, loopback, unspecified, or a v4 broadcast. */
+bool soft_ip_is_host(const uint8_t ip[16]);
+
+static inline bool
+soft_ip_is_link_local(const uint8_t ip[16])
+{
+	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
+}
+
+bool soft_ip_in_prefix(const uint8_t ip[16], const uint8_t net[16], uint32_t bits);
+
+#endif
