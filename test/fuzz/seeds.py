@@ -482,11 +482,83 @@ def roce_seeds():
     yield 'huge', b'\0' + bytes([4]) + bytes(65535)
 
 
+# fuzz_frame.c: enum step, enum frame_flags
+FRAME, TIME, RESOLVE = 0, 1, 2
+SUMS, STRIPPED, GOOD, BAD = 4, 8, 48, 64
+US, PEER, ALL = b'\2\xbb\0\0\0\1', b'\2\xcc\0\0\0\2', b'\xff' * 6
+US4, PEER4 = bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2])
+US6, PEER6 = (b'\x20\x01\x0d\xb8' + bytes(11) + bytes([n]) for n in (1, 2))
+GROUP = b'\xff\2' + bytes(9) + b'\1\xff\0\0\1'
+
+
+def frame_step(frame, flags=SUMS):
+    return bytes([FRAME | flags]) + len(frame).to_bytes(2, 'big') + frame
+
+
+def ether(kind, body, dst=US, tag=b''):
+    return dst + PEER + tag + kind.to_bytes(2, 'big') + body
+
+
+def ipv4(proto, body, dst=US4, flags=0x4000, ihl=5):
+    return (bytes([0x40 | ihl, 2]) + (20 + len(body)).to_bytes(2, 'big') + bytes(2) +
+            flags.to_bytes(2, 'big') + bytes([64, proto, 0, 0]) + PEER4 + dst + body)
+
+
+def ipv6(proto, body, dst=US6, src=PEER6, hops=255):
+    return (b'\x60\0\0\0' + len(body).to_bytes(2, 'big') + bytes([proto, hops]) + src + dst + body)
+
+
+def frame_seeds():
+    udp = b'\xc0\0\x12\xb7\0\x18\0\0' + bytes(range(16))
+    arp = b'\0\1\x08\0\6\4\0'
+    ns = bytes([135, 0, 0, 0, 0, 0, 0, 0]) + US6
+    na = bytes([136, 0, 0, 0, 0x60, 0, 0, 0]) + PEER6
+    frames = {
+        'roce4': ether(0x800, ipv4(17, udp)),
+        'roce6': ether(0x86dd, ipv6(17, udp)),
+        'roce4_sum': ether(0x800, ipv4(17, udp[:6] + b'\x12\x34' + udp[8:])),
+        'port': ether(0x800, ipv4(17, udp[:3] + b'\0' + udp[4:])),
+        'fragment4': ether(0x800, ipv4(17, udp, flags=0x2000)),
+        'fragment6': ether(0x86dd, ipv6(44, udp)),
+        'options': ether(0x800, ipv4(17, bytes(4) + udp, ihl=6)),
+        'tcp': ether(0x800, ipv4(6, udp)),
+        'ping4': ether(0x800, ipv4(1, bytes([8, 0, 0, 0, 0, 1, 0, 1]) + bytes(21))),
+        'ping6': ether(0x86dd, ipv6(58, bytes([128, 0, 0, 0, 0, 1, 0, 1]) + bytes(21))),
+        'pong4': ether(0x800, ipv4(1, bytes([0, 0, 0, 0, 0, 1, 0, 1]))),
+        'arp_ask': ether(0x806, arp + b'\1' + PEER + PEER4 + bytes(6) + US4, ALL),
+        'arp_tell': ether(0x806, arp + b'\2' + PEER + PEER4 + US + US4),
+        'arp_probe': ether(0x806, arp + b'\1' + PEER + bytes(4) + bytes(6) + US4, ALL),
+        'arp_taken': ether(0x806, arp + b'\2' + PEER + US4 + US + US4),
+        'ns': ether(0x86dd, ipv6(58, ns + b'\1\1' + PEER, GROUP), b'\x33\x33' + GROUP[12:]),
+        'ns_options': ether(0x86dd, ipv6(58, ns + b'\x0e\1' + bytes(6) + b'\1\1' + PEER)),
+        'dad': ether(0x86dd, ipv6(58, ns, GROUP, bytes(16)), b'\x33\x33' + GROUP[12:]),
+        'na': ether(0x86dd, ipv6(58, na + b'\2\1' + PEER)),
+        'na_short': ether(0x86dd, ipv6(58, na)),
+        'na_weak': ether(0x86dd, ipv6(58, na[:4] + b'\x40' + na[5:] + b'\2\1' + US)),
+    }
+    for name, text in frames.items():
+        yield name, b'\0' + frame_step(text) * 2
+        yield name + '_tag', b'\1' + frame_step(text[:12] + b'\x81\0\0\x0c' + text[12:]) * 2
+        yield name + '_hw', b'\1' + (frame_step(text, SUMS | STRIPPED | GOOD) +
+                                     frame_step(text, STRIPPED | BAD))
+        yield name + '_room', b'\2' + frame_step(text) * 4
+        for cut in (13, 20, 40, 60):
+            yield '%s_cut_%u' % (name, cut), b'\0' + frame_step(text[:cut])
+    for version, who in ((4, 1), (6, 9)):
+        ask = bytes([RESOLVE, who])
+        tell = frame_step(frames['arp_tell' if version == 4 else 'na'])
+        wait = bytes([TIME, 4])
+        yield 'resolve_%u' % version, b'\0' + ask + tell + ask + (wait * 32 + ask) * 5
+        yield 'nobody_%u' % version, b'\0' + (ask + wait) * 10
+    yield 'ask_all', b'\0' + b''.join(bytes([RESOLVE, n]) for n in range(16)) * 3
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     for target, seeds in (('cqe', cqe_seeds()), ('mailbox', mailbox_seeds()),
-                          ('roce', roce_seeds()), ('wqe', wqe_seeds())):
+                          ('roce', roce_seeds()), ('wqe', wqe_seeds()),
+                          ('frame', frame_seeds())):
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, text in seeds:

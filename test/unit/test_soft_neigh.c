@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "frames.h"
+#include "soft_neigh.h"
+
+#define SEC UINT64_C(1000000000)
+
+static struct {
+	uint32_t n;
+	bool unicast;
+	uint8_t ip[16];
+} asked;
+
+static void
+ask(void *arg, const uint8_t addr[16], const uint8_t *mac)
+{
+	assert_ptr_equal(arg, &asked);
+	asked.n++;
+	asked.unicast = mac != NULL;
+	memcpy(asked.ip, addr, 16);
+}
+
+static struct soft_neigh t;
+static uint8_t mac[6];
+
+static const uint8_t *
+mac_of(const char *text)
+{
+	return (const uint8_t *)text;
+}
+
+static enum soft_neigh_answer
+find(const char *addr, uint64_t now)
+{
+	memset(mac, 0, 6);
+	return soft_neigh_find(&t, ip_of(addr), now, NULL, mac);
+}
+
+static enum soft_neigh_state
+state(const char *addr)
+{
+	const struct soft_neigh_entry *e = soft_neigh_peek(&t, ip_of(addr));
+
+	return e == NULL ? SOFT_NEIGH_FREE : (enum soft_neigh_state)e->state;
+}
+
+static int
+setup(void **st)
+{
+	(void)st;
+	memset(&asked, 0, sizeof(asked));
+	soft_neigh_init(&t, ask, &asked);
+	return 0;
+}
+
+static void
+test_asks_and_learns(void **st)
+{
+	(void)st;
+	assert_int_equal(find("192.0.2.2", 5), SOFT_NEIGH_PENDING);
+	assert_int_equal(asked.n, 1);
+	assert_false(asked.unicast);
+	assert_memory_equal(asked.ip, ip_of("192.0.2.2"), 16);
+	/* Once per second, however often it is looked for. */
+	assert_int_equal(find("192.0.2.2", 6), SOFT_NEIGH_PENDING);
+	soft_neigh_tick(&t, 5 + SEC - 1);
+	assert_int_equal(asked.n, 1);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 7);
+	assert_int_equal(find("192.0.2.2", 8), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, MAC_PEER, 6);
+	assert_int_equal(t.asking, 0);
+	soft_neigh_tick(&t, 20 * SEC);
+	assert_int_equal(asked.n, 1);
+}
+
+static void
+test_retries_then_fails(void **st)
+{
+	uint64_t i;
+
+	(void)st;
+	assert_int_equal(find("2001:db8::2", 0), SOFT_NEIGH_PENDING);
+	for (i = 1; i < SOFT_NEIGH_TRIES; i++) {
+		soft_neigh_tick(&t, i * SEC);
+		assert_int_equal(asked.n, i + 1);
+		assert_int_equal(find("2001:db8::2", i * SEC), SOFT_NEIGH_PENDING);
+	}
+	soft_neigh_tick(&t, 3 * SEC);
+	assert_int_equal(asked.n, 3);
+	assert_int_equal(find("2001:db8::2", 3 * SEC), SOFT_NEIGH_UNREACHABLE);
+	assert_int_equal(t.stats.failed, 1);
+	/* Not asked again at once; after a while, anew. */
+	soft_neigh_tick(&t, 6 * SEC - 1);
+	assert_int_equal(find("2001:db8::2", 6 * SEC - 1), SOFT_NEIGH_UNREACHABLE);
+	assert_int_equal(asked.n, 3);
+	soft_neigh_tick(&t, 6 * SEC);
+	assert_int_equal(find("2001:db8::2", 6 * SEC), SOFT_NEIGH_PENDING);
+	assert_int_equal(asked.n, 4);
+	/* An answer that comes late is an answer. */
+	soft_neigh_heard(&t, ip_of("2001:db8::2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 7 * SEC);
+	assert_int_equal(find("2001:db8::2", 7 * SEC), SOFT_NEIGH_FOUND);
+}
+
+static void
+test_confirms_what_is_used(void **st)
+{
+	(void)st;
+	find("192.0.2.2", 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_tick(&t, 30 * SEC);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	assert_int_equal(asked.n, 1);
+	/* Used: the MAC still serves while the neighbour itself is asked. */
+	assert_int_equal(find("192.0.2.2", 31 * SEC), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, MAC_PEER, 6);
+	assert_int_equal(asked.n, 2);
+	assert_true(asked.unicast);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 32 * SEC);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_REACHABLE);
+	/* No answer this time: it is forgotten, and everybody is asked. */
+	soft_neigh_tick(&t, 62 * SEC);
+	assert_int_equal(find("192.0.2.2", 63 * SEC), SOFT_NEIGH_FOUND);
+	soft_neigh_tick(&t, 64 * SEC);
+	soft_neigh_tick(&t, 65 * SEC);
+	assert_int_equal(asked.n, 5);
+	assert_int_equal(find("192.0.2.2", 65 * SEC), SOFT_NEIGH_FOUND);
+	soft_neigh_tick(&t, 66 * SEC);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_FREE);
+	assert_int_equal(find("192.0.2.2", 67 * SEC), SOFT_NEIGH_PENDING);
+	assert_false(asked.unicast);
+}
+
+static void
+test_idle_expires(void **st)
+{
+	(void)st;
+	find("192.0.2.2", 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_tick(&t, 30 * SEC);
+	soft_neigh_tick(&t, 30 * SEC + SOFT_NEIGH_IDLE_NS - 1);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	soft_neigh_tick(&t, 30 * SEC + SOFT_NEIGH_IDLE_NS);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_FREE);
+	assert_int_equal(t.count, 0);
+	assert_int_equal(t.stats.expired, 1);
+	assert_true(t.next_deadline == SOFT_NEIGH_NEVER);
+}
+
+static void
+test_who_may_teach(void **st)
+{
+	const char *other = "\x02\xcc\x00\x00\x00\x03";
+
+	(void)st;
+	/* Nobody looked for it: an answer and a mention make no entry, a question does. */
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_MENTIONED, 0);
+	assert_int_equal(t.count, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_ASKED_US, 0);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	/* A mention changes what is known; what may not override does not. */
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(other), SOFT_NEIGH_MENTIONED, 0);
+	find("192.0.2.2", 0);
+	assert_memory_equal(mac, other, 6);
+	assert_int_equal(t.stats.changed, 1);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(other), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER), SOFT_NEIGH_WEAKLY, 0);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_STALE);
+	find("192.0.2.2", 0);
+	assert_memory_equal(mac, other, 6);
+	/* Where no MAC is known it is as good as any. */
+	find("192.0.2.9", 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.9"), mac_of(MAC_PEER), SOFT_NEIGH_WEAKLY, 0);
+	assert_int_equal(find("192.0.2.9", 0), SOFT_NEIGH_FOUND);
+}
+
+static void
+test_static_stays(void **st)
+{
+	(void)st;
+	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER)), 0);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of(MAC_US), SOFT_NEIGH_ANSWERED, 0);
+	soft_neigh_tick(&t, 1000000 * SEC);
+	assert_int_equal(find("192.0.2.2", 1000000 * SEC), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, MAC_PEER, 6);
+	assert_int_equal(asked.n, 0);
+}
+
+static void
+test_resolutions_are_bounded(void **st)
+{
+	char addr[32];
+	unsigned int i;
+
+	(void)st;
+	for (i = 0; i < SOFT_NEIGH_ASKING; i++) {
+		snprintf(addr, sizeof(addr), "198.51.100.%u", i + 1);
+		assert_int_equal(find(addr, 0), SOFT_NEIGH_PENDING);
+	}
+	assert_int_equal(find("198.51.100.200", 0), SOFT_NEIGH_BUSY);
+	assert_int_equal(asked.n, SOFT_NEIGH_ASKING);
+	assert_int_equal(t.stats.full, 1);
+	/* One is answered: there is room for one. */
+	soft_neigh_heard(&t, ip_of("198.51.100.1"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 0);
+	assert_int_equal(find("198.51.100.200", 0), SOFT_NEIGH_PENDING);
+	assert_int_equal(find("198.51.100.201", 0), SOFT_NEIGH_BUSY);
+}
+
+/* Whoever asks us makes an entry; the table stays as large as it is, and keeps what is used. */
+static void
+test_flood_evicts_the_unused(void **st)
+{
+	char addr[32];
+	unsigned int i;
+
+	(void)st;
+	assert_int_equal(soft_neigh_add_static(&t, ip_of("192.0.2.250"), mac_of(MAC_PEER)), 0);
+	assert_int_equal(find("192.0.2.251", 1), SOFT_NEIGH_PENDING);
+	find("192.0.2.252", 1);
+	soft_neigh_heard(&t, ip_of("192.0.2.252"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 1);
+	for (i = 0; i < 4 * SOFT_NEIGH_MAX; i++) {
+		snprintf(addr, sizeof(addr), "198.51.%u.%u", i >> 8, i & 255);
+		soft_neigh_heard(&t, ip_of(addr), mac_of(MAC_US), SOFT_NEIGH_ASKED_US, 2 + i);
+		assert_int_equal(find("192.0.2.252", 2 + i), SOFT_NEIGH_FOUND);
+	}
+	assert_int_equal(t.count, SOFT_NEIGH_MAX);
+	assert_int_equal(t.stats.evicted, 3 * SOFT_NEIGH_MAX + 3);
+	assert_int_equal(state("192.0.2.250"), SOFT_NEIGH_STATIC);
+	assert_int_equal(state("192.0.2.251"), SOFT_NEIGH_INCOMPLETE);
+	assert_int_equal(state(addr), SOFT_NEIGH_STALE);
+	assert_int_equal(state("198.51.0.0"), SOFT_NEIGH_FREE);
+}
+
+/* A hint is only one: it may be of another neighbour, of a free entry, or beyond the table. */
+static void
+test_hints(void **st)
+{
+	uint16_t hint = 7, wrong[] = {0, 1, 2, SOFT_NEIGH_MAX - 1, SOFT_NEIGH_MAX, UINT16_MAX};
+	unsigned int i;
+
+	(void)st;
+	soft_neigh_add_static(&t, ip_of("192.0.2.2"), mac_of(MAC_PEER));
+	soft_neigh_add_static(&t, ip_of("192.0.2.3"), mac_of(MAC_US));
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		hint = wrong[i];
+		assert_int_equal(soft_neigh_find(&t, ip_of("192.0.2.2"), 0, &hint, mac),
+				 SOFT_NEIGH_FOUND);
+		assert_memory_equal(mac, MAC_PEER, 6);
+		assert_int_equal(hint, 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_asks_and_learns, setup),
+		cmocka_unit_test_setup(test_retries_then_fails, setup),
+		cmocka_unit_test_setup(test_confirms_what_is_used, setup),
+		cmocka_unit_test_setup(test_idle_expires, setup),
+		cmocka_unit_test_setup(test_who_may_teach, setup),
+		cmocka_unit_test_setup(test_static_stays, setup),
+		cmocka_unit_test_setup(test_resolutions_are_bounded, setup),
+		cmocka_unit_test_setup(test_flood_evicts_the_unused, setup),
+		cmocka_unit_test_setup(test_hints, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include "stack_fixture.h"
+
+static void
+test_arp_answered(void **st)
+{
+	uint8_t mac[6];
+
+	(void)st;
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	f.len += 18; /* 60 bytes, as Ethernet pads */
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	arp(&f, MAC_PEER, 2, MAC_US, US4, MAC_PEER, PEER4);
+	assert_int_equal(out.len, f.len);
+	assert_memory_equal(out.b, f.b, f.len);
+	/* Who asks is known from then on: no question of our own. */
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), SEC, NULL, mac), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, MAC_PEER, 6);
+}
+
+static void
+test_arp_rules(void **st)
+{
+	uint8_t mac[6];
+
+	(void)st;
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", "192.0.2.7");
+	dropped(SOFT_DROP_ARP_TARGET);
+	arp(&f, MAC_ALL, 3, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	dropped(SOFT_DROP_ARP);
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	f.b[14] = 1; /* hardware type */
+	dropped(SOFT_DROP_ARP);
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	f.b[18] = 8; /* address lengths */
+	dropped(SOFT_DROP_ARP);
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	memcpy(f.b + 22, MAC_ALL, 6);
+	dropped(SOFT_DROP_ARP);
+	memset(f.b + 22, 0, 6);
+	dropped(SOFT_DROP_ARP);
+	arp(&f, MAC_ALL, 1, MAC_PEER, "198.51.100.2", "\0\0\0\0\0\0", US4);
+	dropped(SOFT_DROP_ARP); /* not of our network */
+	arp(&f, MAC_ALL, 1, MAC_PEER, "192.0.2.255", "\0\0\0\0\0\0", US4);
+	dropped(SOFT_DROP_ARP);
+	arp(&f, MAC_ALL, 1, MAC_PEER, US4, "\0\0\0\0\0\0", US4);
+	dropped(SOFT_DROP_ADDR_IN_USE);
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	no_room = true;
+	dropped(SOFT_DROP_NO_BUFFER);
+	no_room = false;
+	assert_int_equal(s.neigh.count, 2);
+	/* Is the address in use? It is; and nobody is learned of. */
+	arp(&f, MAC_ALL, 1, "\x02\xcc\0\0\0\x07", "0.0.0.0", "\0\0\0\0\0\0", US4);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_int_equal(sent, 1);
+	assert_int_equal(s.neigh.count, 2);
+	/* An answer that was not asked for makes no entry, and changes a known one. */
+	arp(&f, MAC_US, 2, MAC_PEER, "192.0.2.8", MAC_US, US4);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_int_equal(s.neigh.count, 2);
+	arp(&f, MAC_ALL, 2, "\x02\xcc\0\0\0\x08", PEER4, MAC_ALL, PEER4);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), SEC, NULL, mac), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, "\x02\xcc\0\0\0\x08", 6);
+}
+
+static void
+test_arp_asked(void **st)
+{
+	uint8_t mac[6];
+
+	(void)st;
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), SEC, NULL, mac), SOFT_NEIGH_PENDING);
+	arp(&f, MAC_ALL, 1, MAC_US, US4, "\0\0\0\0\0\0", PEER4);
+	assert_int_equal(out.len, f.len);
+	assert_memory_equal(out.b, f.b, f.len);
+	arp(&f, MAC_US, 2, MAC_PEER, PEER4, MAC_US, US4);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), SEC, NULL, mac), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, MAC_PEER, 6);
+	assert_int_equal(s.stats.questions, 1);
+	/* Later the neighbour itself is asked. */
+	soft_neigh_tick(&s.neigh, 40 * SEC);
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER4), 41 * SEC, NULL, mac),
+			 SOFT_NEIGH_FOUND);
+	assert_int_equal(sent, 2);
+	assert_memory_equal(out.b, MAC_PEER, 6);
+}
+
+static void
+test_nd_answered(void **st)
+{
+	uint8_t mac[6];
+
+	(void)st;
+	nd(&f, "\x33\x33\xff\0\0\x01", PEER6, "ff02::1:ff00:1", 135, 0, US6, MAC_PEER);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_memory_equal(out.b, MAC_PEER, 6);
+	assert_int_equal(out.len, 14 + 40 + 32);
+	assert_memory_equal(out.b + 22, ip_of(US6), 16);
+	assert_memory_equal(out.b + 38, ip_of(PEER6), 16);
+	assert_int_equal(out.b[21], 255);
+	assert_int_equal(out.b[54], 136);
+	assert_int_equal(out.b[58], 0x60);
+	assert_memory_equal(out.b + 62, ip_of(US6), 16);
+	assert_memory_equal(out.b + 78, "\x02\x01" MAC_US, 8);
+	assert_int_equal(l4_sum(&out, 14, 54, IPPROTO_ICMPV6), 0);
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER6), SEC, NULL, mac), SOFT_NEIGH_FOUND);
+	/* To the link-local address, without the option: answered to who sent it. */
+	nd(&f, MAC_US, "fe80::2", LL, 135, 0, LL, NULL);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_memory_equal(out.b, MAC_PEER, 6);
+	/* Another host tries to take our address: everybody is told. */
+	nd(&f, "\x33\x33\xff\0\0\x01", "::", "ff02::1:ff00:1", 135, 0, US6, NULL);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_memory_equal(out.b, "\x33\x33\0\0\0\x01", 6);
+	assert_memory_equal(out.b + 38, ip_of("ff02::1"), 16);
+	assert_int_equal(out.b[58], 0x20);
+	assert_int_equal(l4_sum(&out, 14, 54, IPPROTO_ICMPV6), 0);
+	assert_int_equal(s.stats.nd_answered, 3);
+}
+
+/* Sum anew what was changed behind nd(). */
+static void
+nd_sum(void)
+{
+	set16(&f, 56, 0);
+	set16(&f, 56, l4_sum(&f, 14, 54, IPPROTO_ICMPV6));
+}
+
+static void
+test_nd_rules(void **st)
+{
+	(void)st;
+	nd(&f, MAC_US, PEER6, US6, 135, 0, "2001:db8::7", MAC_PEER);
+	dropped(SOFT_DROP_ND_TARGET);
+	nd(&f, MAC_US, PEER6, US6, 135, 0, US4, MAC_PEER);
+	dropped(SOFT_DROP_ND_TARGET);
+	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
+	f.b[21] = 254; /* came through a router */
+	dropped(SOFT_DROP_ND);
+	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
+	f.b[55] = 1; /* code */
+	nd_sum();
+	dropped(SOFT_DROP_ND);
+	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
+	f.b[57] ^= 1;
+	dropped(SOFT_DROP_ICMP_CSUM);
+	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
+	f.b[79] = 0; /* an option without length would be read for ever */
+	nd_sum();
+	dropped(SOFT_DROP_ND);
+	f.b[79] = 2; /* longer than the message */
+	nd_sum();
+	dropped(SOFT_DROP_ND);
+	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_ALL);
+	dropped(SOFT_DROP_ND);
+	nd(&f, MAC_US, "2001:db8:1::2", US6, 135, 0, US6, MAC_PEER);
+	dropped(SOFT_DROP_ND); /* not of our network */
+	/* Detection of duplicates: with the option, or not to the group. */
+	nd(&f, "\x33\x33\xff\0\0\x01", "::", "ff02::1:ff00:1", 135, 0, US6, MAC_PEER);
+	dropped(SOFT_DROP_ND);
+	nd(&f, MAC_US, "::", US6, 135, 0, US6, NULL);
+	dropped(SOFT_DROP_ND);
+	nd(&f, "\x33\x33\0\0\0\x01", PEER6, "ff02::1", 136, 0x40, PEER6, MAC_PEER);
+	dropped(SOFT_DROP_ND); /* asked for by a group */
+	nd(&f, MAC_US, PEER6, US6, 136, 0x60, "ff02::5", MAC_PEER);
+	dropped(SOFT_DROP_ND);
+	nd(&f, MAC_US, PEER6, US6, 136, 0x60, PEER4, MAC_PEER);
+	dropped(SOFT_DROP_ND);
+	nd(&f, MAC_US, PEER6, US6, 136, 0x60, US6, MAC_PEER);
+	dropped(SOFT_DROP_ADDR_IN_USE);
+	assert_int_equal(s.neigh.count, 1);
+}
+
+static void
+test_nd_asked(void **st)
+{
+	uint8_t mac[6];
+
+	(void)st;
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER6), SEC, NULL, mac), SOFT_NEIGH_PENDING);
+	assert_memory_equal(out.b, "\x33\x33\xff\0\0\x02", 6);
+	assert_memory_equal(out.b + 22, ip_of(US6), 16);
+	assert_memory_equal(out.b + 38, ip_of("ff02::1:ff00:2"), 16);
+	assert_int_equal(out.b[54], 135);
+	assert_memory_equal(out.b + 62, ip_of(PEER6), 16);
+	assert_memory_equal(out.b + 78, "\x01\x01" MAC_US, 8);
+	assert_int_equal(l4_sum(&out, 14, 54, IPPROTO_ICMPV6), 0);
+	nd(&f, MAC_US, PEER6, US6, 136, 0x60, PEER6, "\x02\xcc\0\0\0\x05");
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER6), SEC, NULL, mac), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, "\x02\xcc\0\0\0\x05", 6);
+	/* Link-local ones are asked by the link-local address. */
+	assert_int_equal(soft_port_resolve(&s, ip_of("fe80::9"), SEC, NULL, mac),
+			 SOFT_NEIGH_PENDING);
+	assert_memory_equal(out.b + 22, ip_of(LL), 16);
+	/* One that was asked itself may leave its MAC out. */
+	nd(&f, MAC_US, "fe80::9", LL, 136, 0x60, "fe80::9", NULL);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_int_equal(soft_port_resolve(&s, ip_of("fe80::9"), SEC, NULL, mac), SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, MAC_PEER, 6);
+	soft_neigh_tick(&s.neigh, 40 * SEC);
+	sent = 0;
+	assert_int_equal(soft_port_resolve(&s, ip_of(PEER6), 41 * SEC, NULL, mac),
+			 SOFT_NEIGH_FOUND);
+	assert_int_equal(sent, 1);
+	assert_memory_equal(out.b, "\x02\xcc\0\0\0\x05", 6);
+	assert_memory_equal(out.b + 38, ip_of(PEER6), 16);
+}
+
+static void
+test_who_can_be_reached(void **st)
+{
+	static const char *const no[] = {
+		"198.51.100.2",  "192.0.2.0", "192.0.2.255", US4,      US6, LL,
+		"2001:db8:1::2", "ff02::1",   "224.0.0.1",   "0.0.0.0"};
+	uint8_t mac[6];
+	unsigned int i;
+
+	(void)st;
+	for (i = 0; i < RTE_DIM(no); i++)
+		assert_int_equal(soft_port_resolve(&s, ip_of(no[i]), SEC, NULL, mac),
+				 SOFT_NEIGH_UNREACHABLE);
+	assert_int_equal(sent, 0);
+	/* Off our networks: by a static neighbour, a router's MAC. */
+	assert_int_equal(soft_port_resolve(&s, ip_of("203.0.113.9"), SEC, NULL, mac),
+			 SOFT_NEIGH_FOUND);
+	assert_memory_equal(mac, "\x02\xdd\0\0\0\x09", 6);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_arp_answered, setup),
+		cmocka_unit_test_setup(test_arp_rules, setup),
+		cmocka_unit_test_setup(test_arp_asked, setup),
+		cmocka_unit_test_setup(test_nd_answered, setup),
+		cmocka_unit_test_setup(test_nd_rules, setup),
+		cmocka_unit_test_setup(test_nd_asked, setup),
+		cmocka_unit_test_setup(test_who_can_be_reached, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

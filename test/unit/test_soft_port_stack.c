@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include "stack_fixture.h"
+
+static void
+roce4(uint32_t len)
+{
+	eth(&f, MAC_US, MAC_PEER, 0x0800);
+	udp(&f, PEER4, US4, ROCE, len, false);
+}
+
+static void
+roce6(uint32_t len)
+{
+	eth(&f, MAC_US, MAC_PEER, 0x86dd);
+	udp(&f, PEER6, US6, ROCE, len, false);
+}
+
+static void
+csum4(void)
+{
+	set16(&f, 24, 0);
+	set16(&f, 24, fold16(sum16(0, f.b + 14, 20)));
+}
+
+static void
+test_roce_v4(void **st)
+{
+	(void)st;
+	roce4(60);
+	f.b[15] = 0x6b; /* DSCP 26, CE */
+	csum4();
+	f.len += 3; /* what Ethernet pads */
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	assert_true(rx.v4);
+	assert_int_equal(rx.l3_off, 14);
+	assert_int_equal(rx.l3_len, 20 + 8 + 60);
+	assert_int_equal(rx.l4_off, 34);
+	assert_int_equal(rx.l4_len, 68);
+	assert_int_equal(rx.net.sport, 0xc123);
+	assert_int_equal(rx.dport, ROCE);
+	assert_int_equal(rx.net.tclass, 0x6b);
+	assert_int_equal(rx.net.hop_limit, 64);
+	assert_memory_equal(rx.net.src, ip_of(PEER4), 16);
+	assert_memory_equal(rx.net.dst, ip_of(US4), 16);
+	assert_memory_equal(rx.src_mac, MAC_PEER, 6);
+	assert_int_equal(s.stats.ecn_ce, 1);
+	assert_int_equal(s.stats.roce, 1);
+}
+
+static void
+test_roce_v6(void **st)
+{
+	(void)st;
+	roce6(33);
+	f.b[14] = 0x6a;
+	f.b[15] = 0xb3;
+	f.b[16] = 0x45;
+	f.b[17] = 0x67;
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	assert_false(rx.v4);
+	assert_int_equal(rx.l3_len, 40 + 8 + 33);
+	assert_int_equal(rx.l4_off, 54);
+	assert_int_equal(rx.l4_len, 41);
+	assert_int_equal(rx.net.tclass, 0xab);
+	assert_int_equal(rx.net.flow_label, 0x34567);
+	assert_memory_equal(rx.net.src, ip_of(PEER6), 16);
+	/* To the link-local address. */
+	eth(&f, MAC_US, MAC_PEER, 0x86dd);
+	udp(&f, "fe80::2", LL, ROCE, 4, true);
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+}
+
+/* Every length shorter than the frame is refused, and nothing behind it read. */
+static void
+test_truncated(void **st)
+{
+	uint32_t len;
+
+	(void)st;
+	roce4(20);
+	for (len = f.len; f.len > 0;) {
+		f.len = --len;
+		assert_int_equal(input(), SOFT_PORT_IN_DROPPED);
+	}
+	roce6(20);
+	for (len = f.len; f.len > 0;) {
+		f.len = --len;
+		assert_int_equal(input(), SOFT_PORT_IN_DROPPED);
+	}
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	for (len = f.len; f.len > 0;) {
+		f.len = --len;
+		assert_int_equal(input(), SOFT_PORT_IN_DROPPED);
+	}
+	nd(&f, MAC_US, PEER6, US6, 135, 0, US6, MAC_PEER);
+	for (len = f.len; f.len > 0;) {
+		f.len = --len;
+		assert_int_equal(input(), SOFT_PORT_IN_DROPPED);
+	}
+	assert_int_equal(sent, 0);
+}
+
+static void
+test_macs(void **st)
+{
+	(void)st;
+	roce4(8);
+	memcpy(f.b, "\x02\xbb\x00\x00\x00\x02", 6);
+	dropped(SOFT_DROP_DST_MAC);
+	memcpy(f.b, "\x01\x00\x5e\x00\x00\x01", 6);
+	dropped(SOFT_DROP_DST_MAC);
+	/* One host's IP address in a frame to all. */
+	memcpy(f.b, MAC_ALL, 6);
+	dropped(SOFT_DROP_DST_MAC);
+	roce4(8);
+	memcpy(f.b + 6, MAC_US, 6);
+	dropped(SOFT_DROP_SRC_MAC);
+	memcpy(f.b + 6, MAC_ALL, 6);
+	dropped(SOFT_DROP_SRC_MAC);
+	roce4(8);
+	set16(&f, 12, 0x88cc);
+	dropped(SOFT_DROP_ETHERTYPE);
+	set16(&f, 12, 0x8915); /* RoCE v1 */
+	dropped(SOFT_DROP_ETHERTYPE);
+}
+
+static void
+test_vlan(void **st)
+{
+	struct soft_port_hw hw = {.vlan_stripped = true, .tci = 0x600c};
+
+	(void)st;
+	eth_vlan(&f, MAC_US, MAC_PEER, 0x600c, 0x0800);
+	udp(&f, PEER4, US4, ROCE, 8, false);
+	dropped(SOFT_DROP_VLAN);
+	f.b[15] = 0; /* only a priority */
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	assert_int_equal(rx.l3_off, 18);
+	start(12);
+	dropped(SOFT_DROP_VLAN);
+	f.b[15] = 12;
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	assert_int_equal(input_hw(&hw, SEC), SOFT_PORT_IN_DROPPED); /* a second tag */
+	roce4(8);
+	dropped(SOFT_DROP_VLAN);
+	/* The PMD took the tag off. */
+	assert_int_equal(input_hw(&hw, SEC), SOFT_PORT_IN_ROCE);
+	hw.tci = 13;
+	assert_int_equal(input_hw(&hw, SEC), SOFT_PORT_IN_DROPPED);
+	/* Answers carry ours. */
+	eth_vlan(&f, MAC_US, MAC_PEER, 12, 0x0800);
+	echo(&f, PEER4, US4, 5);
+	assert_int_equal(input(), SOFT_PORT_IN_DONE);
+	assert_int_equal(get16(&out, 12), 0x8100);
+	assert_int_equal(get16(&out, 14), 12);
+	assert_int_equal(get16(&out, 16), 0x0800);
+	assert_int_equal(out.len, 18 + 20 + 8 + 5);
+}
+
+static void
+test_ipv4_rules(void **st)
+{
+	struct soft_port_hw good = {.ip_good = true}, bad = {.ip_bad = true};
+
+	(void)st;
+	roce4(8);
+	f.b[14] = 0x46; /* options */
+	csum4();
+	dropped(SOFT_DROP_IP_HEADER);
+	f.b[14] = 0x65;
+	dropped(SOFT_DROP_IP_HEADER);
+	roce4(8);
+	set16(&f, 16, 37);
+	csum4();
+	dropped(SOFT_DROP_IP_LENGTH);
+	set16(&f, 16, 19);
+	csum4();
+	dropped(SOFT_DROP_IP_LENGTH);
+	roce4(8);
+	f.b[24] ^= 1;
+	dropped(SOFT_DROP_IP_CSUM);
+	assert_int_equal(input_hw(&good, SEC), SOFT_PORT_IN_ROCE);
+	roce4(8);
+	assert_int_equal(input_hw(&bad, SEC), SOFT_PORT_IN_DROPPED);
+	assert_int_equal(s.stats.drop[SOFT_DROP_IP_CSUM], 2);
+	set16(&f, 20, 0x2000); /* more fragments */
+	csum4();
+	dropped(SOFT_DROP_FRAGMENT);
+	set16(&f, 20, 0x0001); /* the last one */
+	csum4();
+	dropped(SOFT_DROP_FRAGMENT);
+	set16(&f, 20, 0); /* may be fragmented, is not */
+	csum4();
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	f.b[23] = 6;
+	csum4();
+	dropped(SOFT_DROP_PROTOCOL);
+	f.b[23] = IPPROTO_ICMPV6;
+	csum4();
+	dropped(SOFT_DROP_PROTOCOL);
+}
+
+static void
+test_ipv6_rules(void **st)
+{
+	(void)st;
+	roce6(8);
+	f.b[14] = 0x50;
+	dropped(SOFT_DROP_IP_HEADER);
+	roce6(8);
+	set16(&f, 18, 17);
+	dropped(SOFT_DROP_IP_LENGTH);
+	roce6(8);
+	f.b[20] = IPPROTO_FRAGMENT;
+	dropped(SOFT_DROP_FRAGMENT);
+	f.b[20] = 0; /* hop by hop */
+	dropped(SOFT_DROP_PROTOCOL);
+	f.b[20] = IPPROTO_ICMP;
+	dropped(SOFT_DROP_PROTOCOL);
+	/* IPv4 hosts do not speak IPv6. */
+	roce6(8);
+	memcpy(f.b + 22, ip_of(PEER4), 16);
+	dropped(SOFT_DROP_SRC_IP);
+	roce6(8);
+	memcpy(f.b + 38, ip_of(US4), 16);
+	dropped(SOFT_DROP_DST_IP);
+}
+
+static void
+test_addresses(void **st)
+{
+	static const char *const src4[] = {"0.0.0.0",         "127.0.0.1", "224.0.0.1",
+					   "255.255.255.255", US4,         "240.0.0.1"};
+	static const char *const src6[] = {"::", "::1", "ff02::1", US6, LL};
+	static const char *const dst4[] = {"192.0.2.3", "192.0.2.255", "255.255.255.255",
+					   "224.0.0.1"};
+	static const char *const dst6[] = {"2001:db8::3", "ff02::1", "::"};
+	unsigned int i;
+
+	(void)st;
+	for (i = 0; i < RTE_DIM(src4); i++) {
+		eth(&f, MAC_US, MAC_PEER, 0x0800);
+		udp(&f, src4[i], US4, ROCE, 8, false);
+		dropped(SOFT_DROP_SRC_IP);
+	}
+	for (i = 0; i < RTE_DIM(src6); i++) {
+		eth(&f, MAC_US, MAC_PEER, 0x86dd);
+		udp(&f, src6[i], US6, ROCE, 8, false);
+		dropped(SOFT_DROP_SRC_IP);
+	}
+	for (i = 0; i < RTE_DIM(dst4); i++) {
+		eth(&f, MAC_US, MAC_PEER, 0x0800);
+		udp(&f, PEER4, dst4[i], ROCE, 8, false);
+		dropped(SOFT_DROP_DST_IP);
+	}
+	for (i = 0; i < RTE_DIM(dst6); i++) {
+		eth(&f, MAC_US, MAC_PEER, 0x86dd);
+		udp(&f, PEER6, dst6[i], ROCE, 8, false);
+		dropped(SOFT_DROP_DST_IP);
+	}
+}
+
+static void
+test_udp_rules(void **st)
+{
+	struct soft_port_hw good = {.l4_good = true}, bad = {.l4_bad = true};
+	int v6;
+
+	(void)st;
+	for (v6 = 0; v6 < 2; v6++) {
+		uint32_t l4 = v6 ? 54 : 34;
+
+		v6 ? roce6(8) : roce4(8);
+		set16(&f, l4 + 2, 4790);
+		dropped(SOFT_DROP_UDP_PORT);
+		set16(&f, l4 + 4, 7);
+		dropped(SOFT_DROP_UDP_LENGTH);
+		set16(&f, l4 + 4, 17);
+		dropped(SOFT_DROP_UDP_LENGTH);
+		/* Shorter than the packet: UDP ends where it says. */
+		v6 ? roce6(8) : roce4(8);
+		set16(&f, l4 + 4, 12);
+		assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+		assert_int_equal(rx.l4_len, 12);
+		/* With a checksum, of odd length too. */
+		eth(&f, MAC_US, MAC_PEER, v6 ? 0x86dd : 0x0800);
+		udp(&f, v6 ? PEER6 : PEER4, v6 ? US6 : US4, ROCE, 33, true);
+		assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+		assert_int_equal(input_hw(&bad, SEC), SOFT_PORT_IN_DROPPED);
+		f.b[f.len - 1] ^= 1;
+		dropped(SOFT_DROP_UDP_CSUM);
+		assert_int_equal(input_hw(&good, SEC), SOFT_PORT_IN_ROCE);
+	}
+	eth(&f, MAC_US, MAC_PEER, 0x0800);
+	ip(&f, PEER4, US4, IPPROTO_UDP, 7);
+	f.len += 7;
+	dropped(SOFT_DROP_SHORT);
+}
+
+static void
+test_ping(void **st)
+{
+	static const uint32_t sizes[] = {0, 1, 56, 1471};
+	unsigned int i;
+	int v6;
+
+	(void)st;
+	for (v6 = 0; v6 < 2; v6++) {
+		uint32_t l4 = v6 ? 54 : 34;
+		uint8_t proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
+
+		for (i = 0; i < RTE_DIM(sizes); i++) {
+			eth(&f, MAC_US, MAC_PEER, v6 ? 0x86dd : 0x0800);
+			echo(&f, v6 ? PEER6 : PEER4, v6 ? US6 : US4, sizes[i]);
+			assert_int_equal(input(), SOFT_PORT_IN_DONE);
+			assert_int_equal(out.len, f.len);
+			assert_memory_equal(out.b, MAC_PEER, 6);
+			assert_memory_equal(out.b + 6, MAC_US, 6);
+			assert_int_equal(out.b[l4], v6 ? 129 : 0);
+			assert_memory_equal(out.b + l4 + 4, f.b + l4 + 4, 4 + sizes[i]);
+			assert_int_equal(l4_sum(&out, 14, l4, proto), 0);
+			if (v6) {
+				assert_memory_equal(out.b + 22, ip_of(US6), 16);
+				assert_memory_equal(out.b + 38, ip_of(PEER6), 16);
+				assert_int_equal(get16(&out, 18), 8 + sizes[i]);
+				assert_int_equal(out.b[21], 64);
+			} else {
+				assert_int_equal(sum16(0, out.b + 14, 20) % 0xffff, 0);
+				assert_memory_equal(out.b + 26, ip_of(US4) + 12, 4);
+				assert_memory_equal(out.b + 30, ip_of(PEER4) + 12, 4);
+				assert_int_equal(get16(&out, 20), 0x4000);
+				assert_int_equal(out.b[22], 64);
+			}
+		}
+		f.b[l4 + 9] ^= 1;
+		dropped(SOFT_DROP_ICMP_CSUM);
+		eth(&f, MAC_US, MAC_PEER, v6 ? 0x86dd : 0x0800);
+		echo(&f, v6 ? PEER6 : PEER4, v6 ? US6 : US4, 8);
+		no_room = true;
+		dropped(SOFT_DROP_NO_BUFFER);
+		no_room = false;
+		f.b[l4] = v6 ? 129 : 0; /* an answer */
+		set16(&f, l4 + 2, 0);
+		set16(&f, l4 + 2, l4_sum(&f, 14, l4, proto));
+		dropped(SOFT_DROP_ICMP_TYPE);
+		eth(&f, MAC_US, MAC_PEER, v6 ? 0x86dd : 0x0800);
+		ip(&f, v6 ? PEER6 : PEER4, v6 ? US6 : US4, proto, 7);
+		f.len += 7;
+		dropped(SOFT_DROP_SHORT);
+	}
+	/* Neither asked by nobody nor as one of a group: no amplifier. */
+	eth(&f, "\x33\x33\0\0\0\x01", MAC_PEER, 0x86dd);
+	echo(&f, PEER6, "ff02::1", 8);
+	dropped(SOFT_DROP_DST_IP);
+	eth(&f, MAC_US, MAC_PEER, 0x86dd);
+	echo(&f, "::", US6, 8);
+	dropped(SOFT_DROP_SRC_IP);
+	assert_int_equal(s.stats.echo_answered, 8);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_roce_v4, setup),
+		cmocka_unit_test_setup(test_roce_v6, setup),
+		cmocka_unit_test_setup(test_truncated, setup),
+		cmocka_unit_test_setup(test_macs, setup),
+		cmocka_unit_test_setup(test_vlan, setup),
+		cmocka_unit_test_setup(test_ipv4_rules, setup),
+		cmocka_unit_test_setup(test_ipv6_rules, setup),
+		cmocka_unit_test_setup(test_addresses, setup),
+		cmocka_unit_test_setup(test_udp_rules, setup),
+		cmocka_unit_test_setup(test_ping, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
