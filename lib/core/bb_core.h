@@ -54,7 +54,7 @@ struct bb_mr_priv {
 	LIST_ENTRY(bb_mr_priv) link; /* in pd->mr_list */
 	enum bb_drv_mr_kind kind;
 	struct bb_mem_reg *reg;
-	uint32_t windows;      /* memory windows bound to it; __atomic */
+	uint32_t windows;      /* memory windows that hold it; __atomic */
 	uint32_t mkeys;        /* keys that refer to it */
 	struct bb_dm_ctrl *dm; /* of device memory, else NULL */
 };
@@ -69,11 +69,17 @@ int bb_mr_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_
 void bb_mr_keys(struct bb_mr_priv *mr);
 /* What it adds to struct bb_mem_stats; nothing for the whole address space. */
 uint64_t bb_mr_bytes(const struct bb_mr *mr);
-/* -EBUSY, logged, while windows or keys refer to it. */
+/* -EBUSY, logged, while windows or keys refer to it; dev->lock held. */
 int bb_mr_busy(const struct bb_mr_priv *mr, const char *what);
 
 /* A peer, or a request, has invalidated the key: if it is a window's, its region is free of it. */
 void bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey);
+/* Let regions go from which completed requests took windows; dev->lock held. */
+void bb_mw_settle(const struct bb_dev *dev);
+/* A QP is about to forget its requests; dev->lock held. */
+void bb_mw_qp_reset(const struct bb_qp *qp);
+/* The send with number @seq, and all behind it, is not carried out; the owner. */
+void bb_qp_send_failed(struct bb_qp *qp, uint32_t seq);
 /* The device is closed. */
 void bb_mw_table_free(struct bb_dev *dev);
 

@@ -208,6 +208,10 @@ bb_mr_busy(const struct bb_mr_priv *mr, const char *what)
 {
 	uint32_t windows = __atomic_load_n(&mr->windows, __ATOMIC_RELAXED);
 
+	if (windows != 0) {
+		bb_mw_settle(mr->pub.pd->dev);
+		windows = __atomic_load_n(&mr->windows, __ATOMIC_RELAXED);
+	}
 	if (windows == 0 && mr->mkeys == 0)
 		return 0;
 	BB_LOG(ERR,

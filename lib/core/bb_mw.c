@@ -4,17 +4,22 @@
 /*
  * Memory windows, and which regions they are bound to.
  *
- * A region counts the windows that posts bound to it and none took back, for
- * bb_mr_dereg(): neither the kernel nor, as far as is known, a card refuses to deregister a
- * region with windows, as man ibv_alloc_mw promises. What invalidates a window names it by
- * its rkey, so windows are found by their key's index, in a table of two levels that is read
- * without a lock: a table's page is never given back while the device is open.
+ * A region counts the windows that are or may be bound to it, for bb_mr_dereg(): neither the
+ * kernel nor, as far as is known, a card refuses to deregister a region with windows, as man
+ * ibv_alloc_mw promises. What invalidates a window names it by its rkey, so windows are found by
+ * their key's index, in a table of two levels that is read without a lock: a table's page is
+ * never given back while the device is open.
+ *
+ * A post changes nothing yet: until the request has completed the old region is held, and the
+ * new one, too. Completions do not look for windows; who wants to know compares the request
+ * with what its queue has completed, and with the first one that failed.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rte_log.h>
+#include <rte_spinlock.h>
 
 #include "bb_core.h"
 #include "bb_mw.h"
@@ -23,11 +28,23 @@
 #define ACCESS_WINDOW        (BB_ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITES | BB_ACCESS_ZERO_BASED)
 
 #define PAGE_BITS 12
+#define MAX_OPS   8
+
+/* A request that binds the window to mr, or takes it back (NULL), and has not been settled. */
+struct op {
+	const struct bb_qp *qp; /* NULL: it was reset, and what became of the request is unknown */
+	uint32_t seq;
+	struct bb_mr_priv *mr;
+};
 
 struct bb_mw_priv {
 	struct bb_mw pub;
 	struct bb_drv_mr *drv;
-	struct bb_mr_priv *mr; /* bound to, NULL: none; __atomic */
+	/* Owners of QPs post and poll while bb_mr_dereg() asks. */
+	rte_spinlock_t lock;
+	struct bb_mr_priv *mr; /* bound to by what has completed, NULL: none */
+	struct op ops[MAX_OPS];
+	uint32_t n_ops;
 };
 
 struct bb_mw_table {
@@ -83,23 +100,178 @@ bb_mw_table_free(struct bb_dev *dev)
 }
 
 static void
-attach(struct bb_mw_priv *w, struct bb_mr_priv *mr)
+hold(struct bb_mr_priv *mr)
 {
 	if (mr != NULL)
 		__atomic_add_fetch(&mr->windows, 1, __ATOMIC_RELAXED);
-	mr = __atomic_exchange_n(&w->mr, mr, __ATOMIC_ACQ_REL);
+}
+
+static void
+release(struct bb_mr_priv *mr)
+{
 	if (mr != NULL)
 		__atomic_sub_fetch(&mr->windows, 1, __ATOMIC_RELAXED);
+}
+
+static void
+release_all(struct bb_mw_priv *w)
+{
+	release(w->mr);
+	w->mr = NULL;
+	while (w->n_ops > 0)
+		release(w->ops[--w->n_ops].mr);
+}
+
+static void
+remove_ops(struct bb_mw_priv *w, uint32_t from, uint32_t n)
+{
+	w->n_ops -= n;
+	memmove(&w->ops[from], &w->ops[from + n], (w->n_ops - from) * sizeof(w->ops[0]));
+}
+
+enum fate {
+	PENDING,
+	DONE,
+	FAILED,
+};
+
+static enum fate
+fate_of(const struct op *op)
+{
+	const struct bb_qp_ctrl *ctrl;
+
+	/* The order of send_done(): what failed is noted before it is complete. */
+	if (op->qp == NULL ||
+	    (int32_t)(__atomic_load_n(&op->qp->sq.done, __ATOMIC_ACQUIRE) - op->seq) < 0)
+		return PENDING;
+	ctrl = op->qp->ctrl;
+	if (__atomic_load_n(&ctrl->send_failed, __ATOMIC_ACQUIRE) &&
+	    (int32_t)(op->seq - ctrl->failed_seq) >= 0)
+		return FAILED;
+	return DONE;
+}
+
+/* Settle what is known; w->lock held. What succeeded puts an end to all that was before. */
+static void
+settle(struct bb_mw_priv *w)
+{
+	uint32_t i = 0, k;
+
+	while (i < w->n_ops) {
+		const enum fate fate = fate_of(&w->ops[i]);
+
+		if (fate == PENDING) {
+			i++;
+		} else if (fate == FAILED) {
+			release(w->ops[i].mr);
+			remove_ops(w, i, 1);
+		} else {
+			release(w->mr);
+			w->mr = w->ops[i].mr;
+			for (k = 0; k < i; k++)
+				release(w->ops[k].mr);
+			remove_ops(w, 0, i + 1);
+			i = 0;
+		}
+	}
+}
+
+/* Room for one more request: 1; 0: not before one completes. w->lock held. */
+static int
+has_room(struct bb_mw_priv *w)
+{
+	uint32_t i;
+
+	settle(w);
+	if (w->n_ops < MAX_OPS)
+		return 1;
+	for (i = 0; i < w->n_ops; i++)
+		if (w->ops[i].qp != NULL)
+			return 0;
+	BB_LOG(ERR,
+	       "memory window 0x%x: %d QPs were reset or destroyed before its binds completed: free "
+	       "it",
+	       w->pub.rkey, MAX_OPS);
+	return -ENOMEM;
+}
+
+static void
+add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr)
+{
+	hold(mr);
+	w->ops[w->n_ops++] = (struct op){.qp = qp, .seq = qp->sq.seq, .mr = mr};
+}
+
+/* Call @fn for every window; dev->lock held. */
+static void
+for_each(const struct bb_dev *dev, void (*fn)(struct bb_mw_priv *w, const struct bb_qp *qp),
+	 const struct bb_qp *qp)
+{
+	uint32_t i, k;
+
+	for (i = 0; dev->mws != NULL && i < RTE_DIM(dev->mws->page); i++) {
+		for (k = 0; dev->mws->page[i] != NULL && k < 1u << PAGE_BITS; k++) {
+			struct bb_mw_priv *w = dev->mws->page[i][k];
+
+			if (w == NULL)
+				continue;
+			rte_spinlock_lock(&w->lock);
+			settle(w);
+			if (fn != NULL)
+				fn(w, qp);
+			rte_spinlock_unlock(&w->lock);
+		}
+	}
+}
+
+void
+bb_mw_settle(const struct bb_dev *dev)
+{
+	for_each(dev, NULL, NULL);
+}
+
+/* What was not seen to complete may have been carried out: it holds its region on. */
+static void
+forget_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
+{
+	uint32_t i = 0;
+
+	while (i < w->n_ops) {
+		if (w->ops[i].qp == qp && w->ops[i].mr == NULL) {
+			remove_ops(w, i, 1);
+			continue;
+		}
+		if (w->ops[i].qp == qp)
+			w->ops[i].qp = NULL;
+		i++;
+	}
+}
+
+void
+bb_mw_qp_reset(const struct bb_qp *qp)
+{
+	for_each(qp->ctrl->pd->dev, forget_qp, qp);
+}
+
+static struct bb_mw_priv *
+find(const struct bb_dev *dev, uint32_t rkey)
+{
+	struct bb_mw_priv **slot = table_slot(dev, rkey);
+
+	return slot == NULL ? NULL : __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 }
 
 void
 bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
 {
-	struct bb_mw_priv **slot = table_slot(dev, rkey);
-	struct bb_mw_priv *w = slot == NULL ? NULL : __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+	struct bb_mw_priv *w = find(dev, rkey);
 
-	if (w != NULL)
-		attach(w, NULL);
+	if (w == NULL)
+		return;
+	/* It was bound, so all that was posted on it has been carried out. */
+	rte_spinlock_lock(&w->lock);
+	release_all(w);
+	rte_spinlock_unlock(&w->lock);
 }
 
 int
@@ -136,6 +308,7 @@ bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
 		ret = -ENOMEM;
 		goto unlock;
 	}
+	rte_spinlock_init(&w->lock);
 	w->pub.pd = pd;
 	w->pub.rkey = w->drv->rkey;
 	w->pub.type = type;
@@ -165,7 +338,7 @@ bb_mw_free(struct bb_mw *pub)
 	ret = dev->drv->mr_dereg(pub->pd, w->drv);
 	if (ret == 0) {
 		__atomic_store_n(table_slot(dev, pub->rkey), NULL, __ATOMIC_RELEASE);
-		attach(w, NULL);
+		release_all(w);
 		pub->pd->mws--;
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -206,13 +379,17 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
 	int ret;
 
-	ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey, bind,
-			      flags);
-	if (ret <= 0)
-		return ret;
-	mw->rkey = new_rkey;
-	attach(w, (struct bb_mr_priv *)mr);
-	return 1;
+	rte_spinlock_lock(&w->lock);
+	ret = has_room(w);
+	if (ret > 0)
+		ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey,
+				      bind, flags);
+	if (ret > 0) {
+		mw->rkey = new_rkey;
+		add_op(w, qp, (struct bb_mr_priv *)mr);
+	}
+	rte_spinlock_unlock(&w->lock);
+	return ret;
 }
 
 int
@@ -278,9 +455,17 @@ bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new
 int
 bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flags)
 {
-	int ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
+	struct bb_mw_priv *w = find(qp->ctrl->pd->dev, rkey);
+	int ret;
 
+	if (w == NULL)
+		return bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
+	rte_spinlock_lock(&w->lock);
+	ret = has_room(w);
 	if (ret > 0)
-		bb_mw_invalidated(qp->ctrl->pd->dev, rkey);
+		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
+	if (ret > 0)
+		add_op(w, qp, NULL);
+	rte_spinlock_unlock(&w->lock);
 	return ret;
 }

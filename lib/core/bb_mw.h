@@ -41,7 +41,10 @@ struct bb_mw {
  */
 int bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **mw);
 
-/** Free it; unbinds it first. Requests on it must have completed. */
+/**
+ * Free it; unbinds it first. Requests on it must have completed. It is the only way to take back
+ * a type 2 window whose QP was destroyed: no other QP can (IBTA vol. 1, 10.6.7.2).
+ */
 int bb_mw_free(struct bb_mw *mw);
 
 /** The same key with the next low byte (man ibv_inc_rkey). */
@@ -56,11 +59,12 @@ bb_inc_rkey(uint32_t rkey)
  * addresses (man ibv_bind_mw). On success mw->rkey is the new key, the next one after the old,
  * which dies; give it to the peer by this QP, or after the completion (BB_WC_BIND_MW). A bind
  * that completes in error leaves the window as it was: keep the old key until then. A length
- * of 0 unbinds, @p mr may be NULL then.
+ * of 0 unbinds, @p mr may be NULL then. Until the completion was polled neither the old MR nor the
+ * new one can be deregistered; an unsignalled bind completes with the next signalled request.
  * @param access BB_ACCESS_REMOTE_*; writes and atomics need an MR with LOCAL_WRITE.
- * @return as every post; -EINVAL (logged) a type 2 window, an MR without MW_BIND or of another
- *   PD, a range that leaves the MR, rights as above, a ZERO_BASED window or MR; -EOPNOTSUPP
- *   over 2^31 bytes.
+ * @return as every post, 0 also when 8 requests wait on this window; -EINVAL (logged) a type 2
+ * window, an MR without MW_BIND or of another PD, a range that leaves the MR, rights as above, a
+ * ZERO_BASED window or MR; -EOPNOTSUPP over 2^31 bytes.
  */
 int bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr, uint64_t addr,
 	       uint64_t len, uint32_t access, uint32_t flags);
@@ -77,7 +81,8 @@ int bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t
 
 /**
  * Invalidate a type 2 window or an indirect key that requests lay out (IBV_WR_LOCAL_INV);
- * completes as BB_WC_LOCAL_INV, and no access through it happens from then on.
+ * completes as BB_WC_LOCAL_INV, and no access through it happens from then on. The MR can be
+ * deregistered when it has completed with success and was polled.
  */
 int bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flags);
 

@@ -234,6 +234,7 @@ bb_qp_destroy(struct bb_qp *qp)
 		bb_cq_purge(ctrl->send_cq, qp);
 		if (ctrl->recv_cq != ctrl->send_cq)
 			bb_cq_purge(ctrl->recv_cq, qp);
+		bb_mw_qp_reset(qp);
 		dev->qps[qp->user_index] = NULL;
 		dev->qps_used--;
 		credits_give(&ctrl->init);

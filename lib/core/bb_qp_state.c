@@ -298,6 +298,7 @@ after_reset(struct bb_qp *qp)
 	if (ctrl->recv_cq != ctrl->send_cq)
 		bb_cq_purge(ctrl->recv_cq, qp);
 	bb_qp_stats_fold(qp);
+	bb_mw_qp_reset(qp);
 	bb_sq_reset(&qp->sq);
 	if (ctrl->init.rq_depth != 0)
 		bb_rq_reset(&qp->rq);
@@ -305,6 +306,7 @@ after_reset(struct bb_qp *qp)
 	ctrl->attr.size = sizeof(ctrl->attr);
 	ctrl->error_logged = false;
 	ctrl->send_error = 0;
+	__atomic_store_n(&ctrl->send_failed, false, __ATOMIC_RELAXED);
 	memset(&ctrl->recovery, 0, sizeof(ctrl->recovery));
 }
 

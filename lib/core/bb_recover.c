@@ -312,6 +312,8 @@ collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 
 	if (!has_room(r, (uint64_t)bb_sq_outstanding(&qp->sq) + (qp->rq.pi - qp->rq.ci)))
 		return -ENOSPC;
+	if (!bb_qp_drained(qp))
+		bb_qp_send_failed(qp, qp->sq.done + 1);
 	while (!bb_qp_drained(qp)) {
 		if (is_marker(qp, w))
 			walk_next(&qp->sq, w);

@@ -100,6 +100,19 @@ takes_data(const struct bb_qp *qp, const struct bb_sq_wqe *w)
 	       (opcode == BB_WC_RDMA_READ || opcode == BB_WC_CMP_SWAP || opcode == BB_WC_FETCH_ADD);
 }
 
+void
+bb_qp_send_failed(struct bb_qp *qp, uint32_t seq)
+{
+	struct bb_qp_ctrl *ctrl = qp->ctrl;
+
+	if (ctrl->send_failed)
+		return;
+	ctrl->failed_seq = seq;
+	__atomic_store_n(&ctrl->send_failed, true, __ATOMIC_RELEASE);
+	/* Before the send counts as complete, which a relaxed store says. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
 /* A completion of the send queue, good or bad; wc->status is set. */
 static int
 send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct bb_wc *wc)
@@ -119,6 +132,8 @@ send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 		scatter_status(
 			wc, bb_sq_scatter(&qp->sq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
 	}
+	if (wc->status != BB_WC_SUCCESS)
+		bb_qp_send_failed(qp, w->seq);
 	(void)bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
 	if (wc->status == BB_WC_SUCCESS && !(w->flags & BB_SEND_SIGNALED))
 		return 0;

@@ -586,7 +586,8 @@ bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
 {
 	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
 
-	sq->done = w->seq;
+	/* Atomic, for control calls that ask what has completed. */
+	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
 	return w;
 }
 

@@ -280,6 +280,190 @@ run_busy(struct fx *fx, const struct row *row)
 	REFUSED(fx, bb_pd_free(fx->b.pd), -EBUSY, "live");
 }
 
+#define HELD(fx, mr) REFUSED(fx, bb_mr_dereg(mr), -EBUSY, "bound to it")
+
+static void
+dereg(struct fx *fx, struct bb_mr *mr)
+{
+	fx_forget(fx, mr);
+	OK(fx, bb_mr_dereg(mr));
+}
+
+/* A request of B's QP that fails. */
+static void
+b_fails(struct fx *fx, struct bb_qp *qp, int posted)
+{
+	struct bb_wc wc;
+
+	CHECK(fx, posted == 1, "the post returned %d", posted);
+	bb_qp_ring(qp);
+	wait_wc(fx, fx->b.cq, &wc, 1, "a request that fails");
+	check_wc(fx, &wc, qp, 31, BB_WC_MW_BIND_ERR, "a request that fails");
+}
+
+/* Posted is not done: the region is held until the completion is polled. */
+static void
+held_until_done(struct fx *fx, struct win *w, bool signaled)
+{
+	uint32_t flags = signaled ? BB_SEND_SIGNALED : 0;
+	int ret;
+
+	if (w->mw->type == BB_MW_TYPE_1)
+		ret = bb_mw_bind(w->p.b, 31, w->mw, NULL, 0, 0, 0, flags);
+	else
+		ret = bb_post_local_inv(w->p.b, 31, w->mw->rkey, flags);
+	CHECK(fx, ret == 1, "the post returned %d", ret);
+	HELD(fx, w->mr);
+	if (!signaled) {
+		bb_qp_ring(w->p.b);
+		HELD(fx, w->mr);
+		settle(fx, w->p.b, fx->b.cq);
+	} else {
+		b_done(fx, w->p.b, ret,
+		       w->mw->type == BB_MW_TYPE_1 ? BB_WC_BIND_MW : BB_WC_LOCAL_INV);
+	}
+	dereg(fx, w->mr);
+}
+
+static void
+held_signaled(struct fx *fx, struct win *w)
+{
+	held_until_done(fx, w, true);
+}
+
+static void
+held_unsignaled(struct fx *fx, struct win *w)
+{
+	held_until_done(fx, w, false);
+}
+
+/* An old key is refused by the device, a window of type 1 cannot be invalidated. */
+static void
+held_failed(struct fx *fx, struct win *w)
+{
+	uint32_t key = w->mw->rkey ^ (w->mw->type == BB_MW_TYPE_2 ? 0x80 : 0);
+
+	b_fails(fx, w->p.b, bb_post_local_inv(w->p.b, 31, key, BB_SEND_SIGNALED));
+	HELD(fx, w->mr);
+	fx_forget(fx, w->mw);
+	OK(fx, bb_mw_free(w->mw));
+	dereg(fx, w->mr);
+}
+
+/* From one region to another: both are held until it is done, or has failed. */
+static void
+held_moved(struct fx *fx, struct win *w)
+{
+	struct bb_mr *to = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
+	int ret;
+
+	if (w->mw->type == BB_MW_TYPE_1)
+		ret = bb_mw_bind(w->p.b, 31, w->mw, to, addr_of(&fx->b, OFF), LEN, RW,
+				 BB_SEND_SIGNALED);
+	else /* Not while it is bound. */
+		ret = bb_post_bind_mw(w->p.b, 31, w->mw, bb_inc_rkey(w->mw->rkey), to,
+				      addr_of(&fx->b, OFF), LEN, RW, BB_SEND_SIGNALED);
+	HELD(fx, w->mr);
+	HELD(fx, to);
+	if (w->mw->type == BB_MW_TYPE_1) {
+		b_done(fx, w->p.b, ret, BB_WC_BIND_MW);
+		HELD(fx, to);
+		fx_forget(fx, w->mw);
+		OK(fx, bb_mw_free(w->mw));
+	} else {
+		b_fails(fx, w->p.b, ret);
+		HELD(fx, w->mr);
+	}
+	dereg(fx, to);
+}
+
+/* What the QP has not reported when it goes may have been carried out or not. */
+static void
+held_by_lost_qp(struct fx *fx, struct win *w)
+{
+	struct bb_qp *b = w->p.b;
+	struct pair_opts o;
+	int ret;
+
+	if (w->mw->type == BB_MW_TYPE_1)
+		ret = bb_mw_bind(b, 31, w->mw, NULL, 0, 0, 0, BB_SEND_SIGNALED);
+	else
+		ret = bb_post_local_inv(b, 31, w->mw->rkey, BB_SEND_SIGNALED);
+	CHECK(fx, ret == 1, "the post returned %d", ret);
+	fx_forget(fx, b);
+	OK(fx, bb_qp_destroy(b));
+	HELD(fx, w->mr);
+	/* Bound to a QP that is no more, type 2 can only be freed (man ibv_alloc_mw). */
+	fx_pair_opts(fx, &o);
+	w->p = fx_pair(fx, &o);
+	if (w->mw->type == BB_MW_TYPE_2)
+		b_fails(fx, w->p.b, bb_post_local_inv(w->p.b, 31, w->mw->rkey, BB_SEND_SIGNALED));
+	HELD(fx, w->mr);
+	fx_forget(fx, w->mw);
+	OK(fx, bb_mw_free(w->mw));
+	dereg(fx, w->mr);
+}
+
+/* The QP of the same number takes it back after a reset. */
+static void
+held_over_reset(struct fx *fx, struct win *w)
+{
+	struct bb_qp_attr attr;
+	struct pair_opts o;
+
+	CHECK(fx, bb_post_local_inv(w->p.b, 31, w->mw->rkey, BB_SEND_SIGNALED) == 1,
+	      "the post is not taken");
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	OK(fx, bb_qp_modify(w->p.b, &attr, BB_QP_STATE));
+	OK(fx, bb_qp_modify(w->p.a, &attr, BB_QP_STATE));
+	HELD(fx, w->mr);
+	fx_pair_opts(fx, &o);
+	fx_connect(fx, w->p, &o);
+	b_done(fx, w->p.b, bb_post_local_inv(w->p.b, 31, w->mw->rkey, BB_SEND_SIGNALED),
+	       BB_WC_LOCAL_INV);
+	dereg(fx, w->mr);
+}
+
+/* More requests on a window than are kept count of: full, until they complete. */
+static void
+held_many(struct fx *fx, struct win *w)
+{
+	uint32_t n;
+	int ret = 1;
+
+	for (n = 0; n < 20 && ret == 1; n += ret == 1)
+		ret = bb_mw_bind(w->p.b, 31, w->mw, w->mr, addr_of(&fx->b, OFF), LEN, RW, 0);
+	CHECK(fx, ret == 0 && n == 8, "%u binds are taken, the last returned %d", n, ret);
+	bb_qp_ring(w->p.b);
+	settle(fx, w->p.b, fx->b.cq);
+	b_done(fx, w->p.b, bb_mw_bind(w->p.b, 31, w->mw, NULL, 0, 0, 0, BB_SEND_SIGNALED),
+	       BB_WC_BIND_MW);
+	dereg(fx, w->mr);
+}
+
+static const struct held {
+	const char *name;
+	void (*run)(struct fx *fx, struct win *w);
+	uint32_t types;
+} held[] = {
+	{"taken-back", held_signaled, 3},     {"taken-back-unsignaled", held_unsignaled, 3},
+	{"not-taken-back", held_failed, 3},   {"moved", held_moved, 3},
+	{"qp-destroyed", held_by_lost_qp, 3}, {"qp-reset", held_over_reset, 2},
+	{"many-requests", held_many, 1},
+};
+
+static void
+run_held(struct fx *fx, const struct row *row)
+{
+	const struct held *h = row->arg;
+	struct win w;
+
+	win_make(fx, &w, row->n);
+	bind(fx, &w, OFF, LEN, RW);
+	h->run(fx, &w);
+}
+
 enum bad {
 	BAD_NO_RIGHT_TO_BIND,
 	BAD_RANGE,
@@ -384,6 +568,15 @@ rows_mw(struct rows *rows)
 			      "type-%u", t);
 		row->n = t;
 		row->needs = NEED_MW;
+		for (k = 0; k < RTE_DIM(held); k++) {
+			if ((held[k].types & t) == 0)
+				continue;
+			row = row_add(rows, "ibv_dereg_mr(3)", run_held, "window/rc/region-is-held",
+				      "type-%u/%s", t, held[k].name);
+			row->n = t;
+			row->arg = &held[k];
+			row->needs = NEED_MW;
+		}
 		for (k = 0; k < BADS; k++) {
 			if (k == BAD_KEY && t == 1)
 				continue;
