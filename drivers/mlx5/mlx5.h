@@ -40,6 +40,7 @@ struct mlx5_caps {
 	uint32_t log_max_mr, log_max_mkey;
 	uint32_t log_max_ra_req, log_max_ra_res;
 	uint32_t log_max_msg;
+	uint32_t stat_rates;             /* 1 << code of each static rate that QPs can have */
 	uint32_t max_wqe_sq, max_wqe_rq; /* bytes */
 	uint32_t bf_half;                /* bytes of a register half, 0: no BlueFlame */
 	uint16_t sport_min, sport_max;   /* RoCEv2 UDP source ports */

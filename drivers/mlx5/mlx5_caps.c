@@ -62,6 +62,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 		c->log_max_rmp = 0;
 	c->log_max_mr = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MRW_SZ);
 	c->log_max_mkey = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MKEY);
+	c->stat_rates = bb_prm_get(cap, BB_PRM_HCA_STAT_RATE_SUPPORT);
 	c->relaxed_ordering = bb_prm_get(cap, BB_PRM_HCA_RELAXED_ORDERING_WRITE) != 0;
 	/* What the kernel needs to offer the whole address space (internal_fill_odp_caps()). */
 	c->odp_implicit = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0 &&

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <infiniband/verbs.h>
+
 #include "mlx5.h"
 
 uint16_t
@@ -88,6 +90,55 @@ set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 	return 0;
 }
 
+/*
+ * The device's code of a value of enum ibv_rate (kernel: ib_to_mlx5_rate_map()). Those of address
+ * handles are another table: libmlx5's.
+ */
+static uint32_t
+rate_code(uint8_t rate)
+{
+	switch (rate) {
+	case IBV_RATE_MAX:
+		return 0;
+	case IBV_RATE_56_GBPS:
+		return 1;
+	case IBV_RATE_25_GBPS:
+		return 2;
+	case IBV_RATE_100_GBPS:
+		return 3;
+	case IBV_RATE_200_GBPS:
+		return 4;
+	case IBV_RATE_50_GBPS:
+		return 5;
+	case IBV_RATE_400_GBPS:
+		return 6;
+	default:
+		return rate + 5;
+	}
+}
+
+/* As the kernel: of the values not above, the next one that the device has (mlx5r_ib_rate()). */
+static uint32_t
+rate_set(const struct mlx5_caps *caps, uint8_t rate)
+{
+	/* Four bits of code; what is beyond has none. */
+	while (rate != IBV_RATE_MAX &&
+	       (rate_code(rate) > 15 || (1u << rate_code(rate) & caps->stat_rates) == 0))
+		rate--;
+	return rate_code(rate);
+}
+
+static uint8_t
+rate_get(uint32_t code)
+{
+	uint8_t rate;
+
+	for (rate = IBV_RATE_MAX; rate < IBV_RATE_800_GBPS; rate++)
+		if (rate_code(rate) == code)
+			return rate;
+	return IBV_RATE_MAX;
+}
+
 int
 mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 	      uint32_t dest_qpn, void *ads)
@@ -113,6 +164,7 @@ mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *
 		bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, path->flow_label & MLX5_FLOW_LABEL_MASK);
 		memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), path->dgid, sizeof(path->dgid));
 	}
+	bb_prm_set(ads, BB_PRM_ADS_STAT_RATE, rate_set(&d->caps, path->static_rate));
 	bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, path->port);
 	return 0;
 }
@@ -126,6 +178,7 @@ mlx5_path_get(const struct mlx5_dev *d, const void *ads, struct bb_path *path)
 	path->hop_limit = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT);
 	path->traffic_class = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_TCLASS);
 	path->flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
+	path->static_rate = rate_get(bb_prm_get(ads, BB_PRM_ADS_STAT_RATE));
 	memcpy(path->dgid, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), sizeof(path->dgid));
 	if (d->link == BB_LINK_ETHERNET) {
 		path->sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO);

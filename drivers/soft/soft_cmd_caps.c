@@ -39,6 +39,8 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
 	set(caps, BB_PRM_HCA_NUM_PORTS, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_MSG, opts->log_max_msg);
+	/* Every rate there is; no packet waits for its turn here. */
+	set(caps, BB_PRM_HCA_STAT_RATE_SUPPORT, 0xfffe);
 	/* Version 1: CQEs carry the user index. */
 	set(caps, BB_PRM_HCA_CQE_VERSION, 1);
 	set(caps, BB_PRM_HCA_ROCE, !opts->link_ib);

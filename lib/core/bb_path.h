@@ -29,7 +29,7 @@ struct bb_path {
 	uint8_t is_global;     /**< InfiniBand: send a GRH */
 	uint8_t port;          /**< local port, from 1 */
 	uint8_t src_path_bits; /**< InfiniBand: low bits of the own LID, at most 127 */
-	uint8_t static_rate;   /**< value of enum ibv_rate; 0: the port's. Address handles only */
+	uint8_t static_rate;   /**< value of enum ibv_rate, or the next lower one; 0: the port's */
 	uint8_t pad[2];
 };
 

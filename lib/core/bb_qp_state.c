@@ -215,6 +215,9 @@ path_check(const struct bb_qp *qp, const struct bb_path *p, const struct bb_port
 
 	if (p->port != qp->ctrl->attr.path.port)
 		return out_of_range(qp, "path.port", p->port, "not the port given at INIT");
+	/* From IB_RATE_2_5_GBPS to IB_RATE_800_GBPS (kernel: mlx5r_ib_rate()). */
+	if (p->static_rate == 1 || p->static_rate > 23)
+		return out_of_range(qp, "path.static_rate", p->static_rate, "0, or 2 to 23");
 	snprintf(what, sizeof(what), "QP 0x%x", qp->qpn);
 	return bb_path_check(qp->ctrl->pd->dev, what, p, port);
 }

@@ -275,6 +275,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_PORT_TYPE         BB_PRM_F(0x034, 22, 2)  /* cmd_hca_cap.port_type */
 #define BB_PRM_HCA_NUM_PORTS         BB_PRM_F(0x034, 24, 8)  /* cmd_hca_cap.num_ports */
 #define BB_PRM_HCA_LOG_MAX_MSG       BB_PRM_F(0x038, 3, 5)   /* cmd_hca_cap.log_max_msg */
+#define BB_PRM_HCA_STAT_RATE_SUPPORT BB_PRM_F(0x03c, 0, 16)  /* cmd_hca_cap.stat_rate_support */
 #define BB_PRM_HCA_CQE_VERSION       BB_PRM_F(0x03c, 28, 4)  /* cmd_hca_cap.cqe_version */
 #define BB_PRM_HCA_ROCE              BB_PRM_F(0x040, 29, 1)  /* cmd_hca_cap.roce */
 #define BB_PRM_HCA_ATOMIC            BB_PRM_F(0x040, 30, 1)  /* cmd_hca_cap.atomic */

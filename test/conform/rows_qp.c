@@ -217,6 +217,7 @@ SETTER(retry, attr->retry_cnt = 8)
 SETTER(rnr_retry, attr->rnr_retry = 8)
 SETTER(other_port, attr->path.port = 2)
 SETTER(flow, attr->path.flow_label = 1u << 20)
+SETTER(rate, attr->path.static_rate = 24)
 SETTER(sl, attr->path.sl = 16)
 
 static const struct value values[] = {
@@ -237,6 +238,7 @@ static const struct value values[] = {
 	{"rnr_retry-8", BB_QP_RTS, set_rnr_retry, "rnr_retry"},
 	{"path-on-another-port", BB_QP_RTR, set_other_port, "port"},
 	{"flow_label-2^20", BB_QP_RTR, set_flow, "flow_label"},
+	{"static_rate-24", BB_QP_RTR, set_rate, "static_rate"},
 	{"sl-16", BB_QP_RTR, set_sl, "sl"},
 };
 
@@ -272,11 +274,14 @@ run_query(struct fx *fx, const struct row *row)
 	attr.min_rnr_timer = 12;
 	attr.sq_psn = 0xabcdef;
 	attr.rq_psn = 0x123456;
+	attr.path.static_rate = 3; /* 10 Gb/s, or what the device has below */
 	go(fx, row->type, qp, &attr, BB_QP_RTS);
 	OK(fx, bb_qp_query(qp, &got));
 	CHECK(fx, got.state == BB_QP_RTS, "state");
 	CHECK(fx, got.path_mtu == attr.path_mtu && got.dest_qpn == attr.dest_qpn, "path");
 	CHECK(fx, got.retry_cnt == 3 && got.rnr_retry == 5 && got.timeout == 17, "retries");
+	CHECK(fx, got.path.static_rate <= 3 && (got.path.static_rate == 3 || !fx->a.attr.software),
+	      "static_rate is %u, 3 was set", got.path.static_rate);
 	CHECK(fx, got.min_rnr_timer == 12, "min_rnr_timer is %u, 12 was set", got.min_rnr_timer);
 	CHECK(fx, got.access == attr.access, "access is 0x%x, 0x%x was set", got.access,
 	      attr.access);

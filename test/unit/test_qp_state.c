@@ -142,6 +142,8 @@ test_ranges(void **state)
 	OUT(BB_QP_RTR, TO_RTR, a.path.port = 2, "path.port");
 	OUT(BB_QP_RTR, TO_RTR, a.path.flow_label = 1 << 20, "flow_label");
 	OUT(BB_QP_RTR, TO_RTR, a.path.sl = 8, "path.sl");
+	OUT(BB_QP_RTR, TO_RTR, a.path.static_rate = 1, "static_rate");
+	OUT(BB_QP_RTR, TO_RTR, a.path.static_rate = 24, "static_rate");
 	OUT(BB_QP_RTR, TO_RTR, a.path.sgid_index = FAKE_GIDS, "sgid_index");
 	OUT(BB_QP_RTR, TO_RTR, a.path.sgid_index = 2, "empty");
 	fake.link = BB_LINK_INFINIBAND;
