@@ -8,8 +8,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include <infiniband/verbs.h>
-
 #include "mlx5.h"
 
 uint16_t
@@ -90,27 +88,38 @@ set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 	return 0;
 }
 
+/* enum ibv_rate, as far as it is named here; 0 is the port's rate. */
+enum {
+	RATE_56_GBPS = 12,
+	RATE_25_GBPS = 15,
+	RATE_100_GBPS = 16,
+	RATE_200_GBPS = 17,
+	RATE_50_GBPS = 20,
+	RATE_400_GBPS = 21,
+	RATES = 24,
+};
+
 /*
- * The device's code of a value of enum ibv_rate (kernel: ib_to_mlx5_rate_map()). Those of address
- * handles are another table: libmlx5's.
+ * The device's code of a rate (kernel: ib_to_mlx5_rate_map()). Those of address handles are
+ * another table: libmlx5's.
  */
 static uint32_t
 rate_code(uint8_t rate)
 {
 	switch (rate) {
-	case IBV_RATE_MAX:
+	case 0:
 		return 0;
-	case IBV_RATE_56_GBPS:
+	case RATE_56_GBPS:
 		return 1;
-	case IBV_RATE_25_GBPS:
+	case RATE_25_GBPS:
 		return 2;
-	case IBV_RATE_100_GBPS:
+	case RATE_100_GBPS:
 		return 3;
-	case IBV_RATE_200_GBPS:
+	case RATE_200_GBPS:
 		return 4;
-	case IBV_RATE_50_GBPS:
+	case RATE_50_GBPS:
 		return 5;
-	case IBV_RATE_400_GBPS:
+	case RATE_400_GBPS:
 		return 6;
 	default:
 		return rate + 5;
@@ -122,7 +131,7 @@ static uint32_t
 rate_set(const struct mlx5_caps *caps, uint8_t rate)
 {
 	/* Four bits of code; what is beyond has none. */
-	while (rate != IBV_RATE_MAX &&
+	while (rate != 0 &&
 	       (rate_code(rate) > 15 || (1u << rate_code(rate) & caps->stat_rates) == 0))
 		rate--;
 	return rate_code(rate);
@@ -133,10 +142,10 @@ rate_get(uint32_t code)
 {
 	uint8_t rate;
 
-	for (rate = IBV_RATE_MAX; rate < IBV_RATE_800_GBPS; rate++)
+	for (rate = 0; rate < RATES; rate++)
 		if (rate_code(rate) == code)
 			return rate;
-	return IBV_RATE_MAX;
+	return 0;
 }
 
 int
