@@ -80,8 +80,12 @@ bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 
 	if (len > sq->max_inline)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
-	if (!bb_sq_has_room_in(sq, sq->ud_limit))
-		return bb_sq_no_room_ud(sq);
+	if (!bb_sq_has_room_in(sq, sq->ud_limit)) {
+		int ret = bb_sq_no_room_ud(sq);
+
+		if (ret <= 0)
+			return ret;
+	}
 	ctrl = bb_sq_next_wqe(sq);
 	bb_sq_commit(sq, ctrl, opcode, 4 + bb_wqe_inline_ds((uint32_t)len), wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);

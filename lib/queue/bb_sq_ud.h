@@ -26,7 +26,10 @@ int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			      const struct bb_sge *sge, uint32_t nsge, uint32_t imm,
 			      uint32_t flags);
 
-/** Why there is no room for a datagram: 0, full, or an errno. No fence is due on such a queue. */
+/**
+ * Why there is no room for a datagram at first sight: 0, full, or an errno. 1: there is, as the
+ * device took the QP to ERR, where posts are taken and flushed. No fence is due on such a queue.
+ */
 int bb_sq_no_room_ud(struct bb_sq *sq);
 
 /** Write the address vector behind a control segment: it ends with the WQE's first block. */
@@ -56,8 +59,12 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	if (bb_unlikely(pieces < 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
-	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit)))
-		return bb_sq_no_room_ud(sq);
+	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit))) {
+		int ret = bb_sq_no_room_ud(sq);
+
+		if (ret <= 0)
+			return ret;
+	}
 	ctrl = bb_sq_next_wqe(sq);
 	bb_sq_commit(sq, ctrl, opcode, 4 + (uint32_t)pieces, wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
@@ -81,8 +88,12 @@ bb_sq_post_ud_inline(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const str
 
 	if (bb_unlikely(len > sq->max_inline))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
-	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit)))
-		return bb_sq_no_room_ud(sq);
+	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit))) {
+		int ret = bb_sq_no_room_ud(sq);
+
+		if (ret <= 0)
+			return ret;
+	}
 	ctrl = bb_sq_next_wqe(sq);
 	bb_sq_commit(sq, ctrl, opcode, 4 + bb_wqe_inline_ds(len), wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);

@@ -47,6 +47,39 @@ ud_start(struct sq_fixture *f, uint32_t blocks)
 	sq_fixture_start(f);
 }
 
+/* A QP that the device took from RTR to ERR: datagrams are taken, to be flushed. */
+static void
+test_error(void **state)
+{
+	const struct bb_wqe_av av = some_av();
+	const struct bb_sge sge = {0x1000, 8, 5};
+	struct sq_fixture f;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		int ret;
+
+		ud_start(&f, 32);
+		bb_sq_enable(&f.sq, false);
+		assert_int_equal(
+			bb_sq_post_ud(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY, &sge, 1, 0, 0),
+			-ENOTCONN);
+		__atomic_store_n(&f.sq.error, 1, __ATOMIC_RELAXED);
+		if (i == 0)
+			ret = bb_sq_post_ud(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY, &sge, 1, 0, 0);
+		else if (i == 1)
+			ret = bb_sq_post_ud_inline(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY, "data",
+						   4, 0, 0);
+		else
+			ret = bb_sq_post_ud_inline_list(&f.sq, BB_WQE_SEND, 1, &av, DEST, QKEY,
+							NULL, 0, 0, 0);
+		assert_int_equal(ret, 1);
+		assert_int_equal(bb_sq_outstanding(&f.sq), 1);
+		sq_fixture_end(&f);
+	}
+}
+
 /* A WQE of one to three blocks at every place of the ring. */
 static void
 test_datagrams(void **state)
@@ -398,7 +431,7 @@ main(void)
 		cmocka_unit_test(test_datagrams),   cmocka_unit_test(test_inline),
 		cmocka_unit_test(test_inline_list), cmocka_unit_test(test_masked),
 		cmocka_unit_test(test_types),       cmocka_unit_test(test_signal_all),
-		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_tables),      cmocka_unit_test(test_error),
 	};
 
 	return cmocka_run_group_tests_name("sq_ud", tests, NULL, NULL);
