@@ -70,6 +70,7 @@ check_wc(struct exec *x, struct model *m, const struct bb_wc *wc, uint32_t cq, c
 	x->counts.good[want->opcode % EXEC_OPCODES]++;
 	if (wc->opcode != want->opcode || wc->flags != want->flags ||
 	    (want->flags & BB_WC_WITH_IMM && wc->imm != want->imm) ||
+	    (want->flags & BB_WC_WITH_INV && wc->imm >> 8 != x->rkey[want->imm] >> 8) ||
 	    (want->has_len && wc->byte_len != want->len))
 		return exec_fail(why, size,
 				 "QP %u: %s wr_id %llu: opcode %u flags %u imm 0x%x length %u, not "
@@ -133,17 +134,57 @@ first_due(const struct model *m, uint32_t *qp)
 	return NULL;
 }
 
+/* Memory as the devices have it: that of the process, and theirs. */
+static void
+memory_of(const struct exec *x, uint8_t mem[MEM])
+{
+	uint32_t i;
+
+	memcpy(mem, x->arena, ARENA);
+	for (i = 0; i < DMS; i++)
+		if (x->dm[i] != NULL)
+			(void)bb_dm_read(x->dm[i], mem + DM_AT(i), 0,
+					 x->dm[i]->len / BB_DM_COPY_ALIGN * BB_DM_COPY_ALIGN);
+}
+
+/* Is it what the model has? */
+static bool
+memory_agrees(const struct exec *x, const struct model *m)
+{
+	static uint8_t mem[MEM];
+	uint32_t i;
+
+	if (m->blur)
+		return true;
+	if (memcmp(x->arena, m->mem, ARENA) != 0)
+		return false;
+	for (i = 0; i < DMS && x->dm[i] == NULL; i++)
+		;
+	if (i == DMS)
+		return true;
+	memcpy(mem, m->mem, MEM);
+	memory_of(x, mem);
+	return memcmp(mem, m->mem, MEM) == 0;
+}
+
 static bool
 memory_differs(const struct exec *x, const struct model *m, char *why, size_t size)
 {
+	static uint8_t mem[MEM];
 	size_t i = 0;
 
-	while (i < ARENA && x->arena[i] == m->mem[i])
+	memcpy(mem, m->mem, MEM);
+	memory_of(x, mem);
+	while (i < MEM && mem[i] == m->mem[i])
 		i++;
-	if (i == ARENA)
+	if (i == MEM)
 		return exec_fail(why, size, "memory: changed behind the last completion");
+	if (i >= ARENA)
+		return exec_fail(why, size, "device memory %d offset %d is 0x%02x, not 0x%02x",
+				 (int)((i - ARENA) / DM_LEN), (int)((i - ARENA) % DM_LEN), mem[i],
+				 m->mem[i]);
 	return exec_fail(why, size, "memory: buffer %d offset %d is 0x%02x, not 0x%02x%s",
-			 (int)(i / BUF_LEN) / 2, (int)(i % BUF_LEN), x->arena[i], m->mem[i],
+			 (int)(i / BUF_LEN) / 2, (int)(i % BUF_LEN), mem[i], m->mem[i],
 			 i / BUF_LEN % 2 == 0 ? " (around the buffers)" : "");
 }
 
@@ -198,8 +239,7 @@ exec_settle(struct exec *x, struct model *m, char *why, size_t size)
 			return false;
 		due = first_due(m, &qp);
 		deaf = not_told(x, m);
-		if (due == NULL && deaf == QPS &&
-		    (m->blur || memcmp(x->arena, m->mem, ARENA) == 0)) {
+		if (due == NULL && deaf == QPS && memory_agrees(x, m)) {
 			calm++;
 			continue;
 		}
@@ -222,6 +262,6 @@ exec_settle(struct exec *x, struct model *m, char *why, size_t size)
 				 bb_wc_status_name((enum bb_wc_status)due->status));
 	}
 	if (m->blur)
-		memcpy(m->mem, x->arena, ARENA);
+		memory_of(x, m->mem);
 	return check_qps(x, m, why, size);
 }

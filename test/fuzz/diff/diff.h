@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "bb_dm.h"
 #include "bb_mem.h"
 #include "bb_post.h"
 
@@ -29,12 +30,21 @@
 #define AHS       4
 #define GIDS      4   /* of each device */
 #define NO_KEY    MRS /* a key that was never there */
+#define MWS       4
+#define KEY_MW    (NO_KEY + 1) /* keys of windows */
+#define KEYS      (KEY_MW + MWS)
+#define DMS       2
+#define DM_LEN    256u
 
 /* Memory: buffers with as much around each of them that nothing may touch. */
 #define BUFS     4
 #define BUF_LEN  4096u
 #define ARENA    ((2 * BUFS + 1) * BUF_LEN)
-#define RECV_BUF 3 /* receives only go here, and no send reads it */
+#define RECV_BUF 3    /* receives only go here, and no send reads it */
+#define ZERO_BUF BUFS /* addresses from 0 on: of keys that are zero-based */
+/* What the model has of memory: the buffers, then device memory. */
+#define MEM       (ARENA + DMS * DM_LEN)
+#define DM_AT(dm) (ARENA + (dm)*DM_LEN)
 
 #define MTU        1024u
 #define PSN_START  0xfffffau /* the 24 bits wrap soon */
@@ -82,6 +92,16 @@ enum op {
 	OP_RECV_LIST,
 	OP_MASKED_CMP_SWAP,
 	OP_MASKED_FETCH_ADD,
+	OP_MW_ALLOC,
+	OP_MW_FREE,
+	OP_BIND,
+	OP_LOCAL_INV,
+	OP_SEND_INV,
+	OP_SEND_INV_INLINE,
+	OP_DM_ALLOC,
+	OP_DM_FREE,
+	OP_DM_WRITE,
+	OP_MR_REG_DM,
 	OPS,
 };
 
@@ -161,14 +181,18 @@ struct m_wqe {
 	/* Datagrams: the way, and to whom. */
 	struct m_ah ah;
 	uint32_t dest, dest_gen, qkey;
+	/* Binds: rkey and rgen are of the window before. */
+	uint32_t mw, access, tag;
+	struct m_sge bind;
+	bool wrong_call; /* that of the other type */
 };
 
 struct m_wc {
 	uint64_t wr_id;
 	uint8_t status, opcode, flags;
 	bool has_len;
-	uint32_t len, imm;
-	uint32_t from; /* of datagrams: QP and one */
+	uint32_t len, imm; /* imm with WITH_INV: slot of the key */
+	uint32_t from;     /* of datagrams: QP and one */
 };
 
 struct m_fifo {
@@ -194,6 +218,34 @@ struct m_pd {
 struct m_mr {
 	bool live, writable;
 	uint32_t gen, pd, buf, off, len, access;
+	uint32_t base; /* in model.mem */
+	uint32_t dm;   /* device memory and one */
+};
+
+struct m_mw {
+	bool live;
+	uint32_t gen, pd, type; /* enum bb_mw_type */
+	uint32_t tag;           /* how far posts took the low byte of the key */
+	uint32_t attached;      /* region that posts bound it to */
+	/* As the device has it. */
+	bool bound;
+	uint32_t dev_gen, access, qp, qp_gen;
+	struct m_sge to;
+};
+
+struct m_dm {
+	bool live;
+	uint32_t len, refs;
+};
+
+struct m_place {
+	uint32_t at, len; /* in model.mem */
+};
+
+#define MAX_PLACES 64
+struct m_places {
+	uint32_t n;
+	struct m_place p[MAX_PLACES];
 };
 
 struct m_cq {
@@ -222,6 +274,7 @@ struct m_qp {
 struct world {
 	uint32_t devs;
 	bool own_pace, ib;
+	bool dm;                    /* has enough device memory */
 	uint32_t ud_mtu;            /* bytes of a datagram */
 	uint32_t masked, masked_be; /* sizes of masked atomics */
 	struct {
@@ -241,12 +294,14 @@ struct model {
 	struct m_ah ah[AHS];
 	struct m_pd pd[PDS];
 	struct m_mr mr[MRS];
+	struct m_mw mw[MWS];
+	struct m_dm dm[DMS];
 	struct m_cq cq[CQS];
 	struct m_qp qp[QPS];
 	/* What memory holds is open after this step: the device's answer is taken over. */
 	bool blur;
 	uint32_t receivers; /* of datagrams in this step, a bit each */
-	uint8_t mem[ARENA];
+	uint8_t mem[MEM];
 };
 
 /* ib_access_writable(): rights that need memory which can be written. */
@@ -297,18 +352,44 @@ enum answer {
 bool model_has_imm(uint32_t op);
 bool model_takes_receive(uint32_t op);
 bool model_is_ud(uint32_t op);
-/* Does a key of PD @pd allow this? */
-bool model_key_allows(const struct model *m, uint32_t key, uint32_t gen, uint32_t pd, uint32_t buf,
-		      uint32_t off, uint32_t len, uint32_t right);
-void model_gather(const struct model *m, const struct m_wqe *w, uint8_t *to);
-void model_gather_sges(const struct model *m, const struct m_sge *sge, uint32_t n, uint8_t *to,
-		       uint32_t left);
-void model_scatter(struct model *m, const struct m_sge *sge, uint32_t n, const uint8_t *from,
-		   uint32_t left);
-/* 0, or why the first @len bytes of a receive's buffers cannot be written. */
-uint8_t model_recv_status(const struct model *m, const struct m_qp *p, const struct m_wqe *r,
-			  uint32_t len);
 void model_recv_fail(struct m_qp *p, uint8_t status);
+
+/* ---- model_key.c */
+uint32_t model_key_gen(const struct model *m, uint32_t key);
+/* Append the memory that a piece names. False: its key does not allow @right there. */
+bool model_map(const struct model *m, const struct m_qp *qp, const struct m_sge *g, uint32_t right,
+	       struct m_places *to);
+bool model_map_mr(const struct model *m, uint32_t pd, const struct m_sge *g, uint32_t right,
+		  struct m_places *to);
+/* The first @len bytes of a list. */
+bool model_map_list(const struct model *m, const struct m_qp *qp, const struct m_sge *sge,
+		    uint32_t n, uint32_t len, uint32_t right, struct m_places *to);
+/* The same of a receive: its status. */
+uint8_t model_recv_map(const struct model *m, const struct m_qp *p, const struct m_wqe *r,
+		       uint32_t len, struct m_places *to);
+void model_get(const struct model *m, const struct m_places *from, uint8_t *to);
+void model_put(struct model *m, const struct m_places *to, const uint8_t *from);
+void model_clash(struct model *m, const struct m_places *a, const struct m_places *b);
+
+/* ---- model_mw.c */
+uint32_t model_mw_gen(const struct m_mw *w);
+bool model_bind_of(const struct model *m, const struct step *s, struct m_wqe *w);
+bool model_bind_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, bool list);
+void model_mw_posted(struct model *m, const struct m_wqe *w);
+bool model_mr_attached(const struct model *m, uint32_t mr);
+bool model_mr_bound(const struct model *m, uint32_t mr);
+bool model_mw_in_use(const struct model *m, uint32_t mw);
+/* Carry out a bind or an invalidation; its status. */
+uint8_t model_mw_run(struct model *m, const struct m_qp *qp, const struct m_wqe *w);
+bool model_remote_inv(struct model *m, const struct m_qp *p, const struct m_wqe *w);
+bool model_map_mw(const struct model *m, const struct m_qp *qp, const struct m_sge *g,
+		  uint32_t right, struct m_places *to);
+void model_judge_mw(const struct model *m, const struct step *s, struct verdict *v);
+void model_mw_step(struct model *m, const struct step *s);
+
+/* ---- model_dm.c */
+void model_judge_dm(const struct model *m, const struct step *s, struct verdict *v);
+void model_dm_step(struct model *m, const struct step *s);
 
 /* ---- model_list.c */
 /* What post_list would post now: those put aside whose outcome is defined. @s: MAX_LIST. */
@@ -327,7 +408,8 @@ uint64_t model_wide_mask(uint32_t v);
 void model_atomic(const struct model *m, const struct m_wqe *w, uint8_t *at, uint8_t result[8]);
 
 /* ---- model_ud.c */
-void model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w);
+void model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w,
+		   const struct m_places *own);
 
 static inline uint32_t
 model_waiting(const struct m_queue *q)

@@ -28,6 +28,7 @@ look_at(struct exec *x, uint32_t i, char *why, size_t size)
 	x->world.ud_mtu = port.active_mtu;
 	(void)bb_dev_query(x->dev[i], &dev);
 	x->world.masked = dev.masked_atomics;
+	x->world.dm = dev.max_dm_size >= 2 * 4096 && dev.memory_windows;
 	x->world.masked_be = dev.masked_atomics_be;
 	for (k = 0; k < GIDS; k++) {
 		ret = bb_gid_query(x->dev[i], 1, k, &gid);
@@ -117,39 +118,6 @@ ah_create(struct exec *x, const uint32_t *a)
 	path.flow_label = a[5];
 	path.hop_limit = (uint8_t)a[6];
 	return bb_ah_create(x->pd[a[1]], &path, &x->ah[a[0]]);
-}
-
-static void
-keys_of(struct exec *x, uint32_t slot)
-{
-	x->lkey[slot] = x->mr[slot]->lkey;
-	x->rkey[slot] = x->mr[slot]->rkey;
-}
-
-static int
-mr_step(struct exec *x, const struct step *s)
-{
-	const uint32_t *a = s->a;
-	int ret;
-
-	if (s->op == OP_MR_DEREG) {
-		ret = bb_mr_dereg(x->mr[a[0]]);
-		if (ret == 0)
-			x->mr[a[0]] = NULL;
-		return ret;
-	}
-	if (s->op == OP_MR_REG)
-		ret = bb_mr_reg(x->pd[a[1]], at(x, a[2], a[3]), a[4], a[5], &x->mr[a[0]]);
-	else
-		ret = bb_mr_rereg(x->mr[a[0]], a[1], x->pd[a[2]], at(x, a[3], a[4]), a[5], a[6]);
-	if (ret != 0)
-		return ret;
-	keys_of(x, a[0]);
-	if (s->op == OP_MR_REG)
-		x->key_dev[a[0]] = a[1] % x->world.devs;
-	else if ((a[1] & BB_MR_REREG_PD) != 0)
-		x->key_dev[a[0]] = a[2] % x->world.devs;
-	return 0;
 }
 
 static int
@@ -258,7 +226,13 @@ exec_step(struct exec *x, const struct model *m, const struct step *s)
 	case OP_MR_REG:
 	case OP_MR_REREG:
 	case OP_MR_DEREG:
-		return mr_step(x, s);
+	case OP_MR_REG_DM:
+	case OP_DM_ALLOC:
+	case OP_DM_FREE:
+	case OP_DM_WRITE:
+	case OP_MW_ALLOC:
+	case OP_MW_FREE:
+		return exec_mem(x, s);
 	case OP_CQ_CREATE:
 		return cq_create(x, a);
 	case OP_CQ_DESTROY:
@@ -316,12 +290,7 @@ exec_clear(struct exec *x, char *why, size_t size)
 			ret |= bb_cq_destroy(x->cq[i]);
 		x->cq[i] = NULL;
 	}
-	for (i = 0; i < MRS; i++) {
-		if (x->mr[i] != NULL)
-			ret |= bb_mr_dereg(x->mr[i]);
-		x->mr[i] = NULL;
-		x->lkey[i] = x->rkey[i] = x->lkey[NO_KEY];
-	}
+	ret |= exec_mem_clear(x);
 	for (i = 0; i < AHS; i++) {
 		if (x->ah[i] != NULL)
 			ret |= bb_ah_destroy(x->ah[i]);

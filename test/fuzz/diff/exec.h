@@ -15,8 +15,11 @@ struct exec {
 	uint16_t lid[DIFF_DEVS];
 	struct bb_pd *pd[PDS];
 	struct bb_mr *mr[MRS];
-	uint32_t lkey[MRS + 1], rkey[MRS + 1]; /* as last seen, also of dead regions */
-	uint32_t key_dev[MRS];                 /* whose numbers these are */
+	uint32_t lkey[KEYS], rkey[KEYS]; /* as last seen, also of dead objects */
+	uint32_t key_dev[KEYS];          /* whose numbers these are */
+	struct bb_mw *mw[MWS];
+	uint32_t mw_first[MWS]; /* its first key */
+	struct bb_dm *dm[DMS];
 	struct bb_cq *cq[CQS];
 	struct bb_qp *qp[QPS];
 	struct bb_ah *ah[AHS];
@@ -30,13 +33,17 @@ struct exec {
 static inline uintptr_t
 exec_addr(const struct exec *x, uint32_t buf, uint32_t off)
 {
-	return (uintptr_t)(x->arena + ARENA_OF(buf, off));
+	return buf == ZERO_BUF ? off : (uintptr_t)(x->arena + ARENA_OF(buf, off));
 }
+
+/* ---- exec_mem.c */
+int exec_mem(struct exec *x, const struct step *s);
+int exec_mem_clear(struct exec *x);
 
 /* ---- exec_post.c */
 /* How many << 8 | -error. */
-int exec_list(const struct exec *x, const struct model *m, const struct step *s);
-int exec_post(const struct exec *x, const struct model *m, const struct step *s);
+int exec_list(struct exec *x, const struct model *m, const struct step *s);
+int exec_post(struct exec *x, const struct model *m, const struct step *s);
 
 /* ---- compare.c */
 /* Write the reason; returns false. */

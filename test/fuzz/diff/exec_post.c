@@ -20,7 +20,7 @@ struct request {
 static uint32_t
 key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev)
 {
-	return keys[slot < MRS && x->key_dev[slot] != dev ? NO_KEY : slot];
+	return keys[slot != NO_KEY && x->key_dev[slot] != dev ? NO_KEY : slot];
 }
 
 static uint32_t
@@ -57,6 +57,13 @@ opcode_of(uint32_t op)
 		return BB_WR_MASKED_CMP_AND_SWP;
 	case OP_MASKED_FETCH_ADD:
 		return BB_WR_MASKED_FETCH_AND_ADD;
+	case OP_BIND:
+		return BB_WR_BIND_MW;
+	case OP_LOCAL_INV:
+		return BB_WR_LOCAL_INV;
+	case OP_SEND_INV:
+	case OP_SEND_INV_INLINE:
+		return BB_WR_SEND_WITH_INV;
 	default:
 		return model_has_imm(op) ? BB_WR_SEND_WITH_IMM : BB_WR_SEND;
 	}
@@ -107,6 +114,18 @@ request_of(const struct exec *x, const struct model *m, const struct step *s, ui
 				       ? x->qp[w.dest]->qpn
 				       : NO_QPN;
 		r->wr.ud.qkey = w.qkey;
+	} else if (s->op == OP_BIND) {
+		r->wr.bind_mw.mw = x->mw[w.mw];
+		r->wr.bind_mw.mr = w.bind.key < MRS ? x->mr[w.bind.key] : NULL;
+		r->wr.bind_mw.addr = exec_addr(x, w.bind.buf, w.bind.off);
+		r->wr.bind_mw.len = w.bind.len;
+		r->wr.bind_mw.access = w.access;
+		r->wr.bind_mw.rkey =
+			(x->mw_first[w.mw] & ~0xffu) | ((x->mw_first[w.mw] + w.tag) & 0xff);
+	} else if (s->op == OP_LOCAL_INV) {
+		r->wr.imm_or_inv = key_on(x, x->rkey, w.rkey, m->qp[qp].pd % x->world.devs);
+	} else if (s->op == OP_SEND_INV || s->op == OP_SEND_INV_INLINE) {
+		r->wr.imm_or_inv = rkey;
 	} else if (model_is_atomic(s->op)) {
 		r->wr.atomic.raddr = raddr;
 		r->wr.atomic.rkey = rkey;
@@ -137,6 +156,8 @@ post_inline(struct bb_qp *qp, const struct step *s, const struct request *r)
 		return bb_post_send_inline(qp, w->wr_id, r->data, len, w->flags);
 	case OP_SEND_IMM_INLINE:
 		return bb_post_send_imm_inline(qp, w->wr_id, r->data, len, w->imm_or_inv, w->flags);
+	case OP_SEND_INV_INLINE:
+		return bb_post_send_inv_inline(qp, w->wr_id, r->data, len, w->imm_or_inv, w->flags);
 	case OP_SEND_UD_INLINE:
 		return bb_post_send_ud_inline(qp, w->wr_id, r->data, len, w->ud.ah, w->ud.qpn,
 					      w->ud.qkey, w->flags);
@@ -146,8 +167,37 @@ post_inline(struct bb_qp *qp, const struct step *s, const struct request *r)
 	}
 }
 
+/* Binds change the window's key. */
+static void
+keys_of_windows(struct exec *x)
+{
+	uint32_t i;
+
+	for (i = 0; i < MWS; i++)
+		if (x->mw[i] != NULL)
+			x->rkey[KEY_MW + i] = x->mw[i]->rkey;
+}
+
+static int
+bind(struct exec *x, const struct step *s, const struct bb_send_wr *w)
+{
+	struct bb_qp *qp = x->qp[s->a[A_QP]];
+	struct bb_mw *mw = w->bind_mw.mw;
+	int ret;
+
+	/* The call of its type, unless the step says otherwise. */
+	if ((mw->type == BB_MW_TYPE_1) != (s->a[9] != 0))
+		ret = bb_mw_bind(qp, w->wr_id, mw, w->bind_mw.mr, w->bind_mw.addr, w->bind_mw.len,
+				 w->bind_mw.access, w->flags);
+	else
+		ret = bb_post_bind_mw(qp, w->wr_id, mw, w->bind_mw.rkey, w->bind_mw.mr,
+				      w->bind_mw.addr, w->bind_mw.len, w->bind_mw.access, w->flags);
+	keys_of_windows(x);
+	return ret;
+}
+
 int
-exec_post(const struct exec *x, const struct model *m, const struct step *s)
+exec_post(struct exec *x, const struct model *m, const struct step *s)
 {
 	uint64_t wr_id = (m->next_wr + 1) << 1 | (s->op == OP_RECV);
 	struct bb_qp *qp = x->qp[s->a[A_QP]];
@@ -180,6 +230,12 @@ exec_post(const struct exec *x, const struct model *m, const struct step *s)
 	case OP_CMP_SWAP:
 		return bb_post_cmp_swap(qp, wr_id, w->sge, w->atomic.raddr, w->atomic.rkey,
 					w->atomic.compare_add, w->atomic.swap, w->flags);
+	case OP_SEND_INV:
+		return bb_post_send_inv(qp, wr_id, w->sge, w->nsge, w->imm_or_inv, w->flags);
+	case OP_BIND:
+		return bind(x, s, w);
+	case OP_LOCAL_INV:
+		return bb_post_local_inv(qp, wr_id, w->imm_or_inv, w->flags);
 	case OP_MASKED_CMP_SWAP:
 		return bb_post_masked_cmp_swap(qp, wr_id, w->sge, w->atomic.raddr, w->atomic.rkey,
 					       w->atomic.compare_add, w->atomic.compare_mask,
@@ -200,7 +256,7 @@ exec_post(const struct exec *x, const struct model *m, const struct step *s)
 }
 
 int
-exec_list(const struct exec *x, const struct model *m, const struct step *s)
+exec_list(struct exec *x, const struct model *m, const struct step *s)
 {
 	bool recv = s->op == OP_RECV_LIST;
 	struct bb_qp *qp = x->qp[s->a[A_QP]];
@@ -232,5 +288,6 @@ exec_list(const struct exec *x, const struct model *m, const struct step *s)
 	err = 1;
 	done = recv ? bb_qp_post_recv_list(qp, recvs, n, &err)
 		    : bb_qp_post_list(qp, sends, n, &err);
+	keys_of_windows(x);
 	return (int)(done << 8) | -err;
 }

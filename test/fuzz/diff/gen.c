@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "diff.h"
+#include "gen.h"
 
 uint32_t
 rng_below(struct rng *r, uint32_t n)
@@ -16,119 +16,14 @@ rng_below(struct rng *r, uint32_t n)
 	return (uint32_t)((r->s >> 33) % n);
 }
 
-static bool
-odd(struct rng *r, uint32_t one_in)
-{
-	return rng_below(r, one_in) == 0;
-}
-
-static uint32_t
-pick(struct rng *r, const uint32_t *list, uint32_t n)
-{
-	return list[rng_below(r, n)];
-}
-#define PICK(r, ...)                                                                               \
-	pick(r, (const uint32_t[]){__VA_ARGS__},                                                   \
-	     sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
-
-static uint32_t
-some_access(struct rng *r)
-{
-	if (odd(r, 12))
-		return odd(r, 8) ? 512 : rng_below(r, 32);
-	return odd(r, 3) ? PICK(r, 0, 1, 3, 4, 5, 7, 9) : 15;
-}
-
-static uint32_t
-some_len(struct rng *r)
-{
-	if (odd(r, 2))
-		return PICK(r, 0, 1, 7, 8, 16, 28, 32, 44, 60, 63, 64, 65, 100, 127, 128, 256);
-	return PICK(r, 512, 1000, 1023, 1024, 1025, 2048, 2049, 3000, 4096);
-}
-
-static void
-gen_mr(struct rng *r, struct step *s)
-{
-	uint32_t *a = s->a;
-
-	a[1] = rng_below(r, PDS);
-	a[2] = rng_below(r, BUFS);
-	a[3] = odd(r, 2) ? 0 : rng_below(r, 64) * 8;
-	a[4] = odd(r, 3) ? some_len(r) : BUF_LEN - a[3];
-	a[5] = some_access(r);
-}
-
-/* What a request needs of a region. */
-struct need {
-	uint32_t pd, rights;
-	bool recv; /* the receives' buffer */
-	bool missing;
-};
-
-/* A region and a range in it, mostly; *len becomes less if that helps. */
-static void
-some_range(struct rng *r, const struct model *m, struct need *need, uint32_t *len, uint32_t *key,
-	   uint32_t *buf, uint32_t *off)
-{
-	uint32_t i, k = NO_KEY, start = rng_below(r, MRS);
-	bool odd_one = odd(r, 8);
-	const struct m_mr *mr;
-
-	for (i = 0; i < MRS && k == NO_KEY; i++) {
-		mr = &m->mr[(start + i) % MRS];
-		if (mr->live && mr->pd == need->pd && (mr->access & need->rights) == need->rights &&
-		    (mr->buf == RECV_BUF) == need->recv)
-			k = (start + i) % MRS;
-	}
-	need->missing |= k == NO_KEY;
-	/* One that lacks a right, or is of another PD, and nothing else. */
-	for (i = 0; i < MRS && need->rights != 0 && odd_one; i++) {
-		bool lacks;
-
-		mr = &m->mr[(start + i) % MRS];
-		lacks = (mr->access & need->rights) == 0;
-		if (mr->live && (mr->pd == need->pd) == lacks &&
-		    (mr->buf == RECV_BUF) == need->recv && mr->len >= 8) {
-			k = (start + i) % MRS;
-			break;
-		}
-	}
-	/* One of another PD, or without the rights. */
-	i = rng_below(r, MRS);
-	if (odd(r, 30) && m->mr[i].live && (m->mr[i].buf == RECV_BUF) == need->recv)
-		k = i;
-	if (k == NO_KEY || odd(r, 60)) {
-		*key = rng_below(r, NO_KEY + 1);
-		*buf = need->recv ? RECV_BUF : rng_below(r, RECV_BUF);
-		*off = rng_below(r, BUF_LEN);
-		if (*key < MRS && m->mr[*key].gen != 0 &&
-		    (m->mr[*key].buf == RECV_BUF) == need->recv) {
-			*buf = m->mr[*key].buf;
-			*off = m->mr[*key].off;
-		}
-		return;
-	}
-	mr = &m->mr[k];
-	*key = k;
-	*buf = mr->buf;
-	*off = mr->off;
-	if (*len > mr->len)
-		*len = mr->len;
-	if (mr->len > *len)
-		*off += rng_below(r, mr->len - *len + 1) & ~(odd(r, 3) ? 0u : 7u);
-	/* One byte, or eight, over an end. */
-	if (odd(r, 60))
-		*off = mr->off + mr->len - *len + PICK(r, 1, 8);
-	else if (odd(r, 60) && mr->off >= 8)
-		*off = mr->off - PICK(r, 1, 8);
-	*off %= BUF_LEN;
-}
-
 static struct need
 need_of(const struct m_qp *qp, uint32_t rights, bool recv)
 {
-	return (struct need){.pd = qp->pd, .rights = rights, .recv = recv};
+	/* What a peer needs is a right of its own. */
+	return (struct need){.pd = qp->pd,
+			     .rights = rights,
+			     .recv = recv,
+			     .remote = (rights & ~(uint32_t)BB_ACCESS_LOCAL_WRITE) != 0};
 }
 
 /* Each returns false when a region is missing. */
@@ -149,12 +44,12 @@ gen_list(struct rng *r, const struct model *m, const struct m_qp *qp, struct ste
 	for (i = 0; i < n; i++) {
 		uint32_t *p = &a[A_SGE + 4 * i];
 
-		len = some_len(r);
+		len = gen_len(r);
 		if (n > 1 || (odd(r, 2) && !recv))
 			len %= 600;
 		if (recv && !odd(r, 4))
 			len = BUF_LEN;
-		some_range(r, m, &mine, &len, &p[0], &p[1], &p[2]);
+		gen_range(r, m, &mine, &len, &p[0], &p[1], &p[2]);
 		p[3] = odd(r, 150) ? 0x80000001u : len;
 		total += len;
 	}
@@ -162,9 +57,11 @@ gen_list(struct rng *r, const struct model *m, const struct m_qp *qp, struct ste
 		return !mine.missing;
 	if (model_has_imm(s->op))
 		a[A_IMM] = rng_below(r, 1 << 30);
-	if (s->op == OP_SEND || s->op == OP_SEND_IMM || model_is_ud(s->op))
+	if (s->op == OP_SEND_INV)
+		a[A_RKEY] = gen_window(r, m, peer);
+	if (s->op == OP_SEND || s->op == OP_SEND_IMM || s->op == OP_SEND_INV || model_is_ud(s->op))
 		return !mine.missing;
-	some_range(r, m, &its, &total, &a[A_RKEY], &a[A_RBUF], &a[A_ROFF]);
+	gen_range(r, m, &its, &total, &a[A_RKEY], &a[A_RBUF], &a[A_ROFF]);
 	return !mine.missing && !its.missing;
 }
 
@@ -175,14 +72,16 @@ gen_inline(struct rng *r, const struct model *m, const struct m_qp *qp, struct s
 	struct need its = need_of(peer, BB_ACCESS_REMOTE_WRITE, false);
 	uint32_t *a = s->a;
 
-	a[I_LEN] = some_len(r) % (MAX_INLINE + 1);
+	a[I_LEN] = gen_len(r) % (MAX_INLINE + 1);
 	if (a[I_LEN] > qp->max_inline && !odd(r, 20))
 		a[I_LEN] = qp->max_inline;
 	a[I_SEED] = 1 + rng_below(r, 255);
+	if (s->op == OP_SEND_INV_INLINE)
+		a[I_RKEY] = gen_window(r, m, peer);
 	if (model_has_imm(s->op))
 		a[I_IMM] = rng_below(r, 1 << 30);
 	if (s->op == OP_WRITE_INLINE || s->op == OP_WRITE_IMM_INLINE)
-		some_range(r, m, &its, &a[I_LEN], &a[I_RKEY], &a[I_RBUF], &a[I_ROFF]);
+		gen_range(r, m, &its, &a[I_LEN], &a[I_RKEY], &a[I_RBUF], &a[I_ROFF]);
 	return !its.missing;
 }
 
@@ -195,9 +94,9 @@ gen_atomic(struct rng *r, const struct model *m, const struct m_qp *qp, struct s
 	uint32_t *a = s->a, size = model_is_masked(s->op) && odd(r, 2) ? 4 : 8, len = size;
 	uint64_t now;
 
-	some_range(r, m, &mine, &len, &a[AT_SGE], &a[AT_SGE + 1], &a[AT_SGE + 2]);
-	a[AT_SGE + 3] = odd(r, 50) ? some_len(r) : size;
-	some_range(r, m, &its, &len, &a[AT_RKEY], &a[AT_RBUF], &a[AT_ROFF]);
+	gen_range(r, m, &mine, &len, &a[AT_SGE], &a[AT_SGE + 1], &a[AT_SGE + 2]);
+	a[AT_SGE + 3] = odd(r, 50) ? gen_len(r) : size;
+	gen_range(r, m, &its, &len, &a[AT_RKEY], &a[AT_RBUF], &a[AT_ROFF]);
 	if (!odd(r, 40))
 		a[AT_ROFF] &= ~(size - 1);
 	a[AT_X] = 1 + rng_below(r, 100);
@@ -273,6 +172,8 @@ some_op(struct rng *r, uint32_t type)
 		return odd(r, 10)
 			       ? (uint32_t)OP_NOP
 			       : OP_SEND_UD + rng_below(r, OP_SEND_UD_IMM_INLINE - OP_SEND_UD + 1);
+	if (!any && odd(r, 6))
+		return PICK(r, OP_BIND, OP_BIND, OP_LOCAL_INV, OP_SEND_INV, OP_SEND_INV_INLINE);
 	if (type == BB_QPT_UC && !any)
 		return PICK(r, OP_WRITE, OP_WRITE_IMM, OP_SEND, OP_SEND_IMM, OP_WRITE_INLINE,
 			    OP_WRITE_IMM_INLINE, OP_SEND_INLINE, OP_SEND_IMM_INLINE, OP_NOP);
@@ -309,12 +210,24 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 		s->a[A_FLAGS] = (odd(r, 3) ? 0 : BB_SEND_SIGNALED) |
 				(odd(r, 6) ? BB_SEND_FENCE : 0) |
 				(odd(r, 4) ? BB_SEND_SOLICITED : 0);
-	if (model_is_ud(s->op)) {
+	/* Mostly not without anything to invalidate. */
+	if ((s->op == OP_LOCAL_INV && !gen_has_window(m, q) && !odd(r, 12)) ||
+	    ((s->op == OP_SEND_INV || s->op == OP_SEND_INV_INLINE) && !gen_has_window(m, peer) &&
+	     !odd(r, 12)))
+		s->op = OP_BIND;
+	else if (s->op == OP_BIND && gen_has_window(m, q) && odd(r, 2))
+		s->op = PICK(r, OP_LOCAL_INV, OP_SEND_INV, OP_SEND_INV_INLINE);
+	if (s->op == OP_BIND) {
+		if (!gen_bind(r, m, qp, s))
+			return;
+	} else if (s->op == OP_LOCAL_INV) {
+		s->a[2] = gen_window(r, m, q);
+	} else if (model_is_ud(s->op)) {
 		if (!gen_datagram(r, m, q, s) && !odd(r, 20)) {
 			gen_ah(r, m, q, s);
 			return;
 		}
-	} else if (s->op >= OP_WRITE_INLINE && s->op <= OP_SEND_IMM_INLINE)
+	} else if (model_is_inline(s->op))
 		ok = gen_inline(r, m, q, s);
 	else if (model_is_atomic(s->op))
 		ok = gen_atomic(r, m, q, s);
@@ -349,7 +262,7 @@ gen_modify(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	a[0] = qp;
 	a[1] = odd(r, 15) ? rng_below(r, BB_QP_ERR + 1) : next[m->qp[qp].state];
 	a[2] = odd(r, 12) ? rng_below(r, QPS) : qp ^ 1;
-	a[3] = odd(r, 10) ? some_access(r) : 15;
+	a[3] = odd(r, 10) ? gen_access(r) : 15;
 	a[4] = odd(r, 25) ? 1 + rng_below(r, 6) : 0;
 	a[5] = odd(r, 40);
 	a[6] = odd(r, 3) ? rng_below(r, 3) : 7;
@@ -417,7 +330,8 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 		bool recv = i == 2 || i == 3, few = i >= 4;
 
 		for (k = 0; k < MRS; k++)
-			if (m->mr[k].live && m->mr[k].pd == pd && (m->mr[k].access != 15) == few &&
+			if (m->mr[k].live && m->mr[k].pd == pd &&
+			    ((m->mr[k].access & 15) != 15) == few && m->mr[k].dm == 0 &&
 			    (m->mr[k].buf == RECV_BUF) == recv)
 				live = k;
 		if (live != NO_KEY)
@@ -429,7 +343,7 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 		s->a[0] = k < MRS ? k : rng_below(r, MRS);
 		s->a[1] = pd;
 		s->a[2] = recv ? RECV_BUF : rng_below(r, RECV_BUF);
-		s->a[5] = few ? PICK(r, 0, 1, 4, 3, 5, 7, 9, 13) : 15;
+		s->a[5] = few ? PICK(r, 0, 1, 4, 3, 5, 7, 9, 13) : odd(r, 2) ? 31 : 15;
 		return true;
 	}
 	memset(s->a, 0, sizeof(s->a));
@@ -449,8 +363,8 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 
 	s->op = PICK(r, OP_PD_ALLOC, OP_PD_FREE, OP_MR_REG, OP_MR_REG, OP_MR_REG, OP_MR_REREG,
 		     OP_MR_REREG, OP_MR_DEREG, OP_CQ_CREATE, OP_CQ_DESTROY, OP_QP_CREATE,
-		     OP_QP_DESTROY, OP_AH_CREATE, OP_AH_DESTROY, OP_FILL, OP_FILL, OP_FILL,
-		     OP_FILL);
+		     OP_QP_DESTROY, OP_AH_CREATE, OP_AH_DESTROY, OP_MW_ALLOC, OP_DM_ALLOC,
+		     OP_DM_ALLOC, OP_DM_ALLOC, OP_FILL, OP_FILL, OP_FILL, OP_FILL);
 	switch (s->op) {
 	case OP_MR_REG:
 		gen_mr(r, s);
@@ -471,13 +385,19 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 	case OP_QP_CREATE:
 		gen_qp(r, m, rng_below(r, QPS), s);
 		return;
+	case OP_MW_ALLOC:
+		gen_mw(r, m, s);
+		return;
+	case OP_DM_ALLOC:
+		gen_dm(r, m, s);
+		return;
 	case OP_AH_CREATE:
 		gen_ah(r, m, &m->qp[rng_below(r, QPS)], s);
 		return;
 	case OP_FILL:
 		a[0] = rng_below(r, BUFS);
 		a[1] = rng_below(r, 16) * 64;
-		a[2] = some_len(r) % (BUF_LEN - a[1]);
+		a[2] = gen_len(r) % (BUF_LEN - a[1]);
 		a[3] = 1 + rng_below(r, 255);
 		return;
 	default:
@@ -531,11 +451,11 @@ gen_step(struct rng *r, const struct model *m, struct step *s)
 	while (!m->qp[qp].live && !odd(r, 20))
 		qp = rng_below(r, QPS);
 	q = &m->qp[qp];
-	if (what < 5)
+	if (what < 6)
 		gen_other(r, m, s);
 	else if (q->live && !ready(m, qp) && !odd(r, 6))
 		gen_connect(r, m, qp, s);
-	else if (what < 7)
+	else if (what < 8)
 		gen_modify(r, m, qp, s);
 	else if ((q->send_list.n != 0 && odd(r, 4)) || q->send_list.n == MAX_LIST)
 		*s = (struct step){.op = OP_POST_LIST, .a = {qp}};

@@ -17,7 +17,8 @@
 bool
 model_is_post(uint32_t op)
 {
-	return (op >= OP_WRITE && op <= OP_NOP) || model_is_ud(op) || model_is_masked(op);
+	return (op >= OP_WRITE && op <= OP_NOP) || model_is_ud(op) || model_is_masked(op) ||
+	       (op >= OP_BIND && op <= OP_SEND_INV_INLINE);
 }
 
 uint8_t
@@ -107,11 +108,18 @@ judge_rereg(const struct model *m, const struct step *s, struct verdict *v)
 		v->skip = true;
 		return;
 	}
+	/* Taken from it by a request that the device has not seen: open. */
+	if (!model_mr_attached(m, a[0]) && model_mr_bound(m, a[0])) {
+		v->skip = true;
+		return;
+	}
 	if (flags == 0 || flags > 7 || (trans && a[5] == 0) ||
 	    (flags & BB_MR_REREG_PD && dev_of(m, a[2]) != dev_of(m, mr->pd)) ||
 	    (a[6] != 0 && !(flags & BB_MR_REREG_ACCESS)) ||
-	    (flags & BB_MR_REREG_ACCESS && !access_ok(a[6])))
+	    (flags & BB_MR_REREG_ACCESS && !access_ok(a[6])) || mr->dm != 0)
 		must(v, -EINVAL);
+	else if (model_mr_attached(m, a[0]))
+		must(v, -EBUSY);
 	else if (flags & BB_MR_REREG_ACCESS && !trans && a[6] & WRITES && !mr->writable)
 		must(v, -EACCES);
 	else
@@ -202,7 +210,7 @@ bool
 model_is_inline(uint32_t op)
 {
 	return (op >= OP_WRITE_INLINE && op <= OP_SEND_IMM_INLINE) || op == OP_SEND_UD_INLINE ||
-	       op == OP_SEND_UD_IMM_INLINE;
+	       op == OP_SEND_UD_IMM_INLINE || op == OP_SEND_INV_INLINE;
 }
 
 /* The way of a datagram is copied by the post. */
@@ -248,6 +256,13 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 	w->rkey = NO_KEY;
 	if (s->op == OP_NOP)
 		return true;
+	if (s->op == OP_BIND)
+		return model_bind_of(m, s, w);
+	if (s->op == OP_LOCAL_INV) {
+		w->rkey = a[2];
+		w->rgen = model_key_gen(m, w->rkey);
+		return w->rkey < KEYS;
+	}
 	if (model_is_inline(s->op)) {
 		w->is_inline = true;
 		w->len = a[I_LEN];
@@ -275,17 +290,18 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 		w->rbuf = r[1];
 		w->roff = r[2];
 	}
-	if (w->rkey > NO_KEY || w->rbuf >= RECV_BUF || w->roff >= BUF_LEN)
+	if (w->rkey >= KEYS || w->rbuf > ZERO_BUF || w->rbuf == RECV_BUF || w->roff >= BUF_LEN)
 		return false;
-	w->rgen = w->rkey < MRS ? m->mr[w->rkey].gen : 0;
+	w->rgen = model_key_gen(m, w->rkey);
 	for (i = 0; i < w->n; i++) {
 		struct m_sge *g = &w->sge[i];
 
-		if (g->key > NO_KEY || g->off >= BUF_LEN || (g->len > BUF_LEN && g->len >> 31 == 0))
+		if (g->key >= KEYS || g->buf > ZERO_BUF || g->off >= BUF_LEN ||
+		    (g->len > BUF_LEN && g->len >> 31 == 0))
 			return false;
-		if (s->op == OP_RECV ? g->buf != RECV_BUF : g->buf >= RECV_BUF)
+		if (g->buf != ZERO_BUF && (g->buf == RECV_BUF) != (s->op == OP_RECV))
 			return false;
-		g->gen = g->key < MRS ? m->mr[g->key].gen : 0;
+		g->gen = model_key_gen(m, g->key);
 		w->len += g->len;
 	}
 	return true;
@@ -294,19 +310,24 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 static bool
 overlap(uint32_t buf, uint32_t off, uint32_t len, uint32_t buf2, uint32_t off2, uint32_t len2)
 {
-	return buf == buf2 && off < off2 + len2 && off2 < off + len;
+	return buf == buf2 && buf != ZERO_BUF && off < off2 + len2 && off2 < off + len;
 }
 
-/* Copies whose source and destination meet, or pieces that do: not defined. */
+/*
+ * Copies whose source and destination meet, or pieces that do: not defined. Of addresses that
+ * start at 0 it is known when they are used.
+ */
 static bool
 entangled(const struct m_wqe *w)
 {
+	bool remote = w->op == OP_WRITE || w->op == OP_WRITE_IMM || w->op == OP_READ ||
+		      model_is_atomic(w->op);
 	uint32_t i, j;
 
 	for (i = 0; i < w->n; i++) {
 		const struct m_sge *g = &w->sge[i];
 
-		if (w->op != OP_RECV && overlap(g->buf, g->off, g->len, w->rbuf, w->roff, w->len))
+		if (remote && overlap(g->buf, g->off, g->len, w->rbuf, w->roff, w->len))
 			return true;
 		for (j = 0; j < i && (w->op == OP_READ || w->op == OP_RECV); j++)
 			if (overlap(g->buf, g->off, g->len, w->sge[j].buf, w->sge[j].off,
@@ -351,7 +372,7 @@ over_limits(const struct m_qp *qp, const struct step *s, const struct m_wqe *w)
 {
 	if (w->is_inline)
 		return w->len > qp->max_inline;
-	if (w->op == OP_NOP || model_is_atomic(w->op))
+	if (w->op == OP_NOP || model_is_atomic(w->op) || w->op == OP_BIND || w->op == OP_LOCAL_INV)
 		return false;
 	return s->a[A_N] > (w->op == OP_RECV ? qp->max_recv_sge : qp->max_sge);
 }
@@ -365,11 +386,16 @@ flags_ok(uint32_t type, const struct m_wqe *w)
 	return !(w->flags & BB_SEND_SOLICITED) || model_takes_receive(w->op);
 }
 
-/* A WQE of five segments is two where the queue is made for shorter ones (bb_post.h). */
-static bool
-may_be_two(const struct m_wqe *w)
+/*
+ * WQEs that a request may take the room of, beyond one, where the queue is made for short ones:
+ * of blocks of 64 bytes, masked CMP_SWAP has two, an invalidation two and a bind three.
+ */
+static uint32_t
+may_be_more(const struct m_wqe *w)
 {
-	return w->op == OP_MASKED_CMP_SWAP && w->len == 8;
+	if (w->op == OP_BIND)
+		return 2;
+	return (w->op == OP_MASKED_CMP_SWAP && w->len == 8) || w->op == OP_LOCAL_INV;
 }
 
 /* A queue that is there, and a request that means something. */
@@ -400,9 +426,10 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 		v->skip = true;
 		return;
 	}
-	over = over_limits(qp, s, &w) || (depth < 2 && may_be_two(&w));
+	over = over_limits(qp, s, &w) || depth <= may_be_more(&w);
 	if (!request_ok(&w) || !type_does(qp->type, s->op) || (recv && qp->rq_depth == 0) ||
-	    (list && !recv && !flags_ok(qp->type, &w)) || (model_is_ud(w.op) && w.ah.pd != qp->pd))
+	    (list && !recv && !flags_ok(qp->type, &w)) || !model_bind_ok(m, qp, &w, list) ||
+	    (model_is_ud(w.op) && w.ah.pd != qp->pd))
 		may(v, -EINVAL);
 	if (recv ? qp->state == BB_QP_RESET : qp->state != BB_QP_RTS && qp->state != BB_QP_ERR)
 		may(v, -ENOTCONN);
@@ -416,9 +443,9 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 	}
 	may(v, 1);
 	/* Unsignalled ones that are done may still count as outstanding: sig_every - 1. */
-	most = waiting + (recv ? 0 : qp->sig_every - 1) + may_be_two(&w);
+	most = waiting + (recv ? 0 : qp->sig_every - 1) + may_be_more(&w);
 	for (i = q->done; i != q->posted; i++)
-		most += may_be_two(&q->wqe[i % MAX_QUEUE]);
+		most += may_be_more(&q->wqe[i % MAX_QUEUE]);
 	if (most >= depth)
 		may(v, 0);
 }
@@ -459,6 +486,21 @@ model_judge(const struct model *m, const struct step *s, struct verdict *v)
 		return;
 	case OP_MR_DEREG:
 		v->skip = a[0] >= MRS || !m->mr[a[0]].live;
+		if (v->skip)
+			return;
+		/* Taken from it by a request that the device has not seen: open. */
+		v->skip = !model_mr_attached(m, a[0]) && model_mr_bound(m, a[0]);
+		must(v, model_mr_attached(m, a[0]) ? -EBUSY : 0);
+		return;
+	case OP_MW_ALLOC:
+	case OP_MW_FREE:
+		model_judge_mw(m, s, v);
+		return;
+	case OP_DM_ALLOC:
+	case OP_DM_FREE:
+	case OP_DM_WRITE:
+	case OP_MR_REG_DM:
+		model_judge_dm(m, s, v);
 		return;
 	case OP_CQ_CREATE:
 		v->skip = a[0] >= CQS || m->cq[a[0]].live || a[1] > 128;

@@ -261,7 +261,8 @@ static void
 print_counts(const struct exec *x)
 {
 	static const char *const names[] = {"send",      "write", "read", "cmp_swap",
-					    "fetch_add", "nop",   "recv", "recv imm"};
+					    "fetch_add", "nop",   "recv", "recv imm",
+					    "local_inv", "bind",  "mkey"};
 	const struct exec_counts *c = exec_counts(x);
 	uint32_t i;
 

@@ -111,6 +111,7 @@ model_post(struct model *m, const struct step *s)
 	struct m_wqe *w = &q->wqe[q->posted % MAX_QUEUE];
 
 	(void)model_wqe_of(m, s, w);
+	model_mw_posted(m, w);
 	/* Bit 0 tells the direction; a failed completion tells no opcode. */
 	w->wr_id = ++m->next_wr << 1 | recv;
 	q->posted++;
@@ -145,7 +146,8 @@ model_step(struct model *m, const struct step *s, int ret)
 		break;
 	case OP_MR_REG:
 		mr = &m->mr[a[0]];
-		*mr = (struct m_mr){true, a[5] & WRITES, mr->gen + 1, a[1], a[2], a[3], a[4], a[5]};
+		*mr = (struct m_mr){true, a[5] & WRITES, mr->gen + 1,          a[1], a[2], a[3],
+				    a[4], a[5],          ARENA_OF(a[2], a[3]), 0};
 		m->pd[a[1]].refs++;
 		break;
 	case OP_MR_REREG:
@@ -162,11 +164,14 @@ model_step(struct model *m, const struct step *s, int ret)
 			mr->buf = a[3];
 			mr->off = a[4];
 			mr->len = a[5];
+			mr->base = ARENA_OF(a[3], a[4]);
 			mr->writable = mr->access & WRITES;
 		}
 		break;
 	case OP_MR_DEREG:
 		m->mr[a[0]].live = false;
+		if (m->mr[a[0]].dm != 0)
+			m->dm[m->mr[a[0]].dm - 1].refs--;
 		m->pd[m->mr[a[0]].pd].refs--;
 		break;
 	case OP_CQ_CREATE:
@@ -185,6 +190,16 @@ model_step(struct model *m, const struct step *s, int ret)
 		break;
 	case OP_MODIFY:
 		modify(m, a);
+		break;
+	case OP_MW_ALLOC:
+	case OP_MW_FREE:
+		model_mw_step(m, s);
+		break;
+	case OP_DM_ALLOC:
+	case OP_DM_FREE:
+	case OP_DM_WRITE:
+	case OP_MR_REG_DM:
+		model_dm_step(m, s);
 		break;
 	case OP_AH_CREATE:
 		m->ah[a[0]] = (struct m_ah){true, a[1], a[2], a[3], a[4], a[5], a[6]};

@@ -38,6 +38,10 @@ wc_opcode(uint32_t op)
 		return BB_WC_FETCH_ADD;
 	case OP_NOP:
 		return BB_WC_NOP;
+	case OP_BIND:
+		return BB_WC_BIND_MW;
+	case OP_LOCAL_INV:
+		return BB_WC_LOCAL_INV;
 	default:
 		return BB_WC_SEND;
 	}
@@ -115,91 +119,29 @@ finish_send(struct m_qp *qp, const struct m_wqe *w)
 	}
 }
 
-bool
-model_key_allows(const struct model *m, uint32_t key, uint32_t gen, uint32_t pd, uint32_t buf,
-		 uint32_t off, uint32_t len, uint32_t right)
+static bool
+takes_in(uint32_t op)
 {
-	const struct m_mr *mr;
+	return op == OP_READ || model_is_atomic(op);
+}
 
-	if (key >= MRS)
-		return false;
-	mr = &m->mr[key];
-	return mr->live && mr->gen == gen && mr->pd == pd && (mr->access & right) == right &&
-	       mr->buf == buf && off >= mr->off && len <= mr->len && off - mr->off <= mr->len - len;
+/* The request's own pieces. */
+static bool
+local_map(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, struct m_places *to)
+{
+	return model_map_list(m, qp, w->sge, w->n, w->len,
+			      takes_in(w->op) ? BB_ACCESS_LOCAL_WRITE : 0, to);
 }
 
 static bool
-local_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w)
+remote_map(const struct model *m, const struct m_qp *p, const struct m_wqe *w, uint32_t right,
+	   struct m_places *to)
 {
-	bool in = w->op == OP_READ || model_is_atomic(w->op);
-	uint32_t i;
+	const struct m_sge g = {w->rkey, w->rgen, w->rbuf, w->roff, w->len};
 
-	for (i = 0; i < w->n; i++) {
-		const struct m_sge *g = &w->sge[i];
-
-		/* Pieces without a byte are no pieces. */
-		if (g->len != 0 && !model_key_allows(m, g->key, g->gen, qp->pd, g->buf, g->off,
-						     g->len, in ? BB_ACCESS_LOCAL_WRITE : 0))
-			return false;
-	}
-	return true;
-}
-
-void
-model_gather_sges(const struct model *m, const struct m_sge *sge, uint32_t n, uint8_t *to,
-		  uint32_t left)
-{
-	uint32_t i;
-
-	for (i = 0; i < n && left != 0; i++) {
-		uint32_t len = sge[i].len < left ? sge[i].len : left;
-
-		memcpy(to, &m->mem[ARENA_OF(sge[i].buf, sge[i].off)], len);
-		to += len;
-		left -= len;
-	}
-}
-
-void
-model_gather(const struct model *m, const struct m_wqe *w, uint8_t *to)
-{
-	if (w->is_inline)
-		memcpy(to, w->data, w->len);
-	else
-		model_gather_sges(m, w->sge, w->n, to, w->len);
-}
-
-void
-model_scatter(struct model *m, const struct m_sge *sge, uint32_t n, const uint8_t *from,
-	      uint32_t left)
-{
-	uint32_t i;
-
-	for (i = 0; i < n && left != 0; i++) {
-		uint32_t len = sge[i].len < left ? sge[i].len : left;
-
-		memcpy(&m->mem[ARENA_OF(sge[i].buf, sge[i].off)], from, len);
-		from += len;
-		left -= len;
-	}
-}
-
-uint8_t
-model_recv_status(const struct model *m, const struct m_qp *p, const struct m_wqe *r, uint32_t len)
-{
-	uint32_t i;
-
-	/* Pieces that get nothing are not looked at. */
-	for (i = 0; i < r->n && len != 0; i++) {
-		const struct m_sge *g = &r->sge[i];
-		uint32_t part = g->len < len ? g->len : len;
-
-		if (part != 0 && !model_key_allows(m, g->key, g->gen, p->pd, g->buf, g->off, part,
-						   BB_ACCESS_LOCAL_WRITE))
-			return BB_WC_LOC_PROT_ERR;
-		len -= part;
-	}
-	return len != 0 ? BB_WC_LOC_LEN_ERR : BB_WC_SUCCESS;
+	to->n = 0;
+	/* The key of a message without payload is not looked at (9.7.4.1.4). */
+	return w->len == 0 || model_map(m, p, &g, right, to);
 }
 
 /* The receive at the head fails. */
@@ -219,18 +161,26 @@ receive(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint8_t *d
 {
 	const struct m_wqe *r = &p->rq.wqe[p->rq.done % MAX_QUEUE];
 	struct m_wc wc = {.wr_id = r->wr_id, .has_len = true, .len = w->len};
-	uint8_t status = data != NULL ? model_recv_status(m, p, r, w->len) : BB_WC_SUCCESS;
+	struct m_places to = {0};
+	uint8_t status = data != NULL ? model_recv_map(m, p, r, w->len, &to) : BB_WC_SUCCESS;
+	bool inv = w->op == OP_SEND_INV || w->op == OP_SEND_INV_INLINE;
 
 	/* A message too long for it is dropped, and the receive stays: class D, 9.9.3. */
 	if (status == BB_WC_LOC_LEN_ERR && p->type == BB_QPT_UC)
 		return NOT_NOW;
+	/* Class J; rxe tells its own side so, too. */
+	if (status == BB_WC_SUCCESS && inv && !model_remote_inv(m, p, w))
+		status = BB_WC_REM_INV_REQ_ERR;
 	if (status != BB_WC_SUCCESS) {
 		model_recv_fail(p, status);
 		return status == BB_WC_LOC_LEN_ERR ? INVALID : OPERATION;
 	}
 	p->rq.done++;
-	if (data != NULL)
-		model_scatter(m, r->sge, r->n, data, w->len);
+	model_put(m, &to, data);
+	if (inv) {
+		wc.flags |= BB_WC_WITH_INV;
+		wc.imm = w->rkey;
+	}
 	wc.opcode = data != NULL ? BB_WC_RECV : BB_WC_RECV_RDMA_IMM;
 	if (model_has_imm(w->op)) {
 		wc.flags |= BB_WC_WITH_IMM;
@@ -243,58 +193,79 @@ receive(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint8_t *d
 }
 
 static enum answer
-respond_write(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint8_t *data)
+respond_write(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_places *own,
+	      const uint8_t *data)
 {
+	struct m_places to;
+
 	if (!(p->access & BB_ACCESS_REMOTE_WRITE))
 		return INVALID;
-	if (w->len != 0 && !model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
-					     BB_ACCESS_REMOTE_WRITE))
+	if (!remote_map(m, p, w, BB_ACCESS_REMOTE_WRITE, &to))
 		return ACCESS;
 	if (model_has_imm(w->op) && p->rq_depth == 0)
 		return INVALID;
 	if (model_has_imm(w->op) && p->rq.done == p->rq.rung)
 		return NOT_NOW;
-	memcpy(&m->mem[ARENA_OF(w->rbuf, w->roff)], data, w->len);
+	model_clash(m, own, &to);
+	model_put(m, &to, data);
 	return model_has_imm(w->op) ? receive(m, p, w, NULL) : DONE;
 }
 
 static enum answer
-respond_atomic(struct model *m, struct m_qp *p, const struct m_wqe *w)
+respond_atomic(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_places *own)
 {
+	struct m_places at;
 	uint8_t result[8];
 
 	if (!(p->access & BB_ACCESS_REMOTE_ATOMIC))
 		return INVALID;
-	if (!model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
-			      BB_ACCESS_REMOTE_ATOMIC))
+	if (!remote_map(m, p, w, BB_ACCESS_REMOTE_ATOMIC, &at))
 		return ACCESS;
-	model_atomic(m, w, &m->mem[ARENA_OF(w->rbuf, w->roff)], result);
-	model_scatter(m, w->sge, 1, result, w->len);
+	/* Memory that is not aligned, or in two pieces (bb_mr_reg_dm(); 9.4.5). */
+	if (at.n != 1 || at.p[0].at % w->len != 0)
+		return INVALID;
+	model_clash(m, own, &at);
+	model_atomic(m, w, &m->mem[at.p[0].at], result);
+	model_put(m, own, result);
 	return DONE;
 }
 
 static enum answer
-respond(struct model *m, struct m_qp *p, const struct m_wqe *w)
+respond_read(struct model *m, const struct m_qp *p, const struct m_wqe *w,
+	     const struct m_places *own)
+{
+	static uint8_t data[MAX_SGE * BUF_LEN];
+	struct m_places from;
+
+	if (!(p->access & BB_ACCESS_REMOTE_READ))
+		return INVALID;
+	if (!remote_map(m, p, w, BB_ACCESS_REMOTE_READ, &from))
+		return ACCESS;
+	model_clash(m, own, &from);
+	model_get(m, &from, data);
+	model_put(m, own, data);
+	return DONE;
+}
+
+/* @own: its pieces at the requester. */
+static enum answer
+respond(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_places *own)
 {
 	static uint8_t data[MAX_SGE * BUF_LEN];
 
-	model_gather(m, w, data);
-	if (is_send(w->op)) {
-		if (p->rq_depth == 0)
-			return INVALID;
-		return p->rq.done == p->rq.rung ? NOT_NOW : receive(m, p, w, data);
-	}
+	if (w->op == OP_READ)
+		return respond_read(m, p, w, own);
+	if (model_is_atomic(w->op))
+		return respond_atomic(m, p, w, own);
+	if (w->is_inline)
+		memcpy(data, w->data, w->len);
+	else
+		model_get(m, own, data);
 	if (wc_opcode(w->op) == BB_WC_RDMA_WRITE)
-		return respond_write(m, p, w, data);
-	if (w->op != OP_READ)
-		return respond_atomic(m, p, w);
-	if (!(p->access & BB_ACCESS_REMOTE_READ))
+		return respond_write(m, p, w, own, data);
+	if (p->rq_depth == 0)
 		return INVALID;
-	if (w->len != 0 && !model_key_allows(m, w->rkey, w->rgen, p->pd, w->rbuf, w->roff, w->len,
-					     BB_ACCESS_REMOTE_READ))
-		return ACCESS;
-	model_scatter(m, w->sge, w->n, &m->mem[ARENA_OF(w->rbuf, w->roff)], w->len);
-	return DONE;
+	return p->rq.done == p->rq.rung ? NOT_NOW : receive(m, p, w, data);
 }
 
 /* Who answers to @qp: a QP that is connected to it and may receive. */
@@ -324,11 +295,11 @@ gone(struct m_qp *qp, const struct m_wqe *w)
  * vol. 1, 9.8.2.2 and 9.9.3). Only a receive that cannot be written fails (class C).
  */
 static void
-run_uc(struct model *m, struct m_qp *qp, const struct m_wqe *w)
+run_uc(struct model *m, struct m_qp *qp, const struct m_wqe *w, const struct m_places *own)
 {
 	struct m_qp *p = target(m, qp);
 
-	if (p != NULL && respond(m, p, w) == OPERATION)
+	if (p != NULL && respond(m, p, w, own) == OPERATION)
 		model_fail_qp(p);
 	gone(qp, w);
 }
@@ -339,14 +310,24 @@ run_one(struct model *m, struct m_qp *qp)
 {
 	struct m_wqe w = qp->sq.wqe[qp->sq.done % MAX_QUEUE];
 	uint32_t packets = w.len == 0 ? 1 : (w.len + MTU - 1) / MTU;
+	struct m_places own;
 	struct m_qp *p;
 
 	if (model_is_ud(w.op) && w.len > m->world->ud_mtu) {
 		fail_send(qp, BB_WC_LOC_LEN_ERR);
 		return true;
 	}
-	if (!local_ok(m, qp, &w)) {
+	if (!local_map(m, qp, &w, &own)) {
 		fail_send(qp, BB_WC_LOC_PROT_ERR);
+		return true;
+	}
+	if (w.op == OP_BIND || w.op == OP_LOCAL_INV) {
+		uint8_t status = model_mw_run(m, qp, &w);
+
+		if (status != BB_WC_SUCCESS)
+			fail_send(qp, status);
+		else
+			finish_send(qp, &w);
 		return true;
 	}
 	if (w.op == OP_NOP) {
@@ -355,9 +336,9 @@ run_one(struct model *m, struct m_qp *qp)
 	}
 	if (qp->type != BB_QPT_RC) {
 		if (qp->type == BB_QPT_UC) {
-			run_uc(m, qp, &w);
+			run_uc(m, qp, &w, &own);
 		} else {
-			model_ud_send(m, qp, &w);
+			model_ud_send(m, qp, &w, &own);
 			gone(qp, &w);
 		}
 		return true;
@@ -372,7 +353,7 @@ run_one(struct model *m, struct m_qp *qp)
 		fail_send(qp, BB_WC_RETRY_EXC_ERR);
 		return true;
 	}
-	switch (respond(m, p, &w)) {
+	switch (respond(m, p, &w, &own)) {
 	case DONE:
 		qp->sq_psn = (qp->sq_psn + packets) & 0xffffff;
 		p->epsn = (p->epsn + packets) & 0xffffff;

@@ -81,18 +81,19 @@ receiver(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 }
 
 void
-model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w)
+model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w, const struct m_places *own)
 {
 	static uint8_t data[HEAD + MAX_SGE * BUF_LEN];
 	struct m_wc wc = {.opcode = BB_WC_RECV, .has_len = true, .len = w->len + HEAD};
 	struct m_qp *p = receiver(m, qp, w);
 	const struct m_wqe *r;
+	struct m_places to;
 	uint8_t status;
 
 	if (p == NULL || p->rq.done == p->rq.rung)
 		return;
 	r = &p->rq.wqe[p->rq.done % MAX_QUEUE];
-	status = model_recv_status(m, p, r, w->len + HEAD);
+	status = model_recv_map(m, p, r, w->len + HEAD, &to);
 	if (status == BB_WC_LOC_LEN_ERR)
 		return;
 	if (status != BB_WC_SUCCESS) {
@@ -100,13 +101,17 @@ model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w)
 		model_fail_qp(p);
 		return;
 	}
-	model_gather(m, w, data + HEAD);
+	model_clash(m, own, &to);
 	/* On InfiniBand handles ask for no GRH, and nothing is written in its place. */
 	if (m->world->ib)
-		model_gather_sges(m, r->sge, r->n, data, HEAD);
+		model_get(m, &to, data);
 	else
 		head_of(m, qp, w, data);
-	model_scatter(m, r->sge, r->n, data, w->len + HEAD);
+	if (w->is_inline)
+		memcpy(data + HEAD, w->data, w->len);
+	else
+		model_get(m, own, data + HEAD);
+	model_put(m, &to, data);
 	wc.wr_id = r->wr_id;
 	wc.flags = m->world->ib ? 0 : BB_WC_GRH;
 	wc.from = (uint32_t)(qp - m->qp) + 1;

@@ -50,6 +50,16 @@ static const struct {
 				"qp flags key buf off len rkey rbuf roff x y x_mask y_mask"},
 	[OP_MASKED_FETCH_ADD] = {"masked_fetch_add",
 				 "qp flags key buf off len rkey rbuf roff x y x_mask y_mask"},
+	[OP_MW_ALLOC] = {"mw_alloc", "mw pd type"},
+	[OP_MW_FREE] = {"mw_free", "mw"},
+	[OP_BIND] = {"bind", "qp flags mw mr buf off len access tag wrong_call"},
+	[OP_LOCAL_INV] = {"local_inv", "qp flags key"},
+	[OP_SEND_INV] = {"send_inv", "qp flags " SGES "rkey"},
+	[OP_SEND_INV_INLINE] = {"send_inv_inline", "qp flags len seed rkey"},
+	[OP_DM_ALLOC] = {"dm_alloc", "dm len align"},
+	[OP_DM_FREE] = {"dm_free", "dm"},
+	[OP_DM_WRITE] = {"dm_write", "dm off len seed"},
+	[OP_MR_REG_DM] = {"mr_reg_dm", "mr pd dm off len access"},
 	[OP_SEND_UD_IMM_INLINE] = {"send_ud_imm_inline", "qp flags len seed ah dest qkey imm"},
 };
 
