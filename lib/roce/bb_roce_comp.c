@@ -114,7 +114,7 @@ go_back(struct bb_roce_qp *qp, uint64_t *count)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	if (req->going_back || req->rnr_wait || req->nxt == req->una)
+	if (req->going_back || req->nxt == req->una)
 		return;
 	(*count)++;
 	req->going_back = true;
@@ -126,7 +126,8 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	if (req->rnr_wait || req->nxt == req->una)
+	/* One that came twice: nothing is out. */
+	if (req->nxt == req->una)
 		return;
 	qp->stats.rnr_nak_retry++;
 	if (req->rnr_retries == 0) {
@@ -305,7 +306,7 @@ bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	if (now < req->deadline)
+	if (now < req->deadline || req->deadline == BB_ROCE_NEVER)
 		return;
 	req->deadline = BB_ROCE_NEVER;
 	if (req->rnr_wait) {

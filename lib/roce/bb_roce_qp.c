@@ -77,8 +77,6 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	req->rnr_retries = attr->rnr_retry;
 	/* Two READ requests fill the window, so that one is there when the other is answered. */
 	req->chunk = attr->max_rd_atomic > 1 ? (attr->window + 1) / 2 : attr->window;
-	if (req->chunk > MAX_MSG / qp->attr.mtu)
-		req->chunk = MAX_MSG / qp->attr.mtu;
 	qp->state = BB_ROCE_RTS;
 	return 0;
 }
@@ -244,6 +242,5 @@ bb_roce_busy(const struct bb_roce_qp *qp)
 void
 bb_roce_tick(struct bb_roce_qp *qp, uint64_t now)
 {
-	if (qp->state == BB_ROCE_RTS)
-		bb_roce_comp_tick(qp, now);
+	bb_roce_comp_tick(qp, now);
 }

@@ -278,6 +278,5 @@ bb_roce_req_rewind(struct bb_roce_qp *qp)
 		req->next_pkt =
 			bb_roce_psn_distance(req->ring[req->tail & req->mask].psn, req->una);
 	req->nxt = req->una;
-	req->no_ack_req = 0;
 	req->rd_atomic = 0;
 }

@@ -408,4 +408,33 @@ rf_expect_idle(struct rf *f)
 	rf_expect_none(f);
 }
 
+/* RC with all as it is by default. */
+static inline void
+rf_begin(struct rf *f)
+{
+	rf_init(f, BB_ROCE_RC);
+	rf_start(f);
+}
+
+/* @n WRITEs of one packet each, sent. */
+static inline void
+rf_writes(struct rf *f, uint32_t n)
+{
+	while (n-- != 0)
+		rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(f);
+	f->seen = f->ntx;
+}
+
+/* To the deadline, and not before it. */
+static inline void
+rf_timeout(struct rf *f)
+{
+	assert_int_not_equal(bb_roce_deadline(&f->qp), UINT64_MAX);
+	f->now = bb_roce_deadline(&f->qp);
+	bb_roce_tick(&f->qp, f->now - 1);
+	assert_int_equal(bb_roce_deadline(&f->qp), f->now); /* not before its time */
+	bb_roce_tick(&f->qp, f->now);
+}
+
 #endif

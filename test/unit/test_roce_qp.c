@@ -124,6 +124,7 @@ test_states(void **state)
 	assert_int_equal(rf_run(&f), 0);
 	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
 	bb_roce_tick(&f.qp, UINT64_MAX);
+	assert_int_equal(f.qp.stats.ack_timeout, 0);
 	rf_ack(&f, RF_PSN, RF_ACK);
 	assert_int_equal(f.ndone, 0);
 	bb_roce_qp_flush(&f.qp, BB_SYN_WR_FLUSH);

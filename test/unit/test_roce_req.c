@@ -47,6 +47,7 @@ check_message(struct rf *f, uint32_t k, uint32_t len, uint32_t psn, uint64_t coo
 		assert_int_equal(pkt->opcode, op | type);
 		assert_int_equal(pkt->psn, (psn + i) & BB_ROCE_PSN_MASK);
 		assert_int_equal(pkt->pkey, 0xffff);
+		assert_int_not_equal(pkt->flags & BB_ROCE_MIGREQ, 0);
 		assert_int_equal(pkt->dqpn, 0x222222);
 		assert_int_equal(pkt->len, last ? len - i * RF_MTU : RF_MTU);
 		for (b = 0; b < pkt->len; b++)
@@ -554,6 +555,7 @@ test_credits_of(void **state)
 		rf_post(&f, BB_ROCE_MSG_SEND, 1, 0); /* 10 to 14 */
 	assert_int_equal(rf_run(&f), 1);
 	credit(&f, RF_PSN + 17, 9, 3);
+	credit(&f, RF_PSN + 17, 9, 0); /* late */
 	assert_int_equal(rf_run(&f), 2);
 	assert_int_equal(f.qp.stats.drop_ghost, 0);
 }

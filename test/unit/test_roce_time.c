@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The completer of the RoCEv2 engine: timers, and how often it tries again. */
+#include "roce_req_fake.h"
+
+/* A NAK that tells of progress costs nothing; seven without are followed, the eighth is not. */
+static void
+test_retry_count(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	rf_begin(&f);
+	rf_writes(&f, 20);
+	for (i = 0; i < 20; i++) {
+		rf_ack(&f, RF_PSN + i, RF_NAK(BB_ROCE_NAK_PSN));
+		assert_int_equal(rf_run(&f), 20 - i);
+		if (i % 2 == 0) {
+			rf_timeout(&f);
+			rf_run(&f);
+		}
+	}
+	assert_int_equal(f.nfailed, 0);
+	for (i = 0; i < 3; i++) { /* of the seven one went with the NAK */
+		rf_timeout(&f);
+		assert_int_equal(rf_run(&f), 1);
+		rf_ack(&f, RF_PSN + 19, RF_NAK(BB_ROCE_NAK_PSN));
+		assert_int_equal(rf_run(&f), 1);
+	}
+	rf_timeout(&f);
+	rf_expect_failed(&f, 0, 19, BB_SYN_RETRY_EXC);
+	assert_int_equal(f.qp.stats.retry_exceeded, 1);
+}
+
+static void
+test_timeout(void **state)
+{
+	static struct rf f;
+	uint32_t retries, i;
+
+	(void)state;
+	for (retries = 0; retries <= 7; retries += 7) {
+		rf_init(&f, BB_ROCE_RC);
+		f.attr.retry_cnt = retries;
+		rf_start(&f);
+		rf_writes(&f, 2);
+		for (i = 0; i < retries; i++) {
+			assert_int_equal(bb_roce_deadline(&f.qp), f.now + RF_TIMEOUT);
+			rf_timeout(&f);
+			assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+			f.now += 5 * RF_TIMEOUT; /* it does not run while nothing is out */
+			assert_int_equal(rf_run(&f), 2);
+			rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+			rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+		}
+		rf_timeout(&f);
+		rf_expect_failed(&f, 0, 0, BB_SYN_RETRY_EXC);
+		assert_int_equal(f.qp.stats.ack_timeout, retries + 1);
+	}
+	/* From the last progress on; later packets do not put it off. */
+	rf_begin(&f);
+	rf_writes(&f, 2);
+	f.now += 1000;
+	rf_writes(&f, 1);
+	assert_int_equal(bb_roce_deadline(&f.qp), f.now - 1000 + RF_TIMEOUT);
+	rf_ack(&f, RF_PSN, RF_ACK);
+	assert_int_equal(bb_roce_deadline(&f.qp), f.now + RF_TIMEOUT);
+	f.now += 1000;
+	rf_ack(&f, RF_PSN, RF_ACK); /* nothing new */
+	assert_int_equal(bb_roce_deadline(&f.qp), f.now - 1000 + RF_TIMEOUT);
+	rf_ack(&f, RF_PSN + 2, RF_ACK);
+	rf_expect_idle(&f);
+	/* By code; 0 waits for ever. */
+	for (i = 0; i < 32; i++) {
+		rf_init(&f, BB_ROCE_RC);
+		f.attr.ack_timeout = i;
+		rf_start(&f);
+		rf_writes(&f, 1);
+		assert_int_equal(bb_roce_deadline(&f.qp),
+				 i == 0 ? UINT64_MAX : f.now + (UINT64_C(4096) << i));
+	}
+	/* Progress gives all retries back. */
+	rf_begin(&f);
+	rf_writes(&f, 3);
+	for (i = 0; i < 21; i++) {
+		if (i % 7 == 0 && i > 0)
+			rf_ack(&f, RF_PSN + i / 7 - 1, RF_ACK);
+		rf_timeout(&f);
+		assert_int_equal(rf_run(&f), 3 - i / 7);
+	}
+	assert_int_equal(f.nfailed, 0);
+}
+
+static void
+test_rnr(void **state)
+{
+	/* 9.7.5.2.8 table 45, in microseconds. */
+	static const uint32_t us[] = {
+		655360, 10,    20,    30,    40,    60,     80,     120,    160,    240,    320,
+		480,    640,   960,   1280,  1920,  2560,   3840,   5120,   7680,   10240,  15360,
+		20480,  30720, 40960, 61440, 81920, 122880, 163840, 245760, 327680, 491520,
+	};
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	rf_begin(&f); /* with 7 retries: any number */
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_run(&f);
+	f.seen = f.ntx;
+	for (i = 0; i < 32; i++) {
+		f.now += 777;
+		rf_ack(&f, RF_PSN + 1, (uint8_t)(BB_ROCE_AETH_RNR | i));
+		rf_expect_done(&f, 0, 1, 0);
+		assert_int_equal(bb_roce_deadline(&f.qp), f.now + us[i] * RF_US);
+		assert_false(bb_roce_busy(&f.qp));
+		/* The peer drops what is behind it, and may say so. */
+		rf_ack(&f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_PSN));
+		rf_ack(&f, RF_PSN + 1, BB_ROCE_AETH_RNR);
+		assert_int_equal(rf_run(&f), 0);
+		assert_int_equal(bb_roce_deadline(&f.qp), f.now + us[i] * RF_US);
+		rf_timeout(&f);
+		assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+		assert_int_equal(rf_run(&f), 2);
+		rf_expect(&f, BB_ROCE_SEND_ONLY, RF_PSN + 1);
+		rf_expect(&f, BB_ROCE_SEND_ONLY, RF_PSN + 2);
+	}
+	assert_int_equal(f.qp.stats.rnr_nak_retry, 32);
+	assert_int_equal(f.qp.stats.packet_seq_err, 0);
+	rf_ack(&f, RF_PSN + 2, RF_ACK);
+	rf_expect_idle(&f);
+	/* A late answer ends the wait. */
+	rf_writes(&f, 1);
+	rf_ack(&f, RF_PSN + 3, BB_ROCE_AETH_RNR);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	rf_expect_idle(&f);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	assert_int_equal(rf_run(&f), 1);
+	/* Between the end of the wait and sending again it is an old one. */
+	rf_ack(&f, RF_PSN + 4, BB_ROCE_AETH_RNR);
+	rf_timeout(&f);
+	rf_ack(&f, RF_PSN + 4, BB_ROCE_AETH_RNR);
+	assert_int_equal(rf_run(&f), 1);
+	/* After the wait the packet can be lost. */
+	rf_ack(&f, RF_PSN + 4, RF_NAK(BB_ROCE_NAK_PSN));
+	assert_int_equal(rf_run(&f), 1);
+	rf_ack(&f, RF_PSN + 4, BB_ROCE_AETH_RNR);
+	rf_timeout(&f);
+	assert_int_equal(rf_run(&f), 1);
+	rf_ack(&f, RF_PSN + 4, RF_NAK(BB_ROCE_NAK_PSN));
+	assert_int_equal(rf_run(&f), 1);
+	assert_int_equal(f.qp.stats.packet_seq_err, 2);
+}
+
+static void
+test_rnr_count(void **state)
+{
+	static struct rf f;
+	uint32_t retries, i, done;
+
+	(void)state;
+	for (retries = 0; retries < 7; retries += 3) {
+		rf_init(&f, BB_ROCE_RC);
+		f.attr.rnr_retry = retries;
+		rf_start(&f);
+		rf_writes(&f, 3);
+		for (done = 0; done < 3; done++) { /* all again after each message */
+			for (i = 0; i < retries; i++) {
+				rf_ack(&f, RF_PSN + done, BB_ROCE_AETH_RNR | 1);
+				rf_timeout(&f);
+				assert_int_equal(rf_run(&f), 3 - done);
+			}
+			if (done < 2)
+				rf_ack(&f, RF_PSN + done, RF_ACK);
+		}
+		rf_ack(&f, RF_PSN + 2, BB_ROCE_AETH_RNR | 1);
+		rf_expect_failed(&f, 0, 2, BB_SYN_RNR_RETRY_EXC);
+		assert_int_equal(f.qp.stats.rnr_retry_exceeded, 1);
+		assert_int_equal(f.qp.stats.rnr_nak_retry, 3 * retries + 1);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_retry_count),
+		cmocka_unit_test(test_timeout),
+		cmocka_unit_test(test_rnr),
+		cmocka_unit_test(test_rnr_count),
+	};
+
+	return cmocka_run_group_tests_name("roce_time", tests, NULL, NULL);
+}
