@@ -21,6 +21,12 @@ def skip(reason):
     sys.exit(SKIP)
 
 
+def write(path, text):
+    if os.path.exists(path):
+        with open(path, 'w') as f:
+            f.write(text)
+
+
 def unshare_command():
     # PID 1 of a PID namespace takes every process in it along when it ends, however that comes
     # about, and a network namespace without a name ends with its last process. So there is
@@ -42,6 +48,10 @@ def enter():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         signal.signal(signal.SIGINT, signal.default_int_handler)
         ip('link', 'set', 'lo', 'up')
+        # A host that forwards, as those with containers do, would hand this on: the kernel would
+        # answer for other end points on the tap. IPv6 would send multicast of its own there.
+        write('/proc/sys/net/ipv4/ip_forward', '0')
+        write('/proc/sys/net/ipv6/conf/default/disable_ipv6', '1')
         return
     for tool in ('setpriv', 'unshare', 'ip'):
         if shutil.which(tool) is None:

@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do the conversations hold of Linux itself: both peers in one guest, over rxe's loopback."""
+
+import argparse
+import sys
+
+sys.dont_write_bytecode = True
+
+import conversations  # noqa: E402
+import guest  # noqa: E402
+import namespace  # noqa: E402
+import verbs  # noqa: E402
+
+
+def main():
+    p = argparse.ArgumentParser(prog='test/interop/test_conversations.py', description=__doc__)
+    p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
+    p.add_argument('program', help='verbs_peer as built')
+    args = p.parse_args()
+    reason = guest.missing(args.suite)
+    if reason:
+        namespace.skip(reason)
+    try:
+        namespace.enter()
+    except namespace.NamespaceError as err:
+        namespace.skip(str(err))
+    with guest.Guest(mtu=4200, suite=args.suite) as there:
+        pair = conversations.Pair(verbs.Verbs(there, args.program),
+                                  verbs.Verbs(there, args.program))
+        for talk in conversations.ANYWHERE + conversations.LARGE:
+            talk(pair)
+            print('%s: %s' % (talk.__name__, talk.__doc__), flush=True)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
