@@ -207,12 +207,78 @@ test_loss(void **state)
 	expect(&t, want, sizeof(want) / sizeof(want[0]));
 }
 
+/* Conversations of test/interop/conversations.py: what each has that the others have not. */
+static void
+test_by_purpose(void **state)
+{
+	static const struct {
+		const char *file;
+		unsigned int packets;
+		struct count count[4];
+	} want[] = {
+		{"rxe-6.1-rc-messages.pcap",
+		 85,
+		 {{"RC SEND_LAST_IMM, IPv4", 2},
+		  {"RC SEND_ONLY_IMM, IPv4", 5},
+		  {"RC WRITE_LAST_IMM, IPv4", 2},
+		  {"pad 3", 15}}},
+		{"rxe-6.1-rc-ipv6.pcap",
+		 85,
+		 {{"RC READ_RESP_MIDDLE, IPv6", 1},
+		  {"RC SEND_MIDDLE, IPv6", 2},
+		  {"RC ACK, IPv6", 28},
+		  {"pad 2", 5}}},
+		{"rxe-6.1-rc-mtu4096.pcap",
+		 34,
+		 {{"RC SEND_FIRST, IPv4", 2}, {"RC READ_RESP_FIRST, IPv4", 2}}},
+		{"rxe-6.1-rc-atomics.pcap",
+		 8,
+		 {{"RC CMP_SWAP, IPv4", 2}, {"RC FETCH_ADD, IPv4", 2}}},
+		{"rxe-6.1-rc-invalidate.pcap",
+		 14,
+		 {{"RC SEND_ONLY_INV, IPv4", 1},
+		  {"RC SEND_LAST_INV, IPv4", 1},
+		  {"syndrome 0x62", 2}}},
+		{"rxe-6.1-rc-errors.pcap", 18, {{"syndrome 0x62", 6}, {"syndrome 0x63", 1}}},
+		{"rxe-6.1-rc-rnr.pcap", 14, {{"syndrome 0x2c", 3}, {"syndrome 0x30", 3}}},
+		{"rxe-6.1-uc-messages.pcap",
+		 40,
+		 {{"UC SEND_MIDDLE, IPv4", 2},
+		  {"UC SEND_LAST_IMM, IPv4", 2},
+		  {"UC WRITE_LAST, IPv4", 2},
+		  {"UC WRITE_ONLY_IMM, IPv4", 5}}},
+		{"rxe-6.1-ud-messages.pcap",
+		 20,
+		 {{"UD SEND_ONLY, IPv4", 10}, {"UD SEND_ONLY_IMM, IPv4", 10}}},
+		{"rxe-6.1-ud-ipv6.pcap",
+		 20,
+		 {{"UD SEND_ONLY, IPv6", 10}, {"UD SEND_ONLY_IMM, IPv6", 10}}},
+		{"rxe-6.1-lossy-atomics.pcap",
+		 75,
+		 {{"RC FETCH_ADD, IPv4", 43}, {"RC ATOMIC_ACK, IPv4", 32}}},
+	};
+	unsigned int i, j;
+
+	(void)state;
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		struct tally t = {.rows = 0};
+
+		assert_int_equal(read_all(want[i].file, &t), want[i].packets);
+		for (j = 0; j < 4 && want[i].count[j].name != NULL; j++)
+			if (tally_get(&t, want[i].count[j].name) != want[i].count[j].n)
+				fail_msg("%s: %u of \"%s\", not %u", want[i].file,
+					 tally_get(&t, want[i].count[j].name),
+					 want[i].count[j].name, want[i].count[j].n);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_conversations),
 		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_by_purpose),
 	};
 
 	return cmocka_run_group_tests_name("roce", tests, NULL, NULL);
