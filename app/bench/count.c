@@ -5,6 +5,8 @@
  * Loops for counting instructions: the functions named count_post and
  * count_poll hold the application's work and nothing of the null device, so
  * that callgrind can be told to collect inside them only. No EAL, no clock.
+ * The loops of the software device are soft_write8() on soft0, of which
+ * soft_engine_progress() is collected.
  * devtools/instructions runs them.
  */
 #include <errno.h>
@@ -12,6 +14,7 @@
 
 #include "bench.h"
 #include "rig.h"
+#include "soft.h"
 
 #ifdef __clang__
 #define NOINLINE __attribute__((noinline)) /* it makes no clones */
@@ -24,16 +27,20 @@ struct kernel {
 	uint32_t batch;
 	enum floor_signal sig;
 	bool sge;
+	bool device;
 };
 
 static const struct kernel kernels[] = {
-	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false},
-	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false},
-	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false},
-	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false},
-	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true},
-	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true},
-	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true},
+	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, false},
+	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, false},
+	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, false},
+	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, false},
+	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, false},
+	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, false},
+	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, false},
+	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, true},
+	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, true},
+	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, true},
 };
 
 /* Collected. One batch and its doorbell; returns how many were refused. */
@@ -131,6 +138,23 @@ run_floor(struct rig *r, const struct kernel *k, uint64_t n)
 	return 0;
 }
 
+/* Writes as run_ours() posts them, on the software device. */
+static int
+run_device(const struct kernel *k, uint64_t n)
+{
+	struct soft s;
+	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == FLOOR_SIGNAL_ALL};
+	int rc;
+
+	cpus_choose();
+	rc = soft_open(&s, "soft0", 1, 128, 8192);
+	if (rc != 0)
+		return rc;
+	rc = soft_write8(&run) < 0 ? -EIO : 0;
+	soft_close(&s);
+	return rc;
+}
+
 int
 count_run(const char *name, const char *side, uint64_t n)
 {
@@ -143,10 +167,12 @@ count_run(const char *name, const char *side, uint64_t n)
 	for (i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 		if (strcmp(kernels[i].name, name) == 0)
 			k = &kernels[i];
-	if (k == NULL || (!ours && strcmp(side, "floor") != 0)) {
+	if (k == NULL || (!ours && (strcmp(side, "floor") != 0 || k->device))) {
 		fprintf(stderr, "bench: no kernel %s of side %s: see --list-kernels\n", name, side);
 		return -EINVAL;
 	}
+	if (k->device)
+		return run_device(k, n);
 	r = rig_new(ours);
 	if (r == NULL)
 		return -ENOMEM;
