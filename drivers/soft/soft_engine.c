@@ -6,8 +6,8 @@
  *
  * soft_engine_progress() is one poll: messages of other engines, timers, QPs with work
  * left, registers and records, QPs in ERR. With nothing to do and inline progress it
- * reads five registers and three words and takes no lock. In one poll a QP executes at
- * most SOFT_RUN_WQES WQEs per look.
+ * reads five registers and three words and takes no lock. A poll that finds the engine
+ * locked does nothing. In one poll a QP executes at most SOFT_RUN_WQES WQEs per look.
  */
 #include <rte_tailq.h>
 
@@ -271,7 +271,15 @@ soft_engine_progress(void *engine)
 
 	if (__atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
 		return;
-	rte_ticketlock_lock(&e->lock);
+	/*
+	 * Who holds the lock is polling for us, or is a control command about to let go: never
+	 * wait for it, it may not be running. What it has passed by already is still in its
+	 * register, on its list or in the inbox for the next poll of anybody, and who waits for
+	 * a completion polls again. It takes no turn from a control command, which draws a
+	 * ticket: that fails our try until it had its turn.
+	 */
+	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
+		return;
 	soft_engine_run(e);
 	rte_ticketlock_unlock(&e->lock);
 }
