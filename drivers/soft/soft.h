@@ -264,6 +264,7 @@ enum {
 	SOFT_CQ_SHARED = 1 << 0, /* several engines write it, under its lock */
 	SOFT_CQ_ARMED = 1 << 1,  /* an event is asked for */
 	SOFT_CQ_ZIP = 1 << 2,    /* like CQEs are compressed */
+	SOFT_CQ_DEFECT = 1 << 3, /* the device has a seeded defect */
 };
 
 /*

@@ -5,6 +5,32 @@
 #include "soft_cqe.h"
 #include "soft_resp.h"
 
+/* Under the CQ's lock, if it is shared. */
+static bool
+soft_cqe_write_locked(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq, uint32_t flags,
+		      const struct soft_cqe_parts *c, bool *died)
+{
+	struct soft_cqe_parts wrong;
+
+	if ((flags & SOFT_CQ_ZIP) != 0) {
+		if (soft_zip_take(e, qpn, cq, c))
+			return true;
+		soft_zip_end(e, cq);
+	}
+	if ((flags & SOFT_CQ_DEFECT) != 0) {
+		wrong = *c;
+		c = &wrong;
+		if (!soft_cqe_defect(e, cq, &wrong))
+			return true;
+	}
+	if (!soft_cqe_put(e, qpn, cq, c, died))
+		return false;
+	/* Again, as the lock is what holds it still. */
+	if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
+		soft_cq_notify(e, cq);
+	return true;
+}
+
 bool
 soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
 		    const struct soft_cqe_parts *c)
@@ -14,18 +40,7 @@ soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 
 	if ((flags & SOFT_CQ_SHARED) != 0)
 		rte_ticketlock_lock(&cq->lock);
-	if ((flags & SOFT_CQ_ZIP) != 0) {
-		if (soft_zip_take(e, qp->qpn, cq, c)) {
-			if ((flags & SOFT_CQ_SHARED) != 0)
-				rte_ticketlock_unlock(&cq->lock);
-			return true;
-		}
-		soft_zip_end(e, cq);
-	}
-	ok = soft_cqe_put(e, qp->qpn, cq, c, &died);
-	/* Again, as the lock is what holds it still. */
-	if (ok && (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
-		soft_cq_notify(e, cq);
+	ok = soft_cqe_write_locked(e, qp->qpn, cq, flags, c, &died);
 	if ((flags & SOFT_CQ_SHARED) != 0)
 		rte_ticketlock_unlock(&cq->lock);
 	if (died)

@@ -19,7 +19,7 @@
 #define SOFT_CQE_SE (1u << 1) /* op_own: solicited */
 
 struct soft_cqe_parts;
-/* To a CQ that is shared or armed. */
+/* To a CQ that has flags. */
 bool soft_cqe_write_slow(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq,
 			 const struct soft_cqe_parts *c);
 
@@ -52,27 +52,22 @@ struct soft_cqe_parts {
 	uint8_t sop;
 	uint8_t op_flags; /* op_own without the owner bit */
 	uint16_t counter;
+	uint8_t owner_flip; /* SOFT_DEFECT_OWNER_BIT */
 };
 
-/* True, and *died, if the CQ overran with this CQE. */
+/* False, and *died, if the CQ overran with this CQE. */
 static inline bool
-soft_cqe_put(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
+soft_cqe_put(const struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	     const struct soft_cqe_parts *c, bool *died)
 {
 	uint64_t w6 = c->op_flags >> 4 >= BB_CQE_REQ_ERR ? c->w6 : bb_be64(e->now);
 	struct bb_cqe *cqe = soft_cqe_slot(cq);
-	uint16_t counter = c->counter;
-	uint8_t owner;
 
 	if (unlikely(cqe == NULL)) {
 		*died = !cq->error;
 		cq->error = true;
 		return false;
 	}
-	owner = cq->pi >> cq->log_size & 1;
-	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE) &&
-	    !soft_cqe_defect(e, &counter, &owner))
-		return true;
 	if (c->data != NULL)
 		memcpy(cqe, c->data, 32);
 	else
@@ -81,9 +76,10 @@ soft_cqe_put(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 	memcpy((uint8_t *)cqe + 40, &c->w5, sizeof(c->w5));
 	memcpy((uint8_t *)cqe + 48, &w6, sizeof(w6));
 	cqe->sop_qpn = bb_be32((uint32_t)c->sop << 24 | qpn);
-	cqe->wqe_counter = bb_be16(counter);
+	cqe->wqe_counter = bb_be16(c->counter);
 	cqe->signature = 0;
-	bb_cqe_own_store(&cqe->op_own, c->op_flags | owner);
+	bb_cqe_own_store(&cqe->op_own,
+			 (uint8_t)(c->op_flags | ((cq->pi >> cq->log_size & 1) ^ c->owner_flip)));
 	cq->pi++;
 	if ((c->op_flags & SOFT_CQE_SE) != 0 || c->op_flags >> 4 >= BB_CQE_REQ_ERR)
 		cq->sol_pi = cq->pi;
@@ -96,12 +92,16 @@ soft_cqe_write_data(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *c
 		    uint64_t w5, uint64_t w6, uint8_t sop, uint16_t counter, uint8_t op_flags,
 		    const uint8_t *data)
 {
-	const struct soft_cqe_parts c = {w4, w5, w6, data, sop, op_flags, counter};
+	const struct soft_cqe_parts c = {w4, w5, w6, data, sop, op_flags, counter, 0};
 	bool died = false, ok;
 
 	/* SHARED may turn on while this CQE is written, by nobody else yet. */
-	if (unlikely(__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) != 0))
-		return soft_cqe_write_slow(e, qp, cq, &c);
+	if (unlikely(__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) != 0)) {
+		/* A copy: parts whose address is given away must be written to memory. */
+		const struct soft_cqe_parts parts = c;
+
+		return soft_cqe_write_slow(e, qp, cq, &parts);
+	}
 	ok = soft_cqe_put(e, qp->qpn, cq, &c, &died);
 	if (unlikely(died))
 		soft_cq_fail(e, qp, cq);

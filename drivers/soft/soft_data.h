@@ -188,7 +188,8 @@ struct soft_engine {
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
-	bool cq_failed; /* a CQ died: its QPs are to be found */
+	bool cq_failed;  /* a CQ died: its QPs are to be found */
+	uint32_t always; /* 1: SOFT_DEFECT_NO_DOORBELL */
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
@@ -368,8 +369,6 @@ void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 uint64_t soft_rnr_ns(uint32_t code);
 
 /* ---- soft_resp.c */
-/* Find the QP that @qp is connected to. NULL: nobody answers. */
-struct soft_qp *soft_resp_find(const struct soft_qp *qp);
 /* Carry out a request on its target @p, on the engine @e. */
 struct soft_answer soft_resp_execute(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 				     struct soft_req *r);
@@ -420,8 +419,9 @@ void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, ui
 		      uint32_t *len);
 /* Leave out the @left bytes that a receive has no room for. False: not this time. */
 bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
-/* Change a CQE; false: do not write it. */
-bool soft_cqe_defect(struct soft_engine *e, uint16_t *counter, uint8_t *owner);
+/* Change a CQE for @cq; false: do not write it. */
+struct soft_cqe_parts;
+bool soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe_parts *c);
 
 static inline uint32_t
 soft_defect_psn_mask(const struct soft_engine *e)
@@ -540,6 +540,20 @@ void soft_mem_scatter(struct soft_engine *e, const struct soft_piece *dst, uint3
 		      const uint8_t *src);
 void soft_mem_move(struct soft_engine *e, const struct soft_piece *dst,
 		   const struct soft_piece *src, uint32_t n_src);
-void soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len);
+void soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len);
+
+/* Copy contiguous memory; soft_mem_access.c says what is promised. */
+static inline void
+soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
+{
+	if (len == 8 && ((uintptr_t)dst & 7) == 0) {
+		uint64_t v;
+
+		memcpy(&v, src, sizeof(v));
+		__atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
+	} else {
+		soft_mem_copy_any(e, dst, src, len);
+	}
+}
 
 #endif

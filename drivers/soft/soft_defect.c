@@ -6,6 +6,7 @@
  * they notice. Only reached with the option "defect"; what needs one line stands where it
  * happens.
  */
+#include "soft_cqe.h"
 #include "soft_resp.h"
 
 /* Is the piece inline data, that is inside the WQE? */
@@ -132,13 +133,13 @@ soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left)
 }
 
 bool
-soft_cqe_defect(struct soft_engine *e, uint16_t *counter, uint8_t *owner)
+soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe_parts *c)
 {
 	if (soft_defect(e, SOFT_DEFECT_SKIP_CQE))
 		return false;
 	if (soft_defect(e, SOFT_DEFECT_WQE_COUNTER))
-		*counter = (uint16_t)(*counter + 1);
-	if (*owner != 0 && soft_defect(e, SOFT_DEFECT_OWNER_BIT))
-		*owner = 0;
+		c->counter++;
+	if ((cq->pi >> cq->log_size & 1) != 0 && soft_defect(e, SOFT_DEFECT_OWNER_BIT))
+		c->owner_flip = 1;
 	return true;
 }

@@ -60,7 +60,7 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	}
 	qp->sq_pi = pi;
-	if (qp->queued == SOFT_Q_NONE && qp->wait == SOFT_WAIT_NONE)
+	if (qp->queued == SOFT_Q_NONE)
 		soft_req_run(e, qp);
 }
 
@@ -135,7 +135,7 @@ soft_bf_forget(struct soft_watch *w)
  * Take the BlueFlame copy out of a register half, so that the next plain doorbell does
  * not look like one, and hold it against the ring where that proves something.
  */
-static void
+static __rte_noinline void
 soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64_t head)
 {
 	uint64_t copy[SOFT_BF_HALF / 8], any = 0;
@@ -207,57 +207,79 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 	soft_qp_look(e, qp);
 }
 
-/* A register was stored to. */
+/* A register was stored to that the device has for itself once it is seen. */
 static void
 soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 {
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
+	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
+	if (w->n == 1 && w->uar->bf)
+		soft_bf_check(e, w, reg, head);
+	soft_doorbell(e, w, head);
+}
+
+/* One that may be stored to meanwhile. */
+static void
+soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
+{
+	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
+
+	soft_doorbell(e, w, head);
+	__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static inline void
+soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint8_t *at)
+{
+	uint64_t *reg = (uint64_t *)(void *)at;
+
+	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
+		return;
 	/* The second register of the page may be another thread's; who rings it had it first. */
-	if (e->page != NULL && __atomic_load_n(&w->uar->allocs, __ATOMIC_RELAXED) == 1) {
-		__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-		if (w->n == 1 && w->uar->bf)
-			soft_bf_check(e, w, reg, head);
-		soft_doorbell(e, w, head);
-	} else {
-		soft_doorbell(e, w, head);
-		__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL,
-					    __ATOMIC_RELAXED);
+	if (e->page != NULL && __atomic_load_n(&w->uar->allocs, __ATOMIC_RELAXED) == 1)
+		soft_reg_take(e, w, reg);
+	else
+		soft_reg_take_shared(e, w, reg);
+}
+
+/* Look at the records whose turn it is. */
+static void
+soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
+{
+	uint32_t i, n, pos = w->pos;
+
+	n = RTE_MIN(w->left, w->left == w->n ? (e->scan + 1) / 2 : e->scan);
+	w->left -= n;
+	for (; n != 0; n--) {
+		if (unlikely(bb_dbrec_load(w->rec[pos]) != w->last[pos]))
+			soft_qp_look(e, w->qp[pos]);
+		if (++pos == w->n)
+			pos = 0;
 	}
+	w->pos = pos;
+	/* What the next poll looks at: with thousands of QPs it is not in the cache. */
+	for (i = 0, n = RTE_MIN(w->left, e->scan); i < n; i++, pos++)
+		rte_prefetch0(w->rec[pos < w->n ? pos : pos - w->n]);
 }
 
 void
 soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 {
-	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + SOFT_BF_OFFSET);
-	uint64_t *arm = (uint64_t *)(void *)(w->uar->base + SOFT_ARM_OFFSET);
-	uint32_t i, n;
+	uint8_t *page = w->uar->base;
+	uint64_t *arm = (uint64_t *)(void *)(page + SOFT_ARM_OFFSET);
 
 	if (unlikely(__atomic_load_n(arm, __ATOMIC_RELAXED) != 0))
 		soft_arm_take(e, w, arm);
 	if (unlikely(w->cq_left != 0))
 		soft_arm_scan(e, w);
 	/* Two registers, two halves each. */
-	for (i = 0; i < 4; i++, reg += SOFT_BF_HALF / 8)
-		if (unlikely(__atomic_load_n(reg, __ATOMIC_RELAXED) != 0))
-			soft_reg_take(e, w, reg);
-	if (unlikely(e->dev->opts.defect == SOFT_DEFECT_NO_DOORBELL))
+	soft_reg_poll(e, w, page + SOFT_BF_OFFSET);
+	soft_reg_poll(e, w, page + SOFT_BF_OFFSET + SOFT_BF_HALF);
+	soft_reg_poll(e, w, page + SOFT_BF_OFFSET + 2 * SOFT_BF_HALF);
+	soft_reg_poll(e, w, page + SOFT_BF_OFFSET + 3 * SOFT_BF_HALF);
+	if (unlikely(e->always != 0))
 		w->left = w->n;
-	if (w->left == 0)
-		return;
-	n = RTE_MIN(w->left, w->left == w->n ? (e->scan + 1) / 2 : e->scan);
-	w->left -= n;
-	while (n-- != 0) {
-		uint32_t pos = w->pos;
-
-		w->pos = pos + 1 < w->n ? pos + 1 : 0;
-		if (unlikely(bb_dbrec_load(w->rec[pos]) != w->last[pos]))
-			soft_qp_look(e, w->qp[pos]);
-	}
-	/* What the next poll looks at: with thousands of QPs it is not in the cache. */
-	for (i = 0, n = RTE_MIN(w->left, e->scan); i < n; i++) {
-		uint32_t pos = w->pos + i;
-
-		rte_prefetch0(w->rec[pos < w->n ? pos : pos - w->n]);
-	}
+	if (w->left != 0)
+		soft_watch_scan(e, w);
 }

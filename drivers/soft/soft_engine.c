@@ -82,8 +82,6 @@ soft_timers_run(struct soft_engine *e)
 	struct soft_qp *qp;
 	void *tmp;
 
-	if (e->next_deadline == SOFT_NO_DEADLINE)
-		return;
 	now = rte_rdtsc();
 	if (now < e->next_deadline)
 		return;
@@ -207,6 +205,21 @@ soft_cq_sweep(struct soft_engine *e)
 
 /* ---- Progress */
 
+/* What hardly any poll has to do, behind the rest. Is there more of it for the next one? */
+static __rte_noinline uint32_t
+soft_engine_chores(struct soft_engine *e)
+{
+	if (!TAILQ_EMPTY(&e->moderated))
+		soft_cq_moderated_run(e);
+	if (!TAILQ_EMPTY(&e->errs))
+		soft_err_list(e);
+	if (e->cq_failed)
+		soft_cq_sweep(e);
+	if (!TAILQ_EMPTY(&e->zips))
+		soft_zip_run(e);
+	return !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated);
+}
+
 static void
 soft_engine_run(struct soft_engine *e)
 {
@@ -214,22 +227,18 @@ soft_engine_run(struct soft_engine *e)
 
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
-	soft_timers_run(e);
+	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
+		soft_timers_run(e);
 	if (unlikely(e->n_run != 0))
 		soft_run_list(e);
-	pending = 0;
+	pending = e->always;
 	for (i = 0; i < e->n_watch; i++) {
 		soft_watch_poll(e, e->watch[i]);
 		pending |= e->watch[i]->left | e->watch[i]->cq_left;
 	}
-	if (unlikely(!TAILQ_EMPTY(&e->moderated)))
-		soft_cq_moderated_run(e);
-	if (unlikely(!TAILQ_EMPTY(&e->errs)))
-		soft_err_list(e);
-	if (unlikely(e->cq_failed))
-		soft_cq_sweep(e);
-	if (unlikely(!TAILQ_EMPTY(&e->zips)))
-		soft_zip_run(e);
+	if (unlikely(!TAILQ_EMPTY(&e->moderated) || !TAILQ_EMPTY(&e->errs) || e->cq_failed ||
+		     !TAILQ_EMPTY(&e->zips)))
+		pending |= soft_engine_chores(e);
 	/* An atomic per poll would be dear: a poll with nothing else to do does it. */
 	if (e->work != e->counted) {
 		e->counted = e->work;
@@ -237,9 +246,7 @@ soft_engine_run(struct soft_engine *e)
 	} else {
 		soft_served_flush(e);
 	}
-	pending |= e->n_run | !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated);
-	if (unlikely(e->dev->opts.defect == SOFT_DEFECT_NO_DOORBELL))
-		pending = 1;
+	pending |= e->n_run;
 	if (pending != e->pending)
 		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
 }

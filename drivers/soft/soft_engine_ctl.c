@@ -61,7 +61,8 @@ soft_engine_create(struct soft_dev *dev)
 	e->remote = (struct soft_pieces){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
 	e->shuffle = dev->opts.seed;
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
-	e->pending = dev->opts.defect == SOFT_DEFECT_NO_DOORBELL;
+	e->always = dev->opts.defect == SOFT_DEFECT_NO_DOORBELL;
+	e->pending = e->always;
 	rte_ticketlock_init(&e->lock);
 	TAILQ_INIT(&e->run);
 	TAILQ_INIT(&e->timers);

@@ -18,6 +18,7 @@
  */
 #include <stdlib.h>
 
+#include "soft_resp.h"
 #include "soft_ud.h"
 
 static void

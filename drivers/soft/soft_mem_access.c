@@ -169,14 +169,9 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 }
 
 void
-soft_mem_copy(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
+soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
 {
-	if (len == 8 && ((uintptr_t)dst & 7) == 0) {
-		uint64_t v;
-
-		memcpy(&v, src, sizeof(v));
-		__atomic_store_n((uint64_t *)(void *)dst, v, __ATOMIC_RELEASE);
-	} else if (len < 8) {
+	if (len < 8) {
 		soft_copy_small(dst, src, len);
 	} else if (unlikely((uintptr_t)dst - (uintptr_t)src < len ||
 			    (uintptr_t)src - (uintptr_t)dst < len)) {

@@ -278,7 +278,7 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 }
 
 /* One WQE. */
-static inline void
+static void
 soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 {
 	if (unlikely(e->dev->opts.fault != SOFT_FAULT_NONE) && soft_fault(e, qp))
@@ -287,12 +287,10 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 	soft_keys_done(e);
 }
 
-void
-soft_req_run(struct soft_engine *e, struct soft_qp *qp)
+/* What the short cut leaves of a turn of @budget WQEs. */
+static __rte_noinline void
+soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
-	bool plain = (e->dev->opts.defect | e->dev->opts.fault) == 0 && !qp->bf_bad;
-	uint32_t budget = SOFT_RUN_WQES;
-
 	while (qp->sq_ci != qp->sq_pi) {
 		if (unlikely(qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE))
 			return;
@@ -320,6 +318,24 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 	}
 	qp->umr_index = 0;
 	qp->reads_in_burst = 0;
+}
+
+void
+soft_req_run(struct soft_engine *e, struct soft_qp *qp)
+{
+	bool plain = (e->dev->opts.defect | e->dev->opts.fault) == 0 && !qp->bf_bad;
+	uint32_t done = 0;
+
+	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
+		   qp->wait == SOFT_WAIT_NONE)) {
+		done = soft_req_fast(e, qp, SOFT_RUN_WQES);
+		if (likely(qp->sq_ci == qp->sq_pi)) {
+			qp->umr_index = 0;
+			qp->reads_in_burst = 0;
+			return;
+		}
+	}
+	soft_req_rest(e, qp, plain, SOFT_RUN_WQES - done);
 }
 
 void

@@ -8,6 +8,7 @@
  * to be executed or refused. Nothing here tells why.
  */
 #include "soft_cqe.h"
+#include "soft_resp.h"
 
 /*
  * Fields of a WQE are read once, as software may change them under our eyes, and in the
@@ -62,7 +63,7 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct s
 		if (unlikely(w->src == NULL))
 			return false;
 	}
-	if (unlikely(w->len > 1ull << qp->log_msg_max))
+	if (unlikely((w->len - 1) >> qp->log_msg_max != 0))
 		return false;
 	addr = bb_be64(soft_ring64(b + 16));
 	rkey = bb_be32(soft_ring32(b + 24));
@@ -74,11 +75,12 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct s
 uint32_t
 soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 {
-	uint32_t mask = (1u << qp->log_sq) - 1, psn = qp->sq_psn, done = 0;
-	uint32_t log_mtu = (uint32_t)__builtin_ctz(qp->mtu);
+	const uint32_t mask = (1u << qp->log_sq) - 1, posted = (uint16_t)(qp->sq_pi - qp->sq_ci);
+	const uint32_t most = RTE_MIN(posted, budget);
+	uint32_t psn = qp->sq_psn, done = 0;
 	uint16_t ci = qp->sq_ci;
-	struct soft_qp *p;
 	bool alive = true;
+	struct soft_qp *p;
 
 	/* What holds for one WQE holds for all: the lock is held until the end. */
 	p = soft_resp_find(qp);
@@ -86,13 +88,13 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		     !__atomic_load_n(&p->rwe, __ATOMIC_RELAXED) ||
 		     __atomic_load_n(&p->epsn, __ATOMIC_RELAXED) != psn))
 		return 0;
-	while (done < budget && ci != qp->sq_pi && alive) {
+	do {
 		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
 		struct soft_write w;
 		uint8_t fm_ce_se;
 
 		fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
-		if (!soft_fast_decode(e, qp, p, b, ci, &w))
+		if (unlikely(!soft_fast_decode(e, qp, p, b, ci, &w)))
 			break;
 		/* A fence resets what soft_req.c counts. */
 		if (unlikely(fm_ce_se >> 5 >= 2))
@@ -100,14 +102,16 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		soft_mem_copy(e, w.dst, w.src, w.len);
 		/* The next message's payload shall not be seen before this one's. */
 		bb_dma_wmb();
-		psn += w.len <= qp->mtu ? 1 : (uint32_t)((w.len + qp->mtu - 1) >> log_mtu);
+		psn++;
+		if (unlikely(w.len > qp->mtu))
+			psn += (uint32_t)((w.len - 1) >> __builtin_ctz(qp->mtu));
 		if (fm_ce_se & BB_WQE_CE_CQE)
 			alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0,
 					       BB_WQE_RDMA_WRITE, ci, BB_CQE_REQ << 4);
 		ci++;
 		done++;
-	}
-	if (done == 0)
+	} while (done != most && likely(alive));
+	if (unlikely(done == 0))
 		return 0;
 	qp->sq_ci = ci;
 	qp->sq_psn = psn & SOFT_PSN_MASK;

@@ -19,18 +19,8 @@
  */
 #include "soft_resp.h"
 
-/* Is @p connected to @qp, and the cable plugged in? */
-static inline bool
-soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
-{
-	if (unlikely(p->remote_qpn != qp->qpn || p->peer_dev != qp->dev || p->st != qp->st))
-		return false;
-	return likely(!__atomic_load_n(&qp->dev->port_down, __ATOMIC_RELAXED) &&
-		      !__atomic_load_n(&p->dev->port_down, __ATOMIC_RELAXED));
-}
-
 /* The first message to a QP in RTR says so by an event (man ibv_get_async_event). */
-static struct soft_qp *
+struct soft_qp *
 soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p)
 {
 	if (soft_qp_state(p) != BB_PRM_QP_RTR || !soft_resp_linked(qp, p))
@@ -38,21 +28,6 @@ soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p)
 	if (__atomic_exchange_n(&p->comm_est, 1, __ATOMIC_RELAXED) == 0)
 		soft_event_raise(p->dev, p->obj, BB_PRM_EVENT_COMM_EST);
 	return p;
-}
-
-struct soft_qp *
-soft_resp_find(const struct soft_qp *qp)
-{
-	struct soft_qp *p;
-
-	if (unlikely(qp->peer_dev == NULL))
-		return NULL;
-	p = soft_qp_find(qp->peer_dev, qp->remote_qpn);
-	if (unlikely(p == NULL))
-		return NULL;
-	if (unlikely(soft_qp_state(p) != BB_PRM_QP_RTS))
-		return soft_resp_find_in_rtr(qp, p);
-	return soft_resp_linked(qp, p) ? p : NULL;
 }
 
 void

@@ -16,7 +16,35 @@ soft_nak(uint8_t synd)
 	return (struct soft_answer){.kind = SOFT_NAK, .code = synd};
 }
 
+/* Is @p connected to @qp, and the cable plugged in? */
+static inline bool
+soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
+{
+	if (unlikely(p->remote_qpn != qp->qpn || p->peer_dev != qp->dev || p->st != qp->st))
+		return false;
+	return likely(!__atomic_load_n(&qp->dev->port_down, __ATOMIC_RELAXED) &&
+		      !__atomic_load_n(&p->dev->port_down, __ATOMIC_RELAXED));
+}
+
 /* ---- soft_resp.c */
+struct soft_qp *soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p);
+
+/* Find the QP that @qp is connected to. NULL: nobody answers. */
+static inline struct soft_qp *
+soft_resp_find(const struct soft_qp *qp)
+{
+	struct soft_qp *p;
+
+	if (unlikely(qp->peer_dev == NULL))
+		return NULL;
+	p = soft_qp_find(qp->peer_dev, qp->remote_qpn);
+	if (unlikely(p == NULL))
+		return NULL;
+	if (unlikely(soft_qp_state(p) != BB_PRM_QP_RTS))
+		return soft_resp_find_in_rtr(qp, p);
+	return soft_resp_linked(qp, p) ? p : NULL;
+}
+
 /*
  * The target goes to ERR. When an RC QP talks to itself, the requester's half does that
  * behind its error CQE, or the flush would come first. @qp NULL: the sender is not known.
