@@ -274,9 +274,8 @@ struct bb_roce_resp {
 	uint64_t seq; /* packets taken: epsn that does not wrap, from another start */
 	/* The message that is coming in. */
 	uint8_t kind;
-	bool in_message;
+	bool in_message;  /* else UC drops all until a message begins */
 	bool have_recv;   /* a receive is in hand, for this message or the next */
-	bool skip;        /* UC: until a message begins */
 	bool established; /* the caller has been told */
 	uint32_t off, dmalen, rkey;
 	uint64_t va;

@@ -51,8 +51,6 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	if (r->head - r->todo > max) {
 		r->todo = r->head - max;
 		r->todo_pkt = entry(r, r->todo)->from;
-	} else if (r->head - r->todo == 1) {
-		r->todo_pkt = 0;
 	}
 	bb_roce_resp_advance(qp, e->packets);
 	/* Its answer covers what is older. */

@@ -80,17 +80,8 @@ bb_roce_resp_nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 		synd = BB_SYN_REMOTE_OP;
 	if (r->have_recv)
 		recv_error(qp, r->off, synd);
-	r->in_message = false;
 	r->fatal = synd;
 	answer(r, nak_code(synd), seq);
-}
-
-/* UC: the rest of the message is dropped, and the receive stays for the next (class D). */
-static void
-skip_message(struct bb_roce_resp *r)
-{
-	r->skip = true;
-	r->in_message = false;
 }
 
 void
@@ -101,7 +92,7 @@ bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd)
 		return;
 	}
 	qp->stats.drop_access++;
-	skip_message(&qp->resp);
+	qp->resp.in_message = false;
 }
 
 /* A packet that no requester makes. @drop: UC counts it there. */
@@ -113,7 +104,7 @@ invalid(struct bb_roce_qp *qp, uint64_t *drop)
 		return;
 	}
 	(*drop)++;
-	skip_message(&qp->resp);
+	qp->resp.in_message = false;
 }
 
 /* It is this side that cannot go on. */
@@ -137,7 +128,7 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 		qp->stats.resp_local_prot++;
 	if (too_long && qp->attr.type != BB_ROCE_RC) {
 		qp->stats.drop_length++;
-		skip_message(&qp->resp);
+		qp->resp.in_message = false;
 		return;
 	}
 	recv_error(qp, len, status);
@@ -170,7 +161,7 @@ bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
 			r->nak_sent = true;
 		} else {
 			qp->stats.drop_no_recv++;
-			skip_message(r);
+			r->in_message = false;
 		}
 		return false;
 	default:
@@ -419,15 +410,11 @@ rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	if (flags & BB_ROCE_F_FIRST) {
 		if (r->in_message)
 			qp->stats.drop_order++; /* the message before, which has no end */
+	}
+	/* A message of which a packet is missing is over. */
+	if (gap || (flags & BB_ROCE_F_FIRST))
 		r->in_message = false;
-		r->skip = false;
-	}
-	if ((gap && !(flags & BB_ROCE_F_FIRST)) || r->skip) {
-		qp->stats.drop_order++;
-		skip_message(r);
-	} else {
-		execute(qp, pkt, flags);
-	}
+	execute(qp, pkt, flags);
 	r->epsn = bb_roce_psn_add(pkt->psn, 1);
 }
 

@@ -220,6 +220,29 @@ test_read_again(void **state)
 	assert_int_equal(f.qp.stats.duplicate, 5);
 }
 
+/* What the peer has got of a later READ, it does not get again by asking for an earlier one. */
+static void
+test_go_back_to_part(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 300);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 512, 1024);
+	assert_int_equal(fake_run(&f, 64), 6);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 4, 0, 1024, 512);
+	assert_int_equal(fake_run(&f, 64), 2);
+	f.seen = f.n_sent;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 300);
+	assert_int_equal(fake_run(&f, 64), 4);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 0, 0, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 1, 256, 44);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 4, 1024, 256);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 5, 1280, 256);
+	fake_quiet(&f);
+}
+
 /* The stream goes back and on over all that comes behind, once for requests that come with it. */
 static void
 test_go_back(void **state)
@@ -272,7 +295,7 @@ test_again_refused(void **state)
 		{1, 100, 744, FAKE_KEY},                                 /* the end, at the start */
 		{0, 100, 1000, FAKE_KEY + 1},                            /* another key */
 		{0, 100, 0, FAKE_KEY},        {-1, 100, 1000, FAKE_KEY}, /* never asked for */
-		{4, 100, 8, FAKE_KEY},                                   /* an atomic */
+		{4, 0, 8, FAKE_KEY},                                     /* an atomic */
 	};
 	struct fake f;
 	uint32_t i;
@@ -379,17 +402,65 @@ test_ack_limit(void **state)
 	f.seen = f.n_sent;
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_expect(&f, ACK, 0, 3);
-	/* With the READ behind it, the answer is enough. */
+	/* With the READ behind it, the answer is enough, before and while it is sent. */
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
 	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
 	assert_int_equal(fake_run(&f, 1), 1);
 	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
-	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
-	assert_int_equal(fake_run(&f, 1), 1);
+	assert_int_equal(fake_run(&f, 64), 1);
 	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 0, 256);
 	fake_expect_read(&f, RC(READ_RESP_LAST), 2, 256, 256);
+	fake_quiet(&f);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 512);
+	fake_rx_ack(&f, RC(SEND_ONLY), 3, 4);
+	assert_int_equal(fake_run(&f, 2), 2);
+	f.seen = f.n_sent;
 	fake_expect(&f, ACK, 3, 3);
-	assert_int_equal(f.n_done, 2);
+	/* An older one does not take the place of a newer, nor of a NAK. */
+	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
+	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
+	fake_expect(&f, ACK, 4, 4);
+	fake_rx_ack(&f, RC(SEND_ONLY), 6, 4);
+	fake_rx_ack(&f, RC(SEND_ONLY), 4, 4);
+	fake_expect(&f, NAK(PSN), 5, 4);
+	assert_int_equal(f.n_done, 3);
+	/* A new READ covers what is older, too. */
+	fake_rx_ack(&f, RC(SEND_ONLY), 5, 4);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 6, 0, 0, 8);
+	assert_int_equal(fake_run(&f, 64), 1);
+	fake_expect_read(&f, RC(READ_RESP_ONLY), 6, 0, 8);
+	fake_quiet(&f);
+}
+
+/* The limit of what was asked for at this queue pair, fewer than there is memory for. */
+static void
+test_limit_below_memory(void **state)
+{
+	struct fake f;
+	int i;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	f.qp.attr.max_dest_rd_atomic = 2;
+	/* What came before the first packet is not mistaken for a READ. */
+	fake_rx_ack(&f, RC(SEND_ONLY), 0, 4);
+	fake_rx_ack(&f, RC(SEND_ONLY), -3, 4);
+	fake_expect(&f, ACK, 0, 1);
+	for (i = 1; i <= 3; i++) {
+		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
+		assert_int_equal(fake_run(&f, 64), 1);
+	}
+	f.seen = f.n_sent;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 8);
+	fake_quiet(&f);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 2, 0, 0, 8);
+	assert_int_equal(fake_run(&f, 64), 2);
+	f.seen = f.n_sent;
+	for (i = 4; i <= 6; i++)
+		fake_rx_rdma(&f, RC(READ_REQUEST), i, 0, 0, 8);
+	assert_int_equal(fake_run(&f, 2), 2);
+	f.seen = f.n_sent;
+	fake_expect_fatal(&f, NAK(INVALID), 6, 6, BB_SYN_REMOTE_INVAL_REQ);
 }
 
 static uint64_t
@@ -495,10 +566,12 @@ main(void)
 		cmocka_unit_test(test_fatal_behind_read),
 		cmocka_unit_test(test_read_again),
 		cmocka_unit_test(test_go_back),
+		cmocka_unit_test(test_go_back_to_part),
 		cmocka_unit_test(test_again_refused),
 		cmocka_unit_test(test_key_gone),
 		cmocka_unit_test(test_again_is_not_outstanding),
 		cmocka_unit_test(test_ack_limit),
+		cmocka_unit_test(test_limit_below_memory),
 		cmocka_unit_test(test_atomic),
 		cmocka_unit_test(test_atomic_refused),
 		cmocka_unit_test(test_forgotten_by_wrap),
