@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "soft.h"
+#include "soft_port_priv.h"
+
+static bool
+link_up(const struct soft_port *p)
+{
+	struct rte_eth_link link;
+
+	/* A PMD that cannot tell is taken for up: its queues are the truth. */
+	return rte_eth_link_get_nowait(p->eth.id, &link) != 0 || link.link_status != 0;
+}
+
+int
+soft_port_open(const char *dev, const struct soft_port_opts *o, const struct soft_port_ops *ops,
+	       void *arg, struct soft_port **out)
+{
+	struct soft_port *p = calloc(1, sizeof(*p));
+	int ret;
+
+	if (p == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for the port", dev);
+		return -ENOMEM;
+	}
+	ret = soft_port_eth_start(dev, o, &p->eth);
+	if (ret != 0) {
+		free(p);
+		return ret;
+	}
+	soft_port_stack_init(&p->stack, o, p->eth.mac, soft_port_room, p);
+	p->ops = ops;
+	p->arg = arg;
+	p->up = link_up(p);
+	*out = p;
+	return 0;
+}
+
+void
+soft_port_close(struct soft_port *p)
+{
+	while (p->txq_n != 0) {
+		rte_pktmbuf_free(p->txq[p->txq_first]);
+		p->txq_first = (p->txq_first + 1) % SOFT_PORT_TXQ;
+		p->txq_n--;
+	}
+	soft_port_eth_stop(&p->eth);
+	free(p);
+}
+
+void
+soft_port_info(const struct soft_port *p, struct soft_port_info *info)
+{
+	*info = (struct soft_port_info){
+		.mtu = p->eth.mtu,
+		.up = p->up,
+		.zero_copy = p->eth.zero_copy,
+		.multi_segs = p->eth.multi_segs,
+		.ip_csum = p->eth.ip_csum,
+		.driver = p->eth.driver,
+	};
+	memcpy(info->mac, p->eth.mac, 6);
+}
+
+void
+soft_port_stats(const struct soft_port *p, struct soft_port_stats *port,
+		struct soft_port_stack_stats *stack, struct soft_neigh_stats *neigh)
+{
+	*port = p->stats;
+	*stack = p->stack.stats;
+	*neigh = p->stack.neigh.stats;
+}
+
+bool
+soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16])
+{
+	if (index >= p->stack.n_addr)
+		return false;
+	memcpy(gid, p->stack.addr[index].addr, 16);
+	return true;
+}
+
+/* ---- Poll */
+
+static void
+look_at_link(struct soft_port *p, uint64_t now)
+{
+	bool up;
+
+	if (now < p->link_next)
+		return;
+	p->link_next = now + SOFT_PORT_LINK_NS;
+	up = link_up(p);
+	if (up == p->up)
+		return;
+	p->up = up;
+	SOFT_LOG(NOTICE, "port %u (%s): link %s", p->eth.id, p->eth.driver, up ? "up" : "down");
+	if (p->ops->on_link != NULL)
+		p->ops->on_link(p->arg, up);
+}
+
+/* What the PMD checked of a frame. Unknown and none are both: we check. */
+static struct soft_port_hw
+hw_of(const struct rte_mbuf *m)
+{
+	uint64_t ip = m->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
+	uint64_t l4 = m->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+
+	return (struct soft_port_hw){
+		.vlan_stripped = (m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0,
+		.ip_good = ip == RTE_MBUF_F_RX_IP_CKSUM_GOOD,
+		.ip_bad = ip == RTE_MBUF_F_RX_IP_CKSUM_BAD,
+		.l4_good = l4 == RTE_MBUF_F_RX_L4_CKSUM_GOOD,
+		.l4_bad = l4 == RTE_MBUF_F_RX_L4_CKSUM_BAD,
+		.tci = m->vlan_tci,
+	};
+}
+
+static void
+receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
+{
+	struct soft_port_hw hw = hw_of(m);
+	struct soft_port_rx rx;
+
+	/*
+	 * Rings and PMDs with small buffers give chains. The first segment of one that is longer
+	 * than our frames has no room for the rest.
+	 */
+	if (m->nb_segs > 1 && rte_pktmbuf_linearize(m) != 0) {
+		p->stack.stats.frames++;
+		p->stack.stats.drop[SOFT_DROP_SEGMENTS]++;
+		return;
+	}
+	if (soft_port_input(&p->stack, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &hw, &rx,
+			    now) == SOFT_PORT_IN_ROCE)
+		p->ops->on_roce(p->arg, m, &rx);
+}
+
+uint32_t
+soft_port_poll(struct soft_port *p, uint64_t now)
+{
+	struct rte_mbuf *m[SOFT_PORT_BURST];
+	uint16_t n, i;
+
+	look_at_link(p, now);
+	soft_neigh_tick(&p->stack.neigh, now);
+	n = rte_eth_rx_burst(p->eth.id, 0, m, SOFT_PORT_BURST);
+	/* Faults on purpose and a capture of what came belong here. */
+	for (i = 0; i < n; i++) {
+		receive(p, m[i], now);
+		rte_pktmbuf_free(m[i]);
+	}
+	p->stats.rx_frames += n;
+	soft_port_flush(p);
+	return n;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The ethdev behind a port: what it can do, its queues and mbufs. Public API of ethdev only. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+#include <rte_mempool.h>
+
+#include "soft.h"
+#include "soft_port_priv.h"
+
+/*
+ * PMDs that were looked at and tested.
+ *
+ * zero_copy: an mbuf may refer to memory of others (external buffer), in a chain. They read it by
+ * its virtual address. All but net_ring copy it in the burst; net_ring hands it to who receives.
+ *
+ * any_frame: DPDK 22.11 reports 1518 or 1522 bytes and carries what its own options allow, so
+ * framesz= may be more than it reports.
+ *
+ * no_restart: stopping closes its sockets for ever (eth_dev_stop() of net_af_packet), so it is
+ * left running for the next one who opens it here.
+ */
+static const struct pmd {
+	const char *driver;
+	bool zero_copy, any_frame, no_restart;
+	const char *frame_hint; /* where it has its own limit */
+} pmds[] = {
+	{"net_ring", true, true, false, NULL},
+	{"net_null", true, true, false, NULL},
+	{"net_memif", true, true, false, NULL},
+	{"net_tap", true, true, false, "and the MTU of its interface, by \"ip link set ... mtu\""},
+	{"net_af_packet", true, true, true,
+	 "and framesz= of the vdev, and the MTU of its interface, by \"ip link set ... mtu\""},
+};
+
+#define POOL_MBUFS 2047 /* both rings, a burst each way, what waits in the PMD */
+#define POOL_CACHE 64
+/* net_af_packet wants mbufs as large as its frames are by default. */
+#define MIN_FRAME 2048u
+
+/* net_af_packet is left as it is; its mbufs are too. */
+static struct {
+	struct rte_mempool *pool;
+	uint32_t room;
+} running[RTE_MAX_ETHPORTS];
+
+static const struct pmd *
+find_pmd(const char *driver)
+{
+	static const struct pmd other;
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(pmds); i++)
+		if (strcmp(pmds[i].driver, driver) == 0)
+			return &pmds[i];
+	return &other;
+}
+
+/* Bytes of the longest IP packet that the PMD reports, as ethdev itself counts. */
+static uint32_t
+reported_l3(const struct rte_eth_dev_info *info)
+{
+	uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+
+	if (info->max_mtu != UINT16_MAX && info->max_rx_pktlen > info->max_mtu)
+		overhead = info->max_rx_pktlen - info->max_mtu;
+	if (info->max_rx_pktlen <= overhead)
+		return info->max_mtu;
+	return RTE_MIN((uint32_t)info->max_mtu, info->max_rx_pktlen - overhead);
+}
+
+static int
+choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pmd,
+	   const struct rte_eth_dev_info *info, struct soft_port_eth *eth)
+{
+	uint32_t reported = reported_l3(info), l3 = reported;
+	uint32_t need = o->mtu + SOFT_PORT_L3_OVERHEAD;
+
+	if (o->framesz != 0) {
+		l3 = o->framesz - SOFT_PORT_L2_OVERHEAD;
+		if (l3 > reported && !pmd->any_frame) {
+			SOFT_LOG(ERR,
+				 "%s: framesz=%u: %s (%s) carries packets of %u bytes: at most "
+				 "framesz=%u",
+				 dev, o->framesz, o->name, eth->driver, reported,
+				 reported + SOFT_PORT_L2_OVERHEAD);
+			return -EINVAL;
+		}
+	}
+	if (o->mtu != 0 && need > l3) {
+		if (o->framesz != 0 || pmd->any_frame)
+			SOFT_LOG(ERR,
+				 "%s: mtu=%u does not fit: %s (%s) says packets of %u bytes; "
+				 "give framesz=%u %s",
+				 dev, o->mtu, o->name, eth->driver, l3,
+				 need + SOFT_PORT_L2_OVERHEAD,
+				 pmd->frame_hint != NULL ? pmd->frame_hint : "too");
+		else
+			SOFT_LOG(ERR,
+				 "%s: mtu=%u does not fit: %s (%s) carries packets of %u bytes; "
+				 "give mtu=%u or less",
+				 dev, o->mtu, o->name, eth->driver, l3, soft_port_mtu_of(l3));
+		return -EINVAL;
+	}
+	eth->mtu = o->mtu != 0 ? o->mtu : soft_port_mtu_of(l3);
+	if (eth->mtu == 0) {
+		SOFT_LOG(ERR,
+			 "%s: %s (%s) carries packets of %u bytes, too short for the least MTU, "
+			 "256: give framesz=%u",
+			 dev, o->name, eth->driver, l3, SOFT_PORT_MIN_FRAME);
+		return -EINVAL;
+	}
+	/* What pings fill, too: no more than a full RoCE packet needs, or Ethernet's own. */
+	l3 = RTE_MIN(l3, RTE_MAX(eth->mtu + SOFT_PORT_L3_OVERHEAD, 1500u));
+	eth->frame = l3 + SOFT_PORT_L2_OVERHEAD;
+	return 0;
+}
+
+static struct rte_mempool *
+make_pool(const char *dev, const char *kind, uint16_t id, uint32_t room)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+
+	snprintf(name, sizeof(name), "bb_%s_%u", kind, id);
+	/* Left behind by an earlier port here because somebody had mbufs of it; all are back? */
+	pool = rte_mempool_lookup(name);
+	if (pool != NULL) {
+		if (rte_pktmbuf_data_room_size(pool) >= room)
+			return pool;
+		if (!rte_mempool_full(pool)) {
+			SOFT_LOG(ERR,
+				 "%s: mbufs of an earlier port with smaller frames are still in "
+				 "use: free what was received from it first",
+				 dev);
+			return NULL;
+		}
+		rte_mempool_free(pool);
+	}
+	pool = rte_pktmbuf_pool_create(name, POOL_MBUFS, POOL_CACHE, 0, (uint16_t)room,
+				       SOCKET_ID_ANY);
+	if (pool == NULL)
+		SOFT_LOG(ERR, "%s: no memory for %u mbufs of %u bytes: %s", dev, POOL_MBUFS, room,
+			 rte_strerror(rte_errno));
+	return pool;
+}
+
+/* Mbufs that a receiver of net_ring has, or a PMD keeps, still name their pool. */
+static void
+drop_pool(struct rte_mempool *pool)
+{
+	if (pool != NULL && rte_mempool_full(pool))
+		rte_mempool_free(pool);
+}
+
+/* Bytes of an mbuf: a whole frame, so that what is received is one segment. */
+static uint32_t
+room_of(const struct soft_port_opts *o, const struct soft_port_eth *eth)
+{
+	uint32_t room = RTE_MAX(RTE_MAX(eth->frame, o->framesz), MIN_FRAME);
+
+	return RTE_ALIGN_CEIL(room, 64u) + RTE_PKTMBUF_HEADROOM;
+}
+
+static int
+make_pools(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
+{
+	eth->pool = make_pool(dev, "port", eth->id, room_of(o, eth));
+	if (eth->pool == NULL)
+		return -ENOMEM;
+	if (!eth->zero_copy)
+		return 0;
+	eth->ext = make_pool(dev, "ext", eth->id, 0);
+	if (eth->ext != NULL)
+		return 0;
+	drop_pool(eth->pool);
+	return -ENOMEM;
+}
+
+static int
+set_up_queues(const char *dev, const struct soft_port_opts *o, const struct rte_eth_dev_info *info,
+	      struct soft_port_eth *eth)
+{
+	uint32_t l3 = RTE_MIN(eth->frame - SOFT_PORT_L2_OVERHEAD, reported_l3(info));
+	uint16_t rx = SOFT_PORT_DESC, tx = SOFT_PORT_DESC;
+	struct rte_eth_conf conf = {
+		.rxmode.mtu = l3,
+		.rxmode.offloads = info->rx_offload_capa &
+				   (RTE_ETH_RX_OFFLOAD_IPV4_CKSUM | RTE_ETH_RX_OFFLOAD_UDP_CKSUM),
+		.txmode.offloads = info->tx_offload_capa &
+				   (RTE_ETH_TX_OFFLOAD_IPV4_CKSUM | RTE_ETH_TX_OFFLOAD_MULTI_SEGS),
+	};
+	int ret;
+
+	ret = rte_eth_dev_configure(eth->id, 1, 1, &conf);
+	if (ret == -EBUSY) {
+		SOFT_LOG(ERR, "%s: port=%s is started already: the device wants it for itself", dev,
+			 o->name);
+		return ret;
+	}
+	if (ret != 0) {
+		SOFT_LOG(ERR, "%s: port=%s: the PMD %s refuses one queue each way, MTU %u: %s", dev,
+			 o->name, eth->driver, l3, rte_strerror(-ret));
+		return ret;
+	}
+	ret = rte_eth_dev_adjust_nb_rx_tx_desc(eth->id, &rx, &tx);
+	if (ret == 0)
+		ret = rte_eth_rx_queue_setup(eth->id, 0, rx, SOCKET_ID_ANY, NULL, eth->pool);
+	if (ret == 0)
+		ret = rte_eth_tx_queue_setup(eth->id, 0, tx, SOCKET_ID_ANY, NULL);
+	if (ret == -ENOMEM)
+		SOFT_LOG(ERR,
+			 "%s: port=%s: the PMD %s wants larger mbufs than frames of %u bytes: give "
+			 "framesz=, as large as the PMD's own",
+			 dev, o->name, eth->driver, eth->frame);
+	else if (ret != 0)
+		SOFT_LOG(ERR, "%s: port=%s: queues of %s: %s", dev, o->name, eth->driver,
+			 rte_strerror(-ret));
+	return ret;
+}
+
+/* The PMD's own MTU and filters, where it has such things. */
+static int
+set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_eth_dev_info *info,
+	    const struct soft_port_eth *eth)
+{
+	uint16_t l3 = (uint16_t)RTE_MIN(eth->frame - SOFT_PORT_L2_OVERHEAD, reported_l3(info));
+	int ret = rte_eth_dev_set_mtu(eth->id, l3);
+
+	if (ret != 0 && ret != -ENOTSUP) {
+		SOFT_LOG(ERR,
+			 "%s: port=%s: %s does not take the MTU %u: %s; give a smaller mtu=", dev,
+			 o->name, eth->driver, l3, rte_strerror(-ret));
+		return ret;
+	}
+	/* Neighbour discovery comes to groups. What has no filter lets everything in. */
+	if (rte_eth_allmulticast_enable(eth->id) != 0)
+		(void)rte_eth_promiscuous_enable(eth->id);
+	return 0;
+}
+
+/* What the PMD says, and what follows from it. */
+static int
+look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
+     struct rte_eth_dev_info *info, struct soft_port_eth *eth)
+{
+	struct rte_ether_addr mac;
+	int ret;
+
+	ret = rte_eth_dev_info_get(eth->id, info);
+	if (ret == 0)
+		ret = rte_eth_macaddr_get(eth->id, &mac);
+	if (ret != 0) {
+		SOFT_LOG(ERR, "%s: port=%s: %s", dev, o->name, rte_strerror(-ret));
+		return ret;
+	}
+	/* net_ring has none. It lets everything pass, so any is as good. */
+	if (!rte_is_valid_assigned_ether_addr(&mac))
+		mac = (struct rte_ether_addr){
+			{0x02, 0xbb, 0, 1, (uint8_t)(eth->id >> 8), (uint8_t)eth->id}};
+	memcpy(eth->mac, mac.addr_bytes, 6);
+	snprintf(eth->driver, sizeof(eth->driver), "%s", info->driver_name);
+	*pmd = find_pmd(eth->driver);
+	eth->ip_csum = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
+	eth->multi_segs = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
+	eth->zero_copy = eth->multi_segs && (*pmd)->zero_copy;
+	return choose_mtu(dev, o, *pmd, info, eth);
+}
+
+/* No second device, nor anything else that keeps to ethdev's owners, may use it now. */
+static int
+own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
+{
+	struct rte_eth_dev_owner owner = {0}, other;
+
+	if (rte_eth_dev_owner_new(&owner.id) != 0)
+		return -ENOMEM;
+	snprintf(owner.name, sizeof(owner.name), "bluebell %s", dev);
+	if (rte_eth_dev_owner_set(eth->id, &owner) == 0) {
+		eth->owner = owner.id;
+		return 0;
+	}
+	if (rte_eth_dev_owner_get(eth->id, &other) != 0)
+		other.name[0] = '\0';
+	SOFT_LOG(ERR, "%s: port=%s: taken by \"%s\"", dev, o->name, other.name);
+	return -EBUSY;
+}
+
+int
+soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
+{
+	struct rte_eth_dev_info info;
+	const struct pmd *pmd;
+	int ret;
+
+	memset(eth, 0, sizeof(*eth));
+	if (rte_eth_dev_get_port_by_name(o->name, &eth->id) != 0) {
+		SOFT_LOG(ERR,
+			 "%s: port=%s: there is no such ethdev; vdevs are made by EAL's --vdev "
+			 "option",
+			 dev, o->name);
+		return -ENODEV;
+	}
+	ret = own(dev, o, eth);
+	if (ret != 0)
+		return ret;
+	ret = look(dev, o, &pmd, &info, eth);
+	if (ret != 0)
+		goto disown;
+	if (running[eth->id].pool != NULL && room_of(o, eth) > running[eth->id].room) {
+		SOFT_LOG(ERR,
+			 "%s: port=%s: %s cannot be started twice, and runs from before with "
+			 "smaller mbufs: give the same framesz= as then",
+			 dev, o->name, eth->driver);
+		ret = -EINVAL;
+		goto disown;
+	}
+	ret = make_pools(dev, o, eth);
+	if (ret != 0)
+		goto disown;
+	if (running[eth->id].pool != NULL)
+		return 0;
+	ret = set_up_queues(dev, o, &info, eth);
+	if (ret == 0)
+		ret = set_up_rest(dev, o, &info, eth);
+	if (ret != 0)
+		goto drop_pools;
+	ret = rte_eth_dev_start(eth->id);
+	if (ret != 0) {
+		SOFT_LOG(ERR, "%s: port=%s: %s does not start: %s", dev, o->name, eth->driver,
+			 rte_strerror(-ret));
+		goto drop_pools;
+	}
+	if (pmd->no_restart) {
+		running[eth->id].pool = eth->pool;
+		running[eth->id].room = room_of(o, eth);
+	}
+	return 0;
+
+drop_pools:
+	drop_pool(eth->ext);
+	drop_pool(eth->pool);
+disown:
+	(void)rte_eth_dev_owner_unset(eth->id, eth->owner);
+	return ret;
+}
+
+void
+soft_port_eth_stop(struct soft_port_eth *eth)
+{
+	int ret;
+
+	if (running[eth->id].pool == NULL) {
+		ret = rte_eth_dev_stop(eth->id);
+		if (ret != 0)
+			SOFT_LOG(ERR, "port %u (%s) does not stop: %s", eth->id, eth->driver,
+				 rte_strerror(-ret));
+		drop_pool(eth->pool);
+	}
+	drop_pool(eth->ext);
+	(void)rte_eth_dev_owner_unset(eth->id, eth->owner);
+}

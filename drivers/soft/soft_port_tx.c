@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Packets out: headers, payload by reference or copied, ICRC; and the queue before the PMD. */
+#include <netinet/in.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "soft_port_priv.h"
+
+/* Mbufs of one message that may be under way: the count has 16 bits. */
+#define HOLD_MAX 60000
+
+/* The message itself has a reference as long as it lives, so the count cannot reach 0. */
+static void
+hold_lost(void *addr, void *hold)
+{
+	(void)addr;
+	(void)hold;
+	RTE_ASSERT(false);
+}
+
+void
+soft_port_hold_init(struct soft_port_hold *h)
+{
+	h->shinfo.free_cb = hold_lost;
+	h->shinfo.fcb_opaque = h;
+	rte_mbuf_ext_refcnt_set(&h->shinfo, 1);
+}
+
+/* ---- The queue */
+
+void
+soft_port_flush(struct soft_port *p)
+{
+	uint32_t n, i;
+	uint16_t taken;
+
+	while (p->txq_n != 0) {
+		struct rte_mbuf **first = &p->txq[p->txq_first];
+		uint64_t bytes = 0;
+
+		n = RTE_MIN(p->txq_n, SOFT_PORT_TXQ - p->txq_first);
+		for (i = 0; i < n; i++)
+			bytes += first[i]->pkt_len;
+		/* Faults on purpose and a capture of what is sent belong here. */
+		taken = rte_eth_tx_burst(p->eth.id, 0, first, (uint16_t)n);
+		/* What was not taken is still ours, and there. */
+		for (i = taken; i < n; i++)
+			bytes -= first[i]->pkt_len;
+		p->stats.tx_frames += taken;
+		p->stats.tx_bytes += bytes;
+		p->txq_first = (p->txq_first + taken) % SOFT_PORT_TXQ;
+		p->txq_n -= taken;
+		if (taken < n)
+			return;
+	}
+}
+
+static void
+enqueue(struct soft_port *p, struct rte_mbuf *m)
+{
+	p->txq[(p->txq_first + p->txq_n++) % SOFT_PORT_TXQ] = m;
+}
+
+uint8_t *
+soft_port_room(void *port, uint32_t len)
+{
+	struct soft_port *p = port;
+	struct rte_mbuf *m;
+	char *at;
+
+	if (p->txq_n == SOFT_PORT_TXQ)
+		soft_port_flush(p);
+	if (p->txq_n == SOFT_PORT_TXQ || len > p->eth.frame)
+		return NULL;
+	m = rte_pktmbuf_alloc(p->eth.pool);
+	if (m == NULL)
+		return NULL;
+	at = rte_pktmbuf_append(m, (uint16_t)len);
+	if (at == NULL) {
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	enqueue(p, m);
+	return (uint8_t *)at;
+}
+
+/* ---- Packets */
+
+static void
+put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+/* May the payload be sent as it lies? */
+static bool
+can_refer(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t len)
+{
+	return p->eth.zero_copy && tx->hold != NULL && len > SOFT_PORT_COPY &&
+	       tx->n <= SOFT_PORT_MAX_SEGS &&
+	       rte_mbuf_ext_refcnt_read(&tx->hold->shinfo) < HOLD_MAX;
+}
+
+/* Hang the pieces behind @head, and a segment with padding and ICRC. False: no mbufs. */
+static bool
+refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
+      const uint8_t *trailer, uint32_t trailer_len)
+{
+	struct rte_mbuf *seg[SOFT_PORT_MAX_SEGS], *tail, *last = head;
+	struct rte_mbuf_ext_shared_info *shinfo = &tx->hold->shinfo;
+	uint32_t i;
+
+	tail = rte_pktmbuf_alloc(p->eth.pool);
+	if (tail == NULL)
+		return false;
+	if (rte_pktmbuf_alloc_bulk(p->eth.ext, seg, tx->n) != 0) {
+		rte_pktmbuf_free(tail);
+		return false;
+	}
+	for (i = 0; i < tx->n; i++) {
+		const struct bb_roce_iov *iov = &tx->iov[i];
+
+		rte_mbuf_ext_refcnt_update(shinfo, 1);
+		/* The PMDs that this is done for read by address, not by IOVA. */
+		rte_pktmbuf_attach_extbuf(seg[i], (void *)(uintptr_t)iov->p, (uintptr_t)iov->p,
+					  (uint16_t)iov->len, shinfo);
+		seg[i]->data_len = (uint16_t)iov->len;
+		seg[i]->pkt_len = iov->len;
+		last->next = seg[i];
+		last = seg[i];
+		head->pkt_len += iov->len;
+	}
+	memcpy(rte_pktmbuf_append(tail, (uint16_t)trailer_len), trailer, trailer_len);
+	last->next = tail;
+	head->pkt_len += trailer_len;
+	head->nb_segs = (uint16_t)(2 + tx->n);
+	return true;
+}
+
+static void
+copy(const struct soft_port_tx *tx, struct rte_mbuf *head, uint32_t len, const uint8_t *trailer,
+     uint32_t trailer_len)
+{
+	uint8_t *at = (uint8_t *)rte_pktmbuf_append(head, (uint16_t)(len + trailer_len));
+	uint32_t i;
+
+	for (i = 0; i < tx->n; i++) {
+		if (tx->iov[i].len != 0)
+			memcpy(at, tx->iov[i].p, tx->iov[i].len);
+		at += tx->iov[i].len;
+	}
+	memcpy(at, trailer, trailer_len);
+}
+
+/* The lengths of a packet, which come from the engine, are in range. */
+static bool
+measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t *len)
+{
+	uint32_t l3 = soft_ip_is_v4(tx->net->dst) ? 20 : 40, room, i;
+
+	if (tx->n > BB_ROCE_MAX_IOV || tx->hdr_len < BB_ROCE_BTH_LEN ||
+	    tx->hdr_len > BB_ROCE_MAX_HDR)
+		return false;
+	/* eth.frame has a tag in it, sent or not. */
+	room = p->eth.frame - SOFT_PORT_L2_OVERHEAD - l3 - SOFT_UDP_HDR - tx->hdr_len -
+	       BB_ROCE_ICRC_LEN;
+	*len = 0;
+	for (i = 0; i < tx->n; i++) {
+		if (tx->iov[i].len > room - *len)
+			return false;
+		*len += tx->iov[i].len;
+	}
+	return bb_roce_pad(*len) <= room - *len;
+}
+
+/* NULL: no mbuf. */
+static struct rte_mbuf *
+build(struct soft_port *p, const struct soft_port_tx *tx, const uint8_t mac[6], uint32_t len)
+{
+	bool v4 = soft_ip_is_v4(tx->net->dst);
+	uint32_t l2 = soft_port_eth_len(&p->stack), l3 = v4 ? 20 : 40, pad = bb_roce_pad(len);
+	uint32_t head_len = l2 + l3 + SOFT_UDP_HDR + tx->hdr_len, udp_len, crc, i;
+	uint8_t trailer[3 + BB_ROCE_ICRC_LEN] = {0}, *ip, *udp;
+	struct rte_mbuf *m = rte_pktmbuf_alloc(p->eth.pool);
+	uint8_t *at;
+
+	if (m == NULL)
+		return NULL;
+	at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)head_len);
+	ip = at +
+	     soft_port_put_eth(&p->stack, at, mac, v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	udp_len = SOFT_UDP_HDR + tx->hdr_len + len + pad + BB_ROCE_ICRC_LEN;
+	udp = ip + soft_port_put_ip(ip, tx->net, IPPROTO_UDP, udp_len);
+	if (v4 && p->eth.ip_csum) {
+		put16(ip + 10, 0);
+		m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
+		m->l2_len = l2;
+		m->l3_len = l3;
+	}
+	put16(udp, tx->net->sport);
+	put16(udp + 2, BB_ROCE_UDP_PORT);
+	put16(udp + 4, udp_len);
+	put16(udp + 6, 0); /* not used: the ICRC covers more (annex A17) */
+	memcpy(udp + SOFT_UDP_HDR, tx->hdr, tx->hdr_len);
+	crc = bb_roce_icrc_begin(ip, l3, udp, udp + SOFT_UDP_HDR, tx->hdr_len);
+	for (i = 0; i < tx->n; i++)
+		if (tx->iov[i].len != 0)
+			crc = bb_roce_icrc_more(crc, tx->iov[i].p, tx->iov[i].len);
+	bb_roce_icrc_end(bb_roce_icrc_more(crc, trailer, pad), trailer + pad);
+
+	if (!can_refer(p, tx, len)) {
+		copy(tx, m, len, trailer, pad + BB_ROCE_ICRC_LEN);
+		p->stats.tx_copied += len != 0;
+	} else if (refer(p, tx, m, trailer, pad + BB_ROCE_ICRC_LEN)) {
+		p->stats.tx_zero_copy++;
+	} else {
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	return m;
+}
+
+static enum soft_port_sent
+reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint16_t *hint, uint8_t mac[6])
+{
+	switch (soft_port_resolve(&p->stack, ip, now, hint, mac)) {
+	case SOFT_NEIGH_FOUND:
+		return SOFT_PORT_SENT;
+	case SOFT_NEIGH_UNREACHABLE:
+		p->stats.tx_unreachable++;
+		return SOFT_PORT_UNREACHABLE;
+	default:
+		p->stats.tx_pending++;
+		return SOFT_PORT_PENDING;
+	}
+}
+
+enum soft_port_sent
+soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t mac[6])
+{
+	return reach(p, ip, now, NULL, mac);
+}
+
+static enum soft_port_sent
+send_one(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
+{
+	enum soft_port_sent sent;
+	struct rte_mbuf *m;
+	uint8_t mac[6];
+	uint32_t len;
+
+	if (!p->up) {
+		p->stats.tx_down++;
+		return SOFT_PORT_DOWN;
+	}
+	if (!measure(p, tx, &len) || !soft_port_is_ours(&p->stack, tx->net->src) ||
+	    soft_ip_is_v4(tx->net->src) != soft_ip_is_v4(tx->net->dst))
+		return SOFT_PORT_REFUSED;
+	sent = reach(p, tx->net->dst, now, tx->hint, mac);
+	if (sent != SOFT_PORT_SENT)
+		return sent;
+	if (p->txq_n == SOFT_PORT_TXQ)
+		soft_port_flush(p);
+	m = p->txq_n < SOFT_PORT_TXQ ? build(p, tx, mac, len) : NULL;
+	if (m == NULL) {
+		p->stats.tx_full++;
+		return SOFT_PORT_FULL;
+	}
+	enqueue(p, m);
+	return SOFT_PORT_SENT;
+}
+
+uint32_t
+soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint32_t n, uint64_t now,
+	       enum soft_port_sent *why)
+{
+	uint32_t i;
+
+	*why = SOFT_PORT_SENT;
+	for (i = 0; i < n; i++) {
+		*why = send_one(p, &tx[i], now);
+		if (*why != SOFT_PORT_SENT)
+			break;
+	}
+	soft_port_flush(p);
+	return i;
+}

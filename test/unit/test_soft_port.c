@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+
+#include "port_fixture.h"
+
+static void
+test_open(void **st)
+{
+	struct soft_port_opts o = r->o;
+	struct soft_port_info info;
+	struct soft_port *p = NULL;
+	uint8_t gid[16], ll[16];
+	uint16_t id;
+
+	(void)st;
+	rig_open(r);
+	soft_port_info(r->p, &info);
+	assert_string_equal(info.driver, "net_ring");
+	assert_int_equal(info.mtu, 4096);
+	assert_true(info.up && info.zero_copy && info.multi_segs);
+	soft_port_link_local(info.mac, ll);
+	assert_true(soft_port_gid(r->p, 0, gid));
+	assert_memory_equal(gid, ll, 16);
+	assert_true(soft_port_gid(r->p, 1, gid));
+	assert_memory_equal(gid, ip_of(US4), 16);
+	assert_true(soft_port_gid(r->p, 2, gid));
+	assert_memory_equal(gid, ip_of(US6), 16);
+	assert_false(soft_port_gid(r->p, 3, gid));
+	/* Another device has it; and, below, the application has. */
+	assert_int_equal(soft_port_open("soft1", &o, &rig_ops, r, &p), -EBUSY);
+	strcpy(o.name, "net_nothing0");
+	assert_int_equal(soft_port_open("soft1", &o, &rig_ops, r, &p), -ENODEV);
+	assert_null(p);
+	soft_port_close(r->p);
+	r->p = NULL;
+	assert_int_equal(rte_eth_dev_get_port_by_name(r->name, &id), 0);
+	assert_int_equal(rte_eth_dev_start(id), 0);
+	assert_int_equal(soft_port_open("soft0", &r->o, &rig_ops, r, &r->p), -EBUSY);
+	assert_int_equal(rte_eth_dev_stop(id), 0);
+	rig_open(r);
+}
+
+static void
+test_mtu_by_framesz(void **st)
+{
+	static const uint32_t want[][2] = {
+		{358, 256}, {1518, 1024}, {4197, 2048}, {4198, 4096}, {9728, 4096}};
+	struct soft_port_info info;
+	unsigned int i;
+
+	(void)st;
+	for (i = 0; i < RTE_DIM(want); i++) {
+		r->o.framesz = want[i][0];
+		rig_open(r);
+		soft_port_info(r->p, &info);
+		assert_int_equal(info.mtu, want[i][1]);
+		soft_port_close(r->p);
+		r->p = NULL;
+	}
+	r->o.framesz = 4198;
+	r->o.mtu = 512;
+	rig_open(r);
+	soft_port_info(r->p, &info);
+	assert_int_equal(info.mtu, 512);
+}
+
+static void
+test_receive(void **st)
+{
+	static const uint32_t segs[] = {0, 1, 13, 100};
+	unsigned int i;
+	struct frame f;
+
+	(void)st;
+	rig_open(r);
+	for (i = 0; i < RTE_DIM(segs); i++) {
+		eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
+		udp(&f, PEER4, US4, 4791, segs[i] == 1 ? 40 : 1000, false);
+		rig_give(r, &f, segs[i]);
+		assert_int_equal(soft_port_poll(r->p, r->now), 1);
+		assert_int_equal(r->roce, i + 1);
+		assert_int_equal(r->got.len, f.len);
+		assert_memory_equal(r->got.b, f.b, f.len);
+		assert_int_equal(r->rx.l4_off, 34);
+		assert_memory_equal(r->rx.net.src, ip_of(PEER4), 16);
+	}
+	assert_int_equal(stats().rx_frames, RTE_DIM(segs));
+	/* Not for us: counted, and nobody hears of it. */
+	f.b[0] ^= 2;
+	rig_give(r, &f, 0);
+	assert_int_equal(soft_port_poll(r->p, r->now), 1);
+	assert_int_equal(r->roce, RTE_DIM(segs));
+	assert_int_equal(drops(SOFT_DROP_DST_MAC), 1);
+	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
+}
+
+/* A chain whose first mbuf has no room for the rest. */
+static void
+test_receive_too_long(void **st)
+{
+	struct rte_mbuf *a = rte_pktmbuf_alloc(test_pool), *b = rte_pktmbuf_alloc(test_pool);
+
+	(void)st;
+	rig_open(r);
+	assert_non_null(rte_pktmbuf_append(a, 9000));
+	assert_non_null(rte_pktmbuf_append(b, 9000));
+	assert_int_equal(rte_pktmbuf_chain(a, b), 0);
+	assert_int_equal(rte_ring_enqueue(to, a), 0);
+	assert_int_equal(soft_port_poll(r->p, r->now), 1);
+	assert_int_equal(drops(SOFT_DROP_SEGMENTS), 1);
+	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
+}
+
+static void
+test_ping_over_port(void **st)
+{
+	struct frame f, out;
+
+	(void)st;
+	rig_open(r);
+	eth(&f, (char *)r->mac, MAC_PEER, 0x86dd);
+	echo(&f, PEER6, US6, 1400);
+	rig_give(r, &f, 500);
+	soft_port_poll(r->p, r->now);
+	assert_true(rig_take(r, &out));
+	assert_int_equal(out.len, f.len);
+	assert_int_equal(out.b[54], 129);
+	assert_int_equal(l4_sum(&out, 14, 54, IPPROTO_ICMPV6), 0);
+	assert_memory_equal(out.b + 58, f.b + 58, f.len - 58);
+	assert_false(rig_take(r, &out));
+}
+
+static void
+test_resolves(void **st)
+{
+	struct frame f, ask;
+	uint16_t hint = 0;
+	unsigned int i;
+	struct out o;
+
+	(void)st;
+	rig_open(r);
+	out_init(&o, US4, PEER4, 8, NULL);
+	o.tx.hint = &hint;
+	assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
+	assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
+	assert_true(rig_take(r, &f));
+	arp(&ask, MAC_ALL, 1, (char *)r->mac, US4, "\0\0\0\0\0\0", PEER4);
+	assert_int_equal(f.len, ask.len);
+	assert_memory_equal(f.b, ask.b, ask.len);
+	assert_false(rig_take(r, &f));
+	arp(&f, (char *)r->mac, 2, MAC_PEER, PEER4, (char *)r->mac, US4);
+	rig_give(r, &f, 0);
+	soft_port_poll(r->p, r->now);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	assert_true(rig_take(r, &f));
+	check_packet(&f, &o, MAC_PEER, 0);
+	/* Nobody there: three questions, then a clear answer. */
+	out_init(&o, US6, "2001:db8::77", 8, NULL);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
+		assert_true(rig_take(r, &f));
+		assert_int_equal(f.b[54], 135);
+		assert_false(rig_take(r, &f));
+		r->now += SEC;
+		soft_port_poll(r->p, r->now);
+	}
+	assert_int_equal(send_one(&o), SOFT_PORT_UNREACHABLE);
+	out_init(&o, US4, "198.51.100.1", 8, NULL);
+	assert_int_equal(send_one(&o), SOFT_PORT_UNREACHABLE);
+	assert_false(rig_take(r, &f));
+}
+
+static void
+test_link(void **st)
+{
+	struct out o;
+	uint16_t id;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_open(r);
+	soft_port_poll(r->p, r->now);
+	assert_int_equal(r->links, 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name(r->name, &id), 0);
+	assert_int_equal(rte_eth_dev_set_link_down(id), 0);
+	soft_port_poll(r->p, r->now + 49 * MS);
+	assert_int_equal(r->links, 0);
+	soft_port_poll(r->p, r->now + 50 * MS);
+	assert_int_equal(r->links, 1);
+	assert_false(r->up);
+	out_init(&o, US4, PEER4, 8, NULL);
+	assert_int_equal(send_one(&o), SOFT_PORT_DOWN);
+	assert_int_equal(rte_eth_dev_set_link_up(id), 0);
+	soft_port_poll(r->p, r->now + 100 * MS);
+	assert_int_equal(r->links, 2);
+	assert_true(r->up);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+}
+
+/* Who receives from a ring still has mbufs when the port is closed; and is opened again. */
+static void
+test_close_with_mbufs_out(void **st)
+{
+	struct soft_port_hold hold;
+	struct rte_mbuf *m;
+	struct frame f;
+	struct out o;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_open(r);
+	soft_port_hold_init(&hold);
+	out_init(&o, US4, PEER4, 1000, &hold);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	m = rig_take_mbuf(r);
+	assert_non_null(m);
+	soft_port_close(r->p);
+	assert_true(soft_port_hold_busy(&hold));
+	rig_open(r);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	assert_true(rig_take(r, &f));
+	check_packet(&f, &o, MAC_PEER, 0);
+	soft_port_close(r->p);
+	r->p = NULL;
+	/* Larger mbufs cannot be had while the small ones are out. */
+	r->o.framesz = 9000;
+	assert_int_equal(soft_port_open("soft0", &r->o, &rig_ops, r, &r->p), -ENOMEM);
+	assert_null(r->p);
+	rte_pktmbuf_free(m);
+	assert_false(soft_port_hold_busy(&hold));
+	rig_open(r);
+	/* What was not taken by the PMD goes with the port. */
+	out_init(&o, US4, PEER4, 1000, &hold);
+	while (send_one(&o) == SOFT_PORT_SENT)
+		;
+	soft_port_close(r->p);
+	r->p = NULL;
+	assert_true(soft_port_hold_busy(&hold));
+	rig_drain(from);
+	assert_false(soft_port_hold_busy(&hold));
+}
+
+/* Two ports back to back: one writes, the other reads, over zero-copy mbufs of the first. */
+static void
+test_pair(void **st)
+{
+	struct rig *b = rig_new(from, to), *a = r;
+	struct soft_port_hold hold;
+	struct out o;
+
+	(void)st;
+	memcpy(b->o.ip[0].addr, ip_of(PEER4), 16);
+	memcpy(b->o.ip[1].addr, ip_of(PEER6), 16);
+	rig_open(a);
+	rig_open(b);
+	assert_memory_not_equal(a->mac, b->mac, 6);
+	soft_port_hold_init(&hold);
+	out_init(&o, US4, PEER4, 4000, &hold);
+	/* Asked, answered, and the one who asked is known to the other. */
+	assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
+	soft_port_poll(b->p, b->now);
+	soft_port_poll(a->p, a->now);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	assert_true(soft_port_hold_busy(&hold));
+	soft_port_poll(b->p, b->now);
+	assert_false(soft_port_hold_busy(&hold));
+	assert_int_equal(b->roce, 1);
+	check_packet(&b->got, &o, b->mac, 0);
+	rig_free(b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_open),           T(test_mtu_by_framesz),
+		T(test_receive),        T(test_receive_too_long),
+		T(test_ping_over_port), T(test_resolves),
+		T(test_link),           T(test_close_with_mbufs_out),
+		T(test_pair),
+	};
+
+	if (rig_eal(NULL, 0) != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

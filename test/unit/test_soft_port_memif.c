@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Ports on net_memif, both ends in one process: a PMD that reports less than it carries, that
+ * copies in the burst, whose link is up when the other end is there, and whose buffers are
+ * smaller than a frame.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "port_fixture.h"
+
+static struct rig ends[2] = {{.name = "net_memif0"}, {.name = "net_memif1"}};
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
+}
+
+static void
+options(struct rig *e, uint32_t framesz, uint32_t mtu)
+{
+	memset(&e->o, 0, sizeof(e->o));
+	strcpy(e->o.name, e->name);
+	rig_address(&e->o, e == &ends[0] ? US4 : PEER4, 24);
+	rig_address(&e->o, e == &ends[0] ? US6 : PEER6, 64);
+	e->o.framesz = framesz;
+	e->o.mtu = mtu;
+	e->roce = 0;
+}
+
+static void
+poll_both(void)
+{
+	soft_port_poll(ends[0].p, now_ns());
+	soft_port_poll(ends[1].p, now_ns());
+}
+
+/* Send; a neighbour that is asked for, a full ring or a link that comes up is waited for. */
+static void
+send_it(const struct out *o)
+{
+	uint64_t end = now_ns() + 60 * SEC;
+	enum soft_port_sent why;
+
+	while (soft_port_send(ends[0].p, &o->tx, 1, now_ns(), &why) == 0) {
+		if (why != SOFT_PORT_PENDING && why != SOFT_PORT_FULL && why != SOFT_PORT_DOWN)
+			fail_msg("not sent: %d", why);
+		if (now_ns() > end)
+			fail_msg("not sent in 60 s: %d", why);
+		poll_both();
+	}
+}
+
+static void
+test_mtu_by_options(void **st)
+{
+	struct soft_port_info info;
+	struct soft_port *p = NULL;
+
+	(void)st;
+	/* It says 1518 bytes. */
+	options(&ends[0], 0, 0);
+	assert_int_equal(soft_port_open("soft0", &ends[0].o, &rig_ops, &ends[0], &p), 0);
+	soft_port_info(p, &info);
+	assert_int_equal(info.mtu, 1024);
+	assert_false(info.up);
+	soft_port_close(p);
+	p = NULL;
+	options(&ends[0], 0, 2048);
+	assert_int_equal(soft_port_open("soft0", &ends[0].o, &rig_ops, &ends[0], &p), -EINVAL);
+	assert_null(p);
+	options(&ends[0], 2150, 2048);
+	assert_int_equal(soft_port_open("soft0", &ends[0].o, &rig_ops, &ends[0], &p), 0);
+	soft_port_info(p, &info);
+	assert_int_equal(info.mtu, 2048);
+	soft_port_close(p);
+}
+
+static void
+test_carries(void **st)
+{
+	static const uint32_t sizes[] = {0, 8, 257, 2000, 4096};
+	struct soft_port_hold hold;
+	uint64_t end;
+	uint32_t i, v6, n = 0;
+	struct out o;
+
+	(void)st;
+	for (i = 0; i < 2; i++) {
+		options(&ends[i], 4198, 0);
+		rig_open(&ends[i]);
+	}
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 31 + (i >> 8));
+	r = &ends[0];
+	soft_port_hold_init(&hold);
+	for (i = 0; i < RTE_DIM(sizes); i++) {
+		for (v6 = 0; v6 < 2; v6++) {
+			out_init(&o, v6 ? US6 : US4, v6 ? PEER6 : PEER4, sizes[i], &hold);
+			send_it(&o);
+			n++;
+			/* memif has no loss: what it took arrives. */
+			for (end = now_ns() + 60 * SEC; ends[1].roce != n && now_ns() < end;)
+				poll_both();
+			assert_int_equal(ends[1].roce, n);
+			check_packet(&ends[1].got, &o, ends[1].mac, 0);
+			/* Copied, and given back, when it was taken. */
+			assert_false(soft_port_hold_busy(&hold));
+		}
+	}
+	assert_int_equal(stats().tx_zero_copy, 6);
+	soft_port_close(ends[1].p);
+	soft_port_close(ends[0].p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mtu_by_options),
+		cmocka_unit_test(test_carries),
+	};
+	char server[128], client[128];
+	const char *const vdevs[] = {server, client};
+
+	/* An abstract socket of this process: no file is left behind. */
+	snprintf(server, sizeof(server),
+		 "--vdev=net_memif0,role=server,socket=@bb%d,socket-abstract=yes", getpid());
+	snprintf(client, sizeof(client),
+		 "--vdev=net_memif1,role=client,socket=@bb%d,socket-abstract=yes", getpid());
+	if (rig_eal(vdevs, 2) != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

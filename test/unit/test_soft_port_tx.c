@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include "port_fixture.h"
+
+static void
+test_send(void **st)
+{
+	static const uint32_t sizes[] = {0, 1, 61, 255, 256, 257, 1023, 1024, 4095, 4096};
+	struct soft_port_hold hold;
+	unsigned int i, held, v6;
+	struct out o;
+	struct frame f;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_neigh(&r->o, PEER6, MAC_PEER);
+	rig_open(r);
+	soft_port_hold_init(&hold);
+	for (i = 0; i < RTE_DIM(sizes); i++)
+		for (held = 0; held < 2; held++)
+			for (v6 = 0; v6 < 2; v6++) {
+				out_init(&o, v6 ? US6 : US4, v6 ? PEER6 : PEER4, sizes[i],
+					 held ? &hold : NULL);
+				assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+				assert_int_equal(soft_port_hold_busy(&hold),
+						 held && sizes[i] > SOFT_PORT_COPY);
+				assert_true(rig_take(r, &f));
+				check_packet(&f, &o, MAC_PEER, 0);
+				assert_false(soft_port_hold_busy(&hold));
+			}
+	assert_int_equal(stats().tx_zero_copy, 2 * 5);
+	assert_int_equal(stats().tx_copied, 2 * (9 + 4));
+	assert_int_equal(stats().tx_frames, 4 * RTE_DIM(sizes));
+}
+
+/* Payload in pieces: as they lie while there are few, else put together. */
+static void
+test_send_pieces(void **st)
+{
+	static const uint32_t cuts[] = {1, 2, 6, 7, 16};
+	struct soft_port_hold hold;
+	struct rte_mbuf *m;
+	unsigned int i, k;
+	struct frame f;
+	struct out o;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	r->o.vlan = 100;
+	rig_open(r);
+	soft_port_hold_init(&hold);
+	for (i = 0; i < RTE_DIM(cuts); i++) {
+		out_init(&o, US4, PEER4, 16 * 63, &hold);
+		o.tx.n = cuts[i];
+		for (k = 0; k < cuts[i]; k++)
+			o.iov[k] = (struct bb_roce_iov){data + k * 63, 63};
+		o.iov[k - 1].len = (17 - k) * 63;
+		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+		m = rig_take_mbuf(r);
+		assert_non_null(m);
+		assert_int_equal(m->nb_segs, cuts[i] <= SOFT_PORT_MAX_SEGS ? cuts[i] + 2 : 1);
+		if (m->nb_segs > 1)
+			assert_ptr_equal(rte_pktmbuf_mtod(m->next, void *), data);
+		assert_int_equal(rte_ring_enqueue(from, m), 0);
+		assert_true(rig_take(r, &f));
+		check_packet(&f, &o, MAC_PEER, 100);
+	}
+}
+
+/* Several packets of a message: it is busy until the last of its mbufs is gone. */
+static void
+test_hold_counts(void **st)
+{
+	struct soft_port_hold hold, other;
+	struct rte_mbuf *m[3];
+	struct out o;
+	unsigned int i;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_open(r);
+	soft_port_hold_init(&hold);
+	soft_port_hold_init(&other);
+	out_init(&o, US4, PEER4, 2000, &hold);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	for (i = 0; i < 3; i++) {
+		m[i] = rig_take_mbuf(r);
+		assert_non_null(m[i]);
+	}
+	assert_false(soft_port_hold_busy(&other));
+	for (i = 0; i < 3; i++) {
+		assert_true(soft_port_hold_busy(&hold));
+		rte_pktmbuf_free(m[(i + 1) % 3]);
+	}
+	assert_false(soft_port_hold_busy(&hold));
+	/* A reader that never gives back: from some number on packets are copied. */
+	rte_mbuf_ext_refcnt_set(&hold.shinfo, 60000);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	m[0] = rig_take_mbuf(r);
+	assert_int_equal(m[0]->nb_segs, 1);
+	rte_pktmbuf_free(m[0]);
+	assert_int_equal(rte_mbuf_ext_refcnt_read(&hold.shinfo), 60000);
+}
+
+/* The ring takes 15, the port 64 more; nothing is lost and the order is kept. */
+static void
+test_backpressure(void **st)
+{
+	struct soft_port_tx tx[100];
+	static struct out o[100];
+	enum soft_port_sent why;
+	struct bb_roce_pkt pkt;
+	struct frame f;
+	uint32_t i, n;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_open(r);
+	for (i = 0; i < 100; i++) {
+		out_init(&o[i], US4, PEER4, 8, NULL);
+		o[i].pkt.psn = i;
+		bb_roce_build(o[i].hdr, &o[i].pkt);
+		tx[i] = o[i].tx;
+	}
+	n = soft_port_send(r->p, tx, 100, r->now, &why);
+	assert_int_equal(n, RINGS - 1 + SOFT_PORT_TXQ);
+	assert_int_equal(why, SOFT_PORT_FULL);
+	assert_int_equal(stats().tx_full, 1);
+	for (i = 0; i < 100; i++) {
+		assert_true(rig_take(r, &f));
+		assert_int_equal(bb_roce_parse(&pkt, f.b + 42, f.len - 46), BB_ROCE_OK);
+		assert_int_equal(pkt.psn, i);
+		soft_port_poll(r->p, r->now);
+		if (n < 100)
+			n += soft_port_send(r->p, tx + n, 100 - n, r->now, &why);
+	}
+	assert_int_equal(n, 100);
+	assert_false(rig_take(r, &f));
+	assert_int_equal(stats().tx_frames, 100);
+}
+
+static void
+test_refuses(void **st)
+{
+	struct frame f;
+	struct out o;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_neigh(&r->o, PEER6, MAC_PEER);
+	r->o.framesz = 4198;
+	rig_open(r);
+	/* The longest there is, and one byte more. */
+	out_init(&o, US6, PEER6, 4096, NULL);
+	o.pkt.opcode = BB_ROCE_WRITE_ONLY_IMM;
+	o.tx.hdr_len = bb_roce_build(o.hdr, &o.pkt);
+	assert_int_equal(o.tx.hdr_len, 32);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	o.iov[0].len = 4097;
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	o.iov[0].len = UINT32_MAX;
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	o.iov[0].len = 8;
+	o.iov[1].len = UINT32_MAX - 7;
+	o.tx.n = 2;
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	out_init(&o, US4, PEER4, 8, NULL);
+	o.tx.hdr_len = BB_ROCE_MAX_HDR + 1;
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	o.tx.hdr_len = BB_ROCE_BTH_LEN - 1;
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	out_init(&o, US4, PEER4, 8, NULL);
+	o.tx.n = BB_ROCE_MAX_IOV + 1;
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	/* Somebody else's address; the other family's. */
+	out_init(&o, "192.0.2.3", PEER4, 8, NULL);
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	out_init(&o, US6, PEER4, 8, NULL);
+	assert_int_equal(send_one(&o), SOFT_PORT_REFUSED);
+	assert_true(rig_take(r, &f));
+	assert_false(rig_take(r, &f));
+}
+
+/* Without mbufs nothing is taken, and nothing is lost for good. */
+static void
+test_no_mbufs(void **st)
+{
+	struct rte_mempool *pool;
+	struct rte_mbuf *all[2047];
+	struct soft_port_hold hold;
+	char name[32];
+	struct frame f;
+	struct out o;
+	uint16_t id;
+	uint32_t n;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_open(r);
+	soft_port_hold_init(&hold);
+	assert_int_equal(rte_eth_dev_get_port_by_name(r->name, &id), 0);
+	snprintf(name, sizeof(name), "bb_port_%u", id);
+	pool = rte_mempool_lookup(name);
+	assert_non_null(pool);
+	for (n = 0; n < RTE_DIM(all) && (all[n] = rte_pktmbuf_alloc(pool)) != NULL; n++)
+		;
+	out_init(&o, US4, PEER4, 1000, &hold);
+	assert_int_equal(send_one(&o), SOFT_PORT_FULL);
+	/* One for the headers, none for the end of the packet. */
+	rte_pktmbuf_free(all[--n]);
+	assert_int_equal(send_one(&o), SOFT_PORT_FULL);
+	assert_false(soft_port_hold_busy(&hold));
+	/* An answer that cannot be given is counted. */
+	all[n++] = rte_pktmbuf_alloc(pool);
+	eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
+	echo(&f, PEER4, US4, 8);
+	rig_give(r, &f, 0);
+	soft_port_poll(r->p, r->now);
+	assert_int_equal(drops(SOFT_DROP_NO_BUFFER), 1);
+	rte_pktmbuf_free_bulk(all, n);
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	assert_true(rig_take(r, &f));
+	check_packet(&f, &o, MAC_PEER, 0);
+	assert_int_equal(rte_mempool_avail_count(pool), 2047);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_send),         T(test_send_pieces), T(test_hold_counts),
+		T(test_backpressure), T(test_refuses),     T(test_no_mbufs),
+	};
+
+	if (rig_eal(NULL, 0) != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
