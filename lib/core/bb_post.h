@@ -177,16 +177,35 @@ bb_post_masked_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *
 				 boundary, 0, 0, flags);
 }
 
+/** Use bb_post_send_ud(): -EINVAL for no address handle or one of another PD, else 0. */
+int bb_ah_refuse(struct bb_qp *qp, const struct bb_ah *ah);
+/** Debug builds (BB_DEBUG) catch address handles that do not go with the QP. */
+static inline int
+bb_ah_check(struct bb_qp *qp, const struct bb_ah *ah)
+{
+#ifdef BB_DEBUG
+	return bb_ah_refuse(qp, ah);
+#else
+	(void)qp;
+	(void)ah;
+	return 0;
+#endif
+}
+
 /**
  * SEND a datagram to the UD queue pair @p dest_qpn at @p ah, which must be of the QP's
- * PD; at most an active MTU of the port. It is lost, and this side completes, when the
- * receiver has no receive posted, too short a one, or another Q_Key.
+ * PD (debug builds refuse another, -EINVAL); at most an active MTU of the port. It is lost, and
+ * this side completes, when the receiver has no receive posted, too short a one, or another Q_Key.
  * @param qkey the receiver's Q_Key; with the top bit set, the QP's own is sent instead
  */
 static inline int
 bb_post_send_ud(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 		const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t flags)
 {
+	int bad = bb_ah_check(qp, ah);
+
+	if (bad != 0)
+		return bad;
 	return bb_sq_post_ud(&qp->sq, BB_WQE_SEND, wr_id, &ah->av, dest_qpn, qkey, sge, nsge, 0,
 			     flags);
 }
@@ -197,6 +216,10 @@ bb_post_send_ud_imm(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, 
 		    const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t imm,
 		    uint32_t flags)
 {
+	int bad = bb_ah_check(qp, ah);
+
+	if (bad != 0)
+		return bad;
 	return bb_sq_post_ud(&qp->sq, BB_WQE_SEND_IMM, wr_id, &ah->av, dest_qpn, qkey, sge, nsge,
 			     imm, flags);
 }
@@ -206,6 +229,10 @@ static inline int
 bb_post_send_ud_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint32_t len,
 		       const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t flags)
 {
+	int bad = bb_ah_check(qp, ah);
+
+	if (bad != 0)
+		return bad;
 	return bb_sq_post_ud_inline(&qp->sq, BB_WQE_SEND, wr_id, &ah->av, dest_qpn, qkey, data, len,
 				    0, flags);
 }
@@ -216,6 +243,10 @@ bb_post_send_ud_imm_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, u
 			   const struct bb_ah *ah, uint32_t dest_qpn, uint32_t qkey, uint32_t imm,
 			   uint32_t flags)
 {
+	int bad = bb_ah_check(qp, ah);
+
+	if (bad != 0)
+		return bad;
 	return bb_sq_post_ud_inline(&qp->sq, BB_WQE_SEND_IMM, wr_id, &ah->av, dest_qpn, qkey, data,
 				    len, imm, flags);
 }

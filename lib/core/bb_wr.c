@@ -20,13 +20,22 @@ post_message(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode, bool
 			      imm, wr->flags);
 }
 
+int
+bb_ah_refuse(struct bb_qp *qp, const struct bb_ah *ah)
+{
+	if (ah == NULL || ah->pd != qp->ctrl->pd)
+		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_AH);
+	return 0;
+}
+
 static int
 post_datagram(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode, uint32_t imm)
 {
 	const struct bb_ah *ah = wr->ud.ah;
+	int bad = bb_ah_refuse(qp, ah);
 
-	if (ah == NULL || ah->pd != qp->ctrl->pd)
-		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_AH);
+	if (bad != 0)
+		return bad;
 	if ((wr->flags & BB_SEND_INLINE) != 0)
 		return bb_sq_post_ud_inline_list(&qp->sq, opcode, wr->wr_id, &ah->av, wr->ud.qpn,
 						 wr->ud.qkey, wr->sge, wr->nsge, imm, wr->flags);

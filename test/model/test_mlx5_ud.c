@@ -6,6 +6,9 @@
  * that is lost. Sources: man ibv_post_send, ibv_create_ah, ibv_poll_cq; IBTA vol. 1, 9.8;
  * Linux's rxe.
  */
+#ifndef BB_DEBUG
+#define BB_DEBUG 1
+#endif
 #include "mlx5_types.h"
 
 #define OWN 0x80000000u /* send the QP's own Q_Key */
@@ -468,6 +471,43 @@ empty_only(void **state)
 	types_stop(&t);
 }
 
+/* In debug builds a post looks at whose the handle is; this file's posts are of one. */
+static void
+handle_of_another_pd(void **state)
+{
+	struct bb_ah *ah, *bad[2] = {NULL, NULL};
+	struct bb_qp_stats before, after;
+	struct bb_path path;
+	struct types_env t;
+	struct bb_sge sge;
+	struct bb_pd *pd;
+	unsigned int i;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	types_path(&t.e.b, 1, &path);
+	assert_int_equal(bb_pd_alloc(t.e.a.dev, &pd), 0);
+	assert_int_equal(bb_ah_create(pd, &path, &ah), 0);
+	bad[1] = ah;
+	sge = sge_of(&t.e.a, 0, 20);
+	assert_int_equal(bb_qp_stats(t.e.a.qp, &before), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_post_send_ud(t.e.a.qp, 1, &sge, 1, bad[i], 1, 2, 0), -EINVAL);
+		assert_int_equal(bb_post_send_ud_imm(t.e.a.qp, 1, &sge, 1, bad[i], 1, 2, 3, 0),
+				 -EINVAL);
+		assert_int_equal(bb_post_send_ud_inline(t.e.a.qp, 1, "x", 1, bad[i], 1, 2, 0),
+				 -EINVAL);
+		assert_int_equal(
+			bb_post_send_ud_imm_inline(t.e.a.qp, 1, "x", 1, bad[i], 1, 2, 3, 0),
+			-EINVAL);
+	}
+	assert_int_equal(bb_qp_stats(t.e.a.qp, &after), 0);
+	assert_int_equal(after.posted, before.posted);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	types_stop(&t);
+}
+
 int
 main(void)
 {
@@ -480,6 +520,7 @@ main(void)
 		cmocka_unit_test(infiniband),
 #endif
 		cmocka_unit_test(handles),
+		cmocka_unit_test(handle_of_another_pd),
 		cmocka_unit_test(answers),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(empty_only),
