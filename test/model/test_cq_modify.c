@@ -3,7 +3,7 @@
  */
 /*
  * CQs through the public API: another depth in the middle of traffic, events held back,
- * times, compressed CQEs, and a CQ that overran.
+ * times, compressed CQEs.
  */
 #include "mlx5_env.h"
 
@@ -482,76 +482,6 @@ test_compressed_mixed(void **state)
 	stop_compressed(&e, send_cq);
 }
 
-/*
- * Overrun: the library does not let it happen, so its count of what the CQ has promised is
- * cheated of one queue. Both QPs go down, an event names the CQ; a new CQ and new QPs do.
- */
-static void
-test_overrun_and_rebuild(void **state)
-{
-	struct bb_qp *second = NULL;
-	struct bb_qp_addr addr;
-	bool cq_error = false;
-	struct bb_event ev;
-	struct bb_cq_attr attr;
-	struct bb_sge sge;
-	struct bb_wc wc[64];
-	struct env e;
-	uint64_t end;
-	unsigned int i;
-
-	(void)state;
-	env_open(&e);
-	bb_cq_attr_init(&attr);
-	attr.depth = 64;
-	recreate(&e.a, &attr);
-	e.init.sq_depth = 64;
-	e.init.rq_depth = 0;
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	e.init.send_cq = e.a.cq;
-	assert_int_equal(bb_qp_create(e.a.pd, &e.init, &second), -ENOSPC);
-	e.a.cq->ctrl->reserved -= 64;
-	assert_int_equal(bb_qp_create(e.a.pd, &e.init, &second), 0);
-	e.a.cq->ctrl->reserved += 64;
-	write_some(&e, 0, 60);
-	settle(&e, e.a.cq, 60);
-	assert_int_equal(bb_qp_addr(second, 1, 0, &addr), 0);
-	assert_int_equal(bb_qp_connect(second, &addr, &addr, &e.attr), 0);
-	sge = sge_of(&e.a, 0, 8);
-	for (i = 0; i < 10; i++)
-		assert_int_equal(bb_post_write(second, i, &sge, 1, raddr_of(&e.a, 0), e.a.mr->rkey,
-					       BB_SEND_SIGNALED),
-				 1);
-	bb_qp_ring(second);
-	end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
-	while (!cq_error && rte_get_timer_cycles() < end) {
-		bb_dev_progress(e.a.dev);
-		if (bb_event_get(e.a.dev, &ev) != 0)
-			continue;
-		cq_error = ev.type == BB_EVENT_CQ_ERROR;
-		if (cq_error)
-			assert_ptr_equal(ev.cq, e.a.cq);
-	}
-	assert_true(cq_error);
-	/* What was in the ring can still be read; then nothing comes any more. */
-	env_poll(&e, &e.a, wc, 64);
-	env_silent(&e, &e.a);
-	/* A dead CQ is not resized: it is rebuilt, with its QPs. */
-	assert_int_equal(bb_cq_resize(e.a.cq, 1024), -EINVAL);
-	assert_int_equal(bb_qp_destroy(second), 0);
-	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
-	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
-	recreate(&e.a, &attr);
-	env_qps(&e);
-	connect_pair(e.a.qp, e.b.qp, &e.attr);
-	write_some(&e, 100, 60);
-	env_poll(&e, &e.a, wc, 60);
-	for (i = 0; i < 60; i++)
-		expect(&wc[i], e.a.qp, 100 + i, BB_WC_SUCCESS);
-	env_stop(&e);
-}
-
 int
 main(void)
 {
@@ -564,7 +494,6 @@ main(void)
 		cmocka_unit_test(test_timestamps),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_compressed_mixed),
-		cmocka_unit_test(test_overrun_and_rebuild),
 	};
 	int ret = env_eal_init("cq_modify");
 
