@@ -83,7 +83,7 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	struct soft_qp *p;
 
 	/* What holds for one WQE holds for all: the lock is held until the end. */
-	p = soft_resp_find(qp);
+	p = soft_resp_find_rts(qp);
 	if (unlikely(p == NULL || p->mtu != qp->mtu ||
 		     !__atomic_load_n(&p->rwe, __ATOMIC_RELAXED) ||
 		     __atomic_load_n(&p->epsn, __ATOMIC_RELAXED) != psn))

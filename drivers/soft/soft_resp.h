@@ -29,7 +29,10 @@ soft_resp_linked(const struct soft_qp *qp, const struct soft_qp *p)
 /* ---- soft_resp.c */
 struct soft_qp *soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p);
 
-/* Find the QP that @qp is connected to. NULL: nobody answers. */
+/*
+ * Find the QP that @qp is connected to, for a request that is sent: the first to a QP in RTR
+ * raises an event. NULL: nobody answers.
+ */
 static inline struct soft_qp *
 soft_resp_find(const struct soft_qp *qp)
 {
@@ -42,6 +45,20 @@ soft_resp_find(const struct soft_qp *qp)
 		return NULL;
 	if (unlikely(soft_qp_state(p) != BB_PRM_QP_RTS))
 		return soft_resp_find_in_rtr(qp, p);
+	return soft_resp_linked(qp, p) ? p : NULL;
+}
+
+/* Only one in RTS, and nothing is raised: the request may turn out to be none. */
+static inline struct soft_qp *
+soft_resp_find_rts(const struct soft_qp *qp)
+{
+	struct soft_qp *p;
+
+	if (unlikely(qp->peer_dev == NULL))
+		return NULL;
+	p = soft_qp_find(qp->peer_dev, qp->remote_qpn);
+	if (unlikely(p == NULL || soft_qp_state(p) != BB_PRM_QP_RTS))
+		return NULL;
 	return soft_resp_linked(qp, p) ? p : NULL;
 }
 

@@ -268,6 +268,7 @@ comm_est(void **state)
 	struct env *e = *state;
 	struct bb_qp_attr attr = e->attr;
 	struct bb_event ev;
+	struct bb_wc wc;
 
 	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &a), 0);
 	assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &b), 0);
@@ -284,6 +285,11 @@ comm_est(void **state)
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, to_rtr), 0);
 	drain_events(e->a.dev);
 	drain_events(e->b.dev);
+	/* What sends nothing tells the peer nothing. */
+	assert_int_equal(bb_post_nop(e->a.qp, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	assert_int_equal(bb_event_get(e->b.dev, &ev), -EAGAIN);
 	(void)write_ns(e, 64, BB_WC_SUCCESS);
 	(void)write_ns(e, 64, BB_WC_SUCCESS);
 	env_event(e, e->b.dev, &ev);
