@@ -104,20 +104,74 @@ poll_all(struct exec *x, struct model *m, char *why, size_t size)
 	return true;
 }
 
+static uint32_t
+slot_of(const struct exec *x, const struct bb_event *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < QPS; i++)
+		if (e->qp != NULL && x->qp[i] == e->qp)
+			return i;
+	for (i = 0; i < SRQS; i++)
+		if (e->srq != NULL && x->srq[i] == e->srq)
+			return i;
+	return UINT32_MAX;
+}
+
+static uint32_t
+count(const struct m_event *list, uint32_t n, const struct m_event *e)
+{
+	uint32_t i, same = 0;
+
+	for (i = 0; i < n; i++)
+		same += list[i].type == e->type && list[i].slot == e->slot;
+	return same;
+}
+
+/* Take the events that are there. False: one that is not due. */
+static bool
+take_events(struct exec *x, const struct model *m, char *why, size_t size)
+{
+	struct bb_event event;
+	struct m_event e;
+	uint32_t i;
+
+	for (i = 0; i < x->world.devs; i++) {
+		while (bb_event_get(x->dev[i], &event) == 0) {
+			e = (struct m_event){event.type, slot_of(x, &event)};
+			if (x->n_events == MAX_EVENTS ||
+			    count(x->event, x->n_events, &e) == count(m->event, m->n_events, &e))
+				return exec_fail(why, size, "event \"%s\" of slot %d is not due",
+						 bb_event_name(event.type), (int)e.slot);
+			x->event[x->n_events++] = e;
+		}
+	}
+	return true;
+}
+
 /* Has the library heard of every QP that is in ERR? Otherwise the number of one, else QPS. */
 static uint32_t
 not_told(const struct exec *x, const struct model *m)
 {
-	struct bb_event event;
 	uint32_t i;
 
-	for (i = 0; i < x->world.devs; i++)
-		while (bb_event_get(x->dev[i], &event) == 0)
-			;
 	for (i = 0; i < QPS; i++)
 		if (x->qp[i] != NULL && m->qp[i].state == BB_QP_ERR && x->qp[i]->state != BB_QP_ERR)
 			break;
 	return i;
+}
+
+/* An event that is due and has not come; NULL: none. */
+static const struct m_event *
+event_due(const struct exec *x, const struct model *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->n_events; i++)
+		if (count(x->event, x->n_events, &m->event[i]) !=
+		    count(m->event, m->n_events, &m->event[i]))
+			return &m->event[i];
+	return NULL;
 }
 
 static const struct m_wc *
@@ -225,26 +279,53 @@ check_qps(const struct exec *x, const struct model *m, char *why, size_t size)
 	return true;
 }
 
+static bool
+check_srqs(const struct exec *x, const struct model *m, char *why, size_t size)
+{
+	struct bb_srq_stats stats;
+	struct bb_srq_attr attr;
+	uint32_t i;
+
+	for (i = 0; i < SRQS; i++) {
+		const struct m_srq *srq = &m->srq[i];
+
+		if (x->srq[i] == NULL)
+			continue;
+		if (bb_srq_stats(x->srq[i], &stats) != 0 || bb_srq_query(x->srq[i], &attr) != 0)
+			return exec_fail(why, size, "SRQ %u cannot be asked", i);
+		if (stats.outstanding != srq->outstanding || attr.limit != srq->limit ||
+		    stats.qps != srq->refs)
+			return exec_fail(why, size,
+					 "SRQ %u: %u outstanding, limit %u, %u QPs; not %u, %u, %u",
+					 i, stats.outstanding, attr.limit, stats.qps,
+					 srq->outstanding, srq->limit, srq->refs);
+	}
+	return true;
+}
+
 bool
 exec_settle(struct exec *x, struct model *m, char *why, size_t size)
 {
 	uint64_t end = 0;
 	uint32_t i, quiet = 0, calm = 0, polls = 0, qp, deaf;
+	const struct m_event *event;
 	const struct m_wc *due;
 
+	x->n_events = 0;
 	for (i = 0; i < QPS; i++)
 		quiet += m->qp[i].quiet;
 	while (calm <= EXTRA_POLLS) {
-		if (!poll_all(x, m, why, size))
+		if (!poll_all(x, m, why, size) || !take_events(x, m, why, size))
 			return false;
 		due = first_due(m, &qp);
 		deaf = not_told(x, m);
-		if (due == NULL && deaf == QPS && memory_agrees(x, m)) {
+		event = event_due(x, m);
+		if (due == NULL && deaf == QPS && event == NULL && memory_agrees(x, m)) {
 			calm++;
 			continue;
 		}
 		/* A completion says that its data is there, and what was there stays. */
-		if (due == NULL && deaf == QPS && (quiet == 0 || calm != 0))
+		if (due == NULL && deaf == QPS && event == NULL && (quiet == 0 || calm != 0))
 			return memory_differs(x, m, why, size);
 		if (++polls % 64 != 0)
 			continue;
@@ -254,6 +335,10 @@ exec_settle(struct exec *x, struct model *m, char *why, size_t size)
 			continue;
 		if (due == NULL && deaf != QPS)
 			return exec_fail(why, size, "QP %u is in ERR, and nothing told", deaf);
+		if (due == NULL && event != NULL)
+			return exec_fail(why, size, "no event \"%s\" of slot %u came",
+					 bb_event_name((enum bb_event_type)event->type),
+					 event->slot);
 		if (due == NULL)
 			return memory_differs(x, m, why, size);
 		return exec_fail(why, size, "QP %u: no completion of %s wr_id %llu (\"%s\") came",
@@ -263,5 +348,5 @@ exec_settle(struct exec *x, struct model *m, char *why, size_t size)
 	}
 	if (m->blur)
 		memory_of(x, m->mem);
-	return check_qps(x, m, why, size);
+	return check_qps(x, m, why, size) && check_srqs(x, m, why, size);
 }

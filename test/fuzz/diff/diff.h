@@ -28,6 +28,7 @@
 #define CQS       4
 #define QPS       4
 #define AHS       4
+#define SRQS      2
 #define GIDS      4   /* of each device */
 #define NO_KEY    MRS /* a key that was never there */
 #define MWS       4
@@ -102,6 +103,11 @@ enum op {
 	OP_DM_FREE,
 	OP_DM_WRITE,
 	OP_MR_REG_DM,
+	OP_SRQ_CREATE,
+	OP_SRQ_DESTROY,
+	OP_SRQ_MODIFY,
+	OP_SRQ_RECV,
+	OP_SRQ_RING,
 	OPS,
 };
 
@@ -226,7 +232,8 @@ struct m_mw {
 	bool live;
 	uint32_t gen, pd, type; /* enum bb_mw_type */
 	uint32_t tag;           /* how far posts took the low byte of the key */
-	uint32_t attached;      /* region that posts bound it to */
+	uint32_t touched;       /* regions that requests bound it to, a bit each */
+	uint32_t requests;      /* since it was made, or invalidated by a peer */
 	/* As the device has it. */
 	bool bound;
 	uint32_t dev_gen, access, qp, qp_gen;
@@ -265,10 +272,27 @@ struct m_qp {
 	uint32_t rnr_retry;
 	struct m_queue sq, rq;
 	struct m_list send_list, recv_list;
+	uint32_t srq; /* slot and one; 0: none */
+	bool holds;   /* a receive of the SRQ, in held */
+	struct m_wqe held;
+	bool comm_est;              /* the first message in RTR came */
 	struct m_fifo sends, recvs; /* completions due */
 	uint32_t quiet;             /* executed behind the last completion */
 	uint64_t posted, recv_posted, errors;
 };
+
+struct m_srq {
+	bool live;
+	uint32_t pd, depth, max_sge, limit, refs;
+	uint32_t outstanding; /* posted and not polled */
+	struct m_queue q;
+};
+
+/* Of a QP or an SRQ, as the type has it. */
+struct m_event {
+	uint32_t type, slot;
+};
+#define MAX_EVENTS 32
 
 /* What the devices are like. */
 struct world {
@@ -298,6 +322,9 @@ struct model {
 	struct m_dm dm[DMS];
 	struct m_cq cq[CQS];
 	struct m_qp qp[QPS];
+	struct m_srq srq[SRQS];
+	uint32_t n_events; /* of this step */
+	struct m_event event[MAX_EVENTS];
 	/* What memory holds is open after this step: the device's answer is taken over. */
 	bool blur;
 	uint32_t receivers; /* of datagrams in this step, a bit each */
@@ -312,7 +339,7 @@ struct model {
 /* What a call may return: any of these. */
 struct verdict {
 	uint32_t n;
-	int ret[4];
+	int ret[8];
 	bool list; /* model_list_post() tells */
 	bool skip; /* nothing to do, or what comes of it is not defined */
 };
@@ -332,7 +359,7 @@ void model_post(struct model *m, const struct step *s);
 void model_judge_post(const struct model *m, const struct step *s, bool list, struct verdict *v);
 /* Run until nothing moves any more, all timers run out. */
 void model_run(struct model *m);
-void model_fail_qp(struct m_qp *qp);
+void model_fail_qp(struct model *m, struct m_qp *qp);
 void model_due(struct m_fifo *f, const struct m_wc *wc);
 bool model_is_post(uint32_t op);
 bool model_is_inline(uint32_t op);
@@ -352,18 +379,21 @@ enum answer {
 bool model_has_imm(uint32_t op);
 bool model_takes_receive(uint32_t op);
 bool model_is_ud(uint32_t op);
-void model_recv_fail(struct m_qp *p, uint8_t status);
+/* What the calls check of a request by itself; and copies that are not defined. */
+bool model_request_ok(const struct m_wqe *w);
+bool model_entangled(const struct m_wqe *w);
 
 /* ---- model_key.c */
 uint32_t model_key_gen(const struct model *m, uint32_t key);
 /* Append the memory that a piece names. False: its key does not allow @right there. */
-bool model_map(const struct model *m, const struct m_qp *qp, const struct m_sge *g, uint32_t right,
-	       struct m_places *to);
+bool model_map(const struct model *m, uint32_t pd, const struct m_qp *qp, const struct m_sge *g,
+	       uint32_t right, struct m_places *to);
 bool model_map_mr(const struct model *m, uint32_t pd, const struct m_sge *g, uint32_t right,
 		  struct m_places *to);
 /* The first @len bytes of a list. */
-bool model_map_list(const struct model *m, const struct m_qp *qp, const struct m_sge *sge,
-		    uint32_t n, uint32_t len, uint32_t right, struct m_places *to);
+bool model_map_list(const struct model *m, uint32_t pd, const struct m_qp *qp,
+		    const struct m_sge *sge, uint32_t n, uint32_t len, uint32_t right,
+		    struct m_places *to);
 /* The same of a receive: its status. */
 uint8_t model_recv_map(const struct model *m, const struct m_qp *p, const struct m_wqe *r,
 		       uint32_t len, struct m_places *to);
@@ -376,8 +406,14 @@ uint32_t model_mw_gen(const struct m_mw *w);
 bool model_bind_of(const struct model *m, const struct step *s, struct m_wqe *w);
 bool model_bind_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, bool list);
 void model_mw_posted(struct model *m, const struct m_wqe *w);
-bool model_mr_attached(const struct model *m, uint32_t mr);
-bool model_mr_bound(const struct model *m, uint32_t mr);
+/* Does a window keep a region from being deregistered? */
+enum m_hold {
+	NOT_HELD,
+	MAYBE_HELD,
+	HELD,
+};
+enum m_hold model_mr_hold(const struct model *m, uint32_t mr);
+bool model_mw_full(const struct model *m, const struct m_wqe *w);
 bool model_mw_in_use(const struct model *m, uint32_t mw);
 /* Carry out a bind or an invalidation; its status. */
 uint8_t model_mw_run(struct model *m, const struct m_qp *qp, const struct m_wqe *w);
@@ -386,6 +422,20 @@ bool model_map_mw(const struct model *m, const struct m_qp *qp, const struct m_s
 		  uint32_t right, struct m_places *to);
 void model_judge_mw(const struct model *m, const struct step *s, struct verdict *v);
 void model_mw_step(struct model *m, const struct step *s);
+
+/* ---- model_srq.c */
+void model_event(struct model *m, uint32_t type, uint32_t slot);
+/* Can it receive at all? */
+bool model_has_recvs(const struct m_qp *p);
+uint32_t model_recv_pd(const struct model *m, const struct m_qp *p);
+/* The receive for a message, taken from an SRQ; NULL: there is none. */
+const struct m_wqe *model_recv_next(struct model *m, struct m_qp *p);
+/* It completes; fills in wr_id. */
+void model_recv_due(struct model *m, struct m_qp *p, struct m_wc *wc);
+/* Room in a CQ that one more QP of an SRQ (slot and one) takes for its receives. */
+uint32_t model_srq_credits(const struct model *m, uint32_t srq, uint32_t cq);
+void model_judge_srq(const struct model *m, const struct step *s, struct verdict *v);
+void model_srq_step(struct model *m, const struct step *s, int ret);
 
 /* ---- model_dm.c */
 void model_judge_dm(const struct model *m, const struct step *s, struct verdict *v);

@@ -139,6 +139,7 @@ qp_create(struct exec *x, const uint32_t *a)
 	attr.type = (enum bb_qp_type)a[12];
 	attr.send_cq = x->cq[a[2]];
 	attr.recv_cq = x->cq[a[3]];
+	attr.srq = a[13] != 0 ? x->srq[a[13] - 1] : NULL;
 	attr.sq_depth = a[4];
 	attr.rq_depth = a[5];
 	attr.max_sge = a[6];
@@ -265,6 +266,12 @@ exec_step(struct exec *x, const struct model *m, const struct step *s)
 		ret = bb_ah_destroy(x->ah[a[0]]);
 		x->ah[a[0]] = NULL;
 		return ret;
+	case OP_SRQ_CREATE:
+	case OP_SRQ_DESTROY:
+	case OP_SRQ_MODIFY:
+	case OP_SRQ_RECV:
+	case OP_SRQ_RING:
+		return exec_srq(x, m, s);
 	case OP_POST_LIST:
 	case OP_RECV_LIST:
 		return exec_list(x, m, s);
@@ -284,6 +291,11 @@ exec_clear(struct exec *x, char *why, size_t size)
 		if (x->qp[i] != NULL)
 			ret |= bb_qp_destroy(x->qp[i]);
 		x->qp[i] = NULL;
+	}
+	for (i = 0; i < SRQS; i++) {
+		if (x->srq[i] != NULL)
+			ret |= bb_srq_destroy(x->srq[i]);
+		x->srq[i] = NULL;
 	}
 	for (i = 0; i < CQS; i++) {
 		if (x->cq[i] != NULL)

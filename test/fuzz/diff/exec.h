@@ -23,6 +23,9 @@ struct exec {
 	struct bb_cq *cq[CQS];
 	struct bb_qp *qp[QPS];
 	struct bb_ah *ah[AHS];
+	struct bb_srq *srq[SRQS];
+	uint32_t n_events; /* seen in this step */
+	struct m_event event[MAX_EVENTS];
 	uint8_t *arena;
 	struct exec_counts counts;
 };
@@ -41,6 +44,7 @@ int exec_mem(struct exec *x, const struct step *s);
 int exec_mem_clear(struct exec *x);
 
 /* ---- exec_post.c */
+int exec_srq(struct exec *x, const struct model *m, const struct step *s);
 /* How many << 8 | -error. */
 int exec_list(struct exec *x, const struct model *m, const struct step *s);
 int exec_post(struct exec *x, const struct model *m, const struct step *s);

@@ -291,3 +291,41 @@ exec_list(struct exec *x, const struct model *m, const struct step *s)
 	keys_of_windows(x);
 	return (int)(done << 8) | -err;
 }
+
+int
+exec_srq(struct exec *x, const struct model *m, const struct step *s)
+{
+	struct bb_sge sge[MAX_SGE + 1] = {{0}};
+	const uint32_t *a = s->a;
+	struct bb_srq_attr attr;
+	struct m_wqe w;
+	uint32_t i;
+	int ret;
+
+	switch (s->op) {
+	case OP_SRQ_CREATE:
+		bb_srq_attr_init(&attr);
+		attr.depth = a[2];
+		attr.max_sge = a[3];
+		attr.limit = a[4];
+		return bb_srq_create(x->pd[a[1]], &attr, &x->srq[a[0]]);
+	case OP_SRQ_DESTROY:
+		ret = bb_srq_destroy(x->srq[a[0]]);
+		if (ret == 0)
+			x->srq[a[0]] = NULL;
+		return ret;
+	case OP_SRQ_MODIFY:
+		return bb_srq_modify(x->srq[a[0]], a[1]);
+	case OP_SRQ_RING:
+		bb_srq_ring(x->srq[a[0]]);
+		return 0;
+	default:
+		(void)model_wqe_of(m, s, &w);
+		for (i = 0; i < w.n; i++)
+			sge[i] = (struct bb_sge){
+				exec_addr(x, w.sge[i].buf, w.sge[i].off), w.sge[i].len,
+				key_on(x, x->lkey, w.sge[i].key, m->srq[a[0]].pd % m->devs)};
+		return bb_post_srq_recv(x->srq[a[0]], (m->next_wr + 1) << 1 | 1, sge,
+					a[A_N] > MAX_SGE ? MAX_SGE + 1 : w.n);
+	}
+}

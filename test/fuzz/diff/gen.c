@@ -184,6 +184,52 @@ some_op(struct rng *r, uint32_t type)
 	return OP_WRITE + rng_below(r, OP_NOP - OP_WRITE + 1);
 }
 
+static bool
+gen_lacks_recv(const struct model *m, const struct m_qp *p)
+{
+	if (p->srq != 0)
+		return m->srq[p->srq - 1].q.done == m->srq[p->srq - 1].q.rung;
+	return p->rq_depth != 0 && p->rq.done == p->rq.rung;
+}
+
+/* Everything about SRQ @srq. */
+static void
+gen_srq(struct rng *r, const struct model *m, uint32_t srq, struct step *s)
+{
+	uint32_t *a = s->a;
+
+	a[0] = srq;
+	if (!m->srq[srq].live) {
+		s->op = OP_SRQ_CREATE;
+		a[1] = odd(r, 10) ? rng_below(r, PDS) : rng_below(r, 2);
+		a[2] = odd(r, 20) ? 0 : 1 + rng_below(r, 8);
+		a[3] = rng_below(r, MAX_SGE + 1);
+		a[4] = odd(r, 2) ? 0 : rng_below(r, a[2] + 2);
+		return;
+	}
+	s->op = odd(r, 6) ? OP_SRQ_DESTROY : OP_SRQ_MODIFY;
+	if (s->op == OP_SRQ_MODIFY)
+		a[1] = rng_below(r, m->srq[srq].depth + (odd(r, 6) ? 2 : 1));
+}
+
+/* A receive for QP @q: into its SRQ, if it has one. */
+static bool
+gen_recv(struct rng *r, const struct model *m, const struct m_qp *q, struct step *s)
+{
+	struct m_qp as_qp;
+
+	if (q->srq == 0)
+		return gen_list(r, m, q, s);
+	as_qp = *q;
+	as_qp.pd = m->srq[q->srq - 1].pd;
+	as_qp.max_recv_sge = m->srq[q->srq - 1].max_sge;
+	if (!gen_list(r, m, &as_qp, s))
+		return false;
+	s->op = OP_SRQ_RECV;
+	s->a[A_QP] = q->srq - 1;
+	return true;
+}
+
 static void
 gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 {
@@ -196,11 +242,15 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	s->a[A_QP] = qp;
 	s->op = odd(r, 4) ? (uint32_t)OP_RECV : some_op(r, q->type);
 	/* Without a receive for it: rather post one. */
-	if (model_takes_receive(s->op) && peer->rq.done == peer->rq.rung && peer->rq_depth != 0 &&
-	    peer->state != BB_QP_RESET && !odd(r, 12)) {
+	if (model_takes_receive(s->op) && gen_lacks_recv(m, peer) && peer->state != BB_QP_RESET &&
+	    !odd(r, 12)) {
 		s->op = OP_RECV;
 		s->a[A_QP] = (uint32_t)(peer - m->qp);
 		q = peer;
+		if (q->srq != 0 && m->srq[q->srq - 1].q.posted != m->srq[q->srq - 1].q.rung) {
+			*s = (struct step){.op = OP_SRQ_RING, .a = {q->srq - 1}};
+			return;
+		}
 		if (q->rq.posted != q->rq.rung) {
 			s->op = OP_RING_RECV;
 			return;
@@ -231,9 +281,11 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 		ok = gen_inline(r, m, q, s);
 	else if (model_is_atomic(s->op))
 		ok = gen_atomic(r, m, q, s);
+	else if (s->op == OP_RECV)
+		ok = gen_recv(r, m, q, s);
 	else if (s->op != OP_NOP)
 		ok = gen_list(r, m, q, s);
-	if (ok && s->op != OP_NOP && odd(r, 6))
+	if (ok && s->op != OP_NOP && s->op != OP_SRQ_RECV && odd(r, 6))
 		s->a[A_FLAGS] |= LISTED;
 	if (ok || odd(r, 20))
 		return;
@@ -284,7 +336,7 @@ some_depth(struct rng *r, const struct m_cq *cq, uint32_t share)
 static void
 gen_qp(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 {
-	uint32_t *a = s->a;
+	uint32_t *a = s->a, i;
 
 	s->op = OP_QP_CREATE;
 	a[0] = qp;
@@ -301,6 +353,9 @@ gen_qp(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	a[9] = odd(r, 3) ? rng_below(r, a[4] + 2) : 0;
 	a[10] = rng_below(r, 2);
 	a[11] = odd(r, 6);
+	for (i = 0; i < SRQS && odd(r, 3); i++)
+		if (m->srq[i].live && (m->srq[i].pd % m->devs == a[1] % m->devs || odd(r, 10)))
+			a[13] = i + 1;
 	/* Mostly as the other one. */
 	a[12] = m->qp[qp ^ 1].live && !odd(r, 20)
 			? m->qp[qp ^ 1].type
@@ -348,6 +403,10 @@ gen_missing(struct rng *r, const struct model *m, struct step *s)
 	}
 	memset(s->a, 0, sizeof(s->a));
 	for (i = 0; i < 2; i++) {
+		if (!m->qp[i].live && !m->srq[i].live && odd(r, 3)) {
+			gen_srq(r, m, i, s);
+			return true;
+		}
 		if (!m->qp[i].live) {
 			gen_qp(r, m, i, s);
 			return true;
@@ -387,6 +446,9 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 		return;
 	case OP_MW_ALLOC:
 		gen_mw(r, m, s);
+		return;
+	case OP_SRQ_CREATE:
+		gen_srq(r, m, rng_below(r, SRQS), s);
 		return;
 	case OP_DM_ALLOC:
 		gen_dm(r, m, s);

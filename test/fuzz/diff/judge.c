@@ -108,48 +108,48 @@ judge_rereg(const struct model *m, const struct step *s, struct verdict *v)
 		v->skip = true;
 		return;
 	}
-	/* Taken from it by a request that the device has not seen: open. */
-	if (!model_mr_attached(m, a[0]) && model_mr_bound(m, a[0])) {
-		v->skip = true;
-		return;
-	}
 	if (flags == 0 || flags > 7 || (trans && a[5] == 0) ||
 	    (flags & BB_MR_REREG_PD && dev_of(m, a[2]) != dev_of(m, mr->pd)) ||
 	    (a[6] != 0 && !(flags & BB_MR_REREG_ACCESS)) ||
 	    (flags & BB_MR_REREG_ACCESS && !access_ok(a[6])) || mr->dm != 0)
 		must(v, -EINVAL);
-	else if (model_mr_attached(m, a[0]))
+	else if (model_mr_hold(m, a[0]) == HELD)
 		must(v, -EBUSY);
 	else if (flags & BB_MR_REREG_ACCESS && !trans && a[6] & WRITES && !mr->writable)
 		must(v, -EACCES);
 	else
 		must(v, 0);
+	if (v->ret[0] != -EBUSY && model_mr_hold(m, a[0]) == MAYBE_HELD)
+		may(v, -EBUSY);
 }
 
 static void
 judge_qp_create(const struct model *m, const struct step *s, struct verdict *v)
 {
 	const uint32_t *a = s->a;
-	uint32_t room;
+	uint32_t room, recvs;
 
 	if (a[0] >= QPS || m->qp[a[0]].live || a[1] >= PDS || !m->pd[a[1]].live || a[2] >= CQS ||
 	    !m->cq[a[2]].live || a[3] >= CQS || !m->cq[a[3]].live || a[4] > MAX_QUEUE ||
 	    a[5] > MAX_QUEUE || a[6] > MAX_SGE || a[7] > MAX_SGE || a[8] > MAX_INLINE ||
-	    a[12] > BB_QPT_UD) {
+	    a[12] > BB_QPT_UD || a[13] > SRQS || (a[13] != 0 && !m->srq[a[13] - 1].live)) {
 		v->skip = true;
 		return;
 	}
 	if (dev_of(m, a[1]) != dev_of(m, a[2]) || dev_of(m, a[1]) != dev_of(m, a[3]) || a[4] == 0 ||
-	    (a[9] > a[4] && !a[11] && !m->own_pace)) {
+	    (a[9] > a[4] && !a[11] && !m->own_pace) ||
+	    (a[13] != 0 && dev_of(m, a[1]) != dev_of(m, m->srq[a[13] - 1].pd))) {
 		must(v, -EINVAL);
 		return;
 	}
+	recvs = a[13] != 0 ? model_srq_credits(m, a[13], a[3]) : a[5];
 	room = m->cq[a[2]].depth - m->cq[a[2]].promised;
 	if (a[2] == a[3])
-		must(v, a[4] + a[5] <= room ? 0 : -ENOSPC);
+		must(v, a[4] + recvs <= room ? 0 : -ENOSPC);
 	else
-		must(v, a[4] <= room && a[5] <= m->cq[a[3]].depth - m->cq[a[3]].promised ? 0
-											 : -ENOSPC);
+		must(v, a[4] <= room && recvs <= m->cq[a[3]].depth - m->cq[a[3]].promised
+				? 0
+				: -ENOSPC);
 }
 
 /* man ibv_modify_qp: transitions, and how many attributes they need by the type of QP. */
@@ -248,6 +248,7 @@ bool
 model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 {
 	const uint32_t *a = s->a, *r = &a[A_RKEY];
+	bool recv = s->op == OP_RECV || s->op == OP_SRQ_RECV;
 	uint32_t i;
 
 	memset(w, 0, sizeof(*w));
@@ -280,12 +281,12 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 		atomic_of(s, w);
 	} else {
 		w->n = model_seq_sges(s, w->sge);
-		w->imm = s->op == OP_RECV ? 0 : a[A_IMM];
+		w->imm = recv ? 0 : a[A_IMM];
 	}
 	if (model_is_ud(s->op)) {
 		if (!datagram_of(m, r, w))
 			return false;
-	} else if (s->op != OP_RECV) {
+	} else if (!recv) {
 		w->rkey = r[0];
 		w->rbuf = r[1];
 		w->roff = r[2];
@@ -299,7 +300,7 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 		if (g->key >= KEYS || g->buf > ZERO_BUF || g->off >= BUF_LEN ||
 		    (g->len > BUF_LEN && g->len >> 31 == 0))
 			return false;
-		if (g->buf != ZERO_BUF && (g->buf == RECV_BUF) != (s->op == OP_RECV))
+		if (g->buf != ZERO_BUF && (g->buf == RECV_BUF) != recv)
 			return false;
 		g->gen = model_key_gen(m, g->key);
 		w->len += g->len;
@@ -317,8 +318,8 @@ overlap(uint32_t buf, uint32_t off, uint32_t len, uint32_t buf2, uint32_t off2, 
  * Copies whose source and destination meet, or pieces that do: not defined. Of addresses that
  * start at 0 it is known when they are used.
  */
-static bool
-entangled(const struct m_wqe *w)
+bool
+model_entangled(const struct m_wqe *w)
 {
 	bool remote = w->op == OP_WRITE || w->op == OP_WRITE_IMM || w->op == OP_READ ||
 		      model_is_atomic(w->op);
@@ -329,7 +330,8 @@ entangled(const struct m_wqe *w)
 
 		if (remote && overlap(g->buf, g->off, g->len, w->rbuf, w->roff, w->len))
 			return true;
-		for (j = 0; j < i && (w->op == OP_READ || w->op == OP_RECV); j++)
+		for (j = 0; j < i && (w->op == OP_READ || w->op == OP_RECV || w->op == OP_SRQ_RECV);
+		     j++)
 			if (overlap(g->buf, g->off, g->len, w->sge[j].buf, w->sge[j].off,
 				    w->sge[j].len))
 				return true;
@@ -351,8 +353,8 @@ type_does(uint32_t type, uint32_t op)
 }
 
 /* What man ibv_post_send has as EINVAL, of the request alone. */
-static bool
-request_ok(const struct m_wqe *w)
+bool
+model_request_ok(const struct m_wqe *w)
 {
 	uint32_t i;
 
@@ -404,7 +406,7 @@ post_defined(const struct model *m, const struct step *s, bool list, struct m_wq
 {
 	const struct m_qp *qp = &m->qp[s->a[A_QP] % QPS];
 
-	if (s->a[A_QP] >= QPS || !qp->live || !model_wqe_of(m, s, w) || entangled(w) ||
+	if (s->a[A_QP] >= QPS || !qp->live || !model_wqe_of(m, s, w) || model_entangled(w) ||
 	    (w->is_inline && w->len > MAX_INLINE) || (list && w->op == OP_NOP) ||
 	    (model_is_masked(w->op) && m->world->masked != 12))
 		return false;
@@ -416,7 +418,7 @@ void
 model_judge_post(const struct model *m, const struct step *s, bool list, struct verdict *v)
 {
 	const struct m_qp *qp = &m->qp[s->a[A_QP] % QPS];
-	bool recv = s->op == OP_RECV, over;
+	bool recv = s->op == OP_RECV, over, full, bad;
 	const struct m_queue *q = recv ? &qp->rq : &qp->sq;
 	uint32_t depth = recv ? qp->rq_depth : qp->sq_depth, waiting = model_waiting(q), most, i;
 	struct m_wqe w;
@@ -426,8 +428,9 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 		v->skip = true;
 		return;
 	}
+	full = model_mw_full(m, &w);
 	over = over_limits(qp, s, &w) || depth <= may_be_more(&w);
-	if (!request_ok(&w) || !type_does(qp->type, s->op) || (recv && qp->rq_depth == 0) ||
+	if (!model_request_ok(&w) || !type_does(qp->type, s->op) || (recv && qp->rq_depth == 0) ||
 	    (list && !recv && !flags_ok(qp->type, &w)) || !model_bind_ok(m, qp, &w, list) ||
 	    (model_is_ud(w.op) && w.ah.pd != qp->pd))
 		may(v, -EINVAL);
@@ -435,7 +438,12 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 		may(v, -ENOTCONN);
 	if (v->n != 0 || over)
 		may(v, -EINVAL);
-	if (v->n > over)
+	bad = v->n > over;
+	if (full) {
+		may(v, 0);
+		may(v, -ENOMEM);
+	}
+	if (bad)
 		return;
 	if (waiting >= depth) {
 		may(v, 0);
@@ -488,9 +496,9 @@ model_judge(const struct model *m, const struct step *s, struct verdict *v)
 		v->skip = a[0] >= MRS || !m->mr[a[0]].live;
 		if (v->skip)
 			return;
-		/* Taken from it by a request that the device has not seen: open. */
-		v->skip = !model_mr_attached(m, a[0]) && model_mr_bound(m, a[0]);
-		must(v, model_mr_attached(m, a[0]) ? -EBUSY : 0);
+		must(v, model_mr_hold(m, a[0]) == HELD ? -EBUSY : 0);
+		if (model_mr_hold(m, a[0]) == MAYBE_HELD)
+			may(v, -EBUSY);
 		return;
 	case OP_MW_ALLOC:
 	case OP_MW_FREE:
@@ -520,6 +528,13 @@ model_judge(const struct model *m, const struct step *s, struct verdict *v)
 		return;
 	case OP_MODIFY:
 		judge_modify(m, s, v);
+		return;
+	case OP_SRQ_CREATE:
+	case OP_SRQ_DESTROY:
+	case OP_SRQ_MODIFY:
+	case OP_SRQ_RECV:
+	case OP_SRQ_RING:
+		model_judge_srq(m, s, v);
 		return;
 	case OP_AH_CREATE:
 		v->skip = a[0] >= AHS || m->ah[a[0]].live || a[1] >= PDS || !m->pd[a[1]].live ||

@@ -17,7 +17,7 @@
 
 static const char help[] =
 	"diff: random calls of the API on a device and on a model; after each step both must agree\n"
-	"in what the call returned, completions, queue pair states, numbers and memory.\n"
+	"in what the call returned, completions, events, queue pair states, numbers and memory.\n"
 	"\n"
 	"usage: diff [options]                  run seeds\n"
 	"       diff [options] --replay FILE... run saved sequences\n"

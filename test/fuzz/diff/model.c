@@ -44,6 +44,16 @@ qp_create(struct model *m, const uint32_t *a)
 	qp->max_recv_sge = a[7];
 	qp->max_inline = a[8];
 	qp->type = a[12];
+	qp->srq = a[13];
+	if (qp->srq != 0) {
+		/* As man ibv_create_qp has it of max_recv_wr and max_recv_sge. */
+		qp->rq_depth = qp->max_recv_sge = 0;
+		m->srq[qp->srq - 1].refs++;
+		m->cq[qp->rcq].refs++;
+		qp->live = false;
+		m->cq[qp->rcq].promised += model_srq_credits(m, qp->srq, qp->rcq);
+		qp->live = true;
+	}
 	qp->peer = QPS;
 	qp->signal_all = a[11] || m->own_pace;
 	qp->sig_every = qp->signal_all ? 1 : a[9] != 0 ? a[9] : a[4] < 4 ? 1 : a[4] / 4;
@@ -59,6 +69,11 @@ static void
 qp_destroy(struct model *m, struct m_qp *qp)
 {
 	qp->live = false;
+	if (qp->srq != 0) {
+		m->srq[qp->srq - 1].refs--;
+		m->cq[qp->rcq].refs--;
+		m->cq[qp->rcq].promised -= model_srq_credits(m, qp->srq, qp->rcq);
+	}
 	m->pd[qp->pd].refs--;
 	m->cq[qp->scq].refs--;
 	m->cq[qp->scq].promised -= qp->sq_depth;
@@ -78,9 +93,12 @@ modify(struct model *m, const uint32_t *a)
 		memset(&qp->sq, 0, sizeof(qp->sq));
 		memset(&qp->rq, 0, sizeof(qp->rq));
 		qp->peer = QPS;
+		/* What it had begun to fill is not given back. */
+		qp->holds = false;
+		qp->comm_est = false;
 		break;
 	case BB_QP_ERR:
-		model_fail_qp(qp);
+		model_fail_qp(m, qp);
 		break;
 	case BB_QP_RTR:
 		/* The numbers that the two would have agreed on: exec.c gives the same. */
@@ -201,6 +219,13 @@ model_step(struct model *m, const struct step *s, int ret)
 	case OP_MR_REG_DM:
 		model_dm_step(m, s);
 		break;
+	case OP_SRQ_CREATE:
+	case OP_SRQ_DESTROY:
+	case OP_SRQ_MODIFY:
+	case OP_SRQ_RECV:
+	case OP_SRQ_RING:
+		model_srq_step(m, s, ret);
+		break;
 	case OP_AH_CREATE:
 		m->ah[a[0]] = (struct m_ah){true, a[1], a[2], a[3], a[4], a[5], a[6]};
 		m->pd[a[1]].refs++;
@@ -222,5 +247,5 @@ model_step(struct model *m, const struct step *s, int ret)
 	}
 	if (s->op == OP_RING || s->op == OP_RING_RECV)
 		if (m->qp[a[0]].state == BB_QP_ERR)
-			model_fail_qp(&m->qp[a[0]]);
+			model_fail_qp(m, &m->qp[a[0]]);
 }

@@ -42,17 +42,17 @@ model_map_mr(const struct model *m, uint32_t pd, const struct m_sge *g, uint32_t
 }
 
 bool
-model_map(const struct model *m, const struct m_qp *qp, const struct m_sge *g, uint32_t right,
-	  struct m_places *to)
+model_map(const struct model *m, uint32_t pd, const struct m_qp *qp, const struct m_sge *g,
+	  uint32_t right, struct m_places *to)
 {
 	if (g->key >= KEY_MW && g->key < KEY_MW + MWS)
 		return model_map_mw(m, qp, g, right, to);
-	return model_map_mr(m, qp->pd, g, right, to);
+	return model_map_mr(m, pd, g, right, to);
 }
 
 bool
-model_map_list(const struct model *m, const struct m_qp *qp, const struct m_sge *sge, uint32_t n,
-	       uint32_t len, uint32_t right, struct m_places *to)
+model_map_list(const struct model *m, uint32_t pd, const struct m_qp *qp, const struct m_sge *sge,
+	       uint32_t n, uint32_t len, uint32_t right, struct m_places *to)
 {
 	uint32_t i;
 
@@ -63,7 +63,7 @@ model_map_list(const struct model *m, const struct m_qp *qp, const struct m_sge 
 		if (g.len > len)
 			g.len = len;
 		/* Pieces without a byte are no pieces. */
-		if (g.len != 0 && !model_map(m, qp, &g, right, to))
+		if (g.len != 0 && !model_map(m, pd, qp, &g, right, to))
 			return false;
 		len -= g.len;
 	}
@@ -113,7 +113,8 @@ model_recv_map(const struct model *m, const struct m_qp *p, const struct m_wqe *
 	uint64_t room = 0;
 	uint32_t i;
 
-	if (!model_map_list(m, p, r->sge, r->n, len, BB_ACCESS_LOCAL_WRITE, to))
+	if (!model_map_list(m, model_recv_pd(m, p), p, r->sge, r->n, len, BB_ACCESS_LOCAL_WRITE,
+			    to))
 		return BB_WC_LOC_PROT_ERR;
 	for (i = 0; i < r->n; i++)
 		room += r->sge[i].len;

@@ -5,8 +5,7 @@
  * Memory windows: IBTA vol. 1, 10.6.7.2 and o10-37.2.x, man ibv_alloc_mw, ibv_bind_mw and
  * ibv_post_send.
  *
- * A window has two lives: what posts made of it (its rkey, and the region that it keeps from
- * being deregistered), and what the device has executed.
+ * A window has two lives: what posts made of it (its rkey), and what the device has executed.
  */
 #include <errno.h>
 #include <string.h>
@@ -77,39 +76,71 @@ model_bind_of(const struct model *m, const struct step *s, struct m_wqe *w)
 	return true;
 }
 
-/* Windows that a request which was posted takes to, or away from, a region. */
+/* A request on a window was posted. */
 void
 model_mw_posted(struct model *m, const struct m_wqe *w)
 {
-	if (w->op == OP_BIND) {
-		m->mw[w->mw].tag = w->tag;
-		m->mw[w->mw].attached = w->bind.len == 0 ? NO_KEY : w->bind.key;
-	} else if (w->op == OP_LOCAL_INV && w->rkey >= KEY_MW && w->rkey < KEY_MW + MWS) {
-		m->mw[w->rkey - KEY_MW].attached = NO_KEY;
+	struct m_mw *mw;
+
+	if (w->op != OP_BIND && (w->op != OP_LOCAL_INV || w->rkey < KEY_MW))
+		return;
+	mw = &m->mw[w->op == OP_BIND ? w->mw : w->rkey - KEY_MW];
+	mw->requests++;
+	if (w->op != OP_BIND)
+		return;
+	mw->tag = w->tag;
+	if (w->bind.len != 0)
+		mw->touched |= 1u << w->bind.key;
+}
+
+static bool
+bind_waits(const struct model *m, uint32_t mr)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < QPS; i++) {
+		const struct m_queue *q = &m->qp[i].sq;
+
+		for (k = q->done; k != q->posted && m->qp[i].live; k++) {
+			const struct m_wqe *w = &q->wqe[k % MAX_QUEUE];
+
+			if (w->op == OP_BIND && w->bind.len != 0 && w->bind.key == mr)
+				return true;
+		}
 	}
-}
-
-bool
-model_mr_attached(const struct model *m, uint32_t mr)
-{
-	uint32_t i;
-
-	for (i = 0; i < MWS; i++)
-		if (m->mw[i].live && m->mw[i].attached == mr)
-			return true;
 	return false;
 }
 
-/* On the device, whatever was posted since. */
-bool
-model_mr_bound(const struct model *m, uint32_t mr)
+/*
+ * Man ibv_dereg_mr: not while a window is bound to it. Nor while one may be: what an
+ * unsignalled request, or one of a queue that was reset, has done is not known at once (bb_mw.h).
+ */
+enum m_hold
+model_mr_hold(const struct model *m, uint32_t mr)
 {
+	enum m_hold hold = bind_waits(m, mr) ? HELD : NOT_HELD;
 	uint32_t i;
 
-	for (i = 0; i < MWS; i++)
-		if (m->mw[i].live && m->mw[i].bound && m->mw[i].to.key == mr)
-			return true;
-	return false;
+	for (i = 0; i < MWS; i++) {
+		const struct m_mw *w = &m->mw[i];
+
+		if (!w->live || (w->touched & 1u << mr) == 0)
+			continue;
+		if (w->bound && w->to.key == mr)
+			hold = HELD;
+		else if (hold == NOT_HELD)
+			hold = MAYBE_HELD;
+	}
+	return hold;
+}
+
+/* A window remembers eight requests whose outcome it does not know. */
+bool
+model_mw_full(const struct model *m, const struct m_wqe *w)
+{
+	if (w->op == OP_LOCAL_INV)
+		return w->rkey >= KEY_MW && m->mw[w->rkey - KEY_MW].requests >= 8;
+	return w->op == OP_BIND && m->mw[w->mw].requests >= 8;
 }
 
 bool
@@ -188,7 +219,8 @@ model_remote_inv(struct model *m, const struct m_qp *p, const struct m_wqe *w)
 	    !mine(mw, m, p))
 		return false;
 	mw->bound = false;
-	mw->attached = NO_KEY;
+	mw->touched = 0;
+	mw->requests = 0;
 	return true;
 }
 
@@ -245,7 +277,6 @@ model_mw_step(struct model *m, const struct step *s)
 		m->pd[mw->pd].refs--;
 		return;
 	}
-	*mw = (struct m_mw){
-		.live = true, .gen = gen + 1, .pd = a[1], .type = a[2], .attached = NO_KEY};
+	*mw = (struct m_mw){.live = true, .gen = gen + 1, .pd = a[1], .type = a[2]};
 	m->pd[a[1]].refs++;
 }

@@ -72,11 +72,12 @@ model_takes_receive(uint32_t op)
 	return is_send(op) || op == OP_WRITE_IMM || op == OP_WRITE_IMM_INLINE;
 }
 
-/* To ERR: everything that the device knows of is flushed. */
+/* To ERR: everything that the device knows of is flushed; of an SRQ what the QP holds. */
 void
-model_fail_qp(struct m_qp *qp)
+model_fail_qp(struct model *m, struct m_qp *qp)
 {
 	struct m_wc wc = {.status = BB_WC_WR_FLUSH_ERR};
+	bool first = qp->state != BB_QP_ERR;
 
 	qp->state = BB_QP_ERR;
 	for (; qp->sq.done != qp->sq.rung; qp->sq.done++) {
@@ -84,23 +85,22 @@ model_fail_qp(struct m_qp *qp)
 		model_due(&qp->sends, &wc);
 		qp->errors++;
 	}
-	for (; qp->rq.done != qp->rq.rung; qp->rq.done++) {
-		wc.wr_id = qp->rq.wqe[qp->rq.done % MAX_QUEUE].wr_id;
-		model_due(&qp->recvs, &wc);
-		qp->errors++;
-	}
+	while (qp->rq.done != qp->rq.rung || qp->holds)
+		model_recv_due(m, qp, &wc);
+	if (first && qp->srq != 0)
+		model_event(m, BB_EVENT_SRQ_LAST_WQE, (uint32_t)(qp - m->qp));
 }
 
 /* The request at the head fails with @status. */
 static void
-fail_send(struct m_qp *qp, uint8_t status)
+fail_send(struct model *m, struct m_qp *qp, uint8_t status)
 {
 	struct m_wc wc = {.status = status};
 
 	wc.wr_id = qp->sq.wqe[qp->sq.done++ % MAX_QUEUE].wr_id;
 	model_due(&qp->sends, &wc);
 	qp->errors++;
-	model_fail_qp(qp);
+	model_fail_qp(m, qp);
 }
 
 static void
@@ -129,7 +129,7 @@ takes_in(uint32_t op)
 static bool
 local_map(const struct model *m, const struct m_qp *qp, const struct m_wqe *w, struct m_places *to)
 {
-	return model_map_list(m, qp, w->sge, w->n, w->len,
+	return model_map_list(m, qp->pd, qp, w->sge, w->n, w->len,
 			      takes_in(w->op) ? BB_ACCESS_LOCAL_WRITE : 0, to);
 }
 
@@ -141,26 +141,25 @@ remote_map(const struct model *m, const struct m_qp *p, const struct m_wqe *w, u
 
 	to->n = 0;
 	/* The key of a message without payload is not looked at (9.7.4.1.4). */
-	return w->len == 0 || model_map(m, p, &g, right, to);
+	return w->len == 0 || model_map(m, p->pd, p, &g, right, to);
 }
 
-/* The receive at the head fails. */
-void
-model_recv_fail(struct m_qp *p, uint8_t status)
+/* A refused request tells the side that refuses by an event, too; UC tells nobody. */
+static enum answer
+refuse(struct model *m, const struct m_qp *p, enum answer why)
 {
-	struct m_wc wc = {.wr_id = p->rq.wqe[p->rq.done % MAX_QUEUE].wr_id, .status = status};
-
-	p->rq.done++;
-	model_due(&p->recvs, &wc);
-	p->errors++;
+	if (p->type == BB_QPT_RC)
+		model_event(m, why == ACCESS ? BB_EVENT_QP_ACCESS : BB_EVENT_QP_REQUEST,
+			    (uint32_t)(p - m->qp));
+	return why;
 }
 
 /* Take a receive for a message. With @data it is scattered into its buffers. */
 static enum answer
-receive(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint8_t *data)
+receive(struct model *m, struct m_qp *p, const struct m_wqe *r, const struct m_wqe *w,
+	const uint8_t *data)
 {
-	const struct m_wqe *r = &p->rq.wqe[p->rq.done % MAX_QUEUE];
-	struct m_wc wc = {.wr_id = r->wr_id, .has_len = true, .len = w->len};
+	struct m_wc wc = {.has_len = true, .len = w->len};
 	struct m_places to = {0};
 	uint8_t status = data != NULL ? model_recv_map(m, p, r, w->len, &to) : BB_WC_SUCCESS;
 	bool inv = w->op == OP_SEND_INV || w->op == OP_SEND_INV_INLINE;
@@ -172,10 +171,10 @@ receive(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint8_t *d
 	if (status == BB_WC_SUCCESS && inv && !model_remote_inv(m, p, w))
 		status = BB_WC_REM_INV_REQ_ERR;
 	if (status != BB_WC_SUCCESS) {
-		model_recv_fail(p, status);
+		wc.status = status;
+		model_recv_due(m, p, &wc);
 		return status == BB_WC_LOC_LEN_ERR ? INVALID : OPERATION;
 	}
-	p->rq.done++;
 	model_put(m, &to, data);
 	if (inv) {
 		wc.flags |= BB_WC_WITH_INV;
@@ -188,7 +187,7 @@ receive(struct model *m, struct m_qp *p, const struct m_wqe *w, const uint8_t *d
 	}
 	if (w->flags & BB_SEND_SOLICITED)
 		wc.flags |= BB_WC_SOLICITED;
-	model_due(&p->recvs, &wc);
+	model_recv_due(m, p, &wc);
 	return DONE;
 }
 
@@ -196,19 +195,23 @@ static enum answer
 respond_write(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_places *own,
 	      const uint8_t *data)
 {
+	const struct m_wqe *r = NULL;
 	struct m_places to;
 
 	if (!(p->access & BB_ACCESS_REMOTE_WRITE))
-		return INVALID;
+		return refuse(m, p, INVALID);
 	if (!remote_map(m, p, w, BB_ACCESS_REMOTE_WRITE, &to))
-		return ACCESS;
-	if (model_has_imm(w->op) && p->rq_depth == 0)
-		return INVALID;
-	if (model_has_imm(w->op) && p->rq.done == p->rq.rung)
-		return NOT_NOW;
+		return refuse(m, p, ACCESS);
+	if (model_has_imm(w->op) && !model_has_recvs(p))
+		return refuse(m, p, INVALID);
+	if (model_has_imm(w->op)) {
+		r = model_recv_next(m, p);
+		if (r == NULL)
+			return NOT_NOW;
+	}
 	model_clash(m, own, &to);
 	model_put(m, &to, data);
-	return model_has_imm(w->op) ? receive(m, p, w, NULL) : DONE;
+	return r != NULL ? receive(m, p, r, w, NULL) : DONE;
 }
 
 static enum answer
@@ -218,12 +221,12 @@ respond_atomic(struct model *m, struct m_qp *p, const struct m_wqe *w, const str
 	uint8_t result[8];
 
 	if (!(p->access & BB_ACCESS_REMOTE_ATOMIC))
-		return INVALID;
+		return refuse(m, p, INVALID);
 	if (!remote_map(m, p, w, BB_ACCESS_REMOTE_ATOMIC, &at))
-		return ACCESS;
+		return refuse(m, p, ACCESS);
 	/* Memory that is not aligned, or in two pieces (bb_mr_reg_dm(); 9.4.5). */
 	if (at.n != 1 || at.p[0].at % w->len != 0)
-		return INVALID;
+		return refuse(m, p, INVALID);
 	model_clash(m, own, &at);
 	model_atomic(m, w, &m->mem[at.p[0].at], result);
 	model_put(m, own, result);
@@ -238,9 +241,9 @@ respond_read(struct model *m, const struct m_qp *p, const struct m_wqe *w,
 	struct m_places from;
 
 	if (!(p->access & BB_ACCESS_REMOTE_READ))
-		return INVALID;
+		return refuse(m, p, INVALID);
 	if (!remote_map(m, p, w, BB_ACCESS_REMOTE_READ, &from))
-		return ACCESS;
+		return refuse(m, p, ACCESS);
 	model_clash(m, own, &from);
 	model_get(m, &from, data);
 	model_put(m, own, data);
@@ -252,6 +255,7 @@ static enum answer
 respond(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_places *own)
 {
 	static uint8_t data[MAX_SGE * BUF_LEN];
+	const struct m_wqe *r;
 
 	if (w->op == OP_READ)
 		return respond_read(m, p, w, own);
@@ -263,9 +267,10 @@ respond(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_p
 		model_get(m, own, data);
 	if (wc_opcode(w->op) == BB_WC_RDMA_WRITE)
 		return respond_write(m, p, w, own, data);
-	if (p->rq_depth == 0)
-		return INVALID;
-	return p->rq.done == p->rq.rung ? NOT_NOW : receive(m, p, w, data);
+	if (!model_has_recvs(p))
+		return refuse(m, p, INVALID);
+	r = model_recv_next(m, p);
+	return r == NULL ? NOT_NOW : receive(m, p, r, w, data);
 }
 
 /* Who answers to @qp: a QP that is connected to it and may receive. */
@@ -279,6 +284,10 @@ target(struct model *m, const struct m_qp *qp)
 	    p->peer_gen != qp->gen || p->type != qp->type ||
 	    (p->state != BB_QP_RTR && p->state != BB_QP_RTS))
 		return NULL;
+	if (p->state == BB_QP_RTR && !p->comm_est) {
+		p->comm_est = true;
+		model_event(m, BB_EVENT_QP_COMM_EST, qp->peer);
+	}
 	return p;
 }
 
@@ -300,7 +309,7 @@ run_uc(struct model *m, struct m_qp *qp, const struct m_wqe *w, const struct m_p
 	struct m_qp *p = target(m, qp);
 
 	if (p != NULL && respond(m, p, w, own) == OPERATION)
-		model_fail_qp(p);
+		model_fail_qp(m, p);
 	gone(qp, w);
 }
 
@@ -314,18 +323,18 @@ run_one(struct model *m, struct m_qp *qp)
 	struct m_qp *p;
 
 	if (model_is_ud(w.op) && w.len > m->world->ud_mtu) {
-		fail_send(qp, BB_WC_LOC_LEN_ERR);
+		fail_send(m, qp, BB_WC_LOC_LEN_ERR);
 		return true;
 	}
 	if (!local_map(m, qp, &w, &own)) {
-		fail_send(qp, BB_WC_LOC_PROT_ERR);
+		fail_send(m, qp, BB_WC_LOC_PROT_ERR);
 		return true;
 	}
 	if (w.op == OP_BIND || w.op == OP_LOCAL_INV) {
 		uint8_t status = model_mw_run(m, qp, &w);
 
 		if (status != BB_WC_SUCCESS)
-			fail_send(qp, status);
+			fail_send(m, qp, status);
 		else
 			finish_send(qp, &w);
 		return true;
@@ -345,12 +354,12 @@ run_one(struct model *m, struct m_qp *qp)
 	}
 	p = target(m, qp);
 	if (p == NULL) {
-		fail_send(qp, BB_WC_RETRY_EXC_ERR);
+		fail_send(m, qp, BB_WC_RETRY_EXC_ERR);
 		return true;
 	}
 	/* Ahead of what the peer expects. Behind it does not happen here. */
 	if (qp->sq_psn != p->epsn) {
-		fail_send(qp, BB_WC_RETRY_EXC_ERR);
+		fail_send(m, qp, BB_WC_RETRY_EXC_ERR);
 		return true;
 	}
 	switch (respond(m, p, &w, &own)) {
@@ -362,19 +371,19 @@ run_one(struct model *m, struct m_qp *qp)
 	case NOT_NOW:
 		if (qp->rnr_retry == 7)
 			return false;
-		fail_send(qp, BB_WC_RNR_RETRY_EXC_ERR);
+		fail_send(m, qp, BB_WC_RNR_RETRY_EXC_ERR);
 		return true;
 	case INVALID:
-		fail_send(qp, BB_WC_REM_INV_REQ_ERR);
+		fail_send(m, qp, BB_WC_REM_INV_REQ_ERR);
 		break;
 	case ACCESS:
-		fail_send(qp, BB_WC_REM_ACCESS_ERR);
+		fail_send(m, qp, BB_WC_REM_ACCESS_ERR);
 		break;
 	default:
-		fail_send(qp, BB_WC_REM_OP_ERR);
+		fail_send(m, qp, BB_WC_REM_OP_ERR);
 		break;
 	}
-	model_fail_qp(p);
+	model_fail_qp(m, p);
 	return true;
 }
 

@@ -90,15 +90,16 @@ model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w, const str
 	struct m_places to;
 	uint8_t status;
 
-	if (p == NULL || p->rq.done == p->rq.rung)
+	r = p == NULL ? NULL : model_recv_next(m, p);
+	if (r == NULL)
 		return;
-	r = &p->rq.wqe[p->rq.done % MAX_QUEUE];
 	status = model_recv_map(m, p, r, w->len + HEAD, &to);
 	if (status == BB_WC_LOC_LEN_ERR)
 		return;
 	if (status != BB_WC_SUCCESS) {
-		model_recv_fail(p, status);
-		model_fail_qp(p);
+		wc.status = status;
+		model_recv_due(m, p, &wc);
+		model_fail_qp(m, p);
 		return;
 	}
 	model_clash(m, own, &to);
@@ -112,7 +113,6 @@ model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w, const str
 	else
 		model_get(m, own, data + HEAD);
 	model_put(m, &to, data);
-	wc.wr_id = r->wr_id;
 	wc.flags = m->world->ib ? 0 : BB_WC_GRH;
 	wc.from = (uint32_t)(qp - m->qp) + 1;
 	if (model_has_imm(w->op)) {
@@ -124,6 +124,5 @@ model_ud_send(struct model *m, struct m_qp *qp, const struct m_wqe *w, const str
 	/* On two devices they write at the same time, and maybe to the same place. */
 	m->receivers |= 1u << w->dest;
 	m->blur |= m->devs > 1 && (m->receivers & (m->receivers - 1)) != 0;
-	p->rq.done++;
-	model_due(&p->recvs, &wc);
+	model_recv_due(m, p, &wc);
 }

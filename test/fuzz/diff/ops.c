@@ -20,7 +20,8 @@ static const struct {
 	[OP_MR_DEREG] = {"mr_dereg", "mr"},
 	[OP_CQ_CREATE] = {"cq_create", "cq depth"},
 	[OP_CQ_DESTROY] = {"cq_destroy", "cq"},
-	[OP_QP_CREATE] = {"qp_create", "qp pd scq rcq sq rq sge rsge inline signal bf all type"},
+	[OP_QP_CREATE] = {"qp_create",
+			  "qp pd scq rcq sq rq sge rsge inline signal bf all type srq"},
 	[OP_QP_DESTROY] = {"qp_destroy", "qp"},
 	[OP_MODIFY] = {"modify", "qp to peer access drop add rnr_retry retry qkey"},
 	[OP_WRITE] = {"write", "qp flags " SGES "rkey rbuf roff"},
@@ -60,6 +61,11 @@ static const struct {
 	[OP_DM_FREE] = {"dm_free", "dm"},
 	[OP_DM_WRITE] = {"dm_write", "dm off len seed"},
 	[OP_MR_REG_DM] = {"mr_reg_dm", "mr pd dm off len access"},
+	[OP_SRQ_CREATE] = {"srq_create", "srq pd depth sge limit"},
+	[OP_SRQ_DESTROY] = {"srq_destroy", "srq"},
+	[OP_SRQ_MODIFY] = {"srq_modify", "srq limit"},
+	[OP_SRQ_RECV] = {"srq_recv", "srq flags " SGES},
+	[OP_SRQ_RING] = {"srq_ring", "srq"},
 	[OP_SEND_UD_IMM_INLINE] = {"send_ud_imm_inline", "qp flags len seed ah dest qkey imm"},
 };
 

@@ -27,6 +27,7 @@ run_step(struct exec *x, struct model *m, const struct step *s, uint32_t at, str
 	model_judge(m, s, &v);
 	if (v.skip)
 		return false;
+	m->n_events = 0;
 	ret = exec_step(x, m, s);
 	for (i = 0; i < v.n && v.ret[i] != ret && !v.list; i++)
 		n += snprintf(may + n, sizeof(may) - (size_t)n, "%s%d", i != 0 ? " or " : "",
