@@ -365,8 +365,6 @@ void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct sof
 uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
 
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
-/* How long an RNR NAK's timer code asks to wait. */
-uint64_t soft_rnr_ns(uint32_t code);
 
 /* ---- soft_resp.c */
 /* Carry out a request on its target @p, on the engine @e. */

@@ -2,21 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The requester: have a decoded WQE carried out, complete it. */
+#include "bb_roce_pkt.h"
 #include "soft_resp.h"
 #include "soft_ud.h"
-
-/* RNR NAK timer codes, in units of 10 us (IBTA vol. 1, table 45). */
-static const uint32_t soft_rnr_10us[32] = {
-	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
-	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
-	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-};
-
-uint64_t
-soft_rnr_ns(uint32_t code)
-{
-	return soft_rnr_10us[code & 31] * UINT64_C(10000);
-}
 
 static void
 soft_req_count(struct soft_qp *qp, uint8_t synd)
@@ -137,7 +125,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 		}
 		qp->wait = SOFT_WAIT_RNR;
 		qp->reads_in_burst = 0;
-		soft_qp_timer(e, qp, soft_rnr_ns(ans.code));
+		soft_qp_timer(e, qp, bb_roce_rnr_ns(ans.code));
 		break;
 	case SOFT_NAK_SEQ:
 		/* The NAK comes back at once, and so does the next one. */

@@ -8,13 +8,6 @@
  */
 #include "bb_roce_priv.h"
 
-/* 9.7.5.2.8 table 45: by timer code, in units of 10 us. */
-static const uint32_t rnr_times[] = {
-	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
-	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
-	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
-};
-
 #define AETH_CLASS 0xe0u /* the kind, and the bit that is never set */
 
 static struct bb_roce_msg *
@@ -140,7 +133,7 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 	bb_roce_req_rewind(qp);
 	req->going_back = false;
 	req->rnr_wait = true;
-	req->deadline = now + UINT64_C(10000) * rnr_times[code];
+	req->deadline = now + bb_roce_rnr_ns(code);
 }
 
 /* 9.7.7.2.3 table 46. */

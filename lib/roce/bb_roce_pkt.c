@@ -224,3 +224,16 @@ bb_roce_drop_str(enum bb_roce_drop why)
 	}
 	return "unknown reason";
 }
+
+uint64_t
+bb_roce_rnr_ns(uint32_t code)
+{
+	/* In units of 10 us. */
+	static const uint32_t times[32] = {
+		65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
+		48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
+		2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+	};
+
+	return times[code & BB_ROCE_AETH_VALUE] * UINT64_C(10000);
+}

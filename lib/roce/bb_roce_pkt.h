@@ -73,6 +73,9 @@ struct bb_roce_pkt {
 	const uint8_t *payload; /* received: in the packet; sent: not used */
 };
 
+/* How long the code of an RNR NAK asks to wait, in ns (9.7.5.2.8 table 45). */
+uint64_t bb_roce_rnr_ns(uint32_t code);
+
 /* Why a packet is dropped by bb_roce_parse(). */
 enum bb_roce_drop {
 	BB_ROCE_OK,

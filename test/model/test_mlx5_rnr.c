@@ -6,6 +6,7 @@
  * ibv_modify_qp says, and rnr_retry tries as often as it says. And what a receive queue takes:
  * the device's largest lists, messages that do not fit, counters that wrap.
  */
+#include "bb_roce_pkt.h"
 #include "mlx5_env.h"
 #include "soft_data.h"
 
@@ -60,7 +61,7 @@ table(void **state)
 
 	(void)state;
 	for (i = 0; i < 32; i++)
-		assert_int_equal(soft_rnr_ns(i), delay[i] * UINT64_C(10000));
+		assert_int_equal(bb_roce_rnr_ns(i), delay[i] * UINT64_C(10000));
 }
 
 /* All codes at once, each by a pair of its own: one retry, then the error. */
