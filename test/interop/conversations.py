@@ -233,12 +233,12 @@ def lossy_atomics(pair):
     """32 FETCH_ADD while b's replies get lost: duplicate requests, answered and not done again"""
     qp = pair.connect(timeout=14)
     pair.b('poke', mr=0, off=64, value=0)
-    pair.b.guest.run('modprobe sch_netem; tc qdisc replace dev eth0 root netem loss 30%')
+    pair.b.guest.netem(out='loss 30%')
     for number in range(32):
         pair.request('fetch_add', off=128, len=8, compare=1, **pair.remote(64))
         before = pair.a('peek', mr=0, off=128)['value']
         assert before == number, 'FETCH_ADD %d brought %d' % (number, before)
-    pair.b.guest.run('tc qdisc del dev eth0 root')
+    pair.b.guest.netem()
     pair.close(qp)
 
 

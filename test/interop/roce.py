@@ -148,8 +148,9 @@ def arp_reply(request, mac, address):
     sender, target = request[22:32], request[38:42]
     if kind != 1 or operation != 1 or target != ipaddress.ip_address(address).packed:
         return None
-    return request[6:12] + mac_bytes(mac) + b'\x08\x06' + struct.pack('>HHBBH', 1, 0x0800, 6, 4, 2) \
-        + mac_bytes(mac) + target + sender
+    own = mac_bytes(mac)
+    return request[6:12] + own + b'\x08\x06' + struct.pack('>HHBBH', 1, 0x0800, 6, 4, 2) + own \
+        + target + sender
 
 
 def pcap_frames(path):

@@ -26,13 +26,13 @@ def payload(number, size):
 
 
 def pingpong(there, count, size):
-    """`count` SENDs each way, one at a time; raises AssertionError."""
+    """`count` SENDs each way, one at a time; how many ACKs and SENDs of the guest came."""
     server = there.serve_tcp('ibv_rc_pingpong -d rxe0 -g 1 -m 1024 -s %d -n %d' % (size, count),
                              seconds=120)
     wire = endpoint.RawEndpoint(there)
     peer = endpoint.Pingpong(there, wire, QPN, PSN)
     pad = -size % 4
-    acked = received = again = 0
+    acked = received = again = acks = sends = 0
 
     def send(number):
         wire.send(roce.bth(roce.RC_SEND_ONLY, peer.qpn, PSN + number & roce.PSN_MASK, pad, True) +
@@ -50,26 +50,31 @@ def pingpong(there, count, size):
             continue
         if packet.qpn != QPN:
             continue
+        before = (acked, received)
         if packet.opcode == roce.RC_ACK:
             assert packet.syndrome < 0x20, 'NAK %#x of PSN %#x' % (packet.syndrome, packet.psn)
             done = (packet.psn - PSN & roce.PSN_MASK) + 1
             assert done <= acked + 1, 'ACK of PSN %#x, which was not sent' % packet.psn
             acked = max(acked, done)
+            acks += 1
         else:
             assert packet.opcode == roce.RC_SEND_ONLY, 'opcode %#x' % packet.opcode
             assert packet.pad == pad and len(packet.body) == size + pad, 'length'
             number = packet.psn - peer.psn & roce.PSN_MASK
             assert number <= received, 'PSN %#x of the guest is early' % packet.psn
             received = max(received, number + 1)
+            sends += 1
             wire.send(roce.bth(roce.RC_ACK, peer.qpn, packet.psn) +
                       roce.aeth(roce.ACK_NO_CREDITS, received))
-        if acked == received < count:
+        if before != (acked, received) and acked == received < count:
             send(acked)
     assert wire.bad_icrc == 0, '%d wrong ICRCs' % wire.bad_icrc
     peer.close()
     wire.close()
     server.check()
-    print('%d SENDs of %d bytes each way, %d waits' % (count, size, again))
+    print('%d SENDs of %d bytes each way, %d waits; %d ACKs, %d SENDs came' % (
+        count, size, again, acks, sends))
+    return acks, sends
 
 
 def wrong_icrc(there):
@@ -95,6 +100,18 @@ def wrong_icrc(there):
     wire.close()
 
 
+def faults(there, count):
+    """netem in the guest works on what it sends and on what it gets."""
+    # Of the last packet the copy may come after the end.
+    there.netem(out='duplicate 100%')
+    acks, sends = pingpong(there, count, 64)
+    assert acks >= 2 * count - 1 and sends >= 2 * count - 1, 'what the guest sends comes once'
+    there.netem(into='duplicate 100%')
+    acks, _ = pingpong(there, count, 64)
+    assert acks >= 2 * count - 1, 'what the guest gets comes once: %d ACKs' % acks
+    there.netem()
+
+
 def main():
     p = argparse.ArgumentParser(prog='test/interop/test_harness.py', description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -117,6 +134,7 @@ def main():
             assert there.get('/tmp/file') == f.read()
         for size in (64, 61, 1024):
             pingpong(there, args.count, size)
+        faults(there, args.count)
         wrong_icrc(there)
     return 0
 
