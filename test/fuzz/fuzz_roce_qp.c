@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * One queue pair of the RoCEv2 engine and a peer, network, caller and clock that do anything. The
+ * input is a sequence of steps: post, take a packet, send, let time pass. Packets and the memory
+ * of both sides are as large as they are said to be, so that AddressSanitizer sees every byte
+ * beside them. What must hold whatever comes is in check(): messages complete in order and once,
+ * limits are kept, and a message that is posted is always waited for by something.
+ */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bb_cqe.h"
+#include "bb_roce_qp.h"
+#include "fuzz.h"
+
+#define SLOTS   8u
+#define REPLAYS 4u
+#define REMOTE  8192u /* bytes of memory that the peer may use */
+#define RKEY    1u
+#define VA      UINT64_C(0xfffffffffffff000) /* its address: what is behind it wraps */
+
+struct world {
+	struct bb_roce_qp qp;
+	struct bb_roce_msg ring[SLOTS];
+	struct bb_roce_replay replay[REPLAYS];
+	struct fuzz_in in;
+	uint64_t now, posted, done;
+	uint8_t *local, *remote;
+	struct bb_roce_net net;
+	uint32_t room, receives;
+	bool has_recv, failed;
+	volatile uint8_t sum; /* so that what is sent has to be read */
+	uint8_t fault;        /* of the next access to memory */
+};
+
+static void
+check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* A status that the step before asked for. */
+static uint8_t
+fault(struct world *w)
+{
+	uint8_t synd = w->fault;
+
+	w->fault = 0;
+	return synd;
+}
+
+static uint32_t
+outstanding(const struct bb_roce_qp *qp, uint32_t psn)
+{
+	return (psn - qp->req.una) & BB_ROCE_PSN_MASK;
+}
+
+static bool
+op_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
+      const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg)
+{
+	struct world *w = ctx;
+	uint8_t hdr[BB_ROCE_MAX_HDR];
+	uint32_t i, len = 0;
+	uint8_t sum = 0;
+
+	check(qp->state == BB_ROCE_RTR || qp->state == BB_ROCE_RTS);
+	check(n <= BB_ROCE_MAX_IOV);
+	for (i = 0; i < n; i++) {
+		uint32_t b;
+
+		for (b = 0; b < iov[i].len; b++)
+			sum ^= ((const uint8_t *)iov[i].p)[b];
+		len += iov[i].len;
+	}
+	check(len == pkt->len && len <= qp->attr.mtu);
+	check(bb_roce_build(hdr, pkt) == bb_roce_ops[pkt->opcode].hdr_len);
+	check(BB_ROCE_TYPE(pkt->opcode) == qp->attr.type);
+	if (msg != NULL && qp->attr.type == BB_ROCE_RC)
+		check(outstanding(qp, pkt->psn) < qp->attr.window);
+	if (w->room == 0)
+		return false;
+	w->room--;
+	w->sum += sum;
+	return true;
+}
+
+static int
+pieces(uint8_t *p, uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV])
+{
+	uint32_t half = len / 2;
+
+	iov[0] = (struct bb_roce_iov){p, half};
+	iov[1] = (struct bb_roce_iov){p + half, len - half};
+	return 2;
+}
+
+static int
+op_gather(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t off,
+	  uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV])
+{
+	struct world *w = ctx;
+	uint8_t synd = fault(w);
+
+	check(len != 0 && len <= qp->attr.mtu && off <= msg->len && len <= msg->len - off);
+	if (synd != 0)
+		return -(int)synd;
+	return pieces(w->local, len, iov);
+}
+
+static uint8_t
+op_place(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t off,
+	 const uint8_t *data, uint32_t len)
+{
+	struct world *w = ctx;
+
+	check(msg == &qp->req.ring[qp->req.tail & qp->req.mask]);
+	check(msg->kind == BB_ROCE_MSG_READ && len != 0 && len <= qp->attr.mtu);
+	check(off <= msg->len && len <= msg->len - off);
+	check(off == ((qp->req.una - msg->psn) & BB_ROCE_PSN_MASK) * qp->attr.mtu);
+	memcpy(w->local, data, len);
+	return fault(w);
+}
+
+static uint8_t
+op_atomic_result(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint64_t orig)
+{
+	(void)orig;
+	check(msg == &qp->req.ring[qp->req.tail & qp->req.mask]);
+	check(msg->kind == BB_ROCE_MSG_CMP_SWAP || msg->kind == BB_ROCE_MSG_FETCH_ADD);
+	return fault(ctx);
+}
+
+static void
+op_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint8_t status)
+{
+	struct world *w = ctx;
+
+	check(msg->cookie == w->done && w->done < w->posted);
+	check(status == 0 || qp->state == BB_ROCE_ERR);
+	w->done++;
+}
+
+static enum bb_roce_take
+op_recv_take(void *ctx, struct bb_roce_qp *qp)
+{
+	struct world *w = ctx;
+
+	(void)qp;
+	check(!w->has_recv);
+	if (fault(w) != 0)
+		return BB_ROCE_TAKE_FAILED;
+	if (w->receives == 0)
+		return BB_ROCE_TAKE_EMPTY;
+	w->receives--;
+	w->has_recv = true;
+	return BB_ROCE_TAKE_OK;
+}
+
+static uint8_t
+op_recv_place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data, uint32_t len)
+{
+	struct world *w = ctx;
+
+	check(w->has_recv && len <= qp->attr.mtu);
+	if (off > REMOTE || len > REMOTE - off)
+		return BB_SYN_LOCAL_LENGTH;
+	if (len != 0)
+		memcpy(w->remote + off, data, len);
+	return fault(w);
+}
+
+static uint8_t
+op_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
+{
+	struct world *w = ctx;
+
+	(void)qp;
+	(void)r;
+	check(w->has_recv);
+	w->has_recv = false;
+	return fault(w);
+}
+
+static uint8_t
+op_invalidate(void *ctx, struct bb_roce_qp *qp, uint32_t rkey)
+{
+	(void)qp;
+	return rkey == RKEY ? fault(ctx) : BB_ROCE_AGAIN;
+}
+
+static uint8_t
+op_remote_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t rkey,
+		uint64_t va, uint32_t len)
+{
+	(void)qp;
+	(void)access;
+	if (len == 0)
+		return 0;
+	if (rkey != RKEY || va - VA > REMOTE || len > REMOTE - (va - VA))
+		return BB_SYN_REMOTE_ACCESS;
+	return fault(ctx);
+}
+
+static uint8_t
+op_remote_write(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, const uint8_t *data,
+		uint32_t len)
+{
+	struct world *w = ctx;
+
+	/* Never but what was allowed. */
+	check(rkey == RKEY && va - VA <= REMOTE && len <= REMOTE - (va - VA) && len != 0);
+	check(len <= qp->attr.mtu);
+	memcpy(w->remote + (va - VA), data, len);
+	return fault(w);
+}
+
+static int
+op_remote_read(void *ctx, struct bb_roce_qp *qp, uint32_t rkey, uint64_t va, uint32_t len,
+	       struct bb_roce_iov iov[BB_ROCE_MAX_IOV])
+{
+	struct world *w = ctx;
+	uint8_t synd = fault(w);
+
+	check(rkey == RKEY && va - VA <= REMOTE && len <= REMOTE - (va - VA) && len != 0);
+	check(len <= qp->attr.mtu);
+	if (synd != 0)
+		return -(int)synd;
+	return pieces(w->remote + (va - VA), len, iov);
+}
+
+static uint8_t
+op_remote_atomic(void *ctx, struct bb_roce_qp *qp, uint8_t kind, uint32_t rkey, uint64_t va,
+		 uint64_t swap_add, uint64_t compare, uint64_t *orig)
+{
+	struct world *w = ctx;
+
+	(void)qp;
+	(void)kind;
+	(void)compare;
+	check(rkey == RKEY && va % 8 == 0 && va - VA <= REMOTE - 8);
+	memcpy(orig, w->remote + (va - VA), 8);
+	memcpy(w->remote + (va - VA), &swap_add, 8);
+	return fault(w);
+}
+
+static void
+op_failed(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd)
+{
+	struct world *w = ctx;
+
+	(void)responder;
+	check(qp->state == BB_ROCE_ERR && synd != 0 && !w->failed);
+	w->failed = true;
+}
+
+static void
+op_established(void *ctx, struct bb_roce_qp *qp)
+{
+	(void)ctx;
+	check(qp->state == BB_ROCE_RTR);
+}
+
+static const struct bb_roce_ops ops = {
+	.tx = op_tx,
+	.gather = op_gather,
+	.place = op_place,
+	.atomic_result = op_atomic_result,
+	.complete = op_complete,
+	.recv_take = op_recv_take,
+	.recv_place = op_recv_place,
+	.recv_done = op_recv_done,
+	.invalidate = op_invalidate,
+	.remote_check = op_remote_check,
+	.remote_write = op_remote_write,
+	.remote_read = op_remote_read,
+	.remote_atomic = op_remote_atomic,
+	.failed = op_failed,
+	.established = op_established,
+};
+
+/* Lengths around those that matter, or any. */
+static uint32_t
+length(struct world *w)
+{
+	uint8_t b = fuzz_u8(&w->in);
+	uint32_t mtu = w->qp.attr.mtu;
+
+	switch (b >> 5) {
+	case 0:
+		return b & 31;
+	case 1:
+		return mtu * (b & 31);
+	case 2:
+		return mtu * (b & 31) + 1;
+	case 3:
+		return mtu * (b & 31) - 1;
+	case 4:
+		return fuzz_u32(&w->in);
+	case 5:
+		return 8;
+	default:
+		return fuzz_u16(&w->in);
+	}
+}
+
+static void
+post(struct world *w)
+{
+	uint8_t b = fuzz_u8(&w->in);
+	struct bb_roce_msg msg = {
+		.cookie = w->posted,
+		.kind = b % 9,
+		.flags = b / 9 & 3,
+		.rkey = RKEY,
+		.raddr = VA,
+		.net = &w->net,
+	};
+
+	msg.len = msg.kind > BB_ROCE_MSG_READ && b < 128 ? 8 : length(w);
+	if (bb_roce_post(&w->qp, &msg) == 0)
+		w->posted++;
+}
+
+static void
+take_packet(struct world *w, bool response)
+{
+	static const uint8_t responses[] = {
+		BB_ROCE_ACK,
+		BB_ROCE_READ_RESP_FIRST,
+		BB_ROCE_READ_RESP_MIDDLE,
+		BB_ROCE_READ_RESP_LAST,
+		BB_ROCE_READ_RESP_ONLY,
+		BB_ROCE_ATOMIC_ACK,
+	};
+	struct bb_roce_pkt pkt = {.pkey = 0xffff, .dqpn = 1, .sqpn = 2, .qkey = 3};
+	uint8_t how = fuzz_u8(&w->in), *payload;
+	uint32_t base = response ? w->qp.req.una : w->qp.resp.epsn;
+
+	if (response) {
+		pkt.opcode = responses[how % 6];
+		pkt.syndrome = how < 128 ? 0x1f : fuzz_u8(&w->in);
+		pkt.msn = fuzz_u8(&w->in);
+	} else {
+		pkt.opcode = (how & 0x1f) | (uint8_t)w->qp.attr.type;
+		pkt.flags = how >> 5;
+		pkt.va = VA + fuzz_u16(&w->in) % (REMOTE + 16);
+		pkt.rkey = fuzz_u8(&w->in) % 32 == 0 ? 7 : RKEY;
+		pkt.dmalen = length(w);
+		pkt.imm = pkt.rkey;
+		if (how == 0xff)
+			pkt.opcode = fuzz_u8(&w->in);
+	}
+	pkt.psn = (base + (uint32_t)(int8_t)fuzz_u8(&w->in)) & BB_ROCE_PSN_MASK;
+	if (bb_roce_ops[pkt.opcode].flags & BB_ROCE_F_PAYLOAD)
+		pkt.len = length(w) & 0x1fff;
+	payload = malloc(pkt.len != 0 ? pkt.len : 1);
+	if (payload == NULL)
+		abort();
+	memset(payload, 0x5a, pkt.len);
+	pkt.payload = payload;
+	bb_roce_rx(&w->qp, &pkt, &w->net, w->now);
+	free(payload);
+}
+
+static void
+start(struct world *w, uint8_t b)
+{
+	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_RC, BB_ROCE_UC, BB_ROCE_UD};
+	const struct bb_roce_mem mem = {w->ring, SLOTS, w->replay, REPLAYS};
+	uint8_t c = fuzz_u8(&w->in);
+	const struct bb_roce_attr attr = {
+		.type = types[b & 3],
+		.mtu = b & 4 ? 256 : 1024,
+		.pkey = 0xffff,
+		.qpn = 1,
+		.dqpn = 2,
+		.qkey = 3,
+		.rq_psn = b & 8 ? 0xfffffe : 5,
+		.sq_psn = b & 16 ? 0xfffffd : 7,
+		.max_dest_rd_atomic = b >> 5 & 3,
+		.min_rnr_timer = 1,
+		.max_rd_atomic = c & 3,
+		.ack_timeout = 1,
+		.retry_cnt = c >> 2 & 7,
+		.rnr_retry = c >> 5,
+		.window = 1 + fuzz_u8(&w->in),
+	};
+
+	bb_roce_qp_init(&w->qp, &ops, w, &mem);
+	check(bb_roce_qp_rtr(&w->qp, &attr) == 0);
+	if (b & 128)
+		check(bb_roce_qp_rts(&w->qp, &attr) == 0);
+}
+
+/* Holds after every step. */
+static void
+invariants(struct world *w)
+{
+	const struct bb_roce_req *req = &w->qp.req;
+	bool requests = w->qp.state == BB_ROCE_RTS;
+
+	check(req->head - req->tail == w->posted - w->done);
+	check(w->qp.state != BB_ROCE_ERR || bb_roce_deadline(&w->qp) == UINT64_MAX);
+	check(w->qp.state != BB_ROCE_ERR || !bb_roce_busy(&w->qp));
+	check(w->qp.resp.have_recv == w->has_recv);
+	if (requests && w->qp.attr.type == BB_ROCE_RC) {
+		check(outstanding(&w->qp, req->nxt) <= outstanding(&w->qp, req->sent));
+		check(outstanding(&w->qp, req->sent) <= w->qp.attr.window);
+		check(req->rd_atomic <= w->qp.attr.max_rd_atomic);
+		/* Something will happen: an answer is waited for, or there is work to do. */
+		check(w->posted == w->done || bb_roce_deadline(&w->qp) != UINT64_MAX ||
+		      bb_roce_busy(&w->qp));
+	}
+	if (requests && w->qp.attr.type != BB_ROCE_RC)
+		check(w->posted == w->done || bb_roce_busy(&w->qp));
+}
+
+/* With room, work is always done: else a poll loop would spin. */
+static void
+run(struct world *w)
+{
+	uint32_t n, runs = 0;
+
+	do {
+		bool busy = bb_roce_busy(&w->qp), refused;
+		uint64_t done = w->done, dropped = w->qp.stats.drop_replay;
+
+		w->room = 4;
+		n = bb_roce_run(&w->qp, 4, w->now);
+		check(n <= 4);
+		refused = w->qp.req.bad != 0 || w->qp.state == BB_ROCE_ERR;
+		check(busy || n == 0);
+		check(!busy || n != 0 || refused || done != w->done ||
+		      dropped != w->qp.stats.drop_replay || w->qp.resp.fatal != 0);
+	} while (n != 0 && ++runs < 32);
+}
+
+static void
+step(struct world *w)
+{
+	uint8_t b = fuzz_u8(&w->in);
+
+	switch (b & 7) {
+	case 0:
+		post(w);
+		break;
+	case 1:
+	case 2:
+		take_packet(w, true);
+		break;
+	case 3:
+		take_packet(w, false);
+		break;
+	case 4:
+		w->room = b >> 3;
+		(void)bb_roce_run(&w->qp, b >> 3, w->now);
+		break;
+	case 5:
+		w->now += (uint64_t)1 << (b >> 3);
+		if (w->now >= bb_roce_deadline(&w->qp))
+			bb_roce_tick(&w->qp, w->now);
+		break;
+	case 6:
+		w->receives += b >> 5;
+		w->fault = b & 16 ? BB_SYN_LOCAL_PROT : b & 8 ? BB_SYN_REMOTE_ACCESS : 0;
+		break;
+	default:
+		if (b == 0xff)
+			bb_roce_qp_err(&w->qp);
+		else if (b == 0xf7 && w->qp.state == BB_ROCE_RTR)
+			check(bb_roce_qp_rts(&w->qp, &w->qp.attr) == 0);
+		else if (b < 64)
+			w->net.tclass = b >> 3;
+		else
+			run(w);
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	uint32_t steps;
+
+	if (w == NULL)
+		abort();
+	w->local = calloc(1, 8192);
+	w->remote = calloc(1, REMOTE);
+	if (w->local == NULL || w->remote == NULL)
+		abort();
+	w->in = (struct fuzz_in){data, len};
+	start(w, fuzz_u8(&w->in));
+	for (steps = 0; w->in.left != 0 && steps < 2000; steps++) {
+		step(w);
+		invariants(w);
+	}
+	bb_roce_qp_err(&w->qp);
+	bb_roce_qp_flush(&w->qp, BB_SYN_WR_FLUSH);
+	check(w->done == w->posted);
+	free(w->local);
+	free(w->remote);
+	free(w);
+	return 0;
+}
