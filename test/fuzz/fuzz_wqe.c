@@ -100,8 +100,9 @@ address_vector(struct world *w, struct rig_qp *q, const struct side *its, uint32
 
 	/* The setter writes 64 bits, of which the first half is the Q_Key. */
 	mlx5dv_set_dgram_seg((void *)seg, qkey << 32, wrong & 4 ? 0xffffff : its->qp.qpn,
-			     wrong & 8 ? 0 : 1, 0, 0, 0xc001, w->d.mac, 0, wrong & 16 ? 0 : 64,
-			     (gid & 15u) << 20, w->d.gid.raw);
+			     wrong & 8 ? 0 : 1, 0, 0, w->d.lid != 0 ? w->d.lid : 0xc001, w->d.mac,
+			     0, wrong & 16 ? 0 : 64, (gid & 15u) << 20 | (gid & 16u) << 26,
+			     w->d.gid.raw);
 	if (wrong & 32)
 		seg[20] ^= 1; /* a byte of the MAC */
 	if (wrong & 64)

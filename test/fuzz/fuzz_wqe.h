@@ -15,9 +15,9 @@
 enum option {
 	OPT_IN_CQE = 1, /* short data comes in the CQE; and masked atomics are allowed */
 	OPT_UC = 2,
-	OPT_UD = 4,
-	OPT_SRQ = 8, /* b's receives come from an RMP */
-	OPT_LIST = 16,
+	OPT_UD = 4,      /* with OPT_UC: on InfiniBand */
+	OPT_SRQ = 8,     /* b's receives come from an RMP */
+	OPT_LIST = 16,   /* of a list; without OPT_SRQ: b completes into a's CQ */
 	OPT_KEYS = 32,   /* windows and an indirect key */
 	OPT_DETOUR = 64, /* a's memory is ON_DEMAND, b's RELAXED */
 };

@@ -91,6 +91,7 @@ side_open(struct world *w, struct side *s, struct rig_uar *u, uint8_t log_cq, bo
 					 .cs_req = in_cqe && st == BB_PRM_QP_ST_RC ? 0x11 : 0,
 					 .cs_res = in_cqe && (!no_rq || rmpn != 0) ? 1 : 0,
 					 .uidx = 0xa11ce};
+	struct rig_cq *cq;
 
 	if (w->options & OPT_KEYS)
 		access |= BB_ACCESS_MW_BIND;
@@ -98,7 +99,8 @@ side_open(struct world *w, struct side *s, struct rig_uar *u, uint8_t log_cq, bo
 		access |= s == &w->side[0] ? BB_ACCESS_ON_DEMAND : BB_ACCESS_RELAXED_ORDERING;
 	s->u = u;
 	rig_cq_open(&s->cq, u, log_cq);
-	rig_qp_open(&s->qp, u, &s->cq, &s->cq, &attr);
+	cq = (w->options & (OPT_LIST | OPT_SRQ)) == OPT_LIST ? &w->side[0].cq : &s->cq;
+	rig_qp_open(&s->qp, u, cq, cq, &attr);
 	s->all = aligned_alloc(4096, ALL_MEM);
 	world_check(s->all != NULL, "no memory");
 	memset(s->all, GUARD, ALL_MEM);
@@ -143,8 +145,9 @@ world_open(struct world *w, uint8_t defect, uint8_t how, uint8_t options)
 	w->how = how;
 	w->options = options;
 	w->rights = how & 2 ? RIG_ALL & ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC : RIG_ALL;
-	snprintf(args, sizeof(args), "seed=0,scan=4,defect=%u%s%s%s", defect,
-		 how & 1 ? ",shuffle=1" : "", how & 2 ? ",no_atomic" : "", how & 4 ? ",no_bf" : "");
+	snprintf(args, sizeof(args), "seed=0,scan=4,defect=%u%s%s%s%s", defect,
+		 how & 1 ? ",shuffle=1" : "", how & 2 ? ",no_atomic" : "", how & 4 ? ",no_bf" : "",
+		 (options & (OPT_UC | OPT_UD)) == (OPT_UC | OPT_UD) ? ",link=ib" : "");
 	rig_dev_open(&w->d, "soft0", args);
 	world_check(soft_cmd_if.pd_alloc(w->d.ctx, &w->pd) == 0, "pd_alloc");
 	for (i = 0; i < 2; i++)
@@ -168,8 +171,9 @@ world_close(struct world *w)
 
 	if (w->options & OPT_KEYS)
 		keys_free(&w->keys, &w->d);
-	for (i = 0; i < 2; i++)
-		side_close(w, &w->side[i]);
+	/* Side 1 may use the CQ of side 0. */
+	side_close(w, &w->side[1]);
+	side_close(w, &w->side[0]);
 	if (w->options & OPT_SRQ)
 		rmp_close(&w->rmp);
 	for (i = 0; i < 2; i++)

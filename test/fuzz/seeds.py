@@ -163,6 +163,17 @@ def wqe_seeds():
         'write_imm': wqe(WRITE_IMM, RADDR, data(16)),
         'unknown': wqe(0x2a, RADDR, data(16)),
     }
+    # A QP that is connected to itself fails its own request.
+    for name, body in (('key', wqe(WRITE, bytes([0, 0, 1, 210]), data(64))),
+                       ('recv', recv(8) + wqe(SEND, data(64)))):
+        yield 'self_' + name, (bytes([0, 0, 2]) + bytes(b for how in (1, 2, 69, 4)
+                                                        for b in (MODIFY_QP, how)) +
+                               body + RING + RING)
+    # One CQ of both sides: two engines write it in turn.
+    for name, program in plain.items():
+        yield name + '_shared', bytes([LIST, 8, 2]) + RECV64 * 2 + program * 2 + RING + RING
+    yield 'shared_overrun', (bytes([LIST, 0xc8, 2]) + RECV64 * 4 + plain['send'] * 6 +
+                             bytes([RECORD, STORE]) + bytes([SRUN, 9]) * 4)
     for name, program in plain.items():
         # One engine, then two; a receive waits or comes too late.
         for how, suffix in ((0, ''), (8, '_two')):
@@ -278,6 +289,20 @@ def ud_seeds():
         yield 'ud_many' + suffix, (bytes([UD, how, 0]) + recv(150) * 4 +
                                    wqe(SEND, av(), data(3), data(5), inline(9), data(7)) * 5 +
                                    RING + RING)
+        # InfiniBand: with and without a GRH, into receives of one piece and of several.
+        for options, kind in ((UD | UC, ''), (UD | UC | SRQ, '_srq')):
+            for gid in (0, 16, 25):
+                for wrong in (0, 64):
+                    yield 'ud_ib_%u_%u%s%s' % (gid, wrong, kind, suffix), (
+                        bytes([options, how, 0]) + recv(150) + recv(30, 10, 100) + recv(40, 9) +
+                        recv(8, 90) + wqe(SEND, av(wrong, gid), data(64)) +
+                        wqe(SEND_IMM, av(wrong, gid), inline(33), fm=2) +
+                        wqe(SEND, av(wrong, gid)) + wqe(SEND, av(wrong, gid), data(5), data(6)) +
+                        RING + RING)
+        # A datagram's CQE finds the CQ full.
+        yield 'ud_overrun' + suffix, (bytes([UD, how | 0xc0, 0]) + recv(150) * 8 +
+                                      wqe(SEND, av(), data(3)) * 8 + bytes([RECORD, STORE]) +
+                                      bytes([SRUN, 9]) * 4)
     yield 'ud_no_av', bytes([UD, 0, 0]) + recv(150) + wqe(SEND, data(64)) + RING
     yield 'ud_long', (bytes([UD, 0, 0]) + recv(150) +
                       wqe(SEND, av(), bytes([1, 192, 0x10, 1, 0, 0, 2])) + RING)

@@ -44,11 +44,19 @@ rig_umem(struct rig_dev *d, void *p, size_t len)
 void
 rig_dev_open(struct rig_dev *d, const char *name, const char *args)
 {
+	struct mlx5_port port;
 	struct mlx5_av av;
 
 	memset(d, 0, sizeof(*d));
 	assert_int_equal(soft_cmd_if.open(name, args, &d->ctx), 0);
 	assert_int_equal(soft_cmd_if.pd_alloc(d->ctx, &d->pd), 0);
+	if (args != NULL && strstr(args, "link=ib") != NULL) {
+		/* For UD: what connects the others is RoCE. */
+		assert_int_equal(soft_cmd_if.port_query(d->ctx, 1, &port), 0);
+		assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, 0, &d->gid), 0);
+		d->lid = port.lid;
+		return;
+	}
 	assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, GID_INDEX, &d->gid), 0);
 	assert_int_equal(soft_cmd_if.av_resolve(d->ctx, d->pd, 1, GID_INDEX, d->gid.raw, &av), 0);
 	memcpy(d->mac, av.dmac, sizeof(d->mac));

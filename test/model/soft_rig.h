@@ -36,7 +36,8 @@ struct rig_dev {
 	struct mlx5_ctx *ctx;
 	struct mlx5_pd *pd;
 	struct bb_gid gid;
-	uint8_t mac[6];
+	uint8_t mac[6]; /* RoCE */
+	uint16_t lid;   /* InfiniBand, else 0 */
 };
 
 struct rig_uar {
