@@ -109,6 +109,27 @@ parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 		pkt->imm = get32(p);
 }
 
+static void
+parse_bth(struct bb_roce_pkt *pkt, const uint8_t *p)
+{
+	pkt->opcode = p[0];
+	pkt->flags = bth_flags(p);
+	pkt->pkey = (uint16_t)(p[2] << 8 | p[3]);
+	pkt->dqpn = get24(p + 4);
+	pkt->psn = get24(p + 8);
+}
+
+/* Nobody knows what follows the BTH. An RC responder answers it, so the BTH is taken. */
+static enum bb_roce_drop
+parse_unassigned(struct bb_roce_pkt *pkt, const uint8_t *p)
+{
+	if (BB_ROCE_TYPE(p[0]) != BB_ROCE_RC)
+		return BB_ROCE_DROP_OPCODE;
+	memset(pkt, 0, sizeof(*pkt));
+	parse_bth(pkt, p);
+	return BB_ROCE_OK;
+}
+
 enum bb_roce_drop
 bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 {
@@ -122,7 +143,7 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 		return BB_ROCE_DROP_VERSION;
 	op = &bb_roce_ops[p[0]];
 	if (op->flags == 0)
-		return BB_ROCE_DROP_OPCODE;
+		return parse_unassigned(pkt, p);
 	pad = p[1] >> 4 & 3;
 	if (len < op->hdr_len || len - op->hdr_len < pad || (len & 3) != 0)
 		return BB_ROCE_DROP_SHORT;
@@ -131,11 +152,7 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 	/* More than any packet of IP: the length must fit. */
 	if (len > UINT16_MAX)
 		return BB_ROCE_DROP_PAYLOAD;
-	got.opcode = p[0];
-	got.flags = bth_flags(p);
-	got.pkey = (uint16_t)(p[2] << 8 | p[3]);
-	got.dqpn = get24(p + 4);
-	got.psn = get24(p + 8);
+	parse_bth(&got, p);
 	parse_extended(&got, op->flags, p + BB_ROCE_BTH_LEN);
 	got.len = (uint32_t)len - op->hdr_len - pad;
 	got.payload = p + op->hdr_len;

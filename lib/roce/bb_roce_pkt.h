@@ -90,7 +90,8 @@ const char *bb_roce_drop_str(enum bb_roce_drop why);
 
 /*
  * Parse what stands between the UDP header and the ICRC: @len bytes at @p. *pkt is written
- * only if the answer is BB_ROCE_OK.
+ * only if the answer is BB_ROCE_OK. Of an opcode of RC that nobody has assigned, or that is
+ * newer than this table, it has the fields of the BTH: it is a request to be refused (9.7.4.1.3).
  */
 enum bb_roce_drop bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len);
 
