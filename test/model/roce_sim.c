@@ -8,6 +8,7 @@
 #define LINK_DELAY (2 * SIM_US)
 #define RUN_PERIOD SIM_US /* a queue pair sends BUDGET packets in it */
 #define BUDGET     16u
+#define MAX_EVENTS 40000000u /* of one call of sim_run() */
 
 enum event {
 	EV_PACKET,
@@ -404,9 +405,13 @@ sim_recvs(struct sim_qp *q, uint64_t n)
 void
 sim_run(struct sim *s, uint64_t until)
 {
+	uint64_t end = s->stats.events + MAX_EVENTS;
+
 	while (s->heap_n != 0 && s->heap[0].at <= until) {
 		struct sim_event e = pop(s);
 
+		if (s->stats.events == end)
+			sim_fail(s, "it does not come to an end");
 		s->now = e.at;
 		s->stats.events++;
 		switch (e.what) {

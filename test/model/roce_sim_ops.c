@@ -420,11 +420,29 @@ sender(struct sim_qp *q, const struct bb_roce_recv *r)
 	sim_fail(s, "a datagram from nobody");
 }
 
+/* UC, UD: one that was sent. Of those that are alike, one that has not arrived. */
+static void
+check_known(struct sim_qp *q, struct sim_qp *from, const struct bb_roce_recv *r)
+{
+	struct sim_msg *m, *seen = NULL;
+	uint64_t i;
+
+	for (i = from->posted; i-- > 0 && from->posted - i <= CANDIDATES;) {
+		m = &from->msgs[i];
+		if ((m->executed && seen != NULL) || !matches(q, m, r))
+			continue;
+		seen = m;
+		if (!m->executed)
+			break;
+	}
+	CHECK(q, seen != NULL, "received %u bytes that nobody sent", r->len);
+	seen->executed = true;
+}
+
 static uint8_t
 op_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 {
-	struct sim_qp *q = ctx, *from;
-	uint64_t i;
+	struct sim_qp *q = ctx;
 
 	(void)qp;
 	CHECK(q, q->in_hand, "a completion without a receive");
@@ -443,13 +461,8 @@ op_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 		executed(q, m);
 		return 0;
 	}
-	from = sender(q, r);
-	for (i = from->posted; i-- > 0 && from->posted - i <= CANDIDATES;)
-		if (matches(q, &from->msgs[i], r)) {
-			from->msgs[i].executed = true;
-			return 0;
-		}
-	sim_fail(q->host->sim, "QP %u: received %u bytes that nobody sent", q->qp.attr.qpn, r->len);
+	check_known(q, sender(q, r), r);
+	return 0;
 }
 
 static uint8_t
