@@ -235,7 +235,7 @@ memory_differs(const struct exec *x, const struct model *m, char *why, size_t si
 		return exec_fail(why, size, "memory: changed behind the last completion");
 	if (i >= ARENA)
 		return exec_fail(why, size, "device memory %d offset %d is 0x%02x, not 0x%02x",
-				 (int)((i - ARENA) / DM_LEN), (int)((i - ARENA) % DM_LEN), mem[i],
+				 (int)((i - ARENA) / DM_ROOM), (int)((i - ARENA) % DM_ROOM), mem[i],
 				 m->mem[i]);
 	return exec_fail(why, size, "memory: buffer %d offset %d is 0x%02x, not 0x%02x%s",
 			 (int)(i / BUF_LEN) / 2, (int)(i % BUF_LEN), mem[i], m->mem[i],

@@ -33,7 +33,9 @@
 #define NO_KEY    MRS /* a key that was never there */
 #define MWS       4
 #define KEY_MW    (NO_KEY + 1) /* keys of windows */
-#define KEYS      (KEY_MW + MWS)
+#define MKEYS     2
+#define KEY_MKEY  (KEY_MW + MWS) /* indirect keys */
+#define KEYS      (KEY_MKEY + MKEYS)
 #define DMS       2
 #define DM_LEN    256u
 
@@ -44,8 +46,9 @@
 #define RECV_BUF 3    /* receives only go here, and no send reads it */
 #define ZERO_BUF BUFS /* addresses from 0 on: of keys that are zero-based */
 /* What the model has of memory: the buffers, then device memory. */
-#define MEM       (ARENA + DMS * DM_LEN)
-#define DM_AT(dm) (ARENA + (dm)*DM_LEN)
+#define DM_ROOM   (DM_LEN + 64) /* apart from each other */
+#define MEM       (ARENA + DMS * DM_ROOM)
+#define DM_AT(dm) (ARENA + (dm)*DM_ROOM)
 
 #define MTU        1024u
 #define PSN_START  0xfffffau /* the 24 bits wrap soon */
@@ -108,6 +111,10 @@ enum op {
 	OP_SRQ_MODIFY,
 	OP_SRQ_RECV,
 	OP_SRQ_RING,
+	OP_MKEY_CREATE,
+	OP_MKEY_DESTROY,
+	OP_MKEY_LIST,
+	OP_MKEY_INTERLEAVED,
 	OPS,
 };
 
@@ -174,6 +181,14 @@ struct m_ah {
 	uint32_t pd, dev, gid, tclass, flow, hops;
 };
 
+#define MAX_BLOCKS 2
+/* Pieces one behind the other, or rounds of blocks. */
+struct m_layout {
+	uint32_t n, repeat;
+	struct m_sge piece[MAX_SGE];
+	uint32_t skip[MAX_SGE];
+};
+
 struct m_wqe {
 	uint32_t op, flags, n;
 	uint64_t wr_id;
@@ -191,6 +206,7 @@ struct m_wqe {
 	uint32_t mw, access, tag;
 	struct m_sge bind;
 	bool wrong_call; /* that of the other type */
+	struct m_layout layout;
 };
 
 struct m_wc {
@@ -238,6 +254,12 @@ struct m_mw {
 	bool bound;
 	uint32_t dev_gen, access, qp, qp_gen;
 	struct m_sge to;
+};
+
+struct m_mkey {
+	bool live, free;
+	uint32_t gen, pd, access, max_pieces; /* 0: fixed */
+	struct m_layout layout;
 };
 
 struct m_dm {
@@ -298,6 +320,7 @@ struct m_event {
 struct world {
 	uint32_t devs;
 	bool own_pace, ib;
+	bool mkeys;
 	bool dm;                    /* has enough device memory */
 	uint32_t ud_mtu;            /* bytes of a datagram */
 	uint32_t masked, masked_be; /* sizes of masked atomics */
@@ -320,6 +343,7 @@ struct model {
 	struct m_mr mr[MRS];
 	struct m_mw mw[MWS];
 	struct m_dm dm[DMS];
+	struct m_mkey mkey[MKEYS];
 	struct m_cq cq[CQS];
 	struct m_qp qp[QPS];
 	struct m_srq srq[SRQS];
@@ -422,6 +446,19 @@ bool model_map_mw(const struct model *m, const struct m_qp *qp, const struct m_s
 		  uint32_t right, struct m_places *to);
 void model_judge_mw(const struct model *m, const struct step *s, struct verdict *v);
 void model_mw_step(struct model *m, const struct step *s);
+
+/* ---- model_mkey.c */
+bool model_is_layout(uint32_t op);
+bool model_mkey_of(const struct model *m, const struct step *s, struct m_mkey *k);
+bool model_layout_of(const struct model *m, const struct step *s, struct m_wqe *w);
+bool model_layout_ok(const struct model *m, const struct m_qp *qp, const struct m_wqe *w);
+uint8_t model_layout_run(struct model *m, const struct m_qp *qp, const struct m_wqe *w);
+bool model_map_mkey(const struct model *m, uint32_t pd, const struct m_sge *g, uint32_t right,
+		    struct m_places *to);
+bool model_mkey_holds(const struct model *m, uint32_t mr);
+bool model_mkey_names(const struct model *m, uint32_t mr);
+void model_judge_mkey(const struct model *m, const struct step *s, struct verdict *v);
+void model_mkey_step(struct model *m, const struct step *s);
 
 /* ---- model_srq.c */
 void model_event(struct model *m, uint32_t type, uint32_t slot);

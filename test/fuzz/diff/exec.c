@@ -28,6 +28,7 @@ look_at(struct exec *x, uint32_t i, char *why, size_t size)
 	x->world.ud_mtu = port.active_mtu;
 	(void)bb_dev_query(x->dev[i], &dev);
 	x->world.masked = dev.masked_atomics;
+	x->world.mkeys = dev.max_mkey_pieces >= 8 && dev.mkey_layout && dev.mkey_interleaved;
 	x->world.dm = dev.max_dm_size >= 2 * 4096 && dev.memory_windows;
 	x->world.masked_be = dev.masked_atomics_be;
 	for (k = 0; k < GIDS; k++) {
@@ -233,7 +234,9 @@ exec_step(struct exec *x, const struct model *m, const struct step *s)
 	case OP_DM_WRITE:
 	case OP_MW_ALLOC:
 	case OP_MW_FREE:
-		return exec_mem(x, s);
+	case OP_MKEY_CREATE:
+	case OP_MKEY_DESTROY:
+		return exec_mem(x, m, s);
 	case OP_CQ_CREATE:
 		return cq_create(x, a);
 	case OP_CQ_DESTROY:

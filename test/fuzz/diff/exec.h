@@ -20,6 +20,7 @@ struct exec {
 	struct bb_mw *mw[MWS];
 	uint32_t mw_first[MWS]; /* its first key */
 	struct bb_dm *dm[DMS];
+	struct bb_mkey *mkey[MKEYS];
 	struct bb_cq *cq[CQS];
 	struct bb_qp *qp[QPS];
 	struct bb_ah *ah[AHS];
@@ -40,10 +41,12 @@ exec_addr(const struct exec *x, uint32_t buf, uint32_t off)
 }
 
 /* ---- exec_mem.c */
-int exec_mem(struct exec *x, const struct step *s);
+int exec_mem(struct exec *x, const struct model *m, const struct step *s);
 int exec_mem_clear(struct exec *x);
 
 /* ---- exec_post.c */
+/* A key for a device: those of the other one are no test. */
+uint32_t exec_key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev);
 int exec_srq(struct exec *x, const struct model *m, const struct step *s);
 /* How many << 8 | -error. */
 int exec_list(struct exec *x, const struct model *m, const struct step *s);

@@ -91,10 +91,50 @@ mw_step(struct exec *x, const struct step *s)
 	return 0;
 }
 
+static int
+mkey_step(struct exec *x, const struct model *m, const struct step *s)
+{
+	struct bb_sge sge[MAX_SGE] = {{0}};
+	const uint32_t *a = s->a, i = a[0];
+	struct bb_mkey_attr attr;
+	struct m_mkey k;
+	uint32_t j;
+	int ret;
+
+	if (s->op == OP_MKEY_DESTROY) {
+		ret = bb_mkey_destroy(x->mkey[i]);
+		if (ret == 0)
+			x->mkey[i] = NULL;
+		return ret;
+	}
+	(void)model_mkey_of(m, s, &k);
+	for (j = 0; j < k.layout.n; j++) {
+		const struct m_sge *g = &k.layout.piece[j];
+
+		sge[j] = (struct bb_sge){exec_addr(x, g->buf, g->off), g->len,
+					 exec_key_on(x, x->lkey, g->key, k.pd % m->devs)};
+	}
+	bb_mkey_attr_init(&attr);
+	attr.pieces = sge;
+	attr.n = k.layout.n;
+	attr.access = k.access;
+	attr.max_pieces = k.max_pieces;
+	ret = bb_mkey_create(x->pd[a[1]], &attr, &x->mkey[i]);
+	if (ret != 0)
+		return ret;
+	x->lkey[KEY_MKEY + i] = x->mkey[i]->lkey;
+	x->rkey[KEY_MKEY + i] = x->mkey[i]->rkey;
+	x->key_dev[KEY_MKEY + i] = a[1] % m->devs;
+	return 0;
+}
+
 int
-exec_mem(struct exec *x, const struct step *s)
+exec_mem(struct exec *x, const struct model *m, const struct step *s)
 {
 	switch (s->op) {
+	case OP_MKEY_CREATE:
+	case OP_MKEY_DESTROY:
+		return mkey_step(x, m, s);
 	case OP_MW_ALLOC:
 	case OP_MW_FREE:
 		return mw_step(x, s);
@@ -117,6 +157,11 @@ exec_mem_clear(struct exec *x)
 		if (x->mw[i] != NULL)
 			ret |= bb_mw_free(x->mw[i]);
 		x->mw[i] = NULL;
+	}
+	for (i = 0; i < MKEYS; i++) {
+		if (x->mkey[i] != NULL)
+			ret |= bb_mkey_destroy(x->mkey[i]);
+		x->mkey[i] = NULL;
 	}
 	for (i = 0; i < MRS; i++) {
 		if (x->mr[i] != NULL)

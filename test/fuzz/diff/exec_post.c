@@ -17,8 +17,8 @@ struct request {
  * A key's number. Each device counts its keys by itself, so that of another device may by
  * chance be one of this device's: no test of anything.
  */
-static uint32_t
-key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev)
+uint32_t
+exec_key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev)
 {
 	return keys[slot != NO_KEY && x->key_dev[slot] != dev ? NO_KEY : slot];
 }
@@ -26,7 +26,7 @@ key_on(const struct exec *x, const uint32_t *keys, uint32_t slot, uint32_t dev)
 static uint32_t
 lkey_of(const struct exec *x, const struct model *m, uint32_t qp, uint32_t slot)
 {
-	return key_on(x, x->lkey, slot, m->qp[qp].pd % x->world.devs);
+	return exec_key_on(x, x->lkey, slot, m->qp[qp].pd % x->world.devs);
 }
 
 static uint32_t
@@ -34,7 +34,7 @@ rkey_of(const struct exec *x, const struct model *m, uint32_t qp, uint32_t slot)
 {
 	const uint32_t peer = m->qp[qp].peer;
 
-	return key_on(x, x->rkey, slot, peer < QPS ? m->qp[peer].pd % x->world.devs : 0);
+	return exec_key_on(x, x->rkey, slot, peer < QPS ? m->qp[peer].pd % x->world.devs : 0);
 }
 
 static enum bb_wr_opcode
@@ -123,7 +123,7 @@ request_of(const struct exec *x, const struct model *m, const struct step *s, ui
 		r->wr.bind_mw.rkey =
 			(x->mw_first[w.mw] & ~0xffu) | ((x->mw_first[w.mw] + w.tag) & 0xff);
 	} else if (s->op == OP_LOCAL_INV) {
-		r->wr.imm_or_inv = key_on(x, x->rkey, w.rkey, m->qp[qp].pd % x->world.devs);
+		r->wr.imm_or_inv = exec_key_on(x, x->rkey, w.rkey, m->qp[qp].pd % x->world.devs);
 	} else if (s->op == OP_SEND_INV || s->op == OP_SEND_INV_INLINE) {
 		r->wr.imm_or_inv = rkey;
 	} else if (model_is_atomic(s->op)) {
@@ -196,6 +196,31 @@ bind(struct exec *x, const struct step *s, const struct bb_send_wr *w)
 	return ret;
 }
 
+static int
+lay_out(const struct exec *x, const struct model *m, const struct step *s, uint64_t wr_id)
+{
+	const uint32_t *a = s->a, dev = m->qp[a[0]].pd % m->devs;
+	struct bb_interleaved block[MAX_SGE] = {{0}};
+	struct bb_sge sge[MAX_SGE] = {{0}};
+	struct bb_qp *qp = x->qp[a[0]];
+	struct m_wqe w;
+	uint32_t i;
+
+	(void)model_wqe_of(m, s, &w);
+	for (i = 0; i < w.layout.n; i++) {
+		const struct m_sge *g = &w.layout.piece[i];
+		uint32_t lkey = exec_key_on(x, x->lkey, g->key, dev);
+
+		sge[i] = (struct bb_sge){exec_addr(x, g->buf, g->off), g->len, lkey};
+		block[i] = (struct bb_interleaved){sge[i].addr, g->len, w.layout.skip[i], lkey};
+	}
+	if (s->op == OP_MKEY_LIST)
+		return bb_post_mkey_list(qp, wr_id, x->mkey[a[2]], w.access, sge, w.layout.n,
+					 a[A_FLAGS]);
+	return bb_post_mkey_interleaved(qp, wr_id, x->mkey[a[2]], w.access, w.layout.repeat, block,
+					w.layout.n, a[A_FLAGS]);
+}
+
 int
 exec_post(struct exec *x, const struct model *m, const struct step *s)
 {
@@ -206,6 +231,8 @@ exec_post(struct exec *x, const struct model *m, const struct step *s)
 
 	if (s->op == OP_NOP)
 		return bb_post_nop(qp, wr_id, s->a[A_FLAGS]);
+	if (model_is_layout(s->op))
+		return lay_out(x, m, s, wr_id);
 	request_of(x, m, s, wr_id, &r);
 	w = &r.wr;
 	switch (s->op) {
@@ -324,7 +351,7 @@ exec_srq(struct exec *x, const struct model *m, const struct step *s)
 		for (i = 0; i < w.n; i++)
 			sge[i] = (struct bb_sge){
 				exec_addr(x, w.sge[i].buf, w.sge[i].off), w.sge[i].len,
-				key_on(x, x->lkey, w.sge[i].key, m->srq[a[0]].pd % m->devs)};
+				exec_key_on(x, x->lkey, w.sge[i].key, m->srq[a[0]].pd % m->devs)};
 		return bb_post_srq_recv(x->srq[a[0]], (m->next_wr + 1) << 1 | 1, sge,
 					a[A_N] > MAX_SGE ? MAX_SGE + 1 : w.n);
 	}

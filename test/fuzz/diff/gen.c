@@ -173,7 +173,8 @@ some_op(struct rng *r, uint32_t type)
 			       ? (uint32_t)OP_NOP
 			       : OP_SEND_UD + rng_below(r, OP_SEND_UD_IMM_INLINE - OP_SEND_UD + 1);
 	if (!any && odd(r, 6))
-		return PICK(r, OP_BIND, OP_BIND, OP_LOCAL_INV, OP_SEND_INV, OP_SEND_INV_INLINE);
+		return PICK(r, OP_BIND, OP_BIND, OP_MKEY_LIST, OP_MKEY_LIST, OP_LOCAL_INV,
+			    OP_SEND_INV, OP_SEND_INV_INLINE);
 	if (type == BB_QPT_UC && !any)
 		return PICK(r, OP_WRITE, OP_WRITE_IMM, OP_SEND, OP_SEND_IMM, OP_WRITE_INLINE,
 			    OP_WRITE_IMM_INLINE, OP_SEND_INLINE, OP_SEND_IMM_INLINE, OP_NOP);
@@ -270,8 +271,15 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	if (s->op == OP_BIND) {
 		if (!gen_bind(r, m, qp, s))
 			return;
+	} else if (s->op == OP_MKEY_LIST) {
+		if (!gen_layout(r, m, qp, s)) {
+			*s = (struct step){0};
+			if (!gen_mkey(r, m, s))
+				*s = (struct step){.op = OP_NOP, .a = {qp}};
+			return;
+		}
 	} else if (s->op == OP_LOCAL_INV) {
-		s->a[2] = gen_window(r, m, q);
+		s->a[2] = odd(r, 6) ? KEY_MKEY + rng_below(r, MKEYS) : gen_window(r, m, q);
 	} else if (model_is_ud(s->op)) {
 		if (!gen_datagram(r, m, q, s) && !odd(r, 20)) {
 			gen_ah(r, m, q, s);
@@ -285,7 +293,7 @@ gen_post(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 		ok = gen_recv(r, m, q, s);
 	else if (s->op != OP_NOP)
 		ok = gen_list(r, m, q, s);
-	if (ok && s->op != OP_NOP && s->op != OP_SRQ_RECV && odd(r, 6))
+	if (ok && s->op != OP_NOP && s->op != OP_SRQ_RECV && !model_is_layout(s->op) && odd(r, 6))
 		s->a[A_FLAGS] |= LISTED;
 	if (ok || odd(r, 20))
 		return;
@@ -422,8 +430,8 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 
 	s->op = PICK(r, OP_PD_ALLOC, OP_PD_FREE, OP_MR_REG, OP_MR_REG, OP_MR_REG, OP_MR_REREG,
 		     OP_MR_REREG, OP_MR_DEREG, OP_CQ_CREATE, OP_CQ_DESTROY, OP_QP_CREATE,
-		     OP_QP_DESTROY, OP_AH_CREATE, OP_AH_DESTROY, OP_MW_ALLOC, OP_DM_ALLOC,
-		     OP_DM_ALLOC, OP_DM_ALLOC, OP_FILL, OP_FILL, OP_FILL, OP_FILL);
+		     OP_QP_DESTROY, OP_AH_CREATE, OP_AH_DESTROY, OP_MKEY_CREATE, OP_MW_ALLOC,
+		     OP_DM_ALLOC, OP_DM_ALLOC, OP_DM_ALLOC, OP_FILL, OP_FILL, OP_FILL, OP_FILL);
 	switch (s->op) {
 	case OP_MR_REG:
 		gen_mr(r, s);
@@ -443,6 +451,9 @@ gen_other(struct rng *r, const struct model *m, struct step *s)
 		return;
 	case OP_QP_CREATE:
 		gen_qp(r, m, rng_below(r, QPS), s);
+		return;
+	case OP_MKEY_CREATE:
+		(void)gen_mkey(r, m, s);
 		return;
 	case OP_MW_ALLOC:
 		gen_mw(r, m, s);

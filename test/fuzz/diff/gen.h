@@ -39,6 +39,9 @@ void gen_range(struct rng *r, const struct model *m, struct need *need, uint32_t
 	       uint32_t *key, uint32_t *buf, uint32_t *off);
 void gen_mw(struct rng *r, const struct model *m, struct step *s);
 void gen_dm(struct rng *r, const struct model *m, struct step *s);
+/* Each returns false if something is missing for it. */
+bool gen_mkey(struct rng *r, const struct model *m, struct step *s);
+bool gen_layout(struct rng *r, const struct model *m, uint32_t qp, struct step *s);
 /* False: there is nothing to bind, and @s makes it. */
 bool gen_bind(struct rng *r, const struct model *m, uint32_t qp, struct step *s);
 /* Has @qp bound a window that can be invalidated? */

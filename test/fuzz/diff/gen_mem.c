@@ -52,6 +52,19 @@ special_key(struct rng *r, const struct model *m, const struct need *need, uint3
 		*len = w->to.len;
 		return KEY_MW + i;
 	}
+	for (i = 0; i < MKEYS; i++) {
+		const struct m_mkey *mk = &m->mkey[i];
+
+		if (!mk->live || mk->free || mk->pd != need->pd || odd(r, 3))
+			continue;
+		*buf = ZERO_BUF;
+		*off = 0;
+		for (k = *len = 0; k < mk->layout.n; k++)
+			*len += mk->layout.piece[k].len * mk->layout.repeat;
+		if (*len > BUF_LEN)
+			*len = BUF_LEN;
+		return KEY_MKEY + i;
+	}
 	for (i = 0; i < MRS; i++) {
 		const struct m_mr *mr = &m->mr[i];
 
@@ -262,4 +275,80 @@ gen_bind(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
 	a[8] = odd(r, 10) ? rng_below(r, 256) : (m->mw[a[2]].tag + 1) & 0xff;
 	a[9] = odd(r, 40);
 	return true;
+}
+
+/* A piece of a region of @pd; false: it has none. */
+static bool
+gen_piece(struct rng *r, const struct model *m, uint32_t pd, uint32_t most, uint32_t *p)
+{
+	uint32_t start = rng_below(r, MRS), i;
+
+	for (i = 0; i < MRS; i++) {
+		const struct m_mr *mr = &m->mr[p[0] = (start + i) % MRS];
+
+		if (!mr->live || (mr->pd != pd && !odd(r, 40)) ||
+		    (!(mr->access & BB_ACCESS_LOCAL_WRITE) && !odd(r, 8)))
+			continue;
+		p[1] = mr->buf;
+		p[3] = odd(r, 40) ? 0 : 1 + gen_len(r) % (mr->len < most ? mr->len : most);
+		if (odd(r, 2))
+			p[3] = (p[3] + 7) & ~7u;
+		p[2] = mr->off;
+		if (mr->len > p[3])
+			p[2] += rng_below(r, mr->len - p[3] + 1) & ~(odd(r, 6) ? 0u : 7u);
+		return true;
+	}
+	return false;
+}
+
+bool
+gen_mkey(struct rng *r, const struct model *m, struct step *s)
+{
+	uint32_t *a = s->a, i;
+
+	a[0] = rng_below(r, MKEYS);
+	s->op = m->mkey[a[0]].live ? OP_MKEY_DESTROY : OP_MKEY_CREATE;
+	if (s->op == OP_MKEY_DESTROY)
+		return true;
+	a[1] = odd(r, 20) ? rng_below(r, PDS) : rng_below(r, 2);
+	a[2] = odd(r, 4) ? gen_access(r) : 15;
+	if (odd(r, 2)) {
+		a[3] = odd(r, 4) ? rng_below(r, 9) : 8;
+		a[4] = odd(r, 20);
+	} else {
+		a[4] = odd(r, 20) ? 0 : 1 + rng_below(r, MAX_SGE);
+	}
+	for (i = 0; i < a[4]; i++)
+		if (!gen_piece(r, m, a[1], 600, &a[5 + 4 * i]))
+			return false;
+	return true;
+}
+
+bool
+gen_layout(struct rng *r, const struct model *m, uint32_t qp, struct step *s)
+{
+	bool list = odd(r, 2);
+	uint32_t *a = s->a, pd = m->qp[qp].pd, i, n;
+
+	s->op = list ? OP_MKEY_LIST : OP_MKEY_INTERLEAVED;
+	a[2] = rng_below(r, MKEYS);
+	for (i = 0; i < MKEYS; i++)
+		if (m->mkey[i].live && m->mkey[i].max_pieces != 0 && m->mkey[i].pd == pd)
+			a[2] = i;
+	a[3] = odd(r, 4) ? gen_access(r) : 15;
+	if (list) {
+		n = a[4] = odd(r, 30) ? 0 : 1 + rng_below(r, MAX_SGE);
+	} else {
+		a[4] = odd(r, 30) ? 0 : 1 + rng_below(r, 8);
+		n = a[5] = odd(r, 30) ? 0 : 1 + rng_below(r, MAX_BLOCKS);
+	}
+	for (i = 0; i < n; i++) {
+		uint32_t *p = list ? &a[5 + 4 * i] : &a[6 + 5 * i];
+
+		if (!gen_piece(r, m, pd, list ? 600 : 64, p))
+			return false;
+		if (!list)
+			p[4] = odd(r, 60) ? 65535 : rng_below(r, 64);
+	}
+	return m->mkey[a[2]].live && (m->mkey[a[2]].max_pieces != 0 || odd(r, 10));
 }

@@ -18,7 +18,7 @@ bool
 model_is_post(uint32_t op)
 {
 	return (op >= OP_WRITE && op <= OP_NOP) || model_is_ud(op) || model_is_masked(op) ||
-	       (op >= OP_BIND && op <= OP_SEND_INV_INLINE);
+	       (op >= OP_BIND && op <= OP_SEND_INV_INLINE) || model_is_layout(op);
 }
 
 uint8_t
@@ -70,30 +70,49 @@ judge_mr(const struct model *m, const struct step *s, struct verdict *v)
 	must(v, a[4] != 0 && access_ok(a[5]) ? 0 : -EINVAL);
 }
 
+static bool
+names(const struct m_wqe *w, uint32_t mr)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->n; i++)
+		if (w->sge[i].key == mr)
+			return true;
+	return w->rkey == mr;
+}
+
+static bool
+queue_names(const struct m_queue *q, uint32_t mr)
+{
+	uint32_t k;
+
+	for (k = q->done; k != q->posted; k++)
+		if (names(&q->wqe[k % MAX_QUEUE], mr))
+			return true;
+	return false;
+}
+
 /* Does a WQE that is not done name the region? Then what a rereg makes of it is open. */
 static bool
 in_use(const struct model *m, uint32_t mr)
 {
-	uint32_t i, k, j;
+	uint32_t i;
 
-	for (i = 0; i < QPS; i++) {
-		const struct m_qp *qp = &m->qp[i];
-
-		for (k = qp->sq.done; k != qp->sq.posted; k++) {
-			const struct m_wqe *w = &qp->sq.wqe[k % MAX_QUEUE];
-
-			for (j = 0; j < w->n; j++)
-				if (w->sge[j].key == mr)
-					return true;
-			if (w->rkey == mr)
-				return true;
-		}
-		for (k = qp->rq.done; k != qp->rq.posted; k++)
-			for (j = 0; j < qp->rq.wqe[k % MAX_QUEUE].n; j++)
-				if (qp->rq.wqe[k % MAX_QUEUE].sge[j].key == mr)
-					return true;
-	}
+	for (i = 0; i < QPS; i++)
+		if (queue_names(&m->qp[i].sq, mr) || queue_names(&m->qp[i].rq, mr) ||
+		    (m->qp[i].holds && names(&m->qp[i].held, mr)))
+			return true;
+	for (i = 0; i < SRQS; i++)
+		if (m->srq[i].live && queue_names(&m->srq[i].q, mr))
+			return true;
 	return false;
+}
+
+/* By a window, or by another key. */
+static bool
+held(const struct model *m, uint32_t mr)
+{
+	return model_mr_hold(m, mr) == HELD || model_mkey_holds(m, mr);
 }
 
 static void
@@ -104,7 +123,7 @@ judge_rereg(const struct model *m, const struct step *s, struct verdict *v)
 	bool trans = flags & BB_MR_REREG_TRANSLATION;
 
 	if (a[0] >= MRS || !mr->live || a[2] >= PDS || !m->pd[a[2]].live || a[3] >= BUFS ||
-	    in_use(m, a[0])) {
+	    in_use(m, a[0]) || (model_mkey_names(m, a[0]) && !model_mkey_holds(m, a[0]))) {
 		v->skip = true;
 		return;
 	}
@@ -113,7 +132,7 @@ judge_rereg(const struct model *m, const struct step *s, struct verdict *v)
 	    (a[6] != 0 && !(flags & BB_MR_REREG_ACCESS)) ||
 	    (flags & BB_MR_REREG_ACCESS && !access_ok(a[6])) || mr->dm != 0)
 		must(v, -EINVAL);
-	else if (model_mr_hold(m, a[0]) == HELD)
+	else if (held(m, a[0]))
 		must(v, -EBUSY);
 	else if (flags & BB_MR_REREG_ACCESS && !trans && a[6] & WRITES && !mr->writable)
 		must(v, -EACCES);
@@ -259,6 +278,8 @@ model_wqe_of(const struct model *m, const struct step *s, struct m_wqe *w)
 		return true;
 	if (s->op == OP_BIND)
 		return model_bind_of(m, s, w);
+	if (model_is_layout(s->op))
+		return model_layout_of(m, s, w);
 	if (s->op == OP_LOCAL_INV) {
 		w->rkey = a[2];
 		w->rgen = model_key_gen(m, w->rkey);
@@ -374,7 +395,8 @@ over_limits(const struct m_qp *qp, const struct step *s, const struct m_wqe *w)
 {
 	if (w->is_inline)
 		return w->len > qp->max_inline;
-	if (w->op == OP_NOP || model_is_atomic(w->op) || w->op == OP_BIND || w->op == OP_LOCAL_INV)
+	if (w->op == OP_NOP || model_is_atomic(w->op) || w->op == OP_BIND ||
+	    w->op == OP_LOCAL_INV || model_is_layout(w->op))
 		return false;
 	return s->a[A_N] > (w->op == OP_RECV ? qp->max_recv_sge : qp->max_sge);
 }
@@ -395,7 +417,7 @@ flags_ok(uint32_t type, const struct m_wqe *w)
 static uint32_t
 may_be_more(const struct m_wqe *w)
 {
-	if (w->op == OP_BIND)
+	if (w->op == OP_BIND || model_is_layout(w->op))
 		return 2;
 	return (w->op == OP_MASKED_CMP_SWAP && w->len == 8) || w->op == OP_LOCAL_INV;
 }
@@ -407,7 +429,8 @@ post_defined(const struct model *m, const struct step *s, bool list, struct m_wq
 	const struct m_qp *qp = &m->qp[s->a[A_QP] % QPS];
 
 	if (s->a[A_QP] >= QPS || !qp->live || !model_wqe_of(m, s, w) || model_entangled(w) ||
-	    (w->is_inline && w->len > MAX_INLINE) || (list && w->op == OP_NOP) ||
+	    (w->is_inline && w->len > MAX_INLINE) ||
+	    (list && (w->op == OP_NOP || model_is_layout(w->op))) ||
 	    (model_is_masked(w->op) && m->world->masked != 12))
 		return false;
 	/* A single post takes any handle as it is. */
@@ -432,7 +455,7 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 	over = over_limits(qp, s, &w) || depth <= may_be_more(&w);
 	if (!model_request_ok(&w) || !type_does(qp->type, s->op) || (recv && qp->rq_depth == 0) ||
 	    (list && !recv && !flags_ok(qp->type, &w)) || !model_bind_ok(m, qp, &w, list) ||
-	    (model_is_ud(w.op) && w.ah.pd != qp->pd))
+	    !model_layout_ok(m, qp, &w) || (model_is_ud(w.op) && w.ah.pd != qp->pd))
 		may(v, -EINVAL);
 	if (recv ? qp->state == BB_QP_RESET : qp->state != BB_QP_RTS && qp->state != BB_QP_ERR)
 		may(v, -ENOTCONN);
@@ -496,9 +519,13 @@ model_judge(const struct model *m, const struct step *s, struct verdict *v)
 		v->skip = a[0] >= MRS || !m->mr[a[0]].live;
 		if (v->skip)
 			return;
-		must(v, model_mr_hold(m, a[0]) == HELD ? -EBUSY : 0);
+		must(v, held(m, a[0]) ? -EBUSY : 0);
 		if (model_mr_hold(m, a[0]) == MAYBE_HELD)
 			may(v, -EBUSY);
+		return;
+	case OP_MKEY_CREATE:
+	case OP_MKEY_DESTROY:
+		model_judge_mkey(m, s, v);
 		return;
 	case OP_MW_ALLOC:
 	case OP_MW_FREE:

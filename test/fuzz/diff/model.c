@@ -213,6 +213,10 @@ model_step(struct model *m, const struct step *s, int ret)
 	case OP_MW_FREE:
 		model_mw_step(m, s);
 		break;
+	case OP_MKEY_CREATE:
+	case OP_MKEY_DESTROY:
+		model_mkey_step(m, s);
+		break;
 	case OP_DM_ALLOC:
 	case OP_DM_FREE:
 	case OP_DM_WRITE:

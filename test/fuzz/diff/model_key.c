@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What memory an address is, through a key: of memory regions, of device memory, of windows. And
- * copies through keys.
+ * What memory an address is, through a key: of memory regions, of device memory, of windows, of
+ * indirect keys. And copies through keys.
  */
 #include <string.h>
 
@@ -16,12 +16,19 @@ model_key_gen(const struct model *m, uint32_t key)
 		return m->mr[key].gen;
 	if (key >= KEY_MW && key < KEY_MW + MWS)
 		return model_mw_gen(&m->mw[key - KEY_MW]);
+	if (key >= KEY_MKEY && key < KEY_MKEY + MKEYS)
+		return m->mkey[key - KEY_MKEY].gen;
 	return 0;
 }
 
 static bool
 add_place(struct m_places *to, uint32_t at, uint32_t len)
 {
+	/* Memory that is in one piece, whatever the keys say. */
+	if (to->n != 0 && to->p[to->n - 1].at + to->p[to->n - 1].len == at) {
+		to->p[to->n - 1].len += len;
+		return true;
+	}
 	if (to->n == MAX_PLACES)
 		return false;
 	to->p[to->n++] = (struct m_place){at, len};
@@ -47,6 +54,8 @@ model_map(const struct model *m, uint32_t pd, const struct m_qp *qp, const struc
 {
 	if (g->key >= KEY_MW && g->key < KEY_MW + MWS)
 		return model_map_mw(m, qp, g, right, to);
+	if (g->key >= KEY_MKEY && g->key < KEY_MKEY + MKEYS)
+		return model_map_mkey(m, pd, g, right, to);
 	return model_map_mr(m, pd, g, right, to);
 }
 

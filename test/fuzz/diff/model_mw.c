@@ -15,6 +15,12 @@
 #define REMOTE        (BB_ACCESS_REMOTE_READ | REMOTE_WRITES)
 #define REMOTE_WRITES (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)
 
+static bool
+is_window(uint32_t key)
+{
+	return key >= KEY_MW && key < KEY_MW + MWS;
+}
+
 /* Of the key as the last bind that was posted left it. */
 uint32_t
 model_mw_gen(const struct m_mw *w)
@@ -82,7 +88,7 @@ model_mw_posted(struct model *m, const struct m_wqe *w)
 {
 	struct m_mw *mw;
 
-	if (w->op != OP_BIND && (w->op != OP_LOCAL_INV || w->rkey < KEY_MW))
+	if (w->op != OP_BIND && !(w->op == OP_LOCAL_INV && is_window(w->rkey)))
 		return;
 	mw = &m->mw[w->op == OP_BIND ? w->mw : w->rkey - KEY_MW];
 	mw->requests++;
@@ -139,7 +145,7 @@ bool
 model_mw_full(const struct model *m, const struct m_wqe *w)
 {
 	if (w->op == OP_LOCAL_INV)
-		return w->rkey >= KEY_MW && m->mw[w->rkey - KEY_MW].requests >= 8;
+		return is_window(w->rkey) && m->mw[w->rkey - KEY_MW].requests >= 8;
 	return w->op == OP_BIND && m->mw[w->mw].requests >= 8;
 }
 
@@ -194,7 +200,7 @@ run_local_inv(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 {
 	struct m_mw *mw = &m->mw[(w->rkey - KEY_MW) % MWS];
 
-	if (w->rkey < KEY_MW || w->rkey >= KEY_MW + MWS || !mw->live || w->rgen >> 8 != mw->gen ||
+	if (!is_window(w->rkey) || !mw->live || w->rgen >> 8 != mw->gen ||
 	    mw->type != BB_MW_TYPE_2 || mw->pd != qp->pd)
 		return BB_WC_MW_BIND_ERR;
 	if (mw->bound && (mw->dev_gen != w->rgen || !mine(mw, m, qp)))
@@ -206,6 +212,8 @@ run_local_inv(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 uint8_t
 model_mw_run(struct model *m, const struct m_qp *qp, const struct m_wqe *w)
 {
+	if (model_is_layout(w->op) || (w->op == OP_LOCAL_INV && w->rkey >= KEY_MKEY))
+		return model_layout_run(m, qp, w);
 	return w->op == OP_BIND ? run_bind(m, qp, w) : run_local_inv(m, qp, w);
 }
 
@@ -214,9 +222,8 @@ model_remote_inv(struct model *m, const struct m_qp *p, const struct m_wqe *w)
 {
 	struct m_mw *mw = &m->mw[(w->rkey - KEY_MW) % MWS];
 
-	if (w->rkey < KEY_MW || w->rkey >= KEY_MW + MWS || !mw->live || !mw->bound ||
-	    mw->type != BB_MW_TYPE_2 || mw->dev_gen != w->rgen || mw->pd != p->pd ||
-	    !mine(mw, m, p))
+	if (!is_window(w->rkey) || !mw->live || !mw->bound || mw->type != BB_MW_TYPE_2 ||
+	    mw->dev_gen != w->rgen || mw->pd != p->pd || !mine(mw, m, p))
 		return false;
 	mw->bound = false;
 	mw->touched = 0;

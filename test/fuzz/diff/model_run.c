@@ -40,6 +40,9 @@ wc_opcode(uint32_t op)
 		return BB_WC_NOP;
 	case OP_BIND:
 		return BB_WC_BIND_MW;
+	case OP_MKEY_LIST:
+	case OP_MKEY_INTERLEAVED:
+		return BB_WC_MKEY;
 	case OP_LOCAL_INV:
 		return BB_WC_LOCAL_INV;
 	default:
@@ -157,7 +160,7 @@ refuse(struct model *m, const struct m_qp *p, enum answer why)
 /* Take a receive for a message. With @data it is scattered into its buffers. */
 static enum answer
 receive(struct model *m, struct m_qp *p, const struct m_wqe *r, const struct m_wqe *w,
-	const uint8_t *data)
+	const struct m_places *own, const uint8_t *data)
 {
 	struct m_wc wc = {.has_len = true, .len = w->len};
 	struct m_places to = {0};
@@ -175,6 +178,7 @@ receive(struct model *m, struct m_qp *p, const struct m_wqe *r, const struct m_w
 		model_recv_due(m, p, &wc);
 		return status == BB_WC_LOC_LEN_ERR ? INVALID : OPERATION;
 	}
+	model_clash(m, own, &to);
 	model_put(m, &to, data);
 	if (inv) {
 		wc.flags |= BB_WC_WITH_INV;
@@ -211,7 +215,7 @@ respond_write(struct model *m, struct m_qp *p, const struct m_wqe *w, const stru
 	}
 	model_clash(m, own, &to);
 	model_put(m, &to, data);
-	return r != NULL ? receive(m, p, r, w, NULL) : DONE;
+	return r != NULL ? receive(m, p, r, w, own, NULL) : DONE;
 }
 
 static enum answer
@@ -270,7 +274,7 @@ respond(struct model *m, struct m_qp *p, const struct m_wqe *w, const struct m_p
 	if (!model_has_recvs(p))
 		return refuse(m, p, INVALID);
 	r = model_recv_next(m, p);
-	return r == NULL ? NOT_NOW : receive(m, p, r, w, data);
+	return r == NULL ? NOT_NOW : receive(m, p, r, w, own, data);
 }
 
 /* Who answers to @qp: a QP that is connected to it and may receive. */
@@ -330,7 +334,7 @@ run_one(struct model *m, struct m_qp *qp)
 		fail_send(m, qp, BB_WC_LOC_PROT_ERR);
 		return true;
 	}
-	if (w.op == OP_BIND || w.op == OP_LOCAL_INV) {
+	if (w.op == OP_BIND || w.op == OP_LOCAL_INV || model_is_layout(w.op)) {
 		uint8_t status = model_mw_run(m, qp, &w);
 
 		if (status != BB_WC_SUCCESS)

@@ -66,6 +66,12 @@ static const struct {
 	[OP_SRQ_MODIFY] = {"srq_modify", "srq limit"},
 	[OP_SRQ_RECV] = {"srq_recv", "srq flags " SGES},
 	[OP_SRQ_RING] = {"srq_ring", "srq"},
+	[OP_MKEY_CREATE] = {"mkey_create", "mkey pd access max_pieces " SGES},
+	[OP_MKEY_DESTROY] = {"mkey_destroy", "mkey"},
+	[OP_MKEY_LIST] = {"mkey_list", "qp flags mkey access " SGES},
+	[OP_MKEY_INTERLEAVED] = {"mkey_interleaved",
+				 "qp flags mkey access repeat n key0 buf0 off0 len0 skip0 "
+				 "key1 buf1 off1 len1 skip1"},
 	[OP_SEND_UD_IMM_INLINE] = {"send_ud_imm_inline", "qp flags len seed ah dest qkey imm"},
 };
 
