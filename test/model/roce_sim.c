@@ -8,7 +8,7 @@
 #define LINK_DELAY (2 * SIM_US)
 #define RUN_PERIOD SIM_US /* a queue pair sends BUDGET packets in it */
 #define BUDGET     16u
-#define MAX_EVENTS 40000000u /* of one call of sim_run() */
+#define MAX_EVENTS 20000000u /* of one call of sim_run() */
 
 enum event {
 	EV_PACKET,

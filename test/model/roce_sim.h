@@ -122,6 +122,7 @@ struct sim_stats {
 
 struct sim {
 	uint64_t seed, rng, now, digest;
+	uint64_t done_at; /* time of the last completion of a message */
 	struct sim_event *heap;
 	size_t heap_n, heap_room;
 	uint64_t order;

@@ -167,6 +167,7 @@ op_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uin
 	CHECK(q, msg->cookie == q->done, "message %ju completes before %ju", (uintmax_t)msg->cookie,
 	      (uintmax_t)q->done);
 	q->done++;
+	q->host->sim->done_at = q->host->sim->now;
 	sim_wake(q);
 	if (status != 0) {
 		CHECK(q, q->may_fail, "message %ju fails with syndrome 0x%02x (retries %u)",

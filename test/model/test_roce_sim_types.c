@@ -192,6 +192,7 @@ million(uint32_t loss, uint64_t seed)
 {
 	const struct sim_faults f = {.loss = loss};
 	struct sim *s = sim_open(seed, 2, false);
+	uint64_t start = s->now;
 	struct bb_roce_attr a;
 	struct sim_qp *q[2];
 	int i;
@@ -206,7 +207,7 @@ million(uint32_t loss, uint64_t seed)
 	}
 	sim_finish(s);
 	assert_int_equal(q[0]->ok + q[1]->ok, 1000000);
-	printf("%u ppm loss: %ju packets, %ju lost, %ju sent again, %ju timeouts\n", loss,
+	printf("%u ppm loss: %ju ms, %ju packets, %ju lost, %ju sent again, %ju timeouts\n", loss,
 	       (uintmax_t)s->stats.packets, (uintmax_t)s->stats.lost,
 	       (uintmax_t)(q[0]->qp.stats.retransmitted + q[1]->qp.stats.retransmitted),
 	       (uintmax_t)(q[0]->qp.stats.ack_timeout + q[1]->qp.stats.ack_timeout));
