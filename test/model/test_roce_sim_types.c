@@ -208,7 +208,8 @@ million(uint32_t loss, uint64_t seed)
 	sim_finish(s);
 	assert_int_equal(q[0]->ok + q[1]->ok, 1000000);
 	printf("%u ppm loss: %ju ms, %ju packets, %ju lost, %ju sent again, %ju timeouts\n", loss,
-	       (uintmax_t)s->stats.packets, (uintmax_t)s->stats.lost,
+	       (uintmax_t)((s->done_at - start) / SIM_MS), (uintmax_t)s->stats.packets,
+	       (uintmax_t)s->stats.lost,
 	       (uintmax_t)(q[0]->qp.stats.retransmitted + q[1]->qp.stats.retransmitted),
 	       (uintmax_t)(q[0]->qp.stats.ack_timeout + q[1]->qp.stats.ack_timeout));
 	sim_close(s);
