@@ -77,10 +77,8 @@ bb_roce_resp_busy(const struct bb_roce_qp *qp)
 }
 /* First good packet of the peer's. */
 void bb_roce_resp_established(struct bb_roce_qp *qp);
-/* The access at the expected PSN is refused: a NAK, then it fails. UC: it is dropped. */
-void bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd);
-/* RC: a NAK at @seq, then it fails. */
-void bb_roce_resp_nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq);
+/* The access of packet @seq is refused: a NAK, then it fails. UC: the message is dropped. */
+void bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq);
 /* A receive for the packet, or what it means that there is none. */
 bool bb_roce_resp_recv_ready(struct bb_roce_qp *qp);
 /* The receive in hand cannot take the message, of which @len bytes have come. */

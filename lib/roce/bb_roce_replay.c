@@ -74,13 +74,13 @@ rx_read(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 	uint8_t synd;
 
 	if (pkt->dmalen > BB_ROCE_MAX_MSG) {
-		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ);
+		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
 		return;
 	}
 	synd = qp->ops->remote_check(qp->ctx, qp, BB_ROCE_ACCESS_READ, pkt->rkey, pkt->va,
 				     pkt->dmalen);
 	if (synd != 0) {
-		bb_roce_resp_refuse(qp, synd);
+		bb_roce_resp_refuse(qp, synd, qp->resp.seq);
 		return;
 	}
 	qp->stats.rx_read++;
@@ -102,7 +102,7 @@ rx_atomic(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 	uint8_t synd;
 
 	if ((pkt->va & 7) != 0) {
-		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ);
+		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
 		return;
 	}
 	synd = qp->ops->remote_check(qp->ctx, qp, BB_ROCE_ACCESS_ATOMIC, pkt->rkey, pkt->va, 8);
@@ -110,7 +110,7 @@ rx_atomic(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 		synd = qp->ops->remote_atomic(qp->ctx, qp, e.kind, pkt->rkey, pkt->va,
 					      pkt->swap_add, pkt->compare, &e.orig);
 	if (synd != 0) {
-		bb_roce_resp_refuse(qp, synd);
+		bb_roce_resp_refuse(qp, synd, qp->resp.seq);
 		return;
 	}
 	qp->stats.rx_atomic++;
@@ -121,7 +121,7 @@ void
 bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
 	if (!room(qp))
-		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ);
+		bb_roce_resp_refuse(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
 	else if (bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_ATOMIC)
 		rx_atomic(qp, pkt);
 	else
@@ -207,7 +207,7 @@ read_gone(struct bb_roce_qp *qp, uint8_t synd)
 		return;
 	}
 	r->todo = r->head;
-	bb_roce_resp_nak(qp, synd, seq);
+	bb_roce_resp_refuse(qp, synd, seq);
 }
 
 /* The response from packet @from on is a message of its own: its first packet says so. */

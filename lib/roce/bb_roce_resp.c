@@ -67,16 +67,13 @@ recv_error(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 	(void)recv_done(qp, &done); /* The queue pair fails anyhow. */
 }
 
-void
-bb_roce_resp_nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
+/* RC: a NAK at @seq, then it fails. A receive in hand fails with it. */
+static void
+nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 {
 	struct bb_roce_resp *r = &qp->resp;
 
-	if (synd == BB_SYN_REMOTE_ACCESS)
-		qp->stats.resp_remote_access++;
-	else if (synd == BB_SYN_REMOTE_INVAL_REQ)
-		qp->stats.resp_remote_invalid++;
-	else
+	if (synd != BB_SYN_REMOTE_ACCESS && synd != BB_SYN_REMOTE_INVAL_REQ)
 		synd = BB_SYN_REMOTE_OP;
 	if (r->have_recv)
 		recv_error(qp, r->off, synd);
@@ -85,10 +82,14 @@ bb_roce_resp_nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 }
 
 void
-bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd)
+bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 {
 	if (qp->attr.type == BB_ROCE_RC) {
-		bb_roce_resp_nak(qp, synd, qp->resp.seq);
+		if (synd == BB_SYN_REMOTE_ACCESS)
+			qp->stats.resp_remote_access++;
+		else if (synd == BB_SYN_REMOTE_INVAL_REQ)
+			qp->stats.resp_remote_invalid++;
+		nak(qp, synd, seq);
 		return;
 	}
 	qp->stats.drop_access++;
@@ -100,7 +101,8 @@ static void
 invalid(struct bb_roce_qp *qp, uint64_t *drop)
 {
 	if (qp->attr.type == BB_ROCE_RC) {
-		bb_roce_resp_nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
+		qp->stats.resp_remote_invalid++;
+		nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
 		return;
 	}
 	(*drop)++;
@@ -112,7 +114,7 @@ static void
 broken(struct bb_roce_qp *qp)
 {
 	if (qp->attr.type == BB_ROCE_RC)
-		bb_roce_resp_nak(qp, BB_SYN_REMOTE_OP, qp->resp.seq);
+		nak(qp, BB_SYN_REMOTE_OP, qp->resp.seq);
 	else
 		bb_roce_resp_failed(qp, BB_SYN_REMOTE_OP);
 }
@@ -133,7 +135,7 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 	}
 	recv_error(qp, len, status);
 	if (too_long)
-		bb_roce_resp_nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
+		nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
 	else
 		broken(qp);
 }
@@ -277,7 +279,7 @@ write_begins(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 	synd = qp->ops->remote_check(qp->ctx, qp, BB_ROCE_ACCESS_WRITE, pkt->rkey, pkt->va,
 				     pkt->dmalen);
 	if (synd != 0) {
-		bb_roce_resp_refuse(qp, synd);
+		bb_roce_resp_refuse(qp, synd, r->seq);
 		return false;
 	}
 	r->kind = BB_ROCE_MSG_WRITE;
@@ -311,7 +313,7 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		synd = qp->ops->remote_write(qp->ctx, qp, r->rkey, r->va + off, pkt->payload,
 					     pkt->len);
 		if (synd != 0) {
-			bb_roce_resp_refuse(qp, synd);
+			bb_roce_resp_refuse(qp, synd, r->seq);
 			return;
 		}
 	}

@@ -392,6 +392,7 @@ test_recv_fails(void **state)
 		assert_int_equal(f.done[0].status, c[i].status);
 		assert_int_equal(f.qp.stats.resp_local_length, i == 0);
 		assert_int_equal(f.qp.stats.resp_local_prot, i == 1);
+		assert_int_equal(f.qp.stats.resp_remote_invalid, 0); /* as on the loop port */
 	}
 	/* Too long by itself. */
 	fake_init(&f, BB_ROCE_RC);

@@ -146,6 +146,29 @@ test_write_refused(void **state)
 	}
 }
 
+/* The key goes while the message comes: the rest is dropped, though it comes back. */
+static void
+test_key_gone(void **state)
+{
+	uint8_t before[FAKE_MEM];
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_UC);
+	fake_rx_rdma(&f, UC(WRITE_FIRST), 0, FAKE_MTU, 0, 2 * FAKE_MTU + 4);
+	memcpy(before, f.mem, sizeof(before));
+	f.key_gone = true;
+	fake_rx(&f, UC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
+	f.key_gone = false;
+	fake_rx(&f, UC(WRITE_MIDDLE), 2, FAKE_MTU, NULL);
+	fake_rx(&f, UC(WRITE_LAST), 3, 4, NULL);
+	assert_int_equal(f.writes, 2);
+	assert_memory_equal(f.mem, before, sizeof(before));
+	assert_int_equal(f.qp.stats.drop_access, 1);
+	assert_int_equal(f.qp.stats.drop_order, 2);
+	assert_int_equal(f.failed, 0);
+}
+
 /* No receive, or one that is too small: the message is dropped, the receive stays. */
 static void
 test_receives(void **state)
@@ -187,7 +210,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_messages), cmocka_unit_test(test_gap),
 		cmocka_unit_test(test_dropped),  cmocka_unit_test(test_write_refused),
-		cmocka_unit_test(test_receives),
+		cmocka_unit_test(test_key_gone), cmocka_unit_test(test_receives),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
