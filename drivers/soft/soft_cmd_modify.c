@@ -20,6 +20,16 @@
 		f, ADS_IN_QPC                                                                      \
 	}
 
+/* Of INIT2RTR: the peer and the way to it, alike for RC and UC. */
+#define PEER_FIELDS                                                                                \
+	QPC(BB_PRM_QPC_MTU), QPC(BB_PRM_QPC_LOG_MSG_MAX), QPC(BB_PRM_QPC_REMOTE_QPN),              \
+		QPC(BB_PRM_QPC_NEXT_RCV_PSN), ADS(BB_PRM_ADS_GRH), ADS(BB_PRM_ADS_MLID),           \
+		ADS(BB_PRM_ADS_RLID), ADS(BB_PRM_ADS_SRC_ADDR_INDEX), ADS(BB_PRM_ADS_STAT_RATE),   \
+		ADS(BB_PRM_ADS_HOP_LIMIT), ADS(BB_PRM_ADS_TCLASS), ADS(BB_PRM_ADS_FLOW_LABEL),     \
+		ADS(BB_PRM_ADS_RGID_RIP), ADS(BB_PRM_ADS_ECN), ADS(BB_PRM_ADS_DSCP),               \
+		ADS(BB_PRM_ADS_UDP_SPORT), ADS(BB_PRM_ADS_ETH_PRIO), ADS(BB_PRM_ADS_SL),           \
+		ADS(BB_PRM_ADS_RMAC_47_32), ADS(BB_PRM_ADS_RMAC_31_0)
+
 /* What each transition takes. */
 static const struct soft_field init_fields[] = {
 	QPC(BB_PRM_QPC_COUNTER_SET_ID),
@@ -31,17 +41,9 @@ static const struct soft_field init_fields[] = {
 	ADS(BB_PRM_ADS_VHCA_PORT_NUM),
 };
 static const struct soft_field rtr_fields[] = {
-	QPC(BB_PRM_QPC_MTU),         QPC(BB_PRM_QPC_LOG_MSG_MAX),
-	QPC(BB_PRM_QPC_REMOTE_QPN),  QPC(BB_PRM_QPC_LOG_RRA_MAX),
-	QPC(BB_PRM_QPC_MIN_RNR_NAK), QPC(BB_PRM_QPC_NEXT_RCV_PSN),
-	ADS(BB_PRM_ADS_GRH),         ADS(BB_PRM_ADS_MLID),
-	ADS(BB_PRM_ADS_RLID),        ADS(BB_PRM_ADS_SRC_ADDR_INDEX),
-	ADS(BB_PRM_ADS_STAT_RATE),   ADS(BB_PRM_ADS_HOP_LIMIT),
-	ADS(BB_PRM_ADS_TCLASS),      ADS(BB_PRM_ADS_FLOW_LABEL),
-	ADS(BB_PRM_ADS_RGID_RIP),    ADS(BB_PRM_ADS_ECN),
-	ADS(BB_PRM_ADS_DSCP),        ADS(BB_PRM_ADS_UDP_SPORT),
-	ADS(BB_PRM_ADS_ETH_PRIO),    ADS(BB_PRM_ADS_SL),
-	ADS(BB_PRM_ADS_RMAC_47_32),  ADS(BB_PRM_ADS_RMAC_31_0),
+	PEER_FIELDS,
+	QPC(BB_PRM_QPC_LOG_RRA_MAX),
+	QPC(BB_PRM_QPC_MIN_RNR_NAK),
 };
 /* Of UC: nothing for READs, atomics, RNR and retries. */
 static const struct soft_field uc_init_fields[] = {
@@ -50,18 +52,7 @@ static const struct soft_field uc_init_fields[] = {
 	ADS(BB_PRM_ADS_PKEY_INDEX),
 	ADS(BB_PRM_ADS_VHCA_PORT_NUM),
 };
-static const struct soft_field uc_rtr_fields[] = {
-	QPC(BB_PRM_QPC_MTU),        QPC(BB_PRM_QPC_LOG_MSG_MAX),
-	QPC(BB_PRM_QPC_REMOTE_QPN), QPC(BB_PRM_QPC_NEXT_RCV_PSN),
-	ADS(BB_PRM_ADS_GRH),        ADS(BB_PRM_ADS_MLID),
-	ADS(BB_PRM_ADS_RLID),       ADS(BB_PRM_ADS_SRC_ADDR_INDEX),
-	ADS(BB_PRM_ADS_STAT_RATE),  ADS(BB_PRM_ADS_HOP_LIMIT),
-	ADS(BB_PRM_ADS_TCLASS),     ADS(BB_PRM_ADS_FLOW_LABEL),
-	ADS(BB_PRM_ADS_RGID_RIP),   ADS(BB_PRM_ADS_ECN),
-	ADS(BB_PRM_ADS_DSCP),       ADS(BB_PRM_ADS_UDP_SPORT),
-	ADS(BB_PRM_ADS_ETH_PRIO),   ADS(BB_PRM_ADS_SL),
-	ADS(BB_PRM_ADS_RMAC_47_32), ADS(BB_PRM_ADS_RMAC_31_0),
-};
+static const struct soft_field uc_rtr_fields[] = {PEER_FIELDS};
 static const struct soft_field uc_rts_fields[] = {
 	QPC(BB_PRM_QPC_LOG_ACK_REQ_FREQ),
 	QPC(BB_PRM_QPC_NEXT_SEND_PSN),
