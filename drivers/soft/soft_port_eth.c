@@ -18,8 +18,8 @@
  * zero_copy: an mbuf may refer to memory of others (external buffer), in a chain. They read it by
  * its virtual address. All but net_ring copy it in the burst; net_ring hands it to who receives.
  *
- * any_frame: DPDK 22.11 reports 1518 or 1522 bytes and carries what its own options allow, so
- * framesz= may be more than it reports.
+ * any_frame: carries more than the 1518 bytes that DPDK 22.11 reports, as its own options allow,
+ * so framesz= may be more. (net_tap does not: longer frames stay in its queue for ever.)
  *
  * no_restart: stopping closes its sockets for ever (eth_dev_stop() of net_af_packet), so it is
  * left running for the next one who opens it here.
@@ -30,9 +30,8 @@ static const struct pmd {
 	const char *frame_hint; /* where it has its own limit */
 } pmds[] = {
 	{"net_ring", true, true, false, NULL},
-	{"net_null", true, true, false, NULL},
 	{"net_memif", true, true, false, NULL},
-	{"net_tap", true, true, false, "and the MTU of its interface, by \"ip link set ... mtu\""},
+	{"net_tap", true, false, false, NULL},
 	{"net_af_packet", true, true, true,
 	 "and framesz= of the vdev, and the MTU of its interface, by \"ip link set ... mtu\""},
 };
@@ -126,21 +125,14 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t room)
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct rte_mempool *pool;
 
-	snprintf(name, sizeof(name), "bb_%s_%u", kind, id);
-	/* Left behind by an earlier port here because somebody had mbufs of it; all are back? */
+	snprintf(name, sizeof(name), "bb_%s_%u_%u", kind, id, room);
+	/*
+	 * Left behind by an earlier port here, because somebody had mbufs of it: a receiver of
+	 * net_ring, or a PMD that keeps what it was set up with (net_tap). One for each size.
+	 */
 	pool = rte_mempool_lookup(name);
-	if (pool != NULL) {
-		if (rte_pktmbuf_data_room_size(pool) >= room)
-			return pool;
-		if (!rte_mempool_full(pool)) {
-			SOFT_LOG(ERR,
-				 "%s: mbufs of an earlier port with smaller frames are still in "
-				 "use: free what was received from it first",
-				 dev);
-			return NULL;
-		}
-		rte_mempool_free(pool);
-	}
+	if (pool != NULL)
+		return pool;
 	pool = rte_pktmbuf_pool_create(name, POOL_MBUFS, POOL_CACHE, 0, (uint16_t)room,
 				       SOCKET_ID_ANY);
 	if (pool == NULL)
@@ -228,9 +220,12 @@ static int
 set_up_rest(const char *dev, const struct soft_port_opts *o, const struct rte_eth_dev_info *info,
 	    const struct soft_port_eth *eth)
 {
-	uint16_t l3 = (uint16_t)RTE_MIN(eth->frame - SOFT_PORT_L2_OVERHEAD, reported_l3(info));
-	int ret = rte_eth_dev_set_mtu(eth->id, l3);
+	uint32_t l3 = eth->frame - SOFT_PORT_L2_OVERHEAD;
+	int ret = 0;
 
+	/* ethdev lets nobody set more than is reported; then it is set where the frames go. */
+	if (l3 <= reported_l3(info))
+		ret = rte_eth_dev_set_mtu(eth->id, (uint16_t)l3);
 	if (ret != 0 && ret != -ENOTSUP) {
 		SOFT_LOG(ERR,
 			 "%s: port=%s: %s does not take the MTU %u: %s; give a smaller mtu=", dev,

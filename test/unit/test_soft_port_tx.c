@@ -201,7 +201,8 @@ test_no_mbufs(void **st)
 	rig_open(r);
 	soft_port_hold_init(&hold);
 	assert_int_equal(rte_eth_dev_get_port_by_name(r->name, &id), 0);
-	snprintf(name, sizeof(name), "bb_port_%u", id);
+	/* 4198 bytes, in whole cache lines, and headroom. */
+	snprintf(name, sizeof(name), "bb_port_%u_%u", id, 4224u + RTE_PKTMBUF_HEADROOM);
 	pool = rte_mempool_lookup(name);
 	assert_non_null(pool);
 	for (n = 0; n < RTE_DIM(all) && (all[n] = rte_pktmbuf_alloc(pool)) != NULL; n++)
