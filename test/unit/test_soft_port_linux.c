@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Ports against Linux's own stack, in a network namespace of this process: an af_packet port on
+ * one end of a veth pair, and a tap. Pings are ping's, ARP and neighbour entries the kernel's.
+ */
+#define _GNU_SOURCE /* unshare() */
+#include <errno.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "port_fixture.h"
+
+#ifndef UDP_NO_CHECK6_RX
+#define UDP_NO_CHECK6_RX 102
+#endif
+
+/* Linux has .1, the port .2, in a network for each kind of port. */
+struct net {
+	const char *vdev, *linux_if;
+	const char *linux4, *port4, *linux6, *port6;
+	const char *set_up; /* of Linux's interface, once the port has started */
+	uint32_t framesz, max;
+};
+static const struct net veth = {
+	.vdev = "net_af_packet0",
+	.linux_if = "vb",
+	.linux4 = "192.0.2.1",
+	.port4 = "192.0.2.2",
+	.linux6 = "2001:db8::1",
+	.port6 = "2001:db8::2",
+	.set_up = "true",
+	.max = 1024,
+};
+static const struct net jumbo_veth = {
+	.vdev = "net_af_packet1",
+	.linux_if = "vd",
+	.linux4 = "203.0.113.1",
+	.port4 = "203.0.113.2",
+	.linux6 = "2001:db8:2::1",
+	.port6 = "2001:db8:2::2",
+	.set_up = "true",
+	.framesz = 8192, /* mbufs as large as the frames of the vdev */
+	.max = 4096,
+};
+static const struct net tap = {
+	.vdev = "net_tap0",
+	.linux_if = "bbtap",
+	.linux4 = "198.51.100.1",
+	.port4 = "198.51.100.2",
+	.linux6 = "2001:db8:1::1",
+	.port6 = "2001:db8:1::2",
+	/* The PMD gives its own MAC to Linux's end when it starts; two hosts must differ. */
+	.set_up = "ip link set bbtap address 02:00:00:00:00:77",
+	.max = 1024,
+};
+
+static struct rig host;
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
+}
+
+/* The line's exit status, while the port is polled. */
+static int
+shell(const char *fmt, ...)
+{
+	char line[512];
+	int status;
+	va_list ap;
+	pid_t pid;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		execl("/bin/sh", "sh", "-c", line, (char *)NULL);
+		_exit(127);
+	}
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		if (host.p != NULL)
+			soft_port_poll(host.p, now_ns());
+		usleep(100);
+	}
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void
+mac_of_if(const char *name, uint8_t mac[6])
+{
+	struct ifreq ifr = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_true(fd >= 0);
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	assert_int_equal(ioctl(fd, SIOCGIFHWADDR, &ifr), 0);
+	memcpy(mac, ifr.ifr_hwaddr.sa_data, 6);
+	close(fd);
+}
+
+/* The port asks, Linux answers. */
+static void
+asks(const struct net *n, const char *addr)
+{
+	uint64_t end = now_ns() + 60 * SEC;
+	uint8_t mac[6], want[6];
+	enum soft_port_sent sent;
+
+	mac_of_if(n->linux_if, want);
+	while ((sent = soft_port_reach(host.p, ip_of(addr), now_ns(), mac)) != SOFT_PORT_SENT) {
+		if (now_ns() > end)
+			fail_msg("%s is not found: %d", addr, sent);
+		soft_port_poll(host.p, now_ns());
+	}
+	assert_memory_equal(mac, want, 6);
+}
+
+/* A UDP socket of Linux on the RoCE port, and its peer. */
+static int
+udp_socket(const char *local, const char *remote, struct sockaddr_storage *peer, socklen_t *len)
+{
+	bool v6 = strchr(local, ':') != NULL;
+	struct sockaddr_in6 a6 = {.sin6_family = AF_INET6, .sin6_port = htons(4791)};
+	struct sockaddr_in a4 = {.sin_family = AF_INET, .sin_port = htons(4791)};
+	int fd = socket(v6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0), one = 1, ret;
+
+	assert_true(fd >= 0);
+	/* As rdma_rxe: without UDP checksum, out and in. */
+	if (v6) {
+		assert_int_equal(setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, &one, 4), 0);
+		assert_int_equal(setsockopt(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX - 1, &one, 4), 0);
+		inet_pton(AF_INET6, local, &a6.sin6_addr);
+		ret = bind(fd, (struct sockaddr *)&a6, sizeof(a6));
+		inet_pton(AF_INET6, remote, &a6.sin6_addr);
+		memcpy(peer, &a6, *len = sizeof(a6));
+	} else {
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, 4), 0);
+		inet_pton(AF_INET, local, &a4.sin_addr);
+		ret = bind(fd, (struct sockaddr *)&a4, sizeof(a4));
+		inet_pton(AF_INET, remote, &a4.sin_addr);
+		memcpy(peer, &a4, *len = sizeof(a4));
+	}
+	assert_int_equal(ret, 0);
+	return fd;
+}
+
+/* Datagrams between Linux's UDP and the port: lengths, checksums and addresses are right. */
+static void
+carries(const char *local, const char *remote, uint32_t max)
+{
+	const uint32_t sizes[] = {0, 1, 300, max};
+	uint8_t got[8192];
+	struct soft_port_hold hold;
+	struct sockaddr_storage peer;
+	enum soft_port_sent why;
+	uint32_t i, seen;
+	socklen_t to_len;
+	struct out o;
+	ssize_t n;
+	uint64_t end;
+	int fd;
+
+	fd = udp_socket(local, remote, &peer, &to_len);
+	soft_port_hold_init(&hold);
+	for (i = 0; i < RTE_DIM(sizes); i++) {
+		out_init(&o, remote, local, sizes[i], &hold);
+		assert_int_equal(soft_port_send(host.p, &o.tx, 1, now_ns(), &why), 1);
+		for (end = now_ns() + 60 * SEC; (n = recv(fd, got, sizeof(got), 0)) < 0;) {
+			assert_true(now_ns() < end);
+			soft_port_poll(host.p, now_ns());
+		}
+		assert_int_equal(n, o.tx.hdr_len + sizes[i] + bb_roce_pad(sizes[i]) + 4);
+		assert_memory_equal(got, o.hdr, o.tx.hdr_len);
+		assert_memory_equal(got + o.tx.hdr_len, data, sizes[i]);
+		/* And back. */
+		seen = host.roce;
+		assert_int_equal(sendto(fd, got, (size_t)n, 0, (struct sockaddr *)&peer, to_len),
+				 n);
+		for (end = now_ns() + 60 * SEC; host.roce == seen;) {
+			assert_true(now_ns() < end);
+			soft_port_poll(host.p, now_ns());
+		}
+		assert_int_equal(host.rx.l4_len, 8 + n);
+		assert_memory_equal(host.got.b + host.rx.l4_off + 8, got, (size_t)n);
+		assert_memory_equal(host.rx.net.src, ip_of(local), 16);
+	}
+	assert_false(soft_port_hold_busy(&hold));
+	close(fd);
+}
+
+static void
+with_linux(const struct net *n)
+{
+	struct soft_port_info info;
+	char mac[18];
+	uint32_t i;
+
+	for (i = 0; i < sizeof(data); i++)
+		data[i] = (uint8_t)(i * 31 + (i >> 8));
+	memset(&host, 0, sizeof(host));
+	strcpy(host.o.name, n->vdev);
+	rig_address(&host.o, n->port4, 24);
+	rig_address(&host.o, n->port6, 64);
+	host.o.framesz = n->framesz;
+	rig_open(&host);
+	soft_port_info(host.p, &info);
+	assert_int_equal(info.mtu, n->max);
+	rte_ether_format_addr(mac, sizeof(mac), (struct rte_ether_addr *)host.mac);
+	for (i = 0; i < 6u * 3; i++)
+		if (mac[i] >= 'A')
+			mac[i] |= 0x20;
+	assert_int_equal(shell("%s", n->set_up), 0);
+	assert_int_equal(shell("ip addr add %s/24 dev %s && ip addr add %s/64 dev %s nodad",
+			       n->linux4, n->linux_if, n->linux6, n->linux_if),
+			 0);
+	assert_int_equal(shell("ping -q -c 3 -i 0.2 -W 60 %s >/dev/null", n->port4), 0);
+	assert_int_equal(shell("ping -q -c 3 -i 0.2 -W 60 -s 1400 %s >/dev/null", n->port4), 0);
+	assert_int_equal(shell("ping -6 -q -c 3 -i 0.2 -W 60 %s >/dev/null", n->port6), 0);
+	assert_int_equal(shell("ip neigh show %s | grep -q 'lladdr %s'", n->port4, mac), 0);
+	assert_int_equal(shell("ip -6 neigh show %s | grep -q 'lladdr %s'", n->port6, mac), 0);
+	/* Nobody there. */
+	assert_int_not_equal(shell("ping -q -c 1 -W 1 %s9 >/dev/null", n->port4), 0);
+	asks(n, n->linux4);
+	asks(n, n->linux6);
+	carries(n->linux4, n->port4, n->max);
+	carries(n->linux6, n->port6, n->max);
+	soft_port_close(host.p);
+	host.p = NULL;
+}
+
+static void
+test_af_packet(void **st)
+{
+	(void)st;
+	with_linux(&veth);
+}
+
+/* net_af_packet cannot be started twice: it goes on running between two devices. */
+static void
+test_af_packet_again(void **st)
+{
+	(void)st;
+	assert_int_equal(shell("ip addr flush dev vb; ip neigh flush dev vb"), 0);
+	with_linux(&veth);
+}
+
+/* Frames that the PMD does not report: its own option, the interface's MTU, and framesz=. */
+static void
+test_af_packet_jumbo(void **st)
+{
+	(void)st;
+	with_linux(&jumbo_veth);
+}
+
+/* net_tap of DPDK 22.11 keeps what is longer than it reports, so it is not let in. */
+static void
+test_tap_jumbo_refused(void **st)
+{
+	(void)st;
+	memset(&host, 0, sizeof(host));
+	strcpy(host.o.name, tap.vdev);
+	host.o.framesz = 4198;
+	assert_int_equal(soft_port_open("soft0", &host.o, &rig_ops, &host, &host.p), -EINVAL);
+	host.o.framesz = 0;
+	host.o.mtu = 2048;
+	assert_int_equal(soft_port_open("soft0", &host.o, &rig_ops, &host, &host.p), -EINVAL);
+	assert_null(host.p);
+}
+
+static void
+test_tap(void **st)
+{
+	(void)st;
+	with_linux(&tap);
+}
+
+static void
+give_up(const char *why)
+{
+	printf("SKIP: %s\n", why);
+	exit(77);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_af_packet),         cmocka_unit_test(test_af_packet_again),
+		cmocka_unit_test(test_af_packet_jumbo),   cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_tap_jumbo_refused),
+	};
+	const char *const vdevs[] = {"--vdev=net_af_packet0,iface=va",
+				     "--vdev=net_af_packet1,iface=vc,framesz=8192,blocksz=8192",
+				     "--vdev=net_tap0,iface=bbtap"};
+
+	if (unshare(CLONE_NEWNET) != 0)
+		give_up("no network namespace: not root");
+	if (shell("command -v ip ping >/dev/null") != 0)
+		give_up("iproute2 or iputils-ping is not installed");
+	if (access("/dev/net/tun", R_OK | W_OK) != 0)
+		give_up("no /dev/net/tun");
+	/*
+	 * The kernel must not have addresses on the port's own interface: it would answer too.
+	 */
+	if (shell("ip link set lo up && ip link add va type veth peer name vb && "
+		  "echo 1 >/proc/sys/net/ipv6/conf/va/disable_ipv6 && "
+		  "ip link set va up && ip link set vb up && "
+		  "ip link add vc mtu 4180 type veth peer name vd mtu 4180 && "
+		  "echo 1 >/proc/sys/net/ipv6/conf/vc/disable_ipv6 && "
+		  "ip link set vc up && ip link set vd up") != 0)
+		give_up("no veth pair can be made here");
+	if (rig_eal(vdevs, 3) != 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
