@@ -13,12 +13,13 @@
 #define KINDS_UC (KINDS_UD | KIND(WRITE) | KIND(WRITE_IMM))
 #define KINDS_RC (KINDS_UC | KIND(SEND_INV) | KIND(READ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
 
-#define MAX_MSG   (1u << 31)
-#define CODES     32u /* of timers: 5 bits */
-#define ECN_MASK  3u
-#define ECN_CE    3u /* RFC 3168 */
-#define PKEY_FULL 0x8000u
-#define PKEY_MASK 0x7fffu
+#define MAX_MSG      (1u << 31)
+#define CODES        32u /* of timers: 5 bits */
+#define ECN_MASK     3u
+#define ECN_CE       3u     /* RFC 3168 */
+#define CNP_INTERVAL 50000u /* ns, of one queue pair */
+#define PKEY_FULL    0x8000u
+#define PKEY_MASK    0x7fffu
 
 void
 bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void *ctx,
@@ -123,7 +124,8 @@ bool
 bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct bb_roce_iov *iov,
 	     uint32_t n, const struct bb_roce_msg *msg)
 {
-	pkt->opcode |= qp->attr.type;
+	if (pkt->opcode != BB_ROCE_CNP)
+		pkt->opcode |= qp->attr.type;
 	pkt->pkey = qp->attr.pkey;
 	if (qp->attr.type != BB_ROCE_UD) {
 		pkt->dqpn = qp->attr.dqpn;
@@ -163,6 +165,29 @@ pkey_matches(uint16_t a, uint16_t b)
 	return ((a ^ b) & PKEY_MASK) == 0 && ((a | b) & PKEY_FULL) != 0;
 }
 
+/* A packet came marked: the peer of a connection is told (annex A17.9). */
+static void
+congestion(struct bb_roce_qp *qp, uint64_t now)
+{
+	qp->stats.ecn_ce++;
+	if (qp->attr.type == BB_ROCE_UD || now < qp->cnp_next)
+		return;
+	qp->cnp_due = true;
+	qp->cnp_next = now + CNP_INTERVAL;
+}
+
+static bool
+send_cnp(struct bb_roce_qp *qp)
+{
+	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_CNP, .flags = BB_ROCE_BECN};
+
+	if (!bb_roce_send(qp, &pkt, NULL, 0, NULL))
+		return false;
+	qp->stats.tx_cnp++;
+	qp->cnp_due = false;
+	return true;
+}
+
 void
 bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net,
 	   uint64_t now)
@@ -193,8 +218,8 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 		stats->cnp++;
 		return;
 	}
-	if ((net->tclass & ECN_MASK) == ECN_CE)
-		stats->ecn_ce++;
+	if ((net->tclass & ECN_MASK) == ECN_CE || (pkt->flags & BB_ROCE_FECN) != 0)
+		congestion(qp, now);
 	/* An opcode that nobody has assigned is a request that is not supported (9.7.4.1.3). */
 	if (flags != 0 && (flags & BB_ROCE_F_REQUEST) == 0) {
 		if (qp->state != BB_ROCE_RTS) { /* only RC has answers */
@@ -213,20 +238,26 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 uint32_t
 bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 {
-	uint32_t n, share;
+	uint32_t n, share, cnp = 0;
 
 	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS)
 		return 0;
 	if (qp->attr.type == BB_ROCE_UD)
 		return qp->state == BB_ROCE_RTS ? bb_roce_ud_run(qp, budget) : 0;
+	if (qp->cnp_due && budget != 0) {
+		if (!send_cnp(qp))
+			return 0;
+		cnp = 1;
+		budget--;
+	}
 	if (qp->state != BB_ROCE_RTS)
-		return bb_roce_resp_run(qp, budget);
+		return cnp + bb_roce_resp_run(qp, budget);
 	/* A long READ of the peer's must not keep this side from asking. */
 	share = bb_roce_req_busy(qp) ? budget / 4 : 0;
 	n = bb_roce_resp_run(qp, budget - share);
 	if (qp->state == BB_ROCE_RTS)
 		n += bb_roce_req_run(qp, budget - n, now);
-	return n;
+	return cnp + n;
 }
 
 bool
@@ -236,7 +267,8 @@ bb_roce_busy(const struct bb_roce_qp *qp)
 		return false;
 	if (qp->attr.type == BB_ROCE_UD)
 		return qp->state == BB_ROCE_RTS && qp->req.next != qp->req.head;
-	return bb_roce_resp_busy(qp) || (qp->state == BB_ROCE_RTS && bb_roce_req_busy(qp));
+	return qp->cnp_due || bb_roce_resp_busy(qp) ||
+	       (qp->state == BB_ROCE_RTS && bb_roce_req_busy(qp));
 }
 
 void

@@ -228,7 +228,9 @@ struct bb_roce_stats {
 	uint64_t rx_write, rx_read, rx_atomic;
 	/* Packets dropped without an answer. */
 	uint64_t drop_type, drop_pkey, drop_qkey, drop_source, drop_state, drop_ghost, drop_order;
-	uint64_t drop_length, drop_no_recv, drop_access, drop_replay, cnp, ecn_ce;
+	uint64_t drop_length, drop_no_recv, drop_access, drop_replay;
+	/* Congestion: packets that a switch has marked, CNPs that came and were sent. */
+	uint64_t ecn_ce, cnp, tx_cnp;
 	uint64_t tx_packets, rx_packets, tx_acks, retransmitted;
 };
 
@@ -302,6 +304,8 @@ struct bb_roce_qp {
 	struct bb_roce_req req;
 	struct bb_roce_resp resp;
 	struct bb_roce_stats stats;
+	bool cnp_due;
+	uint64_t cnp_next; /* before it no other CNP is due */
 };
 
 /* Memory that the caller gives and keeps until the queue pair is gone. */

@@ -79,7 +79,7 @@ op_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	}
 	check(len == pkt->len && len <= qp->attr.mtu);
 	check(bb_roce_build(hdr, pkt) == bb_roce_ops[pkt->opcode].hdr_len);
-	check(BB_ROCE_TYPE(pkt->opcode) == qp->attr.type);
+	check(BB_ROCE_TYPE(pkt->opcode) == qp->attr.type || pkt->opcode == BB_ROCE_CNP);
 	if (msg != NULL && qp->attr.type == BB_ROCE_RC)
 		check(outstanding(qp, pkt->psn) < qp->attr.window);
 	if (w->room == 0)

@@ -88,7 +88,11 @@ op_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 
 	CHECK(q, &q->qp == qp, "another queue pair");
 	CHECK(q, bb_roce_ops[pkt->opcode].flags != 0, "opcode 0x%02x", pkt->opcode);
-	CHECK(q, BB_ROCE_TYPE(pkt->opcode) == qp->attr.type, "opcode 0x%02x", pkt->opcode);
+	/* No ICRC covers the ECN bits: that they say congestion can be a fault of the way. */
+	CHECK(q,
+	      BB_ROCE_TYPE(pkt->opcode) == qp->attr.type ||
+		      (pkt->opcode == BB_ROCE_CNP && qp->stats.tx_cnp < qp->stats.ecn_ce),
+	      "opcode 0x%02x", pkt->opcode);
 	CHECK(q, request == (msg != NULL), "%s of %s message", bb_roce_ops[pkt->opcode].name,
 	      msg != NULL ? "a" : "no");
 	CHECK(q, n <= BB_ROCE_MAX_IOV && pkt->len <= qp->attr.mtu, "%u bytes in %u pieces",

@@ -196,6 +196,84 @@ test_checks(void **state)
 	assert_int_equal(f.qp.stats.rx_packets, 2 + 7 + 16 + 2);
 }
 
+/* A marked packet is answered by a CNP, one in 50 us; what comes of them is counted. */
+static void
+test_congestion(void **state)
+{
+	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_UC};
+	struct bb_roce_pkt pkt = {.pkey = 0xffff, .rkey = RF_RKEY};
+	const struct bb_roce_pkt *cnp;
+	static struct rf f;
+	uint32_t t, i;
+
+	(void)state;
+	for (t = 0; t < 2; t++) {
+		rf_init(&f, types[t]);
+		f.attr.rq_psn = 0;
+		assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0); /* it is told in RTR too */
+		pkt.opcode = (uint8_t)(types[t] | BB_ROCE_WRITE_ONLY);
+		for (i = 0; i < 4; i++) { /* not ECT, ECT(1), ECT(0), CE */
+			f.net.tclass = (uint8_t)(0xa0 | i);
+			pkt.psn = i;
+			bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+			assert_int_equal(f.qp.stats.ecn_ce, i == 3);
+			assert_int_equal(bb_roce_busy(&f.qp), i == 3);
+		}
+		f.room = 0;
+		assert_int_equal(rf_run(&f), 0);
+		assert_true(bb_roce_busy(&f.qp));
+		f.room = UINT32_MAX;
+		assert_int_equal(rf_run(&f), 1);
+		cnp = rf_expect(&f, BB_ROCE_CNP, 0);
+		assert_int_equal(cnp->flags & (BB_ROCE_BECN | BB_ROCE_FECN), BB_ROCE_BECN);
+		assert_int_equal(cnp->dqpn, 0x222222);
+		assert_int_equal(cnp->pkey, 0xffff);
+		assert_int_equal(cnp->len, 0);
+		assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
+		f.now += 50 * RF_US - 1;
+		pkt.psn = 4;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		assert_int_equal(rf_run(&f), 0);
+		f.now++;
+		f.net.tclass = 0;
+		pkt.flags = BB_ROCE_FECN;
+		pkt.psn = 5;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		assert_int_equal(rf_run(&f), 1);
+		rf_expect(&f, BB_ROCE_CNP, 0);
+		assert_int_equal(f.qp.stats.ecn_ce, 3);
+		assert_int_equal(f.qp.stats.tx_cnp, 2);
+		assert_int_equal(f.qp.stats.rx_write, 6);
+		pkt.flags = 0;
+		/* Only the peer slows it down. */
+		pkt.opcode = BB_ROCE_CNP;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		f.net.src[3] = 1;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		assert_int_equal(f.qp.stats.cnp, 1);
+		assert_int_equal(f.qp.stats.drop_source, 1);
+		assert_false(bb_roce_busy(&f.qp));
+		/* It counts as a packet. */
+		f.net.src[3] = 0;
+		f.net.tclass = 3;
+		f.now += 50 * RF_US;
+		pkt.opcode = (uint8_t)(types[t] | BB_ROCE_WRITE_ONLY);
+		pkt.psn = 6;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		rf_post(&f, BB_ROCE_MSG_WRITE, 2 * RF_MTU, 0);
+		assert_int_equal(bb_roce_run(&f.qp, 2, f.now), 2);
+		assert_int_equal(bb_roce_run(&f.qp, 2, f.now), 1);
+	}
+	/* A datagram is nobody's stream. */
+	rf_init(&f, BB_ROCE_UD);
+	rf_start(&f);
+	f.net.tclass = 3;
+	pkt.opcode = BB_ROCE_UD | BB_ROCE_SEND_ONLY;
+	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+	assert_int_equal(f.qp.stats.ecn_ce, 1);
+	assert_false(f.qp.cnp_due);
+}
+
 /* A budget is kept, and a long READ of the peer's leaves room for what this side asks. */
 static void
 test_budget(void **state)
@@ -227,7 +305,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_attributes), cmocka_unit_test(test_post),
 		cmocka_unit_test(test_states),     cmocka_unit_test(test_checks),
-		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_congestion), cmocka_unit_test(test_budget),
 	};
 
 	return cmocka_run_group_tests_name("roce_qp", tests, NULL, NULL);
