@@ -13,6 +13,7 @@
  * time; one that runs by itself may have to wait for a CPU.
  */
 #define SETTLE_NS    2000000000ull
+#define HURRY_NS     100000000ull
 #define SETTLE_POLLS 20000u
 #define PACE_NS      30000000000ull
 #define EXTRA_POLLS  6 /* after all is as it should be: nothing more may come */
@@ -336,7 +337,7 @@ exec_settle(struct exec *x, struct model *m, char *why, size_t size)
 		if (++polls % 64 != 0)
 			continue;
 		if (end == 0)
-			end = now_ns() + (m->own_pace ? PACE_NS : SETTLE_NS);
+			end = now_ns() + (m->own_pace ? PACE_NS : x->hurry ? HURRY_NS : SETTLE_NS);
 		if (polls < SETTLE_POLLS || now_ns() < end)
 			continue;
 		if (due == NULL && deaf != QPS)

@@ -515,6 +515,8 @@ bool exec_settle(struct exec *x, struct model *m, char *why, size_t size);
 /* Between sequences: all objects go, memory is as new. False: one does not go. */
 bool exec_clear(struct exec *x, char *why, size_t size);
 void exec_close(struct exec *x);
+/* Wait less for what does not come: of hundreds of tries to make a sequence smaller. */
+void exec_hurry(struct exec *x, bool on);
 /* Completions seen: successes by enum bb_wc_opcode, errors by enum bb_wc_status. */
 #define EXEC_OPCODES 32
 struct exec_counts {

@@ -95,6 +95,12 @@ exec_world(const struct exec *x)
 	return &x->world;
 }
 
+void
+exec_hurry(struct exec *x, bool on)
+{
+	x->hurry = on;
+}
+
 const struct exec_counts *
 exec_counts(const struct exec *x)
 {

@@ -29,6 +29,7 @@ struct exec {
 	struct m_event event[MAX_EVENTS];
 	uint8_t *arena;
 	struct exec_counts counts;
+	bool hurry;
 };
 
 #define NO_QPN 0xfffff0u

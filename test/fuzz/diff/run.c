@@ -157,6 +157,7 @@ minimise(struct exec *x, struct seq *seq, struct failure *f)
 
 	if (try == NULL)
 		return;
+	exec_hurry(x, true);
 	for (round = 0; round < 4; round++) {
 		bool fewer = drop_steps(x, seq, try, f), smaller;
 
@@ -164,5 +165,6 @@ minimise(struct exec *x, struct seq *seq, struct failure *f)
 		if (!fewer && !smaller)
 			break;
 	}
+	exec_hurry(x, false);
 	free(try);
 }
