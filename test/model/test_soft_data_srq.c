@@ -378,18 +378,20 @@ run_one(void *arg)
 	struct runner *r = arg;
 	struct rig_qp *a = r->second ? &r->s->a2 : &r->s->p.a;
 	struct rig_qp *b = r->second ? &r->s->b2 : &r->s->p.b;
-	uint64_t end = rig_now_us() + 60000000;
+	uint64_t now = rig_now_us(), moved = now;
 	uint32_t sent = 0;
 	struct rig_cqe e;
 
-	while (r->got < MESSAGES && rig_now_us() < end) {
+	while (r->got < MESSAGES && now - moved < RIG_WAIT_US) {
 		if (sent - r->got < 32 && sent < MESSAGES) {
 			rig_send(a, &r->s->p.ma, 0, 8, 0);
 			rig_ring(a);
 			sent++;
 		}
 		rig_poll(b->u);
+		now = rig_now_us();
 		while (rig_cqe(b->rcq, &e)) {
+			moved = now;
 			if (e.opcode != MLX5_CQE_RESP_SEND || e.qpn != b->qpn)
 				return NULL;
 			r->twice += __atomic_fetch_add(&r->seen[e.counter], 1, __ATOMIC_RELAXED);
