@@ -94,12 +94,9 @@ every_code(void **state)
 		got++;
 		took = now_us() - start[wc.wr_id];
 		expect(&wc, p[wc.wr_id].a, wc.wr_id, BB_WC_RNR_RETRY_EXC_ERR);
-		/* Two clocks: a hundredth. Late is who does not get the CPU: ten seconds. */
+		/* Two clocks: a hundredth. Late is who does not get the CPU. */
 		if (took * 101 < (uint64_t)delay[wc.wr_id] * 10 * 100)
 			fail_msg("code %u: after %u us, not %u", (unsigned int)wc.wr_id,
-				 (unsigned int)took, delay[wc.wr_id] * 10);
-		if (took > (uint64_t)delay[wc.wr_id] * 10 + 10000000)
-			fail_msg("code %u: only after %u us, not %u", (unsigned int)wc.wr_id,
 				 (unsigned int)took, delay[wc.wr_id] * 10);
 	}
 	assert_int_equal(got, 32);
@@ -108,37 +105,56 @@ every_code(void **state)
 	env_stop(&e);
 }
 
-/* The short ones wait no longer than they have to: the best of many is near the code. */
+#ifndef ENV_THREAD
+/*
+ * The short ones wait no longer than they have to. No bound on the time it takes, which a busy
+ * machine has as much of as it likes: the wait began before the poll that counted the NAK had
+ * returned, so a poll that begins a delay after that must find it over. Needs a device that
+ * runs only when polled; the handful of polls is for the steps of the second attempt.
+ */
 static void
 short_codes_are_short(void **state)
 {
+	struct bb_dev_stats before, after;
 	struct bb_wc wc;
 	struct env e;
-	uint32_t i, k;
+	uint32_t i;
 
 	(void)state;
 	env_open(&e);
 	for (i = 1; i <= 16; i += 3) {
-		uint64_t best = UINT64_MAX, took;
+		uint64_t begins, latest = UINT64_MAX;
+		uint64_t end = now_us() + ENV_WAIT_S * UINT64_C(1000000);
+		uint32_t late = 0;
+		struct pair p;
 
-		for (k = 0; k < 200 && best > delay[i] * 10 + 300; k++) {
-			struct pair p;
-
-			pair_open(&e, &p, (uint8_t)i, 1);
-			assert_int_equal(bb_post_send_inline(p.a, i, "12345678", 8, 0), 1);
-			took = now_us();
-			bb_qp_ring(p.a);
-			env_poll(&e, &e.a, &wc, 1);
-			took = now_us() - took;
-			expect(&wc, p.a, i, BB_WC_RNR_RETRY_EXC_ERR);
-			best = RTE_MIN(best, took);
-			pair_close(&p);
+		pair_open(&e, &p, (uint8_t)i, 1);
+		assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
+		assert_int_equal(bb_post_send_inline(p.a, i, "12345678", 8, 0), 1);
+		bb_qp_ring(p.a);
+		while (bb_cq_poll(e.a.cq, &wc, 1) == 0) {
+			begins = now_us();
+			assert_true(begins < end);
+			bb_dev_progress(e.a.dev);
+			bb_dev_progress(e.b.dev);
+			if (latest == UINT64_MAX) {
+				assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+				/* Two clocks: a hundredth, and what either rounds. */
+				if (after.rnr_nak_retry != before.rnr_nak_retry)
+					latest = now_us() + delay[i] * 10 * 101 / 100 + 4;
+			} else if (begins > latest && ++late > 8) {
+				fail_msg("code %u: not over %u us after its end", i,
+					 (unsigned int)(begins - latest));
+			}
 		}
-		if (best > delay[i] * 10 + 300)
-			fail_msg("code %u: %u us at best", i, (unsigned int)best);
+		expect(&wc, p.a, i, BB_WC_RNR_RETRY_EXC_ERR);
+		/* The poll that counted the NAK was not the last. */
+		assert_true(latest != UINT64_MAX);
+		pair_close(&p);
 	}
 	env_stop(&e);
 }
+#endif
 
 /* rnr_retry + 1 attempts, counted by the device; 7 never ends. */
 static void
@@ -360,7 +376,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table),
 		cmocka_unit_test(every_code),
+#ifndef ENV_THREAD
 		cmocka_unit_test(short_codes_are_short),
+#endif
 		cmocka_unit_test(counts),
 		cmocka_unit_test(timer_changes),
 		cmocka_unit_test(largest_list),
