@@ -38,14 +38,19 @@ watch(struct fx *fx, struct watcher *w, void *(*fn)(void *arg), uint8_t *mem, ui
 	fx_defer(fx, watcher_stop, w);
 }
 
-/* Has the thread seen enough to be worth something? The CPUs may be busy. */
+/*
+ * Has the thread seen enough to be worth something? The CPUs may be busy: of what must be seen
+ * at least once the first is waited for as long as for anything else.
+ */
 static bool
-watching(const struct fx *fx, const struct watcher *w, uint64_t enough, double start)
+watching(const struct fx *fx, const struct watcher *w, uint64_t enough, bool must, double start)
 {
-	if (__atomic_load_n(&w->seen, __ATOMIC_RELAXED) >= enough)
+	uint64_t seen = __atomic_load_n(&w->seen, __ATOMIC_RELAXED);
+
+	if (seen >= enough)
 		return false;
 	sched_yield();
-	return now_s() < start + RTE_MIN(fx->timeout, 1.0);
+	return now_s() < start + (must && seen == 0 ? fx->timeout : RTE_MIN(fx->timeout, 1.0));
 }
 
 static void
@@ -116,7 +121,7 @@ run_later_message(struct fx *fx, const struct row *row)
 
 	memset(fx->b.mem + GUARD, 0, BLOCK + 8);
 	watch(fx, &w, look_behind_flag, fx->b.mem + GUARD, 0);
-	for (round = 1; round <= 200 || watching(fx, &w, 20, start); round++) {
+	for (round = 1; round <= 200 || watching(fx, &w, 20, true, start); round++) {
 		for (i = 0; i < BLOCK + 8; i += 8)
 			memcpy(fx->a.mem + GUARD + i, &round, 8);
 		t.raddr = addr_of(&fx->b, GUARD);
@@ -179,7 +184,7 @@ run_torn(struct fx *fx, const struct row *row)
 
 	memset(to->mem + GUARD, 0, BLOCK);
 	watch(fx, &w, look_for_torn, to->mem + GUARD, 0);
-	for (round = 1; round <= 200 || watching(fx, &w, 100, start); round++) {
+	for (round = 1; round <= 200 || watching(fx, &w, 100, false, start); round++) {
 		memset(from->mem + GUARD, (int)(round & 0xff), BLOCK);
 		post_ring_wait(fx, p, row->op, &sge, &t);
 	}
@@ -223,7 +228,7 @@ run_against_cpu(struct fx *fx, const struct row *row)
 	*at = 0;
 	/* A CMP_SWAP needs a chance to win against the CPU. */
 	watch(fx, &w, add_by_cpu, fx->b.mem + GUARD, swap ? 100 : 0);
-	for (i = 0; i < ADDS || watching(fx, &w, 20, start) ||
+	for (i = 0; i < ADDS || watching(fx, &w, 20, true, start) ||
 		    (done == 0 && now_s() < start + fx->timeout);
 	     i++) {
 		if (swap) {

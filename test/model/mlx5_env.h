@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -205,6 +206,16 @@ env_poll(struct env *e, struct side *s, struct bb_wc *wc, unsigned int n)
 		bb_dev_progress(e->b.dev);
 	}
 	assert_int_equal(got, n);
+}
+
+/* What this thread has computed, spinning included; what others had of the CPU is no part of it. */
+static inline uint64_t
+env_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 /* Nothing (more) completes. */

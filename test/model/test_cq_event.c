@@ -361,7 +361,7 @@ test_no_lost_wakeup(void **state)
 		if (s.got == STRESS)
 			break;
 		sleeps++;
-		ret = bb_channel_wait(s.v.ch, 5000, &cq);
+		ret = bb_channel_wait(s.v.ch, ENV_WAIT_S * 1000, &cq);
 		assert_int_equal(ret, 0);
 		assert_ptr_equal(cq, s.v.e.b.cq);
 	}

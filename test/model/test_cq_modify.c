@@ -214,7 +214,7 @@ test_moderation(void **state)
 	settle(&e, e.a.cq, 3);
 	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
 	write_some(&e, 3, 1);
-	assert_int_equal(bb_channel_wait(ch, 5000, &cq), 0);
+	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
 	env_poll(&e, &e.a, wc, 4);
 
 	/* Or the time behind the first. */
@@ -223,7 +223,7 @@ test_moderation(void **state)
 	assert_int_equal(bb_channel_wait(ch, 10, &cq), -EAGAIN);
 	start = rte_get_timer_cycles();
 	write_some(&e, 4, 1);
-	assert_int_equal(bb_channel_wait(ch, 5000, &cq), 0);
+	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
 	assert_true(rte_get_timer_cycles() - start >= rte_get_timer_hz() * 4 / 1000);
 	env_poll(&e, &e.a, wc, 1);
 
@@ -234,7 +234,7 @@ test_moderation(void **state)
 	settle(&e, e.a.cq, 1);
 	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
 	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 0), 0);
-	assert_int_equal(bb_channel_wait(ch, 5000, &cq), 0);
+	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
 	assert_ptr_equal(cq, e.a.cq);
 	/* Polling never waited. */
 	env_poll(&e, &e.a, wc, 1);

@@ -314,7 +314,8 @@ test_concurrent_reader(void **state)
 			bb_mem_heap_event(b.pd.mem, RTE_MEM_EVENT_ALLOC, P(BASE + i * CHUNK),
 					  CHUNK);
 	assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
-	while (!__atomic_load_n(&writer_done, __ATOMIC_ACQUIRE)) {
+	/* The writer may be done before this thread gets its CPU back. */
+	for (i = 0; i < 1000 || !__atomic_load_n(&writer_done, __ATOMIC_ACQUIRE); i++) {
 		uint32_t chunk, key;
 
 		r = r * 6364136223846793005ull + 1442695040888963407ull;
