@@ -308,7 +308,7 @@ main(void)
 
 	if (unshare(CLONE_NEWNET) != 0)
 		give_up("no network namespace: not root");
-	if (shell("command -v ip ping >/dev/null") != 0)
+	if (shell("command -v ip && command -v ping") != 0)
 		give_up("iproute2 or iputils-ping is not installed");
 	if (access("/dev/net/tun", R_OK | W_OK) != 0)
 		give_up("no /dev/net/tun");
