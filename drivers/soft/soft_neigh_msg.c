@@ -23,15 +23,6 @@
 #define ND_OPT_LEN    8
 #define ND_HOP_LIMIT  255 /* has crossed no router */
 
-static void
-map_v4(uint8_t ip[16], const uint8_t v4[4])
-{
-	memset(ip, 0, 10);
-	ip[10] = 0xff;
-	ip[11] = 0xff;
-	memcpy(ip + 12, v4, 4);
-}
-
 static bool
 mac_of_host(const uint8_t mac[6])
 {
@@ -75,8 +66,8 @@ soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp, uint32_t len,
 	if (memcmp(arp, head, 7) != 0 || (arp[7] != ARP_REQUEST && arp[7] != ARP_REPLY) ||
 	    !mac_of_host(mac))
 		return SOFT_DROP_ARP;
-	map_v4(sender, arp + 14);
-	map_v4(target, arp + 24);
+	soft_ip_map_v4(sender, arp + 14);
+	soft_ip_map_v4(target, arp + 24);
 	probe = memcmp(arp + 14, zero, 4) == 0; /* RFC 5227: is the address in use? */
 	ours = soft_port_is_ours(s, target);
 	if (soft_port_is_ours(s, sender))

@@ -70,12 +70,10 @@ soft_ip_in_prefix(const uint8_t ip[16], const uint8_t net[16], uint32_t bits)
 static int
 parse_addr(const char *text, uint8_t ip[16])
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
 	uint8_t raw[16];
 
 	if (inet_pton(AF_INET, text, raw) == 1) {
-		memcpy(ip, mapped, 12);
-		memcpy(ip + 12, raw, 4);
+		soft_ip_map_v4(ip, raw);
 		return 0;
 	}
 	if (inet_pton(AF_INET6, text, raw) != 1 || soft_ip_is_v4(raw))

@@ -70,6 +70,15 @@ soft_ip_is_v4(const uint8_t ip[16])
 	return __builtin_memcmp(ip, mapped, sizeof(mapped)) == 0;
 }
 
+static inline void
+soft_ip_map_v4(uint8_t ip[16], const uint8_t v4[4])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	__builtin_memcpy(ip, mapped, sizeof(mapped));
+	__builtin_memcpy(ip + 12, v4, 4);
+}
+
 /* May a host have this address: not multicast, loopback, unspecified, or a v4 broadcast. */
 bool soft_ip_is_host(const uint8_t ip[16]);
 

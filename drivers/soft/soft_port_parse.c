@@ -130,15 +130,6 @@ parse_tag(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 	return (tagged ? tci & VID_MASK : 0) == s->vlan ? SOFT_DROP_NONE : SOFT_DROP_VLAN;
 }
 
-static void
-map_v4(uint8_t ip[16], const uint8_t v4[4])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	memcpy(ip, mapped, 12);
-	memcpy(ip + 12, v4, 4);
-}
-
 static enum soft_port_drop
 parse_ipv4(const uint8_t *ip, uint32_t len, const struct soft_port_hw *hw, struct soft_port_rx *rx)
 {
@@ -161,8 +152,8 @@ parse_ipv4(const uint8_t *ip, uint32_t len, const struct soft_port_hw *hw, struc
 	rx->l3_len = (uint16_t)total;
 	rx->l4_off = rx->l3_off + 20;
 	rx->l4_len = (uint16_t)(total - 20);
-	map_v4(rx->net.src, ip + 12);
-	map_v4(rx->net.dst, ip + 16);
+	soft_ip_map_v4(rx->net.src, ip + 12);
+	soft_ip_map_v4(rx->net.dst, ip + 16);
 	rx->net.tclass = ip[1];
 	rx->net.hop_limit = ip[8];
 	return SOFT_DROP_NONE;
