@@ -143,9 +143,9 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t room)
 
 /* Mbufs that a receiver of net_ring has, or a PMD keeps, still name their pool. */
 static void
-drop_pool(struct rte_mempool *pool)
+drop_pool(const struct soft_port_eth *eth, struct rte_mempool *pool)
 {
-	if (pool != NULL && rte_mempool_full(pool))
+	if (pool != NULL && pool != running[eth->id].pool && rte_mempool_full(pool))
 		rte_mempool_free(pool);
 }
 
@@ -169,7 +169,7 @@ make_pools(const char *dev, const struct soft_port_opts *o, struct soft_port_eth
 	eth->ext = make_pool(dev, "ext", eth->id, 0);
 	if (eth->ext != NULL)
 		return 0;
-	drop_pool(eth->pool);
+	drop_pool(eth, eth->pool);
 	return -ENOMEM;
 }
 
@@ -337,8 +337,8 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	return 0;
 
 drop_pools:
-	drop_pool(eth->ext);
-	drop_pool(eth->pool);
+	drop_pool(eth, eth->ext);
+	drop_pool(eth, eth->pool);
 disown:
 	(void)rte_eth_dev_owner_unset(eth->id, eth->owner);
 	return ret;
@@ -354,8 +354,8 @@ soft_port_eth_stop(struct soft_port_eth *eth)
 		if (ret != 0)
 			SOFT_LOG(ERR, "port %u (%s) does not stop: %s", eth->id, eth->driver,
 				 rte_strerror(-ret));
-		drop_pool(eth->pool);
 	}
-	drop_pool(eth->ext);
+	drop_pool(eth, eth->pool);
+	drop_pool(eth, eth->ext);
 	(void)rte_eth_dev_owner_unset(eth->id, eth->owner);
 }
