@@ -152,7 +152,6 @@ soft_port_poll(struct soft_port *p, uint64_t now)
 	look_at_link(p, now);
 	soft_neigh_tick(&p->stack.neigh, now);
 	n = rte_eth_rx_burst(p->eth.id, 0, m, SOFT_PORT_BURST);
-	/* Faults on purpose and a capture of what came belong here. */
 	for (i = 0; i < n; i++) {
 		receive(p, m[i], now);
 		rte_pktmbuf_free(m[i]);

@@ -44,7 +44,6 @@ soft_port_flush(struct soft_port *p)
 		n = RTE_MIN(p->txq_n, SOFT_PORT_TXQ - p->txq_first);
 		for (i = 0; i < n; i++)
 			bytes += first[i]->pkt_len;
-		/* Faults on purpose and a capture of what is sent belong here. */
 		taken = rte_eth_tx_burst(p->eth.id, 0, first, (uint16_t)n);
 		/* What was not taken is still ours, and there. */
 		for (i = taken; i < n; i++)
