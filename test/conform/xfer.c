@@ -253,13 +253,28 @@ xfer_check_recv(struct fx *fx, const struct xfer *x)
 		      wc.imm, x->t.imm);
 }
 
+/*
+ * Memory that a device's thread may be writing. memcmp() may answer 0 where a byte that differs
+ * changes before it is looked at again (glibc bug 29863).
+ */
+static bool
+arrived(const uint8_t *mem, const uint8_t *want, uint32_t len)
+{
+	uint32_t i;
+
+	for (i = 0; i < len; i++)
+		if (__atomic_load_n(&mem[i], __ATOMIC_RELAXED) != want[i])
+			return false;
+	return true;
+}
+
 /* Nobody says when a message of an unreliable connection is there. */
 static void
 wait_data(struct fx *fx, const struct xfer *x)
 {
 	double end = now_s() + fx->timeout;
 
-	while (memcmp(fx->b.mem, fx->b.want, x->window) != 0 && now_s() < end)
+	while (!arrived(fx->b.mem, fx->b.want, x->window) && now_s() < end)
 		fx_progress(fx);
 }
 
