@@ -282,4 +282,5 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->mkey_interleaved = c->interleaved;
 	attr->counters = d->counters.obj != NULL;
 	attr->software = d->cmd->progress_of != NULL;
+	attr->target_progress = d->ctx->target_progress;
 }

@@ -31,7 +31,8 @@ struct mlx5_cmd_if;
 struct mlx5_ctx {
 	const struct mlx5_cmd_if *cmd;
 	char name[BB_DEV_NAME_MAX];
-	bool dmabuf; /* kernel and library have dma-buf MRs */
+	bool dmabuf;          /* kernel and library have dma-buf MRs */
+	bool target_progress; /* bb_dev_attr.target_progress */
 };
 
 /* Handles: first members of what an implementation keeps. */

@@ -43,6 +43,7 @@
 #include "bb_prm.h"
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
+#include "soft_net_fault.h"
 #include "soft_port_opts.h"
 
 #define SOFT_LOG_MAX_QP     17
@@ -71,6 +72,8 @@ struct soft_ctx; /* an open handle of a device: soft_ctl.h */
 struct soft_pd;
 struct soft_watch;
 struct soft_msg;
+struct soft_wire;
+void soft_wire_destroy(struct soft_wire *w);
 
 enum soft_progress {
 	SOFT_PROGRESS_INLINE,
@@ -146,7 +149,10 @@ struct soft_opts {
 	bool no_mkey, no_ksm, no_umr, no_interleaved, no_mw;
 	bool no_odp, no_relaxed;
 	bool no_clock, no_compress, no_cq_moderation, no_cq_resize;
-	uint32_t dm;       /* bytes of device memory, a multiple of 4096 */
+	uint32_t dm; /* bytes of device memory, a multiple of 4096 */
+	/* RoCEv2 packets instead of the loop port's rules. */
+	bool wire;
+	struct soft_net_fault tx_fault, rx_fault;
 	bool dmabuf_memfd; /* a sealed memfd passes for a dma-buf, for machines without udmabuf */
 	uint32_t log_max_mkey;
 	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
@@ -422,6 +428,8 @@ struct soft_qp {
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
 
+	struct soft_wire *wire; /* on a port: the RoCEv2 engine works for it */
+
 	/* The control path's: the context as accepted so far, for QUERY_QP. */
 	uint8_t qpc[SOFT_QPC_BYTES];
 	uint8_t cs_data[32]; /* see cs_len */
@@ -460,6 +468,7 @@ struct soft_dev {
 	bool gid_valid[SOFT_MAX_GIDS];
 	uint8_t mac[6];
 	uint16_t lid;
+	uint64_t wire_drops[8]; /* packets, by enum bb_roce_drop; __atomic */
 	bool port_down;
 	bool dead;               /* __atomic; see soft_fault.c */
 	uint64_t fault_requests; /* __atomic; counted only with the option fault */

@@ -346,6 +346,13 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 			gid[15]);
 		return NULL;
 	}
+	if (peer->opts.wire != cmd->dev->opts.wire) {
+		SOFT_LOG(WARNING,
+			 "%s: QP 0x%x: %s and %s do not speak the same, messages will be lost: "
+			 "wire=1 for both or none",
+			 cmd->dev->name, qp->qpn, cmd->dev->name, peer->name);
+		return NULL;
+	}
 	memcpy(mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
 	if (memcmp(mac, peer->mac, 6) != 0) {
 		SOFT_LOG(WARNING,

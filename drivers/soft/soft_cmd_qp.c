@@ -254,6 +254,7 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 		__atomic_store_n(&dev->qps[qp->qpn], NULL, __ATOMIC_RELEASE);
 		soft_quiesce();
 		soft_ids_free(&dev->ctl->qp_ids, qp->qpn);
+		soft_wire_destroy(qp->wire);
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "no memory in the engine");
 	}
@@ -280,6 +281,7 @@ soft_cmd_destroy_qp(struct soft_cmd *cmd)
 	soft_quiesce();
 	count_parts(qp, -1);
 	soft_ids_free(&cmd->dev->ctl->qp_ids, qpn);
+	soft_wire_destroy(qp->wire);
 	free(qp);
 	return 0;
 }

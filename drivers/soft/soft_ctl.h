@@ -139,6 +139,10 @@ void soft_log_text(uint32_t level, const void *key, const char *text);
 /* Change @opts by "key=value,..."; NULL or "" changes nothing. -EINVAL, logged. */
 int soft_opts_parse(const char *name, const char *args, struct soft_opts *opts);
 void soft_opts_default(struct soft_opts *opts);
+/* One of the options tx_* and rx_* (soft_wire_fault.c). -EINVAL. */
+int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts);
+/* One of the options tx_* and rx_*; soft_wire_fault.c. -EINVAL. */
+int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts);
 
 /* ---- soft_dev.c */
 extern const struct mlx5_cmd_if soft_cmd_if;

@@ -142,7 +142,8 @@ enum {
 	SOFT_MSG_TAKEN,
 	SOFT_MSG_CANCELLED,
 	SOFT_MSG_ANSWER,
-	SOFT_MSG_DGRAM, /* not a struct soft_msg alone: struct soft_dgram_msg */
+	SOFT_MSG_DGRAM,  /* not a struct soft_msg alone: struct soft_dgram_msg */
+	SOFT_MSG_PACKET, /* likewise: struct soft_packet_msg */
 };
 struct soft_msg {
 	struct soft_msg *next;
@@ -177,12 +178,15 @@ struct soft_watch {
 };
 
 TAILQ_HEAD(soft_qp_list, soft_qp);
+struct soft_packet_msg;
+TAILQ_HEAD(soft_packets, soft_packet_msg);
 
 struct soft_engine {
 	/* Read without the lock by soft_engine_progress(). */
 	uint8_t *page;          /* the only register page; NULL: always take the lock */
 	struct soft_msg *inbox; /* stack, pushed by other engines */
 	uint32_t dgrams;        /* in it; __atomic */
+	uint32_t packets;       /* likewise */
 	uint32_t pending;       /* something is left to do */
 	uint64_t next_deadline; /* TSC */
 
@@ -221,6 +225,10 @@ struct soft_engine {
 	/* Indirect keys that the request uses: they do not change before it is done. */
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
+	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
+	uint64_t faults;                  /* state of what is drawn there */
+	const struct soft_qp *decoded;    /* on a port: whose WQE is in req; NULL: look again */
+	uint8_t bounce[4096];             /* on a port: payload of a packet in too many pieces */
 
 	/* The control path's, and the thread's. */
 	LIST_ENTRY(soft_engine) link;
@@ -235,6 +243,13 @@ soft_be32(const void *p)
 
 	memcpy(&v, p, sizeof(v));
 	return bb_be32(v);
+}
+
+static inline void
+soft_put16(uint8_t *at, uint32_t v)
+{
+	at[0] = (uint8_t)(v >> 8);
+	at[1] = (uint8_t)v;
 }
 
 static inline uint64_t
@@ -361,6 +376,12 @@ void soft_req_run(struct soft_engine *e, struct soft_qp *qp);
 /* An answer that came through the inbox. */
 void soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
 		     struct soft_answer ans);
+/* Complete a WQE with success; with an error, then the QP goes to ERR. */
+void soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
+void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d,
+		   uint8_t synd, const char *why);
+/* What a peer's NAK means, for the log. */
+const char *soft_nak_text(uint32_t synd);
 /* ---- soft_req_fast.c: the plain RDMA WRITEs at the head of the queue, at most @budget */
 uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
 
@@ -526,8 +547,21 @@ int soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, ui
 
 /* ---- soft_paged.c: each false if some of the paged memory is not mapped for that */
 bool soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n);
+bool soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len);
 /* The data of a READ, into its pieces or @in_cqe. */
 bool soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src);
+
+/* ---- soft_pieces.c */
+/*
+ * [off, off + len) of a payload in pieces: up to @max pieces in @to. Returns their number, max + 1
+ * if it takes more.
+ */
+uint32_t soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t len,
+			  struct soft_piece *to, uint32_t max);
+void soft_pieces_copy_out(uint8_t *dst, const struct soft_piece *p, uint32_t n, uint64_t off,
+			  uint64_t len);
+void soft_pieces_copy_in(struct soft_engine *e, const struct soft_piece *p, uint32_t n,
+			 uint64_t off, const uint8_t *src, uint64_t len);
 
 /* As soft_mem_gather(), each piece in shuffled order. */
 void soft_mem_gather_relaxed(struct soft_engine *e, uint8_t *dst, const struct soft_piece *src,

@@ -172,6 +172,8 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_bf == b->no_bf && a->no_counters == b->no_counters &&
 	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
 	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
+	       a->wire == b->wire && memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
+	       memcmp(&a->rx_fault, &b->rx_fault, sizeof(a->rx_fault)) == 0 &&
 	       a->no_devx == b->no_devx && a->no_dm == b->no_dm && a->no_mkey == b->no_mkey &&
 	       a->no_ksm == b->no_ksm && a->no_umr == b->no_umr &&
 	       a->no_interleaved == b->no_interleaved && a->no_mw == b->no_mw && a->dm == b->dm &&
@@ -299,6 +301,7 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 	if (ret == 0) {
 		ctx->pub.cmd = &soft_cmd_if;
 		ctx->pub.dmabuf = !opts.no_dmabuf;
+		ctx->pub.target_progress = opts.wire && opts.progress == SOFT_PROGRESS_INLINE;
 		strcpy(ctx->pub.name, dev->name);
 		ctx->dev = dev;
 		count_contexts(dev, 1);

@@ -60,7 +60,8 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	}
 	qp->sq_pi = pi;
-	if (qp->queued == SOFT_Q_NONE)
+	/* On a port a timer runs while answers are out, and does not keep new WQEs back. */
+	if (qp->queued == SOFT_Q_NONE || qp->wire != NULL)
 		soft_req_run(e, qp);
 }
 

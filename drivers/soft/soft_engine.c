@@ -13,7 +13,7 @@
 
 #include <time.h>
 
-#include "soft_data.h"
+#include "soft_wire.h"
 
 /* ---- Time */
 
@@ -61,6 +61,14 @@ uint64_t
 soft_time_cycles(uint64_t ns)
 {
 	return (ns / 1000 + 1) * soft_tsc_mhz;
+}
+
+uint64_t
+soft_wire_now(void)
+{
+	uint64_t tsc = rte_rdtsc();
+
+	return tsc / soft_tsc_mhz * 1000 + tsc % soft_tsc_mhz * 1000 / soft_tsc_mhz;
 }
 
 void
@@ -215,9 +223,12 @@ soft_engine_chores(struct soft_engine *e)
 		soft_err_list(e);
 	if (e->cq_failed)
 		soft_cq_sweep(e);
+	if (!TAILQ_EMPTY(&e->held_packets))
+		soft_net_fault_run(e);
 	if (!TAILQ_EMPTY(&e->zips))
 		soft_zip_run(e);
-	return !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated);
+	return !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated) |
+	       !TAILQ_EMPTY(&e->held_packets);
 }
 
 static void
@@ -237,7 +248,7 @@ soft_engine_run(struct soft_engine *e)
 		pending |= e->watch[i]->left | e->watch[i]->cq_left;
 	}
 	if (unlikely(!TAILQ_EMPTY(&e->moderated) || !TAILQ_EMPTY(&e->errs) || e->cq_failed ||
-		     !TAILQ_EMPTY(&e->zips)))
+		     !TAILQ_EMPTY(&e->zips) || !TAILQ_EMPTY(&e->held_packets)))
 		pending |= soft_engine_chores(e);
 	/* An atomic per poll would be dear: a poll with nothing else to do does it. */
 	if (e->work != e->counted) {

@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-#include "soft_data.h"
+#include "soft_wire.h"
 
 static pthread_mutex_t soft_engines_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_engine) soft_engines = LIST_HEAD_INITIALIZER(soft_engines);
@@ -70,6 +70,7 @@ soft_engine_create(struct soft_dev *dev)
 	TAILQ_INIT(&e->qps);
 	TAILQ_INIT(&e->moderated);
 	TAILQ_INIT(&e->zips);
+	TAILQ_INIT(&e->held_packets);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_INSERT_HEAD(&soft_engines, e, link);
 	pthread_mutex_unlock(&soft_engines_lock);
@@ -82,6 +83,7 @@ soft_engine_destroy(struct soft_engine *e)
 	/* Requests for QPs that are gone are answered, answers to them freed. */
 	rte_ticketlock_lock(&e->lock);
 	soft_inbox_drain(e);
+	soft_net_fault_drop_all(e);
 	soft_zip_run(e);
 	soft_served_flush(e);
 	rte_ticketlock_unlock(&e->lock);
@@ -191,6 +193,11 @@ soft_qp_attach(struct soft_qp *qp)
 	bool shared = false;
 	int ret = 0;
 
+	if (qp->dev->opts.wire) {
+		qp->wire = soft_wire_create(qp);
+		if (qp->wire == NULL)
+			return -ENOMEM;
+	}
 	rte_ticketlock_lock(&e->lock);
 	if (qp->has_sq) {
 		ret = soft_watch_grow(w);
@@ -269,6 +276,8 @@ soft_qp_enter_state(struct soft_qp *qp)
 {
 	struct soft_engine *e = qp->engine;
 
+	if (unlikely(qp->wire != NULL))
+		soft_wire_enter_state(qp->wire);
 	switch (qp->state) {
 	case BB_PRM_QP_RST:
 		__atomic_store_n(&qp->gen, __atomic_add_fetch(&soft_last_gen, 1, __ATOMIC_RELAXED),

@@ -20,6 +20,7 @@
 
 #include "soft_resp.h"
 #include "soft_ud.h"
+#include "soft_wire.h"
 
 static void
 soft_msg_push(struct soft_engine *to, struct soft_msg *m)
@@ -203,6 +204,21 @@ soft_dgram_take(struct soft_engine *e, struct soft_dgram_msg *m)
 }
 
 void
+soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m)
+{
+	m->msg.state = SOFT_MSG_PACKET;
+	__atomic_fetch_add(&p->engine->packets, 1, __ATOMIC_RELAXED);
+	soft_msg_push(p->engine, &m->msg);
+}
+
+static void
+soft_packet_take(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	__atomic_fetch_sub(&e->packets, 1, __ATOMIC_RELAXED);
+	soft_wire_arrive(e, m);
+}
+
+void
 soft_inbox_drain(struct soft_engine *e)
 {
 	struct soft_msg *m = __atomic_exchange_n(&e->inbox, NULL, __ATOMIC_ACQUIRE);
@@ -220,6 +236,8 @@ soft_inbox_drain(struct soft_engine *e)
 		next = m->next;
 		if (state == SOFT_MSG_DGRAM)
 			soft_dgram_take(e, (struct soft_dgram_msg *)m);
+		else if (state == SOFT_MSG_PACKET)
+			soft_packet_take(e, (struct soft_packet_msg *)m);
 		else if (state == SOFT_MSG_ANSWER)
 			soft_msg_answer(e, m);
 		else

@@ -64,6 +64,17 @@ static const char *const keys[] = {"progress",
 				   "mtu",
 				   "framesz",
 				   "neigh",
+				   "wire",
+				   "tx_drop",
+				   "tx_dup",
+				   "tx_reorder",
+				   "tx_corrupt",
+				   "tx_delay",
+				   "rx_drop",
+				   "rx_dup",
+				   "rx_reorder",
+				   "rx_corrupt",
+				   "rx_delay",
 				   NULL};
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
@@ -71,9 +82,11 @@ static const char *const keys[] = {"progress",
 	"no_counters, no_devx, "                                                                   \
 	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_interleaved, "                      \
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
-	"no_clock, no_compress, no_cq_moderation, no_cq_resize, "                                  \
+	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
 	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
-	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, " SOFT_PORT_OPTS_KNOWN
+	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, "                                    \
+	"tx_drop, tx_dup, tx_reorder, tx_corrupt and the same with rx_=PERCENT, "                  \
+	"tx_delay, rx_delay=MICROSECONDS, " SOFT_PORT_OPTS_KNOWN
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
@@ -195,6 +208,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 	}
 	if (strcmp(key, "fault") == 0)
 		return parse_fault(value, opts);
+	if (strncmp(key, "tx_", 3) == 0 || strncmp(key, "rx_", 3) == 0)
+		return soft_net_fault_opt(key, value, opts);
 	if (strcmp(key, "dm") == 0) {
 		ret = parse_u32(value, 4096, 16 << 20, &opts->dm);
 		return ret == 0 && opts->dm % 4096 != 0 ? -EINVAL : ret;
@@ -237,6 +252,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_flag(value, &opts->no_compress);
 	if (strcmp(key, "no_cq_moderation") == 0)
 		return parse_flag(value, &opts->no_cq_moderation);
+	if (strcmp(key, "wire") == 0)
+		return parse_flag(value, &opts->wire);
 	if (strcmp(key, "no_cq_resize") == 0)
 		return parse_flag(value, &opts->no_cq_resize);
 	if (strcmp(key, "no_srq") == 0)
@@ -312,6 +329,17 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 			 name, parsed.port.name);
 		return -EINVAL;
 	}
+	if (parsed.wire && parsed.link_ib) {
+		SOFT_LOG(ERR, "%s: wire=1 is RoCE v2: leave out wire or link=ib", name);
+		return -EINVAL;
+	}
+	if (!parsed.wire &&
+	    (soft_net_faulty(&parsed.tx_fault) || soft_net_faulty(&parsed.rx_fault))) {
+		SOFT_LOG(ERR, "%s: tx_ and rx_ faults are of packets: they need wire=1", name);
+		return -EINVAL;
+	}
+	/* There are no packets for masked atomics. */
+	parsed.no_ext_atomic |= parsed.wire;
 	*opts = parsed;
 	return 0;
 }

@@ -63,6 +63,12 @@ soft_paged_write(uint8_t *dst, const struct soft_piece *src, uint32_t n)
 }
 
 bool
+soft_paged_read(uint8_t *dst, uint8_t *src, uint64_t len)
+{
+	return copy(dst, src, len, false);
+}
+
+bool
 soft_paged_answer(struct soft_qp *qp, const struct soft_req *r, bool in_cqe, uint8_t *src)
 {
 	uint32_t i;

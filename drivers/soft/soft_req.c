@@ -5,6 +5,7 @@
 #include "bb_roce_pkt.h"
 #include "soft_resp.h"
 #include "soft_ud.h"
+#include "soft_wire.h"
 
 static void
 soft_req_count(struct soft_qp *qp, uint8_t synd)
@@ -39,8 +40,7 @@ soft_req_count(struct soft_qp *qp, uint8_t synd)
 	}
 }
 
-/* The WQE failed: its CQE, then the QP goes to ERR. */
-static void
+void
 soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d, uint8_t synd,
 	      const char *why)
 {
@@ -71,6 +71,12 @@ soft_req_complete(struct soft_engine *e, struct soft_qp *qp, const struct soft_d
 		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 }
 
+void
+soft_req_done(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
+{
+	soft_req_complete(e, qp, d);
+}
+
 /* Nobody answers, which on an unreliable connection is as good as an answer. */
 static void
 soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d)
@@ -86,7 +92,7 @@ soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_do
 		soft_qp_timer(e, qp, 4096ull << qp->ack_timeout);
 }
 
-static const char *
+const char *
 soft_nak_text(uint32_t synd)
 {
 	switch (synd) {
@@ -279,6 +285,10 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 static __rte_noinline void
 soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
+	if (qp->wire != NULL) {
+		soft_wire_run(e, qp->wire);
+		return;
+	}
 	while (qp->sq_ci != qp->sq_pi) {
 		if (unlikely(qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE))
 			return;
@@ -311,7 +321,8 @@ soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t bu
 void
 soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
-	bool plain = (e->dev->opts.defect | e->dev->opts.fault) == 0 && !qp->bf_bad;
+	const struct soft_opts *o = &e->dev->opts;
+	bool plain = (o->defect | o->fault | o->wire) == 0 && !qp->bf_bad;
 	uint32_t done = 0;
 
 	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&

@@ -9,6 +9,9 @@
  * the QP's own. What stands in front of the data at the receiver: a GRH (IBTA vol. 1, 8.3);
  * on RoCE v2 the IP header, IPv4 in the last 20 of the 40 bytes (annex A17, and Linux's rxe).
  */
+#include <netinet/in.h>
+
+#include "soft_port_stack.h"
 #include "soft_ud.h"
 
 #define BTH  12u
@@ -80,7 +83,8 @@ soft_ud_target(const struct soft_qp *qp, const struct bb_wqe_av *av)
 		return NULL;
 	p = soft_qp_find(dest, bb_be32(av->dest_qpn) & ~BB_WQE_EXT_AV);
 	/* With a QP the device is open, and what it was opened with stays. */
-	if (p == NULL || p->st != BB_PRM_QP_ST_UD || dest->opts.link_ib != qp->dev->opts.link_ib)
+	if (p == NULL || p->st != BB_PRM_QP_ST_UD || p->wire != NULL ||
+	    dest->opts.link_ib != qp->dev->opts.link_ib)
 		return NULL;
 	state = soft_qp_state(p);
 	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_RTR)
@@ -92,80 +96,52 @@ soft_ud_target(const struct soft_qp *qp, const struct bb_wqe_av *av)
 }
 
 static void
-put16(uint8_t *at, uint32_t v)
-{
-	at[0] = (uint8_t)(v >> 8);
-	at[1] = (uint8_t)v;
-}
-
-static void
 put32(uint8_t *at, uint32_t v)
 {
-	put16(at, v >> 16);
-	put16(at + 2, v);
-}
-
-/* RFC 791: the complement of the ones' complement sum. */
-static uint32_t
-ipv4_checksum(const uint8_t *header)
-{
-	uint32_t sum = 0, i;
-
-	for (i = 0; i < IPV4; i += 2)
-		sum += (uint32_t)header[i] << 8 | header[i + 1];
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum += sum >> 16;
-	return ~sum & 0xffff;
-}
-
-/* @bytes: of the InfiniBand packet from BTH to ICRC. */
-static void
-soft_ud_ipv4(uint8_t *head, const struct bb_wqe_av *av, const uint8_t *sgid, uint32_t bytes)
-{
-	uint8_t *ip = head + SOFT_GRH - IPV4;
-
-	ip[0] = 0x45;
-	ip[1] = av->tclass;
-	put16(ip + 2, IPV4 + UDP + bytes);
-	put16(ip + 6, 0x4000); /* do not fragment */
-	ip[8] = av->hop_limit;
-	ip[9] = 17; /* UDP */
-	memcpy(ip + 12, sgid + 12, 4);
-	memcpy(ip + 16, av->rgid + 12, 4);
-	put16(ip + 10, ipv4_checksum(ip));
+	soft_put16(at, v >> 16);
+	soft_put16(at + 2, v);
 }
 
 /* A GRH has the layout of an IPv6 header. */
 static void
-soft_ud_grh(uint8_t *head, const struct bb_wqe_av *av, const uint8_t *sgid, uint8_t next_header,
-	    uint32_t bytes)
+soft_ud_grh(uint8_t *head, const struct bb_roce_net *net, uint8_t next_header, uint32_t bytes)
 {
-	put32(head, 6u << 28 | (uint32_t)av->tclass << 20 | (bb_be32(av->grh_gid_fl) & 0xfffff));
-	put16(head + 4, bytes);
+	put32(head, 6u << 28 | (uint32_t)net->tclass << 20 | net->flow_label);
+	soft_put16(head + 4, bytes);
 	head[6] = next_header;
-	head[7] = av->hop_limit;
-	memcpy(head + 8, sgid, 16);
-	memcpy(head + 24, av->rgid, 16);
+	head[7] = net->hop_limit;
+	memcpy(head + 8, net->src, 16);
+	memcpy(head + 24, net->dst, 16);
 }
 
-static void
-soft_ud_head(const struct soft_qp *qp, const struct bb_wqe_av *av, struct soft_dgram *d)
+void
+soft_ud_head(struct soft_dgram *d, const struct bb_roce_net *net, enum bb_gid_type type)
 {
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-	const struct bb_gid *gid = &qp->dev->gids[soft_ud_sgid(av)];
 	uint32_t bytes = BTH + DETH + (d->opcode == BB_WQE_SEND_IMM ? IMM : 0) +
 			 (uint32_t)RTE_ALIGN(d->len, 4) + ICRC;
 
 	memset(d->head, 0, sizeof(d->head));
-	if (gid->type != BB_GID_ROCE_V2) {
-		soft_ud_grh(d->head, av, gid->raw, 0x1b, bytes);
-	} else if (memcmp(gid->raw, mapped, sizeof(mapped)) == 0) {
+	if (type != BB_GID_ROCE_V2) {
+		soft_ud_grh(d->head, net, 0x1b, bytes);
+	} else if (soft_ip_is_v4(net->src)) {
 		d->sl = BB_CQE_L3_IPV4;
-		soft_ud_ipv4(d->head, av, gid->raw, bytes);
+		soft_port_put_ip(d->head + SOFT_GRH - IPV4, net, IPPROTO_UDP, UDP + bytes);
 	} else {
 		d->sl = BB_CQE_L3_IPV6;
-		soft_ud_grh(d->head, av, gid->raw, 17, UDP + bytes);
+		soft_ud_grh(d->head, net, IPPROTO_UDP, UDP + bytes);
 	}
+}
+
+void
+soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb_roce_net *net)
+{
+	memcpy(net->src, qp->dev->gids[soft_ud_sgid(av)].raw, sizeof(net->src));
+	memcpy(net->dst, av->rgid, sizeof(net->dst));
+	net->tclass = av->tclass;
+	net->hop_limit = av->hop_limit;
+	net->flow_label = bb_be32(av->grh_gid_fl) & 0xfffff;
+	/* RoCE has no LID: the place is the UDP source port's (libmlx5, mlx5_create_ah()). */
+	net->sport = bb_be16(av->rlid);
 }
 
 void
@@ -183,6 +159,7 @@ soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r
 		.solicited = (r->d.fm_ce_se & BB_WQE_SE) != 0,
 		.grh = soft_ud_has_grh(qp, av),
 	};
+	struct bb_roce_net net;
 
 	if (p == NULL) {
 		SOFT_LOG(NOTICE,
@@ -195,8 +172,10 @@ soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r
 		d.sl = av->rate_sl & 0xf;
 		d.slid = qp->dev->lid;
 	}
-	if (d.grh)
-		soft_ud_head(qp, av, &d);
+	if (d.grh) {
+		soft_ud_net(qp, av, &net);
+		soft_ud_head(&d, &net, qp->dev->gids[soft_ud_sgid(av)].type);
+	}
 	if (p->engine == e)
 		soft_ud_receive(e, p, &d, r->piece, r->n);
 	else if (!soft_dgram_post(p, &d, r->piece, r->n))

@@ -86,9 +86,18 @@ struct soft_answer soft_resp_drop(const struct soft_qp *p, uint32_t from, uint64
 /* Is there a receive for a message of @qp (NULL: a datagram)? Then it is e->recv. */
 struct soft_answer soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p,
 					const struct soft_qp *qp, const struct soft_req *r);
-/* Where its @len bytes go: e->remote. 0, or what is wrong with the receive. */
-uint8_t soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
-			  uint64_t len, const char **why);
+/*
+ * Where @len bytes of its message from @off on go: e->remote. 0, or what is wrong with the
+ * receive.
+ */
+uint8_t soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
+			     uint64_t off, uint64_t len, const char **why);
+static inline uint8_t
+soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r, uint64_t len,
+		  const char **why)
+{
+	return soft_resp_scatter_at(e, p, r, 0, len, why);
+}
 /* The receive taken fails: its CQE, then ERR. */
 struct soft_answer soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
 				       const struct soft_qp *qp, uint64_t len, uint8_t synd,
@@ -102,6 +111,9 @@ struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
 
 /* ---- soft_resp_atomic.c */
 bool soft_is_atomic(uint8_t wqe_opcode);
+/* A plain one of 8 bytes: what was there before. Memory and operands are in host order. */
+uint64_t soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add,
+		     uint64_t compare);
 struct soft_answer soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp,
 				    struct soft_req *r);
 /* The same answer again. False: it is not remembered. */

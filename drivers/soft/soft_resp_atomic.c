@@ -13,28 +13,27 @@ soft_is_atomic(uint8_t wqe_opcode)
 	       wqe_opcode == BB_WQE_ATOMIC_MASKED_CS || wqe_opcode == BB_WQE_ATOMIC_MASKED_FA;
 }
 
-/* Returns what was there before. Memory and operands are in host order. */
-static uint64_t
-soft_atomic(struct soft_engine *e, const struct soft_req *r, uint64_t *at)
+uint64_t
+soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add, uint64_t compare)
 {
-	uint64_t old = r->compare, new;
+	uint64_t old = compare, new;
 
 	if (unlikely(soft_defect(e, SOFT_DEFECT_ATOMIC_SPLIT))) {
 		old = __atomic_load_n(at, __ATOMIC_RELAXED);
 		/* Others get at it meanwhile, on a machine with one CPU too. */
 		rte_delay_us_sleep(1000);
-		new = r->d.opcode == BB_WQE_ATOMIC_FA ? old + r->swap_add : r->swap_add;
-		if (r->d.opcode == BB_WQE_ATOMIC_FA || old == r->compare)
+		new = add ? old + swap_add : swap_add;
+		if (add || old == compare)
 			__atomic_store_n(at, new, __ATOMIC_RELAXED);
 		return old;
 	}
-	if (r->d.opcode == BB_WQE_ATOMIC_FA) {
-		old = __atomic_fetch_add(at, r->swap_add, __ATOMIC_SEQ_CST);
-		new = old + r->swap_add;
+	if (add) {
+		old = __atomic_fetch_add(at, swap_add, __ATOMIC_SEQ_CST);
+		new = old + swap_add;
 	} else {
-		new = __atomic_compare_exchange_n(at, &old, r->swap_add, false, __ATOMIC_SEQ_CST,
+		new = __atomic_compare_exchange_n(at, &old, swap_add, false, __ATOMIC_SEQ_CST,
 						  __ATOMIC_SEQ_CST)
-			      ? r->swap_add
+			      ? swap_add
 			      : old;
 	}
 	return unlikely(soft_defect(e, SOFT_DEFECT_ATOMIC_OLD)) ? new : old;
@@ -146,7 +145,9 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, s
 		return soft_resp_refuse(e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
 					"an atomic's memory is not aligned to its size, or not in "
 					"one piece");
-	old = masked ? soft_atomic_masked(r, at) : soft_atomic(e, r, (uint64_t *)(void *)at);
+	old = masked ? soft_atomic_masked(r, at)
+		     : soft_atomic(e, r->d.opcode == BB_WQE_ATOMIC_FA, (uint64_t *)(void *)at,
+				   r->swap_add, r->compare);
 	replay = &p->replay[p->replay_next++ % SOFT_REPLAYS];
 	replay->old = old;
 	replay->psn = r->d.psn;

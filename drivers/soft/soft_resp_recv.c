@@ -122,8 +122,8 @@ soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p, const struct soft_
 }
 
 uint8_t
-soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
-		  uint64_t total, const char **why)
+soft_resp_scatter_at(struct soft_engine *e, const struct soft_qp *p, struct soft_req *r,
+		     uint64_t off, uint64_t total, const char **why)
 {
 	uint64_t left = total;
 	uint32_t i, max = RTE_MIN(e->recv.max, (uint32_t)SOFT_MAX_RX);
@@ -145,13 +145,20 @@ soft_resp_scatter(struct soft_engine *e, const struct soft_qp *p, struct soft_re
 			return BB_SYN_LOCAL_QP_OP;
 		}
 		len = count == 0 ? BB_WQE_MAX_SGE_LEN : count;
+		if (off >= len) {
+			off -= len;
+			continue;
+		}
+		len -= off;
 		if (len > left)
 			len = left;
 		/* Only what is written is checked [A]. */
-		if (unlikely(!soft_mem_map(e, p->dev, e->recv.pdn, p->qpn, lkey, soft_be64(s + 8),
-					   len, SOFT_RIGHT_LOCAL_WRITE, &e->remote, why)))
+		if (unlikely(!soft_mem_map(e, p->dev, e->recv.pdn, p->qpn, lkey,
+					   soft_be64(s + 8) + off, len, SOFT_RIGHT_LOCAL_WRITE,
+					   &e->remote, why)))
 			return BB_SYN_LOCAL_PROT;
 		left -= len;
+		off = 0;
 	}
 	*why = "the receive's buffers are too small for the message";
 	return left != 0 && (r == NULL || !soft_defect_overfill(e, r, left)) ? BB_SYN_LOCAL_LENGTH

@@ -54,7 +54,7 @@ soft_ud_write(struct soft_engine *e, const struct soft_dgram *d, const struct so
 	soft_mem_move(e, e->remote.p, piece, n);
 }
 
-static bool
+bool
 soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d)
 {
 	bool imm = d->opcode == BB_WQE_SEND_IMM;

@@ -5,6 +5,7 @@
 #ifndef SOFT_UD_H
 #define SOFT_UD_H
 
+#include "bb_roce_qp.h"
 #include "soft_data.h"
 
 #define SOFT_GRH 40u /* bytes in front of the data of every UD receive */
@@ -35,6 +36,10 @@ struct soft_dgram_msg {
 /* ---- soft_req_ud.c */
 /* Is the address vector of the WQE in @r one that a packet can be made with? 0, or a syndrome. */
 uint8_t soft_ud_check(struct soft_req *r, const struct soft_qp *qp);
+/* What the address vector says of the packet. */
+void soft_ud_net(const struct soft_qp *qp, const struct bb_wqe_av *av, struct bb_roce_net *net);
+/* What stands in front of the data at the receiver, and where the CQE says what it is. */
+void soft_ud_head(struct soft_dgram *d, const struct bb_roce_net *net, enum bb_gid_type type);
 /* Send it. Nobody answers. */
 void soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_req *r);
 
@@ -42,6 +47,8 @@ void soft_ud_send(struct soft_engine *e, struct soft_qp *qp, const struct soft_r
 /* On the engine of @p: put a datagram into its next receive. */
 void soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d,
 		     const struct soft_piece *piece, uint32_t n);
+/* Its CQE, data and head being in place. False: the CQ overran. */
+bool soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d);
 
 /* ---- soft_inbox.c */
 /* Hand a copy to the engine of @p. False: it has too many, or there is no memory. */

@@ -104,10 +104,15 @@ struct bb_dev_attr {
 	bool mkey_interleaved;       /**< also as a pattern */
 	bool counters;               /**< hardware counter sets */
 	bool software;               /**< no hardware behind it */
-	bool cq_resize;              /**< bb_cq_resize() */
-	bool cq_moderation;          /**< bb_cq_moderate() */
-	bool cqe_compression;        /**< bb_cq_attr.compress */
-	uint64_t clock_hz;           /**< of the clock that stamps completions; 0: none */
+	/**
+	 * RDMA to memory of this device goes on only while a thread polls its CQs, or calls
+	 * bb_dev_progress(): a software device that takes packets and has no thread of its own.
+	 */
+	bool target_progress;
+	bool cq_resize;       /**< bb_cq_resize() */
+	bool cq_moderation;   /**< bb_cq_moderate() */
+	bool cqe_compression; /**< bb_cq_attr.compress */
+	uint64_t clock_hz;    /**< of the clock that stamps completions; 0: none */
 	/**
 	 * Sizes of masked CMP_SWAP and FETCH_ADD, in bytes and or-ed: 4, 8; 0: there are none.
 	 * Devices may have larger ones, whose operands nobody has published.

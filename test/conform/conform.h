@@ -82,6 +82,7 @@ enum need {
 	NEED_NO_MASKED = UINT64_C(1) << 38,
 	NEED_LONG = UINT64_C(1) << 39,
 	NEED_MEMORY = UINT64_C(1) << 40,
+	NEED_PASSIVE = UINT64_C(1) << 42,
 	/* What depends on the machine, not on the device. */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };

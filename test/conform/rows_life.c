@@ -418,7 +418,7 @@ rows_life(struct rows *rows)
 				      ops[i].atomic ? 8 : sizes[k]);
 			row->op = &ops[i];
 			row->n = sizes[k];
-			row->needs = ops[i].needs;
+			row->needs = ops[i].needs | NEED_PASSIVE;
 		}
 	}
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Faults of a network on purpose, as the options tx_* and rx_* say: soft_wire_fault.c. */
+#ifndef SOFT_NET_FAULT_H
+#define SOFT_NET_FAULT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What happens to packets in one direction; rates in millionths. */
+struct soft_net_fault {
+	uint32_t drop, dup, reorder, corrupt;
+	uint32_t delay; /* us, of all */
+};
+
+/* Has a fault been asked for? */
+static inline bool
+soft_net_faulty(const struct soft_net_fault *f)
+{
+	return (f->drop | f->dup | f->reorder | f->corrupt | f->delay) != 0;
+}
+
+#endif

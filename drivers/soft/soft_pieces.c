@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Parts of a payload that lies in pieces: a packet's worth of a message. */
+#include "soft_data.h"
+
+uint32_t
+soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t len,
+		 struct soft_piece *to, uint32_t max)
+{
+	uint32_t i, count = 0;
+
+	for (i = 0; i < n && len != 0; i++) {
+		uint64_t bytes;
+
+		if (off >= p[i].len) {
+			off -= p[i].len;
+			continue;
+		}
+		if (count == max)
+			return max + 1;
+		bytes = RTE_MIN(p[i].len - off, len);
+		to[count].p = p[i].p + off;
+		to[count++].len = bytes;
+		len -= bytes;
+		off = 0;
+	}
+	return count;
+}
+
+void
+soft_pieces_copy_out(uint8_t *dst, const struct soft_piece *p, uint32_t n, uint64_t off,
+		     uint64_t len)
+{
+	struct soft_piece part;
+
+	while (len != 0 && soft_pieces_part(p, n, off, len, &part, 1) != 0) {
+		memcpy(dst, part.p, part.len);
+		dst += part.len;
+		off += part.len;
+		len -= part.len;
+	}
+}
+
+void
+soft_pieces_copy_in(struct soft_engine *e, const struct soft_piece *p, uint32_t n, uint64_t off,
+		    const uint8_t *src, uint64_t len)
+{
+	struct soft_piece part;
+
+	while (len != 0 && soft_pieces_part(p, n, off, len, &part, 1) != 0) {
+		soft_mem_copy(e, part.p, src, part.len);
+		src += part.len;
+		off += part.len;
+		len -= part.len;
+	}
+}

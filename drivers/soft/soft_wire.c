@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A QP on a port: its life, its turns, its time. */
+#include "soft_wire.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "soft_ctl.h"
+#include "soft_ud.h"
+
+static void
+soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t synd)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_qp *qp = w->qp;
+	uint16_t event = 0;
+
+	(void)ctx;
+	/* The CQE of a receive that failed tells enough. */
+	if (responder && !w->recv_failed) {
+		if (synd == BB_SYN_REMOTE_ACCESS)
+			event = BB_PRM_EVENT_WQ_ACCESS_ERROR;
+		else if (synd == BB_SYN_REMOTE_INVAL_REQ)
+			event = BB_PRM_EVENT_WQ_INVAL_REQ_ERROR;
+		else
+			event = BB_PRM_EVENT_WQ_CATAS_ERROR;
+	}
+	soft_qp_fail(qp, event);
+}
+
+static void
+soft_wire_established(void *ctx, struct bb_roce_qp *roce)
+{
+	struct soft_qp *qp = soft_wire_of(roce)->qp;
+
+	(void)ctx;
+	soft_event_raise(qp->dev, qp->obj, BB_PRM_EVENT_COMM_EST);
+}
+
+static const struct bb_roce_ops soft_wire_ops = {
+	.tx = soft_wire_tx,
+	.gather = soft_wire_gather,
+	.place = soft_wire_place,
+	.atomic_result = soft_wire_atomic_result,
+	.complete = soft_wire_complete,
+	.recv_take = soft_wire_recv_take,
+	.recv_place = soft_wire_recv_place,
+	.recv_done = soft_wire_recv_done,
+	.invalidate = soft_wire_invalidate,
+	.remote_check = soft_wire_remote_check,
+	.remote_write = soft_wire_remote_write,
+	.remote_read = soft_wire_remote_read,
+	.remote_atomic = soft_wire_remote_atomic,
+	.failed = soft_wire_failed,
+	.established = soft_wire_established,
+};
+
+/* ---- Life */
+
+static void
+soft_wire_reset(struct soft_wire *w)
+{
+	const struct bb_roce_mem mem = {
+		.ring = w->ring,
+		.slots = SOFT_WIRE_SLOTS,
+		.replay = w->replay,
+		.replays = w->qp->st == BB_PRM_QP_ST_RC ? SOFT_WIRE_REPLAYS : 0,
+	};
+
+	bb_roce_qp_init(&w->roce, &soft_wire_ops, NULL, &mem);
+	memset(&w->told, 0, sizeof(w->told));
+	w->sq_next = 0;
+	w->posted = 0;
+	w->in_cqe_len = 0;
+	w->recv_failed = false;
+}
+
+struct soft_wire *
+soft_wire_create(struct soft_qp *qp)
+{
+	struct soft_wire *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	w->qp = qp;
+	if (qp->st == BB_PRM_QP_ST_UD) {
+		w->dest = calloc(SOFT_WIRE_SLOTS, sizeof(*w->dest));
+		if (w->dest == NULL) {
+			free(w);
+			return NULL;
+		}
+	}
+	soft_wire_reset(w);
+	return w;
+}
+
+void
+soft_wire_destroy(struct soft_wire *w)
+{
+	if (w == NULL)
+		return;
+	free(w->dest);
+	free(w);
+}
+
+static enum bb_roce_type
+soft_wire_type(uint32_t st)
+{
+	switch (st) {
+	case BB_PRM_QP_ST_RC:
+		return BB_ROCE_RC;
+	case BB_PRM_QP_ST_UC:
+		return BB_ROCE_UC;
+	default:
+		return BB_ROCE_UD;
+	}
+}
+
+/* The primary path of the context. */
+static void
+soft_wire_path(struct soft_wire *w)
+{
+	const struct soft_qp *qp = w->qp;
+	const uint8_t *ads = bb_prm_csub(qp->qpc, BB_PRM_QPC_ADS);
+	uint32_t sgid = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX) % SOFT_MAX_GIDS;
+	uint32_t sport = bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT);
+	struct bb_roce_net *net = &w->path.net;
+
+	memcpy(net->src, qp->dev->gids[sgid].raw, 16);
+	memcpy(net->dst, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), 16);
+	net->tclass =
+		(uint8_t)(bb_prm_get(ads, BB_PRM_ADS_DSCP) << 2 | bb_prm_get(ads, BB_PRM_ADS_ECN));
+	net->hop_limit = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT);
+	net->flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
+	/* Left to the device: what differs between queue pairs (annex A17.3.2). */
+	net->sport = (uint16_t)(sport != 0 ? sport
+					   : 0xc000 | ((qp->qpn ^ qp->remote_qpn * 31) & 0x3fff));
+	memcpy(w->path.mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
+}
+
+void
+soft_wire_enter_state(struct soft_wire *w)
+{
+	const struct soft_qp *qp = w->qp;
+	bool rc = qp->st == BB_PRM_QP_ST_RC;
+	struct bb_roce_attr attr = {
+		.type = soft_wire_type(qp->st),
+		.mtu = qp->mtu,
+		.pkey = 0xffff,
+		.qpn = qp->qpn,
+		.dqpn = qp->remote_qpn,
+		.qkey = qp->q_key,
+		.rq_psn = qp->epsn,
+		.max_dest_rd_atomic = rc ? RTE_MIN(1u << qp->log_rra_max, SOFT_WIRE_REPLAYS) : 0,
+		.min_rnr_timer = qp->min_rnr_nak,
+		.sq_psn = qp->sq_psn,
+		.max_rd_atomic = 1u << qp->log_sra_max,
+		.ack_timeout = qp->ack_timeout,
+		.retry_cnt = qp->retry_count,
+		.rnr_retry = qp->rnr_retry,
+		.window = SOFT_WIRE_WINDOW,
+	};
+	int ret = 0;
+
+	switch (qp->state) {
+	case BB_PRM_QP_RST:
+		soft_wire_reset(w);
+		break;
+	case BB_PRM_QP_RTR:
+		if (qp->st == BB_PRM_QP_ST_UD)
+			attr.mtu = 4096;
+		else
+			soft_wire_path(w);
+		attr.path = w->path.net;
+		ret = bb_roce_qp_rtr(&w->roce, &attr);
+		break;
+	case BB_PRM_QP_RTS:
+		ret = bb_roce_qp_rts(&w->roce, &attr);
+		break;
+	case BB_PRM_QP_ERR:
+		bb_roce_qp_err(&w->roce);
+		break;
+	default:
+		break;
+	}
+	if (ret != 0)
+		SOFT_LOG(ERR, "%s QP 0x%x: attributes that the control path let pass: %s",
+			 qp->dev->name, qp->qpn, strerror(-ret));
+}
+
+/* ---- Turns */
+
+/* Counters by their place in both structs. */
+#define PAIR(soft, roce)                                                                           \
+	{                                                                                          \
+		offsetof(struct soft_counters, soft), offsetof(struct bb_roce_stats, roce)         \
+	}
+static const struct {
+	size_t soft, roce;
+} soft_wire_counters[] = {
+	PAIR(rx_write, rx_write),
+	PAIR(rx_read, rx_read),
+	PAIR(rx_atomic, rx_atomic),
+	PAIR(out_of_sequence, out_of_sequence),
+	PAIR(duplicate, duplicate),
+	PAIR(rnr_nak_retry, rnr_nak_retry),
+	PAIR(packet_seq_err, packet_seq_err),
+	PAIR(ack_timeout, ack_timeout),
+	PAIR(resp_remote_invalid, resp_remote_invalid),
+	PAIR(resp_remote_access, resp_remote_access),
+};
+
+static uint64_t *
+soft_wire_counter(void *base, size_t at)
+{
+	return (uint64_t *)(void *)((uint8_t *)base + at);
+}
+
+static void
+soft_wire_count(struct soft_wire *w)
+{
+	struct soft_counters *c = soft_counters_of(w->qp);
+	uint32_t i;
+
+	for (i = 0; i < RTE_DIM(soft_wire_counters); i++) {
+		uint64_t now = *soft_wire_counter(&w->roce.stats, soft_wire_counters[i].roce);
+		uint64_t *told = soft_wire_counter(&w->told, soft_wire_counters[i].roce);
+
+		if (now == *told)
+			continue;
+		if (c != NULL)
+			__atomic_fetch_add(soft_wire_counter(c, soft_wire_counters[i].soft),
+					   now - *told, __ATOMIC_RELAXED);
+		*told = now;
+	}
+}
+
+/* Look at it again when there is something to do. */
+static void
+soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
+{
+	uint64_t deadline = bb_roce_deadline(&w->roce);
+
+	if (bb_roce_busy(&w->roce) || (w->qp->state == BB_PRM_QP_RTS &&
+				       w->sq_next == w->qp->sq_ci && w->sq_next != w->qp->sq_pi))
+		soft_qp_queue(e, w->qp);
+	else if (deadline != UINT64_MAX)
+		soft_qp_timer(e, w->qp, deadline > now ? deadline - now : 0);
+	else
+		soft_qp_unqueue(e, w->qp);
+}
+
+void
+soft_wire_run(struct soft_engine *e, struct soft_wire *w)
+{
+	uint64_t now = soft_wire_now();
+
+	e->decoded = NULL;
+	if (now >= bb_roce_deadline(&w->roce))
+		bb_roce_tick(&w->roce, now);
+	soft_wire_post(e, w);
+	bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
+	/* UC and UD complete as they are sent: there is room again. */
+	soft_wire_post(e, w);
+	soft_wire_count(w);
+	soft_keys_done(e);
+	soft_wire_schedule(e, w, now);
+}
+
+void
+soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pkt *pkt,
+	     const struct bb_roce_net *net)
+{
+	e->decoded = NULL;
+	bb_roce_rx(&w->roce, pkt, net, soft_wire_now());
+	soft_keys_done(e);
+	/* Its answer, and what has room now, go out when all that came is taken in. */
+	soft_qp_queue(e, w->qp);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Queue pairs of a device that has a port: the RoCEv2 engine (lib/roce) carries out their
+ * requests, as packets. Where to start reading: soft_wire.c (a QP's turn), soft_wire_req.c and
+ * soft_wire_resp.c (what the engine asks of the requester's and the responder's memory and
+ * queues), soft_wire_port.c (packets).
+ *
+ * A QP's WQEs are given to the engine up to SOFT_WIRE_SLOTS at a time and stay in the ring until
+ * they are complete, so a WQE is decoded anew when its payload is sent once more, and its keys are
+ * asked again: what has become of them meanwhile counts.
+ */
+#ifndef SOFT_WIRE_H
+#define SOFT_WIRE_H
+
+#include "bb_roce_qp.h"
+#include "soft_data.h"
+
+#define SOFT_WIRE_SLOTS   64u  /* messages of a QP under way; power of two */
+#define SOFT_WIRE_REPLAYS 16u  /* READs and atomics that it answers; power of two */
+#define SOFT_WIRE_WINDOW  256u /* request packets that are not acknowledged */
+
+/* A packet on its way, in memory. */
+struct soft_packet_msg {
+	struct soft_msg msg;
+	struct bb_roce_net net;
+	uint8_t mac[6]; /* where it goes */
+	bool rx;        /* it has arrived */
+	uint32_t dqpn;
+	uint64_t due; /* TSC; on soft_engine.held_packets */
+	TAILQ_ENTRY(soft_packet_msg) held;
+	uint32_t len;
+	uint32_t ip_len;
+	uint8_t data[]; /* from the IP header to the ICRC */
+};
+
+/* Where a datagram goes. */
+struct soft_wire_dest {
+	struct bb_roce_net net;
+	uint8_t mac[6];
+};
+
+/* One a QP, the engine's thread's alone. */
+struct soft_wire {
+	struct bb_roce_qp roce;
+	struct soft_qp *qp;
+	uint16_t sq_next; /* block of the WQE that is given to the engine next */
+	uint32_t posted;  /* messages given to it, free running */
+	bool recv_failed; /* by its own fault, and its CQE was written */
+	uint8_t in_cqe_len;
+	uint8_t in_cqe[32]; /* data of a receive that goes into its CQE */
+	struct soft_wire_dest path;
+	struct soft_wire_dest *dest; /* UD: by slot */
+	struct bb_roce_stats told;   /* what the counter set has of roce.stats */
+	struct soft_done done[SOFT_WIRE_SLOTS];
+	struct bb_roce_msg ring[SOFT_WIRE_SLOTS];
+	struct bb_roce_replay replay[SOFT_WIRE_REPLAYS];
+};
+
+/* ---- soft_wire.c */
+/* NULL: no memory. */
+struct soft_wire *soft_wire_create(struct soft_qp *qp);
+/* The QP has a new state: under its engine's lock. */
+void soft_wire_enter_state(struct soft_wire *w);
+/* Its turn: new WQEs, timers, packets. */
+void soft_wire_run(struct soft_engine *e, struct soft_wire *w);
+/* A packet that names it. */
+void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pkt *pkt,
+		  const struct bb_roce_net *net);
+/* A port's time, in ns. */
+uint64_t soft_wire_now(void);
+
+/* ---- soft_wire_req.c */
+/* Give the engine the WQEs that are posted and have room. */
+void soft_wire_post(struct soft_engine *e, struct soft_wire *w);
+int soft_wire_gather(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg,
+		     uint32_t off, uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);
+uint8_t soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg,
+			uint32_t off, const uint8_t *data, uint32_t len);
+uint8_t soft_wire_atomic_result(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg,
+				uint64_t orig);
+void soft_wire_complete(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg,
+			uint8_t status);
+
+/* ---- soft_wire_resp.c */
+enum bb_roce_take soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce);
+uint8_t soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uint8_t *data,
+			     uint32_t len);
+uint8_t soft_wire_recv_done(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_recv *r);
+uint8_t soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey);
+uint8_t soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access access,
+			       uint32_t rkey, uint64_t va, uint32_t len);
+uint8_t soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64_t va,
+			       const uint8_t *data, uint32_t len);
+int soft_wire_remote_read(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64_t va,
+			  uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV]);
+uint8_t soft_wire_remote_atomic(void *ctx, struct bb_roce_qp *roce, uint8_t kind, uint32_t rkey,
+				uint64_t va, uint64_t swap_add, uint64_t compare, uint64_t *orig);
+
+/* ---- soft_wire_ud.c */
+/* Where the WQE of @r goes: into *msg and *dest. */
+void soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_roce_msg *msg,
+		       struct soft_wire_dest *dest);
+/* The receive of a datagram whose data is in place. False: its CQE could not be written. */
+bool soft_wire_ud_done(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_recv *r);
+
+/* ---- soft_wire_port.c */
+/* IPv6, UDP, and all that may stand in front of the payload. */
+#define SOFT_WIRE_HEADERS (40u + 8u + BB_ROCE_MAX_HDR)
+/* Packets that an engine has to take in: more are refused. */
+#define SOFT_WIRE_QUEUE 4096u
+bool soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
+		  const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg);
+
+/* A packet that came through the inbox. */
+void soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m);
+/*
+ * A packet from its IP header (@ip_len bytes) to its ICRC, @len bytes of which the UDP header is
+ * known to be part, for a QP of the engine.
+ */
+void soft_wire_input(struct soft_engine *e, const uint8_t *ip, uint32_t ip_len, uint32_t len,
+		     const struct bb_roce_net *net);
+/* It goes on now: to its target, or out. The packet is given away. */
+void soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
+
+/* ---- soft_wire_fault.c */
+/* Faults that are not all 0 decide what becomes of it. The packet is given away. */
+void soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
+			   const struct soft_net_fault *f);
+/* Packets whose time has come. */
+void soft_net_fault_run(struct soft_engine *e);
+void soft_net_fault_drop_all(struct soft_engine *e);
+
+/* ---- soft_inbox.c */
+/* Hand a packet to the engine of @p. */
+void soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m);
+
+static inline struct soft_wire *
+soft_wire_of(struct bb_roce_qp *roce)
+{
+	return container_of(roce, struct soft_wire, roce);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Faults of a network on purpose: packets that are lost, doubled, overtaken, damaged or late, in
+ * each direction at a rate of its own. What strikes which packet is drawn from the device's seed,
+ * so that the same packets in the same order meet the same faults.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "soft_wire.h"
+
+#include "soft_ctl.h"
+
+/* A packet that is overtaken waits so long, beside the delay that all have. */
+#define REORDER_MIN_US 20u
+#define REORDER_MAX_US 500u
+#define MILLION        1000000u
+
+static const struct {
+	const char *key;
+	size_t at;
+} rates[] = {
+	{"drop", offsetof(struct soft_net_fault, drop)},
+	{"dup", offsetof(struct soft_net_fault, dup)},
+	{"reorder", offsetof(struct soft_net_fault, reorder)},
+	{"corrupt", offsetof(struct soft_net_fault, corrupt)},
+};
+
+/* "1", "0.05": percent, in millionths. */
+static int
+parse_percent(const char *value, uint32_t *millionths)
+{
+	uint32_t whole = 0, part = 0, unit = MILLION / 100;
+	const char *p = value;
+
+	if (p == NULL || *p < '0' || *p > '9')
+		return -EINVAL;
+	for (; *p >= '0' && *p <= '9'; p++) {
+		whole = whole * 10 + (uint32_t)(*p - '0');
+		if (whole > 100)
+			return -EINVAL;
+	}
+	if (*p == '.') {
+		for (p++; *p >= '0' && *p <= '9' && unit > 1; p++) {
+			unit /= 10;
+			part += unit * (uint32_t)(*p - '0');
+		}
+	}
+	if (*p != '\0' || whole * (MILLION / 100) + part > MILLION)
+		return -EINVAL;
+	*millionths = whole * (MILLION / 100) + part;
+	return 0;
+}
+
+int
+soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
+{
+	struct soft_net_fault *f = strncmp(key, "tx_", 3) == 0 ? &opts->tx_fault : &opts->rx_fault;
+	unsigned long us;
+	char *end;
+	uint32_t i;
+
+	key += 3;
+	for (i = 0; i < RTE_DIM(rates); i++)
+		if (strcmp(key, rates[i].key) == 0)
+			return parse_percent(value,
+					     (uint32_t *)(void *)((uint8_t *)f + rates[i].at));
+	if (value == NULL || *value < '0' || *value > '9')
+		return -EINVAL;
+	us = strtoul(value, &end, 10);
+	if (*end != '\0' || us > MILLION)
+		return -EINVAL;
+	f->delay = (uint32_t)us;
+	return 0;
+}
+
+/* xorshift64*: every seed but 0 runs through all values. */
+static uint32_t
+draw(struct soft_engine *e)
+{
+	uint64_t x = e->faults != 0 ? e->faults : e->dev->opts.seed * 2 + 1;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	e->faults = x;
+	return (uint32_t)(x * 0x2545f4914f6cdd1dull >> 32);
+}
+
+static bool
+strikes(struct soft_engine *e, uint32_t millionths)
+{
+	return millionths != 0 && draw(e) % MILLION < millionths;
+}
+
+static void
+hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t us)
+{
+	struct soft_packet_msg *at;
+
+	m->due = rte_rdtsc() + soft_time_cycles(us * 1000);
+	TAILQ_FOREACH_REVERSE(at, &e->held_packets, soft_packets, held)
+	{
+		if (at->due <= m->due)
+			break;
+	}
+	if (at != NULL)
+		TAILQ_INSERT_AFTER(&e->held_packets, at, m, held);
+	else
+		TAILQ_INSERT_HEAD(&e->held_packets, m, held);
+}
+
+static struct soft_packet_msg *
+copy(const struct soft_packet_msg *m)
+{
+	struct soft_packet_msg *twin = malloc(sizeof(*m) + m->len);
+
+	if (twin != NULL)
+		memcpy(twin, m, sizeof(*m) + m->len);
+	return twin;
+}
+
+static void
+pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fault *f)
+{
+	uint64_t us = f->delay;
+
+	if (strikes(e, f->reorder))
+		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
+	if (us != 0)
+		hold(e, m, us);
+	else
+		soft_packet_go(e, m);
+}
+
+void
+soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
+		      const struct soft_net_fault *f)
+{
+	struct soft_packet_msg *twin = NULL;
+
+	if (strikes(e, f->drop)) {
+		free(m);
+		return;
+	}
+	if (strikes(e, f->dup))
+		twin = copy(m);
+	if (strikes(e, f->corrupt)) {
+		uint32_t bit = draw(e) % (m->len * 8);
+
+		m->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+	}
+	pass(e, m, f);
+	if (twin != NULL)
+		pass(e, twin, f);
+}
+
+void
+soft_net_fault_run(struct soft_engine *e)
+{
+	struct soft_packet_msg *m;
+	uint64_t now = rte_rdtsc();
+
+	while ((m = TAILQ_FIRST(&e->held_packets)) != NULL && m->due <= now) {
+		TAILQ_REMOVE(&e->held_packets, m, held);
+		soft_packet_go(e, m);
+	}
+}
+
+void
+soft_net_fault_drop_all(struct soft_engine *e)
+{
+	struct soft_packet_msg *m;
+
+	while ((m = TAILQ_FIRST(&e->held_packets)) != NULL) {
+		TAILQ_REMOVE(&e->held_packets, m, held);
+		free(m);
+	}
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The requester's half of a QP on a port: WQEs become messages, and their memory is read and
+ * written as the RoCEv2 engine asks.
+ *
+ * What is no message (NOP, UMR), and a WQE that is refused, waits until all before it are
+ * complete: completions come in the order of posting.
+ */
+#include "soft_wire.h"
+
+#include "soft_resp.h"
+#include "soft_ud.h"
+
+/* ---- WQEs that are given to the engine */
+
+/* The message kind of a WQE. False: it has none. */
+static bool
+soft_wire_kind(uint8_t opcode, uint8_t *kind)
+{
+	switch (opcode) {
+	case BB_WQE_SEND:
+		*kind = BB_ROCE_MSG_SEND;
+		return true;
+	case BB_WQE_SEND_IMM:
+		*kind = BB_ROCE_MSG_SEND_IMM;
+		return true;
+	case BB_WQE_SEND_INV:
+		*kind = BB_ROCE_MSG_SEND_INV;
+		return true;
+	case BB_WQE_RDMA_WRITE:
+		*kind = BB_ROCE_MSG_WRITE;
+		return true;
+	case BB_WQE_RDMA_WRITE_IMM:
+		*kind = BB_ROCE_MSG_WRITE_IMM;
+		return true;
+	case BB_WQE_RDMA_READ:
+		*kind = BB_ROCE_MSG_READ;
+		return true;
+	case BB_WQE_ATOMIC_CS:
+		*kind = BB_ROCE_MSG_CMP_SWAP;
+		return true;
+	case BB_WQE_ATOMIC_FA:
+		*kind = BB_ROCE_MSG_FETCH_ADD;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* A WQE at the head of the queue that ends here. */
+static void
+soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, uint8_t synd)
+{
+	struct soft_qp *qp = w->qp;
+
+	if (synd == 0 && r->d.opcode == BB_WQE_UMR) {
+		synd = soft_umr_execute(qp, r);
+		if (synd == SOFT_SYN_AGAIN)
+			return;
+	}
+	w->sq_next = (uint16_t)(w->sq_next + r->d.blocks);
+	r->d.packets = 0;
+	if (synd == 0)
+		soft_req_done(e, qp, &r->d);
+	else
+		soft_req_fail(e, qp, &r->d, synd, r->why);
+}
+
+/* False: the wire has no such message. */
+static bool
+soft_wire_give(struct soft_wire *w, const struct soft_req *r, uint8_t kind)
+{
+	uint32_t slot = w->posted % SOFT_WIRE_SLOTS;
+	struct bb_roce_msg msg = {
+		.cookie = slot,
+		.kind = kind,
+		.flags = (uint8_t)(((r->d.fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0) |
+				   (r->d.fm_ce_se >> 5 >= 2 ? BB_ROCE_FENCE : 0)),
+		.len = (uint32_t)r->d.len,
+		.imm = kind == BB_ROCE_MSG_SEND_INV ? bb_be32(r->imm) : r->imm,
+		.rkey = r->rkey,
+		.raddr = r->raddr,
+		.swap_add = r->swap_add,
+		.compare = r->compare,
+	};
+
+	if (w->qp->st == BB_PRM_QP_ST_UD) {
+		soft_wire_ud_dest(w->qp, r, &msg, &w->dest[slot]);
+		msg.net = &w->dest[slot].net;
+	}
+	w->done[slot] = r->d;
+	if (bb_roce_post(&w->roce, &msg) != 0)
+		return false;
+	w->posted++;
+	w->sq_next = (uint16_t)(w->sq_next + r->d.blocks);
+	return true;
+}
+
+void
+soft_wire_post(struct soft_engine *e, struct soft_wire *w)
+{
+	struct soft_qp *qp = w->qp;
+	struct soft_req *r = &e->req;
+
+	while (qp->state == BB_PRM_QP_RTS && w->sq_next != qp->sq_pi &&
+	       w->roce.req.head - w->roce.req.tail < SOFT_WIRE_SLOTS) {
+		uint16_t left = (uint16_t)(qp->sq_pi - w->sq_next);
+		uint8_t kind = 0, synd;
+
+		e->decoded = NULL;
+		synd = soft_req_decode(e, r, qp, w->sq_next, left);
+		if (likely(synd == 0 && soft_wire_kind(r->d.opcode, &kind) &&
+			   soft_wire_give(w, r, kind)))
+			continue;
+		if (synd == 0 && r->d.opcode != BB_WQE_NOP && r->d.opcode != BB_WQE_UMR) {
+			synd = BB_SYN_LOCAL_QP_OP;
+			r->why = "there are no packets for such an operation";
+		}
+		if (w->sq_next != qp->sq_ci)
+			return;
+		soft_wire_local(e, w, r, synd);
+	}
+}
+
+/* ---- Their memory */
+
+static const char *
+soft_wire_text(const struct soft_engine *e, uint8_t status)
+{
+	switch (status) {
+	case BB_SYN_REMOTE_INVAL_REQ:
+	case BB_SYN_REMOTE_ACCESS:
+	case BB_SYN_REMOTE_OP:
+		return soft_nak_text(status);
+	case BB_SYN_RETRY_EXC:
+		return "nobody acknowledges it: is the peer up, reachable, and in RTR or RTS with "
+		       "this QP's number and PSN?";
+	case BB_SYN_RNR_RETRY_EXC:
+		return "the peer posted no receive in time";
+	case BB_SYN_BAD_RESP:
+		return "the peer's answer is none to this request";
+	default:
+		return e->req.why;
+	}
+}
+
+/* The WQE of a message in e->req. 0, or a syndrome. */
+static uint8_t
+soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_msg *msg)
+{
+	const struct soft_done *d = &w->done[msg->cookie];
+	uint8_t synd;
+
+	if (e->decoded == w->qp && e->req.d.idx == d->idx)
+		return 0;
+	e->decoded = NULL;
+	synd = soft_req_decode(e, &e->req, w->qp, d->idx, d->blocks);
+	if (synd == 0 && (e->req.d.opcode != d->opcode || e->req.d.len != d->len)) {
+		e->req.why = "the WQE changed while it was carried out";
+		synd = BB_SYN_LOCAL_QP_OP;
+	}
+	if (synd == 0)
+		e->decoded = w->qp;
+	return synd;
+}
+
+int
+soft_wire_gather(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg, uint32_t off,
+		 uint32_t len, struct bb_roce_iov iov[BB_ROCE_MAX_IOV])
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_engine *e = w->qp->engine;
+	struct soft_piece part[BB_ROCE_MAX_IOV];
+	uint8_t synd = soft_wire_decode(e, w, msg);
+	uint32_t n, i;
+
+	(void)ctx;
+	if (unlikely(synd != 0))
+		return -synd;
+	n = soft_pieces_part(e->req.piece, e->req.n, off, len, part, RTE_DIM(part));
+	if (unlikely(n > RTE_DIM(part))) {
+		soft_pieces_copy_out(e->bounce, e->req.piece, e->req.n, off, len);
+		iov[0] = (struct bb_roce_iov){.p = e->bounce, .len = len};
+		return 1;
+	}
+	for (i = 0; i < n; i++)
+		iov[i] = (struct bb_roce_iov){.p = part[i].p, .len = (uint32_t)part[i].len};
+	return (int)n;
+}
+
+uint8_t
+soft_wire_place(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg, uint32_t off,
+		const uint8_t *data, uint32_t len)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_engine *e = w->qp->engine;
+	uint8_t synd = soft_wire_decode(e, w, msg);
+
+	(void)ctx;
+	if (unlikely(synd != 0))
+		return synd;
+	/* Such a message is one packet. */
+	if (soft_resp_to_cqe(w->qp, &e->req)) {
+		memcpy(w->qp->cs_data, data, len);
+		w->qp->cs_len = (uint8_t)len;
+		return 0;
+	}
+	soft_pieces_copy_in(e, e->req.piece, e->req.n, off, data, len);
+	return 0;
+}
+
+uint8_t
+soft_wire_atomic_result(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg,
+			uint64_t orig)
+{
+	return soft_wire_place(ctx, roce, msg, 0, (const uint8_t *)&orig, sizeof(orig));
+}
+
+void
+soft_wire_complete(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *msg,
+		   uint8_t status)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	const struct soft_done *d = &w->done[msg->cookie];
+
+	(void)ctx;
+	/* It went down meanwhile: the flush has told of this WQE. */
+	if (w->qp->state != BB_PRM_QP_RTS)
+		return;
+	if (status == 0)
+		soft_req_done(w->qp->engine, w->qp, d);
+	else
+		soft_req_fail(w->qp->engine, w->qp, d, status,
+			      soft_wire_text(w->qp->engine, status));
+}

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The responder's half of a QP on a port: receives and remote access, by the keys and rules of
+ * the loop port (soft_resp*.c, soft_mem_access.c).
+ *
+ * A message comes in packet by packet. The receive it goes into is looked up anew for each and
+ * used up only when it is complete: the queue's index does not move before.
+ */
+#include "soft_wire.h"
+
+#include "soft_cqe.h"
+#include "soft_resp.h"
+#include "soft_ud.h"
+
+/* ---- Receives */
+
+enum bb_roce_take
+soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
+{
+	struct soft_qp *qp = soft_wire_of(roce)->qp;
+	struct soft_answer ans;
+
+	(void)ctx;
+	if (!qp->has_rq && qp->rmp == NULL)
+		return qp->st == BB_PRM_QP_ST_RC ? BB_ROCE_TAKE_FAILED : BB_ROCE_TAKE_EMPTY;
+	ans = soft_resp_recv_ready(qp->engine, qp, NULL, NULL);
+	switch (ans.kind) {
+	case SOFT_ACK:
+		return BB_ROCE_TAKE_OK;
+	case SOFT_NAK_RNR:
+	case SOFT_SILENCE:
+		return BB_ROCE_TAKE_EMPTY;
+	default:
+		return BB_ROCE_TAKE_FAILED;
+	}
+}
+
+/* [off, off + len) of the buffers of the receive taken: e->remote. 0, or a syndrome. */
+static uint8_t
+soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
+{
+	struct soft_qp *qp = w->qp;
+	struct soft_engine *e = qp->engine;
+	const char *why;
+	uint8_t synd;
+
+	/* The engine may have worked on another QP's receive meanwhile. */
+	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
+		return BB_SYN_LOCAL_QP_OP;
+	synd = soft_resp_scatter_at(e, qp, NULL, off, len, &why);
+	if (synd != 0 && !(qp->st != BB_PRM_QP_ST_RC && synd == BB_SYN_LOCAL_LENGTH))
+		SOFT_LOG(ERR, "%s QP 0x%x receive WQE %u: syndrome 0x%02x, %s", e->dev->name,
+			 qp->qpn, e->recv.idx, synd, why);
+	return synd;
+}
+
+uint8_t
+soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uint8_t *data,
+		     uint32_t len)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_qp *qp = w->qp;
+	bool ud = qp->st == BB_PRM_QP_ST_UD;
+	const struct soft_piece src = {.p = (uint8_t *)(uintptr_t)data, .len = len};
+	uint8_t synd;
+
+	(void)ctx;
+	/* A first packet so small is the only one. The list is software's to follow then. */
+	if (qp->cs_res && off == 0 && len <= sizeof(w->in_cqe) && !ud) {
+		memcpy(w->in_cqe, data, len);
+		w->in_cqe_len = (uint8_t)len;
+		return 0;
+	}
+	/* Of a datagram once: there must be room for the GRH too. */
+	synd = ud ? soft_wire_recv_map(w, 0, SOFT_GRH) : 0;
+	if (synd == 0)
+		synd = soft_wire_recv_map(w, off + (ud ? (uint64_t)SOFT_GRH : 0), len);
+	if (synd == 0)
+		soft_mem_move(qp->engine, qp->engine->remote.p, &src, 1);
+	return synd;
+}
+
+static uint8_t
+soft_wire_cqe_opcode(uint8_t kind)
+{
+	switch (kind) {
+	case BB_ROCE_MSG_SEND_IMM:
+		return BB_CQE_RESP_SEND_IMM;
+	case BB_ROCE_MSG_SEND_INV:
+		return BB_CQE_RESP_SEND_INV;
+	case BB_ROCE_MSG_WRITE_IMM:
+		return BB_CQE_RESP_WR_IMM;
+	default:
+		return BB_CQE_RESP_SEND;
+	}
+}
+
+static void
+soft_wire_recv_error(struct soft_wire *w, const struct bb_roce_recv *r)
+{
+	struct soft_qp *qp = w->qp;
+
+	if (r->status == BB_SYN_LOCAL_LENGTH)
+		SOFT_COUNT(qp, resp_local_length);
+	else if (r->status == BB_SYN_LOCAL_PROT)
+		SOFT_COUNT(qp, resp_local_prot);
+	w->recv_failed = soft_cqe_error(qp->engine, qp, true, qp->engine->recv.idx, 0, r->status);
+	if (qp->rmp == NULL)
+		qp->rq_ci++;
+}
+
+uint8_t
+soft_wire_recv_done(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_recv *r)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_qp *qp = w->qp;
+	struct soft_engine *e = qp->engine;
+	uint8_t opcode = soft_wire_cqe_opcode(r->kind);
+	uint32_t imm = r->kind == BB_ROCE_MSG_SEND_INV ? bb_be32(r->imm) : r->imm, len = r->len;
+	bool solicited = r->solicited, in_cqe = w->in_cqe_len != 0;
+	bool ok;
+
+	(void)ctx;
+	w->in_cqe_len = 0;
+	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
+		return BB_SYN_LOCAL_QP_OP;
+	if (r->status != 0) {
+		soft_wire_recv_error(w, r);
+		return 0;
+	}
+	bb_dma_wmb();
+	if (qp->st == BB_PRM_QP_ST_UD) {
+		ok = soft_wire_ud_done(e, w, r);
+	} else {
+		if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE))
+			soft_defect_recv(e, opcode, &solicited, &imm, &len);
+		ok = soft_cqe_resp(e, qp, opcode, solicited, imm, len, in_cqe ? w->in_cqe : NULL);
+	}
+	if (!ok)
+		return BB_SYN_REMOTE_OP;
+	if (qp->rmp == NULL)
+		qp->rq_ci++;
+	return 0;
+}
+
+uint8_t
+soft_wire_invalidate(void *ctx, struct bb_roce_qp *roce, uint32_t rkey)
+{
+	struct soft_qp *qp = soft_wire_of(roce)->qp;
+	const char *why;
+	int ret;
+
+	(void)ctx;
+	ret = soft_key_invalidate(qp->engine, qp, rkey, &why);
+	if (ret == 0)
+		return 0;
+	if (ret == -EAGAIN)
+		return BB_ROCE_AGAIN;
+	SOFT_LOG(ERR, "%s QP 0x%x cannot invalidate the key 0x%x that a message names: %s",
+		 qp->dev->name, qp->qpn, rkey, why);
+	return BB_SYN_REMOTE_INVAL_REQ;
+}
+
+/* ---- Remote access */
+
+/* The memory that a request names: e->remote, and e->detour where it is not plain memory. */
+static bool
+soft_wire_map(struct soft_wire *w, uint32_t rkey, uint64_t va, uint64_t len, enum soft_right right,
+	      const char **why)
+{
+	struct soft_qp *qp = w->qp;
+	struct soft_engine *e = qp->engine;
+
+	e->detour = SOFT_DETOUR_NONE;
+	e->remote.n = 0;
+	return soft_mem_map(e, qp->dev, qp->pdn, qp->qpn, rkey, va, len, right, &e->remote, why) ||
+	       e->detour != SOFT_DETOUR_NONE;
+}
+
+static enum soft_right
+soft_wire_right(enum bb_roce_access access)
+{
+	switch (access) {
+	case BB_ROCE_ACCESS_WRITE:
+		return SOFT_RIGHT_REMOTE_WRITE;
+	case BB_ROCE_ACCESS_READ:
+		return SOFT_RIGHT_REMOTE_READ;
+	default:
+		return SOFT_RIGHT_ATOMIC;
+	}
+}
+
+static bool
+soft_wire_qp_allows(const struct soft_qp *qp, enum bb_roce_access access)
+{
+	switch (access) {
+	case BB_ROCE_ACCESS_WRITE:
+		return __atomic_load_n(&qp->rwe, __ATOMIC_RELAXED);
+	case BB_ROCE_ACCESS_READ:
+		return __atomic_load_n(&qp->rre, __ATOMIC_RELAXED);
+	default:
+		return __atomic_load_n(&qp->rae, __ATOMIC_RELAXED) &&
+		       __atomic_load_n(&qp->atomic_mode, __ATOMIC_RELAXED) != 0;
+	}
+}
+
+uint8_t
+soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access access,
+		       uint32_t rkey, uint64_t va, uint32_t len)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_qp *qp = w->qp;
+	const char *why = "the QP does not allow it";
+	uint8_t synd = BB_SYN_REMOTE_INVAL_REQ;
+
+	(void)ctx;
+	if (soft_wire_qp_allows(qp, access)) {
+		/* The key of a message without payload is not looked at (9.7.4.1.4). */
+		if (len == 0 || soft_wire_map(w, rkey, va, len, soft_wire_right(access), &why))
+			return 0;
+		synd = BB_SYN_REMOTE_ACCESS;
+	}
+	soft_log(qp->st == BB_PRM_QP_ST_RC ? RTE_LOG_ERR : RTE_LOG_NOTICE,
+		 "%s QP 0x%x refuses a request of its peer (rkey 0x%x, address 0x%" PRIx64
+		 ", %u bytes): %s",
+		 qp->dev->name, qp->qpn, rkey, va, len, why);
+	return synd;
+}
+
+uint8_t
+soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64_t va,
+		       const uint8_t *data, uint32_t len)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_engine *e = w->qp->engine;
+	const struct soft_piece src = {.p = (uint8_t *)(uintptr_t)data, .len = len};
+	const char *why;
+
+	(void)ctx;
+	if (!soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_WRITE, &why))
+		return BB_SYN_REMOTE_ACCESS;
+	if (e->detour == SOFT_DETOUR_PAGED)
+		return soft_paged_write(e->detour_at, &src, 1) ? 0 : BB_SYN_REMOTE_OP;
+	if (e->detour == SOFT_DETOUR_RELAXED)
+		soft_mem_gather_relaxed(e, e->detour_at, &src, 1);
+	else
+		soft_mem_move(e, e->remote.p, &src, 1);
+	return 0;
+}
+
+int
+soft_wire_remote_read(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64_t va, uint32_t len,
+		      struct bb_roce_iov iov[BB_ROCE_MAX_IOV])
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_engine *e = w->qp->engine;
+	const char *why;
+	uint32_t i;
+
+	(void)ctx;
+	if (!soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_READ, &why))
+		return -BB_SYN_REMOTE_ACCESS;
+	if (e->detour == SOFT_DETOUR_PAGED) {
+		if (!soft_paged_read(e->bounce, e->detour_at, len))
+			return -BB_SYN_REMOTE_OP;
+	} else if (e->remote.n <= BB_ROCE_MAX_IOV) {
+		for (i = 0; i < e->remote.n; i++)
+			iov[i] = (struct bb_roce_iov){.p = e->remote.p[i].p,
+						      .len = (uint32_t)e->remote.p[i].len};
+		return (int)e->remote.n;
+	} else {
+		soft_mem_gather(e, e->bounce, e->remote.p, e->remote.n);
+	}
+	iov[0] = (struct bb_roce_iov){.p = e->bounce, .len = len};
+	return 1;
+}
+
+uint8_t
+soft_wire_remote_atomic(void *ctx, struct bb_roce_qp *roce, uint8_t kind, uint32_t rkey,
+			uint64_t va, uint64_t swap_add, uint64_t compare, uint64_t *orig)
+{
+	struct soft_wire *w = soft_wire_of(roce);
+	struct soft_engine *e = w->qp->engine;
+	const char *why;
+	uint8_t *at;
+
+	(void)ctx;
+	if (!soft_wire_map(w, rkey, va, 8, SOFT_RIGHT_ATOMIC, &why) ||
+	    e->detour == SOFT_DETOUR_PAGED || e->remote.n > 1)
+		return BB_SYN_REMOTE_ACCESS;
+	at = e->detour != SOFT_DETOUR_NONE ? e->detour_at : e->remote.p[0].p;
+	/* The address the key gives may be odd where that of the request is not. */
+	if (((uintptr_t)at & 7) != 0)
+		return BB_SYN_REMOTE_INVAL_REQ;
+	*orig = soft_atomic(e, kind == BB_ROCE_MSG_FETCH_ADD, (uint64_t *)(void *)at, swap_add,
+			    compare);
+	return 0;
+}

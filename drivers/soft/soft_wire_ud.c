@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Datagrams on a port: where the address vector sends them, and what a receive tells of them. */
+#include "soft_wire.h"
+
+#include "soft_resp.h"
+#include "soft_ud.h"
+
+void
+soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_roce_msg *msg,
+		  struct soft_wire_dest *dest)
+{
+	const struct bb_wqe_av *av = (const struct bb_wqe_av *)(const void *)(r->wqe + BB_WQE_SEG);
+
+	/* soft_ud_check() has looked at it. */
+	soft_ud_net(qp, av, &dest->net);
+	if (dest->net.sport == 0)
+		dest->net.sport = (uint16_t)(0xc000 | (qp->qpn & 0x3fff));
+	memcpy(dest->mac, av->rmac, sizeof(dest->mac));
+	msg->dqpn = bb_be32(av->dest_qpn) & BB_ROCE_QPN_MASK;
+	msg->qkey = bb_be32(av->qkey);
+}
+
+bool
+soft_wire_ud_done(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_recv *r)
+{
+	struct soft_dgram d = {
+		.src_qpn = r->sqpn,
+		.imm = r->imm,
+		.len = r->len,
+		.opcode = r->kind == BB_ROCE_MSG_SEND_IMM ? BB_WQE_SEND_IMM : BB_WQE_SEND,
+		.solicited = r->solicited,
+		.grh = true,
+	};
+	const struct soft_piece head = {.p = d.head, .len = sizeof(d.head)};
+	const char *why;
+
+	soft_ud_head(&d, r->net, BB_GID_ROCE_V2);
+	if (soft_resp_scatter_at(e, w->qp, NULL, 0, SOFT_GRH, &why) != 0)
+		return false;
+	soft_mem_move(e, e->remote.p, &head, 1);
+	bb_dma_wmb();
+	return soft_ud_complete(e, w->qp, &d);
+}
