@@ -29,6 +29,8 @@ bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now)
 {
 	if (qp->req.deadline == BB_ROCE_NEVER)
 		start_timer(qp, now);
+	if (qp->req.rto.deadline == BB_ROCE_NEVER)
+		bb_roce_rto_start(qp, now);
 }
 
 /* All before @una is acknowledged: forward progress. */
@@ -41,6 +43,7 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 
 	if (una == req->una)
 		return;
+	bb_roce_rto_acked(qp, una, now);
 	req->una = una;
 	req->retries = qp->attr.retry_cnt;
 	req->rnr_retries = qp->attr.rnr_retry;
@@ -52,6 +55,7 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	if (skip)
 		bb_roce_req_rewind(qp);
 	start_timer(qp, now);
+	bb_roce_rto_start(qp, now);
 	if (req->bad != 0 && req->tail == req->bad_msg)
 		bb_roce_req_failed(qp, req->bad);
 }
@@ -111,6 +115,7 @@ go_back(struct bb_roce_qp *qp, uint64_t *count)
 		return;
 	(*count)++;
 	req->going_back = true;
+	bb_roce_rto_lost(qp);
 	retry(qp);
 }
 
@@ -299,8 +304,11 @@ bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	if (now < req->deadline || req->deadline == BB_ROCE_NEVER)
+	if (now < req->deadline || req->deadline == BB_ROCE_NEVER) {
+		if (now >= req->rto.deadline)
+			bb_roce_rto_tick(qp);
 		return;
+	}
 	req->deadline = BB_ROCE_NEVER;
 	if (req->rnr_wait) {
 		req->rnr_wait = false;

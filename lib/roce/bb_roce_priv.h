@@ -66,6 +66,23 @@ void bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now);
 /* A request packet went out: the timer runs. */
 void bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now);
 
+/* ---- bb_roce_rto.c */
+/* At bb_roce_qp_rts(). */
+void bb_roce_rto_init(struct bb_roce_qp *qp);
+/* A packet of PSNs @first to @last asks for an answer and went out; @fresh: not before. */
+void bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh,
+		       uint64_t now);
+/* All before @una is about to be acknowledged: it is ahead of req->una. */
+void bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now);
+/* The interval begins, if an answer is due. */
+void bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now);
+/* All is to be sent again: nothing is timed (Karn), and nothing is out. */
+void bb_roce_rto_rewound(struct bb_roce_qp *qp);
+/* A NAK: it is losses that hold things up, not a peer that has become slow. */
+void bb_roce_rto_lost(struct bb_roce_qp *qp);
+/* The interval has passed. */
+void bb_roce_rto_tick(struct bb_roce_qp *qp);
+
 /* ---- bb_roce_resp.c: RC and UC */
 void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 /* Answers: READ responses, atomics, ACKs and NAKs, in the order of their PSNs. */

@@ -31,7 +31,7 @@ bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void *ctx,
 	qp->state = BB_ROCE_RESET;
 	qp->req.ring = mem->ring;
 	qp->req.mask = mem->slots - 1;
-	qp->req.deadline = BB_ROCE_NEVER;
+	qp->req.deadline = qp->req.rto.deadline = BB_ROCE_NEVER;
 	qp->resp.replay = mem->replay;
 	qp->resp.replays = mem->replays;
 }
@@ -72,8 +72,10 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	qp->attr.retry_cnt = attr->retry_cnt;
 	qp->attr.rnr_retry = attr->rnr_retry;
 	qp->attr.window = attr->window;
+	qp->attr.adaptive = attr->adaptive;
 	req->psn = req->una = req->nxt = req->sent = attr->sq_psn;
 	req->resumed = UINT32_MAX;
+	bb_roce_rto_init(qp);
 	req->retries = attr->retry_cnt;
 	req->rnr_retries = attr->rnr_retry;
 	/* Two READ requests fill the window, so that one is there when the other is answered. */
@@ -86,7 +88,7 @@ void
 bb_roce_qp_err(struct bb_roce_qp *qp)
 {
 	qp->state = BB_ROCE_ERR;
-	qp->req.deadline = BB_ROCE_NEVER;
+	qp->req.deadline = qp->req.rto.deadline = BB_ROCE_NEVER;
 }
 
 void

@@ -9,8 +9,9 @@
  *
  * Three machines work on a queue pair (IBTA vol. 1, chapter 9): the requester makes packets of
  * messages (bb_roce_req.c), the completer takes what comes back for them and keeps time
- * (bb_roce_comp.c), the responder answers the peer's requests (bb_roce_resp.c and, for READs and
- * atomics, bb_roce_replay.c). Datagrams are in bb_roce_ud.c. bb_roce_qp.c is what the caller sees.
+ * (bb_roce_comp.c, bb_roce_rto.c), the responder answers the peer's requests (bb_roce_resp.c and,
+ * for READs and atomics, bb_roce_replay.c). Datagrams are in bb_roce_ud.c. bb_roce_qp.c is what the
+ * caller sees.
  *
  * The caller keeps to one thread at a time per queue pair, calls bb_roce_rx() for each packet that
  * names it, bb_roce_run() while bb_roce_busy(), and bb_roce_tick() at bb_roce_deadline(). Time is
@@ -203,8 +204,15 @@ struct bb_roce_attr {
 	 * response packets that READs ask for. It bounds what is in flight in both directions.
 	 */
 	uint32_t window;
+	/*
+	 * RC: adaptive retransmission: go back to the oldest PSN that is not acknowledged after a
+	 * few round trips as measured, in nanoseconds no sooner than this. It uses up no retries
+	 * and does not put off ack_timeout; without one it goes on for ever. 0: off.
+	 */
+	uint32_t adaptive;
 };
 #define BB_ROCE_MAX_WINDOW (1u << 22)
+#define BB_ROCE_ADAPTIVE   4000u /* where nothing else is known */
 
 /* A READ or atomic that the responder has seen, to be answered, or once more. */
 struct bb_roce_replay {
@@ -222,7 +230,7 @@ struct bb_roce_replay {
 /* What happened, by reason. Names of the first group are those of QUERY_Q_COUNTER. */
 struct bb_roce_stats {
 	uint64_t out_of_buffer, out_of_sequence, duplicate, rnr_nak_retry, packet_seq_err;
-	uint64_t implied_nak_seq, ack_timeout;
+	uint64_t implied_nak_seq, ack_timeout, roce_adp_retrans;
 	uint64_t resp_local_length, resp_local_prot, resp_remote_invalid, resp_remote_access;
 	uint64_t retry_exceeded, rnr_retry_exceeded;
 	uint64_t rx_write, rx_read, rx_atomic;
@@ -239,6 +247,18 @@ enum bb_roce_state {
 	BB_ROCE_RTR,
 	BB_ROCE_RTS,
 	BB_ROCE_ERR,
+};
+
+/* The round trip, and when to go back early: bb_roce_rto.c. */
+struct bb_roce_rto {
+	uint64_t srtt, rttvar; /* ns; srtt 0: not measured */
+	uint64_t deadline;     /* UINT64_MAX: none */
+	uint64_t timed_at;     /* when timed_psn was sent */
+	uint32_t timed_psn;
+	uint32_t asked;   /* newest PSN that asks for an answer; it counts if una <= it < nxt */
+	uint32_t shift;   /* the interval is doubled so many times */
+	uint32_t doubled; /* req.sent then */
+	bool timing;
 };
 
 /*
@@ -268,6 +288,7 @@ struct bb_roce_req {
 	uint8_t bad;     /* syndrome of message bad_msg, which cannot be sent */
 	uint32_t bad_msg;
 	uint64_t deadline; /* UINT64_MAX: none */
+	struct bb_roce_rto rto;
 };
 
 /* The responder. */
@@ -346,7 +367,9 @@ bool bb_roce_busy(const struct bb_roce_qp *qp);
 static inline uint64_t
 bb_roce_deadline(const struct bb_roce_qp *qp)
 {
-	return qp->req.deadline;
+	uint64_t early = qp->req.rto.deadline;
+
+	return early < qp->req.deadline ? early : qp->req.deadline;
 }
 void bb_roce_tick(struct bb_roce_qp *qp, uint64_t now);
 

@@ -190,10 +190,11 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct
 
 /* A packet of @span PSNs went out. */
 static void
-went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack_req)
+went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack_req, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
-	uint32_t end = bb_roce_psn_add(req->nxt, span);
+	uint32_t first = req->nxt, end = bb_roce_psn_add(first, span);
+	bool fresh = first == req->sent;
 
 	if (bb_roce_is_read_or_atomic(msg->kind)) {
 		req->rd_atomic++;
@@ -201,11 +202,13 @@ went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack
 			req->resumed = req->nxt;
 	}
 	req->no_ack_req = ack_req ? 0 : req->no_ack_req + 1;
-	if (req->nxt != req->sent)
+	if (!fresh)
 		qp->stats.retransmitted++;
 	if (bb_roce_psn_distance(req->una, end) > bb_roce_psn_distance(req->una, req->sent))
 		req->sent = end;
 	req->nxt = end;
+	if (ack_req)
+		bb_roce_rto_asked(qp, first, bb_roce_psn_add(end, BB_ROCE_PSN_MASK), fresh, now);
 	req->next_pkt += span;
 	if (req->next_pkt == msg->packets) {
 		req->next++;
@@ -244,7 +247,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	}
 	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)n, msg))
 		return false;
-	went_out(qp, msg, span, (pkt.flags & BB_ROCE_ACKREQ) != 0);
+	went_out(qp, msg, span, (pkt.flags & BB_ROCE_ACKREQ) != 0, now);
 	if (qp->attr.type == BB_ROCE_RC) {
 		bb_roce_comp_sent(qp, now);
 	} else {
@@ -279,4 +282,5 @@ bb_roce_req_rewind(struct bb_roce_qp *qp)
 			bb_roce_psn_distance(req->ring[req->tail & req->mask].psn, req->una);
 	req->nxt = req->una;
 	req->rd_atomic = 0;
+	bb_roce_rto_rewound(qp);
 }

@@ -372,7 +372,7 @@ start(struct world *w, uint8_t b)
 {
 	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_RC, BB_ROCE_UC, BB_ROCE_UD};
 	const struct bb_roce_mem mem = {w->ring, SLOTS, w->replay, REPLAYS};
-	uint8_t c = fuzz_u8(&w->in);
+	uint8_t c = fuzz_u8(&w->in), d = fuzz_u8(&w->in);
 	const struct bb_roce_attr attr = {
 		.type = types[b & 3],
 		.mtu = b & 4 ? 256 : 1024,
@@ -385,10 +385,11 @@ start(struct world *w, uint8_t b)
 		.max_dest_rd_atomic = b >> 5 & 3,
 		.min_rnr_timer = 1,
 		.max_rd_atomic = c & 3,
-		.ack_timeout = 1,
+		.ack_timeout = (d & 3) == 3 ? 0 : 1, /* with adaptive retransmission: for ever */
 		.retry_cnt = c >> 2 & 7,
 		.rnr_retry = c >> 5,
-		.window = 1 + fuzz_u8(&w->in),
+		.window = 1 + d,
+		.adaptive = d & 1 ? 1000 : 0,
 	};
 
 	bb_roce_qp_init(&w->qp, &ops, w, &mem);

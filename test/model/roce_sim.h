@@ -139,7 +139,7 @@ struct sim *sim_open(uint64_t seed, uint32_t hosts, bool ip6);
 void sim_close(struct sim *s);
 /* Faults of all that is sent by all hosts. */
 void sim_faults(struct sim *s, const struct sim_faults *f);
-/* Defaults of a queue pair: RC, MTU 1024, default retries, window 64, random PSN. */
+/* Defaults of a queue pair: RC, MTU 1024, default retries, adaptive, window 64, random PSN. */
 void sim_attr(struct sim *s, struct bb_roce_attr *a);
 /* @size bytes of memory for the peer; 0: 64 KiB. */
 struct sim_qp *sim_qp(struct sim *s, uint32_t host, const struct bb_roce_attr *a, uint64_t size);

@@ -91,6 +91,7 @@ sim_attr(struct sim *s, struct bb_roce_attr *a)
 	a->retry_cnt = 7;
 	a->rnr_retry = 7;
 	a->window = 64;
+	a->adaptive = BB_ROCE_ADAPTIVE;
 }
 
 static void

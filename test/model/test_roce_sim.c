@@ -17,6 +17,7 @@ struct plan {
 	uint64_t messages;
 	uint32_t kinds, max_len, depth, recvs;
 	uint64_t recv_delay, think;
+	bool not_adaptive;
 };
 
 static const struct plan usual = {
@@ -41,6 +42,8 @@ run_pair(uint64_t seed, const struct plan *p, const struct bb_roce_attr *attr)
 	sim_attr(s, &a);
 	if (attr != NULL)
 		a = *attr;
+	if (p->not_adaptive)
+		a.adaptive = 0;
 	sim_pair(s, &a, 1u << 18, q);
 	sim_faults(s, &p->faults);
 	for (i = 0; i < 2; i++) {
@@ -192,7 +195,9 @@ test_loss_10(void **state)
 
 	(void)state;
 	p.faults.loss = 100000;
-	sum = run_seeds("10 % loss", 200, 100, &p);
+	run_seeds("10 % loss", 200, 100, &p);
+	p.not_adaptive = true;
+	sum = run_seeds("10 % loss, not adaptive", 200, 100, &p);
 	assert_true(sum.qp[0].ack_timeout > 100);
 }
 
@@ -286,6 +291,9 @@ test_attributes(void **state)
 			a.max_rd_atomic + sim_below(&s->rng, SIM_REPLAYS - a.max_rd_atomic + 1);
 		a.ack_timeout = 8 + sim_below(&s->rng, 8);
 		a.min_rnr_timer = sim_below(&s->rng, 32);
+		a.adaptive = seed % 4 == 0 ? 0 : 1 + sim_below(&s->rng, 100000);
+		if (seed % 8 == 1) /* for ever */
+			a.ack_timeout = 0;
 		p.depth = 1 + sim_below(&s->rng, SIM_SLOTS);
 		p.recvs = 1 + sim_below(&s->rng, 64);
 		sim_close(s);

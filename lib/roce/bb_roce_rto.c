@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Adaptive retransmission of RC, as mlx5's roce_adp_retrans does it in spirit. A NAK tells of most
+ * losses at once; one of a NAK, of a packet sent again or of the last before a pause only the ack
+ * timeout finds, which is thousands of round trips. So the requester measures the round trip
+ * (RFC 6298), and goes back after a few of them without progress. That it may be wrong about it
+ * costs packets, never a retry: only the ack timeout uses those up.
+ */
+#include "bb_roce_priv.h"
+
+#define INITIAL_NS   UINT64_C(1000000)      /* until a round trip has been measured */
+#define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval without an ack timeout */
+#define MAX_DOUBLING 31u
+
+void
+bb_roce_rto_init(struct bb_roce_qp *qp)
+{
+	qp->req.rto = (struct bb_roce_rto){
+		.deadline = BB_ROCE_NEVER,
+		.asked = bb_roce_psn_add(qp->req.una, BB_ROCE_PSN_MASK),
+	};
+}
+
+/* Is @psn before @una, counted from the oldest that is not acknowledged? */
+static bool
+covered(const struct bb_roce_qp *qp, uint32_t psn, uint32_t una)
+{
+	return bb_roce_psn_distance(qp->req.una, psn) < bb_roce_psn_distance(qp->req.una, una);
+}
+
+/*
+ * Only packets that ask for an answer are timed, and start the interval: the peer need not answer
+ * others, and those behind them may be long in coming.
+ */
+void
+bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+
+	rto->asked = last;
+	if (rto->timing || !fresh)
+		return;
+	rto->timing = true;
+	rto->timed_psn = first;
+	rto->timed_at = now;
+}
+
+/* RFC 6298, 2.2 and 2.3. @rtt is not 0, which stands for none. */
+static void
+sample(struct bb_roce_rto *rto, uint64_t rtt)
+{
+	uint64_t err = rtt > rto->srtt ? rtt - rto->srtt : rto->srtt - rtt;
+
+	if (rto->srtt == 0) {
+		rto->srtt = rtt;
+		rto->rttvar = rtt / 2;
+		return;
+	}
+	rto->rttvar = (3 * rto->rttvar + err) / 4;
+	rto->srtt = (7 * rto->srtt + rtt) / 8;
+}
+
+void
+bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+
+	if (rto->timing && covered(qp, rto->timed_psn, una)) {
+		rto->timing = false;
+		sample(rto, now > rto->timed_at ? now - rto->timed_at : 1);
+	}
+	/*
+	 * Karn: it stays doubled until a packet is acknowledged that was first sent afterwards.
+	 * Else a peer that has become slow would be asked too early each time, and no packet be
+	 * left that can be timed.
+	 */
+	if (rto->shift != 0 && covered(qp, rto->doubled, una))
+		rto->shift = 0;
+}
+
+void
+bb_roce_rto_lost(struct bb_roce_qp *qp)
+{
+	qp->req.rto.shift = 0;
+}
+
+void
+bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+	uint64_t spread = 4 * rto->rttvar, ns = INITIAL_NS, limit = FOR_EVER_NS;
+
+	rto->deadline = BB_ROCE_NEVER;
+	if (qp->attr.adaptive == 0 || !covered(qp, rto->asked, qp->req.nxt))
+		return;
+	/* RFC 6298 has the clock's resolution as the least spread: here another round trip. */
+	if (rto->srtt != 0)
+		ns = rto->srtt + (spread > rto->srtt ? spread : rto->srtt);
+	if (ns < qp->attr.adaptive)
+		ns = qp->attr.adaptive;
+	if (qp->attr.ack_timeout != 0)
+		limit = UINT64_C(4096) << qp->attr.ack_timeout;
+	/* As long as the ack timeout is, that one does it. */
+	if (ns < limit >> rto->shift)
+		rto->deadline = now + (ns << rto->shift);
+	else if (qp->attr.ack_timeout == 0)
+		rto->deadline = now + limit;
+}
+
+void
+bb_roce_rto_rewound(struct bb_roce_qp *qp)
+{
+	qp->req.rto.deadline = BB_ROCE_NEVER;
+	qp->req.rto.timing = false;
+}
+
+void
+bb_roce_rto_tick(struct bb_roce_qp *qp)
+{
+	struct bb_roce_req *req = &qp->req;
+	struct bb_roce_rto *rto = &req->rto;
+
+	if (rto->shift < MAX_DOUBLING)
+		rto->shift++;
+	rto->doubled = req->sent;
+	/* A NAK for what went out before says nothing new, and would use up a retry. */
+	req->going_back = true;
+	qp->stats.roce_adp_retrans++;
+	bb_roce_req_rewind(qp);
+}

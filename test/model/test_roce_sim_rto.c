@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Adaptive retransmission of the RoCEv2 engine: what it gains, and what it must not cost. */
+#include "roce_sim.h"
+
+#define WINDOW      64u
+#define ACK_TIMEOUT 14u
+
+/* Sums of both queue pairs. */
+struct result {
+	uint64_t ns, packets, again, timeouts, early;
+};
+
+static struct sim *
+open_pair(uint64_t seed, uint32_t adaptive, uint32_t ack_timeout, struct sim_qp *q[2])
+{
+	struct sim *s = sim_open(seed, 2, false);
+	struct bb_roce_attr a;
+
+	sim_attr(s, &a);
+	a.window = WINDOW;
+	a.adaptive = adaptive;
+	a.ack_timeout = ack_timeout;
+	sim_pair(s, &a, 1u << 18, q);
+	return s;
+}
+
+static void
+load(struct sim_qp *q[2], uint64_t messages, uint64_t recvs)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		sim_recvs(q[i], recvs);
+		q[i]->load = (struct sim_load){
+			.messages = messages, .kinds = 0xff, .max_len = 1500, .depth = 32};
+	}
+}
+
+/* All that was posted has succeeded: to the end, and what it took since @start. */
+static struct result
+finish(struct sim *s, struct sim_qp *q[2], uint64_t start)
+{
+	struct result r = {0};
+	int i;
+
+	sim_finish(s);
+	for (i = 0; i < 2; i++) {
+		const struct bb_roce_stats *st = &q[i]->qp.stats;
+
+		assert_int_equal(q[i]->ok, q[i]->posted);
+		r.again += st->retransmitted;
+		r.timeouts += st->ack_timeout;
+		r.early += st->roce_adp_retrans;
+	}
+	r.ns = s->done_at - start;
+	r.packets = s->stats.packets;
+	sim_close(s);
+	return r;
+}
+
+static struct result
+run(uint64_t seed, uint32_t adaptive, const struct sim_faults *f, uint64_t messages)
+{
+	struct sim_qp *q[2];
+	struct sim *s = open_pair(seed, adaptive, ACK_TIMEOUT, q);
+
+	sim_faults(s, f);
+	load(q, messages, 64);
+	return finish(s, q, s->now);
+}
+
+static void
+print(const char *what, const struct result *r)
+{
+	printf("%s: %ju us, %ju packets, %ju sent again, %ju timeouts, %ju early\n", what,
+	       (uintmax_t)(r->ns / SIM_US), (uintmax_t)r->packets, (uintmax_t)r->again,
+	       (uintmax_t)r->timeouts, (uintmax_t)r->early);
+}
+
+/* At 1 % loss, with default timeouts, half the goodput of no loss is left. */
+static void
+test_goodput(void **state)
+{
+	const struct sim_faults none = {0}, loss = {.loss = 10000};
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= 5; seed++) {
+		struct result best = run(seed, BB_ROCE_ADAPTIVE, &none, 50000);
+		struct result on = run(seed, BB_ROCE_ADAPTIVE, &loss, 50000);
+		struct result off = run(seed, 0, &loss, 50000);
+
+		print("no loss", &best);
+		print("1 % loss", &on);
+		print("1 % loss, not adaptive", &off);
+		assert_int_equal(best.again, 0);
+		assert_true(on.ns <= 2 * best.ns);
+		assert_int_equal(on.timeouts, 0);
+		assert_true(off.ns > 10 * best.ns && off.early == 0);
+	}
+}
+
+/* Where nothing is lost it sends hardly more than without: a NAK for what overtook does that. */
+static void
+test_reordered(void **state)
+{
+	const struct sim_faults f = {.reorder = 50000}, g = {.reorder = 500000, .dup = 50000};
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 10; seed < 15; seed++) {
+		struct result on = run(seed, BB_ROCE_ADAPTIVE, &f, 10000);
+		struct result off = run(seed, 0, &f, 10000);
+
+		print("reordered", &on);
+		print("reordered, not adaptive", &off);
+		assert_true(on.again <= off.again + off.again / 4);
+		assert_true(on.ns <= off.ns && on.early <= on.packets / 200);
+		on = run(seed, BB_ROCE_ADAPTIVE, &g, 2000);
+		off = run(seed, 0, &g, 2000);
+		print("much reordered", &on);
+		print("much reordered, not adaptive", &off);
+		assert_true(on.again <= off.again + off.again / 4);
+		assert_true(on.ns <= off.ns && on.early <= on.packets / 100);
+	}
+}
+
+/* A way that is long, and one that becomes so: once it is known nothing is sent twice. */
+static void
+test_delay(void **state)
+{
+	static const uint64_t delays[] = {10 * SIM_US, 300 * SIM_US, 5 * SIM_MS, 20 * SIM_MS};
+	uint32_t i, later;
+
+	(void)state;
+	for (i = 0; i < 4; i++)
+		for (later = 0; later < 2; later++) {
+			struct sim_faults f = {.delay = later ? 0 : delays[i]};
+			struct sim_qp *q[2];
+			struct sim *s = open_pair(20 + i, BB_ROCE_ADAPTIVE, ACK_TIMEOUT, q);
+			uint64_t start = s->now;
+			struct result r;
+
+			sim_faults(s, &f);
+			load(q, 3000, 64);
+			if (later) {
+				sim_run(s, s->now + 200 * SIM_US);
+				assert_true(q[0]->done > 100 && q[0]->done < 1500);
+				f.delay = delays[i];
+				sim_faults(s, &f);
+			}
+			r = finish(s, q, start);
+			print(later ? "delay later" : "delay", &r);
+			/* Of each side: from 4 us to 20 ms is doubled 13 times. */
+			assert_true(r.early <= 2 * 13 && r.again <= r.early * WINDOW);
+			assert_true(r.again <= r.packets / 10);
+			assert_true(r.early == 0 || later || delays[i] > SIM_MS);
+		}
+}
+
+/* A peer that is slow, and says so or goes on: one that waits for it need not ask again. */
+static void
+test_slow_responder(void **state)
+{
+	struct sim_qp *q[2];
+	struct sim_msg m;
+	struct result r;
+	struct sim *s;
+	uint32_t i;
+
+	(void)state;
+	/* Receives that come late, one by one: what is sent again is what the waits ask for. */
+	for (i = 0; i < 2; i++) {
+		s = open_pair(30, i == 0 ? BB_ROCE_ADAPTIVE : 0, ACK_TIMEOUT, q);
+		q[0]->recv_delay = q[1]->recv_delay = 200 * SIM_US;
+		load(q, 500, 1);
+		r = finish(s, q, s->now);
+		print(i == 0 ? "RNR" : "RNR, not adaptive", &r);
+		assert_int_equal(r.early, 0);
+	}
+	/* READs of a window and more, many at a time, and a slow way back. */
+	s = open_pair(31, BB_ROCE_ADAPTIVE, ACK_TIMEOUT, q);
+	s->hosts[1].out.delay = 900 * SIM_US;
+	for (i = 0; i < 16; i++) {
+		sim_make(q[0], &m, BB_ROCE_MSG_READ, 100000);
+		m.flags = 0;
+		assert_true(sim_post(q[0], &m));
+	}
+	r = finish(s, q, s->now);
+	print("READs", &r);
+	assert_int_equal(r.early, 0);
+	assert_int_equal(r.again, 0);
+}
+
+/* Nobody answers: the error comes when it would without, and few packets are in vain. */
+static void
+test_dead(void **state)
+{
+	uint64_t ns[2], packets[2];
+	uint32_t i, used;
+
+	(void)state;
+	for (used = 0; used < 2; used++) { /* the round trip is known, or not */
+		for (i = 0; i < 2; i++) {
+			const struct sim_faults dead = {.loss = 1000000};
+			struct sim_qp *q[2];
+			struct sim *s =
+				open_pair(40, i == 0 ? 0 : BB_ROCE_ADAPTIVE, ACK_TIMEOUT, q);
+			struct sim_msg m;
+			uint32_t j;
+
+			if (used) {
+				load(q, 100, 64);
+				sim_finish(s);
+				sim_run(s, s->now + SIM_MS);
+			}
+			sim_faults(s, &dead);
+			q[0]->may_fail = true;
+			packets[i] = s->stats.packets;
+			ns[i] = s->now;
+			for (j = 0; j < 5; j++) {
+				sim_make(q[0], &m, BB_ROCE_MSG_WRITE, 3000);
+				assert_true(sim_post(q[0], &m));
+			}
+			sim_finish(s);
+			assert_true(q[0]->failed);
+			assert_int_equal(q[0]->error, BB_SYN_RETRY_EXC);
+			assert_int_equal(q[0]->qp.stats.ack_timeout, 8);
+			ns[i] = s->done_at - ns[i];
+			packets[i] = s->stats.packets - packets[i];
+			sim_close(s);
+		}
+		printf("dead: %ju ns and %ju packets, not adaptive %ju and %ju\n", (uintmax_t)ns[1],
+		       (uintmax_t)packets[1], (uintmax_t)ns[0], (uintmax_t)packets[0]);
+		assert_int_equal(ns[0], ns[1]);
+		assert_int_equal(packets[0], 8 * 15);
+		/* From 4 us to 67 ms is doubled 14 times. */
+		assert_true(packets[1] > packets[0] && packets[1] <= (8 + 15) * 15);
+	}
+}
+
+/* Without an ack timeout losses and a link that is dead for a minute are got over. */
+static void
+test_for_ever(void **state)
+{
+	const struct sim_faults dead = {.loss = 1000000}, loss = {.loss = 20000};
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 50; seed < 60; seed++) {
+		struct sim_qp *q[2];
+		struct sim *s = open_pair(seed, BB_ROCE_ADAPTIVE, 0, q);
+		uint64_t start = s->now;
+		struct result r;
+
+		sim_faults(s, &loss);
+		load(q, 2000, 64);
+		sim_run(s, s->now + 100 * SIM_US);
+		assert_true(q[0]->done != 0 && q[0]->done < 2000);
+		sim_faults(s, &dead);
+		sim_run(s, s->now + 60 * SIM_SEC);
+		sim_faults(s, &loss);
+		r = finish(s, q, start);
+		print("no ack timeout", &r);
+		assert_true(r.ns > 60 * SIM_SEC && r.ns < 75 * SIM_SEC);
+		assert_int_equal(r.timeouts, 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_goodput), cmocka_unit_test(test_reordered),
+		cmocka_unit_test(test_delay),   cmocka_unit_test(test_slow_responder),
+		cmocka_unit_test(test_dead),    cmocka_unit_test(test_for_ever),
+	};
+
+	return cmocka_run_group_tests_name("roce_sim_rto", tests, NULL, NULL);
+}

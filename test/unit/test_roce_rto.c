@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Adaptive retransmission of the RoCEv2 engine: when it goes back early, and what that changes. */
+#include "roce_req_fake.h"
+
+#define FLOOR   4000u
+#define INITIAL (1000 * RF_US)
+#define LONGEST (UINT64_C(4096) << 20)
+
+static void
+begin(struct rf *f, uint32_t ack_timeout)
+{
+	rf_init(f, BB_ROCE_RC);
+	assert_int_equal(bb_roce_qp_rtr(&f->qp, &f->attr), 0);
+	f->attr.adaptive = FLOOR;
+	f->attr.ack_timeout = ack_timeout;
+	assert_int_equal(bb_roce_qp_rts(&f->qp, &f->attr), 0);
+}
+
+static uint64_t
+until_deadline(const struct rf *f)
+{
+	return bb_roce_deadline(&f->qp) - f->now;
+}
+
+/* The next WRITE is answered after @ns. */
+static void
+round_trip(struct rf *f, uint64_t ns)
+{
+	rf_writes(f, 1);
+	f->now += ns;
+	rf_ack(f, f->qp.req.una, RF_ACK);
+	rf_expect_idle(f);
+}
+
+/* A dead peer: so many early tries, and the error when it would come without them. */
+static void
+test_dead(void **state)
+{
+	uint32_t retries, i, early, tries;
+	static struct rf f;
+	uint64_t ns, start;
+
+	(void)state;
+	for (retries = 0; retries < 8; retries++) {
+		rf_init(&f, BB_ROCE_RC);
+		f.attr.adaptive = FLOOR;
+		f.attr.retry_cnt = retries;
+		rf_start(&f);
+		start = f.now;
+		rf_writes(&f, 2);
+		ns = INITIAL;
+		early = 0;
+		for (tries = 0; tries <= retries; tries++) {
+			uint64_t sent = f.now;
+
+			for (i = 0; f.now - sent + ns < RF_TIMEOUT && ns < RF_TIMEOUT; i++) {
+				assert_int_equal(until_deadline(&f), ns);
+				rf_timeout(&f);
+				assert_int_equal(f.qp.req.retries, retries - tries);
+				assert_int_equal(f.qp.stats.roce_adp_retrans, ++early);
+				assert_int_equal(rf_run(&f), 2);
+				rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+				rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+				ns *= 2;
+			}
+			assert_int_equal(bb_roce_deadline(&f.qp), sent + RF_TIMEOUT);
+			assert_int_equal(f.qp.stats.ack_timeout, tries);
+			rf_timeout(&f);
+			if (tries < retries)
+				assert_int_equal(rf_run(&f), 2);
+			f.seen = f.ntx;
+		}
+		rf_expect_failed(&f, 0, 0, BB_SYN_RETRY_EXC);
+		assert_int_equal(f.now - start, (retries + 1) * RF_TIMEOUT);
+		assert_int_equal(early, retries == 0 ? 6 : 7);
+	}
+}
+
+/* RFC 6298, with another round trip as the least spread, and no less than what was asked for. */
+static void
+test_measured(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	begin(&f, 14);
+	round_trip(&f, 10 * RF_US);
+	rf_writes(&f, 1);
+	assert_int_equal(until_deadline(&f), 30 * RF_US);
+	f.now += 18 * RF_US;
+	rf_ack(&f, RF_PSN + 1, RF_ACK);
+	rf_writes(&f, 1); /* 11 us, and 4 times (3 * 5 + 8) / 4 */
+	assert_int_equal(until_deadline(&f), 34 * RF_US);
+	f.now += 3 * RF_US;
+	rf_ack(&f, RF_PSN + 2, RF_ACK);
+	rf_writes(&f, 1); /* 10 us, and 4 times (3 * 5.75 + 8) / 4 */
+	assert_int_equal(until_deadline(&f), 10 * RF_US + 25248);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	for (i = 0; i < 100; i++)
+		round_trip(&f, 10 * RF_US);
+	rf_writes(&f, 1);
+	assert_in_range(until_deadline(&f), 19 * RF_US, 20 * RF_US);
+	rf_ack(&f, f.qp.req.una, RF_ACK);
+	for (i = 0; i < 100; i++)
+		round_trip(&f, i % 10);
+	rf_writes(&f, 1);
+	assert_int_equal(until_deadline(&f), FLOOR);
+	rf_ack(&f, f.qp.req.una, RF_ACK);
+	for (i = 0; i < 100; i++)
+		round_trip(&f, i < 4 ? 0 : RF_TIMEOUT / 2 - 1);
+	rf_writes(&f, 1);
+	assert_in_range(until_deadline(&f), RF_TIMEOUT - 1000, RF_TIMEOUT - 1);
+	rf_ack(&f, f.qp.req.una, RF_ACK);
+	for (i = 0; i < 100; i++)
+		round_trip(&f, RF_TIMEOUT - 1);
+	rf_writes(&f, 1); /* as long as the ack timeout: that does it */
+	assert_int_equal(until_deadline(&f), RF_TIMEOUT);
+	rf_timeout(&f);
+	assert_int_equal(f.qp.stats.ack_timeout, 1);
+	assert_int_equal(f.qp.stats.roce_adp_retrans, 0);
+}
+
+/* What was sent again is not timed, and until something else was it stays doubled. */
+static void
+test_karn(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	begin(&f, 14);
+	round_trip(&f, 10 * RF_US); /* from now on 30 us */
+	rf_writes(&f, 3);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(until_deadline(&f), 30 * RF_US << i);
+		rf_timeout(&f);
+		assert_int_equal(rf_run(&f), 3);
+	}
+	f.now += 2 * RF_US;
+	rf_ack(&f, RF_PSN + 1, RF_ACK);
+	assert_int_equal(until_deadline(&f), 240 * RF_US);
+	rf_ack(&f, RF_PSN + 2, RF_ACK);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	f.seen = f.ntx;
+	rf_expect_idle(&f);
+	/* The first that is new tells: 13 us, and 4 times (3 * 5 + 24) / 4. */
+	rf_writes(&f, 2);
+	assert_int_equal(until_deadline(&f), 240 * RF_US);
+	f.now += 34 * RF_US;
+	rf_ack(&f, RF_PSN + 4, RF_ACK);
+	assert_int_equal(until_deadline(&f), 52 * RF_US);
+	/* Doubled by the next, too, though there was progress before it: the peer may be slow. */
+	rf_timeout(&f);
+	assert_int_equal(rf_run(&f), 1);
+	rf_writes(&f, 1);
+	rf_ack(&f, RF_PSN + 5, RF_ACK);
+	assert_int_equal(until_deadline(&f), 104 * RF_US);
+	rf_timeout(&f);
+	assert_int_equal(rf_run(&f), 1);
+	assert_int_equal(until_deadline(&f), 208 * RF_US);
+}
+
+/* It runs from the first packet that asks for an answer, and anew from each that comes. */
+static void
+test_progress(void **state)
+{
+	static struct rf f;
+	uint64_t due;
+	uint32_t i;
+
+	(void)state;
+	begin(&f, 14);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 20 * RF_MTU, 0);
+	f.room = 15;
+	assert_int_equal(rf_run(&f), 15);
+	assert_int_equal(until_deadline(&f), RF_TIMEOUT);
+	f.now += 7 * RF_US;
+	f.room = 3;
+	assert_int_equal(rf_run(&f), 3);
+	assert_int_equal(until_deadline(&f), INITIAL);
+	f.now += 7 * RF_US;
+	rf_ack(&f, RF_PSN + 15, RF_ACK); /* the two behind it ask for nothing */
+	assert_int_equal(until_deadline(&f), RF_TIMEOUT);
+	f.room = UINT32_MAX;
+	assert_int_equal(rf_run(&f), 2);
+	assert_int_equal(until_deadline(&f), 21 * RF_US);
+	f.now += 7 * RF_US;
+	rf_ack(&f, RF_PSN + 19, RF_ACK);
+	f.seen = f.ntx;
+	rf_expect_idle(&f);
+	/* A READ: what counts is the first packet of the answer, then each. */
+	rf_post(&f, BB_ROCE_MSG_READ, 20 * RF_MTU, 0);
+	assert_int_equal(rf_run(&f), 1);
+	for (i = 0; i < 20; i++) {
+		f.now += i == 0 ? 7 * RF_US : 10 * RF_US;
+		bb_roce_tick(&f.qp, f.now);
+		rf_data(&f,
+			i == 0    ? BB_ROCE_READ_RESP_FIRST
+			: i == 19 ? BB_ROCE_READ_RESP_LAST
+				  : BB_ROCE_READ_RESP_MIDDLE,
+			RF_PSN + 20 + i, 1, i * RF_MTU, RF_MTU);
+		assert_int_equal(f.qp.req.rto.srtt, 7 * RF_US);
+		if (i < 19)
+			assert_in_range(until_deadline(&f), 14 * RF_US, 21 * RF_US);
+	}
+	f.seen = f.ntx;
+	rf_expect_idle(&f);
+	/* Packets that go out later do not put it off. */
+	rf_writes(&f, 1);
+	due = bb_roce_deadline(&f.qp);
+	f.now += 5 * RF_US;
+	rf_writes(&f, 1);
+	assert_int_equal(bb_roce_deadline(&f.qp), due);
+	assert_int_equal(f.qp.stats.roce_adp_retrans, 0);
+	assert_int_equal(f.qp.stats.retransmitted, 0);
+}
+
+/* A NAK after it is old, and uses up nothing; one after progress shows that it is losses. */
+static void
+test_nak(void **state)
+{
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	begin(&f, 14);
+	round_trip(&f, 10 * RF_US);
+	rf_writes(&f, 4);
+	for (i = 1; i <= 3; i++) {
+		rf_timeout(&f);
+		rf_ack(&f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_PSN));
+		assert_int_equal(rf_run(&f), 4);
+		rf_ack(&f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_PSN));
+		assert_int_equal(rf_run(&f), 0);
+		assert_int_equal(f.qp.req.retries, 7);
+		assert_int_equal(until_deadline(&f), 30 * RF_US << i);
+	}
+	assert_int_equal(f.qp.stats.packet_seq_err, 0);
+	rf_ack(&f, RF_PSN + 2, RF_NAK(BB_ROCE_NAK_PSN));
+	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+	assert_int_equal(f.qp.stats.packet_seq_err, 1);
+	assert_int_equal(f.qp.req.retries, 6);
+	f.now += 99 * RF_US;
+	assert_int_equal(rf_run(&f), 3);
+	assert_int_equal(until_deadline(&f), 30 * RF_US);
+	f.now += RF_US;
+	rf_ack(&f, RF_PSN + 4, RF_ACK);
+	assert_int_equal(f.qp.req.rto.srtt, 10 * RF_US); /* sent again: not timed */
+}
+
+/* Told to wait it waits. */
+static void
+test_rnr(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 14);
+	round_trip(&f, 10 * RF_US);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_run(&f);
+	rf_ack(&f, RF_PSN + 1, BB_ROCE_AETH_RNR | 31);
+	assert_int_equal(until_deadline(&f), 491520 * RF_US);
+	rf_timeout(&f);
+	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+	assert_int_equal(rf_run(&f), 1);
+	assert_int_equal(until_deadline(&f), 30 * RF_US);
+	f.now += RF_US;
+	rf_ack(&f, RF_PSN + 1, RF_ACK);
+	f.seen = f.ntx;
+	rf_expect_idle(&f);
+	assert_int_equal(f.qp.stats.roce_adp_retrans, 0);
+	assert_int_equal(f.qp.req.rto.srtt, 10 * RF_US);
+}
+
+/* Without an ack timeout it tries for ever, seldom in the end. */
+static void
+test_for_ever(void **state)
+{
+	static struct rf f;
+	uint64_t ns = INITIAL;
+	uint32_t i;
+
+	(void)state;
+	begin(&f, 0);
+	rf_writes(&f, 1);
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(until_deadline(&f), ns);
+		rf_timeout(&f);
+		assert_int_equal(rf_run(&f), 1);
+		ns = 2 * ns < LONGEST ? 2 * ns : LONGEST;
+	}
+	assert_int_equal(ns, LONGEST);
+	assert_int_equal(f.qp.stats.ack_timeout, 0);
+	rf_ack(&f, RF_PSN, RF_ACK);
+	f.seen = f.ntx;
+	rf_expect_idle(&f);
+}
+
+/* A packet that is lost while there is no room to send it again: nothing is out, nothing runs. */
+static void
+test_no_room(void **state)
+{
+	static struct rf f;
+	uint64_t start;
+
+	(void)state;
+	begin(&f, 14);
+	start = f.now;
+	rf_writes(&f, 2);
+	f.room = 0;
+	rf_timeout(&f);
+	assert_int_equal(rf_run(&f), 0);
+	assert_int_equal(bb_roce_deadline(&f.qp), start + RF_TIMEOUT);
+	/* Came after all: only what has not is sent again. */
+	rf_ack(&f, RF_PSN, RF_ACK);
+	f.room = UINT32_MAX;
+	assert_int_equal(rf_run(&f), 1);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+	assert_int_equal(until_deadline(&f), 2 * INITIAL);
+	rf_ack(&f, RF_PSN + 1, RF_ACK);
+	rf_expect_idle(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dead),     cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_karn),     cmocka_unit_test(test_progress),
+		cmocka_unit_test(test_nak),      cmocka_unit_test(test_rnr),
+		cmocka_unit_test(test_for_ever), cmocka_unit_test(test_no_room),
+	};
+
+	return cmocka_run_group_tests_name("roce_rto", tests, NULL, NULL);
+}
