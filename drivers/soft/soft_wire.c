@@ -161,6 +161,8 @@ soft_wire_enter_state(struct soft_wire *w)
 		.retry_cnt = qp->retry_count,
 		.rnr_retry = qp->rnr_retry,
 		.window = SOFT_WIRE_WINDOW,
+		/* Without an ack timeout nothing is sent again by time (9.7.6.1.3). */
+		.adaptive = qp->ack_timeout != 0 ? SOFT_WIRE_ADAPTIVE_NS : 0,
 	};
 	int ret = 0;
 

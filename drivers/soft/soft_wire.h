@@ -20,6 +20,8 @@
 #define SOFT_WIRE_SLOTS   64u  /* messages of a QP under way; power of two */
 #define SOFT_WIRE_REPLAYS 16u  /* READs and atomics that it answers; power of two */
 #define SOFT_WIRE_WINDOW  256u /* request packets that are not acknowledged */
+/* First early resend, at the soonest: peers may have to wait for a CPU. */
+#define SOFT_WIRE_ADAPTIVE_NS 100000u
 
 /* A packet on its way, in memory. */
 struct soft_packet_msg {
