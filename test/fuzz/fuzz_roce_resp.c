@@ -174,6 +174,10 @@ on_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	case BB_ROCE_READ_RESP_ONLY:
 		check_read(w, pkt, iov, n);
 		break;
+	case BB_ROCE_CNP:
+		/* Only a packet that came marked asks for one. */
+		hold(w->qp.stats.ecn_ce != 0 && n == 0);
+		break;
 	default:
 		abort();
 	}
