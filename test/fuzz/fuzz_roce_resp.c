@@ -149,6 +149,9 @@ on_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	int32_t diff = bb_roce_psn_diff(pkt->psn, qp->resp.epsn);
 	const struct asked *a;
 
+	/* No answer to a request: the network marked a packet, whatever became of it. */
+	if (pkt->opcode == BB_ROCE_CNP)
+		return n == 0 && w->room != 0 && w->room-- != 0;
 	hold(!w->failed && !w->delivering && msg == NULL && qp->attr.type == BB_ROCE_RC);
 	hold(pkt->dqpn == qp->attr.dqpn);
 	if (w->room == 0)
@@ -173,10 +176,6 @@ on_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 	case BB_ROCE_READ_RESP_LAST:
 	case BB_ROCE_READ_RESP_ONLY:
 		check_read(w, pkt, iov, n);
-		break;
-	case BB_ROCE_CNP:
-		/* Only a packet that came marked asks for one. */
-		hold(w->qp.stats.ecn_ce != 0 && n == 0);
 		break;
 	default:
 		abort();
