@@ -13,7 +13,6 @@
 #define KINDS_UC (KINDS_UD | KIND(WRITE) | KIND(WRITE_IMM))
 #define KINDS_RC (KINDS_UC | KIND(SEND_INV) | KIND(READ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
 
-#define MAX_MSG      (1u << 31)
 #define CODES        32u /* of timers: 5 bits */
 #define ECN_MASK     3u
 #define ECN_CE       3u     /* RFC 3168 */
@@ -151,7 +150,7 @@ bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 		return -EINVAL;
 	if (msg->kind > BB_ROCE_MSG_READ && msg->len != 8)
 		return -EINVAL;
-	if (msg->len > (type == BB_ROCE_UD ? qp->attr.mtu : MAX_MSG))
+	if (msg->len > (type == BB_ROCE_UD ? qp->attr.mtu : BB_ROCE_MAX_MSG))
 		return -EMSGSIZE;
 	if (req->head - req->tail > req->mask)
 		return -ENOBUFS;

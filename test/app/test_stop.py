@@ -3,6 +3,7 @@
 """testrdma stopped by a signal: it ends soon, with a summary and whole JSON."""
 
 import json
+import os
 import signal
 import subprocess
 import tempfile
@@ -11,7 +12,22 @@ import time
 from apptest import EAL, LIMIT, AppTest, lcores, main
 
 
+def cpu_time(pid):
+    """Seconds that the threads of a process have run."""
+    with open('/proc/%d/stat' % pid) as f:
+        fields = f.read().rpartition(')')[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
 class Stop(AppTest):
+    def compute(self, pid, seconds):
+        """Wait until the process has had @seconds more of the processors."""
+        end = time.monotonic() + LIMIT
+        start = cpu_time(pid)
+        while cpu_time(pid) < start + seconds:
+            self.assertLess(time.monotonic(), end, 'it does not compute')
+            time.sleep(0.05)
+
     def stop(self, sig, args, rows=1):
         """Send @sig once @rows rows are printed; returns output and JSON."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
@@ -24,7 +40,9 @@ class Stop(AppTest):
                     self.assertNotEqual(line, '', 'ended by itself: %s' % lines)
                     lines.append(line)
                 if rows == 0:
-                    time.sleep(0.5)  # until the first row runs; nothing is printed of it yet
+                    # Nothing is printed of the first row yet. What comes before it takes
+                    # milliseconds of a processor, that on a busy machine may be long ones.
+                    self.compute(proc.pid, 1)
                 proc.send_signal(sig)
                 out, err = proc.communicate(timeout=LIMIT)
             self.assertEqual(proc.returncode, 128 + sig, err)

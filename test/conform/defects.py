@@ -30,7 +30,7 @@ def run(conform, name):
     """Exit status and output; seed=0: the first chance of a defect is taken."""
     device = 'soft0,seed=0' + (',defect=' + name if name else '')
     proc = subprocess.run([conform, '--device', device, '--max-failures', '1', '--timeout', '1'
-                           if name else '10'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           if name else '30'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=LIMIT)
     return proc.returncode, proc.stdout
 

@@ -151,16 +151,3 @@ def arp_reply(request, mac, address):
     own = mac_bytes(mac)
     return request[6:12] + own + b'\x08\x06' + struct.pack('>HHBBH', 1, 0x0800, 6, 4, 2) + own \
         + target + sender
-
-
-def pcap_frames(path):
-    """The Ethernet frames of a classic little-endian pcap."""
-    with open(path, 'rb') as f:
-        data = f.read()
-    if data[:4] not in (b'\xd4\xc3\xb2\xa1', b'\x4d\x3c\xb2\xa1'):
-        raise ValueError(path + ': no little-endian pcap')
-    at = 24
-    while at + 16 <= len(data):
-        size = struct.unpack_from('<I', data, at + 8)[0]
-        yield data[at + 16:at + 16 + size]
-        at += 16 + size

@@ -5,7 +5,7 @@
  * CQs through the public API: another depth in the middle of traffic, events held back,
  * times, compressed CQEs.
  */
-#include "mlx5_env.h"
+#include "cq_env.h"
 
 #include "bb_core.h"
 
@@ -14,34 +14,6 @@ recreate(struct side *s, const struct bb_cq_attr *attr)
 {
 	assert_int_equal(bb_cq_destroy(s->cq), 0);
 	assert_int_equal(bb_cq_create(s->dev, attr, &s->cq), 0);
-}
-
-static void
-write_some(struct env *e, uint64_t first, unsigned int n)
-{
-	struct bb_sge sge = sge_of(&e->a, 0, 8);
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		assert_int_equal(bb_post_write(e->a.qp, first + i, &sge, 1, raddr_of(&e->b, 0),
-					       e->b.mr->rkey, BB_SEND_SIGNALED),
-				 1);
-	bb_qp_ring(e->a.qp);
-}
-
-/* Let what was posted complete without polling for it. */
-static void
-settle(struct env *e, const struct bb_cq *cq, unsigned int n)
-{
-	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
-	struct bb_cqring ring = cq->ring;
-
-	ring.ci += n - 1;
-	while (bb_cqring_peek(&ring) == NULL && rte_get_timer_cycles() < end) {
-		bb_dev_progress(e->a.dev);
-		bb_dev_progress(e->b.dev);
-	}
-	assert_non_null(bb_cqring_peek(&ring));
 }
 
 static void
@@ -64,7 +36,7 @@ test_resize_keeps_unread(void **state)
 
 		write_some(&e, next, 90);
 		next += 90;
-		settle(&e, e.a.cq, 90);
+		wait_unread(&e, e.a.cq, 90);
 		/* Some were polled, the others move. */
 		k = i % 4 == 0 ? 0 : i % 90;
 		if (k != 0)
@@ -211,7 +183,7 @@ test_moderation(void **state)
 	assert_int_equal(bb_cq_moderate(e.a.cq, 4, 0), 0);
 	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
 	write_some(&e, 0, 3);
-	settle(&e, e.a.cq, 3);
+	wait_unread(&e, e.a.cq, 3);
 	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
 	write_some(&e, 3, 1);
 	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
@@ -231,7 +203,7 @@ test_moderation(void **state)
 	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 0), 0);
 	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
 	write_some(&e, 5, 1);
-	settle(&e, e.a.cq, 1);
+	wait_unread(&e, e.a.cq, 1);
 	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
 	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 0), 0);
 	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);

@@ -6,7 +6,7 @@
  * queue does it: a QP made by mailboxes on the same context, that completes into the library's
  * CQ and that the library knows nothing of.
  */
-#include "mlx5_env.h"
+#include "cq_env.h"
 #include "soft_rig.h"
 
 #include "bb_core.h"
@@ -60,34 +60,6 @@ raw_nops(struct raw *r, unsigned int n)
 	while (n-- > 0)
 		rig_nop(&r->qp, RIG_CQE);
 	rig_ring(&r->qp);
-}
-
-static void
-write_some(struct env *e, uint64_t first, unsigned int n)
-{
-	struct bb_sge sge = sge_of(&e->a, 0, 8);
-	unsigned int i;
-
-	for (i = 0; i < n; i++)
-		assert_int_equal(bb_post_write(e->a.qp, first + i, &sge, 1, raddr_of(&e->b, 0),
-					       e->b.mr->rkey, BB_SEND_SIGNALED),
-				 1);
-	bb_qp_ring(e->a.qp);
-}
-
-/* Let @n CQEs come without polling for them. */
-static void
-wait_unread(struct env *e, const struct bb_cq *cq, unsigned int n)
-{
-	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
-	struct bb_cqring ring = cq->ring;
-
-	ring.ci += n - 1;
-	while (bb_cqring_peek(&ring) == NULL && rte_get_timer_cycles() < end) {
-		bb_dev_progress(e->a.dev);
-		bb_dev_progress(e->b.dev);
-	}
-	assert_non_null(bb_cqring_peek(&ring));
 }
 
 static void

@@ -7,29 +7,6 @@
  */
 #include "mlx5_types.h"
 
-static void
-receive(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
-{
-	struct bb_sge sge = sge_of(&t->e.b, at, len);
-
-	assert_int_equal(bb_post_recv(t->e.b.qp, wr_id, &sge, 1), 1);
-	bb_qp_ring_recv(t->e.b.qp);
-}
-
-/* A datagram of @len bytes from a to b; it completes, whatever becomes of it. */
-static void
-send_ud(struct types_env *t, const struct bb_ah *ah, uint32_t qpn, uint32_t qkey, uint32_t len)
-{
-	struct bb_sge sge = sge_of(&t->e.a, 0, len);
-	struct bb_wc wc;
-
-	assert_int_equal(bb_post_send_ud(t->e.a.qp, 9, &sge, 1, ah, qpn, qkey, BB_SEND_SIGNALED),
-			 1);
-	bb_qp_ring(t->e.a.qp);
-	env_poll(&t->e, &t->e.a, &wc, 1);
-	expect(&wc, t->e.a.qp, 9, BB_WC_SUCCESS);
-}
-
 /* A receive whose key is bad is this side's own error: it fails, and the QP with it. */
 static void
 bad_receive(void **state)
@@ -50,7 +27,7 @@ bad_receive(void **state)
 		bb_qp_ring_recv(t.e.b.qp);
 		from = sge_of(&t.e.a, 0, 10);
 		if (type == BB_QPT_UD) {
-			send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
+			types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
 		} else {
 			assert_int_equal(bb_post_send(t.e.a.qp, 9, &from, 1, BB_SEND_SIGNALED), 1);
 			bb_qp_ring(t.e.a.qp);
@@ -113,7 +90,7 @@ uc_drops(void **state)
 	assert_int_equal(after.remote_access_err, before.remote_access_err);
 
 	/* A receive that is too short stays for the next message. */
-	receive(&t, 1, 0, 99);
+	types_receive(&t, 1, 0, 99);
 	{
 		struct bb_sge sge = sge_of(&e->a, 0, 100);
 

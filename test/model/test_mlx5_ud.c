@@ -14,29 +14,6 @@
 #define OWN 0x80000000u /* send the QP's own Q_Key */
 
 static void
-receive(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
-{
-	struct bb_sge sge = sge_of(&t->e.b, at, len);
-
-	assert_int_equal(bb_post_recv(t->e.b.qp, wr_id, &sge, 1), 1);
-	bb_qp_ring_recv(t->e.b.qp);
-}
-
-/* A datagram of @len bytes from a to b; it completes, whatever becomes of it. */
-static void
-send_ud(struct types_env *t, const struct bb_ah *ah, uint32_t qpn, uint32_t qkey, uint32_t len)
-{
-	struct bb_sge sge = sge_of(&t->e.a, 0, len);
-	struct bb_wc wc;
-
-	assert_int_equal(bb_post_send_ud(t->e.a.qp, 9, &sge, 1, ah, qpn, qkey, BB_SEND_SIGNALED),
-			 1);
-	bb_qp_ring(t->e.a.qp);
-	env_poll(&t->e, &t->e.a, &wc, 1);
-	expect(&wc, t->e.a.qp, 9, BB_WC_SUCCESS);
-}
-
-static void
 arrives(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
 {
 	struct bb_wc wc;
@@ -57,29 +34,29 @@ qkeys(void **state)
 	(void)state;
 	types_start(&t, BB_QPT_UD);
 	fill(t.e.a.buf, 100, 1);
-	receive(&t, 1, 0, 140);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY + 1, 100);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, 0, 100);
+	types_receive(&t, 1, 0, 140);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY + 1, 100);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, 0, 100);
 	env_silent(&t.e, &t.e.b);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
 	arrives(&t, 1, 0, 100);
 	/* Top bit set: the sender's own, whatever the rest says. */
-	receive(&t, 2, 0, 140);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 0x1234, 100);
+	types_receive(&t, 2, 0, 140);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 0x1234, 100);
 	arrives(&t, 2, 0, 100);
 
 	/* The receiver's changes: what has the old one is lost. */
 	bb_qp_attr_init(&attr);
 	attr.qkey = OWN | 7;
 	assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_QKEY), 0);
-	receive(&t, 3, 0, 140);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
+	types_receive(&t, 3, 0, 140);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
 	env_silent(&t.e, &t.e.b);
 	/* A controlled Q_Key comes from a QP that has it only. */
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
 	env_silent(&t.e, &t.e.b);
 	assert_int_equal(bb_qp_modify(t.e.a.qp, &attr, BB_QP_QKEY), 0);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
 	arrives(&t, 3, 0, 100);
 	memset(&attr, 0, sizeof(attr));
 	assert_int_equal(bb_qp_query(t.e.b.qp, &attr), 0);
@@ -102,24 +79,24 @@ lost(void **state)
 	fill(t.e.a.buf, 4096, 1);
 	assert_int_equal(bb_dev_stats(t.e.b.dev, &before), 0);
 	/* No receive. */
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
 	env_silent(&t.e, &t.e.b);
 	assert_int_equal(bb_dev_stats(t.e.b.dev, &after), 0);
 	assert_int_equal(after.out_of_buffer, before.out_of_buffer + 1);
 	/* Too long for it, by one byte and by all of the GRH. */
-	receive(&t, 1, 0, 139);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 139);
+	types_receive(&t, 1, 0, 139);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 139);
 	env_silent(&t.e, &t.e.b);
 	/* No such QP, the sender's own peer's number, nobody at the address. */
-	send_ud(&t, t.to_b, 0xfffffe, TYPES_QKEY, 10);
+	types_send_ud(&t, t.to_b, 0xfffffe, TYPES_QKEY, 10);
 	types_path(&t.e.b, 1, &path);
 	path.dgid[15] = 0x0e; /* soft14 */
 	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
-	send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 10);
+	types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 10);
 	assert_int_equal(bb_ah_destroy(ah), 0);
 	env_silent(&t.e, &t.e.b);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 99);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 99);
 	arrives(&t, 1, 0, 99);
 	/* A QP that is not up. */
 	{
@@ -128,7 +105,7 @@ lost(void **state)
 		bb_qp_attr_init(&attr);
 		attr.state = BB_QP_RESET;
 		assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_STATE), 0);
-		send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
+		types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
 	}
 	types_stop(&t);
 }
@@ -145,11 +122,11 @@ mtu(void **state)
 	(void)state;
 	types_start(&t, BB_QPT_UD);
 	assert_int_equal(bb_port_query(t.e.a.dev, 1, &port), 0);
-	receive(&t, 1, 0, 40);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0);
+	types_receive(&t, 1, 0, 40);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0);
 	arrives(&t, 1, 0, 0);
-	receive(&t, 2, 0, port.active_mtu + 40);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, port.active_mtu);
+	types_receive(&t, 2, 0, port.active_mtu + 40);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, port.active_mtu);
 	arrives(&t, 2, 0, port.active_mtu);
 	sge = sge_of(&t.e.a, 0, port.active_mtu + 1);
 	assert_int_equal(
@@ -204,8 +181,8 @@ heads(void **state)
 		path.flow_label = 0x12345;
 		assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
 		memset(h, 0xee, 60);
-		receive(&t, gid, 0, 60);
-		send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 9);
+		types_receive(&t, gid, 0, 60);
+		types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 9);
 		env_poll(&t.e, &t.e.b, &wc, 1);
 		assert_int_equal(wc.flags & BB_WC_GRH, BB_WC_GRH);
 		assert_int_equal(wc.sl, 0);
@@ -264,8 +241,8 @@ infiniband(void **state)
 		path.is_global = (uint8_t)grh;
 		assert_int_equal(bb_ah_create(e->a.pd, &path, &ah), 0);
 		memset(e->b.buf, 0xee, 100);
-		receive(&t, grh, 0, 100);
-		send_ud(&t, ah, e->b.qp->qpn, TYPES_QKEY, 50);
+		types_receive(&t, grh, 0, 100);
+		types_send_ud(&t, ah, e->b.qp->qpn, TYPES_QKEY, 50);
 		env_poll(e, &e->b, &wc, 1);
 		assert_int_equal((wc.flags & BB_WC_GRH) != 0, grh);
 		assert_int_equal(wc.sl, 11);
@@ -322,7 +299,7 @@ handles(void **state)
 	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
 	assert_int_equal(bb_pd_free(t.e.a.pd), -EBUSY);
 	sge = sge_of(&t.e.a, 0, 20);
-	receive(&t, 5, 0, 60);
+	types_receive(&t, 5, 0, 60);
 	assert_int_equal(bb_post_send_ud(t.e.a.qp, 6, &sge, 1, ah, t.e.b.qp->qpn, TYPES_QKEY,
 					 BB_SEND_SIGNALED),
 			 1);
@@ -347,8 +324,8 @@ answers(void **state)
 	(void)state;
 	types_start(&t, BB_QPT_UD);
 	fill(t.e.a.buf, 64, 3);
-	receive(&t, 1, 0, 200);
-	send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 64);
+	types_receive(&t, 1, 0, 200);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 64);
 	env_poll(&t.e, &t.e.b, wc, 1);
 	sge = sge_of(&t.e.a, 1024, 200);
 	assert_int_equal(bb_post_recv(t.e.a.qp, 2, &sge, 1), 1);
@@ -419,7 +396,7 @@ limits(void **state)
 		sge[i] = sge_of(&e->a, i * 7, 7);
 	/* All the pieces, more often than the ring is long. */
 	for (i = 0; i < 20; i++) {
-		receive(&t, i, 0, 4096);
+		types_receive(&t, i, 0, 4096);
 		assert_int_equal(bb_post_send_ud(e->a.qp, i, sge, dev.max_sge - 2, t.to_b,
 						 e->b.qp->qpn, TYPES_QKEY, BB_SEND_SIGNALED),
 				 1);
@@ -427,7 +404,7 @@ limits(void **state)
 		env_poll(e, &e->a, &wc, 1);
 		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
 		arrives(&t, i, 0, 7 * (dev.max_sge - 2));
-		receive(&t, i, 0, 4096);
+		types_receive(&t, i, 0, 4096);
 		assert_int_equal(bb_post_send_ud_inline(e->a.qp, i, e->a.buf, dev.max_inline - 32,
 							t.to_b, e->b.qp->qpn, TYPES_QKEY,
 							BB_SEND_SIGNALED),
@@ -460,7 +437,7 @@ empty_only(void **state)
 	assert_int_equal(
 		bb_post_send_ud_inline(qp, 1, "x", 1, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0),
 		-EINVAL);
-	receive(&t, 7, 0, 40);
+	types_receive(&t, 7, 0, 40);
 	assert_int_equal(bb_post_send_ud(qp, 2, NULL, 0, t.to_b, t.e.b.qp->qpn, TYPES_QKEY,
 					 BB_SEND_SIGNALED),
 			 1);
