@@ -123,7 +123,7 @@ soft_ud_head(struct soft_dgram *d, const struct bb_roce_net *net, enum bb_gid_ty
 	memset(d->head, 0, sizeof(d->head));
 	if (type != BB_GID_ROCE_V2) {
 		soft_ud_grh(d->head, net, 0x1b, bytes);
-	} else if (soft_ip_is_v4(net->src)) {
+	} else if (soft_ip_is_v4(net->src) && soft_ip_is_v4(net->dst)) {
 		d->sl = BB_CQE_L3_IPV4;
 		soft_port_put_ip(d->head + SOFT_GRH - IPV4, net, IPPROTO_UDP, UDP + bytes);
 	} else {

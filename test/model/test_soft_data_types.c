@@ -61,17 +61,22 @@ rig_end(struct rig *r)
 
 /* The address vector of a good datagram from a to b. */
 static void
-av(struct rig *r, uint32_t qkey)
+av_from(struct rig *r, uint32_t qkey, uint32_t sgid)
 {
 	uint8_t seg[48];
 	unsigned int i;
 
 	/* The setter writes 64 bits, of which the first half is the Q_Key. */
 	mlx5dv_set_dgram_seg((struct mlx5_wqe_datagram_seg *)(void *)seg, (uint64_t)qkey << 32,
-			     r->b.qpn, 1, 0, 0, 0xc001, r->d.mac, 0, 64, GID_INDEX << 20,
-			     r->d.gid.raw);
+			     r->b.qpn, 1, 0, 0, 0xc001, r->d.mac, 0, 64, sgid << 20, r->d.gid.raw);
 	for (i = 0; i < 3; i++)
 		memcpy(rig_seg(&r->a, r->a.pi, 1 + i), seg + 16 * i, 16);
+}
+
+static void
+av(struct rig *r, uint32_t qkey)
+{
+	av_from(r, qkey, GID_INDEX);
 }
 
 static void
@@ -86,6 +91,8 @@ datagram(struct rig *r, uint8_t opcode, uint32_t len, uint32_t qkey)
 static void
 test_datagram(void **state)
 {
+	/* Of soft0. */
+	static const uint8_t link_local[16] = {0xfe, 0x80, [9] = 0xbb, [11] = 0xff, 0xfe};
 	struct rig_cqe e;
 	struct rig r;
 	unsigned int i;
@@ -106,6 +113,17 @@ test_datagram(void **state)
 	/* IPv6 header of RoCE v2: version, next header UDP. */
 	assert_int_equal(r.m.p[4096] >> 4, 6);
 	assert_int_equal(r.m.p[4096 + 6], 17);
+	/* From an IPv4 address to one of IPv6: 40 bytes in front of the data all the same. */
+	rig_recv(&r.b, &r.m, 4096, 200);
+	av_from(&r, RIG_QKEY, 3);
+	memcpy(rig_seg(&r.a, r.a.pi, 3), link_local, sizeof(link_local));
+	rig_data(&r.a, 4, &r.m, 0, 100);
+	rig_wqe(&r.a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0);
+	rig_ring(&r.a);
+	rig_wait(&r.rcq, &r.u, &e);
+	assert_int_equal(e.bytes, 140);
+	assert_int_equal(r.m.p[4096] >> 4, 6);
+	assert_memory_equal(r.m.p + 4096 + 40, r.m.p, 100);
 	rig_end(&r);
 }
 
