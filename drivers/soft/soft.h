@@ -468,7 +468,6 @@ struct soft_dev {
 	bool gid_valid[SOFT_MAX_GIDS];
 	uint8_t mac[6];
 	uint16_t lid;
-	uint64_t wire_drops[8]; /* packets, by enum bb_roce_drop; __atomic */
 	bool port_down;
 	bool dead;               /* __atomic; see soft_fault.c */
 	uint64_t fault_requests; /* __atomic; counted only with the option fault */

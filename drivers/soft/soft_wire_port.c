@@ -36,7 +36,6 @@ soft_wire_dest_dev(const struct soft_dev *dev, const struct bb_roce_net *net, co
 static void
 soft_wire_dropped(struct soft_engine *e, enum bb_roce_drop why)
 {
-	__atomic_fetch_add(&e->dev->wire_drops[why], 1, __ATOMIC_RELAXED);
 	SOFT_LOG(DEBUG, "%s: packet dropped: %s", e->dev->name, bb_roce_drop_str(why));
 }
 
