@@ -73,6 +73,7 @@ struct soft_pd;
 struct soft_watch;
 struct soft_msg;
 struct soft_wire;
+struct soft_link_ops;
 void soft_wire_destroy(struct soft_wire *w);
 
 enum soft_progress {
@@ -474,7 +475,9 @@ struct soft_dev {
 	bool odp;                /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_engine *engine; /* of progress=lcore or thread; inline: NULL */
-	struct soft_ctl *ctl;       /* control path's own: id allocators and the like */
+	/* Where packets go; NULL: there are none. As long as there is an engine. */
+	const struct soft_link_ops *link;
+	struct soft_ctl *ctl; /* control path's own: id allocators and the like */
 };
 
 /* ---- soft_log.c: one line per refusal, never per packet without limit */

@@ -194,6 +194,7 @@ struct soft_engine {
 	struct soft_dev *dev;
 	bool cq_failed;  /* a CQ died: its QPs are to be found */
 	uint32_t always; /* 1: SOFT_DEFECT_NO_DOORBELL */
+	uint32_t turns;  /* 1: it takes its turn in every poll */
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
@@ -226,9 +227,10 @@ struct soft_engine {
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
 	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
-	uint64_t faults;                  /* state of what is drawn there */
-	const struct soft_qp *decoded;    /* on a port: whose WQE is in req; NULL: look again */
-	uint8_t bounce[4096];             /* on a port: payload of a packet in too many pieces */
+	uint32_t n_held_packets;
+	uint64_t faults;               /* state of what is drawn there */
+	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */
+	uint8_t bounce[4096];          /* on a port: payload of a packet in too many pieces */
 
 	/* The control path's, and the thread's. */
 	LIST_ENTRY(soft_engine) link;

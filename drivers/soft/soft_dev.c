@@ -10,6 +10,7 @@
 #include <rte_lcore.h>
 
 #include "soft_ctl.h"
+#include "soft_link.h"
 
 /* Leaf lock: which devices exist. No other lock is taken under it. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -221,6 +222,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
+	dev->link = opts->wire ? &soft_link_memory : NULL;
 	soft_dev_fill_gids(dev);
 	ret = soft_dm_start(dev);
 	if (ret != 0 || opts->progress == SOFT_PROGRESS_INLINE)

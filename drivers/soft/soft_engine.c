@@ -234,15 +234,18 @@ soft_engine_chores(struct soft_engine *e)
 static void
 soft_engine_run(struct soft_engine *e)
 {
+	const struct soft_link_ops *link = e->dev->link;
 	uint32_t i, pending;
 
+	if (unlikely(link != NULL && link->begin != NULL))
+		link->begin(e);
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
 	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
 		soft_timers_run(e);
 	if (unlikely(e->n_run != 0))
 		soft_run_list(e);
-	pending = e->always;
+	pending = e->turns;
 	for (i = 0; i < e->n_watch; i++) {
 		soft_watch_poll(e, e->watch[i]);
 		pending |= e->watch[i]->left | e->watch[i]->cq_left;
@@ -250,6 +253,8 @@ soft_engine_run(struct soft_engine *e)
 	if (unlikely(!TAILQ_EMPTY(&e->moderated) || !TAILQ_EMPTY(&e->errs) || e->cq_failed ||
 		     !TAILQ_EMPTY(&e->zips) || !TAILQ_EMPTY(&e->held_packets)))
 		pending |= soft_engine_chores(e);
+	if (unlikely(link != NULL && link->end != NULL))
+		link->end(e);
 	/* An atomic per poll would be dear: a poll with nothing else to do does it. */
 	if (e->work != e->counted) {
 		e->counted = e->work;

@@ -62,7 +62,8 @@ soft_engine_create(struct soft_dev *dev)
 	e->shuffle = dev->opts.seed;
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
 	e->always = dev->opts.defect == SOFT_DEFECT_NO_DOORBELL;
-	e->pending = e->always;
+	e->turns = e->always | (dev->link != NULL && dev->link->polled);
+	e->pending = e->turns;
 	rte_ticketlock_init(&e->lock);
 	TAILQ_INIT(&e->run);
 	TAILQ_INIT(&e->timers);
@@ -193,7 +194,7 @@ soft_qp_attach(struct soft_qp *qp)
 	bool shared = false;
 	int ret = 0;
 
-	if (qp->dev->opts.wire) {
+	if (qp->dev->link != NULL) {
 		qp->wire = soft_wire_create(qp);
 		if (qp->wire == NULL)
 			return -ENOMEM;

@@ -5,7 +5,7 @@
  * Queue pairs of a device that has a port: the RoCEv2 engine (lib/roce) carries out their
  * requests, as packets. Where to start reading: soft_wire.c (a QP's turn), soft_wire_req.c and
  * soft_wire_resp.c (what the engine asks of the requester's and the responder's memory and
- * queues), soft_wire_port.c (packets).
+ * queues), soft_wire_port.c (packets), soft_link.h (where they go).
  *
  * A QP's WQEs are given to the engine up to SOFT_WIRE_SLOTS at a time and stay in the ring until
  * they are complete, so a WQE is decoded anew when its payload is sent once more, and its keys are
@@ -16,6 +16,7 @@
 
 #include "bb_roce_qp.h"
 #include "soft_data.h"
+#include "soft_link.h"
 
 #define SOFT_WIRE_SLOTS   64u  /* messages of a QP under way; power of two */
 #define SOFT_WIRE_REPLAYS 16u  /* READs and atomics that it answers; power of two */
@@ -35,12 +36,6 @@ struct soft_packet_msg {
 	uint32_t len;
 	uint32_t ip_len;
 	uint8_t data[]; /* from the IP header to the ICRC */
-};
-
-/* Where a datagram goes. */
-struct soft_wire_dest {
-	struct bb_roce_net net;
-	uint8_t mac[6];
 };
 
 /* One a QP, the engine's thread's alone. */
@@ -114,6 +109,8 @@ bool soft_wire_ud_done(struct soft_engine *e, struct soft_wire *w, const struct 
 #define SOFT_WIRE_QUEUE 4096u
 bool soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 		  const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg);
+/* A packet from its IP header to its ICRC, in memory of its own. NULL: no memory. */
+struct soft_packet_msg *soft_packet_build(const struct soft_link_pkt *p);
 
 /* A packet that came through the inbox. */
 void soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m);
@@ -123,8 +120,8 @@ void soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m);
  */
 void soft_wire_input(struct soft_engine *e, const uint8_t *ip, uint32_t ip_len, uint32_t len,
 		     const struct bb_roce_net *net);
-/* It goes on now: to its target, or out. The packet is given away. */
-void soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
+/* It goes on now: to its target, or out. False: no room, and it stays the caller's. */
+bool soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
 
 /* ---- soft_wire_fault.c */
 /* Faults that are not all 0 decide what becomes of it. The packet is given away. */
@@ -135,6 +132,12 @@ void soft_net_fault_run(struct soft_engine *e);
 void soft_net_fault_drop_all(struct soft_engine *e);
 
 /* ---- soft_inbox.c */
+/* Is there room for another one? */
+static inline bool
+soft_packet_room(const struct soft_engine *to)
+{
+	return __atomic_load_n(&to->packets, __ATOMIC_RELAXED) < SOFT_WIRE_QUEUE;
+}
 /* Hand a packet to the engine of @p. */
 void soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m);
 

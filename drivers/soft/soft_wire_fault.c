@@ -100,6 +100,11 @@ hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t us)
 {
 	struct soft_packet_msg *at;
 
+	if (e->n_held_packets >= 2 * SOFT_WIRE_QUEUE) {
+		free(m);
+		return;
+	}
+	e->n_held_packets++;
 	m->due = rte_rdtsc() + soft_time_cycles(us * 1000);
 	TAILQ_FOREACH_REVERSE(at, &e->held_packets, soft_packets, held)
 	{
@@ -129,10 +134,8 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 
 	if (strikes(e, f->reorder))
 		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
-	if (us != 0)
+	if (us != 0 || !soft_packet_go(e, m))
 		hold(e, m, us);
-	else
-		soft_packet_go(e, m);
 }
 
 void
@@ -165,7 +168,11 @@ soft_net_fault_run(struct soft_engine *e)
 
 	while ((m = TAILQ_FIRST(&e->held_packets)) != NULL && m->due <= now) {
 		TAILQ_REMOVE(&e->held_packets, m, held);
-		soft_packet_go(e, m);
+		if (!soft_packet_go(e, m)) {
+			TAILQ_INSERT_HEAD(&e->held_packets, m, held);
+			return;
+		}
+		e->n_held_packets--;
 	}
 }
 
@@ -178,4 +185,5 @@ soft_net_fault_drop_all(struct soft_engine *e)
 		TAILQ_REMOVE(&e->held_packets, m, held);
 		free(m);
 	}
+	e->n_held_packets = 0;
 }

@@ -2,11 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets of the RoCEv2 engine on their way: between devices of the process through memory.
- *
- * A packet goes as the bytes from its IP header to its ICRC, through the inbox of the engine that
- * runs its target, which parses it as any that comes from outside. An engine that does not run
- * keeps SOFT_WIRE_QUEUE packets; then who sends to it has no room and tries again.
+ * Packets of a device, between its queue pairs and its link: every one that leaves and every one
+ * that has come passes here, whatever the link is.
  */
 #include <stdlib.h>
 
@@ -19,31 +16,17 @@
 
 #define UDP_LEN 8u
 
-/* Where an address leads to inside the process. NULL: nowhere, or where nobody speaks packets. */
-static struct soft_dev *
-soft_wire_dest_dev(const struct soft_dev *dev, const struct bb_roce_net *net, const uint8_t mac[6])
-{
-	struct soft_dev *dest = soft_dev_peek_gid(net->dst);
-
-	if (dest == NULL || !dest->opts.wire || memcmp(mac, dest->mac, sizeof(dest->mac)) != 0)
-		return NULL;
-	if (net->hop_limit == 0 || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED) ||
-	    __atomic_load_n(&dest->port_down, __ATOMIC_RELAXED))
-		return NULL;
-	return dest;
-}
-
 static void
 soft_wire_dropped(struct soft_engine *e, enum bb_roce_drop why)
 {
 	SOFT_LOG(DEBUG, "%s: packet dropped: %s", e->dev->name, bb_roce_drop_str(why));
 }
 
-/* A packet from its IP header to its ICRC, in memory of its own. */
-static struct soft_packet_msg *
-soft_packet_build(const struct soft_wire_dest *to, const struct bb_roce_pkt *pkt,
-		  const struct bb_roce_iov *iov, uint32_t n)
+struct soft_packet_msg *
+soft_packet_build(const struct soft_link_pkt *p)
 {
+	const struct soft_wire_dest *to = p->to;
+	const struct bb_roce_pkt *pkt = p->pkt;
 	uint32_t pad = bb_roce_pad(pkt->len), ip_len, hdr_len, i;
 	uint8_t hdr[BB_ROCE_MAX_HDR], *udp, *bth, *at;
 	struct soft_packet_msg *m;
@@ -66,9 +49,9 @@ soft_packet_build(const struct soft_wire_dest *to, const struct bb_roce_pkt *pkt
 	bth = udp + UDP_LEN;
 	memcpy(bth, hdr, hdr_len);
 	at = bth + hdr_len;
-	for (i = 0; i < n; i++) {
-		memcpy(at, iov[i].p, iov[i].len);
-		at += iov[i].len;
+	for (i = 0; i < p->n; i++) {
+		memcpy(at, p->iov[i].p, p->iov[i].len);
+		at += p->iov[i].len;
 	}
 	memset(at, 0, pad);
 	at += pad;
@@ -80,6 +63,23 @@ soft_packet_build(const struct soft_wire_dest *to, const struct bb_roce_pkt *pkt
 	return m;
 }
 
+/* ---- Out */
+
+/* The dice fall over bytes. False: there is no room for what they may hold back. */
+static bool
+soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
+{
+	struct soft_packet_msg *m;
+
+	if (e->n_held_packets >= SOFT_WIRE_QUEUE)
+		return false;
+	m = soft_packet_build(p);
+	if (m == NULL)
+		return false;
+	soft_net_fault_strike(e, m, &e->dev->opts.tx_fault);
+	return true;
+}
+
 bool
 soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	     const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg)
@@ -87,39 +87,30 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
 	bool dgram = w->qp->st == BB_PRM_QP_ST_UD && msg != NULL;
-	const struct soft_wire_dest *to = dgram ? &w->dest[msg->cookie] : &w->path;
-	struct soft_dev *dest = soft_wire_dest_dev(e->dev, &to->net, to->mac);
-	struct soft_packet_msg *m;
-	struct soft_qp *p;
+	const struct soft_link_pkt p = {
+		.to = dgram ? &w->dest[msg->cookie] : &w->path,
+		.pkt = pkt,
+		.iov = iov,
+		.n = n,
+	};
 
 	(void)ctx;
-	p = dest != NULL ? soft_qp_find(dest, pkt->dqpn) : NULL;
-	/* Lost, as on any network. */
-	if (p == NULL)
-		return true;
-	if (__atomic_load_n(&p->engine->packets, __ATOMIC_RELAXED) >= SOFT_WIRE_QUEUE)
-		return false;
-	m = soft_packet_build(to, pkt, iov, n);
-	if (m == NULL)
-		return false;
 	if (unlikely(soft_net_faulty(&e->dev->opts.tx_fault)))
-		soft_net_fault_strike(e, m, &e->dev->opts.tx_fault);
-	else
-		soft_packet_go(e, m);
+		return soft_wire_tx_faulty(e, &p);
+	return e->dev->link->send(e, &p) != SOFT_LINK_FULL;
+}
+
+bool
+soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	if (!m->rx)
+		return e->dev->link->send_bytes(e, m) != SOFT_LINK_FULL;
+	soft_wire_input(e, m->data, m->ip_len, m->len, &m->net);
+	free(m);
 	return true;
 }
 
-static void
-soft_packet_send(struct soft_engine *e, struct soft_packet_msg *m)
-{
-	struct soft_dev *dest = soft_wire_dest_dev(e->dev, &m->net, m->mac);
-	struct soft_qp *p = dest != NULL ? soft_qp_find(dest, m->dqpn) : NULL;
-
-	if (p != NULL && p->wire != NULL)
-		soft_packet_post(p, m);
-	else
-		free(m);
-}
+/* ---- In */
 
 void
 soft_wire_input(struct soft_engine *e, const uint8_t *ip, uint32_t ip_len, uint32_t len,
@@ -153,22 +144,11 @@ soft_wire_input(struct soft_engine *e, const uint8_t *ip, uint32_t ip_len, uint3
 }
 
 void
-soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
-{
-	if (!m->rx) {
-		soft_packet_send(e, m);
-		return;
-	}
-	soft_wire_input(e, m->data, m->ip_len, m->len, &m->net);
-	free(m);
-}
-
-void
 soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m)
 {
 	m->rx = true;
 	if (unlikely(soft_net_faulty(&e->dev->opts.rx_fault)))
 		soft_net_fault_strike(e, m, &e->dev->opts.rx_fault);
 	else
-		soft_packet_go(e, m);
+		(void)soft_packet_go(e, m);
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Where a device's packets go. Between the RoCEv2 engine and a link stands soft_wire_port.c,
+ * through which every packet passes: out by soft_wire_tx() and soft_packet_go(), in by
+ * soft_wire_input(). A link carries packets and knows no queue pair's
+ * protocol.
+ *
+ * All functions are called by the engine @e, under its lock.
+ */
+#ifndef SOFT_LINK_H
+#define SOFT_LINK_H
+
+#include "bb_roce_qp.h"
+#include "soft_data.h"
+
+struct soft_packet_msg;
+struct soft_port_hold;
+
+enum soft_link_sent {
+	SOFT_LINK_SENT,
+	SOFT_LINK_FULL, /* no room now: it stays the sender's, who tries again */
+	SOFT_LINK_LOST, /* as on any network: nobody there */
+};
+
+/* Where a datagram goes. */
+struct soft_wire_dest {
+	struct bb_roce_net net;
+	uint8_t mac[6];
+};
+
+/* A packet as the RoCEv2 engine makes it: headers and pieces of its payload. */
+struct soft_link_pkt {
+	const struct soft_wire_dest *to;
+	const struct bb_roce_pkt *pkt;
+	const struct bb_roce_iov *iov;
+	uint32_t n;
+	struct soft_port_hold *hold; /* NULL: the pieces are read during the call only */
+};
+
+struct soft_link_ops {
+	enum soft_link_sent (*send)(struct soft_engine *e, const struct soft_link_pkt *p);
+	/* The same of one in bytes, ICRC included, which is given away unless it is FULL. */
+	enum soft_link_sent (*send_bytes)(struct soft_engine *e, struct soft_packet_msg *m);
+	/* The engine's turn begins: take in what has come. May be NULL. */
+	void (*begin)(struct soft_engine *e);
+	/* It ends: what was sent leaves. May be NULL. */
+	void (*end)(struct soft_engine *e);
+	/* Packets come without a doorbell: an engine takes its turn in every poll. */
+	bool polled;
+};
+
+/* ---- soft_link_memory.c: to other devices of the process */
+extern const struct soft_link_ops soft_link_memory;
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The link of wire=1: packets go as bytes through the inbox of the engine that runs their target,
+ * which parses them as any that come from outside. An engine that does not run keeps
+ * SOFT_WIRE_QUEUE packets; then who sends to it has no room and tries again.
+ */
+#include <stdlib.h>
+
+#include "soft_wire.h"
+
+/* Where an address leads to inside the process. NULL: nowhere, or where nobody speaks packets. */
+static struct soft_dev *
+memory_dest(const struct soft_dev *dev, const struct bb_roce_net *net, const uint8_t mac[6])
+{
+	struct soft_dev *dest = soft_dev_peek_gid(net->dst);
+
+	if (dest == NULL || dest->link != dev->link ||
+	    memcmp(mac, dest->mac, sizeof(dest->mac)) != 0)
+		return NULL;
+	if (net->hop_limit == 0 || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&dest->port_down, __ATOMIC_RELAXED))
+		return NULL;
+	return dest;
+}
+
+/* SENT: there is room at *to. */
+static enum soft_link_sent
+memory_target(const struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
+	      uint32_t dqpn, struct soft_qp **to)
+{
+	struct soft_dev *dest = memory_dest(e->dev, net, mac);
+
+	*to = dest != NULL ? soft_qp_find(dest, dqpn) : NULL;
+	if (*to == NULL || (*to)->wire == NULL)
+		return SOFT_LINK_LOST;
+	return soft_packet_room((*to)->engine) ? SOFT_LINK_SENT : SOFT_LINK_FULL;
+}
+
+static enum soft_link_sent
+memory_send(struct soft_engine *e, const struct soft_link_pkt *p)
+{
+	struct soft_packet_msg *m;
+	enum soft_link_sent sent;
+	struct soft_qp *to;
+
+	sent = memory_target(e, &p->to->net, p->to->mac, p->pkt->dqpn, &to);
+	if (sent != SOFT_LINK_SENT)
+		return sent;
+	m = soft_packet_build(p);
+	if (m == NULL)
+		return SOFT_LINK_FULL;
+	soft_packet_post(to, m);
+	return SOFT_LINK_SENT;
+}
+
+static enum soft_link_sent
+memory_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	enum soft_link_sent sent;
+	struct soft_qp *to;
+
+	sent = memory_target(e, &m->net, m->mac, m->dqpn, &to);
+	if (sent == SOFT_LINK_SENT)
+		soft_packet_post(to, m);
+	else if (sent == SOFT_LINK_LOST)
+		free(m);
+	return sent;
+}
+
+const struct soft_link_ops soft_link_memory = {
+	.send = memory_send,
+	.send_bytes = memory_send_bytes,
+};
