@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What rdma-core's ibv_*_pingpong and perftest say to each other over TCP before, between and
+ * behind their RDMA: bytes to values and back, nothing else. No function keeps state, reads past
+ * the length it is given, or trusts a byte of a peer.
+ *
+ * Sources: rdma-core 44, libibverbs/examples/{rc,uc,ud}_pingpong.c and pingpong.c; perftest
+ * 4.5-0.17 (it calls itself 6.06), src/perftest_communication.{c,h}.
+ *
+ * A decoder returns NULL, or what is wrong with the message as a piece of a sentence ("QPN is not
+ * a hexadecimal number"). Then nothing is written.
+ */
+#ifndef PERF_MSG_H
+#define PERF_MSG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Who a QP is, in the words of all these programs. */
+struct msg_addr {
+	uint16_t lid;
+	uint32_t qpn, psn; /* 24 bits */
+	uint8_t gid[16];   /* all 0: none */
+};
+
+/* "LID:QPN:PSN:GID" in hexadecimal and a NUL. */
+#define MSG_PINGPONG 52u
+#define MSG_DONE     5u /* "done" and a NUL; perftest ends with it too */
+
+void msg_pingpong_encode(uint8_t out[MSG_PINGPONG], const struct msg_addr *a);
+const char *msg_pingpong_decode(const uint8_t *msg, size_t len, struct msg_addr *a);
+const char *msg_done_decode(const uint8_t *msg, size_t len);
+
+/* perftest: 16 bytes, a version as in printf("%.2f") and NULs. */
+#define MSG_VERSION     16u
+#define MSG_VERSION_OWN 606u /* hundredths */
+#define MSG_VERSION_MIN 570u /* perftest 6.06 ends the conversation below */
+
+void msg_version_encode(uint8_t out[MSG_VERSION], uint32_t hundredths);
+const char *msg_version_decode(const uint8_t *msg, size_t len, uint32_t *hundredths);
+
+/*
+ * perftest: page size ("cycle buffer"), then cache line, 32 bits in network order each. Both
+ * sides go on with the larger one of each.
+ */
+#define MSG_U32       4u
+#define MSG_MAX_CYCLE (1u << 20)
+#define MSG_MAX_LINE  4096u
+
+void msg_u32_encode(uint8_t out[MSG_U32], uint32_t v);
+const char *msg_cycle_decode(const uint8_t *msg, size_t len, uint32_t *cycle);
+const char *msg_line_decode(const uint8_t *msg, size_t len, uint32_t *line);
+
+/* perftest: the MTU's code (1: 256 ... 5: 4096) as a digit and a NUL; the smaller one counts. */
+#define MSG_MTU 2u
+
+void msg_mtu_encode(uint8_t out[MSG_MTU], uint32_t mtu);
+const char *msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu);
+
+/* perftest: a QP and the memory it gives to its peer; the longer form on RoCE. */
+struct msg_keys {
+	struct msg_addr addr;
+	uint16_t out_reads; /* READs and atomics the peer may have under way */
+	uint32_t rkey;
+	uint64_t vaddr;
+	uint32_t srqn; /* XRC only; else 0 */
+};
+#define MSG_KEYS     59u
+#define MSG_KEYS_GID 108u
+
+/* @len: MSG_KEYS or MSG_KEYS_GID */
+void msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k);
+const char *msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k);
+
+/*
+ * perftest's bandwidth report: five messages of 8 bytes in network order. A server sends
+ * whatever its stack holds, so any bits are a legal message; usable says whether they are figures.
+ */
+#define MSG_REPORT_PART  8u
+#define MSG_REPORT_PARTS 5u
+
+struct msg_report {
+	uint64_t size, iters;
+	double peak, average; /* MiB/s, as the sender chose */
+	double rate;          /* 10^6 messages/s */
+};
+
+void msg_report_encode(uint8_t out[MSG_REPORT_PARTS * MSG_REPORT_PART], const struct msg_report *r);
+const char *msg_report_decode(const uint8_t *msg, size_t len, struct msg_report *r);
+bool msg_report_usable(const struct msg_report *r);
+
+/*
+ * Where message n of perftest's bandwidth tests begins: the places follow each other in steps of
+ * a cache line or more over a cycle buffer, if two messages fit there.
+ */
+struct msg_cycle {
+	uint32_t step;   /* bytes; 0: all messages begin at 0 */
+	uint32_t places; /* 1 or more */
+};
+
+void msg_cycle_of(struct msg_cycle *c, uint32_t size, uint32_t cycle, uint32_t line);
+
+static inline uint32_t
+msg_place(const struct msg_cycle *c, uint64_t n)
+{
+	return (uint32_t)(n % c->places) * c->step;
+}
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What bb_perf and its peers say over TCP. The legal messages are those of ibv_rc_pingpong and
+ * ib_write_lat, byte for byte; everything else is refused and changes nothing.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "perf_msg.h"
+
+/* ibv_rc_pingpong -g 1 on 192.0.2.2 */
+static const char pingpong[] = "0000:000011:2ab9f0:00000000000000000000ffffc0000202";
+/* ib_write_lat -x 1 there */
+static const char keys_gid[] = "0000:0001:000012:9bd1c0:00001fc7:00005601c3a51000:"
+			       "00:00:00:00:00:00:00:00:00:00:ff:ff:c0:00:02:02:00000000:";
+/* ib_write_lat on InfiniBand */
+static const char keys_lid[] = "0007:0010:0000a1:ffffff:80001234:00007f12deadbeef:00000000";
+
+static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 2};
+
+static const uint8_t *
+bytes(const char *text)
+{
+	return (const uint8_t *)text;
+}
+
+static void
+test_pingpong(void **state)
+{
+	uint8_t again[MSG_PINGPONG];
+	struct msg_addr a;
+
+	(void)state;
+	assert_int_equal(sizeof(pingpong), MSG_PINGPONG);
+	assert_null(msg_pingpong_decode(bytes(pingpong), MSG_PINGPONG, &a));
+	assert_int_equal(a.lid, 0);
+	assert_int_equal(a.qpn, 0x11);
+	assert_int_equal(a.psn, 0x2ab9f0);
+	assert_memory_equal(a.gid, gid, 16);
+	msg_pingpong_encode(again, &a);
+	assert_memory_equal(again, pingpong, MSG_PINGPONG);
+}
+
+static void
+test_pingpong_widest(void **state)
+{
+	struct msg_addr a = {.lid = 0xffff, .qpn = UINT32_MAX, .psn = UINT32_MAX}, b;
+	uint8_t text[MSG_PINGPONG];
+
+	(void)state;
+	memset(a.gid, 0xff, sizeof(a.gid));
+	msg_pingpong_encode(text, &a);
+	assert_string_equal((char *)text, "ffff:ffffff:ffffff:ffffffffffffffffffffffffffffffff");
+	assert_null(msg_pingpong_decode(text, sizeof(text), &b));
+	assert_int_equal(b.qpn, 0xffffff);
+}
+
+static void
+test_keys(void **state)
+{
+	uint8_t again[MSG_KEYS_GID];
+	struct msg_keys k;
+
+	(void)state;
+	assert_int_equal(sizeof(keys_gid), MSG_KEYS_GID);
+	assert_null(msg_keys_decode(bytes(keys_gid), MSG_KEYS_GID, &k));
+	assert_int_equal(k.addr.qpn, 0x12);
+	assert_int_equal(k.addr.psn, 0x9bd1c0);
+	assert_int_equal(k.out_reads, 1);
+	assert_int_equal(k.rkey, 0x1fc7);
+	assert_int_equal(k.vaddr, 0x5601c3a51000);
+	assert_memory_equal(k.addr.gid, gid, 16);
+	msg_keys_encode(again, MSG_KEYS_GID, &k);
+	assert_memory_equal(again, keys_gid, MSG_KEYS_GID);
+
+	assert_int_equal(sizeof(keys_lid), MSG_KEYS);
+	assert_null(msg_keys_decode(bytes(keys_lid), MSG_KEYS, &k));
+	assert_int_equal(k.addr.lid, 7);
+	assert_int_equal(k.addr.qpn, 0xa1);
+	assert_int_equal(k.addr.psn, 0xffffff);
+	assert_int_equal(k.out_reads, 16);
+	assert_int_equal(k.rkey, 0x80001234);
+	assert_int_equal(k.vaddr, 0x7f12deadbeef);
+	assert_int_equal(k.addr.gid[15], 0);
+	msg_keys_encode(again, MSG_KEYS, &k);
+	assert_memory_equal(again, keys_lid, MSG_KEYS);
+}
+
+/* A decoder, seen from outside: does it take the bytes, and what is then different. */
+typedef bool (*take_fn)(const uint8_t *msg, size_t len);
+
+static bool
+take_pingpong(const uint8_t *msg, size_t len)
+{
+	struct msg_addr a, b;
+	const char *why;
+
+	memset(&a, 0x5a, sizeof(a));
+	b = a;
+	why = msg_pingpong_decode(msg, len, &a);
+	if (why != NULL)
+		assert_memory_equal(&a, &b, sizeof(a));
+	return why == NULL;
+}
+
+static bool
+take_keys(const uint8_t *msg, size_t len)
+{
+	struct msg_keys a, b;
+	const char *why;
+
+	memset(&a, 0x5a, sizeof(a));
+	b = a;
+	why = msg_keys_decode(msg, len, &a);
+	if (why != NULL)
+		assert_memory_equal(&a, &b, sizeof(a));
+	return why == NULL;
+}
+
+/* Cut at every byte, longer by one, and each byte in turn replaced by some that do not fit. */
+static void
+check_hostile(const char *text, size_t len, take_fn take)
+{
+	static const uint8_t wrong[] = {'g', ' ', '-', '+', 'x', '\0', '\n', 0x80, 0xff, '/', '`'};
+	uint8_t *msg = malloc(len + 1);
+	size_t i, k;
+
+	assert_non_null(msg);
+	for (i = 0; i <= len + 1; i++) {
+		/* As long as the message, so that a sanitizer sees a read behind its end. */
+		uint8_t *exact = malloc(i > 0 ? i : 1);
+
+		assert_non_null(exact);
+		memset(exact, '0', i);
+		memcpy(exact, text, i < len ? i : len);
+		assert_int_equal(take(exact, i), i == len);
+		free(exact);
+	}
+	for (i = 0; i < len; i++) {
+		for (k = 0; k < sizeof(wrong); k++) {
+			memcpy(msg, text, len);
+			if (msg[i] == wrong[k])
+				continue;
+			msg[i] = wrong[k];
+			if (take(msg, len))
+				fail_msg("byte %zu is %#x and is taken", i, wrong[k]);
+		}
+		memcpy(msg, text, len);
+		msg[i] = msg[i] == ':' ? '0' : ':';
+		assert_false(take(msg, len));
+	}
+	free(msg);
+}
+
+static void
+test_hostile(void **state)
+{
+	(void)state;
+	check_hostile(pingpong, sizeof(pingpong), take_pingpong);
+	check_hostile(keys_gid, sizeof(keys_gid), take_keys);
+	/* The first 59 bytes of the long form are not the short one. */
+	assert_false(take_keys(bytes(keys_gid), MSG_KEYS));
+}
+
+static void
+test_hostile_short_form(void **state)
+{
+	(void)state;
+	check_hostile(keys_lid, sizeof(keys_lid), take_keys);
+}
+
+static void
+test_done(void **state)
+{
+	(void)state;
+	assert_null(msg_done_decode(bytes("done"), 5));
+	assert_non_null(msg_done_decode(bytes("done"), 4));
+	assert_non_null(msg_done_decode(bytes("don"), 5));
+	assert_non_null(msg_done_decode(bytes("dones"), 5));
+}
+
+static void
+check_version(const char *text, bool good, uint32_t want)
+{
+	uint8_t msg[MSG_VERSION] = {0};
+	uint32_t v = 1;
+
+	memcpy(msg, text, strlen(text) < MSG_VERSION ? strlen(text) : MSG_VERSION);
+	assert_int_equal(msg_version_decode(msg, MSG_VERSION, &v) == NULL, good);
+	assert_int_equal(v, good ? want : 1);
+	assert_non_null(msg_version_decode(msg, MSG_VERSION - 1, &v));
+}
+
+static void
+test_version(void **state)
+{
+	uint8_t msg[MSG_VERSION];
+
+	(void)state;
+	check_version("6.06", true, 606);
+	check_version("5.7", true, 570);
+	check_version("5.70", true, 570);
+	check_version("10.123", true, 1012);
+	check_version("", false, 0);
+	check_version("6", false, 0);
+	check_version("6.", false, 0);
+	check_version(".06", false, 0);
+	check_version("6.06-rc", false, 0);
+	check_version("12345.0", false, 0);
+	check_version("6.06000000000000", false, 0); /* no NUL in 16 bytes */
+	check_version("-6.06", false, 0);
+	msg_version_encode(msg, MSG_VERSION_OWN);
+	assert_memory_equal(msg, "6.06\0\0\0\0\0\0\0\0\0\0\0", MSG_VERSION);
+}
+
+static void
+check_size(uint32_t value, bool good, uint32_t want)
+{
+	uint8_t msg[MSG_U32];
+	uint32_t v = 1;
+
+	msg_u32_encode(msg, value);
+	assert_int_equal(msg_cycle_decode(msg, MSG_U32, &v) == NULL, good);
+	assert_int_equal(v, good ? want : 1);
+}
+
+static void
+test_sizes(void **state)
+{
+	uint8_t msg[MSG_U32];
+	uint32_t v = 1;
+
+	(void)state;
+	msg_u32_encode(msg, 0x01020304);
+	assert_memory_equal(msg, "\1\2\3\4", 4);
+	check_size(4096, true, 4096);
+	check_size(65536, true, 65536);
+	check_size(MSG_MAX_CYCLE, true, MSG_MAX_CYCLE);
+	check_size(2 * MSG_MAX_CYCLE, false, 0);
+	check_size(0, true, 0);
+	check_size(UINT32_MAX, true, 0);
+	check_size(0x7fffffff, false, 0);
+	check_size(0x80000000, false, 0);
+	check_size(4097, false, 0);
+	msg_u32_encode(msg, 64);
+	assert_null(msg_line_decode(msg, MSG_U32, &v));
+	assert_int_equal(v, 64);
+	assert_non_null(msg_line_decode(msg, MSG_U32 - 1, &v));
+	msg_u32_encode(msg, 2 * MSG_MAX_LINE);
+	assert_non_null(msg_line_decode(msg, MSG_U32, &v));
+}
+
+static void
+test_mtu(void **state)
+{
+	static const uint32_t mtus[] = {256, 512, 1024, 2048, 4096};
+	uint8_t msg[MSG_MTU];
+	uint32_t i, v = 1;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		msg_mtu_encode(msg, mtus[i]);
+		assert_int_equal(msg[0], '1' + i);
+		assert_int_equal(msg[1], 0);
+		assert_null(msg_mtu_decode(msg, MSG_MTU, &v));
+		assert_int_equal(v, mtus[i]);
+	}
+	v = 1;
+	assert_non_null(msg_mtu_decode(bytes("0"), MSG_MTU, &v));
+	assert_non_null(msg_mtu_decode(bytes("6"), MSG_MTU, &v));
+	assert_non_null(msg_mtu_decode(bytes("33"), MSG_MTU, &v));
+	assert_non_null(msg_mtu_decode(bytes("3"), 1, &v));
+	assert_int_equal(v, 1);
+}
+
+static void
+test_report(void **state)
+{
+	struct msg_report r = {.size = 65536, .iters = 5000, .peak = 1.5, .average = 1, .rate = 2},
+			  b;
+	uint8_t msg[MSG_REPORT_PARTS * MSG_REPORT_PART];
+
+	(void)state;
+	msg_report_encode(msg, &r);
+	assert_memory_equal(msg, "\0\0\0\0\0\1\0\0\0\0\0\0\0\0\x13\x88\x3f\xf8", 18);
+	assert_null(msg_report_decode(msg, sizeof(msg), &b));
+	assert_memory_equal(&r, &b, sizeof(r));
+	assert_true(msg_report_usable(&b));
+	assert_non_null(msg_report_decode(msg, sizeof(msg) - 1, &b));
+	memset(msg, 0xff, sizeof(msg));
+	assert_null(msg_report_decode(msg, sizeof(msg), &b));
+	assert_false(msg_report_usable(&b));
+	r.average = -1;
+	assert_false(msg_report_usable(&r));
+}
+
+static void
+test_cycle(void **state)
+{
+	struct msg_cycle c;
+
+	(void)state;
+	msg_cycle_of(&c, 2, 4096, 64);
+	assert_int_equal(c.places, 64);
+	assert_int_equal(msg_place(&c, 0), 0);
+	assert_int_equal(msg_place(&c, 1), 64);
+	assert_int_equal(msg_place(&c, 63), 4032);
+	assert_int_equal(msg_place(&c, 64), 0);
+	msg_cycle_of(&c, 65, 4096, 64);
+	assert_int_equal(c.step, 128);
+	assert_int_equal(c.places, 32);
+	msg_cycle_of(&c, 1500, 4096, 64);
+	assert_int_equal(c.places, 2);
+	assert_int_equal(msg_place(&c, 3), 1536);
+	msg_cycle_of(&c, 2049, 4096, 64);
+	assert_int_equal(c.places, 1);
+	assert_int_equal(msg_place(&c, 7), 0);
+	msg_cycle_of(&c, 65536, 4096, 64);
+	assert_int_equal(msg_place(&c, 7), 0);
+	/* A line longer than half the buffer. */
+	msg_cycle_of(&c, 8, 4096, 4096);
+	assert_int_equal(c.places, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pingpong),
+		cmocka_unit_test(test_pingpong_widest),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_hostile_short_form),
+		cmocka_unit_test(test_done),
+		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_mtu),
+		cmocka_unit_test(test_report),
+		cmocka_unit_test(test_cycle),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
