@@ -169,6 +169,7 @@ struct soft_watch {
 	uint32_t n, cap;
 	uint32_t pos;  /* next record to look at */
 	uint32_t left; /* records to go until a whole round since the last store */
+	uint32_t hot;  /* slot of the QP that was rung last; may be past the end */
 	const uint32_t **rec;
 	uint32_t *last; /* as last seen, big endian */
 	struct soft_qp **qp;
@@ -269,8 +270,14 @@ soft_now(struct soft_engine *e)
 {
 	if (unlikely(e->dev->opts.no_clock))
 		return;
-	/* Of another core's posts: not before the load that showed them. */
+#ifdef RTE_ARCH_X86
+	/* Of another core's posts: not before the loads that showed them, whatever is stored. */
+	if (e->page == NULL)
+		__builtin_ia32_lfence();
+	e->now = rte_rdtsc();
+#else
 	e->now = e->page != NULL ? rte_rdtsc() : rte_rdtsc_precise();
+#endif
 }
 
 static inline uint32_t

@@ -202,6 +202,7 @@ soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
 			 e->dev->name, qpn, w->uar->id, qp->uar->id);
 		return;
 	}
+	w->hot = qp->scan_slot;
 	/* A store of the only QP there is merged with none that counts. */
 	if (w->n == 1)
 		w->left = 0;
@@ -264,6 +265,22 @@ soft_watch_scan(struct soft_engine *e, struct soft_watch *w)
 		rte_prefetch0(w->rec[pos < w->n ? pos : pos - w->n]);
 }
 
+/*
+ * A device on another core than its software: the record is written before the register, so
+ * what the next doorbell is about can be fetched while that is still on its way. A hint: only
+ * the register, or a scan that it has begun, makes anything run.
+ */
+static inline void
+soft_watch_warm(const struct soft_watch *w)
+{
+	const struct soft_qp *qp;
+
+	if (w->hot >= w->n || bb_dbrec_load(w->rec[w->hot]) == w->last[w->hot])
+		return;
+	qp = w->qp[w->hot];
+	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
+}
+
 void
 soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 {
@@ -283,4 +300,6 @@ soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 		w->left = w->n;
 	if (w->left != 0)
 		soft_watch_scan(e, w);
+	else if (e->page == NULL)
+		soft_watch_warm(w);
 }

@@ -26,6 +26,9 @@ soft_ring32(const uint8_t *p)
 	return __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
 }
 
+/* WQEs from the one that is executed to the one that is fetched. */
+#define AHEAD 6u
+
 struct soft_write {
 	uint8_t *dst;
 	const uint8_t *src;
@@ -92,6 +95,10 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
 		struct soft_write w;
 		uint8_t fm_ce_se;
+
+		/* From another core's cache: the CPU does not look ahead over a loop this long. */
+		if (done + AHEAD < posted)
+			rte_prefetch0(qp->sq + ((size_t)((ci + AHEAD) & mask) << 6));
 
 		fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
 		if (unlikely(!soft_fast_decode(e, qp, p, b, ci, &w)))
