@@ -1,249 +1,268 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Conversations of two peers, each checked at both ends.
+"""Conversations of two peers, each checked at both ends: those in which all goes well.
 
-A peer is a callable like verbs.Verbs. record.py captures these between two guests;
-test_conversations.py runs them in one guest, so that what they expect is known to hold
-of Linux before anything else is held against it.
+A peer is a callable like peer.Peer. What these expect is known to hold of Linux: see
+test_conversations.py, which runs them in one guest, and record.py, which captures them
+between two.
 """
 
-import verbs
+import peer
+from pair import TARGET, TARGET2, cells, talk
 
-SIZE = 1 << 16
 QKEY_OTHER = 0x22222222
+SIZES = '0 | 1 | 61 | MTU - 1 | MTU | MTU + 1 | 3 MTU - 2'
+UD_SIZES = '0 | 1 | 61 | MTU - 1 | MTU'
 
 
-class Pair:
-    """Two peers with one MR each (n=0); QPs are made per conversation."""
-
-    def __init__(self, a, b):
-        self.a, self.b = a, b
-        self.mr = [peer('mr', n=0, size=SIZE, access='lwrab') for peer in (a, b)]
-        self.qp = -1
-
-    def connect(self, type='rc', mtu=1024, sgid=1, **options):
-        """A new pair of QPs; their number."""
-        self.qp = (self.qp + 1) % 60
-        verbs.make_qps(self.a, self.b, self.qp, type)
-        verbs.connect(self.a, self.b, self.qp, mtu, sgid, **options)
-        return self.qp
-
-    def close(self, qp):
-        for peer in (self.a, self.b):
-            peer('reset', n=qp)
-
-    def flush(self):
-        """What a QP in the error state still has to say."""
-        for peer in (self.a, self.b):
-            while peer.completion(0):
-                pass
-
-    def expect(self, peer, what, **fields):
-        found = peer.completion()
-        assert found is not None, '%s: no completion' % what
-        for name, value in fields.items():
-            allowed = value if isinstance(value, tuple) else (value,)
-            assert found[name] in allowed, '%s: %s is %s, not %s: %s' % (
-                what, name, found[name], value, found)
-        return found
-
-    def remote(self, off=0):
-        """Where a request of a goes to at b."""
-        return dict(raddr=self.mr[1]['addr'] + off, rkey=self.mr[1]['rkey'])
-
-    def request(self, op, status=verbs.SUCCESS, **args):
-        """One request of a, to its completion."""
-        self.a('send', qp=self.qp, id=1, op=op, mr=0, **args)
-        return self.expect(self.a, '%s %s' % (op, args), id=1, status=status)
+def sizes(mtu):
+    """The sizes of every verb: names of the table, and bytes."""
+    return {'0': 0, '1': 1, '61': 61, 'MTU - 1': mtu - 1, 'MTU': mtu, 'MTU + 1': mtu + 1,
+            '3 MTU - 2': 3 * mtu - 2}
 
 
-def verify(peer, what, off, length, seed):
-    differs = peer('verify', mr=0, off=off, len=length, seed=seed)['differs']
-    assert differs == 'no', '%s: byte %s is wrong' % (what, differs)
-
-
-def sizes_of(mtu):
-    return (0, 1, 61, mtu - 1, mtu, mtu + 1, 3 * mtu - 2)
-
-
-def sends(pair, mtu, ops=('send', 'send_imm')):
-    for seed, size in enumerate(sizes_of(mtu)):
+def sends(pair, which, ops=('send', 'send_imm')):
+    for number, (case, size) in enumerate(which.items()):
         for op in ops:
-            pair.a('fill', mr=0, len=size, seed=seed)
-            pair.b('recv', qp=pair.qp, id=2, mr=0, off=8192, len=16384)
+            seed = pair.fill(pair.a, size)
+            pair.receive()
             imm = 0xdeadbe00 + seed if op == 'send_imm' else 0
-            pair.request(op, len=size, imm=imm, flags='s' if seed & 1 else '-')
-            pair.expect(pair.b, op, id=2, status=verbs.SUCCESS, len=size, imm=imm)
-            verify(pair.b, op, 8192, size, seed)
+            pair.request(op, len=size, imm=imm, flags='s' if number & 1 else '-')
+            pair.expect(pair.b, op, id=2, status=peer.SUCCESS, len=size, imm=imm)
+            pair.verify(pair.b, op, TARGET, size, seed)
+            pair.cell(op, case)
 
 
-def writes(pair, mtu):
-    for seed, size in enumerate(sizes_of(mtu)):
-        pair.a('fill', mr=0, len=size, seed=seed + 100)
-        pair.request('write', len=size, **pair.remote(16384))
-        pair.a('fill', mr=0, len=size, seed=seed + 101)
-        pair.b('recv', qp=pair.qp, id=3, mr=0, len=0)
-        pair.request('write_imm', len=size, imm=7 + seed, **pair.remote(32768))
-        pair.expect(pair.b, 'write_imm', id=3, status=verbs.SUCCESS, len=size, imm=7 + seed)
+def writes(pair, which, ops=('write', 'write_imm')):
+    for case, size in which.items():
+        seed = pair.fill(pair.a, size)
+        pair.request('write', len=size, **pair.remote())
+        first, seed = seed, pair.fill(pair.a, size)
+        pair.receive(3, 0)
+        pair.request('write_imm', len=size, imm=7 + seed, **pair.remote(TARGET2))
+        pair.expect(pair.b, 'write_imm', id=3, status=peer.SUCCESS, len=size, imm=7 + seed)
         # On UC only what comes later says that a WRITE is there.
-        verify(pair.b, 'write', 16384, size, seed + 100)
-        verify(pair.b, 'write_imm', 32768, size, seed + 101)
+        pair.verify(pair.b, 'write', TARGET, size, first)
+        pair.verify(pair.b, 'write_imm', TARGET2, size, seed)
+        for op in ops:
+            pair.cell(op, case)
 
 
-def reads(pair, mtu):
-    for seed, size in enumerate(sizes_of(mtu)):
-        pair.b('fill', mr=0, off=8192, len=size, seed=seed + 50)
-        pair.request('read', off=32768, len=size, **pair.remote(8192))
-        verify(pair.a, 'read', 32768, size, seed + 50)
+def reads(pair, which):
+    for case, size in which.items():
+        seed = pair.fill(pair.b, size, TARGET)
+        pair.request('read', off=TARGET2, len=size, **pair.remote())
+        pair.verify(pair.a, 'read', TARGET2, size, seed)
+        pair.cell('read', case)
 
 
-def rc_messages(pair, mtu=1024, sgid=1):
+@talk(cells('RC', 'send | send_imm | write | write_imm | read', SIZES))
+def rc_messages(pair):
     """SEND, WRITE, READ with and without immediate: 0, 1, 61, MTU - 1 ... 3 MTU - 2 bytes"""
-    qp = pair.connect(mtu=mtu, sgid=sgid)
-    sends(pair, mtu)
-    writes(pair, mtu)
-    reads(pair, mtu)
-    pair.close(qp)
+    pair.connect()
+    sends(pair, sizes(pair.mtu))
+    writes(pair, sizes(pair.mtu))
+    reads(pair, sizes(pair.mtu))
+    pair.close()
 
 
-def rc_ipv6(pair):
-    """as rc-messages, between IPv6 addresses, MTU 256"""
-    rc_messages(pair, 256, 2)
+def large(pair, which):
+    pair.connect()
+    sends(pair, which)
+    writes(pair, which)
+    reads(pair, which)
+    pair.close()
 
 
-def rc_mtu4096(pair):
-    """as rc-messages, MTU 4096: SEND and READ only"""
-    qp = pair.connect(mtu=4096)
-    sends(pair, 4096, ('send',))
-    reads(pair, 4096)
-    pair.close(qp)
+@talk(cells('RC', 'send | send_imm | write | write_imm | read', '64 KiB'))
+def rc_64k(pair):
+    """SEND, WRITE, READ with and without immediate: 64 KiB"""
+    large(pair, {'64 KiB': 1 << 16})
 
 
+@talk(cells('RC', 'send | send_imm | write | write_imm | read', '1 MiB'))
+def rc_1m(pair):
+    """SEND, WRITE, READ with and without immediate: 1 MiB"""
+    large(pair, {'1 MiB': 1 << 20})
+
+
+def uc_arrives(pair, op, size, seed):
+    """Send a UC message until it arrives: of a burst that long, networks lose packets."""
+    pair.receive()
+    for _ in range(30):
+        pair.request(op, len=size, imm=seed if op.endswith('imm') else 0, **pair.remote())
+        if op == 'write':
+            pair.request('send', len=0)
+        found = pair.b.completion(2000)
+        if not found:
+            continue
+        right = dict(status=peer.SUCCESS, len=0 if op == 'write' else size,
+                     imm=seed if op.endswith('imm') else 0)
+        assert right.items() <= found.items(), 'UC %s: %s, not %s' % (op, found, right)
+        if pair.b('verify', mr=0, off=TARGET, len=size, seed=seed)['differs'] == 'no':
+            return True
+        assert op == 'write', 'UC %s: not what was sent' % op
+        pair.receive()
+    return False
+
+
+@talk(cells('UC', 'send | send_imm | write | write_imm', '64 KiB | 1 MiB'))
+def uc_large(pair):
+    """UC SEND and WRITE, with and without immediate, 64 KiB and 1 MiB: once more if it got lost"""
+    pair.connect('uc')
+    for case, size in (('64 KiB', 1 << 16), ('1 MiB', 1 << 20)):
+        for op in ('send', 'send_imm', 'write', 'write_imm'):
+            seed = pair.fill(pair.a, size)
+            assert uc_arrives(pair, op, size, seed), 'UC %s of %s never arrives' % (op, case)
+            pair.cell(op, case)
+    pair.close()
+
+
+@talk(cells('RC', 'fetch_add', '8'), cells('RC', 'cmp_swap', '8, equal | 8, different'))
 def rc_atomics(pair):
     """FETCH_ADD and CMP_SWAP: a sum that wraps, a compare that fails and one that holds"""
-    qp = pair.connect()
-    pair.b('poke', mr=0, off=64, value=2 ** 64 - 1)
+    pair.connect()
+    pair.value(pair.b, 64, 2 ** 64 - 1)
     value = 2 ** 64 - 1
     for op, compare, swap in (('fetch_add', 5, 0), ('fetch_add', 2 ** 63, 0), ('cmp_swap', 1, 9),
                               ('cmp_swap', 2 ** 63 + 4, 0x1122334455667788)):
         pair.request(op, off=128, len=8, compare=compare, swap=swap, **pair.remote(64))
-        before = pair.a('peek', mr=0, off=128)['value']
+        before = pair.value(pair.a, 128)
         assert before == value, '%s: %#x came, %#x was there' % (op, before, value)
+        case = '8' if op == 'fetch_add' else '8, equal' if value == compare else '8, different'
         if op == 'fetch_add':
             value = (value + compare) % 2 ** 64
         elif value == compare:
             value = swap
-        now = pair.b('peek', mr=0, off=64)['value']
+        now = pair.value(pair.b, 64)
         assert now == value, '%s: %#x is there, not %#x' % (op, now, value)
-    pair.close(qp)
+        pair.cell(op, case)
+    pair.close()
 
 
+def count_up(pair, times):
+    """FETCH_ADDs that each must have been carried out once."""
+    pair.value(pair.b, 64, 0)
+    for number in range(times):
+        pair.request('fetch_add', off=128, len=8, compare=1, **pair.remote(64))
+        before = pair.value(pair.a, 128)
+        assert before == number, 'FETCH_ADD %d brought %d' % (number, before)
+    now = pair.value(pair.b, 64)
+    assert now == times, '%d FETCH_ADDs made %d' % (times, now)
+
+
+@talk(cells('RC', 'fetch_add', '32 in a row'))
+def rc_counting(pair):
+    """32 FETCH_ADD, one at a time: each is carried out once"""
+    pair.connect()
+    count_up(pair, 32)
+    pair.cell('fetch_add', '32 in a row')
+    pair.close()
+
+
+@talk(cells('RC', 'send | write | read | fetch_add', '12 of each under way'))
+def rc_pipeline(pair):
+    """48 requests under way at a time: completions in order, each carried out once"""
+    rounds, size = 12, 2500
+    pair.connect()
+    pair.value(pair.b, 64, 0)
+    seed = pair.fill(pair.a, rounds * size)
+    for i in range(rounds):
+        pair.receive(100 + i, size, TARGET + i * size)
+    for i in range(rounds):
+        at = TARGET2 + i * size
+        pair.post('send', 4 * i, off=i * size, len=size)
+        pair.post('write', 4 * i + 1, off=i * size, len=size, **pair.remote(at))
+        pair.post('read', 4 * i + 2, off=at, len=size, **pair.remote(at))
+        pair.post('fetch_add', 4 * i + 3, off=TARGET + 8 * i, len=8, compare=1, **pair.remote(64))
+    for i in range(4 * rounds):
+        pair.expect(pair.a, 'request %d' % i, id=i, status=peer.SUCCESS)
+    for i in range(rounds):
+        pair.expect(pair.b, 'receive %d' % i, id=100 + i, status=peer.SUCCESS, len=size)
+        before = pair.value(pair.a, TARGET + 8 * i)
+        assert before == i, 'FETCH_ADD %d brought %d' % (i, before)
+    pair.verify(pair.b, 'SENDs', TARGET, rounds * size, seed)
+    pair.verify(pair.b, 'WRITEs', TARGET2, rounds * size, seed)
+    pair.verify(pair.a, 'READs', TARGET2, rounds * size, seed)
+    for verb in ('send', 'write', 'read', 'fetch_add'):
+        pair.cell(verb, '12 of each under way')
+    pair.close()
+
+
+@talk(cells('RC', 'send', 'fenced, behind a READ'))
+def rc_fence(pair):
+    """SEND with fence of what a READ before it brings"""
+    pair.connect()
+    seed = pair.fill(pair.b, 5000, TARGET2)
+    pair.fill(pair.a, 5000)
+    pair.receive()
+    pair.post('read', 1, off=0, len=5000, **pair.remote(TARGET2))
+    pair.post('send', 2, off=0, len=5000, flags='f')
+    pair.expect(pair.a, 'READ', id=1, status=peer.SUCCESS)
+    pair.expect(pair.a, 'fenced SEND', id=2, status=peer.SUCCESS)
+    pair.expect(pair.b, 'fenced SEND', id=2, status=peer.SUCCESS, len=5000)
+    pair.verify(pair.b, 'fenced SEND', TARGET, 5000, seed)
+    pair.cell('send', 'fenced, behind a READ')
+    pair.close()
+
+
+@talk(cells('RC', 'send_inv', '64 | 3000'), cells('RC', 'write', 'by a memory window'),
+      cells('RC', 'write', 'by a key that was invalidated'))
 def rc_invalidate(pair):
     """WRITE by a memory window, SEND with invalidate of it (1 and 3 packets), WRITE again: NAK"""
     for number, size in enumerate((64, 3000)):
-        qp = pair.connect()
+        pair.connect()
         window = pair.b('mw', n=number)['rkey']
         rkey = window & ~0xff | (window + 1) & 0xff
-        pair.b('send', qp=qp, id=4, op='bind', mr=0, mw=number, off=0, len=4096, rkey=rkey,
+        pair.b('send', qp=pair.qp, id=4, op='bind', mr=0, mw=number, off=0, len=4096, rkey=rkey,
                access='wr')
-        pair.expect(pair.b, 'bind', id=4, status=verbs.SUCCESS)
+        pair.expect(pair.b, 'bind', id=4, status=peer.SUCCESS)
         raddr = pair.mr[1]['addr']
+        seed = pair.fill(pair.a, size)
         pair.request('write', len=64, raddr=raddr, rkey=rkey)
-        pair.b('recv', qp=qp, id=5, mr=0, off=8192, len=4096)
+        pair.verify(pair.b, 'write by a window', 0, 64, seed)
+        pair.cell('write', 'by a memory window')
+        pair.receive(5)
         pair.request('send_inv', len=size, rkey=rkey)
-        pair.expect(pair.b, 'send_inv', id=5, status=verbs.SUCCESS, len=size)
-        pair.request('write', verbs.REM_ACCESS_ERR, len=64, raddr=raddr, rkey=rkey)
-        pair.close(qp)
-        pair.flush()
+        pair.expect(pair.b, 'send_inv', id=5, status=peer.SUCCESS, len=size)
+        pair.verify(pair.b, 'send_inv', TARGET, size, seed)
+        pair.cell('send_inv', str(size))
+        pair.request('write', peer.REM_ACCESS_ERR, len=64, raddr=raddr, rkey=rkey)
+        pair.cell('write', 'by a key that was invalidated')
+        pair.close()
 
 
-def rc_errors(pair):
-    """NAKs of a wrong key, range or right; a SEND longer than its receive"""
-    readonly = pair.b('mr', n=1, size=4096, access='lr')
-    right, there = pair.mr[1]['rkey'], pair.mr[1]['addr']
-    access = verbs.REM_ACCESS_ERR
-    # The specification wants invalid request; rxe of Linux 6.1 says remote operational error.
-    too_long = (verbs.REM_INV_REQ_ERR, verbs.REM_OP_ERR)
-    for op, args, status in (
-            ('write', dict(len=64, raddr=there, rkey=right ^ 0x5500), access),
-            ('write', dict(len=3000, raddr=there + SIZE - 2999, rkey=right), access),
-            ('write', dict(len=64, raddr=readonly['addr'], rkey=readonly['rkey']), access),
-            ('read', dict(len=64, raddr=there, rkey=right ^ 0x5500), access),
-            ('read', dict(len=64, raddr=there + SIZE, rkey=right), access),
-            ('fetch_add', dict(len=8, raddr=readonly['addr'], rkey=readonly['rkey']), access),
-            ('send', dict(len=3000), too_long)):
-        qp = pair.connect()
-        if op == 'send':
-            pair.b('recv', qp=qp, id=6, mr=0, len=2000)
-        pair.request(op, status, **args)
-        state = pair.a('state', n=qp)['state']
-        assert state == 'ERR', '%s: the requester is in %s' % (op, state)
-        pair.close(qp)
-        pair.flush()
-
-
-def rc_rnr(pair):
-    """SEND without a receive: RNR NAKs until there is one, then until the retries are used up"""
-    qp = pair.connect(rnr=7, rnr_timer=16)
-    pair.a('send', qp=qp, id=1, op='send', mr=0, len=100)
-    assert pair.a.completion(20) is None, 'a SEND without a receive completes'
-    pair.b('recv', qp=qp, id=7, mr=0, off=8192, len=4096)
-    pair.expect(pair.a, 'send', id=1, status=verbs.SUCCESS)
-    pair.expect(pair.b, 'send', id=7, status=verbs.SUCCESS, len=100)
-    pair.close(qp)
-    qp = pair.connect(rnr=2)
-    pair.request('send', verbs.RNR_RETRY_EXC_ERR, len=100)
-    pair.close(qp)
-    pair.flush()
-
-
+@talk(cells('UC', 'send | send_imm | write | write_imm', SIZES))
 def uc_messages(pair):
     """UC SEND and WRITE, with and without immediate"""
-    qp = pair.connect('uc')
-    sends(pair, 1024)
-    writes(pair, 1024)
-    pair.close(qp)
+    pair.connect('uc')
+    sends(pair, sizes(pair.mtu))
+    writes(pair, sizes(pair.mtu))
+    pair.close()
 
 
-def ud_messages(pair, sgid=1):
+@talk(cells('UD', 'send | send_imm', UD_SIZES), cells('UD', 'send', 'wrong Q_Key'))
+def ud_messages(pair):
     """UD SEND with and without immediate, a wrong Q_Key between them"""
-    qp = pair.connect('ud', sgid=sgid)
-    gid = pair.b('gid', index=sgid)['gid']
-    where = dict(gid=gid, sgid=sgid, dqpn=pair.b.qpn[qp])
-    for seed, size in enumerate((0, 1, 61, 1023, 1024)):
+    pair.connect('ud')
+    where = ud_address(pair)
+    for case in UD_SIZES.split(' | '):
+        size = sizes(pair.mtu)[case]
         for op in ('send', 'send_imm'):
-            pair.b('recv', qp=qp, id=8, mr=0, off=8192, len=4096)
-            pair.a('fill', mr=0, len=size, seed=seed)
+            pair.receive(8)
+            seed = pair.fill(pair.a, size)
             imm = 0x1000 + seed if op == 'send_imm' else 0
             pair.request(op, len=size, imm=imm, qkey=QKEY_OTHER, **where)
             pair.request(op, len=size, imm=imm, **where)
             # The GRH's 40 bytes stand before the data.
-            pair.expect(pair.b, 'UD ' + op, id=8, status=verbs.SUCCESS, len=size + 40, imm=imm,
-                        src=pair.a.qpn[qp])
-            verify(pair.b, 'UD ' + op, 8192 + 40, size, seed)
-    pair.close(qp)
-    pair.flush()
+            pair.expect(pair.b, 'UD ' + op, id=8, status=peer.SUCCESS, len=size + 40, imm=imm,
+                        src=pair.a.qpn[pair.qp])
+            pair.verify(pair.b, 'UD ' + op, TARGET + 40, size, seed)
+            pair.cell(op, case)
+    pair.cell('send', 'wrong Q_Key')
+    pair.close()
 
 
-def ud_ipv6(pair):
-    """as ud-messages, between IPv6 addresses"""
-    ud_messages(pair, 2)
-
-
-def lossy_atomics(pair):
-    """32 FETCH_ADD while b's replies get lost: duplicate requests, answered and not done again"""
-    qp = pair.connect(timeout=14)
-    pair.b('poke', mr=0, off=64, value=0)
-    pair.b.guest.netem(out='loss 30%')
-    for number in range(32):
-        pair.request('fetch_add', off=128, len=8, compare=1, **pair.remote(64))
-        before = pair.a('peek', mr=0, off=128)['value']
-        assert before == number, 'FETCH_ADD %d brought %d' % (number, before)
-    pair.b.guest.netem()
-    pair.close(qp)
-
-
-# What needs a wire between two guests, and what needs one with large frames.
-ANYWHERE = [rc_messages, rc_ipv6, rc_atomics, rc_invalidate, rc_errors, rc_rnr, uc_messages,
-            ud_messages, ud_ipv6]
-WIRE = [lossy_atomics]
-LARGE = [rc_mtu4096]
+def ud_address(pair):
+    """Where a's datagrams go."""
+    gid = pair.b('gid', index=pair.b.sgid[pair.ip])['gid']
+    return dict(gid=gid, sgid=pair.a.sgid[pair.ip], dqpn=pair.b.qpn[pair.qp])

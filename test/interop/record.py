@@ -12,18 +12,19 @@ import sys
 sys.dont_write_bytecode = True
 
 import capture  # noqa: E402
-import conversations  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
+import pair  # noqa: E402
 import paths  # noqa: E402
 import roce  # noqa: E402
+import runs  # noqa: E402
 import verbs  # noqa: E402
 
 
 def main():
-    talks = {talk.__name__.replace('_', '-'): talk for talk in
-             conversations.ANYWHERE + conversations.LARGE + conversations.WIRE}
-    listing = '\n'.join('  %-14s %s' % (name, talk.__doc__) for name, talk in talks.items())
+    talks = {row[0]: row[1:] for row in runs.RECORDED}
+    listing = '\n'.join('  %-14s %s; MTU %d, IPv%d' % (name, row[0].__doc__, row[1], row[2])
+                        for name, row in talks.items())
     p = argparse.ArgumentParser(prog='test/interop/record.py', description=__doc__,
                                 epilog='conversations:\n' + listing,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -44,10 +45,11 @@ def main():
     guests = [guest.Guest(number, 4200, 'br0', args.suite) for number in (2, 3)]
     guest.boot_all(guests)
     kernel = '.'.join(guests[0].run('uname -r').split('.')[:2]).strip()
-    pair = conversations.Pair(*[verbs.Verbs(there, args.program) for there in guests])
+    both = pair.Pair(*[verbs.Verbs(there, args.program) for there in guests])
     for name in args.name or talks:
+        talk, both.mtu, both.ip = talks[name]
         with capture.Capture(guests[0].tap) as recorded:
-            talks[name](pair)
+            both.run(talk)
         path = os.path.join(args.out, 'rxe-%s-%s.pcap' % (kernel, name))
         recorded.write(path)
         packets = [roce.parse(frame) for _, frame in recorded.frames]

@@ -7,9 +7,10 @@ import sys
 
 sys.dont_write_bytecode = True
 
-import conversations  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
+import pair  # noqa: E402
+import runs  # noqa: E402
 import verbs  # noqa: E402
 
 
@@ -26,11 +27,9 @@ def main():
     except namespace.NamespaceError as err:
         namespace.skip(str(err))
     with guest.Guest(mtu=4200, suite=args.suite) as there:
-        pair = conversations.Pair(verbs.Verbs(there, args.program),
-                                  verbs.Verbs(there, args.program))
-        for talk in conversations.ANYWHERE + conversations.LARGE:
-            talk(pair)
-            print('%s: %s' % (talk.__name__, talk.__doc__), flush=True)
+        both = pair.Pair(verbs.Verbs(there, args.program), verbs.Verbs(there, args.program))
+        for run in runs.PATHS:
+            run.hold(both)
     return 0
 
 

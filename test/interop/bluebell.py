@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Peers on Bluebell: processes of bb_peer.c on the host."""
+
+import os
+import select
+import subprocess
+import tempfile
+import time
+
+import peer
+
+EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry']
+# A line is answered at once, a poll within 5 s; a machine may be busy.
+SECONDS = 120
+
+
+class Process:
+    """One process of bb_peer with one or two devices. eal: more options of EAL, as --vdev=..."""
+
+    def __init__(self, program, devices, eal=()):
+        self.name = ' and '.join(devices)
+        cpu = min(os.sched_getaffinity(0))
+        self.log = tempfile.TemporaryFile()
+        self.child = subprocess.Popen([program, '-l', str(cpu)] + EAL + list(eal) + ['--'] +
+                                      list(devices), stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=self.log)
+        self.data = b''
+
+    def said(self):
+        """What EAL and the library logged."""
+        return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors='replace')[-4000:]
+
+    def write_line(self, line):
+        try:
+            self.child.stdin.write(line.encode() + b'\n')
+            self.child.stdin.flush()
+        except OSError as err:
+            raise peer.PeerError('%s: %s: %s\n%s' % (self.name, line, err, self.said())) from None
+
+    def read_line(self):
+        end = time.monotonic() + SECONDS
+        while b'\n' not in self.data:
+            ready = select.select([self.child.stdout], [], [], max(end - time.monotonic(), 0))[0]
+            data = os.read(self.child.stdout.fileno(), 1 << 16) if ready else b''
+            if not data:
+                raise peer.PeerError('%s: %s\n%s' % (
+                    self.name, 'ended' if ready else 'no answer for %d s' % SECONDS, self.said()))
+            self.data += data
+        line, self.data = self.data.split(b'\n', 1)
+        return line.decode(errors='replace')
+
+    def close(self):
+        """End it; its log. Raises if it fails, as on a report of a sanitizer."""
+        self.child.stdin.close()
+        try:
+            status = self.child.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            status = 'kill'
+        self.child.stdout.close()
+        if status != 0:
+            raise peer.PeerError('%s: ended with %s\n%s' % (self.name, status, self.said()))
+        return self.said()
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+
+
+class Bluebell(peer.Peer):
+    """A peer: one of the devices of a Process."""
+    # 4 s, 8 times: a guest may be silent that long. The device sends again earlier by itself.
+    timeout = lossy = 20
+
+    def __init__(self, process, on=0, **gids):
+        super().__init__('%s of %s' % (on, process.name), **gids)
+        self.process = process
+        self.on = on
+        self.read_line = process.read_line
+        if on == 0:
+            self.reply('start')
+
+    def write_line(self, line):
+        self.process.write_line('%s on=%d' % (line, self.on) if self.on else line)

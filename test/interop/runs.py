@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which conversations are held on which paths: the columns of the table.
+
+    for run in runs.RUNS:
+        run.hold(pair)
+"""
+
+import conversations as talks
+import failures
+
+MESSAGES = [talks.rc_messages, talks.uc_messages, talks.ud_messages]
+# What must go right over a network with faults.
+RELIABLE = [talks.rc_messages, talks.rc_pipeline, talks.rc_counting]
+ALL = MESSAGES + [talks.rc_64k, talks.rc_1m, talks.uc_large, talks.rc_atomics, talks.rc_counting, talks.rc_pipeline,
+                  talks.rc_fence, talks.rc_invalidate, failures.rc_errors, failures.rc_rnr,
+                  failures.rc_refused, failures.uc_lost, failures.ud_lost]
+# Of the golden suite's pcaps: name, conversation, MTU, IP version.
+RECORDED = [('rc-messages', talks.rc_messages, 1024, 4),
+            ('rc-ipv6', talks.rc_messages, 256, 6),
+            ('rc-mtu4096', talks.rc_messages, 4096, 4),
+            ('rc-atomics', talks.rc_atomics, 1024, 4),
+            ('rc-invalidate', talks.rc_invalidate, 1024, 4),
+            ('rc-errors', failures.rc_errors, 1024, 4),
+            ('rc-rnr', failures.rc_rnr, 1024, 4),
+            ('uc-messages', talks.uc_messages, 1024, 4),
+            ('ud-messages', talks.ud_messages, 1024, 4),
+            ('ud-ipv6', talks.ud_messages, 1024, 6),
+            ('lossy-atomics', failures.lossy_atomics, 1024, 4)]
+
+
+class Run:
+    """Conversations on one path.
+
+    netem: faults of the way from and to a guest, as Guest.netem takes them; option: faults made
+    by Bluebell's device.
+    """
+
+    def __init__(self, talks, mtu=1024, ip=4, name=None, netem=None, option=None):
+        self.talks, self.mtu, self.ip = talks, mtu, ip
+        self.name = name or 'IPv%d, MTU %d' % (ip, mtu)
+        self.netem, self.option = netem, option
+
+    def hold(self, pair, echo=print):
+        pair.mtu, pair.ip = self.mtu, self.ip
+        pair.lossy = bool(self.netem or self.option)
+        there = next((side.guest for side in (pair.a, pair.b) if hasattr(side, 'guest')), None)
+        if self.netem:
+            there.netem(out=self.netem, into=self.netem)
+        for talk in self.talks:
+            pair.run(talk)
+            echo('%s: %s' % (self.name, talk.title), flush=True)
+        if self.netem:
+            there.netem()
+
+
+PATHS = [Run(ALL)] + [Run(MESSAGES, mtu) for mtu in (256, 512, 2048, 4096)] + \
+        [Run(ALL, 1024, 6)] + [Run(MESSAGES, mtu, 6) for mtu in (256, 4096)]
+# Faults that the software device makes itself, with the seeds that its numbers are drawn from.
+DEVICE_FAULTS = {
+    'loss': 'tx_drop=5,rx_drop=5,seed=11',
+    'duplication': 'tx_dup=20,rx_dup=20,seed=12',
+    'reordering': 'tx_reorder=20,rx_reorder=20,seed=13',
+    'corruption': 'tx_corrupt=5,rx_corrupt=5,seed=14',
+    'delay': 'tx_delay=300,rx_delay=300',
+    'all of it': 'tx_drop=2,rx_drop=2,tx_dup=5,rx_dup=5,tx_reorder=5,rx_reorder=5,tx_corrupt=2,'
+                 'tx_delay=100,seed=15',
+}
+FAULTY = [Run(RELIABLE + [talks.rc_64k, talks.rc_1m], name='device faults: ' + name, option=option)
+          for name, option in DEVICE_FAULTS.items()]
+
+
+# Both ways, by the guest's kernel. rxe comes through reordering only while messages are short.
+NETEM = [Run(RELIABLE + more, name='netem: ' + rule, netem=rule) for rule, more in (
+    ('loss 5%', [talks.rc_64k]),
+    ('duplicate 20%', [talks.rc_64k, talks.rc_1m]),
+    ('delay 3ms reorder 25%', []),
+    ('delay 20ms', [talks.rc_64k]),
+    ('delay 2ms loss 2% duplicate 5%', []))]
+
+
+def hold(pairs, of, echo=print):
+    """Runs in an order that needs each device once. pairs(option): a Pair and what ends it."""
+    for option in dict.fromkeys(run.option for run in of):
+        both, close = pairs(option)
+        for run in of:
+            if run.option == option:
+                run.hold(both, echo)
+        close()
