@@ -43,6 +43,7 @@
 #include "bb_prm.h"
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
+#include "soft_capture.h"
 #include "soft_net_fault.h"
 #include "soft_port_opts.h"
 
@@ -154,6 +155,8 @@ struct soft_opts {
 	/* RoCEv2 packets instead of the loop port's rules. */
 	bool wire;
 	struct soft_net_fault tx_fault, rx_fault;
+	char capture[SOFT_CAPTURE_PATH]; /* a file for its packets; "": none */
+	uint32_t capture_mib;            /* of it at most */
 	bool dmabuf_memfd; /* a sealed memfd passes for a dma-buf, for machines without udmabuf */
 	uint32_t log_max_mkey;
 	/* Seeded defects, for tests that must fail on them: see soft_opts.c. */
@@ -474,7 +477,8 @@ struct soft_dev {
 	uint64_t fault_requests; /* __atomic; counted only with the option fault */
 	bool odp;                /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
-	struct soft_engine *engine; /* of progress=lcore or thread; inline: NULL */
+	struct soft_capture *capture; /* NULL: none */
+	struct soft_engine *engine;   /* of progress=lcore or thread; inline: NULL */
 	/* Where packets go; NULL: there are none. As long as there is an engine. */
 	const struct soft_link_ops *link;
 	struct soft_ctl *ctl; /* control path's own: id allocators and the like */

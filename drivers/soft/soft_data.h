@@ -179,8 +179,6 @@ struct soft_watch {
 };
 
 TAILQ_HEAD(soft_qp_list, soft_qp);
-struct soft_packet_msg;
-TAILQ_HEAD(soft_packets, soft_packet_msg);
 
 struct soft_engine {
 	/* Read without the lock by soft_engine_progress(). */
@@ -230,6 +228,7 @@ struct soft_engine {
 	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
 	uint32_t n_held_packets;
 	uint64_t faults;               /* state of what is drawn there */
+	bool captured;                 /* something waits in dev->capture */
 	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */
 	uint8_t bounce[4096];          /* on a port: payload of a packet in too many pieces */
 

@@ -175,6 +175,7 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
 	       a->wire == b->wire && memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
 	       memcmp(&a->rx_fault, &b->rx_fault, sizeof(a->rx_fault)) == 0 &&
+	       strcmp(a->capture, b->capture) == 0 && a->capture_mib == b->capture_mib &&
 	       a->no_devx == b->no_devx && a->no_dm == b->no_dm && a->no_mkey == b->no_mkey &&
 	       a->no_ksm == b->no_ksm && a->no_umr == b->no_umr &&
 	       a->no_interleaved == b->no_interleaved && a->no_mw == b->no_mw && a->dm == b->dm &&
@@ -225,13 +226,20 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	dev->link = opts->wire ? &soft_link_memory : NULL;
 	soft_dev_fill_gids(dev);
 	ret = soft_dm_start(dev);
-	if (ret != 0 || opts->progress == SOFT_PROGRESS_INLINE)
+	if (ret != 0)
 		return ret;
+	if (opts->capture[0] != '\0') {
+		ret = soft_capture_open(dev->name, opts->capture, opts->capture_mib, &dev->capture);
+		if (ret != 0)
+			goto stop_dm;
+	}
+	if (opts->progress == SOFT_PROGRESS_INLINE)
+		return 0;
 	dev->engine = soft_engine_create(dev);
 	if (dev->engine == NULL) {
 		SOFT_LOG(ERR, "%s: no memory for the device's engine", dev->name);
 		ret = -ENOMEM;
-		goto stop_dm;
+		goto close_capture;
 	}
 	ret = soft_engine_start(dev->engine);
 	if (ret != 0)
@@ -241,6 +249,9 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 destroy_engine:
 	soft_engine_destroy(dev->engine);
 	dev->engine = NULL;
+close_capture:
+	soft_capture_close(dev->capture);
+	dev->capture = NULL;
 stop_dm:
 	soft_dm_stop(dev);
 	return ret;
@@ -254,6 +265,8 @@ dev_stop(struct soft_dev *dev)
 		soft_engine_destroy(dev->engine);
 		dev->engine = NULL;
 	}
+	soft_capture_close(dev->capture);
+	dev->capture = NULL;
 	soft_dm_stop(dev);
 }
 

@@ -227,8 +227,10 @@ soft_engine_chores(struct soft_engine *e)
 		soft_net_fault_run(e);
 	if (!TAILQ_EMPTY(&e->zips))
 		soft_zip_run(e);
+	if (e->captured)
+		e->captured = soft_capture_run(e->dev->capture);
 	return !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated) |
-	       !TAILQ_EMPTY(&e->held_packets);
+	       !TAILQ_EMPTY(&e->held_packets) | e->captured;
 }
 
 static void
@@ -251,7 +253,7 @@ soft_engine_run(struct soft_engine *e)
 		pending |= e->watch[i]->left | e->watch[i]->cq_left;
 	}
 	if (unlikely(!TAILQ_EMPTY(&e->moderated) || !TAILQ_EMPTY(&e->errs) || e->cq_failed ||
-		     !TAILQ_EMPTY(&e->zips) || !TAILQ_EMPTY(&e->held_packets)))
+		     !TAILQ_EMPTY(&e->zips) || !TAILQ_EMPTY(&e->held_packets) || e->captured))
 		pending |= soft_engine_chores(e);
 	if (unlikely(link != NULL && link->end != NULL))
 		link->end(e);

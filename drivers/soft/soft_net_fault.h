@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
+
+struct soft_packet_msg;
+TAILQ_HEAD(soft_packets, soft_packet_msg);
 
 /* What happens to packets in one direction; rates in millionths. */
 struct soft_net_fault {

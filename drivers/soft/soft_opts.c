@@ -23,6 +23,7 @@ soft_opts_default(struct soft_opts *opts)
 		.log_max_msg = 30,
 		.dm = 128 << 10,
 		.log_max_mkey = SOFT_LOG_MAX_MKEY,
+		.capture_mib = SOFT_CAPTURE_MIB,
 	};
 }
 
@@ -75,6 +76,8 @@ static const char *const keys[] = {"progress",
 				   "rx_reorder",
 				   "rx_corrupt",
 				   "rx_delay",
+				   "capture",
+				   "capture_max",
 				   NULL};
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
@@ -86,7 +89,7 @@ static const char *const keys[] = {"progress",
 	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
 	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, "                                    \
 	"tx_drop, tx_dup, tx_reorder, tx_corrupt and the same with rx_=PERCENT, "                  \
-	"tx_delay, rx_delay=MICROSECONDS, " SOFT_PORT_OPTS_KNOWN
+	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, " SOFT_PORT_OPTS_KNOWN
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
@@ -174,6 +177,15 @@ parse_fault(const char *value, struct soft_opts *opts)
 }
 
 static int
+parse_capture(const char *value, struct soft_opts *opts)
+{
+	if (value == NULL || value[0] == '\0' || strlen(value) >= sizeof(opts->capture))
+		return -EINVAL;
+	strcpy(opts->capture, value);
+	return 0;
+}
+
+static int
 parse_one(const char *key, const char *value, struct soft_opts *opts)
 {
 	/* In the order of enum soft_progress. */
@@ -210,6 +222,10 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_fault(value, opts);
 	if (strncmp(key, "tx_", 3) == 0 || strncmp(key, "rx_", 3) == 0)
 		return soft_net_fault_opt(key, value, opts);
+	if (strcmp(key, "capture") == 0)
+		return parse_capture(value, opts);
+	if (strcmp(key, "capture_max") == 0)
+		return parse_u32(value, 1, SOFT_CAPTURE_MAX_MIB, &opts->capture_mib);
 	if (strcmp(key, "dm") == 0) {
 		ret = parse_u32(value, 4096, 16 << 20, &opts->dm);
 		return ret == 0 && opts->dm % 4096 != 0 ? -EINVAL : ret;
@@ -336,6 +352,10 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	if (!parsed.wire &&
 	    (soft_net_faulty(&parsed.tx_fault) || soft_net_faulty(&parsed.rx_fault))) {
 		SOFT_LOG(ERR, "%s: tx_ and rx_ faults are of packets: they need wire=1", name);
+		return -EINVAL;
+	}
+	if (!parsed.wire && parsed.capture[0] != '\0') {
+		SOFT_LOG(ERR, "%s: capture= is of packets: it needs wire=1", name);
 		return -EINVAL;
 	}
 	/* There are no packets for masked atomics. */

@@ -24,12 +24,21 @@
 /* First early resend, at the soonest: peers may have to wait for a CPU. */
 #define SOFT_WIRE_ADAPTIVE_NS 100000u
 
+/* Faults that struck a packet. */
+enum {
+	SOFT_HIT_DROP = 1u << 0,
+	SOFT_HIT_DUP = 1u << 1,
+	SOFT_HIT_REORDER = 1u << 2,
+	SOFT_HIT_CORRUPT = 1u << 3,
+};
+
 /* A packet on its way, in memory. */
 struct soft_packet_msg {
 	struct soft_msg msg;
 	struct bb_roce_net net;
 	uint8_t mac[6]; /* where it goes */
 	bool rx;        /* it has arrived */
+	uint8_t hits;   /* SOFT_HIT_*: faults that struck it */
 	uint32_t dqpn;
 	uint64_t due; /* TSC; on soft_engine.held_packets */
 	TAILQ_ENTRY(soft_packet_msg) held;
@@ -130,6 +139,19 @@ void soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 /* Packets whose time has come. */
 void soft_net_fault_run(struct soft_engine *e);
 void soft_net_fault_drop_all(struct soft_engine *e);
+/* A packet of the device is on the wire: for the option capture, soft_capture.h. */
+void soft_packet_capture_begin(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t *ip,
+			       uint32_t len, uint8_t hits);
+void soft_packet_capture_end(struct soft_engine *e, bool keep);
+static inline void
+soft_packet_seen(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t *ip, uint32_t len,
+		 uint8_t hits)
+{
+	if (likely(e->dev->capture == NULL))
+		return;
+	soft_packet_capture_begin(e, dir, ip, len, hits);
+	soft_packet_capture_end(e, true);
+}
 
 /* ---- soft_inbox.c */
 /* Is there room for another one? */

@@ -7,6 +7,7 @@
  * so that the same packets in the same order meet the same faults.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "soft_wire.h"
@@ -127,12 +128,29 @@ copy(const struct soft_packet_msg *m)
 	return twin;
 }
 
+/* The faults that strike the next packet: drawn all at once, a lost one meets no others. */
+static uint8_t
+draw_hits(struct soft_engine *e, const struct soft_net_fault *f)
+{
+	uint8_t hits = 0;
+
+	if (strikes(e, f->drop))
+		return SOFT_HIT_DROP;
+	if (strikes(e, f->dup))
+		hits |= SOFT_HIT_DUP;
+	if (strikes(e, f->corrupt))
+		hits |= SOFT_HIT_CORRUPT;
+	if (strikes(e, f->reorder))
+		hits |= SOFT_HIT_REORDER;
+	return hits;
+}
+
 static void
 pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fault *f)
 {
 	uint64_t us = f->delay;
 
-	if (strikes(e, f->reorder))
+	if ((m->hits & SOFT_HIT_REORDER) != 0)
 		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
 	if (us != 0 || !soft_packet_go(e, m))
 		hold(e, m, us);
@@ -144,20 +162,55 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 {
 	struct soft_packet_msg *twin = NULL;
 
-	if (strikes(e, f->drop)) {
+	m->hits = draw_hits(e, f);
+	if (m->rx || (m->hits & SOFT_HIT_DROP) != 0)
+		soft_packet_seen(e, m->rx ? SOFT_CAPTURE_IN : SOFT_CAPTURE_OUT, m->data, m->len,
+				 m->hits);
+	if ((m->hits & SOFT_HIT_DROP) != 0) {
 		free(m);
 		return;
 	}
-	if (strikes(e, f->dup))
+	if ((m->hits & SOFT_HIT_DUP) != 0) {
 		twin = copy(m);
-	if (strikes(e, f->corrupt)) {
+		m->hits &= (uint8_t)~SOFT_HIT_DUP;
+	}
+	if ((m->hits & SOFT_HIT_CORRUPT) != 0) {
 		uint32_t bit = draw(e) % (m->len * 8);
 
 		m->data[bit / 8] ^= (uint8_t)(1u << bit % 8);
 	}
 	pass(e, m, f);
-	if (twin != NULL)
+	if (twin != NULL) {
+		twin->hits = SOFT_HIT_DUP;
+		if (strikes(e, f->reorder))
+			twin->hits |= SOFT_HIT_REORDER;
 		pass(e, twin, f);
+	}
+}
+
+void
+soft_packet_capture_begin(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t *ip,
+			  uint32_t len, uint8_t hits)
+{
+	/* In the order of SOFT_HIT_*. */
+	static const char *const names[] = {"drop", "dup", "reorder", "corrupt"};
+	char note[64];
+	size_t at = 0;
+	uint32_t i;
+
+	for (i = 0; i < RTE_DIM(names); i++)
+		if ((hits >> i & 1) != 0)
+			at += (size_t)snprintf(note + at, sizeof(note) - at, "%s%s_%s",
+					       at != 0 ? " " : "",
+					       dir == SOFT_CAPTURE_OUT ? "tx" : "rx", names[i]);
+	soft_capture_begin(e->dev->capture, dir, ip, len, at != 0 ? note : NULL);
+}
+
+void
+soft_packet_capture_end(struct soft_engine *e, bool keep)
+{
+	soft_capture_end(e->dev->capture, keep);
+	e->captured = true;
 }
 
 void

@@ -37,6 +37,7 @@ soft_packet_build(const struct soft_link_pkt *p)
 	m->net = to->net;
 	memcpy(m->mac, to->mac, sizeof(m->mac));
 	m->rx = false;
+	m->hits = 0;
 	m->dqpn = pkt->dqpn;
 	hdr_len = bb_roce_build(hdr, pkt);
 	m->len = UDP_LEN + hdr_len + pkt->len + pad + BB_ROCE_ICRC_LEN;
@@ -80,6 +81,35 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 	return true;
 }
 
+/* False: no room, it is not sent. */
+static bool
+soft_packet_send(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	enum soft_link_sent sent;
+
+	if (likely(e->dev->capture == NULL))
+		return e->dev->link->send_bytes(e, m) != SOFT_LINK_FULL;
+	/* The capture's until it is sent: what comes in for it stands behind it. */
+	soft_packet_capture_begin(e, SOFT_CAPTURE_OUT, m->data, m->len, m->hits);
+	sent = e->dev->link->send_bytes(e, m);
+	soft_packet_capture_end(e, sent != SOFT_LINK_FULL);
+	return sent != SOFT_LINK_FULL;
+}
+
+/* A capture wants bytes. */
+static bool
+soft_wire_tx_captured(struct soft_engine *e, const struct soft_link_pkt *p)
+{
+	struct soft_packet_msg *m = soft_packet_build(p);
+
+	if (m == NULL)
+		return false;
+	if (soft_packet_send(e, m))
+		return true;
+	free(m);
+	return false;
+}
+
 bool
 soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	     const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg)
@@ -97,6 +127,8 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	(void)ctx;
 	if (unlikely(soft_net_faulty(&e->dev->opts.tx_fault)))
 		return soft_wire_tx_faulty(e, &p);
+	if (unlikely(e->dev->capture != NULL))
+		return soft_wire_tx_captured(e, &p);
 	return e->dev->link->send(e, &p) != SOFT_LINK_FULL;
 }
 
@@ -104,7 +136,7 @@ bool
 soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
 {
 	if (!m->rx)
-		return e->dev->link->send_bytes(e, m) != SOFT_LINK_FULL;
+		return soft_packet_send(e, m);
 	soft_wire_input(e, m->data, m->ip_len, m->len, &m->net);
 	free(m);
 	return true;
@@ -147,8 +179,11 @@ void
 soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m)
 {
 	m->rx = true;
-	if (unlikely(soft_net_faulty(&e->dev->opts.rx_fault)))
+	m->hits = 0;
+	if (unlikely(soft_net_faulty(&e->dev->opts.rx_fault))) {
 		soft_net_fault_strike(e, m, &e->dev->opts.rx_fault);
-	else
+	} else {
+		soft_packet_seen(e, SOFT_CAPTURE_IN, m->data, m->len, 0);
 		(void)soft_packet_go(e, m);
+	}
 }

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A capture of what a device sends and receives, as Wireshark reads it: pcapng
+ * (draft-ietf-opsawg-pcapng), one section, one interface, an Enhanced Packet Block a packet, its
+ * direction in epb_flags, times in nanoseconds.
+ *
+ * DPDK's librte_pcapng is not used. In 22.11 it makes the interfaces of the file of all ethdevs
+ * there are, Ethernet all of them, takes mbufs of a mempool, and numbers interfaces by the mbuf's
+ * port: packets that go through memory have neither.
+ *
+ * The link type is raw IP, for a port that has Ethernet below it too: what the file shows is the
+ * RoCEv2 conversation, the same whatever carries it. An ethdev's ARP and tags are for tcpdump.
+ *
+ * Packets collect in a buffer. It is written when it is full, when it has waited for
+ * SOFT_CAPTURE_IDLE_NS and an engine is polled, and at the end; each write(2) ends with a whole
+ * block. So the file of a process that was killed is complete up to the last write. A write that
+ * fails ends the capture: what it left of a block is cut off.
+ */
+#include "soft_capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "soft_wire.h"
+
+#define BUF_LEN (128u << 10)
+
+#define BLOCK_SECTION   0x0a0d0d0au
+#define BLOCK_INTERFACE 1u
+#define BLOCK_PACKET    6u
+#define BYTE_ORDER_OWN  0x1a2b3c4du
+#define LINKTYPE_RAW    101u /* IPv4 or IPv6, by its version */
+
+#define OPT_END         0u
+#define OPT_COMMENT     1u
+#define OPT_SHB_APPL    4u
+#define OPT_IF_NAME     2u
+#define OPT_IF_TSRESOL  9u
+#define OPT_EPB_FLAGS   2u
+#define NANOSECONDS     9u  /* 10 to the minus 9 */
+#define MAX_NOTE        64u /* bytes of a comment */
+#define PACKET_OVERHEAD (28u + 8u + 4u + MAX_NOTE + 4u + 4u)
+
+struct soft_capture {
+	pthread_mutex_t lock;
+	char name[BB_DEV_NAME_MAX];
+	char path[SOFT_CAPTURE_PATH];
+	int fd;
+	bool stopped;     /* full, or a write failed */
+	uint64_t max;     /* bytes of the file */
+	uint64_t written; /* of it, whole blocks */
+	uint64_t epoch;   /* what is added to soft_wire_now() */
+	uint64_t oldest;  /* soft_wire_now() of the first packet in the buffer */
+	uint32_t used;
+	uint32_t packet; /* where the newest begins */
+	uint8_t buf[BUF_LEN];
+};
+
+/* ---- Blocks */
+
+static void
+put(struct soft_capture *c, const void *p, uint32_t len)
+{
+	memcpy(c->buf + c->used, p, len);
+	c->used += len;
+}
+
+static void
+put16(struct soft_capture *c, uint32_t v)
+{
+	uint16_t v16 = (uint16_t)v;
+
+	put(c, &v16, sizeof(v16));
+}
+
+static void
+put32(struct soft_capture *c, uint32_t v)
+{
+	put(c, &v, sizeof(v));
+}
+
+static void
+put_padded(struct soft_capture *c, const void *p, uint32_t len)
+{
+	static const uint8_t zeros[4];
+
+	put(c, p, len);
+	put(c, zeros, -len & 3);
+}
+
+static void
+put_option(struct soft_capture *c, uint32_t code, const void *p, uint32_t len)
+{
+	put16(c, code);
+	put16(c, len);
+	put_padded(c, p, len);
+}
+
+static uint32_t
+block_begin(struct soft_capture *c, uint32_t type)
+{
+	uint32_t at = c->used;
+
+	put32(c, type);
+	put32(c, 0);
+	return at;
+}
+
+static void
+block_end(struct soft_capture *c, uint32_t at)
+{
+	uint32_t len;
+
+	put16(c, OPT_END);
+	put16(c, 0);
+	len = c->used - at + 4;
+	memcpy(c->buf + at + 4, &len, sizeof(len));
+	put32(c, len);
+}
+
+static void
+put_head(struct soft_capture *c)
+{
+	static const char appl[] = "Bluebell, a software device";
+	static const uint8_t resol = NANOSECONDS;
+	uint32_t at;
+
+	at = block_begin(c, BLOCK_SECTION);
+	put32(c, BYTE_ORDER_OWN);
+	put16(c, 1);
+	put16(c, 0);
+	put32(c, UINT32_MAX); /* its length is not known */
+	put32(c, UINT32_MAX);
+	put_option(c, OPT_SHB_APPL, appl, sizeof(appl) - 1);
+	block_end(c, at);
+	at = block_begin(c, BLOCK_INTERFACE);
+	put16(c, LINKTYPE_RAW);
+	put16(c, 0);
+	put32(c, 0); /* packets are not cut */
+	put_option(c, OPT_IF_NAME, c->name, (uint32_t)strlen(c->name));
+	put_option(c, OPT_IF_TSRESOL, &resol, sizeof(resol));
+	block_end(c, at);
+}
+
+/* ---- The file */
+
+/* Whole blocks in the first @n bytes of the buffer. */
+static uint32_t
+whole_blocks(const struct soft_capture *c, uint32_t n)
+{
+	uint32_t at = 0, len;
+
+	while (at + 8 <= n) {
+		memcpy(&len, c->buf + at + 4, sizeof(len));
+		if (len > n - at)
+			break;
+		at += len;
+	}
+	return at;
+}
+
+/* 0, or -errno of a write that failed. */
+static int
+flush(struct soft_capture *c)
+{
+	uint32_t done = 0;
+	int ret = 0;
+
+	while (done < c->used) {
+		ssize_t n = write(c->fd, c->buf + done, c->used - done);
+
+		if (n > 0) {
+			done += (uint32_t)n;
+		} else if (n == 0 || errno != EINTR) {
+			ret = n == 0 ? -ENOSPC : -errno;
+			break;
+		}
+	}
+	if (ret != 0) {
+		done = whole_blocks(c, done);
+		/* Where even that fails, readers find the end cut short and say so. */
+		if (ftruncate(c->fd, (off_t)(c->written + done)) != 0)
+			ret = -errno;
+	}
+	c->written += done;
+	c->used = 0;
+	return ret;
+}
+
+static void
+flush_or_stop(struct soft_capture *c)
+{
+	int ret = flush(c);
+
+	if (ret == 0)
+		return;
+	c->stopped = true;
+	SOFT_LOG(ERR, "%s: capture=%s: %s: it ends after %" PRIu64 " bytes, traffic goes on",
+		 c->name, c->path, strerror(-ret), c->written);
+}
+
+/* A name that leads to a plain file nobody captures to. The descriptor, or -errno. */
+static int
+open_file(const char *name, const char *path)
+{
+	/* Not emptied before it is known to be ours; a FIFO does not block. */
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600), ret;
+	struct stat st;
+
+	if (fd < 0) {
+		ret = -errno;
+		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, strerror(-ret));
+		return ret;
+	}
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+		SOFT_LOG(ERR, "%s: capture=%s: not a plain file", name, path);
+		close(fd);
+		return -EINVAL;
+	}
+	/* Of another device of this process too: the lock is the open file's. */
+	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		SOFT_LOG(ERR, "%s: capture=%s: another capture writes it", name, path);
+		close(fd);
+		return -EBUSY;
+	}
+	if (ftruncate(fd, 0) != 0) {
+		ret = -errno;
+		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, strerror(-ret));
+		close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+int
+soft_capture_open(const char *name, const char *path, uint32_t mib, struct soft_capture **out)
+{
+	struct soft_capture *c = calloc(1, sizeof(*c));
+	struct timespec now;
+	int ret;
+
+	if (c == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for a capture", name);
+		return -ENOMEM;
+	}
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	snprintf(c->path, sizeof(c->path), "%s", path);
+	c->max = (uint64_t)mib << 20;
+	soft_time_init();
+	clock_gettime(CLOCK_REALTIME, &now);
+	c->epoch = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - soft_wire_now();
+	c->fd = open_file(name, path);
+	if (c->fd < 0) {
+		ret = c->fd;
+		goto free_it;
+	}
+	/* A disk that has no room says so now. */
+	put_head(c);
+	ret = flush(c);
+	if (ret != 0) {
+		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, strerror(-ret));
+		goto close_file;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	*out = c;
+	return 0;
+
+close_file:
+	close(c->fd);
+free_it:
+	free(c);
+	return ret;
+}
+
+/* Is there room for it? Else the capture ends. */
+static bool
+fits(struct soft_capture *c, uint32_t len)
+{
+	if (c->written + c->used + len <= c->max)
+		return true;
+	SOFT_LOG(NOTICE,
+		 "%s: capture=%s is full: packets from now on are left out; capture_max=MIB gives "
+		 "it more",
+		 c->name, c->path);
+	flush_or_stop(c);
+	c->stopped = true;
+	return false;
+}
+
+void
+soft_capture_begin(struct soft_capture *c, enum soft_capture_dir dir, const uint8_t *ip,
+		   uint32_t len, const char *note)
+{
+	uint32_t most = len + 3 + PACKET_OVERHEAD, flags = (uint32_t)dir;
+	uint64_t now, ns;
+
+	pthread_mutex_lock(&c->lock);
+	c->packet = c->used;
+	if (c->stopped || most > BUF_LEN || !fits(c, most))
+		return;
+	if (most > BUF_LEN - c->used)
+		flush_or_stop(c);
+	c->packet = c->used;
+	if (c->stopped)
+		return;
+	/* Under the lock: packets of several engines stand in the order of their times. */
+	now = soft_wire_now();
+	ns = c->epoch + now;
+	if (c->used == 0)
+		c->oldest = now;
+	block_begin(c, BLOCK_PACKET);
+	put32(c, 0); /* the interface */
+	put32(c, (uint32_t)(ns >> 32));
+	put32(c, (uint32_t)ns);
+	put32(c, len);
+	put32(c, len);
+	put_padded(c, ip, len);
+	put_option(c, OPT_EPB_FLAGS, &flags, sizeof(flags));
+	if (note != NULL)
+		put_option(c, OPT_COMMENT, note, (uint32_t)strnlen(note, MAX_NOTE));
+	block_end(c, c->packet);
+}
+
+void
+soft_capture_end(struct soft_capture *c, bool keep)
+{
+	if (!keep)
+		c->used = c->packet;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool
+soft_capture_run(struct soft_capture *c)
+{
+	bool waits;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->used != 0 && soft_wire_now() - c->oldest >= SOFT_CAPTURE_IDLE_NS)
+		flush_or_stop(c);
+	waits = c->used != 0;
+	pthread_mutex_unlock(&c->lock);
+	return waits;
+}
+
+void
+soft_capture_close(struct soft_capture *c)
+{
+	if (c == NULL)
+		return;
+	flush_or_stop(c);
+	close(c->fd);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}

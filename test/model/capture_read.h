@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Reads what a device captured, strictly: every length, option and number of the file is checked.
+ */
+#ifndef CAPTURE_READ_H
+#define CAPTURE_READ_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bb_roce_pkt.h"
+
+#define CAPTURE_IN  1u
+#define CAPTURE_OUT 2u
+
+struct capture_pkt {
+	uint64_t ns;
+	uint32_t dir;
+	char note[80];
+	uint32_t len;
+	uint8_t *ip; /* in the file's memory */
+	uint8_t tclass;
+	bool icrc_ok;
+	struct bb_roce_pkt pkt; /* if icrc_ok */
+	const uint8_t *payload;
+};
+
+struct capture {
+	uint8_t *file;
+	size_t size;
+	char interface[16];
+	uint32_t n;
+	struct capture_pkt *pkt;
+};
+
+/* A name for a capture; nothing is there. */
+void capture_path(char *path, size_t size);
+/* Fails the test if the file is not a capture of IP packets, complete to its last byte. */
+void capture_read(struct capture *c, const char *path);
+void capture_free(struct capture *c);
+
+#endif
