@@ -37,7 +37,7 @@ const char *msg_done_decode(const uint8_t *msg, size_t len);
 /* perftest: 16 bytes, a version as in printf("%.2f") and NULs. */
 #define MSG_VERSION     16u
 #define MSG_VERSION_OWN 606u /* hundredths */
-#define MSG_VERSION_MIN 570u /* perftest 6.06 ends the conversation below */
+#define MSG_VERSION_MIN 570u /* perftest 6.06 ends the conversation below; this is its 4.4 */
 
 void msg_version_encode(uint8_t out[MSG_VERSION], uint32_t hundredths);
 const char *msg_version_decode(const uint8_t *msg, size_t len, uint32_t *hundredths);

@@ -8,25 +8,11 @@
 #include <rte_lcore.h>
 #include <rte_version.h>
 
+#include "json_string.h"
 #include "testrdma.h"
 
 static FILE *json;
 static bool rows_open, row_written;
-
-static void
-put_string(const char *name, const char *s)
-{
-	fprintf(json, "\"%s\": \"", name);
-	for (; *s != '\0'; s++) {
-		if (*s == '"' || *s == '\\')
-			fprintf(json, "\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			fprintf(json, "\\u%04x", (unsigned char)*s);
-		else
-			fputc(*s, json);
-	}
-	fputc('"', json);
-}
 
 static const char *
 boolean(bool b)
@@ -52,7 +38,7 @@ put_options(const struct options *o)
 	uint32_t i;
 
 	fprintf(json, "  \"options\": {");
-	put_string("device", o->device);
+	json_string(json, "device", o->device);
 	fprintf(json, ", \"op\": [");
 	for (i = 0; i < o->nops; i++)
 		fprintf(json, "%s\"%s\"", i == 0 ? "" : ", ", o->ops[i]->name);
@@ -76,16 +62,16 @@ json_start(const struct test *t)
 	if (json == NULL)
 		return;
 	fprintf(json, "{\n  \"program\": \"testrdma\", ");
-	put_string("version", TESTRDMA_VERSION);
+	json_string(json, "version", TESTRDMA_VERSION);
 	fprintf(json, ", \"layout_version\": %u, ", BB_LAYOUT_VERSION);
-	put_string("dpdk", rte_version());
+	json_string(json, "dpdk", rte_version());
 	fprintf(json, ",\n  \"tsc_hz\": %" PRIu64 ", \"lcore\": %u,\n", t->tsc_hz, rte_lcore_id());
 	put_options(&t->o);
 	if (t->dev != NULL) {
 		fprintf(json, "  \"device\": {");
-		put_string("name", bb_dev_name(t->dev));
+		json_string(json, "name", bb_dev_name(t->dev));
 		fprintf(json, ", ");
-		put_string("driver", a->driver);
+		json_string(json, "driver", a->driver);
 		fprintf(json,
 			", \"software\": %s, \"bf_size\": %u, \"max_inline\": %u, \"max_sge\": %u, "
 			"\"max_qp_wr\": %u, \"max_rd_atomic\": %u},\n",

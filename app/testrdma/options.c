@@ -7,6 +7,7 @@
 
 #include <rte_version.h>
 
+#include "number.h"
 #include "testrdma.h"
 
 #define DEFAULT_SECONDS 30.0 /* of all rows together, without --duration */
@@ -67,51 +68,10 @@ options_known(const char *arg)
 	return false;
 }
 
-/* "512", "4K", "1M", "0x40". @return NULL, or what is wrong. */
-static const char *
-parse_number(const char *s, size_t len, uint64_t *v)
-{
-	char buf[32], *end;
-	unsigned int shift = 0;
-
-	if (len == 0)
-		return "a number is missing";
-	if (len >= sizeof(buf))
-		return "is too long for a number";
-	memcpy(buf, s, len);
-	buf[len] = '\0';
-	if (buf[0] < '0' || buf[0] > '9')
-		return "is not a number (examples: 64, 4K, 1M)";
-	errno = 0;
-	*v = strtoull(buf, &end, 0);
-	if (errno != 0)
-		return "is out of range";
-	switch (*end) {
-	case 'k':
-	case 'K':
-		shift = 10;
-		break;
-	case 'm':
-	case 'M':
-		shift = 20;
-		break;
-	case 'g':
-	case 'G':
-		shift = 30;
-		break;
-	}
-	if (end[shift != 0] != '\0')
-		return "is not a number (examples: 64, 4K, 1M)";
-	if (*v > UINT64_MAX >> shift)
-		return "is out of range";
-	*v <<= shift;
-	return NULL;
-}
-
 static int
 option_number(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
 {
-	const char *wrong = parse_number(arg, strlen(arg), v);
+	const char *wrong = number_parse(arg, strlen(arg), v);
 
 	if (wrong == NULL && *v >= min && *v <= max)
 		return 0;
@@ -193,16 +153,16 @@ add_range(struct options *o, const char *item, size_t len, const char *dots)
 	uint64_t lo, hi, k = 4, size;
 	bool times = true;
 
-	wrong = parse_number(item, (size_t)(dots - item), &lo);
+	wrong = number_parse(item, (size_t)(dots - item), &lo);
 	if (wrong == NULL)
-		wrong = parse_number(dots + 2, (size_t)(hi_end - dots - 2), &hi);
+		wrong = number_parse(dots + 2, (size_t)(hi_end - dots - 2), &hi);
 	if (wrong == NULL && step != NULL) {
 		step++;
 		if (step == end || (*step != 'x' && *step != '+'))
 			wrong = "has a step that is neither :xK nor :+K";
 		else {
 			times = *step == 'x';
-			wrong = parse_number(step + 1, (size_t)(end - step - 1), &k);
+			wrong = number_parse(step + 1, (size_t)(end - step - 1), &k);
 		}
 	}
 	if (wrong == NULL && (lo == 0 || hi > MAX_SIZE))
@@ -234,7 +194,7 @@ parse_sizes(struct options *o, const char *arg)
 			if (add_range(o, arg, n, dots) != 0)
 				return -1;
 		} else {
-			wrong = parse_number(arg, n, &size);
+			wrong = number_parse(arg, n, &size);
 			if (wrong == NULL && (size == 0 || size > MAX_SIZE))
 				wrong = "is out of range";
 			if (wrong != NULL)

@@ -31,6 +31,7 @@ RULES = [
                       'drivers/mlx5/mlx5_cmd.h']),
     ('drivers', ['lib/core/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*']),
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
+    ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples', [PUBLIC]),
 ]

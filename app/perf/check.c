@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * --check: is the payload what the peer sent?
+ *
+ * pingpong sends back what it got, so a client knows every byte. perftest fills its memory with
+ * random bytes, or with zeros for write_lat, and then sends the same again and again: so what
+ * comes from a place must be what came from it before. Two bb_perf fill it alike, so that every
+ * byte is known; the first message tells.
+ */
+#include <stdlib.h>
+
+#include "perf.h"
+
+#define KNOWN_LEAST 8 /* bytes that are not alike by chance */
+
+static uint8_t
+pattern(size_t i)
+{
+	return (uint8_t)((i * UINT64_C(0x9e3779b97f4a7c15)) >> 37);
+}
+
+static void
+fill(uint8_t *at, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		at[i] = pattern(i);
+}
+
+int
+check_start(struct perf *p)
+{
+	enum verb verb = p->o.proto->verb;
+
+	p->seen = calloc(2 * (size_t)p->places.places, sizeof(*p->seen));
+	if (p->seen == NULL) {
+		say("no memory");
+		return -1;
+	}
+	if (verb == VERB_PINGPONG) {
+		memset(p->out, 0x7b, p->half);
+	} else if (verb == VERB_WRITE && !p->o.proto->bandwidth) {
+		/* The byte that counts messages must be 0, the others must not stay. */
+		if (p->o.check)
+			memset(p->in, 0xee, p->o.size - 1);
+	} else if (verb == VERB_READ || verb == VERB_ATOMIC) {
+		fill(p->in, p->half);
+	} else {
+		fill(p->out, p->half);
+	}
+	return 0;
+}
+
+void
+check_stop(struct perf *p)
+{
+	free(p->seen);
+	p->seen = NULL;
+}
+
+static uint64_t
+hash(const uint8_t *at, size_t len)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+
+	while (len-- > 0)
+		h = (h ^ *at++) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+static int
+differs(const uint8_t *is, const uint8_t *want, size_t len, const char *what, uint64_t n)
+{
+	size_t i;
+
+	for (i = 0; i < len && is[i] == want[i]; i++)
+		;
+	if (i == len)
+		return 0;
+	say("%s %" PRIu64 ": byte %zu is 0x%02x, not 0x%02x", what, n, i, is[i], want[i]);
+	return -1;
+}
+
+int
+check_message(struct perf *p, uint64_t n, const uint8_t *data)
+{
+	const uint8_t *ours = p->o.proto->verb == VERB_READ ? p->in : p->out;
+	const char *what = p->o.proto->verb == VERB_READ ? "READ" : "message";
+	uint64_t place = n % p->places.places, *seen = &p->seen[2 * place], h;
+
+	ours += msg_place(&p->places, n);
+	if (p->res.checked == 0 && p->o.size >= KNOWN_LEAST)
+		p->known = memcmp(data, ours, KNOWN_LEAST) == 0;
+	p->res.checked += p->o.size;
+	if (p->known)
+		return differs(data, ours, p->o.size, what, n);
+	h = hash(data, p->o.size);
+	if (seen[1] == 0) {
+		seen[0] = h;
+		seen[1] = 1;
+		return 0;
+	}
+	if (seen[0] == h)
+		return 0;
+	say("%s %" PRIu64 " from place %" PRIu64 " is not what came from there before", what, n,
+	    place);
+	return -1;
+}
+
+/* Bytes between messages; nothing but their old value may be there. */
+static int
+check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t value)
+{
+	uint32_t step = p->places.step;
+	size_t i, place;
+
+	for (i = 0; i < p->half; i++) {
+		place = step > 0 ? i / step : 0;
+		if (place < used && (step > 0 ? i % step : i) < p->o.size)
+			continue;
+		if (half[i] != value) {
+			say("byte %zu, outside of all messages, has become 0x%02x", i, half[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* Twice, over different old contents: a byte that is not written differs from itself. */
+int
+check_reads(struct perf *p)
+{
+	uint32_t i, pass;
+	uint64_t n;
+
+	for (pass = 0; pass < 2; pass++) {
+		memset(p->out, pass == 0 ? 0xa5 : 0x5a, p->half);
+		for (i = 0; i < p->places.places; i++) {
+			n = p->posted;
+			if (perf_post(p, true) != 1)
+				return -1;
+			bb_qp_ring(p->qp);
+			if (perf_wait(p, p->posted, 0) != 0 ||
+			    check_message(p, n, p->out + msg_place(&p->places, n)) != 0)
+				return -1;
+		}
+		if (check_gap(p, p->out, p->places.places, pass == 0 ? 0xa5 : 0x5a) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+check_atomic(struct perf *p, uint64_t n, uint64_t old)
+{
+	uint64_t *seen = &p->seen[2 * (n % p->places.places)];
+
+	p->res.checked += sizeof(old);
+	if (seen[1] != 0 && seen[0] != old) {
+		say("atomic %" PRIu64 " has returned 0x%" PRIx64 ", not 0x%" PRIx64
+		    ": does another client work on the same server?",
+		    n, old, seen[0]);
+		return -1;
+	}
+	seen[0] = p->o.cmp_swap ? old : old + 1;
+	seen[1] = 1;
+	return 0;
+}
+
+int
+check_write_lat(struct perf *p, uint64_t n)
+{
+	uint32_t i, len = p->o.size - 1;
+
+	for (i = 0; i < len; i++) {
+		if (p->in[i] != 0) {
+			say("message %" PRIu64 ": byte %u is 0x%02x when the last one is there, "
+			    "not 0x00; is the peer's --size the same?",
+			    n, i, p->in[i]);
+			return -1;
+		}
+	}
+	memset(p->in, 0xee, len);
+	p->res.checked += p->o.size;
+	return 0;
+}
+
+void
+check_pingpong_fill(struct perf *p, uint64_t n)
+{
+	uint8_t *out = p->out;
+	uint32_t i;
+
+	for (i = 0; i < p->o.size; i++)
+		out[i] = i % PAGE == 0 ? 0 : (uint8_t)(pattern(i) + n);
+}
+
+int
+check_pingpong(struct perf *p, uint64_t n, const uint8_t *data)
+{
+	uint32_t i;
+
+	if (is_client(p)) {
+		p->res.checked += p->o.size;
+		return differs(data, p->out, p->o.size, "message", n);
+	}
+	for (i = 0; i < p->o.size; i += PAGE) {
+		p->res.checked++;
+		if (data[i] != 0) {
+			say("message %" PRIu64
+			    ": byte %u is 0x%02x, not 0; the client needs -c too",
+			    n, i, data[i]);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int
+check_written(struct perf *p)
+{
+	uint64_t used = p->o.iters < p->places.places ? p->o.iters : p->places.places, n;
+	const uint8_t *at;
+	uint32_t i;
+	bool known;
+
+	known = p->o.size >= KNOWN_LEAST && memcmp(p->in, p->out, KNOWN_LEAST) == 0;
+	for (n = 0; n < used; n++) {
+		at = p->in + msg_place(&p->places, n);
+		p->res.checked += p->o.size;
+		if (known &&
+		    differs(at, p->out + msg_place(&p->places, n), p->o.size, "message", n) != 0)
+			return -1;
+		/* 16 random bytes are never all 0, which is what was there. */
+		for (i = 0; !known && i + 16 <= p->o.size; i += 16) {
+			static const uint8_t zero[16];
+
+			if (memcmp(at + i, zero, sizeof(zero)) == 0) {
+				say("message %" PRIu64 ": nothing was written at byte %u", n, i);
+				return -1;
+			}
+		}
+	}
+	return check_gap(p, p->in, used, 0);
+}
+
+static int
+check_words(struct perf *p)
+{
+	uint64_t now, was, want = p->o.cmp_swap ? 0 : p->o.iters;
+	uint8_t old[8];
+	size_t i, k;
+
+	for (i = 0; i < p->half; i += sizeof(now)) {
+		for (k = 0; k < sizeof(old); k++)
+			old[k] = pattern(i + k);
+		memcpy(&was, old, sizeof(was));
+		memcpy(&now, p->in + i, sizeof(now));
+		p->res.words_grown += now - was;
+	}
+	if (!p->o.check)
+		return 0;
+	p->res.checked += p->half;
+	if (p->res.words_grown == want)
+		return 0;
+	say("the atomics have raised our words by %" PRIu64 ", not by %" PRIu64
+	    "; did the peer run %" PRIu64 " of them, and is its -A the same?",
+	    p->res.words_grown, want, p->o.iters);
+	return -1;
+}
+
+int
+check_target(struct perf *p)
+{
+	enum verb verb = p->o.proto->verb;
+	size_t i;
+
+	if (verb == VERB_ATOMIC)
+		return check_words(p);
+	if (!p->o.check)
+		return 0;
+	if (verb == VERB_WRITE && p->o.proto->bandwidth)
+		return check_written(p);
+	for (i = 0; verb == VERB_READ && i < p->half; i++) {
+		if (p->in[i] != pattern(i)) {
+			say("byte %zu of our memory has changed, though the peer only reads", i);
+			return -1;
+		}
+	}
+	return 0;
+}

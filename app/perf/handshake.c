@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Who says what when. The sources are those of perf_msg.h, for perftest also the main() of each
+ * of its programs.
+ *
+ * pingpong: address of the client, address of the server, "done" of the client; then TCP is
+ * closed. The server is ready to receive before it answers, the client when it says "done".
+ *
+ * perftest: in every exchange the client speaks first. Version, cycle buffer, cache line, MTU;
+ * the keys once for each queue pair, then several times more, which means "I am that far": both
+ * sides have connected when the second round is over. WRITE, READ and atomic latency tests have
+ * one round more in front, SEND tests one more behind the posting of receives. At the end of all
+ * but write_lat the keys go round again, with a report in front in one-sided bandwidth tests,
+ * and each says "done".
+ */
+#include "perf.h"
+
+static int
+wrong(const struct perf *p, const char *what, const char *why)
+{
+	say("the peer's %s %s; is it %s of %s?", what, why, p->o.proto->peer,
+	    p->o.proto->verb == VERB_PINGPONG ? "rdma-core" : "perftest");
+	return -1;
+}
+
+static int
+pingpong_meet(struct perf *p)
+{
+	uint8_t own[MSG_PINGPONG], theirs[MSG_PINGPONG], done[MSG_DONE];
+	const char *why;
+
+	msg_pingpong_encode(own, &p->own.addr);
+	if (is_client(p) && tcp_write(p, own, sizeof(own)) != 0)
+		return -1;
+	if (tcp_read(p, theirs, sizeof(theirs), "address") != 0)
+		return -1;
+	why = msg_pingpong_decode(theirs, sizeof(theirs), &p->peer.addr);
+	if (why != NULL)
+		return wrong(p, "address", why);
+	if (perf_connect(p) != 0 || perf_post_recvs(p) != 0)
+		return -1;
+	if (is_client(p))
+		return tcp_write(p, "done", MSG_DONE);
+	if (tcp_write(p, own, sizeof(own)) != 0 || tcp_read(p, done, sizeof(done), "\"done\"") != 0)
+		return -1;
+	why = msg_done_decode(done, sizeof(done));
+	return why != NULL ? wrong(p, "end of the handshake", why) : 0;
+}
+
+int
+pingpong_begin(struct perf *p)
+{
+	p->mtu = p->o.mtu;
+	if (p->mtu > p->port.active_mtu) {
+		say("--mtu %u: the port has %u; give that to both ends, with -m", p->mtu,
+		    p->port.active_mtu);
+		return -1;
+	}
+	if (perf_create(p) != 0 || pingpong_meet(p) != 0)
+		return -1;
+	tcp_close(p);
+	return 0;
+}
+
+/* One message each way. */
+static int
+exchange(struct perf *p, const uint8_t *own, uint8_t *theirs, size_t len, const char *what)
+{
+	if (is_client(p) && tcp_write(p, own, len) != 0)
+		return -1;
+	if (tcp_read(p, theirs, len, what) != 0)
+		return -1;
+	return is_client(p) ? 0 : tcp_write(p, own, len);
+}
+
+static int
+exchange_version(struct perf *p)
+{
+	uint8_t own[MSG_VERSION], theirs[MSG_VERSION];
+	const char *why;
+
+	msg_version_encode(own, MSG_VERSION_OWN);
+	if (exchange(p, own, theirs, sizeof(own), "version") != 0)
+		return -1;
+	why = msg_version_decode(theirs, sizeof(theirs), &p->peer_version);
+	if (why != NULL)
+		return wrong(p, "version", why);
+	if (p->peer_version >= MSG_VERSION_MIN)
+		return 0;
+	say("the peer's version is %u.%02u; its words changed with 5.70: install a newer perftest "
+	    "there",
+	    p->peer_version / 100, p->peer_version % 100);
+	return -1;
+}
+
+static int
+exchange_size(struct perf *p, uint32_t *size, const char *what,
+	      const char *(*decode)(const uint8_t *, size_t, uint32_t *))
+{
+	uint8_t own[MSG_U32], theirs[MSG_U32];
+	const char *why;
+	uint32_t v;
+
+	msg_u32_encode(own, *size);
+	if (exchange(p, own, theirs, sizeof(own), what) != 0)
+		return -1;
+	why = decode(theirs, sizeof(theirs), &v);
+	if (why != NULL)
+		return wrong(p, what, why);
+	if (v > *size)
+		*size = v;
+	return 0;
+}
+
+static int
+exchange_mtu(struct perf *p)
+{
+	uint8_t own[MSG_MTU], theirs[MSG_MTU];
+	const char *why;
+	uint32_t mtu;
+
+	p->mtu = p->o.mtu != 0 && p->o.mtu < p->port.active_mtu ? p->o.mtu : p->port.active_mtu;
+	msg_mtu_encode(own, p->mtu);
+	if (exchange(p, own, theirs, sizeof(own), "MTU") != 0)
+		return -1;
+	why = msg_mtu_decode(theirs, sizeof(theirs), &mtu);
+	if (why != NULL)
+		return wrong(p, "MTU", why);
+	if (mtu < p->mtu)
+		p->mtu = mtu;
+	return 0;
+}
+
+/* On RoCE perftest always has a GID to tell; on InfiniBand with -x. */
+static size_t
+keys_len(const struct perf *p)
+{
+	return p->port.link_layer == BB_LINK_ETHERNET || p->path.is_global ? MSG_KEYS_GID
+									   : MSG_KEYS;
+}
+
+/* @again: nothing may have changed. */
+static int
+exchange_keys(struct perf *p, bool again, const char *what)
+{
+	uint8_t own[MSG_KEYS_GID], theirs[MSG_KEYS_GID];
+	size_t len = keys_len(p);
+	struct msg_keys keys;
+	const char *why;
+
+	msg_keys_encode(own, len, &p->own);
+	if (exchange(p, own, theirs, len, what) != 0)
+		return -1;
+	why = msg_keys_decode(theirs, len, &keys);
+	if (why != NULL)
+		return wrong(p, "keys", why);
+	if (!again) {
+		p->peer = keys;
+		return 0;
+	}
+	if (keys.addr.qpn == p->peer.addr.qpn && keys.addr.psn == p->peer.addr.psn &&
+	    keys.rkey == p->peer.rkey && keys.vaddr == p->peer.vaddr)
+		return 0;
+	say("the peer names another queue pair than before; give it one (-q 1)");
+	return -1;
+}
+
+int
+perftest_begin(struct perf *p)
+{
+	enum verb verb = p->o.proto->verb;
+
+	if (exchange_version(p) != 0 ||
+	    exchange_size(p, &p->cycle, "cycle buffer", msg_cycle_decode) != 0 ||
+	    exchange_size(p, &p->line, "cache line", msg_line_decode) != 0 ||
+	    exchange_mtu(p) != 0 || perf_create(p) != 0)
+		return -1;
+	if (verb != VERB_SEND && !p->o.proto->bandwidth &&
+	    exchange_keys(p, false, "keys, round 0") != 0)
+		return -1;
+	if (exchange_keys(p, false, "keys") != 0 || perf_connect(p) != 0 ||
+	    exchange_keys(p, true, "keys, round 2: it should have connected by now,") != 0 ||
+	    exchange_keys(p, true, "keys, round 3") != 0)
+		return -1;
+	if (verb != VERB_SEND)
+		return 0;
+	if (perf_post_recvs(p) != 0)
+		return -1;
+	return exchange_keys(p, true, "keys, round 4");
+}
+
+static void
+own_report(const struct perf *p, struct msg_report *r)
+{
+	struct figures f;
+
+	report_figures(p, &f);
+	r->size = p->o.size;
+	r->iters = p->res.messages;
+	r->peak = f.peak;
+	r->average = f.average;
+	r->rate = f.rate;
+}
+
+static int
+exchange_reports(struct perf *p)
+{
+	uint8_t own[MSG_REPORT_PARTS * MSG_REPORT_PART], theirs[sizeof(own)];
+	struct msg_report r;
+	uint32_t i;
+
+	own_report(p, &r);
+	msg_report_encode(own, &r);
+	for (i = 0; i < MSG_REPORT_PARTS; i++)
+		if (exchange(p, own + i * MSG_REPORT_PART, theirs + i * MSG_REPORT_PART,
+			     MSG_REPORT_PART, "report") != 0)
+			return -1;
+	msg_report_decode(theirs, sizeof(theirs), &p->res.peer);
+	/* A server has measured nothing and sends what its memory holds. */
+	p->res.peer_reported = p->server && msg_report_usable(&p->res.peer);
+	return 0;
+}
+
+int
+perftest_end(struct perf *p)
+{
+	enum verb verb = p->o.proto->verb;
+
+	if (verb == VERB_WRITE && !p->o.proto->bandwidth)
+		return 0;
+	if (verb != VERB_SEND && p->o.proto->bandwidth &&
+	    (exchange_keys(p, true, "keys at the end") != 0 || exchange_reports(p) != 0))
+		return -1;
+	if (exchange_keys(p, true, "last keys") != 0)
+		return -1;
+	/* Who has read the peer's keys may close before this comes: then it is not missed. */
+	return tcp_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
+}

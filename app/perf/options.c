@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <getopt.h>
+#include <stdlib.h>
+
+#include <rte_version.h>
+
+#include "number.h"
+#include "perf.h"
+
+enum {
+	OPT_CONNECTION = 256,
+	OPT_IB_PORT,
+	OPT_TX_DEPTH,
+	OPT_RX_DEPTH,
+	OPT_CQ_MOD,
+	OPT_INLINE,
+	OPT_OUTS,
+	OPT_QP_TIMEOUT,
+	OPT_ATOMIC,
+	OPT_CHECK,
+	OPT_SILENCE,
+	OPT_JSON,
+	OPT_VERSION,
+};
+
+static const struct option longopts[] = {
+	{"protocol", required_argument, NULL, 'P'},
+	{"device", required_argument, NULL, 'd'},
+	{"size", required_argument, NULL, 's'},
+	{"iters", required_argument, NULL, 'n'},
+	{"mtu", required_argument, NULL, 'm'},
+	{"gid-index", required_argument, NULL, 'g'},
+	{"port", required_argument, NULL, 'p'},
+	{"connection", required_argument, NULL, OPT_CONNECTION},
+	{"ib-port", required_argument, NULL, OPT_IB_PORT},
+	{"tx-depth", required_argument, NULL, OPT_TX_DEPTH},
+	{"rx-depth", required_argument, NULL, OPT_RX_DEPTH},
+	{"cq-mod", required_argument, NULL, OPT_CQ_MOD},
+	{"inline", required_argument, NULL, OPT_INLINE},
+	{"outs", required_argument, NULL, OPT_OUTS},
+	{"qp-timeout", required_argument, NULL, OPT_QP_TIMEOUT},
+	{"atomic", required_argument, NULL, OPT_ATOMIC},
+	{"check", no_argument, NULL, OPT_CHECK},
+	{"silence", required_argument, NULL, OPT_SILENCE},
+	{"json", required_argument, NULL, OPT_JSON},
+	{"help", no_argument, NULL, 'h'},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{NULL, 0, NULL, 0},
+};
+
+#define RC (1u << BB_QPT_RC)
+#define UC (1u << BB_QPT_UC)
+#define UD (1u << BB_QPT_UD)
+
+/* Sizes and counts are the programs' own defaults. */
+static const struct protocol protocols[] = {
+	{"rc_pingpong", "ibv_rc_pingpong", VERB_PINGPONG, false, RC, 4096, 1000},
+	{"uc_pingpong", "ibv_uc_pingpong", VERB_PINGPONG, false, UC, 4096, 1000},
+	{"ud_pingpong", "ibv_ud_pingpong", VERB_PINGPONG, false, UD, 1024, 1000},
+	{"write_lat", "ib_write_lat", VERB_WRITE, false, RC | UC, 2, 1000},
+	{"write_bw", "ib_write_bw", VERB_WRITE, true, RC | UC, 65536, 5000},
+	{"read_lat", "ib_read_lat", VERB_READ, false, RC, 2, 1000},
+	{"read_bw", "ib_read_bw", VERB_READ, true, RC, 65536, 1000},
+	{"send_lat", "ib_send_lat", VERB_SEND, false, RC | UC | UD, 2, 1000},
+	{"send_bw", "ib_send_bw", VERB_SEND, true, RC | UC | UD, 65536, 1000},
+	{"atomic_lat", "ib_atomic_lat", VERB_ATOMIC, false, RC, 8, 1000},
+	{"atomic_bw", "ib_atomic_bw", VERB_ATOMIC, true, RC, 8, 1000},
+};
+#define N_PROTOCOLS (sizeof(protocols) / sizeof(protocols[0]))
+
+const struct protocol *
+protocol_find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < N_PROTOCOLS; i++)
+		if (strcmp(protocols[i].name, name) == 0)
+			return &protocols[i];
+	return NULL;
+}
+
+void
+protocol_list(FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < N_PROTOCOLS; i++)
+		fprintf(out, "                          %-12s %-16s %s%s%s\n", protocols[i].name,
+			protocols[i].peer, protocols[i].types & RC ? "RC" : "",
+			protocols[i].types & UC ? protocols[i].types & RC ? " UC" : "UC" : "",
+			protocols[i].types & UD ? protocols[i].types & RC ? " UD" : "UD" : "");
+}
+
+bool
+options_known(const char *arg)
+{
+	const struct option *l;
+	size_t n;
+
+	if (strncmp(arg, "--", 2) != 0)
+		return false;
+	arg += 2;
+	n = strcspn(arg, "=");
+	for (l = longopts; l->name != NULL; l++)
+		if (strlen(l->name) == n && strncmp(l->name, arg, n) == 0)
+			return true;
+	return false;
+}
+
+static int
+option_u64(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *out)
+{
+	const char *wrong = number_parse(arg, strlen(arg), out);
+
+	if (wrong == NULL && *out >= min && *out <= max)
+		return 0;
+	say("--%s %s: %s; give a number from %" PRIu64 " to %" PRIu64, name, arg,
+	    wrong != NULL ? wrong : "is out of range", min, max);
+	return -1;
+}
+
+static int
+option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out)
+{
+	uint64_t v;
+
+	if (option_u64(name, arg, min, max, &v) != 0)
+		return -1;
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int
+parse_protocol(struct options *o, const char *arg)
+{
+	o->proto = protocol_find(arg);
+	if (o->proto != NULL)
+		return 0;
+	say("--protocol %s: there is no such protocol; there are:", arg);
+	protocol_list(stderr);
+	return -1;
+}
+
+static int
+parse_mtu(struct options *o, const char *arg)
+{
+	if (option_u32("mtu", arg, 256, 4096, &o->mtu) != 0)
+		return -1;
+	if ((o->mtu & (o->mtu - 1)) == 0)
+		return 0;
+	say("--mtu %s: give 256, 512, 1024, 2048 or 4096", arg);
+	return -1;
+}
+
+static int
+parse_connection(const char *arg, int *type)
+{
+	for (*type = BB_QPT_RC; *type <= BB_QPT_UD; ++*type)
+		if (strcasecmp(arg, bb_qp_type_name((enum bb_qp_type) * type)) == 0)
+			return 0;
+	say("--connection %s: give RC, UC or UD", arg);
+	return -1;
+}
+
+static int
+parse_atomic(struct options *o, const char *arg)
+{
+	o->cmp_swap = strcmp(arg, "cmp_swap") == 0;
+	if (o->cmp_swap || strcmp(arg, "fetch_add") == 0)
+		return 0;
+	say("--atomic %s: give fetch_add or cmp_swap", arg);
+	return -1;
+}
+
+static int
+parse_one(struct options *o, int c, int *type)
+{
+	switch (c) {
+	case 'P':
+		return parse_protocol(o, optarg);
+	case 'd':
+		o->device = optarg;
+		return 0;
+	case 's':
+		o->size_given = true;
+		return option_u32("size", optarg, 1, 1u << 30, &o->size);
+	case 'n':
+		return option_u64("iters", optarg, 1, 1u << 30, &o->iters);
+	case 'm':
+		return parse_mtu(o, optarg);
+	case 'g':
+		return option_u32("gid-index", optarg, 0, UINT8_MAX, &o->gid_index);
+	case 'p':
+		return option_u32("port", optarg, 1, UINT16_MAX, &o->tcp_port);
+	case OPT_CONNECTION:
+		return parse_connection(optarg, type);
+	case OPT_IB_PORT:
+		return option_u32("ib-port", optarg, 1, UINT8_MAX, &o->ib_port);
+	case OPT_TX_DEPTH:
+		return option_u32("tx-depth", optarg, 1, 15000, &o->tx_depth);
+	case OPT_RX_DEPTH:
+		return option_u32("rx-depth", optarg, 1, 16384, &o->rx_depth);
+	case OPT_CQ_MOD:
+		return option_u32("cq-mod", optarg, 1, 1024, &o->cq_mod);
+	case OPT_INLINE:
+		return option_u32("inline", optarg, 0, 1024, &o->max_inline);
+	case OPT_OUTS:
+		return option_u32("outs", optarg, 1, UINT8_MAX, &o->out_reads);
+	case OPT_QP_TIMEOUT:
+		return option_u32("qp-timeout", optarg, 1, 31, &o->qp_timeout);
+	case OPT_ATOMIC:
+		return parse_atomic(o, optarg);
+	case OPT_CHECK:
+		o->check = true;
+		return 0;
+	case OPT_SILENCE:
+		return option_u32("silence", optarg, 1, 86400, &o->seconds);
+	case OPT_JSON:
+		o->json = optarg;
+		return 0;
+	default:
+		say("see bb_perf --help");
+		return -1;
+	}
+}
+
+/* Defaults that follow from the protocol and from each other. */
+static void
+fill_in(struct options *o)
+{
+	const struct protocol *proto = o->proto;
+	bool pingpong = proto->verb == VERB_PINGPONG;
+
+	if (!o->size_given)
+		o->size = proto->size;
+	if (o->iters == 0)
+		o->iters = proto->iters;
+	if (o->mtu == 0 && pingpong)
+		o->mtu = 1024;
+	if (o->tx_depth == 0)
+		o->tx_depth = proto->bandwidth ? 128 : 1;
+	if (o->tx_depth > o->iters)
+		o->tx_depth = (uint32_t)o->iters;
+	if (o->cq_mod == 0)
+		o->cq_mod = o->size > 8192 ? 1 : 100;
+	if (o->cq_mod > o->tx_depth)
+		o->cq_mod = o->tx_depth;
+	/* UC and UD lose what finds no receive. */
+	if (o->rx_depth == 0)
+		o->rx_depth = pingpong               ? 500
+			      : o->type == BB_QPT_RC ? 512
+			      : o->iters < 8192      ? (uint32_t)o->iters
+						     : 8192;
+	if (o->rx_depth > o->iters && !pingpong)
+		o->rx_depth = (uint32_t)o->iters;
+}
+
+static int
+check_together(struct options *o, int type)
+{
+	const struct protocol *proto = o->proto;
+
+	if (proto == NULL) {
+		say("--protocol NAME is missing: which program is the peer? There are:");
+		protocol_list(stderr);
+		return -1;
+	}
+	o->type = type >= 0           ? (enum bb_qp_type)type
+		  : proto->types & RC ? BB_QPT_RC
+		  : proto->types & UC ? BB_QPT_UC
+				      : BB_QPT_UD;
+	if ((proto->types & 1u << o->type) == 0) {
+		say("--connection %s: %s has no such queue pairs", bb_qp_type_name(o->type),
+		    proto->peer);
+		return -1;
+	}
+	if (proto->verb == VERB_ATOMIC && o->size_given && o->size != 8) {
+		say("--size %u: atomics have 8 bytes; leave --size out", o->size);
+		return -1;
+	}
+	if (proto->verb == VERB_PINGPONG && o->tx_depth > 1) {
+		say("--tx-depth: pingpong has one message under way; leave it out");
+		return -1;
+	}
+	if (!proto->bandwidth && o->iters == 1 && proto->verb != VERB_PINGPONG) {
+		say("--iters %" PRIu64 ": a latency is the time from one message to the next; "
+		    "give 2 or more",
+		    o->iters);
+		return -1;
+	}
+	if (o->cq_mod != 0 && o->tx_depth != 0 && o->cq_mod > o->tx_depth) {
+		say("--cq-mod %u is more than --tx-depth %u: the send queue would fill with no "
+		    "completion under way",
+		    o->cq_mod, o->tx_depth);
+		return -1;
+	}
+	fill_in(o);
+	return 0;
+}
+
+int
+options_parse(struct options *o, int argc, char **argv)
+{
+	int c, type = -1;
+
+	memset(o, 0, sizeof(*o));
+	o->device = "soft0";
+	o->gid_index = GID_ANY;
+	o->tcp_port = 18515;
+	o->max_inline = UINT32_MAX;
+	o->qp_timeout = 14;
+	o->seconds = 60;
+
+	optind = 0; /* a new scan */
+	while ((c = getopt_long(argc, argv, "P:d:s:n:m:g:x:p:h", longopts, NULL)) != -1) {
+		if (c == 'h') {
+			options_help(stdout);
+			return 1;
+		}
+		if (c == OPT_VERSION) {
+			printf("bb_perf %s, %s\n", PERF_VERSION, rte_version());
+			return 1;
+		}
+		if (parse_one(o, c == 'x' ? 'g' : c, &type) != 0)
+			return -1;
+	}
+	if (optind < argc)
+		o->host = argv[optind++];
+	if (optind < argc) {
+		say("\"%s\": there is one host at most; see bb_perf --help", argv[optind]);
+		return -1;
+	}
+	return check_together(o, type);
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The command line behind "--". */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <bb_op.h>
+
+/* Exit statuses. An interrupted run exits with 128 + signal, as shells have it. */
+enum {
+	EXIT_FAILED = 1, /* the peer, the device or the payload was not as it should be */
+	EXIT_USAGE = 2,
+};
+
+enum verb {
+	VERB_PINGPONG,
+	VERB_WRITE,
+	VERB_READ,
+	VERB_SEND,
+	VERB_ATOMIC,
+};
+
+/* One of the programs whose words are spoken. */
+struct protocol {
+	const char *name;
+	const char *peer; /* the program */
+	enum verb verb;
+	bool bandwidth;
+	uint8_t types; /* of queue pairs it can have: 1 << enum bb_qp_type */
+	uint32_t size, iters;
+};
+
+#define GID_ANY UINT32_MAX
+
+struct options {
+	const struct protocol *proto;
+	const char *device; /* spec string for bb_dev_open() */
+	const char *host;   /* NULL: server */
+	const char *json;
+	enum bb_qp_type type;
+	uint32_t size;
+	bool size_given;
+	uint64_t iters;
+	uint32_t mtu;       /* 0: the port's, or 1024 with pingpong */
+	uint32_t ib_port;   /* of the device, from 1; 0: the first that is up */
+	uint32_t gid_index; /* or GID_ANY */
+	uint32_t tcp_port;
+	uint32_t tx_depth, rx_depth, cq_mod;
+	uint32_t max_inline;
+	uint32_t out_reads;
+	uint32_t qp_timeout; /* 4.096 us << this */
+	uint32_t seconds;    /* of silence until a peer counts as lost */
+	bool cmp_swap;
+	bool check;
+};
+
+/*
+ * Parse argv[1] on; argv[0] is the program's name.
+ * @return 0 run; 1 nothing left to do (--help, --version); -1 usage error,
+ *   already explained on stderr.
+ */
+int options_parse(struct options *o, int argc, char **argv);
+
+/* True when @arg is an option of this program: it stands on the wrong side of "--". */
+bool options_known(const char *arg);
+
+const struct protocol *protocol_find(const char *name);
+void protocol_list(FILE *out);
+void options_help(FILE *out);
+
+#endif

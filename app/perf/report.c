@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What a person reads. The tables are laid out like the peers'. */
+#include <arpa/inet.h>
+
+#include "perf.h"
+
+static void
+say_end(const char *who, const struct perf *p, const struct msg_keys *k)
+{
+	char gid[INET6_ADDRSTRLEN] = "?";
+
+	inet_ntop(AF_INET6, k->addr.gid, gid, sizeof(gid));
+	printf("  %-6s  LID 0x%04x, QPN 0x%06x, PSN 0x%06x, GID %s", who, k->addr.lid, k->addr.qpn,
+	       k->addr.psn, gid);
+	if (p->o.proto->verb != VERB_PINGPONG && p->o.proto->verb != VERB_SEND)
+		printf(", RKey 0x%08x, VAddr 0x%016" PRIx64, k->rkey, k->vaddr);
+	printf("\n");
+}
+
+void
+report_start(const struct perf *p)
+{
+	printf("bb_perf %s on %s (%s%s): %s of %s, %s, %" PRIu64 " x %u bytes, MTU %u\n",
+	       PERF_VERSION, bb_dev_name(p->dev), p->attr.driver,
+	       p->attr.software ? ", software" : "", p->server ? "server" : "client",
+	       p->o.proto->peer, bb_qp_type_name(p->o.type), p->o.iters, p->o.size, p->mtu);
+	say_end("local", p, &p->own);
+	say_end("remote", p, &p->peer);
+	fflush(stdout);
+}
+
+void
+report_figures(const struct perf *p, struct figures *f)
+{
+	const struct result *r = &p->res;
+	double us = (double)p->tsc_hz / 1e6, mib = (double)p->o.size / (1 << 20);
+	enum verb verb = p->o.proto->verb;
+	/* One way of what goes there and back. */
+	double ways = verb == VERB_WRITE || verb == VERB_SEND ? 2 : 1;
+	double seconds = (double)(r->end - r->start) / (double)p->tsc_hz;
+
+	memset(f, 0, sizeof(*f));
+	if (r->lat.count > 0) {
+		f->latency = true;
+		f->min = (double)r->lat.min / us / ways;
+		f->median = (double)hist_quantile(&r->lat, 500000) / us / ways;
+		f->mean = (double)r->lat.sum / (double)r->lat.count / us / ways;
+		f->p99 = (double)hist_quantile(&r->lat, 990000) / us / ways;
+		f->max = (double)r->lat.max / us / ways;
+	}
+	if (p->o.proto->bandwidth && r->messages > 0 && seconds > 0) {
+		f->bandwidth = true;
+		f->rate = (double)r->messages / seconds / 1e6;
+		f->average = (double)r->messages / seconds * mib;
+		f->peak = r->peak_messages > 0 ? (double)r->peak_messages * mib *
+							 (double)p->tsc_hz / (double)r->peak_cycles
+					       : f->average;
+	}
+}
+
+static void
+print_bandwidth(uint64_t size, uint64_t iters, double peak, double average, double rate)
+{
+	printf(" %-9s %-12s %-18s %-21s %s\n", "#bytes", "#iterations", "BW peak[MB/sec]",
+	       "BW average[MB/sec]", "MsgRate[Mpps]");
+	printf(" %-9" PRIu64 " %-12" PRIu64 " %-18.2f %-21.2f %.6f\n", size, iters, peak, average,
+	       rate);
+}
+
+void
+report_result(const struct perf *p)
+{
+	const struct result *r = &p->res;
+	struct figures f;
+
+	report_figures(p, &f);
+	if (f.latency) {
+		printf(" %-9s %-12s %-12s %-15s %-12s %-17s %s\n", "#bytes", "#iterations",
+		       "t_min[usec]", "t_median[usec]", "t_avg[usec]", "99% percentile[usec]",
+		       "t_max[usec]");
+		printf(" %-9u %-12" PRIu64 " %-12.2f %-15.2f %-12.2f %-20.2f %.2f\n", p->o.size,
+		       r->messages, f.min, f.median, f.mean, f.p99, f.max);
+	}
+	if (f.bandwidth)
+		print_bandwidth(p->o.size, r->messages, f.peak, f.average, f.rate);
+	if (r->peer_reported)
+		print_bandwidth(r->peer.size, r->peer.iters, r->peer.peak, r->peer.average,
+				r->peer.rate);
+	if (p->server && r->messages == 0 && r->served > 0)
+		printf("the device has carried out %" PRIu64 " requests of the client\n",
+		       r->served);
+	if (p->o.check)
+		printf("%" PRIu64 " bytes checked%s\n", r->checked,
+		       r->checked == 0 ? ": this end has none to look at" : "");
+	fflush(stdout);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Tests with one message under way. What is measured is the time from one post to the next, as
+ * in perftest: of a test in which both sides take turns that is a round trip.
+ */
+#include <rte_cycles.h>
+
+#include "perf.h"
+
+/* Post the next message and note the time. */
+static int
+post_timed(struct perf *p)
+{
+	uint64_t now = rte_rdtsc();
+	int rc;
+
+	if (p->posted == 0)
+		p->res.start = now;
+	else
+		hist_add(&p->res.lat, now - p->last_post);
+	p->last_post = now;
+	rc = perf_post(p, true);
+	if (rc == 0)
+		say("no room for message %" PRIu64 " though all before are done", p->posted);
+	if (rc != 1)
+		return -1;
+	bb_qp_ring(p->qp);
+	return 0;
+}
+
+static void
+finished(struct perf *p)
+{
+	p->res.end = rte_rdtsc();
+	p->res.messages = p->o.iters;
+}
+
+/*
+ * Each side sends when its last message is done and one of the peer's has come; the client
+ * begins. A server sends back what it got.
+ */
+int
+run_pingpong(struct perf *p)
+{
+	uint64_t n = p->o.iters, ahead = p->server ? 1 : 0, looked = 0;
+	bool fill = p->o.check && is_client(p);
+
+	while (p->done < n || p->recv_done < n) {
+		if (p->o.check && looked < p->recv_done) {
+			if (check_pingpong(p, looked, p->last) != 0)
+				return -1;
+			looked = p->recv_done;
+		}
+		if (p->posted < n && p->done == p->posted && p->recv_done >= p->posted + ahead) {
+			if (p->server)
+				p->src = p->last;
+			else if (fill)
+				check_pingpong_fill(p, p->posted);
+			if (post_timed(p) != 0)
+				return -1;
+		}
+		if (perf_step(p) < 0)
+			return -1;
+	}
+	if (p->o.check && looked < n && check_pingpong(p, n - 1, p->last) != 0)
+		return -1;
+	finished(p);
+	return 0;
+}
+
+/* Until the last byte that the peer writes is the count of its messages. */
+static int
+wait_written(struct perf *p, uint64_t n)
+{
+	const uint8_t *last = p->in + p->o.size - 1;
+
+	while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != (uint8_t)n)
+		if (perf_step(p) < 0)
+			return -1;
+	p->recv_done = n;
+	perf_moved(p);
+	return p->o.check ? check_write_lat(p, n) : 0;
+}
+
+/* Here the server begins. Nobody polls a CQ for what comes: only memory says it. */
+int
+run_write_lat(struct perf *p)
+{
+	uint64_t n = p->o.iters, seen = 0;
+
+	while (p->posted < n || seen < n) {
+		if (seen < n && !(p->posted == 0 && p->server)) {
+			if (wait_written(p, seen + 1) != 0)
+				return -1;
+			seen++;
+		}
+		if (p->posted < n) {
+			p->out[p->o.size - 1] = (uint8_t)(p->posted + 1);
+			if (post_timed(p) != 0 || perf_wait(p, p->posted, 0) != 0)
+				return -1;
+		}
+	}
+	finished(p);
+	return 0;
+}
+
+/* READ and atomics: only the client does anything. */
+int
+run_lat(struct perf *p)
+{
+	while (p->posted < p->o.iters)
+		if (post_timed(p) != 0 || perf_wait(p, p->posted, 0) != 0)
+			return -1;
+	finished(p);
+	return p->o.check && p->o.proto->verb == VERB_READ ? check_reads(p) : 0;
+}
+
+int
+run_send_lat(struct perf *p)
+{
+	uint64_t n = p->o.iters, seen = 0;
+
+	while (p->posted < n || seen < n) {
+		if (seen < n && !(p->posted == 0 && is_client(p))) {
+			if (perf_wait(p, 0, seen + 1) != 0)
+				return -1;
+			seen++;
+		}
+		if (p->posted < n && (post_timed(p) != 0 || perf_wait(p, p->posted, 0) != 0))
+			return -1;
+	}
+	finished(p);
+	return 0;
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Device, memory, queues, connection. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+#include <rte_malloc.h>
+
+#include "perf.h"
+
+#define RECV_BYTES (8u << 20) /* for receives, unless two messages need more */
+#define MAX_READS  16u        /* as perftest */
+
+static int
+error(const char *what, int rc)
+{
+	say("%s: %s; the lines above say why", what, strerror(-rc));
+	return EXIT_FAILED;
+}
+
+static int
+open_device(struct perf *p)
+{
+	struct bb_dev_info info[16];
+	int rc, n, i;
+
+	rc = bb_dev_open(p->o.device, &p->dev);
+	if (rc == 0) {
+		rc = bb_dev_query(p->dev, &p->attr);
+		return rc != 0 ? error("the device's attributes", rc) : 0;
+	}
+	say("--device %s: cannot be opened: %s", p->o.device, strerror(-rc));
+	if (rc != -ENODEV && rc != -EINVAL)
+		return EXIT_FAILED;
+	n = bb_dev_list(info, RTE_DIM(info));
+	fprintf(stderr, "bb_perf: there are:");
+	for (i = 0; i < n && i < (int)RTE_DIM(info); i++)
+		fprintf(stderr, " %s", info[i].name);
+	fprintf(stderr, "\n");
+	return EXIT_USAGE;
+}
+
+static bool
+is_ipv4(const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(gid, mapped, sizeof(mapped)) == 0;
+}
+
+/* The first RoCE v2 GID of IPv4, else the first of IPv6. */
+static int
+pick_gid(struct perf *p)
+{
+	uint32_t i, found = GID_ANY;
+	struct bb_gid gid;
+
+	for (i = 0; i < p->port.gids && i <= UINT8_MAX; i++) {
+		if (bb_gid_query(p->dev, p->path.port, i, &gid) != 0 || gid.type != BB_GID_ROCE_V2)
+			continue;
+		if (found == GID_ANY || is_ipv4(gid.raw))
+			found = i;
+		if (is_ipv4(gid.raw))
+			break;
+	}
+	if (found == GID_ANY) {
+		say("port %u of %s has no RoCE v2 GID: give its netdev an address, or ip= to a "
+		    "software device",
+		    p->path.port, bb_dev_name(p->dev));
+		return EXIT_FAILED;
+	}
+	p->path.sgid_index = (uint8_t)found;
+	return 0;
+}
+
+static int
+pick_path(struct perf *p)
+{
+	uint32_t i, first = p->o.ib_port, last = p->o.ib_port;
+	struct bb_gid gid;
+
+	if (p->o.ib_port == 0) {
+		first = 1;
+		last = p->attr.ports;
+	}
+	for (i = first; i <= last && p->path.port == 0; i++)
+		if (bb_port_query(p->dev, i, &p->port) == 0 && p->port.state == BB_PORT_ACTIVE)
+			p->path.port = (uint8_t)i;
+	if (p->path.port == 0) {
+		say("%s has no port that is up%s: see its link", bb_dev_name(p->dev),
+		    p->o.ib_port != 0 ? " and has this --ib-port" : "");
+		return EXIT_FAILED;
+	}
+	p->path.hop_limit = 64;
+	if (p->o.gid_index == GID_ANY)
+		return p->port.link_layer == BB_LINK_ETHERNET ? pick_gid(p) : 0;
+	if (bb_gid_query(p->dev, p->path.port, p->o.gid_index, &gid) != 0) {
+		say("--gid-index %u: port %u of %s has no such GID", p->o.gid_index, p->path.port,
+		    bb_dev_name(p->dev));
+		return EXIT_USAGE;
+	}
+	p->path.sgid_index = (uint8_t)p->o.gid_index;
+	p->path.is_global = 1;
+	return 0;
+}
+
+static int
+check_limits(struct perf *p)
+{
+	uint32_t room =
+		is_ud(p) && p->attr.max_inline >= 32 ? p->attr.max_inline - 32 : p->attr.max_inline;
+	uint64_t max = RTE_MIN(p->attr.max_msg_size, p->attr.max_mr_size / 2);
+
+	if (p->o.size > max) {
+		say("--size %u: this device can do %" PRIu64, p->o.size, max);
+		return EXIT_USAGE;
+	}
+	if (p->o.tx_depth > p->attr.max_qp_wr) {
+		say("--tx-depth %u: this device can do %u", p->o.tx_depth, p->attr.max_qp_wr);
+		return EXIT_USAGE;
+	}
+	if (p->o.proto->verb == VERB_ATOMIC && !p->attr.atomics) {
+		say("%s has no atomics", bb_dev_name(p->dev));
+		return EXIT_USAGE;
+	}
+	/* perftest's own 220 for latency, if the device has room for it. */
+	if (p->o.max_inline == UINT32_MAX)
+		p->o.max_inline = p->o.proto->bandwidth ? 0 : RTE_MIN(220u, room);
+	if (p->o.max_inline > room) {
+		say("--inline %u: this device can do %u", p->o.max_inline, room);
+		return EXIT_USAGE;
+	}
+	p->o.rx_depth = RTE_MIN(p->o.rx_depth, p->attr.max_qp_wr);
+	p->o.rx_depth = RTE_MAX(p->o.rx_depth, 2u);
+	return 0;
+}
+
+int
+perf_open(struct perf *p)
+{
+	long page = sysconf(_SC_PAGESIZE), line = sysconf(_SC_LEVEL1_DCACHE_LINESIZE);
+	int rc;
+
+	p->limit = p->o.seconds * p->tsc_hz;
+	p->cycle = page > 0 && page <= (long)MSG_MAX_CYCLE ? (uint32_t)page : 4096;
+	p->line = line >= 64 && line <= (long)MSG_MAX_LINE ? (uint32_t)line : 64;
+	p->places.places = 1;
+	hist_reset(&p->res.lat);
+	rc = open_device(p);
+	if (rc == 0)
+		rc = pick_path(p);
+	return rc == 0 ? check_limits(p) : rc;
+}
+
+static int
+create_memory(struct perf *p)
+{
+	uint32_t access = BB_ACCESS_LOCAL_WRITE;
+	enum verb verb = p->o.proto->verb;
+	size_t in;
+	int rc;
+
+	if (verb == VERB_WRITE)
+		access |= BB_ACCESS_REMOTE_WRITE;
+	else if (verb == VERB_READ)
+		access |= BB_ACCESS_REMOTE_READ;
+	else if (verb == VERB_ATOMIC)
+		access |= BB_ACCESS_REMOTE_ATOMIC;
+	if (p->o.proto->bandwidth)
+		msg_cycle_of(&p->places, p->o.size, p->cycle, p->line);
+	/* Results that are looked at must not be overwritten before. */
+	if (p->o.check && verb == VERB_ATOMIC) {
+		p->o.tx_depth = RTE_MIN(p->o.tx_depth, p->places.places);
+		p->o.cq_mod = RTE_MIN(p->o.cq_mod, p->o.tx_depth);
+	}
+	p->half = RTE_ALIGN_CEIL((size_t)RTE_MAX(p->o.size, p->cycle), PAGE);
+	in = p->half;
+	if (verb == VERB_SEND || verb == VERB_PINGPONG) {
+		p->recv_step = (uint32_t)RTE_ALIGN_CEIL(p->o.size + UD_GRH, 64u);
+		p->recv_slots = RTE_MIN(p->o.rx_depth, RTE_MAX(RECV_BYTES / p->recv_step, 2u));
+		in = (size_t)p->recv_slots * p->recv_step;
+	}
+	p->mem = rte_zmalloc("bb_perf", p->half + in, PAGE);
+	if (p->mem == NULL) {
+		say("no memory for messages of %u bytes: %zu MiB are needed; give EAL more "
+		    "(-m MB, hugepages), or less --size or --rx-depth",
+		    p->o.size, ((p->half + in) >> 20) + 1);
+		return -1;
+	}
+	p->out = p->mem;
+	p->in = p->mem + p->half;
+	p->src = p->out;
+	rc = bb_mr_reg(p->pd, p->mem, p->half + in, access, &p->mr);
+	if (rc != 0) {
+		error("registering memory", rc);
+		return -1;
+	}
+	return check_start(p);
+}
+
+static int
+create_queues(struct perf *p)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	int rc;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = p->o.tx_depth + p->recv_slots;
+	rc = bb_cq_create(p->dev, &attr, &p->cq);
+	if (rc != 0) {
+		error("the CQ", rc);
+		return -1;
+	}
+	bb_qp_init_attr_init(&init);
+	init.type = p->o.type;
+	init.send_cq = p->cq;
+	init.recv_cq = p->cq;
+	init.sq_depth = p->o.tx_depth;
+	init.rq_depth = p->recv_slots;
+	init.max_inline = p->o.max_inline;
+	init.signal_every = p->o.cq_mod;
+	rc = bb_qp_create(p->pd, &init, &p->qp);
+	if (rc != 0) {
+		error("the queue pair", rc);
+		return -1;
+	}
+	return 0;
+}
+
+int
+perf_create(struct perf *p)
+{
+	enum verb verb = p->o.proto->verb;
+	uint32_t reads;
+	int rc;
+
+	if (is_ud(p) && p->o.size > p->mtu) {
+		if (p->o.size_given) {
+			say("--size %u: a datagram has %u bytes at most, the smaller MTU of both "
+			    "ends",
+			    p->o.size, p->mtu);
+			return -1;
+		}
+		p->o.size = p->mtu;
+	}
+	rc = bb_pd_alloc(p->dev, &p->pd);
+	if (rc != 0) {
+		error("the protection domain", rc);
+		return -1;
+	}
+	if (create_memory(p) != 0 || create_queues(p) != 0)
+		return -1;
+	rc = bb_qp_addr(p->qp, p->path.port, p->path.sgid_index, &p->addr);
+	if (rc != 0) {
+		error("the queue pair's address", rc);
+		return -1;
+	}
+	p->own.addr.lid = p->addr.lid;
+	p->own.addr.qpn = p->addr.qpn;
+	p->own.addr.psn = p->addr.psn;
+	if (p->port.link_layer == BB_LINK_ETHERNET || p->path.is_global)
+		memcpy(p->own.addr.gid, p->addr.gid, sizeof(p->own.addr.gid));
+	reads = p->o.out_reads != 0 ? p->o.out_reads : MAX_READS;
+	p->own.out_reads = verb == VERB_READ || verb == VERB_ATOMIC
+				   ? (uint16_t)RTE_MIN(reads, p->attr.max_dest_rd_atomic)
+				   : 1;
+	p->own.rkey = p->mr->rkey;
+	p->own.vaddr = (uint64_t)(uintptr_t)p->in;
+	return 0;
+}
+
+static int
+connect_ud(struct perf *p)
+{
+	struct bb_path path = p->path;
+	int rc;
+
+	rc = bb_qp_ud_up(p->qp, path.port, 0, PERF_QKEY, p->addr.psn);
+	if (rc != 0)
+		return rc;
+	memcpy(path.dgid, p->peer.addr.gid, sizeof(path.dgid));
+	path.dlid = p->peer.addr.lid;
+	return bb_ah_create(p->pd, &path, &p->ah);
+}
+
+static int
+connect_to_peer(struct perf *p)
+{
+	struct bb_qp_addr peer = {.qpn = p->peer.addr.qpn,
+				  .psn = p->peer.addr.psn,
+				  .lid = p->peer.addr.lid,
+				  .mtu = (uint16_t)p->mtu};
+	enum verb verb = p->o.proto->verb;
+	struct bb_qp_attr attr;
+
+	memcpy(peer.gid, p->peer.addr.gid, sizeof(peer.gid));
+	p->addr.mtu = (uint16_t)p->mtu;
+	bb_qp_attr_init(&attr);
+	attr.path = p->path;
+	attr.timeout = (uint8_t)p->o.qp_timeout;
+	attr.min_rnr_timer = 12; /* 0.64 ms, as all these programs */
+	attr.max_dest_rd_atomic = (uint8_t)RTE_MIN(p->own.out_reads, UINT8_MAX);
+	attr.max_rd_atomic = 1;
+	if (verb == VERB_READ || verb == VERB_ATOMIC)
+		attr.max_rd_atomic =
+			(uint8_t)RTE_MIN(RTE_MIN((uint32_t)p->peer.out_reads,
+						 p->o.out_reads != 0 ? p->o.out_reads : MAX_READS),
+					 p->attr.max_rd_atomic);
+	if (verb == VERB_WRITE)
+		attr.access = BB_ACCESS_REMOTE_WRITE;
+	else if (verb == VERB_READ)
+		attr.access = BB_ACCESS_REMOTE_READ;
+	else if (verb == VERB_ATOMIC)
+		attr.access = BB_ACCESS_REMOTE_ATOMIC;
+	return bb_qp_connect(p->qp, &p->addr, &peer, &attr);
+}
+
+static bool
+is_zero(const uint8_t *at, size_t len)
+{
+	while (len-- > 0)
+		if (*at++ != 0)
+			return false;
+	return true;
+}
+
+int
+perf_connect(struct perf *p)
+{
+	enum verb verb = p->o.proto->verb;
+	int rc;
+
+	if (p->port.link_layer == BB_LINK_ETHERNET) {
+		if (is_zero(p->peer.addr.gid, sizeof(p->peer.addr.gid))) {
+			say("the peer tells no GID, and RoCE needs one: start it with -g N%s",
+			    verb == VERB_PINGPONG ? "" : " (perftest: -x N)");
+			return -1;
+		}
+		if (is_ipv4(p->peer.addr.gid) != is_ipv4(p->own.addr.gid)) {
+			say("our GID is of %s, the peer's of %s: pick another with -g here, or "
+			    "there with %s",
+			    is_ipv4(p->own.addr.gid) ? "IPv4" : "IPv6",
+			    is_ipv4(p->peer.addr.gid) ? "IPv4" : "IPv6",
+			    verb == VERB_PINGPONG ? "-g" : "-x");
+			return -1;
+		}
+	}
+	if ((verb == VERB_READ || verb == VERB_ATOMIC) && p->peer.out_reads == 0) {
+		say("the peer allows no READs and atomics (0 outstanding): give it -o N");
+		return -1;
+	}
+	rc = is_ud(p) ? connect_ud(p) : connect_to_peer(p);
+	if (rc == 0)
+		return 0;
+	say("connecting to the peer's QP 0x%x: %s%s", p->peer.addr.qpn, strerror(-rc),
+	    rc == -EHOSTUNREACH || rc == -ETIMEDOUT
+		    ? "; nobody answers for its address: is the link up, is ip= of its network?"
+		    : "; the lines above say why");
+	return -1;
+}
+
+void
+perf_close(struct perf *p)
+{
+	int rc = 0;
+
+	tcp_close(p);
+	if (p->ah != NULL)
+		rc |= bb_ah_destroy(p->ah);
+	if (p->qp != NULL)
+		rc |= bb_qp_destroy(p->qp);
+	if (p->cq != NULL)
+		rc |= bb_cq_destroy(p->cq);
+	if (p->mr != NULL)
+		rc |= bb_mr_dereg(p->mr);
+	check_stop(p);
+	rte_free(p->mem);
+	if (p->pd != NULL)
+		rc |= bb_pd_free(p->pd);
+	if (p->dev != NULL)
+		rc |= bb_dev_close(p->dev);
+	if (rc != 0)
+		say("something of the device could not be closed");
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The TCP connection. Nothing here blocks: a software device answers ARP, READs and everything
+ * else only while this thread lets it. A peer that says nothing is given up after --silence,
+ * one that says half of a message too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+
+#include "perf.h"
+
+/* Let the device work. Without a connected QP there is no hurry: sleep until TCP has something. */
+static int
+breathe(struct perf *p, int fd, short events)
+{
+	struct pollfd pfd = {.fd = fd, .events = events};
+	uint32_t i;
+
+	if (stop_signal != 0) {
+		say("stopped while waiting for the peer");
+		return -1;
+	}
+	if (p->qp == NULL || p->qp->state != BB_QP_RTS) {
+		bb_dev_progress(p->dev);
+		poll(&pfd, 1, 1);
+		return 0;
+	}
+	for (i = 0; i < 64; i++)
+		bb_dev_progress(p->dev);
+	return 0;
+}
+
+static bool
+overdue(struct perf *p)
+{
+	uint64_t now = rte_rdtsc(), served;
+
+	if (now - p->moved < p->limit)
+		return false;
+	/* The target of a long test hears nothing by TCP until its end. */
+	served = perf_served(p);
+	if (served == p->served_was)
+		return true;
+	p->served_was = served;
+	p->moved = now;
+	return false;
+}
+
+static int
+set_up(struct perf *p, int fd)
+{
+	int one = 1;
+
+	if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) {
+		say("socket: %s", strerror(errno));
+		close(fd);
+		return -1;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	p->fd = fd;
+	perf_moved(p);
+	return 0;
+}
+
+/* One of IPv6 that takes IPv4 too, where there is IPv6, else one of IPv4. */
+static int
+listen_socket(const struct perf *p)
+{
+	struct sockaddr_in6 any6 = {.sin6_family = AF_INET6,
+				    .sin6_port = htons((uint16_t)p->o.tcp_port)};
+	struct sockaddr_in any4 = {.sin_family = AF_INET,
+				   .sin_port = htons((uint16_t)p->o.tcp_port)};
+	int fd, one = 1, zero = 0, family;
+
+	for (family = AF_INET6;; family = AF_INET) {
+		fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		if (fd < 0 && family == AF_INET6)
+			continue;
+		if (fd < 0)
+			return -1;
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+		if (family == AF_INET6)
+			setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+		if ((family == AF_INET6
+			     ? bind(fd, (const struct sockaddr *)&any6, sizeof(any6))
+			     : bind(fd, (const struct sockaddr *)&any4, sizeof(any4))) == 0 &&
+		    listen(fd, 1) == 0)
+			return fd;
+		close(fd);
+		if (family == AF_INET || errno == EADDRINUSE)
+			return -1;
+	}
+}
+
+static int
+serve(struct perf *p)
+{
+	int fd = listen_socket(p), conn;
+
+	if (fd < 0) {
+		say("--port %u: cannot listen there: %s; give another, and -p to the peer",
+		    p->o.tcp_port, strerror(errno));
+		return -1;
+	}
+	printf("waiting for %s on TCP port %u\n", p->o.proto->peer, p->o.tcp_port);
+	fflush(stdout);
+	while ((conn = accept(fd, NULL, NULL)) < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+			say("accept: %s", strerror(errno));
+			break;
+		}
+		if (breathe(p, fd, POLLIN) != 0)
+			break;
+	}
+	close(fd);
+	return conn < 0 ? -1 : set_up(p, conn);
+}
+
+/* @return the connection, or -1 and errno. */
+static int
+connect_to(struct perf *p, const struct addrinfo *to)
+{
+	int fd = socket(to->ai_family, to->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			to->ai_protocol);
+	socklen_t len = sizeof(errno);
+	struct pollfd pfd = {.fd = fd, .events = POLLOUT};
+	int err = 0;
+
+	if (fd < 0)
+		return -1;
+	if (connect(fd, to->ai_addr, to->ai_addrlen) == 0)
+		return fd;
+	err = errno;
+	while (err == EINPROGRESS) {
+		if (poll(&pfd, 1, 0) > 0) {
+			len = sizeof(err);
+			if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) == 0 && err == 0)
+				return fd;
+			break;
+		}
+		if (overdue(p))
+			err = ETIMEDOUT;
+		else if (breathe(p, fd, POLLOUT) != 0)
+			err = EINTR;
+	}
+	close(fd);
+	errno = err;
+	return -1;
+}
+
+static int
+call(struct perf *p)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *all, *a;
+	char service[8];
+	int rc, fd = -1;
+
+	snprintf(service, sizeof(service), "%u", p->o.tcp_port);
+	rc = getaddrinfo(p->o.host, service, &hints, &all);
+	if (rc != 0) {
+		say("%s: %s; give the name or the IP address of the server", p->o.host,
+		    gai_strerror(rc));
+		return -1;
+	}
+	perf_moved(p);
+	errno = EHOSTUNREACH;
+	for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next)
+		fd = connect_to(p, a);
+	freeaddrinfo(all);
+	if (fd < 0) {
+		say("%s port %u: %s; start %s there first, without a host", p->o.host,
+		    p->o.tcp_port, strerror(errno), p->o.proto->peer);
+		return -1;
+	}
+	return set_up(p, fd);
+}
+
+int
+tcp_open(struct perf *p)
+{
+	return p->server ? serve(p) : call(p);
+}
+
+int
+tcp_write(struct perf *p, const void *buf, size_t len)
+{
+	const uint8_t *at = buf;
+	ssize_t n;
+
+	perf_moved(p);
+	while (len > 0) {
+		n = send(p->fd, at, len, MSG_NOSIGNAL);
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+			continue;
+		}
+		if (errno != EAGAIN && errno != EINTR) {
+			say("the peer has closed the connection (%s); what does it say?",
+			    strerror(errno));
+			return -1;
+		}
+		if (overdue(p)) {
+			say("the peer reads nothing for %u s", p->o.seconds);
+			return -1;
+		}
+		if (breathe(p, p->fd, POLLOUT) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+int
+tcp_read(struct perf *p, void *buf, size_t len, const char *what)
+{
+	uint8_t *at = buf;
+	size_t left = len;
+	ssize_t n;
+
+	perf_moved(p);
+	while (left > 0) {
+		n = recv(p->fd, at, left, 0);
+		if (n > 0) {
+			at += n;
+			left -= (size_t)n;
+			continue;
+		}
+		if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+			say("the peer has closed the connection in front of its %s; is it %s, and "
+			    "what does it say?",
+			    what, p->o.proto->peer);
+			return -1;
+		}
+		if (overdue(p)) {
+			say("the peer's %s does not come: %zu of %zu bytes in %u s; is it %s?",
+			    what, len - left, len, p->o.seconds, p->o.proto->peer);
+			return -1;
+		}
+		if (breathe(p, p->fd, POLLIN) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+bool
+tcp_peer_gone(const struct perf *p)
+{
+	uint8_t byte;
+	ssize_t n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
+void
+tcp_close(struct perf *p)
+{
+	if (p->fd >= 0)
+		close(p->fd);
+	p->fd = -1;
+}
+
+void
+tcp_finish(struct perf *p)
+{
+	uint8_t rest[64];
+	ssize_t n;
+
+	shutdown(p->fd, SHUT_WR);
+	perf_moved(p);
+	do {
+		n = recv(p->fd, rest, sizeof(rest), 0);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			break;
+	} while (!overdue(p) && breathe(p, p->fd, POLLIN) == 0);
+	tcp_close(p);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Waiting for a peer that may have gone, and keeping the device going meanwhile. */
+#include <unistd.h>
+
+#include <rte_cycles.h>
+
+#include "perf.h"
+
+#define LOOK_EVERY 65536u /* polls between two looks at the clock */
+
+void
+perf_moved(struct perf *p)
+{
+	p->moved = rte_rdtsc();
+	p->peer_gone = false;
+}
+
+uint64_t
+perf_served(struct perf *p)
+{
+	struct bb_dev_stats stats;
+
+	if (bb_dev_stats(p->dev, &stats) != 0)
+		return 0;
+	return stats.rx_write + stats.rx_read + stats.rx_atomic;
+}
+
+static int
+look_at_events(struct perf *p)
+{
+	struct bb_event event;
+
+	while (bb_event_get(p->dev, &event) == 0) {
+		if (event.type == BB_EVENT_QP_COMM_EST || event.type == BB_EVENT_PORT_CHANGE ||
+		    event.type == BB_EVENT_PORT_ACTIVE)
+			continue;
+		if (event.type == BB_EVENT_PORT_DOWN) {
+			say("the port of %s is down; going on for %u s", bb_dev_name(p->dev),
+			    p->o.seconds);
+			continue;
+		}
+		say("the device says \"%s\"; the peer sent what its rights or our memory do not "
+		    "allow: is its --size the same?",
+		    bb_event_name(event.type));
+		return -1;
+	}
+	return 0;
+}
+
+int
+perf_idle(struct perf *p)
+{
+	uint64_t now, served;
+
+	if (++p->spins % LOOK_EVERY != 0)
+		return 0;
+	if (stop_signal != 0) {
+		say("stopped after %" PRIu64 " messages sent, %" PRIu64 " received", p->done,
+		    p->recv_done);
+		return -1;
+	}
+	if (look_at_events(p) != 0)
+		return -1;
+	now = rte_rdtsc();
+	if (p->fd >= 0 && tcp_peer_gone(p)) {
+		/* What it sent before may still be on its way to our queues: once more. */
+		if (p->peer_gone) {
+			say("the peer has closed the connection after %" PRIu64
+			    " of our messages and %" PRIu64 " of its; what does it say?",
+			    p->done, p->recv_done);
+			return -1;
+		}
+		p->peer_gone = true;
+		return 0;
+	}
+	if (now - p->moved < p->limit)
+		return 0;
+	served = perf_served(p);
+	if (served != p->served_was) {
+		p->served_was = served;
+		p->moved = now;
+		return 0;
+	}
+	say("nothing has come for %u s: of %" PRIu64 " messages %" PRIu64 " were sent, %" PRIu64
+	    " done, %" PRIu64 " received. %s",
+	    p->o.seconds, p->o.iters, p->posted, p->done, p->recv_done,
+	    p->o.type == BB_QPT_RC
+		    ? "Is the peer's --iters the same, and does it still run?"
+		    : "UC and UD do not repeat what is lost: try again, or with fewer at a time");
+	return -1;
+}
+
+void
+perf_linger(struct perf *p, double seconds)
+{
+	uint64_t end = rte_rdtsc() + (uint64_t)(seconds * (double)p->tsc_hz);
+
+	/* Datagrams and UC are not acknowledged. */
+	if (p->o.type != BB_QPT_RC)
+		return;
+	while (rte_rdtsc() < end && stop_signal == 0)
+		bb_dev_progress(p->dev);
+}
