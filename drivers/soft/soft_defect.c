@@ -6,6 +6,7 @@
  * they notice. Only reached with the option "defect"; what needs one line stands where it
  * happens.
  */
+#include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 

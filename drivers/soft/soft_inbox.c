@@ -22,6 +22,7 @@
 #include "soft_ud.h"
 #include "soft_wire.h"
 
+#include "soft_access.h"
 static void
 soft_msg_push(struct soft_engine *to, struct soft_msg *m)
 {

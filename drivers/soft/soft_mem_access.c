@@ -10,7 +10,7 @@
  * the order inside one payload; with the option "shuffle" the 64-byte lines come in an order of
  * their own.
  */
-#include "soft_data.h"
+#include "soft_access.h"
 
 uint8_t *
 soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, uint64_t addr,

@@ -15,7 +15,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "soft_data.h"
+#include "soft_access.h"
 
 /* The kernel copies at most 2 GiB less a page at a time. */
 #define COPY_MAX (UINT64_C(1) << 30)

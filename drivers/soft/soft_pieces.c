@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Parts of a payload that lies in pieces: a packet's worth of a message. */
-#include "soft_data.h"
+#include "soft_access.h"
 
 uint32_t
 soft_pieces_part(const struct soft_piece *p, uint32_t n, uint64_t off, uint64_t len,

@@ -7,6 +7,7 @@
 #include "soft_ud.h"
 #include "soft_wire.h"
 
+#include "soft_access.h"
 static void
 soft_req_count(struct soft_qp *qp, uint8_t synd)
 {

@@ -9,6 +9,7 @@
  * the rules is refused with LOCAL_QP_OP (an inconsistent WQE, IBTA vol. 1, 10.10.2).
  * Which of the rules a card checks, and in which order, is [A] where a comment says so.
  */
+#include "soft_access.h"
 #include "soft_ud.h"
 
 #define SOFT_UD_SEG 4u /* of the data, behind control segment and address vector */

@@ -7,6 +7,7 @@
  * several at once; the first WQE that does not pass, or is no such WQE, is left to them
  * to be executed or refused. Nothing here tells why.
  */
+#include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 

@@ -18,6 +18,7 @@
  * begins with a packet that may begin one).
  */
 #include "soft_resp.h"
+#include "soft_access.h"
 
 /* The first message to a QP in RTR says so by an event (man ibv_get_async_event). */
 struct soft_qp *

@@ -4,6 +4,7 @@
 /* The responder's atomics. */
 #include <rte_cycles.h>
 
+#include "soft_access.h"
 #include "soft_resp.h"
 
 bool

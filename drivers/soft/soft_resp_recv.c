@@ -12,6 +12,7 @@
  * with a remote invalid request, as in rxe, and the sender with a remote operation error [A]:
  * rxe acknowledges the sender before.
  */
+#include "soft_access.h"
 #include "soft_resp.h"
 
 struct soft_answer

@@ -5,6 +5,7 @@
  * The responder of UD queue pairs: a datagram that fits goes into the next receive, behind
  * 40 bytes for a GRH; any other is dropped, and nobody is told (IBTA vol. 1, 9.8.3).
  */
+#include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 #include "soft_ud.h"

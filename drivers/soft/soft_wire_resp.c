@@ -10,6 +10,7 @@
  */
 #include "soft_wire.h"
 
+#include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_resp.h"
 #include "soft_ud.h"

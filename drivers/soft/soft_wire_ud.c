@@ -4,6 +4,7 @@
 /* Datagrams on a port: where the address vector sends them, and what a receive tells of them. */
 #include "soft_wire.h"
 
+#include "soft_access.h"
 #include "soft_resp.h"
 #include "soft_ud.h"
 

@@ -12,7 +12,7 @@
  */
 #include <stdlib.h>
 
-#include "soft_data.h"
+#include "soft_access.h"
 
 struct walk {
 	struct soft_engine *e;
