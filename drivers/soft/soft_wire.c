@@ -4,6 +4,7 @@
 /* A QP on a port: its life, its turns, its time. */
 #include "soft_wire.h"
 
+#include "soft_access.h"
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -260,6 +261,7 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	uint64_t now = soft_wire_now();
 
 	e->decoded = NULL;
+	e->turn++;
 	if (now >= bb_roce_deadline(&w->roce))
 		bb_roce_tick(&w->roce, now);
 	soft_wire_post(e, w);
@@ -276,6 +278,7 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 	     const struct bb_roce_net *net)
 {
 	e->decoded = NULL;
+	e->turn++;
 	bb_roce_rx(&w->roce, pkt, net, soft_wire_now());
 	soft_keys_done(e);
 	/* Its answer, and what has room now, go out when all that came is taken in. */

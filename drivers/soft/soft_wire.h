@@ -60,6 +60,11 @@ struct soft_wire {
 	struct soft_wire_dest *dest; /* UD: by slot */
 	struct bb_roce_stats told;   /* what the counter set has of roce.stats */
 	struct soft_done done[SOFT_WIRE_SLOTS];
+	/* By slot: payload in one piece, as found in the engine's turn of that number. */
+	struct soft_wire_piece {
+		uint64_t turn;
+		struct soft_piece piece;
+	} piece[SOFT_WIRE_SLOTS];
 	struct bb_roce_msg ring[SOFT_WIRE_SLOTS];
 	struct bb_roce_replay replay[SOFT_WIRE_REPLAYS];
 };

@@ -10,6 +10,7 @@
  */
 #include "soft_wire.h"
 
+#include "soft_access.h"
 #include "soft_resp.h"
 #include "soft_ud.h"
 
@@ -70,7 +71,8 @@ soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, 
 
 /* False: the wire has no such message. */
 static bool
-soft_wire_give(struct soft_wire *w, const struct soft_req *r, uint8_t kind)
+soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
+	       uint8_t kind)
 {
 	uint32_t slot = w->posted % SOFT_WIRE_SLOTS;
 	struct bb_roce_msg msg = {
@@ -91,6 +93,12 @@ soft_wire_give(struct soft_wire *w, const struct soft_req *r, uint8_t kind)
 		msg.net = &w->dest[slot].net;
 	}
 	w->done[slot] = r->d;
+	w->piece[slot].turn = 0;
+	/* What is sent in this very turn, as most is, need not be looked up again. */
+	if (likely(r->n == 1 && e->n_held == 0)) {
+		w->piece[slot].turn = e->turn;
+		w->piece[slot].piece = r->piece[0];
+	}
 	if (bb_roce_post(&w->roce, &msg) != 0)
 		return false;
 	w->posted++;
@@ -112,7 +120,7 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 		e->decoded = NULL;
 		synd = soft_req_decode(e, r, qp, w->sq_next, left);
 		if (likely(synd == 0 && soft_wire_kind(r->d.opcode, &kind) &&
-			   soft_wire_give(w, r, kind)))
+			   soft_wire_give(e, w, r, kind)))
 			continue;
 		if (synd == 0 && r->d.opcode != BB_WQE_NOP && r->d.opcode != BB_WQE_UMR) {
 			synd = BB_SYN_LOCAL_QP_OP;
@@ -172,11 +180,17 @@ soft_wire_gather(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_msg *m
 {
 	struct soft_wire *w = soft_wire_of(roce);
 	struct soft_engine *e = w->qp->engine;
+	const struct soft_wire_piece *known = &w->piece[msg->cookie];
 	struct soft_piece part[BB_ROCE_MAX_IOV];
-	uint8_t synd = soft_wire_decode(e, w, msg);
 	uint32_t n, i;
+	uint8_t synd;
 
 	(void)ctx;
+	if (likely(known->turn == e->turn)) {
+		iov[0] = (struct bb_roce_iov){.p = known->piece.p + off, .len = len};
+		return 1;
+	}
+	synd = soft_wire_decode(e, w, msg);
 	if (unlikely(synd != 0))
 		return -synd;
 	n = soft_pieces_part(e->req.piece, e->req.n, off, len, part, RTE_DIM(part));

@@ -134,7 +134,6 @@ enum bb_roce_drop
 bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 {
 	const struct bb_roce_op_info *op;
-	struct bb_roce_pkt got = {0};
 	uint32_t pad;
 
 	if (len < BB_ROCE_BTH_LEN)
@@ -152,11 +151,11 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 	/* More than any packet of IP: the length must fit. */
 	if (len > UINT16_MAX)
 		return BB_ROCE_DROP_PAYLOAD;
-	parse_bth(&got, p);
-	parse_extended(&got, op->flags, p + BB_ROCE_BTH_LEN);
-	got.len = (uint32_t)len - op->hdr_len - pad;
-	got.payload = p + op->hdr_len;
-	*pkt = got;
+	memset(pkt, 0, sizeof(*pkt));
+	parse_bth(pkt, p);
+	parse_extended(pkt, op->flags, p + BB_ROCE_BTH_LEN);
+	pkt->len = (uint32_t)len - op->hdr_len - pad;
+	pkt->payload = p + op->hdr_len;
 	return BB_ROCE_OK;
 }
 

@@ -31,11 +31,11 @@ bb_roce_psn_add(uint32_t psn, uint32_t n)
 	return (psn + n) & BB_ROCE_PSN_MASK;
 }
 
-/* Packets of @len bytes: one at least. */
+/* Packets of @len bytes, up to 2^31: one at least. @mtu is a power of two. */
 static inline uint32_t
 bb_roce_packets(uint32_t len, uint32_t mtu)
 {
-	return len == 0 ? 1 : (uint32_t)(((uint64_t)len + mtu - 1) / mtu);
+	return len == 0 ? 1 : ((len - 1) >> __builtin_ctz(mtu)) + 1;
 }
 
 static inline bool
