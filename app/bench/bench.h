@@ -13,11 +13,15 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define BENCH_MAX_REPEAT 1001
+#define BENCH_MAX_REPEAT   1001
+#define BENCH_MAX_PEER_EAL 16
 
 struct bench_opts {
 	unsigned int repeat;
 	bool quick;
+	const char *device, *peer_device; /* NULL: what the case has */
+	const char *peer_eal[BENCH_MAX_PEER_EAL];
+	unsigned int n_peer_eal;
 	int eal_argc; /* 0: our own choice */
 	char **eal_argv;
 };
@@ -55,11 +59,15 @@ struct pair {
 	double l_before, l_after; /* 0: not a cross-core figure */
 	double floor_l, ours_l;   /* medians of the pairs' figures in their own L */
 	unsigned int thrown;      /* pairs thrown away as L moved */
+	bool floor_only;          /* there is nothing of ours beside it */
 	bool valid;
 };
 void measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 		  struct pair *p);
-/* The same, L measured around each pair; a pair in which it moved is thrown away. */
+/*
+ * The same, L measured around each pair; a pair in which it moved is thrown away. @ours
+ * may be NULL: a floor or a peer alone.
+ */
 void measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 			struct pair *p);
 
@@ -112,7 +120,8 @@ struct bench_case {
 	int (*run)(void); /* 0 or -errno, which ends the bench */
 };
 extern const struct bench_case case_post, case_post_poll, case_poll, case_inline, case_lcore,
-	case_lkey, case_bandwidth, case_qps;
+	case_lkey, case_bandwidth, case_qps, case_mapped, case_memif, case_peers, case_wire,
+	case_shm, case_loss;
 
 /* ---- count.c */
 int count_list(void);

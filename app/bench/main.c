@@ -10,12 +10,14 @@
 #include <string.h>
 
 #include "bench.h"
+#include "remote.h"
 
 struct bench_opts opts = {.repeat = 31};
 
 static const struct bench_case *const cases[] = {
-	&case_post,  &case_post_poll, &case_poll,      &case_inline,
-	&case_lcore, &case_lkey,      &case_bandwidth, &case_qps,
+	&case_post,  &case_post_poll, &case_poll, &case_inline, &case_lcore,
+	&case_lkey,  &case_bandwidth, &case_qps,  &case_mapped, &case_memif,
+	&case_peers, &case_wire,      &case_shm,  &case_loss,
 };
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -28,6 +30,12 @@ static const char help[] =
 	"  --case NAME,...      only these cases (--list shows them)\n"
 	"  --repeat N           pairs of measurements per row; medians are shown (31)\n"
 	"  --quick              short: does it work, not what it costs\n"
+	"  --device SPEC --peer-device SPEC\n"
+	"                       the devices of the case wire, here and in the second\n"
+	"                       process (a pair of net_memif), e.g. with --vdev here:\n"
+	"                       soft0,port=net_af_packet0,ip=192.0.2.1/24\n"
+	"  --peer-eal ARG       one more argument for the EAL of the second process, as\n"
+	"                       --vdev=net_af_packet0,iface=veth1; again for more\n"
 	"  --csv                all rows once more as CSV, behind the table\n"
 	"  --json FILE          all rows as JSON\n"
 	"  --list               names of the cases\n"
@@ -47,6 +55,10 @@ static const char help[] =
 	"L is the round trip of a cache line between the two CPUs in use, the one that\n"
 	"measures and the device's, median. It is taken before and after each pair of a\n"
 	"cross-core row; a pair in which it moved by more than 20 % is thrown away.\n"
+	"\n"
+	"Rows of two processes: the second one is this program again, with an EAL of its own\n"
+	"on the other CPU. Their data is looked at behind each run. UCX is measured by its own\n"
+	"program, ucx_perftest (Debian: ucx-utils), where that is installed.\n"
 	"\n"
 	"Without EAL options: the first two allowed CPUs, no PCI, hugepages if the machine\n"
 	"has them. The cases post, post_poll and poll need no EAL.\n"
@@ -121,7 +133,7 @@ number(const char *what, const char *text, uint64_t lo, uint64_t hi)
 }
 
 struct args {
-	const char *cases, *json, *kernel, *side;
+	const char *cases, *json, *kernel, *side, *serve;
 	uint64_t instructions;
 	bool csv;
 };
@@ -134,6 +146,10 @@ parse(int argc, char **argv, struct args *a)
 		{"case", required_argument, NULL, 'c'},
 		{"repeat", required_argument, NULL, 'r'},
 		{"quick", no_argument, NULL, 'q'},
+		{"device", required_argument, NULL, 'd'},
+		{"peer-device", required_argument, NULL, 'p'},
+		{"peer-eal", required_argument, NULL, 'e'},
+		{"serve", required_argument, NULL, 'S'},
 		{"csv", no_argument, NULL, 'v'},
 		{"json", required_argument, NULL, 'j'},
 		{"list", no_argument, NULL, 'l'},
@@ -160,6 +176,23 @@ parse(int argc, char **argv, struct args *a)
 		case 'q':
 			opts.quick = true;
 			opts.repeat = 3;
+			break;
+		case 'd':
+			opts.device = optarg;
+			break;
+		case 'p':
+			opts.peer_device = optarg;
+			break;
+		case 'e':
+			if (opts.n_peer_eal == BENCH_MAX_PEER_EAL) {
+				fprintf(stderr, "bench: at most %d --peer-eal\n",
+					BENCH_MAX_PEER_EAL);
+				return 2;
+			}
+			opts.peer_eal[opts.n_peer_eal++] = optarg;
+			break;
+		case 'S':
+			a->serve = optarg;
 			break;
 		case 'v':
 			a->csv = true;
@@ -194,6 +227,10 @@ parse(int argc, char **argv, struct args *a)
 	if (optind != argc) {
 		fprintf(stderr, "bench: \"%s\" is not an option: --help shows them\n",
 			argv[optind]);
+		return 2;
+	}
+	if ((opts.device == NULL) != (opts.peer_device == NULL)) {
+		fprintf(stderr, "bench: --device and --peer-device belong together\n");
 		return 2;
 	}
 	if (a->instructions != 0 && (a->kernel == NULL || a->side == NULL)) {
@@ -234,6 +271,8 @@ main(int argc, char **argv)
 	if (a.instructions != 0)
 		return count_run(a.kernel, a.side, a.instructions) != 0;
 
+	if (a.serve != NULL)
+		return serve(a.serve);
 	cpus_choose();
 	rc = pin(cpu_self);
 	if (rc != 0) {
@@ -244,6 +283,7 @@ main(int argc, char **argv)
 	       core_ghz(), measure_l(), opts.repeat);
 	report_header();
 	rc = run_cases(a.cases);
+	remote_end();
 	report_summary();
 	if (a.csv)
 		report_csv(stdout);

@@ -273,16 +273,19 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	double fl[BENCH_MAX_REPEAT], ol[BENCH_MAX_REPEAT];
 	unsigned int n = 0, tries;
 
-	*p = (struct pair){.valid = false};
+	*p = (struct pair){.floor_only = ours == NULL};
 	floor(floor_arg);
-	ours(ours_arg);
+	if (ours != NULL)
+		ours(ours_arg);
 	for (tries = 0; n < opts.repeat && tries < 3 * opts.repeat; tries++) {
 		lb[n] = measure_l();
 		f[n] = floor(floor_arg);
-		o[n] = ours(ours_arg);
+		o[n] = ours != NULL ? ours(ours_arg) : 0;
 		la[n] = measure_l();
-		if (f[n] <= 0 || o[n] < 0)
+		if (f[n] <= 0 || o[n] < 0) {
+			p->thrown = 0; /* that is not why */
 			return;
+		}
 		if (fabs(la[n] - lb[n]) > L_MOVED * lb[n]) {
 			p->thrown++;
 			continue;

@@ -9,7 +9,7 @@
 
 #include "bench.h"
 
-#define MAX_ROWS        64
+#define MAX_ROWS        128
 #define LIMIT_TOLERANCE 1.3
 
 static struct {
@@ -105,6 +105,12 @@ judge(unsigned int i)
 	const bool by_ratio = row->goal == GOAL_AT_MOST || row->goal == GOAL_AT_LEAST;
 
 	rows[i].verdict = verdict(row, row->p.ratio);
+	if (row->p.floor_only) {
+		if (row->limit_by != LIMIT_NONE && (above || below))
+			snprintf(rows[i].why, sizeof(rows[i].why),
+				 "over 1.3 x off the recorded %.4g", recorded);
+		return;
+	}
 	if (row->limit_by == LIMIT_NONE || (!above && !below)) {
 		rows[i].ratio = row->p.ratio;
 		return;
@@ -136,7 +142,7 @@ static void
 print_row(unsigned int i)
 {
 	const struct row *row = &rows[i].row;
-	char goal[24], ratio[16];
+	char goal[24], ratio[16], ours[16];
 
 	if (strcmp(rows[i].verdict, "skipped") == 0) {
 		printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", row->name, "", "", "", "", "skipped",
@@ -148,8 +154,12 @@ print_row(unsigned int i)
 		snprintf(ratio, sizeof(ratio), "%.2f", rows[i].ratio);
 	else
 		snprintf(ratio, sizeof(ratio), "-");
-	printf("%-32s %9.4g %9.4g %7s  %-11s %-10s %s", row->name, row->p.floor, row->p.ours, ratio,
-	       goal, rows[i].verdict, row->unit);
+	if (row->p.floor_only)
+		snprintf(ours, sizeof(ours), "-");
+	else
+		snprintf(ours, sizeof(ours), "%.4g", row->p.ours);
+	printf("%-32s %9.4g %9s %7s  %-11s %-10s %s", row->name, row->p.floor, ours, ratio, goal,
+	       rows[i].verdict, row->unit);
 	if (row->p.l_before > 0)
 		printf("; L %.0f / %.0f, %u thrown away", row->p.l_before, row->p.l_after,
 		       row->p.thrown);
@@ -175,10 +185,11 @@ report_row(const struct row *row)
 	rows[i].why[0] = '\0';
 	rows[i].ratio = 0;
 	if (!row->p.valid) {
-		rows[i].verdict = "failed";
+		const bool moved = row->p.thrown > 0;
+
+		rows[i].verdict = moved ? "not judged" : "failed";
 		snprintf(rows[i].why, sizeof(rows[i].why),
-			 row->p.thrown > 0 ? "L moved in every pair: run it again"
-					   : "the measurement failed");
+			 moved ? "L moved in every pair: run it again" : "the measurement failed");
 	} else {
 		judge(i);
 	}
@@ -241,7 +252,11 @@ report_csv(FILE *f)
 			[GOAL_BELOW_L] = "l_at_most",
 		};
 
-		fprintf(f, "%s,%s,%.6g,%.6g,", r->name, r->unit, r->p.floor, r->p.ours);
+		fprintf(f, "%s,%s,%.6g,", r->name, r->unit, r->p.floor);
+		if (r->p.floor_only)
+			fprintf(f, ",");
+		else
+			fprintf(f, "%.6g,", r->p.ours);
 		if (rows[i].ratio > 0)
 			fprintf(f, "%.6g", rows[i].ratio);
 		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u\n", goal[r->goal], r->target, rows[i].verdict,
@@ -270,7 +285,11 @@ report_json(const char *path)
 
 		fprintf(f, "%s\n    {\"case\": \"%s\", \"unit\": \"%s\", ", i == 0 ? "" : ",",
 			r->name, r->unit);
-		fprintf(f, "\"floor\": %.6g, \"ours\": %.6g, \"ratio\": ", r->p.floor, r->p.ours);
+		fprintf(f, "\"floor\": %.6g, \"ours\": ", r->p.floor);
+		if (r->p.floor_only)
+			fprintf(f, "null, \"ratio\": ");
+		else
+			fprintf(f, "%.6g, \"ratio\": ", r->p.ours);
 		if (rows[i].ratio > 0)
 			fprintf(f, "%.6g, ", rows[i].ratio);
 		else

@@ -38,10 +38,16 @@ peer_lcore(void)
 int
 eal_start(void)
 {
-	static char huge[][16] = {
-		"bench",       "-l",           "", "--no-pci", "--no-telemetry", "--no-shconf",
-		"--in-memory", "--log-level=4"};
-	static char nohuge[][16] = {"bench",       "-l",        "",   "--no-pci", "--no-telemetry",
+	static char huge[][24] = {"bench",
+				  "-l",
+				  "",
+				  "--no-pci",
+				  "--no-telemetry",
+				  "--no-shconf",
+				  "--in-memory",
+				  "--single-file-segments",
+				  "--log-level=4"};
+	static char nohuge[][24] = {"bench",       "-l",        "",   "--no-pci", "--no-telemetry",
 				    "--no-shconf", "--no-huge", "-m", "2048",     "--log-level=4"};
 	static int result = 1;
 	bool pages = have_hugepages();
@@ -90,7 +96,7 @@ open_memory(struct soft *s)
 }
 
 static int
-open_qp(struct soft *s)
+open_qp(struct soft *s, uint32_t recvs)
 {
 	struct bb_qp_init_attr init;
 	int rc;
@@ -99,7 +105,7 @@ open_qp(struct soft *s)
 	init.send_cq = s->cq;
 	init.recv_cq = s->cq;
 	init.sq_depth = s->depth;
-	init.rq_depth = 0;
+	init.rq_depth = recvs;
 	init.max_sge = 1;
 	init.max_inline = 28; /* with the address segment: one block */
 	init.db_mode = BB_DB_DOORBELL;
@@ -108,28 +114,65 @@ open_qp(struct soft *s)
 	return rc;
 }
 
-static int
-connect_pair(struct bb_qp *a, struct bb_qp *b)
+/* Addresses of IPv4 are what the options of ports name; else any for RoCE v2, else the first. */
+static uint8_t
+pick_gid(struct soft *s)
 {
-	struct bb_qp_addr addr_a, addr_b;
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+	struct bb_port_attr port;
+	uint8_t best = 0;
+	struct bb_gid gid;
+	uint32_t i;
+
+	if (bb_port_query(s->dev, 1, &port) != 0)
+		return 0;
+	for (i = port.gids; i-- > 0;) {
+		if (i > UINT8_MAX || bb_gid_query(s->dev, 1, i, &gid) != 0 ||
+		    gid.type != BB_GID_ROCE_V2)
+			continue;
+		best = (uint8_t)i;
+		if (memcmp(gid.raw, v4, sizeof(v4)) == 0)
+			break;
+	}
+	return best;
+}
+
+int
+soft_addr(struct soft *s, struct bb_qp *qp, struct bb_qp_addr *addr)
+{
+	return bb_qp_addr(qp, 1, s->sgid, addr);
+}
+
+int
+soft_connect(struct soft *s, struct bb_qp *qp, const struct bb_qp_addr *own,
+	     const struct bb_qp_addr *peer)
+{
 	struct bb_qp_attr attr;
-	int rc;
 
 	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_REMOTE_WRITE;
-	rc = bb_qp_addr(a, attr.path.port, attr.path.sgid_index, &addr_a);
-	if (rc == 0)
-		rc = bb_qp_addr(b, attr.path.port, attr.path.sgid_index, &addr_b);
-	if (rc == 0)
-		rc = bb_qp_connect(a, &addr_a, &addr_b, &attr);
-	return rc == 0 ? bb_qp_connect(b, &addr_b, &addr_a, &attr) : rc;
+	attr.path.sgid_index = s->sgid;
+	return bb_qp_connect(qp, own, peer, &attr);
 }
 
 static int
-open_all(struct soft *s, const char *spec, uint32_t pairs)
+connect_pair(struct soft *s, struct bb_qp *a, struct bb_qp *b)
+{
+	struct bb_qp_addr addr_a, addr_b;
+	int rc;
+
+	rc = soft_addr(s, a, &addr_a);
+	if (rc == 0)
+		rc = soft_addr(s, b, &addr_b);
+	if (rc == 0)
+		rc = soft_connect(s, a, &addr_a, &addr_b);
+	return rc == 0 ? soft_connect(s, b, &addr_b, &addr_a) : rc;
+}
+
+static int
+open_all(struct soft *s, const char *spec, uint32_t qps, uint32_t recvs)
 {
 	struct bb_cq_attr cq;
-	uint32_t i;
 	int rc;
 
 	rc = bb_dev_open(spec, &s->dev);
@@ -142,37 +185,61 @@ open_all(struct soft *s, const char *spec, uint32_t pairs)
 	if (rc != 0)
 		return rc;
 	bb_cq_attr_init(&cq);
-	cq.depth = 2 * pairs * s->depth;
+	cq.depth = qps * (s->depth + recvs);
 	rc = bb_cq_create(s->dev, &cq, &s->cq);
 	if (rc != 0)
 		return rc;
-	s->qps = calloc(2 * (size_t)pairs, sizeof(s->qps[0]));
+	s->qps = calloc(qps, sizeof(s->qps[0]));
 	if (s->qps == NULL)
 		return -ENOMEM;
-	for (i = 0; i < 2 * pairs && rc == 0; i++)
-		rc = open_qp(s);
-	for (i = 0; i < pairs && rc == 0; i++)
-		rc = connect_pair(s->qps[2 * i], s->qps[2 * i + 1]);
+	while (s->n < qps && rc == 0)
+		rc = open_qp(s, recvs);
+	s->sgid = pick_gid(s);
+	s->raddr = (uintptr_t)s->to;
+	s->rkey = s->dst->rkey;
+	return rc;
+}
+
+static int
+begin(struct soft *s, uint32_t depth, size_t bytes)
+{
+	memset(s, 0, sizeof(*s));
+	s->depth = depth;
+	s->bytes = bytes;
+	return eal_start();
+}
+
+static int
+failed(struct soft *s, const char *spec, uint32_t qps, int rc)
+{
+	fprintf(stderr, "bench: %s with %u queue pairs: %s\n", spec, qps, strerror(-rc));
+	soft_close(s);
 	return rc;
 }
 
 int
 soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, size_t bytes)
 {
-	int rc = eal_start();
+	int rc = begin(s, depth, bytes);
+	uint32_t i;
 
-	memset(s, 0, sizeof(*s));
 	if (rc != 0)
 		return rc;
-	s->depth = depth;
-	s->bytes = bytes;
-	rc = open_all(s, spec, pairs);
-	if (rc != 0) {
-		fprintf(stderr, "bench: %s with %u pairs of queue pairs: %s\n", spec, pairs,
-			strerror(-rc));
-		soft_close(s);
-	}
-	return rc;
+	rc = open_all(s, spec, 2 * pairs, 0);
+	for (i = 0; i < pairs && rc == 0; i++)
+		rc = connect_pair(s, s->qps[2 * i], s->qps[2 * i + 1]);
+	return rc == 0 ? 0 : failed(s, spec, 2 * pairs, rc);
+}
+
+int
+soft_open_one(struct soft *s, const char *spec, uint32_t depth, size_t bytes)
+{
+	int rc = begin(s, depth, bytes);
+
+	if (rc != 0)
+		return rc;
+	rc = open_all(s, spec, 1, depth);
+	return rc == 0 ? 0 : failed(s, spec, 1, rc);
 }
 
 void

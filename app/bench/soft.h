@@ -18,9 +18,12 @@ struct soft {
 	struct bb_mr *src, *dst;
 	uint8_t *from, *to; /* bytes each; rte_malloc */
 	size_t bytes;
-	struct bb_qp **qps; /* 2k and 2k + 1 are connected */
+	struct bb_qp **qps;
 	uint32_t n;
 	uint32_t depth;
+	uint64_t raddr; /* where writes go: @to, or memory of another process */
+	uint32_t rkey;
+	uint8_t sgid;
 };
 
 /* EAL, once; later calls return what the first did. 0 or -errno, said to stderr. */
@@ -28,8 +31,17 @@ int eal_start(void);
 /* The lcore for a device of its own, RTE_MAX_LCORE if there is none. */
 unsigned int peer_lcore(void);
 
-/* Open @spec with @pairs connected pairs of @depth WQEs and two buffers. 0 or -errno. */
+/*
+ * Open @spec with @pairs connected pairs, QPs 2k and 2k + 1, of @depth WQEs, and two
+ * buffers. 0 or -errno, said to stderr.
+ */
 int soft_open(struct soft *s, const char *spec, uint32_t pairs, uint32_t depth, size_t bytes);
+/* The same with one QP that is to be connected, which takes @depth receives, too. */
+int soft_open_one(struct soft *s, const char *spec, uint32_t depth, size_t bytes);
+/* Of a QP: what its peer must know, with a PSN of its own for each call. */
+int soft_addr(struct soft *s, struct bb_qp *qp, struct bb_qp_addr *addr);
+int soft_connect(struct soft *s, struct bb_qp *qp, const struct bb_qp_addr *own,
+		 const struct bb_qp_addr *peer);
 void soft_close(struct soft *s);
 
 /* Write @i of a series, 8 bytes inline, from QP @qp to offset 8 * (i % 512). */
@@ -38,8 +50,7 @@ soft_post8(const struct soft *s, struct bb_qp *qp, uint64_t i, uint32_t flags)
 {
 	const uint64_t offset = (i & 511) * 8;
 
-	return bb_post_write_inline(qp, i, s->from + offset, 8, (uint64_t)(uintptr_t)s->to + offset,
-				    s->dst->rkey, flags);
+	return bb_post_write_inline(qp, i, s->from + offset, 8, s->raddr + offset, s->rkey, flags);
 }
 
 /* What soft_write8() is to do. */

@@ -6,16 +6,19 @@ instructions. What a machine under load measures is not judged here."""
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
-from apptest import CPUS, EAL, AppTest, lcores, main
+from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
 
 INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'devtools',
                             'instructions')
-CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps']
+CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'mapped',
+         'memif', 'peers', 'wire', 'shm', 'loss']
 # Per posted write and per polled completion, measured with gcc 12 -O2, and a tenth on top.
 MOST = {
     'inline8/batch1/all': {'post': 140, 'poll': 120},
@@ -27,7 +30,18 @@ MOST = {
 }
 
 
-class Bench(AppTest):
+class Base(AppTest):
+    def rows(self, case, rc=0, **kwargs):
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            proc = subprocess.run([self.program, '--quick', '--case', case, '--json', f.name],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  **kwargs)
+            self.assertEqual(proc.returncode, rc, proc.stdout + proc.stderr)
+            with open(f.name) as again:
+                return {row['case']: row for row in json.load(again)['rows']}, proc
+
+
+class Bench(Base):
     def test_help_and_lists(self):
         res = self.run_program(['--help'])
         self.assertEqual(res.rc, 0, str(res))
@@ -46,6 +60,9 @@ class Bench(AppTest):
         self.usage_error(['--colour'], '--help')
         self.usage_error(['post'], '"post"', '--help')
         self.usage_error(['--instructions', '32'], '--kernel', '--side')
+        self.usage_error(['--device', 'soft0'], '--peer-device')
+        self.usage_error(['--peer-eal', '-v'] * 17, '16')
+        self.usage_error(['--serve', 'me'], '--serve')
 
     def test_without_eal_options(self):
         """The three cases that need no EAL; their options need no "--"."""
@@ -67,9 +84,13 @@ class Bench(AppTest):
         for case in CASES:
             self.assertTrue([r for r in rows if r.split('/')[0] == case], case + ' has no row')
         for name, row in rows.items():
-            if row['verdict'] == 'skipped':
+            if row['verdict'] == 'skipped' or 'L moved' in row['why']:
                 continue
             self.assertIn(row['verdict'], ('reached', 'missed', 'not judged', ''), name)
+            if row['ours'] is None:  # a floor or a peer alone
+                self.assertGreater(row['floor'], 0, name)
+                self.assertIsNone(row['ratio'], name)
+                continue
             self.assertGreater(row['ours'], 0, name)
             # A floor out of bounds gives no ratio, and then a reason.
             if row['ratio'] is None and row['floor'] > 0:
@@ -86,6 +107,101 @@ class Bench(AppTest):
         res = self.run_program(['--quick', '--case', 'post', '--json', '/nonexistent/x.json'])
         self.assertEqual(res.rc, 1, str(res))
         self.assertIn('/nonexistent/x.json', res.err)
+
+
+# Stands for ucx_perftest: the server waits for a client, which says what is in RESULT.
+UCX = '''#!/usr/bin/env python3
+import os, socket, sys
+port = int(sys.argv[sys.argv.index('-p') + 1])
+if '-t' not in sys.argv:
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(('127.0.0.1', port))
+    s.listen()
+    s.accept()
+    sys.exit(0)
+try:
+    socket.create_connection(('127.0.0.1', port))
+except OSError:
+    sys.exit(255)
+assert os.environ['UCX_TLS'] in ('shm', 'tcp') and 'UCX_LOG_LEVEL' not in os.environ
+print(os.environ['RESULT'])
+'''
+UCX_HEAD = 'iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n'
+
+
+@unittest.skipIf(len(CPUS) < 2, 'needs two CPUs')
+class TwoProcesses(Base):
+    def children(self, pid):
+        with open('/proc/%d/task/%d/children' % (pid, pid)) as f:
+            return [int(child) for child in f.read().split()]
+
+    def start(self, *args):
+        """The bench, and its second process when that runs."""
+        proc = subprocess.Popen([self.program, '--case', 'mapped', *args], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and proc.poll() is None:
+            children = self.children(proc.pid)
+            if children:
+                return proc, children[0]
+            time.sleep(0.01)
+        proc.kill()
+        self.fail('no second process: %s' % (proc.communicate(),))
+
+    def test_floors(self):
+        rows, _ = self.rows('mapped,memif')
+        self.assertEqual(set(rows), {
+            'mapped/8B', 'mapped/4KiB', 'memif/64B/latency', 'memif/64B/rate', 'memif/82B/rate',
+            'memif/1KiB/rate', 'memif/4KiB/rate'})
+        for name, row in rows.items():
+            self.assertIn(row['verdict'], ('', 'not judged'), name)
+
+    def test_second_process_dies(self):
+        proc, child = self.start('--repeat', '1001')
+        os.kill(child, signal.SIGKILL)
+        out, err = proc.communicate(timeout=LIMIT)
+        self.assertEqual(proc.returncode, 1, out + err)
+        self.assertIn('second process', err)
+
+    def test_first_process_dies(self):
+        proc, child = self.start('--repeat', '1001')
+        time.sleep(1)  # so that it is likely to be at work
+        proc.kill()
+        proc.communicate(timeout=LIMIT)
+        end = time.monotonic() + 60
+        while os.path.exists('/proc/%d' % child) and time.monotonic() < end:
+            time.sleep(0.05)
+        self.assertFalse(os.path.exists('/proc/%d' % child))
+
+    def ucx(self, result, rc):
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, 'ucx_perftest')
+            with open(path, 'w') as f:
+                f.write(UCX)
+            os.chmod(path, 0o755)
+            env = dict(os.environ, PATH=d + ':' + os.environ['PATH'], RESULT=result,
+                       UCX_LOG_LEVEL='info')
+            return self.rows('peers', rc, env=env)
+
+    def test_ucx_is_read(self):
+        rows, _ = self.ucx(UCX_HEAD + '1000,0.5,0.5,0.5,16,16,2000000,2000000\n', 0)
+        floors = {'peers/ucx/shm/put/latency': 500, 'peers/ucx/shm/put/rate': 2, 'peers/ucx/tcp/am/rate': 2,
+                  'peers/ucx/shm/put/64KiB': 131.072}
+        for name, floor in floors.items():
+            if 'L moved' not in rows[name]['why']:
+                self.assertAlmostEqual(rows[name]['floor'], floor, msg=name)
+
+    def test_ucx_says_something_else(self):
+        wrong = ['error: no', '1,2,3', '1,2,3,4,5,6,7,0', '1,2,3,4,5,6,7,8,9', '1,2,3,4,5,6,7,8x']
+        rows, proc = self.ucx(UCX_HEAD + '\n'.join(wrong), 1)
+        self.assertEqual(rows['peers/ucx/shm/put/rate']['verdict'], 'failed')
+        self.assertIn('gives no result', proc.stderr)
+
+    def test_no_ucx(self):
+        rows, _ = self.rows('peers', env=dict(os.environ, PATH='/nonexistent'))
+        self.assertEqual(rows['peers/ucx']['verdict'], 'skipped')
+        self.assertIn('ucx-utils', rows['peers/ucx']['why'])
 
 
 @unittest.skipIf(shutil.which('valgrind') is None, 'valgrind is not installed')

@@ -48,7 +48,8 @@ FOREIGN = [
     ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*'],
      'only the command interface on rdma-core knows ibverbs'),
     ('rdma/*', ['lib/connect/*'], 'only lib/connect knows librdmacm'),
-    ('*ethdev*.h', ['drivers/soft/*'], 'only the ports of the software device know ethdev'),
+    ('*ethdev*.h', ['drivers/soft/*', 'app/bench/floor_*'],
+     'only the ports of the software device, and floors, know ethdev'),
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),
 ]
 

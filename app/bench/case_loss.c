@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Goodput over a network that loses packets both ways, beside the same without loss. No
+ * error may reach the application, and the data has to be there. Each run has a seed of
+ * its own.
+ */
+#include <errno.h>
+
+#include "pairs.h"
+
+#define REPEAT 3
+
+struct loss {
+	unsigned int percent, seed;
+	uint64_t n;
+};
+
+/* Messages of 8 bytes, half of them WRITEs; M/s. */
+static double
+goodput(const struct loss *l, const char *more)
+{
+	char here[REMOTE_TEXT], there[REMOTE_TEXT];
+	double writes, sends = -1;
+	struct link_run run;
+	struct soft s;
+
+	if (wire_specs(here, there, sizeof(here), more) != 0 || link_open(&s, here, there) != 0)
+		return -1;
+	run = (struct link_run){.s = &s, .n = l->n / 2};
+	writes = link_write_rate(&run);
+	if (writes > 0)
+		sends = link_send_rate(&run);
+	link_close(&s);
+	return sends > 0 ? 2 / (1 / writes + 1 / sends) : -1;
+}
+
+static double
+without(void *arg)
+{
+	return goodput(arg, "");
+}
+
+static double
+with(void *arg)
+{
+	struct loss *l = arg;
+	char more[64];
+
+	snprintf(more, sizeof(more), ",seed=%u,tx_drop=%u", ++l->seed, l->percent);
+	return goodput(l, more);
+}
+
+static int
+run(void)
+{
+	static const unsigned int percents[] = {1, 10};
+	const unsigned int repeat = opts.repeat;
+	char here[REMOTE_TEXT], there[REMOTE_TEXT];
+	unsigned int i;
+	struct soft s;
+	int rc = eal_start();
+
+	if (rc != 0)
+		return rc;
+	if (!have_peer_cpu()) {
+		report_skip("loss", "needs two CPUs");
+		return 0;
+	}
+	rc = wire_specs(here, there, sizeof(here), "");
+	if (rc == 0)
+		rc = link_open(&s, here, there);
+	if (rc == -ENOTSUP) {
+		report_skip("loss", "this build's software device has no ports");
+		return 0;
+	}
+	if (rc != 0)
+		return rc;
+	link_close(&s);
+	if (opts.repeat > REPEAT)
+		opts.repeat = REPEAT;
+	for (i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
+		struct loss l = {.percent = percents[i], .n = opts.quick ? 10240 : 1024000};
+		struct row row = {
+			.unit = "M/s; floor: without loss",
+			.goal = percents[i] == 1 ? GOAL_AT_LEAST : GOAL_NONE,
+			.target = 0.5,
+		};
+
+		snprintf(row.name, sizeof(row.name), "loss/%u%%", percents[i]);
+		measure_pair_cross(without, &l, with, &l, &row.p);
+		snprintf(row.note, sizeof(row.note),
+			 "%lu messages a run, seeds 1 to %u; any error fails", (unsigned long)l.n,
+			 l.seed);
+		report_row(&row);
+	}
+	opts.repeat = repeat;
+	return 0;
+}
+
+const struct bench_case case_loss = {
+	.name = "loss",
+	.what = "goodput over RoCEv2 with 1 % and 10 % of the packets lost",
+	.run = run,
+};

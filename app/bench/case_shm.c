@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The shared-memory port between two processes, beside a mapped write, UCX and TCP. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "floor_proc.h"
+#include "pairs.h"
+#include "ucx.h"
+
+static void
+beside_ucx(struct soft *s)
+{
+	static const struct {
+		const char *name, *unit;
+		measure_fn floor, ours;
+		struct ucx_test test;
+		uint64_t n;
+		uint32_t size;
+		enum goal goal;
+		double target;
+	} points[] = {
+		{"shm/write8/latency/ucx",
+		 "ns one way; floor: UCX put",
+		 ucx_latency,
+		 link_latency,
+		 {"ucp_put_lat", "shm", 100000, 8},
+		 64000,
+		 8,
+		 GOAL_AT_MOST,
+		 2},
+		{"shm/write8/rate/ucx",
+		 "M/s; floor: UCX put",
+		 ucx_rate,
+		 link_write_rate,
+		 {"ucp_put_bw", "shm", 1000000, 8},
+		 512000,
+		 8,
+		 GOAL_AT_LEAST,
+		 0.3},
+		{"shm/send8/rate/ucx",
+		 "M/s; floor: UCX am",
+		 ucx_rate,
+		 link_send_rate,
+		 {"ucp_am_bw", "shm", 500000, 8},
+		 512000,
+		 8,
+		 GOAL_AT_LEAST,
+		 1},
+		{"shm/write/4KiB/ucx",
+		 "GB/s; floor: UCX put",
+		 ucx_bandwidth,
+		 link_bandwidth,
+		 {"ucp_put_bw", "shm", 50000, 4096},
+		 50000,
+		 4096,
+		 GOAL_NONE,
+		 0},
+		{"shm/write/64KiB/ucx",
+		 "GB/s; floor: UCX put",
+		 ucx_bandwidth,
+		 link_bandwidth,
+		 {"ucp_put_bw", "shm", 10000, 65536},
+		 10000,
+		 65536,
+		 GOAL_AT_LEAST,
+		 0.9},
+		{"shm/write/1MiB/ucx",
+		 "GB/s; floor: UCX put",
+		 ucx_bandwidth,
+		 link_bandwidth,
+		 {"ucp_put_bw", "shm", 500, 1048576},
+		 500,
+		 1048576,
+		 GOAL_NONE,
+		 0},
+	};
+	unsigned int i;
+
+	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+		struct ucx_test test = points[i].test;
+		/* As UCX's program, one buffer of the message's size. */
+		struct link_run ours = {s, points[i].n, points[i].size, points[i].size};
+		struct row row = {
+			.unit = points[i].unit,
+			.goal = points[i].goal,
+			.target = points[i].target,
+		};
+
+		if (!ucx_present()) {
+			report_skip(points[i].name, "no ucx_perftest here (Debian: ucx-utils)");
+			continue;
+		}
+		if (opts.quick) {
+			test.n /= 50;
+			ours.n /= 50;
+		}
+		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
+		measure_pair_cross(points[i].floor, &test, points[i].ours, &ours, &row.p);
+		report_row(&row);
+	}
+}
+
+static int
+run(void)
+{
+	char here[REMOTE_TEXT], there[REMOTE_TEXT];
+	struct floor_proc_run mapped = {opts.quick ? 2000 : 20000, 8};
+	struct soft s;
+	struct link_run ours = {.s = &s, .n = mapped.n};
+	struct row latency = {
+		.name = "shm/write8/latency",
+		.unit = "ns one way; floor: mapped",
+		.goal = GOAL_BELOW_L,
+		.target = 1.2,
+	};
+	int rc = eal_start();
+
+	if (rc != 0)
+		return rc;
+	if (!have_peer_cpu()) {
+		report_skip("shm", "needs two CPUs");
+		return 0;
+	}
+	rc = remote_start();
+	if (rc != 0)
+		return rc;
+	snprintf(here, sizeof(here), "soft0,shm=bench-%d,ip=192.0.2.1/24", getpid());
+	snprintf(there, sizeof(there), "soft0,shm=bench-%d,ip=192.0.2.2/24", getpid());
+	rc = link_open(&s, here, there);
+	if (rc == -ENOTSUP || rc == -EINVAL) {
+		report_skip("shm", "this build's software device has no shared-memory port");
+		return 0;
+	}
+	if (rc != 0)
+		return rc;
+	measure_pair_cross(floor_mapped_latency, &mapped, link_latency, &ours, &latency.p);
+	report_row(&latency);
+	beside_ucx(&s);
+	tcp_pairs("shm", &s);
+	link_close(&s);
+	return 0;
+}
+
+const struct bench_case case_shm = {
+	.name = "shm",
+	.what = "the shared-memory port to another process, beside UCX",
+	.run = run,
+};

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "link.h"
+
+#define BATCH  32
+#define WINDOW 256
+#define SLOTS  4096u /* bytes that writes of 8 go round in: soft_post8() */
+
+void
+link_fill(uint8_t *p, size_t len, uint64_t seed)
+{
+	uint64_t x, i;
+
+	for (i = 0; i < len / 8; i++) {
+		x = (seed << 32 | i) * 0x9e3779b97f4a7c15;
+		memcpy(p + 8 * i, &x, 8);
+	}
+}
+
+bool
+link_check(const uint8_t *p, size_t len, uint64_t seed)
+{
+	uint64_t x, y, i;
+
+	for (i = 0; i < len / 8; i++) {
+		x = (seed << 32 | i) * 0x9e3779b97f4a7c15;
+		memcpy(&y, p + 8 * i, 8);
+		if (x != y)
+			return false;
+	}
+	return true;
+}
+
+int
+link_open(struct soft *s, const char *here, const char *there)
+{
+	struct remote_msg msg = {
+		.op = REMOTE_SOFT_OPEN,
+		.n = LINK_DEPTH,
+		.size = LINK_BYTES,
+	};
+	struct bb_qp_addr own, peer;
+	int rc;
+
+	rc = remote_start();
+	if (rc != 0)
+		return rc;
+	snprintf(msg.text, sizeof(msg.text), "%s", there);
+	rc = soft_open_one(s, here, LINK_DEPTH, LINK_BYTES);
+	if (rc != 0)
+		return rc;
+	rc = remote_call(&msg);
+	if (rc != 0)
+		goto close_here;
+	peer = msg.addr;
+	s->raddr = msg.raddr;
+	s->rkey = msg.rkey;
+	msg.op = REMOTE_SOFT_CONNECT;
+	msg.raddr = (uintptr_t)s->to;
+	msg.rkey = s->dst->rkey;
+	rc = soft_addr(s, s->qps[0], &own);
+	msg.addr = own;
+	if (rc == 0)
+		rc = remote_call(&msg);
+	if (rc == 0)
+		rc = soft_connect(s, s->qps[0], &own, &peer);
+	if (rc == 0)
+		return 0;
+	fprintf(stderr, "bench: %s and %s cannot be connected: %s\n", here, there, strerror(-rc));
+	msg.op = REMOTE_SOFT_CLOSE;
+	remote_call(&msg);
+close_here:
+	soft_close(s);
+	return rc;
+}
+
+void
+link_close(struct soft *s)
+{
+	struct remote_msg msg = {.op = REMOTE_SOFT_CLOSE};
+
+	remote_call(&msg);
+	soft_close(s);
+}
+
+/* Take completions; sends count to *@sent, receives to *@got. False: one failed. */
+static inline bool
+poll_cq(struct soft *s, uint64_t *sent, uint64_t *got)
+{
+	struct bb_wc wc[BATCH];
+	unsigned int i, n = bb_cq_poll(s->cq, wc, BATCH);
+
+	for (i = 0; i < n; i++) {
+		if (wc[i].status != BB_WC_SUCCESS) {
+			fprintf(stderr, "bench: a completion says %s\n",
+				bb_wc_status_name(wc[i].status));
+			return false;
+		}
+		if (wc[i].opcode == BB_WC_RECV)
+			(*got)++;
+		else
+			(*sent)++;
+	}
+	return true;
+}
+
+/* Post write @k of the 8 bytes @v to the peer's first, with a CQE now and then. */
+static inline bool
+post_cell(struct soft *s, uint64_t v, uint64_t k)
+{
+	const uint32_t flags = k % BATCH == 0 ? BB_SEND_SIGNALED : 0;
+
+	if (bb_post_write_inline(s->qps[0], k, &v, 8, s->raddr, s->rkey, flags) != 1)
+		return false;
+	bb_qp_ring(s->qps[0]);
+	return true;
+}
+
+/* Until @v is in our first 8 bytes; completions meanwhile count to *@sent. */
+static inline bool
+await_cell(struct soft *s, uint64_t v, uint64_t *sent)
+{
+	uint64_t idle = 0, since = 0, got = 0;
+
+	while (__atomic_load_n((uint64_t *)(void *)s->to, __ATOMIC_ACQUIRE) != v) {
+		if (!poll_cq(s, sent, &got))
+			return false;
+		if (remote_give_up(&idle, &since)) {
+			fprintf(stderr, "bench: a write was not seen\n");
+			return false;
+		}
+	}
+	return true;
+}
+
+double
+link_latency(void *run)
+{
+	const struct link_run *r = run;
+	const uint64_t n = RTE_ALIGN_CEIL(r->n, BATCH);
+	struct remote_msg msg = {.op = REMOTE_SOFT_ECHO, .n = n};
+	uint64_t k, t, sent = 0, got = 0, idle = 0, since = 0;
+	struct soft *s = r->s;
+	double ns;
+
+	__atomic_store_n((uint64_t *)(void *)s->to, 0, __ATOMIC_RELAXED);
+	if (remote_send(&msg) != 0)
+		return -1;
+	/* The first finds the neighbour, too, and the peer awake. */
+	if (!post_cell(s, 1, 1) || !await_cell(s, 1, &sent))
+		goto fail;
+	t = tsc();
+	for (k = 2; k <= n; k++)
+		if (!post_cell(s, k, k) || !await_cell(s, k, &sent))
+			goto fail;
+	ns = ns_since(t) / (double)(n - 1) / 2;
+	while (sent < n / BATCH)
+		if (!poll_cq(s, &sent, &got) || remote_give_up(&idle, &since))
+			goto fail;
+	return remote_stop(&msg) == 0 ? ns : -1;
+fail:
+	remote_stop(&msg);
+	return -1;
+}
+
+int
+link_echo_peer(struct soft *s, uint64_t n)
+{
+	uint64_t k, sent = 0, got = 0;
+
+	__atomic_store_n((uint64_t *)(void *)s->to, 0, __ATOMIC_RELAXED);
+	for (k = 1; k <= n; k++)
+		if (!await_cell(s, k, &sent) || !post_cell(s, k, k))
+			return -EIO;
+	/* The last may have to go out still, or once more: until the other side has it. */
+	while (__atomic_load_n(&remote_shared->stop, __ATOMIC_ACQUIRE) == 0)
+		if (!poll_cq(s, &sent, &got))
+			return -EIO;
+	return 0;
+}
+
+/* Fill what is sent, and let the peer poll, with @recvs receives. The seed, or 0. */
+static uint64_t
+begin(struct soft *s, size_t len, uint64_t recvs)
+{
+	struct remote_msg msg = {.op = REMOTE_SOFT_RUN, .n = recvs};
+	static uint64_t seed;
+
+	link_fill(s->from, len, ++seed);
+	return remote_send(&msg) == 0 ? seed : 0;
+}
+
+/* End that; is the data there? */
+static bool
+finish(uint64_t seed, size_t len, uint64_t recvs)
+{
+	struct remote_msg msg = {.op = REMOTE_SOFT_RUN};
+
+	if (remote_stop(&msg) != 0)
+		return false;
+	if (msg.n != recvs) {
+		fprintf(stderr, "bench: of %lu sends, %lu came\n", (unsigned long)recvs,
+			(unsigned long)msg.n);
+		return false;
+	}
+	msg = (struct remote_msg){.op = REMOTE_SOFT_CHECK, .size = len, .value = seed};
+	if (remote_call(&msg) == 0)
+		return true;
+	fprintf(stderr, "bench: wrong data at the peer\n");
+	return false;
+}
+
+static inline int
+post8(struct soft *s, uint64_t i, uint32_t flags, bool send)
+{
+	if (!send)
+		return soft_post8(s, s->qps[0], i, flags);
+	return bb_post_send_inline(s->qps[0], i, s->from + (i & 511) * 8, 8, flags);
+}
+
+/* @n messages of 8 bytes; ns, < 0: failed. */
+static inline double
+stream8(struct soft *s, uint64_t n, bool send)
+{
+	uint64_t posted = 0, done = 0, got = 0, idle = 0, since = 0, t = tsc();
+
+	while (done * BATCH < n) {
+		const uint64_t before = done;
+		uint32_t k;
+
+		while (posted < n && posted - done * BATCH + BATCH <= WINDOW) {
+			for (k = 1; k <= BATCH; k++, posted++)
+				if (post8(s, posted, k == BATCH ? BB_SEND_SIGNALED : 0, send) != 1)
+					return -1;
+			bb_qp_ring(s->qps[0]);
+		}
+		if (!poll_cq(s, &done, &got))
+			return -1;
+		if (done != before)
+			idle = 0;
+		else if (remote_give_up(&idle, &since))
+			return -1;
+	}
+	return ns_since(t);
+}
+
+static double
+rate(const struct link_run *r, bool send)
+{
+	const uint64_t n = RTE_ALIGN_CEIL(r->n, 512), seed = begin(r->s, SLOTS, send ? n : 0);
+	double ns;
+
+	if (seed == 0)
+		return -1;
+	ns = stream8(r->s, n, send);
+	if (!finish(seed, SLOTS, send ? n : 0) || ns < 0)
+		return -1;
+	return 1000 * (double)n / ns;
+}
+
+double
+link_write_rate(void *run)
+{
+	return rate(run, false);
+}
+
+double
+link_send_rate(void *run)
+{
+	return rate(run, true);
+}
+
+/* @n writes of @size bytes, going round in @set bytes, at most @window at a time; ns. */
+static double
+stream(struct soft *s, uint64_t n, uint32_t size, uint32_t set, uint32_t window)
+{
+	uint64_t posted = 0, done = 0, got = 0, idle = 0, since = 0, t = tsc();
+	size_t at = 0;
+
+	while (done < n) {
+		const uint64_t before = done;
+
+		while (posted < n && posted - done < window) {
+			const struct bb_sge sge = {(uintptr_t)(s->from + at), size, s->src->lkey};
+
+			if (bb_post_write(s->qps[0], posted, &sge, 1, s->raddr + at, s->rkey,
+					  BB_SEND_SIGNALED) != 1)
+				return -1;
+			posted++;
+			at += size;
+			if (at == set)
+				at = 0;
+		}
+		bb_qp_ring(s->qps[0]);
+		if (!poll_cq(s, &done, &got))
+			return -1;
+		if (done != before)
+			idle = 0;
+		else if (remote_give_up(&idle, &since))
+			return -1;
+	}
+	return ns_since(t);
+}
+
+double
+link_bandwidth(void *run)
+{
+	const struct link_run *r = run;
+	const uint64_t seed = begin(r->s, r->set, 0);
+	double ns;
+
+	if (seed == 0)
+		return -1;
+	ns = stream(r->s, r->n, r->size, r->set, r->size > 65536 ? 4 : 32);
+	if (!finish(seed, r->set, 0) || ns < 0)
+		return -1;
+	return (double)r->n * r->size / ns;
+}
+
+/* Receive into 8 bytes of @to each, as the writes would go. */
+static int
+post_recvs(struct soft *s, uint64_t from, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct bb_sge sge = {(uintptr_t)(s->to + ((from + i) & 511) * 8), 8,
+					   s->dst->lkey};
+
+		if (bb_post_recv(s->qps[0], from + i, &sge, 1) != 1)
+			return -ENOSPC;
+	}
+	bb_qp_ring_recv(s->qps[0]);
+	return 0;
+}
+
+int
+link_run_peer(struct soft *s, uint64_t *n)
+{
+	const uint64_t recvs = *n;
+	uint64_t posted = 0, got = 0, sent = 0;
+	uint32_t k;
+	int rc = 0;
+
+	while (rc == 0) {
+		k = (uint32_t)RTE_MIN(recvs - posted, LINK_DEPTH - (posted - got));
+		if (k >= BATCH || (k != 0 && posted + k == recvs)) {
+			rc = post_recvs(s, posted, k);
+			posted += k;
+		}
+		if (rc == 0 && !poll_cq(s, &sent, &got))
+			rc = -EIO;
+		if (__atomic_load_n(&remote_shared->stop, __ATOMIC_ACQUIRE) != 0)
+			break;
+	}
+	*n = got;
+	return rc;
+}

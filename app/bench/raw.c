@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "raw.h"
+
+/* A packet of MTU 4096 with all its headers is one buffer. */
+#define MEMIF_BUFFER   4608
+#define MEMIF_LOG_RING 10
+
+void
+raw_memif_text(char *text, size_t size, bool server, uint32_t id)
+{
+	/* An abstract socket of this process, which both know by its number: no file. */
+	static pid_t pid;
+
+	if (pid == 0)
+		pid = getpid();
+	snprintf(text, size,
+		 "net_memif%u,role=%s,id=%u,bsize=%u,rsize=%u,socket=@bluebell-bench-%d-%u,"
+		 "socket-abstract=yes",
+		 id, server ? "server" : "client", id, MEMIF_BUFFER, MEMIF_LOG_RING, pid, id);
+}
+
+int
+raw_open(struct raw *raw, uint32_t index, const char *here, const char *there)
+{
+	struct remote_msg msg = {.op = REMOTE_NET_OPEN, .net = index};
+	int rc = remote_start();
+
+	raw->index = index;
+	if (rc == 0)
+		rc = floor_net_open(&raw->net, here);
+	if (rc != 0)
+		return rc;
+	snprintf(msg.text, sizeof(msg.text), "%s", there);
+	rc = remote_call(&msg);
+	if (rc != 0)
+		floor_net_close(&raw->net);
+	return rc;
+}
+
+int
+raw_open_memif(struct raw *raw, uint32_t index, uint32_t id)
+{
+	char here[REMOTE_TEXT], there[REMOTE_TEXT];
+
+	raw_memif_text(here, sizeof(here), true, id);
+	raw_memif_text(there, sizeof(there), false, id);
+	return raw_open(raw, index, here, there);
+}
+
+void
+raw_close(struct raw *raw)
+{
+	struct remote_msg msg = {.op = REMOTE_NET_CLOSE, .net = raw->index};
+
+	/* Nobody polls either end now: net_memif does not stand a peer that goes meanwhile. */
+	remote_call(&msg);
+	floor_net_close(&raw->net);
+}
+
+/* ns for all, of pings but for the first; < 0: failed. */
+static double
+run(const struct raw_run *r, bool ping)
+{
+	struct remote_msg msg = {
+		.op = ping ? REMOTE_NET_ECHO : REMOTE_NET_SINK,
+		.net = r->raw->index,
+		.n = r->n,
+		.size = r->size,
+		.window = r->window,
+	};
+	struct floor_net *net = &r->raw->net;
+	int rc = 0;
+	uint64_t t;
+	double ns;
+
+	if (remote_send(&msg) != 0)
+		return -1;
+	/* The first waits for the link, and for the peer to wake. */
+	if (ping)
+		rc = floor_net_ping(net, 0, 1, r->size);
+	t = tsc();
+	if (rc == 0)
+		rc = ping ? floor_net_ping(net, 1, r->n, r->size)
+			  : floor_net_source(net, r->n, r->size, r->window);
+	ns = ns_since(t);
+	if (rc == 0 && remote_wait(&msg) == 0)
+		return ns;
+	if (rc != 0)
+		remote_stop(&msg);
+	fprintf(stderr, "bench: raw packets of %u bytes: %s\n", r->size,
+		strerror(rc != 0 ? -rc : -msg.rc));
+	return -1;
+}
+
+double
+raw_latency(void *arg)
+{
+	const struct raw_run *r = arg;
+	double ns = run(r, true);
+
+	return ns > 0 ? ns / (double)(r->n - 1) / 2 : -1;
+}
+
+double
+raw_rate(void *arg)
+{
+	const struct raw_run *r = arg;
+	double ns = run(r, false);
+
+	return ns > 0 ? 1000 * (double)r->n / ns : -1;
+}
+
+double
+raw_bandwidth(void *arg)
+{
+	const struct raw_run *r = arg;
+	double ns = run(r, false);
+
+	return ns > 0 ? (double)r->n * r->size / ns : -1;
+}

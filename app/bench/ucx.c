@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "ucx.h"
+
+#define SECONDS 60
+#define COLUMNS 8 /* of a line of results; the last is messages per second */
+#define MAX_ENV 512
+
+/* Its path; NULL: not in PATH. */
+static const char *
+program(void)
+{
+	static char path[512];
+	char *copy, *dir, *save = NULL;
+	const char *dirs = getenv("PATH");
+
+	if (path[0] != '\0')
+		return path;
+	copy = strdup(dirs != NULL ? dirs : "/usr/bin");
+	for (dir = copy != NULL ? strtok_r(copy, ":", &save) : NULL; dir != NULL;
+	     dir = strtok_r(NULL, ":", &save)) {
+		snprintf(path, sizeof(path), "%s/ucx_perftest", dir);
+		if (access(path, X_OK) == 0)
+			break;
+		path[0] = '\0';
+	}
+	free(copy);
+	return path[0] != '\0' ? path : NULL;
+}
+
+bool
+ucx_present(void)
+{
+	return program() != NULL;
+}
+
+/* A TCP port that is free now, for the handshake of both; 0: none. */
+static unsigned int
+free_port(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(a);
+	unsigned int port = 0;
+
+	if (fd < 0)
+		return 0;
+	if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&a, &len) == 0)
+		port = ntohs(a.sin_port);
+	close(fd);
+	return port;
+}
+
+/* Our environment without UCX_*, and what the test wants. */
+static void
+make_env(const char *tls, char *own, size_t size, char **env)
+{
+	static char warn[] = "UCX_WARN_UNUSED_ENV_VARS=n", dev[] = "UCX_NET_DEVICES=lo",
+		    locale[] = "LC_ALL=C";
+	unsigned int i, n = 0;
+
+	for (i = 0; environ[i] != NULL && n < MAX_ENV - 5; i++)
+		if (strncmp(environ[i], "UCX_", 4) != 0 && strncmp(environ[i], "LC_", 3) != 0)
+			env[n++] = environ[i];
+	snprintf(own, size, "UCX_TLS=%s", tls);
+	env[n++] = own;
+	env[n++] = warn;
+	env[n++] = locale;
+	if (strcmp(tls, "tcp") == 0)
+		env[n++] = dev;
+	env[n] = NULL;
+}
+
+/* The program on @cpu, its output to @out. Only what is async-signal-safe in the child. */
+static pid_t
+spawn(const char *path, const char *const *argv, char *const *env, unsigned int cpu, int out)
+{
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0) {
+		cpu_set_t set;
+		int null = open("/dev/null", O_RDWR);
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		sched_setaffinity(0, sizeof(set), &set);
+		dup2(null, 0);
+		dup2(out >= 0 ? out : null, 1);
+		dup2(null, 2);
+		execve(path, (char *const *)(uintptr_t)argv, env);
+		_exit(127);
+	}
+	return pid;
+}
+
+/* All that comes from @fd until its end; false: not in time. */
+static bool
+read_all(int fd, char *text, size_t size)
+{
+	uint64_t start = tsc();
+	size_t len = 0;
+
+	for (;;) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		int left = (int)(SECONDS * 1000 - ns_since(start) / 1e6);
+		ssize_t k = -1;
+
+		if (left <= 0 || len + 1 >= size)
+			return false;
+		if (poll(&p, 1, left) == 1)
+			k = read(fd, text + len, size - 1 - len);
+		if (k > 0)
+			len += (size_t)k;
+		text[len] = '\0';
+		if (k == 0)
+			return true;
+	}
+}
+
+/* The last line that is eight numbers with commas: its last number. */
+static double
+parse(char *text)
+{
+	double v, mr = -1;
+	char *line, *save = NULL, *at, *end;
+	unsigned int i;
+
+	for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+		for (i = 0, at = line; i < COLUMNS; i++, at = end + 1) {
+			v = strtod(at, &end);
+			if (end == at || *end != (i == COLUMNS - 1 ? '\0' : ','))
+				break;
+		}
+		if (i == COLUMNS && v > 0)
+			mr = v;
+	}
+	return mr;
+}
+
+/* One client. 0: it ended well, its output is in @text; -EAGAIN: it did not find its server. */
+static int
+run_client(const char *path, const char *const *argv, char *const *env, char *text, size_t size)
+{
+	int fds[2], status;
+	bool good;
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -errno;
+	pid = spawn(path, argv, env, cpu_self, fds[1]);
+	close(fds[1]);
+	if (pid < 0) {
+		close(fds[0]);
+		return -EAGAIN;
+	}
+	good = read_all(fds[0], text, size);
+	close(fds[0]);
+	if (!good)
+		kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	if (!good)
+		return -ETIMEDOUT;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
+}
+
+/* The server ends by itself when its client is done. */
+static void
+end_server(pid_t pid, bool at_once)
+{
+	uint64_t start = tsc();
+
+	if (at_once)
+		kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, WNOHANG) == 0) {
+		if (!at_once && ns_since(start) > SECONDS * 1e9) {
+			kill(pid, SIGKILL);
+			at_once = true;
+		}
+		usleep(1000);
+	}
+}
+
+/* Messages per second. */
+static double
+run(const struct ucx_test *t)
+{
+	const char *path = program();
+	char n[24], warm[24], size[16], port[16], tls[64], text[16384];
+	const char *client[] = {path, "127.0.0.1", "-t", t->test, "-f", "-v", "-p", port,
+				"-s", size,        "-n", n,       "-w", warm, NULL};
+	const char *server[] = {path, "-p", port, NULL};
+	char *env[MAX_ENV];
+	double mr = -1;
+	uint64_t start;
+	int rc;
+	pid_t pid;
+
+	if (path == NULL || !have_peer_cpu())
+		return -1;
+	snprintf(n, sizeof(n), "%lu", (unsigned long)t->n);
+	snprintf(warm, sizeof(warm), "%lu", (unsigned long)(t->n / 10 + 1));
+	snprintf(size, sizeof(size), "%u", t->size);
+	snprintf(port, sizeof(port), "%u", free_port());
+	make_env(t->tls, tls, sizeof(tls), env);
+	pid = spawn(path, server, env, cpu_peer, -1);
+	if (pid < 0)
+		return -1;
+	start = tsc();
+	/* The server needs a moment until it listens. */
+	do {
+		usleep(5000);
+		rc = run_client(path, client, env, text, sizeof(text));
+	} while (rc == -EAGAIN && ns_since(start) < SECONDS * 1e9);
+	end_server(pid, rc != 0);
+	if (rc == 0)
+		mr = parse(text);
+	if (mr <= 0)
+		fprintf(stderr, "bench: ucx_perftest -t %s with UCX_TLS=%s gives no result\n",
+			t->test, t->tls);
+	return mr;
+}
+
+double
+ucx_latency(void *test)
+{
+	double mr = run(test);
+
+	/* Printed with more digits than the time is. */
+	return mr > 0 ? 1e9 / mr : -1;
+}
+
+double
+ucx_rate(void *test)
+{
+	double mr = run(test);
+
+	return mr > 0 ? mr / 1e6 : -1;
+}
+
+double
+ucx_bandwidth(void *test)
+{
+	const struct ucx_test *t = test;
+	double mr = run(t);
+
+	return mr > 0 ? mr * t->size / 1e9 : -1;
+}
