@@ -6,7 +6,8 @@
  * count_poll hold the application's work and nothing of the null device, so
  * that callgrind can be told to collect inside them only. No EAL, no clock.
  * The loops of the software device are soft_write8() on soft0, of which
- * soft_engine_progress() is collected.
+ * soft_engine_progress() is collected; with RoCEv2 packets between the queue pairs it is
+ * both sides' work.
  * devtools/instructions runs them.
  */
 #include <errno.h>
@@ -27,20 +28,22 @@ struct kernel {
 	uint32_t batch;
 	enum floor_signal sig;
 	bool sge;
-	bool device;
+	const char *device; /* NULL: no device */
 };
 
 static const struct kernel kernels[] = {
-	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, false},
-	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, false},
-	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, false},
-	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, false},
-	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, false},
-	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, false},
-	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, false},
-	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, true},
-	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, true},
-	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, true},
+	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, NULL},
+	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, NULL},
+	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, NULL},
+	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, NULL},
+	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, NULL},
+	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, NULL},
+	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, NULL},
+	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0"},
+	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, "soft0"},
+	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0"},
+	{"wire/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0,wire=1"},
+	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1"},
 };
 
 /* Collected. One batch and its doorbell; returns how many were refused. */
@@ -147,7 +150,7 @@ run_device(const struct kernel *k, uint64_t n)
 	int rc;
 
 	cpus_choose();
-	rc = soft_open(&s, "soft0", 1, 128, 8192);
+	rc = soft_open(&s, k->device, 1, 128, 8192);
 	if (rc != 0)
 		return rc;
 	rc = soft_write8(&run) < 0 ? -EIO : 0;
@@ -167,11 +170,11 @@ count_run(const char *name, const char *side, uint64_t n)
 	for (i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
 		if (strcmp(kernels[i].name, name) == 0)
 			k = &kernels[i];
-	if (k == NULL || (!ours && (strcmp(side, "floor") != 0 || k->device))) {
+	if (k == NULL || (!ours && (strcmp(side, "floor") != 0 || k->device != NULL))) {
 		fprintf(stderr, "bench: no kernel %s of side %s: see --list-kernels\n", name, side);
 		return -EINVAL;
 	}
-	if (k->device)
+	if (k->device != NULL)
 		return run_device(k, n);
 	r = rig_new(ours);
 	if (r == NULL)
