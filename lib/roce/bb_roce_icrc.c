@@ -8,7 +8,8 @@
 
 #include "bb_roce_pkt.h"
 
-#define LRH_LEN 8u  /* ones in place of the local route header that RoCEv2 does not have */
+/* Of eight bytes of ones, in place of the local route header that RoCEv2 does not have. */
+#define LRH_CRC 0x2144df1cu
 #define IP_MAX  60u /* of version 4 with all options */
 #define UDP_LEN 8u
 
@@ -28,16 +29,28 @@ mask_ip(uint8_t *ip)
 	}
 }
 
+/* Up to BB_ROCE_MAX_HDR bytes, of which few are left to a call or a loop. */
+static inline void
+copy_headers(uint8_t *to, const uint8_t *from, size_t n)
+{
+	if (n < 16) {
+		memcpy(to, from, n);
+		return;
+	}
+	memcpy(to, from, 16);
+	if (n > 32)
+		memcpy(to + 16, from + 16, 16);
+	memcpy(to + n - 16, from + n - 16, 16);
+}
+
 uint32_t
 bb_roce_icrc_begin(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *bth,
 		   size_t hdr_len)
 {
-	uint8_t head[LRH_LEN + IP_MAX + UDP_LEN + BB_ROCE_MAX_HDR], *p = head;
+	uint8_t head[IP_MAX + UDP_LEN + BB_ROCE_MAX_HDR], *p = head;
 	size_t n = hdr_len < BB_ROCE_MAX_HDR ? hdr_len : BB_ROCE_MAX_HDR;
 	uint32_t crc;
 
-	memset(p, 0xff, LRH_LEN);
-	p += LRH_LEN;
 	/* Nearly always one of two lengths, each then a few moves instead of a call. */
 	if (ip_len == 20)
 		memcpy(p, ip, 20);
@@ -51,9 +64,9 @@ bb_roce_icrc_begin(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const u
 	p[6] = 0xff; /* checksum */
 	p[7] = 0xff;
 	p += UDP_LEN;
-	memcpy(p, bth, n);
+	copy_headers(p, bth, n);
 	p[4] = 0xff; /* FECN, BECN and what is reserved beside them */
-	crc = crc32_gzip_refl(0, head, (uint64_t)(p + n - head));
+	crc = crc32_gzip_refl(LRH_CRC, head, (uint64_t)(p + n - head));
 	return bb_roce_icrc_more(crc, bth + n, hdr_len - n);
 }
 
