@@ -94,8 +94,12 @@ soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct so
 	}
 	w->done[slot] = r->d;
 	w->piece[slot].turn = 0;
-	/* What is sent in this very turn, as most is, need not be looked up again. */
-	if (likely(r->n == 1 && e->n_held == 0)) {
+	/*
+	 * What is sent in this very turn, as most is, need not be looked up again. Inline data is
+	 * in r->wqe, which the next WQE takes.
+	 */
+	if (likely(r->n == 1 && e->n_held == 0 &&
+		   (uintptr_t)r->piece[0].p - (uintptr_t)r->wqe >= sizeof(r->wqe))) {
 		w->piece[slot].turn = e->turn;
 		w->piece[slot].piece = r->piece[0];
 	}
