@@ -284,6 +284,8 @@ check_target(struct perf *p)
 		return 0;
 	if (verb == VERB_WRITE && p->o.proto->bandwidth)
 		return check_written(p);
+	if (verb == VERB_READ)
+		p->res.checked += p->half;
 	for (i = 0; verb == VERB_READ && i < p->half; i++) {
 		if (p->in[i] != pattern(i)) {
 			say("byte %zu of our memory has changed, though the peer only reads", i);

@@ -106,7 +106,7 @@ int tcp_open(struct perf *p);
 int tcp_write(struct perf *p, const void *buf, size_t len);
 /* Exactly @len bytes; the device is kept going meanwhile. @what: for the line that says so. */
 int tcp_read(struct perf *p, void *buf, size_t len, const char *what);
-/* Say that nothing more comes, then wait until the peer closes too: it may still need ACKs. */
+/* Wait until the peer closes its end: until then it may need ACKs. */
 void tcp_finish(struct perf *p);
 void tcp_close(struct perf *p);
 /* Look whether the peer has closed. */

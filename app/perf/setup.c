@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 
 #include "perf.h"
@@ -76,24 +77,66 @@ pick_gid(struct perf *p)
 	return 0;
 }
 
-static int
-pick_path(struct perf *p)
+/* A port of the device that is up, --ib-port or the first. */
+static bool
+find_port(struct perf *p)
 {
 	uint32_t i, first = p->o.ib_port, last = p->o.ib_port;
-	struct bb_gid gid;
 
 	if (p->o.ib_port == 0) {
 		first = 1;
 		last = p->attr.ports;
 	}
-	for (i = first; i <= last && p->path.port == 0; i++)
-		if (bb_port_query(p->dev, i, &p->port) == 0 && p->port.state == BB_PORT_ACTIVE)
+	for (i = first; i <= last; i++) {
+		if (bb_port_query(p->dev, i, &p->port) == 0 && p->port.state == BB_PORT_ACTIVE) {
 			p->path.port = (uint8_t)i;
-	if (p->path.port == 0) {
-		say("%s has no port that is up%s: see its link", bb_dev_name(p->dev),
-		    p->o.ib_port != 0 ? " and has this --ib-port" : "");
-		return EXIT_FAILED;
+			return true;
+		}
 	}
+	return false;
+}
+
+/* The link of some ports, memif among them, comes up with the peer's. */
+static int
+wait_for_port(struct perf *p)
+{
+	uint64_t start = rte_rdtsc();
+	bool said = false;
+
+	while (!find_port(p)) {
+		if (stop_signal != 0) {
+			say("stopped while waiting for the link");
+			return 128 + stop_signal;
+		}
+		if (p->o.ib_port > p->attr.ports) {
+			say("--ib-port %u: %s has ports 1 to %u", p->o.ib_port, bb_dev_name(p->dev),
+			    p->attr.ports);
+			return EXIT_USAGE;
+		}
+		if (rte_rdtsc() - start >= p->limit) {
+			say("no port of %s has come up in %u s: see its link, and the peer's",
+			    bb_dev_name(p->dev), p->o.seconds);
+			return EXIT_FAILED;
+		}
+		if (!said) {
+			printf("waiting for the link of %s\n", bb_dev_name(p->dev));
+			fflush(stdout);
+		}
+		said = true;
+		bb_dev_progress(p->dev);
+		rte_delay_us_sleep(1000);
+	}
+	return 0;
+}
+
+static int
+pick_path(struct perf *p)
+{
+	int rc = wait_for_port(p);
+	struct bb_gid gid;
+
+	if (rc != 0)
+		return rc;
 	p->path.hop_limit = 64;
 	if (p->o.gid_index == GID_ANY)
 		return p->port.link_layer == BB_LINK_ETHERNET ? pick_gid(p) : 0;
@@ -368,7 +411,6 @@ perf_close(struct perf *p)
 {
 	int rc = 0;
 
-	tcp_close(p);
 	if (p->ah != NULL)
 		rc |= bb_ah_destroy(p->ah);
 	if (p->qp != NULL)

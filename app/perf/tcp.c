@@ -40,6 +40,19 @@ breathe(struct perf *p, int fd, short events)
 	return 0;
 }
 
+/* The same for @ms milliseconds. */
+static int
+breathe_for(struct perf *p, uint32_t ms)
+{
+	uint64_t end = rte_rdtsc() + p->tsc_hz / 1000 * ms;
+	int rc;
+
+	do
+		rc = breathe(p, -1, 0);
+	while (rc == 0 && rte_rdtsc() < end);
+	return rc;
+}
+
 static bool
 overdue(struct perf *p)
 {
@@ -162,6 +175,7 @@ static int
 call(struct perf *p)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *all, *a;
+	bool again, said = false;
 	char service[8];
 	int rc, fd = -1;
 
@@ -173,16 +187,25 @@ call(struct perf *p)
 		return -1;
 	}
 	perf_moved(p);
-	errno = EHOSTUNREACH;
-	for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next)
-		fd = connect_to(p, a);
+	do {
+		errno = EHOSTUNREACH;
+		for (a = all; a != NULL && fd < 0 && stop_signal == 0; a = a->ai_next)
+			fd = connect_to(p, a);
+		again = fd < 0 && errno == ECONNREFUSED && !overdue(p);
+		if (again && !said)
+			say("%s port %u: nobody listens there yet: start %s there, without a host; "
+			    "trying for %u s",
+			    p->o.host, p->o.tcp_port, p->o.proto->peer, p->o.seconds);
+		said |= again;
+	} while (again && breathe_for(p, 100) == 0);
+	rc = errno;
 	freeaddrinfo(all);
-	if (fd < 0) {
+	if (fd >= 0)
+		return set_up(p, fd);
+	if (stop_signal == 0)
 		say("%s port %u: %s; start %s there first, without a host", p->o.host,
-		    p->o.tcp_port, strerror(errno), p->o.proto->peer);
-		return -1;
-	}
-	return set_up(p, fd);
+		    p->o.tcp_port, strerror(rc), p->o.proto->peer);
+	return -1;
 }
 
 int
@@ -275,12 +298,17 @@ tcp_finish(struct perf *p)
 	uint8_t rest[64];
 	ssize_t n;
 
-	shutdown(p->fd, SHUT_WR);
+	/*
+	 * A server keeps its end until the program is over. A client that is of our kind too then
+	 * closes its device when the server's is gone: net_memif does not survive that both ends
+	 * go in the same moment (its interrupt thread frees what the stop is freeing).
+	 */
+	if (is_client(p))
+		shutdown(p->fd, SHUT_WR);
 	perf_moved(p);
 	do {
 		n = recv(p->fd, rest, sizeof(rest), 0);
 		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
 			break;
 	} while (!overdue(p) && breathe(p, p->fd, POLLIN) == 0);
-	tcp_close(p);
 }

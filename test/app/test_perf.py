@@ -227,8 +227,9 @@ class Perf(AppTest):
             self.assertIn(why, res.err)
 
     def test_client_without_server(self):
-        res = self.run_json(['-P', 'write_bw', '-p', str(perfpeer.free_port()), '127.0.0.1'],
-                            rc=1)
+        res = self.run_json(['-P', 'write_bw', '-p', str(perfpeer.free_port()), '--silence', '1',
+                             '127.0.0.1'], rc=1)
+        self.assertIn('nobody listens there yet: start ib_write_bw', res.err)
         self.assertIn('start ib_write_bw there first', res.err)
         res = self.run_json(['-P', 'write_bw', 'no-such-host.invalid'], rc=1)
         self.assertIn('give the name or the IP address', res.err)
