@@ -44,6 +44,7 @@
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
 #include "soft_capture.h"
+#include "soft_defect.h"
 #include "soft_net_fault.h"
 #include "soft_port_opts.h"
 
@@ -74,6 +75,7 @@ struct soft_pd;
 struct soft_watch;
 struct soft_msg;
 struct soft_wire;
+struct soft_shm;
 struct soft_link_ops;
 void soft_wire_destroy(struct soft_wire *w);
 
@@ -81,58 +83,6 @@ enum soft_progress {
 	SOFT_PROGRESS_INLINE,
 	SOFT_PROGRESS_LCORE,
 	SOFT_PROGRESS_THREAD,
-};
-
-/*
- * Seeded defects: what soft_opts.defect may be, one at a time. Each fires on the first
- * of every 16 chances (the seed shifts which one) and stands behind one branch per WQE.
- */
-enum soft_defect {
-	SOFT_DEFECT_NONE,
-	SOFT_DEFECT_FLIP_BIT,     /* one bit of a written payload is wrong */
-	SOFT_DEFECT_MISPLACE,     /* a write lands 8 bytes behind its place */
-	SOFT_DEFECT_LOSE_WRITE,   /* a write is completed and not done */
-	SOFT_DEFECT_SKIP_CQE,     /* a CQE is not written */
-	SOFT_DEFECT_EARLY_CQE,    /* the CQE comes a poll before the payload */
-	SOFT_DEFECT_WQE_COUNTER,  /* a CQE names the next block */
-	SOFT_DEFECT_OWNER_BIT,    /* the owner bit does not change with the lap */
-	SOFT_DEFECT_NO_BOUNDS,    /* keys are not checked for their range */
-	SOFT_DEFECT_NO_PD,        /* nor for their protection domain */
-	SOFT_DEFECT_NO_ACCESS,    /* nor for their rights */
-	SOFT_DEFECT_ATOMIC_SPLIT, /* an atomic is a load and a store */
-	SOFT_DEFECT_ATOMIC_OLD,   /* an atomic returns the new value */
-	SOFT_DEFECT_NO_FENCE,     /* the fence bit is ignored */
-	SOFT_DEFECT_NO_DOORBELL,  /* records are enough, no store is waited for */
-	SOFT_DEFECT_RNR_LOST,     /* a request that met RNR is completed, not retried */
-	SOFT_DEFECT_IMM_SWAP,     /* immediate data arrives in the other byte order */
-	SOFT_DEFECT_RECV_LEN,     /* a receive's byte count is one too large */
-	SOFT_DEFECT_READ_LEN,     /* a READ's byte count is 0 */
-	SOFT_DEFECT_SGE_LOST,     /* the last piece of a list is left out */
-	SOFT_DEFECT_TAIL_LOST,    /* a last packet of one byte is left out */
-	SOFT_DEFECT_INLINE_PAD,   /* inline data is taken with its padding */
-	SOFT_DEFECT_EMPTY_WRITE,  /* a WRITE without payload writes a byte */
-	SOFT_DEFECT_TEAR,         /* a payload is written byte by byte */
-	SOFT_DEFECT_READ_PD,      /* READs do not check the protection domain of the rkey */
-	SOFT_DEFECT_QP_RIGHT,     /* the rights of the target's QP are not checked */
-	SOFT_DEFECT_NO_SOLICITED, /* the solicited bit does not reach the CQE */
-	SOFT_DEFECT_RETRY_FREE,   /* retries are not counted; always */
-	SOFT_DEFECT_QUIET_ERROR,  /* the error of an unsignalled request has no CQE */
-	SOFT_DEFECT_FLUSH_LOST,   /* nor has its flush */
-	SOFT_DEFECT_OVERFILL,     /* a receive that is too small is filled and completed */
-	SOFT_DEFECT_REPLAY_TWICE, /* a repeated atomic is executed again */
-	SOFT_DEFECT_EVENT_LOST,   /* a refused request raises no event */
-	SOFT_DEFECT_PSN_WRAP,     /* the expected PSN does not wrap at 2^24; always */
-	SOFT_DEFECTS,
-};
-
-/* Faults of hardware that can be asked for: soft_fault.c. */
-enum soft_fault_kind {
-	SOFT_FAULT_NONE,
-	SOFT_FAULT_PORT_DOWN, /* the port goes down, and up again after three lost requests */
-	SOFT_FAULT_DEV_FATAL, /* the device dies */
-	SOFT_FAULT_CQ_ERROR,  /* the request's CQ breaks */
-	SOFT_FAULT_QP_FATAL,  /* the request's QP breaks */
-	SOFT_FAULTS,
 };
 
 /* Device options, "soft0,key=value,...". */
@@ -481,6 +431,7 @@ struct soft_dev {
 	struct soft_engine *engine;   /* of progress=lcore or thread; inline: NULL */
 	/* Where packets go; NULL: there are none. As long as there is an engine. */
 	const struct soft_link_ops *link;
+	struct soft_shm *shm; /* of the option shm, as long as there is an engine; else NULL */
 	struct soft_ctl *ctl; /* control path's own: id allocators and the like */
 };
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "soft_ctl.h"
+#include "soft_shm.h"
 
 #define SOFT_SYNDROME 0xbb050000u
 
@@ -335,6 +336,11 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 				 "%s: QP 0x%x: no port has LID 0x%x, messages will be lost",
 				 cmd->dev->name, qp->qpn, bb_prm_get(ads, BB_PRM_ADS_RLID));
 		return peer;
+	}
+	if (cmd->dev->shm != NULL) {
+		/* Whoever has it tells so when it is connected; it may come later, too. */
+		(void)soft_shm_resolve(cmd->dev, gid, mac);
+		return NULL;
 	}
 	peer = soft_dev_by_gid(gid, false);
 	if (peer == NULL) {

@@ -227,6 +227,7 @@ struct soft_engine {
 	uint32_t n_held, cap_held;
 	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
 	uint32_t n_held_packets;
+	uint32_t shm_deaths;           /* of soft_shm.deaths: those it has seen to */
 	uint64_t faults;               /* state of what is drawn there */
 	bool captured;                 /* something waits in dev->capture */
 	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */

@@ -11,6 +11,7 @@
 
 #include "soft_ctl.h"
 #include "soft_link.h"
+#include "soft_shm.h"
 
 /* Leaf lock: which devices exist. No other lock is taken under it. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,6 +67,18 @@ ctl_create(void)
 	return NULL;
 }
 
+/* Locally administered. */
+static void
+dev_mac(struct soft_dev *dev)
+{
+	const struct soft_port_opts *o = &dev->opts.port;
+
+	if (o->shm[0] != '\0')
+		soft_shm_mac(o->ip[0].addr, dev->mac);
+	else
+		memcpy(dev->mac, (const uint8_t[]){0x02, 0xbb, 0, 0, 0, (uint8_t)dev->index}, 6);
+}
+
 static struct soft_dev *
 dev_create(uint32_t index)
 {
@@ -78,8 +91,7 @@ dev_create(uint32_t index)
 	pthread_mutex_init(&dev->lock, NULL);
 	rte_ticketlock_init(&dev->umr_lock);
 	LIST_INIT(&dev->uars);
-	/* Locally administered. */
-	memcpy(dev->mac, (const uint8_t[]){0x02, 0xbb, 0, 0, 0, (uint8_t)index}, 6);
+	dev_mac(dev);
 	dev->lid = (uint16_t)(index + 1);
 	dev->mkeys = calloc(1u << SOFT_LOG_MAX_MKEY, sizeof(*dev->mkeys));
 	dev->qps = calloc(1u << SOFT_LOG_MAX_QP, sizeof(*dev->qps));
@@ -224,6 +236,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
 	dev->link = opts->wire ? &soft_link_memory : NULL;
+	dev_mac(dev);
 	soft_dev_fill_gids(dev);
 	ret = soft_dm_start(dev);
 	if (ret != 0)
@@ -233,13 +246,19 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		if (ret != 0)
 			goto stop_dm;
 	}
+	if (opts->port.shm[0] != '\0') {
+		dev->link = &soft_link_shm;
+		ret = soft_shm_start(dev);
+		if (ret != 0)
+			goto close_capture;
+	}
 	if (opts->progress == SOFT_PROGRESS_INLINE)
 		return 0;
 	dev->engine = soft_engine_create(dev);
 	if (dev->engine == NULL) {
 		SOFT_LOG(ERR, "%s: no memory for the device's engine", dev->name);
 		ret = -ENOMEM;
-		goto close_capture;
+		goto stop_shm;
 	}
 	ret = soft_engine_start(dev->engine);
 	if (ret != 0)
@@ -249,6 +268,8 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 destroy_engine:
 	soft_engine_destroy(dev->engine);
 	dev->engine = NULL;
+stop_shm:
+	soft_shm_stop(dev);
 close_capture:
 	soft_capture_close(dev->capture);
 	dev->capture = NULL;
@@ -265,6 +286,7 @@ dev_stop(struct soft_dev *dev)
 		soft_engine_destroy(dev->engine);
 		dev->engine = NULL;
 	}
+	soft_shm_stop(dev);
 	soft_capture_close(dev->capture);
 	dev->capture = NULL;
 	soft_dm_stop(dev);

@@ -54,4 +54,7 @@ struct soft_link_ops {
 /* ---- soft_link_memory.c: to other devices of the process */
 extern const struct soft_link_ops soft_link_memory;
 
+/* ---- soft_link_shm.c: to other processes of the host */
+extern const struct soft_link_ops soft_link_shm;
+
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "soft_ctl.h"
+#include "soft_shm.h"
 
 /* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
 static void
@@ -38,6 +39,13 @@ soft_dev_fill_gids(struct soft_dev *dev)
 
 	memset(dev->gids, 0, sizeof(dev->gids));
 	memset(dev->gid_valid, 0, sizeof(dev->gid_valid));
+	if (dev->opts.port.shm[0] != '\0') {
+		for (i = 0; soft_shm_gid(&dev->opts.port, i, dev->gids[i].raw); i++) {
+			dev->gids[i].type = BB_GID_ROCE_V2;
+			dev->gid_valid[i] = true;
+		}
+		return;
+	}
 	for (i = 0; i < (dev->opts.link_ib ? 1u : 4u); i++) {
 		if (i < 2)
 			link_local_gid(dev->index, dev->gids[i].raw);
@@ -179,13 +187,15 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 		SOFT_LOG(ERR, "%s: source GID index %u is empty", ctx->name, sgid_index);
 		return -EINVAL;
 	}
-	if (memcmp(dgid, link_local, sizeof(link_local)) == 0) {
+	if (dev->shm == NULL && memcmp(dgid, link_local, sizeof(link_local)) == 0) {
 		const uint8_t mac[6] = {dgid[8] ^ 2, dgid[9],  dgid[10],
 					dgid[13],    dgid[14], dgid[15]};
 
 		memcpy(av->dmac, mac, 6);
 		return 0;
 	}
+	if (dev->shm != NULL)
+		return soft_shm_resolve(dev, dgid, av->dmac);
 	dest = soft_dev_by_gid(dgid, false);
 	if (dest == NULL) {
 		SOFT_LOG(ERR,

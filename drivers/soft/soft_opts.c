@@ -65,6 +65,8 @@ static const char *const keys[] = {"progress",
 				   "mtu",
 				   "framesz",
 				   "neigh",
+				   "shm",
+				   "shm_uid",
 				   "wire",
 				   "tx_drop",
 				   "tx_dup",
@@ -345,6 +347,12 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 			 name, parsed.port.name);
 		return -EINVAL;
 	}
+	if (parsed.port.shm[0] != '\0' && parsed.link_ib) {
+		SOFT_LOG(ERR, "%s: shm=%s is RoCE v2: leave out shm or link=ib", name,
+			 parsed.port.shm);
+		return -EINVAL;
+	}
+	parsed.wire |= parsed.port.shm[0] != '\0';
 	if (parsed.wire && parsed.link_ib) {
 		SOFT_LOG(ERR, "%s: wire=1 is RoCE v2: leave out wire or link=ib", name);
 		return -EINVAL;

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,8 @@
 #include "soft.h"
 #include "soft_port_opts.h"
 
-static const char *const keys[] = {"port", "ip", "vlan", "mtu", "framesz", "neigh"};
+static const char *const keys[] = {"port",    "ip",    "vlan", "mtu",
+				   "framesz", "neigh", "shm",  "shm_uid"};
 
 bool
 soft_port_opt_known(const char *key)
@@ -182,6 +184,21 @@ parse_neigh(const char *dev, const char *value, struct soft_port_opts *o)
 	return 0;
 }
 
+/* The name goes into the address of a socket. */
+static int
+parse_fabric(const char *value, char name[SOFT_PORT_FABRIC])
+{
+	size_t i;
+
+	for (i = 0; value[i] != '\0'; i++)
+		if (!isalnum((unsigned char)value[i]) && strchr("_-.", value[i]) == NULL)
+			return -EINVAL;
+	if (i >= SOFT_PORT_FABRIC)
+		return -EINVAL;
+	memcpy(name, value, i + 1);
+	return 0;
+}
+
 int
 soft_port_opt(const char *dev, const char *key, const char *value, struct soft_port_opts *o)
 {
@@ -202,6 +219,11 @@ soft_port_opt(const char *dev, const char *key, const char *value, struct soft_p
 			      : -EINVAL;
 	} else if (strcmp(key, "vlan") == 0) {
 		ret = parse_number(value, 1, 4094, &o->vlan);
+	} else if (strcmp(key, "shm") == 0) {
+		ret = parse_fabric(value, o->shm);
+	} else if (strcmp(key, "shm_uid") == 0) {
+		ret = parse_number(value, 0, UINT32_MAX - 1, &o->shm_uid);
+		o->shm_uid_given = true;
 	} else if (strcmp(key, "framesz") == 0) {
 		ret = parse_number(value, SOFT_PORT_MIN_FRAME, SOFT_PORT_MAX_FRAME, &o->framesz);
 	} else {
@@ -220,6 +242,20 @@ soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
 {
 	uint32_t l3;
 
+	if (o->shm[0] == '\0' && o->shm_uid_given) {
+		SOFT_LOG(ERR, "%s: shm_uid is of a fabric: name it by shm=FABRIC", dev);
+		return -EINVAL;
+	}
+	if (o->shm[0] != '\0') {
+		if (o->name[0] == '\0' && o->n_ip != 0 && o->n_neigh == 0 && o->vlan == 0 &&
+		    o->mtu == 0 && o->framesz == 0)
+			return 0;
+		SOFT_LOG(ERR,
+			 "%s: shm=%s goes with at least one ip=ADDRESS/PREFIX, and with none of "
+			 "port, vlan, mtu, framesz and neigh",
+			 dev, o->shm);
+		return -EINVAL;
+	}
 	if (o->name[0] == '\0') {
 		if (o->n_ip == 0 && o->n_neigh == 0 && o->vlan == 0 && o->mtu == 0 &&
 		    o->framesz == 0)
@@ -247,8 +283,10 @@ soft_port_opts_equal(const struct soft_port_opts *a, const struct soft_port_opts
 {
 	uint32_t i;
 
-	if (strcmp(a->name, b->name) != 0 || a->n_ip != b->n_ip || a->vlan != b->vlan ||
-	    a->mtu != b->mtu || a->framesz != b->framesz || a->n_neigh != b->n_neigh)
+	if (strcmp(a->name, b->name) != 0 || strcmp(a->shm, b->shm) != 0 ||
+	    a->shm_uid_given != b->shm_uid_given || a->shm_uid != b->shm_uid ||
+	    a->n_ip != b->n_ip || a->vlan != b->vlan || a->mtu != b->mtu ||
+	    a->framesz != b->framesz || a->n_neigh != b->n_neigh)
 		return false;
 	for (i = 0; i < a->n_ip; i++)
 		if (memcmp(a->ip[i].addr, b->ip[i].addr, 16) != 0 ||

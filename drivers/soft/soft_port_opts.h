@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define SOFT_PORT_NAME   64 /* RTE_ETH_NAME_MAX_LEN */
+#define SOFT_PORT_FABRIC 32 /* of a name, with the NUL */
 #define SOFT_PORT_IPS    8
 #define SOFT_PORT_NEIGHS 16
 
@@ -41,11 +42,15 @@ struct soft_port_opts {
 		uint8_t ip[16], mac[6];
 	} neigh[SOFT_PORT_NEIGHS];
 	uint32_t n_neigh;
+	char shm[SOFT_PORT_FABRIC]; /* "": none */
+	uint32_t shm_uid;           /* who is trusted beside our own user */
+	bool shm_uid_given;
 };
 
 #define SOFT_PORT_OPTS_KNOWN                                                                       \
 	"port=ETHDEV, ip=ADDRESS/PREFIX (again for more), vlan=1..4094, "                          \
-	"mtu=256|512|1024|2048|4096, framesz=358..9728, neigh=ADDRESS@MAC (again for more)"
+	"mtu=256|512|1024|2048|4096, framesz=358..9728, neigh=ADDRESS@MAC (again for more), "      \
+	"shm=FABRIC, shm_uid=UID"
 
 /* Is @key one of these? */
 bool soft_port_opt_known(const char *key);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "soft_ctl.h"
+#include "soft_shm.h"
 #include "soft_ud.h"
 
 static void
@@ -176,6 +177,7 @@ soft_wire_enter_state(struct soft_wire *w)
 			attr.mtu = 4096;
 		else
 			soft_wire_path(w);
+		soft_shm_connected(w);
 		attr.path = w->path.net;
 		ret = bb_roce_qp_rtr(&w->roce, &attr);
 		break;

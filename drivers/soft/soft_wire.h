@@ -58,6 +58,8 @@ struct soft_wire {
 	uint8_t in_cqe[32]; /* data of a receive that goes into its CQE */
 	struct soft_wire_dest path;
 	struct soft_wire_dest *dest; /* UD: by slot */
+	struct soft_shm_tx *shm_tx;  /* of a connected QP with the option shm */
+	uint32_t shm_deaths;         /* its, as the QP got to RTR */
 	struct bb_roce_stats told;   /* what the counter set has of roce.stats */
 	struct soft_done done[SOFT_WIRE_SLOTS];
 	/* By slot: payload in one piece, as found in the engine's turn of that number. */

@@ -3,6 +3,7 @@
  */
 /* Two sides, their memory and their pairs of queue pairs; and what undoes them. */
 #include <stdarg.h>
+#include <unistd.h>
 
 #include <rte_malloc.h>
 
@@ -240,6 +241,26 @@ check_state(struct fx *fx, struct bb_qp *qp, enum bb_qp_state want, const char *
 	      bb_qp_state_name(want));
 }
 
+/* Open a device; %p in its name is this process, so that those run at a time do not meet. */
+static int
+open_here(const char *spec, struct bb_dev **dev)
+{
+	const char *at;
+	char name[512];
+	size_t n = 0;
+
+	for (at = spec; *at != '\0' && n < sizeof(name) - 16; at++) {
+		if (at[0] == '%' && at[1] == 'p') {
+			n += (size_t)snprintf(name + n, sizeof(name) - n, "%d", (int)getpid());
+			at++;
+		} else {
+			name[n++] = *at;
+		}
+	}
+	name[n] = '\0';
+	return bb_dev_open(name, dev);
+}
+
 static int
 side_open(struct side *s, const char *spec, struct bb_dev *dev)
 {
@@ -249,7 +270,7 @@ side_open(struct side *s, const char *spec, struct bb_dev *dev)
 
 	s->dev = dev;
 	if (dev == NULL)
-		ret = bb_dev_open(spec, &s->dev);
+		ret = open_here(spec, &s->dev);
 	if (ret == 0)
 		ret = bb_dev_query(s->dev, &s->attr);
 	if (ret == 0)

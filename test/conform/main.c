@@ -37,6 +37,7 @@ static const char help[] =
 	"  -d, --device SPEC      device to test (default soft0). SPEC+SPEC: requester on the\n"
 	"                         first, target on the second. May be given more than once:\n"
 	"                         one after the other.\n"
+	"                         %p in a SPEC is the number of this process\n"
 	"  -b, --device-b SPEC    the same as +SPEC behind the last --device\n"
 	"  -f, --filter LIST      rows to run: patterns with commas between; a word without\n"
 	"                         * or ? matches anywhere in the name\n"

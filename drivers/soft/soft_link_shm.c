@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The link of shm=FABRIC: packets go through rings in shared memory to other processes, from BTH
+ * to the padding. The ICRC is left out: nothing on the way can damage a packet. What else the
+ * headers below would say stands in the ring's record; the source is one of the addresses that the
+ * sender's HELLO has told.
+ *
+ * Any engine of a device takes in what has come for all of them. Packets for another engine's QPs
+ * go on through its inbox, in the order they came, as the ring is under a lock meanwhile.
+ */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "soft_access.h"
+#include "soft_ctl.h"
+#include "soft_resp.h"
+#include "soft_shm.h"
+#include "soft_wire.h"
+
+#define BURST   32u
+#define UDP_LEN 8u
+
+static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets fit");
+
+/* ---- Out */
+
+/* Nobody is there, or somebody is again: ask now and then. */
+static enum soft_link_sent
+link_shm_again(struct soft_shm *shm, struct soft_shm_tx *tx)
+{
+	uint64_t now = rte_rdtsc();
+	uint32_t i, n;
+
+	if (now < __atomic_load_n(&tx->again, __ATOMIC_RELAXED) ||
+	    pthread_mutex_trylock(&shm->lock) != 0)
+		return SOFT_LINK_LOST;
+	n = shm->n_tx;
+	for (i = 0; i < n; i++)
+		if (shm->tx[i] == tx)
+			(void)soft_shm_tx_connect(shm, i, now);
+	pthread_mutex_unlock(&shm->lock);
+	return tx->state == SOFT_SHM_IDLE ? SOFT_LINK_LOST : SOFT_LINK_FULL;
+}
+
+/* The connection that leads to an address. SENT: it is up. */
+static enum soft_link_sent
+link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
+	    struct soft_shm_tx **out)
+{
+	struct soft_shm *shm = e->dev->shm;
+	struct soft_shm_tx *tx = soft_shm_find(shm, net->dst);
+	uint8_t right[6];
+
+	if (unlikely(tx == NULL || net->hop_limit == 0 ||
+		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
+		return SOFT_LINK_LOST;
+	soft_shm_mac(net->dst, right);
+	if (unlikely(memcmp(mac, right, sizeof(right)) != 0))
+		return SOFT_LINK_LOST;
+	*out = tx;
+	switch (__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE)) {
+	case SOFT_SHM_UP:
+		return SOFT_LINK_SENT;
+	case SOFT_SHM_GREETING:
+		return SOFT_LINK_FULL;
+	default:
+		return link_shm_again(shm, tx);
+	}
+}
+
+/* The place of a source address in our HELLO. False: it is not ours. */
+static bool
+link_shm_source(const struct soft_dev *dev, const uint8_t src[16], uint8_t *index)
+{
+	uint32_t i;
+
+	for (i = 0; i < SOFT_SHM_GIDS; i++) {
+		if (memcmp(dev->gids[i].raw, src, 16) == 0) {
+			*index = (uint8_t)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * A record for a packet of @len bytes, under the connection's lock then. NULL: *sent says what
+ * became of it.
+ */
+static struct soft_ring_rec *
+link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
+	       uint32_t len, struct soft_shm_tx **out, enum soft_link_sent *sent)
+{
+	struct soft_ring_rec *rec = NULL;
+	struct soft_shm_tx *tx;
+	uint8_t sgid = 0;
+
+	*sent = link_shm_to(e, net, mac, &tx);
+	if (unlikely(*sent != SOFT_LINK_SENT))
+		return NULL;
+	if (unlikely(!link_shm_source(e->dev, net->src, &sgid) || len > SOFT_RING_MAX)) {
+		*sent = SOFT_LINK_LOST;
+		return NULL;
+	}
+	rte_ticketlock_lock(&tx->lock);
+	*sent = SOFT_LINK_LOST;
+	if (likely(tx->state == SOFT_SHM_UP)) {
+		rec = soft_ring_reserve(&tx->ring, len);
+		*sent = tx->ring.broken ? SOFT_LINK_LOST : SOFT_LINK_FULL;
+	}
+	if (unlikely(rec == NULL)) {
+		rte_ticketlock_unlock(&tx->lock);
+		return NULL;
+	}
+	rec->flow_label = net->flow_label;
+	rec->sport = net->sport;
+	rec->tclass = net->tclass;
+	rec->hop_limit = net->hop_limit;
+	rec->sgid = sgid;
+	*out = tx;
+	return rec;
+}
+
+static void
+link_shm_end(struct soft_shm_tx *tx, struct soft_ring_rec *rec, uint32_t len)
+{
+	soft_ring_publish(&tx->ring, rec, len);
+	rte_ticketlock_unlock(&tx->lock);
+}
+
+static enum soft_link_sent
+link_shm_send(struct soft_engine *e, const struct soft_link_pkt *p)
+{
+	uint32_t pad = bb_roce_pad(p->pkt->len), len, hdr_len, i;
+	uint8_t hdr[BB_ROCE_MAX_HDR], *at;
+	struct soft_ring_rec *rec;
+	enum soft_link_sent sent;
+	struct soft_shm_tx *tx;
+
+	hdr_len = bb_roce_build(hdr, p->pkt);
+	len = hdr_len + p->pkt->len + pad;
+	rec = link_shm_begin(e, &p->to->net, p->to->mac, len, &tx, &sent);
+	if (unlikely(rec == NULL))
+		return sent;
+	at = (uint8_t *)(rec + 1);
+	memcpy(at, hdr, hdr_len);
+	at += hdr_len;
+	for (i = 0; i < p->n; i++) {
+		memcpy(at, p->iov[i].p, p->iov[i].len);
+		at += p->iov[i].len;
+	}
+	memset(at, 0, pad);
+	link_shm_end(tx, rec, len);
+	return SOFT_LINK_SENT;
+}
+
+static enum soft_link_sent
+link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	const uint8_t *udp = m->data + m->ip_len, *bth = udp + UDP_LEN;
+	uint32_t len = m->len - m->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
+	struct soft_ring_rec *rec;
+	enum soft_link_sent sent;
+	uint8_t icrc[BB_ROCE_ICRC_LEN];
+	struct soft_shm_tx *tx;
+
+	/* What a fault has damaged ends here instead of at the other side. */
+	bb_roce_icrc_end(bb_roce_icrc_begin(m->data, m->ip_len, udp, bth, len), icrc);
+	if (memcmp(icrc, bth + len, sizeof(icrc)) != 0) {
+		free(m);
+		return SOFT_LINK_LOST;
+	}
+	rec = link_shm_begin(e, &m->net, m->mac, len, &tx, &sent);
+	if (rec != NULL) {
+		memcpy(rec + 1, bth, len);
+		link_shm_end(tx, rec, len);
+		sent = SOFT_LINK_SENT;
+	}
+	if (sent != SOFT_LINK_FULL)
+		free(m);
+	return sent;
+}
+
+/* ---- In */
+
+/* A packet that is not for a QP of this engine, meets faults or is captured: as bytes, as on a
+ * wire. */
+static void
+link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, const struct soft_wire_dest *to,
+	      const struct bb_roce_pkt *pkt)
+{
+	const struct bb_roce_iov iov = {.p = pkt->payload, .len = pkt->len};
+	const struct soft_link_pkt p = {.to = to, .pkt = pkt, .iov = &iov, .n = 1};
+	struct soft_packet_msg *m;
+
+	/* An engine that does not run drops what it has no room for. */
+	if (qp->engine != e && !soft_packet_room(qp->engine))
+		return;
+	m = soft_packet_build(&p);
+	if (m == NULL)
+		return;
+	if (qp->engine == e)
+		soft_wire_arrive(e, m);
+	else
+		soft_packet_post(qp, m);
+}
+
+/* A packet that stands in the ring, where it may change at any time. */
+static void
+link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
+	       const uint8_t *p)
+{
+	struct soft_wire_dest from = {
+		.net = {.sport = rec->sport,
+			.tclass = rec->tclass,
+			.hop_limit = rec->hop_limit,
+			.flow_label = rec->flow_label & 0xfffff},
+	};
+	uint8_t hdr[BB_ROCE_MAX_HDR];
+	struct bb_roce_pkt pkt;
+	struct soft_qp *qp;
+
+	if (unlikely(rec->sgid >= rx->n_gids ||
+		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
+		return;
+	memcpy(from.net.src, rx->gids[rec->sgid], 16);
+	memcpy(from.net.dst, rx->dst, 16);
+	/* The headers are looked at in a copy; the payload is only copied on. */
+	memcpy(hdr, p, RTE_MIN(rec->len, (uint32_t)sizeof(hdr)));
+	if (unlikely(bb_roce_parse(&pkt, hdr, rec->len) != BB_ROCE_OK))
+		return;
+	pkt.payload = p + (pkt.payload - hdr);
+	qp = soft_qp_find(e->dev, pkt.dqpn);
+	if (unlikely(qp == NULL || qp->wire == NULL))
+		return;
+	if (unlikely(qp->engine != e || soft_net_faulty(&e->dev->opts.rx_fault) ||
+		     e->dev->capture != NULL))
+		link_shm_pass(e, qp, &from, &pkt);
+	else
+		soft_wire_rx(e, qp->wire, &pkt, &from.net);
+}
+
+static __rte_noinline void
+link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
+{
+	struct soft_ring_rec rec;
+	const uint8_t *p;
+	uint32_t n;
+
+	/* Whoever has it is taking them in. */
+	if (!rte_ticketlock_trylock(&rx->lock))
+		return;
+	if (rx->state == SOFT_SHM_UP) {
+		/* What another engine took out of the ring came before what is in it. */
+		if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
+			soft_inbox_drain(e);
+		soft_now(e);
+		for (n = 0; n < BURST && (p = soft_ring_peek(&rx->ring, &rec)) != NULL; n++) {
+			link_shm_input(e, rx, &rec, p);
+			soft_ring_pop(&rx->ring);
+		}
+		soft_ring_release(&rx->ring);
+		e->work++;
+	}
+	rte_ticketlock_unlock(&rx->lock);
+}
+
+/* ---- Peers that went away */
+
+void
+soft_shm_connected(struct soft_wire *w)
+{
+	const struct soft_shm *shm = w->qp->dev->shm;
+
+	w->shm_tx = NULL;
+	if (shm == NULL || w->qp->st == BB_PRM_QP_ST_UD)
+		return;
+	w->shm_tx = soft_shm_find(shm, w->path.net.dst);
+	if (w->shm_tx != NULL)
+		w->shm_deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
+}
+
+/* The QP's peer is gone: as if nobody had acknowledged any more. */
+static void
+link_shm_lose(struct soft_engine *e, struct soft_qp *qp)
+{
+	static const char why[] = "the peer's process is gone, or has closed its device";
+	uint16_t left = 0;
+
+	if (qp->state != BB_PRM_QP_RTR && qp->state != BB_PRM_QP_RTS)
+		return;
+	/* What is posted and not yet looked at is flushed too, behind the oldest. */
+	if (qp->has_sq)
+		left = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
+	if (left > 1u << qp->log_sq)
+		left = 0;
+	SOFT_LOG(NOTICE, "%s QP 0x%x: %s", e->dev->name, qp->qpn, why);
+	e->decoded = NULL;
+	if (qp->state == BB_PRM_QP_RTS && left != 0) {
+		soft_req_decode(e, &e->req, qp, qp->sq_ci, left);
+		soft_keys_done(e);
+		soft_event_raise(qp->dev, qp->obj, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		soft_req_fail(e, qp, &e->req.d, BB_SYN_RETRY_EXC, why);
+	} else {
+		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	}
+}
+
+static __rte_noinline void
+link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
+{
+	struct soft_qp *qp;
+
+	e->shm_deaths = __atomic_load_n(&shm->deaths, __ATOMIC_ACQUIRE);
+	TAILQ_FOREACH(qp, &e->qps, all) {
+		const struct soft_wire *w = qp->wire;
+
+		if (w != NULL && w->shm_tx != NULL &&
+		    w->shm_deaths != __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED))
+			link_shm_lose(e, qp);
+	}
+}
+
+/* ---- Turns */
+
+static void
+link_shm_turn(struct soft_engine *e)
+{
+	struct soft_shm *shm = e->dev->shm;
+	uint64_t now = rte_rdtsc();
+	uint32_t i, n;
+
+	if (unlikely(now >= __atomic_load_n(&shm->chores_at, __ATOMIC_RELAXED)))
+		soft_shm_chores(shm, now);
+	if (unlikely(__atomic_load_n(&shm->deaths, __ATOMIC_RELAXED) != e->shm_deaths))
+		link_shm_bury(e, shm);
+	n = __atomic_load_n(&shm->n_rx, __ATOMIC_ACQUIRE);
+	for (i = 0; i < n; i++)
+		if (soft_ring_waiting(&shm->rx[i]->ring))
+			link_shm_receive(e, shm->rx[i]);
+}
+
+const struct soft_link_ops soft_link_shm = {
+	.send = link_shm_send,
+	.send_bytes = link_shm_send_bytes,
+	.begin = link_shm_turn,
+	.polled = true,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A device on a fabric of processes: joining, leaving, and looking at the sockets. */
+#define _GNU_SOURCE /* EPOLLRDHUP */
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "soft_shm.h"
+
+#define EVENTS 32
+
+/* ---- Addresses */
+
+void
+soft_shm_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	uint32_t hash = 2166136261u, i;
+
+	if (soft_ip_is_link_local(gid)) {
+		memcpy(mac,
+		       (const uint8_t[]){gid[8] ^ 2, gid[9], gid[10], gid[13], gid[14], gid[15]},
+		       6);
+		return;
+	}
+	/* FNV-1a */
+	for (i = 0; i < 16; i++)
+		hash = (hash ^ gid[i]) * 16777619u;
+	mac[0] = 0x02;
+	mac[1] = 0xbb;
+	if (soft_ip_is_v4(gid))
+		memcpy(mac + 2, gid + 12, 4);
+	else
+		memcpy(mac + 2, &hash, 4);
+}
+
+bool
+soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16])
+{
+	uint8_t mac[6];
+
+	if (index > o->n_ip)
+		return false;
+	if (index == 0) {
+		soft_shm_mac(o->ip[0].addr, mac);
+		soft_port_link_local(mac, gid);
+	} else {
+		memcpy(gid, o->ip[index - 1].addr, 16);
+	}
+	return true;
+}
+
+int
+soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid)
+{
+	const struct soft_port_opts *o = &shm->dev->opts.port;
+	int ret = soft_shm_peer(sock, pid, uid);
+
+	if (ret != 0)
+		return ret;
+	return *uid == geteuid() || (o->shm_uid_given && *uid == o->shm_uid) ? 0 : -EACCES;
+}
+
+/* ---- Life */
+
+void
+soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.u32 = what};
+
+	if (epoll_ctl(shm->epoll, EPOLL_CTL_ADD, sock, &ev) != 0)
+		SOFT_LOG(ERR, "%s: a socket that cannot be watched: %s", shm->dev->name,
+			 strerror(errno));
+}
+
+static int
+listen_all(struct soft_shm *shm)
+{
+	const struct soft_port_opts *o = &shm->dev->opts.port;
+	const char *name = shm->dev->name;
+	uint8_t gid[16];
+	pid_t pid;
+	int ret;
+
+	for (; soft_shm_gid(o, shm->n_listeners, gid); shm->n_listeners++) {
+		int *sock = &shm->listener[shm->n_listeners];
+
+		ret = soft_shm_listen(o->shm, gid, sock, &pid);
+		if (ret == -EADDRINUSE) {
+			SOFT_LOG(ERR,
+				 "%s: shm=%s: process %d has the address of GID %u already: give "
+				 "every device of a fabric an ip= of its own",
+				 name, o->shm, (int)pid, shm->n_listeners);
+			return ret;
+		}
+		if (ret != 0) {
+			SOFT_LOG(ERR, "%s: shm=%s: no socket: %s", name, o->shm, strerror(-ret));
+			return ret;
+		}
+		soft_shm_watch(shm, *sock, SOFT_SHM_EV_LISTENER | shm->n_listeners);
+	}
+	return 0;
+}
+
+static void
+destroy(struct soft_shm *shm)
+{
+	uint32_t i;
+
+	for (i = 0; i < shm->n_tx; i++) {
+		if (shm->tx[i]->state != SOFT_SHM_IDLE)
+			soft_shm_tx_close(shm, shm->tx[i], NULL);
+		munmap((void *)(uintptr_t)shm->tx[i]->dir, sizeof(struct soft_shm_dir));
+		free(shm->tx[i]);
+	}
+	for (i = 0; i < shm->n_rx; i++) {
+		if (shm->rx[i]->state != SOFT_SHM_IDLE)
+			soft_shm_rx_close(shm, shm->rx[i], NULL);
+		munmap((void *)(uintptr_t)shm->rx[i]->dir, sizeof(struct soft_shm_dir));
+		munmap((void *)(uintptr_t)shm->rx[i]->ring.data, SOFT_RING_SIZE);
+		free(shm->rx[i]);
+	}
+	for (i = 0; i < shm->n_listeners; i++)
+		close(shm->listener[i]);
+	if (shm->dir != NULL) {
+		munmap(shm->dir, sizeof(*shm->dir));
+		close(shm->dir_fd);
+	}
+	if (shm->epoll >= 0)
+		close(shm->epoll);
+	pthread_mutex_destroy(&shm->lock);
+	free(shm);
+}
+
+int
+soft_shm_start(struct soft_dev *dev)
+{
+	const char *fabric = dev->opts.port.shm;
+	struct soft_shm *shm = calloc(1, sizeof(*shm));
+	void *mem;
+	int ret;
+
+	if (shm == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for the port", dev->name);
+		return -ENOMEM;
+	}
+	soft_time_init();
+	shm->dev = dev;
+	pthread_mutex_init(&shm->lock, NULL);
+	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (shm->epoll < 0) {
+		ret = -errno;
+		SOFT_LOG(ERR, "%s: shm=%s: no epoll: %s", dev->name, fabric, strerror(-ret));
+		goto fail;
+	}
+	ret = soft_shm_create("bluebell-dir", sizeof(*shm->dir), &shm->dir_fd, &mem);
+	if (ret != 0) {
+		SOFT_LOG(ERR,
+			 "%s: shm=%s: no memory to share: %s: it takes memfd_create() with "
+			 "F_SEAL_FUTURE_WRITE, Linux 5.1",
+			 dev->name, fabric, strerror(-ret));
+		goto fail;
+	}
+	shm->dir = mem;
+	shm->dir->magic = SOFT_SHM_MAGIC;
+	shm->dir->version = SOFT_SHM_VERSION;
+	ret = listen_all(shm);
+	if (ret != 0)
+		goto fail;
+	dev->shm = shm;
+	return 0;
+
+fail:
+	destroy(shm);
+	return ret;
+}
+
+void
+soft_shm_stop(struct soft_dev *dev)
+{
+	if (dev->shm != NULL)
+		destroy(dev->shm);
+	dev->shm = NULL;
+}
+
+/* ---- Chores */
+
+void
+soft_shm_chores(struct soft_shm *shm, uint64_t now)
+{
+	struct epoll_event ev[EVENTS];
+	int i, n;
+
+	/* Somebody else is at it. */
+	if (pthread_mutex_trylock(&shm->lock) != 0)
+		return;
+	__atomic_store_n(&shm->chores_at, now + soft_time_cycles(SOFT_SHM_CHORES_NS),
+			 __ATOMIC_RELAXED);
+	n = epoll_wait(shm->epoll, ev, EVENTS, 0);
+	for (i = 0; i < n; i++) {
+		uint32_t index = ev[i].data.u32 & 0xffff;
+
+		switch (ev[i].data.u32 & 0xffff0000u) {
+		case SOFT_SHM_EV_LISTENER:
+			soft_shm_rx_accept(shm, index, now);
+			break;
+		case SOFT_SHM_EV_TX:
+			soft_shm_tx_event(shm, index);
+			break;
+		default:
+			soft_shm_rx_event(shm, index);
+			break;
+		}
+	}
+	soft_shm_tx_chores(shm, now);
+	soft_shm_rx_chores(shm, now);
+	pthread_mutex_unlock(&shm->lock);
+}

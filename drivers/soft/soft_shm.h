@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A device's port to other processes of the host, option shm=FABRIC. Where to start reading:
+ * soft_shm_msg.h (how two devices meet), soft_shm_ring.h (packets), soft_shm_mem.h (what is
+ * shared), soft_link_shm.c (where the RoCEv2 engine's packets come and go).
+ *
+ * A connection carries packets one way: each device connects to whom it sends to. Both sides have
+ * a struct for it, of the sender's (tx) or the receiver's (rx) view.
+ *
+ * Locks: soft_shm.lock is over the sockets and over which connections there are; engines only try
+ * it. A connection's lock is over its ring, taken for a moment. Order: soft_dev.lock, an engine's,
+ * soft_shm.lock (tried), an rx lock, a tx lock. What is read without a lock stays mapped: see
+ * soft_shm_reserve().
+ */
+#ifndef SOFT_SHM_H
+#define SOFT_SHM_H
+
+#include "soft_data.h"
+#include "soft_shm_mem.h"
+#include "soft_shm_msg.h"
+#include "soft_shm_ring.h"
+
+#define SOFT_SHM_CHORES_NS  1000000u  /* between two looks at the sockets */
+#define SOFT_SHM_AGAIN_NS   10000000u /* between two attempts to connect */
+#define SOFT_SHM_PATIENCE_S 5u        /* for the other side's half of a handshake */
+
+enum soft_shm_state {
+	SOFT_SHM_IDLE,
+	SOFT_SHM_GREETING, /* HELLO is sent, or is to come */
+	SOFT_SHM_UP,
+};
+
+/* A connection that this device made, to send. Lives as long as the device is open. */
+struct soft_shm_tx {
+	rte_ticketlock_t lock;
+	uint32_t state;  /* __atomic; changed under both locks */
+	uint32_t deaths; /* __atomic; how often the other side went away */
+	uint8_t dst[16];
+	/* Under the lock of the connection. */
+	struct soft_ring_tx ring;
+	/* Under soft_shm.lock. */
+	int sock;
+	uint64_t again; /* TSC: when to connect again, or to give up; __atomic */
+	pid_t pid;
+	const struct soft_shm_dir *dir; /* the other side's; zeros when there is none */
+};
+
+/* A connection that somebody made to this device. */
+struct soft_shm_rx {
+	rte_ticketlock_t lock;
+	uint32_t state; /* as above */
+	struct soft_ring_rx ring;
+	uint8_t dst[16]; /* our address that it was made to */
+	uint32_t n_gids;
+	uint8_t gids[SOFT_SHM_GIDS][16];
+	/* Under soft_shm.lock. */
+	int sock;
+	uint64_t give_up; /* TSC */
+	pid_t pid;
+	const struct soft_shm_dir *dir;
+};
+
+struct soft_shm {
+	struct soft_dev *dev;
+	pthread_mutex_t lock;
+	uint64_t chores_at;  /* TSC; __atomic */
+	uint32_t deaths;     /* of connections made, together; __atomic */
+	uint32_t n_tx, n_rx; /* slots that have been in use; __atomic */
+	struct soft_shm_tx *tx[SOFT_SHM_PEERS];
+	struct soft_shm_rx *rx[SOFT_SHM_PEERS];
+	/* Control path's, and under the lock. */
+	int epoll;
+	int listener[SOFT_SHM_GIDS];
+	uint32_t n_listeners;
+	int dir_fd;
+	struct soft_shm_dir *dir;
+	bool slot_used[SOFT_SHM_ENGINES];
+};
+
+/* ---- soft_shm.c */
+
+/* GID @index of a device with these options. False: none. */
+bool soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16]);
+/*
+ * The MAC that goes with an address. Nothing goes by it here, but address vectors have one; a
+ * device's own is that of its first ip option.
+ */
+void soft_shm_mac(const uint8_t gid[16], uint8_t mac[6]);
+/* Join the fabric that the options name. -EADDRINUSE, -errno, logged. */
+int soft_shm_start(struct soft_dev *dev);
+/* No engine is left. */
+void soft_shm_stop(struct soft_dev *dev);
+/*
+ * Who has an address, for an address vector: connects to it. -EHOSTUNREACH: nobody yet; -EACCES: a
+ * user that is not trusted; -errno; logged.
+ */
+int soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6]);
+/* What is to be done now and then; from an engine's turn. */
+void soft_shm_chores(struct soft_shm *shm, uint64_t now);
+/* May the process at the other end of @sock be a peer? 0; -EACCES; -errno. */
+int soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid);
+void soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what);
+
+/* What an epoll event is of: one of these, and an index. */
+enum {
+	SOFT_SHM_EV_LISTENER = 0 << 16,
+	SOFT_SHM_EV_TX = 1 << 16,
+	SOFT_SHM_EV_RX = 2 << 16,
+};
+
+/* ---- soft_link_shm.c */
+
+/* A QP is in RTR: whom it depends on. */
+void soft_shm_connected(struct soft_wire *w);
+
+/* ---- soft_shm_tx.c */
+
+/*
+ * The connection to an address, made or attempted if there is none. NULL: there is no room for
+ * another one. Takes soft_shm.lock.
+ */
+struct soft_shm_tx *soft_shm_reach(struct soft_shm *shm, const uint8_t gid[16], int *ret);
+/* The same without trying, and without the lock. NULL: nobody has asked for it. */
+struct soft_shm_tx *soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16]);
+/* Under soft_shm.lock: connect if it is time. 0: it is up, or under way. */
+int soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now);
+void soft_shm_tx_event(struct soft_shm *shm, uint32_t index);
+void soft_shm_tx_chores(struct soft_shm *shm, uint64_t now);
+void soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why);
+
+/* ---- soft_shm_rx.c */
+void soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now);
+void soft_shm_rx_event(struct soft_shm *shm, uint32_t index);
+void soft_shm_rx_chores(struct soft_shm *shm, uint64_t now);
+void soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#define _GNU_SOURCE /* memfd_create(), F_ADD_SEALS */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "soft_shm_mem.h"
+
+static_assert(sizeof(struct soft_shm_key) == SOFT_SHM_LINE, "an entry has a line");
+static_assert(sizeof(struct soft_shm_qp) == SOFT_SHM_LINE, "an entry has a line");
+static_assert(offsetof(struct soft_shm_dir, engine) == SOFT_SHM_LINE, "lines of their own");
+
+/* The size stays, and so do these. */
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+int
+soft_shm_create(const char *name, size_t len, int *out, void **map)
+{
+	int fd, ret;
+	void *mem;
+
+	fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return -errno;
+	if (ftruncate(fd, (off_t)len) != 0) {
+		ret = -errno;
+		goto close_fd;
+	}
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (mem == MAP_FAILED) {
+		ret = -errno;
+		goto close_fd;
+	}
+	/* This mapping goes on writing; nobody makes another one that does. */
+	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_FUTURE_WRITE) != 0) {
+		ret = -errno;
+		goto unmap;
+	}
+	*out = fd;
+	*map = mem;
+	return 0;
+
+unmap:
+	munmap(mem, len);
+close_fd:
+	close(fd);
+	return ret;
+}
+
+const void *
+soft_shm_reserve(size_t len)
+{
+	void *mem = mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return mem == MAP_FAILED ? NULL : mem;
+}
+
+int
+soft_shm_unmap(size_t len, const void *at)
+{
+	/* In the place of what is there: who reads meanwhile finds one or the other. */
+	void *mem = mmap((void *)(uintptr_t)at, len, PROT_READ,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+	return mem == MAP_FAILED ? -errno : 0;
+}
+
+int
+soft_shm_map(int fd, size_t len, const void *at)
+{
+	struct stat st;
+	int seals = fcntl(fd, F_GET_SEALS);
+	void *mem;
+
+	if (seals < 0 || (seals & SEALS) != SEALS)
+		return -EPERM;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size != (off_t)len)
+		return -EINVAL;
+	mem = mmap((void *)(uintptr_t)at, len, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+	return mem == MAP_FAILED ? -errno : 0;
+}
+
+int
+soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map)
+{
+	struct stat st;
+	void *mem;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size < 0 || len == 0 || len > (uint64_t)st.st_size ||
+	    off > (uint64_t)st.st_size - len)
+		return -EINVAL;
+	/* Pages that nobody has touched are not reserved a second time. */
+	mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)off);
+	if (mem == MAP_FAILED)
+		return -errno;
+	*map = mem;
+	return 0;
+}

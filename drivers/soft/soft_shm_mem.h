@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory that processes of one host share: what a device publishes of itself (its directory), and
+ * the checks of what others hand over.
+ *
+ * Nothing of this is writable by two: a directory and a ring are sealed so that only the mapping
+ * of who made them can write (F_SEAL_FUTURE_WRITE), and that they keep their size, so that no
+ * access to a peer's can fault. The memory of applications that is handed over has no seals: it is
+ * EAL's. A peer is trusted not to cut that short, see doc/guides/software-device.rst.
+ */
+#ifndef SOFT_SHM_MEM_H
+#define SOFT_SHM_MEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "soft.h"
+
+#define SOFT_SHM_PEERS   256 /* connections of a device in each direction */
+#define SOFT_SHM_ENGINES 256 /* that may access peers' memory */
+#define SOFT_SHM_LINE    64
+
+/*
+ * One number that others watch, alone in its line. Of an engine: odd while it may be accessing
+ * the memory of peers. Of a connection that came in: how far its ring is read.
+ */
+struct soft_shm_word {
+	uint64_t v;
+	uint8_t pad[SOFT_SHM_LINE - 8];
+};
+
+enum {
+	SOFT_SHM_READ = 1 << 0,
+	SOFT_SHM_WRITE = 1 << 1,
+	SOFT_SHM_ATOMIC = 1 << 2,
+	SOFT_SHM_RC = 1 << 3, /* of a QP */
+};
+
+/* A key over memory that is handed over. Entries are read as soft_shm_read() says. */
+struct soft_shm_key {
+	uint32_t seq; /* even: there is none */
+	uint32_t key;
+	uint32_t pdn;
+	uint32_t rights; /* SOFT_SHM_* */
+	uint64_t start;  /* address of the first byte */
+	uint64_t len;
+	uint32_t seg, gen; /* where it is */
+	uint64_t off;      /* in the file */
+	uint8_t pad[16];
+};
+
+/* A QP in RTS. */
+struct soft_shm_qp {
+	uint32_t seq; /* even: there is none */
+	uint32_t remote_qpn;
+	uint32_t pdn;
+	uint32_t rights;
+	uint32_t mtu;
+	uint32_t max_rd_atomic;
+	uint8_t dgid[16]; /* of its peer */
+	uint8_t pad[24];
+};
+
+struct soft_shm_dir {
+	uint32_t magic, version;
+	uint32_t engines; /* in use, from 0 on */
+	uint8_t pad[SOFT_SHM_LINE - 12];
+	struct soft_shm_word engine[SOFT_SHM_ENGINES];
+	struct soft_shm_word head[SOFT_SHM_PEERS];
+	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];
+	struct soft_shm_qp qps[1u << SOFT_LOG_MAX_QP];
+};
+
+/* Make memory of @len bytes that only this mapping can write. -errno. */
+int soft_shm_create(const char *name, size_t len, int *fd, void **map);
+
+/*
+ * What is read without a lock while it comes and goes has one address as long as the device: zeros
+ * where nothing is mapped, which say that there is nothing.
+ */
+const void *soft_shm_reserve(size_t len);
+/* Map there what somebody else made by soft_shm_create(), to read. -errno: it is not such. */
+int soft_shm_map(int fd, size_t len, const void *at);
+/* Zeros again. */
+int soft_shm_unmap(size_t len, const void *at);
+/*
+ * Map [off, off + len) of a file of application memory, to read and write. -errno: it is no part
+ * of it, or it cannot be mapped.
+ */
+int soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map);
+
+/*
+ * Change an entry: between these it is none. Who reads it after soft_shm_retire() finds out, and
+ * the fence behind it makes that so for everybody whose engine's word is seen even afterwards.
+ */
+static inline void
+soft_shm_retire(uint32_t *seq)
+{
+	if ((*seq & 1) != 0)
+		__atomic_store_n(seq, *seq + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void
+soft_shm_publish(uint32_t *seq)
+{
+	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Copy a peer's entry whose first word is its seq. False: there is none, or it is changing. The
+ * peer may have written anything into it.
+ */
+static inline bool
+soft_shm_read(void *to, const void *entry, size_t len)
+{
+	const uint32_t *seq = (const uint32_t *)entry;
+	uint32_t before = __atomic_load_n(seq, __ATOMIC_ACQUIRE);
+	const uint64_t *from = (const uint64_t *)entry;
+	uint64_t *out = (uint64_t *)to;
+	size_t i;
+
+	if ((before & 1) == 0)
+		return false;
+	for (i = 0; i < len / 8; i++)
+		out[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	/* The seq in the copy is the one that users compare with later. */
+	*(uint32_t *)to = before;
+	return __atomic_load_n(seq, __ATOMIC_RELAXED) == before;
+}
+
+#endif

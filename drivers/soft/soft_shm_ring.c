@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <assert.h>
+#include <string.h>
+
+#include <rte_branch_prediction.h>
+
+#include "soft_shm_ring.h"
+
+static_assert(sizeof(struct soft_ring_rec) == SOFT_RING_ALIGN, "a record's header");
+
+/* Bytes that a packet takes with its header. */
+static inline uint32_t
+record_size(uint32_t len)
+{
+	return (len + (uint32_t)sizeof(struct soft_ring_rec) + SOFT_RING_ALIGN - 1) &
+	       ~(SOFT_RING_ALIGN - 1);
+}
+
+void
+soft_ring_tx_init(struct soft_ring_tx *r, uint8_t *data, const uint64_t *head)
+{
+	*r = (struct soft_ring_tx){.data = data, .head = head};
+}
+
+void
+soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_out)
+{
+	*r = (struct soft_ring_rx){.data = data, .head_out = head_out};
+}
+
+/* Are @bytes free? The consumer's word is read only when it matters. */
+static inline bool
+room_for(struct soft_ring_tx *r, uint32_t bytes)
+{
+	if (likely(bytes <= SOFT_RING_SIZE - (r->tail - r->seen)))
+		return true;
+	/* Acquire: what it has read is read before it is overwritten. */
+	r->seen = __atomic_load_n(r->head, __ATOMIC_ACQUIRE);
+	/* It may not have read what is not written, nor what was handed back long ago. */
+	if (unlikely(r->tail - r->seen > SOFT_RING_SIZE)) {
+		r->broken = true;
+		return false;
+	}
+	return bytes <= SOFT_RING_SIZE - (r->tail - r->seen);
+}
+
+struct soft_ring_rec *
+soft_ring_reserve(struct soft_ring_tx *r, uint32_t len)
+{
+	uint32_t size = record_size(len);
+	uint32_t to_end = SOFT_RING_SIZE - (uint32_t)(r->tail & (SOFT_RING_SIZE - 1));
+	uint32_t skip = size > to_end ? to_end : 0;
+
+	/* With the header of the next one, which is to be 0 when this one is seen. */
+	if (unlikely(r->broken || len > SOFT_RING_MAX) ||
+	    !room_for(r, skip + size + (uint32_t)sizeof(struct soft_ring_rec)))
+		return NULL;
+	if (unlikely(skip != 0)) {
+		soft_ring_at(r->data, 0)->len = 0;
+		__atomic_store_n(&soft_ring_at(r->data, r->tail)->len, SOFT_RING_WRAP,
+				 __ATOMIC_RELEASE);
+		r->tail += skip;
+	}
+	return soft_ring_at(r->data, r->tail);
+}
+
+void
+soft_ring_publish(struct soft_ring_tx *r, struct soft_ring_rec *rec, uint32_t len)
+{
+	r->tail += record_size(len);
+	__atomic_store_n(&soft_ring_at(r->data, r->tail)->len, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&rec->len, len, __ATOMIC_RELEASE);
+}
+
+static inline const struct soft_ring_rec *
+record_at(const struct soft_ring_rx *r)
+{
+	return (const struct soft_ring_rec *)(const void *)(r->data +
+							    (r->head & (SOFT_RING_SIZE - 1)));
+}
+
+const uint8_t *
+soft_ring_peek(struct soft_ring_rx *r, struct soft_ring_rec *rec)
+{
+	const struct soft_ring_rec *at = record_at(r);
+	uint32_t to_end = SOFT_RING_SIZE - (uint32_t)(r->head & (SOFT_RING_SIZE - 1)), len;
+
+	if (unlikely(r->broken))
+		return NULL;
+	/* Acquire: the packet is written before its length. */
+	len = __atomic_load_n(&at->len, __ATOMIC_ACQUIRE);
+	if (unlikely(len == SOFT_RING_WRAP)) {
+		/* Not from the start to the start: that could go on for ever. */
+		if (to_end == SOFT_RING_SIZE) {
+			r->broken = true;
+			return NULL;
+		}
+		__atomic_store_n(&r->head, r->head + to_end, __ATOMIC_RELAXED);
+		to_end = SOFT_RING_SIZE;
+		at = record_at(r);
+		len = __atomic_load_n(&at->len, __ATOMIC_ACQUIRE);
+	}
+	if (len == 0)
+		return NULL;
+	if (unlikely(len > SOFT_RING_MAX || record_size(len) > to_end)) {
+		r->broken = true;
+		return NULL;
+	}
+	memcpy(rec, at, sizeof(*rec));
+	/* As it was when it was checked. */
+	rec->len = len;
+	r->next = record_size(len);
+	return (const uint8_t *)(at + 1);
+}

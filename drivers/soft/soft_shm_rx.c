@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Connections that others make to a device, to send to it. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "soft_shm.h"
+
+/* Connections taken in at a time: who connects without end does not stop us. */
+#define ACCEPTS 16
+
+/* A slot that is free, or a new one. -1: none. */
+static int
+free_slot(struct soft_shm *shm)
+{
+	struct soft_shm_rx *rx;
+	uint32_t i;
+
+	for (i = 0; i < shm->n_rx; i++)
+		if (shm->rx[i]->state == SOFT_SHM_IDLE)
+			return (int)i;
+	if (shm->n_rx == SOFT_SHM_PEERS)
+		return -1;
+	rx = calloc(1, sizeof(*rx));
+	if (rx == NULL)
+		return -1;
+	rx->dir = soft_shm_reserve(sizeof(*rx->dir));
+	rx->ring.data = soft_shm_reserve(SOFT_RING_SIZE);
+	if (rx->dir == NULL || rx->ring.data == NULL) {
+		if (rx->dir != NULL)
+			munmap((void *)(uintptr_t)rx->dir, sizeof(*rx->dir));
+		free(rx);
+		return -1;
+	}
+	rte_ticketlock_init(&rx->lock);
+	shm->rx[shm->n_rx] = rx;
+	__atomic_store_n(&shm->n_rx, shm->n_rx + 1, __ATOMIC_RELEASE);
+	return (int)shm->n_rx - 1;
+}
+
+void
+soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
+{
+	if (why != NULL)
+		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)rx->pid, why);
+	rte_ticketlock_lock(&rx->lock);
+	__atomic_store_n(&rx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
+	soft_shm_unmap(SOFT_RING_SIZE, rx->ring.data);
+	rte_ticketlock_unlock(&rx->lock);
+	soft_shm_unmap(sizeof(*rx->dir), rx->dir);
+	close(rx->sock);
+}
+
+/* Say no. It has said HELLO already, or what it says is not waited for. */
+static void
+refuse(int sock, enum soft_shm_refusal why)
+{
+	int fds[SOFT_SHM_MAX_FDS], i;
+	struct soft_shm_msg m;
+	const char *text;
+
+	/* What is not read when the socket is closed would take the answer with it. */
+	if (soft_shm_recv(sock, false, &m, fds, &text) == 1)
+		for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
+			close(fds[i]);
+	soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
+	m.u.refused.why = why;
+	(void)soft_shm_send(sock, &m, NULL, 0);
+	close(sock);
+}
+
+static void
+take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
+{
+	struct soft_shm_rx *rx;
+	pid_t pid = 0;
+	uid_t uid = 0;
+	int slot;
+
+	if (soft_shm_user(shm, sock, &pid, &uid) != 0) {
+		SOFT_LOG(WARNING,
+			 "%s: process %d of user %u wants to connect: shm_uid=%u would let it",
+			 shm->dev->name, (int)pid, (unsigned int)uid, (unsigned int)uid);
+		refuse(sock, SOFT_SHM_REFUSED_USER);
+		return;
+	}
+	slot = free_slot(shm);
+	if (slot < 0) {
+		SOFT_LOG(ERR, "%s: process %d wants to connect: more than %d peers", shm->dev->name,
+			 (int)pid, SOFT_SHM_PEERS);
+		refuse(sock, SOFT_SHM_REFUSED_FULL);
+		return;
+	}
+	rx = shm->rx[slot];
+	rx->sock = sock;
+	rx->pid = pid;
+	rx->give_up = now + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000));
+	soft_shm_gid(&shm->dev->opts.port, listener, rx->dst);
+	__atomic_store_n(&rx->state, SOFT_SHM_GREETING, __ATOMIC_RELEASE);
+	soft_shm_watch(shm, sock, SOFT_SHM_EV_RX | (uint32_t)slot);
+	/* It has said HELLO before we looked, as a rule. */
+	soft_shm_rx_event(shm, (uint32_t)slot);
+}
+
+void
+soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now)
+{
+	int sock, i;
+
+	for (i = 0; i < ACCEPTS; i++) {
+		if (soft_shm_accept(shm->listener[listener], &sock) != 0)
+			return;
+		take(shm, sock, listener, now);
+	}
+}
+
+static const char *
+greeted(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m, const int *fds)
+{
+	struct soft_shm_rx *rx = shm->rx[slot];
+	uint64_t *head = &shm->dir->head[slot].v;
+	struct soft_shm_msg answer;
+
+	if (rx->state != SOFT_SHM_GREETING)
+		return "it greets twice";
+	if (soft_shm_map(fds[0], sizeof(*rx->dir), rx->dir) != 0 ||
+	    soft_shm_map(fds[1], SOFT_RING_SIZE, rx->ring.data) != 0)
+		return "what it shares is not what it should be";
+	rx->n_gids = m->u.hello.n_gids;
+	memcpy(rx->gids, m->u.hello.gids, sizeof(rx->gids));
+	__atomic_store_n(head, 0, __ATOMIC_RELAXED);
+	soft_shm_msg_init(&answer, SOFT_SHM_WELCOME);
+	answer.u.welcome.slot = slot;
+	if (soft_shm_send(rx->sock, &answer, &shm->dir_fd, 1) != 0)
+		return "it cannot be answered";
+	rte_ticketlock_lock(&rx->lock);
+	soft_ring_rx_init(&rx->ring, rx->ring.data, head);
+	__atomic_store_n(&rx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
+	rte_ticketlock_unlock(&rx->lock);
+	return NULL;
+}
+
+void
+soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
+{
+	struct soft_shm_rx *rx = shm->rx[index];
+	int fds[SOFT_SHM_MAX_FDS], ret, i;
+	struct soft_shm_msg m;
+	const char *why = NULL;
+
+	if (rx->state == SOFT_SHM_IDLE)
+		return;
+	ret = soft_shm_recv(rx->sock, false, &m, fds, &why);
+	if (ret == 0)
+		return;
+	if (ret == 1) {
+		why = greeted(shm, index, &m, fds);
+		for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
+			close(fds[i]);
+	} else if (ret == -EPROTO) {
+		/* One of another version understands at least that this is one. */
+		soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
+		m.u.refused.why = SOFT_SHM_REFUSED_VERSION;
+		(void)soft_shm_send(rx->sock, &m, NULL, 0);
+	} else {
+		why = "it is gone";
+	}
+	if (why != NULL)
+		soft_shm_rx_close(shm, rx, why);
+}
+
+void
+soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
+{
+	uint32_t i;
+
+	for (i = 0; i < shm->n_rx; i++) {
+		struct soft_shm_rx *rx = shm->rx[i];
+
+		if (rx->state == SOFT_SHM_GREETING && now >= rx->give_up)
+			soft_shm_rx_close(shm, rx, "it does not greet");
+		else if (rx->state == SOFT_SHM_UP &&
+			 __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
+			soft_shm_rx_close(shm, rx, "its packets make no sense");
+	}
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Connections that a device makes, to whom its packets are for. */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "soft_shm.h"
+
+struct soft_shm_tx *
+soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
+{
+	uint32_t i, n = __atomic_load_n(&shm->n_tx, __ATOMIC_ACQUIRE);
+
+	for (i = 0; i < n; i++)
+		if (memcmp(shm->tx[i]->dst, gid, 16) == 0)
+			return shm->tx[i];
+	return NULL;
+}
+
+static struct soft_shm_tx *
+tx_create(struct soft_shm *shm, const uint8_t gid[16])
+{
+	struct soft_shm_tx *tx;
+
+	if (shm->n_tx == SOFT_SHM_PEERS) {
+		SOFT_LOG(ERR, "%s: more than %d peers", shm->dev->name, SOFT_SHM_PEERS);
+		return NULL;
+	}
+	tx = calloc(1, sizeof(*tx));
+	if (tx == NULL)
+		return NULL;
+	tx->dir = soft_shm_reserve(sizeof(*tx->dir));
+	if (tx->dir == NULL) {
+		free(tx);
+		return NULL;
+	}
+	rte_ticketlock_init(&tx->lock);
+	memcpy(tx->dst, gid, 16);
+	shm->tx[shm->n_tx] = tx;
+	/* Release: who sees the number sees the connection. */
+	__atomic_store_n(&shm->n_tx, shm->n_tx + 1, __ATOMIC_RELEASE);
+	return tx;
+}
+
+void
+soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
+{
+	uint8_t *data;
+	bool was_up = tx->state == SOFT_SHM_UP;
+
+	if (why != NULL)
+		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)tx->pid, why);
+	rte_ticketlock_lock(&tx->lock);
+	__atomic_store_n(&tx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
+	data = tx->ring.data;
+	tx->ring.data = NULL;
+	rte_ticketlock_unlock(&tx->lock);
+	munmap(data, SOFT_RING_SIZE);
+	soft_shm_unmap(sizeof(*tx->dir), tx->dir);
+	close(tx->sock);
+	__atomic_store_n(&tx->again, rte_rdtsc() + soft_time_cycles(SOFT_SHM_AGAIN_NS),
+			 __ATOMIC_RELAXED);
+	if (!was_up)
+		return;
+	__atomic_fetch_add(&tx->deaths, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&shm->deaths, 1, __ATOMIC_RELEASE);
+}
+
+static int
+say_hello(struct soft_shm *shm, int sock, int ring_fd)
+{
+	const struct soft_port_opts *o = &shm->dev->opts.port;
+	const int fds[] = {shm->dir_fd, ring_fd};
+	struct soft_shm_msg m;
+
+	soft_shm_msg_init(&m, SOFT_SHM_HELLO);
+	while (soft_shm_gid(o, m.u.hello.n_gids, m.u.hello.gids[m.u.hello.n_gids]))
+		m.u.hello.n_gids++;
+	return soft_shm_send(sock, &m, fds, RTE_DIM(fds));
+}
+
+/* Connect to the other side, if it may be a peer. */
+static int
+call(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
+{
+	uid_t uid;
+	int ret = soft_shm_connect(shm->dev->opts.port.shm, tx->dst, sock);
+
+	if (ret != 0)
+		return ret;
+	ret = soft_shm_user(shm, *sock, &tx->pid, &uid);
+	if (ret == 0)
+		return 0;
+	close(*sock);
+	SOFT_LOG(ERR,
+		 "%s: process %d is of user %u and not trusted: shm_uid=%u would, if it does the "
+		 "same",
+		 shm->dev->name, (int)tx->pid, (unsigned int)uid, (unsigned int)uid);
+	return ret;
+}
+
+int
+soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
+{
+	struct soft_shm_tx *tx = shm->tx[index];
+	int sock, ring_fd, ret;
+	void *ring;
+
+	if (tx->state != SOFT_SHM_IDLE)
+		return 0;
+	__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_AGAIN_NS), __ATOMIC_RELAXED);
+	ret = call(shm, tx, &sock);
+	if (ret != 0)
+		return ret;
+	ret = soft_shm_create("bluebell-ring", SOFT_RING_SIZE, &ring_fd, &ring);
+	if (ret != 0)
+		goto close_sock;
+	ret = say_hello(shm, sock, ring_fd);
+	/* The other side's mapping, and ours, keep it. */
+	close(ring_fd);
+	if (ret != 0)
+		goto unmap_ring;
+	tx->sock = sock;
+	__atomic_store_n(&tx->again,
+			 now + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000)),
+			 __ATOMIC_RELAXED);
+	rte_ticketlock_lock(&tx->lock);
+	soft_ring_tx_init(&tx->ring, ring, NULL);
+	__atomic_store_n(&tx->state, SOFT_SHM_GREETING, __ATOMIC_RELEASE);
+	rte_ticketlock_unlock(&tx->lock);
+	soft_shm_watch(shm, sock, SOFT_SHM_EV_TX | index);
+	return 0;
+
+unmap_ring:
+	munmap(ring, SOFT_RING_SIZE);
+close_sock:
+	close(sock);
+	return ret;
+}
+
+struct soft_shm_tx *
+soft_shm_reach(struct soft_shm *shm, const uint8_t gid[16], int *ret)
+{
+	struct soft_shm_tx *tx;
+	uint32_t i;
+
+	pthread_mutex_lock(&shm->lock);
+	tx = soft_shm_find(shm, gid);
+	if (tx == NULL)
+		tx = tx_create(shm, gid);
+	*ret = -ENOMEM;
+	for (i = 0; tx != NULL && i < shm->n_tx; i++)
+		if (shm->tx[i] == tx)
+			*ret = soft_shm_tx_connect(shm, i, rte_rdtsc());
+	pthread_mutex_unlock(&shm->lock);
+	return tx;
+}
+
+int
+soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
+{
+	char text[INET6_ADDRSTRLEN];
+	int ret;
+
+	(void)soft_shm_reach(dev->shm, gid, &ret);
+	if (ret == 0) {
+		soft_shm_mac(gid, mac);
+		return 0;
+	}
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	SOFT_LOG(ERR, "%s: GID %s cannot be reached: %s", dev->name, text,
+		 ret == -ECONNREFUSED ? "no process has it on this fabric" : strerror(-ret));
+	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
+}
+
+/* ---- What the other side says */
+
+static const char *
+welcomed(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
+{
+	if (tx->state != SOFT_SHM_GREETING || m->u.welcome.slot >= SOFT_SHM_PEERS)
+		return "a welcome that makes no sense";
+	if (soft_shm_map(fd, sizeof(*tx->dir), tx->dir) != 0)
+		return "what it shares is not what it should be";
+	rte_ticketlock_lock(&tx->lock);
+	tx->ring.head = &tx->dir->head[m->u.welcome.slot].v;
+	__atomic_store_n(&tx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
+	rte_ticketlock_unlock(&tx->lock);
+	return NULL;
+}
+
+static const char *
+refused(const struct soft_shm_msg *m)
+{
+	switch (m->u.refused.why) {
+	case SOFT_SHM_REFUSED_USER:
+		return "it does not trust this user: its option shm_uid would";
+	case SOFT_SHM_REFUSED_FULL:
+		return "it has too many peers";
+	default:
+		return "it refuses us";
+	}
+}
+
+/* One message. NULL: go on; else why the connection ends. */
+static const char *
+heard(struct soft_shm_tx *tx, const struct soft_shm_msg *m, const int *fds)
+{
+	switch (m->type) {
+	case SOFT_SHM_WELCOME:
+		return welcomed(tx, m, fds[0]);
+	case SOFT_SHM_REFUSED:
+		return refused(m);
+	default:
+		return NULL;
+	}
+}
+
+void
+soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
+{
+	struct soft_shm_tx *tx = shm->tx[index];
+	int fds[SOFT_SHM_MAX_FDS], ret, i;
+	struct soft_shm_msg m;
+	const char *why = NULL;
+
+	/* A few at a time: who talks without end does not stop us. */
+	for (i = 0; i < SOFT_SHM_SEGS && tx->state != SOFT_SHM_IDLE && why == NULL; i++) {
+		ret = soft_shm_recv(tx->sock, true, &m, fds, &why);
+		if (ret == 0)
+			return;
+		if (ret == 1) {
+			why = heard(tx, &m, fds);
+			if (fds[0] >= 0)
+				close(fds[0]);
+		} else if (ret != -EPROTO) {
+			why = "it is gone";
+		}
+	}
+	if (why != NULL)
+		soft_shm_tx_close(shm, tx, why);
+}
+
+void
+soft_shm_tx_chores(struct soft_shm *shm, uint64_t now)
+{
+	uint32_t i;
+
+	for (i = 0; i < shm->n_tx; i++) {
+		struct soft_shm_tx *tx = shm->tx[i];
+
+		if (tx->state == SOFT_SHM_GREETING && now >= tx->again)
+			soft_shm_tx_close(shm, tx, "it does not answer");
+		else if (tx->state == SOFT_SHM_UP &&
+			 __atomic_load_n(&tx->ring.broken, __ATOMIC_RELAXED))
+			soft_shm_tx_close(shm, tx, "its side of the ring makes no sense");
+	}
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Two processes of one host, each with an EAL and a device of its own: what one of them does is a
+ * command, which the test carries out itself or has another process carry out. A command that
+ * waits runs the device meanwhile, and so does who waits for its answer.
+ */
+#ifndef SHM_ACTOR_H
+#define SHM_ACTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "bluebell.h"
+
+#define ACTOR_BUF    (1u << 20)
+#define ACTOR_WAIT_S 60
+#define ACTOR_QKEY   0x1234u
+#define ACTOR_DATA   8192
+
+enum actor_op {
+	ACTOR_OPEN,    /* text: a device */
+	ACTOR_QP,      /* a: type; addr: its own */
+	ACTOR_CONNECT, /* addr: of the other side */
+	ACTOR_MR,      /* x: offset, y: length, a: rights; x: address, a: rkey */
+	ACTOR_DEREG,
+	ACTOR_FILL,  /* x: offset, y: length, a: seed */
+	ACTOR_SET,   /* x: offset, y: length, a: byte */
+	ACTOR_READ,  /* x: offset, y: length: data */
+	ACTOR_POST,  /* a: enum actor_verb, x: offset, y: length, raddr, rkey, imm */
+	ACTOR_RECV,  /* x: offset, y: length */
+	ACTOR_POLL,  /* a: status, b: opcode, x: byte_len, y: wr_id, imm */
+	ACTOR_STATE, /* a: of the QP */
+	ACTOR_EVENT, /* a: type */
+	ACTOR_STORM, /* go on writing to raddr, rkey for ever, x: offset, y: length; no answer */
+	ACTOR_RUN,   /* nothing for a: polls */
+	ACTOR_QUIET, /* after DEREG: does anything change in [x, x + y)? a: yes */
+	ACTOR_QP_DESTROY,
+	ACTOR_CLOSE,
+	ACTOR_EXIT,
+};
+
+enum actor_verb {
+	ACTOR_WRITE,
+	ACTOR_WRITE_IMM,
+	ACTOR_READ_VERB,
+	ACTOR_SEND,
+	ACTOR_SEND_IMM,
+	ACTOR_CMP_SWAP, /* z: compare, w: swap */
+	ACTOR_FETCH_ADD,
+};
+
+struct actor_msg {
+	uint32_t op;
+	int ret;
+	uint32_t a, b;
+	uint64_t x, y, z, w;
+	uint64_t raddr;
+	uint32_t rkey, imm;
+	struct bb_qp_addr addr;
+	char text[128];
+	uint8_t data[ACTOR_DATA];
+};
+
+struct actor {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+	struct bb_mr *mr;
+	struct bb_ah *ah;
+	uint32_t dest_qpn;
+	enum bb_qp_type type;
+	uint8_t timeout, retry_cnt; /* 0: the defaults */
+	struct bb_qp_addr addr;
+	uint8_t *buf;
+	/* Another process; else pid is 0. */
+	pid_t pid;
+	int sock;
+};
+
+/* Start EAL with these options behind the usual ones (NULL: none). 0, or 77 to skip. */
+int actor_eal(const char *name, const char *const *more, unsigned int n);
+/* Carry it out in this process: *m becomes the answer. */
+void actor_do(struct actor *s, struct actor_msg *m);
+/* The program of a process that only does what it is told through descriptor 3. */
+int actor_main(int argc, char **argv);
+
+/* A process that runs this program as `peer`, with more options of EAL. */
+void actor_spawn(struct actor *s, const char *const *more, unsigned int n);
+/* Have it done by whoever @s is; @us runs meanwhile. */
+void actor_ask(struct actor *us, struct actor *s, struct actor_msg *m);
+/* The same without waiting for the end. */
+void actor_tell(struct actor *s, const struct actor_msg *m);
+void actor_kill(struct actor *s);
+void actor_run(struct actor *s);
+
+/* The byte at @i of memory filled from @seed. */
+static inline uint8_t
+actor_byte(uint32_t seed, uint64_t i)
+{
+	return (uint8_t)(seed * 131 + i * 7 + (i >> 8));
+}
+
+#endif

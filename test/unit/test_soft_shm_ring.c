@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "soft_shm_ring.h"
+
+struct world {
+	uint8_t *data;
+	uint64_t head;
+	struct soft_ring_tx tx;
+	struct soft_ring_rx rx;
+	uint64_t seed;
+};
+
+static int
+setup(void **st)
+{
+	struct world *w = calloc(1, sizeof(*w));
+
+	assert_non_null(w);
+	assert_int_equal(posix_memalign((void **)&w->data, 64, SOFT_RING_SIZE), 0);
+	memset(w->data, 0, SOFT_RING_SIZE);
+	soft_ring_tx_init(&w->tx, w->data, &w->head);
+	soft_ring_rx_init(&w->rx, w->data, &w->head);
+	w->seed = 1;
+	*st = w;
+	return 0;
+}
+
+static int
+teardown(void **st)
+{
+	struct world *w = *st;
+
+	free(w->data);
+	free(w);
+	return 0;
+}
+
+static uint32_t
+draw(struct world *w, uint32_t n)
+{
+	w->seed = w->seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(w->seed >> 33) % n;
+}
+
+static bool
+put(struct world *w, uint32_t len, uint32_t tag)
+{
+	struct soft_ring_rec *rec = soft_ring_reserve(&w->tx, len);
+	uint8_t *p = (uint8_t *)(rec + 1);
+	uint32_t i;
+
+	if (rec == NULL)
+		return false;
+	rec->flow_label = tag;
+	rec->sgid = (uint8_t)(tag * 7);
+	for (i = 0; i < len; i++)
+		p[i] = (uint8_t)(tag + i * 3);
+	soft_ring_publish(&w->tx, rec, len);
+	return true;
+}
+
+static bool
+get(struct world *w, uint32_t len, uint32_t tag)
+{
+	struct soft_ring_rec rec;
+	const uint8_t *p = soft_ring_peek(&w->rx, &rec);
+	uint32_t i;
+
+	if (p == NULL)
+		return false;
+	assert_int_equal(rec.len, len);
+	assert_int_equal(rec.flow_label, tag);
+	assert_int_equal(rec.sgid, (uint8_t)(tag * 7));
+	for (i = 0; i < len; i++)
+		assert_int_equal(p[i], (uint8_t)(tag + i * 3));
+	soft_ring_pop(&w->rx);
+	return true;
+}
+
+/* Every length, many laps, any filling: what goes in comes out, in order. */
+static void
+test_laps(void **st)
+{
+	struct world *w = *st;
+	uint32_t len[1u << 16], in = 0, out = 0, full = 0;
+
+	while (in < 60000) {
+		uint32_t n = draw(w, 6000);
+
+		while (n-- != 0 && in < 60000) {
+			len[in] = draw(w, 8) != 0 ? 1 + draw(w, 200) : 1 + draw(w, SOFT_RING_MAX);
+			if (!put(w, len[in], in)) {
+				full++;
+				break;
+			}
+			in++;
+		}
+		for (n = draw(w, 6000); n != 0 && out != in; n--, out++)
+			assert_true(get(w, len[out], out));
+		soft_ring_release(&w->rx);
+	}
+	for (; out != in; out++)
+		assert_true(get(w, len[out], out));
+	assert_false(soft_ring_waiting(&w->rx));
+	assert_false(get(w, 0, 0));
+	assert_true(full > 10);
+	assert_true(w->tx.tail > 8 * SOFT_RING_SIZE);
+	assert_false(w->tx.broken || w->rx.broken);
+}
+
+/* Full until the consumer hands something back, and never one byte beyond. */
+static void
+test_full(void **st)
+{
+	struct world *w = *st;
+	uint32_t n = 0, i;
+
+	while (put(w, SOFT_RING_MAX, n))
+		n++;
+	assert_in_range(n, SOFT_RING_SIZE / (SOFT_RING_MAX + 16) - 1,
+			SOFT_RING_SIZE / (SOFT_RING_MAX + 16));
+	assert_true(get(w, SOFT_RING_MAX, 0));
+	assert_false(put(w, SOFT_RING_MAX, n));
+	assert_true(get(w, SOFT_RING_MAX, 1));
+	soft_ring_release(&w->rx);
+	assert_true(put(w, SOFT_RING_MAX, n));
+	for (i = 2; i <= n; i++)
+		assert_true(get(w, SOFT_RING_MAX, i));
+	assert_false(soft_ring_waiting(&w->rx));
+}
+
+static void
+test_too_long(void **st)
+{
+	struct world *w = *st;
+
+	assert_null(soft_ring_reserve(&w->tx, SOFT_RING_MAX + 1));
+	assert_null(soft_ring_reserve(&w->tx, UINT32_MAX));
+	assert_false(w->tx.broken);
+	assert_true(put(w, 1, 1));
+}
+
+/* The consumer's word says what cannot be. */
+static void
+test_hostile_consumer(void **st)
+{
+	static const uint64_t words[] = {UINT64_C(1) << 63, UINT64_C(1) << 40,
+					 -(UINT64_C(2) << 20)};
+	struct world *w = *st;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		uint32_t n = 0;
+
+		soft_ring_tx_init(&w->tx, w->data, &w->head);
+		w->head = 0;
+		assert_true(put(w, 100, 0));
+		w->head = w->tx.tail + words[i];
+		while (put(w, 4000, n))
+			assert_true(n++ < SOFT_RING_SIZE / 4000);
+		assert_true(w->tx.broken);
+		w->head = w->tx.tail;
+		assert_false(put(w, 1, 0));
+	}
+}
+
+/* Lengths that cannot be: whatever they are, nothing outside the ring is given. */
+static void
+test_hostile_producer(void **st)
+{
+	static const uint32_t lens[] = {SOFT_RING_MAX + 1, SOFT_RING_SIZE, 0x7fffffff,
+					0x80000000,        0xfffffff0,     0xfffffffe,
+					SOFT_RING_WRAP};
+	struct world *w = *st;
+	struct soft_ring_rec rec;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		soft_ring_rx_init(&w->rx, w->data, &w->head);
+		soft_ring_at(w->data, 0)->len = lens[i];
+		assert_true(soft_ring_waiting(&w->rx));
+		assert_null(soft_ring_peek(&w->rx, &rec));
+		assert_true(w->rx.broken);
+		soft_ring_at(w->data, 0)->len = 4;
+		assert_null(soft_ring_peek(&w->rx, &rec));
+	}
+	/* One that would go on behind the end. */
+	soft_ring_rx_init(&w->rx, w->data, &w->head);
+	w->rx.head = SOFT_RING_SIZE - 32;
+	soft_ring_at(w->data, w->rx.head)->len = 17;
+	assert_null(soft_ring_peek(&w->rx, &rec));
+	assert_true(w->rx.broken);
+	w->rx.broken = false;
+	soft_ring_at(w->data, w->rx.head)->len = 16;
+	assert_non_null(soft_ring_peek(&w->rx, &rec));
+	/* From the end to the start, which says the same. */
+	soft_ring_at(w->data, w->rx.head)->len = SOFT_RING_WRAP;
+	soft_ring_at(w->data, 0)->len = SOFT_RING_WRAP;
+	assert_null(soft_ring_peek(&w->rx, &rec));
+	assert_true(w->rx.broken);
+}
+
+/* A packet that is being written is not there yet; the one behind the last is not an old one. */
+static void
+test_publish(void **st)
+{
+	struct world *w = *st;
+	struct soft_ring_rec *rec;
+
+	memset(w->data + 16, 0xff, SOFT_RING_SIZE - 16);
+	rec = soft_ring_reserve(&w->tx, 24);
+	assert_non_null(rec);
+	assert_false(soft_ring_waiting(&w->rx));
+	memset(rec + 1, 1, 24);
+	soft_ring_publish(&w->tx, rec, 24);
+	assert_true(soft_ring_waiting(&w->rx));
+	assert_non_null(soft_ring_peek(&w->rx, &(struct soft_ring_rec){0}));
+	soft_ring_pop(&w->rx);
+	assert_false(soft_ring_waiting(&w->rx));
+	assert_int_equal(w->head, 0);
+	soft_ring_release(&w->rx);
+	assert_int_equal(w->head, 48);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_laps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_long, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_consumer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile_producer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_publish, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
