@@ -45,6 +45,7 @@ struct mlx5_caps {
 	uint32_t bf_half;                /* bytes of a register half, 0: no BlueFlame */
 	uint16_t sport_min, sport_max;   /* RoCEv2 UDP source ports */
 	bool atomic;
+	bool cong_statistics;
 	bool cq_resize, cq_moderation, cqe_compression;
 	uint64_t clock_hz;
 	uint32_t max_klm; /* entries of an indirect key, 0: none */

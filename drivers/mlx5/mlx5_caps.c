@@ -87,6 +87,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 		RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_SQ), BB_WQE_MAX_DS * BB_WQE_SEG);
 	/* lib/queue: strides to 512 bytes. */
 	c->max_wqe_rq = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ), 512u);
+	c->cong_statistics = bb_prm_get(cap, BB_PRM_HCA_CC_QUERY_ALLOWED) != 0;
 	c->cq_resize = bb_prm_get(cap, BB_PRM_HCA_CQ_RESIZE) != 0;
 	c->cq_moderation = bb_prm_get(cap, BB_PRM_HCA_CQ_MODERATION) != 0;
 	c->cqe_compression = bb_prm_get(cap, BB_PRM_HCA_CQE_COMPRESSION) != 0;

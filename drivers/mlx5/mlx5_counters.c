@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* One counter set per device, bound to all its QPs; 32-bit counters made 64-bit ones. */
+/*
+ * One counter set per device, bound to all its QPs; 32-bit counters made 64-bit ones. And what
+ * the port knows of congestion.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -68,6 +71,33 @@ mlx5_counters_fini(struct mlx5_dev *d)
 	return ret;
 }
 
+static uint64_t
+wide(const void *out, struct bb_prm_field high, struct bb_prm_field low)
+{
+	return (uint64_t)bb_prm_get(out, high) << 32 | bb_prm_get(out, low);
+}
+
+/* A function of a card may be told that it may ask and be refused all the same: then no more. */
+static void
+congestion(struct mlx5_dev *d, struct bb_dev_stats *stats)
+{
+	uint8_t in[BB_PRM_SZ_QUERY_CONG_STATISTICS_IN] = {0};
+	uint8_t out[BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT] = {0};
+
+	if (!d->caps.cong_statistics)
+		return;
+	mlx5_cmd_set_op(in, BB_PRM_OP_QUERY_CONG_STATISTICS);
+	if (mlx5_general(d, "QUERY_CONG_STATISTICS", in, sizeof(in), out, sizeof(out)) != 0) {
+		d->caps.cong_statistics = false;
+		return;
+	}
+	stats->ecn_marked = wide(out, BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_HIGH,
+				 BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_LOW);
+	stats->cnp_sent = wide(out, BB_PRM_CONG_NP_CNP_SENT_HIGH, BB_PRM_CONG_NP_CNP_SENT_LOW);
+	stats->cnp_handled =
+		wide(out, BB_PRM_CONG_RP_CNP_HANDLED_HIGH, BB_PRM_CONG_RP_CNP_HANDLED_LOW);
+}
+
 int
 mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 {
@@ -93,5 +123,6 @@ mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 		c->last[i] = v;
 		*stat += c->sum[i];
 	}
+	congestion(d, stats);
 	return 0;
 }

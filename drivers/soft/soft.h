@@ -44,6 +44,7 @@
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
 #include "soft_capture.h"
+#include "soft_counters.h"
 #include "soft_defect.h"
 #include "soft_net_fault.h"
 #include "soft_port_opts.h"
@@ -104,6 +105,8 @@ struct soft_opts {
 	uint32_t dm; /* bytes of device memory, a multiple of 4096 */
 	/* RoCEv2 packets instead of the loop port's rules. */
 	bool wire;
+	bool virtual_time; /* of packets and timers: a microsecond a poll */
+	uint32_t window;   /* packets of a QP that are not acknowledged, at most */
 	struct soft_net_fault tx_fault, rx_fault;
 	char capture[SOFT_CAPTURE_PATH]; /* a file for its packets; "": none */
 	uint32_t capture_mib;            /* of it at most */
@@ -389,17 +392,6 @@ struct soft_qp {
 	uint8_t cs_data[32]; /* see cs_len */
 };
 
-/* One set of counters, in the order of QUERY_Q_COUNTER; added to with __atomic. */
-struct soft_counters {
-	uint64_t rx_write, rx_read, rx_atomic;
-	uint64_t out_of_buffer, out_of_sequence, duplicate, rnr_nak_retry, packet_seq_err;
-	uint64_t ack_timeout, resp_local_length, req_local_length, local_operation;
-	uint64_t resp_local_prot, req_local_prot;
-	uint64_t req_remote_invalid, resp_remote_invalid;
-	uint64_t req_remote_access, resp_remote_access, req_remote_op;
-	uint64_t retry_exceeded, rnr_retry_exceeded, cq_overflow;
-	uint64_t resp_flush, req_flush;
-};
 #define SOFT_MAX_COUNTER_SETS 256
 
 /*
@@ -427,6 +419,8 @@ struct soft_dev {
 	uint64_t fault_requests; /* __atomic; counted only with the option fault */
 	bool odp;                /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
+	struct soft_congestion cong;
+	uint64_t virtual_tsc;         /* the time, of virtual_time; __atomic */
 	struct soft_capture *capture; /* NULL: none */
 	struct soft_engine *engine;   /* of progress=lcore or thread; inline: NULL */
 	/* Where packets go; NULL: there are none. As long as there is an engine. */

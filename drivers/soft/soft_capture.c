@@ -52,7 +52,7 @@
 
 struct soft_capture {
 	pthread_mutex_t lock;
-	char name[BB_DEV_NAME_MAX];
+	const struct soft_dev *dev;
 	char path[SOFT_CAPTURE_PATH];
 	int fd;
 	bool stopped;     /* full, or a write failed */
@@ -146,7 +146,7 @@ put_head(struct soft_capture *c)
 	put16(c, LINKTYPE_RAW);
 	put16(c, 0);
 	put32(c, 0); /* packets are not cut */
-	put_option(c, OPT_IF_NAME, c->name, (uint32_t)strlen(c->name));
+	put_option(c, OPT_IF_NAME, c->dev->name, (uint32_t)strlen(c->dev->name));
 	put_option(c, OPT_IF_TSRESOL, &resol, sizeof(resol));
 	block_end(c, at);
 }
@@ -205,7 +205,7 @@ flush_or_stop(struct soft_capture *c)
 		return;
 	c->stopped = true;
 	SOFT_LOG(ERR, "%s: capture=%s: %s: it ends after %" PRIu64 " bytes, traffic goes on",
-		 c->name, c->path, strerror(-ret), c->written);
+		 c->dev->name, c->path, strerror(-ret), c->written);
 }
 
 /* A name that leads to a plain file nobody captures to. The descriptor, or -errno. */
@@ -242,23 +242,25 @@ open_file(const char *name, const char *path)
 }
 
 int
-soft_capture_open(const char *name, const char *path, uint32_t mib, struct soft_capture **out)
+soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
+		  struct soft_capture **out)
 {
 	struct soft_capture *c = calloc(1, sizeof(*c));
 	struct timespec now;
 	int ret;
 
 	if (c == NULL) {
-		SOFT_LOG(ERR, "%s: no memory for a capture", name);
+		SOFT_LOG(ERR, "%s: no memory for a capture", dev->name);
 		return -ENOMEM;
 	}
-	snprintf(c->name, sizeof(c->name), "%s", name);
+	c->dev = dev;
 	snprintf(c->path, sizeof(c->path), "%s", path);
 	c->max = (uint64_t)mib << 20;
 	soft_time_init();
 	clock_gettime(CLOCK_REALTIME, &now);
-	c->epoch = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - soft_wire_now();
-	c->fd = open_file(name, path);
+	c->epoch =
+		(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - soft_wire_now(c->dev);
+	c->fd = open_file(dev->name, path);
 	if (c->fd < 0) {
 		ret = c->fd;
 		goto free_it;
@@ -267,7 +269,7 @@ soft_capture_open(const char *name, const char *path, uint32_t mib, struct soft_
 	put_head(c);
 	ret = flush(c);
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, strerror(-ret));
+		SOFT_LOG(ERR, "%s: capture=%s: %s", dev->name, path, strerror(-ret));
 		goto close_file;
 	}
 	pthread_mutex_init(&c->lock, NULL);
@@ -290,7 +292,7 @@ fits(struct soft_capture *c, uint32_t len)
 	SOFT_LOG(NOTICE,
 		 "%s: capture=%s is full: packets from now on are left out; capture_max=MIB gives "
 		 "it more",
-		 c->name, c->path);
+		 c->dev->name, c->path);
 	flush_or_stop(c);
 	c->stopped = true;
 	return false;
@@ -313,7 +315,7 @@ soft_capture_begin(struct soft_capture *c, enum soft_capture_dir dir, const uint
 	if (c->stopped)
 		return;
 	/* Under the lock: packets of several engines stand in the order of their times. */
-	now = soft_wire_now();
+	now = soft_wire_now(c->dev);
 	ns = c->epoch + now;
 	if (c->used == 0)
 		c->oldest = now;
@@ -344,7 +346,7 @@ soft_capture_run(struct soft_capture *c)
 	bool waits;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->used != 0 && soft_wire_now() - c->oldest >= SOFT_CAPTURE_IDLE_NS)
+	if (c->used != 0 && soft_wire_now(c->dev) - c->oldest >= SOFT_CAPTURE_IDLE_NS)
 		flush_or_stop(c);
 	waits = c->used != 0;
 	pthread_mutex_unlock(&c->lock);

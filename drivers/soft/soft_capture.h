@@ -19,14 +19,16 @@ enum soft_capture_dir {
 	SOFT_CAPTURE_OUT = 2,
 };
 
+struct soft_dev;
 struct soft_capture;
 
 /*
- * Make @path, or empty it, for packets of the device @name: at most @mib MiB. 0, or -errno,
+ * Make @path, or empty it, for packets of @dev: at most @mib MiB. 0, or -errno,
  * logged: the directory, its rights, no space, not a plain file (-EINVAL), being written
  * already (-EBUSY).
  */
-int soft_capture_open(const char *name, const char *path, uint32_t mib, struct soft_capture **out);
+int soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
+		      struct soft_capture **out);
 /*
  * A packet from its IP header to its ICRC. @note is a comment, NULL: none. Any thread: between the
  * two calls no other takes its turn, and none but soft_capture_end() may be made. @keep false: take

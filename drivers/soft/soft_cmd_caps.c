@@ -35,6 +35,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_RA_REQ_QP, SOFT_LOG_MAX_RA);
 	set(caps, BB_PRM_HCA_LOG_MAX_RA_RES_QP, SOFT_LOG_MAX_RA);
 	set(caps, BB_PRM_HCA_MAX_QP_CNT, opts->no_counters ? 0 : SOFT_MAX_COUNTER_SETS - 1);
+	set(caps, BB_PRM_HCA_CC_QUERY_ALLOWED, !opts->no_counters && !opts->link_ib);
 	/* MLX5_CAP_PORT_TYPE_IB 0, _ETH 1 */
 	set(caps, BB_PRM_HCA_PORT_TYPE, opts->link_ib ? 0 : 1);
 	set(caps, BB_PRM_HCA_NUM_PORTS, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER. */
+/* ALLOC_Q_COUNTER, DEALLOC_Q_COUNTER, QUERY_Q_COUNTER, QUERY_CONG_STATISTICS. */
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -119,6 +119,41 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 
 		/* 32 bits wide, wrapping, as on a card. */
 		bb_prm_set(cmd->out, places[i].f, (uint32_t)v);
+	}
+	return 0;
+}
+
+int
+soft_cmd_query_cong_statistics(struct soft_cmd *cmd)
+{
+	static const struct soft_field fields[] = {{BB_PRM_QUERY_CONG_STATISTICS_CLEAR, 0}};
+	const struct {
+		uint64_t *counter;
+		struct bb_prm_field high, low;
+	} where[] = {
+		{&cmd->dev->cong.rp_cnp_handled, BB_PRM_CONG_RP_CNP_HANDLED_HIGH,
+		 BB_PRM_CONG_RP_CNP_HANDLED_LOW},
+		{&cmd->dev->cong.np_ecn_marked_roce_packets,
+		 BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_HIGH,
+		 BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_LOW},
+		{&cmd->dev->cong.np_cnp_sent, BB_PRM_CONG_NP_CNP_SENT_HIGH,
+		 BB_PRM_CONG_NP_CNP_SENT_LOW},
+	};
+	bool clear = bb_prm_get(cmd->in, BB_PRM_QUERY_CONG_STATISTICS_CLEAR) != 0;
+	unsigned int i;
+	int ret;
+
+	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
+	if (ret != 0)
+		return ret;
+	if (cmd->dev->opts.no_counters || cmd->dev->opts.link_ib)
+		return SOFT_REFUSE(cmd, BAD_OP, "the device has no congestion statistics");
+	for (i = 0; i < RTE_DIM(where); i++) {
+		uint64_t v = clear ? __atomic_exchange_n(where[i].counter, 0, __ATOMIC_RELAXED)
+				   : __atomic_load_n(where[i].counter, __ATOMIC_RELAXED);
+
+		bb_prm_set(cmd->out, where[i].high, (uint32_t)(v >> 32));
+		bb_prm_set(cmd->out, where[i].low, (uint32_t)v);
 	}
 	return 0;
 }

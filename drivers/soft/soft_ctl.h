@@ -333,6 +333,7 @@ int soft_cmd_destroy_mkey(struct soft_cmd *cmd);
 int soft_cmd_alloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_dealloc_q_counter(struct soft_cmd *cmd);
 int soft_cmd_query_q_counter(struct soft_cmd *cmd);
+int soft_cmd_query_cong_statistics(struct soft_cmd *cmd);
 int soft_cmd_create_rmp(struct soft_cmd *cmd);
 int soft_cmd_modify_rmp(struct soft_cmd *cmd);
 int soft_cmd_query_rmp(struct soft_cmd *cmd);

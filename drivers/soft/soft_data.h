@@ -24,6 +24,7 @@
 
 #include "bb_barrier.h"
 #include "soft.h"
+#include "soft_time.h"
 
 #define SOFT_PSN_MASK    0xffffffu
 #define SOFT_MAX_PIECES  (BB_WQE_MAX_DS - 1) /* of a send WQE */
@@ -227,9 +228,8 @@ struct soft_engine {
 	uint32_t n_held, cap_held;
 	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
 	uint32_t n_held_packets;
-	uint32_t shm_deaths;           /* of soft_shm.deaths: those it has seen to */
-	uint64_t faults;               /* state of what is drawn there */
-	bool captured;                 /* something waits in dev->capture */
+	uint32_t shm_deaths; /* of soft_shm.deaths: those it has seen to */
+	struct soft_net_state net;
 	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */
 	uint64_t turn;                 /* on a port: turns of QPs, while no key changes */
 	uint8_t bounce[4096];          /* on a port: payload of a packet in too many pieces */
@@ -340,9 +340,6 @@ soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 }
 
 /* ---- soft_engine.c */
-void soft_time_init(void);
-/* At least so many nanoseconds, in TSC ticks. */
-uint64_t soft_time_cycles(uint64_t ns);
 void soft_qp_queue(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
 /* Wait until @ns nanoseconds from now. */

@@ -185,7 +185,8 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_bf == b->no_bf && a->no_counters == b->no_counters &&
 	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
 	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
-	       a->wire == b->wire && memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
+	       a->wire == b->wire && a->window == b->window && a->virtual_time == b->virtual_time &&
+	       memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
 	       memcmp(&a->rx_fault, &b->rx_fault, sizeof(a->rx_fault)) == 0 &&
 	       strcmp(a->capture, b->capture) == 0 && a->capture_mib == b->capture_mib &&
 	       a->no_devx == b->no_devx && a->no_dm == b->no_dm && a->no_mkey == b->no_mkey &&
@@ -235,6 +236,10 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
+	memset(&dev->cong, 0, sizeof(dev->cong));
+	/* Not 0: what waits for 0 does not wait. */
+	soft_time_init();
+	dev->virtual_tsc = soft_time_cycles(0);
 	dev->link = opts->wire ? &soft_link_memory : NULL;
 	dev_mac(dev);
 	soft_dev_fill_gids(dev);
@@ -242,7 +247,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	if (ret != 0)
 		return ret;
 	if (opts->capture[0] != '\0') {
-		ret = soft_capture_open(dev->name, opts->capture, opts->capture_mib, &dev->capture);
+		ret = soft_capture_open(dev, opts->capture, opts->capture_mib, &dev->capture);
 		if (ret != 0)
 			goto stop_dm;
 	}

@@ -71,9 +71,9 @@ soft_time_cycles(uint64_t ns)
 }
 
 uint64_t
-soft_wire_now(void)
+soft_wire_now(const struct soft_dev *dev)
 {
-	uint64_t tsc = rte_rdtsc();
+	uint64_t tsc = soft_ticks(dev);
 
 	/* For every packet: no division. Halves, as the product has more than 64 bits. */
 	return ((tsc >> 32) * soft_tsc_ns << 12) + ((tsc & UINT32_MAX) * soft_tsc_ns >> 20);
@@ -83,7 +83,7 @@ void
 soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns)
 {
 	soft_qp_unqueue(e, qp);
-	qp->deadline = rte_rdtsc() + soft_time_cycles(ns);
+	qp->deadline = soft_ticks(e->dev) + soft_time_cycles(ns);
 	qp->queued = SOFT_Q_TIMER;
 	TAILQ_INSERT_TAIL(&e->timers, qp, run);
 	if (qp->deadline < e->next_deadline)
@@ -98,7 +98,7 @@ soft_timers_run(struct soft_engine *e)
 	struct soft_qp *qp;
 	void *tmp;
 
-	now = rte_rdtsc();
+	now = soft_ticks(e->dev);
 	if (now < e->next_deadline)
 		return;
 	RTE_TAILQ_FOREACH_SAFE(qp, &e->timers, run, tmp)
@@ -235,10 +235,10 @@ soft_engine_chores(struct soft_engine *e)
 		soft_net_fault_run(e);
 	if (!TAILQ_EMPTY(&e->zips))
 		soft_zip_run(e);
-	if (e->captured)
-		e->captured = soft_capture_run(e->dev->capture);
+	if (e->net.busy)
+		e->net.busy = soft_net_run(e);
 	return !TAILQ_EMPTY(&e->errs) | !TAILQ_EMPTY(&e->moderated) |
-	       !TAILQ_EMPTY(&e->held_packets) | e->captured;
+	       !TAILQ_EMPTY(&e->held_packets) | e->net.busy;
 }
 
 static void
@@ -261,7 +261,7 @@ soft_engine_run(struct soft_engine *e)
 		pending |= e->watch[i]->left | e->watch[i]->cq_left;
 	}
 	if (unlikely(!TAILQ_EMPTY(&e->moderated) || !TAILQ_EMPTY(&e->errs) || e->cq_failed ||
-		     !TAILQ_EMPTY(&e->zips) || !TAILQ_EMPTY(&e->held_packets) || e->captured))
+		     !TAILQ_EMPTY(&e->zips) || !TAILQ_EMPTY(&e->held_packets) || e->net.busy))
 		pending |= soft_engine_chores(e);
 	if (unlikely(link != NULL && link->end != NULL))
 		link->end(e);
@@ -294,7 +294,7 @@ soft_engine_awake(const struct soft_engine *e)
 	    __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
 		return true;
 	any = __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED);
-	return any != SOFT_NO_DEADLINE && rte_rdtsc() >= any;
+	return any != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= any;
 }
 
 void

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Faults of a network on purpose, as the options tx_* and rx_* say: soft_wire_fault.c. */
+/* What a network does to packets, on purpose as the options tx_* and rx_* say: soft_wire_fault.c.
+ */
 #ifndef SOFT_NET_FAULT_H
 #define SOFT_NET_FAULT_H
 
@@ -12,17 +13,27 @@
 struct soft_packet_msg;
 TAILQ_HEAD(soft_packets, soft_packet_msg);
 
+#define SOFT_WINDOW     256u /* where nothing is said */
+#define SOFT_MAX_WINDOW 65536u
+
 /* What happens to packets in one direction; rates in millionths. */
 struct soft_net_fault {
 	uint32_t drop, dup, reorder, corrupt;
+	uint32_t ecn;   /* of those that may be marked, RFC 3168 */
 	uint32_t delay; /* us, of all */
+};
+
+/* An engine's part of it. */
+struct soft_net_state {
+	uint64_t faults; /* state of what is drawn */
+	bool busy;       /* soft_net_run() in every poll */
 };
 
 /* Has a fault been asked for? */
 static inline bool
 soft_net_faulty(const struct soft_net_fault *f)
 {
-	return (f->drop | f->dup | f->reorder | f->corrupt | f->delay) != 0;
+	return (f->drop | f->dup | f->reorder | f->corrupt | f->ecn | f->delay) != 0;
 }
 
 #endif

@@ -24,6 +24,7 @@ soft_opts_default(struct soft_opts *opts)
 		.dm = 128 << 10,
 		.log_max_mkey = SOFT_LOG_MAX_MKEY,
 		.capture_mib = SOFT_CAPTURE_MIB,
+		.window = SOFT_WINDOW,
 	};
 }
 
@@ -72,14 +73,18 @@ static const char *const keys[] = {"progress",
 				   "tx_dup",
 				   "tx_reorder",
 				   "tx_corrupt",
+				   "tx_ecn",
 				   "tx_delay",
 				   "rx_drop",
 				   "rx_dup",
 				   "rx_reorder",
 				   "rx_corrupt",
+				   "rx_ecn",
 				   "rx_delay",
 				   "capture",
 				   "capture_max",
+				   "virtual_time",
+				   "window",
 				   NULL};
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
@@ -90,8 +95,9 @@ static const char *const keys[] = {"progress",
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
 	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
 	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, "                                    \
-	"tx_drop, tx_dup, tx_reorder, tx_corrupt and the same with rx_=PERCENT, "                  \
-	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, " SOFT_PORT_OPTS_KNOWN
+	"tx_drop, tx_dup, tx_reorder, tx_corrupt, tx_ecn and the same with rx_=PERCENT, "          \
+	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, "                         \
+	"virtual_time, window=1..65536, " SOFT_PORT_OPTS_KNOWN
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
@@ -224,6 +230,10 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_fault(value, opts);
 	if (strncmp(key, "tx_", 3) == 0 || strncmp(key, "rx_", 3) == 0)
 		return soft_net_fault_opt(key, value, opts);
+	if (strcmp(key, "virtual_time") == 0)
+		return parse_flag(value, &opts->virtual_time);
+	if (strcmp(key, "window") == 0)
+		return parse_u32(value, 1, SOFT_MAX_WINDOW, &opts->window);
 	if (strcmp(key, "capture") == 0)
 		return parse_capture(value, opts);
 	if (strcmp(key, "capture_max") == 0)
@@ -364,6 +374,11 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	}
 	if (!parsed.wire && parsed.capture[0] != '\0') {
 		SOFT_LOG(ERR, "%s: capture= is of packets: it needs wire=1", name);
+		return -EINVAL;
+	}
+	if (parsed.virtual_time && (!parsed.wire || parsed.progress != SOFT_PROGRESS_INLINE)) {
+		SOFT_LOG(ERR, "%s: virtual_time counts polls: it needs wire=1 and progress=inline",
+			 name);
 		return -EINVAL;
 	}
 	/* There are no packets for masked atomics. */

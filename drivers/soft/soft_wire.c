@@ -127,13 +127,16 @@ soft_wire_path(struct soft_wire *w)
 	const struct soft_qp *qp = w->qp;
 	const uint8_t *ads = bb_prm_csub(qp->qpc, BB_PRM_QPC_ADS);
 	uint32_t sgid = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX) % SOFT_MAX_GIDS;
-	uint32_t sport = bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT);
+	uint32_t sport = bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), ecn;
 	struct bb_roce_net *net = &w->path.net;
 
 	memcpy(net->src, qp->dev->gids[sgid].raw, 16);
 	memcpy(net->dst, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), 16);
-	net->tclass =
-		(uint8_t)(bb_prm_get(ads, BB_PRM_ADS_DSCP) << 2 | bb_prm_get(ads, BB_PRM_ADS_ECN));
+	/* [A] Linux gives the DSCP alone; the ECN bits are then those of the traffic class. */
+	ecn = bb_prm_get(ads, BB_PRM_ADS_ECN);
+	if (ecn == 0)
+		ecn = bb_prm_get(ads, BB_PRM_ADS_TCLASS) & 3;
+	net->tclass = (uint8_t)(bb_prm_get(ads, BB_PRM_ADS_DSCP) << 2 | ecn);
 	net->hop_limit = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT);
 	net->flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
 	/* Left to the device: what differs between queue pairs (annex A17.3.2). */
@@ -162,7 +165,7 @@ soft_wire_enter_state(struct soft_wire *w)
 		.ack_timeout = qp->ack_timeout,
 		.retry_cnt = qp->retry_count,
 		.rnr_retry = qp->rnr_retry,
-		.window = SOFT_WIRE_WINDOW,
+		.window = qp->dev->opts.window,
 		/* Without an ack timeout nothing is sent again by time (9.7.6.1.3). */
 		.adaptive = qp->ack_timeout != 0 ? SOFT_WIRE_ADAPTIVE_NS : 0,
 	};
@@ -217,10 +220,36 @@ static const struct {
 	PAIR(resp_remote_access, resp_remote_access),
 };
 
+#define CONG(soft, roce)                                                                           \
+	{                                                                                          \
+		offsetof(struct soft_congestion, soft), offsetof(struct bb_roce_stats, roce)       \
+	}
+static const struct {
+	size_t soft, roce;
+} soft_wire_congestion[] = {
+	CONG(rp_cnp_handled, cnp),
+	CONG(np_ecn_marked_roce_packets, ecn_ce),
+	CONG(np_cnp_sent, tx_cnp),
+};
+
 static uint64_t *
 soft_wire_counter(void *base, size_t at)
 {
 	return (uint64_t *)(void *)((uint8_t *)base + at);
+}
+
+/* What @roce has more than was told, to *to (NULL: nobody). */
+static void
+soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
+{
+	uint64_t now = *soft_wire_counter(&w->roce.stats, roce);
+	uint64_t *told = soft_wire_counter(&w->told, roce);
+
+	if (now == *told)
+		return;
+	if (to != NULL)
+		__atomic_fetch_add(to, now - *told, __ATOMIC_RELAXED);
+	*told = now;
 }
 
 static void
@@ -229,17 +258,12 @@ soft_wire_count(struct soft_wire *w)
 	struct soft_counters *c = soft_counters_of(w->qp);
 	uint32_t i;
 
-	for (i = 0; i < RTE_DIM(soft_wire_counters); i++) {
-		uint64_t now = *soft_wire_counter(&w->roce.stats, soft_wire_counters[i].roce);
-		uint64_t *told = soft_wire_counter(&w->told, soft_wire_counters[i].roce);
-
-		if (now == *told)
-			continue;
-		if (c != NULL)
-			__atomic_fetch_add(soft_wire_counter(c, soft_wire_counters[i].soft),
-					   now - *told, __ATOMIC_RELAXED);
-		*told = now;
-	}
+	for (i = 0; i < RTE_DIM(soft_wire_counters); i++)
+		soft_wire_tell(w, soft_wire_counters[i].roce,
+			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
+	for (i = 0; i < RTE_DIM(soft_wire_congestion); i++)
+		soft_wire_tell(w, soft_wire_congestion[i].roce,
+			       soft_wire_counter(&w->qp->dev->cong, soft_wire_congestion[i].soft));
 }
 
 /* Look at it again when there is something to do. */
@@ -260,7 +284,7 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 void
 soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 {
-	uint64_t now = soft_wire_now();
+	uint64_t now = soft_wire_now(e->dev);
 
 	e->decoded = NULL;
 	e->turn++;
@@ -281,7 +305,7 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 {
 	e->decoded = NULL;
 	e->turn++;
-	bb_roce_rx(&w->roce, pkt, net, soft_wire_now());
+	bb_roce_rx(&w->roce, pkt, net, soft_wire_now(e->dev));
 	soft_keys_done(e);
 	/* Its answer, and what has room now, go out when all that came is taken in. */
 	soft_qp_queue(e, w->qp);

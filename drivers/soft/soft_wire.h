@@ -18,9 +18,8 @@
 #include "soft_data.h"
 #include "soft_link.h"
 
-#define SOFT_WIRE_SLOTS   64u  /* messages of a QP under way; power of two */
-#define SOFT_WIRE_REPLAYS 16u  /* READs and atomics that it answers; power of two */
-#define SOFT_WIRE_WINDOW  256u /* request packets that are not acknowledged */
+#define SOFT_WIRE_SLOTS   64u /* messages of a QP under way; power of two */
+#define SOFT_WIRE_REPLAYS 16u /* READs and atomics that it answers; power of two */
 /* First early resend, at the soonest: peers may have to wait for a CPU. */
 #define SOFT_WIRE_ADAPTIVE_NS 100000u
 
@@ -30,6 +29,7 @@ enum {
 	SOFT_HIT_DUP = 1u << 1,
 	SOFT_HIT_REORDER = 1u << 2,
 	SOFT_HIT_CORRUPT = 1u << 3,
+	SOFT_HIT_ECN = 1u << 4,
 };
 
 /* A packet on its way, in memory. */
@@ -82,7 +82,7 @@ void soft_wire_run(struct soft_engine *e, struct soft_wire *w);
 void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pkt *pkt,
 		  const struct bb_roce_net *net);
 /* A port's time, in ns. */
-uint64_t soft_wire_now(void);
+uint64_t soft_wire_now(const struct soft_dev *dev);
 
 /* ---- soft_wire_req.c */
 /* Give the engine the WQEs that are posted and have room. */
@@ -146,6 +146,8 @@ void soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 /* Packets whose time has come. */
 void soft_net_fault_run(struct soft_engine *e);
 void soft_net_fault_drop_all(struct soft_engine *e);
+/* A poll of an engine that is busy. Is it still? */
+bool soft_net_run(struct soft_engine *e);
 /* A packet of the device is on the wire: for the option capture, soft_capture.h. */
 void soft_packet_capture_begin(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t *ip,
 			       uint32_t len, uint8_t hits);

@@ -18,6 +18,8 @@
 #define REORDER_MIN_US 20u
 #define REORDER_MAX_US 500u
 #define MILLION        1000000u
+#define ECN_MASK       3u
+#define ECN_CE         3u
 
 static const struct {
 	const char *key;
@@ -27,6 +29,7 @@ static const struct {
 	{"dup", offsetof(struct soft_net_fault, dup)},
 	{"reorder", offsetof(struct soft_net_fault, reorder)},
 	{"corrupt", offsetof(struct soft_net_fault, corrupt)},
+	{"ecn", offsetof(struct soft_net_fault, ecn)},
 };
 
 /* "1", "0.05": percent, in millionths. */
@@ -81,12 +84,12 @@ soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
 static uint32_t
 draw(struct soft_engine *e)
 {
-	uint64_t x = e->faults != 0 ? e->faults : e->dev->opts.seed * 2 + 1;
+	uint64_t x = e->net.faults != 0 ? e->net.faults : e->dev->opts.seed * 2 + 1;
 
 	x ^= x >> 12;
 	x ^= x << 25;
 	x ^= x >> 27;
-	e->faults = x;
+	e->net.faults = x;
 	return (uint32_t)(x * 0x2545f4914f6cdd1dull >> 32);
 }
 
@@ -106,7 +109,7 @@ hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t us)
 		return;
 	}
 	e->n_held_packets++;
-	m->due = rte_rdtsc() + soft_time_cycles(us * 1000);
+	m->due = soft_ticks(e->dev) + soft_time_cycles(us * 1000);
 	TAILQ_FOREACH_REVERSE(at, &e->held_packets, soft_packets, held)
 	{
 		if (at->due <= m->due)
@@ -128,9 +131,39 @@ copy(const struct soft_packet_msg *m)
 	return twin;
 }
 
+/* A switch marks what says that its sender understands (RFC 3168, 5): ECT(0) or ECT(1). */
+static bool
+may_be_marked(const struct soft_packet_msg *m)
+{
+	uint32_t ecn = m->net.tclass & ECN_MASK;
+
+	return ecn != 0 && ecn != ECN_CE;
+}
+
+static void
+mark(struct soft_packet_msg *m)
+{
+	uint8_t *ip = m->data;
+	uint32_t old, sum;
+
+	m->net.tclass |= ECN_CE;
+	if (ip[0] >> 4 == 6) {
+		ip[1] |= ECN_CE << 4;
+		return;
+	}
+	/* The checksum of the header, by what has changed (RFC 1624, equation 3). */
+	old = (uint32_t)ip[0] << 8 | ip[1];
+	ip[1] |= ECN_CE;
+	sum = (uint16_t) ~((uint32_t)ip[10] << 8 | ip[11]);
+	sum += (uint16_t)~old + ((uint32_t)ip[0] << 8 | ip[1]);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	soft_put16(ip + 10, ~sum);
+}
+
 /* The faults that strike the next packet: drawn all at once, a lost one meets no others. */
 static uint8_t
-draw_hits(struct soft_engine *e, const struct soft_net_fault *f)
+draw_hits(struct soft_engine *e, const struct soft_packet_msg *m, const struct soft_net_fault *f)
 {
 	uint8_t hits = 0;
 
@@ -142,6 +175,8 @@ draw_hits(struct soft_engine *e, const struct soft_net_fault *f)
 		hits |= SOFT_HIT_CORRUPT;
 	if (strikes(e, f->reorder))
 		hits |= SOFT_HIT_REORDER;
+	if (may_be_marked(m) && strikes(e, f->ecn))
+		hits |= SOFT_HIT_ECN;
 	return hits;
 }
 
@@ -161,8 +196,9 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 		      const struct soft_net_fault *f)
 {
 	struct soft_packet_msg *twin = NULL;
+	uint8_t hits = draw_hits(e, m, f);
 
-	m->hits = draw_hits(e, f);
+	m->hits = hits;
 	if (m->rx || (m->hits & SOFT_HIT_DROP) != 0)
 		soft_packet_seen(e, m->rx ? SOFT_CAPTURE_IN : SOFT_CAPTURE_OUT, m->data, m->len,
 				 m->hits);
@@ -170,6 +206,9 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 		free(m);
 		return;
 	}
+	/* Before it is damaged: what a switch marks is still an IP packet. */
+	if ((m->hits & SOFT_HIT_ECN) != 0)
+		mark(m);
 	if ((m->hits & SOFT_HIT_DUP) != 0) {
 		twin = copy(m);
 		m->hits &= (uint8_t)~SOFT_HIT_DUP;
@@ -181,7 +220,7 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 	}
 	pass(e, m, f);
 	if (twin != NULL) {
-		twin->hits = SOFT_HIT_DUP;
+		twin->hits = SOFT_HIT_DUP | (hits & SOFT_HIT_ECN);
 		if (strikes(e, f->reorder))
 			twin->hits |= SOFT_HIT_REORDER;
 		pass(e, twin, f);
@@ -193,7 +232,7 @@ soft_packet_capture_begin(struct soft_engine *e, enum soft_capture_dir dir, cons
 			  uint32_t len, uint8_t hits)
 {
 	/* In the order of SOFT_HIT_*. */
-	static const char *const names[] = {"drop", "dup", "reorder", "corrupt"};
+	static const char *const names[] = {"drop", "dup", "reorder", "corrupt", "ecn"};
 	char note[64];
 	size_t at = 0;
 	uint32_t i;
@@ -210,14 +249,24 @@ void
 soft_packet_capture_end(struct soft_engine *e, bool keep)
 {
 	soft_capture_end(e->dev->capture, keep);
-	e->captured = true;
+	e->net.busy = true;
+}
+
+bool
+soft_net_run(struct soft_engine *e)
+{
+	struct soft_dev *dev = e->dev;
+
+	if (dev->opts.virtual_time)
+		__atomic_fetch_add(&dev->virtual_tsc, soft_time_cycles(0), __ATOMIC_RELAXED);
+	return (dev->capture != NULL && soft_capture_run(dev->capture)) || dev->opts.virtual_time;
 }
 
 void
 soft_net_fault_run(struct soft_engine *e)
 {
 	struct soft_packet_msg *m;
-	uint64_t now = rte_rdtsc();
+	uint64_t now = soft_ticks(e->dev);
 
 	while ((m = TAILQ_FIRST(&e->held_packets)) != NULL && m->due <= now) {
 		TAILQ_REMOVE(&e->held_packets, m, held);

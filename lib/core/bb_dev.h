@@ -223,6 +223,11 @@ struct bb_dev_stats {
 	uint64_t local_protection_err, local_length_err;
 	uint64_t cq_overflow;
 	uint64_t flushed;
+	/**
+	 * Congestion of RoCE v2, of the whole port, since it came up: packets received that a
+	 * switch had marked (CE, RFC 3168), notifications (CNP) sent for them and received
+	 */
+	uint64_t ecn_marked, cnp_sent, cnp_handled;
 };
 
 /** Read them, summed over the counter sets of the device. */

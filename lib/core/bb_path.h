@@ -22,7 +22,7 @@ struct bb_path {
 	uint8_t dgid[16];
 	uint8_t sgid_index;
 	uint8_t hop_limit;     /**< 0: 64 */
-	uint8_t traffic_class; /**< upper 6 bits: DSCP */
+	uint8_t traffic_class; /**< upper 6 bits: DSCP; lower 2: ECN, 2 or 1: may be marked */
 	uint8_t sl;            /**< service level; RoCE: priority */
 	uint32_t flow_label;   /**< 20 bits; RoCE: picks the UDP source port, 0: any */
 	uint16_t dlid;         /**< InfiniBand */

@@ -119,6 +119,7 @@ enum bb_prm_op {
 	BB_PRM_OP_ALLOC_Q_COUNTER = 0x771,
 	BB_PRM_OP_DEALLOC_Q_COUNTER = 0x772,
 	BB_PRM_OP_QUERY_Q_COUNTER = 0x773,
+	BB_PRM_OP_QUERY_CONG_STATISTICS = 0x826,
 	BB_PRM_OP_CREATE_RMP = 0x90c,
 	BB_PRM_OP_MODIFY_RMP = 0x90d,
 	BB_PRM_OP_DESTROY_RMP = 0x90e,
@@ -207,19 +208,21 @@ enum bb_prm_port_change {
  *
  * BB_PRM_SZ_RMP is sizeof(create_rmp_in), sizeof(modify_rmp_in), sizeof(query_rmp_out).
  */
-#define BB_PRM_SZ_QUERY_HCA_CAP_IN    0x10   /* sizeof(query_hca_cap_in) */
-#define BB_PRM_SZ_QUERY_HCA_CAP_OUT   0x1010 /* sizeof(query_hca_cap_out) */
-#define BB_PRM_HCA_CAP_OUT_CAPS       0x10   /* query_hca_cap_out.capability */
-#define BB_PRM_SZ_CREATE_MKEY_IN      0x110  /* sizeof(create_mkey_in) */
-#define BB_PRM_SZ_CREATE_CQ_IN        0x110  /* sizeof(create_cq_in) */
-#define BB_PRM_SZ_MODIFY_CQ_IN        0x110  /* sizeof(modify_cq_in) */
-#define BB_PRM_SZ_CREATE_QP_IN        0x110  /* sizeof(create_qp_in) */
-#define BB_PRM_SZ_MODIFY_QP_IN        0x110
-#define BB_PRM_SZ_QUERY_QP_OUT        0x1d0 /* sizeof(query_qp_out) */
-#define BB_PRM_SZ_QUERY_Q_COUNTER_IN  0x20  /* sizeof(query_q_counter_in) */
-#define BB_PRM_SZ_QUERY_Q_COUNTER_OUT 0x100 /* sizeof(query_q_counter_out) */
-#define BB_PRM_SZ_RMP                 0x110
-#define BB_PRM_SZ_SHORT               0x10
+#define BB_PRM_SZ_QUERY_HCA_CAP_IN          0x10   /* sizeof(query_hca_cap_in) */
+#define BB_PRM_SZ_QUERY_HCA_CAP_OUT         0x1010 /* sizeof(query_hca_cap_out) */
+#define BB_PRM_HCA_CAP_OUT_CAPS             0x10   /* query_hca_cap_out.capability */
+#define BB_PRM_SZ_CREATE_MKEY_IN            0x110  /* sizeof(create_mkey_in) */
+#define BB_PRM_SZ_CREATE_CQ_IN              0x110  /* sizeof(create_cq_in) */
+#define BB_PRM_SZ_MODIFY_CQ_IN              0x110  /* sizeof(modify_cq_in) */
+#define BB_PRM_SZ_CREATE_QP_IN              0x110  /* sizeof(create_qp_in) */
+#define BB_PRM_SZ_MODIFY_QP_IN              0x110
+#define BB_PRM_SZ_QUERY_QP_OUT              0x1d0 /* sizeof(query_qp_out) */
+#define BB_PRM_SZ_QUERY_Q_COUNTER_IN        0x20  /* sizeof(query_q_counter_in) */
+#define BB_PRM_SZ_QUERY_Q_COUNTER_OUT       0x100 /* sizeof(query_q_counter_out) */
+#define BB_PRM_SZ_QUERY_CONG_STATISTICS_IN  0x10  /* sizeof(query_cong_statistics_in) */
+#define BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT 0x110 /* sizeof(query_cong_statistics_out) */
+#define BB_PRM_SZ_RMP                       0x110
+#define BB_PRM_SZ_SHORT                     0x10
 
 /* QP context: service type, states, RQ type. */
 #define BB_PRM_QP_ST_RC       0 /* MLX5_QP_ST_RC */
@@ -279,6 +282,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_CQE_VERSION       BB_PRM_F(0x03c, 28, 4)  /* cmd_hca_cap.cqe_version */
 #define BB_PRM_HCA_ROCE              BB_PRM_F(0x040, 29, 1)  /* cmd_hca_cap.roce */
 #define BB_PRM_HCA_ATOMIC            BB_PRM_F(0x040, 30, 1)  /* cmd_hca_cap.atomic */
+#define BB_PRM_HCA_CC_QUERY_ALLOWED  BB_PRM_F(0x02c, 1, 1)   /* cmd_hca_cap.cc_query_allowed */
 #define BB_PRM_HCA_CQ_RESIZE         BB_PRM_F(0x044, 1, 1)   /* cmd_hca_cap.cq_resize */
 #define BB_PRM_HCA_CQ_MODERATION     BB_PRM_F(0x044, 2, 1)   /* cmd_hca_cap.cq_moderation */
 #define BB_PRM_HCA_UAR_4K            BB_PRM_F(0x048, 0, 1)   /* cmd_hca_cap.uar_4k */
@@ -601,6 +605,22 @@ enum bb_prm_qp_state {
 	BB_PRM_F(0x0bc, 0, 32) /* query_q_counter_out.resp_cqe_flush_error */
 #define BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR                                                       \
 	BB_PRM_F(0x0c0, 0, 32) /* query_q_counter_out.req_cqe_flush_error */
+
+/* QUERY_CONG_STATISTICS: of the port. */
+#define BB_PRM_QUERY_CONG_STATISTICS_CLEAR                                                         \
+	BB_PRM_F(0x008, 0, 1) /* query_cong_statistics_in.clear */
+#define BB_PRM_CONG_RP_CNP_HANDLED_HIGH                                                            \
+	BB_PRM_F(0x020, 0, 32) /* query_cong_statistics_out.rp_cnp_handled_high */
+#define BB_PRM_CONG_RP_CNP_HANDLED_LOW                                                             \
+	BB_PRM_F(0x024, 0, 32) /* query_cong_statistics_out.rp_cnp_handled_low */
+#define BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_HIGH                                                \
+	BB_PRM_F(0x054, 0, 32) /* query_cong_statistics_out.np_ecn_marked_roce_packets_high */
+#define BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_LOW                                                 \
+	BB_PRM_F(0x058, 0, 32) /* query_cong_statistics_out.np_ecn_marked_roce_packets_low */
+#define BB_PRM_CONG_NP_CNP_SENT_HIGH                                                               \
+	BB_PRM_F(0x05c, 0, 32) /* query_cong_statistics_out.np_cnp_sent_high */
+#define BB_PRM_CONG_NP_CNP_SENT_LOW                                                                \
+	BB_PRM_F(0x060, 0, 32) /* query_cong_statistics_out.np_cnp_sent_low */
 
 #ifdef __cplusplus
 }

@@ -244,6 +244,8 @@ rig_mailbox_rtr(const struct rig_qp *q, const struct rig_dev *pd, uint32_t remot
 	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, GID_INDEX);
 	bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, 64);
 	bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc001);
+	bb_prm_set(ads, BB_PRM_ADS_TCLASS, l->tclass);
+	bb_prm_set(ads, BB_PRM_ADS_DSCP, l->tclass >> 2);
 	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)pd->mac[0] << 8 | pd->mac[1]);
 	bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0, bb_prm_dword(pd->mac, 2));
 	memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), pd->gid.raw, 16);

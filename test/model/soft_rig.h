@@ -93,6 +93,7 @@ struct rig_link {
 	uint32_t log_msg_max, log_sra, log_rra;
 	uint32_t retry, rnr_retry, min_rnr, timeout;
 	uint32_t sq_psn, rq_psn;
+	uint32_t tclass; /* DSCP and, in its low bits, ECN */
 };
 
 struct rig_qp {

@@ -290,6 +290,40 @@ query(void **state)
 	env_stop(&e);
 }
 
+/* A port that marks every packet that may be marked; without ECT in the traffic class none. */
+static void
+congestion(void **state)
+{
+	struct bb_dev_stats stats;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	unsigned int ecn;
+	struct env e;
+
+	(void)state;
+	for (ecn = 0; ecn < 3; ecn++) {
+		env_open_spec(&e, "soft0,wire=1,tx_ecn=100");
+		e.attr.path.traffic_class = (uint8_t)(26 << 2 | ecn);
+		env_qps(&e);
+		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		sge = sge_of(&e.a, 0, 8);
+		assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+					       BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, &wc, 1);
+		/* The notification may be behind the ACK. */
+		do {
+			bb_dev_progress(e.a.dev);
+			assert_int_equal(bb_dev_stats(e.a.dev, &stats), 0);
+		} while (ecn != 0 && (stats.cnp_handled < 1 || stats.ecn_marked < 2));
+		assert_int_equal(stats.ecn_marked != 0, ecn != 0);
+		assert_true(stats.cnp_sent >= stats.cnp_handled);
+		assert_int_equal(stats.cnp_sent != 0, ecn != 0);
+		env_stop(&e);
+	}
+}
+
 static void
 counters(void **state)
 {
@@ -495,6 +529,7 @@ main(void)
 		cmocka_unit_test(largest_wqe),
 		cmocka_unit_test(query),
 		cmocka_unit_test(counters),
+		cmocka_unit_test(congestion),
 		cmocka_unit_test(events),
 		cmocka_unit_test(late_event),
 		cmocka_unit_test(opened_twice),

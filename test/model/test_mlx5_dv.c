@@ -88,10 +88,10 @@ each_call_fails(int err)
 	print_message("%s: %u calls failed in turn, %u of them could be done without\n",
 		      strerror(err), k - 1, degraded);
 	/*
-	 * BlueFlame UAR, counter set and what finds out about dma-bufs; with EOPNOTSUPP the
-	 * page size bitmap and all that has to do with events. The rest is needed.
+	 * BlueFlame UAR, counter set, congestion and what finds out about dma-bufs; with EOPNOTSUPP
+	 * the page size bitmap and all that has to do with events. The rest is needed.
 	 */
-	assert_in_range(degraded, 5, err == EOPNOTSUPP ? 12 : 7);
+	assert_in_range(degraded, 5, err == EOPNOTSUPP ? 13 : 7);
 }
 
 static void

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The time that packets and timers of a device go by: soft_engine.c. */
+#ifndef SOFT_TIME_H
+#define SOFT_TIME_H
+
+#include <rte_cycles.h>
+
+#include "soft.h"
+
+/* Before any of the others. */
+void soft_time_init(void);
+/* What packets and timers of a device go by, in TSC ticks. */
+static inline uint64_t
+soft_ticks(const struct soft_dev *dev)
+{
+	return unlikely(dev->opts.virtual_time)
+		       ? __atomic_load_n(&dev->virtual_tsc, __ATOMIC_RELAXED)
+		       : rte_rdtsc();
+}
+/* At least so many nanoseconds, in TSC ticks. */
+uint64_t soft_time_cycles(uint64_t ns);
+
+#endif

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The network of a device on purpose: what it does to packets, in virtual time, told from what the
+ * device captures.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+
+#include "bb_roce_op.h"
+#include "capture_read.h"
+#include "soft_rig.h"
+
+#define MTU          1024u /* of rig_link_default() */
+#define CNP_INTERVAL 50000u
+#define DSCP         26u
+#define ECT0         2u
+#define CE           3u
+
+struct net {
+	struct rig_pair p;
+	char path[64];
+};
+
+static void
+net_link(struct rig_link *l)
+{
+	rig_link_default(l);
+	l->retry = 7;
+	l->timeout = 10; /* 4 ms */
+}
+
+static void
+net_open(struct net *n, const char *more, const struct rig_link *l)
+{
+	char args[256];
+
+	capture_path(n->path, sizeof(n->path));
+	assert_true(snprintf(args, sizeof(args), "wire=1,virtual_time,capture=%s,%s", n->path,
+			     more) < (int)sizeof(args));
+	rig_pair_open(&n->p, args, false, l);
+}
+
+/* And what it captured. */
+static void
+net_close(struct net *n, struct capture *c)
+{
+	rig_polls(n->p.u[0], 10);
+	rig_pair_close(&n->p);
+	capture_read(c, n->path);
+	unlink(n->path);
+}
+
+static uint8_t
+write_one(struct net *n, uint32_t len)
+{
+	struct rig_cqe e;
+
+	rig_write(&n->p.a, &n->p.ma, 0, len, &n->p.mb, 0, RIG_CQE);
+	rig_ring(&n->p.a);
+	rig_wait(&n->p.ca, n->p.u[0], &e);
+	assert_int_equal(e.counter, n->p.a.last);
+	return e.opcode == 0 ? 0 : e.syndrome;
+}
+
+static void
+writes(struct net *n, uint32_t times, uint32_t len)
+{
+	while (times-- != 0)
+		assert_int_equal(write_one(n, len), 0);
+}
+
+/* ---- The same again */
+
+#define FAULTS                                                                                     \
+	"tx_drop=2,tx_dup=2,tx_reorder=2,tx_corrupt=1,tx_delay=3,rx_drop=1,rx_dup=1,rx_reorder=3," \
+	"rx_corrupt=1,rx_delay=2,tx_ecn=10"
+
+static void
+faulty_run(struct capture *c, uint32_t seed)
+{
+	struct rig_link l;
+	char args[200];
+	struct net n;
+	uint32_t i;
+
+	net_link(&l);
+	l.tclass = ECT0;
+	snprintf(args, sizeof(args), "seed=%u," FAULTS, seed);
+	net_open(&n, args, &l);
+	for (i = 0; i < 60; i++) {
+		writes(&n, 1, 1 + i * 100);
+		assert_memory_equal(n.p.mb.p, n.p.ma.p, 1 + i * 100);
+	}
+	net_close(&n, c);
+}
+
+/* Up to the numbers of the queue pairs. */
+static bool
+same(const struct capture *a, const struct capture *b)
+{
+	uint32_t i;
+
+	for (i = 0; i < a->n && i < b->n; i++) {
+		const struct capture_pkt *p = &a->pkt[i], *q = &b->pkt[i];
+
+		if (p->ns - a->pkt[0].ns != q->ns - b->pkt[0].ns || p->dir != q->dir ||
+		    p->len != q->len || strcmp(p->note, q->note) != 0 || p->tclass != q->tclass ||
+		    p->icrc_ok != q->icrc_ok)
+			return false;
+		if (p->icrc_ok && (p->pkt.opcode != q->pkt.opcode || p->pkt.psn != q->pkt.psn))
+			return false;
+	}
+	return a->n == b->n;
+}
+
+static void
+test_same_again(void **state)
+{
+	struct capture a, b, c;
+
+	(void)state;
+	faulty_run(&a, 7);
+	faulty_run(&b, 7);
+	faulty_run(&c, 8);
+	assert_true(a.n > 500);
+	assert_true(same(&a, &b));
+	assert_false(same(&a, &c));
+	capture_free(&a);
+	capture_free(&b);
+	capture_free(&c);
+}
+
+/* ---- Congestion */
+
+struct congestion {
+	uint64_t marked, sent, handled;
+};
+
+static void
+congestion(const struct rig_dev *d, bool clear, struct congestion *c)
+{
+	uint8_t in[BB_PRM_SZ_QUERY_CONG_STATISTICS_IN] = {0};
+	uint8_t out[BB_PRM_SZ_QUERY_CONG_STATISTICS_OUT] = {0};
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_CONG_STATISTICS);
+	bb_prm_set(in, BB_PRM_QUERY_CONG_STATISTICS_CLEAR, clear);
+	assert_int_equal(soft_cmd_if.general(d->ctx, in, sizeof(in), out, sizeof(out)), 0);
+	assert_int_equal(bb_prm_get(out, BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_HIGH), 0);
+	c->marked = bb_prm_get(out, BB_PRM_CONG_NP_ECN_MARKED_ROCE_PACKETS_LOW);
+	c->sent = bb_prm_get(out, BB_PRM_CONG_NP_CNP_SENT_LOW);
+	c->handled = bb_prm_get(out, BB_PRM_CONG_RP_CNP_HANDLED_LOW);
+}
+
+/* The sum of an IPv4 header with its checksum (RFC 1071). */
+static bool
+ip4_sum_ok(const uint8_t *ip)
+{
+	uint32_t sum = 0, i;
+
+	for (i = 0; i < 20; i += 2)
+		sum += (uint32_t)ip[i] << 8 | ip[i + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return sum == 0xffff;
+}
+
+/* What the file says about marks and notifications, held against each other. */
+static void
+count_congestion(const struct capture *c, struct congestion *sum)
+{
+	uint64_t last[2] = {0, 0};
+	uint32_t i;
+
+	memset(sum, 0, sizeof(*sum));
+	for (i = 0; i < c->n; i++) {
+		const struct capture_pkt *k = &c->pkt[i];
+		bool cnp = k->pkt.opcode == BB_ROCE_CNP;
+
+		assert_true(k->icrc_ok);
+		assert_true(ip4_sum_ok(k->ip));
+		assert_int_equal(k->tclass >> 2, DSCP);
+		if (k->dir == CAPTURE_IN) {
+			sum->marked += !cnp && (k->tclass & CE) == CE;
+			sum->handled += cnp;
+			continue;
+		}
+		assert_int_equal((k->tclass & CE) == CE, strcmp(k->note, "tx_ecn") == 0);
+		if (!cnp)
+			continue;
+		sum->sent++;
+		assert_true((k->pkt.flags & BB_ROCE_BECN) != 0);
+		/* At most one in 50 us to a queue pair. */
+		assert_true(last[k->pkt.dqpn & 1] == 0 ||
+			    k->ns - last[k->pkt.dqpn & 1] >= CNP_INTERVAL);
+		last[k->pkt.dqpn & 1] = k->ns;
+	}
+}
+
+static void
+marked_run(const char *args, uint32_t tclass, struct capture *c, struct congestion *told)
+{
+	struct congestion again;
+	struct rig_link l;
+	struct net n;
+
+	net_link(&l);
+	l.tclass = tclass;
+	net_open(&n, args, &l);
+	/* Numbers side by side: count_congestion() tells the two by the lowest bit. */
+	assert_true(((n.p.a.qpn ^ n.p.b.qpn) & 1) != 0);
+	writes(&n, 200, 3 * MTU);
+	rig_polls(n.p.u[0], 100);
+	congestion(&n.p.d, false, told);
+	congestion(&n.p.d, true, &again);
+	assert_memory_equal(told, &again, sizeof(again));
+	congestion(&n.p.d, false, &again);
+	assert_int_equal(again.marked + again.sent + again.handled, 0);
+	net_close(&n, c);
+}
+
+static void
+test_marks(void **state)
+{
+	static const struct {
+		const char *args;
+		uint32_t ecn;
+		bool all, none;
+	} runs[] = {
+		{"tx_ecn=100", ECT0, true, false}, {"tx_ecn=100", 1, true, false},
+		{"tx_ecn=25", ECT0, false, false}, {"tx_ecn=100", 0, false, true},
+		{"tx_ecn=0", ECT0, false, true},
+	};
+	struct congestion told, seen;
+	struct capture c;
+	uint64_t us;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(runs); i++) {
+		marked_run(runs[i].args, DSCP << 2 | runs[i].ecn, &c, &told);
+		count_congestion(&c, &seen);
+		assert_int_equal(told.marked, seen.marked);
+		assert_int_equal(told.sent, seen.sent);
+		assert_int_equal(told.handled, seen.handled);
+		assert_int_equal(told.sent, told.handled);
+		us = (c.pkt[c.n - 1].ns - c.pkt[0].ns) / 1000;
+		/* Both ends of the connection, once in 50 us each, and once at the start. */
+		assert_true(told.sent <= 2 * (us / 50 + 1));
+		if (runs[i].none) {
+			assert_int_equal(told.marked + told.sent, 0);
+		} else {
+			assert_true(told.marked > 100 && told.sent > 4);
+			/* With every packet marked there is one whenever there may be. */
+			assert_true(!runs[i].all || told.sent >= us / 50);
+			assert_true(runs[i].all == (told.marked + told.handled == c.n / 2));
+		}
+		capture_free(&c);
+	}
+}
+
+/* What comes marked by the receiver's own network: the same, and the file has it unmarked. */
+static void
+test_marks_in(void **state)
+{
+	struct congestion told;
+	struct capture c;
+	uint32_t i;
+
+	(void)state;
+	marked_run("rx_ecn=100", DSCP << 2 | ECT0, &c, &told);
+	for (i = 0; i < c.n; i++) {
+		assert_int_equal(c.pkt[i].tclass & CE, ECT0);
+		assert_string_equal(c.pkt[i].note, c.pkt[i].dir == CAPTURE_IN ? "rx_ecn" : "");
+	}
+	assert_int_equal(told.marked + told.handled, c.n / 2);
+	assert_true(told.sent > 4);
+	capture_free(&c);
+}
+
+/* ---- The window */
+
+/* The most requests of a that were not acknowledged when one went out. */
+static uint32_t
+most_in_flight(const struct capture *c, uint32_t a, uint32_t psn)
+{
+	uint32_t una = psn, most = 0, i;
+
+	for (i = 0; i < c->n; i++) {
+		const struct capture_pkt *k = &c->pkt[i];
+
+		if (k->dir == CAPTURE_OUT && k->pkt.dqpn != a)
+			most = RTE_MAX(most, ((k->pkt.psn - una) & 0xffffff) + 1);
+		if (k->dir == CAPTURE_IN && k->pkt.dqpn == a && k->pkt.opcode == BB_ROCE_ACK)
+			una = (k->pkt.psn + 1) & 0xffffff;
+	}
+	return most;
+}
+
+static void
+test_window(void **state)
+{
+	static const uint32_t windows[] = {1, 4, 63};
+	struct rig_link l;
+	struct capture c;
+	char args[32];
+	struct net n;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(windows); i++) {
+		net_link(&l);
+		/* Nothing is sent twice. */
+		l.timeout = 0;
+		snprintf(args, sizeof(args), "window=%u", windows[i]);
+		net_open(&n, args, &l);
+		writes(&n, 2, 200 * MTU);
+		assert_memory_equal(n.p.mb.p, n.p.ma.p, 200 * MTU);
+		net_close(&n, &c);
+		assert_int_equal(most_in_flight(&c, n.p.a.qpn, l.sq_psn), windows[i]);
+		capture_free(&c);
+	}
+}
+
+static void
+test_refused(void **state)
+{
+	static const char *const bad[] = {
+		"wire=1,window=0",   "wire=1,window=65537",
+		"virtual_time",      "wire=1,virtual_time,progress=thread",
+		"wire=1,tx_ecn=101", "rx_ecn=1",
+	};
+	struct mlx5_ctx *ctx;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(bad); i++)
+		assert_int_equal(soft_cmd_if.open("soft0", bad[i], &ctx), -EINVAL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_again), cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_marks_in),   cmocka_unit_test(test_window),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests_name("soft_net", tests, NULL, NULL);
+}
