@@ -78,6 +78,7 @@ struct soft_msg;
 struct soft_wire;
 struct soft_shm;
 struct soft_link_ops;
+struct soft_netif;
 void soft_wire_destroy(struct soft_wire *w);
 
 enum soft_progress {
@@ -413,6 +414,7 @@ struct soft_dev {
 	struct bb_gid gids[SOFT_MAX_GIDS];
 	bool gid_valid[SOFT_MAX_GIDS];
 	uint8_t mac[6];
+	uint32_t active_mtu; /* as in qpc.mtu: 128 << it bytes */
 	uint16_t lid;
 	bool port_down;
 	bool dead;               /* __atomic; see soft_fault.c */
@@ -420,13 +422,13 @@ struct soft_dev {
 	bool odp;                /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_congestion cong;
-	uint64_t virtual_tsc;         /* the time, of virtual_time; __atomic */
-	struct soft_capture *capture; /* NULL: none */
-	struct soft_engine *engine;   /* of progress=lcore or thread; inline: NULL */
-	/* Where packets go; NULL: there are none. As long as there is an engine. */
-	const struct soft_link_ops *link;
-	struct soft_shm *shm; /* of the option shm, as long as there is an engine; else NULL */
-	struct soft_ctl *ctl; /* control path's own: id allocators and the like */
+	uint64_t virtual_tsc;             /* the time, of virtual_time; __atomic */
+	struct soft_capture *capture;     /* NULL: none */
+	struct soft_engine *engine;       /* of progress=lcore or thread; inline: NULL */
+	const struct soft_link_ops *link; /* where packets go; NULL: there are none */
+	struct soft_shm *shm;     /* of the option shm, as long as there is an engine; else NULL */
+	struct soft_netif *netif; /* of option port */
+	struct soft_ctl *ctl;     /* control path's own: id allocators and the like */
 };
 
 /* ---- soft_log.c: one line per refusal, never per packet without limit */
@@ -507,9 +509,8 @@ int soft_fault_check(const struct soft_dev *dev, const char *what);
 /* ---- soft_paged.c: is the kernel willing to copy from and to this process? */
 bool soft_paged_works(void);
 
-/* Returns after every engine of the process has once been outside its lock, and has added
- * what it served to the counter sets. No engine's
- * lock may be held. */
+/* Every engine has once been outside its lock, and has added what it served to the counter
+ * sets. No engine's lock may be held. */
 void soft_quiesce(void);
 
 /* Ticks of the device's clock per millisecond. */

@@ -293,10 +293,12 @@ check_rtr(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 	uint32_t log_msg = bb_prm_get(image, BB_PRM_QPC_LOG_MSG_MAX);
 	uint32_t log_rra = bb_prm_get(image, BB_PRM_QPC_LOG_RRA_MAX);
 
-	if (mtu == 0 || mtu > SOFT_ACTIVE_MTU)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "mtu %u: between 1 (256 bytes) and the active one, %u", mtu,
-				   SOFT_ACTIVE_MTU);
+	/* Of UD it is always the largest there is (mlx5_ib). */
+	if (mtu == 0 || mtu > (qp->st == BB_PRM_QP_ST_UD ? SOFT_ACTIVE_MTU : cmd->dev->active_mtu))
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM, "mtu %u: between 1 (256 bytes) and the active one, %u%s",
+			mtu, cmd->dev->active_mtu,
+			cmd->dev->netif != NULL ? "; framesz= of a port allows more" : "");
 	if (log_msg > cmd->dev->opts.log_max_msg)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "log_msg_max %u is above %u", log_msg,
 				   cmd->dev->opts.log_max_msg);
@@ -342,6 +344,9 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 		(void)soft_shm_resolve(cmd->dev, gid, mac);
 		return NULL;
 	}
+	/* By a port the peer is anybody. */
+	if (cmd->dev->netif != NULL)
+		return NULL;
 	peer = soft_dev_by_gid(gid, false);
 	if (peer == NULL) {
 		SOFT_LOG(
@@ -385,7 +390,7 @@ load(struct soft_qp *qp, const struct transition *t)
 	__atomic_store_n(&qp->min_rnr_nak, bb_prm_get(q, BB_PRM_QPC_MIN_RNR_NAK), __ATOMIC_RELAXED);
 	qp->q_key = bb_prm_get(q, BB_PRM_QPC_Q_KEY);
 	if (t->op == BB_PRM_OP_INIT2RTR_QP) {
-		qp->mtu = 128u << bb_prm_get(q, BB_PRM_QPC_MTU);
+		qp->mtu = 128u << RTE_MIN(bb_prm_get(q, BB_PRM_QPC_MTU), qp->dev->active_mtu);
 		/* 0 is no special value: messages of one byte. */
 		qp->log_msg_max = bb_prm_get(q, BB_PRM_QPC_LOG_MSG_MAX);
 		qp->remote_qpn = bb_prm_get(q, BB_PRM_QPC_REMOTE_QPN);

@@ -11,6 +11,7 @@
 
 #include "soft_ctl.h"
 #include "soft_link.h"
+#include "soft_netif.h"
 #include "soft_shm.h"
 
 /* Leaf lock: which devices exist. No other lock is taken under it. */
@@ -199,6 +200,26 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       soft_port_opts_equal(&a->port, &b->port);
 }
 
+/* The port of its options, or its place on the network of the process. */
+static int
+net_start(struct soft_dev *dev)
+{
+	int ret;
+
+	dev_mac(dev);
+	dev->active_mtu = SOFT_ACTIVE_MTU;
+	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
+	dev->link = dev->opts.wire ? &soft_link_memory : NULL;
+	if (dev->opts.port.name[0] != '\0') {
+		dev->link = &soft_link_port;
+		ret = soft_netif_open(dev);
+		if (ret != 0)
+			return ret;
+	}
+	soft_dev_fill_gids(dev);
+	return 0;
+}
+
 /* First context: the device takes its options and, if it is to run by itself, runs. */
 static int
 dev_start(struct soft_dev *dev, const struct soft_opts *opts)
@@ -209,13 +230,6 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		/* As mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX fails. */
 		SOFT_LOG(ERR, "%s: no DEVX: option no_devx is set", dev->name);
 		return -EOPNOTSUPP;
-	}
-	if (opts->port.name[0] != '\0') {
-		SOFT_LOG(ERR,
-			 "%s: port=%s: not yet: this version carries RDMA only between the devices "
-			 "of one process; leave port= out",
-			 dev->name, opts->port.name);
-		return -ENOTSUP;
 	}
 	/* lcores and control threads are EAL's. */
 	if (opts->progress != SOFT_PROGRESS_INLINE && rte_lcore_count() == 0) {
@@ -233,19 +247,18 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	dev->ctl->mkey_ids.size = 1u << opts->log_max_mkey;
 	if (dev->ctl->mkey_ids.next >= dev->ctl->mkey_ids.size)
 		dev->ctl->mkey_ids.next = dev->ctl->mkey_ids.first;
-	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
 	memset(&dev->cong, 0, sizeof(dev->cong));
 	/* Not 0: what waits for 0 does not wait. */
 	soft_time_init();
 	dev->virtual_tsc = soft_time_cycles(0);
-	dev->link = opts->wire ? &soft_link_memory : NULL;
-	dev_mac(dev);
-	soft_dev_fill_gids(dev);
-	ret = soft_dm_start(dev);
+	ret = net_start(dev);
 	if (ret != 0)
 		return ret;
+	ret = soft_dm_start(dev);
+	if (ret != 0)
+		goto close_netif;
 	if (opts->capture[0] != '\0') {
 		ret = soft_capture_open(dev, opts->capture, opts->capture_mib, &dev->capture);
 		if (ret != 0)
@@ -280,6 +293,8 @@ close_capture:
 	dev->capture = NULL;
 stop_dm:
 	soft_dm_stop(dev);
+close_netif:
+	soft_netif_close(dev);
 	return ret;
 }
 
@@ -295,6 +310,7 @@ dev_stop(struct soft_dev *dev)
 	soft_capture_close(dev->capture);
 	dev->capture = NULL;
 	soft_dm_stop(dev);
+	soft_netif_close(dev);
 }
 
 static void

@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "soft_netif.h"
 #include "soft_wire.h"
 
 static pthread_mutex_t soft_engines_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,6 +42,7 @@ soft_quiesce(void)
 		rte_ticketlock_unlock(&e->lock);
 	}
 	pthread_mutex_unlock(&soft_engines_lock);
+	soft_netif_quiesce();
 }
 
 /* ---- Life */

@@ -28,11 +28,13 @@ enum soft_link_sent {
 struct soft_wire_dest {
 	struct bb_roce_net net;
 	uint8_t mac[6];
+	bool own;      /* an address of the device itself */
+	uint16_t hint; /* the link's, any value at first */
 };
 
 /* A packet as the RoCEv2 engine makes it: headers and pieces of its payload. */
 struct soft_link_pkt {
-	const struct soft_wire_dest *to;
+	struct soft_wire_dest *to;
 	const struct bb_roce_pkt *pkt;
 	const struct bb_roce_iov *iov;
 	uint32_t n;
@@ -51,8 +53,26 @@ struct soft_link_ops {
 	bool polled;
 };
 
+/* Is that an address of the device? */
+static inline bool
+soft_dev_has_gid(const struct soft_dev *dev, const uint8_t gid[16])
+{
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_GIDS; i++)
+		if (dev->gid_valid[i] && memcmp(dev->gids[i].raw, gid, 16) == 0)
+			return true;
+	return false;
+}
+
 /* ---- soft_link_memory.c: to other devices of the process */
 extern const struct soft_link_ops soft_link_memory;
+/* To @dest, whose addresses are those of the packet. */
+enum soft_link_sent soft_memory_send(struct soft_dev *dest, const struct soft_link_pkt *p);
+enum soft_link_sent soft_memory_send_bytes(struct soft_dev *dest, struct soft_packet_msg *m);
+
+/* ---- soft_link_port.c: by an ethdev */
+extern const struct soft_link_ops soft_link_port;
 
 /* ---- soft_link_shm.c: to other processes of the host */
 extern const struct soft_link_ops soft_link_shm;

@@ -27,25 +27,22 @@ memory_dest(const struct soft_dev *dev, const struct bb_roce_net *net, const uin
 
 /* SENT: there is room at *to. */
 static enum soft_link_sent
-memory_target(const struct soft_engine *e, const struct bb_roce_net *net, const uint8_t mac[6],
-	      uint32_t dqpn, struct soft_qp **to)
+memory_target(const struct soft_dev *dest, uint32_t dqpn, struct soft_qp **to)
 {
-	struct soft_dev *dest = memory_dest(e->dev, net, mac);
-
 	*to = dest != NULL ? soft_qp_find(dest, dqpn) : NULL;
 	if (*to == NULL || (*to)->wire == NULL)
 		return SOFT_LINK_LOST;
 	return soft_packet_room((*to)->engine) ? SOFT_LINK_SENT : SOFT_LINK_FULL;
 }
 
-static enum soft_link_sent
-memory_send(struct soft_engine *e, const struct soft_link_pkt *p)
+enum soft_link_sent
+soft_memory_send(struct soft_dev *dest, const struct soft_link_pkt *p)
 {
 	struct soft_packet_msg *m;
 	enum soft_link_sent sent;
 	struct soft_qp *to;
 
-	sent = memory_target(e, &p->to->net, p->to->mac, p->pkt->dqpn, &to);
+	sent = memory_target(dest, p->pkt->dqpn, &to);
 	if (sent != SOFT_LINK_SENT)
 		return sent;
 	m = soft_packet_build(p);
@@ -55,18 +52,30 @@ memory_send(struct soft_engine *e, const struct soft_link_pkt *p)
 	return SOFT_LINK_SENT;
 }
 
-static enum soft_link_sent
-memory_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
+enum soft_link_sent
+soft_memory_send_bytes(struct soft_dev *dest, struct soft_packet_msg *m)
 {
 	enum soft_link_sent sent;
 	struct soft_qp *to;
 
-	sent = memory_target(e, &m->net, m->mac, m->dqpn, &to);
+	sent = memory_target(dest, m->dqpn, &to);
 	if (sent == SOFT_LINK_SENT)
 		soft_packet_post(to, m);
 	else if (sent == SOFT_LINK_LOST)
 		free(m);
 	return sent;
+}
+
+static enum soft_link_sent
+memory_send(struct soft_engine *e, const struct soft_link_pkt *p)
+{
+	return soft_memory_send(memory_dest(e->dev, &p->to->net, p->to->mac), p);
+}
+
+static enum soft_link_sent
+memory_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	return soft_memory_send_bytes(memory_dest(e->dev, &m->net, m->mac), m);
 }
 
 const struct soft_link_ops soft_link_memory = {

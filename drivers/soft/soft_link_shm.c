@@ -188,7 +188,7 @@ link_shm_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 /* A packet that is not for a QP of this engine, meets faults or is captured: as bytes, as on a
  * wire. */
 static void
-link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, const struct soft_wire_dest *to,
+link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_dest *to,
 	      const struct bb_roce_pkt *pkt)
 {
 	const struct bb_roce_iov iov = {.p = pkt->payload, .len = pkt->len};

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "soft_ctl.h"
+#include "soft_link.h"
+#include "soft_netif.h"
 #include "soft_shm.h"
 
 /* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
@@ -35,7 +37,7 @@ ipv4_gid(uint32_t index, uint8_t gid[16])
 void
 soft_dev_fill_gids(struct soft_dev *dev)
 {
-	uint32_t i;
+	uint32_t i, max = dev->opts.link_ib ? 1 : 4;
 
 	memset(dev->gids, 0, sizeof(dev->gids));
 	memset(dev->gid_valid, 0, sizeof(dev->gid_valid));
@@ -46,7 +48,11 @@ soft_dev_fill_gids(struct soft_dev *dev)
 		}
 		return;
 	}
-	for (i = 0; i < (dev->opts.link_ib ? 1u : 4u); i++) {
+	for (i = 0; dev->netif != NULL && i < SOFT_MAX_GIDS; i++) {
+		dev->gid_valid[i] = soft_port_gid(dev->netif->port, i, dev->gids[i].raw);
+		dev->gids[i].type = BB_GID_ROCE_V2;
+	}
+	for (i = 0; dev->netif == NULL && i < max; i++) {
 		if (i < 2)
 			link_local_gid(dev->index, dev->gids[i].raw);
 		else
@@ -121,13 +127,16 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 
 	if (ret != 0)
 		return ret;
+	/* A link that came up since anybody polled counts. */
+	if (dev->netif != NULL)
+		soft_netif_poll_all();
 	pthread_mutex_lock(&dev->lock);
 	*attr = (struct mlx5_port){
 		.state = __atomic_load_n(&dev->port_down, __ATOMIC_ACQUIRE) ? BB_PORT_DOWN
 									    : BB_PORT_ACTIVE,
 		.link_layer = dev->opts.link_ib ? BB_LINK_INFINIBAND : BB_LINK_ETHERNET,
 		.max_mtu = 4096,
-		.active_mtu = 128u << SOFT_ACTIVE_MTU,
+		.active_mtu = 128u << dev->active_mtu,
 		.lid = dev->opts.link_ib ? dev->lid : 0,
 		.gids = SOFT_MAX_GIDS,
 	};
@@ -186,6 +195,12 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 	if (sgid_index >= SOFT_MAX_GIDS || !dev->gid_valid[sgid_index]) {
 		SOFT_LOG(ERR, "%s: source GID index %u is empty", ctx->name, sgid_index);
 		return -EINVAL;
+	}
+	if (dev->netif != NULL) {
+		if (!soft_dev_has_gid(dev, dgid))
+			return soft_netif_resolve(dev, dgid, av->dmac);
+		memcpy(av->dmac, dev->mac, 6);
+		return 0;
 	}
 	if (dev->shm == NULL && memcmp(dgid, link_local, sizeof(link_local)) == 0) {
 		const uint8_t mac[6] = {dgid[8] ^ 2, dgid[9],  dgid[10],

@@ -362,18 +362,24 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 			 parsed.port.shm);
 		return -EINVAL;
 	}
-	parsed.wire |= parsed.port.shm[0] != '\0';
+	parsed.wire |= parsed.port.shm[0] != '\0' || parsed.port.name[0] != '\0';
 	if (parsed.wire && parsed.link_ib) {
 		SOFT_LOG(ERR, "%s: wire=1 is RoCE v2: leave out wire or link=ib", name);
 		return -EINVAL;
 	}
 	if (!parsed.wire &&
 	    (soft_net_faulty(&parsed.tx_fault) || soft_net_faulty(&parsed.rx_fault))) {
-		SOFT_LOG(ERR, "%s: tx_ and rx_ faults are of packets: they need wire=1", name);
+		SOFT_LOG(ERR,
+			 "%s: tx_ and rx_ faults are of packets: they need wire=1 or port=", name);
 		return -EINVAL;
 	}
 	if (!parsed.wire && parsed.capture[0] != '\0') {
 		SOFT_LOG(ERR, "%s: capture= is of packets: it needs wire=1", name);
+		return -EINVAL;
+	}
+	if (parsed.virtual_time && parsed.port.name[0] != '\0') {
+		SOFT_LOG(ERR, "%s: who is on port=%s lives in real time: leave out virtual_time",
+			 name, parsed.port.name);
 		return -EINVAL;
 	}
 	if (parsed.virtual_time && (!parsed.wire || parsed.progress != SOFT_PROGRESS_INLINE)) {

@@ -115,11 +115,16 @@ enum soft_port_sent {
 };
 
 /*
- * Send up to @n packets in their order. Returns how many were taken; if not all, *why says what
- * stopped the next one. Pieces are read during the call only, but for those under a hold.
+ * Queue a packet behind those before it; the next soft_port_flush() or poll gives it to the PMD.
+ * Pieces are read during the call only, but for those under a hold. FULL, PENDING: try again.
  */
-uint32_t soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint32_t n,
-			uint64_t now, enum soft_port_sent *why);
+enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,
+				   uint64_t now);
+/* The same of @len bytes from the IP header on, for the neighbour @dst. A copy is taken. */
+enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len,
+				      const uint8_t dst[16], uint64_t now);
+/* Give the PMD what it takes. */
+void soft_port_flush(struct soft_port *p);
 /* Can an address be sent to? As soft_port_send() finds out, and asks if need be. */
 enum soft_port_sent soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now,
 				    uint8_t mac[6]);

@@ -4,9 +4,15 @@
 /* The ethdev behind a port: what it can do, its queues and mbufs. Public API of ethdev only. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include <rte_alarm.h>
+#include <rte_dev.h>
+#include <rte_devargs.h>
 #include <rte_ethdev.h>
+#include <rte_kvargs.h>
 #include <rte_mempool.h>
 
 #include "soft.h"
@@ -21,19 +27,31 @@
  * any_frame: carries more than the 1518 bytes that DPDK 22.11 reports, as its own options allow,
  * so framesz= may be more. (net_tap does not: longer frames stay in its queue for ever.)
  *
+ * buffers: a frame must fit one of its buffers. (net_memif of DPDK 22.11 writes past the free slots
+ * of a ring that is nearly full when a frame takes several: eth_memif_tx() does not count the
+ * first.) The option of the vdev that says how large they are, and what they are without.
+ *
+ * on_interrupts: works on EAL's interrupt thread whenever the other end does something, and has no
+ * lock against a stop: it frees what the stop frees (both ends in one process, or a peer that goes
+ * at the same time). So it is started and stopped on that thread.
+ *
  * no_restart: stopping closes its sockets for ever (eth_dev_stop() of net_af_packet), so it is
  * left running for the next one who opens it here.
  */
 static const struct pmd {
 	const char *driver;
-	bool zero_copy, any_frame, no_restart;
+	bool zero_copy, any_frame, no_restart, on_interrupts;
 	const char *frame_hint; /* where it has its own limit */
+	const char *buffer_key;
+	uint32_t buffer_size;
 } pmds[] = {
-	{"net_ring", true, true, false, NULL},
-	{"net_memif", true, true, false, NULL},
-	{"net_tap", true, false, false, NULL},
-	{"net_af_packet", true, true, true,
-	 "and framesz= of the vdev, and the MTU of its interface, by \"ip link set ... mtu\""},
+	{"net_ring", true, true, false, false, NULL, NULL, 0},
+	{"net_memif", true, true, false, true, "and bsize= of the vdev, at both ends", "bsize",
+	 2048},
+	{"net_tap", true, false, false, false, NULL, NULL, 0},
+	{"net_af_packet", true, true, true, false,
+	 "and framesz= of the vdev, and the MTU of its interface, by \"ip link set ... mtu\"", NULL,
+	 0},
 };
 
 #define POOL_MBUFS 2047 /* both rings, a burst each way, what waits in the PMD */
@@ -70,6 +88,33 @@ reported_l3(const struct rte_eth_dev_info *info)
 	if (info->max_rx_pktlen <= overhead)
 		return info->max_mtu;
 	return RTE_MIN((uint32_t)info->max_mtu, info->max_rx_pktlen - overhead);
+}
+
+/* Do the PMD's buffers hold our frames? */
+static int
+check_buffers(const char *dev, const struct soft_port_opts *o, const struct pmd *pmd,
+	      const struct rte_eth_dev_info *info, const struct soft_port_eth *eth)
+{
+	const struct rte_devargs *args = rte_dev_devargs(info->device);
+	const char *text = args != NULL && args->args != NULL ? args->args : "", *value;
+	uint32_t size = pmd->buffer_size;
+	struct rte_kvargs *list;
+
+	if (pmd->buffer_key == NULL)
+		return 0;
+	list = rte_kvargs_parse(text, NULL);
+	value = list != NULL ? rte_kvargs_get(list, pmd->buffer_key) : NULL;
+	if (value != NULL)
+		size = (uint32_t)strtoul(value, NULL, 0);
+	rte_kvargs_free(list);
+	if (eth->frame <= size)
+		return 0;
+	SOFT_LOG(ERR,
+		 "%s: frames of %u bytes do not fit the buffers of %u that %s (%s) has: give its "
+		 "vdev %s=%u, at both ends",
+		 dev, eth->frame, size, o->name, eth->driver, pmd->buffer_key,
+		 RTE_ALIGN_CEIL(eth->frame, 64u));
+	return -EINVAL;
 }
 
 static int
@@ -263,7 +308,8 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 	eth->ip_csum = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
 	eth->multi_segs = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
 	eth->zero_copy = eth->multi_segs && (*pmd)->zero_copy;
-	return choose_mtu(dev, o, *pmd, info, eth);
+	ret = choose_mtu(dev, o, *pmd, info, eth);
+	return ret != 0 ? ret : check_buffers(dev, o, *pmd, info, eth);
 }
 
 /* No second device, nor anything else that keeps to ethdev's owners, may use it now. */
@@ -283,6 +329,35 @@ own(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
 		other.name[0] = '\0';
 	SOFT_LOG(ERR, "%s: port=%s: taken by \"%s\"", dev, o->name, other.name);
 	return -EBUSY;
+}
+
+/* A call that is made on EAL's interrupt thread. */
+struct call {
+	int (*fn)(uint16_t id);
+	uint16_t id;
+	int ret;
+	bool done;
+};
+
+static void
+make_call(void *arg)
+{
+	struct call *c = arg;
+
+	c->ret = c->fn(c->id);
+	__atomic_store_n(&c->done, true, __ATOMIC_RELEASE);
+}
+
+static int
+start_or_stop(const struct pmd *pmd, int (*fn)(uint16_t id), uint16_t id)
+{
+	struct call c = {.fn = fn, .id = id};
+
+	if (!pmd->on_interrupts || rte_eal_alarm_set(1, make_call, &c) != 0)
+		return fn(id);
+	while (!__atomic_load_n(&c.done, __ATOMIC_ACQUIRE))
+		usleep(20);
+	return c.ret;
 }
 
 int
@@ -324,7 +399,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		ret = set_up_rest(dev, o, &info, eth);
 	if (ret != 0)
 		goto drop_pools;
-	ret = rte_eth_dev_start(eth->id);
+	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);
 	if (ret != 0) {
 		SOFT_LOG(ERR, "%s: port=%s: %s does not start: %s", dev, o->name, eth->driver,
 			 rte_strerror(-ret));
@@ -350,7 +425,7 @@ soft_port_eth_stop(struct soft_port_eth *eth)
 	int ret;
 
 	if (running[eth->id].pool == NULL) {
-		ret = rte_eth_dev_stop(eth->id);
+		ret = start_or_stop(find_pmd(eth->driver), rte_eth_dev_stop, eth->id);
 		if (ret != 0)
 			SOFT_LOG(ERR, "port %u (%s) does not stop: %s", eth->id, eth->driver,
 				 rte_strerror(-ret));

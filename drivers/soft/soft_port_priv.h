@@ -40,7 +40,5 @@ void soft_port_eth_stop(struct soft_port_eth *eth);
 /* ---- soft_port_tx.c */
 /* Room for a frame of @len bytes at the end of the queue. NULL: none. A room() of the stack. */
 uint8_t *soft_port_room(void *port, uint32_t len);
-/* Give the PMD what it takes. */
-void soft_port_flush(struct soft_port *p);
 
 #endif

@@ -244,8 +244,8 @@ soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t
 	return reach(p, ip, now, NULL, mac);
 }
 
-static enum soft_port_sent
-send_one(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
+enum soft_port_sent
+soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 {
 	enum soft_port_sent sent;
 	struct rte_mbuf *m;
@@ -273,18 +273,30 @@ send_one(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 	return SOFT_PORT_SENT;
 }
 
-uint32_t
-soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint32_t n, uint64_t now,
-	       enum soft_port_sent *why)
+enum soft_port_sent
+soft_port_send_ip(struct soft_port *p, const uint8_t *ip, uint32_t len, const uint8_t dst[16],
+		  uint64_t now)
 {
-	uint32_t i;
+	uint32_t l2 = soft_port_eth_len(&p->stack);
+	enum soft_port_sent sent;
+	uint8_t mac[6], *at;
 
-	*why = SOFT_PORT_SENT;
-	for (i = 0; i < n; i++) {
-		*why = send_one(p, &tx[i], now);
-		if (*why != SOFT_PORT_SENT)
-			break;
+	if (!p->up) {
+		p->stats.tx_down++;
+		return SOFT_PORT_DOWN;
 	}
-	soft_port_flush(p);
-	return i;
+	if (len > p->eth.frame - l2)
+		return SOFT_PORT_REFUSED;
+	sent = reach(p, dst, now, NULL, mac);
+	if (sent != SOFT_PORT_SENT)
+		return sent;
+	at = soft_port_room(p, l2 + len);
+	if (at == NULL) {
+		p->stats.tx_full++;
+		return SOFT_PORT_FULL;
+	}
+	soft_port_put_eth(&p->stack, at, mac,
+			  soft_ip_is_v4(dst) ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	memcpy(at + l2, ip, len);
+	return SOFT_PORT_SENT;
 }

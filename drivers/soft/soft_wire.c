@@ -142,6 +142,7 @@ soft_wire_path(struct soft_wire *w)
 	/* Left to the device: what differs between queue pairs (annex A17.3.2). */
 	net->sport = (uint16_t)(sport != 0 ? sport
 					   : 0xc000 | ((qp->qpn ^ qp->remote_qpn * 31) & 0x3fff));
+	w->path.own = soft_dev_has_gid(qp->dev, net->dst);
 	memcpy(w->path.mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
 }
 
@@ -176,9 +177,7 @@ soft_wire_enter_state(struct soft_wire *w)
 		soft_wire_reset(w);
 		break;
 	case BB_PRM_QP_RTR:
-		if (qp->st == BB_PRM_QP_ST_UD)
-			attr.mtu = 4096;
-		else
+		if (qp->st != BB_PRM_QP_ST_UD)
 			soft_wire_path(w);
 		soft_shm_connected(w);
 		attr.path = w->path.net;

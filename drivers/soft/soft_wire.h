@@ -37,7 +37,7 @@ struct soft_packet_msg {
 	struct soft_msg msg;
 	struct bb_roce_net net;
 	uint8_t mac[6]; /* where it goes */
-	bool rx;        /* it has arrived */
+	bool rx;        /* it has arrived, and a fault has struck or not */
 	uint8_t hits;   /* SOFT_HIT_*: faults that struck it */
 	uint32_t dqpn;
 	uint64_t due; /* TSC; on soft_engine.held_packets */
@@ -130,12 +130,18 @@ struct soft_packet_msg *soft_packet_build(const struct soft_link_pkt *p);
 
 /* A packet that came through the inbox. */
 void soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m);
+/* A packet that has come, as bytes from its IP header to its ICRC. UDP's header is part of it. */
+struct soft_packet {
+	const uint8_t *ip;
+	uint32_t ip_len; /* of the header */
+	uint32_t len;
+	const struct bb_roce_net *net;
+};
 /*
- * A packet from its IP header (@ip_len bytes) to its ICRC, @len bytes of which the UDP header is
- * known to be part, for a QP of the engine.
+ * A packet that a link has received for a QP of the device: by @e, which takes it at once if the
+ * QP is one of its own; else, and if @e is NULL, a copy goes to the QP's engine.
  */
-void soft_wire_input(struct soft_engine *e, const uint8_t *ip, uint32_t ip_len, uint32_t len,
-		     const struct bb_roce_net *net);
+void soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft_packet *p);
 /* It goes on now: to its target, or out. False: no room, and it stays the caller's. */
 bool soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
 

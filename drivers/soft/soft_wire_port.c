@@ -17,9 +17,9 @@
 #define UDP_LEN 8u
 
 static void
-soft_wire_dropped(struct soft_engine *e, enum bb_roce_drop why)
+soft_wire_dropped(const struct soft_dev *dev, enum bb_roce_drop why)
 {
-	SOFT_LOG(DEBUG, "%s: packet dropped: %s", e->dev->name, bb_roce_drop_str(why));
+	SOFT_LOG(DEBUG, "%s: packet dropped: %s", dev->name, bb_roce_drop_str(why));
 }
 
 struct soft_packet_msg *
@@ -132,47 +132,90 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	return e->dev->link->send(e, &p) != SOFT_LINK_FULL;
 }
 
-bool
-soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
-{
-	if (!m->rx)
-		return soft_packet_send(e, m);
-	soft_wire_input(e, m->data, m->ip_len, m->len, &m->net);
-	free(m);
-	return true;
-}
-
 /* ---- In */
 
-void
-soft_wire_input(struct soft_engine *e, const uint8_t *ip, uint32_t ip_len, uint32_t len,
-		const struct bb_roce_net *net)
+/* For a QP of the engine. */
+static void
+soft_wire_input(struct soft_engine *e, const struct soft_packet *p)
 {
-	uint32_t roce_len = len - ip_len - UDP_LEN;
-	const uint8_t *bth = ip + ip_len + UDP_LEN;
+	uint32_t roce_len = p->len - p->ip_len - UDP_LEN;
+	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
 	uint8_t icrc[BB_ROCE_ICRC_LEN];
 	enum bb_roce_drop drop;
 	struct bb_roce_pkt pkt;
 	struct soft_qp *qp;
 
 	if (roce_len < BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN) {
-		soft_wire_dropped(e, BB_ROCE_DROP_SHORT);
+		soft_wire_dropped(e->dev, BB_ROCE_DROP_SHORT);
 		return;
 	}
 	roce_len -= BB_ROCE_ICRC_LEN;
-	bb_roce_icrc_end(bb_roce_icrc_begin(ip, ip_len, ip + ip_len, bth, roce_len), icrc);
+	bb_roce_icrc_end(bb_roce_icrc_begin(p->ip, p->ip_len, p->ip + p->ip_len, bth, roce_len),
+			 icrc);
 	if (memcmp(icrc, bth + roce_len, sizeof(icrc)) != 0) {
-		soft_wire_dropped(e, BB_ROCE_DROP_ICRC);
+		soft_wire_dropped(e->dev, BB_ROCE_DROP_ICRC);
 		return;
 	}
 	drop = bb_roce_parse(&pkt, bth, roce_len);
 	if (drop != BB_ROCE_OK) {
-		soft_wire_dropped(e, drop);
+		soft_wire_dropped(e->dev, drop);
 		return;
 	}
 	qp = soft_qp_find(e->dev, pkt.dqpn);
 	if (qp != NULL && qp->wire != NULL && qp->engine == e)
-		soft_wire_rx(e, qp->wire, &pkt, net);
+		soft_wire_rx(e, qp->wire, &pkt, p->net);
+}
+
+void
+soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft_packet *p)
+{
+	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
+	struct soft_packet_msg *m;
+	struct soft_qp *qp;
+
+	if (__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED))
+		return;
+	if (p->len - p->ip_len < UDP_LEN + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN) {
+		soft_wire_dropped(dev, BB_ROCE_DROP_SHORT);
+		return;
+	}
+	/* Not checked yet; a wrong one finds a wrong engine, which checks the ICRC. */
+	qp = soft_qp_find(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
+	if (qp == NULL || qp->wire == NULL)
+		return;
+	/* Faults strike what comes through the inbox. */
+	if (qp->engine == e && likely(!soft_net_faulty(&dev->opts.rx_fault))) {
+		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
+		soft_wire_input(e, p);
+		return;
+	}
+	if (!soft_packet_room(qp->engine))
+		return;
+	m = malloc(sizeof(*m) + p->len);
+	if (m == NULL)
+		return;
+	m->net = *p->net;
+	m->rx = false;
+	m->hits = 0;
+	m->ip_len = p->ip_len;
+	m->len = p->len;
+	memcpy(m->data, p->ip, p->len);
+	soft_packet_post(qp, m);
+}
+
+/* ---- Of bytes */
+
+bool
+soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	const struct soft_packet p = {
+		.ip = m->data, .ip_len = m->ip_len, .len = m->len, .net = &m->net};
+
+	if (!m->rx)
+		return soft_packet_send(e, m);
+	soft_wire_input(e, &p);
+	free(m);
+	return true;
 }
 
 void

@@ -18,6 +18,7 @@ soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_
 	soft_ud_net(qp, av, &dest->net);
 	if (dest->net.sport == 0)
 		dest->net.sport = (uint16_t)(0xc000 | (qp->qpn & 0x3fff));
+	dest->own = soft_dev_has_gid(qp->dev, dest->net.dst);
 	memcpy(dest->mac, av->rmac, sizeof(dest->mac));
 	msg->dqpn = bb_be32(av->dest_qpn) & BB_ROCE_QPN_MASK;
 	msg->qkey = bb_be32(av->qkey);

@@ -412,6 +412,14 @@ int report_json(const char *path, const struct column *col, unsigned int n);
 int report_table(const char *path, const struct column *col, unsigned int n);
 bool row_matches(const struct row *row, const char *filter);
 
+/* ---- wires.c */
+#define WIRE_ARGS 2
+/* EAL's options for the vdevs that the specs name. How many. */
+unsigned int wires_eal(const char *const *spec, unsigned int n, char *argv[WIRE_ARGS]);
+bool wires_in_eal(void);
+/* Those that EAL has no options for. 0, or -1, told. */
+int wires_make(const char *const *spec, unsigned int n);
+
 /* ---- skips.c: which need may be missing on which device, and why */
 int skips_load(const char *path);
 /* The reason; NULL: it may not. Everything may without a list. */

@@ -293,6 +293,23 @@ side_open(struct side *s, const char *spec, struct bb_dev *dev)
 	return bb_mr_reg(s->pd, s->mem, ARENA, access, &s->mr);
 }
 
+/* Two ends of a wire find each other when both are there. */
+static bool
+link_up(struct fx *fx, struct side *s)
+{
+	double end = now_s() + fx->timeout;
+	struct bb_event event;
+
+	while (s->port.state != BB_PORT_ACTIVE && now_s() < end) {
+		fx_progress(fx);
+		if (bb_port_query(s->dev, 1, &s->port) != 0)
+			return false;
+	}
+	while (bb_event_get(s->dev, &event) == 0)
+		;
+	return s->port.state == BB_PORT_ACTIVE;
+}
+
 int
 fx_open(struct fx *fx, const char *spec, double timeout)
 {
@@ -313,6 +330,10 @@ fx_open(struct fx *fx, const char *spec, double timeout)
 	if (ret != 0) {
 		fx_close(fx);
 		return ret;
+	}
+	if (!link_up(fx, &fx->a) || !link_up(fx, &fx->b)) {
+		fx_close(fx);
+		return -ENETDOWN;
 	}
 	fx->access = fx->a.mr->access & fx->b.mr->access;
 	fx->mtu = RTE_MIN(fx->a.port.active_mtu, fx->b.port.active_mtu);

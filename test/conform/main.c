@@ -50,6 +50,9 @@ static const char help[] =
 	"  -v, --verbose          print every row\n"
 	"  -h, --help             this text\n"
 	"\n"
+	"A port= of net_memif0 and net_memif1, or of net_ring_wire0 and net_ring_wire1, finds two\n"
+	"ends of one wire that conform makes; others need --vdev behind --.\n"
+	"\n"
 	"What stands behind -- goes to DPDK's EAL; without it: lcores 0 and 1, no hugepages.\n"
 	"\n"
 	"Exit status: 0 every row that ran holds; 1 a row failed (its name, what was expected\n"
@@ -165,9 +168,10 @@ eal_start(char *name, int argc, char **argv)
 	static char fixed[][24] = {
 		"--log-level=lib.eal:4", "--no-huge",      "-m",      "512", "--no-pci",
 		"--no-shconf",           "--no-telemetry", "--lcores"};
-	char *own[RTE_DIM(fixed) + 3] = {name};
+	char *own[RTE_DIM(fixed) + WIRE_ARGS + 3] = {name};
 	size_t len = strlen(lcores);
 	cpu_set_t set;
+	unsigned int wires;
 	int i;
 
 	if (argc != 0) {
@@ -183,7 +187,8 @@ eal_start(char *name, int argc, char **argv)
 	for (i = 0; i < (int)RTE_DIM(fixed); i++)
 		own[i + 1] = fixed[i];
 	own[i + 1] = lcores;
-	return rte_eal_init(i + 2, own);
+	wires = wires_eal(o.device, o.n, &own[i + 2]);
+	return rte_eal_init(i + 2 + (int)wires, own);
 }
 
 static void
@@ -335,10 +340,12 @@ main(int argc, char **argv)
 		goto free_rows;
 	}
 	rc = 1;
-	if (log_start() == 0)
+	if (wires_make(o.device, o.n) == 0 && log_start() == 0)
 		rc = run_all(col);
 	log_stop();
-	rte_eal_cleanup();
+	/* net_memif works on EAL's interrupt thread, for which the cleanup does not wait. */
+	if (!wires_in_eal())
+		rte_eal_cleanup();
 free_rows:
 	for (i = 0; i < o.n; i++)
 		rows_free(&col[i].rows);

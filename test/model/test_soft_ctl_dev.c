@@ -187,17 +187,17 @@ test_no_devx(void **state)
 	assert_int_equal(soft_cmd_if.close(ctx), 0);
 }
 
-/* An option that would do nothing is refused, and says so. */
+/* A port needs an ethdev. */
 static void
-test_port_not_yet(void **state)
+test_port_unknown(void **state)
 {
 	struct env *env = *state;
 	struct mlx5_ctx *ctx = NULL;
 
 	env_log(env);
 	assert_int_equal(soft_cmd_if.open("soft0", "port=net_ring0,ip=192.0.2.1/24", &ctx),
-			 -ENOTSUP);
-	assert_non_null(strstr(env_log(env), "not yet"));
+			 -ENODEV);
+	assert_non_null(strstr(env_log(env), "there is no such ethdev"));
 	assert_null(ctx);
 }
 
@@ -510,7 +510,7 @@ main(void)
 		LOGGED(test_options_refused),
 		LOGGED(test_options),
 		LOGGED(test_no_devx),
-		LOGGED(test_port_not_yet),
+		LOGGED(test_port_unknown),
 		LOGGED(test_shared),
 		LOGGED(test_progress),
 		TEST(test_uar_pages),

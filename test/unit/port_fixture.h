@@ -291,11 +291,28 @@ out_init(struct out *o, const char *src, const char *dst, uint32_t len, struct s
 				      .hold = hold};
 }
 
+/* Send up to @n packets in their order: how many went, and what stopped the next one. */
+static inline uint32_t
+rig_send(struct soft_port *p, const struct soft_port_tx *tx, uint32_t n, uint64_t now,
+	 enum soft_port_sent *why)
+{
+	uint32_t i;
+
+	*why = SOFT_PORT_SENT;
+	for (i = 0; i < n; i++) {
+		*why = soft_port_send(p, &tx[i], now);
+		if (*why != SOFT_PORT_SENT)
+			break;
+	}
+	soft_port_flush(p);
+	return i;
+}
+
 static inline enum soft_port_sent
 send_one(const struct out *o)
 {
 	enum soft_port_sent why;
-	uint32_t n = soft_port_send(r->p, &o->tx, 1, r->now, &why);
+	uint32_t n = rig_send(r->p, &o->tx, 1, r->now, &why);
 
 	assert_int_equal(n, why == SOFT_PORT_SENT);
 	return why;

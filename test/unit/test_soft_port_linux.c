@@ -177,7 +177,7 @@ carries(const char *local, const char *remote, uint32_t max)
 	soft_port_hold_init(&hold);
 	for (i = 0; i < RTE_DIM(sizes); i++) {
 		out_init(&o, remote, local, sizes[i], &hold);
-		assert_int_equal(soft_port_send(host.p, &o.tx, 1, now_ns(), &why), 1);
+		assert_int_equal(rig_send(host.p, &o.tx, 1, now_ns(), &why), 1);
 		for (end = now_ns() + 60 * SEC; (n = recv(fd, got, sizeof(got), 0)) < 0;) {
 			assert_true(now_ns() < end);
 			soft_port_poll(host.p, now_ns());

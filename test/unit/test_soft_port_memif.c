@@ -3,8 +3,8 @@
  */
 /*
  * Ports on net_memif, both ends in one process: a PMD that reports less than it carries, that
- * copies in the burst, whose link is up when the other end is there, and whose buffers are
- * smaller than a frame.
+ * copies in the burst, whose link is up when the other end is there, and whose buffers say how long
+ * a frame may be.
  */
 #include <errno.h>
 #include <time.h>
@@ -48,7 +48,7 @@ send_it(const struct out *o)
 	uint64_t end = now_ns() + 60 * SEC;
 	enum soft_port_sent why;
 
-	while (soft_port_send(ends[0].p, &o->tx, 1, now_ns(), &why) == 0) {
+	while (rig_send(ends[0].p, &o->tx, 1, now_ns(), &why) == 0) {
 		if (why != SOFT_PORT_PENDING && why != SOFT_PORT_FULL && why != SOFT_PORT_DOWN)
 			fail_msg("not sent: %d", why);
 		if (now_ns() > end)
@@ -80,6 +80,11 @@ test_mtu_by_options(void **st)
 	soft_port_info(p, &info);
 	assert_int_equal(info.mtu, 2048);
 	soft_port_close(p);
+	/* A frame must fit one of its buffers, of 2048 bytes where nothing else is said. */
+	p = NULL;
+	strcpy(ends[0].o.name, "net_memif2");
+	assert_int_equal(soft_port_open("soft0", &ends[0].o, &rig_ops, &ends[0], &p), -EINVAL);
+	assert_null(p);
 }
 
 static void
@@ -127,14 +132,16 @@ main(void)
 		cmocka_unit_test(test_carries),
 	};
 	char server[128], client[128];
-	const char *const vdevs[] = {server, client};
+	const char *const vdevs[] = {server, client, "--vdev=net_memif2,id=2"};
 
 	/* An abstract socket of this process: no file is left behind. */
 	snprintf(server, sizeof(server),
-		 "--vdev=net_memif0,role=server,socket=@bb%d,socket-abstract=yes", getpid());
+		 "--vdev=net_memif0,role=server,socket=@bb%d,socket-abstract=yes,bsize=4224",
+		 getpid());
 	snprintf(client, sizeof(client),
-		 "--vdev=net_memif1,role=client,socket=@bb%d,socket-abstract=yes", getpid());
-	if (rig_eal(vdevs, 2) != 0)
+		 "--vdev=net_memif1,role=client,socket=@bb%d,socket-abstract=yes,bsize=4224",
+		 getpid());
+	if (rig_eal(vdevs, 3) != 0)
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,7 +124,7 @@ test_backpressure(void **st)
 		bb_roce_build(o[i].hdr, &o[i].pkt);
 		tx[i] = o[i].tx;
 	}
-	n = soft_port_send(r->p, tx, 100, r->now, &why);
+	n = rig_send(r->p, tx, 100, r->now, &why);
 	assert_int_equal(n, RINGS - 1 + SOFT_PORT_TXQ);
 	assert_int_equal(why, SOFT_PORT_FULL);
 	assert_int_equal(stats().tx_full, 1);
@@ -134,7 +134,7 @@ test_backpressure(void **st)
 		assert_int_equal(pkt.psn, i);
 		soft_port_poll(r->p, r->now);
 		if (n < 100)
-			n += soft_port_send(r->p, tx + n, 100 - n, r->now, &why);
+			n += rig_send(r->p, tx + n, 100 - n, r->now, &why);
 	}
 	assert_int_equal(n, 100);
 	assert_false(rig_take(r, &f));

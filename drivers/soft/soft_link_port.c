@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The link of port=: packets go by the device's ethdev. What a device sends to an address of its
+ * own goes through memory, as no port gets its own frames back.
+ */
+#include <stdlib.h>
+
+#include "soft_netif.h"
+#include "soft_wire.h"
+
+static void
+link_begin(struct soft_engine *e)
+{
+	struct soft_netif *nif = e->dev->netif;
+
+	if (!rte_spinlock_trylock(&nif->lock))
+		return;
+	__atomic_store_n(&nif->poller, e, __ATOMIC_RELAXED);
+	/* What another engine took from the port came before what is there now. */
+	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
+		soft_inbox_drain(e);
+	nif->now = soft_wire_now(e->dev);
+	soft_port_poll(nif->port, nif->now);
+}
+
+static void
+link_end(struct soft_engine *e)
+{
+	struct soft_netif *nif = e->dev->netif;
+
+	if (!soft_netif_mine(e))
+		return;
+	soft_port_flush(nif->port);
+	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
+	rte_spinlock_unlock(&nif->lock);
+}
+
+static enum soft_link_sent
+link_sent(struct soft_engine *e, enum soft_port_sent sent)
+{
+	switch (sent) {
+	case SOFT_PORT_SENT:
+		return SOFT_LINK_SENT;
+	case SOFT_PORT_FULL:
+	case SOFT_PORT_PENDING: /* only its own QP waits for the answer */
+		return SOFT_LINK_FULL;
+	case SOFT_PORT_REFUSED:
+		SOFT_LOG(ERR, "%s: a packet does not fit port=%s, and is lost", e->dev->name,
+			 e->dev->opts.port.name);
+		return SOFT_LINK_LOST;
+	default:
+		return SOFT_LINK_LOST;
+	}
+}
+
+/* Nothing leaves, as the device says or the packet. */
+static bool
+link_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
+{
+	return net->hop_limit == 0 || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED);
+}
+
+static enum soft_link_sent
+link_send(struct soft_engine *e, const struct soft_link_pkt *p)
+{
+	struct soft_netif *nif = e->dev->netif;
+	uint8_t hdr[BB_ROCE_MAX_HDR];
+	const struct soft_port_tx tx = {
+		.net = &p->to->net,
+		.hint = &p->to->hint,
+		.hdr = hdr,
+		.hdr_len = bb_roce_build(hdr, p->pkt),
+		.iov = p->iov,
+		.n = p->n,
+		.hold = p->hold,
+	};
+
+	if (link_is_dead(e->dev, tx.net))
+		return SOFT_LINK_LOST;
+	if (unlikely(p->to->own))
+		return soft_memory_send(e->dev, p);
+	if (!soft_netif_mine(e))
+		return SOFT_LINK_FULL;
+	return link_sent(e, soft_port_send(nif->port, &tx, nif->now));
+}
+
+static enum soft_link_sent
+link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
+{
+	struct soft_netif *nif = e->dev->netif;
+	enum soft_link_sent sent = SOFT_LINK_LOST;
+
+	if (!link_is_dead(e->dev, &m->net)) {
+		if (soft_dev_has_gid(e->dev, m->net.dst))
+			return soft_memory_send_bytes(e->dev, m);
+		if (!soft_netif_mine(e))
+			return SOFT_LINK_FULL;
+		sent = link_sent(
+			e, soft_port_send_ip(nif->port, m->data, m->len, m->net.dst, nif->now));
+	}
+	if (sent != SOFT_LINK_FULL)
+		free(m);
+	return sent;
+}
+
+const struct soft_link_ops soft_link_port = {
+	.send = link_send,
+	.send_bytes = link_send_bytes,
+	.begin = link_begin,
+	.end = link_end,
+	.polled = true,
+};

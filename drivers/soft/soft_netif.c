@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include "soft_netif.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "soft_ctl.h"
+#include "soft_wire.h"
+
+/* As Linux: three questions, a second apart; and as long for a link that comes up. */
+#define RESOLVE_NS ((SOFT_NEIGH_TRIES + 1) * SOFT_NEIGH_RETRY_NS)
+#define RESOLVE_US 20 /* between two looks */
+
+/* Taken before a port's lock, and before nothing else. */
+static pthread_mutex_t netifs_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
+
+static void
+on_link(void *arg, bool up)
+{
+	struct soft_netif *nif = arg;
+
+	soft_dev_port_set(nif->dev, up);
+}
+
+static void
+on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
+{
+	struct soft_netif *nif = arg;
+	struct soft_packet p = {
+		.ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, rx->l3_off),
+		.ip_len = (uint32_t)rx->l4_off - rx->l3_off,
+		.len = (uint32_t)rx->l4_off - rx->l3_off + rx->l4_len,
+		.net = &rx->net,
+	};
+
+	soft_wire_deliver(nif->dev, nif->poller, &p);
+}
+
+static const struct soft_port_ops port_ops = {.on_roce = on_roce, .on_link = on_link};
+
+int
+soft_netif_open(struct soft_dev *dev)
+{
+	struct soft_netif *nif = calloc(1, sizeof(*nif));
+	struct soft_port_info info;
+	int ret;
+
+	if (nif == NULL) {
+		SOFT_LOG(ERR, "%s: no memory for the port", dev->name);
+		return -ENOMEM;
+	}
+	nif->dev = dev;
+	rte_spinlock_init(&nif->lock);
+	soft_time_init();
+	ret = soft_port_open(dev->name, &dev->opts.port, &port_ops, nif, &nif->port);
+	if (ret != 0) {
+		free(nif);
+		return ret;
+	}
+	soft_port_info(nif->port, &info);
+	memcpy(dev->mac, info.mac, sizeof(dev->mac));
+	dev->active_mtu = (uint32_t)__builtin_ctz(info.mtu) - 7;
+	__atomic_store_n(&dev->port_down, !info.up, __ATOMIC_RELEASE);
+	dev->netif = nif;
+	pthread_mutex_lock(&netifs_lock);
+	LIST_INSERT_HEAD(&netifs, nif, link);
+	pthread_mutex_unlock(&netifs_lock);
+	return 0;
+}
+
+void
+soft_netif_close(struct soft_dev *dev)
+{
+	struct soft_netif *nif = dev->netif;
+
+	if (nif == NULL)
+		return;
+	dev->netif = NULL;
+	pthread_mutex_lock(&netifs_lock);
+	LIST_REMOVE(nif, link);
+	pthread_mutex_unlock(&netifs_lock);
+	soft_port_close(nif->port);
+	free(nif);
+}
+
+void
+soft_netif_poll_all(void)
+{
+	struct soft_netif *nif;
+
+	pthread_mutex_lock(&netifs_lock);
+	LIST_FOREACH(nif, &netifs, link) {
+		if (!rte_spinlock_trylock(&nif->lock))
+			continue;
+		soft_port_poll(nif->port, soft_wire_now(nif->dev));
+		rte_spinlock_unlock(&nif->lock);
+	}
+	pthread_mutex_unlock(&netifs_lock);
+}
+
+void
+soft_netif_quiesce(void)
+{
+	struct soft_netif *nif;
+
+	pthread_mutex_lock(&netifs_lock);
+	LIST_FOREACH(nif, &netifs, link) {
+		rte_spinlock_lock(&nif->lock);
+		rte_spinlock_unlock(&nif->lock);
+	}
+	pthread_mutex_unlock(&netifs_lock);
+}
+
+static int
+refuse(const struct soft_dev *dev, const uint8_t ip[16], enum soft_port_sent why)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (soft_ip_is_v4(ip))
+		inet_ntop(AF_INET, ip + 12, text, sizeof(text));
+	else
+		inet_ntop(AF_INET6, ip, text, sizeof(text));
+	if (why == SOFT_PORT_DOWN) {
+		SOFT_LOG(ERR, "%s: %s cannot be asked for: port=%s has no link", dev->name, text,
+			 dev->opts.port.name);
+		return -ENETDOWN;
+	}
+	SOFT_LOG(ERR,
+		 "%s: nobody answers to %s on port=%s: is it up and polling, and of a network of "
+		 "ip=? Where nobody can be asked, and off these networks, neigh=%s@MAC says who",
+		 dev->name, text, dev->opts.port.name, text);
+	return -EHOSTUNREACH;
+}
+
+int
+soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
+{
+	struct soft_netif *nif = dev->netif;
+	uint64_t now = soft_wire_now(dev), end = now + RESOLVE_NS;
+	struct soft_port_info info;
+	enum soft_port_sent why;
+
+	for (;;) {
+		rte_spinlock_lock(&nif->lock);
+		soft_port_info(nif->port, &info);
+		why = info.up ? soft_port_reach(nif->port, ip, now, mac) : SOFT_PORT_DOWN;
+		soft_port_flush(nif->port);
+		rte_spinlock_unlock(&nif->lock);
+		if (why == SOFT_PORT_SENT)
+			return 0;
+		if (why == SOFT_PORT_UNREACHABLE || now > end)
+			return refuse(dev, ip, why);
+		/* Who is to answer may be another device of this very thread. */
+		soft_netif_poll_all();
+		usleep(RESOLVE_US);
+		now = soft_wire_now(dev);
+	}
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The ethdev of a device (soft_port.h), which its engines and the control path share.
+ *
+ * Whoever polls or sends has the lock, and nobody waits for it in the data path: an engine has it
+ * for the whole of its turn or goes on without, and sends in a later turn. The control path takes
+ * it for a poll, with no other lock that an engine may want. With the lock QPs may be looked up,
+ * as with that of an engine: soft_quiesce() passes here too.
+ */
+#ifndef SOFT_NETIF_H
+#define SOFT_NETIF_H
+
+#include <rte_spinlock.h>
+
+#include "soft_data.h"
+#include "soft_port.h"
+
+struct soft_netif {
+	struct soft_dev *dev;
+	struct soft_port *port;
+	rte_spinlock_t lock;
+	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
+	uint64_t now;               /* ns, when its turn began */
+	LIST_ENTRY(soft_netif) link;
+};
+
+/* Has the engine the port in this turn? */
+static inline bool
+soft_netif_mine(const struct soft_engine *e)
+{
+	return __atomic_load_n(&e->dev->netif->poller, __ATOMIC_RELAXED) == e;
+}
+
+/* ---- soft_netif.c: control path */
+
+/* Open the port of the device's options; its addresses, MAC, MTU. 0, -errno, logged. */
+int soft_netif_open(struct soft_dev *dev);
+/* No engine of the device is left. Nothing to do for a device without a port. */
+void soft_netif_close(struct soft_dev *dev);
+/* Poll all ports of the process that nobody polls. */
+void soft_netif_poll_all(void);
+/* What soft_quiesce() wants of them. */
+void soft_netif_quiesce(void);
+/* The MAC of who has an address. -EHOSTUNREACH, -ENETDOWN, logged. */
+int soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6]);
+
+#endif
