@@ -106,8 +106,9 @@ struct soft_opts {
 	uint32_t dm; /* bytes of device memory, a multiple of 4096 */
 	/* RoCEv2 packets instead of the loop port's rules. */
 	bool wire;
-	bool virtual_time; /* of packets and timers: a microsecond a poll */
-	uint32_t window;   /* packets of a QP that are not acknowledged, at most */
+	bool virtual_time;           /* of packets and timers: a microsecond a poll */
+	uint32_t flap_up, flap_down; /* ms that the port is so, in turn; 0: it is up */
+	uint32_t window;             /* packets of a QP that are not acknowledged, at most */
 	struct soft_net_fault tx_fault, rx_fault;
 	char capture[SOFT_CAPTURE_PATH]; /* a file for its packets; "": none */
 	uint32_t capture_mib;            /* of it at most */
@@ -422,6 +423,7 @@ struct soft_dev {
 	bool odp;                /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_congestion cong;
+	uint64_t flap_start;              /* ns */
 	uint64_t virtual_tsc;             /* the time, of virtual_time; __atomic */
 	struct soft_capture *capture;     /* NULL: none */
 	struct soft_engine *engine;       /* of progress=lcore or thread; inline: NULL */

@@ -141,8 +141,8 @@ int soft_opts_parse(const char *name, const char *args, struct soft_opts *opts);
 void soft_opts_default(struct soft_opts *opts);
 /* One of the options tx_* and rx_* (soft_wire_fault.c). -EINVAL. */
 int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts);
-/* One of the options tx_* and rx_*; soft_wire_fault.c. -EINVAL. */
-int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts);
+/* The option flap, there too. -EINVAL. */
+int soft_flap_opt(const char *value, struct soft_opts *opts);
 
 /* ---- soft_dev.c */
 extern const struct mlx5_cmd_if soft_cmd_if;

@@ -13,6 +13,7 @@
 #include "soft_link.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
+#include "soft_wire.h"
 
 /* Leaf lock: which devices exist. No other lock is taken under it. */
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -187,6 +188,7 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
 	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
 	       a->wire == b->wire && a->window == b->window && a->virtual_time == b->virtual_time &&
+	       a->flap_up == b->flap_up && a->flap_down == b->flap_down &&
 	       memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
 	       memcmp(&a->rx_fault, &b->rx_fault, sizeof(a->rx_fault)) == 0 &&
 	       strcmp(a->capture, b->capture) == 0 && a->capture_mib == b->capture_mib &&
@@ -253,6 +255,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	/* Not 0: what waits for 0 does not wait. */
 	soft_time_init();
 	dev->virtual_tsc = soft_time_cycles(0);
+	dev->flap_start = soft_wire_now(dev);
 	ret = net_start(dev);
 	if (ret != 0)
 		return ret;

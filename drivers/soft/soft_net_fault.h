@@ -21,19 +21,23 @@ struct soft_net_fault {
 	uint32_t drop, dup, reorder, corrupt;
 	uint32_t ecn;   /* of those that may be marked, RFC 3168 */
 	uint32_t delay; /* us, of all */
+	/* A packet that strikes, and those behind it, go on so many ms later. */
+	uint32_t stall, stall_ms;
 };
 
 /* An engine's part of it. */
 struct soft_net_state {
-	uint64_t faults; /* state of what is drawn */
-	bool busy;       /* soft_net_run() in every poll */
+	uint64_t faults;         /* state of what is drawn */
+	uint64_t stall_until[2]; /* ticks; out, in */
+	uint32_t stalled[2];     /* held packets that one has stopped */
+	bool busy;               /* soft_net_run() in every poll */
 };
 
 /* Has a fault been asked for? */
 static inline bool
 soft_net_faulty(const struct soft_net_fault *f)
 {
-	return (f->drop | f->dup | f->reorder | f->corrupt | f->ecn | f->delay) != 0;
+	return (f->drop | f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall) != 0;
 }
 
 #endif

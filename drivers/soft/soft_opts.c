@@ -74,17 +74,20 @@ static const char *const keys[] = {"progress",
 				   "tx_reorder",
 				   "tx_corrupt",
 				   "tx_ecn",
+				   "tx_stall",
 				   "tx_delay",
 				   "rx_drop",
 				   "rx_dup",
 				   "rx_reorder",
 				   "rx_corrupt",
 				   "rx_ecn",
+				   "rx_stall",
 				   "rx_delay",
 				   "capture",
 				   "capture_max",
 				   "virtual_time",
 				   "window",
+				   "flap",
 				   NULL};
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
@@ -97,7 +100,7 @@ static const char *const keys[] = {"progress",
 	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, "                                    \
 	"tx_drop, tx_dup, tx_reorder, tx_corrupt, tx_ecn and the same with rx_=PERCENT, "          \
 	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, "                         \
-	"virtual_time, window=1..65536, " SOFT_PORT_OPTS_KNOWN
+	"virtual_time, window=1..65536, tx_stall, rx_stall=PERCENT:MS, flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
@@ -232,6 +235,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return soft_net_fault_opt(key, value, opts);
 	if (strcmp(key, "virtual_time") == 0)
 		return parse_flag(value, &opts->virtual_time);
+	if (strcmp(key, "flap") == 0)
+		return soft_flap_opt(value, opts);
 	if (strcmp(key, "window") == 0)
 		return parse_u32(value, 1, SOFT_MAX_WINDOW, &opts->window);
 	if (strcmp(key, "capture") == 0)
@@ -385,6 +390,17 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	if (parsed.virtual_time && (!parsed.wire || parsed.progress != SOFT_PROGRESS_INLINE)) {
 		SOFT_LOG(ERR, "%s: virtual_time counts polls: it needs wire=1 and progress=inline",
 			 name);
+		return -EINVAL;
+	}
+	/* An ethdev's link has its own mind, another process its own time. */
+	if ((parsed.flap_up != 0 && parsed.port.name[0] != '\0') ||
+	    (parsed.virtual_time && (parsed.port.name[0] != '\0' || parsed.port.shm[0] != '\0'))) {
+		SOFT_LOG(ERR, "%s: flap is not for port=, virtual_time for neither port= nor shm=",
+			 name);
+		return -EINVAL;
+	}
+	if (parsed.flap_up != 0 && parsed.fault == SOFT_FAULT_PORT_DOWN) {
+		SOFT_LOG(ERR, "%s: flap and fault=port_down exclude each other", name);
 		return -EINVAL;
 	}
 	/* There are no packets for masked atomics. */

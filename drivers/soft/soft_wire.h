@@ -30,6 +30,7 @@ enum {
 	SOFT_HIT_REORDER = 1u << 2,
 	SOFT_HIT_CORRUPT = 1u << 3,
 	SOFT_HIT_ECN = 1u << 4,
+	SOFT_HIT_STALL = 1u << 5,
 };
 
 /* A packet on its way, in memory. */

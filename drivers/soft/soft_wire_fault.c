@@ -19,6 +19,7 @@
 #define REORDER_MAX_US 500u
 #define MILLION        1000000u
 #define ECN_MASK       3u
+#define MAX_MS         3600000u
 #define ECN_CE         3u
 
 static const struct {
@@ -58,6 +59,58 @@ parse_percent(const char *value, uint32_t *millionths)
 	return 0;
 }
 
+/* "MS" and no more. */
+static int
+parse_ms(const char *value, uint32_t *ms)
+{
+	unsigned long v;
+	char *end;
+
+	if (*value < '0' || *value > '9')
+		return -EINVAL;
+	v = strtoul(value, &end, 10);
+	if (*end != '\0' || v == 0 || v > MAX_MS)
+		return -EINVAL;
+	*ms = (uint32_t)v;
+	return 0;
+}
+
+/* What stands before the colon; behind it: the result. NULL: there is none, or it is long. */
+static const char *
+split(const char *value, char first[16])
+{
+	const char *colon = value != NULL ? strchr(value, ':') : NULL;
+
+	if (colon == NULL || colon - value >= 16)
+		return NULL;
+	memcpy(first, value, (size_t)(colon - value));
+	first[colon - value] = '\0';
+	return colon + 1;
+}
+
+/* "PERCENT:MS" */
+static int
+parse_stall(const char *value, struct soft_net_fault *f)
+{
+	char percent[16];
+	const char *ms = split(value, percent);
+
+	if (ms == NULL || parse_percent(percent, &f->stall) != 0)
+		return -EINVAL;
+	return parse_ms(ms, &f->stall_ms);
+}
+
+int
+soft_flap_opt(const char *value, struct soft_opts *opts)
+{
+	char up[16];
+	const char *down = split(value, up);
+
+	if (down == NULL || parse_ms(up, &opts->flap_up) != 0)
+		return -EINVAL;
+	return parse_ms(down, &opts->flap_down);
+}
+
 int
 soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
 {
@@ -71,6 +124,8 @@ soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
 		if (strcmp(key, rates[i].key) == 0)
 			return parse_percent(value,
 					     (uint32_t *)(void *)((uint8_t *)f + rates[i].at));
+	if (strcmp(key, "stall") == 0)
+		return parse_stall(value, f);
 	if (value == NULL || *value < '0' || *value > '9')
 		return -EINVAL;
 	us = strtoul(value, &end, 10);
@@ -99,17 +154,18 @@ strikes(struct soft_engine *e, uint32_t millionths)
 	return millionths != 0 && draw(e) % MILLION < millionths;
 }
 
-static void
-hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t us)
+/* Until @due. The packet is given away; false: it is lost. */
+static bool
+hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t due)
 {
 	struct soft_packet_msg *at;
 
 	if (e->n_held_packets >= 2 * SOFT_WIRE_QUEUE) {
 		free(m);
-		return;
+		return false;
 	}
 	e->n_held_packets++;
-	m->due = soft_ticks(e->dev) + soft_time_cycles(us * 1000);
+	m->due = due;
 	TAILQ_FOREACH_REVERSE(at, &e->held_packets, soft_packets, held)
 	{
 		if (at->due <= m->due)
@@ -119,6 +175,7 @@ hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t us)
 		TAILQ_INSERT_AFTER(&e->held_packets, at, m, held);
 	else
 		TAILQ_INSERT_HEAD(&e->held_packets, m, held);
+	return true;
 }
 
 static struct soft_packet_msg *
@@ -183,12 +240,22 @@ draw_hits(struct soft_engine *e, const struct soft_packet_msg *m, const struct s
 static void
 pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fault *f)
 {
-	uint64_t us = f->delay;
+	uint64_t us = f->delay, now = soft_ticks(e->dev), due, *until = &e->net.stall_until[m->rx];
+	uint32_t *stalled = &e->net.stalled[m->rx];
 
+	if (strikes(e, f->stall))
+		*until = now + soft_time_cycles(f->stall_ms * UINT64_C(1000000));
 	if ((m->hits & SOFT_HIT_REORDER) != 0)
 		us += REORDER_MIN_US + draw(e) % (REORDER_MAX_US - REORDER_MIN_US);
-	if (us != 0 || !soft_packet_go(e, m))
-		hold(e, m, us);
+	due = now + soft_time_cycles(us * 1000);
+	/* Behind those that wait already, also when the stall has just ended. */
+	if (*stalled != 0 || now < *until) {
+		m->hits |= SOFT_HIT_STALL;
+		if (hold(e, m, RTE_MAX(due, *until)))
+			++*stalled;
+	} else if (us != 0 || !soft_packet_go(e, m)) {
+		(void)hold(e, m, due);
+	}
 }
 
 void
@@ -232,7 +299,7 @@ soft_packet_capture_begin(struct soft_engine *e, enum soft_capture_dir dir, cons
 			  uint32_t len, uint8_t hits)
 {
 	/* In the order of SOFT_HIT_*. */
-	static const char *const names[] = {"drop", "dup", "reorder", "corrupt", "ecn"};
+	static const char *const names[] = {"drop", "dup", "reorder", "corrupt", "ecn", "stall"};
 	char note[64];
 	size_t at = 0;
 	uint32_t i;
@@ -252,6 +319,21 @@ soft_packet_capture_end(struct soft_engine *e, bool keep)
 	e->net.busy = true;
 }
 
+/* The port goes down and comes up with the time, as the option flap says. */
+static void
+flap(struct soft_dev *dev)
+{
+	uint64_t up_ns = dev->opts.flap_up * UINT64_C(1000000);
+	uint64_t all_ns = up_ns + dev->opts.flap_down * UINT64_C(1000000);
+	bool down = (soft_wire_now(dev) - dev->flap_start) % all_ns >= up_ns;
+
+	if (soft_fault_dead(dev) || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED) == down)
+		return;
+	/* Of the engines that see it, one tells. */
+	if (__atomic_exchange_n(&dev->port_down, down, __ATOMIC_ACQ_REL) != down)
+		soft_event_raise(dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
+}
+
 bool
 soft_net_run(struct soft_engine *e)
 {
@@ -259,7 +341,10 @@ soft_net_run(struct soft_engine *e)
 
 	if (dev->opts.virtual_time)
 		__atomic_fetch_add(&dev->virtual_tsc, soft_time_cycles(0), __ATOMIC_RELAXED);
-	return (dev->capture != NULL && soft_capture_run(dev->capture)) || dev->opts.virtual_time;
+	if (dev->opts.flap_up != 0)
+		flap(dev);
+	return (dev->capture != NULL && soft_capture_run(dev->capture)) || dev->opts.virtual_time ||
+	       dev->opts.flap_up != 0;
 }
 
 void
@@ -269,12 +354,16 @@ soft_net_fault_run(struct soft_engine *e)
 	uint64_t now = soft_ticks(e->dev);
 
 	while ((m = TAILQ_FIRST(&e->held_packets)) != NULL && m->due <= now) {
+		bool stalled = (m->hits & SOFT_HIT_STALL) != 0, rx = m->rx;
+
 		TAILQ_REMOVE(&e->held_packets, m, held);
 		if (!soft_packet_go(e, m)) {
 			TAILQ_INSERT_HEAD(&e->held_packets, m, held);
 			return;
 		}
 		e->n_held_packets--;
+		if (stalled)
+			e->net.stalled[rx]--;
 	}
 }
 
@@ -288,4 +377,5 @@ soft_net_fault_drop_all(struct soft_engine *e)
 		free(m);
 	}
 	e->n_held_packets = 0;
+	memset(e->net.stalled, 0, sizeof(e->net.stalled));
 }

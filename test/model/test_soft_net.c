@@ -11,6 +11,7 @@
 
 #include <rte_common.h>
 
+#include "bb_cqe.h"
 #include "bb_roce_op.h"
 #include "capture_read.h"
 #include "soft_rig.h"
@@ -281,6 +282,101 @@ test_marks_in(void **state)
 	capture_free(&c);
 }
 
+/* ---- A peer that stops for a while, a port that goes and comes */
+
+/* How 20 writes end under these faults: 0, or the syndrome of the first that failed. */
+static uint8_t
+outcome(const char *args, struct capture *c)
+{
+	struct rig_link l;
+	struct net n;
+	uint8_t synd = 0;
+	uint32_t i;
+
+	net_link(&l);
+	net_open(&n, args, &l);
+	for (i = 0; i < 20 && synd == 0; i++) {
+		memset(n.p.mb.p, 0, 3 * MTU);
+		synd = write_one(&n, 3 * MTU);
+		if (synd == 0)
+			assert_memory_equal(n.p.mb.p, n.p.ma.p, 3 * MTU);
+		/* A millisecond in between. */
+		rig_polls(n.p.u[0], 1000);
+	}
+	net_close(&n, c);
+	return synd;
+}
+
+/* The longest time between two packets out, in us. */
+static uint64_t
+longest_gap(const struct capture *c)
+{
+	uint64_t last = c->pkt[0].ns, longest = 0;
+	uint32_t i;
+
+	for (i = 0; i < c->n; i++) {
+		if (c->pkt[i].dir != CAPTURE_OUT)
+			continue;
+		longest = RTE_MAX(longest, c->pkt[i].ns - last);
+		last = c->pkt[i].ns;
+	}
+	return longest / 1000;
+}
+
+/* Retries last 8 times 4.2 ms: what stops for less goes on, what stops for more has failed. */
+static void
+test_outcomes(void **state)
+{
+	static const struct {
+		const char *args;
+		uint8_t synd;
+		uint32_t gap; /* us that nothing leaves, at least */
+	} runs[] = {
+		{"tx_stall=10:10,seed=3", 0, 9000},
+		{"rx_stall=10:10,seed=3", 0, 0},
+		{"tx_stall=100:60000", BB_SYN_RETRY_EXC, 0},
+		{"rx_stall=100:60000", BB_SYN_RETRY_EXC, 0},
+		{"flap=3:2", 0, 0},
+		{"flap=3:60000", BB_SYN_RETRY_EXC, 0},
+	};
+	struct capture c, again;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(runs); i++) {
+		assert_int_equal(outcome(runs[i].args, &c), runs[i].synd);
+		assert_int_equal(outcome(runs[i].args, &again), runs[i].synd);
+		assert_true(same(&c, &again));
+		if (runs[i].gap != 0)
+			assert_true(longest_gap(&c) >= runs[i].gap);
+		capture_free(&c);
+		capture_free(&again);
+	}
+}
+
+/* The port tells of it each time. */
+static void
+test_flap_events(void **state)
+{
+	struct mlx5_port port;
+	struct rig_pair p;
+	uint32_t i;
+
+	(void)state;
+	rig_pair_open(&p, "wire=1,virtual_time,flap=3:2", false, NULL);
+	rig_subscribe(&p.d, NULL, BB_PRM_EVENT_PORT_CHANGE, 7);
+	for (i = 0; i < 4; i++) {
+		/* To 100 us before it, and to 100 us behind it. */
+		rig_polls(p.u[0], i == 0 ? 2900 : i % 2 == 0 ? 2800 : 1800);
+		rig_expect_no_event(&p.d);
+		assert_int_equal(soft_cmd_if.port_query(p.d.ctx, 1, &port), 0);
+		assert_int_equal(port.state, i % 2 == 0 ? BB_PORT_ACTIVE : BB_PORT_DOWN);
+		rig_polls(p.u[0], 200);
+		rig_expect_event(&p.d, BB_PRM_EVENT_PORT_CHANGE, 7);
+	}
+	rig_pair_close(&p);
+}
+
 /* ---- The window */
 
 /* The most requests of a that were not acknowledged when one went out. */
@@ -329,9 +425,21 @@ static void
 test_refused(void **state)
 {
 	static const char *const bad[] = {
-		"wire=1,window=0",   "wire=1,window=65537",
-		"virtual_time",      "wire=1,virtual_time,progress=thread",
-		"wire=1,tx_ecn=101", "rx_ecn=1",
+		"wire=1,window=0",
+		"wire=1,window=65537",
+		"virtual_time",
+		"wire=1,virtual_time,progress=thread",
+		"wire=1,tx_ecn=101",
+		"rx_ecn=1",
+		"wire=1,tx_stall=1",
+		"wire=1,tx_stall=101:1",
+		"wire=1,rx_stall=1:0",
+		"wire=1,rx_stall=1:1s",
+		"rx_stall=1:1",
+		"flap=1",
+		"flap=0:1",
+		"flap=1:3600001",
+		"flap=1:1,fault=port_down:1",
 	};
 	struct mlx5_ctx *ctx;
 	uint32_t i;
@@ -345,8 +453,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_again), cmocka_unit_test(test_marks),
-		cmocka_unit_test(test_marks_in),   cmocka_unit_test(test_window),
+		cmocka_unit_test(test_same_again),  cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_marks_in),    cmocka_unit_test(test_outcomes),
+		cmocka_unit_test(test_flap_events), cmocka_unit_test(test_window),
 		cmocka_unit_test(test_refused),
 	};
 
