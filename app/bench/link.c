@@ -37,6 +37,42 @@ link_check(const uint8_t *p, size_t len, uint64_t seed)
 	return true;
 }
 
+/*
+ * Connect both. Each asks the other's port for its MAC, and only who polls answers: so the
+ * other side polls meanwhile.
+ */
+static int
+connect_both(struct soft *s, const struct bb_qp_addr *peer, struct remote_msg *msg)
+{
+	uint64_t idle = 0, since = 0;
+	struct bb_qp_addr own;
+	struct bb_wc wc;
+	int rc, ended;
+
+	rc = soft_addr(s, s->qps[0], &own);
+	if (rc != 0)
+		return rc;
+	msg->op = REMOTE_SOFT_CONNECT;
+	msg->addr = own;
+	msg->raddr = (uintptr_t)s->to;
+	msg->rkey = s->dst->rkey;
+	rc = remote_send(msg);
+	if (rc != 0)
+		return rc;
+	while (!remote_answered() && !remote_give_up(&idle, &since))
+		bb_cq_poll(s->cq, &wc, 1);
+	rc = remote_wait(msg);
+	if (rc != 0)
+		return rc;
+	*msg = (struct remote_msg){.op = REMOTE_SOFT_RUN};
+	rc = remote_send(msg);
+	if (rc != 0)
+		return rc;
+	rc = soft_connect(s, s->qps[0], &own, peer);
+	ended = remote_stop(msg);
+	return rc != 0 ? rc : ended;
+}
+
 int
 link_open(struct soft *s, const char *here, const char *there)
 {
@@ -45,7 +81,7 @@ link_open(struct soft *s, const char *here, const char *there)
 		.n = LINK_DEPTH,
 		.size = LINK_BYTES,
 	};
-	struct bb_qp_addr own, peer;
+	struct bb_qp_addr peer;
 	int rc;
 
 	rc = remote_start();
@@ -61,15 +97,7 @@ link_open(struct soft *s, const char *here, const char *there)
 	peer = msg.addr;
 	s->raddr = msg.raddr;
 	s->rkey = msg.rkey;
-	msg.op = REMOTE_SOFT_CONNECT;
-	msg.raddr = (uintptr_t)s->to;
-	msg.rkey = s->dst->rkey;
-	rc = soft_addr(s, s->qps[0], &own);
-	msg.addr = own;
-	if (rc == 0)
-		rc = remote_call(&msg);
-	if (rc == 0)
-		rc = soft_connect(s, s->qps[0], &own, &peer);
+	rc = connect_both(s, &peer, &msg);
 	if (rc == 0)
 		return 0;
 	fprintf(stderr, "bench: %s and %s cannot be connected: %s\n", here, there, strerror(-rc));

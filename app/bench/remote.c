@@ -226,6 +226,14 @@ remote_stop(struct remote_msg *msg)
 }
 
 bool
+remote_answered(void)
+{
+	struct pollfd p = {.fd = remote.sock, .events = POLLIN};
+
+	return remote.pid == 0 || poll(&p, 1, 0) != 0;
+}
+
+bool
 remote_gone(void)
 {
 	struct pollfd p = {.fd = remote.sock, .events = 0};

@@ -64,6 +64,8 @@ int remote_start(void);
 int remote_send(const struct remote_msg *msg);
 /* Wait for the answer to the last order; the process is ended if it does not come. */
 int remote_wait(struct remote_msg *msg);
+/* Is the answer there, or never to come? For who has to do something meanwhile. */
+bool remote_answered(void);
 /* Both; returns what the answer says. */
 int remote_call(struct remote_msg *msg);
 /* End REMOTE_SOFT_RUN and the like, and take the answer. */
