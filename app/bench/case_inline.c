@@ -66,7 +66,7 @@ run(void)
 		struct floor_run fr = {f, n, points[i].batch,
 				       points[i].all ? FLOOR_SIGNAL_ALL : FLOOR_SIGNAL_LAST,
 				       points[i].rate};
-		struct soft_run sr = {&s, n, points[i].batch, points[i].batch, points[i].all};
+		struct soft_run sr = {&s, n, points[i].batch, points[i].batch, points[i].all, NULL};
 		struct row row = {
 			.unit = points[i].rate ? "M/s" : "ns, post to CQE",
 			.goal = points[i].rate ? GOAL_AT_LEAST : GOAL_AT_MOST,

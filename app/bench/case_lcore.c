@@ -64,7 +64,7 @@ our_side(void *arg)
 	const struct lcore_run *o = arg;
 	char spec[64];
 	struct soft s;
-	struct soft_run run = {&s, o->n, o->batch, o->window, o->all};
+	struct soft_run run = {&s, o->n, o->batch, o->window, o->all, NULL};
 	double v[BLOCKS];
 	unsigned int i;
 

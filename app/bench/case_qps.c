@@ -87,8 +87,8 @@ one_active(struct soft *one, struct soft *all)
 
 	for (i = 0; i < 2; i++) {
 		const uint64_t n = opts.quick ? 800 : 8000;
-		struct soft_run a = {one, n, points[i].batch, points[i].batch, true};
-		struct soft_run b = {all, n, points[i].batch, points[i].batch, true};
+		struct soft_run a = {one, n, points[i].batch, points[i].batch, true, NULL};
+		struct soft_run b = {all, n, points[i].batch, points[i].batch, true, NULL};
 		struct row row = {
 			.unit = "ns/write; floor: 1 pair open",
 			.goal = GOAL_AT_MOST,

@@ -12,8 +12,10 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
+#include "floor_net.h"
 #include "rig.h"
 #include "soft.h"
 
@@ -29,21 +31,29 @@ struct kernel {
 	enum floor_signal sig;
 	bool sge;
 	const char *device; /* NULL: no device */
+	const char *other;  /* NULL: the peer is on the same device */
 };
 
+/* One end of a net_memif, which knows the other's MAC. */
+#define PORT(us, them)                                                                             \
+	"soft" us ",port=net_memif" us ",framesz=4198,ip=192.0.2.1" us "/24,neigh=192.0.2.1" them  \
+	"@02:bb:00:00:00:0" them
+
 static const struct kernel kernels[] = {
-	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, NULL},
-	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, NULL},
-	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, NULL},
-	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, NULL},
-	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, NULL},
-	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, NULL},
-	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, NULL},
-	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0"},
-	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, "soft0"},
-	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0"},
-	{"wire/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0,wire=1"},
-	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1"},
+	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, NULL, NULL},
+	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, NULL, NULL},
+	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, NULL, NULL},
+	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, NULL, NULL},
+	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, NULL, NULL},
+	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, NULL, NULL},
+	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, NULL, NULL},
+	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0", NULL},
+	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, "soft0", NULL},
+	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0", NULL},
+	{"wire/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0,wire=1", NULL},
+	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1", NULL},
+	{"port/batch1/all", 1, FLOOR_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0")},
+	{"port/batch32/last", 32, FLOOR_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0")},
 };
 
 /* Collected. One batch and its doorbell; returns how many were refused. */
@@ -141,12 +151,71 @@ run_floor(struct rig *r, const struct kernel *k, uint64_t n)
 	return 0;
 }
 
+/* Both ends of a net_memif in this process, and a device on each. */
+static int
+open_ports(const struct kernel *k, struct soft *a, struct soft *b)
+{
+	struct bb_qp_addr addr_a, addr_b;
+	char vdev[200];
+	unsigned int i;
+	int rc = eal_start();
+
+	for (i = 0; i < 2 && rc == 0; i++) {
+		snprintf(vdev, sizeof(vdev),
+			 "net_memif%u,role=%s,id=0,bsize=4608,mac=02:bb:00:00:00:0%u,"
+			 "socket=@bluebell-count-%d,socket-abstract=yes",
+			 i, i == 0 ? "server" : "client", i, getpid());
+		rc = vdev_make(vdev);
+	}
+	if (rc != 0)
+		return rc;
+	rc = soft_open_one(a, k->device, 128, 8192);
+	if (rc != 0)
+		return rc;
+	rc = soft_open_one(b, k->other, 128, 8192);
+	if (rc != 0) {
+		soft_close(a);
+		return rc;
+	}
+	a->raddr = (uintptr_t)b->to;
+	a->rkey = b->dst->rkey;
+	rc = soft_addr(a, a->qps[0], &addr_a);
+	if (rc == 0)
+		rc = soft_addr(b, b->qps[0], &addr_b);
+	if (rc == 0)
+		rc = soft_connect(a, a->qps[0], &addr_a, &addr_b);
+	if (rc == 0)
+		rc = soft_connect(b, b->qps[0], &addr_b, &addr_a);
+	if (rc != 0) {
+		soft_close(b);
+		soft_close(a);
+	}
+	return rc;
+}
+
+static int
+run_ports(const struct kernel *k, uint64_t n)
+{
+	struct soft a, b;
+	struct soft_run run = {&a, n, k->batch, k->batch, k->sig == FLOOR_SIGNAL_ALL, &b};
+	int rc;
+
+	cpus_choose();
+	rc = open_ports(k, &a, &b);
+	if (rc != 0)
+		return rc;
+	rc = soft_write8(&run) < 0 ? -EIO : 0;
+	soft_close(&b);
+	soft_close(&a);
+	return rc;
+}
+
 /* Writes as run_ours() posts them, on the software device. */
 static int
 run_device(const struct kernel *k, uint64_t n)
 {
 	struct soft s;
-	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == FLOOR_SIGNAL_ALL};
+	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == FLOOR_SIGNAL_ALL, NULL};
 	int rc;
 
 	cpus_choose();
@@ -174,6 +243,8 @@ count_run(const char *name, const char *side, uint64_t n)
 		fprintf(stderr, "bench: no kernel %s of side %s: see --list-kernels\n", name, side);
 		return -EINVAL;
 	}
+	if (k->other != NULL)
+		return run_ports(k, n);
 	if (k->device != NULL)
 		return run_device(k, n);
 	r = rig_new(ours);

@@ -286,6 +286,8 @@ soft_write8(void *run)
 					return -1;
 			bb_qp_ring(qp);
 		}
+		if (r->other != NULL)
+			bb_cq_poll(r->other->cq, wc, RTE_DIM(wc));
 		got = bb_cq_poll(s->cq, wc, RTE_DIM(wc));
 		for (i = 0; i < got; i++)
 			if (wc[i].status != BB_WC_SUCCESS)

@@ -56,10 +56,11 @@ soft_post8(const struct soft *s, struct bb_qp *qp, uint64_t i, uint32_t flags)
 /* What soft_write8() is to do. */
 struct soft_run {
 	struct soft *s;
-	uint64_t n;      /* writes */
-	uint32_t batch;  /* per doorbell */
-	uint32_t window; /* outstanding at most, >= batch */
-	bool all;        /* a CQE each, or one per batch */
+	uint64_t n;         /* writes */
+	uint32_t batch;     /* per doorbell */
+	uint32_t window;    /* outstanding at most, >= batch */
+	bool all;           /* a CQE each, or one per batch */
+	struct soft *other; /* a device that is to be polled too; or NULL */
 };
 
 /* Writes of 8 bytes by QP 0; ns per write, < 0 when one fails or does not end. */

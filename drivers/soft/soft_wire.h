@@ -19,6 +19,7 @@
 #include "soft_link.h"
 
 #define SOFT_WIRE_SLOTS   64u /* messages of a QP under way; power of two */
+#define SOFT_WIRE_INLINE  64u /* bytes of inline data that are kept for the turn */
 #define SOFT_WIRE_REPLAYS 16u /* READs and atomics that it answers; power of two */
 /* First early resend, at the soonest: peers may have to wait for a CPU. */
 #define SOFT_WIRE_ADAPTIVE_NS 100000u
@@ -68,6 +69,7 @@ struct soft_wire {
 		uint64_t turn;
 		struct soft_piece piece;
 	} piece[SOFT_WIRE_SLOTS];
+	uint8_t inl[SOFT_WIRE_SLOTS][SOFT_WIRE_INLINE]; /* that piece, if it was inline data */
 	struct bb_roce_msg ring[SOFT_WIRE_SLOTS];
 	struct bb_roce_replay replay[SOFT_WIRE_REPLAYS];
 };

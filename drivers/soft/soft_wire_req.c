@@ -69,6 +69,32 @@ soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, 
 		soft_req_fail(e, qp, &r->d, synd, r->why);
 }
 
+/*
+ * What is sent in this very turn, as most is, need not be looked up again. Inline data is in
+ * r->wqe, which the next WQE takes.
+ */
+static inline void
+soft_wire_keep(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
+	       uint32_t slot)
+{
+	struct soft_wire_piece *keep = &w->piece[slot];
+	uintptr_t at;
+
+	keep->turn = 0;
+	if (unlikely(r->n != 1 || e->n_held != 0))
+		return;
+	at = (uintptr_t)r->piece[0].p - (uintptr_t)r->wqe;
+	keep->piece = r->piece[0];
+	if (at < sizeof(r->wqe)) {
+		if (keep->piece.len > SOFT_WIRE_INLINE || at > sizeof(r->wqe) - SOFT_WIRE_INLINE)
+			return;
+		/* Of one length, for a few moves instead of a call. */
+		memcpy(w->inl[slot], keep->piece.p, SOFT_WIRE_INLINE);
+		keep->piece.p = w->inl[slot];
+	}
+	keep->turn = e->turn;
+}
+
 /* False: the wire has no such message. */
 static bool
 soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct soft_req *r,
@@ -93,16 +119,7 @@ soft_wire_give(const struct soft_engine *e, struct soft_wire *w, const struct so
 		msg.net = &w->dest[slot].net;
 	}
 	w->done[slot] = r->d;
-	w->piece[slot].turn = 0;
-	/*
-	 * What is sent in this very turn, as most is, need not be looked up again. Inline data is
-	 * in r->wqe, which the next WQE takes.
-	 */
-	if (likely(r->n == 1 && e->n_held == 0 &&
-		   (uintptr_t)r->piece[0].p - (uintptr_t)r->wqe >= sizeof(r->wqe))) {
-		w->piece[slot].turn = e->turn;
-		w->piece[slot].piece = r->piece[0];
-	}
+	soft_wire_keep(e, w, r, slot);
 	if (bb_roce_post(&w->roce, &msg) != 0)
 		return false;
 	w->posted++;
