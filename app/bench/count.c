@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "floor_net.h"
 #include "rig.h"
 #include "soft.h"
 
@@ -34,10 +33,8 @@ struct kernel {
 	const char *other;  /* NULL: the peer is on the same device */
 };
 
-/* One end of a net_memif, which knows the other's MAC. */
-#define PORT(us, them)                                                                             \
-	"soft" us ",port=net_memif" us ",framesz=4198,ip=192.0.2.1" us "/24,neigh=192.0.2.1" them  \
-	"@02:bb:00:00:00:0" them
+/* One of two devices of a fabric, which goes by this process. */
+#define SHM(us) "soft" us ",shm=bench-count-%d,ip=192.0.2.1" us "/24"
 
 static const struct kernel kernels[] = {
 	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, NULL, NULL},
@@ -52,8 +49,8 @@ static const struct kernel kernels[] = {
 	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0", NULL},
 	{"wire/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0,wire=1", NULL},
 	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1", NULL},
-	{"port/batch1/all", 1, FLOOR_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0")},
-	{"port/batch32/last", 32, FLOOR_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0")},
+	{"shm/batch1/all", 1, FLOOR_SIGNAL_ALL, false, SHM("0"), SHM("1")},
+	{"shm/batch32/last", 32, FLOOR_SIGNAL_LAST, false, SHM("0"), SHM("1")},
 };
 
 /* Collected. One batch and its doorbell; returns how many were refused. */
@@ -151,28 +148,23 @@ run_floor(struct rig *r, const struct kernel *k, uint64_t n)
 	return 0;
 }
 
-/* Both ends of a net_memif in this process, and a device on each. */
+/* A device on each side, and a QP of each. */
 static int
-open_ports(const struct kernel *k, struct soft *a, struct soft *b)
+open_two(const struct kernel *k, struct soft *a, struct soft *b)
 {
 	struct bb_qp_addr addr_a, addr_b;
-	char vdev[200];
-	unsigned int i;
+	char spec[2][128];
 	int rc = eal_start();
 
-	for (i = 0; i < 2 && rc == 0; i++) {
-		snprintf(vdev, sizeof(vdev),
-			 "net_memif%u,role=%s,id=0,bsize=4608,mac=02:bb:00:00:00:0%u,"
-			 "socket=@bluebell-count-%d,socket-abstract=yes",
-			 i, i == 0 ? "server" : "client", i, getpid());
-		rc = vdev_make(vdev);
-	}
 	if (rc != 0)
 		return rc;
-	rc = soft_open_one(a, k->device, 128, 8192);
+	/* Of a fabric: the processes that run now. */
+	snprintf(spec[0], sizeof(spec[0]), k->device, getpid());
+	snprintf(spec[1], sizeof(spec[1]), k->other, getpid());
+	rc = soft_open_one(a, spec[0], 128, 8192);
 	if (rc != 0)
 		return rc;
-	rc = soft_open_one(b, k->other, 128, 8192);
+	rc = soft_open_one(b, spec[1], 128, 8192);
 	if (rc != 0) {
 		soft_close(a);
 		return rc;
@@ -194,14 +186,14 @@ open_ports(const struct kernel *k, struct soft *a, struct soft *b)
 }
 
 static int
-run_ports(const struct kernel *k, uint64_t n)
+run_two(const struct kernel *k, uint64_t n)
 {
 	struct soft a, b;
 	struct soft_run run = {&a, n, k->batch, k->batch, k->sig == FLOOR_SIGNAL_ALL, &b};
 	int rc;
 
 	cpus_choose();
-	rc = open_ports(k, &a, &b);
+	rc = open_two(k, &a, &b);
 	if (rc != 0)
 		return rc;
 	rc = soft_write8(&run) < 0 ? -EIO : 0;
@@ -244,7 +236,7 @@ count_run(const char *name, const char *side, uint64_t n)
 		return -EINVAL;
 	}
 	if (k->other != NULL)
-		return run_ports(k, n);
+		return run_two(k, n);
 	if (k->device != NULL)
 		return run_device(k, n);
 	r = rig_new(ours);
