@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "floor_net.h"
 #include "rig.h"
 #include "soft.h"
 
@@ -32,6 +33,11 @@ struct kernel {
 	const char *device; /* NULL: no device */
 	const char *other;  /* NULL: the peer is on the same device */
 };
+
+/* One end of a net_memif, which knows the other's MAC. */
+#define PORT(us, them)                                                                             \
+	"soft" us ",port=net_memif" us ",framesz=4198,ip=192.0.2.1" us "/24,neigh=192.0.2.1" them  \
+	"@02:bb:00:00:00:0" them
 
 /* One of two devices of a fabric, which goes by this process. */
 #define SHM(us) "soft" us ",shm=bench-count-%d,ip=192.0.2.1" us "/24"
@@ -51,6 +57,8 @@ static const struct kernel kernels[] = {
 	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1", NULL},
 	{"shm/batch1/all", 1, FLOOR_SIGNAL_ALL, false, SHM("0"), SHM("1")},
 	{"shm/batch32/last", 32, FLOOR_SIGNAL_LAST, false, SHM("0"), SHM("1")},
+	{"port/batch1/all", 1, FLOOR_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0")},
+	{"port/batch32/last", 32, FLOOR_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0")},
 };
 
 /* Collected. One batch and its doorbell; returns how many were refused. */
@@ -148,6 +156,24 @@ run_floor(struct rig *r, const struct kernel *k, uint64_t n)
 	return 0;
 }
 
+/* Both ends of a net_memif. */
+static int
+make_vdevs(void)
+{
+	char vdev[200];
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < 2 && rc == 0; i++) {
+		snprintf(vdev, sizeof(vdev),
+			 "net_memif%u,role=%s,id=0,bsize=4608,mac=02:bb:00:00:00:0%u,"
+			 "socket=@bluebell-count-%d,socket-abstract=yes",
+			 i, i == 0 ? "server" : "client", i, getpid());
+		rc = vdev_make(vdev);
+	}
+	return rc;
+}
+
 /* A device on each side, and a QP of each. */
 static int
 open_two(const struct kernel *k, struct soft *a, struct soft *b)
@@ -156,6 +182,8 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	char spec[2][128];
 	int rc = eal_start();
 
+	if (rc == 0 && strstr(k->device, "port=") != NULL)
+		rc = make_vdevs();
 	if (rc != 0)
 		return rc;
 	/* Of a fabric: the processes that run now. */
