@@ -16,7 +16,6 @@
 #include "soft_data.h"
 
 struct soft_packet_msg;
-struct soft_port_hold;
 
 enum soft_link_sent {
 	SOFT_LINK_SENT,
@@ -38,7 +37,7 @@ struct soft_link_pkt {
 	const struct bb_roce_pkt *pkt;
 	const struct bb_roce_iov *iov;
 	uint32_t n;
-	struct soft_port_hold *hold; /* NULL: the pieces are read during the call only */
+	bool stable; /* the pieces stay until the engine's turn ends, not only during the call */
 };
 
 struct soft_link_ops {

@@ -32,7 +32,8 @@ link_end(struct soft_engine *e)
 
 	if (!soft_netif_mine(e))
 		return;
-	soft_port_flush(nif->port);
+	soft_port_settle(nif->port);
+	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
 	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
 	rte_spinlock_unlock(&nif->lock);
 }
@@ -74,7 +75,7 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 		.hdr_len = bb_roce_build(hdr, p->pkt),
 		.iov = p->iov,
 		.n = p->n,
-		.hold = p->hold,
+		.hold = p->stable && nif->refer ? &nif->hold : NULL,
 	};
 
 	if (link_is_dead(e->dev, tx.net))

@@ -65,6 +65,8 @@ soft_netif_open(struct soft_dev *dev)
 	memcpy(dev->mac, info.mac, sizeof(dev->mac));
 	dev->active_mtu = (uint32_t)__builtin_ctz(info.mtu) - 7;
 	__atomic_store_n(&dev->port_down, !info.up, __ATOMIC_RELEASE);
+	nif->refer = info.zero_copy && !info.keeps;
+	soft_port_hold_init(&nif->hold);
 	dev->netif = nif;
 	pthread_mutex_lock(&netifs_lock);
 	LIST_INSERT_HEAD(&netifs, nif, link);

@@ -21,6 +21,13 @@ struct soft_netif {
 	struct soft_dev *dev;
 	struct soft_port *port;
 	rte_spinlock_t lock;
+	/*
+	 * Of all payload that is sent from where it lies: until the turn ends, when none refers to
+	 * it any more. Keys, queue pairs and their memory go only between turns, and completions
+	 * come from packets that were received, before any is sent: nothing need wait for it.
+	 */
+	struct soft_port_hold hold;
+	bool refer;                 /* the PMD can do it, and keeps nothing */
 	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
 	uint64_t now;               /* ns, when its turn began */
 	LIST_ENTRY(soft_netif) link;

@@ -64,6 +64,7 @@ soft_port_info(const struct soft_port *p, struct soft_port_info *info)
 		.zero_copy = p->eth.zero_copy,
 		.multi_segs = p->eth.multi_segs,
 		.ip_csum = p->eth.ip_csum,
+		.keeps = p->eth.keeps,
 		.driver = p->eth.driver,
 	};
 	memcpy(info->mac, p->eth.mac, 6);

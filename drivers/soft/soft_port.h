@@ -41,6 +41,7 @@ struct soft_port_ops {
 struct soft_port_stats {
 	uint64_t rx_frames, tx_frames, tx_bytes;
 	uint64_t tx_zero_copy, tx_copied; /* packets with payload */
+	uint64_t tx_unsettled;            /* soft_port_settle() copied */
 	uint64_t tx_full;                 /* asked for, no room in the PMD or no mbuf */
 	uint64_t tx_pending, tx_unreachable, tx_down;
 };
@@ -51,6 +52,7 @@ struct soft_port_info {
 	uint32_t mtu; /* of RoCE */
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
+	bool keeps; /* mbufs are not free when the burst ends */
 	const char *driver;
 };
 
@@ -125,6 +127,11 @@ enum soft_port_sent soft_port_send_ip(struct soft_port *p, const uint8_t *ip, ui
 				      const uint8_t dst[16], uint64_t now);
 /* Give the PMD what it takes. */
 void soft_port_flush(struct soft_port *p);
+/*
+ * The same, and copy what is left and refers to memory under a hold, or lose it without an mbuf:
+ * unless the PMD keeps what it took (soft_port_info.keeps), no hold is busy any more.
+ */
+void soft_port_settle(struct soft_port *p);
 /* Can an address be sent to? As soft_port_send() finds out, and asks if need be. */
 enum soft_port_sent soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now,
 				    uint8_t mac[6]);

@@ -22,7 +22,9 @@
  * PMDs that were looked at and tested.
  *
  * zero_copy: an mbuf may refer to memory of others (external buffer), in a chain. They read it by
- * its virtual address. All but net_ring copy it in the burst; net_ring hands it to who receives.
+ * its virtual address, and copy it in the burst.
+ *
+ * keeps: does not copy it: net_ring hands it to who receives.
  *
  * any_frame: carries more than the 1518 bytes that DPDK 22.11 reports, as its own options allow,
  * so framesz= may be more. (net_tap does not: longer frames stay in its queue for ever.)
@@ -40,16 +42,16 @@
  */
 static const struct pmd {
 	const char *driver;
-	bool zero_copy, any_frame, no_restart, on_interrupts;
+	bool zero_copy, keeps, any_frame, no_restart, on_interrupts;
 	const char *frame_hint; /* where it has its own limit */
 	const char *buffer_key;
 	uint32_t buffer_size;
 } pmds[] = {
-	{"net_ring", true, true, false, false, NULL, NULL, 0},
-	{"net_memif", true, true, false, true, "and bsize= of the vdev, at both ends", "bsize",
-	 2048},
-	{"net_tap", true, false, false, false, NULL, NULL, 0},
-	{"net_af_packet", true, true, true, false,
+	{"net_ring", true, true, true, false, false, NULL, NULL, 0},
+	{"net_memif", true, false, true, false, true, "and bsize= of the vdev, at both ends",
+	 "bsize", 2048},
+	{"net_tap", true, false, false, false, false, NULL, NULL, 0},
+	{"net_af_packet", true, false, true, true, false,
 	 "and framesz= of the vdev, and the MTU of its interface, by \"ip link set ... mtu\"", NULL,
 	 0},
 };
@@ -308,6 +310,7 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 	eth->ip_csum = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_IPV4_CKSUM) != 0;
 	eth->multi_segs = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
 	eth->zero_copy = eth->multi_segs && (*pmd)->zero_copy;
+	eth->keeps = (*pmd)->keeps;
 	ret = choose_mtu(dev, o, *pmd, info, eth);
 	return ret != 0 ? ret : check_buffers(dev, o, *pmd, info, eth);
 }

@@ -57,6 +57,26 @@ soft_port_flush(struct soft_port *p)
 	}
 }
 
+void
+soft_port_settle(struct soft_port *p)
+{
+	uint32_t n, i, kept = 0;
+
+	soft_port_flush(p);
+	for (i = 0, n = p->txq_n; i < n; i++) {
+		struct rte_mbuf *m = p->txq[(p->txq_first + i) % SOFT_PORT_TXQ], *copy = m;
+
+		if (m->nb_segs > 1) {
+			copy = rte_pktmbuf_copy(m, p->eth.pool, 0, UINT32_MAX);
+			rte_pktmbuf_free(m);
+			p->stats.tx_unsettled++;
+		}
+		if (copy != NULL)
+			p->txq[(p->txq_first + kept++) % SOFT_PORT_TXQ] = copy;
+	}
+	p->txq_n = kept;
+}
+
 static void
 enqueue(struct soft_port *p, struct rte_mbuf *m)
 {

@@ -110,6 +110,31 @@ soft_wire_tx_captured(struct soft_engine *e, const struct soft_link_pkt *p)
 	return false;
 }
 
+/* Is it memory of the engine's, which the next packet may use? */
+static bool
+soft_wire_scratch(const struct soft_engine *e, const void *p)
+{
+	uintptr_t at = (uintptr_t)p;
+
+	return at - (uintptr_t)e->bounce < sizeof(e->bounce) ||
+	       at - (uintptr_t)e->req.wqe < sizeof(e->req.wqe);
+}
+
+/* What an RC request sends is there until its answer comes. */
+static bool
+soft_wire_stable(const struct soft_engine *e, const struct soft_wire *w,
+		 const struct bb_roce_iov *iov, uint32_t n)
+{
+	uint32_t i;
+
+	if (w->qp->st != BB_PRM_QP_ST_RC)
+		return false;
+	for (i = 0; i < n; i++)
+		if (soft_wire_scratch(e, iov[i].p))
+			return false;
+	return true;
+}
+
 bool
 soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	     const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg)
@@ -122,6 +147,7 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 		.pkt = pkt,
 		.iov = iov,
 		.n = n,
+		.stable = msg != NULL && soft_wire_stable(e, w, iov, n),
 	};
 
 	(void)ctx;

@@ -141,6 +141,46 @@ test_backpressure(void **st)
 	assert_int_equal(stats().tx_frames, 100);
 }
 
+/* What the PMD has not taken when a turn ends is copied: nothing of it refers to the memory. */
+static void
+test_settle(void **st)
+{
+	struct soft_port_hold hold;
+	enum soft_port_sent why;
+	struct bb_roce_pkt pkt;
+	struct frame f;
+	struct out o;
+	uint32_t i;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_open(r);
+	soft_port_hold_init(&hold);
+	out_init(&o, US4, PEER4, 1000, &hold);
+	for (i = 0; i < RINGS + 4; i++) {
+		o.pkt.psn = i;
+		bb_roce_build(o.hdr, &o.pkt);
+		assert_int_equal(rig_send(r->p, &o.tx, 1, r->now, &why), 1);
+	}
+	assert_true(soft_port_hold_busy(&hold));
+	soft_port_settle(r->p);
+	assert_int_equal(stats().tx_unsettled, 5);
+	/* The ring keeps what it took. */
+	for (i = 0; i < RINGS - 1; i++) {
+		assert_true(soft_port_hold_busy(&hold));
+		assert_true(rig_take(r, &f));
+	}
+	assert_false(soft_port_hold_busy(&hold));
+	soft_port_settle(r->p);
+	for (; i < RINGS + 4; i++) {
+		assert_true(rig_take(r, &f));
+		assert_int_equal(bb_roce_parse(&pkt, f.b + 42, f.len - 46), BB_ROCE_OK);
+		assert_int_equal(pkt.psn, i);
+		assert_memory_equal(pkt.payload, data, 1000);
+	}
+	assert_false(rig_take(r, &f));
+}
+
 static void
 test_refuses(void **st)
 {
@@ -231,8 +271,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_send),         T(test_send_pieces), T(test_hold_counts),
-		T(test_backpressure), T(test_refuses),     T(test_no_mbufs),
+		T(test_send),    T(test_send_pieces), T(test_hold_counts), T(test_backpressure),
+		T(test_refuses), T(test_no_mbufs),    T(test_settle),
 	};
 
 	if (rig_eal(NULL, 0) != 0)
