@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "soft_ctl.h"
+#include "soft_shm.h"
 
 #define SOFT_SYNDROME 0xbb040000u
 
@@ -112,6 +113,7 @@ soft_cmd_query_q_counter(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_RES, "counter set %u does not exist", id);
 	/* Engines add what they served now and then: at the latest here. */
 	soft_quiesce();
+	soft_shm_collect(cmd->dev, NULL);
 	for (i = 0; i < RTE_DIM(places); i++) {
 		uint64_t *counter = (uint64_t *)((uint8_t *)set + places[i].counter);
 		uint64_t v = clear ? __atomic_exchange_n(counter, 0, __ATOMIC_RELAXED)

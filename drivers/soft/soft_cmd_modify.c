@@ -488,6 +488,8 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	if (ret != 0)
 		return ret;
 
+	if (t->to != BB_PRM_QP_RTS)
+		soft_shm_collect(cmd->dev, qp);
 	/* The engine itself moves a QP to ERR: the state counts under its lock. */
 	soft_engine_lock(qp->engine);
 	state = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
@@ -507,7 +509,10 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	load(qp, t);
 	__atomic_store_n(&qp->state, t->to, __ATOMIC_RELEASE);
 	soft_qp_state_changed(qp, state);
+	/* Rights may be new, too. */
+	soft_shm_qp_update(qp);
 	soft_engine_unlock(qp->engine);
+	soft_shm_wait(cmd->dev);
 	/* No peer's engine works on the old connection when the next one is set up. */
 	if (t->op == BB_PRM_OP_2RST_QP) {
 		soft_quiesce();

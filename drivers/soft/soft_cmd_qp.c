@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "soft_ctl.h"
+#include "soft_shm.h"
 
 #define SOFT_SYNDROME 0xbb030000u
 
@@ -276,9 +277,11 @@ soft_cmd_destroy_qp(struct soft_cmd *cmd)
 		return ret;
 	if (qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
+	soft_shm_collect(cmd->dev, qp);
 	__atomic_store_n(&cmd->dev->qps[qpn], NULL, __ATOMIC_RELEASE);
 	soft_qp_detach(qp);
 	soft_quiesce();
+	soft_shm_qp_gone(cmd->dev, qpn);
 	count_parts(qp, -1);
 	soft_ids_free(&cmd->dev->ctl->qp_ids, qpn);
 	soft_wire_destroy(qp->wire);

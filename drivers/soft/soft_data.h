@@ -228,6 +228,7 @@ struct soft_engine {
 	uint32_t n_held, cap_held;
 	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
 	uint32_t n_held_packets;
+	uint64_t *shm_word;  /* odd while it is inside peers' memory; NULL: never */
 	uint32_t shm_deaths; /* of soft_shm.deaths: those it has seen to */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "soft_netif.h"
+#include "soft_shm.h"
 #include "soft_wire.h"
 
 static pthread_mutex_t soft_engines_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -75,6 +76,7 @@ soft_engine_create(struct soft_dev *dev)
 	TAILQ_INIT(&e->moderated);
 	TAILQ_INIT(&e->zips);
 	TAILQ_INIT(&e->held_packets);
+	soft_shm_engine_add(e);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_INSERT_HEAD(&soft_engines, e, link);
 	pthread_mutex_unlock(&soft_engines_lock);
@@ -91,6 +93,7 @@ soft_engine_destroy(struct soft_engine *e)
 	soft_zip_run(e);
 	soft_served_flush(e);
 	rte_ticketlock_unlock(&e->lock);
+	soft_shm_engine_del(e);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_REMOVE(e, link);
 	pthread_mutex_unlock(&soft_engines_lock);
@@ -324,6 +327,7 @@ soft_qp_enter_state(struct soft_qp *qp)
 	default:
 		break;
 	}
+	soft_shm_qp_update(qp);
 }
 
 void

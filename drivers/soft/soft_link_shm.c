@@ -275,11 +275,17 @@ soft_shm_connected(struct soft_wire *w)
 	const struct soft_shm *shm = w->qp->dev->shm;
 
 	w->shm_tx = NULL;
+	memset(&w->direct, 0, sizeof(w->direct));
+	memset(&w->served, 0, sizeof(w->served));
+	w->epsn_out = NULL;
+	w->direct.allowed = soft_shm_direct_allowed(w->qp->dev);
 	if (shm == NULL || w->qp->st == BB_PRM_QP_ST_UD)
 		return;
 	w->shm_tx = soft_shm_find(shm, w->path.net.dst);
 	if (w->shm_tx != NULL)
 		w->shm_deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
+	w->epsn_out = &shm->dir->epsn[w->qp->qpn];
+	memset(&shm->dir->count[w->qp->qpn], 0, sizeof(shm->dir->count[0]));
 }
 
 /* The QP's peer is gone: as if nobody had acknowledged any more. */

@@ -11,6 +11,7 @@
 
 #include "soft_ctl.h"
 #include "soft_kernel.h"
+#include "soft_shm.h"
 
 /* The kernel's caches hold keys for at least so many pages (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
@@ -27,6 +28,7 @@ mkey_add(struct soft_dev *dev, struct soft_mkey *m)
 	/* The variant moves on, so that a key that was given back finds nothing. */
 	m->key = id << 8 | dev->ctl->mkey_variant[id]++;
 	__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
+	soft_shm_key_add(dev, m);
 	return 0;
 }
 
@@ -52,15 +54,20 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 
 	if (!has_windows(dev, m)) {
 		__atomic_store_n(&dev->mkeys[id], next, __ATOMIC_RELEASE);
-		/* After this no engine works with the key: the memory may go. */
+		/* After these no engine works with the key, nor a peer: the memory may go. */
 		soft_quiesce();
+		if (soft_shm_key_del(dev, id))
+			soft_shm_wait(dev);
 		if (!has_windows(dev, m)) {
+			if (next != NULL)
+				soft_shm_key_add(dev, next);
 			free(m);
 			return 0;
 		}
 		/* One was bound meanwhile. */
 		__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
 		soft_quiesce();
+		soft_shm_key_add(dev, m);
 	}
 	SOFT_LOG(ERR, "%s: memory windows are bound to MR 0x%x: invalidate them first", dev->name,
 		 m->key);
@@ -372,6 +379,8 @@ rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m
 		id = m->key >> 8;
 		__atomic_store_n(&dev->mkeys[id], NULL, __ATOMIC_RELEASE);
 		soft_quiesce();
+		if (soft_shm_key_del(dev, id))
+			soft_shm_wait(dev);
 	}
 	soft_ids_free(&dev->ctl->mkey_ids, id);
 	return ret;

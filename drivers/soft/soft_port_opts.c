@@ -14,8 +14,8 @@
 #include "soft.h"
 #include "soft_port_opts.h"
 
-static const char *const keys[] = {"port",    "ip",    "vlan", "mtu",
-				   "framesz", "neigh", "shm",  "shm_uid"};
+static const char *const keys[] = {"port",  "ip",  "vlan",    "mtu",        "framesz",
+				   "neigh", "shm", "shm_uid", "shm_packets"};
 
 bool
 soft_port_opt_known(const char *key)
@@ -204,6 +204,11 @@ soft_port_opt(const char *dev, const char *key, const char *value, struct soft_p
 {
 	int ret;
 
+	if (strcmp(key, "shm_packets") == 0 &&
+	    (value == NULL || value[0] == '\0' || strcmp(value, "1") == 0)) {
+		o->shm_packets = true;
+		return 0;
+	}
 	if (value == NULL || value[0] == '\0') {
 		SOFT_LOG(ERR, "%s: option %s needs a value; known: %s", dev, key,
 			 SOFT_PORT_OPTS_KNOWN);
@@ -224,6 +229,9 @@ soft_port_opt(const char *dev, const char *key, const char *value, struct soft_p
 	} else if (strcmp(key, "shm_uid") == 0) {
 		ret = parse_number(value, 0, UINT32_MAX - 1, &o->shm_uid);
 		o->shm_uid_given = true;
+	} else if (strcmp(key, "shm_packets") == 0) {
+		o->shm_packets = false;
+		ret = strcmp(value, "0") == 0 ? 0 : -EINVAL;
 	} else if (strcmp(key, "framesz") == 0) {
 		ret = parse_number(value, SOFT_PORT_MIN_FRAME, SOFT_PORT_MAX_FRAME, &o->framesz);
 	} else {
@@ -242,8 +250,9 @@ soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
 {
 	uint32_t l3;
 
-	if (o->shm[0] == '\0' && o->shm_uid_given) {
-		SOFT_LOG(ERR, "%s: shm_uid is of a fabric: name it by shm=FABRIC", dev);
+	if (o->shm[0] == '\0' && (o->shm_uid_given || o->shm_packets)) {
+		SOFT_LOG(ERR, "%s: shm_uid and shm_packets are of a fabric: name it by shm=FABRIC",
+			 dev);
 		return -EINVAL;
 	}
 	if (o->shm[0] != '\0') {
@@ -284,9 +293,9 @@ soft_port_opts_equal(const struct soft_port_opts *a, const struct soft_port_opts
 	uint32_t i;
 
 	if (strcmp(a->name, b->name) != 0 || strcmp(a->shm, b->shm) != 0 ||
-	    a->shm_uid_given != b->shm_uid_given || a->shm_uid != b->shm_uid ||
-	    a->n_ip != b->n_ip || a->vlan != b->vlan || a->mtu != b->mtu ||
-	    a->framesz != b->framesz || a->n_neigh != b->n_neigh)
+	    a->shm_packets != b->shm_packets || a->shm_uid_given != b->shm_uid_given ||
+	    a->shm_uid != b->shm_uid || a->n_ip != b->n_ip || a->vlan != b->vlan ||
+	    a->mtu != b->mtu || a->framesz != b->framesz || a->n_neigh != b->n_neigh)
 		return false;
 	for (i = 0; i < a->n_ip; i++)
 		if (memcmp(a->ip[i].addr, b->ip[i].addr, 16) != 0 ||

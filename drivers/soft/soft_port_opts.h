@@ -45,12 +45,13 @@ struct soft_port_opts {
 	char shm[SOFT_PORT_FABRIC]; /* "": none */
 	uint32_t shm_uid;           /* who is trusted beside our own user */
 	bool shm_uid_given;
+	bool shm_packets; /* nothing is done in the memory of peers */
 };
 
 #define SOFT_PORT_OPTS_KNOWN                                                                       \
 	"port=ETHDEV, ip=ADDRESS/PREFIX (again for more), vlan=1..4094, "                          \
 	"mtu=256|512|1024|2048|4096, framesz=358..9728, neigh=ADDRESS@MAC (again for more), "      \
-	"shm=FABRIC, shm_uid=UID"
+	"shm=FABRIC, shm_uid=UID, shm_packets"
 
 /* Is @key one of these? */
 bool soft_port_opt_known(const char *key);

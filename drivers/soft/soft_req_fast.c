@@ -7,74 +7,12 @@
  * several at once; the first WQE that does not pass, or is no such WQE, is left to them
  * to be executed or refused. Nothing here tells why.
  */
-#include "soft_access.h"
 #include "soft_cqe.h"
+#include "soft_fast.h"
 #include "soft_resp.h"
-
-/*
- * Fields of a WQE are read once, as software may change them under our eyes, and in the
- * sizes they are written in: a load over two fresh stores waits until both left the core.
- */
-static inline uint64_t
-soft_ring64(const uint8_t *p)
-{
-	return __atomic_load_n((const uint64_t *)(const void *)p, __ATOMIC_RELAXED);
-}
-
-static inline uint32_t
-soft_ring32(const uint8_t *p)
-{
-	return __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
-}
 
 /* WQEs from the one that is executed to the one that is fetched. */
 #define AHEAD 6u
-
-struct soft_write {
-	uint8_t *dst;
-	const uint8_t *src;
-	uint64_t len;
-};
-
-/* The WQE in block @b at index @idx. False: not for the short cut. */
-static inline bool
-soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const struct soft_qp *p,
-		 const uint8_t *b, uint16_t idx, struct soft_write *w)
-{
-	uint64_t head = soft_ring64(b), addr;
-	uint32_t hdr, ds, rkey;
-	const char *why;
-
-	/* Opmod 0, the right index, RDMA WRITE; the right QP, 3 or 4 segments. */
-	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
-		return false;
-	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
-	if (ds - 3 > 1)
-		return false;
-	hdr = bb_be32(soft_ring32(b + 32));
-	if (hdr & BB_WQE_INLINE) {
-		w->len = hdr & ~BB_WQE_INLINE;
-		w->src = b + 36;
-		if (unlikely(w->len - 1 > ds * BB_WQE_SEG - 37))
-			return false;
-	} else {
-		if (ds != 3 || hdr == 0)
-			return false;
-		w->len = hdr;
-		w->src = soft_mem_find(e, qp->dev, bb_be32(soft_ring32(b + 36)), qp->pdn,
-				       bb_be64(soft_ring64(b + 40)), hdr, SOFT_RIGHT_LOCAL_READ,
-				       &why);
-		if (unlikely(w->src == NULL))
-			return false;
-	}
-	if (unlikely((w->len - 1) >> qp->log_msg_max != 0))
-		return false;
-	addr = bb_be64(soft_ring64(b + 16));
-	rkey = bb_be32(soft_ring32(b + 24));
-	w->dst =
-		soft_mem_find(e, p->dev, rkey, p->pdn, addr, w->len, SOFT_RIGHT_REMOTE_WRITE, &why);
-	return likely(w->dst != NULL);
-}
 
 uint32_t
 soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
@@ -95,19 +33,24 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	do {
 		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
 		struct soft_write w;
-		uint8_t fm_ce_se;
+		uint8_t fm_ce_se, *dst;
+		const char *why;
 
 		/* From another core's cache: the CPU does not look ahead over a loop this long. */
 		if (done + AHEAD < posted)
 			rte_prefetch0(qp->sq + ((size_t)((ci + AHEAD) & mask) << 6));
 
 		fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
-		if (unlikely(!soft_fast_decode(e, qp, p, b, ci, &w)))
+		if (unlikely(!soft_fast_decode(e, qp, b, ci, &w)))
+			break;
+		dst = soft_mem_find(e, p->dev, w.rkey, p->pdn, w.raddr, w.len,
+				    SOFT_RIGHT_REMOTE_WRITE, &why);
+		if (unlikely(dst == NULL))
 			break;
 		/* A fence resets what soft_req.c counts. */
 		if (unlikely(fm_ce_se >> 5 >= 2))
 			qp->reads_in_burst = 0;
-		soft_mem_copy(e, w.dst, w.src, w.len);
+		soft_mem_copy(e, dst, w.src, w.len);
 		/* The next message's payload shall not be seen before this one's. */
 		bb_dma_wmb();
 		psn++;

@@ -124,7 +124,11 @@ destroy(struct soft_shm *shm)
 	}
 	for (i = 0; i < shm->n_listeners; i++)
 		close(shm->listener[i]);
+	for (i = 0; i < SOFT_SHM_SEGS; i++)
+		if (shm->seg[i].refs != 0)
+			close(shm->seg[i].fd);
 	if (shm->dir != NULL) {
+		soft_shm_win_chores(shm, true);
 		munmap(shm->dir, sizeof(*shm->dir));
 		close(shm->dir_fd);
 	}
@@ -216,5 +220,7 @@ soft_shm_chores(struct soft_shm *shm, uint64_t now)
 	}
 	soft_shm_tx_chores(shm, now);
 	soft_shm_rx_chores(shm, now);
+	if (shm->old != NULL)
+		soft_shm_win_chores(shm, false);
 	pthread_mutex_unlock(&shm->lock);
 }

@@ -25,11 +25,34 @@
 #define SOFT_SHM_CHORES_NS  1000000u  /* between two looks at the sockets */
 #define SOFT_SHM_AGAIN_NS   10000000u /* between two attempts to connect */
 #define SOFT_SHM_PATIENCE_S 5u        /* for the other side's half of a handshake */
+/* For a peer that is inside when its right to be there ends; then it is cut off. */
+#define SOFT_SHM_HOLD_NS UINT64_C(2000000000)
 
 enum soft_shm_state {
 	SOFT_SHM_IDLE,
 	SOFT_SHM_GREETING, /* HELLO is sent, or is to come */
 	SOFT_SHM_UP,
+};
+
+/* A part of a file of application memory that a device hands over. */
+struct soft_shm_seg {
+	int fd;
+	dev_t dev;
+	ino_t ino;
+	uint64_t off, end; /* whole pages */
+	uint32_t gen;      /* of the slot: another file has another one */
+	uint32_t rev;      /* who was sent an older one gets it again */
+	uint32_t refs;     /* keys */
+};
+
+/* The same as a peer has mapped it. Does not change; it is replaced by another one. */
+struct soft_shm_window {
+	uint8_t *base;
+	uint64_t off, len;
+	uint32_t gen;
+	/* Once replaced, it goes when every engine that was inside then has left. */
+	struct soft_shm_window *next;
+	uint64_t inside[SOFT_SHM_ENGINES];
 };
 
 /* A connection that this device made, to send. Lives as long as the device is open. */
@@ -45,6 +68,9 @@ struct soft_shm_tx {
 	uint64_t again; /* TSC: when to connect again, or to give up; __atomic */
 	pid_t pid;
 	const struct soft_shm_dir *dir; /* the other side's; zeros when there is none */
+	/* Read without a lock by engines that are inside. */
+	struct soft_shm_window *win[SOFT_SHM_SEGS]; /* __atomic */
+	uint32_t rev;                               /* __atomic; new with every change of these */
 };
 
 /* A connection that somebody made to this device. */
@@ -58,6 +84,7 @@ struct soft_shm_rx {
 	/* Under soft_shm.lock. */
 	int sock;
 	uint64_t give_up; /* TSC */
+	uint32_t seg_rev[SOFT_SHM_SEGS];
 	pid_t pid;
 	const struct soft_shm_dir *dir;
 };
@@ -77,6 +104,8 @@ struct soft_shm {
 	int dir_fd;
 	struct soft_shm_dir *dir;
 	bool slot_used[SOFT_SHM_ENGINES];
+	struct soft_shm_seg seg[SOFT_SHM_SEGS];
+	struct soft_shm_window *old; /* windows that were replaced */
 };
 
 /* ---- soft_shm.c */
@@ -130,10 +159,62 @@ void soft_shm_tx_event(struct soft_shm *shm, uint32_t index);
 void soft_shm_tx_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why);
 
+/* ---- soft_shm_win.c: what peers have handed over */
+
+/* Map a part of a file that a SEGMENT message came with. NULL, or why it cannot be. */
+const char *soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx,
+			      const struct soft_shm_msg *m, int fd);
+/*
+ * Look a peer's key up, for a QP of PD @pdn there with these rights. False: it is none of memory
+ * that is mapped here. The entry may be anything; the result is inside a window.
+ */
+bool soft_shm_near_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
+			struct soft_shm_near *n);
+/* Forget all that a peer has handed over. */
+void soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx);
+/* Unmap what nobody uses any more; @all: no engine is left. */
+void soft_shm_win_chores(struct soft_shm *shm, bool all);
+
 /* ---- soft_shm_rx.c */
 void soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now);
 void soft_shm_rx_event(struct soft_shm *shm, uint32_t index);
 void soft_shm_rx_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why);
+
+/* ---- soft_shm_pub.c: what peers may access themselves; each nothing without the option shm */
+
+/* A key is in the table, under soft_dev.lock: publish it, if peers may use it. */
+void soft_shm_key_add(struct soft_dev *dev, const struct soft_mkey *m);
+/* It is out of it. True: it was published; soft_shm_wait() then. */
+bool soft_shm_key_del(struct soft_dev *dev, uint32_t id);
+/* A QP's state or rights have changed, under its engine's lock. */
+void soft_shm_qp_update(struct soft_qp *qp);
+/*
+ * Count what peers have done by themselves: to @qp, which leaves RTS, or NULL: to all QPs. Under
+ * soft_dev.lock, and no engine's.
+ */
+void soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp);
+/* It has no engine any more. */
+void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
+/*
+ * Returns when no peer is doing any more what it began while a key or QP was published that is not
+ * now. One that is dead is not waited for, one that stays inside is cut off. No engine's lock may
+ * be held.
+ */
+void soft_shm_wait(struct soft_dev *dev);
+/* Tell a peer of segments that are new to it; under soft_shm.lock. */
+void soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx);
+void soft_shm_engine_add(struct soft_engine *e);
+void soft_shm_engine_del(struct soft_engine *e);
+/* May requests of this device be carried out by other means than packets? */
+bool soft_shm_direct_allowed(const struct soft_dev *dev);
+
+/* ---- soft_shm_direct.c */
+
+/*
+ * The requests at the head of the queue that this engine can carry out itself in the peer's memory,
+ * at most @budget. Returns how many; the QP may have failed.
+ */
+uint32_t soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 
 #endif

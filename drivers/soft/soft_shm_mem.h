@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "soft.h"
 
@@ -64,6 +65,12 @@ struct soft_shm_qp {
 	uint8_t pad[24];
 };
 
+/* What a QP's requester has done by itself; the peer counts it as served. __atomic */
+struct soft_shm_count {
+	uint64_t writes, reads, atomics;
+	uint64_t pad;
+};
+
 struct soft_shm_dir {
 	uint32_t magic, version;
 	uint32_t engines; /* in use, from 0 on */
@@ -72,6 +79,17 @@ struct soft_shm_dir {
 	struct soft_shm_word head[SOFT_SHM_PEERS];
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];
 	struct soft_shm_qp qps[1u << SOFT_LOG_MAX_QP];
+	/* By QP, too, apart from what does not change with each request. */
+	uint32_t epsn[1u << SOFT_LOG_MAX_QP]; /* that its responder expects; __atomic */
+	struct soft_shm_count count[1u << SOFT_LOG_MAX_QP];
+};
+
+/* A peer's key as last looked up, and where its memory is mapped here. */
+struct soft_shm_near {
+	uint32_t key, seq, rights;
+	uint64_t start, len;
+	uint8_t *base;
+	const uint32_t *now; /* seq of the peer's entry */
 };
 
 /* Make memory of @len bytes that only this mapping can write. -errno. */
@@ -110,6 +128,8 @@ soft_shm_publish(uint32_t *seq)
 	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELEASE);
 }
 
+typedef uint64_t soft_shm_word64 __attribute__((may_alias));
+
 /*
  * Copy a peer's entry whose first word is its seq. False: there is none, or it is changing. The
  * peer may have written anything into it.
@@ -119,17 +139,19 @@ soft_shm_read(void *to, const void *entry, size_t len)
 {
 	const uint32_t *seq = (const uint32_t *)entry;
 	uint32_t before = __atomic_load_n(seq, __ATOMIC_ACQUIRE);
-	const uint64_t *from = (const uint64_t *)entry;
-	uint64_t *out = (uint64_t *)to;
+	const soft_shm_word64 *from = (const soft_shm_word64 *)entry;
 	size_t i;
 
 	if ((before & 1) == 0)
 		return false;
-	for (i = 0; i < len / 8; i++)
-		out[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	for (i = 0; i < len / sizeof(*from); i++) {
+		uint64_t v = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+
+		memcpy((uint8_t *)to + i * sizeof(v), &v, sizeof(v));
+	}
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	/* The seq in the copy is the one that users compare with later. */
-	*(uint32_t *)to = before;
+	memcpy(to, &before, sizeof(before));
 	return __atomic_load_n(seq, __ATOMIC_RELAXED) == before;
 }
 

@@ -139,6 +139,8 @@ greeted(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m, const
 	soft_ring_rx_init(&rx->ring, rx->ring.data, head);
 	__atomic_store_n(&rx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
 	rte_ticketlock_unlock(&rx->lock);
+	memset(rx->seg_rev, 0, sizeof(rx->seg_rev));
+	soft_shm_segs_send(shm, rx);
 	return NULL;
 }
 
@@ -184,5 +186,7 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 		else if (rx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
 			soft_shm_rx_close(shm, rx, "its packets make no sense");
+		else if (rx->state == SOFT_SHM_UP)
+			soft_shm_segs_send(shm, rx);
 	}
 }

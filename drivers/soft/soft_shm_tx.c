@@ -59,6 +59,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 	tx->ring.data = NULL;
 	rte_ticketlock_unlock(&tx->lock);
 	munmap(data, SOFT_RING_SIZE);
+	soft_shm_win_drop(shm, tx);
 	soft_shm_unmap(sizeof(*tx->dir), tx->dir);
 	close(tx->sock);
 	__atomic_store_n(&tx->again, rte_rdtsc() + soft_time_cycles(SOFT_SHM_AGAIN_NS),
@@ -207,7 +208,7 @@ refused(const struct soft_shm_msg *m)
 
 /* One message. NULL: go on; else why the connection ends. */
 static const char *
-heard(struct soft_shm_tx *tx, const struct soft_shm_msg *m, const int *fds)
+heard(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m, const int *fds)
 {
 	switch (m->type) {
 	case SOFT_SHM_WELCOME:
@@ -215,7 +216,7 @@ heard(struct soft_shm_tx *tx, const struct soft_shm_msg *m, const int *fds)
 	case SOFT_SHM_REFUSED:
 		return refused(m);
 	default:
-		return NULL;
+		return soft_shm_win_take(shm, tx, m, fds[0]);
 	}
 }
 
@@ -233,7 +234,7 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 		if (ret == 0)
 			return;
 		if (ret == 1) {
-			why = heard(tx, &m, fds);
+			why = heard(shm, tx, &m, fds);
 			if (fds[0] >= 0)
 				close(fds[0]);
 		} else if (ret != -EPROTO) {

@@ -284,15 +284,21 @@ void
 soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 {
 	uint64_t now = soft_wire_now(e->dev);
+	uint32_t done = 0;
 
 	e->decoded = NULL;
 	e->turn++;
 	if (now >= bb_roce_deadline(&w->roce))
 		bb_roce_tick(&w->roce, now);
-	soft_wire_post(e, w);
+	if (w->shm_tx != NULL)
+		done = soft_shm_direct(e, w, SOFT_RUN_WQES);
+	/* What is left has its turn then. */
+	if (likely(done < SOFT_RUN_WQES))
+		soft_wire_post(e, w);
 	bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
 	/* UC and UD complete as they are sent: there is room again. */
-	soft_wire_post(e, w);
+	if (likely(done < SOFT_RUN_WQES))
+		soft_wire_post(e, w);
 	soft_wire_count(w);
 	soft_keys_done(e);
 	soft_wire_schedule(e, w, now);
@@ -305,6 +311,8 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 	e->decoded = NULL;
 	e->turn++;
 	bb_roce_rx(&w->roce, pkt, net, soft_wire_now(e->dev));
+	if (w->epsn_out != NULL && *w->epsn_out != w->roce.resp.epsn)
+		__atomic_store_n(w->epsn_out, w->roce.resp.epsn, __ATOMIC_RELAXED);
 	soft_keys_done(e);
 	/* Its answer, and what has room now, go out when all that came is taken in. */
 	soft_qp_queue(e, w->qp);

@@ -17,6 +17,7 @@
 #include "bb_roce_qp.h"
 #include "soft_data.h"
 #include "soft_link.h"
+#include "soft_shm_mem.h"
 
 #define SOFT_WIRE_SLOTS   64u /* messages of a QP under way; power of two */
 #define SOFT_WIRE_INLINE  64u /* bytes of inline data that are kept for the turn */
@@ -49,6 +50,17 @@ struct soft_packet_msg {
 	uint8_t data[]; /* from the IP header to the ICRC */
 };
 
+#define SOFT_SHM_NEAR 4u /* power of two */
+
+/* What an engine remembers to carry out a QP's requests in the peer's memory. */
+struct soft_shm_direct {
+	bool allowed;
+	uint32_t rev;    /* soft_shm_tx.rev when the rest was found */
+	uint32_t qp_seq; /* of the peer's QP; 0: not found */
+	uint32_t pdn, rights;
+	struct soft_shm_near near[SOFT_SHM_NEAR];
+};
+
 /* One a QP, the engine's thread's alone. */
 struct soft_wire {
 	struct bb_roce_qp roce;
@@ -62,7 +74,10 @@ struct soft_wire {
 	struct soft_wire_dest *dest; /* UD: by slot */
 	struct soft_shm_tx *shm_tx;  /* of a connected QP with the option shm */
 	uint32_t shm_deaths;         /* its, as the QP got to RTR */
-	struct bb_roce_stats told;   /* what the counter set has of roce.stats */
+	struct soft_shm_direct direct;
+	uint32_t *epsn_out;           /* where peers look for what its responder expects */
+	struct soft_shm_count served; /* of what its peer has done by itself, counted already */
+	struct bb_roce_stats told;    /* what the counter set has of roce.stats */
 	struct soft_done done[SOFT_WIRE_SLOTS];
 	/* By slot: payload in one piece, as found in the engine's turn of that number. */
 	struct soft_wire_piece {

@@ -83,6 +83,7 @@ enum need {
 	NEED_LONG = UINT64_C(1) << 39,
 	NEED_MEMORY = UINT64_C(1) << 40,
 	NEED_PASSIVE = UINT64_C(1) << 42,
+	NEED_PSNS = UINT64_C(1) << 43,
 	/* What depends on the machine, not on the device. */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };

@@ -114,6 +114,9 @@ met(const struct fx *fx, enum need need)
 		return both(fx, a->mkey_interleaved != 0, b->mkey_interleaved != 0);
 	case NEED_NO_MKEY_INTERLEAVED:
 		return both(fx, a->mkey_interleaved == 0, b->mkey_interleaved == 0);
+	case NEED_PSNS:
+		/* Nothing else tells. */
+		return strstr(fx->spec, "shm=") == NULL || strstr(fx->spec, "shm_packets") != NULL;
 	case NEED_PASSIVE:
 		return !b->target_progress;
 	case NEED_MASKED_4:
@@ -174,6 +177,7 @@ static const struct {
 	{NEED_NO_MKEY_LAYOUT, "no-key-layout", "bb_dev_attr.mkey_layout is true"},
 	{NEED_MKEY_INTERLEAVED, "key-patterns", "bb_dev_attr.mkey_interleaved is false"},
 	{NEED_NO_MKEY_INTERLEAVED, "no-key-patterns", "bb_dev_attr.mkey_interleaved is true"},
+	{NEED_PSNS, "psns", "requests are done in the peer's memory, without packets"},
 	{NEED_PASSIVE, "target-sleeps", "bb_dev_attr.target_progress is true"},
 	{NEED_MASKED_4, "masked-atomics", "bb_dev_attr.masked_atomics has not 4"},
 	{NEED_MASKED_8, "masked-atomics", "bb_dev_attr.masked_atomics has not 8"},

@@ -472,7 +472,7 @@ rows_order(struct rows *rows)
 			row = row_add(rows, "IBTA vol. 1, 9.7.5.1", run_repeated,
 				      "order/rc/repeated-request", "%s", ops[i].name);
 			row->op = &ops[i];
-			row->needs = ops[i].needs;
+			row->needs = ops[i].needs | NEED_PSNS;
 		}
 	}
 	row_add(rows, "ibv_post_send(3)", run_against_each_other, "order/rc/atomic-against-atomic",

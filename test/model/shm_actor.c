@@ -63,8 +63,9 @@ do_open(struct actor *s, const char *spec)
 		ret = bb_cq_create(s->dev, &cq, &s->cq);
 	if (ret == 0 && s->buf == NULL) {
 		/* Where EAL has no memory with a descriptor, or the test wants none. */
-		s->buf = getenv("ACTOR_MALLOC") != NULL ? aligned_alloc(4096, ACTOR_BUF)
-							: rte_zmalloc(NULL, ACTOR_BUF, 4096);
+		s->heap = getenv("ACTOR_MALLOC") == NULL;
+		s->buf = s->heap ? rte_zmalloc(NULL, ACTOR_BUF, 4096)
+				 : aligned_alloc(4096, ACTOR_BUF);
 	}
 	return ret == 0 && s->buf == NULL ? -ENOMEM : ret;
 }
@@ -228,12 +229,14 @@ do_quiet(struct actor *s, const struct actor_msg *m)
 	uint32_t round;
 	uint64_t i;
 
-	for (round = 0; round < 4; round++) {
+	for (round = 0; round < 8; round++) {
 		volatile uint8_t *p = s->buf + m->x;
 
 		memset(s->buf + m->x, 0x5a + (int)round, m->y);
-		for (i = 0; i < 200; i++)
+		for (i = 0; i < 100; i++)
 			actor_run(s);
+		/* The other process may have to wait for a CPU. */
+		usleep(5000);
 		for (i = 0; i < m->y; i++)
 			if (p[i] != 0x5a + round)
 				return 1;
@@ -257,6 +260,11 @@ do_close(struct actor *s)
 	if (s->pd != NULL)
 		ret |= bb_pd_free(s->pd);
 	ret |= bb_dev_close(s->dev);
+	if (s->heap)
+		rte_free(s->buf);
+	else
+		free(s->buf);
+	s->buf = NULL;
 	s->ah = NULL;
 	s->qp = NULL;
 	s->mr = NULL;

@@ -15,7 +15,7 @@
 
 #include "bluebell.h"
 
-#define ACTOR_BUF    (1u << 20)
+#define ACTOR_BUF    (8u << 20)
 #define ACTOR_WAIT_S 60
 #define ACTOR_QKEY   0x1234u
 #define ACTOR_DATA   8192
@@ -76,6 +76,7 @@ struct actor {
 	uint8_t timeout, retry_cnt; /* 0: the defaults */
 	struct bb_qp_addr addr;
 	uint8_t *buf;
+	bool heap;
 	/* Another process; else pid is 0. */
 	pid_t pid;
 	int sock;

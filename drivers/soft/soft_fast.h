@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Plain RDMA WRITEs, decoded where they stand: of one block, with one piece or inline data, that
+ * nothing is wrong with. What does not pass is left to soft_req_decode(), which tells why.
+ */
+#ifndef SOFT_FAST_H
+#define SOFT_FAST_H
+
+#include "soft_access.h"
+
+/*
+ * Fields of a WQE are read once, as software may change them under our eyes, and in the
+ * sizes they are written in: a load over two fresh stores waits until both left the core.
+ */
+static inline uint64_t
+soft_ring64(const uint8_t *p)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)p, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t
+soft_ring32(const uint8_t *p)
+{
+	return __atomic_load_n((const uint32_t *)(const void *)p, __ATOMIC_RELAXED);
+}
+
+struct soft_write {
+	const uint8_t *src;
+	uint64_t len;
+	uint64_t raddr;
+	uint32_t rkey;
+};
+
+/* The WQE in block @b at index @idx, as far as it is ours. False: not for the short cut. */
+static inline bool
+soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint16_t idx,
+		 struct soft_write *w)
+{
+	uint64_t head = soft_ring64(b);
+	uint32_t hdr, ds;
+	const char *why;
+
+	/* Opmod 0, the right index, RDMA WRITE; the right QP, 3 or 4 segments. */
+	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
+		return false;
+	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
+	if (ds - 3 > 1)
+		return false;
+	hdr = bb_be32(soft_ring32(b + 32));
+	if (hdr & BB_WQE_INLINE) {
+		w->len = hdr & ~BB_WQE_INLINE;
+		w->src = b + 36;
+		if (unlikely(w->len - 1 > ds * BB_WQE_SEG - 37))
+			return false;
+	} else {
+		if (ds != 3 || hdr == 0)
+			return false;
+		w->len = hdr;
+		w->src = soft_mem_find(e, qp->dev, bb_be32(soft_ring32(b + 36)), qp->pdn,
+				       bb_be64(soft_ring64(b + 40)), hdr, SOFT_RIGHT_LOCAL_READ,
+				       &why);
+		if (unlikely(w->src == NULL))
+			return false;
+	}
+	if (unlikely((w->len - 1) >> qp->log_msg_max != 0))
+		return false;
+	w->raddr = bb_be64(soft_ring64(b + 16));
+	w->rkey = bb_be32(soft_ring32(b + 24));
+	return true;
+}
+
+#endif

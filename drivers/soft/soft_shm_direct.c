@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Requests that the requester's CPU carries out in the memory of another process: RDMA WRITE, READ
+ * and atomics of RC with one copy, as on the loop port. They begin only when no packet of the QP is
+ * under way, so that all comes in the order it was posted.
+ *
+ * The checks are those of a target, by what it publishes; all must pass. The first request that
+ * does not, whatever the reason, goes as packets: then the target itself does or refuses it.
+ *
+ * While this engine is inside, its word in the directory is odd. Entering has a full fence between
+ * the word and the first look at an entry of the peer's, and who retires an entry has one between
+ * that and its look at our word: either it waits for us, or we find the entry gone.
+ */
+#include "soft_access.h"
+#include "soft_cqe.h"
+#include "soft_fast.h"
+#include "soft_resp.h"
+#include "soft_shm.h"
+#include "soft_wire.h"
+
+static inline void
+direct_enter(struct soft_engine *e)
+{
+	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void
+direct_leave(struct soft_engine *e)
+{
+	/* Release: what was done inside comes before. */
+	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELEASE);
+}
+
+/* ---- What the peer publishes. All of it may be anything. */
+
+/* Look the peer's QP up anew. Is it connected to ours? */
+static __rte_noinline bool
+direct_find_qp(struct soft_wire *w)
+{
+	const struct soft_qp *qp = w->qp;
+	struct soft_shm_direct *d = &w->direct;
+	struct soft_shm_qp p;
+
+	d->qp_seq = 0;
+	/* Keys were looked up for its rights. */
+	memset(d->near, 0, sizeof(d->near));
+	if (qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP ||
+	    !soft_shm_read(&p, &w->shm_tx->dir->qps[qp->remote_qpn], sizeof(p)))
+		return false;
+	if (p.remote_qpn != qp->qpn || p.mtu != qp->mtu ||
+	    memcmp(p.dgid, w->path.net.src, sizeof(p.dgid)) != 0)
+		return false;
+	d->qp_seq = p.seq;
+	d->pdn = p.pdn;
+	d->rights = p.rights;
+	/* More READs at a time than it answers, it refuses. */
+	if (1u << qp->log_sra_max > p.max_rd_atomic)
+		d->rights &= SOFT_SHM_WRITE;
+	return true;
+}
+
+/* Is the other side there, and its QP as when it was looked up? Inside. */
+static inline bool
+direct_ready(struct soft_wire *w)
+{
+	const struct soft_shm_tx *tx = w->shm_tx;
+	struct soft_shm_direct *d = &w->direct;
+	uint32_t rev = __atomic_load_n(&tx->rev, __ATOMIC_ACQUIRE);
+
+	if (unlikely(__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE) != SOFT_SHM_UP ||
+		     __atomic_load_n(&tx->deaths, __ATOMIC_RELAXED) != w->shm_deaths ||
+		     __atomic_load_n(&w->qp->dev->port_down, __ATOMIC_RELAXED)))
+		return false;
+	if (unlikely(rev != d->rev)) {
+		d->qp_seq = 0;
+		d->rev = rev;
+	}
+	if (unlikely(d->qp_seq == 0 || __atomic_load_n(&tx->dir->qps[w->qp->remote_qpn].seq,
+						       __ATOMIC_RELAXED) != d->qp_seq) &&
+	    !direct_find_qp(w))
+		return false;
+	/*
+	 * A target that expects another PSN takes what comes for a duplicate or for too early. Both
+	 * sides agree when all is acknowledged, unless they were not set up alike.
+	 */
+	return __atomic_load_n(&tx->dir->epsn[w->qp->remote_qpn], __ATOMIC_RELAXED) ==
+	       w->roce.req.psn;
+}
+
+/* The peer's memory at [addr, addr + len), mapped here. NULL: by packets. */
+static inline uint8_t *
+direct_find(struct soft_wire *w, uint32_t key, uint64_t addr, uint64_t len, uint32_t right)
+{
+	struct soft_shm_near *n = &w->direct.near[key >> 8 & (SOFT_SHM_NEAR - 1)];
+
+	if (unlikely(n->now == NULL || n->key != key ||
+		     __atomic_load_n(n->now, __ATOMIC_RELAXED) != n->seq) &&
+	    !soft_shm_near_find(w->shm_tx, w->direct.pdn, w->direct.rights, key, n))
+		return NULL;
+	if (unlikely(addr < n->start || len > n->len || addr - n->start > n->len - len ||
+		     (n->rights & right) == 0))
+		return NULL;
+	return n->base + (addr - n->start);
+}
+
+/* ---- Requests */
+
+static inline struct soft_shm_count *
+direct_counts(const struct soft_qp *qp)
+{
+	return &qp->dev->shm->dir->count[qp->qpn];
+}
+
+static inline void
+direct_count(uint64_t *n, uint64_t more)
+{
+	__atomic_store_n(n, *n + more, __ATOMIC_RELAXED);
+}
+
+/* Plain WRITEs. Returns how many. */
+static uint32_t
+direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
+{
+	struct soft_qp *qp = w->qp;
+	const uint32_t mask = (1u << qp->log_sq) - 1, posted = (uint16_t)(qp->sq_pi - qp->sq_ci);
+	const uint32_t most = RTE_MIN(posted, budget);
+	uint16_t ci = qp->sq_ci;
+	uint32_t done = 0;
+	bool alive = true;
+
+	while (done != most && likely(alive)) {
+		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
+		struct soft_write r;
+		uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED), *dst;
+
+		if (unlikely(!soft_fast_decode(e, qp, b, ci, &r)))
+			break;
+		dst = direct_find(w, r.rkey, r.raddr, r.len, SOFT_SHM_WRITE);
+		if (unlikely(dst == NULL))
+			break;
+		soft_mem_copy(e, dst, r.src, r.len);
+		/* The next message's payload shall not be seen before this one's. */
+		bb_dma_wmb();
+		if (fm_ce_se & BB_WQE_CE_CQE)
+			alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0,
+					       BB_WQE_RDMA_WRITE, ci, BB_CQE_REQ << 4);
+		ci++;
+		done++;
+	}
+	qp->sq_ci = ci;
+	w->sq_next = ci;
+	direct_count(&direct_counts(qp)->writes, done);
+	if (unlikely(!alive))
+		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	return done;
+}
+
+static void
+direct_answer(struct soft_engine *e, struct soft_qp *qp, struct soft_req *r, const uint8_t *src,
+	      uint64_t len)
+{
+	if (soft_resp_to_cqe(qp, r)) {
+		soft_mem_copy(e, qp->cs_data, src, len);
+		qp->cs_len = (uint8_t)len;
+	} else {
+		soft_mem_scatter(e, r->piece, r->n, src);
+	}
+}
+
+/* The decoded request, in the peer's memory. False: it goes as packets. */
+static bool
+direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
+{
+	struct soft_qp *qp = w->qp;
+	uint64_t old;
+	uint8_t *at;
+
+	switch (r->d.opcode) {
+	case BB_WQE_RDMA_WRITE:
+		/* The key of a message without payload is not looked at (9.7.4.1.4). */
+		if (r->d.len == 0)
+			return (w->direct.rights & SOFT_SHM_WRITE) != 0;
+		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_WRITE);
+		if (at == NULL)
+			return false;
+		soft_mem_gather(e, at, r->piece, r->n);
+		return true;
+	case BB_WQE_RDMA_READ:
+		if (r->d.len == 0)
+			return (w->direct.rights & SOFT_SHM_READ) != 0;
+		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_READ);
+		if (at == NULL)
+			return false;
+		direct_answer(e, qp, r, at, r->d.len);
+		return true;
+	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_FA:
+		at = direct_find(w, r->rkey, r->raddr, 8, SOFT_SHM_ATOMIC);
+		if (at == NULL || ((uintptr_t)at & 7) != 0)
+			return false;
+		old = soft_atomic(e, r->d.opcode == BB_WQE_ATOMIC_FA, (uint64_t *)(void *)at,
+				  r->swap_add, r->compare);
+		direct_answer(e, qp, r, (const uint8_t *)&old, sizeof(old));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* One request of any kind. False: the head of the queue is not for us. */
+static bool
+direct_one(struct soft_engine *e, struct soft_wire *w)
+{
+	struct soft_qp *qp = w->qp;
+	struct soft_req *r = &e->req;
+	bool done;
+
+	e->decoded = NULL;
+	done = soft_req_decode(e, r, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci)) == 0 &&
+	       direct_request(e, w, r);
+	soft_keys_done(e);
+	if (!done)
+		return false;
+	direct_count(r->d.opcode == BB_WQE_RDMA_WRITE  ? &direct_counts(qp)->writes
+		     : r->d.opcode == BB_WQE_RDMA_READ ? &direct_counts(qp)->reads
+						       : &direct_counts(qp)->atomics,
+		     1);
+	soft_req_done(e, qp, &r->d);
+	w->sq_next = qp->sq_ci;
+	return true;
+}
+
+uint32_t
+soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
+{
+	struct soft_qp *qp = w->qp;
+	uint32_t done = 0;
+
+	if (w->sq_next != qp->sq_ci || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
+	    w->roce.req.head != w->roce.req.tail || !w->direct.allowed || e->shm_word == NULL ||
+	    qp->st != BB_PRM_QP_ST_RC || qp->bf_bad)
+		return 0;
+	direct_enter(e);
+	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
+	       direct_ready(w)) {
+		uint32_t n = direct_writes(e, w, budget - done);
+
+		done += n;
+		if (done == budget || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
+		    !direct_one(e, w))
+			break;
+		done++;
+	}
+	direct_leave(e);
+	return done;
+}

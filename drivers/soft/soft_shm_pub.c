@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What a device publishes to its peers, so that they access its memory themselves: keys over
+ * memory with rights for peers, the segments of EAL they lie in, and queue pairs in RTS. Whatever
+ * is not published goes as packets and is refused, or done, by this device.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rte_memory.h>
+#include <rte_pause.h>
+
+#include "soft_shm.h"
+#include "soft_wire.h"
+
+#define SPINS 64
+
+/* What changes how requests are carried out, or shows them, is done by packets alone. */
+static bool
+by_packets(const struct soft_dev *dev)
+{
+	const struct soft_opts *o = &dev->opts;
+
+	return (o->defect | o->fault) != 0 || soft_net_faulty(&o->tx_fault) ||
+	       soft_net_faulty(&o->rx_fault) || dev->capture != NULL || o->port.shm_packets;
+}
+
+/* ---- Segments */
+
+/* A part of a file that an address range of this process is mapped from. */
+struct part {
+	int fd;
+	uint64_t page, off;
+};
+
+/* Where EAL has [addr, addr + len). False: not in one file, or in none. */
+static bool
+find_part(const uint8_t *addr, uint64_t len, struct part *p)
+{
+	const struct rte_memseg_list *list = rte_mem_virt2memseg_list(addr);
+	struct rte_memseg *first, *last;
+	size_t off, off_last;
+	int fd_last;
+
+	if (list == NULL || list->external || rte_mem_virt2memseg_list(addr + len - 1) != list)
+		return false;
+	first = rte_mem_virt2memseg(addr, list);
+	last = rte_mem_virt2memseg(addr + len - 1, list);
+	if (first == NULL || last == NULL)
+		return false;
+	p->fd = rte_memseg_get_fd(first);
+	fd_last = rte_memseg_get_fd(last);
+	if (p->fd < 0 || fd_last != p->fd || rte_memseg_get_fd_offset(first, &off) != 0 ||
+	    rte_memseg_get_fd_offset(last, &off_last) != 0)
+		return false;
+	/* One file has its list's pages in order. */
+	if (off_last - off != (uintptr_t)last->addr - (uintptr_t)first->addr)
+		return false;
+	p->page = first->hugepage_sz;
+	p->off = off + (uint64_t)(addr - (const uint8_t *)first->addr);
+	return true;
+}
+
+/* The slot of a file, or a free one. -1: none. */
+static int
+seg_slot(const struct soft_shm *shm, const struct stat *st)
+{
+	int i, free_slot = -1;
+
+	for (i = 0; i < SOFT_SHM_SEGS; i++) {
+		const struct soft_shm_seg *s = &shm->seg[i];
+
+		if (s->refs != 0 && s->dev == st->st_dev && s->ino == st->st_ino)
+			return i;
+		if (s->refs == 0 && free_slot < 0)
+			free_slot = i;
+	}
+	return free_slot;
+}
+
+/* Hand [off, off + len) of a file over, with what is handed over of it already. -1: cannot. */
+static int
+seg_take(struct soft_shm *shm, const struct part *p, uint64_t len)
+{
+	uint64_t from = p->off & ~(p->page - 1), to;
+	struct soft_shm_seg *s;
+	struct stat st;
+	int slot;
+
+	to = (p->off + len + p->page - 1) & ~(p->page - 1);
+	if (fstat(p->fd, &st) != 0)
+		return -1;
+	slot = seg_slot(shm, &st);
+	if (slot < 0)
+		return -1;
+	s = &shm->seg[slot];
+	if (s->refs == 0) {
+		int fd = fcntl(p->fd, F_DUPFD_CLOEXEC, 0);
+
+		if (fd < 0)
+			return -1;
+		*s = (struct soft_shm_seg){
+			.fd = fd,
+			.dev = st.st_dev,
+			.ino = st.st_ino,
+			.off = from,
+			.end = to,
+			.gen = s->gen + 1,
+			.rev = s->rev + 1,
+		};
+	} else if (from < s->off || to > s->end) {
+		s->off = RTE_MIN(s->off, from);
+		s->end = RTE_MAX(s->end, to);
+		s->rev++;
+	}
+	s->refs++;
+	return slot;
+}
+
+static void
+seg_put(struct soft_shm *shm, uint32_t slot)
+{
+	/* Who has it mapped keeps that until the slot is another file's. */
+	if (--shm->seg[slot].refs == 0)
+		close(shm->seg[slot].fd);
+}
+
+void
+soft_shm_segs_send(struct soft_shm *shm, struct soft_shm_rx *rx)
+{
+	struct soft_shm_msg m;
+	uint32_t i;
+
+	for (i = 0; i < SOFT_SHM_SEGS; i++) {
+		const struct soft_shm_seg *s = &shm->seg[i];
+
+		if (s->refs == 0 || rx->seg_rev[i] == s->rev)
+			continue;
+		soft_shm_msg_init(&m, SOFT_SHM_SEGMENT);
+		m.u.segment.slot = i;
+		m.u.segment.gen = s->gen;
+		m.u.segment.off = s->off;
+		m.u.segment.len = s->end - s->off;
+		/* No room now: the chores come by again. */
+		if (soft_shm_send(rx->sock, &m, &s->fd, 1) != 0)
+			return;
+		rx->seg_rev[i] = s->rev;
+	}
+}
+
+/* ---- Keys */
+
+static void
+no_descriptor(const struct soft_dev *dev, const struct soft_mkey *m)
+{
+	SOFT_LOG(NOTICE,
+		 "%s: MR 0x%x: its memory has no file descriptor that peers could map: they access "
+		 "it by packets, with this process's CPU. Take it from EAL's heap, started with "
+		 "--in-memory --single-file-segments (or --no-huge), not with --legacy-mem",
+		 dev->name, m->key);
+}
+
+void
+soft_shm_key_add(struct soft_dev *dev, const struct soft_mkey *m)
+{
+	struct soft_shm *shm = dev->shm;
+	struct soft_shm_key *k;
+	struct part p;
+	uint32_t i;
+	int slot;
+
+	if (shm == NULL || by_packets(dev) || m->ind != NULL || m->detour != SOFT_DETOUR_NONE ||
+	    m->len == 0 || !(m->rr || m->rw || m->atomic))
+		return;
+	if (!find_part(m->base, m->len, &p)) {
+		no_descriptor(dev, m);
+		return;
+	}
+	pthread_mutex_lock(&shm->lock);
+	slot = seg_take(shm, &p, m->len);
+	if (slot < 0) {
+		pthread_mutex_unlock(&shm->lock);
+		no_descriptor(dev, m);
+		return;
+	}
+	k = &shm->dir->keys[m->key >> 8];
+	k->key = m->key;
+	k->pdn = m->pdn;
+	k->rights = (m->rr ? SOFT_SHM_READ : 0) | (m->rw ? SOFT_SHM_WRITE : 0) |
+		    (m->atomic ? SOFT_SHM_ATOMIC : 0);
+	k->start = m->start;
+	k->len = m->len;
+	k->seg = (uint32_t)slot;
+	k->gen = shm->seg[slot].gen;
+	k->off = p.off;
+	soft_shm_publish(&k->seq);
+	for (i = 0; i < shm->n_rx; i++)
+		if (shm->rx[i]->state == SOFT_SHM_UP)
+			soft_shm_segs_send(shm, shm->rx[i]);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+bool
+soft_shm_key_del(struct soft_dev *dev, uint32_t id)
+{
+	struct soft_shm *shm = dev->shm;
+	struct soft_shm_key *k;
+
+	if (shm == NULL)
+		return false;
+	k = &shm->dir->keys[id];
+	if ((k->seq & 1) == 0)
+		return false;
+	soft_shm_retire(&k->seq);
+	pthread_mutex_lock(&shm->lock);
+	seg_put(shm, k->seg);
+	pthread_mutex_unlock(&shm->lock);
+	return true;
+}
+
+/* ---- Queue pairs */
+
+void
+soft_shm_qp_update(struct soft_qp *qp)
+{
+	const uint8_t *ads = bb_prm_csub(qp->qpc, BB_PRM_QPC_ADS);
+	struct soft_shm *shm = qp->dev->shm;
+	struct soft_shm_qp *e;
+
+	if (shm == NULL)
+		return;
+	e = &shm->dir->qps[qp->qpn];
+	soft_shm_retire(&e->seq);
+	if (qp->state != BB_PRM_QP_RTS || qp->st != BB_PRM_QP_ST_RC || by_packets(qp->dev))
+		return;
+	e->remote_qpn = qp->remote_qpn;
+	e->pdn = qp->pdn;
+	e->rights = (qp->rre ? SOFT_SHM_READ : 0) | (qp->rwe ? SOFT_SHM_WRITE : 0) |
+		    (qp->rae && qp->atomic_mode != 0 ? SOFT_SHM_ATOMIC : 0);
+	e->mtu = qp->mtu;
+	e->max_rd_atomic = RTE_MIN(1u << qp->log_rra_max, SOFT_WIRE_REPLAYS);
+	memcpy(e->dgid, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), 16);
+	__atomic_store_n(&shm->dir->epsn[qp->qpn], qp->wire->roce.resp.epsn, __ATOMIC_RELAXED);
+	soft_shm_publish(&e->seq);
+}
+
+void
+soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn)
+{
+	if (dev->shm == NULL)
+		return;
+	soft_shm_retire(&dev->shm->dir->qps[qpn].seq);
+	soft_shm_wait(dev);
+}
+
+/* The connection that a QP's peer made. NULL: it has none. */
+static const struct soft_shm_rx *
+rx_of(const struct soft_shm *shm, const uint8_t gid[16])
+{
+	uint32_t i, k;
+
+	for (i = 0; i < shm->n_rx; i++) {
+		const struct soft_shm_rx *rx = shm->rx[i];
+
+		for (k = 0; rx->state == SOFT_SHM_UP && k < rx->n_gids; k++)
+			if (memcmp(rx->gids[k], gid, 16) == 0)
+				return rx;
+	}
+	return NULL;
+}
+
+/* What is new in a peer's number, which may be anything, since *told. */
+static uint64_t
+news(const uint64_t *number, uint64_t *told)
+{
+	uint64_t now = __atomic_load_n(number, __ATOMIC_RELAXED), more = now - *told;
+
+	if (now < *told)
+		more = now;
+	*told = now;
+	return more;
+}
+
+static void
+collect(const struct soft_shm *shm, const struct soft_qp *qp)
+{
+	struct soft_counters *c = soft_counters_of(qp);
+	struct soft_wire *w = qp->wire;
+	const struct soft_shm_count *n;
+	const struct soft_shm_rx *rx;
+
+	if (w == NULL || c == NULL || qp->st != BB_PRM_QP_ST_RC ||
+	    qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP)
+		return;
+	rx = rx_of(shm, w->path.net.dst);
+	if (rx == NULL)
+		return;
+	n = &rx->dir->count[qp->remote_qpn];
+	__atomic_fetch_add(&c->rx_write, news(&n->writes, &w->served.writes), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->rx_read, news(&n->reads, &w->served.reads), __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->rx_atomic, news(&n->atomics, &w->served.atomics), __ATOMIC_RELAXED);
+}
+
+void
+soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp)
+{
+	uint32_t i;
+
+	if (dev->shm == NULL)
+		return;
+	pthread_mutex_lock(&dev->shm->lock);
+	for (i = 0; qp == NULL && i < 1u << SOFT_LOG_MAX_QP; i++)
+		if (dev->qps[i] != NULL && soft_qp_state(dev->qps[i]) == BB_PRM_QP_RTS)
+			collect(dev->shm, dev->qps[i]);
+	if (qp != NULL && soft_qp_state(qp) == BB_PRM_QP_RTS)
+		collect(dev->shm, qp);
+	pthread_mutex_unlock(&dev->shm->lock);
+}
+
+/* ---- Waiting for peers */
+
+/* Has the other side gone meanwhile? */
+static bool
+gone(const struct soft_shm_rx *rx)
+{
+	char c;
+
+	return recv(rx->sock, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* An engine of a peer is inside, as @seen says, until its word moves. False: not in time. */
+static bool
+wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uint64_t end)
+{
+	uint32_t spins = 0;
+
+	while (__atomic_load_n(word, __ATOMIC_ACQUIRE) == seen) {
+		if (++spins % SPINS != 0) {
+			rte_pause();
+			continue;
+		}
+		if (gone(rx))
+			return true;
+		if (rte_rdtsc() >= end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void
+wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
+{
+	const struct soft_shm_dir *dir = rx->dir;
+	uint32_t i, n = __atomic_load_n(&dir->engines, __ATOMIC_ACQUIRE);
+
+	for (i = 0; i < RTE_MIN(n, (uint32_t)SOFT_SHM_ENGINES); i++) {
+		const uint64_t *word = &dir->engine[i].v;
+		uint64_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+
+		if ((seen & 1) == 0 || wait_word(rx, word, seen, end))
+			continue;
+		/* Its mapping cannot be taken away; nothing it asks for is heard any more. */
+		soft_shm_rx_close(shm, rx,
+				  "it does not let go of memory that is deregistered, and is cut "
+				  "off: it may still write there");
+		return;
+	}
+}
+
+void
+soft_shm_wait(struct soft_dev *dev)
+{
+	struct soft_shm *shm = dev->shm;
+	uint64_t end;
+	uint32_t i;
+
+	if (shm == NULL)
+		return;
+	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
+	pthread_mutex_lock(&shm->lock);
+	for (i = 0; i < shm->n_rx; i++)
+		if (shm->rx[i]->state == SOFT_SHM_UP)
+			wait_peer(shm, shm->rx[i], end);
+	pthread_mutex_unlock(&shm->lock);
+}
+
+/* ---- Engines */
+
+void
+soft_shm_engine_add(struct soft_engine *e)
+{
+	struct soft_shm *shm = e->dev->shm;
+	uint32_t i;
+
+	e->shm_word = NULL;
+	if (shm == NULL)
+		return;
+	pthread_mutex_lock(&shm->lock);
+	for (i = 0; i < SOFT_SHM_ENGINES && shm->slot_used[i]; i++)
+		;
+	if (i < SOFT_SHM_ENGINES) {
+		shm->slot_used[i] = true;
+		e->shm_word = &shm->dir->engine[i].v;
+		if (i >= shm->dir->engines)
+			__atomic_store_n(&shm->dir->engines, i + 1, __ATOMIC_SEQ_CST);
+	}
+	e->shm_deaths = shm->deaths;
+	pthread_mutex_unlock(&shm->lock);
+}
+
+void
+soft_shm_engine_del(struct soft_engine *e)
+{
+	struct soft_shm *shm = e->dev->shm;
+
+	if (shm == NULL || e->shm_word == NULL)
+		return;
+	pthread_mutex_lock(&shm->lock);
+	shm->slot_used[container_of(e->shm_word, struct soft_shm_word, v) - shm->dir->engine] =
+		false;
+	pthread_mutex_unlock(&shm->lock);
+}
+
+bool
+soft_shm_direct_allowed(const struct soft_dev *dev)
+{
+	return !by_packets(dev);
+}

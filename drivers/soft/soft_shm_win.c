@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Windows onto the memory of peers. Engines find them without a lock while they are inside, as
+ * their word in the directory says. One that is replaced is unmapped when each engine that was
+ * inside then has left: who comes in later does not find it.
+ */
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "soft_shm.h"
+
+static void
+win_retire(struct soft_shm *shm, struct soft_shm_window *w)
+{
+	uint32_t i;
+
+	if (w == NULL)
+		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	for (i = 0; i < SOFT_SHM_ENGINES; i++)
+		w->inside[i] = __atomic_load_n(&shm->dir->engine[i].v, __ATOMIC_ACQUIRE);
+	w->next = shm->old;
+	shm->old = w;
+}
+
+const char *
+soft_shm_win_take(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m,
+		  int fd)
+{
+	struct soft_shm_window *w, *old;
+	uint32_t slot = m->u.segment.slot;
+	void *base;
+	int ret;
+
+	w = calloc(1, sizeof(*w));
+	if (w == NULL)
+		return NULL;
+	ret = soft_shm_map_segment(fd, m->u.segment.off, m->u.segment.len, &base);
+	if (ret != 0) {
+		/* Its memory is accessed by packets then. */
+		SOFT_LOG(WARNING, "%s: memory of process %d cannot be mapped: %s", shm->dev->name,
+			 (int)tx->pid, strerror(-ret));
+		free(w);
+		return ret == -ENOMEM ? NULL : "memory that it does not have";
+	}
+	w->base = base;
+	w->off = m->u.segment.off;
+	w->len = m->u.segment.len;
+	w->gen = m->u.segment.gen;
+	old = tx->win[slot];
+	__atomic_store_n(&tx->win[slot], w, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&tx->rev, 1, __ATOMIC_RELEASE);
+	win_retire(shm, old);
+	return NULL;
+}
+
+bool
+soft_shm_near_find(const struct soft_shm_tx *tx, uint32_t pdn, uint32_t rights, uint32_t key,
+		   struct soft_shm_near *n)
+{
+	const struct soft_shm_window *win;
+	struct soft_shm_key k;
+	uint32_t idx = key >> 8;
+
+	n->now = NULL;
+	if (idx >= 1u << SOFT_LOG_MAX_MKEY || !soft_shm_read(&k, &tx->dir->keys[idx], sizeof(k)))
+		return false;
+	if (k.key != key || k.pdn != pdn || k.len > UINT64_MAX - k.start || k.seg >= SOFT_SHM_SEGS)
+		return false;
+	win = __atomic_load_n(&tx->win[k.seg], __ATOMIC_ACQUIRE);
+	/* The message that brings it may be on its way. */
+	if (win == NULL || win->gen != k.gen || k.off < win->off || k.len > win->len ||
+	    k.off - win->off > win->len - k.len)
+		return false;
+	n->key = key;
+	n->seq = k.seq;
+	n->rights = k.rights & rights;
+	n->start = k.start;
+	n->len = k.len;
+	n->base = win->base + (k.off - win->off);
+	n->now = &tx->dir->keys[idx].seq;
+	return true;
+}
+
+void
+soft_shm_win_drop(struct soft_shm *shm, struct soft_shm_tx *tx)
+{
+	uint32_t i;
+
+	for (i = 0; i < SOFT_SHM_SEGS; i++) {
+		struct soft_shm_window *w = tx->win[i];
+
+		__atomic_store_n(&tx->win[i], NULL, __ATOMIC_RELEASE);
+		__atomic_fetch_add(&tx->rev, 1, __ATOMIC_RELEASE);
+		win_retire(shm, w);
+	}
+}
+
+/* Has everybody left who was inside when it was replaced? */
+static bool
+win_unused(const struct soft_shm *shm, const struct soft_shm_window *w)
+{
+	uint32_t i;
+
+	for (i = 0; i < SOFT_SHM_ENGINES; i++)
+		if ((w->inside[i] & 1) != 0 &&
+		    __atomic_load_n(&shm->dir->engine[i].v, __ATOMIC_ACQUIRE) == w->inside[i])
+			return false;
+	return true;
+}
+
+void
+soft_shm_win_chores(struct soft_shm *shm, bool all)
+{
+	struct soft_shm_window **at = &shm->old, *w;
+
+	while ((w = *at) != NULL) {
+		if (!all && !win_unused(shm, w)) {
+			at = &w->next;
+			continue;
+		}
+		*at = w->next;
+		munmap(w->base, w->len);
+		free(w);
+	}
+}

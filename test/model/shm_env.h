@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What tests of the shared-memory port do to processes: this one, a, and another one, b. */
+#ifndef SHM_ENV_H
+#define SHM_ENV_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "shm_actor.h"
+
+#define GUARD 0xee
+#define ALL                                                                                        \
+	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
+	 BB_ACCESS_REMOTE_ATOMIC)
+
+static const char *const eal[] = {"--no-huge", "-m", "128"};
+#define EAL eal, sizeof(eal) / sizeof(eal[0])
+
+static struct actor a, b;
+static struct actor_msg m;
+/* Of the MRs, by actor. */
+static struct {
+	uint64_t raddr;
+	uint32_t rkey;
+} mr_a, mr_b;
+
+static inline int
+ask(struct actor *s, enum actor_op op)
+{
+	m.op = op;
+	actor_ask(&a, s, &m);
+	return m.ret;
+}
+
+static inline void
+do_ok(struct actor *s, enum actor_op op)
+{
+	int ret = ask(s, op);
+
+	if (ret != 0)
+		fail_msg("command %d of process %d: %s", (int)op, (int)s->pid, strerror(-ret));
+}
+
+/* A device with the address 192.0.2.@n on this test's fabric. */
+static inline int
+open_dev(struct actor *s, unsigned int n, const char *more)
+{
+	memset(&m, 0, sizeof(m));
+	snprintf(m.text, sizeof(m.text), "soft0,shm=test%d,ip=192.0.2.%u/24%s", (int)getpid(), n,
+		 more);
+	return ask(s, ACTOR_OPEN);
+}
+
+static inline void
+reg(struct actor *s, uint64_t *raddr, uint32_t *rkey)
+{
+	memset(&m, 0, sizeof(m));
+	m.y = ACTOR_BUF;
+	m.a = ALL;
+	do_ok(s, ACTOR_MR);
+	*raddr = m.raddr;
+	*rkey = m.rkey;
+}
+
+static inline void
+connect_two(struct actor *s, struct actor *t, enum bb_qp_type type)
+{
+	struct bb_qp_addr addr_s, addr_t;
+
+	memset(&m, 0, sizeof(m));
+	m.a = (uint32_t)type;
+	do_ok(s, ACTOR_QP);
+	addr_s = m.addr;
+	m.a = (uint32_t)type;
+	do_ok(t, ACTOR_QP);
+	addr_t = m.addr;
+	do_ok(s, ACTOR_CONNECT);
+	m.addr = addr_s;
+	do_ok(t, ACTOR_CONNECT);
+	(void)addr_t;
+}
+
+/* This process and another one, connected. */
+static inline void
+start(enum bb_qp_type type, const char *more)
+{
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&a, 1, more), 0);
+	assert_int_equal(open_dev(&b, 2, more), 0);
+	reg(&a, &mr_a.raddr, &mr_a.rkey);
+	reg(&b, &mr_b.raddr, &mr_b.rkey);
+	connect_two(&a, &b, type);
+}
+
+static inline void
+stop(void)
+{
+	do_ok(&a, ACTOR_CLOSE);
+	do_ok(&b, ACTOR_CLOSE);
+	actor_kill(&b);
+}
+
+static inline void
+fill(struct actor *s, uint64_t off, uint64_t len, uint32_t seed)
+{
+	memset(&m, 0, sizeof(m));
+	m.x = off;
+	m.y = len;
+	m.a = seed;
+	do_ok(s, ACTOR_FILL);
+}
+
+/* The memory of @s from @off on is what was filled from @seed, and not beyond. */
+static inline void
+holds(struct actor *s, uint64_t off, uint64_t len, uint32_t seed)
+{
+	uint64_t done, i, n;
+
+	for (done = 0; done < len; done += n) {
+		n = len - done < ACTOR_DATA ? len - done : ACTOR_DATA;
+		m.x = off + done;
+		m.y = n;
+		do_ok(s, ACTOR_READ);
+		for (i = 0; i < n; i++)
+			if (m.data[i] != actor_byte(seed, done + i))
+				fail_msg("byte %u of %u differs", (unsigned int)(done + i),
+					 (unsigned int)len);
+	}
+	m.x = off + len;
+	m.y = 1;
+	do_ok(s, ACTOR_READ);
+	assert_int_equal(m.data[0], GUARD);
+}
+
+static inline void
+blank(struct actor *s)
+{
+	m.x = 0;
+	m.y = ACTOR_BUF;
+	m.a = GUARD;
+	do_ok(s, ACTOR_SET);
+}
+
+static inline void
+post(struct actor *s, enum actor_verb verb, uint64_t off, uint64_t len, uint64_t raddr,
+     uint32_t rkey)
+{
+	uint64_t z = m.z, w = m.w;
+
+	memset(&m, 0, offsetof(struct actor_msg, data));
+	m.a = (uint32_t)verb;
+	m.b = 77;
+	m.x = off;
+	m.y = len;
+	m.z = z;
+	m.w = w;
+	m.raddr = raddr;
+	m.rkey = rkey;
+	m.imm = 0x12345678;
+	do_ok(s, ACTOR_POST);
+}
+
+static inline void
+completes(struct actor *s, enum bb_wc_status status)
+{
+	do_ok(s, ACTOR_POLL);
+	if (m.a != (uint32_t)status)
+		fail_msg("%s, not %s", bb_wc_status_name((enum bb_wc_status)m.a),
+			 bb_wc_status_name(status));
+}
+
+static inline uint32_t
+state(struct actor *s)
+{
+	do_ok(s, ACTOR_STATE);
+	return m.a;
+}
+
+/* The target refuses, with the events of a wire, and both QPs are in error. */
+
+/* The program: the tests, or another process of them. */
+static inline int
+shm_main(int argc, char **argv, int (*tests)(void))
+{
+	int ret;
+
+	if (argc > 1 && strcmp(argv[1], "peer") == 0)
+		return actor_main(argc, argv);
+	ret = actor_eal("shm", EAL);
+	return ret != 0 ? ret : tests();
+}
+
+#endif

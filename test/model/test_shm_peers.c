@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The shared-memory port between real processes: a peer that is killed, one that comes again,
+ * memory that is taken away under a peer's writes, addresses and users.
+ */
+#define _GNU_SOURCE /* setresuid() */
+#include "soft_shm.h"
+
+#include "shm_env.h"
+
+/*
+ * Once a key is deregistered nothing comes through it any more, whatever the peer is doing: it
+ * writes there without end, and what we write ourselves behind bb_mr_dereg() stays.
+ */
+static void
+dereg_under_fire(const char *more, uint32_t rounds)
+{
+	struct actor_msg fire;
+	uint32_t i;
+
+	memset(&a, 0, sizeof(a));
+	assert_int_equal(open_dev(&a, 1, more), 0);
+	for (i = 0; i < rounds; i++) {
+		actor_spawn(&b, EAL);
+		assert_int_equal(open_dev(&b, 2, more), 0);
+		reg(&a, &mr_a.raddr, &mr_a.rkey);
+		reg(&b, &mr_b.raddr, &mr_b.rkey);
+		connect_two(&a, &b, BB_QPT_RC);
+		post(&b, ACTOR_WRITE, 0, 64, mr_a.raddr, mr_a.rkey);
+		completes(&b, BB_WC_SUCCESS);
+		blank(&a);
+		m.x = 0;
+		m.y = ACTOR_BUF;
+		m.a = 0x77;
+		do_ok(&b, ACTOR_SET);
+		memset(&fire, 0, sizeof(fire));
+		fire.op = ACTOR_STORM;
+		fire.raddr = mr_a.raddr;
+		fire.rkey = mr_a.rkey;
+		fire.y = i % 4 == 3 ? 64 : ACTOR_BUF;
+		actor_tell(&b, &fire);
+		/* It has begun. */
+		while (__atomic_load_n(a.buf + 63, __ATOMIC_RELAXED) != 0x77) {
+			actor_run(&a);
+			sched_yield();
+		}
+		do_ok(&a, ACTOR_DEREG);
+		/* The end of what may be on its way, which comes last. */
+		m.x = fire.y - 64;
+		m.y = 64;
+		do_ok(&a, ACTOR_QUIET);
+		if (m.a != 0)
+			fail_msg("round %u: a write behind bb_mr_dereg()", i);
+		do_ok(&a, ACTOR_QP_DESTROY);
+		actor_kill(&b);
+	}
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+static void
+test_dereg(void **st)
+{
+	(void)st;
+	dereg_under_fire("", 16);
+	dereg_under_fire(",shm_packets", 2);
+}
+
+/* ---- Peers that go and come */
+
+static struct actor c;
+static uint64_t c_raddr;
+static uint32_t c_rkey;
+
+static int
+descriptors(void)
+{
+	int fd, n = 0;
+
+	for (fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/*
+ * A peer is killed while it writes to us and we to it, again and again: our QP fails with its
+ * oldest request, the others are flushed, an event tells; the third process is not disturbed, and
+ * nothing of the dead one is left.
+ */
+static void
+test_killed(void **st)
+{
+	struct actor second = {0};
+	struct bb_qp *other;
+	int before = 0, round, n;
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&c, EAL);
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	assert_int_equal(open_dev(&c, 3, ""), 0);
+	reg(&a, &mr_a.raddr, &mr_a.rkey);
+	reg(&c, &c_raddr, &c_rkey);
+	connect_two(&a, &c, BB_QPT_RC);
+	other = a.qp;
+	for (round = 0; round < 12; round++) {
+		actor_spawn(&b, EAL);
+		assert_int_equal(open_dev(&b, 2, ""), 0);
+		reg(&b, &mr_b.raddr, &mr_b.rkey);
+		connect_two(&a, &b, BB_QPT_RC);
+		post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
+		completes(&a, BB_WC_SUCCESS);
+		memset(&m, 0, sizeof(m));
+		m.op = ACTOR_STORM;
+		m.raddr = mr_a.raddr + 4096;
+		m.rkey = mr_a.rkey;
+		m.y = round % 3 == 0 ? 8 : 20000;
+		actor_tell(&b, &m);
+		for (n = 0; n < 200 * round; n++)
+			actor_run(&a);
+		for (n = 0; n < 3; n++)
+			post(&a, ACTOR_WRITE_IMM, 0, 30000, mr_b.raddr, mr_b.rkey);
+		for (n = 0; n < round; n++)
+			actor_run(&a);
+		actor_kill(&b);
+		completes(&a, BB_WC_RETRY_EXC_ERR);
+		completes(&a, BB_WC_WR_FLUSH_ERR);
+		completes(&a, BB_WC_WR_FLUSH_ERR);
+		assert_int_equal(state(&a), BB_QP_ERR);
+		do_ok(&a, ACTOR_EVENT);
+		assert_int_equal(m.a, BB_EVENT_QP_FATAL);
+		do_ok(&a, ACTOR_QP_DESTROY);
+
+		second = a;
+		second.qp = other;
+		fill(&c, 0, 100, (uint32_t)round);
+		post(&second, ACTOR_READ_VERB, 0, 100, c_raddr, c_rkey);
+		completes(&second, BB_WC_SUCCESS);
+		assert_int_equal(state(&second), BB_QP_RTS);
+		for (n = 0; n < 100; n++)
+			actor_run(&a);
+		if (round == 0)
+			before = descriptors();
+		assert_int_equal(descriptors(), before);
+	}
+	a.qp = other;
+	do_ok(&a, ACTOR_CLOSE);
+	do_ok(&c, ACTOR_CLOSE);
+	actor_kill(&c);
+}
+
+/* A QP that has nothing under way learns it, too, and so does one that only receives. */
+static void
+test_killed_idle(void **st)
+{
+	(void)st;
+	start(BB_QPT_RC, "");
+	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	m.b = 11;
+	m.x = 0;
+	m.y = 64;
+	do_ok(&a, ACTOR_RECV);
+	actor_kill(&b);
+	do_ok(&a, ACTOR_EVENT);
+	assert_int_equal(m.a, BB_EVENT_QP_FATAL);
+	completes(&a, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(state(&a), BB_QP_ERR);
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+/* Another user is refused on either side, unless it is named. */
+static void
+test_other_user(void **st)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	char fabric[SOFT_SHM_NAME];
+	pid_t child;
+	int status, n;
+
+	(void)st;
+	if (geteuid() != 0)
+		skip();
+	snprintf(fabric, sizeof(fabric), "test%d", (int)getpid());
+	for (n = 0; n < 2; n++) {
+		memset(&a, 0, sizeof(a));
+		assert_int_equal(open_dev(&a, 1, n == 0 ? "" : ",shm_uid=65534"), 0);
+		child = fork();
+		if (child == 0) {
+			int fds[SOFT_SHM_MAX_FDS], sock, i, ret = 0, mem[2];
+			struct soft_shm_msg msg;
+			const char *why;
+			void *map;
+
+			if (setresuid(65534, 65534, 65534) != 0 ||
+			    soft_shm_connect(fabric, ours, &sock) != 0 ||
+			    soft_shm_create("d", sizeof(struct soft_shm_dir), &mem[0], &map) != 0 ||
+			    soft_shm_create("r", SOFT_RING_SIZE, &mem[1], &map) != 0)
+				_exit(1);
+			soft_shm_msg_init(&msg, SOFT_SHM_HELLO);
+			msg.u.hello.n_gids = 1;
+			if (soft_shm_send(sock, &msg, mem, 2) != 0)
+				_exit(2);
+			for (i = 0; i < ACTOR_WAIT_S * 100 && ret == 0; i++) {
+				ret = soft_shm_recv(sock, true, &msg, fds, &why);
+				usleep(10000);
+			}
+			_exit(ret == 1 ? 10 + msg.type : 3);
+		}
+		while (waitpid(child, &status, WNOHANG) == 0)
+			actor_run(&a);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status),
+				 10 + (n == 0 ? SOFT_SHM_REFUSED : SOFT_SHM_WELCOME));
+		do_ok(&a, ACTOR_CLOSE);
+	}
+}
+
+/* An address belongs to one process, until that is gone; nobody answers at one that is free. */
+static void
+test_addresses(void **st)
+{
+	struct bb_qp_addr none = {
+		.qpn = 1, .mtu = 4096, .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 77}};
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&b, 2, ""), 0);
+	assert_int_equal(open_dev(&a, 2, ""), -EADDRINUSE);
+	assert_int_equal(open_dev(&a, 1, ",ip=192.0.2.2/24"), -EADDRINUSE);
+	assert_int_equal(open_dev(&a, 1, ",ip=2001:db8::1/64"), 0);
+	memset(&m, 0, sizeof(m));
+	m.a = BB_QPT_RC;
+	do_ok(&a, ACTOR_QP);
+	m.addr = none;
+	assert_int_equal(ask(&a, ACTOR_CONNECT), -EHOSTUNREACH);
+	do_ok(&a, ACTOR_CLOSE);
+	actor_kill(&b);
+	assert_int_equal(open_dev(&a, 2, ""), 0);
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+static int
+tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dereg),       cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_killed_idle), cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_other_user),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	return shm_main(argc, argv, tests);
+}
