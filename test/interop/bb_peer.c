@@ -60,6 +60,18 @@ run_devices(void)
 }
 
 static void
+cmd_port(void)
+{
+	struct bb_port_attr attr;
+	int rc = bb_port_query(side()->dev, 1, &attr);
+
+	if (rc != 0)
+		line_fail(-rc, "bb_port_query");
+	else
+		line_ok("state=%s", attr.state == BB_PORT_ACTIVE ? "ACTIVE" : "DOWN");
+}
+
+static void
 cmd_gid(void)
 {
 	char name[INET6_ADDRSTRLEN];
@@ -429,9 +441,9 @@ cmd_reset(void)
 }
 
 static const struct line_command commands[] = {
-	{"gid", cmd_gid},   {"mr", cmd_mr},     {"mw", cmd_mw},       {"qp", cmd_qp},
-	{"rtr", cmd_rtr},   {"rts", cmd_rts},   {"state", cmd_state}, {"recv", cmd_recv},
-	{"send", cmd_send}, {"poll", cmd_poll}, {"reset", cmd_reset},
+	{"port", cmd_port}, {"gid", cmd_gid},   {"mr", cmd_mr},     {"mw", cmd_mw},
+	{"qp", cmd_qp},     {"rtr", cmd_rtr},   {"rts", cmd_rts},   {"state", cmd_state},
+	{"recv", cmd_recv}, {"send", cmd_send}, {"poll", cmd_poll}, {"reset", cmd_reset},
 };
 
 BB_STATIC_ASSERT((int)LINE_ACCESS_LOCAL_WRITE == (int)BB_ACCESS_LOCAL_WRITE &&
@@ -533,6 +545,9 @@ main(int argc, char **argv)
 		serve();
 	}
 	close_all();
-	rte_eal_cleanup();
+	/*
+	 * No rte_eal_cleanup(): that of DPDK 22.11 unmaps memory while EAL's interrupt thread still
+	 * looks at what net_memif registered there.
+	 */
 	return rc == 0 ? 0 : 1;
 }

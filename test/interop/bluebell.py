@@ -78,7 +78,11 @@ class Bluebell(peer.Peer):
         self.on = on
         self.read_line = process.read_line
         if on == 0:
-            self.reply('start')
+            try:
+                self.reply('start')
+            except peer.VerbsError:
+                print(process.said(), flush=True)
+                raise
 
     def write_line(self, line):
         self.process.write_line('%s on=%d' % (line, self.on) if self.on else line)

@@ -12,6 +12,7 @@ peer_line.h lists the commands. Numbers of a reply are int, all else is text.
 """
 
 import errno
+import time
 
 # ibv_wc_status.
 SUCCESS, LOC_LEN_ERR, LOC_PROT_ERR, WR_FLUSH_ERR = 0, 1, 4, 5
@@ -67,6 +68,14 @@ class Peer:
         self.write_line(line)
         return self.reply(line)
 
+    def wait_port(self, seconds=120):
+        """Until the port is up."""
+        end = time.monotonic() + seconds
+        while self('port')['state'] != 'ACTIVE':
+            if time.monotonic() > end:
+                raise PeerError('%s: the port is down' % self.name)
+            time.sleep(0.01)
+
     def completion(self, ms=60000):
         """The next completion, None if there is none for that long."""
         # The peer answers within the wait for a line, so a long wait is made of short ones.
@@ -78,11 +87,11 @@ class Peer:
                 return found or None
 
 
-def connect(a, b, n=0, mtu=1024, ip=4, psn=(0x10, 0xfffff0), skew=0, lossy=False,
+def connect(a, b, n=0, mtu=1024, ip=4, psn=(0xfffff0, 0x10), skew=0, lossy=False,
             **options):
     """RC or UC QP `n` of two peers, made before by 'qp', to RTS; `options` go to rtr and rts.
 
-    psn: first of a's and of b's requests; a begins `skew` behind what b was told.
+    psn: first of a's and of b's requests: a's go over the wrap. a begins `skew` behind what b was told.
     """
     gids = [peer('gid', index=peer.sgid[ip])['gid'] for peer in (a, b)]
     rtr = {k: v for k, v in options.items() if k in ('depth',)}

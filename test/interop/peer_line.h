@@ -8,6 +8,7 @@
  * addresses of GIDs as inet_pton does. A peer that opened two devices does a command on the
  * second one, with objects of its own, for on=1.
  *
+ *   port                                    -> state=ACTIVE or state=DOWN
  *   gid index=                              -> gid=ADDRESS
  *   mr n= size= access=                     -> addr= lkey= rkey=   access: letters of lwrab
  *   mw n=                                   -> rkey=               type 2

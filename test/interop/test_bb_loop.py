@@ -20,7 +20,7 @@ def pairs(option):
 
 
 def main():
-    runs.hold(pairs, runs.PATHS + runs.FAULTY)
+    runs.hold(pairs, runs.BLUEBELL)
     return 0
 
 

@@ -21,6 +21,18 @@ static struct ibv_mw *mws[LINE_TABLE];
 static struct ibv_qp *qps[LINE_TABLE];
 
 static void
+cmd_port(void)
+{
+	struct ibv_port_attr attr;
+	int rc = ibv_query_port(context, 1, &attr);
+
+	if (rc != 0)
+		line_fail(rc, "ibv_query_port");
+	else
+		line_ok("state=%s", attr.state == IBV_PORT_ACTIVE ? "ACTIVE" : "DOWN");
+}
+
+static void
 cmd_gid(void)
 {
 	char name[INET6_ADDRSTRLEN];
@@ -348,9 +360,9 @@ cmd_reset(void)
 }
 
 static const struct line_command commands[] = {
-	{"gid", cmd_gid},   {"mr", cmd_mr},     {"mw", cmd_mw},       {"qp", cmd_qp},
-	{"rtr", cmd_rtr},   {"rts", cmd_rts},   {"state", cmd_state}, {"recv", cmd_recv},
-	{"send", cmd_send}, {"poll", cmd_poll}, {"reset", cmd_reset},
+	{"port", cmd_port}, {"gid", cmd_gid},   {"mr", cmd_mr},     {"mw", cmd_mw},
+	{"qp", cmd_qp},     {"rtr", cmd_rtr},   {"rts", cmd_rts},   {"state", cmd_state},
+	{"recv", cmd_recv}, {"send", cmd_send}, {"poll", cmd_poll}, {"reset", cmd_reset},
 };
 
 _Static_assert((int)LINE_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE &&

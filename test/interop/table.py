@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hold doc/guides/interop.rst against the conversations: same cells, none empty.
+
+What the cells say is found by test_bb_rxe.py, which writes the file. This needs no guest:
+a conversation, path or known gap that is not in the table is found here.
+
+usage: table.py INTEROP_RST
+"""
+
+import difflib
+import sys
+
+sys.dont_write_bytecode = True
+
+import runs  # noqa: E402
+
+ROLES = {'bluebell': 'Bluebell asks, rxe answers', 'rxe': 'rxe asks, Bluebell answers'}
+HEAD = '''\
+Interoperation with Linux
+=========================
+
+.. Made by test/interop/test_bb_rxe.py --update; do not edit. "meson test interop_table" compares.
+
+The software device talks RoCEv2 to Linux's ``rdma_rxe``, the kernel's own software RDMA, which
+nobody of this project wrote. Debian's kernel runs in a QEMU guest behind a tap; Bluebell is on the
+tap's other end through DPDK's ``net_af_packet``. Each cell is a conversation of a program on
+libibverbs in the guest and one on Bluebell's public API: who asks posts the request, who answers is
+its target, and completions, data and states are checked at both ends. Cells with "n/a" are not of
+the path.
+
+``devtools/test --only interop`` holds all of it anew; test/interop/README.md tells how.
+
+Paths:
+
+'''
+NAMES = {'send': 'SEND', 'send_imm': 'SEND with immediate', 'send_inv': 'SEND with invalidate',
+         'write': 'WRITE', 'write_imm': 'WRITE with immediate', 'read': 'READ',
+         'fetch_add': 'FETCH_ADD', 'cmp_swap': 'CMP_SWAP'}
+
+
+def declared():
+    """What the cells are if nothing is found wrong: {(role, run name): {cell: text}}."""
+    return {(role, run.name): {cell: runs.gap(role, talk) or 'pass' for talk in run.talks
+                               for cell in talk.cells}
+            for role in ROLES for run in runs.RXE}
+
+
+def rows():
+    """Cells of all paths in their order: by type, then verb."""
+    found = dict.fromkeys(cell for run in runs.RXE for talk in run.talks for cell in talk.cells)
+    types, verbs = ['RC', 'UC', 'UD'], list(NAMES)
+    return sorted(found, key=lambda cell: (types.index(cell[0]), verbs.index(cell[1])))
+
+
+def render(found):
+    """The file: found as by declared()."""
+    text = HEAD
+    reasons = []
+    for number, run in enumerate(runs.RXE, 1):
+        text += '%d. %s\n' % (number, run.name)
+    for role, title in ROLES.items():
+        text += '\n%s\n%s\n\n.. csv-table::\n   :header: type, verb, case, %s\n\n' % (
+            title, '-' * len(title), ', '.join(str(n + 1) for n in range(len(runs.RXE))))
+        for cell in rows():
+            says = []
+            for run in runs.RXE:
+                what = found[role, run.name].get(cell, 'n/a')
+                if what not in ('pass', 'n/a'):
+                    if what not in reasons:
+                        reasons.append(what)
+                    what = 'skip [%d]' % (reasons.index(what) + 1)
+                says.append(what)
+            text += '   %s, %s, "%s", %s\n' % (cell[0], NAMES[cell[1]], cell[2], ', '.join(says))
+    if reasons:
+        text += '\nSkipped:\n\n'
+        for number, reason in enumerate(reasons, 1):
+            text += '[%d] %s\n\n' % (number, reason)
+        text = text[:-1]
+    return text
+
+
+def differences(made, path):
+    with open(path) as f:
+        kept = f.read()
+    return list(difflib.unified_diff(kept.splitlines(True), made.splitlines(True), path,
+                                     'as the conversations say'))
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    wrong = differences(render(declared()), sys.argv[1])
+    sys.stdout.writelines(wrong)
+    if wrong:
+        print('the table is out of date: ninja -C BUILD interop-table, which takes a guest')
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

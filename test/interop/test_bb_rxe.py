@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The conversations between Bluebell and Linux's rdma_rxe, each asking the other.
+
+Bluebell is on the host's end of the guest's tap, by DPDK's af_packet, with addresses of its own.
+What the table of doc/guides says must be what comes out; --update writes it.
+"""
+
+import argparse
+import sys
+
+sys.dont_write_bytecode = True
+
+import bluebell  # noqa: E402
+import guest  # noqa: E402
+import namespace  # noqa: E402
+import pair  # noqa: E402
+import runs  # noqa: E402
+import table  # noqa: E402
+import verbs  # noqa: E402
+
+FRAME = 8192
+
+
+def bb_peer(program, there, option):
+    device = 'soft0,port=net_af_packet0,framesz=%d,ip=192.0.2.9/24,ip=2001:db8::9/64' % FRAME
+    vdev = '--vdev=net_af_packet0,iface=%s,blocksz=%d,framesz=%d' % (there.tap, FRAME, FRAME)
+    return bluebell.Process(program, [device + (',' + option if option else '')], [vdev])
+
+
+def hold_all(there, args):
+    """All runs in both roles; what table.render takes."""
+    found = {}
+    linux = verbs.Verbs(there, args.verbs_peer)
+
+    def pairs(option):
+        process = bb_peer(args.bb_peer, there, option)
+        here = bluebell.Bluebell(process)
+        return {'bluebell': pair.Pair(here, linux), 'rxe': pair.Pair(linux, here)}, process.close
+
+    for option in dict.fromkeys(run.option for run in runs.RXE):
+        both, close = pairs(option)
+        for run in runs.RXE:
+            for role in table.ROLES if run.option == option else ():
+                found[role, run.name] = run.hold(
+                    both[role], lambda talk: runs.gap(role, talk),
+                    lambda text, **_: print('%s: %s' % (table.ROLES[role], text), flush=True))
+        close()
+    return found
+
+
+def main():
+    p = argparse.ArgumentParser(prog='test/interop/test_bb_rxe.py', description=__doc__)
+    p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
+    p.add_argument('--update', action='store_true', help='write the table')
+    p.add_argument('bb_peer', help='bb_peer as built')
+    p.add_argument('verbs_peer', help='verbs_peer as built')
+    p.add_argument('rst', help='doc/guides/interop.rst')
+    args = p.parse_args()
+    reason = guest.missing(args.suite)
+    if reason:
+        namespace.skip(reason)
+    try:
+        namespace.enter()
+    except namespace.NamespaceError as err:
+        namespace.skip(str(err))
+    with guest.Guest(mtu=4200, suite=args.suite) as there:
+        text = table.render(hold_all(there, args))
+    if args.update:
+        with open(args.rst, 'w') as f:
+            f.write(text)
+        return 0
+    wrong = table.differences(text, args.rst)
+    sys.stdout.writelines(wrong)
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
