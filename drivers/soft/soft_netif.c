@@ -4,6 +4,7 @@
 #include "soft_netif.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -74,6 +75,37 @@ soft_netif_open(struct soft_dev *dev)
 	return 0;
 }
 
+/* What came and went, and by reason what was not used: one line each. */
+static void
+tell(const struct soft_netif *nif)
+{
+	const char *name = nif->dev->name;
+	struct soft_port_stack_stats stack;
+	struct soft_neigh_stats neigh;
+	struct soft_port_stats port;
+	char text[1024];
+	size_t at = 0;
+	uint32_t i;
+
+	soft_port_stats(nif->port, &port, &stack, &neigh);
+	SOFT_LOG(INFO,
+		 "%s: port=%s: %" PRIu64 " frames came, %" PRIu64 " of RoCE; %" PRIu64
+		 " left, %" PRIu64 " of them without a copy, %" PRIu64 " copied late; lost %" PRIu64
+		 " without a link, %" PRIu64 " to who does not answer; neighbours: %" PRIu64
+		 " asked, %" PRIu64 " failed",
+		 name, nif->dev->opts.port.name, port.rx_frames, stack.roce, port.tx_frames,
+		 port.tx_zero_copy, port.tx_unsettled, port.tx_down, port.tx_unreachable,
+		 neigh.asked, neigh.failed);
+	for (i = 0; i < SOFT_DROPS && at < sizeof(text); i++)
+		if (stack.drop[i] != 0)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %" PRIu64 " %s",
+					       at != 0 ? "," : "", stack.drop[i],
+					       soft_port_drop_str(i));
+	if (at != 0)
+		SOFT_LOG(INFO, "%s: port=%s: frames dropped:%s", name, nif->dev->opts.port.name,
+			 text);
+}
+
 void
 soft_netif_close(struct soft_dev *dev)
 {
@@ -85,6 +117,7 @@ soft_netif_close(struct soft_dev *dev)
 	pthread_mutex_lock(&netifs_lock);
 	LIST_REMOVE(nif, link);
 	pthread_mutex_unlock(&netifs_lock);
+	tell(nif);
 	soft_port_close(nif->port);
 	free(nif);
 }
