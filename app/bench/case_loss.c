@@ -81,7 +81,7 @@ run(void)
 	if (opts.repeat > REPEAT)
 		opts.repeat = REPEAT;
 	for (i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
-		struct loss l = {.percent = percents[i], .n = opts.quick ? 10240 : 1024000};
+		struct loss l = {.percent = percents[i], .n = opts.quick ? 2048 : 1024000};
 		struct row row = {
 			.unit = "M/s; floor: without loss",
 			.goal = percents[i] == 1 ? GOAL_AT_LEAST : GOAL_NONE,

@@ -24,8 +24,8 @@ make_vdevs(void)
 	char here[REMOTE_TEXT];
 	int rc;
 
-	raw_memif_text(here, sizeof(here), true, SOFT_ID);
-	raw_memif_text(msg.text, sizeof(msg.text), false, SOFT_ID);
+	raw_memif_text(here, sizeof(here), true, SOFT_ID, 0);
+	raw_memif_text(msg.text, sizeof(msg.text), false, SOFT_ID, 0);
 	rc = vdev_make(here);
 	return rc == 0 ? remote_call(&msg) : rc;
 }

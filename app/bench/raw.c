@@ -12,7 +12,7 @@
 #define MEMIF_LOG_RING 10
 
 void
-raw_memif_text(char *text, size_t size, bool server, uint32_t id)
+raw_memif_text(char *text, size_t size, bool server, uint32_t id, uint32_t serial)
 {
 	/* An abstract socket of this process, which both know by its number: no file. */
 	static pid_t pid;
@@ -20,9 +20,10 @@ raw_memif_text(char *text, size_t size, bool server, uint32_t id)
 	if (pid == 0)
 		pid = getpid();
 	snprintf(text, size,
-		 "net_memif%u,role=%s,id=%u,bsize=%u,rsize=%u,socket=@bluebell-bench-%d-%u,"
+		 "net_memif%u,role=%s,id=%u,bsize=%u,rsize=%u,socket=@bluebell-bench-%d-%u-%u,"
 		 "socket-abstract=yes",
-		 id, server ? "server" : "client", id, MEMIF_BUFFER, MEMIF_LOG_RING, pid, id);
+		 id, server ? "server" : "client", id, MEMIF_BUFFER, MEMIF_LOG_RING, pid, id,
+		 serial);
 }
 
 int
@@ -47,9 +48,11 @@ int
 raw_open_memif(struct raw *raw, uint32_t index, uint32_t id)
 {
 	char here[REMOTE_TEXT], there[REMOTE_TEXT];
+	static uint32_t serial;
 
-	raw_memif_text(here, sizeof(here), true, id);
-	raw_memif_text(there, sizeof(there), false, id);
+	serial++;
+	raw_memif_text(here, sizeof(here), true, id, serial);
+	raw_memif_text(there, sizeof(there), false, id, serial);
 	return raw_open(raw, index, here, there);
 }
 

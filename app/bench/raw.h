@@ -27,8 +27,11 @@ int raw_open(struct raw *raw, uint32_t index, const char *here, const char *ther
 int raw_open_memif(struct raw *raw, uint32_t index, uint32_t id);
 void raw_close(struct raw *raw);
 
-/* "name,arguments" of a net_memif; both ends of one @id meet. */
-void raw_memif_text(char *text, size_t size, bool server, uint32_t id);
+/*
+ * "name,arguments" of a net_memif; both ends of one @id and @serial meet. The PMD lets go of a
+ * socket some time after a port was closed: the next one has another serial.
+ */
+void raw_memif_text(char *text, size_t size, bool server, uint32_t id, uint32_t serial);
 
 /* < 0: failed, or a packet was wrong. */
 double raw_latency(void *run);   /* ns one way: half of there and back */

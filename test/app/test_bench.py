@@ -73,15 +73,18 @@ class Bench(Base):
         self.assertIn('post/inline8/batch32', proc.stdout)
 
     def test_every_case(self):
+        # But for loss, which takes its time where there is no CPU to spare.
+        names = [case for case in CASES if case != 'loss']
         cpus = min(2, len(CPUS))
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
-            res = self.run_program(['--quick', '--csv', '--json', f.name], lcores(cpus) + EAL)
+            res = self.run_program(['--quick', '--csv', '--case', ','.join(names), '--json', f.name],
+                                   lcores(cpus) + EAL)
             self.assertEqual(res.rc, 0, str(res))
             with open(f.name) as again:
                 result = json.load(again)
         self.assertGreater(result['core_ghz'], 0.1)
         rows = {row['case']: row for row in result['rows']}
-        for case in CASES:
+        for case in names:
             self.assertTrue([r for r in rows if r.split('/')[0] == case], case + ' has no row')
         for name, row in rows.items():
             if row['verdict'] == 'skipped' or 'L moved' in row['why']:
