@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""ibv_*_pingpong and perftest, unchanged, on Linux's rdma_rxe, against bb_perf: both ways round.
+
+bb_perf runs at the host's end of the guest's tap, on DPDK's af_packet. TCP goes between the two
+kernels, 192.0.2.1 and 192.0.2.2; RDMA between 192.0.2.9, which is bb_perf's device, and 192.0.2.2.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+
+import guest  # noqa: E402
+import namespace  # noqa: E402
+
+WAIT = 300      # seconds; the guest is slow, and slower on a busy machine
+ITERS = 100
+# perftest takes its clock from /proc/cpuinfo and complains without -F; the guest is slow to ack.
+PERFTEST = '-F -u 18'
+
+
+class Failed(Exception):
+    pass
+
+
+class BbPerf:
+    """A bb_perf on the tap, as server unless `host` is given."""
+
+    def __init__(self, program, there, args, host=None):
+        self.report = tempfile.NamedTemporaryFile(suffix='.json')
+        cpu = sorted(os.sched_getaffinity(0))[0]
+        device = 'soft0,port=net_af_packet0,ip=192.0.2.9/24,ip=2001:db8::9/64'
+        self.command = [
+            program, '-l', str(cpu), '--no-huge', '-m', '256', '--no-pci', '--no-shconf',
+            '--no-telemetry', '--vdev=net_af_packet0,iface=' + there.tap,
+            '--', '-d', device, '--check', '--qp-timeout', '18', '--silence', '120',
+            '--json', self.report.name] + args + ([host] if host else [])
+        self.out = tempfile.TemporaryFile(mode='w+')
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, stderr=self.out,
+                                        text=True)
+        if host is None:
+            line = self.process.stdout.readline()
+            if 'TCP port' not in line:
+                self.stop()
+                raise Failed('bb_perf does not listen: %s%s' % (line, self.text()))
+
+    def text(self):
+        self.out.seek(0)
+        return self.out.read()
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+    def result(self):
+        """Its JSON, once it has ended well."""
+        try:
+            out, _ = self.process.communicate(timeout=WAIT)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            raise Failed('%s: no end\n%s' % (' '.join(self.command), self.text())) from None
+        if self.process.returncode:
+            raise Failed('%s: status %d\n%s%s' % (' '.join(self.command), self.process.returncode,
+                                                  out, self.text()))
+        return json.load(self.report)
+
+
+class Case:
+    """One program with its options, and what bb_perf says to them."""
+
+    def __init__(self, program, size, connection=None, extra='', ours=(), gid=1):
+        self.program = program
+        self.size = size
+        self.connection = connection
+        self.gid = gid
+        self.pingpong = program.startswith('ibv_')
+        self.protocol = program.split('_', 1)[1]
+        if self.pingpong:
+            self.theirs = '%s -d rxe0 -g %d -n %d -s %d -c' % (program, gid, ITERS, size)
+            if program != 'ibv_ud_pingpong':
+                self.theirs += ' -m 1024'
+        else:
+            self.theirs = '%s -d rxe0 -x %d -n %d %s' % (program, gid, ITERS, PERFTEST)
+            if 'atomic' not in program:
+                self.theirs += ' -s %d' % size
+            if connection:
+                self.theirs += ' -c ' + connection
+        self.theirs += extra
+        self.ours = ['-P', self.protocol, '-n', str(ITERS), '-s', str(size)] + list(ours)
+        if connection:
+            self.ours += ['--connection', connection]
+        if gid == 2:
+            self.ours += ['-g', '2']
+
+    def __str__(self):
+        return self.theirs
+
+    def check(self, role, report, output):
+        """What both say."""
+        assert report['result'] == 'pass', report
+        if self.pingpong:
+            assert 'invalid data' not in output, output
+            assert '%d iters in' % ITERS in output, output
+        elif role == 'server' or self.protocol not in ('read_lat', 'atomic_lat'):
+            # The servers of one-sided bandwidth tests print what bb_perf has told them.
+            rows = [line.split() for line in output.split('\n')]
+            assert [str(self.size), str(ITERS)] in [row[:2] for row in rows], output
+        one_sided = self.protocol.split('_')[0] in ('read', 'atomic') or \
+            self.protocol == 'write_bw'
+        if role == 'server' and one_sided:
+            assert report['served'] >= ITERS, report
+            if self.protocol.startswith('atomic'):
+                assert report['words_grown'] == ITERS, report
+            if self.protocol.endswith('bw'):
+                assert report['peer_report']['iters'] == ITERS, report
+                assert report['peer_report']['size'] == self.size, report
+        else:
+            assert report['messages'] == ITERS, report
+        if role == 'server' or self.protocol not in ('write_bw', 'send_bw'):
+            assert report['checked_bytes'] > 0, report
+
+
+def cases(mtu=1024):
+    for kind, sizes in (('rc', (1, 61, 1024, 4096, 65536)), ('uc', (1, 1024, 4096)),
+                        ('ud', (1, 61, 1024))):
+        for size in sizes:
+            yield Case('ibv_%s_pingpong' % kind, size)
+    for program in ('ib_write_lat', 'ib_read_lat', 'ib_send_lat'):
+        for size in (1, 2, 220, 1025, 65536):
+            yield Case(program, size)
+    for program in ('ib_write_bw', 'ib_read_bw', 'ib_send_bw'):
+        for size in (2, 1500, 65536):
+            yield Case(program, size)
+    for program in ('ib_atomic_lat', 'ib_atomic_bw'):
+        yield Case(program, 8)
+    for program in ('ib_write_lat', 'ib_write_bw', 'ib_send_lat', 'ib_send_bw'):
+        yield Case(program, 1500, 'UC')
+    for program in ('ib_send_lat', 'ib_send_bw'):
+        for size in (2, mtu):
+            yield Case(program, size, 'UD')
+    # IPv6, and less than the defaults under way.
+    yield Case('ibv_rc_pingpong', 3000, gid=2)
+    yield Case('ib_write_bw', 3000, gid=2)
+    yield Case('ib_read_bw', 5000, extra=' -o 1', ours=('--outs', '1'))
+    yield Case('ib_send_bw', 1000, extra=' -r 2 -t 5', ours=('--tx-depth', '5', '--rx-depth', '2'))
+
+
+def as_client(program, there, case):
+    """The guest serves, bb_perf calls."""
+    server = there.serve_tcp(case.theirs, seconds=WAIT)
+    ours = BbPerf(program, there, case.ours, there.ipv4)
+    try:
+        report = ours.result()
+    except Failed:
+        server.socket.close()
+        raise
+    case.check('client', report, server.check())
+
+
+def as_server(program, there, case):
+    """bb_perf serves, the guest calls."""
+    ours = BbPerf(program, there, case.ours)
+    try:
+        output = there.run(case.theirs + ' 192.0.2.1', seconds=WAIT)
+    except guest.GuestError:
+        ours.stop()
+        print(ours.text())
+        raise
+    case.check('server', ours.result(), output)
+
+
+def main():
+    p = argparse.ArgumentParser(prog='test/interop/test_perf.py', description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('program', help='bb_perf')
+    p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
+    p.add_argument('--only', help='cases whose command line this pattern matches')
+    args = p.parse_args()
+    reason = guest.missing(args.suite)
+    if reason:
+        namespace.skip(reason)
+    try:
+        namespace.enter()
+    except namespace.NamespaceError as err:
+        namespace.skip(str(err))
+    done = 0
+    with guest.Guest(suite=args.suite) as there:
+        guest.host_address(there.tap)
+        for case in cases():
+            if args.only and not re.search(args.only, str(case)):
+                continue
+            for role, run in (('client', as_client), ('server', as_server)):
+                try:
+                    run(args.program, there, case)
+                except Exception:
+                    print('%s, bb_perf as %s:' % (case, role), flush=True)
+                    raise
+                print('%s, bb_perf as %s: right' % (case, role), flush=True)
+                done += 1
+    assert done > 0, 'no such case'
+    print('%d runs' % done)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
