@@ -70,22 +70,7 @@ write_one(struct rig_pair *p, uint32_t len)
 	wait_ok(p);
 }
 
-/* What the requester and the responder send for one request each of a WRITE, READ and SEND. */
-static const struct {
-	uint8_t opcode;
-	bool b; /* from the responder */
-	uint32_t psn, len, from;
-} conversation[] = {
-	{BB_ROCE_WRITE_FIRST, false, PSN, MTU, 0},
-	{BB_ROCE_WRITE_MIDDLE, false, PSN + 1, MTU, MTU},
-	{BB_ROCE_WRITE_LAST, false, 0, 1, 2 * MTU},
-	{BB_ROCE_ACK, true, 0, 0, 0},
-	{BB_ROCE_READ_REQUEST, false, 1, 0, 0},
-	{BB_ROCE_READ_RESP_FIRST, true, 1, MTU, 0},
-	{BB_ROCE_READ_RESP_LAST, true, 2, 3, MTU},
-	{BB_ROCE_SEND_ONLY, false, 3, 61, 0},
-	{BB_ROCE_ACK, true, 3, 0, 0},
-};
+#define PACKETS 9u /* of a conversation */
 
 static void
 converse(struct rig_pair *p)
@@ -182,11 +167,28 @@ test_tshark(void **state)
 	}
 	assert_int_equal(pclose(f), 0);
 	assert_int_equal(n, c.n);
-	assert_true(n >= 4 * RTE_DIM(conversation));
+	assert_true(n >= 4 * PACKETS);
 	capture_free(&c);
 	unlink(path);
 }
 #else
+
+/* What the requester and the responder send for one request each of a WRITE, READ and SEND. */
+static const struct {
+	uint8_t opcode;
+	bool b; /* from the responder */
+	uint32_t psn, len, from;
+} conversation[PACKETS] = {
+	{BB_ROCE_WRITE_FIRST, false, PSN, MTU, 0},
+	{BB_ROCE_WRITE_MIDDLE, false, PSN + 1, MTU, MTU},
+	{BB_ROCE_WRITE_LAST, false, 0, 1, 2 * MTU},
+	{BB_ROCE_ACK, true, 0, 0, 0},
+	{BB_ROCE_READ_REQUEST, false, 1, 0, 0},
+	{BB_ROCE_READ_RESP_FIRST, true, 1, MTU, 0},
+	{BB_ROCE_READ_RESP_LAST, true, 2, 3, MTU},
+	{BB_ROCE_SEND_ONLY, false, 3, 61, 0},
+	{BB_ROCE_ACK, true, 3, 0, 0},
+};
 
 static uint64_t
 now_ns(void)
@@ -214,12 +216,12 @@ test_packets(void **state)
 	capture_read(&c, path);
 	assert_string_equal(c.interface, "soft0");
 	/* Each packet goes out, and comes in: both ends are on the device. */
-	assert_int_equal(c.n, 2 * RTE_DIM(conversation));
+	assert_int_equal(c.n, 2 * PACKETS);
 	for (i = 0; i < c.n; i++) {
 		struct capture_pkt *k = &c.pkt[i];
 		uint32_t n = seen[k->dir - 1]++;
 
-		assert_true(n < RTE_DIM(conversation));
+		assert_true(n < PACKETS);
 		assert_true(k->icrc_ok);
 		assert_string_equal(k->note, "");
 		assert_int_equal(k->pkt.opcode, conversation[n].opcode);
@@ -441,14 +443,14 @@ test_killed(void **state)
 			capture_read(&c, path);
 			n = c.n;
 			capture_free(&c);
-		} while (n < 2 * RTE_DIM(conversation));
+		} while (n < 2 * PACKETS);
 		raise(SIGKILL);
 		_exit(1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	capture_read(&c, path);
-	assert_int_equal(c.n, 2 * RTE_DIM(conversation));
+	assert_int_equal(c.n, 2 * PACKETS);
 	capture_free(&c);
 	unlink(path);
 }
