@@ -126,24 +126,34 @@ class Case:
             assert report['checked_bytes'] > 0, report
 
 
-def cases(mtu=1024):
-    for kind, sizes in (('rc', (1, 61, 1024, 4096, 65536)), ('uc', (1, 1024, 4096)),
-                        ('ud', (1, 61, 1024))):
-        for size in sizes:
+# Sizes of the messages; the first list of each pair in every run, the second with --all.
+SIZES = {
+    'rc': ((1, 65536), (61, 1024, 4096)),
+    'uc': ((1024,), (1, 4096)),
+    'ud': ((1024,), (1, 61)),
+    'lat': ((2, 65536), (1, 220, 1025)),
+    'bw': ((65536,), (2, 1500)),
+}
+UC = (('ib_write_lat', 'ib_send_bw'), ('ib_write_bw', 'ib_send_lat'))
+UD = ((('ib_send_lat', 1024), ('ib_send_bw', 2)), (('ib_send_lat', 2), ('ib_send_bw', 1024)))
+
+
+def cases(everything):
+    def sizes(kind):
+        return SIZES[kind][0] + (SIZES[kind][1] if everything else ())
+
+    for kind in ('rc', 'uc', 'ud'):
+        for size in sizes(kind):
             yield Case('ibv_%s_pingpong' % kind, size)
-    for program in ('ib_write_lat', 'ib_read_lat', 'ib_send_lat'):
-        for size in (1, 2, 220, 1025, 65536):
-            yield Case(program, size)
-    for program in ('ib_write_bw', 'ib_read_bw', 'ib_send_bw'):
-        for size in (2, 1500, 65536):
-            yield Case(program, size)
-    for program in ('ib_atomic_lat', 'ib_atomic_bw'):
-        yield Case(program, 8)
-    for program in ('ib_write_lat', 'ib_write_bw', 'ib_send_lat', 'ib_send_bw'):
+    for kind in ('lat', 'bw'):
+        for verb in ('write', 'read', 'send'):
+            for size in sizes(kind):
+                yield Case('ib_%s_%s' % (verb, kind), size)
+        yield Case('ib_atomic_' + kind, 8)
+    for program in UC[0] + (UC[1] if everything else ()):
         yield Case(program, 1500, 'UC')
-    for program in ('ib_send_lat', 'ib_send_bw'):
-        for size in (2, mtu):
-            yield Case(program, size, 'UD')
+    for program, size in UD[0] + (UD[1] if everything else ()):
+        yield Case(program, size, 'UD')
     # IPv6, and less than the defaults under way.
     yield Case('ibv_rc_pingpong', 3000, gid=2)
     yield Case('ib_write_bw', 3000, gid=2)
@@ -180,6 +190,7 @@ def main():
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('program', help='bb_perf')
     p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
+    p.add_argument('--all', action='store_true', help='every size: twice as long')
     p.add_argument('--only', help='cases whose command line this pattern matches')
     args = p.parse_args()
     reason = guest.missing(args.suite)
@@ -192,7 +203,7 @@ def main():
     done = 0
     with guest.Guest(suite=args.suite) as there:
         guest.host_address(there.tap)
-        for case in cases():
+        for case in cases(args.all):
             if args.only and not re.search(args.only, str(case)):
                 continue
             for role, run in (('client', as_client), ('server', as_server)):
