@@ -23,24 +23,37 @@
 
 #define CHANNEL  3
 #define MAX_ARGS 32
+#define ARG_LEN  64
+
+/* EAL keeps no copy, and wants to write to them. */
+static char arg_text[MAX_ARGS][ARG_LEN];
+static char *arg[MAX_ARGS + 1];
+
+static void
+add_arg(unsigned int *argc, const char *text)
+{
+	if (*argc == MAX_ARGS)
+		abort();
+	arg[*argc] = arg_text[*argc];
+	snprintf(arg_text[(*argc)++], ARG_LEN, "%s", text);
+}
 
 int
 actor_eal(const char *name, const char *const *more, unsigned int n)
 {
-	static char args[][24] = {"--no-pci", "--no-shconf", "--no-telemetry", "--lcores=0,1@0",
-				  "--log-level=5"};
-	char prefix[64], *argv[MAX_ARGS];
+	static const char *const args[] = {"--no-pci", "--no-shconf", "--no-telemetry",
+					   "--lcores=0,1@0", "--log-level=5"};
 	unsigned int i, argc = 0;
+	char prefix[ARG_LEN];
 
 	snprintf(prefix, sizeof(prefix), "--file-prefix=bb_%s_%d", name, (int)getpid());
-	argv[argc++] = strdup("model");
-	argv[argc++] = strdup(prefix);
+	add_arg(&argc, "model");
+	add_arg(&argc, prefix);
 	for (i = 0; i < RTE_DIM(args); i++)
-		argv[argc++] = strdup(args[i]);
+		add_arg(&argc, args[i]);
 	for (i = 0; i < n; i++)
-		argv[argc++] = strdup(more[i]);
-	argv[argc] = NULL;
-	if (rte_eal_init((int)argc, argv) >= 0)
+		add_arg(&argc, more[i]);
+	if (rte_eal_init((int)argc, arg) >= 0)
 		return 0;
 	fprintf(stderr, "skipped: EAL does not start: %s\n", rte_strerror(rte_errno));
 	return 77;
