@@ -24,4 +24,13 @@ struct soft_congestion {
 	uint64_t rp_cnp_handled, np_ecn_marked_roce_packets, np_cnp_sent;
 };
 
+/* Why packets that came were dropped: enum bb_roce_drop, then these, then the QPs' reasons. */
+enum soft_lost {
+	SOFT_LOST_NO_QP = 8,
+	SOFT_LOST_NO_ROOM,
+	SOFT_LOST_PORT_DOWN,
+	SOFT_LOST_QP,
+	SOFT_LOSTS = 32,
+};
+
 #endif

@@ -309,6 +309,8 @@ dev_stop(struct soft_dev *dev)
 		soft_engine_destroy(dev->engine);
 		dev->engine = NULL;
 	}
+	soft_wire_tell_lost(dev);
+	memset(dev->lost, 0, sizeof(dev->lost));
 	soft_shm_stop(dev);
 	soft_capture_close(dev->capture);
 	dev->capture = NULL;

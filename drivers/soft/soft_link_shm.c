@@ -196,11 +196,11 @@ link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_
 	struct soft_packet_msg *m;
 
 	/* An engine that does not run drops what it has no room for. */
-	if (qp->engine != e && !soft_packet_room(qp->engine))
+	m = qp->engine == e || soft_packet_room(qp->engine) ? soft_packet_build(&p) : NULL;
+	if (m == NULL) {
+		soft_wire_lost(e->dev, SOFT_LOST_NO_ROOM);
 		return;
-	m = soft_packet_build(&p);
-	if (m == NULL)
-		return;
+	}
 	if (qp->engine == e)
 		soft_wire_arrive(e, m);
 	else
@@ -219,22 +219,30 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 			.flow_label = rec->flow_label & 0xfffff},
 	};
 	uint8_t hdr[BB_ROCE_MAX_HDR];
+	enum bb_roce_drop drop;
 	struct bb_roce_pkt pkt;
 	struct soft_qp *qp;
 
 	if (unlikely(rec->sgid >= rx->n_gids ||
-		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
+		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED))) {
+		soft_wire_lost(e->dev, SOFT_LOST_PORT_DOWN);
 		return;
+	}
 	memcpy(from.net.src, rx->gids[rec->sgid], 16);
 	memcpy(from.net.dst, rx->dst, 16);
 	/* The headers are looked at in a copy; the payload is only copied on. */
 	memcpy(hdr, p, RTE_MIN(rec->len, (uint32_t)sizeof(hdr)));
-	if (unlikely(bb_roce_parse(&pkt, hdr, rec->len) != BB_ROCE_OK))
+	drop = bb_roce_parse(&pkt, hdr, rec->len);
+	if (unlikely(drop != BB_ROCE_OK)) {
+		soft_wire_lost(e->dev, drop);
 		return;
+	}
 	pkt.payload = p + (pkt.payload - hdr);
 	qp = soft_qp_find(e->dev, pkt.dqpn);
-	if (unlikely(qp == NULL || qp->wire == NULL))
+	if (unlikely(qp == NULL || qp->wire == NULL)) {
+		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
 		return;
+	}
 	if (unlikely(qp->engine != e || soft_net_faulty(&e->dev->opts.rx_fault) ||
 		     e->dev->capture != NULL))
 		link_shm_pass(e, qp, &from, &pkt);

@@ -71,6 +71,7 @@ soft_wire_reset(struct soft_wire *w)
 		.replays = w->qp->st == BB_PRM_QP_ST_RC ? SOFT_WIRE_REPLAYS : 0,
 	};
 
+	soft_wire_count(w);
 	bb_roce_qp_init(&w->roce, &soft_wire_ops, NULL, &mem);
 	memset(&w->told, 0, sizeof(w->told));
 	w->sq_next = 0;
@@ -103,6 +104,7 @@ soft_wire_destroy(struct soft_wire *w)
 {
 	if (w == NULL)
 		return;
+	soft_wire_count(w);
 	free(w->dest);
 	free(w);
 }
@@ -198,72 +200,6 @@ soft_wire_enter_state(struct soft_wire *w)
 }
 
 /* ---- Turns */
-
-/* Counters by their place in both structs. */
-#define PAIR(soft, roce)                                                                           \
-	{                                                                                          \
-		offsetof(struct soft_counters, soft), offsetof(struct bb_roce_stats, roce)         \
-	}
-static const struct {
-	size_t soft, roce;
-} soft_wire_counters[] = {
-	PAIR(rx_write, rx_write),
-	PAIR(rx_read, rx_read),
-	PAIR(rx_atomic, rx_atomic),
-	PAIR(out_of_sequence, out_of_sequence),
-	PAIR(duplicate, duplicate),
-	PAIR(rnr_nak_retry, rnr_nak_retry),
-	PAIR(packet_seq_err, packet_seq_err),
-	PAIR(ack_timeout, ack_timeout),
-	PAIR(resp_remote_invalid, resp_remote_invalid),
-	PAIR(resp_remote_access, resp_remote_access),
-};
-
-#define CONG(soft, roce)                                                                           \
-	{                                                                                          \
-		offsetof(struct soft_congestion, soft), offsetof(struct bb_roce_stats, roce)       \
-	}
-static const struct {
-	size_t soft, roce;
-} soft_wire_congestion[] = {
-	CONG(rp_cnp_handled, cnp),
-	CONG(np_ecn_marked_roce_packets, ecn_ce),
-	CONG(np_cnp_sent, tx_cnp),
-};
-
-static uint64_t *
-soft_wire_counter(void *base, size_t at)
-{
-	return (uint64_t *)(void *)((uint8_t *)base + at);
-}
-
-/* What @roce has more than was told, to *to (NULL: nobody). */
-static void
-soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
-{
-	uint64_t now = *soft_wire_counter(&w->roce.stats, roce);
-	uint64_t *told = soft_wire_counter(&w->told, roce);
-
-	if (now == *told)
-		return;
-	if (to != NULL)
-		__atomic_fetch_add(to, now - *told, __ATOMIC_RELAXED);
-	*told = now;
-}
-
-static void
-soft_wire_count(struct soft_wire *w)
-{
-	struct soft_counters *c = soft_counters_of(w->qp);
-	uint32_t i;
-
-	for (i = 0; i < RTE_DIM(soft_wire_counters); i++)
-		soft_wire_tell(w, soft_wire_counters[i].roce,
-			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
-	for (i = 0; i < RTE_DIM(soft_wire_congestion); i++)
-		soft_wire_tell(w, soft_wire_congestion[i].roce,
-			       soft_wire_counter(&w->qp->dev->cong, soft_wire_congestion[i].soft));
-}
 
 /* Look at it again when there is something to do. */
 static void

@@ -102,6 +102,14 @@ void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_ro
 /* A port's time, in ns. */
 uint64_t soft_wire_now(const struct soft_dev *dev);
 
+/* ---- soft_wire_count.c */
+/* Tell the device's counters what is new in the engine's. */
+void soft_wire_count(struct soft_wire *w);
+/* A packet that came was dropped: enum bb_roce_drop or soft_lost. */
+void soft_wire_lost(struct soft_dev *dev, uint32_t why);
+/* How many and why, in the log at level info. */
+void soft_wire_tell_lost(const struct soft_dev *dev);
+
 /* ---- soft_wire_req.c */
 /* Give the engine the WQEs that are posted and have room. */
 void soft_wire_post(struct soft_engine *e, struct soft_wire *w);

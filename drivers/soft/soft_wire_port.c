@@ -16,12 +16,6 @@
 
 #define UDP_LEN 8u
 
-static void
-soft_wire_dropped(const struct soft_dev *dev, enum bb_roce_drop why)
-{
-	SOFT_LOG(DEBUG, "%s: packet dropped: %s", dev->name, bb_roce_drop_str(why));
-}
-
 struct soft_packet_msg *
 soft_packet_build(const struct soft_link_pkt *p)
 {
@@ -172,24 +166,26 @@ soft_wire_input(struct soft_engine *e, const struct soft_packet *p)
 	struct soft_qp *qp;
 
 	if (roce_len < BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN) {
-		soft_wire_dropped(e->dev, BB_ROCE_DROP_SHORT);
+		soft_wire_lost(e->dev, BB_ROCE_DROP_SHORT);
 		return;
 	}
 	roce_len -= BB_ROCE_ICRC_LEN;
 	bb_roce_icrc_end(bb_roce_icrc_begin(p->ip, p->ip_len, p->ip + p->ip_len, bth, roce_len),
 			 icrc);
 	if (memcmp(icrc, bth + roce_len, sizeof(icrc)) != 0) {
-		soft_wire_dropped(e->dev, BB_ROCE_DROP_ICRC);
+		soft_wire_lost(e->dev, BB_ROCE_DROP_ICRC);
 		return;
 	}
 	drop = bb_roce_parse(&pkt, bth, roce_len);
 	if (drop != BB_ROCE_OK) {
-		soft_wire_dropped(e->dev, drop);
+		soft_wire_lost(e->dev, drop);
 		return;
 	}
 	qp = soft_qp_find(e->dev, pkt.dqpn);
 	if (qp != NULL && qp->wire != NULL && qp->engine == e)
 		soft_wire_rx(e, qp->wire, &pkt, p->net);
+	else
+		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
 }
 
 void
@@ -199,27 +195,31 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	struct soft_packet_msg *m;
 	struct soft_qp *qp;
 
-	if (__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)) {
+		soft_wire_lost(dev, SOFT_LOST_PORT_DOWN);
 		return;
+	}
 	if (p->len - p->ip_len < UDP_LEN + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN) {
-		soft_wire_dropped(dev, BB_ROCE_DROP_SHORT);
+		soft_wire_lost(dev, BB_ROCE_DROP_SHORT);
 		return;
 	}
 	/* Not checked yet; a wrong one finds a wrong engine, which checks the ICRC. */
 	qp = soft_qp_find(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
-	if (qp == NULL || qp->wire == NULL)
+	if (qp == NULL || qp->wire == NULL) {
+		soft_wire_lost(dev, SOFT_LOST_NO_QP);
 		return;
+	}
 	/* Faults strike what comes through the inbox. */
 	if (qp->engine == e && likely(!soft_net_faulty(&dev->opts.rx_fault))) {
 		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
 		soft_wire_input(e, p);
 		return;
 	}
-	if (!soft_packet_room(qp->engine))
+	m = soft_packet_room(qp->engine) ? malloc(sizeof(*m) + p->len) : NULL;
+	if (m == NULL) {
+		soft_wire_lost(dev, SOFT_LOST_NO_ROOM);
 		return;
-	m = malloc(sizeof(*m) + p->len);
-	if (m == NULL)
-		return;
+	}
 	m->net = *p->net;
 	m->rx = false;
 	m->hits = 0;

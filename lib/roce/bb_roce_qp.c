@@ -209,11 +209,16 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 		stats->drop_pkey++;
 		return;
 	}
-	/* 9.6.1.2: of a connection, where it comes from too. */
-	if (qp->attr.type != BB_ROCE_UD &&
-	    memcmp(net->src, qp->attr.path.dst, sizeof(net->src)) != 0) {
-		stats->drop_source++;
-		return;
+	/* 9.6.1.2: of a connection, where it comes from and goes to, too. */
+	if (qp->attr.type != BB_ROCE_UD) {
+		if (memcmp(net->src, qp->attr.path.dst, sizeof(net->src)) != 0) {
+			stats->drop_source++;
+			return;
+		}
+		if (memcmp(net->dst, qp->attr.path.src, sizeof(net->dst)) != 0) {
+			stats->drop_dest++;
+			return;
+		}
 	}
 	if (pkt->opcode == BB_ROCE_CNP) {
 		stats->cnp++;

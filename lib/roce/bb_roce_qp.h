@@ -236,7 +236,7 @@ struct bb_roce_stats {
 	uint64_t rx_write, rx_read, rx_atomic;
 	/* Packets dropped without an answer. */
 	uint64_t drop_type, drop_pkey, drop_qkey, drop_source, drop_state, drop_ghost, drop_order;
-	uint64_t drop_length, drop_no_recv, drop_access, drop_replay;
+	uint64_t drop_length, drop_no_recv, drop_access, drop_replay, drop_dest;
 	/* Congestion: packets that a switch has marked, CNPs that came and were sent. */
 	uint64_t ecn_ce, cnp, tx_cnp;
 	uint64_t tx_packets, rx_packets, tx_acks, retransmitted;

@@ -14,6 +14,7 @@
 #include "bb_cqe.h"
 #include "bb_roce_op.h"
 #include "capture_read.h"
+#include "soft_ctl.h"
 #include "soft_rig.h"
 
 #define MTU          1024u /* of rig_link_default() */
@@ -73,6 +74,37 @@ writes(struct net *n, uint32_t times, uint32_t len)
 {
 	while (times-- != 0)
 		assert_int_equal(write_one(n, len), 0);
+}
+
+/* ---- What is dropped is counted, by reason */
+
+static uint64_t
+lost(const struct net *n, uint32_t why)
+{
+	return soft_ctx(n->p.d.ctx)->dev->lost[why];
+}
+
+static void
+test_lost(void **state)
+{
+	struct rig_link l;
+	struct capture c;
+	struct net n;
+
+	(void)state;
+	net_link(&l);
+	net_open(&n, "rx_corrupt=30,seed=5", &l);
+	writes(&n, 20, 3000);
+	assert_true(lost(&n, BB_ROCE_DROP_ICRC) > 5);
+	assert_int_equal(lost(&n, SOFT_LOST_NO_QP), 0);
+	net_close(&n, &c);
+	capture_free(&c);
+	/* Each life of the device counts anew. */
+	net_open(&n, "seed=5", &l);
+	writes(&n, 20, 3000);
+	assert_int_equal(lost(&n, BB_ROCE_DROP_ICRC), 0);
+	net_close(&n, &c);
+	capture_free(&c);
 }
 
 /* ---- The same again */
@@ -456,7 +488,7 @@ main(void)
 		cmocka_unit_test(test_same_again),  cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_marks_in),    cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_flap_events), cmocka_unit_test(test_window),
-		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused),     cmocka_unit_test(test_lost),
 	};
 
 	return cmocka_run_group_tests_name("soft_net", tests, NULL, NULL);

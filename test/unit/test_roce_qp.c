@@ -186,6 +186,11 @@ test_checks(void **state)
 		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 		assert_int_equal(f.qp.stats.drop_source, i + 1);
 		f.net.src[i] ^= 0x10;
+		/* And of ours: the port may have others. */
+		f.net.dst[i] ^= 0x10;
+		bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+		assert_int_equal(f.qp.stats.drop_dest, i + 1);
+		f.net.dst[i] ^= 0x10;
 	}
 	assert_int_equal(f.ndone, 0);
 	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
@@ -193,7 +198,7 @@ test_checks(void **state)
 	bb_roce_qp_err(&f.qp);
 	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
 	assert_int_equal(f.qp.stats.drop_state, 3);
-	assert_int_equal(f.qp.stats.rx_packets, 2 + 7 + 16 + 2);
+	assert_int_equal(f.qp.stats.rx_packets, 2 + 7 + 32 + 2);
 }
 
 /* A marked packet is answered by a CNP, one in 50 us; what comes of them is counted. */

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the RoCEv2 engine has counted of a QP, for the counters of the device. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "soft_wire.h"
+
+#define SERVED 3u
+
+/* Counters by their place in both structs. */
+#define PAIR(soft, roce)                                                                           \
+	{                                                                                          \
+		offsetof(struct soft_counters, soft), offsetof(struct bb_roce_stats, roce)         \
+	}
+static const struct {
+	size_t soft, roce;
+} soft_wire_counters[] = {
+	/* SERVED of them count what is carried out. */
+	PAIR(rx_write, rx_write),
+	PAIR(rx_read, rx_read),
+	PAIR(rx_atomic, rx_atomic),
+	PAIR(out_of_sequence, out_of_sequence),
+	PAIR(duplicate, duplicate),
+	PAIR(rnr_nak_retry, rnr_nak_retry),
+	PAIR(packet_seq_err, packet_seq_err),
+	PAIR(ack_timeout, ack_timeout),
+	PAIR(resp_remote_invalid, resp_remote_invalid),
+	PAIR(resp_remote_access, resp_remote_access),
+};
+
+#define CONG(soft, roce)                                                                           \
+	{                                                                                          \
+		offsetof(struct soft_congestion, soft), offsetof(struct bb_roce_stats, roce)       \
+	}
+static const struct {
+	size_t soft, roce;
+} soft_wire_congestion[] = {
+	CONG(rp_cnp_handled, cnp),
+	CONG(np_ecn_marked_roce_packets, ecn_ce),
+	CONG(np_cnp_sent, tx_cnp),
+};
+
+static uint64_t *
+soft_wire_counter(void *base, size_t at)
+{
+	return (uint64_t *)(void *)((uint8_t *)base + at);
+}
+
+/* What @roce has more than was told, to *to (NULL: nobody). */
+static void
+soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
+{
+	uint64_t now = *soft_wire_counter(&w->roce.stats, roce);
+	uint64_t *told = soft_wire_counter(&w->told, roce);
+
+	if (now == *told)
+		return;
+	if (to != NULL)
+		__atomic_fetch_add(to, now - *told, __ATOMIC_RELAXED);
+	*told = now;
+}
+
+/* Why packets were dropped without an answer. First those of no QP, by enum bb_roce_drop. */
+#define LOST(roce, text)                                                                           \
+	{                                                                                          \
+		offsetof(struct bb_roce_stats, roce), text                                         \
+	}
+static const struct {
+	size_t roce;
+	const char *text;
+} soft_wire_losses[] = {
+	LOST(drop_type, "of another transport"),
+	LOST(drop_pkey, "with another P_Key"),
+	LOST(drop_qkey, "with a wrong Q_Key"),
+	LOST(drop_source, "not from the QP's peer"),
+	LOST(drop_dest, "to another address than the QP's"),
+	LOST(drop_state, "for a QP that is in no state to receive"),
+	LOST(drop_ghost, "that answer nothing"),
+	LOST(drop_order, "out of order"),
+	LOST(drop_length, "of a wrong length"),
+	LOST(drop_no_recv, "without a receive"),
+	LOST(drop_access, "that may not do what they ask for"),
+	LOST(drop_replay, "asked for again, too late"),
+};
+static_assert(SOFT_LOST_QP + RTE_DIM(soft_wire_losses) <= SOFT_LOSTS, "there is room");
+
+void
+soft_wire_lost(struct soft_dev *dev, uint32_t why)
+{
+	__atomic_fetch_add(&dev->lost[why], 1, __ATOMIC_RELAXED);
+}
+
+static const char *
+soft_wire_lost_str(uint32_t why)
+{
+	switch (why) {
+	case SOFT_LOST_NO_QP:
+		return "for a QP that is not there";
+	case SOFT_LOST_NO_ROOM:
+		return "for an engine that has not run for long";
+	case SOFT_LOST_PORT_DOWN:
+		return "while the port was down";
+	default:
+		return why < BB_ROCE_DROPS ? bb_roce_drop_str(why)
+					   : soft_wire_losses[why - SOFT_LOST_QP].text;
+	}
+}
+
+void
+soft_wire_tell_lost(const struct soft_dev *dev)
+{
+	char text[1024];
+	size_t at = 0;
+	uint32_t i;
+
+	for (i = 0; i < SOFT_LOST_QP + RTE_DIM(soft_wire_losses) && at < sizeof(text); i++)
+		if (dev->lost[i] != 0)
+			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s %" PRIu64 " %s",
+					       at != 0 ? "," : "", dev->lost[i],
+					       soft_wire_lost_str(i));
+	if (at != 0)
+		SOFT_LOG(INFO, "%s: packets dropped:%s", dev->name, text);
+}
+
+void
+soft_wire_count(struct soft_wire *w)
+{
+	struct soft_counters *c = soft_counters_of(w->qp);
+	struct soft_dev *dev = w->qp->dev;
+	uint32_t i;
+
+	for (i = 0; i < SERVED; i++)
+		soft_wire_tell(w, soft_wire_counters[i].roce,
+			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
+	/* The rest of what is told of stands in front, too, and hardly ever changes. */
+	if (likely(memcmp(&w->told, &w->roce.stats, offsetof(struct bb_roce_stats, tx_packets)) ==
+		   0))
+		return;
+	for (; i < RTE_DIM(soft_wire_counters); i++)
+		soft_wire_tell(w, soft_wire_counters[i].roce,
+			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
+	for (i = 0; i < RTE_DIM(soft_wire_congestion); i++)
+		soft_wire_tell(w, soft_wire_congestion[i].roce,
+			       soft_wire_counter(&dev->cong, soft_wire_congestion[i].soft));
+	for (i = 0; i < RTE_DIM(soft_wire_losses); i++)
+		soft_wire_tell(w, soft_wire_losses[i].roce, &dev->lost[SOFT_LOST_QP + i]);
+	/* What nobody asks for is in front as well. */
+	w->told = w->roce.stats;
+}
