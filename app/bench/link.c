@@ -202,7 +202,7 @@ link_echo_peer(struct soft *s, uint64_t n)
 {
 	uint64_t k, sent = 0, got = 0;
 
-	__atomic_store_n((uint64_t *)(void *)s->to, 0, __ATOMIC_RELAXED);
+	/* The first write may be there already. What is left of an earlier run is its last. */
 	for (k = 1; k <= n; k++)
 		if (!await_cell(s, k, &sent) || !post_cell(s, k, k))
 			return -EIO;
