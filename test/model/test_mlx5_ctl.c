@@ -290,10 +290,12 @@ query(void **state)
 	env_stop(&e);
 }
 
+#ifndef TWO_UARS /* the second device would have no such options */
 /* A port that marks every packet that may be marked; without ECT in the traffic class none. */
 static void
 congestion(void **state)
 {
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	struct bb_dev_stats stats;
 	struct bb_sge sge;
 	struct bb_wc wc;
@@ -316,13 +318,16 @@ congestion(void **state)
 		do {
 			bb_dev_progress(e.a.dev);
 			assert_int_equal(bb_dev_stats(e.a.dev, &stats), 0);
-		} while (ecn != 0 && (stats.cnp_handled < 1 || stats.ecn_marked < 2));
+		} while (ecn != 0 && (stats.cnp_handled < 1 || stats.ecn_marked < 2) &&
+			 rte_get_timer_cycles() < end);
+		assert_int_equal(stats.cnp_handled != 0, ecn != 0);
 		assert_int_equal(stats.ecn_marked != 0, ecn != 0);
 		assert_true(stats.cnp_sent >= stats.cnp_handled);
 		assert_int_equal(stats.cnp_sent != 0, ecn != 0);
 		env_stop(&e);
 	}
 }
+#endif
 
 static void
 counters(void **state)
@@ -529,7 +534,9 @@ main(void)
 		cmocka_unit_test(largest_wqe),
 		cmocka_unit_test(query),
 		cmocka_unit_test(counters),
+#ifndef TWO_UARS
 		cmocka_unit_test(congestion),
+#endif
 		cmocka_unit_test(events),
 		cmocka_unit_test(late_event),
 		cmocka_unit_test(opened_twice),
