@@ -163,10 +163,21 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 		tail = (len - head) & 7;
 		len -= head + tail;
 	}
-	if (unlikely(shuffle) && len != 0)
+	if (unlikely(shuffle) && len != 0) {
 		soft_copy_shuffled(e, dst, src, len);
-	else
+	} else if (likely(tail == 0) && len > 8) {
+		/*
+		 * Not promised, but programs wait for a WRITE's last byte, as cards that write in
+		 * order let them (perftest does); memcpy() begins with the end.
+		 */
+		soft_copy_whole(dst, src, len - 8);
+		bb_dma_wmb();
+		soft_copy_whole(dst + len - 8, src + len - 8, 8);
+	} else {
 		soft_copy_whole(dst, src, len);
+	}
+	/* Likewise behind all others. */
+	bb_dma_wmb();
 	if (unlikely(tail != 0))
 		soft_copy_small(dst + len, src + len, tail);
 }
