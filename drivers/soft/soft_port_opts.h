@@ -22,7 +22,6 @@
 #define SOFT_PORT_L3_OVERHEAD (40u + 8u + 32u + 4u)
 #define SOFT_PORT_L2_OVERHEAD (14u + 4u) /* Ethernet and one VLAN tag, the CRC not counted */
 #define SOFT_PORT_MIN_FRAME   (SOFT_PORT_MIN_MTU + SOFT_PORT_L3_OVERHEAD + SOFT_PORT_L2_OVERHEAD)
-#define SOFT_PORT_FULL_FRAME  (SOFT_PORT_MAX_MTU + SOFT_PORT_L3_OVERHEAD + SOFT_PORT_L2_OVERHEAD)
 #define SOFT_PORT_MAX_FRAME   9728u
 
 /* An address as in GIDs, IPv4 as ::ffff:a.b.c.d, and how many of its 128 bits are the network. */

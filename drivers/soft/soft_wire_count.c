@@ -86,7 +86,9 @@ static const struct {
 	LOST(drop_access, "that may not do what they ask for"),
 	LOST(drop_replay, "asked for again, too late"),
 };
-static_assert(SOFT_LOST_QP + RTE_DIM(soft_wire_losses) <= SOFT_LOSTS, "there is room");
+static_assert((uint32_t)BB_ROCE_DROPS <= SOFT_LOST_NO_QP &&
+		      SOFT_LOST_QP + RTE_DIM(soft_wire_losses) <= SOFT_LOSTS,
+	      "there is room");
 
 void
 soft_wire_lost(struct soft_dev *dev, uint32_t why)
