@@ -51,13 +51,11 @@ link_shm_to(struct soft_engine *e, const struct bb_roce_net *net, const uint8_t 
 {
 	struct soft_shm *shm = e->dev->shm;
 	struct soft_shm_tx *tx = soft_shm_find(shm, net->dst);
-	uint8_t right[6];
 
 	if (unlikely(tx == NULL || net->hop_limit == 0 ||
 		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
 		return SOFT_LINK_LOST;
-	soft_shm_mac(net->dst, right);
-	if (unlikely(memcmp(mac, right, sizeof(right)) != 0))
+	if (unlikely(memcmp(mac, tx->mac, sizeof(tx->mac)) != 0))
 		return SOFT_LINK_LOST;
 	*out = tx;
 	switch (__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE)) {

@@ -61,6 +61,7 @@ struct soft_shm_tx {
 	uint32_t state;  /* __atomic; changed under both locks */
 	uint32_t deaths; /* __atomic; how often the other side went away */
 	uint8_t dst[16];
+	uint8_t mac[6]; /* that goes with it */
 	/* Under the lock of the connection. */
 	struct soft_ring_tx ring;
 	/* Under soft_shm.lock. */

@@ -39,6 +39,7 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16])
 	}
 	rte_ticketlock_init(&tx->lock);
 	memcpy(tx->dst, gid, 16);
+	soft_shm_mac(gid, tx->mac);
 	shm->tx[shm->n_tx] = tx;
 	/* Release: who sees the number sees the connection. */
 	__atomic_store_n(&shm->n_tx, shm->n_tx + 1, __ATOMIC_RELEASE);
