@@ -14,6 +14,7 @@
 
 #include "bb_roce_qp.h"
 #include "soft_data.h"
+#include "soft_port_opts.h"
 
 struct soft_packet_msg;
 
@@ -27,8 +28,8 @@ enum soft_link_sent {
 struct soft_wire_dest {
 	struct bb_roce_net net;
 	uint8_t mac[6];
-	bool own;      /* an address of the device itself */
-	uint16_t hint; /* the link's, any value at first */
+	bool own; /* an address of the device itself */
+	struct soft_port_path path;
 };
 
 /* A packet as the RoCEv2 engine makes it: headers and pieces of its payload. */

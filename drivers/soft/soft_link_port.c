@@ -70,7 +70,7 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 	uint8_t hdr[BB_ROCE_MAX_HDR];
 	const struct soft_port_tx tx = {
 		.net = &p->to->net,
-		.hint = &p->to->hint,
+		.path = &p->to->path,
 		.hdr = hdr,
 		.hdr_len = bb_roce_build(hdr, p->pkt),
 		.iov = p->iov,

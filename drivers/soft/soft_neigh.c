@@ -37,6 +37,7 @@ enter(struct soft_neigh *t, struct soft_neigh_entry *e, enum soft_neigh_state st
 {
 	t->asking -= e->state == SOFT_NEIGH_INCOMPLETE;
 	t->asking += state == SOFT_NEIGH_INCOMPLETE;
+	t->gen++;
 	e->state = (uint8_t)state;
 	e->deadline = deadline;
 	t->next_deadline = RTE_MIN(t->next_deadline, deadline);

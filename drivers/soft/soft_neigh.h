@@ -59,6 +59,7 @@ struct soft_neigh {
 	uint16_t bucket[SOFT_NEIGH_BUCKETS];
 	uint16_t free;
 	uint32_t count, asking;
+	uint32_t gen;           /* another one whenever an entry has changed */
 	uint64_t next_deadline; /* when soft_neigh_tick() has something to do */
 	soft_neigh_ask_t ask;
 	void *arg;

@@ -99,7 +99,7 @@ soft_port_hold_busy(const struct soft_port_hold *h)
 /* A packet to be sent. The port adds Ethernet, IP, UDP, padding and ICRC. */
 struct soft_port_tx {
 	const struct bb_roce_net *net; /* src is one of ours */
-	uint16_t *hint;                /* of the path: see soft_neigh_find(). May be NULL */
+	struct soft_port_path *path;   /* of *net; may be NULL */
 	const uint8_t *hdr;            /* BTH and what follows, by bb_roce_build() */
 	uint32_t hdr_len;              /* up to BB_ROCE_MAX_HDR */
 	const struct bb_roce_iov *iov; /* payload */

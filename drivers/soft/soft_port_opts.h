@@ -30,6 +30,22 @@ struct soft_port_ip {
 	uint8_t prefix;
 };
 
+/* Ethernet with a tag, IPv6, UDP; whole words. */
+#define SOFT_PORT_HEAD 72u
+
+/*
+ * What a port remembers of a destination: headers as they were sent to it last, all but lengths
+ * and checksum. Of one port and one struct bb_roce_net; all 0 when that is another.
+ */
+struct soft_port_path {
+	uint32_t gen;  /* soft_neigh.gen of then: no neighbour has another MAC or state since */
+	uint32_t sum;  /* IPv4: of its header's other words */
+	uint16_t hint; /* soft_neigh_find() */
+	uint8_t l2_len, l3_len;
+	uint8_t len; /* of the headers; 0: there are none yet */
+	uint8_t head[SOFT_PORT_HEAD];
+};
+
 struct soft_port_opts {
 	char name[SOFT_PORT_NAME]; /* "": no port */
 	struct soft_port_ip ip[SOFT_PORT_IPS];

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include <rte_byteorder.h>
 #include <rte_ethdev.h>
 
 #include "soft_port_priv.h"
@@ -160,26 +161,44 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 	return true;
 }
 
-static void
-copy(const struct soft_port_tx *tx, struct rte_mbuf *head, uint32_t len, const uint8_t *trailer,
-     uint32_t trailer_len)
+/* What follows the BTH's start is nearly always one of these: moves instead of a call. */
+static inline void
+copy_hdr(uint8_t *to, const uint8_t *from, uint32_t len)
 {
-	uint8_t *at = (uint8_t *)rte_pktmbuf_append(head, (uint16_t)(len + trailer_len));
+	switch (len) {
+	case BB_ROCE_BTH_LEN:
+		memcpy(to, from, BB_ROCE_BTH_LEN);
+		return;
+	case BB_ROCE_BTH_LEN + 4: /* AETH, ImmDt */
+		memcpy(to, from, BB_ROCE_BTH_LEN + 4);
+		return;
+	case BB_ROCE_BTH_LEN + 16: /* RETH */
+		memcpy(to, from, BB_ROCE_BTH_LEN + 16);
+		return;
+	default:
+		memcpy(to, from, len);
+	}
+}
+
+static inline void
+copy_payload(uint8_t *at, const struct soft_port_tx *tx)
+{
 	uint32_t i;
 
 	for (i = 0; i < tx->n; i++) {
-		if (tx->iov[i].len != 0)
+		if (tx->iov[i].len == 8) /* of all lengths the one that a call costs most */
+			memcpy(at, tx->iov[i].p, 8);
+		else if (tx->iov[i].len != 0)
 			memcpy(at, tx->iov[i].p, tx->iov[i].len);
 		at += tx->iov[i].len;
 	}
-	memcpy(at, trailer, trailer_len);
 }
 
 /* The lengths of a packet, which come from the engine, are in range. */
 static bool
-measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t *len)
+measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, uint32_t *len)
 {
-	uint32_t l3 = soft_ip_is_v4(tx->net->dst) ? 20 : 40, room, i;
+	uint32_t room, i;
 
 	if (tx->n > BB_ROCE_MAX_IOV || tx->hdr_len < BB_ROCE_BTH_LEN ||
 	    tx->hdr_len > BB_ROCE_MAX_HDR)
@@ -196,50 +215,71 @@ measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t *len)
 	return bb_roce_pad(*len) <= room - *len;
 }
 
+/* Lengths, and the checksum that one of them changes, into the headers of a path. */
+static inline void
+put_lengths(const struct soft_port *p, const struct soft_port_path *path, struct rte_mbuf *m,
+	    uint8_t *head, uint32_t udp_len)
+{
+	uint8_t *ip = head + path->l2_len, *udp = ip + path->l3_len;
+	uint16_t total = rte_cpu_to_be_16((uint16_t)(udp_len + 20));
+	uint32_t sum = path->sum + total;
+
+	put16(udp + 4, udp_len);
+	if (path->l3_len != 20) {
+		put16(ip + 4, udp_len);
+		return;
+	}
+	memcpy(ip + 2, &total, sizeof(total));
+	if (p->eth.ip_csum) {
+		m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
+		m->l2_len = path->l2_len;
+		m->l3_len = 20;
+		return;
+	}
+	/* RFC 1624: the sum of the others stays. */
+	sum = (sum & 0xffff) + (sum >> 16);
+	total = (uint16_t) ~((sum & 0xffff) + (sum >> 16));
+	memcpy(ip + 10, &total, sizeof(total));
+}
+
 /* NULL: no mbuf. */
 static struct rte_mbuf *
-build(struct soft_port *p, const struct soft_port_tx *tx, const uint8_t mac[6], uint32_t len)
+build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port_path *path,
+      uint32_t len)
 {
-	bool v4 = soft_ip_is_v4(tx->net->dst);
-	uint32_t l2 = soft_port_eth_len(&p->stack), l3 = v4 ? 20 : 40, pad = bb_roce_pad(len);
-	uint32_t head_len = l2 + l3 + SOFT_UDP_HDR + tx->hdr_len, udp_len, crc, i;
-	uint8_t trailer[3 + BB_ROCE_ICRC_LEN] = {0}, *ip, *udp;
+	bool refers = can_refer(p, tx, len);
+	uint32_t pad = bb_roce_pad(len), crc, i;
+	uint32_t copied = refers ? 0 : len + pad + BB_ROCE_ICRC_LEN;
+	uint8_t trailer[3 + BB_ROCE_ICRC_LEN] = {0}, *at, *ip, *bth;
 	struct rte_mbuf *m = rte_pktmbuf_alloc(p->eth.pool);
-	uint8_t *at;
 
 	if (m == NULL)
 		return NULL;
-	at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)head_len);
-	ip = at +
-	     soft_port_put_eth(&p->stack, at, mac, v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
-	udp_len = SOFT_UDP_HDR + tx->hdr_len + len + pad + BB_ROCE_ICRC_LEN;
-	udp = ip + soft_port_put_ip(ip, tx->net, IPPROTO_UDP, udp_len);
-	if (v4 && p->eth.ip_csum) {
-		put16(ip + 10, 0);
-		m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
-		m->l2_len = l2;
-		m->l3_len = l3;
-	}
-	put16(udp, tx->net->sport);
-	put16(udp + 2, BB_ROCE_UDP_PORT);
-	put16(udp + 4, udp_len);
-	put16(udp + 6, 0); /* not used: the ICRC covers more (annex A17) */
-	memcpy(udp + SOFT_UDP_HDR, tx->hdr, tx->hdr_len);
-	crc = bb_roce_icrc_begin(ip, l3, udp, udp + SOFT_UDP_HDR, tx->hdr_len);
-	for (i = 0; i < tx->n; i++)
-		if (tx->iov[i].len != 0)
-			crc = bb_roce_icrc_more(crc, tx->iov[i].p, tx->iov[i].len);
-	bb_roce_icrc_end(bb_roce_icrc_more(crc, trailer, pad), trailer + pad);
-
-	if (!can_refer(p, tx, len)) {
-		copy(tx, m, len, trailer, pad + BB_ROCE_ICRC_LEN);
+	at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)(path->len + tx->hdr_len + copied));
+	memcpy(at, path->head, SOFT_PORT_HEAD); /* an mbuf has that room */
+	put_lengths(p, path, m, at, SOFT_UDP_HDR + tx->hdr_len + len + pad + BB_ROCE_ICRC_LEN);
+	ip = at + path->l2_len;
+	bth = at + path->len;
+	copy_hdr(bth, tx->hdr, tx->hdr_len);
+	if (!refers) {
+		at = bth + tx->hdr_len;
+		copy_payload(at, tx);
+		memset(at + len, 0, pad);
+		crc = bb_roce_icrc_begin(ip, path->l3_len, ip + path->l3_len, bth,
+					 tx->hdr_len + len + pad);
+		bb_roce_icrc_end(crc, at + len + pad);
 		p->stats.tx_copied += len != 0;
-	} else if (refer(p, tx, m, trailer, pad + BB_ROCE_ICRC_LEN)) {
-		p->stats.tx_zero_copy++;
-	} else {
+		return m;
+	}
+	crc = bb_roce_icrc_begin(ip, path->l3_len, ip + path->l3_len, bth, tx->hdr_len);
+	for (i = 0; i < tx->n; i++)
+		crc = bb_roce_icrc_more(crc, tx->iov[i].p, tx->iov[i].len);
+	bb_roce_icrc_end(bb_roce_icrc_more(crc, trailer, pad), trailer + pad);
+	if (!refer(p, tx, m, trailer, pad + BB_ROCE_ICRC_LEN)) {
 		rte_pktmbuf_free(m);
 		return NULL;
 	}
+	p->stats.tx_zero_copy++;
 	return m;
 }
 
@@ -264,27 +304,68 @@ soft_port_reach(struct soft_port *p, const uint8_t ip[16], uint64_t now, uint8_t
 	return reach(p, ip, now, NULL, mac);
 }
 
+/* Find the way to a destination, or why there is none now, and what its packets begin with. */
+static __rte_noinline enum soft_port_sent
+find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
+	  struct soft_port_path *path)
+{
+	bool v4 = soft_ip_is_v4(net->dst);
+	enum soft_port_sent sent;
+	uint8_t mac[6], *ip, *udp;
+
+	path->len = 0;
+	if (!soft_port_is_ours(&p->stack, net->src) || soft_ip_is_v4(net->src) != v4)
+		return SOFT_PORT_REFUSED;
+	sent = reach(p, net->dst, now, &path->hint, mac);
+	if (sent != SOFT_PORT_SENT)
+		return sent;
+	path->gen = p->stack.neigh.gen;
+	path->l2_len = (uint8_t)soft_port_put_eth(&p->stack, path->head, mac,
+						  v4 ? RTE_ETHER_TYPE_IPV4 : RTE_ETHER_TYPE_IPV6);
+	ip = path->head + path->l2_len;
+	path->l3_len = (uint8_t)soft_port_put_ip(ip, net, IPPROTO_UDP, 0);
+	if (v4) {
+		memset(ip + 2, 0, 2);
+		memset(ip + 10, 0, 2);
+		path->sum = (uint16_t)~soft_port_csum(NULL, NULL, 0, 0, ip, 20);
+	}
+	udp = ip + path->l3_len;
+	put16(udp, net->sport);
+	put16(udp + 2, BB_ROCE_UDP_PORT);
+	put16(udp + 6, 0); /* not used: the ICRC covers more (annex A17) */
+	path->len = (uint8_t)(path->l2_len + path->l3_len + SOFT_UDP_HDR);
+	return SOFT_PORT_SENT;
+}
+
 enum soft_port_sent
 soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 {
+	struct soft_port_path own, *path = tx->path;
 	enum soft_port_sent sent;
 	struct rte_mbuf *m;
-	uint8_t mac[6];
 	uint32_t len;
 
-	if (!p->up) {
+	if (unlikely(!p->up)) {
 		p->stats.tx_down++;
 		return SOFT_PORT_DOWN;
 	}
-	if (!measure(p, tx, &len) || !soft_port_is_ours(&p->stack, tx->net->src) ||
-	    soft_ip_is_v4(tx->net->src) != soft_ip_is_v4(tx->net->dst))
+	if (unlikely(!measure(p, tx, soft_ip_is_v4(tx->net->dst) ? 20 : 40, &len)))
 		return SOFT_PORT_REFUSED;
-	sent = reach(p, tx->net->dst, now, tx->hint, mac);
-	if (sent != SOFT_PORT_SENT)
-		return sent;
+	if (likely(path != NULL && path->len != 0 && path->gen == p->stack.neigh.gen)) {
+		/* What makes room for another neighbour is one that is not used. */
+		p->stack.neigh.entry[path->hint].used = now;
+	} else {
+		if (path == NULL) {
+			own.hint = SOFT_NEIGH_NONE;
+			path = &own;
+		}
+		sent = find_path(p, tx->net, now, path);
+		if (sent != SOFT_PORT_SENT)
+			return sent;
+	}
 	if (p->txq_n == SOFT_PORT_TXQ)
 		soft_port_flush(p);
-	m = p->txq_n < SOFT_PORT_TXQ ? build(p, tx, mac, len) : NULL;
+	m = p->txq_n < SOFT_PORT_TXQ ? build(p, tx, path, len) : NULL;
 	if (m == NULL) {
 		p->stats.tx_full++;
 		return SOFT_PORT_FULL;

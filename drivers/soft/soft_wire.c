@@ -144,6 +144,7 @@ soft_wire_path(struct soft_wire *w)
 	/* Left to the device: what differs between queue pairs (annex A17.3.2). */
 	net->sport = (uint16_t)(sport != 0 ? sport
 					   : 0xc000 | ((qp->qpn ^ qp->remote_qpn * 31) & 0x3fff));
+	memset(&w->path.path, 0, sizeof(w->path.path));
 	w->path.own = soft_dev_has_gid(qp->dev, net->dst);
 	memcpy(w->path.mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
 }

@@ -12,12 +12,18 @@ void
 soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_roce_msg *msg,
 		  struct soft_wire_dest *dest)
 {
+	struct bb_roce_net net;
 	const struct bb_wqe_av *av = (const struct bb_wqe_av *)(const void *)(r->wqe + BB_WQE_SEG);
 
 	/* soft_ud_check() has looked at it. */
-	soft_ud_net(qp, av, &dest->net);
-	if (dest->net.sport == 0)
-		dest->net.sport = (uint16_t)(0xc000 | (qp->qpn & 0x3fff));
+	memset(&net, 0, sizeof(net)); /* it is compared */
+	soft_ud_net(qp, av, &net);
+	if (net.sport == 0)
+		net.sport = (uint16_t)(0xc000 | (qp->qpn & 0x3fff));
+	if (memcmp(&net, &dest->net, sizeof(net)) != 0) {
+		dest->net = net;
+		memset(&dest->path, 0, sizeof(dest->path));
+	}
 	dest->own = soft_dev_has_gid(qp->dev, dest->net.dst);
 	memcpy(dest->mac, av->rmac, sizeof(dest->mac));
 	msg->dqpn = bb_be32(av->dest_qpn) & BB_ROCE_QPN_MASK;

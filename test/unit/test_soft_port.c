@@ -132,18 +132,20 @@ test_ping_over_port(void **st)
 	assert_false(rig_take(r, &out));
 }
 
+#define MAC_MOVED "\x02\xbb\x00\x00\x0f\x01"
+
 static void
 test_resolves(void **st)
 {
 	struct frame f, ask;
-	uint16_t hint = 0;
+	struct soft_port_path path = {0};
 	unsigned int i;
 	struct out o;
 
 	(void)st;
 	rig_open(r);
 	out_init(&o, US4, PEER4, 8, NULL);
-	o.tx.hint = &hint;
+	o.tx.path = &path;
 	assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
 	assert_int_equal(send_one(&o), SOFT_PORT_PENDING);
 	assert_true(rig_take(r, &f));
@@ -154,9 +156,19 @@ test_resolves(void **st)
 	arp(&f, (char *)r->mac, 2, MAC_PEER, PEER4, (char *)r->mac, US4);
 	rig_give(r, &f, 0);
 	soft_port_poll(r->p, r->now);
+	/* The headers of the second packet are those of the first. */
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+		assert_true(rig_take(r, &f));
+		check_packet(&f, &o, MAC_PEER, 0);
+	}
+	/* Its MAC is another one now: what was remembered of it does not count. */
+	arp(&f, (char *)r->mac, 2, MAC_MOVED, PEER4, (char *)r->mac, US4);
+	rig_give(r, &f, 0);
+	soft_port_poll(r->p, r->now);
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 	assert_true(rig_take(r, &f));
-	check_packet(&f, &o, MAC_PEER, 0);
+	check_packet(&f, &o, MAC_MOVED, 0);
 	/* Nobody there: three questions, then a clear answer. */
 	out_init(&o, US6, "2001:db8::77", 8, NULL);
 	for (i = 0; i < 3; i++) {
