@@ -273,3 +273,88 @@ soft_port_parse(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		return SOFT_DROP_NONE;
 	return SOFT_DROP_PROTOCOL;
 }
+
+/* ---- As the one before */
+
+/* Of the words of a guess, what is compared: not the lengths of IP and UDP, not IP's checksum. */
+static const uint8_t compared[SOFT_PORT_GUESS] = {
+	0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	0xff, 0xff, 0xff, 0xff, 0,    0,    0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	0,    0,    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+	0xff, 0xff, 0,    0,    0xff, 0xff, 0,    0,    0,    0,    0,    0,
+};
+
+#define GUESS_L3  14u
+#define GUESS_UDP 34u
+#define GUESS_BTH 42u
+
+/* Peers and their queue pairs differ in the last bytes of address and port. */
+static inline uint32_t
+guess_of(const uint8_t *p)
+{
+	return (p[GUESS_L3 + 15] ^ p[GUESS_UDP + 1]) & (SOFT_PORT_GUESSES - 1);
+}
+
+static inline uint64_t
+compared_word(const uint8_t *p, uint32_t i)
+{
+	uint64_t v, mask;
+
+	memcpy(&v, p + 8 * i, sizeof(v));
+	memcpy(&mask, compared + 8 * i, sizeof(mask));
+	return v & mask;
+}
+
+void
+soft_port_learn(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
+		const struct soft_port_hw *hw, const struct soft_port_rx *rx)
+{
+	struct soft_port_guess *g;
+	uint8_t ip[20];
+	uint32_t i;
+
+	/* Of a tag, and of a checksum of UDP, the words say too little. */
+	if (!rx->v4 || rx->l3_off != GUESS_L3 || hw->vlan_stripped || len < SOFT_PORT_GUESS ||
+	    be16(p + GUESS_UDP + 6) != 0)
+		return;
+	g = &s->guess[guess_of(p)];
+	for (i = 0; i < SOFT_PORT_GUESS / 8; i++)
+		g->head[i] = compared_word(p, i);
+	memcpy(ip, p + GUESS_L3, sizeof(ip));
+	memset(ip + 2, 0, 2);
+	memset(ip + 10, 0, 2);
+	g->sum = sum_add(0, ip, sizeof(ip));
+	g->rx = *rx;
+}
+
+bool
+soft_port_guess(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
+		const struct soft_port_hw *hw, struct soft_port_rx *rx)
+{
+	const struct soft_port_guess *g;
+	uint32_t i, total, udp, sum;
+	uint64_t diff = 0;
+	uint16_t w[2];
+
+	if (len < SOFT_PORT_GUESS || hw->vlan_stripped || hw->ip_bad)
+		return false;
+	g = &s->guess[guess_of(p)];
+	for (i = 0; i < SOFT_PORT_GUESS / 8; i++)
+		diff |= compared_word(p, i) ^ g->head[i];
+	if (diff != 0 || !g->rx.v4)
+		return false;
+	total = be16(p + GUESS_L3 + 2);
+	udp = be16(p + GUESS_UDP + 4);
+	if (total > RTE_MIN(len, UINT16_MAX) - GUESS_L3 || total < GUESS_BTH - GUESS_L3 ||
+	    udp > total - 20 || udp < SOFT_UDP_HDR)
+		return false;
+	memcpy(&w[0], p + GUESS_L3 + 2, 2);
+	memcpy(&w[1], p + GUESS_L3 + 10, 2);
+	sum = g->sum + w[0] + w[1];
+	if (!hw->ip_good && sum_fold(sum) != 0)
+		return false;
+	*rx = g->rx;
+	rx->l3_len = (uint16_t)total;
+	rx->l4_len = (uint16_t)udp;
+	return true;
+}

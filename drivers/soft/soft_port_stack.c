@@ -156,10 +156,17 @@ enum soft_port_in
 soft_port_input(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 		const struct soft_port_hw *hw, struct soft_port_rx *rx, uint64_t now)
 {
-	enum soft_port_drop why = soft_port_parse(s, p, len, hw, rx);
+	enum soft_port_drop why;
 
 	s->stats.frames++;
+	if (likely(soft_port_guess(s, p, len, hw, rx))) {
+		s->stats.roce++;
+		s->stats.ecn_ce += (rx->net.tclass & 3) == 3;
+		return SOFT_PORT_IN_ROCE;
+	}
+	why = soft_port_parse(s, p, len, hw, rx);
 	if (why == SOFT_DROP_NONE && rx->proto == IPPROTO_UDP) {
+		soft_port_learn(s, p, len, hw, rx);
 		s->stats.roce++;
 		s->stats.ecn_ce += (rx->net.tclass & 3) == 3;
 		return SOFT_PORT_IN_ROCE;

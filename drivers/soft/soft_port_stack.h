@@ -71,6 +71,19 @@ struct soft_port_rx {
 };
 #define SOFT_UDP_HDR 8
 
+#define SOFT_PORT_GUESSES 8u  /* power of two */
+#define SOFT_PORT_GUESS   48u /* Ethernet, IPv4 and UDP, up to a whole word */
+
+/*
+ * The headers of a RoCE datagram over IPv4 that was found good, its lengths and checksum left
+ * out: another one that has them all is as good, if its lengths and checksum are.
+ */
+struct soft_port_guess {
+	uint64_t head[SOFT_PORT_GUESS / 8]; /* all 0: none */
+	uint32_t sum;                       /* of its IPv4 header */
+	struct soft_port_rx rx;
+};
+
 struct soft_port_stack_stats {
 	uint64_t frames, roce, arp_answered, nd_answered, echo_answered, questions;
 	uint64_t ecn_ce; /* of the RoCE datagrams */
@@ -84,6 +97,7 @@ struct soft_port_stack {
 	uint16_t vlan; /* 0: untagged */
 	struct soft_neigh neigh;
 	struct soft_port_stack_stats stats;
+	struct soft_port_guess guess[SOFT_PORT_GUESSES];
 	/*
 	 * Room of @len bytes for a frame to be sent, which the caller fills before it does
 	 * anything else. NULL: none now.
@@ -108,6 +122,15 @@ const uint8_t *soft_port_on_link(const struct soft_port_stack *s, const uint8_t 
  */
 enum soft_port_drop soft_port_parse(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
 				    const struct soft_port_hw *hw, struct soft_port_rx *rx);
+/*
+ * The same, quickly, of a RoCE datagram that is as the one before it from there; false: it is not,
+ * or not known to be. @len bytes are the frame's, and SOFT_PORT_GUESS can be read of it.
+ */
+bool soft_port_guess(const struct soft_port_stack *s, const uint8_t *p, uint32_t len,
+		     const struct soft_port_hw *hw, struct soft_port_rx *rx);
+/* Remember a RoCE datagram that soft_port_parse() took. */
+void soft_port_learn(struct soft_port_stack *s, const uint8_t *p, uint32_t len,
+		     const struct soft_port_hw *hw, const struct soft_port_rx *rx);
 /* The checksum of @l4_len bytes with the pseudo header of *rx, 0 if the one inside is right. */
 uint16_t soft_port_l4_sum(const uint8_t *p, const struct soft_port_rx *rx);
 /* The same of a frame we build: @ip_src and @ip_dst as they stand in its IP header. */

@@ -190,7 +190,7 @@ step_frame(struct world *w, uint8_t flags)
 	uint64_t dropped = drops(w);
 	/* Room for set_sums() while it works; then as long as the frame. */
 	uint8_t *scratch = calloc(1, MAX_FRAME), *p = malloc(len > 0 ? len : 1);
-	struct soft_port_rx rx;
+	struct soft_port_rx rx, again;
 	enum soft_port_in in;
 
 	check(scratch != NULL && p != NULL, "malloc");
@@ -206,6 +206,10 @@ step_frame(struct world *w, uint8_t flags)
 	check(w->sent <= sent + 1 && (in == SOFT_PORT_IN_DONE || w->sent == sent),
 	      "an answer to what is not dealt with");
 	if (in == SOFT_PORT_IN_ROCE) {
+		/* Taken for being as one before it, or not: it is what a parser makes of it. */
+		check(soft_port_parse(&w->s, p, len, &hw, &again) == SOFT_DROP_NONE &&
+			      memcmp(&rx, &again, sizeof(rx)) == 0,
+		      "a datagram that was taken for another");
 		check(soft_port_is_ours(&w->s, rx.net.dst) && rx.dport == BB_ROCE_UDP_PORT,
 		      "a datagram that is not for us");
 		check(rx.l4_len >= SOFT_UDP_HDR && rx.l3_off + rx.l3_len <= len &&

@@ -360,6 +360,76 @@ test_ping(void **st)
 	assert_int_equal(s.stats.echo_answered, 8);
 }
 
+/* Where both take a frame they say the same of it, and a guess takes none that is refused. */
+static bool
+guessed(const struct soft_port_hw *hw)
+{
+	struct soft_port_rx a, b;
+	enum soft_port_drop why;
+	bool taken;
+
+	memset(&a, 0, sizeof(a));
+	taken = soft_port_guess(&s, f.b, f.len, hw, &a);
+	why = soft_port_parse(&s, f.b, f.len, hw, &b);
+	if (!taken)
+		return false;
+	assert_int_equal(why, SOFT_DROP_NONE);
+	assert_int_equal(b.proto, IPPROTO_UDP);
+	assert_memory_equal(&a, &b, sizeof(a));
+	return true;
+}
+
+/* A frame that is as one before it is taken by that, whatever else is changed. */
+static void
+test_guesses(void **st)
+{
+	static const struct soft_port_hw none, good = {.ip_good = true}, bad = {.ip_bad = true};
+	const struct soft_port_hw stripped = {.vlan_stripped = true};
+	uint32_t rng = 1, i, k, at, taken = 0;
+
+	(void)st;
+	/* Nothing is known: not even a frame of zeros with a right sum. */
+	memset(&f, 0, sizeof(f));
+	f.len = 100;
+	f.b[17] = 50;
+	f.b[39] = 20;
+	set16(&f, 24, 0xffff - 50);
+	assert_false(guessed(&none));
+	assert_false(guessed(&good));
+	roce4(60);
+	assert_false(guessed(&none));
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	for (i = 0; i < 200; i++) {
+		roce4(i);
+		assert_int_equal(guessed(&none), f.len >= SOFT_PORT_GUESS);
+		assert_int_equal(guessed(&good), f.len >= SOFT_PORT_GUESS);
+		assert_false(guessed(&bad));
+		assert_false(guessed(&stripped));
+	}
+	for (i = 0; i < 200000; i++) {
+		roce4(20 + i % 64);
+		for (k = 0; k <= i % 3; k++) {
+			rng = rng * 1103515245 + 12345;
+			at = rng >> 16 & 63;
+			f.b[at < 48 ? at : 16 + at % 4] ^= (uint8_t)(1u << (rng >> 8 & 7));
+		}
+		if (i & 1)
+			csum4();
+		taken += guessed(i & 8 ? &good : &none);
+	}
+	assert_true(taken > 1000 && taken < 100000);
+	/* One that a switch has marked is not as the others, but as the next that it marks. */
+	roce4(60);
+	f.b[15] = 3;
+	csum4();
+	assert_false(guessed(&none));
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	assert_true(guessed(&none));
+	assert_int_equal(input(), SOFT_PORT_IN_ROCE);
+	assert_int_equal(s.stats.ecn_ce, 2);
+	assert_int_equal(s.stats.roce, 3);
+}
+
 int
 main(void)
 {
@@ -374,6 +444,7 @@ main(void)
 		cmocka_unit_test_setup(test_addresses, setup),
 		cmocka_unit_test_setup(test_udp_rules, setup),
 		cmocka_unit_test_setup(test_ping, setup),
+		cmocka_unit_test_setup(test_guesses, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
