@@ -233,6 +233,7 @@ struct soft_engine {
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */
 	uint64_t turn;                 /* on a port: turns of QPs, while no key changes */
+	uint64_t ticks, ns;            /* on a port: soft_engine_clock() */
 	uint8_t bounce[4096];          /* on a port: payload of a packet in too many pieces */
 
 	/* The control path's, and the thread's. */

@@ -70,20 +70,32 @@ soft_time_cycles(uint64_t ns)
 	return (ns / 1000 + 1) * soft_tsc_mhz;
 }
 
+/* For every poll: no division. Halves, as the product has more than 64 bits. */
+static inline uint64_t
+soft_tsc_to_ns(uint64_t tsc)
+{
+	return ((tsc >> 32) * soft_tsc_ns << 12) + ((tsc & UINT32_MAX) * soft_tsc_ns >> 20);
+}
+
 uint64_t
 soft_wire_now(const struct soft_dev *dev)
 {
-	uint64_t tsc = soft_ticks(dev);
+	return soft_tsc_to_ns(soft_ticks(dev));
+}
 
-	/* For every packet: no division. Halves, as the product has more than 64 bits. */
-	return ((tsc >> 32) * soft_tsc_ns << 12) + ((tsc & UINT32_MAX) * soft_tsc_ns >> 20);
+void
+soft_engine_clock(struct soft_engine *e)
+{
+	e->ticks = soft_ticks(e->dev);
+	e->ns = soft_tsc_to_ns(e->ticks);
 }
 
 void
 soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns)
 {
 	soft_qp_unqueue(e, qp);
-	qp->deadline = soft_ticks(e->dev) + soft_time_cycles(ns);
+	qp->deadline =
+		(e->dev->link != NULL ? e->ticks : soft_ticks(e->dev)) + soft_time_cycles(ns);
 	qp->queued = SOFT_Q_TIMER;
 	TAILQ_INSERT_TAIL(&e->timers, qp, run);
 	if (qp->deadline < e->next_deadline)
@@ -98,7 +110,7 @@ soft_timers_run(struct soft_engine *e)
 	struct soft_qp *qp;
 	void *tmp;
 
-	now = soft_ticks(e->dev);
+	now = e->dev->link != NULL ? e->ticks : soft_ticks(e->dev);
 	if (now < e->next_deadline)
 		return;
 	RTE_TAILQ_FOREACH_SAFE(qp, &e->timers, run, tmp)
@@ -247,8 +259,11 @@ soft_engine_run(struct soft_engine *e)
 	const struct soft_link_ops *link = e->dev->link;
 	uint32_t i, pending;
 
-	if (unlikely(link != NULL && link->begin != NULL))
-		link->begin(e);
+	if (link != NULL) {
+		soft_engine_clock(e);
+		if (link->begin != NULL)
+			link->begin(e);
+	}
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
 	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))

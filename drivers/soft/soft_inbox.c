@@ -226,6 +226,8 @@ soft_inbox_drain(struct soft_engine *e)
 	struct soft_msg *in_order = NULL, *next;
 
 	soft_now(e);
+	/* The control path drains too, long after the last poll. */
+	soft_engine_clock(e);
 	for (; m != NULL; m = next) {
 		next = m->next;
 		m->next = in_order;

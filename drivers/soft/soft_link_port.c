@@ -21,7 +21,7 @@ link_begin(struct soft_engine *e)
 	/* What another engine took from the port came before what is there now. */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
-	nif->now = soft_wire_now(e->dev);
+	nif->now = e->ns;
 	soft_port_poll(nif->port, nif->now);
 }
 

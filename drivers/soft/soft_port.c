@@ -158,6 +158,7 @@ soft_port_poll(struct soft_port *p, uint64_t now)
 		rte_pktmbuf_free(m[i]);
 	}
 	p->stats.rx_frames += n;
-	soft_port_flush(p);
+	if (p->txq_n != 0)
+		soft_port_flush(p);
 	return n;
 }

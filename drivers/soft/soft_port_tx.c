@@ -63,6 +63,8 @@ soft_port_settle(struct soft_port *p)
 {
 	uint32_t n, i, kept = 0;
 
+	if (p->txq_n == 0)
+		return;
 	soft_port_flush(p);
 	for (i = 0, n = p->txq_n; i < n; i++) {
 		struct rte_mbuf *m = p->txq[(p->txq_first + i) % SOFT_PORT_TXQ], *copy = m;

@@ -220,7 +220,7 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 void
 soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 {
-	uint64_t now = soft_wire_now(e->dev);
+	uint64_t now = e->ns;
 	uint32_t done = 0;
 
 	e->decoded = NULL;
@@ -234,7 +234,7 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		soft_wire_post(e, w);
 	bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
 	/* UC and UD complete as they are sent: there is room again. */
-	if (likely(done < SOFT_RUN_WQES))
+	if (unlikely(w->qp->st != BB_PRM_QP_ST_RC) && done < SOFT_RUN_WQES)
 		soft_wire_post(e, w);
 	soft_wire_count(w);
 	soft_keys_done(e);
@@ -247,7 +247,7 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 {
 	e->decoded = NULL;
 	e->turn++;
-	bb_roce_rx(&w->roce, pkt, net, soft_wire_now(e->dev));
+	bb_roce_rx(&w->roce, pkt, net, e->ns);
 	if (w->epsn_out != NULL && *w->epsn_out != w->roce.resp.epsn)
 		__atomic_store_n(w->epsn_out, w->roce.resp.epsn, __ATOMIC_RELAXED);
 	soft_keys_done(e);

@@ -128,6 +128,12 @@ soft_wire_tell_lost(const struct soft_dev *dev)
 		SOFT_LOG(INFO, "%s: packets dropped:%s", dev->name, text);
 }
 
+static inline bool
+soft_wire_told(const struct soft_wire *w)
+{
+	return memcmp(&w->told, &w->roce.stats, offsetof(struct bb_roce_stats, tx_packets)) == 0;
+}
+
 void
 soft_wire_count(struct soft_wire *w)
 {
@@ -135,12 +141,14 @@ soft_wire_count(struct soft_wire *w)
 	struct soft_dev *dev = w->qp->dev;
 	uint32_t i;
 
+	/* All that is told of stands in front. A requester's turn changes none of it, */
+	if (likely(soft_wire_told(w)))
+		return;
 	for (i = 0; i < SERVED; i++)
 		soft_wire_tell(w, soft_wire_counters[i].roce,
 			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);
-	/* The rest of what is told of stands in front, too, and hardly ever changes. */
-	if (likely(memcmp(&w->told, &w->roce.stats, offsetof(struct bb_roce_stats, tx_packets)) ==
-		   0))
+	/* a responder's what it has served. */
+	if (likely(soft_wire_told(w)))
 		return;
 	for (; i < RTE_DIM(soft_wire_counters); i++)
 		soft_wire_tell(w, soft_wire_counters[i].roce,
