@@ -9,7 +9,8 @@
  * with it the QPs that complete into it.
  *
  * The clock is the TSC. A CQE's time is that of the look at the queue that found its
- * request [A]: later than its post, earlier than the CQE can be polled.
+ * request, or of the first CQE that the look led to [A]: later than its post, earlier than the
+ * CQE can be polled.
  */
 #ifndef SOFT_CQE_H
 #define SOFT_CQE_H

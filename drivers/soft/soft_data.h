@@ -189,6 +189,8 @@ struct soft_engine {
 	uint32_t packets;       /* likewise */
 	uint32_t pending;       /* something is left to do */
 	uint64_t next_deadline; /* TSC */
+	uint32_t shm_polls;     /* to the next look at the clock, link_shm_due(); __atomic */
+	uint64_t shm_often;     /* TSC: polls are frequent if that look is before; __atomic */
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
@@ -199,9 +201,9 @@ struct soft_engine {
 	struct soft_watch **watch;
 	uint32_t n_run;
 	struct soft_qp_list run, timers, errs;
-	struct soft_qp_list qps;    /* all, by "all" */
-	TAILQ_HEAD(, soft_cq) zips; /* with a block of compressed CQEs not yet written */
-	uint64_t now;               /* TSC when the work in hand was found: the stamp of CQEs */
+	struct soft_qp_list qps;         /* all, by "all" */
+	TAILQ_HEAD(, soft_cq) zips;      /* with a block of compressed CQEs not yet written */
+	uint64_t now;                    /* TSC of the work in hand: the stamp of CQEs */
 	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be held back */
 	uint64_t work;                   /* doorbells and turns, for the idle thread */
 	uint64_t counted;                /* work when the poll before ended */
@@ -229,7 +231,7 @@ struct soft_engine {
 	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
 	uint32_t n_held_packets;
 	uint64_t *shm_word;  /* odd while it is inside peers' memory; NULL: never */
-	uint32_t shm_deaths; /* of soft_shm.deaths: those it has seen to */
+	uint32_t shm_deaths; /* of soft_shm.deaths: those it has seen to; __atomic */
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */
 	uint64_t turn;                 /* on a port: turns of QPs, while no key changes */

@@ -29,6 +29,8 @@
  * no merge of two stores: the page has one QP and the record covers just this WQE.
  */
 #include "soft_data.h"
+#include "soft_shm.h"
+#include "soft_wire.h"
 
 void
 soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
@@ -46,7 +48,6 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	/* Record and WQE come from another core, if the device has one of its own. */
 	rte_prefetch0(qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6));
 	rec = bb_dbrec_load(&qp->dbrec[1]);
-	soft_now(e);
 	qp->uar->watch->last[qp->scan_slot] = rec;
 	pi = (uint16_t)bb_be32(rec);
 	posted = (uint16_t)(pi - qp->sq_ci);
@@ -60,9 +61,22 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	}
 	qp->sq_pi = pi;
+	if (qp->queued == SOFT_Q_NONE) {
+		/* On a port: nothing has come for it and nothing is under way. */
+		if (qp->wire != NULL && qp->wire->shm_tx != NULL) {
+			uint32_t done = soft_shm_direct(e, qp->wire, SOFT_RUN_WQES);
+
+			if (done == SOFT_RUN_WQES && qp->sq_ci != pi)
+				soft_qp_queue(e, qp);
+			if (done == SOFT_RUN_WQES || (done != 0 && qp->sq_ci == pi))
+				return;
+		}
+	} else if (qp->wire == NULL) {
+		return;
+	}
 	/* On a port a timer runs while answers are out, and does not keep new WQEs back. */
-	if (qp->queued == SOFT_Q_NONE || qp->wire != NULL)
-		soft_req_run(e, qp);
+	soft_now(e);
+	soft_req_run(e, qp);
 }
 
 /* WQEs of a QP in ERR that nobody has flushed yet. */
@@ -139,15 +153,11 @@ soft_bf_forget(struct soft_watch *w)
 static __rte_noinline void
 soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64_t head)
 {
-	uint64_t copy[SOFT_BF_HALF / 8], any = 0;
+	uint64_t copy[SOFT_BF_HALF / 8];
 	uint32_t i, words, ds, mask;
 	struct soft_qp *qp;
 	uint16_t idx, posted;
 
-	for (i = 1; i < BB_WQE_BB / 8; i++)
-		any |= __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
-	if (any == 0)
-		return;
 	ds = soft_be32((uint8_t *)&head + 4) & 0xff;
 	words = bb_wqe_blocks(ds) * (BB_WQE_BB / 8);
 	if (words < BB_WQE_BB / 8 || words > SOFT_BF_HALF / 8)
@@ -175,6 +185,19 @@ soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64
 			return;
 		}
 	}
+}
+
+/* Is there a copy in the register half, or just the 8 bytes of a doorbell? */
+static inline bool
+soft_bf_copied(const uint64_t *reg)
+{
+	return (__atomic_load_n(&reg[1], __ATOMIC_RELAXED) |
+		__atomic_load_n(&reg[2], __ATOMIC_RELAXED) |
+		__atomic_load_n(&reg[3], __ATOMIC_RELAXED) |
+		__atomic_load_n(&reg[4], __ATOMIC_RELAXED) |
+		__atomic_load_n(&reg[5], __ATOMIC_RELAXED) |
+		__atomic_load_n(&reg[6], __ATOMIC_RELAXED) |
+		__atomic_load_n(&reg[7], __ATOMIC_RELAXED)) != 0;
 }
 
 /* A doorbell whose first word is @head came through the page. */
@@ -216,7 +239,7 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-	if (w->n == 1 && w->uar->bf)
+	if (w->n == 1 && w->uar->bf && soft_bf_copied(reg))
 		soft_bf_check(e, w, reg, head);
 	soft_doorbell(e, w, head);
 }

@@ -294,8 +294,9 @@ soft_engine_run(struct soft_engine *e)
 
 /* Is there anything to take the lock for? May miss what comes now: the next poll sees it. */
 static inline bool
-soft_engine_awake(const struct soft_engine *e)
+soft_engine_awake(struct soft_engine *e)
 {
+	const struct soft_link_ops *link = e->dev->link;
 	const uint64_t *bf = (const uint64_t *)(const void *)(e->page + SOFT_BF_OFFSET);
 	uint64_t any;
 
@@ -307,6 +308,8 @@ soft_engine_awake(const struct soft_engine *e)
 			      __ATOMIC_RELAXED);
 	if (any != 0 || __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
 	    __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
+		return true;
+	if (unlikely(link != NULL && link->waiting != NULL) && link->waiting(e))
 		return true;
 	any = __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED);
 	return any != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= any;

@@ -7,7 +7,7 @@
  * soft_wire_input(). A link carries packets and knows no queue pair's
  * protocol.
  *
- * All functions are called by the engine @e, under its lock.
+ * All functions but waiting() are called by the engine @e, under its lock.
  */
 #ifndef SOFT_LINK_H
 #define SOFT_LINK_H
@@ -51,6 +51,8 @@ struct soft_link_ops {
 	void (*end)(struct soft_engine *e);
 	/* Packets come without a doorbell: an engine takes its turn in every poll. */
 	bool polled;
+	/* In those that this finds worth it, without the lock: it may miss what comes now. */
+	bool (*waiting)(struct soft_engine *e);
 };
 
 /* Is that an address of the device? */

@@ -21,6 +21,9 @@
 
 #define BURST   32u
 #define UDP_LEN 8u
+/* Polls to a look at the clock, of an engine that is polled so often. */
+#define CLOCK_POLLS 16u
+#define CLOCK_NS    (SOFT_SHM_CHORES_NS / 4)
 
 static_assert(SOFT_RING_MAX >= SOFT_PORT_MAX_MTU + BB_ROCE_MAX_HDR + 3, "packets fit");
 
@@ -325,7 +328,8 @@ link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
 {
 	struct soft_qp *qp;
 
-	e->shm_deaths = __atomic_load_n(&shm->deaths, __ATOMIC_ACQUIRE);
+	__atomic_store_n(&e->shm_deaths, __atomic_load_n(&shm->deaths, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELAXED);
 	TAILQ_FOREACH(qp, &e->qps, all) {
 		const struct soft_wire *w = qp->wire;
 
@@ -337,15 +341,51 @@ link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
 
 /* ---- Turns */
 
+/*
+ * Is it time for the chores? The clock is dear: an engine that is polled without a pause asks it in
+ * one poll out of CLOCK_POLLS. Polls of several threads may be counted as one.
+ */
+static inline bool
+link_shm_due(struct soft_engine *e)
+{
+	uint32_t polls = __atomic_load_n(&e->shm_polls, __ATOMIC_RELAXED);
+	uint64_t now;
+
+	if (likely(polls != 0)) {
+		__atomic_store_n(&e->shm_polls, polls - 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	now = rte_rdtsc();
+	if (now >= __atomic_load_n(&e->dev->shm->chores_at, __ATOMIC_RELAXED))
+		return true;
+	if (now < __atomic_load_n(&e->shm_often, __ATOMIC_RELAXED))
+		__atomic_store_n(&e->shm_polls, CLOCK_POLLS, __ATOMIC_RELAXED);
+	__atomic_store_n(&e->shm_often, now + soft_time_cycles(CLOCK_NS), __ATOMIC_RELAXED);
+	return false;
+}
+
+static bool
+link_shm_waiting(struct soft_engine *e)
+{
+	const struct soft_shm *shm = e->dev->shm;
+	uint32_t i, n = __atomic_load_n(&shm->n_rx, __ATOMIC_ACQUIRE);
+
+	for (i = 0; i < n; i++)
+		if (soft_ring_waiting(&shm->rx[i]->ring))
+			return true;
+	return __atomic_load_n(&shm->deaths, __ATOMIC_RELAXED) !=
+		       __atomic_load_n(&e->shm_deaths, __ATOMIC_RELAXED) ||
+	       link_shm_due(e);
+}
+
 static void
 link_shm_turn(struct soft_engine *e)
 {
 	struct soft_shm *shm = e->dev->shm;
-	uint64_t now = rte_rdtsc();
 	uint32_t i, n;
 
-	if (unlikely(now >= __atomic_load_n(&shm->chores_at, __ATOMIC_RELAXED)))
-		soft_shm_chores(shm, now);
+	if (unlikely(link_shm_due(e)))
+		soft_shm_chores(shm, rte_rdtsc());
 	if (unlikely(__atomic_load_n(&shm->deaths, __ATOMIC_RELAXED) != e->shm_deaths))
 		link_shm_bury(e, shm);
 	n = __atomic_load_n(&shm->n_rx, __ATOMIC_ACQUIRE);
@@ -358,5 +398,5 @@ const struct soft_link_ops soft_link_shm = {
 	.send = link_shm_send,
 	.send_bytes = link_shm_send_bytes,
 	.begin = link_shm_turn,
-	.polled = true,
+	.waiting = link_shm_waiting,
 };

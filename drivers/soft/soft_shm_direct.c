@@ -129,7 +129,7 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	const uint32_t most = RTE_MIN(posted, budget);
 	uint16_t ci = qp->sq_ci;
 	uint32_t done = 0;
-	bool alive = true;
+	bool alive = true, stamped = false;
 
 	while (done != most && likely(alive)) {
 		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
@@ -144,9 +144,14 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 		soft_mem_copy(e, dst, r.src, r.len);
 		/* The next message's payload shall not be seen before this one's. */
 		bb_dma_wmb();
-		if (fm_ce_se & BB_WQE_CE_CQE)
+		if (fm_ce_se & BB_WQE_CE_CQE) {
+			/* Behind the first payload, which is not to wait for the clock. */
+			if (!stamped)
+				soft_now(e);
+			stamped = true;
 			alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0,
 					       BB_WQE_RDMA_WRITE, ci, BB_CQE_REQ << 4);
+		}
 		ci++;
 		done++;
 	}
@@ -228,6 +233,7 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 		     : r->d.opcode == BB_WQE_RDMA_READ ? &direct_counts(qp)->reads
 						       : &direct_counts(qp)->atomics,
 		     1);
+	soft_now(e);
 	soft_req_done(e, qp, &r->d);
 	w->sq_next = qp->sq_ci;
 	return true;

@@ -27,7 +27,12 @@ soft_ring_tx_init(struct soft_ring_tx *r, uint8_t *data, const uint64_t *head)
 void
 soft_ring_rx_init(struct soft_ring_rx *r, const uint8_t *data, uint64_t *head_out)
 {
-	*r = (struct soft_ring_rx){.data = data, .head_out = head_out};
+	r->head_out = head_out;
+	r->next = 0;
+	r->broken = false;
+	/* soft_ring_waiting() may look at an older ring at the same place. */
+	__atomic_store_n(&r->data, data, __ATOMIC_RELAXED);
+	__atomic_store_n(&r->head, 0, __ATOMIC_RELAXED);
 }
 
 /* Are @bytes free? The consumer's word is read only when it matters. */

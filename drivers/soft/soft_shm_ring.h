@@ -96,7 +96,9 @@ soft_ring_waiting(const struct soft_ring_rx *r)
 {
 	uint64_t pos = __atomic_load_n(&r->head, __ATOMIC_RELAXED) & (SOFT_RING_SIZE - 1);
 	const struct soft_ring_rec *rec =
-		(const struct soft_ring_rec *)(const void *)(r->data + pos);
+		(const struct soft_ring_rec *)(const void *)(__atomic_load_n(&r->data,
+									     __ATOMIC_RELAXED) +
+							     pos);
 
 	return __atomic_load_n(&rec->len, __ATOMIC_RELAXED) != 0;
 }

@@ -154,9 +154,13 @@ soft_shm_reach(struct soft_shm *shm, const uint8_t gid[16], int *ret)
 	if (tx == NULL)
 		tx = tx_create(shm, gid);
 	*ret = -ENOMEM;
-	for (i = 0; tx != NULL && i < shm->n_tx; i++)
-		if (shm->tx[i] == tx)
-			*ret = soft_shm_tx_connect(shm, i, rte_rdtsc());
+	for (i = 0; tx != NULL && i < shm->n_tx; i++) {
+		if (shm->tx[i] != tx)
+			continue;
+		/* Who had the address may be gone, and somebody else have it since. */
+		soft_shm_tx_event(shm, i);
+		*ret = soft_shm_tx_connect(shm, i, rte_rdtsc());
+	}
 	pthread_mutex_unlock(&shm->lock);
 	return tx;
 }
