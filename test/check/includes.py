@@ -25,7 +25,7 @@ RULES = [
     ('lib/roce', ['lib/format/*']),
     ('lib/core', ['lib/queue/*', 'lib/format/*']),
     ('lib/loop', ['lib/core/*', 'lib/queue/*', 'lib/format/*']),
-    ('lib/connect', ['lib/core/*', 'lib/queue/*', 'lib/format/*']),
+    ('lib/connect', ['lib/core/*', 'lib/queue/*', 'lib/format/*', 'lib/loop/bb_loop.h']),
     ('lib', [PUBLIC]),
     ('drivers/soft', ['lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
                       'drivers/mlx5/mlx5_cmd.h']),

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The connection manager: what it polls, its clock, its lists, its events. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_log.h>
+
+#include "bb_cm_priv.h"
+
+#define MAX_CONNS (1u << 20)
+/* Descriptors looked after, and deadlines looked at, in one poll. */
+#define BATCH      64
+#define DEADLINES  64
+#define LOOP_BATCH 16
+
+void
+bb_cm_attr_init(struct bb_cm_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->max_conns = 65536;
+	attr->max_half_open = 256;
+	attr->half_open_ms = 5000;
+	attr->poll_us = 50;
+}
+
+static int
+check_attr(const struct bb_cm_attr *attr)
+{
+	int ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_cm_attr_init");
+
+	if (ret != 0)
+		return ret;
+	if (attr->max_conns == 0 || attr->max_conns > MAX_CONNS || attr->max_half_open == 0 ||
+	    attr->max_half_open > MAX_CONNS || attr->half_open_ms == 0 || attr->poll_us > 1000000) {
+		BB_LOG(ERR, "connect: an attribute of the CM is out of range");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static const struct bb_cm_ops *
+ops_of(enum bb_cm_way way)
+{
+	switch (way) {
+	case BB_CM_TCP:
+		return &bb_cm_tcp_ops;
+#ifdef HAVE_RDMACM
+	case BB_CM_RDMACM:
+		return &bb_cm_rdma_ops;
+#endif
+	default:
+		return NULL;
+	}
+}
+
+int
+bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **out)
+{
+	struct bb_cm *cm;
+	int ret;
+
+	if (dev == NULL || attr == NULL || out == NULL)
+		return -EINVAL;
+	ret = check_attr(attr);
+	if (ret != 0)
+		return ret;
+	if (ops_of(attr->way) == NULL) {
+		BB_LOG(ERR, "connect: this library was built without librdmacm");
+		return -ENOTSUP;
+	}
+	cm = calloc(1, sizeof(*cm));
+	if (cm == NULL)
+		return -ENOMEM;
+	cm->dev = dev;
+	cm->attr = *attr;
+	cm->ops = ops_of(attr->way);
+	cm->hz = rte_get_tsc_hz();
+	cm->poll_cycles = cm->hz / 1000000 * attr->poll_us;
+	TAILQ_INIT(&cm->conns);
+	TAILQ_INIT(&cm->half);
+	TAILQ_INIT(&cm->ready);
+	TAILQ_INIT(&cm->grave);
+	LIST_INIT(&cm->listeners);
+	cm->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (cm->epfd < 0) {
+		ret = -errno;
+		BB_LOG(ERR, "connect: epoll_create1: %s", strerror(errno));
+		goto fail;
+	}
+	ret = cm->ops->open(cm);
+	if (ret != 0)
+		goto fail_epoll;
+	*out = cm;
+	return 0;
+
+fail_epoll:
+	close(cm->epfd);
+fail:
+	free(cm);
+	return ret;
+}
+
+static void
+bury(struct bb_cm *cm)
+{
+	struct bb_conn *c;
+
+	while ((c = TAILQ_FIRST(&cm->grave)) != NULL) {
+		TAILQ_REMOVE(&cm->grave, c, link);
+		free(c->own_bytes);
+		free(c->peer_regions);
+		free(c->peer_private);
+		free(c->ends);
+		free(c->rx_body);
+		free(c->tx);
+		free(c);
+	}
+}
+
+int
+bb_cm_destroy(struct bb_cm *cm)
+{
+	if (cm == NULL)
+		return -EINVAL;
+	if (!LIST_EMPTY(&cm->listeners) || !TAILQ_EMPTY(&cm->conns) || cm->loop != NULL) {
+		BB_LOG(ERR,
+		       "connect: %u connection%s of the CM live, or a listener, or a loop "
+		       "polls it",
+		       cm->stats.conns, BB_PLURAL(cm->stats.conns));
+		return -EBUSY;
+	}
+	bury(cm);
+	cm->ops->close(cm);
+	close(cm->epfd);
+	free(cm);
+	return 0;
+}
+
+int
+bb_cm_fd(const struct bb_cm *cm)
+{
+	return cm->epfd;
+}
+
+void
+bb_cm_stats(const struct bb_cm *cm, struct bb_cm_stats *stats)
+{
+	*stats = cm->stats;
+}
+
+/* ---- Time */
+
+uint64_t
+bb_cm_now(void)
+{
+	return rte_get_tsc_cycles();
+}
+
+uint64_t
+bb_cm_after(const struct bb_cm *cm, uint32_t ms)
+{
+	/* 0 stands for no deadline. */
+	return (bb_cm_now() + cm->hz / 1000 * ms) | 1;
+}
+
+/* ---- Connections */
+
+struct bb_conn *
+bb_cm_conn_new(struct bb_cm *cm)
+{
+	struct bb_conn *c;
+
+	c = calloc(1, sizeof(*c));
+	if (c == NULL)
+		return NULL;
+	c->cm = cm;
+	c->fd = -1;
+	c->born = bb_cm_now();
+	c->state = BB_CONN_CLOSED;
+	TAILQ_INSERT_TAIL(&cm->conns, c, link);
+	cm->stats.conns++;
+	return c;
+}
+
+static bool
+is_pending(enum bb_conn_state state)
+{
+	return state == BB_CONN_CONNECTING || state == BB_CONN_ACCEPTED;
+}
+
+void
+bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state)
+{
+	c->cm->pending += (uint32_t)is_pending(state) - (uint32_t)is_pending(c->state);
+	c->state = state;
+}
+
+void
+bb_cm_conn_free(struct bb_conn *c)
+{
+	struct bb_cm *cm = c->cm;
+
+	if (c->doomed)
+		return;
+	bb_cm_set_state(c, BB_CONN_CLOSED);
+	if (c->heir != NULL)
+		bb_cm_conn_free(c->heir);
+	if (c->taken_for != NULL)
+		c->taken_for->heir = NULL;
+	if (c->half_open) {
+		TAILQ_REMOVE(&cm->half, c, half_link);
+		cm->stats.half_open--;
+	}
+	if (c->queued)
+		TAILQ_REMOVE(&cm->ready, c, ready_link);
+	if (cm->cursor == c)
+		cm->cursor = TAILQ_NEXT(c, link);
+	TAILQ_REMOVE(&cm->conns, c, link);
+	cm->stats.conns--;
+	c->doomed = true;
+	TAILQ_INSERT_TAIL(&cm->grave, c, link);
+}
+
+static void
+look_at_deadline(struct bb_conn *c, uint64_t now)
+{
+	if (!bb_cm_can_hear(c))
+		return;
+	if (c->deadline != 0 && now >= c->deadline) {
+		bb_cm_expired(c);
+		return;
+	}
+	if (c->state == BB_CONN_LOST)
+		bb_cm_lost_step(c);
+	else if (c->state == BB_CONN_ESTABLISHED && c->heir != NULL)
+		bb_cm_lost(c, -ECONNRESET, "the peer begins anew");
+	else if (c->state == BB_CONN_ESTABLISHED && bb_cm_comes_back(c) &&
+		 __atomic_load_n(&c->qp->state, __ATOMIC_RELAXED) == BB_QP_ERR)
+		bb_cm_lost(c, -EIO, "the queue pair went to ERR");
+}
+
+static void
+look_at_deadlines(struct bb_cm *cm)
+{
+	const uint64_t now = bb_cm_now();
+	uint32_t i, n = RTE_MIN(cm->stats.conns, (uint32_t)DEADLINES);
+	struct bb_conn *c;
+
+	for (i = 0; i < n; i++) {
+		if (cm->cursor == NULL)
+			cm->cursor = TAILQ_FIRST(&cm->conns);
+		c = cm->cursor;
+		if (c == NULL)
+			return;
+		cm->cursor = TAILQ_NEXT(c, link);
+		look_at_deadline(c, now);
+	}
+}
+
+/* ---- Events */
+
+const char *
+bb_cm_event_name(enum bb_cm_event_type type)
+{
+	static const char *const names[] = {
+		[BB_CM_CONNECT_REQUEST] = "connect request",
+		[BB_CM_ESTABLISHED] = "established",
+		[BB_CM_REJECTED] = "rejected",
+		[BB_CM_FAILED] = "failed",
+		[BB_CM_DISCONNECTED] = "disconnected",
+		[BB_CM_LOST] = "lost",
+		[BB_CM_RECOVERED] = "recovered",
+	};
+
+	return (unsigned int)type < RTE_DIM(names) ? names[type] : "?";
+}
+
+const char *
+bb_reject_name(uint32_t reason)
+{
+	switch (reason) {
+	case BB_REJECT_NO_RESOURCES:
+		return "no resources";
+	case BB_REJECT_TIMEOUT:
+		return "timeout";
+	case BB_REJECT_UNSUPPORTED:
+		return "unsupported request";
+	case BB_REJECT_NO_LISTENER:
+		return "nobody listens";
+	case BB_REJECT_QP_TYPE:
+		return "another type of queue pair";
+	case BB_REJECT_STALE:
+		return "stale connection";
+	case BB_REJECT_CONSUMER:
+		return "consumer reject";
+	case BB_REJECT_VERSION:
+		return "another version of the message";
+	default:
+		return "reason";
+	}
+}
+
+void
+bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why)
+{
+	c->ev.type = type;
+	c->ev.status = status;
+	c->ev.why = why;
+	c->ev.conn = c;
+	if (!c->queued)
+		TAILQ_INSERT_TAIL(&c->cm->ready, c, ready_link);
+	c->queued = true;
+}
+
+static unsigned int
+deliver(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
+{
+	struct bb_conn *c;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		c = TAILQ_FIRST(&cm->ready);
+		if (c == NULL)
+			break;
+		TAILQ_REMOVE(&cm->ready, c, ready_link);
+		c->queued = false;
+		event[i] = c->ev;
+		memset(&c->ev, 0, sizeof(c->ev));
+	}
+	return i;
+}
+
+static void
+work(struct bb_cm *cm)
+{
+	struct epoll_event ev[BATCH];
+	int i, n;
+
+	if (cm->pending != 0 && cm->dev->drv->progress != NULL)
+		bb_dev_progress(cm->dev);
+	n = epoll_wait(cm->epfd, ev, BATCH, 0);
+	for (i = 0; i < n; i++) {
+		struct bb_cm_io *io = ev[i].data.ptr;
+
+		io->ready(io, ev[i].events);
+	}
+	look_at_deadlines(cm);
+}
+
+unsigned int
+bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
+{
+	const uint64_t now = bb_cm_now();
+
+	if ((int64_t)(now - cm->next_poll) >= 0) {
+		/* Not before: what events point to lives from poll to poll. */
+		bury(cm);
+		if (TAILQ_EMPTY(&cm->ready))
+			work(cm);
+		cm->next_poll = now + cm->poll_cycles;
+	}
+	return deliver(cm, event, n);
+}
+
+static unsigned int
+loop_poll(void *arg)
+{
+	struct bb_cm_event ev[LOOP_BATCH];
+	struct bb_cm *cm = arg;
+	unsigned int i, n;
+
+	n = bb_cm_poll(cm, ev, LOOP_BATCH);
+	for (i = 0; i < n; i++)
+		/* A callback may have destroyed another one's connection, which is freed later. */
+		if (!ev[i].conn->doomed)
+			cm->fn(cm, &ev[i], cm->arg);
+	return n;
+}
+
+int
+bb_cm_attach(struct bb_cm *cm, struct bb_loop *loop, bb_cm_fn fn, void *arg)
+{
+	int ret;
+
+	if (cm == NULL || loop == NULL || fn == NULL)
+		return -EINVAL;
+	if (cm->loop != NULL)
+		return -EALREADY;
+	cm->fn = fn;
+	cm->arg = arg;
+	ret = bb_loop_attach_poller(loop, loop_poll, cm);
+	if (ret == 0)
+		cm->loop = loop;
+	return ret;
+}
+
+int
+bb_cm_detach(struct bb_cm *cm)
+{
+	int ret;
+
+	if (cm == NULL)
+		return -EINVAL;
+	if (cm->loop == NULL)
+		return -ENOENT;
+	ret = bb_loop_detach_poller(cm->loop, loop_poll, cm);
+	if (ret == 0)
+		cm->loop = NULL;
+	return ret;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The course of a connection, whichever way its messages go:
+ *
+ *   connects:  CONNECTING -REP-> ESTABLISHED (sends RTU)
+ *   listens:   half-open -REQ-> REQUESTED -accept-> ACCEPTED (sent REP) -RTU-> ESTABLISHED
+ *   both:      ESTABLISHED -disconnect-> DISCONNECTING (sent DREQ) -DREP-> CLOSED
+ *              ESTABLISHED -DREQ-> CLOSED (sends DREP)
+ *              ESTABLISHED -breaks-> CLOSED, or LOST and back (bb_cm_recover.c)
+ *
+ * The side that accepts has its QP in RTS before it sends REP: the first message of the peer
+ * may overtake RTU.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "bb_cm_priv.h"
+#include "bb_gid_priv.h"
+
+/* ---- Own side */
+
+/* The GID in use if it is there still, at whatever index; else chosen anew. */
+static int
+choose_gid(struct bb_conn *c)
+{
+	struct bb_gid_want want = c->param.gid;
+	static const uint8_t none[16];
+	struct bb_gid gid;
+	int ret;
+
+	if (!c->cm->dev->ethernet || c->param.sgid_index_given)
+		return 0;
+	if (!want.exact && !want.prefer && memcmp(c->sgid, none, sizeof(none)) != 0) {
+		want.prefer = true;
+		memcpy(want.raw, c->sgid, sizeof(want.raw));
+	}
+	/* Who answers speaks the family that it was called in. */
+	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.qpn != 0 &&
+	    c->cm->ops->messages)
+		want.family = bb_gid_is_ipv4(c->peer.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
+	ret = bb_gid_choose(c->cm->dev, c->param.path.port, &want, &c->param.path.sgid_index);
+	if (ret == 0)
+		ret = bb_gid_query(c->cm->dev, c->param.path.port, c->param.path.sgid_index, &gid);
+	if (ret == 0)
+		memcpy(c->sgid, gid.raw, sizeof(c->sgid));
+	return ret;
+}
+
+/* Who knows it may take the connection up, so it must not be guessed. */
+static int
+new_session(uint64_t *session)
+{
+	do {
+		if (getrandom(session, sizeof(*session), 0) != (ssize_t)sizeof(*session))
+			return errno != 0 ? -errno : -EIO;
+	} while (*session == 0);
+	return 0;
+}
+
+int
+bb_cm_own_end(struct bb_conn *c)
+{
+	const struct bb_conn_param *p = &c->param;
+	const struct bb_qp_ctrl *q = c->qp->ctrl;
+	const struct bb_dev_attr *dev = &c->cm->dev->attr;
+	struct bb_cm_end *e = &c->own;
+	struct bb_qp_addr addr;
+	int ret = 0;
+
+	if (!c->active && e->session == 0)
+		ret = new_session(&e->session);
+	if (ret == 0)
+		ret = choose_gid(c);
+	if (ret == 0)
+		ret = bb_qp_addr(c->qp, p->path.port, p->path.sgid_index, &addr);
+	if (ret != 0)
+		return ret;
+	e->qpn = addr.qpn;
+	e->psn = addr.psn;
+	memcpy(e->gid, addr.gid, sizeof(e->gid));
+	e->lid = addr.lid;
+	e->mtu = addr.mtu;
+	if (p->path_mtu != 0 && p->path_mtu < e->mtu)
+		e->mtu = (uint16_t)p->path_mtu;
+	e->qp_type = (uint8_t)q->init.type;
+	e->initiator_depth = (uint8_t)RTE_MIN((uint32_t)p->initiator_depth, dev->max_rd_atomic);
+	e->responder_resources =
+		(uint8_t)RTE_MIN((uint32_t)p->responder_resources, dev->max_dest_rd_atomic);
+	e->retry_count = p->retry_count;
+	e->rnr_retry_count = p->rnr_retry_count;
+	e->flags = (uint8_t)((p->recover_ms != 0 ? BB_CM_COMES_BACK : 0) |
+			     (q->init.srq != NULL ? BB_CM_SRQ : 0));
+	e->sq_depth = q->init.sq_depth;
+	e->rq_depth = q->init.srq != NULL ? 0 : q->init.rq_depth;
+	return 0;
+}
+
+void
+bb_cm_depths(struct bb_conn *c)
+{
+	c->rd_init = RTE_MIN(c->own.initiator_depth, c->peer.responder_resources);
+	c->rd_resp = RTE_MIN(c->own.responder_resources, c->peer.initiator_depth);
+}
+
+bool
+bb_cm_comes_back(const struct bb_conn *c)
+{
+	return c->param.recover_ms != 0 && (c->peer.flags & BB_CM_COMES_BACK) != 0;
+}
+
+int
+bb_cm_qp_error(struct bb_conn *c)
+{
+	struct bb_qp_attr attr;
+
+	if (c->qp == NULL || c->qp->state == BB_QP_RESET || c->qp->state == BB_QP_ERR)
+		return 0;
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	return bb_qp_modify(c->qp, &attr, BB_QP_STATE);
+}
+
+/* ---- What the peer has said */
+
+int
+bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	struct bb_region *regions = NULL;
+	uint8_t *private = NULL;
+
+	if (msg->nregions != 0) {
+		regions = malloc(msg->nregions * sizeof(*regions));
+		if (regions == NULL)
+			return -ENOMEM;
+		memcpy(regions, msg->regions, msg->nregions * sizeof(*regions));
+	}
+	if (msg->private_len != 0) {
+		private = malloc(msg->private_len);
+		if (private == NULL) {
+			free(regions);
+			return -ENOMEM;
+		}
+		memcpy(private, msg->private, msg->private_len);
+	}
+	free(c->peer_private);
+	c->peer_private = private;
+	c->peer_private_len = msg->private_len;
+	c->ev.private_data = private;
+	c->ev.private_len = msg->private_len;
+	if (msg->type == BB_CM_REQ || msg->type == BB_CM_REP) {
+		free(c->peer_regions);
+		c->peer_regions = regions;
+		c->npeer_regions = msg->nregions;
+		c->peer = msg->end;
+	}
+	return 0;
+}
+
+/* Over before it was made. */
+static void
+fail(struct bb_conn *c, int status, const char *why)
+{
+	c->cm->ops->hang_up(c, true);
+	if (c->half_open) {
+		bb_cm_conn_free(c);
+		return;
+	}
+	(void)bb_cm_qp_error(c);
+	bb_cm_set_state(c, BB_CONN_CLOSED);
+	c->deadline = 0;
+	bb_cm_tell(c, BB_CM_FAILED, status, why);
+}
+
+static void
+closed(struct bb_conn *c, int status, const char *why)
+{
+	(void)bb_cm_qp_error(c);
+	bb_cm_set_state(c, BB_CONN_CLOSED);
+	c->deadline = 0;
+	bb_cm_tell(c, BB_CM_DISCONNECTED, status, why);
+}
+
+static void
+heard_req(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	struct bb_cm *cm = c->cm;
+
+	if (msg->end.session != 0 && bb_cm_take_up(c, msg))
+		return;
+	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
+		(void)cm->ops->send(c, BB_CM_REJ, BB_REJECT_NO_RESOURCES, NULL, 0);
+		cm->stats.rejected++;
+		fail(c, -ENOSPC, "the CM has its connections");
+		return;
+	}
+	if (bb_cm_keep_peer(c, msg) != 0) {
+		fail(c, -ENOMEM, "no memory");
+		return;
+	}
+	TAILQ_REMOVE(&cm->half, c, half_link);
+	cm->stats.half_open--;
+	c->half_open = false;
+	c->known = true;
+	/* How long it waits for the application is the peer's affair: it hangs up. */
+	c->deadline = 0;
+	bb_cm_set_state(c, BB_CONN_REQUESTED);
+	c->ev.listener = c->listener;
+	c->ev.restarted = msg->end.session != 0;
+	bb_cm_tell(c, BB_CM_CONNECT_REQUEST, 0, "a peer wants to connect");
+}
+
+static void
+heard_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	const bool again = c->was_up;
+	int ret;
+
+	if (c->cm->ops->messages && msg->end.qp_type != c->own.qp_type) {
+		bb_cm_broken(c, -EPROTO, "the peer answers with another type of queue pair");
+		return;
+	}
+	if (again)
+		c->ev.restarted = msg->end.session != c->own.session;
+	ret = bb_cm_keep_peer(c, msg);
+	if (ret == 0) {
+		c->own.session = msg->end.session;
+		bb_cm_depths(c);
+		ret = c->cm->ops->qp_up(c);
+	}
+	if (ret == 0)
+		ret = c->cm->ops->send(c, BB_CM_RTU, 0, NULL, 0);
+	if (ret != 0) {
+		bb_cm_broken(c, ret, "the queue pair cannot be connected to the peer's");
+		return;
+	}
+	if (again) {
+		bb_cm_recovered(c);
+		return;
+	}
+	c->was_up = true;
+	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
+	c->deadline = 0;
+	c->cm->stats.established++;
+	bb_cm_tell(c, BB_CM_ESTABLISHED, 0, "established");
+}
+
+static void
+heard_rtu(struct bb_conn *c)
+{
+	if (c->state == BB_CONN_LOST) {
+		bb_cm_recovered(c);
+		return;
+	}
+	c->was_up = true;
+	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
+	c->deadline = 0;
+	c->cm->stats.established++;
+	bb_cm_tell(c, BB_CM_ESTABLISHED, 0, "established");
+}
+
+static void
+heard_rej(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	c->cm->ops->hang_up(c, false);
+	(void)bb_cm_keep_peer(c, msg);
+	(void)bb_cm_qp_error(c);
+	bb_cm_set_state(c, BB_CONN_CLOSED);
+	c->deadline = 0;
+	c->on_call = false;
+	c->ev.reason = msg->reason;
+	bb_cm_tell(c, BB_CM_REJECTED, -ECONNREFUSED, bb_reject_name(msg->reason));
+}
+
+static void
+heard_dreq(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	(void)bb_cm_keep_peer(c, msg);
+	(void)c->cm->ops->send(c, BB_CM_DREP, 0, NULL, 0);
+	closed(c, 0, "the peer has disconnected");
+}
+
+void
+bb_cm_reached(struct bb_conn *c)
+{
+	int ret = c->cm->ops->send(c, BB_CM_REQ, 0, c->param.private_data, c->param.private_len);
+
+	if (ret != 0)
+		bb_cm_broken(c, ret, "the request cannot be sent");
+}
+
+/* Is a message of this type what may come now? */
+static bool
+is_due(const struct bb_conn *c, uint8_t type)
+{
+	const bool calling = c->active && (c->state == BB_CONN_CONNECTING || c->on_call);
+
+	switch (type) {
+	case BB_CM_REQ:
+		return c->half_open && c->taken_for == NULL;
+	case BB_CM_REP:
+		return calling;
+	case BB_CM_REJ:
+		return calling || c->state == BB_CONN_ACCEPTED;
+	case BB_CM_RTU:
+		return !c->active && (c->state == BB_CONN_ACCEPTED || c->on_call);
+	case BB_CM_DREQ:
+		return c->state == BB_CONN_ESTABLISHED || c->state == BB_CONN_ACCEPTED ||
+		       c->state == BB_CONN_DISCONNECTING || c->on_call;
+	case BB_CM_DREP:
+		return c->state == BB_CONN_DISCONNECTING;
+	default:
+		return false;
+	}
+}
+
+void
+bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	if (!is_due(c, msg->type)) {
+		c->cm->stats.bad_messages++;
+		BB_LOG(NOTICE, "connect: a %s of the peer comes at the wrong time",
+		       bb_cm_msg_name(msg->type));
+		bb_cm_broken(c, -EPROTO, "the peer said something that is not due");
+		return;
+	}
+	switch (msg->type) {
+	case BB_CM_REQ:
+		heard_req(c, msg);
+		break;
+	case BB_CM_REP:
+		heard_rep(c, msg);
+		break;
+	case BB_CM_RTU:
+		heard_rtu(c);
+		break;
+	case BB_CM_REJ:
+		heard_rej(c, msg);
+		break;
+	case BB_CM_DREQ:
+		heard_dreq(c, msg);
+		break;
+	default:
+		c->cm->ops->hang_up(c, true);
+		closed(c, 0, "this side has disconnected");
+	}
+}
+
+/* The way to the peer is gone, or it talks nonsense. */
+void
+bb_cm_broken(struct bb_conn *c, int status, const char *why)
+{
+	switch (c->state) {
+	case BB_CONN_CONNECTING:
+		fail(c, status, why);
+		break;
+	case BB_CONN_LOST:
+		bb_cm_try_failed(c, status, why);
+		break;
+	case BB_CONN_ESTABLISHED:
+		if (bb_cm_comes_back(c)) {
+			bb_cm_lost(c, status, why);
+			break;
+		}
+		/* fall through */
+	case BB_CONN_REQUESTED:
+	case BB_CONN_ACCEPTED:
+		c->cm->ops->hang_up(c, true);
+		closed(c, status, why);
+		break;
+	case BB_CONN_DISCONNECTING:
+		c->cm->ops->hang_up(c, true);
+		closed(c, 0, "this side has disconnected");
+		break;
+	case BB_CONN_CLOSED:
+		c->cm->ops->hang_up(c, true);
+	}
+}
+
+void
+bb_cm_expired(struct bb_conn *c)
+{
+	struct bb_cm *cm = c->cm;
+
+	cm->stats.timeouts++;
+	switch (c->state) {
+	case BB_CONN_LOST:
+		bb_cm_end_of_trying(c, -ETIMEDOUT, "it could not be brought back in time");
+		break;
+	case BB_CONN_CONNECTING:
+		if (c->half_open && cm->attr.way == BB_CM_TCP)
+			(void)cm->ops->send(c, BB_CM_REJ, BB_REJECT_TIMEOUT, NULL, 0);
+		/* fall through */
+	default:
+		bb_cm_broken(c, -ETIMEDOUT, "the peer does not answer");
+	}
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What two sides say to each other over TCP: doc/guides/connect.rst has the table. A header of
+ * 16 bytes, then a body whose length the header tells. Big endian. Pure: bytes in, values out.
+ *
+ * Decoders return NULL, or why the bytes are refused, to stand behind "the peer's message ...".
+ * What they refuse leaves the caller's values alone.
+ */
+#ifndef BB_CM_MSG_H
+#define BB_CM_MSG_H
+
+#include <stdint.h>
+
+#include "bb_region.h"
+
+#define BB_CM_MAGIC       0x4242434du /* "BBCM" */
+#define BB_CM_VERSION     1u
+#define BB_CM_HEADER      16u
+#define BB_CM_END         64u   /* of REQ and REP, in front of regions and private data */
+#define BB_CM_PRIVATE_MAX 1024u /* of every kind of message */
+#define BB_CM_BODY_MAX    (BB_CM_END + BB_REGION_MAX * BB_REGION_PACKED + BB_CM_PRIVATE_MAX)
+#define BB_CM_MSG_MAX     (BB_CM_HEADER + BB_CM_BODY_MAX)
+
+enum bb_cm_msg_type {
+	BB_CM_REQ = 1, /* who connects: what its side is like */
+	BB_CM_REP,     /* accepted: what the other side is like */
+	BB_CM_RTU,     /* ready to use */
+	BB_CM_REJ,
+	BB_CM_DREQ, /* disconnect */
+	BB_CM_DREP,
+};
+
+/* Bits of bb_cm_end.flags. */
+enum {
+	BB_CM_COMES_BACK = 1 << 0, /* wants to be brought back when it is lost */
+	BB_CM_SRQ = 1 << 1,        /* receives come from an SRQ */
+};
+
+/* One side of a connection. */
+struct bb_cm_end {
+	uint64_t session; /* REQ: 0, or the one to take up again; REP: that of the connection */
+	uint32_t qpn, psn;
+	uint8_t gid[16];
+	uint16_t lid;
+	uint16_t mtu;    /* bytes */
+	uint8_t qp_type; /* enum bb_qp_type: RC or UC */
+	uint8_t initiator_depth, responder_resources;
+	uint8_t retry_count, rnr_retry_count;
+	uint8_t flags;
+	uint32_t sq_depth, rq_depth;
+};
+
+struct bb_cm_msg {
+	uint8_t type;
+	struct bb_cm_end end;            /* of REQ and REP */
+	const struct bb_region *regions; /* of REQ and REP */
+	uint32_t nregions;
+	uint32_t reason;     /* of REJ: enum bb_reject_reason */
+	const void *private; /* of REQ, REP, REJ, DREQ; points into the body */
+	uint32_t private_len;
+};
+
+struct bb_cm_header {
+	uint8_t version;
+	uint8_t type;
+	uint32_t len; /* of the body */
+};
+
+/* @return bytes written to @buf, which has BB_CM_MSG_MAX; @msg is what a decoder would take. */
+size_t bb_cm_msg_encode(uint8_t *buf, const struct bb_cm_msg *msg);
+
+/*
+ * The first 16 bytes, which are the same in every version. Of another version than ours, *h is
+ * written all the same, so that its sender can be told.
+ */
+const char *bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h);
+
+/* @regions has BB_REGION_MAX entries, and msg->regions points there. */
+const char *bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_msg *msg,
+			      struct bb_region *regions);
+
+/* "REQ" */
+const char *bb_cm_msg_name(uint8_t type);
+
+/* bb_region.c: NULL, or what is wrong with them. */
+const char *bb_region_check(const struct bb_region *regions, uint32_t n);
+void bb_region_put(uint8_t *p, const struct bb_region *r);
+void bb_region_get(const uint8_t *p, struct bb_region *r);
+
+static inline void
+bb_cm_put16(uint8_t *p, uint16_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static inline void
+bb_cm_put32(uint8_t *p, uint32_t v)
+{
+	bb_cm_put16(p, (uint16_t)(v >> 16));
+	bb_cm_put16(p + 2, (uint16_t)v);
+}
+
+static inline void
+bb_cm_put64(uint8_t *p, uint64_t v)
+{
+	bb_cm_put32(p, (uint32_t)(v >> 32));
+	bb_cm_put32(p + 4, (uint32_t)v);
+}
+
+static inline uint16_t
+bb_cm_get16(const uint8_t *p)
+{
+	return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static inline uint32_t
+bb_cm_get32(const uint8_t *p)
+{
+	return (uint32_t)bb_cm_get16(p) << 16 | bb_cm_get16(p + 2);
+}
+
+static inline uint64_t
+bb_cm_get64(const uint8_t *p)
+{
+	return (uint64_t)bb_cm_get32(p) << 32 | bb_cm_get32(p + 4);
+}
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What the files of lib/connect share. bb_cm.c polls and keeps time, bb_conn.c is what
+ * the application calls, bb_cm_fsm.c is the course of a connection, bb_cm_recover.c brings it
+ * back; a way (bb_cm_tcp.c, bb_cm_rdma.c) carries messages.
+ */
+#ifndef BB_CM_PRIV_H
+#define BB_CM_PRIV_H
+
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+#include "bb_cm_msg.h"
+#include "bb_connect.h"
+#include "bb_core.h"
+
+/* Something with a descriptor in the epoll set. */
+struct bb_cm_io {
+	void (*ready)(struct bb_cm_io *io, uint32_t events);
+};
+
+struct bb_cm;
+
+/* Carries messages. What it hears it tells by bb_cm_heard() and bb_cm_broken(). */
+struct bb_cm_ops {
+	uint32_t max_private_req, max_private_rep, max_private_other;
+	bool messages; /* carries ours whole: regions, sessions, the QP's type */
+	int (*open)(struct bb_cm *cm);
+	void (*close)(struct bb_cm *cm);
+	int (*listen)(struct bb_listener *l, const struct sockaddr *addr);
+	void (*unlisten)(struct bb_listener *l);
+	/* Begin to reach conn->addr; bb_cm_reached() follows, or bb_cm_broken(). */
+	int (*dial)(struct bb_conn *c);
+	/* Send a message of conn: own end, parameters and session are filled in. */
+	int (*send)(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv,
+		    uint32_t len);
+	/* RESET to RTS, with what the peer has said. */
+	int (*qp_up)(struct bb_conn *c);
+	/* Go on with the peer that @from, a half-open one, was talking to. */
+	void (*adopt)(struct bb_conn *c, struct bb_conn *from);
+	/* Forget the peer; may be called again. @abort: without the wait of a proper end. */
+	void (*hang_up)(struct bb_conn *c, bool abort);
+};
+
+extern const struct bb_cm_ops bb_cm_tcp_ops;
+#ifdef HAVE_RDMACM
+extern const struct bb_cm_ops bb_cm_rdma_ops;
+#endif
+
+TAILQ_HEAD(bb_conn_list, bb_conn);
+
+struct bb_listener {
+	struct bb_cm_io io; /* first */
+	struct bb_cm *cm;
+	LIST_ENTRY(bb_listener) link;
+	int fd;
+	uint16_t port;
+	uint64_t said; /* when a failure of accept() was last logged */
+	void *way;     /* of librdmacm */
+};
+
+/* A connection that is not the application's yet is half-open; state is CONNECTING then. */
+struct bb_conn {
+	struct bb_cm_io io; /* first */
+	struct bb_cm *cm;
+	struct bb_listener *listener; /* it came in here; NULL: we connect, or the listener went */
+	TAILQ_ENTRY(bb_conn) link;    /* cm->conns; in the graveyard: there */
+	TAILQ_ENTRY(bb_conn) half_link;
+	TAILQ_ENTRY(bb_conn) ready_link;
+	enum bb_conn_state state;
+	bool active;    /* we connect */
+	bool half_open; /* in cm->half */
+	bool queued;    /* ev waits in cm->ready */
+	bool known;     /* the application has it */
+	bool was_up;    /* has been ESTABLISHED */
+	bool doomed;    /* in the graveyard */
+	bool on_call;   /* dialled, no answer yet: of a connection that is LOST */
+	uint64_t born, deadline, next_try; /* TSC; 0: none */
+	struct bb_qp *qp;
+	struct bb_conn_param param; /* private_data and regions are copies in own_bytes */
+	void *own_bytes;
+	struct bb_cm_end own, peer;
+	struct bb_region *peer_regions;
+	uint32_t npeer_regions;
+	uint8_t *peer_private; /* last that came, in memory of its own */
+	uint32_t peer_private_len;
+	uint8_t sgid[16];         /* the GID in use, to be found again */
+	uint8_t rd_init, rd_resp; /* in force */
+	struct sockaddr_storage addr;
+	void *user;
+	struct bb_cm_event ev;
+	/* Recovery. */
+	struct bb_conn *heir;      /* half-open: carries a REQ that takes this connection up */
+	struct bb_conn *taken_for; /* of the heir: the other end of that */
+	struct bb_wr_end *ends;
+	uint32_t recoveries, tries, backoff_ms;
+	/* TCP. */
+	int fd;
+	bool dialing;
+	bool said_no;     /* sent REJ, which the peer is to read */
+	uint32_t watched; /* epoll events asked for */
+	uint32_t rx_have;
+	uint8_t rx_head[BB_CM_HEADER];
+	struct bb_cm_header rx;
+	uint8_t *rx_body; /* NULL: the header is not complete */
+	uint8_t *tx;
+	uint32_t tx_off, tx_len;
+	void *way; /* of librdmacm */
+};
+
+struct bb_cm {
+	struct bb_dev *dev;
+	const struct bb_cm_ops *ops;
+	struct bb_cm_attr attr;
+	int epfd;
+	uint64_t hz, next_poll, poll_cycles;
+	struct bb_conn_list conns, half, ready, grave;
+	struct bb_conn *cursor; /* next whose deadline is looked at */
+	LIST_HEAD(, bb_listener) listeners;
+	uint32_t pending; /* connections being made */
+	struct bb_cm_stats stats;
+	struct bb_loop *loop;
+	bb_cm_fn fn;
+	void *arg;
+	void *way;
+};
+
+/* ---- bb_cm.c */
+struct bb_conn *bb_cm_conn_new(struct bb_cm *cm);
+/* Out of all lists; freed when no event under way can name it. */
+void bb_cm_conn_free(struct bb_conn *c);
+void bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state);
+/* Queue conn->ev, or change the one that waits. */
+void bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
+uint64_t bb_cm_now(void);
+uint64_t bb_cm_after(const struct bb_cm *cm, uint32_t ms);
+/* Ready to hear: no event of it waits for the application. */
+static inline bool
+bb_cm_can_hear(const struct bb_conn *c)
+{
+	return !c->queued && !c->doomed;
+}
+
+/* ---- bb_cm_fsm.c: what a way says */
+void bb_cm_reached(struct bb_conn *c);
+void bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg);
+void bb_cm_broken(struct bb_conn *c, int status, const char *why);
+void bb_cm_expired(struct bb_conn *c);
+/* Own end of a message: GID, PSN, depths. */
+int bb_cm_own_end(struct bb_conn *c);
+int bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg);
+void bb_cm_depths(struct bb_conn *c);
+int bb_cm_qp_error(struct bb_conn *c);
+bool bb_cm_comes_back(const struct bb_conn *c);
+
+/* ---- bb_cm_recover.c */
+void bb_cm_lost(struct bb_conn *c, int status, const char *why);
+/* Time for what a LOST connection does; also after its event has been taken. */
+void bb_cm_lost_step(struct bb_conn *c);
+/* A REQ that names a session: true when it was taken. */
+bool bb_cm_take_up(struct bb_conn *c, const struct bb_cm_msg *msg);
+void bb_cm_try_failed(struct bb_conn *c, int status, const char *why);
+void bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why);
+void bb_cm_recovered(struct bb_conn *c);
+
+#endif

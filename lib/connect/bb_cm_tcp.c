@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Messages over TCP. The header is read first, checked, and only then memory is taken for the
+ * body, of which the header has told the length; so a connection that came in and says nothing
+ * costs its struct and no more. Descriptors are level-triggered: what is left for later is
+ * told again by the next poll.
+ */
+#define _GNU_SOURCE /* accept4() */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "bb_cm_priv.h"
+
+/* Connections taken from a listener in one poll. */
+#define ACCEPT_BATCH 16
+#define BACKLOG      4096
+/* A half-open connection may be closed in favour of a new one when it is so old. */
+#define EVICT_MS 250
+/* A peer whose machine died: keep-alive after 10 s, three of them 5 s apart. */
+#define KEEP_IDLE_S  10
+#define KEEP_INTVL_S 5
+#define KEEP_CNT     3
+
+static int
+tcp_open(struct bb_cm *cm)
+{
+	(void)cm;
+	return 0;
+}
+
+static void
+tcp_close(struct bb_cm *cm)
+{
+	(void)cm;
+}
+
+static void
+watch(struct bb_conn *c, uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.ptr = &c->io};
+
+	if (c->watched == events)
+		return;
+	if (epoll_ctl(c->cm->epfd, c->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, c->fd, &ev) !=
+	    0)
+		BB_LOG(ERR, "connect: epoll_ctl: %s", strerror(errno));
+	c->watched = events;
+}
+
+static void
+set_options(int fd)
+{
+	int one = 1, idle = KEEP_IDLE_S, intvl = KEEP_INTVL_S, cnt = KEEP_CNT;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &intvl, sizeof(intvl));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &cnt, sizeof(cnt));
+}
+
+static void
+forget_rx(struct bb_conn *c)
+{
+	free(c->rx_body);
+	c->rx_body = NULL;
+	c->rx_have = 0;
+}
+
+static void
+tcp_hang_up(struct bb_conn *c, bool abort)
+{
+	struct linger now = {.l_onoff = 1, .l_linger = 0};
+
+	if (c->fd < 0)
+		return;
+	/* Nothing is under way that the peer must have: no TIME_WAIT holds the port for minutes. */
+	if (abort && !c->said_no)
+		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(c->fd);
+	c->fd = -1;
+	c->watched = 0;
+	c->dialing = false;
+	forget_rx(c);
+	free(c->tx);
+	c->tx = NULL;
+}
+
+/* ---- Out */
+
+/* What the socket does not take now goes when it does. */
+static int
+keep_rest(struct bb_conn *c, const uint8_t *p, size_t len)
+{
+	uint8_t *more;
+
+	more = malloc(c->tx_len - c->tx_off + len);
+	if (more == NULL)
+		return -ENOMEM;
+	if (c->tx != NULL)
+		memcpy(more, c->tx + c->tx_off, c->tx_len - c->tx_off);
+	memcpy(more + (c->tx_len - c->tx_off), p, len);
+	free(c->tx);
+	c->tx = more;
+	c->tx_len = c->tx_len - c->tx_off + (uint32_t)len;
+	c->tx_off = 0;
+	watch(c, EPOLLIN | EPOLLOUT);
+	return 0;
+}
+
+static int
+tcp_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
+{
+	struct bb_cm_msg msg = {
+		.type = type,
+		.end = c->own,
+		.regions = c->param.regions,
+		.nregions = c->param.nregions,
+		.reason = reason,
+		.private = priv,
+		.private_len = len,
+	};
+	uint8_t buf[BB_CM_MSG_MAX];
+	size_t n, done = 0;
+	ssize_t sent;
+
+	if (c->fd < 0)
+		return -ENOTCONN;
+	n = bb_cm_msg_encode(buf, &msg);
+	c->said_no = type == BB_CM_REJ;
+	while (c->tx == NULL && done < n) {
+		sent = send(c->fd, buf + done, n - done, MSG_NOSIGNAL);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && errno != EAGAIN)
+			return -errno;
+		if (sent < 0)
+			break;
+		done += (size_t)sent;
+	}
+	if (done == n)
+		return 0;
+	if (c->tx == NULL)
+		c->tx_len = c->tx_off = 0;
+	return keep_rest(c, buf + done, n - done);
+}
+
+static void
+send_rest(struct bb_conn *c)
+{
+	ssize_t sent;
+
+	while (c->tx_off < c->tx_len) {
+		sent = send(c->fd, c->tx + c->tx_off, c->tx_len - c->tx_off, MSG_NOSIGNAL);
+		if (sent < 0 && errno == EINTR)
+			continue;
+		if (sent < 0 && errno != EAGAIN) {
+			bb_cm_broken(c, -errno, "the peer is gone");
+			return;
+		}
+		if (sent < 0)
+			return;
+		c->tx_off += (uint32_t)sent;
+	}
+	free(c->tx);
+	c->tx = NULL;
+	watch(c, EPOLLIN);
+}
+
+/* ---- In */
+
+static void
+refuse(struct bb_conn *c, const char *why)
+{
+	c->cm->stats.bad_messages++;
+	BB_LOG(NOTICE, "connect: the peer's message %s", why);
+	bb_cm_broken(c, -EPROTO, why);
+}
+
+/* Bytes into @buf up to @len: 1 all are there, 0 not yet, negative: the connection is over. */
+static int
+fill(struct bb_conn *c, uint8_t *buf, uint32_t len)
+{
+	ssize_t n;
+
+	while (c->rx_have < len) {
+		n = recv(c->fd, buf + c->rx_have, len - c->rx_have, 0);
+		if (n > 0) {
+			c->rx_have += (uint32_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		bb_cm_broken(c, n == 0 ? -ECONNRESET : -errno,
+			     n == 0 ? "the peer has closed" : "the peer is gone");
+		return -1;
+	}
+	return 1;
+}
+
+/* 1: the header is there and good, its body can be read. */
+static int
+read_header(struct bb_conn *c)
+{
+	const char *why;
+	int ret;
+
+	ret = fill(c, c->rx_head, BB_CM_HEADER);
+	if (ret != 1)
+		return ret;
+	c->rx.version = BB_CM_VERSION;
+	why = bb_cm_header_decode(c->rx_head, &c->rx);
+	if (why != NULL) {
+		/* It is told in our version, with a header that is the same in all. */
+		if (c->rx.version != BB_CM_VERSION && c->half_open)
+			(void)tcp_send(c, BB_CM_REJ, BB_REJECT_VERSION, NULL, 0);
+		refuse(c, why);
+		return -1;
+	}
+	c->rx_body = malloc(c->rx.len + 1);
+	if (c->rx_body == NULL) {
+		bb_cm_broken(c, -ENOMEM, "no memory for a message");
+		return -1;
+	}
+	c->rx_have = 0;
+	return 1;
+}
+
+/* One message. 1: there was one. */
+static int
+read_message(struct bb_conn *c)
+{
+	struct bb_region regions[BB_REGION_MAX];
+	struct bb_cm_msg msg;
+	const char *why;
+	uint8_t *body;
+	int ret = 1;
+
+	if (c->rx_body == NULL)
+		ret = read_header(c);
+	if (ret == 1)
+		ret = fill(c, c->rx_body, c->rx.len);
+	if (ret != 1)
+		return ret;
+	body = c->rx_body;
+	c->rx_body = NULL;
+	c->rx_have = 0;
+	why = bb_cm_body_decode(c->rx.type, body, c->rx.len, &msg, regions);
+	if (why != NULL)
+		refuse(c, why);
+	else
+		bb_cm_heard(c, &msg);
+	free(body);
+	return why != NULL ? -1 : 1;
+}
+
+static void
+dialled(struct bb_conn *c)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0)
+		err = errno;
+	if (err != 0) {
+		bb_cm_broken(c, -err, "nobody answers at the peer's address");
+		return;
+	}
+	c->dialing = false;
+	watch(c, EPOLLIN);
+	bb_cm_reached(c);
+}
+
+static void
+conn_ready(struct bb_cm_io *io, uint32_t events)
+{
+	struct bb_conn *c = (struct bb_conn *)io;
+
+	/* It may have gone in this batch, or wait for the application to take an event. */
+	if (c->fd < 0 || !bb_cm_can_hear(c))
+		return;
+	if (c->dialing) {
+		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
+			dialled(c);
+		return;
+	}
+	if (c->tx != NULL && (events & EPOLLOUT) != 0)
+		send_rest(c);
+	while (c->fd >= 0 && bb_cm_can_hear(c) && read_message(c) == 1)
+		;
+}
+
+/* ---- Listen, connect */
+
+/* Make room for one that came in. */
+static bool
+evict(struct bb_cm *cm)
+{
+	struct bb_conn *c = TAILQ_FIRST(&cm->half);
+
+	if (c == NULL || bb_cm_now() - c->born < cm->hz / 1000 * EVICT_MS)
+		return false;
+	cm->stats.evicted++;
+	tcp_hang_up(c, true);
+	bb_cm_conn_free(c);
+	return true;
+}
+
+static void
+came_in(struct bb_listener *l, int fd, const struct sockaddr_storage *from)
+{
+	struct bb_cm *cm = l->cm;
+	struct bb_conn *c = bb_cm_conn_new(cm);
+
+	if (c == NULL) {
+		close(fd);
+		return;
+	}
+	set_options(fd);
+	c->fd = fd;
+	c->io.ready = conn_ready;
+	c->listener = l;
+	c->addr = *from;
+	c->half_open = true;
+	c->deadline = bb_cm_after(cm, cm->attr.half_open_ms);
+	TAILQ_INSERT_TAIL(&cm->half, c, half_link);
+	cm->stats.half_open++;
+	bb_cm_set_state(c, BB_CONN_CONNECTING);
+	watch(c, EPOLLIN);
+}
+
+static void
+listener_ready(struct bb_cm_io *io, uint32_t events)
+{
+	struct bb_listener *l = (struct bb_listener *)io;
+	struct bb_cm *cm = l->cm;
+	struct sockaddr_storage from;
+	socklen_t len;
+	int fd, i;
+
+	(void)events;
+	for (i = 0; i < ACCEPT_BATCH; i++) {
+		/* The kernel's backlog holds the others. */
+		if (cm->stats.half_open >= cm->attr.max_half_open && !evict(cm))
+			return;
+		len = sizeof(from);
+		memset(&from, 0, sizeof(from));
+		fd = accept4(l->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0) {
+			came_in(l, fd, &from);
+			continue;
+		}
+		if (errno == EAGAIN)
+			return;
+		/* Out of descriptors: half-open ones may have some. Said once a second. */
+		if (errno == EMFILE || errno == ENFILE) {
+			if (bb_cm_now() - l->said >= cm->hz) {
+				l->said = bb_cm_now();
+				BB_LOG(ERR, "connect: accept: %s: raise the limit (ulimit -n)",
+				       strerror(errno));
+			}
+			if (!evict(cm))
+				return;
+		}
+	}
+}
+
+static int
+tcp_listen(struct bb_listener *l, const struct sockaddr *addr)
+{
+	const bool v6 = addr->sa_family == AF_INET6;
+	socklen_t len = v6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &l->io};
+	struct sockaddr_storage got;
+	int ret, one = 1, zero = 0;
+
+	l->fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd < 0)
+		return -errno;
+	(void)setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (v6)
+		(void)setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	l->io.ready = listener_ready;
+	if (bind(l->fd, addr, len) != 0 || listen(l->fd, BACKLOG) != 0)
+		goto fail;
+	len = sizeof(got);
+	if (getsockname(l->fd, (struct sockaddr *)&got, &len) != 0 ||
+	    epoll_ctl(l->cm->epfd, EPOLL_CTL_ADD, l->fd, &ev) != 0)
+		goto fail;
+	l->port = ntohs(v6 ? ((struct sockaddr_in6 *)&got)->sin6_port
+			   : ((struct sockaddr_in *)&got)->sin_port);
+	return 0;
+
+fail:
+	ret = -errno;
+	close(l->fd);
+	return ret;
+}
+
+static void
+tcp_unlisten(struct bb_listener *l)
+{
+	close(l->fd);
+}
+
+static int
+tcp_dial(struct bb_conn *c)
+{
+	const struct sockaddr *addr = (const struct sockaddr *)&c->addr;
+	socklen_t len = addr->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6)
+						    : sizeof(struct sockaddr_in);
+
+	c->fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return -errno;
+	set_options(c->fd);
+	c->io.ready = conn_ready;
+	c->dialing = true;
+	/* The answer comes by epoll in any case: EPOLLOUT when it is there at once, too. */
+	if (connect(c->fd, addr, len) != 0 && errno != EINPROGRESS) {
+		int ret = -errno;
+
+		tcp_hang_up(c, true);
+		return ret;
+	}
+	watch(c, EPOLLOUT);
+	return 0;
+}
+
+static void
+tcp_adopt(struct bb_conn *c, struct bb_conn *from)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &c->io};
+
+	c->fd = from->fd;
+	c->io.ready = conn_ready;
+	c->watched = EPOLLIN;
+	(void)epoll_ctl(c->cm->epfd, EPOLL_CTL_MOD, c->fd, &ev);
+	from->fd = -1;
+	from->watched = 0;
+	forget_rx(from);
+	forget_rx(c);
+}
+
+static int
+tcp_qp_up(struct bb_conn *c)
+{
+	struct bb_qp_addr local = {
+		.qpn = c->own.qpn, .psn = c->own.psn, .lid = c->own.lid, .mtu = c->own.mtu};
+	struct bb_qp_addr remote = {
+		.qpn = c->peer.qpn, .psn = c->peer.psn, .lid = c->peer.lid, .mtu = c->peer.mtu};
+	struct bb_qp_attr attr;
+
+	memcpy(local.gid, c->own.gid, sizeof(local.gid));
+	memcpy(remote.gid, c->peer.gid, sizeof(remote.gid));
+	bb_qp_attr_init(&attr);
+	attr.access = c->param.access;
+	attr.path = c->param.path;
+	attr.max_rd_atomic = c->rd_init;
+	attr.max_dest_rd_atomic = c->rd_resp;
+	attr.min_rnr_timer = c->param.min_rnr_timer;
+	attr.timeout = c->param.ack_timeout;
+	attr.retry_cnt = c->active ? c->own.retry_count : c->peer.retry_count;
+	attr.rnr_retry = c->peer.rnr_retry_count;
+	return bb_qp_connect(c->qp, &local, &remote, &attr);
+}
+
+const struct bb_cm_ops bb_cm_tcp_ops = {
+	.max_private_req = BB_CM_PRIVATE_MAX,
+	.max_private_rep = BB_CM_PRIVATE_MAX,
+	.max_private_other = BB_CM_PRIVATE_MAX,
+	.messages = true,
+	.open = tcp_open,
+	.close = tcp_close,
+	.listen = tcp_listen,
+	.unlisten = tcp_unlisten,
+	.dial = tcp_dial,
+	.send = tcp_send,
+	.qp_up = tcp_qp_up,
+	.adopt = tcp_adopt,
+	.hang_up = tcp_hang_up,
+};
+
+/* ---- Listeners, of any way */
+
+int
+bb_listener_create(struct bb_cm *cm, const struct sockaddr *addr, struct bb_listener **listener)
+{
+	struct bb_listener *l;
+	int ret;
+
+	if (cm == NULL || addr == NULL || listener == NULL ||
+	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
+		return -EINVAL;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return -ENOMEM;
+	l->cm = cm;
+	ret = cm->ops->listen(l, addr);
+	if (ret != 0) {
+		BB_LOG(ERR, "connect: cannot listen: %s", strerror(-ret));
+		free(l);
+		return ret;
+	}
+	LIST_INSERT_HEAD(&cm->listeners, l, link);
+	*listener = l;
+	return 0;
+}
+
+uint16_t
+bb_listener_port(const struct bb_listener *l)
+{
+	return l->port;
+}
+
+int
+bb_listener_destroy(struct bb_listener *l)
+{
+	struct bb_conn *c, *next;
+
+	if (l == NULL)
+		return -EINVAL;
+	for (c = TAILQ_FIRST(&l->cm->conns); c != NULL; c = next) {
+		next = TAILQ_NEXT(c, link);
+		if (c->listener != l)
+			continue;
+		c->listener = NULL;
+		if (!c->half_open)
+			continue;
+		l->cm->ops->hang_up(c, true);
+		bb_cm_conn_free(c);
+	}
+	l->cm->ops->unlisten(l);
+	LIST_REMOVE(l, link);
+	free(l);
+	return 0;
+}

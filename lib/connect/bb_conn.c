@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What an application asks of a connection. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "bb_cm_priv.h"
+
+void
+bb_conn_param_init(struct bb_conn_param *param)
+{
+	memset(param, 0, sizeof(*param));
+	param->size = sizeof(*param);
+	param->initiator_depth = 16;
+	param->responder_resources = 16;
+	param->retry_count = 7;
+	param->rnr_retry_count = 7;
+	param->min_rnr_timer = 1;
+	param->ack_timeout = 14;
+	param->path.port = 1;
+	bb_gid_want_init(&param->gid);
+	param->timeout_ms = 10000;
+	param->backoff_min_ms = 10;
+	param->backoff_max_ms = 1000;
+}
+
+int
+bb_cm_addr(const char *text, struct sockaddr_storage *addr)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)addr;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)addr;
+	const char *colon, *p;
+	char host[64];
+	uint32_t port = 0;
+	size_t n;
+
+	if (text == NULL || addr == NULL)
+		return -EINVAL;
+	colon = strrchr(text, ':');
+	if (colon == NULL || colon[1] == '\0')
+		return -EINVAL;
+	for (p = colon + 1; *p != '\0'; p++) {
+		if (*p < '0' || *p > '9' || port > UINT16_MAX)
+			return -EINVAL;
+		port = port * 10 + (uint32_t)(*p - '0');
+	}
+	n = (size_t)(colon - text);
+	if (port > UINT16_MAX || n >= sizeof(host))
+		return -EINVAL;
+	memcpy(host, text, n);
+	host[n] = '\0';
+	memset(addr, 0, sizeof(*addr));
+	if (n >= 2 && host[0] == '[' && host[n - 1] == ']') {
+		host[n - 1] = '\0';
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons((uint16_t)port);
+		return inet_pton(AF_INET6, host + 1, &v6->sin6_addr) == 1 ? 0 : -EINVAL;
+	}
+	if (n == 0) {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_port = htons((uint16_t)port);
+		return 0;
+	}
+	v4->sin_family = AF_INET;
+	v4->sin_port = htons((uint16_t)port);
+	return inet_pton(AF_INET, host, &v4->sin_addr) == 1 ? 0 : -EINVAL;
+}
+
+/* ---- Parameters */
+
+static int
+check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
+{
+	if (qp->ctrl->pd->dev != cm->dev) {
+		BB_LOG(ERR, "QP 0x%x is not of %s, the device of the CM", qp->qpn, cm->dev->name);
+		return -EINVAL;
+	}
+	if (qp->state != BB_QP_RESET || qp->ctrl->init.type == BB_QPT_UD) {
+		BB_LOG(ERR, "QP 0x%x is %s and in %s: a connection takes RC or UC in RESET",
+		       qp->qpn, bb_qp_type_name(qp->ctrl->init.type), bb_qp_state_name(qp->state));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int
+check_private(const void *data, uint32_t len, uint32_t max)
+{
+	if (data == NULL && len != 0)
+		return -EINVAL;
+	if (len <= max)
+		return 0;
+	BB_LOG(ERR, "connect: %u bytes of private data; at most %u go here", len, max);
+	return -EMSGSIZE;
+}
+
+static int
+check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_private)
+{
+	const char *why = NULL;
+	int ret = bb_attr_size_check(p->size, sizeof(*p), "bb_conn_param_init");
+
+	if (ret == 0)
+		ret = check_private(p->private_data, p->private_len, max_private);
+	if (ret != 0)
+		return ret;
+	if (p->nregions > BB_REGION_MAX)
+		return -EMSGSIZE;
+	if (p->nregions != 0 && !cm->ops->messages) {
+		BB_LOG(ERR, "connect: librdmacm carries no regions: bb_region_pack() them into "
+			    "private data");
+		return -ENOTSUP;
+	}
+	if (p->recover_ms != 0 && !cm->ops->messages) {
+		BB_LOG(ERR, "connect: connections made by librdmacm are not brought back");
+		return -ENOTSUP;
+	}
+	if (p->retry_count > 7 || p->rnr_retry_count > 7)
+		why = "a retry count is over 7";
+	else if (p->timeout_ms == 0)
+		why = "timeout_ms is 0";
+	else if (p->recover_ms != 0 &&
+		 (p->backoff_min_ms == 0 || p->backoff_max_ms < p->backoff_min_ms))
+		why = "backoff_max_ms is below backoff_min_ms, or that is 0";
+	else if (p->nregions != 0 && p->regions == NULL)
+		why = "there are no regions";
+	else if (p->nregions != 0)
+		why = bb_region_check(p->regions, p->nregions);
+	if (why == NULL)
+		return 0;
+	BB_LOG(ERR, "connect: %s", why);
+	return -EINVAL;
+}
+
+/* A copy of the parameters and of what they point to. */
+static int
+keep_param(struct bb_conn *c, const struct bb_conn_param *p)
+{
+	const size_t regions = p->nregions * sizeof(*p->regions);
+	uint8_t *bytes = malloc(regions + p->private_len + 1);
+
+	if (bytes == NULL)
+		return -ENOMEM;
+	free(c->own_bytes);
+	c->own_bytes = bytes;
+	c->param = *p;
+	if (regions != 0)
+		memcpy(bytes, p->regions, regions);
+	if (p->private_len != 0)
+		memcpy(bytes + regions, p->private_data, p->private_len);
+	c->param.regions = (const struct bb_region *)(const void *)bytes;
+	c->param.private_data = bytes + regions;
+	return 0;
+}
+
+/* ---- Connect, accept, reject */
+
+int
+bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
+		const struct bb_conn_param *param, struct bb_conn **conn)
+{
+	struct bb_conn *c;
+	socklen_t len;
+	int ret;
+
+	if (cm == NULL || addr == NULL || qp == NULL || param == NULL || conn == NULL ||
+	    (addr->sa_family != AF_INET && addr->sa_family != AF_INET6))
+		return -EINVAL;
+	len = addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	ret = check_param(cm, param, cm->ops->max_private_req);
+	if (ret == 0)
+		ret = check_qp(cm, qp);
+	if (ret != 0)
+		return ret;
+	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
+		BB_LOG(ERR, "connect: the CM has its %u connections (max_conns)",
+		       cm->attr.max_conns);
+		return -ENOSPC;
+	}
+	c = bb_cm_conn_new(cm);
+	if (c == NULL)
+		return -ENOMEM;
+	c->active = true;
+	c->known = true;
+	c->qp = qp;
+	memcpy(&c->addr, addr, len);
+	ret = keep_param(c, param);
+	if (ret == 0)
+		ret = bb_cm_own_end(c);
+	if (ret != 0)
+		goto fail;
+	bb_cm_set_state(c, BB_CONN_CONNECTING);
+	c->deadline = bb_cm_after(cm, param->timeout_ms);
+	ret = cm->ops->dial(c);
+	if (ret != 0)
+		goto fail;
+	*conn = c;
+	return 0;
+
+fail:
+	cm->ops->hang_up(c, true);
+	bb_cm_conn_free(c);
+	return ret;
+}
+
+int
+bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *param)
+{
+	struct bb_cm *cm;
+	int ret;
+
+	if (c == NULL || qp == NULL || param == NULL)
+		return -EINVAL;
+	cm = c->cm;
+	if (c->state == BB_CONN_CLOSED && !c->active)
+		return -ENOTCONN;
+	if (c->state != BB_CONN_REQUESTED)
+		return -EINVAL;
+	ret = check_param(cm, param, cm->ops->max_private_rep);
+	if (ret == 0)
+		ret = check_qp(cm, qp);
+	if (ret != 0)
+		return ret;
+	if (cm->ops->messages && c->peer.qp_type != (uint8_t)qp->ctrl->init.type) {
+		BB_LOG(ERR, "QP 0x%x is %s; the peer's is not", qp->qpn,
+		       bb_qp_type_name(qp->ctrl->init.type));
+		return -EPROTOTYPE;
+	}
+	ret = keep_param(c, param);
+	if (ret != 0)
+		return ret;
+	c->qp = qp;
+	ret = bb_cm_own_end(c);
+	if (ret != 0)
+		goto fail;
+	bb_cm_depths(c);
+	ret = cm->ops->qp_up(c);
+	if (ret != 0)
+		goto fail;
+	ret = cm->ops->send(c, BB_CM_REP, 0, c->param.private_data, c->param.private_len);
+	if (ret != 0) {
+		struct bb_qp_recovery none = {0};
+
+		(void)bb_qp_recover(qp, NULL, NULL, NULL, &none);
+		goto fail;
+	}
+	bb_cm_set_state(c, BB_CONN_ACCEPTED);
+	c->deadline = bb_cm_after(cm, param->timeout_ms);
+	return 0;
+
+fail:
+	c->qp = NULL;
+	return ret;
+}
+
+int
+bb_conn_reject(struct bb_conn *c, const void *private_data, uint32_t private_len)
+{
+	int ret;
+
+	if (c == NULL)
+		return -EINVAL;
+	if (c->state == BB_CONN_CLOSED && !c->active)
+		return -ENOTCONN;
+	if (c->state != BB_CONN_REQUESTED)
+		return -EINVAL;
+	ret = check_private(private_data, private_len, c->cm->ops->max_private_other);
+	if (ret != 0)
+		return ret;
+	ret = c->cm->ops->send(c, BB_CM_REJ, BB_REJECT_CONSUMER, private_data, private_len);
+	bb_cm_set_state(c, BB_CONN_CLOSED);
+	c->deadline = 0;
+	c->cm->stats.rejected++;
+	return ret;
+}
+
+int
+bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private_len)
+{
+	int ret;
+
+	if (c == NULL)
+		return -EINVAL;
+	ret = check_private(private_data, private_len, c->cm->ops->max_private_other);
+	if (ret != 0)
+		return ret;
+	switch (c->state) {
+	case BB_CONN_CONNECTING:
+	case BB_CONN_LOST:
+		/* The other side may not be told: it gives up by itself. */
+		bb_cm_end_of_trying(c, 0, "this side has given it up");
+		return 0;
+	case BB_CONN_ACCEPTED:
+	case BB_CONN_ESTABLISHED:
+		break;
+	case BB_CONN_REQUESTED:
+		return -EINVAL;
+	default:
+		return -ENOTCONN;
+	}
+	(void)bb_cm_qp_error(c);
+	bb_cm_set_state(c, BB_CONN_DISCONNECTING);
+	c->deadline = bb_cm_after(c->cm, c->param.timeout_ms);
+	if (c->cm->ops->send(c, BB_CM_DREQ, 0, private_data, private_len) != 0 && !c->queued)
+		bb_cm_broken(c, 0, "the peer is gone");
+	return 0;
+}
+
+void
+bb_conn_destroy(struct bb_conn *c)
+{
+	if (c == NULL)
+		return;
+	c->cm->ops->hang_up(c, false);
+	bb_cm_conn_free(c);
+}
+
+int
+bb_conn_recover(struct bb_conn *c)
+{
+	if (c == NULL)
+		return -EINVAL;
+	if (c->state != BB_CONN_ESTABLISHED)
+		return -ENOTCONN;
+	if (!bb_cm_comes_back(c))
+		return -EINVAL;
+	if (c->queued)
+		return -EBUSY;
+	bb_cm_lost(c, 0, "this side asked for it");
+	return 0;
+}
+
+/* ---- Ask */
+
+static void
+addr_text(const struct sockaddr_storage *addr, char *buf, size_t len)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	char host[INET6_ADDRSTRLEN] = "";
+
+	if (addr->ss_family == AF_INET6 && inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host)))
+		snprintf(buf, len, "[%s]:%u", host, ntohs(v6->sin6_port));
+	else if (addr->ss_family == AF_INET &&
+		 inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host)))
+		snprintf(buf, len, "%s:%u", host, ntohs(v4->sin_port));
+}
+
+void
+bb_conn_query(const struct bb_conn *c, struct bb_conn_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->state = c->state;
+	info->qp = c->qp;
+	addr_text(&c->addr, info->peer, sizeof(info->peer));
+	info->remote.qpn = c->peer.qpn;
+	info->remote.psn = c->peer.psn;
+	memcpy(info->remote.gid, c->peer.gid, sizeof(info->remote.gid));
+	info->remote.lid = c->peer.lid;
+	info->remote.mtu = c->peer.mtu;
+	info->peer_initiator_depth = c->peer.initiator_depth;
+	info->peer_responder_resources = c->peer.responder_resources;
+	info->peer_retry_count = c->peer.retry_count;
+	info->peer_rnr_retry_count = c->peer.rnr_retry_count;
+	info->peer_sq_depth = c->peer.sq_depth;
+	info->peer_rq_depth = c->peer.rq_depth;
+	info->peer_srq = (c->peer.flags & BB_CM_SRQ) != 0;
+	info->comes_back = bb_cm_comes_back(c);
+	info->initiator_depth = c->rd_init;
+	info->responder_resources = c->rd_resp;
+	info->path_mtu = c->peer.mtu == 0 ? c->own.mtu : RTE_MIN(c->own.mtu, c->peer.mtu);
+	info->sgid_index = c->param.path.sgid_index;
+	info->recoveries = c->recoveries;
+	info->tries = c->tries;
+}
+
+int
+bb_conn_region(const struct bb_conn *c, const char *name, struct bb_region *region)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->npeer_regions; i++) {
+		if (strncmp(c->peer_regions[i].name, name, BB_REGION_NAME) == 0) {
+			*region = c->peer_regions[i];
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+void
+bb_conn_user_set(struct bb_conn *c, void *user)
+{
+	c->user = user;
+}
+
+void *
+bb_conn_user(const struct bb_conn *c)
+{
+	return c->user;
+}

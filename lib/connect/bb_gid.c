@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Which GID of a port to use. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "bb_core.h"
+#include "bb_gid_priv.h"
+
+/* Bits of a rank, the most important highest; 1 says that the entry fits at all. */
+enum {
+	RANK_FITS = 1 << 0,
+	RANK_IPV4 = 1 << 1,
+	RANK_UNTAGGED = 1 << 2,
+	RANK_GLOBAL = 1 << 3,
+	RANK_NO_SLAVE = 1 << 4,
+	RANK_ROCE_V2 = 1 << 5,
+	RANK_PREFERRED = 1 << 6,
+};
+
+void
+bb_gid_want_init(struct bb_gid_want *want)
+{
+	memset(want, 0, sizeof(*want));
+	want->size = sizeof(*want);
+	want->vlan = BB_GID_ANY_VLAN;
+}
+
+bool
+bb_gid_is_ipv4(const uint8_t raw[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	return memcmp(raw, mapped, sizeof(mapped)) == 0;
+}
+
+uint32_t
+bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want)
+{
+	const bool ipv4 = bb_gid_is_ipv4(e->gid.raw);
+	const bool same = memcmp(e->gid.raw, want->raw, sizeof(want->raw)) == 0;
+	uint32_t rank = RANK_FITS;
+
+	if ((want->family == BB_GID_IPV4 && !ipv4) || (want->family == BB_GID_IPV6 && ipv4) ||
+	    (want->vlan != BB_GID_ANY_VLAN && want->vlan != (int)e->vlan) ||
+	    (want->only_roce_v2 && e->gid.type != BB_GID_ROCE_V2) || (want->exact && !same) ||
+	    (want->netdev[0] != '\0' && strcmp(want->netdev, e->netdev) != 0))
+		return 0;
+	rank |= ipv4 ? RANK_IPV4 : 0;
+	rank |= e->vlan == 0 ? RANK_UNTAGGED : 0;
+	rank |= !e->link_local ? RANK_GLOBAL : 0;
+	rank |= !e->bond_slave ? RANK_NO_SLAVE : 0;
+	rank |= e->gid.type == BB_GID_ROCE_V2 ? RANK_ROCE_V2 : 0;
+	rank |= want->prefer && same ? RANK_PREFERRED : 0;
+	return rank;
+}
+
+/*
+ * The same address on the same interface and VLAN, whatever its index. The kernel lists an
+ * address once for each RoCE version, and those differ in rank.
+ */
+static bool
+same_gid(const struct bb_gid_entry *a, const struct bb_gid_entry *b)
+{
+	return memcmp(a->gid.raw, b->gid.raw, sizeof(a->gid.raw)) == 0 &&
+	       a->gid.type == b->gid.type && a->vlan == b->vlan &&
+	       strcmp(a->netdev, b->netdev) == 0;
+}
+
+int
+bb_gid_pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *want,
+	    uint32_t *rank)
+{
+	unsigned int i, found = 0;
+
+	*rank = 0;
+	for (i = 0; i < n; i++) {
+		const uint32_t r = bb_gid_rank(&list[i], want);
+
+		if (r > *rank || (r != 0 && r == *rank && same_gid(&list[i], &list[found]) &&
+				  list[i].index < list[found].index)) {
+			*rank = r;
+			found = i;
+		}
+	}
+	if (*rank == 0)
+		return -ENOENT;
+	for (i = 0; i < n; i++)
+		if (bb_gid_rank(&list[i], want) == *rank && !same_gid(&list[i], &list[found]))
+			return -ENOTUNIQ;
+	return (int)found;
+}
+
+const char *
+bb_gid_text(const struct bb_gid_entry *e, char *buf, size_t len)
+{
+	static const char *const types[] = {"IB", "RoCE v1", "RoCE v2"};
+	char addr[INET6_ADDRSTRLEN], vlan[16] = "";
+
+	if (bb_gid_is_ipv4(e->gid.raw))
+		inet_ntop(AF_INET, e->gid.raw + 12, addr, sizeof(addr));
+	else
+		inet_ntop(AF_INET6, e->gid.raw, addr, sizeof(addr));
+	if (e->vlan != 0)
+		snprintf(vlan, sizeof(vlan), ", VLAN %u", e->vlan);
+	snprintf(buf, len, "%s %s, index %u%s%s%s%s", addr,
+		 e->gid.type <= BB_GID_ROCE_V2 ? types[e->gid.type] : "?", e->index,
+		 e->netdev[0] != '\0' ? ", " : "", e->netdev, vlan,
+		 e->bond_slave ? ", slave of a bond" : "");
+	return buf;
+}
+
+int
+bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n)
+{
+	struct bb_port_attr attr;
+	unsigned int i, found = 0;
+	int ret;
+
+	if (dev == NULL || (list == NULL && n != 0))
+		return -EINVAL;
+	ret = bb_port_query(dev, port, &attr);
+	if (ret != 0)
+		return ret;
+	for (i = 0; i < RTE_MIN(attr.gids, (uint32_t)BB_GID_MAX) && found < n; i++) {
+		struct bb_gid_entry *e = &list[found];
+
+		memset(e, 0, sizeof(*e));
+		if (bb_gid_query(dev, port, i, &e->gid) != 0)
+			continue;
+		e->index = (uint8_t)i;
+		e->link_local = e->gid.raw[0] == 0xfe && (e->gid.raw[1] & 0xc0) == 0x80;
+		bb_gid_sysfs("", dev->name, port, e);
+		found++;
+	}
+	return (int)found;
+}
+
+static void
+log_equals(const char *dev, uint32_t port, const struct bb_gid_entry *list, unsigned int n,
+	   const struct bb_gid_want *want, uint32_t rank)
+{
+	char text[128];
+	unsigned int i;
+
+	BB_LOG(ERR,
+	       "%s: several GIDs of port %u fit equally well; name an address, netdev or VLAN:",
+	       dev, port);
+	for (i = 0; i < n; i++)
+		if (bb_gid_rank(&list[i], want) == rank)
+			BB_LOG(ERR, "%s:   %s", dev, bb_gid_text(&list[i], text, sizeof(text)));
+}
+
+int
+bb_gid_choose(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want, uint8_t *index)
+{
+	struct bb_gid_entry list[BB_GID_MAX];
+	char text[128];
+	uint32_t rank;
+	int i, n, ret;
+
+	if (want == NULL || index == NULL || want->vlan < BB_GID_ANY_VLAN || want->vlan > 4094)
+		return -EINVAL;
+	ret = bb_attr_size_check(want->size, sizeof(*want), "bb_gid_want_init");
+	if (ret != 0)
+		return ret;
+	n = bb_gid_list(dev, port, list, RTE_DIM(list));
+	if (n < 0)
+		return n;
+	ret = bb_gid_pick(list, (unsigned int)n, want, &rank);
+	if (ret >= 0) {
+		*index = list[ret].index;
+		return 0;
+	}
+	if (ret == -ENOTUNIQ) {
+		log_equals(dev->name, port, list, (unsigned int)n, want, rank);
+		return ret;
+	}
+	BB_LOG(ERR, "%s: no GID of port %u is as asked; there are %d:", dev->name, port, n);
+	for (i = 0; i < n; i++)
+		BB_LOG(ERR, "%s:   %s", dev->name, bb_gid_text(&list[i], text, sizeof(text)));
+	return ret;
+}

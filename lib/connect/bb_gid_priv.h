@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The two halves of the choice of a GID: what sysfs says, and what follows from it. */
+#ifndef BB_GID_PRIV_H
+#define BB_GID_PRIV_H
+
+#include "bb_gid.h"
+
+/*
+ * Fill netdev, vlan and bond_slave of an entry from the kernel's files; @root stands in front
+ * of /sys and /proc. What is not there stays empty.
+ */
+void bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gid_entry *e);
+
+/* Pure: index into @list of what bb_gid_choose() would take, -ENOENT or -ENOTUNIQ (then *rank
+ * is that of the best). */
+int bb_gid_pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *want,
+		uint32_t *rank);
+/* 0: does not fit; else the larger the better. */
+uint32_t bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want);
+
+bool bb_gid_is_ipv4(const uint8_t raw[16]);
+
+#endif

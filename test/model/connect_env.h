@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Both sides of connections in one process: one CM listens, another one connects, and one
+ * thread polls them and their device in turn.
+ */
+#ifndef CONNECT_ENV_H
+#define CONNECT_ENV_H
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_malloc.h>
+
+#include "bluebell.h"
+
+#define WAIT_S 30
+#define EVENTS 16
+#define BUF    65536
+#define ALL                                                                                        \
+	(BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ |                  \
+	 BB_ACCESS_REMOTE_ATOMIC)
+
+/* One side. */
+struct end {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+	struct bb_cm *cm;
+	struct bb_mr *mr;
+	uint8_t *buf;
+	struct bb_qp_init_attr init;
+	struct bb_conn_param param;
+	/* Events that came and were not asked for yet. */
+	struct bb_cm_event ev[EVENTS];
+	unsigned int nev;
+};
+
+struct pair {
+	struct end a, b; /* a connects, b listens */
+	struct bb_listener *listener;
+	struct sockaddr_storage addr;
+};
+
+static inline uint64_t
+wait_end(void)
+{
+	return rte_get_tsc_cycles() + WAIT_S * rte_get_tsc_hz();
+}
+
+static inline void
+end_open(struct end *e, struct bb_dev *dev, const struct bb_cm_attr *attr)
+{
+	struct bb_cq_attr cq;
+
+	memset(e, 0, sizeof(*e));
+	e->dev = dev;
+	assert_int_equal(bb_pd_alloc(dev, &e->pd), 0);
+	bb_cq_attr_init(&cq);
+	cq.depth = 4096;
+	assert_int_equal(bb_cq_create(dev, &cq, &e->cq), 0);
+	assert_int_equal(bb_cm_create(dev, attr, &e->cm), 0);
+	e->buf = rte_zmalloc("connect", BUF, 4096);
+	assert_non_null(e->buf);
+	assert_int_equal(bb_mr_reg(e->pd, e->buf, BUF, ALL, &e->mr), 0);
+	bb_qp_init_attr_init(&e->init);
+	e->init.send_cq = e->cq;
+	e->init.recv_cq = e->cq;
+	e->init.sq_depth = 16;
+	e->init.rq_depth = 16;
+	bb_conn_param_init(&e->param);
+	e->param.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+	e->param.timeout_ms = WAIT_S * 1000;
+}
+
+static inline void
+end_close(struct end *e)
+{
+	struct bb_cm_stats stats;
+
+	bb_cm_stats(e->cm, &stats);
+	assert_int_equal(stats.conns, 0);
+	assert_int_equal(stats.half_open, 0);
+	assert_int_equal(bb_cm_destroy(e->cm), 0);
+	assert_int_equal(bb_cq_destroy(e->cq), 0);
+	assert_int_equal(bb_mr_dereg(e->mr), 0);
+	assert_int_equal(bb_pd_free(e->pd), 0);
+	rte_free(e->buf);
+}
+
+static inline void
+pair_open_with(struct pair *p, const char *dev_a, const char *dev_b, struct bb_cm_attr *attr)
+{
+	struct bb_dev *a, *b;
+
+	memset(p, 0, sizeof(*p));
+	assert_int_equal(bb_dev_open(dev_a, &a), 0);
+	b = a;
+	if (dev_b != NULL)
+		assert_int_equal(bb_dev_open(dev_b, &b), 0);
+	end_open(&p->a, a, attr);
+	end_open(&p->b, b, attr);
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", &p->addr), 0);
+	assert_int_equal(bb_listener_create(p->b.cm, (struct sockaddr *)&p->addr, &p->listener), 0);
+	((struct sockaddr_in *)&p->addr)->sin_port = htons(bb_listener_port(p->listener));
+}
+
+static inline void
+pair_open(struct pair *p)
+{
+	struct bb_cm_attr attr;
+
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	pair_open_with(p, "soft0", NULL, &attr);
+}
+
+static inline void
+pair_close(struct pair *p)
+{
+	struct bb_dev *a = p->a.dev, *b = p->b.dev;
+
+	assert_int_equal(bb_listener_destroy(p->listener), 0);
+	end_close(&p->a);
+	end_close(&p->b);
+	assert_int_equal(bb_dev_close(a), 0);
+	if (b != a)
+		assert_int_equal(bb_dev_close(b), 0);
+}
+
+/* Let both work once. */
+static inline void
+turn(struct pair *p)
+{
+	struct end *ends[] = {&p->a, &p->b};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct end *e = ends[i];
+
+		bb_dev_progress(e->dev);
+		if (e->nev < EVENTS)
+			e->nev += bb_cm_poll(e->cm, &e->ev[e->nev], 1);
+	}
+}
+
+static inline bool
+take(struct end *e, struct bb_cm_event *ev)
+{
+	if (e->nev == 0)
+		return false;
+	*ev = e->ev[0];
+	e->nev--;
+	memmove(e->ev, e->ev + 1, e->nev * sizeof(e->ev[0]));
+	return true;
+}
+
+/* The next event of a side, which must be this one. */
+static inline struct bb_cm_event
+expect(struct pair *p, struct end *e, enum bb_cm_event_type type)
+{
+	const uint64_t end = wait_end();
+	struct bb_cm_event ev;
+
+	while (!take(e, &ev)) {
+		turn(p);
+		if (rte_get_tsc_cycles() > end)
+			fail_msg("\"%s\" does not come", bb_cm_event_name(type));
+	}
+	if (ev.type != type)
+		fail_msg("\"%s\" (%d: %s), not \"%s\"", bb_cm_event_name(ev.type), ev.status,
+			 ev.why, bb_cm_event_name(type));
+	return ev;
+}
+
+static inline struct bb_qp *
+end_qp(struct end *e)
+{
+	struct bb_qp *qp = NULL;
+
+	assert_int_equal(bb_qp_create(e->pd, &e->init, &qp), 0);
+	return qp;
+}
+
+static inline struct bb_conn *
+call(struct pair *p, struct bb_qp *qp)
+{
+	struct bb_conn *c = NULL;
+
+	assert_int_equal(bb_conn_connect(p->a.cm, (struct sockaddr *)&p->addr, qp, &p->a.param, &c),
+			 0);
+	return c;
+}
+
+struct link {
+	struct bb_conn *a, *b;
+	struct bb_qp *qa, *qb;
+};
+
+/* A whole connection. */
+static inline void
+link_up(struct pair *p, struct link *l)
+{
+	l->qa = end_qp(&p->a);
+	l->qb = end_qp(&p->b);
+	l->a = call(p, l->qa);
+	l->b = expect(p, &p->b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_accept(l->b, l->qb, &p->b.param), 0);
+	assert_ptr_equal(expect(p, &p->a, BB_CM_ESTABLISHED).conn, l->a);
+	assert_ptr_equal(expect(p, &p->b, BB_CM_ESTABLISHED).conn, l->b);
+}
+
+static inline void
+link_free(struct link *l)
+{
+	bb_conn_destroy(l->a);
+	bb_conn_destroy(l->b);
+	assert_int_equal(bb_qp_destroy(l->qa), 0);
+	assert_int_equal(bb_qp_destroy(l->qb), 0);
+}
+
+static inline void
+link_down(struct pair *p, struct link *l)
+{
+	assert_int_equal(bb_conn_disconnect(l->a, NULL, 0), 0);
+	expect(p, &p->b, BB_CM_DISCONNECTED);
+	expect(p, &p->a, BB_CM_DISCONNECTED);
+	link_free(l);
+}
+
+static inline enum bb_conn_state
+conn_state(const struct bb_conn *c)
+{
+	struct bb_conn_info info;
+
+	bb_conn_query(c, &info);
+	return info.state;
+}
+
+/* Write from a into b's region "buf" and see it there. */
+static inline void
+writes(struct pair *p, struct link *l, uint8_t byte)
+{
+	const uint64_t end = wait_end();
+	struct bb_region r;
+	struct bb_sge sge;
+	struct bb_wc wc;
+
+	assert_int_equal(bb_conn_region(l->a, "buf", &r), 0);
+	memset(p->a.buf, byte, 64);
+	memset(p->b.buf, 0, 64);
+	sge = (struct bb_sge){(uintptr_t)p->a.buf, 64, p->a.mr->lkey};
+	assert_int_equal(bb_post_write(l->qa, 1, &sge, 1, r.addr, r.rkey, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(l->qa);
+	while (bb_cq_poll(p->a.cq, &wc, 1) == 0) {
+		turn(p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_int_equal(p->b.buf[0], byte);
+	assert_int_equal(p->b.buf[63], byte);
+}
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A listener and all that can come in at it: requests cut at every byte, damaged ones, ones of
+ * another version, a thousand that say nothing. It stays bounded, and serves others meanwhile.
+ */
+#include <sys/resource.h>
+
+#include "../fakes/bare_eal.h"
+#include "bb_cm_msg.h"
+#include "connect_env.h"
+
+#define HALF_OPEN 64
+
+static struct pair p;
+
+static void
+open_pair(uint32_t half_open_ms)
+{
+	struct bb_cm_attr attr;
+
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	attr.max_half_open = HALF_OPEN;
+	attr.half_open_ms = half_open_ms;
+	pair_open_with(&p, "soft0", NULL, &attr);
+}
+
+static struct bb_cm_stats
+stats(void)
+{
+	struct bb_cm_stats s;
+
+	bb_cm_stats(p.b.cm, &s);
+	return s;
+}
+
+static int
+raw_connect(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&p.addr, sizeof(struct sockaddr_in)),
+			 0);
+	return fd;
+}
+
+static size_t
+request(uint8_t *buf)
+{
+	struct bb_region r = {"x", 4096, 4096, 7, BB_ACCESS_REMOTE_READ};
+	struct bb_cm_msg msg = {
+		.type = BB_CM_REQ,
+		.end = {.qpn = 5,
+			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+			.mtu = 1024,
+			.sq_depth = 16},
+		.regions = &r,
+		.nregions = 1,
+		.private = "hello",
+		.private_len = 5,
+	};
+
+	return bb_cm_msg_encode(buf, &msg);
+}
+
+static void
+until(bool (*done)(void))
+{
+	const uint64_t end = wait_end();
+
+	while (!done()) {
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+}
+
+static bool
+none_half_open(void)
+{
+	return stats().half_open == 0;
+}
+
+static bool
+one_half_open(void)
+{
+	return stats().half_open == 1;
+}
+
+/* What the listener answers before it closes. */
+static size_t
+answer(int fd, uint8_t *buf, size_t len)
+{
+	const uint64_t end = wait_end();
+	size_t have = 0;
+	ssize_t n;
+
+	for (;;) {
+		n = recv(fd, buf + have, len - have, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			return have;
+		have += n > 0 ? (size_t)n : 0;
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+}
+
+/* Cut at every byte, the connection ends there; the same bytes one at a time are a request. */
+static void
+test_cut(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	size_t i, n = request(buf);
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	for (i = 0; i < n; i++) {
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, i, 0), i);
+		until(one_half_open);
+		close(fd);
+		until(none_half_open);
+		assert_int_equal(p.b.nev, 0);
+	}
+	fd = raw_connect();
+	for (i = 0; i < n; i++) {
+		assert_int_equal(p.b.nev, 0);
+		assert_int_equal(send(fd, buf + i, 1, 0), 1);
+		turn(&p);
+	}
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	assert_int_equal(ev.private_len, 5);
+	/* The same once more on that connection is not due. */
+	assert_int_equal(send(fd, buf, n, 0), n);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
+	assert_int_equal(answer(fd, back, sizeof(back)), 0);
+	bb_conn_destroy(ev.conn);
+	close(fd);
+	pair_close(&p);
+}
+
+/* Any byte of it damaged: refused, or a request all the same; nothing else. */
+static void
+test_damaged(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
+	size_t i, n = request(buf);
+	unsigned int taken = 0;
+	struct bb_cm_event ev;
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	for (i = 0; i < n; i++) {
+		const uint64_t bad = stats().bad_messages, end = wait_end();
+
+		request(buf);
+		buf[i] ^= 0x81;
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, n, 0), n);
+		/* A length that says more than comes waits for more. */
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		ev.conn = NULL;
+		until(none_half_open);
+		while (stats().conns != 0 || stats().bad_messages == bad) {
+			turn(&p);
+			if (take(&p.b, &ev) && ev.type == BB_CM_DISCONNECTED) {
+				bb_conn_destroy(ev.conn);
+				taken++;
+				break;
+			}
+			if (none_half_open() && stats().conns == 0 && p.b.nev == 0)
+				break;
+			assert_true(rte_get_tsc_cycles() < end);
+		}
+		(void)answer(fd, back, sizeof(back));
+		close(fd);
+	}
+	/* Session, QP number, PSN, GID, keys, private data: any value is one. */
+	assert_in_range(taken, 40, n - 40);
+	assert_true(stats().bad_messages >= 40);
+	pair_close(&p);
+}
+
+/* Another version is told so in a message that says ours. */
+static void
+test_version(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
+	struct bb_region regions[BB_REGION_MAX];
+	struct bb_cm_header h;
+	struct bb_cm_msg msg;
+	size_t n = request(buf);
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	buf[4] = 2;
+	fd = raw_connect();
+	/* No byte behind the header: one that is not read would cut the answer off (RST). */
+	(void)n;
+	assert_int_equal(send(fd, buf, BB_CM_HEADER, 0), BB_CM_HEADER);
+	n = answer(fd, back, sizeof(back));
+	assert_true(n > BB_CM_HEADER);
+	assert_null(bb_cm_header_decode(back, &h));
+	assert_null(bb_cm_body_decode(h.type, back + BB_CM_HEADER, h.len, &msg, regions));
+	assert_int_equal(msg.type, BB_CM_REJ);
+	assert_int_equal(msg.reason, BB_REJECT_VERSION);
+	close(fd);
+
+	/* Private data of another length than the header leaves room for. */
+	n = request(buf);
+	bb_cm_put16(buf + BB_CM_HEADER + 54, 6);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	assert_int_equal(answer(fd, back, sizeof(back)), 0);
+	close(fd);
+	assert_int_equal(stats().bad_messages, 2);
+	pair_close(&p);
+}
+
+/* The side that connects: answers that are wrong, or cut. */
+static void
+test_bad_answers(void **st)
+{
+	static const uint8_t types[] = {BB_CM_REQ, BB_CM_RTU, BB_CM_DREQ, BB_CM_DREP, BB_CM_REP};
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	size_t i, n;
+	int fd, in;
+
+	(void)st;
+	open_pair(30000);
+	qp = end_qp(&p.a);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	for (i = 0; i < sizeof(types); i++) {
+		struct bb_cm_msg msg = {
+			.type = types[i],
+			.end = {.qpn = 5, .mtu = 1024, .sq_depth = 16, .session = 9, .qp_type = 1}};
+
+		assert_int_equal(
+			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+		turn(&p);
+		in = accept(fd, NULL, NULL);
+		assert_true(in >= 0);
+		n = bb_cm_msg_encode(buf, &msg);
+		assert_int_equal(send(in, buf, n, 0), n);
+		/* The last is an answer, of a UC queue pair to an RC one. */
+		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EPROTO);
+		assert_int_equal(qp->state, BB_QP_RESET);
+		bb_conn_destroy(c);
+		close(in);
+	}
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	in = accept(fd, NULL, NULL);
+	assert_int_equal(send(in, buf, BB_CM_HEADER + 10, 0), BB_CM_HEADER + 10);
+	shutdown(in, SHUT_WR);
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNRESET);
+	bb_conn_destroy(c);
+	close(in);
+	close(fd);
+	bb_qp_destroy(qp);
+	pair_close(&p);
+}
+
+/*
+ * A thousand that connect and say nothing: never more than max_half_open of them are held, a
+ * real peer still gets through, and all are gone in the end.
+ */
+static void
+test_half_open(void **st)
+{
+	struct rlimit lim;
+	struct link l;
+	int fds[1000];
+	unsigned int i;
+
+	(void)st;
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_max < 2048) {
+		print_message("skipped: the limit of descriptors is %lu\n",
+			      (unsigned long)lim.rlim_max);
+		skip();
+	}
+	lim.rlim_cur = lim.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	open_pair(1000);
+	for (i = 0; i < 1000; i++) {
+		fds[i] = raw_connect();
+		turn(&p);
+		assert_true(stats().half_open <= HALF_OPEN);
+	}
+	link_up(&p, &l);
+	link_down(&p, &l);
+	assert_true(stats().evicted + stats().timeouts >= 1000 - HALF_OPEN);
+	until(none_half_open);
+	for (i = 0; i < 1000; i++)
+		close(fds[i]);
+	pair_close(&p);
+}
+
+/* One that comes in and is silent is closed after half_open_ms, and told why. */
+static void
+test_silent(void **st)
+{
+	uint8_t back[BB_CM_MSG_MAX];
+	struct bb_region regions[BB_REGION_MAX];
+	struct bb_cm_header h;
+	struct bb_cm_msg msg;
+	int fd;
+
+	(void)st;
+	open_pair(20);
+	fd = raw_connect();
+	assert_int_equal(answer(fd, back, sizeof(back)), BB_CM_HEADER + 8);
+	assert_null(bb_cm_header_decode(back, &h));
+	assert_null(bb_cm_body_decode(h.type, back + BB_CM_HEADER, h.len, &msg, regions));
+	assert_int_equal(msg.reason, BB_REJECT_TIMEOUT);
+	assert_int_equal(stats().timeouts, 1);
+	close(fd);
+	pair_close(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cut),       cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_version),   cmocka_unit_test(test_bad_answers),
+		cmocka_unit_test(test_half_open), cmocka_unit_test(test_silent),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The messages of lib/connect over TCP: positions, and everything that is refused. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bb_cm_msg.h"
+
+static struct bb_region regions[2] = {
+	{"ring", 0x1122334455667788, 4096, 0xaabbccdd, BB_ACCESS_REMOTE_WRITE},
+	{"data", 0x1000, 0x100000000, 7, BB_ACCESS_REMOTE_READ},
+};
+
+static struct bb_cm_msg
+request(void)
+{
+	struct bb_cm_msg msg = {
+		.type = BB_CM_REQ,
+		.end = {.session = 0x0102030405060708,
+			.qpn = 0x123456,
+			.psn = 0xabcdef,
+			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+			.lid = 0x1234,
+			.mtu = 4096,
+			.qp_type = 1,
+			.flags = BB_CM_COMES_BACK,
+			.initiator_depth = 3,
+			.responder_resources = 4,
+			.retry_count = 5,
+			.rnr_retry_count = 6,
+			.sq_depth = 128,
+			.rq_depth = 64},
+		.regions = regions,
+		.nregions = 2,
+		.private = "hello",
+		.private_len = 5,
+	};
+
+	return msg;
+}
+
+/* Decode a whole message; NULL or why not. */
+static const char *
+decode(const uint8_t *buf, size_t len, struct bb_cm_msg *msg, struct bb_region *out)
+{
+	struct bb_cm_header h;
+	const char *why;
+
+	if (len < BB_CM_HEADER)
+		return "short";
+	why = bb_cm_header_decode(buf, &h);
+	if (why == NULL && h.len != len - BB_CM_HEADER)
+		return "short";
+	return why != NULL ? why : bb_cm_body_decode(h.type, buf + BB_CM_HEADER, h.len, msg, out);
+}
+
+/* Byte by byte: what the guide's table says, not what the encoder thinks. */
+static void
+test_positions(void **st)
+{
+	static const uint8_t want[] = {
+		'B', 'B', 'C', 'M', 1, 1, 0, 16, 0, 0, 0, 64 + 80 + 5, 0, 0, 0, 0,
+		/* 0: session, QPN, PSN */
+		1, 2, 3, 4, 5, 6, 7, 8, 0, 0x12, 0x34, 0x56, 0, 0xab, 0xcd, 0xef,
+		/* 16: GID */
+		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1,
+		/* 32: LID, MTU, type, flags, depths, retries, reserved */
+		0x12, 0x34, 0x10, 0, 1, 1, 3, 4, 5, 6, 0, 0,
+		/* 44: queue depths, counts, reserved */
+		0, 0, 0, 128, 0, 0, 0, 64, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0,
+		/* a region: name, address, length, rkey, rights */
+		'r', 'i', 'n', 'g', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x33, 0x44,
+		0x55, 0x66, 0x77, 0x88, 0, 0, 0, 0, 0, 0, 0x10, 0, 0xaa, 0xbb, 0xcc, 0xdd, 0, 0, 0,
+		2};
+	struct bb_cm_msg msg = request();
+	uint8_t buf[BB_CM_MSG_MAX];
+	size_t n = bb_cm_msg_encode(buf, &msg);
+
+	(void)st;
+	assert_int_equal(n, BB_CM_HEADER + 64 + 80 + 5);
+	assert_memory_equal(buf, want, sizeof(want));
+	assert_memory_equal(buf + n - 5, "hello", 5);
+}
+
+static void
+test_roundtrip(void **st)
+{
+	static const uint8_t types[] = {BB_CM_REQ, BB_CM_REP,  BB_CM_RTU,
+					BB_CM_REJ, BB_CM_DREQ, BB_CM_DREP};
+	struct bb_region out[BB_REGION_MAX];
+	uint8_t buf[BB_CM_MSG_MAX];
+	size_t i, n;
+
+	(void)st;
+	for (i = 0; i < sizeof(types); i++) {
+		struct bb_cm_msg msg = request(), got;
+
+		msg.type = types[i];
+		msg.reason = 28;
+		n = bb_cm_msg_encode(buf, &msg);
+		assert_null(decode(buf, n, &got, out));
+		assert_int_equal(got.type, types[i]);
+		if (i < 2) {
+			assert_memory_equal(&got.end, &msg.end, sizeof(msg.end));
+			assert_int_equal(got.nregions, 2);
+			assert_memory_equal(out, regions, sizeof(regions));
+		}
+		if (types[i] == BB_CM_REJ)
+			assert_int_equal(got.reason, 28);
+		if (types[i] != BB_CM_RTU && types[i] != BB_CM_DREP) {
+			assert_int_equal(got.private_len, 5);
+			assert_memory_equal(got.private, "hello", 5);
+		}
+	}
+}
+
+/* The longest there is fits; each count one higher does not. */
+static void
+test_limits(void **st)
+{
+	struct bb_region many[BB_REGION_MAX], out[BB_REGION_MAX];
+	static uint8_t private[BB_CM_PRIVATE_MAX];
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_msg msg = request(), got;
+	uint32_t i;
+
+	(void)st;
+	for (i = 0; i < BB_REGION_MAX; i++) {
+		many[i] = regions[0];
+		snprintf(many[i].name, sizeof(many[i].name), "%u", i);
+		memset(many[i].name + strlen(many[i].name), 0,
+		       sizeof(many[i].name) - strlen(many[i].name));
+	}
+	msg.regions = many;
+	msg.nregions = BB_REGION_MAX;
+	msg.private = private;
+	msg.private_len = sizeof(private);
+	assert_int_equal(bb_cm_msg_encode(buf, &msg), BB_CM_MSG_MAX);
+	assert_null(decode(buf, BB_CM_MSG_MAX, &got, out));
+	bb_cm_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX + 1);
+	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
+	bb_cm_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX);
+	bb_cm_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
+	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
+	bb_cm_put32(buf + 8, BB_CM_BODY_MAX + 1);
+	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
+}
+
+/* Cut anywhere, or with a length that is not true, it is refused and nothing is written. */
+static void
+test_cut(void **st)
+{
+	struct bb_cm_msg msg = request(), got, was;
+	struct bb_region out[BB_REGION_MAX], out_was[BB_REGION_MAX];
+	uint8_t buf[BB_CM_MSG_MAX], *tight;
+	size_t i, n = bb_cm_msg_encode(buf, &msg);
+
+	(void)st;
+	memset(&was, 0x5a, sizeof(was));
+	memset(out_was, 0x5a, sizeof(out_was));
+	for (i = 0; i < n; i++) {
+		got = was;
+		memcpy(out, out_was, sizeof(out));
+		/* In memory of just that size, for a sanitizer. */
+		tight = malloc(i + 1);
+		assert_non_null(tight);
+		memcpy(tight, buf, i);
+		if (i >= BB_CM_HEADER) {
+			bb_cm_put32(tight + 8, (uint32_t)(i - BB_CM_HEADER));
+			assert_non_null(decode(tight, i, &got, out));
+		}
+		free(tight);
+		assert_memory_equal(&got, &was, sizeof(was));
+		assert_memory_equal(out, out_was, sizeof(out));
+	}
+}
+
+static void
+bad(size_t at, uint8_t value, const char *want)
+{
+	struct bb_cm_msg msg = request(), got;
+	struct bb_region out[BB_REGION_MAX];
+	uint8_t buf[BB_CM_MSG_MAX];
+	size_t n = bb_cm_msg_encode(buf, &msg);
+	const char *why;
+
+	buf[at] = value;
+	why = decode(buf, n, &got, out);
+	if (why == NULL || strstr(why, want) == NULL)
+		fail_msg("byte %d = %d: \"%s\", not \"%s\"", (int)at, value,
+			 why != NULL ? why : "taken", want);
+}
+
+static void
+test_fields(void **st)
+{
+	const size_t b = BB_CM_HEADER, r = BB_CM_HEADER + BB_CM_END;
+
+	(void)st;
+	bad(0, 'X', "begin");
+	bad(4, 2, "version");
+	bad(5, 0, "kind");
+	bad(5, 7, "kind");
+	bad(5, BB_CM_RTU, "length");
+	bad(7, 20, "header");
+	bad(15, 1, "header");
+	bad(8, 1, "longer");
+	bad(b + 8, 1, "QP number");
+	bad(b + 12, 1, "PSN");
+	bad(b + 34, 0x18, "MTU");
+	bad(b + 35, 1, "MTU");
+	bad(b + 36, 2, "neither RC nor UC");
+	bad(b + 37, 4, "reserved");
+	bad(b + 40, 8, "retry");
+	bad(b + 41, 8, "retry");
+	bad(b + 43, 1, "reserved");
+	bad(b + 44, 2, "depth");
+	bad(b + 48, 2, "depth");
+	bad(b + 53, 1, "contradicts");
+	bad(b + 55, 4, "contradicts");
+	bad(b + 55, 6, "contradicts");
+	bad(b + 63, 1, "reserved");
+	bad(r, 0, "name");
+	bad(r + 15, 'x', "name");
+	bad(r + 16 + 8, 0xff, "wraps");
+	bad(r + 36, 1, "rights");
+	/* "ring" and "data" become one name. */
+	memcpy(regions[1].name, "rinX", 4);
+	bad(r + 40 + 3, 'g', "one name");
+	memcpy(regions[1].name, "data", 4);
+}
+
+/* Of a version that is not ours so much is told that its sender can be. */
+static void
+test_version(void **st)
+{
+	struct bb_cm_msg msg = request();
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_header h = {0};
+
+	(void)st;
+	bb_cm_msg_encode(buf, &msg);
+	buf[4] = 9;
+	assert_non_null(bb_cm_header_decode(buf, &h));
+	assert_int_equal(h.version, 9);
+	memset(&h, 0, sizeof(h));
+	buf[0] = 'X';
+	assert_non_null(bb_cm_header_decode(buf, &h));
+	assert_int_equal(h.version, 0);
+}
+
+static void
+test_regions(void **st)
+{
+	struct bb_mr mr = {.addr = (void *)0x1000,
+			   .len = 4096,
+			   .iova = 0x1000,
+			   .rkey = 5,
+			   .access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE};
+	struct bb_region r, out[2];
+	uint8_t buf[2 * BB_REGION_PACKED];
+
+	(void)st;
+	assert_int_equal(bb_region_of(&mr, "x", 16, 0, &r), 0);
+	assert_int_equal(r.addr, 0x1010);
+	assert_int_equal(r.len, 4080);
+	assert_int_equal(r.access, BB_ACCESS_REMOTE_WRITE);
+	assert_int_equal(bb_region_of(&mr, "x", 4096, 0, &r), -EINVAL);
+	assert_int_equal(bb_region_of(&mr, "x", 16, 4081, &r), -EINVAL);
+	assert_int_equal(bb_region_of(&mr, "", 0, 0, &r), -EINVAL);
+	assert_int_equal(bb_region_of(&mr, "sixteen_letters_", 0, 0, &r), -EINVAL);
+	mr.rkey = 0;
+	assert_int_equal(bb_region_of(&mr, "x", 0, 0, &r), -EINVAL);
+
+	assert_int_equal(bb_region_pack(regions, 2, buf, sizeof(buf) - 1), -ENOSPC);
+	assert_int_equal(bb_region_pack(regions, 2, buf, sizeof(buf)), sizeof(buf));
+	assert_int_equal(bb_region_unpack(buf, sizeof(buf) - 1, out, 2), -EINVAL);
+	assert_int_equal(bb_region_unpack(buf, sizeof(buf), out, 1), -ENOSPC);
+	assert_int_equal(bb_region_unpack(buf, sizeof(buf), out, 2), 2);
+	assert_memory_equal(out, regions, sizeof(regions));
+	memcpy(buf + BB_REGION_PACKED, buf, 16);
+	assert_int_equal(bb_region_unpack(buf, sizeof(buf), out, 2), -EINVAL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_positions), cmocka_unit_test(test_roundtrip),
+		cmocka_unit_test(test_limits),    cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_fields),    cmocka_unit_test(test_version),
+		cmocka_unit_test(test_regions),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
