@@ -7,80 +7,9 @@
  * Read next: perf.h (what there is), handshake.c (what the peers say to each other, in which
  * order), run_lat.c and run_bw.c (the RDMA), perf_msg.h (the words themselves).
  */
-#include <stdarg.h>
-
 #include <rte_cycles.h>
-#include <rte_eal.h>
-#include <rte_errno.h>
 
 #include "perf.h"
-
-volatile sig_atomic_t stop_signal;
-
-void
-say(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "bb_perf: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\n");
-}
-
-static void
-on_signal(int sig)
-{
-	stop_signal = sig;
-}
-
-/* The first signal ends the run in order, a second one ends the program. */
-static void
-catch_signals(void)
-{
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-}
-
-/* "--" and what stands behind it; EAL has what stands before. */
-static int
-split_args(int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return argc;
-}
-
-static int
-parse_args(struct options *o, int argc, char **argv, int eal_argc)
-{
-	int i, rc;
-
-	for (i = 1; i < eal_argc; i++) {
-		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
-			options_help(stdout);
-			return 1;
-		}
-		if (options_known(argv[i])) {
-			say("%s is not an EAL option: put it behind --, as in bb_perf -l 0 -- %s "
-			    "...",
-			    argv[i], argv[i]);
-			return -1;
-		}
-	}
-	if (eal_argc == argc)
-		return options_parse(o, 1, argv);
-	argv[eal_argc] = argv[0];
-	rc = options_parse(o, argc - eal_argc, argv + eal_argc);
-	argv[eal_argc] = NULL;
-	return rc;
-}
 
 static int
 run_test(struct perf *p)
@@ -151,21 +80,18 @@ int
 main(int argc, char **argv)
 {
 	static struct perf p = {.fd = -1};
-	int eal_argc = split_args(argc, argv), rc;
+	int eal_argc, rc;
 
-	rc = parse_args(&p.o, argc, argv, eal_argc);
+	rc = program_args(&p.o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
 	p.server = p.o.host == NULL;
 	if (p.o.json != NULL && json_open(p.o.json) != 0)
 		return EXIT_USAGE;
-	if (rte_eal_init(eal_argc, argv) < 0) {
-		say("EAL did not start: %s; without hugepages give --no-huge -m 256",
-		    rte_strerror(rte_errno));
+	if (program_start(eal_argc, argv) != 0) {
 		json_close(&p, EXIT_FAILED);
 		return EXIT_FAILED;
 	}
-	catch_signals();
 	p.tsc_hz = rte_get_tsc_hz();
 	rc = run(&p);
 	if (json_close(&p, rc) != 0 && rc == 0)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <getopt.h>
 #include <stdlib.h>
 
 #include <rte_version.h>
 
-#include "number.h"
 #include "perf.h"
 
 enum {
@@ -25,7 +23,7 @@ enum {
 	OPT_VERSION,
 };
 
-static const struct option longopts[] = {
+static const struct option long_options[] = {
 	{"protocol", required_argument, NULL, 'P'},
 	{"device", required_argument, NULL, 'd'},
 	{"size", required_argument, NULL, 's'},
@@ -91,45 +89,6 @@ protocol_list(FILE *out)
 			protocols[i].peer, protocols[i].types & RC ? "RC" : "",
 			protocols[i].types & UC ? protocols[i].types & RC ? " UC" : "UC" : "",
 			protocols[i].types & UD ? protocols[i].types & RC ? " UD" : "UD" : "");
-}
-
-bool
-options_known(const char *arg)
-{
-	const struct option *l;
-	size_t n;
-
-	if (strncmp(arg, "--", 2) != 0)
-		return false;
-	arg += 2;
-	n = strcspn(arg, "=");
-	for (l = longopts; l->name != NULL; l++)
-		if (strlen(l->name) == n && strncmp(l->name, arg, n) == 0)
-			return true;
-	return false;
-}
-
-static int
-option_u64(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *out)
-{
-	const char *wrong = number_parse(arg, strlen(arg), out);
-
-	if (wrong == NULL && *out >= min && *out <= max)
-		return 0;
-	say("--%s %s: %s; give a number from %" PRIu64 " to %" PRIu64, name, arg,
-	    wrong != NULL ? wrong : "is out of range", min, max);
-	return -1;
-}
-
-static int
-option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out)
-{
-	uint64_t v;
-
-	if (option_u64(name, arg, min, max, &v) != 0)
-		return -1;
-	*out = (uint32_t)v;
-	return 0;
 }
 
 static int
@@ -300,9 +259,10 @@ check_together(struct options *o, int type)
 	return 0;
 }
 
-int
-options_parse(struct options *o, int argc, char **argv)
+static int
+options_parse(void *options, int argc, char **argv)
 {
+	struct options *o = options;
 	int c, type = -1;
 
 	memset(o, 0, sizeof(*o));
@@ -313,8 +273,7 @@ options_parse(struct options *o, int argc, char **argv)
 	o->qp_timeout = 14;
 	o->seconds = 60;
 
-	optind = 0; /* a new scan */
-	while ((c = getopt_long(argc, argv, "P:d:s:n:m:g:x:p:h", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "P:d:s:n:m:g:x:p:h", long_options, NULL)) != -1) {
 		if (c == 'h') {
 			options_help(stdout);
 			return 1;
@@ -334,3 +293,11 @@ options_parse(struct options *o, int argc, char **argv)
 	}
 	return check_together(o, type);
 }
+
+const struct program program = {
+	.name = "bb_perf",
+	.no_huge = "--no-huge -m 256",
+	.options = long_options,
+	.help = options_help,
+	.parse = options_parse,
+};

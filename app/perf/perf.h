@@ -16,7 +16,6 @@
 #define PERF_H
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +25,7 @@
 #include "histogram.h"
 #include "options.h"
 #include "perf_msg.h"
+#include "program.h"
 
 #define UD_GRH     40         /* bytes in front of the data of a datagram */
 #define PERF_QKEY  0x11111111 /* of all these programs */
@@ -86,12 +86,6 @@ struct perf {
 	struct result res;
 	uint64_t tsc_hz;
 };
-
-/* Set by SIGINT and SIGTERM. */
-extern volatile sig_atomic_t stop_signal;
-
-/* main.c: one line on standard error. */
-void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* setup.c */
 int perf_open(struct perf *p);

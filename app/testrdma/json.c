@@ -25,8 +25,7 @@ json_open(const char *path)
 {
 	json = fopen(path, "w");
 	if (json == NULL) {
-		fprintf(stderr, "testrdma: --json %s: %s; give a file that can be written\n", path,
-			strerror(errno));
+		say("--json %s: %s; give a file that can be written", path, strerror(errno));
 		return -1;
 	}
 	return 0;
@@ -135,7 +134,6 @@ json_close(const struct test *t, int status)
 	bad |= fclose(json) != 0;
 	json = NULL;
 	if (bad)
-		fprintf(stderr, "testrdma: --json %s: could not be written to its end\n",
-			t->o.json);
+		say("--json %s: could not be written to its end", t->o.json);
 	return bad ? -1 : 0;
 }

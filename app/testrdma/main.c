@@ -10,66 +10,9 @@
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_malloc.h>
 
 #include "testrdma.h"
-
-volatile sig_atomic_t stop_signal;
-
-static void
-on_signal(int sig)
-{
-	stop_signal = sig;
-}
-
-/* The first signal ends the run with a summary, a second one ends the program. */
-static void
-catch_signals(void)
-{
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-}
-
-/* "--" and what stands behind it; EAL has what stands before. */
-static int
-split_args(int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return argc;
-}
-
-static int
-parse_args(struct test *t, int argc, char **argv, int eal_argc)
-{
-	int i, rc;
-
-	for (i = 1; i < eal_argc; i++) {
-		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
-			options_help(stdout);
-			return 1;
-		}
-		if (options_known(argv[i])) {
-			fprintf(stderr,
-				"testrdma: %s is not an EAL option: put it behind --, as in "
-				"testrdma -l 0 -- %s ...\n",
-				argv[i], argv[i]);
-			return -1;
-		}
-	}
-	if (eal_argc == argc)
-		return options_parse(&t->o, 1, argv);
-	argv[eal_argc] = argv[0];
-	rc = options_parse(&t->o, argc - eal_argc, argv + eal_argc);
-	argv[eal_argc] = NULL;
-	return rc;
-}
 
 static void
 run_rows(struct test *t, struct row *row)
@@ -109,7 +52,7 @@ run(struct test *t)
 		return -rc;
 	row = rte_zmalloc("row", sizeof(*row), 64);
 	if (row == NULL) {
-		fprintf(stderr, "testrdma: no memory\n");
+		say("no memory");
 		return EXIT_FAILED;
 	}
 	json_start(t);
@@ -125,22 +68,17 @@ int
 main(int argc, char **argv)
 {
 	static struct test t;
-	int eal_argc = split_args(argc, argv), rc;
+	int eal_argc, rc;
 
-	rc = parse_args(&t, argc, argv, eal_argc);
+	rc = program_args(&t.o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (t.o.json != NULL && json_open(t.o.json) != 0)
 		return EXIT_USAGE;
-	if (rte_eal_init(eal_argc, argv) < 0) {
-		fprintf(stderr,
-			"testrdma: EAL did not start: %s; without hugepages give "
-			"--no-huge -m 512\n",
-			rte_strerror(rte_errno));
+	if (program_start(eal_argc, argv) != 0) {
 		json_close(&t, EXIT_FAILED);
 		return EXIT_FAILED;
 	}
-	catch_signals();
 	rc = run(&t);
 	if (json_close(&t, rc) != 0 && rc == 0)
 		rc = EXIT_FAILED;

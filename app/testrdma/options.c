@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -30,7 +29,7 @@ enum {
 	OPT_VERSION,
 };
 
-static const struct option longopts[] = {
+static const struct option long_options[] = {
 	{"device", required_argument, NULL, 'd'},
 	{"op", required_argument, NULL, 'o'},
 	{"size", required_argument, NULL, 's'},
@@ -51,45 +50,6 @@ static const struct option longopts[] = {
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
 };
-
-bool
-options_known(const char *arg)
-{
-	const struct option *l;
-	size_t n;
-
-	if (strncmp(arg, "--", 2) != 0)
-		return false;
-	arg += 2;
-	n = strcspn(arg, "=");
-	for (l = longopts; l->name != NULL; l++)
-		if (strlen(l->name) == n && strncmp(l->name, arg, n) == 0)
-			return true;
-	return false;
-}
-
-static int
-option_number(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
-{
-	const char *wrong = number_parse(arg, strlen(arg), v);
-
-	if (wrong == NULL && *v >= min && *v <= max)
-		return 0;
-	fprintf(stderr, "testrdma: --%s %s: %s; give a number from %" PRIu64 " to %" PRIu64 "\n",
-		name, arg, wrong != NULL ? wrong : "is out of range", min, max);
-	return -1;
-}
-
-static int
-option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out)
-{
-	uint64_t v;
-
-	if (option_number(name, arg, min, max, &v) != 0)
-		return -1;
-	*out = (uint32_t)v;
-	return 0;
-}
 
 static int
 parse_ops(struct options *o, const char *arg)
@@ -123,10 +83,9 @@ parse_ops(struct options *o, const char *arg)
 static int
 size_error(const char *item, size_t len, const char *wrong)
 {
-	fprintf(stderr,
-		"testrdma: --size: \"%.*s\" %s; give sizes from 1 to 1G as 8,64,4K or a range as "
-		"8..1M (times 4), 8..1M:x2, 64..512:+64\n",
-		(int)len, item, wrong);
+	say("--size: \"%.*s\" %s; give sizes from 1 to 1G as 8,64,4K or a range as "
+	    "8..1M (times 4), 8..1M:x2, 64..512:+64",
+	    (int)len, item, wrong);
 	return -1;
 }
 
@@ -215,9 +174,7 @@ parse_duration(struct options *o, const char *arg)
 	o->duration = strtod(arg, &end);
 	if (end == arg || *end != '\0' || !isfinite(o->duration) || o->duration < 0.001 ||
 	    o->duration > 86400) {
-		fprintf(stderr,
-			"testrdma: --duration %s: give the seconds of each row, 0.001 to 86400\n",
-			arg);
+		say("--duration %s: give the seconds of each row, 0.001 to 86400", arg);
 		return -1;
 	}
 	return 0;
@@ -249,10 +206,10 @@ parse_one(struct options *o, int c)
 	case OPT_OFFSET:
 		return option_u32("offset", optarg, 0, 63, &o->offset);
 	case OPT_SEED:
-		return option_number("seed", optarg, 0, UINT64_MAX, &o->seed);
+		return option_u64("seed", optarg, 0, UINT64_MAX, &o->seed);
 	case OPT_DB:
 		if (strcmp(optarg, "doorbell") != 0 && strcmp(optarg, "blueflame") != 0) {
-			fprintf(stderr, "testrdma: --db %s: give doorbell or blueflame\n", optarg);
+			say("--db %s: give doorbell or blueflame", optarg);
 			return -1;
 		}
 		o->blueflame = optarg[0] == 'b';
@@ -269,7 +226,7 @@ parse_one(struct options *o, int c)
 		o->csv = true;
 		return 0;
 	default:
-		fprintf(stderr, "testrdma: see testrdma --help\n");
+		say("see testrdma --help");
 		return -1;
 	}
 }
@@ -295,32 +252,28 @@ check_together(struct options *o)
 	if (o->signal_every == 0)
 		o->signal_every = o->depth < 16 ? o->depth : 16;
 	if (o->burst > o->depth) {
-		fprintf(stderr,
-			"testrdma: --burst %u does not fit into --depth %u; give a burst of at most "
-			"the depth\n",
-			o->burst, o->depth);
+		say("--burst %u does not fit into --depth %u; give a burst of at most "
+		    "the depth",
+		    o->burst, o->depth);
 		return -1;
 	}
 	if (o->signal_every > o->depth) {
-		fprintf(stderr,
-			"testrdma: --signal-every %u is more than --depth %u: the queue would fill "
-			"with no completion under way; give at most the depth\n",
-			o->signal_every, o->depth);
+		say("--signal-every %u is more than --depth %u: the queue would fill "
+		    "with no completion under way; give at most the depth",
+		    o->signal_every, o->depth);
 		return -1;
 	}
 	if (o->max_inline > 0 && o->sgl > 1) {
-		fprintf(stderr,
-			"testrdma: --inline data is one piece; leave out --sgl %u or "
-			"--inline\n",
-			o->sgl);
+		say("--inline data is one piece; leave out --sgl %u or "
+		    "--inline",
+		    o->sgl);
 		return -1;
 	}
 	for (i = 0; i < o->nops; i++) {
 		if (o->ops[i]->atomic && o->offset % 8 != 0) {
-			fprintf(stderr,
-				"testrdma: --offset %u: %s needs addresses aligned to 8 bytes; "
-				"give 0, 8, 16, ... or leave it out of --op\n",
-				o->offset, o->ops[i]->name);
+			say("--offset %u: %s needs addresses aligned to 8 bytes; "
+			    "give 0, 8, 16, ... or leave it out of --op",
+			    o->offset, o->ops[i]->name);
 			return -1;
 		}
 	}
@@ -332,9 +285,10 @@ check_together(struct options *o)
 	return 0;
 }
 
-int
-options_parse(struct options *o, int argc, char **argv)
+static int
+options_parse(void *options, int argc, char **argv)
 {
+	struct options *o = options;
 	unsigned int i;
 	int c;
 
@@ -350,8 +304,7 @@ options_parse(struct options *o, int argc, char **argv)
 	if (parse_sizes(o, "8..1M") != 0)
 		return -1;
 
-	optind = 0; /* a new scan */
-	while ((c = getopt_long(argc, argv, "d:o:s:h", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "d:o:s:h", long_options, NULL)) != -1) {
 		if (c == 'h') {
 			options_help(stdout);
 			return 1;
@@ -364,9 +317,16 @@ options_parse(struct options *o, int argc, char **argv)
 			return -1;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "testrdma: \"%s\" is not an option; see testrdma --help\n",
-			argv[optind]);
+		say("\"%s\" is not an option; see testrdma --help", argv[optind]);
 		return -1;
 	}
 	return check_together(o);
 }
+
+const struct program program = {
+	.name = "testrdma",
+	.no_huge = "--no-huge -m 512",
+	.options = long_options,
+	.help = options_help,
+	.parse = options_parse,
+};

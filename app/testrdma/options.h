@@ -45,16 +45,6 @@ struct options {
 /* Rows that @o asks for: atomics have one size. */
 uint32_t options_rows(const struct options *o);
 
-/*
- * Parse argv[1] on; argv[0] is the program's name.
- * @return 0 run; 1 nothing left to do (--help, --version); -1 usage error,
- *   already explained on stderr.
- */
-int options_parse(struct options *o, int argc, char **argv);
-
-/* True when @arg is an option of this program: it stands on the wrong side of "--". */
-bool options_known(const char *arg);
-
 void options_help(FILE *out);
 
 #endif

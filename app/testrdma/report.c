@@ -139,8 +139,8 @@ report_row(struct test *t, const struct row *row)
 	}
 	fflush(stdout);
 	if (r->errors > FAILS_SHOWN)
-		fprintf(stderr, "testrdma: %s %u: %" PRIu64 " more errors like these\n",
-			row->e->name, row->size, r->errors - FAILS_SHOWN);
+		say("%s %u: %" PRIu64 " more errors like these", row->e->name, row->size,
+		    r->errors - FAILS_SHOWN);
 }
 
 void

@@ -16,7 +16,7 @@
 static void
 error(const char *what, int rc)
 {
-	fprintf(stderr, "testrdma: %s: %s\n", what, strerror(-rc));
+	say("%s: %s", what, strerror(-rc));
 }
 
 static int
@@ -27,8 +27,7 @@ open_device(struct test *t)
 
 	rc = bb_dev_open(t->o.device, &t->dev);
 	if (rc != 0) {
-		fprintf(stderr, "testrdma: --device %s: cannot be opened: %s\n", t->o.device,
-			strerror(-rc));
+		say("--device %s: cannot be opened: %s", t->o.device, strerror(-rc));
 		if (rc != -ENODEV && rc != -EINVAL)
 			return -EXIT_FAILED;
 		n = bb_dev_list(info, RTE_DIM(info));
@@ -51,8 +50,7 @@ limit(const char *option, uint64_t value, uint64_t max)
 {
 	if (value <= max)
 		return 0;
-	fprintf(stderr, "testrdma: --%s %" PRIu64 ": this device can do %" PRIu64 " at most\n",
-		option, value, max);
+	say("--%s %" PRIu64 ": this device can do %" PRIu64 " at most", option, value, max);
 	return -EXIT_USAGE;
 }
 
@@ -78,16 +76,14 @@ check_limits(const struct test *t)
 	if (rc == 0)
 		rc = limit("qps", o->qps, t->attr.max_qp / 2);
 	if (rc == 0 && (uint64_t)o->qps * (o->depth + 1) > t->attr.max_cqe) {
-		fprintf(stderr,
-			"testrdma: --qps %u times --depth %u: a CQ of this device holds %u "
-			"completions; give less of one\n",
-			o->qps, o->depth, t->attr.max_cqe);
+		say("--qps %u times --depth %u: a CQ of this device holds %u "
+		    "completions; give less of one",
+		    o->qps, o->depth, t->attr.max_cqe);
 		rc = -EXIT_USAGE;
 	}
 	for (i = 0; i < o->nops && rc == 0; i++) {
 		if (o->ops[i]->atomic && !t->attr.atomics) {
-			fprintf(stderr, "testrdma: --op %s: this device has no atomics\n",
-				o->ops[i]->name);
+			say("--op %s: this device has no atomics", o->ops[i]->name);
 			rc = -EXIT_USAGE;
 		}
 	}
@@ -107,8 +103,7 @@ pick_path(struct test *t, struct bb_path *path)
 		if (bb_port_query(t->dev, i, &port) == 0 && port.state == BB_PORT_ACTIVE)
 			path->port = (uint8_t)i;
 	if (path->port == 0) {
-		fprintf(stderr, "testrdma: no port of %s is active: see its link\n",
-			bb_dev_name(t->dev));
+		say("no port of %s is active: see its link", bb_dev_name(t->dev));
 		return -EXIT_FAILED;
 	}
 	path->sgid_index = 0;
@@ -120,8 +115,8 @@ pick_path(struct test *t, struct bb_path *path)
 			return 0;
 		}
 	}
-	fprintf(stderr, "testrdma: port %u of %s has no RoCE v2 GID: give its netdev an address\n",
-		path->port, bb_dev_name(t->dev));
+	say("port %u of %s has no RoCE v2 GID: give its netdev an address", path->port,
+	    bb_dev_name(t->dev));
 	return -EXIT_FAILED;
 }
 
@@ -226,8 +221,8 @@ create_pairs(struct test *t)
 		p->index = i;
 		rc = create_pair(t, p, &path, rq_depth);
 		if (rc != 0) {
-			fprintf(stderr, "testrdma: pair %u of %u: %s; the lines above say why\n",
-				i + 1, t->o.qps, strerror(-rc));
+			say("pair %u of %u: %s; the lines above say why", i + 1, t->o.qps,
+			    strerror(-rc));
 			return -EXIT_FAILED;
 		}
 	}
@@ -338,10 +333,9 @@ create_memory(struct test *t)
 			break;
 	}
 no_memory:
-	fprintf(stderr,
-		"testrdma: no memory for messages of %u bytes on %u pairs: %" PRIu64
-		" MiB are needed; give EAL more (-m MB, hugepages) or less --size or --qps\n",
-		max_size, o->qps, ((2 * least + max_size) >> 20) + 1);
+	say("no memory for messages of %u bytes on %u pairs: %" PRIu64
+	    " MiB are needed; give EAL more (-m MB, hugepages) or less --size or --qps",
+	    max_size, o->qps, ((2 * least + max_size) >> 20) + 1);
 	return -EXIT_FAILED;
 }
 
@@ -391,5 +385,5 @@ test_close(struct test *t)
 	if (t->dev != NULL)
 		rc |= bb_dev_close(t->dev);
 	if (rc != 0)
-		fprintf(stderr, "testrdma: something of the device could not be closed\n");
+		say("something of the device could not be closed");
 }

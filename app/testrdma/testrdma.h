@@ -16,7 +16,6 @@
 #define TESTRDMA_H
 
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,6 +24,7 @@
 
 #include "histogram.h"
 #include "options.h"
+#include "program.h"
 
 #define GUARD      64   /* bytes before and behind each piece of a message */
 #define EDGE       4096 /* bytes before the first and behind the last slot */
@@ -137,9 +137,6 @@ struct test {
 	uint32_t passed, failed;
 	bool fatal; /* the queues are of no use any more */
 };
-
-/* Set by SIGINT and SIGTERM. */
-extern volatile sig_atomic_t stop_signal;
 
 /* setup.c */
 int test_open(struct test *t);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "number.h"
+#include "program.h"
+
+volatile sig_atomic_t stop_signal;
+
+void
+say(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "%s: ", program.name);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+}
+
+static void
+on_signal(int sig)
+{
+	stop_signal = sig;
+}
+
+static bool
+is_ours(const char *arg)
+{
+	const struct option *l;
+	size_t n;
+
+	if (strncmp(arg, "--", 2) != 0)
+		return false;
+	arg += 2;
+	n = strcspn(arg, "=");
+	for (l = program.options; l->name != NULL; l++)
+		if (strlen(l->name) == n && strncmp(l->name, arg, n) == 0)
+			return true;
+	return false;
+}
+
+int
+program_args(void *o, int argc, char **argv, int *eal_argc)
+{
+	int i, rc, n;
+
+	for (n = 1; n < argc; n++)
+		if (strcmp(argv[n], "--") == 0)
+			break;
+	*eal_argc = n;
+	for (i = 1; i < n; i++) {
+		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
+			program.help(stdout);
+			return 1;
+		}
+		if (is_ours(argv[i])) {
+			say("%s is not an EAL option: put it behind --, as in %s -l 0 -- %s ...",
+			    argv[i], program.name, argv[i]);
+			return -1;
+		}
+	}
+	optind = 0; /* a new scan */
+	if (n == argc)
+		return program.parse(o, 1, argv);
+	argv[n] = argv[0];
+	rc = program.parse(o, argc - n, argv + n);
+	argv[n] = NULL;
+	return rc;
+}
+
+int
+program_start(int eal_argc, char **argv)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+
+	if (rte_eal_init(eal_argc, argv) < 0) {
+		say("EAL did not start: %s; without hugepages give %s", rte_strerror(rte_errno),
+		    program.no_huge);
+		return -1;
+	}
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	return 0;
+}
+
+int
+option_u64(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *out)
+{
+	const char *wrong = number_parse(arg, strlen(arg), out);
+
+	if (wrong == NULL && *out >= min && *out <= max)
+		return 0;
+	say("--%s %s: %s; give a number from %" PRIu64 " to %" PRIu64, name, arg,
+	    wrong != NULL ? wrong : "is out of range", min, max);
+	return -1;
+}
+
+int
+option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out)
+{
+	uint64_t v;
+
+	if (option_u64(name, arg, min, max, &v) != 0)
+		return -1;
+	*out = (uint32_t)v;
+	return 0;
+}
