@@ -33,7 +33,7 @@ RULES = [
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
     ('app', [PUBLIC, 'app/common/*']),
-    ('examples', [PUBLIC]),
+    ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
 
 # All that may reach the folder through any chain of includes: the software device is given

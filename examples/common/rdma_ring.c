@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "rdma_ring.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "encode and decode shift bytes");
+
+static bool
+slots_valid(uint64_t slots)
+{
+	return slots >= RDMA_RING_MIN_SLOTS && slots <= RDMA_RING_MAX_SLOTS &&
+	       (slots & (slots - 1)) == 0;
+}
+
+void
+rdma_ring_format(void *mem, uint32_t slots)
+{
+	uint64_t *unit = mem;
+	uint32_t i, k;
+
+	for (i = 0; i < slots; i++)
+		for (k = 0; k < RDMA_RING_UNITS; k++)
+			unit[i * RDMA_RING_UNITS + k] = (uint16_t)(i - slots);
+}
+
+int
+rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
+		  const struct bb_region *slots)
+{
+	/* What a peer tells: the number of slots indexes nothing of ours, but must be one. */
+	if (slots->len % RDMA_RING_SLOT != 0 || !slots_valid(slots->len / RDMA_RING_SLOT) ||
+	    slots->addr % RDMA_RING_SLOT != 0 || (uintptr_t)credit % 8 != 0)
+		return -EINVAL;
+	memset(tx, 0, sizeof(*tx));
+	tx->qp = qp;
+	tx->credit = credit;
+	tx->raddr = slots->addr;
+	tx->rkey = slots->rkey;
+	tx->slots = (uint32_t)(slots->len / RDMA_RING_SLOT);
+	tx->limit = tx->slots;
+	return 0;
+}
+
+int
+rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem, uint32_t slots,
+		  const struct bb_region *credit)
+{
+	if (!slots_valid(slots) || (uintptr_t)mem % RDMA_RING_SLOT != 0 || credit->len < 8 ||
+	    credit->addr % 8 != 0)
+		return -EINVAL;
+	memset(rx, 0, sizeof(*rx));
+	rx->qp = qp;
+	rx->mem = mem;
+	rx->slots = slots;
+	rx->batch = slots / 4;
+	rx->raddr = credit->addr;
+	rx->rkey = credit->rkey;
+	return 0;
+}
+
+void
+rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error)
+{
+	if (tx->error == 0)
+		tx->error = error;
+	tx->limit = tx->head; /* so that the next push looks */
+}
+
+void
+rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error)
+{
+	if (rx->error == 0)
+		rx->error = error;
+}
+
+int
+rdma_ring_tx_wait(struct rdma_ring_tx *tx)
+{
+	uint64_t credit;
+
+	if (tx->error != 0)
+		return tx->error;
+	credit = __atomic_load_n(tx->credit, __ATOMIC_ACQUIRE);
+	/* Taken more than was pushed, or fewer than it had told before. */
+	if (credit > tx->head || credit + tx->slots < tx->limit) {
+		rdma_ring_tx_fail(tx, -EPROTO);
+		return -EPROTO;
+	}
+	tx->limit = credit + tx->slots;
+	if (tx->head != tx->limit)
+		return 1;
+	tx->full++;
+	return 0;
+}
+
+int
+rdma_ring_rx_wait(struct rdma_ring_rx *rx)
+{
+	const uint64_t *slot = rx->mem + (rx->tail & (rx->slots - 1)) * RDMA_RING_UNITS;
+	uint16_t now = (uint16_t)rx->tail, before = (uint16_t)(rx->tail - rx->slots), tag;
+	unsigned int i;
+
+	if (rx->error != 0)
+		return rx->error;
+	for (i = 0; i < RDMA_RING_UNITS; i++) {
+		tag = (uint16_t)__atomic_load_n(&slot[i], __ATOMIC_RELAXED);
+		if (tag != now && tag != before) {
+			rx->error = -EPROTO;
+			return -EPROTO;
+		}
+	}
+	return 0;
+}
