@@ -4,6 +4,7 @@
 /*
  * Life of engines, and of QPs on them: what the control path calls.
  */
+#include <signal.h>
 #include <stdlib.h>
 
 #include <rte_errno.h>
@@ -378,6 +379,20 @@ soft_engine_thread(void *arg)
 	return NULL;
 }
 
+/* A thread that runs no handler of the application: it holds locks which that may want. */
+static int
+soft_engine_thread_start(struct soft_engine *e)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = rte_ctrl_thread_create(&e->thread, "bb-soft", NULL, soft_engine_thread, e);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return ret;
+}
+
 int
 soft_engine_start(struct soft_engine *e)
 {
@@ -388,7 +403,7 @@ soft_engine_start(struct soft_engine *e)
 		return 0;
 	e->stop = false;
 	if (o->progress == SOFT_PROGRESS_THREAD) {
-		ret = rte_ctrl_thread_create(&e->thread, "bb-soft", NULL, soft_engine_thread, e);
+		ret = soft_engine_thread_start(e);
 		if (ret != 0) {
 			SOFT_LOG(ERR, "%s: no thread for progress=thread: %s", e->dev->name,
 				 strerror(-ret));
