@@ -3,6 +3,10 @@
 """testrdma's help, and what it says when it is used wrongly."""
 
 import os
+import re
+import resource
+import shutil
+import subprocess
 import tempfile
 
 from apptest import EAL, OPS, AppTest, lcores, main
@@ -24,6 +28,38 @@ class Usage(AppTest):
         res = self.run_program(['--version'])
         self.assertEqual(res.rc, 0, str(res))
         self.assertRegex(res.out, r'^testrdma \d+\.\d+\.\d+, DPDK ')
+
+    def test_plain_user(self):
+        """Nobody's process, which may lock next to no memory, runs the software device."""
+        if os.geteuid() != 0:
+            self.skipTest('not root: the other tests have shown it')
+
+        def become_nobody():
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536))
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            # What it runs and loads may lie where nobody may look.
+            for path in self.needed():
+                shutil.copy(path, folder)
+            how = {'preexec_fn': become_nobody, 'cwd': folder,
+                   'env': dict(os.environ, LD_LIBRARY_PATH=folder, XDG_RUNTIME_DIR=folder)}
+            program, self.program = self.program, os.path.join(folder, 'testrdma')
+            try:
+                res = self.run_program(['--size', '8..64K', '--duration', '0.02', '--verify'], **how)
+            finally:
+                self.program = program
+        self.assertEqual(res.rc, 0, str(res))
+        self.assertRegex(res.out, r'(\d+) of \1 rows ran, \1 right, 0 wrong')
+
+    def needed(self):
+        """The program, and the libraries of this build."""
+        yield self.program
+        out = subprocess.run(['ldd', self.program], stdout=subprocess.PIPE, text=True, check=True)
+        yield from re.findall(r'=> (\S*libbluebell\S*)', out.stdout)
 
     def test_unknown_option(self):
         self.usage_error(['--colour', 'blue'], '--colour', '--help')
