@@ -41,8 +41,7 @@ choose_gid(struct bb_conn *c)
 		memcpy(want.raw, c->sgid, sizeof(want.raw));
 	}
 	/* Who answers speaks the family that it was called in. */
-	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.qpn != 0 &&
-	    c->cm->ops->messages)
+	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.qpn != 0)
 		want.family = bb_gid_is_ipv4(c->peer.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
 	ret = bb_gid_choose(c->cm->dev, c->param.path.port, &want, &c->param.path.sgid_index);
 	if (ret == 0)
@@ -75,9 +74,12 @@ bb_cm_own_end(struct bb_conn *c)
 
 	if (!c->active && e->session == 0)
 		ret = new_session(&e->session);
-	if (ret == 0)
+	/* librdmacm finds GID, LID and MTU, and the kernel draws the PSN. */
+	memset(&addr, 0, sizeof(addr));
+	addr.qpn = c->qp->qpn;
+	if (ret == 0 && c->cm->ops->messages)
 		ret = choose_gid(c);
-	if (ret == 0)
+	if (ret == 0 && c->cm->ops->messages)
 		ret = bb_qp_addr(c->qp, p->path.port, p->path.sgid_index, &addr);
 	if (ret != 0)
 		return ret;
@@ -322,6 +324,9 @@ is_due(const struct bb_conn *c, uint8_t type)
 void
 bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
+	/* Both sides have disconnected at once. */
+	if (c->state == BB_CONN_CLOSED && (msg->type == BB_CM_DREQ || msg->type == BB_CM_DREP))
+		return;
 	if (!is_due(c, msg->type)) {
 		c->cm->stats.bad_messages++;
 		BB_LOG(NOTICE, "connect: a %s of the peer comes at the wrong time",

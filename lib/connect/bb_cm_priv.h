@@ -25,7 +25,7 @@ struct bb_cm;
 
 /* Carries messages. What it hears it tells by bb_cm_heard() and bb_cm_broken(). */
 struct bb_cm_ops {
-	uint32_t max_private_req, max_private_rep, max_private_other;
+	uint32_t max_private_req, max_private_rep, max_private_rej, max_private_dreq;
 	bool messages; /* carries ours whole: regions, sessions, the QP's type */
 	int (*open)(struct bb_cm *cm);
 	void (*close)(struct bb_cm *cm);

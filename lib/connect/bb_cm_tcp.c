@@ -480,7 +480,8 @@ tcp_qp_up(struct bb_conn *c)
 const struct bb_cm_ops bb_cm_tcp_ops = {
 	.max_private_req = BB_CM_PRIVATE_MAX,
 	.max_private_rep = BB_CM_PRIVATE_MAX,
-	.max_private_other = BB_CM_PRIVATE_MAX,
+	.max_private_rej = BB_CM_PRIVATE_MAX,
+	.max_private_dreq = BB_CM_PRIVATE_MAX,
 	.messages = true,
 	.open = tcp_open,
 	.close = tcp_close,

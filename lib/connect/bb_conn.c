@@ -272,7 +272,7 @@ bb_conn_reject(struct bb_conn *c, const void *private_data, uint32_t private_len
 		return -ENOTCONN;
 	if (c->state != BB_CONN_REQUESTED)
 		return -EINVAL;
-	ret = check_private(private_data, private_len, c->cm->ops->max_private_other);
+	ret = check_private(private_data, private_len, c->cm->ops->max_private_rej);
 	if (ret != 0)
 		return ret;
 	ret = c->cm->ops->send(c, BB_CM_REJ, BB_REJECT_CONSUMER, private_data, private_len);
@@ -289,7 +289,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 
 	if (c == NULL)
 		return -EINVAL;
-	ret = check_private(private_data, private_len, c->cm->ops->max_private_other);
+	ret = check_private(private_data, private_len, c->cm->ops->max_private_dreq);
 	if (ret != 0)
 		return ret;
 	switch (c->state) {

@@ -233,7 +233,8 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
 int bb_conn_accept(struct bb_conn *conn, struct bb_qp *qp, const struct bb_conn_param *param);
 
 /**
- * Refuse a CONNECT_REQUEST, and tell the peer so. Destroy the connection then.
+ * Refuse a CONNECT_REQUEST, and tell the peer so, with up to 1024 bytes of private data, 148
+ * with librdmacm. Destroy the connection then.
  * @return 0; -EINVAL in another state; -EMSGSIZE; -ENOTCONN the peer is gone.
  */
 int bb_conn_reject(struct bb_conn *conn, const void *private_data, uint32_t private_len);
@@ -241,8 +242,8 @@ int bb_conn_reject(struct bb_conn *conn, const void *private_data, uint32_t priv
 /**
  * End a connection: the QP goes to ERR, what is posted is flushed (bb_qp_drain() first, to have
  * it done), the peer is told, and DISCONNECTED comes. One that is just being made or brought back
- * is given up.
- * @return 0; -EINVAL too much private data; -ENOTCONN it is over already.
+ * is given up. Up to 1024 bytes of private data, none with librdmacm.
+ * @return 0; -EMSGSIZE too much private data; -ENOTCONN it is over already.
  */
 int bb_conn_disconnect(struct bb_conn *conn, const void *private_data, uint32_t private_len);
 

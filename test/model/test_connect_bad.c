@@ -11,7 +11,7 @@
 #include "bb_cm_msg.h"
 #include "connect_env.h"
 
-#define HALF_OPEN 64
+#define HALF_OPEN 256
 
 static struct pair p;
 

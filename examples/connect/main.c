@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Two processes: one listens and names a buffer that its peer may write to, the other connects,
+ * writes there and says so with a SEND. Software devices of one host, or cards:
+ *
+ *   connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \
+ *     soft0,shm=demo,ip=192.0.2.1/24 listen 127.0.0.1:18515
+ *   connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \
+ *     soft0,shm=demo,ip=192.0.2.2/24 connect 127.0.0.1:18515
+ *
+ *   connect -l 0 -- mlx5_0 listen :18515
+ *   connect -l 0 -- mlx5_0 connect 192.0.2.1:18515
+ *
+ * On the right of each step: what it is called in rdma_verbs.h. The calls wait; a program that
+ * must not uses bb_connect.h, which these are made of.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <bluebell.h>
+#include <rte_eal.h>
+#include <rte_malloc.h>
+
+#define GREETING "hello from the other process"
+#define BUF_SIZE 4096
+
+/* Calls return 0 or a negative errno, and the log has a line that says what to do. */
+#define TRY(call)                                                                                  \
+	do {                                                                                       \
+		rc = (call);                                                                       \
+		if (rc < 0) {                                                                      \
+			fprintf(stderr, "%s: %s\n", #call, strerror(-rc));                         \
+			goto out;                                                                  \
+		}                                                                                  \
+	} while (0)
+
+static int
+serve(struct bb_dev *dev, const char *where, char *buf)
+{
+	struct bb_ep *listener = NULL, *ep = NULL;
+	struct bb_mr *mr = NULL;
+	struct bb_conn_param param;
+	struct bb_region region;
+	struct bb_ep_attr attr;
+	struct bb_wc wc;
+	int rc;
+
+	bb_ep_attr_init(&attr);
+	attr.timeout_ms = 60000;
+	TRY(bb_ep_create(dev, where, true, &attr, &listener)); /*  rdma_create_ep, rdma_listen */
+	printf("listening at port %u\n", bb_ep_port(listener));
+	fflush(stdout);
+	TRY(bb_ep_get_request(listener, &ep));             /*       rdma_get_request */
+	TRY(bb_ep_reg_write(ep, buf, BUF_SIZE, &mr));      /*       rdma_reg_write */
+	TRY(bb_ep_post_recv(ep, NULL, buf + 2048, 8, mr)); /*      rdma_post_recv */
+	bb_conn_param_init(&param);
+	param.access = BB_ACCESS_REMOTE_WRITE;
+	TRY(bb_region_of(mr, "greeting", 0, 2048, &region));
+	param.regions = &region; /* the peer's key, with the answer */
+	param.nregions = 1;
+	TRY(bb_ep_accept(ep, &param));     /*                  rdma_accept */
+	TRY(bb_ep_get_recv_comp(ep, &wc)); /*                  rdma_get_recv_comp */
+	rc = wc.status == BB_WC_SUCCESS ? 0 : -EIO;
+	printf("%s, then %s\n", buf, buf + 2048);
+	(void)bb_ep_disconnect(ep); /*                             rdma_disconnect */
+out:
+	if (mr != NULL)
+		bb_mr_dereg(mr); /*                                rdma_dereg_mr */
+	if (ep != NULL)
+		bb_ep_destroy(ep); /*                              rdma_destroy_ep */
+	if (listener != NULL)
+		bb_ep_destroy(listener);
+	return rc;
+}
+
+static int
+call(struct bb_dev *dev, const char *where, char *buf)
+{
+	struct bb_ep *ep = NULL;
+	struct bb_mr *mr = NULL;
+	struct bb_region region;
+	struct bb_ep_attr attr;
+	struct bb_wc wc;
+	int rc;
+
+	strcpy(buf, GREETING);
+	bb_ep_attr_init(&attr);
+	TRY(bb_ep_create(dev, where, false, &attr, &ep)); /*       rdma_create_ep */
+	TRY(bb_ep_reg_msgs(ep, buf, BUF_SIZE, &mr));      /*       rdma_reg_msgs */
+	TRY(bb_ep_connect(ep, NULL));                     /*       rdma_connect */
+	TRY(bb_conn_region(ep->conn, "greeting", &region));
+	if (region.len < sizeof(GREETING)) {
+		fprintf(stderr, "the peer's region is too small\n");
+		rc = -ENOSPC;
+		goto out;
+	}
+	/*                                                         rdma_post_write, rdma_post_send
+	 */
+	TRY(bb_ep_post_write(ep, NULL, buf, sizeof(GREETING), mr, 0, region.addr, region.rkey));
+	TRY(bb_ep_post_send(ep, NULL, "written", 8, NULL, BB_SEND_INLINE | BB_SEND_SIGNALED));
+	TRY(bb_ep_get_send_comp(ep, &wc)); /*                      rdma_get_send_comp */
+	rc = wc.status == BB_WC_SUCCESS ? 0 : -EIO;
+	printf("sent: %s\n", bb_wc_status_name(wc.status));
+	(void)bb_ep_disconnect(ep);
+out:
+	if (mr != NULL)
+		bb_mr_dereg(mr);
+	if (ep != NULL)
+		bb_ep_destroy(ep);
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	int used = rte_eal_init(argc, argv), rc;
+	struct bb_dev *dev;
+	char *buf;
+
+	if (used < 0)
+		return 2;
+	argv += used;
+	if (argc - used != 4 ||
+	    (strcmp(argv[2], "listen") != 0 && strcmp(argv[2], "connect") != 0)) {
+		fprintf(stderr,
+			"usage: connect EAL_OPTIONS -- DEVICE listen|connect ADDRESS:PORT\n");
+		return 2;
+	}
+	buf = rte_zmalloc("buf", BUF_SIZE, 4096);
+	rc = buf == NULL ? -ENOMEM : bb_dev_open(argv[1], &dev);
+	if (rc == 0) {
+		rc = strcmp(argv[2], "listen") == 0 ? serve(dev, argv[3], buf)
+						    : call(dev, argv[3], buf);
+		bb_dev_close(dev);
+	}
+	rte_free(buf);
+	rte_eal_cleanup();
+	return rc == 0 ? 0 : 1;
+}

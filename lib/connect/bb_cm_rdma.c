@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Connections by librdmacm, whose QPs librdmacm does not know: their numbers go with
+ * rdma_connect() and rdma_accept() (man rdma_connect: qp_num), their states are ours, and so is
+ * rdma_establish(), which sends RTU when the answer came (man rdma_establish). What the three
+ * transitions need comes from rdma_init_qp_attr().
+ *
+ * The messages are those of IBTA vol. 1, 12.6, made by the kernel (or of iWARP's MPA); the
+ * private data in them is the application's alone, so that any program of librdmacm can be
+ * the peer. Regions, sessions and queue depths have no place there.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+#include <rte_random.h>
+
+#include "bb_cm_priv.h"
+
+/* Events taken in one poll; private data of any of them. */
+#define EVENT_BATCH  16
+#define EVENT_PRIV   256
+#define LISTEN_DEPTH 1024
+
+struct channel {
+	struct bb_cm_io io; /* first */
+	struct rdma_event_channel *ch;
+	struct bb_cm *cm;
+};
+
+/* What is kept of an event: it is given back before anything is done about it. */
+struct heard {
+	enum rdma_cm_event_type type;
+	int status;
+	struct rdma_cm_id *id, *listen_id;
+	struct rdma_conn_param conn;
+	uint8_t priv[EVENT_PRIV];
+};
+
+/* ---- Whose device it is */
+
+/* A device may have been opened by its PCI address. */
+static bool
+is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
+{
+	char path[256], link[256];
+	const char *base;
+	ssize_t n;
+
+	if (id->verbs == NULL)
+		return false;
+	if (strcmp(id->verbs->device->name, cm->dev->name) == 0)
+		return true;
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", id->verbs->device->name);
+	n = readlink(path, link, sizeof(link) - 1);
+	if (n <= 0)
+		return false;
+	link[n] = '\0';
+	base = strrchr(link, '/');
+	return base != NULL && strcmp(base + 1, cm->dev->name) == 0;
+}
+
+/* ---- Events */
+
+static void
+bad_status(const struct heard *h, struct bb_conn *c, const char *why)
+{
+	/* The kernel's events have negative errnos, some versions of librdmacm positive ones. */
+	int status = h->status > 0 ? -h->status : h->status;
+
+	bb_cm_broken(c, status != 0 ? status : -EIO, why);
+}
+
+static void
+fill_end(const struct rdma_conn_param *p, struct bb_cm_msg *msg)
+{
+	/* As man rdma_get_cm_event has it: what is asked of this side, so swapped. */
+	msg->end.initiator_depth = p->responder_resources;
+	msg->end.responder_resources = p->initiator_depth;
+	msg->end.retry_count = p->retry_count & 7;
+	msg->end.rnr_retry_count = p->rnr_retry_count & 7;
+	msg->end.qpn = p->qp_num;
+	msg->end.flags = p->srq ? BB_CM_SRQ : 0;
+	msg->private = p->private_data_len != 0 ? p->private_data : NULL;
+	msg->private_len = p->private_data_len;
+}
+
+static void
+connect_request(const struct heard *h)
+{
+	struct bb_listener *l = h->listen_id->context;
+	struct bb_cm_msg msg = {.type = BB_CM_REQ};
+	struct bb_cm *cm = l->cm;
+	struct sockaddr *from = rdma_get_peer_addr(h->id);
+	struct bb_conn *c;
+
+	if (!is_device(cm, h->id)) {
+		BB_LOG(NOTICE, "connect: a request came in by %s, not by %s: refused",
+		       h->id->verbs != NULL ? h->id->verbs->device->name : "no device",
+		       cm->dev->name);
+		(void)rdma_reject(h->id, NULL, 0);
+		rdma_destroy_id(h->id);
+		return;
+	}
+	c = bb_cm_conn_new(cm);
+	if (c == NULL) {
+		rdma_destroy_id(h->id);
+		return;
+	}
+	h->id->context = c;
+	c->way = h->id;
+	c->listener = l;
+	if (from->sa_family == AF_INET || from->sa_family == AF_INET6)
+		memcpy(&c->addr, from,
+		       from->sa_family == AF_INET ? sizeof(struct sockaddr_in)
+						  : sizeof(struct sockaddr_in6));
+	c->half_open = true;
+	TAILQ_INSERT_TAIL(&cm->half, c, half_link);
+	cm->stats.half_open++;
+	bb_cm_set_state(c, BB_CONN_CONNECTING);
+	fill_end(&h->conn, &msg);
+	bb_cm_heard(c, &msg);
+}
+
+static void
+address_resolved(struct bb_conn *c)
+{
+	struct rdma_cm_id *id = c->way;
+
+	if (!is_device(c->cm, id)) {
+		BB_LOG(ERR, "connect: the route to the peer goes by %s, not by %s",
+		       id->verbs != NULL ? id->verbs->device->name : "no device", c->cm->dev->name);
+		bb_cm_broken(c, -EXDEV, "the route to the peer goes by another device");
+	} else if (rdma_resolve_route(id, (int)c->param.timeout_ms) != 0) {
+		bb_cm_broken(c, -errno, "the route cannot be resolved");
+	}
+}
+
+static void
+hear(const struct heard *h)
+{
+	struct bb_cm_msg msg = {0};
+	struct bb_conn *c;
+
+	if (h->type == RDMA_CM_EVENT_CONNECT_REQUEST) {
+		connect_request(h);
+		return;
+	}
+	/* A listener hears of a device that goes; what it is bound to stays. */
+	if (h->type == RDMA_CM_EVENT_TIMEWAIT_EXIT || h->type == RDMA_CM_EVENT_ADDR_CHANGE)
+		return;
+	c = h->id->context;
+	if (c == NULL || c->way != h->id)
+		return;
+	switch (h->type) {
+	case RDMA_CM_EVENT_ADDR_RESOLVED:
+		address_resolved(c);
+		break;
+	case RDMA_CM_EVENT_ROUTE_RESOLVED:
+		bb_cm_reached(c);
+		break;
+	case RDMA_CM_EVENT_CONNECT_RESPONSE:
+		msg.type = BB_CM_REP;
+		fill_end(&h->conn, &msg);
+		bb_cm_heard(c, &msg);
+		break;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		msg.type = BB_CM_RTU;
+		bb_cm_heard(c, &msg);
+		break;
+	case RDMA_CM_EVENT_REJECTED:
+		msg.type = BB_CM_REJ;
+		msg.reason = h->status > 0 ? (uint32_t)h->status : BB_REJECT_CONSUMER;
+		msg.private = h->conn.private_data_len != 0 ? h->conn.private_data : NULL;
+		msg.private_len = h->conn.private_data_len;
+		bb_cm_heard(c, &msg);
+		break;
+	case RDMA_CM_EVENT_DISCONNECTED:
+		msg.type = c->state == BB_CONN_DISCONNECTING ? BB_CM_DREP : BB_CM_DREQ;
+		if (c->state != BB_CONN_CLOSED)
+			bb_cm_heard(c, &msg);
+		break;
+	case RDMA_CM_EVENT_ADDR_ERROR:
+		bad_status(h, c, "no device has a way to the peer's address");
+		break;
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		bad_status(h, c, "the route cannot be resolved");
+		break;
+	case RDMA_CM_EVENT_UNREACHABLE:
+		bad_status(h, c, "the peer does not answer");
+		break;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		bb_cm_broken(c, -ENODEV, "the device is gone");
+		break;
+	default:
+		bad_status(h, c, "the connection cannot be made");
+	}
+}
+
+/* Would an event of this id find its connection busy? It stays in the kernel then. */
+static void
+channel_ready(struct bb_cm_io *io, uint32_t events)
+{
+	struct channel *chan = (struct channel *)io;
+	struct rdma_cm_event *ev;
+	struct heard h;
+	int i;
+
+	(void)events;
+	/* An event that waits for the application is taken first: one of a connection at a time. */
+	for (i = 0; i < EVENT_BATCH && TAILQ_EMPTY(&chan->cm->ready); i++) {
+		if (rdma_get_cm_event(chan->ch, &ev) != 0)
+			return;
+		memset(&h, 0, sizeof(h));
+		h.type = ev->event;
+		h.status = ev->status;
+		h.id = ev->id;
+		h.listen_id = ev->listen_id;
+		h.conn = ev->param.conn;
+		if (ev->param.conn.private_data != NULL)
+			memcpy(h.priv, ev->param.conn.private_data,
+			       ev->param.conn.private_data_len);
+		else
+			h.conn.private_data_len = 0;
+		h.conn.private_data = h.priv;
+		/* Before an id of it may be destroyed, which waits for that. */
+		rdma_ack_cm_event(ev);
+		hear(&h);
+	}
+}
+
+/* ---- CM, listener */
+
+static int
+rdma_open(struct bb_cm *cm)
+{
+	struct channel *chan = calloc(1, sizeof(*chan));
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = chan};
+	int ret;
+
+	if (chan == NULL)
+		return -ENOMEM;
+	chan->cm = cm;
+	chan->io.ready = channel_ready;
+	chan->ch = rdma_create_event_channel();
+	if (chan->ch == NULL) {
+		BB_LOG(ERR,
+		       "connect: librdmacm: %s: is the module rdma_ucm loaded? Where there is "
+		       "none, use BB_CM_TCP",
+		       strerror(errno));
+		free(chan);
+		return -ENOTSUP;
+	}
+	if (fcntl(chan->ch->fd, F_SETFL, O_NONBLOCK) != 0 ||
+	    epoll_ctl(cm->epfd, EPOLL_CTL_ADD, chan->ch->fd, &ev) != 0) {
+		ret = -errno;
+		rdma_destroy_event_channel(chan->ch);
+		free(chan);
+		return ret;
+	}
+	cm->way = chan;
+	return 0;
+}
+
+static void
+rdma_close(struct bb_cm *cm)
+{
+	struct channel *chan = cm->way;
+
+	rdma_destroy_event_channel(chan->ch);
+	free(chan);
+}
+
+static int
+rdma_listen_at(struct bb_listener *l, const struct sockaddr *addr)
+{
+	struct channel *chan = l->cm->way;
+	struct rdma_cm_id *id;
+	int ret;
+
+	if (rdma_create_id(chan->ch, &id, l, RDMA_PS_TCP) != 0)
+		return -errno;
+	if (rdma_bind_addr(id, (struct sockaddr *)(uintptr_t)addr) != 0 ||
+	    rdma_listen(id, LISTEN_DEPTH) != 0) {
+		ret = -errno;
+		rdma_destroy_id(id);
+		return ret;
+	}
+	l->way = id;
+	l->port = ntohs(rdma_get_src_port(id));
+	return 0;
+}
+
+static void
+rdma_unlisten(struct bb_listener *l)
+{
+	rdma_destroy_id(l->way);
+}
+
+/* ---- Connections */
+
+static int
+rdma_dial(struct bb_conn *c)
+{
+	struct channel *chan = c->cm->way;
+	struct rdma_cm_id *id;
+	int ret;
+
+	if (rdma_create_id(chan->ch, &id, c, RDMA_PS_TCP) != 0)
+		return -errno;
+	if (rdma_resolve_addr(id, NULL, (struct sockaddr *)&c->addr, (int)c->param.timeout_ms) !=
+	    0) {
+		ret = -errno;
+		rdma_destroy_id(id);
+		return ret;
+	}
+	c->way = id;
+	return 0;
+}
+
+static int
+rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
+{
+	struct rdma_cm_id *id = c->way;
+	struct rdma_conn_param p = {
+		.private_data = len != 0 ? priv : NULL,
+		.private_data_len = (uint8_t)len,
+		.retry_count = c->own.retry_count,
+		.rnr_retry_count = c->own.rnr_retry_count,
+		.qp_num = c->own.qpn,
+		.srq = (c->own.flags & BB_CM_SRQ) != 0,
+	};
+	int ret;
+
+	(void)reason; /* a user of librdmacm rejects as a consumer */
+	if (id == NULL)
+		return -ENOTCONN;
+	switch (type) {
+	case BB_CM_REQ:
+		p.initiator_depth = c->own.initiator_depth;
+		p.responder_resources = c->own.responder_resources;
+		ret = rdma_connect(id, &p);
+		break;
+	case BB_CM_REP:
+		p.initiator_depth = c->rd_init;
+		p.responder_resources = c->rd_resp;
+		ret = rdma_accept(id, &p);
+		break;
+	case BB_CM_RTU:
+		ret = rdma_establish(id);
+		break;
+	case BB_CM_REJ:
+		ret = rdma_reject(id, priv, (uint8_t)len);
+		break;
+	default:
+		/* DREQ, or DREP when the peer's has come. */
+		ret = rdma_disconnect(id);
+	}
+	return ret != 0 ? -errno : 0;
+}
+
+/* The next transition's attributes, from the kernel. */
+static int
+attr_of(struct rdma_cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr)
+{
+	int mask = 0;
+
+	attr->qp_state = state;
+	return rdma_init_qp_attr(id, attr, &mask) != 0 ? -errno : 0;
+}
+
+static int
+rdma_qp_up(struct bb_conn *c)
+{
+	struct ibv_qp_attr init = {0}, rtr = {0}, rts = {0};
+	struct bb_qp_addr local = {0}, remote = {0};
+	const struct ibv_ah_attr *ah = &rtr.ah_attr;
+	struct rdma_cm_id *id = c->way;
+	struct bb_qp_attr attr;
+	int ret;
+
+	if (id == NULL)
+		return -ENOTCONN;
+	ret = attr_of(id, IBV_QPS_INIT, &init);
+	if (ret == 0)
+		ret = attr_of(id, IBV_QPS_RTR, &rtr);
+	if (ret == 0)
+		ret = attr_of(id, IBV_QPS_RTS, &rts);
+	if (ret != 0) {
+		BB_LOG(ERR, "QP 0x%x: rdma_init_qp_attr: %s", c->qp->qpn, strerror(-ret));
+		return ret;
+	}
+	if (rtr.path_mtu < IBV_MTU_256 || rtr.path_mtu > IBV_MTU_4096)
+		return -EPROTO;
+	bb_qp_attr_init(&attr);
+	attr.access = c->param.access;
+	attr.pkey_index = init.pkey_index;
+	attr.path.port = init.port_num;
+	attr.path.sgid_index = ah->grh.sgid_index;
+	attr.path.hop_limit = ah->grh.hop_limit;
+	attr.path.traffic_class = ah->grh.traffic_class;
+	attr.path.flow_label = ah->grh.flow_label;
+	attr.path.sl = ah->sl;
+	attr.path.is_global = ah->is_global;
+	attr.path.src_path_bits = ah->src_path_bits;
+	attr.path.static_rate = ah->static_rate;
+	attr.max_rd_atomic = c->rd_init;
+	attr.max_dest_rd_atomic = c->rd_resp;
+	attr.min_rnr_timer = c->param.min_rnr_timer;
+	attr.timeout = rts.timeout != 0 ? rts.timeout : c->param.ack_timeout;
+	attr.retry_cnt = rts.retry_cnt & 7;
+	attr.rnr_retry = rts.rnr_retry & 7;
+	local.qpn = c->own.qpn;
+	local.psn = rts.sq_psn;
+	local.mtu = (uint16_t)(128u << rtr.path_mtu);
+	if (c->param.path_mtu != 0 && c->param.path_mtu < local.mtu)
+		local.mtu = (uint16_t)c->param.path_mtu;
+	remote.qpn = rtr.dest_qp_num;
+	remote.psn = rtr.rq_psn;
+	remote.mtu = local.mtu;
+	remote.lid = ah->dlid;
+	memcpy(remote.gid, ah->grh.dgid.raw, sizeof(remote.gid));
+	c->param.path.sgid_index = ah->grh.sgid_index;
+	c->own.mtu = local.mtu;
+	return bb_qp_connect(c->qp, &local, &remote, &attr);
+}
+
+static void
+rdma_hang_up(struct bb_conn *c, bool abort)
+{
+	struct rdma_cm_id *id = c->way;
+
+	(void)abort;
+	c->way = NULL;
+	if (id != NULL)
+		rdma_destroy_id(id);
+}
+
+/* 56 and 196: man rdma_connect, man rdma_accept, for RDMA_PS_TCP; 148: man rdma_reject. */
+const struct bb_cm_ops bb_cm_rdma_ops = {
+	.max_private_req = 56,
+	.max_private_rep = 196,
+	.max_private_rej = 148,
+	.max_private_dreq = 0,
+	.messages = false,
+	.open = rdma_open,
+	.close = rdma_close,
+	.listen = rdma_listen_at,
+	.unlisten = rdma_unlisten,
+	.dial = rdma_dial,
+	.send = rdma_send,
+	.qp_up = rdma_qp_up,
+	.hang_up = rdma_hang_up,
+};

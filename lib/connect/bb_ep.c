@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Endpoints: what rdma_create_ep() and its like put together, over the public calls. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <rte_common.h>
+#include <rte_cycles.h>
+
+#include "bb_core.h"
+#include "bb_ep.h"
+
+#define WAITING 64u /* peers at a listener that the application has not asked for yet */
+
+struct recv {
+	void *context;
+	uint32_t nsge;
+	struct bb_sge *sge;
+};
+
+struct bb_ep_ctrl {
+	struct bb_ep_attr attr;
+	struct sockaddr_storage addr;
+	struct bb_ep *from; /* the listener it came from: the CM is that one's */
+	struct bb_listener *listener;
+	struct bb_conn *waiting[WAITING];
+	struct bb_cm_event waiting_ev[WAITING];
+	uint32_t nwaiting;
+	uint32_t children;
+	bool own_pd, own_send_cq, own_recv_cq, up, over;
+	struct recv *recvs; /* posted before there was a connection */
+	uint32_t nrecvs;
+};
+
+void
+bb_ep_attr_init(struct bb_ep_attr *attr)
+{
+	memset(attr, 0, sizeof(*attr));
+	attr->size = sizeof(*attr);
+	attr->way = BB_CM_TCP;
+	attr->timeout_ms = 10000;
+	bb_qp_init_attr_init(&attr->qp);
+}
+
+/* ---- Make, unmake */
+
+static int
+make_cq(struct bb_dev *dev, uint32_t depth, struct bb_cq **cq)
+{
+	struct bb_cq_attr attr;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = RTE_MAX(depth, 1u);
+	return bb_cq_create(dev, &attr, cq);
+}
+
+/* PD, CQs and QP. What was made is in @ep also when it fails. */
+static int
+make_qp(struct bb_ep *ep)
+{
+	struct bb_ep_ctrl *c = ep->ctrl;
+	struct bb_qp_init_attr *init = &c->attr.qp;
+	int ret = 0;
+
+	if (c->attr.pd == NULL) {
+		ret = bb_pd_alloc(ep->dev, &c->attr.pd);
+		c->own_pd = ret == 0;
+	}
+	ep->pd = c->attr.pd;
+	if (ret == 0 && init->send_cq == NULL) {
+		ret = make_cq(ep->dev, init->sq_depth, &init->send_cq);
+		c->own_send_cq = ret == 0;
+	}
+	ep->send_cq = init->send_cq;
+	if (ret == 0 && init->recv_cq == NULL) {
+		ret = make_cq(ep->dev,
+			      init->srq != NULL ? init->srq->ctrl->attr.depth : init->rq_depth,
+			      &init->recv_cq);
+		c->own_recv_cq = ret == 0;
+	}
+	ep->recv_cq = init->recv_cq;
+	return ret != 0 ? ret : bb_qp_create(ep->pd, init, &ep->qp);
+}
+
+static struct bb_ep *
+ep_new(struct bb_dev *dev, const struct bb_ep_attr *attr)
+{
+	struct bb_ep *ep = calloc(1, sizeof(*ep));
+
+	if (ep == NULL)
+		return NULL;
+	ep->ctrl = calloc(1, sizeof(*ep->ctrl));
+	if (ep->ctrl == NULL) {
+		free(ep);
+		return NULL;
+	}
+	ep->dev = dev;
+	ep->ctrl->attr = *attr;
+	return ep;
+}
+
+static void
+drop_recvs(struct bb_ep_ctrl *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->nrecvs; i++)
+		free(c->recvs[i].sge);
+	free(c->recvs);
+	c->recvs = NULL;
+	c->nrecvs = 0;
+}
+
+int
+bb_ep_destroy(struct bb_ep *ep)
+{
+	struct bb_ep_ctrl *c;
+	int ret;
+
+	if (ep == NULL)
+		return -EINVAL;
+	c = ep->ctrl;
+	if (c->children != 0 || (c->own_pd && ep->pd->mrs != 0))
+		return -EBUSY;
+	while (c->nwaiting != 0)
+		bb_conn_destroy(c->waiting[--c->nwaiting]);
+	bb_conn_destroy(ep->conn);
+	ep->conn = NULL;
+	if (ep->qp != NULL) {
+		ret = bb_qp_destroy(ep->qp);
+		if (ret != 0)
+			return ret;
+	}
+	if (c->own_send_cq)
+		(void)bb_cq_destroy(ep->send_cq);
+	if (c->own_recv_cq)
+		(void)bb_cq_destroy(ep->recv_cq);
+	if (c->own_pd)
+		(void)bb_pd_free(ep->pd);
+	if (c->listener != NULL)
+		(void)bb_listener_destroy(c->listener);
+	if (c->from != NULL)
+		c->from->ctrl->children--;
+	else if (ep->cm != NULL)
+		(void)bb_cm_destroy(ep->cm);
+	drop_recvs(c);
+	free(c);
+	free(ep);
+	return 0;
+}
+
+int
+bb_ep_create(struct bb_dev *dev, const char *addr, bool passive, const struct bb_ep_attr *attr,
+	     struct bb_ep **out)
+{
+	struct bb_cm_attr cm;
+	struct bb_ep *ep;
+	int ret;
+
+	if (dev == NULL || addr == NULL || attr == NULL || out == NULL || attr->timeout_ms == 0)
+		return -EINVAL;
+	ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_ep_attr_init");
+	if (ret != 0)
+		return ret;
+	ep = ep_new(dev, attr);
+	if (ep == NULL)
+		return -ENOMEM;
+	ret = bb_cm_addr(addr, &ep->ctrl->addr);
+	bb_cm_attr_init(&cm);
+	cm.way = attr->way;
+	if (ret == 0)
+		ret = bb_cm_create(dev, &cm, &ep->cm);
+	if (ret == 0 && passive)
+		ret = bb_listener_create(ep->cm, (struct sockaddr *)&ep->ctrl->addr,
+					 &ep->ctrl->listener);
+	if (ret == 0 && !passive)
+		ret = make_qp(ep);
+	if (ret != 0) {
+		(void)bb_ep_destroy(ep);
+		return ret;
+	}
+	*out = ep;
+	return 0;
+}
+
+uint16_t
+bb_ep_port(const struct bb_ep *ep)
+{
+	return ep->ctrl->listener != NULL ? bb_listener_port(ep->ctrl->listener) : 0;
+}
+
+/* ---- Events */
+
+static void
+came_in(struct bb_ep *listener, const struct bb_cm_event *ev)
+{
+	struct bb_ep_ctrl *c = listener->ctrl;
+
+	if (c->nwaiting == WAITING) {
+		(void)bb_conn_reject(ev->conn, NULL, 0);
+		bb_conn_destroy(ev->conn);
+		return;
+	}
+	c->waiting[c->nwaiting] = ev->conn;
+	c->waiting_ev[c->nwaiting++] = *ev;
+}
+
+/* One that waits at the listener has gone. */
+static void
+went(struct bb_ep *listener, struct bb_conn *conn)
+{
+	struct bb_ep_ctrl *c = listener->ctrl;
+	uint32_t i;
+
+	for (i = 0; i < c->nwaiting; i++)
+		if (c->waiting[i] == conn)
+			break;
+	if (i == c->nwaiting)
+		return;
+	c->nwaiting--;
+	memmove(&c->waiting[i], &c->waiting[i + 1], (c->nwaiting - i) * sizeof(c->waiting[0]));
+	memmove(&c->waiting_ev[i], &c->waiting_ev[i + 1],
+		(c->nwaiting - i) * sizeof(c->waiting_ev[0]));
+	bb_conn_destroy(conn);
+}
+
+/* All endpoints of one CM hear here. */
+static void
+look(struct bb_ep *any)
+{
+	struct bb_ep *root = any->ctrl->from != NULL ? any->ctrl->from : any, *ep;
+	struct bb_cm_event ev;
+
+	bb_dev_progress(any->dev);
+	while (bb_cm_poll(root->cm, &ev, 1) == 1) {
+		ep = bb_conn_user(ev.conn);
+		if (ev.type == BB_CM_CONNECT_REQUEST) {
+			came_in(root, &ev);
+			continue;
+		}
+		if (ep == NULL) {
+			went(root, ev.conn);
+			continue;
+		}
+		ep->event = ev;
+		ep->ctrl->up = ev.type == BB_CM_ESTABLISHED || ev.type == BB_CM_RECOVERED;
+		ep->ctrl->over = !ep->ctrl->up && ev.type != BB_CM_LOST;
+	}
+}
+
+static uint64_t
+deadline(const struct bb_ep *ep)
+{
+	return rte_get_tsc_cycles() + rte_get_tsc_hz() / 1000 * ep->ctrl->attr.timeout_ms;
+}
+
+static bool
+late(uint64_t end)
+{
+	return (int64_t)(rte_get_tsc_cycles() - end) >= 0;
+}
+
+/* ---- Connect */
+
+static int
+post_kept(struct bb_ep *ep)
+{
+	struct bb_ep_ctrl *c = ep->ctrl;
+	uint32_t i;
+	int ret = 1;
+
+	for (i = 0; i < c->nrecvs && ret == 1; i++)
+		ret = bb_post_recv(ep->qp, (uintptr_t)c->recvs[i].context, c->recvs[i].sge,
+				   c->recvs[i].nsge);
+	bb_qp_ring_recv(ep->qp);
+	drop_recvs(c);
+	return ret == 1 ? 0 : ret == 0 ? -EAGAIN : ret;
+}
+
+static int
+wait_up(struct bb_ep *ep)
+{
+	const uint64_t end = deadline(ep);
+
+	while (!ep->ctrl->up && !ep->ctrl->over && !late(end))
+		look(ep);
+	if (ep->ctrl->up)
+		return 0;
+	if (!ep->ctrl->over)
+		return -ETIMEDOUT;
+	return ep->event.status != 0 ? ep->event.status : -ENOTCONN;
+}
+
+static const struct bb_conn_param *
+param_of(const struct bb_ep *ep, const struct bb_conn_param *param, struct bb_conn_param *own)
+{
+	if (param != NULL)
+		return param;
+	bb_conn_param_init(own);
+	own->timeout_ms = ep->ctrl->attr.timeout_ms;
+	own->access = BB_ACCESS_REMOTE_WRITE;
+	if (ep->ctrl->attr.qp.type == BB_QPT_RC)
+		own->access |= BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+	return own;
+}
+
+int
+bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param)
+{
+	struct bb_conn_param own;
+	int ret;
+
+	if (ep == NULL || ep->qp == NULL || ep->conn != NULL)
+		return -EINVAL;
+	ret = bb_conn_connect(ep->cm, (struct sockaddr *)&ep->ctrl->addr, ep->qp,
+			      param_of(ep, param, &own), &ep->conn);
+	if (ret != 0)
+		return ret;
+	bb_conn_user_set(ep->conn, ep);
+	ret = wait_up(ep);
+	return ret != 0 ? ret : post_kept(ep);
+}
+
+int
+bb_ep_get_request(struct bb_ep *listener, struct bb_ep **out)
+{
+	struct bb_ep_ctrl *l;
+	struct bb_ep *ep;
+	uint64_t end;
+	int ret;
+
+	if (listener == NULL || out == NULL || listener->ctrl->listener == NULL)
+		return -EINVAL;
+	l = listener->ctrl;
+	for (end = deadline(listener); l->nwaiting == 0; look(listener))
+		if (late(end))
+			return -ETIMEDOUT;
+	ep = ep_new(listener->dev, &l->attr);
+	if (ep == NULL)
+		return -ENOMEM;
+	ep->ctrl->from = listener;
+	l->children++;
+	ep->cm = listener->cm;
+	ret = make_qp(ep);
+	if (ret != 0) {
+		(void)bb_ep_destroy(ep);
+		return ret;
+	}
+	ep->conn = l->waiting[0];
+	ep->event = l->waiting_ev[0];
+	l->nwaiting--;
+	memmove(&l->waiting[0], &l->waiting[1], l->nwaiting * sizeof(l->waiting[0]));
+	memmove(&l->waiting_ev[0], &l->waiting_ev[1], l->nwaiting * sizeof(l->waiting_ev[0]));
+	bb_conn_user_set(ep->conn, ep);
+	*out = ep;
+	return 0;
+}
+
+int
+bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
+{
+	struct bb_conn_param own;
+	int ret;
+
+	if (ep == NULL || ep->conn == NULL || ep->ctrl->from == NULL)
+		return -EINVAL;
+	ret = bb_conn_accept(ep->conn, ep->qp, param_of(ep, param, &own));
+	if (ret == 0)
+		ret = post_kept(ep);
+	return ret != 0 ? ret : wait_up(ep);
+}
+
+int
+bb_ep_reject(struct bb_ep *ep, const void *private_data, uint32_t private_len)
+{
+	if (ep == NULL || ep->conn == NULL)
+		return -EINVAL;
+	return bb_conn_reject(ep->conn, private_data, private_len);
+}
+
+int
+bb_ep_disconnect(struct bb_ep *ep)
+{
+	uint64_t end;
+	int ret;
+
+	if (ep == NULL || ep->conn == NULL)
+		return -EINVAL;
+	ret = bb_conn_disconnect(ep->conn, NULL, 0);
+	if (ret != 0)
+		return ret == -ENOTCONN ? 0 : ret;
+	for (end = deadline(ep); !ep->ctrl->over; look(ep))
+		if (late(end))
+			return -ETIMEDOUT;
+	return 0;
+}
+
+bool
+bb_ep_connected(struct bb_ep *ep)
+{
+	look(ep);
+	return ep->ctrl->up;
+}
+
+/* ---- Data */
+
+int
+bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge)
+{
+	struct bb_ep_ctrl *c = ep->ctrl;
+	struct recv *more;
+	int ret;
+
+	if (ep->qp->state != BB_QP_RESET) {
+		ret = bb_post_recv(ep->qp, (uintptr_t)context, sge, nsge);
+		if (ret == 1)
+			bb_qp_ring_recv(ep->qp);
+		return ret == 1 ? 0 : ret == 0 ? -EAGAIN : ret;
+	}
+	if (nsge == 0 || nsge > c->attr.qp.max_recv_sge)
+		return -EINVAL;
+	if (c->nrecvs >= c->attr.qp.rq_depth)
+		return -EAGAIN;
+	more = realloc(c->recvs, (c->nrecvs + 1) * sizeof(*more));
+	if (more == NULL)
+		return -ENOMEM;
+	c->recvs = more;
+	more[c->nrecvs].context = context;
+	more[c->nrecvs].nsge = nsge;
+	more[c->nrecvs].sge = malloc(nsge * sizeof(*sge));
+	if (more[c->nrecvs].sge == NULL)
+		return -ENOMEM;
+	memcpy(more[c->nrecvs++].sge, sge, nsge * sizeof(*sge));
+	return 0;
+}
+
+static int
+get_comp(struct bb_ep *ep, struct bb_cq *cq, struct bb_wc *wc)
+{
+	const uint64_t end = deadline(ep);
+	bool over;
+
+	for (;;) {
+		/* What was flushed before the end was heard of comes first. */
+		over = ep->ctrl->over;
+		if (bb_cq_poll(cq, wc, 1) == 1)
+			return 1;
+		if (over)
+			return -ENOTCONN;
+		if (late(end))
+			return -ETIMEDOUT;
+		look(ep);
+	}
+}
+
+int
+bb_ep_get_send_comp(struct bb_ep *ep, struct bb_wc *wc)
+{
+	return get_comp(ep, ep->send_cq, wc);
+}
+
+int
+bb_ep_get_recv_comp(struct bb_ep *ep, struct bb_wc *wc)
+{
+	return get_comp(ep, ep->recv_cq, wc);
+}
