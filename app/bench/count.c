@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_common.h>
+
 #include "bench.h"
 #include "floor_net.h"
 #include "rig.h"
@@ -32,6 +34,7 @@ struct kernel {
 	bool sge;
 	const char *device; /* NULL: no device */
 	const char *other;  /* NULL: the peer is on the same device */
+	bool send;          /* SENDs, not WRITEs */
 };
 
 /* One end of a net_memif, which knows the other's MAC. */
@@ -43,22 +46,24 @@ struct kernel {
 #define SHM(us) "soft" us ",shm=bench-count-%d,ip=192.0.2.1" us "/24"
 
 static const struct kernel kernels[] = {
-	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, NULL, NULL},
-	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, NULL, NULL},
-	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, NULL, NULL},
-	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, NULL, NULL},
-	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, NULL, NULL},
-	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, NULL, NULL},
-	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, NULL, NULL},
-	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0", NULL},
-	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, "soft0", NULL},
-	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0", NULL},
-	{"wire/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0,wire=1", NULL},
-	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1", NULL},
-	{"shm/batch1/all", 1, FLOOR_SIGNAL_ALL, false, SHM("0"), SHM("1")},
-	{"shm/batch32/last", 32, FLOOR_SIGNAL_LAST, false, SHM("0"), SHM("1")},
-	{"port/batch1/all", 1, FLOOR_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0")},
-	{"port/batch32/last", 32, FLOOR_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0")},
+	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, NULL, NULL, false},
+	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, NULL, NULL, false},
+	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, NULL, NULL, false},
+	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, NULL, NULL, false},
+	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, NULL, NULL, false},
+	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, NULL, NULL, false},
+	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, NULL, NULL, false},
+	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0", NULL, false},
+	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, "soft0", NULL, false},
+	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0", NULL, false},
+	{"wire/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0,wire=1", NULL, false},
+	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1", NULL, false},
+	{"shm/batch1/all", 1, FLOOR_SIGNAL_ALL, false, SHM("0"), SHM("1"), false},
+	{"shm/batch32/last", 32, FLOOR_SIGNAL_LAST, false, SHM("0"), SHM("1"), false},
+	{"shm/send/batch1/all", 1, FLOOR_SIGNAL_ALL, false, SHM("0"), SHM("1"), true},
+	{"shm/send/batch32/last", 32, FLOOR_SIGNAL_LAST, false, SHM("0"), SHM("1"), true},
+	{"port/batch1/all", 1, FLOOR_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0"), false},
+	{"port/batch32/last", 32, FLOOR_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0"), false},
 };
 
 /* Collected. One batch and its doorbell; returns how many were refused. */
@@ -213,6 +218,39 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	return rc;
 }
 
+/* SENDs of 8 bytes, each into a receive of its own. */
+static int
+send8(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
+{
+	const uint32_t flags = k->sig == FLOOR_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
+	const uint32_t want = k->sig == FLOOR_SIGNAL_ALL ? k->batch : 1;
+	const struct bb_sge sge = {(uintptr_t)b->to, 8, b->dst->lkey};
+	uint32_t i, got, done, idle;
+	struct bb_wc wc[64];
+	uint64_t at;
+
+	for (at = 0; at < n; at += k->batch) {
+		for (i = 0; i < k->batch; i++)
+			if (bb_post_recv(b->qps[0], i, &sge, 1) != 1)
+				return -EIO;
+		bb_qp_ring_recv(b->qps[0]);
+		for (i = 1; i <= k->batch; i++)
+			if (bb_post_send_inline(a->qps[0], i, a->from, 8,
+						i == k->batch ? BB_SEND_SIGNALED : flags) != 1)
+				return -EIO;
+		bb_qp_ring(a->qps[0]);
+		got = 0;
+		done = 0;
+		for (idle = 0; done != want || got != k->batch; idle++) {
+			if (idle > 100000000)
+				return -EIO;
+			done += bb_cq_poll(a->cq, wc, RTE_DIM(wc));
+			got += bb_cq_poll(b->cq, wc, RTE_DIM(wc));
+		}
+	}
+	return 0;
+}
+
 static int
 run_two(const struct kernel *k, uint64_t n)
 {
@@ -224,7 +262,10 @@ run_two(const struct kernel *k, uint64_t n)
 	rc = open_two(k, &a, &b);
 	if (rc != 0)
 		return rc;
-	rc = soft_write8(&run) < 0 ? -EIO : 0;
+	if (k->send)
+		rc = send8(k, &a, &b, n);
+	else
+		rc = soft_write8(&run) < 0 ? -EIO : 0;
 	soft_close(&b);
 	soft_close(&a);
 	return rc;
