@@ -235,8 +235,9 @@ struct soft_engine {
 	struct soft_net_state net;
 	const struct soft_qp *decoded; /* on a port: whose WQE is in req; NULL: look again */
 	uint64_t turn;                 /* on a port: turns of QPs, while no key changes */
-	uint64_t ticks, ns;            /* on a port: soft_engine_clock() */
-	uint8_t bounce[4096];          /* on a port: payload of a packet in too many pieces */
+	uint64_t ticks, ns;            /* on a port, if timed: soft_engine_ticks(), _ns() */
+	bool timed;
+	uint8_t bounce[4096]; /* on a port: payload of a packet in too many pieces */
 
 	/* The control path's, and the thread's. */
 	LIST_ENTRY(soft_engine) link;
@@ -283,6 +284,22 @@ soft_now(struct soft_engine *e)
 #else
 	e->now = e->page != NULL ? rte_rdtsc() : rte_rdtsc_precise();
 #endif
+}
+
+static inline uint64_t
+soft_engine_ticks(struct soft_engine *e)
+{
+	if (unlikely(!e->timed))
+		soft_engine_clock(e);
+	return e->ticks;
+}
+
+static inline uint64_t
+soft_engine_ns(struct soft_engine *e)
+{
+	if (unlikely(!e->timed))
+		soft_engine_clock(e);
+	return e->ns;
 }
 
 static inline uint32_t

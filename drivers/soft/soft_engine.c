@@ -88,14 +88,15 @@ soft_engine_clock(struct soft_engine *e)
 {
 	e->ticks = soft_ticks(e->dev);
 	e->ns = soft_tsc_to_ns(e->ticks);
+	e->timed = true;
 }
 
 void
 soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns)
 {
 	soft_qp_unqueue(e, qp);
-	qp->deadline =
-		(e->dev->link != NULL ? e->ticks : soft_ticks(e->dev)) + soft_time_cycles(ns);
+	qp->deadline = (e->dev->link != NULL ? soft_engine_ticks(e) : soft_ticks(e->dev)) +
+		       soft_time_cycles(ns);
 	qp->queued = SOFT_Q_TIMER;
 	TAILQ_INSERT_TAIL(&e->timers, qp, run);
 	if (qp->deadline < e->next_deadline)
@@ -110,7 +111,7 @@ soft_timers_run(struct soft_engine *e)
 	struct soft_qp *qp;
 	void *tmp;
 
-	now = e->dev->link != NULL ? e->ticks : soft_ticks(e->dev);
+	now = e->dev->link != NULL ? soft_engine_ticks(e) : soft_ticks(e->dev);
 	if (now < e->next_deadline)
 		return;
 	RTE_TAILQ_FOREACH_SAFE(qp, &e->timers, run, tmp)
@@ -260,7 +261,7 @@ soft_engine_run(struct soft_engine *e)
 	uint32_t i, pending;
 
 	if (link != NULL) {
-		soft_engine_clock(e);
+		e->timed = false;
 		if (link->begin != NULL)
 			link->begin(e);
 	}

@@ -21,7 +21,7 @@ link_begin(struct soft_engine *e)
 	/* What another engine took from the port came before what is there now. */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
-	nif->now = e->ns;
+	nif->now = soft_engine_ns(e);
 	soft_port_poll(nif->port, nif->now);
 }
 

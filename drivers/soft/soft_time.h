@@ -19,7 +19,7 @@ soft_ticks(const struct soft_dev *dev)
 		       ? __atomic_load_n(&dev->virtual_tsc, __ATOMIC_RELAXED)
 		       : rte_rdtsc();
 }
-/* On a port all of a poll is at one time, in e->ticks and e->ns: when it began. */
+/* On a port all of a poll is at one time, in e->ticks and e->ns: when that was first asked. */
 void soft_engine_clock(struct soft_engine *e);
 /* At least so many nanoseconds, in TSC ticks. */
 uint64_t soft_time_cycles(uint64_t ns);

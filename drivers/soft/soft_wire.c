@@ -220,7 +220,7 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 void
 soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 {
-	uint64_t now = e->ns;
+	uint64_t now = soft_engine_ns(e);
 	uint32_t done = 0;
 
 	e->decoded = NULL;
@@ -247,7 +247,7 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 {
 	e->decoded = NULL;
 	e->turn++;
-	bb_roce_rx(&w->roce, pkt, net, e->ns);
+	bb_roce_rx(&w->roce, pkt, net, soft_engine_ns(e));
 	if (w->epsn_out != NULL && *w->epsn_out != w->roce.resp.epsn)
 		__atomic_store_n(w->epsn_out, w->roce.resp.epsn, __ATOMIC_RELAXED);
 	soft_keys_done(e);
