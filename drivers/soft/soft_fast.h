@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Plain RDMA WRITEs, decoded where they stand: of one block, with one piece or inline data, that
- * nothing is wrong with. What does not pass is left to soft_req_decode(), which tells why.
+ * Plain RDMA WRITEs and SENDs, decoded where they stand: of one block, with one piece or inline
+ * data, that nothing is wrong with. What does not pass is left to soft_req_decode(), which tells
+ * why.
  */
 #ifndef SOFT_FAST_H
 #define SOFT_FAST_H
@@ -33,14 +34,39 @@ struct soft_write {
 	uint32_t rkey;
 };
 
+/* The data of the WQE in block @b of @ds segments: one segment at @at, to its end. */
+static inline bool
+soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint32_t at,
+	       uint32_t ds, struct soft_write *w)
+{
+	uint32_t hdr = bb_be32(soft_ring32(b + at));
+	const char *why;
+
+	if (hdr & BB_WQE_INLINE) {
+		w->len = hdr & ~BB_WQE_INLINE;
+		w->src = b + at + 4;
+		if (unlikely(w->len - 1 > ds * BB_WQE_SEG - at - 5))
+			return false;
+	} else {
+		if (ds * BB_WQE_SEG != at + BB_WQE_SEG || hdr == 0)
+			return false;
+		w->len = hdr;
+		w->src = soft_mem_find(e, qp->dev, bb_be32(soft_ring32(b + at + 4)), qp->pdn,
+				       bb_be64(soft_ring64(b + at + 8)), hdr, SOFT_RIGHT_LOCAL_READ,
+				       &why);
+		if (unlikely(w->src == NULL))
+			return false;
+	}
+	return likely((w->len - 1) >> qp->log_msg_max == 0);
+}
+
 /* The WQE in block @b at index @idx, as far as it is ours. False: not for the short cut. */
 static inline bool
 soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint16_t idx,
 		 struct soft_write *w)
 {
 	uint64_t head = soft_ring64(b);
-	uint32_t hdr, ds;
-	const char *why;
+	uint32_t ds;
 
 	/* Opmod 0, the right index, RDMA WRITE; the right QP, 3 or 4 segments. */
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
@@ -48,27 +74,26 @@ soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t 
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
 	if (ds - 3 > 1)
 		return false;
-	hdr = bb_be32(soft_ring32(b + 32));
-	if (hdr & BB_WQE_INLINE) {
-		w->len = hdr & ~BB_WQE_INLINE;
-		w->src = b + 36;
-		if (unlikely(w->len - 1 > ds * BB_WQE_SEG - 37))
-			return false;
-	} else {
-		if (ds != 3 || hdr == 0)
-			return false;
-		w->len = hdr;
-		w->src = soft_mem_find(e, qp->dev, bb_be32(soft_ring32(b + 36)), qp->pdn,
-				       bb_be64(soft_ring64(b + 40)), hdr, SOFT_RIGHT_LOCAL_READ,
-				       &why);
-		if (unlikely(w->src == NULL))
-			return false;
-	}
-	if (unlikely((w->len - 1) >> qp->log_msg_max != 0))
+	if (unlikely(!soft_fast_data(e, qp, b, 32, ds, w)))
 		return false;
 	w->raddr = bb_be64(soft_ring64(b + 16));
 	w->rkey = bb_be32(soft_ring32(b + 24));
 	return true;
+}
+
+/* The same of a SEND without immediate. */
+static inline bool
+soft_fast_decode_send(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b,
+		      uint16_t idx, struct soft_write *w)
+{
+	uint64_t head = soft_ring64(b);
+	uint32_t ds;
+
+	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_SEND))
+		return false;
+	/* 2 to 4 segments: one block. */
+	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
+	return ds - 2 <= 2 && soft_fast_data(e, qp, b, 16, ds, w);
 }
 
 #endif

@@ -124,6 +124,21 @@ link_shm_begin(struct soft_engine *e, const struct bb_roce_net *net, const uint8
 	return rec;
 }
 
+struct soft_shm_tx *
+soft_shm_tx_lock(struct soft_engine *e, const struct soft_wire_dest *to, uint8_t *sgid)
+{
+	struct soft_shm_tx *tx;
+
+	if (unlikely(link_shm_to(e, &to->net, to->mac, &tx) != SOFT_LINK_SENT ||
+		     !link_shm_source(e->dev, to->net.src, sgid)))
+		return NULL;
+	rte_ticketlock_lock(&tx->lock);
+	if (likely(tx->state == SOFT_SHM_UP))
+		return tx;
+	rte_ticketlock_unlock(&tx->lock);
+	return NULL;
+}
+
 static void
 link_shm_end(struct soft_shm_tx *tx, struct soft_ring_rec *rec, uint32_t len)
 {
@@ -213,12 +228,7 @@ static void
 link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
 	       const uint8_t *p)
 {
-	struct soft_wire_dest from = {
-		.net = {.sport = rec->sport,
-			.tclass = rec->tclass,
-			.hop_limit = rec->hop_limit,
-			.flow_label = rec->flow_label & 0xfffff},
-	};
+	struct soft_wire_dest from;
 	uint8_t hdr[BB_ROCE_MAX_HDR];
 	enum bb_roce_drop drop;
 	struct bb_roce_pkt pkt;
@@ -229,6 +239,14 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 		soft_wire_lost(e->dev, SOFT_LOST_PORT_DOWN);
 		return;
 	}
+	if (soft_shm_send_in(e, rx, rec, p))
+		return;
+	from = (struct soft_wire_dest){
+		.net = {.sport = rec->sport,
+			.tclass = rec->tclass,
+			.hop_limit = rec->hop_limit,
+			.flow_label = rec->flow_label & 0xfffff},
+	};
 	memcpy(from.net.src, rx->gids[rec->sgid], 16);
 	memcpy(from.net.dst, rx->dst, 16);
 	/* The headers are looked at in a copy; the payload is only copied on. */

@@ -22,6 +22,8 @@
 #include "soft_shm_msg.h"
 #include "soft_shm_ring.h"
 
+struct soft_wire_dest;
+
 #define SOFT_SHM_CHORES_NS  1000000u  /* between two looks at the sockets */
 #define SOFT_SHM_AGAIN_NS   10000000u /* between two attempts to connect */
 #define SOFT_SHM_PATIENCE_S 5u        /* for the other side's half of a handshake */
@@ -142,6 +144,13 @@ enum {
 
 /* ---- soft_link_shm.c */
 
+/*
+ * The connection that leads there, locked, and the place of the source among our addresses. NULL:
+ * it is not up, or nothing can be sent there.
+ */
+struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, const struct soft_wire_dest *to,
+				     uint8_t *sgid);
+
 /* A QP is in RTR: whom it depends on. */
 void soft_shm_connected(struct soft_wire *w);
 
@@ -217,5 +226,13 @@ bool soft_shm_direct_allowed(const struct soft_dev *dev);
  * at most @budget. Returns how many; the QP may have failed.
  */
 uint32_t soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
+
+/* ---- soft_shm_send.c */
+
+/* Send what is posted and plain, up to the first that is not, to a peer in shared memory. */
+void soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now);
+/* Take a packet that is such a SEND. False: it is not taken. */
+bool soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
+		      const struct soft_ring_rec *rec, const uint8_t *p);
 
 #endif

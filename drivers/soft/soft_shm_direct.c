@@ -239,6 +239,23 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 	return true;
 }
 
+/* Is the next WQE of a kind that is done here? Others are not worth a look at the peer. */
+static inline bool
+direct_kind(const struct soft_qp *qp)
+{
+	const uint8_t *b = qp->sq + ((size_t)(qp->sq_ci & ((1u << qp->log_sq) - 1)) << 6);
+
+	switch (__atomic_load_n(&b[3], __ATOMIC_RELAXED)) {
+	case BB_WQE_RDMA_WRITE:
+	case BB_WQE_RDMA_READ:
+	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_FA:
+		return true;
+	default:
+		return false;
+	}
+}
+
 uint32_t
 soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {
@@ -247,7 +264,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 
 	if (w->sq_next != qp->sq_ci || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
 	    w->roce.req.head != w->roce.req.tail || !w->direct.allowed || e->shm_word == NULL ||
-	    qp->st != BB_PRM_QP_ST_RC || qp->bf_bad)
+	    qp->st != BB_PRM_QP_ST_RC || qp->bf_bad || !direct_kind(qp))
 		return 0;
 	direct_enter(e);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
@@ -256,7 +273,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 
 		done += n;
 		if (done == budget || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
-		    !direct_one(e, w))
+		    !direct_kind(qp) || !direct_one(e, w))
 			break;
 		done++;
 	}

@@ -229,6 +229,8 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		bb_roce_tick(&w->roce, now);
 	if (w->shm_tx != NULL)
 		done = soft_shm_direct(e, w, SOFT_RUN_WQES);
+	if (w->shm_tx != NULL && done < SOFT_RUN_WQES)
+		soft_shm_send_out(e, w, now);
 	/* What is left has its turn then. */
 	if (likely(done < SOFT_RUN_WQES))
 		soft_wire_post(e, w);
@@ -248,9 +250,16 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 	e->decoded = NULL;
 	e->turn++;
 	bb_roce_rx(&w->roce, pkt, net, soft_engine_ns(e));
+	soft_keys_done(e);
+	soft_wire_took(e, w);
+}
+
+void
+soft_wire_took(struct soft_engine *e, struct soft_wire *w)
+{
 	if (w->epsn_out != NULL && *w->epsn_out != w->roce.resp.epsn)
 		__atomic_store_n(w->epsn_out, w->roce.resp.epsn, __ATOMIC_RELAXED);
-	soft_keys_done(e);
 	/* Its answer, and what has room now, go out when all that came is taken in. */
-	soft_qp_queue(e, w->qp);
+	if (w->qp->queued != SOFT_Q_RUN)
+		soft_qp_queue(e, w->qp);
 }

@@ -99,6 +99,8 @@ void soft_wire_run(struct soft_engine *e, struct soft_wire *w);
 /* A packet that names it. */
 void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pkt *pkt,
 		  const struct bb_roce_net *net);
+/* It has taken a packet. */
+void soft_wire_took(struct soft_engine *e, struct soft_wire *w);
 /* A port's time, in ns. */
 uint64_t soft_wire_now(const struct soft_dev *dev);
 

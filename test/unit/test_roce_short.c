@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The short cuts for SENDs of one packet against what they stand for: of two queue pairs that meet
+ * the same, one is served by them where they say yes, the other never. They stay the same.
+ */
+#include "roce_req_fake.h"
+
+static uint64_t seed;
+
+static uint32_t
+dice(uint32_t n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+/* ---- Packets */
+
+static void
+test_bytes(void **st)
+{
+	static const uint8_t flags[] = {0, BB_ROCE_SE, BB_ROCE_MIGREQ, BB_ROCE_ACKREQ,
+					BB_ROCE_SE | BB_ROCE_MIGREQ | BB_ROCE_ACKREQ};
+	uint8_t a[BB_ROCE_MAX_HDR], b[BB_ROCE_BTH_LEN];
+	struct bb_roce_short s, back;
+	uint32_t i;
+
+	(void)st;
+	for (i = 0; i < 1000; i++) {
+		const struct bb_roce_pkt pkt = {
+			.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY,
+			.flags = flags[i % sizeof(flags)],
+			.pkey = (uint16_t)dice(65536),
+			.dqpn = dice(1 << 24),
+			.psn = dice(1 << 24),
+			.len = 1 + dice(4096),
+		};
+
+		s = (struct bb_roce_short){pkt.dqpn, pkt.psn, pkt.len, pkt.pkey, pkt.flags};
+		assert_int_equal(bb_roce_build(a, &pkt), sizeof(b));
+		bb_roce_short_build(b, &s);
+		assert_memory_equal(a, b, sizeof(b));
+		assert_true(
+			bb_roce_short_parse(&back, b, sizeof(b) + pkt.len + bb_roce_pad(pkt.len)));
+		assert_int_equal(back.len, pkt.len);
+		assert_int_equal(back.psn, pkt.psn);
+		assert_int_equal(back.dqpn, pkt.dqpn);
+		assert_int_equal(back.pkey, pkt.pkey);
+		assert_int_equal(back.flags, pkt.flags);
+	}
+}
+
+/* Whatever bytes come: what it takes is a packet, and that one. */
+static void
+test_any_bytes(void **st)
+{
+	uint8_t hdr[BB_ROCE_MAX_HDR];
+	struct bb_roce_short s;
+	struct bb_roce_pkt pkt;
+	uint32_t i, k, took = 0;
+
+	(void)st;
+	for (i = 0; i < 400000; i++) {
+		/* The length of the shortest, and on; most are what they should be. */
+		size_t len = BB_ROCE_BTH_LEN + (dice(4) == 0 ? dice(70000) : 4 * dice(1100));
+
+		for (k = 0; k < sizeof(hdr); k++)
+			hdr[k] = (uint8_t)dice(256);
+		if (dice(8) != 0)
+			hdr[0] = BB_ROCE_RC | BB_ROCE_SEND_ONLY;
+		if (dice(8) != 0)
+			hdr[1] &= 0xf0;
+		if (dice(8) != 0)
+			hdr[4] &= 0x3f;
+		if (!bb_roce_short_parse(&s, hdr, len))
+			continue;
+		took++;
+		assert_int_equal(bb_roce_parse(&pkt, hdr, len), BB_ROCE_OK);
+		assert_int_equal(pkt.opcode, BB_ROCE_RC | BB_ROCE_SEND_ONLY);
+		assert_int_not_equal(pkt.len, 0);
+		assert_int_equal(pkt.len, s.len);
+		assert_int_equal(pkt.psn, s.psn);
+		assert_int_equal(pkt.dqpn, s.dqpn);
+		assert_int_equal(pkt.pkey, s.pkey);
+		assert_int_equal(pkt.flags, s.flags);
+	}
+	assert_true(took > 100000);
+}
+
+/* ---- Two alike */
+
+static struct rf one, two;
+
+static void
+same(void)
+{
+	struct bb_roce_qp a = one.qp, b = two.qp;
+	uint32_t i;
+
+	for (i = a.req.tail; i != a.req.head; i++) {
+		const struct bb_roce_msg *m = &one.ring[i % RF_SLOTS], *n = &two.ring[i % RF_SLOTS];
+
+		assert_int_equal(m->cookie, n->cookie);
+		assert_int_equal(m->kind, n->kind);
+		assert_int_equal(m->flags, n->flags);
+		assert_int_equal(m->len, n->len);
+		if (i - a.req.tail >= a.req.unassigned - a.req.tail)
+			continue;
+		assert_int_equal(m->psn, n->psn);
+		assert_int_equal(m->packets, n->packets);
+		assert_int_equal(m->ssn, n->ssn);
+	}
+	a.ctx = b.ctx = NULL;
+	a.req.ring = b.req.ring = NULL;
+	a.resp.replay = b.resp.replay = NULL;
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_int_equal(one.ndone, two.ndone);
+	assert_int_equal(one.nfailed, two.nfailed);
+}
+
+static void
+start_both(const struct bb_roce_ops *ops)
+{
+	rf_init(&one, BB_ROCE_RC);
+	rf_init(&two, BB_ROCE_RC);
+	one.attr.adaptive = two.attr.adaptive = 4000;
+	one.attr.window = two.attr.window = 24;
+	one.attr.sq_psn = two.attr.sq_psn = 0xffffe0;
+	one.attr.rq_psn = two.attr.rq_psn = 0xffffe0;
+	rf_start(&one);
+	rf_start(&two);
+	one.qp.ops = two.qp.ops = ops;
+}
+
+/* ---- Requester */
+
+static void
+both_run(void)
+{
+	uint32_t sent = rf_run(&one);
+
+	assert_int_equal(rf_run(&two), sent);
+}
+
+static void
+send_both(uint32_t len, uint8_t flags)
+{
+	const struct bb_roce_msg msg = rf_msg(&one, BB_ROCE_MSG_SEND, len, flags);
+	const struct rf_tx *tx;
+	struct bb_roce_short s;
+
+	bb_roce_short_send(&one.qp, &msg, one.now, &s);
+	one.posted++;
+	rf_post(&two, BB_ROCE_MSG_SEND, len, flags);
+	assert_int_equal(rf_run(&two), 1);
+	tx = &two.tx[(two.ntx - 1) % RF_LOG];
+	assert_int_equal(tx->pkt.opcode, BB_ROCE_RC | BB_ROCE_SEND_ONLY);
+	assert_int_equal(tx->pkt.psn, s.psn);
+	assert_int_equal(tx->pkt.len, s.len);
+	assert_int_equal(tx->pkt.pkey, s.pkey);
+	assert_int_equal(tx->pkt.dqpn, s.dqpn);
+	assert_int_equal(tx->pkt.flags & ~BB_ROCE_SE, s.flags);
+}
+
+/* An answer of any kind for any packet that is out. */
+static void
+answer_both(void)
+{
+	static const uint8_t kinds[] = {RF_ACK, RF_ACK, RF_ACK, BB_ROCE_AETH_RNR | 5,
+					RF_NAK(BB_ROCE_NAK_PSN)};
+	uint32_t out = (one.qp.req.sent - one.qp.req.una) & BB_ROCE_PSN_MASK;
+	/* A peer that counts credits, once it begins to. */
+	uint8_t kind = dice(200) == 0 ? BB_ROCE_AETH_ACK | 3 : kinds[dice(sizeof(kinds))];
+	uint32_t psn = one.qp.req.una + (out == 0 ? 0 : dice(out));
+
+	rf_ack(&one, psn, kind);
+	rf_ack(&two, psn, kind);
+}
+
+static void
+test_requester(void **st)
+{
+	uint32_t i, shorts = 0, longs = 0;
+
+	(void)st;
+	for (i = 0; i < 100000; i++) {
+		uint32_t what = dice(10);
+		uint8_t flags = dice(3) == 0 ? BB_ROCE_SOLICITED : 0;
+
+		if (i % 1000 == 0)
+			start_both(&rf_ops);
+		one.now += dice(2000);
+		two.now = one.now;
+		if (what < 5 && bb_roce_short_room(&one.qp) != 0) {
+			send_both(1 + dice(RF_MTU), flags);
+			shorts++;
+		} else if (what < 6 && one.qp.req.head - one.qp.req.tail < RF_SLOTS) {
+			uint32_t len = dice(4 * RF_MTU);
+
+			if (dice(4) == 0)
+				flags |= BB_ROCE_FENCE;
+			rf_post(&one, BB_ROCE_MSG_SEND_IMM, len, flags);
+			rf_post(&two, BB_ROCE_MSG_SEND_IMM, len, flags);
+			longs++;
+		} else if (what < 7) {
+			both_run();
+		} else if (what < 9) {
+			answer_both();
+		} else if (bb_roce_deadline(&one.qp) != UINT64_MAX) {
+			one.now += dice(3) == 0 ? 10000 : 0;
+			two.now = one.now;
+			if (one.now >= bb_roce_deadline(&one.qp)) {
+				bb_roce_tick(&one.qp, one.now);
+				bb_roce_tick(&two.qp, two.now);
+			}
+		}
+		same();
+	}
+	assert_true(shorts > 1000 && longs > 1000);
+}
+
+/* ---- Responder */
+
+static enum bb_roce_take
+take(void *ctx, struct bb_roce_qp *qp)
+{
+	(void)ctx;
+	(void)qp;
+	return BB_ROCE_TAKE_OK;
+}
+
+static uint8_t
+place(void *ctx, struct bb_roce_qp *qp, uint32_t off, const uint8_t *data, uint32_t len)
+{
+	(void)ctx;
+	(void)qp;
+	(void)off;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+static uint8_t
+done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
+{
+	(void)ctx;
+	(void)qp;
+	(void)r;
+	return 0;
+}
+
+/* A packet for both. True: the short way took it. */
+static bool
+receive(struct bb_roce_pkt *pkt)
+{
+	struct bb_roce_net net = one.net;
+	struct bb_roce_short s;
+	bool is_short = pkt->opcode == (BB_ROCE_RC | BB_ROCE_SEND_ONLY) && pkt->len != 0;
+
+	net.tclass = (uint8_t)(dice(20) == 0 ? 3 : dice(3));
+	if (dice(40) == 0)
+		net.src[7] = 1;
+	if (dice(40) == 0)
+		net.dst[3] = 1;
+	bb_roce_rx(&two.qp, pkt, &net, two.now);
+	s = (struct bb_roce_short){pkt->dqpn, pkt->psn, pkt->len, pkt->pkey, pkt->flags};
+	if (is_short && bb_roce_short_expected(&one.qp, &s, net.src, net.dst, net.tclass)) {
+		bb_roce_short_taken(&one.qp, &s);
+		return true;
+	}
+	bb_roce_rx(&one.qp, pkt, &net, one.now);
+	return false;
+}
+
+static void
+test_responder(void **st)
+{
+	static const uint8_t opcodes[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST, BB_ROCE_WRITE_ONLY,
+					  BB_ROCE_READ_REQUEST};
+	struct bb_roce_ops ops = rf_ops;
+	uint32_t i, round, shorts = 0, longs = 0;
+	uint8_t data[2 * RF_MTU] = {0};
+
+	(void)st;
+	ops.recv_take = take;
+	ops.recv_place = place;
+	ops.recv_done = done;
+	for (round = 0; round < 400; round++) {
+		start_both(&ops);
+		for (i = 0; i < 300; i++) {
+			const struct bb_roce_resp *r = &two.qp.resp;
+			struct bb_roce_pkt pkt = {
+				.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY,
+				.flags = (uint8_t)((dice(2) ? BB_ROCE_ACKREQ : 0) |
+						   (dice(4) ? BB_ROCE_MIGREQ : BB_ROCE_SE)),
+				.pkey = dice(60) == 0 ? 0x7fff : 0xffff,
+				.psn = r->epsn,
+				.dqpn = 0x11,
+				.rkey = RF_RKEY,
+				.va = RF_RADDR,
+				.payload = data,
+				.len = 1 + dice(RF_MTU),
+			};
+
+			/* Inside a message, now and then, another one: that is fatal. */
+			if ((r->in_message && dice(50) != 0) || dice(8) == 0) {
+				pkt.opcode = opcodes[r->in_message ? dice(2) : 2 * dice(2)];
+				if (pkt.opcode == BB_ROCE_WRITE_ONLY)
+					pkt.dmalen = pkt.len;
+				else
+					pkt.len = RF_MTU;
+				if (!r->in_message && dice(3) == 0) {
+					pkt.opcode = BB_ROCE_READ_REQUEST;
+					pkt.dmalen = dice(3 * RF_MTU);
+					pkt.len = 0;
+				}
+				if (r->in_message)
+					pkt.opcode = BB_ROCE_SEND_LAST;
+			}
+			if (dice(10) == 0)
+				pkt.psn += dice(8) - 4u;
+			pkt.psn &= BB_ROCE_PSN_MASK;
+			if (dice(300) == 0)
+				pkt.len = RF_MTU + 4;
+			if (receive(&pkt))
+				shorts++;
+			else
+				longs++;
+			if (dice(6) == 0)
+				both_run();
+			same();
+		}
+	}
+	assert_true(shorts > 1000 && longs > 1000);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_any_bytes),
+		cmocka_unit_test(test_requester),
+		cmocka_unit_test(test_responder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
