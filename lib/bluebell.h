@@ -24,6 +24,7 @@
 #include "bb_qp.h"
 #include "bb_recover.h"
 #include "bb_region.h"
+#include "bb_replay.h"
 #include "bb_srq.h"
 #include "bb_umem.h"
 #include "bb_wr.h"

@@ -102,7 +102,9 @@ test_connects(void **st)
 static void
 test_ends(void **st)
 {
+	struct bb_cm_stats stats;
 	struct link l;
+	int i;
 
 	(void)st;
 	pair_open(&p);
@@ -111,6 +113,12 @@ test_ends(void **st)
 	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
 	expect(&p, &p.a, BB_CM_DISCONNECTED);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
+	for (i = 0; i < 100; i++)
+		turn(&p);
+	bb_cm_stats(p.a.cm, &stats);
+	assert_int_equal(stats.bad_messages, 0);
+	bb_cm_stats(p.b.cm, &stats);
+	assert_int_equal(stats.bad_messages, 0);
 	link_free(&l);
 	link_up(&p, &l);
 	assert_int_equal(bb_conn_disconnect(l.b, NULL, 0), 0);

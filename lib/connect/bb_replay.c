@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Copies of requests, from their post to their completion, in a ring in the order of posting.
+ *
+ * The wr_id that goes to the queue is the number of the entry, so that a completion names it
+ * whatever the application's are. Sends complete in their order: a completion of one says that
+ * those in front of it are done. Entries that wait to be posted again get new numbers then.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+
+#include "bb_cm_priv.h"
+#include "bb_replay.h"
+
+struct entry {
+	struct bb_send_wr wr; /* wr_id is the application's */
+	struct bb_sge sge[BB_REPLAY_MAX_SGE];
+	uint8_t data[BB_REPLAY_MAX_INLINE];
+	char region[BB_REGION_NAME]; /* "": rkey and address stay */
+	uint64_t off;                /* of raddr in the region */
+	uint64_t bytes;              /* from there that it reaches */
+	enum bb_wr_fate fate;
+	enum bb_wc_status status;
+	bool ended;  /* fate is known */
+	bool polled; /* flushed, and the application has polled it: the event says the fate */
+};
+
+struct bb_replay {
+	struct bb_conn *conn;
+	enum bb_replay_policy policy;
+	uint32_t size; /* entries, a power of two */
+	uint32_t head; /* oldest kept */
+	uint32_t next; /* to be posted: [next, tail) wait for that */
+	uint32_t tail;
+	struct entry *ring;
+};
+
+static struct entry *
+at(const struct bb_replay *r, uint32_t n)
+{
+	return &r->ring[n & (r->size - 1)];
+}
+
+int
+bb_replay_create(struct bb_conn *conn, uint32_t depth, enum bb_replay_policy policy,
+		 struct bb_replay **replay)
+{
+	struct bb_replay *r;
+
+	if (conn == NULL || replay == NULL || depth == 0 || depth > 1u << 20 ||
+	    policy > BB_REPLAY_UNKNOWN)
+		return -EINVAL;
+	r = calloc(1, sizeof(*r));
+	if (r == NULL)
+		return -ENOMEM;
+	r->conn = conn;
+	r->policy = policy;
+	r->size = rte_align32pow2(depth);
+	r->ring = calloc(r->size, sizeof(*r->ring));
+	if (r->ring == NULL) {
+		free(r);
+		return -ENOMEM;
+	}
+	*replay = r;
+	return 0;
+}
+
+void
+bb_replay_destroy(struct bb_replay *r)
+{
+	if (r == NULL)
+		return;
+	free(r->ring);
+	free(r);
+}
+
+uint32_t
+bb_replay_kept(const struct bb_replay *r)
+{
+	return r->tail - r->head;
+}
+
+/* ---- Copies */
+
+static bool
+is_rdma(enum bb_wr_opcode op)
+{
+	return op == BB_WR_RDMA_WRITE || op == BB_WR_RDMA_WRITE_WITH_IMM || op == BB_WR_RDMA_READ;
+}
+
+static bool
+is_atomic(enum bb_wr_opcode op)
+{
+	return op == BB_WR_ATOMIC_CMP_AND_SWP || op == BB_WR_ATOMIC_FETCH_AND_ADD ||
+	       op == BB_WR_MASKED_CMP_AND_SWP || op == BB_WR_MASKED_FETCH_AND_ADD;
+}
+
+/* Which of the peer's regions a request goes to. */
+static void
+find_region(const struct bb_conn *c, struct entry *e)
+{
+	const bool atomic = is_atomic(e->wr.opcode);
+	uint64_t raddr = atomic ? e->wr.atomic.raddr : e->wr.rdma.raddr;
+	uint32_t i, rkey = atomic ? e->wr.atomic.rkey : e->wr.rdma.rkey;
+
+	e->region[0] = '\0';
+	if (!atomic && !is_rdma(e->wr.opcode))
+		return;
+	for (i = 0; i < c->npeer_regions; i++) {
+		const struct bb_region *g = &c->peer_regions[i];
+
+		if (g->rkey != rkey || raddr < g->addr || raddr - g->addr > g->len ||
+		    e->bytes > g->len - (raddr - g->addr))
+			continue;
+		memcpy(e->region, g->name, sizeof(e->region));
+		e->off = raddr - g->addr;
+		return;
+	}
+}
+
+/* -EINVAL: too large to be kept. */
+static int
+copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
+{
+	uint32_t i, len = 0;
+
+	if (wr->opcode == BB_WR_BIND_MW || wr->opcode == BB_WR_LOCAL_INV ||
+	    wr->nsge > BB_REPLAY_MAX_SGE || (wr->nsge != 0 && wr->sge == NULL))
+		return -EINVAL;
+	memset(e, 0, offsetof(struct entry, data));
+	e->wr = *wr;
+	e->bytes = 0;
+	e->ended = e->polled = false;
+	e->status = BB_WC_SUCCESS;
+	if (wr->nsge != 0)
+		memcpy(e->sge, wr->sge, wr->nsge * sizeof(*wr->sge));
+	e->wr.sge = e->sge;
+	for (i = 0; i < wr->nsge; i++)
+		e->bytes += wr->sge[i].len;
+	if ((wr->flags & BB_SEND_INLINE) != 0) {
+		if (e->bytes > BB_REPLAY_MAX_INLINE)
+			return -EINVAL;
+		for (i = 0; i < wr->nsge; i++) {
+			if (wr->sge[i].len != 0)
+				memcpy(e->data + len, (const void *)(uintptr_t)wr->sge[i].addr,
+				       wr->sge[i].len);
+			len += wr->sge[i].len;
+		}
+		e->sge[0] = (struct bb_sge){(uintptr_t)e->data, len, 0};
+		e->wr.nsge = 1;
+	}
+	find_region(r->conn, e);
+	return 0;
+}
+
+/* Hand an entry to the queue under its number. */
+static int
+post(struct bb_replay *r, uint32_t n)
+{
+	struct bb_send_wr wr = at(r, n)->wr;
+	int err;
+
+	wr.wr_id = n;
+	return bb_qp_post_list(r->conn->qp, &wr, 1, &err) == 1 ? 1 : err;
+}
+
+uint32_t
+bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int *err)
+{
+	uint32_t i;
+	int ret = 1;
+
+	*err = 0;
+	/* In their order: not in front of those that wait. */
+	if (r->conn->state != BB_CONN_ESTABLISHED || r->next != r->tail)
+		return 0;
+	for (i = 0; i < n && ret == 1; i++) {
+		if (r->tail - r->head == r->size)
+			break;
+		ret = copy(r, at(r, r->tail), &wr[i]);
+		if (ret == 0)
+			ret = post(r, r->tail);
+		if (ret != 1)
+			break;
+		r->tail++;
+		r->next = r->tail;
+	}
+	bb_qp_ring(r->conn->qp);
+	*err = ret < 0 ? ret : 0;
+	return i;
+}
+
+/* ---- Ends */
+
+static void
+drop_ended(struct bb_replay *r)
+{
+	while (r->head != r->tail && at(r, r->head)->ended)
+		r->head++;
+	if ((int32_t)(r->next - r->head) < 0)
+		r->next = r->head;
+}
+
+static void
+end(struct entry *e, enum bb_wr_fate fate, enum bb_wc_status status)
+{
+	e->ended = true;
+	e->fate = fate;
+	e->status = status;
+}
+
+bool
+bb_replay_completion(struct bb_replay *r, struct bb_wc *wc)
+{
+	const uint32_t n = (uint32_t)wc->wr_id;
+	struct entry *e;
+	uint32_t i;
+
+	/* Not one of ours, or of before: the application's affair. */
+	if (wc->wr_id > UINT32_MAX || n - r->head >= r->next - r->head)
+		return true;
+	e = at(r, n);
+	wc->wr_id = e->wr.wr_id;
+	for (i = r->head; i != n; i++)
+		if (!at(r, i)->ended && !at(r, i)->polled)
+			end(at(r, i), BB_WR_DONE, BB_WC_SUCCESS);
+	switch (wc->status) {
+	case BB_WC_WR_FLUSH_ERR:
+		e->polled = true;
+		break;
+	case BB_WC_RETRY_EXC_ERR:
+	case BB_WC_RNR_RETRY_EXC_ERR:
+		/* The connection's fault, not the request's: IBTA vol. 1, 9.9.2.4. */
+		e->polled = true;
+		if (wc->status == BB_WC_RNR_RETRY_EXC_ERR)
+			e->fate = BB_WR_NOT_DONE;
+		else
+			e->fate = BB_WR_UNKNOWN;
+		e->status = (enum bb_wc_status)wc->status;
+		break;
+	default:
+		end(e, wc->status == BB_WC_SUCCESS ? BB_WR_DONE : BB_WR_FAILED,
+		    (enum bb_wc_status)wc->status);
+	}
+	drop_ended(r);
+	return !e->polled;
+}
+
+static void
+report(const struct entry *e, enum bb_wr_fate fate, bb_replay_fn fn, void *arg)
+{
+	struct bb_wr_end out = {.fate = fate};
+
+	out.wc.wr_id = e->wr.wr_id;
+	out.wc.status = (uint8_t)e->status;
+	if (fate == BB_WR_DONE)
+		out.wc.status = BB_WC_SUCCESS;
+	else if (e->status == BB_WC_SUCCESS)
+		out.wc.status = BB_WC_WR_FLUSH_ERR;
+	if (fn != NULL)
+		fn(&out, arg);
+}
+
+static bool
+goes_again(const struct bb_replay *r, enum bb_wr_fate fate)
+{
+	return (fate == BB_WR_NOT_DONE && r->policy >= BB_REPLAY_NOT_DONE) ||
+	       (fate == BB_WR_UNKNOWN && r->policy >= BB_REPLAY_UNKNOWN);
+}
+
+/* What the event says of an entry. */
+static void
+take_ends(struct bb_replay *r, const struct bb_cm_event *ev)
+{
+	uint32_t i;
+
+	for (i = 0; i < ev->nends; i++) {
+		const struct bb_wr_end *w = &ev->ends[i];
+		struct entry *e;
+
+		if (w->recv || w->wc.wr_id > UINT32_MAX ||
+		    (uint32_t)w->wc.wr_id - r->head >= r->next - r->head)
+			continue;
+		e = at(r, (uint32_t)w->wc.wr_id);
+		e->polled = false;
+		e->fate = w->fate;
+		e->status = (enum bb_wc_status)w->wc.status;
+		if (w->fate == BB_WR_FAILED && (w->wc.status == BB_WC_RETRY_EXC_ERR))
+			e->fate = BB_WR_UNKNOWN;
+		else if (w->fate == BB_WR_FAILED && w->wc.status == BB_WC_RNR_RETRY_EXC_ERR)
+			e->fate = BB_WR_NOT_DONE;
+	}
+}
+
+void
+bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn fn, void *arg)
+{
+	uint32_t i;
+
+	for (i = r->head; i != r->next; i++) {
+		struct entry *e = at(r, i);
+
+		/* What neither a poll nor the event names is unsignalled and done. */
+		if (!e->polled)
+			e->fate = BB_WR_DONE;
+		else if (e->status == BB_WC_SUCCESS)
+			e->fate = ev->flushed;
+	}
+	take_ends(r, ev);
+	for (i = r->head; i != r->next; i++) {
+		struct entry *e = at(r, i);
+
+		if (e->ended)
+			continue;
+		if (goes_again(r, e->fate)) {
+			e->polled = false;
+			e->status = BB_WC_SUCCESS;
+			continue;
+		}
+		if (e->fate != BB_WR_DONE || (e->wr.flags & BB_SEND_SIGNALED) != 0)
+			report(e, e->fate, fn, arg);
+		e->ended = true;
+	}
+	r->next = r->head;
+	drop_ended(r);
+}
+
+/* 0, or -ENOENT: what it went to is not there any more. */
+static int
+translate(const struct bb_conn *c, struct entry *e)
+{
+	struct bb_region g;
+
+	if (e->region[0] == '\0')
+		return 0;
+	if (bb_conn_region(c, e->region, &g) != 0 || e->off > g.len || e->bytes > g.len - e->off)
+		return -ENOENT;
+	if (is_atomic(e->wr.opcode)) {
+		e->wr.atomic.raddr = g.addr + e->off;
+		e->wr.atomic.rkey = g.rkey;
+	} else {
+		e->wr.rdma.raddr = g.addr + e->off;
+		e->wr.rdma.rkey = g.rkey;
+	}
+	return 0;
+}
+
+int
+bb_replay_again(struct bb_replay *r, bb_replay_fn fn, void *arg)
+{
+	struct entry *e;
+	int n = 0, ret;
+
+	if (r->conn->state != BB_CONN_ESTABLISHED)
+		return -ENOTCONN;
+	for (; r->next != r->tail; r->next++) {
+		e = at(r, r->next);
+		if (e->ended)
+			continue;
+		ret = translate(r->conn, e);
+		if (ret == 0)
+			ret = post(r, r->next);
+		if (ret == 1) {
+			n++;
+			continue;
+		}
+		bb_qp_ring(r->conn->qp);
+		if (ret == 0)
+			return -EAGAIN;
+		report(e, BB_WR_NOT_DONE, fn, arg);
+		e->ended = true;
+		r->next++;
+		drop_ended(r);
+		return ret;
+	}
+	bb_qp_ring(r->conn->qp);
+	drop_ended(r);
+	return n;
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Requests that survive a connection that breaks: replayed, or reported, by choice. */
+#include "../fakes/bare_eal.h"
+#include "connect_env.h"
+
+static struct pair p;
+static struct link l;
+static struct bb_region region;
+
+#define MAX_REPORTS 32
+
+static struct bb_wr_end reports[MAX_REPORTS];
+static unsigned int nreports;
+
+static void
+reported(const struct bb_wr_end *e, void *arg)
+{
+	assert_ptr_equal(arg, &p);
+	assert_true(nreports < MAX_REPORTS);
+	reports[nreports++] = *e;
+}
+
+static struct bb_replay *
+start(enum bb_replay_policy policy, const char *dev_a, const char *dev_b)
+{
+	struct bb_replay *r = NULL;
+	struct bb_cm_attr attr;
+
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	pair_open_with(&p, dev_a, dev_b, &attr);
+	p.a.param.recover_ms = 4 * WAIT_S * 1000;
+	p.b.param.recover_ms = 4 * WAIT_S * 1000;
+	p.a.param.backoff_min_ms = 1;
+	p.a.param.backoff_max_ms = 20;
+	p.a.init.max_inline = 64;
+	p.a.param.ack_timeout = 4;
+	p.a.param.retry_count = 2;
+	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 4096, &region), 0);
+	p.b.param.regions = &region;
+	p.b.param.nregions = 1;
+	link_up(&p, &l);
+	memset(p.a.buf, 0, BUF);
+	memset(p.b.buf, 0, BUF);
+	assert_int_equal(bb_replay_create(l.a, 16, policy, &r), 0);
+	nreports = 0;
+	return r;
+}
+
+static void
+stop(struct bb_replay *r)
+{
+	struct bb_wc wc[16];
+
+	bb_replay_destroy(r);
+	bb_conn_destroy(l.a);
+	bb_conn_destroy(l.b);
+	bb_qp_destroy(l.qa);
+	bb_qp_destroy(l.qb);
+	p.a.nev = p.b.nev = 0;
+	(void)bb_cq_poll(p.a.cq, wc, 16);
+	pair_close(&p);
+}
+
+/* An inline WRITE of @value to 8-byte place @place of the region; of another key when @bad. */
+static uint32_t
+put(struct bb_replay *r, uint64_t wr_id, uint64_t value, uint32_t place, uint32_t flags, bool bad,
+    int *err)
+{
+	struct bb_sge sge = {(uintptr_t)&value, 8, 0};
+	struct bb_send_wr wr = {
+		.wr_id = wr_id,
+		.opcode = BB_WR_RDMA_WRITE,
+		.flags = flags | BB_SEND_INLINE,
+		.sge = &sge,
+		.nsge = 1,
+	};
+	struct bb_region g;
+
+	assert_int_equal(bb_conn_region(l.a, "buf", &g), 0);
+	wr.rdma.raddr = g.addr + 8 * place;
+	wr.rdma.rkey = g.rkey + (bad ? 77 : 0);
+	return bb_replay_post(r, &wr, 1, err);
+}
+
+static struct bb_wc
+completion(void)
+{
+	const uint64_t end = wait_end();
+	struct bb_wc wc;
+
+	while (bb_cq_poll(p.a.cq, &wc, 1) == 0) {
+		bb_dev_progress(p.a.dev);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	return wc;
+}
+
+/*
+ * A request that is refused, between one that was done and three that then are not. @polled: so
+ * many of their flushes the application polls itself.
+ */
+static struct bb_replay *
+break_it(enum bb_replay_policy policy, unsigned int polled)
+{
+	struct bb_replay *r = start(policy, "soft0", NULL);
+	struct bb_wc wc;
+	unsigned int i;
+	int err;
+
+	assert_int_equal(put(r, 1000, 11, 0, BB_SEND_SIGNALED, false, &err), 1);
+	assert_int_equal(put(r, 1000, 12, 1, 0, false, &err), 1);
+	assert_int_equal(put(r, 1001, 13, 2, BB_SEND_SIGNALED, true, &err), 1);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(
+			put(r, 2000 + i, 14 + i, 3 + i, i == 1 ? 0 : BB_SEND_SIGNALED, false, &err),
+			1);
+	assert_int_equal(err, 0);
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	assert_int_equal(wc.wr_id, 1000);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	/* It is the request's own fault, so it is not kept. */
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	assert_int_equal(wc.wr_id, 1001);
+	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
+	for (i = 0; i < polled; i++) {
+		wc = completion();
+		assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
+		assert_false(bb_replay_completion(r, &wc));
+		assert_int_equal(wc.wr_id, 2000 + i);
+	}
+	assert_int_equal(bb_replay_kept(r), 3);
+	return r;
+}
+
+static void
+places(uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t *at = (const uint64_t *)(const void *)p.b.buf;
+
+	assert_int_equal(at[0], 11);
+	assert_int_equal(at[1], 12);
+	assert_int_equal(at[2], 0);
+	assert_int_equal(at[3], a);
+	assert_int_equal(at[4], b);
+	assert_int_equal(at[5], c);
+}
+
+static void
+test_replayed(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_replay *r;
+	struct bb_wc wc;
+	unsigned int polled;
+	int err;
+
+	(void)st;
+	for (polled = 0; polled <= 3; polled++) {
+		r = break_it(BB_REPLAY_NOT_DONE, polled);
+		ev = expect(&p, &p.a, BB_CM_LOST);
+		bb_replay_lost(r, &ev, reported, &p);
+		assert_int_equal(put(r, 1, 1, 9, 0, false, &err), 0);
+		assert_int_equal(err, 0);
+		assert_int_equal(bb_replay_again(r, reported, &p), -ENOTCONN);
+		expect(&p, &p.a, BB_CM_RECOVERED);
+		assert_int_equal(bb_replay_again(r, reported, &p), 3);
+		assert_int_equal(nreports, 0);
+		wc = completion();
+		assert_true(bb_replay_completion(r, &wc));
+		assert_int_equal(wc.wr_id, 2000);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+		wc = completion();
+		assert_true(bb_replay_completion(r, &wc));
+		assert_int_equal(wc.wr_id, 2002);
+		assert_int_equal(bb_replay_kept(r), 0);
+		places(14, 15, 16);
+		stop(r);
+	}
+}
+
+static void
+test_reported(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_replay *r;
+	unsigned int i, polled;
+
+	(void)st;
+	for (polled = 0; polled <= 3; polled++) {
+		r = break_it(BB_REPLAY_NONE, polled);
+		ev = expect(&p, &p.a, BB_CM_LOST);
+		bb_replay_lost(r, &ev, reported, &p);
+		assert_int_equal(nreports, 3);
+		for (i = 0; i < 3; i++) {
+			assert_int_equal(reports[i].wc.wr_id, 2000 + i);
+			assert_int_equal(reports[i].fate, BB_WR_NOT_DONE);
+			assert_int_equal(reports[i].wc.status, BB_WC_WR_FLUSH_ERR);
+		}
+		assert_int_equal(bb_replay_kept(r), 0);
+		expect(&p, &p.a, BB_CM_RECOVERED);
+		assert_int_equal(bb_replay_again(r, reported, &p), 0);
+		places(0, 0, 0);
+		stop(r);
+	}
+}
+
+/* The peer has started again: its region is elsewhere, or gone, or too small. */
+static void
+test_restarted(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_replay *r;
+	uint32_t n;
+
+	(void)st;
+	for (n = 0; n < 3; n++) {
+		r = break_it(BB_REPLAY_NOT_DONE, 1);
+		bb_conn_destroy(l.b);
+		bb_qp_destroy(l.qb);
+		ev = expect(&p, &p.a, BB_CM_LOST);
+		bb_replay_lost(r, &ev, reported, &p);
+		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		l.qb = end_qp(&p.b);
+		assert_int_equal(bb_region_of(p.b.mr, n == 1 ? "other" : "buf", 8192,
+					      n == 2 ? 40 : 4096, &region),
+				 0);
+		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+		assert_true(expect(&p, &p.a, BB_CM_RECOVERED).restarted);
+		if (n == 0) {
+			assert_int_equal(bb_replay_again(r, reported, &p), 3);
+			(void)completion();
+			(void)completion();
+			assert_int_equal(((uint64_t *)(void *)(p.b.buf + 8192))[3], 14);
+			assert_int_equal(((uint64_t *)(void *)(p.b.buf + 8192))[5], 16);
+			places(0, 0, 0);
+		} else if (n == 1) {
+			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+			assert_int_equal(bb_replay_again(r, reported, &p), 0);
+			assert_int_equal(nreports, 3);
+			assert_int_equal(bb_replay_kept(r), 0);
+		} else {
+			/* Two places of three are still there. */
+			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+			assert_int_equal(nreports, 1);
+			assert_int_equal(reports[0].wc.wr_id, 2002);
+		}
+		stop(r);
+	}
+}
+
+/*
+ * A stream of WRITEs over a port that flaps: the application sees each completion once, in
+ * order, and no error.
+ */
+#define STREAM 3000u
+
+static void
+test_flap(void **st)
+{
+	struct bb_replay *r;
+	struct bb_conn_info info;
+	struct bb_cm_event ev;
+	uint32_t next = 0, done = 0, losses = 0;
+	uint64_t end, last;
+	struct bb_wc wc;
+	int err, ret;
+
+	(void)st;
+	r = start(BB_REPLAY_UNKNOWN, "soft0,wire=1,flap=12:30", "soft1,wire=1");
+	end = wait_end() + 3 * WAIT_S * rte_get_tsc_hz();
+	while (done < STREAM || losses < 3) {
+		while (put(r, next, next, next % 512, BB_SEND_SIGNALED, false, &err) == 1)
+			next++;
+		assert_int_equal(err, 0);
+		while (bb_cq_poll(p.a.cq, &wc, 1) == 1) {
+			if (!bb_replay_completion(r, &wc))
+				continue;
+			assert_int_equal(wc.status, BB_WC_SUCCESS);
+			assert_int_equal(wc.wr_id, done);
+			done++;
+		}
+		turn(&p);
+		(void)take(&p.b, &ev);
+		if (take(&p.a, &ev)) {
+			if (ev.type == BB_CM_LOST) {
+				nreports = 0;
+				bb_replay_lost(r, &ev, reported, &p);
+				for (ret = 0; ret < (int)nreports; ret++, done++) {
+					assert_int_equal(reports[ret].fate, BB_WR_DONE);
+					assert_int_equal(reports[ret].wc.wr_id, done);
+				}
+				losses++;
+			} else {
+				assert_int_equal(ev.type, BB_CM_RECOVERED);
+				assert_true(bb_replay_again(r, reported, &p) >= 0);
+			}
+		}
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	bb_conn_query(l.a, &info);
+	print_message("%u writes, %u losses\n", done, losses);
+	last = ((uint64_t *)(void *)p.b.buf)[(done - 1) % 512];
+	assert_true(last >= done - 1 && last % 512 == (done - 1) % 512);
+	stop(r);
+}
+
+static void
+test_arguments(void **st)
+{
+	struct bb_send_wr wr = {.opcode = BB_WR_SEND};
+	struct bb_sge sge[9] = {{0}};
+	struct bb_replay *r, *none;
+	uint32_t i;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_NONE, "soft0", NULL);
+	assert_int_equal(bb_replay_create(l.a, 0, BB_REPLAY_NONE, &none), -EINVAL);
+	assert_int_equal(bb_replay_create(NULL, 1, BB_REPLAY_NONE, &none), -EINVAL);
+	wr.sge = sge;
+	wr.nsge = 9;
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	wr.opcode = BB_WR_LOCAL_INV;
+	wr.nsge = 0;
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	/* The ring is full before the queue is. */
+	for (i = 0; i < 16; i++)
+		if (put(r, i, i, i, BB_SEND_SIGNALED, false, &err) != 1)
+			break;
+	assert_int_equal(err, 0);
+	assert_int_equal(bb_replay_kept(r), i);
+	assert_int_equal(put(r, 16, 16, 16, 0, false, &err), 0);
+	stop(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_replayed),  cmocka_unit_test(test_reported),
+		cmocka_unit_test(test_restarted), cmocka_unit_test(test_flap),
+		cmocka_unit_test(test_arguments),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
