@@ -239,8 +239,6 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 		soft_wire_lost(e->dev, SOFT_LOST_PORT_DOWN);
 		return;
 	}
-	if (soft_shm_send_in(e, rx, rec, p))
-		return;
 	from = (struct soft_wire_dest){
 		.net = {.sport = rec->sport,
 			.tclass = rec->tclass,
@@ -285,7 +283,8 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 			soft_inbox_drain(e);
 		soft_now(e);
 		for (n = 0; n < BURST && (p = soft_ring_peek(&rx->ring, &rec)) != NULL; n++) {
-			link_shm_input(e, rx, &rec, p);
+			if (!soft_shm_send_in(e, rx, &rec, p))
+				link_shm_input(e, rx, &rec, p);
 			soft_ring_pop(&rx->ring);
 		}
 		soft_ring_release(&rx->ring);

@@ -8,6 +8,7 @@
  * bb_roce_short_taken()), so that each side may take the long way with any of them: a WQE or
  * packet of another kind, one that meets no receive, one that something is wrong with.
  */
+#include "bb_roce_short.h"
 #include "soft_access.h"
 #include "soft_cqe.h"
 #include "soft_fast.h"
@@ -18,7 +19,7 @@
 /* ---- Out */
 
 /* What completing it, or sending it again, takes. */
-static inline struct bb_roce_msg
+static inline uint32_t
 send_note(struct soft_wire *w, uint8_t fm_ce_se, uint64_t len)
 {
 	const struct soft_qp *qp = w->qp;
@@ -34,12 +35,7 @@ send_note(struct soft_wire *w, uint8_t fm_ce_se, uint64_t len)
 		.packets = 1,
 	};
 	w->piece[slot].turn = 0;
-	return (struct bb_roce_msg){
-		.cookie = slot,
-		.kind = BB_ROCE_MSG_SEND,
-		.flags = (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0,
-		.len = (uint32_t)len,
-	};
+	return slot;
 }
 
 /* The WQE that is next, into the ring. False: the long way, or no room. */
@@ -53,7 +49,6 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	const struct bb_roce_net *net = &w->path.net;
 	struct soft_ring_rec *rec;
 	struct bb_roce_short s;
-	struct bb_roce_msg msg;
 	struct soft_write r;
 	uint32_t len;
 	uint8_t *at;
@@ -66,10 +61,8 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	rec = soft_ring_reserve(&tx->ring, len);
 	if (unlikely(rec == NULL))
 		return false;
-	msg = send_note(w, fm_ce_se, r.len);
-	bb_roce_short_send(&w->roce, &msg, now, &s);
-	if (unlikely(msg.flags != 0))
-		s.flags |= BB_ROCE_SE;
+	bb_roce_short_send(&w->roce, send_note(w, fm_ce_se, r.len), (uint32_t)r.len,
+			   (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0, now, &s);
 	rec->flow_label = net->flow_label;
 	rec->sport = net->sport;
 	rec->tclass = net->tclass;
@@ -151,7 +144,8 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 	struct soft_wire *w;
 	struct soft_qp *qp;
 
-	if (unlikely(rec->len < sizeof(bth)))
+	if (unlikely(rec->len < sizeof(bth) || rec->sgid >= rx->n_gids ||
+		     __atomic_load_n(&e->dev->port_down, __ATOMIC_RELAXED)))
 		return false;
 	/* Looked at in a copy; the payload is only copied on. */
 	memcpy(bth, p, sizeof(bth));
@@ -171,9 +165,10 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 		return false;
 	soft_mem_copy(e, dst, p + sizeof(bth), s.len);
 	bb_dma_wmb();
-	e->recv.idx = qp->rq_ci;
-	if (unlikely(!soft_cqe_resp(e, qp, BB_CQE_RESP_SEND, (s.flags & BB_ROCE_SE) != 0, 0, s.len,
-				    NULL))) {
+	if (unlikely(!soft_cqe_write(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), 0),
+				     soft_pair(0, bb_be32(s.len)), 0, 0, qp->rq_ci,
+				     (uint8_t)(BB_CQE_RESP_SEND << 4 |
+					       ((s.flags & BB_ROCE_SE) != 0 ? SOFT_CQE_SE : 0))))) {
 		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 		return true;
 	}

@@ -253,31 +253,3 @@ bb_roce_rnr_ns(uint32_t code)
 
 	return times[code & BB_ROCE_AETH_VALUE] * UINT64_C(10000);
 }
-
-bool
-bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len)
-{
-	uint32_t pad = bth[1] >> 4 & 3;
-
-	if (bth[0] != (BB_ROCE_RC | BB_ROCE_SEND_ONLY) || (bth[1] & BTH_TVER) != 0 ||
-	    (bth[4] & (BTH_FECN | BTH_BECN)) != 0 || (len & 3) != 0 || len > UINT16_MAX ||
-	    len <= BB_ROCE_BTH_LEN + pad)
-		return false;
-	s->dqpn = get24(bth + 4);
-	s->psn = get24(bth + 8);
-	s->len = (uint32_t)len - BB_ROCE_BTH_LEN - pad;
-	s->pkey = (uint16_t)(bth[2] << 8 | bth[3]);
-	s->flags = bth_flags(bth);
-	return true;
-}
-
-void
-bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s)
-{
-	uint32_t flags = (s->flags & BB_ROCE_SE ? BTH_SE : 0) |
-			 (s->flags & BB_ROCE_MIGREQ ? BTH_MIGREQ : 0) | bb_roce_pad(s->len) << 4;
-
-	put32(bth, (uint32_t)(BB_ROCE_RC | BB_ROCE_SEND_ONLY) << 24 | flags << 16 | s->pkey);
-	put24(bth + 4, 0, s->dqpn);
-	put24(bth + 8, s->flags & BB_ROCE_ACKREQ ? BTH_ACKREQ : 0, s->psn);
-}

@@ -108,20 +108,6 @@ bb_roce_pad(uint32_t len)
  */
 uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
 
-/* A SEND_ONLY of RC without immediate, which is a BTH and a payload: for short cuts. */
-struct bb_roce_short {
-	uint32_t dqpn, psn;
-	uint32_t len; /* of the payload: not 0 */
-	uint16_t pkey;
-	uint8_t flags; /* SE, MIGREQ and ACKREQ of struct bb_roce_pkt */
-};
-/*
- * Is a packet of @len bytes, of which the first BB_ROCE_BTH_LEN are at @bth, one that
- * bb_roce_parse() takes, and such a one? It marks no congestion. @len is at least that.
- */
-bool bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len);
-void bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s);
-
 /*
  * The invariant CRC (annex A17.3.3 with vol. 1, 7.8.1): over the IP header as sent, the UDP
  * header, BTH and the rest to the end of the padding, fields that may change on the way taken as

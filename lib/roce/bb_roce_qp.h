@@ -373,23 +373,4 @@ bb_roce_deadline(const struct bb_roce_qp *qp)
 }
 void bb_roce_tick(struct bb_roce_qp *qp, uint64_t now);
 
-/*
- * ---- Short cuts for SENDs of one packet that are out of the ordinary in nothing. Who uses them
- * makes and takes the packets; they do to the queue pair what the functions above would have done.
- */
-
-/* How many messages of one packet bb_roce_short_send() would take now. 0: post them. */
-uint32_t bb_roce_short_room(const struct bb_roce_qp *qp);
-/*
- * Post a SEND of 1 to MTU bytes without a fence and send it: its packet, but for SE, goes into *s.
- * It asks for an answer. bb_roce_short_room() has said that it may go.
- */
-void bb_roce_short_send(struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint64_t now,
-			struct bb_roce_short *s);
-/* May this packet be taken so, from one address to another? */
-bool bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
-			    const uint8_t src[16], const uint8_t dst[16], uint8_t tclass);
-/* That packet was taken: its receive is filled and complete. */
-void bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s);
-
 #endif

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bb_roce_priv.h"
+#include "bb_roce_short.h"
 
 /* By kind of message; [2 * last + first]. */
 static const uint8_t opcodes[][4] = {
@@ -285,50 +286,9 @@ bb_roce_req_rewind(struct bb_roce_qp *qp)
 	bb_roce_rto_rewound(qp);
 }
 
-/* ---- Short cuts */
-
-uint32_t
-bb_roce_short_room(const struct bb_roce_qp *qp)
-{
-	const struct bb_roce_req *req = &qp->req;
-	uint32_t slots, room;
-
-	/* All that was posted has been sent, and nothing is to be sent again or put off. */
-	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
-	    req->unassigned != req->head || req->nxt != req->sent || req->nxt != req->psn ||
-	    req->rnr_wait || req->bad != 0 || req->credits)
-		return 0;
-	slots = req->mask + 1 - (req->head - req->tail);
-	room = qp->attr.window - bb_roce_psn_distance(req->una, req->nxt);
-	return slots < room ? slots : room;
-}
-
 void
-bb_roce_short_send(struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint64_t now,
-		   struct bb_roce_short *s)
+bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
-	struct bb_roce_req *req = &qp->req;
-	struct bb_roce_msg *m = &req->ring[req->head & req->mask];
-	const uint32_t psn = req->nxt;
-
-	*m = *msg;
-	req->ssn = (req->ssn + 1) & BB_ROCE_PSN_MASK;
-	m->ssn = req->ssn;
-	m->psn = psn;
-	m->packets = 1;
-	req->psn = req->nxt = req->sent = bb_roce_psn_add(psn, 1);
-	req->head++;
-	req->unassigned++;
-	req->next++;
-	req->no_ack_req = 0;
 	bb_roce_rto_asked(qp, psn, psn, true, now);
 	bb_roce_comp_sent(qp, now);
-	qp->stats.tx_packets++;
-	*s = (struct bb_roce_short){
-		.dqpn = qp->attr.dqpn,
-		.psn = psn,
-		.len = msg->len,
-		.pkey = qp->attr.pkey,
-		.flags = BB_ROCE_MIGREQ | BB_ROCE_ACKREQ,
-	};
 }

@@ -14,9 +14,8 @@
  * What an error does to the receive that a message holds, and what the peer is told, is as on the
  * loop port (drivers/soft/soft_resp_recv.c); what that leaves open, as in rxe (rxe_resp.c).
  */
-#include <string.h>
-
 #include "bb_roce_priv.h"
+#include "bb_roce_short.h"
 
 static uint8_t
 nak_code(uint8_t synd)
@@ -467,42 +466,10 @@ bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
 	return sent;
 }
 
-/* ---- Short cuts */
-
-#define PKEY_FULL 0x8000u
-#define ECN_MASK  3u
-
-static inline bool
-same_gid(const uint8_t a[16], const uint8_t b[16])
-{
-	uint64_t x[2], y[2];
-
-	memcpy(x, a, sizeof(x));
-	memcpy(y, b, sizeof(y));
-	return x[0] == y[0] && x[1] == y[1];
-}
-
-bool
-bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
-		       const uint8_t src[16], const uint8_t dst[16], uint8_t tclass)
-{
-	const struct bb_roce_resp *r = &qp->resp;
-
-	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) &&
-	       qp->attr.type == BB_ROCE_RC && s->psn == r->epsn && r->fatal == 0 &&
-	       !r->in_message && !r->have_recv && s->pkey == qp->attr.pkey &&
-	       (s->pkey & PKEY_FULL) != 0 && s->len <= qp->attr.mtu &&
-	       (tclass & ECN_MASK) != ECN_MASK && same_gid(src, qp->attr.path.dst) &&
-	       same_gid(dst, qp->attr.path.src);
-}
-
 void
-bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
+bb_roce_short_took(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 {
 	const struct bb_roce_pkt pkt = {.flags = s->flags};
 
-	qp->stats.rx_packets++;
-	qp->resp.nak_sent = false;
-	qp->resp.kind = BB_ROCE_MSG_SEND;
 	taken(qp, &pkt, s->len, true);
 }

@@ -5,6 +5,7 @@
  * The short cuts for SENDs of one packet against what they stand for: of two queue pairs that meet
  * the same, one is served by them where they say yes, the other never. They stay the same.
  */
+#include "bb_roce_short.h"
 #include "roce_req_fake.h"
 
 static uint64_t seed;
@@ -147,11 +148,10 @@ both_run(void)
 static void
 send_both(uint32_t len, uint8_t flags)
 {
-	const struct bb_roce_msg msg = rf_msg(&one, BB_ROCE_MSG_SEND, len, flags);
 	const struct rf_tx *tx;
 	struct bb_roce_short s;
 
-	bb_roce_short_send(&one.qp, &msg, one.now, &s);
+	bb_roce_short_send(&one.qp, one.posted, len, flags, one.now, &s);
 	one.posted++;
 	rf_post(&two, BB_ROCE_MSG_SEND, len, flags);
 	assert_int_equal(rf_run(&two), 1);
@@ -161,7 +161,7 @@ send_both(uint32_t len, uint8_t flags)
 	assert_int_equal(tx->pkt.len, s.len);
 	assert_int_equal(tx->pkt.pkey, s.pkey);
 	assert_int_equal(tx->pkt.dqpn, s.dqpn);
-	assert_int_equal(tx->pkt.flags & ~BB_ROCE_SE, s.flags);
+	assert_int_equal(tx->pkt.flags, s.flags);
 }
 
 /* An answer of any kind for any packet that is out. */

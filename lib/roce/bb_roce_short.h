@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Short cuts for SENDs of one packet that are out of the ordinary in nothing. Who uses them makes
+ * and takes the packets; they do to the queue pair what bb_roce_post(), bb_roce_run() and
+ * bb_roce_rx() would have done.
+ */
+#ifndef BB_ROCE_SHORT_H
+#define BB_ROCE_SHORT_H
+
+#include <string.h>
+
+#include "bb_cqe.h"
+#include "bb_roce_qp.h"
+
+/* Such a packet: a SEND_ONLY of RC without immediate, which is a BTH and a payload. */
+struct bb_roce_short {
+	uint32_t dqpn, psn;
+	uint32_t len; /* of the payload: not 0 */
+	uint16_t pkey;
+	uint8_t flags; /* SE, MIGREQ and ACKREQ of struct bb_roce_pkt */
+};
+
+/* The words of a BTH, but for opcode, P_Key, QPN and PSN. */
+#define BB_ROCE_BTH0_SE     (1u << 23)
+#define BB_ROCE_BTH0_MIGREQ (1u << 22)
+#define BB_ROCE_BTH0_PAD    20
+#define BB_ROCE_BTH0_TVER   (15u << 16)
+#define BB_ROCE_BTH1_MARKS  (3u << 30) /* FECN, BECN */
+#define BB_ROCE_BTH2_ACKREQ (1u << 31)
+
+/*
+ * Is a packet of @len bytes, of which the first BB_ROCE_BTH_LEN are at @bth, one that
+ * bb_roce_parse() takes, and such a one? It marks no congestion. @len is at least that.
+ */
+static inline bool
+bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len)
+{
+	uint32_t w[3], pad;
+
+	memcpy(w, bth, sizeof(w));
+	w[0] = bb_be32(w[0]);
+	w[1] = bb_be32(w[1]);
+	w[2] = bb_be32(w[2]);
+	pad = w[0] >> BB_ROCE_BTH0_PAD & 3;
+	if (w[0] >> 24 != ((uint32_t)BB_ROCE_RC | BB_ROCE_SEND_ONLY) ||
+	    (w[0] & BB_ROCE_BTH0_TVER) != 0 || (w[1] & BB_ROCE_BTH1_MARKS) != 0 || (len & 3) != 0 ||
+	    len > UINT16_MAX || len <= BB_ROCE_BTH_LEN + pad)
+		return false;
+	s->dqpn = w[1] & BB_ROCE_QPN_MASK;
+	s->psn = w[2] & BB_ROCE_PSN_MASK;
+	s->len = (uint32_t)len - BB_ROCE_BTH_LEN - pad;
+	s->pkey = (uint16_t)w[0];
+	s->flags = (uint8_t)((w[0] & BB_ROCE_BTH0_SE ? BB_ROCE_SE : 0) |
+			     (w[0] & BB_ROCE_BTH0_MIGREQ ? BB_ROCE_MIGREQ : 0) |
+			     (w[2] & BB_ROCE_BTH2_ACKREQ ? BB_ROCE_ACKREQ : 0));
+	return true;
+}
+
+static inline void
+bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s)
+{
+	const uint32_t w[3] = {
+		bb_be32((uint32_t)(BB_ROCE_RC | BB_ROCE_SEND_ONLY) << 24 |
+			(s->flags & BB_ROCE_SE ? BB_ROCE_BTH0_SE : 0) |
+			(s->flags & BB_ROCE_MIGREQ ? BB_ROCE_BTH0_MIGREQ : 0) |
+			bb_roce_pad(s->len) << BB_ROCE_BTH0_PAD | s->pkey),
+		bb_be32(s->dqpn & BB_ROCE_QPN_MASK),
+		bb_be32((s->flags & BB_ROCE_ACKREQ ? BB_ROCE_BTH2_ACKREQ : 0) |
+			(s->psn & BB_ROCE_PSN_MASK)),
+	};
+
+	memcpy(bth, w, sizeof(w));
+}
+
+/* ---- Requester */
+
+/* A packet of that PSN asks for an answer: the timers run. */
+void bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
+
+/* How many messages of one packet bb_roce_short_send() would take now. 0: post them. */
+static inline uint32_t
+bb_roce_short_room(const struct bb_roce_qp *qp)
+{
+	const struct bb_roce_req *req = &qp->req;
+	uint32_t slots, room;
+
+	/* All that was posted has been sent, and nothing is to be sent again or put off. */
+	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
+	    req->unassigned != req->head || req->nxt != req->sent || req->nxt != req->psn ||
+	    req->rnr_wait || req->bad != 0 || req->credits)
+		return 0;
+	slots = req->mask + 1 - (req->head - req->tail);
+	room = qp->attr.window - ((req->nxt - req->una) & BB_ROCE_PSN_MASK);
+	return slots < room ? slots : room;
+}
+
+/*
+ * Post a SEND of 1 to MTU bytes without a fence, @flags 0 or BB_ROCE_SOLICITED, and send it: its
+ * packet goes into *s. It asks for an answer. bb_roce_short_room() has said that it may go.
+ */
+static inline void
+bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t flags,
+		   uint64_t now, struct bb_roce_short *s)
+{
+	struct bb_roce_req *req = &qp->req;
+	struct bb_roce_msg *m = &req->ring[req->head & req->mask];
+	const uint32_t psn = req->nxt;
+
+	/* What a SEND has no use for stays what it was. */
+	m->cookie = cookie;
+	m->kind = BB_ROCE_MSG_SEND;
+	m->flags = flags;
+	m->len = len;
+	req->ssn = (req->ssn + 1) & BB_ROCE_PSN_MASK;
+	m->ssn = req->ssn;
+	m->psn = psn;
+	m->packets = 1;
+	req->psn = req->nxt = req->sent = (psn + 1) & BB_ROCE_PSN_MASK;
+	req->head++;
+	req->unassigned++;
+	req->next++;
+	req->no_ack_req = 0;
+	/* When others are out the timers run already. */
+	if (req->rto.timing && req->deadline != UINT64_MAX && req->rto.deadline != UINT64_MAX)
+		req->rto.asked = psn;
+	else
+		bb_roce_short_timed(qp, psn, now);
+	qp->stats.tx_packets++;
+	s->dqpn = qp->attr.dqpn;
+	s->psn = psn;
+	s->len = len;
+	s->pkey = qp->attr.pkey;
+	s->flags = (uint8_t)(BB_ROCE_MIGREQ | BB_ROCE_ACKREQ |
+			     ((flags & BB_ROCE_SOLICITED) != 0 ? BB_ROCE_SE : 0));
+}
+
+/* ---- Responder */
+
+static inline bool
+bb_roce_same_gid(const uint8_t a[16], const uint8_t b[16])
+{
+	uint64_t x[2], y[2];
+
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	return x[0] == y[0] && x[1] == y[1];
+}
+
+/* May this packet be taken so, from one address to another? */
+static inline bool
+bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
+		       const uint8_t src[16], const uint8_t dst[16], uint8_t tclass)
+{
+	const struct bb_roce_resp *r = &qp->resp;
+
+	/* Of one P_Key at least one side is a full member (10.9.3). RFC 3168: 3 is congestion. */
+	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) &&
+	       qp->attr.type == BB_ROCE_RC && s->psn == r->epsn && r->fatal == 0 &&
+	       !r->in_message && !r->have_recv && s->pkey == qp->attr.pkey &&
+	       (s->pkey & 0x8000) != 0 && s->len <= qp->attr.mtu && (tclass & 3) != 3 &&
+	       bb_roce_same_gid(src, qp->attr.path.dst) && bb_roce_same_gid(dst, qp->attr.path.src);
+}
+
+/* bb_roce_short_taken() of what has more to it. */
+void bb_roce_short_took(struct bb_roce_qp *qp, const struct bb_roce_short *s);
+
+/* That packet was taken: its receive is filled and complete. */
+static inline void
+bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
+{
+	const uint8_t ack = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
+	struct bb_roce_resp *r = &qp->resp;
+
+	qp->stats.rx_packets++;
+	r->nak_sent = false;
+	r->kind = BB_ROCE_MSG_SEND;
+	/* With READs to answer, a NAK that has come too late, or the first one. */
+	if (qp->state != BB_ROCE_RTS || r->todo != r->head ||
+	    (r->ack_due && r->ack_syndrome != ack)) {
+		bb_roce_short_took(qp, s);
+		return;
+	}
+	r->off = s->len;
+	r->msn = (r->msn + 1) & BB_ROCE_PSN_MASK;
+	r->epsn = (r->epsn + 1) & BB_ROCE_PSN_MASK;
+	if (s->flags & BB_ROCE_ACKREQ) {
+		r->ack_due = true;
+		r->ack_syndrome = ack;
+		r->ack_seq = r->seq;
+	}
+	r->seq++;
+}
+
+#endif
