@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One command for a person with a card: what it can do, whether Bluebell is right about it.
+
+Reads the device's capabilities; runs the conformance suite on it with the mlx5 driver (DEVX) and
+with the verbs driver, and on the software device; records the command mailboxes of a pair of queue
+pairs and the bytes of a WQE and its CQEs for each kind of request; says what differs from the
+software device; and writes all of it to one report file, for golden tests of Bluebell. Traffic
+stays in the device: both ends of each connection are on it.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+
+ABSENT = 77     # conform: there is no such device
+BUFFER = 8192   # bytes that hw_report registers
+MASKED_KEY = 0xffff00   # hw_report's wrong keys are right ones with these bits turned
+SOFT = 'soft0'
+
+
+def say(text):
+    print('hw-check: ' + text, flush=True)
+
+
+def read(path):
+    try:
+        with open(path) as f:
+            return f.read().strip()
+    except OSError:
+        return None
+
+
+def devices():
+    try:
+        return sorted(os.listdir('/sys/class/infiniband'))
+    except OSError:
+        return []
+
+
+def machine(device):
+    """What of the machine bears on the results."""
+    name = device.split(',')[0]
+    facts = {'kernel': platform.release(), 'machine': platform.machine(),
+             'memlock': resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
+             'hugepages': read('/proc/sys/vm/nr_hugepages')}
+    for key in ('fw_ver', 'hca_type', 'board_id', 'node_type'):
+        facts[key] = read('/sys/class/infiniband/%s/%s' % (name, key))
+    for package in ('libibverbs', 'libmlx5', 'libdpdk'):
+        done = subprocess.run(['pkg-config', '--modversion', package], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+        facts[package] = done.stdout.strip() or None
+    return facts
+
+
+class Programs:
+    def __init__(self, build, eal):
+        self.build = build
+        self.eal = eal
+
+    def run(self, command, **how):
+        return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              **how)
+
+    def report(self, device):
+        """hw_report's JSON, or None."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            done = self.run([os.path.join(self.build, 'test/hw/hw_report')] + self.eal +
+                            ['--', device, f.name])
+            if done.returncode != 0:
+                print(done.stdout, end='')
+                return None
+            return json.load(f)
+
+    def conform(self, device, rows):
+        """Results by row, or None if the device is not there; and what conform said."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            done = self.run([os.path.join(self.build, 'test/conform/conform'), '-d', device,
+                             '--json', f.name] + (['--filter', rows] if rows else []) +
+                            ['--'] + self.eal)
+            if done.returncode == ABSENT:
+                return None, done.stdout
+            if done.returncode not in (0, 1):
+                raise SystemExit('%shw-check: conform -d %s ended with %d' % (
+                    done.stdout, device, done.returncode))
+            found = json.load(f)['devices'][0]['rows']
+            return {row['name']: row['result'] for row in found}, done.stdout
+
+
+def masked_wqe(op, values):
+    """A WQE as words of 4 bytes, with names for what differs in each run."""
+    raw = bytes.fromhex(op['wqe'])
+    words = ['%08x' % int.from_bytes(raw[i:i + 4], 'big') for i in range(0, len(raw), 4)]
+    if len(words) > 1:
+        words[1] = 'QPN' + words[1][6:]
+    for i in range(4, len(words)):
+        value = int(words[i], 16)
+        if value in (values['lkey'], values['rkey']):
+            words[i] = 'key'
+        elif value ^ MASKED_KEY in (values['lkey'], values['rkey']):
+            words[i] = 'key^%06x' % MASKED_KEY
+    for i in range(4, len(words) - 1, 2):
+        if all(len(w) == 8 for w in words[i:i + 2]):
+            offset = int(words[i] + words[i + 1], 16) - values['buffer']
+            if 0 <= offset < BUFFER:
+                words[i:i + 2] = ['buffer', '+%d' % offset]
+    return words
+
+
+def masked_cqe(cqe):
+    """A CQE likewise; fields are those of struct mlx5_cqe64."""
+    if not isinstance(cqe, dict):
+        return [str(cqe)]
+    raw = bytes.fromhex(cqe['cqe'])
+    words = ['%08x' % int.from_bytes(raw[i:i + 4], 'big') for i in range(0, len(raw), 4)]
+    words[8] = words[8][:2] + 'user index'
+    words[14] = words[14][:2] + 'QPN'
+    if raw[63] >> 4 not in (13, 14):
+        words[12:14] = ['time', 'stamp']
+    return words + [cqe['status']]
+
+
+def differing_words(ours, theirs):
+    """'at 0x10: a, software b', or None."""
+    if len(ours) != len(theirs):
+        return 'length %d, software %d' % (4 * len(ours), 4 * len(theirs))
+    rows = ['at 0x%02x: %s, software %s' % (4 * i, a, b)
+            for i, (a, b) in enumerate(zip(ours, theirs)) if a != b]
+    return '; '.join(rows) or None
+
+
+def compare_attr(ours, theirs):
+    for key in sorted(set(ours) | set(theirs)):
+        if ours.get(key) != theirs.get(key):
+            yield '%s: %s, software %s' % (key, ours.get(key), theirs.get(key))
+
+
+def compare_ops(ours, theirs):
+    soft = {op['name']: op for op in theirs['ops']}
+    for op in ours['ops']:
+        other = soft.get(op['name'])
+        if other is None or 'error' in op or 'error' in other:
+            if other is None or op.get('error') != other.get('error'):
+                yield '%s: %s, software %s' % (op['name'], op.get('error', 'posted'),
+                                               'none' if other is None else
+                                               other.get('error', 'posted'))
+            continue
+        found = differing_words(masked_wqe(op, ours['values']), masked_wqe(other, theirs['values']))
+        if found:
+            yield '%s, WQE %s' % (op['name'], found)
+        for end in ('sender', 'receiver'):
+            found = differing_words(masked_cqe(op.get(end)), masked_cqe(other.get(end)))
+            if found:
+                yield '%s, CQE of the %s %s' % (op['name'], end, found)
+
+
+def opcode(command):
+    """The PRM's command opcode, the first 16 bits of a mailbox; the call for what has none."""
+    return 'command 0x' + command['in'][:4] if 'in' in command else command['call']
+
+
+def compare_commands(ours, theirs):
+    """Commands that came out differently; lengths of the record may differ by capabilities."""
+    def outcomes(commands):
+        found = {}
+        for c in commands:
+            status = c.get('out', '')[:2]
+            found.setdefault(opcode(c), set()).add((c['ret'], status))
+        return found
+
+    mine, soft = outcomes(ours['commands']), outcomes(theirs['commands'])
+    for op in sorted(set(mine) | set(soft)):
+        if mine.get(op) != soft.get(op):
+            yield '%s: (errno, status) %s, software %s' % (
+                op, sorted(mine.get(op, [])), sorted(soft.get(op, [])))
+
+
+def compare_rows(ours, theirs, name):
+    for row in sorted(ours):
+        if ours[row] != theirs.get(row) and 'not run' not in (ours[row], theirs.get(row)):
+            yield '%s: %s %s, software %s' % (row, name, ours[row], theirs.get(row))
+
+
+def count(rows):
+    results = list(rows.values())
+    return '%d rows passed, %d failed, %d skipped' % tuple(
+        results.count(r) for r in ('pass', 'fail', 'skip'))
+
+
+def heading(text, lines):
+    lines = list(lines)
+    print('\n%s: %s' % (text, 'none' if not lines else len(lines)))
+    for line in lines:
+        print('  ' + line)
+    sys.stdout.flush()
+    return lines
+
+
+def check(args):
+    programs = Programs(args.build, args.eal.split())
+    report = {'format': 1, 'machine': machine(args.device)}
+    say('1/4 %s: capabilities, mailboxes, WQEs and CQEs' % args.device)
+    for name, device in (('device', args.device), ('software', SOFT)):
+        report[name] = programs.report(device)
+        if report[name] is None:
+            say('%s cannot be used: the lines above say why' % device)
+            return 1
+    rows = {}
+    for number, name, device in ((2, 'mlx5', args.device), (3, 'verbs', 'verbs:' + args.device),
+                                 (4, 'software', SOFT)):
+        say('%d/4 conform, %s' % (number, device))
+        rows[name], text = programs.conform(device, args.filter)
+        if rows[name] is None:
+            say('  not run: %s is no device that this driver can open' % device)
+        else:
+            say('  ' + count(rows[name]))
+            failed = [row for row in rows[name] if rows[name][row] == 'fail']
+            if failed:
+                print(text[-20000:])
+    report['conform'] = rows
+
+    ours, soft = report['device'], report['software']
+    report['differences'] = found = {}
+    found['attr'] = heading('Capabilities that differ', compare_attr(ours['attr'], soft['attr']))
+    if 'commands' in ours:
+        found['commands'] = heading('Commands that came out differently',
+                                    compare_commands(ours, soft))
+        found['ops'] = heading('WQEs and CQEs that differ', compare_ops(ours, soft))
+    for name in ('mlx5', 'verbs'):
+        if rows[name] is not None:
+            found[name] = heading('Rows of conform that differ, %s driver' % name,
+                                  compare_rows(rows[name], rows['software'], name))
+    with open(args.report, 'w') as f:
+        json.dump(report, f, indent=1, sort_keys=True)
+        f.write('\n')
+    bad = [name for name in rows if rows[name] is not None and
+           ('fail' in rows[name].values() or 'pass' not in rows[name].values())]
+    print()
+    say('all of it is in %s: please send it to the project' % args.report)
+    say('FAILED: conform on ' + ', '.join(bad) if bad else 'right: every row that ran holds')
+    return 1 if bad else 0
+
+
+def main():
+    tail = 'exit status: 0 every row of conform that ran holds, whatever differs; 1 one does not,\n'
+    tail += 'or the device cannot be used; 2 wrong usage\n\nexamples:\n'
+    tail += '  devtools/hw-check                 the first device of /sys/class/infiniband\n'
+    tail += '  devtools/hw-check mlx5_1 --eal "-l 2 -a 0000:00:00.0"\n'
+    tail += '  devtools/hw-check soft0           how it looks without a card'
+    p = argparse.ArgumentParser(prog='devtools/hw-check', description=__doc__, epilog=tail,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('device', nargs='?', help='as bb_dev_open() takes it: mlx5_0, 0000:3b:00.0')
+    p.add_argument('--report', metavar='FILE', default='hw-check.json', help='default: %(default)s')
+    p.add_argument('--filter', metavar='LIST', help='rows of conform, as its --filter')
+    p.add_argument('--eal', metavar='ARGS', help='arguments for EAL; default: lcore 0 and 1, '
+                   'plain pages, no PCI',
+                   default='--lcores=0,1 --no-huge -m 512 --no-pci --no-shconf --no-telemetry')
+    p.add_argument('--build', metavar='DIR', default='build',
+                   help='a build to use; without it one is made in build/')
+    args = p.parse_args()
+    if args.device is None:
+        if not devices():
+            say('no device in /sys/class/infiniband: load mlx5_ib, or try soft0')
+            return 2
+        args.device = devices()[0]
+    return check(args)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

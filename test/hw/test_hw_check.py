@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""hw-check on software devices: what it finds, and that it finds what differs."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROWS = 'device/query*,data/rc/write/64*,data/rc/send_imm/*'
+
+
+def load(path):
+    spec = importlib.util.spec_from_file_location('hw_check', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class HwCheck(unittest.TestCase):
+    def check(self, device, rc):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'report.json')
+            done = subprocess.run([sys.executable, SCRIPT, '--build', BUILD, '--filter', ROWS,
+                                   '--report', path, device], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=300)
+            self.assertEqual(done.returncode, rc, done.stdout)
+            with open(path) as f:
+                return json.load(f), done.stdout
+
+    def test_same(self):
+        report, text = self.check('soft0', 0)
+        self.assertEqual({k: v for k, v in report['differences'].items() if v}, {}, text)
+        self.assertIn('right: every row that ran holds', text)
+        self.assertGreater(len(report['device']['commands']), 15)
+        ops = {op['name']: op for op in report['device']['ops']}
+        self.assertGreaterEqual(len(ops), 16)
+        # By hand: opcode 0x08 RDMA_WRITE of block 0, three segments, signalled; one of 48 bytes.
+        wqe = bytes.fromhex(ops['write']['wqe'])
+        self.assertEqual(wqe[:4], b'\0\0\0\x08')
+        self.assertEqual(wqe[7], 3)
+        self.assertEqual(wqe[11], 0x08)
+        self.assertEqual(len(wqe), 48)
+        self.assertEqual(wqe[32:36], b'\0\0\0\x30')
+        self.assertEqual(ops['wrong_rkey']['sender']['status'], 'remote access error')
+        self.assertEqual(ops['send_imm']['receiver']['status'], 'success')
+        passed = [r for r in report['conform']['mlx5'].values() if r == 'pass']
+        self.assertGreater(len(passed), 10)
+
+    def test_other_capabilities(self):
+        report, text = self.check('soft0,no_atomic', 0)
+        self.assertIn('atomics: 0, software 1', report['differences']['attr'], text)
+        self.assertEqual(report['differences']['ops'], [], text)
+
+    def test_wrong_rows(self):
+        """A device with a seeded defect, which some immediates show."""
+        report, text = self.check('soft0,defect=imm_swap', 1)
+        self.assertIn('FAILED: conform on mlx5', text)
+        self.assertTrue(report['differences']['mlx5'], text)
+
+    def test_wrong_bytes(self):
+        hw_check = load(SCRIPT)
+        report, _ = self.check('soft0', 0)
+        ours = report['device']
+        soft = json.loads(json.dumps(ours))
+        op = next(o for o in ours['ops'] if o['name'] == 'send_imm')
+        for part, key, byte, where in ((op, 'wqe', 15, 'send_imm, WQE at 0x0c'),
+                                       (op['receiver'], 'cqe', 36,
+                                        'send_imm, CQE of the receiver at 0x24'),
+                                       (op['sender'], 'cqe', 47,
+                                        'send_imm, CQE of the sender at 0x2c')):
+            was = part[key]
+            part[key] = was[:2 * byte] + '%02x' % (int(was[2 * byte:2 * byte + 2], 16) ^ 1) + \
+                was[2 * byte + 2:]
+            found = list(hw_check.compare_ops(ours, soft))
+            self.assertEqual(len(found), 1, found)
+            self.assertTrue(found[0].startswith(where), found)
+            part[key] = was
+        # Numbers of this run are none.
+        op['wqe'] = op['wqe'][:8] + '00abcd' + op['wqe'][14:]
+        self.assertEqual(list(hw_check.compare_ops(ours, soft)), [])
+
+    def test_no_such_device(self):
+        done = subprocess.run([sys.executable, SCRIPT, '--build', BUILD, 'mlx5_99'],
+                              stdout=subprocess.PIPE, text=True, timeout=300)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('mlx5_99 cannot be used', done.stdout)
+
+    def test_commands(self):
+        """A command that the device refuses is told."""
+        ours = {'commands': [{'call': 'general', 'in': '0a00', 'out': '03', 'ret': -121}]}
+        soft = {'commands': [{'call': 'general', 'in': '0a00', 'out': '00', 'ret': 0}]}
+        hw_check = load(SCRIPT)
+        self.assertEqual(list(hw_check.compare_commands(soft, soft)), [])
+        self.assertEqual(len(list(hw_check.compare_commands(ours, soft))), 1)
+
+
+if __name__ == '__main__':
+    SCRIPT, BUILD = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
