@@ -21,12 +21,13 @@ start_timer(struct bb_roce_qp *qp, uint64_t now)
 {
 	qp->req.deadline = BB_ROCE_NEVER;
 	if (qp->attr.ack_timeout != 0 && qp->req.una != qp->req.nxt)
-		qp->req.deadline = now + (UINT64_C(4096) << qp->attr.ack_timeout);
+		qp->req.deadline = now + bb_roce_rto_ack_timeout(qp);
 }
 
 void
 bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now)
 {
+	bb_roce_rto_waits(qp, now);
 	if (qp->req.deadline == BB_ROCE_NEVER)
 		start_timer(qp, now);
 	if (qp->req.rto.deadline == BB_ROCE_NEVER)
@@ -44,6 +45,7 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	if (una == req->una)
 		return;
 	bb_roce_rto_acked(qp, una, now);
+	bb_roce_rto_waited(qp, now);
 	req->una = una;
 	req->retries = qp->attr.retry_cnt;
 	req->rnr_retries = qp->attr.rnr_retry;
@@ -54,6 +56,8 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 		bb_roce_req_done(qp, 0);
 	if (skip)
 		bb_roce_req_rewind(qp);
+	if (req->una != req->nxt)
+		bb_roce_rto_waits(qp, now);
 	start_timer(qp, now);
 	bb_roce_rto_start(qp, now);
 	if (req->bad != 0 && req->tail == req->bad_msg)
@@ -138,6 +142,7 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 	bb_roce_req_rewind(qp);
 	req->going_back = false;
 	req->rnr_wait = true;
+	req->rto.waiting = false; /* it has answered */
 	req->deadline = now + bb_roce_rnr_ns(code);
 }
 

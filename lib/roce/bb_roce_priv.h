@@ -74,6 +74,11 @@ void bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, boo
 		       uint64_t now);
 /* All before @una is about to be acknowledged: it is ahead of req->una. */
 void bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now);
+/* The wait for progress begins, unless it has; it ends well. */
+void bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now);
+void bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now);
+/* The ack timeout, in ns: as asked for, or up to four times that. */
+uint64_t bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp);
 /* The interval begins, if an answer is due. */
 void bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now);
 /* All is to be sent again: nothing is timed (Karn), and nothing is out. */

@@ -197,7 +197,7 @@ struct bb_roce_attr {
 	/* Given at bb_roce_qp_rts() */
 	uint32_t sq_psn;
 	uint32_t max_rd_atomic;        /* READs and atomics under way */
-	uint32_t ack_timeout;          /* code: 4.096 us << it; 0: for ever */
+	uint32_t ack_timeout;          /* code: 4.096 us << it, up to 4 times that; 0: for ever */
 	uint32_t retry_cnt, rnr_retry; /* 0 to 7; 7 RNR retries are any number */
 	/*
 	 * RC: PSNs that may be outstanding, 1 to BB_ROCE_MAX_WINDOW: request packets, and the
@@ -259,6 +259,10 @@ struct bb_roce_rto {
 	uint32_t shift;   /* the interval is doubled so many times */
 	uint32_t doubled; /* req.sent then */
 	bool timing;
+	bool waiting; /* for progress, since then */
+	uint64_t since;
+	/* The longest such wait of this window of time and of the one before. */
+	uint64_t gap[2], gap_end;
 };
 
 /*

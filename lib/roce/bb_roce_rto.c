@@ -7,12 +7,19 @@
  * timeout finds, which is thousands of round trips. So the requester measures the round trip
  * (RFC 6298), and goes back after a few of them without progress. That it may be wrong about it
  * costs packets, never a retry: only the ack timeout uses those up.
+ *
+ * A peer in software answers when it gets a CPU, and this side hears it when it gets one. On a
+ * machine with more to do than CPUs that is now and then longer than the ack timeout, most round
+ * trips being short; each loss then uses up the retries of several waits. So the ack timeout is
+ * twice the longest wait for progress that ended well lately, within the four times that it may
+ * be late (9.7.6.1.3).
  */
 #include "bb_roce_priv.h"
 
 #define INITIAL_NS   UINT64_C(1000000)      /* until a round trip has been measured */
 #define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval without an ack timeout */
 #define MAX_DOUBLING 31u
+#define GAP_WINDOW   64u /* ack timeouts */
 
 void
 bb_roce_rto_init(struct bb_roce_qp *qp)
@@ -86,6 +93,45 @@ bb_roce_rto_lost(struct bb_roce_qp *qp)
 	qp->req.rto.shift = 0;
 }
 
+uint64_t
+bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp)
+{
+	const uint64_t *gap = qp->req.rto.gap, ns = UINT64_C(4096) << qp->attr.ack_timeout;
+	uint64_t want = 2 * (gap[0] > gap[1] ? gap[0] : gap[1]);
+
+	if (qp->attr.adaptive == 0 || want <= ns)
+		return ns;
+	return want < 4 * ns ? want : 4 * ns;
+}
+
+void
+bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+
+	if (!rto->waiting)
+		rto->since = now;
+	rto->waiting = true;
+}
+
+void
+bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+	uint64_t gap = now - rto->since;
+
+	if (!rto->waiting || qp->attr.ack_timeout == 0)
+		return;
+	rto->waiting = false;
+	if (now >= rto->gap_end) {
+		rto->gap[1] = rto->gap[0];
+		rto->gap[0] = 0;
+		rto->gap_end = now + (UINT64_C(4096) << qp->attr.ack_timeout) * GAP_WINDOW;
+	}
+	if (gap > rto->gap[0])
+		rto->gap[0] = gap;
+}
+
 void
 bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 {
@@ -101,7 +147,7 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 	if (ns < qp->attr.adaptive)
 		ns = qp->attr.adaptive;
 	if (qp->attr.ack_timeout != 0)
-		limit = UINT64_C(4096) << qp->attr.ack_timeout;
+		limit = bb_roce_rto_ack_timeout(qp);
 	/* As long as the ack timeout is, that one does it. */
 	if (ns < limit >> rto->shift)
 		rto->deadline = now + (ns << rto->shift);

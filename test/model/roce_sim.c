@@ -402,6 +402,36 @@ sim_recvs(struct sim_qp *q, uint64_t n)
 	q->recvs += n;
 }
 
+/* Is its host without a CPU now? Then it is for later, or for nobody. */
+static bool
+put_off(struct sim *s, struct sim_event *e)
+{
+	struct sim_host *h = e->what == EV_PACKET ? e->host : e->q->host;
+
+	if (h->stall_max == 0)
+		return false;
+	if (e->at >= h->stalled && e->at >= h->stall_next) {
+		h->stalled = e->at + sim_below(&s->rng, (uint32_t)h->stall_max);
+		h->stall_next = h->stalled + sim_below(&s->rng, (uint32_t)h->stall_every);
+		h->waiting = 0;
+		s->stats.stalls++;
+	}
+	if (e->at >= h->stalled)
+		return false;
+	if (e->what == EV_PACKET && h->waiting++ >= SIM_RX_RING) {
+		s->stats.lost++;
+		free(e->frame);
+		return true;
+	}
+	if (e->what == EV_TIMER && e->at == e->q->timer_at)
+		e->q->timer_at = h->stalled;
+	if (e->what == EV_RUN)
+		e->q->run_at = h->stalled;
+	e->at = h->stalled;
+	push(s, *e);
+	return true;
+}
+
 void
 sim_run(struct sim *s, uint64_t until)
 {
@@ -414,6 +444,8 @@ sim_run(struct sim *s, uint64_t until)
 			sim_fail(s, "it does not come to an end");
 		s->now = e.at;
 		s->stats.events++;
+		if (put_off(s, &e))
+			continue;
 		switch (e.what) {
 		case EV_PACKET:
 			receive(s, e.host, e.frame, e.len);

@@ -36,6 +36,7 @@
 #define SIM_CANARY  64u
 #define SIM_SLOTS   64u /* messages of a queue pair, at most */
 #define SIM_REPLAYS 16u
+#define SIM_RX_RING 512u
 #define SIM_WORDS   8u /* that atomics work on, at the start of a region */
 
 /* What happens to packets that a host sends, each in millionths. */
@@ -72,7 +73,14 @@ struct sim_host {
 	struct sim *sim;
 	uint8_t gid[16];
 	struct sim_faults out;
-	struct sim_qp **qps; /* by QP number - 1 */
+	/*
+	 * Now and then it gets no CPU: for up to stall_max ns, 0: never, after up to stall_every.
+	 * What comes meanwhile waits, up to SIM_RX_RING packets; of timers and packets that are
+	 * due when it goes on, timers may be first.
+	 */
+	uint64_t stall_max, stall_every, stall_next, stalled; /* stalled: until then */
+	uint32_t waiting;                                     /* packets */
+	struct sim_qp **qps;                                  /* by QP number - 1 */
 	uint32_t qp_n;
 };
 
@@ -117,7 +125,7 @@ struct sim_qp {
 };
 
 struct sim_stats {
-	uint64_t packets, lost, doubled, reordered, corrupted, bad, full, events;
+	uint64_t stalls, packets, lost, doubled, reordered, corrupted, bad, full, events;
 };
 
 struct sim {

@@ -269,6 +269,56 @@ test_for_ever(void **state)
 	}
 }
 
+/*
+ * Two processes on a machine with more to do than CPUs, and a tenth of the packets lost: each has
+ * the CPU for a millisecond and waits for it for three ack timeouts at most. Such waits are no
+ * losses and do not use up the retries; of these seeds the second needs more than seven if the
+ * ack timeout is not longer than asked for.
+ */
+static void
+test_starved(void **state)
+{
+	const struct sim_faults loss = {.loss = 100000};
+	uint64_t seed, stalls = 0, timeouts = 0;
+	int i;
+
+	(void)state;
+	for (seed = 1; seed <= 4; seed++) {
+		struct sim *s = sim_open(seed, 2, false);
+		struct bb_roce_attr a;
+		struct sim_qp *q[2];
+		struct result r;
+		uint64_t start;
+
+		sim_attr(s, &a);
+		a.window = 256;
+		a.adaptive = 100 * SIM_US;
+		a.ack_timeout = ACK_TIMEOUT;
+		a.rnr_retry = 7;
+		sim_pair(s, &a, 1u << 18, q);
+		sim_faults(s, &loss);
+		for (i = 0; i < 2; i++) {
+			sim_recvs(q[i], 512);
+			q[i]->load = (struct sim_load){.messages = i == 0 ? 3000 : 0,
+						       .kinds = 1u << BB_ROCE_MSG_SEND |
+								1u << BB_ROCE_MSG_WRITE,
+						       .max_len = 8,
+						       .depth = 64};
+			s->hosts[i].stall_max = 200 * SIM_MS;
+			s->hosts[i].stall_every = SIM_MS;
+		}
+		start = s->now;
+		sim_run(s, UINT64_MAX);
+		stalls += s->stats.stalls;
+		r = finish(s, q, start);
+		timeouts += r.timeouts;
+		print("starved", &r);
+	}
+	assert_true(stalls > 1000);
+	/* 900 and more if it is as asked for. */
+	assert_true(timeouts != 0 && timeouts < 400);
+}
+
 int
 main(void)
 {
@@ -276,6 +326,7 @@ main(void)
 		cmocka_unit_test(test_goodput), cmocka_unit_test(test_reordered),
 		cmocka_unit_test(test_delay),   cmocka_unit_test(test_slow_responder),
 		cmocka_unit_test(test_dead),    cmocka_unit_test(test_for_ever),
+		cmocka_unit_test(test_starved),
 	};
 
 	return cmocka_run_group_tests_name("roce_sim_rto", tests, NULL, NULL);

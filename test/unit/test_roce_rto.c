@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Adaptive retransmission of the RoCEv2 engine: when it goes back early, and what that changes. */
+#include "bb_roce_priv.h"
 #include "roce_req_fake.h"
 
 #define FLOOR   4000u
@@ -116,11 +117,27 @@ test_measured(void **state)
 	rf_ack(&f, f.qp.req.una, RF_ACK);
 	for (i = 0; i < 100; i++)
 		round_trip(&f, RF_TIMEOUT - 1);
-	rf_writes(&f, 1); /* as long as the ack timeout: that does it */
-	assert_int_equal(until_deadline(&f), RF_TIMEOUT);
+	/* As long as the ack timeout, which then waits twice the longest. */
+	rf_writes(&f, 1);
+	assert_in_range(until_deadline(&f), 2 * RF_TIMEOUT - 1000, 2 * RF_TIMEOUT - 2);
+	rf_ack(&f, f.qp.req.una, RF_ACK);
+	/* Not more than four times what was asked for. */
+	for (i = 0; i < 10; i++)
+		round_trip(&f, 5 * RF_TIMEOUT);
+	rf_writes(&f, 1);
+	assert_int_equal(until_deadline(&f), 4 * RF_TIMEOUT);
 	rf_timeout(&f);
 	assert_int_equal(f.qp.stats.ack_timeout, 1);
 	assert_int_equal(f.qp.stats.roce_adp_retrans, 0);
+	assert_int_equal(rf_run(&f), 1);
+	rf_ack(&f, f.qp.req.una, RF_ACK);
+	f.seen = f.ntx;
+	/* That is forgotten when answers have come soon for a while. */
+	for (i = 0; i < 200; i++) {
+		f.now += RF_TIMEOUT;
+		round_trip(&f, 10 * RF_US);
+	}
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
 }
 
 /* What was sent again is not timed, and until something else was it stays doubled. */
@@ -147,7 +164,8 @@ test_karn(void **state)
 	f.seen = f.ntx;
 	rf_expect_idle(&f);
 	/* The first that is new tells: 13 us, and 4 times (3 * 5 + 24) / 4. */
-	rf_writes(&f, 2);
+	rf_writes(&f, 1);
+	rf_writes(&f, 1);
 	assert_int_equal(until_deadline(&f), 240 * RF_US);
 	f.now += 34 * RF_US;
 	rf_ack(&f, RF_PSN + 4, RF_ACK);
