@@ -13,6 +13,8 @@
 
 #include "soft.h"
 
+bool soft_usual_timeout;
+
 static bool
 have_hugepages(void)
 {
@@ -152,9 +154,8 @@ soft_connect(struct soft *s, struct bb_qp *qp, const struct bb_qp_addr *own,
 	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	attr.path.sgid_index = s->sgid;
-	/* A second: a peer without a CPU is no error so soon. What is lost is sent again earlier.
-	 */
-	attr.timeout = 18;
+	if (!soft_usual_timeout)
+		attr.timeout = 18;
 	return bb_qp_connect(qp, own, peer, &attr);
 }
 

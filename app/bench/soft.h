@@ -26,6 +26,12 @@ struct soft {
 	uint8_t sgid;
 };
 
+/*
+ * Connect with the default ack timeout. Else it is a second, as a peer without a CPU is no error
+ * so soon; what is lost is sent again earlier.
+ */
+extern bool soft_usual_timeout;
+
 /* EAL, once; later calls return what the first did. 0 or -errno, said to stderr. */
 int eal_start(void);
 /* The lcore for a device of its own, RTE_MAX_LCORE if there is none. */

@@ -27,6 +27,17 @@ class Wire(AppTest):
         self.check('soft0,wire=1,seed=3,tx_drop=0.3,tx_dup=0.5,tx_reorder=0.5,rx_corrupt=0.1')
         self.check('soft0,wire=1,seed=4,rx_drop=0.2,rx_dup=1,rx_reorder=1,tx_delay=20')
 
+    def test_loss(self):
+        """Default retries; only what makes no progress uses them up."""
+        for percent, seed in ((1, 5), (10, 6)):
+            res = self.run_json(['--device', 'soft0,wire=1,seed=%d,tx_drop=%d' % (seed, percent),
+                                 '--op', 'write,send,read,fetch_add', '--size', '8,1025,65536',
+                                 '--depth', '16', '--verify', '--duration', '0.1'])
+            for row in res.json['rows']:
+                where = '%d %%: %s %d' % (percent, row['op'], row['size'])
+                self.assertTrue(row['ok'] and row['complete'], where)
+                self.assertEqual(row['errors'], 0, where)
+
     def test_faults_strike(self):
         for fault in ('tx_drop=100', 'rx_corrupt=100'):
             res = self.run_program(['--device', 'soft0,wire=1,' + fault, '--op', 'write',
