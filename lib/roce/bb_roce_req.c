@@ -12,6 +12,8 @@
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
+#define UNASKED_MAX 16u /* packets in a row that ask for no answer */
+
 /* By kind of message; [2 * last + first]. */
 static const uint8_t opcodes[][4] = {
 	[BB_ROCE_MSG_SEND] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST,
@@ -136,6 +138,11 @@ cannot_send(struct bb_roce_qp *qp, uint8_t synd)
 		bb_roce_req_failed(qp, synd);
 		return;
 	}
+	/* Those before it wait for its answer: once more, as all that is sent again asks. */
+	if (req->no_ack_req != 0 && req->next_pkt == 0 && req->nxt != req->una) {
+		bb_roce_req_rewind(qp);
+		return;
+	}
 	req->bad = synd;
 	req->bad_msg = req->next;
 }
@@ -160,6 +167,21 @@ read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint3
 	pkt->compare = msg->kind == BB_ROCE_MSG_CMP_SWAP ? msg->compare : 0;
 }
 
+/*
+ * May the packet that ends a message go without asking for an answer? That of the message behind
+ * it will do, if nothing can keep that one back; each answer is a packet to make and to take. Not
+ * for long, and not for what is sent again: its answer may be all that is missing.
+ */
+static bool
+ends_unasked(const struct bb_roce_req *req)
+{
+	const struct bb_roce_msg *behind = &req->ring[(req->next + 1) & req->mask];
+
+	return req->next + 1 != req->head && !bb_roce_is_read_or_atomic(behind->kind) &&
+	       (behind->flags & BB_ROCE_FENCE) == 0 && req->nxt == req->sent && !req->credits &&
+	       req->no_ack_req + 1 < UNASKED_MAX;
+}
+
 /* A packet of a SEND or WRITE. Where its payload lies is left to the caller. */
 static void
 send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct bb_roce_pkt *pkt)
@@ -180,10 +202,10 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct
 	if (qp->attr.type != BB_ROCE_RC)
 		return;
 	/*
-	 * An answer for each message, before the window is full, and for a packet that goes without
-	 * credit: nothing else would tell when to go on.
+	 * An answer for what ends a message, before the window is full, and for a packet that goes
+	 * without credit: nothing else would tell when to go on.
 	 */
-	if (last || req->no_ack_req + 1 >= qp->attr.window / 4 ||
+	if ((last && !ends_unasked(req)) || req->no_ack_req + 1 >= qp->attr.window / 4 ||
 	    bb_roce_psn_distance(req->una, req->nxt) + 1 >= qp->attr.window ||
 	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
 		pkt->flags |= BB_ROCE_ACKREQ;
