@@ -76,6 +76,13 @@ connect_both(struct soft *s, const struct bb_qp_addr *peer, struct remote_msg *m
 int
 link_open(struct soft *s, const char *here, const char *there)
 {
+	return link_open_with(s, here, there, NULL, NULL);
+}
+
+int
+link_open_with(struct soft *s, const char *here, const char *there, int (*then)(const void *arg),
+	       const void *arg)
+{
 	struct remote_msg msg = {
 		.op = REMOTE_SOFT_OPEN,
 		.n = LINK_DEPTH,
@@ -91,7 +98,9 @@ link_open(struct soft *s, const char *here, const char *there)
 	rc = soft_open_one(s, here, LINK_DEPTH, LINK_BYTES);
 	if (rc != 0)
 		return rc;
-	rc = remote_call(&msg);
+	rc = then != NULL ? then(arg) : 0;
+	if (rc == 0)
+		rc = remote_call(&msg);
 	if (rc != 0)
 		goto close_here;
 	peer = msg.addr;

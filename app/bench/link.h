@@ -16,6 +16,9 @@
 
 /* Open @here in this process and @there in the other, and connect them. 0 or -errno. */
 int link_open(struct soft *s, const char *here, const char *there);
+/* The same; @then is called when @here is open and before @there is opened. */
+int link_open_with(struct soft *s, const char *here, const char *there,
+		   int (*then)(const void *arg), const void *arg);
 void link_close(struct soft *s);
 
 /* What a run is to do. */

@@ -37,6 +37,14 @@ peer_lcore(void)
 	return rte_get_next_lcore(-1, 1, 0);
 }
 
+static int eal_result = 1; /* not started yet */
+
+bool
+eal_started(void)
+{
+	return eal_result <= 0;
+}
+
 int
 eal_start(void)
 {
@@ -51,13 +59,12 @@ eal_start(void)
 				  "--log-level=4"};
 	static char nohuge[][24] = {"bench",       "-l",        "",   "--no-pci", "--no-telemetry",
 				    "--no-shconf", "--no-huge", "-m", "2048",     "--log-level=4"};
-	static int result = 1;
 	bool pages = have_hugepages();
 	char *own[RTE_DIM(nohuge) + 1], **argv = own;
 	int argc;
 
-	if (result <= 0)
-		return result;
+	if (eal_result <= 0)
+		return eal_result;
 	for (argc = 0; argc < (int)(pages ? RTE_DIM(huge) : RTE_DIM(nohuge)); argc++)
 		own[argc] = pages ? huge[argc] : nohuge[argc];
 	own[argc] = NULL;
@@ -66,10 +73,10 @@ eal_start(void)
 		argc = opts.eal_argc;
 		argv = opts.eal_argv;
 	}
-	result = rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
-	if (result != 0) {
-		fprintf(stderr, "bench: EAL does not start: %s\n", strerror(-result));
-		return result;
+	eal_result = rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+	if (eal_result != 0) {
+		fprintf(stderr, "bench: EAL does not start: %s\n", strerror(-eal_result));
+		return eal_result;
 	}
 	if (!pages && opts.eal_argc == 0)
 		printf("no hugepages here: EAL runs with --no-huge\n");

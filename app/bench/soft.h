@@ -34,6 +34,7 @@ extern bool soft_usual_timeout;
 
 /* EAL, once; later calls return what the first did. 0 or -errno, said to stderr. */
 int eal_start(void);
+bool eal_started(void);
 /* The lcore for a device of its own, RTE_MAX_LCORE if there is none. */
 unsigned int peer_lcore(void);
 

@@ -18,7 +18,7 @@ from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
 INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'devtools',
                             'instructions')
 CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'mapped',
-         'memif', 'peers', 'wire', 'shm', 'loss']
+         'memif', 'peers', 'wire', 'shm', 'loss', 'kernel']
 # Per posted write and per polled completion, measured with gcc 12 -O2, and a tenth on top.
 MOST = {
     'inline8/batch1/all': {'post': 140, 'poll': 120},
@@ -159,6 +159,18 @@ class TwoProcesses(Base):
             'memif/1KiB/rate', 'memif/4KiB/rate'})
         for name, row in rows.items():
             self.assertIn(row['verdict'], ('', 'not judged'), name)
+
+    def test_kernel(self):
+        """In a network namespace of its own, which takes root; PMDs that do not run are skipped."""
+        rows, proc = self.rows('kernel')
+        if set(rows) == {'kernel'}:
+            self.assertIn('namespace', rows['kernel']['why'])
+            self.skipTest(rows['kernel']['why'])
+        for name, row in rows.items():
+            self.assertIn(row['verdict'], ('reached', 'missed', 'not judged', '', 'skipped'),
+                          name + proc.stdout + proc.stderr)
+        if shutil.which('ip') is not None:
+            self.assertIn('kernel/af_packet/write8/rate', rows, proc.stdout + proc.stderr)
 
     def test_second_process_dies(self):
         proc, child = self.start('--repeat', '1001')

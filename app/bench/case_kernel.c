@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * RoCEv2 over the PMDs that have their frames from the kernel, beside raw packets over the same:
+ * af_packet and af_xdp on a veth pair, and a tap, whose interface the other process has by
+ * af_packet. In a network namespace made for it; the raw packets and the devices have interfaces
+ * of their own there.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "link.h"
+#include "pairs.h"
+#include "raw.h"
+
+#define WINDOW 256 /* packets that the kernel's queues of each PMD have room for */
+
+struct pmd {
+	const char *name;
+	char raw, dev; /* ends of the names of ethdevs, which stay */
+	bool makes_if; /* its interface comes with it */
+};
+
+/* Interface 0 is here, 1 there. */
+#define RAW  "bbraw"
+#define SOFT "bbsoft"
+
+static int
+shell(const char *cmd)
+{
+	char all[512];
+
+	snprintf(all, sizeof(all), "{ %s; } >/dev/null 2>&1", cmd);
+	return system(all) == 0 ? 0 : -ENODEV;
+}
+
+static int
+make_wire(const struct pmd *pmd, const char *iface)
+{
+	char cmd[400];
+
+	if (pmd->makes_if)
+		return 0;
+	snprintf(cmd, sizeof(cmd),
+		 "ip link add %s0 type veth peer name %s1 && ip link set %s0 up && "
+		 "ip link set %s1 up",
+		 iface, iface, iface, iface);
+	return shell(cmd);
+}
+
+static void
+drop_wires(void)
+{
+	(void)shell("ip link del " RAW "0; ip link del " SOFT "0");
+}
+
+static const char *
+pmd_there(const struct pmd *pmd)
+{
+	return pmd->makes_if ? "af_packet" : pmd->name;
+}
+
+static void
+texts(char *here, char *there, const struct pmd *pmd, char end, const char *iface)
+{
+	snprintf(here, REMOTE_TEXT, "net_%s%c,iface=%s0", pmd->name, end, iface);
+	snprintf(there, REMOTE_TEXT, "net_%s%c,iface=%s%d", pmd_there(pmd), end, iface,
+		 pmd->makes_if ? 0 : 1);
+}
+
+/* What @s does over the PMD, beside @raw. */
+static void
+compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
+{
+	struct raw_run stream = {raw, opts.quick ? 2000 : 50000, FLOOR_NET_WRITE8, WINDOW};
+	struct link_run ours = {.s = s, .n = opts.quick ? 2048 : 20480};
+	struct row row = {
+		.unit = "M/s; floor: raw packets + CRC",
+		.goal = GOAL_AT_LEAST,
+		.target = 0.5,
+	};
+
+	snprintf(row.name, sizeof(row.name), "kernel/%s/write8/rate", pmd->name);
+	measure_pair_cross(raw_rate, &stream, link_write_rate, &ours, &row.p);
+	report_row(&row);
+}
+
+/* The other end's ethdev. A tap gives its own MAC to its interface when it starts: two must differ.
+ */
+static int
+make_there(const void *arg)
+{
+	const struct pmd *pmd = arg;
+	struct remote_msg msg = {.op = REMOTE_VDEV};
+	char here[REMOTE_TEXT];
+
+	texts(here, msg.text, pmd, pmd->dev, SOFT);
+	if (pmd->makes_if && shell("ip link set " SOFT "0 address 02:00:00:00:77:01 up") != 0)
+		return -ENODEV;
+	return remote_call(&msg);
+}
+
+/* The device's vdevs stay: the namespace and the process end. */
+static int
+open_device(const struct pmd *pmd, struct soft *s)
+{
+	char here[REMOTE_TEXT], there[REMOTE_TEXT];
+	int rc;
+
+	texts(here, there, pmd, pmd->dev, SOFT);
+	rc = vdev_make(here);
+	if (rc != 0)
+		return rc;
+	snprintf(here, sizeof(here), "soft0,port=net_%s%c,ip=192.0.2.1/24", pmd->name, pmd->dev);
+	snprintf(there, sizeof(there), "soft0,port=net_%s%c,ip=192.0.2.2/24", pmd_there(pmd),
+		 pmd->dev);
+	return link_open_with(s, here, there, make_there, pmd);
+}
+
+/* NULL: measured; else why not. */
+static const char *
+over(const struct pmd *pmd)
+{
+	char here[REMOTE_TEXT], there[REMOTE_TEXT];
+	const char *why = NULL;
+	struct soft s;
+	struct raw raw;
+
+	if (make_wire(pmd, RAW) != 0 || make_wire(pmd, SOFT) != 0)
+		return "no veth pair can be made: is ip (iproute2) there?";
+	texts(here, there, pmd, pmd->raw, RAW);
+	if (raw_open(&raw, 0, here, there) != 0)
+		return "the PMD does not start here";
+	if (open_device(pmd, &s) != 0) {
+		why = "the device does not open on it";
+	} else {
+		compare(pmd, &s, &raw);
+		link_close(&s);
+	}
+	raw_close(&raw);
+	return why;
+}
+
+static int
+run(void)
+{
+	static const struct pmd pmds[] = {{"af_packet", '1', '2', false},
+					  {"tap", '3', '4', true},
+					  {"af_xdp", '5', '6', false}};
+	char name[48];
+	unsigned int i;
+	int rc;
+
+	/* PMDs work on threads of EAL's too, which are to be in there. */
+	if (eal_started()) {
+		report_skip("kernel", "EAL runs already: give --case kernel alone or first");
+		return 0;
+	}
+	if (unshare(CLONE_NEWNET) != 0) {
+		report_skip("kernel", "no network namespace can be made: not root?");
+		return 0;
+	}
+	/* What the kernel would say by itself on a new interface is no raw packet. */
+	(void)shell("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6; ip link set lo up");
+	rc = eal_start();
+	if (rc != 0)
+		return rc;
+	if (!have_peer_cpu()) {
+		report_skip("kernel", "needs two CPUs");
+		return 0;
+	}
+	rc = remote_start();
+	if (rc != 0)
+		return rc;
+	for (i = 0; i < sizeof(pmds) / sizeof(pmds[0]); i++) {
+		const char *why = over(&pmds[i]);
+
+		snprintf(name, sizeof(name), "kernel/%s", pmds[i].name);
+		if (why != NULL)
+			report_skip(name, why);
+		drop_wires();
+	}
+	return 0;
+}
+
+const struct bench_case case_kernel = {
+	.name = "kernel",
+	.what = "RoCEv2 over af_packet, tap and af_xdp, beside raw packets over the same",
+	.run = run,
+};
