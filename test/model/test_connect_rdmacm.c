@@ -58,9 +58,9 @@ test_connects(void **st)
 	p.b.param.private_len = sizeof(packed);
 	p.a.param.private_data = "who is there";
 	p.a.param.private_len = 12;
-	p.a.param.initiator_depth = 3;
-	p.b.param.responder_resources = 2;
-	p.b.param.initiator_depth = 9;
+	p.a.param.initiator_depth = 2;
+	p.b.param.responder_resources = 8;
+	p.b.param.initiator_depth = 8;
 	p.a.param.responder_resources = 4;
 	p.b.param.rnr_retry_count = 5;
 	l.qa = end_qp(&p.a);

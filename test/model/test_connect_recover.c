@@ -185,6 +185,53 @@ test_asked(void **st)
 	pair_close(&p);
 }
 
+/* Several break at once: each comes back to its own peer. */
+static void
+test_several(void **st)
+{
+	struct bb_qp_attr qa, qb;
+	struct bb_region r;
+	struct link l[3];
+	unsigned int i;
+
+	(void)st;
+	open_pair("soft0", NULL, &r);
+	for (i = 0; i < 3; i++)
+		link_up(&p, &l[i]);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_conn_recover(l[2 - i].a), 0);
+	for (i = 0; i < 6; i++) {
+		/* In whatever order; twelve events in all, half of them here. */
+		const uint64_t end = wait_end();
+		struct bb_cm_event ev;
+
+		while (!take(&p.a, &ev)) {
+			turn(&p);
+			assert_true(rte_get_tsc_cycles() < end);
+		}
+		assert_true(ev.type == BB_CM_LOST || ev.type == BB_CM_RECOVERED);
+	}
+	for (i = 0; i < 3; i++) {
+		const uint64_t end = wait_end();
+		struct bb_conn_info info;
+
+		do {
+			turn(&p);
+			bb_conn_query(l[i].b, &info);
+			assert_true(rte_get_tsc_cycles() < end);
+		} while (info.recoveries != 1);
+		assert_int_equal(bb_qp_query(l[i].qa, &qa), 0);
+		assert_int_equal(bb_qp_query(l[i].qb, &qb), 0);
+		assert_int_equal(qa.dest_qpn, l[i].qb->qpn);
+		assert_int_equal(qb.dest_qpn, l[i].qa->qpn);
+		assert_int_equal(qa.sq_psn, qb.rq_psn);
+	}
+	p.a.nev = p.b.nev = 0;
+	for (i = 0; i < 3; i++)
+		link_free(&l[i]);
+	pair_close(&p);
+}
+
 /* The peer is gone for good: both sides give up, each in its time; or this side gives it up. */
 static void
 test_gives_up(void **st)
@@ -353,7 +400,8 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_error),     cmocka_unit_test(test_replay),
 		cmocka_unit_test(test_asked),     cmocka_unit_test(test_gives_up),
-		cmocka_unit_test(test_restarted), cmocka_unit_test(test_flap),
+		cmocka_unit_test(test_restarted), cmocka_unit_test(test_several),
+		cmocka_unit_test(test_flap),
 	};
 
 	if (argc > 1)

@@ -74,6 +74,9 @@ static struct {
 	int fail_after; /* calls of that operation that still succeed */
 	char args[128]; /* of the last open */
 	enum bb_link_layer link;
+	uint32_t gid_shift; /* GIDs move to lower indexes by so many */
+	uint32_t gid_v1;    /* bit i: GID i is of RoCE v1 */
+	bool port_down;
 	struct bb_dev_attr attr;
 	struct bb_event event;
 	bool has_event;
@@ -191,7 +194,7 @@ fake_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 	(void)port;
 	if (fake_fails(FAKE_PORT_QUERY))
 		return fake.fail_err;
-	attr->state = BB_PORT_ACTIVE;
+	attr->state = fake.port_down ? BB_PORT_DOWN : BB_PORT_ACTIVE;
 	attr->link_layer = fake.link;
 	attr->max_mtu = 4096;
 	attr->active_mtu = 2048;
@@ -212,8 +215,8 @@ fake_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid 
 	memset(gid, 0, sizeof(*gid));
 	gid->raw[0] = 0xfe;
 	gid->raw[14] = (uint8_t)port;
-	gid->raw[15] = (uint8_t)index;
-	gid->type = BB_GID_ROCE_V2;
+	gid->raw[15] = (uint8_t)(index + fake.gid_shift);
+	gid->type = (fake.gid_v1 & 1u << index) != 0 ? BB_GID_ROCE_V1 : BB_GID_ROCE_V2;
 	return 0;
 }
 

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A connection that broke and is brought back.
+ *
+ * Both sides take their QP to RESET and report what became of its requests. Who has connected
+ * connects again, with pauses that double; its REQ names the session, a random number that the
+ * other side gave it with its first REP. The other side waits; a REQ with its session comes in
+ * as a half-open connection like any other (the heir), whose descriptor it then takes over. It
+ * may come before this side has noticed that anything broke: the QP is then taken down first.
+ *
+ * Nothing is left of the QP's past: PSNs are drawn anew, the GID is looked up again by what it
+ * is, and its index may have moved.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rte_common.h>
+#include <rte_log.h>
+#include <rte_random.h>
+
+#include "bb_cm_priv.h"
+
+static uint32_t
+max_ends(const struct bb_qp *qp)
+{
+	const struct bb_qp_init_attr *init = &qp->ctrl->init;
+
+	return init->sq_depth + (init->srq != NULL ? init->srq->ctrl->attr.depth : init->rq_depth);
+}
+
+/* To RESET, the fates into conn->ends and the event. */
+static int
+take_down(struct bb_conn *c)
+{
+	struct bb_qp_recovery r = {.max = max_ends(c->qp)};
+	int ret;
+
+	free(c->ends);
+	c->ends = calloc(r.max, sizeof(*r.ends));
+	if (c->ends == NULL)
+		return -ENOMEM;
+	r.ends = c->ends;
+	ret = bb_qp_recover(c->qp, NULL, NULL, NULL, &r);
+	c->ev.ends = c->ends;
+	c->ev.nends = r.n;
+	c->ev.flushed = r.flushed;
+	return ret;
+}
+
+void
+bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
+{
+	if (c->heir != NULL)
+		bb_cm_conn_free(c->heir);
+	c->cm->ops->hang_up(c, true);
+	(void)bb_cm_qp_error(c);
+	bb_cm_set_state(c, BB_CONN_CLOSED);
+	c->deadline = 0;
+	c->on_call = false;
+	if (c->was_up)
+		bb_cm_tell(c, BB_CM_DISCONNECTED, status, why);
+	else
+		bb_cm_tell(c, BB_CM_FAILED, status != 0 ? status : -ECANCELED, why);
+}
+
+void
+bb_cm_lost(struct bb_conn *c, int status, const char *why)
+{
+	int ret;
+
+	c->cm->ops->hang_up(c, true);
+	ret = take_down(c);
+	if (ret != 0) {
+		BB_LOG(ERR, "QP 0x%x: the connection cannot be brought back", c->qp->qpn);
+		bb_cm_end_of_trying(c, ret, "the queue pair cannot be reset");
+		return;
+	}
+	bb_cm_set_state(c, BB_CONN_LOST);
+	c->on_call = false;
+	c->tries = 0;
+	c->backoff_ms = c->param.backoff_min_ms;
+	c->deadline = bb_cm_after(c->cm, c->param.recover_ms);
+	c->next_try = bb_cm_after(c->cm, c->backoff_ms);
+	BB_LOG(NOTICE, "QP 0x%x: its connection broke: %s", c->qp->qpn, why);
+	bb_cm_tell(c, BB_CM_LOST, status, why);
+}
+
+/* Pauses are drawn from the upper half, so that many connections do not come at once. */
+static uint32_t
+pause_ms(const struct bb_conn *c)
+{
+	return c->backoff_ms / 2 + (uint32_t)rte_rand_max(c->backoff_ms - c->backoff_ms / 2 + 1);
+}
+
+void
+bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
+{
+	struct bb_qp_recovery none = {0};
+
+	c->cm->ops->hang_up(c, true);
+	c->on_call = false;
+	if (c->qp->state != BB_QP_RESET)
+		(void)bb_qp_recover(c->qp, NULL, NULL, NULL, &none);
+	BB_LOG(INFO, "QP 0x%x: try %u to bring its connection back: %s (%d)", c->qp->qpn, c->tries,
+	       why, status);
+	c->next_try = bb_cm_after(c->cm, pause_ms(c));
+	c->backoff_ms = RTE_MIN(2 * c->backoff_ms, c->param.backoff_max_ms);
+}
+
+void
+bb_cm_recovered(struct bb_conn *c)
+{
+	c->on_call = false;
+	c->deadline = 0;
+	c->recoveries++;
+	c->cm->stats.recovered++;
+	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
+	bb_cm_tell(c, BB_CM_RECOVERED, 0, "it is back");
+}
+
+/* ---- Who connected */
+
+static void
+call_again(struct bb_conn *c)
+{
+	struct bb_port_attr port;
+	int ret;
+
+	c->tries++;
+	ret = bb_port_query(c->cm->dev, c->param.path.port, &port);
+	if (ret == 0 && port.state != BB_PORT_ACTIVE)
+		ret = -ENETDOWN;
+	if (ret == 0)
+		ret = bb_cm_own_end(c);
+	if (ret == 0) {
+		c->on_call = true;
+		c->next_try = bb_cm_after(c->cm, c->param.timeout_ms);
+		ret = c->cm->ops->dial(c);
+	}
+	if (ret != 0)
+		bb_cm_try_failed(c, ret,
+				 ret == -ENETDOWN ? "the port is down" : "it cannot be begun");
+}
+
+/* ---- Who accepted */
+
+/* The peer of the half-open connection is now that of @c. */
+static void
+take_heir(struct bb_conn *c)
+{
+	struct bb_conn *h = c->heir;
+
+	c->cm->ops->hang_up(c, true);
+	c->cm->ops->adopt(c, h);
+	c->peer = h->peer;
+	c->addr = h->addr;
+	free(c->peer_regions);
+	c->peer_regions = h->peer_regions;
+	c->npeer_regions = h->npeer_regions;
+	free(c->peer_private);
+	c->peer_private = h->peer_private;
+	c->peer_private_len = h->peer_private_len;
+	h->peer_regions = NULL;
+	h->peer_private = NULL;
+	bb_cm_conn_free(h);
+}
+
+static void
+answer_again(struct bb_conn *c)
+{
+	int ret;
+
+	take_heir(c);
+	c->tries++;
+	c->ev.private_data = c->peer_private;
+	c->ev.private_len = c->peer_private_len;
+	ret = bb_cm_own_end(c);
+	if (ret == 0) {
+		bb_cm_depths(c);
+		ret = c->cm->ops->qp_up(c);
+	}
+	if (ret == 0)
+		ret = c->cm->ops->send(c, BB_CM_REP, 0, c->param.private_data,
+				       c->param.private_len);
+	if (ret != 0) {
+		bb_cm_try_failed(c, ret, "the peer's request cannot be answered");
+		return;
+	}
+	c->on_call = true;
+	c->next_try = bb_cm_after(c->cm, c->param.timeout_ms);
+}
+
+bool
+bb_cm_take_up(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	struct bb_conn *old;
+
+	TAILQ_FOREACH(old, &c->cm->conns, link) {
+		if (!old->active && old->own.session == msg->end.session &&
+		    (old->state == BB_CONN_ESTABLISHED || old->state == BB_CONN_LOST))
+			break;
+	}
+	if (old == NULL || !bb_cm_comes_back(old) || (msg->end.flags & BB_CM_COMES_BACK) == 0 ||
+	    msg->end.qp_type != old->own.qp_type)
+		return false;
+	if (bb_cm_keep_peer(c, msg) != 0)
+		return false;
+	if (old->heir != NULL) {
+		c->cm->ops->hang_up(old->heir, true);
+		bb_cm_conn_free(old->heir);
+	}
+	old->heir = c;
+	c->taken_for = old;
+	return true;
+}
+
+void
+bb_cm_lost_step(struct bb_conn *c)
+{
+	const bool due = (int64_t)(bb_cm_now() - c->next_try) >= 0;
+
+	if (c->heir != NULL)
+		answer_again(c);
+	else if (c->on_call && due)
+		bb_cm_try_failed(c, -ETIMEDOUT, "the peer does not answer");
+	else if (c->active && !c->on_call && due)
+		call_again(c);
+}
