@@ -274,6 +274,9 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->odp_implicit = c->odp && c->odp_implicit;
 	attr->relaxed_ordering = c->relaxed_ordering;
 	attr->cq_resize = c->cq_resize;
+	attr->mr_rereg = true;
+	attr->refusal_events = true;
+	attr->wc_solicited = true;
 	attr->cq_moderation = c->cq_moderation;
 	attr->cqe_compression = c->cqe_compression;
 	attr->clock_hz = c->clock_hz;

@@ -72,6 +72,7 @@ bb_ah_destroy(struct bb_ah *ah)
 		return -EINVAL;
 	dev = ah->pd->dev;
 	pthread_mutex_lock(&dev->lock);
+	dev->drv->ah_release(ah->pd, &ah->av);
 	ah->pd->ahs--;
 	pthread_mutex_unlock(&dev->lock);
 	rte_free(ah);

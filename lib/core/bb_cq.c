@@ -96,7 +96,8 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 		dev->cqs++;
 		if (attr->channel != NULL) {
 			attr->channel->cqs++;
-			attr->channel->run |= cq->progress != NULL;
+			/* Without a register to arm it by, an event comes without our help. */
+			attr->channel->run |= cq->progress != NULL && cq->arm_reg != NULL;
 		}
 	}
 	pthread_mutex_unlock(&dev->lock);

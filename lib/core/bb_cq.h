@@ -23,7 +23,7 @@ extern "C" {
  * Layout of the structs that inline functions read. A program built against
  * other headers than the library is refused when it creates a queue.
  */
-#define BB_LAYOUT_VERSION 2u
+#define BB_LAYOUT_VERSION 3u
 
 /** Owner of a queue: the calling thread's lcore id. */
 #define BB_LCORE_SELF UINT32_MAX
@@ -130,14 +130,15 @@ struct bb_cq_ctrl;
 /** A completion queue. Only the inline functions here touch its fields. */
 struct bb_cq {
 	struct bb_cqring ring;
-	void (*progress)(void *arg); /**< runs the software device; NULL on hardware */
+	void (*progress)(void *arg); /**< runs the software device, or fills the ring from a
+				      *   library's CQ; NULL on hardware */
 	void *progress_arg;
 	struct bb_qp **qps; /**< by user index */
 	uint32_t qps_mask;
 	uint32_t owner; /**< lcore id */
 	uint64_t cqes;  /**< statistics: CQEs consumed */
 	/* Once per event. */
-	uint64_t *arm_reg; /**< the register that arms it; NULL: it has no channel */
+	uint64_t *arm_reg; /**< the register that arms it; NULL: see bb_cq_arm_slow() */
 	uint32_t cqn;
 	uint32_t arm_sn; /**< events taken of its channel; __atomic */
 	/* Not touched on the data path. */
@@ -165,8 +166,8 @@ bb_cq_create(struct bb_dev *dev, const struct bb_cq_attr *attr, struct bb_cq **c
 /** Destroy it. -EBUSY while QPs complete into it. */
 int bb_cq_destroy(struct bb_cq *cq);
 
-/** Say why a CQ cannot be armed. Off the fast path. */
-int bb_cq_arm_refuse(const struct bb_cq *cq);
+/** Arm a CQ that has no register, by its driver, or say why it cannot be. Off the fast path. */
+int bb_cq_arm_slow(struct bb_cq *cq, bool solicited_only);
 
 /**
  * Ask for one event on the CQ's channel at its next completion (man ibv_req_notify_cq).
@@ -176,13 +177,14 @@ int bb_cq_arm_refuse(const struct bb_cq *cq);
  * doorbell, no system call.
  * @param solicited_only only for a receive whose sender set BB_SEND_SOLICITED, or an
  *   error.
+ * On a device of the verbs driver the call is one of libibverbs, and an errno of it may come.
  * @return 0; -EINVAL the CQ was created without a channel.
  */
 static inline int
 bb_cq_arm(struct bb_cq *cq, bool solicited_only)
 {
 	if (bb_unlikely(cq->arm_reg == NULL))
-		return bb_cq_arm_refuse(cq);
+		return bb_cq_arm_slow(cq, solicited_only);
 	bb_cqring_arm(&cq->ring, cq->cqn, __atomic_load_n(&cq->arm_sn, __ATOMIC_RELAXED),
 		      solicited_only, cq->arm_reg);
 	return 0;

@@ -15,8 +15,10 @@
 #define MAX_PERIOD 0xfffu
 
 int
-bb_cq_arm_refuse(const struct bb_cq *cq)
+bb_cq_arm_slow(struct bb_cq *cq, bool solicited_only)
 {
+	if (cq->ctrl->channel != NULL)
+		return cq->ctrl->dev->drv->cq_arm(cq, solicited_only);
 	BB_LOG(ERR, "%s: CQ 0x%x cannot be armed: it was created without a channel",
 	       cq->ctrl->dev->name, cq->cqn);
 	return -EINVAL;

@@ -153,6 +153,21 @@ no_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av
 	return -ENOTSUP;
 }
 
+static void
+no_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av)
+{
+	(void)pd;
+	(void)av;
+}
+
+static int
+no_cq_arm(struct bb_cq *cq, bool solicited_only)
+{
+	(void)solicited_only;
+	BB_LOG(ERR, "%s: CQ 0x%x cannot be armed: poll", cq->ctrl->dev->name, cq->cqn);
+	return -ENOTSUP;
+}
+
 void
 bb_driver_register(const struct bb_driver *drv)
 {
@@ -185,6 +200,8 @@ bb_driver_register(const struct bb_driver *drv)
 	d->cq_moderate = d->cq_moderate != NULL ? d->cq_moderate : no_cq_moderate;
 	d->mr_rereg = d->mr_rereg != NULL ? d->mr_rereg : no_mr_rereg;
 	d->ah_resolve = d->ah_resolve != NULL ? d->ah_resolve : no_ah_resolve;
+	d->ah_release = d->ah_release != NULL ? d->ah_release : no_ah_release;
+	d->cq_arm = d->cq_arm != NULL ? d->cq_arm : no_cq_arm;
 	d->qp_query = d->qp_query != NULL ? d->qp_query : no_qp_query;
 }
 
@@ -268,13 +285,28 @@ spec_split(const char *spec, char name[BB_DEV_NAME_MAX], const char **args)
 	return 0;
 }
 
+/* By the first driver that has the name, of those that are the last to be asked or the others. */
+static int
+open_by(struct bb_dev *dev, const char *name, const char *args, bool last)
+{
+	unsigned int i;
+	int ret = -ENODEV;
+
+	for (i = 0; i < n_drivers && ret == -ENODEV; i++) {
+		if (drivers[i].last != last)
+			continue;
+		dev->drv = &drivers[i];
+		ret = drivers[i].open(name, args, dev);
+	}
+	return ret;
+}
+
 int
 bb_dev_open(const char *spec, struct bb_dev **out)
 {
 	char name[BB_DEV_NAME_MAX], text[768];
 	struct bb_dev *dev;
 	const char *args;
-	unsigned int i;
 	int ret;
 
 	if (out == NULL)
@@ -303,11 +335,9 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 		goto free_dev;
 	}
 
-	ret = -ENODEV;
-	for (i = 0; i < n_drivers && ret == -ENODEV; i++) {
-		dev->drv = &drivers[i];
-		ret = drivers[i].open(name, args, dev);
-	}
+	ret = open_by(dev, name, args, false);
+	if (ret == -ENODEV)
+		ret = open_by(dev, name, args, true);
 	if (ret == -ENODEV) {
 		devices_text(text, sizeof(text));
 		BB_LOG(ERR, "no device \"%s\"; there is: %s", name, text);

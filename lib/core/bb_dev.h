@@ -112,6 +112,10 @@ struct bb_dev_attr {
 	bool cq_resize;       /**< bb_cq_resize() */
 	bool cq_moderation;   /**< bb_cq_moderate() */
 	bool cqe_compression; /**< bb_cq_attr.compress */
+	bool mr_rereg;        /**< bb_mr_rereg() */
+	bool refusal_events;  /**< BB_EVENT_QP_ACCESS and _REQUEST come */
+	bool wc_solicited;    /**< completions of receives have BB_WC_SOLICITED; libibverbs does
+			       *   not tell */
 	uint64_t clock_hz;    /**< of the clock that stamps completions; 0: none */
 	/**
 	 * Sizes of masked CMP_SWAP and FETCH_ADD, in bytes and or-ed: 4, 8; 0: there are none.

@@ -166,6 +166,8 @@ struct bb_drv_mr_attr {
 
 struct bb_driver {
 	const char *name;
+	/* Takes devices that others drive better: asked by open when none of these has the name. */
+	bool last;
 
 	/* List devices; as bb_dev_list(). */
 	int (*list)(struct bb_dev_info *info, unsigned int n);
@@ -224,13 +226,18 @@ struct bb_driver {
 
 	/* The address vector of @path, which is checked; key and QP number stay 0. */
 	int (*ah_resolve)(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
+	/* Its handle is destroyed; requests that were posted with it still go out. */
+	void (*ah_release)(struct bb_pd *pd, const struct bb_wqe_av *av);
 
 	/*
 	 * Sets up cq->ring, cq->progress, cq->cqn and ctrl->depth, ctrl->priv; with a channel
-	 * cq->arm_reg. Owner is resolved, capabilities that @attr needs are there.
+	 * cq->arm_reg, unless there is cq_arm. Owner is resolved, capabilities that @attr needs are
+	 * there.
 	 */
 	int (*cq_create)(struct bb_cq *cq, const struct bb_cq_attr *attr);
 	int (*cq_destroy)(struct bb_cq *cq);
+	/* Of a CQ with a channel and no arm_reg; the owner, without dev->lock. */
+	int (*cq_arm)(struct bb_cq *cq, bool solicited_only);
 	/* @depth is a power of two, another one than now; there is room for a CQE. */
 	int (*cq_resize)(struct bb_cq *cq, uint32_t depth);
 	int (*cq_moderate)(struct bb_cq *cq, uint16_t count, uint16_t period_us);
@@ -260,7 +267,7 @@ struct bb_driver {
 
 /*
  * Called by constructors only. list, port_query, gid_query, event_get, stats,
- * progress, clock, channel_*, mr_rereg, ah_resolve, cq_resize, cq_moderate and qp_query may be
+ * progress, clock, channel_*, mr_rereg, ah_*, cq_arm, cq_resize, cq_moderate and qp_query may be
  * NULL; a driver that lacks another one is not taken.
  */
 void bb_driver_register(const struct bb_driver *drv);

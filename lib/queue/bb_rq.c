@@ -13,7 +13,8 @@
 static int
 check_conf(const struct bb_rq_conf *conf)
 {
-	if (conf->buf == NULL || conf->wr_ids == NULL || conf->dbrec == NULL ||
+	if (conf->buf == NULL || conf->wr_ids == NULL ||
+	    (conf->dbrec == NULL) != (conf->ring != NULL) ||
 	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "receive queue of QP 0x%06x: ring %p, wr_id table %p and doorbell "
@@ -58,6 +59,7 @@ bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf)
 	rq->log_stride = (uint8_t)conf->log_stride;
 	rq->qpn = conf->qpn;
 	rq->owner = conf->owner;
+	rq->ring = conf->ring;
 	bb_rq_reset(rq);
 	return 0;
 }
@@ -71,7 +73,8 @@ bb_rq_reset(struct bb_rq *rq)
 	rq->rung = 0;
 	rq->refused = 0;
 	rq->full = 0;
-	bb_dbrec_store(rq->dbrec, 0);
+	if (rq->dbrec != NULL)
+		bb_dbrec_store(rq->dbrec, 0);
 }
 
 void

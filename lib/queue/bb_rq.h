@@ -20,7 +20,7 @@ extern "C" {
 struct bb_rq {
 	uint8_t *buf;
 	uint64_t *wr_ids;    /**< one per WQE */
-	uint32_t *dbrec;     /**< receive doorbell record */
+	uint32_t *dbrec;     /**< receive doorbell record; NULL: see ring */
 	uint32_t depth;      /**< WQEs that may be outstanding; 0: not postable */
 	uint32_t pi;         /**< WQEs posted since reset */
 	uint32_t ci;         /**< WQEs completed since reset */
@@ -33,8 +33,12 @@ struct bb_rq {
 	uint32_t qpn;   /**< for the log */
 	uint32_t owner; /**< lcore id, checked in debug builds */
 	uint64_t full;  /**< statistics: posts refused for want of room */
+	/* Not touched where a device reads the ring. */
+	void (*ring)(struct bb_rq *rq); /**< without dbrec: hands over what was posted */
+	uint8_t pad[56];
 };
-BB_STATIC_ASSERT(sizeof(struct bb_rq) == BB_CACHE_LINE, "one line");
+BB_STATIC_ASSERT(offsetof(struct bb_rq, ring) == BB_CACHE_LINE, "a post touches one line");
+BB_STATIC_ASSERT(sizeof(struct bb_rq) == 2 * BB_CACHE_LINE, "the next struct has its own lines");
 
 /** What a receive queue is made of; memory belongs to the caller. */
 struct bb_rq_conf {
@@ -45,6 +49,8 @@ struct bb_rq_conf {
 	uint32_t log_stride; /**< log2 of bytes, 4 to 9 */
 	uint32_t max_sge;    /**< at most stride / 16 */
 	uint32_t *dbrec;
+	/** In place of dbrec, which is NULL then, called by bb_rq_ring(); as of the send queue. */
+	void (*ring)(struct bb_rq *rq);
 	uint32_t qpn;   /**< for the log */
 	uint32_t owner; /**< lcore id; LCORE_ID_ANY is never checked */
 };
@@ -96,6 +102,10 @@ bb_rq_ring(struct bb_rq *rq)
 {
 	if (rq->pi == rq->rung)
 		return;
+	if (bb_unlikely(rq->dbrec == NULL)) {
+		rq->ring(rq);
+		return;
+	}
 	bb_dma_wmb();
 	bb_dbrec_store(rq->dbrec, bb_be32(rq->pi & 0xffff));
 	rq->rung = rq->pi;

@@ -37,12 +37,15 @@ largest_wqe(const struct bb_sq_conf *conf)
 static int
 check_memory(const struct bb_sq_conf *conf)
 {
-	if (conf->buf == NULL || conf->wqes == NULL || conf->dbrec == NULL || conf->reg == NULL ||
-	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0 ||
-	    ((uintptr_t)conf->reg & 7) != 0) {
+	const bool called = conf->ring != NULL;
+
+	if (conf->buf == NULL || conf->wqes == NULL || (conf->dbrec == NULL) != called ||
+	    (conf->reg == NULL) != called || ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 ||
+	    ((uintptr_t)conf->dbrec & 3) != 0 || ((uintptr_t)conf->reg & 7) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "send queue of QP 0x%06x: ring %p, WQE table %p, doorbell record %p "
-			     "and register %p must be given, aligned to 64, 8, 4 and 8 bytes",
+			     "and register %p must be given, aligned to 64, 8, 4 and 8 bytes; or a "
+			     "function in place of the last two",
 			     conf->qpn, conf->buf, (void *)conf->wqes, (void *)conf->dbrec,
 			     conf->reg);
 		return -EINVAL;
@@ -133,6 +136,7 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->sig_every = (uint16_t)conf->sig_every;
 	sq->dbrec = conf->dbrec;
 	sq->reg = conf->reg;
+	sq->ring = conf->ring;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	sq->max_sge = (uint16_t)conf->max_sge;
@@ -161,7 +165,8 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->doorbells = 0;
 	sq->full = 0;
 	sq->extra = 0;
-	bb_dbrec_store(sq->dbrec, 0);
+	if (sq->dbrec != NULL)
+		bb_dbrec_store(sq->dbrec, 0);
 }
 
 /* WQEs of a class that may be outstanding while the queue is enabled; 0: not of its type. */

@@ -84,7 +84,7 @@ struct bb_sq {
 	uint16_t max_inline; /**< bytes */
 	uint16_t rd_limit;   /**< of BB_SQ_RD */
 	/* Line 1: once per doorbell. */
-	uint32_t *dbrec;     /**< send doorbell record */
+	uint32_t *dbrec;     /**< send doorbell record; NULL: see ring */
 	uint8_t *reg;        /**< doorbell register of the owner's UAR */
 	uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
 	uint64_t rung_seq;   /**< WQEs handed over since reset; seq in the low half */
@@ -95,7 +95,7 @@ struct bb_sq {
 	uint16_t ud_limit;   /**< limit of BB_SQ_UD */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t full;       /**< statistics: posts refused for want of room */
-	uint8_t pad1[8];
+	void (*ring)(struct bb_sq *sq); /**< without dbrec: hands over what was built */
 	/* Not touched on the data path. */
 	uint32_t depth;      /**< limits while enabled */
 	uint32_t owner;      /**< lcore id, checked in debug builds */
@@ -142,11 +142,12 @@ struct bb_sq_conf {
 	uint32_t sig_every; /**< ask for a CQE at the latest at this many WQEs, 1 to depth */
 	uint32_t *dbrec;
 	void *reg;
+	/** In place of dbrec and reg, which are NULL then: called by bb_sq_ring(). */
+	void (*ring)(struct bb_sq *sq);
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
 	/**
 	 * Where the half of the register to use next is kept, starting at 0: one for all
-	 * queues that ring the same register, as halves alternate per register. NULL:
-	 * no other queue rings it.
+	 * queues that ring the same register, as halves alternate per register. NULL: no other.
 	 */
 	uint16_t *bf_offset;
 	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size rings with 8 bytes */
@@ -165,10 +166,7 @@ void bb_sq_reset(struct bb_sq *sq);
 /** Let posts that its type does through (QP in RTS or ERR), or none: -ENOTCONN. */
 void bb_sq_enable(struct bb_sq *sq, bool on);
 
-/**
- * The QP is in ERR without bb_sq_enable(): its owner's next post lets posts through. Any
- * thread.
- */
+/** Any thread: the QP is in ERR without bb_sq_enable(); its owner's next post goes through. */
 static inline void
 bb_sq_error(struct bb_sq *sq)
 {
@@ -559,6 +557,10 @@ bb_sq_ring(struct bb_sq *sq)
 	/* Our own notes first: behind the fences they would wait for the register. */
 	sq->rung_seq += built;
 	sq->doorbells++;
+	if (bb_unlikely(sq->dbrec == NULL)) {
+		sq->ring(sq);
+		return;
+	}
 	offset = *sq->bf_offset;
 	reg = (volatile uint64_t *)(void *)(sq->reg + offset);
 	/* The device may still be reading this half: the register's next user takes the other. */

@@ -14,8 +14,8 @@ static int
 check_conf(const struct bb_srqring_conf *conf)
 {
 	if (conf->buf == NULL || conf->wr_ids == NULL || conf->held == NULL ||
-	    conf->dbrec == NULL || ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 ||
-	    ((uintptr_t)conf->dbrec & 3) != 0) {
+	    (conf->dbrec == NULL) != (conf->ring != NULL) ||
+	    ((uintptr_t)conf->buf & (BB_WQE_BB - 1)) != 0 || ((uintptr_t)conf->dbrec & 3) != 0) {
 		BB_QUEUE_LOG(ERR,
 			     "SRQ 0x%06x: ring %p, tables %p and %p and doorbell record %p must be "
 			     "given, the ring aligned to 64 bytes, the record to 4",
@@ -65,11 +65,13 @@ bb_srqring_init(struct bb_srqring *srq, const struct bb_srqring_conf *conf)
 	srq->log_stride = (uint8_t)conf->log_stride;
 	srq->srqn = conf->srqn;
 	srq->owner = conf->owner;
+	srq->ring = conf->ring;
 	memset(conf->buf, 0, (size_t)conf->wqes << conf->log_stride);
 	memset(conf->held, 0, conf->wqes);
 	for (i = 0; i < srq->mask; i++)
 		bb_srqring_wqe(srq, i)->next_wqe_index = bb_be16((uint16_t)(i + 1));
-	bb_dbrec_store(srq->dbrec, 0);
+	if (srq->dbrec != NULL)
+		bb_dbrec_store(srq->dbrec, 0);
 	return 0;
 }
 

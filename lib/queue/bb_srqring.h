@@ -37,7 +37,7 @@ struct bb_srqring {
 	uint8_t *buf;
 	uint64_t *wr_ids; /**< one per WQE */
 	uint8_t *held;    /**< one per WQE: 1 from post to completion */
-	uint32_t *dbrec;  /**< doorbell record, one word */
+	uint32_t *dbrec;  /**< doorbell record, one word; NULL: see ring */
 	uint32_t depth;   /**< WQEs that may be outstanding */
 	uint32_t pi;      /**< WQEs posted since creation */
 	uint32_t ci;      /**< WQEs completed since creation */
@@ -50,9 +50,10 @@ struct bb_srqring {
 	uint8_t log_stride;
 	uint8_t pad[6];
 	/* Not touched by a post that succeeds. */
-	uint64_t full;  /**< statistics: posts refused for want of room */
-	uint32_t srqn;  /**< for the log */
-	uint32_t owner; /**< lcore id, checked in debug builds */
+	uint64_t full;                        /**< statistics: posts refused for want of room */
+	uint32_t srqn;                        /**< for the log */
+	uint32_t owner;                       /**< lcore id, checked in debug builds */
+	void (*ring)(struct bb_srqring *srq); /**< without dbrec: hands over what was posted */
 };
 BB_STATIC_ASSERT(offsetof(struct bb_srqring, full) == BB_CACHE_LINE, "one line");
 
@@ -66,6 +67,8 @@ struct bb_srqring_conf {
 	uint32_t log_stride; /**< log2 of bytes, 5 to 9 */
 	uint32_t max_sge;    /**< at most stride / 16 - 1 */
 	uint32_t *dbrec;
+	/** In place of dbrec, which is NULL then, called by bb_srqring_ring(). */
+	void (*ring)(struct bb_srqring *srq);
 	uint32_t srqn;  /**< for the log */
 	uint32_t owner; /**< lcore id; LCORE_ID_ANY is never checked */
 };
@@ -124,6 +127,10 @@ bb_srqring_ring(struct bb_srqring *srq)
 {
 	if (srq->pi == srq->rung)
 		return;
+	if (bb_unlikely(srq->dbrec == NULL)) {
+		srq->ring(srq);
+		return;
+	}
 	bb_dma_wmb();
 	bb_dbrec_store(srq->dbrec, bb_be32(srq->pi & 0xffff));
 	srq->rung = srq->pi;

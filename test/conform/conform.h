@@ -84,6 +84,8 @@ enum need {
 	NEED_MEMORY = UINT64_C(1) << 40,
 	NEED_PASSIVE = UINT64_C(1) << 42,
 	NEED_PSNS = UINT64_C(1) << 43,
+	NEED_REREG = UINT64_C(1) << 44,
+	NEED_UMEM = UINT64_C(1) << 45,
 	/* What depends on the machine, not on the device. */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };
@@ -285,6 +287,8 @@ void check_wc(struct fx *fx, const struct bb_wc *wc, const struct bb_qp *qp, uin
 void settle(struct fx *fx, struct bb_qp *qp, struct bb_cq *cq);
 /* Wait for one asynchronous event of @s; no other one may come. */
 struct bb_event wait_event(struct fx *fx, struct side *s, const char *what);
+/* The same of the target, for a request that it refused, if it has events of those. */
+void wait_refusal(struct fx *fx, const char *what);
 void check_no_event(struct fx *fx, struct side *s, const char *what);
 double now_s(void);
 

@@ -14,11 +14,14 @@ both(const struct fx *fx, bool a, bool b)
 	return a && (b || !fx->two);
 }
 
-/* Two of them: their address space, and that a card may pin them. */
+/*
+ * Two of them, and the 5 GiB of the largest region: their address space, and that what is no
+ * software device may pin them, all of them.
+ */
 static bool
 long_buffers(const struct fx *fx)
 {
-	const size_t len = 2 * LONG_MESSAGE;
+	const size_t len = 2 * LONG_MESSAGE + (UINT64_C(1) << 30);
 	struct rlimit limit;
 	void *p;
 
@@ -31,7 +34,8 @@ long_buffers(const struct fx *fx)
 #endif
 #endif
 	if (!fx->a.attr.software &&
-	    (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur < len))
+	    (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur < len ||
+	     (size_t)sysconf(_SC_AVPHYS_PAGES) < len / (size_t)sysconf(_SC_PAGESIZE)))
 		return false;
 	p = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
@@ -114,6 +118,10 @@ met(const struct fx *fx, enum need need)
 		return both(fx, a->mkey_interleaved != 0, b->mkey_interleaved != 0);
 	case NEED_NO_MKEY_INTERLEAVED:
 		return both(fx, a->mkey_interleaved == 0, b->mkey_interleaved == 0);
+	case NEED_REREG:
+		return both(fx, a->mr_rereg, b->mr_rereg);
+	case NEED_UMEM:
+		return both(fx, a->max_umem != 0, b->max_umem != 0);
 	case NEED_PSNS:
 		/* Nothing else tells. */
 		return strstr(fx->spec, "shm=") == NULL || strstr(fx->spec, "shm_packets") != NULL;
@@ -179,6 +187,8 @@ static const struct {
 	{NEED_NO_MKEY_INTERLEAVED, "no-key-patterns", "bb_dev_attr.mkey_interleaved is true"},
 	{NEED_PSNS, "psns", "requests are done in the peer's memory, without packets"},
 	{NEED_PASSIVE, "target-sleeps", "bb_dev_attr.target_progress is true"},
+	{NEED_REREG, "re-registration", "bb_dev_attr.mr_rereg is false"},
+	{NEED_UMEM, "umems", "bb_dev_attr.max_umem is 0"},
 	{NEED_MASKED_4, "masked-atomics", "bb_dev_attr.masked_atomics has not 4"},
 	{NEED_MASKED_8, "masked-atomics", "bb_dev_attr.masked_atomics has not 8"},
 	{NEED_NO_MASKED, "no-masked-atomics", "bb_dev_attr.masked_atomics is not 0"},
@@ -186,7 +196,8 @@ static const struct {
 	{NEED_SOFTWARE, "software", "bb_dev_attr.software is false"},
 	/* Last: the machine is asked when the device has everything. */
 	{NEED_UDMABUF, "machine-udmabuf", "/dev/udmabuf cannot be opened"},
-	{NEED_MEMORY, "machine-memory", "two buffers of 2 GiB cannot be mapped and locked"},
+	{NEED_MEMORY, "machine-memory",
+	 "5 GiB cannot be mapped, and locked and pinned for a device"},
 };
 
 const char *

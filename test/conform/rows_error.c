@@ -271,7 +271,7 @@ run(struct fx *fx, const struct row *row)
 	xfer_check_data(fx, &x);
 	if (x.p.b != NULL)
 		check_state(fx, x.p.b, fault_cell[fault].peer, "the target's");
-	if (fault_cell[fault].has_event) {
+	if (fault_cell[fault].has_event && fx->b.attr.refusal_events) {
 		event = wait_event(fx, fx->two ? &fx->b : &fx->a, fault_cell[fault].name);
 		CHECK(fx, event.type == fault_cell[fault].event && event.qp == x.p.b,
 		      "event \"%s\", expected \"%s\" of the target's QP", bb_event_name(event.type),

@@ -221,7 +221,7 @@ run_again(struct fx *fx, const struct row *row)
 		xfer_post(fx, &x);
 		wait_wc(fx, fx->a.cq, &wc, 1, "a bad WRITE");
 		check_wc(fx, &wc, p.a, x.wr_id, BB_WC_REM_ACCESS_ERR, "a bad WRITE");
-		(void)wait_event(fx, fx->two ? &fx->b : &fx->a, "a bad WRITE");
+		wait_refusal(fx, "a bad WRITE");
 		set_state(fx, p.a, BB_QP_RESET);
 		set_state(fx, p.b, BB_QP_RESET);
 		fx_connect(fx, p, &o);

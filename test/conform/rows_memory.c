@@ -400,7 +400,7 @@ rows_memory(struct rows *rows)
 			->n = i;
 	for (i = 0; i < KINDS; i++)
 		row_add(rows, MAN, run_kind, "memory/mr/kinds", "%s", kind_name[i])->n = i;
-	row_add(rows, MAN, run_huge, "memory/mr/over-4GiB", "5GiB");
+	row_add(rows, MAN, run_huge, "memory/mr/over-4GiB", "5GiB")->needs = NEED_MEMORY;
 	row_add(rows, MAN, run_many, "memory/mr/keys", "differ");
 	row_add(rows, MAN, run_rkey, "memory/mr/keys", "rkey-for-remote-only");
 	row_add(rows, "rte_mempool_mem_iter", run_mempool, "memory/automatic/mempool", "mbufs");

@@ -57,7 +57,7 @@ run(struct fx *fx, const struct row *row)
 		 row->op->name);
 	xfer_check_data(fx, &x);
 	check_state(fx, x.p.b, BB_QP_ERR, "the target's");
-	(void)wait_event(fx, fx->two ? &fx->b : &fx->a, row->op->name);
+	wait_refusal(fx, row->op->name);
 }
 
 void

@@ -51,7 +51,7 @@ write_to(struct fx *fx, struct pair p, uint64_t raddr, uint32_t rkey, const uint
 		CHECK(fx, memcmp(at, fx->a.mem + GUARD, 100) == 0,
 		      "a WRITE is not where it belongs");
 	else
-		(void)wait_event(fx, fx->two ? &fx->b : &fx->a, "a WRITE");
+		wait_refusal(fx, "a WRITE");
 }
 
 /* A pair of the row's own, to be broken. */
@@ -364,14 +364,18 @@ rows_mr(struct rows *rows)
 	row_add(rows, "ibv_reg_mr(3)", run_relaxed, "memory/mr/relaxed-ordering", "ignored")
 		->needs = NEED_NO_RELAXED;
 	row_add(rows, "ibv_reg_mr(3)", run_optional, "memory/mr/unknown-option", "ignored");
-	for (i = 0; i < RTE_DIM(changes); i++)
-		row_add(rows, "ibv_rereg_mr(3)", run_rereg, "memory/mr/re-register", "%s",
-			changes[i].name)
-			->n = changes[i].flags;
-	for (i = 0; i < RTE_DIM(bads); i++)
-		row_add(rows, "ibv_rereg_mr(3)", run_rereg_refused, "memory/mr/re-register-refused",
-			"%s", bads[i].name)
-			->arg = &bads[i];
+	for (i = 0; i < RTE_DIM(changes); i++) {
+		row = row_add(rows, "ibv_rereg_mr(3)", run_rereg, "memory/mr/re-register", "%s",
+			      changes[i].name);
+		row->n = changes[i].flags;
+		row->needs = NEED_REREG;
+	}
+	for (i = 0; i < RTE_DIM(bads); i++) {
+		row = row_add(rows, "ibv_rereg_mr(3)", run_rereg_refused,
+			      "memory/mr/re-register-refused", "%s", bads[i].name);
+		row->arg = &bads[i];
+		row->needs = NEED_REREG;
+	}
 	for (i = 0; i < 2; i++) {
 		row = row_add(rows, "ibv_reg_mr(3)", run_paged, "memory/mr/on-demand", "%s",
 			      i == 0 ? "untouched" : "mapped-later");

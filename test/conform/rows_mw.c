@@ -102,7 +102,7 @@ use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t 
 	check_wc(fx, &wc, p.a, x.wr_id, allowed ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR, op->name);
 	xfer_check_data(fx, &x);
 	if (!allowed)
-		(void)wait_event(fx, fx->two ? &fx->b : &fx->a, op->name);
+		wait_refusal(fx, op->name);
 }
 
 static void

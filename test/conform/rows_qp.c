@@ -316,7 +316,7 @@ run_change_access(struct fx *fx, const struct row *row)
 	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE without the right");
 	check_wc(fx, &wc, p.a, x.wr_id, BB_WC_REM_INV_REQ_ERR, "a WRITE without the right");
 	xfer_check_data(fx, &x);
-	(void)wait_event(fx, fx->two ? &fx->b : &fx->a, "a WRITE without the right");
+	wait_refusal(fx, "a WRITE without the right");
 }
 
 void

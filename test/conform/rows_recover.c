@@ -60,7 +60,7 @@ run_fates(struct fx *fx, const struct row *row)
 	bb_qp_ring(p.a);
 	for (end = now_s() + fx->timeout; qp_state(fx, p.a) != BB_QP_ERR && now_s() < end;)
 		fx_progress(fx);
-	(void)wait_event(fx, fx->two ? &fx->b : &fx->a, "a bad WRITE");
+	wait_refusal(fx, "a bad WRITE");
 	for (i = 0; i < 5; i++) {
 		memcpy(&got, fx->b.mem + GUARD + 8 * i, 8);
 		CHECK(fx, got == (i < 2 ? 10 + i : 0), "WRITE %u is %sthere", i, got ? "" : "not ");

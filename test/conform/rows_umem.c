@@ -226,7 +226,7 @@ rows_umem(struct rows *rows)
 	static const uint32_t access[] = {0, LW, LW | RW, LW | RW | RR};
 	static const char *const access_name[] = {"read-only", "lw", "lw+rw", "lw+rw+rr"};
 	struct row *row;
-	unsigned int i;
+	unsigned int i, first = rows->n;
 
 	for (i = 0; i < RTE_DIM(access); i++)
 		row_add(rows, MAN, run_reg, "umem/register", "%s", access_name[i])->n = access[i];
@@ -250,4 +250,6 @@ rows_umem(struct rows *rows)
 		row->n = i * 4096;
 		row->needs = NEED_DMABUF | NEED_UDMABUF;
 	}
+	for (i = first; i < rows->n; i++)
+		rows->row[i].needs |= NEED_UMEM;
 }

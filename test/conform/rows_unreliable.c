@@ -211,8 +211,9 @@ ud_post(struct fx *fx, const struct ud *u, const struct dgram *d, uint32_t len, 
 static void
 check_dgram(struct fx *fx, const struct ud *u, const struct dgram *d, uint32_t len, uint32_t imm)
 {
+	const bool solicited = d->solicited && fx->b.attr.wc_solicited;
 	uint8_t flags =
-		(uint8_t)((d->imm ? BB_WC_WITH_IMM : 0) | (d->solicited ? BB_WC_SOLICITED : 0));
+		(uint8_t)((d->imm ? BB_WC_WITH_IMM : 0) | (solicited ? BB_WC_SOLICITED : 0));
 	struct bb_wc wc;
 	uint32_t i;
 

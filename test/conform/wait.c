@@ -102,6 +102,13 @@ wait_event(struct fx *fx, struct side *s, const char *what)
 }
 
 void
+wait_refusal(struct fx *fx, const char *what)
+{
+	if (fx->b.attr.refusal_events)
+		(void)wait_event(fx, fx->two ? &fx->b : &fx->a, what);
+}
+
+void
 check_no_event(struct fx *fx, struct side *s, const char *what)
 {
 	struct bb_event event;

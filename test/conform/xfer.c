@@ -245,7 +245,7 @@ xfer_check_recv(struct fx *fx, const struct xfer *x)
 	      x->len);
 	if (x->op->has_imm)
 		flags |= BB_WC_WITH_IMM;
-	if (x->flags & BB_SEND_SOLICITED)
+	if ((x->flags & BB_SEND_SOLICITED) != 0 && fx->b.attr.wc_solicited)
 		flags |= BB_WC_SOLICITED;
 	CHECK(fx, wc.flags == flags, "the receive: flags 0x%x, expected 0x%x", wc.flags, flags);
 	if (x->op->has_imm)

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What a device can do: ibv_query_device_ex(), and what only trying tells. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "verbs_drv.h"
+
+#define LOG_MAX_CQE 22u
+
+/*
+ * What the kernel's rxe says of itself (drivers/infiniband/sw/rxe/rxe_param.h). Its provider in
+ * rdma-core 44 has two faults, which later ones have not, but nothing tells them apart:
+ * ibv_next_poll(), when nothing is left, moves on, and ibv_end_poll() does again, so that a
+ * completion is skipped and empty places follow for ever; and ibv_wr_set_sge_list() takes all
+ * pieces to be as long as the first. So there completions are taken one at a time, and requests
+ * of several pieces are posted by ibv_post_send().
+ */
+#define RXE_VENDOR_ID 0xffffffu
+
+static uint32_t
+at_most(int value, uint32_t limit)
+{
+	return value <= 0 ? 0 : RTE_MIN((uint32_t)value, limit);
+}
+
+/*
+ * Bytes of inline data that QPs take: no call tells, so try, from many down. What the provider
+ * rounds the number to is not counted on. -errno if not even a QP without can be made.
+ */
+static int
+probe_inline(struct verbs_dev *d, uint32_t *max)
+{
+	struct ibv_qp_init_attr init = {
+		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+		.qp_type = IBV_QPT_RC,
+	};
+	struct ibv_qp *qp = NULL;
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+	uint32_t len;
+	int ret = -EIO;
+
+	errno = 0;
+	pd = ibv_alloc_pd(d->ctx);
+	if (pd == NULL)
+		return verbs_errno();
+	cq = ibv_create_cq(d->ctx, 2, NULL, NULL, 0);
+	if (cq == NULL) {
+		ret = verbs_errno();
+		goto free_pd;
+	}
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	for (len = VERBS_MAX_INLINE; qp == NULL; len = len > 16 ? len / 2 : 0) {
+		struct ibv_qp_init_attr a = init;
+
+		a.cap.max_inline_data = len;
+		errno = 0;
+		qp = ibv_create_qp(pd, &a);
+		if (qp != NULL) {
+			*max = RTE_MIN(len, a.cap.max_inline_data);
+			break;
+		}
+		ret = verbs_errno();
+		if (len == 0)
+			break;
+	}
+	if (qp != NULL)
+		ret = -ibv_destroy_qp(qp);
+	(void)ibv_destroy_cq(cq);
+free_pd:
+	(void)ibv_dealloc_pd(pd);
+	return ret;
+}
+
+/* Whether the kernel's driver knows dma-bufs: it tells one that is none from no such call. */
+static bool
+probe_dmabuf(struct ibv_pd *pd)
+{
+	struct ibv_mr *mr;
+
+	errno = 0;
+	mr = ibv_reg_dmabuf_mr(pd, 0, 4096, 0, -1, IBV_ACCESS_LOCAL_WRITE);
+	if (mr != NULL)
+		(void)ibv_dereg_mr(mr);
+	return mr == NULL && errno == EBADF;
+}
+
+static bool
+probe_rereg(struct ibv_pd *pd)
+{
+	uint64_t word = 0;
+	struct ibv_mr *mr = ibv_reg_mr(pd, &word, sizeof(word), 0);
+	bool known;
+
+	if (mr == NULL)
+		return false;
+	known = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+			     IBV_ACCESS_LOCAL_WRITE) == 0;
+	(void)ibv_dereg_mr(mr);
+	return known;
+}
+
+static void
+probe_mrs(struct verbs_dev *d, struct bb_dev_attr *attr)
+{
+	struct ibv_pd *pd = ibv_alloc_pd(d->ctx);
+
+	if (pd == NULL)
+		return;
+	attr->dmabuf = probe_dmabuf(pd);
+	attr->mr_rereg = probe_rereg(pd);
+	(void)ibv_dealloc_pd(pd);
+}
+
+static void
+odp(const struct ibv_odp_caps *caps, struct bb_dev_attr *a)
+{
+	uint32_t rc = caps->per_transport_caps.rc_odp_caps;
+
+	if ((caps->general_caps & IBV_ODP_SUPPORT) == 0)
+		return;
+	a->odp_write = (rc & IBV_ODP_SUPPORT_WRITE) != 0;
+	a->odp_read = (rc & IBV_ODP_SUPPORT_READ) != 0;
+	a->odp_atomic = (rc & IBV_ODP_SUPPORT_ATOMIC) != 0;
+	a->odp = a->odp_write || a->odp_read;
+	a->odp_implicit = (caps->general_caps & IBV_ODP_SUPPORT_IMPLICIT) != 0;
+}
+
+static void
+fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
+{
+	const struct ibv_device_attr *o = &x->orig_attr;
+	const unsigned int flags = o->device_cap_flags;
+
+	snprintf(a->driver, sizeof(a->driver), "verbs");
+	a->ports = o->phys_port_cnt;
+	a->max_qp = at_most(o->max_qp, BB_MAX_USER_INDEX);
+	a->max_cq = at_most(o->max_cq, INT32_MAX);
+	/* CQs are as deep as a power of two. */
+	a->max_cqe = rte_align32prevpow2(at_most(o->max_cqe, 1u << LOG_MAX_CQE));
+	a->max_qp_wr = at_most(o->max_qp_wr, VERBS_MAX_WR);
+	a->max_sge = at_most(o->max_sge, VERBS_MAX_SGE);
+	a->max_recv_sge = a->max_sge;
+	a->max_mr_size = o->max_mr_size;
+	a->max_mr = at_most(o->max_mr, INT32_MAX);
+	a->max_rd_atomic = at_most(o->max_qp_init_rd_atom, UINT8_MAX);
+	a->max_dest_rd_atomic = at_most(o->max_qp_rd_atom, UINT8_MAX);
+	a->max_dm_size = x->max_dm_size;
+	/* One WQE of the ring stays free, see bb_srqring.h. */
+	a->max_srq = at_most(o->max_srq, INT32_MAX);
+	a->max_srq_wr = at_most(o->max_srq_wr, VERBS_MAX_WR - 1);
+	a->max_srq_sge = at_most(o->max_srq_sge, VERBS_MAX_SGE - 1);
+	if (a->max_srq_wr == 0 || a->max_srq_sge == 0)
+		a->max_srq = 0;
+	a->atomics = o->atomic_cap != IBV_ATOMIC_NONE;
+	a->memory_windows =
+		o->max_mw != 0 && (flags & IBV_DEVICE_MEM_WINDOW) != 0 &&
+		(flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;
+	a->cq_moderation = x->cq_mod_caps.max_cq_count != 0;
+	a->clock_hz = x->completion_timestamp_mask != 0 ? x->hca_core_clock * UINT64_C(1000) : 0;
+	odp(&x->odp_caps, a);
+}
+
+int
+verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
+{
+	struct ibv_port_attr port;
+	int err, ret;
+
+	err = ibv_query_device_ex(d->ctx, NULL, &d->attr);
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot query the device: %s", d->ibname, strerror(err));
+		return -err;
+	}
+	d->rxe = d->attr.orig_attr.vendor_id == RXE_VENDOR_ID;
+	err = ibv_query_port(d->ctx, 1, &port);
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot query port 1: %s", d->ibname, strerror(err));
+		return -err;
+	}
+	fill(&d->attr, attr);
+	attr->max_msg_size = port.max_msg_sz;
+	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
+	ret = probe_inline(d, &attr->max_inline);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot make a queue pair: %s%s", d->ibname, strerror(-ret),
+		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
+		return ret;
+	}
+	probe_mrs(d, attr);
+	/* rxe tells of none; of others no call says whether they do. */
+	attr->refusal_events = !d->rxe;
+	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {
+		BB_LOG(ERR, "%s: limits make no sense: %u ports, %u CQEs, %u WQEs, %u pieces",
+		       d->ibname, attr->ports, attr->max_cqe, attr->max_qp_wr, attr->max_sge);
+		return -EIO;
+	}
+	return 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Completion channels: one of libibverbs, and the events that this driver raises.
+ *
+ * A CQ of libibverbs tells of completions that come after it was armed. One of Bluebell's tells
+ * of those, too, that were there and not yet polled (bb_cq_arm()): if arming finds any, the
+ * event is raised here. The application waits on an epoll descriptor that has both sources.
+ * Whichever comes first is the event; what comes behind it, of a CQ that was not armed again,
+ * is dropped.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "verbs_drv.h"
+
+#define MAX_DROPS 64u /* per call */
+
+static int
+watch(int epfd, int fd)
+{
+	struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
+}
+
+int
+verbs_channel_create(struct bb_channel *ch)
+{
+	struct verbs_dev *d = verbs_dev_of(ch->dev);
+	struct verbs_channel *h = calloc(1, sizeof(*h));
+	int ret = -ENOMEM;
+
+	if (h == NULL)
+		goto said;
+	h->evfd = -1;
+	ch->fd = -1;
+	TAILQ_INIT(&h->raised);
+	errno = 0;
+	h->ib = ibv_create_comp_channel(d->ctx);
+	if (h->ib == NULL) {
+		ret = verbs_errno();
+		goto free_channel;
+	}
+	h->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	ch->fd = epoll_create1(EPOLL_CLOEXEC);
+	ret = h->evfd < 0 || ch->fd < 0 ? -errno : 0;
+	if (ret == 0 && fcntl(h->ib->fd, F_SETFL, fcntl(h->ib->fd, F_GETFL) | O_NONBLOCK) != 0)
+		ret = -errno;
+	if (ret == 0)
+		ret = watch(ch->fd, h->ib->fd);
+	if (ret == 0)
+		ret = watch(ch->fd, h->evfd);
+	if (ret == 0)
+		ret = -pthread_mutex_init(&h->lock, NULL);
+	if (ret != 0)
+		goto close_fds;
+	ch->priv = h;
+	return 0;
+
+close_fds:
+	if (ch->fd >= 0)
+		close(ch->fd);
+	if (h->evfd >= 0)
+		close(h->evfd);
+	(void)ibv_destroy_comp_channel(h->ib);
+free_channel:
+	free(h);
+said:
+	BB_LOG(ERR, "%s: no completion channel: %s", ch->dev->name, strerror(-ret));
+	return ret;
+}
+
+int
+verbs_channel_destroy(struct bb_channel *ch)
+{
+	struct verbs_channel *h = ch->priv;
+	int err = ibv_destroy_comp_channel(h->ib);
+
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot destroy a completion channel: %s", ch->dev->name,
+		       strerror(err));
+		return -err;
+	}
+	close(ch->fd);
+	close(h->evfd);
+	pthread_mutex_destroy(&h->lock);
+	free(h);
+	return 0;
+}
+
+/* Out of the list; its lock held. */
+static void
+unraise(struct verbs_channel *h, struct verbs_cq *c)
+{
+	uint64_t n;
+
+	TAILQ_REMOVE(&h->raised, c, link);
+	c->raised = false;
+	if (TAILQ_EMPTY(&h->raised) && read(h->evfd, &n, sizeof(n)) < 0)
+		BB_LOG(DEBUG, "nothing to read of an event descriptor");
+}
+
+/* An event of ours; NULL: none. */
+static struct verbs_cq *
+take_raised(struct verbs_channel *h)
+{
+	struct verbs_cq *c;
+
+	pthread_mutex_lock(&h->lock);
+	c = TAILQ_FIRST(&h->raised);
+	if (c != NULL) {
+		unraise(h, c);
+		c->armed = false;
+	}
+	pthread_mutex_unlock(&h->lock);
+	return c;
+}
+
+/* Is an event of libibverbs the one that is owed? */
+static bool
+owed(struct verbs_channel *h, struct verbs_cq *c)
+{
+	bool armed;
+
+	pthread_mutex_lock(&h->lock);
+	armed = c->armed;
+	c->armed = false;
+	if (c->raised)
+		unraise(h, c);
+	pthread_mutex_unlock(&h->lock);
+	return armed;
+}
+
+int
+verbs_channel_get(struct bb_channel *ch, struct bb_cq **cq)
+{
+	struct verbs_channel *h = ch->priv;
+	struct verbs_cq *c = take_raised(h);
+	unsigned int i;
+
+	if (c != NULL) {
+		*cq = c->bb;
+		return 0;
+	}
+	for (i = 0; i < MAX_DROPS; i++) {
+		struct ibv_cq *ib;
+		void *context;
+
+		errno = 0;
+		if (ibv_get_cq_event(h->ib, &ib, &context) != 0) {
+			if (errno == EAGAIN || errno == EINTR)
+				return -EAGAIN;
+			BB_LOG(ERR, "%s: cannot read completion events: %s", ch->dev->name,
+			       strerror(errno));
+			return verbs_errno();
+		}
+		*cq = context;
+		c = (*cq)->ctrl->priv;
+		ibv_ack_cq_events(ib, 1);
+		if (owed(h, c))
+			return 0;
+	}
+	return -EAGAIN;
+}
+
+/*
+ * Is there something unread that an event is due for? Of a receive nobody says whether its
+ * sender asked for the event, so it counts.
+ */
+static bool
+unread(const struct bb_cq *cq, bool solicited_only)
+{
+	struct bb_cqring walk = cq->ring;
+	const struct bb_cqe *cqe;
+
+	for (; walk.ci - cq->ring.ci <= cq->ring.mask; walk.ci++) {
+		cqe = bb_cqring_peek(&walk);
+		if (cqe == NULL)
+			return false;
+		if (!solicited_only || cqe->op_own >> 4 != BB_CQE_REQ)
+			return true;
+	}
+	return false;
+}
+
+/* The event that is owed, if none was taken since by another thread. */
+static void
+raise_event(struct verbs_channel *h, struct verbs_cq *c)
+{
+	const uint64_t one = 1;
+
+	pthread_mutex_lock(&h->lock);
+	if (c->armed && !c->raised) {
+		c->raised = true;
+		TAILQ_INSERT_TAIL(&h->raised, c, link);
+		if (write(h->evfd, &one, sizeof(one)) < 0)
+			BB_LOG(ERR, "%s: cannot raise an event: %s", c->d->ibname, strerror(errno));
+	}
+	pthread_mutex_unlock(&h->lock);
+}
+
+int
+verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
+{
+	struct verbs_channel *h = cq->ctrl->channel->priv;
+	struct verbs_cq *c = cq->ctrl->priv;
+	int err;
+
+	pthread_mutex_lock(&h->lock);
+	c->armed = true;
+	c->solicited_only = solicited_only;
+	pthread_mutex_unlock(&h->lock);
+	err = ibv_req_notify_cq(c->cq, solicited_only);
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot arm CQ 0x%x: %s", cq->ctrl->dev->name, cq->cqn,
+		       strerror(err));
+		return -err;
+	}
+	/* In this order: what comes after the poll raises an event by itself. */
+	verbs_drain(c);
+	if (unread(cq, solicited_only))
+		raise_event(h, c);
+	return 0;
+}
+
+void
+verbs_raise(struct verbs_cq *c, bool error)
+{
+	const struct bb_channel *ch = c->bb->ctrl->channel;
+
+	if (ch != NULL && (error || !c->solicited_only))
+		raise_event(ch->priv, c);
+}
+
+void
+verbs_channel_forget(struct verbs_channel *h, struct verbs_cq *c)
+{
+	pthread_mutex_lock(&h->lock);
+	if (c->raised)
+		unraise(h, c);
+	pthread_mutex_unlock(&h->lock);
+}

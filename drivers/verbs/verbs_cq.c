@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Completion queues: the provider's, and the ring of CQEs that is filled from it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "verbs_drv.h"
+
+/* What a CQE needs besides status and wr_id; QP_NUM for receives of SRQs. */
+#define WC_FLAGS                                                                                   \
+	(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |                    \
+	 IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL)
+
+static struct ibv_cq_ex *
+create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr,
+	  struct ibv_comp_channel *channel)
+{
+	struct ibv_cq_init_attr_ex a = {
+		.cqe = attr->depth,
+		.cq_context = cq,
+		.channel = channel,
+		.wc_flags = WC_FLAGS | (attr->timestamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0),
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		/* A CQ has one owner: no locks. */
+		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
+	};
+	struct ibv_cq_ex *ex;
+
+	errno = 0;
+	ex = ibv_create_cq_ex(d->ctx, &a);
+	if (ex == NULL && (errno == EOPNOTSUPP || errno == EINVAL)) {
+		/* Some do not know that flag. */
+		a.comp_mask = 0;
+		a.flags = 0;
+		errno = 0;
+		ex = ibv_create_cq_ex(d->ctx, &a);
+	}
+	return ex;
+}
+
+static int
+create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct bb_cq_attr *attr)
+{
+	struct verbs_channel *h = attr->channel != NULL ? attr->channel->priv : NULL;
+	struct ibv_comp_channel *channel = h != NULL ? h->ib : NULL;
+
+	if (!d->no_cq_ex) {
+		c->ex = create_ex(d, cq, attr, channel);
+		if (c->ex != NULL) {
+			c->cq = ibv_cq_ex_to_cq(c->ex);
+			return 0;
+		}
+		if (errno != EOPNOTSUPP && errno != ENOSYS)
+			return verbs_errno();
+		BB_LOG(INFO, "%s: the provider has no extended CQs: ibv_poll_cq() serves",
+		       d->ibname);
+		d->no_cq_ex = true;
+	}
+	if (attr->timestamps) {
+		BB_LOG(ERR, "%s: no CQ: without extended CQs the provider stamps no completions",
+		       d->ibname);
+		return -ENOTSUP;
+	}
+	errno = 0;
+	c->cq = ibv_create_cq(d->ctx, (int)attr->depth, cq, channel, 0);
+	return c->cq != NULL ? 0 : verbs_errno();
+}
+
+int
+verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
+{
+	struct verbs_dev *d = verbs_dev_of(cq->ctrl->dev);
+	uint32_t log_size = rte_log2_u32(attr->depth);
+	struct verbs_cq *c;
+	void *ring;
+	int ret;
+
+	if (attr->depth == 0 || attr->depth > cq->ctrl->dev->attr.max_cqe) {
+		BB_LOG(ERR, "%s: CQ depth %u: must be 1 to %u", cq->ctrl->dev->name, attr->depth,
+		       cq->ctrl->dev->attr.max_cqe);
+		return -EINVAL;
+	}
+	c = calloc(1, sizeof(*c));
+	if (c == NULL) {
+		BB_LOG(ERR, "%s: out of memory", cq->ctrl->dev->name);
+		return -ENOMEM;
+	}
+	ring = rte_malloc("bb_cq", sizeof(struct bb_cqe) << log_size, BB_CACHE_LINE);
+	if (ring == NULL) {
+		BB_LOG(ERR, "%s: no EAL memory for a CQ: give EAL more, with -m or hugepages",
+		       cq->ctrl->dev->name);
+		ret = -ENOMEM;
+		goto free_cq;
+	}
+	ret = bb_cqring_init(&cq->ring, ring, log_size, c->dbrec);
+	if (ret != 0)
+		goto free_ring;
+	ret = create(d, c, cq, attr);
+	if (ret != 0) {
+		BB_LOG(ERR, "%s: cannot create a CQ of depth %u: %s%s", cq->ctrl->dev->name,
+		       attr->depth, strerror(-ret),
+		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
+		goto free_ring;
+	}
+	c->bb = cq;
+	c->d = d;
+	c->timestamps = attr->timestamps;
+	c->one_by_one = d->rxe;
+	cq->cqn = c->cq->handle;
+	cq->progress = verbs_poll;
+	cq->progress_arg = c;
+	cq->ctrl->depth = 1u << log_size;
+	cq->ctrl->priv = c;
+	return 0;
+
+free_ring:
+	rte_free(ring);
+free_cq:
+	free(c);
+	return ret;
+}
+
+int
+verbs_cq_destroy(struct bb_cq *cq)
+{
+	struct verbs_cq *c = cq->ctrl->priv;
+	int err = ibv_destroy_cq(c->cq);
+
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot destroy CQ 0x%x: %s", cq->ctrl->dev->name, cq->cqn,
+		       strerror(err));
+		return -err;
+	}
+	if (cq->ctrl->channel != NULL)
+		verbs_channel_forget(cq->ctrl->channel->priv, c);
+	rte_free(cq->ring.buf);
+	free(c);
+	return 0;
+}
+
+int
+verbs_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us)
+{
+	struct verbs_cq *c = cq->ctrl->priv;
+	struct ibv_modify_cq_attr attr = {
+		.attr_mask = IBV_CQ_ATTR_MODERATE,
+		.moderate = {.cq_count = count, .cq_period = period_us},
+	};
+	int err = ibv_modify_cq(c->cq, &attr);
+
+	if (err != 0)
+		BB_LOG(ERR, "%s: cannot moderate CQ 0x%x: %s", cq->ctrl->dev->name, cq->cqn,
+		       strerror(err));
+	return -err;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver: devices found, opened and closed.
+ *
+ * "verbs:mlx5_0" is the device mlx5_0 of libibverbs by this driver; a name without the prefix
+ * comes here when no other driver has it, as "rxe0".
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs_drv.h"
+
+#define PREFIX "verbs:"
+
+int
+verbs_errno(void)
+{
+	return errno > 0 ? -errno : -EIO;
+}
+
+/* The PCI address of a device, "" for one that has none: what rxe and siw have is no device. */
+static void
+bus_of(const struct ibv_device *dev, char *bus, size_t size)
+{
+	char link[IBV_SYSFS_PATH_MAX + sizeof("/device")], target[PATH_MAX];
+	ssize_t n;
+
+	bus[0] = '\0';
+	snprintf(link, sizeof(link), "%s/device", dev->ibdev_path);
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	snprintf(bus, size, "%s", basename(target));
+}
+
+static int
+verbs_list(struct bb_dev_info *info, unsigned int n)
+{
+	struct ibv_device **list;
+	int i, num = 0;
+
+	/* Fails without the kernel's verbs: then there are no devices. */
+	list = ibv_get_device_list(&num);
+	if (list == NULL)
+		return 0;
+	for (i = 0; i < num && (unsigned int)i < n; i++) {
+		memset(&info[i], 0, sizeof(info[i]));
+		snprintf(info[i].name, sizeof(info[i].name), PREFIX "%s",
+			 ibv_get_device_name(list[i]));
+		snprintf(info[i].driver, sizeof(info[i].driver), "verbs");
+		bus_of(list[i], info[i].bus, sizeof(info[i].bus));
+	}
+	ibv_free_device_list(list);
+	return num;
+}
+
+static int
+open_ctx(const char *name, struct ibv_context **ctx)
+{
+	struct ibv_device **list;
+	int i, num = 0, ret = -ENODEV;
+
+	list = ibv_get_device_list(&num);
+	if (list == NULL)
+		return -ENODEV;
+	for (i = 0; i < num && ret == -ENODEV; i++) {
+		if (strcmp(ibv_get_device_name(list[i]), name) != 0)
+			continue;
+		errno = 0;
+		*ctx = ibv_open_device(list[i]);
+		ret = *ctx != NULL ? 0 : verbs_errno();
+	}
+	ibv_free_device_list(list);
+	if (ret != 0 && ret != -ENODEV)
+		BB_LOG(ERR, "%s: cannot open it: %s%s", name, strerror(-ret),
+		       ret == -EACCES || ret == -EPERM
+			       ? ": give this user rights to /dev/infiniband/uverbs*"
+			       : "");
+	return ret;
+}
+
+static int
+verbs_open(const char *name, const char *args, struct bb_dev *dev)
+{
+	const bool mine = strncmp(name, PREFIX, strlen(PREFIX)) == 0;
+	const char *ibname = mine ? name + strlen(PREFIX) : name;
+	struct verbs_dev *d;
+	struct ibv_context *ctx;
+	unsigned int i;
+	int ret;
+
+	ret = open_ctx(ibname, &ctx);
+	if (ret != 0)
+		return ret;
+	if (args[0] != '\0') {
+		BB_LOG(ERR, "%s: option \"%s\": the verbs driver has no options", name, args);
+		ret = -EINVAL;
+		goto close_ctx;
+	}
+	d = calloc(1, sizeof(*d));
+	if (d == NULL) {
+		BB_LOG(ERR, "%s: out of memory", name);
+		ret = -ENOMEM;
+		goto close_ctx;
+	}
+	d->dev = dev;
+	d->ctx = ctx;
+	snprintf(d->ibname, sizeof(d->ibname), "%s", ibname);
+	for (i = 0; i < RTE_DIM(d->keys); i++)
+		LIST_INIT(&d->keys[i]);
+	dev->priv = d;
+	/* Asked for events, a caller never waits. */
+	if (fcntl(ctx->async_fd, F_SETFL, fcntl(ctx->async_fd, F_GETFL) | O_NONBLOCK) != 0) {
+		ret = -errno;
+		BB_LOG(ERR, "%s: cannot read events without waiting: %s", name, strerror(-ret));
+		goto free_dev;
+	}
+	ret = verbs_caps(d, &dev->attr);
+	if (ret != 0)
+		goto free_dev;
+	ret = -pthread_mutex_init(&d->keys_lock, NULL);
+	if (ret != 0)
+		goto free_dev;
+	return 0;
+
+free_dev:
+	free(d);
+close_ctx:
+	(void)ibv_close_device(ctx);
+	return ret;
+}
+
+static int
+verbs_close(struct bb_dev *dev)
+{
+	struct verbs_dev *d = verbs_dev_of(dev);
+	unsigned int i;
+
+	if (ibv_close_device(d->ctx) != 0) {
+		int ret = verbs_errno();
+
+		BB_LOG(ERR, "%s: cannot close: %s", dev->name, strerror(-ret));
+		return ret;
+	}
+	for (i = 0; i < RTE_DIM(d->qpns.page); i++)
+		free(d->qpns.page[i]);
+	pthread_mutex_destroy(&d->keys_lock);
+	free(d);
+	return 0;
+}
+
+/* libibverbs has no counters: as on a device without. */
+static int
+verbs_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
+{
+	(void)dev;
+	memset(stats, 0, sizeof(*stats));
+	return 0;
+}
+
+/* The device's clock is what stamps completions. */
+static int
+verbs_clock(struct bb_dev *dev, uint64_t *now)
+{
+	struct verbs_dev *d = verbs_dev_of(dev);
+	struct ibv_values_ex v = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+	int err = ibv_query_rt_values_ex(d->ctx, &v);
+
+	if (err == EOPNOTSUPP || err == ENOSYS)
+		return -ENOTSUP;
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot read the device's clock: %s", dev->name, strerror(err));
+		return -err;
+	}
+	/* Ticks, in the seconds' and nanoseconds' places as libibverbs' providers put them. */
+	*now = (uint64_t)v.raw_clock.tv_sec * UINT64_C(1000000000) + (uint64_t)v.raw_clock.tv_nsec;
+	return 0;
+}
+
+static const struct bb_driver verbs_driver = {
+	.name = "verbs",
+	.last = true,
+	.list = verbs_list,
+	.open = verbs_open,
+	.close = verbs_close,
+	.port_query = verbs_port_query,
+	.gid_query = verbs_gid_query,
+	.event_get = verbs_event_get,
+	.stats = verbs_stats,
+	.pd_alloc = verbs_pd_alloc,
+	.pd_free = verbs_pd_free,
+	.mr_reg = verbs_mr_reg,
+	.mr_dereg = verbs_mr_dereg,
+	.mr_rereg = verbs_mr_rereg,
+	.dm_alloc = verbs_dm_alloc,
+	.dm_free = verbs_dm_free,
+	.dm_write = verbs_dm_write,
+	.dm_read = verbs_dm_read,
+	.clock = verbs_clock,
+	.channel_create = verbs_channel_create,
+	.channel_destroy = verbs_channel_destroy,
+	.channel_get = verbs_channel_get,
+	.ah_resolve = verbs_ah_resolve,
+	.ah_release = verbs_ah_release,
+	.cq_create = verbs_cq_create,
+	.cq_destroy = verbs_cq_destroy,
+	.cq_arm = verbs_cq_arm,
+	.cq_moderate = verbs_cq_moderate,
+	.qp_create = verbs_qp_create,
+	.qp_modify = verbs_qp_modify,
+	.qp_query = verbs_qp_query,
+	.qp_destroy = verbs_qp_destroy,
+	.srq_create = verbs_srq_create,
+	.srq_modify = verbs_srq_modify,
+	.srq_query = verbs_srq_query,
+	.srq_destroy = verbs_srq_destroy,
+};
+BB_DRIVER_REGISTER(verbs_driver)

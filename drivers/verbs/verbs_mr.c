@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory regions and windows, and the way from a key back to its object, which libibverbs wants
+ * where a request has a key only: binds.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs_drv.h"
+
+/* An access right is the same bit to applications and to libibverbs; see bb_mem.h. */
+BB_STATIC_ASSERT((int)BB_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE &&
+			 (int)BB_ACCESS_REMOTE_WRITE == (int)IBV_ACCESS_REMOTE_WRITE &&
+			 (int)BB_ACCESS_REMOTE_READ == (int)IBV_ACCESS_REMOTE_READ &&
+			 (int)BB_ACCESS_REMOTE_ATOMIC == (int)IBV_ACCESS_REMOTE_ATOMIC &&
+			 (int)BB_ACCESS_MW_BIND == (int)IBV_ACCESS_MW_BIND &&
+			 (int)BB_ACCESS_ZERO_BASED == (int)IBV_ACCESS_ZERO_BASED &&
+			 (int)BB_ACCESS_ON_DEMAND == (int)IBV_ACCESS_ON_DEMAND &&
+			 (int)BB_ACCESS_HUGETLB == (int)IBV_ACCESS_HUGETLB,
+		 "bits go through");
+BB_STATIC_ASSERT((int)BB_MR_REREG_TRANSLATION == (int)IBV_REREG_MR_CHANGE_TRANSLATION &&
+			 (int)BB_MR_REREG_PD == (int)IBV_REREG_MR_CHANGE_PD &&
+			 (int)BB_MR_REREG_ACCESS == (int)IBV_REREG_MR_CHANGE_ACCESS,
+		 "bits go through");
+
+/* The low byte of a window's key changes with each bind. */
+static uint32_t
+key_of(const struct verbs_mr *m)
+{
+	return m->kind == BB_DRV_MR_MW ? m->base.rkey >> 8 : m->base.lkey;
+}
+
+static struct verbs_mr_list *
+bucket(struct verbs_dev *d, uint32_t key)
+{
+	return &d->keys[(key ^ key >> 8) % VERBS_KEY_BUCKETS];
+}
+
+static void
+key_add(struct verbs_dev *d, struct verbs_mr *m)
+{
+	pthread_mutex_lock(&d->keys_lock);
+	LIST_INSERT_HEAD(bucket(d, key_of(m)), m, link);
+	pthread_mutex_unlock(&d->keys_lock);
+}
+
+static void
+key_remove(struct verbs_dev *d, struct verbs_mr *m)
+{
+	pthread_mutex_lock(&d->keys_lock);
+	LIST_REMOVE(m, link);
+	pthread_mutex_unlock(&d->keys_lock);
+}
+
+struct verbs_mr *
+verbs_key_find(struct verbs_dev *d, uint32_t key, bool window)
+{
+	struct verbs_mr *m;
+
+	if (window)
+		key >>= 8;
+	pthread_mutex_lock(&d->keys_lock);
+	LIST_FOREACH(m, bucket(d, key), link) {
+		if (key_of(m) == key && (m->kind == BB_DRV_MR_MW) == window)
+			break;
+	}
+	pthread_mutex_unlock(&d->keys_lock);
+	return m;
+}
+
+static struct ibv_mr *
+region_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr)
+{
+	switch (attr->kind) {
+	case BB_DRV_MR_MEM:
+		return ibv_reg_mr_iova2(p->pd, attr->addr, attr->len, attr->iova, attr->access);
+	case BB_DRV_MR_DM:
+		return ibv_reg_dm_mr(p->pd, attr->dm->priv, attr->offset, attr->len, attr->access);
+	case BB_DRV_MR_DMABUF:
+		return ibv_reg_dmabuf_mr(p->pd, attr->offset, attr->len, attr->iova, attr->fd,
+					 (int)attr->access);
+	default:
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+}
+
+/* 0, or a negative errno. */
+static int
+object_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, struct verbs_mr *m)
+{
+	errno = 0;
+	if (attr->kind == BB_DRV_MR_MW) {
+		m->mw = ibv_alloc_mw(p->pd, attr->mw_type == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
+		if (m->mw == NULL)
+			return verbs_errno();
+		m->base.rkey = m->mw->rkey;
+		return 0;
+	}
+	m->mr = region_make(p, attr);
+	if (m->mr == NULL)
+		return verbs_errno();
+	m->base.lkey = m->mr->lkey;
+	m->base.rkey = m->mr->rkey;
+	return 0;
+}
+
+static void
+refused(const struct bb_dev *dev, const struct bb_drv_mr_attr *attr, int ret)
+{
+	if (attr->kind == BB_DRV_MR_MW)
+		BB_LOG(ERR, "%s: cannot allocate a memory window of type %u: %s", dev->name,
+		       attr->mw_type, strerror(-ret));
+	else
+		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes at %p with access 0x%x: %s%s",
+		       dev->name, attr->len, attr->addr, attr->access, strerror(-ret),
+		       ret == -ENOMEM   ? ": the locked memory limit is reached (raise it: "
+					  "ulimit -l), or all of the device's max_mr keys are in use"
+		       : ret == -EFAULT ? ": is all of it mapped, and writable if a right to "
+					  "write is asked for?"
+					: "");
+}
+
+/* May run inside an EAL memory event callback: calloc() only. */
+int
+verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
+{
+	struct verbs_mr *m = calloc(1, sizeof(*m));
+	int ret;
+
+	if (m == NULL) {
+		BB_LOG(ERR, "%s: out of memory", pd->dev->name);
+		return -ENOMEM;
+	}
+	m->kind = attr->kind;
+	ret = object_make(pd->priv, attr, m);
+	if (ret != 0) {
+		refused(pd->dev, attr, ret);
+		free(m);
+		return ret;
+	}
+	key_add(verbs_dev_of(pd->dev), m);
+	*out = &m->base;
+	return 0;
+}
+
+int
+verbs_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr)
+{
+	struct verbs_mr *m = container_of(mr, struct verbs_mr, base);
+	int err;
+
+	err = m->kind == BB_DRV_MR_MW ? ibv_dealloc_mw(m->mw) : ibv_dereg_mr(m->mr);
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot give back key 0x%x: %s", pd->dev->name, mr->rkey,
+		       strerror(err));
+		return -err;
+	}
+	key_remove(verbs_dev_of(pd->dev), m);
+	free(m);
+	return 0;
+}
+
+int
+verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd *new_pd,
+	       void *addr, uint64_t len, uint32_t access)
+{
+	struct verbs_dev *d = verbs_dev_of(pd->dev);
+	struct verbs_mr *m = container_of(mr, struct verbs_mr, base);
+	struct verbs_pd *np = new_pd != NULL ? new_pd->priv : NULL;
+	int ret;
+
+	errno = 0;
+	ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len, (int)access);
+	if (ret != 0) {
+		/* An enum ibv_rereg_mr_err_code, and errno. */
+		ret = verbs_errno();
+		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", pd->dev->name,
+		       mr->lkey, flags, strerror(-ret),
+		       ret == -EOPNOTSUPP || ret == -ENOTSUP || ret == -ENOSYS
+			       ? ": deregister and register it"
+			       : "");
+		return ret == -ENOSYS || ret == -EOPNOTSUPP ? -ENOTSUP : ret;
+	}
+	pthread_mutex_lock(&d->keys_lock);
+	LIST_REMOVE(m, link);
+	mr->lkey = m->mr->lkey;
+	mr->rkey = m->mr->rkey;
+	LIST_INSERT_HEAD(bucket(d, key_of(m)), m, link);
+	pthread_mutex_unlock(&d->keys_lock);
+	return 0;
+}

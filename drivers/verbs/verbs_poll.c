@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Completions: from the provider's CQ to CQEs in the ring that the application polls.
+ *
+ * A request whose completion nobody asked for may have been given to the provider signalled all
+ * the same (verbs_send.c): its completion moves verbs_qp.done on and makes no CQE. What the
+ * provider does not complete, NOPs above all, stands in verbs_qp.own and completes when all in
+ * front of it has.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "verbs_drv.h"
+
+#define BURST 32u /* completions of a poll */
+
+/* The syndrome that bb_wc_status_of() makes the same status of. */
+static uint8_t
+syndrome_of(enum ibv_wc_status status)
+{
+	switch (status) {
+	case IBV_WC_LOC_LEN_ERR:
+		return BB_SYN_LOCAL_LENGTH;
+	case IBV_WC_LOC_QP_OP_ERR:
+		return BB_SYN_LOCAL_QP_OP;
+	case IBV_WC_LOC_PROT_ERR:
+		return BB_SYN_LOCAL_PROT;
+	case IBV_WC_WR_FLUSH_ERR:
+		return BB_SYN_WR_FLUSH;
+	case IBV_WC_MW_BIND_ERR:
+		return BB_SYN_MW_BIND;
+	case IBV_WC_BAD_RESP_ERR:
+		return BB_SYN_BAD_RESP;
+	case IBV_WC_LOC_ACCESS_ERR:
+		return BB_SYN_LOCAL_ACCESS;
+	case IBV_WC_REM_INV_REQ_ERR:
+		return BB_SYN_REMOTE_INVAL_REQ;
+	case IBV_WC_REM_ACCESS_ERR:
+		return BB_SYN_REMOTE_ACCESS;
+	case IBV_WC_REM_OP_ERR:
+		return BB_SYN_REMOTE_OP;
+	case IBV_WC_RETRY_EXC_ERR:
+		return BB_SYN_RETRY_EXC;
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return BB_SYN_RNR_RETRY_EXC;
+	case IBV_WC_REM_ABORT_ERR:
+		return BB_SYN_REMOTE_ABORTED;
+	default:
+		return 0;
+	}
+}
+
+/* Where the next CQE goes; CQ credits say that there is room. */
+static inline struct bb_cqe *
+cqe_next(const struct verbs_cq *c)
+{
+	return (struct bb_cqe *)(void *)c->bb->ring.buf + (c->pi & c->bb->ring.mask);
+}
+
+/* Its last byte, which makes it valid. */
+static inline void
+cqe_publish(struct verbs_cq *c, struct bb_cqe *cqe, uint8_t opcode, uint8_t flags)
+{
+	bb_cqe_own_store(&cqe->op_own,
+			 (uint8_t)(opcode << 4 | flags | ((c->pi & c->bb->ring.size) != 0)));
+	c->pi++;
+}
+
+static inline void
+cqe_send(struct verbs_cq *c, uint32_t uidx, uint16_t idx, uint32_t byte_len, uint64_t time)
+{
+	struct bb_cqe *cqe = cqe_next(c);
+
+	cqe->srqn_uidx = bb_be32(uidx);
+	cqe->byte_cnt = bb_be32(byte_len);
+	cqe->timestamp = bb_be64(time);
+	cqe->wqe_counter = bb_be16(idx);
+	cqe_publish(c, cqe, BB_CQE_REQ, 0);
+}
+
+static void
+cqe_error(struct verbs_cq *c, uint32_t uidx, uint16_t idx, uint8_t opcode, uint8_t syndrome,
+	  uint8_t vendor)
+{
+	struct bb_cqe *cqe = cqe_next(c);
+
+	memset(cqe, 0, offsetof(struct bb_cqe, op_own));
+	cqe->srqn_uidx = bb_be32(uidx);
+	cqe->wqe_counter = bb_be16(idx);
+	((uint8_t *)cqe)[BB_CQE_VENDOR_SYNDROME_BYTE] = vendor;
+	((uint8_t *)cqe)[BB_CQE_SYNDROME_BYTE] = syndrome;
+	cqe_publish(c, cqe, opcode, 0);
+}
+
+/* Complete those whose last request before is in front of @upto. */
+static void
+own_done(struct verbs_qp *q, uint32_t upto)
+{
+	while (q->own_head != q->own_tail) {
+		const struct verbs_own *o = &q->own[q->own_head & q->own_mask];
+		uint8_t syndrome = o->syndrome;
+
+		if ((int32_t)(upto - o->behind) < 0)
+			return;
+		q->own_head++;
+		if (syndrome == 0 && q->failed)
+			syndrome = BB_SYN_WR_FLUSH;
+		if (syndrome != 0)
+			cqe_error(q->scq, q->bb->user_index, o->idx, BB_CQE_REQ_ERR, syndrome, 0);
+		else if (o->report)
+			cqe_send(q->scq, q->bb->user_index, o->idx, 0, 0);
+	}
+}
+
+void
+verbs_own_done(struct verbs_qp *q)
+{
+	const uint32_t before = q->scq->pi;
+
+	own_done(q, q->done);
+	if (q->scq->pi != before)
+		verbs_raise(q->scq, q->failed);
+}
+
+/* A request has succeeded, so all before it have. */
+static inline void
+send_done(struct verbs_cq *c, uint64_t wr_id, uint32_t byte_len, uint64_t time)
+{
+	const uint32_t uidx = VERBS_WR_USER(wr_id);
+	struct bb_qp *qp = c->bb->qps[uidx & BB_MAX_USER_INDEX];
+	struct verbs_qp *q;
+	uint32_t seq;
+
+	if (bb_unlikely(qp == NULL))
+		return;
+	q = verbs_qp_of(qp);
+	seq = qp->sq.wqes[wr_id & qp->sq.mask].seq;
+	if (bb_unlikely(q->own_head != q->own_tail))
+		own_done(q, seq - 1);
+	if ((wr_id & VERBS_WR_REPORT) != 0)
+		cqe_send(c, uidx, (uint16_t)wr_id, byte_len, time);
+	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
+	if (bb_unlikely(q->own_head != q->own_tail))
+		own_done(q, seq);
+}
+
+static void
+send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
+{
+	const uint32_t uidx = VERBS_WR_USER(wc->wr_id);
+	struct bb_qp *qp = c->bb->qps[uidx & BB_MAX_USER_INDEX];
+	bool first;
+	struct verbs_qp *q;
+	uint32_t seq;
+
+	if (qp == NULL)
+		return;
+	q = verbs_qp_of(qp);
+	if ((wc->wr_id & VERBS_WR_MARK) != 0) {
+		__atomic_store_n(&q->done, q->given, __ATOMIC_RELAXED);
+		own_done(q, q->given);
+		return;
+	}
+	seq = qp->sq.wqes[wc->wr_id & qp->sq.mask].seq;
+	own_done(q, seq - 1);
+	first = !q->failed;
+	q->failed = true;
+	cqe_error(c, uidx, (uint16_t)wc->wr_id, BB_CQE_REQ_ERR, syndrome_of(wc->status),
+		  (uint8_t)wc->vendor_err);
+	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
+	/* libibverbs would have it in SQE, which Bluebell has not: no CQE without the others. */
+	if (first && qp->sq.type != BB_QPT_RC)
+		verbs_qp_stop(qp, NULL, 0);
+	own_done(q, seq);
+}
+
+/* The QP that a receive of an SRQ came for. */
+static uint32_t
+user_of_qpn(const struct verbs_dev *d, uint32_t qpn)
+{
+	const uint16_t *page =
+		__atomic_load_n(&d->qpns.page[qpn >> VERBS_QPN_BITS & 0xfff], __ATOMIC_ACQUIRE);
+
+	if (page == NULL)
+		return 0;
+	return __atomic_load_n(&page[qpn & ((1u << VERBS_QPN_BITS) - 1)], __ATOMIC_RELAXED);
+}
+
+static uint8_t
+recv_opcode(const struct ibv_wc *wc)
+{
+	if (wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
+		return BB_CQE_RESP_WR_IMM;
+	if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+		return BB_CQE_RESP_SEND_IMM;
+	return (wc->wc_flags & IBV_WC_WITH_INV) != 0 ? BB_CQE_RESP_SEND_INV : BB_CQE_RESP_SEND;
+}
+
+static void
+recv_done(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time)
+{
+	uint32_t uidx = VERBS_WR_USER(wc->wr_id);
+	struct bb_cqe *cqe;
+
+	if ((wc->wr_id & VERBS_WR_SRQ) != 0)
+		uidx = user_of_qpn(c->d, wc->qp_num);
+	if (wc->status != IBV_WC_SUCCESS) {
+		cqe_error(c, uidx, (uint16_t)wc->wr_id, BB_CQE_RESP_ERR, syndrome_of(wc->status),
+			  (uint8_t)wc->vendor_err);
+		return;
+	}
+	cqe = cqe_next(c);
+	memset(cqe, 0, offsetof(struct bb_cqe, op_own));
+	cqe->srqn_uidx = bb_be32(uidx);
+	cqe->byte_cnt = bb_be32(wc->byte_len);
+	cqe->timestamp = bb_be64(time);
+	cqe->wqe_counter = bb_be16((uint16_t)wc->wr_id);
+	if ((wc->wc_flags & IBV_WC_WITH_IMM) != 0)
+		cqe->imm = wc->imm_data;
+	else if ((wc->wc_flags & IBV_WC_WITH_INV) != 0)
+		cqe->imm = bb_be32(wc->invalidated_rkey);
+	else
+		cqe->imm = bb_be32(wc->pkey_index);
+	cqe->slid = bb_be16(wc->slid);
+	cqe->flags_rqpn = bb_be32((wc->src_qp & BB_CQE_RQPN_QPN) |
+				  (uint32_t)(wc->sl & 0xf) << BB_CQE_RQPN_SL_SHIFT |
+				  ((wc->wc_flags & IBV_WC_GRH) != 0 ? 1u << 28 : 0));
+	cqe_publish(c, cqe, recv_opcode(wc), 0);
+}
+
+void
+verbs_recv_refused(struct bb_qp *qp, uint16_t idx)
+{
+	cqe_error(qp->ctrl->recv_cq->ctrl->priv, qp->user_index, idx, BB_CQE_RESP_ERR,
+		  BB_SYN_LOCAL_QP_OP, 0);
+	verbs_raise(qp->ctrl->recv_cq->ctrl->priv, true);
+}
+
+static void
+take(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time)
+{
+	if ((wc->wr_id & VERBS_WR_RECV) != 0)
+		recv_done(c, wc, time);
+	else if (wc->status != IBV_WC_SUCCESS)
+		send_failed(c, wc);
+	else
+		send_done(c, wc->wr_id, wc->byte_len, time);
+}
+
+/* The current completion of an extended CQ, read whole. */
+static void
+take_ex(struct verbs_cq *c, uint64_t time)
+{
+	struct ibv_cq_ex *ex = c->ex;
+	struct ibv_wc wc = {.wr_id = ex->wr_id, .status = ex->status};
+
+	wc.qp_num = ibv_wc_read_qp_num(ex);
+	if (wc.status != IBV_WC_SUCCESS) {
+		wc.vendor_err = ibv_wc_read_vendor_err(ex);
+	} else if ((wc.wr_id & VERBS_WR_RECV) != 0) {
+		wc.opcode = ibv_wc_read_opcode(ex);
+		wc.wc_flags = ibv_wc_read_wc_flags(ex);
+		wc.byte_len = ibv_wc_read_byte_len(ex);
+		if ((wc.wc_flags & IBV_WC_WITH_IMM) != 0)
+			wc.imm_data = ibv_wc_read_imm_data(ex);
+		else if ((wc.wc_flags & IBV_WC_WITH_INV) != 0)
+			wc.invalidated_rkey = ibv_wc_read_invalidated_rkey(ex);
+		wc.src_qp = ibv_wc_read_src_qp(ex);
+		wc.slid = (uint16_t)ibv_wc_read_slid(ex);
+		wc.sl = ibv_wc_read_sl(ex);
+	}
+	take(c, &wc, time);
+}
+
+/* Up to @room completions of an extended CQ. */
+static uint32_t
+poll_ex(struct verbs_cq *c, uint32_t room)
+{
+	struct ibv_poll_cq_attr attr = {0};
+	struct ibv_cq_ex *ex = c->ex;
+	uint32_t n = 0;
+
+	if (ibv_start_poll(ex, &attr) != 0)
+		return 0;
+	do {
+		const uint64_t time = c->timestamps ? ibv_wc_read_completion_ts(ex) : 0;
+
+		if (bb_likely(ex->status == IBV_WC_SUCCESS && (ex->wr_id & VERBS_WR_RECV) == 0))
+			send_done(c, ex->wr_id, ibv_wc_read_byte_len(ex), time);
+		else
+			take_ex(c, time);
+	} while (++n < room && !c->one_by_one && ibv_next_poll(ex) == 0);
+	ibv_end_poll(ex);
+	return n;
+}
+
+static uint32_t
+poll_plain(struct verbs_cq *c, uint32_t room)
+{
+	struct ibv_wc wc[BURST];
+	int i, n = ibv_poll_cq(c->cq, (int)RTE_MIN(room, BURST), wc);
+
+	for (i = 0; i < n; i++)
+		take(c, &wc[i], 0);
+	return n > 0 ? (uint32_t)n : 0;
+}
+
+/*
+ * At most so many that their CQEs, and those of what they let go, find room: a CQE is owed to
+ * each request once, so there are never more than the ring holds.
+ */
+static uint32_t
+poll_some(struct verbs_cq *c)
+{
+	uint32_t n;
+
+	if (c->ex == NULL)
+		return poll_plain(c, BURST);
+	n = poll_ex(c, BURST);
+	while (c->one_by_one && n != 0 && n < BURST && poll_ex(c, 1) != 0)
+		n++;
+	return n;
+}
+
+void
+verbs_poll(void *arg)
+{
+	(void)poll_some(arg);
+}
+
+void
+verbs_drain(struct verbs_cq *c)
+{
+	while (poll_some(c) != 0)
+		;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Queue pairs: the rings that the application posts to, and the provider's QP. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_malloc.h>
+
+#include "verbs_drv.h"
+
+/* In front of the data of the largest WQEs, as bb_sq.c counts; and of an atomic. */
+#define HEAD_DS    2u
+#define UD_HEAD_DS 4u
+#define ATOMIC_DS  4u
+
+#define OPS_SEND (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
+#define OPS_UC   (OPS_SEND | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+#define OPS_RC                                                                                     \
+	(OPS_UC | IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                   \
+	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+#define OPS_KEYS (IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
+
+/* How large the queues of a QP are. */
+struct sizes {
+	uint32_t blocks; /* SQ */
+	uint32_t wqes;   /* RQ, 0: none */
+	uint32_t log_stride;
+	size_t rq_bytes, sq_bytes;
+	uint32_t own; /* places of verbs_qp.own */
+};
+
+static int
+sizes_of(const struct bb_dev *dev, const struct bb_qp_init_attr *attr, struct sizes *s)
+{
+	const uint32_t head = attr->type == BB_QPT_UD ? UD_HEAD_DS : HEAD_DS;
+	uint32_t ds = head + RTE_MAX(attr->max_sge, bb_wqe_inline_ds(attr->max_inline));
+	uint32_t per_wqe = bb_wqe_blocks(RTE_MAX(ds, ATOMIC_DS));
+
+	if (attr->sq_depth == 0 || attr->sq_depth > VERBS_MAX_WR / per_wqe) {
+		BB_LOG(ERR,
+		       "%s: sq_depth %u: must be 1 to %u with WQEs of %u bytes (max_sge %u, "
+		       "max_inline %u)",
+		       dev->name, attr->sq_depth, VERBS_MAX_WR / per_wqe, per_wqe * BB_WQE_BB,
+		       attr->max_sge, attr->max_inline);
+		return -EINVAL;
+	}
+	s->blocks = rte_align32pow2(attr->sq_depth * per_wqe);
+	s->sq_bytes = (size_t)s->blocks * BB_WQE_BB;
+	s->own = rte_align32pow2(attr->sq_depth);
+	if (attr->rq_depth == 0)
+		return 0;
+	s->log_stride = rte_log2_u32(rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG));
+	/* The SQ follows the RQ and must start on a block. */
+	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB >> s->log_stride);
+	s->rq_bytes = (size_t)s->wqes << s->log_stride;
+	return 0;
+}
+
+static struct ibv_qp_cap
+caps_of(const struct bb_qp_init_attr *attr)
+{
+	return (struct ibv_qp_cap){
+		.max_send_wr = attr->sq_depth,
+		.max_recv_wr = attr->rq_depth,
+		.max_send_sge = RTE_MAX(attr->max_sge, 1u),
+		.max_recv_sge = attr->rq_depth != 0 ? RTE_MAX(attr->max_recv_sge, 1u) : 0,
+		.max_inline_data = attr->max_inline,
+	};
+}
+
+static struct ibv_qp *
+create_ex(struct verbs_dev *d, struct bb_qp *qp, struct ibv_pd *pd, uint64_t ops)
+{
+	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
+	const struct verbs_cq *scq = attr->send_cq->ctrl->priv, *rcq = attr->recv_cq->ctrl->priv;
+	const struct verbs_srq *srq = attr->srq != NULL ? attr->srq->ctrl->priv : NULL;
+	struct ibv_qp_init_attr_ex a = {
+		.qp_context = qp,
+		.send_cq = scq->cq,
+		.recv_cq = rcq->cq,
+		.srq = srq != NULL ? srq->ib : NULL,
+		.cap = caps_of(attr),
+		.qp_type = verbs_qp_type(attr->type),
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = pd,
+		.send_ops_flags = ops,
+	};
+
+	errno = 0;
+	return ibv_create_qp_ex(d->ctx, &a);
+}
+
+static struct ibv_qp *
+create_plain(struct bb_qp *qp, struct ibv_pd *pd)
+{
+	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
+	const struct verbs_cq *scq = attr->send_cq->ctrl->priv, *rcq = attr->recv_cq->ctrl->priv;
+	const struct verbs_srq *srq = attr->srq != NULL ? attr->srq->ctrl->priv : NULL;
+	struct ibv_qp_init_attr a = {
+		.qp_context = qp,
+		.send_cq = scq->cq,
+		.recv_cq = rcq->cq,
+		.srq = srq != NULL ? srq->ib : NULL,
+		.cap = caps_of(attr),
+		.qp_type = verbs_qp_type(attr->type),
+	};
+
+	errno = 0;
+	return ibv_create_qp(pd, &a);
+}
+
+static bool
+unknown(void)
+{
+	return errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL;
+}
+
+/* With extended post if the provider has it, and with what changes keys if it has that there. */
+static int
+create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd *pd)
+{
+	const enum bb_qp_type type = qp->ctrl->init.type;
+	const uint64_t ops = type == BB_QPT_RC ? OPS_RC : type == BB_QPT_UC ? OPS_UC : OPS_SEND;
+
+	if (!d->no_qp_ex) {
+		q->ops = type == BB_QPT_UD ? ops : ops | OPS_KEYS;
+		q->ib = create_ex(d, qp, pd, q->ops);
+		if (q->ib == NULL && unknown() && q->ops != ops) {
+			q->ops = ops;
+			q->ib = create_ex(d, qp, pd, ops);
+		}
+		if (q->ib != NULL) {
+			q->ex = ibv_qp_to_qp_ex(q->ib);
+			return 0;
+		}
+		if (!unknown())
+			return verbs_errno();
+	}
+	q->ib = create_plain(qp, pd);
+	if (q->ib == NULL)
+		return verbs_errno();
+	/* It was not a limit that was refused. */
+	if (!d->no_qp_ex)
+		BB_LOG(INFO, "%s: the provider has no extended post: ibv_post_send() serves",
+		       d->ibname);
+	d->no_qp_ex = true;
+	return 0;
+}
+
+static int
+qpn_note(struct verbs_dev *d, uint32_t qpn, uint16_t user_index)
+{
+	uint16_t **page = &d->qpns.page[qpn >> VERBS_QPN_BITS & 0xfff];
+
+	if (*page == NULL) {
+		uint16_t *p = calloc(1u << VERBS_QPN_BITS, sizeof(*p));
+
+		if (p == NULL)
+			return -ENOMEM;
+		__atomic_store_n(page, p, __ATOMIC_RELEASE);
+	}
+	__atomic_store_n(&(*page)[qpn & ((1u << VERBS_QPN_BITS) - 1)], user_index,
+			 __ATOMIC_RELAXED);
+	return 0;
+}
+
+/* Fill the structs that the data path works on. */
+static int
+init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
+{
+	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
+	struct bb_sq_wqe *wqes = (struct bb_sq_wqe *)(void *)(q + 1);
+	struct bb_sq_conf sq = {
+		.buf = (uint8_t *)q->ring + s->rq_bytes,
+		.wqes = wqes,
+		.blocks = s->blocks,
+		.qpn = qp->qpn,
+		.depth = attr->sq_depth,
+		.max_sge = attr->max_sge,
+		.max_inline = attr->max_inline,
+		.type = attr->type,
+		.signal_all = attr->signal_all,
+		.sig_every = attr->signal_every,
+		.ring = verbs_sq_ring,
+		.db_mode = BB_DB_DOORBELL,
+		.owner = attr->send_cq->owner,
+	};
+	struct bb_rq_conf rq = {
+		.buf = q->ring,
+		.wr_ids = (uint64_t *)(void *)(wqes + s->blocks),
+		.wqes = s->wqes,
+		.depth = attr->rq_depth,
+		.log_stride = s->log_stride,
+		.max_sge = attr->max_recv_sge,
+		.ring = verbs_rq_ring,
+		.qpn = qp->qpn,
+		.owner = attr->recv_cq->owner,
+	};
+	int ret;
+
+	q->own = (struct verbs_own *)(void *)(rq.wr_ids + s->wqes);
+	q->own_mask = s->own - 1;
+	ret = bb_sq_init(&qp->sq, &sq);
+	if (ret == 0 && s->wqes != 0)
+		ret = bb_rq_init(&qp->rq, &rq);
+	return ret;
+}
+
+static struct verbs_qp *
+memory(const struct bb_dev *dev, const struct sizes *s)
+{
+	struct verbs_qp *q;
+
+	q = rte_zmalloc("bb_qp",
+			sizeof(*q) + s->blocks * sizeof(struct bb_sq_wqe) +
+				s->wqes * sizeof(uint64_t) + s->own * sizeof(struct verbs_own),
+			BB_CACHE_LINE);
+	if (q != NULL)
+		q->ring = rte_zmalloc("bb_qp", s->rq_bytes + s->sq_bytes, BB_CACHE_LINE);
+	if (q != NULL && q->ring != NULL)
+		return q;
+	rte_free(q);
+	BB_LOG(ERR, "%s: no EAL memory for a QP: give EAL more (-m, or hugepages)", dev->name);
+	return NULL;
+}
+
+int
+verbs_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
+{
+	struct bb_pd *pd = qp->ctrl->pd;
+	struct verbs_dev *d = verbs_dev_of(pd->dev);
+	struct verbs_pd *p = pd->priv;
+	struct sizes s = {0};
+	struct ibv_pd *parent;
+	struct verbs_qp *q;
+	int ret;
+
+	ret = sizes_of(pd->dev, attr, &s);
+	if (ret != 0)
+		return ret;
+	q = memory(pd->dev, &s);
+	if (q == NULL)
+		return -ENOMEM;
+	q->bb = qp;
+	q->scq = attr->send_cq->ctrl->priv;
+	parent = verbs_domain_get(pd, attr->send_cq->owner, &q->domain);
+	ret = create(d, qp, q, parent);
+	if (ret != 0) {
+		BB_LOG(ERR,
+		       "%s: cannot create a QP of type %s, %u sends of %u pieces and %u inline "
+		       "bytes, %u receives: %s%s",
+		       pd->dev->name, bb_qp_type_name(attr->type), attr->sq_depth, attr->max_sge,
+		       attr->max_inline, attr->rq_depth, strerror(-ret),
+		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l), or make "
+					"fewer or smaller queues"
+				      : "");
+		goto put_domain;
+	}
+	q->ex_pieces = d->rxe ? 1 : VERBS_MAX_SGE;
+	qp->qpn = q->ib->qp_num;
+	ret = init_queues(qp, q, &s);
+	if (ret != 0)
+		goto destroy;
+	ret = qpn_note(d, qp->qpn, (uint16_t)qp->user_index);
+	if (ret != 0)
+		goto destroy;
+	if (attr->type == BB_QPT_UD)
+		LIST_INSERT_HEAD(&p->ud, q, link);
+	qp->ctrl->priv = q;
+	return 0;
+
+destroy:
+	(void)ibv_destroy_qp(q->ib);
+put_domain:
+	verbs_domain_put(q->domain);
+	rte_free(q->ring);
+	rte_free(q);
+	return ret;
+}
+
+int
+verbs_qp_destroy(struct bb_qp *qp)
+{
+	struct verbs_dev *d = verbs_dev_of(qp->ctrl->pd->dev);
+	struct verbs_qp *q = qp->ctrl->priv;
+	int err;
+
+	(void)qpn_note(d, qp->qpn, 0);
+	err = ibv_destroy_qp(q->ib);
+	if (err != 0) {
+		(void)qpn_note(d, qp->qpn, (uint16_t)qp->user_index);
+		BB_LOG(ERR, "%s: cannot destroy QP 0x%x: %s", qp->ctrl->pd->dev->name, qp->qpn,
+		       strerror(err));
+		return -err;
+	}
+	/* Providers differ in whether they drop its completions: core drops them from our ring. */
+	verbs_drain(qp->ctrl->send_cq->ctrl->priv);
+	verbs_drain(qp->ctrl->recv_cq->ctrl->priv);
+	if (qp->ctrl->init.type == BB_QPT_UD) {
+		LIST_REMOVE(q, link);
+		verbs_ah_forget(qp->ctrl->pd->priv, q);
+	}
+	verbs_domain_put(q->domain);
+	rte_free(q->ring);
+	rte_free(q);
+	return 0;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Sends: WQEs of a send queue to ibv_wr_*(), or to ibv_post_send() where the provider has no
+ * extended post.
+ *
+ * The last request of a doorbell, and each in front of a NOP, is given to the provider signalled
+ * whether the application asked or not: so it is always known when all that was given has
+ * completed, which a NOP waits for, and nothing else tells.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "verbs_drv.h"
+#include "verbs_req.h"
+
+/* One that the provider does not get: it completes in its turn, here. */
+static void
+own_add(struct verbs_qp *q, uint16_t idx, const struct bb_wqe_ctrl *ctrl, uint8_t syndrome)
+{
+	struct verbs_own *o = &q->own[q->own_tail++ & q->own_mask];
+
+	o->behind = q->given;
+	o->idx = idx;
+	o->syndrome = syndrome;
+	o->report = (ctrl->fm_ce_se & BB_WQE_CE_CQE) != 0;
+}
+
+static struct bb_wqe_ctrl *
+ctrl_at(const struct bb_sq *sq, uint32_t idx)
+{
+	return (struct bb_wqe_ctrl *)(void *)sq->buf + (size_t)(idx & sq->mask) * 4;
+}
+
+static uint16_t
+after(const struct bb_sq *sq, uint16_t idx)
+{
+	const uint32_t ds = bb_be32(ctrl_at(sq, idx)->qpn_ds) & BB_WQE_MAX_DS;
+
+	return (uint16_t)(idx + bb_wqe_blocks(ds));
+}
+
+/*
+ * The QP is in ERR, where each request is flushed: one more, of which nobody else knows, tells
+ * when all in front of it are over, the last of which may have succeeded in silence.
+ */
+static void
+mark(const struct bb_qp *qp, struct verbs_qp *q)
+{
+	struct ibv_send_wr *bad, wr = {
+					 .wr_id = VERBS_WR_MARK | (uint64_t)qp->user_index << 16,
+					 .opcode = IBV_WR_SEND,
+					 .send_flags = IBV_SEND_SIGNALED,
+				 };
+
+	/* A datagram would need somewhere to go. */
+	if (qp->sq.type == BB_QPT_UD || ibv_post_send(q->ib, &wr, &bad) != 0)
+		__atomic_store_n(&q->done, q->given, __ATOMIC_RELAXED);
+}
+
+/* The provider refused @from, and gets nothing any more; all up to @end ends in error here. */
+static void
+refused(struct bb_qp *qp, struct verbs_qp *q, uint16_t from, uint16_t end, int err)
+{
+	const bool bind = qp->sq.wqes[from & qp->sq.mask].opcode == BB_SQ_BIND_MW;
+	uint8_t syndrome = bind ? BB_SYN_MW_BIND : BB_SYN_LOCAL_QP_OP;
+
+	if (!q->refused) {
+		q->refused = true;
+		verbs_qp_stop(qp, "a request", err);
+		if (q->done != q->given)
+			mark(qp, q);
+	} else {
+		syndrome = BB_SYN_WR_FLUSH;
+	}
+	for (; from != end; from = after(&qp->sq, from)) {
+		own_add(q, from, ctrl_at(&qp->sq, from), syndrome);
+		syndrome = BB_SYN_WR_FLUSH;
+	}
+}
+
+/* ---- By ibv_wr_*() */
+
+static inline void
+ex_data(struct ibv_qp_ex *ex, const struct verbs_req *r)
+{
+	if (r->n == 1 && !r->is_inline)
+		ibv_wr_set_sge(ex, r->sge[0].lkey, r->sge[0].addr, r->sge[0].length);
+	else if (!r->is_inline)
+		ibv_wr_set_sge_list(ex, r->n, r->sge);
+	else if (r->n == 1)
+		ibv_wr_set_inline_data(ex, r->data[0].addr, r->data[0].length);
+	else
+		ibv_wr_set_inline_data_list(ex, r->n, r->data);
+}
+
+/* What is not a message; 0, or an errno for what the provider has not. */
+static int
+ex_other(struct verbs_qp *q, const struct verbs_req *r)
+{
+	struct ibv_qp_ex *ex = q->ex;
+
+	switch (r->opcode) {
+	case BB_WQE_ATOMIC_CS:
+		ibv_wr_atomic_cmp_swp(ex, r->rkey, r->raddr, r->compare, r->swap_add);
+		ex_data(ex, r);
+		return 0;
+	case BB_WQE_ATOMIC_FA:
+		ibv_wr_atomic_fetch_add(ex, r->rkey, r->raddr, r->swap_add);
+		ex_data(ex, r);
+		return 0;
+	case BB_WQE_SEND_INV:
+		if ((q->ops & IBV_QP_EX_WITH_SEND_WITH_INV) == 0)
+			return EOPNOTSUPP;
+		ibv_wr_send_inv(ex, bb_be32(r->imm));
+		ex_data(ex, r);
+		return 0;
+	case BB_SQ_LOCAL_INV:
+		if ((q->ops & IBV_QP_EX_WITH_LOCAL_INV) == 0)
+			return EOPNOTSUPP;
+		ibv_wr_local_inv(ex, bb_be32(r->imm));
+		return 0;
+	case BB_SQ_BIND_MW:
+		if ((q->ops & IBV_QP_EX_WITH_BIND_MW) == 0)
+			return EOPNOTSUPP;
+		ibv_wr_bind_mw(ex, r->mw, r->rkey, &r->bind);
+		return 0;
+	default:
+		return EOPNOTSUPP;
+	}
+}
+
+static inline int
+ex_put(struct verbs_qp *q, const struct verbs_req *r)
+{
+	struct ibv_qp_ex *ex = q->ex;
+
+	ex->wr_id = r->wr_id;
+	ex->wr_flags = r->flags;
+	switch (r->opcode) {
+	case BB_WQE_RDMA_WRITE:
+		ibv_wr_rdma_write(ex, r->rkey, r->raddr);
+		break;
+	case BB_WQE_RDMA_WRITE_IMM:
+		ibv_wr_rdma_write_imm(ex, r->rkey, r->raddr, r->imm);
+		break;
+	case BB_WQE_RDMA_READ:
+		ibv_wr_rdma_read(ex, r->rkey, r->raddr);
+		break;
+	case BB_WQE_SEND:
+		ibv_wr_send(ex);
+		break;
+	case BB_WQE_SEND_IMM:
+		ibv_wr_send_imm(ex, r->imm);
+		break;
+	default:
+		return ex_other(q, r);
+	}
+	if (r->ah != NULL)
+		ibv_wr_set_ud_addr(ex, r->ah, r->dest_qpn, r->qkey);
+	ex_data(ex, r);
+	return 0;
+}
+
+/* ---- By ibv_post_send(), one at a time: a provider without more is not waited for */
+
+static const struct {
+	uint8_t wqe;
+	enum ibv_wr_opcode wr;
+} plain_opcodes[] = {
+	{BB_WQE_RDMA_WRITE, IBV_WR_RDMA_WRITE},
+	{BB_WQE_RDMA_WRITE_IMM, IBV_WR_RDMA_WRITE_WITH_IMM},
+	{BB_WQE_SEND, IBV_WR_SEND},
+	{BB_WQE_SEND_IMM, IBV_WR_SEND_WITH_IMM},
+	{BB_WQE_SEND_INV, IBV_WR_SEND_WITH_INV},
+	{BB_WQE_RDMA_READ, IBV_WR_RDMA_READ},
+	{BB_WQE_ATOMIC_CS, IBV_WR_ATOMIC_CMP_AND_SWP},
+	{BB_WQE_ATOMIC_FA, IBV_WR_ATOMIC_FETCH_AND_ADD},
+	{BB_SQ_LOCAL_INV, IBV_WR_LOCAL_INV},
+	{BB_SQ_BIND_MW, IBV_WR_BIND_MW},
+};
+
+static void
+plain_args(const struct verbs_req *r, struct ibv_send_wr *wr)
+{
+	wr->imm_data = r->imm;
+	switch (r->opcode) {
+	case BB_WQE_SEND_INV:
+	case BB_SQ_LOCAL_INV:
+		wr->invalidate_rkey = bb_be32(r->imm);
+		break;
+	case BB_SQ_BIND_MW:
+		wr->bind_mw.mw = r->mw;
+		wr->bind_mw.rkey = r->rkey;
+		wr->bind_mw.bind_info = r->bind;
+		break;
+	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_FA:
+		wr->wr.atomic.remote_addr = r->raddr;
+		wr->wr.atomic.rkey = r->rkey;
+		wr->wr.atomic.compare_add =
+			r->opcode == BB_WQE_ATOMIC_CS ? r->compare : r->swap_add;
+		wr->wr.atomic.swap = r->swap_add;
+		break;
+	default:
+		if (r->ah != NULL) {
+			wr->wr.ud.ah = r->ah;
+			wr->wr.ud.remote_qpn = r->dest_qpn;
+			wr->wr.ud.remote_qkey = r->qkey;
+		} else {
+			wr->wr.rdma.remote_addr = r->raddr;
+			wr->wr.rdma.rkey = r->rkey;
+		}
+	}
+}
+
+static int
+plain_put(struct verbs_qp *q, const struct verbs_req *r)
+{
+	struct ibv_send_wr *bad, wr = {.wr_id = r->wr_id, .send_flags = r->flags};
+	struct ibv_sge sge[VERBS_MAX_SGE];
+	uint32_t i;
+
+	for (i = 0; i < RTE_DIM(plain_opcodes); i++)
+		if (plain_opcodes[i].wqe == r->opcode)
+			break;
+	if (i == RTE_DIM(plain_opcodes))
+		return EOPNOTSUPP;
+	wr.opcode = plain_opcodes[i].wr;
+	plain_args(r, &wr);
+	wr.num_sge = (int)r->n;
+	wr.sg_list = (struct ibv_sge *)(uintptr_t)r->sge;
+	if (r->is_inline) {
+		wr.sg_list = sge;
+		for (i = 0; i < r->n; i++) {
+			sge[i].addr = (uintptr_t)r->data[i].addr;
+			sge[i].length = (uint32_t)r->data[i].length;
+			sge[i].lkey = 0;
+		}
+	}
+	return ibv_post_send(q->ib, &wr, &bad);
+}
+
+/* A window of type 1 has a call of its own, which chooses the same key (ibv_inc_rkey()). */
+static int
+bind_put(struct verbs_qp *q, const struct verbs_req *r)
+{
+	struct ibv_mw_bind b = {.wr_id = r->wr_id, .send_flags = r->flags, .bind_info = r->bind};
+
+	return ibv_bind_mw(q->ib, r->mw, &b);
+}
+
+/* ---- The ring */
+
+/* Requests that are between ibv_wr_start() and ibv_wr_complete(). */
+struct batch {
+	bool open;
+	uint16_t from;  /* the first of them */
+	uint32_t given; /* q->given before it */
+};
+
+/* End the batch; an errno: the provider took none of it. */
+static int
+batch_end(struct verbs_qp *q, struct batch *b)
+{
+	int err;
+
+	if (!b->open)
+		return 0;
+	b->open = false;
+	err = ibv_wr_complete(q->ex);
+	if (err != 0)
+		q->given = b->given;
+	return err;
+}
+
+static int
+put(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, const struct verbs_req *r, uint16_t idx)
+{
+	int err;
+
+	if (bb_unlikely(q->ex == NULL || r->n > q->ex_pieces ||
+			(r->opcode == BB_SQ_BIND_MW && r->mw->type == IBV_MW_TYPE_1))) {
+		err = batch_end(q, b);
+		if (err != 0)
+			return err;
+		b->from = idx;
+		b->given = q->given;
+		if (r->opcode == BB_SQ_BIND_MW && r->mw->type == IBV_MW_TYPE_1)
+			return bind_put(q, r);
+		return plain_put(q, r);
+	}
+	if (!b->open) {
+		ibv_wr_start(q->ex);
+		b->open = true;
+		b->from = idx;
+		b->given = q->given;
+	}
+	err = ex_put(q, r);
+	if (bb_unlikely(err != 0)) {
+		int first;
+
+		/* It alone is refused: what was put before it goes. */
+		b->open = false;
+		first = ibv_wr_complete(q->ex);
+		if (first != 0) {
+			q->given = b->given;
+			return first;
+		}
+		b->from = idx;
+	}
+	(void)qp;
+	return err;
+}
+
+void
+verbs_sq_ring(struct bb_sq *sq)
+{
+	struct bb_qp *qp = container_of(sq, struct bb_qp, sq);
+	struct verbs_qp *q = verbs_qp_of(qp);
+	const uint64_t user = (uint64_t)qp->user_index << 16;
+	const uint16_t end = (uint16_t)sq->pi;
+	uint16_t idx = q->head;
+	struct batch b = {.from = idx};
+	struct verbs_req r;
+	int err = 0;
+
+	q->head = end;
+	if (bb_unlikely(q->refused)) {
+		refused(qp, q, idx, end, 0);
+		verbs_own_done(q);
+		return;
+	}
+	while (idx != end) {
+		struct bb_wqe_ctrl *ctrl = ctrl_at(sq, idx);
+		const struct bb_sq_wqe *w = &sq->wqes[idx & sq->mask];
+		const uint32_t ds = bb_be32(ctrl->qpn_ds) & BB_WQE_MAX_DS;
+		const uint16_t next = (uint16_t)(idx + bb_wqe_blocks(ds));
+
+		if (bb_unlikely(w->opcode == BB_WQE_NOP)) {
+			own_add(q, idx, ctrl, 0);
+			idx = next;
+			continue;
+		}
+		err = verbs_req_read(q, sq, ctrl, w, ds, &r);
+		if (bb_unlikely(err != 0)) {
+			err = batch_end(q, &b);
+			if (err == 0) {
+				b.from = idx;
+				err = EINVAL;
+			}
+			break;
+		}
+		r.wr_id |= user | idx;
+		/* Somebody is going to wait for it, see the top of the file. */
+		if (next == end || sq->wqes[next & sq->mask].opcode == BB_WQE_NOP)
+			r.flags |= IBV_SEND_SIGNALED;
+		err = put(qp, q, &b, &r, idx);
+		if (bb_unlikely(err != 0))
+			break;
+		__atomic_store_n(&q->given, w->seq, __ATOMIC_RELAXED);
+		idx = next;
+	}
+	if (bb_likely(err == 0))
+		err = batch_end(q, &b);
+	if (bb_unlikely(err != 0))
+		refused(qp, q, b.from, end, err);
+	if (bb_unlikely(q->own_head != q->own_tail))
+		verbs_own_done(q);
+}

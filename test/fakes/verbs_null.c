@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The null provider: device and objects. What queues do is in verbs_null_post.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "verbs_null_priv.h"
+
+struct null_dev null_dev;
+
+/* Larger than what libmlx5 looks at to see that it is none of its devices. */
+static union {
+	struct ibv_device dev;
+	uint8_t room[4096];
+} device;
+
+static struct verbs_context *vctx;
+static uint32_t next_key = 0x100, next_handle = 1;
+
+void
+null_reset(void)
+{
+	memset(&null_dev, 0, sizeof(null_dev));
+	snprintf(device.dev.name, sizeof(device.dev.name), NULL_NAME);
+}
+
+int
+null_turn(const char *call)
+{
+	if (null_dev.fail_at == 0 || --null_dev.fail_at != 0)
+		return 0;
+	null_dev.failed = true;
+	null_dev.failed_call = call;
+	return null_dev.fail_errno;
+}
+
+void *
+null_object(size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (p == NULL)
+		abort();
+	null_dev.objects++;
+	return p;
+}
+
+void
+null_gone(void *p)
+{
+	null_dev.objects--;
+	free(p);
+}
+
+void *
+null_fail(int err)
+{
+	errno = err;
+	return NULL;
+}
+
+static int
+destroy(const char *call, void *p)
+{
+	int err = null_turn(call);
+
+	if (err == 0)
+		null_gone(p);
+	return err;
+}
+
+struct ibv_device **
+ibv_get_device_list(int *num)
+{
+	struct ibv_device **list;
+
+	if (null_turn(__func__) != 0 || null_dev.no_devices)
+		return null_fail(ENOSYS);
+	list = calloc(2, sizeof(*list));
+	list[0] = &device.dev;
+	*num = 1;
+	return list;
+}
+
+void
+ibv_free_device_list(struct ibv_device **list)
+{
+	free(list);
+}
+
+const char *
+ibv_get_device_name(struct ibv_device *dev)
+{
+	return dev->name;
+}
+
+static int
+query_device(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in,
+	     struct ibv_device_attr_ex *a, size_t size)
+{
+	int err = null_turn(__func__);
+
+	(void)ctx;
+	(void)in;
+	memset(a, 0, size);
+	a->orig_attr.vendor_id = null_dev.vendor_id;
+	a->orig_attr.phys_port_cnt = 1;
+	a->orig_attr.max_qp = 1000;
+	a->orig_attr.max_qp_wr = 1024;
+	a->orig_attr.max_sge = NULL_SGE;
+	a->orig_attr.max_cq = 1000;
+	a->orig_attr.max_cqe = NULL_RING - 1;
+	a->orig_attr.max_mr = 1000;
+	a->orig_attr.max_mr_size = UINT64_MAX;
+	a->orig_attr.max_mw = 100;
+	a->orig_attr.max_srq = 10;
+	a->orig_attr.max_srq_wr = 1024;
+	a->orig_attr.max_srq_sge = NULL_SGE;
+	a->orig_attr.max_qp_rd_atom = 16;
+	a->orig_attr.max_qp_init_rd_atom = 16;
+	a->orig_attr.atomic_cap = IBV_ATOMIC_HCA;
+	a->orig_attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	a->cq_mod_caps.max_cq_count = 100;
+	a->max_dm_size = 4096;
+	return err;
+}
+
+static struct ibv_td *
+alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr)
+{
+	struct ibv_td *td;
+
+	(void)attr;
+	if (null_dev.no_td || null_turn(__func__) != 0)
+		return null_fail(EOPNOTSUPP);
+	td = null_object(sizeof(*td));
+	td->context = ctx;
+	return td;
+}
+
+static int
+dealloc_td(struct ibv_td *td)
+{
+	null_gone(td);
+	return 0;
+}
+
+static struct ibv_pd *
+alloc_parent_domain(struct ibv_context *ctx, struct ibv_parent_domain_init_attr *attr)
+{
+	MAKE(struct ibv_pd, pd);
+	(void)attr;
+	pd->context = ctx;
+	return pd;
+}
+
+static struct ibv_mw *
+alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
+{
+	MAKE(struct ibv_mw, mw);
+	mw->pd = pd;
+	mw->context = pd->context;
+	mw->type = type;
+	mw->rkey = next_key += 0x100;
+	return mw;
+}
+
+static int
+dealloc_mw(struct ibv_mw *mw)
+{
+	return destroy(__func__, mw);
+}
+
+struct dm {
+	struct verbs_context *none;
+	struct ibv_dm dm;
+	uint8_t mem[4096];
+};
+
+static int
+to_dm(struct ibv_dm *dm, uint64_t off, const void *src, size_t len)
+{
+	memcpy(outer_of(dm, struct dm, dm)->mem + off, src, len);
+	return null_turn(__func__);
+}
+
+static int
+from_dm(void *dst, struct ibv_dm *dm, uint64_t off, size_t len)
+{
+	memcpy(dst, outer_of(dm, struct dm, dm)->mem + off, len);
+	return null_turn(__func__);
+}
+
+static struct ibv_dm *
+alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
+{
+	MAKE(struct dm, m);
+	(void)attr;
+	m->dm.context = ctx;
+	m->dm.memcpy_to_dm = to_dm;
+	m->dm.memcpy_from_dm = from_dm;
+	return &m->dm;
+}
+
+static int
+free_dm(struct ibv_dm *dm)
+{
+	return destroy(__func__, outer_of(dm, struct dm, dm));
+}
+
+static struct ibv_mr *
+mr_make(struct ibv_pd *pd, void *addr, size_t len)
+{
+	MAKE(struct ibv_mr, mr);
+	mr->context = pd->context;
+	mr->pd = pd;
+	mr->addr = addr;
+	mr->length = len;
+	mr->lkey = next_key += 0x100;
+	mr->rkey = mr->lkey;
+	return mr;
+}
+
+static struct ibv_mr *
+reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t len, unsigned int access)
+{
+	(void)access;
+	return mr_make(pd, outer_of(dm, struct dm, dm)->mem + off, len);
+}
+
+static int
+modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	(void)cq;
+	(void)attr;
+	return null_turn(__func__);
+}
+
+static struct ibv_cq *
+cq_make(struct ibv_context *ctx, void *user, struct ibv_comp_channel *channel)
+{
+	MAKE(struct null_cq, c);
+	c->cq.context = ctx;
+	c->cq.cq_context = user;
+	c->cq.channel = channel;
+	c->cq.handle = next_handle++;
+	null_cq_ops(c);
+	return &c->cq;
+}
+
+static struct ibv_cq_ex *
+create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq *cq;
+
+	if (null_dev.no_cq_ex)
+		return null_fail(EOPNOTSUPP);
+	cq = cq_make(ctx, attr->cq_context, attr->channel);
+	return cq != NULL ? &outer_of(cq, struct null_cq, cq)->ex : NULL;
+}
+
+static struct ibv_qp *
+qp_make(struct ibv_context *ctx, const struct ibv_qp_init_attr *attr)
+{
+	MAKE(struct null_qp, q);
+	q->qp.context = ctx;
+	q->qp.qp_context = attr->qp_context;
+	q->qp.send_cq = attr->send_cq;
+	q->qp.recv_cq = attr->recv_cq;
+	q->qp.srq = attr->srq;
+	q->qp.qp_type = attr->qp_type;
+	q->qp.qp_num = 0x1000 + next_handle++;
+	null_qp_ops(q);
+	return &q->qp;
+}
+
+static struct ibv_qp *
+create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
+{
+	const struct ibv_qp_init_attr plain = {.qp_context = attr->qp_context,
+					       .send_cq = attr->send_cq,
+					       .recv_cq = attr->recv_cq,
+					       .srq = attr->srq,
+					       .qp_type = attr->qp_type};
+	struct ibv_qp *qp;
+
+	if (null_dev.no_qp_ex ||
+	    (null_dev.no_keys && (attr->send_ops_flags & IBV_QP_EX_WITH_BIND_MW) != 0))
+		return null_fail(EOPNOTSUPP);
+	qp = qp_make(ctx, &plain);
+	if (qp != NULL)
+		outer_of(qp, struct null_qp, qp)->has_ex = true;
+	return qp;
+}
+
+struct ibv_context *
+ibv_open_device(struct ibv_device *dev)
+{
+	int err = null_turn(__func__);
+
+	if (err != 0 || pipe(null_async_pipe) != 0)
+		return null_fail(err);
+	vctx = null_object(sizeof(*vctx));
+	vctx->sz = sizeof(*vctx);
+	vctx->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	vctx->context.device = dev;
+	vctx->context.async_fd = null_async_pipe[0];
+	vctx->query_device_ex = query_device;
+	vctx->alloc_td = alloc_td;
+	vctx->dealloc_td = dealloc_td;
+	vctx->alloc_parent_domain = alloc_parent_domain;
+	vctx->alloc_dm = alloc_dm;
+	vctx->free_dm = free_dm;
+	vctx->reg_dm_mr = reg_dm_mr;
+	vctx->modify_cq = modify_cq;
+	vctx->create_cq_ex = create_cq_ex;
+	vctx->create_qp_ex = create_qp_ex;
+	/* By their old names: libibverbs calls them through the context. */
+	vctx->context.ops.alloc_mw = alloc_mw;
+	vctx->context.ops.dealloc_mw = dealloc_mw;
+	null_post_ops(vctx);
+	return &vctx->context;
+}
+
+int
+ibv_close_device(struct ibv_context *ctx)
+{
+	int err = null_turn(__func__);
+
+	if (err != 0) {
+		errno = err;
+		return -1;
+	}
+	close(null_async_pipe[0]);
+	close(null_async_pipe[1]);
+	null_gone(outer_of(ctx, struct verbs_context, context));
+	return 0;
+}
+
+#undef ibv_query_port
+int
+ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_attr *compat)
+{
+	struct ibv_port_attr *a = (struct ibv_port_attr *)(void *)compat;
+	int err = null_turn(__func__);
+
+	(void)ctx;
+	if (err != 0 || port != 1)
+		return err != 0 ? err : EINVAL;
+	a->state = IBV_PORT_ACTIVE;
+	a->max_mtu = IBV_MTU_4096;
+	a->active_mtu = IBV_MTU_1024;
+	a->gid_tbl_len = 2;
+	a->max_msg_sz = 1u << 31;
+	a->link_layer = IBV_LINK_LAYER_ETHERNET;
+	return 0;
+}
+
+int
+_ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index, struct ibv_gid_entry *e,
+		  uint32_t flags, size_t size)
+{
+	int err = null_turn(__func__);
+
+	(void)ctx;
+	(void)flags;
+	if (err != 0 || port != 1 || index > 1)
+		return err != 0 ? err : EINVAL;
+	if (index == 1)
+		return ENODATA;
+	memset(e, 0, size);
+	e->gid.raw[15] = 1;
+	e->gid_type = IBV_GID_TYPE_ROCE_V2;
+	return 0;
+}
+
+struct ibv_pd *
+ibv_alloc_pd(struct ibv_context *ctx)
+{
+	MAKE(struct ibv_pd, pd);
+	pd->context = ctx;
+	return pd;
+}
+
+int
+ibv_dealloc_pd(struct ibv_pd *pd)
+{
+	return destroy(__func__, pd);
+}
+
+#undef ibv_reg_mr
+struct ibv_mr *
+ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+	(void)access;
+	return mr_make(pd, addr, len);
+}
+
+struct ibv_mr *
+ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access)
+{
+	(void)iova;
+	(void)access;
+	return mr_make(pd, addr, len);
+}
+
+struct ibv_mr *
+ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t len, uint64_t iova, int fd, int access)
+{
+	(void)off;
+	(void)iova;
+	(void)access;
+	return fd < 0 ? null_fail(EBADF) : mr_make(pd, NULL, len);
+}
+
+int
+ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len, int access)
+{
+	int err = null_turn(__func__);
+
+	(void)flags;
+	(void)pd;
+	(void)addr;
+	(void)len;
+	(void)access;
+	if (err != 0) {
+		errno = err;
+		return IBV_REREG_MR_ERR_CMD;
+	}
+	mr->lkey = next_key += 0x100;
+	mr->rkey = mr->lkey;
+	return 0;
+}
+
+int
+ibv_dereg_mr(struct ibv_mr *mr)
+{
+	return destroy(__func__, mr);
+}
+
+struct ibv_cq *
+ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, struct ibv_comp_channel *channel,
+	      int vector)
+{
+	(void)cqe;
+	(void)vector;
+	return cq_make(ctx, user, channel);
+}
+
+int
+ibv_destroy_cq(struct ibv_cq *cq)
+{
+	return destroy(__func__, outer_of(cq, struct null_cq, cq));
+}
+
+struct ibv_qp *
+ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	return attr->cap.max_inline_data > 256 ? null_fail(EINVAL) : qp_make(pd->context, attr);
+}
+
+struct ibv_qp_ex *
+ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	struct null_qp *q = outer_of(qp, struct null_qp, qp);
+
+	return q->has_ex ? &q->ex : NULL;
+}
+
+int
+ibv_destroy_qp(struct ibv_qp *qp)
+{
+	return destroy(__func__, outer_of(qp, struct null_qp, qp));
+}
+
+int
+ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
+{
+	struct null_qp *q = outer_of(qp, struct null_qp, qp);
+	int err = null_turn(__func__);
+
+	if (err != 0 || (mask & IBV_QP_STATE) == 0)
+		return err;
+	qp->state = attr->qp_state;
+	if (qp->state == IBV_QPS_ERR)
+		null_flush(q);
+	if (qp->state == IBV_QPS_RESET)
+		q->rq.head = q->rq.tail = 0;
+	return 0;
+}
+
+int
+ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_qp_init_attr *init)
+{
+	(void)mask;
+	(void)init;
+	attr->qp_state = qp->state;
+	return null_turn(__func__);
+}
+
+struct ibv_srq *
+ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	MAKE(struct null_srq, s);
+	s->srq.context = pd->context;
+	s->srq.srq_context = attr->srq_context;
+	s->srq.handle = next_handle++;
+	return &s->srq;
+}
+
+int
+ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
+{
+	(void)mask;
+	outer_of(srq, struct null_srq, srq)->limit = attr->srq_limit;
+	return null_turn(__func__);
+}
+
+int
+ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
+{
+	attr->srq_limit = outer_of(srq, struct null_srq, srq)->limit;
+	return null_turn(__func__);
+}
+
+int
+ibv_destroy_srq(struct ibv_srq *srq)
+{
+	return destroy(__func__, outer_of(srq, struct null_srq, srq));
+}
+
+struct ibv_ah *
+ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	MAKE(struct ibv_ah, ah);
+	(void)attr;
+	ah->context = pd->context;
+	ah->pd = pd;
+	return ah;
+}
+
+int
+ibv_destroy_ah(struct ibv_ah *ah)
+{
+	null_dev.ah_destroyed++;
+	return destroy(__func__, ah);
+}

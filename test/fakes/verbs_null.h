@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A substitute for libibverbs and a provider, for programs that test drivers/verbs: one device,
+ * "null0". A queue pair is its own peer: requests are carried out in this process when they are
+ * posted, SENDs into receives of the same QP, and complete at once. Keys are not looked at.
+ */
+#ifndef VERBS_NULL_H
+#define VERBS_NULL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#define NULL_NAME "null0"
+
+struct null_dev {
+	/* Call number @fail_at from now on fails with @fail_errno; 0: none does. */
+	uint32_t fail_at;
+	int fail_errno;
+	bool failed; /* one did */
+	const char *failed_call;
+
+	bool no_cq_ex, no_qp_ex, no_td, no_keys; /* the provider lacks these */
+	bool no_devices;
+	bool silent;     /* requests are only completed: no data moves, for counting */
+	bool hold;       /* requests do not complete before null_release() */
+	uint32_t bad_wr; /* post of WR number @bad_wr from now on is refused; 0: none */
+	uint32_t vendor_id;
+
+	uint32_t objects;         /* alive */
+	uint32_t wr_ex, wr_plain; /* requests posted each way */
+	uint32_t signaled;
+	uint32_t ah_destroyed;
+};
+
+extern struct null_dev null_dev;
+
+void null_reset(void);
+/* Complete what was held. */
+void null_release(void);
+/* An asynchronous event for the next ibv_get_async_event(). */
+void null_async(enum ibv_event_type type, void *element);
+
+#endif

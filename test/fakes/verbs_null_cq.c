@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The null provider's completions. */
+#include "verbs_null_priv.h"
+
+int
+null_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	struct null_cq *c = outer_of(cq, struct null_cq, cq);
+	int i;
+
+	for (i = 0; i < n && c->head != c->shown; i++)
+		wc[i] = c->wc[c->head++ % NULL_RING];
+	return i;
+}
+
+int
+null_req_notify(struct ibv_cq *cq, int solicited)
+{
+	(void)solicited;
+	outer_of(cq, struct null_cq, cq)->armed = true;
+	return 0;
+}
+
+static const struct ibv_wc *
+current(const struct ibv_cq_ex *ex)
+{
+	const struct null_cq *c = (const void *)ex;
+
+	return &c->wc[c->head % NULL_RING];
+}
+
+static int
+show(struct ibv_cq_ex *ex)
+{
+	const struct null_cq *c = outer_of(ex, struct null_cq, ex);
+
+	if (c->head == c->shown)
+		return ENOENT;
+	ex->status = current(ex)->status;
+	ex->wr_id = current(ex)->wr_id;
+	return 0;
+}
+
+static int
+start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	(void)attr;
+	return show(ex);
+}
+
+static int
+next_poll(struct ibv_cq_ex *ex)
+{
+	struct null_cq *c = outer_of(ex, struct null_cq, ex);
+
+	if (c->head + 1 == c->shown)
+		return ENOENT;
+	c->head++;
+	return show(ex);
+}
+
+static void
+end_poll(struct ibv_cq_ex *ex)
+{
+	outer_of(ex, struct null_cq, ex)->head++;
+}
+
+static enum ibv_wc_opcode
+read_opcode(struct ibv_cq_ex *ex)
+{
+	return current(ex)->opcode;
+}
+
+static uint32_t
+read_vendor_err(struct ibv_cq_ex *ex)
+{
+	return current(ex)->vendor_err;
+}
+
+static uint32_t
+read_byte_len(struct ibv_cq_ex *ex)
+{
+	return current(ex)->byte_len;
+}
+
+static __be32
+read_imm(struct ibv_cq_ex *ex)
+{
+	return current(ex)->imm_data;
+}
+
+static uint32_t
+read_qp_num(struct ibv_cq_ex *ex)
+{
+	return current(ex)->qp_num;
+}
+
+static uint32_t
+read_src_qp(struct ibv_cq_ex *ex)
+{
+	return current(ex)->src_qp;
+}
+
+static unsigned int
+read_flags(struct ibv_cq_ex *ex)
+{
+	return current(ex)->wc_flags;
+}
+
+static uint32_t
+read_slid(struct ibv_cq_ex *ex)
+{
+	return current(ex)->slid;
+}
+
+static uint8_t
+read_sl(struct ibv_cq_ex *ex)
+{
+	return current(ex)->sl;
+}
+
+void
+null_cq_ops(struct null_cq *c)
+{
+	c->ex.start_poll = start_poll;
+	c->ex.next_poll = next_poll;
+	c->ex.end_poll = end_poll;
+	c->ex.read_opcode = read_opcode;
+	c->ex.read_vendor_err = read_vendor_err;
+	c->ex.read_byte_len = read_byte_len;
+	c->ex.read_imm_data = read_imm;
+	c->ex.read_qp_num = read_qp_num;
+	c->ex.read_src_qp = read_src_qp;
+	c->ex.read_wc_flags = read_flags;
+	c->ex.read_slid = read_slid;
+	c->ex.read_sl = read_sl;
+}

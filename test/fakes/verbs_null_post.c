@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The null provider's queues: requests are carried out when they are posted. */
+#include <errno.h>
+#include <string.h>
+
+#include "verbs_null_priv.h"
+
+/* Those that completions are held in, newest first. */
+static struct null_cq *holders;
+
+static void
+complete(struct ibv_cq *cq, const struct ibv_wc *wc)
+{
+	struct null_cq *c = outer_of(cq, struct null_cq, cq);
+
+	c->wc[c->tail++ % NULL_RING] = *wc;
+	if (!null_dev.hold) {
+		c->shown = c->tail;
+		null_notify(c);
+		return;
+	}
+	if (c->next == NULL && holders != c) {
+		c->next = holders;
+		holders = c;
+	}
+}
+
+void
+null_release(void)
+{
+	while (holders != NULL) {
+		struct null_cq *c = holders;
+
+		holders = c->next;
+		c->next = NULL;
+		c->shown = c->tail;
+		null_notify(c);
+	}
+}
+
+static struct null_rq *
+rq_of(struct null_qp *q)
+{
+	return q->qp.srq != NULL ? &outer_of(q->qp.srq, struct null_srq, srq)->rq : &q->rq;
+}
+
+void
+null_flush(struct null_qp *q)
+{
+	for (; q->rq.head != q->rq.tail; q->rq.head++) {
+		const struct ibv_wc wc = {.wr_id = q->rq.wr[q->rq.head % NULL_RING].wr_id,
+					  .status = IBV_WC_WR_FLUSH_ERR,
+					  .qp_num = q->qp.qp_num};
+
+		complete(q->qp.recv_cq, &wc);
+	}
+}
+
+/* Between pieces and one buffer. */
+static uint32_t
+gather(const struct ibv_sge *sge, int n, uint8_t *to)
+{
+	uint32_t len = 0;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(to + len, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
+		len += sge[i].length;
+	}
+	return len;
+}
+
+static void
+scatter(const struct ibv_sge *sge, int n, const uint8_t *from, uint32_t len)
+{
+	int i;
+
+	for (i = 0; i < n && len > 0; i++) {
+		uint32_t part = len < sge[i].length ? len : sge[i].length;
+
+		memcpy((void *)(uintptr_t)sge[i].addr, from, part);
+		from += part;
+		len -= part;
+	}
+}
+
+/* The receive of a message; a status for the sender. */
+static enum ibv_wc_status
+receive(struct null_qp *q, const struct ibv_send_wr *wr, const uint8_t *data, uint32_t len)
+{
+	struct null_rq *rq = rq_of(q);
+	struct ibv_wc wc = {.status = IBV_WC_SUCCESS, .qp_num = q->qp.qp_num};
+	const struct null_recv *r = &rq->wr[rq->head % NULL_RING];
+
+	if (rq->head == rq->tail)
+		return IBV_WC_RNR_RETRY_EXC_ERR;
+	rq->head++;
+	wc.wr_id = r->wr_id;
+	wc.byte_len = len;
+	wc.src_qp = q->qp.qp_num;
+	wc.opcode =
+		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
+	if (wr->opcode == IBV_WR_SEND_WITH_INV) {
+		wc.wc_flags = IBV_WC_WITH_INV;
+		wc.invalidated_rkey = wr->invalidate_rkey;
+	} else if (wr->opcode != IBV_WR_SEND) {
+		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.imm_data = wr->imm_data;
+	}
+	if (wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
+		scatter(r->sge, r->n, data, len);
+	complete(q->qp.recv_cq, &wc);
+	return IBV_WC_SUCCESS;
+}
+
+static void
+atomic(const struct ibv_send_wr *wr)
+{
+	uint64_t *at = (uint64_t *)(uintptr_t)wr->wr.atomic.remote_addr, old = *at;
+
+	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
+		*at += wr->wr.atomic.compare_add;
+	else if (old == wr->wr.atomic.compare_add)
+		*at = wr->wr.atomic.swap;
+	scatter(wr->sg_list, wr->num_sge, (const uint8_t *)&old, sizeof(old));
+}
+
+static enum ibv_wc_status
+execute(struct null_qp *q, const struct ibv_send_wr *wr)
+{
+	static uint8_t buf[1 << 16];
+	void *remote = (void *)(uintptr_t)wr->wr.rdma.remote_addr;
+	uint32_t len;
+
+	switch (wr->opcode) {
+	case IBV_WR_RDMA_WRITE:
+		gather(wr->sg_list, wr->num_sge, remote);
+		return IBV_WC_SUCCESS;
+	case IBV_WR_RDMA_WRITE_WITH_IMM:
+		len = gather(wr->sg_list, wr->num_sge, remote);
+		return receive(q, wr, remote, len);
+	case IBV_WR_RDMA_READ:
+		scatter(wr->sg_list, wr->num_sge, remote, UINT32_MAX);
+		return IBV_WC_SUCCESS;
+	case IBV_WR_ATOMIC_CMP_AND_SWP:
+	case IBV_WR_ATOMIC_FETCH_AND_ADD:
+		atomic(wr);
+		return IBV_WC_SUCCESS;
+	case IBV_WR_LOCAL_INV:
+		return IBV_WC_SUCCESS;
+	case IBV_WR_BIND_MW:
+		wr->bind_mw.mw->rkey = wr->bind_mw.rkey;
+		return wr->bind_mw.bind_info.mr != NULL || wr->bind_mw.bind_info.length == 0
+			       ? IBV_WC_SUCCESS
+			       : IBV_WC_MW_BIND_ERR;
+	default:
+		len = gather(wr->sg_list, wr->num_sge, buf);
+		return receive(q, wr, buf, len);
+	}
+}
+
+static void
+run(struct null_qp *q, const struct ibv_send_wr *wr)
+{
+	struct ibv_wc wc = {.wr_id = wr->wr_id, .qp_num = q->qp.qp_num, .vendor_err = 0x5e};
+
+	if (q->qp.state == IBV_QPS_ERR)
+		wc.status = IBV_WC_WR_FLUSH_ERR;
+	else if (!null_dev.silent)
+		wc.status = execute(q, wr);
+	if (wr->opcode == IBV_WR_RDMA_READ)
+		wc.byte_len = wr->num_sge > 0 ? wr->sg_list[0].length : 0;
+	if ((wr->send_flags & IBV_SEND_SIGNALED) != 0)
+		null_dev.signaled++;
+	if ((wr->send_flags & IBV_SEND_SIGNALED) == 0 && wc.status == IBV_WC_SUCCESS)
+		return;
+	complete(q->qp.send_cq, &wc);
+	if (wc.status != IBV_WC_SUCCESS && q->qp.state != IBV_QPS_ERR) {
+		q->qp.state = IBV_QPS_ERR;
+		null_flush(q);
+	}
+}
+
+static int
+refuses(void)
+{
+	return null_dev.bad_wr != 0 && --null_dev.bad_wr == 0 ? EINVAL : 0;
+}
+
+static int
+post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	for (; wr != NULL; wr = wr->next) {
+		if (refuses() != 0) {
+			*bad = wr;
+			return EINVAL;
+		}
+		null_dev.wr_plain++;
+		run(outer_of(qp, struct null_qp, qp), wr);
+	}
+	return 0;
+}
+
+static int
+recv_add(struct null_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	for (; wr != NULL; wr = wr->next) {
+		struct null_recv *r = &rq->wr[rq->tail % NULL_RING];
+
+		if (refuses() != 0) {
+			*bad = wr;
+			return EINVAL;
+		}
+		r->wr_id = wr->wr_id;
+		r->n = wr->num_sge;
+		memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(r->sge[0]));
+		rq->tail++;
+	}
+	return 0;
+}
+
+static int
+post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	struct null_qp *q = outer_of(qp, struct null_qp, qp);
+	int err = recv_add(&q->rq, wr, bad);
+
+	if (q->qp.state == IBV_QPS_ERR)
+		null_flush(q);
+	return err;
+}
+
+static int
+post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	return recv_add(&outer_of(srq, struct null_srq, srq)->rq, wr, bad);
+}
+
+static int
+bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *b)
+{
+	struct ibv_send_wr *bad, wr = {.wr_id = b->wr_id, .opcode = IBV_WR_BIND_MW};
+
+	wr.send_flags = b->send_flags;
+	wr.bind_mw.mw = mw;
+	wr.bind_mw.rkey = ibv_inc_rkey(mw->rkey);
+	wr.bind_mw.bind_info = b->bind_info;
+	return post_send(qp, &wr, &bad);
+}
+
+/* ---- Extended post */
+
+static struct null_req *
+next_req(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
+{
+	struct null_qp *q = outer_of(ex, struct null_qp, ex);
+	struct null_req *r = &q->batch[q->n++ % 64];
+
+	if (refuses() != 0)
+		q->err = EINVAL;
+	r->wr.wr_id = ex->wr_id;
+	r->wr.opcode = opcode;
+	r->wr.send_flags = ex->wr_flags;
+	r->wr.sg_list = r->sge;
+	r->wr.num_sge = 0;
+	return r;
+}
+
+static void
+wr_start(struct ibv_qp_ex *ex)
+{
+	struct null_qp *q = outer_of(ex, struct null_qp, ex);
+
+	q->n = 0;
+	q->err = 0;
+}
+
+static int
+wr_complete(struct ibv_qp_ex *ex)
+{
+	struct null_qp *q = outer_of(ex, struct null_qp, ex);
+	uint32_t i;
+
+	if (q->err != 0)
+		return q->err;
+	for (i = 0; i < q->n; i++) {
+		null_dev.wr_ex++;
+		run(q, &q->batch[i].wr);
+	}
+	return 0;
+}
+
+static void
+rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t raddr, __be32 imm)
+{
+	struct null_req *r = next_req(ex, opcode);
+
+	r->wr.wr.rdma.remote_addr = raddr;
+	r->wr.wr.rdma.rkey = rkey;
+	r->wr.imm_data = imm;
+}
+
+static void
+wr_write(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr)
+{
+	rdma(ex, IBV_WR_RDMA_WRITE, rkey, raddr, 0);
+}
+
+static void
+wr_write_imm(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, __be32 imm)
+{
+	rdma(ex, IBV_WR_RDMA_WRITE_WITH_IMM, rkey, raddr, imm);
+}
+
+static void
+wr_read(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr)
+{
+	rdma(ex, IBV_WR_RDMA_READ, rkey, raddr, 0);
+}
+
+static void
+wr_send(struct ibv_qp_ex *ex)
+{
+	next_req(ex, IBV_WR_SEND);
+}
+
+static void
+wr_send_imm(struct ibv_qp_ex *ex, __be32 imm)
+{
+	next_req(ex, IBV_WR_SEND_WITH_IMM)->wr.imm_data = imm;
+}
+
+static void
+wr_send_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	next_req(ex, IBV_WR_SEND_WITH_INV)->wr.invalidate_rkey = rkey;
+}
+
+static void
+wr_local_inv(struct ibv_qp_ex *ex, uint32_t rkey)
+{
+	next_req(ex, IBV_WR_LOCAL_INV)->wr.invalidate_rkey = rkey;
+}
+
+static void
+wr_bind(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *info)
+{
+	struct null_req *r = next_req(ex, IBV_WR_BIND_MW);
+
+	r->wr.bind_mw.mw = mw;
+	r->wr.bind_mw.rkey = rkey;
+	r->wr.bind_mw.bind_info = *info;
+}
+
+static void
+atomic_req(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint64_t raddr, uint64_t compare_add,
+	   uint64_t swap)
+{
+	struct null_req *r = next_req(ex, opcode);
+
+	r->wr.wr.atomic.remote_addr = raddr;
+	r->wr.wr.atomic.compare_add = compare_add;
+	r->wr.wr.atomic.swap = swap;
+}
+
+static void
+wr_cs(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t compare, uint64_t swap)
+{
+	(void)rkey;
+	atomic_req(ex, IBV_WR_ATOMIC_CMP_AND_SWP, raddr, compare, swap);
+}
+
+static void
+wr_fa(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t add)
+{
+	(void)rkey;
+	atomic_req(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, raddr, add, 0);
+}
+
+static struct null_req *
+last_req(struct ibv_qp_ex *ex)
+{
+	struct null_qp *q = outer_of(ex, struct null_qp, ex);
+
+	return &q->batch[(q->n - 1) % 64];
+}
+
+static void
+wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *sge)
+{
+	struct null_req *r = last_req(ex);
+
+	memcpy(r->sge, sge, n * sizeof(*sge));
+	r->wr.num_sge = (int)n;
+}
+
+static void
+wr_set_sge(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len)
+{
+	struct null_req *r = last_req(ex);
+
+	r->sge[0] = (struct ibv_sge){addr, len, lkey};
+	r->wr.num_sge = 1;
+}
+
+static void
+wr_set_inline_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_data_buf *buf)
+{
+	struct null_req *r = last_req(ex);
+	uint32_t len = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		memcpy(r->data + len, buf[i].addr, buf[i].length);
+		len += (uint32_t)buf[i].length;
+	}
+	r->sge[0] = (struct ibv_sge){(uintptr_t)r->data, len, 0};
+	r->wr.num_sge = 1;
+}
+
+static void
+wr_set_inline(struct ibv_qp_ex *ex, void *addr, size_t len)
+{
+	const struct ibv_data_buf buf = {addr, len};
+
+	wr_set_inline_list(ex, 1, &buf);
+}
+
+static void
+wr_set_ud(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct null_req *r = last_req(ex);
+
+	r->wr.wr.ud.ah = ah;
+	r->wr.wr.ud.remote_qpn = qpn;
+	r->wr.wr.ud.remote_qkey = qkey;
+}
+
+void
+null_qp_ops(struct null_qp *q)
+{
+	q->ex.qp_base = q->qp;
+	q->ex.wr_start = wr_start;
+	q->ex.wr_complete = wr_complete;
+	q->ex.wr_rdma_write = wr_write;
+	q->ex.wr_rdma_write_imm = wr_write_imm;
+	q->ex.wr_rdma_read = wr_read;
+	q->ex.wr_send = wr_send;
+	q->ex.wr_send_imm = wr_send_imm;
+	q->ex.wr_send_inv = wr_send_inv;
+	q->ex.wr_local_inv = wr_local_inv;
+	q->ex.wr_bind_mw = wr_bind;
+	q->ex.wr_atomic_cmp_swp = wr_cs;
+	q->ex.wr_atomic_fetch_add = wr_fa;
+	q->ex.wr_set_sge = wr_set_sge;
+	q->ex.wr_set_sge_list = wr_set_sge_list;
+	q->ex.wr_set_inline_data = wr_set_inline;
+	q->ex.wr_set_inline_data_list = wr_set_inline_list;
+	q->ex.wr_set_ud_addr = wr_set_ud;
+}
+
+void
+null_post_ops(struct verbs_context *v)
+{
+	v->context.ops.post_send = post_send;
+	v->context.ops.post_recv = post_recv;
+	v->context.ops.post_srq_recv = post_srq_recv;
+	v->context.ops.poll_cq = null_poll_cq;
+	v->context.ops.req_notify_cq = null_req_notify;
+	v->context.ops.bind_mw = bind_mw;
+}

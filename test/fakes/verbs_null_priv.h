@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the files of the null provider share. */
+#ifndef VERBS_NULL_PRIV_H
+#define VERBS_NULL_PRIV_H
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "verbs_null.h"
+
+#define NULL_SGE  32
+#define NULL_RING 4096u
+#define NULL_DATA 1024u
+
+#define outer_of(ptr_, type_, member_) ((type_ *)(void *)((char *)(ptr_)-offsetof(type_, member_)))
+
+struct null_cq {
+	union {
+		struct ibv_cq cq;
+		struct ibv_cq_ex ex;
+	};
+	struct ibv_wc wc[NULL_RING];
+	uint32_t head, tail; /* of wc, and what may be seen of it */
+	uint32_t shown;
+	bool armed;
+	struct null_cq *next;
+};
+
+struct null_recv {
+	uint64_t wr_id;
+	struct ibv_sge sge[NULL_SGE];
+	int n;
+};
+
+struct null_rq {
+	struct null_recv wr[NULL_RING];
+	uint32_t head, tail;
+};
+
+struct null_srq {
+	struct ibv_srq srq;
+	struct null_rq rq;
+	uint32_t limit;
+};
+
+struct null_req {
+	struct ibv_send_wr wr;
+	struct ibv_sge sge[NULL_SGE];
+	uint8_t data[NULL_DATA];
+};
+
+struct null_qp {
+	struct ibv_qp qp;
+	struct ibv_qp_ex ex;
+	bool has_ex;
+	struct null_rq rq;
+	struct null_req batch[64]; /* between wr_start and wr_complete */
+	uint32_t n;
+	int err;
+};
+
+/* Is it this call's turn to fail? Returns the errno, or 0. */
+int null_turn(const char *call);
+void *null_object(size_t size);
+void null_gone(void *p);
+void *null_fail(int err);
+
+/* Make an object of a type, or fail if it is this call's turn. */
+#define MAKE(type_, var_)                                                                          \
+	type_ *var_;                                                                               \
+	int err_ = null_turn(__func__);                                                            \
+	if (err_ != 0)                                                                             \
+		return null_fail(err_);                                                            \
+	var_ = null_object(sizeof(*var_))
+
+/* Asynchronous events come out of the first. */
+extern int null_async_pipe[2];
+
+/* Set the calls that libibverbs makes through the context, and those of a QP and a CQ. */
+void null_post_ops(struct verbs_context *v);
+void null_cq_ops(struct null_cq *c);
+void null_qp_ops(struct null_qp *q);
+/* Flush the receives of a QP that goes to ERR. */
+void null_flush(struct null_qp *q);
+void null_notify(struct null_cq *c);
+int null_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int null_req_notify(struct ibv_cq *cq, int solicited);
+
+#endif

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Carry a program of this build into a guest, with the libraries that the guest lacks."""
+
+import glob
+import io
+import os
+import re
+import subprocess
+import tarfile
+import tempfile
+
+# Of a guest: the same release of Debian is assumed for what it has of its own.
+THERE = ('libc.so', 'ld-linux', 'linux-vdso', 'libpthread', 'libdl.so', 'librt.so', 'libgcc_s')
+
+
+def libraries(program):
+    """Paths of the shared libraries that it loads."""
+    text = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
+    return re.findall(r'=> (/\S+)', text)
+
+
+def plugins():
+    """What EAL loads by itself on this machine and programs need: mempools."""
+    folder = subprocess.run(['pkg-config', '--variable=libdir', 'libdpdk'], check=True,
+                            capture_output=True, text=True).stdout.strip()
+    return glob.glob(os.path.join(folder, 'librte_mempool_ring.so.[0-9][0-9]'))
+
+
+def stripped(path, folder):
+    """A copy without debug information, which is most of a program."""
+    copy = os.path.join(folder, os.path.basename(path))
+    subprocess.run(['strip', '--strip-debug', '-o', copy, path], check=True)
+    return copy
+
+
+def carry(guest, program, folder='/bb'):
+    """Put it there; the command that runs it, and the options of EAL that it needs there."""
+    data = io.BytesIO()
+    with tempfile.TemporaryDirectory() as work, tarfile.open(fileobj=data, mode='w') as tar:
+        for path in [program] + libraries(program) + plugins():
+            name = os.path.basename(path)
+            if not name.startswith(THERE):
+                tar.add(stripped(os.path.realpath(path), work), name)
+        local = os.path.join(work, 'all.tar')
+        tar.close()
+        with open(local, 'wb') as f:
+            f.write(data.getvalue())
+        guest.put(local, '/tmp/carry.tar')
+    # EAL loads no plugin from below a folder that anybody may write.
+    guest.run('chmod go-w / && mkdir -p %s && tar -xf /tmp/carry.tar -C %s && rm /tmp/carry.tar' % (folder, folder))
+    return ('LD_LIBRARY_PATH=%s %s/%s' % (folder, folder, os.path.basename(program)),
+            ' '.join('-d %s/%s' % (folder, os.path.basename(p)) for p in plugins()))

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""conform inside a guest, through drivers/verbs, on the kernel's rxe0.
+
+usage: test_verbs_rxe.py CONFORM [--filter LIST] [--all]
+
+Without --all a part of the suite runs that takes seconds. What rxe does otherwise than libibverbs'
+manual pages say is in KNOWN, with what it does; a row of it that holds is as wrong as any other
+that does not.
+"""
+
+import argparse
+import fnmatch
+import json
+import sys
+
+sys.dont_write_bytecode = True
+
+import carry  # noqa: E402
+import guest  # noqa: E402
+import namespace  # noqa: E402
+
+EAL = '-l 0,1 --no-huge -m 200 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
+
+# Of each area what is quick; no row that waits for something not to come.
+PART = ('data/rc/write/64/*,data/rc/write/mtu+1/*,data/rc/write/1M/*,data/rc/read/mtu-1/*,'
+        'data/rc/read/64K/*,data/rc/write_imm/64/*,data/rc/send/64/*,data/rc/send/mtu+1/*,'
+        'data/rc/send_imm/mtu-1/*,data/uc/write/mtu-1/*,data/uc/send/64/*,atomic/*,completion/*,'
+        'list/*,post/*,cq/*,event/*,srq/*,order/*,device/*,window/rc/bind*,'
+        'unreliable/ud/data/*')
+
+# Rows that do not hold on rxe: pattern, what it does. Seen with Linux 6.1.
+KNOWN = [
+    ('window/rc/range/*', 'checks the range of the region, not that of the window'),
+    ('window/rc/zero-based/*', 'takes addresses of a zero-based window as others'),
+    ('window/rc/old-key-is-dead/send-with-invalidate',
+     "the completion's flag is the kernel's, and it has no key"),
+    ('window/rc/region-is-held/*', 'refuses another bind with another status, or not at all'),
+    ('window/rc/key-goes-round/*', 'does not let a key come round to what it was'),
+    ('error/rc/lkey/*', 'says local QP operation error of a bad key, an atomic is carried out'),
+    ('unreliable/uc/error/lkey*', 'the same'),
+    ('error/rc/local-range/*', 'carries out an atomic whose result has no place'),
+    ('receive/rc/*', 'says local QP operation error of a bad receive'),
+    ('srq/rc/last-wqe/*', 'has no event for the last receive'),
+    ('unreliable/ud/error/over-mtu', 'sends what is longer than the MTU'),
+    ('unreliable/ud/lost/own-qkey', "does not take the QP's Q_Key when the top bit is set"),
+    ('async/*', 'has no event for the first message of a QP in RTR'),
+]
+
+
+def known(name):
+    return next((why for pattern, why in KNOWN if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def judge(rows):
+    """Names of rows that should hold and do not; how many passed, skipped and are known."""
+    bad, count = [], {'pass': 0, 'skip': 0, 'known': 0}
+    for row in rows:
+        if row['result'] in ('pass', 'skip'):
+            count[row['result']] += 1
+        elif known(row['name']):
+            count['known'] += 1
+        else:
+            bad.append('%s: %s' % (row['name'], row.get('why', '')))
+    return bad, count
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('conform')
+    p.add_argument('--filter', default=PART)
+    p.add_argument('--all', action='store_true', help='the whole suite: minutes')
+    p.add_argument('--seconds', type=int, default=900)
+    args = p.parse_args()
+    reason = guest.missing()
+    if reason:
+        namespace.skip(reason)
+    namespace.enter()
+    rows = '' if args.all else "-f '%s'" % args.filter
+    with guest.Guest() as there:
+        program, options = carry.carry(there, args.conform)
+        request = there.begin('mkdir -p /var/run; %s -d rxe0 %s --json /tmp/c.json -- %s %s' % (
+            program, rows, EAL, options), args.seconds)
+        request.wait()
+        if request.status not in (0, 1):
+            sys.exit('conform ended with %d\n%s' % (request.status, request.output[-4000:]))
+        report = json.loads(there.get('/tmp/c.json'))
+    found = report['devices'][0]['rows'] if 'devices' in report else report['rows']
+    bad, count = judge([r for r in found if r['result'] != 'not run'])
+    for line in bad:
+        print('FAIL', line)
+    print('%(pass)d rows hold, %(skip)d skip for want of an ability, %(known)d are known not to'
+          % count)
+    # A device that holds nothing, or a suite that ran nothing, is no success.
+    return 1 if bad or count['pass'] < 50 else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

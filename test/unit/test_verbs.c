@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver on the null provider: every operation by either way of posting, completions
+ * and their order, events, and what is not there.
+ */
+#include <poll.h>
+
+#include "verbs_fixture.h"
+
+static void
+test_moves(void **state)
+{
+	const uint32_t sig = BB_SEND_SIGNALED;
+	struct fixture f;
+	struct bb_sge sge[3];
+	uint64_t *word = (uint64_t *)(void *)(mem + LEN);
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		/* Pieces of lengths of their own, one empty. */
+		sge[0] = piece(&f, FROM, 100);
+		sge[1] = piece(&f, FROM, 0);
+		sge[2] = piece(&f, FROM + 200, 33);
+		one(&f, bb_post_write(f.qp, 1, sge, 3, TO, 9, sig), 1, BB_WC_RDMA_WRITE);
+		assert_memory_equal(mem + LEN, mem, 100);
+		assert_memory_equal(mem + LEN + 100, mem + 200, 33);
+		assert_int_equal(mem[LEN + 133], 0);
+		one(&f, bb_post_write_inline(f.qp, 2, mem + 300, 60, TO + 500, 9, sig), 2,
+		    BB_WC_RDMA_WRITE);
+		assert_memory_equal(mem + LEN + 500, mem + 300, 60);
+		sge[0] = piece(&f, TO + 1000, 50);
+		one(&f, bb_post_read(f.qp, 3, sge, 1, FROM + 400, 9, sig), 3, BB_WC_RDMA_READ);
+		assert_memory_equal(mem + LEN + 1000, mem + 400, 50);
+		*word = 40;
+		sge[0] = piece(&f, TO + 64, 8);
+		one(&f, bb_post_fetch_add(f.qp, 4, sge, TO, 9, 2, sig), 4, BB_WC_FETCH_ADD);
+		one(&f, bb_post_cmp_swap(f.qp, 5, sge, TO, 9, 42, 7, sig), 5, BB_WC_CMP_SWAP);
+		assert_int_equal(*word, 7);
+		assert_int_equal(word[8], 42);
+		assert_true(kinds[k].no_qp_ex ? null_dev.wr_ex == 0 : null_dev.wr_plain == 0);
+		fixture_free(&f);
+		assert_int_equal(null_dev.objects, 0);
+		null_reset();
+	}
+}
+
+/* Inline data that goes over the end of the ring. */
+static void
+test_inline_wraps(void **state)
+{
+	struct fixture f;
+	struct bb_wc wc;
+	uint32_t i;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		for (i = 0; i < 200; i++) {
+			const uint32_t len = 1 + i * 13 % 64;
+
+			memset(mem + LEN, 0, 80);
+			assert_int_equal(bb_post_write_inline(f.qp, i, mem + i, len, TO, 1,
+							      BB_SEND_SIGNALED),
+					 1);
+			bb_qp_ring(f.qp);
+			take(&f, &wc, 1);
+			assert_int_equal(wc.wr_id, i);
+			assert_memory_equal(mem + LEN, mem + i, len);
+			assert_int_equal(mem[LEN + len], 0);
+		}
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+static void
+recv_check(struct fixture *f, struct bb_wc *wc, enum bb_wc_opcode opcode, uint32_t len)
+{
+	/* The receive completes first: the provider carries requests out as they are posted. */
+	take(f, wc, 2);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_int_equal(wc[0].opcode, opcode);
+	assert_int_equal(wc[0].wr_id, 77);
+	assert_int_equal(wc[0].byte_len, len);
+	assert_ptr_equal(wc[0].qp, f->qp);
+	assert_int_equal(wc[1].wr_id, 1);
+	assert_int_equal(wc[1].status, BB_WC_SUCCESS);
+}
+
+static void
+messages(struct fixture *f)
+{
+	const struct bb_sge sge = piece(f, FROM, 30);
+	struct bb_wc wc[2];
+
+	post_recv(f, 77);
+	assert_int_equal(bb_post_send(f->qp, 1, &sge, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f->qp);
+	recv_check(f, wc, BB_WC_RECV, 30);
+	assert_memory_equal(mem + LEN, mem, 10);
+	assert_memory_equal(mem + LEN + 100, mem + 10, 20);
+	post_recv(f, 77);
+	assert_int_equal(
+		bb_post_write_imm(f->qp, 1, &sge, 1, TO + 500, 1, 0x1234, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f->qp);
+	recv_check(f, wc, BB_WC_RECV_RDMA_IMM, 30);
+	assert_int_equal(wc[0].imm, 0x1234);
+	assert_int_equal(wc[0].flags, BB_WC_WITH_IMM);
+	assert_memory_equal(mem + LEN + 500, mem, 30);
+	post_recv(f, 77);
+	assert_int_equal(bb_post_send_inv(f->qp, 1, &sge, 1, 0xabcd, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f->qp);
+	recv_check(f, wc, BB_WC_RECV, 30);
+	assert_int_equal(wc[0].imm, 0xabcd);
+	assert_int_equal(wc[0].flags, BB_WC_WITH_INV);
+}
+
+static void
+test_messages(void **state)
+{
+	struct fixture f;
+	size_t k;
+	int srq;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (srq = 0; srq < 2; srq++) {
+			make(&f, BB_QPT_RC, srq, k);
+			messages(&f);
+			messages(&f);
+			fixture_free(&f);
+			assert_int_equal(null_dev.objects, 0);
+			null_reset();
+		}
+	}
+}
+
+/* A handle that is destroyed stays while requests may need it. */
+static void
+test_datagram(void **state)
+{
+	const struct bb_path path = {.port = 1};
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[2];
+	struct bb_ah *ah, *other;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_UD, false, k);
+		sge = piece(&f, FROM, 30);
+		assert_int_equal(bb_ah_create(f.pd, &path, &ah), 0);
+		post_recv(&f, 77);
+		null_dev.hold = true;
+		assert_int_equal(bb_post_send_ud_imm(f.qp, 1, &sge, 1, ah, f.qp->qpn, 0x11, 5,
+						     BB_SEND_SIGNALED),
+				 1);
+		assert_int_equal(bb_ah_destroy(ah), 0);
+		assert_int_equal(null_dev.ah_destroyed, 0);
+		bb_qp_ring(f.qp);
+		null_dev.hold = false;
+		null_release();
+		recv_check(&f, wc, BB_WC_RECV, 30);
+		assert_int_equal(wc[0].src_qp, f.qp->qpn);
+		assert_int_equal(bb_ah_create(f.pd, &path, &other), 0);
+		assert_int_equal(null_dev.ah_destroyed, 1);
+		assert_int_equal(bb_ah_destroy(other), 0);
+		assert_int_equal(null_dev.ah_destroyed, 2);
+		fixture_free(&f);
+		assert_int_equal(null_dev.objects, 0);
+		null_reset();
+	}
+}
+
+static void
+test_windows(void **state)
+{
+	struct fixture f;
+	struct bb_mw *one_mw, *two;
+	uint32_t key;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &one_mw), 0);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &two), 0);
+		one(&f,
+		    bb_mw_bind(f.qp, 1, one_mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+			       BB_SEND_SIGNALED),
+		    1, BB_WC_BIND_MW);
+		one(&f, bb_mw_bind(f.qp, 2, one_mw, NULL, 0, 0, 0, BB_SEND_SIGNALED), 2,
+		    BB_WC_BIND_MW);
+		key = bb_inc_rkey(two->rkey);
+		one(&f,
+		    bb_post_bind_mw(f.qp, 3, two, key, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+				    BB_SEND_SIGNALED),
+		    3, BB_WC_BIND_MW);
+		one(&f, bb_post_local_inv(f.qp, 4, key, BB_SEND_SIGNALED), 4, BB_WC_LOCAL_INV);
+		assert_int_equal(bb_mw_free(two), 0);
+		assert_int_equal(bb_mw_free(one_mw), 0);
+		fixture_free(&f);
+		assert_int_equal(null_dev.objects, 0);
+		null_reset();
+	}
+}
+
+/* A NOP waits for what is in front of it, signalled or not, and lets nothing pass. */
+static void
+test_nops(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+	size_t k;
+	uint64_t i;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		sge = piece(&f, FROM, 8);
+		one(&f, bb_post_nop(f.qp, 1, BB_SEND_SIGNALED), 1, BB_WC_NOP);
+		null_dev.hold = true;
+		/* A doorbell without a NOP first, so that nobody could know of it. */
+		assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_nop(f.qp, 4, 0), 1);
+		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_nop(f.qp, 6, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(f.qp);
+		assert_int_equal(bb_cq_poll(f.cq, wc, 4), 0);
+		null_dev.hold = false;
+		null_release();
+		take(&f, wc, 3);
+		assert_int_equal(wc[0].wr_id, 3);
+		assert_int_equal(wc[1].wr_id, 5);
+		assert_int_equal(wc[2].wr_id, 6);
+		assert_int_equal(wc[0].opcode, BB_WC_NOP);
+		for (i = 0; i < 3; i++)
+			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* Unsignalled requests in one doorbell: one of them is signalled, and none is told. */
+static void
+test_cadence(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	uint32_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(null_dev.signaled, 1);
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	/* A ring of 16 that nobody asks about is never found full. */
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	}
+	fixture_free(&f);
+}
+
+static void
+test_events(void **state)
+{
+	struct pollfd pfd = {.events = POLLIN};
+	struct bb_event event;
+	struct fixture f;
+	struct bb_cq *cq;
+	struct bb_sge sge;
+	struct bb_wc wc;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	pfd.fd = bb_channel_fd(f.ch);
+	assert_int_equal(bb_cq_arm(f.cq, false), 0);
+	assert_int_equal(poll(&pfd, 1, 0), 0);
+	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	assert_int_equal(bb_channel_wait(f.ch, -1, &cq), 0);
+	assert_ptr_equal(cq, f.cq);
+	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
+	/* One that is there and not polled raises the event at once, and one only. */
+	assert_int_equal(bb_cq_arm(f.cq, false), 0);
+	assert_int_equal(poll(&pfd, 1, 0), 1);
+	assert_int_equal(bb_channel_get(f.ch, &cq), 0);
+	take(&f, &wc, 1);
+	one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, BB_SEND_SIGNALED), 2, BB_WC_RDMA_WRITE);
+	assert_int_equal(bb_channel_get(f.ch, &cq), -EAGAIN);
+
+	/* Of a completion that no provider has made, too. */
+	assert_int_equal(bb_cq_arm(f.cq, false), 0);
+	assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_channel_wait(f.ch, 30000, &cq), 0);
+	take(&f, &wc, 1);
+
+	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
+	assert_int_equal(bb_event_get(f.dev, &event), 0);
+	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
+	assert_int_equal(event.port, 1);
+	/* One without a name of ours is passed over. */
+	null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
+	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+	fixture_free(&f);
+}
+
+static void
+test_names(void **state)
+{
+	struct bb_dev_info info[4];
+	struct bb_dev *dev;
+	int i, n, found = 0;
+
+	(void)state;
+	n = bb_dev_list(info, RTE_DIM(info));
+	for (i = 0; i < n; i++)
+		found += strcmp(info[i].name, "verbs:" NULL_NAME) == 0;
+	assert_int_equal(found, 1);
+	assert_int_equal(bb_dev_open("verbs:" NULL_NAME, &dev), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+	assert_int_equal(bb_dev_open("verbs:none", &dev), -ENODEV);
+	assert_int_equal(bb_dev_open(NULL_NAME ",wire=1", &dev), -EINVAL);
+	null_dev.no_devices = true;
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), -ENODEV);
+	assert_int_equal(null_dev.objects, 0);
+}
+
+/* What libibverbs does not have is refused in words, with -ENOTSUP. */
+static void
+test_lacks(void **state)
+{
+	struct bb_cq_attr cattr;
+	struct bb_dev_attr attr;
+	struct bb_mkey_attr mattr;
+	struct bb_mkey *mkey;
+	struct bb_umem *umem;
+	struct fixture f;
+	struct bb_cq *cq;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_int_equal(attr.max_inline, 256);
+	assert_int_equal(bb_umem_reg(f.dev, mem, LEN, 0, &umem), -ENOTSUP);
+	bb_mkey_attr_init(&mattr);
+	assert_int_equal(bb_mkey_create(f.pd, &mattr, &mkey), -ENOTSUP);
+	bb_cq_attr_init(&cattr);
+	cattr.timestamps = true;
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), -ENOTSUP);
+	assert_int_equal(bb_cq_resize(f.cq, 1024), -ENOTSUP);
+	assert_int_equal(bb_dev_clock(f.dev, NULL, NULL), -ENOTSUP);
+	fixture_free(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_moves, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_inline_wraps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_messages, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_datagram, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_windows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nops, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cadence, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lacks, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs", tests, NULL, NULL);
+}

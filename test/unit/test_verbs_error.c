@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver on the null provider: errors, resets, what the provider refuses, and each of
+ * its calls failing in turn.
+ */
+#include "verbs_fixture.h"
+
+/* An error, then what is behind it, and the receives. */
+static void
+test_error(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		sge = piece(&f, FROM, 8);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+		assert_int_equal(bb_post_send(f.qp, 2, &sge, 1, 0), 1);
+		assert_int_equal(bb_post_nop(f.qp, 3, 0), 1);
+		assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 3);
+		assert_int_equal(wc[0].status, BB_WC_RNR_RETRY_EXC_ERR);
+		assert_int_equal(wc[0].vendor_err, 0x5e);
+		assert_int_equal(wc[0].wr_id, 2);
+		assert_int_equal(wc[1].wr_id, 3);
+		assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc[2].wr_id, 4);
+		assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+		/* In ERR a post is flushed, a NOP too. */
+		assert_int_equal(bb_post_nop(f.qp, 5, 0), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+		post_recv(&f, 6);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].wr_id, 6);
+		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* After a reset the QP is as new, whatever it held. */
+static void
+test_reset(void **state)
+{
+	struct bb_qp_attr attr;
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_send(f.qp, 2, &sge, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, BB_SEND_SIGNALED), 9, BB_WC_RDMA_WRITE);
+	one(&f, bb_post_nop(f.qp, 10, BB_SEND_SIGNALED), 10, BB_WC_NOP);
+	fixture_free(&f);
+}
+
+/* The provider refuses one of four: it and all behind it fail here, in order. */
+static void
+test_refused(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[8];
+	uint64_t i;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < 2; k++) {
+		make(&f, BB_QPT_RC, false, k);
+		sge = piece(&f, FROM, 8);
+		null_dev.bad_wr = 3;
+		for (i = 0; i < 4; i++)
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED),
+					 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 4);
+		/* By ibv_wr_complete() all are refused together. */
+		for (i = 0; i < 4; i++)
+			assert_int_equal(wc[i].wr_id, i);
+		i = k == 0 ? 0 : 2;
+		assert_int_equal(wc[i].status, BB_WC_LOC_QP_OP_ERR);
+		assert_int_equal(wc[3].status, BB_WC_WR_FLUSH_ERR);
+		if (i != 0)
+			assert_int_equal(wc[1].status, BB_WC_SUCCESS);
+		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+		fixture_free(&f);
+		null_reset();
+		make(&f, BB_QPT_RC, false, k);
+		null_dev.bad_wr = 1;
+		post_recv(&f, 3);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].wr_id, 3);
+		assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* Each call of libibverbs fails in turn: an error comes out, and nothing stays behind. */
+static void
+test_each_call_fails(void **state)
+{
+	static const int errs[] = {ENOMEM, EINVAL};
+	struct fixture f;
+	uint32_t n, e, kept;
+	size_t k;
+	int ret, srq;
+
+	(void)state;
+	for (e = 0; e < RTE_DIM(errs); e++) {
+		for (k = 0; k < 2 * RTE_DIM(kinds); k++) {
+			srq = k >= RTE_DIM(kinds);
+			for (n = 1;; n++) {
+				null_reset();
+				null_dev.no_cq_ex = kinds[k % RTE_DIM(kinds)].no_cq_ex;
+				null_dev.no_qp_ex = kinds[k % RTE_DIM(kinds)].no_qp_ex;
+				null_dev.no_td = kinds[k % RTE_DIM(kinds)].no_td;
+				null_dev.fail_at = n;
+				null_dev.fail_errno = errs[e];
+				ret = fixture_make(&f, BB_QPT_RC, srq != 0);
+				null_dev.fail_at = 0;
+				kept = null_dev.objects;
+				fixture_free(&f);
+				if (!null_dev.failed)
+					break;
+				/* What only tells of an ability, or has another way. */
+				assert_true(ret < 0 || kept > 0);
+				/* A handle that cannot be given back is the provider's. */
+				if (strncmp(null_dev.failed_call, "ibv_de", 6) != 0)
+					assert_int_equal(null_dev.objects, 0);
+				else
+					null_dev.objects = 0;
+			}
+			assert_int_equal(ret, 0);
+			assert_true(n > 12);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_each_call_fails, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_error", tests, NULL, NULL);
+}
