@@ -31,6 +31,7 @@ struct side {
 struct book {
 	uint32_t symbols;
 	uint32_t max_orders, open, max_open;
+	uint64_t history;
 	uint32_t mask;
 	struct order *orders; /* open addressing, at most half full */
 	struct side *sides;   /* of locate - 1: bid, ask */
@@ -144,7 +145,7 @@ side_of(const struct book *b, uint16_t locate, bool ask)
 }
 
 static const char *
-level_add(struct side *s, uint32_t price, uint32_t shares, bool ask)
+level_add(struct book *b, struct side *s, uint32_t price, uint32_t shares, bool ask)
 {
 	uint32_t i = level_find(s, price, ask);
 	struct level *l = &s->level[i];
@@ -158,17 +159,19 @@ level_add(struct side *s, uint32_t price, uint32_t shares, bool ask)
 	}
 	l->shares += shares;
 	l->orders++;
+	b->history = mix(b->history ^ l->shares);
 	return NULL;
 }
 
 static void
-level_take(struct side *s, uint32_t price, uint32_t shares, bool ask, bool whole)
+level_take(struct book *b, struct side *s, uint32_t price, uint32_t shares, bool ask, bool whole)
 {
 	uint32_t i = level_find(s, price, ask);
 	struct level *l = &s->level[i];
 
 	l->shares -= shares;
 	l->orders -= whole;
+	b->history = mix(b->history ^ l->shares);
 	if (l->orders == 0) {
 		s->n--;
 		memmove(l, l + 1, (s->n - i) * sizeof(*l));
@@ -185,7 +188,7 @@ add(struct book *b, uint64_t ref, uint16_t locate, bool ask, uint32_t shares, ui
 		return "adds an order that is there already";
 	if (b->open == b->max_orders)
 		return "is one open order more than there is room for";
-	wrong = level_add(side_of(b, locate, ask), price, shares, ask);
+	wrong = level_add(b, side_of(b, locate, ask), price, shares, ask);
 	if (wrong != NULL)
 		return wrong;
 	*o = (struct order){ref, shares, price, locate, ask};
@@ -199,7 +202,7 @@ take(struct book *b, struct order *o, uint32_t shares)
 {
 	bool whole = shares == o->shares;
 
-	level_take(side_of(b, o->locate, o->ask), o->price, shares, o->ask, whole);
+	level_take(b, side_of(b, o->locate, o->ask), o->price, shares, o->ask, whole);
 	o->shares -= shares;
 	if (whole)
 		order_remove(b, o);
@@ -291,6 +294,12 @@ book_digest(const struct book *b)
 				   mix((uint64_t)o->locate << 1 | o->ask));
 	}
 	return mix(d ^ sum);
+}
+
+uint64_t
+book_history(const struct book *b)
+{
+	return b->history;
 }
 
 uint32_t

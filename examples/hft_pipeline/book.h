@@ -35,6 +35,12 @@ struct book_top book_top_of(const struct book *b, uint16_t locate);
 /* What two equal books have in common, and no others: a sum over all levels and orders. */
 uint64_t book_digest(const struct book *b);
 
+/*
+ * What two books that went the same way have in common: a sum over every change of a level. Books
+ * that were different for a while and are equal again differ in it.
+ */
+uint64_t book_history(const struct book *b);
+
 /* Orders that are open, and most that were at a time. */
 uint32_t book_open(const struct book *b);
 uint32_t book_max_open(const struct book *b);

@@ -43,7 +43,7 @@ replay(struct replay *r, const struct itch_file *f, uint32_t messages, const str
 			r->orders[r->norders++] = order_out_of(out);
 	}
 	if (rc == 0) {
-		r->digest = book_digest(book.book);
+		r->digest = book_digest(book.book) ^ book_history(book.book);
 		r->quotes = book.seq;
 		r->decisions = strategy.seq;
 		memcpy(r->stopped, risk.stopped, sizeof(r->stopped));

@@ -20,7 +20,7 @@ struct order_out {
 struct replay {
 	struct order_out *orders; /* of malloc() */
 	uint32_t norders;
-	uint64_t digest; /* of the books */
+	uint64_t digest; /* of the books, and the way they went */
 	uint32_t quotes, decisions;
 	uint32_t stopped[RISK_REASONS];
 	uint32_t wrong; /* messages that do not fit the books */

@@ -51,7 +51,7 @@ book_stage_close(struct book_stage *s)
 static unsigned int
 book_report(struct book_stage *s, const union hft_msg *in, union hft_msg *out)
 {
-	uint64_t digest = book_digest(s->book);
+	uint64_t digest = book_digest(s->book) ^ book_history(s->book);
 	uint32_t value[5] = {(uint32_t)digest, (uint32_t)(digest >> 32), s->in.next,
 			     book_open(s->book), s->seq};
 

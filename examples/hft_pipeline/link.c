@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Rings, and the connections under them. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+
+#include "hft.h"
+
+#define SQ_DEPTH 256
+#define RIGHTS   (BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE)
+
+/* Private data of a connection: what both sides must agree on. */
+struct hello {
+	char magic[8];
+	uint32_t link;
+	uint32_t pad;
+	struct params params;
+};
+
+uint16_t link_port[LINKS];
+int some_failed;
+
+int
+place_fail(struct place *p, int rc, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (p->rc == 0) {
+		p->rc = rc;
+		va_start(ap, fmt);
+		vsnprintf(p->why, sizeof(p->why), fmt, ap);
+		va_end(ap);
+	}
+	__atomic_store_n(&some_failed, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+static struct hello
+hello_of(const struct place *p, uint32_t link)
+{
+	struct hello h = {.magic = "hftpipe1", .link = link, .params = p->o->params};
+
+	return h;
+}
+
+static int
+end_memory(struct place *p, struct end *e)
+{
+	size_t len = e->producer ? 64 : rdma_ring_bytes(p->o->slots);
+	int rc;
+
+	e->mem = rte_zmalloc("ring", len, 4096);
+	if (e->mem == NULL)
+		return place_fail(p, -ENOMEM, "no memory for a ring: give EAL more, -m MB");
+	if (!e->producer)
+		rdma_ring_format(e->mem, p->o->slots);
+	rc = bb_mr_reg(p->pd, e->mem, len, RIGHTS, &e->mr);
+	if (rc == 0)
+		rc = bb_region_of(e->mr, "ring", 0, e->producer ? 8 : len, &e->region[0]);
+	if (rc != 0)
+		return place_fail(p, rc, "a ring cannot be registered: %s", strerror(-rc));
+	e->nregions = 1;
+	/* The switch of risk goes with the link to who may pull it. */
+	if (e->link == STAGE_RISK && e->producer) {
+		rc = bb_region_of(p->kill_mr, "kill", 0, 8, &e->region[1]);
+		if (rc != 0)
+			return place_fail(p, rc, "the kill switch: %s", strerror(-rc));
+		e->nregions = 2;
+	}
+	return 0;
+}
+
+static int
+end_open(struct place *p, struct end *e)
+{
+	struct bb_qp_init_attr init;
+	struct sockaddr_storage addr;
+	int rc;
+
+	bb_qp_init_attr_init(&init);
+	init.send_cq = p->cq;
+	init.recv_cq = p->cq;
+	init.sq_depth = SQ_DEPTH;
+	init.rq_depth = 0;
+	init.max_inline = RDMA_RING_SLOT;
+	rc = bb_qp_create(p->pd, &init, &e->qp);
+	if (rc != 0)
+		return place_fail(p, rc, "a queue pair cannot be made: %s", strerror(-rc));
+	e->qp->user = e;
+	rc = end_memory(p, e);
+	if (rc != 0 || !e->listens)
+		return rc;
+	bb_cm_addr(p->o->listen != NULL ? p->o->listen : "127.0.0.1:0", &addr);
+	if (p->o->listen != NULL) {
+		struct sockaddr_in *in = (struct sockaddr_in *)&addr;
+
+		/* IPv4 and IPv6 have the port in the same place. */
+		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
+	}
+	rc = bb_listener_create(p->cm, (struct sockaddr *)&addr, &e->listener);
+	if (rc != 0)
+		return place_fail(p, rc,
+				  "cannot listen for the link from %s to %s: %s; give --listen "
+				  "another port, %u from there are needed",
+				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc),
+				  LINKS);
+	__atomic_store_n(&link_port[e->link], bb_listener_port(e->listener), __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int
+alloc_word(struct place *p, uint32_t access, uint64_t **word, struct bb_mr **mr)
+{
+	*word = rte_zmalloc("word", 64, 64);
+	if (*word == NULL)
+		return place_fail(p, -ENOMEM, "no memory: give EAL more, -m MB");
+	return bb_mr_reg(p->pd, *word, 8, access, mr);
+}
+
+int
+links_open(struct place *p)
+{
+	struct bb_dev_attr dev;
+	struct bb_cq_attr cq;
+	struct bb_cm_attr cm;
+	uint32_t i;
+	int rc;
+
+	rc = bb_dev_query(p->dev, &dev);
+	if (rc == 0)
+		rc = bb_pd_alloc(p->dev, &p->pd);
+	p->target_progress = rc == 0 && dev.target_progress;
+	bb_cq_attr_init(&cq);
+	cq.depth = LINKS * SQ_DEPTH;
+	if (rc == 0)
+		rc = bb_cq_create(p->dev, &cq, &p->cq);
+	bb_cm_attr_init(&cm);
+	if (rc == 0)
+		rc = bb_cm_create(p->dev, &cm, &p->cm);
+	if (rc == 0 && runs(p, STAGE_RISK))
+		rc = alloc_word(p, RIGHTS | BB_ACCESS_REMOTE_ATOMIC, &p->kill, &p->kill_mr);
+	if (rc == 0 && runs(p, STAGE_GATEWAY))
+		rc = alloc_word(p, BB_ACCESS_LOCAL_WRITE, &p->gateway.old, &p->gateway.old_mr);
+	if (rc != 0)
+		return place_fail(p, rc, "%s: queues cannot be made: %s; the lines above say why",
+				  bb_dev_name(p->dev), strerror(-rc));
+	for (i = 0; i < LINKS && rc == 0; i++) {
+		struct end *e = &p->end[i];
+
+		e->link = i;
+		e->producer = runs(p, (enum stage)i);
+		e->used = e->producer != runs(p, (enum stage)(i + 1));
+		/* The consumer listens; but feed and gateway are those who call. */
+		e->listens = e->producer == (i == STAGE_RISK);
+		if (e->used)
+			rc = end_open(p, e);
+	}
+	return rc;
+}
+
+static void
+fill_param(struct place *p, struct end *e, struct bb_conn_param *param, struct hello *h)
+{
+	bb_conn_param_init(param);
+	*h = hello_of(p, e->link);
+	param->private_data = h;
+	param->private_len = sizeof(*h);
+	param->regions = e->region;
+	param->nregions = e->nregions;
+	param->access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC;
+	param->timeout_ms = p->o->wait_s * 1000;
+}
+
+static int
+end_call(struct place *p, struct end *e)
+{
+	struct sockaddr_storage addr;
+	struct sockaddr_in *in = (struct sockaddr_in *)&addr;
+	struct bb_conn_param param;
+	struct hello h;
+	int rc;
+
+	bb_cm_addr(p->o->connect != NULL  ? p->o->connect
+		   : p->o->listen != NULL ? p->o->listen
+					  : "127.0.0.1:0",
+		   &addr);
+	if (p->o->connect != NULL)
+		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
+	else
+		in->sin_port = htons(__atomic_load_n(&link_port[e->link], __ATOMIC_ACQUIRE));
+	if (in->sin_port == 0)
+		return 0; /* not yet: the other place is not so far */
+	fill_param(p, e, &param, &h);
+	rc = bb_conn_connect(p->cm, (struct sockaddr *)&addr, e->qp, &param, &e->conn);
+	if (rc != 0)
+		return place_fail(p, rc, "the link from %s to %s cannot be made: %s",
+				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
+	bb_conn_user_set(e->conn, e);
+	return 0;
+}
+
+static int
+answer(struct place *p, const struct bb_cm_event *ev)
+{
+	static const char no[] = "other parameters: give both sides the same options";
+	struct bb_conn_param param;
+	struct hello h, mine;
+	struct end *e = NULL;
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < LINKS; i++)
+		if (p->end[i].listener != NULL && p->end[i].listener == ev->listener)
+			e = &p->end[i];
+	mine = hello_of(p, e == NULL ? 0 : e->link);
+	if (e == NULL || e->conn != NULL || ev->private_len != sizeof(h) ||
+	    memcmp(ev->private_data, &mine, sizeof(h)) != 0) {
+		fprintf(stderr, "hft_pipeline: a caller was refused: %s\n",
+			e != NULL && e->conn != NULL ? "this link has one" : no);
+		bb_conn_reject(ev->conn, no, sizeof(no) - 1);
+		bb_conn_destroy(ev->conn);
+		return 0;
+	}
+	e->conn = ev->conn;
+	bb_conn_user_set(e->conn, e);
+	fill_param(p, e, &param, &h);
+	rc = bb_conn_accept(e->conn, e->qp, &param);
+	if (rc != 0)
+		return place_fail(p, rc, "the link from %s to %s cannot be made: %s",
+				  stage_name[e->link], stage_name[e->link + 1], strerror(-rc));
+	return 0;
+}
+
+static int
+established(struct place *p, struct end *e)
+{
+	struct bb_region r;
+	int rc = bb_conn_region(e->conn, "ring", &r);
+
+	if (rc == 0)
+		rc = e->producer ? rdma_ring_tx_init(&e->tx, e->qp, e->mem, &r)
+				 : rdma_ring_rx_init(&e->rx, e->qp, e->mem, p->o->slots, &r);
+	if (rc == 0 && e->link == STAGE_RISK && !e->producer)
+		rc = bb_conn_region(e->conn, "kill", &e->region[1]);
+	if (rc != 0)
+		return place_fail(p, rc,
+				  "what the peer says of its end of the link from %s to "
+				  "%s is no ring",
+				  stage_name[e->link], stage_name[e->link + 1]);
+	e->up = true;
+	return 0;
+}
+
+static int
+handle(struct place *p, const struct bb_cm_event *ev)
+{
+	struct end *e;
+
+	if (ev->type == BB_CM_CONNECT_REQUEST)
+		return answer(p, ev);
+	e = bb_conn_user(ev->conn);
+	switch (ev->type) {
+	case BB_CM_ESTABLISHED:
+		return established(p, e);
+	case BB_CM_DISCONNECTED:
+		e->over = true;
+		if (e->producer && e->up)
+			rdma_ring_tx_fail(&e->tx, -EPIPE);
+		else if (e->up)
+			rdma_ring_rx_fail(&e->rx, -EPIPE);
+		if (p->finished)
+			return 0;
+		return place_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
+				  stage_name[e->link], stage_name[e->link + 1], ev->why);
+	case BB_CM_REJECTED:
+		return place_fail(p, -ECONNREFUSED, "the other side has refused: %.*s",
+				  (int)ev->private_len, (const char *)ev->private_data);
+	case BB_CM_FAILED:
+		return place_fail(p, ev->status,
+				  "the link from %s to %s was not made: %s; does the other side "
+				  "run, with --listen?",
+				  stage_name[e->link], stage_name[e->link + 1], ev->why);
+	default:
+		return 0;
+	}
+}
+
+int
+links_watch(struct place *p)
+{
+	struct bb_cm_event ev;
+	int rc = 0;
+
+	while (rc == 0 && bb_cm_poll(p->cm, &ev, 1) == 1)
+		rc = handle(p, &ev);
+	return rc;
+}
+
+int
+links_connect(struct place *p)
+{
+	const uint64_t end = rte_get_tsc_cycles() + p->o->wait_s * rte_get_tsc_hz();
+	uint32_t i, down;
+	struct bb_wc wc;
+	int rc = 0;
+
+	do {
+		for (i = 0, down = 0; i < LINKS && rc == 0; i++) {
+			struct end *e = &p->end[i];
+
+			if (e->used && !e->listens && e->conn == NULL)
+				rc = end_call(p, e);
+			down += e->used && !e->up;
+		}
+		if (rc == 0)
+			rc = links_watch(p);
+		if (bb_cq_poll(p->cq, &wc, 1) == 1)
+			rc = links_error(p, &wc);
+		if (rc == 0 &&
+		    (stop_signal != 0 || __atomic_load_n(&some_failed, __ATOMIC_RELAXED)))
+			return -EINTR;
+		if (rc == 0 && down > 0 && rte_get_tsc_cycles() > end)
+			rc = place_fail(p, -ETIMEDOUT,
+					"nobody was there in %u s; start the other "
+					"side, or give --wait more",
+					p->o->wait_s);
+	} while (rc == 0 && down > 0);
+	return rc;
+}
+
+int
+links_error(struct place *p, const struct bb_wc *wc)
+{
+	struct end *e = wc->qp->user;
+
+	if (wc->status == BB_WC_SUCCESS || p->finished)
+		return 0;
+	if (e->producer)
+		rdma_ring_tx_fail(&e->tx, -EPIPE);
+	else
+		rdma_ring_rx_fail(&e->rx, -EPIPE);
+	return place_fail(p, -EPIPE, "the link from %s to %s broke: %s: %s", stage_name[e->link],
+			  stage_name[e->link + 1], bb_wc_status_name(wc->status),
+			  bb_wc_status_cause(wc->status, wc->vendor_err));
+}
+
+/*
+ * Who consumes ends a link, the gateway first: so nothing is under way on it, and each producer
+ * knows then that all has arrived. A stage further up waits for the link behind it.
+ */
+static bool
+may_end(const struct place *p, const struct end *e)
+{
+	uint32_t k;
+
+	if (p->rc != 0)
+		return true;
+	for (k = e->link + 1; k < LINKS && !p->end[k].used; k++)
+		;
+	return !e->producer && (k == LINKS || p->end[k].over);
+}
+
+void
+links_disconnect(struct place *p)
+{
+	uint64_t end = rte_get_tsc_cycles() + p->o->wait_s * rte_get_tsc_hz();
+	uint32_t i, open;
+	struct bb_wc wc;
+
+	/* After a failure nobody waits for long. */
+	if (p->rc != 0)
+		end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
+	p->finished = true;
+	do {
+		for (i = 0, open = 0; i < LINKS; i++) {
+			struct end *e = &p->end[i];
+
+			open += e->up && !e->over;
+			if (e->up && !e->over && !e->ended && may_end(p, e)) {
+				bb_conn_disconnect(e->conn, NULL, 0);
+				e->ended = true;
+			}
+		}
+		bb_cq_poll(p->cq, &wc, 1);
+		links_watch(p);
+	} while (open > 0 && rte_get_tsc_cycles() < end);
+}
+
+void
+links_close(struct place *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < LINKS; i++) {
+		struct end *e = &p->end[i];
+
+		if (e->conn != NULL)
+			bb_conn_destroy(e->conn);
+		if (e->listener != NULL)
+			bb_listener_destroy(e->listener);
+		if (e->qp != NULL)
+			bb_qp_destroy(e->qp);
+		if (e->mr != NULL)
+			bb_mr_dereg(e->mr);
+		rte_free(e->mem);
+		memset(e, 0, sizeof(*e));
+	}
+	if (p->kill_mr != NULL)
+		bb_mr_dereg(p->kill_mr);
+	if (p->gateway.old_mr != NULL)
+		bb_mr_dereg(p->gateway.old_mr);
+	rte_free(p->kill);
+	rte_free(p->gateway.old);
+	p->gateway.old = NULL;
+	if (p->cm != NULL)
+		bb_cm_destroy(p->cm);
+	if (p->cq != NULL)
+		bb_cq_destroy(p->cq);
+	if (p->pd != NULL)
+		bb_pd_free(p->pd);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * hft_pipeline: market data in, orders out, through stages that are joined by RDMA writes.
+ *
+ * Read next: ../common/rdma_ring.h (the ring), stages.h (what goes through it), hft.h (places and
+ * links), run.c (the loop of a place).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "generate.h"
+#include "hft.h"
+
+volatile sig_atomic_t stop_signal;
+
+static void
+on_signal(int sig)
+{
+	stop_signal = sig;
+}
+
+static int
+load(const struct options *o, struct itch_file *f)
+{
+	const struct generate g = {o->seed, o->messages, o->symbols};
+	const char *name = o->file != NULL ? o->file : "the generated day";
+	struct itch_fault fault = {NULL, 0, 0};
+	uint8_t *image = NULL;
+	size_t size;
+	int rc;
+
+	if (o->file != NULL) {
+		rc = itch_file_read(f, o->file, &fault);
+	} else {
+		rc = generate(&g, &image, &size);
+		if (rc == 0)
+			rc = itch_file_open(f, image, size, &fault);
+	}
+	if (rc == -EBADMSG && fault.message != 0)
+		fprintf(stderr,
+			"hft_pipeline: %s: message %u, at byte %" PRIu64 ", %s; the file is cut "
+			"short or damaged: make it again with --generate\n",
+			name, fault.message, fault.offset, fault.what);
+	else if (rc == -EBADMSG)
+		fprintf(stderr,
+			"hft_pipeline: %s: %s (byte %" PRIu64 "); the file is cut short or "
+			"damaged: make it again with --generate\n",
+			name, fault.what, fault.offset);
+	else if (rc != 0)
+		fprintf(stderr, "hft_pipeline: %s: %s\n", name, strerror(-rc));
+	if (rc == 0 && f->h.symbols > o->params.symbols) {
+		fprintf(stderr, "hft_pipeline: %s has %u symbols: give both sides --symbols %u\n",
+			name, f->h.symbols, f->h.symbols);
+		rc = -EINVAL;
+	}
+	if (rc == 0 && f->h.max_open > o->params.max_orders) {
+		fprintf(stderr,
+			"hft_pipeline: %s has %u orders open at a time: give both sides "
+			"--max-orders %u\n",
+			name, f->h.max_open, f->h.max_open);
+		rc = -EINVAL;
+	}
+	return rc;
+}
+
+static int
+save(const struct options *o)
+{
+	const struct generate g = {o->seed, o->messages, o->symbols};
+	FILE *out = fopen(o->generate, "wb");
+	uint8_t *image = NULL;
+	size_t size = 0;
+	int rc = 0;
+
+	if (out == NULL) {
+		rc = -errno;
+	} else {
+		rc = generate(&g, &image, &size);
+		if (rc == 0 && fwrite(image, 1, size, out) != size)
+			rc = -errno;
+		if (fclose(out) != 0 && rc == 0)
+			rc = -errno;
+	}
+	free(image);
+	if (rc != 0) {
+		fprintf(stderr,
+			"hft_pipeline: --generate %s: %s; give a file that can be written\n",
+			o->generate, strerror(-rc));
+		return EXIT_FAILED;
+	}
+	printf("%s: %u messages of %u symbols, seed %" PRIu64 ", %zu bytes\n", o->generate,
+	       o->messages, o->symbols, o->seed, size);
+	return 0;
+}
+
+static int
+place_open(struct place *p)
+{
+	const struct params *params = &p->o->params;
+	int rc = 0;
+
+	if (runs(p, STAGE_BOOK))
+		rc = book_stage_open(&p->book, params);
+	if (p->o->defect == DEFECT_BOOK)
+		p->book.spoil = p->o->defect_at;
+	if (rc == 0 && runs(p, STAGE_STRATEGY))
+		rc = strategy_stage_open(&p->strategy, params);
+	if (runs(p, STAGE_GATEWAY) && rc == 0) {
+		hist_reset(&p->gateway.latency);
+		p->gateway.orders =
+			calloc((size_t)p->gateway.max_orders + 1, sizeof(*p->gateway.orders));
+		rc = p->gateway.orders != NULL ? 0 : -ENOMEM;
+	}
+	if (rc != 0)
+		return place_fail(p, rc,
+				  "no memory for the books: fewer --symbols or --max-orders");
+	rc = links_open(p);
+	if (rc == 0 && runs(p, STAGE_RISK) && risk_stage_open(&p->risk, params, p->kill) != 0)
+		rc = place_fail(p, -ENOMEM, "no memory for risk: fewer --symbols");
+	return rc;
+}
+
+static void
+place_close(struct place *p)
+{
+	links_close(p);
+	book_stage_close(&p->book);
+	strategy_stage_close(&p->strategy);
+	risk_stage_close(&p->risk);
+}
+
+static int
+place_main(void *arg)
+{
+	struct place *p = arg;
+	int rc = place_open(p);
+
+	if (rc == 0)
+		rc = links_connect(p);
+	if (rc == 0)
+		rc = place_run(p);
+	/* A place that ends because another one has failed has no reason of its own. */
+	if (rc != 0 && p->rc == 0)
+		p->rc = rc;
+	if (p->cm != NULL)
+		links_disconnect(p);
+	if (p->rc == 0 && p->book.wrong != 0)
+		fprintf(stderr, "hft_pipeline: books: message %u %s\n", p->book.which, p->book.why);
+	place_close(p);
+	return rc;
+}
+
+static int
+open_devices(const struct options *o, struct place *places)
+{
+	const char *spec;
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < o->places; i++) {
+		struct place *p = &places[i];
+
+		if (p->lcore == LCORE_ID_ANY)
+			continue;
+		spec = i > 0 && o->listen == NULL ? o->peer_device : o->device;
+		rc = bb_dev_open(spec, &p->dev);
+		if (rc != 0) {
+			fprintf(stderr,
+				"hft_pipeline: --device %s: cannot be opened: %s; the lines above "
+				"say why\n",
+				spec, strerror(-rc));
+			return rc;
+		}
+	}
+	return 0;
+}
+
+/* Give an lcore to each place that this process runs. How many; -1: too few. */
+static int
+assign(const struct options *o, struct place *places)
+{
+	unsigned int lcore = rte_get_main_lcore();
+	uint32_t i;
+	int n = 0;
+
+	for (i = 0; i < o->places; i++) {
+		struct place *p = &places[i];
+		bool feed = o->place_of[STAGE_FEED] == i;
+
+		p->o = o;
+		p->index = i;
+		p->lcore = LCORE_ID_ANY;
+		if ((o->listen != NULL && feed) || (o->connect != NULL && !feed))
+			continue;
+		if (lcore == RTE_MAX_LCORE) {
+			fprintf(stderr,
+				"hft_pipeline: each place needs an lcore, and %u are here: give EAL "
+				"more, as in -l 0-%u, or group stages by --stages\n",
+				rte_lcore_count(), o->places - 1);
+			return -1;
+		}
+		p->lcore = lcore;
+		lcore = rte_get_next_lcore(n++ == 0 ? (unsigned int)-1 : lcore, 1, 0);
+	}
+	return n;
+}
+
+static int
+run(const struct options *o, const struct itch_file *file)
+{
+	struct place *places = calloc(o->places, sizeof(*places)), *first = NULL, *p;
+	int rc = EXIT_FAILED, n;
+	uint32_t i;
+
+	if (places == NULL) {
+		fprintf(stderr, "hft_pipeline: no memory\n");
+		return EXIT_FAILED;
+	}
+	n = assign(o, places);
+	if (n < 0) {
+		free(places);
+		return EXIT_USAGE;
+	}
+	if (open_devices(o, places) != 0)
+		goto out;
+	places[o->place_of[STAGE_FEED]].feed.file = file;
+	places[o->place_of[STAGE_GATEWAY]].gateway.max_orders = file->h.messages;
+	if (o->listen != NULL)
+		printf("hft_pipeline: listening at %s\n", o->listen);
+	fflush(stdout);
+	for (i = 0; i < o->places; i++) {
+		p = &places[i];
+		if (p->lcore == LCORE_ID_ANY)
+			continue;
+		if (p->lcore == rte_get_main_lcore())
+			first = p;
+		else
+			rte_eal_remote_launch(place_main, p, p->lcore);
+	}
+	if (first != NULL)
+		place_main(first);
+	rte_eal_mp_wait_lcore();
+	for (i = 0, rc = 0; i < o->places; i++) {
+		if (places[i].rc == 0)
+			continue;
+		rc = EXIT_FAILED;
+		if (places[i].why[0] != '\0')
+			fprintf(stderr, "hft_pipeline: %s\n", places[i].why);
+	}
+	rc = report(o, places, rc);
+out:
+	for (i = 0; i < o->places; i++) {
+		free(places[i].gateway.orders);
+		if (places[i].dev != NULL)
+			bb_dev_close(places[i].dev);
+	}
+	free(places);
+	return rc;
+}
+
+/* "--" and what stands behind it; EAL has what stands before. */
+static int
+split_args(int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i;
+	return argc;
+}
+
+static int
+parse_args(struct options *o, int argc, char **argv, int eal_argc)
+{
+	int i, rc;
+
+	for (i = 1; i < eal_argc; i++) {
+		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
+			options_help(stdout);
+			return 1;
+		}
+		if (options_known(argv[i])) {
+			fprintf(stderr,
+				"hft_pipeline: %s is not an EAL option: put it behind --, as in "
+				"hft_pipeline -l 0,1 -- %s ...\n",
+				argv[i], argv[i]);
+			return -1;
+		}
+	}
+	if (eal_argc == argc)
+		return options_parse(o, 1, argv);
+	argv[eal_argc] = argv[0];
+	rc = options_parse(o, argc - eal_argc, argv + eal_argc);
+	argv[eal_argc] = NULL;
+	return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+	int eal_argc = split_args(argc, argv), rc;
+	static struct itch_file file;
+	static struct options o;
+
+	rc = parse_args(&o, argc, argv, eal_argc);
+	if (rc != 0)
+		return rc < 0 ? EXIT_USAGE : 0;
+	if (o.generate != NULL)
+		return save(&o);
+	if (o.listen == NULL && load(&o, &file) != 0) {
+		itch_file_free(&file);
+		return EXIT_USAGE;
+	}
+	if (rte_eal_init(eal_argc, argv) < 0) {
+		fprintf(stderr,
+			"hft_pipeline: EAL did not start: %s; without hugepages give "
+			"--no-huge -m 256\n",
+			rte_strerror(rte_errno));
+		itch_file_free(&file);
+		return EXIT_FAILED;
+	}
+	/* The first signal ends the day early, with all checks; a second one ends the program. */
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	rc = run(&o, &file);
+	itch_file_free(&file);
+	rte_eal_cleanup();
+	return rc;
+}

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <getopt.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "generate.h"
+#include "hft.h"
+#include "number.h"
+
+enum {
+	OPT_FILE = 256,
+	OPT_GENERATE,
+	OPT_JSON,
+	OPT_DEVICE,
+	OPT_PEER_DEVICE,
+	OPT_LISTEN,
+	OPT_CONNECT,
+	OPT_STAGES,
+	OPT_DEFECT,
+	OPT_SEED,
+	OPT_U32, /* and those behind it: u32_options[] */
+};
+
+/* Options that are numbers of 32 bits. */
+static const struct {
+	const char *name;
+	size_t offset;
+	uint32_t min, max;
+} u32_options[] = {
+	{"messages", offsetof(struct options, messages), 2, 100000000},
+	{"symbols", offsetof(struct options, symbols), 1, ITCH_SYMBOLS},
+	{"rate", offsetof(struct options, rate), 0, 100000000},
+	{"slots", offsetof(struct options, slots), RDMA_RING_MIN_SLOTS, RDMA_RING_MAX_SLOTS},
+	{"kill-after", offsetof(struct options, kill_after), 1, UINT32_MAX},
+	{"wait", offsetof(struct options, wait_s), 1, 3600},
+	{"max-orders", offsetof(struct options, params.max_orders), 1, 1u << 28},
+	{"imbalance", offsetof(struct options, params.imbalance), 1, 1000000},
+	{"shares", offsetof(struct options, params.shares), 1, 1000000},
+	{"max-shares", offsetof(struct options, params.max_shares), 1, UINT32_MAX},
+	{"max-position", offsetof(struct options, params.max_position), 1, UINT32_MAX},
+	{"max-rate", offsetof(struct options, params.max_rate), 1, UINT32_MAX},
+	{"collar", offsetof(struct options, params.collar), 1, UINT32_MAX},
+};
+
+#define U32_OPTIONS (sizeof(u32_options) / sizeof(u32_options[0]))
+
+static const struct option longopts[] = {
+	{"file", required_argument, NULL, OPT_FILE},
+	{"generate", required_argument, NULL, OPT_GENERATE},
+	{"json", required_argument, NULL, OPT_JSON},
+	{"device", required_argument, NULL, OPT_DEVICE},
+	{"peer-device", required_argument, NULL, OPT_PEER_DEVICE},
+	{"listen", required_argument, NULL, OPT_LISTEN},
+	{"connect", required_argument, NULL, OPT_CONNECT},
+	{"stages", required_argument, NULL, OPT_STAGES},
+	{"seed", required_argument, NULL, OPT_SEED},
+	{"defect", required_argument, NULL, OPT_DEFECT}, /* for tests: not in the help */
+	{"messages", required_argument, NULL, OPT_U32 + 0},
+	{"symbols", required_argument, NULL, OPT_U32 + 1},
+	{"rate", required_argument, NULL, OPT_U32 + 2},
+	{"slots", required_argument, NULL, OPT_U32 + 3},
+	{"kill-after", required_argument, NULL, OPT_U32 + 4},
+	{"wait", required_argument, NULL, OPT_U32 + 5},
+	{"max-orders", required_argument, NULL, OPT_U32 + 6},
+	{"imbalance", required_argument, NULL, OPT_U32 + 7},
+	{"shares", required_argument, NULL, OPT_U32 + 8},
+	{"max-shares", required_argument, NULL, OPT_U32 + 9},
+	{"max-position", required_argument, NULL, OPT_U32 + 10},
+	{"max-rate", required_argument, NULL, OPT_U32 + 11},
+	{"collar", required_argument, NULL, OPT_U32 + 12},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+bool
+options_known(const char *arg)
+{
+	const struct option *l;
+	size_t len = strcspn(arg, "=");
+
+	for (l = longopts; l->name != NULL; l++)
+		if (len == strlen(l->name) + 2 && strncmp(arg, "--", 2) == 0 &&
+		    strncmp(arg + 2, l->name, len - 2) == 0)
+			return true;
+	return false;
+}
+
+static int
+number(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
+{
+	const char *wrong = number_parse(arg, strlen(arg), v);
+
+	if (wrong == NULL && (*v < min || *v > max))
+		wrong = "is out of range";
+	if (wrong == NULL)
+		return 0;
+	fprintf(stderr, "hft_pipeline: --%s %s: %s; give %" PRIu64 " to %" PRIu64 "\n", name, arg,
+		wrong, min, max);
+	return -1;
+}
+
+/* "feed+gateway,book+strategy+risk": a comma begins a new place. */
+static int
+parse_stages(struct options *o, const char *arg)
+{
+	const char *p = arg, *wrong = NULL;
+	bool seen[STAGES] = {false};
+	uint32_t s, place = 0;
+	size_t n;
+
+	for (;; p += n + 1) {
+		n = strcspn(p, "+,");
+		for (s = 0; s < STAGES; s++)
+			if (n == strlen(stage_name[s]) && strncmp(p, stage_name[s], n) == 0)
+				break;
+		if (s == STAGES)
+			wrong = "there is no such stage";
+		else if (seen[s])
+			wrong = "a stage is there twice";
+		if (wrong != NULL)
+			break;
+		seen[s] = true;
+		o->place_of[s] = (uint8_t)place;
+		if (p[n] == '\0')
+			break;
+		place += p[n] == ',';
+	}
+	for (s = 0; s < STAGES && wrong == NULL; s++)
+		if (!seen[s])
+			wrong = "a stage is missing";
+	if (wrong == NULL && place == 0)
+		wrong = "all of it is one place, and nothing to join";
+	if (wrong != NULL) {
+		fprintf(stderr,
+			"hft_pipeline: --stages %s: %s; give feed, book, strategy, risk and "
+			"gateway, with + between those of a place and a comma between places\n",
+			arg, wrong);
+		return -1;
+	}
+	o->places = place + 1;
+	return 0;
+}
+
+/* drop:N, twice:N, swap:N, book:N, order:N */
+static int
+parse_defect(struct options *o, const char *arg)
+{
+	static const char *const names[] = {"", "drop", "twice", "swap", "book", "order"};
+	size_t n = strcspn(arg, ":");
+	uint64_t at;
+	uint32_t i;
+
+	for (i = DEFECT_DROP; i <= DEFECT_ORDER; i++) {
+		if (n != strlen(names[i]) || strncmp(arg, names[i], n) != 0 || arg[n] == '\0')
+			continue;
+		if (number("defect", arg + n + 1, 1, UINT32_MAX, &at) != 0)
+			return -1;
+		o->defect = (enum defect)i;
+		o->defect_at = (uint32_t)at;
+		return 0;
+	}
+	fprintf(stderr,
+		"hft_pipeline: --defect %s: give drop:N, twice:N, swap:N, book:N, order:N\n", arg);
+	return -1;
+}
+
+static int
+parse_addr(const char *name, const char *arg)
+{
+	struct sockaddr_storage addr;
+
+	if (bb_cm_addr(arg, &addr) == 0)
+		return 0;
+	fprintf(stderr,
+		"hft_pipeline: --%s %s: give an address and a port, as in 192.0.2.1:18600\n", name,
+		arg);
+	return -1;
+}
+
+static int
+parse_one(struct options *o, int c)
+{
+	uint64_t v = 0;
+	int i, rc;
+
+	switch (c) {
+	case OPT_FILE:
+		o->file = optarg;
+		return 0;
+	case OPT_GENERATE:
+		o->generate = optarg;
+		return 0;
+	case OPT_JSON:
+		o->json = optarg;
+		return 0;
+	case OPT_DEVICE:
+		o->device = optarg;
+		return 0;
+	case OPT_PEER_DEVICE:
+		o->peer_device = optarg;
+		return 0;
+	case OPT_LISTEN:
+		o->listen = optarg;
+		return parse_addr("listen", optarg);
+	case OPT_CONNECT:
+		o->connect = optarg;
+		return parse_addr("connect", optarg);
+	case OPT_STAGES:
+		return parse_stages(o, optarg);
+	case OPT_DEFECT:
+		return parse_defect(o, optarg);
+	case OPT_SEED:
+		return number("seed", optarg, 0, UINT64_MAX, &o->seed);
+	default:
+		break;
+	}
+	i = c - OPT_U32;
+	if (i < 0 || i >= (int)U32_OPTIONS) {
+		fprintf(stderr, "hft_pipeline: see hft_pipeline --help\n");
+		return -1;
+	}
+	rc = number(u32_options[i].name, optarg, u32_options[i].min, u32_options[i].max, &v);
+	*(uint32_t *)(void *)((char *)o + u32_options[i].offset) = (uint32_t)v;
+	return rc;
+}
+
+static int
+check_together(struct options *o)
+{
+	if (o->listen != NULL && o->connect != NULL) {
+		fprintf(stderr, "hft_pipeline: --listen and --connect: one side listens, the other "
+				"one connects\n");
+		return -1;
+	}
+	if ((o->listen != NULL || o->connect != NULL) &&
+	    o->place_of[STAGE_FEED] != o->place_of[STAGE_GATEWAY]) {
+		fprintf(stderr,
+			"hft_pipeline: --stages: between processes feed and gateway must be one "
+			"place, as time is told by one clock; say feed+gateway,...\n");
+		return -1;
+	}
+	if (o->listen != NULL && (o->file != NULL || o->kill_after != 0)) {
+		fprintf(stderr, "hft_pipeline: --file and --kill-after belong to the side that "
+				"connects\n");
+		return -1;
+	}
+	if ((o->slots & (o->slots - 1)) != 0) {
+		fprintf(stderr, "hft_pipeline: --slots %u: give a power of two\n", o->slots);
+		return -1;
+	}
+	o->params.symbols = o->symbols;
+	if (o->peer_device == NULL)
+		o->peer_device = o->device;
+	return 0;
+}
+
+int
+options_parse(struct options *o, int argc, char **argv)
+{
+	int c;
+
+	*o = (struct options){
+		.device = "soft0",
+		.messages = 200000,
+		.symbols = 8,
+		.seed = 1,
+		.rate = 200000,
+		.slots = 1024,
+		.wait_s = 60,
+		.params = {.max_orders = 4096,
+			   .imbalance = 2,
+			   .shares = 100,
+			   .max_shares = 300,
+			   .max_position = 2000,
+			   .max_rate = 2000,
+			   .collar = 1000},
+	};
+	if (parse_stages(o, "feed+gateway,book+strategy+risk") != 0)
+		return -1;
+	optind = 0; /* a new scan */
+	while ((c = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
+		if (c == 'h') {
+			options_help(stdout);
+			return 1;
+		}
+		if (parse_one(o, c) != 0)
+			return -1;
+	}
+	if (optind < argc) {
+		fprintf(stderr, "hft_pipeline: \"%s\" is not an option; see hft_pipeline --help\n",
+			argv[optind]);
+		return -1;
+	}
+	return check_together(o);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What came out against what must have come out; the table and the JSON. */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+
+#include "hft.h"
+#include "json_string.h"
+
+#define BAR 50
+
+static const struct {
+	const char *name, *key;
+	uint32_t ppm;
+} points[] = {
+	{"p50", "p50", 500000},     {"p90", "p90", 900000},       {"p99", "p99", 990000},
+	{"p99.9", "p99_9", 999000}, {"p99.99", "p99_99", 999900},
+};
+
+#define POINTS (sizeof(points) / sizeof(points[0]))
+
+struct outcome {
+	const struct options *o;
+	const struct feed *feed;
+	const struct gateway *g;
+	struct replay r;
+	uint32_t ticks;
+	uint32_t failures;
+	uint64_t stopped;
+};
+
+static void __attribute__((format(printf, 2, 3))) fault(struct outcome *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	c->failures++;
+	printf("WRONG: ");
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+/* Every stage has counted what came to it. */
+static void
+check_counts(struct outcome *c)
+{
+	static const char *const what[] = {"", "ticks", "quotes", "orders"};
+	uint32_t s;
+
+	for (s = STAGE_BOOK; s < STAGE_GATEWAY; s++) {
+		const union hft_msg *m = &c->g->report[s];
+
+		if (m->report.lost != 0 || m->report.twice != 0)
+			fault(c, "%s to %s: %u lost, %u twice or out of order", what[s],
+			      stage_name[s], m->report.lost, m->report.twice);
+	}
+	if (c->g->report[STAGE_BOOK].report.wrong != c->r.wrong)
+		fault(c, "%u messages did not fit the books, %u in the replay",
+		      c->g->report[STAGE_BOOK].report.wrong, c->r.wrong);
+	if (c->g->in.lost != 0 || c->g->in.twice != 0)
+		fault(c, "orders to gateway: %u lost, %u twice or out of order", c->g->in.lost,
+		      c->g->in.twice);
+	if (c->g->in.next != c->g->report[STAGE_RISK].report.wrong)
+		fault(c, "risk let %u orders through, the gateway has %u",
+		      c->g->report[STAGE_RISK].report.wrong, c->g->norders);
+}
+
+static void
+check_replay(struct outcome *c)
+{
+	const union hft_msg *book = &c->g->report[STAGE_BOOK], *risk = &c->g->report[STAGE_RISK];
+	uint32_t i, n = c->g->norders < c->r.norders ? c->g->norders : c->r.norders;
+
+	if (book->report.value[2] != c->ticks)
+		fault(c, "the book has seen %u ticks of %u", book->report.value[2], c->ticks);
+	if (report_digest(book) != c->r.digest)
+		fault(c, "the books are not those of the replay, at the end or on the way");
+	if (book->report.value[4] != c->r.quotes)
+		fault(c, "%u quotes, %u in the replay", book->report.value[4], c->r.quotes);
+	/* Once the switch is pulled orders stop: what went before is as in the replay. */
+	for (i = 0; i < n; i++) {
+		const struct order_out *a = &c->g->orders[i], *b = &c->r.orders[i];
+
+		if (memcmp(a, b, sizeof(*a)) == 0)
+			continue;
+		fault(c,
+		      "order %u is for tick %u: %s %u of symbol %u at %u; in the replay for tick "
+		      "%u: %s %u of symbol %u at %u",
+		      i + 1, a->number + 1, a->side == 'B' ? "buy" : "sell", a->shares, a->locate,
+		      a->price, b->number + 1, b->side == 'B' ? "buy" : "sell", b->shares,
+		      b->locate, b->price);
+		break;
+	}
+	if (risk->report.value[RISK_KILLED] == 0 && c->g->norders != c->r.norders)
+		fault(c, "%u orders, %u in the replay", c->g->norders, c->r.norders);
+	for (i = 0; i < RISK_REASONS; i++)
+		c->stopped += risk->report.value[i];
+	if (risk->report.wrong + c->stopped != c->r.decisions)
+		fault(c, "risk has judged %" PRIu64 " orders, the strategy of the replay made %u",
+		      risk->report.wrong + c->stopped, c->r.decisions);
+}
+
+static void
+check_kill(struct outcome *c)
+{
+	const union hft_msg *risk = &c->g->report[STAGE_RISK];
+	uint32_t killed = risk->report.value[RISK_KILLED];
+
+	if (!c->g->killed) {
+		if (killed != 0)
+			fault(c, "risk stopped %u orders by the kill switch that nobody pulled",
+			      killed);
+		return;
+	}
+	if (c->g->kill_found != 0)
+		fault(c, "the kill switch was pulled already: it held %" PRIu64, c->g->kill_found);
+	/* In flight when the atomic was done: what the ring holds, and what a place holds back. */
+	if (c->g->norders - c->g->orders_at_kill > c->o->slots + STAGES)
+		fault(c, "%u orders came after the kill switch was pulled",
+		      c->g->norders - c->g->orders_at_kill);
+	if (c->g->norders == c->g->orders_at_kill && killed == 0 && c->r.norders > c->g->norders)
+		fault(c, "orders stopped, but not by the kill switch");
+}
+
+static double
+ns_of(uint64_t ticks)
+{
+	return (double)ticks * 1e9 / (double)rte_get_tsc_hz();
+}
+
+/* Two rows to a power of two, from the first to the last that is not empty. */
+static void
+print_histogram(const struct hist *h)
+{
+	uint64_t rows[128] = {0}, most = 1;
+	uint32_t i, row, lo = 128, hi = 0;
+	double from;
+	int bar;
+
+	for (i = 0; i < HIST_BUCKETS; i++) {
+		uint64_t ns = (uint64_t)ns_of(hist_bucket_top(i));
+
+		if (h->bucket[i] == 0)
+			continue;
+		if (ns < 2)
+			ns = 2;
+		row = 2 * (63 - (uint32_t)__builtin_clzll(ns));
+		row += ns >> (row / 2 - 1) & 1;
+		rows[row] += h->bucket[i];
+		if (rows[row] > most)
+			most = rows[row];
+		lo = row < lo ? row : lo;
+		hi = row > hi ? row : hi;
+	}
+	for (row = lo; row <= hi && lo < 128; row++) {
+		from = (double)(UINT64_C(1) << row / 2) * (row % 2 != 0 ? 1.5 : 1.0);
+		bar = (int)((rows[row] * BAR + most - 1) / most);
+		printf("  %12.0f ns  %9" PRIu64 "  %.*s\n", from, rows[row], bar,
+		       "##################################################");
+	}
+}
+
+static void
+print(const struct outcome *c)
+{
+	const union hft_msg *risk = &c->g->report[STAGE_RISK];
+	const struct hist *h = &c->g->latency;
+	double s = ns_of(c->feed->end_tsc - c->feed->start) / 1e9;
+	uint32_t i;
+
+	printf("%u ticks of %u symbols in %.3f s, %.0f a second\n", c->ticks,
+	       c->feed->file->h.symbols, s, s > 0 ? c->ticks / s : 0);
+	printf("%u quotes, %u orders decided, %u sent", c->r.quotes, c->r.decisions, c->g->norders);
+	for (i = 0; i < RISK_REASONS; i++)
+		if (risk->report.value[i] != 0)
+			printf("; %u stopped: %s", risk->report.value[i], risk_reason_name[i]);
+	printf("\n");
+	if (c->g->killed)
+		printf("kill switch pulled after %u orders; %u more were on their way\n",
+		       c->o->kill_after, c->g->norders - c->o->kill_after);
+	if (h->count == 0)
+		return;
+	printf("\ntick to trade, ns: min %.0f", ns_of(h->min));
+	for (i = 0; i < POINTS; i++)
+		printf("  %s %.0f", points[i].name, ns_of(hist_quantile(h, points[i].ppm)));
+	printf("  max %.0f\n", ns_of(h->max));
+	print_histogram(h);
+	printf("\n");
+}
+
+static int
+write_json(const struct outcome *c, int rc)
+{
+	const union hft_msg *risk = &c->g->report[STAGE_RISK];
+	const struct hist *h = &c->g->latency;
+	FILE *f = fopen(c->o->json, "w");
+	uint32_t i;
+
+	if (f == NULL) {
+		fprintf(stderr, "hft_pipeline: --json %s: %s; give a file that can be written\n",
+			c->o->json, strerror(errno));
+		return EXIT_FAILED;
+	}
+	fprintf(f, "{\n  \"program\": \"hft_pipeline\", ");
+	json_string(f, "device", c->o->device);
+	fprintf(f,
+		",\n  \"seed\": %" PRIu64 ", \"ticks\": %u, \"quotes\": %u, \"decisions\": %u, "
+		"\"orders\": %u, \"orders_replayed\": %u,\n",
+		c->feed->file->h.seed, c->ticks, c->g->report[STAGE_BOOK].report.value[4],
+		c->g->report[STAGE_STRATEGY].report.value[1], c->g->norders, c->r.norders);
+	fprintf(f, "  \"stopped\": {");
+	for (i = 0; i < RISK_REASONS; i++)
+		fprintf(f, "%s\"%s\": %u", i == 0 ? "" : ", ", risk_reason_name[i],
+			risk->report.value[i]);
+	fprintf(f,
+		"},\n  \"killed\": %s, \"book_digest\": \"%016" PRIx64
+		"\", \"replay_digest\": \"%016" PRIx64 "\",\n",
+		c->g->killed ? "true" : "false", report_digest(&c->g->report[STAGE_BOOK]),
+		c->r.digest);
+	fprintf(f, "  \"tick_to_trade_ns\": {\"samples\": %" PRIu64, h->count);
+	for (i = 0; i < POINTS && h->count > 0; i++)
+		fprintf(f, ", \"%s\": %.1f", points[i].key, ns_of(hist_quantile(h, points[i].ppm)));
+	if (h->count > 0)
+		fprintf(f, ", \"min\": %.1f, \"max\": %.1f", ns_of(h->min), ns_of(h->max));
+	fprintf(f, "},\n  \"wrong\": %u, \"exit_status\": %d\n}\n", c->failures, rc);
+	if (fclose(f) != 0) {
+		fprintf(stderr, "hft_pipeline: --json %s: %s\n", c->o->json, strerror(errno));
+		return EXIT_FAILED;
+	}
+	return rc;
+}
+
+int
+report(const struct options *o, const struct place *places, int rc)
+{
+	struct outcome c = {
+		.o = o,
+		.feed = &places[o->place_of[STAGE_FEED]].feed,
+		.g = &places[o->place_of[STAGE_GATEWAY]].gateway,
+	};
+
+	if (o->listen != NULL) {
+		printf("hft_pipeline: %s\n",
+		       rc == 0 ? "done; the other side has the result" : "not finished");
+		return rc;
+	}
+	c.ticks = c.feed->next;
+	if (rc == 0 && replay(&c.r, c.feed->file, c.ticks, &o->params) != 0) {
+		fprintf(stderr, "hft_pipeline: no memory for the replay\n");
+		rc = EXIT_FAILED;
+	} else if (rc == 0) {
+		print(&c);
+		check_counts(&c);
+		check_replay(&c);
+		check_kill(&c);
+		if (c.failures == 0)
+			printf("all %u ticks arrived once and in order; books and %u orders equal "
+			       "the replay\n",
+			       c.ticks, c.g->norders);
+		rc = c.failures == 0 ? 0 : EXIT_FAILED;
+	}
+	if (rc == 0 && stop_signal != 0)
+		rc = 128 + stop_signal;
+	if (o->json != NULL)
+		rc = write_json(&c, rc);
+	replay_free(&c.r);
+	return rc;
+}

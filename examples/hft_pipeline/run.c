@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The loop of a place: what came in, through its stages, out; one doorbell, one poll. */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+
+#include "hft.h"
+
+#define BURST      16  /* messages of a link, or ticks, in a turn */
+#define WATCH_HZ   100 /* looks at the connections; each is a system call, and a pause for a tick */
+#define POLL_TURNS 16  /* turns without a look at the CQ */
+#define KILL_ID    (UINT64_MAX - 1)
+
+static int deliver(struct place *p, enum stage s, const union hft_msg *m);
+
+/* A message leaves stage @s: to the next one, or into the ring. */
+static int
+forward(struct place *p, enum stage s, const union hft_msg *m)
+{
+	struct end *e = &p->end[s];
+	int rc;
+
+	if (!e->used)
+		return deliver(p, (enum stage)(s + 1), m);
+	rc = e->nbacklog == 0 ? rdma_ring_push(&e->tx, m) : 0;
+	if (rc < 0)
+		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
+				  stage_name[s + 1], strerror(-rc));
+	/* Full: nothing more is taken in until this is out, so there is room for it. */
+	if (rc == 0)
+		e->backlog[e->nbacklog++] = *m;
+	return 0;
+}
+
+/* Pull the kill switch: compare and swap, so that who pulls second sees that it was pulled. */
+static int
+kill_post(struct place *p)
+{
+	struct gateway *g = &p->gateway;
+	struct end *e = &p->end[STAGE_RISK];
+	const struct bb_sge sge = {(uintptr_t)g->old, 8, g->old_mr->lkey};
+
+	*g->old = UINT64_MAX;
+	if (bb_post_cmp_swap(e->qp, KILL_ID, &sge, e->region[1].addr, e->region[1].rkey, 0, 1,
+			     BB_SEND_SIGNALED) != 1)
+		return 0; /* the queue is full: at the next order */
+	bb_qp_ring(e->qp);
+	g->kill_posted = true;
+	return 0;
+}
+
+static int
+gateway(struct place *p, const union hft_msg *m)
+{
+	struct gateway *g = &p->gateway;
+	const struct options *o = p->o;
+
+	if (m->kind == MSG_REPORT) {
+		if (m->report.stage < STAGE_GATEWAY) {
+			g->report[m->report.stage] = *m;
+			g->reports |= 1u << m->report.stage;
+		}
+		return 0;
+	}
+	hist_add(&g->latency, rte_rdtsc() - m->stamp);
+	if (o->defect == DEFECT_ORDER && m->order.seq + 1 == o->defect_at)
+		return 0;
+	order_check(&g->in, m->order.seq);
+	if (g->norders == g->max_orders)
+		return place_fail(p, -EPROTO, "more orders have come than there were ticks");
+	g->orders[g->norders++] = order_out_of(m);
+	if (o->kill_after != 0 && g->norders >= o->kill_after && !g->kill_posted)
+		return kill_post(p);
+	return 0;
+}
+
+static int
+deliver(struct place *p, enum stage s, const union hft_msg *m)
+{
+	union hft_msg out[STAGE_OUT];
+	unsigned int n, i;
+	int rc = 0;
+
+	switch (s) {
+	case STAGE_BOOK:
+		n = book_stage(&p->book, m, out);
+		break;
+	case STAGE_STRATEGY:
+		n = strategy_stage(&p->strategy, m, out);
+		break;
+	case STAGE_RISK:
+		n = risk_stage(&p->risk, m, out);
+		break;
+	case STAGE_GATEWAY:
+		return gateway(p, m);
+	default:
+		return -EINVAL;
+	}
+	for (i = 0; i < n && rc == 0; i++)
+		rc = forward(p, s, &out[i]);
+	return rc;
+}
+
+/* What did not fit into a ring. */
+static int
+backlog(struct place *p, bool *clear)
+{
+	uint32_t i, k;
+	int rc;
+
+	*clear = true;
+	for (i = 0; i < LINKS; i++) {
+		struct end *e = &p->end[i];
+
+		for (k = 0, rc = 1; k < e->nbacklog && rc == 1; k += rc == 1)
+			rc = rdma_ring_push(&e->tx, &e->backlog[k]);
+		if (rc < 0)
+			return place_fail(p, rc, "the link from %s to %s is broken: %s",
+					  stage_name[i], stage_name[i + 1], strerror(-rc));
+		e->nbacklog -= k;
+		memmove(e->backlog, e->backlog + k, e->nbacklog * sizeof(e->backlog[0]));
+		*clear &= e->nbacklog == 0;
+	}
+	return 0;
+}
+
+static bool
+clear(const struct place *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < LINKS; i++)
+		if (p->end[i].nbacklog > 0)
+			return false;
+	return true;
+}
+
+/* Send tick @n; seeded defects strike here. */
+static int
+tick(struct place *p, uint32_t n, uint64_t due)
+{
+	const uint8_t *msg = p->feed.file->msg[n];
+	const struct options *o = p->o;
+	bool here = n + 1 == o->defect_at;
+	union hft_msg m = {.bytes = {0}};
+	int rc;
+
+	if (here && o->defect == DEFECT_DROP)
+		return 0;
+	if (o->defect == DEFECT_SWAP && n + 1 < p->feed.file->h.messages) {
+		if (here)
+			return 0;
+		if (n == o->defect_at) {
+			m.stamp = due;
+			m.number = n;
+			memcpy(m.tick.itch, msg, itch_len(msg[0]));
+			rc = forward(p, STAGE_FEED, &m);
+			if (rc != 0)
+				return rc;
+			n--;
+			msg = p->feed.file->msg[n];
+		}
+	}
+	m.stamp = due;
+	m.number = n;
+	memcpy(m.tick.itch, msg, itch_len(msg[0]));
+	rc = forward(p, STAGE_FEED, &m);
+	if (rc == 0 && here && o->defect == DEFECT_TWICE)
+		rc = forward(p, STAGE_FEED, &m);
+	return rc;
+}
+
+/*
+ * Ticks that are due. A tick's time is when it was due and not when it could be sent: what waits
+ * behind a slow one counts as late.
+ */
+static int
+feed(struct place *p)
+{
+	struct feed *f = &p->feed;
+	uint64_t now = rte_rdtsc(), due;
+	union hft_msg end;
+	uint32_t i;
+	int rc;
+
+	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
+		due = now;
+		if (f->gap_q16 != 0) {
+			due = f->start + (uint64_t)((unsigned __int128)f->next * f->gap_q16 >> 16);
+			if (due > now)
+				return 0;
+		}
+		rc = tick(p, f->next, due);
+		f->next++;
+		if (rc != 0 || !clear(p))
+			return rc;
+	}
+	if (f->next < f->file->h.messages && stop_signal == 0)
+		return 0;
+	memset(&end, 0, sizeof(end));
+	end.stamp = now;
+	end.number = f->next;
+	end.kind = MSG_REPORT;
+	end.report.stage = STAGE_FEED;
+	f->done = true;
+	f->end_tsc = now;
+	return forward(p, STAGE_FEED, &end);
+}
+
+/* All stages of the place have done their last, and it is on its way. */
+static bool
+finished(const struct place *p)
+{
+	uint32_t i;
+
+	if (!clear(p) || (runs(p, STAGE_FEED) && !p->feed.done))
+		return false;
+	for (i = 0; i < LINKS; i++)
+		if (p->end[i].used && !p->end[i].producer && !p->end[i].last)
+			return false;
+	return !p->gateway.kill_posted || p->gateway.killed;
+}
+
+static int
+take_in(struct place *p)
+{
+	union hft_msg m;
+	uint32_t i, k;
+	int rc;
+
+	for (i = 0; i < LINKS; i++) {
+		struct end *e = &p->end[i];
+
+		if (!e->used || e->producer)
+			continue;
+		for (k = 0; k < BURST && clear(p); k++) {
+			rc = rdma_ring_pop(&e->rx, &m);
+			if (rc == 0)
+				break;
+			if (rc < 0)
+				return place_fail(p, rc, "the link from %s to %s is broken: %s",
+						  stage_name[i], stage_name[i + 1], strerror(-rc));
+			rc = deliver(p, (enum stage)(i + 1), &m);
+			if (rc != 0)
+				return rc;
+			/* The report of the stage in front is the last thing on a link. */
+			if (m.kind == MSG_REPORT && m.report.stage == i)
+				e->last = true;
+		}
+	}
+	return 0;
+}
+
+static int
+completions(struct place *p)
+{
+	struct gateway *g = &p->gateway;
+	struct bb_wc wc;
+
+	if (bb_likely(bb_cq_poll(p->cq, &wc, 1) == 0))
+		return 0;
+	if (wc.status == BB_WC_SUCCESS && wc.wr_id == KILL_ID) {
+		g->killed = true;
+		g->orders_at_kill = g->norders;
+		g->kill_found = *g->old;
+		return 0;
+	}
+	return links_error(p, &wc);
+}
+
+int
+place_run(struct place *p)
+{
+	const uint64_t hz = rte_get_tsc_hz(), watch_gap = hz / WATCH_HZ;
+	const bool has_feed = runs(p, STAGE_FEED);
+	uint64_t watch = rte_rdtsc() + watch_gap, now;
+	uint32_t turns = 0, i;
+	bool none = true, posted;
+	int rc = 0;
+
+	if (has_feed) {
+		p->feed.gap_q16 = p->o->rate == 0 ? 0 : (hz << 16) / p->o->rate;
+		printf("hft_pipeline: connected, %u ticks to come\n", p->feed.file->h.messages);
+		fflush(stdout);
+		p->feed.start = rte_rdtsc() + hz / 100;
+	}
+	while (rc == 0) {
+		if (!none)
+			rc = backlog(p, &none);
+		if (rc == 0 && none)
+			rc = take_in(p);
+		if (rc == 0 && has_feed && !p->feed.done && clear(p))
+			rc = feed(p);
+		for (i = 0, posted = false; i < LINKS; i++) {
+			struct end *e = &p->end[i];
+
+			if (!e->used)
+				continue;
+			posted |= e->producer && e->tx.pending;
+			if (e->producer)
+				rdma_ring_tx_flush(&e->tx);
+			else
+				rdma_ring_rx_flush(&e->rx);
+		}
+		none = clear(p);
+		if (none && finished(p))
+			break;
+		/*
+		 * What was posted goes out at once; else there is a completion now and then. But a
+		 * device that takes packets in when it is polled is polled in each turn.
+		 */
+		turns++;
+		if (rc == 0 && (posted || !none || p->target_progress || turns % POLL_TURNS == 0))
+			rc = completions(p);
+		if (turns % 256 != 0 || rc != 0)
+			continue;
+		now = rte_rdtsc();
+		if (now < watch)
+			continue;
+		watch = now + watch_gap;
+		rc = links_watch(p);
+		if (rc == 0 && __atomic_load_n(&some_failed, __ATOMIC_RELAXED))
+			rc = -EINTR;
+		if (rc == 0 && stop_signal != 0 && p->o->listen != NULL)
+			rc = place_fail(p, -EINTR, "stopped by a signal");
+	}
+	return rc;
+}

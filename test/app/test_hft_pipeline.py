@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""examples/hft_pipeline: results, defects that must be found, damaged input, two processes."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+
+from apptest import CPUS, AppTest, main
+
+EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
+       '--log-level=lib.eal:error']
+WAIT = 150  # seconds; sanitizers are slow
+TICKS = 20000
+POINTS = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
+
+
+def lcores(n):
+    """EAL's option for @n lcores on the processors there are."""
+    return ['--lcores', ','.join('%d@%d' % (i, CPUS[i % len(CPUS)]) for i in range(n))]
+
+
+def free_ports(n):
+    """The first of @n ports that follow each other and are free."""
+    for port in range(20000 + os.getpid() % 20000, 60000, n):
+        socks = [socket.socket() for _ in range(n)]
+        try:
+            for i, s in enumerate(socks):
+                s.bind(('127.0.0.1', port + i))
+            return port
+        except OSError:
+            pass
+        finally:
+            for s in socks:
+                s.close()
+    raise OSError('no free ports')
+
+
+class HftPipeline(AppTest):
+    def pipeline(self, *args, rc=0, places=2):
+        return self.run_json(['--messages', str(TICKS), '--rate', '0', '--wait', '120'] +
+                             list(args), lcores(places) + EAL, rc)
+
+    def check(self, res, ticks=TICKS):
+        r = res.json
+        self.assertEqual(r['ticks'], ticks)
+        self.assertEqual(r['wrong'], 0)
+        self.assertEqual(r['book_digest'], r['replay_digest'])
+        self.assertEqual(r['orders'] + sum(r['stopped'].values()), r['decisions'])
+        self.assertEqual(r['tick_to_trade_ns']['samples'], r['orders'])
+        values = [r['tick_to_trade_ns'][p] for p in POINTS]
+        self.assertEqual(values, sorted(values))
+        self.assertGreater(values[0], 0)
+        self.assertIn('all %d ticks arrived once and in order' % ticks, res.out)
+        # The bars of the histogram add up to the orders.
+        bars = re.findall(r'^ +\d+ ns +(\d+) ', res.out, re.M)
+        self.assertEqual(sum(map(int, bars)), r['orders'])
+        return r
+
+    def test_places(self):
+        digests = set()
+        for places, stages in ((2, 'feed+gateway,book+strategy+risk'),
+                               (3, 'feed,book+strategy,risk+gateway'),
+                               (2, 'feed+strategy,book+risk+gateway')):
+            res = self.pipeline('--stages', stages, places=places)
+            r = self.check(res)
+            self.assertGreater(r['orders'], 100)
+            self.assertEqual(r['orders'], r['orders_replayed'])
+            digests.add((r['book_digest'], r['orders'], r['quotes']))
+        self.assertEqual(len(digests), 1)
+
+    def test_small_ring_and_pace(self):
+        self.check(self.pipeline('--slots', '4'))
+        self.check(self.run_json(['--messages', '2000', '--rate', '100000', '--seed', '9'],
+                                 lcores(2) + EAL), 2000)
+
+    def test_kill_switch(self):
+        r = self.check(self.pipeline('--kill-after', '20', '--slots', '16'))
+        self.assertTrue(r['killed'])
+        self.assertGreaterEqual(r['orders'], 20)
+        self.assertLess(r['orders'], r['orders_replayed'])
+        self.assertGreater(r['stopped']['kill switch'], 0)
+
+    def test_defects_are_found(self):
+        for defect, words in (('drop:500', '1 lost'), ('drop:%d' % TICKS, '1 lost'),
+                              ('twice:500', '1 twice'), ('swap:500', '1 lost, 1 twice'),
+                              ('book:500', 'books are not'), ('order:50', 'order 50 is for')):
+            res = self.pipeline('--defect', defect, rc=1)
+            self.assertGreater(res.json['wrong'], 0)
+            self.assertIn('WRONG: ', res.out)
+            self.assertIn(words, res.out)
+            self.assertNotIn('arrived once', res.out)
+
+    def test_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'day')
+            res = self.run_program(['--generate', path, '--messages', '3000', '--seed', '5'], EAL)
+            self.assertEqual(res.rc, 0, str(res))
+            res = self.run_json(['--file', path, '--rate', '0'], lcores(2) + EAL)
+            self.check(res, 3000)
+            self.assertEqual(res.json['seed'], 5)
+            with open(path, 'rb') as f:
+                whole = f.read()
+            # Every byte: test_hft.c. Here: that what it says reaches the user.
+            for bad, words in ((whole[:-1], 'message 3000'), (whole[:20], 'inside the header'),
+                               (whole[:5000], 'cut short'), (b'', 'does not begin'),
+                               (whole + b'x', 'longer'),
+                               (whole[:100] + b'\xff' + whole[101:], 'damaged')):
+                with open(path, 'wb') as f:
+                    f.write(bad)
+                self.usage_error(['--file', path], path, words, '--generate', eal=EAL)
+            self.usage_error(['--file', folder + '/none'], 'No such file', eal=EAL)
+            self.usage_error(['--file', folder], 'directory', eal=EAL)
+
+    def test_usage(self):
+        for args, words in ((['--stages', 'feed+gateway'], ['missing', 'comma']),
+                            (['--stages', 'feed+gateway,book,risk,sales'], ['no such stage']),
+                            (['--slots', '100'], ['power of two']),
+                            (['--slots', '1'], ['4 to 32768']),
+                            (['--messages', 'many'], ['not a number']),
+                            (['--listen', 'here'], ['192.0.2.1:18600']),
+                            (['--listen', ':1', '--connect', ':1'], ['one side listens']),
+                            (['--connect', ':1', '--stages', 'feed,book,strategy,risk+gateway'],
+                             ['one clock']),
+                            (['--symbols', '0'], ['1 to 4096']),
+                            (['--what'], ['--help'])):
+            self.usage_error(args, *words, eal=EAL)
+        res = self.run_program([], lcores(1) + EAL)
+        self.assertEqual(res.rc, 2, str(res))
+        self.assertIn('-l 0-1', res.err)
+        res = self.run_program(['--device', 'hard0'], lcores(2) + EAL)
+        self.assertEqual(res.rc, 1, str(res))
+        self.assertIn('hard0', res.err)
+        res = self.run_program(['--help'], EAL)
+        self.assertEqual(res.rc, 0)
+        for word in ('--kill-after', '--listen', '--stages', 'credit'):
+            self.assertIn(word, res.out)
+        self.assertNotIn('--defect', res.out)
+
+    def start(self, side, args, port):
+        cmd = [self.program, '--lcores', '0@%d' % CPUS[side % len(CPUS)]] + EAL + [
+            '--', '--device', 'soft0,shm=hft%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1),
+            '--wait', '120', '--connect' if side == 0 else '--listen', '127.0.0.1:%d' % port]
+        proc = subprocess.Popen(cmd + args, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+        self.addCleanup(self.end, proc)
+        return proc
+
+    def end(self, proc):
+        if proc.poll() is None:
+            proc.kill()
+        proc.communicate()
+
+    def pair(self, args, other=()):
+        port = free_ports(4)
+        there = self.start(1, list(other), port)
+        self.assertIn('listening', there.stdout.readline())
+        return self.start(0, args, port), there
+
+    def test_two_processes(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'result')
+            here, there = self.pair(['--messages', str(TICKS), '--rate', '0', '--json', path])
+            out, err = here.communicate(timeout=WAIT)
+            self.assertEqual(here.returncode, 0, out + err)
+            done, said = there.communicate(timeout=WAIT)
+            self.assertEqual(there.returncode, 0, done + said)
+            self.assertNotIn('Sanitizer', err + said)
+            with open(path) as f:
+                r = json.load(f)
+            self.assertEqual(r['wrong'], 0)
+            self.assertGreater(r['orders'], 100)
+            self.assertEqual(r['book_digest'], r['replay_digest'])
+
+    def test_other_options_there(self):
+        here, there = self.pair(['--messages', '1000', '--imbalance', '5'])
+        _, err = here.communicate(timeout=WAIT)
+        self.assertEqual(here.returncode, 1, err)
+        self.assertIn('same options', err)
+        there.send_signal(signal.SIGINT)
+        _, err = there.communicate(timeout=WAIT)
+        self.assertEqual(there.returncode, 1)
+        self.assertIn('refused', err)
+
+    def test_peer_dies(self):
+        for dies in (0, 1):
+            here, there = self.pair(['--messages', '1M', '--rate', '1000'])
+            first, second = (here, there) if dies == 0 else (there, here)
+            # Connected: the feed says when it begins.
+            self.assertIn('connected', here.stdout.readline())
+            first.kill()
+            out, err = second.communicate(timeout=WAIT)
+            self.assertEqual(second.returncode, 1, out + err)
+            self.assertRegex(err, 'is gone|broke')
+
+    def test_interrupted(self):
+        here, there = self.pair(['--messages', '1M', '--rate', '1000'])
+        self.assertIn('connected', here.stdout.readline())
+        here.send_signal(signal.SIGINT)
+        out, err = here.communicate(timeout=WAIT)
+        self.assertEqual(here.returncode, 130, out + err)
+        self.assertIn('arrived once and in order', out)
+        out, err = there.communicate(timeout=WAIT)
+        self.assertEqual(there.returncode, 0, out + err)
+
+
+if __name__ == '__main__':
+    main()
