@@ -5,8 +5,7 @@
 usage: test_verbs_rxe.py CONFORM [--filter LIST] [--all]
 
 Without --all a part of the suite runs that takes seconds. What rxe does otherwise than libibverbs'
-manual pages say is in KNOWN, with what it does; a row of it that holds is as wrong as any other
-that does not.
+manual pages say is in KNOWN, with what it does: such a row need not hold.
 """
 
 import argparse
