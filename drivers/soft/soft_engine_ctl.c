@@ -379,15 +379,22 @@ soft_engine_thread(void *arg)
 	return NULL;
 }
 
-/* A thread that runs no handler of the application: it holds locks which that may want. */
+/*
+ * A thread that runs no handler of the application: it holds locks which that may want. But for
+ * faults of its own: who has set a handler for accesses to his memory gets those of the device.
+ */
 static int
 soft_engine_thread_start(struct soft_engine *e)
 {
-	sigset_t all, before;
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
+	sigset_t mask, before;
+	unsigned int i;
 	int ret;
 
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
+	sigfillset(&mask);
+	for (i = 0; i < RTE_DIM(faults); i++)
+		sigdelset(&mask, faults[i]);
+	pthread_sigmask(SIG_SETMASK, &mask, &before);
 	ret = rte_ctrl_thread_create(&e->thread, "bb-soft", NULL, soft_engine_thread, e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
