@@ -314,6 +314,66 @@ put(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, const struct verbs_re
 	return err;
 }
 
+/* Somebody is going to wait for the request in front of @next, see the top of the file. */
+static inline bool
+awaited(const struct bb_sq *sq, uint16_t next, uint16_t end)
+{
+	return next == end || sq->wqes[next & sq->mask].opcode == BB_WQE_NOP;
+}
+
+/*
+ * The short way of most requests: those from @idx on that are WRITEs or SENDs of one piece, with
+ * no flag but that they are to be reported, up to the first that is another. Its index, or @end.
+ */
+static inline uint16_t
+put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16_t end)
+{
+	const uint64_t user = (uint64_t)qp->user_index << 16;
+	struct ibv_qp_ex *ex = q->ex;
+	const struct bb_sq *sq = &qp->sq;
+	const struct bb_sq_wqe *w = NULL;
+
+	while (idx != end) {
+		const struct bb_wqe_ctrl *ctrl = ctrl_at(sq, idx);
+		const struct bb_wqe_data *d = (const void *)(ctrl + 2);
+		const uint32_t ds = bb_be32(ctrl->qpn_ds) & BB_WQE_MAX_DS;
+		const uint8_t opcode = sq->wqes[idx & sq->mask].opcode;
+		const bool report = (ctrl->fm_ce_se & BB_WQE_CE_CQE) != 0;
+		uint32_t len;
+
+		if (opcode == BB_WQE_SEND && ds == 2)
+			d--;
+		else if (opcode != BB_WQE_RDMA_WRITE || ds != 3)
+			break;
+		len = bb_be32(d->byte_count);
+		/* One of 2^31 is written as 0; above that it is inline. */
+		if (len - 1 >= BB_WQE_INLINE - 1 || (ctrl->fm_ce_se & ~BB_WQE_CE_CQE) != 0)
+			break;
+		if (!b->open) {
+			ibv_wr_start(ex);
+			b->open = true;
+			b->from = idx;
+			b->given = q->given;
+		}
+		ex->wr_id = user | idx | (report ? VERBS_WR_REPORT : 0);
+		ex->wr_flags =
+			report || awaited(sq, (uint16_t)(idx + 1), end) ? IBV_SEND_SIGNALED : 0;
+		if (opcode == BB_WQE_SEND) {
+			ibv_wr_send(ex);
+		} else {
+			const struct bb_wqe_raddr *raddr = (const void *)(ctrl + 1);
+
+			ibv_wr_rdma_write(ex, bb_be32(raddr->rkey), bb_be64(raddr->raddr));
+		}
+		ibv_wr_set_sge(ex, bb_be32(d->lkey), bb_be64(d->addr), len);
+		w = &sq->wqes[idx & sq->mask];
+		idx++;
+	}
+	if (w != NULL)
+		__atomic_store_n(&q->given, w->seq, __ATOMIC_RELAXED);
+	return idx;
+}
+
 void
 verbs_sq_ring(struct bb_sq *sq)
 {
@@ -332,12 +392,20 @@ verbs_sq_ring(struct bb_sq *sq)
 		verbs_own_done(q);
 		return;
 	}
-	while (idx != end) {
-		struct bb_wqe_ctrl *ctrl = ctrl_at(sq, idx);
-		const struct bb_sq_wqe *w = &sq->wqes[idx & sq->mask];
-		const uint32_t ds = bb_be32(ctrl->qpn_ds) & BB_WQE_MAX_DS;
-		const uint16_t next = (uint16_t)(idx + bb_wqe_blocks(ds));
+	for (;;) {
+		const struct bb_sq_wqe *w;
+		struct bb_wqe_ctrl *ctrl;
+		uint16_t next;
+		uint32_t ds;
 
+		if (bb_likely(q->ex != NULL))
+			idx = put_plain(qp, q, &b, idx, end);
+		if (idx == end)
+			break;
+		ctrl = ctrl_at(sq, idx);
+		w = &sq->wqes[idx & sq->mask];
+		ds = bb_be32(ctrl->qpn_ds) & BB_WQE_MAX_DS;
+		next = (uint16_t)(idx + bb_wqe_blocks(ds));
 		if (bb_unlikely(w->opcode == BB_WQE_NOP)) {
 			own_add(q, idx, ctrl, 0);
 			idx = next;
@@ -353,8 +421,7 @@ verbs_sq_ring(struct bb_sq *sq)
 			break;
 		}
 		r.wr_id |= user | idx;
-		/* Somebody is going to wait for it, see the top of the file. */
-		if (next == end || sq->wqes[next & sq->mask].opcode == BB_WQE_NOP)
+		if (awaited(sq, next, end))
 			r.flags |= IBV_SEND_SIGNALED;
 		err = put(qp, q, &b, &r, idx);
 		if (bb_unlikely(err != 0))
