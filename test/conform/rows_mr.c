@@ -277,6 +277,16 @@ map(struct fx *fx)
 	return p;
 }
 
+/* Take the pages back. The addresses stay ours: another thread, or a sanitizer, may map memory. */
+static void
+unmap(struct fx *fx, uint8_t *mem)
+{
+	CHECK(fx,
+	      mmap(mem, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE,
+		   -1, 0) == mem,
+	      "mmap(): %s", strerror(errno));
+}
+
 /* A peer reaches pages that nobody has touched, or that came after the registration. */
 static void
 run_paged(struct fx *fx, const struct row *row)
@@ -288,7 +298,7 @@ run_paged(struct fx *fx, const struct row *row)
 	struct bb_wc wc;
 
 	if (row->n == 1)
-		munmap(mem, 65536);
+		unmap(fx, mem);
 	mr = fx_mr(fx, fx->b.pd, mem, 65536, LW | RW | RR | ODP);
 	CHECK(fx, mr->lkey == BB_LKEY_NONE, "it has an lkey, and queues made by DEVX cannot fault");
 	if (row->n == 1)
@@ -315,7 +325,7 @@ run_unmapped(struct fx *fx, const struct row *row)
 
 	(void)row;
 	write_to(fx, fx_shared(fx), (uintptr_t)mem, mr->rkey, mem, BB_WC_SUCCESS);
-	munmap(mem, 65536);
+	unmap(fx, mem);
 	write_to(fx, own_pair(fx, NULL), (uintptr_t)mem, mr->rkey, NULL, BB_WC_REM_OP_ERR);
 }
 

@@ -67,10 +67,15 @@ null_fail(int err)
 static int
 destroy(const char *call, void *p)
 {
+	/* What nobody can give back stays the provider's: no leak of the driver. */
+	static void *kept[1024];
+	static unsigned int n_kept;
 	int err = null_turn(call);
 
 	if (err == 0)
 		null_gone(p);
+	else
+		kept[n_kept++ % (sizeof(kept) / sizeof(kept[0]))] = p;
 	return err;
 }
 

@@ -183,7 +183,7 @@ test_done(void **state)
 	(void)state;
 	assert_null(msg_done_decode(bytes("done"), 5));
 	assert_non_null(msg_done_decode(bytes("done"), 4));
-	assert_non_null(msg_done_decode(bytes("don"), 5));
+	assert_non_null(msg_done_decode(bytes("don\0"), 5));
 	assert_non_null(msg_done_decode(bytes("dones"), 5));
 }
 
