@@ -109,10 +109,20 @@ next_span(const struct bb_roce_qp *qp)
 	return span;
 }
 
+/*
+ * Do packets that asked for no answer wait for that of one behind them which may not be sent any
+ * more? Its credit has gone meanwhile, or its payload cannot be had. Nothing would come.
+ */
+static bool
+left_unasked(const struct bb_roce_req *req)
+{
+	return req->no_ack_req != 0 && req->una != req->nxt && !req->rnr_wait;
+}
+
 bool
 bb_roce_req_busy(const struct bb_roce_qp *qp)
 {
-	return next_span(qp) != 0;
+	return next_span(qp) != 0 || left_unasked(&qp->req);
 }
 
 static void
@@ -136,11 +146,6 @@ cannot_send(struct bb_roce_qp *qp, uint8_t synd)
 
 	if (req->next == req->tail) {
 		bb_roce_req_failed(qp, synd);
-		return;
-	}
-	/* Those before it wait for its answer: once more, as all that is sent again asks. */
-	if (req->no_ack_req != 0 && req->next_pkt == 0 && req->nxt != req->una) {
-		bb_roce_req_rewind(qp);
 		return;
 	}
 	req->bad = synd;
@@ -287,9 +292,19 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 {
 	uint32_t span, n = 0;
 
-	while (n < budget && qp->state == BB_ROCE_RTS && (span = next_span(qp)) != 0 &&
-	       send_packet(qp, span, now))
+	while (n < budget && qp->state == BB_ROCE_RTS) {
+		span = next_span(qp);
+		if (span == 0) {
+			/* Once more from the oldest: what is sent again asks. */
+			if (!left_unasked(&qp->req))
+				break;
+			bb_roce_req_rewind(qp);
+			continue;
+		}
+		if (!send_packet(qp, span, now))
+			break;
 		n++;
+	}
 	return n;
 }
 
@@ -305,6 +320,7 @@ bb_roce_req_rewind(struct bb_roce_qp *qp)
 			bb_roce_psn_distance(req->ring[req->tail & req->mask].psn, req->una);
 	req->nxt = req->una;
 	req->rd_atomic = 0;
+	req->no_ack_req = 0;
 	bb_roce_rto_rewound(qp);
 }
 
