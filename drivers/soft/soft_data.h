@@ -241,7 +241,7 @@ struct soft_engine {
 
 	/* The control path's, and the thread's. */
 	LIST_ENTRY(soft_engine) link;
-	bool started, stop;
+	bool started, stop, ended;
 	pthread_t thread;
 };
 

@@ -357,6 +357,7 @@ soft_engine_lcore(void *arg)
 
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
 		soft_engine_progress(e);
+	__atomic_store_n(&e->ended, true, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -408,7 +409,7 @@ soft_engine_start(struct soft_engine *e)
 
 	if (o->progress == SOFT_PROGRESS_INLINE)
 		return 0;
-	e->stop = false;
+	e->stop = e->ended = false;
 	if (o->progress == SOFT_PROGRESS_THREAD) {
 		ret = soft_engine_thread_start(e);
 		if (ret != 0) {
@@ -446,5 +447,10 @@ soft_engine_stop(struct soft_engine *e)
 		pthread_join(e->thread, NULL);
 	else
 		rte_eal_wait_lcore(e->dev->opts.lcore);
+	/*
+	 * EAL's wait orders its last accesses before ours, too, but inside librte_eal, where
+	 * ThreadSanitizer does not look.
+	 */
+	(void)__atomic_load_n(&e->ended, __ATOMIC_ACQUIRE);
 	e->started = false;
 }
