@@ -22,9 +22,24 @@ START = float(os.environ.get('SUITE_START', time.time()))
 CMOCKA_CLOSING = re.compile(r'^\[ +(PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)', re.M)
 CMOCKA_SKIPPED = re.compile(r'^\[ +SKIPPED +\] (\w+)\s*$', re.M)
 
+# Lines that tell most of what went wrong: cmocka's, the sanitizers', the compilers', Python's.
+TELLING = re.compile(r'ERROR|FAILED|SUMMARY|WARNING: |error: |Error: |^abort| line \d+|Test unit written|^Base64')
+
 
 def say(text):
     print('[%4ds] %s' % (time.time() - START, text), flush=True)
+
+
+def read_text(path):
+    with open(path, errors='replace') as f:
+        return f.read()
+
+
+def gist(text, most=8, width=160):
+    """The lines of an output that tell most, or its last ones."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if TELLING.search(line)]
+    return [line[:width] for line in (telling[:most] if telling else lines[-most:])]
 
 
 class Tally:
@@ -35,14 +50,17 @@ class Tally:
         self.failed = 0
         self.skipped = 0
         self.failures = []
+        self.gists = {}
         self.skips = []
 
     def ok(self, count=1):
         self.passed += count
 
-    def fail(self, name, count=1):
+    def fail(self, name, count=1, text=''):
+        """@text: what it printed; the end of the suite repeats a few lines of it."""
         self.failed += count
         self.failures.append(name)
+        self.gists[name] = gist(text)
 
     def skip(self, name):
         self.skipped += 1
@@ -64,14 +82,14 @@ class Tally:
             if result == 'OK':
                 self.ok()
             else:
-                self.fail('%s (%s)' % (name, result))
+                self.fail('%s (%s)' % (name, result), text=text)
         else:
             self.ok(sums['PASSED'])
             skipped = sorted(set(CMOCKA_SKIPPED.findall(text)))
             for case in skipped:
                 self.skip(name + '/' + case)
             if sums['FAILED'] or result != 'OK':
-                self.fail('%s (%s)' % (name, result), max(1, sums['FAILED']))
+                self.fail('%s (%s)' % (name, result), max(1, sums['FAILED']), text)
             elif not sums['PASSED'] and not skipped:
                 self.fail(name + ' (no test in it)')
         return ['%s: [  %s  ] %s test(s)' % (name, w, n) for w, n in closing if int(n)]
@@ -85,8 +103,7 @@ def run(cmd, log=None, env=None, show=False):
     with open(log, 'w') as out:
         rc = subprocess.call(cmd, cwd=TOP, env=full, stdout=out, stderr=subprocess.STDOUT)
     if rc != 0:
-        with open(log, errors='replace') as out:
-            text = out.read()
+        text = read_text(log)
         # What ninja did before something failed says nothing.
         sys.stdout.write(text[max(0, text.find('\nFAILED: ')):][:20000])
         print('failed (%d): %s' % (rc, ' '.join(cmd)), flush=True)
@@ -114,7 +131,7 @@ def build(tally, stage, cc, options):
         shutil.rmtree(path)
         ok = run(['meson', 'setup', path] + options, log, env)
     if not ok or not run(['ninja', '-C', path], log, env):
-        tally.fail(stage + ': build')
+        tally.fail(stage + ': build', text=read_text(log))
         return None
     tally.ok()
     return path
@@ -211,7 +228,10 @@ def stage_clang(tally, args):
                if os.path.isfile(f)]
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         for name, ok in pool.map(lambda f: run_fuzzer(path, f), fuzzers):
-            tally.ok() if ok else tally.fail('clang: ' + name)
+            if ok:
+                tally.ok()
+            else:
+                tally.fail('clang: ' + name, text=read_text(os.path.join(WORK, name + '.log')))
 
 
 def run_fuzzer(path, fuzzer):
@@ -389,6 +409,8 @@ def main():
             tally.failures.append('skip not allowed in CI: ' + name)
     for name in tally.failures:
         print('FAILED: %s' % name)
+        for line in tally.gists.get(name, []):
+            print('    ' + line)
     print('%d passed, %d failed, %d skipped' % (tally.passed, tally.failed, tally.skipped))
     return 1 if tally.failures else 0
 
