@@ -13,6 +13,7 @@ import includes
 import length
 import snippets
 import symbols
+import texts
 
 # A small tree that keeps all rules. Every case below breaks one.
 GOOD = {
@@ -194,6 +195,22 @@ class Length(Fixture):
         self.assertEqual(self.errors(601, 'lib/a.c: a table\n'), [])
         self.assertTrue(self.errors(600, 'lib/a.c: a table\n'))
         self.assertTrue(self.errors(600, 'lib/b.c: a table\n'))
+
+
+class Texts(unittest.TestCase):
+    SOURCE = 'LOG("%s: no room " /* x */ , a);\nLOG("%s: no memory: give "\n    "EAL more", a);\n'
+    STATUS = '\tBB_WC_A_ERR,\n'
+
+    def errors(self, guide, statuses=STATUS):
+        return texts.findings(guide, [self.SOURCE], statuses)
+
+    def test_texts(self):
+        guide = '``no memory: give EAL more``\n    Do so.\n\n``BB_WC_A_ERR``\n'
+        self.assertEqual(self.errors(guide), [])
+        self.assertTrue(self.errors(guide.replace('no memory', 'no such memory')))
+        self.assertTrue(self.errors(guide, self.STATUS + '\tBB_WC_B_ERR,\n'))
+        self.assertTrue(self.errors(guide, ''))
+        self.assertTrue(self.errors('no message\n'))
 
 
 if __name__ == '__main__':

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The guide on troubleshooting: its messages are in the sources, no status is missing.
+
+usage: texts.py TREE
+"""
+
+import os
+import re
+import sys
+
+GUIDE = 'doc/guides/troubleshooting.rst'
+STATUSES = 'lib/core/bb_cq.h'
+
+
+def read(path):
+    with open(path, encoding='utf-8') as f:
+        return f.read()
+
+
+def strings(source):
+    """All string literals of C source, those that stand together joined."""
+    joined = re.sub(r'"(\s|\\\n)*"', '', source)
+    # What PRIu64 and the like stand for.
+    joined = re.sub(r'"\s*PRI\w+\s*"', 'llu', joined)
+    return re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined)
+
+
+def terms(guide):
+    """Terms of definition lists that are one literal: quoted messages."""
+    return re.findall(r'^``(.+)``\n    \S', guide, re.M)
+
+
+def findings(guide, sources, statuses):
+    texts = [text for source in sources for text in strings(source)]
+    quoted = terms(guide)
+    if not quoted:
+        return ['no message is quoted']
+    bad = ['no source says: ' + t for t in quoted if not any(t in text for text in texts)]
+    names = sorted(set(re.findall(r'^\s+(BB_WC_\w+_ERR)\b', statuses, re.M)))
+    if not names:
+        return bad + ['no status found']
+    return bad + ['status without a row: ' + n for n in names if '``%s``' % n not in guide]
+
+
+def main():
+    tree = sys.argv[1]
+    sources = []
+    for top in ('lib', 'drivers'):
+        for path, _, files in os.walk(os.path.join(tree, top)):
+            sources += [read(os.path.join(path, f)) for f in files if f.endswith(('.c', '.h'))]
+    bad = findings(read(os.path.join(tree, GUIDE)), sources, read(os.path.join(tree, STATUSES)))
+    for line in bad:
+        print('%s: %s' % (GUIDE, line))
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == '__main__':
+    main()
