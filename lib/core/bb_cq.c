@@ -157,9 +157,9 @@ bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats)
 {
 	if (cq == NULL || stats == NULL)
 		return -EINVAL;
-	stats->cqes = cq->cqes;
-	stats->errors = cq->ctrl->errors;
-	stats->purged = cq->ctrl->purged;
+	stats->cqes = bb_count_get(&cq->cqes);
+	stats->errors = bb_count_get(&cq->ctrl->errors);
+	stats->purged = bb_count_get(&cq->ctrl->purged);
 	return 0;
 }
 
@@ -260,6 +260,6 @@ bb_cq_purge(struct bb_cq *cq, const struct bb_qp *qp)
 
 	if (n == 0)
 		return;
-	cq->ctrl->purged += n;
+	bb_count_add(&cq->ctrl->purged, n);
 	bb_cq_compact(cq);
 }

@@ -23,7 +23,7 @@ extern "C" {
  * Layout of the structs that inline functions read. A program built against
  * other headers than the library is refused when it creates a queue.
  */
-#define BB_LAYOUT_VERSION 3u
+#define BB_LAYOUT_VERSION 4u
 
 /** Owner of a queue: the calling thread's lcore id. */
 #define BB_LCORE_SELF UINT32_MAX
@@ -222,7 +222,7 @@ struct bb_cq_stats {
 	uint64_t purged; /**< dropped as their QP was reset or destroyed */
 };
 
-/** Read them: owner only, or while the owner does not poll. */
+/** Read them: any thread, also while the owner polls; the CQ must not be destroyed meanwhile. */
 int bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats);
 
 #ifdef __cplusplus

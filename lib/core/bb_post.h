@@ -357,7 +357,7 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 		done++;
 	}
 	if (ci != start) {
-		cq->cqes += ci - start;
+		bb_count_add(&cq->cqes, ci - start);
 		cq->ring.ci = ci;
 		bb_cqring_update(&cq->ring);
 	}

@@ -280,25 +280,41 @@ bb_qp_stats_fold(struct bb_qp *qp)
 	(void)bb_qp_stats(qp, &now);
 	qp->ctrl->past = now;
 	/* WQEs that will never complete: posted all the same. */
-	qp->ctrl->recv_done += now.recv_outstanding;
+	bb_count_add(&qp->ctrl->recv_done, now.recv_outstanding);
 }
 
 int
 bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
 {
 	const struct bb_qp_ctrl *ctrl;
+	const struct bb_sq *sq;
+	const struct bb_rq *rq;
+	uint32_t done, seq, ci;
+	uint64_t rung;
 
 	if (qp == NULL || stats == NULL)
 		return -EINVAL;
 	ctrl = qp->ctrl;
+	sq = &qp->sq;
+	rq = &qp->rq;
 	memset(stats, 0, sizeof(*stats));
-	stats->posted = ctrl->past.posted + qp->sq.rung_seq +
-			(uint32_t)(qp->sq.seq - (uint32_t)qp->sq.rung_seq) - qp->sq.extra;
-	stats->doorbells = ctrl->past.doorbells + qp->sq.doorbells;
-	stats->full = ctrl->past.full + qp->sq.full + qp->rq.full;
-	stats->outstanding = bb_sq_outstanding(&qp->sq);
-	stats->recv_outstanding = qp->rq.pi - qp->rq.ci;
-	stats->recv_posted = ctrl->recv_done + stats->recv_outstanding;
-	stats->errors = ctrl->errors;
+	/* What follows is read first: its owner may go on meanwhile, and no difference is below 0.
+	 */
+	done = bb_count_get32(&sq->done);
+	rung = bb_count_get(&sq->rung_seq);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	seq = bb_count_get32(&sq->seq);
+	stats->posted = ctrl->past.posted + rung + (uint32_t)(seq - (uint32_t)rung) -
+			bb_count_get(&sq->extra);
+	stats->doorbells = ctrl->past.doorbells + bb_count_get(&sq->doorbells);
+	stats->full = ctrl->past.full + bb_count_get(&sq->full) + bb_count_get(&rq->full);
+	stats->outstanding = RTE_MIN(seq - done, ctrl->init.sq_depth);
+	stats->send_cqes = ctrl->past.send_cqes + bb_count_get(&sq->cqes);
+	ci = bb_count_get32(&rq->ci);
+	stats->recv_posted = bb_count_get(&ctrl->recv_done);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	stats->recv_outstanding = RTE_MIN(bb_count_get32(&rq->pi) - ci, ctrl->init.rq_depth);
+	stats->recv_posted += stats->recv_outstanding;
+	stats->errors = bb_count_get(&ctrl->errors);
 	return 0;
 }

@@ -209,10 +209,14 @@ struct bb_qp_stats {
 	uint32_t outstanding; /**< room taken by send requests not known complete, in WQEs */
 	uint64_t recv_posted;
 	uint32_t recv_outstanding;
-	uint64_t errors; /**< error completions seen */
+	uint64_t errors;    /**< error completions seen */
+	uint64_t send_cqes; /**< CQEs that told of sends, of one or of many: the signalled ones */
 };
 
-/** Read them: owner only, or while the owner does not post or poll. */
+/**
+ * Read them: any thread, also while the owner posts and polls; the QP must not be destroyed or
+ * reset meanwhile. Numbers that belong together may be some posts apart then.
+ */
 int bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats);
 
 #ifdef __cplusplus

@@ -319,15 +319,15 @@ collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 			walk_next(&qp->sq, w);
 		else
 			report_send(qp, r, w, was_rung(qp, w) ? BB_WR_UNKNOWN : BB_WR_NOT_DONE);
-		qp->sq.done++;
+		bb_count_add32(&qp->sq.done, 1);
 	}
 	while (qp->rq.pi != qp->rq.ci) {
 		const bool rung = (int32_t)(qp->rq.rung - qp->rq.ci) > 0;
 
 		wc.wr_id = qp->rq.wr_ids[qp->rq.ci & qp->rq.mask];
 		report(r, &wc, rung ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, true);
-		qp->rq.ci++;
-		qp->ctrl->recv_done++;
+		bb_count_add32(&qp->rq.ci, 1);
+		bb_count_add(&qp->ctrl->recv_done, 1);
 	}
 	return 0;
 }

@@ -51,7 +51,7 @@ error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc
 static int
 stray(struct bb_cq *cq, const struct bb_cqe *cqe, const char *why)
 {
-	cq->ctrl->purged++;
+	bb_count_add(&cq->ctrl->purged, 1);
 	if (!cq->ctrl->stray_logged)
 		BB_LOG(WARNING, "CQE dropped, %s: opcode %u, user index 0x%x, WQE counter %u", why,
 		       cqe->op_own >> 4, bb_be32(cqe->srqn_uidx) & 0xffffff,
@@ -172,7 +172,7 @@ recv_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 			wc, bb_rq_scatter(&qp->rq, bb_be16(cqe->wqe_counter), cqe, data_len(cqe)));
 	}
 	wc->wr_id = bb_rq_complete(&qp->rq, bb_be16(cqe->wqe_counter));
-	qp->ctrl->recv_done++;
+	bb_count_add(&qp->ctrl->recv_done, 1);
 	return 1;
 }
 
@@ -185,10 +185,10 @@ error_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct 
 	wc->status = (uint8_t)bb_wc_status_of(wc->syndrome);
 	wc->opcode = BB_WC_RECV;
 	bb_qp_failed(qp);
-	cq->ctrl->errors++;
+	bb_count_add(&cq->ctrl->errors, 1);
 	if ((send ? send_done(cq, qp, cqe, wc) : recv_done(cq, qp, cqe, wc)) == 0)
 		return 0;
-	qp->ctrl->errors++;
+	bb_count_add(&qp->ctrl->errors, 1);
 	if (send && wc->status != BB_WC_WR_FLUSH_ERR && qp->ctrl->send_error == 0)
 		qp->ctrl->send_error = wc->status;
 	error_explain(qp, cqe, wc, send);
@@ -291,7 +291,7 @@ bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 		done++;
 	}
 	if (cq->ring.ci != start) {
-		cq->cqes += cq->ring.ci - start;
+		bb_count_add(&cq->cqes, cq->ring.ci - start);
 		bb_cqring_update(&cq->ring);
 	}
 	return done;

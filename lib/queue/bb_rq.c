@@ -98,7 +98,7 @@ bb_rq_refuse(struct bb_rq *rq)
 	if (rq->depth == 0)
 		return bb_rq_refuse_arg(rq, BB_REFUSED_STATE);
 	if (rq->pi - rq->ci >= rq->depth) {
-		rq->full++;
+		bb_count_add(&rq->full, 1);
 		return 0;
 	}
 	/* There was room: bb_queue_check_owner() objected. */

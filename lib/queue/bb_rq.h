@@ -92,7 +92,7 @@ bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t 
 		bb_sq_fill_data(&seg[n], &end);
 	}
 	rq->wr_ids[idx] = wr_id;
-	rq->pi++;
+	bb_count_add32(&rq->pi, 1);
 	return 1;
 }
 
@@ -115,7 +115,7 @@ bb_rq_ring(struct bb_rq *rq)
 static inline uint64_t
 bb_rq_complete(struct bb_rq *rq, uint16_t wqe_counter)
 {
-	rq->ci++;
+	bb_count_add32(&rq->ci, 1);
 	return rq->wr_ids[wqe_counter & rq->mask];
 }
 

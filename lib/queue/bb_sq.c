@@ -163,6 +163,7 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->rung_seq = 0;
 	sq->refused = 0;
 	sq->doorbells = 0;
+	sq->cqes = 0;
 	sq->full = 0;
 	sq->extra = 0;
 	if (sq->dbrec != NULL)
@@ -237,7 +238,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 	if (limit == 0)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OPCODE);
 	if (bb_sq_outstanding(sq) + slots > limit) {
-		sq->full++;
+		bb_count_add(&sq->full, 1);
 		return 0;
 	}
 	if (!bb_queue_check_owner(sq->owner))
@@ -272,8 +273,8 @@ bb_sq_commit_slots(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, u
 		sq->sig_seq = sq->seq + 1;
 	sig = sq->sig_seq;
 	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
-	sq->seq += slots - 1;
-	sq->extra += slots - 1;
+	bb_count_add32(&sq->seq, slots - 1);
+	bb_count_add(&sq->extra, slots - 1);
 	if (sq->sig_seq != sig)
 		sq->sig_seq += slots - 1;
 	w->seq = sq->seq;

@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "bb_barrier.h"
+#include "bb_count.h"
 #include "bb_op.h"
 
 #ifdef __cplusplus
@@ -61,8 +62,7 @@ BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 /** How the doorbell is rung. */
 enum bb_db_mode {
 	BB_DB_DOORBELL,  /**< 8 bytes to the register */
-	BB_DB_BLUEFLAME, /**< a single WQE of 2 to 16 segments whole to the register,
-			  *   in blocks of 64 bytes; else 8 bytes */
+	BB_DB_BLUEFLAME, /**< a single WQE of 2 to 16 segments in 64-byte blocks; else 8 bytes */
 };
 
 /** A send queue. Only the inline functions here touch its fields. */
@@ -94,7 +94,7 @@ struct bb_sq {
 	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is to be reported, or 0 */
 	uint16_t ud_limit;   /**< limit of BB_SQ_UD */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
-	uint64_t full;       /**< statistics: posts refused for want of room */
+	uint64_t cqes;       /**< statistics: CQEs that told of sends */
 	void (*ring)(struct bb_sq *sq); /**< without dbrec: hands over what was built */
 	/* Not touched on the data path. */
 	uint32_t depth;      /**< limits while enabled */
@@ -105,9 +105,9 @@ struct bb_sq {
 	uint8_t fence;       /**< the next WQE gets a small fence; limits are 0 until then */
 	uint8_t slot_blocks; /**< blocks that are set aside for each of depth WQEs */
 	uint8_t error;       /**< the device took the QP to ERR: the next post enables; __atomic */
-	uint8_t pad2[1];
-	uint64_t extra; /**< statistics: room of WQEs that requests took beyond one each */
-	uint8_t pad3[40];
+	uint64_t extra;      /**< statistics: room of WQEs that requests took beyond one each */
+	uint64_t full;       /**< statistics: posts refused for want of room */
+	uint8_t pad3[32];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, seq) % 8 == 0,
@@ -133,9 +133,8 @@ struct bb_sq_conf {
 	struct bb_sq_wqe *wqes; /**< @ref blocks entries */
 	uint32_t blocks;        /**< power of two, 1 to 32768 */
 	uint32_t qpn;
-	uint32_t depth;      /**< WQEs that may be outstanding; as many of the largest size
-			      *   must fit into the ring */
-	uint32_t max_sge;    /**< pieces of a WQE */
+	uint32_t depth;   /**< WQEs that may be outstanding; so many of the largest fit the ring */
+	uint32_t max_sge; /**< pieces of a WQE */
 	uint32_t max_inline; /**< bytes */
 	enum bb_qp_type type;
 	bool signal_all;    /**< report every request, signalled or not; sig_every is then 1 */
@@ -291,7 +290,7 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 		info |= (uint64_t)sq->sig_flags << 40;
 	}
 	sq->last = (uint8_t *)ctrl;
-	memcpy(&sq->seq, &where, sizeof(where));
+	bb_count_store_pair(&sq->seq, where);
 	w->wr_id = wr_id;
 	memcpy(&w->seq, &info, sizeof(info));
 	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
@@ -555,8 +554,8 @@ bb_sq_ring(struct bb_sq *sq)
 		return;
 	}
 	/* Our own notes first: behind the fences they would wait for the register. */
-	sq->rung_seq += built;
-	sq->doorbells++;
+	bb_count_add(&sq->rung_seq, built);
+	bb_count_add(&sq->doorbells, 1);
 	if (bb_unlikely(sq->dbrec == NULL)) {
 		sq->ring(sq);
 		return;
@@ -590,6 +589,7 @@ bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
 
 	/* Atomic, for control calls that ask what has completed. */
 	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
+	bb_count_add(&sq->cqes, 1);
 	return w;
 }
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Numbers that one thread changes and others may read meanwhile: statistics, indices.
+ *
+ * The owner of a queue changes them by plain aligned stores, as on its own; a reader
+ * loads each by itself and gets a value that it had, of two numbers maybe one older than
+ * the other. Nothing is ordered by them. Under ThreadSanitizer the stores are __atomic
+ * too, as it cannot know that they are single.
+ */
+#ifndef BB_COUNT_H
+#define BB_COUNT_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "bb_barrier.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Add to a number: its only writer. */
+static inline void
+bb_count_add(uint64_t *n, uint64_t by)
+{
+#ifdef BB_TSAN
+	__atomic_store_n(n, *n + by, __ATOMIC_RELAXED);
+#else
+	*n += by;
+#endif
+}
+
+/** The same with 32 bits, which wrap. */
+static inline void
+bb_count_add32(uint32_t *n, uint32_t by)
+{
+#ifdef BB_TSAN
+	__atomic_store_n(n, *n + by, __ATOMIC_RELAXED);
+#else
+	*n += by;
+#endif
+}
+
+/** Store two numbers of 32 bits that lie together, 8-byte aligned: @p v as memory has them. */
+static inline void
+bb_count_store_pair(uint32_t *pair, uint64_t v)
+{
+#ifdef BB_TSAN
+	__atomic_store_n(&pair[0], (uint32_t)v, __ATOMIC_RELAXED);
+	__atomic_store_n(&pair[1], (uint32_t)(v >> 32), __ATOMIC_RELAXED);
+#else
+	memcpy(pair, &v, sizeof(v));
+#endif
+}
+
+/** Read a number, in any thread. */
+static inline uint64_t
+bb_count_get(const uint64_t *n)
+{
+	return __atomic_load_n(n, __ATOMIC_RELAXED);
+}
+
+/** The same with 32 bits. */
+static inline uint32_t
+bb_count_get32(const uint32_t *n)
+{
+	return __atomic_load_n(n, __ATOMIC_RELAXED);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
