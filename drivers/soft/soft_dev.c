@@ -304,13 +304,16 @@ close_netif:
 static void
 dev_stop(struct soft_dev *dev)
 {
+	uint32_t i;
+
 	if (dev->engine != NULL) {
 		soft_engine_stop(dev->engine);
 		soft_engine_destroy(dev->engine);
 		dev->engine = NULL;
 	}
 	soft_wire_tell_lost(dev);
-	memset(dev->lost, 0, sizeof(dev->lost));
+	for (i = 0; i < SOFT_LOSTS; i++)
+		__atomic_store_n(&dev->lost[i], 0, __ATOMIC_RELAXED);
 	soft_shm_stop(dev);
 	soft_capture_close(dev->capture);
 	dev->capture = NULL;

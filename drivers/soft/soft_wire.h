@@ -109,6 +109,8 @@ uint64_t soft_wire_now(const struct soft_dev *dev);
 void soft_wire_count(struct soft_wire *w);
 /* A packet that came was dropped: enum bb_roce_drop or soft_lost. */
 void soft_wire_lost(struct soft_dev *dev, uint32_t why);
+/* "drop_icrc"; NULL: there is no such reason. */
+const char *soft_wire_lost_name(uint32_t why);
 /* How many and why, in the log at level info. */
 void soft_wire_tell_lost(const struct soft_dev *dev);
 

@@ -67,10 +67,11 @@ soft_wire_tell(struct soft_wire *w, size_t roce, uint64_t *to)
 /* Why packets were dropped without an answer. First those of no QP, by enum bb_roce_drop. */
 #define LOST(roce, text)                                                                           \
 	{                                                                                          \
-		offsetof(struct bb_roce_stats, roce), text                                         \
+		offsetof(struct bb_roce_stats, roce), #roce, text                                  \
 	}
 static const struct {
 	size_t roce;
+	const char *name;
 	const char *text;
 } soft_wire_losses[] = {
 	LOST(drop_type, "of another transport"),
@@ -110,6 +111,22 @@ soft_wire_lost_str(uint32_t why)
 		return why < BB_ROCE_DROPS ? bb_roce_drop_str(why)
 					   : soft_wire_losses[why - SOFT_LOST_QP].text;
 	}
+}
+
+const char *
+soft_wire_lost_name(uint32_t why)
+{
+	static const char *const names[SOFT_LOST_QP] = {
+		[BB_ROCE_DROP_SHORT] = "drop_short",   [BB_ROCE_DROP_VERSION] = "drop_version",
+		[BB_ROCE_DROP_OPCODE] = "drop_opcode", [BB_ROCE_DROP_PAYLOAD] = "drop_payload",
+		[BB_ROCE_DROP_ICRC] = "drop_icrc",     [SOFT_LOST_NO_QP] = "drop_no_qp",
+		[SOFT_LOST_NO_ROOM] = "drop_no_room",  [SOFT_LOST_PORT_DOWN] = "drop_port_down",
+	};
+
+	if (why < SOFT_LOST_QP)
+		return names[why];
+	why -= SOFT_LOST_QP;
+	return why < RTE_DIM(soft_wire_losses) ? soft_wire_losses[why].name : NULL;
 }
 
 void

@@ -19,6 +19,21 @@ int bb_attr_size_check(uint32_t size, size_t expected, const char *init);
 int bb_limit_check(const struct bb_dev *dev, const char *name, uint32_t value, uint32_t min,
 		   uint32_t max);
 
+/*
+ * bb_open.c: the devices that are open, for threads that were given a name only. Lock order:
+ * this one, then dev->lock; no other is taken before it. Control path only.
+ */
+void bb_open_devs_lock(void);
+void bb_open_devs_unlock(void);
+void bb_open_devs_add(struct bb_dev *dev);
+/* Locked: the first or the next one, in the order they were opened; NULL: no more. */
+struct bb_dev *bb_open_devs_next(const struct bb_dev *dev);
+/* What tells it apart: "soft0", "soft0#2". @buf of BB_OPEN_NAME_MAX bytes. */
+#define BB_OPEN_NAME_MAX (BB_DEV_NAME_MAX + 12)
+void bb_open_name(const struct bb_dev *dev, char *buf);
+/* Locked: by that name; NULL: no such. */
+struct bb_dev *bb_open_devs_find(const char *name);
+
 /* "1 QP", "2 QPs" */
 #define BB_PLURAL(n) ((n) == 1 ? "" : "s")
 
@@ -69,6 +84,17 @@ int bb_mr_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_
 void bb_mr_keys(struct bb_mr_priv *mr);
 /* What it adds to struct bb_mem_stats; nothing for the whole address space. */
 uint64_t bb_mr_bytes(const struct bb_mr *mr);
+/* The key it is listed by: its lkey, or its rkey if it has no other. */
+static inline uint32_t
+bb_mr_name(const struct bb_mr *mr)
+{
+	return mr->lkey != BB_LKEY_NONE ? mr->lkey : mr->rkey;
+}
+/* The explicit registration of any PD that has the key, as lkey or rkey; dev->lock held. */
+const struct bb_mr_priv *bb_mr_by_key(const struct bb_dev *dev, uint32_t key);
+/* "local_write|remote_read", "none"; @buf of BB_ACCESS_TEXT_MAX bytes. */
+#define BB_ACCESS_TEXT_MAX 128
+void bb_access_text(uint32_t access, char *buf);
 /* -EBUSY, logged, while windows or keys refer to it; dev->lock held. */
 int bb_mr_busy(const struct bb_mr_priv *mr, const char *what);
 

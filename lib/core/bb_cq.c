@@ -84,6 +84,7 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 	if (cq->ctrl == NULL)
 		goto free_cq;
 	cq->ctrl->dev = dev;
+	cq->ctrl->cq = cq;
 	cq->ctrl->channel = attr->channel;
 	cq->ctrl->compress = attr->compress;
 	cq->owner = owner;
@@ -94,6 +95,7 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 	if (ret == 0) {
 		cq->ring.compress = attr->compress;
 		dev->cqs++;
+		LIST_INSERT_HEAD(&dev->cq_list, cq->ctrl, link);
 		if (attr->channel != NULL) {
 			attr->channel->cqs++;
 			/* Without a register to arm it by, an event comes without our help. */
@@ -134,6 +136,7 @@ bb_cq_destroy(struct bb_cq *cq)
 		ret = dev->drv->cq_destroy(cq);
 		if (ret == 0) {
 			dev->cqs--;
+			LIST_REMOVE(cq->ctrl, link);
 			if (cq->ctrl->channel != NULL)
 				cq->ctrl->channel->cqs--;
 		}

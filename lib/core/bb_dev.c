@@ -345,6 +345,7 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 	if (ret != 0)
 		goto free_qps;
 
+	bb_open_devs_add(dev);
 	if (!rte_eal_has_hugepages() && !__atomic_exchange_n(&no_huge_said, true, __ATOMIC_RELAXED))
 		BB_LOG(NOTICE,
 		       "%s: EAL runs without hugepages: it works, at the price of more TLB "
@@ -368,6 +369,7 @@ bb_dev_close(struct bb_dev *dev)
 
 	if (dev == NULL)
 		return -EINVAL;
+	bb_open_devs_lock();
 	pthread_mutex_lock(&dev->lock);
 	if (dev->pds != 0 || dev->cqs != 0 || dev->qps_used != 0) {
 		BB_LOG(ERR,
@@ -388,7 +390,10 @@ bb_dev_close(struct bb_dev *dev)
 	} else {
 		ret = dev->drv->close(dev);
 	}
+	if (ret == 0)
+		LIST_REMOVE(dev, open);
 	pthread_mutex_unlock(&dev->lock);
+	bb_open_devs_unlock();
 	if (ret != 0)
 		return ret;
 	bb_mw_table_free(dev);

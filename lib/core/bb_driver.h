@@ -46,10 +46,15 @@ struct bb_dev {
 	struct bb_qp **qps;      /* by user index, BB_MAX_USER_INDEX + 1 slots; 0 is never used */
 	uint32_t qps_next;       /* where the search for a free slot starts */
 	struct bb_mw_table *mws; /* windows by key, NULL: there were none; __atomic */
+	LIST_HEAD(, bb_pd) pd_list;
+	LIST_HEAD(, bb_cq_ctrl) cq_list;
+	uint32_t instance;       /* 1, or 2 and on: opened again under its name */
+	LIST_ENTRY(bb_dev) open; /* bb_open_devs_lock() */
 };
 
 struct bb_pd {
 	struct bb_dev *dev;
+	LIST_ENTRY(bb_pd) link;
 	void *priv;   /* the driver's */
 	uint32_t mrs; /* explicit registrations */
 	LIST_HEAD(, bb_mr_priv) mr_list;
@@ -71,6 +76,8 @@ struct bb_channel {
 
 struct bb_cq_ctrl {
 	struct bb_dev *dev;
+	struct bb_cq *cq;
+	LIST_ENTRY(bb_cq_ctrl) link;
 	struct bb_channel *channel; /* NULL: none */
 	void *priv;                 /* the driver's */
 	uint32_t depth;             /* CQEs that fit */

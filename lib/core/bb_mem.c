@@ -28,8 +28,10 @@ bb_pd_alloc(struct bb_dev *dev, struct bb_pd **out)
 		goto free_pd;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->pd_alloc(pd);
-	if (ret == 0)
+	if (ret == 0) {
 		dev->pds++;
+		LIST_INSERT_HEAD(&dev->pd_list, pd, link);
+	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		goto free_table;
@@ -96,8 +98,10 @@ bb_pd_free(struct bb_pd *pd)
 		ret = pd_empty(pd);
 		if (ret == 0)
 			ret = dev->drv->pd_free(pd);
-		if (ret == 0)
+		if (ret == 0) {
 			dev->pds--;
+			LIST_REMOVE(pd, link);
+		}
 	}
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)

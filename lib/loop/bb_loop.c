@@ -97,6 +97,7 @@ bb_loop_create(const struct bb_loop_attr *attr, struct bb_loop **loop)
 	l->to_publish = PUBLISH_ITERATIONS;
 	l->publish_cycles = rte_get_tsc_hz() / 100000; /* 10 us */
 	pthread_mutex_init(&l->control, NULL);
+	bb_loop_tel_add(l);
 	*loop = l;
 	return 0;
 
@@ -125,6 +126,7 @@ bb_loop_destroy(struct bb_loop *loop)
 		       loop->lcore);
 		return rc;
 	}
+	bb_loop_tel_remove(loop);
 	pthread_mutex_destroy(&loop->control);
 	rte_free(loop->pollers);
 	rte_free(loop->cqs);

@@ -8,6 +8,7 @@
 #define BB_LOOP_PRIV_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include <rte_common.h>
 #include <rte_per_lcore.h>
@@ -79,12 +80,18 @@ struct bb_loop {
 	uint32_t max_cqs, max_pollers;
 	enum loop_mode mode; /* under control */
 	uint32_t service;
+	uint32_t number; /* in telemetry */
+	LIST_ENTRY(bb_loop) link;
 
 	struct bb_wc wc[] __rte_cache_aligned;
 };
 
 /* The loop whose iteration this thread is in. */
 RTE_DECLARE_PER_LCORE(struct bb_loop *, bb_loop_current);
+
+/* bb_loop_tel.c: it can be asked for, until it is removed. Any thread. */
+void bb_loop_tel_add(struct bb_loop *loop);
+void bb_loop_tel_remove(struct bb_loop *loop);
 
 /* One iteration; returns the work done. */
 unsigned int bb_loop_iterate(struct bb_loop *loop);

@@ -65,9 +65,13 @@ struct env {
 static inline int
 env_eal_init(const char *program)
 {
-	static char args[][24] = {"--no-huge",      "-m",           "256",
-				  "--no-pci",       "--no-shconf",  "--no-telemetry",
-				  "--lcores=0,1@0", "--log-level=5"};
+	static char args[][24] = {
+		"--no-huge",      "-m", "256", "--no-pci", "--no-shconf", "--lcores=0,1@0",
+		"--log-level=5",
+#ifndef ENV_TELEMETRY
+		"--no-telemetry",
+#endif
+	};
 	char prefix[64], name[] = "model";
 	char *argv[RTE_DIM(args) + 3];
 	unsigned int i, n = 0;

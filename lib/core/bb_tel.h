@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * How an endpoint of rte_telemetry reads its parameters and answers. They come from a
+ * socket: bounded, and refused with a text. A refusal is an answer with the one field
+ * "error"; an error code would reach the client as null, without a reason.
+ *
+ * Of DPDK and libc only, so that the software device may use it too.
+ */
+#ifndef BB_TEL_H
+#define BB_TEL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_telemetry.h>
+#include <rte_version.h>
+
+/* Longer parameters mean nothing here. */
+#define BB_TEL_PARAMS_MAX 160
+/* Numbers of one answer: fewer than an array of DPDK has, and within its 16 KiB of JSON. */
+#define BB_TEL_PAGE 500u
+
+/* Renamed in DPDK 23.03. */
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+#define BB_TEL_UINT       RTE_TEL_UINT_VAL
+#define bb_tel_dict_uint  rte_tel_data_add_dict_uint
+#define bb_tel_array_uint rte_tel_data_add_array_uint
+#else
+#define BB_TEL_UINT       RTE_TEL_U64_VAL
+#define bb_tel_dict_uint  rte_tel_data_add_dict_u64
+#define bb_tel_array_uint rte_tel_data_add_array_u64
+#endif
+
+/* The answer is that there is none. At most 127 characters, no bytes of the client's. */
+static inline int
+bb_tel_refuse(struct rte_tel_data *d, const char *why)
+{
+	rte_tel_data_start_dict(d);
+	rte_tel_data_add_dict_string(d, "error", why);
+	return 0;
+}
+
+/* Parameters, separated by commas. */
+struct bb_tel_args {
+	char text[BB_TEL_PARAMS_MAX];
+	char *next; /* NULL: no more */
+};
+
+/* False: they are too long. @params may be NULL. */
+static inline bool
+bb_tel_args_init(struct bb_tel_args *a, const char *params)
+{
+	size_t len = params != NULL ? strnlen(params, sizeof(a->text)) : 0;
+
+	a->next = NULL;
+	if (len == sizeof(a->text))
+		return false;
+	if (len == 0)
+		return true;
+	memcpy(a->text, params, len);
+	a->text[len] = '\0';
+	a->next = a->text;
+	return true;
+}
+
+/* The next one; NULL: there is none. */
+static inline const char *
+bb_tel_arg(struct bb_tel_args *a)
+{
+	char *arg = a->next, *comma;
+
+	if (arg == NULL)
+		return NULL;
+	comma = strchr(arg, ',');
+	if (comma != NULL)
+		*comma++ = '\0';
+	a->next = comma;
+	return arg;
+}
+
+/* The next one as a number, decimal or 0x and hexadecimal. False: it is none, or over @max. */
+static inline bool
+bb_tel_arg_uint(struct bb_tel_args *a, uint64_t max, uint64_t *v)
+{
+	const char *s = bb_tel_arg(a);
+	unsigned long long n;
+	char *end;
+
+	/* strtoull() would take a sign and spaces. */
+	if (s == NULL || *s < '0' || *s > '9')
+		return false;
+	errno = 0;
+	n = strtoull(s, &end, s[0] == '0' && (s[1] | 0x20) == 'x' ? 16 : 10);
+	if (errno != 0 || *end != '\0' || n > max)
+		return false;
+	*v = n;
+	return true;
+}
+
+/*
+ * A list of numbers in pages: {"NAME": [...], "total": N} and, when there are more, "next":
+ * the second parameter that gives the page behind.
+ */
+struct bb_tel_page {
+	struct rte_tel_data *numbers;
+	uint64_t start, seen;
+};
+
+/* False: refused, in @d. */
+static inline bool
+bb_tel_page_begin(struct bb_tel_page *p, struct bb_tel_args *a, struct rte_tel_data *d)
+{
+	p->start = 0;
+	p->seen = 0;
+	if (a->next != NULL && (!bb_tel_arg_uint(a, UINT32_MAX, &p->start) || a->next != NULL)) {
+		bb_tel_refuse(d, "the last parameter is not the number of the first one to list");
+		return false;
+	}
+	p->numbers = rte_tel_data_alloc();
+	if (p->numbers == NULL) {
+		bb_tel_refuse(d, "no memory for the list");
+		return false;
+	}
+	rte_tel_data_start_array(p->numbers, BB_TEL_UINT);
+	return true;
+}
+
+static inline void
+bb_tel_page_add(struct bb_tel_page *p, uint64_t number)
+{
+	if (p->seen >= p->start && p->seen - p->start < BB_TEL_PAGE)
+		bb_tel_array_uint(p->numbers, number);
+	p->seen++;
+}
+
+static inline void
+bb_tel_page_end(struct bb_tel_page *p, const char *name, struct rte_tel_data *d)
+{
+	rte_tel_data_start_dict(d);
+	rte_tel_data_add_dict_container(d, name, p->numbers, 0);
+	bb_tel_dict_uint(d, "total", p->seen);
+	if (p->seen > p->start && p->seen - p->start > BB_TEL_PAGE)
+		bb_tel_dict_uint(d, "next", p->start + BB_TEL_PAGE);
+}
+
+/* @part of @whole in thousandths; 0 of nothing. */
+static inline uint64_t
+bb_tel_permille(uint64_t part, uint64_t whole)
+{
+	return whole == 0 ? 0 : (uint64_t)((double)part * 1000 / (double)whole + 0.5);
+}
+
+#endif
