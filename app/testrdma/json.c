@@ -3,6 +3,7 @@
  */
 /* Results for programs. Written row by row; complete when the program ends. */
 #include <errno.h>
+#include <math.h>
 
 #include <rte_cycles.h>
 #include <rte_lcore.h>
@@ -50,7 +51,7 @@ put_options(const struct options *o)
 		", \"verify\": %s, \"duration\": %.6g},\n",
 		o->depth, o->burst, o->signal_every, o->max_inline,
 		o->blueflame ? "blueflame" : "doorbell", o->qps, o->sgl, o->offset, o->seed,
-		boolean(o->verify), o->duration);
+		boolean(o->verify), isinf(o->duration) ? 0 : o->duration);
 }
 
 void
@@ -92,9 +93,10 @@ json_row(const struct test *t, const struct row *row)
 	row_figures(t, row, &f);
 	fprintf(json,
 		"%s\n    {\"op\": \"%s\", \"size\": %u, \"window\": %u, \"burst\": %u, "
-		"\"signal_every\": %u, \"slots\": %u, \"inline\": %s,\n",
+		"\"signal_every\": %u, \"slots\": %u, \"inline\": %s, \"lcores\": %u, "
+		"\"qps\": %u,\n",
 		row_written ? "," : "", row->e->name, row->size, row->window, row->burst,
-		row->signal_every, row->slots, boolean(row->use_inline));
+		row->signal_every, row->slots, boolean(row->use_inline), row->lcores, t->o.qps);
 	fprintf(json, "     \"ok\": %s, \"complete\": %s, \"errors\": %" PRIu64 ",\n",
 		boolean(r->errors == 0 && row->complete), boolean(row->complete), r->errors);
 	fprintf(json,

@@ -5,39 +5,29 @@
  * testrdma: run RDMA operations through one device and check what they do.
  *
  * Read next: testrdma.h (what a row, a pair and a slot are), run.c (the loop),
- * modes/ (one file per kind of operation), verify.c (how memory is checked).
+ * modes/ (one file per kind of operation), verify.c (how memory is checked). Of the prompt:
+ * session.c, commands.c, runner.c (rows in the background).
  */
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
-#include "testrdma.h"
+#include "session.h"
 
 static void
 run_rows(struct test *t, struct row *row)
 {
-	uint32_t i, k;
+	const struct engine *e;
+	uint32_t size;
 
 	t->nrows = options_rows(&t->o);
 	report_start(t);
-	for (i = 0; i < t->o.nops; i++) {
-		const struct engine *e = t->o.ops[i];
-
-		for (k = 0; k < (e->atomic ? 1 : t->o.nsizes); k++) {
-			if (t->fatal || stop_signal != 0)
-				return;
-			row_layout(t, row, e, e->atomic ? 8 : t->o.sizes[k]);
-			row_run(t, row);
-			report_row(t, row);
-			json_row(t, row);
-			t->verified += row->res.bytes;
-			if (row->res.errors > 0)
-				t->failed++;
-			else if (row->complete)
-				t->passed++;
-			t->row_no++;
-		}
+	while (!t->fatal && stop_signal == 0 &&
+	       (e = options_row(&t->o, t->row_no, &size)) != NULL) {
+		row_layout(t, row, e, size);
+		row_run(t, row);
+		row_over(t, row);
 	}
 }
 
@@ -45,8 +35,12 @@ static int
 run(struct test *t)
 {
 	struct row *row;
-	int rc = test_open(t);
+	int rc;
 
+	t->lcore = BB_LCORE_SELF;
+	rc = test_open_device(t);
+	if (rc == 0)
+		rc = test_open_queues(t);
 	t->started = rte_rdtsc();
 	if (rc != 0)
 		return -rc;
@@ -79,10 +73,16 @@ main(int argc, char **argv)
 		json_close(&t, EXIT_FAILED);
 		return EXIT_FAILED;
 	}
+	if (options_session(&t.o) || t.o.lcores > 1) {
+		rc = session_run(&t.o);
+		rte_eal_cleanup();
+		return rc;
+	}
 	rc = run(&t);
 	if (json_close(&t, rc) != 0 && rc == 0)
 		rc = EXIT_FAILED;
-	test_close(&t);
+	test_close_queues(&t);
+	test_close_device(&t);
 	rte_eal_cleanup();
 	return rc;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include <rte_config.h>
 #include <rte_version.h>
 
 #include "number.h"
@@ -19,6 +20,7 @@ enum {
 	OPT_INLINE,
 	OPT_DB,
 	OPT_QPS,
+	OPT_LCORES,
 	OPT_SGL,
 	OPT_OFFSET,
 	OPT_VERIFY,
@@ -26,6 +28,8 @@ enum {
 	OPT_SEED,
 	OPT_JSON,
 	OPT_CSV,
+	OPT_CMDLINE_FILE,
+	OPT_INTERVAL,
 	OPT_VERSION,
 };
 
@@ -39,6 +43,8 @@ static const struct option long_options[] = {
 	{"inline", required_argument, NULL, OPT_INLINE},
 	{"db", required_argument, NULL, OPT_DB},
 	{"qps", required_argument, NULL, OPT_QPS},
+	{"qps-per-lcore", required_argument, NULL, OPT_QPS},
+	{"worker-lcores", required_argument, NULL, OPT_LCORES},
 	{"sgl", required_argument, NULL, OPT_SGL},
 	{"offset", required_argument, NULL, OPT_OFFSET},
 	{"verify", no_argument, NULL, OPT_VERIFY},
@@ -46,6 +52,9 @@ static const struct option long_options[] = {
 	{"seed", required_argument, NULL, OPT_SEED},
 	{"json", required_argument, NULL, OPT_JSON},
 	{"csv", no_argument, NULL, OPT_CSV},
+	{"interactive", no_argument, NULL, 'i'},
+	{"cmdline-file", required_argument, NULL, OPT_CMDLINE_FILE},
+	{"interval", required_argument, NULL, OPT_INTERVAL},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
@@ -167,60 +176,71 @@ parse_sizes(struct options *o, const char *arg)
 }
 
 static int
-parse_duration(struct options *o, const char *arg)
+parse_seconds(const char *name, const char *arg, double least, double *seconds)
 {
 	char *end;
 
-	o->duration = strtod(arg, &end);
-	if (end == arg || *end != '\0' || !isfinite(o->duration) || o->duration < 0.001 ||
-	    o->duration > 86400) {
-		say("--duration %s: give the seconds of each row, 0.001 to 86400", arg);
+	*seconds = strtod(arg, &end);
+	if (end == arg || *end != '\0' || !isfinite(*seconds) || *seconds < least ||
+	    *seconds > 86400) {
+		say("--%s %s: give seconds, %g to 86400", name, arg, least);
 		return -1;
 	}
 	return 0;
 }
 
+/* Option @c with its argument. */
 static int
-parse_one(struct options *o, int c)
+parse_one(struct options *o, int c, char *arg)
 {
 	switch (c) {
 	case 'd':
-		o->device = optarg;
+		o->device = arg;
 		return 0;
 	case 'o':
-		return parse_ops(o, optarg);
+		return parse_ops(o, arg);
 	case 's':
-		return parse_sizes(o, optarg);
+		return parse_sizes(o, arg);
 	case OPT_DEPTH:
-		return option_u32("depth", optarg, 1, 32768, &o->depth);
+		return option_u32("depth", arg, 1, 32768, &o->depth);
 	case OPT_BURST:
-		return option_u32("burst", optarg, 1, 32768, &o->burst);
+		return option_u32("burst", arg, 1, 32768, &o->burst);
 	case OPT_SIGNAL_EVERY:
-		return option_u32("signal-every", optarg, 1, 32768, &o->signal_every);
+		return option_u32("signal-every", arg, 1, 32768, &o->signal_every);
 	case OPT_INLINE:
-		return option_u32("inline", optarg, 0, 1024, &o->max_inline);
+		return option_u32("inline", arg, 0, 1024, &o->max_inline);
 	case OPT_QPS:
-		return option_u32("qps", optarg, 1, MAX_QPS, &o->qps);
+		return option_u32("qps", arg, 1, MAX_QPS, &o->qps);
 	case OPT_SGL:
-		return option_u32("sgl", optarg, 1, MAX_SGL, &o->sgl);
+		return option_u32("sgl", arg, 1, MAX_SGL, &o->sgl);
 	case OPT_OFFSET:
-		return option_u32("offset", optarg, 0, 63, &o->offset);
+		return option_u32("offset", arg, 0, 63, &o->offset);
 	case OPT_SEED:
-		return option_u64("seed", optarg, 0, UINT64_MAX, &o->seed);
+		return option_u64("seed", arg, 0, UINT64_MAX, &o->seed);
 	case OPT_DB:
-		if (strcmp(optarg, "doorbell") != 0 && strcmp(optarg, "blueflame") != 0) {
-			say("--db %s: give doorbell or blueflame", optarg);
+		if (strcmp(arg, "doorbell") != 0 && strcmp(arg, "blueflame") != 0) {
+			say("--db %s: give doorbell or blueflame", arg);
 			return -1;
 		}
-		o->blueflame = optarg[0] == 'b';
+		o->blueflame = arg[0] == 'b';
 		return 0;
 	case OPT_VERIFY:
 		o->verify = true;
 		return 0;
 	case OPT_DURATION:
-		return parse_duration(o, optarg);
+		return parse_seconds("duration", arg, 0.001, &o->duration);
+	case OPT_INTERVAL:
+		return parse_seconds("interval", arg, 0, &o->interval);
+	case OPT_LCORES:
+		return option_u32("worker-lcores", arg, 1, RTE_MAX_LCORE, &o->lcores);
+	case OPT_CMDLINE_FILE:
+		o->cmdline_file = arg;
+		return 0;
+	case 'i':
+		o->interactive = true;
+		return 0;
 	case OPT_JSON:
-		o->json = optarg;
+		o->json = arg;
 		return 0;
 	case OPT_CSV:
 		o->csv = true;
@@ -229,6 +249,54 @@ parse_one(struct options *o, int c)
 		say("see testrdma --help");
 		return -1;
 	}
+}
+
+int
+options_set(struct options *o, const char *name, const char *value)
+{
+	const struct option *l;
+	char arg[512];
+
+	if (strcmp(name, "verify") == 0) {
+		if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
+			say("set verify %s: give on or off", value);
+			return -1;
+		}
+		o->verify = strcmp(value, "on") == 0;
+		return 0;
+	}
+	/* EAL has an option of this name; ours is another one. */
+	if (strcmp(name, "lcores") == 0)
+		return option_u32(name, value, 1, RTE_MAX_LCORE, &o->lcores);
+	if (strcmp(name, "duration") == 0 && strcmp(value, "0") == 0) {
+		o->duration = 0;
+		return 0;
+	}
+	for (l = long_options; l->name != NULL && strcmp(l->name, name) != 0; l++)
+		;
+	if (l->name == NULL || l->has_arg != required_argument ||
+	    snprintf(arg, sizeof(arg), "%s", value) >= (int)sizeof(arg)) {
+		say("set %s: there is no such setting, or its value is too long", name);
+		return -1;
+	}
+	return parse_one(o, l->val, arg);
+}
+
+const struct engine *
+options_row(const struct options *o, uint32_t n, uint32_t *size)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->nops; i++) {
+		uint32_t sizes = o->ops[i]->atomic ? 1 : o->nsizes;
+
+		if (n < sizes) {
+			*size = o->ops[i]->atomic ? 8 : o->sizes[n];
+			return o->ops[i];
+		}
+		n -= sizes;
+	}
+	return NULL;
 }
 
 uint32_t
@@ -241,9 +309,8 @@ options_rows(const struct options *o)
 	return rows;
 }
 
-/* Options that contradict each other; defaults give way to what was said. */
-static int
-check_together(struct options *o)
+int
+options_fit(struct options *o)
 {
 	uint32_t i;
 
@@ -277,6 +344,8 @@ check_together(struct options *o)
 			return -1;
 		}
 	}
+	if (options_session(o) && o->duration == 0 && options_rows(o) == 1)
+		o->duration = INFINITY; /* until it is stopped */
 	if (o->duration == 0) {
 		o->duration = DEFAULT_SECONDS / options_rows(o);
 		if (o->duration > MAX_ROW_SECONDS)
@@ -296,6 +365,7 @@ options_parse(void *options, int argc, char **argv)
 	o->device = "soft0";
 	o->depth = 128;
 	o->qps = 1;
+	o->lcores = 1;
 	o->sgl = 1;
 	o->seed = 1;
 	o->blueflame = true;
@@ -304,7 +374,7 @@ options_parse(void *options, int argc, char **argv)
 	if (parse_sizes(o, "8..1M") != 0)
 		return -1;
 
-	while ((c = getopt_long(argc, argv, "d:o:s:h", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "d:o:s:hi", long_options, NULL)) != -1) {
 		if (c == 'h') {
 			options_help(stdout);
 			return 1;
@@ -313,14 +383,20 @@ options_parse(void *options, int argc, char **argv)
 			printf("testrdma %s, %s\n", TESTRDMA_VERSION, rte_version());
 			return 1;
 		}
-		if (parse_one(o, c) != 0)
+		if (parse_one(o, c, optarg) != 0)
 			return -1;
 	}
 	if (optind < argc) {
 		say("\"%s\" is not an option; see testrdma --help", argv[optind]);
 		return -1;
 	}
-	return check_together(o);
+	/* A session fits them to each other at each start, so that what is left open stays so. */
+	if (options_session(o)) {
+		struct options fitted = *o;
+
+		return options_fit(&fitted);
+	}
+	return options_fit(o);
 }
 
 const struct program program = {

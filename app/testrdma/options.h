@@ -31,19 +31,43 @@ struct options {
 	uint32_t nsizes;
 	uint32_t depth, burst, signal_every;
 	uint32_t max_inline; /* bytes; 0: data is always gathered */
-	uint32_t qps;
+	uint32_t qps;        /* of each lcore */
+	uint32_t lcores;
 	uint32_t sgl;    /* pieces of a message on its local side */
 	uint32_t offset; /* of data from a 64-byte boundary */
 	bool blueflame;
 	bool verify;
 	bool csv;
-	double duration; /* seconds per row */
+	double duration; /* seconds per row; INFINITY: until it is stopped */
+	double interval; /* seconds between statistics of a session, 0: none */
 	uint64_t seed;
 	const char *json;
+	const char *cmdline_file;
+	bool interactive;
 };
 
 /* Rows that @o asks for: atomics have one size. */
 uint32_t options_rows(const struct options *o);
+
+/* Commands are read, instead of all rows being run. */
+static inline bool
+options_session(const struct options *o)
+{
+	return o->interactive || o->cmdline_file != NULL;
+}
+
+/* The row of number @n, counted from 0: its operation and size. */
+const struct engine *options_row(const struct options *o, uint32_t n, uint32_t *size);
+
+/*
+ * Set option @name, without its dashes, as the command line does; also "verify" to on or off. Says
+ * what is wrong; *@o may be half changed then.
+ * @return 0, or -1.
+ */
+int options_set(struct options *o, const char *name, const char *value);
+
+/* Options that contradict each other; those left open get their values. @return 0, or said, -1. */
+int options_fit(struct options *o);
 
 void options_help(FILE *out);
 

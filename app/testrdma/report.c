@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* What a person reads: rows on standard output, the rest on standard error. */
+#include <math.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -52,15 +53,20 @@ report_start(struct test *t)
 	progress.tty = isatty(STDERR_FILENO) == 1;
 	progress.last = t->started;
 	fprintf(out,
-		"testrdma %s on %s (%s%s), lcore %u: %u QP pair%s, depth %u, burst %u, a completion "
+		"testrdma %s on %s (%s%s), %s %u: %u QP pair%s, depth %u, burst %u, a completion "
 		"every %u, %s%s\n",
 		TESTRDMA_VERSION, bb_dev_name(t->dev), t->attr.driver,
-		t->attr.software ? ", software" : "", rte_lcore_id(), o->qps,
+		t->attr.software ? ", software" : "",
+		options_session(o) || o->lcores > 1 ? "lcores" : "lcore",
+		options_session(o) || o->lcores > 1 ? o->lcores : rte_lcore_id(), o->qps,
 		o->qps == 1 ? "" : "s", o->depth, o->burst, o->signal_every,
 		o->blueflame ? "BlueFlame" : "doorbell", o->verify ? ", verified" : "");
 	fflush(out);
-	fprintf(stderr, "%u rows of %.3g s: about %.0f s\n", t->nrows, o->duration,
-		t->nrows * o->duration);
+	if (isinf(o->duration))
+		fprintf(stderr, "until it is stopped\n");
+	else
+		fprintf(stderr, "%u rows of %.3g s: about %.0f s\n", t->nrows, o->duration,
+			t->nrows * o->duration);
 	if (o->csv)
 		printf("op,size,depth,mops,gbps,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
 		       "doorbells_per_op,verified_bytes,errors,status\n");
@@ -78,7 +84,7 @@ row_figures(const struct test *t, const struct row *row, struct figures *f)
 	double ops = r->ops > 0 ? (double)r->ops : 1, ns = 1e9 / (double)t->tsc_hz;
 	const struct hist *h = &row->lat;
 
-	f->seconds = (double)r->cycles / (double)t->tsc_hz;
+	f->seconds = (double)r->cycles / (double)t->tsc_hz / row->lcores;
 	f->mops = f->seconds > 0 ? (double)r->ops / f->seconds / 1e6 : 0;
 	f->gbps = f->mops * row->size / 1e3;
 	f->cycles_per_op = (double)r->cycles / ops;
@@ -141,6 +147,20 @@ report_row(struct test *t, const struct row *row)
 	if (r->errors > FAILS_SHOWN)
 		say("%s %u: %" PRIu64 " more errors like these", row->e->name, row->size,
 		    r->errors - FAILS_SHOWN);
+}
+
+void
+row_over(struct test *t, const struct row *row)
+{
+	report_row(t, row);
+	json_row(t, row);
+	t->errors += row->res.errors;
+	t->verified += row->res.bytes;
+	if (row->res.errors > 0)
+		t->failed++;
+	else if (row->complete)
+		t->passed++;
+	t->row_no++;
 }
 
 void

@@ -7,6 +7,7 @@
  * What completions say is always checked: order, status, opcode, length,
  * immediate data. Memory is checked between the timed spans, with --verify.
  */
+#include <math.h>
 
 #include <rte_byteorder.h>
 #include <rte_common.h>
@@ -15,6 +16,7 @@
 #include "testrdma.h"
 
 #define STALL_SECONDS 5
+#define LIVE_HZ       100
 #define LOOK_EVERY    16 /* rounds of the loop between looks at the clock */
 
 /* What is looked at now and then while a phase runs. */
@@ -179,6 +181,38 @@ stalled(struct test *t, struct watch *w, uint64_t now)
 	return true;
 }
 
+void
+live_update(struct test *t)
+{
+	struct live *live = t->live;
+	uint64_t ops = 0;
+	uint32_t i, ask;
+
+	for (i = 0; i < t->npairs; i++)
+		ops += t->pairs[i].done;
+	__atomic_store_n(&live->ops, ops, __ATOMIC_RELAXED);
+	__atomic_store_n(&live->bytes, t->row->res.bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&live->errors, t->row->res.errors, __ATOMIC_RELAXED);
+	/* Pairs with who asks: the histogram of live is its own again once ask is. */
+	ask = __atomic_load_n(&live->ask, __ATOMIC_ACQUIRE);
+	if (ask == LIVE_LATENCY)
+		live->lat = t->row->lat;
+	else if (ask == LIVE_CLEAR)
+		hist_reset(&t->row->lat);
+	if (ask != LIVE_NOTHING)
+		__atomic_store_n(&live->ask, LIVE_NOTHING, __ATOMIC_RELEASE);
+	t->live_at = rte_rdtsc();
+}
+
+static void
+show_progress(struct test *t, const struct watch *w, uint64_t now)
+{
+	if (t->live == NULL)
+		report_progress(t, w->phase);
+	else if (now - t->live_at >= t->tsc_hz / LIVE_HZ)
+		live_update(t);
+}
+
 static void
 look(struct test *t, struct watch *w)
 {
@@ -186,7 +220,7 @@ look(struct test *t, struct watch *w)
 	uint32_t i;
 
 	stalled(t, w, now);
-	if (now >= w->deadline || stop_signal != 0) {
+	if (now >= w->deadline || test_stopping(t)) {
 		/* A rolling span ends behind an operation that gives a completion. */
 		for (i = 0; i < t->npairs; i++) {
 			struct pair *p = &t->pairs[i];
@@ -195,7 +229,7 @@ look(struct test *t, struct watch *w)
 				p->end = p->posted == p->last_sig ? p->posted : p->sig_at;
 		}
 	}
-	report_progress(t, w->phase);
+	show_progress(t, w, now);
 }
 
 static bool
@@ -343,8 +377,8 @@ one_by_one(struct test *t, struct watch *w, uint64_t ops)
 				stalled(t, w, rte_rdtsc());
 		}
 		if (i % LOOK_EVERY == 0) {
-			report_progress(t, w->phase);
-			if (t1 >= w->deadline || stop_signal != 0)
+			show_progress(t, w, t1);
+			if (t1 >= w->deadline || test_stopping(t))
 				return i + 1;
 		}
 	}
@@ -375,8 +409,10 @@ rate_phase(struct test *t, uint64_t cycles)
 		if (t->fatal)
 			return;
 		round_verify(t, t->npairs, t->row->slots);
-		report_progress(t, "verify");
-	} while (rte_rdtsc() < w.deadline && stop_signal == 0);
+		w.phase = "verify";
+		show_progress(t, &w, rte_rdtsc());
+		w.phase = "rate";
+	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
 }
 
 static void
@@ -393,13 +429,14 @@ latency_phase(struct test *t, uint64_t cycles)
 			return;
 		if (t->o.verify)
 			round_verify(t, 1, n);
-	} while (rte_rdtsc() < w.deadline && stop_signal == 0);
+	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
 }
 
 void
 row_run(struct test *t, struct row *row)
 {
-	uint64_t half = (uint64_t)(t->o.duration / 2 * (double)t->tsc_hz);
+	bool endless = isinf(t->o.duration) != 0;
+	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
 	uint32_t i;
 
 	t->row = row;
@@ -419,9 +456,14 @@ row_run(struct test *t, struct row *row)
 	for (i = 0; i < t->npairs && row->e->start != NULL; i++)
 		row->e->start(&t->pairs[i]);
 
-	rate_phase(t, half);
-	if (!t->fatal && stop_signal == 0)
-		latency_phase(t, half);
-	row->complete = !t->fatal && stop_signal == 0;
-	t->errors += row->res.errors;
+	/* Without an end the phases take turns: of each 100 ms, a tenth is for latency. */
+	do {
+		rate_phase(t, (uint64_t)(rate * hz));
+		if (!t->fatal && !test_stopping(t))
+			latency_phase(t, (uint64_t)((endless ? 0.01 : rate) * hz));
+	} while (endless && !t->fatal && !test_stopping(t));
+	row->complete = !t->fatal && (endless || !test_stopping(t));
+	row->lcores = 1;
+	if (t->live != NULL)
+		live_update(t);
 }

@@ -55,8 +55,8 @@ limit(const char *option, uint64_t value, uint64_t max)
 }
 
 /* Options that only the device can judge. */
-static int
-check_limits(const struct test *t)
+int
+test_check(const struct test *t)
 {
 	const struct options *o = &t->o;
 	uint64_t max_mr = t->attr.max_mr_size, max_size = t->attr.max_msg_size;
@@ -128,6 +128,7 @@ create_cqs(struct test *t, uint32_t rq_depth)
 
 	bb_cq_attr_init(&attr);
 	attr.depth = t->o.qps * t->o.depth;
+	attr.lcore = t->lcore;
 	rc = bb_cq_create(t->dev, &attr, &t->scq);
 	if (rc != 0) {
 		error("the CQ of sends", rc);
@@ -340,14 +341,14 @@ no_memory:
 }
 
 int
-test_open(struct test *t)
+test_open_device(struct test *t)
 {
 	int rc;
 
 	t->tsc_hz = rte_get_tsc_hz();
 	rc = open_device(t);
 	if (rc == 0)
-		rc = check_limits(t);
+		rc = test_check(t);
 	if (rc != 0)
 		return rc;
 	rc = bb_pd_alloc(t->dev, &t->pd);
@@ -355,12 +356,26 @@ test_open(struct test *t)
 		error("the protection domain", rc);
 		return -EXIT_FAILED;
 	}
-	rc = create_pairs(t);
+	return 0;
+}
+
+int
+test_open_queues(struct test *t)
+{
+	int rc = create_pairs(t);
+
 	return rc == 0 ? create_memory(t) : rc;
 }
 
+static void
+close_said(int rc)
+{
+	if (rc != 0)
+		say("something of the device could not be closed");
+}
+
 void
-test_close(struct test *t)
+test_close_queues(struct test *t)
 {
 	int rc = 0;
 
@@ -380,10 +395,22 @@ test_close(struct test *t)
 		rc |= bb_cq_destroy(t->scq);
 	if (t->rcq != NULL)
 		rc |= bb_cq_destroy(t->rcq);
+	t->pairs = NULL;
+	t->scratch = NULL;
+	t->scq = t->rcq = NULL;
+	close_said(rc);
+}
+
+void
+test_close_device(struct test *t)
+{
+	int rc = 0;
+
 	if (t->pd != NULL)
 		rc |= bb_pd_free(t->pd);
 	if (t->dev != NULL)
 		rc |= bb_dev_close(t->dev);
-	if (rc != 0)
-		say("something of the device could not be closed");
+	t->pd = NULL;
+	t->dev = NULL;
+	close_said(rc);
 }

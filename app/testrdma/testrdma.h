@@ -113,11 +113,31 @@ struct row {
 	uint32_t slots;                       /* of each pair */
 	uint32_t window, burst, signal_every; /* after fitting to the slots */
 	bool use_inline;
-	bool complete; /* ran to its end */
+	bool complete;   /* ran to its end */
+	uint32_t lcores; /* whose results these are */
 	struct result res;
 	struct hist lat; /* TSC cycles */
 };
 
+/*
+ * What a running test tells another thread, and is told by it: __atomic, and updated every few
+ * milliseconds. The histogram is the asking thread's while ask is LIVE_NOTHING.
+ */
+enum live_ask {
+	LIVE_NOTHING,
+	LIVE_LATENCY, /* copy the latencies */
+	LIVE_CLEAR,   /* forget them */
+};
+
+struct live {
+	uint64_t ops; /* of the row, each phase */
+	uint64_t bytes, errors;
+	uint32_t ask; /* enum live_ask; back to NOTHING when it is done */
+	uint32_t stop;
+	struct hist lat;
+};
+
+/* A row is run by one test on each lcore, with queues and memory of its own. */
 struct test {
 	struct options o;
 	struct bb_dev *dev;
@@ -135,16 +155,23 @@ struct test {
 	uint64_t tsc_hz;
 	uint64_t errors, verified; /* of all rows */
 	uint32_t passed, failed;
-	bool fatal; /* the queues are of no use any more */
+	bool fatal;        /* the queues are of no use any more */
+	uint32_t lcore;    /* that owns the queues, or BB_LCORE_SELF */
+	struct live *live; /* of tests in the background, else NULL */
+	uint64_t live_at;  /* TSC of its last update */
 };
 
 /* setup.c */
-int test_open(struct test *t);
+int test_open_device(struct test *t);
+int test_check(const struct test *t);
+int test_open_queues(struct test *t);
 void row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size);
-void test_close(struct test *t);
+void test_close_queues(struct test *t);
+void test_close_device(struct test *t);
 
 /* run.c */
 void row_run(struct test *t, struct row *row);
+void live_update(struct test *t);
 
 /* verify.c */
 void layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset);
@@ -162,6 +189,8 @@ void slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t 
 /* report.c */
 void report_start(struct test *t);
 void report_row(struct test *t, const struct row *row);
+/* Rows in all formats, and the counts of @t: a row is over. */
+void row_over(struct test *t, const struct row *row);
 void report_progress(struct test *t, const char *phase);
 void report_summary(struct test *t);
 void report_fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -178,6 +207,14 @@ struct figures {
 	double p50, p99, p999, max, min, mean; /* ns */
 };
 void row_figures(const struct test *t, const struct row *row, struct figures *f);
+
+/* Somebody wants an end of this. Signals are the main thread's, that tells the others. */
+static inline bool
+test_stopping(const struct test *t)
+{
+	return t->live == NULL ? stop_signal != 0
+			       : __atomic_load_n(&t->live->stop, __ATOMIC_RELAXED) != 0;
+}
 
 /* ---- inlines for the engines */
 

@@ -20,7 +20,8 @@ class Usage(AppTest):
             self.assertEqual(res.err, '')
             for word in OPS + ['--device', '--op', '--size', '--depth', '--burst', '--inline',
                                '--signal-every', '--verify', '--duration', '--json', '--csv',
-                               '--db', '--qps', '--sgl', '--seed', '--offset', 'Examples',
+                               '--db', '--qps', '--interactive', '--cmdline-file', '--interval',
+                               '--worker-lcores', '--sgl', '--seed', '--offset', 'Examples',
                                'Exit status', 'progress=lcore']:
                 self.assertIn(word, res.out)
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The commands of the prompt, and how a line becomes one. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+
+#include "session.h"
+
+void
+session_wrong(struct session *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	s->wrong++;
+	fprintf(stderr, "testrdma: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+}
+
+static bool
+nothing_behind(struct session *s, unsigned int argc, char **argv)
+{
+	if (argc == 1)
+		return true;
+	session_wrong(s, "%s: takes nothing behind it; leave out \"%s\"", argv[0], argv[1]);
+	return false;
+}
+
+static void
+start_run(struct session *s, unsigned int argc, char **argv)
+{
+	struct options fitted = s->set;
+
+	if (!nothing_behind(s, argc, argv))
+		return;
+	if (s->run.running) {
+		session_wrong(s, "start: it runs already; stop it first");
+		return;
+	}
+	if (options_fit(&fitted) != 0) {
+		session_wrong(s, "start: set one of them anew");
+		return;
+	}
+	s->t.o = fitted;
+	if (runner_start(&s->run) != 0) {
+		session_wrong(s, "start: nothing runs; show config has the settings");
+		return;
+	}
+	runner_totals(&s->run, &s->shown);
+	s->shown_at = rte_rdtsc();
+}
+
+static void
+stop_run(struct session *s, unsigned int argc, char **argv)
+{
+	if (!nothing_behind(s, argc, argv))
+		return;
+	if (!s->run.running)
+		session_wrong(s, "stop: nothing runs; start begins");
+	runner_stop(&s->run);
+}
+
+static void
+wait_run(struct session *s, unsigned int argc, char **argv)
+{
+	uint64_t hz = rte_get_tsc_hz();
+	double seconds = 0;
+	char *end;
+
+	if (!s->run.running) {
+		session_wrong(s, "wait: nothing runs; start begins");
+		return;
+	}
+	if (argc > 1) {
+		seconds = strtod(argv[1], &end);
+		if (*end != '\0' || !isfinite(seconds) || seconds < 0 || seconds > 86400 ||
+		    argc > 2) {
+			session_wrong(s, "wait: give seconds, 0 to 86400, or nothing");
+			return;
+		}
+	} else if (isinf(s->t.o.duration)) {
+		session_wrong(s, "wait: what runs has no end; wait SECONDS, then stop, or set "
+				 "duration SECONDS before start");
+		return;
+	}
+	s->wait_until = argc == 1 ? UINT64_MAX : rte_rdtsc() + 1 + (uint64_t)(seconds * (double)hz);
+}
+
+static void
+clear_run(struct session *s, unsigned int argc, char **argv)
+{
+	if (!nothing_behind(s, argc, argv))
+		return;
+	runner_clear(&s->run);
+	runner_totals(&s->run, &s->shown);
+	s->shown_at = rte_rdtsc();
+}
+
+static void
+quit_run(struct session *s, unsigned int argc, char **argv)
+{
+	s->over |= nothing_behind(s, argc, argv);
+}
+
+static const struct command *
+command_find(const char *name)
+{
+	const struct command *c;
+
+	for (c = commands; c->name != NULL; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	return NULL;
+}
+
+static void
+unknown(struct session *s, const char *name)
+{
+	const struct command *c;
+
+	s->wrong++;
+	fprintf(stderr, "testrdma: \"%s\" is no command; there are:", name);
+	for (c = commands; c->name != NULL; c++)
+		fprintf(stderr, " %s", c->name);
+	fprintf(stderr, "\n");
+}
+
+static void
+help_run(struct session *s, unsigned int argc, char **argv)
+{
+	const struct argument *a;
+	const struct command *c;
+
+	if (argc > 2) {
+		session_wrong(s, "help: give one command, or nothing");
+		return;
+	}
+	if (argc == 2) {
+		c = command_find(argv[1]);
+		if (c == NULL) {
+			unknown(s, argv[1]);
+			return;
+		}
+		printf("%s %s: %s\n", c->name, c->form, c->help);
+		for (a = c->args; a != NULL && a->name != NULL; a++)
+			printf("  %-14s %s\n", a->name, a->help);
+		return;
+	}
+	for (c = commands; c->name != NULL; c++)
+		printf("  %-6s %-13s %s\n", c->name, c->form, c->help);
+	printf("TAB completes, ? lists what fits, arrow up brings back. # begins a comment.\n");
+}
+
+const struct command commands[] = {
+	{"show", "WHAT", "look at something; help show lists what", show_args, show_run},
+	{"set", "WHAT VALUE", "settings of the next start; help set lists them", setting_args,
+	 setting_run},
+	{"start", "", "run every operation in every size, in the background", NULL, start_run},
+	{"stop", "", "end what runs, with the summary", NULL, stop_run},
+	{"wait", "[SECONDS]", "until the run is over, or so long", NULL, wait_run},
+	{"clear", "", "statistics and latencies begin anew", NULL, clear_run},
+	{"help", "[COMMAND]", "this, or more of one command", NULL, help_run},
+	{"quit", "", "end what runs, and the program", NULL, quit_run},
+	{NULL, NULL, NULL, NULL, NULL},
+};
+
+void
+command_line(struct session *s, const char *text)
+{
+	char line[SESSION_LINE], *argv[SESSION_WORDS], *save = NULL, *word;
+	const struct command *c;
+	unsigned int argc = 0;
+
+	if (snprintf(line, sizeof(line), "%s", text) >= (int)sizeof(line)) {
+		session_wrong(s, "a line of more than %d characters; nothing was done",
+			      SESSION_LINE - 1);
+		return;
+	}
+	line[strcspn(line, "#")] = '\0';
+	for (word = strtok_r(line, " \t\r\n", &save); word != NULL;
+	     word = strtok_r(NULL, " \t\r\n", &save)) {
+		if (argc == SESSION_WORDS) {
+			session_wrong(s, "a line of more than %d words; nothing was done",
+				      SESSION_WORDS);
+			return;
+		}
+		argv[argc++] = word;
+	}
+	if (argc == 0)
+		return;
+	c = command_find(argv[0]);
+	if (c != NULL)
+		c->run(s, argc, argv);
+	else
+		unknown(s, argv[0]);
+	fflush(stdout);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Commands for rte_cmdline.
+ *
+ * It has one list of instances for parsing and for completion, says only "Bad arguments" where one
+ * does not fit, and calls two that fit ambiguous. So one instance takes every line when it parses
+ * (it tells that from completing by the result buffer) and hands it to command_line(), that says
+ * what to do instead. The others are there to be completed: their last token never fits.
+ */
+#include <stdlib.h>
+
+#include <rte_common.h>
+
+#include <cmdline.h>
+#include <cmdline_parse.h>
+
+#include "session.h"
+
+/* A word that is one of several. */
+struct word_token {
+	struct cmdline_token_hdr hdr;
+	const char *const *words;
+	unsigned int n;
+	bool hidden; /* another instance lists it */
+	const char *help;
+};
+
+static int
+word_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned int size)
+{
+	const struct word_token *token = (const struct word_token *)(const void *)hdr;
+	unsigned int i;
+	size_t len = 0;
+
+	(void)res;
+	(void)size;
+	while (!cmdline_isendoftoken(buf[len]))
+		len++;
+	for (i = 0; i < token->n; i++)
+		if (strlen(token->words[i]) == len && memcmp(token->words[i], buf, len) == 0)
+			return (int)len;
+	return -1;
+}
+
+static int
+word_count(struct cmdline_token_hdr *hdr)
+{
+	return (int)((const struct word_token *)(const void *)hdr)->n;
+}
+
+static int
+word_get(struct cmdline_token_hdr *hdr, int i, char *dst, unsigned int size)
+{
+	const struct word_token *token = (const struct word_token *)(const void *)hdr;
+
+	if (token->hidden)
+		return -1;
+	return snprintf(dst, size, "%s", token->words[i]) < (int)size ? 0 : -1;
+}
+
+static int
+word_help(struct cmdline_token_hdr *hdr, char *dst, unsigned int size)
+{
+	snprintf(dst, size, "%s", ((const struct word_token *)(const void *)hdr)->help);
+	return 0;
+}
+
+static struct cmdline_token_ops word_ops = {word_parse, word_count, word_get, word_help};
+
+/* The end of an instance that is there for completion. */
+static int
+never_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned int size)
+{
+	(void)hdr;
+	(void)buf;
+	(void)res;
+	(void)size;
+	return -1;
+}
+
+static int
+never_get(struct cmdline_token_hdr *hdr, int i, char *dst, unsigned int size)
+{
+	(void)hdr;
+	(void)i;
+	(void)dst;
+	(void)size;
+	return -1;
+}
+
+static int
+one(struct cmdline_token_hdr *hdr)
+{
+	(void)hdr;
+	return 1;
+}
+
+static struct cmdline_token_ops never_ops = {never_parse, one, never_get, NULL};
+static struct cmdline_token_hdr never = {&never_ops, 0};
+
+static int
+line_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned int size)
+{
+	size_t len = strcspn(buf, "\r\n");
+
+	(void)hdr;
+	if (res == NULL || len >= size)
+		return -1;
+	memcpy(res, buf, len);
+	((char *)res)[len] = '\0';
+	return (int)len;
+}
+
+static struct cmdline_token_ops line_ops = {line_parse, one, never_get, NULL};
+static struct cmdline_token_hdr line = {&line_ops, 0};
+
+static void
+line_run(void *parsed, struct cmdline *cl, void *data)
+{
+	(void)cl;
+	command_line(data, parsed);
+}
+
+/* An instance with up to three words and what ends it. */
+struct instance {
+	struct word_token words[3];
+	unsigned int n;
+	struct cmdline_inst *inst;
+};
+
+static void
+add_word(struct instance *in, const char *const *words, unsigned int n, bool hidden,
+	 const char *help)
+{
+	struct word_token *token = &in->words[in->n];
+
+	*token = (struct word_token){{&word_ops, 0}, words, n, hidden, help};
+	in->inst->tokens[in->n++] = &token->hdr;
+}
+
+static struct cmdline_inst *
+inst_create(struct session *s, const char *help)
+{
+	/* The tokens of an instance: three words, never, NULL. */
+	struct cmdline_inst *inst =
+		calloc(1, sizeof(*inst) + 5 * sizeof(inst->tokens[0]) + sizeof(struct instance));
+
+	if (inst == NULL)
+		return NULL;
+	inst->f = line_run;
+	inst->data = s;
+	inst->help_str = help;
+	return inst;
+}
+
+static struct cmdline_inst *
+completion_create(struct session *s, const struct command *c, const struct argument *a)
+{
+	struct cmdline_inst *inst = inst_create(s, a != NULL ? a->help : c->help);
+	struct instance *in;
+	unsigned int n = 0;
+
+	if (inst == NULL)
+		return NULL;
+	in = (struct instance *)(void *)&inst->tokens[5];
+	in->inst = inst;
+	add_word(in, &c->name, 1, a != NULL && a != c->args, c->form);
+	if (a != NULL) {
+		add_word(in, &a->name, 1, false, c->name);
+		while (a->values != NULL && a->values[n] != NULL)
+			n++;
+		if (n > 0)
+			add_word(in, a->values, n, false, a->name);
+	}
+	inst->tokens[in->n] = &never;
+	return inst;
+}
+
+struct cmdline_inst **
+complete_create(struct session *s)
+{
+	struct cmdline_inst **ctx;
+	const struct command *c;
+	const struct argument *a;
+	unsigned int n = 0;
+
+	for (c = commands; c->name != NULL; c++) {
+		n++;
+		for (a = c->args; a != NULL && a->name != NULL; a++)
+			n++;
+	}
+	ctx = calloc(n + 2, sizeof(struct cmdline_inst *));
+	if (ctx == NULL)
+		return NULL;
+	n = 0;
+	ctx[n] = inst_create(s, "a command");
+	if (ctx[n] == NULL)
+		goto fail;
+	ctx[n++]->tokens[0] = &line;
+	for (c = commands; c->name != NULL; c++) {
+		a = c->args;
+		do {
+			ctx[n] = completion_create(s, c, a);
+			if (ctx[n++] == NULL)
+				goto fail;
+		} while (a != NULL && (++a)->name != NULL);
+	}
+	return ctx;
+
+fail:
+	complete_free(ctx);
+	return NULL;
+}
+
+void
+complete_free(struct cmdline_inst **ctx)
+{
+	unsigned int n;
+
+	for (n = 0; ctx != NULL && ctx[n] != NULL; n++)
+		free(ctx[n]);
+	free(ctx);
+}

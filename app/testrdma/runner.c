@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+
+#include "runner.h"
+
+#define POLL_US 1000
+
+/* Who may touch what is settled by the state: the worker has its test while it is GO. */
+enum worker_state {
+	WORKER_STARTING,
+	WORKER_REFUSED, /* it is no lcore, and cannot become one */
+	WORKER_IDLE,
+	WORKER_GO,
+	WORKER_OVER, /* the row is */
+	WORKER_GONE, /* touches nothing here any more */
+};
+
+struct worker {
+	struct test t;
+	struct row row;
+	struct live live;
+	sem_t go;
+	uint32_t state; /* __atomic */
+	bool quit;      /* read behind go */
+	bool thread;    /* not one of EAL's lcores */
+	pthread_t tid;
+	unsigned int lcore;
+};
+
+static uint32_t
+state_of(const struct worker *w)
+{
+	return __atomic_load_n(&w->state, __ATOMIC_ACQUIRE);
+}
+
+static void
+state_set(struct worker *w, enum worker_state state)
+{
+	__atomic_store_n(&w->state, (uint32_t)state, __ATOMIC_RELEASE);
+}
+
+static int
+work(void *arg)
+{
+	struct worker *w = arg;
+
+	w->lcore = rte_lcore_id();
+	state_set(w, WORKER_IDLE);
+	for (;;) {
+		while (sem_wait(&w->go) != 0)
+			;
+		if (w->quit)
+			break;
+		row_run(&w->t, &w->row);
+		state_set(w, WORKER_OVER);
+	}
+	state_set(w, WORKER_GONE);
+	return 0;
+}
+
+static void *
+work_thread(void *arg)
+{
+	struct worker *w = arg;
+
+	if (rte_thread_register() != 0) {
+		w->lcore = (unsigned int)rte_errno;
+		state_set(w, WORKER_REFUSED);
+		return NULL;
+	}
+	work(w);
+	rte_thread_unregister();
+	return NULL;
+}
+
+static void
+pause_until_not(const struct worker *w, enum worker_state state)
+{
+	while (state_of(w) == (uint32_t)state)
+		usleep(POLL_US);
+}
+
+/* An lcore that nobody uses, or RTE_MAX_LCORE. */
+static unsigned int
+free_lcore(void)
+{
+	unsigned int lcore;
+
+	RTE_LCORE_FOREACH_WORKER(lcore)
+		if (rte_eal_get_lcore_state(lcore) == WAIT)
+			return lcore;
+	return RTE_MAX_LCORE;
+}
+
+/* Get it going, up to IDLE. */
+static int
+worker_launch(struct worker *w)
+{
+	unsigned int lcore = free_lcore();
+	int rc;
+
+	w->thread = lcore == RTE_MAX_LCORE;
+	if (w->thread)
+		rc = -pthread_create(&w->tid, NULL, work_thread, w);
+	else
+		rc = rte_eal_remote_launch(work, w, lcore);
+	if (rc != 0) {
+		say("a worker: %s", strerror(-rc));
+		return rc;
+	}
+	pause_until_not(w, WORKER_STARTING);
+	if (state_of(w) == WORKER_REFUSED) {
+		pthread_join(w->tid, NULL);
+		say("a thread for the traffic: %s; give EAL a second lcore, as -l 0-1",
+		    strerror((int)w->lcore));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void
+worker_end(struct worker *w)
+{
+	w->quit = true;
+	sem_post(&w->go);
+	/* What follows waits for it too, in a way that ThreadSanitizer does not see. */
+	while (state_of(w) != WORKER_GONE)
+		usleep(POLL_US);
+	if (w->thread)
+		pthread_join(w->tid, NULL);
+	else
+		rte_eal_wait_lcore(w->lcore);
+}
+
+/* Workers with all they need, or none. */
+static void
+runner_close(struct runner *r)
+{
+	while (r->n > 0) {
+		struct worker *w = &r->workers[--r->n];
+
+		test_close_queues(&w->t);
+		worker_end(w);
+		sem_destroy(&w->go);
+	}
+	rte_free(r->workers);
+	r->workers = NULL;
+}
+
+static int
+worker_open(struct runner *r, struct worker *w)
+{
+	struct test *t = &w->t;
+	int rc;
+
+	sem_init(&w->go, 0, 0);
+	rc = worker_launch(w);
+	if (rc != 0) {
+		sem_destroy(&w->go);
+		return rc;
+	}
+	r->n++;
+	t->o = r->t->o;
+	t->dev = r->t->dev;
+	t->attr = r->t->attr;
+	t->pd = r->t->pd;
+	t->tsc_hz = r->t->tsc_hz;
+	t->started = r->t->started;
+	t->nrows = r->t->nrows;
+	t->lcore = w->lcore;
+	t->live = &w->live;
+	return test_open_queues(t);
+}
+
+static int
+runner_open(struct runner *r)
+{
+	const struct options *o = &r->t->o;
+	unsigned int lcore, lcores = 0;
+	uint32_t i;
+
+	RTE_LCORE_FOREACH_WORKER(lcore)
+		lcores += rte_eal_get_lcore_state(lcore) == WAIT;
+	if (o->lcores > RTE_MAX(lcores, 1u)) {
+		say("%u lcores: beside the main one EAL has %u lcores without work; start testrdma "
+		    "with -l 0-%u, or set lcores %u",
+		    o->lcores, lcores, o->lcores, RTE_MAX(lcores, 1u));
+		return -1;
+	}
+	r->workers = rte_zmalloc("workers", o->lcores * sizeof(*r->workers), 64);
+	if (r->workers == NULL) {
+		say("no memory for %u lcores; give EAL more (-m MB, hugepages)", o->lcores);
+		return -1;
+	}
+	for (i = 0; i < o->lcores; i++) {
+		if (worker_open(r, &r->workers[i]) != 0) {
+			runner_close(r);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* All workers begin the next row of the run. @return false: there is none. */
+static bool
+row_begin(struct runner *r)
+{
+	struct test *t = r->t;
+	const struct engine *e;
+	uint32_t size, i;
+
+	if (t->fatal || test_stopping(&r->workers[0].t))
+		return false;
+	e = options_row(&t->o, t->row_no, &size);
+	if (e == NULL)
+		return false;
+	for (i = 0; i < r->n; i++) {
+		struct worker *w = &r->workers[i];
+
+		row_layout(&w->t, &w->row, e, size);
+		w->t.row_no = t->row_no;
+		hist_reset(&w->live.lat);
+		__atomic_store_n(&w->live.ops, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&w->live.bytes, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&w->live.errors, 0, __ATOMIC_RELAXED);
+		state_set(w, WORKER_GO);
+		sem_post(&w->go);
+	}
+	return true;
+}
+
+static void
+result_add(struct result *sum, const struct result *res)
+{
+	sum->ops += res->ops;
+	sum->cycles += res->cycles;
+	sum->doorbells += res->doorbells;
+	sum->bytes += res->bytes;
+	sum->guards += res->guards;
+	sum->recvs += res->recvs;
+	sum->rounds += res->rounds;
+	sum->errors += res->errors;
+}
+
+/* All workers are through with a row. */
+static void
+row_end(struct runner *r)
+{
+	struct row *sum = r->row, *row;
+	struct totals totals;
+	uint32_t i;
+
+	runner_totals(r, &totals);
+	*sum = r->workers[0].row;
+	for (i = 1; i < r->n; i++) {
+		row = &r->workers[i].row;
+		result_add(&sum->res, &row->res);
+		hist_merge(&sum->lat, &row->lat);
+		sum->complete &= row->complete;
+		sum->lcores++;
+	}
+	for (i = 0; i < r->n; i++)
+		r->t->fatal |= r->workers[i].t.fatal;
+	row_over(r->t, sum);
+	*r->last = *sum;
+	r->have_last = true;
+	/* From here on the workers' counts are part of the past. */
+	r->past = totals;
+	for (i = 0; i < r->n; i++)
+		memset(&r->workers[i].live, 0, offsetof(struct live, ask));
+}
+
+int
+runner_init(struct runner *r, struct test *t)
+{
+	memset(r, 0, sizeof(*r));
+	r->t = t;
+	r->row = rte_zmalloc("row", sizeof(*r->row), 64);
+	r->last = rte_zmalloc("row", sizeof(*r->last), 64);
+	if (r->row != NULL && r->last != NULL)
+		return 0;
+	runner_free(r);
+	return -ENOMEM;
+}
+
+int
+runner_start(struct runner *r)
+{
+	struct test *t = r->t;
+
+	runner_close(r);
+	t->nrows = options_rows(&t->o);
+	t->row_no = t->passed = t->failed = 0;
+	t->errors = t->verified = 0;
+	t->fatal = false;
+	t->started = rte_rdtsc();
+	if (test_check(t) != 0 || runner_open(r) != 0)
+		return -1;
+	r->rows += t->nrows;
+	report_start(t);
+	r->running = row_begin(r);
+	return 0;
+}
+
+bool
+runner_poll(struct runner *r)
+{
+	uint32_t i;
+
+	if (!r->running)
+		return false;
+	for (i = 0; i < r->n; i++)
+		if (state_of(&r->workers[i]) != WORKER_OVER)
+			return true;
+	row_end(r);
+	r->running = row_begin(r);
+	if (r->running)
+		return true;
+	report_summary(r->t);
+	r->passed += r->t->passed;
+	r->failed += r->t->failed;
+	r->errors += r->t->errors;
+	r->verified += r->t->verified;
+	return false;
+}
+
+void
+runner_stop(struct runner *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->n; i++)
+		__atomic_store_n(&r->workers[i].live.stop, 1, __ATOMIC_RELAXED);
+	while (runner_poll(r))
+		usleep(POLL_US);
+}
+
+void
+runner_free(struct runner *r)
+{
+	runner_stop(r);
+	runner_close(r);
+	rte_free(r->row);
+	rte_free(r->last);
+	r->row = r->last = NULL;
+}
+
+void
+runner_totals(const struct runner *r, struct totals *totals)
+{
+	uint32_t i;
+
+	*totals = r->past;
+	for (i = 0; i < r->n && r->running; i++) {
+		const struct live *live = &r->workers[i].live;
+
+		totals->ops += __atomic_load_n(&live->ops, __ATOMIC_RELAXED);
+		totals->verified += __atomic_load_n(&live->bytes, __ATOMIC_RELAXED);
+		totals->errors += __atomic_load_n(&live->errors, __ATOMIC_RELAXED);
+	}
+}
+
+/* Have a worker answer. @return false: its row was over first. */
+static bool
+worker_ask(struct worker *w, enum live_ask ask)
+{
+	__atomic_store_n(&w->live.ask, (uint32_t)ask, __ATOMIC_RELEASE);
+	for (;;) {
+		/* The row's end is looked at first: it may have answered as its last act. */
+		bool over = state_of(w) != WORKER_GO;
+
+		if (__atomic_load_n(&w->live.ask, __ATOMIC_ACQUIRE) == LIVE_NOTHING)
+			return true;
+		if (over)
+			break;
+		usleep(POLL_US);
+	}
+	w->live.ask = LIVE_NOTHING;
+	return false;
+}
+
+bool
+runner_latency(struct runner *r, struct hist *lat)
+{
+	uint32_t i;
+
+	hist_reset(lat);
+	for (i = 0; i < r->n && r->running; i++) {
+		struct worker *w = &r->workers[i];
+
+		hist_merge(lat, worker_ask(w, LIVE_LATENCY) ? &w->live.lat : &w->row.lat);
+	}
+	if (!r->running && r->have_last)
+		hist_merge(lat, &r->last->lat);
+	return r->running || r->have_last;
+}
+
+void
+runner_clear(struct runner *r)
+{
+	struct totals totals;
+	uint32_t i;
+
+	/* What the workers counted is not theirs to forget: the past takes it away again. */
+	memset(&r->past, 0, sizeof(r->past));
+	runner_totals(r, &totals);
+	r->past.ops -= totals.ops;
+	r->past.verified -= totals.verified;
+	r->past.errors -= totals.errors;
+	for (i = 0; i < r->n && r->running; i++)
+		if (!worker_ask(&r->workers[i], LIVE_CLEAR))
+			hist_reset(&r->workers[i].row.lat);
+	r->have_last = false;
+}
+
+struct test *
+runner_test(const struct runner *r, uint32_t i)
+{
+	return i < r->n && !r->running ? &r->workers[i].t : NULL;
+}

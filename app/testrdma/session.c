@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Where commands come from. At a terminal rte_cmdline edits the line, completes and remembers;
+ * lines of files and pipes are taken as they are. Between them the rows in the background go on.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+
+#include <cmdline.h>
+#include <cmdline_parse.h>
+#include <cmdline_rdline.h>
+#include <cmdline_socket.h>
+
+#include "session.h"
+
+#define PROMPT    "testrdma> "
+#define TICK_MS   10  /* while something runs */
+#define IDLE_MS   200 /* a signal ends the wait too */
+#define CTRL_C    3
+#define REDISPLAY "\014" /* Ctrl-L */
+
+struct input {
+	int fd;
+	struct cmdline *cl; /* of a terminal, else NULL */
+	char line[SESSION_LINE];
+	size_t len;
+	char ahead[SESSION_LINE]; /* read and not looked at */
+	size_t at, end;
+	bool too_long; /* the line that is being read */
+	bool eof;
+};
+
+static void
+redisplay(struct input *in)
+{
+	fflush(stdout);
+	if (in->cl != NULL)
+		cmdline_in(in->cl, REDISPLAY, 1);
+}
+
+/* What goes on without commands. */
+static void
+background(struct session *s, struct input *in)
+{
+	bool ran = s->run.running;
+
+	if (ran && !runner_poll(&s->run)) {
+		redisplay(in);
+	} else if (ran && s->set.interval > 0 &&
+		   (double)(rte_rdtsc() - s->shown_at) >= s->set.interval * (double)s->t.tsc_hz) {
+		if (in->cl != NULL)
+			printf("\r");
+		show_interval(s);
+		redisplay(in);
+	}
+	if (!s->run.running || rte_rdtsc() >= s->wait_until)
+		s->wait_until = 0;
+}
+
+static void
+terminal_char(struct session *s, struct input *in, char c)
+{
+	if (c == CTRL_C && s->run.running) {
+		printf("^C\n");
+		s->wait_until = 0;
+		runner_stop(&s->run);
+		redisplay(in);
+	} else if (cmdline_in(in->cl, &c, 1) < 0) {
+		in->eof = true; /* Ctrl-D */
+	}
+}
+
+static void
+line_char(struct session *s, struct input *in, char c)
+{
+	if (c != '\n') {
+		if (in->len < sizeof(in->line) - 1)
+			in->line[in->len++] = c != '\0' ? c : '?';
+		else
+			in->too_long = true;
+		return;
+	}
+	in->line[in->len] = '\0';
+	printf("%s%s\n", PROMPT, in->line);
+	fflush(stdout);
+	if (in->too_long)
+		session_wrong(s, "a line of more than %zu characters; nothing was done",
+			      sizeof(in->line) - 1);
+	else
+		command_line(s, in->line);
+	in->len = 0;
+	in->too_long = false;
+}
+
+/* Take what is there, up to a command that waits. */
+static void
+input_take(struct session *s, struct input *in)
+{
+	while (in->at < in->end && !s->over && !in->eof) {
+		char c = in->ahead[in->at];
+
+		/* Behind a wait commands stay where they are, but for the one that ends it. */
+		if (s->wait_until != 0 && (in->cl == NULL || c != CTRL_C))
+			return;
+		in->at++;
+		if (in->cl != NULL)
+			terminal_char(s, in, c);
+		else
+			line_char(s, in, c);
+	}
+}
+
+static void
+input_read(struct session *s, struct input *in)
+{
+	struct pollfd pfd = {.fd = in->fd, .events = POLLIN};
+	bool listen = in->at == in->end && (s->wait_until == 0 || in->cl != NULL);
+	int ms = s->run.running || s->wait_until != 0 ? TICK_MS : IDLE_MS;
+	ssize_t n;
+
+	if (poll(&pfd, listen ? 1 : 0, ms) <= 0 || !listen)
+		return;
+	n = read(in->fd, in->ahead, sizeof(in->ahead));
+	if (n < 0 && (errno == EINTR || errno == EAGAIN))
+		return;
+	if (n <= 0) {
+		in->eof = true;
+		/* The last line may lack its end. */
+		if (in->cl == NULL && in->len > 0)
+			line_char(s, in, '\n');
+		return;
+	}
+	in->at = 0;
+	in->end = (size_t)n;
+}
+
+/* Ctrl-C or SIGTERM from outside: everything ends, with the summary. */
+static bool
+signalled(struct session *s)
+{
+	s->over |= stop_signal != 0;
+	return s->over;
+}
+
+/* Behind the last command: what has an end is waited for. */
+static void
+finish(struct session *s, struct input *in)
+{
+	s->wait_until = 0;
+	while (s->run.running && stop_signal == 0 && !isinf(s->t.o.duration)) {
+		poll(NULL, 0, TICK_MS);
+		background(s, in);
+	}
+	runner_stop(&s->run);
+}
+
+static void
+commands_from(struct session *s, int fd, struct cmdline *cl)
+{
+	struct input in = {.fd = fd, .cl = cl};
+
+	while (!signalled(s) && (!in.eof || s->wait_until != 0)) {
+		input_take(s, &in);
+		if (!s->over && !in.eof)
+			input_read(s, &in);
+		else if (!s->over)
+			poll(NULL, 0, TICK_MS);
+		background(s, &in);
+	}
+	if (s->over)
+		runner_stop(&s->run);
+}
+
+static int
+from_file(struct session *s, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0) {
+		say("--cmdline-file %s: %s; give a file of commands", path, strerror(errno));
+		return -1;
+	}
+	commands_from(s, fd, NULL);
+	close(fd);
+	return 0;
+}
+
+static int
+from_stdin(struct session *s)
+{
+	struct cmdline_inst **ctx;
+	struct cmdline *cl;
+
+	if (isatty(STDIN_FILENO) != 1) {
+		commands_from(s, STDIN_FILENO, NULL);
+		return 0;
+	}
+	printf("help lists the commands, TAB completes, quit ends\n");
+	fflush(stdout);
+	ctx = complete_create(s);
+	cl = ctx != NULL ? cmdline_stdin_new(ctx, PROMPT) : NULL;
+	if (cl == NULL) {
+		complete_free(ctx);
+		say("no memory for the prompt");
+		return -1;
+	}
+	commands_from(s, STDIN_FILENO, cl);
+	cmdline_stdin_exit(cl);
+	complete_free(ctx);
+	printf("\n");
+	return 0;
+}
+
+static int
+commands_all(struct session *s)
+{
+	struct input none = {.fd = -1};
+	int rc = 0;
+
+	if (!options_session(&s->set)) {
+		/* Many lcores, no commands: what "start" does, to its end. */
+		command_line(s, "start");
+	} else {
+		if (s->set.cmdline_file != NULL)
+			rc = from_file(s, s->set.cmdline_file);
+		if (rc == 0 && s->set.interactive && !s->over)
+			rc = from_stdin(s);
+	}
+	finish(s, &none);
+	return rc;
+}
+
+static int
+status(const struct session *s)
+{
+	if (stop_signal != 0)
+		return s->run.errors > 0 ? EXIT_FAILED : 128 + stop_signal;
+	if (s->run.errors > 0)
+		return EXIT_FAILED;
+	/* A person has seen what was wrong; a script has not. */
+	return s->wrong > 0 && isatty(STDIN_FILENO) != 1 ? EXIT_FAILED : 0;
+}
+
+int
+session_run(const struct options *first)
+{
+	static struct session session;
+	struct session *s = &session;
+	int rc;
+
+	settings_init();
+	s->set = *first;
+	s->t.o = *first;
+	rc = -test_open_device(&s->t);
+	json_start(&s->t);
+	if (rc == 0 && runner_init(&s->run, &s->t) != 0) {
+		say("no memory; give EAL more (-m MB, hugepages)");
+		rc = EXIT_FAILED;
+	}
+	if (rc == 0) {
+		rc = commands_all(s) != 0 ? EXIT_USAGE : status(s);
+		runner_free(&s->run);
+	}
+	s->t.nrows = s->run.rows;
+	s->t.passed = s->run.passed;
+	s->t.failed = s->run.failed;
+	s->t.errors = s->run.errors;
+	s->t.verified = s->run.verified;
+	if (json_close(&s->t, rc) != 0 && rc == 0)
+		rc = EXIT_FAILED;
+	test_close_device(&s->t);
+	return rc;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* set: the options of the command line, for the next start. */
+#include "session.h"
+
+static const char *const on_off[] = {"on", "off", NULL};
+static const char *const db_modes[] = {"blueflame", "doorbell", NULL};
+static const char *op_names[MAX_OPS + 1];
+
+const struct argument setting_args[] = {
+	{"op", "operations, with commas between", op_names},
+	{"size", "bytes of a message: 64, 8,4K, 8..1M", NULL},
+	{"depth", "operations under way on each queue pair", NULL},
+	{"burst", "operations handed over by one doorbell", NULL},
+	{"inline", "messages of up to so many bytes go into the WQE", NULL},
+	{"signal-every", "a completion every so many operations", NULL},
+	{"verify", "compare every byte", on_off},
+	{"lcores", "that run the traffic", NULL},
+	{"qps-per-lcore", "connected pairs of queue pairs on each", NULL},
+	{"sgl", "pieces each message is gathered from", NULL},
+	{"offset", "bytes that data starts behind a 64-byte boundary", NULL},
+	{"db", "how a single WQE goes to the device", db_modes},
+	{"seed", "of the data patterns", NULL},
+	{"duration", "seconds of each row; 0: one row runs until it is stopped", NULL},
+	{"interval", "seconds between statistics; 0: none", NULL},
+	{NULL, NULL, NULL},
+};
+
+void
+settings_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nengines; i++)
+		op_names[i] = engines[i]->name;
+}
+
+void
+setting_run(struct session *s, unsigned int argc, char **argv)
+{
+	struct options changed = s->set, fitted;
+	const struct argument *a;
+
+	if (argc != 3) {
+		session_wrong(s, "set: give a setting and its value, as in set size 64; "
+				 "help set lists them");
+		return;
+	}
+	for (a = setting_args; a->name != NULL && strcmp(a->name, argv[1]) != 0; a++)
+		;
+	if (a->name == NULL) {
+		session_wrong(s, "set: there is no setting \"%s\"; help set lists them", argv[1]);
+		return;
+	}
+	/* Wrong ones lose nothing: what was set before stays. */
+	if (options_set(&changed, argv[1], argv[2]) != 0) {
+		session_wrong(s, "set: %s stays as it was", argv[1]);
+		return;
+	}
+	fitted = changed;
+	if (options_fit(&fitted) != 0) {
+		session_wrong(s, "set: %s stays as it was; set the other one first", argv[1]);
+		return;
+	}
+	s->set = changed;
+	if (s->run.running && strcmp(argv[1], "interval") != 0)
+		printf("%s: from the next start on\n", argv[1]);
+}
+
+void
+setting_show(const struct session *s)
+{
+	struct options o = s->set;
+	uint32_t i;
+
+	if (options_fit(&o) != 0)
+		return;
+	printf("op");
+	for (i = 0; i < o.nops; i++)
+		printf("%c%s", i == 0 ? ' ' : ',', o.ops[i]->name);
+	printf("\nsize");
+	for (i = 0; i < o.nsizes; i++)
+		printf("%c%u", i == 0 ? ' ' : ',', o.sizes[i]);
+	printf("\ndepth %u\nburst %u\ninline %u\nsignal-every %u\nverify %s\nlcores %u\n"
+	       "qps-per-lcore %u\nsgl %u\noffset %u\ndb %s\nseed %" PRIu64
+	       "\nduration %.6g\ninterval %.6g\n",
+	       o.depth, o.burst, o.max_inline, o.signal_every, o.verify ? "on" : "off", o.lcores,
+	       o.qps, o.sgl, o.offset, o.blueflame ? "blueflame" : "doorbell", o.seed,
+	       s->set.duration, o.interval);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* show: what can be looked at. */
+#include <rte_cycles.h>
+
+#include "session.h"
+
+static void
+show_config(struct session *s)
+{
+	setting_show(s);
+}
+
+static void
+show_device(struct session *s)
+{
+	const struct bb_dev_attr *a = &s->t.attr;
+
+	printf("%s: driver %s%s, %u port%s\n", bb_dev_name(s->t.dev), a->driver,
+	       a->software ? " (software)" : "", a->ports, a->ports == 1 ? "" : "s");
+	printf("  at most %u QPs, %u WQEs each, %u pieces (%u of receives), %u bytes inline\n",
+	       a->max_qp, a->max_qp_wr, a->max_sge, a->max_recv_sge, a->max_inline);
+	printf("  at most %u CQs, %u CQEs each; messages of %" PRIu64 " bytes; %u memory keys\n",
+	       a->max_cq, a->max_cqe, a->max_msg_size, a->max_mr);
+	printf("  READs and atomics under way: %u as initiator, %u as target; atomics: %s\n",
+	       a->max_rd_atomic, a->max_dest_rd_atomic, a->atomics ? "yes" : "no");
+	printf("  BlueFlame registers of %u bytes; memory of its own: %" PRIu64 " bytes\n",
+	       a->bf_size, a->max_dm_size);
+}
+
+static void
+show_port(struct session *s)
+{
+	static const char *const links[] = {
+		[BB_LINK_INFINIBAND] = "InfiniBand", [BB_LINK_ETHERNET] = "Ethernet"};
+	static const char *const types[] = {
+		[BB_GID_IB] = "IB", [BB_GID_ROCE_V1] = "RoCE v1", [BB_GID_ROCE_V2] = "RoCE v2"};
+	struct bb_port_attr port;
+	struct bb_gid gid;
+	uint32_t i, k, n;
+
+	for (i = 1; i <= s->t.attr.ports; i++) {
+		if (bb_port_query(s->t.dev, i, &port) != 0)
+			continue;
+		printf("port %u: %s, %s, MTU %u of %u\n", i,
+		       port.state == BB_PORT_ACTIVE ? "active" : "not active",
+		       links[port.link_layer], port.active_mtu, port.max_mtu);
+		for (k = 0; k < port.gids; k++) {
+			if (bb_gid_query(s->t.dev, (uint8_t)i, k, &gid) != 0)
+				continue;
+			printf("  GID %u (%s) ", k, types[gid.type]);
+			for (n = 0; n < sizeof(gid.raw); n++)
+				printf("%s%02x", n > 0 && n % 2 == 0 ? ":" : "", gid.raw[n]);
+			printf("\n");
+		}
+	}
+}
+
+void
+show_interval(struct session *s)
+{
+	uint64_t now = rte_rdtsc();
+	double seconds = (double)(now - s->shown_at) / (double)s->t.tsc_hz;
+	struct totals totals;
+
+	runner_totals(&s->run, &totals);
+	printf("%" PRIu64 " operations in %.3f s: %.4f M ops/s; %" PRIu64 " errors\n",
+	       totals.ops - s->shown.ops, seconds,
+	       seconds > 0 ? (double)(totals.ops - s->shown.ops) / seconds / 1e6 : 0.0,
+	       totals.errors - s->shown.errors);
+	fflush(stdout);
+	s->shown = totals;
+	s->shown_at = now;
+}
+
+static void
+show_stats(struct session *s)
+{
+	struct totals totals;
+
+	runner_totals(&s->run, &totals);
+	printf("%s; operations %" PRIu64 ", verified bytes %" PRIu64 ", errors %" PRIu64 "\n",
+	       s->run.running ? "running" : "stopped", totals.ops, totals.verified, totals.errors);
+	printf("since the last look: ");
+	show_interval(s);
+}
+
+static void
+show_latency(struct session *s)
+{
+	static const struct {
+		uint32_t ppm;
+		const char *name;
+	} points[] = {{500000, "p50"},   {900000, "p90"},    {990000, "p99"},
+		      {999000, "p99.9"}, {999900, "p99.99"}, {1000000, "max"}};
+	double ns = 1e9 / (double)s->t.tsc_hz;
+	static struct hist lat;
+	unsigned int i;
+
+	if (!runner_latency(&s->run, &lat) || lat.count == 0) {
+		printf("no latencies yet; they are taken while something runs\n");
+		return;
+	}
+	printf("%" PRIu64 " samples, ns: min %.0f, mean %.0f", lat.count, (double)lat.min * ns,
+	       (double)lat.sum / (double)lat.count * ns);
+	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+		printf(", %s %.0f", points[i].name,
+		       (double)hist_quantile(&lat, points[i].ppm) * ns);
+	printf("\n");
+}
+
+static const struct {
+	const char *name;
+	void (*show)(struct session *s);
+} shows[] = {
+	{"config", show_config}, {"device", show_device},   {"port", show_port},
+	{"stats", show_stats},   {"latency", show_latency},
+};
+
+const struct argument show_args[] = {
+	{"config", "settings of the next start", NULL},
+	{"device", "the device and its limits", NULL},
+	{"port", "its ports and their GIDs", NULL},
+	{"stats", "operations done, and how fast since the last look", NULL},
+	{"latency", "of the row that runs, or of the last one", NULL},
+	{NULL, NULL, NULL},
+};
+
+void
+show_run(struct session *s, unsigned int argc, char **argv)
+{
+	unsigned int i;
+
+	for (i = 0; argc == 2 && i < sizeof(shows) / sizeof(shows[0]); i++) {
+		if (strcmp(shows[i].name, argv[1]) == 0) {
+			shows[i].show(s);
+			return;
+		}
+	}
+	s->wrong++;
+	fprintf(stderr, "testrdma: show: give one of");
+	for (i = 0; i < sizeof(shows) / sizeof(shows[0]); i++)
+		fprintf(stderr, " %s", shows[i].name);
+	fprintf(stderr, "\n");
+}

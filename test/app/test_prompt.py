@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""testrdma's prompt: commands from a pipe, from a file and at a terminal."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
+
+
+class Terminal:
+    """The program at a pseudo terminal, driven key by key."""
+
+    def __init__(self, cmd):
+        self.seen = ''
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(cmd[0], cmd)
+
+    def type(self, keys):
+        os.write(self.fd, keys.encode())
+
+    def until(self, pattern):
+        """Read up to what matches; returns that and all before it."""
+        end = time.monotonic() + LIMIT
+        while True:
+            found = re.search(pattern, self.seen)
+            if found:
+                text, self.seen = self.seen[:found.end()], self.seen[found.end():]
+                return text
+            if time.monotonic() > end:
+                raise AssertionError('no %r in %r' % (pattern, self.seen))
+            if select.select([self.fd], [], [], 1)[0]:
+                self.seen += os.read(self.fd, 4096).decode()
+
+    def status(self):
+        """Wait for its end; what it still writes is read."""
+        try:
+            while os.read(self.fd, 4096):
+                pass
+        except OSError:  # EIO: nobody has the other side any more
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+class Prompt(AppTest):
+    def script(self, lines, rc=0, args=(), eal=None):
+        """Lines piped in; returns the result with its JSON."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            res = self.run_program(['-i', '--json', f.name] + list(args), eal,
+                                   input='\n'.join(lines))
+            self.assertEqual(res.rc, rc, str(res))
+            with open(f.name) as again:
+                res.json = json.load(again)
+        self.assertEqual(res.json['exit_status'], rc)
+        return res
+
+    def rows(self, res):
+        return [(r['op'], r['size'], r['lcores'], r['qps']) for r in res.json['rows']]
+
+    def test_two_runs_verified(self):
+        res = self.script(['set op write,send,fetch_add  # a comment', 'set size 8,4K',
+                           'set verify on', 'set duration 0.04', 'start', 'wait', 'show stats',
+                           '', 'set op read', 'set size 64', 'set depth 8',
+                           'set qps-per-lcore 3', 'start', 'wait', 'show latency', 'clear',
+                           'show stats'])
+        self.assertEqual(self.rows(res), [('write', 8, 1, 1), ('write', 4096, 1, 1),
+                                          ('send', 8, 1, 1), ('send', 4096, 1, 1),
+                                          ('fetch_add', 8, 1, 1), ('read', 64, 1, 3)])
+        rows = res.json['rows']
+        self.assertEqual(res.json['rows_right'], 6)
+        self.assertEqual(res.json['verified_bytes'], sum(r['verified']['bytes'] for r in rows))
+        for row in rows:
+            self.assertTrue(row['ok'])
+            self.assertGreaterEqual(row['verified']['bytes'], row['size'] * row['slots'])
+            self.assertGreater(row['latency_ns']['samples'], 0)
+        self.assertEqual(rows[5]['window'], 8)
+        # Statistics count the operations of both phases, rows of the table those of one.
+        done = [int(n) for n in re.findall(r'stopped; operations (\d+)', res.out)]
+        self.assertEqual(done[0], sum(r['rate']['ops'] + r['latency_ns']['samples']
+                                      for r in rows[:5]))
+        self.assertEqual(done[1], 0)
+        self.assertIn('%d samples' % rows[5]['latency_ns']['samples'], res.out)
+
+    def test_until_stopped(self):
+        res = self.script(['set op write', 'set size 8', 'start', 'start', 'wait', 'wait 0.3',
+                           'show stats', 'show latency', 'set depth 4', 'stop', 'stop'], rc=1)
+        self.assertEqual(self.rows(res), [('write', 8, 1, 1)])
+        row = res.json['rows'][0]
+        self.assertTrue(row['complete'])
+        self.assertEqual(row['window'], 128)
+        self.assertGreater(int(re.search(r'running; operations (\d+)', res.out).group(1)), 0)
+        self.assertRegex(res.out, r'[1-9]\d* samples')
+        self.assertIn('from the next start on', res.out)
+        for text in ('runs already; stop it first', 'has no end', 'stop: nothing runs'):
+            self.assertIn(text, res.err)
+
+    def test_wrong_commands_lose_nothing(self):
+        wrong = ['frob', 'set', 'set colour blue', 'set size 0', 'set op wriet', 'set depth x',
+                 'set burst 99', 'set verify maybe', 'set verify', 'set duration -1',
+                 'set size ' + '8' * 2000, 'show', 'show me', 'start now', 'wait', 'stop',
+                 'help me', 'set device soft0', 'set op fetch_add', '\x00\x01\xff;',
+                 ' '.join('x' * 30)]
+        res = self.script(['set op write', 'set size 64', 'set depth 16', 'set offset 4'] + wrong +
+                          ['set duration 0.02', 'show config', 'start', 'wait', 'quit', 'frob'],
+                          rc=1)
+        self.assertEqual(self.rows(res), [('write', 64, 1, 1)])
+        self.assertEqual(res.json['rows'][0]['window'], 16)
+        self.assertIn('op write\nsize 64\ndepth 16\nburst 16\n', res.out)
+        self.assertIn('\noffset 4\n', res.out)
+        lines = res.err.splitlines()
+        self.assertEqual(sum('"frob" is no command; there are: show set' in l for l in lines), 1)
+        said = [l for l in lines if l.startswith('testrdma: ')]
+        self.assertGreaterEqual(len(said), len(wrong), res.err)
+
+    def test_limits_of_the_device(self):
+        res = self.script(['set op write', 'set size 8192', 'start', 'set size 4096',
+                           'set duration 0.02', 'start', 'wait'], rc=1,
+                          args=['--device', 'soft0,log_max_msg=12', '--size', '64'])
+        self.assertIn('4096 at most', res.err)
+        self.assertEqual(self.rows(res), [('write', 4096, 1, 1)])
+
+    def test_defects_are_found(self):
+        res = self.script(['set op write', 'set size 64', 'set duration 0.05', 'start', 'wait'],
+                          rc=1, args=['--device', 'soft0,defect=flip_bit', '--verify'])
+        self.assertEqual(res.json['result'], 'fail')
+        self.assertGreater(res.json['errors'], 0)
+
+    def test_no_lcores(self):
+        res = self.script(['set lcores 2', 'start', 'set lcores 1', 'set op read', 'set size 8',
+                           'set duration 0.02', 'start', 'wait'], rc=1)
+        self.assertIn('-l 0-2', res.err)
+        self.assertEqual(self.rows(res), [('read', 8, 1, 1)])
+
+    def test_lcores(self):
+        """Two lcores of EAL on the processors there are, beside the main one."""
+        eal = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[-1], CPUS[0])] + EAL
+        res = self.script(['set op write,send', 'set size 64', 'set lcores 2', 'set verify on',
+                           'set qps-per-lcore 2', 'set duration 0.05', 'start', 'wait'], eal=eal)
+        self.assertEqual(self.rows(res), [('write', 64, 2, 2), ('send', 64, 2, 2)])
+        batch = self.run_json(['--op', 'write', '--size', '64', '--worker-lcores', '2', '--verify',
+                               '--duration', '0.05'], eal)
+        self.assertEqual(self.rows(batch), [('write', 64, 2, 1)])
+        self.assertTrue(batch.json['rows'][0]['ok'])
+
+    def test_file(self):
+        with tempfile.NamedTemporaryFile('w', suffix='.cmd') as f:
+            f.write('set op read\nset size 256\nset duration 0.02\nstart')  # no end of line
+            f.flush()
+            res = self.run_json(['--cmdline-file=' + f.name])
+            self.assertEqual(self.rows(res), [('read', 256, 1, 1)])
+            # With -i, what is piped in follows it.
+            res = self.script(['wait', 'set size 512', 'start'],
+                              args=['--cmdline-file', f.name])
+        self.assertEqual([r['size'] for r in res.json['rows']], [256, 512])
+        res = self.run_program(['--cmdline-file', '/nonexistent'])
+        self.assertEqual(res.rc, 2)
+        self.assertIn('--cmdline-file /nonexistent', res.err)
+
+    def test_interval(self):
+        res = self.script(['set op write', 'set size 8', 'start', 'wait 0.4', 'quit'],
+                          args=['--interval', '0.05'])
+        lines = re.findall(r'(?m)^(\d+) operations in ([\d.]+) s: [\d.]+ M ops/s; 0 errors', res.out)
+        self.assertGreaterEqual(len(lines), 2)
+        self.assertGreaterEqual(min(float(s) for _, s in lines), 0.05)
+
+    def test_signal(self):
+        """Ctrl-C from outside: the summary, whole JSON, 130."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            cmd = [self.program] + lcores() + EAL + ['--', '-i', '--json', f.name]
+            with subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True) as proc:
+                proc.stdin.write('set op write\nset size 8\nset interval 0.05\nstart\n')
+                proc.stdin.flush()
+                while ' operations in ' not in proc.stdout.readline():
+                    self.assertIsNone(proc.poll())
+                proc.send_signal(signal.SIGINT)
+                out, err = proc.communicate(timeout=LIMIT)
+            self.assertEqual(proc.returncode, 130, err)
+            with open(f.name) as again:
+                result = json.load(again)
+        self.assertIn('1 of 1 rows ran, 1 right', out)
+        self.assertIn('Ctrl-C', out)
+        self.assertEqual(result['result'], 'interrupted')
+        self.assertEqual(len(result['rows']), 1)
+
+    def test_terminal(self):
+        """Completion by TAB, history by arrow up, Ctrl-C ends what runs and not the program."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            t = Terminal([self.program] + lcores() + EAL + ['--', '-i', '--json', f.name])
+            t.until(r'testrdma> ')
+            t.type('set siz\t')
+            t.until(r'set size ')
+            t.type('64\n')
+            t.until(r'testrdma> ')
+            t.type('set op cm\t')
+            t.until(r'cmp_swap ')
+            t.type('\n')
+            t.until(r'testrdma> ')
+            t.type('set v?')
+            t.until('compare every byte')
+            t.until('set v')
+            t.type('\t')
+            t.until('erify ')
+            t.type('o\t\t')  # on and off: the two are listed
+            t.until(r'(?s)on .*off .*set verify o')
+            t.type('n\n')
+            t.until(r'testrdma> ')
+            t.type('sta\t')
+            t.until('start ')
+            t.type('\n')
+            t.until(r'op +size')
+            t.type('show stats\n')
+            t.until(r'running; operations')
+            t.type('\x03')
+            t.until(r'1 of 1 rows ran, 1 right')
+            t.type('\x1b[A\x1b[A')  # show stats, start
+            t.until(r'start')
+            t.type('\n')
+            t.until(r'op +size')
+            t.type('\x03')
+            t.until(r'1 of 1 rows ran, 1 right')
+            t.type('frob\n')
+            t.until(r'"frob" is no command')
+            t.type('\x04')  # Ctrl-D
+            self.assertEqual(t.status(), 0)
+            with open(f.name) as again:
+                result = json.load(again)
+        self.assertEqual([(r['op'], r['size']) for r in result['rows']], [('cmp_swap', 8)] * 2)
+        self.assertEqual(result['rows_right'], 2)
+        for row in result['rows']:
+            self.assertGreater(row['verified']['bytes'], 0)
+
+
+if __name__ == '__main__':
+    main()
