@@ -24,6 +24,7 @@
 #include <rte_random.h>
 
 #include "bb_cm_priv.h"
+#include "bb_gid_priv.h"
 
 /* Events taken in one poll; private data of any of them. */
 #define EVENT_BATCH  16
@@ -51,13 +52,14 @@ struct heard {
 static bool
 is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
 {
+	const char *name = bb_kernel_name(cm->dev->name, cm->dev->drv->name);
 	char path[256], link[256];
 	const char *base;
 	ssize_t n;
 
 	if (id->verbs == NULL)
 		return false;
-	if (strcmp(id->verbs->device->name, cm->dev->name) == 0)
+	if (strcmp(id->verbs->device->name, name) == 0)
 		return true;
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", id->verbs->device->name);
 	n = readlink(path, link, sizeof(link) - 1);
@@ -65,7 +67,7 @@ is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
 		return false;
 	link[n] = '\0';
 	base = strrchr(link, '/');
-	return base != NULL && strcmp(base + 1, cm->dev->name) == 0;
+	return base != NULL && strcmp(base + 1, name) == 0;
 }
 
 /* ---- Events */
@@ -394,6 +396,11 @@ rdma_qp_up(struct bb_conn *c)
 		ret = attr_of(id, IBV_QPS_RTR, &rtr);
 	if (ret == 0)
 		ret = attr_of(id, IBV_QPS_RTS, &rts);
+	if (ret == -EINVAL && !c->active) {
+		/* Of a peer that gives up before it is accepted the kernel tells only this way. */
+		BB_LOG(NOTICE, "connect: the peer has given up");
+		return -ENOTCONN;
+	}
 	if (ret != 0) {
 		BB_LOG(ERR, "QP 0x%x: rdma_init_qp_attr: %s", c->qp->qpn, strerror(-ret));
 		return ret;

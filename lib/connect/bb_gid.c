@@ -136,7 +136,7 @@ bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsign
 			continue;
 		e->index = (uint8_t)i;
 		e->link_local = e->gid.raw[0] == 0xfe && (e->gid.raw[1] & 0xc0) == 0x80;
-		bb_gid_sysfs("", dev->name, port, e);
+		bb_gid_sysfs("", bb_kernel_name(dev->name, dev->drv->name), port, e);
 		found++;
 	}
 	return (int)found;

@@ -13,6 +13,9 @@
  */
 void bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gid_entry *e);
 
+/* A device's name without that of its driver in front of it: "rxe0" of "verbs:rxe0". */
+const char *bb_kernel_name(const char *dev, const char *driver);
+
 /* Pure: index into @list of what bb_gid_choose() would take, -ENOENT or -ENOTUNIQ (then *rank
  * is that of the best). */
 int bb_gid_pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *want,

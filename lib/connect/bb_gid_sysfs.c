@@ -31,6 +31,14 @@ first_line(const char *path, char *line, int len)
 	return ok;
 }
 
+const char *
+bb_kernel_name(const char *dev, const char *driver)
+{
+	const size_t n = strlen(driver);
+
+	return strncmp(dev, driver, n) == 0 && dev[n] == ':' ? dev + n + 1 : dev;
+}
+
 void
 bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gid_entry *e)
 {

@@ -162,7 +162,7 @@ test_failures(void **st)
 	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
 	bb_conn_destroy(a);
 	qb = end_qp(&p.b);
-	assert_true(bb_conn_accept(b, qb, &p.b.param) < 0);
+	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), -ENOTCONN);
 	assert_int_equal(qb->state, BB_QP_RESET);
 	bb_conn_destroy(b);
 	bb_qp_destroy(qb);

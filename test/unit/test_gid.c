@@ -150,6 +150,10 @@ test_sysfs(void **st)
 	e.index = 5;
 	bb_gid_sysfs(root, "mlx5_0", 1, &e);
 	assert_string_equal(e.netdev, "");
+	assert_string_equal(bb_kernel_name("verbs:mlx5_0", "verbs"), "mlx5_0");
+	assert_string_equal(bb_kernel_name("mlx5_0", "verbs"), "mlx5_0");
+	assert_string_equal(bb_kernel_name("verbs0", "verbs"), "verbs0");
+	assert_string_equal(bb_kernel_name("0000:3b:00.0", "mlx5"), "0000:3b:00.0");
 	bb_gid_sysfs(root, "../mlx5_0", 1, &e);
 	assert_string_equal(e.netdev, "");
 	snprintf(cmd, sizeof(cmd), "rm -r %s", root);

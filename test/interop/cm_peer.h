@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the sides of cm_peer share. */
+#ifndef CM_PEER_H
+#define CM_PEER_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <bluebell.h>
+
+#define WAIT_MS  120000
+#define BUF_SIZE 16384
+/* Of buf: what the peer may read and write, what goes out, what comes in. */
+#define TEXT 0
+#define OUT  8192
+#define IN   12288
+#define TRY(call)                                                                                  \
+	do {                                                                                       \
+		rc = (call);                                                                       \
+		if (rc < 0) {                                                                      \
+			printf("%s:%d: %s: %s\n", __FILE__, __LINE__, #call, strerror(-rc));       \
+			goto out;                                                                  \
+		}                                                                                  \
+	} while (0)
+
+#define CHECK(what)                                                                                \
+	do {                                                                                       \
+		if (!(what)) {                                                                     \
+			printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what);                  \
+			rc = -EPROTO;                                                              \
+			goto out;                                                                  \
+		}                                                                                  \
+	} while (0)
+
+extern uint32_t count;
+extern char *buf; /* of BUF_SIZE */
+
+int new_ep(bool passive, uint32_t timeout_ms, struct bb_ep **ep);
+/* A listening endpoint, and a line that says so. */
+int listen_at(struct bb_ep **listener);
+void param_init(struct bb_conn_param *param);
+/* Wait until the other side has ended the connection. */
+int wait_end(struct bb_ep *ep);
+/* Bytes of the next completion, which must be a good one. */
+int wait_wc(struct bb_ep *ep, bool sent);
+void drop(struct bb_ep *ep, struct bb_mr *mr);
+
+int rping_server(void);
+int rping_client(void);
+
+#endif
