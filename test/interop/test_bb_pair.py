@@ -1,16 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The conversations between software devices of two processes, over DPDK's memif or shared memory."""
+"""The conversations between software devices of two processes, over DPDK's memif, a VLAN there, or
+shared memory."""
 
 import argparse
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 
 import bluebell  # noqa: E402
 import pair  # noqa: E402
 import runs  # noqa: E402
+
+
+# Protocols that tshark takes our patterns for.
+ON_TOP = ['rpcordma', 'smb_direct', 'iser', 'nvme-rdma', 'smc', 'lnet', 'infiniband.eoib',
+          'infiniband_sdp']
 
 
 def memif(n):
@@ -25,16 +34,22 @@ def shm(_):
     return 'shm=bb_pair%d' % os.getpid(), []
 
 
-LINKS = {'memif': memif, 'shm': shm}
+def vlan(n):
+    link, eal = memif(n)
+    return link + ',vlan=5', eal
 
 
-def pairs(args, option):
+LINKS = {'memif': memif, 'vlan': vlan, 'shm': shm}
+
+
+def pairs(args, options):
+    """options: more of them for the device of each side."""
     sides = []
     for n in (1, 2):
         link, eal = LINKS[args.link](n)
         device = 'soft0,%s,ip=192.0.2.%d/24,ip=2001:db8::%d/64' % (link, n, n)
         sides.append(bluebell.Bluebell(bluebell.Process(
-            args.bb_peer, [device + (',' + option if option else '')], eal)))
+            args.bb_peer, [device + (',' + options[n - 1] if options[n - 1] else '')], eal)))
     for side in sides:
         side.wait_port()
 
@@ -44,12 +59,48 @@ def pairs(args, option):
     return pair.Pair(*sides), close
 
 
+def judge(capture):
+    """A second reader's word on a capture of what an ethdev carried: IP packets of RoCEv2."""
+    out = subprocess.run(['tshark', '-n', '-r', capture, '-T', 'fields'] +
+                         [arg for p in ON_TOP for arg in ('--disable-protocol', p)] +
+                         [arg for f in ('frame.packet_flags_direction', 'ip.version',
+                                        'infiniband.bth.opcode', '_ws.malformed')
+                          for arg in ('-e', f)],
+                         check=True, capture_output=True, text=True).stdout
+    seen = set()
+    for number, line in enumerate(out.splitlines(), 1):
+        direction, v4, opcode, malformed = line.split('\t')
+        if not opcode or malformed:
+            raise SystemExit('packet %d: opcode "%s", malformed "%s"' % (number, opcode, malformed))
+        seen.add((direction, v4))
+    if len(seen) != 4:
+        raise SystemExit('not both directions, IPv4 and IPv6: %s' % sorted(seen))
+    print('tshark: %d packets' % number)
+
+
+def tagged(args):
+    """Conversations on a VLAN, captured."""
+    if shutil.which('tshark') is None:
+        print('SKIP: tshark is not installed')
+        return 77
+    with tempfile.TemporaryDirectory() as tmp:
+        capture = os.path.join(tmp, 'vlan.pcapng')
+        both, close = pairs(args, ['capture=' + capture, None])
+        for run in (runs.Run(runs.MESSAGES), runs.Run(runs.MESSAGES, 4096, 6)):
+            run.hold(both)
+        close()
+        judge(capture)
+    return 0
+
+
 def main():
     p = argparse.ArgumentParser(prog='test/interop/test_bb_pair.py', description=__doc__)
     p.add_argument('--link', choices=LINKS, default='memif', help='default: %(default)s')
     p.add_argument('bb_peer', help='bb_peer as built')
     args = p.parse_args()
-    runs.hold(lambda option: pairs(args, option), runs.BLUEBELL)
+    if args.link == 'vlan':
+        return tagged(args)
+    runs.hold(lambda option: pairs(args, [option, option]), runs.BLUEBELL)
     return 0
 
 
