@@ -81,7 +81,13 @@ beside_ucx(struct soft *s)
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		struct ucx_test test = points[i].test;
 		/* As UCX's program, one buffer of the message's size. */
-		struct link_run ours = {s, points[i].n, points[i].size, points[i].size};
+		struct link_run ours = {
+			.s = s,
+			.n = points[i].n,
+			.size = points[i].size,
+			.set = points[i].size,
+			.window = points[i].size > 65536 ? 4 : 32,
+		};
 		struct row row = {
 			.unit = points[i].unit,
 			.goal = points[i].goal,

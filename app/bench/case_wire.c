@@ -119,11 +119,12 @@ large(struct soft *s, struct raw *raw)
 {
 	static const struct {
 		const char *name;
-		uint32_t size;
+		uint32_t size, window;
 	} points[] = {
-		{"wire/write/4KiB", 4096},
-		{"wire/write/64KiB", 65536},
-		{"wire/write/1MiB", 1048576},
+		/* More than the device has under way, as the floor's window is more than a ring. */
+		{"wire/write/4KiB", 4096, 128},
+		{"wire/write/64KiB", 65536, 32},
+		{"wire/write/1MiB", 1048576, 4},
 	};
 	struct raw_run stream = {raw, opts.quick ? 5000 : 50000, 4096, 1u << 20};
 	unsigned int i;
@@ -133,7 +134,8 @@ large(struct soft *s, struct raw *raw)
 			.s = s,
 			.n = (opts.quick ? 1 : 16) * (LINK_BYTES / points[i].size),
 			.size = points[i].size,
-			.set = LINK_BYTES,
+			.set = FLOOR_NET_SET,
+			.window = points[i].window,
 		};
 		struct row row = {
 			.unit = "GB/s; floor: memif + CRC, 4 KiB",

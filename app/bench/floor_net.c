@@ -15,7 +15,6 @@
 #include "floor_net.h"
 #include "remote.h"
 
-#define SET    (1u << 20) /* payload is taken from and put to this many bytes */
 #define MBUFS  2047
 #define CACHE  250
 #define BURST  32
@@ -84,12 +83,12 @@ floor_net_open(struct floor_net *net, const char *vdev)
 		goto fail;
 	net->open = true;
 	rc = -ENOMEM;
-	net->from = rte_zmalloc("bench_net_from", SET, 4096);
-	net->to = rte_zmalloc("bench_net_to", SET, 4096);
+	net->from = rte_zmalloc("bench_net_from", FLOOR_NET_SET, 4096);
+	net->to = rte_zmalloc("bench_net_to", FLOOR_NET_SET, 4096);
 	net->pool = rte_pktmbuf_pool_create(name, MBUFS, CACHE, 0, 8192, SOCKET_ID_ANY);
 	if (net->from == NULL || net->to == NULL || net->pool == NULL)
 		goto fail;
-	for (i = 0; i < SET; i++)
+	for (i = 0; i < FLOOR_NET_SET; i++)
 		net->from[i] = (uint8_t)(i * 31 + (i >> 12));
 	rc = start_port(net);
 	if (rc == 0)
@@ -138,7 +137,7 @@ fill(struct floor_net *net, struct rte_mbuf *m, uint64_t seq, uint32_t size)
 	uint32_t crc;
 
 	memcpy(p, header, sizeof(header));
-	memcpy(p + sizeof(header), net->from + (seq * size & (SET - 1) & ~4095u), size);
+	memcpy(p + sizeof(header), net->from + (seq * size & (FLOOR_NET_SET - 1) & ~4095u), size);
 	memcpy(p + sizeof(header), &seq, sizeof(seq));
 	crc = crc32_gzip_refl(0, p + sizeof(header), size);
 	memcpy(p + sizeof(header) + size, &crc, sizeof(crc));
@@ -159,7 +158,7 @@ take(struct floor_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
 	if (crc32_gzip_refl(0, (uint8_t *)(uintptr_t)p, size) != crc)
 		return false;
 	memcpy(seq, p, sizeof(*seq));
-	memcpy(net->to + (*seq * size & (SET - 1) & ~4095u), p, size);
+	memcpy(net->to + (*seq * size & (FLOOR_NET_SET - 1) & ~4095u), p, size);
 	return true;
 }
 

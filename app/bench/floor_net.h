@@ -18,6 +18,8 @@
 /* Payload with which the packet is as long as a RoCEv2 WRITE of 8 bytes over IPv4. */
 #define FLOOR_NET_WRITE8 64u
 #define FLOOR_NET_MAX    4096u
+/* Bytes that payload is taken from, and put to, one after the other. */
+#define FLOOR_NET_SET (1u << 20)
 
 struct rte_mempool;
 

@@ -354,7 +354,7 @@ link_bandwidth(void *run)
 
 	if (seed == 0)
 		return -1;
-	ns = stream(r->s, r->n, r->size, r->set, r->size > 65536 ? 4 : 32);
+	ns = stream(r->s, r->n, r->size, r->set, r->window);
 	if (!finish(seed, r->set, 0) || ns < 0)
 		return -1;
 	return (double)r->n * r->size / ns;

@@ -25,7 +25,8 @@ void link_close(struct soft *s);
 struct link_run {
 	struct soft *s;
 	uint64_t n;
-	uint32_t size, set; /* large writes: bytes each, and of the memory they go round in */
+	/* Large writes: bytes each, and of the memory they go round in; how many at a time. */
+	uint32_t size, set, window;
 };
 /*
  * ns per WRITE of 8 bytes until the peer sees it: half of there and back. All of these:

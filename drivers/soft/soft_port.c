@@ -39,6 +39,7 @@ soft_port_open(const char *dev, const struct soft_port_opts *o, const struct sof
 	p->ops = ops;
 	p->arg = arg;
 	p->up = link_up(p);
+	p->burst = SOFT_PORT_BURST;
 	*out = p;
 	return 0;
 }
@@ -148,15 +149,21 @@ uint32_t
 soft_port_poll(struct soft_port *p, uint64_t now)
 {
 	struct rte_mbuf *m[SOFT_PORT_BURST];
+	uint32_t bytes = 0;
 	uint16_t n, i;
 
 	look_at_link(p, now);
 	soft_neigh_tick(&p->stack.neigh, now);
-	n = rte_eth_rx_burst(p->eth.id, 0, m, SOFT_PORT_BURST);
+	n = rte_eth_rx_burst(p->eth.id, 0, m, p->burst);
 	for (i = 0; i < n; i++) {
+		bytes += m[i]->pkt_len;
 		receive(p, m[i], now);
 		rte_pktmbuf_free(m[i]);
 	}
+	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */
+	if (n != 0)
+		p->burst =
+			bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
 	p->stats.rx_frames += n;
 	if (p->txq_n != 0)
 		soft_port_flush(p);

@@ -28,7 +28,9 @@ struct soft_port {
 	void *arg;
 	bool up;
 	uint64_t link_next;
+	uint16_t burst; /* frames that the next poll takes */
 	uint32_t txq_first, txq_n;
+	uint32_t txq_bytes;                  /* built since the PMD was last asked */
 	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* a ring */
 	struct soft_port_stats stats;
 };

@@ -38,6 +38,7 @@ soft_port_flush(struct soft_port *p)
 	uint32_t n, i;
 	uint16_t taken;
 
+	p->txq_bytes = 0;
 	while (p->txq_n != 0) {
 		struct rte_mbuf **first = &p->txq[p->txq_first];
 		uint64_t bytes = 0;
@@ -373,6 +374,13 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 		return SOFT_PORT_FULL;
 	}
 	enqueue(p, m);
+	/*
+	 * The peer is to work on long ones while more are built, and the PMD to copy what is in
+	 * the first cache still.
+	 */
+	p->txq_bytes += m->pkt_len;
+	if (p->txq_bytes >= SOFT_PORT_FLUSH)
+		soft_port_flush(p);
 	return SOFT_PORT_SENT;
 }
 

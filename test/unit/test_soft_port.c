@@ -96,6 +96,35 @@ test_receive(void **st)
 	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
 }
 
+/* Of long frames a poll takes fewer, from the one behind the first of them to short ones. */
+static void
+test_receive_long(void **st)
+{
+	struct frame lengthy, brief;
+	uint32_t i;
+
+	(void)st;
+	rig_open(r);
+	eth(&lengthy, (char *)r->mac, MAC_PEER, 0x0800);
+	udp(&lengthy, PEER4, US4, 4791, SOFT_PORT_LONG, false);
+	eth(&brief, (char *)r->mac, MAC_PEER, 0x0800);
+	udp(&brief, PEER4, US4, 4791, 40, false);
+	for (i = 0; i < RINGS - 1; i++)
+		rig_give(r, &lengthy, 0);
+	assert_int_equal(soft_port_poll(r->p, r->now), RINGS - 1);
+	assert_int_equal(soft_port_poll(r->p, r->now), 0);
+	for (i = 0; i < SOFT_PORT_LONGS + 2; i++)
+		rig_give(r, &lengthy, 0);
+	assert_int_equal(soft_port_poll(r->p, r->now), SOFT_PORT_LONGS);
+	assert_int_equal(soft_port_poll(r->p, r->now), 2);
+	rig_give(r, &brief, 0);
+	assert_int_equal(soft_port_poll(r->p, r->now), 1);
+	for (i = 0; i < RINGS - 1; i++)
+		rig_give(r, &brief, 0);
+	assert_int_equal(soft_port_poll(r->p, r->now), RINGS - 1);
+	assert_int_equal(r->roce, 2 * (RINGS - 1) + SOFT_PORT_LONGS + 3);
+}
+
 /* A chain whose first mbuf has no room for the rest. */
 static void
 test_receive_too_long(void **st)
@@ -297,7 +326,7 @@ main(void)
 		T(test_receive),        T(test_receive_too_long),
 		T(test_ping_over_port), T(test_resolves),
 		T(test_link),           T(test_close_with_mbufs_out),
-		T(test_pair),
+		T(test_pair),           T(test_receive_long),
 	};
 
 	if (rig_eal(NULL, 0) != 0)

@@ -181,6 +181,38 @@ test_settle(void **st)
 	assert_false(rig_take(r, &f));
 }
 
+/* Long packets do not wait for the end of the turn, short ones do. */
+static void
+test_long_leave_early(void **st)
+{
+	const uint32_t len = 4080, n = 4; /* so many are SOFT_PORT_FLUSH and more */
+	struct frame f;
+	struct out o;
+	uint32_t i;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	r->o.framesz = 4198;
+	rig_open(r);
+	out_init(&o, US4, PEER4, 8, NULL);
+	for (i = 0; i < RINGS - 1; i++)
+		assert_int_equal(soft_port_send(r->p, &o.tx, r->now), SOFT_PORT_SENT);
+	assert_int_equal(rte_ring_count(from), 0);
+	soft_port_flush(r->p);
+	while (rig_take(r, &f))
+		check_packet(&f, &o, MAC_PEER, 0);
+	out_init(&o, US4, PEER4, len, NULL);
+	for (i = 0; i < 3 * n; i++) {
+		assert_int_equal(rte_ring_count(from), i / n * n);
+		assert_int_equal(soft_port_send(r->p, &o.tx, r->now), SOFT_PORT_SENT);
+	}
+	assert_int_equal(rte_ring_count(from), 3 * n);
+	for (i = 0; i < 3 * n; i++) {
+		assert_true(rig_take(r, &f));
+		check_packet(&f, &o, MAC_PEER, 0);
+	}
+}
+
 static void
 test_refuses(void **st)
 {
@@ -272,7 +304,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_send),    T(test_send_pieces), T(test_hold_counts), T(test_backpressure),
-		T(test_refuses), T(test_no_mbufs),    T(test_settle),
+		T(test_refuses), T(test_no_mbufs),    T(test_settle),      T(test_long_leave_early),
 	};
 
 	if (rig_eal(NULL, 0) != 0)
