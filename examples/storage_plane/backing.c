@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/fs.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "backing.h"
+#include "program.h"
+
+/* A file system without O_DIRECT refuses it in open(); one with larger blocks in read(). */
+static bool
+direct_works(int fd, uint32_t block)
+{
+	void *buf = NULL;
+	ssize_t n = -1;
+
+	if (posix_memalign(&buf, 4096, block) == 0)
+		n = pread(fd, buf, block, 0);
+	free(buf);
+	return n == (ssize_t)block;
+}
+
+static int
+open_fd(struct backing *b, const struct backing_attr *attr)
+{
+	int flags = O_CLOEXEC | (attr->read_only ? O_RDONLY : O_RDWR);
+
+	if (attr->size != 0 && !attr->read_only)
+		flags |= O_CREAT;
+	b->direct = false;
+	b->fd = open(attr->path, flags, 0600);
+	return b->fd < 0 ? -errno : 0;
+}
+
+static void
+try_direct(struct backing *b, const struct backing_attr *attr)
+{
+	int flags = fcntl(b->fd, F_GETFL);
+
+	if (attr->buffered)
+		return;
+	if (flags >= 0 && fcntl(b->fd, F_SETFL, flags | O_DIRECT) == 0) {
+		b->direct = direct_works(b->fd, b->block);
+		if (!b->direct)
+			(void)fcntl(b->fd, F_SETFL, flags);
+	}
+	if (!b->direct)
+		say("%s: no O_DIRECT with blocks of %u bytes here: data goes through the page "
+		    "cache",
+		    attr->path, b->block);
+}
+
+static int
+find_size(struct backing *b, const struct backing_attr *attr)
+{
+	uint64_t size;
+	struct stat st;
+
+	if (fstat(b->fd, &st) != 0)
+		return -errno;
+	b->device = S_ISBLK(st.st_mode);
+	if (!b->device && !S_ISREG(st.st_mode)) {
+		say("%s is no file and no block device", attr->path);
+		return -EINVAL;
+	}
+	size = (uint64_t)st.st_size;
+	if (b->device && ioctl(b->fd, BLKGETSIZE64, &size) != 0)
+		return -errno;
+	if (attr->size > size && !b->device && !attr->read_only) {
+		if (ftruncate(b->fd, (off_t)attr->size) != 0 || fsync(b->fd) != 0)
+			return -errno;
+		size = attr->size;
+	}
+	if (attr->size > size) {
+		say("%s has %" PRIu64 " bytes, and --size asks for more", attr->path, size);
+		return -EINVAL;
+	}
+	if (attr->size != 0)
+		size = attr->size;
+	b->capacity = size - size % b->block;
+	if (b->capacity == 0) {
+		say("%s is empty: give --size", attr->path);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int
+backing_open(struct backing *b, const struct backing_attr *attr)
+{
+	int rc;
+
+	memset(b, 0, sizeof(*b));
+	b->block = attr->block;
+	b->read_only = attr->read_only;
+	rc = open_fd(b, attr);
+	if (rc != 0) {
+		say("%s: cannot be opened: %s%s", attr->path, strerror(-rc),
+		    rc == -ENOENT ? "; with --size it is made" : "");
+		return rc;
+	}
+	if (flock(b->fd, (attr->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+		rc = -errno;
+		say("%s: another target serves it: %s", attr->path, strerror(-rc));
+	}
+	if (rc == 0) {
+		rc = find_size(b, attr);
+		if (rc != 0)
+			say("%s: cannot be served: %s", attr->path, strerror(-rc));
+	}
+	if (rc != 0) {
+		close(b->fd);
+		return rc;
+	}
+	try_direct(b, attr);
+	return 0;
+}
+
+void
+backing_close(struct backing *b)
+{
+	close(b->fd);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "blk_client.h"
+
+#define BURST 32u
+/* Empty polls between looks at the connection, which has a socket. */
+#define LOOK_EVERY 64u
+
+struct pending {
+	struct blk_command cmd;
+	const void *mem;
+	void *user;
+	uint16_t next; /* free one */
+	bool used;
+};
+
+struct blk {
+	struct bb_ep *ep;
+	struct bb_cq *cq;
+	struct bb_mr *mr; /* of capsules */
+	struct blk_shape shape;
+	uint8_t (*capsules)[BLK_COMPLETION];
+	struct pending *pending;
+	uint32_t used, empty;
+	uint16_t free; /* first free one; depth: none */
+	bool ring_recv;
+	bool over;
+	char why[160];
+};
+
+const struct blk_shape *
+blk_shape(const struct blk *b)
+{
+	return &b->shape;
+}
+
+uint32_t
+blk_pending(const struct blk *b)
+{
+	return b->used;
+}
+
+const char *
+blk_broken(const struct blk *b)
+{
+	return b->over ? b->why : NULL;
+}
+
+int
+blk_reg(struct blk *b, void *mem, size_t len, struct bb_mr **mr)
+{
+	return bb_mr_reg(b->ep->pd, mem, len,
+			 BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ,
+			 mr);
+}
+
+/* ---- Open, close */
+
+static int
+make(struct bb_dev *dev, const struct blk_attr *attr, struct blk *b)
+{
+	uint32_t depth = attr->depth < BLK_MAX_DEPTH ? attr->depth : BLK_MAX_DEPTH, i;
+	struct bb_ep_attr ep;
+	struct bb_cq_attr cq;
+	int rc;
+
+	b->pending = calloc(depth, sizeof(*b->pending));
+	b->capsules = calloc(depth, sizeof(*b->capsules));
+	if (b->pending == NULL || b->capsules == NULL)
+		return -ENOMEM;
+	bb_cq_attr_init(&cq);
+	cq.depth = 4 * depth + 16;
+	rc = bb_cq_create(dev, &cq, &b->cq);
+	bb_ep_attr_init(&ep);
+	ep.timeout_ms = attr->timeout_ms;
+	ep.qp.send_cq = b->cq;
+	ep.qp.recv_cq = b->cq;
+	ep.qp.sq_depth = 2 * depth + 4; /* as some are done that no CQE has told of yet */
+	ep.qp.rq_depth = depth;
+	if (rc == 0)
+		rc = bb_ep_create(dev, attr->addr, false, &ep, &b->ep);
+	if (rc == 0)
+		rc = bb_ep_reg_msgs(b->ep, b->capsules, depth * sizeof(*b->capsules), &b->mr);
+	for (i = 0; i < depth && rc == 0; i++)
+		rc = bb_ep_post_recv(b->ep, (void *)(uintptr_t)i, b->capsules[i], BLK_COMPLETION,
+				     b->mr);
+	return rc;
+}
+
+static int
+greet(struct blk *b, const struct blk_attr *attr)
+{
+	uint32_t depth = attr->depth < BLK_MAX_DEPTH ? attr->depth : BLK_MAX_DEPTH;
+	struct bb_conn_param param;
+	const struct bb_cm_event *ev;
+	uint8_t hello[BLK_HELLO];
+	const char *wrong;
+	int rc;
+
+	bb_conn_param_init(&param);
+	blk_hello_encode(hello, depth);
+	param.private_data = hello;
+	param.private_len = sizeof(hello);
+	param.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+	param.timeout_ms = attr->timeout_ms;
+	param.ack_timeout = 18; /* 1 s: a target that pauses is not gone */
+	rc = bb_ep_connect(b->ep, &param);
+	ev = &b->ep->event;
+	if (rc != 0 && ev->type == BB_CM_REJECTED && ev->private_len > 0)
+		snprintf(b->why, sizeof(b->why), "the target refuses: %.*s", (int)ev->private_len,
+			 (const char *)ev->private_data);
+	if (rc != 0)
+		return rc;
+	wrong = blk_welcome_decode(ev->private_data, ev->private_len, &b->shape);
+	if (wrong == NULL && b->shape.depth > depth)
+		wrong = "grants more than was asked for";
+	if (wrong == NULL)
+		return 0;
+	snprintf(b->why, sizeof(b->why), "no target: its welcome %s", wrong);
+	return -EPROTO;
+}
+
+int
+blk_open(struct bb_dev *dev, const struct blk_attr *attr, struct blk **out, char *why, size_t len)
+{
+	struct blk *b;
+	uint16_t i;
+	int rc;
+
+	if (attr->depth == 0 || attr->addr == NULL)
+		return -EINVAL;
+	b = calloc(1, sizeof(*b));
+	if (b == NULL)
+		return -ENOMEM;
+	rc = make(dev, attr, b);
+	if (rc == 0)
+		rc = greet(b, attr);
+	if (rc != 0) {
+		snprintf(why, len, "%s", b->why[0] != '\0' ? b->why : strerror(-rc));
+		blk_close(b);
+		return rc;
+	}
+	for (i = 0; i < b->shape.depth; i++)
+		b->pending[i].next = (uint16_t)(i + 1);
+	*out = b;
+	return 0;
+}
+
+void
+blk_close(struct blk *b)
+{
+	if (b->ep != NULL && b->ep->conn != NULL && !b->over)
+		(void)bb_ep_disconnect(b->ep);
+	if (b->mr != NULL)
+		(void)bb_mr_dereg(b->mr);
+	if (b->ep != NULL)
+		(void)bb_ep_destroy(b->ep);
+	if (b->cq != NULL)
+		(void)bb_cq_destroy(b->cq);
+	free(b->capsules);
+	free(b->pending);
+	free(b);
+}
+
+/* ---- Requests */
+
+static int
+check(const struct blk_request *req, struct blk_command *c)
+{
+	uintptr_t mem = (uintptr_t)req->mem;
+
+	*c = (struct blk_command){.op = (uint8_t)req->op, .flags = req->flags};
+	if (req->op == BLK_FLUSH)
+		return req->length == 0 && req->offset == 0 && req->flags == 0 ? 0 : -EINVAL;
+	if ((req->op != BLK_READ && req->op != BLK_WRITE) || req->length == 0 || req->mr == NULL ||
+	    (req->flags & ~(req->op == BLK_WRITE ? BLK_FUA : 0)) != 0)
+		return -EINVAL;
+	if (mem < (uintptr_t)req->mr->addr || req->length > req->mr->len ||
+	    mem - (uintptr_t)req->mr->addr > req->mr->len - req->length)
+		return -EINVAL;
+	c->length = req->length;
+	c->offset = req->offset;
+	c->addr = req->mr->iova + (mem - (uintptr_t)req->mr->addr);
+	c->rkey = req->mr->rkey;
+	return 0;
+}
+
+int
+blk_submit(struct blk *b, const struct blk_request *req)
+{
+	uint8_t msg[BLK_COMMAND];
+	struct blk_command c;
+	struct pending *p;
+	int rc = check(req, &c);
+
+	if (rc != 0)
+		return rc;
+	if (b->over)
+		return -ENOTCONN;
+	if (b->free == b->shape.depth)
+		return 0;
+	p = &b->pending[b->free];
+	c.id = b->free;
+	/* The target judges lengths and rights, too; what it would refuse it need not be sent. */
+	rc = blk_status_errno(blk_command_check(&c, &b->shape));
+	if (rc != 0)
+		return rc;
+	if (c.op == BLK_WRITE)
+		c.digest = blk_crc(req->mem, c.length);
+	blk_command_encode(msg, &c);
+	rc = bb_post_send_inline(b->ep->qp, c.id, msg, sizeof(msg), 0);
+	if (rc != 1)
+		return rc;
+	b->free = p->next;
+	b->used++;
+	*p = (struct pending){.cmd = c, .mem = req->mem, .user = req->user, .used = true};
+	return 1;
+}
+
+void
+blk_ring(struct blk *b)
+{
+	bb_qp_ring(b->ep->qp);
+}
+
+static void
+give(struct blk *b, uint32_t id, int error, struct blk_done *done)
+{
+	struct pending *p = &b->pending[id];
+
+	done->user = p->user;
+	done->error = error;
+	p->used = false;
+	p->next = b->free;
+	b->free = (uint16_t)id;
+	b->used--;
+}
+
+static void
+broke(struct blk *b, const char *why)
+{
+	if (b->over)
+		return;
+	b->over = true;
+	snprintf(b->why, sizeof(b->why), "%s", why);
+}
+
+/* A completion. The target may be a liar, too. */
+static uint32_t
+completed(struct blk *b, const struct bb_wc *wc, struct blk_done *done)
+{
+	struct bb_sge sge;
+	struct blk_completion c;
+	struct pending *p;
+	char why[96];
+	const char *wrong;
+	int error;
+
+	wrong = blk_completion_decode(b->capsules[wc->wr_id], wc->byte_len, &c);
+	if (wrong == NULL && (c.id >= b->shape.depth || !b->pending[c.id].used))
+		wrong = "is of no command";
+	p = wrong == NULL ? &b->pending[c.id] : NULL;
+	if (wrong == NULL && c.status == BLK_OK && c.length != p->cmd.length)
+		wrong = "has a length that is not the command's";
+	if (wrong != NULL) {
+		snprintf(why, sizeof(why), "what the target sent as a completion %s", wrong);
+		broke(b, why);
+		return 0;
+	}
+	sge = (struct bb_sge){(uintptr_t)b->capsules[wc->wr_id], BLK_COMPLETION, b->mr->lkey};
+	(void)bb_post_recv(b->ep->qp, wc->wr_id, &sge, 1);
+	b->ring_recv = true;
+	error = blk_status_errno(c.status);
+	if (error == 0 && p->cmd.op == BLK_READ && blk_crc(p->mem, p->cmd.length) != c.digest)
+		error = -EBADMSG;
+	give(b, c.id, error, done);
+	return 1;
+}
+
+/*
+ * The queue pair must be in ERR before the caller gets its memory back: until then the target's
+ * READs and WRITEs may still come. A connection that is over has it there.
+ */
+static bool
+quiet(struct blk *b)
+{
+	if (b->ep->ctrl != NULL && bb_ep_connected(b->ep))
+		(void)bb_ep_disconnect(b->ep);
+	return !bb_ep_connected(b->ep);
+}
+
+static void
+look(struct blk *b)
+{
+	const struct bb_cm_event *ev = &b->ep->event;
+	char why[160];
+
+	if (bb_ep_connected(b->ep))
+		return;
+	if (ev->type == BB_CM_DISCONNECTED && ev->private_len > 0)
+		snprintf(why, sizeof(why), "the target has disconnected: %.*s",
+			 (int)ev->private_len, (const char *)ev->private_data);
+	else
+		snprintf(why, sizeof(why), "the target is gone: %s",
+			 ev->why != NULL ? ev->why : "the connection broke");
+	broke(b, why);
+}
+
+static uint32_t
+give_up(struct blk *b, struct blk_done *done, uint32_t n)
+{
+	uint32_t i, took = 0;
+
+	if (b->used == 0 || !quiet(b))
+		return 0;
+	for (i = 0; i < b->shape.depth && took < n; i++)
+		if (b->pending[i].used)
+			give(b, i, -ECONNRESET, &done[took++]);
+	return took;
+}
+
+uint32_t
+blk_poll(struct blk *b, struct blk_done *done, uint32_t n)
+{
+	struct bb_wc wc[BURST];
+	uint32_t i, got, took = 0;
+
+	if (b->over)
+		return give_up(b, done, n);
+	got = bb_cq_poll(b->cq, wc, n < BURST ? n : BURST);
+	for (i = 0; i < got && !b->over; i++) {
+		if (wc[i].status == BB_WC_SUCCESS) {
+			took += completed(b, &wc[i], &done[took]);
+		} else if (wc[i].status != BB_WC_WR_FLUSH_ERR) {
+			look(b); /* what the target says of it is the better reason */
+			broke(b, bb_wc_status_name(wc[i].status));
+		}
+	}
+	if (b->ring_recv)
+		bb_qp_ring_recv(b->ep->qp);
+	b->ring_recv = false;
+	b->empty = got == 0 ? b->empty + 1 : 0;
+	if (b->empty % LOOK_EVERY == LOOK_EVERY - 1)
+		look(b);
+	return took;
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A job: keep the depth full, and hold what comes back against what is known. */
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+
+#include "client.h"
+#include "pattern.h"
+
+#define BURST       32u
+#define WRONG_LINES 5u
+
+static int
+fail(struct job *j, int rc, const char *why)
+{
+	if (j->rc == 0) {
+		j->rc = rc;
+		snprintf(j->why, sizeof(j->why), "%s", why);
+	}
+	return rc;
+}
+
+static void
+job_wrong(struct job *j, uint64_t block, const char *what)
+{
+	if (j->wrong++ < WRONG_LINES)
+		say("WRONG: %u bytes at %" PRIu64 ": %s", j->o->bs, (j->first + block) * j->o->bs,
+		    what);
+}
+
+/* ---- Open, close */
+
+static int
+connect_queue(struct job *j)
+{
+	const struct options *o = j->o;
+	struct blk_attr attr = {.depth = o->depth, .timeout_ms = o->wait_s * 1000};
+	struct sockaddr_storage addr;
+	char text[80], why[160], host[INET6_ADDRSTRLEN];
+	struct sockaddr_in *in = (struct sockaddr_in *)&addr;
+	bool six;
+	int rc;
+
+	/* The queues of a target have ports that follow each other. */
+	bb_cm_addr(o->connect, &addr);
+	six = addr.ss_family == AF_INET6;
+	inet_ntop(addr.ss_family,
+		  six ? (const void *)&((struct sockaddr_in6 *)&addr)->sin6_addr
+		      : (const void *)&in->sin_addr,
+		  host, sizeof(host));
+	snprintf(text, sizeof(text), six ? "[%s]:%u" : "%s:%u", host,
+		 ntohs(in->sin_port) + j->index);
+	attr.addr = text;
+	rc = blk_open(j->dev, &attr, &j->blk, why, sizeof(why));
+	if (rc == 0)
+		return 0;
+	j->rc = rc;
+	snprintf(j->why, sizeof(j->why), "queue at %s: %s", text, why);
+	return rc;
+}
+
+/* The part of this job: as many blocks as every other one. */
+static int
+cut(struct job *j)
+{
+	const struct options *o = j->o;
+	const struct blk_shape *s = blk_shape(j->blk);
+	uint64_t size = o->size;
+
+	if (o->bs % s->block != 0 || o->bs > s->max_io) {
+		snprintf(j->why, sizeof(j->why),
+			 "--bs %u: the target takes multiples of %u up to %u", o->bs, s->block,
+			 s->max_io);
+		return j->rc = -EINVAL;
+	}
+	if (o->offset >= s->capacity || size > s->capacity - o->offset) {
+		snprintf(j->why, sizeof(j->why),
+			 "--offset %" PRIu64 ", --size %" PRIu64 ": the target has %" PRIu64
+			 " bytes",
+			 o->offset, o->size, s->capacity);
+		return j->rc = -EINVAL;
+	}
+	if (size == 0)
+		size = s->capacity - o->offset;
+	j->blocks = size / o->bs / j->jobs;
+	j->first = o->offset / o->bs + j->index * j->blocks;
+	if (j->blocks == 0 || j->blocks > UINT32_MAX)
+		return fail(j, -EINVAL, "--size: too little or too much for --bs and the lcores");
+	if (s->read_only && o->rw != RW_READ && o->rw != RW_RANDREAD)
+		return fail(j, -EROFS, "the target takes no writes");
+	return 0;
+}
+
+int
+job_open(void *job)
+{
+	struct job *j = job;
+	uint32_t i, depth;
+	size_t len;
+	int rc;
+
+	hist_reset(&j->latency);
+	rc = connect_queue(j);
+	if (rc == 0)
+		rc = cut(j);
+	if (rc != 0)
+		return rc;
+	depth = blk_shape(j->blk)->depth;
+	len = (size_t)depth * j->o->bs;
+	j->mem = rte_zmalloc("data", len, 4096);
+	j->requests = calloc(depth, sizeof(*j->requests));
+	j->table = calloc(j->blocks, sizeof(*j->table));
+	if (j->mem == NULL || j->requests == NULL || j->table == NULL)
+		return fail(j, -ENOMEM, "no memory: give EAL more, -m MB, or less --depth or --bs");
+	rc = blk_reg(j->blk, j->mem, len, &j->mr);
+	if (rc != 0)
+		return fail(j, rc, "memory cannot be registered");
+	for (i = 0; i < depth; i++) {
+		j->requests[i].mem = j->mem + (size_t)i * j->o->bs;
+		j->requests[i].next = j->free;
+		j->free = &j->requests[i];
+	}
+	j->ios = j->o->ios != 0 || j->o->seconds != 0 ? j->o->ios : j->blocks;
+	j->random = j->o->seed * 0x9e3779b97f4a7c15ull + j->index + 1;
+	return 0;
+}
+
+int
+job_close(void *job)
+{
+	struct job *j = job;
+
+	if (j->mr != NULL)
+		bb_mr_dereg(j->mr);
+	if (j->blk != NULL)
+		blk_close(j->blk);
+	rte_free(j->mem);
+	free(j->requests);
+	return 0;
+}
+
+/* ---- What comes back */
+
+static void
+check_read(struct job *j, const struct request *r)
+{
+	const struct block *b = &j->table[r->block];
+	const char *wrong;
+	uint64_t seq;
+
+	wrong = pattern_check(r->mem, j->o->bs, (j->first + r->block) * j->o->bs, j->o->seed, &seq);
+	if (wrong == NULL && seq == 0)
+		j->unwritten++;
+	if (wrong == NULL && seq < b->acked)
+		wrong = seq == 0 ? "what was acknowledged is not there"
+				 : "what was acknowledged is not there, but an older write";
+	/* Of this run, or of the journal's; else nothing is known but that it is whole. */
+	if (wrong == NULL && b->sent != 0 && seq > b->sent)
+		wrong = "is of a write that was never sent";
+	if (wrong != NULL)
+		job_wrong(j, r->block, wrong);
+	else
+		j->verified++;
+}
+
+static void
+done_one(struct job *j, const struct blk_done *d)
+{
+	struct request *r = d->user;
+	struct block *b = &j->table[r->block];
+
+	if (d->error == 0)
+		hist_add(&j->latency, (uint64_t)((double)(rte_get_tsc_cycles() - r->began) * 1e9 /
+						 (double)rte_get_tsc_hz()));
+	if (r->op == BLK_FLUSH)
+		j->flushing = false;
+	else
+		b->busy = false;
+	r->next = j->free;
+	j->free = r;
+	if (d->error == -ECONNRESET)
+		return;
+	if (d->error != 0) {
+		if (j->failed++ < WRONG_LINES)
+			say("%s of %u bytes at %" PRIu64 ": %s",
+			    r->op == BLK_READ    ? "read"
+			    : r->op == BLK_WRITE ? "write"
+						 : "flush",
+			    r->op == BLK_FLUSH ? 0 : j->o->bs, (j->first + r->block) * j->o->bs,
+			    d->error == -EBADMSG ? "the data has another checksum than was sent"
+						 : strerror(-d->error));
+		return;
+	}
+	if (r->op == BLK_FLUSH) {
+		j->flushes++;
+		/* Nothing else was under way: all that was acknowledged was so before it. */
+		j->unflushed = 0;
+	} else if (r->op == BLK_WRITE) {
+		j->writes++;
+		j->unflushed++;
+		b->acked = r->seq;
+	} else {
+		j->reads++;
+		if (j->o->verify)
+			check_read(j, r);
+	}
+}
+
+/* ---- What goes out */
+
+static uint64_t
+next_random(struct job *j)
+{
+	/* xorshift64* of Marsaglia and Vigna */
+	j->random ^= j->random >> 12;
+	j->random ^= j->random << 25;
+	j->random ^= j->random >> 27;
+	return j->random * 0x2545f4914f6cdd1dull;
+}
+
+/* A block that no request of ours is on: what would come of two is not defined. */
+static uint64_t
+pick(struct job *j)
+{
+	uint64_t b;
+
+	if (j->o->rw == RW_READ || j->o->rw == RW_WRITE) {
+		b = j->cursor;
+		if (j->table[b].busy)
+			return UINT64_MAX;
+		j->cursor = b + 1 == j->blocks ? 0 : b + 1;
+		return b;
+	}
+	b = next_random(j) % j->blocks;
+	return j->table[b].busy ? UINT64_MAX : b;
+}
+
+static bool
+wants_write(struct job *j)
+{
+	if (j->o->rw == RW_RANDRW)
+		return (next_random(j) >> 40 & 1) != 0;
+	return j->o->rw == RW_WRITE || j->o->rw == RW_RANDWRITE;
+}
+
+static int
+submit(struct job *j, struct request *r)
+{
+	struct blk_request req = {.op = r->op, .user = r, .mr = j->mr, .mem = r->mem};
+	struct block *b = &j->table[r->block];
+	int rc;
+
+	if (r->op != BLK_FLUSH) {
+		req.length = j->o->bs;
+		req.offset = (j->first + r->block) * j->o->bs;
+	}
+	if (r->op == BLK_WRITE) {
+		req.flags = j->o->fua ? BLK_FUA : 0;
+		r->seq = j->seq + 1;
+		pattern_fill(r->mem, j->o->bs, req.offset, r->seq, j->o->seed);
+	}
+	r->began = rte_get_tsc_cycles();
+	rc = blk_submit(j->blk, &req);
+	if (rc != 1)
+		return rc;
+	j->free = r->next;
+	if (r->op == BLK_FLUSH) {
+		j->flushing = true;
+		return 1;
+	}
+	b->busy = true;
+	if (r->op == BLK_WRITE) {
+		j->seq++;
+		b->sent = r->seq;
+	}
+	j->begun++;
+	return 1;
+}
+
+/* A flush is due, when what is under way is done. */
+static bool
+flush_due(const struct job *j)
+{
+	return j->o->flush_every > 0 && j->unflushed + blk_pending(j->blk) >= j->o->flush_every;
+}
+
+/* Begin what may begin. Returns how many, or -errno. */
+static int
+fill(struct job *j, bool over)
+{
+	bool flush = j->unflushed > 0 && !j->o->fua && (over || flush_due(j));
+	int rc = 1, n = 0;
+
+	if (j->flushing)
+		return 0;
+	/* A flush is for what was completed before it: so let it be all. */
+	if (flush) {
+		if (blk_pending(j->blk) > 0)
+			return 0;
+		j->free->op = BLK_FLUSH;
+		j->free->block = 0;
+		return submit(j, j->free);
+	}
+	while (!over && !flush_due(j) && j->free != NULL && rc == 1 && n < (int)BURST &&
+	       (j->ios == 0 || j->begun < j->ios)) {
+		uint64_t b = pick(j);
+
+		if (b == UINT64_MAX)
+			break;
+		j->free->block = b;
+		j->free->op = wants_write(j) ? BLK_WRITE : BLK_READ;
+		rc = submit(j, j->free);
+		n += rc == 1;
+	}
+	return rc < 0 ? rc : n;
+}
+
+int
+job_run(void *job)
+{
+	struct job *j = job;
+	const uint64_t start = rte_get_tsc_cycles();
+	const uint64_t end = start + j->o->seconds * rte_get_tsc_hz();
+	struct blk_done done[BURST];
+	bool over = false;
+	uint32_t i, n;
+	int rc = 0;
+
+	for (;;) {
+		over = over || stop_signal != 0 || (j->ios != 0 && j->begun >= j->ios) ||
+		       (j->o->seconds != 0 && rte_get_tsc_cycles() > end) || j->failed > 1000;
+		if (rc >= 0)
+			rc = fill(j, over);
+		if (rc > 0)
+			blk_ring(j->blk);
+		n = blk_poll(j->blk, done, BURST);
+		for (i = 0; i < n; i++)
+			done_one(j, &done[i]);
+		if (blk_pending(j->blk) > 0)
+			continue;
+		if (blk_broken(j->blk) != NULL) {
+			fail(j, -ECONNRESET, blk_broken(j->blk));
+			break;
+		}
+		if (rc < 0) {
+			fail(j, rc, strerror(-rc));
+			break;
+		}
+		if (over && (j->unflushed == 0 || j->o->fua || j->failed > 0))
+			break;
+	}
+	j->cycles = rte_get_tsc_cycles() - start;
+	return j->rc;
+}

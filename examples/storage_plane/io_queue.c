@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Requests to a backing: by io_uring, or one after the other by preadv2() and pwritev2(). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <liburing.h>
+#include <sys/uio.h>
+
+#include "backing.h"
+#include "program.h"
+
+struct request {
+	uint8_t *buf;
+	uint64_t offset;
+	uint64_t tag;
+	uint32_t left; /* bytes still to do: a request may be done in parts */
+	uint32_t next; /* free one */
+	enum io_op op;
+};
+
+struct io_queue {
+	struct backing *b;
+	struct io_uring ring;
+	bool uring, fixed_mem, fixed_file;
+	uint32_t depth;
+	uint32_t free; /* first free request; depth: none */
+	uint32_t unsubmitted;
+	struct io_done *done; /* of plain calls, and of requests that need no call */
+	uint32_t ndone;
+	struct request req[];
+};
+
+static int
+open_ring(struct io_queue *q, void *mem, size_t len)
+{
+	struct iovec iov = {mem, len};
+	int rc;
+
+	rc = io_uring_queue_init(q->depth, &q->ring, 0);
+	if (rc == -ENOSYS || rc == -EPERM) {
+		say("the kernel refuses io_uring here: %s (containers often do, and "
+		    "kernel.io_uring_disabled); --io sync serves by plain calls that wait",
+		    strerror(-rc));
+		return rc;
+	}
+	if (rc != 0) {
+		say("io_uring cannot be set up for %u requests: %s", q->depth, strerror(-rc));
+		return rc;
+	}
+	/* Both only save the kernel work for each request; locked memory may be short. */
+	q->fixed_file = io_uring_register_files(&q->ring, &q->b->fd, 1) == 0;
+	q->fixed_mem = io_uring_register_buffers(&q->ring, &iov, 1) == 0;
+	return 0;
+}
+
+int
+io_queue_create(struct backing *b, bool uring, uint32_t depth, void *mem, size_t len,
+		struct io_queue **out)
+{
+	struct io_queue *q = calloc(1, sizeof(*q) + depth * sizeof(q->req[0]));
+	uint32_t i;
+	int rc = 0;
+
+	if (q == NULL)
+		return -ENOMEM;
+	q->b = b;
+	q->depth = depth;
+	q->uring = uring;
+	q->done = calloc(depth, sizeof(*q->done));
+	if (q->done == NULL)
+		rc = -ENOMEM;
+	for (i = 0; i < depth; i++)
+		q->req[i].next = i + 1;
+	if (rc == 0 && uring)
+		rc = open_ring(q, mem, len);
+	if (rc != 0) {
+		free(q->done);
+		free(q);
+		return rc;
+	}
+	*out = q;
+	return 0;
+}
+
+void
+io_queue_destroy(struct io_queue *q)
+{
+	if (q->uring)
+		io_uring_queue_exit(&q->ring);
+	free(q->done);
+	free(q);
+}
+
+const char *
+io_queue_way(const struct io_queue *q)
+{
+	if (!q->uring)
+		return "plain calls";
+	return q->fixed_mem ? "io_uring, registered buffers"
+			    : "io_uring, buffers not registered (ulimit -l)";
+}
+
+/* Whether data that was taken may be lost. A write for which there is no room has lost nothing. */
+static bool
+lost(const struct request *r, int res)
+{
+	if (r->op == IO_WRITE_SYNC)
+		return res < 0 && res != -ENOSPC && res != -EDQUOT && res != -EFBIG;
+	return res < 0 && r->op == IO_SYNC;
+}
+
+/* A request that is done, with or without success. */
+static void
+finish(struct io_queue *q, struct request *r, int res, struct io_done *done)
+{
+	if (lost(r, res) && !__atomic_exchange_n(&q->b->sync_failed, 1, __ATOMIC_RELAXED))
+		say("a write to the medium failed: %s; no flush is promised from here on",
+		    strerror(-res));
+	done->tag = r->tag;
+	done->res = res;
+	r->next = q->free;
+	q->free = (uint32_t)(r - q->req);
+}
+
+/*
+ * What the kernel said of a part. True: the request is done. A short count asks for the rest, and
+ * that says why it was short; nothing at all is a file that was cut off under us.
+ */
+static bool
+account(struct request *r, int res, int *result)
+{
+	*result = res < 0 ? res : 0;
+	if (r->op == IO_SYNC || res < 0)
+		return res != -EINTR && res != -EAGAIN;
+	if (res == 0 || (uint32_t)res > r->left) {
+		*result = -EIO;
+		return true;
+	}
+	r->buf += res;
+	r->offset += (uint32_t)res;
+	r->left -= (uint32_t)res;
+	return r->left == 0;
+}
+
+static void
+queue(struct io_queue *q, struct request *r)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&q->ring);
+	int fd = q->fixed_file ? 0 : q->b->fd;
+
+	/* The ring has as many entries as there are requests, and each is there once. */
+	switch (r->op) {
+	case IO_READ:
+		if (q->fixed_mem)
+			io_uring_prep_read_fixed(sqe, fd, r->buf, r->left, r->offset, 0);
+		else
+			io_uring_prep_read(sqe, fd, r->buf, r->left, r->offset);
+		break;
+	case IO_WRITE:
+	case IO_WRITE_SYNC:
+		if (q->fixed_mem)
+			io_uring_prep_write_fixed(sqe, fd, r->buf, r->left, r->offset, 0);
+		else
+			io_uring_prep_write(sqe, fd, r->buf, r->left, r->offset);
+		if (r->op == IO_WRITE_SYNC)
+			sqe->rw_flags = RWF_DSYNC;
+		break;
+	case IO_SYNC:
+		io_uring_prep_fsync(sqe, fd, IORING_FSYNC_DATASYNC);
+		break;
+	}
+	if (q->fixed_file)
+		io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
+	io_uring_sqe_set_data(sqe, r);
+	q->unsubmitted++;
+}
+
+static int
+call(struct io_queue *q, struct request *r)
+{
+	struct iovec iov = {r->buf, r->left};
+	ssize_t n;
+
+	if (r->op == IO_SYNC)
+		n = fdatasync(q->b->fd);
+	else if (r->op == IO_READ)
+		n = preadv2(q->b->fd, &iov, 1, (off_t)r->offset, 0);
+	else
+		n = pwritev2(q->b->fd, &iov, 1, (off_t)r->offset,
+			     r->op == IO_WRITE_SYNC ? RWF_DSYNC : 0);
+	return n < 0 ? -errno : (int)n;
+}
+
+void
+io_start(struct io_queue *q, enum io_op op, uint64_t tag, void *buf, uint32_t len, uint64_t offset)
+{
+	struct request *r = &q->req[q->free];
+	int result;
+
+	q->free = r->next;
+	*r = (struct request){.buf = buf, .offset = offset, .tag = tag, .left = len, .op = op};
+	if ((op == IO_SYNC || op == IO_WRITE_SYNC) &&
+	    __atomic_load_n(&q->b->sync_failed, __ATOMIC_RELAXED)) {
+		finish(q, r, -EIO, &q->done[q->ndone++]);
+		return;
+	}
+	if (q->uring) {
+		queue(q, r);
+		return;
+	}
+	while (!account(r, call(q, r), &result))
+		;
+	finish(q, r, result, &q->done[q->ndone++]);
+}
+
+int
+io_submit(struct io_queue *q)
+{
+	int rc;
+
+	if (q->unsubmitted == 0)
+		return 0;
+	rc = io_uring_submit(&q->ring);
+	/* The kernel is short of something: what it has left comes again with the next call. */
+	if (rc == -EAGAIN || rc == -EBUSY || rc == -EINTR)
+		return 0;
+	if (rc < 0)
+		return rc;
+	q->unsubmitted -= (uint32_t)rc;
+	return 0;
+}
+
+uint32_t
+io_reap(struct io_queue *q, struct io_done *done, uint32_t n)
+{
+	uint32_t took = 0, head, seen = 0;
+	struct io_uring_cqe *cqe;
+	int result;
+
+	while (q->ndone > 0 && took < n)
+		done[took++] = q->done[--q->ndone];
+	if (!q->uring)
+		return took;
+	io_uring_for_each_cqe(&q->ring, head, cqe)
+	{
+		struct request *r = io_uring_cqe_get_data(cqe);
+
+		if (took == n)
+			break;
+		seen++;
+		if (account(r, cqe->res, &result))
+			finish(q, r, result, &done[took++]);
+		else
+			queue(q, r);
+	}
+	io_uring_cq_advance(&q->ring, seen);
+	return took;
+}

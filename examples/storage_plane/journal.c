@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A journal: which writes a target has acknowledged, so that another run can tell whether they are
+ * there. Text: a line of parameters, then a line for each block that was written.
+ *
+ *   storage_client 1 bs 4096 seed 1
+ *   12288 17 19          offset, and numbers of writes: the last one acknowledged, and sent
+ *   end 1
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client.h"
+
+#define HEADER  "storage_client 1 bs %u seed %" PRIu64 "\n"
+#define SCANNED "storage_client 1 bs %" SCNu32 " seed %" SCNu64 "\n"
+
+int
+journal_write(const struct options *o, const struct job *jobs, uint32_t n)
+{
+	FILE *f = fopen(o->journal, "w");
+	uint64_t lines = 0, k;
+	uint32_t i;
+	int rc = 0;
+
+	if (f == NULL) {
+		rc = -errno;
+	} else {
+		fprintf(f, HEADER, o->bs, o->seed);
+		for (i = 0; i < n; i++) {
+			const struct job *j = &jobs[i];
+
+			for (k = 0; j->table != NULL && k < j->blocks; k++) {
+				if (j->table[k].sent == 0)
+					continue;
+				fprintf(f, "%" PRIu64 " %u %u\n", (j->first + k) * o->bs,
+					j->table[k].acked, j->table[k].sent);
+				lines++;
+			}
+		}
+		fprintf(f, "end %" PRIu64 "\n", lines);
+		if (ferror(f))
+			rc = -EIO;
+		if (fclose(f) != 0)
+			rc = -errno;
+	}
+	if (rc != 0)
+		say("--journal %s: %s", o->journal, strerror(-rc));
+	return rc;
+}
+
+static struct block *
+find(struct job *jobs, uint32_t n, uint64_t block)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		if (block >= jobs[i].first && block - jobs[i].first < jobs[i].blocks)
+			return &jobs[i].table[block - jobs[i].first];
+	return NULL;
+}
+
+static const char *
+scan(FILE *f, const struct options *o, struct job *jobs, uint32_t n)
+{
+	uint64_t offset, seed, lines = 0, told;
+	uint32_t bs;
+	struct block b, *to;
+	char line[128];
+
+	if (fgets(line, sizeof(line), f) == NULL || sscanf(line, SCANNED, &bs, &seed) != 2)
+		return "is no journal of storage_client";
+	if (bs != o->bs || seed != o->seed)
+		return "was written with another --bs or --seed";
+	while (fgets(line, sizeof(line), f) != NULL) {
+		if (sscanf(line, "end %" SCNu64 "\n", &told) == 1)
+			return told == lines ? NULL : "has lost lines";
+		memset(&b, 0, sizeof(b));
+		if (sscanf(line, "%" SCNu64 " %u %u\n", &offset, &b.acked, &b.sent) != 3 ||
+		    offset % bs != 0 || b.acked > b.sent)
+			return "has a line that is damaged";
+		to = find(jobs, n, offset / bs);
+		if (to == NULL)
+			return "has blocks outside of --offset and --size, or of the device";
+		*to = b;
+		lines++;
+	}
+	return "is cut short";
+}
+
+int
+journal_read(const struct options *o, struct job *jobs, uint32_t n)
+{
+	FILE *f = fopen(o->check, "r");
+	const char *wrong;
+
+	if (f == NULL) {
+		say("--check %s: %s", o->check, strerror(errno));
+		return -errno;
+	}
+	wrong = scan(f, o, jobs, n);
+	fclose(f);
+	if (wrong == NULL)
+		return 0;
+	say("--check %s: it %s", o->check, wrong);
+	return -EINVAL;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "number.h"
+#include "target.h"
+
+static const struct option longopts[] = {
+	{"file", required_argument, NULL, 'f'},
+	{"size", required_argument, NULL, 's'},
+	{"block", required_argument, NULL, 'b'},
+	{"buffered", no_argument, NULL, 'B'},
+	{"read-only", no_argument, NULL, 'r'},
+	{"io", required_argument, NULL, 'i'},
+	{"device", required_argument, NULL, 'd'},
+	{"listen", required_argument, NULL, 'l'},
+	{"depth", required_argument, NULL, 'q'},
+	{"max-io", required_argument, NULL, 'm'},
+	{"clients", required_argument, NULL, 'c'},
+	{"help", no_argument, NULL, 'h'},
+	{"defect", required_argument, NULL, 'D'}, /* for tests: not in the help */
+	{NULL, 0, NULL, 0},
+};
+
+static const char text[] =
+	"usage: storage_target [EAL options] -- --file FILE [options]\n"
+	"\n"
+	"Serves a file or a block device to clients over RDMA: storage_client, fio with\n"
+	"storage_fio.so, or a program of your own with blk_client.h. Data goes by RDMA READ\n"
+	"and WRITE between the clients' memory and registered buffers here, and by io_uring\n"
+	"between those and the file. Each lcore is a queue of its own: a device, a port to\n"
+	"listen at, an io_uring.\n"
+	"\n"
+	"What it serves\n"
+	"  --file FILE      a file or a block device; locked against a second target\n"
+	"  --size BYTES     make the file, or make it so long; of a device: use so much\n"
+	"  --block BYTES    512 to 4096 (default 4096): what offsets and lengths are multiples of\n"
+	"  --read-only      refuse writes\n"
+	"  --buffered       through the page cache; the default is O_DIRECT where the file system\n"
+	"                   has it\n"
+	"  --io uring|sync  io_uring (default), or plain calls that wait, where it is forbidden\n"
+	"\n"
+	"To whom\n"
+	"  --device SPEC      soft0 (default), mlx5_0, soft0,shm=desk,ip=192.0.2.1/24, ...; once for\n"
+	"                     each lcore, the last one counts for the rest\n"
+	"  --listen ADDR:PORT the first lcore's (default 127.0.0.1:18700), the next ones have\n"
+	"                     the ports behind it; port 0: any that are free\n"
+	"  --clients N        connections of an lcore at a time (default 8)\n"
+	"  --depth N          commands of a connection at a time, 1 to 256 (default 64)\n"
+	"  --max-io BYTES     longest command (default 128K); each command has a buffer of it\n"
+	"  -h, --help         this text\n"
+	"\n"
+	"A write that was acknowledged is in the file, whatever becomes of this process; with FUA,\n"
+	"or when a flush behind it was acknowledged, it is on the medium.\n"
+	"\n"
+	"Exit status: 0 stopped by SIGINT or SIGTERM; 1 it could not be set up or go on; 2 wrong\n"
+	"usage.\n"
+	"\n"
+	"Example, two processes of a host over shared memory:\n"
+	"    storage_target -l 0 --no-huge -m 256 --no-pci --no-shconf -- --file disk --size 1G \\\n"
+	"      --device soft0,shm=desk,ip=192.0.2.1/24\n"
+	"    storage_client -l 1 --no-huge -m 256 --no-pci --no-shconf -- --rw randread --verify \\\n"
+	"      --device soft0,shm=desk,ip=192.0.2.2/24 --connect 127.0.0.1:18700\n";
+
+void
+target_help(FILE *out)
+{
+	fputs(text, out);
+}
+
+static int
+choose(const char *option, const char *arg, const char *const *names, const char *all)
+{
+	int i;
+
+	for (i = 0; names[i] != NULL; i++)
+		if (strcmp(arg, names[i]) == 0)
+			return i;
+	say("--%s %s: give %s", option, arg, all);
+	return -1;
+}
+
+static int
+parse_one(struct options *o, int c)
+{
+	static const char *const ways[] = {"sync", "uring", NULL};
+	static const char *const defects[] = {"none", "ack-only", "flip-read", "flip-write", NULL};
+	struct sockaddr_storage addr;
+	int n;
+
+	switch (c) {
+	case 'f':
+		o->file.path = optarg;
+		return 0;
+	case 's':
+		return option_u64("size", optarg, BLK_MIN_BLOCK, INT64_MAX, &o->file.size);
+	case 'b':
+		return option_u32("block", optarg, BLK_MIN_BLOCK, BLK_MAX_BLOCK, &o->file.block);
+	case 'B':
+		o->file.buffered = true;
+		return 0;
+	case 'r':
+		o->file.read_only = true;
+		return 0;
+	case 'i':
+		n = choose("io", optarg, ways, "uring or sync");
+		o->uring = n == 1;
+		return n < 0 ? -1 : 0;
+	case 'd':
+		if (o->devices == MAX_WORKERS) {
+			say("--device: %u at most", MAX_WORKERS);
+			return -1;
+		}
+		o->device[o->devices++] = optarg;
+		return 0;
+	case 'l':
+		o->listen = optarg;
+		if (bb_cm_addr(optarg, &addr) == 0)
+			return 0;
+		say("--listen %s: give an address and a port, as in 192.0.2.1:18700", optarg);
+		return -1;
+	case 'q':
+		return option_u32("depth", optarg, 1, BLK_MAX_DEPTH, &o->depth);
+	case 'm':
+		return option_u32("max-io", optarg, BLK_MIN_BLOCK, BLK_MAX_IO, &o->max_io);
+	case 'c':
+		return option_u32("clients", optarg, 1, 1024, &o->clients);
+	case 'D':
+		n = choose("defect", optarg, defects, "ack-only, flip-read or flip-write");
+		o->defect = (enum defect)n;
+		return n < 0 ? -1 : 0;
+	default:
+		say("see storage_target --help");
+		return -1;
+	}
+}
+
+int
+target_options_parse(void *opt, int argc, char **argv)
+{
+	struct options *o = opt;
+	int c;
+
+	*o = (struct options){
+		.listen = "127.0.0.1:18700",
+		.file.block = 4096,
+		.depth = 64,
+		.max_io = 131072,
+		.clients = 8,
+		.uring = true,
+	};
+	while ((c = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
+		if (c == 'h') {
+			target_help(stdout);
+			return 1;
+		}
+		if (parse_one(o, c) != 0)
+			return -1;
+	}
+	if (optind < argc) {
+		say("\"%s\" is not an option; see storage_target --help", argv[optind]);
+		return -1;
+	}
+	if (o->file.path == NULL) {
+		say("--file FILE: what is to be served? See storage_target --help");
+		return -1;
+	}
+	if ((o->file.block & (o->file.block - 1)) != 0 || o->max_io % o->file.block != 0) {
+		say("--block %u, --max-io %u: give a power of two, and a multiple of it",
+		    o->file.block, o->max_io);
+		return -1;
+	}
+	if ((uint64_t)o->clients * o->depth > 32768) {
+		say("--clients %u times --depth %u: an io_uring holds 32768 requests; give less of "
+		    "one",
+		    o->clients, o->depth);
+		return -1;
+	}
+	if (o->devices == 0)
+		o->device[o->devices++] = "soft0";
+	return 0;
+}

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""examples/storage_plane: data through the target and back, checks that find defects, clients."""
+
+import os
+import re
+
+from apptest import main
+from storagetest import BS, EAL, StorageTest, lcores
+
+SIZE = 1 << 20
+BLOCKS = SIZE // BS
+
+
+def uring_refused(test):
+    """Why io_uring cannot be used here, or None."""
+    target = test.run_target(['--size', '4096'])
+    for line in target.proc.stdout:
+        if 'queue 0' in line:
+            test.kill(target)
+            return None
+    _, _, err = target.end()
+    if 'refuses io_uring' in err:
+        return err.strip()
+    test.fail(err)
+
+
+class Storage(StorageTest):
+    refused = None
+
+    def io(self):
+        """The fastest way that this machine allows; the other one is in test_plain_calls."""
+        if Storage.refused is None:
+            Storage.refused = uring_refused(self) or False
+            os.unlink(self.disk)
+        return ['--io', 'sync'] if Storage.refused else []
+
+    def test_uring(self):
+        self.io()
+        if self.refused:
+            self.skipTest(self.refused)
+
+    def round_trip(self, *args):
+        target = self.target('--size', str(SIZE), *args)
+        r, _ = self.client('--rw', 'write', '--flush-every', '50')
+        self.assertEqual((r['writes'], r['failed'], r['wrong']), (BLOCKS, 0, 0))
+        self.assertEqual(r['flushes'], -(-BLOCKS // 50))
+        self.assertEqual(r['latency_ns']['samples'], BLOCKS + r['flushes'])
+        self.assertEqual(self.stamps(), {i * BS: i + 1 for i in range(BLOCKS)})
+        r, _ = self.client('--rw', 'randread', '--verify')
+        self.assertEqual((r['reads'], r['verified'], r['unwritten']), (BLOCKS, BLOCKS, 0))
+        r, _ = self.client('--rw', 'randrw', '--verify', '--fua', '--depth', '200', '--ios', '600')
+        self.assertEqual((r['reads'] + r['writes'], r['wrong']), (600, 0))
+        self.assertEqual(r['reads'], r['verified'])
+        self.assertEqual(r['flushes'], 0)
+        counts, _ = self.stop(target)
+        # What the clients were told, and no more.
+        self.assertEqual(counts, {'reads': BLOCKS + r['reads'], 'writes': BLOCKS + r['writes'],
+                                  'fua': r['writes'], 'flushes': -(-BLOCKS // 50), 'refused': 0})
+
+    def test_round_trip(self):
+        self.round_trip(*self.io())
+
+    def test_plain_calls(self):
+        self.round_trip('--io', 'sync', '--buffered')
+
+    def test_two_queues(self):
+        # The ports of a target follow each other.
+        start = 21000 + os.getpid() % 20000
+        for port in range(start, start + 40, 2):
+            target = self.run_target(['--size', str(SIZE), '--listen', '127.0.0.1:%d' % port] +
+                                     self.io(), n=2)
+            lines = [line for _, line in zip(range(3), target.proc.stdout) if 'at port' in line]
+            if len(lines) == 2:
+                break
+            rc, out, err = target.end()
+            self.assertIn('cannot listen', err)
+        self.port = port
+        r, _ = self.client('--rw', 'randrw', '--verify', '--ios', '1000', n=2)
+        self.assertEqual((r['queues'], r['reads'] + r['writes'], r['wrong']), (2, 2000, 0))
+        self.assertEqual(r['reads'], r['verified'])
+        counts, _ = self.stop(target)
+        self.assertEqual(counts['reads'] + counts['writes'], 2000)
+
+    def test_several_clients(self):
+        target = self.target('--size', str(SIZE), '--clients', '3', *self.io())
+        half = str(SIZE // 2)
+        clients = [self.start_client(['--rw', 'randrw', '--verify', '--ios', '3000', '--size', half,
+                                      '--offset', offset, '--seed', offset])
+                   for offset in ('0', half)]
+        for c in clients:
+            rc, out, err = c.end()
+            self.assertEqual(rc, 0, out + err)
+            self.assertIn(' 0 WRONG', out)
+        counts, _ = self.stop(target)
+        self.assertEqual(counts['reads'] + counts['writes'], 6000)
+
+    def test_too_many_clients(self):
+        target = self.target('--size', str(SIZE), '--clients', '1', *self.io())
+        first = self.start_client(['--rw', 'randread', '--seconds', '1000'])
+        target.wait_err('connected')
+        _, text = self.client(rc=1)
+        self.assertIn('--clients', text)
+        self.kill(first)
+        target.wait_err('gone')
+        # Its place is free again.
+        self.client('--ios', '10')
+        self.stop(target)
+
+    def test_read_only(self):
+        target = self.target('--size', str(SIZE), *self.io())
+        self.client('--rw', 'write')
+        self.stop(target)
+        target = self.target('--read-only', *self.io())
+        self.client('--rw', 'read', '--verify')
+        _, text = self.client('--rw', 'write', rc=1)
+        self.assertIn('takes no writes', text)
+        self.stop(target)
+
+    def test_defects_are_found(self):
+        for defect, rw, words in (('flip-read', 'read', 'another checksum'),
+                                  ('flip-write', 'randrw', 'is damaged'),
+                                  ('ack-only', 'randrw', 'acknowledged is not there')):
+            target = self.target('--size', str(SIZE), '--defect', defect, *self.io())
+            _, text = self.client('--rw', rw, '--verify', '--ios', '2000', '--size', str(SIZE // 16),
+                                  rc=1)
+            self.assertIn(words, text)
+            self.stop(target)
+            os.unlink(self.disk)
+
+    def test_large(self):
+        target = self.target('--size', str(SIZE), '--max-io', '1M', '--depth', '4', *self.io())
+        self.client('--rw', 'write', '--bs', str(SIZE // 4))
+        r, _ = self.client('--rw', 'randrw', '--verify', '--ios', '40', '--bs', str(SIZE // 4))
+        self.assertEqual(r['reads'], r['verified'])
+        self.stop(target)
+
+    def test_usage(self):
+        for args, words in ((['--rw', 'up'], ['randrw']), (['--bs', '1000'], ['multiple of 512']),
+                            (['--depth', '0'], ['1 to 256']), (['--connect', 'x'], ['192.0.2.1']),
+                            (['--fua', '--flush-every', '3'], ['nothing to flush']),
+                            (['--what'], ['--help'])):
+            self.usage_error(args, *words, eal=EAL)
+        self.program, client = self.target_path(), self.program
+        try:
+            for args, words in (([], ['--file']), (['--file', 'x', '--io', 'fast'], ['uring or sync']),
+                                (['--file', 'x', '--block', '1000'], ['power of two']),
+                                (['--file', 'x', '--depth', '256', '--clients', '1000'], ['32768'])):
+                self.usage_error(args, *words, eal=EAL)
+            for args, words in ((['--file', '/none/x'], 'No such file'),
+                                (['--file', self.folder.name, '--read-only'], 'no block device')):
+                res = self.run_program(args, EAL)
+                self.assertEqual(res.rc, 1, str(res))
+                self.assertIn(words, res.err)
+        finally:
+            self.program = client
+        res = self.run_program(['--connect', '127.0.0.1:1', '--device', self.device()],
+                               lcores(0) + EAL)
+        self.assertEqual(res.rc, 1, str(res))
+        self.assertIn('Connection refused', res.err)
+
+    def test_wrong_place(self):
+        target = self.target('--size', str(SIZE), '--max-io', '8K', *self.io())
+        for args, words in ((['--bs', '512'], 'multiples of 4096 up to 8192'),
+                            (['--bs', '16K'], 'up to 8192'), (['--offset', '1M'], 'has 1048576'),
+                            (['--size', '2M'], 'has 1048576')):
+            _, text = self.client(*args, rc=2)
+            self.assertIn(words, text)
+        # Two targets of one file would not know of each other's writes.
+        rc, out, err = self.run_target(['--size', str(SIZE)]).end()
+        self.assertEqual(rc, 1, out + err)
+        self.assertTrue(re.search('another target serves it', err), err)
+        self.stop(target)
+
+    def target_path(self):
+        import storagetest
+        return storagetest.TARGET
+
+
+if __name__ == '__main__':
+    main()

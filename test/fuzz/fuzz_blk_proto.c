@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What clients and the block target say to each other: the first byte picks the decoder, and
+ * whether the checksum is made right, so that inputs get behind it. What is taken is the same
+ * after it was encoded once more, byte for byte; what is refused leaves the caller's values alone;
+ * a command that is said to be in bounds is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "blk_proto.h"
+#include "fuzz.h"
+
+static void
+check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+static bool
+untouched(const void *v, size_t len)
+{
+	const uint8_t *p = v;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (p[i] != 0x5a)
+			return false;
+	return true;
+}
+
+static void
+check_command(const uint8_t *msg, size_t len)
+{
+	static const struct blk_shape shape = {
+		.capacity = 1 << 24, .block = 512, .max_io = 131072, .queues = 1, .depth = 1};
+	uint8_t again[BLK_COMMAND];
+	struct blk_command c;
+
+	memset(&c, 0x5a, sizeof(c));
+	if (blk_command_decode(msg, len, &c) != NULL) {
+		check(untouched(&c, sizeof(c)));
+		return;
+	}
+	blk_command_encode(again, &c);
+	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
+	if (blk_command_check(&c, &shape) == BLK_OK && c.op != BLK_FLUSH)
+		check(c.length >= shape.block && c.length <= shape.max_io &&
+		      c.offset < shape.capacity && c.length <= shape.capacity - c.offset &&
+		      (c.offset | c.length) % shape.block == 0);
+}
+
+static void
+check_completion(const uint8_t *msg, size_t len)
+{
+	uint8_t again[BLK_COMPLETION];
+	struct blk_completion c;
+
+	memset(&c, 0x5a, sizeof(c));
+	if (blk_completion_decode(msg, len, &c) != NULL) {
+		check(untouched(&c, sizeof(c)));
+		return;
+	}
+	blk_completion_encode(again, &c);
+	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
+	check(blk_status_errno(c.status) <= 0);
+}
+
+static void
+check_welcome(const uint8_t *msg, size_t len)
+{
+	uint8_t again[BLK_WELCOME];
+	struct blk_shape s;
+
+	memset(&s, 0x5a, sizeof(s));
+	if (blk_welcome_decode(msg, len, &s) != NULL) {
+		check(untouched(&s, sizeof(s)));
+		return;
+	}
+	check(s.depth >= 1 && s.depth <= BLK_MAX_DEPTH && s.max_io >= s.block);
+	check(s.max_io <= BLK_MAX_IO && s.capacity % s.block == 0 && s.queues >= 1);
+	blk_welcome_encode(again, &s);
+	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
+}
+
+static void
+check_hello(const uint8_t *msg, size_t len)
+{
+	uint8_t again[BLK_HELLO];
+	uint32_t depth;
+
+	memset(&depth, 0x5a, sizeof(depth));
+	if (blk_hello_decode(msg, len, &depth) != NULL) {
+		check(untouched(&depth, sizeof(depth)));
+		return;
+	}
+	blk_hello_encode(again, depth);
+	check(depth >= 1 && len == sizeof(again) && memcmp(again, msg, len) == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
+{
+	uint8_t msg[64], kind;
+	uint32_t crc, i;
+
+	if (len == 0)
+		return 0;
+	kind = *data++;
+	len--;
+	if (len > sizeof(msg))
+		len = sizeof(msg);
+	memcpy(msg, data, len);
+	if (kind >= 'a' && len >= 4) {
+		crc = blk_crc(msg, (uint32_t)len - 4);
+		for (i = 0; i < 4; i++)
+			msg[len - 4 + i] = (uint8_t)(crc >> 8 * i);
+	}
+	switch (kind | 0x20) {
+	case 'c':
+		check_command(msg, len);
+		break;
+	case 'd':
+		check_completion(msg, len);
+		break;
+	case 'w':
+		check_welcome(msg, len);
+		break;
+	case 'h':
+		check_hello(msg, len);
+		break;
+	default:
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Messages of the block target: there and back, and every field that is out of range. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "blk_proto.h"
+
+static const struct blk_shape shape = {
+	.capacity = 1 << 20, .block = 4096, .max_io = 131072, .queues = 2, .depth = 32};
+static const struct blk_command write_cmd = {.offset = 8192,
+					     .addr = 0x123456789abcdef0,
+					     .length = 4096,
+					     .rkey = 0x77665544,
+					     .digest = 0xdeadbeef,
+					     .id = 31,
+					     .flags = BLK_FUA,
+					     .op = BLK_WRITE};
+
+/* Change bytes behind the checksum's back, then make it right again. */
+static void
+poke(uint8_t *msg, uint32_t len, uint32_t at, uint32_t n, uint64_t v)
+{
+	uint32_t i, crc;
+
+	for (i = 0; i < n; i++)
+		msg[at + i] = (uint8_t)(v >> 8 * i);
+	crc = blk_crc(msg, len - 4);
+	for (i = 0; i < 4; i++)
+		msg[len - 4 + i] = (uint8_t)(crc >> 8 * i);
+}
+
+static void
+test_crc(void **state)
+{
+	(void)state;
+	/* Of "123456789", as every catalogue of CRCs has it. */
+	assert_int_equal(blk_crc("123456789", 9), 0xe3069283);
+}
+
+static void
+test_bytes(void **state)
+{
+	/* By hand from the table in blk_proto.h. */
+	static const uint8_t want[BLK_COMMAND - 4] = {
+		'B',  'L',  'K',  'C',  1,    2,    1,    0,    31,   0,    0,
+		0,    0,    0x10, 0,    0,    0,    0x20, 0,    0,    0,    0,
+		0,    0,    0xf0, 0xde, 0xbc, 0x9a, 0x78, 0x56, 0x34, 0x12, 0x44,
+		0x55, 0x66, 0x77, 0xef, 0xbe, 0xad, 0xde, 0,    0,    0,    0};
+	uint8_t msg[BLK_COMMAND];
+
+	(void)state;
+	blk_command_encode(msg, &write_cmd);
+	assert_memory_equal(msg, want, sizeof(want));
+}
+
+static void
+test_there_and_back(void **state)
+{
+	struct blk_completion done = {4096, 0xcafe, 17, BLK_NOSPACE}, done2 = {0};
+	uint8_t msg[64];
+	struct blk_command c = {0};
+	struct blk_shape s = {0};
+	uint32_t depth = 0;
+
+	(void)state;
+	blk_hello_encode(msg, 77);
+	assert_null(blk_hello_decode(msg, BLK_HELLO, &depth));
+	assert_int_equal(depth, 77);
+	blk_welcome_encode(msg, &shape);
+	assert_null(blk_welcome_decode(msg, BLK_WELCOME, &s));
+	assert_int_equal(s.capacity, shape.capacity);
+	assert_int_equal(s.block, shape.block);
+	assert_int_equal(s.max_io, shape.max_io);
+	assert_int_equal(s.queues, shape.queues);
+	assert_int_equal(s.depth, shape.depth);
+	assert_false(s.read_only);
+	blk_command_encode(msg, &write_cmd);
+	assert_null(blk_command_decode(msg, BLK_COMMAND, &c));
+	assert_int_equal(c.offset, write_cmd.offset);
+	assert_int_equal(c.addr, write_cmd.addr);
+	assert_int_equal(c.length, write_cmd.length);
+	assert_int_equal(c.rkey, write_cmd.rkey);
+	assert_int_equal(c.digest, write_cmd.digest);
+	assert_int_equal(c.id, write_cmd.id);
+	assert_int_equal(c.flags, write_cmd.flags);
+	assert_int_equal(c.op, write_cmd.op);
+	blk_completion_encode(msg, &done);
+	assert_null(blk_completion_decode(msg, BLK_COMPLETION, &done2));
+	assert_int_equal(done2.length, done.length);
+	assert_int_equal(done2.digest, done.digest);
+	assert_int_equal(done2.id, done.id);
+	assert_int_equal(done2.status, done.status);
+}
+
+/* Every single bit and every other length is found by all four. */
+static void
+test_damage(void **state)
+{
+	static const uint32_t lens[] = {BLK_HELLO, BLK_WELCOME, BLK_COMMAND, BLK_COMPLETION};
+	struct blk_completion done = {.id = 1}, done2;
+	struct blk_command c;
+	struct blk_shape s;
+	uint32_t kind, bit, depth;
+	uint8_t msg[64];
+	const char *wrong;
+	size_t len;
+
+	(void)state;
+	for (kind = 0; kind < 4; kind++) {
+		memset(msg, 0, sizeof(msg));
+		switch (kind) {
+		case 0:
+			blk_hello_encode(msg, 1);
+			break;
+		case 1:
+			blk_welcome_encode(msg, &shape);
+			break;
+		case 2:
+			blk_command_encode(msg, &write_cmd);
+			break;
+		default:
+			blk_completion_encode(msg, &done);
+		}
+		for (bit = 0; bit <= lens[kind] * 8 + 64; bit++) {
+			len = lens[kind];
+			if (bit < lens[kind] * 8)
+				msg[bit / 8] ^= (uint8_t)(1u << bit % 8);
+			else
+				len = bit - lens[kind] * 8; /* 0 to 64 */
+			wrong = kind == 0   ? blk_hello_decode(msg, len, &depth)
+				: kind == 1 ? blk_welcome_decode(msg, len, &s)
+				: kind == 2 ? blk_command_decode(msg, len, &c)
+					    : blk_completion_decode(msg, len, &done2);
+			if (len != lens[kind] || bit < lens[kind] * 8)
+				assert_non_null(wrong);
+			else
+				assert_null(wrong);
+			if (bit < lens[kind] * 8)
+				msg[bit / 8] ^= (uint8_t)(1u << bit % 8);
+		}
+	}
+}
+
+static void
+test_bad_fields(void **state)
+{
+	/* Field by field with a right checksum: kind, offset, bytes, value. */
+	static const struct {
+		char kind;
+		uint32_t at, n;
+		uint64_t v;
+	} bad[] = {
+		{'h', 0, 1, 'X'},       {'h', 4, 1, 2},         {'h', 5, 1, 1},
+		{'h', 7, 1, 1},         {'h', 8, 4, 0},         {'w', 4, 1, 0},
+		{'w', 5, 1, 2},         {'w', 6, 2, 0},         {'w', 6, 2, 257},
+		{'w', 8, 8, 0},         {'w', 8, 8, 4097},      {'w', 8, 8, 1ull << 63},
+		{'w', 16, 4, 256},      {'w', 16, 4, 8192},     {'w', 16, 4, 4095},
+		{'w', 16, 4, 0},        {'w', 20, 4, 2048},     {'w', 20, 4, 4097},
+		{'w', 20, 4, 2u << 20}, {'w', 24, 4, 0},        {'w', 24, 4, 65536},
+		{'c', 3, 1, 'D'},       {'c', 4, 1, 2},         {'c', 5, 1, 0},
+		{'c', 5, 1, 4},         {'c', 6, 2, 2},         {'c', 7, 1, 1},
+		{'c', 10, 2, 1},        {'c', 12, 4, 0},        {'c', 40, 4, 1u << 31},
+		{'c', 5, 2, 0x0101},    {'c', 5, 2, 0x0001},    {'f', 6, 2, BLK_FUA},
+		{'f', 12, 4, 1},        {'f', 16, 8, 4096},     {'f', 24, 8, 1},
+		{'f', 32, 4, 1},        {'f', 36, 4, 1},        {'d', 5, 1, BLK_STATUSES},
+		{'d', 16, 8, 1},        {'d', 24, 4, 1u << 31}, {'d', 0, 1, 'C'},
+	};
+	const struct blk_command flush = {.op = BLK_FLUSH, .id = 3};
+	const struct blk_completion done = {.id = 1};
+	struct blk_completion done2;
+	struct blk_command c, before;
+	struct blk_shape s;
+	uint8_t msg[64];
+	const char *wrong;
+	uint32_t depth;
+	size_t i;
+
+	(void)state;
+	memset(&before, 0x5a, sizeof(before));
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		c = before;
+		switch (bad[i].kind) {
+		case 'h':
+			blk_hello_encode(msg, 1);
+			poke(msg, BLK_HELLO, bad[i].at, bad[i].n, bad[i].v);
+			wrong = blk_hello_decode(msg, BLK_HELLO, &depth);
+			break;
+		case 'w':
+			blk_welcome_encode(msg, &shape);
+			poke(msg, BLK_WELCOME, bad[i].at, bad[i].n, bad[i].v);
+			wrong = blk_welcome_decode(msg, BLK_WELCOME, &s);
+			break;
+		case 'd':
+			blk_completion_encode(msg, &done);
+			poke(msg, BLK_COMPLETION, bad[i].at, bad[i].n, bad[i].v);
+			wrong = blk_completion_decode(msg, BLK_COMPLETION, &done2);
+			break;
+		default:
+			blk_command_encode(msg, bad[i].kind == 'f' ? &flush : &write_cmd);
+			assert_null(blk_command_decode(msg, BLK_COMMAND, &c));
+			c = before;
+			poke(msg, BLK_COMMAND, bad[i].at, bad[i].n, bad[i].v);
+			wrong = blk_command_decode(msg, BLK_COMMAND, &c);
+			assert_memory_equal(&c, &before, sizeof(c));
+		}
+		if (wrong == NULL)
+			fail_msg("%c: %u bytes at %u can be %#llx", bad[i].kind, bad[i].n,
+				 bad[i].at, (unsigned long long)bad[i].v);
+	}
+}
+
+static enum blk_status
+check(uint8_t op, uint64_t offset, uint32_t length, bool read_only)
+{
+	struct blk_command c = {.op = op, .offset = offset, .length = length};
+	struct blk_shape s = shape;
+
+	s.read_only = read_only;
+	return blk_command_check(&c, &s);
+}
+
+static void
+test_bounds(void **state)
+{
+	const uint64_t end = shape.capacity;
+
+	(void)state;
+	assert_int_equal(check(BLK_READ, 0, 4096, false), BLK_OK);
+	assert_int_equal(check(BLK_READ, end - 4096, 4096, false), BLK_OK);
+	assert_int_equal(check(BLK_READ, end - 131072, 131072, false), BLK_OK);
+	assert_int_equal(check(BLK_WRITE, 0, 4096, false), BLK_OK);
+	assert_int_equal(check(BLK_FLUSH, 0, 0, true), BLK_OK);
+	assert_int_equal(check(BLK_READ, 0, 4095, false), BLK_INVALID);
+	assert_int_equal(check(BLK_READ, 512, 4096, false), BLK_INVALID);
+	assert_int_equal(check(BLK_READ, 0, 131072 + 4096, false), BLK_INVALID);
+	assert_int_equal(check(BLK_READ, end, 4096, false), BLK_RANGE);
+	assert_int_equal(check(BLK_READ, end - 4096, 8192, false), BLK_RANGE);
+	assert_int_equal(check(BLK_READ, UINT64_MAX - 4095, 4096, false), BLK_RANGE);
+	assert_int_equal(check(BLK_READ, UINT64_MAX - 4095, 8192, false), BLK_RANGE);
+	assert_int_equal(check(BLK_WRITE, 0, 4096, true), BLK_READONLY);
+	assert_int_equal(check(BLK_READ, 0, 4096, true), BLK_OK);
+}
+
+static void
+test_statuses(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < BLK_STATUSES; i++) {
+		assert_string_not_equal(blk_status_name((enum blk_status)i), "unknown status");
+		assert_true(blk_status_errno((enum blk_status)i) <= 0);
+	}
+	assert_string_equal(blk_status_name(BLK_STATUSES), "unknown status");
+	assert_int_equal(blk_status_errno(BLK_STATUSES), -EPROTO);
+	assert_int_equal(blk_status_errno(BLK_OK), 0);
+	assert_int_equal(blk_status_errno(BLK_NOSPACE), -ENOSPC);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_crc),
+		cmocka_unit_test(test_bytes),
+		cmocka_unit_test(test_there_and_back),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_bad_fields),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_statuses),
+	};
+
+	return cmocka_run_group_tests_name("blk_proto", tests, NULL, NULL);
+}
