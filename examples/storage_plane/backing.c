@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/fs.h>
@@ -94,6 +95,26 @@ find_size(struct backing *b, const struct backing_attr *attr)
 	return 0;
 }
 
+/*
+ * A target that was killed has the file, and its lock, until the kernel has ended what was under
+ * way in its io_uring, a while after the process is gone. Nothing must be read or written before.
+ */
+static int
+lock(int fd, const struct backing_attr *attr)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	uint64_t tries = (uint64_t)attr->wait_s * 100;
+
+	while (flock(fd, (attr->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		if (tries-- == 0)
+			return -EBUSY;
+		nanosleep(&pause, NULL);
+	}
+	return 0;
+}
+
 int
 backing_open(struct backing *b, const struct backing_attr *attr)
 {
@@ -108,10 +129,10 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 		    rc == -ENOENT ? "; with --size it is made" : "");
 		return rc;
 	}
-	if (flock(b->fd, (attr->read_only ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0) {
-		rc = -errno;
-		say("%s: another target serves it: %s", attr->path, strerror(-rc));
-	}
+	rc = lock(b->fd, attr);
+	if (rc != 0)
+		say("%s: another target serves it (waited %u s): %s", attr->path, attr->wait_s,
+		    strerror(-rc));
 	if (rc == 0) {
 		rc = find_size(b, attr);
 		if (rc != 0)

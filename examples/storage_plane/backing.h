@@ -31,9 +31,10 @@ struct backing {
 
 struct backing_attr {
 	const char *path;
-	uint64_t size;  /* bytes to create it with, or to which it must come; 0: as it is */
-	uint32_t block; /* bytes */
-	bool buffered;  /* no O_DIRECT */
+	uint64_t size;   /* bytes to create it with, or to which it must come; 0: as it is */
+	uint32_t block;  /* bytes */
+	uint32_t wait_s; /* for another target of it to let go of it */
+	bool buffered;   /* no O_DIRECT */
 	bool read_only;
 };
 

@@ -21,6 +21,7 @@ static const struct option longopts[] = {
 	{"max-io", required_argument, NULL, 'm'},
 	{"clients", required_argument, NULL, 'c'},
 	{"help", no_argument, NULL, 'h'},
+	{"wait", required_argument, NULL, 'W'},
 	{"defect", required_argument, NULL, 'D'}, /* for tests: not in the help */
 	{NULL, 0, NULL, 0},
 };
@@ -41,6 +42,7 @@ static const char text[] =
 	"  --read-only      refuse writes\n"
 	"  --buffered       through the page cache; the default is O_DIRECT where the file system\n"
 	"                   has it\n"
+	"  --wait S         for another target of it to let go of it, one that was killed (default 10)\n"
 	"  --io uring|sync  io_uring (default), or plain calls that wait, where it is forbidden\n"
 	"\n"
 	"To whom\n"
@@ -128,6 +130,8 @@ parse_one(struct options *o, int c)
 		return option_u32("max-io", optarg, BLK_MIN_BLOCK, BLK_MAX_IO, &o->max_io);
 	case 'c':
 		return option_u32("clients", optarg, 1, 1024, &o->clients);
+	case 'W':
+		return option_u32("wait", optarg, 0, 3600, &o->file.wait_s);
 	case 'D':
 		n = choose("defect", optarg, defects, "ack-only, flip-read or flip-write");
 		o->defect = (enum defect)n;
@@ -147,6 +151,7 @@ target_options_parse(void *opt, int argc, char **argv)
 	*o = (struct options){
 		.listen = "127.0.0.1:18700",
 		.file.block = 4096,
+		.file.wait_s = 10,
 		.depth = 64,
 		.max_io = 131072,
 		.clients = 8,

@@ -132,13 +132,14 @@ class StorageTest(AppTest):
         names = ('reads', 'writes', 'fua', 'flushes', 'refused')
         return dict(zip(names, map(int, found.groups()))), err
 
-    def stamps(self):
-        """What is in the file, read without any of our code: write number of each block."""
+    def stamps(self, start=0):
+        """What is in the file from @start on, read without any of our code: write number of each block."""
         found = {}
         with open(self.disk, 'rb') as f:
-            data = f.read()
-        for at in range(0, len(data), BS):
-            block = data[at:at + BS]
+            f.seek(start)
+            data = f.read(1 << 20)
+        for at in range(start, start + len(data), BS):
+            block = data[at - start:at - start + BS]
             if block.count(0) == BS:
                 continue
             seqs = set()

@@ -167,7 +167,7 @@ class Storage(StorageTest):
             _, text = self.client(*args, rc=2)
             self.assertIn(words, text)
         # Two targets of one file would not know of each other's writes.
-        rc, out, err = self.run_target(['--size', str(SIZE)]).end()
+        rc, out, err = self.run_target(['--size', str(SIZE), '--wait', '0']).end()
         self.assertEqual(rc, 1, out + err)
         self.assertTrue(re.search('another target serves it', err), err)
         self.stop(target)

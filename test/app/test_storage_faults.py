@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""examples/storage_plane: a target killed under load, clients that lie, full disks."""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+LIAR = os.path.abspath(sys.argv.pop())  # the third argument that meson gives
+
+from apptest import main  # noqa: E402
+from storagetest import BS, EAL, WAIT, StorageTest, lcores  # noqa: E402
+
+SIZE = 1 << 20
+
+
+class Faults(StorageTest):
+    refused = None
+
+    def io(self):
+        """As test_storage.py, which reports it where io_uring is refused."""
+        if Faults.refused is None:
+            target = self.run_target(['--size', '4096'])
+            lines = [line for line in iter(target.proc.stdout.readline, '') if 'queue 0' in line
+                     and target.proc.send_signal(signal.SIGINT) is None]
+            target.end()
+            os.unlink(self.disk)
+            Faults.refused = not lines
+        return ['--io', 'sync'] if Faults.refused else []
+
+    def journal(self, path):
+        """Block offset: last write acknowledged, last one sent."""
+        with open(path) as f:
+            lines = f.read().splitlines()
+        self.assertEqual(lines[-1], 'end %d' % (len(lines) - 2))
+        return {int(o): (int(a), int(s)) for o, a, s in (l.split() for l in lines[1:-1])}
+
+    def crash(self, load, least, defect=()):
+        """Kill a target under load; what the client was told, what the file has."""
+        target = self.target('--size', str(SIZE), *self.io(), *defect)
+        path = os.path.join(self.folder.name, 'journal')
+        client = self.start_client(['--rw', 'randwrite', '--seconds', '1000', '--journal', path] +
+                                   load)
+        # In the middle of it, and not before there is something to lose.
+        end = time.monotonic() + WAIT
+        client.proc.stdout.readline()
+        while not defect and len(self.stamps()) < least and time.monotonic() < end:
+            time.sleep(0.01)
+        time.sleep(0.2 if defect else 0)
+        target.proc.kill()
+        rc, out, err = client.end()
+        target.end()
+        self.assertEqual(rc, 1, out + err)
+        self.assertIn('the target is gone', err)
+        self.assertNotIn('Sanitizer', err)
+        return path, self.journal(path)
+
+    def test_killed_under_load(self):
+        for load in (['--fua'], ['--flush-every', '20'], ['--fua', '--depth', '1']):
+            path, told = self.crash(load, least=60)
+            acked = {o: a for o, (a, _) in told.items() if a != 0}
+            self.assertGreater(len(acked), 20)
+            # By the file alone, and then through a target that was started again.
+            there = self.stamps()
+            for offset, seq in there.items():
+                self.assertLessEqual(seq, told[offset][1])
+            for offset, seq in acked.items():
+                self.assertGreaterEqual(there.get(offset, 0), seq, 'at %d' % offset)
+            target = self.target('--wait', str(WAIT), *self.io())
+            r, _ = self.client('--check', path)
+            self.assertEqual((r['reads'], r['wrong']), (SIZE // BS, 0))
+            self.stop(target)
+            os.unlink(self.disk)
+
+    def test_crash_test_can_fail(self):
+        path, told = self.crash(['--fua'], 0, ['--defect', 'ack-only'])
+        self.assertTrue(any(a != 0 for a, _ in told.values()))
+        target = self.target('--wait', str(WAIT), *self.io())
+        r, text = self.client('--check', path, rc=1)
+        self.assertEqual(r['wrong'], sum(a != 0 for a, _ in told.values()))
+        self.assertIn('acknowledged is not there', text)
+        # A journal that is damaged is none.
+        with open(path) as f:
+            whole = f.read()
+        for bad, words in ((whole[:whole.index('end')], 'cut short'), ('x' + whole, 'no journal'),
+                           (whole.replace('seed 1', 'seed 2'), '--seed'),
+                           (re.sub(r'end \d+', 'end 3', whole), 'lost lines'),
+                           (re.sub(r'\n\d+ ', '\n7 ', whole, count=1), 'damaged')):
+            with open(path, 'w') as f:
+                f.write(bad)
+            _, text = self.client('--check', path, rc=2)
+            self.assertIn(words, text)
+        self.stop(target)
+
+    def lie(self, lies):
+        """What came of each lie."""
+        proc = subprocess.run([LIAR] + lcores(1) + EAL + [
+            '--', self.device(), '127.0.0.1:%d' % self.port] + list(lies), timeout=WAIT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertNotIn('Sanitizer', proc.stderr)
+        self.assertEqual(proc.returncode, 0, proc.stdout + proc.stderr)
+        lines = dict(line.split(': ', 1) for line in proc.stdout.splitlines())
+        self.assertEqual(list(lines), list(lies))
+        return lines
+
+    def test_liars(self):
+        target = self.target('--size', str(SIZE), *self.io())
+        self.client('--rw', 'write', '--offset', str(SIZE // 2))
+        honest = self.start_client(['--rw', 'randrw', '--verify', '--seconds', '1000', '--offset',
+                                    str(SIZE // 2)])
+        self.assertIn('connected', honest.proc.stdout.readline())
+        answered = {'none': 'status 0', 'length': 'invalid length', 'unaligned': 'invalid length',
+                    'range': 'behind the end', 'digest': 'wrong checksum',
+                    'hello': 'refused: its hello is damaged'}
+        ended = {'rkey': 'remote access', 'rkey-write': 'remote access', 'addr': 'remote access',
+                 'short-memory': 'remote access', 'other-key': 'remote access',
+                 'other-key-write': 'remote access', 'closed-key': 'remote access',
+                 'id': 'its depth is 4', 'twice': 'used id 1 again', 'flood': 'used id 1 again',
+                 'damaged': 'damaged', 'operation': 'no operation', 'flags': 'flags',
+                 'cut': 'another length', 'empty': 'another length', 'longer': 'another length',
+                 'too-long': 'local length'}
+        for what, said in self.lie(list(answered) + list(ended)).items():
+            if what in answered:
+                self.assertIn(answered[what], said)
+                continue
+            self.assertTrue(said.startswith('over: '), what + ': ' + said)
+            # Who is told first that the connection is over need not hear why.
+            self.assertTrue(ended[what] in said or said == 'over: ', what + ': ' + said)
+        # Nobody else has noticed, and no lie has reached the file; the one that was none has.
+        rc, out, err = honest.end(signal.SIGINT)
+        self.assertEqual(rc, 130, out + err)
+        self.assertIn(' 0 WRONG', out)
+        self.assertEqual([o for o in self.stamps() if o < SIZE // 2], [])
+        _, err = self.stop(target)
+        dropped = [line for line in err.splitlines() if 'it is disconnected' in line]
+        self.assertEqual(len(dropped), len(ended), err)
+        for line, words in zip(dropped, ended.values()):
+            self.assertIn(words, line)
+
+    def test_file_may_not_grow(self):
+        io = self.io()
+        # Far above what devices share memory by, as that is files for the kernel, too.
+        limit = 256 << 20
+        with open(self.disk, 'wb') as f:
+            f.truncate(2 * limit)
+        target = self.target(*io)
+        resource.prlimit(target.proc.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        start = limit - SIZE // 2
+        place = ['--offset', str(start), '--size', str(SIZE)]
+        r, text = self.client('--rw', 'write', *place, rc=1)
+        self.assertEqual((r['writes'], r['failed']), (SIZE // BS // 2, SIZE // BS // 2))
+        self.assertIn('No space left', text)
+        # What was acknowledged is there.
+        r, _ = self.client('--rw', 'read', '--verify', *place)
+        self.assertEqual((r['reads'], r['unwritten'], r['wrong']), (SIZE // BS, SIZE // BS // 2, 0))
+        self.assertEqual(sorted(self.stamps(start)), list(range(start, limit, BS)))
+        self.stop(target)
+
+    @unittest.skipIf(os.getuid() != 0, 'to mount a small tmpfs needs root')
+    def test_full_disk(self):
+        small = os.path.join(self.folder.name, 'small')
+        os.mkdir(small)
+        mount = subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=%d' % (SIZE // 2), 'tmpfs',
+                                small], stderr=subprocess.PIPE, text=True)
+        if mount.returncode != 0:
+            self.skipTest('no tmpfs can be mounted here: ' + mount.stderr.strip())
+        self.addCleanup(subprocess.run, ['umount', small])
+        self.disk = os.path.join(small, 'disk')
+        target = self.target('--size', str(SIZE), *self.io())
+        path = os.path.join(self.folder.name, 'journal')
+        r, text = self.client('--rw', 'write', '--fua', '--journal', path, rc=1)
+        self.assertIn('No space left', text)
+        self.assertEqual(r['writes'] + r['failed'], SIZE // BS)
+        self.assertGreater(r['writes'], SIZE // BS // 4)
+        r, _ = self.client('--check', path)
+        self.assertEqual(r['wrong'], 0)
+        self.assertEqual(len(self.stamps()), sum(a != 0 for a, _ in self.journal(path).values()))
+        self.stop(target)
+
+
+if __name__ == '__main__':
+    main()
