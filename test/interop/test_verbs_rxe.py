@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""conform inside a guest, through drivers/verbs, on the kernel's rxe0.
+"""drivers/verbs inside a guest, on the kernel's rxe0: conform there, and talks with the host.
 
-usage: test_verbs_rxe.py CONFORM [--filter LIST] [--all]
+usage: test_verbs_rxe.py CONFORM BB_PEER [--filter LIST] [--all]
 
 Without --all a part of the suite runs that takes seconds. What rxe does otherwise than libibverbs'
 manual pages say is in KNOWN, with what it does: such a row need not hold.
+
+Then Bluebell on rxe0 in the guest talks to Bluebell on a software device at the host's end of the
+tap, each asking the other.
 """
 
 import argparse
@@ -15,11 +18,17 @@ import sys
 
 sys.dont_write_bytecode = True
 
+import bluebell  # noqa: E402
 import carry  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
+import pair  # noqa: E402
+import runs  # noqa: E402
+import test_bb_rxe  # noqa: E402
+import verbs  # noqa: E402
 
-EAL = '-l 0,1 --no-huge -m 200 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
+# Between the guest and the host: everything, then what differs with IPv6.
+TALKS = [runs.Run(runs.ALL), runs.Run(runs.MESSAGES, ip=6)]
 
 # Of each area what is quick; no row that waits for something not to come.
 PART = ('data/rc/write/64/*,data/rc/write/mtu+1/*,data/rc/write/1M/*,data/rc/read/mtu-1/*,'
@@ -64,9 +73,46 @@ def judge(rows):
     return bad, count
 
 
+def conform(there, args):
+    """Run it there; whether all rows hold that should."""
+    rows = '' if args.all else "-f '%s'" % args.filter
+    program, options = carry.carry(there, args.conform)
+    request = there.begin('mkdir -p /var/run; %s -d rxe0 %s --json /tmp/c.json -- %s %s' % (
+        program, rows, verbs.EAL, options), args.seconds)
+    request.wait()
+    if request.status not in (0, 1):
+        sys.exit('conform ended with %d\n%s' % (request.status, request.output[-4000:]))
+    report = json.loads(there.get('/tmp/c.json'))
+    found = report['devices'][0]['rows'] if 'devices' in report else report['rows']
+    bad, count = judge([r for r in found if r['result'] != 'not run'])
+    for line in bad:
+        print('FAIL', line)
+    print('%(pass)d rows hold, %(skip)d skip for want of an ability, %(known)d are known not to'
+          % count, flush=True)
+    # A device that holds nothing, or a suite that ran nothing, is no success.
+    return not bad and count['pass'] >= 50
+
+
+def talk(there, program):
+    """All talks, each side asking."""
+    inside = verbs.Bluebell(there, program)
+    process = test_bb_rxe.bb_peer(program, there, None)
+    outside = bluebell.Bluebell(process)
+    for asks, both in (('rxe0', pair.Pair(inside, outside)), ('soft0', pair.Pair(outside, inside))):
+        for run in TALKS:
+            try:
+                run.hold(both, echo=lambda text, **_: None)
+            except Exception:
+                print(inside.said())
+                raise
+            print('%s asks, %s: %d conversations' % (asks, run.name, len(run.talks)), flush=True)
+    process.close()
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('conform')
+    p.add_argument('bb_peer')
     p.add_argument('--filter', default=PART)
     p.add_argument('--all', action='store_true', help='the whole suite: minutes')
     p.add_argument('--seconds', type=int, default=900)
@@ -75,23 +121,10 @@ def main():
     if reason:
         namespace.skip(reason)
     namespace.enter()
-    rows = '' if args.all else "-f '%s'" % args.filter
     with guest.Guest() as there:
-        program, options = carry.carry(there, args.conform)
-        request = there.begin('mkdir -p /var/run; %s -d rxe0 %s --json /tmp/c.json -- %s %s' % (
-            program, rows, EAL, options), args.seconds)
-        request.wait()
-        if request.status not in (0, 1):
-            sys.exit('conform ended with %d\n%s' % (request.status, request.output[-4000:]))
-        report = json.loads(there.get('/tmp/c.json'))
-    found = report['devices'][0]['rows'] if 'devices' in report else report['rows']
-    bad, count = judge([r for r in found if r['result'] != 'not run'])
-    for line in bad:
-        print('FAIL', line)
-    print('%(pass)d rows hold, %(skip)d skip for want of an ability, %(known)d are known not to'
-          % count)
-    # A device that holds nothing, or a suite that ran nothing, is no success.
-    return 1 if bad or count['pass'] < 50 else 0
+        held = conform(there, args)
+        talk(there, args.bb_peer)
+    return 0 if held else 1
 
 
 if __name__ == '__main__':

@@ -1,25 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A peer on a guest's rxe0: verbs_peer.c runs there."""
+"""Peers on a guest's rxe0: verbs_peer.c runs there, or bb_peer.c on drivers/verbs."""
 
+import carry
 import peer
 
 TARGET = '/tmp/verbs_peer'
+EAL = '-l 0,1 --no-huge -m 200 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
 
 
-class Verbs(peer.Peer):
-    """One process of verbs_peer in a guest, with a CQ and objects of its own.
+class InGuest(peer.Peer):
+    """A process in a guest. command: what runs it; seconds: how long it may live."""
 
-    program: verbs_peer as meson built it. seconds: how long it may live.
-    """
-    # rxe sends again by its timeout alone where no later packet shows a gap, and for ever.
-    lossy = 15
-
-    def __init__(self, there, program, seconds=600):
+    def __init__(self, there, command, seconds):
         super().__init__(there.name)
         self.guest = there
-        if there.begin('test -x %s' % TARGET).wait() != 0:
-            there.put(program, TARGET)
-        self.request = there.begin('exec %s rxe0' % TARGET, seconds, stdin=True)
+        self.request = there.begin('exec ' + command, seconds, stdin=True)
         self.taken = 0
         self.reply('start')
 
@@ -33,3 +28,29 @@ class Verbs(peer.Peer):
 
     def close(self):
         self.request.socket.close()
+
+
+class Verbs(InGuest):
+    """verbs_peer in a guest, with a CQ and objects of its own. program: as meson built it."""
+    # rxe sends again by its timeout alone where no later packet shows a gap, and for ever.
+    lossy = 15
+
+    def __init__(self, there, program, seconds=600):
+        if there.begin('test -x %s' % TARGET).wait() != 0:
+            there.put(program, TARGET)
+        super().__init__(there, '%s rxe0' % TARGET, seconds)
+
+
+class Bluebell(InGuest):
+    """bb_peer in a guest: what it logs goes to a file there."""
+    LOG = '/tmp/bb_peer.log'
+    timeout = lossy = 20
+
+    def __init__(self, there, program, seconds=600):
+        program, options = carry.carry(there, program)
+        there.run('mkdir -p /var/run')
+        super().__init__(there, 'env %s %s %s -- rxe0 2>%s' % (
+            program, EAL, options, self.LOG), seconds)
+
+    def said(self):
+        return self.guest.run('tail -n 40 ' + self.LOG)
