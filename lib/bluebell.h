@@ -15,6 +15,7 @@
 #include "bb_dev.h"
 #include "bb_dm.h"
 #include "bb_ep.h"
+#include "bb_error.h"
 #include "bb_gid.h"
 #include "bb_loop.h"
 #include "bb_mem.h"

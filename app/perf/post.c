@@ -93,6 +93,7 @@ perf_post_recvs(struct perf *p)
 static int
 failed(const struct perf *p, const struct bb_wc *wc)
 {
+	char text[BB_ERROR_TEXT_MAX];
 	bool recv = (wc->wr_id & WR_RECV) != 0;
 
 	say("%s %" PRIu64 " of %" PRIu64 " completed with \"%s\", syndrome 0x%02x, vendor syndrome "
@@ -104,6 +105,9 @@ failed(const struct perf *p, const struct bb_wc *wc)
 			    wc->status == BB_WC_REM_ACCESS_ERR
 		    ? " Is the peer's --size the same?"
 		    : "");
+	/* With the WQE and what its keys allow. */
+	if (bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
+		fputs(text, stderr);
 	return -1;
 }
 

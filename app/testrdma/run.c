@@ -31,6 +31,8 @@ struct watch {
 static void
 wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const char *side)
 {
+	char text[BB_ERROR_TEXT_MAX];
+
 	/* The first one names the cause; the flush behind it only follows. */
 	if (!t->fatal)
 		report_fail(t,
@@ -42,6 +44,9 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 			    bb_wc_status_cause(wc->status, wc->vendor_err));
 	else
 		t->row->res.errors++;
+	/* With the WQE and what its keys allow. */
+	if (!t->fatal && bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
+		fputs(text, stderr);
 	t->fatal = true;
 }
 

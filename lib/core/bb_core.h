@@ -123,6 +123,14 @@ int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t
 int bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *path,
 		  const struct bb_port_attr *port);
 
+/*
+ * Keep and log the WQE at @counter, for bb_qp_error_text(): the owner, once from reset to
+ * reset.
+ */
+void bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter);
+/* dev->lock held. */
+void bb_qp_error_forget(struct bb_qp *qp);
+
 /* Fold the rings' numbers into ctrl->past; the rings are about to be reset. */
 void bb_qp_stats_fold(struct bb_qp *qp);
 

@@ -29,6 +29,7 @@
 #define BB_MAX_USER_INDEX 0xffffu
 
 struct bb_mem_table;
+struct bb_qp_error;
 
 struct bb_dev {
 	char name[BB_DEV_NAME_MAX];
@@ -113,9 +114,10 @@ struct bb_qp_ctrl {
 	struct bb_qp_init_attr init; /* as created, rounded limits filled in */
 	struct bb_qp_attr attr;      /* as last set */
 	uint64_t errors;
-	uint64_t recv_done;      /* receive completions, errors too */
-	struct bb_qp_stats past; /* of the queues before the last reset */
-	bool error_logged;       /* once from reset to reset */
+	uint64_t recv_done;        /* receive completions, errors too */
+	struct bb_qp_stats past;   /* of the queues before the last reset */
+	bool error_logged;         /* once from reset to reset */
+	struct bb_qp_error *error; /* what was logged then, NULL: nothing; __atomic */
 	/* enum bb_wc_status of the first send since the reset that failed by itself; 0: none. */
 	uint8_t send_error;
 	/* The first send since the reset that has no success; failed_seq is set first. */

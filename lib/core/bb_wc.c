@@ -11,14 +11,6 @@
 /* Bytes of data in a CQE: the first half, whatever fields other CQEs have there. */
 #define CQE_DATA offsetof(struct bb_cqe, srqn_uidx)
 
-/* The scatter list, without the segment in front of it. */
-static void
-srq_dump(char *buf, size_t size, const struct bb_srqring *ring, uint16_t idx)
-{
-	bb_recv_wqe_dump(buf, size, bb_srqring_wqe(ring, idx) + 1,
-			 (1u << ring->log_stride) - BB_WQE_SEG);
-}
-
 /*
  * Say once in a QP's life what failed and what to look at. A queue that the
  * application itself moved to ERR only flushes: nothing to explain.
@@ -26,25 +18,13 @@ srq_dump(char *buf, size_t size, const struct bb_srqring *ring, uint16_t idx)
 static void
 error_explain(struct bb_qp *qp, const struct bb_cqe *cqe, const struct bb_wc *wc, bool send)
 {
-	uint16_t counter = bb_be16(cqe->wqe_counter);
-	char wqe[640];
-
 	if (qp->ctrl->error_logged || wc->status == BB_WC_WR_FLUSH_ERR)
 		return;
 	qp->ctrl->error_logged = true;
-	if (send)
-		bb_wqe_dump(wqe, sizeof(wqe), qp->sq.buf, qp->sq.mask + 1, counter);
-	else if (qp->ctrl->init.srq != NULL)
-		srq_dump(wqe, sizeof(wqe), &qp->ctrl->init.srq->ring, counter);
-	else
-		bb_recv_wqe_dump(wqe, sizeof(wqe),
-				 qp->rq.buf +
-					 ((size_t)(counter & qp->rq.mask) << qp->rq.log_stride),
-				 1u << qp->rq.log_stride);
 	BB_LOG(ERR, "QP 0x%x: %s (syndrome 0x%02x, vendor 0x%02x): %s", qp->qpn,
 	       bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
 	       bb_wc_status_cause(wc->status, wc->vendor_err));
-	BB_LOG(ERR, "QP 0x%x: the %s was %s", qp->qpn, send ? "request" : "receive", wqe);
+	bb_qp_error_note(qp, wc, send, bb_be16(cqe->wqe_counter));
 }
 
 /* A CQE that no living queue explains: a device gone wrong, or a bug of ours. */

@@ -12,6 +12,7 @@
 #ifndef BB_WQE_H
 #define BB_WQE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -299,6 +300,27 @@ int bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint1
 
 /** The same for a receive WQE of @p stride bytes. */
 int bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride);
+
+/** Memory that a WQE names by a key. */
+struct bb_wqe_piece {
+	uint64_t addr;
+	uint32_t len; /**< bytes; 0 of a peer's memory */
+	uint32_t key;
+	bool remote;  /**< an rkey */
+	bool written; /**< data comes in there */
+};
+
+/**
+ * The pieces of a send WQE, arguments as of bb_wqe_dump(): that of the peer first.
+ * @param ud of a queue pair of that type
+ * @return how many of them are in @p pieces, at most @p max.
+ */
+uint32_t bb_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *ring, uint32_t blocks,
+		       uint16_t idx, bool ud);
+
+/** Those of a receive WQE of @p stride bytes. */
+uint32_t bb_recv_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *wqe,
+			    uint32_t stride);
 
 #ifdef __cplusplus
 }

@@ -19,6 +19,9 @@ class Errors(AppTest):
                             list(more), rc=1)
         self.assertIn('remote invalid request error', res.err, str(res))
         self.assertIn('syndrome 0x12', res.err, str(res))
+        # The WQE, and what its keys allow.
+        self.assertRegex(res.err, r'  the request: WQE \d+: \w+', str(res))
+        self.assertRegex(res.err, r'  lkey 0x\w+: \d+ bytes at 0x\w+, rights local_write', str(res))
         # One line for the cause, none for each operation that was flushed behind it.
         lines = [line for line in res.err.splitlines() if line.startswith('testrdma: ' + op)]
         self.assertLessEqual(len(lines), 2, str(res))

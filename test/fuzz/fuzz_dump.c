@@ -47,6 +47,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static char whole[TEXT_MAX];
+	struct bb_wqe_piece pieces[4];
 	struct bb_cqe cqe;
 	uint32_t blocks;
 	uint8_t *ring;
@@ -65,6 +66,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		ring[i] = data[i % len];
 	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx));
 	CHECK_DUMP(bb_recv_wqe_dump(buf, size, ring, blocks * BB_WQE_BB));
+	check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, false) <= 4);
+	check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, true) <= 4);
+	check(bb_recv_wqe_pieces(pieces, 4, ring, blocks * BB_WQE_BB) <= 4);
 	memcpy(&cqe, ring, sizeof(cqe));
 	CHECK_DUMP(bb_cqe_dump(buf, size, &cqe));
 	free(ring);

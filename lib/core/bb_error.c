@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What went wrong on a queue pair: kept when it happens, put into words when asked for. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bb_core.h"
+#include "bb_error.h"
+#include "bb_mem_table.h"
+
+/* Pieces told of; a WQE with more has the first ones. */
+#define PIECES_MAX 8
+
+/* The poll keeps it, under no lock; it stays until the QP is reset or destroyed. */
+struct bb_qp_error {
+	struct bb_wc wc;
+	bool send;
+	uint32_t n;
+	struct bb_wqe_piece pieces[PIECES_MAX];
+	char wqe[640];
+};
+
+void
+bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter)
+{
+	struct bb_qp_error *e;
+	const struct bb_srqring *srq;
+	const uint8_t *wqe;
+
+	/* Off the fast path, as the log is. Without memory what is logged already must do. */
+	e = calloc(1, sizeof(*e));
+	if (e == NULL)
+		return;
+	e->wc = *wc;
+	e->send = send;
+	if (send) {
+		bb_wqe_dump(e->wqe, sizeof(e->wqe), qp->sq.buf, qp->sq.mask + 1, counter);
+		e->n = bb_wqe_pieces(e->pieces, PIECES_MAX, qp->sq.buf, qp->sq.mask + 1, counter,
+				     qp->ctrl->init.type == BB_QPT_UD);
+	} else if (qp->ctrl->init.srq != NULL) {
+		/* The scatter list, without the segment in front of it. */
+		srq = &qp->ctrl->init.srq->ring;
+		wqe = (const uint8_t *)(bb_srqring_wqe(srq, counter) + 1);
+		bb_recv_wqe_dump(e->wqe, sizeof(e->wqe), wqe, (1u << srq->log_stride) - BB_WQE_SEG);
+		e->n = bb_recv_wqe_pieces(e->pieces, PIECES_MAX, wqe,
+					  (1u << srq->log_stride) - BB_WQE_SEG);
+	} else {
+		wqe = qp->rq.buf + ((size_t)(counter & qp->rq.mask) << qp->rq.log_stride);
+		bb_recv_wqe_dump(e->wqe, sizeof(e->wqe), wqe, 1u << qp->rq.log_stride);
+		e->n = bb_recv_wqe_pieces(e->pieces, PIECES_MAX, wqe, 1u << qp->rq.log_stride);
+	}
+	BB_LOG(ERR, "QP 0x%x: the %s was %s", qp->qpn, send ? "request" : "receive", e->wqe);
+	__atomic_store_n(&qp->ctrl->error, e, __ATOMIC_RELEASE);
+}
+
+void
+bb_qp_error_forget(struct bb_qp *qp)
+{
+	free(__atomic_exchange_n(&qp->ctrl->error, NULL, __ATOMIC_ACQ_REL));
+}
+
+/* Text that grows, as snprintf() has it. */
+struct text {
+	char *buf;
+	size_t size, len;
+};
+
+static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *fmt, ...)
+{
+	bool room = t->len < t->size;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(room ? t->buf + t->len : NULL, room ? t->size - t->len : 0, fmt, ap);
+	va_end(ap);
+	if (n > 0)
+		t->len += (size_t)n;
+}
+
+static void
+add_range(struct text *t, const struct bb_wqe_piece *p, uint64_t start, uint64_t len)
+{
+	/* Of a peer's key the length is not in the segment. */
+	if (p->addr < start || p->addr - start > len)
+		add(t, "; the piece begins outside it");
+	else if (p->len > len - (p->addr - start))
+		add(t, "; the piece ends %" PRIu64 " bytes behind it",
+		    p->len - (len - (p->addr - start)));
+}
+
+static void
+add_mr(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p,
+       const struct bb_mr_priv *mr)
+{
+	char access[BB_ACCESS_TEXT_MAX];
+
+	bb_access_text(mr->pub.access, access);
+	add(t, "%zu bytes at 0x%" PRIx64 ", rights %s", mr->pub.len, mr->pub.iova, access);
+	if (mr->pub.pd != qp->ctrl->pd && !p->remote)
+		add(t, "; it is of another PD than the QP");
+	add_range(t, p, mr->pub.iova, mr->pub.len);
+	if (p->written && (mr->pub.access & BB_ACCESS_LOCAL_WRITE) == 0)
+		add(t, "; data lands in it, and LOCAL_WRITE is missing");
+}
+
+static const struct bb_mem_reg *
+find_in(const struct bb_mem_regs *regs, uint32_t key)
+{
+	const struct bb_mem_reg *reg;
+
+	TAILQ_FOREACH(reg, regs, link)
+		if (reg->drv_mr->lkey == key)
+			return reg;
+	return NULL;
+}
+
+/* Automatic registrations, of the QP's PD. */
+static bool
+add_auto(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
+{
+	struct bb_mem_table *m = qp->ctrl->pd->mem;
+	const struct bb_mem_reg *reg;
+	const char *what = "the heap";
+
+	pthread_mutex_lock(&m->lock);
+	reg = find_in(&m->heap, p->key);
+	if (reg == NULL) {
+		what = "a mempool";
+		reg = find_in(&m->pools, p->key);
+	}
+	if (reg == NULL) {
+		what = "memory that was freed since";
+		reg = find_in(&m->retired, p->key);
+	}
+	if (reg != NULL) {
+		add(t, "of %s, %" PRIu64 " bytes at 0x%" PRIx64 ", rights local_write", what,
+		    reg->end - reg->start, reg->start);
+		add_range(t, p, reg->start, reg->end - reg->start);
+	}
+	pthread_mutex_unlock(&m->lock);
+	return reg != NULL;
+}
+
+static void
+add_key(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
+{
+	const struct bb_mr_priv *mr = bb_mr_by_key(qp->ctrl->pd->dev, p->key);
+
+	add(t, "  %s 0x%x: ", p->remote ? "the peer's rkey" : "lkey", p->key);
+	if (mr != NULL && p->remote && mr->pub.rkey != p->key)
+		mr = NULL;
+	if (mr != NULL) {
+		if (p->remote)
+			add(t, "this device has that key, too: ");
+		add_mr(t, qp, p, mr);
+	} else if (p->remote) {
+		add(t, "none of this device's; look at the peer's registrations");
+	} else if (!add_auto(t, qp, p)) {
+		add(t, "no registration of this device and PD has it: mistyped, or deregistered");
+	}
+	add(t, "\n");
+}
+
+int
+bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size)
+{
+	struct text t = {buf, size, 0};
+	const struct bb_qp_error *e;
+	struct bb_dev *dev;
+	uint32_t i;
+
+	if (qp == NULL || (buf == NULL && size != 0))
+		return -EINVAL;
+	dev = qp->ctrl->pd->dev;
+	pthread_mutex_lock(&dev->lock);
+	e = __atomic_load_n(&qp->ctrl->error, __ATOMIC_ACQUIRE);
+	if (e != NULL) {
+		add(&t, "QP 0x%x: %s (syndrome 0x%02x, vendor syndrome 0x%02x)\n", qp->qpn,
+		    bb_wc_status_name(e->wc.status), e->wc.syndrome, e->wc.vendor_err);
+		add(&t, "  likely cause: %s\n", bb_wc_status_cause(e->wc.status, e->wc.vendor_err));
+		add(&t, "  the %s: %s\n", e->send ? "request" : "receive", e->wqe);
+		for (i = 0; i < e->n; i++)
+			add_key(&t, qp, &e->pieces[i]);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return e != NULL ? (int)t.len : -ENOENT;
+}
