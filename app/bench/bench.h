@@ -101,6 +101,17 @@ struct row {
 	char note[200];
 };
 
+/* A row and what became of it. */
+struct judged {
+	struct row row;
+	const char *verdict; /* "reached", "missed", "not judged", "failed", "skipped", "" */
+	double ratio;        /* 0: none shown */
+	char why[160];
+};
+#define BENCH_MAX_ROWS 128
+/* In the order they were measured; NULL: no more. */
+const struct judged *report_judged(unsigned int i);
+
 /* Takes a copy; prints it at once, as a line of the table. */
 void report_row(const struct row *row);
 void report_skip(const char *name, const char *why);
@@ -108,6 +119,8 @@ void report_header(void);
 /* All rows again as CSV to stdout, or JSON to @path. 0 or -errno. */
 void report_csv(FILE *f);
 int report_json(const char *path);
+/* html.c: as a page of HTML to @path, with the L of the beginning. 0 or -errno. */
+int report_html(const char *path, double l);
 /* Targets missed, among rows that could be judged; rows not judged. */
 void report_summary(void);
 unsigned int report_failed(void);

@@ -38,6 +38,7 @@ static const char help[] =
 	"                       --vdev=net_af_packet0,iface=veth1; again for more\n"
 	"  --csv                all rows once more as CSV, behind the table\n"
 	"  --json FILE          all rows as JSON\n"
+	"  --report FILE.html   all rows as one page with plots, which needs no network\n"
 	"  --list               names of the cases\n"
 	"  --list-kernels       names for --kernel\n"
 	"  --kernel NAME --side ours|floor --instructions N\n"
@@ -133,7 +134,7 @@ number(const char *what, const char *text, uint64_t lo, uint64_t hi)
 }
 
 struct args {
-	const char *cases, *json, *kernel, *side, *serve;
+	const char *cases, *json, *report, *kernel, *side, *serve;
 	uint64_t instructions;
 	bool csv;
 };
@@ -152,6 +153,7 @@ parse(int argc, char **argv, struct args *a)
 		{"serve", required_argument, NULL, 'S'},
 		{"csv", no_argument, NULL, 'v'},
 		{"json", required_argument, NULL, 'j'},
+		{"report", required_argument, NULL, 'R'},
 		{"list", no_argument, NULL, 'l'},
 		{"list-kernels", no_argument, NULL, 'k'},
 		{"kernel", required_argument, NULL, 'K'},
@@ -199,6 +201,9 @@ parse(int argc, char **argv, struct args *a)
 			break;
 		case 'j':
 			a->json = optarg;
+			break;
+		case 'R':
+			a->report = optarg;
 			break;
 		case 'l':
 			for (i = 0; i < N_CASES; i++)
@@ -262,6 +267,7 @@ int
 main(int argc, char **argv)
 {
 	struct args a = {.cases = NULL};
+	double l;
 	int rc;
 
 	split(&argc, &argv);
@@ -279,8 +285,9 @@ main(int argc, char **argv)
 		fprintf(stderr, "bench: cannot run on CPU %u: %s\n", cpu_self, strerror(-rc));
 		return 1;
 	}
+	l = measure_l();
 	printf("TSC %.2f GHz, core %.2f GHz, L %.0f ns, median of %u pairs\n", tsc_ghz(),
-	       core_ghz(), measure_l(), opts.repeat);
+	       core_ghz(), l, opts.repeat);
 	report_header();
 	rc = run_cases(a.cases);
 	remote_end();
@@ -288,6 +295,8 @@ main(int argc, char **argv)
 	if (a.csv)
 		report_csv(stdout);
 	if (a.json != NULL && report_json(a.json) != 0)
+		return 1;
+	if (a.report != NULL && report_html(a.report, l) != 0)
 		return 1;
 	return rc != 0 || report_failed() != 0;
 }

@@ -9,16 +9,16 @@
 
 #include "bench.h"
 
-#define MAX_ROWS        128
 #define LIMIT_TOLERANCE 1.3
 
-static struct {
-	struct row row;
-	const char *verdict; /* "reached", "missed", "not judged", "failed", "skipped", "" */
-	double ratio;        /* 0: none shown */
-	char why[160];
-} rows[MAX_ROWS];
+static struct judged rows[BENCH_MAX_ROWS];
 static unsigned int n_rows;
+
+const struct judged *
+report_judged(unsigned int i)
+{
+	return i < n_rows ? &rows[i] : NULL;
+}
 
 static const char *const goal_text[] = {
 	[GOAL_NONE] = "",
@@ -178,7 +178,7 @@ report_row(const struct row *row)
 {
 	unsigned int i = n_rows;
 
-	if (n_rows == MAX_ROWS)
+	if (n_rows == BENCH_MAX_ROWS)
 		return;
 	n_rows++;
 	rows[i].row = *row;
@@ -201,7 +201,7 @@ report_skip(const char *name, const char *why)
 {
 	unsigned int i = n_rows;
 
-	if (n_rows == MAX_ROWS)
+	if (n_rows == BENCH_MAX_ROWS)
 		return;
 	n_rows++;
 	memset(&rows[i].row, 0, sizeof(rows[i].row));

@@ -3,6 +3,7 @@
 """The bench runs every case, its output can be read, and posts stay within a number of
 instructions. What a machine under load measures is not judged here."""
 
+import html.parser
 import json
 import os
 import shutil
@@ -30,6 +31,36 @@ MOST = {
 }
 
 
+class Page(html.parser.HTMLParser):
+    """What bench --report writes: tags that are left open, names of rows."""
+
+    VOID = ('meta', 'rect', 'line', 'th', 'td')  # th and td end with the next one
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.rows = [], [], []
+        self.cell = 0
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.cell = self.cell + 1 if tag == 'td' else 0
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_data(self, data):
+        if self.cell == 1:
+            self.rows.append(data)
+
+    def handle_endtag(self, tag):
+        self.cell = 0
+        if self.open[-1:] != [tag]:
+            raise AssertionError('</%s> closes %s' % (tag, self.open))
+        self.open.pop()
+
+
 class Base(AppTest):
     def rows(self, case, rc=0, **kwargs):
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
@@ -45,7 +76,7 @@ class Bench(Base):
     def test_help_and_lists(self):
         res = self.run_program(['--help'])
         self.assertEqual(res.rc, 0, str(res))
-        for word in ('--case', '--repeat', '--quick', '--csv', '--json', '--list', 'L is the'):
+        for word in ('--case', '--repeat', '--quick', '--csv', '--json', '--report', '--list', 'L is the'):
             self.assertIn(word, res.out)
         res = self.run_program(['--list'])
         self.assertEqual([line.split()[0] for line in res.out.splitlines()], CASES, str(res))
@@ -77,11 +108,15 @@ class Bench(Base):
         names = [case for case in CASES if case != 'loss']
         cpus = min(2, len(CPUS))
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
-            res = self.run_program(['--quick', '--csv', '--case', ','.join(names), '--json', f.name],
-                                   lcores(cpus) + EAL)
+            page = f.name + '.html'
+            self.addCleanup(lambda: os.path.exists(page) and os.remove(page))
+            res = self.run_program(['--quick', '--csv', '--case', ','.join(names), '--json', f.name,
+                                    '--report', page], lcores(cpus) + EAL)
             self.assertEqual(res.rc, 0, str(res))
             with open(f.name) as again:
                 result = json.load(again)
+        with open(page) as again:
+            self.page(again.read(), [row['case'] for row in result['rows']])
         self.assertGreater(result['core_ghz'], 0.1)
         rows = {row['case']: row for row in result['rows']}
         for case in names:
@@ -105,6 +140,24 @@ class Bench(Base):
         csv = [line for line in res.out.splitlines() if line.startswith('post/')
                and line.count(',') == 10]
         self.assertEqual(len(csv), 6, res.out)
+
+    def page(self, text, names):
+        """Whole, of nothing but itself, and every row is in it, once in a table."""
+        page = Page()
+        page.feed(text)
+        page.close()
+        self.assertEqual(page.open, [])
+        for word in ('http', 'src=', 'href', '@import', 'url(', '<script'):
+            self.assertNotIn(word, text)
+        self.assertEqual(sorted(page.rows), sorted(n.split('/', 1)[1] if '/' in n else n
+                                                   for n in names))
+        self.assertGreater(page.tags.count('svg'), 5)
+        self.assertGreater(page.tags.count('rect'), 2 * page.tags.count('svg'))
+
+    def test_report_not_writable(self):
+        res = self.run_program(['--quick', '--case', 'post', '--report', '/nonexistent/x.html'])
+        self.assertEqual(res.rc, 1, str(res))
+        self.assertIn('/nonexistent/x.html', res.err)
 
     def test_json_not_writable(self):
         res = self.run_program(['--quick', '--case', 'post', '--json', '/nonexistent/x.json'])

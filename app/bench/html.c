@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * All rows as one page of HTML: a plot for each case and unit, its table beside it. Nothing
+ * is loaded from elsewhere, and there is no script.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "bench.h"
+
+/* Of a plot, in its own units; the page scales it. */
+#define WIDTH 560
+#define LABEL 210 /* names of rows, left of the bars */
+#define VALUE 60  /* figures, right of them */
+#define ROW   34
+#define BAR   12
+#define HEAD  26
+
+static const char style[] =
+	"<style>\n"
+	":root{color-scheme:light dark;--fg:#1c2330;--bg:#fff;--dim:#5d6778;--line:#d5dae2;"
+	"--floor:#9aa5b5;--ours:#2f6fde;--bad:#b3261e;--good:#1a7f37}\n"
+	"@media(prefers-color-scheme:dark){:root{--fg:#e4e8ef;--bg:#14181f;--dim:#9aa5b5;"
+	"--line:#343c49;--floor:#66707f;--ours:#6ea0ff;--bad:#ff8a80;--good:#56d364}}\n"
+	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);"
+	"max-width:1200px;margin:2em auto;padding:0 1em}\n"
+	"section{display:flex;flex-wrap:wrap;gap:.4em 1.5em;align-items:flex-start;"
+	"border-top:1px solid var(--line);padding:.5em 0 1.5em}\n"
+	"h2{flex:100%;margin:.4em 0 0;font-size:1.1em}\n"
+	"svg{flex:1 1 460px;max-width:640px;height:auto}\n"
+	".t{flex:1 1 420px;overflow-x:auto}\n"
+	"table{border-collapse:collapse;font-size:13px}\n"
+	"td,th{padding:.15em .6em;border-bottom:1px solid var(--line);text-align:right;"
+	"white-space:nowrap}\n"
+	"td:first-child,th:first-child{text-align:left}\n"
+	"text{font:12px system-ui,sans-serif;fill:var(--fg)}\n"
+	".f{fill:var(--floor)}.o{fill:var(--ours)}.a{stroke:var(--line)}\n"
+	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
+	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim)}\n"
+	"</style>\n";
+
+static void
+text(FILE *f, const char *s)
+{
+	for (; *s != '\0'; s++) {
+		if (*s == '<')
+			fputs("&lt;", f);
+		else if (*s == '>')
+			fputs("&gt;", f);
+		else if (*s == '&')
+			fputs("&amp;", f);
+		else if (*s == '"')
+			fputs("&quot;", f);
+		else
+			fputc(*s, f);
+	}
+}
+
+/* Length of "lcore" in "lcore/latency", of "ns" in "ns; floor: memcpy". */
+static size_t
+head_of(const char *s, const char *end)
+{
+	return strcspn(s, end);
+}
+
+static bool
+same_plot(const struct judged *a, const struct judged *b)
+{
+	size_t name = head_of(a->row.name, "/"), unit = head_of(a->row.unit, ";");
+
+	return name == head_of(b->row.name, "/") && unit == head_of(b->row.unit, ";") &&
+	       memcmp(a->row.name, b->row.name, name) == 0 &&
+	       memcmp(a->row.unit, b->row.unit, unit) == 0;
+}
+
+static bool
+measured(const struct judged *j)
+{
+	return j->row.p.valid && strcmp(j->verdict, "skipped") != 0;
+}
+
+/* Rows of the plot whose first row is @first. */
+static unsigned int
+plot_rows(unsigned int first, unsigned int *rows)
+{
+	const struct judged *j;
+	unsigned int i, n = 0;
+
+	for (i = first; (j = report_judged(i)) != NULL; i++)
+		if (same_plot(report_judged(first), j))
+			rows[n++] = i;
+	return n;
+}
+
+static double
+largest(const unsigned int *rows, unsigned int n)
+{
+	double max = 0;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		const struct judged *j = report_judged(rows[i]);
+
+		if (!measured(j))
+			continue;
+		max = j->row.p.floor > max ? j->row.p.floor : max;
+		if (!j->row.p.floor_only && j->row.p.ours > max)
+			max = j->row.p.ours;
+	}
+	return max;
+}
+
+static void
+bar(FILE *f, const char *class, unsigned int y, double v, double max)
+{
+	double len = v > 0 ? v / max * (WIDTH - LABEL - VALUE) : 0;
+
+	fprintf(f, "<rect class=\"%s\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>", class,
+		LABEL, y, len, BAR);
+	fprintf(f, "<text x=\"%.1f\" y=\"%u\">%.4g</text>\n", LABEL + len + 4, y + BAR - 2, v);
+}
+
+/* "write8/rate" of "wire/write8/rate". */
+static const char *
+tail_of(const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	return slash != NULL ? slash + 1 : name;
+}
+
+static void
+plot(FILE *f, const unsigned int *rows, unsigned int n)
+{
+	unsigned int i, y = HEAD;
+	double max = largest(rows, n);
+
+	if (max <= 0)
+		return;
+	fprintf(f, "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"floor and ours\">\n",
+		WIDTH, HEAD + n * ROW + 4);
+	fprintf(f,
+		"<rect class=\"f\" x=\"%d\" y=\"4\" width=\"12\" height=\"12\"/>"
+		"<text x=\"%d\" y=\"14\">floor</text><rect class=\"o\" x=\"%d\" y=\"4\" "
+		"width=\"12\" height=\"12\"/><text x=\"%d\" y=\"14\">ours</text>\n",
+		LABEL, LABEL + 17, LABEL + 70, LABEL + 87);
+	fprintf(f, "<line class=\"a\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%u\"/>\n", LABEL, HEAD - 4,
+		LABEL, HEAD + n * ROW);
+	for (i = 0; i < n; i++, y += ROW) {
+		const struct judged *j = report_judged(rows[i]);
+
+		fprintf(f, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", LABEL - 6, y + BAR + 4);
+		text(f, tail_of(j->row.name));
+		fprintf(f, "</text>\n");
+		if (!measured(j))
+			continue;
+		bar(f, "f", y, j->row.p.floor, max);
+		if (!j->row.p.floor_only)
+			bar(f, "o", y + BAR + 2, j->row.p.ours, max);
+	}
+	fprintf(f, "</svg>\n");
+}
+
+static void
+table(FILE *f, const unsigned int *rows, unsigned int n)
+{
+	unsigned int i;
+
+	fprintf(f, "<div class=\"t\"><table><tr><th>row<th>floor<th>ours<th>ratio<th>"
+		   "<th>L before / after, ns</tr>\n");
+	for (i = 0; i < n; i++) {
+		const struct judged *j = report_judged(rows[i]);
+		const struct pair *p = &j->row.p;
+
+		fprintf(f, "<tr><td>");
+		text(f, tail_of(j->row.name));
+		if (measured(j))
+			fprintf(f, "<td>%.4g<td>", p->floor);
+		else
+			fprintf(f, "<td><td>");
+		if (measured(j) && !p->floor_only)
+			fprintf(f, "%.4g", p->ours);
+		fprintf(f, "<td>");
+		if (j->ratio > 0)
+			fprintf(f, "%.2f", j->ratio);
+		fprintf(f, "<td class=\"%s\">%s<td>",
+			strchr(j->verdict, ' ') != NULL ? "dim" : j->verdict, j->verdict);
+		if (p->l_before > 0)
+			fprintf(f, "%.0f / %.0f", p->l_before, p->l_after);
+		fprintf(f, "</tr>\n");
+	}
+	fprintf(f, "</table></div>\n");
+}
+
+static void
+reasons(FILE *f, const unsigned int *rows, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		const struct judged *j = report_judged(rows[i]);
+
+		if (j->why[0] == '\0' && j->row.note[0] == '\0')
+			continue;
+		fprintf(f, "<p class=\"why\">");
+		text(f, tail_of(j->row.name));
+		fprintf(f, ": ");
+		text(f, j->why);
+		fprintf(f, "%s", j->why[0] != '\0' && j->row.note[0] != '\0' ? "; " : "");
+		text(f, j->row.note);
+		fprintf(f, "</p>\n");
+	}
+}
+
+static void
+section(FILE *f, unsigned int first)
+{
+	const struct judged *j = report_judged(first);
+	unsigned int rows[BENCH_MAX_ROWS], n = plot_rows(first, rows), i;
+
+	fprintf(f, "<section><h2>%.*s", (int)head_of(j->row.name, "/"), j->row.name);
+	if (j->row.unit[0] != '\0')
+		fprintf(f, ", %.*s", (int)head_of(j->row.unit, ";"), j->row.unit);
+	fprintf(f, "</h2>\n");
+	plot(f, rows, n);
+	table(f, rows, n);
+	/* What the floors are, of units as "ns; floor: memcpy". */
+	for (i = 0; i < n; i++) {
+		const char *unit = report_judged(rows[i])->row.unit;
+		const char *floor = strchr(unit, ';');
+
+		if (floor == NULL ||
+		    (i > 0 && strcmp(unit, report_judged(rows[i - 1])->row.unit) == 0))
+			continue;
+		fprintf(f, "<p class=\"why\">");
+		text(f, tail_of(report_judged(rows[i])->row.name));
+		fprintf(f, ":");
+		text(f, floor + 1);
+		fprintf(f, "</p>\n");
+	}
+	reasons(f, rows, n);
+	fprintf(f, "</section>\n");
+}
+
+static bool
+is_first(unsigned int i)
+{
+	unsigned int k;
+
+	for (k = 0; k < i; k++)
+		if (same_plot(report_judged(k), report_judged(i)))
+			return false;
+	return true;
+}
+
+int
+report_html(const char *path, double l)
+{
+	FILE *f = fopen(path, "w");
+	unsigned int i;
+	int rc;
+
+	if (f == NULL) {
+		rc = -errno;
+		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
+		return rc;
+	}
+	fprintf(f,
+		"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width\">\n"
+		"<title>bench</title>\n%s</head><body>\n<h1>bench</h1>\n",
+		style);
+	fprintf(f,
+		"<p>Floors written by hand, ours and installed peers, of one run: medians of %u "
+		"pairs, measured alternately. TSC %.2f GHz, core %.2f GHz; L, the round trip of a "
+		"cache line between the two CPUs, %.0f ns. Of ns less is better, of rates more. A "
+		"row without a ratio says why.</p>\n",
+		opts.repeat, tsc_ghz(), core_ghz(), l);
+	for (i = 0; report_judged(i) != NULL; i++)
+		if (is_first(i))
+			section(f, i);
+	fprintf(f, "</body></html>\n");
+	rc = ferror(f) ? -EIO : 0;
+	if (fclose(f) != 0)
+		rc = -errno;
+	if (rc != 0)
+		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(-rc));
+	return rc;
+}
