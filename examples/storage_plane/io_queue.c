@@ -34,13 +34,33 @@ struct io_queue {
 	struct request req[];
 };
 
+/*
+ * A worker polls, so the kernel need not interrupt it for what is done: it sets a flag, and is
+ * asked for the rest (io_reap()). Kernels from 6.1 and 5.19 on; older ones refuse the flags.
+ */
+static int
+init_ring(struct io_queue *q)
+{
+	static const unsigned int ways[] = {
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+		IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+		0,
+	};
+	uint32_t i;
+	int rc = -EINVAL;
+
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]) && rc == -EINVAL; i++)
+		rc = io_uring_queue_init(q->depth, &q->ring, ways[i]);
+	return rc;
+}
+
 static int
 open_ring(struct io_queue *q, void *mem, size_t len)
 {
 	struct iovec iov = {mem, len};
 	int rc;
 
-	rc = io_uring_queue_init(q->depth, &q->ring, 0);
+	rc = init_ring(q);
 	if (rc == -ENOSYS || rc == -EPERM) {
 		say("the kernel refuses io_uring here: %s (containers often do, and "
 		    "kernel.io_uring_disabled); --io sync serves by plain calls that wait",
@@ -245,6 +265,9 @@ io_reap(struct io_queue *q, struct io_done *done, uint32_t n)
 		done[took++] = q->done[--q->ndone];
 	if (!q->uring)
 		return took;
+	if ((IO_URING_READ_ONCE(*q->ring.sq.kflags) &
+	     (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0)
+		(void)io_uring_get_events(&q->ring);
 	io_uring_for_each_cqe(&q->ring, head, cqe)
 	{
 		struct request *r = io_uring_cqe_get_data(cqe);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What the engine for fio needs of blk_client.h, without a header of DPDK: those and fio's do not
+ * go into one file.
+ */
+#ifndef FIO_BLK_H
+#define FIO_BLK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct fio_blk;
+
+struct fio_blk_attr {
+	const char *eal; /* EAL's arguments, between spaces */
+	const char *device;
+	const char *addr;
+	uint32_t depth;
+	bool threads; /* jobs are threads of one process */
+};
+
+enum fio_blk_op {
+	FIO_BLK_READ,
+	FIO_BLK_WRITE,
+	FIO_BLK_WRITE_FUA,
+	FIO_BLK_FLUSH,
+};
+
+struct fio_blk_done {
+	void *user;
+	int error; /* 0 or -errno */
+};
+
+/* By the thread of the job: start EAL if this process has none, and connect. 0 or -errno. */
+int fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **f, uint64_t *capacity,
+		 uint32_t *depth, char *why, size_t len);
+void fio_blk_close(struct fio_blk *f);
+
+/* Memory of all data of the job, once; NULL: there is none. */
+void *fio_blk_alloc(struct fio_blk *f, size_t len);
+void fio_blk_free(struct fio_blk *f);
+
+/* As blk_submit(), blk_ring(), blk_poll(), blk_broken(). */
+int fio_blk_submit(struct fio_blk *f, enum fio_blk_op op, void *mem, uint32_t len, uint64_t offset,
+		   void *user);
+void fio_blk_ring(struct fio_blk *f);
+uint32_t fio_blk_poll(struct fio_blk *f, struct fio_blk_done *done, uint32_t n);
+const char *fio_blk_broken(const struct fio_blk *f);
+
+#endif
