@@ -136,6 +136,27 @@ extern const struct bench_case case_post, case_post_poll, case_poll, case_inline
 	case_lkey, case_bandwidth, case_qps, case_mapped, case_memif, case_peers, case_wire,
 	case_shm, case_loss, case_kernel;
 
+/* ---- main.c */
+
+/* A whole number within [lo, hi], else exit. */
+uint64_t bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi);
+bool bench_has_case(const char *name);
+
+/* ---- config.c */
+
+/* Cases in the order they run. */
+#define BENCH_MAX_RUNS 32
+struct bench_config {
+	struct {
+		char name[16];
+		unsigned int repeat; /* 0: as all */
+	} runs[BENCH_MAX_RUNS];
+	unsigned int n;
+	const char *json, *report; /* NULL: none */
+};
+/* A file in the manner of INI; what it says of the whole run goes to opts. 0, or exit code. */
+int bench_config_load(const char *path, struct bench_config *config);
+
 /* ---- count.c */
 int count_list(void);
 int count_run(const char *kernel, const char *side, uint64_t n);

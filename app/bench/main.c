@@ -28,6 +28,9 @@ static const char help[] =
 	"       bench [EAL options] -- [options]\n"
 	"\n"
 	"  --case NAME,...      only these cases (--list shows them)\n"
+	"  --config FILE        cases in the order of the file's sections, as [post]; in each\n"
+	"                       repeat = N; in [bench], of the whole run: repeat, device,\n"
+	"                       peer-device, json, report. Options behind it win\n"
 	"  --repeat N           pairs of measurements per row; medians are shown (31)\n"
 	"  --quick              short: does it work, not what it costs\n"
 	"  --device SPEC --peer-device SPEC\n"
@@ -77,6 +80,27 @@ find_case(const char *name)
 	return NULL;
 }
 
+bool
+bench_has_case(const char *name)
+{
+	return find_case(name) != NULL;
+}
+
+static int
+run_config(const struct bench_config *config)
+{
+	const unsigned int repeat = opts.repeat;
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < config->n && rc == 0; i++) {
+		opts.repeat = config->runs[i].repeat != 0 ? config->runs[i].repeat : repeat;
+		rc = find_case(config->runs[i].name)->run();
+	}
+	opts.repeat = repeat;
+	return rc;
+}
+
 static int
 run_cases(const char *list)
 {
@@ -116,9 +140,8 @@ check_cases(const char *list)
 	return good;
 }
 
-/* A whole number within [lo, hi], else exit. */
-static uint64_t
-number(const char *what, const char *text, uint64_t lo, uint64_t hi)
+uint64_t
+bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi)
 {
 	char *end;
 	uint64_t v;
@@ -137,6 +160,7 @@ struct args {
 	const char *cases, *json, *report, *kernel, *side, *serve;
 	uint64_t instructions;
 	bool csv;
+	struct bench_config config;
 };
 
 /* Returns -1 to go on, else the exit code. */
@@ -145,6 +169,7 @@ parse(int argc, char **argv, struct args *a)
 {
 	static const struct option longs[] = {
 		{"case", required_argument, NULL, 'c'},
+		{"config", required_argument, NULL, 'C'},
 		{"repeat", required_argument, NULL, 'r'},
 		{"quick", no_argument, NULL, 'q'},
 		{"device", required_argument, NULL, 'd'},
@@ -172,8 +197,18 @@ parse(int argc, char **argv, struct args *a)
 			if (!check_cases(optarg))
 				return 2;
 			break;
+		case 'C':
+			c = bench_config_load(optarg, &a->config);
+			if (c != 0)
+				return c;
+			if (a->config.json != NULL)
+				a->json = a->config.json;
+			if (a->config.report != NULL)
+				a->report = a->config.report;
+			break;
 		case 'r':
-			opts.repeat = (unsigned int)number("--repeat", optarg, 1, BENCH_MAX_REPEAT);
+			opts.repeat =
+				(unsigned int)bench_number("--repeat", optarg, 1, BENCH_MAX_REPEAT);
 			break;
 		case 'q':
 			opts.quick = true;
@@ -219,7 +254,7 @@ parse(int argc, char **argv, struct args *a)
 			a->side = optarg;
 			break;
 		case 'i':
-			a->instructions = number("--instructions", optarg, 1, UINT32_MAX);
+			a->instructions = bench_number("--instructions", optarg, 1, UINT32_MAX);
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -232,6 +267,10 @@ parse(int argc, char **argv, struct args *a)
 	if (optind != argc) {
 		fprintf(stderr, "bench: \"%s\" is not an option: --help shows them\n",
 			argv[optind]);
+		return 2;
+	}
+	if (a->cases != NULL && a->config.n != 0) {
+		fprintf(stderr, "bench: --case and --config exclude each other\n");
 		return 2;
 	}
 	if ((opts.device == NULL) != (opts.peer_device == NULL)) {
@@ -289,7 +328,7 @@ main(int argc, char **argv)
 	printf("TSC %.2f GHz, core %.2f GHz, L %.0f ns, median of %u pairs\n", tsc_ghz(),
 	       core_ghz(), l, opts.repeat);
 	report_header();
-	rc = run_cases(a.cases);
+	rc = a.config.n != 0 ? run_config(&a.config) : run_cases(a.cases);
 	remote_end();
 	report_summary();
 	if (a.csv)

@@ -154,6 +154,49 @@ class Bench(Base):
         self.assertGreater(page.tags.count('svg'), 5)
         self.assertGreater(page.tags.count('rect'), 2 * page.tags.count('svg'))
 
+    def config(self, text, *more):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'run.ini')
+            with open(path, 'w') as f:
+                f.write(text.replace('FOLDER', folder))
+            res = self.run_program(['--quick', '--config', path] + list(more))
+            out = {}
+            for name in os.listdir(folder):
+                with open(os.path.join(folder, name)) as f:
+                    out[name] = f.read()
+            return res, out
+
+    def test_config(self):
+        """Cases in the file's order; the JSON and the page go where it says."""
+        res, out = self.config('; a run\n[bench]\nrepeat = 2\njson = FOLDER/x.json\n'
+                               'report = FOLDER/x.html\n\n[poll]\n[post]\nrepeat = 1\n')
+        self.assertEqual(res.rc, 0, str(res))
+        rows = json.loads(out['x.json'])
+        self.assertEqual(rows['repeat'], 2)
+        cases = [row['case'].split('/')[0] for row in rows['rows']]
+        self.assertEqual(sorted(set(cases), key=cases.index), ['poll', 'post'])
+        self.assertIn('<h2>poll', out['x.html'])
+
+    def test_config_refused(self):
+        for text, *words in (
+                ('[nothing]\n', 'nothing', '--list'), ('', 'no case'), ('[bench]\n', 'no case'),
+                ('[post]\n[post]\n', 'twice'), ('[post]\ncolour = red\n', 'colour'),
+                ('[bench]\ncolour = red\n[post]\n', 'colour'),
+                ('[post]\nrepeat = often\n', 'often'), ('[post]\nrepeat = 0\n', 'repeat'),
+                ('[bench]\nrepeat = -1\n[post]\n', '-1'),
+                ('[post\n', 'cannot be read'), ('repeat = 1\n', 'read'),
+                ('[post]\nx' + 'y' * 400 + '\n', 'cannot be read'),
+                ('[a' + 'b' * 200 + ']\n', 'bench:'),
+                (''.join('[s%d]\n' % i for i in range(100)), 'sections')):
+            res, _ = self.config(text)
+            self.assertEqual(res.rc, 2, repr(text) + str(res))
+            for word in words:
+                self.assertIn(word, res.err, repr(text))
+        res, _ = self.config('[post]\n', '--case', 'poll')
+        self.assertEqual(res.rc, 2, str(res))
+        self.assertIn('--config', res.err)
+        self.usage_error(['--config', '/nonexistent.ini'], '/nonexistent.ini')
+
     def test_report_not_writable(self):
         res = self.run_program(['--quick', '--case', 'post', '--report', '/nonexistent/x.html'])
         self.assertEqual(res.rc, 1, str(res))

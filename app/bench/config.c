@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A run described by a file: which cases, in which order, how often each. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cfgfile.h>
+
+#include "bench.h"
+
+/* Of options of the whole run; every other section is a case. */
+#define GLOBAL "bench"
+
+static int
+bad(const char *path, const char *section, const char *what, const char *which)
+{
+	fprintf(stderr, "bench: %s, [%s]: %s \"%s\"\n", path, section, what, which);
+	return 2;
+}
+
+/* The value outlives the file. */
+static const char *
+keep(const char *value)
+{
+	char *copy = strdup(value);
+
+	if (copy == NULL) {
+		fprintf(stderr, "bench: no memory\n");
+		exit(1);
+	}
+	return copy;
+}
+
+static int
+global_entry(const char *path, const struct rte_cfgfile_entry *e, struct bench_config *config)
+{
+	if (strcmp(e->name, "repeat") == 0)
+		opts.repeat = (unsigned int)bench_number("repeat", e->value, 1, BENCH_MAX_REPEAT);
+	else if (strcmp(e->name, "device") == 0)
+		opts.device = keep(e->value);
+	else if (strcmp(e->name, "peer-device") == 0)
+		opts.peer_device = keep(e->value);
+	else if (strcmp(e->name, "json") == 0)
+		config->json = keep(e->value);
+	else if (strcmp(e->name, "report") == 0)
+		config->report = keep(e->value);
+	else
+		return bad(path, GLOBAL,
+			   "repeat, device, peer-device, json and report are known, not", e->name);
+	return 0;
+}
+
+static int
+section(const char *path, struct rte_cfgfile *file, char *name, struct bench_config *config)
+{
+	const bool global = strcmp(name, GLOBAL) == 0;
+	int n = rte_cfgfile_section_num_entries(file, name), i, rc = 0;
+	struct rte_cfgfile_entry *entries;
+
+	if (!global && !bench_has_case(name))
+		return bad(path, name, "neither bench nor a case of --list:", name);
+	if (!global && config->n == BENCH_MAX_RUNS)
+		return bad(path, name, "there are too many sections, from here on:", name);
+	if (!global)
+		snprintf(config->runs[config->n].name, sizeof(config->runs[0].name), "%s", name);
+	entries = calloc((size_t)n + 1, sizeof(*entries));
+	if (entries == NULL || rte_cfgfile_section_entries(file, name, entries, n) != n) {
+		free(entries);
+		return bad(path, name, "cannot be read:", name);
+	}
+	for (i = 0; i < n && rc == 0; i++) {
+		if (global)
+			rc = global_entry(path, &entries[i], config);
+		else if (strcmp(entries[i].name, "repeat") == 0)
+			config->runs[config->n].repeat = (unsigned int)bench_number(
+				"repeat", entries[i].value, 1, BENCH_MAX_REPEAT);
+		else
+			rc = bad(path, name, "of a case repeat is known, not", entries[i].name);
+	}
+	free(entries);
+	config->n += global ? 0 : 1;
+	return rc;
+}
+
+int
+bench_config_load(const char *path, struct bench_config *config)
+{
+	char *names[BENCH_MAX_RUNS + 1], text[BENCH_MAX_RUNS + 1][CFG_NAME_LEN];
+	struct rte_cfgfile *file;
+	int i, k, n, rc = 0;
+
+	file = rte_cfgfile_load(path, 0);
+	if (file == NULL) {
+		fprintf(stderr,
+			"bench: %s cannot be read: sections in [], name = value, "
+			"comments behind ;\n",
+			path);
+		return 2;
+	}
+	for (i = 0; i <= BENCH_MAX_RUNS; i++)
+		names[i] = text[i];
+	n = rte_cfgfile_num_sections(file, NULL, 0);
+	if (n > BENCH_MAX_RUNS + 1) {
+		fprintf(stderr, "bench: %s has more than %d sections\n", path, BENCH_MAX_RUNS + 1);
+		rc = 2;
+		n = 0;
+	}
+	n = n > 0 ? rte_cfgfile_sections(file, names, n) : 0;
+	for (i = 0; i < n && rc == 0; i++) {
+		/* The entries of sections of one name are not told apart. */
+		for (k = 0; k < i && rc == 0; k++)
+			if (strcmp(names[k], names[i]) == 0)
+				rc = bad(path, names[i], "stands there twice:", names[i]);
+		if (rc == 0)
+			rc = section(path, file, names[i], config);
+	}
+	rte_cfgfile_close(file);
+	if (rc == 0 && config->n == 0) {
+		fprintf(stderr, "bench: %s names no case\n", path);
+		rc = 2;
+	}
+	return rc;
+}
