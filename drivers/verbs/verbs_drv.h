@@ -122,10 +122,13 @@ struct verbs_qp {
 	struct ibv_qp_ex *ex; /* NULL: ibv_post_send() is what there is */
 	struct ibv_qp *ib;
 	struct verbs_cq *scq;
-	uint16_t head;      /* first WQE that was not given to the provider */
+	uint64_t wr_base;   /* VERBS_WR_USER() of wr_ids */
+	uint64_t wr_told;   /* the same with VERBS_WR_REPORT */
+	uint16_t head;      /* first WQE that was not given to the provider when it last rang */
 	uint16_t ex_pieces; /* at most so many by ex, else by ibv_post_send() */
 	bool failed;        /* ERR: what comes is flushed */
 	bool refused;       /* the provider said no: nothing is given to it any more */
+	bool open;          /* ibv_wr_start() was called: see verbs_post.c */
 	uint32_t given;     /* seq of the last request the provider was given */
 	uint32_t done;      /* seq of the last of them that has completed */
 	uint32_t own_head;  /* of own[], as of a ring of own_mask + 1 */
@@ -260,6 +263,15 @@ verbs_qp_type(enum bb_qp_type type)
 {
 	return type == BB_QPT_UC ? IBV_QPT_UC : type == BB_QPT_UD ? IBV_QPT_UD : IBV_QPT_RC;
 }
+
+/* ---- verbs_post.c */
+/* bb_sq.post of a QP that has extended post and a thread domain. */
+int verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+	       uint64_t raddr, uint64_t keys);
+/* Give what was posted to the provider, an errno: it takes none of it. */
+int verbs_post_ring(struct bb_sq *sq);
+/* Forget what was posted and not rung. */
+void verbs_post_abort(struct verbs_qp *q);
 
 /* ---- verbs_send.c, verbs_recv.c: what rings call */
 void verbs_sq_ring(struct bb_sq *sq);

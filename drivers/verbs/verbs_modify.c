@@ -140,8 +140,11 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	const struct bb_dev *dev = qp->ctrl->pd->dev;
 	struct verbs_qp *q = verbs_qp_of(qp);
 	struct ibv_qp_attr a;
-	int theirs = fill(dev, attr, mask, to, &a);
-	int err = ibv_modify_qp(q->ib, &a, theirs);
+	int theirs = fill(dev, attr, mask, to, &a), err;
+
+	if (to == BB_QP_RESET)
+		verbs_post_abort(q);
+	err = ibv_modify_qp(q->ib, &a, theirs);
 
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)
 		err = reset_to_err(q, qp->ctrl->init.type);

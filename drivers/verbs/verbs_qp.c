@@ -171,6 +171,7 @@ static int
 init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 {
 	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
+	const bool direct = q->ex != NULL && q->domain != NULL && attr->type != BB_QPT_UD;
 	struct bb_sq_wqe *wqes = (struct bb_sq_wqe *)(void *)(q + 1);
 	struct bb_sq_conf sq = {
 		.buf = (uint8_t *)q->ring + s->rq_bytes,
@@ -184,6 +185,8 @@ init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 		.signal_all = attr->signal_all,
 		.sig_every = attr->signal_every,
 		.ring = verbs_sq_ring,
+		.post = direct ? verbs_post : NULL,
+		.driver = q,
 		.db_mode = BB_DB_DOORBELL,
 		.owner = attr->send_cq->owner,
 	};
@@ -202,6 +205,8 @@ init_queues(struct bb_qp *qp, struct verbs_qp *q, const struct sizes *s)
 
 	q->own = (struct verbs_own *)(void *)(rq.wr_ids + s->wqes);
 	q->own_mask = s->own - 1;
+	q->wr_base = (uint64_t)qp->user_index << 16;
+	q->wr_told = q->wr_base | VERBS_WR_REPORT;
 	ret = bb_sq_init(&qp->sq, &sq);
 	if (ret == 0 && s->wqes != 0)
 		ret = bb_rq_init(&qp->rq, &rq);
@@ -287,6 +292,7 @@ verbs_qp_destroy(struct bb_qp *qp)
 	struct verbs_qp *q = qp->ctrl->priv;
 	int err;
 
+	verbs_post_abort(q);
 	(void)qpn_note(d, qp->qpn, 0);
 	err = ibv_destroy_qp(q->ib);
 	if (err != 0) {

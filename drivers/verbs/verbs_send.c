@@ -17,14 +17,14 @@
 
 /* One that the provider does not get: it completes in its turn, here. */
 static void
-own_add(struct verbs_qp *q, uint16_t idx, const struct bb_wqe_ctrl *ctrl, uint8_t syndrome)
+own_add(struct verbs_qp *q, uint16_t idx, bool told, uint8_t syndrome)
 {
 	struct verbs_own *o = &q->own[q->own_tail++ & q->own_mask];
 
 	o->behind = q->given;
 	o->idx = idx;
 	o->syndrome = syndrome;
-	o->report = (ctrl->fm_ce_se & BB_WQE_CE_CQE) != 0;
+	o->report = told;
 }
 
 static struct bb_wqe_ctrl *
@@ -38,6 +38,8 @@ after(const struct bb_sq *sq, uint16_t idx)
 {
 	const uint32_t ds = bb_be32(ctrl_at(sq, idx)->qpn_ds) & BB_WQE_MAX_DS;
 
+	if (sq->wqes[idx & sq->mask].direct != BB_SQ_BUILT)
+		return (uint16_t)(idx + 1);
 	return (uint16_t)(idx + bb_wqe_blocks(ds));
 }
 
@@ -75,7 +77,7 @@ refused(struct bb_qp *qp, struct verbs_qp *q, uint16_t from, uint16_t end, int e
 		syndrome = BB_SYN_WR_FLUSH;
 	}
 	for (; from != end; from = after(&qp->sq, from)) {
-		own_add(q, from, ctrl_at(&qp->sq, from), syndrome);
+		own_add(q, from, true, syndrome);
 		syndrome = BB_SYN_WR_FLUSH;
 	}
 }
@@ -269,6 +271,10 @@ batch_end(struct verbs_qp *q, struct batch *b)
 	if (!b->open)
 		return 0;
 	b->open = false;
+	if (q->given == b->given) {
+		ibv_wr_abort(q->ex);
+		return 0;
+	}
 	err = ibv_wr_complete(q->ex);
 	if (err != 0)
 		q->given = b->given;
@@ -299,19 +305,44 @@ put(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, const struct verbs_re
 	}
 	err = ex_put(q, r);
 	if (bb_unlikely(err != 0)) {
-		int first;
-
 		/* It alone is refused: what was put before it goes. */
-		b->open = false;
-		first = ibv_wr_complete(q->ex);
-		if (first != 0) {
-			q->given = b->given;
+		int first = batch_end(q, b);
+
+		if (first != 0)
 			return first;
-		}
 		b->from = idx;
 	}
 	(void)qp;
 	return err;
+}
+
+/* A NOP behind a request of which nothing tells when it is over: see verbs_post.c. */
+static void
+nop_put(struct verbs_qp *q, struct batch *b, const struct bb_sq_wqe *w, uint16_t idx, bool told)
+{
+	struct ibv_qp_ex *ex = q->ex;
+
+	if (!b->open) {
+		ibv_wr_start(ex);
+		b->open = true;
+		b->from = idx;
+		b->given = q->given;
+	}
+	ex->wr_id = q->wr_base | idx | (told ? VERBS_WR_REPORT : 0);
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, 0, 0);
+	ibv_wr_set_sge_list(ex, 0, NULL);
+	__atomic_store_n(&q->given, w->seq, __ATOMIC_RELAXED);
+}
+
+/* Is the request in front of @idx the last that was given, and nothing tells when it is over? */
+static bool
+silent(const struct bb_sq *sq, const struct verbs_qp *q, uint16_t idx)
+{
+	/* Inside a longer WQE stands what was there a lap before: another seq. */
+	const struct bb_sq_wqe *w = &sq->wqes[(idx - 1u) & sq->mask];
+
+	return w->direct == BB_SQ_DIRECT_SILENT && w->seq == q->given;
 }
 
 /* Somebody is going to wait for the request in front of @next, see the top of the file. */
@@ -328,7 +359,6 @@ awaited(const struct bb_sq *sq, uint16_t next, uint16_t end)
 static inline uint16_t
 put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16_t end)
 {
-	const uint64_t user = (uint64_t)qp->user_index << 16;
 	struct ibv_qp_ex *ex = q->ex;
 	const struct bb_sq *sq = &qp->sq;
 	const struct bb_sq_wqe *w = NULL;
@@ -355,7 +385,7 @@ put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t 
 			b->from = idx;
 			b->given = q->given;
 		}
-		ex->wr_id = user | idx | (report ? VERBS_WR_REPORT : 0);
+		ex->wr_id = q->wr_base | idx | (report ? VERBS_WR_REPORT : 0);
 		ex->wr_flags =
 			report || awaited(sq, (uint16_t)(idx + 1), end) ? IBV_SEND_SIGNALED : 0;
 		if (opcode == BB_WQE_SEND) {
@@ -374,65 +404,99 @@ put_plain(const struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t 
 	return idx;
 }
 
-void
-verbs_sq_ring(struct bb_sq *sq)
+/* Give those from @idx on that are WQEs; an errno: the provider refuses those from b->from on. */
+static __attribute__((noinline)) int
+give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16_t end)
 {
-	struct bb_qp *qp = container_of(sq, struct bb_qp, sq);
-	struct verbs_qp *q = verbs_qp_of(qp);
-	const uint64_t user = (uint64_t)qp->user_index << 16;
-	const uint16_t end = (uint16_t)sq->pi;
-	uint16_t idx = q->head;
-	struct batch b = {.from = idx};
+	const struct bb_sq *sq = &qp->sq;
 	struct verbs_req r;
-	int err = 0;
 
-	q->head = end;
-	if (bb_unlikely(q->refused)) {
-		refused(qp, q, idx, end, 0);
-		verbs_own_done(q);
-		return;
-	}
 	for (;;) {
 		const struct bb_sq_wqe *w;
 		struct bb_wqe_ctrl *ctrl;
 		uint16_t next;
 		uint32_t ds;
+		int err;
 
 		if (bb_likely(q->ex != NULL))
-			idx = put_plain(qp, q, &b, idx, end);
+			idx = put_plain(qp, q, b, idx, end);
 		if (idx == end)
-			break;
+			return 0;
 		ctrl = ctrl_at(sq, idx);
 		w = &sq->wqes[idx & sq->mask];
 		ds = bb_be32(ctrl->qpn_ds) & BB_WQE_MAX_DS;
 		next = (uint16_t)(idx + bb_wqe_blocks(ds));
 		if (bb_unlikely(w->opcode == BB_WQE_NOP)) {
-			own_add(q, idx, ctrl, 0);
+			const bool told = (ctrl->fm_ce_se & BB_WQE_CE_CQE) != 0;
+
+			if (silent(sq, q, idx))
+				nop_put(q, b, w, idx, told);
+			else
+				own_add(q, idx, told, 0);
 			idx = next;
 			continue;
 		}
 		err = verbs_req_read(q, sq, ctrl, w, ds, &r);
 		if (bb_unlikely(err != 0)) {
-			err = batch_end(q, &b);
-			if (err == 0) {
-				b.from = idx;
-				err = EINVAL;
-			}
-			break;
+			err = batch_end(q, b);
+			if (err != 0)
+				return err;
+			b->from = idx;
+			return EINVAL;
 		}
-		r.wr_id |= user | idx;
+		r.wr_id |= q->wr_base | idx;
 		if (awaited(sq, next, end))
 			r.flags |= IBV_SEND_SIGNALED;
-		err = put(qp, q, &b, &r, idx);
+		err = put(qp, q, b, &r, idx);
 		if (bb_unlikely(err != 0))
-			break;
+			return err;
 		__atomic_store_n(&q->given, w->seq, __ATOMIC_RELAXED);
 		idx = next;
 	}
+}
+
+/* WQEs, of which some requests that are none may stand in front; or a provider that refuses. */
+static __attribute__((noinline)) void
+ring(struct bb_qp *qp, struct verbs_qp *q, int err)
+{
+	struct bb_sq *sq = &qp->sq;
+	const uint16_t end = (uint16_t)sq->pi;
+	uint16_t idx = q->head;
+	struct batch b = {.open = q->open, .from = idx, .given = q->given};
+
+	q->head = end;
+	q->open = false;
+	sq->post_until = sq->seq;
+	if (q->refused || err != 0) {
+		sq->built = BB_SQ_NONE;
+		refused(qp, q, idx, end, err);
+		verbs_own_done(q);
+		return;
+	}
+	if (b.open && idx != (uint16_t)sq->built) {
+		idx = (uint16_t)sq->built;
+		__atomic_store_n(&q->given, sq->wqes[(idx - 1u) & sq->mask].seq, __ATOMIC_RELAXED);
+	}
+	sq->built = BB_SQ_NONE;
+	err = give(qp, q, &b, idx, end);
 	if (bb_likely(err == 0))
 		err = batch_end(q, &b);
 	if (bb_unlikely(err != 0))
 		refused(qp, q, b.from, end, err);
 	if (bb_unlikely(q->own_head != q->own_tail))
 		verbs_own_done(q);
+}
+
+void
+verbs_sq_ring(struct bb_sq *sq)
+{
+	struct verbs_qp *q = sq->driver;
+	int err = 0;
+
+	if (bb_likely(q->open && sq->built == BB_SQ_NONE)) {
+		err = verbs_post_ring(sq);
+		if (bb_likely(err == 0))
+			return;
+	}
+	ring(container_of(sq, struct bb_qp, sq), q, err);
 }

@@ -38,7 +38,11 @@ bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t c
 		return;
 	e->wc = *wc;
 	e->send = send;
-	if (send) {
+	if (send && qp->sq.wqes[counter & qp->sq.mask].direct != BB_SQ_BUILT) {
+		snprintf(e->wqe, sizeof(e->wqe),
+			 "%s at block %u, given to libibverbs without a WQE",
+			 bb_wqe_opcode_name(qp->sq.wqes[counter & qp->sq.mask].opcode), counter);
+	} else if (send) {
 		bb_wqe_dump(e->wqe, sizeof(e->wqe), qp->sq.buf, qp->sq.mask + 1, counter);
 		e->n = bb_wqe_pieces(e->pieces, PIECES_MAX, qp->sq.buf, qp->sq.mask + 1, counter,
 				     qp->ctrl->init.type == BB_QPT_UD);

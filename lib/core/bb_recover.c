@@ -22,7 +22,7 @@ bb_qp_drain(struct bb_qp *qp)
 	struct bb_sq *sq = &qp->sq;
 	int ret;
 
-	if (sq->limit == 0) {
+	if (!sq->enabled) {
 		BB_LOG(ERR, "QP 0x%x is in %s: nothing to drain before RTS", qp->qpn,
 		       bb_qp_state_name(qp->state));
 		return -ENOTCONN;
@@ -72,8 +72,9 @@ static void
 walk_next(const struct bb_sq *sq, struct walk *w)
 {
 	const uint8_t *ctrl = sq->buf + (size_t)(w->idx & sq->mask) * BB_WQE_BB;
+	const bool built = sq->wqes[w->idx & sq->mask].direct == BB_SQ_BUILT;
 
-	w->idx = (uint16_t)(w->idx + bb_wqe_blocks(ctrl[7] & BB_WQE_MAX_DS));
+	w->idx = (uint16_t)(w->idx + (built ? bb_wqe_blocks(ctrl[7] & BB_WQE_MAX_DS) : 1));
 	w->seq++;
 }
 

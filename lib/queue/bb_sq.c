@@ -137,6 +137,8 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->dbrec = conf->dbrec;
 	sq->reg = conf->reg;
 	sq->ring = conf->ring;
+	sq->post = conf->post != NULL ? conf->post : bb_sq_post_slow;
+	sq->driver = conf->driver;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	sq->max_sge = (uint16_t)conf->max_sge;
@@ -157,6 +159,7 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->pi = 0;
 	sq->seq = 0;
 	sq->done = 0;
+	sq->built = BB_SQ_NONE;
 	bb_sq_enable(sq, false);
 	__atomic_store_n(&sq->error, 0, __ATOMIC_RELAXED);
 	sq->sig_seq = sq->sig_every;
@@ -199,9 +202,14 @@ set_limits(struct bb_sq *sq)
 {
 	bool open = sq->enabled && !sq->fence;
 
+	sq->ud_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_UD) : 0);
+	/* Posts that a limit lets through build WQEs. */
+	if (sq->post != bb_sq_post_slow) {
+		sq->post_until = sq->seq;
+		open = false;
+	}
 	sq->limit = open ? class_limit(sq, BB_SQ_MSG) : 0;
 	sq->rd_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_RD) : 0);
-	sq->ud_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_UD) : 0);
 }
 
 void
@@ -243,6 +251,14 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 	}
 	if (!bb_queue_check_owner(sq->owner))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+	/* What a driver's post has taken is in front of this one. */
+	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
+		sq->built = sq->pi;
+		sq->post_until = sq->seq;
+		/* It may be behind: then the WQE is due to ask for a CQE. */
+		if ((int32_t)(sq->sig_seq - sq->seq) <= 0)
+			sq->sig_seq = sq->seq + 1;
+	}
 	if (sq->fence) {
 		sq->fence = 0;
 		set_limits(sq);
@@ -256,7 +272,8 @@ int
 bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
 {
 	/* There was room: bb_queue_check_owner() objected. */
-	if (sq->enabled && !sq->fence && bb_sq_outstanding(sq) < class_limit(sq, c))
+	if (sq->post == bb_sq_post_slow && sq->enabled && !sq->fence &&
+	    bb_sq_outstanding(sq) < class_limit(sq, c))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 	return bb_sq_room(sq, c, 1, flags);
 }
@@ -281,27 +298,24 @@ bb_sq_commit_slots(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, u
 }
 
 int
-bb_sq_post_sgl_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
-		    const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm,
-		    uint32_t flags)
+bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+		uint64_t raddr, uint64_t keys)
 {
+	const uint32_t rkey = (uint32_t)keys, imm = (uint32_t)(keys >> 32);
+	const bool has_raddr = (what & BB_SQ_RADDR) != 0;
+	const uint8_t opcode = (uint8_t)what;
+	uint32_t flags = what >> 16;
 	int ret = bb_sq_no_room(sq, bb_sq_class_of(opcode), &flags);
 
 	if (ret <= 0)
 		return ret;
-	return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, 1, raddr, rkey, imm, flags);
-}
-
-int
-bb_sq_post_inline_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
-		       const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
-		       uint32_t flags)
-{
-	int ret = bb_sq_no_room(sq, BB_SQ_MSG, &flags);
-
-	if (ret <= 0)
-		return ret;
-	return bb_sq_post_inline(sq, opcode, has_raddr, wr_id, data, len, raddr, rkey, imm, flags);
+	if ((what & BB_SQ_INLINE) != 0)
+		bb_sq_build_inline(sq, opcode, has_raddr, wr_id,
+				   (const void *)(uintptr_t)piece->addr, piece->len, raddr, rkey,
+				   imm, flags);
+	else
+		bb_sq_build(sq, opcode, has_raddr, wr_id, piece, raddr, rkey, imm, flags);
+	return 1;
 }
 
 int
@@ -313,7 +327,8 @@ bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const s
 
 	if (ret <= 0)
 		return ret;
-	return bb_sq_post_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
+	bb_sq_build_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
+	return 1;
 }
 
 int
@@ -321,5 +336,8 @@ bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 {
 	int ret = bb_sq_no_room(sq, BB_SQ_NOP, &flags);
 
-	return ret <= 0 ? ret : bb_sq_post_nop(sq, wr_id, flags);
+	if (ret <= 0)
+		return ret;
+	bb_sq_commit(sq, bb_sq_next_wqe(sq), BB_WQE_NOP, 1, wr_id, flags, 0);
+	return 1;
 }

@@ -55,9 +55,20 @@ struct bb_sq_wqe {
 	uint32_t seq;   /**< WQEs posted up to and including this one */
 	uint8_t opcode; /**< enum bb_wqe_opcode */
 	uint8_t flags;  /**< enum bb_send_flags as the caller gave them */
-	uint8_t pad[2];
+	uint8_t direct; /**< enum bb_sq_direct */
+	uint8_t pad;
 };
 BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
+
+/** No block of a ring. */
+#define BB_SQ_NONE UINT32_MAX
+
+/** How a request was posted. */
+enum bb_sq_direct {
+	BB_SQ_BUILT,         /**< as a WQE in the ring */
+	BB_SQ_DIRECT,        /**< by bb_sq.post: it takes a block, in which no WQE is */
+	BB_SQ_DIRECT_SILENT, /**< so, and nothing tells when it succeeds */
+};
 
 /** How the doorbell is rung. */
 enum bb_db_mode {
@@ -107,7 +118,19 @@ struct bb_sq {
 	uint8_t error;       /**< the device took the QP to ERR: the next post enables; __atomic */
 	uint64_t extra;      /**< statistics: room of WQEs that requests took beyond one each */
 	uint64_t full;       /**< statistics: posts refused for want of room */
-	uint8_t pad3[32];
+	/* Where posts do not build WQEs. */
+	/**
+	 * What posts of one piece call when limit lets none through: bb_sq_post_slow(), or the
+	 * function of a driver that has no use for WQEs, with limit and rd_limit always 0. Its
+	 * requests may leave sig_seq where it is.
+	 * @p what BB_SQ_WHAT(); @p keys rkey, and immediate << 32
+	 */
+	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+		    uint64_t raddr, uint64_t keys);
+	void *driver;        /**< the driver's */
+	uint32_t post_until; /**< a driver's post may go on while seq is behind it */
+	uint32_t built;      /**< the first WQE in the ring since the doorbell, or BB_SQ_NONE */
+	uint8_t pad3[8];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, seq) % 8 == 0,
@@ -115,6 +138,14 @@ BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &
 BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "a post touches one line");
 BB_STATIC_ASSERT(offsetof(struct bb_sq, depth) == 2 * BB_CACHE_LINE, "a doorbell touches two");
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 3 * BB_CACHE_LINE, "the next struct has lines of its own");
+
+/**
+ * An operation for bb_sq.post: enum bb_wqe_opcode, or-ed with BB_SQ_RADDR and BB_SQ_INLINE, and
+ * enum bb_send_flags.
+ */
+#define BB_SQ_WHAT(opcode_, flags_) ((uint32_t)(opcode_) | (uint32_t)(flags_) << 16)
+#define BB_SQ_RADDR                 (1u << 8) /**< it has a remote address */
+#define BB_SQ_INLINE                (1u << 9) /**< the piece is the data itself, to be copied */
 
 /**
  * What a limit is for. That of operations the queue's type does not do is 0: so the check for
@@ -143,6 +174,10 @@ struct bb_sq_conf {
 	void *reg;
 	/** In place of dbrec and reg, which are NULL then: called by bb_sq_ring(). */
 	void (*ring)(struct bb_sq *sq);
+	/** As of struct bb_sq; NULL: bb_sq_post_slow(). */
+	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+		    uint64_t raddr, uint64_t keys);
+	void *driver;
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
 	/**
 	 * Where the half of the register to use next is kept, starting at 0: one for all
@@ -345,15 +380,11 @@ bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
 /**
  * The builders without room at first sight: the queue is full, takes no posts, or the WQE
  * is behind one that changes a key and gets a fence. Off the fast path, so that there
- * nobody looks for the fence. This one is of bb_sq_post_sgl() with one piece.
+ * nobody looks for the fence. This one is of bb_sq_post_sgl() with one piece, and of
+ * bb_sq_post_inline(): see bb_sq.post.
  */
-int bb_sq_post_sgl_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
-			const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm,
-			uint32_t flags);
-/** bb_sq_post_inline() likewise. */
-int bb_sq_post_inline_slow(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
-			   const void *data, uint32_t len, uint64_t raddr, uint32_t rkey,
-			   uint32_t imm, uint32_t flags);
+int bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+		    uint64_t raddr, uint64_t keys);
 /** bb_sq_post_nop() likewise. */
 int bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags);
 
@@ -397,14 +428,25 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	return 1;
 }
 
+/** Build a WQE with one piece that is not empty; there is room. */
+static inline void
+bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+	    const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl = bb_sq_next_wqe(sq);
+
+	bb_sq_commit(sq, ctrl, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
+	if (has_raddr)
+		bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
+	bb_sq_fill_data(ctrl + (has_raddr ? 2 : 1), sge);
+}
+
 /** SEND, RDMA_WRITE, RDMA_READ with a gather or scatter list. */
 static inline int
 bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
 	       uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl;
-
 	if (bb_unlikely(nsge > sq->max_sge))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	/* The usual request has one piece, neither empty nor too long: a WQE of known size. */
@@ -415,14 +457,10 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		/* A copy: a piece whose address is given away must be written to memory. */
 		const struct bb_sge piece = *sge;
 
-		return bb_sq_post_sgl_slow(sq, opcode, has_raddr, wr_id, &piece, raddr, rkey, imm,
-					   flags);
+		return sq->post(sq, BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0), flags),
+				wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
 	}
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
-	if (has_raddr)
-		bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
-	bb_sq_fill_data(ctrl + (has_raddr ? 2 : 1), sge);
+	bb_sq_build(sq, opcode, has_raddr, wr_id, sge, raddr, rkey, imm, flags);
 	return 1;
 }
 
@@ -469,30 +507,42 @@ bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t 
 	memcpy(sq->buf, (const uint8_t *)data + room, len - room);
 }
 
-/** SEND and RDMA_WRITE with the data in the WQE; @p data may be reused at once. */
-static inline int
-bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
-		  const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
-		  uint32_t flags)
+/** Build a WQE with the data in it; there is room. Constant arguments must reach it. */
+static inline __attribute__((always_inline)) void
+bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		   const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
+		   uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl;
-	uint32_t ds = 1 + (uint32_t)has_raddr + bb_wqe_inline_ds(len);
-	void *seg;
+	struct bb_wqe_ctrl *ctrl = bb_sq_next_wqe(sq);
+	void *seg = ctrl + 1;
 
-	if (bb_unlikely(len > sq->max_inline))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
-	if (bb_unlikely(!bb_sq_has_room(sq)))
-		return bb_sq_post_inline_slow(sq, opcode, has_raddr, wr_id, data, len, raddr, rkey,
-					      imm, flags);
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
-	seg = ctrl + 1;
+	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + bb_wqe_inline_ds(len), wr_id,
+		     flags, imm);
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);
 		seg = (uint8_t *)seg + BB_WQE_SEG;
 	}
 	if (len != 0)
 		bb_sq_fill_inline(sq, seg, data, len, has_raddr ? 28 : 44);
+}
+
+/** SEND and RDMA_WRITE with the data in the WQE; @p data may be reused at once. */
+static inline int
+bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
+		  const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
+		  uint32_t flags)
+{
+	if (bb_unlikely(len > sq->max_inline))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
+	if (bb_unlikely(!bb_sq_has_room(sq))) {
+		const struct bb_sge piece = {(uintptr_t)data, len, 0};
+
+		return sq->post(
+			sq,
+			BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0) | BB_SQ_INLINE, flags),
+			wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
+	}
+	bb_sq_build_inline(sq, opcode, has_raddr, wr_id, data, len, raddr, rkey, imm, flags);
 	return 1;
 }
 
@@ -506,95 +556,10 @@ bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 	return 1;
 }
 
-/** Word @p i of a block to the same place of the register. */
-static inline void
-bb_sq_bf_word(volatile uint64_t *reg, const uint8_t *src, uint32_t i)
-{
-	uint64_t w;
-
-	memcpy(&w, src + i * sizeof(w), sizeof(w));
-	bb_uar_store64(reg + i, w);
-}
-
-/** Copy the last WQE to the register, whole blocks, over the ring's end. */
-static inline void
-bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
-{
-	const uint8_t *src = sq->last;
-	const uint8_t *end = sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB;
-
-	for (; blocks > 0; blocks--, reg += BB_WQE_BB / 8) {
-		bb_sq_bf_word(reg, src, 0);
-		bb_sq_bf_word(reg, src, 1);
-		bb_sq_bf_word(reg, src, 2);
-		bb_sq_bf_word(reg, src, 3);
-		bb_sq_bf_word(reg, src, 4);
-		bb_sq_bf_word(reg, src, 5);
-		bb_sq_bf_word(reg, src, 6);
-		bb_sq_bf_word(reg, src, 7);
-		src += BB_WQE_BB;
-		if (src == end)
-			src = sq->buf;
-	}
-}
-
-/** Hand every WQE built since the last call to the device: one doorbell. */
-static inline void
-bb_sq_ring(struct bb_sq *sq)
-{
-	volatile uint64_t *reg;
-	uint16_t offset;
-	uint32_t ds, built = sq->seq - (uint32_t)sq->rung_seq;
-	uint64_t head;
-
-	if (bb_unlikely(built == 0))
-		return;
-	if (bb_unlikely(!bb_queue_check_owner(sq->owner))) {
-		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
-		return;
-	}
-	/* Our own notes first: behind the fences they would wait for the register. */
-	bb_count_add(&sq->rung_seq, built);
-	bb_count_add(&sq->doorbells, 1);
-	if (bb_unlikely(sq->dbrec == NULL)) {
-		sq->ring(sq);
-		return;
-	}
-	offset = *sq->bf_offset;
-	reg = (volatile uint64_t *)(void *)(sq->reg + offset);
-	/* The device may still be reading this half: the register's next user takes the other. */
-	*sq->bf_offset = offset ^ sq->bf_size;
-	memcpy(&head, sq->last, sizeof(head));
-	ds = head >> 56 & BB_WQE_MAX_DS;
-
-	bb_dma_wmb();
-	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
-	bb_db_wmb();
-	if (sq->db_mode == BB_DB_BLUEFLAME && built == 1 && ds > 1 &&
-	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)
-		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
-	else
-		bb_uar_store64(reg, head);
-	bb_wc_flush();
-}
-
-/**
- * Account for a CQE that names block @p wqe_counter: it and all before it are
- * complete. @return what was remembered at the post.
- */
-static inline const struct bb_sq_wqe *
-bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
-{
-	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
-
-	/* Atomic, for control calls that ask what has completed. */
-	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
-	bb_count_add(&sq->cqes, 1);
-	return w;
-}
-
 #ifdef __cplusplus
 }
 #endif
+
+#include "bb_sq_ring.h"
 
 #endif

@@ -14,10 +14,27 @@
 extern "C" {
 #endif
 
-/** bb_sq_post_atomic() without room at first sight, as bb_sq_post_sgl_slow(). */
+/** bb_sq_post_atomic() without room at first sight, as bb_sq_post_slow(). */
 int bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			   const struct bb_sge *sge, uint64_t raddr, uint32_t rkey,
 			   uint64_t swap_add, uint64_t compare, uint32_t flags);
+
+/** Build an atomic of 8 bytes; there is room. */
+static inline void
+bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
+		   uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
+		   uint32_t flags)
+{
+	struct bb_wqe_ctrl *ctrl = bb_sq_next_wqe(sq);
+	struct bb_wqe_atomic *a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
+	const uint32_t ds = 4;
+
+	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, 0);
+	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
+	a->swap_add = bb_be64(swap_add);
+	a->compare = bb_be64(compare);
+	bb_sq_fill_data(ctrl + 3, sge);
+}
 
 /** CMP_SWAP and FETCH_ADD of 8 bytes; the old value lands in @p sge. */
 static inline int
@@ -25,10 +42,6 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 		  uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
 		  uint32_t flags)
 {
-	const uint32_t ds = 4;
-	struct bb_wqe_ctrl *ctrl;
-	struct bb_wqe_atomic *a;
-
 	if (bb_unlikely(sge->len != 8))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_LEN);
 	if (bb_unlikely((raddr & 7) != 0))
@@ -39,13 +52,7 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 		return bb_sq_post_atomic_slow(sq, opcode, wr_id, &piece, raddr, rkey, swap_add,
 					      compare, flags);
 	}
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, 0);
-	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
-	a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
-	a->swap_add = bb_be64(swap_add);
-	a->compare = bb_be64(compare);
-	bb_sq_fill_data(ctrl + 3, sge);
+	bb_sq_build_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
 	return 1;
 }
 

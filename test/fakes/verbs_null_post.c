@@ -293,6 +293,12 @@ wr_complete(struct ibv_qp_ex *ex)
 }
 
 static void
+wr_abort(struct ibv_qp_ex *ex)
+{
+	outer_of(ex, struct null_qp, ex)->n = 0;
+}
+
+static void
 rdma(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t raddr, __be32 imm)
 {
 	struct null_req *r = next_req(ex, opcode);
@@ -392,7 +398,8 @@ wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *sge)
 {
 	struct null_req *r = last_req(ex);
 
-	memcpy(r->sge, sge, n * sizeof(*sge));
+	if (n != 0)
+		memcpy(r->sge, sge, n * sizeof(*sge));
 	r->wr.num_sge = (int)n;
 }
 
@@ -444,6 +451,7 @@ null_qp_ops(struct null_qp *q)
 	q->ex.qp_base = q->qp;
 	q->ex.wr_start = wr_start;
 	q->ex.wr_complete = wr_complete;
+	q->ex.wr_abort = wr_abort;
 	q->ex.wr_rdma_write = wr_write;
 	q->ex.wr_rdma_write_imm = wr_write_imm;
 	q->ex.wr_rdma_read = wr_read;

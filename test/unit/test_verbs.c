@@ -250,7 +250,7 @@ test_nops(void **state)
 	}
 }
 
-/* Unsignalled requests in one doorbell: one of them is signalled, and none is told. */
+/* Unsignalled requests in one doorbell, as WQEs: one of them is signalled, and none is told. */
 static void
 test_cadence(void **state)
 {
@@ -260,7 +260,7 @@ test_cadence(void **state)
 	uint32_t i;
 
 	(void)state;
-	make(&f, BB_QPT_RC, false, 0);
+	make(&f, BB_QPT_RC, false, 3);
 	sge = piece(&f, FROM, 8);
 	for (i = 0; i < 3; i++)
 		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 1);

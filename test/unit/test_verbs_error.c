@@ -84,7 +84,7 @@ test_refused(void **state)
 	size_t k;
 
 	(void)state;
-	for (k = 0; k < 2; k++) {
+	for (k = 0; k < RTE_DIM(kinds); k++) {
 		make(&f, BB_QPT_RC, false, k);
 		sge = piece(&f, FROM, 8);
 		null_dev.bad_wr = 3;
@@ -96,7 +96,7 @@ test_refused(void **state)
 		/* By ibv_wr_complete() all are refused together. */
 		for (i = 0; i < 4; i++)
 			assert_int_equal(wc[i].wr_id, i);
-		i = k == 0 ? 0 : 2;
+		i = kinds[k].no_qp_ex ? 2 : 0;
 		assert_int_equal(wc[i].status, BB_WC_LOC_QP_OP_ERR);
 		assert_int_equal(wc[3].status, BB_WC_WR_FLUSH_ERR);
 		if (i != 0)

@@ -22,7 +22,7 @@
 /* How the provider is; each test runs on all of them. */
 static const struct {
 	bool no_cq_ex, no_qp_ex, no_td;
-} kinds[] = {{false, false, false}, {true, true, true}, {false, true, false}};
+} kinds[] = {{false, false, false}, {true, true, true}, {false, true, false}, {false, false, true}};
 
 struct fixture {
 	struct bb_dev *dev;

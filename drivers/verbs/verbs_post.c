@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Sends without WQEs: a post of one piece goes to ibv_wr_*() at once, and the doorbell calls
+ * ibv_wr_complete(), then ibv_wr_start() for the posts to come. Only on a QP of a thread domain:
+ * there the provider takes no lock between them (man ibv_wr_post, CONCURRENCY), so that a program
+ * may do what it likes meanwhile. Nothing is executed before ibv_wr_complete().
+ *
+ * Whether the last request of a doorbell is to be signalled, as verbs_send.c has it, is not known
+ * here when it is posted. A WRITE may end a doorbell unsignalled all the same: where a NOP comes
+ * behind it, a WRITE of no bytes stands for the NOP, which the peer has given the right to. Other
+ * requests come this way signalled only.
+ */
+#include <string.h>
+
+#include <rte_atomic.h>
+
+#include "verbs_drv.h"
+
+#define WRITE (BB_WQE_RDMA_WRITE | BB_SQ_RADDR)
+
+/* Take the next block and write down what its completion needs. */
+static inline void
+note(struct bb_sq *sq, uint8_t opcode, uint8_t flags, enum bb_sq_direct how, uint64_t wr_id)
+{
+	const uint32_t pi = sq->pi, seq = sq->seq + 1;
+	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
+	const uint64_t info =
+		seq | (uint64_t)opcode << 32 | (uint64_t)flags << 40 | (uint64_t)how << 48;
+
+	BB_STATIC_ASSERT(offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, seq) + 6,
+			 "written together");
+	/* Apart, or compilers collect them in vector registers first, which takes longer. */
+	w->wr_id = wr_id;
+	rte_compiler_barrier();
+	memcpy(&w->seq, &info, sizeof(info));
+	__atomic_store_n(&sq->seq, seq, __ATOMIC_RELAXED);
+	__atomic_store_n(&sq->pi, (uint16_t)(pi + 1), __ATOMIC_RELAXED);
+}
+
+/* May a post go on? */
+static inline bool
+begun(const struct bb_sq *sq)
+{
+	return (int32_t)(sq->seq - sq->post_until) < 0 && bb_queue_check_owner(sq->owner);
+}
+
+/*
+ * Begin what the doorbell ends, if the last one has not, or look again how much room there is.
+ * false: there is none, the queue takes no posts, or WQEs are in front.
+ */
+static bool
+begin(struct bb_sq *sq)
+{
+	struct verbs_qp *q = sq->driver;
+
+	if (bb_sq_outstanding(sq) >= sq->depth || !sq->enabled || sq->fence ||
+	    sq->built != BB_SQ_NONE || q->refused || !bb_queue_check_owner(sq->owner))
+		return false;
+	if (!q->open)
+		ibv_wr_start(q->ex);
+	q->open = true;
+	sq->post_until = sq->done + sq->depth;
+	return true;
+}
+
+/* Those that verbs_post() has no short way for. */
+static __attribute__((noinline)) int
+post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+	   uint64_t raddr, uint64_t keys)
+{
+	const uint32_t opcode = what & 0xff;
+	struct verbs_qp *q = sq->driver;
+	struct ibv_qp_ex *ex = q->ex;
+	uint8_t flags = (uint8_t)(what >> 16);
+	const bool write = opcode == BB_WQE_RDMA_WRITE || opcode == BB_WQE_RDMA_WRITE_IMM;
+	/* verbs_post() leaves sig_seq behind: then one is due a little early. */
+	const bool due = (int32_t)(sq->seq + 1 - sq->sig_seq) >= 0;
+
+	if ((flags & ~BB_SEND_SIGNALED) != 0 || opcode == BB_WQE_SEND_INV ||
+	    (opcode == BB_WQE_RDMA_READ && sq->type != BB_QPT_RC) || piece->len == 0 ||
+	    (flags == 0 && !due && !write) || (!begun(sq) && !begin(sq)))
+		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
+	ex->wr_id = q->wr_base | sq->pi;
+	ex->wr_flags = (what & BB_SQ_INLINE) != 0 ? IBV_SEND_INLINE : 0;
+	if (flags != 0 || due) {
+		ex->wr_id |= VERBS_WR_REPORT;
+		ex->wr_flags |= IBV_SEND_SIGNALED;
+		flags |= due ? sq->sig_flags : 0;
+		sq->sig_seq = sq->seq + 1 + sq->sig_every;
+		note(sq, (uint8_t)opcode, flags, BB_SQ_DIRECT, wr_id);
+	} else {
+		note(sq, (uint8_t)opcode, 0, BB_SQ_DIRECT_SILENT, wr_id);
+	}
+	switch (opcode) {
+	case BB_WQE_RDMA_WRITE:
+		ibv_wr_rdma_write(ex, (uint32_t)keys, raddr);
+		break;
+	case BB_WQE_RDMA_WRITE_IMM:
+		ibv_wr_rdma_write_imm(ex, (uint32_t)keys, raddr, (uint32_t)(keys >> 32));
+		break;
+	case BB_WQE_RDMA_READ:
+		ibv_wr_rdma_read(ex, (uint32_t)keys, raddr);
+		break;
+	case BB_WQE_SEND:
+		ibv_wr_send(ex);
+		break;
+	default:
+		ibv_wr_send_imm(ex, (uint32_t)(keys >> 32));
+		break;
+	}
+	if ((what & BB_SQ_INLINE) != 0)
+		ibv_wr_set_inline_data(ex, (void *)(uintptr_t)piece->addr, piece->len);
+	else
+		ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);
+	return 1;
+}
+
+/* Apart, as the usual ones then keep nothing over a call. */
+static __attribute__((noinline)) int
+post_first(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+	   uint64_t raddr, uint64_t keys)
+{
+	if (!begin(sq))
+		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
+	return verbs_post(sq, what, wr_id, piece, raddr, keys);
+}
+
+int
+verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
+	   uint64_t raddr, uint64_t keys)
+{
+	struct verbs_qp *q = sq->driver;
+	struct ibv_qp_ex *ex;
+
+	if (bb_unlikely(what != BB_SQ_WHAT(WRITE, BB_SEND_SIGNALED)))
+		return post_other(sq, what, wr_id, piece, raddr, keys);
+	if (bb_unlikely(!begun(sq)))
+		return post_first(sq, what, wr_id, piece, raddr, keys);
+	ex = q->ex;
+	ex->wr_id = q->wr_told | sq->pi;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	note(sq, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
+	ibv_wr_rdma_write(ex, (uint32_t)keys, raddr);
+	ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);
+	return 1;
+}
+
+int
+verbs_post_ring(struct bb_sq *sq)
+{
+	struct verbs_qp *q = sq->driver;
+	struct ibv_qp_ex *ex = q->ex;
+	int err = ibv_wr_complete(ex);
+
+	if (bb_unlikely(err != 0)) {
+		q->open = false;
+		return err;
+	}
+	q->head = (uint16_t)sq->pi;
+	__atomic_store_n(&q->given, sq->seq, __ATOMIC_RELAXED);
+	ibv_wr_start(ex);
+	return 0;
+}
+
+void
+verbs_post_abort(struct verbs_qp *q)
+{
+	if (q->open)
+		ibv_wr_abort(q->ex);
+	q->open = false;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/**
+ * @file
+ * Send queue, continued: doorbells and completions. Included by bb_sq.h.
+ */
+#ifndef BB_SQ_RING_H
+#define BB_SQ_RING_H
+
+#include "bb_sq.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Word @p i of a block to the same place of the register. */
+static inline void
+bb_sq_bf_word(volatile uint64_t *reg, const uint8_t *src, uint32_t i)
+{
+	uint64_t w;
+
+	memcpy(&w, src + i * sizeof(w), sizeof(w));
+	bb_uar_store64(reg + i, w);
+}
+
+/** Copy the last WQE to the register, whole blocks, over the ring's end. */
+static inline void
+bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
+{
+	const uint8_t *src = sq->last;
+	const uint8_t *end = sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB;
+
+	for (; blocks > 0; blocks--, reg += BB_WQE_BB / 8) {
+		bb_sq_bf_word(reg, src, 0);
+		bb_sq_bf_word(reg, src, 1);
+		bb_sq_bf_word(reg, src, 2);
+		bb_sq_bf_word(reg, src, 3);
+		bb_sq_bf_word(reg, src, 4);
+		bb_sq_bf_word(reg, src, 5);
+		bb_sq_bf_word(reg, src, 6);
+		bb_sq_bf_word(reg, src, 7);
+		src += BB_WQE_BB;
+		if (src == end)
+			src = sq->buf;
+	}
+}
+
+/** Hand every WQE built since the last call to the device: one doorbell. */
+static inline void
+bb_sq_ring(struct bb_sq *sq)
+{
+	volatile uint64_t *reg;
+	uint16_t offset;
+	uint32_t ds, built = sq->seq - (uint32_t)sq->rung_seq;
+	uint64_t head;
+
+	if (bb_unlikely(built == 0))
+		return;
+	if (bb_unlikely(!bb_queue_check_owner(sq->owner))) {
+		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return;
+	}
+	/* Our own notes first: behind the fences they would wait for the register. */
+	bb_count_add(&sq->rung_seq, built);
+	bb_count_add(&sq->doorbells, 1);
+	if (bb_unlikely(sq->dbrec == NULL)) {
+		sq->ring(sq);
+		return;
+	}
+	offset = *sq->bf_offset;
+	reg = (volatile uint64_t *)(void *)(sq->reg + offset);
+	/* The device may still be reading this half: the register's next user takes the other. */
+	*sq->bf_offset = offset ^ sq->bf_size;
+	memcpy(&head, sq->last, sizeof(head));
+	ds = head >> 56 & BB_WQE_MAX_DS;
+
+	bb_dma_wmb();
+	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
+	bb_db_wmb();
+	if (sq->db_mode == BB_DB_BLUEFLAME && built == 1 && ds > 1 &&
+	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)
+		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
+	else
+		bb_uar_store64(reg, head);
+	bb_wc_flush();
+}
+
+/**
+ * Account for a CQE that names block @p wqe_counter: it and all before it are
+ * complete. @return what was remembered at the post.
+ */
+static inline const struct bb_sq_wqe *
+bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
+{
+	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
+
+	/* Atomic, for control calls that ask what has completed. */
+	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
+	bb_count_add(&sq->cqes, 1);
+	return w;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

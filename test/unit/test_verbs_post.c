@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Posts of the verbs driver that go to ibv_wr_*() without WQEs: what they share with those that
+ * are WQEs - order, room, states, fates - and what becomes of them before the doorbell.
+ */
+#include "verbs_fixture.h"
+
+#define SIG BB_SEND_SIGNALED
+
+static void
+state_to(struct fixture *f, enum bb_qp_state state)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = state;
+	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
+}
+
+/* Nothing moves before the doorbell, inline data is copied at the post, and no plain post. */
+static void
+test_doorbell(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+	uint8_t data[40];
+	uint64_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 100);
+	memset(data, 7, sizeof(data));
+	assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 1);
+	assert_int_equal(bb_post_write_inline(f.qp, 1, data, 40, TO + 200, 1, SIG), 1);
+	sge.addr = TO + 300;
+	assert_int_equal(bb_post_read(f.qp, 2, &sge, 1, FROM + 300, 1, SIG), 1);
+	post_recv(&f, 9);
+	sge.addr = FROM;
+	sge.len = 30;
+	assert_int_equal(bb_post_send_imm(f.qp, 3, &sge, 1, 0x1234, SIG), 1);
+	memset(data, 8, sizeof(data));
+	assert_int_equal(null_dev.wr_ex, 0);
+	assert_int_equal(mem[LEN], 0);
+	assert_int_equal(bb_cq_poll(f.cq, wc, 4), 0);
+	bb_qp_ring(f.qp);
+	assert_int_equal(null_dev.wr_ex, 4);
+	assert_int_equal(null_dev.wr_plain, 0);
+	assert_int_equal(bb_cq_poll(f.cq, wc, 3), 3);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(wc[i].wr_id, i);
+	assert_int_equal(wc[2].opcode, BB_WC_RDMA_READ);
+	assert_int_equal(wc[2].byte_len, 100);
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 9);
+	assert_int_equal(wc[0].imm, 0x1234);
+	assert_int_equal(wc[1].wr_id, 3);
+	assert_int_equal(wc[1].opcode, BB_WC_SEND);
+	assert_int_equal(mem[LEN + 200], 7);
+	assert_int_equal(mem[LEN + 239], 7);
+	assert_memory_equal(mem + LEN + 300, mem + 300, 100);
+	fixture_free(&f);
+}
+
+/* Requests with WQEs and without, by turns, in one doorbell and in several. */
+static void
+test_mixed(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge, two[2];
+	struct bb_wc wc[8];
+	uint64_t i, n, round;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	two[0] = sge;
+	two[1] = piece(&f, FROM + 64, 8);
+	for (round = 0; round < 64; round++) {
+		for (n = 0; n < 7; n++) {
+			const uint32_t flags = n == 6 || (round & n) != 0 ? SIG : 0;
+			int ret;
+
+			if ((round * 5 + n) % 3 == 0)
+				ret = bb_post_write(f.qp, n, two, 2, TO, 1, flags);
+			else if ((round + n) % 5 == 0)
+				ret = bb_post_nop(f.qp, n, flags);
+			else if ((round + n) % 7 == 0)
+				ret = bb_post_write_inline(f.qp, n, mem, 60, TO, 1, flags);
+			else
+				ret = bb_post_write(f.qp, n, &sge, 1, TO, 1, flags);
+			assert_int_equal(ret, 1);
+			if ((round >> n & 1) != 0)
+				bb_qp_ring(f.qp);
+		}
+		bb_qp_ring(f.qp);
+		i = 0;
+		for (n = 0; n < 7; n++)
+			i += n == 6 || (round & n) != 0;
+		take(&f, wc, (unsigned int)i);
+		for (n = 0, i = 0; n < 7; n++) {
+			if (n != 6 && (round & n) == 0)
+				continue;
+			assert_int_equal(wc[i].wr_id, n);
+			assert_int_equal(wc[i++].status, BB_WC_SUCCESS);
+		}
+	}
+	fixture_free(&f);
+}
+
+/* A doorbell may end unsignalled, and its end is found all the same. */
+static void
+test_silent(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	uint32_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(null_dev.signaled, 0);
+	assert_int_equal(bb_qp_drain(f.qp), 0);
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	assert_int_equal(bb_qp_drain(f.qp), 1);
+	assert_int_equal(null_dev.wr_ex, 4);
+	/* The end is signalled: nothing more is needed. */
+	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
+	assert_int_equal(bb_qp_drain(f.qp), 1);
+	assert_int_equal(bb_post_nop(f.qp, 10, SIG), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(null_dev.wr_ex, 5);
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 1);
+	/* A SEND that nobody asks about is signalled, as a peer need not take WRITEs. */
+	post_recv(&f, 1);
+	assert_int_equal(bb_post_send(f.qp, 11, &sge, 1, 0), 1);
+	i = null_dev.signaled;
+	bb_qp_ring(f.qp);
+	assert_int_equal(null_dev.signaled, i + 1);
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 1);
+	assert_int_equal(wc.wr_id, 1);
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	fixture_free(&f);
+}
+
+/* Full is full, a completion makes room; ends of the ring do not matter. */
+static void
+test_room(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[16];
+	uint64_t i, round;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	for (round = 0; round < 9; round++) {
+		for (i = 0; i < 16; i++) {
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+			if (round % 2 != 0 || i % 5 == 0)
+				bb_qp_ring(f.qp);
+		}
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
+		assert_int_equal(bb_post_write_inline(f.qp, i, mem, 8, TO, 1, SIG), 0);
+		assert_int_equal(bb_post_nop(f.qp, i, SIG), 0);
+		bb_qp_ring(f.qp);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
+		assert_int_equal(bb_cq_poll(f.cq, wc, 1), 1);
+		assert_int_equal(bb_post_write(f.qp, 99, &sge, 1, TO, 1, SIG), 1);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 16);
+		assert_int_equal(wc[15].wr_id, 99);
+	}
+	/* Nobody asks, and the ring is never found full. */
+	for (i = 0; i < 1000; i++) {
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i % 37 == 0 ? SIG : 0), 1);
+		if (i % 3 == 0)
+			bb_qp_ring(f.qp);
+		assert_true(bb_cq_poll(f.cq, wc, 16) <= 1);
+		bb_qp_ring(f.qp);
+		assert_true(bb_cq_poll(f.cq, wc, 16) <= 1);
+	}
+	fixture_free(&f);
+}
+
+/* States that take no posts, arguments that no state takes, and posts that nobody rings. */
+static void
+test_states(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 1);
+	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 1);
+	state_to(&f, BB_QP_RESET);
+	assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO, 1, SIG), -ENOTCONN);
+	bb_qp_ring(f.qp);
+	assert_int_equal(null_dev.wr_ex, 0);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	one(&f, bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
+	assert_int_equal(null_dev.wr_ex, 1);
+	sge.len = BB_WQE_MAX_SGE_LEN + 1;
+	assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, SIG), -EINVAL);
+	sge.len = 0;
+	one(&f, bb_post_write(f.qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
+	one(&f, bb_post_write_inline(f.qp, 7, NULL, 0, TO, 1, SIG), 7, BB_WC_RDMA_WRITE);
+	sge.len = 8;
+	/* Posted before ERR, rung in it; and posted in it. */
+	assert_int_equal(bb_post_write(f.qp, 8, &sge, 1, TO, 1, 0), 1);
+	state_to(&f, BB_QP_ERR);
+	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 1);
+	bb_qp_ring(f.qp);
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 8);
+	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[1].wr_id, 9);
+	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	state_to(&f, BB_QP_RESET);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	/* Left to the end of the QP. */
+	assert_int_equal(bb_post_write(f.qp, 10, &sge, 1, TO, 1, SIG), 1);
+	fixture_free(&f);
+	null_reset();
+	make(&f, BB_QPT_UC, false, 0);
+	sge = piece(&f, FROM, 8);
+	assert_int_equal(bb_post_read(f.qp, 1, &sge, 1, TO, 1, SIG), -EINVAL);
+	one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
+	fixture_free(&f);
+}
+
+/* What a recovery says of each. */
+static void
+test_fates(void **state)
+{
+	struct bb_wr_end ends[32];
+	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
+	struct bb_qp_attr attr;
+	struct bb_qp_addr addr;
+	struct fixture f;
+	struct bb_sge sge, two[2];
+	uint32_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	two[0] = sge;
+	two[1] = sge;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i == 1 ? SIG : 0), 1);
+	assert_int_equal(bb_post_write(f.qp, 3, two, 2, TO, 1, SIG), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 1);
+	assert_int_equal(bb_post_write(f.qp, 5, two, 2, TO, 1, 0), 1);
+	bb_qp_attr_init(&attr);
+	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(bb_qp_addr(f.qp, 1, 0, &addr), 0);
+	assert_int_equal(bb_qp_recover(f.qp, &addr, &addr, &attr, &r), 0);
+	assert_int_equal(r.n, 6);
+	for (i = 0; i < 6; i++) {
+		assert_int_equal(ends[i].wc.wr_id, i);
+		assert_int_equal(ends[i].fate, i < 4 ? BB_WR_DONE : BB_WR_NOT_DONE);
+	}
+	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
+	fixture_free(&f);
+}
+
+/* The provider takes none of a doorbell in which WQEs stand behind others. */
+static void
+test_refused(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge, two[2];
+	struct bb_wc wc[8];
+	uint64_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	two[0] = sge;
+	two[1] = sge;
+	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
+	null_dev.bad_wr = 2;
+	for (i = 0; i < 4; i++)
+		assert_int_equal(i < 2 ? bb_post_write(f.qp, i, &sge, 1, TO, 1, 0)
+				       : bb_post_write(f.qp, i, two, 2, TO, 1, 0),
+				 1);
+	bb_qp_ring(f.qp);
+	take(&f, wc, 4);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(wc[i].wr_id, i);
+		assert_int_equal(wc[i].status, i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
+	}
+	assert_int_equal(null_dev.wr_ex, 1);
+	/* Nothing is given to it any more, until a reset. */
+	assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f.qp);
+	take(&f, wc, 1);
+	assert_int_equal(null_dev.wr_ex, 1);
+	state_to(&f, BB_QP_RESET);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	one(&f, bb_post_write(f.qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
+	fixture_free(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_doorbell, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_mixed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fates, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_post", tests, NULL, NULL);
+}
