@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 #include <rte_cycles.h>
 
@@ -94,6 +95,42 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 }
 
 static void
+connect_run(struct session *s, unsigned int argc, char **argv)
+{
+	struct sockaddr_storage addr;
+
+	if (argc != 2 || strlen(argv[1]) >= sizeof(s->peer) || bb_cm_addr(argv[1], &addr) != 0) {
+		session_wrong(s, "connect%s%s: give an address and a port, as in 192.0.2.1:18515",
+			      argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
+		return;
+	}
+	/* Not under the options of what runs. */
+	if (s->run.running) {
+		session_wrong(s, "connect: stop what runs first");
+		return;
+	}
+	strcpy(s->peer, argv[1]);
+	s->set.connect = s->peer;
+}
+
+static void
+disconnect_run(struct session *s, unsigned int argc, char **argv)
+{
+	if (!nothing_behind(s, argc, argv))
+		return;
+	if (s->set.connect == NULL) {
+		session_wrong(s, "disconnect: the target is in this process already");
+		return;
+	}
+	if (s->run.running) {
+		session_wrong(s, "disconnect: stop what runs first");
+		return;
+	}
+	runner_close(&s->run);
+	s->set.connect = NULL;
+}
+
+static void
 clear_run(struct session *s, unsigned int argc, char **argv)
 {
 	if (!nothing_behind(s, argc, argv))
@@ -154,7 +191,7 @@ help_run(struct session *s, unsigned int argc, char **argv)
 		return;
 	}
 	for (c = commands; c->name != NULL; c++)
-		printf("  %-6s %-13s %s\n", c->name, c->form, c->help);
+		printf("  %-10s %-13s %s\n", c->name, c->form, c->help);
 	printf("TAB completes, ? lists what fits, arrow up brings back. # begins a comment.\n");
 }
 
@@ -165,6 +202,10 @@ const struct command commands[] = {
 	{"start", "", "run every operation in every size, in the background", NULL, start_run},
 	{"stop", "", "end what runs, with the summary", NULL, stop_run},
 	{"wait", "[SECONDS]", "until the run is over, or so long", NULL, wait_run},
+	{"connect", "ADDRESS:PORT", "the target of the next starts is who listens there", NULL,
+	 connect_run},
+	{"disconnect", "", "free all queues; the target is in this process again", NULL,
+	 disconnect_run},
 	{"clear", "", "statistics and latencies begin anew", NULL, clear_run},
 	{"help", "[COMMAND]", "this, or more of one command", NULL, help_run},
 	{"quit", "", "end what runs, and the program", NULL, quit_run},

@@ -13,6 +13,7 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
+#include "remote.h"
 #include "session.h"
 
 static void
@@ -58,6 +59,17 @@ run(struct test *t)
 	return stop_signal != 0 && t->passed < t->nrows ? 128 + stop_signal : 0;
 }
 
+static int
+run_server(struct test *t)
+{
+	int rc = -test_open_device(t);
+
+	json_start(t);
+	if (rc == 0)
+		rc = serve(t);
+	return rc == 0 && stop_signal != 0 ? 128 + stop_signal : rc;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -73,12 +85,15 @@ main(int argc, char **argv)
 		json_close(&t, EXIT_FAILED);
 		return EXIT_FAILED;
 	}
-	if (options_session(&t.o) || t.o.lcores > 1) {
+	if (t.o.listen != NULL) {
+		rc = run_server(&t);
+	} else if (options_session(&t.o) || t.o.lcores > 1) {
 		rc = session_run(&t.o);
 		rte_eal_cleanup();
 		return rc;
+	} else {
+		rc = run(&t);
 	}
-	rc = run(&t);
 	if (json_close(&t, rc) != 0 && rc == 0)
 		rc = EXIT_FAILED;
 	test_close_queues(&t);

@@ -30,6 +30,8 @@ enum {
 	OPT_CSV,
 	OPT_CMDLINE_FILE,
 	OPT_INTERVAL,
+	OPT_LISTEN,
+	OPT_CONNECT,
 	OPT_VERSION,
 };
 
@@ -54,6 +56,8 @@ static const struct option long_options[] = {
 	{"csv", no_argument, NULL, OPT_CSV},
 	{"interactive", no_argument, NULL, 'i'},
 	{"cmdline-file", required_argument, NULL, OPT_CMDLINE_FILE},
+	{"listen", required_argument, NULL, OPT_LISTEN},
+	{"connect", required_argument, NULL, OPT_CONNECT},
 	{"interval", required_argument, NULL, OPT_INTERVAL},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPT_VERSION},
@@ -198,6 +202,7 @@ parse_one(struct options *o, int c, char *arg)
 		o->device = arg;
 		return 0;
 	case 'o':
+		o->ops_given = true;
 		return parse_ops(o, arg);
 	case 's':
 		return parse_sizes(o, arg);
@@ -233,6 +238,12 @@ parse_one(struct options *o, int c, char *arg)
 		return parse_seconds("interval", arg, 0, &o->interval);
 	case OPT_LCORES:
 		return option_u32("worker-lcores", arg, 1, RTE_MAX_LCORE, &o->lcores);
+	case OPT_LISTEN:
+		o->listen = arg;
+		return 0;
+	case OPT_CONNECT:
+		o->connect = arg;
+		return 0;
 	case OPT_CMDLINE_FILE:
 		o->cmdline_file = arg;
 		return 0;
@@ -314,6 +325,19 @@ options_fit(struct options *o)
 {
 	uint32_t i;
 
+	if (o->listen != NULL && (o->connect != NULL || options_session(o))) {
+		say("--listen serves another testrdma, and does nothing else; leave out %s",
+		    o->connect != NULL ? "--connect" : "the commands");
+		return -1;
+	}
+	if (o->connect != NULL && !o->ops_given) {
+		uint32_t n = 0;
+
+		for (i = 0; i < o->nops; i++)
+			if (!o->ops[i]->recv)
+				o->ops[n++] = o->ops[i];
+		o->nops = n;
+	}
 	if (o->burst == 0)
 		o->burst = o->depth < 32 ? o->depth : 32;
 	if (o->signal_every == 0)

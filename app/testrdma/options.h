@@ -42,6 +42,8 @@ struct options {
 	double interval; /* seconds between statistics of a session, 0: none */
 	uint64_t seed;
 	const char *json;
+	const char *listen, *connect; /* address and port, or NULL */
+	bool ops_given;
 	const char *cmdline_file;
 	bool interactive;
 };

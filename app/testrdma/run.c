@@ -13,7 +13,7 @@
 #include <rte_common.h>
 #include <rte_cycles.h>
 
-#include "testrdma.h"
+#include "remote.h"
 
 #define STALL_SECONDS 5
 #define LIVE_HZ       100
@@ -56,6 +56,9 @@ arrived_check(struct test *t, struct pair *p, uint64_t op)
 {
 	struct result *res = &t->row->res;
 
+	/* The memory of another process cannot be looked at meanwhile. */
+	if (t->cm != NULL && t->row->e->to_target)
+		return;
 	if (likely(t->row->e->arrived(p, op)))
 		return;
 	if (res->late++ == 0)
@@ -397,6 +400,7 @@ prepare(struct test *t, uint32_t npairs, uint64_t n)
 
 	for (i = 0; i < npairs; i++)
 		t->row->e->prepare(&t->pairs[i], t->pairs[i].posted, n);
+	remote_push(t);
 }
 
 static void
@@ -413,6 +417,7 @@ rate_phase(struct test *t, uint64_t cycles)
 		span(t, &w, t->row->slots);
 		if (t->fatal)
 			return;
+		remote_pull(t);
 		round_verify(t, t->npairs, t->row->slots);
 		w.phase = "verify";
 		show_progress(t, &w, rte_rdtsc());
@@ -432,8 +437,10 @@ latency_phase(struct test *t, uint64_t cycles)
 		n = one_by_one(t, &w, t->row->slots);
 		if (t->fatal)
 			return;
-		if (t->o.verify)
+		if (t->o.verify) {
+			remote_pull(t);
 			round_verify(t, 1, n);
+		}
 	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
 }
 
@@ -460,6 +467,7 @@ row_run(struct test *t, struct row *row)
 	row_fill(t);
 	for (i = 0; i < t->npairs && row->e->start != NULL; i++)
 		row->e->start(&t->pairs[i]);
+	remote_push(t);
 
 	/* Without an end the phases take turns: of each 100 ms, a tenth is for latency. */
 	do {

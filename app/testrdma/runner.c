@@ -21,7 +21,7 @@ enum worker_state {
 	WORKER_REFUSED, /* it is no lcore, and cannot become one */
 	WORKER_IDLE,
 	WORKER_GO,
-	WORKER_OVER, /* the row is */
+	WORKER_OVER, /* what it was to do is */
 	WORKER_GONE, /* touches nothing here any more */
 };
 
@@ -30,9 +30,10 @@ struct worker {
 	struct row row;
 	struct live live;
 	sem_t go;
-	uint32_t state; /* __atomic */
-	bool quit;      /* read behind go */
-	bool thread;    /* not one of EAL's lcores */
+	uint32_t state;                 /* __atomic */
+	void (*todo)(struct worker *w); /* read behind go; NULL: end */
+	int rc;                         /* of the queues */
+	bool thread;                    /* not one of EAL's lcores */
 	pthread_t tid;
 	unsigned int lcore;
 };
@@ -49,6 +50,24 @@ state_set(struct worker *w, enum worker_state state)
 	__atomic_store_n(&w->state, (uint32_t)state, __ATOMIC_RELEASE);
 }
 
+static void
+do_open(struct worker *w)
+{
+	w->rc = test_open_queues(&w->t);
+}
+
+static void
+do_row(struct worker *w)
+{
+	row_run(&w->t, &w->row);
+}
+
+static void
+do_close(struct worker *w)
+{
+	test_close_queues(&w->t);
+}
+
 static int
 work(void *arg)
 {
@@ -59,9 +78,9 @@ work(void *arg)
 	for (;;) {
 		while (sem_wait(&w->go) != 0)
 			;
-		if (w->quit)
+		if (w->todo == NULL)
 			break;
-		row_run(&w->t, &w->row);
+		w->todo(w);
 		state_set(w, WORKER_OVER);
 	}
 	state_set(w, WORKER_GONE);
@@ -129,10 +148,17 @@ worker_launch(struct worker *w)
 }
 
 static void
+worker_begin(struct worker *w, void (*todo)(struct worker *w))
+{
+	w->todo = todo;
+	state_set(w, WORKER_GO);
+	sem_post(&w->go);
+}
+
+static void
 worker_end(struct worker *w)
 {
-	w->quit = true;
-	sem_post(&w->go);
+	worker_begin(w, NULL);
 	/* What follows waits for it too, in a way that ThreadSanitizer does not see. */
 	while (state_of(w) != WORKER_GONE)
 		usleep(POLL_US);
@@ -142,14 +168,14 @@ worker_end(struct worker *w)
 		rte_eal_wait_lcore(w->lcore);
 }
 
-/* Workers with all they need, or none. */
-static void
+void
 runner_close(struct runner *r)
 {
 	while (r->n > 0) {
 		struct worker *w = &r->workers[--r->n];
 
-		test_close_queues(&w->t);
+		worker_begin(w, do_close);
+		pause_until_not(w, WORKER_GO);
 		worker_end(w);
 		sem_destroy(&w->go);
 	}
@@ -177,9 +203,12 @@ worker_open(struct runner *r, struct worker *w)
 	t->tsc_hz = r->t->tsc_hz;
 	t->started = r->t->started;
 	t->nrows = r->t->nrows;
-	t->lcore = w->lcore;
+	t->lcore = BB_LCORE_SELF;
 	t->live = &w->live;
-	return test_open_queues(t);
+	/* One at a time: calls of the control path are not made for more. */
+	worker_begin(w, do_open);
+	pause_until_not(w, WORKER_GO);
+	return w->rc;
 }
 
 static int
@@ -233,8 +262,7 @@ row_begin(struct runner *r)
 		__atomic_store_n(&w->live.ops, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&w->live.bytes, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&w->live.errors, 0, __ATOMIC_RELAXED);
-		state_set(w, WORKER_GO);
-		sem_post(&w->go);
+		worker_begin(w, do_row);
 	}
 	return true;
 }

@@ -48,6 +48,9 @@ bool runner_poll(struct runner *r);
 /* End the row, and the run; waits until it is so. */
 void runner_stop(struct runner *r);
 
+/* Queues and memory of a run that is over; connections end. */
+void runner_close(struct runner *r);
+
 /* End what runs, free everything. */
 void runner_free(struct runner *r);
 

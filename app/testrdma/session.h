@@ -18,6 +18,7 @@ struct session {
 	uint64_t shown_at;   /* TSC */
 	uint64_t wait_until; /* TSC; 0: commands are read */
 	uint32_t wrong;      /* commands */
+	char peer[128];      /* what set.connect points to */
 	bool over;
 };
 

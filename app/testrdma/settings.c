@@ -88,4 +88,6 @@ setting_show(const struct session *s)
 	       o.depth, o.burst, o.max_inline, o.signal_every, o.verify ? "on" : "off", o.lcores,
 	       o.qps, o.sgl, o.offset, o.blueflame ? "blueflame" : "doorbell", o.seed,
 	       s->set.duration, o.interval);
+	if (o.connect != NULL)
+		printf("connect %s\n", o.connect);
 }

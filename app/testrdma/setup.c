@@ -8,9 +8,10 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
-#include "testrdma.h"
+#include "remote.h"
 
 #define POOL_BYTES   (32u << 20) /* of a side, unless one message needs more */
+#define LINK_SECONDS 30          /* that a link to another process may take to come up */
 #define VERIFY_SLOTS 4           /* depths in a round with --verify */
 
 static void
@@ -87,6 +88,14 @@ test_check(const struct test *t)
 			rc = -EXIT_USAGE;
 		}
 	}
+	for (i = 0; i < o->nops && rc == 0; i++) {
+		if (o->ops[i]->recv && o->connect != NULL) {
+			say("--op %s: takes a receive of the target, and who listens posts none; over "
+			    "--connect there are the one-sided ones",
+			    o->ops[i]->name);
+			rc = -EXIT_USAGE;
+		}
+	}
 	return rc;
 }
 
@@ -94,14 +103,19 @@ test_check(const struct test *t)
 static int
 pick_path(struct test *t, struct bb_path *path)
 {
+	uint64_t end = rte_rdtsc() + LINK_SECONDS * t->tsc_hz;
 	struct bb_port_attr port;
 	struct bb_gid gid;
 	uint32_t i;
 
 	path->port = 0;
-	for (i = 1; i <= t->attr.ports && path->port == 0; i++)
-		if (bb_port_query(t->dev, i, &port) == 0 && port.state == BB_PORT_ACTIVE)
-			path->port = (uint8_t)i;
+	/* A link that needs the other side, as net_memif, comes up when that is there. */
+	do {
+		for (i = 1; i <= t->attr.ports && path->port == 0; i++)
+			if (bb_port_query(t->dev, i, &port) == 0 && port.state == BB_PORT_ACTIVE)
+				path->port = (uint8_t)i;
+		bb_dev_progress(t->dev);
+	} while (path->port == 0 && t->o.connect != NULL && !test_stopping(t) && rte_rdtsc() < end);
 	if (path->port == 0) {
 		say("no port of %s is active: see its link", bb_dev_name(t->dev));
 		return -EXIT_FAILED;
@@ -163,6 +177,9 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 	rc = bb_qp_create(t->pd, &init, &p->qp);
 	if (rc != 0)
 		return rc;
+	p->qp->user = p;
+	if (t->o.connect != NULL)
+		return 0;
 	init.send_cq = t->rcq;
 	init.recv_cq = t->rcq;
 	init.sq_depth = 1;
@@ -172,7 +189,6 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 	rc = bb_qp_create(t->pd, &init, &p->peer);
 	if (rc != 0)
 		return rc;
-	p->qp->user = p;
 	p->peer->user = p;
 
 	rc = bb_qp_addr(p->qp, path->port, path->sgid_index, &here);
@@ -364,7 +380,13 @@ test_open_queues(struct test *t)
 {
 	int rc = create_pairs(t);
 
-	return rc == 0 ? create_memory(t) : rc;
+	if (rc == 0)
+		rc = create_memory(t);
+	if (rc != 0)
+		return rc;
+	t->target_delta = 0;
+	t->target_rkey = t->remote.mr->rkey;
+	return t->o.connect == NULL || remote_connect(t) == 0 ? 0 : -EXIT_FAILED;
 }
 
 static void
@@ -379,6 +401,7 @@ test_close_queues(struct test *t)
 {
 	int rc = 0;
 
+	remote_close(t);
 	while (t->npairs > 0) {
 		struct pair *p = &t->pairs[--t->npairs];
 

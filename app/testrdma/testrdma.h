@@ -83,7 +83,8 @@ struct side {
 struct pair {
 	struct test *t;
 	struct bb_qp *qp;        /* initiator */
-	struct bb_qp *peer;      /* target */
+	struct bb_qp *peer;      /* target; NULL: in another process */
+	struct bb_conn *conn;    /* to that */
 	uint8_t *local, *remote; /* slot 0 of each side */
 	uint64_t wr_base;        /* wr_id of operation 0 */
 	uint64_t posted, done;   /* operations */
@@ -144,7 +145,10 @@ struct test {
 	struct bb_dev_attr attr;
 	struct bb_pd *pd;
 	struct bb_cq *scq, *rcq;
-	struct side local, remote;
+	struct side local, remote; /* of a target in another process: our copy */
+	uint64_t target_delta;     /* from addresses in remote to those of requests */
+	uint32_t target_rkey;
+	struct bb_cm *cm; /* NULL: the target is in this process */
 	struct pair *pairs;
 	uint32_t npairs;    /* created */
 	uint8_t *scratch;   /* a message's pattern */
@@ -267,6 +271,13 @@ static inline uint64_t
 slot_addr(const struct side *s, const uint8_t *base, uint32_t slot)
 {
 	return (uint64_t)(uintptr_t)base + (uint64_t)slot * s->lay.stride + s->lay.off[0];
+}
+
+/* The same of a target's slot, for a request. */
+static inline uint64_t
+target_addr(const struct pair *p, uint32_t slot)
+{
+	return slot_addr(&p->t->remote, p->remote, slot) + p->t->target_delta;
 }
 
 /* Immediate data of an operation, as it travels. */

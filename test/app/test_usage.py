@@ -21,7 +21,8 @@ class Usage(AppTest):
             for word in OPS + ['--device', '--op', '--size', '--depth', '--burst', '--inline',
                                '--signal-every', '--verify', '--duration', '--json', '--csv',
                                '--db', '--qps', '--interactive', '--cmdline-file', '--interval',
-                               '--worker-lcores', '--sgl', '--seed', '--offset', 'Examples',
+                               '--worker-lcores', '--listen', '--connect', '--sgl', '--seed', '--offset',
+                               'Examples',
                                'Exit status', 'progress=lcore']:
                 self.assertIn(word, res.out)
 

@@ -366,6 +366,7 @@ check_atomic(const char *name)
 			setup(e, 8, 1, 0);
 			t.local.mr = &lmr;
 			t.remote.mr = &rmr;
+			t.target_rkey = rmr.rkey;
 			queue_init(&qp);
 			pairs[1].end = pairs[1].sig_at = UINT64_MAX;
 			atomic_round(&qp, WORD_NONE, 0);

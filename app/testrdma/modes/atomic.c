@@ -60,7 +60,7 @@ static inline int
 fetch_add_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
 {
 	(void)pieces;
-	return bb_post_fetch_add(p->qp, wr_id, sge, word_addr(p), p->t->remote.mr->rkey,
+	return bb_post_fetch_add(p->qp, wr_id, sge, target_addr(p, 0), p->t->target_rkey,
 				 add_base(p) + p->posted, pair_flags(p));
 }
 
@@ -82,7 +82,7 @@ cmp_swap_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t 
 		swap = ~compare;
 		compare ^= UINT64_C(1) << op / 3 % 64;
 	}
-	return bb_post_cmp_swap(p->qp, wr_id, sge, word_addr(p), p->t->remote.mr->rkey, compare,
+	return bb_post_cmp_swap(p->qp, wr_id, sge, target_addr(p, 0), p->t->target_rkey, compare,
 				swap, pair_flags(p));
 }
 

@@ -7,10 +7,8 @@
 static inline int
 read_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
 {
-	const struct side *from = &p->t->remote;
-
-	return bb_post_read(p->qp, wr_id, sge, pieces, slot_addr(from, p->remote, p->slot),
-			    from->mr->rkey, pair_flags(p));
+	return bb_post_read(p->qp, wr_id, sge, pieces, target_addr(p, p->slot), p->t->target_rkey,
+			    pair_flags(p));
 }
 
 static int

@@ -7,13 +7,13 @@
 static inline int
 write_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
 {
-	const struct side *to = &p->t->remote;
-	uint64_t raddr = slot_addr(to, p->remote, p->slot);
+	uint64_t raddr = target_addr(p, p->slot);
 
 	if (p->t->row->use_inline)
 		return bb_post_write_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-					    p->t->row->size, raddr, to->mr->rkey, pair_flags(p));
-	return bb_post_write(p->qp, wr_id, sge, pieces, raddr, to->mr->rkey, pair_flags(p));
+					    p->t->row->size, raddr, p->t->target_rkey,
+					    pair_flags(p));
+	return bb_post_write(p->qp, wr_id, sge, pieces, raddr, p->t->target_rkey, pair_flags(p));
 }
 
 static int
@@ -25,15 +25,14 @@ write_post(struct pair *p, uint32_t n)
 static inline int
 write_imm_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
 {
-	const struct side *to = &p->t->remote;
-	uint64_t raddr = slot_addr(to, p->remote, p->slot);
+	uint64_t raddr = target_addr(p, p->slot);
 	uint32_t imm = op_imm(p, p->posted);
 
 	if (p->t->row->use_inline)
 		return bb_post_write_imm_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-						p->t->row->size, raddr, to->mr->rkey, imm,
+						p->t->row->size, raddr, p->t->target_rkey, imm,
 						pair_flags(p));
-	return bb_post_write_imm(p->qp, wr_id, sge, pieces, raddr, to->mr->rkey, imm,
+	return bb_post_write_imm(p->qp, wr_id, sge, pieces, raddr, p->t->target_rkey, imm,
 				 pair_flags(p));
 }
 

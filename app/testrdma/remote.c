@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include <rte_byteorder.h>
+#include <rte_common.h>
+#include <rte_cycles.h>
+#include <rte_random.h>
+
+#include "remote.h"
+
+#define CHUNK        (UINT64_C(1) << 20) /* of a copy */
+#define WAIT_SECONDS 30                  /* for what the peer's CM answers late at the most */
+
+/* Poll the CM for an event of @conn. @return false: nothing came. */
+static bool
+event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
+{
+	uint64_t end = rte_rdtsc() + WAIT_SECONDS * t->tsc_hz;
+
+	while (rte_rdtsc() < end && !test_stopping(t))
+		if (bb_cm_poll(t->cm, ev, 1) == 1 && ev->conn == conn)
+			return true;
+	return false;
+}
+
+static int
+pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr,
+	     const struct remote_hello *hello)
+{
+	struct bb_conn_param param;
+	struct bb_region region;
+	struct bb_cm_event ev;
+	int rc;
+
+	bb_conn_param_init(&param);
+	param.private_data = hello;
+	param.private_len = sizeof(*hello);
+	param.initiator_depth = (uint8_t)RTE_MIN(16u, t->attr.max_rd_atomic);
+	rc = bb_conn_connect(t->cm, (const struct sockaddr *)addr, p->qp, &param, &p->conn);
+	if (rc != 0) {
+		say("--connect %s: %s", t->o.connect, strerror(-rc));
+		return rc;
+	}
+	if (!event_wait(t, p->conn, &ev)) {
+		say("--connect %s: no answer; is the other side one of testrdma -- --listen?",
+		    t->o.connect);
+		return -ETIMEDOUT;
+	}
+	if (ev.type != BB_CM_ESTABLISHED) {
+		say("--connect %s: %s: %s", t->o.connect, bb_cm_event_name(ev.type), ev.why);
+		return -ECONNREFUSED;
+	}
+	rc = bb_conn_region(p->conn, REMOTE_REGION, &region);
+	if (rc != 0 || region.len < t->remote.len) {
+		say("--connect %s: the other side gives no memory; are both of one version?",
+		    t->o.connect);
+		return -EPROTO;
+	}
+	t->target_delta = region.addr - (uint64_t)(uintptr_t)t->remote.mem;
+	t->target_rkey = region.rkey;
+	return 0;
+}
+
+int
+remote_connect(struct test *t)
+{
+	struct remote_hello hello = {
+		.magic = rte_cpu_to_be_32(REMOTE_MAGIC),
+		.version = rte_cpu_to_be_32(REMOTE_VERSION),
+		.token = rte_cpu_to_be_64(rte_rand()),
+		.bytes = rte_cpu_to_be_64(t->remote.len),
+	};
+	struct sockaddr_storage addr;
+	struct bb_cm_attr attr;
+	uint32_t i;
+	int rc;
+
+	if (bb_cm_addr(t->o.connect, &addr) != 0) {
+		say("--connect %s: give an address and a port, as in 192.0.2.1:18515",
+		    t->o.connect);
+		return -EINVAL;
+	}
+	bb_cm_attr_init(&attr);
+	rc = bb_cm_create(t->dev, &attr, &t->cm);
+	if (rc != 0) {
+		say("--connect: the connection manager: %s", strerror(-rc));
+		return rc;
+	}
+	for (i = 0; i < t->npairs && rc == 0; i++)
+		rc = pair_connect(t, &t->pairs[i], &addr, &hello);
+	return rc;
+}
+
+void
+remote_close(struct test *t)
+{
+	struct bb_cm_event ev;
+	uint32_t i;
+
+	for (i = 0; i < t->npairs; i++) {
+		struct pair *p = &t->pairs[i];
+
+		if (p->conn == NULL)
+			continue;
+		if (bb_conn_disconnect(p->conn, NULL, 0) == 0)
+			event_wait(t, p->conn, &ev);
+		bb_conn_destroy(p->conn);
+		p->conn = NULL;
+	}
+	if (t->cm != NULL)
+		bb_cm_destroy(t->cm);
+	t->cm = NULL;
+}
+
+/* One request of the first pair, beside its operations. */
+static bool
+copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
+{
+	uint64_t raddr = (uint64_t)(uintptr_t)t->remote.mem + t->target_delta + off;
+	uint64_t end = rte_rdtsc() + WAIT_SECONDS * t->tsc_hz;
+	struct bb_sge sge = {.addr = (uint64_t)(uintptr_t)t->remote.mem + off,
+			     .len = len,
+			     .lkey = t->remote.mr->lkey};
+	struct bb_qp *qp = t->pairs[0].qp;
+	struct bb_wc wc = {.status = BB_WC_GENERAL_ERR};
+	unsigned int n = 0;
+	int rc;
+
+	rc = push ? bb_post_write(qp, 0, &sge, 1, raddr, t->target_rkey, BB_SEND_SIGNALED)
+		  : bb_post_read(qp, 0, &sge, 1, raddr, t->target_rkey, BB_SEND_SIGNALED);
+	if (rc == 1) {
+		bb_qp_ring(qp);
+		while ((n = bb_cq_poll(t->scq, &wc, 1)) == 0 && rte_rdtsc() < end)
+			;
+	}
+	if (n == 1 && wc.status == BB_WC_SUCCESS)
+		return true;
+	report_fail(t, "the target's memory could not be %s for checking: %s",
+		    push ? "written" : "read back",
+		    n == 1 ? bb_wc_status_cause(wc.status, wc.vendor_err) : "no completion");
+	t->fatal = true;
+	return false;
+}
+
+static void
+copy(struct test *t, bool push)
+{
+	uint64_t off, len = 2 * EDGE + (uint64_t)t->npairs * t->row->slots * t->remote.lay.stride;
+
+	if (t->cm == NULL || t->fatal)
+		return;
+	for (off = 0; off < len; off += CHUNK)
+		if (!copy_chunk(t, off, (uint32_t)RTE_MIN(CHUNK, len - off), push))
+			return;
+}
+
+void
+remote_push(struct test *t)
+{
+	copy(t, true);
+}
+
+void
+remote_pull(struct test *t)
+{
+	copy(t, false);
+}

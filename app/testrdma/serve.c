@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_byteorder.h>
+#include <rte_common.h>
+#include <rte_malloc.h>
+
+#include "remote.h"
+
+#define GROUPS 64  /* initiators that each have memory */
+#define NAP_US 100 /* between looks, where nothing needs this processor */
+#define QUEUE  16  /* WQEs and CQEs of a QP that posts nothing */
+
+/* Memory that an initiator's connections share. */
+struct group {
+	uint64_t token;
+	uint8_t *mem;
+	size_t len;
+	struct bb_mr *mr;
+	uint32_t conns; /* 0: free */
+};
+
+/* A connection's. */
+struct target {
+	LIST_ENTRY(target) next;
+	struct bb_conn *conn;
+	struct group *group;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+};
+
+struct server {
+	struct test *t;
+	struct bb_cm *cm;
+	struct group groups[GROUPS];
+	LIST_HEAD(, target) conns; /* accepted, and not over */
+	uint32_t served;
+};
+
+static uint32_t
+access_of(const struct test *t)
+{
+	uint32_t access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+
+	return t->attr.atomics ? access | BB_ACCESS_REMOTE_ATOMIC : access;
+}
+
+static void
+group_put(struct group *g)
+{
+	if (--g->conns > 0)
+		return;
+	if (g->mr != NULL)
+		bb_mr_dereg(g->mr);
+	rte_free(g->mem);
+	memset(g, 0, sizeof(*g));
+}
+
+/* The memory of who has @token; made for the first of its connections. */
+static int
+group_get(struct server *s, uint64_t token, uint64_t len, struct group **out)
+{
+	struct group *g, *free_one = NULL;
+	int rc;
+
+	for (g = s->groups; g < s->groups + GROUPS; g++) {
+		if (g->conns == 0) {
+			free_one = g;
+		} else if (g->token == token && g->len == len) {
+			g->conns++;
+			*out = g;
+			return 0;
+		}
+	}
+	if (free_one == NULL)
+		return -ENOSPC;
+	g = free_one;
+	g->mem = rte_malloc("target", len, 4096);
+	if (g->mem == NULL)
+		return -ENOMEM;
+	g->token = token;
+	g->len = len;
+	g->conns = 1;
+	rc = bb_mr_reg(s->t->pd, g->mem, len, BB_ACCESS_LOCAL_WRITE | access_of(s->t), &g->mr);
+	if (rc != 0) {
+		group_put(g);
+		return rc;
+	}
+	*out = g;
+	return 0;
+}
+
+static void
+target_destroy(struct target *target)
+{
+	if (target->qp != NULL)
+		bb_qp_destroy(target->qp);
+	if (target->cq != NULL)
+		bb_cq_destroy(target->cq);
+	if (target->group != NULL)
+		group_put(target->group);
+	free(target);
+}
+
+static int
+target_create(struct server *s, const struct remote_hello *hello, struct target **out)
+{
+	struct target *target = calloc(1, sizeof(*target));
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	int rc = -ENOMEM;
+
+	if (target == NULL)
+		return rc;
+	rc = group_get(s, rte_be_to_cpu_64(hello->token), rte_be_to_cpu_64(hello->bytes),
+		       &target->group);
+	if (rc != 0)
+		goto fail;
+	bb_cq_attr_init(&attr);
+	attr.depth = QUEUE;
+	rc = bb_cq_create(s->t->dev, &attr, &target->cq);
+	if (rc != 0)
+		goto fail;
+	bb_qp_init_attr_init(&init);
+	init.send_cq = target->cq;
+	init.recv_cq = target->cq;
+	init.sq_depth = 1;
+	init.rq_depth = 0;
+	init.signal_every = 1;
+	rc = bb_qp_create(s->t->pd, &init, &target->qp);
+	if (rc != 0)
+		goto fail;
+	*out = target;
+	return 0;
+
+fail:
+	target_destroy(target);
+	return rc;
+}
+
+static int
+hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
+{
+	uint64_t bytes;
+
+	if (ev->private_len < sizeof(*hello))
+		return -EPROTO;
+	memcpy(hello, ev->private_data, sizeof(*hello));
+	if (hello->magic != rte_cpu_to_be_32(REMOTE_MAGIC) ||
+	    hello->version != rte_cpu_to_be_32(REMOTE_VERSION))
+		return -EPROTO;
+	bytes = rte_be_to_cpu_64(hello->bytes);
+	return bytes == 0 || bytes > REMOTE_MAX_BYTES ? -EMSGSIZE : 0;
+}
+
+static void
+request(struct server *s, const struct bb_cm_event *ev)
+{
+	struct bb_conn *conn = ev->conn;
+	struct target *target = NULL;
+	struct bb_conn_param param;
+	struct remote_hello hello;
+	struct bb_region region;
+	int rc = hello_check(ev, &hello);
+
+	if (rc == 0)
+		rc = target_create(s, &hello, &target);
+	if (rc == 0)
+		rc = bb_region_of(target->group->mr, REMOTE_REGION, 0, 0, &region);
+	if (rc == 0) {
+		bb_conn_param_init(&param);
+		param.access = access_of(s->t);
+		param.responder_resources = (uint8_t)RTE_MIN(16u, s->t->attr.max_dest_rd_atomic);
+		param.regions = &region;
+		param.nregions = 1;
+		rc = bb_conn_accept(conn, target->qp, &param);
+	}
+	if (rc == 0) {
+		bb_conn_user_set(conn, target);
+		target->conn = conn;
+		LIST_INSERT_HEAD(&s->conns, target, next);
+		return;
+	}
+	say("a request to connect is refused: %s", strerror(-rc));
+	bb_conn_reject(conn, NULL, 0);
+	bb_conn_destroy(conn);
+	if (target != NULL)
+		target_destroy(target);
+}
+
+static void
+gone(struct bb_conn *conn)
+{
+	struct target *target = bb_conn_user(conn);
+
+	bb_conn_destroy(conn);
+	if (target == NULL)
+		return;
+	LIST_REMOVE(target, next);
+	target_destroy(target);
+}
+
+static void
+event(struct server *s, const struct bb_cm_event *ev)
+{
+	switch (ev->type) {
+	case BB_CM_CONNECT_REQUEST:
+		request(s, ev);
+		break;
+	case BB_CM_ESTABLISHED:
+		s->served++;
+		break;
+	case BB_CM_DISCONNECTED:
+		if (ev->status != 0)
+			say("a connection broke: %s", ev->why);
+		gone(ev->conn);
+		break;
+	default:
+		say("a connection was not made: %s", ev->why);
+		gone(ev->conn);
+		break;
+	}
+}
+
+static int
+serve_listen(struct server *s, struct bb_listener **listener)
+{
+	const char *where = s->t->o.listen;
+	struct sockaddr_storage addr;
+	struct bb_cm_attr attr;
+	int rc = bb_cm_addr(where, &addr);
+
+	bb_cm_attr_init(&attr);
+	if (rc == 0)
+		rc = bb_cm_create(s->t->dev, &attr, &s->cm);
+	if (rc == 0)
+		rc = bb_listener_create(s->cm, (const struct sockaddr *)&addr, listener);
+	if (rc != 0) {
+		say("--listen %s: %s; give an address and a port that is free, as in :18515", where,
+		    strerror(-rc));
+		return EXIT_FAILED;
+	}
+	printf("listening at port %u\n", bb_listener_port(*listener));
+	fflush(stdout);
+	return 0;
+}
+
+static void
+serve_summary(const struct server *s)
+{
+	struct bb_dev_stats stats;
+
+	printf("%u connection%s served", s->served, s->served == 1 ? "" : "s");
+	if (s->t->attr.counters && bb_dev_stats(s->t->dev, &stats) == 0)
+		printf("; requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64
+		       " atomics",
+		       stats.rx_write, stats.rx_read, stats.rx_atomic);
+	printf("\n");
+	fflush(stdout);
+}
+
+int
+serve(struct test *t)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	struct bb_listener *listener = NULL;
+	struct bb_cm_event ev;
+	int rc;
+
+	if (s == NULL) {
+		say("no memory");
+		return EXIT_FAILED;
+	}
+	s->t = t;
+	rc = serve_listen(s, &listener);
+	while (rc == 0 && !test_stopping(t) && (s->served == 0 || !LIST_EMPTY(&s->conns))) {
+		if (bb_cm_poll(s->cm, &ev, 1) == 1)
+			event(s, &ev);
+		else if (LIST_EMPTY(&s->conns) || !t->attr.target_progress)
+			usleep(NAP_US);
+		bb_dev_progress(t->dev);
+	}
+	if (rc == 0)
+		serve_summary(s);
+	if (listener != NULL)
+		bb_listener_destroy(listener);
+	/* Stopped while peers are there: they see it break. */
+	while (!LIST_EMPTY(&s->conns))
+		gone(LIST_FIRST(&s->conns)->conn);
+	if (s->cm != NULL)
+		bb_cm_destroy(s->cm);
+	free(s);
+	return rc;
+}

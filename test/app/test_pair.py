@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""testrdma --listen and --connect: initiators and target in two processes."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+
+from apptest import EAL, LIMIT, AppTest, lcores, main
+
+ONE_SIDED = ['write', 'read', 'fetch_add', 'cmp_swap']
+
+
+class Pair(AppTest):
+    def eal(self, name):
+        return lcores() + EAL + ['--file-prefix=tr_%s_%d' % (name, os.getpid())]
+
+    def listen(self, device):
+        """A process that listens, and its port."""
+        proc = subprocess.Popen([self.program] + self.eal('server') +
+                                ['--', '--device', device, '--listen', '127.0.0.1:0'],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = proc.stdout.readline()
+        self.addCleanup(proc.stdout.close)
+        self.addCleanup(proc.stderr.close)
+        self.addCleanup(proc.kill)
+        if 'listening' not in line:
+            self.fail(str(proc.communicate(timeout=LIMIT)))
+        return proc, '127.0.0.1:' + re.search(r'port (\d+)', line).group(1)
+
+    def end(self, proc, rc=0):
+        out, err = proc.communicate(timeout=LIMIT)
+        self.assertEqual(proc.returncode, rc, err)
+        self.assertNotIn('Sanitizer', err)
+        self.assertNotIn('runtime error', err)
+        return out, err
+
+    def shm(self, host, options=''):
+        return 'soft0,shm=tr%d,ip=192.0.2.%d/24%s' % (os.getpid(), host, options)
+
+    def check(self, res, ops, sizes, qps):
+        self.assertEqual([(r['op'], r['size']) for r in res.json['rows']],
+                         [(op, s) for op in ops for s in (sizes if op in ('write', 'read')
+                                                          else [8])])
+        for row in res.json['rows']:
+            self.assertTrue(row['ok'], row)
+            self.assertGreaterEqual(row['verified']['bytes'], row['size'] * row['slots'] * qps)
+            self.assertGreater(row['verified']['guard_bytes'], 0)
+            self.assertGreater(row['latency_ns']['samples'], 0)
+
+    def served(self, proc, res, qps):
+        """The target has counted at least what the initiator says it has done."""
+        out, _ = self.end(proc)
+        found = re.search(r'(\d+) connections? served; requests of peers: (\d+) writes, (\d+) '
+                          r'reads, (\d+) atomics', out)
+        counts = [int(n) for n in found.groups()]
+        self.assertEqual(counts[0], qps)
+        for i, names in enumerate((['write'], ['read'], ['fetch_add', 'cmp_swap'])):
+            done = sum(r['rate']['ops'] + r['latency_ns']['samples'] for r in res.json['rows']
+                       if r['op'] in names)
+            self.assertGreaterEqual(counts[1 + i], done)
+
+    def test_shared_memory(self):
+        server, where = self.listen(self.shm(1))
+        res = self.run_json(['--device', self.shm(2), '--connect', where, '--size', '8,1000,64K',
+                             '--qps', '3', '--verify', '--duration', '0.05'], self.eal('client'))
+        self.check(res, ONE_SIDED, [8, 1000, 65536], 3)
+        self.served(server, res, 3)
+
+    def test_defect_is_found(self):
+        """The copy that is checked comes from the other process."""
+        server, where = self.listen(self.shm(1, ',defect=atomic_old'))
+        res = self.run_json(['--device', self.shm(2), '--connect', where, '--op', 'fetch_add',
+                             '--verify', '--duration', '0.05'], self.eal('client'), rc=1)
+        self.assertEqual(res.json['result'], 'fail')
+        self.assertIn('the old value returned', res.err)
+        self.end(server)
+
+    def test_prompt(self):
+        """A session connects at start, and can go back to one process."""
+        server, where = self.listen(self.shm(1))
+        script = ['set op write', 'set size 256', 'set verify on', 'set duration 0.05',
+                  'connect ' + where, 'start', 'wait', 'show config', 'disconnect',
+                  'set op send', 'start', 'wait', 'connect ' + where, 'start', 'connect nowhere']
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            res = self.run_program(['-i', '--device', self.shm(2), '--json', f.name],
+                                   self.eal('client'), input='\n'.join(script))
+            with open(f.name) as again:
+                rows = json.load(again)['rows']
+        self.assertEqual(res.rc, 1, str(res))
+        self.assertEqual([(r['op'], r['ok']) for r in rows], [('write', True), ('send', True)])
+        self.assertIn('connect ' + where, res.out)
+        self.assertIn('takes a receive of the target', res.err)
+        self.assertIn('connect nowhere: give an address', res.err)
+        self.end(server)
+
+    def test_nobody_listens(self):
+        res = self.run_json(['--device', self.shm(2), '--connect', '127.0.0.1:1', '--op', 'write'],
+                            self.eal('client'), rc=1)
+        self.assertIn('nobody answers', res.err)
+
+    def test_usage(self):
+        self.usage_error(['--connect', '127.0.0.1:1', '--op', 'send'], 'send', 'one-sided')
+        self.usage_error(['--connect', '127.0.0.1:1', '--listen', ':1'], '--listen', '--connect')
+        res = self.run_program(['--listen', 'nowhere'])
+        self.assertEqual(res.rc, 1, str(res))
+        self.assertIn('--listen nowhere', res.err)
+
+    def test_strangers_and_stop(self):
+        """Who speaks otherwise does not disturb; Ctrl-C ends who listens, with the summary."""
+        server, where = self.listen(self.shm(1))
+        host, port = where.split(':')
+        for data in (b'GET / HTTP/1.0\r\n\r\n', b'\0' * 4096, b''):
+            with socket.create_connection((host, int(port))) as s:
+                s.sendall(data)
+        res = self.run_json(['--device', self.shm(2), '--connect', where, '--op', 'read',
+                             '--size', '8', '--duration', '0.02'], self.eal('client'))
+        self.assertTrue(res.json['rows'][0]['ok'])
+        self.end(server)
+        server, _ = self.listen(self.shm(1))
+        server.send_signal(signal.SIGINT)
+        out, _ = self.end(server, 130)
+        self.assertIn('0 connections served', out)
+
+
+if __name__ == '__main__':
+    main()
