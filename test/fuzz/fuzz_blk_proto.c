@@ -66,7 +66,7 @@ check_completion(const uint8_t *msg, size_t len)
 	}
 	blk_completion_encode(again, &c);
 	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
-	check(blk_status_errno(c.status) <= 0);
+	check(blk_status_errno(c.status) <= 0 && blk_status_name(c.status)[0] != '\0');
 }
 
 static void
