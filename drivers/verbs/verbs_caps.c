@@ -184,6 +184,7 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	}
 	fill(&d->attr, attr);
 	attr->max_msg_size = port.max_msg_sz;
+	d->dev->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_inline(d, &attr->max_inline);
 	if (ret != 0) {

@@ -142,10 +142,12 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	struct ibv_qp_attr a;
 	int theirs = fill(dev, attr, mask, to, &a), err;
 
+	/* What RTR and RTS are on a TCP connection the kernel does, asked by librdmacm. */
+	if (dev->iwarp && (to == BB_QP_RTR || to == BB_QP_RTS))
+		return bb_iwarp_refusal(dev);
 	if (to == BB_QP_RESET)
 		verbs_post_abort(q);
 	err = ibv_modify_qp(q->ib, &a, theirs);
-
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)
 		err = reset_to_err(q, qp->ctrl->init.type);
 	if (err != 0) {

@@ -70,6 +70,8 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 	ret = check_attr(attr);
 	if (ret != 0)
 		return ret;
+	if (dev->iwarp && attr->way == BB_CM_TCP)
+		return bb_iwarp_refusal(dev);
 	if (ops_of(attr->way) == NULL) {
 		BB_LOG(ERR, "connect: this library was built without librdmacm");
 		return -ENOTSUP;

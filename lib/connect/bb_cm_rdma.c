@@ -70,6 +70,30 @@ is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
 	return base != NULL && strcmp(base + 1, name) == 0;
 }
 
+/* ---- iWARP */
+
+/*
+ * iWARP: rdma_connect() and rdma_accept() take the QP to RTS by themselves, by the number that
+ * they are given. It has its rights by then.
+ */
+static bool
+is_iwarp(const struct rdma_cm_id *id)
+{
+	return id->verbs != NULL && id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+static int
+iwarp_init(struct bb_conn *c)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_INIT;
+	attr.access = c->param.access;
+	return bb_qp_modify(c->qp, &attr,
+			    BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS);
+}
+
 /* ---- Events */
 
 static void
@@ -175,7 +199,10 @@ hear(const struct heard *h)
 		bb_cm_heard(c, &msg);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		msg.type = BB_CM_RTU;
+		/* iWARP's answer comes as this, and has no third message. */
+		msg.type = c->active && is_iwarp(h->id) ? BB_CM_REP : BB_CM_RTU;
+		if (msg.type == BB_CM_REP)
+			fill_end(&h->conn, &msg);
 		bb_cm_heard(c, &msg);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
@@ -349,15 +376,20 @@ rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, ui
 	case BB_CM_REQ:
 		p.initiator_depth = c->own.initiator_depth;
 		p.responder_resources = c->own.responder_resources;
+		ret = is_iwarp(id) ? iwarp_init(c) : 0;
+		if (ret != 0)
+			return ret;
 		ret = rdma_connect(id, &p);
 		break;
 	case BB_CM_REP:
 		p.initiator_depth = c->rd_init;
 		p.responder_resources = c->rd_resp;
 		ret = rdma_accept(id, &p);
+		if (ret == 0 && is_iwarp(id))
+			return bb_qp_adopt(c->qp);
 		break;
 	case BB_CM_RTU:
-		ret = rdma_establish(id);
+		ret = is_iwarp(id) ? 0 : rdma_establish(id);
 		break;
 	case BB_CM_REJ:
 		ret = rdma_reject(id, priv, (uint8_t)len);
@@ -391,6 +423,8 @@ rdma_qp_up(struct bb_conn *c)
 
 	if (id == NULL)
 		return -ENOTCONN;
+	if (is_iwarp(id))
+		return c->active ? bb_qp_adopt(c->qp) : iwarp_init(c);
 	ret = attr_of(id, IBV_QPS_INIT, &init);
 	if (ret == 0)
 		ret = attr_of(id, IBV_QPS_RTR, &rtr);

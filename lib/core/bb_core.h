@@ -111,6 +111,8 @@ void bb_mw_table_free(struct bb_dev *dev);
 
 /* bb_qp_modify() with dev->lock held. */
 int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
+/* iWARP: what is in INIT here is in RTS, as librdmacm has connected it. -EINVAL if it is not so. */
+int bb_qp_adopt(struct bb_qp *qp);
 
 /* What bb_qp_modify() would say of a transition and its attributes; logs the reason. */
 int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,

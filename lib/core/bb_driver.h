@@ -37,6 +37,7 @@ struct bb_dev {
 	void *priv;              /* the driver's */
 	struct bb_dev_attr attr; /* filled by the driver's open */
 	bool ethernet;           /* what its ports speak; the driver's, too */
+	bool iwarp;              /* QPs are connected through librdmacm alone; the driver's, too */
 	pthread_mutex_t lock;    /* control path; driver ops are called under it */
 	uint32_t pds;            /* children alive */
 	uint32_t cqs;
@@ -295,5 +296,8 @@ void bb_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf, 
 
 /* The lcore id a queue belongs to; -EINVAL (logged) for one EAL does not know. */
 int bb_lcore_resolve(uint32_t lcore, uint32_t *resolved);
+
+/* -ENOTSUP, and a line that says how QPs of an iWARP device are connected. */
+int bb_iwarp_refusal(const struct bb_dev *dev);
 
 #endif

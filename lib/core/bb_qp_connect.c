@@ -27,6 +27,16 @@ bb_qp_attr_init(struct bb_qp_attr *attr)
 }
 
 int
+bb_iwarp_refusal(const struct bb_dev *dev)
+{
+	BB_LOG(ERR,
+	       "%s is iWARP: its queue pairs are connected through librdmacm only: bb_connect.h or "
+	       "bb_ep.h with BB_CM_RDMACM",
+	       dev->name);
+	return -ENOTSUP;
+}
+
+int
 bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr *addr)
 {
 	struct bb_qp_addr a = {0};
@@ -38,6 +48,8 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	if (qp == NULL || addr == NULL)
 		return -EINVAL;
 	dev = qp->ctrl->pd->dev;
+	if (dev->iwarp)
+		return bb_iwarp_refusal(dev);
 	ret = bb_port_query(dev, port, &attr);
 	if (ret != 0)
 		return ret;

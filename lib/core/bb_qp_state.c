@@ -351,6 +351,24 @@ bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t ma
 }
 
 int
+bb_qp_adopt(struct bb_qp *qp)
+{
+	struct bb_dev *dev = qp->ctrl->pd->dev;
+	int ret = 0;
+
+	pthread_mutex_lock(&dev->lock);
+	if (!dev->iwarp || qp->state != BB_QP_INIT) {
+		ret = -EINVAL;
+	} else {
+		enable(qp, BB_QP_RTS);
+		qp->state = BB_QP_RTS;
+		qp->ctrl->attr.state = BB_QP_RTS;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
+int
 bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
 {
 	struct bb_dev *dev;

@@ -313,6 +313,7 @@ ibv_open_device(struct ibv_device *dev)
 	vctx = null_object(sizeof(*vctx));
 	vctx->sz = sizeof(*vctx);
 	vctx->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	dev->transport_type = null_dev.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
 	vctx->context.device = dev;
 	vctx->context.async_fd = null_async_pipe[0];
 	vctx->query_device_ex = query_device;

@@ -25,6 +25,7 @@ struct null_dev {
 
 	bool no_cq_ex, no_qp_ex, no_td, no_keys; /* the provider lacks these */
 	bool no_devices;
+	bool iwarp;      /* what its transport is */
 	bool silent;     /* requests are only completed: no data moves, for counting */
 	bool hold;       /* requests do not complete before null_release() */
 	uint32_t bad_wr; /* post of WR number @bad_wr from now on is refused; 0: none */

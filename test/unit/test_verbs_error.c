@@ -159,6 +159,32 @@ test_each_call_fails(void **state)
 	}
 }
 
+/* What only librdmacm can connect is refused, and left as it was. */
+static void
+test_iwarp(void **state)
+{
+	struct bb_qp_addr addr = {.mtu = 1024}, none;
+	struct bb_cm_attr cm_attr;
+	struct bb_qp_attr attr;
+	struct fixture f;
+	struct bb_cm *cm;
+
+	(void)state;
+	null_reset();
+	null_dev.iwarp = true;
+	assert_int_equal(fixture_make(&f, BB_QPT_RC, false), -ENOTSUP);
+	assert_non_null(f.qp);
+	assert_int_equal(bb_qp_addr(f.qp, 1, 0, &none), -ENOTSUP);
+	bb_qp_attr_init(&attr);
+	addr.qpn = f.qp->qpn;
+	assert_int_equal(bb_qp_connect(f.qp, &addr, &addr, &attr), -ENOTSUP);
+	assert_int_equal(f.qp->state, BB_QP_RESET);
+	bb_cm_attr_init(&cm_attr);
+	assert_int_equal(bb_cm_create(f.dev, &cm_attr, &cm), -ENOTSUP);
+	fixture_free(&f);
+	assert_int_equal(null_dev.objects, 0);
+}
+
 int
 main(void)
 {
@@ -166,6 +192,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test(test_iwarp),
 		cmocka_unit_test_setup_teardown(test_each_call_fails, setup, teardown),
 	};
 
