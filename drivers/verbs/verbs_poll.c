@@ -124,23 +124,35 @@ verbs_own_done(struct verbs_qp *q)
 		verbs_raise(q->scq, q->failed);
 }
 
-/* A request has succeeded, so all before it have. */
+/* Bytes that came in; other requests tell none (struct bb_wc), and are not asked. */
+static inline uint32_t
+send_len(struct verbs_cq *c, const struct bb_sq_wqe *w, const struct ibv_wc *wc)
+{
+	if (bb_likely(w->opcode != BB_WQE_RDMA_READ && w->opcode != BB_WQE_ATOMIC_CS &&
+		      w->opcode != BB_WQE_ATOMIC_FA))
+		return 0;
+	return wc != NULL ? wc->byte_len : ibv_wc_read_byte_len(c->ex);
+}
+
+/* A request has succeeded, so all before it have. @wc is NULL for the current one of c->ex. */
 static inline void
-send_done(struct verbs_cq *c, uint64_t wr_id, uint32_t byte_len, uint64_t time)
+send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t time)
 {
 	const uint32_t uidx = VERBS_WR_USER(wr_id);
 	struct bb_qp *qp = c->bb->qps[uidx & BB_MAX_USER_INDEX];
+	const struct bb_sq_wqe *w;
 	struct verbs_qp *q;
 	uint32_t seq;
 
 	if (bb_unlikely(qp == NULL))
 		return;
-	q = verbs_qp_of(qp);
-	seq = qp->sq.wqes[wr_id & qp->sq.mask].seq;
+	q = qp->sq.driver;
+	w = &qp->sq.wqes[wr_id & qp->sq.mask];
+	seq = w->seq;
 	if (bb_unlikely(q->own_head != q->own_tail))
 		own_done(q, seq - 1);
 	if ((wr_id & VERBS_WR_REPORT) != 0)
-		cqe_send(c, uidx, (uint16_t)wr_id, byte_len, time);
+		cqe_send(c, uidx, (uint16_t)wr_id, send_len(c, w, wc), time);
 	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
 	if (bb_unlikely(q->own_head != q->own_tail))
 		own_done(q, seq);
@@ -246,7 +258,7 @@ take(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time)
 	else if (wc->status != IBV_WC_SUCCESS)
 		send_failed(c, wc);
 	else
-		send_done(c, wc->wr_id, wc->byte_len, time);
+		send_done(c, wc->wr_id, wc, time);
 }
 
 /* The current completion of an extended CQ, read whole. */
@@ -288,7 +300,7 @@ poll_ex(struct verbs_cq *c, uint32_t room)
 		const uint64_t time = c->timestamps ? ibv_wc_read_completion_ts(ex) : 0;
 
 		if (bb_likely(ex->status == IBV_WC_SUCCESS && (ex->wr_id & VERBS_WR_RECV) == 0))
-			send_done(c, ex->wr_id, ibv_wc_read_byte_len(ex), time);
+			send_done(c, ex->wr_id, NULL, time);
 		else
 			take_ex(c, time);
 	} while (++n < room && !c->one_by_one && ibv_next_poll(ex) == 0);
