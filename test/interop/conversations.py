@@ -205,7 +205,11 @@ def rc_fence(pair):
     pair.post('read', 1, off=0, len=5000, **pair.remote(TARGET2))
     pair.post('send', 2, off=0, len=5000, flags='f')
     pair.expect(pair.a, 'READ', id=1, status=peer.SUCCESS)
+    # rxe's requester sees the fence, its completer ends the READ and finds nobody waiting, then the
+    # requester waits: for ever, were it not for another post. (rxe_req.c, rxe_comp.c: wait_fence)
+    pair.post('write', 3, off=0, len=0, **pair.remote(TARGET))
     pair.expect(pair.a, 'fenced SEND', id=2, status=peer.SUCCESS)
+    pair.expect(pair.a, 'WRITE', id=3, status=peer.SUCCESS)
     pair.expect(pair.b, 'fenced SEND', id=2, status=peer.SUCCESS, len=5000)
     pair.verify(pair.b, 'fenced SEND', TARGET, 5000, seed)
     pair.cell('send', 'fenced, behind a READ')
