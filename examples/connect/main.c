@@ -55,6 +55,7 @@ serve(struct bb_dev *dev, const char *where, char *buf)
 	TRY(bb_ep_get_request(listener, &ep));             /*       rdma_get_request */
 	TRY(bb_ep_reg_write(ep, buf, BUF_SIZE, &mr));      /*       rdma_reg_write */
 	TRY(bb_ep_post_recv(ep, NULL, buf + 2048, 8, mr)); /*      rdma_post_recv */
+	TRY(bb_ep_post_recv(ep, NULL, buf + 2056, 8, mr));
 	bb_conn_param_init(&param);
 	param.access = BB_ACCESS_REMOTE_WRITE;
 	TRY(bb_region_of(mr, "greeting", 0, 2048, &region));
@@ -64,6 +65,8 @@ serve(struct bb_dev *dev, const char *where, char *buf)
 	TRY(bb_ep_get_recv_comp(ep, &wc)); /*                  rdma_get_recv_comp */
 	rc = wc.status == BB_WC_SUCCESS ? 0 : -EIO;
 	printf("%s, then %s\n", buf, buf + 2048);
+	/* Who disconnects first cuts off what the other still waits for: that is for the client. */
+	(void)bb_ep_get_recv_comp(ep, &wc);
 	(void)bb_ep_disconnect(ep); /*                             rdma_disconnect */
 out:
 	if (mr != NULL)
