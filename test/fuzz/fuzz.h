@@ -4,11 +4,35 @@
 #ifndef FUZZ_H
 #define FUZZ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* What libFuzzer calls; replay.c calls it for each file of a corpus. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
+
+/* What must hold, whatever the input. */
+static inline void
+fuzz_check(bool ok)
+{
+	if (!ok)
+		abort();
+}
+
+/* Are these bytes what FUZZ_FILL left there? */
+#define FUZZ_FILL 0x5a
+static inline bool
+fuzz_untouched(const void *v, size_t len)
+{
+	const uint8_t *p = v;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		if (p[i] != FUZZ_FILL)
+			return false;
+	return true;
+}
 
 /* The rest of an input. Behind its end come zeros. */
 struct fuzz_in {

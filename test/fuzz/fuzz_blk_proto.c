@@ -14,25 +14,6 @@
 #include "fuzz.h"
 
 static void
-check(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static bool
-untouched(const void *v, size_t len)
-{
-	const uint8_t *p = v;
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		if (p[i] != 0x5a)
-			return false;
-	return true;
-}
-
-static void
 check_command(const uint8_t *msg, size_t len)
 {
 	static const struct blk_shape shape = {
@@ -40,17 +21,17 @@ check_command(const uint8_t *msg, size_t len)
 	uint8_t again[BLK_COMMAND];
 	struct blk_command c;
 
-	memset(&c, 0x5a, sizeof(c));
+	memset(&c, FUZZ_FILL, sizeof(c));
 	if (blk_command_decode(msg, len, &c) != NULL) {
-		check(untouched(&c, sizeof(c)));
+		fuzz_check(fuzz_untouched(&c, sizeof(c)));
 		return;
 	}
 	blk_command_encode(again, &c);
-	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
+	fuzz_check(len == sizeof(again) && memcmp(again, msg, len) == 0);
 	if (blk_command_check(&c, &shape) == BLK_OK && c.op != BLK_FLUSH)
-		check(c.length >= shape.block && c.length <= shape.max_io &&
-		      c.offset < shape.capacity && c.length <= shape.capacity - c.offset &&
-		      (c.offset | c.length) % shape.block == 0);
+		fuzz_check(c.length >= shape.block && c.length <= shape.max_io &&
+			   c.offset < shape.capacity && c.length <= shape.capacity - c.offset &&
+			   (c.offset | c.length) % shape.block == 0);
 }
 
 static void
@@ -59,14 +40,14 @@ check_completion(const uint8_t *msg, size_t len)
 	uint8_t again[BLK_COMPLETION];
 	struct blk_completion c;
 
-	memset(&c, 0x5a, sizeof(c));
+	memset(&c, FUZZ_FILL, sizeof(c));
 	if (blk_completion_decode(msg, len, &c) != NULL) {
-		check(untouched(&c, sizeof(c)));
+		fuzz_check(fuzz_untouched(&c, sizeof(c)));
 		return;
 	}
 	blk_completion_encode(again, &c);
-	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
-	check(blk_status_errno(c.status) <= 0 && blk_status_name(c.status)[0] != '\0');
+	fuzz_check(len == sizeof(again) && memcmp(again, msg, len) == 0);
+	fuzz_check(blk_status_errno(c.status) <= 0 && blk_status_name(c.status)[0] != '\0');
 }
 
 static void
@@ -75,15 +56,15 @@ check_welcome(const uint8_t *msg, size_t len)
 	uint8_t again[BLK_WELCOME];
 	struct blk_shape s;
 
-	memset(&s, 0x5a, sizeof(s));
+	memset(&s, FUZZ_FILL, sizeof(s));
 	if (blk_welcome_decode(msg, len, &s) != NULL) {
-		check(untouched(&s, sizeof(s)));
+		fuzz_check(fuzz_untouched(&s, sizeof(s)));
 		return;
 	}
-	check(s.depth >= 1 && s.depth <= BLK_MAX_DEPTH && s.max_io >= s.block);
-	check(s.max_io <= BLK_MAX_IO && s.capacity % s.block == 0 && s.queues >= 1);
+	fuzz_check(s.depth >= 1 && s.depth <= BLK_MAX_DEPTH && s.max_io >= s.block);
+	fuzz_check(s.max_io <= BLK_MAX_IO && s.capacity % s.block == 0 && s.queues >= 1);
 	blk_welcome_encode(again, &s);
-	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
+	fuzz_check(len == sizeof(again) && memcmp(again, msg, len) == 0);
 }
 
 static void
@@ -92,13 +73,13 @@ check_hello(const uint8_t *msg, size_t len)
 	uint8_t again[BLK_HELLO];
 	uint32_t depth;
 
-	memset(&depth, 0x5a, sizeof(depth));
+	memset(&depth, FUZZ_FILL, sizeof(depth));
 	if (blk_hello_decode(msg, len, &depth) != NULL) {
-		check(untouched(&depth, sizeof(depth)));
+		fuzz_check(fuzz_untouched(&depth, sizeof(depth)));
 		return;
 	}
 	blk_hello_encode(again, depth);
-	check(depth >= 1 && len == sizeof(again) && memcmp(again, msg, len) == 0);
+	fuzz_check(depth >= 1 && len == sizeof(again) && memcmp(again, msg, len) == 0);
 }
 
 int

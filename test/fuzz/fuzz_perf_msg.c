@@ -13,40 +13,21 @@
 #include "perf_msg.h"
 
 static void
-check(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static bool
-untouched(const void *v, size_t len)
-{
-	const uint8_t *p = v;
-	size_t i;
-
-	for (i = 0; i < len; i++)
-		if (p[i] != 0x5a)
-			return false;
-	return true;
-}
-
-static void
 check_pingpong(const uint8_t *msg, size_t len)
 {
 	struct msg_addr a, b;
 	uint8_t again[MSG_PINGPONG];
 
-	memset(&a, 0x5a, sizeof(a));
+	memset(&a, FUZZ_FILL, sizeof(a));
 	if (msg_pingpong_decode(msg, len, &a) != NULL) {
-		check(untouched(&a, sizeof(a)));
+		fuzz_check(fuzz_untouched(&a, sizeof(a)));
 		return;
 	}
-	check(len == MSG_PINGPONG && a.qpn <= 0xffffff && a.psn <= 0xffffff);
+	fuzz_check(len == MSG_PINGPONG && a.qpn <= 0xffffff && a.psn <= 0xffffff);
 	msg_pingpong_encode(again, &a);
-	check(msg_pingpong_decode(again, sizeof(again), &b) == NULL);
-	check(a.lid == b.lid && a.qpn == b.qpn && a.psn == b.psn);
-	check(memcmp(a.gid, b.gid, sizeof(a.gid)) == 0);
+	fuzz_check(msg_pingpong_decode(again, sizeof(again), &b) == NULL);
+	fuzz_check(a.lid == b.lid && a.qpn == b.qpn && a.psn == b.psn);
+	fuzz_check(memcmp(a.gid, b.gid, sizeof(a.gid)) == 0);
 }
 
 static void
@@ -55,18 +36,18 @@ check_keys(const uint8_t *msg, size_t len)
 	struct msg_keys a, b;
 	uint8_t again[MSG_KEYS_GID];
 
-	memset(&a, 0x5a, sizeof(a));
+	memset(&a, FUZZ_FILL, sizeof(a));
 	if (msg_keys_decode(msg, len, &a) != NULL) {
-		check(untouched(&a, sizeof(a)));
+		fuzz_check(fuzz_untouched(&a, sizeof(a)));
 		return;
 	}
-	check(len == MSG_KEYS || len == MSG_KEYS_GID);
-	check(a.addr.qpn <= 0xffffff && a.addr.psn <= 0xffffff);
+	fuzz_check(len == MSG_KEYS || len == MSG_KEYS_GID);
+	fuzz_check(a.addr.qpn <= 0xffffff && a.addr.psn <= 0xffffff);
 	msg_keys_encode(again, len, &a);
-	check(msg_keys_decode(again, len, &b) == NULL);
-	check(a.rkey == b.rkey && a.vaddr == b.vaddr && a.srqn == b.srqn);
-	check(a.out_reads == b.out_reads && a.addr.psn == b.addr.psn);
-	check(memcmp(a.addr.gid, b.addr.gid, sizeof(a.addr.gid)) == 0);
+	fuzz_check(msg_keys_decode(again, len, &b) == NULL);
+	fuzz_check(a.rkey == b.rkey && a.vaddr == b.vaddr && a.srqn == b.srqn);
+	fuzz_check(a.out_reads == b.out_reads && a.addr.psn == b.addr.psn);
+	fuzz_check(memcmp(a.addr.gid, b.addr.gid, sizeof(a.addr.gid)) == 0);
 }
 
 static void
@@ -76,12 +57,12 @@ check_version(const uint8_t *msg, size_t len)
 	uint8_t again[MSG_VERSION];
 
 	if (msg_version_decode(msg, len, &v) != NULL) {
-		check(v == 0x5a5a5a5a);
+		fuzz_check(v == 0x5a5a5a5a);
 		return;
 	}
-	check(v <= 999999);
+	fuzz_check(v <= 999999);
 	msg_version_encode(again, v);
-	check(msg_version_decode(again, sizeof(again), &w) == NULL && v == w);
+	fuzz_check(msg_version_decode(again, sizeof(again), &w) == NULL && v == w);
 }
 
 /* Any sizes that are taken make places inside the cycle buffer. */
@@ -97,15 +78,15 @@ check_sizes(const uint8_t *msg, size_t len)
 	if (msg_cycle_decode(msg, MSG_U32, &cycle) != NULL ||
 	    msg_line_decode(msg + MSG_U32, MSG_U32, &line) != NULL)
 		return;
-	check(cycle <= MSG_MAX_CYCLE && line <= MSG_MAX_LINE);
+	fuzz_check(cycle <= MSG_MAX_CYCLE && line <= MSG_MAX_LINE);
 	cycle = cycle < 4096 ? 4096 : cycle;
 	line = line < 64 ? 64 : line;
 	for (size = 1; size <= 2 * cycle; size = size * 3 + 1) {
 		msg_cycle_of(&c, size, cycle, line);
-		check(c.places >= 1);
+		fuzz_check(c.places >= 1);
 		for (n = 0; n < 3; n++)
-			check(c.places == 1 ||
-			      msg_place(&c, c.places * n + c.places - 1) + size <= cycle);
+			fuzz_check(c.places == 1 ||
+				   msg_place(&c, c.places * n + c.places - 1) + size <= cycle);
 	}
 }
 
@@ -119,7 +100,7 @@ check_report(const uint8_t *msg, size_t len)
 		return;
 	(void)msg_report_usable(&r);
 	msg_report_encode(again, &r);
-	check(len == sizeof(again) && memcmp(again, msg, len) == 0);
+	fuzz_check(len == sizeof(again) && memcmp(again, msg, len) == 0);
 }
 
 static void
@@ -130,9 +111,9 @@ check_mtu(const uint8_t *msg, size_t len)
 
 	if (msg_mtu_decode(msg, len, &mtu) != NULL)
 		return;
-	check(mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0);
+	fuzz_check(mtu >= 256 && mtu <= 4096 && (mtu & (mtu - 1)) == 0);
 	msg_mtu_encode(again, mtu);
-	check(memcmp(again, msg, sizeof(again)) == 0);
+	fuzz_check(memcmp(again, msg, sizeof(again)) == 0);
 }
 
 int
