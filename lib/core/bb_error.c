@@ -4,7 +4,6 @@
 /* What went wrong on a queue pair: kept when it happens, put into words when asked for. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "bb_core.h"
 #include "bb_error.h"
 #include "bb_mem_table.h"
+#include "bb_text.h"
 
 /* Pieces told of; a WQE with more has the first ones. */
 #define PIECES_MAX 8
@@ -68,49 +68,30 @@ bb_qp_error_forget(struct bb_qp *qp)
 	free(__atomic_exchange_n(&qp->ctrl->error, NULL, __ATOMIC_ACQ_REL));
 }
 
-/* Text that grows, as snprintf() has it. */
-struct text {
-	char *buf;
-	size_t size, len;
-};
-
-static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *fmt, ...)
-{
-	bool room = t->len < t->size;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(room ? t->buf + t->len : NULL, room ? t->size - t->len : 0, fmt, ap);
-	va_end(ap);
-	if (n > 0)
-		t->len += (size_t)n;
-}
-
 static void
-add_range(struct text *t, const struct bb_wqe_piece *p, uint64_t start, uint64_t len)
+add_range(struct bb_text *t, const struct bb_wqe_piece *p, uint64_t start, uint64_t len)
 {
 	/* Of a peer's key the length is not in the segment. */
 	if (p->addr < start || p->addr - start > len)
-		add(t, "; the piece begins outside it");
+		bb_text_add(t, "; the piece begins outside it");
 	else if (p->len > len - (p->addr - start))
-		add(t, "; the piece ends %" PRIu64 " bytes behind it",
-		    p->len - (len - (p->addr - start)));
+		bb_text_add(t, "; the piece ends %" PRIu64 " bytes behind it",
+			    p->len - (len - (p->addr - start)));
 }
 
 static void
-add_mr(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p,
+add_mr(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p,
        const struct bb_mr_priv *mr)
 {
 	char access[BB_ACCESS_TEXT_MAX];
 
 	bb_access_text(mr->pub.access, access);
-	add(t, "%zu bytes at 0x%" PRIx64 ", rights %s", mr->pub.len, mr->pub.iova, access);
+	bb_text_add(t, "%zu bytes at 0x%" PRIx64 ", rights %s", mr->pub.len, mr->pub.iova, access);
 	if (mr->pub.pd != qp->ctrl->pd && !p->remote)
-		add(t, "; it is of another PD than the QP");
+		bb_text_add(t, "; it is of another PD than the QP");
 	add_range(t, p, mr->pub.iova, mr->pub.len);
 	if (p->written && (mr->pub.access & BB_ACCESS_LOCAL_WRITE) == 0)
-		add(t, "; data lands in it, and LOCAL_WRITE is missing");
+		bb_text_add(t, "; data lands in it, and LOCAL_WRITE is missing");
 }
 
 static const struct bb_mem_reg *
@@ -126,7 +107,7 @@ find_in(const struct bb_mem_regs *regs, uint32_t key)
 
 /* Automatic registrations, of the QP's PD. */
 static bool
-add_auto(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
+add_auto(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 {
 	struct bb_mem_table *m = qp->ctrl->pd->mem;
 	const struct bb_mem_reg *reg;
@@ -143,8 +124,8 @@ add_auto(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 		reg = find_in(&m->retired, p->key);
 	}
 	if (reg != NULL) {
-		add(t, "of %s, %" PRIu64 " bytes at 0x%" PRIx64 ", rights local_write", what,
-		    reg->end - reg->start, reg->start);
+		bb_text_add(t, "of %s, %" PRIu64 " bytes at 0x%" PRIx64 ", rights local_write",
+			    what, reg->end - reg->start, reg->start);
 		add_range(t, p, reg->start, reg->end - reg->start);
 	}
 	pthread_mutex_unlock(&m->lock);
@@ -152,43 +133,47 @@ add_auto(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 }
 
 static void
-add_key(struct text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
+add_key(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 {
 	const struct bb_mr_priv *mr = bb_mr_by_key(qp->ctrl->pd->dev, p->key);
 
-	add(t, "  %s 0x%x: ", p->remote ? "the peer's rkey" : "lkey", p->key);
+	bb_text_add(t, "  %s 0x%x: ", p->remote ? "the peer's rkey" : "lkey", p->key);
 	if (mr != NULL && p->remote && mr->pub.rkey != p->key)
 		mr = NULL;
 	if (mr != NULL) {
 		if (p->remote)
-			add(t, "this device has that key, too: ");
+			bb_text_add(t, "this device has that key, too: ");
 		add_mr(t, qp, p, mr);
 	} else if (p->remote) {
-		add(t, "none of this device's; look at the peer's registrations");
+		bb_text_add(t, "none of this device's; look at the peer's registrations");
 	} else if (!add_auto(t, qp, p)) {
-		add(t, "no registration of this device and PD has it: mistyped, or deregistered");
+		bb_text_add(
+			t,
+			"no registration of this device and PD has it: mistyped, or deregistered");
 	}
-	add(t, "\n");
+	bb_text_add(t, "\n");
 }
 
 int
 bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size)
 {
-	struct text t = {buf, size, 0};
 	const struct bb_qp_error *e;
+	struct bb_text t;
 	struct bb_dev *dev;
 	uint32_t i;
 
 	if (qp == NULL || (buf == NULL && size != 0))
 		return -EINVAL;
+	t = bb_text_start(buf, size);
 	dev = qp->ctrl->pd->dev;
 	pthread_mutex_lock(&dev->lock);
 	e = __atomic_load_n(&qp->ctrl->error, __ATOMIC_ACQUIRE);
 	if (e != NULL) {
-		add(&t, "QP 0x%x: %s (syndrome 0x%02x, vendor syndrome 0x%02x)\n", qp->qpn,
-		    bb_wc_status_name(e->wc.status), e->wc.syndrome, e->wc.vendor_err);
-		add(&t, "  likely cause: %s\n", bb_wc_status_cause(e->wc.status, e->wc.vendor_err));
-		add(&t, "  the %s: %s\n", e->send ? "request" : "receive", e->wqe);
+		bb_text_add(&t, "QP 0x%x: %s (syndrome 0x%02x, vendor syndrome 0x%02x)\n", qp->qpn,
+			    bb_wc_status_name(e->wc.status), e->wc.syndrome, e->wc.vendor_err);
+		bb_text_add(&t, "  likely cause: %s\n",
+			    bb_wc_status_cause(e->wc.status, e->wc.vendor_err));
+		bb_text_add(&t, "  the %s: %s\n", e->send ? "request" : "receive", e->wqe);
 		for (i = 0; i < e->n; i++)
 			add_key(&t, qp, &e->pieces[i]);
 	}

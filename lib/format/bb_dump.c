@@ -5,45 +5,15 @@
  * Readable WQEs and CQEs. The bytes may come from a broken queue or from a peer
  * of the software device: every length in them is checked before it is used.
  */
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bb_cqe.h"
+#include "bb_text.h"
 #include "bb_wqe.h"
 
 #define DUMP_DATA_MAX 32u /* bytes of inline data shown */
-
-/* Text that grows; what does not fit is counted and dropped, as snprintf() does. */
-struct text {
-	char *buf;
-	size_t size;
-	size_t len;
-};
-
-static void __attribute__((format(printf, 2, 3))) add(struct text *t, const char *fmt, ...)
-{
-	bool room = t->len < t->size;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vsnprintf(room ? t->buf + t->len : NULL, room ? t->size - t->len : 0, fmt, ap);
-	va_end(ap);
-	if (n > 0)
-		t->len += (size_t)n;
-}
-
-static struct text
-text_start(char *buf, size_t size)
-{
-	struct text t = {buf, size, 0};
-
-	if (size != 0)
-		buf[0] = '\0';
-	return t;
-}
 
 const char *
 bb_wqe_opcode_name(uint8_t opcode)
@@ -158,21 +128,21 @@ view_copy(const struct view *v, size_t pos, void *dst, size_t len)
 }
 
 static void
-add_hex(struct text *t, const struct view *v, size_t pos, size_t len)
+add_hex(struct bb_text *t, const struct view *v, size_t pos, size_t len)
 {
 	uint8_t bytes[DUMP_DATA_MAX];
 	size_t i, n = len < sizeof(bytes) ? len : sizeof(bytes);
 
 	view_copy(v, pos, bytes, n);
 	for (i = 0; i < n; i++)
-		add(t, "%s%02x", i % 4 == 0 ? " " : "", bytes[i]);
+		bb_text_add(t, "%s%02x", i % 4 == 0 ? " " : "", bytes[i]);
 	if (n < len)
-		add(t, " ...");
+		bb_text_add(t, " ...");
 }
 
 /* The data segment at @pos; returns the bytes it takes, at least one segment. */
 static size_t
-add_data(struct text *t, const struct view *v, size_t pos, bool inline_ok)
+add_data(struct bb_text *t, const struct view *v, size_t pos, bool inline_ok)
 {
 	struct bb_wqe_data d;
 	size_t room = v->len - pos - 4, len;
@@ -181,24 +151,25 @@ add_data(struct text *t, const struct view *v, size_t pos, bool inline_ok)
 	view_copy(v, pos, &d, sizeof(d));
 	count = bb_be32(d.byte_count);
 	if (!inline_ok || (count & BB_WQE_INLINE) == 0) {
-		add(t, " | %u bytes at 0x%llx lkey 0x%x", count == 0 ? BB_WQE_MAX_SGE_LEN : count,
-		    (unsigned long long)bb_be64(d.addr), bb_be32(d.lkey));
+		bb_text_add(t, " | %u bytes at 0x%llx lkey 0x%x",
+			    count == 0 ? BB_WQE_MAX_SGE_LEN : count,
+			    (unsigned long long)bb_be64(d.addr), bb_be32(d.lkey));
 		return BB_WQE_SEG;
 	}
 	len = count & ~BB_WQE_INLINE;
-	add(t, " | inline %zu bytes", len);
+	bb_text_add(t, " | inline %zu bytes", len);
 	if (len > room) {
-		add(t, " (bad: the WQE ends after %zu)", room);
+		bb_text_add(t, " (bad: the WQE ends after %zu)", room);
 		len = room;
 	}
-	add(t, ":");
+	bb_text_add(t, ":");
 	add_hex(t, v, pos + 4, len);
 	return (len + 4 + BB_WQE_SEG - 1) / BB_WQE_SEG * BB_WQE_SEG;
 }
 
 /* Remote address and atomic segments; returns where the data starts. */
 static size_t
-add_remote(struct text *t, const struct view *v, uint8_t opcode)
+add_remote(struct bb_text *t, const struct view *v, uint8_t opcode)
 {
 	bool atomic = opcode == BB_WQE_ATOMIC_CS || opcode == BB_WQE_ATOMIC_FA;
 	size_t pos = BB_WQE_SEG;
@@ -209,64 +180,68 @@ add_remote(struct text *t, const struct view *v, uint8_t opcode)
 	    opcode != BB_WQE_RDMA_READ && !atomic)
 		return pos;
 	if (v->len - pos < sizeof(r)) {
-		add(t, " | bad: no remote address segment");
+		bb_text_add(t, " | bad: no remote address segment");
 		return v->len;
 	}
 	view_copy(v, pos, &r, sizeof(r));
 	pos += sizeof(r);
-	add(t, " | raddr 0x%llx rkey 0x%x", (unsigned long long)bb_be64(r.raddr), bb_be32(r.rkey));
+	bb_text_add(t, " | raddr 0x%llx rkey 0x%x", (unsigned long long)bb_be64(r.raddr),
+		    bb_be32(r.rkey));
 	if (!atomic)
 		return pos;
 	if (v->len - pos < sizeof(a)) {
-		add(t, " | bad: no atomic segment");
+		bb_text_add(t, " | bad: no atomic segment");
 		return v->len;
 	}
 	view_copy(v, pos, &a, sizeof(a));
 	pos += sizeof(a);
 	if (opcode == BB_WQE_ATOMIC_CS)
-		add(t, " | compare 0x%llx swap 0x%llx", (unsigned long long)bb_be64(a.compare),
-		    (unsigned long long)bb_be64(a.swap_add));
+		bb_text_add(t, " | compare 0x%llx swap 0x%llx",
+			    (unsigned long long)bb_be64(a.compare),
+			    (unsigned long long)bb_be64(a.swap_add));
 	else
-		add(t, " | add 0x%llx", (unsigned long long)bb_be64(a.swap_add));
+		bb_text_add(t, " | add 0x%llx", (unsigned long long)bb_be64(a.swap_add));
 	return pos;
 }
 
 static void
-add_rights(struct text *t, uint8_t access)
+add_rights(struct bb_text *t, uint8_t access)
 {
-	add(t, " rights%s%s%s%s%s", (access & BB_MKEY_LW) != 0 ? " lw" : "",
-	    (access & BB_MKEY_RR) != 0 ? " rr" : "", (access & BB_MKEY_RW) != 0 ? " rw" : "",
-	    (access & BB_MKEY_A) != 0 ? " atomic" : "",
-	    (access & ~(BB_MKEY_LR | BB_MKEY_LW | BB_MKEY_RR | BB_MKEY_RW | BB_MKEY_A)) != 0
-		    ? " bad"
-		    : "");
+	bb_text_add(t, " rights%s%s%s%s%s", (access & BB_MKEY_LW) != 0 ? " lw" : "",
+		    (access & BB_MKEY_RR) != 0 ? " rr" : "",
+		    (access & BB_MKEY_RW) != 0 ? " rw" : "",
+		    (access & BB_MKEY_A) != 0 ? " atomic" : "",
+		    (access & ~(BB_MKEY_LR | BB_MKEY_LW | BB_MKEY_RR | BB_MKEY_RW | BB_MKEY_A)) != 0
+			    ? " bad"
+			    : "");
 }
 
 /* The interleaved layout at @pos. */
 static void
-add_repeat(struct text *t, const struct view *v, size_t pos, const struct bb_wqe_repeat *r)
+add_repeat(struct bb_text *t, const struct view *v, size_t pos, const struct bb_wqe_repeat *r)
 {
 	uint32_t n = bb_be16(r->num_entries), i;
 
-	add(t, " | %u times %u bytes in %u blocks", bb_be32(r->repeat_count),
-	    bb_be32(r->byte_count), n);
+	bb_text_add(t, " | %u times %u bytes in %u blocks", bb_be32(r->repeat_count),
+		    bb_be32(r->byte_count), n);
 	for (i = 0; i < n; i++) {
 		struct bb_wqe_repeat_entry e;
 
 		pos += sizeof(e);
 		if (v->len - pos < sizeof(e)) {
-			add(t, " | bad: the WQE ends after %u blocks", i);
+			bb_text_add(t, " | bad: the WQE ends after %u blocks", i);
 			return;
 		}
 		view_copy(v, pos, &e, sizeof(e));
-		add(t, " | %u bytes each %u at 0x%llx lkey 0x%x", bb_be16(e.byte_count),
-		    bb_be16(e.stride), (unsigned long long)bb_be64(e.addr), bb_be32(e.lkey));
+		bb_text_add(t, " | %u bytes each %u at 0x%llx lkey 0x%x", bb_be16(e.byte_count),
+			    bb_be16(e.stride), (unsigned long long)bb_be64(e.addr),
+			    bb_be32(e.lkey));
 	}
 }
 
 /* What stands behind the control segment of a UMR WQE. */
 static void
-add_umr(struct text *t, const struct view *v, uint32_t key)
+add_umr(struct bb_text *t, const struct view *v, uint32_t key)
 {
 	struct bb_wqe_repeat r;
 	struct bb_wqe_umr u;
@@ -274,27 +249,28 @@ add_umr(struct text *t, const struct view *v, uint32_t key)
 	uint64_t mask;
 	size_t pos;
 
-	add(t, " | key 0x%x", key);
+	bb_text_add(t, " | key 0x%x", key);
 	if (v->len < BB_WQE_UMR_DS * BB_WQE_SEG) {
-		add(t, " | bad: no UMR and mkey segments");
+		bb_text_add(t, " | bad: no UMR and mkey segments");
 		return;
 	}
 	view_copy(v, BB_WQE_SEG, &u, sizeof(u));
 	view_copy(v, BB_WQE_SEG + sizeof(u), &m, sizeof(m));
 	mask = bb_be64(u.mkey_mask);
-	add(t, "%s%s%s mask 0x%llx", (u.flags & BB_UMR_CHECK_FREE) != 0 ? " if free" : "",
-	    (u.flags & BB_UMR_CHECK_USED) != 0 ? " if in use" : "",
-	    (u.flags & BB_UMR_CHECK_QPN) != 0 ? " if this QP's" : "", (unsigned long long)mask);
+	bb_text_add(t, "%s%s%s mask 0x%llx", (u.flags & BB_UMR_CHECK_FREE) != 0 ? " if free" : "",
+		    (u.flags & BB_UMR_CHECK_USED) != 0 ? " if in use" : "",
+		    (u.flags & BB_UMR_CHECK_QPN) != 0 ? " if this QP's" : "",
+		    (unsigned long long)mask);
 	if ((mask & BB_MKEY_MASK_FREE) != 0)
-		add(t, (m.free & BB_MKEY_FREE) != 0 ? " free it" : " use it");
+		bb_text_add(t, (m.free & BB_MKEY_FREE) != 0 ? " free it" : " use it");
 	if ((mask & BB_MKEY_MASK_KEY) != 0)
-		add(t, " variant 0x%02x", bb_be32(m.qpn_key) & 0xff);
+		bb_text_add(t, " variant 0x%02x", bb_be32(m.qpn_key) & 0xff);
 	if ((mask & BB_MKEY_MASK_QPN) != 0)
-		add(t, " QP 0x%06x", bb_be32(m.qpn_key) >> 8);
+		bb_text_add(t, " QP 0x%06x", bb_be32(m.qpn_key) >> 8);
 	if ((mask & BB_MKEY_MASK_START_ADDR) != 0)
-		add(t, " start 0x%llx", (unsigned long long)bb_be64(m.start_addr));
+		bb_text_add(t, " start 0x%llx", (unsigned long long)bb_be64(m.start_addr));
 	if ((mask & BB_MKEY_MASK_LEN) != 0)
-		add(t, " length %llu", (unsigned long long)bb_be64(m.len));
+		bb_text_add(t, " length %llu", (unsigned long long)bb_be64(m.len));
 	if ((mask & BB_MKEY_MASK_ACCESS) != 0)
 		add_rights(t, m.access);
 	for (pos = BB_WQE_UMR_DS * BB_WQE_SEG; v->len - pos >= sizeof(r); pos += sizeof(r)) {
@@ -313,7 +289,7 @@ add_umr(struct text *t, const struct view *v, uint32_t key)
 int
 bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx)
 {
-	struct text t = text_start(buf, size);
+	struct bb_text t = bb_text_start(buf, size);
 	struct view v = {ring, (size_t)blocks * BB_WQE_BB, 0, 0};
 	struct bb_wqe_ctrl ctrl;
 	uint32_t head, ds;
@@ -321,7 +297,7 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 	size_t pos;
 
 	if (ring == NULL || blocks == 0) {
-		add(&t, "WQE %u: no ring", idx);
+		bb_text_add(&t, "WQE %u: no ring", idx);
 		return (int)t.len;
 	}
 	v.start = (size_t)(idx % blocks) * BB_WQE_BB;
@@ -331,24 +307,24 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 	ds = bb_be32(ctrl.qpn_ds) & BB_WQE_MAX_DS;
 	v.len = (size_t)ds * BB_WQE_SEG;
 
-	add(&t, "WQE %u: %s", idx, bb_wqe_opcode_name(opcode));
-	add(&t, " (opcode 0x%02x) index %u QP 0x%06x ds %u ce %u fm %u%s", opcode,
-	    head >> 8 & 0xffff, bb_be32(ctrl.qpn_ds) >> 8, ds, ctrl.fm_ce_se >> 2 & 3,
-	    ctrl.fm_ce_se >> 5, (ctrl.fm_ce_se & BB_WQE_SE) != 0 ? " solicited" : "");
+	bb_text_add(&t, "WQE %u: %s", idx, bb_wqe_opcode_name(opcode));
+	bb_text_add(&t, " (opcode 0x%02x) index %u QP 0x%06x ds %u ce %u fm %u%s", opcode,
+		    head >> 8 & 0xffff, bb_be32(ctrl.qpn_ds) >> 8, ds, ctrl.fm_ce_se >> 2 & 3,
+		    ctrl.fm_ce_se >> 5, (ctrl.fm_ce_se & BB_WQE_SE) != 0 ? " solicited" : "");
 	if (head >> 24 != 0)
-		add(&t, " opmod 0x%02x", head >> 24);
+		bb_text_add(&t, " opmod 0x%02x", head >> 24);
 	if (opcode == BB_WQE_SEND_IMM || opcode == BB_WQE_RDMA_WRITE_IMM)
-		add(&t, " imm 0x%08x", bb_be32(ctrl.imm));
+		bb_text_add(&t, " imm 0x%08x", bb_be32(ctrl.imm));
 	if (opcode == BB_WQE_SEND_INV)
-		add(&t, " invalidates rkey 0x%x", bb_be32(ctrl.imm));
+		bb_text_add(&t, " invalidates rkey 0x%x", bb_be32(ctrl.imm));
 	if ((uint16_t)(head >> 8) != idx)
-		add(&t, " (bad: index is not its place)");
+		bb_text_add(&t, " (bad: index is not its place)");
 	if (ds == 0) {
-		add(&t, " (bad: ds must count the control segment)");
+		bb_text_add(&t, " (bad: ds must count the control segment)");
 		return (int)t.len;
 	}
 	if (v.len > v.size) {
-		add(&t, " (bad: longer than the ring of %u blocks)", blocks);
+		bb_text_add(&t, " (bad: longer than the ring of %u blocks)", blocks);
 		v.len = v.size;
 	}
 	if (opcode == BB_WQE_UMR) {
@@ -358,7 +334,7 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 	pos = add_remote(&t, &v, opcode);
 	if (strcmp(bb_wqe_opcode_name(opcode), "?") == 0) {
 		if (pos < v.len) {
-			add(&t, " |");
+			bb_text_add(&t, " |");
 			add_hex(&t, &v, pos, v.len - pos);
 		}
 		return (int)t.len;
@@ -371,11 +347,11 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 int
 bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride)
 {
-	struct text t = text_start(buf, size);
+	struct bb_text t = bb_text_start(buf, size);
 	struct view v = {wqe, stride, 0, stride};
 	size_t pos;
 
-	add(&t, "receive WQE of %u bytes", stride);
+	bb_text_add(&t, "receive WQE of %u bytes", stride);
 	if (wqe == NULL)
 		return (int)t.len;
 	for (pos = 0; v.len - pos >= BB_WQE_SEG; pos += BB_WQE_SEG) {
@@ -383,7 +359,7 @@ bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride)
 
 		view_copy(&v, pos, &d, sizeof(d));
 		if (d.byte_count == 0 && bb_be32(d.lkey) == BB_WQE_INVALID_LKEY) {
-			add(&t, " | end");
+			bb_text_add(&t, " | end");
 			break;
 		}
 		add_data(&t, &v, pos, false);
@@ -394,34 +370,35 @@ bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride)
 int
 bb_cqe_dump(char *buf, size_t size, const struct bb_cqe *cqe)
 {
-	struct text t = text_start(buf, size);
+	struct bb_text t = bb_text_start(buf, size);
 	uint8_t opcode = cqe->op_own >> 4;
 	uint32_t sop_qpn = bb_be32(cqe->sop_qpn);
 
-	add(&t, "CQE: %s (opcode %u) owner %u", bb_cqe_opcode_name(opcode), opcode,
-	    cqe->op_own & 1);
+	bb_text_add(&t, "CQE: %s (opcode %u) owner %u", bb_cqe_opcode_name(opcode), opcode,
+		    cqe->op_own & 1);
 	if (opcode == BB_CQE_INVALID)
 		return (int)t.len;
-	add(&t, " user index 0x%x QP 0x%06x wqe counter %u", bb_be32(cqe->srqn_uidx) & 0xffffff,
-	    sop_qpn & 0xffffff, bb_be16(cqe->wqe_counter));
+	bb_text_add(&t, " user index 0x%x QP 0x%06x wqe counter %u",
+		    bb_be32(cqe->srqn_uidx) & 0xffffff, sop_qpn & 0xffffff,
+		    bb_be16(cqe->wqe_counter));
 	if (opcode == BB_CQE_REQ_ERR || opcode == BB_CQE_RESP_ERR) {
 		uint8_t syndrome = bb_cqe_syndrome(cqe);
 
-		add(&t, " syndrome 0x%02x (%s) vendor 0x%02x", syndrome, syndrome_name(syndrome),
-		    bb_cqe_vendor_syndrome(cqe));
+		bb_text_add(&t, " syndrome 0x%02x (%s) vendor 0x%02x", syndrome,
+			    syndrome_name(syndrome), bb_cqe_vendor_syndrome(cqe));
 		return (int)t.len;
 	}
 	if (opcode == BB_CQE_REQ)
-		add(&t, " of %s (opcode 0x%02x)", bb_wqe_opcode_name((uint8_t)(sop_qpn >> 24)),
-		    sop_qpn >> 24);
-	add(&t, " bytes %u", bb_be32(cqe->byte_cnt));
+		bb_text_add(&t, " of %s (opcode 0x%02x)",
+			    bb_wqe_opcode_name((uint8_t)(sop_qpn >> 24)), sop_qpn >> 24);
+	bb_text_add(&t, " bytes %u", bb_be32(cqe->byte_cnt));
 	if (opcode == BB_CQE_RESP_WR_IMM || opcode == BB_CQE_RESP_SEND_IMM)
-		add(&t, " imm 0x%08x", bb_be32(cqe->imm));
+		bb_text_add(&t, " imm 0x%08x", bb_be32(cqe->imm));
 	if (opcode == BB_CQE_RESP_SEND_INV)
-		add(&t, " invalidated rkey 0x%x", bb_be32(cqe->imm));
+		bb_text_add(&t, " invalidated rkey 0x%x", bb_be32(cqe->imm));
 	if ((cqe->op_own & 2) != 0)
-		add(&t, " solicited");
+		bb_text_add(&t, " solicited");
 	if ((cqe->op_own >> 2 & 3) != 0)
-		add(&t, " data in the CQE (format %u)", cqe->op_own >> 2 & 3);
+		bb_text_add(&t, " data in the CQE (format %u)", cqe->op_own >> 2 & 3);
 	return (int)t.len;
 }
