@@ -21,6 +21,8 @@ START = float(os.environ.get('SUITE_START', time.time()))
 # Lines that cmocka closes a group of tests with.
 CMOCKA_CLOSING = re.compile(r'^\[ +(PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)', re.M)
 CMOCKA_SKIPPED = re.compile(r'^\[ +SKIPPED +\] (\w+)\s*$', re.M)
+# What a test that is not one of cmocka's says before it ends with 77.
+SKIP_REASON = re.compile(r'^skipped: (.*)', re.M)
 
 # Lines that tell most of what went wrong: cmocka's, the sanitizers', the compilers', Python's.
 TELLING = re.compile(r'ERROR|FAILED|SUMMARY|WARNING: |error: |Error: |^abort| line \d+|Test unit written|^Base64')
@@ -52,6 +54,7 @@ class Tally:
         self.failures = []
         self.gists = {}
         self.skips = []
+        self.reasons = {}
 
     def ok(self, count=1):
         self.passed += count
@@ -62,9 +65,10 @@ class Tally:
         self.failures.append(name)
         self.gists[name] = gist(text)
 
-    def skip(self, name):
+    def skip(self, name, why=None):
         self.skipped += 1
         self.skips.append(name)
+        self.reasons[name] = why
 
     def meson_test(self, stage, test):
         """Add one record of meson's testlog.json; returns cmocka's closing lines."""
@@ -77,7 +81,7 @@ class Tally:
             sums[what] += int(count)
         result = test['result']
         if result == 'SKIP':
-            self.skip(name)
+            self.skip(name, next(iter(SKIP_REASON.findall(text)), None))
         elif not closing:
             if result == 'OK':
                 self.ok()
@@ -174,7 +178,7 @@ def stage_format(tally, args):
 
 def stage_gcc(tally, args):
     """Build with gcc, run every meson suite but interop."""
-    path = build(tally, 'gcc', 'gcc', ['--prefix=' + os.path.join(WORK, 'prefix')])
+    path = build(tally, 'gcc', 'gcc', ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src='])
     if path:
         meson_suites(tally, 'gcc', path, ['--no-suite', 'interop'])
 
@@ -294,6 +298,27 @@ def stage_interop(tally, args):
     meson_suites(tally, 'interop', path, ['--suite', 'interop'])
 
 
+def stage_fio(tally, args):
+    """fio's verify= over the block target, by the engine built from the installed fio's source."""
+    path = os.path.join(WORK, 'gcc')
+    source = os.path.join(WORK, 'fio')
+    say('fio: devtools/fio-source')
+    got = subprocess.run([os.path.join(TOP, 'devtools/fio-source'), source], stdout=subprocess.PIPE,
+                         text=True)
+    if got.returncode == 77:
+        why = got.stdout.strip().split('\n')[-1]
+        say('fio: skipped, ' + why)
+        tally.skip('fio/source/fio-source', why)
+        return
+    say('fio: build storage_fio.so')
+    log = os.path.join(WORK, 'fio.log')
+    if got.returncode != 0 or not run(['meson', 'configure', path, '-Dfio_src=' + source], log) or \
+            not run(['ninja', '-C', path, 'examples/storage_plane/storage_fio.so'], log):
+        tally.fail('fio: build', text=read_text(log))
+        return
+    meson_suites(tally, 'fio', path, ['-v', 'storage_fio'])
+
+
 def stage_consumer(tally, args):
     """Install, then build a program outside the tree from bluebell.pc, shared and static."""
     path = os.path.join(WORK, 'gcc')
@@ -348,7 +373,8 @@ def stage_docs(tally, args):
 
 STAGES = [('format', stage_format), ('gcc', stage_gcc), ('hugepages', stage_hugepages),
           ('clang', stage_clang), ('asan', stage_asan), ('tsan', stage_tsan),
-          ('interop', stage_interop), ('consumer', stage_consumer), ('docs', stage_docs)]
+          ('interop', stage_interop), ('fio', stage_fio), ('consumer', stage_consumer),
+          ('docs', stage_docs)]
 
 
 def allowed_skips():
@@ -388,7 +414,7 @@ def parse_args():
     for name in args.only:
         if name not in names:
             p.error('no stage %s; there are: %s' % (name, ', '.join(names)))
-    if {'consumer', 'hugepages', 'interop'} & set(args.only) and 'gcc' not in args.only:
+    if {'consumer', 'fio', 'hugepages', 'interop'} & set(args.only) and 'gcc' not in args.only:
         args.only.append('gcc')
     return args
 
@@ -404,7 +430,8 @@ def main():
     say('finished')
     for name in tally.skips:
         reason = next((r for p, r in allowed if fnmatch.fnmatchcase(name, p)), None)
-        print('skipped: %s (%s)' % (name, reason or 'not in .ci/allowed-skips'))
+        why = tally.reasons[name]
+        print('skipped: %s (%s)%s' % (name, reason or 'not in .ci/allowed-skips', ': ' + why if why else ''))
         if reason is None and args.ci:
             tally.failures.append('skip not allowed in CI: ' + name)
     for name in tally.failures:

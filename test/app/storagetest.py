@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of examples/storage_plane share: a target, clients, and the data in the file."""
 
+import ctypes
 import json
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -61,8 +63,24 @@ class Process:
         return rc, out, ''.join(self.err)
 
 
+def refuse_io_uring():
+    """In a child before exec: a filter of system calls, as containers have it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    # struct sock_filter: code, jt, jf, k. struct seccomp_data begins with the number of the call.
+    steps = [(0x20, 0, 0, 0),           # BPF_LD | BPF_W | BPF_ABS: the number
+             (0x15, 0, 1, 425),         # BPF_JMP | BPF_JEQ | BPF_K: io_uring_setup, everywhere
+             (0x06, 0, 0, 0x00050001),  # BPF_RET | BPF_K: SECCOMP_RET_ERRNO, EPERM
+             (0x06, 0, 0, 0x7fff0000)]  # SECCOMP_RET_ALLOW
+    code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *s) for s in steps))
+    prog = ctypes.create_string_buffer(struct.pack('@HP', len(steps), ctypes.addressof(code)))
+    # PR_SET_NO_NEW_PRIVS; PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, prog) != 0:
+        raise OSError(ctypes.get_errno(), 'no seccomp filter')
+
+
 class StorageTest(AppTest):
     serial = 0
+    refused = None
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(dir=os.environ.get('STORAGE_TEST_DIR'))
@@ -89,11 +107,29 @@ class StorageTest(AppTest):
         """Start one, and wait until it listens."""
         target = self.run_target(list(args), **how)
         for line in target.proc.stdout:
-            found = re.search(r'queue 0 at port (\d+)', line)
+            found = re.search(r'queue 0 at port (\d+), (.*)', line)
             if found:
                 self.port = int(found.group(1))
+                self.way = found.group(2)
                 return target
         self.fail('no target: %s' % (target.end(),))
+
+    def uring_refused(self):
+        """Why io_uring cannot be used here, or False."""
+        if StorageTest.refused is None:
+            target = self.run_target(['--size', '4096'])
+            found = [line for line in target.proc.stdout if 'queue 0' in line and
+                     target.proc.send_signal(signal.SIGINT) is None]
+            _, _, err = target.end()
+            if not found:
+                self.assertIn('refuses io_uring', err)
+            StorageTest.refused = not found and err.strip()
+            os.unlink(self.disk)
+        return StorageTest.refused
+
+    def io(self):
+        """io_uring, or where it is refused plain calls; storage_uring skips there."""
+        return ['--io', 'sync'] if self.uring_refused() else []
 
     def kill(self, process):
         if process.proc.poll() is None:
@@ -122,7 +158,6 @@ class StorageTest(AppTest):
 
     def stop(self, target):
         """End a target as a person would; what it counted."""
-        import signal
         rc, out, err = target.end(signal.SIGINT)
         self.assertEqual(rc, 0, out + err)
         self.assertNotIn('Sanitizer', err)
@@ -150,3 +185,23 @@ class StorageTest(AppTest):
             self.assertEqual(len(seqs), 1, 'block at %d is of writes %s' % (at, seqs))
             found[at] = seqs.pop()
         return found
+
+    def round_trip(self, size, *args):
+        """All of the file written, read and written at random, and the counts of the target."""
+        blocks = size // BS
+        target = self.target('--size', str(size), *args)
+        r, _ = self.client('--rw', 'write', '--flush-every', '50')
+        self.assertEqual((r['writes'], r['failed'], r['wrong']), (blocks, 0, 0))
+        self.assertEqual(r['flushes'], -(-blocks // 50))
+        self.assertEqual(r['latency_ns']['samples'], blocks + r['flushes'])
+        self.assertEqual(self.stamps(), {i * BS: i + 1 for i in range(blocks)})
+        r, _ = self.client('--rw', 'randread', '--verify')
+        self.assertEqual((r['reads'], r['verified'], r['unwritten']), (blocks, blocks, 0))
+        r, _ = self.client('--rw', 'randrw', '--verify', '--fua', '--depth', '200', '--ios', '600')
+        self.assertEqual((r['reads'] + r['writes'], r['wrong']), (600, 0))
+        self.assertEqual(r['reads'], r['verified'])
+        self.assertEqual(r['flushes'], 0)
+        counts, _ = self.stop(target)
+        # What the clients were told, and no more.
+        self.assertEqual(counts, {'reads': blocks + r['reads'], 'writes': blocks + r['writes'],
+                                  'fua': r['writes'], 'flushes': -(-blocks // 50), 'refused': 0})

@@ -20,19 +20,6 @@ SIZE = 1 << 20
 
 
 class Faults(StorageTest):
-    refused = None
-
-    def io(self):
-        """As test_storage.py, which reports it where io_uring is refused."""
-        if Faults.refused is None:
-            target = self.run_target(['--size', '4096'])
-            lines = [line for line in iter(target.proc.stdout.readline, '') if 'queue 0' in line
-                     and target.proc.send_signal(signal.SIGINT) is None]
-            target.end()
-            os.unlink(self.disk)
-            Faults.refused = not lines
-        return ['--io', 'sync'] if Faults.refused else []
-
     def journal(self, path):
         """Block offset: last write acknowledged, last one sent."""
         with open(path) as f:

@@ -24,11 +24,25 @@ class Fio(StorageTest):
                               stderr=subprocess.PIPE, cwd=self.folder.name)
 
     def good(self, *args):
+        """Run it without an error; what it did is shown by the stage of devtools/test."""
         res = self.fio(*args)
         self.assertEqual(res.returncode, 0, res.stdout + res.stderr)
         job = json.loads(res.stdout[res.stdout.index('{'):])['jobs'][0]
         self.assertEqual(job['error'], 0)
+        print('fio: %s: %d reads, %d writes, no error' % (
+            ' '.join(args), job['read']['total_ios'], job['write']['total_ios']), flush=True)
         return job
+
+    def test_for_a_while(self):
+        """Each block is read again behind the last write to it, at random, for two seconds."""
+        target = self.target('--size', str(SIZE), *self.io())
+        print('fio: target by %s' % self.way)
+        job = self.good('--rw=randwrite', '--verify=crc32c', '--verify_backlog=64', '--time_based',
+                        '--runtime=2')
+        self.assertGreater(job['read']['total_ios'], 0)
+        counts, _ = self.stop(target)
+        self.assertEqual((counts['reads'], counts['writes']),
+                         (job['read']['total_ios'], job['write']['total_ios']))
 
     def test_verify(self):
         target = self.target('--io', 'sync', '--buffered', '--size', str(SIZE))
