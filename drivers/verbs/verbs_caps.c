@@ -9,6 +9,8 @@
 #include "verbs_drv.h"
 
 #define LOG_MAX_CQE 22u
+/* Of device memory: no call tells what a device takes, which refuses more itself. */
+#define LOG_MAX_DM_ALIGN 12u
 
 /*
  * What the kernel's rxe says of itself (drivers/infiniband/sw/rxe/rxe_param.h). Its provider in
@@ -150,6 +152,7 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->max_rd_atomic = at_most(o->max_qp_init_rd_atom, UINT8_MAX);
 	a->max_dest_rd_atomic = at_most(o->max_qp_rd_atom, UINT8_MAX);
 	a->max_dm_size = x->max_dm_size;
+	a->max_dm_log_align = a->max_dm_size != 0 ? LOG_MAX_DM_ALIGN : 0;
 	/* One WQE of the ring stays free, see bb_srqring.h. */
 	a->max_srq = at_most(o->max_srq, INT32_MAX);
 	a->max_srq_wr = at_most(o->max_srq_wr, VERBS_MAX_WR - 1);

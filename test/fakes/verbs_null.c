@@ -20,7 +20,7 @@ static union {
 } device;
 
 static struct verbs_context *vctx;
-static uint32_t next_key = 0x100, next_handle = 1;
+static uint32_t next_handle = 1;
 
 void
 null_reset(void)
@@ -64,8 +64,8 @@ null_fail(int err)
 	return NULL;
 }
 
-static int
-destroy(const char *call, void *p)
+int
+null_destroy(const char *call, void *p)
 {
 	/* What nobody can give back stays the provider's: no leak of the driver. */
 	static void *kept[1024];
@@ -130,8 +130,21 @@ query_device(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in
 	a->orig_attr.max_qp_init_rd_atom = 16;
 	a->orig_attr.atomic_cap = IBV_ATOMIC_HCA;
 	a->orig_attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
-	a->cq_mod_caps.max_cq_count = 100;
-	a->max_dm_size = 4096;
+	a->cq_mod_caps.max_cq_count = NULL_MODERATE;
+	a->max_dm_size = NULL_DM;
+	a->completion_timestamp_mask = null_dev.clock != 0 ? UINT64_MAX : 0;
+	a->hca_core_clock = NULL_HZ / 1000;
+	return err;
+}
+
+static int
+query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
+{
+	int err = null_turn(__func__);
+
+	(void)ctx;
+	v->raw_clock.tv_sec = 0;
+	v->raw_clock.tv_nsec = (long)null_dev.clock;
 	return err;
 }
 
@@ -162,111 +175,6 @@ alloc_parent_domain(struct ibv_context *ctx, struct ibv_parent_domain_init_attr 
 	(void)attr;
 	pd->context = ctx;
 	return pd;
-}
-
-static struct ibv_mw *
-alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
-{
-	MAKE(struct ibv_mw, mw);
-	mw->pd = pd;
-	mw->context = pd->context;
-	mw->type = type;
-	mw->rkey = next_key += 0x100;
-	return mw;
-}
-
-static int
-dealloc_mw(struct ibv_mw *mw)
-{
-	return destroy(__func__, mw);
-}
-
-struct dm {
-	struct verbs_context *none;
-	struct ibv_dm dm;
-	uint8_t mem[4096];
-};
-
-static int
-to_dm(struct ibv_dm *dm, uint64_t off, const void *src, size_t len)
-{
-	memcpy(outer_of(dm, struct dm, dm)->mem + off, src, len);
-	return null_turn(__func__);
-}
-
-static int
-from_dm(void *dst, struct ibv_dm *dm, uint64_t off, size_t len)
-{
-	memcpy(dst, outer_of(dm, struct dm, dm)->mem + off, len);
-	return null_turn(__func__);
-}
-
-static struct ibv_dm *
-alloc_dm(struct ibv_context *ctx, struct ibv_alloc_dm_attr *attr)
-{
-	MAKE(struct dm, m);
-	(void)attr;
-	m->dm.context = ctx;
-	m->dm.memcpy_to_dm = to_dm;
-	m->dm.memcpy_from_dm = from_dm;
-	return &m->dm;
-}
-
-static int
-free_dm(struct ibv_dm *dm)
-{
-	return destroy(__func__, outer_of(dm, struct dm, dm));
-}
-
-static struct ibv_mr *
-mr_make(struct ibv_pd *pd, void *addr, size_t len)
-{
-	MAKE(struct ibv_mr, mr);
-	mr->context = pd->context;
-	mr->pd = pd;
-	mr->addr = addr;
-	mr->length = len;
-	mr->lkey = next_key += 0x100;
-	mr->rkey = mr->lkey;
-	return mr;
-}
-
-static struct ibv_mr *
-reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t len, unsigned int access)
-{
-	(void)access;
-	return mr_make(pd, outer_of(dm, struct dm, dm)->mem + off, len);
-}
-
-static int
-modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
-{
-	(void)cq;
-	(void)attr;
-	return null_turn(__func__);
-}
-
-static struct ibv_cq *
-cq_make(struct ibv_context *ctx, void *user, struct ibv_comp_channel *channel)
-{
-	MAKE(struct null_cq, c);
-	c->cq.context = ctx;
-	c->cq.cq_context = user;
-	c->cq.channel = channel;
-	c->cq.handle = next_handle++;
-	null_cq_ops(c);
-	return &c->cq;
-}
-
-static struct ibv_cq_ex *
-create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
-{
-	struct ibv_cq *cq;
-
-	if (null_dev.no_cq_ex)
-		return null_fail(EOPNOTSUPP);
-	cq = cq_make(ctx, attr->cq_context, attr->channel);
-	return cq != NULL ? &outer_of(cq, struct null_cq, cq)->ex : NULL;
 }
 
 static struct ibv_qp *
@@ -317,18 +225,13 @@ ibv_open_device(struct ibv_device *dev)
 	vctx->context.device = dev;
 	vctx->context.async_fd = null_async_pipe[0];
 	vctx->query_device_ex = query_device;
+	vctx->query_rt_values = query_rt_values;
 	vctx->alloc_td = alloc_td;
 	vctx->dealloc_td = dealloc_td;
 	vctx->alloc_parent_domain = alloc_parent_domain;
-	vctx->alloc_dm = alloc_dm;
-	vctx->free_dm = free_dm;
-	vctx->reg_dm_mr = reg_dm_mr;
-	vctx->modify_cq = modify_cq;
-	vctx->create_cq_ex = create_cq_ex;
 	vctx->create_qp_ex = create_qp_ex;
-	/* By their old names: libibverbs calls them through the context. */
-	vctx->context.ops.alloc_mw = alloc_mw;
-	vctx->context.ops.dealloc_mw = dealloc_mw;
+	null_mem_ops(vctx);
+	null_cq_ops(vctx);
 	null_post_ops(vctx);
 	return &vctx->context;
 }
@@ -396,72 +299,7 @@ ibv_alloc_pd(struct ibv_context *ctx)
 int
 ibv_dealloc_pd(struct ibv_pd *pd)
 {
-	return destroy(__func__, pd);
-}
-
-#undef ibv_reg_mr
-struct ibv_mr *
-ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
-{
-	(void)access;
-	return mr_make(pd, addr, len);
-}
-
-struct ibv_mr *
-ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access)
-{
-	(void)iova;
-	(void)access;
-	return mr_make(pd, addr, len);
-}
-
-struct ibv_mr *
-ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t len, uint64_t iova, int fd, int access)
-{
-	(void)off;
-	(void)iova;
-	(void)access;
-	return fd < 0 ? null_fail(EBADF) : mr_make(pd, NULL, len);
-}
-
-int
-ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t len, int access)
-{
-	int err = null_turn(__func__);
-
-	(void)flags;
-	(void)pd;
-	(void)addr;
-	(void)len;
-	(void)access;
-	if (err != 0) {
-		errno = err;
-		return IBV_REREG_MR_ERR_CMD;
-	}
-	mr->lkey = next_key += 0x100;
-	mr->rkey = mr->lkey;
-	return 0;
-}
-
-int
-ibv_dereg_mr(struct ibv_mr *mr)
-{
-	return destroy(__func__, mr);
-}
-
-struct ibv_cq *
-ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, struct ibv_comp_channel *channel,
-	      int vector)
-{
-	(void)cqe;
-	(void)vector;
-	return cq_make(ctx, user, channel);
-}
-
-int
-ibv_destroy_cq(struct ibv_cq *cq)
-{
-	return destroy(__func__, outer_of(cq, struct null_cq, cq));
+	return null_destroy(__func__, pd);
 }
 
 struct ibv_qp *
@@ -481,7 +319,7 @@ ibv_qp_to_qp_ex(struct ibv_qp *qp)
 int
 ibv_destroy_qp(struct ibv_qp *qp)
 {
-	return destroy(__func__, outer_of(qp, struct null_qp, qp));
+	return null_destroy(__func__, outer_of(qp, struct null_qp, qp));
 }
 
 int
@@ -537,7 +375,7 @@ ibv_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr)
 int
 ibv_destroy_srq(struct ibv_srq *srq)
 {
-	return destroy(__func__, outer_of(srq, struct null_srq, srq));
+	return null_destroy(__func__, outer_of(srq, struct null_srq, srq));
 }
 
 struct ibv_ah *
@@ -554,5 +392,5 @@ int
 ibv_destroy_ah(struct ibv_ah *ah)
 {
 	null_dev.ah_destroyed++;
-	return destroy(__func__, ah);
+	return null_destroy(__func__, ah);
 }

@@ -14,7 +14,9 @@
 
 #include <infiniband/verbs.h>
 
-#define NULL_NAME "null0"
+#define NULL_NAME     "null0"
+#define NULL_MODERATE 100u     /* completions at most */
+#define NULL_HZ       1000000u /* of its clock, which goes on by one with each completion */
 
 struct null_dev {
 	/* Call number @fail_at from now on fails with @fail_errno; 0: none does. */
@@ -23,18 +25,31 @@ struct null_dev {
 	bool failed; /* one did */
 	const char *failed_call;
 
-	bool no_cq_ex, no_qp_ex, no_td, no_keys; /* the provider lacks these */
+	bool no_cq_ex, no_qp_ex, no_td, no_keys, no_resize; /* the provider lacks these */
 	bool no_devices;
 	bool iwarp;      /* what its transport is */
 	bool silent;     /* requests are only completed: no data moves, for counting */
 	bool hold;       /* requests do not complete before null_release() */
 	uint32_t bad_wr; /* post of WR number @bad_wr from now on is refused; 0: none */
 	uint32_t vendor_id;
+	uint64_t clock; /* ticks; 0: there is none */
 
 	uint32_t objects;         /* alive */
 	uint32_t wr_ex, wr_plain; /* requests posted each way */
 	uint32_t signaled;
 	uint32_t ah_destroyed;
+	uint32_t overruns; /* completions beyond the depth of their CQ: lost */
+	uint32_t resized;  /* the last depth */
+	uint32_t cq_count, cq_period;
+	uint64_t dm_len; /* as asked for */
+	uint32_t dm_log_align;
+	struct {
+		int flags;
+		struct ibv_pd *pd;
+		void *addr;
+		size_t len;
+		int access;
+	} rereg; /* as asked for */
 };
 
 extern struct null_dev null_dev;

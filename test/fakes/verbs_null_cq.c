@@ -4,8 +4,8 @@
 /* The null provider's completions. */
 #include "verbs_null_priv.h"
 
-int
-null_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+static int
+poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
 	struct null_cq *c = outer_of(cq, struct null_cq, cq);
 	int i;
@@ -15,8 +15,8 @@ null_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	return i;
 }
 
-int
-null_req_notify(struct ibv_cq *cq, int solicited)
+static int
+req_notify(struct ibv_cq *cq, int solicited)
 {
 	(void)solicited;
 	outer_of(cq, struct null_cq, cq)->armed = true;
@@ -121,8 +121,16 @@ read_sl(struct ibv_cq_ex *ex)
 	return current(ex)->sl;
 }
 
-void
-null_cq_ops(struct null_cq *c)
+static uint64_t
+read_time(struct ibv_cq_ex *ex)
+{
+	const struct null_cq *c = (const void *)ex;
+
+	return c->time[c->head % NULL_RING];
+}
+
+static void
+ex_ops(struct null_cq *c)
 {
 	c->ex.start_poll = start_poll;
 	c->ex.next_poll = next_poll;
@@ -136,4 +144,84 @@ null_cq_ops(struct null_cq *c)
 	c->ex.read_wc_flags = read_flags;
 	c->ex.read_slid = read_slid;
 	c->ex.read_sl = read_sl;
+	c->ex.read_completion_ts = read_time;
+}
+
+static struct ibv_cq *
+cq_make(struct ibv_context *ctx, uint32_t depth, void *user, struct ibv_comp_channel *channel)
+{
+	static uint32_t next_handle = 1;
+
+	MAKE(struct null_cq, c);
+	c->cq.context = ctx;
+	c->cq.cq_context = user;
+	c->cq.channel = channel;
+	c->cq.handle = next_handle++;
+	c->depth = depth;
+	ex_ops(c);
+	return &c->cq;
+}
+
+static struct ibv_cq_ex *
+create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq *cq;
+
+	if (null_dev.no_cq_ex)
+		return null_fail(EOPNOTSUPP);
+	cq = cq_make(ctx, attr->cqe, attr->cq_context, attr->channel);
+	return cq != NULL ? &outer_of(cq, struct null_cq, cq)->ex : NULL;
+}
+
+struct ibv_cq *
+ibv_create_cq(struct ibv_context *ctx, int cqe, void *user, struct ibv_comp_channel *channel,
+	      int vector)
+{
+	(void)vector;
+	return cq_make(ctx, (uint32_t)cqe, user, channel);
+}
+
+/* As deep as was asked for, no more. */
+int
+ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	struct null_cq *c = outer_of(cq, struct null_cq, cq);
+	int err = null_turn(__func__);
+
+	if (null_dev.no_resize)
+		return EOPNOTSUPP;
+	if (err != 0 || (uint32_t)cqe < c->tail - c->head)
+		return err != 0 ? err : EINVAL;
+	c->depth = (uint32_t)cqe;
+	null_dev.resized = (uint32_t)cqe;
+	return 0;
+}
+
+int
+ibv_destroy_cq(struct ibv_cq *cq)
+{
+	return null_destroy(__func__, outer_of(cq, struct null_cq, cq));
+}
+
+static int
+modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *attr)
+{
+	int err = null_turn(__func__);
+
+	(void)cq;
+	if (err != 0 || attr->attr_mask != IBV_CQ_ATTR_MODERATE ||
+	    attr->moderate.cq_count > NULL_MODERATE)
+		return err != 0 ? err : EINVAL;
+	null_dev.cq_count = attr->moderate.cq_count;
+	null_dev.cq_period = attr->moderate.cq_period;
+	return 0;
+}
+
+void
+null_cq_ops(struct verbs_context *v)
+{
+	v->create_cq_ex = create_cq_ex;
+	v->modify_cq = modify_cq;
+	v->context.ops.poll_cq = poll_cq;
+	v->context.ops.req_notify_cq = req_notify;
 }

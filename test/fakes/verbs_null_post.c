@@ -15,6 +15,11 @@ complete(struct ibv_cq *cq, const struct ibv_wc *wc)
 {
 	struct null_cq *c = outer_of(cq, struct null_cq, cq);
 
+	if (c->tail - c->head >= c->depth) {
+		null_dev.overruns++;
+		return;
+	}
+	c->time[c->tail % NULL_RING] = null_dev.clock != 0 ? ++null_dev.clock : 0;
 	c->wc[c->tail++ % NULL_RING] = *wc;
 	if (!null_dev.hold) {
 		c->shown = c->tail;
@@ -66,7 +71,7 @@ gather(const struct ibv_sge *sge, int n, uint8_t *to)
 	int i;
 
 	for (i = 0; i < n; i++) {
-		memcpy(to + len, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
+		memcpy(to + len, null_at(sge[i].lkey, sge[i].addr), sge[i].length);
 		len += sge[i].length;
 	}
 	return len;
@@ -80,7 +85,7 @@ scatter(const struct ibv_sge *sge, int n, const uint8_t *from, uint32_t len)
 	for (i = 0; i < n && len > 0; i++) {
 		uint32_t part = len < sge[i].length ? len : sge[i].length;
 
-		memcpy((void *)(uintptr_t)sge[i].addr, from, part);
+		memcpy(null_at(sge[i].lkey, sge[i].addr), from, part);
 		from += part;
 		len -= part;
 	}
@@ -118,7 +123,7 @@ receive(struct null_qp *q, const struct ibv_send_wr *wr, const uint8_t *data, ui
 static void
 atomic(const struct ibv_send_wr *wr)
 {
-	uint64_t *at = (uint64_t *)(uintptr_t)wr->wr.atomic.remote_addr, old = *at;
+	uint64_t *at = null_at(wr->wr.atomic.rkey, wr->wr.atomic.remote_addr), old = *at;
 
 	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		*at += wr->wr.atomic.compare_add;
@@ -131,7 +136,7 @@ static enum ibv_wc_status
 execute(struct null_qp *q, const struct ibv_send_wr *wr)
 {
 	static uint8_t buf[1 << 16];
-	void *remote = (void *)(uintptr_t)wr->wr.rdma.remote_addr;
+	void *remote = null_at(wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
 	uint32_t len;
 
 	switch (wr->opcode) {
@@ -361,12 +366,13 @@ wr_bind(struct ibv_qp_ex *ex, struct ibv_mw *mw, uint32_t rkey, const struct ibv
 }
 
 static void
-atomic_req(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint64_t raddr, uint64_t compare_add,
-	   uint64_t swap)
+atomic_req(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint32_t rkey, uint64_t raddr,
+	   uint64_t compare_add, uint64_t swap)
 {
 	struct null_req *r = next_req(ex, opcode);
 
 	r->wr.wr.atomic.remote_addr = raddr;
+	r->wr.wr.atomic.rkey = rkey;
 	r->wr.wr.atomic.compare_add = compare_add;
 	r->wr.wr.atomic.swap = swap;
 }
@@ -374,15 +380,13 @@ atomic_req(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode, uint64_t raddr, uint
 static void
 wr_cs(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t compare, uint64_t swap)
 {
-	(void)rkey;
-	atomic_req(ex, IBV_WR_ATOMIC_CMP_AND_SWP, raddr, compare, swap);
+	atomic_req(ex, IBV_WR_ATOMIC_CMP_AND_SWP, rkey, raddr, compare, swap);
 }
 
 static void
 wr_fa(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t raddr, uint64_t add)
 {
-	(void)rkey;
-	atomic_req(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, raddr, add, 0);
+	atomic_req(ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, raddr, add, 0);
 }
 
 static struct null_req *
@@ -475,7 +479,5 @@ null_post_ops(struct verbs_context *v)
 	v->context.ops.post_send = post_send;
 	v->context.ops.post_recv = post_recv;
 	v->context.ops.post_srq_recv = post_srq_recv;
-	v->context.ops.poll_cq = null_poll_cq;
-	v->context.ops.req_notify_cq = null_req_notify;
 	v->context.ops.bind_mw = bind_mw;
 }

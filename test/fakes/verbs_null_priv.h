@@ -13,6 +13,7 @@
 #define NULL_SGE  32
 #define NULL_RING 4096u
 #define NULL_DATA 1024u
+#define NULL_DM   4096u
 
 #define outer_of(ptr_, type_, member_) ((type_ *)(void *)((char *)(ptr_)-offsetof(type_, member_)))
 
@@ -22,8 +23,10 @@ struct null_cq {
 		struct ibv_cq_ex ex;
 	};
 	struct ibv_wc wc[NULL_RING];
+	uint64_t time[NULL_RING];
 	uint32_t head, tail; /* of wc, and what may be seen of it */
 	uint32_t shown;
+	uint32_t depth;
 	bool armed;
 	struct null_cq *next;
 };
@@ -66,6 +69,9 @@ int null_turn(const char *call);
 void *null_object(size_t size);
 void null_gone(void *p);
 void *null_fail(int err);
+int null_destroy(const char *call, void *p);
+/* What a key and an address name. */
+void *null_at(uint32_t key, uint64_t addr);
 
 /* Make an object of a type, or fail if it is this call's turn. */
 #define MAKE(type_, var_)                                                                          \
@@ -78,14 +84,13 @@ void *null_fail(int err);
 /* Asynchronous events come out of the first. */
 extern int null_async_pipe[2];
 
-/* Set the calls that libibverbs makes through the context, and those of a QP and a CQ. */
+/* Set the calls that libibverbs makes through the context, and those of a QP. */
 void null_post_ops(struct verbs_context *v);
-void null_cq_ops(struct null_cq *c);
+void null_cq_ops(struct verbs_context *v);
+void null_mem_ops(struct verbs_context *v);
 void null_qp_ops(struct null_qp *q);
 /* Flush the receives of a QP that goes to ERR. */
 void null_flush(struct null_qp *q);
 void null_notify(struct null_cq *c);
-int null_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
-int null_req_notify(struct ibv_cq *cq, int solicited);
 
 #endif
