@@ -30,10 +30,11 @@ at_most(int value, uint32_t limit)
 
 /*
  * Bytes of inline data that QPs take: no call tells, so try, from many down. What the provider
- * rounds the number to is not counted on. -errno if not even a QP without can be made.
+ * rounds the number to is not counted on. -errno if not even a QP without can be made. And
+ * whether CQs can be resized, on the way.
  */
 static int
-probe_inline(struct verbs_dev *d, uint32_t *max)
+probe_queues(struct verbs_dev *d, struct bb_dev_attr *attr)
 {
 	struct ibv_qp_init_attr init = {
 		.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
@@ -54,6 +55,7 @@ probe_inline(struct verbs_dev *d, uint32_t *max)
 		ret = verbs_errno();
 		goto free_pd;
 	}
+	attr->cq_resize = ibv_resize_cq(cq, 4) == 0;
 	init.send_cq = cq;
 	init.recv_cq = cq;
 	for (len = VERBS_MAX_INLINE; qp == NULL; len = len > 16 ? len / 2 : 0) {
@@ -63,7 +65,7 @@ probe_inline(struct verbs_dev *d, uint32_t *max)
 		errno = 0;
 		qp = ibv_create_qp(pd, &a);
 		if (qp != NULL) {
-			*max = RTE_MIN(len, a.cap.max_inline_data);
+			attr->max_inline = RTE_MIN(len, a.cap.max_inline_data);
 			break;
 		}
 		ret = verbs_errno();
@@ -189,7 +191,7 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	attr->max_msg_size = port.max_msg_sz;
 	d->dev->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
-	ret = probe_inline(d, &attr->max_inline);
+	ret = probe_queues(d, attr);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot make a queue pair: %s%s", d->ibname, strerror(-ret),
 		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");

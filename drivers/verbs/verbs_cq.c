@@ -15,12 +15,13 @@
 	(IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |                    \
 	 IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL)
 
+/* @depth is what core promises to queues: attr->depth, rounded up. */
 static struct ibv_cq_ex *
-create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr,
+create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr, uint32_t depth,
 	  struct ibv_comp_channel *channel)
 {
 	struct ibv_cq_init_attr_ex a = {
-		.cqe = attr->depth,
+		.cqe = depth,
 		.cq_context = cq,
 		.channel = channel,
 		.wc_flags = WC_FLAGS | (attr->timestamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0),
@@ -43,13 +44,14 @@ create_ex(struct verbs_dev *d, struct bb_cq *cq, const struct bb_cq_attr *attr,
 }
 
 static int
-create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct bb_cq_attr *attr)
+create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct bb_cq_attr *attr,
+       uint32_t depth)
 {
 	struct verbs_channel *h = attr->channel != NULL ? attr->channel->priv : NULL;
 	struct ibv_comp_channel *channel = h != NULL ? h->ib : NULL;
 
 	if (!d->no_cq_ex) {
-		c->ex = create_ex(d, cq, attr, channel);
+		c->ex = create_ex(d, cq, attr, depth, channel);
 		if (c->ex != NULL) {
 			c->cq = ibv_cq_ex_to_cq(c->ex);
 			return 0;
@@ -66,8 +68,18 @@ create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct b
 		return -ENOTSUP;
 	}
 	errno = 0;
-	c->cq = ibv_create_cq(d->ctx, (int)attr->depth, cq, channel, 0);
+	c->cq = ibv_create_cq(d->ctx, (int)depth, cq, channel, 0);
 	return c->cq != NULL ? 0 : verbs_errno();
+}
+
+static int
+ring_alloc(const struct bb_dev *dev, uint32_t log_size, void **ring)
+{
+	*ring = rte_malloc("bb_cq", sizeof(struct bb_cqe) << log_size, BB_CACHE_LINE);
+	if (*ring != NULL)
+		return 0;
+	BB_LOG(ERR, "%s: no EAL memory for a CQ: give EAL more, with -m or hugepages", dev->name);
+	return -ENOMEM;
 }
 
 int
@@ -89,17 +101,13 @@ verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 		BB_LOG(ERR, "%s: out of memory", cq->ctrl->dev->name);
 		return -ENOMEM;
 	}
-	ring = rte_malloc("bb_cq", sizeof(struct bb_cqe) << log_size, BB_CACHE_LINE);
-	if (ring == NULL) {
-		BB_LOG(ERR, "%s: no EAL memory for a CQ: give EAL more, with -m or hugepages",
-		       cq->ctrl->dev->name);
-		ret = -ENOMEM;
+	ret = ring_alloc(cq->ctrl->dev, log_size, &ring);
+	if (ret != 0)
 		goto free_cq;
-	}
 	ret = bb_cqring_init(&cq->ring, ring, log_size, c->dbrec);
 	if (ret != 0)
 		goto free_ring;
-	ret = create(d, c, cq, attr);
+	ret = create(d, c, cq, attr, 1u << log_size);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot create a CQ of depth %u: %s%s", cq->ctrl->dev->name,
 		       attr->depth, strerror(-ret),
@@ -139,6 +147,33 @@ verbs_cq_destroy(struct bb_cq *cq)
 		verbs_channel_forget(cq->ctrl->channel->priv, c);
 	rte_free(cq->ring.buf);
 	free(c);
+	return 0;
+}
+
+int
+verbs_cq_resize(struct bb_cq *cq, uint32_t depth)
+{
+	const uint32_t log_size = rte_log2_u32(depth);
+	struct verbs_cq *c = cq->ctrl->priv;
+	void *ring, *old = cq->ring.buf;
+	int ret, err;
+
+	ret = ring_alloc(cq->ctrl->dev, log_size, &ring);
+	if (ret != 0)
+		return ret;
+	bb_cqring_clear(ring, log_size);
+	err = ibv_resize_cq(c->cq, (int)depth);
+	if (err != 0) {
+		BB_LOG(ERR, "%s: cannot resize CQ 0x%x to %u CQEs: %s", cq->ctrl->dev->name,
+		       cq->cqn, depth, strerror(err));
+		rte_free(ring);
+		return -err;
+	}
+	verbs_ring_end(c);
+	/* It has an end, and core has seen to it that either ring has room: this cannot fail. */
+	(void)bb_cqring_move(&cq->ring, ring, log_size);
+	rte_free(old);
+	cq->ctrl->depth = depth;
 	return 0;
 }
 

@@ -214,6 +214,7 @@ static const struct bb_driver verbs_driver = {
 	.cq_create = verbs_cq_create,
 	.cq_destroy = verbs_cq_destroy,
 	.cq_arm = verbs_cq_arm,
+	.cq_resize = verbs_cq_resize,
 	.cq_moderate = verbs_cq_moderate,
 	.qp_create = verbs_qp_create,
 	.qp_modify = verbs_qp_modify,

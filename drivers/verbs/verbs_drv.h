@@ -228,11 +228,14 @@ int verbs_dm_read(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len);
 /* ---- verbs_cq.c, verbs_poll.c */
 int verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);
 int verbs_cq_destroy(struct bb_cq *cq);
+int verbs_cq_resize(struct bb_cq *cq, uint32_t depth);
 int verbs_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us);
 /* Take completions of the provider: cq->progress. */
 void verbs_poll(void *arg);
 /* All there are. */
 void verbs_drain(struct verbs_cq *c);
+/* End the ring by a CQE, as a card does for bb_cqring_move(). */
+void verbs_ring_end(struct verbs_cq *c);
 /* Complete what stands behind requests that have completed. */
 void verbs_own_done(struct verbs_qp *q);
 /* Write the CQE of a receive that the provider did not take. */

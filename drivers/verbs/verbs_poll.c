@@ -94,6 +94,15 @@ cqe_error(struct verbs_cq *c, uint32_t uidx, uint16_t idx, uint8_t opcode, uint8
 	cqe_publish(c, cqe, opcode, 0);
 }
 
+void
+verbs_ring_end(struct verbs_cq *c)
+{
+	struct bb_cqe *cqe = cqe_next(c);
+
+	memset(cqe, 0, offsetof(struct bb_cqe, op_own));
+	cqe_publish(c, cqe, BB_CQE_RESIZE, 0);
+}
+
 /* Complete those whose last request before is in front of @upto. */
 static void
 own_done(struct verbs_qp *q, uint32_t upto)

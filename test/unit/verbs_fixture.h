@@ -182,12 +182,12 @@ setup(void **state)
 	return 0;
 }
 
-/* Nothing that the provider gave out may be left. */
+/* Nothing that the provider gave out may be left, and no CQ may have overrun. */
 static int
 teardown(void **state)
 {
 	(void)state;
-	return null_dev.objects == 0 ? 0 : -1;
+	return null_dev.objects == 0 && null_dev.overruns == 0 ? 0 : -1;
 }
 
 #endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* CQs of the verbs driver on the null provider: depth, resize, moderation, times. */
+#include "verbs_fixture.h"
+
+static void
+write_some(struct fixture *f, uint64_t first, unsigned int n)
+{
+	const struct bb_sge sge = piece(f, FROM, 8);
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(
+			bb_post_write(f->qp, first + i, &sge, 1, TO, f->mr->rkey, BB_SEND_SIGNALED),
+			1);
+	bb_qp_ring(f->qp);
+}
+
+static void
+check(struct fixture *f, uint64_t first, unsigned int n)
+{
+	struct bb_wc wc[64];
+	unsigned int i;
+
+	assert_int_equal(bb_cq_poll(f->cq, wc, n), n);
+	for (i = 0; i < n; i++) {
+		assert_int_equal(wc[i].wr_id, first + i);
+		assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[i].opcode, BB_WC_RDMA_WRITE);
+	}
+}
+
+static void
+silent(struct fixture *f)
+{
+	struct bb_wc wc;
+
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
+}
+
+/* The fixture's CQ and QP anew. */
+static void
+remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uint32_t rq_depth)
+{
+	struct bb_qp_init_attr init;
+
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
+	f->qp = NULL;
+	assert_int_equal(bb_cq_destroy(f->cq), 0);
+	f->cq = NULL;
+	assert_int_equal(bb_cq_create(f->dev, cattr, &f->cq), 0);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = sq_depth;
+	init.rq_depth = rq_depth;
+	init.max_recv_sge = 2;
+	init.max_inline = 16;
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
+	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
+	assert_int_equal(connect_to_itself(f->qp), 0);
+}
+
+/* What is promised to queues fits at the provider: a depth is rounded up there, too. */
+static void
+test_depth(void **state)
+{
+	struct bb_cq_attr cattr;
+	struct fixture f;
+	size_t k;
+
+	(void)state;
+	bb_cq_attr_init(&cattr);
+	cattr.depth = 33;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		remake(&f, &cattr, 64, 0);
+		assert_int_equal(bb_cq_depth(f.cq), 64);
+		write_some(&f, 1, 64);
+		check(&f, 1, 32);
+		check(&f, 33, 32);
+		silent(&f);
+		assert_int_equal(null_dev.overruns, 0);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* What waits in the ring and at the provider stays, in its order. */
+static void
+test_resize(void **state)
+{
+	static const uint32_t depths[] = {512, 32, 64, 300, 2048, 33};
+	uint64_t next = 0, want = 0;
+	unsigned int i, part;
+	struct fixture f;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		for (i = 0; i < 100; i++) {
+			const uint32_t depth = depths[i % RTE_DIM(depths)];
+
+			write_some(&f, next, 9);
+			/* Some are polled, others are in the ring by that. */
+			part = i % 10;
+			check(&f, want, part);
+			write_some(&f, next + 9, 4);
+			assert_int_equal(bb_cq_resize(f.cq, depth), 0);
+			assert_int_equal(bb_cq_depth(f.cq), rte_align32pow2(depth));
+			assert_int_equal(null_dev.resized, rte_align32pow2(depth));
+			/* Two in a row, in the end. */
+			if (i % 7 == 0)
+				assert_int_equal(bb_cq_resize(f.cq, 128), 0);
+			check(&f, want + part, 13 - part);
+			silent(&f);
+			next += 13;
+			want += 13;
+		}
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* A NOP and an error, which the driver completes, come out of the new ring, too. */
+static void
+test_resize_own(void **state)
+{
+	const struct bb_sge sge[] = {{FROM, 8, 1}};
+	struct bb_wc wc[3];
+	struct fixture f;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_post_nop(f.qp, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_resize(f.cq, 1024), 0);
+	null_dev.bad_wr = 1;
+	assert_int_equal(bb_post_write(f.qp, 2, sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_resize(f.cq, 64), 0);
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[0].opcode, BB_WC_NOP);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_int_equal(wc[1].status, BB_WC_LOC_QP_OP_ERR);
+	fixture_free(&f);
+}
+
+static void
+test_resize_refused(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_cq_attr cattr;
+	struct fixture f;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_true(attr.cq_resize);
+	bb_cq_attr_init(&cattr);
+	cattr.depth = 32;
+	remake(&f, &cattr, 32, 0);
+	assert_int_equal(bb_cq_resize(f.cq, 0), -EINVAL);
+	assert_int_equal(bb_cq_resize(f.cq, attr.max_cqe + 1), -EINVAL);
+	assert_int_equal(bb_cq_resize(f.cq, 16), -EINVAL);
+	write_some(&f, 0, 32);
+	assert_int_equal(bb_cq_resize(f.cq, 128), -EBUSY);
+	check(&f, 0, 5);
+
+	/* The provider's word, and nothing lost by it. */
+	null_dev.fail_errno = ENOMEM;
+	null_dev.fail_at = 1;
+	assert_int_equal(bb_cq_resize(f.cq, 128), -ENOMEM);
+	assert_int_equal(bb_cq_depth(f.cq), 32);
+	check(&f, 5, 27);
+	write_some(&f, 100, 32);
+	check(&f, 100, 32);
+	silent(&f);
+	assert_int_equal(bb_cq_resize(f.cq, attr.max_cqe), 0);
+	fixture_free(&f);
+
+	null_dev.no_resize = true;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_false(attr.cq_resize);
+	assert_int_equal(bb_cq_resize(f.cq, 1024), -ENOTSUP);
+	fixture_free(&f);
+}
+
+static void
+test_moderation(void **state)
+{
+	struct bb_dev_attr attr;
+	struct fixture f;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_true(attr.cq_moderation);
+		assert_int_equal(bb_cq_moderate(f.cq, 16, 4095), 0);
+		assert_int_equal(null_dev.cq_count, 16);
+		assert_int_equal(null_dev.cq_period, 4095);
+		/* More than this device takes: it stays as it was. */
+		assert_int_equal(bb_cq_moderate(f.cq, NULL_MODERATE + 1, 1), -EINVAL);
+		assert_int_equal(null_dev.cq_count, 16);
+		assert_int_equal(bb_cq_moderate(f.cq, 0, 0), 0);
+		assert_int_equal(null_dev.cq_count + null_dev.cq_period, 0);
+		write_some(&f, 1, 3);
+		check(&f, 1, 3);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* Each completion has the time that the provider gave it; errors and NOPs have none. */
+static void
+test_timestamps(void **state)
+{
+	uint64_t hz = 0, now = 0, ts[8] = {0};
+	struct bb_cq_attr cattr;
+	struct bb_wc wc[8];
+	struct fixture f;
+	unsigned int i;
+
+	(void)state;
+	null_dev.clock = UINT64_C(5000000000);
+	bb_cq_attr_init(&cattr);
+	cattr.timestamps = true;
+	make(&f, BB_QPT_RC, false, 0);
+	remake(&f, &cattr, 16, 16);
+	assert_int_equal(bb_dev_clock(f.dev, &hz, &now), 0);
+	assert_int_equal(hz, NULL_HZ);
+	assert_int_equal(now, UINT64_C(5000000000));
+	write_some(&f, 0, 3);
+	post_recv(&f, 50);
+	assert_int_equal(bb_post_send_inline(f.qp, 3, "x", 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	/* The receive completes in front of its SEND. */
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 5);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(ts[i], now + 1 + i);
+	assert_int_equal(wc[3].opcode, BB_WC_RECV);
+	assert_int_equal(wc[3].wr_id, 50);
+	assert_int_equal(wc[4].wr_id, 3);
+
+	/* A time goes with its completion into another ring. */
+	write_some(&f, 10, 4);
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 1), 1);
+	assert_int_equal(bb_cq_resize(f.cq, 1024), 0);
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc + 1, ts + 1, 7), 3);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(wc[i].wr_id, 10 + i);
+		assert_int_equal(ts[i], now + 6 + i);
+	}
+	assert_int_equal(bb_post_nop(f.qp, 20, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	ts[0] = 9;
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 1);
+	assert_int_equal(ts[0], 0);
+	null_dev.bad_wr = 1;
+	write_some(&f, 21, 1);
+	ts[0] = 9;
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 1);
+	assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+	assert_int_equal(ts[0], 0);
+	fixture_free(&f);
+
+	/* A provider without extended CQs stamps none. */
+	null_dev.no_cq_ex = true;
+	make(&f, BB_QPT_RC, false, 1);
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &f.cq), -ENOTSUP);
+	fixture_free(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_depth, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resize, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resize_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resize_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moderation, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timestamps, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
