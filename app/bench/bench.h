@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "histogram.h"
+
 #define BENCH_MAX_REPEAT   1001
 #define BENCH_MAX_PEER_EAL 16
 
@@ -51,6 +53,44 @@ void peer_join(struct peer *peer);
 /* One measurement: ns (or whatever the row's unit is) per operation; < 0: failed. */
 typedef double (*measure_fn)(void *arg);
 
+/*
+ * Times of single operations, which a measurement of a latency adds, of the side that is
+ * measured now, in halves of a TSC tick. They are taken beside the mean, not in the time that
+ * it is of: a reading of the TSC is a tenth of the shortest.
+ */
+extern struct hist measure_samples;
+
+/* @last becomes now. One way: half of what has passed since. */
+static inline void
+sample_round_trip(uint64_t *last)
+{
+	const uint64_t now = tsc();
+
+	hist_add(&measure_samples, now - *last);
+	*last = now;
+}
+
+static inline void
+sample_whole(uint64_t *last)
+{
+	const uint64_t now = tsc();
+
+	hist_add(&measure_samples, 2 * (now - *last));
+	*last = now;
+}
+
+/* Quantiles of such times, of all pairs that were not thrown away; ns. */
+#define BENCH_QUANTILES 5
+struct tail {
+	uint64_t samples; /* 0: none were taken */
+	double ns[BENCH_QUANTILES];
+};
+/* "p50" to "max", and as a part of a million. */
+extern const struct quantile {
+	const char *name, *key;
+	uint32_t ppm;
+} bench_quantiles[BENCH_QUANTILES];
+
 /* Floor and ours, alternately; medians over opts.repeat pairs. */
 struct pair {
 	double floor, ours;
@@ -58,8 +98,9 @@ struct pair {
 	double floor_limit_scale; /* what a recorded time is multiplied with here */
 	double l_before, l_after; /* 0: not a cross-core figure */
 	double floor_l, ours_l;   /* medians of the pairs' figures in their own L */
-	unsigned int thrown;      /* pairs thrown away as L moved */
-	bool floor_only;          /* there is nothing of ours beside it */
+	struct tail floor_tail, ours_tail;
+	unsigned int thrown; /* pairs thrown away as L moved */
+	bool floor_only;     /* there is nothing of ours beside it */
 	bool valid;
 };
 void measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,

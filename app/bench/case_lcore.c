@@ -38,6 +38,7 @@ floor_side(void *arg)
 	const enum floor_signal sig = f->all ? FLOOR_SIGNAL_ALL : FLOOR_SIGNAL_LAST;
 	double v[BLOCKS];
 	struct peer *peer;
+	uint64_t k, last;
 	unsigned int i;
 
 	__atomic_store_n(&f->r->dev.stop, 0, __ATOMIC_RELAXED);
@@ -53,6 +54,11 @@ floor_side(void *arg)
 			floor_post_register(&f->r->floor, f->n);
 		v[i] = ns_since(t) / (double)f->n;
 	}
+	last = tsc();
+	for (k = 0; k < f->n * BLOCKS && !f->rate; k++) {
+		floor_post_register(&f->r->floor, 1);
+		sample_whole(&last);
+	}
 	__atomic_store_n(&f->r->dev.stop, 1, __ATOMIC_RELAXED);
 	peer_join(peer);
 	return in_unit(f, median(v, BLOCKS));
@@ -66,6 +72,7 @@ our_side(void *arg)
 	struct soft s;
 	struct soft_run run = {&s, o->n, o->batch, o->window, o->all, NULL};
 	double v[BLOCKS];
+	uint64_t k, last;
 	unsigned int i;
 
 	snprintf(spec, sizeof(spec), "soft0,progress=lcore,lcore=%u", peer_lcore());
@@ -75,6 +82,13 @@ our_side(void *arg)
 		v[i] = soft_write8(&run);
 		if (v[i] < 0)
 			break;
+	}
+	run.n = 1;
+	last = tsc();
+	for (k = 0; k < o->n * BLOCKS && i == BLOCKS && !o->rate; k++) {
+		if (soft_write8(&run) < 0)
+			i = 0;
+		sample_whole(&last);
 	}
 	soft_close(&s);
 	return i < BLOCKS ? -1 : in_unit(o, median(v, BLOCKS));

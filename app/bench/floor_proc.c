@@ -38,8 +38,9 @@ floor_mapped_latency(void *run)
 	const struct floor_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_MAPPED_ECHO, .n = r->n, .size = r->size};
 	static uint8_t data[REMOTE_CELL];
-	uint64_t k, t = 0;
-	double ns;
+	const uint64_t half = r->n / 2;
+	uint64_t k, t = 0, last = 0;
+	double ns = -1;
 
 	if (remote_shared == NULL)
 		return -1;
@@ -57,8 +58,13 @@ floor_mapped_latency(void *run)
 		/* The first waits for the peer to wake. */
 		if (k == 1)
 			t = tsc();
+		if (k > half)
+			sample_round_trip(&last);
+		if (k == half) {
+			ns = ns_since(t) / (double)(half - 1) / 2;
+			last = tsc();
+		}
 	}
-	ns = ns_since(t) / (double)(r->n - 1) / 2;
 	if (remote_wait(&msg) != 0)
 		return -1;
 	/* The peer sends what it got. */
@@ -202,16 +208,22 @@ floor_tcp_latency(void *run)
 	struct remote_msg msg = {.op = REMOTE_TCP_ECHO, .n = r->n, .size = r->size};
 	uint8_t data[REMOTE_CELL] = {1};
 	int rc, fd = meet(&msg);
+	const uint64_t half = r->n / 2;
 	double ns = 0;
-	uint64_t t;
+	uint64_t k, t;
 
 	if (fd < 0)
 		return -1;
 	rc = ping(fd, 1, data, r->size, true);
 	if (rc == 0) {
 		t = tsc();
-		rc = ping(fd, r->n - 1, data, r->size, true);
-		ns = ns_since(t) / (double)(r->n - 1) / 2;
+		rc = ping(fd, half - 1, data, r->size, true);
+		ns = ns_since(t) / (double)(half - 1) / 2;
+	}
+	t = tsc();
+	for (k = half; k < r->n && rc == 0; k++) {
+		rc = ping(fd, 1, data, r->size, true);
+		sample_round_trip(&t);
 	}
 	if (rc != 0)
 		remote_stop(&msg);

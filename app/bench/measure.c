@@ -264,6 +264,35 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 	pair_finish(p, f, o, r, n);
 }
 
+struct hist measure_samples;
+
+const struct quantile bench_quantiles[BENCH_QUANTILES] = {
+	{"p50", "p50", 500000},    {"p90", "p90", 900000},  {"p99", "p99", 990000},
+	{"p99.9", "p999", 999000}, {"max", "max", 1000000},
+};
+
+/* One side of a pair; @one gets its samples. */
+static double
+run_side(measure_fn side, void *arg, struct hist *one)
+{
+	double v;
+
+	hist_reset(&measure_samples);
+	v = side(arg);
+	*one = measure_samples;
+	return v;
+}
+
+static void
+tail_of(const struct hist *all, struct tail *t)
+{
+	unsigned int i;
+
+	t->samples = all->count;
+	for (i = 0; i < BENCH_QUANTILES; i++)
+		t->ns[i] = (double)hist_quantile(all, bench_quantiles[i].ppm) / 2 / tsc_ghz();
+}
+
 void
 measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 		   struct pair *p)
@@ -271,16 +300,20 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
 	double lb[BENCH_MAX_REPEAT], la[BENCH_MAX_REPEAT];
 	double fl[BENCH_MAX_REPEAT], ol[BENCH_MAX_REPEAT];
+	static struct hist floor_one, ours_one, floor_all, ours_all;
 	unsigned int n = 0, tries;
 
 	*p = (struct pair){.floor_only = ours == NULL};
+	hist_reset(&floor_all);
+	hist_reset(&ours_all);
+	hist_reset(&ours_one);
 	floor(floor_arg);
 	if (ours != NULL)
 		ours(ours_arg);
 	for (tries = 0; n < opts.repeat && tries < 3 * opts.repeat; tries++) {
 		lb[n] = measure_l();
-		f[n] = floor(floor_arg);
-		o[n] = ours != NULL ? ours(ours_arg) : 0;
+		f[n] = run_side(floor, floor_arg, &floor_one);
+		o[n] = ours != NULL ? run_side(ours, ours_arg, &ours_one) : 0;
 		la[n] = measure_l();
 		if (f[n] <= 0 || o[n] < 0) {
 			p->thrown = 0; /* that is not why */
@@ -290,12 +323,16 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 			p->thrown++;
 			continue;
 		}
+		hist_merge(&floor_all, &floor_one);
+		hist_merge(&ours_all, &ours_one);
 		r[n] = o[n] / f[n];
 		fl[n] = 2 * f[n] / (lb[n] + la[n]);
 		ol[n] = 2 * o[n] / (lb[n] + la[n]);
 		n++;
 	}
 	pair_finish(p, f, o, r, n);
+	tail_of(&floor_all, &p->floor_tail);
+	tail_of(&ours_all, &p->ours_tail);
 	p->floor_l = median(fl, n);
 	p->ours_l = median(ol, n);
 	p->l_before = median(lb, n);

@@ -5,6 +5,7 @@
  * The table, its judgement, CSV and JSON.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "bench.h"
@@ -139,6 +140,19 @@ report_header(void)
 }
 
 static void
+print_tail(const char *side, const struct tail *t)
+{
+	unsigned int i;
+
+	if (t->samples == 0)
+		return;
+	printf("%-32s   %s, ns:", "", side);
+	for (i = 0; i < BENCH_QUANTILES; i++)
+		printf(" %s %.4g", bench_quantiles[i].name, t->ns[i]);
+	printf(" of %" PRIu64 "\n", t->samples);
+}
+
+static void
 print_row(unsigned int i)
 {
 	const struct row *row = &rows[i].row;
@@ -166,6 +180,8 @@ print_row(unsigned int i)
 	if (row->goal == GOAL_BELOW_L)
 		printf("; floor %.2f L, ours %.2f L", row->p.floor_l, row->p.ours_l);
 	printf("\n");
+	print_tail("floor", &row->p.floor_tail);
+	print_tail("ours", &row->p.ours_tail);
 	if (rows[i].why[0] != '\0')
 		printf("%-32s   %s\n", "", rows[i].why);
 	if (row->note[0] != '\0')
@@ -236,12 +252,44 @@ report_summary(void)
 	       count("skipped"));
 }
 
+static void
+csv_tail(FILE *f, const struct tail *t)
+{
+	unsigned int i;
+
+	for (i = 0; i < BENCH_QUANTILES; i++) {
+		if (t->samples != 0)
+			fprintf(f, ",%.6g", t->ns[i]);
+		else
+			fprintf(f, ",");
+	}
+}
+
+static void
+json_tail(FILE *f, const char *side, const struct tail *t)
+{
+	unsigned int i;
+
+	if (t->samples == 0) {
+		fprintf(f, "\"%s_latency_ns\": null, ", side);
+		return;
+	}
+	fprintf(f, "\"%s_latency_ns\": {\"samples\": %" PRIu64, side, t->samples);
+	for (i = 0; i < BENCH_QUANTILES; i++)
+		fprintf(f, ", \"%s\": %.6g", bench_quantiles[i].name, t->ns[i]);
+	fprintf(f, "}, ");
+}
+
 void
 report_csv(FILE *f)
 {
 	unsigned int i;
 
-	fprintf(f, "case,unit,floor,ours,ratio,goal,target,verdict,l_before,l_after,thrown\n");
+	fprintf(f, "case,unit,floor,ours,ratio,goal,target,verdict,l_before,l_after,thrown");
+	for (i = 0; i < 2 * BENCH_QUANTILES; i++)
+		fprintf(f, ",%s_%s", i < BENCH_QUANTILES ? "floor" : "ours",
+			bench_quantiles[i % BENCH_QUANTILES].key);
+	fprintf(f, "\n");
 	for (i = 0; i < n_rows; i++) {
 		const struct row *r = &rows[i].row;
 		static const char *const goal[] = {
@@ -252,15 +300,19 @@ report_csv(FILE *f)
 			[GOAL_BELOW_L] = "l_at_most",
 		};
 
-		fprintf(f, "%s,%s,%.6g,", r->name, r->unit, r->p.floor);
+		/* Of names and units some have commas. */
+		fprintf(f, "\"%s\",\"%s\",%.6g,", r->name, r->unit, r->p.floor);
 		if (r->p.floor_only)
 			fprintf(f, ",");
 		else
 			fprintf(f, "%.6g,", r->p.ours);
 		if (rows[i].ratio > 0)
 			fprintf(f, "%.6g", rows[i].ratio);
-		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u\n", goal[r->goal], r->target, rows[i].verdict,
+		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u", goal[r->goal], r->target, rows[i].verdict,
 			r->p.l_before, r->p.l_after, r->p.thrown);
+		csv_tail(f, &r->p.floor_tail);
+		csv_tail(f, &r->p.ours_tail);
+		fprintf(f, "\n");
 	}
 }
 
@@ -297,6 +349,8 @@ report_json(const char *path)
 		fprintf(f, "\"target\": %.6g, \"verdict\": \"%s\", ", r->target, rows[i].verdict);
 		fprintf(f, "\"l_before\": %.6g, \"l_after\": %.6g, \"thrown\": %u, ", r->p.l_before,
 			r->p.l_after, r->p.thrown);
+		json_tail(f, "floor", &r->p.floor_tail);
+		json_tail(f, "ours", &r->p.ours_tail);
 		fprintf(f, "\"why\": \"%s\", \"note\": \"%s\"}", rows[i].why, r->note);
 	}
 	fprintf(f, "\n  ]\n}\n");

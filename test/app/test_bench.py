@@ -3,6 +3,7 @@
 """The bench runs every case, its output can be read, and posts stay within a number of
 instructions. What a machine under load measures is not judged here."""
 
+import csv
 import html.parser
 import json
 import os
@@ -137,9 +138,35 @@ class Bench(Base):
             for name in ('lcore/latency', 'lcore/batch32/all', 'poll/cqe'):
                 self.assertGreater(rows[name]['l_before'], 0, name)
                 self.assertGreater(rows[name]['l_after'], 0, name)
-        csv = [line for line in res.out.splitlines() if line.startswith('post/')
-               and line.count(',') == 10]
-        self.assertEqual(len(csv), 6, res.out)
+        lines = res.out.splitlines()
+        table = list(csv.DictReader(lines[lines.index(next(
+            line for line in lines if line.startswith('case,unit,'))):]))
+        self.assertEqual([row['case'] for row in table], [row['case'] for row in result['rows']])
+        for row in table:
+            self.assertNotIn(None, row, 'more fields than columns')
+            self.quantiles(row, rows[row['case']])
+
+    def quantiles(self, csv_row, row):
+        """Of a latency there are quantiles, in order, the same in CSV and JSON; else none."""
+        # inline/latency is of 20 ns: a reading of the TSC is as long.
+        latency = (('/latency' in row['case'] or row['case'].startswith('mapped/')) and
+                   row['case'] != 'inline/latency')
+        for side in ('floor', 'ours'):
+            tail = row[side + '_latency_ns']
+            cells = [csv_row['%s_%s' % (side, q)] for q in ('p50', 'p90', 'p99', 'p999', 'max')]
+            if tail is None:
+                # UCX's program times itself, and tells the mean.
+                self.assertTrue(not latency or row[side] is None or 'ucx' in row['case'] or
+                                'UCX' in row['unit'] or row['verdict'] in ('skipped', 'not judged'),
+                                row)
+                self.assertEqual(''.join(cells), '')
+                continue
+            self.assertTrue(latency, row)
+            self.assertGreaterEqual(tail['samples'], 90, row)
+            values = [tail[q] for q in ('p50', 'p90', 'p99', 'p99.9', 'max')]
+            self.assertEqual(values, sorted(values), row)
+            self.assertEqual(values, [float(cell) for cell in cells])
+            self.assertGreater(values[0], 0, row)
 
     def page(self, text, names):
         """Whole, of nothing but itself, and every row is in it, once in a table."""
