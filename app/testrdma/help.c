@@ -15,12 +15,14 @@ static const char before_ops[] =
 	"  -d, --device SPEC     device to open: soft0 (default, the software ConnectX; no card\n"
 	"                        needed), mlx5_0, a PCI address; options follow a comma, as in\n"
 	"                        soft0,progress=lcore,lcore=1\n"
-	"  -o, --op LIST         operations, with commas between (default: all)\n";
+	"  -o, --op LIST         operations, with commas between (default: all but the modes)\n";
 
 static const char after_ops[] =
 	"  -s, --size LIST       bytes of a message: 8,64,4K, a range 8..1M (times 4; both ends\n"
 	"                        are in it), 8..1M:x2, 64..512:+64 (default 8..1M).\n"
 	"                        Atomics are always 8 bytes and have one row.\n"
+	"      --mix LIST        weights of mixed: write:70,read:30 (default write:50,read:50),\n"
+	"                        also fetch_add, cmp_swap; each has exactly its share\n"
 	"      --duration S      seconds of each row, half for the rate, half for latency;\n"
 	"                        preparing and verifying included. Default: 30 seconds shared by\n"
 	"                        all rows, at most 2 for each, so that every operation in every\n"
@@ -98,7 +100,7 @@ options_help(FILE *out)
 
 	fputs(before_ops, out);
 	for (i = 0; i < nengines; i++)
-		fprintf(out, "                          %-10s %s\n", engines[i]->name,
+		fprintf(out, "                          %-13s %s\n", engines[i]->name,
 			engines[i]->help);
 	fputs(after_ops, out);
 }

@@ -48,10 +48,12 @@ put_options(const struct options *o)
 	fprintf(json,
 		"], \"depth\": %u, \"burst\": %u, \"signal_every\": %u, \"inline\": %u,\n"
 		"    \"db\": \"%s\", \"qps\": %u, \"sgl\": %u, \"offset\": %u, \"seed\": %" PRIu64
-		", \"verify\": %s, \"duration\": %.6g},\n",
+		", \"verify\": %s, \"duration\": %.6g, \"mix\": {"
+		"\"write\": %u, \"read\": %u, \"fetch_add\": %u, \"cmp_swap\": %u}},\n",
 		o->depth, o->burst, o->signal_every, o->max_inline,
 		o->blueflame ? "blueflame" : "doorbell", o->qps, o->sgl, o->offset, o->seed,
-		boolean(o->verify), isinf(o->duration) ? 0 : o->duration);
+		boolean(o->verify), isinf(o->duration) ? 0 : o->duration, o->mix[MIX_WRITE],
+		o->mix[MIX_READ], o->mix[MIX_FETCH_ADD], o->mix[MIX_CMP_SWAP]);
 }
 
 void
@@ -82,6 +84,26 @@ json_start(const struct test *t)
 	rows_open = true;
 }
 
+/* What only the row of a mode has. */
+static void
+json_mode(const struct row *row, const struct figures *f)
+{
+	unsigned int i;
+
+	if (row->e->ping_pong)
+		fprintf(json,
+			"     \"half_round_trip_ns\": {\"min\": %.1f, \"p50\": %.1f, \"p99\": %.1f, "
+			"\"max\": %.1f},\n",
+			f->min / 2, f->p50 / 2, f->p99 / 2, f->max / 2);
+	if (row->e->pick == NULL)
+		return;
+	fprintf(json, "     \"mix\": {");
+	for (i = 0; i < MIX_KINDS; i++)
+		fprintf(json, "%s\"%s\": %" PRIu64, i == 0 ? "" : ", ", mix_names[i],
+			row->res.kinds[i]);
+	fprintf(json, "},\n");
+}
+
 void
 json_row(const struct test *t, const struct row *row)
 {
@@ -105,8 +127,10 @@ json_row(const struct test *t, const struct row *row)
 		r->ops, f.seconds, f.mops, f.gbps, f.cycles_per_op, f.doorbells_per_op);
 	fprintf(json,
 		"     \"latency_ns\": {\"samples\": %" PRIu64 ", \"min\": %.1f, \"mean\": %.1f, "
-		"\"p50\": %.1f, \"p99\": %.1f, \"p99.9\": %.1f, \"max\": %.1f},\n",
-		row->lat.count, f.min, f.mean, f.p50, f.p99, f.p999, f.max);
+		"\"p50\": %.1f, \"p99\": %.1f, \"p99.9\": %.1f, \"max\": %.1f, "
+		"\"of\": \"%s\"},\n",
+		row->lat.count, f.min, f.mean, f.p50, f.p99, f.p999, f.max, row_latency_of(row));
+	json_mode(row, &f);
 	fprintf(json,
 		"     \"verified\": {\"bytes\": %" PRIu64 ", \"guard_bytes\": %" PRIu64
 		", \"rounds\": %" PRIu64 ", \"receives\": %" PRIu64 "}}",

@@ -22,6 +22,7 @@ enum {
 	OPT_QPS,
 	OPT_LCORES,
 	OPT_SGL,
+	OPT_MIX,
 	OPT_OFFSET,
 	OPT_VERIFY,
 	OPT_DURATION,
@@ -48,6 +49,7 @@ static const struct option long_options[] = {
 	{"qps-per-lcore", required_argument, NULL, OPT_QPS},
 	{"worker-lcores", required_argument, NULL, OPT_LCORES},
 	{"sgl", required_argument, NULL, OPT_SGL},
+	{"mix", required_argument, NULL, OPT_MIX},
 	{"offset", required_argument, NULL, OPT_OFFSET},
 	{"verify", no_argument, NULL, OPT_VERIFY},
 	{"duration", required_argument, NULL, OPT_DURATION},
@@ -179,6 +181,65 @@ parse_sizes(struct options *o, const char *arg)
 	}
 }
 
+const char *const mix_names[MIX_KINDS] = {
+	[MIX_WRITE] = "write",
+	[MIX_READ] = "read",
+	[MIX_FETCH_ADD] = "fetch_add",
+	[MIX_CMP_SWAP] = "cmp_swap",
+};
+
+/* "write:70,read:30" */
+static int
+parse_mix(struct options *o, const char *arg)
+{
+	uint32_t weights[MIX_KINDS] = {0}, i;
+	const char *item, *colon;
+	uint64_t weight, sum = 0;
+	size_t n;
+
+	for (item = arg;; item += n + 1) {
+		n = strcspn(item, ",");
+		colon = memchr(item, ':', n);
+		for (i = 0; colon != NULL && i < MIX_KINDS; i++)
+			if (strlen(mix_names[i]) == (size_t)(colon - item) &&
+			    memcmp(mix_names[i], item, (size_t)(colon - item)) == 0)
+				break;
+		if (colon == NULL || i == MIX_KINDS || weights[i] != 0 ||
+		    number_parse(colon + 1, n - (size_t)(colon + 1 - item), &weight) != NULL ||
+		    weight == 0 || weight > MIX_MAX)
+			break;
+		weights[i] = (uint32_t)weight;
+		sum += weight;
+		if (item[n] == '\0' && sum <= MIX_MAX) {
+			memcpy(o->mix, weights, sizeof(weights));
+			return 0;
+		}
+		if (item[n] == '\0')
+			break;
+	}
+	say("--mix %s: give weights of write, read, fetch_add, cmp_swap, together at most %u, as in "
+	    "write:70,read:30",
+	    arg, MIX_MAX);
+	return -1;
+}
+
+bool
+options_mix_atomic(const struct options *o)
+{
+	return o->mix[MIX_FETCH_ADD] != 0 || o->mix[MIX_CMP_SWAP] != 0;
+}
+
+bool
+options_two_way(const struct options *o)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->nops; i++)
+		if (o->ops[i]->two_way)
+			return true;
+	return false;
+}
+
 static int
 parse_seconds(const char *name, const char *arg, double least, double *seconds)
 {
@@ -218,6 +279,8 @@ parse_one(struct options *o, int c, char *arg)
 		return option_u32("qps", arg, 1, MAX_QPS, &o->qps);
 	case OPT_SGL:
 		return option_u32("sgl", arg, 1, MAX_SGL, &o->sgl);
+	case OPT_MIX:
+		return parse_mix(o, arg);
 	case OPT_OFFSET:
 		return option_u32("offset", arg, 0, 63, &o->offset);
 	case OPT_SEED:
@@ -320,6 +383,29 @@ options_rows(const struct options *o)
 	return rows;
 }
 
+/* An atomic of a mix has 8 bytes of its operation's slot. */
+static int
+mix_fit(const struct options *o)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->nops && o->ops[i]->pick == NULL; i++)
+		;
+	if (i == o->nops || !options_mix_atomic(o))
+		return 0;
+	for (i = 0; i < o->nsizes; i++) {
+		if (o->sizes[i] < 8) {
+			say("--size %u: a --mix with atomics needs 8 bytes and more", o->sizes[i]);
+			return -1;
+		}
+	}
+	if (o->sgl > 1) {
+		say("--sgl %u: a --mix with atomics has messages of one piece", o->sgl);
+		return -1;
+	}
+	return 0;
+}
+
 int
 options_fit(struct options *o)
 {
@@ -360,8 +446,13 @@ options_fit(struct options *o)
 		    o->sgl);
 		return -1;
 	}
+	if (mix_fit(o) != 0)
+		return -1;
 	for (i = 0; i < o->nops; i++) {
-		if (o->ops[i]->atomic && o->offset % 8 != 0) {
+		bool atomic =
+			o->ops[i]->atomic || (o->ops[i]->pick != NULL && options_mix_atomic(o));
+
+		if (atomic && o->offset % 8 != 0) {
 			say("--offset %u: %s needs addresses aligned to 8 bytes; "
 			    "give 0, 8, 16, ... or leave it out of --op",
 			    o->offset, o->ops[i]->name);
@@ -393,8 +484,10 @@ options_parse(void *options, int argc, char **argv)
 	o->sgl = 1;
 	o->seed = 1;
 	o->blueflame = true;
+	o->mix[MIX_WRITE] = o->mix[MIX_READ] = 50;
 	for (i = 0; i < nengines; i++)
-		o->ops[o->nops++] = engines[i];
+		if (!engines[i]->mode)
+			o->ops[o->nops++] = engines[i];
 	if (parse_sizes(o, "8..1M") != 0)
 		return -1;
 

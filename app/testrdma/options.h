@@ -11,6 +11,18 @@
 
 struct engine;
 
+/* What --op mixed is made of, in this order. */
+enum mix_kind {
+	MIX_WRITE,
+	MIX_READ,
+	MIX_FETCH_ADD,
+	MIX_CMP_SWAP,
+	MIX_KINDS,
+};
+extern const char *const mix_names[MIX_KINDS];
+
+#define MIX_MAX 1000 /* sum of the weights */
+
 #define MAX_OPS   16
 #define MAX_SIZES 64
 #define MAX_SGL   16
@@ -33,8 +45,9 @@ struct options {
 	uint32_t max_inline; /* bytes; 0: data is always gathered */
 	uint32_t qps;        /* of each lcore */
 	uint32_t lcores;
-	uint32_t sgl;    /* pieces of a message on its local side */
-	uint32_t offset; /* of data from a 64-byte boundary */
+	uint32_t mix[MIX_KINDS]; /* weights */
+	uint32_t sgl;            /* pieces of a message on its local side */
+	uint32_t offset;         /* of data from a 64-byte boundary */
 	bool blueflame;
 	bool verify;
 	bool csv;
@@ -50,6 +63,10 @@ struct options {
 
 /* Rows that @o asks for: atomics have one size. */
 uint32_t options_rows(const struct options *o);
+
+/* Does an operation of @o have targets that initiate? Are there atomics in its mix? */
+bool options_two_way(const struct options *o);
+bool options_mix_atomic(const struct options *o);
 
 /* Commands are read, instead of all rows being run. */
 static inline bool

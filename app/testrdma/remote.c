@@ -59,8 +59,8 @@ pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr
 		    t->o.connect);
 		return -EPROTO;
 	}
-	t->target_delta = region.addr - (uint64_t)(uintptr_t)t->remote.mem;
-	t->target_rkey = region.rkey;
+	p->target_delta = region.addr - (uint64_t)(uintptr_t)t->remote.mem;
+	p->target_rkey = region.rkey;
 	return 0;
 }
 
@@ -119,20 +119,20 @@ remote_close(struct test *t)
 static bool
 copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 {
-	uint64_t raddr = (uint64_t)(uintptr_t)t->remote.mem + t->target_delta + off;
+	uint64_t raddr = (uint64_t)(uintptr_t)t->remote.mem + t->pairs[0].target_delta + off;
 	uint64_t end = rte_rdtsc() + WAIT_SECONDS * t->tsc_hz;
 	struct bb_sge sge = {.addr = (uint64_t)(uintptr_t)t->remote.mem + off,
 			     .len = len,
 			     .lkey = t->remote.mr->lkey};
-	struct bb_qp *qp = t->pairs[0].qp;
+	const struct pair *p = &t->pairs[0];
 	struct bb_wc wc = {.status = BB_WC_GENERAL_ERR};
 	unsigned int n = 0;
 	int rc;
 
-	rc = push ? bb_post_write(qp, 0, &sge, 1, raddr, t->target_rkey, BB_SEND_SIGNALED)
-		  : bb_post_read(qp, 0, &sge, 1, raddr, t->target_rkey, BB_SEND_SIGNALED);
+	rc = push ? bb_post_write(p->qp, 0, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED)
+		  : bb_post_read(p->qp, 0, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED);
 	if (rc == 1) {
-		bb_qp_ring(qp);
+		bb_qp_ring(p->qp);
 		while ((n = bb_cq_poll(t->scq, &wc, 1)) == 0 && rte_rdtsc() < end)
 			;
 	}
@@ -148,7 +148,7 @@ copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 static void
 copy(struct test *t, bool push)
 {
-	uint64_t off, len = 2 * EDGE + (uint64_t)t->npairs * t->row->slots * t->remote.lay.stride;
+	uint64_t off, len = 2 * EDGE + (uint64_t)t->nflows * t->row->slots * t->remote.lay.stride;
 
 	if (t->cm == NULL || t->fatal)
 		return;

@@ -69,9 +69,9 @@ report_start(struct test *t)
 			t->nrows * o->duration);
 	if (o->csv)
 		printf("op,size,depth,mops,gbps,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
-		       "doorbells_per_op,verified_bytes,errors,status\n");
+		       "doorbells_per_op,verified_bytes,errors,status,latency_of\n");
 	else
-		printf("%-10s%10s%6s%9s%8s%9s%9s%9s%10s%9s%7s%10s\n", "op", "size", "depth",
+		printf("%-13s%10s%6s%9s%8s%9s%9s%9s%10s%9s%7s%10s\n", "op", "size", "depth",
 		       "M ops/s", "GB/s", "p50 ns", "p99 ns", "p99.9", "max ns", "cyc/op", "db/op",
 		       "verified");
 	fflush(stdout);
@@ -120,6 +120,31 @@ row_status(const struct row *row)
 	return row->complete ? "ok" : "cut short";
 }
 
+/* What the figures of a mode are of. */
+static void
+report_mode(const struct row *row, const struct figures *f)
+{
+	unsigned int i;
+
+	if (row->e->ping_pong)
+		printf("  round trips, ns: p50 %.0f, p99 %.0f; half of them (one way): p50 %.0f, "
+		       "p99 %.0f\n",
+		       f->p50, f->p99, f->p50 / 2, f->p99 / 2);
+	if (row->e->pick == NULL)
+		return;
+	printf("  of it");
+	for (i = 0; i < MIX_KINDS; i++)
+		if (row->res.kinds[i] > 0)
+			printf(" %s %" PRIu64, mix_names[i], row->res.kinds[i]);
+	printf("\n");
+}
+
+const char *
+row_latency_of(const struct row *row)
+{
+	return row->e->ping_pong ? "round trip" : "operation";
+}
+
 void
 report_row(struct test *t, const struct row *row)
 {
@@ -131,18 +156,20 @@ report_row(struct test *t, const struct row *row)
 	progress_clear();
 	if (t->o.csv) {
 		printf("%s,%u,%u,%.4f,%.4f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f,%" PRIu64 ",%" PRIu64
-		       ",%s\n",
+		       ",%s,%s\n",
 		       row->e->name, row->size, row->window, f.mops, f.gbps, f.p50, f.p99, f.p999,
 		       f.max, f.cycles_per_op, f.doorbells_per_op, r->bytes, r->errors,
-		       row_status(row));
+		       row_status(row), row_latency_of(row));
 	} else {
-		printf("%-10s%10u%6u%9.3f%8.2f%9.0f%9.0f%9.0f%10.0f%9.0f%7.3f%10s%s%s\n",
+		printf("%-13s%10u%6u%9.3f%8.2f%9.0f%9.0f%9.0f%10.0f%9.0f%7.3f%10s%s%s\n",
 		       row->e->name, row->size, row->window, f.mops, f.gbps, f.p50, f.p99, f.p999,
 		       f.max, f.cycles_per_op, f.doorbells_per_op,
 		       t->o.verify ? human(bytes, sizeof(bytes), r->bytes) : "-",
 		       r->errors == 0 && row->complete ? "" : "  ",
 		       r->errors == 0 && row->complete ? "" : row_status(row));
 	}
+	if (!t->o.csv)
+		report_mode(row, &f);
 	fflush(stdout);
 	if (r->errors > FAILS_SHOWN)
 		say("%s %u: %" PRIu64 " more errors like these", row->e->name, row->size,

@@ -4,12 +4,11 @@
 /*
  * A row: rate first, then latency, each in rounds until its time is over.
  *
- * What completions say is always checked: order, status, opcode, length,
- * immediate data. Memory is checked between the timed spans, with --verify.
+ * What completions say is always checked (check.c), memory between the timed
+ * spans, with --verify.
  */
 #include <math.h>
 
-#include <rte_byteorder.h>
 #include <rte_common.h>
 #include <rte_cycles.h>
 
@@ -27,118 +26,6 @@ struct watch {
 	uint64_t count;    /* completions */
 	const char *phase;
 };
-
-static void
-wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const char *side)
-{
-	char text[BB_ERROR_TEXT_MAX];
-
-	/* The first one names the cause; the flush behind it only follows. */
-	if (!t->fatal)
-		report_fail(t,
-			    "operation %" PRIu64
-			    " of pair %u (QP 0x%x) completed at the %s with \"%s\", "
-			    "syndrome 0x%02x, vendor syndrome 0x%02x: %s",
-			    wc->wr_id & ((UINT64_C(1) << 40) - 1), p->index, wc->qp->qpn, side,
-			    bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
-			    bb_wc_status_cause(wc->status, wc->vendor_err));
-	else
-		t->row->res.errors++;
-	/* With the WQE and what its keys allow. */
-	if (!t->fatal && bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
-		fputs(text, stderr);
-	t->fatal = true;
-}
-
-/* Who sees the completion may use the result. What is missing then may be there later. */
-static void
-arrived_check(struct test *t, struct pair *p, uint64_t op)
-{
-	struct result *res = &t->row->res;
-
-	/* The memory of another process cannot be looked at meanwhile. */
-	if (t->cm != NULL && t->row->e->to_target)
-		return;
-	if (likely(t->row->e->arrived(p, op)))
-		return;
-	if (res->late++ == 0)
-		res->first_late = op;
-}
-
-static void
-send_completed(struct test *t, const struct bb_wc *wc)
-{
-	struct pair *p = wc->qp->user;
-	const struct row *row = t->row;
-	uint64_t want;
-
-	if (unlikely(wc->status != BB_WC_SUCCESS)) {
-		wc_failed(t, p, wc, "initiator");
-		return;
-	}
-	want = p->done + row->signal_every;
-	if (want > p->end)
-		want = p->end;
-	if (unlikely(wc->wr_id != p->wr_base + want - 1 || want > p->posted)) {
-		report_fail(t,
-			    "completion out of order on pair %u: wr_id 0x%" PRIx64
-			    ", expected 0x%" PRIx64 " (operation %" PRIu64 ")",
-			    p->index, wc->wr_id, p->wr_base + want - 1, want - 1);
-		t->fatal = true;
-		return;
-	}
-	if (unlikely(wc->opcode != row->e->wc_opcode))
-		report_fail(t,
-			    "operation %" PRIu64
-			    " of pair %u: completion says opcode %u, expected %u",
-			    want - 1, p->index, wc->opcode, row->e->wc_opcode);
-	if (row->e->has_byte_len && unlikely(wc->byte_len != row->size))
-		report_fail(t,
-			    "operation %" PRIu64
-			    " of pair %u: completion says %u bytes, expected %u",
-			    want - 1, p->index, wc->byte_len, row->size);
-	if (t->o.verify)
-		arrived_check(t, p, want - 1);
-	p->done = want;
-}
-
-static void
-recv_completed(struct test *t, const struct bb_wc *wc)
-{
-	struct pair *p = wc->qp->user;
-	const struct engine *e = t->row->e;
-	uint64_t op = p->recv_done;
-
-	if (unlikely(wc->status != BB_WC_SUCCESS)) {
-		wc_failed(t, p, wc, "target");
-		return;
-	}
-	if (unlikely(wc->wr_id != (WR_RECV | (p->wr_base + op)) || op >= p->posted)) {
-		report_fail(t,
-			    "receive out of order on pair %u: wr_id 0x%" PRIx64
-			    ", expected 0x%" PRIx64,
-			    p->index, wc->wr_id, WR_RECV | (p->wr_base + op));
-		t->fatal = true;
-		return;
-	}
-	if (unlikely(wc->opcode != e->recv_opcode))
-		report_fail(t, "receive %" PRIu64 " of pair %u: opcode %u, expected %u", op,
-			    p->index, wc->opcode, e->recv_opcode);
-	if (unlikely(wc->byte_len != t->row->size))
-		report_fail(t, "receive %" PRIu64 " of pair %u: %u bytes, expected %u", op,
-			    p->index, wc->byte_len, t->row->size);
-	if (unlikely(!(wc->flags & BB_WC_WITH_IMM) != !e->imm))
-		report_fail(t, "receive %" PRIu64 " of pair %u: %s immediate data", op, p->index,
-			    e->imm ? "lacks" : "has");
-	else if (e->imm && unlikely(wc->imm != op_imm(p, op)))
-		report_fail(t, "receive %" PRIu64 " of pair %u: immediate 0x%08x, expected 0x%08x",
-			    op, p->index, rte_be_to_cpu_32(wc->imm),
-			    rte_be_to_cpu_32(op_imm(p, op)));
-	if (t->o.verify)
-		arrived_check(t, p, op);
-	p->recv_done++;
-	t->row->res.recvs++;
-}
 
 static void
 poll_once(struct test *t, struct watch *w)
@@ -168,6 +55,7 @@ pair_finished(const struct pair *p)
 static bool
 stalled(struct test *t, struct watch *w, uint64_t now)
 {
+	const struct pair *p;
 	uint32_t i;
 
 	if (w->count != w->seen) {
@@ -177,28 +65,37 @@ stalled(struct test *t, struct watch *w, uint64_t now)
 	}
 	if (now - w->moved < STALL_SECONDS * t->tsc_hz)
 		return false;
-	for (i = 0; i < t->npairs && pair_finished(&t->pairs[i]); i++)
+	for (i = 0; i < t->nflows && pair_finished(t->flows[i]); i++)
 		;
-	if (i == t->npairs)
-		i = 0;
+	p = t->flows[i == t->nflows ? 0 : i];
 	report_fail(t,
 		    "no completion for %u s: pair %u posted %" PRIu64 " operations, %" PRIu64
 		    " completed, %" PRIu64 " received",
-		    STALL_SECONDS, i, t->pairs[i].posted, t->pairs[i].done, t->pairs[i].recv_done);
+		    STALL_SECONDS, p->index, p->posted, p->done, p->recv_done);
 	t->fatal = true;
 	return true;
+}
+
+/* A round trip is one operation. */
+static uint64_t
+done_all(const struct test *t)
+{
+	uint64_t ops = 0;
+	uint32_t i;
+
+	for (i = 0; i < t->nflows; i++)
+		if (!t->row->e->ping_pong || !t->flows[i]->reverse)
+			ops += t->flows[i]->done;
+	return ops;
 }
 
 void
 live_update(struct test *t)
 {
 	struct live *live = t->live;
-	uint64_t ops = 0;
-	uint32_t i, ask;
+	uint32_t ask;
 
-	for (i = 0; i < t->npairs; i++)
-		ops += t->pairs[i].done;
-	__atomic_store_n(&live->ops, ops, __ATOMIC_RELAXED);
+	__atomic_store_n(&live->ops, done_all(t), __ATOMIC_RELAXED);
 	__atomic_store_n(&live->bytes, t->row->res.bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&live->errors, t->row->res.errors, __ATOMIC_RELAXED);
 	/* Pairs with who asks: the histogram of live is its own again once ask is. */
@@ -230,10 +127,14 @@ look(struct test *t, struct watch *w)
 	stalled(t, w, now);
 	if (now >= w->deadline || test_stopping(t)) {
 		/* A rolling span ends behind an operation that gives a completion. */
-		for (i = 0; i < t->npairs; i++) {
-			struct pair *p = &t->pairs[i];
+		for (i = 0; i < t->nflows; i++) {
+			struct pair *p = t->flows[i];
 
-			if (p->end == UINT64_MAX)
+			if (p->end != UINT64_MAX)
+				continue;
+			if (t->row->e->ping_pong && p->reverse)
+				p->end = p->twin->end;
+			else
 				p->end = p->posted == p->last_sig ? p->posted : p->sig_at;
 		}
 	}
@@ -281,6 +182,9 @@ pair_post(struct test *t, struct pair *p)
 	uint64_t left = p->end - p->posted, room = row->window - (p->posted - p->done);
 	uint32_t n = row->burst;
 
+	/* It was this flow's turn so many times more than it has posted: 0 or 1. */
+	if (row->e->ping_pong)
+		left = RTE_MIN(left, p->twin->recv_done + !p->reverse - p->posted);
 	if (row->e->recv)
 		room = RTE_MIN(room, row->window - (p->recv_posted - p->recv_done));
 	if (n > left)
@@ -304,8 +208,8 @@ doorbells(const struct test *t)
 	uint64_t n = 0;
 	uint32_t i;
 
-	for (i = 0; i < t->npairs; i++)
-		if (bb_qp_stats(t->pairs[i].qp, &stats) == 0)
+	for (i = 0; i < t->nflows; i++)
+		if (bb_qp_stats(t->flows[i]->qp, &stats) == 0)
 			n += stats.doorbells;
 	return n;
 }
@@ -318,75 +222,125 @@ pair_open(struct pair *p, uint64_t ops)
 	p->sig_at = RTE_MIN(p->posted + p->t->row->signal_every, p->end);
 }
 
-/* Run @ops operations on every pair, or (0) until the deadline; timed. */
+/* Run @ops operations on every flow, or (0) until the deadline; timed. */
 static void
 span(struct test *t, struct watch *w, uint64_t ops)
 {
 	struct result *res = &t->row->res;
-	uint64_t start, before = 0, bells = doorbells(t);
+	uint64_t start, before = done_all(t), bells = doorbells(t);
 	uint32_t i, open, loops = 0;
 
-	for (i = 0; i < t->npairs; i++) {
-		before += t->pairs[i].done;
-		pair_open(&t->pairs[i], ops);
-	}
+	for (i = 0; i < t->nflows; i++)
+		pair_open(t->flows[i], ops);
 	start = rte_rdtsc();
 	w->moved = start;
 	do {
 		open = 0;
-		for (i = 0; i < t->npairs; i++) {
-			if (pair_finished(&t->pairs[i]))
+		for (i = 0; i < t->nflows; i++) {
+			if (pair_finished(t->flows[i]))
 				continue;
 			open++;
-			pair_post(t, &t->pairs[i]);
+			pair_post(t, t->flows[i]);
 		}
 		poll_once(t, w);
 		if (++loops % LOOK_EVERY == 0)
 			look(t, w);
 	} while (open > 0 && !t->fatal);
 	res->cycles += rte_rdtsc() - start;
-	for (i = 0; i < t->npairs; i++)
-		res->ops += t->pairs[i].done;
-	res->ops -= before;
+	res->ops += done_all(t) - before;
 	res->doorbells += doorbells(t) - bells;
+}
+
+/* Wait for the completion of the only operation of @p. @return the TSC when it was seen. */
+static uint64_t
+wait_done(struct test *t, struct watch *w, struct pair *p)
+{
+	uint64_t now = 0;
+	uint32_t spins = 0;
+	struct bb_wc wc;
+
+	while (p->done != p->end && !t->fatal) {
+		if (bb_cq_poll(t->scq, &wc, 1) == 1) {
+			now = rte_rdtsc();
+			w->count++;
+			send_completed(t, &wc);
+		} else if (++spins % 65536 == 0) {
+			stalled(t, w, rte_rdtsc());
+		}
+	}
+	return now;
+}
+
+/* Wait for the answer to the only message of @p; when it has arrived, post the answer. */
+static uint64_t
+wait_answer(struct test *t, struct watch *w, struct pair *p)
+{
+	struct pair *back = p->twin;
+	uint64_t now = 0;
+	uint32_t spins = 0;
+	struct bb_wc wc;
+
+	while (back->recv_done != back->end && !t->fatal) {
+		if (bb_cq_poll(t->rcq, &wc, 1) == 1) {
+			now = rte_rdtsc();
+			w->count++;
+			recv_completed(t, &wc);
+			if (back->posted < p->recv_done && !t->fatal)
+				post_operations(t, back, 1);
+		} else if (++spins % 65536 == 0) {
+			stalled(t, w, rte_rdtsc());
+		}
+	}
+	return now;
+}
+
+/* One operation of the first pair, from the post to its completion, or to its answer. */
+static bool
+one(struct test *t, struct watch *w)
+{
+	struct pair *p = t->flows[0], *back = t->row->e->two_way ? p->twin : NULL;
+	uint64_t start, end;
+
+	pair_open(p, 1);
+	if (!post_receives(t, p, 1))
+		return false;
+	if (back != NULL) {
+		pair_open(back, 1);
+		if (!post_receives(t, back, 1))
+			return false;
+		if (!t->row->e->ping_pong && !post_operations(t, back, 1))
+			return false;
+	}
+	start = rte_rdtsc();
+	w->moved = start;
+	if (!post_operations(t, p, 1))
+		return false;
+	end = t->row->e->ping_pong ? wait_answer(t, w, p) : wait_done(t, w, p);
+	if (!t->fatal)
+		hist_add(&t->row->lat, end - start);
+	return !t->fatal;
 }
 
 /* One operation after the other on the first pair. @return how many were made. */
 static uint64_t
 one_by_one(struct test *t, struct watch *w, uint64_t ops)
 {
-	struct pair *p = &t->pairs[0];
-	uint64_t i, t0, t1;
-	unsigned int n;
-	struct bb_wc wc;
+	struct pair *p = t->flows[0];
+	uint64_t i, now;
 
-	for (i = 0; i < ops && !t->fatal; i++) {
+	for (i = 0; i < ops && one(t, w); i++) {
 		uint32_t spins = 0;
 
-		pair_open(p, 1);
-		if (!post_receives(t, p, 1))
-			break;
-		t0 = rte_rdtsc();
-		w->moved = t0;
-		if (!post_operations(t, p, 1))
-			break;
-		while ((n = bb_cq_poll(t->scq, &wc, 1)) == 0)
-			if (++spins % 65536 == 0 && stalled(t, w, rte_rdtsc()))
-				break;
-		t1 = rte_rdtsc();
-		if (n == 1) {
-			hist_add(&t->row->lat, t1 - t0);
-			w->count++;
-			send_completed(t, &wc);
-		}
-		while (!pair_finished(p) && !t->fatal) {
+		while ((!pair_finished(p) || (t->row->e->two_way && !pair_finished(p->twin))) &&
+		       !t->fatal) {
 			poll_once(t, w);
 			if (++spins % 65536 == 0)
 				stalled(t, w, rte_rdtsc());
 		}
 		if (i % LOOK_EVERY == 0) {
-			show_progress(t, w, t1);
-			if (t1 >= w->deadline || test_stopping(t))
+			now = rte_rdtsc();
+			show_progress(t, w, now);
+			if (now >= w->deadline || test_stopping(t))
 				return i + 1;
 		}
 	}
@@ -394,12 +348,12 @@ one_by_one(struct test *t, struct watch *w, uint64_t ops)
 }
 
 static void
-prepare(struct test *t, uint32_t npairs, uint64_t n)
+prepare(struct test *t, uint32_t nflows, uint64_t n)
 {
 	uint32_t i;
 
-	for (i = 0; i < npairs; i++)
-		t->row->e->prepare(&t->pairs[i], t->pairs[i].posted, n);
+	for (i = 0; i < nflows; i++)
+		t->row->e->prepare(t->flows[i], t->flows[i]->posted, n);
 	remote_push(t);
 }
 
@@ -413,12 +367,12 @@ rate_phase(struct test *t, uint64_t cycles)
 		return;
 	}
 	do {
-		prepare(t, t->npairs, t->row->slots);
+		prepare(t, t->nflows, t->row->slots);
 		span(t, &w, t->row->slots);
 		if (t->fatal)
 			return;
 		remote_pull(t);
-		round_verify(t, t->npairs, t->row->slots);
+		round_verify(t, t->nflows, t->row->slots);
 		w.phase = "verify";
 		show_progress(t, &w, rte_rdtsc());
 		w.phase = "rate";
@@ -429,19 +383,48 @@ static void
 latency_phase(struct test *t, uint64_t cycles)
 {
 	struct watch w = {.deadline = rte_rdtsc() + cycles, .phase = "latency"};
+	uint32_t flows = t->row->e->two_way ? 2 : 1;
 	uint64_t n;
 
 	do {
 		if (t->o.verify)
-			prepare(t, 1, t->row->slots);
+			prepare(t, flows, t->row->slots);
 		n = one_by_one(t, &w, t->row->slots);
 		if (t->fatal)
 			return;
 		if (t->o.verify) {
 			remote_pull(t);
-			round_verify(t, 1, n);
+			round_verify(t, flows, n);
 		}
 	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
+}
+
+/* The flow @p of a row, with the slots of number @n on both sides. */
+static void
+flow_add(struct test *t, struct pair *p)
+{
+	uint64_t slots = (uint64_t)t->nflows * t->row->slots;
+
+	p->local = p->near->mem + EDGE + slots * p->near->lay.stride;
+	p->remote = p->far->mem + EDGE + slots * p->far->lay.stride;
+	p->wr_base = WR_ID(t->row_no, p->index);
+	p->posted = p->done = p->last_sig = 0;
+	p->recv_posted = p->recv_done = 0;
+	p->slot = p->recv_slot = 0;
+	t->flows[t->nflows++] = p;
+}
+
+static void
+flows_set(struct test *t)
+{
+	uint32_t i;
+
+	t->nflows = 0;
+	for (i = 0; i < t->npairs; i++) {
+		flow_add(t, &t->pairs[i]);
+		if (t->row->e->two_way)
+			flow_add(t, &t->twins[i]);
+	}
 }
 
 void
@@ -454,19 +437,10 @@ row_run(struct test *t, struct row *row)
 	t->row = row;
 	memset(&row->res, 0, sizeof(row->res));
 	hist_reset(&row->lat);
-	for (i = 0; i < t->npairs; i++) {
-		struct pair *p = &t->pairs[i];
-
-		p->local = t->local.mem + EDGE + (size_t)i * row->slots * t->local.lay.stride;
-		p->remote = t->remote.mem + EDGE + (size_t)i * row->slots * t->remote.lay.stride;
-		p->wr_base = WR_ID(t->row_no, i);
-		p->posted = p->done = p->last_sig = 0;
-		p->recv_posted = p->recv_done = 0;
-		p->slot = p->recv_slot = 0;
-	}
+	flows_set(t);
 	row_fill(t);
-	for (i = 0; i < t->npairs && row->e->start != NULL; i++)
-		row->e->start(&t->pairs[i]);
+	for (i = 0; i < t->nflows && row->e->start != NULL; i++)
+		row->e->start(t->flows[i]);
 	remote_push(t);
 
 	/* Without an end the phases take turns: of each 100 ms, a tenth is for latency. */
@@ -477,6 +451,8 @@ row_run(struct test *t, struct row *row)
 	} while (endless && !t->fatal && !test_stopping(t));
 	row->complete = !t->fatal && (endless || !test_stopping(t));
 	row->lcores = 1;
+	if (row->e->pick != NULL)
+		mixed_count(t, row->res.kinds);
 	if (t->live != NULL)
 		live_update(t);
 }

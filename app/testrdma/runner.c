@@ -270,6 +270,8 @@ row_begin(struct runner *r)
 static void
 result_add(struct result *sum, const struct result *res)
 {
+	unsigned int i;
+
 	sum->ops += res->ops;
 	sum->cycles += res->cycles;
 	sum->doorbells += res->doorbells;
@@ -278,6 +280,8 @@ result_add(struct result *sum, const struct result *res)
 	sum->recvs += res->recvs;
 	sum->rounds += res->rounds;
 	sum->errors += res->errors;
+	for (i = 0; i < MIX_KINDS; i++)
+		sum->kinds[i] += res->kinds[i];
 }
 
 /* All workers are through with a row. */

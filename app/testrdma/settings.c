@@ -18,6 +18,7 @@ const struct argument setting_args[] = {
 	{"verify", "compare every byte", on_off},
 	{"lcores", "that run the traffic", NULL},
 	{"qps-per-lcore", "connected pairs of queue pairs on each", NULL},
+	{"mix", "weights of op mixed: write:70,read:30", NULL},
 	{"sgl", "pieces each message is gathered from", NULL},
 	{"offset", "bytes that data starts behind a 64-byte boundary", NULL},
 	{"db", "how a single WQE goes to the device", db_modes},
@@ -72,7 +73,7 @@ void
 setting_show(const struct session *s)
 {
 	struct options o = s->set;
-	uint32_t i;
+	uint32_t i, k;
 
 	if (options_fit(&o) != 0)
 		return;
@@ -88,6 +89,11 @@ setting_show(const struct session *s)
 	       o.depth, o.burst, o.max_inline, o.signal_every, o.verify ? "on" : "off", o.lcores,
 	       o.qps, o.sgl, o.offset, o.blueflame ? "blueflame" : "doorbell", o.seed,
 	       s->set.duration, o.interval);
+	printf("mix");
+	for (i = k = 0; i < MIX_KINDS; i++)
+		if (o.mix[i] > 0)
+			printf("%c%s:%u", k++ == 0 ? ' ' : ',', mix_names[i], o.mix[i]);
+	printf("\n");
 	if (o.connect != NULL)
 		printf("connect %s\n", o.connect);
 }

@@ -76,21 +76,25 @@ test_check(const struct test *t)
 		rc = limit("inline", o->max_inline, t->attr.max_inline);
 	if (rc == 0)
 		rc = limit("qps", o->qps, t->attr.max_qp / 2);
-	if (rc == 0 && (uint64_t)o->qps * (o->depth + 1) > t->attr.max_cqe) {
+	if (rc == 0 && options_two_way(o))
+		rc = limit("qps", o->qps, MAX_QPS / 2);
+	if (rc == 0 && (uint64_t)o->qps * (options_two_way(o) ? 2 * o->depth : o->depth + 1) >
+			       t->attr.max_cqe) {
 		say("--qps %u times --depth %u: a CQ of this device holds %u "
 		    "completions; give less of one",
 		    o->qps, o->depth, t->attr.max_cqe);
 		rc = -EXIT_USAGE;
 	}
 	for (i = 0; i < o->nops && rc == 0; i++) {
-		if (o->ops[i]->atomic && !t->attr.atomics) {
+		if ((o->ops[i]->atomic || (o->ops[i]->pick != NULL && options_mix_atomic(o))) &&
+		    !t->attr.atomics) {
 			say("--op %s: this device has no atomics", o->ops[i]->name);
 			rc = -EXIT_USAGE;
 		}
 	}
 	for (i = 0; i < o->nops && rc == 0; i++) {
-		if (o->ops[i]->recv && o->connect != NULL) {
-			say("--op %s: takes a receive of the target, and who listens posts none; over "
+		if ((o->ops[i]->recv || o->ops[i]->two_way) && o->connect != NULL) {
+			say("--op %s: takes work of the target, and who listens does none; over "
 			    "--connect there are the one-sided ones",
 			    o->ops[i]->name);
 			rc = -EXIT_USAGE;
@@ -137,18 +141,19 @@ pick_path(struct test *t, struct bb_path *path)
 static int
 create_cqs(struct test *t, uint32_t rq_depth)
 {
+	bool two_way = options_two_way(&t->o);
 	struct bb_cq_attr attr;
 	int rc;
 
 	bb_cq_attr_init(&attr);
-	attr.depth = t->o.qps * t->o.depth;
+	attr.depth = t->o.qps * t->o.depth * (two_way ? 2 : 1);
 	attr.lcore = t->lcore;
 	rc = bb_cq_create(t->dev, &attr, &t->scq);
 	if (rc != 0) {
 		error("the CQ of sends", rc);
 		return -EXIT_FAILED;
 	}
-	attr.depth = t->o.qps * (rq_depth + 1);
+	attr.depth = t->o.qps * (two_way ? RTE_MAX(2 * rq_depth, 1u) : rq_depth + 1);
 	rc = bb_cq_create(t->dev, &attr, &t->rcq);
 	if (rc != 0) {
 		error("the CQ of receives", rc);
@@ -160,6 +165,7 @@ create_cqs(struct test *t, uint32_t rq_depth)
 static int
 create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t rq_depth)
 {
+	struct pair *twin = p->twin;
 	struct bb_qp_init_attr init;
 	struct bb_qp_addr here, there;
 	struct bb_qp_attr attr;
@@ -167,10 +173,11 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 
 	bb_qp_init_attr_init(&init);
 	init.send_cq = t->scq;
-	init.recv_cq = t->scq;
+	init.recv_cq = twin != NULL ? t->rcq : t->scq;
 	init.sq_depth = t->o.depth;
-	init.rq_depth = 0;
+	init.rq_depth = twin != NULL ? rq_depth : 0;
 	init.max_sge = t->o.sgl;
+	init.max_recv_sge = t->o.sgl;
 	init.max_inline = t->o.max_inline;
 	init.signal_every = t->o.signal_every;
 	init.db_mode = t->o.blueflame ? BB_DB_BLUEFLAME : BB_DB_DOORBELL;
@@ -178,18 +185,23 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 	if (rc != 0)
 		return rc;
 	p->qp->user = p;
+	if (twin != NULL)
+		twin->peer = p->qp;
 	if (t->o.connect != NULL)
 		return 0;
-	init.send_cq = t->rcq;
 	init.recv_cq = t->rcq;
-	init.sq_depth = 1;
-	init.signal_every = 1;
 	init.rq_depth = rq_depth;
-	init.max_recv_sge = t->o.sgl;
+	if (twin == NULL) {
+		init.send_cq = t->rcq;
+		init.sq_depth = 1;
+		init.signal_every = 1;
+	}
 	rc = bb_qp_create(t->pd, &init, &p->peer);
 	if (rc != 0)
 		return rc;
-	p->peer->user = p;
+	p->peer->user = twin != NULL ? twin : p;
+	if (twin != NULL)
+		twin->qp = p->peer;
 
 	rc = bb_qp_addr(p->qp, path->port, path->sgid_index, &here);
 	if (rc == 0)
@@ -202,6 +214,7 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 	attr.max_rd_atomic = (uint8_t)RTE_MIN(attr.max_rd_atomic, t->attr.max_rd_atomic);
 	attr.max_dest_rd_atomic =
 		(uint8_t)RTE_MIN(attr.max_dest_rd_atomic, t->attr.max_dest_rd_atomic);
+	attr.access = twin != NULL ? BB_ACCESS_REMOTE_WRITE : 0;
 	rc = bb_qp_connect(p->qp, &here, &there, &attr);
 	if (rc != 0)
 		return rc;
@@ -211,9 +224,29 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 	return bb_qp_connect(p->peer, &there, &here, &attr);
 }
 
+/* @p and its twin, if the run has modes that need it, before they have queues. */
+static void
+pair_init(struct test *t, uint32_t i)
+{
+	struct pair *p = &t->pairs[i];
+
+	*p = (struct pair){.t = t, .index = i, .near = &t->local, .far = &t->remote, .in = p};
+	if (t->twins == NULL)
+		return;
+	p->twin = p->in = &t->twins[i];
+	t->twins[i] = (struct pair){.t = t,
+				    .index = t->o.qps + i,
+				    .near = &t->remote,
+				    .far = &t->local,
+				    .twin = p,
+				    .in = p,
+				    .reverse = true};
+}
+
 static int
 create_pairs(struct test *t)
 {
+	bool two_way = options_two_way(&t->o);
 	uint32_t i, rq_depth = 0;
 	struct bb_path path;
 	int rc;
@@ -227,16 +260,17 @@ create_pairs(struct test *t)
 	if (rc != 0)
 		return rc;
 	t->pairs = rte_zmalloc("pairs", t->o.qps * sizeof(*t->pairs), 64);
-	if (t->pairs == NULL) {
+	t->flows = rte_zmalloc("flows", 2 * t->o.qps * sizeof(struct pair *), 64);
+	if (two_way)
+		t->twins = rte_zmalloc("twins", t->o.qps * sizeof(*t->twins), 64);
+	if (t->pairs == NULL || t->flows == NULL || (two_way && t->twins == NULL)) {
 		error("pairs", -ENOMEM);
 		return -EXIT_FAILED;
 	}
 	for (i = 0; i < t->o.qps; i++) {
-		struct pair *p = &t->pairs[t->npairs++];
-
-		p->t = t;
-		p->index = i;
-		rc = create_pair(t, p, &path, rq_depth);
+		pair_init(t, i);
+		t->npairs++;
+		rc = create_pair(t, &t->pairs[i], &path, rq_depth);
 		if (rc != 0) {
 			say("pair %u of %u: %s; the lines above say why", i + 1, t->o.qps,
 			    strerror(-rc));
@@ -268,18 +302,19 @@ row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t siz
 {
 	const struct options *o = &t->o;
 	uint64_t room = t->local.len - 2 * EDGE;
-	uint32_t stride;
+	bool one_piece = e->atomic || (e->two_way && !e->recv_data);
+	uint32_t flows = e->two_way ? 2 * o->qps : o->qps, stride;
 
 	row->e = e;
 	row->size = size;
-	layout_make(&t->local.lay, size, e->atomic ? 1 : o->sgl, o->offset);
+	layout_make(&t->local.lay, size, one_piece ? 1 : o->sgl, o->offset);
 	layout_make(&t->remote.lay, size, e->recv_data ? o->sgl : 1, o->offset);
 	stride = RTE_MAX(t->local.lay.stride, t->remote.lay.stride);
-	row->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / o->qps / stride);
-	row->window = RTE_MIN(o->depth, row->slots);
+	row->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / flows / stride);
+	row->window = e->ping_pong ? 1 : RTE_MIN(o->depth, row->slots);
 	row->burst = RTE_MIN(o->burst, row->window);
 	row->signal_every = RTE_MIN(o->signal_every, row->window);
-	row->use_inline = size <= o->max_inline && e->to_target;
+	row->use_inline = size <= o->max_inline && (e->to_target || e->pick != NULL);
 }
 
 static int
@@ -314,6 +349,7 @@ static int
 create_memory(struct test *t)
 {
 	uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
+	uint32_t flows = options_two_way(&t->o) ? 2 * t->o.qps : t->o.qps;
 	uint64_t least, len, want = 0, pool = POOL_BYTES;
 	const struct options *o = &t->o;
 	uint32_t i, max_size = 8;
@@ -323,20 +359,21 @@ create_memory(struct test *t)
 		access |= BB_ACCESS_REMOTE_ATOMIC;
 	for (i = 0; i < o->nsizes; i++)
 		max_size = RTE_MAX(max_size, o->sizes[i]);
-	least = (uint64_t)o->qps * stride_of(o, max_size);
+	least = (uint64_t)flows * stride_of(o, max_size);
 	if (pool < least)
 		pool = least;
 	for (i = 0; i < o->nsizes; i++)
-		want = RTE_MAX(want, o->qps * slots_wanted(o) * stride_of(o, o->sizes[i]));
-	want = RTE_MAX(want, o->qps * slots_wanted(o) * stride_of(o, 8));
+		want = RTE_MAX(want, flows * slots_wanted(o) * stride_of(o, o->sizes[i]));
+	want = RTE_MAX(want, flows * slots_wanted(o) * stride_of(o, 8));
 
 	t->scratch = rte_malloc("scratch", max_size, 64);
 	if (t->scratch == NULL)
 		goto no_memory;
 	/* Less memory is fewer slots, down to one for each pair. */
 	for (len = RTE_MIN(want, pool);; len = RTE_MAX(len / 2, least)) {
-		rc = side_alloc(t, &t->local, "the initiator's", len + 2 * EDGE,
-				stride_of(o, max_size), BB_ACCESS_LOCAL_WRITE);
+		rc = side_alloc(
+			t, &t->local, "the initiator's", len + 2 * EDGE, stride_of(o, max_size),
+			BB_ACCESS_LOCAL_WRITE | (t->twins != NULL ? BB_ACCESS_REMOTE_WRITE : 0u));
 		if (rc == 0)
 			rc = side_alloc(t, &t->remote, "the target's", len + 2 * EDGE,
 					stride_of(o, max_size), access);
@@ -379,13 +416,17 @@ int
 test_open_queues(struct test *t)
 {
 	int rc = create_pairs(t);
+	uint32_t i;
 
 	if (rc == 0)
 		rc = create_memory(t);
 	if (rc != 0)
 		return rc;
-	t->target_delta = 0;
-	t->target_rkey = t->remote.mr->rkey;
+	for (i = 0; i < t->npairs; i++) {
+		t->pairs[i].target_rkey = t->remote.mr->rkey;
+		if (t->twins != NULL)
+			t->twins[i].target_rkey = t->local.mr->rkey;
+	}
 	return t->o.connect == NULL || remote_connect(t) == 0 ? 0 : -EXIT_FAILED;
 }
 
@@ -411,6 +452,8 @@ test_close_queues(struct test *t)
 			rc |= bb_qp_destroy(p->qp);
 	}
 	rte_free(t->pairs);
+	rte_free(t->twins);
+	rte_free(t->flows);
 	side_free(&t->local);
 	side_free(&t->remote);
 	rte_free(t->scratch);
@@ -418,7 +461,8 @@ test_close_queues(struct test *t)
 		rc |= bb_cq_destroy(t->scq);
 	if (t->rcq != NULL)
 		rc |= bb_cq_destroy(t->rcq);
-	t->pairs = NULL;
+	t->pairs = t->twins = NULL;
+	t->flows = NULL;
 	t->scratch = NULL;
 	t->scq = t->rcq = NULL;
 	close_said(rc);

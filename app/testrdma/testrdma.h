@@ -7,6 +7,9 @@
  * A pair is an initiator QP and a target QP, connected to each other through
  * the device. Each side has slots: places for one message, with guard bytes
  * between them. Operation n of a pair uses slot n modulo the number of slots.
+ * A mode that works in both directions has a second pair on the same two QPs,
+ * the first one's twin, whose initiator is the first one's target. What a row
+ * works with, twins included, are its flows.
  *
  * A row of the table is one engine (kind of operation, modes/) and one size. It
  * runs in rounds: prepare the slots, a timed span of operations, verify. Without
@@ -44,13 +47,18 @@ struct engine {
 	bool to_target;      /* payload flows to the target */
 	bool imm;            /* carries immediate data */
 	bool has_byte_len;   /* its completion says how many bytes */
+	bool two_way;        /* the targets initiate, too: each pair has a twin */
+	bool ping_pong;      /* a message goes out behind the arrival of the one before it */
+	bool mode;           /* of operations that others are, too: not one of the default */
 	uint8_t wc_opcode;   /* of its completion */
 	uint8_t recv_opcode; /* of the target's completion */
+	/* What operation @op is, where they are not all alike; else NULL. */
+	const struct engine *(*pick)(const struct pair *p, uint64_t op);
 	/* Post @n operations, the next of @p. @return how many, or a negative errno. */
 	int (*post)(struct pair *p, uint32_t n);
 	/* Post the receives of the next @n operations; NULL for one-sided ones. */
 	int (*post_recv)(struct pair *p, uint32_t n);
-	/* Start of a row: contents that last over rounds. May be NULL. */
+	/* Start of a row: what lasts over rounds. May be NULL. */
 	void (*start)(struct pair *p);
 	/* Before and behind operations [first, first + n): fill, check. */
 	void (*prepare)(struct pair *p, uint64_t first, uint64_t n);
@@ -85,12 +93,18 @@ struct pair {
 	struct bb_qp *qp;        /* initiator */
 	struct bb_qp *peer;      /* target; NULL: in another process */
 	struct bb_conn *conn;    /* to that */
+	struct side *near, *far; /* the initiator's memory, and the target's */
 	uint8_t *local, *remote; /* slot 0 of each side */
-	uint64_t wr_base;        /* wr_id of operation 0 */
-	uint64_t posted, done;   /* operations */
-	uint64_t end;            /* post no further */
-	uint64_t sig_at;         /* the operation that makes this many is signalled */
-	uint64_t last_sig;       /* posted at the last signalled one */
+	uint64_t target_delta;   /* from addresses in far to those of requests */
+	uint32_t target_rkey;
+	bool reverse;          /* a twin of one that goes forward */
+	struct pair *twin;     /* NULL: this run has no mode of both directions */
+	struct pair *in;       /* whose receives are those of the QP that has us as user */
+	uint64_t wr_base;      /* wr_id of operation 0 */
+	uint64_t posted, done; /* operations */
+	uint64_t end;          /* post no further */
+	uint64_t sig_at;       /* the operation that makes this many is signalled */
+	uint64_t last_sig;     /* posted at the last signalled one */
 	uint64_t recv_posted, recv_done;
 	uint32_t slot, recv_slot; /* of the next operation, of the next receive */
 	uint64_t word_start;      /* value of an atomic's word before operation 0 */
@@ -103,8 +117,9 @@ struct result {
 	uint64_t guards;                 /* guard bytes verified */
 	uint64_t recvs;                  /* receive completions checked */
 	uint64_t rounds;
-	uint64_t late;       /* completions seen before their results, this round */
-	uint64_t first_late; /* operation of the first of them */
+	uint64_t kinds[MIX_KINDS]; /* operations of --op mixed, of both phases */
+	uint64_t late;             /* completions seen before their results, this round */
+	uint64_t first_late;       /* operation of the first of them */
 	uint64_t errors;
 };
 
@@ -146,11 +161,14 @@ struct test {
 	struct bb_pd *pd;
 	struct bb_cq *scq, *rcq;
 	struct side local, remote; /* of a target in another process: our copy */
-	uint64_t target_delta;     /* from addresses in remote to those of requests */
-	uint32_t target_rkey;
-	struct bb_cm *cm; /* NULL: the target is in this process */
+	struct bb_cm *cm;          /* NULL: the target is in this process */
 	struct pair *pairs;
-	uint32_t npairs;    /* created */
+	struct pair *twins;  /* as many, or NULL */
+	uint32_t npairs;     /* created */
+	struct pair **flows; /* of the row: pairs, each with its twin behind it */
+	uint32_t nflows;
+	uint8_t kinds[MIX_MAX]; /* of mixed operations, in turn: enum mix_kind */
+	uint32_t nkinds;
 	uint8_t *scratch;   /* a message's pattern */
 	uint8_t edge[EDGE]; /* what is in the edges */
 	struct row *row;    /* being run */
@@ -173,6 +191,13 @@ void row_layout(struct test *t, struct row *row, const struct engine *e, uint32_
 void test_close_queues(struct test *t);
 void test_close_device(struct test *t);
 
+/* check.c: a completion, of an initiator or of a target */
+void send_completed(struct test *t, const struct bb_wc *wc);
+void recv_completed(struct test *t, const struct bb_wc *wc);
+
+/* modes/mixed.c: add what was done of each kind in the row to @count. */
+void mixed_count(const struct test *t, uint64_t *count);
+
 /* run.c */
 void row_run(struct test *t, struct row *row);
 void live_update(struct test *t);
@@ -181,11 +206,15 @@ void live_update(struct test *t);
 void layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset);
 void row_fill(struct test *t);
 uint64_t op_key(const struct pair *p, uint64_t op);
+/* The first 8 bytes of its pattern. */
+uint64_t op_word(const struct pair *p, uint64_t op);
 void data_prepare(struct pair *p, uint64_t first, uint64_t n);
 void data_verify(struct pair *p, uint64_t first, uint64_t n);
+/* Only the first 8 bytes of what was prepared as for a READ were to change, on both sides. */
+void data_verify_behind_word(struct pair *p, uint64_t op);
 bool data_arrived(struct pair *p, uint64_t op);
-void guards_verify(struct test *t, uint32_t npairs);
-void round_verify(struct test *t, uint32_t npairs, uint64_t n);
+void guards_verify(struct test *t, uint32_t nflows);
+void round_verify(struct test *t, uint32_t nflows, uint64_t n);
 void word_check(struct pair *p, const uint8_t *at, uint64_t want, uint64_t op, const char *what);
 void slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base,
 			    uint32_t from);
@@ -210,6 +239,8 @@ struct figures {
 	double seconds, mops, gbps, cycles_per_op, doorbells_per_op;
 	double p50, p99, p999, max, min, mean; /* ns */
 };
+/* What its latencies are of: "operation", "round trip". */
+const char *row_latency_of(const struct row *row);
 void row_figures(const struct test *t, const struct row *row, struct figures *f);
 
 /* Somebody wants an end of this. Signals are the main thread's, that tells the others. */
@@ -277,7 +308,16 @@ slot_addr(const struct side *s, const uint8_t *base, uint32_t slot)
 static inline uint64_t
 target_addr(const struct pair *p, uint32_t slot)
 {
-	return slot_addr(&p->t->remote, p->remote, slot) + p->t->target_delta;
+	return slot_addr(p->far, p->remote, slot) + p->target_delta;
+}
+
+/* What operation @op of a pair is. */
+static inline const struct engine *
+op_engine(const struct pair *p, uint64_t op)
+{
+	const struct engine *e = p->t->row->e;
+
+	return e->pick != NULL ? e->pick(p, op) : e;
 }
 
 /* Immediate data of an operation, as it travels. */

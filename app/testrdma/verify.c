@@ -72,6 +72,12 @@ op_key(const struct pair *p, uint64_t op)
 		   mix((uint64_t)p->t->row_no << 56 ^ (uint64_t)p->index << 40 ^ op));
 }
 
+uint64_t
+op_word(const struct pair *p, uint64_t op)
+{
+	return pattern_word(op_key(p, op), 0);
+}
+
 /* Guard bytes differ by side, and from slots' data by their own key. */
 static uint64_t
 guard_key(const struct test *t, const struct side *s)
@@ -102,7 +108,7 @@ side_fill(struct test *t, struct side *s)
 
 	pattern_fill(s->image, guard_key(t, s), s->lay.stride);
 	memcpy(s->mem, t->edge, EDGE);
-	for (i = 0; i < (uint64_t)t->npairs * row->slots; i++, at += s->lay.stride)
+	for (i = 0; i < (uint64_t)t->nflows * row->slots; i++, at += s->lay.stride)
 		memcpy(at, s->image, s->lay.stride);
 	memcpy(at, t->edge, EDGE);
 }
@@ -218,12 +224,12 @@ data_prepare(struct pair *p, uint64_t first, uint64_t n)
 {
 	struct test *t = p->t;
 	const struct row *row = t->row;
-	bool out = row->e->to_target;
-	const struct layout *from = out ? &t->local.lay : &t->remote.lay;
-	const struct layout *to = out ? &t->remote.lay : &t->local.lay;
 	uint64_t op;
 
 	for (op = first; op < first + n; op++) {
+		bool out = op_engine(p, op)->to_target;
+		const struct layout *from = out ? &p->near->lay : &p->far->lay;
+		const struct layout *to = out ? &p->far->lay : &p->near->lay;
 		uint32_t slot = (uint32_t)(op % row->slots), i, at;
 		uint8_t *src = (out ? p->local : p->remote) + (size_t)slot * from->stride;
 		uint8_t *dst = (out ? p->remote : p->local) + (size_t)slot * to->stride;
@@ -241,31 +247,46 @@ data_verify(struct pair *p, uint64_t first, uint64_t n)
 {
 	struct test *t = p->t;
 	struct row *row = t->row;
-	bool out = row->e->to_target;
 	uint64_t op;
 
 	for (op = first; op < first + n; op++) {
+		bool out = op_engine(p, op)->to_target;
 		size_t slot = op % row->slots;
 		uint64_t errors = row->res.errors;
 
 		pattern_fill(t->scratch, op_key(p, op), row->size);
-		pieces_check(p, &t->local, p->local + slot * t->local.lay.stride, op,
+		pieces_check(p, p->near, p->local + slot * p->near->lay.stride, op,
 			     out ? "the initiator's memory, the source," : "the data read");
-		pieces_check(p, &t->remote, p->remote + slot * t->remote.lay.stride, op,
+		pieces_check(p, p->far, p->remote + slot * p->far->lay.stride, op,
 			     out ? "the data at the target" : "the target's memory, the source,");
 		if (row->res.errors == errors)
 			row->res.bytes += row->size;
 	}
 }
 
+void
+data_verify_behind_word(struct pair *p, uint64_t op)
+{
+	struct row *row = p->t->row;
+	size_t slot = op % row->slots, len = row->size - 8;
+	uint8_t *want = p->t->scratch;
+
+	pattern_fill(want, op_key(p, op), row->size);
+	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->far, p->remote, (uint32_t)slot) + 8,
+		    want + 8, len, op, "the target's memory behind the word");
+	copy_inverted(want, want, row->size);
+	bytes_check(p->t, p, (uint8_t *)(uintptr_t)slot_addr(p->near, p->local, (uint32_t)slot) + 8,
+		    want + 8, len, op, "the initiator's memory behind the word");
+}
+
 /* The last byte of the message is where it belongs: it was written before the completion. */
 bool
 data_arrived(struct pair *p, uint64_t op)
 {
-	const struct test *t = p->t;
-	const struct row *row = t->row;
-	const struct side *s = row->e->to_target ? &t->remote : &t->local;
-	const uint8_t *base = row->e->to_target ? p->remote : p->local;
+	const struct row *row = p->t->row;
+	bool out = op_engine(p, op)->to_target;
+	const struct side *s = out ? p->far : p->near;
+	const uint8_t *base = out ? p->remote : p->local;
 	const struct layout *lay = &s->lay;
 	size_t slot = op % row->slots;
 	uint32_t last = row->size - 1;
@@ -292,7 +313,7 @@ guard_check(struct test *t, const struct pair *p, const uint8_t *slot, const uin
 }
 
 static void
-side_guards_verify(struct test *t, const struct side *s, uint32_t npairs)
+side_guards_verify(struct test *t, const struct side *s, uint32_t nflows)
 {
 	const struct row *row = t->row;
 	const struct layout *lay = &s->lay;
@@ -300,26 +321,26 @@ side_guards_verify(struct test *t, const struct side *s, uint32_t npairs)
 	uint32_t i, n, k;
 
 	bytes_check(t, NULL, s->mem, t->edge, EDGE, 0, "memory before the first slot");
-	for (i = 0; i < npairs; i++) {
+	for (i = 0; i < nflows; i++) {
 		for (n = 0; n < row->slots; n++, slot += lay->stride) {
-			guard_check(t, &t->pairs[i], slot, s->image, 0, lay->off[0], n, s->name);
+			guard_check(t, t->flows[i], slot, s->image, 0, lay->off[0], n, s->name);
 			for (k = 0; k < lay->n; k++)
 				guard_check(
-					t, &t->pairs[i], slot, s->image, lay->off[k] + lay->len[k],
+					t, t->flows[i], slot, s->image, lay->off[k] + lay->len[k],
 					k + 1 < lay->n ? lay->off[k + 1] : lay->stride, n, s->name);
 		}
 	}
-	slot += (size_t)(t->npairs - npairs) * row->slots * lay->stride;
+	slot += (size_t)(t->nflows - nflows) * row->slots * lay->stride;
 	bytes_check(t, NULL, slot, t->edge, EDGE, 0, "memory behind the last slot");
 	t->row->res.guards += 2 * EDGE;
 }
 
-/* Guard bytes around every slot of the first @npairs pairs, and the edges. */
+/* Guard bytes around every slot of the first @nflows flows, and the edges. */
 void
-guards_verify(struct test *t, uint32_t npairs)
+guards_verify(struct test *t, uint32_t nflows)
 {
-	side_guards_verify(t, &t->local, npairs);
-	side_guards_verify(t, &t->remote, npairs);
+	side_guards_verify(t, &t->local, nflows);
+	side_guards_verify(t, &t->remote, nflows);
 }
 
 /* Slots from @from on are as row_fill() left them, data too. */
@@ -335,17 +356,17 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 			    s->image + lay->off[0], lay->len[0], 0, "memory no operation named");
 }
 
-/* Behind a round: the last @n operations of the first @npairs pairs. */
+/* Behind a round: the last @n operations of the first @nflows flows. */
 void
-round_verify(struct test *t, uint32_t npairs, uint64_t n)
+round_verify(struct test *t, uint32_t nflows, uint64_t n)
 {
 	struct result *res = &t->row->res;
 	uint64_t errors = res->errors;
 	uint32_t i;
 
-	for (i = 0; i < npairs; i++)
-		t->row->e->verify(&t->pairs[i], t->pairs[i].done - n, n);
-	guards_verify(t, npairs);
+	for (i = 0; i < nflows; i++)
+		t->row->e->verify(t->flows[i], t->flows[i]->done - n, n);
+	guards_verify(t, nflows);
 	/* When memory is wrong too, that says more. */
 	if (res->late != 0 && res->errors == errors)
 		report_fail(t,

@@ -94,7 +94,7 @@ class Pair(AppTest):
         self.assertEqual(res.rc, 1, str(res))
         self.assertEqual([(r['op'], r['ok']) for r in rows], [('write', True), ('send', True)])
         self.assertIn('connect ' + where, res.out)
-        self.assertIn('takes a receive of the target', res.err)
+        self.assertIn('takes work of the target', res.err)
         self.assertIn('connect nowhere: give an address', res.err)
         self.end(server)
 

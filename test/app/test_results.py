@@ -151,6 +151,71 @@ class Results(AppTest):
                              '8,4K,1M', '--verify', '--duration', '0.1'], lcores(2) + EAL)
         self.check(res, OPS, [8, 4096, 1 << 20])
 
+    def mode(self, op, *options, rc=0, sizes=(3, 64, 5000)):
+        res = self.run_json(['--op', op, '--size', ','.join(str(s) for s in sizes), '--duration',
+                             '0.04'] + list(options), rc=rc)
+        self.assertEqual([(r['op'], r['size']) for r in res.json['rows']], [(op, s) for s in sizes])
+        return res
+
+    def test_pingpong(self):
+        for options in ([], ['--qps', '5', '--sgl', '3'], ['--inline', '64']):
+            res = self.mode('pingpong', '--verify', *options)
+            for row in res.json['rows']:
+                trips = row['rate']['ops'] + row['latency_ns']['samples']
+                self.assertTrue(row['ok'], row)
+                self.assertEqual(row['latency_ns']['of'], 'round trip')
+                # A message out and one back: each is received once, and every byte compared.
+                self.assertEqual(row['verified']['receives'], 2 * trips)
+                self.assertEqual(row['verified']['bytes'], 2 * trips * row['size'])
+                self.assertEqual(row['window'], 1)
+                self.assertEqual(row['rate']['doorbells_per_op'], 2)
+                for key in ('min', 'p50', 'p99', 'max'):
+                    self.assertAlmostEqual(row['half_round_trip_ns'][key] * 2,
+                                           row['latency_ns'][key], delta=0.2)
+            self.assertIn('half of them (one way)', res.out)
+
+    def test_bidirectional(self):
+        for options in ([], ['--qps', '5', '--sgl', '3', '--depth', '7']):
+            for row in self.mode('bidirectional', '--verify', *options).json['rows']:
+                self.assertTrue(row['ok'], row)
+                # Both directions of a one by one operation, of which one is timed.
+                ops = row['rate']['ops'] + 2 * row['latency_ns']['samples']
+                self.assertEqual(row['verified']['bytes'], ops * row['size'])
+
+    def test_mixed(self):
+        mixes = {'write:7,read:3': (7, 3, 0, 0), 'fetch_add:1,cmp_swap:2,write:3': (3, 0, 1, 2),
+                 'cmp_swap:1': (0, 0, 0, 1), 'read:999,write:1': (1, 999, 0, 0)}
+        for mix, weights in mixes.items():
+            sizes = (8, 64, 5000)
+            for row in self.mode('mixed', '--verify', '--mix', mix, '--qps', '2',
+                                 sizes=sizes).json['rows']:
+                self.assertTrue(row['ok'], row)
+                kinds = [row['mix'][k] for k in ('write', 'read', 'fetch_add', 'cmp_swap')]
+                ops = row['rate']['ops'] + row['latency_ns']['samples']
+                self.assertEqual(sum(kinds), ops)
+                for n, weight in zip(kinds, weights):
+                    # To a turn of the weights on each of the two pairs.
+                    self.assertAlmostEqual(n, ops * weight / sum(weights), delta=2 * weight)
+                # Atomics: the old value and the new one.
+                self.assertEqual(row['verified']['bytes'],
+                                 (kinds[0] + kinds[1]) * row['size'] + 16 * sum(kinds[2:]))
+
+    def test_modes_without_verify(self):
+        for op in ('pingpong', 'mixed', 'bidirectional'):
+            for row in self.mode(op, '--qps', '2', '--mix', 'write:1,fetch_add:1',
+                                 sizes=(64,)).json['rows']:
+                self.assertTrue(row['ok'], row)
+                self.assertGreater(row['rate']['ops'], 0)
+
+    def test_modes_find_damage(self):
+        for op, defect in (('pingpong', 'recv_len'), ('pingpong', 'skip_cqe'),
+                           ('bidirectional', 'flip_bit'), ('bidirectional', 'lose_write'),
+                           ('mixed', 'flip_bit'), ('mixed', 'atomic_old')):
+            res = self.mode(op, '--device', 'soft0,defect=' + defect, '--verify', '--mix',
+                            'write:1,read:1,fetch_add:1', rc=1, sizes=(64,))
+            self.assertEqual(res.json['result'], 'fail')
+            self.assertGreater(res.json['errors'], 0)
+
     def test_payload_in_shuffled_order(self):
         self.vary('--device', 'soft0,shuffle=1', sizes=(8, 5000, 70000))
 

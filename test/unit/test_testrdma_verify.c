@@ -22,7 +22,7 @@ volatile sig_atomic_t stop_signal;
 
 static struct test t;
 static struct row row;
-static struct pair pairs[PAIRS];
+static struct pair pairs[PAIRS], *flows[PAIRS] = {&pairs[0], &pairs[1]};
 static uint64_t failures;
 
 void
@@ -67,9 +67,12 @@ setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 	memset(&row, 0, sizeof(row));
 	failures = 0;
 	t.o.seed = 42;
+	t.o.mix[MIX_WRITE] = t.o.mix[MIX_READ] = 1;
 	t.o.verify = true;
 	t.pairs = pairs;
 	t.npairs = PAIRS;
+	t.flows = flows;
+	t.nflows = PAIRS;
 	t.row = &row;
 	t.scratch = malloc(size);
 	row.e = e;
@@ -86,8 +89,12 @@ setup(const struct engine *e, uint32_t size, uint32_t sgl, uint32_t offset)
 		memset(p, 0, sizeof(*p));
 		p->t = &t;
 		p->index = i;
-		p->local = t.local.mem + EDGE + (size_t)i * SLOTS * t.local.lay.stride;
-		p->remote = t.remote.mem + EDGE + (size_t)i * SLOTS * t.remote.lay.stride;
+		/* Where both sides initiate, the second one goes back. */
+		p->reverse = e->two_way && i == 1;
+		p->near = p->reverse ? &t.remote : &t.local;
+		p->far = p->reverse ? &t.local : &t.remote;
+		p->local = p->near->mem + EDGE + (size_t)i * SLOTS * p->near->lay.stride;
+		p->remote = p->far->mem + EDGE + (size_t)i * SLOTS * p->far->lay.stride;
 		if (e->start != NULL)
 			e->start(p);
 	}
@@ -129,9 +136,9 @@ scatter(const struct layout *lay, uint8_t *base, uint64_t op, const uint8_t *buf
 static void
 do_data(struct pair *p, uint64_t op, enum damage damage)
 {
-	bool out = row.e->to_target;
-	struct layout *from = out ? &t.local.lay : &t.remote.lay;
-	struct layout *to = out ? &t.remote.lay : &t.local.lay;
+	bool out = op_engine(p, op)->to_target;
+	struct layout *from = out ? &p->near->lay : &p->far->lay;
+	struct layout *to = out ? &p->far->lay : &p->near->lay;
 	uint8_t *src = out ? p->local : p->remote, *dst = out ? p->remote : p->local;
 	uint8_t *buf = malloc(row.size + 1), *end;
 
@@ -165,14 +172,16 @@ data_round(enum damage damage)
 		for (n = 0; n < SLOTS; n++) {
 			uint64_t op = pairs[i].posted + n;
 
-			assert_true(row.size == 1 || !row.e->arrived(&pairs[i], op));
+			assert_true(row.size == 1 ||
+				    !op_engine(&pairs[i], op)->arrived(&pairs[i], op));
 			do_data(&pairs[i], op, i == 1 && n == 4 ? damage : NONE);
 		}
 		pairs[i].posted += SLOTS;
 		pairs[i].done = pairs[i].posted;
 	}
 	for (n = 0; n < SLOTS && damage == NONE; n++)
-		assert_true(row.e->arrived(&pairs[0], pairs[0].done - 1 - n));
+		assert_true(op_engine(&pairs[0], pairs[0].done - 1 - n)
+				    ->arrived(&pairs[0], pairs[0].done - 1 - n));
 	round_verify(&t, PAIRS, SLOTS);
 }
 
@@ -202,7 +211,8 @@ check_data(const struct engine *e)
 static void
 test_data(void **arg)
 {
-	static const char *const names[] = {"write", "read", "send", "write_imm", "send_imm"};
+	static const char *const names[] = {"write",    "read",     "send",  "write_imm",
+					    "send_imm", "pingpong", "mixed", "bidirectional"};
 	unsigned int i;
 
 	(void)arg;
@@ -366,7 +376,7 @@ check_atomic(const char *name)
 			setup(e, 8, 1, 0);
 			t.local.mr = &lmr;
 			t.remote.mr = &rmr;
-			t.target_rkey = rmr.rkey;
+			pairs[1].target_rkey = rmr.rkey;
 			queue_init(&qp);
 			pairs[1].end = pairs[1].sig_at = UINT64_MAX;
 			atomic_round(&qp, WORD_NONE, 0);

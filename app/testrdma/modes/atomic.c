@@ -18,7 +18,7 @@
 static uint64_t
 word_addr(const struct pair *p)
 {
-	return slot_addr(&p->t->remote, p->remote, 0);
+	return slot_addr(p->far, p->remote, 0);
 }
 
 static uint64_t
@@ -60,7 +60,7 @@ static inline int
 fetch_add_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
 {
 	(void)pieces;
-	return bb_post_fetch_add(p->qp, wr_id, sge, target_addr(p, 0), p->t->target_rkey,
+	return bb_post_fetch_add(p->qp, wr_id, sge, target_addr(p, 0), p->target_rkey,
 				 add_base(p) + p->posted, pair_flags(p));
 }
 
@@ -82,8 +82,8 @@ cmp_swap_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t 
 		swap = ~compare;
 		compare ^= UINT64_C(1) << op / 3 % 64;
 	}
-	return bb_post_cmp_swap(p->qp, wr_id, sge, target_addr(p, 0), p->t->target_rkey, compare,
-				swap, pair_flags(p));
+	return bb_post_cmp_swap(p->qp, wr_id, sge, target_addr(p, 0), p->target_rkey, compare, swap,
+				pair_flags(p));
 }
 
 static int
@@ -104,7 +104,7 @@ result_at(const struct pair *p, uint64_t op)
 {
 	uint32_t slot = (uint32_t)(op % p->t->row->slots);
 
-	return (uint8_t *)(uintptr_t)slot_addr(&p->t->local, p->local, slot);
+	return (uint8_t *)(uintptr_t)slot_addr(p->near, p->local, slot);
 }
 
 static void
@@ -130,7 +130,7 @@ atomic_verify(struct pair *p, uint64_t first, uint64_t n,
 		word_check(p, result_at(p, op), old(p, op), op, "the old value returned");
 	word_check(p, (const uint8_t *)(uintptr_t)word_addr(p), old(p, first + n), first + n - 1,
 		   "the word at the target, behind it,");
-	slots_verify_untouched(p, &p->t->remote, p->remote, 1);
+	slots_verify_untouched(p, p->far, p->remote, 1);
 }
 
 static bool

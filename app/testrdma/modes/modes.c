@@ -4,8 +4,9 @@
 #include "modes.h"
 
 const struct engine *const engines[] = {
-	&engine_write, &engine_read,      &engine_fetch_add, &engine_cmp_swap,
-	&engine_send,  &engine_write_imm, &engine_send_imm,
+	&engine_write, &engine_read,          &engine_fetch_add, &engine_cmp_swap,
+	&engine_send,  &engine_write_imm,     &engine_send_imm,  &engine_pingpong,
+	&engine_mixed, &engine_bidirectional,
 };
 const unsigned int nengines = sizeof(engines) / sizeof(engines[0]);
 

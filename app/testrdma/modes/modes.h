@@ -14,6 +14,12 @@ extern const struct engine engine_write, engine_write_imm;
 extern const struct engine engine_read;
 extern const struct engine engine_fetch_add, engine_cmp_swap;
 extern const struct engine engine_send, engine_send_imm;
+extern const struct engine engine_pingpong, engine_mixed, engine_bidirectional;
+
+/* What the modes that are made of them use. */
+int write_post(struct pair *p, uint32_t n);
+int send_post(struct pair *p, uint32_t n);
+int send_post_recv(struct pair *p, uint32_t n);
 
 /* One request of an operation: 1 posted, 0 full, a negative errno. */
 typedef int (*post_one_fn)(struct pair *p, uint64_t wr_id, const struct bb_sge *sge,
@@ -33,7 +39,7 @@ post_each(struct pair *p, uint32_t n, post_one_fn one)
 	int rc = 1;
 
 	for (i = 0; i < n; i++) {
-		uint32_t pieces = slot_sges(&p->t->local, base, p->slot, sge);
+		uint32_t pieces = slot_sges(p->near, base, p->slot, sge);
 
 		rc = one(p, p->wr_base + p->posted, sge, pieces);
 		if (unlikely(rc != 1))

@@ -7,7 +7,7 @@
 static inline int
 read_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
 {
-	return bb_post_read(p->qp, wr_id, sge, pieces, target_addr(p, p->slot), p->t->target_rkey,
+	return bb_post_read(p->qp, wr_id, sge, pieces, target_addr(p, p->slot), p->target_rkey,
 			    pair_flags(p));
 }
 

@@ -17,7 +17,7 @@ send_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t piec
 	return bb_post_send(p->qp, wr_id, sge, pieces, pair_flags(p));
 }
 
-static int
+int
 send_post(struct pair *p, uint32_t n)
 {
 	return post_each(p, n, send_one);
@@ -40,7 +40,7 @@ send_imm_post(struct pair *p, uint32_t n)
 	return post_each(p, n, send_imm_one);
 }
 
-static int
+int
 send_post_recv(struct pair *p, uint32_t n)
 {
 	const struct test *t = p->t;
@@ -50,7 +50,7 @@ send_post_recv(struct pair *p, uint32_t n)
 	int rc = 1;
 
 	for (i = 0; i < n; i++) {
-		pieces = slot_sges(&t->remote, base, p->recv_slot, sge);
+		pieces = slot_sges(p->far, base, p->recv_slot, sge);
 		sge[pieces - 1].len += RECV_SLACK;
 		rc = bb_post_recv(p->peer, WR_RECV | (p->wr_base + p->recv_posted), sge, pieces);
 		if (unlikely(rc != 1))

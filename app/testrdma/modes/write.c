@@ -11,12 +11,11 @@ write_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pie
 
 	if (p->t->row->use_inline)
 		return bb_post_write_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-					    p->t->row->size, raddr, p->t->target_rkey,
-					    pair_flags(p));
-	return bb_post_write(p->qp, wr_id, sge, pieces, raddr, p->t->target_rkey, pair_flags(p));
+					    p->t->row->size, raddr, p->target_rkey, pair_flags(p));
+	return bb_post_write(p->qp, wr_id, sge, pieces, raddr, p->target_rkey, pair_flags(p));
 }
 
-static int
+int
 write_post(struct pair *p, uint32_t n)
 {
 	return post_each(p, n, write_one);
@@ -30,9 +29,9 @@ write_imm_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t
 
 	if (p->t->row->use_inline)
 		return bb_post_write_imm_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-						p->t->row->size, raddr, p->t->target_rkey, imm,
+						p->t->row->size, raddr, p->target_rkey, imm,
 						pair_flags(p));
-	return bb_post_write_imm(p->qp, wr_id, sge, pieces, raddr, p->t->target_rkey, imm,
+	return bb_post_write_imm(p->qp, wr_id, sge, pieces, raddr, p->target_rkey, imm,
 				 pair_flags(p));
 }
 

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What completions say is always checked: order, status, opcode, length, immediate data; with
+ * --verify also that their results are there.
+ */
+#include <rte_byteorder.h>
+
+#include "testrdma.h"
+
+static void
+wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const char *side)
+{
+	char text[BB_ERROR_TEXT_MAX];
+
+	/* The first one names the cause; the flush behind it only follows. */
+	if (!t->fatal)
+		report_fail(t,
+			    "operation %" PRIu64
+			    " of pair %u (QP 0x%x) completed at the %s with \"%s\", "
+			    "syndrome 0x%02x, vendor syndrome 0x%02x: %s",
+			    wc->wr_id & ((UINT64_C(1) << 40) - 1), p->index, wc->qp->qpn, side,
+			    bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
+			    bb_wc_status_cause(wc->status, wc->vendor_err));
+	else
+		t->row->res.errors++;
+	/* With the WQE and what its keys allow. */
+	if (!t->fatal && bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
+		fputs(text, stderr);
+	t->fatal = true;
+}
+
+/* Who sees the completion may use the result. What is missing then may be there later. */
+static void
+arrived_check(struct test *t, struct pair *p, uint64_t op)
+{
+	struct result *res = &t->row->res;
+
+	/* The memory of another process cannot be looked at meanwhile. */
+	if (t->cm != NULL && !p->reverse && op_engine(p, op)->to_target)
+		return;
+	if (likely(op_engine(p, op)->arrived(p, op)))
+		return;
+	if (res->late++ == 0)
+		res->first_late = op;
+}
+
+void
+send_completed(struct test *t, const struct bb_wc *wc)
+{
+	struct pair *p = wc->qp->user;
+	const struct row *row = t->row;
+	const struct engine *e;
+	uint64_t want;
+
+	if (unlikely(wc->status != BB_WC_SUCCESS)) {
+		wc_failed(t, p, wc, "initiator");
+		return;
+	}
+	want = p->done + row->signal_every;
+	if (want > p->end)
+		want = p->end;
+	if (unlikely(wc->wr_id != p->wr_base + want - 1 || want > p->posted)) {
+		report_fail(t,
+			    "completion out of order on pair %u: wr_id 0x%" PRIx64
+			    ", expected 0x%" PRIx64 " (operation %" PRIu64 ")",
+			    p->index, wc->wr_id, p->wr_base + want - 1, want - 1);
+		t->fatal = true;
+		return;
+	}
+	e = op_engine(p, want - 1);
+	if (unlikely(wc->opcode != e->wc_opcode))
+		report_fail(t,
+			    "operation %" PRIu64
+			    " of pair %u: completion says opcode %u, expected %u",
+			    want - 1, p->index, wc->opcode, e->wc_opcode);
+	if (e->has_byte_len && unlikely(wc->byte_len != (e->atomic ? 8 : row->size)))
+		report_fail(t,
+			    "operation %" PRIu64
+			    " of pair %u: completion says %u bytes, expected %u",
+			    want - 1, p->index, wc->byte_len, e->atomic ? 8 : row->size);
+	if (t->o.verify)
+		arrived_check(t, p, want - 1);
+	p->done = want;
+}
+
+void
+recv_completed(struct test *t, const struct bb_wc *wc)
+{
+	struct pair *p = ((struct pair *)wc->qp->user)->in;
+	const struct engine *e = t->row->e;
+	uint64_t op = p->recv_done;
+
+	if (unlikely(wc->status != BB_WC_SUCCESS)) {
+		wc_failed(t, p, wc, "target");
+		return;
+	}
+	if (unlikely(wc->wr_id != (WR_RECV | (p->wr_base + op)) || op >= p->posted)) {
+		report_fail(t,
+			    "receive out of order on pair %u: wr_id 0x%" PRIx64
+			    ", expected 0x%" PRIx64,
+			    p->index, wc->wr_id, WR_RECV | (p->wr_base + op));
+		t->fatal = true;
+		return;
+	}
+	if (unlikely(wc->opcode != e->recv_opcode))
+		report_fail(t, "receive %" PRIu64 " of pair %u: opcode %u, expected %u", op,
+			    p->index, wc->opcode, e->recv_opcode);
+	if (unlikely(wc->byte_len != t->row->size))
+		report_fail(t, "receive %" PRIu64 " of pair %u: %u bytes, expected %u", op,
+			    p->index, wc->byte_len, t->row->size);
+	if (unlikely(!(wc->flags & BB_WC_WITH_IMM) != !e->imm))
+		report_fail(t, "receive %" PRIu64 " of pair %u: %s immediate data", op, p->index,
+			    e->imm ? "lacks" : "has");
+	else if (e->imm && unlikely(wc->imm != op_imm(p, op)))
+		report_fail(t, "receive %" PRIu64 " of pair %u: immediate 0x%08x, expected 0x%08x",
+			    op, p->index, rte_be_to_cpu_32(wc->imm),
+			    rte_be_to_cpu_32(op_imm(p, op)));
+	if (t->o.verify)
+		arrived_check(t, p, op);
+	p->recv_done++;
+	t->row->res.recvs++;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A weighted mix of WRITE, READ and atomics (--mix). Kinds take turns as smoothly as the weights
+ * allow, and of each sum-of-weights operations exactly as many are of a kind as it weighs.
+ *
+ * An atomic has the first 8 bytes of its operation's slot on both sides for itself, so each can be
+ * checked alone, whatever its neighbours are: memory is prepared as for a READ, the old value comes
+ * back, the word at the target has changed once, and the rest of the slot has not.
+ */
+#include "modes.h"
+
+static uint64_t
+word_old(const struct pair *p, uint64_t op)
+{
+	return op_word(p, op);
+}
+
+static uint64_t
+word_new(const struct pair *p, uint64_t op)
+{
+	return op_word(p, op) + (p->t->o.seed | 1);
+}
+
+static uint8_t *
+word_at(const struct side *s, const uint8_t *base, const struct pair *p, uint64_t op)
+{
+	uint32_t slot = (uint32_t)(op % p->t->row->slots);
+
+	return (uint8_t *)(uintptr_t)slot_addr(s, base, slot);
+}
+
+static inline int
+add_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	const struct bb_sge word = {.addr = sge->addr, .len = 8, .lkey = sge->lkey};
+
+	(void)pieces;
+	return bb_post_fetch_add(p->qp, wr_id, &word, target_addr(p, p->slot), p->target_rkey,
+				 p->t->o.seed | 1, pair_flags(p));
+}
+
+static int
+add_post(struct pair *p, uint32_t n)
+{
+	return post_each(p, n, add_one);
+}
+
+static inline int
+swap_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+{
+	const struct bb_sge word = {.addr = sge->addr, .len = 8, .lkey = sge->lkey};
+
+	(void)pieces;
+	return bb_post_cmp_swap(p->qp, wr_id, &word, target_addr(p, p->slot), p->target_rkey,
+				word_old(p, p->posted), word_new(p, p->posted), pair_flags(p));
+}
+
+static int
+swap_post(struct pair *p, uint32_t n)
+{
+	return post_each(p, n, swap_one);
+}
+
+static void
+word_verify(struct pair *p, uint64_t first, uint64_t n)
+{
+	uint64_t op;
+
+	for (op = first; op < first + n; op++) {
+		word_check(p, word_at(p->near, p->local, p, op), word_old(p, op), op,
+			   "the old value returned");
+		word_check(p, word_at(p->far, p->remote, p, op), word_new(p, op), op,
+			   "the word at the target");
+		data_verify_behind_word(p, op);
+	}
+}
+
+static bool
+word_arrived(struct pair *p, uint64_t op)
+{
+	uint64_t *at = (uint64_t *)(void *)word_at(p->near, p->local, p, op);
+
+	return __atomic_load_n(at, __ATOMIC_RELAXED) == word_old(p, op);
+}
+
+static const struct engine mixed_fetch_add = {
+	.atomic = true,
+	.has_byte_len = true,
+	.wc_opcode = BB_WC_FETCH_ADD,
+	.post = add_post,
+	.prepare = data_prepare,
+	.verify = word_verify,
+	.arrived = word_arrived,
+};
+
+static const struct engine mixed_cmp_swap = {
+	.atomic = true,
+	.has_byte_len = true,
+	.wc_opcode = BB_WC_CMP_SWAP,
+	.post = swap_post,
+	.prepare = data_prepare,
+	.verify = word_verify,
+	.arrived = word_arrived,
+};
+
+static const struct engine *const kinds[MIX_KINDS] = {
+	[MIX_WRITE] = &engine_write,
+	[MIX_READ] = &engine_read,
+	[MIX_FETCH_ADD] = &mixed_fetch_add,
+	[MIX_CMP_SWAP] = &mixed_cmp_swap,
+};
+
+static const struct engine *
+mixed_pick(const struct pair *p, uint64_t op)
+{
+	return kinds[p->t->kinds[op % p->t->nkinds]];
+}
+
+/*
+ * The order of kinds, for all pairs: each turn every kind gains its weight, and the richest one is
+ * taken and pays the sum of all.
+ */
+static void
+mixed_start(struct pair *p)
+{
+	const uint32_t *weight = p->t->o.mix;
+	int64_t credit[MIX_KINDS] = {0};
+	struct test *t = p->t;
+	uint32_t i, k, best;
+
+	if (p->index != 0)
+		return;
+	for (k = t->nkinds = 0; k < MIX_KINDS; k++)
+		t->nkinds += weight[k];
+	for (i = 0; i < t->nkinds; i++) {
+		for (k = best = 0; k < MIX_KINDS; k++) {
+			credit[k] += weight[k];
+			if (credit[k] > credit[best])
+				best = k;
+		}
+		credit[best] -= t->nkinds;
+		t->kinds[i] = (uint8_t)best;
+	}
+}
+
+static int
+mixed_post(struct pair *p, uint32_t n)
+{
+	uint32_t i;
+	int rc = 1;
+
+	for (i = 0; i < n; i++) {
+		rc = mixed_pick(p, p->posted)->post(p, 1);
+		if (unlikely(rc != 1))
+			break;
+	}
+	return rc < 0 ? rc : (int)i;
+}
+
+static void
+mixed_prepare(struct pair *p, uint64_t first, uint64_t n)
+{
+	uint64_t op;
+
+	for (op = first; op < first + n; op++)
+		mixed_pick(p, op)->prepare(p, op, 1);
+}
+
+static void
+mixed_verify(struct pair *p, uint64_t first, uint64_t n)
+{
+	uint64_t op;
+
+	for (op = first; op < first + n; op++)
+		mixed_pick(p, op)->verify(p, op, 1);
+}
+
+void
+mixed_count(const struct test *t, uint64_t *count)
+{
+	uint32_t i, n;
+
+	for (i = 0; i < t->nflows; i++) {
+		uint64_t done = t->flows[i]->done;
+
+		for (n = 0; n < t->nkinds; n++)
+			count[t->kinds[n]] += done / t->nkinds + (n < done % t->nkinds);
+	}
+}
+
+const struct engine engine_mixed = {
+	.name = "mixed",
+	.help = "mode: WRITE, READ and atomics by --mix",
+	.mode = true,
+	.pick = mixed_pick,
+	.post = mixed_post,
+	.start = mixed_start,
+	.prepare = mixed_prepare,
+	.verify = mixed_verify,
+};

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * One message out and one back on each pair of queue pairs: a SEND, and when its receive has
+ * completed the target's SEND. The operation is the round trip. Both messages have patterns of
+ * their own, so what comes back is not what went out.
+ */
+#include "modes.h"
+
+const struct engine engine_pingpong = {
+	.name = "pingpong",
+	.help = "mode: a SEND out, a SEND back; latencies are round trips",
+	.mode = true,
+	.two_way = true,
+	.ping_pong = true,
+	.recv = true,
+	.recv_data = true,
+	.to_target = true,
+	.wc_opcode = BB_WC_SEND,
+	.recv_opcode = BB_WC_RECV,
+	.post = send_post,
+	.post_recv = send_post_recv,
+	.prepare = data_prepare,
+	.verify = data_verify,
+	.arrived = data_arrived,
+};
