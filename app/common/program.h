@@ -39,6 +39,9 @@ int program_args(void *o, int argc, char **argv, int *eal_argc);
 /* Start EAL; the first SIGINT or SIGTERM from here on sets stop_signal, the second one ends. */
 int program_start(int eal_argc, char **argv);
 
+/* The end of EAL, where it is safe: nothing of DPDK is used after this. */
+void program_end(void);
+
 /* The number @arg of --@name to *@out if it is from @min to @max; else says so, -1. */
 int option_u64(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *out);
 int option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out);

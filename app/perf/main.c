@@ -97,11 +97,7 @@ main(int argc, char **argv)
 	if (json_close(&p, rc) != 0 && rc == 0)
 		rc = EXIT_FAILED;
 	perf_close(&p);
-	/*
-	 * No rte_eal_cleanup(): with a peer that goes at the same time, DPDK 22.11 unmaps memory
-	 * there that EAL's interrupt thread reads for net_memif's sockets (SIGSEGV in
-	 * rte_intr_fd_get()). The end of the process gives back as much.
-	 */
+	program_end();
 	tcp_close(&p);
 	return rc;
 }

@@ -10,7 +10,6 @@
  */
 
 #include <rte_cycles.h>
-#include <rte_eal.h>
 #include <rte_malloc.h>
 
 #include "remote.h"
@@ -89,7 +88,7 @@ main(int argc, char **argv)
 		rc = run_server(&t);
 	} else if (options_session(&t.o) || t.o.lcores > 1) {
 		rc = session_run(&t.o);
-		rte_eal_cleanup();
+		program_end();
 		return rc;
 	} else {
 		rc = run(&t);
@@ -98,6 +97,6 @@ main(int argc, char **argv)
 		rc = EXIT_FAILED;
 	test_close_queues(&t);
 	test_close_device(&t);
-	rte_eal_cleanup();
+	program_end();
 	return rc;
 }

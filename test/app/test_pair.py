@@ -19,9 +19,9 @@ class Pair(AppTest):
     def eal(self, name):
         return lcores() + EAL + ['--file-prefix=tr_%s_%d' % (name, os.getpid())]
 
-    def listen(self, device):
+    def listen(self, device, eal=()):
         """A process that listens, and its port."""
-        proc = subprocess.Popen([self.program] + self.eal('server') +
+        proc = subprocess.Popen([self.program] + self.eal('server') + list(eal) +
                                 ['--', '--device', device, '--listen', '127.0.0.1:0'],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = proc.stdout.readline()
@@ -70,6 +70,22 @@ class Pair(AppTest):
                              '--qps', '3', '--verify', '--duration', '0.05'], self.eal('client'))
         self.check(res, ONE_SIDED, [8, 1000, 65536], 3)
         self.served(server, res, 3)
+
+    def test_memif(self):
+        """Over net_memif; the end is clean, after a talk and when nobody came."""
+        for talk in (True, False) * 3:
+            vdev = '--vdev=net_memif0,socket=@tr%d%s,role=' % (os.getpid(), talk)
+            server, where = self.listen('soft0,port=net_memif0,ip=192.0.2.1/24',
+                                        [vdev + 'server'])
+            if not talk:
+                server.send_signal(signal.SIGINT)
+                self.end(server, 130)
+                continue
+            res = self.run_json(['--device', 'soft0,port=net_memif0,ip=192.0.2.2/24', '--connect',
+                                 where, '--op', 'write', '--size', '1000', '--verify',
+                                 '--duration', '0.02'], self.eal('client') + [vdev + 'client'])
+            self.check(res, ['write'], [1000], 1)
+            self.served(server, res, 1)
 
     def test_defect_is_found(self):
         """The copy that is checked comes from the other process."""
