@@ -66,6 +66,13 @@ soft_netif_open(struct soft_dev *dev)
 	memcpy(dev->mac, info.mac, sizeof(dev->mac));
 	dev->active_mtu = (uint32_t)__builtin_ctz(info.mtu) - 7;
 	__atomic_store_n(&dev->port_down, !info.up, __ATOMIC_RELEASE);
+	ret = info.on_interrupts ? soft_netif_gate_join(nif) : 0;
+	if (ret != 0) {
+		SOFT_LOG(ERR, "%s: no memory for an alarm", dev->name);
+		soft_port_close(nif->port);
+		free(nif);
+		return ret;
+	}
 	nif->refer = info.zero_copy && !info.keeps;
 	soft_port_hold_init(&nif->hold);
 	dev->netif = nif;
@@ -117,6 +124,7 @@ soft_netif_close(struct soft_dev *dev)
 	pthread_mutex_lock(&netifs_lock);
 	LIST_REMOVE(nif, link);
 	pthread_mutex_unlock(&netifs_lock);
+	soft_netif_gate_leave(nif);
 	tell(nif);
 	soft_port_close(nif->port);
 	free(nif);

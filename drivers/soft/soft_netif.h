@@ -17,6 +17,14 @@
 #include "soft_data.h"
 #include "soft_port.h"
 
+/* A port whose PMD works on EAL's interrupt thread, see soft_netif_gate.c. */
+enum soft_netif_gate {
+	SOFT_NETIF_FREE, /* not under the gate, as most are */
+	SOFT_NETIF_JOINS,
+	SOFT_NETIF_GATED,
+	SOFT_NETIF_LEAVES,
+};
+
 struct soft_netif {
 	struct soft_dev *dev;
 	struct soft_port *port;
@@ -31,6 +39,8 @@ struct soft_netif {
 	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
 	uint64_t now;               /* ns, when its turn began */
 	LIST_ENTRY(soft_netif) link;
+	enum soft_netif_gate gate;
+	LIST_ENTRY(soft_netif) gate_link;
 };
 
 /* Has the engine the port in this turn? */
@@ -48,6 +58,19 @@ int soft_netif_open(struct soft_dev *dev);
 void soft_netif_close(struct soft_dev *dev);
 /* Poll all ports of the process that nobody polls. */
 void soft_netif_poll_all(void);
+/* ---- soft_netif_gate.c: control path */
+
+/*
+ * From here on EAL's interrupt thread does nothing without the lock of @nif, which it takes for
+ * some 20 us every 5 ms; other work there, alarms too, is late by as much. For a port that nobody
+ * polls yet, and not on that thread. 0 or -ENOMEM.
+ */
+int soft_netif_gate_join(struct soft_netif *nif);
+/* Nobody polls the port any more. Nothing to do for one that did not join. */
+void soft_netif_gate_leave(struct soft_netif *nif);
+
+/* ---- soft_netif.c */
+
 /* What soft_quiesce() wants of them. */
 void soft_netif_quiesce(void);
 /* The MAC of who has an address. -EHOSTUNREACH, -ENETDOWN, logged. */

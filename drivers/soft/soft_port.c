@@ -66,6 +66,7 @@ soft_port_info(const struct soft_port *p, struct soft_port_info *info)
 		.multi_segs = p->eth.multi_segs,
 		.ip_csum = p->eth.ip_csum,
 		.keeps = p->eth.keeps,
+		.on_interrupts = p->eth.on_interrupts,
 		.driver = p->eth.driver,
 	};
 	memcpy(info->mac, p->eth.mac, 6);

@@ -55,7 +55,8 @@ struct soft_port_info {
 	uint32_t mtu; /* of RoCE */
 	bool up;
 	bool zero_copy, multi_segs, ip_csum;
-	bool keeps; /* mbufs are not free when the burst ends */
+	bool keeps;         /* mbufs are not free when the burst ends */
+	bool on_interrupts; /* EAL's interrupt thread must not work on it during a call here */
 	const char *driver;
 };
 

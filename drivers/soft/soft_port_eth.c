@@ -35,7 +35,8 @@
  *
  * on_interrupts: works on EAL's interrupt thread whenever the other end does something, and has no
  * lock against a stop: it frees what the stop frees (both ends in one process, or a peer that goes
- * at the same time). So it is started and stopped on that thread.
+ * at the same time). So it is started and stopped on that thread; soft_netif_gate.c keeps it off
+ * while the port is polled.
  *
  * no_restart: stopping closes its sockets for ever (eth_dev_stop() of net_af_packet), so it is
  * left running for the next one who opens it here.
@@ -311,6 +312,7 @@ look(const char *dev, const struct soft_port_opts *o, const struct pmd **pmd,
 	eth->multi_segs = (info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS) != 0;
 	eth->zero_copy = eth->multi_segs && (*pmd)->zero_copy;
 	eth->keeps = (*pmd)->keeps;
+	eth->on_interrupts = (*pmd)->on_interrupts;
 	ret = choose_mtu(dev, o, *pmd, info, eth);
 	return ret != 0 ? ret : check_buffers(dev, o, *pmd, info, eth);
 }

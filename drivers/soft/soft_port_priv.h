@@ -16,7 +16,7 @@ struct soft_port_eth {
 	uint32_t frame; /* bytes of the longest frame, CRC not counted */
 	uint32_t mtu;   /* of RoCE */
 	bool ip_csum;   /* the PMD writes IPv4 header checksums */
-	bool multi_segs, zero_copy, keeps;
+	bool multi_segs, zero_copy, keeps, on_interrupts;
 	struct rte_mempool *pool; /* headers, copies and what is received */
 	struct rte_mempool *ext;  /* mbufs without memory of their own; zero_copy only */
 };

@@ -87,6 +87,25 @@ class Pair(AppTest):
             self.check(res, ['write'], [1000], 1)
             self.served(server, res, 1)
 
+    def test_memif_peer_goes(self):
+        """The rings go under a process that is sending: it sees its requests fail, no more."""
+        for i in range(4):
+            vdev = '--vdev=net_memif0,socket=@trg%d_%d,role=' % (os.getpid(), i)
+            server, where = self.listen('soft0,port=net_memif0,ip=192.0.2.1/24',
+                                        [vdev + 'server'])
+            client = subprocess.Popen(
+                [self.program] + self.eal('client') + [vdev + 'client', '--', '--device',
+                 'soft0,port=net_memif0,ip=192.0.2.2/24', '--connect', where, '--op', 'write',
+                 '--size', '1000', '--duration', '60'],
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(client.stdout.close)
+            self.addCleanup(client.stderr.close)
+            self.addCleanup(client.kill)
+            self.assertTrue(client.stdout.readline())
+            server.send_signal((signal.SIGINT, signal.SIGKILL)[i % 2])
+            self.end(server, (130, -signal.SIGKILL)[i % 2])
+            self.assertIn('transport retry counter exceeded', self.end(client, 1)[1])
+
     def test_defect_is_found(self):
         """The copy that is checked comes from the other process."""
         server, where = self.listen(self.shm(1, ',defect=atomic_old'))

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A PMD that works on EAL's interrupt thread has no lock against bursts. When the other end of a
+ * net_memif goes, memif_disconnect() of DPDK 22.11 unmaps the rings there, though a thread may be
+ * in the middle of memif_tx(): SIGSEGV.
+ *
+ * Nothing of EAL is called around such work. So the interrupt thread itself takes part: it waits
+ * in an alarm of ours most of the time, and whatever else it does, it does with the locks of these
+ * ports, which an engine does not wait for. It runs for a moment of 20 us or so, then comes back.
+ */
+#include <unistd.h>
+
+#include <rte_alarm.h>
+#include <rte_pause.h>
+
+#include "soft_ctl.h"
+#include "soft_netif.h"
+
+#define MOMENT_US 20
+/* A connection takes a dozen turns; that it ended may be seen later. */
+#define WAIT_DOWN_US 500
+#define WAIT_UP_US   5000
+#define TRIES        1000
+#define BACK_OFF_US  20
+
+/* Taken with no other lock, or by the interrupt thread before those of the ports. */
+static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, soft_netif) gated = LIST_HEAD_INITIALIZER(gated);
+static bool turning;
+
+static void
+set_gate(struct soft_netif *nif, enum soft_netif_gate to)
+{
+	__atomic_store_n(&nif->gate, to, __ATOMIC_RELEASE);
+}
+
+static enum soft_netif_gate
+gate_of(const struct soft_netif *nif)
+{
+	return __atomic_load_n(&nif->gate, __ATOMIC_ACQUIRE);
+}
+
+static bool
+try_hard(struct soft_netif *nif)
+{
+	uint32_t i;
+
+	/* An engine is without the lock for a moment only, between two turns. */
+	for (i = 0; i < TRIES; i++) {
+		if (rte_spinlock_trylock(&nif->lock))
+			return true;
+		rte_pause();
+	}
+	return false;
+}
+
+/* Not one by one: who has the second may want the first. */
+static void
+take_all(void)
+{
+	struct soft_netif *nif, *had;
+
+	for (;;) {
+		LIST_FOREACH(nif, &gated, gate_link)
+			if (!try_hard(nif))
+				break;
+		if (nif == NULL)
+			break;
+		for (had = LIST_FIRST(&gated); had != nif; had = LIST_NEXT(had, gate_link))
+			rte_spinlock_unlock(&had->lock);
+		usleep(BACK_OFF_US);
+	}
+	LIST_FOREACH(nif, &gated, gate_link)
+		if (gate_of(nif) == SOFT_NETIF_JOINS)
+			set_gate(nif, SOFT_NETIF_GATED);
+}
+
+/* What they did not have before, they joined without. */
+static void
+give_all(void)
+{
+	struct soft_netif *nif, *next;
+
+	for (nif = LIST_FIRST(&gated); nif != NULL; nif = next) {
+		next = LIST_NEXT(nif, gate_link);
+		if (gate_of(nif) == SOFT_NETIF_JOINS)
+			continue;
+		rte_spinlock_unlock(&nif->lock);
+		if (gate_of(nif) == SOFT_NETIF_GATED)
+			continue;
+		LIST_REMOVE(nif, gate_link);
+		set_gate(nif, SOFT_NETIF_FREE);
+	}
+}
+
+static uint32_t
+wait_us(void)
+{
+	struct soft_netif *nif;
+
+	if (LIST_EMPTY(&gated))
+		return 0;
+	LIST_FOREACH(nif, &gated, gate_link)
+		if (gate_of(nif) != SOFT_NETIF_GATED ||
+		    __atomic_load_n(&nif->dev->port_down, __ATOMIC_RELAXED))
+			return WAIT_DOWN_US;
+	return WAIT_UP_US;
+}
+
+/* On the interrupt thread. */
+static void
+turn(void *arg)
+{
+	struct soft_netif *nif;
+	uint32_t us;
+
+	pthread_mutex_lock(&gate_lock);
+	give_all();
+	turning = !LIST_EMPTY(&gated);
+	us = wait_us();
+	pthread_mutex_unlock(&gate_lock);
+	if (us == 0)
+		return;
+	usleep(us);
+	pthread_mutex_lock(&gate_lock);
+	take_all();
+	if (rte_eal_alarm_set(MOMENT_US, turn, arg) != 0) {
+		SOFT_LOG(ERR, "no memory for an alarm: a peer that goes may end this process");
+		LIST_FOREACH(nif, &gated, gate_link)
+			set_gate(nif, SOFT_NETIF_LEAVES);
+		give_all();
+		turning = false;
+	}
+	pthread_mutex_unlock(&gate_lock);
+}
+
+int
+soft_netif_gate_join(struct soft_netif *nif)
+{
+	int ret = 0;
+
+	pthread_mutex_lock(&gate_lock);
+	if (!turning)
+		ret = rte_eal_alarm_set(1, turn, NULL);
+	if (ret == 0) {
+		turning = true;
+		set_gate(nif, SOFT_NETIF_JOINS);
+		LIST_INSERT_HEAD(&gated, nif, gate_link);
+	}
+	pthread_mutex_unlock(&gate_lock);
+	while (ret == 0 && gate_of(nif) == SOFT_NETIF_JOINS)
+		usleep(BACK_OFF_US);
+	return ret;
+}
+
+void
+soft_netif_gate_leave(struct soft_netif *nif)
+{
+	pthread_mutex_lock(&gate_lock);
+	if (gate_of(nif) == SOFT_NETIF_GATED)
+		set_gate(nif, SOFT_NETIF_LEAVES);
+	pthread_mutex_unlock(&gate_lock);
+	while (gate_of(nif) != SOFT_NETIF_FREE)
+		usleep(BACK_OFF_US);
+}
