@@ -17,6 +17,16 @@
 
 #define BENCH_MAX_REPEAT   1001
 #define BENCH_MAX_PEER_EAL 16
+#define BENCH_MAX_POINTS   16 /* of a sweep */
+#define BENCH_MIN_SIZE     8u
+#define BENCH_MAX_SIZE     (1u << 20)
+#define BENCH_MAX_QPS      10000u
+
+/* What a sweep goes over, ascending. */
+struct bench_sweep {
+	uint32_t at[BENCH_MAX_POINTS];
+	unsigned int n;
+};
 
 struct bench_opts {
 	unsigned int repeat;
@@ -24,6 +34,7 @@ struct bench_opts {
 	const char *device, *peer_device; /* NULL: what the case has */
 	const char *peer_eal[BENCH_MAX_PEER_EAL];
 	unsigned int n_peer_eal;
+	struct bench_sweep sizes, qps;
 	int eal_argc; /* 0: our own choice */
 	char **eal_argv;
 };
@@ -131,8 +142,18 @@ enum limit_by {
 	LIMIT_RATE_L, /* M/s at L = 125 ns */
 };
 
+/* The plot of lines that a row is a point of. */
+enum bench_plot {
+	PLOT_NONE,
+	PLOT_SIZE, /* rate over message size; x in bytes */
+	PLOT_QPS,  /* rate over QPs */
+};
+
 struct row {
 	char name[48];
+	enum bench_plot plot;
+	uint32_t x;
+	const char *ours_line, *floor_line; /* names of the lines */
 	const char *unit;
 	struct pair p;
 	enum goal goal;
@@ -175,13 +196,16 @@ struct bench_case {
 };
 extern const struct bench_case case_post, case_post_poll, case_poll, case_inline, case_lcore,
 	case_lkey, case_bandwidth, case_qps, case_mapped, case_memif, case_peers, case_wire,
-	case_shm, case_loss, case_kernel;
+	case_shm, case_loss, case_kernel, case_size, case_scale;
 
 /* ---- main.c */
 
 /* A whole number within [lo, hi], else exit. */
 uint64_t bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi);
 bool bench_has_case(const char *name);
+/* A list of sizes, powers of two, or of numbers of QPs; @what names it. Else exit. */
+void bench_sizes(const char *what, const char *text);
+void bench_qps(const char *what, const char *text);
 
 /* ---- config.c */
 

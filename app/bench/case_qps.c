@@ -102,56 +102,6 @@ one_active(struct soft *one, struct soft *all)
 	}
 }
 
-/*
- * 1,000 writes outstanding, each QP posting its next one as soon as its last is
- * complete, through one register whose stores merge.
- */
-static double
-active_in_turn(struct soft *s, uint64_t writes, uint64_t *worst)
-{
-	uint64_t poll = 0, done = 0, posted, t;
-	uint64_t *since = calloc(ACTIVE, sizeof(*since));
-	struct bb_wc wc[64];
-	double ns = -1;
-
-	if (since == NULL)
-		return -1;
-	*worst = 0;
-	t = tsc();
-	for (posted = 0; posted < ACTIVE; posted++) {
-		if (soft_post8(s, s->qps[posted], posted, BB_SEND_SIGNALED) != 1)
-			goto out;
-		bb_qp_ring(s->qps[posted]);
-	}
-	while (done < posted && poll < 1000 * writes) {
-		unsigned int k, got;
-
-		poll++;
-		got = bb_cq_poll(s->cq, wc, RTE_DIM(wc));
-		for (k = 0; k < got; k++) {
-			const uint64_t i = wc[k].wr_id % ACTIVE;
-
-			if (wc[k].status != BB_WC_SUCCESS)
-				goto out;
-			if (poll - since[i] > *worst)
-				*worst = poll - since[i];
-			if (posted >= writes)
-				continue;
-			if (soft_post8(s, s->qps[i], i, BB_SEND_SIGNALED) != 1)
-				goto out;
-			bb_qp_ring(s->qps[i]);
-			since[i] = poll;
-			posted++;
-		}
-		done += got;
-	}
-	if (done == posted)
-		ns = ns_since(t) / (double)done;
-out:
-	free(since);
-	return ns;
-}
-
 static void
 many_active(struct soft *s)
 {
@@ -165,7 +115,7 @@ many_active(struct soft *s)
 	};
 
 	for (i = 0; i < opts.repeat; i++) {
-		v[i] = active_in_turn(s, 20 * ACTIVE, &w);
+		v[i] = soft_in_turn(s, ACTIVE, 20 * ACTIVE, &w);
 		if (v[i] < 0)
 			row.p.valid = false;
 		if (w > worst)

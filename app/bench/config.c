@@ -75,8 +75,14 @@ section(const char *path, struct rte_cfgfile *file, char *name, struct bench_con
 		else if (strcmp(entries[i].name, "repeat") == 0)
 			config->runs[config->n].repeat = (unsigned int)bench_number(
 				"repeat", entries[i].value, 1, BENCH_MAX_REPEAT);
+		else if (strcmp(name, case_size.name) == 0 && strcmp(entries[i].name, "size") == 0)
+			bench_sizes("size", entries[i].value);
+		else if (strcmp(name, case_scale.name) == 0 && strcmp(entries[i].name, "qps") == 0)
+			bench_qps("qps", entries[i].value);
 		else
-			rc = bad(path, name, "of a case repeat is known, not", entries[i].name);
+			rc = bad(path, name,
+				 "of a case repeat is known, of [size] size, of [scale] qps, not",
+				 entries[i].name);
 	}
 	free(entries);
 	config->n += global ? 0 : 1;

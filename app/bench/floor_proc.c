@@ -238,13 +238,17 @@ floor_tcp_rate(void *run)
 {
 	const struct floor_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_TCP_SINK, .n = r->n, .size = r->size};
-	uint8_t data[REMOTE_CELL] = {1};
+	static uint8_t data[BENCH_MAX_SIZE];
 	int rc = 0, fd = meet(&msg);
 	uint64_t k, t = tsc();
 	double ns;
 
 	if (fd < 0)
 		return -1;
+	if (r->size > sizeof(data)) {
+		close(fd);
+		return -1;
+	}
 	for (k = 0; k < r->n && rc == 0; k++)
 		rc = send_all(fd, data, r->size);
 	if (rc == 0)
@@ -268,7 +272,7 @@ floor_tcp_peer(const struct remote_msg *msg)
 	};
 	int rc, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	uint64_t left = msg->n * msg->size;
-	uint8_t data[REMOTE_CELL];
+	static uint8_t data[65536];
 
 	if (fd < 0)
 		return -errno;

@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * All rows as one page of HTML: a plot for each case and unit, its table beside it. Nothing
+ * All rows as one page of HTML: lines of what is over something, then a plot of bars for each
+ * case and unit, its table beside it. Nothing
  * is loaded from elsewhere, and there is no script.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "bench.h"
+#include "html.h"
 
 /* Of a plot, in its own units; the page scales it. */
 #define WIDTH 560
@@ -29,8 +30,8 @@ static const char style[] =
 	"section{display:flex;flex-wrap:wrap;gap:.4em 1.5em;align-items:flex-start;"
 	"border-top:1px solid var(--line);padding:.5em 0 1.5em}\n"
 	"h2{flex:100%;margin:.4em 0 0;font-size:1.1em}\n"
-	"svg{flex:1 1 460px;max-width:640px;height:auto}\n"
-	".t{flex:1 1 420px;overflow-x:auto}\n"
+	"svg{flex:1 1 460px;min-width:0;max-width:640px;height:auto}\n"
+	".t{flex:1 1 420px;min-width:0;overflow-x:auto}\n"
 	"table{border-collapse:collapse;font-size:13px}\n"
 	"td,th{padding:.15em .6em;border-bottom:1px solid var(--line);text-align:right;"
 	"white-space:nowrap}\n"
@@ -38,25 +39,7 @@ static const char style[] =
 	"text{font:12px system-ui,sans-serif;fill:var(--fg)}\n"
 	".f{fill:var(--floor)}.o{fill:var(--ours)}.a{stroke:var(--line)}\n"
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
-	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim)}\n"
-	"</style>\n";
-
-static void
-text(FILE *f, const char *s)
-{
-	for (; *s != '\0'; s++) {
-		if (*s == '<')
-			fputs("&lt;", f);
-		else if (*s == '>')
-			fputs("&gt;", f);
-		else if (*s == '&')
-			fputs("&amp;", f);
-		else if (*s == '"')
-			fputs("&quot;", f);
-		else
-			fputc(*s, f);
-	}
-}
+	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim)}\n";
 
 /* Length of "lcore" in "lcore/latency", of "ns" in "ns; floor: memcpy". */
 static size_t
@@ -152,7 +135,7 @@ plot(FILE *f, const unsigned int *rows, unsigned int n)
 		const struct judged *j = report_judged(rows[i]);
 
 		fprintf(f, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", LABEL - 6, y + BAR + 4);
-		text(f, tail_of(j->row.name));
+		html_text(f, tail_of(j->row.name));
 		fprintf(f, "</text>\n");
 		if (!measured(j))
 			continue;
@@ -175,7 +158,7 @@ table(FILE *f, const unsigned int *rows, unsigned int n)
 		const struct pair *p = &j->row.p;
 
 		fprintf(f, "<tr><td>");
-		text(f, tail_of(j->row.name));
+		html_text(f, tail_of(j->row.name));
 		if (measured(j))
 			fprintf(f, "<td>%.4g<td>", p->floor);
 		else
@@ -205,11 +188,11 @@ reasons(FILE *f, const unsigned int *rows, unsigned int n)
 		if (j->why[0] == '\0' && j->row.note[0] == '\0')
 			continue;
 		fprintf(f, "<p class=\"why\">");
-		text(f, tail_of(j->row.name));
+		html_text(f, tail_of(j->row.name));
 		fprintf(f, ": ");
-		text(f, j->why);
+		html_text(f, j->why);
 		fprintf(f, "%s", j->why[0] != '\0' && j->row.note[0] != '\0' ? "; " : "");
-		text(f, j->row.note);
+		html_text(f, j->row.note);
 		fprintf(f, "</p>\n");
 	}
 }
@@ -224,7 +207,9 @@ section(FILE *f, unsigned int first)
 	if (j->row.unit[0] != '\0')
 		fprintf(f, ", %.*s", (int)head_of(j->row.unit, ";"), j->row.unit);
 	fprintf(f, "</h2>\n");
-	plot(f, rows, n);
+	/* Points of lines are drawn above. */
+	if (j->row.plot == PLOT_NONE)
+		plot(f, rows, n);
 	table(f, rows, n);
 	/* What the floors are, of units as "ns; floor: memcpy". */
 	for (i = 0; i < n; i++) {
@@ -235,9 +220,9 @@ section(FILE *f, unsigned int first)
 		    (i > 0 && strcmp(unit, report_judged(rows[i - 1])->row.unit) == 0))
 			continue;
 		fprintf(f, "<p class=\"why\">");
-		text(f, tail_of(report_judged(rows[i])->row.name));
+		html_text(f, tail_of(report_judged(rows[i])->row.name));
 		fprintf(f, ":");
-		text(f, floor + 1);
+		html_text(f, floor + 1);
 		fprintf(f, "</p>\n");
 	}
 	reasons(f, rows, n);
@@ -270,14 +255,16 @@ report_html(const char *path, double l)
 	fprintf(f,
 		"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width\">\n"
-		"<title>bench</title>\n%s</head><body>\n<h1>bench</h1>\n",
-		style);
+		"<title>bench</title>\n%s%s</style></head><body>\n<h1>bench</h1>\n",
+		style, html_lines_style);
 	fprintf(f,
 		"<p>Floors written by hand, ours and installed peers, of one run: medians of %u "
 		"pairs, measured alternately. TSC %.2f GHz, core %.2f GHz; L, the round trip of a "
 		"cache line between the two CPUs, %.0f ns. Of ns less is better, of rates more. A "
 		"row without a ratio says why.</p>\n",
 		opts.repeat, tsc_ghz(), core_ghz(), l);
+	html_latency(f);
+	html_sweeps(f);
 	for (i = 0; report_judged(i) != NULL; i++)
 		if (is_first(i))
 			section(f, i);

@@ -319,25 +319,27 @@ link_send_rate(void *run)
 	return rate(run, true);
 }
 
-/* @n writes of @size bytes, going round in @set bytes, at most @window at a time; ns. */
+/* Writes of size bytes, going round in set bytes, at most window at a time; ns. */
 static double
-stream(struct soft *s, uint64_t n, uint32_t size, uint32_t set, uint32_t window)
+stream(const struct link_run *r)
 {
+	const uint32_t size = r->size, every = r->signal_every != 0 ? r->signal_every : 1;
+	struct soft *s = r->s;
 	uint64_t posted = 0, done = 0, got = 0, idle = 0, since = 0, t = tsc();
 	size_t at = 0;
 
-	while (done < n) {
+	while (done * every < r->n) {
 		const uint64_t before = done;
 
-		while (posted < n && posted - done < window) {
+		while (posted < r->n && posted - done * every < r->window) {
 			const struct bb_sge sge = {(uintptr_t)(s->from + at), size, s->src->lkey};
 
 			if (bb_post_write(s->qps[0], posted, &sge, 1, s->raddr + at, s->rkey,
-					  BB_SEND_SIGNALED) != 1)
+					  posted % every == every - 1 ? BB_SEND_SIGNALED : 0) != 1)
 				return -1;
 			posted++;
 			at += size;
-			if (at == set)
+			if (at == r->set)
 				at = 0;
 		}
 		bb_qp_ring(s->qps[0]);
@@ -352,7 +354,7 @@ stream(struct soft *s, uint64_t n, uint32_t size, uint32_t set, uint32_t window)
 }
 
 double
-link_bandwidth(void *run)
+link_messages(void *run)
 {
 	const struct link_run *r = run;
 	const uint64_t seed = begin(r->s, r->set, 0);
@@ -360,10 +362,19 @@ link_bandwidth(void *run)
 
 	if (seed == 0)
 		return -1;
-	ns = stream(r->s, r->n, r->size, r->set, r->window);
+	ns = stream(r);
 	if (!finish(seed, r->set, 0) || ns < 0)
 		return -1;
-	return (double)r->n * r->size / ns;
+	return 1000 * (double)r->n / ns;
+}
+
+double
+link_bandwidth(void *run)
+{
+	const struct link_run *r = run;
+	double rate = link_messages(run);
+
+	return rate > 0 ? rate * r->size / 1000 : -1;
 }
 
 /* Receive into 8 bytes of @to each, as the writes would go. */

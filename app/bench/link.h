@@ -27,6 +27,7 @@ struct link_run {
 	uint64_t n;
 	/* Large writes: bytes each, and of the memory they go round in; how many at a time. */
 	uint32_t size, set, window;
+	uint32_t signal_every; /* a CQE for so many of them; 0: each. It divides n */
 };
 /*
  * ns per WRITE of 8 bytes until the peer sees it: half of there and back. All of these:
@@ -36,8 +37,9 @@ double link_latency(void *run);
 /* M/s of 8 bytes, batches of 32 with one signalled WQE each. */
 double link_write_rate(void *run);
 double link_send_rate(void *run);
-/* GB/s. */
+/* GB/s; M/s of the same. */
 double link_bandwidth(void *run);
+double link_messages(void *run);
 
 int link_echo_peer(struct soft *s, uint64_t n);
 /* Poll until stop; take *@n receives meanwhile. How many came goes there. */

@@ -12,12 +12,16 @@
 #include "bench.h"
 #include "remote.h"
 
-struct bench_opts opts = {.repeat = 31};
+struct bench_opts opts = {
+	.repeat = 31,
+	.sizes = {{8, 64, 512, 4096, 32768, 262144}, 6},
+	.qps = {{1, 10, 100, 1000}, 4},
+};
 
 static const struct bench_case *const cases[] = {
-	&case_post,  &case_post_poll, &case_poll, &case_inline, &case_lcore,
-	&case_lkey,  &case_bandwidth, &case_qps,  &case_mapped, &case_memif,
-	&case_peers, &case_wire,      &case_shm,  &case_loss,   &case_kernel,
+	&case_post,      &case_post_poll, &case_poll,   &case_inline, &case_lcore, &case_lkey,
+	&case_bandwidth, &case_qps,       &case_mapped, &case_memif,  &case_peers, &case_wire,
+	&case_shm,       &case_loss,      &case_kernel, &case_size,   &case_scale,
 };
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))
 
@@ -29,9 +33,15 @@ static const char help[] =
 	"\n"
 	"  --case NAME,...      only these cases (--list shows them)\n"
 	"  --config FILE        cases in the order of the file's sections, as [post]; in each\n"
-	"                       repeat = N; in [bench], of the whole run: repeat, device,\n"
-	"                       peer-device, json, report. Options behind it win\n"
+	"                       repeat = N, in [size] size = LIST, in [scale] qps = LIST;\n"
+	"                       in [bench], of the whole run: repeat, device, peer-device,\n"
+	"                       json, report. Options behind it win. An example, which makes\n"
+	"                       a page with every plot: app/bench/report.ini\n"
 	"  --repeat N           pairs of measurements per row; medians are shown (31)\n"
+	"  --size LIST          message sizes of the case size, powers of two from 8 to 1048576\n"
+	"                       (8,64,512,4096,32768,262144)\n"
+	"  --qps LIST           numbers of queue pairs of the case scale, up to 10000\n"
+	"                       (1,10,100,1000)\n"
 	"  --quick              short: does it work, not what it costs\n"
 	"  --device SPEC --peer-device SPEC\n"
 	"                       the devices of the case wire, here and in the second\n"
@@ -160,6 +170,51 @@ bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi)
 	return v;
 }
 
+static void
+sweep(const char *what, const char *text, uint64_t lo, uint64_t hi, struct bench_sweep *to)
+{
+	char *copy = strdup(text), *save = NULL, *item;
+
+	to->n = 0;
+	for (item = copy != NULL ? strtok_r(copy, ", ", &save) : NULL; item != NULL;
+	     item = strtok_r(NULL, ", ", &save)) {
+		const uint32_t v = (uint32_t)bench_number(what, item, lo, hi);
+
+		if (to->n == BENCH_MAX_POINTS || (to->n > 0 && v <= to->at[to->n - 1])) {
+			fprintf(stderr, "bench: %s takes up to %d numbers, ascending, not \"%s\"\n",
+				what, BENCH_MAX_POINTS, text);
+			exit(2);
+		}
+		to->at[to->n++] = v;
+	}
+	free(copy);
+	if (to->n == 0) {
+		fprintf(stderr, "bench: %s takes numbers with commas between\n", what);
+		exit(2);
+	}
+}
+
+void
+bench_sizes(const char *what, const char *text)
+{
+	unsigned int i;
+
+	sweep(what, text, BENCH_MIN_SIZE, BENCH_MAX_SIZE, &opts.sizes);
+	for (i = 0; i < opts.sizes.n; i++) {
+		if ((opts.sizes.at[i] & (opts.sizes.at[i] - 1)) != 0) {
+			fprintf(stderr, "bench: %s takes powers of two, not %u\n", what,
+				opts.sizes.at[i]);
+			exit(2);
+		}
+	}
+}
+
+void
+bench_qps(const char *what, const char *text)
+{
+	sweep(what, text, 1, BENCH_MAX_QPS, &opts.qps);
+}
+
 struct args {
 	const char *cases, *json, *report, *kernel, *side, *serve;
 	uint64_t instructions;
@@ -175,6 +230,8 @@ parse(int argc, char **argv, struct args *a)
 		{"case", required_argument, NULL, 'c'},
 		{"config", required_argument, NULL, 'C'},
 		{"repeat", required_argument, NULL, 'r'},
+		{"size", required_argument, NULL, 'z'},
+		{"qps", required_argument, NULL, 'Q'},
 		{"quick", no_argument, NULL, 'q'},
 		{"device", required_argument, NULL, 'd'},
 		{"peer-device", required_argument, NULL, 'p'},
@@ -213,6 +270,12 @@ parse(int argc, char **argv, struct args *a)
 		case 'r':
 			opts.repeat =
 				(unsigned int)bench_number("--repeat", optarg, 1, BENCH_MAX_REPEAT);
+			break;
+		case 'z':
+			bench_sizes("--size", optarg);
+			break;
+		case 'Q':
+			bench_qps("--qps", optarg);
 			break;
 		case 'q':
 			opts.quick = true;

@@ -310,3 +310,49 @@ soft_write8(void *run)
 	}
 	return ns_since(t) / (double)r->n;
 }
+
+double
+soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *worst)
+{
+	uint64_t poll = 0, done = 0, posted, t;
+	uint64_t *since = calloc(active, sizeof(*since));
+	struct bb_wc wc[64];
+	double ns = -1;
+
+	if (since == NULL)
+		return -1;
+	*worst = 0;
+	t = tsc();
+	for (posted = 0; posted < active; posted++) {
+		if (soft_post8(s, s->qps[posted], posted, BB_SEND_SIGNALED) != 1)
+			goto out;
+		bb_qp_ring(s->qps[posted]);
+	}
+	while (done < posted && poll < 1000 * writes) {
+		unsigned int k, got;
+
+		poll++;
+		got = bb_cq_poll(s->cq, wc, RTE_DIM(wc));
+		for (k = 0; k < got; k++) {
+			const uint64_t i = wc[k].wr_id % active;
+
+			if (wc[k].status != BB_WC_SUCCESS)
+				goto out;
+			if (poll - since[i] > *worst)
+				*worst = poll - since[i];
+			if (posted >= writes)
+				continue;
+			if (soft_post8(s, s->qps[i], i, BB_SEND_SIGNALED) != 1)
+				goto out;
+			bb_qp_ring(s->qps[i]);
+			since[i] = poll;
+			posted++;
+		}
+		done += got;
+	}
+	if (done == posted)
+		ns = ns_since(t) / (double)done;
+out:
+	free(since);
+	return ns;
+}

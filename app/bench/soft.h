@@ -73,4 +73,11 @@ struct soft_run {
 /* Writes of 8 bytes by QP 0; ns per write, < 0 when one fails or does not end. */
 double soft_write8(void *run);
 
+/*
+ * @active writes of 8 bytes outstanding, each QP posting its next one as soon as its last is
+ * complete, through one register whose stores merge. ns per write, < 0: failed; *@worst: polls
+ * of the device that a write waited at most.
+ */
+double soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *worst);
+
 #endif

@@ -7,6 +7,7 @@ import csv
 import html.parser
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
 INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'devtools',
                             'instructions')
 CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'mapped',
-         'memif', 'peers', 'wire', 'shm', 'loss', 'kernel']
+         'memif', 'peers', 'wire', 'shm', 'loss', 'kernel', 'size', 'scale']
 # Per posted write and per polled completion, measured with gcc 12 -O2, and a tenth on top.
 MOST = {
     'inline8/batch1/all': {'post': 140, 'poll': 120},
@@ -35,12 +36,12 @@ MOST = {
 class Page(html.parser.HTMLParser):
     """What bench --report writes: tags that are left open, names of rows."""
 
-    VOID = ('meta', 'rect', 'line', 'th', 'td')  # th and td end with the next one
+    VOID = ('meta', 'rect', 'line')
 
     def __init__(self):
         super().__init__()
         self.open, self.tags, self.rows = [], [], []
-        self.cell = 0
+        self.cell, self.lines = 0, False
 
     def handle_startendtag(self, tag, attrs):
         self.tags.append(tag)
@@ -48,11 +49,13 @@ class Page(html.parser.HTMLParser):
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
         self.cell = self.cell + 1 if tag == 'td' else 0
-        if tag not in self.VOID:
+        self.lines = ('class', 'lines') in attrs if tag == 'table' else self.lines
+        # Of the tables of rows th and td end with the next one.
+        if tag not in self.VOID and (self.lines or tag not in ('th', 'td')):
             self.open.append(tag)
 
     def handle_data(self, data):
-        if self.cell == 1:
+        if self.cell == 1 and not self.lines:
             self.rows.append(data)
 
     def handle_endtag(self, tag):
@@ -95,6 +98,11 @@ class Bench(Base):
         self.usage_error(['--device', 'soft0'], '--peer-device')
         self.usage_error(['--peer-eal', '-v'] * 17, '16')
         self.usage_error(['--serve', 'me'], '--serve')
+        for size in ('0', '4', '9', '8,8', '64,8', '', ',', '2097152', '8;64', 'x',
+                     ','.join(str(8 << i) for i in range(18))):
+            self.usage_error(['--size', size], '--size')
+        for qps in ('0', '10001', '10,1', '-1'):
+            self.usage_error(['--qps', qps], '--qps')
 
     def test_without_eal_options(self):
         """The three cases that need no EAL; their options need no "--"."""
@@ -112,6 +120,7 @@ class Bench(Base):
             page = f.name + '.html'
             self.addCleanup(lambda: os.path.exists(page) and os.remove(page))
             res = self.run_program(['--quick', '--csv', '--case', ','.join(names), '--json', f.name,
+                                    '--size', '8,32768', '--qps', '1,100',
                                     '--report', page], lcores(cpus) + EAL)
             self.assertEqual(res.rc, 0, str(res))
             with open(f.name) as again:
@@ -179,7 +188,10 @@ class Bench(Base):
         self.assertEqual(sorted(page.rows), sorted(n.split('/', 1)[1] if '/' in n else n
                                                    for n in names))
         self.assertGreater(page.tags.count('svg'), 5)
-        self.assertGreater(page.tags.count('rect'), 2 * page.tags.count('svg'))
+        self.assertIn('Scaling over queue pairs', text)
+        for plot in ('Latency percentiles', 'Rate over message size') if len(CPUS) > 1 else ():
+            self.assertIn(plot, text)
+        self.assertGreater(page.tags.count('rect'), 20)
 
     def config(self, text, *more):
         with tempfile.TemporaryDirectory() as folder:
@@ -204,6 +216,27 @@ class Bench(Base):
         self.assertEqual(sorted(set(cases), key=cases.index), ['poll', 'post'])
         self.assertIn('<h2>poll', out['x.html'])
 
+    def test_sweep(self):
+        """Points of a file's sweep are the rows, in order, and checked."""
+        res, out = self.config('[bench]\njson = FOLDER/x.json\n[scale]\nqps = 1,3,20\n')
+        self.assertEqual(res.rc, 0, str(res))
+        rows = json.loads(out['x.json'])['rows']
+        self.assertEqual([row['case'] for row in rows], [
+            'scale/%d/%s active' % (n, which) for n in (1, 3, 20) for which in ('all', '1')])
+        for row in rows:
+            self.assertEqual(row['verdict'], '')
+            self.assertGreater(row['ours'], 0)
+
+    def test_example(self):
+        """The file that the sources have can be read; all its cases are there."""
+        path = os.path.join(os.path.dirname(INSTRUCTIONS), '..', 'app', 'bench', 'report.ini')
+        with open(path) as f:
+            sections = re.findall(r'^\[(.*)\]', f.read(), re.M)
+        self.assertLessEqual(set(sections[1:]), set(CASES))
+        self.assertLessEqual({'size', 'scale', 'wire', 'shm', 'peers'}, set(sections))
+        res = self.run_program(['--config', path, '--list'])
+        self.assertEqual(res.rc, 0, str(res))
+
     def test_config_refused(self):
         for text, *words in (
                 ('[nothing]\n', 'nothing', '--list'), ('', 'no case'), ('[bench]\n', 'no case'),
@@ -211,6 +244,8 @@ class Bench(Base):
                 ('[bench]\ncolour = red\n[post]\n', 'colour'),
                 ('[post]\nrepeat = often\n', 'often'), ('[post]\nrepeat = 0\n', 'repeat'),
                 ('[bench]\nrepeat = -1\n[post]\n', '-1'),
+                ('[size]\nqps = 1\n', 'qps'), ('[post]\nsize = 8\n', 'size'),
+                ('[size]\nsize = 8,9\n', 'powers of two'), ('[scale]\nqps = no\n', '"no"'),
                 ('[post\n', 'cannot be read'), ('repeat = 1\n', 'read'),
                 ('[post]\nx' + 'y' * 400 + '\n', 'cannot be read'),
                 ('[a' + 'b' * 200 + ']\n', 'bench:'),

@@ -4,6 +4,7 @@
 colour schemes."""
 
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -15,9 +16,10 @@ import zlib
 from apptest import AppTest, main
 
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser')
-SIZE = (640, 480)
-# Of the style sheet: bars of ours.
-OURS = {'light': (0x2f, 0x6f, 0xde), 'dark': (0x6e, 0xa0, 0xff)}
+SIZE = (640, 1000)
+# Of the style sheet: bars of ours, and the third line of a plot.
+OURS = {'light': ((0x2f, 0x6f, 0xde), (0x15, 0x80, 0x3d)),
+        'dark': ((0x6e, 0xa0, 0xff), (0x4a, 0xde, 0x80))}
 
 
 def pixels(path):
@@ -59,26 +61,80 @@ def pixels(path):
         above = line
 
 
+# Opens the page in a frame as wide as a phone and tells what of it is out of place.
+PHONE = 360
+FRAME = '''<!DOCTYPE html><body><iframe id=f style="width:%dpx;height:900px;border:0" src="r.html">
+</iframe><p id=out></p><script>
+document.getElementById('f').onload = e => {
+  const doc = e.target.contentDocument, bad = [], plots = doc.querySelectorAll('figure > svg');
+  if (doc.documentElement.scrollWidth > %d)
+    bad.push('the page is ' + doc.documentElement.scrollWidth + ' wide');
+  for (const plot of plots) {
+    const all = plot.getBoundingClientRect();
+    const boxes = [...plot.querySelectorAll('text')].map(t => [t, t.getBoundingClientRect()]);
+    for (const [t, b] of boxes) {
+      if (b.height < 9) bad.push('too small: ' + t.textContent);
+      if (b.left < all.left - 1 || b.right > all.right + 1 || b.bottom > all.bottom + 1)
+        bad.push('cut off: ' + t.textContent);
+      for (const [u, c] of boxes)
+        if (t !== u && b.left < c.right - 1 && c.left < b.right - 1 && b.top < c.bottom - 3 &&
+            c.top < b.bottom - 3)
+          bad.push(t.textContent + ' on ' + u.textContent);
+    }
+  }
+  document.getElementById('out').textContent =
+    'plots ' + plots.length + '; lines ' + doc.querySelectorAll('polyline').length + '; ' +
+    bad.join('; ');
+};
+</script>''' % (PHONE, PHONE)
+
+
 class Page(AppTest):
+    def browse(self, folder, page, *args):
+        cmd = [BROWSER, '--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars',
+               '--host-resolver-rules=MAP * ~NOTFOUND',
+               '--user-data-dir=' + os.path.join(folder, 'profile'), *args]
+        return subprocess.run(cmd + ['file://' + os.path.join(folder, page)], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=300).stdout
+
+    def report(self, folder, *args):
+        proc = subprocess.run([self.program, '--quick', '--report', os.path.join(folder, 'r.html'),
+                               *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(proc.returncode, 0, proc.stderr)
+
     def test_drawn(self):
+        """Bars and lines, in both colour schemes."""
         with tempfile.TemporaryDirectory() as folder:
-            page = os.path.join(folder, 'r.html')
-            proc = subprocess.run([self.program, '--quick', '--case', 'post', '--report', page],
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            self.assertEqual(proc.returncode, 0, proc.stderr)
+            self.report(folder, '--case', 'post,scale', '--qps', '1,10,100')
             for scheme, ours in OURS.items():
                 shot = os.path.join(folder, scheme + '.png')
-                cmd = [BROWSER, '--headless', '--no-sandbox', '--disable-gpu',
-                       '--hide-scrollbars', '--host-resolver-rules=MAP * ~NOTFOUND',
-                       '--user-data-dir=' + os.path.join(folder, 'profile'),
-                       '--window-size=%d,%d' % SIZE, '--screenshot=' + shot]
-                if scheme == 'dark':
-                    cmd.append('--blink-settings=preferredColorScheme=0')
-                res = subprocess.run(cmd + ['file://' + page], stdout=subprocess.PIPE,
-                                     stderr=subprocess.STDOUT, text=True, timeout=300)
-                self.assertTrue(os.path.exists(shot), res.stdout)
-                count = sum(p == ours for p in pixels(shot))
-                self.assertGreater(count, 1000, scheme)
+                dark = ['--blink-settings=preferredColorScheme=0'] if scheme == 'dark' else []
+                out = self.browse(folder, 'r.html', '--window-size=%d,%d' % SIZE,
+                                  '--screenshot=' + shot, *dark)
+                self.assertTrue(os.path.exists(shot), out)
+                drawn = list(pixels(shot))
+                self.assertGreater(sum(p == ours[0] for p in drawn), 1000, scheme)
+                # A line is thin, and its edges are of other colours.
+                self.assertGreater(sum(p == ours[1] for p in drawn), 100, scheme)
+
+    def test_phone(self):
+        """Nothing is cut off, too small or on top of something else."""
+        with tempfile.TemporaryDirectory() as folder:
+            self.report(folder, '--case', 'post_poll,lcore,size,scale', '--size', '8,4096,262144',
+                        '--qps', '1,10,100,1000')
+            with open(os.path.join(folder, 'frame.html'), 'w') as f:
+                f.write(FRAME)
+            out = self.browse(folder, 'frame.html', '--allow-file-access-from-files',
+                              '--virtual-time-budget=20000', '--dump-dom')
+            found = re.search(r'plots (\d+); lines (\d+); (.*?)</p>', out)
+            self.assertIsNotNone(found, out[-2000:])
+            self.assertEqual(found.group(3), '')
+            with open(os.path.join(folder, 'r.html')) as f:
+                text = f.read()
+            # Of two CPUs a plot may be missing: L moved all the time.
+            self.assertIn('Scaling over queue pairs', text)
+            self.assertEqual(int(found.group(1)), text.count('<figure>'))
+            self.assertGreaterEqual(int(found.group(2)), int(found.group(1)) + 2)
 
 
 if __name__ == '__main__':

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Rate of 8-byte writes over the number of queue pairs, on one CPU with the device in its poll
+ * loop: all active, beside as many queues and a device written by hand; and one active of many.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "floor.h"
+#include "soft.h"
+
+#define DEPTH 16
+
+/* Queues by hand: DEPTH blocks and CQEs each, and nothing shared but the register. */
+struct hand {
+	uint8_t sq[DEPTH * 64], cq[DEPTH * 64];
+	uint32_t sq_rec[16], cq_rec[16];
+	struct floor_qp q;
+	struct floor_dev d;
+} __attribute__((aligned(64)));
+
+struct scale {
+	struct soft *s;
+	struct hand *hands;
+	uint32_t qps;
+	uint64_t writes;
+};
+
+static struct hand *
+hands_new(struct soft *s, uint32_t n)
+{
+	struct hand *hands = aligned_alloc(4096, RTE_ALIGN_CEIL(n * sizeof(*hands), 4096));
+	static uint64_t reg[8];
+	uint32_t i, k;
+
+	if (hands == NULL)
+		return NULL;
+	memset(hands, 0, n * sizeof(*hands));
+	for (i = 0; i < n; i++) {
+		struct hand *h = &hands[i];
+		const size_t offset = 8 * (size_t)(i % 512);
+
+		h->q = (struct floor_qp){
+			.sq = h->sq,
+			.cq = h->cq,
+			.sq_mask = DEPTH - 1,
+			.cq_mask = DEPTH - 1,
+			.cq_log = rte_log2_u32(DEPTH),
+			.qpn = 0x100 + i,
+			.sq_rec = &h->sq_rec[1],
+			.cq_rec = h->cq_rec,
+			.reg = reg,
+			.src = s->from + offset,
+			.raddr = (uintptr_t)s->to + offset,
+		};
+		h->d = (struct floor_dev){
+			.sq = h->sq,
+			.cq = h->cq,
+			.sq_mask = DEPTH - 1,
+			.cq_mask = DEPTH - 1,
+			.cq_log = rte_log2_u32(DEPTH),
+			.sq_rec = &h->sq_rec[1],
+			.reg = reg,
+		};
+		for (k = 0; k < DEPTH; k++)
+			h->cq[k * 64 + 63] = 0xf1;
+	}
+	return hands;
+}
+
+/* One write outstanding on each queue, round after round; M/s. */
+static double
+by_hand(void *arg)
+{
+	const struct scale *c = arg;
+	const uint64_t rounds = c->writes / c->qps;
+	uint64_t r, t = tsc();
+	uint32_t i;
+
+	for (r = 0; r < rounds; r++) {
+		for (i = 0; i < c->qps; i++)
+			floor_post_inline8(&c->hands[i].q, 1, 1);
+		for (i = 0; i < c->qps; i++)
+			floor_ideal_run(&c->hands[i].d);
+		for (i = 0; i < c->qps; i++)
+			if (floor_poll(&c->hands[i].q) != 1)
+				return -1;
+	}
+	return 1000 * (double)(rounds * c->qps) / ns_since(t);
+}
+
+static double
+in_turn(void *arg)
+{
+	const struct scale *c = arg;
+	uint64_t worst;
+	double ns = soft_in_turn(c->s, c->qps, c->writes, &worst);
+
+	return ns > 0 ? 1000 / ns : -1;
+}
+
+static double
+one_active(void *arg)
+{
+	const struct scale *c = arg;
+	struct soft_run run = {c->s, c->writes, 1, DEPTH, true, NULL};
+	double ns = soft_write8(&run);
+
+	return ns > 0 ? 1000 / ns : -1;
+}
+
+/* Did the floor do its work, and ours? Both write the same there. */
+static bool
+written(struct soft *s, uint32_t n, measure_fn side, void *arg)
+{
+	const size_t bytes = 8 * (size_t)RTE_MIN(n, 512u);
+	size_t i;
+
+	for (i = 0; i < bytes; i++)
+		s->from[i] = (uint8_t)(i * 7 + 1);
+	memset(s->to, 0, bytes);
+	return side(arg) > 0 && memcmp(s->from, s->to, bytes) == 0;
+}
+
+static int
+point(uint32_t n)
+{
+	const uint64_t writes = RTE_MAX(opts.quick ? 2000u : 40000u, 4 * n) / n * n;
+	struct row all = {
+		.unit = "M/s; floor: queues and device by hand",
+		.plot = PLOT_QPS,
+		.x = n,
+		.ours_line = "all active, one write each",
+		.floor_line = "queues and device by hand",
+	};
+	struct row one = {
+		.unit = "M/s; floor: all active",
+		.plot = PLOT_QPS,
+		.x = n,
+		.ours_line = "one active, 16 writes",
+	};
+	struct scale c = {.qps = n, .writes = writes};
+	struct soft s;
+	int rc = soft_open(&s, "soft0", (n + 1) / 2, DEPTH, 8192);
+
+	if (rc != 0)
+		return rc;
+	c.s = &s;
+	c.hands = hands_new(&s, n);
+	if (c.hands == NULL) {
+		rc = -ENOMEM;
+		goto close;
+	}
+	snprintf(all.name, sizeof(all.name), "scale/%u/all active", n);
+	measure_pair(by_hand, &c, in_turn, &c, &all.p);
+	if (!written(&s, n, by_hand, &c) || !written(&s, n, in_turn, &c))
+		all.p.valid = false;
+	report_row(&all);
+	snprintf(one.name, sizeof(one.name), "scale/%u/1 active", n);
+	measure_pair(in_turn, &c, one_active, &c, &one.p);
+	report_row(&one);
+	free(c.hands);
+close:
+	soft_close(&s);
+	return rc;
+}
+
+static int
+run(void)
+{
+	unsigned int i;
+	int rc = 0;
+
+	for (i = 0; i < opts.qps.n && rc == 0; i++)
+		rc = point(opts.qps.at[i]);
+	return rc;
+}
+
+const struct bench_case case_scale = {
+	.name = "scale",
+	.what = "rate over the number of queue pairs (--qps), beside queues written by hand",
+	.run = run,
+};

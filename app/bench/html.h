@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Parts of the page that --report writes. */
+#ifndef HTML_H
+#define HTML_H
+
+#include <stdio.h>
+
+#include "bench.h"
+
+#define HTML_MAX_LINES 24
+
+/* What a line is of: floors are dashed, peers dotted. */
+enum html_kind {
+	HTML_OURS,
+	HTML_FLOOR,
+	HTML_PEER,
+};
+
+struct html_line {
+	char label[96];
+	enum html_kind kind;
+	double y[BENCH_MAX_POINTS]; /* of each tick; <= 0: none */
+};
+
+/* A plot of lines over ticks of even distance, its axis of y logarithmic. */
+struct html_lines {
+	const char *title, *x_label, *y_label;
+	char ticks[BENCH_MAX_POINTS][16];
+	unsigned int n_ticks;
+	struct html_line lines[HTML_MAX_LINES];
+	unsigned int n;
+	bool ns; /* y is a time: told as ns, us, ms */
+};
+
+/* ---- html_lines.c */
+
+/* The plot, its legend and its table; nothing if it has no line. */
+void html_lines(FILE *f, const struct html_lines *p);
+/* Text of a page: what means something to HTML is escaped. */
+void html_text(FILE *f, const char *s);
+/* Its part of the style sheet. */
+extern const char html_lines_style[];
+
+/* ---- html_plots.c: which lines the rows make */
+void html_latency(FILE *f);
+void html_sweeps(FILE *f);
+
+#endif

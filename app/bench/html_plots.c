@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Which lines the rows make: quantiles of latencies, rates over size, over queue pairs. */
+#include <string.h>
+
+#include "html.h"
+
+/* The line of that name; a new one if there is none; NULL: too many. */
+static struct html_line *
+line_of(struct html_lines *p, const char *label, enum html_kind kind)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->n; i++)
+		if (strcmp(p->lines[i].label, label) == 0)
+			return &p->lines[i];
+	if (p->n == HTML_MAX_LINES)
+		return NULL;
+	p->lines[p->n] = (struct html_line){.kind = kind};
+	snprintf(p->lines[p->n].label, sizeof(p->lines[0].label), "%s", label);
+	return &p->lines[p->n++];
+}
+
+/* A floor by another's program or by the kernel is a peer. */
+static enum html_kind
+floor_kind(const char *name)
+{
+	return strstr(name, "UCX") != NULL || strstr(name, "TCP") != NULL ||
+			       strncmp(name, "peers/", 6) == 0
+		       ? HTML_PEER
+		       : HTML_FLOOR;
+}
+
+static void
+add_tail(struct html_lines *p, const char *label, enum html_kind kind, const struct tail *t)
+{
+	const unsigned int n = p->n;
+	struct html_line *l;
+
+	if (t->samples == 0)
+		return;
+	l = line_of(p, label, kind);
+	/* Ours beside a second floor is the same once more: the first stays. */
+	if (l != NULL && p->n != n)
+		memcpy(l->y, t->ns, sizeof(t->ns));
+}
+
+/* "wire/write8" of "wire/write8/latency/tcp". */
+static void
+latency_label(const char *name, char *label, size_t size)
+{
+	const char *end = strstr(name, "/latency");
+
+	snprintf(label, size, "%.*s", end != NULL ? (int)(end - name) : (int)strlen(name), name);
+}
+
+/* Rows whose unit begins with @unit. */
+static void
+latency_plot(FILE *f, const char *unit, const char *title)
+{
+	static struct html_lines p;
+	const struct judged *j;
+	char label[80], by[96];
+	unsigned int i;
+
+	memset(&p, 0, sizeof(p));
+	p.title = title;
+	p.x_label = "part of the operations that take no longer";
+	p.y_label = "latency";
+	p.ns = true;
+	p.n_ticks = BENCH_QUANTILES;
+	for (i = 0; i < BENCH_QUANTILES; i++)
+		snprintf(p.ticks[i], sizeof(p.ticks[i]), "%s", bench_quantiles[i].name);
+	for (i = 0; (j = report_judged(i)) != NULL; i++) {
+		const char *floor = strstr(j->row.unit, "floor: ");
+
+		if (strncmp(j->row.unit, unit, strlen(unit)) != 0 || !j->row.p.valid)
+			continue;
+		latency_label(j->row.name, label, sizeof(label));
+		add_tail(&p, label, HTML_OURS, &j->row.p.ours_tail);
+		if (floor != NULL)
+			snprintf(by, sizeof(by), "%s", floor + 7);
+		else
+			snprintf(by, sizeof(by), "%s%s", label,
+				 j->row.p.floor_only ? "" : " by hand");
+		add_tail(&p, by, floor_kind(by), &j->row.p.floor_tail);
+	}
+	html_lines(f, &p);
+}
+
+void
+html_latency(FILE *f)
+{
+	latency_plot(f, "ns one way", "Latency percentiles, one way to another process");
+	latency_plot(f, "ns, post to CQE", "Latency percentiles, from the post to the CQE");
+}
+
+static void
+tick_text(char *text, size_t size, enum bench_plot plot, uint32_t x)
+{
+	if (plot == PLOT_QPS || x < 1024)
+		snprintf(text, size, plot == PLOT_QPS ? "%u" : "%u B", x);
+	else if (x < 1u << 20)
+		snprintf(text, size, "%u KiB", x >> 10);
+	else
+		snprintf(text, size, "%u MiB", x >> 20);
+}
+
+/* The tick of @x; all are there in the order of the rows, which is ascending. */
+static unsigned int
+tick_of(struct html_lines *p, enum bench_plot plot, uint32_t x)
+{
+	char text[16];
+	unsigned int i;
+
+	tick_text(text, sizeof(text), plot, x);
+	for (i = 0; i < p->n_ticks; i++)
+		if (strcmp(p->ticks[i], text) == 0)
+			return i;
+	if (p->n_ticks < BENCH_MAX_POINTS)
+		memcpy(p->ticks[p->n_ticks++], text, sizeof(text));
+	return i;
+}
+
+static void
+add_point(struct html_lines *p, const char *label, enum html_kind kind, unsigned int tick, double y)
+{
+	struct html_line *l = label != NULL && y > 0 ? line_of(p, label, kind) : NULL;
+
+	if (l != NULL && tick < BENCH_MAX_POINTS)
+		l->y[tick] = y;
+}
+
+/* @per_byte: GB/s of rows in M/s. */
+static void
+sweep_plot(FILE *f, enum bench_plot plot, bool per_byte, const char *title, const char *x_label,
+	   const char *y_label)
+{
+	static struct html_lines p;
+	const struct judged *j;
+	unsigned int i, tick;
+
+	memset(&p, 0, sizeof(p));
+	p.title = title;
+	p.x_label = x_label;
+	p.y_label = y_label;
+	for (i = 0; (j = report_judged(i)) != NULL; i++) {
+		const struct row *r = &j->row;
+		const double by = per_byte ? r->x / 1000.0 : 1;
+
+		if (r->plot != plot || !r->p.valid)
+			continue;
+		tick = tick_of(&p, plot, r->x);
+		if (!r->p.floor_only)
+			add_point(&p, r->ours_line, HTML_OURS, tick, r->p.ours * by);
+		add_point(&p, r->floor_line,
+			  r->floor_line != NULL ? floor_kind(r->floor_line) : HTML_FLOOR, tick,
+			  r->p.floor * by);
+	}
+	html_lines(f, &p);
+}
+
+void
+html_sweeps(FILE *f)
+{
+	sweep_plot(f, PLOT_SIZE, false, "Rate over message size", "message size",
+		   "million messages/s");
+	sweep_plot(f, PLOT_SIZE, true, "Bytes moved over message size", "message size", "GB/s");
+	sweep_plot(f, PLOT_QPS, false, "Scaling over queue pairs", "queue pairs",
+		   "million writes/s");
+}
