@@ -121,6 +121,7 @@ verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	cq->cqn = c->cq->handle;
 	cq->progress = verbs_poll;
 	cq->progress_arg = c;
+	cq->poll = verbs_cq_poll;
 	cq->ctrl->depth = 1u << log_size;
 	cq->ctrl->priv = c;
 	return 0;

@@ -230,8 +230,9 @@ int verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);
 int verbs_cq_destroy(struct bb_cq *cq);
 int verbs_cq_resize(struct bb_cq *cq, uint32_t depth);
 int verbs_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us);
-/* Take completions of the provider: cq->progress. */
+/* Take completions of the provider: cq->progress, and cq->poll. */
 void verbs_poll(void *arg);
+unsigned int verbs_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 /* All there are. */
 void verbs_drain(struct verbs_cq *c);
 /* End the ring by a CQE, as a card does for bb_cqring_move(). */

@@ -2,7 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completions: from the provider's CQ to CQEs in the ring that the application polls.
+ * Completions: from the provider's CQ to the application, or to CQEs in the ring that it polls.
+ *
+ * A request that has simply succeeded goes straight to the application's struct bb_wc while the
+ * ring is empty. Everything else becomes a CQE: receives, errors, what is complete behind
+ * others, what finds no room; and what comes behind a CQE, as order is kept.
  *
  * A request whose completion nobody asked for may have been given to the provider signalled all
  * the same (verbs_send.c): its completion moves verbs_qp.done on and makes no CQE. What the
@@ -12,6 +16,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bb_post.h"
 #include "verbs_drv.h"
 
 #define BURST 32u /* completions of a poll */
@@ -51,6 +56,13 @@ syndrome_of(enum ibv_wc_status status)
 		return 0;
 	}
 }
+
+/* What a poll gives the application. */
+struct polled {
+	struct bb_wc *wc;
+	unsigned int n, done;
+	uint32_t cqes; /* that there would have been */
+};
 
 /* Where the next CQE goes; CQ credits say that there is room. */
 static inline struct bb_cqe *
@@ -167,6 +179,40 @@ send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t 
 		own_done(q, seq);
 }
 
+/* The same without a CQE, if that may be. */
+static inline __attribute__((always_inline)) bool
+send_direct(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *from, struct polled *p)
+{
+	struct bb_qp *qp = c->bb->qps[VERBS_WR_USER(wr_id) & BB_MAX_USER_INDEX];
+	const struct bb_sq_wqe *w;
+	struct verbs_qp *q;
+	struct bb_wc *wc;
+
+	if (p->done == p->n || c->pi != c->bb->ring.ci || bb_unlikely(qp == NULL))
+		return false;
+	q = qp->sq.driver;
+	if (bb_unlikely(q->own_head != q->own_tail))
+		return false;
+	if (bb_unlikely((wr_id & VERBS_WR_REPORT) == 0)) {
+		w = &qp->sq.wqes[wr_id & qp->sq.mask];
+		__atomic_store_n(&q->done, w->seq, __ATOMIC_RELAXED);
+		return true;
+	}
+	w = bb_sq_complete(&qp->sq, (uint16_t)wr_id);
+	__atomic_store_n(&q->done, w->seq, __ATOMIC_RELAXED);
+	p->cqes++;
+	if ((w->flags & BB_SEND_SIGNALED) == 0)
+		return true;
+	wc = &p->wc[p->done++];
+	wc->wr_id = w->wr_id;
+	wc->qp = qp;
+	wc->byte_len = send_len(c, w, from);
+	wc->status = BB_WC_SUCCESS;
+	wc->opcode = bb_wc_opcode_of(w->opcode);
+	wc->flags = 0;
+	return true;
+}
+
 static void
 send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
 {
@@ -260,19 +306,19 @@ verbs_recv_refused(struct bb_qp *qp, uint16_t idx)
 }
 
 static void
-take(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time)
+take(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time, struct polled *p)
 {
 	if ((wc->wr_id & VERBS_WR_RECV) != 0)
 		recv_done(c, wc, time);
 	else if (wc->status != IBV_WC_SUCCESS)
 		send_failed(c, wc);
-	else
+	else if (!send_direct(c, wc->wr_id, wc, p))
 		send_done(c, wc->wr_id, wc, time);
 }
 
 /* The current completion of an extended CQ, read whole. */
 static void
-take_ex(struct verbs_cq *c, uint64_t time)
+take_ex(struct verbs_cq *c, uint64_t time, struct polled *p)
 {
 	struct ibv_cq_ex *ex = c->ex;
 	struct ibv_wc wc = {.wr_id = ex->wr_id, .status = ex->status};
@@ -292,12 +338,12 @@ take_ex(struct verbs_cq *c, uint64_t time)
 		wc.slid = (uint16_t)ibv_wc_read_slid(ex);
 		wc.sl = ibv_wc_read_sl(ex);
 	}
-	take(c, &wc, time);
+	take(c, &wc, time, p);
 }
 
-/* Up to @room completions of an extended CQ. */
+/* Up to @room completions of an extended CQ; no more when the application has what it asked for. */
 static uint32_t
-poll_ex(struct verbs_cq *c, uint32_t room)
+poll_ex(struct verbs_cq *c, uint32_t room, struct polled *p)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq_ex *ex = c->ex;
@@ -306,25 +352,27 @@ poll_ex(struct verbs_cq *c, uint32_t room)
 	if (ibv_start_poll(ex, &attr) != 0)
 		return 0;
 	do {
-		const uint64_t time = c->timestamps ? ibv_wc_read_completion_ts(ex) : 0;
+		const uint64_t wr_id = ex->wr_id;
 
-		if (bb_likely(ex->status == IBV_WC_SUCCESS && (ex->wr_id & VERBS_WR_RECV) == 0))
-			send_done(c, ex->wr_id, NULL, time);
-		else
-			take_ex(c, time);
-	} while (++n < room && !c->one_by_one && ibv_next_poll(ex) == 0);
+		if (bb_unlikely(ex->status != IBV_WC_SUCCESS || (wr_id & VERBS_WR_RECV) != 0))
+			take_ex(c, c->timestamps ? ibv_wc_read_completion_ts(ex) : 0, p);
+		else if (!send_direct(c, wr_id, NULL, p))
+			send_done(c, wr_id, NULL,
+				  c->timestamps ? ibv_wc_read_completion_ts(ex) : 0);
+	} while (++n < room && (p->n == 0 || p->done < p->n) && !c->one_by_one &&
+		 ibv_next_poll(ex) == 0);
 	ibv_end_poll(ex);
 	return n;
 }
 
 static uint32_t
-poll_plain(struct verbs_cq *c, uint32_t room)
+poll_plain(struct verbs_cq *c, uint32_t room, struct polled *p)
 {
 	struct ibv_wc wc[BURST];
 	int i, n = ibv_poll_cq(c->cq, (int)RTE_MIN(room, BURST), wc);
 
 	for (i = 0; i < n; i++)
-		take(c, &wc[i], 0);
+		take(c, &wc[i], 0, p);
 	return n > 0 ? (uint32_t)n : 0;
 }
 
@@ -333,14 +381,14 @@ poll_plain(struct verbs_cq *c, uint32_t room)
  * each request once, so there are never more than the ring holds.
  */
 static uint32_t
-poll_some(struct verbs_cq *c)
+poll_some(struct verbs_cq *c, struct polled *p)
 {
 	uint32_t n;
 
 	if (c->ex == NULL)
-		return poll_plain(c, BURST);
-	n = poll_ex(c, BURST);
-	while (c->one_by_one && n != 0 && n < BURST && poll_ex(c, 1) != 0)
+		return poll_plain(c, BURST, p);
+	n = poll_ex(c, BURST, p);
+	while (c->one_by_one && n != 0 && n < BURST && poll_ex(c, 1, p) != 0)
 		n++;
 	return n;
 }
@@ -348,12 +396,30 @@ poll_some(struct verbs_cq *c)
 void
 verbs_poll(void *arg)
 {
-	(void)poll_some(arg);
+	struct polled none = {0};
+
+	(void)poll_some(arg, &none);
+}
+
+unsigned int
+verbs_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
+{
+	struct verbs_cq *c = cq->progress_arg;
+	struct polled p = {.wc = wc, .n = n};
+
+	(void)poll_some(c, &p);
+	if (p.cqes != 0)
+		bb_count_add(&cq->cqes, p.cqes);
+	if (c->pi != cq->ring.ci)
+		p.done += bb_cq_poll_ring(cq, wc + p.done, n - p.done);
+	return p.done;
 }
 
 void
 verbs_drain(struct verbs_cq *c)
 {
-	while (poll_some(c) != 0)
+	struct polled none = {0};
+
+	while (poll_some(c, &none) != 0)
 		;
 }

@@ -23,7 +23,7 @@ extern "C" {
  * Layout of the structs that inline functions read. A program built against
  * other headers than the library is refused when it creates a queue.
  */
-#define BB_LAYOUT_VERSION 5u
+#define BB_LAYOUT_VERSION 6u
 
 /** Owner of a queue: the calling thread's lcore id. */
 #define BB_LCORE_SELF UINT32_MAX
@@ -137,6 +137,9 @@ struct bb_cq {
 	uint32_t qps_mask;
 	uint32_t owner; /**< lcore id */
 	uint64_t cqes;  /**< statistics: CQEs consumed */
+	/** bb_cq_poll() of a library's CQ; NULL: there is the ring only, as where progress is NULL
+	 */
+	unsigned int (*poll)(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 	/* Once per event. */
 	uint64_t *arm_reg; /**< the register that arms it; NULL: see bb_cq_arm_slow() */
 	uint32_t cqn;

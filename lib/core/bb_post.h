@@ -314,21 +314,14 @@ bb_wc_opcode_of(uint8_t wqe_opcode)
 	}
 }
 
-/**
- * Take up to @p n completions. Unsignalled requests that succeeded are accounted
- * for and not reported; on an error every request of the queue is reported.
- * @return how many were written to @p wc.
- */
+/** What bb_cq_poll() finds in the ring as it stands: it calls this. */
 static inline unsigned int
-bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
+bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
+	const uint32_t start = cq->ring.ci;
 	unsigned int done = 0;
-	uint32_t start, ci;
+	uint32_t ci = start;
 
-	if (cq->progress != NULL)
-		cq->progress(cq->progress_arg);
-	start = cq->ring.ci;
-	ci = start;
 	while (done < n) {
 		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
 		const struct bb_sq_wqe *w;
@@ -362,6 +355,22 @@ bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 		bb_cqring_update(&cq->ring);
 	}
 	return done;
+}
+
+/**
+ * Take up to @p n completions. Unsignalled requests that succeeded are accounted
+ * for and not reported; on an error every request of the queue is reported.
+ * @return how many were written to @p wc.
+ */
+static inline unsigned int
+bb_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
+{
+	if (cq->progress != NULL) {
+		if (cq->poll != NULL)
+			return cq->poll(cq, wc, n);
+		cq->progress(cq->progress_arg);
+	}
+	return bb_cq_poll_ring(cq, wc, n);
 }
 
 /**

@@ -61,6 +61,72 @@ remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uin
 	assert_int_equal(connect_to_itself(f->qp), 0);
 }
 
+/*
+ * Plain completions, which need no CQE, and others in one stream, polled in parts: the order
+ * of each queue holds, with what the driver completes itself in its place.
+ */
+static void
+test_order(void **state)
+{
+	uint64_t sent, received, want_send, want_recv;
+	unsigned int i, n, k, turn, what;
+	struct bb_cq_stats stats;
+	uint32_t seed = 1;
+	struct bb_wc wc[8];
+	struct bb_sge sge;
+	struct fixture f;
+	size_t kind;
+
+	(void)state;
+	for (kind = 0; kind < RTE_DIM(kinds); kind++) {
+		make(&f, BB_QPT_RC, false, kind);
+		sge = piece(&f, FROM, 8);
+		sent = received = want_send = want_recv = 0;
+		for (turn = 0; turn < 2000 || want_send != sent; turn++) {
+			null_dev.hold = turn % 5 == 1;
+			for (i = 0; turn < 2000 && i < 3; i++) {
+				if (bb_sq_outstanding(&f.qp->sq) > 12)
+					break;
+				seed = seed * 1103515245u + 12345;
+				what = seed >> 16 & 3;
+				if (what == 0)
+					post_recv(&f, received++);
+				k = what == 0 ? bb_post_send(f.qp, sent, &sge, 1, BB_SEND_SIGNALED)
+				    : what == 1 ? bb_post_nop(f.qp, sent, BB_SEND_SIGNALED)
+				    : what == 2 ? bb_post_read(f.qp, sent, &sge, 1, TO, 1,
+							       BB_SEND_SIGNALED)
+						: bb_post_write(f.qp, sent, &sge, 1, TO, 1,
+								BB_SEND_SIGNALED);
+				assert_int_equal(k, 1);
+				sent++;
+			}
+			bb_qp_ring(f.qp);
+			if (!null_dev.hold)
+				null_release();
+			n = bb_cq_poll(f.cq, wc, turn % 8);
+			for (i = 0; i < n; i++) {
+				assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+				if (wc[i].opcode == BB_WC_RECV)
+					assert_int_equal(wc[i].wr_id, want_recv++);
+				else
+					assert_int_equal(wc[i].wr_id, want_send++);
+				assert_int_equal(wc[i].byte_len,
+						 wc[i].opcode == BB_WC_RECV ||
+								 wc[i].opcode == BB_WC_RDMA_READ
+							 ? 8
+							 : 0);
+			}
+		}
+		silent(&f);
+		assert_true(sent > 1000);
+		assert_int_equal(want_recv, received);
+		assert_int_equal(bb_cq_stats(f.cq, &stats), 0);
+		assert_int_equal(stats.cqes, sent + received);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
 /* What is promised to queues fits at the provider: a depth is rounded up there, too. */
 static void
 test_depth(void **state)
@@ -280,6 +346,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_depth, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_resize, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_resize_own, setup, teardown),
