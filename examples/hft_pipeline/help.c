@@ -65,11 +65,16 @@ static const char text[] =
 	"    hft_pipeline -l 0,1 --no-huge -m 256 --no-pci\n"
 	"  A stage to an lcore:\n"
 	"    hft_pipeline -l 0-4 --no-huge -m 256 --no-pci -- --stages feed,book,strategy,risk,gateway\n"
-	"  Two processes over shared memory; over two hosts it is the same with --device mlx5_0:\n"
+	"  Two processes over shared memory:\n"
 	"    hft_pipeline -l 1 --no-huge -m 256 --no-pci --no-shconf -- --listen 127.0.0.1:18600 \\\n"
 	"      --device soft0,shm=desk,ip=192.0.2.2/24\n"
 	"    hft_pipeline -l 0 --no-huge -m 256 --no-pci --no-shconf -- --connect 127.0.0.1:18600 \\\n"
-	"      --device soft0,shm=desk,ip=192.0.2.1/24\n";
+	"      --device soft0,shm=desk,ip=192.0.2.1/24\n"
+	"  Two hosts; with cards it is --device mlx5_0 and no --vdev:\n"
+	"    hft_pipeline -l 0 --no-huge -m 256 --no-pci --vdev=net_af_packet0,iface=eth1 -- \\\n"
+	"      --listen 198.51.100.2:18600 --device soft0,port=net_af_packet0,ip=192.0.2.2/24\n"
+	"    hft_pipeline -l 0 --no-huge -m 256 --no-pci --vdev=net_af_packet0,iface=eth1 -- \\\n"
+	"      --connect 198.51.100.2:18600 --device soft0,port=net_af_packet0,ip=192.0.2.1/24\n";
 
 void
 options_help(FILE *out)

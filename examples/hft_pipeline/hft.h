@@ -13,11 +13,10 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/socket.h>
 
 #include "histogram.h"
+#include "program.h"
 #include "rdma_ring.h"
 #include "replay.h"
 
@@ -54,9 +53,9 @@ struct options {
 	uint32_t defect_at; /* counted from 1 */
 };
 
-/* 0; 1: done, the text was printed; -1: wrong, said on stderr. */
-int options_parse(struct options *o, int argc, char **argv);
-bool options_known(const char *arg);
+/* As struct program wants them. */
+extern const struct option hft_options[];
+int options_parse(void *o, int argc, char **argv);
 void options_help(FILE *out);
 
 struct place;
@@ -128,7 +127,6 @@ struct place {
 	char why[256]; /* of rc */
 };
 
-extern volatile sig_atomic_t stop_signal;
 /* A place has failed: the others of the process end. */
 extern int some_failed;
 /* Where the ends that listen do, in network order; 0: not yet. Of one process. */

@@ -221,8 +221,8 @@ answer(struct place *p, const struct bb_cm_event *ev)
 	mine = hello_of(p, e == NULL ? 0 : e->link);
 	if (e == NULL || e->conn != NULL || ev->private_len != sizeof(h) ||
 	    memcmp(ev->private_data, &mine, sizeof(h)) != 0) {
-		fprintf(stderr, "hft_pipeline: a caller was refused: %s\n",
-			e != NULL && e->conn != NULL ? "this link has one" : no);
+		say("a caller was refused: %s",
+		    e != NULL && e->conn != NULL ? "this link has one" : no);
 		bb_conn_reject(ev->conn, no, sizeof(no) - 1);
 		bb_conn_destroy(ev->conn);
 		return 0;

@@ -11,21 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_eal.h>
-#include <rte_errno.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
 #include "generate.h"
 #include "hft.h"
 
-volatile sig_atomic_t stop_signal;
-
-static void
-on_signal(int sig)
-{
-	stop_signal = sig;
-}
+const struct program program = {
+	.name = "hft_pipeline",
+	.no_huge = "--no-huge -m 256",
+	.options = hft_options,
+	.help = options_help,
+	.parse = options_parse,
+};
 
 static int
 load(const struct options *o, struct itch_file *f)
@@ -45,27 +43,24 @@ load(const struct options *o, struct itch_file *f)
 			rc = itch_file_open(f, image, size, &fault);
 	}
 	if (rc == -EBADMSG && fault.message != 0)
-		fprintf(stderr,
-			"hft_pipeline: %s: message %u, at byte %" PRIu64 ", %s; the file is cut "
-			"short or damaged: make it again with --generate\n",
-			name, fault.message, fault.offset, fault.what);
+		say("%s: message %u, at byte %" PRIu64 ", %s; the file is cut "
+		    "short or damaged: make it again with --generate",
+		    name, fault.message, fault.offset, fault.what);
 	else if (rc == -EBADMSG)
-		fprintf(stderr,
-			"hft_pipeline: %s: %s (byte %" PRIu64 "); the file is cut short or "
-			"damaged: make it again with --generate\n",
-			name, fault.what, fault.offset);
+		say("%s: %s (byte %" PRIu64 "); the file is cut short or "
+		    "damaged: make it again with --generate",
+		    name, fault.what, fault.offset);
 	else if (rc != 0)
-		fprintf(stderr, "hft_pipeline: %s: %s\n", name, strerror(-rc));
+		say("%s: %s", name, strerror(-rc));
 	if (rc == 0 && f->h.symbols > o->params.symbols) {
-		fprintf(stderr, "hft_pipeline: %s has %u symbols: give both sides --symbols %u\n",
-			name, f->h.symbols, f->h.symbols);
+		say("%s has %u symbols: give both sides --symbols %u", name, f->h.symbols,
+		    f->h.symbols);
 		rc = -EINVAL;
 	}
 	if (rc == 0 && f->h.max_open > o->params.max_orders) {
-		fprintf(stderr,
-			"hft_pipeline: %s has %u orders open at a time: give both sides "
-			"--max-orders %u\n",
-			name, f->h.max_open, f->h.max_open);
+		say("%s has %u orders open at a time: give both sides "
+		    "--max-orders %u",
+		    name, f->h.max_open, f->h.max_open);
 		rc = -EINVAL;
 	}
 	return rc;
@@ -91,9 +86,8 @@ save(const struct options *o)
 	}
 	free(image);
 	if (rc != 0) {
-		fprintf(stderr,
-			"hft_pipeline: --generate %s: %s; give a file that can be written\n",
-			o->generate, strerror(-rc));
+		say("--generate %s: %s; give a file that can be written", o->generate,
+		    strerror(-rc));
 		return EXIT_FAILED;
 	}
 	printf("%s: %u messages of %u symbols, seed %" PRIu64 ", %zu bytes\n", o->generate,
@@ -153,7 +147,7 @@ place_main(void *arg)
 	if (p->cm != NULL)
 		links_disconnect(p);
 	if (p->rc == 0 && p->book.wrong != 0)
-		fprintf(stderr, "hft_pipeline: books: message %u %s\n", p->book.which, p->book.why);
+		say("books: message %u %s", p->book.which, p->book.why);
 	place_close(p);
 	return rc;
 }
@@ -173,10 +167,9 @@ open_devices(const struct options *o, struct place *places)
 		spec = i > 0 && o->listen == NULL ? o->peer_device : o->device;
 		rc = bb_dev_open(spec, &p->dev);
 		if (rc != 0) {
-			fprintf(stderr,
-				"hft_pipeline: --device %s: cannot be opened: %s; the lines above "
-				"say why\n",
-				spec, strerror(-rc));
+			say("--device %s: cannot be opened: %s; the lines above "
+			    "say why",
+			    spec, strerror(-rc));
 			return rc;
 		}
 	}
@@ -201,10 +194,9 @@ assign(const struct options *o, struct place *places)
 		if ((o->listen != NULL && feed) || (o->connect != NULL && !feed))
 			continue;
 		if (lcore == RTE_MAX_LCORE) {
-			fprintf(stderr,
-				"hft_pipeline: each place needs an lcore, and %u are here: give EAL "
-				"more, as in -l 0-%u, or group stages by --stages\n",
-				rte_lcore_count(), o->places - 1);
+			say("each place needs an lcore, and %u are here: give EAL "
+			    "more, as in -l 0-%u, or group stages by --stages",
+			    rte_lcore_count(), o->places - 1);
 			return -1;
 		}
 		p->lcore = lcore;
@@ -221,7 +213,7 @@ run(const struct options *o, const struct itch_file *file)
 	uint32_t i;
 
 	if (places == NULL) {
-		fprintf(stderr, "hft_pipeline: no memory\n");
+		say("no memory");
 		return EXIT_FAILED;
 	}
 	n = assign(o, places);
@@ -253,7 +245,7 @@ run(const struct options *o, const struct itch_file *file)
 			continue;
 		rc = EXIT_FAILED;
 		if (places[i].why[0] != '\0')
-			fprintf(stderr, "hft_pipeline: %s\n", places[i].why);
+			say("%s", places[i].why);
 	}
 	rc = report(o, places, rc);
 out:
@@ -266,53 +258,14 @@ out:
 	return rc;
 }
 
-/* "--" and what stands behind it; EAL has what stands before. */
-static int
-split_args(int argc, char **argv)
-{
-	int i;
-
-	for (i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return argc;
-}
-
-static int
-parse_args(struct options *o, int argc, char **argv, int eal_argc)
-{
-	int i, rc;
-
-	for (i = 1; i < eal_argc; i++) {
-		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
-			options_help(stdout);
-			return 1;
-		}
-		if (options_known(argv[i])) {
-			fprintf(stderr,
-				"hft_pipeline: %s is not an EAL option: put it behind --, as in "
-				"hft_pipeline -l 0,1 -- %s ...\n",
-				argv[i], argv[i]);
-			return -1;
-		}
-	}
-	if (eal_argc == argc)
-		return options_parse(o, 1, argv);
-	argv[eal_argc] = argv[0];
-	rc = options_parse(o, argc - eal_argc, argv + eal_argc);
-	argv[eal_argc] = NULL;
-	return rc;
-}
-
 int
 main(int argc, char **argv)
 {
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-	int eal_argc = split_args(argc, argv), rc;
 	static struct itch_file file;
 	static struct options o;
+	int eal_argc, rc;
 
-	rc = parse_args(&o, argc, argv, eal_argc);
+	rc = program_args(&o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (o.generate != NULL)
@@ -321,19 +274,13 @@ main(int argc, char **argv)
 		itch_file_free(&file);
 		return EXIT_USAGE;
 	}
-	if (rte_eal_init(eal_argc, argv) < 0) {
-		fprintf(stderr,
-			"hft_pipeline: EAL did not start: %s; without hugepages give "
-			"--no-huge -m 256\n",
-			rte_strerror(rte_errno));
+	/* The first signal ends the day early, with all checks; a second one ends the program. */
+	if (program_start(eal_argc, argv) != 0) {
 		itch_file_free(&file);
 		return EXIT_FAILED;
 	}
-	/* The first signal ends the day early, with all checks; a second one ends the program. */
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
 	rc = run(&o, &file);
 	itch_file_free(&file);
-	rte_eal_cleanup();
+	program_end();
 	return rc;
 }

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-#include <getopt.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "generate.h"
 #include "hft.h"
-#include "number.h"
 
 enum {
 	OPT_FILE = 256,
@@ -46,7 +44,7 @@ static const struct {
 
 #define U32_OPTIONS (sizeof(u32_options) / sizeof(u32_options[0]))
 
-static const struct option longopts[] = {
+const struct option hft_options[] = {
 	{"file", required_argument, NULL, OPT_FILE},
 	{"generate", required_argument, NULL, OPT_GENERATE},
 	{"json", required_argument, NULL, OPT_JSON},
@@ -73,33 +71,6 @@ static const struct option longopts[] = {
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
-
-bool
-options_known(const char *arg)
-{
-	const struct option *l;
-	size_t len = strcspn(arg, "=");
-
-	for (l = longopts; l->name != NULL; l++)
-		if (len == strlen(l->name) + 2 && strncmp(arg, "--", 2) == 0 &&
-		    strncmp(arg + 2, l->name, len - 2) == 0)
-			return true;
-	return false;
-}
-
-static int
-number(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *v)
-{
-	const char *wrong = number_parse(arg, strlen(arg), v);
-
-	if (wrong == NULL && (*v < min || *v > max))
-		wrong = "is out of range";
-	if (wrong == NULL)
-		return 0;
-	fprintf(stderr, "hft_pipeline: --%s %s: %s; give %" PRIu64 " to %" PRIu64 "\n", name, arg,
-		wrong, min, max);
-	return -1;
-}
 
 /* "feed+gateway,book+strategy+risk": a comma begins a new place. */
 static int
@@ -133,10 +104,9 @@ parse_stages(struct options *o, const char *arg)
 	if (wrong == NULL && place == 0)
 		wrong = "all of it is one place, and nothing to join";
 	if (wrong != NULL) {
-		fprintf(stderr,
-			"hft_pipeline: --stages %s: %s; give feed, book, strategy, risk and "
-			"gateway, with + between those of a place and a comma between places\n",
-			arg, wrong);
+		say("--stages %s: %s; give feed, book, strategy, risk and "
+		    "gateway, with + between those of a place and a comma between places",
+		    arg, wrong);
 		return -1;
 	}
 	o->places = place + 1;
@@ -155,14 +125,13 @@ parse_defect(struct options *o, const char *arg)
 	for (i = DEFECT_DROP; i <= DEFECT_ORDER; i++) {
 		if (n != strlen(names[i]) || strncmp(arg, names[i], n) != 0 || arg[n] == '\0')
 			continue;
-		if (number("defect", arg + n + 1, 1, UINT32_MAX, &at) != 0)
+		if (option_u64("defect", arg + n + 1, 1, UINT32_MAX, &at) != 0)
 			return -1;
 		o->defect = (enum defect)i;
 		o->defect_at = (uint32_t)at;
 		return 0;
 	}
-	fprintf(stderr,
-		"hft_pipeline: --defect %s: give drop:N, twice:N, swap:N, book:N, order:N\n", arg);
+	say("--defect %s: give drop:N, twice:N, swap:N, book:N, order:N", arg);
 	return -1;
 }
 
@@ -173,17 +142,14 @@ parse_addr(const char *name, const char *arg)
 
 	if (bb_cm_addr(arg, &addr) == 0)
 		return 0;
-	fprintf(stderr,
-		"hft_pipeline: --%s %s: give an address and a port, as in 192.0.2.1:18600\n", name,
-		arg);
+	say("--%s %s: give an address and a port, as in 192.0.2.1:18600", name, arg);
 	return -1;
 }
 
 static int
 parse_one(struct options *o, int c)
 {
-	uint64_t v = 0;
-	int i, rc;
+	int i;
 
 	switch (c) {
 	case OPT_FILE:
@@ -212,42 +178,40 @@ parse_one(struct options *o, int c)
 	case OPT_DEFECT:
 		return parse_defect(o, optarg);
 	case OPT_SEED:
-		return number("seed", optarg, 0, UINT64_MAX, &o->seed);
+		return option_u64("seed", optarg, 0, UINT64_MAX, &o->seed);
 	default:
 		break;
 	}
 	i = c - OPT_U32;
 	if (i < 0 || i >= (int)U32_OPTIONS) {
-		fprintf(stderr, "hft_pipeline: see hft_pipeline --help\n");
+		say("see hft_pipeline --help");
 		return -1;
 	}
-	rc = number(u32_options[i].name, optarg, u32_options[i].min, u32_options[i].max, &v);
-	*(uint32_t *)(void *)((char *)o + u32_options[i].offset) = (uint32_t)v;
-	return rc;
+	return option_u32(u32_options[i].name, optarg, u32_options[i].min, u32_options[i].max,
+			  (uint32_t *)(void *)((char *)o + u32_options[i].offset));
 }
 
 static int
 check_together(struct options *o)
 {
 	if (o->listen != NULL && o->connect != NULL) {
-		fprintf(stderr, "hft_pipeline: --listen and --connect: one side listens, the other "
-				"one connects\n");
+		say("--listen and --connect: one side listens, the other "
+		    "one connects");
 		return -1;
 	}
 	if ((o->listen != NULL || o->connect != NULL) &&
 	    o->place_of[STAGE_FEED] != o->place_of[STAGE_GATEWAY]) {
-		fprintf(stderr,
-			"hft_pipeline: --stages: between processes feed and gateway must be one "
-			"place, as time is told by one clock; say feed+gateway,...\n");
+		say("--stages: between processes feed and gateway must be one "
+		    "place, as time is told by one clock; say feed+gateway,...");
 		return -1;
 	}
 	if (o->listen != NULL && (o->file != NULL || o->kill_after != 0)) {
-		fprintf(stderr, "hft_pipeline: --file and --kill-after belong to the side that "
-				"connects\n");
+		say("--file and --kill-after belong to the side that "
+		    "connects");
 		return -1;
 	}
 	if ((o->slots & (o->slots - 1)) != 0) {
-		fprintf(stderr, "hft_pipeline: --slots %u: give a power of two\n", o->slots);
+		say("--slots %u: give a power of two", o->slots);
 		return -1;
 	}
 	o->params.symbols = o->symbols;
@@ -257,8 +221,9 @@ check_together(struct options *o)
 }
 
 int
-options_parse(struct options *o, int argc, char **argv)
+options_parse(void *opt, int argc, char **argv)
 {
+	struct options *o = opt;
 	int c;
 
 	*o = (struct options){
@@ -279,8 +244,7 @@ options_parse(struct options *o, int argc, char **argv)
 	};
 	if (parse_stages(o, "feed+gateway,book+strategy+risk") != 0)
 		return -1;
-	optind = 0; /* a new scan */
-	while ((c = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "h", hft_options, NULL)) != -1) {
 		if (c == 'h') {
 			options_help(stdout);
 			return 1;
@@ -289,8 +253,7 @@ options_parse(struct options *o, int argc, char **argv)
 			return -1;
 	}
 	if (optind < argc) {
-		fprintf(stderr, "hft_pipeline: \"%s\" is not an option; see hft_pipeline --help\n",
-			argv[optind]);
+		say("\"%s\" is not an option; see hft_pipeline --help", argv[optind]);
 		return -1;
 	}
 	return check_together(o);

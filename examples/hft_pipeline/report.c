@@ -202,8 +202,7 @@ write_json(const struct outcome *c, int rc)
 	uint32_t i;
 
 	if (f == NULL) {
-		fprintf(stderr, "hft_pipeline: --json %s: %s; give a file that can be written\n",
-			c->o->json, strerror(errno));
+		say("--json %s: %s; give a file that can be written", c->o->json, strerror(errno));
 		return EXIT_FAILED;
 	}
 	fprintf(f, "{\n  \"program\": \"hft_pipeline\", ");
@@ -229,7 +228,7 @@ write_json(const struct outcome *c, int rc)
 		fprintf(f, ", \"min\": %.1f, \"max\": %.1f", ns_of(h->min), ns_of(h->max));
 	fprintf(f, "},\n  \"wrong\": %u, \"exit_status\": %d\n}\n", c->failures, rc);
 	if (fclose(f) != 0) {
-		fprintf(stderr, "hft_pipeline: --json %s: %s\n", c->o->json, strerror(errno));
+		say("--json %s: %s", c->o->json, strerror(errno));
 		return EXIT_FAILED;
 	}
 	return rc;
@@ -251,7 +250,7 @@ report(const struct options *o, const struct place *places, int rc)
 	}
 	c.ticks = c.feed->next;
 	if (rc == 0 && replay(&c.r, c.feed->file, c.ticks, &o->params) != 0) {
-		fprintf(stderr, "hft_pipeline: no memory for the replay\n");
+		say("no memory for the replay");
 		rc = EXIT_FAILED;
 	} else if (rc == 0) {
 		print(&c);

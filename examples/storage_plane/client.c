@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_eal.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
@@ -116,6 +115,6 @@ main(int argc, char **argv)
 	if (program_start(eal_argc, argv) != 0)
 		return EXIT_FAILED;
 	rc = run(&o);
-	rte_eal_cleanup();
+	program_end();
 	return rc;
 }

@@ -29,7 +29,7 @@ struct fio_blk {
 };
 
 static pthread_mutex_t eal_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool eal_runs;
+static bool eal_runs, eal_stays;
 
 /* EAL takes one processor for its main lcore; where a job runs is fio's to say. */
 static int
@@ -67,6 +67,7 @@ join_eal(const char *args)
 	if (!eal_runs) {
 		rc = start_eal(args);
 		eal_runs = rc == 0;
+		eal_stays = strstr(args, "net_memif") != NULL; /* see program_end() */
 	} else if (rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() != 0) {
 		rc = -rte_errno;
 	}
@@ -118,7 +119,7 @@ fio_blk_close(struct fio_blk *f)
 	blk_close(f->blk);
 	bb_dev_close(f->dev);
 	/* Threads may come that need it still; EAL starts once in a process. */
-	if (!threads)
+	if (!threads && !eal_stays)
 		rte_eal_cleanup();
 	pthread_mutex_unlock(&eal_lock);
 	free(f);

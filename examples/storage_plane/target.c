@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <string.h>
 
-#include <rte_eal.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
@@ -211,6 +210,6 @@ main(int argc, char **argv)
 	}
 	rc = run(&o, &b);
 	backing_close(&b);
-	rte_eal_cleanup();
+	program_end();
 	return rc;
 }

@@ -2,64 +2,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """examples/hft_pipeline: results, defects that must be found, damaged input, two processes."""
 
-import json
 import os
-import re
 import signal
-import socket
-import subprocess
 import tempfile
 
-from apptest import CPUS, AppTest, main
-
-EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
-       '--log-level=lib.eal:error']
-WAIT = 150  # seconds; sanitizers are slow
-TICKS = 20000
-POINTS = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
+from apptest import main
+from hfttest import EAL, TICKS, WAIT, HftTest, lcores
 
 
-def lcores(n):
-    """EAL's option for @n lcores on the processors there are."""
-    return ['--lcores', ','.join('%d@%d' % (i, CPUS[i % len(CPUS)]) for i in range(n))]
-
-
-def free_ports(n):
-    """The first of @n ports that follow each other and are free."""
-    for port in range(20000 + os.getpid() % 20000, 60000, n):
-        socks = [socket.socket() for _ in range(n)]
-        try:
-            for i, s in enumerate(socks):
-                s.bind(('127.0.0.1', port + i))
-            return port
-        except OSError:
-            pass
-        finally:
-            for s in socks:
-                s.close()
-    raise OSError('no free ports')
-
-
-class HftPipeline(AppTest):
+class HftPipeline(HftTest):
     def pipeline(self, *args, rc=0, places=2):
         return self.run_json(['--messages', str(TICKS), '--rate', '0', '--wait', '120'] +
                              list(args), lcores(places) + EAL, rc)
-
-    def check(self, res, ticks=TICKS):
-        r = res.json
-        self.assertEqual(r['ticks'], ticks)
-        self.assertEqual(r['wrong'], 0)
-        self.assertEqual(r['book_digest'], r['replay_digest'])
-        self.assertEqual(r['orders'] + sum(r['stopped'].values()), r['decisions'])
-        self.assertEqual(r['tick_to_trade_ns']['samples'], r['orders'])
-        values = [r['tick_to_trade_ns'][p] for p in POINTS]
-        self.assertEqual(values, sorted(values))
-        self.assertGreater(values[0], 0)
-        self.assertIn('all %d ticks arrived once and in order' % ticks, res.out)
-        # The bars of the histogram add up to the orders.
-        bars = re.findall(r'^ +\d+ ns +(\d+) ', res.out, re.M)
-        self.assertEqual(sum(map(int, bars)), r['orders'])
-        return r
 
     def test_places(self):
         digests = set()
@@ -141,40 +95,9 @@ class HftPipeline(AppTest):
             self.assertIn(word, res.out)
         self.assertNotIn('--defect', res.out)
 
-    def start(self, side, args, port):
-        cmd = [self.program, '--lcores', '0@%d' % CPUS[side % len(CPUS)]] + EAL + [
-            '--', '--device', 'soft0,shm=hft%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1),
-            '--wait', '120', '--connect' if side == 0 else '--listen', '127.0.0.1:%d' % port]
-        proc = subprocess.Popen(cmd + args, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)
-        self.addCleanup(self.end, proc)
-        return proc
-
-    def end(self, proc):
-        if proc.poll() is None:
-            proc.kill()
-        proc.communicate()
-
-    def pair(self, args, other=()):
-        port = free_ports(4)
-        there = self.start(1, list(other), port)
-        self.assertIn('listening', there.stdout.readline())
-        return self.start(0, args, port), there
-
     def test_two_processes(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, 'result')
-            here, there = self.pair(['--messages', str(TICKS), '--rate', '0', '--json', path])
-            out, err = here.communicate(timeout=WAIT)
-            self.assertEqual(here.returncode, 0, out + err)
-            done, said = there.communicate(timeout=WAIT)
-            self.assertEqual(there.returncode, 0, done + said)
-            self.assertNotIn('Sanitizer', err + said)
-            with open(path) as f:
-                r = json.load(f)
-            self.assertEqual(r['wrong'], 0)
-            self.assertGreater(r['orders'], 100)
-            self.assertEqual(r['book_digest'], r['replay_digest'])
+        r = self.run_pair('--messages', str(TICKS), '--rate', '0')
+        self.assertGreater(r['orders'], 100)
 
     def test_other_options_there(self):
         here, there = self.pair(['--messages', '1000', '--imbalance', '5'])

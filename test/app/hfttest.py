@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of examples/hft_pipeline share: pairs of processes, and what is checked."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import tempfile
+
+from apptest import CPUS, AppTest, Result
+
+EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
+       '--log-level=lib.eal:error']
+WAIT = 150  # seconds; sanitizers are slow
+TICKS = 20000
+POINTS = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
+
+
+def lcores(n):
+    """EAL's option for @n lcores on the processors there are."""
+    return ['--lcores', ','.join('%d@%d' % (i, CPUS[i % len(CPUS)]) for i in range(n))]
+
+
+def free_ports(n):
+    """The first of @n ports that follow each other and are free."""
+    for port in range(20000 + os.getpid() % 20000, 60000, n):
+        socks = [socket.socket() for _ in range(n)]
+        try:
+            for i, s in enumerate(socks):
+                s.bind(('127.0.0.1', port + i))
+            return port
+        except OSError:
+            pass
+        finally:
+            for s in socks:
+                s.close()
+    raise OSError('no free ports')
+
+
+class HftTest(AppTest):
+    # Of the side that connects and the one that listens: what runs it, and more for EAL.
+    ENTER = ([], [])
+    MORE_EAL = ([], [])
+    LISTEN = '127.0.0.1'
+
+    def check(self, res, ticks=TICKS):
+        r = res.json
+        self.assertEqual(r['ticks'], ticks)
+        self.assertEqual(r['wrong'], 0)
+        self.assertEqual(r['book_digest'], r['replay_digest'])
+        self.assertEqual(r['orders'] + sum(r['stopped'].values()), r['decisions'])
+        self.assertEqual(r['tick_to_trade_ns']['samples'], r['orders'])
+        values = [r['tick_to_trade_ns'][p] for p in POINTS]
+        self.assertEqual(values, sorted(values))
+        self.assertGreater(values[0], 0)
+        self.assertIn('all %d ticks arrived once and in order' % ticks, res.out)
+        # The bars of the histogram add up to the orders.
+        bars = re.findall(r'^ +\d+ ns +(\d+) ', res.out, re.M)
+        self.assertEqual(sum(map(int, bars)), r['orders'])
+        return r
+
+    def device(self, side):
+        return 'soft0,shm=hft%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1)
+
+    def start(self, side, args, port):
+        cmd = self.ENTER[side] + [self.program, '--lcores', '0@%d' % CPUS[side % len(CPUS)]] + EAL + \
+            self.MORE_EAL[side] + ['--', '--device', self.device(side), '--wait', '120',
+                                   '--connect' if side == 0 else '--listen',
+                                   '%s:%d' % (self.LISTEN, port)]
+        proc = subprocess.Popen(cmd + args, text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
+        self.addCleanup(self.end, proc)
+        return proc
+
+    def end(self, proc):
+        if proc.poll() is None:
+            proc.kill()
+        proc.communicate()
+
+    def pair(self, args, other=()):
+        port = free_ports(4)
+        there = self.start(1, list(other), port)
+        self.assertIn('listening', there.stdout.readline())
+        return self.start(0, args, port), there
+
+    def run_pair(self, *args, ticks=TICKS):
+        """A pair to its end, without an error; the checked result."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'result')
+            here, there = self.pair(list(args) + ['--messages', str(ticks), '--json', path])
+            sides = []
+            for proc in (here, there):
+                out, err = proc.communicate(timeout=WAIT)
+                self.assertEqual(proc.returncode, 0, out + err)
+                self.assertNotIn('Sanitizer', err)
+                self.assertNotIn('runtime error', err)
+                sides.append(subprocess.CompletedProcess(proc.args, 0, out, err))
+            return self.check(Result(sides[0], path), ticks)
