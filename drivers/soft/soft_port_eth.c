@@ -40,21 +40,39 @@
  *
  * no_restart: stopping closes its sockets for ever (eth_dev_stop() of net_af_packet), so it is
  * left running for the next one who opens it here.
+ *
+ * once: its queues are set up once, as their sockets have the interface until the ethdev is closed.
+ * It may be stopped, and must be: rte_eal_cleanup() closes no ethdev that runs.
+ *
+ * mbufs: of its pool, if it wants more. (net_af_xdp keeps 2048 for the kernel to fill, up to 2048
+ * that the kernel sends, and as many that it received.)
+ *
+ * front: bytes of each before the frame that are not ours. (The kernel writes a frame behind
+ * XDP_PACKET_HEADROOM, and drops one for which the rest is too short.)
  */
 static const struct pmd {
 	const char *driver;
-	bool zero_copy, keeps, any_frame, no_restart, on_interrupts;
+	bool zero_copy, keeps, any_frame, no_restart, once, on_interrupts;
 	const char *frame_hint; /* where it has its own limit */
 	const char *buffer_key;
-	uint32_t buffer_size;
+	uint32_t buffer_size, mbufs, front;
 } pmds[] = {
-	{"net_ring", true, true, true, false, false, NULL, NULL, 0},
-	{"net_memif", true, false, true, false, true, "and bsize= of the vdev, at both ends",
-	 "bsize", 2048},
-	{"net_tap", true, false, false, false, false, NULL, NULL, 0},
-	{"net_af_packet", true, false, true, true, false,
-	 "and framesz= of the vdev, and the MTU of its interface, by \"ip link set ... mtu\"", NULL,
-	 0},
+	{.driver = "net_ring", .zero_copy = true, .keeps = true, .any_frame = true},
+	{.driver = "net_memif",
+	 .zero_copy = true,
+	 .any_frame = true,
+	 .on_interrupts = true,
+	 .frame_hint = "and bsize= of the vdev, at both ends",
+	 .buffer_key = "bsize",
+	 .buffer_size = 2048},
+	{.driver = "net_tap", .zero_copy = true},
+	{.driver = "net_af_packet",
+	 .zero_copy = true,
+	 .any_frame = true,
+	 .no_restart = true,
+	 .frame_hint = "and framesz= of the vdev, and the MTU of its interface, by \"ip link set "
+		       "... mtu\""},
+	{.driver = "net_af_xdp", .once = true, .mbufs = 8191, .front = 256},
 };
 
 #define POOL_MBUFS 2047 /* both rings, a burst each way, what waits in the PMD */
@@ -62,7 +80,7 @@ static const struct pmd {
 /* net_af_packet wants mbufs as large as its frames are by default. */
 #define MIN_FRAME 2048u
 
-/* net_af_packet is left as it is; its mbufs are too. */
+/* net_af_packet is left as it is, and the queues of net_af_xdp; their mbufs are too. */
 static struct {
 	struct rte_mempool *pool;
 	uint32_t room;
@@ -168,7 +186,7 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 }
 
 static struct rte_mempool *
-make_pool(const char *dev, const char *kind, uint16_t id, uint32_t room)
+make_pool(const char *dev, const char *kind, uint16_t id, uint32_t mbufs, uint32_t room)
 {
 	char name[RTE_MEMPOOL_NAMESIZE];
 	struct rte_mempool *pool;
@@ -181,10 +199,9 @@ make_pool(const char *dev, const char *kind, uint16_t id, uint32_t room)
 	pool = rte_mempool_lookup(name);
 	if (pool != NULL)
 		return pool;
-	pool = rte_pktmbuf_pool_create(name, POOL_MBUFS, POOL_CACHE, 0, (uint16_t)room,
-				       SOCKET_ID_ANY);
+	pool = rte_pktmbuf_pool_create(name, mbufs, POOL_CACHE, 0, (uint16_t)room, SOCKET_ID_ANY);
 	if (pool == NULL)
-		SOFT_LOG(ERR, "%s: no memory for %u mbufs of %u bytes: %s", dev, POOL_MBUFS, room,
+		SOFT_LOG(ERR, "%s: no memory for %u mbufs of %u bytes: %s", dev, mbufs, room,
 			 rte_strerror(rte_errno));
 	return pool;
 }
@@ -199,22 +216,24 @@ drop_pool(const struct soft_port_eth *eth, struct rte_mempool *pool)
 
 /* Bytes of an mbuf: a whole frame, so that what is received is one segment. */
 static uint32_t
-room_of(const struct soft_port_opts *o, const struct soft_port_eth *eth)
+room_of(const struct soft_port_opts *o, const struct pmd *pmd, const struct soft_port_eth *eth)
 {
 	uint32_t room = RTE_MAX(RTE_MAX(eth->frame, o->framesz), MIN_FRAME);
 
-	return RTE_ALIGN_CEIL(room, 64u) + RTE_PKTMBUF_HEADROOM;
+	return RTE_ALIGN_CEIL(room + pmd->front, 64u) + RTE_PKTMBUF_HEADROOM;
 }
 
 static int
-make_pools(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth)
+make_pools(const char *dev, const struct soft_port_opts *o, const struct pmd *pmd,
+	   struct soft_port_eth *eth)
 {
-	eth->pool = make_pool(dev, "port", eth->id, room_of(o, eth));
+	eth->pool = make_pool(dev, "port", eth->id, pmd->mbufs != 0 ? pmd->mbufs : POOL_MBUFS,
+			      room_of(o, pmd, eth));
 	if (eth->pool == NULL)
 		return -ENOMEM;
 	if (!eth->zero_copy)
 		return 0;
-	eth->ext = make_pool(dev, "ext", eth->id, 0);
+	eth->ext = make_pool(dev, "ext", eth->id, POOL_MBUFS, 0);
 	if (eth->ext != NULL)
 		return 0;
 	drop_pool(eth, eth->pool);
@@ -386,7 +405,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	ret = look(dev, o, &pmd, &info, eth);
 	if (ret != 0)
 		goto disown;
-	if (running[eth->id].pool != NULL && room_of(o, eth) > running[eth->id].room) {
+	if (running[eth->id].pool != NULL && room_of(o, pmd, eth) > running[eth->id].room) {
 		SOFT_LOG(ERR,
 			 "%s: port=%s: %s cannot be started twice, and runs from before with "
 			 "smaller mbufs: give the same framesz= as then",
@@ -394,12 +413,13 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		ret = -EINVAL;
 		goto disown;
 	}
-	ret = make_pools(dev, o, eth);
+	ret = make_pools(dev, o, pmd, eth);
 	if (ret != 0)
 		goto disown;
-	if (running[eth->id].pool != NULL)
+	if (running[eth->id].pool != NULL && pmd->no_restart)
 		return 0;
-	ret = set_up_queues(dev, o, &info, eth);
+	if (running[eth->id].pool == NULL)
+		ret = set_up_queues(dev, o, &info, eth);
 	if (ret == 0)
 		ret = set_up_rest(dev, o, &info, eth);
 	if (ret != 0)
@@ -410,9 +430,9 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 			 rte_strerror(-ret));
 		goto drop_pools;
 	}
-	if (pmd->no_restart) {
+	if (pmd->no_restart || pmd->once) {
 		running[eth->id].pool = eth->pool;
-		running[eth->id].room = room_of(o, eth);
+		running[eth->id].room = room_of(o, pmd, eth);
 	}
 	return 0;
 
@@ -427,10 +447,11 @@ disown:
 void
 soft_port_eth_stop(struct soft_port_eth *eth)
 {
+	const struct pmd *pmd = find_pmd(eth->driver);
 	int ret;
 
-	if (running[eth->id].pool == NULL) {
-		ret = start_or_stop(find_pmd(eth->driver), rte_eth_dev_stop, eth->id);
+	if (!pmd->no_restart) {
+		ret = start_or_stop(pmd, rte_eth_dev_stop, eth->id);
 		if (ret != 0)
 			SOFT_LOG(ERR, "port %u (%s) does not stop: %s", eth->id, eth->driver,
 				 rte_strerror(-ret));

@@ -2,18 +2,23 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Ports against Linux's own stack, in a network namespace of this process: an af_packet port on
- * one end of a veth pair, and a tap. Pings are ping's, ARP and neighbour entries the kernel's.
+ * Ports against Linux's own stack, in a network namespace of this process: af_packet and af_xdp
+ * ports on one end of a veth pair, and a tap. Pings are ping's, ARP and neighbour entries the
+ * kernel's.
  */
 #define _GNU_SOURCE /* unshare() */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+
+#include <rte_dev.h>
 
 #include "port_fixture.h"
 
@@ -59,6 +64,18 @@ static const struct net tap = {
 	/* The PMD gives its own MAC to Linux's end when it starts; two hosts must differ. */
 	.set_up = "ip link set bbtap address 02:00:00:00:00:77",
 	.max = 1024,
+};
+
+/* The PMD says 3502 bytes, and sets the MTU of its interface to what the port needs. */
+static const struct net xdp = {
+	.vdev = "net_af_xdp0",
+	.linux_if = "vy",
+	.linux4 = "198.18.0.1",
+	.port4 = "198.18.0.2",
+	.linux6 = "2001:db8:3::1",
+	.port6 = "2001:db8:3::2",
+	.set_up = "ip link show vx | grep -q 'mtu 2132 '",
+	.max = 2048,
 };
 
 static struct rig host;
@@ -287,6 +304,44 @@ test_tap(void **st)
 	with_linux(&tap);
 }
 
+/* Does this kernel have XDP, and let us load programs for it? */
+static bool
+has_xdp(void)
+{
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_XSKMAP, .key_size = 4, .value_size = 4, .max_entries = 1};
+	int map = (int)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr));
+	int fd = socket(AF_XDP, SOCK_RAW, 0);
+
+	if (map < 0 || fd < 0)
+		printf("SKIP: no XDP: %s\n", strerror(errno));
+	if (map >= 0)
+		close(map);
+	if (fd >= 0)
+		close(fd);
+	return map >= 0 && fd >= 0;
+}
+
+static void
+test_af_xdp(void **st)
+{
+	(void)st;
+	if (!has_xdp())
+		skip();
+	if (rte_eal_hotplug_add("vdev", xdp.vdev, "iface=vx") != 0) {
+		printf("SKIP: DPDK has no net_af_xdp\n");
+		skip();
+	}
+	with_linux(&xdp);
+	/* Its queues go on, and the port is opened again. */
+	assert_int_equal(shell("ip addr flush dev vy; ip neigh flush dev vy"), 0);
+	with_linux(&xdp);
+	/* The XDP program goes with the ethdev. */
+	assert_int_equal(shell("ip -d link show vx | grep -q prog/xdp"), 0);
+	assert_int_equal(rte_eal_hotplug_remove("vdev", xdp.vdev), 0);
+	assert_int_not_equal(shell("ip -d link show vx | grep -q prog/xdp"), 0);
+}
+
 static void
 give_up(const char *why)
 {
@@ -300,7 +355,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_af_packet),         cmocka_unit_test(test_af_packet_again),
 		cmocka_unit_test(test_af_packet_jumbo),   cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_tap_jumbo_refused),
+		cmocka_unit_test(test_tap_jumbo_refused), cmocka_unit_test(test_af_xdp),
 	};
 	const char *const vdevs[] = {"--vdev=net_af_packet0,iface=va",
 				     "--vdev=net_af_packet1,iface=vc,framesz=8192,blocksz=8192",
@@ -320,7 +375,10 @@ main(void)
 		  "ip link set va up && ip link set vb up && "
 		  "ip link add vc mtu 4180 type veth peer name vd mtu 4180 && "
 		  "echo 1 >/proc/sys/net/ipv6/conf/vc/disable_ipv6 && "
-		  "ip link set vc up && ip link set vd up") != 0)
+		  "ip link set vc up && ip link set vd up && "
+		  "ip link add vx mtu 2200 type veth peer name vy mtu 2200 && "
+		  "echo 1 >/proc/sys/net/ipv6/conf/vx/disable_ipv6 && "
+		  "ip link set vx up && ip link set vy up") != 0)
 		give_up("no veth pair can be made here");
 	if (rig_eal(vdevs, 3) != 0)
 		return 1;
