@@ -3,11 +3,14 @@
  */
 /*
  * All rows as one page of HTML: lines of what is over something, then a plot of bars for each
- * case and unit, its table beside it. Nothing
- * is loaded from elsewhere, and there is no script.
+ * case and unit, its table beside it. Nothing is loaded from elsewhere, and there is no script.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "html.h"
 
@@ -229,6 +232,29 @@ section(FILE *f, unsigned int first)
 	fprintf(f, "</section>\n");
 }
 
+/* What it was measured on, and when. */
+static void
+machine(FILE *f)
+{
+	char line[256], model[200] = "", when[40];
+	FILE *info = fopen("/proc/cpuinfo", "r");
+	time_t now = time(NULL);
+	struct utsname u = {.sysname = ""};
+	struct tm tm;
+
+	while (info != NULL && model[0] == '\0' && fgets(line, sizeof(line), info) != NULL)
+		sscanf(line, "model name : %199[^\n]", model);
+	if (info != NULL)
+		fclose(info);
+	uname(&u);
+	gmtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%d %H:%M UTC", &tm);
+	fprintf(f, "<p class=\"machine\">");
+	html_text(f, model[0] != '\0' ? model : u.machine);
+	fprintf(f, ", %ld CPUs, %s %s, %s</p>\n", sysconf(_SC_NPROCESSORS_ONLN), u.sysname,
+		u.release, when);
+}
+
 static bool
 is_first(unsigned int i)
 {
@@ -263,6 +289,7 @@ report_html(const char *path, double l)
 		"cache line between the two CPUs, %.0f ns. Of ns less is better, of rates more. A "
 		"row without a ratio says why.</p>\n",
 		opts.repeat, tsc_ghz(), core_ghz(), l);
+	machine(f);
 	html_latency(f);
 	html_sweeps(f);
 	for (i = 0; report_judged(i) != NULL; i++)

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 
 from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
 
@@ -218,7 +219,8 @@ class Bench(Base):
 
     def test_sweep(self):
         """Points of a file's sweep are the rows, in order, and checked."""
-        res, out = self.config('[bench]\njson = FOLDER/x.json\n[scale]\nqps = 1,3,20\n')
+        res, out = self.config('[bench]\njson = FOLDER/x.json\nreport = FOLDER/x.html\n'
+                               '[scale]\nqps = 1,3,20\n')
         self.assertEqual(res.rc, 0, str(res))
         rows = json.loads(out['x.json'])['rows']
         self.assertEqual([row['case'] for row in rows], [
@@ -226,6 +228,27 @@ class Bench(Base):
         for row in rows:
             self.assertEqual(row['verdict'], '')
             self.assertGreater(row['ours'], 0)
+        self.svg(out['x.html'])
+
+    def svg(self, page):
+        """devtools/plot-svg makes a file of its own of a plot, with legend and machine."""
+        with tempfile.NamedTemporaryFile('w', suffix='.html') as f:
+            f.write(page)
+            f.flush()
+            cmd = [sys.executable, os.path.join(os.path.dirname(INSTRUCTIONS), 'plot-svg'), f.name]
+            proc = subprocess.run(cmd + ['Scaling over queue pairs'], stdout=subprocess.PIPE,
+                                  text=True)
+            bad = subprocess.run(cmd + ['Weather'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True)
+        self.assertEqual((proc.returncode, bad.returncode), (0, 1))
+        self.assertIn('Weather', bad.stderr)
+        tree = xml.etree.ElementTree.fromstring(proc.stdout)
+        name = '{http://www.w3.org/2000/svg}'
+        self.assertEqual(len(tree.findall('.//%spolyline' % name)), 3)
+        texts = [t.text for t in tree.iter(name + 'text')]
+        for text in ('queue pairs', 'million writes/s', 'all active, one write each', '20'):
+            self.assertIn(text, texts)
+        self.assertRegex(texts[-1], r'\d CPUs, Linux .*, 20\d\d-\d\d-\d\d')
 
     def test_example(self):
         """The file that the sources have can be read; all its cases are there."""

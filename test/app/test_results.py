@@ -4,8 +4,12 @@
 
 import csv
 import io
+import os
+import re
 
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
+
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'README.md')
 
 
 class Results(AppTest):
@@ -218,6 +222,22 @@ class Results(AppTest):
 
     def test_payload_in_shuffled_order(self):
         self.vary('--device', 'soft0,shuffle=1', sizes=(8, 5000, 70000))
+
+    def test_capture_of_readme(self):
+        """README.md shows a run: its lines are of the form that the program prints today."""
+        res = self.run_program(['--op', 'write,send', '--size', '64', '--duration', '0.02',
+                                '--verify'])
+        self.assertEqual(res.rc, 0, str(res))
+        with open(README) as f:
+            shown = re.search(r'```console\n\$ devtools/run\n(.*?)```', f.read(), re.S).group(1)
+        for line in res.out.splitlines():
+            # Numbers and their columns' widths are of the run, all else is the program's.
+            form = re.sub(r'\\ +', ' +', re.escape(re.sub(r' +', ' ', line.rstrip())))
+            if not line.startswith('op '):
+                form = re.sub(r'\d+(?:\\\.\d+)?', r'[0-9.]+', form)
+            form = re.sub(r' \+([kMG]?B)\b', r' +[kMG]?B', form)
+            form = re.sub(r'lcores?', 'lcores?', form)
+            self.assertRegex(shown, '(?m)^ *%s$' % form, line)
 
 
 if __name__ == '__main__':
