@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <rte_bitops.h>
+
 #include "mlx5.h"
 
 #define KLM         16u

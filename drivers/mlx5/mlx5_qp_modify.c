@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rte_bitops.h>
+
 #include "mlx5.h"
 
 /* qpc.atomic_mode (kernel: MLX5_ATOMIC_MODE_IB_COMP): 8 bytes, as InfiniBand has it. */

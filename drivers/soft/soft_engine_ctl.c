@@ -9,6 +9,8 @@
 
 #include <rte_errno.h>
 #include <rte_lcore.h>
+#include <rte_thread.h>
+#include <rte_version.h>
 
 #include <unistd.h>
 
@@ -361,7 +363,13 @@ soft_engine_lcore(void *arg)
 	return 0;
 }
 
-static void *
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
+#define THREAD_RET uint32_t
+#else
+#define THREAD_RET void *
+#endif
+
+static THREAD_RET
 soft_engine_thread(void *arg)
 {
 	struct soft_engine *e = arg;
@@ -377,7 +385,23 @@ soft_engine_thread(void *arg)
 		else if (idle > SOFT_IDLE_YIELD)
 			sched_yield();
 	}
-	return NULL;
+	return 0;
+}
+
+/* On the CPUs that are no lcore's. */
+static int
+soft_control_thread(struct soft_engine *e)
+{
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 11, 0, 0)
+	rte_thread_t thread;
+	int ret = rte_thread_create_control(&thread, "bb-soft", soft_engine_thread, e);
+
+	if (ret == 0)
+		e->thread = (pthread_t)thread.opaque_id;
+	return ret;
+#else
+	return rte_ctrl_thread_create(&e->thread, "bb-soft", NULL, soft_engine_thread, e);
+#endif
 }
 
 /*
@@ -396,7 +420,7 @@ soft_engine_thread_start(struct soft_engine *e)
 	for (i = 0; i < RTE_DIM(faults); i++)
 		sigdelset(&mask, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &mask, &before);
-	ret = rte_ctrl_thread_create(&e->thread, "bb-soft", NULL, soft_engine_thread, e);
+	ret = soft_control_thread(e);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return ret;
 }

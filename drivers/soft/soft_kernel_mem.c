@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include <rte_bitops.h>
 #include <rte_common.h>
 
 #include "soft_ctl.h"

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_bitops.h>
+
 #include "verbs_drv.h"
 
 #define LOG_MAX_CQE 22u

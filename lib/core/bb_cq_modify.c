@@ -4,6 +4,7 @@
 /* Completion queues that live: another depth, fewer events. */
 #include <errno.h>
 
+#include <rte_bitops.h>
 #include <rte_common.h>
 #include <rte_log.h>
 

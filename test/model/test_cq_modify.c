@@ -5,6 +5,8 @@
  * CQs through the public API: another depth in the middle of traffic, events held back,
  * times, compressed CQEs.
  */
+#include <rte_bitops.h>
+
 #include "cq_env.h"
 
 #include "bb_core.h"

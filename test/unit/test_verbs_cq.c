@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* CQs of the verbs driver on the null provider: depth, resize, moderation, times. */
+#include <rte_bitops.h>
+
 #include "verbs_fixture.h"
 
 static void
