@@ -34,13 +34,17 @@ def stripped(path, folder):
 
 
 def carry(guest, program, folder='/bb'):
-    """Put it there; the command that runs it, and the options of EAL that it needs there."""
+    """Put it there; the command that runs it, and the options of EAL that it needs there.
+
+    What another program has brought there stays as it is."""
     data = io.BytesIO()
+    there = guest.carried.setdefault(folder, {})
     with tempfile.TemporaryDirectory() as work, tarfile.open(fileobj=data, mode='w') as tar:
         for path in [program] + libraries(program) + plugins():
             name = os.path.basename(path)
-            if not name.startswith(THERE):
+            if not name.startswith(THERE) and there.get(name) != path:
                 tar.add(stripped(os.path.realpath(path), work), name)
+                there[name] = path
         local = os.path.join(work, 'all.tar')
         tar.close()
         with open(local, 'wb') as f:

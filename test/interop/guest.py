@@ -137,6 +137,7 @@ class Guest:
         self.port = 23000 + number
         self.qemu = None
         self.log = None
+        self.carried = {}
 
     def __enter__(self):
         self.boot()
@@ -179,6 +180,7 @@ class Guest:
     def start(self):
         """Begin to boot."""
         self.log = tempfile.TemporaryFile()
+        self.carried = {}
         if not os.path.exists('/proc/sys/net/ipv4/conf/' + self.tap):
             self.make_tap()
         self.began = time.monotonic()

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""drivers/verbs inside a guest, on the kernel's rxe0: conform there, and talks with the host.
+"""drivers/verbs inside a guest, on the kernel's rxe0: conform there, talks with the host, GIDs.
 
-usage: test_verbs_rxe.py CONFORM BB_PEER [--filter LIST] [--all]
+usage: test_verbs_rxe.py CONFORM BB_PEER GIDS [--filter LIST] [--all]
 
 Without --all a part of the suite runs that takes seconds. What rxe does otherwise than libibverbs'
 manual pages say is in KNOWN, with what it does: such a row need not hold. If all rows of an entry
 run and none fails, the entry is stale and the test fails: strike it.
 
 Then Bluebell on rxe0 in the guest talks to Bluebell on a software device at the host's end of the
-tap, each asking the other.
+tap, each asking the other. In the end its interface gets VLANs and goes into a bond: see gids.py.
 """
 
 import argparse
@@ -21,6 +21,7 @@ sys.dont_write_bytecode = True
 
 import bluebell  # noqa: E402
 import carry  # noqa: E402
+import gids  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import pair  # noqa: E402
@@ -127,6 +128,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument('conform')
     p.add_argument('bb_peer')
+    p.add_argument('gids')
     p.add_argument('--filter', default=PART)
     p.add_argument('--all', action='store_true', help='the whole suite: minutes')
     p.add_argument('--seconds', type=int, default=900)
@@ -138,6 +140,7 @@ def main():
     with guest.Guest() as there:
         held = conform(there, args)
         talk(there, args.bb_peer)
+        print('GIDs: %d wishes answered' % gids.check(there, args.gids), flush=True)
     return 0 if held else 1
 
 

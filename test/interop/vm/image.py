@@ -25,7 +25,7 @@ MORE_LIBS = ['libgcc_s.so.1', 'libnss_files.so.2', 'libpthread.so.0', 'libdl.so.
              'libm.so.6', 'libibverbs.so.1']
 
 MODULES = '''virtio_pci virtio_net rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
-  crc32c_generic sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb'''.split()
+  crc32c_generic 8021q bonding sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb'''.split()
 
 
 class ImageError(Exception):

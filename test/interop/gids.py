@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""GIDs of a real kernel: bb_gid_list() and bb_gid_choose() on rxe0 in a guest, whose interface
+gets VLANs, loses and gains addresses, and goes into a bond. What ran in the guest before has
+its interface no more afterwards."""
+
+import ipaddress
+import re
+
+import carry
+
+EAL = '-l 0 --no-huge -m 64 --no-pci --no-telemetry --no-shconf --log-level=lib.eal:4'
+LOG = '/tmp/gids.log'
+
+VLANS = '''set -e
+modprobe 8021q
+for id in 5 7; do
+  ip link add link eth0 name eth0.$id type vlan id $id
+  ip addr add 198.51.$id.2/24 dev eth0.$id
+  ip link set eth0.$id up
+done'''
+
+BOND = '''set -e
+ip link del eth0.5
+ip link del eth0.7
+modprobe bonding max_bonds=0
+ip link add bond0 type bond mode active-backup miimon 100
+ip link set eth0 down
+ip link set eth0 master bond0
+ip addr add 192.0.2.9/24 dev bond0
+ip link set bond0 up'''
+
+ADD, DROP = 'ip addr add %s/24 dev eth0', 'ip -4 addr flush dev eth0'
+
+# What is done to the guest's interface, each with the GID that comes by it, or with '-' goes;
+# and each wish, with the address and what else its answer must have.
+STEPS = [
+    ([('', '192.0.2.2'), ('', '2001:db8::2')], {
+        'any': '192.0.2.2 .*eth0$', 'ipv6': '2001:db8::2 .*eth0$', 'vlan=5': 'ENOENT$',
+        'netdev=eth1': 'ENOENT$'}),
+    ([(VLANS, '198.51.7.2')], {
+        'any': '192.0.2.2 .*eth0$', 'vlan=0': '192.0.2.2 .*eth0$',
+        'vlan=5': '198.51.5.2 .*eth0.5, VLAN 5$', 'vlan=7': '198.51.7.2 .*eth0.7, VLAN 7$',
+        'netdev=eth0.7': '198.51.7.2 .*VLAN 7$', 'ipv6,vlan=5': 'fe80::.*eth0.5, VLAN 5$',
+        'vlan=6': 'ENOENT$'}),
+    # Its place in the table goes to another address; both fit, and one is not taken by chance.
+    ([(DROP, '-192.0.2.2'), (ADD % '192.0.2.77', '192.0.2.77'), (ADD % '192.0.2.2', '192.0.2.2')], {
+        'any': 'ENOTUNIQ$', 'addr=192.0.2.2': '192.0.2.2 .*eth0$',
+        'addr=192.0.2.77': '192.0.2.77 .*eth0$', 'vlan=5': '198.51.5.2 .*VLAN 5$'}),
+    # Nothing untagged is left of IPv4.
+    ([(DROP, '-192.0.2.2'), ('', '-192.0.2.77')], {
+        'any': '2001:db8::2 .*eth0$', 'ipv4': 'ENOTUNIQ$', 'ipv4,vlan=7': '198.51.7.2 .*VLAN 7$'}),
+    ([(ADD % '192.0.2.2', '192.0.2.2'), (BOND, '192.0.2.9'), ('', '-198.51.5.2')], {
+        'any': '192.0.2.9 .*bond0$', 'netdev=bond0': '192.0.2.9 .*bond0$',
+        'addr=192.0.2.2': '192.0.2.2 .*eth0, slave of a bond$', 'vlan=5': 'ENOENT$'}),
+]
+
+
+def raw(address):
+    """As sysfs has it."""
+    ip = ipaddress.ip_address(address)
+    return ipaddress.ip_address('::ffff:' + address if ip.version == 4 else address).exploded
+
+
+class Gids:
+    """The program, which has rxe0 open all the time."""
+
+    def __init__(self, there, program):
+        self.there = there
+        run, options = carry.carry(there, program)
+        there.run('mkdir -p /var/run')
+        self.request = there.begin('exec env %s %s %s -- rxe0 2>%s' % (run, EAL, options, LOG),
+                                   120, stdin=True)
+        self.taken = 0
+
+    def line(self):
+        text = self.request.read_line(self.taken)
+        self.taken += len(text) + 1
+        return text
+
+    def ask(self, wish):
+        self.request.write(wish + '\n')
+        return self.line()
+
+    def table(self):
+        self.request.write('list\n')
+        return list(iter(self.line, ''))
+
+    def change(self, script, gid):
+        """Do that, and wait: the kernel fills the table from a work queue."""
+        self.there.run(script or 'true')
+        self.there.wait_for('%s grep -q %s /sys/class/infiniband/rxe0/ports/1/gids/?' % (
+            '!' if gid[0] == '-' else '', raw(gid.strip('-'))))
+
+    def step(self, changes, answers):
+        """The table afterwards, the answers being as they should."""
+        for script, gid in changes:
+            self.change(script, gid)
+        table = self.table()
+        got = {wish: self.ask(wish) for wish in answers}
+        wrong = ['%s: wanted %s, got %s' % (wish, answers[wish], line)
+                 for wish, line in got.items() if not re.match(answers[wish], line)]
+        assert not wrong, '\n'.join(wrong + table + [self.there.run('cat ' + LOG)])
+        return table
+
+
+def check(there, program):
+    """All steps; how many wishes were asked."""
+    gids = Gids(there, program)
+    tables = [gids.step(*step) for step in STEPS]
+    # The same address is found at another place.
+    at = [next(line.split(', ')[1] for line in table if line.startswith('192.0.2.2 '))
+          for table in (tables[1], tables[2])]
+    assert at[0] != at[1], at
+    log = there.run('cat ' + LOG)
+    assert 'no GID of port 1 is as asked; there are' in log, log
+    assert re.search(r'fit equally well.*\n.*198.51.5.2 .*\n.*198.51.7.2 ', log), log
+    gids.request.socket.close()
+    return sum(len(answers) for _, answers in STEPS)
