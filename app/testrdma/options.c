@@ -240,6 +240,17 @@ options_two_way(const struct options *o)
 	return false;
 }
 
+bool
+options_two_sided(const struct options *o)
+{
+	uint32_t i;
+
+	for (i = 0; i < o->nops; i++)
+		if (o->ops[i]->two_way || o->ops[i]->recv)
+			return true;
+	return false;
+}
+
 static int
 parse_seconds(const char *name, const char *arg, double least, double *seconds)
 {
@@ -415,14 +426,6 @@ options_fit(struct options *o)
 		say("--listen serves another testrdma, and does nothing else; leave out %s",
 		    o->connect != NULL ? "--connect" : "the commands");
 		return -1;
-	}
-	if (o->connect != NULL && !o->ops_given) {
-		uint32_t n = 0;
-
-		for (i = 0; i < o->nops; i++)
-			if (!o->ops[i]->recv)
-				o->ops[n++] = o->ops[i];
-		o->nops = n;
 	}
 	if (o->burst == 0)
 		o->burst = o->depth < 32 ? o->depth : 32;

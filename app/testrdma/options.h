@@ -66,6 +66,8 @@ uint32_t options_rows(const struct options *o);
 
 /* Does an operation of @o have targets that initiate? Are there atomics in its mix? */
 bool options_two_way(const struct options *o);
+/* Does one take work of the target? */
+bool options_two_sided(const struct options *o);
 bool options_mix_atomic(const struct options *o);
 
 /* Commands are read, instead of all rows being run. */

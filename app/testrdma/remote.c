@@ -28,14 +28,16 @@ event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
 
 static int
 pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr,
-	     const struct remote_hello *hello)
+	     struct remote_hello *hello)
 {
 	struct bb_conn_param param;
 	struct bb_region region;
 	struct bb_cm_event ev;
 	int rc;
 
+	hello->index = rte_cpu_to_be_32(p->index);
 	bb_conn_param_init(&param);
+	param.access = BB_ACCESS_REMOTE_WRITE;
 	param.private_data = hello;
 	param.private_len = sizeof(*hello);
 	param.initiator_depth = (uint8_t)RTE_MIN(16u, t->attr.max_rd_atomic);
@@ -54,7 +56,7 @@ pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr
 		return -ECONNREFUSED;
 	}
 	rc = bb_conn_region(p->conn, REMOTE_REGION, &region);
-	if (rc != 0 || region.len < t->remote.len) {
+	if (rc != 0 || region.len < t->remote.len + (uint64_t)t->npairs * REMOTE_CTL) {
 		say("--connect %s: the other side gives no memory; are both of one version?",
 		    t->o.connect);
 		return -EPROTO;
@@ -72,6 +74,12 @@ remote_connect(struct test *t)
 		.version = rte_cpu_to_be_32(REMOTE_VERSION),
 		.token = rte_cpu_to_be_64(rte_rand()),
 		.bytes = rte_cpu_to_be_64(t->remote.len),
+		.addr = rte_cpu_to_be_64((uint64_t)(uintptr_t)t->local.mem),
+		.rkey = rte_cpu_to_be_32(t->local.mr->rkey),
+		.conns = rte_cpu_to_be_32(t->npairs),
+		.depth = rte_cpu_to_be_32(options_two_sided(&t->o) ? t->o.depth : 1),
+		.sgl = rte_cpu_to_be_32(t->o.sgl),
+		.max_inline = rte_cpu_to_be_32(t->o.max_inline),
 	};
 	struct sockaddr_storage addr;
 	struct bb_cm_attr attr;
@@ -129,15 +137,21 @@ copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 	unsigned int n = 0;
 	int rc;
 
-	rc = push ? bb_post_write(p->qp, 0, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED)
-		  : bb_post_read(p->qp, 0, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED);
+	rc = push ? bb_post_write(p->qp, WR_COPY, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED)
+		  : bb_post_read(p->qp, WR_COPY, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED);
 	if (rc == 1) {
 		bb_qp_ring(p->qp);
-		while ((n = bb_cq_poll(t->scq, &wc, 1)) == 0 && rte_rdtsc() < end)
-			;
+		while ((n = bb_cq_poll(t->scq, &wc, 1)) == 0 || wc.wr_id != WR_COPY) {
+			if (n == 1)
+				send_completed(t, &wc);
+			if (t->fatal || rte_rdtsc() >= end)
+				break;
+		}
 	}
-	if (n == 1 && wc.status == BB_WC_SUCCESS)
+	if (n == 1 && wc.wr_id == WR_COPY && wc.status == BB_WC_SUCCESS)
 		return true;
+	if (t->fatal)
+		return false;
 	report_fail(t, "the target's memory could not be %s for checking: %s",
 		    push ? "written" : "read back",
 		    n == 1 ? bb_wc_status_cause(wc.status, wc.vendor_err) : "no completion");

@@ -14,7 +14,7 @@
 
 #include "remote.h"
 
-#define STALL_SECONDS 5
+#define STALL_SECONDS 30
 #define LIVE_HZ       100
 #define LOOK_EVERY    16 /* rounds of the loop between looks at the clock */
 
@@ -27,26 +27,34 @@ struct watch {
 	const char *phase;
 };
 
-static void
-poll_once(struct test *t, struct watch *w)
+unsigned int
+flows_poll(struct test *t)
 {
 	struct bb_wc wc[POLL_BURST];
-	unsigned int i, n;
+	unsigned int i, n, count;
 
-	n = bb_cq_poll(t->scq, wc, POLL_BURST);
+	count = n = bb_cq_poll(t->scq, wc, POLL_BURST);
 	for (i = 0; i < n; i++)
 		send_completed(t, &wc[i]);
-	w->count += n;
 	if (t->row->e->recv) {
 		n = bb_cq_poll(t->rcq, wc, POLL_BURST);
 		for (i = 0; i < n; i++)
 			recv_completed(t, &wc[i]);
-		w->count += n;
+		count += n;
 	}
+	return count;
 }
 
-static bool
-pair_finished(const struct pair *p)
+static void
+poll_once(struct test *t, struct watch *w)
+{
+	w->count += flows_poll(t);
+	if (unlikely(t->orders))
+		w->count += remote_answers(t);
+}
+
+bool
+flow_finished(const struct pair *p)
 {
 	return p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
 }
@@ -65,7 +73,7 @@ stalled(struct test *t, struct watch *w, uint64_t now)
 	}
 	if (now - w->moved < STALL_SECONDS * t->tsc_hz)
 		return false;
-	for (i = 0; i < t->nflows && pair_finished(t->flows[i]); i++)
+	for (i = 0; i < t->nflows && flow_finished(t->flows[i]); i++)
 		;
 	p = t->flows[i == t->nflows ? 0 : i];
 	report_fail(t,
@@ -123,9 +131,13 @@ look(struct test *t, struct watch *w)
 {
 	uint64_t now = rte_rdtsc();
 	uint32_t i;
+	bool over;
 
 	stalled(t, w, now);
-	if (now >= w->deadline || test_stopping(t)) {
+	over = now >= w->deadline || test_stopping(t);
+	if (t->orders)
+		remote_roll(t, over);
+	if (over) {
 		/* A rolling span ends behind an operation that gives a completion. */
 		for (i = 0; i < t->nflows; i++) {
 			struct pair *p = t->flows[i];
@@ -146,7 +158,7 @@ post_receives(struct test *t, struct pair *p, uint32_t n)
 {
 	int rc;
 
-	if (!t->row->e->recv)
+	if (!t->row->e->recv || p->peer == NULL)
 		return true;
 	rc = t->row->e->post_recv(p, n);
 	if (unlikely(rc != (int)n)) {
@@ -174,19 +186,48 @@ post_operations(struct test *t, struct pair *p, uint32_t n)
 	return true;
 }
 
-/* Hand over the next burst of a pair, if there is room for it. */
+/* Receives of what another process sends: as many as there may be. */
 static void
-pair_post(struct test *t, struct pair *p)
+post_ahead(struct test *t, struct pair *p)
+{
+	uint64_t most = RTE_MIN(t->o.depth, t->row->slots), n = p->end - p->recv_posted;
+
+	n = RTE_MIN(n, most - (p->recv_posted - p->recv_done));
+	if (n > 0 && p->peer != NULL)
+		post_receives(t, p, (uint32_t)n);
+}
+
+/* May the next message of a round trip go out? */
+static bool
+its_turn(const struct pair *p)
+{
+	const struct pair *back = p->twin;
+
+	if (p->posted == back->recv_done + !p->reverse)
+		return false;
+	/* The answer needs its receive; of one in this process it is posted with it. */
+	return p->reverse || back->qp != NULL || back->recv_posted > p->posted;
+}
+
+/* Hand over the next burst of a flow, if there is room for it. */
+void
+flow_post(struct test *t, struct pair *p)
 {
 	const struct row *row = t->row;
 	uint64_t left = p->end - p->posted, room = row->window - (p->posted - p->done);
 	uint32_t n = row->burst;
 
-	/* It was this flow's turn so many times more than it has posted: 0 or 1. */
-	if (row->e->ping_pong)
-		left = RTE_MIN(left, p->twin->recv_done + !p->reverse - p->posted);
-	if (row->e->recv)
+	if (p->qp == NULL) {
+		if (row->e->recv)
+			post_ahead(t, p);
+		return;
+	}
+	if (row->e->ping_pong && !its_turn(p))
+		return;
+	if (row->e->recv && p->peer != NULL)
 		room = RTE_MIN(room, row->window - (p->recv_posted - p->recv_done));
+	else if (row->e->recv)
+		room = RTE_MIN(room, p->recv_posted - p->posted);
 	if (n > left)
 		n = (uint32_t)left;
 	if (n == 0)
@@ -196,6 +237,8 @@ pair_post(struct test *t, struct pair *p)
 		if (p->done < p->last_sig || (row->e->recv && p->recv_done < p->posted))
 			return;
 		n = (uint32_t)room;
+		if (n == 0)
+			return;
 	}
 	if (post_receives(t, p, n))
 		post_operations(t, p, n);
@@ -209,17 +252,35 @@ doorbells(const struct test *t)
 	uint32_t i;
 
 	for (i = 0; i < t->nflows; i++)
-		if (bb_qp_stats(t->flows[i]->qp, &stats) == 0)
+		if (t->flows[i]->qp != NULL && bb_qp_stats(t->flows[i]->qp, &stats) == 0)
 			n += stats.doorbells;
 	return n;
 }
 
-static void
-pair_open(struct pair *p, uint64_t ops)
+void
+flow_open(struct pair *p, uint64_t end)
 {
-	p->end = ops == 0 ? UINT64_MAX : p->posted + ops;
+	p->end = end;
 	p->last_sig = p->posted;
 	p->sig_at = RTE_MIN(p->posted + p->t->row->signal_every, p->end);
+}
+
+void
+flow_extend(struct pair *p, uint64_t end)
+{
+	if (p->posted == p->end)
+		flow_open(p, end);
+	else
+		p->end = end;
+}
+
+static void
+span_open(struct test *t, struct pair *p, uint64_t ops)
+{
+	if (t->orders)
+		remote_open(p, ops);
+	else
+		flow_open(p, ops == 0 ? UINT64_MAX : p->posted + ops);
 }
 
 /* Run @ops operations on every flow, or (0) until the deadline; timed. */
@@ -231,16 +292,16 @@ span(struct test *t, struct watch *w, uint64_t ops)
 	uint32_t i, open, loops = 0;
 
 	for (i = 0; i < t->nflows; i++)
-		pair_open(t->flows[i], ops);
+		span_open(t, t->flows[i], ops);
 	start = rte_rdtsc();
 	w->moved = start;
 	do {
 		open = 0;
 		for (i = 0; i < t->nflows; i++) {
-			if (pair_finished(t->flows[i]))
+			if (flow_finished(t->flows[i]))
 				continue;
 			open++;
-			pair_post(t, t->flows[i]);
+			flow_post(t, t->flows[i]);
 		}
 		poll_once(t, w);
 		if (++loops % LOOK_EVERY == 0)
@@ -285,13 +346,25 @@ wait_answer(struct test *t, struct watch *w, struct pair *p)
 			now = rte_rdtsc();
 			w->count++;
 			recv_completed(t, &wc);
-			if (back->posted < p->recv_done && !t->fatal)
+			if (back->qp != NULL && back->posted < p->recv_done && !t->fatal)
 				post_operations(t, back, 1);
 		} else if (++spins % 65536 == 0) {
 			stalled(t, w, rte_rdtsc());
 		}
 	}
 	return now;
+}
+
+/* Another process posts the receives. */
+static bool
+credit_wait(struct test *t, struct watch *w, const struct pair *p)
+{
+	w->moved = rte_rdtsc();
+	while (t->orders && t->row->e->recv && p->recv_posted == p->posted && !t->fatal) {
+		poll_once(t, w);
+		stalled(t, w, rte_rdtsc());
+	}
+	return !t->fatal;
 }
 
 /* One operation of the first pair, from the post to its completion, or to its answer. */
@@ -301,16 +374,18 @@ one(struct test *t, struct watch *w)
 	struct pair *p = t->flows[0], *back = t->row->e->two_way ? p->twin : NULL;
 	uint64_t start, end;
 
-	pair_open(p, 1);
+	span_open(t, p, 1);
 	if (!post_receives(t, p, 1))
 		return false;
 	if (back != NULL) {
-		pair_open(back, 1);
+		span_open(t, back, 1);
 		if (!post_receives(t, back, 1))
 			return false;
-		if (!t->row->e->ping_pong && !post_operations(t, back, 1))
+		if (!t->row->e->ping_pong && back->qp != NULL && !post_operations(t, back, 1))
 			return false;
 	}
+	if (!credit_wait(t, w, p))
+		return false;
 	start = rte_rdtsc();
 	w->moved = start;
 	if (!post_operations(t, p, 1))
@@ -331,7 +406,7 @@ one_by_one(struct test *t, struct watch *w, uint64_t ops)
 	for (i = 0; i < ops && one(t, w); i++) {
 		uint32_t spins = 0;
 
-		while ((!pair_finished(p) || (t->row->e->two_way && !pair_finished(p->twin))) &&
+		while ((!flow_finished(p) || (t->row->e->two_way && !flow_finished(p->twin))) &&
 		       !t->fatal) {
 			poll_once(t, w);
 			if (++spins % 65536 == 0)
@@ -408,9 +483,11 @@ flow_add(struct test *t, struct pair *p)
 	p->local = p->near->mem + EDGE + slots * p->near->lay.stride;
 	p->remote = p->far->mem + EDGE + slots * p->far->lay.stride;
 	p->wr_base = WR_ID(t->row_no, p->index);
-	p->posted = p->done = p->last_sig = 0;
+	p->posted = p->done = p->last_sig = p->end = 0;
 	p->recv_posted = p->recv_done = 0;
 	p->slot = p->recv_slot = 0;
+	p->told_end = 0;
+	p->rolling = false;
 	t->flows[t->nflows++] = p;
 }
 
@@ -442,10 +519,12 @@ row_run(struct test *t, struct row *row)
 	for (i = 0; i < t->nflows && row->e->start != NULL; i++)
 		row->e->start(t->flows[i]);
 	remote_push(t);
+	remote_row(t);
 
 	/* Without an end the phases take turns: of each 100 ms, a tenth is for latency. */
 	do {
-		rate_phase(t, (uint64_t)(rate * hz));
+		if (!t->fatal)
+			rate_phase(t, (uint64_t)(rate * hz));
 		if (!t->fatal && !test_stopping(t))
 			latency_phase(t, (uint64_t)((endless ? 0.01 : rate) * hz));
 	} while (endless && !t->fatal && !test_stopping(t));

@@ -9,19 +9,21 @@
 
 #include <rte_byteorder.h>
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 
 #include "remote.h"
 
 #define GROUPS 64  /* initiators that each have memory */
 #define NAP_US 100 /* between looks, where nothing needs this processor */
-#define QUEUE  16  /* WQEs and CQEs of a QP that posts nothing */
+#define BUSY_S 1   /* seconds without naps behind the last work */
 
 /* Memory that an initiator's connections share. */
 struct group {
 	uint64_t token;
 	uint8_t *mem;
-	size_t len;
+	uint64_t len;
+	uint32_t size; /* of connections that it has control blocks for */
 	struct bb_mr *mr;
 	uint32_t conns; /* 0: free */
 };
@@ -31,8 +33,7 @@ struct target {
 	LIST_ENTRY(target) next;
 	struct bb_conn *conn;
 	struct group *group;
-	struct bb_cq *cq;
-	struct bb_qp *qp;
+	struct worksite *site;
 };
 
 struct server {
@@ -41,6 +42,8 @@ struct server {
 	struct group groups[GROUPS];
 	LIST_HEAD(, target) conns; /* accepted, and not over */
 	uint32_t served;
+	uint64_t recvs;      /* of connections that are over */
+	uint64_t busy_until; /* TSC */
 };
 
 static uint32_t
@@ -64,15 +67,18 @@ group_put(struct group *g)
 
 /* The memory of who has @token; made for the first of its connections. */
 static int
-group_get(struct server *s, uint64_t token, uint64_t len, struct group **out)
+group_get(struct server *s, const struct remote_hello *hello, struct group **out)
 {
+	uint64_t token = rte_be_to_cpu_64(hello->token), len = rte_be_to_cpu_64(hello->bytes);
+	uint32_t size = rte_be_to_cpu_32(hello->conns);
+	uint64_t all = len + (uint64_t)size * REMOTE_CTL;
 	struct group *g, *free_one = NULL;
 	int rc;
 
 	for (g = s->groups; g < s->groups + GROUPS; g++) {
 		if (g->conns == 0) {
 			free_one = g;
-		} else if (g->token == token && g->len == len) {
+		} else if (g->token == token && g->len == len && g->size == size) {
 			g->conns++;
 			*out = g;
 			return 0;
@@ -81,13 +87,14 @@ group_get(struct server *s, uint64_t token, uint64_t len, struct group **out)
 	if (free_one == NULL)
 		return -ENOSPC;
 	g = free_one;
-	g->mem = rte_malloc("target", len, 4096);
+	g->mem = rte_zmalloc("target", all, 4096);
 	if (g->mem == NULL)
 		return -ENOMEM;
 	g->token = token;
 	g->len = len;
+	g->size = size;
 	g->conns = 1;
-	rc = bb_mr_reg(s->t->pd, g->mem, len, BB_ACCESS_LOCAL_WRITE | access_of(s->t), &g->mr);
+	rc = bb_mr_reg(s->t->pd, g->mem, all, BB_ACCESS_LOCAL_WRITE | access_of(s->t), &g->mr);
 	if (rc != 0) {
 		group_put(g);
 		return rc;
@@ -99,10 +106,8 @@ group_get(struct server *s, uint64_t token, uint64_t len, struct group **out)
 static void
 target_destroy(struct target *target)
 {
-	if (target->qp != NULL)
-		bb_qp_destroy(target->qp);
-	if (target->cq != NULL)
-		bb_cq_destroy(target->cq);
+	if (target->site != NULL)
+		worksite_destroy(target->site);
 	if (target->group != NULL)
 		group_put(target->group);
 	free(target);
@@ -112,42 +117,27 @@ static int
 target_create(struct server *s, const struct remote_hello *hello, struct target **out)
 {
 	struct target *target = calloc(1, sizeof(*target));
-	struct bb_qp_init_attr init;
-	struct bb_cq_attr attr;
 	int rc = -ENOMEM;
 
 	if (target == NULL)
 		return rc;
-	rc = group_get(s, rte_be_to_cpu_64(hello->token), rte_be_to_cpu_64(hello->bytes),
-		       &target->group);
-	if (rc != 0)
-		goto fail;
-	bb_cq_attr_init(&attr);
-	attr.depth = QUEUE;
-	rc = bb_cq_create(s->t->dev, &attr, &target->cq);
-	if (rc != 0)
-		goto fail;
-	bb_qp_init_attr_init(&init);
-	init.send_cq = target->cq;
-	init.recv_cq = target->cq;
-	init.sq_depth = 1;
-	init.rq_depth = 0;
-	init.signal_every = 1;
-	rc = bb_qp_create(s->t->pd, &init, &target->qp);
-	if (rc != 0)
-		goto fail;
+	rc = group_get(s, hello, &target->group);
+	if (rc == 0)
+		rc = worksite_create(s->t, hello, target->group->mem, target->group->mr,
+				     &target->site);
+	if (rc != 0) {
+		target_destroy(target);
+		return rc;
+	}
 	*out = target;
 	return 0;
-
-fail:
-	target_destroy(target);
-	return rc;
 }
 
 static int
 hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
 {
 	uint64_t bytes;
+	uint32_t conns;
 
 	if (ev->private_len < sizeof(*hello))
 		return -EPROTO;
@@ -156,7 +146,10 @@ hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
 	    hello->version != rte_cpu_to_be_32(REMOTE_VERSION))
 		return -EPROTO;
 	bytes = rte_be_to_cpu_64(hello->bytes);
-	return bytes == 0 || bytes > REMOTE_MAX_BYTES ? -EMSGSIZE : 0;
+	conns = rte_be_to_cpu_32(hello->conns);
+	if (conns == 0 || conns > MAX_QPS || rte_be_to_cpu_32(hello->index) >= conns)
+		return -EPROTO;
+	return bytes < 2 * EDGE || bytes % 8 != 0 || bytes > REMOTE_MAX_BYTES ? -EMSGSIZE : 0;
 }
 
 static void
@@ -179,7 +172,7 @@ request(struct server *s, const struct bb_cm_event *ev)
 		param.responder_resources = (uint8_t)RTE_MIN(16u, s->t->attr.max_dest_rd_atomic);
 		param.regions = &region;
 		param.nregions = 1;
-		rc = bb_conn_accept(conn, target->qp, &param);
+		rc = bb_conn_accept(conn, worksite_qp(target->site), &param);
 	}
 	if (rc == 0) {
 		bb_conn_user_set(conn, target);
@@ -195,7 +188,7 @@ request(struct server *s, const struct bb_cm_event *ev)
 }
 
 static void
-gone(struct bb_conn *conn)
+gone(struct server *s, struct bb_conn *conn)
 {
 	struct target *target = bb_conn_user(conn);
 
@@ -203,6 +196,7 @@ gone(struct bb_conn *conn)
 	if (target == NULL)
 		return;
 	LIST_REMOVE(target, next);
+	s->recvs += worksite_receives(target->site);
 	target_destroy(target);
 }
 
@@ -219,11 +213,11 @@ event(struct server *s, const struct bb_cm_event *ev)
 	case BB_CM_DISCONNECTED:
 		if (ev->status != 0)
 			say("a connection broke: %s", ev->why);
-		gone(ev->conn);
+		gone(s, ev->conn);
 		break;
 	default:
 		say("a connection was not made: %s", ev->why);
-		gone(ev->conn);
+		gone(s, ev->conn);
 		break;
 	}
 }
@@ -261,8 +255,21 @@ serve_summary(const struct server *s)
 		printf("; requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64
 		       " atomics",
 		       stats.rx_write, stats.rx_read, stats.rx_atomic);
-	printf("\n");
+	printf("; %" PRIu64 " receives checked\n", s->recvs);
 	fflush(stdout);
+}
+
+/* The targets' part of rows. */
+static void
+work(struct server *s)
+{
+	struct target *target;
+	bool busy = false;
+
+	LIST_FOREACH(target, &s->conns, next)
+		busy |= worksite_poll(target->site);
+	if (busy)
+		s->busy_until = rte_rdtsc() + BUSY_S * s->t->tsc_hz;
 }
 
 int
@@ -282,8 +289,10 @@ serve(struct test *t)
 	while (rc == 0 && !test_stopping(t) && (s->served == 0 || !LIST_EMPTY(&s->conns))) {
 		if (bb_cm_poll(s->cm, &ev, 1) == 1)
 			event(s, &ev);
-		else if (LIST_EMPTY(&s->conns) || !t->attr.target_progress)
+		else if (LIST_EMPTY(&s->conns) ||
+			 (!t->attr.target_progress && rte_rdtsc() > s->busy_until))
 			usleep(NAP_US);
+		work(s);
 		bb_dev_progress(t->dev);
 	}
 	if (rc == 0)
@@ -292,7 +301,7 @@ serve(struct test *t)
 		bb_listener_destroy(listener);
 	/* Stopped while peers are there: they see it break. */
 	while (!LIST_EMPTY(&s->conns))
-		gone(LIST_FIRST(&s->conns)->conn);
+		gone(s, LIST_FIRST(&s->conns)->conn);
 	if (s->cm != NULL)
 		bb_cm_destroy(s->cm);
 	free(s);

@@ -69,7 +69,8 @@ test_check(const struct test *t)
 	for (i = 0; i < o->nsizes && rc == 0; i++)
 		rc = limit("size", o->sizes[i], max_size);
 	if (rc == 0)
-		rc = limit("depth", o->depth, t->attr.max_qp_wr);
+		rc = limit("depth", o->depth,
+			   t->attr.max_qp_wr - (o->connect != NULL ? ORDERS_MAX : 0));
 	if (rc == 0)
 		rc = limit("sgl", o->sgl, RTE_MIN(t->attr.max_sge, t->attr.max_recv_sge));
 	if (rc == 0)
@@ -89,14 +90,6 @@ test_check(const struct test *t)
 		if ((o->ops[i]->atomic || (o->ops[i]->pick != NULL && options_mix_atomic(o))) &&
 		    !t->attr.atomics) {
 			say("--op %s: this device has no atomics", o->ops[i]->name);
-			rc = -EXIT_USAGE;
-		}
-	}
-	for (i = 0; i < o->nops && rc == 0; i++) {
-		if ((o->ops[i]->recv || o->ops[i]->two_way) && o->connect != NULL) {
-			say("--op %s: takes work of the target, and who listens does none; over "
-			    "--connect there are the one-sided ones",
-			    o->ops[i]->name);
 			rc = -EXIT_USAGE;
 		}
 	}
@@ -141,12 +134,13 @@ pick_path(struct test *t, struct bb_path *path)
 static int
 create_cqs(struct test *t, uint32_t rq_depth)
 {
+	uint32_t orders = t->o.connect != NULL ? ORDERS_MAX : 0;
 	bool two_way = options_two_way(&t->o);
 	struct bb_cq_attr attr;
 	int rc;
 
 	bb_cq_attr_init(&attr);
-	attr.depth = t->o.qps * t->o.depth * (two_way ? 2 : 1);
+	attr.depth = t->o.qps * (t->o.depth * (two_way ? 2 : 1) + orders);
 	attr.lcore = t->lcore;
 	rc = bb_cq_create(t->dev, &attr, &t->scq);
 	if (rc != 0) {
@@ -174,7 +168,7 @@ create_pair(struct test *t, struct pair *p, const struct bb_path *path, uint32_t
 	bb_qp_init_attr_init(&init);
 	init.send_cq = t->scq;
 	init.recv_cq = twin != NULL ? t->rcq : t->scq;
-	init.sq_depth = t->o.depth;
+	init.sq_depth = t->o.depth + (t->o.connect != NULL ? ORDERS_MAX : 0);
 	init.rq_depth = twin != NULL ? rq_depth : 0;
 	init.max_sge = t->o.sgl;
 	init.max_recv_sge = t->o.sgl;
@@ -296,19 +290,27 @@ stride_of(const struct options *o, uint32_t size)
 	return lay.stride;
 }
 
+/* Layouts of both sides for messages of a row. */
+void
+row_layouts(struct test *t, const struct engine *e, uint32_t size)
+{
+	bool one_piece = e->atomic || (e->two_way && !e->recv_data);
+
+	layout_make(&t->local.lay, size, one_piece ? 1 : t->o.sgl, t->o.offset);
+	layout_make(&t->remote.lay, size, e->recv_data ? t->o.sgl : 1, t->o.offset);
+}
+
 /* Layout of a row in the memory there is, and what of the options fits it. */
 void
 row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size)
 {
 	const struct options *o = &t->o;
 	uint64_t room = t->local.len - 2 * EDGE;
-	bool one_piece = e->atomic || (e->two_way && !e->recv_data);
 	uint32_t flows = e->two_way ? 2 * o->qps : o->qps, stride;
 
 	row->e = e;
 	row->size = size;
-	layout_make(&t->local.lay, size, one_piece ? 1 : o->sgl, o->offset);
-	layout_make(&t->remote.lay, size, e->recv_data ? o->sgl : 1, o->offset);
+	row_layouts(t, e, size);
 	stride = RTE_MAX(t->local.lay.stride, t->remote.lay.stride);
 	row->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / flows / stride);
 	row->window = e->ping_pong ? 1 : RTE_MIN(o->depth, row->slots);
@@ -321,15 +323,17 @@ static int
 side_alloc(struct test *t, struct side *s, const char *name, size_t len, uint32_t stride,
 	   uint32_t access)
 {
+	size_t control = t->o.connect != NULL ? (size_t)t->o.qps * REMOTE_CTL : 0;
 	int rc;
 
 	s->name = name;
 	s->image = rte_malloc("image", stride, 64);
-	s->mem = rte_malloc("side", len, 4096);
+	s->mem = rte_malloc("side", len + control, 4096);
 	if (s->mem == NULL || s->image == NULL)
 		return -ENOMEM;
 	s->len = len;
-	rc = bb_mr_reg(t->pd, s->mem, len, access, &s->mr);
+	memset(s->mem + len, 0, control);
+	rc = bb_mr_reg(t->pd, s->mem, len + control, access, &s->mr);
 	if (rc != 0)
 		error("registering memory", rc);
 	return rc;
@@ -370,10 +374,12 @@ create_memory(struct test *t)
 	if (t->scratch == NULL)
 		goto no_memory;
 	/* Less memory is fewer slots, down to one for each pair. */
-	for (len = RTE_MIN(want, pool);; len = RTE_MAX(len / 2, least)) {
-		rc = side_alloc(
-			t, &t->local, "the initiator's", len + 2 * EDGE, stride_of(o, max_size),
-			BB_ACCESS_LOCAL_WRITE | (t->twins != NULL ? BB_ACCESS_REMOTE_WRITE : 0u));
+	for (len = RTE_MIN(want, pool);; len = RTE_MAX(RTE_ALIGN_FLOOR(len / 2, 64), least)) {
+		rc = side_alloc(t, &t->local, "the initiator's", len + 2 * EDGE,
+				stride_of(o, max_size),
+				BB_ACCESS_LOCAL_WRITE | (t->twins != NULL || t->o.connect != NULL
+								 ? BB_ACCESS_REMOTE_WRITE
+								 : 0u));
 		if (rc == 0)
 			rc = side_alloc(t, &t->remote, "the target's", len + 2 * EDGE,
 					stride_of(o, max_size), access);

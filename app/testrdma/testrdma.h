@@ -97,9 +97,13 @@ struct pair {
 	uint8_t *local, *remote; /* slot 0 of each side */
 	uint64_t target_delta;   /* from addresses in far to those of requests */
 	uint32_t target_rkey;
-	bool reverse;          /* a twin of one that goes forward */
-	struct pair *twin;     /* NULL: this run has no mode of both directions */
-	struct pair *in;       /* whose receives are those of the QP that has us as user */
+	bool reverse;      /* a twin of one that goes forward */
+	struct pair *twin; /* NULL: this run has no mode of both directions */
+	struct pair *in;   /* whose receives are those of the QP that has us as user */
+	/* With the target in another process, see remote.h. */
+	uint32_t orders;       /* requests with orders or answers under way */
+	bool rolling;          /* end moves on as long as the deadline is not there */
+	uint64_t told_end;     /* last told to the other process */
 	uint64_t wr_base;      /* wr_id of operation 0 */
 	uint64_t posted, done; /* operations */
 	uint64_t end;          /* post no further */
@@ -162,6 +166,7 @@ struct test {
 	struct bb_cq *scq, *rcq;
 	struct side local, remote; /* of a target in another process: our copy */
 	struct bb_cm *cm;          /* NULL: the target is in this process */
+	bool orders;               /* the row needs work of the target in another process */
 	struct pair *pairs;
 	struct pair *twins;  /* as many, or NULL */
 	uint32_t npairs;     /* created */
@@ -187,6 +192,7 @@ struct test {
 int test_open_device(struct test *t);
 int test_check(const struct test *t);
 int test_open_queues(struct test *t);
+void row_layouts(struct test *t, const struct engine *e, uint32_t size);
 void row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t size);
 void test_close_queues(struct test *t);
 void test_close_device(struct test *t);
@@ -200,6 +206,15 @@ void mixed_count(const struct test *t, uint64_t *count);
 
 /* run.c */
 void row_run(struct test *t, struct row *row);
+/* Take what completed; @return how much it was. */
+unsigned int flows_poll(struct test *t);
+/* Hand over what there is room for, receives and operations. */
+void flow_post(struct test *t, struct pair *p);
+bool flow_finished(const struct pair *p);
+/* Operations up to @end follow. */
+void flow_open(struct pair *p, uint64_t end);
+/* They do, behind those under way: a signalled one was to be the last of these. */
+void flow_extend(struct pair *p, uint64_t end);
 void live_update(struct test *t);
 
 /* verify.c */
@@ -255,6 +270,8 @@ test_stopping(const struct test *t)
 
 /* wr_id: row, pair and operation, so that a completion of anything else shows. */
 #define WR_RECV          (UINT64_C(1) << 63)
+#define WR_ORDER         UINT64_MAX       /* remote.h */
+#define WR_COPY          (UINT64_MAX - 1) /* of the target's memory */
 #define WR_ID(row, pair) ((uint64_t)((row)&0xff) << 55 | (uint64_t)(pair) << 40)
 
 /* Flags of the next operation: signalled every so often, and at the end. */

@@ -10,14 +10,15 @@ import socket
 import subprocess
 import tempfile
 
-from apptest import EAL, LIMIT, AppTest, lcores, main
+from apptest import ATOMICS, CPUS, EAL, LIMIT, OPS, AppTest, main
 
-ONE_SIDED = ['write', 'read', 'fetch_add', 'cmp_swap']
+RECEIVED = ['send', 'send_imm', 'write_imm', 'pingpong']
 
 
 class Pair(AppTest):
     def eal(self, name):
-        return lcores() + EAL + ['--file-prefix=tr_%s_%d' % (name, os.getpid())]
+        cpu = CPUS[-1] if name == 'server' else CPUS[0]
+        return ['-l', str(cpu)] + EAL + ['--file-prefix=tr_%s_%d' % (name, os.getpid())]
 
     def listen(self, device, eal=()):
         """A process that listens, and its port."""
@@ -44,8 +45,7 @@ class Pair(AppTest):
 
     def check(self, res, ops, sizes, qps):
         self.assertEqual([(r['op'], r['size']) for r in res.json['rows']],
-                         [(op, s) for op in ops for s in (sizes if op in ('write', 'read')
-                                                          else [8])])
+                         [(op, s) for op in ops for s in ([8] if op in ATOMICS else sizes)])
         for row in res.json['rows']:
             self.assertTrue(row['ok'], row)
             self.assertGreaterEqual(row['verified']['bytes'], row['size'] * row['slots'] * qps)
@@ -56,19 +56,26 @@ class Pair(AppTest):
         """The target has counted at least what the initiator says it has done."""
         out, _ = self.end(proc)
         found = re.search(r'(\d+) connections? served; requests of peers: (\d+) writes, (\d+) '
-                          r'reads, (\d+) atomics', out)
+                          r'reads, (\d+) atomics; (\d+) receives checked', out)
         counts = [int(n) for n in found.groups()]
         self.assertEqual(counts[0], qps)
+        self.assertEqual(counts[4], sum(r['rate']['ops'] + r['latency_ns']['samples']
+                                        for r in res.json['rows'] if r['op'] in RECEIVED))
         for i, names in enumerate((['write'], ['read'], ['fetch_add', 'cmp_swap'])):
             done = sum(r['rate']['ops'] + r['latency_ns']['samples'] for r in res.json['rows']
                        if r['op'] in names)
             self.assertGreaterEqual(counts[1 + i], done)
 
-    def test_shared_memory(self):
-        server, where = self.listen(self.shm(1))
-        res = self.run_json(['--device', self.shm(2), '--connect', where, '--size', '8,1000,64K',
-                             '--qps', '3', '--verify', '--duration', '0.05'], self.eal('client'))
-        self.check(res, ONE_SIDED, [8, 1000, 65536], 3)
+    def both(self, options, *args, rc=0, server_options=None):
+        """Rows of one process on another one; the result, and who listens."""
+        server, where = self.listen(self.shm(1, options + (server_options or '')))
+        res = self.run_json(['--device', self.shm(2, options), '--connect', where, '--verify',
+                             '--duration', '0.05'] + list(args), self.eal('client'), rc=rc)
+        return res, server
+
+    def test_operations(self):
+        res, server = self.both('', '--size', '8,1000,64K', '--qps', '3')
+        self.check(res, OPS, [8, 1000, 65536], 3)
         self.served(server, res, 3)
 
     def test_memif(self):
@@ -106,6 +113,62 @@ class Pair(AppTest):
             self.end(server, (130, -signal.SIGKILL)[i % 2])
             self.assertIn('transport retry counter exceeded', self.end(client, 1)[1])
 
+    def test_modes(self):
+        """The target posts receives, answers and writes; with packets each needs its progress."""
+        modes = ['pingpong', 'mixed', 'bidirectional', 'send']
+        for options, args in (('', []), (',shm_packets=1', ['--sgl', '3', '--depth', '7']),
+                              ('', ['--inline', '64', '--depth', '1'])):
+            res, server = self.both(options, '--op', ','.join(modes), '--size', '64,3000', '--qps',
+                                    '2', *args)
+            self.check(res, modes, [64, 3000], 2)
+            for row in res.json['rows']:
+                if row['op'] == 'pingpong':
+                    trips = row['rate']['ops'] + row['latency_ns']['samples']
+                    self.assertEqual(row['verified']['receives'], trips)
+                    self.assertEqual(row['verified']['bytes'], 2 * trips * row['size'])
+                if row['op'] == 'bidirectional':
+                    ops = row['rate']['ops'] + 2 * row['latency_ns']['samples']
+                    self.assertEqual(row['verified']['bytes'], ops * row['size'])
+            self.served(server, res, 2)
+
+    def test_modes_without_verify(self):
+        server, where = self.listen(self.shm(1))
+        modes = ['pingpong', 'bidirectional', 'send_imm', 'mixed']
+        res = self.run_json(['--device', self.shm(2), '--connect', where, '--op', ','.join(modes),
+                             '--size', '64', '--mix', 'read:3,fetch_add:1', '--duration', '0.1'],
+                            self.eal('client'))
+        self.assertEqual([(r['op'], r['ok']) for r in res.json['rows']], [(m, True) for m in modes])
+        out, _ = self.end(server)
+        # Nothing else reads, so the device's counts are those of the mix.
+        mix = res.json['rows'][3]['mix']
+        self.assertIn(' %d reads, %d atomics' % (mix['read'], mix['fetch_add']), out)
+
+    def test_the_target_finds_errors(self):
+        for op, defect, text in (('send', 'recv_len', 'bytes, expected 64'),
+                                 ('bidirectional', 'skip_cqe', 'completion out of order')):
+            res, server = self.both('', '--op', op, '--size', '64', rc=1,
+                                    server_options=',defect=' + defect)
+            self.assertIn('the target has found errors', res.err)
+            _, err = self.end(server)
+            self.assertIn(text, err)
+
+    def test_initiator_killed(self):
+        """Who listens outlives it, also in the middle of a row that it takes part in."""
+        server, where = self.listen(self.shm(1))
+        cmd = [self.program] + self.eal('client') + [
+            '--', '--device', self.shm(2), '--connect', where, '--op', 'pingpong', '--size', '8',
+            '--duration', '60', '-i']
+        with subprocess.Popen(cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as client:
+            client.stdin.write('set interval 0.05\nstart\n')
+            client.stdin.flush()
+            while not re.match(r'[1-9]\d* operations', client.stdout.readline()):
+                self.assertIsNone(client.poll())
+            client.kill()
+        out, err = self.end(server)
+        self.assertIn('1 connection served', out)
+        self.assertIn('broke', err)
+
     def test_defect_is_found(self):
         """The copy that is checked comes from the other process."""
         server, where = self.listen(self.shm(1, ',defect=atomic_old'))
@@ -118,18 +181,18 @@ class Pair(AppTest):
     def test_prompt(self):
         """A session connects at start, and can go back to one process."""
         server, where = self.listen(self.shm(1))
-        script = ['set op write', 'set size 256', 'set verify on', 'set duration 0.05',
-                  'connect ' + where, 'start', 'wait', 'show config', 'disconnect',
-                  'set op send', 'start', 'wait', 'connect ' + where, 'start', 'connect nowhere']
+        script = ['set op write,send', 'set size 256', 'set verify on', 'set duration 0.05',
+                  'connect ' + where, 'start', 'wait', 'show config', 'disconnect', 'set op send',
+                  'start', 'wait', 'connect nowhere']
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             res = self.run_program(['-i', '--device', self.shm(2), '--json', f.name],
                                    self.eal('client'), input='\n'.join(script))
             with open(f.name) as again:
                 rows = json.load(again)['rows']
         self.assertEqual(res.rc, 1, str(res))
-        self.assertEqual([(r['op'], r['ok']) for r in rows], [('write', True), ('send', True)])
+        self.assertEqual([(r['op'], r['ok']) for r in rows],
+                         [('write', True), ('send', True), ('send', True)])
         self.assertIn('connect ' + where, res.out)
-        self.assertIn('takes work of the target', res.err)
         self.assertIn('connect nowhere: give an address', res.err)
         self.end(server)
 
@@ -139,7 +202,6 @@ class Pair(AppTest):
         self.assertIn('nobody answers', res.err)
 
     def test_usage(self):
-        self.usage_error(['--connect', '127.0.0.1:1', '--op', 'send'], 'send', 'one-sided')
         self.usage_error(['--connect', '127.0.0.1:1', '--listen', ':1'], '--listen', '--connect')
         res = self.run_program(['--listen', 'nowhere'])
         self.assertEqual(res.rc, 1, str(res))

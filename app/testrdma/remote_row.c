@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#include <rte_byteorder.h>
+#include <rte_common.h>
+#include <rte_cycles.h>
+
+#include "remote.h"
+
+#define ANSWER_SECONDS 30
+#define ROLL_WINDOWS   8 /* told ahead while a span has no end, in windows */
+#define ROLL_LEAST     64
+
+static struct remote_ctl *
+block_of(const struct test *t, const struct pair *p)
+{
+	return ctl_at(t->local.mem, t->local.len, p->index);
+}
+
+/* Post a WRITE of @len bytes at @off of the block into the target's. */
+static void
+order_post(struct test *t, struct pair *p, size_t off, size_t len)
+{
+	uint8_t *from = (uint8_t *)block_of(t, p) + off;
+	uint64_t raddr = (uint64_t)(uintptr_t)ctl_at(t->remote.mem, t->remote.len, p->index) + off +
+			 p->target_delta;
+	struct bb_sge sge = {
+		.addr = (uint64_t)(uintptr_t)from, .len = (uint32_t)len, .lkey = t->local.mr->lkey};
+	int rc = bb_post_write(p->qp, WR_ORDER, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED);
+
+	if (unlikely(rc != 1)) {
+		report_fail(t, "pair %u: an order to the target: %s", p->index,
+			    rc < 0 ? strerror(-rc) : "the send queue is full too early");
+		t->fatal = true;
+		return;
+	}
+	p->orders++;
+	bb_qp_ring(p->qp);
+}
+
+/* Tell the target how far to go, if it does not know. */
+static void
+tell(struct test *t, struct pair *p)
+{
+	struct pair *back = t->row->e->two_way ? p->twin : NULL;
+	struct remote_ctl *ctl = block_of(t, p);
+	uint64_t tag = row_tag(t->row_no);
+
+	if (p->told_end == p->end && (back == NULL || back->told_end == back->end))
+		return;
+	if (p->orders >= ORDERS_MAX)
+		return;
+	__atomic_store_n(&ctl->forward_end, word_make(tag, p->end), __ATOMIC_RELEASE);
+	p->told_end = p->end;
+	if (back != NULL) {
+		__atomic_store_n(&ctl->reverse_end, word_make(tag, back->end), __ATOMIC_RELEASE);
+		back->told_end = back->end;
+	}
+	order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
+}
+
+static uint64_t
+roll_by(const struct row *row)
+{
+	uint64_t ops = RTE_MAX(ROLL_WINDOWS * row->window, (uint32_t)ROLL_LEAST);
+
+	/* Its last operation gives a completion, so that a span may end there. */
+	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)row->signal_every);
+}
+
+void
+remote_open(struct pair *p, uint64_t ops)
+{
+	struct test *t = p->t;
+
+	p->rolling = ops == 0;
+	flow_open(p, p->posted + (ops == 0 ? roll_by(t->row) : ops));
+	/* Both directions at once. */
+	if (p->reverse || !t->row->e->two_way)
+		tell(t, p->reverse ? p->twin : p);
+}
+
+void
+remote_roll(struct test *t, bool over)
+{
+	uint64_t by = roll_by(t->row);
+	uint32_t i;
+
+	for (i = 0; i < t->nflows; i++) {
+		struct pair *p = t->flows[i];
+
+		if (over) {
+			p->rolling = false;
+		} else if (p->rolling && t->row->e->ping_pong && p->reverse) {
+			flow_extend(p, p->twin->end);
+		} else if (p->rolling && p->end - p->posted < by / 2) {
+			flow_extend(p, p->end + by);
+		}
+	}
+}
+
+static unsigned int
+errors_take(struct test *t, struct pair *p, uint64_t errors)
+{
+	if (errors == 0 || t->fatal)
+		return 0;
+	report_fail(t, "pair %u: the target %s; its output says what", p->index,
+		    errors == WORD_REFUSED ? "refuses to do its part" : "has found errors");
+	t->fatal = true;
+	return 1;
+}
+
+/* A word that only grows into *@to. */
+static unsigned int
+count_take(const uint64_t *word, uint64_t tag, uint64_t *to)
+{
+	uint64_t value;
+
+	if (!word_read(word, tag, &value) || value <= *to)
+		return 0;
+	*to = value;
+	return 1;
+}
+
+unsigned int
+remote_answers(struct test *t)
+{
+	uint64_t tag = row_tag(t->row_no), errors;
+	unsigned int n = 0;
+	uint32_t i;
+
+	for (i = 0; i < t->npairs; i++) {
+		struct pair *p = &t->pairs[i], *back = p->twin;
+		struct remote_ctl *ctl = block_of(t, p);
+
+		if (t->row->e->recv) {
+			n += count_take(&ctl->recv_posted, tag, &p->recv_posted);
+			n += count_take(&ctl->recv_done, tag, &p->recv_done);
+		}
+		if (t->row->e->two_way) {
+			n += count_take(&ctl->done, tag, &back->done);
+			back->posted = back->done;
+		}
+		if (word_read(&ctl->errors, tag, &errors))
+			n += errors_take(t, p, errors);
+		tell(t, p);
+	}
+	return n;
+}
+
+static void
+row_pack(const struct test *t, struct remote_row *to)
+{
+	const struct row *row = t->row;
+
+	memset(to, 0, sizeof(*to));
+	to->seed = rte_cpu_to_be_64(t->o.seed);
+	to->size = rte_cpu_to_be_32(row->size);
+	to->slots = rte_cpu_to_be_32(row->slots);
+	to->window = rte_cpu_to_be_32(row->window);
+	to->burst = rte_cpu_to_be_32(row->burst);
+	to->signal_every = rte_cpu_to_be_32(row->signal_every);
+	to->use_inline = rte_cpu_to_be_32(row->use_inline);
+	to->offset = rte_cpu_to_be_32(t->o.offset);
+	to->row_no = rte_cpu_to_be_32(t->row_no);
+	snprintf(to->op, sizeof(to->op), "%s", row->e->name);
+}
+
+/* Every target has answered with the tag of the row. */
+static bool
+all_ready(const struct test *t)
+{
+	uint64_t value;
+	uint32_t i;
+
+	for (i = 0; i < t->npairs; i++)
+		if (!word_read(&block_of(t, &t->pairs[i])->errors, row_tag(t->row_no), &value))
+			return false;
+	return true;
+}
+
+void
+remote_row(struct test *t)
+{
+	uint64_t end = rte_rdtsc() + ANSWER_SECONDS * t->tsc_hz, tag = row_tag(t->row_no);
+	uint32_t i;
+
+	t->orders = t->cm != NULL && (t->row->e->recv || t->row->e->two_way) && !t->fatal;
+	for (i = 0; i < t->npairs && t->orders && !t->fatal; i++) {
+		struct pair *p = &t->pairs[i];
+		struct remote_ctl *ctl = block_of(t, p);
+
+		row_pack(t, &ctl->row);
+		ctl->forward_end = ctl->reverse_end = word_make(tag, 0);
+		/* Of one QP, so the words come behind the row. */
+		order_post(t, p, offsetof(struct remote_ctl, row), sizeof(ctl->row));
+		order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
+	}
+	while (t->orders && !t->fatal && !all_ready(t)) {
+		flows_poll(t);
+		if (rte_rdtsc() < end)
+			continue;
+		report_fail(t, "the target does not answer for %u s", ANSWER_SECONDS);
+		t->fatal = true;
+	}
+	if (t->orders)
+		remote_answers(t);
+}

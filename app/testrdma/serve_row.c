@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What the target does in a row: receives that it posts and checks, and operations of the other
+ * direction. The flows are those of the initiator's rows (run.c), of which this process has the
+ * other end. Rows come from the peer, so all of them is looked at.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rte_byteorder.h>
+#include <rte_common.h>
+
+#include "remote.h"
+
+struct worksite {
+	struct test t; /* one pair: its flows are forward and, maybe, reverse */
+	struct row row;
+	struct pair forward, reverse, *flows[2];
+	struct bb_qp *qp;
+	struct remote_ctl *ctl;
+	uint64_t peer_ctl; /* address of the initiator's block */
+	uint64_t peer_addr;
+	uint32_t peer_rkey;
+	uint32_t index, conns;
+	uint64_t tag; /* of the row, 0: none */
+	struct remote_ctl said;
+	bool refused;
+	uint64_t recvs; /* of rows before this one */
+};
+
+static void
+close_queues(struct worksite *site)
+{
+	if (site->qp != NULL)
+		bb_qp_destroy(site->qp);
+	if (site->t.scq != NULL)
+		bb_cq_destroy(site->t.scq);
+	if (site->t.rcq != NULL)
+		bb_cq_destroy(site->t.rcq);
+}
+
+static int
+open_queues(struct worksite *site, uint32_t depth, uint32_t sgl, uint32_t max_inline)
+{
+	struct test *t = &site->t;
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	int rc;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = depth + ORDERS_MAX;
+	rc = bb_cq_create(t->dev, &attr, &t->scq);
+	if (rc == 0)
+		rc = bb_cq_create(t->dev, &attr, &t->rcq);
+	if (rc != 0)
+		return rc;
+	bb_qp_init_attr_init(&init);
+	init.send_cq = t->scq;
+	init.recv_cq = t->rcq;
+	init.sq_depth = depth + ORDERS_MAX;
+	init.rq_depth = depth;
+	init.max_sge = sgl;
+	init.max_recv_sge = sgl;
+	init.max_inline = max_inline;
+	return bb_qp_create(t->pd, &init, &site->qp);
+}
+
+int
+worksite_create(struct test *server, const struct remote_hello *hello, uint8_t *mem,
+		struct bb_mr *mr, struct worksite **out)
+{
+	uint32_t depth = rte_be_to_cpu_32(hello->depth), sgl = rte_be_to_cpu_32(hello->sgl);
+	uint32_t max_inline = rte_be_to_cpu_32(hello->max_inline);
+	struct worksite *site;
+	struct test *t;
+	int rc;
+
+	if (depth == 0 || depth > server->attr.max_qp_wr - ORDERS_MAX || sgl == 0 ||
+	    sgl > RTE_MIN(RTE_MIN(server->attr.max_sge, server->attr.max_recv_sge),
+			  (uint32_t)MAX_SGL) ||
+	    max_inline > server->attr.max_inline)
+		return -EINVAL;
+	site = calloc(1, sizeof(*site));
+	if (site == NULL)
+		return -ENOMEM;
+	t = &site->t;
+	t->dev = server->dev;
+	t->attr = server->attr;
+	t->pd = server->pd;
+	t->tsc_hz = server->tsc_hz;
+	t->o.depth = depth;
+	t->o.sgl = sgl;
+	site->index = rte_be_to_cpu_32(hello->index);
+	site->conns = rte_be_to_cpu_32(hello->conns);
+	t->remote.mem = mem;
+	t->remote.len = rte_be_to_cpu_64(hello->bytes);
+	t->remote.mr = mr;
+	site->ctl = ctl_at(mem, t->remote.len, site->index);
+	site->peer_addr = rte_be_to_cpu_64(hello->addr);
+	site->peer_rkey = rte_be_to_cpu_32(hello->rkey);
+	site->peer_ctl = site->peer_addr + t->remote.len + (uint64_t)site->index * REMOTE_CTL;
+	rc = open_queues(site, depth, sgl, max_inline);
+	if (rc != 0) {
+		worksite_destroy(site);
+		return rc;
+	}
+	site->qp->user = &site->reverse;
+	*out = site;
+	return 0;
+}
+
+struct bb_qp *
+worksite_qp(struct worksite *site)
+{
+	return site->qp;
+}
+
+uint64_t
+worksite_receives(const struct worksite *site)
+{
+	return site->recvs + site->row.res.recvs;
+}
+
+void
+worksite_destroy(struct worksite *site)
+{
+	close_queues(site);
+	free(site);
+}
+
+/* Does what the row says fit to itself and to the memory? */
+static bool
+row_fits(const struct worksite *site, const struct row *row, uint32_t offset)
+{
+	const struct test *t = &site->t;
+	uint64_t room = t->remote.len - 2 * EDGE, slots;
+	uint32_t flows = row->e->two_way ? 2 : 1;
+
+	slots = room / RTE_MAX(t->local.lay.stride, t->remote.lay.stride) / site->conns / flows;
+	return (row->e->recv || row->e->two_way) && offset < 64 && row->slots > 0 &&
+	       row->slots <= slots && row->window > 0 && row->window <= t->o.depth &&
+	       row->window <= row->slots && row->burst > 0 && row->burst <= row->window &&
+	       row->signal_every > 0 && row->signal_every <= row->window;
+}
+
+static bool
+row_unpack(struct worksite *site)
+{
+	struct test *t = &site->t;
+	struct row *row = &site->row;
+	struct remote_row from;
+	uint32_t offset;
+
+	memcpy(&from, &site->ctl->row, sizeof(from));
+	memset(row, 0, offsetof(struct row, lat));
+	row->e = engine_find(from.op, strnlen(from.op, sizeof(from.op)));
+	row->size = rte_be_to_cpu_32(from.size);
+	offset = rte_be_to_cpu_32(from.offset);
+	if (row->e == NULL || row->size == 0 || row->size > MAX_SIZE || offset >= 64)
+		return false;
+	row->slots = rte_be_to_cpu_32(from.slots);
+	row->window = rte_be_to_cpu_32(from.window);
+	row->burst = rte_be_to_cpu_32(from.burst);
+	row->signal_every = rte_be_to_cpu_32(from.signal_every);
+	row->use_inline = from.use_inline != 0 && row->e->to_target;
+	t->o.seed = rte_be_to_cpu_64(from.seed);
+	t->o.offset = offset;
+	t->row_no = rte_be_to_cpu_32(from.row_no);
+	row_layouts(t, row->e, row->size);
+	return row_fits(site, row, offset);
+}
+
+static void
+flow_init(struct worksite *site, struct pair *p, bool reverse)
+{
+	struct test *t = &site->t;
+	uint32_t flows = site->row.e->two_way ? 2 : 1;
+	uint64_t slots = ((uint64_t)site->index * flows + reverse) * site->row.slots;
+	uint8_t *ours = t->remote.mem + EDGE + slots * t->remote.lay.stride;
+	uint64_t theirs = site->peer_addr + EDGE + slots * t->local.lay.stride;
+	uint32_t orders = p->orders;
+
+	memset(p, 0, sizeof(*p));
+	p->orders = orders;
+	p->t = t;
+	p->index = site->index + (reverse ? site->conns : 0);
+	p->wr_base = WR_ID(t->row_no, p->index);
+	p->reverse = reverse;
+	p->twin = reverse ? &site->forward : &site->reverse;
+	p->in = p->twin;
+	p->near = reverse ? &t->remote : &t->local;
+	p->far = reverse ? &t->local : &t->remote;
+	p->target_rkey = site->peer_rkey;
+	if (reverse) {
+		p->qp = site->qp;
+		p->local = ours;
+		/* No memory of this process: only requests name it. */
+		p->remote = NULL;
+		p->target_delta = theirs;
+	} else {
+		p->peer = site->qp;
+		p->remote = ours;
+	}
+	flow_open(p, 0);
+}
+
+/* The peer has begun another row. */
+static void
+row_begin(struct worksite *site, uint64_t tag)
+{
+	struct test *t = &site->t;
+
+	site->recvs += site->row.res.recvs;
+	site->row.res.recvs = 0;
+	/* Receives that are left over are for the row that was cut short: nothing fits any more. */
+	site->refused = t->fatal ||
+			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);
+	if (!site->refused && !row_unpack(site)) {
+		say("a row of connection %u is refused: it is no operation of two sides, or does not "
+		    "fit the memory",
+		    site->index);
+		site->refused = true;
+	}
+	site->tag = tag;
+	memset(&site->said, 0, sizeof(site->said));
+	if (site->refused)
+		return;
+	t->row = &site->row;
+	t->flows = site->flows;
+	t->nflows = site->row.e->two_way ? 2 : 1;
+	site->flows[0] = &site->forward;
+	site->flows[1] = &site->reverse;
+	flow_init(site, &site->forward, false);
+	flow_init(site, &site->reverse, true);
+}
+
+/* How far the peer wants each direction to go. */
+static void
+ends_take(struct worksite *site)
+{
+	struct pair *in = &site->forward, *back = &site->reverse;
+	uint64_t end;
+
+	if (word_read(&site->ctl->forward_end, site->tag, &end) && end > in->end)
+		in->end = end;
+	if (!site->row.e->two_way || !word_read(&site->ctl->reverse_end, site->tag, &end) ||
+	    end <= back->end)
+		return;
+	/* A span that was over, or one that rolls on: that has whole signal intervals. */
+	flow_extend(back, end);
+	/* The peer posts its receives before it sends what is answered. */
+	back->recv_posted = end;
+}
+
+/* Is there enough news for a write to the peer, or does it wait for it? */
+static bool
+worth_saying(const struct worksite *site, const struct remote_ctl *now)
+{
+	const struct remote_ctl *said = &site->said;
+	uint64_t some = RTE_MAX(site->t.o.depth / 4, 1u);
+
+	if (memcmp(now, said, sizeof(*now)) == 0)
+		return false;
+	return said->row.row_no == 0 || now->errors != said->errors ||
+	       now->recv_done == said->recv_posted ||
+	       now->recv_posted - said->recv_posted >= some ||
+	       now->recv_done == site->forward.end || now->done == site->reverse.end ||
+	       now->done - said->done >= some;
+}
+
+/* Tell the peer what was done. */
+static void
+answer(struct worksite *site)
+{
+	const size_t first = offsetof(struct remote_ctl, recv_posted);
+	const struct row *row = &site->row;
+	struct remote_ctl now = {.row.row_no = 1}, *ctl = site->ctl;
+	struct bb_sge sge = {.addr = (uint64_t)(uintptr_t)ctl + first,
+			     .len = sizeof(*ctl) - first,
+			     .lkey = site->t.remote.mr->lkey};
+
+	now.errors = site->refused ? WORD_REFUSED : row->res.errors;
+	if (!site->refused) {
+		now.recv_posted = site->forward.recv_posted;
+		now.recv_done = site->forward.recv_done;
+		now.done = site->reverse.done;
+	}
+	if (site->reverse.orders >= ORDERS_MAX || !worth_saying(site, &now))
+		return;
+	ctl->recv_posted = word_make(site->tag, now.recv_posted);
+	ctl->recv_done = word_make(site->tag, now.recv_done);
+	ctl->done = word_make(site->tag, now.done);
+	ctl->errors = word_make(site->tag, now.errors);
+	if (bb_post_write(site->qp, WR_ORDER, &sge, 1, site->peer_ctl + first, site->peer_rkey,
+			  BB_SEND_SIGNALED) != 1)
+		return;
+	bb_qp_ring(site->qp);
+	site->reverse.orders++;
+	site->said = now;
+}
+
+bool
+worksite_poll(struct worksite *site)
+{
+	uint64_t word =
+		rte_be_to_cpu_64(__atomic_load_n(&site->ctl->forward_end, __ATOMIC_ACQUIRE));
+	struct test *t = &site->t;
+	unsigned int n = 0;
+
+	if (word >> WORD_BITS != site->tag)
+		row_begin(site, word >> WORD_BITS);
+	if (site->tag == 0)
+		return false;
+	if (!site->refused && !t->fatal) {
+		ends_take(site);
+		n = flows_poll(t);
+		if (site->forward.recv_posted < site->forward.end && !t->fatal)
+			flow_post(t, &site->forward);
+		/* And it says by its next message that they have completed. */
+		site->reverse.recv_done = site->reverse.done;
+		if (t->nflows == 2 && !t->fatal && !flow_finished(&site->reverse))
+			flow_post(t, &site->reverse);
+	}
+	answer(site);
+	return n > 0;
+}
