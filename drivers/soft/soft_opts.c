@@ -113,6 +113,18 @@ static const char *const defects[SOFT_DEFECTS] = {
 	"overfill",    "replay_twice", "event_lost",   "psn_wrap",
 };
 
+/* Of requests that are carried out from memory to memory: packets have no such step. */
+static const uint64_t loop_defects =
+	UINT64_C(1) << SOFT_DEFECT_EARLY_CQE | UINT64_C(1) << SOFT_DEFECT_NO_FENCE |
+	UINT64_C(1) << SOFT_DEFECT_RNR_LOST | UINT64_C(1) << SOFT_DEFECT_SGE_LOST |
+	UINT64_C(1) << SOFT_DEFECT_TAIL_LOST | UINT64_C(1) << SOFT_DEFECT_INLINE_PAD |
+	UINT64_C(1) << SOFT_DEFECT_EMPTY_WRITE | UINT64_C(1) << SOFT_DEFECT_TEAR |
+	UINT64_C(1) << SOFT_DEFECT_QP_RIGHT | UINT64_C(1) << SOFT_DEFECT_RETRY_FREE |
+	UINT64_C(1) << SOFT_DEFECT_OVERFILL | UINT64_C(1) << SOFT_DEFECT_REPLAY_TWICE |
+	UINT64_C(1) << SOFT_DEFECT_PSN_WRAP;
+
+static_assert(SOFT_DEFECTS <= 64, "a bit for each");
+
 /* "key", "key=1": true; "key=0": false. */
 static int
 parse_flag(const char *value, bool *flag)
@@ -371,6 +383,12 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	parsed.wire |= parsed.port.shm[0] != '\0' || parsed.port.name[0] != '\0';
 	if (parsed.wire && parsed.link_ib) {
 		SOFT_LOG(ERR, "%s: wire=1 is RoCE v2: leave out wire or link=ib", name);
+		return -EINVAL;
+	}
+	if (parsed.wire && (loop_defects >> parsed.defect & 1) != 0) {
+		SOFT_LOG(ERR,
+			 "%s: defect=%s is not of packets: leave out wire=, port= and shm=", name,
+			 defects[parsed.defect]);
 		return -EINVAL;
 	}
 	if (!parsed.wire &&

@@ -230,6 +230,32 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 	return synd;
 }
 
+/* A seeded defect of the target, in one packet. False: the packet is placed as it should be. */
+static bool
+soft_wire_misplaced(struct soft_wire *w, uint32_t rkey, uint64_t va, const struct soft_piece *src)
+{
+	struct soft_engine *e = w->qp->engine;
+	uint32_t len = (uint32_t)src->len;
+	const char *why;
+
+	if (e->detour != SOFT_DETOUR_NONE || len == 0)
+		return false;
+	if (soft_defect(e, SOFT_DEFECT_LOSE_WRITE))
+		return true;
+	if (soft_defect(e, SOFT_DEFECT_FLIP_BIT)) {
+		soft_mem_move(e, e->remote.p, src, 1);
+		e->remote.p[0].p[e->remote.p[0].len / 2] ^= 0x10;
+		return true;
+	}
+	/* As on the loop port: never outside the region. */
+	if (!soft_defect(e, SOFT_DEFECT_MISPLACE))
+		return false;
+	if (soft_wire_map(w, rkey, va + 8, len, SOFT_RIGHT_REMOTE_WRITE, &why) ||
+	    soft_wire_map(w, rkey, va - 8, len, SOFT_RIGHT_REMOTE_WRITE, &why))
+		soft_mem_move(e, e->remote.p, src, 1);
+	return true;
+}
+
 uint8_t
 soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64_t va,
 		       const uint8_t *data, uint32_t len)
@@ -242,6 +268,9 @@ soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64
 	(void)ctx;
 	if (!soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_WRITE, &why))
 		return BB_SYN_REMOTE_ACCESS;
+	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE) &&
+	    soft_wire_misplaced(w, rkey, va, &src))
+		return 0;
 	if (e->detour == SOFT_DETOUR_PAGED)
 		return soft_paged_write(e->detour_at, &src, 1) ? 0 : BB_SYN_REMOTE_OP;
 	if (e->detour == SOFT_DETOUR_RELAXED)

@@ -171,12 +171,17 @@ class Pair(AppTest):
 
     def test_defect_is_found(self):
         """The copy that is checked comes from the other process."""
-        server, where = self.listen(self.shm(1, ',defect=atomic_old'))
-        res = self.run_json(['--device', self.shm(2), '--connect', where, '--op', 'fetch_add',
-                             '--verify', '--duration', '0.05'], self.eal('client'), rc=1)
-        self.assertEqual(res.json['result'], 'fail')
-        self.assertIn('the old value returned', res.err)
-        self.end(server)
+        for name, op, says in (('atomic_old', 'fetch_add', 'the old value returned'),
+                               ('flip_bit', 'write', 'one bit is wrong'),
+                               ('lose_write', 'write', 'was written'),
+                               ('misplace', 'write', '8 bytes')):
+            server, where = self.listen(self.shm(1, ',defect=' + name))
+            res = self.run_json(['--device', self.shm(2), '--connect', where, '--op', op, '--size',
+                                 '256', '--verify', '--duration', '0.02'], self.eal('client'),
+                                rc=1)
+            self.assertEqual(res.json['result'], 'fail')
+            self.assertIn(says, res.err)
+            self.end(server)
 
     def test_prompt(self):
         """A session connects at start, and can go back to one process."""
