@@ -28,11 +28,11 @@ goodput(const struct loss *l, const char *more)
 	int rc;
 
 	/* Default retries, but in a test of the bench itself, wherever that runs. */
-	soft_usual_timeout = !opts.quick;
+	soft_timeout = opts.quick ? SOFT_TIMEOUT_LONG : SOFT_TIMEOUT_USUAL;
 	rc = wire_specs(here, there, sizeof(here), more);
 	if (rc == 0)
 		rc = link_open(&s, here, there);
-	soft_usual_timeout = false;
+	soft_timeout = SOFT_TIMEOUT_LONG;
 	if (rc != 0)
 		return -1;
 	run = (struct link_run){.s = &s, .n = l->n / 2};

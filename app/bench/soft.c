@@ -13,7 +13,7 @@
 
 #include "soft.h"
 
-bool soft_usual_timeout;
+enum soft_timeout soft_timeout;
 
 static bool
 have_hugepages(void)
@@ -161,8 +161,8 @@ soft_connect(struct soft *s, struct bb_qp *qp, const struct bb_qp_addr *own,
 	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	attr.path.sgid_index = s->sgid;
-	if (!soft_usual_timeout)
-		attr.timeout = 18;
+	if (soft_timeout != SOFT_TIMEOUT_USUAL)
+		attr.timeout = soft_timeout == SOFT_TIMEOUT_NONE ? 0 : 18;
 	return bb_qp_connect(qp, own, peer, &attr);
 }
 

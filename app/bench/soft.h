@@ -27,10 +27,15 @@ struct soft {
 };
 
 /*
- * Connect with the default ack timeout. Else it is a second, as a peer without a CPU is no error
- * so soon; what is lost is sent again earlier.
+ * What queue pairs are connected with: an ack timeout of a second, as a peer without a CPU is no
+ * error so soon, and what is lost is sent again earlier; the default one; or none, with which
+ * nothing is ever sent again by the clock.
  */
-extern bool soft_usual_timeout;
+extern enum soft_timeout {
+	SOFT_TIMEOUT_LONG,
+	SOFT_TIMEOUT_USUAL,
+	SOFT_TIMEOUT_NONE,
+} soft_timeout;
 
 /* EAL, once; later calls return what the first did. 0 or -errno, said to stderr. */
 int eal_start(void);
