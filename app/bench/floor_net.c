@@ -15,11 +15,15 @@
 #include "floor_net.h"
 #include "remote.h"
 
-#define MBUFS  2047
-#define CACHE  250
-#define BURST  32
-#define DESC   256
-#define CREDIT 64 /* size of a packet that gives credit */
+#define MBUFS 2047
+#define ROOM  8192
+/* net_af_xdp has 2048 mbufs filled at once, and none that is larger than a page. */
+#define XDP_MBUFS 8191
+#define XDP_ROOM  2560
+#define CACHE     250
+#define BURST     32
+#define DESC      256
+#define CREDIT    64 /* size of a packet that gives credit */
 
 static const uint8_t header[14] = {0x02, 0xbb, 0, 0, 0, 2, 0x02, 0xbb, 0, 0, 0, 1, 0x88, 0xb5};
 
@@ -70,6 +74,7 @@ int
 floor_net_open(struct floor_net *net, const char *vdev)
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
+	bool xdp = strncmp(vdev, "net_af_xdp", strlen("net_af_xdp")) == 0;
 	uint32_t i;
 	int rc;
 
@@ -85,7 +90,8 @@ floor_net_open(struct floor_net *net, const char *vdev)
 	rc = -ENOMEM;
 	net->from = rte_zmalloc("bench_net_from", FLOOR_NET_SET, 4096);
 	net->to = rte_zmalloc("bench_net_to", FLOOR_NET_SET, 4096);
-	net->pool = rte_pktmbuf_pool_create(name, MBUFS, CACHE, 0, 8192, SOCKET_ID_ANY);
+	net->pool = rte_pktmbuf_pool_create(name, xdp ? XDP_MBUFS : MBUFS, CACHE, 0,
+					    xdp ? XDP_ROOM : ROOM, SOCKET_ID_ANY);
 	if (net->from == NULL || net->to == NULL || net->pool == NULL)
 		goto fail;
 	for (i = 0; i < FLOOR_NET_SET; i++)
