@@ -47,13 +47,48 @@ bb_tel_end(struct bb_dev *dev)
 	bb_open_devs_unlock();
 }
 
-bool
-bb_tel_last_uint(struct bb_tel_args *a, uint64_t *v, struct rte_tel_data *d)
+int
+bb_tel_list(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d)
 {
-	if (bb_tel_arg_uint(a, UINT32_MAX, v) && a->next == NULL)
-		return true;
-	bb_tel_refuse(d, "the last parameter must be a number, decimal or 0x and hexadecimal");
-	return false;
+	struct bb_tel_args args;
+	struct bb_tel_page page;
+	struct bb_dev *dev = bb_tel_begin(&args, params, d);
+
+	if (dev == NULL)
+		return 0;
+	if (bb_tel_page_begin(&page, &args, d)) {
+		kind->each(dev, &page);
+		bb_tel_page_end(&page, kind->list, d);
+	}
+	bb_tel_end(dev);
+	return 0;
+}
+
+int
+bb_tel_info(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d)
+{
+	struct bb_tel_args args;
+	struct bb_dev *dev = bb_tel_begin(&args, params, d);
+	const void *object;
+	uint64_t number;
+
+	if (dev == NULL)
+		return 0;
+	if (!bb_tel_arg_uint(&args, UINT32_MAX, &number) || args.next != NULL) {
+		bb_tel_refuse(d,
+			      "the last parameter must be a number, decimal or 0x and hexadecimal");
+		goto end;
+	}
+	object = kind->find(dev, (uint32_t)number);
+	if (object == NULL) {
+		bb_tel_refuse(d, kind->none);
+		goto end;
+	}
+	rte_tel_data_start_dict(d);
+	kind->add(d, object);
+end:
+	bb_tel_end(dev);
+	return 0;
 }
 
 static int

@@ -15,9 +15,19 @@
 struct bb_dev *bb_tel_begin(struct bb_tel_args *a, const char *params, struct rte_tel_data *d);
 void bb_tel_end(struct bb_dev *dev);
 
-/*
- * The number that is the last parameter. False: refused, in @d.
- */
-bool bb_tel_last_uint(struct bb_tel_args *a, uint64_t *v, struct rte_tel_data *d);
+/* A kind of objects of a device, which have numbers. */
+struct bb_tel_kind {
+	const char *list; /* name of the list of numbers */
+	const char *none; /* the refusal when there is none of a number */
+	/* bb_tel_page_add() for each. */
+	void (*each)(const struct bb_dev *dev, struct bb_tel_page *page);
+	/* The one of that number, of 32 bits; or NULL. */
+	const void *(*find)(struct bb_dev *dev, uint32_t number);
+	void (*add)(struct rte_tel_data *d, const void *object); /* its fields */
+};
+
+/* What an endpoint of a list and of a single object does: its parameters in, an answer out. */
+int bb_tel_list(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
+int bb_tel_info(const struct bb_tel_kind *kind, const char *params, struct rte_tel_data *d);
 
 #endif

@@ -10,28 +10,22 @@
 #include "bb_mem_table.h"
 #include "bb_tel_dev.h"
 
-static int
-mr_list(const char *cmd, const char *params, struct rte_tel_data *d)
+static void
+each_mr(const struct bb_dev *dev, struct bb_tel_page *page)
 {
 	const struct bb_mr_priv *mr;
-	struct bb_tel_args args;
-	struct bb_tel_page page;
 	const struct bb_pd *pd;
-	struct bb_dev *dev;
 
-	(void)cmd;
-	dev = bb_tel_begin(&args, params, d);
-	if (dev == NULL)
-		return 0;
-	if (bb_tel_page_begin(&page, &args, d)) {
-		/* An MR may have one key only. */
-		LIST_FOREACH(pd, &dev->pd_list, link)
-			LIST_FOREACH(mr, &pd->mr_list, link)
-				bb_tel_page_add(&page, bb_mr_name(&mr->pub));
-		bb_tel_page_end(&page, "mrs", d);
-	}
-	bb_tel_end(dev);
-	return 0;
+	/* An MR may have one key only. */
+	LIST_FOREACH(pd, &dev->pd_list, link)
+		LIST_FOREACH(mr, &pd->mr_list, link)
+			bb_tel_page_add(page, bb_mr_name(&mr->pub));
+}
+
+static const void *
+find_mr(struct bb_dev *dev, uint32_t key)
+{
+	return bb_mr_by_key(dev, key);
 }
 
 static const char *
@@ -63,8 +57,9 @@ add_addr(struct rte_tel_data *d, const char *name, uint64_t addr)
 }
 
 static void
-add_mr(struct rte_tel_data *d, const struct bb_mr_priv *mr)
+add_mr(struct rte_tel_data *d, const void *object)
 {
+	const struct bb_mr_priv *mr = object;
 	char access[BB_ACCESS_TEXT_MAX];
 
 	rte_tel_data_add_dict_string(d, "kind", kind_name(mr->kind));
@@ -81,30 +76,26 @@ add_mr(struct rte_tel_data *d, const struct bb_mr_priv *mr)
 	bb_tel_dict_uint(d, "mkeys", mr->mkeys);
 }
 
+static const struct bb_tel_kind mrs = {
+	.list = "mrs",
+	.none = "no explicit registration has that key: see /bluebell/mr/list",
+	.each = each_mr,
+	.find = find_mr,
+	.add = add_mr,
+};
+
+static int
+mr_list(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return bb_tel_list(&mrs, params, d);
+}
+
 static int
 mr_info(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	const struct bb_mr_priv *mr;
-	struct bb_tel_args args;
-	struct bb_dev *dev;
-	uint64_t key;
-
 	(void)cmd;
-	dev = bb_tel_begin(&args, params, d);
-	if (dev == NULL)
-		return 0;
-	if (!bb_tel_last_uint(&args, &key, d))
-		goto end;
-	mr = bb_mr_by_key(dev, (uint32_t)key);
-	if (mr == NULL) {
-		bb_tel_refuse(d, "no explicit registration has that key: see /bluebell/mr/list");
-		goto end;
-	}
-	rte_tel_data_start_dict(d);
-	add_mr(d, mr);
-end:
-	bb_tel_end(dev);
-	return 0;
+	return bb_tel_info(&mrs, params, d);
 }
 
 static int

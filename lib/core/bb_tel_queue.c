@@ -6,30 +6,18 @@
 
 #include "bb_tel_dev.h"
 
-static int
-qp_list(const char *cmd, const char *params, struct rte_tel_data *d)
+static void
+each_qp(const struct bb_dev *dev, struct bb_tel_page *page)
 {
-	struct bb_tel_args args;
-	struct bb_tel_page page;
-	struct bb_dev *dev;
 	uint32_t i;
 
-	(void)cmd;
-	dev = bb_tel_begin(&args, params, d);
-	if (dev == NULL)
-		return 0;
-	if (bb_tel_page_begin(&page, &args, d)) {
-		for (i = 0; i <= BB_MAX_USER_INDEX; i++)
-			if (dev->qps[i] != NULL)
-				bb_tel_page_add(&page, dev->qps[i]->qpn);
-		bb_tel_page_end(&page, "qps", d);
-	}
-	bb_tel_end(dev);
-	return 0;
+	for (i = 0; i <= BB_MAX_USER_INDEX; i++)
+		if (dev->qps[i] != NULL)
+			bb_tel_page_add(page, dev->qps[i]->qpn);
 }
 
-static struct bb_qp *
-find_qp(const struct bb_dev *dev, uint64_t qpn)
+static const void *
+find_qp(struct bb_dev *dev, uint32_t qpn)
 {
 	uint32_t i;
 
@@ -40,7 +28,7 @@ find_qp(const struct bb_dev *dev, uint64_t qpn)
 }
 
 static void
-add_qp(struct rte_tel_data *d, const struct bb_qp *qp)
+add_qp_config(struct rte_tel_data *d, const struct bb_qp *qp)
 {
 	const struct bb_qp_ctrl *ctrl = qp->ctrl;
 	enum bb_qp_state state = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
@@ -84,57 +72,59 @@ add_qp_stats(struct rte_tel_data *d, const struct bb_qp *qp)
 	bb_tel_dict_uint(d, "errors", s.errors);
 }
 
+static void
+add_qp(struct rte_tel_data *d, const void *object)
+{
+	add_qp_config(d, object);
+	add_qp_stats(d, object);
+}
+
+static const struct bb_tel_kind qps = {
+	.list = "qps",
+	.none = "the device has no QP of that number: see /bluebell/qp/list",
+	.each = each_qp,
+	.find = find_qp,
+	.add = add_qp,
+};
+
+static int
+qp_list(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return bb_tel_list(&qps, params, d);
+}
+
 static int
 qp_info(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	struct bb_tel_args args;
-	const struct bb_qp *qp;
-	struct bb_dev *dev;
-	uint64_t qpn;
-
 	(void)cmd;
-	dev = bb_tel_begin(&args, params, d);
-	if (dev == NULL)
-		return 0;
-	if (!bb_tel_last_uint(&args, &qpn, d))
-		goto end;
-	qp = find_qp(dev, qpn);
-	if (qp == NULL) {
-		bb_tel_refuse(d, "the device has no QP of that number: see /bluebell/qp/list");
-		goto end;
-	}
-	rte_tel_data_start_dict(d);
-	add_qp(d, qp);
-	add_qp_stats(d, qp);
-end:
-	bb_tel_end(dev);
-	return 0;
-}
-
-static int
-cq_list(const char *cmd, const char *params, struct rte_tel_data *d)
-{
-	const struct bb_cq_ctrl *ctrl;
-	struct bb_tel_args args;
-	struct bb_tel_page page;
-	struct bb_dev *dev;
-
-	(void)cmd;
-	dev = bb_tel_begin(&args, params, d);
-	if (dev == NULL)
-		return 0;
-	if (bb_tel_page_begin(&page, &args, d)) {
-		LIST_FOREACH(ctrl, &dev->cq_list, link)
-			bb_tel_page_add(&page, ctrl->cq->cqn);
-		bb_tel_page_end(&page, "cqs", d);
-	}
-	bb_tel_end(dev);
-	return 0;
+	return bb_tel_info(&qps, params, d);
 }
 
 static void
-add_cq(struct rte_tel_data *d, const struct bb_cq_ctrl *ctrl)
+each_cq(const struct bb_dev *dev, struct bb_tel_page *page)
 {
+	const struct bb_cq_ctrl *ctrl;
+
+	LIST_FOREACH(ctrl, &dev->cq_list, link)
+		bb_tel_page_add(page, ctrl->cq->cqn);
+}
+
+static const void *
+find_cq(struct bb_dev *dev, uint32_t cqn)
+{
+	const struct bb_cq_ctrl *ctrl;
+
+	LIST_FOREACH(ctrl, &dev->cq_list, link)
+		if (ctrl->cq->cqn == cqn)
+			break;
+	return ctrl;
+}
+
+static void
+add_cq(struct rte_tel_data *d, const void *object)
+{
+	const struct bb_cq_ctrl *ctrl = object;
 	struct bb_cq_stats s;
 
 	(void)bb_cq_stats(ctrl->cq, &s);
@@ -151,32 +141,26 @@ add_cq(struct rte_tel_data *d, const struct bb_cq_ctrl *ctrl)
 	bb_tel_dict_uint(d, "purged", s.purged);
 }
 
+static const struct bb_tel_kind cqs = {
+	.list = "cqs",
+	.none = "the device has no CQ of that number: see /bluebell/cq/list",
+	.each = each_cq,
+	.find = find_cq,
+	.add = add_cq,
+};
+
+static int
+cq_list(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return bb_tel_list(&cqs, params, d);
+}
+
 static int
 cq_info(const char *cmd, const char *params, struct rte_tel_data *d)
 {
-	const struct bb_cq_ctrl *ctrl;
-	struct bb_tel_args args;
-	struct bb_dev *dev;
-	uint64_t cqn;
-
 	(void)cmd;
-	dev = bb_tel_begin(&args, params, d);
-	if (dev == NULL)
-		return 0;
-	if (!bb_tel_last_uint(&args, &cqn, d))
-		goto end;
-	LIST_FOREACH(ctrl, &dev->cq_list, link)
-		if (ctrl->cq->cqn == cqn)
-			break;
-	if (ctrl == NULL) {
-		bb_tel_refuse(d, "the device has no CQ of that number: see /bluebell/cq/list");
-		goto end;
-	}
-	rte_tel_data_start_dict(d);
-	add_cq(d, ctrl);
-end:
-	bb_tel_end(dev);
-	return 0;
+	return bb_tel_info(&cqs, params, d);
 }
 
 RTE_INIT(bb_tel_queue_init)
