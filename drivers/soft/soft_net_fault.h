@@ -31,6 +31,7 @@ struct soft_net_state {
 	uint64_t stall_until[2]; /* ticks; out, in */
 	uint32_t stalled[2];     /* held packets that one has stopped */
 	bool busy;               /* soft_net_run() in every poll */
+	bool spared;             /* the next packet out is drawn for, and not lost */
 };
 
 /* Has a fault been asked for? */

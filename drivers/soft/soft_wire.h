@@ -22,8 +22,8 @@
 #define SOFT_WIRE_SLOTS   64u /* messages of a QP under way; power of two */
 #define SOFT_WIRE_INLINE  64u /* bytes of inline data that are kept for the turn */
 #define SOFT_WIRE_REPLAYS 16u /* READs and atomics that it answers; power of two */
-/* First early resend, at the soonest: peers may have to wait for a CPU. */
-#define SOFT_WIRE_ADAPTIVE_NS 100000u
+/* First early resend, of one packet, at the soonest. */
+#define SOFT_WIRE_ADAPTIVE_NS 20000u
 
 /* Faults that struck a packet. */
 enum {
@@ -179,6 +179,20 @@ bool soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
 /* Faults that are not all 0 decide what becomes of it. The packet is given away. */
 void soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 			   const struct soft_net_fault *f);
+/*
+ * Are packets that leave only lost, and nobody looks at those? Then none is built to be lost, and
+ * the others leave as without faults: a lossy network costs its hosts nothing else.
+ */
+static inline bool
+soft_net_loses_only(const struct soft_engine *e)
+{
+	const struct soft_net_fault *f = &e->dev->opts.tx_fault;
+
+	return (f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall) == 0 &&
+	       e->dev->capture == NULL;
+}
+/* Then: is the next one lost? */
+bool soft_net_loses(struct soft_engine *e);
 /* Packets whose time has come. */
 void soft_net_fault_run(struct soft_engine *e);
 void soft_net_fault_drop_all(struct soft_engine *e);

@@ -154,6 +154,16 @@ strikes(struct soft_engine *e, uint32_t millionths)
 	return millionths != 0 && draw(e) % MILLION < millionths;
 }
 
+bool
+soft_net_loses(struct soft_engine *e)
+{
+	if (e->net.spared) {
+		e->net.spared = false;
+		return false;
+	}
+	return strikes(e, e->dev->opts.tx_fault.drop);
+}
+
 /* Until @due. The packet is given away; false: it is lost. */
 static bool
 hold(struct soft_engine *e, struct soft_packet_msg *m, uint64_t due)

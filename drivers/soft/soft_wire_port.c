@@ -60,12 +60,19 @@ soft_packet_build(const struct soft_link_pkt *p)
 
 /* ---- Out */
 
-/* The dice fall over bytes. False: there is no room for what they may hold back. */
+/* The dice fall over bytes, if they may do more than lose them. False: there is no room. */
 static bool
 soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 {
 	struct soft_packet_msg *m;
 
+	if (soft_net_loses_only(e)) {
+		if (soft_net_loses(e))
+			return true;
+		/* Drawn for once: without room it comes again. */
+		e->net.spared = e->dev->link->send(e, p) == SOFT_LINK_FULL;
+		return !e->net.spared;
+	}
 	if (e->n_held_packets >= SOFT_WIRE_QUEUE)
 		return false;
 	m = soft_packet_build(p);
