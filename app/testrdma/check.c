@@ -6,6 +6,7 @@
  * --verify also that their results are there.
  */
 #include <rte_byteorder.h>
+#include <rte_cycles.h>
 
 #include "testrdma.h"
 
@@ -44,6 +45,18 @@ arrived_check(struct test *t, struct pair *p, uint64_t op)
 		return;
 	if (res->late++ == 0)
 		res->first_late = op;
+}
+
+/* Operations up to @want are done: how long is that behind the time when they were due? */
+static void
+latencies_add(struct test *t, const struct pair *p, uint64_t want)
+{
+	uint64_t now = rte_rdtsc(), op, latency;
+
+	for (op = p->done; op < want; op++)
+		if (schedule_latency(&t->schedule, (op - p->first) * t->nflows + p->turn, now,
+				     &latency))
+			hist_add(&t->row->lat, latency);
 }
 
 void
@@ -86,6 +99,8 @@ send_completed(struct test *t, const struct bb_wc *wc)
 			    want - 1, p->index, wc->byte_len, e->atomic ? 8 : row->size);
 	if (t->o.verify)
 		arrived_check(t, p, want - 1);
+	if (t->schedule.on)
+		latencies_add(t, p, want);
 	p->done = want;
 }
 

@@ -48,12 +48,12 @@ put_options(const struct options *o)
 	fprintf(json,
 		"], \"depth\": %u, \"burst\": %u, \"signal_every\": %u, \"inline\": %u,\n"
 		"    \"db\": \"%s\", \"qps\": %u, \"sgl\": %u, \"offset\": %u, \"seed\": %" PRIu64
-		", \"verify\": %s, \"duration\": %.6g, \"mix\": {"
+		", \"verify\": %s, \"duration\": %.6g, \"rate\": %" PRIu64 ", \"mix\": {"
 		"\"write\": %u, \"read\": %u, \"fetch_add\": %u, \"cmp_swap\": %u}},\n",
 		o->depth, o->burst, o->signal_every, o->max_inline,
 		o->blueflame ? "blueflame" : "doorbell", o->qps, o->sgl, o->offset, o->seed,
-		boolean(o->verify), isinf(o->duration) ? 0 : o->duration, o->mix[MIX_WRITE],
-		o->mix[MIX_READ], o->mix[MIX_FETCH_ADD], o->mix[MIX_CMP_SWAP]);
+		boolean(o->verify), isinf(o->duration) ? 0 : o->duration, o->rate,
+		o->mix[MIX_WRITE], o->mix[MIX_READ], o->mix[MIX_FETCH_ADD], o->mix[MIX_CMP_SWAP]);
 }
 
 void
@@ -95,6 +95,10 @@ json_mode(const struct row *row, const struct figures *f)
 			"     \"half_round_trip_ns\": {\"min\": %.1f, \"p50\": %.1f, \"p99\": %.1f, "
 			"\"max\": %.1f},\n",
 			f->min / 2, f->p50 / 2, f->p99 / 2, f->max / 2);
+	if (row->rate != 0)
+		fprintf(json,
+			"     \"open_loop\": {\"rate\": %" PRIu64 ", \"unposted\": %" PRIu64 "},\n",
+			row->rate * row->lcores, row->res.unposted);
 	if (row->e->pick == NULL)
 		return;
 	fprintf(json, "     \"mix\": {");

@@ -23,6 +23,7 @@ enum {
 	OPT_LCORES,
 	OPT_SGL,
 	OPT_MIX,
+	OPT_RATE,
 	OPT_OFFSET,
 	OPT_VERIFY,
 	OPT_DURATION,
@@ -50,6 +51,7 @@ static const struct option long_options[] = {
 	{"worker-lcores", required_argument, NULL, OPT_LCORES},
 	{"sgl", required_argument, NULL, OPT_SGL},
 	{"mix", required_argument, NULL, OPT_MIX},
+	{"rate", required_argument, NULL, OPT_RATE},
 	{"offset", required_argument, NULL, OPT_OFFSET},
 	{"verify", no_argument, NULL, OPT_VERIFY},
 	{"duration", required_argument, NULL, OPT_DURATION},
@@ -290,6 +292,8 @@ parse_one(struct options *o, int c, char *arg)
 		return option_u32("qps", arg, 1, MAX_QPS, &o->qps);
 	case OPT_SGL:
 		return option_u32("sgl", arg, 1, MAX_SGL, &o->sgl);
+	case OPT_RATE:
+		return option_u64("rate", arg, 0, 100000000, &o->rate);
 	case OPT_MIX:
 		return parse_mix(o, arg);
 	case OPT_OFFSET:
@@ -430,7 +434,7 @@ options_fit(struct options *o)
 	if (o->burst == 0)
 		o->burst = o->depth < 32 ? o->depth : 32;
 	if (o->signal_every == 0)
-		o->signal_every = o->depth < 16 ? o->depth : 16;
+		o->signal_every = o->rate != 0 ? 1 : o->depth < 16 ? o->depth : 16;
 	if (o->burst > o->depth) {
 		say("--burst %u does not fit into --depth %u; give a burst of at most "
 		    "the depth",
@@ -451,6 +455,14 @@ options_fit(struct options *o)
 	}
 	if (mix_fit(o) != 0)
 		return -1;
+	for (i = 0; i < o->nops && o->rate != 0; i++) {
+		if (o->ops[i]->two_way) {
+			say("--rate %" PRIu64
+			    ": %s waits for what comes back; leave out one of them",
+			    o->rate, o->ops[i]->name);
+			return -1;
+		}
+	}
 	for (i = 0; i < o->nops; i++) {
 		bool atomic =
 			o->ops[i]->atomic || (o->ops[i]->pick != NULL && options_mix_atomic(o));

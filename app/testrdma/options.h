@@ -51,6 +51,7 @@ struct options {
 	bool blueflame;
 	bool verify;
 	bool csv;
+	uint64_t rate;   /* operations in a second of an open loop, 0: none */
 	double duration; /* seconds per row; INFINITY: until it is stopped */
 	double interval; /* seconds between statistics of a session, 0: none */
 	uint64_t seed;

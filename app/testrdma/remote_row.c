@@ -64,6 +64,9 @@ roll_by(const struct row *row)
 {
 	uint64_t ops = RTE_MAX(ROLL_WINDOWS * row->window, (uint32_t)ROLL_LEAST);
 
+	/* With a schedule, what is told ahead is still to be done when the time is over. */
+	if (row->rate != 0)
+		ops = RTE_MIN(ops, RTE_MAX(row->rate / 100, 1u));
 	/* Its last operation gives a completion, so that a span may end there. */
 	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)row->signal_every);
 }

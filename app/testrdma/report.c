@@ -130,6 +130,11 @@ report_mode(const struct row *row, const struct figures *f)
 		printf("  round trips, ns: p50 %.0f, p99 %.0f; half of them (one way): p50 %.0f, "
 		       "p99 %.0f\n",
 		       f->p50, f->p99, f->p50 / 2, f->p99 / 2);
+	if (row->rate != 0)
+		printf("  open loop of %" PRIu64
+		       " operations/s: latencies from when they were due; %" PRIu64
+		       " were due and not posted at the end\n",
+		       row->rate * row->lcores, row->res.unposted);
 	if (row->e->pick == NULL)
 		return;
 	printf("  of it");
@@ -142,6 +147,8 @@ report_mode(const struct row *row, const struct figures *f)
 const char *
 row_latency_of(const struct row *row)
 {
+	if (row->rate != 0)
+		return "intended start";
 	return row->e->ping_pong ? "round trip" : "operation";
 }
 
@@ -161,7 +168,7 @@ report_row(struct test *t, const struct row *row)
 		       f.max, f.cycles_per_op, f.doorbells_per_op, r->bytes, r->errors,
 		       row_status(row), row_latency_of(row));
 	} else {
-		printf("%-13s%10u%6u%9.3f%8.2f%9.0f%9.0f%9.0f%10.0f%9.0f%7.3f%10s%s%s\n",
+		printf("%-13s%10u%6u%9.3f%8.2f %8.0f %8.0f %8.0f %9.0f%9.0f%7.3f%10s%s%s\n",
 		       row->e->name, row->size, row->window, f.mops, f.gbps, f.p50, f.p99, f.p999,
 		       f.max, f.cycles_per_op, f.doorbells_per_op,
 		       t->o.verify ? human(bytes, sizeof(bytes), r->bytes) : "-",

@@ -56,7 +56,7 @@ poll_once(struct test *t, struct watch *w)
 bool
 flow_finished(const struct pair *p)
 {
-	return p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
+	return !p->rolling && p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
 }
 
 /* Nothing comes back: say what is missing, and give up. */
@@ -137,6 +137,8 @@ look(struct test *t, struct watch *w)
 	over = now >= w->deadline || test_stopping(t);
 	if (t->orders)
 		remote_roll(t, over);
+	if (over && t->schedule.on)
+		pace_end(t, now);
 	if (over) {
 		/* A rolling span ends behind an operation that gives a completion. */
 		for (i = 0; i < t->nflows; i++) {
@@ -222,6 +224,8 @@ flow_post(struct test *t, struct pair *p)
 			post_ahead(t, p);
 		return;
 	}
+	if (t->schedule.on)
+		left = RTE_MIN(left, p->due - p->posted);
 	if (row->e->ping_pong && !its_turn(p))
 		return;
 	if (row->e->recv && p->peer != NULL)
@@ -234,7 +238,8 @@ flow_post(struct test *t, struct pair *p)
 		return;
 	if (room < n) {
 		/* Wait for a whole burst of room, unless nothing under way can make any. */
-		if (p->done < p->last_sig || (row->e->recv && p->recv_done < p->posted))
+		if (!t->schedule.on &&
+		    (p->done < p->last_sig || (row->e->recv && p->recv_done < p->posted)))
 			return;
 		n = (uint32_t)room;
 		if (n == 0)
@@ -295,7 +300,11 @@ span(struct test *t, struct watch *w, uint64_t ops)
 		span_open(t, t->flows[i], ops);
 	start = rte_rdtsc();
 	w->moved = start;
+	if (t->row->rate != 0)
+		pace_begin(t, start);
 	do {
+		if (t->schedule.on)
+			pace_roll(t, rte_rdtsc());
 		open = 0;
 		for (i = 0; i < t->nflows; i++) {
 			if (flow_finished(t->flows[i]))
@@ -307,6 +316,7 @@ span(struct test *t, struct watch *w, uint64_t ops)
 		if (++loops % LOOK_EVERY == 0)
 			look(t, w);
 	} while (open > 0 && !t->fatal);
+	t->schedule.on = false;
 	res->cycles += rte_rdtsc() - start;
 	res->ops += done_all(t) - before;
 	res->doorbells += doorbells(t) - bells;
@@ -435,19 +445,23 @@ prepare(struct test *t, uint32_t nflows, uint64_t n)
 static void
 rate_phase(struct test *t, uint64_t cycles)
 {
+	uint64_t ops = t->row->slots;
 	struct watch w = {.deadline = rte_rdtsc() + cycles, .phase = "rate"};
 
 	if (!t->o.verify) {
 		span(t, &w, 0);
 		return;
 	}
+	/* A round that takes no longer than the phase. */
+	if (t->row->rate != 0)
+		ops = RTE_MAX(1u, RTE_MIN(ops, cycles / 4 * t->row->rate / t->tsc_hz / t->nflows));
 	do {
-		prepare(t, t->nflows, t->row->slots);
-		span(t, &w, t->row->slots);
+		prepare(t, t->nflows, ops);
+		span(t, &w, ops);
 		if (t->fatal)
 			return;
 		remote_pull(t);
-		round_verify(t, t->nflows, t->row->slots);
+		round_verify(t, t->nflows, ops);
 		w.phase = "verify";
 		show_progress(t, &w, rte_rdtsc());
 		w.phase = "rate";
@@ -509,6 +523,7 @@ row_run(struct test *t, struct row *row)
 {
 	bool endless = isinf(t->o.duration) != 0;
 	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
+	bool paced = row->rate != 0; /* the rate phase takes the latencies */
 	uint32_t i;
 
 	t->row = row;
@@ -524,8 +539,8 @@ row_run(struct test *t, struct row *row)
 	/* Without an end the phases take turns: of each 100 ms, a tenth is for latency. */
 	do {
 		if (!t->fatal)
-			rate_phase(t, (uint64_t)(rate * hz));
-		if (!t->fatal && !test_stopping(t))
+			rate_phase(t, (uint64_t)((paced ? 2 * rate : rate) * hz));
+		if (!t->fatal && !test_stopping(t) && !paced)
 			latency_phase(t, (uint64_t)((endless ? 0.01 : rate) * hz));
 	} while (endless && !t->fatal && !test_stopping(t));
 	row->complete = !t->fatal && (endless || !test_stopping(t));

@@ -280,6 +280,7 @@ result_add(struct result *sum, const struct result *res)
 	sum->recvs += res->recvs;
 	sum->rounds += res->rounds;
 	sum->errors += res->errors;
+	sum->unposted += res->unposted;
 	for (i = 0; i < MIX_KINDS; i++)
 		sum->kinds[i] += res->kinds[i];
 }

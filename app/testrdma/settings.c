@@ -19,6 +19,7 @@ const struct argument setting_args[] = {
 	{"lcores", "that run the traffic", NULL},
 	{"qps-per-lcore", "connected pairs of queue pairs on each", NULL},
 	{"mix", "weights of op mixed: write:70,read:30", NULL},
+	{"rate", "operations a second, in an open loop; 0: as fast as it goes", NULL},
 	{"sgl", "pieces each message is gathered from", NULL},
 	{"offset", "bytes that data starts behind a 64-byte boundary", NULL},
 	{"db", "how a single WQE goes to the device", db_modes},
@@ -89,6 +90,7 @@ setting_show(const struct session *s)
 	       o.depth, o.burst, o.max_inline, o.signal_every, o.verify ? "on" : "off", o.lcores,
 	       o.qps, o.sgl, o.offset, o.blueflame ? "blueflame" : "doorbell", o.seed,
 	       s->set.duration, o.interval);
+	printf("rate %" PRIu64 "\n", o.rate);
 	printf("mix");
 	for (i = k = 0; i < MIX_KINDS; i++)
 		if (o.mix[i] > 0)

@@ -310,6 +310,7 @@ row_layout(struct test *t, struct row *row, const struct engine *e, uint32_t siz
 
 	row->e = e;
 	row->size = size;
+	row->rate = o->rate == 0 ? 0 : RTE_MAX(o->rate / o->lcores, 1u);
 	row_layouts(t, e, size);
 	stride = RTE_MAX(t->local.lay.stride, t->remote.lay.stride);
 	row->slots = (uint32_t)RTE_MIN(slots_wanted(o), room / flows / stride);

@@ -28,6 +28,7 @@
 #include "histogram.h"
 #include "options.h"
 #include "program.h"
+#include "rate.h"
 
 #define GUARD      64   /* bytes before and behind each piece of a message */
 #define EDGE       4096 /* bytes before the first and behind the last slot */
@@ -101,10 +102,14 @@ struct pair {
 	struct pair *twin; /* NULL: this run has no mode of both directions */
 	struct pair *in;   /* whose receives are those of the QP that has us as user */
 	/* With the target in another process, see remote.h. */
-	uint32_t orders;       /* requests with orders or answers under way */
-	bool rolling;          /* end moves on as long as the deadline is not there */
-	uint64_t told_end;     /* last told to the other process */
-	uint64_t wr_base;      /* wr_id of operation 0 */
+	uint32_t orders;   /* requests with orders or answers under way */
+	bool rolling;      /* end moves on as long as the deadline is not there */
+	uint64_t told_end; /* last told to the other process */
+	/* With --rate. */
+	uint64_t first;   /* operation of the span */
+	uint64_t due;     /* post no further yet */
+	uint32_t turn;    /* of the flows: which of so many operations of the schedule is ours */
+	uint64_t wr_base; /* wr_id of operation 0 */
 	uint64_t posted, done; /* operations */
 	uint64_t end;          /* post no further */
 	uint64_t sig_at;       /* the operation that makes this many is signalled */
@@ -125,6 +130,7 @@ struct result {
 	uint64_t late;             /* completions seen before their results, this round */
 	uint64_t first_late;       /* operation of the first of them */
 	uint64_t errors;
+	uint64_t unposted; /* operations that were due, with --rate, and could not be posted */
 };
 
 struct row {
@@ -132,6 +138,7 @@ struct row {
 	uint32_t size;
 	uint32_t slots;                       /* of each pair */
 	uint32_t window, burst, signal_every; /* after fitting to the slots */
+	uint64_t rate;                        /* of each lcore, 0: as fast as it goes */
 	bool use_inline;
 	bool complete;   /* ran to its end */
 	uint32_t lcores; /* whose results these are */
@@ -167,6 +174,7 @@ struct test {
 	struct side local, remote; /* of a target in another process: our copy */
 	struct bb_cm *cm;          /* NULL: the target is in this process */
 	bool orders;               /* the row needs work of the target in another process */
+	struct schedule schedule;  /* of the span, with --rate */
 	struct pair *pairs;
 	struct pair *twins;  /* as many, or NULL */
 	uint32_t npairs;     /* created */
@@ -203,6 +211,11 @@ void recv_completed(struct test *t, const struct bb_wc *wc);
 
 /* modes/mixed.c: add what was done of each kind in the row to @count. */
 void mixed_count(const struct test *t, uint64_t *count);
+
+/* rate.c: of the flows' span the schedule, what is due, and its end. */
+void pace_begin(struct test *t, uint64_t now);
+void pace_roll(struct test *t, uint64_t now);
+void pace_end(struct test *t, uint64_t now);
 
 /* run.c */
 void row_run(struct test *t, struct row *row);
@@ -254,7 +267,7 @@ struct figures {
 	double seconds, mops, gbps, cycles_per_op, doorbells_per_op;
 	double p50, p99, p999, max, min, mean; /* ns */
 };
-/* What its latencies are of: "operation", "round trip". */
+/* What its latencies are of: "operation", "round trip", "intended start". */
 const char *row_latency_of(const struct row *row);
 void row_figures(const struct test *t, const struct row *row, struct figures *f);
 

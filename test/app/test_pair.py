@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 
 from apptest import ATOMICS, CPUS, EAL, LIMIT, OPS, AppTest, main
 
@@ -151,6 +152,36 @@ class Pair(AppTest):
             self.assertIn('the target has found errors', res.err)
             _, err = self.end(server)
             self.assertIn(text, err)
+
+    def test_stalled_target(self):
+        """An open loop: what was due while the target stood still has waited so long."""
+        server, where = self.listen(self.shm(1))
+        cmd = [self.program] + self.eal('client') + [
+            '--', '--device', self.shm(2), '--connect', where, '--op', 'send', '--size', '8',
+            '--rate', '2000', '--duration', '1.5', '-i', '--interval', '0.05']
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            with subprocess.Popen(cmd + ['--json', f.name], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True) as client:
+                client.stdin.write('start\nwait\n')
+                client.stdin.flush()
+                while not re.match(r'[1-9]\d* operations', client.stdout.readline()):
+                    self.assertIsNone(client.poll())
+                server.send_signal(signal.SIGSTOP)
+                time.sleep(0.5)
+                server.send_signal(signal.SIGCONT)
+                _, err = client.communicate(timeout=LIMIT)
+            self.assertEqual(client.returncode, 0, err)
+            with open(f.name) as again:
+                row = json.load(again)['rows'][0]
+        self.end(server)
+        self.assertTrue(row['ok'])
+        lat = row['latency_ns']
+        self.assertEqual(lat['of'], 'intended start')
+        # All that was due counts, a third of it was so in the stall: waits from 0 to half a second.
+        self.assertGreaterEqual(lat['samples'], 2000 * 1.5 * 0.99)
+        self.assertGreaterEqual(lat['max'], 0.5e9)
+        self.assertGreaterEqual(lat['p99'], 0.4e9)
 
     def test_initiator_killed(self):
         """Who listens outlives it, also in the middle of a row that it takes part in."""

@@ -204,6 +204,26 @@ class Results(AppTest):
                 self.assertEqual(row['verified']['bytes'],
                                  (kinds[0] + kinds[1]) * row['size'] + 16 * sum(kinds[2:]))
 
+    def test_rate(self):
+        """An open loop posts what is due, no more, and all of it is in the latencies."""
+        for op in ('write', 'send', 'mixed'):
+            row = self.mode(op, '--rate', '20000', '--qps', '3', '--duration', '0.2',
+                            sizes=(64,)).json['rows'][0]
+            self.assertTrue(row['ok'], row)
+            self.assertEqual(row['latency_ns']['of'], 'intended start')
+            self.assertEqual(row['open_loop']['rate'], 20000)
+            done = row['rate']['ops'] + row['open_loop']['unposted']
+            self.assertEqual(row['latency_ns']['samples'], done)
+            self.assertGreaterEqual(done, 20000 * 0.2 * 0.99)
+            self.assertLessEqual(row['rate']['ops'], 20000 * row['rate']['seconds'] + 3)
+        row = self.mode('write', '--rate', '1000', '--verify', sizes=(64,)).json['rows'][0]
+        self.assertEqual(row['verified']['bytes'], 64 * row['rate']['ops'])
+        # More than can be done: the rest has waited from when it was due to the end.
+        row = self.mode('write', '--rate', '100000000', sizes=(4096,)).json['rows'][0]
+        self.assertGreater(row['open_loop']['unposted'], 0)
+        self.assertGreaterEqual(row['latency_ns']['max'], 0.01e9)
+        self.usage_error(['--rate', '5', '--op', 'pingpong'], '--rate 5', 'pingpong')
+
     def test_modes_without_verify(self):
         for op in ('pingpong', 'mixed', 'bidirectional'):
             for row in self.mode(op, '--qps', '2', '--mix', 'write:1,fetch_add:1',
