@@ -282,7 +282,7 @@ batch_end(struct verbs_qp *q, struct batch *b)
 }
 
 static int
-put(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, const struct verbs_req *r, uint16_t idx)
+put(struct verbs_qp *q, struct batch *b, const struct verbs_req *r, uint16_t idx)
 {
 	int err;
 
@@ -312,7 +312,6 @@ put(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, const struct verbs_re
 			return first;
 		b->from = idx;
 	}
-	(void)qp;
 	return err;
 }
 
@@ -447,7 +446,7 @@ give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16
 		r.wr_id |= q->wr_base | idx;
 		if (awaited(sq, next, end))
 			r.flags |= IBV_SEND_SIGNALED;
-		err = put(qp, q, b, &r, idx);
+		err = put(q, b, &r, idx);
 		if (bb_unlikely(err != 0))
 			return err;
 		__atomic_store_n(&q->given, w->seq, __ATOMIC_RELAXED);
