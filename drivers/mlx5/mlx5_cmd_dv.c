@@ -7,12 +7,9 @@
  * simply none.
  */
 #include <errno.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <rte_log.h>
 
@@ -47,13 +44,6 @@ SAME_FLAG(ACCESS);
 static const struct mlx5_cmd_if dv_if;
 
 int
-dv_errno(void)
-{
-	/* Some calls of libibverbs return NULL and leave errno alone. */
-	return errno > 0 ? -errno : -EIO;
-}
-
-int
 dv_died(struct dv_ctx *c, int err)
 {
 	if (err == EIO && __atomic_load_n(&c->fatal, __ATOMIC_RELAXED))
@@ -61,22 +51,6 @@ dv_died(struct dv_ctx *c, int err)
 	if (err == 0)
 		__atomic_sub_fetch(&c->live, 1, __ATOMIC_RELAXED);
 	return -err;
-}
-
-/* The PCI address of a device, "" for one that has none. */
-static void
-pci_of(const struct ibv_device *dev, char *bus, size_t size)
-{
-	char link[IBV_SYSFS_PATH_MAX + sizeof("/device")], target[PATH_MAX];
-	ssize_t n;
-
-	bus[0] = '\0';
-	snprintf(link, sizeof(link), "%s/device", dev->ibdev_path);
-	n = readlink(link, target, sizeof(target) - 1);
-	if (n <= 0)
-		return;
-	target[n] = '\0';
-	snprintf(bus, size, "%s", basename(target));
 }
 
 static int
@@ -99,7 +73,7 @@ dv_list(struct bb_dev_info *info, unsigned int n)
 			memset(d, 0, sizeof(*d));
 			snprintf(d->name, sizeof(d->name), "%s", ibv_get_device_name(list[i]));
 			snprintf(d->driver, sizeof(d->driver), "mlx5");
-			pci_of(list[i], d->bus, sizeof(d->bus));
+			bb_ibv_bus(list[i], d->bus, sizeof(d->bus));
 		}
 		total++;
 	}
@@ -114,7 +88,7 @@ matches(const struct ibv_device *dev, const char *name)
 
 	if (strcmp(dev->name, name) == 0)
 		return true;
-	pci_of(dev, bus, sizeof(bus));
+	bb_ibv_bus(dev, bus, sizeof(bus));
 	return bus[0] != '\0' && strcmp(bus, name) == 0;
 }
 
@@ -179,7 +153,7 @@ open_device(struct ibv_device *dev, const char *args, struct mlx5_ctx **out)
 	errno = 0;
 	c->ibv = mlx5dv_open_device(dev, &attr);
 	if (c->ibv == NULL) {
-		ret = open_error(dev->name, -dv_errno());
+		ret = open_error(dev->name, -bb_ibv_errno());
 		goto free_ctx;
 	}
 	ret = dv_events_open(c);

@@ -10,6 +10,7 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include "bb_ibv.h"
 #include "mlx5_cmd.h"
 
 struct dv_ctx {
@@ -26,9 +27,6 @@ dv_ctx_of(struct mlx5_ctx *ctx)
 {
 	return (struct dv_ctx *)(void *)ctx;
 }
-
-/* errno as a negative value, never 0. */
-int dv_errno(void);
 
 static inline void
 dv_born(struct dv_ctx *c)

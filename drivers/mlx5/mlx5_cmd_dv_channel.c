@@ -45,7 +45,7 @@ dv_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **out)
 	ch->dv = mlx5dv_devx_create_event_channel(
 		c->ibv, MLX5DV_DEVX_CREATE_EVENT_CHANNEL_FLAGS_OMIT_EV_DATA);
 	if (ch->dv == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		/* Kernels before 5.3. */
 		if (ret == -EPROTONOSUPPORT)
 			ret = -EOPNOTSUPP;
@@ -93,7 +93,7 @@ dv_channel_get(struct mlx5_channel *ch, uint64_t *cookie)
 	errno = 0;
 	n = mlx5dv_devx_get_event(dv_channel_of(ch)->dv, &hdr, sizeof(hdr));
 	if (n < 0)
-		return dv_errno();
+		return bb_ibv_errno();
 	if ((size_t)n < sizeof(hdr))
 		return -EIO;
 	*cookie = hdr.cookie;

@@ -33,7 +33,7 @@ dv_dm_alloc(struct mlx5_ctx *ctx, uint64_t len, uint32_t log_align, struct mlx5_
 	errno = 0;
 	m->ibv = ibv_alloc_dm(c->ibv, &attr);
 	if (m->ibv == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		free(m);
 		return ret;
 	}

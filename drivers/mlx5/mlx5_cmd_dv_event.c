@@ -27,7 +27,7 @@ dv_set_nonblock(int fd)
 	int flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
-		return dv_errno();
+		return bb_ibv_errno();
 	return 0;
 }
 
@@ -45,7 +45,7 @@ dv_events_open(struct dv_ctx *c)
 	errno = 0;
 	c->events = mlx5dv_devx_create_event_channel(c->ibv, 0);
 	if (c->events == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		/* Kernels before 5.3: dv_event_subscribe() says so to the driver. */
 		if (ret == -EOPNOTSUPP || ret == -EPROTONOSUPPORT)
 			return 0;
@@ -120,7 +120,7 @@ get_devx(struct dv_ctx *c, struct mlx5_cmd_event *event)
 			continue;
 		}
 		if (n < 0)
-			return dv_errno();
+			return bb_ibv_errno();
 		if ((size_t)n <= sizeof(u.hdr) + EQE_TYPE_BYTE)
 			continue;
 		memset(event, 0, sizeof(*event));
@@ -151,7 +151,7 @@ get_async(struct dv_ctx *c, struct mlx5_cmd_event *event)
 	for (i = 0; i < MAX_SKIPS; i++) {
 		errno = 0;
 		if (ibv_get_async_event(c->ibv, &ev) != 0)
-			return dv_errno();
+			return bb_ibv_errno();
 		ibv_ack_async_event(&ev);
 		switch (ev.event_type) {
 		case IBV_EVENT_DEVICE_FATAL:

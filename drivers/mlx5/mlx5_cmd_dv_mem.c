@@ -53,7 +53,7 @@ umem_reg(struct mlx5_ctx *ctx, struct mlx5dv_devx_umem_in *in, struct mlx5_umem 
 	else
 		u->dv = mlx5dv_devx_umem_reg_ex(c->ibv, in);
 	if (u->dv == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		free(u);
 		/* What a kernel says of an attribute, here bitmap or fd, that it does not know. */
 		return ret == -EPROTONOSUPPORT || ret == -ENOPROTOOPT ? -EOPNOTSUPP : ret;
@@ -125,7 +125,7 @@ dv_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **ua
 	u->dv = mlx5dv_devx_alloc_uar(c->ibv, type == MLX5_UAR_BF ? MLX5DV_UAR_ALLOC_TYPE_BF
 								  : MLX5DV_UAR_ALLOC_TYPE_NC);
 	if (u->dv == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		free(u);
 		return ret;
 	}
@@ -168,7 +168,7 @@ dv_pd_alloc(struct mlx5_ctx *ctx, struct mlx5_pd **pd)
 	errno = 0;
 	p->ibv = ibv_alloc_pd(c->ibv);
 	if (p->ibv == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		goto free_pd;
 	}
 	obj.pd.in = p->ibv;
@@ -230,7 +230,7 @@ dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *a
 	errno = 0;
 	m->ibv = reg_mr(dv_pd_handle(pd), attr);
 	if (m->ibv == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		free(m);
 		return ret;
 	}
@@ -267,7 +267,7 @@ dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx
 		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",
 		       ctx->name);
 	else if (ret != 0)
-		return dv_errno();
+		return bb_ibv_errno();
 	m->base.lkey = m->ibv->lkey;
 	m->base.rkey = m->ibv->rkey;
 	return 0;
@@ -286,7 +286,7 @@ dv_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5
 	errno = 0;
 	m->ibv = ibv_alloc_mw(dv_pd_handle(pd), type == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
 	if (m->ibv == NULL) {
-		ret = dv_errno();
+		ret = bb_ibv_errno();
 		free(m);
 		return ret;
 	}

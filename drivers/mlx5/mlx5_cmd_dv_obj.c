@@ -70,7 +70,7 @@ dv_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, siz
 	errno = 0;
 	o->dv = mlx5dv_devx_obj_create(c->ibv, in, inlen, out, outlen);
 	if (o->dv == NULL) {
-		ret = outcome(-dv_errno(), out);
+		ret = outcome(-bb_ibv_errno(), out);
 		free(o);
 		return ret;
 	}

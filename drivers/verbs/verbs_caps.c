@@ -51,10 +51,10 @@ probe_queues(struct verbs_dev *d, struct bb_dev_attr *attr)
 	errno = 0;
 	pd = ibv_alloc_pd(d->ctx);
 	if (pd == NULL)
-		return verbs_errno();
+		return bb_ibv_errno();
 	cq = ibv_create_cq(d->ctx, 2, NULL, NULL, 0);
 	if (cq == NULL) {
-		ret = verbs_errno();
+		ret = bb_ibv_errno();
 		goto free_pd;
 	}
 	attr->cq_resize = ibv_resize_cq(cq, 4) == 0;
@@ -70,7 +70,7 @@ probe_queues(struct verbs_dev *d, struct bb_dev_attr *attr)
 			attr->max_inline = RTE_MIN(len, a.cap.max_inline_data);
 			break;
 		}
-		ret = verbs_errno();
+		ret = bb_ibv_errno();
 		if (len == 0)
 			break;
 	}

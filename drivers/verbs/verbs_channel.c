@@ -45,7 +45,7 @@ verbs_channel_create(struct bb_channel *ch)
 	errno = 0;
 	h->ib = ibv_create_comp_channel(d->ctx);
 	if (h->ib == NULL) {
-		ret = verbs_errno();
+		ret = bb_ibv_errno();
 		goto free_channel;
 	}
 	h->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -159,7 +159,7 @@ verbs_channel_get(struct bb_channel *ch, struct bb_cq **cq)
 				return -EAGAIN;
 			BB_LOG(ERR, "%s: cannot read completion events: %s", ch->dev->name,
 			       strerror(errno));
-			return verbs_errno();
+			return bb_ibv_errno();
 		}
 		*cq = context;
 		c = (*cq)->ctrl->priv;

@@ -58,7 +58,7 @@ create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct b
 			return 0;
 		}
 		if (errno != EOPNOTSUPP && errno != ENOSYS)
-			return verbs_errno();
+			return bb_ibv_errno();
 		BB_LOG(INFO, "%s: the provider has no extended CQs: ibv_poll_cq() serves",
 		       d->ibname);
 		d->no_cq_ex = true;
@@ -70,7 +70,7 @@ create(struct verbs_dev *d, struct verbs_cq *c, struct bb_cq *cq, const struct b
 	}
 	errno = 0;
 	c->cq = ibv_create_cq(d->ctx, (int)depth, cq, channel, 0);
-	return c->cq != NULL ? 0 : verbs_errno();
+	return c->cq != NULL ? 0 : bb_ibv_errno();
 }
 
 static int

@@ -9,38 +9,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "verbs_drv.h"
 
 #define PREFIX "verbs:"
-
-int
-verbs_errno(void)
-{
-	return errno > 0 ? -errno : -EIO;
-}
-
-/* The PCI address of a device, "" for one that has none: what rxe and siw have is no device. */
-static void
-bus_of(const struct ibv_device *dev, char *bus, size_t size)
-{
-	char link[IBV_SYSFS_PATH_MAX + sizeof("/device")], target[PATH_MAX];
-	ssize_t n;
-
-	bus[0] = '\0';
-	snprintf(link, sizeof(link), "%s/device", dev->ibdev_path);
-	n = readlink(link, target, sizeof(target) - 1);
-	if (n <= 0)
-		return;
-	target[n] = '\0';
-	snprintf(bus, size, "%s", basename(target));
-}
 
 static int
 verbs_list(struct bb_dev_info *info, unsigned int n)
@@ -57,7 +32,7 @@ verbs_list(struct bb_dev_info *info, unsigned int n)
 		snprintf(info[i].name, sizeof(info[i].name), PREFIX "%s",
 			 ibv_get_device_name(list[i]));
 		snprintf(info[i].driver, sizeof(info[i].driver), "verbs");
-		bus_of(list[i], info[i].bus, sizeof(info[i].bus));
+		bb_ibv_bus(list[i], info[i].bus, sizeof(info[i].bus));
 	}
 	ibv_free_device_list(list);
 	return num;
@@ -77,7 +52,7 @@ open_ctx(const char *name, struct ibv_context **ctx)
 			continue;
 		errno = 0;
 		*ctx = ibv_open_device(list[i]);
-		ret = *ctx != NULL ? 0 : verbs_errno();
+		ret = *ctx != NULL ? 0 : bb_ibv_errno();
 	}
 	ibv_free_device_list(list);
 	if (ret != 0 && ret != -ENODEV)
@@ -146,7 +121,7 @@ verbs_close(struct bb_dev *dev)
 	unsigned int i;
 
 	if (ibv_close_device(d->ctx) != 0) {
-		int ret = verbs_errno();
+		int ret = bb_ibv_errno();
 
 		BB_LOG(ERR, "%s: cannot close: %s", dev->name, strerror(-ret));
 		return ret;

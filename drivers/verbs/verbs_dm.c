@@ -18,7 +18,7 @@ verbs_dm_alloc(struct bb_dm_ctrl *dm)
 	errno = 0;
 	m = ibv_alloc_dm(verbs_dev_of(dm->pub.dev)->ctx, &attr);
 	if (m == NULL) {
-		ret = verbs_errno();
+		ret = bb_ibv_errno();
 		BB_LOG(ERR,
 		       "%s: cannot allocate %" PRIu64 " bytes of device memory aligned to 2^%u: "
 		       "%s%s",

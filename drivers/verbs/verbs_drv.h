@@ -24,6 +24,7 @@
 #include <rte_log.h>
 
 #include "bb_driver.h"
+#include "bb_ibv.h"
 
 #define VERBS_MAX_SGE    32u  /* of a request: on the stack of a post */
 #define VERBS_MAX_INLINE 512u /* bytes */
@@ -177,9 +178,6 @@ verbs_qp_of(const struct bb_qp *qp)
 {
 	return qp->ctrl->priv;
 }
-
-/* An errno as calls of libibverbs leave it, some of which do not: never 0. */
-int verbs_errno(void);
 
 /* ---- verbs_caps.c */
 int verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr);

@@ -101,7 +101,7 @@ verbs_event_get(struct bb_dev *dev, struct bb_event *event)
 			if (errno == EAGAIN || errno == EINTR)
 				return -EAGAIN;
 			BB_LOG(ERR, "%s: cannot read events: %s", dev->name, strerror(errno));
-			return verbs_errno();
+			return bb_ibv_errno();
 		}
 		known = translate(&e, &ev);
 		ibv_ack_async_event(&e);

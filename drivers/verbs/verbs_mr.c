@@ -97,13 +97,13 @@ object_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, struct verbs_
 	if (attr->kind == BB_DRV_MR_MW) {
 		m->mw = ibv_alloc_mw(p->pd, attr->mw_type == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
 		if (m->mw == NULL)
-			return verbs_errno();
+			return bb_ibv_errno();
 		m->base.rkey = m->mw->rkey;
 		return 0;
 	}
 	m->mr = region_make(p, attr);
 	if (m->mr == NULL)
-		return verbs_errno();
+		return bb_ibv_errno();
 	m->base.lkey = m->mr->lkey;
 	m->base.rkey = m->mr->rkey;
 	return 0;
@@ -178,7 +178,7 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 	ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len, (int)access);
 	if (ret != 0) {
 		/* An enum ibv_rereg_mr_err_code, and errno. */
-		ret = verbs_errno();
+		ret = bb_ibv_errno();
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", pd->dev->name,
 		       mr->lkey, flags, strerror(-ret),
 		       ret == -EOPNOTSUPP || ret == -ENOTSUP || ret == -ENOSYS

@@ -46,7 +46,7 @@ verbs_pd_alloc(struct bb_pd *pd)
 	errno = 0;
 	p->pd = ibv_alloc_pd(d->ctx);
 	if (p->pd == NULL) {
-		ret = verbs_errno();
+		ret = bb_ibv_errno();
 		BB_LOG(ERR, "%s: cannot allocate a PD: %s", pd->dev->name, strerror(-ret));
 		free(p);
 		return ret;
@@ -196,7 +196,7 @@ verbs_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av 
 	errno = 0;
 	ah = ibv_create_ah(p->pd, &attr);
 	if (ah == NULL) {
-		int ret = verbs_errno();
+		int ret = bb_ibv_errno();
 
 		BB_LOG(ERR,
 		       "%s: cannot make an address handle: %s; is the peer in the neighbour "

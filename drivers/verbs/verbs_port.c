@@ -9,18 +9,12 @@
 
 #define DEFAULT_HOP_LIMIT 64u
 
-static uint32_t
-mtu_bytes(enum ibv_mtu mtu)
-{
-	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
-}
-
 enum ibv_mtu
 verbs_mtu(uint32_t bytes)
 {
 	enum ibv_mtu mtu = IBV_MTU_256;
 
-	while (mtu < IBV_MTU_4096 && mtu_bytes(mtu) < bytes)
+	while (mtu < IBV_MTU_4096 && bb_ibv_mtu(mtu) < bytes)
 		mtu++;
 	return mtu;
 }
@@ -28,45 +22,22 @@ verbs_mtu(uint32_t bytes)
 int
 verbs_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 {
-	struct ibv_port_attr a;
-	int err;
+	int ret = bb_ibv_port(verbs_dev_of(dev)->ctx, port, attr);
 
-	if (port == 0 || port > UINT8_MAX)
-		return -EINVAL;
-	err = ibv_query_port(verbs_dev_of(dev)->ctx, (uint8_t)port, &a);
-	if (err != 0) {
-		BB_LOG(ERR, "%s: cannot query port %u: %s", dev->name, port, strerror(err));
-		return -err;
-	}
-	attr->state = a.state == IBV_PORT_ACTIVE ? BB_PORT_ACTIVE : BB_PORT_DOWN;
-	attr->link_layer =
-		a.link_layer == IBV_LINK_LAYER_ETHERNET ? BB_LINK_ETHERNET : BB_LINK_INFINIBAND;
-	attr->max_mtu = mtu_bytes(a.max_mtu);
-	attr->active_mtu = mtu_bytes(a.active_mtu);
-	attr->lid = a.lid;
-	attr->gids = a.gid_tbl_len > 0 ? (uint32_t)a.gid_tbl_len : 0;
-	return 0;
+	if (ret != 0)
+		BB_LOG(ERR, "%s: cannot query port %u: %s", dev->name, port, strerror(-ret));
+	return ret;
 }
 
 int
 verbs_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
 {
-	struct ibv_gid_entry e;
-	int err = ibv_query_gid_ex(verbs_dev_of(dev)->ctx, port, index, &e, 0);
+	int ret = bb_ibv_gid(verbs_dev_of(dev)->ctx, port, index, gid);
 
-	/* Whoever walks the table meets empty entries. */
-	if (err == ENODATA)
-		return -ENOENT;
-	if (err != 0) {
+	if (ret != 0 && ret != -ENOENT)
 		BB_LOG(ERR, "%s: cannot read GID %u of port %u: %s", dev->name, index, port,
-		       strerror(err));
-		return -err;
-	}
-	memcpy(gid->raw, e.gid.raw, sizeof(gid->raw));
-	gid->type = e.gid_type == IBV_GID_TYPE_ROCE_V2   ? BB_GID_ROCE_V2
-		    : e.gid_type == IBV_GID_TYPE_ROCE_V1 ? BB_GID_ROCE_V1
-							 : BB_GID_IB;
-	return 0;
+		       strerror(-ret));
+	return ret;
 }
 
 void

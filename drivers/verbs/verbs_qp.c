@@ -137,11 +137,11 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 			return 0;
 		}
 		if (!unknown())
-			return verbs_errno();
+			return bb_ibv_errno();
 	}
 	q->ib = create_plain(qp, pd);
 	if (q->ib == NULL)
-		return verbs_errno();
+		return bb_ibv_errno();
 	/* It was not a limit that was refused. */
 	if (!d->no_qp_ex)
 		BB_LOG(INFO, "%s: the provider has no extended post: ibv_post_send() serves",

@@ -27,7 +27,7 @@ create(struct verbs_srq *s, struct bb_srq *srq)
 	s->ib = ibv_create_srq(p->pd, &init);
 	if (s->ib != NULL)
 		return 0;
-	ret = verbs_errno();
+	ret = bb_ibv_errno();
 	BB_LOG(ERR, "%s: cannot create an SRQ of depth %u: %s%s", dev->name, attr->depth,
 	       strerror(-ret), ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
 	return ret;

@@ -29,7 +29,9 @@ RULES = [
     ('lib', [PUBLIC]),
     ('drivers/soft', ['lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h', 'lib/core/bb_tel.h',
                       'drivers/mlx5/mlx5_cmd.h']),
-    ('drivers', ['lib/core/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*']),
+    ('drivers/ibv', [PUBLIC]),
+    ('drivers', ['lib/core/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*',
+                 'drivers/ibv/*']),
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
     ('app', [PUBLIC, 'app/common/*']),
@@ -46,7 +48,7 @@ CLOSED = {
 
 # Headers that are not ours: pattern of the name, files that may include it, why no one else.
 FOREIGN = [
-    ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*'],
+    ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*'],
      'only the command interface on rdma-core knows ibverbs'),
     ('rdma/*', ['lib/connect/*'], 'only lib/connect knows librdmacm'),
     ('*ethdev*.h', ['drivers/soft/*', 'app/bench/floor_*'],

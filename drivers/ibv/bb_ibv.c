@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Devices, ports and GIDs of libibverbs in Bluebell's terms. */
+#include <errno.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bb_ibv.h"
+
+int
+bb_ibv_errno(void)
+{
+	return errno > 0 ? -errno : -EIO;
+}
+
+void
+bb_ibv_bus(const struct ibv_device *dev, char *bus, size_t size)
+{
+	char link[IBV_SYSFS_PATH_MAX + sizeof("/device")], target[PATH_MAX];
+	ssize_t n;
+
+	bus[0] = '\0';
+	snprintf(link, sizeof(link), "%s/device", dev->ibdev_path);
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n <= 0)
+		return;
+	target[n] = '\0';
+	snprintf(bus, size, "%s", basename(target));
+}
+
+uint32_t
+bb_ibv_mtu(enum ibv_mtu mtu)
+{
+	return mtu >= IBV_MTU_256 && mtu <= IBV_MTU_4096 ? 128u << mtu : 0;
+}
+
+int
+bb_ibv_port(struct ibv_context *ctx, uint32_t port, struct bb_port_attr *attr)
+{
+	struct ibv_port_attr a;
+	int err;
+
+	if (port == 0 || port > UINT8_MAX)
+		return -EINVAL;
+	err = ibv_query_port(ctx, (uint8_t)port, &a);
+	if (err != 0)
+		return -err;
+	attr->state = a.state == IBV_PORT_ACTIVE ? BB_PORT_ACTIVE : BB_PORT_DOWN;
+	attr->link_layer =
+		a.link_layer == IBV_LINK_LAYER_ETHERNET ? BB_LINK_ETHERNET : BB_LINK_INFINIBAND;
+	attr->max_mtu = bb_ibv_mtu(a.max_mtu);
+	attr->active_mtu = bb_ibv_mtu(a.active_mtu);
+	attr->lid = a.lid;
+	attr->gids = a.gid_tbl_len > 0 ? (uint32_t)a.gid_tbl_len : 0;
+	return 0;
+}
+
+int
+bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb_gid *gid)
+{
+	struct ibv_gid_entry e;
+	int err = ibv_query_gid_ex(ctx, port, index, &e, 0);
+
+	/* Whoever walks the table meets empty entries. */
+	if (err != 0)
+		return err == ENODATA ? -ENOENT : -err;
+	switch (e.gid_type) {
+	case IBV_GID_TYPE_IB:
+		gid->type = BB_GID_IB;
+		break;
+	case IBV_GID_TYPE_ROCE_V1:
+		gid->type = BB_GID_ROCE_V1;
+		break;
+	case IBV_GID_TYPE_ROCE_V2:
+		gid->type = BB_GID_ROCE_V2;
+		break;
+	default:
+		return -EOPNOTSUPP;
+	}
+	memcpy(gid->raw, e.gid.raw, sizeof(gid->raw));
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the two users of libibverbs share: drivers/verbs, and drivers/mlx5 by its commands. */
+#ifndef BB_IBV_H
+#define BB_IBV_H
+
+#include <infiniband/verbs.h>
+
+#include "bb_dev.h"
+
+/* An errno as calls of libibverbs leave it, some of which do not: negative, never 0. */
+int bb_ibv_errno(void);
+
+/* The PCI address of a device, "" for one that has none: what rxe and siw have is no device. */
+void bb_ibv_bus(const struct ibv_device *dev, char *bus, size_t size);
+
+/* Bytes, 0: no MTU of InfiniBand. */
+uint32_t bb_ibv_mtu(enum ibv_mtu mtu);
+
+/* 0 or -errno; -EINVAL a port that no device has. */
+int bb_ibv_port(struct ibv_context *ctx, uint32_t port, struct bb_port_attr *attr);
+
+/* 0, -ENOENT an empty entry, or -errno. */
+int bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
+
+#endif
