@@ -80,6 +80,8 @@ struct soft_shm;
 struct soft_link_ops;
 struct soft_netif;
 void soft_wire_destroy(struct soft_wire *w);
+/* PSNs of the next packet out and in, as QUERY_QP tells them. With the engine's lock. */
+void soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in);
 
 enum soft_progress {
 	SOFT_PROGRESS_INLINE,

@@ -296,6 +296,7 @@ soft_cmd_query_qp(struct soft_cmd *cmd)
 	uint32_t qpn = bb_prm_get(cmd->in, BB_PRM_QUERY_QP_QPN);
 	struct soft_qp *qp = soft_cmd_qp(cmd, qpn);
 	void *qpc = bb_prm_sub(cmd->out, BB_PRM_QUERY_QP_OUT_QPC);
+	uint32_t out, in;
 	int ret;
 
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
@@ -304,10 +305,14 @@ soft_cmd_query_qp(struct soft_cmd *cmd)
 	if (qp == NULL)
 		return SOFT_REFUSE(cmd, BAD_RES, "QP 0x%x does not exist", qpn);
 	soft_engine_lock(qp->engine);
+	out = qp->sq_psn;
+	in = __atomic_load_n(&qp->epsn, __ATOMIC_RELAXED);
+	if (qp->wire != NULL)
+		soft_wire_psns(qp->wire, &out, &in);
 	memcpy(qpc, qp->qpc, sizeof(qp->qpc));
 	bb_prm_set(qpc, BB_PRM_QPC_STATE, __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE));
-	bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, qp->sq_psn);
-	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, __atomic_load_n(&qp->epsn, __ATOMIC_RELAXED));
+	bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, out);
+	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, in);
 	/* How far the device is, and how far the records say software is. */
 	bb_prm_set(qpc, BB_PRM_QPC_HW_SQ_WQEBB_COUNTER, qp->sq_ci);
 	bb_prm_set(qpc, BB_PRM_QPC_SW_SQ_WQEBB_COUNTER,

@@ -200,6 +200,24 @@ soft_wire_enter_state(struct soft_wire *w)
 			 qp->dev->name, qp->qpn, strerror(-ret));
 }
 
+void
+soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
+{
+	switch (w->qp->state) {
+	case BB_PRM_QP_RTS:
+	case BB_PRM_QP_SQER:
+	case BB_PRM_QP_SQD:
+	case BB_PRM_QP_ERR:
+		*out = w->roce.req.psn;
+		/* fallthrough */
+	case BB_PRM_QP_RTR:
+		*in = w->roce.resp.epsn;
+		break;
+	default:
+		break;
+	}
+}
+
 /* ---- Turns */
 
 /* Look at it again when there is something to do. */

@@ -291,6 +291,44 @@ query(void **state)
 }
 
 #ifndef TWO_UARS /* the second device would have no such options */
+/* As above, where packets carry it: three of a WRITE, three of a READ. */
+static void
+query_wire(void **state)
+{
+	struct bb_qp_attr before, q;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_open_spec(&e, "soft0,wire=1");
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_qp_query(e.a.qp, &before), 0);
+	sge = sge_of(&e.a, 0, 8193);
+	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.sq_psn, (before.sq_psn + 3) & 0xffffff);
+	assert_int_equal(q.rq_psn, before.rq_psn);
+	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	assert_int_equal(q.rq_psn, (before.sq_psn + 3) & 0xffffff);
+	/* A READ takes as many as its answer has packets (9.7.3.1). */
+	assert_int_equal(
+		bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.sq_psn, (before.sq_psn + 6) & 0xffffff);
+	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	assert_int_equal(q.rq_psn, (before.sq_psn + 6) & 0xffffff);
+	env_stop(&e);
+}
+
 /* A port that marks every packet that may be marked; without ECT in the traffic class none. */
 static void
 congestion(void **state)
@@ -535,6 +573,7 @@ main(void)
 		cmocka_unit_test(query),
 		cmocka_unit_test(counters),
 #ifndef TWO_UARS
+		cmocka_unit_test(query_wire),
 		cmocka_unit_test(congestion),
 #endif
 		cmocka_unit_test(events),
