@@ -23,6 +23,13 @@ struct lcore_run {
 	bool all, rate;
 };
 
+/* Writes that are timed one by one, of a latency. */
+static uint64_t
+singles(const struct lcore_run *run)
+{
+	return run->rate ? 0 : run->n * (opts.quick ? 2 : BLOCKS);
+}
+
 static double
 in_unit(const struct lcore_run *run, double ns)
 {
@@ -55,7 +62,7 @@ floor_side(void *arg)
 		v[i] = ns_since(t) / (double)f->n;
 	}
 	last = tsc();
-	for (k = 0; k < f->n * BLOCKS && !f->rate; k++) {
+	for (k = 0; k < singles(f); k++) {
 		floor_post_register(&f->r->floor, 1);
 		sample_whole(&last);
 	}
@@ -85,7 +92,7 @@ our_side(void *arg)
 	}
 	run.n = 1;
 	last = tsc();
-	for (k = 0; k < o->n * BLOCKS && i == BLOCKS && !o->rate; k++) {
+	for (k = 0; k < singles(o) && i == BLOCKS; k++) {
 		if (soft_write8(&run) < 0)
 			i = 0;
 		sample_whole(&last);

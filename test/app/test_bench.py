@@ -70,9 +70,10 @@ class Page(html.parser.HTMLParser):
 
 
 class Base(AppTest):
-    def rows(self, case, rc=0, **kwargs):
+    def rows(self, case, rc=0, sizes='8', **kwargs):
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
-            proc = subprocess.run([self.program, '--quick', '--case', case, '--json', f.name],
+            proc = subprocess.run([self.program, '--quick', '--case', case, '--size', sizes,
+                                   '--json', f.name],
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                   **kwargs)
             self.assertEqual(proc.returncode, rc, proc.stdout + proc.stderr)
@@ -117,14 +118,14 @@ class Bench(Base):
         self.assertIn('post/inline8/batch32', proc.stdout)
 
     def test_every_case(self):
-        # But for loss, which takes its time where there is no CPU to spare.
-        names = [case for case in CASES if case != 'loss']
+        # But for two, which take their time where there is no CPU to spare.
+        names = [case for case in CASES if case not in ('loss', 'size')]
         cpus = min(2, len(CPUS))
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             page = f.name + '.html'
             self.addCleanup(lambda: os.path.exists(page) and os.remove(page))
             res = self.run_program(['--quick', '--csv', '--case', ','.join(names), '--json', f.name,
-                                    '--size', '8,32768', '--qps', '1,100',
+                                    '--qps', '1,100',
                                     '--report', page], lcores(cpus) + EAL)
             self.assertEqual(res.rc, 0, str(res))
             with open(f.name) as again:
@@ -193,8 +194,8 @@ class Bench(Base):
                                                    for n in names))
         self.assertGreater(page.tags.count('svg'), 5)
         self.assertIn('Scaling over queue pairs', text)
-        for plot in ('Latency percentiles', 'Rate over message size') if len(CPUS) > 1 else ():
-            self.assertIn(plot, text)
+        if len(CPUS) > 1:
+            self.assertIn('Latency percentiles', text)
         self.assertGreater(page.tags.count('rect'), 20)
 
     def config(self, text, *more):
@@ -219,6 +220,16 @@ class Bench(Base):
         cases = [row['case'].split('/')[0] for row in rows['rows']]
         self.assertEqual(sorted(set(cases), key=cases.index), ['poll', 'post'])
         self.assertIn('<h2>poll', out['x.html'])
+
+    @unittest.skipIf(len(CPUS) < 2, 'needs two CPUs')
+    def test_size(self):
+        rows, _ = self.rows('size', sizes='8,32768')
+        for size in (8, 32768):
+            for port in ('memif', 'shm'):
+                row = rows['size/%d/%s' % (size, port)]
+                if 'L moved' not in row['why']:
+                    self.assertGreater(row['ours'], 0, row)
+                    self.assertGreater(row['floor'], 0, row)
 
     def test_sweep(self):
         """Points of a file's sweep are the rows, in order, and checked."""

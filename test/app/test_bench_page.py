@@ -120,7 +120,7 @@ class Page(AppTest):
     def test_phone(self):
         """Nothing is cut off, too small or on top of something else."""
         with tempfile.TemporaryDirectory() as folder:
-            self.report(folder, '--case', 'post_poll,lcore,size,scale', '--size', '8,4096,262144',
+            self.report(folder, '--case', 'post_poll,lcore,size,scale', '--size', '8,262144',
                         '--qps', '1,10,100,1000')
             with open(os.path.join(folder, 'frame.html'), 'w') as f:
                 f.write(FRAME)
