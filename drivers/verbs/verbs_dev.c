@@ -55,11 +55,16 @@ open_ctx(const char *name, struct ibv_context **ctx)
 		ret = *ctx != NULL ? 0 : bb_ibv_errno();
 	}
 	ibv_free_device_list(list);
-	if (ret != 0 && ret != -ENODEV)
-		BB_LOG(ERR, "%s: cannot open it: %s%s", name, strerror(-ret),
-		       ret == -EACCES || ret == -EPERM
-			       ? ": give this user rights to /dev/infiniband/uverbs*"
-			       : "");
+	if (ret == 0 || ret == -ENODEV)
+		return ret;
+	/* What it may not open libibverbs looks for in other places, and finds no such file. */
+	if (ret == -ENOENT)
+		ret = -EACCES;
+	BB_LOG(ERR, "%s: cannot open it: %s%s", name, strerror(-ret),
+	       ret == -EACCES || ret == -EPERM
+		       ? ": give this user rights to /dev/infiniband/uverbs*; in a container, pass "
+			 "/dev/infiniband through"
+		       : "");
 	return ret;
 }
 

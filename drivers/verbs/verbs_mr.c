@@ -120,6 +120,8 @@ refused(const struct bb_dev *dev, const struct bb_drv_mr_attr *attr, int ret)
 		       dev->name, attr->len, attr->addr, attr->access, strerror(-ret),
 		       ret == -ENOMEM   ? ": the locked memory limit is reached (raise it: "
 					  "ulimit -l), or all of the device's max_mr keys are in use"
+		       : ret == -EPERM  ? ": this user may lock no memory (raise the limit: "
+					  "ulimit -l)"
 		       : ret == -EFAULT ? ": is all of it mapped, and writable if a right to "
 					  "write is asked for?"
 					: "");

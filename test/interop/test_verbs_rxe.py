@@ -10,7 +10,8 @@ run and none fails, the entry is stale and the test fails: strike it.
 
 Then Bluebell on rxe0 in the guest talks to Bluebell on a software device at the host's end of the
 tap, each asking the other. What a write costs beside bare libibverbs is printed, and judged by
-nobody: the guest is emulated, and others may be at work on the machine. In the end its interface gets VLANs and goes into a bond: see gids.py.
+nobody: the guest is emulated, and others may be at work on the machine. A plain user runs it, too,
+with limits. In the end its interface gets VLANs and goes into a bond: see gids.py.
 """
 
 import argparse
@@ -133,6 +134,24 @@ def cost(there, program):
     print(line, flush=True)
 
 
+def plain_user(there, program):
+    """Not root: with some locked memory it works, without any or without rights it is told why."""
+    _, options = carry.carry(there, program)
+    there.run('chmod 1777 /tmp && echo user:x:1000:1000::/tmp:/bin/sh >/etc/passwd && '
+              'echo user:x:1000: >/etc/group')
+    for limit, mode, status, said in (
+            (64, 666, 0, 'a write: '),
+            (0, 666, 1, 'this user may lock no memory (raise the limit: ulimit -l)'),
+            (64, 600, 1, 'Permission denied: give this user rights to /dev/infiniband/uverbs')):
+        request = there.begin(
+            'chmod %d /dev/infiniband/uverbs0; cd /tmp; ulimit -l %d; '
+            'export LD_LIBRARY_PATH=/bb HOME=/tmp; exec start-stop-daemon -S -c user '
+            '-x /bb/verbs_cost -- %s %s -- rxe0 1 16 2>&1' % (mode, limit, gids.EAL, options), 120)
+        assert request.wait() == status and said in request.output, request.output
+    there.run('chmod 666 /dev/infiniband/uverbs0')
+    print('a plain user: works, or is told what is missing', flush=True)
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('conform')
@@ -151,6 +170,7 @@ def main():
         held = conform(there, args)
         talk(there, args.bb_peer)
         cost(there, args.verbs_cost)
+        plain_user(there, args.verbs_cost)
         print('GIDs: %d wishes answered' % gids.check(there, args.gids), flush=True)
     return 0 if held else 1
 
