@@ -115,6 +115,12 @@ struct place {
 	struct bb_cq *cq;
 	struct bb_cm *cm;
 	struct end end[LINKS];
+	/* Of those, what the loop goes through: each turn without a message is a delay of the next.
+	 */
+	struct end *in[LINKS], *out[LINKS];
+	uint32_t nin, nout;
+	uint32_t held;    /* messages in backlogs */
+	uint32_t unended; /* links that have not had their last message, and the feed */
 	struct feed feed;
 	struct book_stage book;
 	struct strategy_stage strategy;

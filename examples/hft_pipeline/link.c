@@ -175,6 +175,8 @@ fill_param(struct place *p, struct end *e, struct bb_conn_param *param, struct h
 	param->nregions = e->nregions;
 	param->access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC;
 	param->timeout_ms = p->o->wait_s * 1000;
+	/* 1 s, 8 times: a place that is not run for a while is late, and not gone. */
+	param->ack_timeout = 18;
 }
 
 static int

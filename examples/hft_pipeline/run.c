@@ -30,8 +30,10 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
 				  stage_name[s + 1], strerror(-rc));
 	/* Full: nothing more is taken in until this is out, so there is room for it. */
-	if (rc == 0)
+	if (rc == 0) {
 		e->backlog[e->nbacklog++] = *m;
+		p->held++;
+	}
 	return 0;
 }
 
@@ -106,36 +108,25 @@ deliver(struct place *p, enum stage s, const union hft_msg *m)
 
 /* What did not fit into a ring. */
 static int
-backlog(struct place *p, bool *clear)
+backlog(struct place *p)
 {
 	uint32_t i, k;
 	int rc;
 
-	*clear = true;
-	for (i = 0; i < LINKS; i++) {
-		struct end *e = &p->end[i];
+	for (i = 0; i < p->nout; i++) {
+		struct end *e = p->out[i];
 
 		for (k = 0, rc = 1; k < e->nbacklog && rc == 1; k += rc == 1)
 			rc = rdma_ring_push(&e->tx, &e->backlog[k]);
 		if (rc < 0)
 			return place_fail(p, rc, "the link from %s to %s is broken: %s",
-					  stage_name[i], stage_name[i + 1], strerror(-rc));
+					  stage_name[e->link], stage_name[e->link + 1],
+					  strerror(-rc));
 		e->nbacklog -= k;
+		p->held -= k;
 		memmove(e->backlog, e->backlog + k, e->nbacklog * sizeof(e->backlog[0]));
-		*clear &= e->nbacklog == 0;
 	}
 	return 0;
-}
-
-static bool
-clear(const struct place *p)
-{
-	uint32_t i;
-
-	for (i = 0; i < LINKS; i++)
-		if (p->end[i].nbacklog > 0)
-			return false;
-	return true;
 }
 
 /* Send tick @n; seeded defects strike here. */
@@ -195,7 +186,7 @@ feed(struct place *p)
 		}
 		rc = tick(p, f->next, due);
 		f->next++;
-		if (rc != 0 || !clear(p))
+		if (rc != 0 || p->held > 0)
 			return rc;
 	}
 	if (f->next < f->file->h.messages && stop_signal == 0)
@@ -206,6 +197,7 @@ feed(struct place *p)
 	end.kind = MSG_REPORT;
 	end.report.stage = STAGE_FEED;
 	f->done = true;
+	p->unended--;
 	f->end_tsc = now;
 	return forward(p, STAGE_FEED, &end);
 }
@@ -214,14 +206,7 @@ feed(struct place *p)
 static bool
 finished(const struct place *p)
 {
-	uint32_t i;
-
-	if (!clear(p) || (runs(p, STAGE_FEED) && !p->feed.done))
-		return false;
-	for (i = 0; i < LINKS; i++)
-		if (p->end[i].used && !p->end[i].producer && !p->end[i].last)
-			return false;
-	return !p->gateway.kill_posted || p->gateway.killed;
+	return p->unended == 0 && p->held == 0 && (!p->gateway.kill_posted || p->gateway.killed);
 }
 
 static int
@@ -231,24 +216,25 @@ take_in(struct place *p)
 	uint32_t i, k;
 	int rc;
 
-	for (i = 0; i < LINKS; i++) {
-		struct end *e = &p->end[i];
+	for (i = 0; i < p->nin; i++) {
+		struct end *e = p->in[i];
 
-		if (!e->used || e->producer)
-			continue;
-		for (k = 0; k < BURST && clear(p); k++) {
+		for (k = 0; k < BURST && p->held == 0; k++) {
 			rc = rdma_ring_pop(&e->rx, &m);
 			if (rc == 0)
 				break;
 			if (rc < 0)
 				return place_fail(p, rc, "the link from %s to %s is broken: %s",
-						  stage_name[i], stage_name[i + 1], strerror(-rc));
-			rc = deliver(p, (enum stage)(i + 1), &m);
+						  stage_name[e->link], stage_name[e->link + 1],
+						  strerror(-rc));
+			rc = deliver(p, (enum stage)(e->link + 1), &m);
 			if (rc != 0)
 				return rc;
 			/* The report of the stage in front is the last thing on a link. */
-			if (m.kind == MSG_REPORT && m.report.stage == i)
+			if (m.kind == MSG_REPORT && m.report.stage == e->link && !e->last) {
 				e->last = true;
+				p->unended--;
+			}
 		}
 	}
 	return 0;
@@ -271,16 +257,48 @@ completions(struct place *p)
 	return links_error(p, &wc);
 }
 
+static void
+sort_ends(struct place *p)
+{
+	uint32_t i;
+
+	p->nin = p->nout = 0;
+	for (i = 0; i < LINKS; i++) {
+		if (p->end[i].used && p->end[i].producer)
+			p->out[p->nout++] = &p->end[i];
+		else if (p->end[i].used)
+			p->in[p->nin++] = &p->end[i];
+	}
+	p->unended = p->nin + runs(p, STAGE_FEED);
+}
+
+/* One doorbell for what a turn has pushed into a ring, and credit for what it has taken. */
+static bool
+ring(struct place *p)
+{
+	bool posted = false;
+	uint32_t i;
+
+	for (i = 0; i < p->nout; i++) {
+		posted |= p->out[i]->tx.pending;
+		rdma_ring_tx_flush(&p->out[i]->tx);
+	}
+	for (i = 0; i < p->nin; i++)
+		rdma_ring_rx_flush(&p->in[i]->rx);
+	return posted;
+}
+
 int
 place_run(struct place *p)
 {
 	const uint64_t hz = rte_get_tsc_hz(), watch_gap = hz / WATCH_HZ;
 	const bool has_feed = runs(p, STAGE_FEED);
 	uint64_t watch = rte_rdtsc() + watch_gap, now;
-	uint32_t turns = 0, i;
-	bool none = true, posted;
+	uint32_t turns = 0;
+	bool posted;
 	int rc = 0;
 
+	sort_ends(p);
 	if (has_feed) {
 		p->feed.gap_q16 = p->o->rate == 0 ? 0 : (hz << 16) / p->o->rate;
 		printf("hft_pipeline: connected, %u ticks to come\n", p->feed.file->h.messages);
@@ -288,32 +306,22 @@ place_run(struct place *p)
 		p->feed.start = rte_rdtsc() + hz / 100;
 	}
 	while (rc == 0) {
-		if (!none)
-			rc = backlog(p, &none);
-		if (rc == 0 && none)
+		if (p->held > 0)
+			rc = backlog(p);
+		if (rc == 0 && p->held == 0)
 			rc = take_in(p);
-		if (rc == 0 && has_feed && !p->feed.done && clear(p))
+		if (rc == 0 && has_feed && !p->feed.done && p->held == 0)
 			rc = feed(p);
-		for (i = 0, posted = false; i < LINKS; i++) {
-			struct end *e = &p->end[i];
-
-			if (!e->used)
-				continue;
-			posted |= e->producer && e->tx.pending;
-			if (e->producer)
-				rdma_ring_tx_flush(&e->tx);
-			else
-				rdma_ring_rx_flush(&e->rx);
-		}
-		none = clear(p);
-		if (none && finished(p))
+		posted = ring(p);
+		if (finished(p))
 			break;
 		/*
 		 * What was posted goes out at once; else there is a completion now and then. But a
 		 * device that takes packets in when it is polled is polled in each turn.
 		 */
 		turns++;
-		if (rc == 0 && (posted || !none || p->target_progress || turns % POLL_TURNS == 0))
+		if (rc == 0 &&
+		    (posted || p->held > 0 || p->target_progress || turns % POLL_TURNS == 0))
 			rc = completions(p);
 		if (turns % 256 != 0 || rc != 0)
 			continue;

@@ -89,11 +89,10 @@ class HftTest(AppTest):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'result')
             here, there = self.pair(list(args) + ['--messages', str(ticks), '--json', path])
-            sides = []
-            for proc in (here, there):
-                out, err = proc.communicate(timeout=WAIT)
-                self.assertEqual(proc.returncode, 0, out + err)
-                self.assertNotIn('Sanitizer', err)
-                self.assertNotIn('runtime error', err)
-                sides.append(subprocess.CompletedProcess(proc.args, 0, out, err))
+            sides = [subprocess.CompletedProcess(proc.args, proc.returncode, *said) for proc, said in
+                     [(proc, proc.communicate(timeout=WAIT)) for proc in (here, there)]]
+            both = ''.join(side.stdout + side.stderr for side in sides)
+            self.assertEqual([side.returncode for side in sides], [0, 0], both)
+            self.assertNotIn('Sanitizer', both)
+            self.assertNotIn('runtime error', both)
             return self.check(Result(sides[0], path), ticks)
