@@ -129,6 +129,48 @@ class Faults(StorageTest):
         for line, words in zip(dropped, ended.values()):
             self.assertIn(words, line)
 
+    def test_file_cut_short(self):
+        # Under a target that serves it: an error, and never data that is not there.
+        target = self.target('--size', str(SIZE), *self.io())
+        self.client('--rw', 'write')
+        os.truncate(self.disk, SIZE // 2 + 2048)
+        r, text = self.client('--rw', 'read', '--verify', rc=1)
+        self.assertEqual((r['reads'], r['failed'], r['wrong']),
+                         (SIZE // BS // 2, SIZE // BS // 2, 0))
+        self.assertIn('Input/output error', text)
+        # Writes make it longer again, and are all there is.
+        r, _ = self.client('--rw', 'write', '--offset', str(SIZE - BS), '--size', str(BS))
+        r, _ = self.client('--rw', 'read', '--verify', '--offset', str(SIZE // 2 + BS))
+        self.assertEqual((r['wrong'], r['failed']), (0, 0))
+        self.assertEqual(r['unwritten'], SIZE // BS // 2 - 2)
+        self.stop(target)
+
+    def test_file_is_none(self):
+        for size, args, words in ((0, [], 'give --size'), (BS - 1, [], 'give --size'),
+                                  (BS, ['--read-only', '--size', str(2 * BS)], 'asks for more')):
+            with open(self.disk, 'wb') as f:
+                f.truncate(size)
+            rc, out, err = self.run_target(args + self.io()).end()
+            self.assertEqual(rc, 1, out + err)
+            self.assertIn(words, err)
+            # Nothing was made of it.
+            self.assertEqual(os.path.getsize(self.disk), size)
+        # What is behind the last whole block is not served.
+        with open(self.disk, 'wb') as f:
+            f.truncate(2 * BS + 1)
+        target = self.target(*self.io())
+        r, _ = self.client('--rw', 'read')
+        self.assertEqual(r['reads'], 2)
+        self.stop(target)
+
+    def test_results_have_no_room(self):
+        target = self.target('--size', str(SIZE), *self.io())
+        for option in ('--json', '--journal'):
+            rc, out, err = self.start_client(['--rw', 'write', option, '/dev/full']).end()
+            self.assertEqual(rc, 1, out + err)
+            self.assertIn(option + ' /dev/full: No space left', err)
+        self.stop(target)
+
     def test_file_may_not_grow(self):
         io = self.io()
         # Far above what devices share memory by, as that is files for the kernel, too.
