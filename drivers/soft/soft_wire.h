@@ -22,8 +22,8 @@
 #define SOFT_WIRE_SLOTS   64u /* messages of a QP under way; power of two */
 #define SOFT_WIRE_INLINE  64u /* bytes of inline data that are kept for the turn */
 #define SOFT_WIRE_REPLAYS 16u /* READs and atomics that it answers; power of two */
-/* First early resend, of one packet, at the soonest. */
-#define SOFT_WIRE_ADAPTIVE_NS 20000u
+/* First early resend, at the soonest: peers may have to wait for a CPU. */
+#define SOFT_WIRE_ADAPTIVE_NS 100000u
 
 /* Faults that struck a packet. */
 enum {

@@ -140,7 +140,6 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 	if (qp->attr.rnr_retry != 7)
 		req->rnr_retries--;
 	bb_roce_req_rewind(qp);
-	bb_roce_rto_anew(qp);
 	req->going_back = false;
 	req->rnr_wait = true;
 	req->rto.waiting = false; /* it has answered */
@@ -322,6 +321,5 @@ bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now)
 	}
 	qp->stats.ack_timeout++;
 	req->going_back = false;
-	bb_roce_rto_anew(qp);
 	retry(qp);
 }

@@ -85,14 +85,6 @@ void bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now);
 void bb_roce_rto_rewound(struct bb_roce_qp *qp);
 /* A NAK: it is losses that hold things up, not a peer that has become slow. */
 void bb_roce_rto_lost(struct bb_roce_qp *qp);
-/* The ack timeout has ended, or an RNR NAK came: all goes out again, and early tries begin anew. */
-void bb_roce_rto_anew(struct bb_roce_qp *qp);
-/* How many PSNs may be out for another SEND or WRITE packet to be sent. */
-static inline uint32_t
-bb_roce_rto_flight(const struct bb_roce_qp *qp)
-{
-	return qp->req.rto.probing ? 1 : qp->req.rto.flight;
-}
 /* The interval has passed. */
 void bb_roce_rto_tick(struct bb_roce_qp *qp);
 

@@ -205,11 +205,9 @@ struct bb_roce_attr {
 	 */
 	uint32_t window;
 	/*
-	 * RC: adaptive retransmission: send the oldest packet that is not acknowledged again after
-	 * a few round trips as measured, in nanoseconds no sooner than this, and what is behind it
-	 * when the answer tells that it is missing. It uses up no retries and does not put off
-	 * ack_timeout; without one it goes on for ever. After a loss fewer packets are in flight
-	 * for a while. 0: off.
+	 * RC: adaptive retransmission: go back to the oldest PSN that is not acknowledged after a
+	 * few round trips as measured, in nanoseconds no sooner than this. It uses up no retries
+	 * and does not put off ack_timeout; without one it goes on for ever. 0: off.
 	 */
 	uint32_t adaptive;
 };
@@ -261,16 +259,10 @@ struct bb_roce_rto {
 	uint32_t shift;   /* the interval is doubled so many times */
 	uint32_t doubled; /* req.sent then */
 	bool timing;
-	bool probing; /* one packet is out to find out what has come */
 	bool waiting; /* for progress, since then */
 	uint64_t since;
 	/* The longest such wait of this window of time and of the one before. */
 	uint64_t gap[2], gap_end;
-	/* How much is out at a time. */
-	uint64_t least;  /* round trip when nothing waits in queues */
-	uint32_t flight; /* packets of SENDs and WRITEs, at most; the window until one is lost */
-	uint32_t acked;  /* since it has grown */
-	uint32_t peak;   /* most that was out as an answer came, since the last loss */
 };
 
 /*

@@ -81,7 +81,7 @@ next_span(const struct bb_roce_qp *qp)
 {
 	const struct bb_roce_req *req = &qp->req;
 	const struct bb_roce_msg *msg = next_msg(qp);
-	uint32_t out, span = 1;
+	uint32_t room, span = 1;
 
 	if (req->next == req->head || req->rnr_wait)
 		return 0;
@@ -103,12 +103,8 @@ next_span(const struct bb_roce_qp *qp)
 				span = left;
 		}
 	}
-	out = bb_roce_psn_distance(req->una, req->nxt);
-	if (span > qp->attr.window - out || !has_credit(qp, msg))
-		return 0;
-	/* What a READ asks for comes the other way. */
-	if (out >= bb_roce_rto_flight(qp) &&
-	    (req->rto.probing || !bb_roce_is_read_or_atomic(msg->kind)))
+	room = qp->attr.window - bb_roce_psn_distance(req->una, req->nxt);
+	if (span > room || !has_credit(qp, msg))
 		return 0;
 	return span;
 }
@@ -197,7 +193,6 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct
 {
 	const struct bb_roce_req *req = &qp->req;
 	uint32_t off = req->next_pkt * qp->attr.mtu, left = msg->len - off;
-	uint32_t flight = bb_roce_rto_flight(qp);
 	bool first = req->next_pkt == 0, last = req->next_pkt + 1 == msg->packets;
 
 	pkt->opcode = opcodes[msg->kind][2 * last + first];
@@ -215,8 +210,8 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct
 	 * An answer for what ends a message, before the window is full, and for a packet that goes
 	 * without credit: nothing else would tell when to go on.
 	 */
-	if ((last && !ends_unasked(req)) || req->no_ack_req + 1 >= flight / 4 ||
-	    bb_roce_psn_distance(req->una, req->nxt) + 1 >= flight ||
+	if ((last && !ends_unasked(req)) || req->no_ack_req + 1 >= qp->attr.window / 4 ||
+	    bb_roce_psn_distance(req->una, req->nxt) + 1 >= qp->attr.window ||
 	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
 		pkt->flags |= BB_ROCE_ACKREQ;
 }

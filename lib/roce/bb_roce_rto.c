@@ -5,10 +5,8 @@
  * Adaptive retransmission of RC, as mlx5's roce_adp_retrans does it in spirit. A NAK tells of most
  * losses at once; one of a NAK, of a packet sent again or of the last before a pause only the ack
  * timeout finds, which is thousands of round trips. So the requester measures the round trip
- * (RFC 6298), and after a few of them without progress sends the oldest packet alone once more:
- * whatever was lost, the peer's packets or its answer, the answer to that tells how far the peer
- * is, and the rest goes out behind it. That it may be wrong about it costs a packet, never a
- * retry: only the ack timeout uses those up.
+ * (RFC 6298), and goes back after a few of them without progress. That it may be wrong about it
+ * costs packets, never a retry: only the ack timeout uses those up.
  *
  * A peer in software answers when it gets a CPU, and this side hears it when it gets one. On a
  * machine with more to do than CPUs that is now and then longer than the ack timeout, most round
@@ -21,9 +19,7 @@
 #define INITIAL_NS   UINT64_C(1000000)      /* until a round trip has been measured */
 #define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval without an ack timeout */
 #define MAX_DOUBLING 31u
-#define GAP_WINDOW   64u  /* ack timeouts */
-#define FLIGHT_MIN   16u  /* packets */
-#define LEAST_AGES   256u /* samples */
+#define GAP_WINDOW   64u /* ack timeouts */
 
 void
 bb_roce_rto_init(struct bb_roce_qp *qp)
@@ -31,7 +27,6 @@ bb_roce_rto_init(struct bb_roce_qp *qp)
 	qp->req.rto = (struct bb_roce_rto){
 		.deadline = BB_ROCE_NEVER,
 		.asked = bb_roce_psn_add(qp->req.una, BB_ROCE_PSN_MASK),
-		.flight = qp->attr.window,
 	};
 }
 
@@ -65,11 +60,6 @@ sample(struct bb_roce_rto *rto, uint64_t rtt)
 {
 	uint64_t err = rtt > rto->srtt ? rtt - rto->srtt : rto->srtt - rtt;
 
-	/* A way that has become longer is known for what it is in time. */
-	if (rto->srtt == 0 || rtt < rto->least)
-		rto->least = rtt;
-	else
-		rto->least += (rtt - rto->least) / LEAST_AGES;
 	if (rto->srtt == 0) {
 		rto->srtt = rtt;
 		rto->rttvar = rtt / 2;
@@ -79,48 +69,11 @@ sample(struct bb_roce_rto *rto, uint64_t rtt)
 	rto->srtt = (7 * rto->srtt + rtt) / 8;
 }
 
-/*
- * All that is out behind a loss is out in vain, and if it is more than fills a round trip, it
- * only waits in queues, and so does the answer that tells of the loss. So after one no more is
- * sent than that, with some to spare, and one more each time that all of it has come.
- */
-static void
-fly_less(struct bb_roce_qp *qp)
-{
-	struct bb_roce_rto *rto = &qp->req.rto;
-	uint64_t fills = rto->least + rto->least / 2;
-	uint32_t out = rto->peak < rto->flight ? rto->peak : rto->flight;
-
-	rto->acked = 0;
-	rto->peak = 0;
-	if (qp->attr.adaptive == 0 || rto->srtt <= fills || out <= FLIGHT_MIN)
-		return;
-	out = (uint32_t)(out * fills / rto->srtt);
-	rto->flight = out > FLIGHT_MIN ? out : FLIGHT_MIN;
-}
-
-static void
-fly_more(struct bb_roce_qp *qp, uint32_t acked)
-{
-	struct bb_roce_rto *rto = &qp->req.rto;
-
-	if (rto->flight >= qp->attr.window)
-		return;
-	rto->acked += acked;
-	if (rto->acked < rto->flight)
-		return;
-	rto->acked = 0;
-	rto->flight++;
-}
-
 void
 bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 {
-	uint32_t out = bb_roce_psn_distance(qp->req.una, qp->req.sent);
 	struct bb_roce_rto *rto = &qp->req.rto;
 
-	if (out > rto->peak)
-		rto->peak = out;
 	if (rto->timing && covered(qp, rto->timed_psn, una)) {
 		rto->timing = false;
 		sample(rto, now > rto->timed_at ? now - rto->timed_at : 1);
@@ -132,25 +85,12 @@ bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	 */
 	if (rto->shift != 0 && covered(qp, rto->doubled, una))
 		rto->shift = 0;
-	if (rto->probing && una != qp->req.sent)
-		fly_less(qp);
-	else
-		fly_more(qp, bb_roce_psn_distance(qp->req.una, una));
-	rto->probing = false;
 }
 
 void
 bb_roce_rto_lost(struct bb_roce_qp *qp)
 {
-	bb_roce_rto_anew(qp);
-	fly_less(qp);
-}
-
-void
-bb_roce_rto_anew(struct bb_roce_qp *qp)
-{
 	qp->req.rto.shift = 0;
-	qp->req.rto.probing = false;
 }
 
 uint64_t
@@ -233,7 +173,6 @@ bb_roce_rto_tick(struct bb_roce_qp *qp)
 	rto->doubled = req->sent;
 	/* A NAK for what went out before says nothing new, and would use up a retry. */
 	req->going_back = true;
-	rto->probing = true;
 	qp->stats.roce_adp_retrans++;
 	bb_roce_req_rewind(qp);
 }

@@ -84,7 +84,7 @@ static inline uint32_t
 bb_roce_short_room(const struct bb_roce_qp *qp)
 {
 	const struct bb_roce_req *req = &qp->req;
-	uint32_t slots, room, out;
+	uint32_t slots, room;
 
 	/* All that was posted has been sent, and nothing is to be sent again or put off. */
 	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
@@ -92,10 +92,7 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 	    req->rnr_wait || req->bad != 0 || req->credits)
 		return 0;
 	slots = req->mask + 1 - (req->head - req->tail);
-	out = (req->nxt - req->una) & BB_ROCE_PSN_MASK;
-	if (out >= req->rto.flight || req->rto.probing)
-		return 0;
-	room = req->rto.flight - out;
+	room = qp->attr.window - ((req->nxt - req->una) & BB_ROCE_PSN_MASK);
 	return slots < room ? slots : room;
 }
 

@@ -218,7 +218,7 @@ test_requester(void **st)
 		}
 		same();
 	}
-	assert_true(shorts > 500 && longs > 1000);
+	assert_true(shorts > 1000 && longs > 1000);
 }
 
 /* ---- Responder */
