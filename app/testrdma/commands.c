@@ -204,6 +204,8 @@ const struct command commands[] = {
 	{"wait", "[SECONDS]", "until the run is over, or so long", NULL, wait_run},
 	{"connect", "ADDRESS:PORT", "the target of the next starts is who listens there", NULL,
 	 connect_run},
+	{"fault", "KIND VALUE", "what the network does to packets; help fault lists kinds",
+	 fault_args, fault_run},
 	{"disconnect", "", "free all queues; the target is in this process again", NULL,
 	 disconnect_run},
 	{"clear", "", "statistics and latencies begin anew", NULL, clear_run},

@@ -63,7 +63,10 @@ bool runner_latency(struct runner *r, struct hist *lat);
 /* Forget totals and latencies. */
 void runner_clear(struct runner *r);
 
-/* The test of worker @i, to be looked at while nothing runs; NULL: there are no more. */
+/*
+ * The test of worker @i, NULL: there are no more. While it runs only its queues and memory may be
+ * looked at, by what any thread may call.
+ */
 struct test *runner_test(const struct runner *r, uint32_t i);
 
 #endif

@@ -257,6 +257,7 @@ session_run(const struct options *first)
 
 	settings_init();
 	s->set = *first;
+	s->device = first->device;
 	s->t.o = *first;
 	rc = -test_open_device(&s->t);
 	json_start(&s->t);

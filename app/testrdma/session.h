@@ -10,6 +10,9 @@
 #define SESSION_WORDS 16
 #define SESSION_LINE  1024
 
+#define FAULTS      6
+#define FAULT_VALUE 16
+
 struct session {
 	struct test t;
 	struct runner run;
@@ -18,7 +21,10 @@ struct session {
 	uint64_t shown_at;   /* TSC */
 	uint64_t wait_until; /* TSC; 0: commands are read */
 	uint32_t wrong;      /* commands */
-	char peer[128];      /* what set.connect points to */
+	const char *device;  /* without faults */
+	char spec[512];      /* with them */
+	char faults[FAULTS][FAULT_VALUE]; /* in the order of fault.c; empty: none */
+	char peer[128];                   /* what set.connect points to */
 	bool over;
 };
 
@@ -66,6 +72,19 @@ extern const struct argument show_args[];
 void show_run(struct session *s, unsigned int argc, char **argv);
 /* One line: what was done since the last one. */
 void show_interval(struct session *s);
+
+/* ---- show_queues.c */
+
+void show_qp(struct session *s);
+void show_cq(struct session *s);
+void show_mr(struct session *s);
+void show_wqe(struct session *s);
+void show_errors(struct session *s);
+
+/* ---- fault.c */
+
+extern const struct argument fault_args[];
+void fault_run(struct session *s, unsigned int argc, char **argv);
 
 /* ---- complete.c: what rte_cmdline needs to know of the commands. */
 

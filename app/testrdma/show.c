@@ -115,7 +115,9 @@ static const struct {
 	void (*show)(struct session *s);
 } shows[] = {
 	{"config", show_config}, {"device", show_device},   {"port", show_port},
-	{"stats", show_stats},   {"latency", show_latency},
+	{"stats", show_stats},   {"latency", show_latency}, {"qp", show_qp},
+	{"cq", show_cq},         {"mr", show_mr},           {"wqe", show_wqe},
+	{"errors", show_errors},
 };
 
 const struct argument show_args[] = {
@@ -124,6 +126,11 @@ const struct argument show_args[] = {
 	{"port", "its ports and their GIDs", NULL},
 	{"stats", "operations done, and how fast since the last look", NULL},
 	{"latency", "of the row that runs, or of the last one", NULL},
+	{"qp", "each queue pair: state, requests, doorbells, receives", NULL},
+	{"cq", "completion queues", NULL},
+	{"mr", "registered memory and its keys", NULL},
+	{"wqe", "the first WQE of each queue pair that failed, and why", NULL},
+	{"errors", "what was found, and the device's counters by reason", NULL},
 	{NULL, NULL, NULL},
 };
 

@@ -151,6 +151,52 @@ class Prompt(AppTest):
         self.assertEqual(self.rows(batch), [('write', 64, 2, 1)])
         self.assertTrue(batch.json['rows'][0]['ok'])
 
+    def test_show_queues(self):
+        res = self.script(['show qp', 'set op send', 'set size 64', 'set qps-per-lcore 2',
+                           'set duration 0.05', 'start', 'show qp', 'wait', 'show qp', 'show cq',
+                           'show mr', 'show wqe', 'show errors'])
+        row = res.json['rows'][0]
+        self.assertIn('there are no queues', res.out)
+        ended = res.out[res.out.rindex('testrdma> show qp'):]
+        posted = [int(n) for n in re.findall(r'initiator: RTS, posted (\d+)', ended)]
+        receives = [int(n) for n in re.findall(r'target: RTS, .* receives (\d+) of', ended)]
+        done = row['rate']['ops'] + row['latency_ns']['samples']
+        self.assertEqual((len(posted), sum(posted), receives), (2, done, posted))
+        cqes = re.search(r'CQ of receives, lcore 0: depth \d+, CQEs (\d+), errors 0', res.out)
+        self.assertEqual(int(cqes.group(1)), done)
+        self.assertRegex(res.out, r"MR of the initiator's memory, .* rkey 0x00000000, local only")
+        self.assertRegex(res.out, r"MR of the target's memory, .* remote rights")
+        self.assertIn('no WQE has failed', res.out)
+        self.assertIn('errors found 0', res.out)
+
+    def test_show_wqe(self):
+        """A request that failed: its WQE, its keys and the device's count of the reason."""
+        res = self.script(['set op write', 'set size 64', 'set duration 0.05', 'fault drop 100',
+                           'start', 'wait', 'show wqe', 'show errors', 'show qp'], rc=1)
+        shown = res.out[res.out.index('testrdma> show wqe'):]
+        self.assertIn('transport retry counter exceeded', shown)
+        self.assertIn('RDMA_WRITE', shown)
+        self.assertRegex(shown, r'retries exceeded [1-9]')
+        self.assertRegex(shown, r'initiator: ERR, .* errors [1-9]')
+
+    def test_fault(self):
+        """Packets are lost and come twice from the next start on, and no longer behind none."""
+        res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'set verify on',
+                           'fault drop 2', 'fault duplicate 5', 'fault', 'start', 'fault none',
+                           'wait', 'show errors', 'fault none', 'start', 'wait', 'show errors',
+                           'fault stall often', 'fault drop 1000', 'fault', 'fault melt 1'], rc=1)
+        self.assertEqual([r['ok'] for r in res.json['rows']], [True, True])
+        self.assertIn('device soft0,wire=1,tx_drop=2,tx_dup=5\n', res.out)
+        lost = [int(n) for n in re.findall(r'out of sequence (\d+)', res.out)]
+        twice = [int(n) for n in re.findall(r', duplicate (\d+)\n', res.out)]
+        self.assertGreater(lost[0], 0)
+        self.assertGreater(twice[0], 0)
+        self.assertEqual((lost[1], twice[1]), (0, 0))
+        self.assertIn('stop what runs first', res.err)
+        self.assertIn('it is as it was', res.err)
+        self.assertEqual(res.err.count('give a kind and how much'), 2)
+        self.assertTrue(res.out.rstrip().endswith('testrdma> fault melt 1'), res.out)
+
     def test_file(self):
         with tempfile.NamedTemporaryFile('w', suffix='.cmd') as f:
             f.write('set op read\nset size 256\nset duration 0.02\nstart')  # no end of line
