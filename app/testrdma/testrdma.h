@@ -24,6 +24,7 @@
 
 #include <bluebell.h>
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
 
 #include "histogram.h"
 #include "options.h"
@@ -287,44 +288,49 @@ test_stopping(const struct test *t)
 #define WR_COPY          (UINT64_MAX - 1) /* of the target's memory */
 #define WR_ID(row, pair) ((uint64_t)((row)&0xff) << 55 | (uint64_t)(pair) << 40)
 
-/* Flags of the next operation: signalled every so often, and at the end. */
+/* Of the next @n > 0 operations: how many to the next signalled one, or the last slot. */
 static inline uint32_t
-pair_flags(const struct pair *p)
+pair_run(const struct pair *p, uint32_t n)
 {
-	return p->posted + 1 == p->sig_at ? BB_SEND_SIGNALED : 0;
+	const uint64_t left = p->sig_at - p->posted;
+
+	if (n > left && left != 0)
+		n = (uint32_t)left;
+	return RTE_MIN(n, p->t->row->slots - p->slot);
 }
 
-/* The operation was posted. */
+/* @n <= pair_run() operations were posted. One is signalled every so often, and at the end. */
 static inline void
-pair_advance(struct pair *p)
+pair_advance(struct pair *p, uint32_t n)
 {
 	const struct row *row = p->t->row;
 
-	p->posted++;
+	p->posted += n;
 	if (p->posted == p->sig_at) {
 		p->last_sig = p->sig_at;
 		p->sig_at += row->signal_every;
 		if (p->sig_at > p->end)
 			p->sig_at = p->end;
 	}
-	if (++p->slot == row->slots)
+	p->slot += n;
+	if (p->slot == row->slots)
 		p->slot = 0;
 }
 
-/* Gather list of a slot at @base. @return pieces. */
-static inline uint32_t
-slot_sges(const struct side *s, uint64_t base, uint32_t slot, struct bb_sge *sge)
+/* Gather list of a slot: @pieces, those of the side's layout. */
+static inline void
+slot_sges(const struct side *s, const uint8_t *base, uint32_t slot, struct bb_sge *sge,
+	  uint32_t pieces)
 {
 	const struct layout *lay = &s->lay;
-	uint64_t addr = base + (uint64_t)slot * lay->stride;
+	uint64_t addr = (uint64_t)(uintptr_t)base + (uint64_t)slot * lay->stride;
 	uint32_t i;
 
-	for (i = 0; i < lay->n; i++) {
+	for (i = 0; i < pieces; i++) {
 		sge[i].addr = addr + lay->off[i];
 		sge[i].len = lay->len[i];
 		sge[i].lkey = s->mr->lkey;
 	}
-	return lay->n;
 }
 
 /* Address of the first piece of a slot. */

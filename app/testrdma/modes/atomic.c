@@ -56,12 +56,11 @@ cmp_swap_old(const struct pair *p, uint64_t n)
 	return swap_value(p, n - n / 3);
 }
 
-static inline int
-fetch_add_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+fetch_add_one(const struct pair *p, const struct request *rq)
 {
-	(void)pieces;
-	return bb_post_fetch_add(p->qp, wr_id, sge, target_addr(p, 0), p->target_rkey,
-				 add_base(p) + p->posted, pair_flags(p));
+	return bb_post_fetch_add(rq->qp, rq->wr_id, rq->sge, target_addr(p, 0), rq->rkey,
+				 add_base(p) + rq->op, rq->flags);
 }
 
 static int
@@ -70,20 +69,19 @@ fetch_add_post(struct pair *p, uint32_t n)
 	return post_each(p, n, fetch_add_one);
 }
 
-static inline int
-cmp_swap_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+cmp_swap_one(const struct pair *p, const struct request *rq)
 {
-	uint64_t op = p->posted, compare = cmp_swap_old(p, op), swap;
+	uint64_t op = rq->op, compare = cmp_swap_old(p, op), swap;
 
-	(void)pieces;
 	if (op % 3 != 2) {
 		swap = swap_value(p, op - op / 3 + 1);
 	} else {
 		swap = ~compare;
 		compare ^= UINT64_C(1) << op / 3 % 64;
 	}
-	return bb_post_cmp_swap(p->qp, wr_id, sge, target_addr(p, 0), p->target_rkey, compare, swap,
-				pair_flags(p));
+	return bb_post_cmp_swap(rq->qp, rq->wr_id, rq->sge, target_addr(p, 0), rq->rkey, compare,
+				swap, rq->flags);
 }
 
 static int

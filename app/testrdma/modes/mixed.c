@@ -31,14 +31,13 @@ word_at(const struct side *s, const uint8_t *base, const struct pair *p, uint64_
 	return (uint8_t *)(uintptr_t)slot_addr(s, base, slot);
 }
 
-static inline int
-add_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+add_one(const struct pair *p, const struct request *rq)
 {
-	const struct bb_sge word = {.addr = sge->addr, .len = 8, .lkey = sge->lkey};
+	const struct bb_sge word = {.addr = rq->sge->addr, .len = 8, .lkey = rq->sge->lkey};
 
-	(void)pieces;
-	return bb_post_fetch_add(p->qp, wr_id, &word, target_addr(p, p->slot), p->target_rkey,
-				 p->t->o.seed | 1, pair_flags(p));
+	return bb_post_fetch_add(rq->qp, rq->wr_id, &word, rq->raddr, rq->rkey, p->t->o.seed | 1,
+				 rq->flags);
 }
 
 static int
@@ -47,14 +46,13 @@ add_post(struct pair *p, uint32_t n)
 	return post_each(p, n, add_one);
 }
 
-static inline int
-swap_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+swap_one(const struct pair *p, const struct request *rq)
 {
-	const struct bb_sge word = {.addr = sge->addr, .len = 8, .lkey = sge->lkey};
+	const struct bb_sge word = {.addr = rq->sge->addr, .len = 8, .lkey = rq->sge->lkey};
 
-	(void)pieces;
-	return bb_post_cmp_swap(p->qp, wr_id, &word, target_addr(p, p->slot), p->target_rkey,
-				word_old(p, p->posted), word_new(p, p->posted), pair_flags(p));
+	return bb_post_cmp_swap(rq->qp, rq->wr_id, &word, rq->raddr, rq->rkey, word_old(p, rq->op),
+				word_new(p, rq->op), rq->flags);
 }
 
 static int

@@ -21,9 +21,80 @@ int write_post(struct pair *p, uint32_t n);
 int send_post(struct pair *p, uint32_t n);
 int send_post_recv(struct pair *p, uint32_t n);
 
-/* One request of an operation: 1 posted, 0 full, a negative errno. */
-typedef int (*post_one_fn)(struct pair *p, uint64_t wr_id, const struct bb_sge *sge,
-			   uint32_t pieces);
+/*
+ * A function that posts one request. The library's inline functions are part of it: the compiler
+ * makes calls of them where a file has several, and then their arguments are not constants.
+ */
+#define POST_ONE static inline __attribute__((flatten)) int
+
+/* What is posted for an operation. */
+struct request {
+	struct bb_qp *qp;
+	uint64_t op, wr_id;
+	const struct bb_sge *sge; /* its local slot */
+	uint32_t pieces;
+	uint32_t size;  /* of the row's messages */
+	uint64_t raddr; /* the target's slot of the same number */
+	uint32_t rkey, flags;
+};
+
+/* Post it: 1 posted, 0 full, a negative errno. */
+typedef int (*post_one_fn)(const struct pair *p, const struct request *rq);
+
+/*
+ * Operations of which at most the last is signalled, in slots behind each other. What the next one
+ * needs is added up in registers; read from the pair each time it took as long as the post.
+ */
+static __rte_always_inline uint32_t
+post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
+{
+	const uint64_t near = p->near->lay.stride, far = p->far->lay.stride;
+	const uint32_t last = p->posted + n == p->sig_at ? BB_SEND_SIGNALED : 0;
+	struct bb_sge sge[MAX_SGL];
+	struct request rq = {
+		.qp = p->qp,
+		.op = p->posted,
+		.wr_id = p->wr_base + p->posted,
+		.sge = sge,
+		.pieces = pieces,
+		.size = p->t->row->size,
+		.raddr = target_addr(p, p->slot),
+		.rkey = p->target_rkey,
+	};
+	uint32_t i, k;
+
+	slot_sges(p->near, p->local, p->slot, sge, pieces);
+	for (k = 0; k < n; k++) {
+		rq.flags = k + 1 == n ? last : 0;
+		*rc = one(p, &rq);
+		if (unlikely(*rc != 1))
+			break;
+		rq.op++;
+		rq.wr_id++;
+		rq.raddr += far;
+		for (i = 0; i < pieces; i++)
+			sge[i].addr += near;
+	}
+	pair_advance(p, k);
+	return k;
+}
+
+/* Up to @n requests of @pieces pieces: a constant makes the loop short. */
+static __rte_always_inline int
+post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
+{
+	uint32_t i = 0, run, done;
+	int rc = 1;
+
+	while (i < n) {
+		run = pair_run(p, n - i);
+		done = post_run(p, run, pieces, one, &rc);
+		i += done;
+		if (unlikely(done != run))
+			break;
+	}
+	return rc < 0 ? rc : (int)i;
+}
 
 /*
  * Post up to @n requests with @one, each from or to the next local slot. Always inlined, and
@@ -33,20 +104,28 @@ typedef int (*post_one_fn)(struct pair *p, uint64_t wr_id, const struct bb_sge *
 static __rte_always_inline int
 post_each(struct pair *p, uint32_t n, post_one_fn one)
 {
-	uint64_t base = (uint64_t)(uintptr_t)p->local;
-	struct bb_sge sge[MAX_SGL];
-	uint32_t i;
-	int rc = 1;
+	if (likely(p->near->lay.n == 1))
+		return post_pieces(p, n, 1, one);
+	return post_pieces(p, n, p->near->lay.n, one);
+}
 
-	for (i = 0; i < n; i++) {
-		uint32_t pieces = slot_sges(p->near, base, p->slot, sge);
+/* The bytes of a request whose data goes into the WQE. */
+static inline const void *
+inline_data(const struct request *rq)
+{
+	return (const void *)(uintptr_t)rq->sge[0].addr;
+}
 
-		rc = one(p, p->wr_base + p->posted, sge, pieces);
-		if (unlikely(rc != 1))
-			break;
-		pair_advance(p);
-	}
-	return rc < 0 ? rc : (int)i;
+/*
+ * The same of data in the WQE, which is one piece. @one8 is for messages of 8 bytes: the library's
+ * post is shorter where the compiler knows the length, as most applications' compilers do.
+ */
+static __rte_always_inline int
+post_each_inline(struct pair *p, uint32_t n, post_one_fn one, post_one_fn one8)
+{
+	if (likely(p->t->row->size == 8))
+		return post_pieces(p, n, 1, one8);
+	return post_pieces(p, n, 1, one);
 }
 
 #endif

@@ -4,11 +4,11 @@
 /* RDMA_READ: the target's slot is the source, ours the destination. */
 #include "modes.h"
 
-static inline int
-read_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+read_one(const struct pair *p, const struct request *rq)
 {
-	return bb_post_read(p->qp, wr_id, sge, pieces, target_addr(p, p->slot), p->target_rkey,
-			    pair_flags(p));
+	(void)p;
+	return bb_post_read(rq->qp, rq->wr_id, rq->sge, rq->pieces, rq->raddr, rq->rkey, rq->flags);
 }
 
 static int

@@ -8,35 +8,47 @@
  */
 #include "modes.h"
 
-static inline int
-send_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+send_one(const struct pair *p, const struct request *rq)
 {
-	if (p->t->row->use_inline)
-		return bb_post_send_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-					   p->t->row->size, pair_flags(p));
-	return bb_post_send(p->qp, wr_id, sge, pieces, pair_flags(p));
+	(void)p;
+	return bb_post_send(rq->qp, rq->wr_id, rq->sge, rq->pieces, rq->flags);
+}
+
+POST_ONE
+send_inline_one(const struct pair *p, const struct request *rq)
+{
+	(void)p;
+	return bb_post_send_inline(rq->qp, rq->wr_id, inline_data(rq), rq->size, rq->flags);
 }
 
 int
 send_post(struct pair *p, uint32_t n)
 {
+	if (p->t->row->use_inline)
+		return post_pieces(p, n, 1, send_inline_one);
 	return post_each(p, n, send_one);
 }
 
-static inline int
-send_imm_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+send_imm_one(const struct pair *p, const struct request *rq)
 {
-	uint32_t imm = op_imm(p, p->posted);
+	return bb_post_send_imm(rq->qp, rq->wr_id, rq->sge, rq->pieces, op_imm(p, rq->op),
+				rq->flags);
+}
 
-	if (p->t->row->use_inline)
-		return bb_post_send_imm_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-					       p->t->row->size, imm, pair_flags(p));
-	return bb_post_send_imm(p->qp, wr_id, sge, pieces, imm, pair_flags(p));
+POST_ONE
+send_imm_inline_one(const struct pair *p, const struct request *rq)
+{
+	return bb_post_send_imm_inline(rq->qp, rq->wr_id, inline_data(rq), rq->size,
+				       op_imm(p, rq->op), rq->flags);
 }
 
 static int
 send_imm_post(struct pair *p, uint32_t n)
 {
+	if (p->t->row->use_inline)
+		return post_pieces(p, n, 1, send_imm_inline_one);
 	return post_each(p, n, send_imm_one);
 }
 
@@ -44,13 +56,13 @@ int
 send_post_recv(struct pair *p, uint32_t n)
 {
 	const struct test *t = p->t;
-	uint64_t base = (uint64_t)(uintptr_t)p->remote;
+	const uint32_t pieces = p->far->lay.n;
 	struct bb_sge sge[MAX_SGL];
-	uint32_t i, pieces;
+	uint32_t i;
 	int rc = 1;
 
 	for (i = 0; i < n; i++) {
-		pieces = slot_sges(p->far, base, p->recv_slot, sge);
+		slot_sges(p->far, p->remote, p->recv_slot, sge, pieces);
 		sge[pieces - 1].len += RECV_SLACK;
 		rc = bb_post_recv(p->peer, WR_RECV | (p->wr_base + p->recv_posted), sge, pieces);
 		if (unlikely(rc != 1))

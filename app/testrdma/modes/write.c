@@ -4,40 +4,62 @@
 /* RDMA_WRITE and RDMA_WRITE_WITH_IMM. */
 #include "modes.h"
 
-static inline int
-write_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+write_one(const struct pair *p, const struct request *rq)
 {
-	uint64_t raddr = target_addr(p, p->slot);
+	(void)p;
+	return bb_post_write(rq->qp, rq->wr_id, rq->sge, rq->pieces, rq->raddr, rq->rkey,
+			     rq->flags);
+}
 
-	if (p->t->row->use_inline)
-		return bb_post_write_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-					    p->t->row->size, raddr, p->target_rkey, pair_flags(p));
-	return bb_post_write(p->qp, wr_id, sge, pieces, raddr, p->target_rkey, pair_flags(p));
+static __rte_always_inline int
+write_inline(const struct request *rq, uint32_t len)
+{
+	return bb_post_write_inline(rq->qp, rq->wr_id, inline_data(rq), len, rq->raddr, rq->rkey,
+				    rq->flags);
+}
+
+POST_ONE
+write_inline_one(const struct pair *p, const struct request *rq)
+{
+	(void)p;
+	return write_inline(rq, rq->size);
+}
+
+POST_ONE
+write_inline8_one(const struct pair *p, const struct request *rq)
+{
+	(void)p;
+	return write_inline(rq, 8);
 }
 
 int
 write_post(struct pair *p, uint32_t n)
 {
+	if (p->t->row->use_inline)
+		return post_each_inline(p, n, write_inline_one, write_inline8_one);
 	return post_each(p, n, write_one);
 }
 
-static inline int
-write_imm_one(struct pair *p, uint64_t wr_id, const struct bb_sge *sge, uint32_t pieces)
+POST_ONE
+write_imm_one(const struct pair *p, const struct request *rq)
 {
-	uint64_t raddr = target_addr(p, p->slot);
-	uint32_t imm = op_imm(p, p->posted);
+	return bb_post_write_imm(rq->qp, rq->wr_id, rq->sge, rq->pieces, rq->raddr, rq->rkey,
+				 op_imm(p, rq->op), rq->flags);
+}
 
-	if (p->t->row->use_inline)
-		return bb_post_write_imm_inline(p->qp, wr_id, (const void *)(uintptr_t)sge[0].addr,
-						p->t->row->size, raddr, p->target_rkey, imm,
-						pair_flags(p));
-	return bb_post_write_imm(p->qp, wr_id, sge, pieces, raddr, p->target_rkey, imm,
-				 pair_flags(p));
+POST_ONE
+write_imm_inline_one(const struct pair *p, const struct request *rq)
+{
+	return bb_post_write_imm_inline(rq->qp, rq->wr_id, inline_data(rq), rq->size, rq->raddr,
+					rq->rkey, op_imm(p, rq->op), rq->flags);
 }
 
 static int
 write_imm_post(struct pair *p, uint32_t n)
 {
+	if (p->t->row->use_inline)
+		return post_pieces(p, n, 1, write_imm_inline_one);
 	return post_each(p, n, write_imm_one);
 }
 
