@@ -107,10 +107,18 @@ insert(struct soft_neigh *t, const uint8_t ip[16], uint64_t now)
 static void
 ask(struct soft_neigh *t, struct soft_neigh_entry *e, enum soft_neigh_state state, uint64_t now)
 {
+	if (!e->unsent)
+		e->next_try = now + SOFT_NEIGH_RETRY_NS;
+	e->unsent = !t->ask(t->arg, e->ip, state == SOFT_NEIGH_PROBE ? e->mac : NULL);
+	t->stats.asked += !e->unsent;
+	/* A port that is full is so for a moment: a second of silence would cost connections. */
+	if (e->unsent && now + SOFT_NEIGH_FULL_NS < e->next_try) {
+		enter(t, e, state, now + SOFT_NEIGH_FULL_NS);
+		return;
+	}
+	e->unsent = false;
 	e->tries++;
-	enter(t, e, state, now + SOFT_NEIGH_RETRY_NS);
-	t->stats.asked++;
-	t->ask(t->arg, e->ip, state == SOFT_NEIGH_PROBE ? e->mac : NULL);
+	enter(t, e, state, e->next_try);
 }
 
 void
@@ -214,6 +222,7 @@ soft_neigh_heard(struct soft_neigh *t, const uint8_t ip[16], const uint8_t mac[6
 		t->stats.changed++;
 	memcpy(e->mac, mac, 6);
 	e->tries = 0;
+	e->unsent = false;
 	if (how == SOFT_NEIGH_ANSWERED || how == SOFT_NEIGH_WEAKLY)
 		enter(t, e, SOFT_NEIGH_REACHABLE, now + SOFT_NEIGH_REACHABLE_NS);
 	else if (!same)

@@ -23,6 +23,7 @@
 /* RFC 4861, 10: MAX_UNICAST_SOLICIT and MAX_MULTICAST_SOLICIT, RETRANS_TIMER, REACHABLE_TIME. */
 #define SOFT_NEIGH_TRIES        3
 #define SOFT_NEIGH_RETRY_NS     UINT64_C(1000000000)
+#define SOFT_NEIGH_FULL_NS      UINT64_C(1000000) /* the port had no room for the question */
 #define SOFT_NEIGH_REACHABLE_NS UINT64_C(30000000000)
 #define SOFT_NEIGH_FAILED_NS    UINT64_C(3000000000) /* nobody answered: not asked again before */
 #define SOFT_NEIGH_IDLE_NS      UINT64_C(600000000000)
@@ -42,8 +43,10 @@ struct soft_neigh_entry {
 	uint8_t mac[6];
 	uint8_t state; /* enum soft_neigh_state */
 	uint8_t tries;
+	bool unsent;       /* the question in hand is still to leave */
 	uint16_t next;     /* of the bucket, or of the free list */
 	uint64_t deadline; /* of the state */
+	uint64_t next_try; /* when the question in hand had its time, sent or not */
 	uint64_t used;     /* last looked for */
 };
 
@@ -51,8 +54,11 @@ struct soft_neigh_stats {
 	uint64_t asked, learned, changed, failed, expired, evicted, full;
 };
 
-/* Ask who has @ip: everybody (@mac NULL), or that neighbour whether it still is. */
-typedef void (*soft_neigh_ask_t)(void *arg, const uint8_t ip[16], const uint8_t *mac);
+/*
+ * Ask who has @ip: everybody (@mac NULL), or that neighbour whether it still is. False: there is
+ * no room for the question now.
+ */
+typedef bool (*soft_neigh_ask_t)(void *arg, const uint8_t ip[16], const uint8_t *mac);
 
 struct soft_neigh {
 	struct soft_neigh_entry entry[SOFT_NEIGH_MAX];

@@ -224,7 +224,7 @@ soft_neigh_nd(struct soft_port_stack *s, const uint8_t *p, const struct soft_por
 
 /* ---- Questions */
 
-void
+bool
 soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac)
 {
 	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, zero[6];
@@ -234,13 +234,13 @@ soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac)
 	bool sent;
 
 	if (src == NULL)
-		return;
+		return true;
 	if (soft_ip_is_v4(ip)) {
 		sent = arp_send(s, mac == NULL ? all : mac, ARP_REQUEST, src + 12, zero, ip + 12);
 	} else {
 		solicited_node(ip, group);
 		sent = nd_send(s, mac, src, mac == NULL ? group : ip, ND_SOLICIT, 0, ip);
 	}
-	/* Not sent is lost: the table asks again. */
 	s->stats.questions += sent;
+	return sent;
 }

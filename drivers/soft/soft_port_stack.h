@@ -172,6 +172,6 @@ enum soft_port_drop soft_neigh_arp(struct soft_port_stack *s, const uint8_t *arp
 enum soft_port_drop soft_neigh_nd(struct soft_port_stack *s, const uint8_t *p,
 				  const struct soft_port_rx *rx, uint64_t now);
 /* soft_neigh_ask_t */
-void soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac);
+bool soft_neigh_question(void *stack, const uint8_t ip[16], const uint8_t *mac);
 
 #endif

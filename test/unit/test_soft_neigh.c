@@ -16,17 +16,19 @@
 
 static struct {
 	uint32_t n;
+	bool full; /* there is no room for it */
 	bool unicast;
 	uint8_t ip[16];
 } asked;
 
-static void
+static bool
 ask(void *arg, const uint8_t addr[16], const uint8_t *mac)
 {
 	assert_ptr_equal(arg, &asked);
 	asked.n++;
 	asked.unicast = mac != NULL;
 	memcpy(asked.ip, addr, 16);
+	return !asked.full;
 }
 
 static struct soft_neigh t;
@@ -108,6 +110,60 @@ test_retries_then_fails(void **st)
 	/* An answer that comes late is an answer. */
 	soft_neigh_heard(&t, ip_of("2001:db8::2"), mac_of(MAC_PEER), SOFT_NEIGH_ANSWERED, 7 * SEC);
 	assert_int_equal(find("2001:db8::2", 7 * SEC), SOFT_NEIGH_FOUND);
+}
+
+/* A question that found no room leaves when there is some, and not a second later. */
+static void
+test_full(void **st)
+{
+	uint64_t now;
+
+	(void)st;
+	asked.full = true;
+	assert_int_equal(find("192.0.2.2", SEC), SOFT_NEIGH_PENDING);
+	soft_neigh_tick(&t, SEC + SOFT_NEIGH_FULL_NS - 1);
+	assert_int_equal(asked.n, 1);
+	soft_neigh_tick(&t, SEC + SOFT_NEIGH_FULL_NS);
+	assert_int_equal(asked.n, 2);
+	assert_int_equal(t.stats.asked, 0);
+	asked.full = false;
+	soft_neigh_tick(&t, SEC + 2 * SOFT_NEIGH_FULL_NS);
+	assert_int_equal(asked.n, 3);
+	assert_int_equal(t.stats.asked, 1);
+	/* The time of a try is not longer for it. */
+	soft_neigh_tick(&t, 2 * SEC - 1);
+	assert_int_equal(asked.n, 3);
+	soft_neigh_tick(&t, 2 * SEC);
+	assert_int_equal(asked.n, 4);
+
+	/* A port that stays full is given up as one that nobody answers on. */
+	asked.full = true;
+	for (now = 2 * SEC; now <= 5 * SEC; now += SOFT_NEIGH_FULL_NS) {
+		assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_PENDING);
+		if (now >= 4 * SEC)
+			break;
+		soft_neigh_tick(&t, now);
+	}
+	soft_neigh_tick(&t, now);
+	assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_UNREACHABLE);
+	assert_int_equal(t.stats.asked, 2);
+
+	/* What is probed stays in use meanwhile, and an answer ends the question. */
+	asked.full = false;
+	now += SOFT_NEIGH_FAILED_NS;
+	soft_neigh_tick(&t, now);
+	assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_PENDING);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of("\2\0\0\0\0\2"), SOFT_NEIGH_ANSWERED, now);
+	now += SOFT_NEIGH_REACHABLE_NS;
+	soft_neigh_tick(&t, now);
+	asked.full = true;
+	assert_int_equal(find("192.0.2.2", now), SOFT_NEIGH_FOUND);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_PROBE);
+	soft_neigh_heard(&t, ip_of("192.0.2.2"), mac_of("\2\0\0\0\0\2"), SOFT_NEIGH_ANSWERED, now);
+	asked.n = 0;
+	soft_neigh_tick(&t, now + SOFT_NEIGH_FULL_NS);
+	assert_int_equal(asked.n, 0);
+	assert_int_equal(state("192.0.2.2"), SOFT_NEIGH_REACHABLE);
 }
 
 static void
@@ -265,6 +321,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_asks_and_learns, setup),
 		cmocka_unit_test_setup(test_retries_then_fails, setup),
+		cmocka_unit_test_setup(test_full, setup),
 		cmocka_unit_test_setup(test_confirms_what_is_used, setup),
 		cmocka_unit_test_setup(test_idle_expires, setup),
 		cmocka_unit_test_setup(test_who_may_teach, setup),
