@@ -261,10 +261,11 @@ bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	dev = qp->ctrl->pd->dev;
 	pthread_mutex_lock(&dev->lock);
 	tmp = qp->ctrl->attr;
-	tmp.state = qp->state;
+	tmp.state = __atomic_load_n(&qp->state, __ATOMIC_RELAXED);
 	ret = dev->drv->qp_query(qp, &tmp);
-	if (ret == 0)
-		qp->state = tmp.state;
+	/* The owner may have polled an error CQE since the device answered. */
+	if (ret == 0 && tmp.state == BB_QP_ERR)
+		bb_qp_failed(qp);
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0)
 		return ret;

@@ -178,7 +178,7 @@ int bb_qp_destroy(struct bb_qp *qp);
  */
 int bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
 
-/** Ask the device for state and attributes. */
+/** Ask the device for state and attributes. Any thread. */
 int bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
 
 /** Fill what the peer's bb_qp_connect() needs. The PSN is drawn at random. */

@@ -180,6 +180,10 @@ test_query(void **state)
 	assert_int_equal(bb_qp_query(qp, &a), 0);
 	assert_int_equal(a.state, BB_QP_ERR);
 	assert_int_equal(qp->state, BB_QP_ERR);
+	/* An answer that an error CQE has overtaken takes nothing back. */
+	fake.query_state = BB_QP_RTS;
+	assert_int_equal(bb_qp_query(qp, &a), 0);
+	assert_int_equal(qp->state, BB_QP_ERR);
 	assert_int_equal(bb_qp_query(qp, NULL), -EINVAL);
 	assert_int_equal(bb_qp_query(NULL, &a), -EINVAL);
 	assert_int_equal(bb_qp_destroy(qp), 0);
