@@ -31,6 +31,7 @@ static const char after_ops[] =
 	"                        preparing and verifying included. Default: 30 seconds shared by\n"
 	"                        all rows, at most 2 for each, so that every operation in every\n"
 	"                        size is through in well under a minute.\n"
+	"      --patience S      seconds without a completion until a row is given up (30)\n"
 	"\n"
 	"How\n"
 	"      --depth N         operations under way on each queue pair (default 128). Fewer\n"

@@ -32,6 +32,7 @@ enum {
 	OPT_CSV,
 	OPT_CMDLINE_FILE,
 	OPT_INTERVAL,
+	OPT_PATIENCE,
 	OPT_LISTEN,
 	OPT_CONNECT,
 	OPT_VERSION,
@@ -63,6 +64,7 @@ static const struct option long_options[] = {
 	{"listen", required_argument, NULL, OPT_LISTEN},
 	{"connect", required_argument, NULL, OPT_CONNECT},
 	{"interval", required_argument, NULL, OPT_INTERVAL},
+	{"patience", required_argument, NULL, OPT_PATIENCE},
 	{"help", no_argument, NULL, 'h'},
 	{"version", no_argument, NULL, OPT_VERSION},
 	{NULL, 0, NULL, 0},
@@ -314,6 +316,8 @@ parse_one(struct options *o, int c, char *arg)
 		return parse_seconds("duration", arg, 0.001, &o->duration);
 	case OPT_INTERVAL:
 		return parse_seconds("interval", arg, 0, &o->interval);
+	case OPT_PATIENCE:
+		return parse_seconds("patience", arg, 0.1, &o->patience);
 	case OPT_LCORES:
 		return option_u32("worker-lcores", arg, 1, RTE_MAX_LCORE, &o->lcores);
 	case OPT_LISTEN:
@@ -494,6 +498,7 @@ options_parse(void *options, int argc, char **argv)
 	memset(o, 0, sizeof(*o));
 	o->device = "soft0";
 	o->depth = 128;
+	o->patience = 30;
 	o->qps = 1;
 	o->lcores = 1;
 	o->sgl = 1;

@@ -14,9 +14,8 @@
 
 #include "remote.h"
 
-#define STALL_SECONDS 30
-#define LIVE_HZ       100
-#define LOOK_EVERY    16 /* rounds of the loop between looks at the clock */
+#define LIVE_HZ    100
+#define LOOK_EVERY 16 /* rounds of the loop between looks at the clock */
 
 /* What is looked at now and then while a phase runs. */
 struct watch {
@@ -71,15 +70,15 @@ stalled(struct test *t, struct watch *w, uint64_t now)
 		w->moved = now;
 		return false;
 	}
-	if (now - w->moved < STALL_SECONDS * t->tsc_hz)
+	if ((double)(now - w->moved) < t->o.patience * (double)t->tsc_hz)
 		return false;
 	for (i = 0; i < t->nflows && flow_finished(t->flows[i]); i++)
 		;
 	p = t->flows[i == t->nflows ? 0 : i];
 	report_fail(t,
-		    "no completion for %u s: pair %u posted %" PRIu64 " operations, %" PRIu64
+		    "no completion for %g s: pair %u posted %" PRIu64 " operations, %" PRIu64
 		    " completed, %" PRIu64 " received",
-		    STALL_SECONDS, p->index, p->posted, p->done, p->recv_done);
+		    t->o.patience, p->index, p->posted, p->done, p->recv_done);
 	t->fatal = true;
 	return true;
 }

@@ -236,7 +236,7 @@ class Results(AppTest):
                            ('bidirectional', 'flip_bit'), ('bidirectional', 'lose_write'),
                            ('mixed', 'flip_bit'), ('mixed', 'atomic_old')):
             res = self.mode(op, '--device', 'soft0,defect=' + defect, '--verify', '--mix',
-                            'write:1,read:1,fetch_add:1', rc=1, sizes=(64,))
+                            'write:1,read:1,fetch_add:1', '--patience', '1', rc=1, sizes=(64,))
             self.assertEqual(res.json['result'], 'fail')
             self.assertGreater(res.json['errors'], 0)
 
