@@ -16,7 +16,7 @@ import tempfile
 
 
 def make(conform, skips, devices, path):
-    cmd = [conform, '--allowed-skips', skips, '--table', path]
+    cmd = [conform, '--timeout', '30', '--allowed-skips', skips, '--table', path]
     for device in devices:
         cmd += ['--device', device]
     return subprocess.call(cmd)
