@@ -14,9 +14,18 @@
 #include <rte_ethdev.h>
 #include <rte_kvargs.h>
 #include <rte_mempool.h>
+#include <rte_version.h>
 
 #include "soft.h"
 #include "soft_port_priv.h"
+
+/*
+ * From 23.03, when it learnt to send a segment per slot, to 26.03 net_memif left the flag "more
+ * slots follow" of a ring's last round in its slots: chains ran together, and the receiver wrote
+ * past its mbufs.
+ */
+#define MEMIF_CHAINS                                                                               \
+	(RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) || RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0))
 
 /*
  * PMDs that were looked at and tested.
@@ -59,7 +68,7 @@ static const struct pmd {
 } pmds[] = {
 	{.driver = "net_ring", .zero_copy = true, .keeps = true, .any_frame = true},
 	{.driver = "net_memif",
-	 .zero_copy = true,
+	 .zero_copy = MEMIF_CHAINS,
 	 .any_frame = true,
 	 .on_interrupts = true,
 	 .frame_hint = "and bsize= of the vdev, at both ends",
