@@ -102,6 +102,9 @@ start(enum bb_qp_type type, const char *more)
 	actor_spawn(&b, EAL);
 	assert_int_equal(open_dev(&a, 1, more), 0);
 	assert_int_equal(open_dev(&b, 2, more), 0);
+	/* Eight seconds: where many want a CPU the other process may wait long for its turn. */
+	a.timeout = 18;
+	a.retry_cnt = 7;
 	reg(&a, &mr_a.raddr, &mr_a.rkey);
 	reg(&b, &mr_b.raddr, &mr_b.rkey);
 	connect_two(&a, &b, type);
