@@ -24,9 +24,9 @@ class Results(AppTest):
         for value, want in ((rate['mops'], per_second / 1e6),
                             (rate['gbps'], per_second * row['size'] / 1e9)):
             self.assertAlmostEqual(value, want, delta=1e-5 + want * 1e-3, msg=where)
-        # Slower than a post every 100 ms or faster than two in a cycle: not a measurement.
+        # Slower than a post every 30 s or faster than two in a cycle: not a measurement.
         self.assertGreater(rate['cycles_per_op'], 0.5, where)
-        self.assertLess(lat['min'], 1e8, where)
+        self.assertLess(lat['min'], 3e10, where)
         self.assertGreater(lat['samples'], 0, where)
         order = [lat[k] for k in ('min', 'p50', 'p99', 'p99.9', 'max')]
         self.assertEqual(order, sorted(order), where)

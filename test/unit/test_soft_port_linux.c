@@ -349,6 +349,15 @@ give_up(const char *why)
 	exit(77);
 }
 
+/* net_af_xdp of DPDK 22.11 keeps a struct of libxdp's when its ethdev is closed. */
+const char *__lsan_default_suppressions(void);
+
+const char *
+__lsan_default_suppressions(void)
+{
+	return "leak:xsk_umem__create\n";
+}
+
 int
 main(void)
 {
