@@ -180,7 +180,8 @@ class Pair(AppTest):
         self.assertEqual(lat['of'], 'intended start')
         # All that was due counts, a third of it was so in the stall: waits from 0 to half a second.
         self.assertGreaterEqual(lat['samples'], 2000 * 1.5 * 0.99)
-        self.assertGreaterEqual(lat['max'], 0.5e9)
+        # The first that waits may have been due a little after the stop.
+        self.assertGreaterEqual(lat['max'], 0.45e9)
         self.assertGreaterEqual(lat['p99'], 0.4e9)
 
     def test_initiator_killed(self):
