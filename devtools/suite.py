@@ -266,7 +266,8 @@ def stage_asan(tally, args):
            'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
     if path:
         meson_suites(tally, 'asan', path, ['--no-suite', 'bench', '--no-suite', 'check', '--no-suite',
-                                           'table', '--no-suite', 'interop'], env=env, multiplier=5)
+                                           'table', '--no-suite', 'interop', '--no-suite', 'defects'],
+                     env=env, multiplier=5)
 
 
 def stage_tsan(tally, args):
