@@ -16,8 +16,14 @@ dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 	int ret = bb_ibv_port(dv_ctx_of(ctx)->ibv, port, &a);
 
 	if (ret == 0)
-		*attr = (struct mlx5_port){a.state,      a.link_layer, a.max_mtu,
-					   a.active_mtu, a.lid,        a.gids};
+		*attr = (struct mlx5_port){
+			.state = a.state,
+			.link_layer = a.link_layer,
+			.max_mtu = a.max_mtu,
+			.active_mtu = a.active_mtu,
+			.lid = a.lid,
+			.gids = a.gids,
+		};
 	return ret;
 }
 

@@ -62,7 +62,7 @@ void soft_netif_poll_all(void);
 
 /*
  * From here on EAL's interrupt thread does nothing without the lock of @nif, which it takes for
- * some 20 us every 5 ms; other work there, alarms too, is late by as much. For a port that nobody
+ * some 20 us every 20 ms; other work there, alarms too, is late by as much. For a port that nobody
  * polls yet, and not on that thread. 0 or -ENOMEM.
  */
 int soft_netif_gate_join(struct soft_netif *nif);
