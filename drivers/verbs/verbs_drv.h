@@ -270,13 +270,17 @@ verbs_qp_type(enum bb_qp_type type)
 /* bb_sq.post of a QP that has extended post and a thread domain. */
 int verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 	       uint64_t raddr, uint64_t keys);
-/* Give what was posted to the provider, an errno: it takes none of it. */
-int verbs_post_ring(struct bb_sq *sq);
+/* bb_sq.ring: give what was posted to the provider. */
+void verbs_sq_ring(struct bb_sq *sq);
 /* Forget what was posted and not rung. */
 void verbs_post_abort(struct verbs_qp *q);
 
 /* ---- verbs_send.c, verbs_recv.c: what rings call */
-void verbs_sq_ring(struct bb_sq *sq);
+/*
+ * WQEs, of which some requests that are none may stand in front; or with an errno of
+ * ibv_wr_complete() what the provider took nothing of.
+ */
+void verbs_sq_give(struct bb_sq *sq, int err);
 void verbs_rq_ring(struct bb_rq *rq);
 void verbs_srq_ring(struct bb_srqring *ring);
 

@@ -317,10 +317,11 @@ take(struct verbs_cq *c, const struct ibv_wc *wc, uint64_t time, struct polled *
 }
 
 /* The current completion of an extended CQ, read whole. */
-static void
-take_ex(struct verbs_cq *c, uint64_t time, struct polled *p)
+static __attribute__((noinline)) void
+take_ex(struct verbs_cq *c, struct polled *p)
 {
 	struct ibv_cq_ex *ex = c->ex;
+	const uint64_t time = c->timestamps ? ibv_wc_read_completion_ts(ex) : 0;
 	struct ibv_wc wc = {.wr_id = ex->wr_id, .status = ex->status};
 
 	wc.qp_num = ibv_wc_read_qp_num(ex);
@@ -341,9 +342,12 @@ take_ex(struct verbs_cq *c, uint64_t time, struct polled *p)
 	take(c, &wc, time, p);
 }
 
-/* Up to @room completions of an extended CQ; no more when the application has what it asked for. */
-static uint32_t
-poll_ex(struct verbs_cq *c, uint32_t room, struct polled *p)
+/*
+ * Up to @room completions of an extended CQ; no more when the application has what it asked for.
+ * Nobody else gets @p, a copy if need be, so that compilers keep it in registers.
+ */
+static inline __attribute__((always_inline)) uint32_t
+poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq_ex *ex = c->ex;
@@ -354,12 +358,16 @@ poll_ex(struct verbs_cq *c, uint32_t room, struct polled *p)
 	do {
 		const uint64_t wr_id = ex->wr_id;
 
-		if (bb_unlikely(ex->status != IBV_WC_SUCCESS || (wr_id & VERBS_WR_RECV) != 0))
-			take_ex(c, c->timestamps ? ibv_wc_read_completion_ts(ex) : 0, p);
-		else if (!send_direct(c, wr_id, NULL, p))
+		if (bb_unlikely(ex->status != IBV_WC_SUCCESS || (wr_id & VERBS_WR_RECV) != 0)) {
+			struct polled copy = *p;
+
+			take_ex(c, &copy);
+			*p = copy;
+		} else if (bb_unlikely(!send_direct(c, wr_id, NULL, p))) {
 			send_done(c, wr_id, NULL,
 				  c->timestamps ? ibv_wc_read_completion_ts(ex) : 0);
-	} while (++n < room && (p->n == 0 || p->done < p->n) && !c->one_by_one &&
+		}
+	} while (++n < room && (p->n == 0 || p->done < p->n) && !one_by_one &&
 		 ibv_next_poll(ex) == 0);
 	ibv_end_poll(ex);
 	return n;
@@ -387,9 +395,10 @@ poll_some(struct verbs_cq *c, struct polled *p)
 
 	if (c->ex == NULL)
 		return poll_plain(c, BURST, p);
-	n = poll_ex(c, BURST, p);
-	while (c->one_by_one && n != 0 && n < BURST && poll_ex(c, 1, p) != 0)
-		n++;
+	if (!c->one_by_one)
+		return poll_ex(c, BURST, false, p);
+	for (n = 0; n < BURST && poll_ex(c, 1, true, p) != 0; n++)
+		;
 	return n;
 }
 
@@ -401,18 +410,42 @@ verbs_poll(void *arg)
 	(void)poll_some(arg, &none);
 }
 
+static __attribute__((noinline)) unsigned int
+ring_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
+{
+	return bb_cq_poll_ring(cq, wc, n);
+}
+
+/* What was polled, and what stands in the ring. */
+static inline unsigned int
+polled_end(struct bb_cq *cq, const struct verbs_cq *c, const struct polled *p)
+{
+	if (p->cqes != 0)
+		bb_count_add(&cq->cqes, p->cqes);
+	if (bb_likely(c->pi == cq->ring.ci))
+		return p->done;
+	return p->done + ring_poll(cq, p->wc + p->done, p->n - p->done);
+}
+
+static __attribute__((noinline)) unsigned int
+poll_other(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
+{
+	struct polled p = {.wc = wc, .n = n};
+
+	(void)poll_some(cq->progress_arg, &p);
+	return polled_end(cq, cq->progress_arg, &p);
+}
+
 unsigned int
 verbs_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
 	struct verbs_cq *c = cq->progress_arg;
 	struct polled p = {.wc = wc, .n = n};
 
-	(void)poll_some(c, &p);
-	if (p.cqes != 0)
-		bb_count_add(&cq->cqes, p.cqes);
-	if (c->pi != cq->ring.ci)
-		p.done += bb_cq_poll_ring(cq, wc + p.done, n - p.done);
-	return p.done;
+	if (bb_unlikely(c->ex == NULL || c->one_by_one))
+		return poll_other(cq, wc, n);
+	(void)poll_ex(c, BURST, false, &p);
+	return polled_end(cq, c, &p);
 }
 
 void

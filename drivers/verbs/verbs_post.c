@@ -147,21 +147,26 @@ verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	return 1;
 }
 
-int
-verbs_post_ring(struct bb_sq *sq)
+void
+verbs_sq_ring(struct bb_sq *sq)
 {
 	struct verbs_qp *q = sq->driver;
-	struct ibv_qp_ex *ex = q->ex;
-	int err = ibv_wr_complete(ex);
+	int err;
 
-	if (bb_unlikely(err != 0)) {
-		q->open = false;
-		return err;
+	if (bb_unlikely(!q->open || sq->built != BB_SQ_NONE)) {
+		verbs_sq_give(sq, 0);
+		return;
 	}
+	err = ibv_wr_complete(q->ex);
+	if (bb_unlikely(err != 0)) {
+		verbs_sq_give(sq, err);
+		return;
+	}
+	/* Loaded again: a register kept over the call costs more. */
+	q = sq->driver;
 	q->head = (uint16_t)sq->pi;
 	__atomic_store_n(&q->given, sq->seq, __ATOMIC_RELAXED);
-	ibv_wr_start(ex);
-	return 0;
+	ibv_wr_start(q->ex);
 }
 
 void

@@ -454,11 +454,11 @@ give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16
 	}
 }
 
-/* WQEs, of which some requests that are none may stand in front; or a provider that refuses. */
-static __attribute__((noinline)) void
-ring(struct bb_qp *qp, struct verbs_qp *q, int err)
+void
+verbs_sq_give(struct bb_sq *sq, int err)
 {
-	struct bb_sq *sq = &qp->sq;
+	struct bb_qp *qp = container_of(sq, struct bb_qp, sq);
+	struct verbs_qp *q = sq->driver;
 	const uint16_t end = (uint16_t)sq->pi;
 	uint16_t idx = q->head;
 	struct batch b = {.open = q->open, .from = idx, .given = q->given};
@@ -484,18 +484,4 @@ ring(struct bb_qp *qp, struct verbs_qp *q, int err)
 		refused(qp, q, b.from, end, err);
 	if (bb_unlikely(q->own_head != q->own_tail))
 		verbs_own_done(q);
-}
-
-void
-verbs_sq_ring(struct bb_sq *sq)
-{
-	struct verbs_qp *q = sq->driver;
-	int err = 0;
-
-	if (bb_likely(q->open && sq->built == BB_SQ_NONE)) {
-		err = verbs_post_ring(sq);
-		if (bb_likely(err == 0))
-			return;
-	}
-	ring(container_of(sq, struct bb_qp, sq), q, err);
 }

@@ -45,6 +45,18 @@ count_post(uint64_t i, uint32_t batch)
 
 /* Collected. */
 static NOINLINE unsigned int
+count_post_sge(uint64_t i)
+{
+	const struct bb_sge sge = {(uintptr_t)mem, 64, mr->lkey};
+
+	if (bb_post_write(qp, i, &sge, 1, (uintptr_t)mem + 1024, mr->rkey, BB_SEND_SIGNALED) != 1)
+		return 1;
+	bb_qp_ring(qp);
+	return 0;
+}
+
+/* Collected. */
+static NOINLINE unsigned int
 count_poll(struct bb_wc *wc, unsigned int n)
 {
 	return bb_cq_poll(cq, wc, n);
@@ -63,6 +75,18 @@ count_floor_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
 		ibv_wr_rdma_write(ex, mr->rkey, (uintptr_t)mem + 1024);
 		ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)mem, 64);
 	}
+	return ibv_wr_complete(ex);
+}
+
+/* Collected. */
+static NOINLINE int
+count_floor_post_sge(struct ibv_qp_ex *ex, uint64_t i)
+{
+	ibv_wr_start(ex);
+	ex->wr_id = i;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_rdma_write(ex, mr->rkey, (uintptr_t)mem + 1024);
+	ibv_wr_set_sge(ex, mr->lkey, (uintptr_t)mem, 64);
 	return ibv_wr_complete(ex);
 }
 
@@ -117,7 +141,13 @@ run(bool ours, uint32_t batch, uint64_t n)
 	struct bb_wc wc[32];
 
 	for (i = 0; i < n; i += batch) {
-		if (ours ? count_post(i, batch) != 0 : count_floor_post(q->ex, i, batch) != 0)
+		int bad;
+
+		if (batch == 1)
+			bad = ours ? (int)count_post_sge(i) : count_floor_post_sge(q->ex, i);
+		else
+			bad = ours ? (int)count_post(i, batch) : count_floor_post(q->ex, i, batch);
+		if (bad != 0)
 			return 1;
 		if ((ours ? count_poll(wc, 32) : count_floor_poll(q->scq->ex, wr_ids)) != batch)
 			return 1;
