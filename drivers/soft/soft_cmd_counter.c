@@ -148,6 +148,7 @@ soft_cmd_query_cong_statistics(struct soft_cmd *cmd)
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
 	if (ret != 0)
 		return ret;
+	soft_quiesce();
 	if (cmd->dev->opts.no_counters || cmd->dev->opts.link_ib)
 		return SOFT_REFUSE(cmd, BAD_OP, "the device has no congestion statistics");
 	for (i = 0; i < RTE_DIM(where); i++) {

@@ -32,6 +32,7 @@
 #define SOFT_MAX_STRIDE  512                 /* of a receive WQE of an RMP, bytes */
 #define SOFT_RUN_WQES    64                  /* of one QP before the next one's turn */
 #define SOFT_NO_DEADLINE UINT64_MAX
+#define SOFT_IDLE_POLLS  16 /* behind which counters are added up */
 /* How often a request at another engine looks whether its target still exists. */
 #define SOFT_PEER_CHECK_NS 100000000
 
@@ -201,12 +202,14 @@ struct soft_engine {
 	struct soft_watch **watch;
 	uint32_t n_run;
 	struct soft_qp_list run, timers, errs;
-	struct soft_qp_list qps;         /* all, by "all" */
-	TAILQ_HEAD(, soft_cq) zips;      /* with a block of compressed CQEs not yet written */
-	uint64_t now;                    /* TSC of the work in hand: the stamp of CQEs */
-	TAILQ_HEAD(, soft_cq) moderated; /* armed CQs whose events may be held back */
-	uint64_t work;                   /* doorbells and turns, for the idle thread */
-	uint64_t counted;                /* work when the poll before ended */
+	struct soft_qp_list qps;          /* all, by "all" */
+	TAILQ_HEAD(, soft_cq) zips;       /* with a block of compressed CQEs not yet written */
+	uint64_t now;                     /* TSC of the work in hand: the stamp of CQEs */
+	TAILQ_HEAD(, soft_cq) moderated;  /* armed CQs whose events may be held back */
+	uint64_t work;                    /* doorbells and turns, for the idle thread */
+	uint64_t counted;                 /* work when the poll before ended */
+	uint32_t idle;                    /* polls since, with something to be counted */
+	LIST_HEAD(, soft_wire) uncounted; /* on a port: soft_wire_count() is due */
 	/* Requests served, not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
@@ -347,6 +350,9 @@ soft_served_flush(struct soft_engine *e)
 	e->served_read = 0;
 	e->served_atomic = 0;
 }
+
+/* soft_wire_count.c: the same of the QPs on a port. */
+void soft_wire_count_all(struct soft_engine *e);
 
 /* Served requests are counted in the engine, for the set of @qp. */
 static inline void

@@ -254,11 +254,72 @@ soft_engine_chores(struct soft_engine *e)
 	       !TAILQ_EMPTY(&e->held_packets) | e->net.busy;
 }
 
+/*
+ * An atomic per poll would be dear: the last of some polls with nothing else to do does it. Is it
+ * still to be done?
+ */
+static inline uint32_t
+soft_engine_counts(struct soft_engine *e)
+{
+	if (e->work != e->counted) {
+		e->counted = e->work;
+		e->idle = 0;
+		return 1;
+	}
+	if (++e->idle < SOFT_IDLE_POLLS)
+		return 1;
+	soft_served_flush(e);
+	soft_wire_count_all(e);
+	return 0;
+}
+
+/* Has anybody stored to a register of the page, or armed a CQ through it? */
+static inline bool
+soft_page_rung(const uint8_t *page)
+{
+	const uint64_t *bf = (const uint64_t *)(const void *)(page + SOFT_BF_OFFSET);
+
+	return (__atomic_load_n(&bf[0], __ATOMIC_RELAXED) |
+		__atomic_load_n(&bf[SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
+		__atomic_load_n(&bf[2 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
+		__atomic_load_n(&bf[3 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
+		__atomic_load_n((const uint64_t *)(const void *)(page + SOFT_ARM_OFFSET),
+				__ATOMIC_RELAXED)) != 0;
+}
+
+/* The registers and records of all pages. Is there more for the next poll? */
+static inline uint32_t
+soft_engine_watch(struct soft_engine *e)
+{
+	uint32_t i, left = 0;
+
+	for (i = 0; i < e->n_watch; i++) {
+		struct soft_watch *w = e->watch[i];
+
+		/* An engine with a page of its own finds it as it was in most polls. */
+		if (e->page != NULL && (w->left | w->cq_left | e->always) == 0 &&
+		    !soft_page_rung(e->page))
+			continue;
+		soft_watch_poll(e, w);
+		left |= w->left | w->cq_left;
+	}
+	return left;
+}
+
+/* Has it chores? One test for what no poll has as a rule. */
+static inline bool
+soft_engine_has_chores(const struct soft_engine *e)
+{
+	return ((uintptr_t)TAILQ_FIRST(&e->moderated) | (uintptr_t)TAILQ_FIRST(&e->errs) |
+		(uintptr_t)TAILQ_FIRST(&e->zips) | (uintptr_t)TAILQ_FIRST(&e->held_packets) |
+		(uintptr_t)e->cq_failed | (uintptr_t)e->net.busy) != 0;
+}
+
 static void
 soft_engine_run(struct soft_engine *e)
 {
 	const struct soft_link_ops *link = e->dev->link;
-	uint32_t i, pending;
+	uint32_t pending;
 
 	if (link != NULL) {
 		e->timed = false;
@@ -271,49 +332,32 @@ soft_engine_run(struct soft_engine *e)
 		soft_timers_run(e);
 	if (unlikely(e->n_run != 0))
 		soft_run_list(e);
-	pending = e->turns;
-	for (i = 0; i < e->n_watch; i++) {
-		soft_watch_poll(e, e->watch[i]);
-		pending |= e->watch[i]->left | e->watch[i]->cq_left;
-	}
-	if (unlikely(!TAILQ_EMPTY(&e->moderated) || !TAILQ_EMPTY(&e->errs) || e->cq_failed ||
-		     !TAILQ_EMPTY(&e->zips) || !TAILQ_EMPTY(&e->held_packets) || e->net.busy))
+	pending = e->turns | soft_engine_watch(e);
+	if (unlikely(soft_engine_has_chores(e)))
 		pending |= soft_engine_chores(e);
 	if (unlikely(link != NULL && link->end != NULL))
 		link->end(e);
-	/* An atomic per poll would be dear: a poll with nothing else to do does it. */
-	if (e->work != e->counted) {
-		e->counted = e->work;
-		pending |= e->served != NULL;
-	} else {
-		soft_served_flush(e);
-	}
+	if (unlikely(e->served != NULL || !LIST_EMPTY(&e->uncounted)))
+		pending |= soft_engine_counts(e);
 	pending |= e->n_run;
 	if (pending != e->pending)
 		__atomic_store_n(&e->pending, pending, __ATOMIC_RELAXED);
 }
 
-/* Is there anything to take the lock for? May miss what comes now: the next poll sees it. */
+/* Nothing was left to do: is there now what to take the lock for? May miss what comes now: the next
+ * poll sees it. */
 static inline bool
 soft_engine_awake(struct soft_engine *e)
 {
 	const struct soft_link_ops *link = e->dev->link;
-	const uint64_t *bf = (const uint64_t *)(const void *)(e->page + SOFT_BF_OFFSET);
-	uint64_t any;
+	uint64_t deadline;
 
-	any = __atomic_load_n(&bf[0], __ATOMIC_RELAXED) |
-	      __atomic_load_n(&bf[SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
-	      __atomic_load_n(&bf[2 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
-	      __atomic_load_n(&bf[3 * SOFT_BF_HALF / 8], __ATOMIC_RELAXED) |
-	      __atomic_load_n((const uint64_t *)(const void *)(e->page + SOFT_ARM_OFFSET),
-			      __ATOMIC_RELAXED);
-	if (any != 0 || __atomic_load_n(&e->pending, __ATOMIC_RELAXED) != 0 ||
-	    __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
+	if (soft_page_rung(e->page) || __atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL)
 		return true;
 	if (unlikely(link != NULL && link->waiting != NULL) && link->waiting(e))
 		return true;
-	any = __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED);
-	return any != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= any;
+	deadline = __atomic_load_n(&e->next_deadline, __ATOMIC_RELAXED);
+	return deadline != SOFT_NO_DEADLINE && soft_ticks(e->dev) >= deadline;
 }
 
 void
@@ -321,7 +365,8 @@ soft_engine_progress(void *engine)
 {
 	struct soft_engine *e = engine;
 
-	if (__atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
+	if (__atomic_load_n(&e->pending, __ATOMIC_RELAXED) == 0 &&
+	    __atomic_load_n(&e->page, __ATOMIC_RELAXED) != NULL && !soft_engine_awake(e))
 		return;
 	/*
 	 * Who holds the lock is polling for us, or is a control command about to let go: never

@@ -43,6 +43,7 @@ soft_quiesce(void)
 	LIST_FOREACH(e, &soft_engines, link) {
 		rte_ticketlock_lock(&e->lock);
 		soft_served_flush(e);
+		soft_wire_count_all(e);
 		rte_ticketlock_unlock(&e->lock);
 	}
 	pthread_mutex_unlock(&soft_engines_lock);
@@ -79,6 +80,7 @@ soft_engine_create(struct soft_dev *dev)
 	TAILQ_INIT(&e->moderated);
 	TAILQ_INIT(&e->zips);
 	TAILQ_INIT(&e->held_packets);
+	LIST_INIT(&e->uncounted);
 	soft_shm_engine_add(e);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_INSERT_HEAD(&soft_engines, e, link);
@@ -260,6 +262,8 @@ soft_qp_detach(struct soft_qp *qp)
 	rte_ticketlock_lock(&e->lock);
 	__atomic_store_n(&qp->gen, 0, __ATOMIC_RELEASE);
 	soft_qp_forget(e, qp);
+	if (qp->wire != NULL)
+		soft_wire_count_last(qp->wire);
 	TAILQ_REMOVE(&e->qps, qp, all);
 	if (qp->has_sq) {
 		uint32_t slot = qp->scan_slot, last = --w->n;

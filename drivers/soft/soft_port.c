@@ -52,6 +52,7 @@ soft_port_close(struct soft_port *p)
 		p->txq_first = (p->txq_first + 1) % SOFT_PORT_TXQ;
 		p->txq_n--;
 	}
+	rte_pktmbuf_free_bulk(p->spare, p->n_spare);
 	soft_port_eth_stop(&p->eth);
 	free(p);
 }
@@ -92,13 +93,11 @@ soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16])
 
 /* ---- Poll */
 
-static void
+static __rte_noinline void
 look_at_link(struct soft_port *p, uint64_t now)
 {
 	bool up;
 
-	if (now < p->link_next)
-		return;
 	p->link_next = now + SOFT_PORT_LINK_NS;
 	up = link_up(p);
 	if (up == p->up)
@@ -126,10 +125,15 @@ hw_of(const struct rte_mbuf *m)
 	};
 }
 
-static void
+#define SAID                                                                                       \
+	(RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK)
+
+static inline void
 receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 {
-	struct soft_port_hw hw = hw_of(m);
+	static const struct soft_port_hw nothing;
+	const struct soft_port_hw *said = &nothing;
+	struct soft_port_hw hw;
 	struct soft_port_rx rx;
 
 	/*
@@ -141,31 +145,62 @@ receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 		p->stack.stats.drop[SOFT_DROP_SEGMENTS]++;
 		return;
 	}
-	if (soft_port_input(&p->stack, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, &hw, &rx,
+	if ((m->ol_flags & SAID) != 0) {
+		hw = hw_of(m);
+		said = &hw;
+	}
+	if (soft_port_input(&p->stack, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, said, &rx,
 			    now) == SOFT_PORT_IN_ROCE)
 		p->ops->on_roce(p->arg, m, &rx);
+}
+
+/* What is sent next takes it, as the answer to it does, without a way through the pool. */
+static inline void
+done_with(struct soft_port *p, struct rte_mbuf *m)
+{
+	if (unlikely(m->pool != p->eth.pool || m->next != NULL || !RTE_MBUF_DIRECT(m) ||
+		     rte_mbuf_refcnt_read(m) != 1)) {
+		rte_pktmbuf_free(m);
+		return;
+	}
+	rte_pktmbuf_reset(m);
+	p->spare[p->n_spare++] = m;
+	if (unlikely(p->n_spare == SOFT_PORT_SPARE)) {
+		p->n_spare /= 2;
+		rte_mempool_put_bulk(p->eth.pool, (void **)&p->spare[p->n_spare], p->n_spare);
+	}
+}
+
+static __rte_noinline void
+receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
+{
+	uint32_t bytes = 0, i;
+
+	for (i = 0; i < n; i++) {
+		if (i + 1 < n)
+			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const void *));
+		bytes += m[i]->pkt_len;
+		receive(p, m[i], now);
+		done_with(p, m[i]);
+	}
+	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */
+	p->burst = bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
+	p->stats.rx_frames += n;
 }
 
 uint32_t
 soft_port_poll(struct soft_port *p, uint64_t now)
 {
 	struct rte_mbuf *m[SOFT_PORT_BURST];
-	uint32_t bytes = 0;
-	uint16_t n, i;
+	uint16_t n;
 
-	look_at_link(p, now);
-	soft_neigh_tick(&p->stack.neigh, now);
+	if (unlikely(now >= p->link_next))
+		look_at_link(p, now);
+	if (unlikely(now >= p->stack.neigh.next_deadline))
+		soft_neigh_tick(&p->stack.neigh, now);
 	n = rte_eth_rx_burst(p->eth.id, 0, m, p->burst);
-	for (i = 0; i < n; i++) {
-		bytes += m[i]->pkt_len;
-		receive(p, m[i], now);
-		rte_pktmbuf_free(m[i]);
-	}
-	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */
 	if (n != 0)
-		p->burst =
-			bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
-	p->stats.rx_frames += n;
+		receive_all(p, m, n, now);
 	if (p->txq_n != 0)
 		soft_port_flush(p);
 	return n;

@@ -52,21 +52,19 @@ soft_port_flush(struct soft_port *p)
 			bytes -= first[i]->pkt_len;
 		p->stats.tx_frames += taken;
 		p->stats.tx_bytes += bytes;
-		p->txq_first = (p->txq_first + taken) % SOFT_PORT_TXQ;
 		p->txq_n -= taken;
+		p->txq_first = p->txq_n != 0 ? (p->txq_first + taken) % SOFT_PORT_TXQ : 0;
 		if (taken < n)
 			return;
 	}
 }
 
-void
-soft_port_settle(struct soft_port *p)
+/* Of what the PMD did not take, nothing refers to memory of others any more. */
+static __rte_noinline void
+copy_rest(struct soft_port *p)
 {
 	uint32_t n, i, kept = 0;
 
-	if (p->txq_n == 0)
-		return;
-	soft_port_flush(p);
 	for (i = 0, n = p->txq_n; i < n; i++) {
 		struct rte_mbuf *m = p->txq[(p->txq_first + i) % SOFT_PORT_TXQ], *copy = m;
 
@@ -79,6 +77,28 @@ soft_port_settle(struct soft_port *p)
 			p->txq[(p->txq_first + kept++) % SOFT_PORT_TXQ] = copy;
 	}
 	p->txq_n = kept;
+}
+
+void
+soft_port_settle(struct soft_port *p)
+{
+	if (p->txq_n == 0)
+		return;
+	soft_port_flush(p);
+	if (unlikely(p->txq_n != 0))
+		copy_rest(p);
+}
+
+/* A new mbuf of the pool. NULL: none. */
+static inline struct rte_mbuf *
+take_spare(struct soft_port *p)
+{
+	if (unlikely(p->n_spare == 0)) {
+		if (rte_pktmbuf_alloc_bulk(p->eth.pool, p->spare, SOFT_PORT_SPARE / 2) != 0)
+			return rte_pktmbuf_alloc(p->eth.pool);
+		p->n_spare = SOFT_PORT_SPARE / 2;
+	}
+	return p->spare[--p->n_spare];
 }
 
 static void
@@ -98,7 +118,7 @@ soft_port_room(void *port, uint32_t len)
 		soft_port_flush(p);
 	if (p->txq_n == SOFT_PORT_TXQ || len > p->eth.frame)
 		return NULL;
-	m = rte_pktmbuf_alloc(p->eth.pool);
+	m = take_spare(p);
 	if (m == NULL)
 		return NULL;
 	at = rte_pktmbuf_append(m, (uint16_t)len);
@@ -137,7 +157,7 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 	struct rte_mbuf_ext_shared_info *shinfo = &tx->hold->shinfo;
 	uint32_t i;
 
-	tail = rte_pktmbuf_alloc(p->eth.pool);
+	tail = take_spare(p);
 	if (tail == NULL)
 		return false;
 	if (rte_pktmbuf_alloc_bulk(p->eth.ext, seg, tx->n) != 0) {
@@ -254,7 +274,7 @@ build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port
 	uint32_t pad = bb_roce_pad(len), crc, i;
 	uint32_t copied = refers ? 0 : len + pad + BB_ROCE_ICRC_LEN;
 	uint8_t trailer[3 + BB_ROCE_ICRC_LEN] = {0}, *at, *ip, *bth;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(p->eth.pool);
+	struct rte_mbuf *m = take_spare(p);
 
 	if (m == NULL)
 		return NULL;
@@ -352,12 +372,14 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 		p->stats.tx_down++;
 		return SOFT_PORT_DOWN;
 	}
-	if (unlikely(!measure(p, tx, soft_ip_is_v4(tx->net->dst) ? 20 : 40, &len)))
-		return SOFT_PORT_REFUSED;
 	if (likely(path != NULL && path->len != 0 && path->gen == p->stack.neigh.gen)) {
 		/* What makes room for another neighbour is one that is not used. */
 		p->stack.neigh.entry[path->hint].used = now;
+		if (unlikely(!measure(p, tx, path->l3_len, &len)))
+			return SOFT_PORT_REFUSED;
 	} else {
+		if (!measure(p, tx, soft_ip_is_v4(tx->net->dst) ? 20 : 40, &len))
+			return SOFT_PORT_REFUSED;
 		if (path == NULL) {
 			own.hint = SOFT_NEIGH_NONE;
 			path = &own;

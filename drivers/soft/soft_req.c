@@ -286,10 +286,6 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 static __rte_noinline void
 soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
-	if (qp->wire != NULL) {
-		soft_wire_run(e, qp->wire);
-		return;
-	}
 	while (qp->sq_ci != qp->sq_pi) {
 		if (unlikely(qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE))
 			return;
@@ -326,6 +322,10 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 	bool plain = (o->defect | o->fault | o->wire) == 0 && !qp->bf_bad;
 	uint32_t done = 0;
 
+	if (qp->wire != NULL) {
+		soft_wire_run(e, qp->wire);
+		return;
+	}
 	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
 		   qp->wait == SOFT_WAIT_NONE)) {
 		done = soft_req_fast(e, qp, SOFT_RUN_WQES);

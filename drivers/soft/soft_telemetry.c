@@ -40,6 +40,8 @@ soft_telemetry_drops(const char *cmd, const char *params, struct rte_tel_data *d
 	dev = soft_telemetry_dev(name);
 	if (dev == NULL)
 		return bb_tel_refuse(d, "no software device of that name was ever opened");
+	/* What was found since is with the engines. */
+	soft_quiesce();
 	rte_tel_data_start_dict(d);
 	for (i = 0; i < SOFT_LOSTS; i++) {
 		reason = soft_wire_lost_name(i);

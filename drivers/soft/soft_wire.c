@@ -220,19 +220,27 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 
 /* ---- Turns */
 
+/* It has nothing to do before its timer, if there is one. */
+static void
+soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
+{
+	uint64_t deadline = bb_roce_deadline(&w->roce);
+
+	if (deadline != UINT64_MAX)
+		soft_qp_timer(e, w->qp, deadline > now ? deadline - now : 0);
+	else
+		soft_qp_unqueue(e, w->qp);
+}
+
 /* Look at it again when there is something to do. */
 static void
 soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 {
-	uint64_t deadline = bb_roce_deadline(&w->roce);
-
 	if (bb_roce_busy(&w->roce) || (w->qp->state == BB_PRM_QP_RTS &&
 				       w->sq_next == w->qp->sq_ci && w->sq_next != w->qp->sq_pi))
 		soft_qp_queue(e, w->qp);
-	else if (deadline != UINT64_MAX)
-		soft_qp_timer(e, w->qp, deadline > now ? deadline - now : 0);
 	else
-		soft_qp_unqueue(e, w->qp);
+		soft_wire_sleep(e, w, now);
 }
 
 void
@@ -250,13 +258,13 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	if (w->shm_tx != NULL && done < SOFT_RUN_WQES)
 		soft_shm_send_out(e, w, now);
 	/* What is left has its turn then. */
-	if (likely(done < SOFT_RUN_WQES))
+	if (likely(done < SOFT_RUN_WQES) && w->sq_next != w->qp->sq_pi)
 		soft_wire_post(e, w);
 	bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
 	/* UC and UD complete as they are sent: there is room again. */
 	if (unlikely(w->qp->st != BB_PRM_QP_ST_RC) && done < SOFT_RUN_WQES)
 		soft_wire_post(e, w);
-	soft_wire_count(w);
+	soft_wire_count_later(e, w);
 	soft_keys_done(e);
 	soft_wire_schedule(e, w, now);
 }
@@ -277,7 +285,13 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w)
 {
 	if (w->epsn_out != NULL && *w->epsn_out != w->roce.resp.epsn)
 		__atomic_store_n(w->epsn_out, w->roce.resp.epsn, __ATOMIC_RELAXED);
+	e->work++;
+	soft_wire_count_later(e, w);
+	if (w->qp->queued == SOFT_Q_RUN)
+		return;
 	/* Its answer, and what has room now, go out when all that came is taken in. */
-	if (w->qp->queued != SOFT_Q_RUN)
+	if (w->shm_tx != NULL || w->sq_next != w->qp->sq_pi || bb_roce_busy(&w->roce))
 		soft_qp_queue(e, w->qp);
+	else
+		soft_wire_sleep(e, w, soft_engine_ns(e));
 }

@@ -78,6 +78,8 @@ struct soft_wire {
 	uint32_t *epsn_out;           /* where peers look for what its responder expects */
 	struct soft_shm_count served; /* of what its peer has done by itself, counted already */
 	struct bb_roce_stats told;    /* what the counter set has of roce.stats */
+	bool uncounted;               /* on the engine's list of that name, by "count" */
+	LIST_ENTRY(soft_wire) count;
 	struct soft_done done[SOFT_WIRE_SLOTS];
 	/* By slot: payload in one piece, as found in the engine's turn of that number. */
 	struct soft_wire_piece {
@@ -107,6 +109,17 @@ uint64_t soft_wire_now(const struct soft_dev *dev);
 /* ---- soft_wire_count.c */
 /* Tell the device's counters what is new in the engine's. */
 void soft_wire_count(struct soft_wire *w);
+/* The same when the engine has nothing else to do, or in soft_quiesce(). */
+static inline void
+soft_wire_count_later(struct soft_engine *e, struct soft_wire *w)
+{
+	if (likely(w->uncounted))
+		return;
+	w->uncounted = true;
+	LIST_INSERT_HEAD(&e->uncounted, w, count);
+}
+/* The QP leaves its engine, whose lock is held. */
+void soft_wire_count_last(struct soft_wire *w);
 /* A packet that came was dropped: enum bb_roce_drop or soft_lost. */
 void soft_wire_lost(struct soft_dev *dev, uint32_t why);
 /* "drop_icrc"; NULL: there is no such reason. */

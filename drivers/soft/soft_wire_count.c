@@ -158,7 +158,7 @@ soft_wire_count(struct soft_wire *w)
 	struct soft_dev *dev = w->qp->dev;
 	uint32_t i;
 
-	/* All that is told of stands in front. A requester's turn changes none of it, */
+	/* All that is told of stands in front. A requester alone changes none of it, */
 	if (likely(soft_wire_told(w)))
 		return;
 	for (i = 0; i < SERVED; i++)
@@ -177,4 +177,20 @@ soft_wire_count(struct soft_wire *w)
 		soft_wire_tell(w, soft_wire_losses[i].roce, &dev->lost[SOFT_LOST_QP + i]);
 	/* What nobody asks for is in front as well. */
 	w->told = w->roce.stats;
+}
+
+void
+soft_wire_count_last(struct soft_wire *w)
+{
+	if (w->uncounted)
+		LIST_REMOVE(w, count);
+	w->uncounted = false;
+	soft_wire_count(w);
+}
+
+void
+soft_wire_count_all(struct soft_engine *e)
+{
+	while (!LIST_EMPTY(&e->uncounted))
+		soft_wire_count_last(LIST_FIRST(&e->uncounted));
 }

@@ -161,22 +161,16 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 
 /* ---- In */
 
-/* For a QP of the engine. */
-static void
-soft_wire_input(struct soft_engine *e, const struct soft_packet *p)
+/* For @qp of the engine, found by the number that stands in the packet. */
+static inline void
+soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_packet *p)
 {
-	uint32_t roce_len = p->len - p->ip_len - UDP_LEN;
+	uint32_t roce_len = p->len - p->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
 	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
 	uint8_t icrc[BB_ROCE_ICRC_LEN];
 	enum bb_roce_drop drop;
 	struct bb_roce_pkt pkt;
-	struct soft_qp *qp;
 
-	if (roce_len < BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN) {
-		soft_wire_lost(e->dev, BB_ROCE_DROP_SHORT);
-		return;
-	}
-	roce_len -= BB_ROCE_ICRC_LEN;
 	bb_roce_icrc_end(bb_roce_icrc_begin(p->ip, p->ip_len, p->ip + p->ip_len, bth, roce_len),
 			 icrc);
 	if (memcmp(icrc, bth + roce_len, sizeof(icrc)) != 0) {
@@ -188,38 +182,52 @@ soft_wire_input(struct soft_engine *e, const struct soft_packet *p)
 		soft_wire_lost(e->dev, drop);
 		return;
 	}
-	qp = soft_qp_find(e->dev, pkt.dqpn);
-	if (qp != NULL && qp->wire != NULL && qp->engine == e)
+	if (likely(qp != NULL && qp->wire != NULL && qp->engine == e))
 		soft_wire_rx(e, qp->wire, &pkt, p->net);
 	else
 		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
 }
 
+/* Is it as long as the shortest one? */
+static inline bool
+soft_wire_whole(const struct soft_packet *p)
+{
+	return p->len - p->ip_len >= UDP_LEN + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN;
+}
+
+/* The QP that a packet names, which nobody has checked yet. NULL: none. */
+static inline struct soft_qp *
+soft_wire_named(const struct soft_dev *dev, const struct soft_packet *p)
+{
+	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
+
+	return soft_qp_find(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
+}
+
 void
 soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft_packet *p)
 {
-	const uint8_t *bth = p->ip + p->ip_len + UDP_LEN;
 	struct soft_packet_msg *m;
 	struct soft_qp *qp;
 
-	if (__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)) {
+	if (unlikely(__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED))) {
 		soft_wire_lost(dev, SOFT_LOST_PORT_DOWN);
 		return;
 	}
-	if (p->len - p->ip_len < UDP_LEN + BB_ROCE_BTH_LEN + BB_ROCE_ICRC_LEN) {
+	if (unlikely(!soft_wire_whole(p))) {
 		soft_wire_lost(dev, BB_ROCE_DROP_SHORT);
 		return;
 	}
-	/* Not checked yet; a wrong one finds a wrong engine, which checks the ICRC. */
-	qp = soft_qp_find(dev, soft_be32(bth + 4) & BB_ROCE_QPN_MASK);
-	if (qp == NULL || qp->wire == NULL) {
+	/* A wrong one finds a wrong engine, which checks the ICRC. */
+	qp = soft_wire_named(dev, p);
+	if (unlikely(qp == NULL || qp->wire == NULL)) {
 		soft_wire_lost(dev, SOFT_LOST_NO_QP);
 		return;
 	}
 	/* Faults strike what comes through the inbox. */
-	if (qp->engine == e && likely(!soft_net_faulty(&dev->opts.rx_fault))) {
+	if (likely(qp->engine == e && !soft_net_faulty(&dev->opts.rx_fault))) {
 		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
-		soft_wire_input(e, p);
+		soft_wire_input(e, qp, p);
 		return;
 	}
 	m = soft_packet_room(qp->engine) ? malloc(sizeof(*m) + p->len) : NULL;
@@ -246,7 +254,10 @@ soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m)
 
 	if (!m->rx)
 		return soft_packet_send(e, m);
-	soft_wire_input(e, &p);
+	if (likely(soft_wire_whole(&p)))
+		soft_wire_input(e, soft_wire_named(e->dev, &p), &p);
+	else
+		soft_wire_lost(e->dev, BB_ROCE_DROP_SHORT);
 	free(m);
 	return true;
 }

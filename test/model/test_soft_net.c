@@ -81,6 +81,7 @@ writes(struct net *n, uint32_t times, uint32_t len)
 static uint64_t
 lost(const struct net *n, uint32_t why)
 {
+	soft_quiesce();
 	return soft_ctx(n->p.d.ctx)->dev->lost[why];
 }
 
