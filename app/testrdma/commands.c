@@ -45,6 +45,11 @@ start_run(struct session *s, unsigned int argc, char **argv)
 		session_wrong(s, "start: it runs already; stop it first");
 		return;
 	}
+	if (s->run.server != NULL) {
+		session_wrong(s, "start: it listens, and who connects runs the rows; disconnect "
+				 "first");
+		return;
+	}
 	if (options_fit(&fitted) != 0) {
 		session_wrong(s, "start: set one of them anew");
 		return;
@@ -63,9 +68,10 @@ stop_run(struct session *s, unsigned int argc, char **argv)
 {
 	if (!nothing_behind(s, argc, argv))
 		return;
-	if (!s->run.running)
+	if (!s->run.running && s->run.server == NULL)
 		session_wrong(s, "stop: nothing runs; start begins");
 	runner_stop(&s->run);
+	runner_unlisten(&s->run);
 }
 
 static void
@@ -75,7 +81,7 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 	double seconds = 0;
 	char *end;
 
-	if (!s->run.running) {
+	if (!s->run.running && s->run.server == NULL) {
 		session_wrong(s, "wait: nothing runs; start begins");
 		return;
 	}
@@ -86,7 +92,7 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 			session_wrong(s, "wait: give seconds, 0 to 86400, or nothing");
 			return;
 		}
-	} else if (isinf(s->t.o.duration)) {
+	} else if (s->run.running && isinf(s->t.o.duration)) {
 		session_wrong(s, "wait: what runs has no end; wait SECONDS, then stop, or set "
 				 "duration SECONDS before start");
 		return;
@@ -94,23 +100,53 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 	s->wait_until = argc == 1 ? UINT64_MAX : rte_rdtsc() + 1 + (uint64_t)(seconds * (double)hz);
 }
 
-static void
-connect_run(struct session *s, unsigned int argc, char **argv)
+/* The address that @argv names, into s->peer; not while it is in use. */
+static bool
+peer_take(struct session *s, unsigned int argc, char **argv)
 {
 	struct sockaddr_storage addr;
 
 	if (argc != 2 || strlen(argv[1]) >= sizeof(s->peer) || bb_cm_addr(argv[1], &addr) != 0) {
-		session_wrong(s, "connect%s%s: give an address and a port, as in 192.0.2.1:18515",
-			      argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
-		return;
+		session_wrong(s, "%s%s%s: give an address and a port, as in 192.0.2.1:18515",
+			      argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
+		return false;
 	}
 	/* Not under the options of what runs. */
 	if (s->run.running) {
-		session_wrong(s, "connect: stop what runs first");
+		session_wrong(s, "%s: stop what runs first", argv[0]);
+		return false;
+	}
+	if (s->run.server != NULL) {
+		session_wrong(s, "%s: it listens at %s; disconnect first", argv[0], s->peer);
+		return false;
+	}
+	return true;
+}
+
+static void
+connect_run(struct session *s, unsigned int argc, char **argv)
+{
+	if (!peer_take(s, argc, argv))
+		return;
+	strcpy(s->peer, argv[1]);
+	s->set.connect = s->peer;
+}
+
+static void
+listen_run(struct session *s, unsigned int argc, char **argv)
+{
+	if (!peer_take(s, argc, argv))
+		return;
+	if (s->set.connect != NULL) {
+		session_wrong(s, "listen: its target is %s; disconnect first", s->set.connect);
 		return;
 	}
 	strcpy(s->peer, argv[1]);
-	s->set.connect = s->peer;
+	s->visits = 0;
+	s->t.o = s->set;
+	s->t.o.listen = s->peer;
+	if (runner_listen(&s->run) != 0)
+		session_wrong(s, "listen: nobody can connect");
 }
 
 static void
@@ -118,8 +154,12 @@ disconnect_run(struct session *s, unsigned int argc, char **argv)
 {
 	if (!nothing_behind(s, argc, argv))
 		return;
+	if (s->run.server != NULL) {
+		runner_unlisten(&s->run);
+		return;
+	}
 	if (s->set.connect == NULL) {
-		session_wrong(s, "disconnect: the target is in this process already");
+		session_wrong(s, "disconnect: it neither listens nor has a target elsewhere");
 		return;
 	}
 	if (s->run.running) {
@@ -200,13 +240,16 @@ const struct command commands[] = {
 	{"set", "WHAT VALUE", "settings of the next start; help set lists them", setting_args,
 	 setting_run},
 	{"start", "", "run every operation in every size, in the background", NULL, start_run},
-	{"stop", "", "end what runs, with the summary", NULL, stop_run},
-	{"wait", "[SECONDS]", "until the run is over, or so long", NULL, wait_run},
+	{"stop", "", "end what runs, or listens, with the summary", NULL, stop_run},
+	{"wait", "[SECONDS]", "until the run is over, or who connected has gone, or so long", NULL,
+	 wait_run},
+	{"listen", "ADDRESS:PORT", "be the target of who connects there; :PORT is any address",
+	 NULL, listen_run},
 	{"connect", "ADDRESS:PORT", "the target of the next starts is who listens there", NULL,
 	 connect_run},
 	{"fault", "KIND VALUE", "what the network does to packets; help fault lists kinds",
 	 fault_args, fault_run},
-	{"disconnect", "", "free all queues; the target is in this process again", NULL,
+	{"disconnect", "", "listen no more; the target of starts is in this process again", NULL,
 	 disconnect_run},
 	{"clear", "", "statistics and latencies begin anew", NULL, clear_run},
 	{"help", "[COMMAND]", "this, or more of one command", NULL, help_run},

@@ -85,6 +85,10 @@ fault_run(struct session *s, unsigned int argc, char **argv)
 		session_wrong(s, "fault: the device is opened anew for it; stop what runs first");
 		return;
 	}
+	if (s->run.server != NULL) {
+		session_wrong(s, "fault: the device is opened anew for it; disconnect first");
+		return;
+	}
 	if (!s->t.attr.software) {
 		session_wrong(s, "fault: only the software device has faults on demand");
 		return;

@@ -61,11 +61,15 @@ run(struct test *t)
 static int
 run_server(struct test *t)
 {
+	struct server *server = NULL;
 	int rc = -test_open_device(t);
 
 	json_start(t);
 	if (rc == 0)
-		rc = serve(t);
+		rc = serve_open(t, &server);
+	if (rc == 0)
+		serve_run(server, true);
+	serve_close(server);
 	return rc == 0 && stop_signal != 0 ? 128 + stop_signal : rc;
 }
 

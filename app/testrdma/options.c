@@ -431,8 +431,9 @@ options_fit(struct options *o)
 	uint32_t i;
 
 	if (o->listen != NULL && (o->connect != NULL || options_session(o))) {
-		say("--listen serves another testrdma, and does nothing else; leave out %s",
-		    o->connect != NULL ? "--connect" : "the commands");
+		say("--listen serves another testrdma, and does nothing else; %s",
+		    o->connect != NULL ? "leave out --connect"
+				       : "of the commands, there is listen ADDRESS:PORT");
 		return -1;
 	}
 	if (o->burst == 0)

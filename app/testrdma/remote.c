@@ -38,6 +38,7 @@ pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr
 	hello->index = rte_cpu_to_be_32(p->index);
 	bb_conn_param_init(&param);
 	param.access = BB_ACCESS_REMOTE_WRITE;
+	param.ack_timeout = REMOTE_ACK_TIMEOUT;
 	param.private_data = hello;
 	param.private_len = sizeof(*hello);
 	param.initiator_depth = (uint8_t)RTE_MIN(16u, t->attr.max_rd_atomic);

@@ -27,7 +27,9 @@
 #define REMOTE_VERSION   2
 #define REMOTE_REGION    "target"
 #define REMOTE_MAX_BYTES (UINT64_C(1) << 32)
-#define ORDERS_MAX       4 /* requests of a QP with orders or answers under way */
+/* 0.5 s, with 7 retries: a process that is not run for a while is not gone. */
+#define REMOTE_ACK_TIMEOUT 17
+#define ORDERS_MAX         4 /* requests of a QP with orders or answers under way */
 
 /* What comes with a request to connect. Big endian. */
 struct remote_hello {
@@ -135,6 +137,8 @@ int worksite_create(struct test *server, const struct remote_hello *hello, uint8
 		    struct bb_mr *mr, struct worksite **out);
 /* Its queue pair, that the caller connects. */
 struct bb_qp *worksite_qp(struct worksite *site);
+/* Its completion queues and memory. */
+const struct test *worksite_test(const struct worksite *site);
 /* Do what there is to do. @return whether there was something. */
 bool worksite_poll(struct worksite *site);
 /* Receives that have completed and were checked. */
@@ -143,10 +147,28 @@ void worksite_destroy(struct worksite *site);
 
 /* ---- serve.c: who listens */
 
+struct server;
+
+struct serve_counts {
+	uint32_t served;  /* connections that were made */
+	uint32_t present; /* that there are */
+	uint32_t visits;  /* how often the last one has gone */
+};
+
 /*
- * Serve until everybody who came has gone, or it is stopped.
+ * Listen at t->o.listen, and say at which port. All but the last two calls are made by one thread.
  * @return 0, or said, an exit status.
  */
-int serve(struct test *t);
+int serve_open(struct test *t, struct server **out);
+
+/* Serve until it is stopped or, with @until_gone, everybody who came has gone; with the summary. */
+void serve_run(struct server *s, bool until_gone);
+/* Whoever is there sees it break. @s may be NULL. */
+void serve_close(struct server *s);
+
+/* Look at one that another thread runs. */
+struct serve_counts serve_counted(struct server *s);
+void serve_each(struct server *s,
+		void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t));
 
 #endif

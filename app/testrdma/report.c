@@ -65,8 +65,8 @@ report_start(struct test *t)
 	if (isinf(o->duration))
 		fprintf(stderr, "until it is stopped\n");
 	else
-		fprintf(stderr, "%u rows of %.3g s: about %.0f s\n", t->nrows, o->duration,
-			t->nrows * o->duration);
+		fprintf(stderr, "%u row%s of %.3g s: about %.3g s\n", t->nrows,
+			t->nrows == 1 ? "" : "s", o->duration, t->nrows * o->duration);
 	if (o->csv)
 		printf("op,size,depth,mops,gbps,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
 		       "doorbells_per_op,verified_bytes,errors,status,latency_of\n");

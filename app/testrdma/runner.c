@@ -29,6 +29,7 @@ struct worker {
 	struct test t;
 	struct row row;
 	struct live live;
+	struct server *server; /* NULL: it runs rows */
 	sem_t go;
 	uint32_t state;                 /* __atomic */
 	void (*todo)(struct worker *w); /* read behind go; NULL: end */
@@ -63,8 +64,21 @@ do_row(struct worker *w)
 }
 
 static void
+do_listen(struct worker *w)
+{
+	w->rc = serve_open(&w->t, &w->server);
+}
+
+static void
+do_serve(struct worker *w)
+{
+	serve_run(w->server, false);
+}
+
+static void
 do_close(struct worker *w)
 {
+	serve_close(w->server);
 	test_close_queues(&w->t);
 }
 
@@ -184,7 +198,7 @@ runner_close(struct runner *r)
 }
 
 static int
-worker_open(struct runner *r, struct worker *w)
+worker_open(struct runner *r, struct worker *w, void (*todo)(struct worker *w))
 {
 	struct test *t = &w->t;
 	int rc;
@@ -206,7 +220,7 @@ worker_open(struct runner *r, struct worker *w)
 	t->lcore = BB_LCORE_SELF;
 	t->live = &w->live;
 	/* One at a time: calls of the control path are not made for more. */
-	worker_begin(w, do_open);
+	worker_begin(w, todo);
 	pause_until_not(w, WORKER_GO);
 	return w->rc;
 }
@@ -232,7 +246,7 @@ runner_open(struct runner *r)
 		return -1;
 	}
 	for (i = 0; i < o->lcores; i++) {
-		if (worker_open(r, &r->workers[i]) != 0) {
+		if (worker_open(r, &r->workers[i], do_open) != 0) {
 			runner_close(r);
 			return -1;
 		}
@@ -372,16 +386,48 @@ runner_stop(struct runner *r)
 {
 	uint32_t i;
 
-	for (i = 0; i < r->n; i++)
+	for (i = 0; i < r->n && r->running; i++)
 		__atomic_store_n(&r->workers[i].live.stop, 1, __ATOMIC_RELAXED);
 	while (runner_poll(r))
 		usleep(POLL_US);
+}
+
+int
+runner_listen(struct runner *r)
+{
+	struct worker *w;
+
+	runner_close(r);
+	r->workers = w = rte_zmalloc("workers", sizeof(*w), 64);
+	if (w == NULL) {
+		say("no memory for a worker; give EAL more (-m MB, hugepages)");
+		return -1;
+	}
+	if (worker_open(r, w, do_listen) != 0) {
+		runner_close(r);
+		return -1;
+	}
+	r->server = w->server;
+	worker_begin(w, do_serve);
+	return 0;
+}
+
+void
+runner_unlisten(struct runner *r)
+{
+	if (r->server == NULL)
+		return;
+	__atomic_store_n(&r->workers[0].live.stop, 1, __ATOMIC_RELAXED);
+	pause_until_not(&r->workers[0], WORKER_GO);
+	r->server = NULL;
+	runner_close(r);
 }
 
 void
 runner_free(struct runner *r)
 {
 	runner_stop(r);
+	runner_unlisten(r);
 	runner_close(r);
 	rte_free(r->row);
 	rte_free(r->last);

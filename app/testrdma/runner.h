@@ -3,14 +3,15 @@
  */
 /*
  * Rows in the background: on lcores that EAL has beside the main one, or, when there is none, in a
- * thread of its own. Each has queues and memory of its own, and all run the same row at a time.
+ * thread of its own. Each has queues and memory of its own, and all run the same row at a time. Or,
+ * instead of rows, one of them is the target of other processes.
  *
  * All calls are the main thread's.
  */
 #ifndef RUNNER_H
 #define RUNNER_H
 
-#include "testrdma.h"
+#include "remote.h"
 
 struct worker;
 
@@ -26,6 +27,7 @@ struct runner {
 	struct row *row;  /* sums of the one that runs */
 	struct row *last; /* the last one that was over */
 	bool running;
+	struct server *server; /* while it listens, and then nothing runs */
 	bool have_last;
 	struct totals past; /* of rows that are over */
 	/* Of all runs; those of the last one are in t. */
@@ -47,6 +49,15 @@ bool runner_poll(struct runner *r);
 
 /* End the row, and the run; waits until it is so. */
 void runner_stop(struct runner *r);
+
+/*
+ * Be the target of who connects to t->o.listen, in the background. Nothing runs.
+ * @return 0, or -1 after a line that says why.
+ */
+int runner_listen(struct runner *r);
+
+/* Listen no more, if it does; who is connected sees it break. */
+void runner_unlisten(struct runner *r);
 
 /* Queues and memory of a run that is over; connections end. */
 void runner_close(struct runner *r);

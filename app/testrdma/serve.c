@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/queue.h>
 #include <sys/socket.h>
@@ -39,9 +40,12 @@ struct target {
 struct server {
 	struct test *t;
 	struct bb_cm *cm;
+	struct bb_listener *listener;
 	struct group groups[GROUPS];
+	/* Changed by its thread with the lock held, so that another one may look. */
+	pthread_mutex_t lock;
 	LIST_HEAD(, target) conns; /* accepted, and not over */
-	uint32_t served;
+	struct serve_counts counts;
 	uint64_t recvs;      /* of connections that are over */
 	uint64_t busy_until; /* TSC */
 };
@@ -169,6 +173,7 @@ request(struct server *s, const struct bb_cm_event *ev)
 	if (rc == 0) {
 		bb_conn_param_init(&param);
 		param.access = access_of(s->t);
+		param.ack_timeout = REMOTE_ACK_TIMEOUT;
 		param.responder_resources = (uint8_t)RTE_MIN(16u, s->t->attr.max_dest_rd_atomic);
 		param.regions = &region;
 		param.nregions = 1;
@@ -178,6 +183,7 @@ request(struct server *s, const struct bb_cm_event *ev)
 		bb_conn_user_set(conn, target);
 		target->conn = conn;
 		LIST_INSERT_HEAD(&s->conns, target, next);
+		s->counts.present++;
 		return;
 	}
 	say("a request to connect is refused: %s", strerror(-rc));
@@ -196,6 +202,8 @@ gone(struct server *s, struct bb_conn *conn)
 	if (target == NULL)
 		return;
 	LIST_REMOVE(target, next);
+	s->counts.present--;
+	s->counts.visits += LIST_EMPTY(&s->conns);
 	s->recvs += worksite_receives(target->site);
 	target_destroy(target);
 }
@@ -208,7 +216,7 @@ event(struct server *s, const struct bb_cm_event *ev)
 		request(s, ev);
 		break;
 	case BB_CM_ESTABLISHED:
-		s->served++;
+		s->counts.served++;
 		break;
 	case BB_CM_DISCONNECTED:
 		if (ev->status != 0)
@@ -222,10 +230,10 @@ event(struct server *s, const struct bb_cm_event *ev)
 	}
 }
 
+/* @return 0, or a negative errno. */
 static int
-serve_listen(struct server *s, struct bb_listener **listener)
+listen_at(struct server *s, const char *where)
 {
-	const char *where = s->t->o.listen;
 	struct sockaddr_storage addr;
 	struct bb_cm_attr attr;
 	int rc = bb_cm_addr(where, &addr);
@@ -234,14 +242,30 @@ serve_listen(struct server *s, struct bb_listener **listener)
 	if (rc == 0)
 		rc = bb_cm_create(s->t->dev, &attr, &s->cm);
 	if (rc == 0)
-		rc = bb_listener_create(s->cm, (const struct sockaddr *)&addr, listener);
+		rc = bb_listener_create(s->cm, (const struct sockaddr *)&addr, &s->listener);
+	return rc;
+}
+
+int
+serve_open(struct test *t, struct server **out)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	int rc = s == NULL ? -ENOMEM : 0;
+
+	if (rc == 0) {
+		s->t = t;
+		pthread_mutex_init(&s->lock, NULL);
+		rc = listen_at(s, t->o.listen);
+	}
 	if (rc != 0) {
-		say("--listen %s: %s; give an address and a port that is free, as in :18515", where,
-		    strerror(-rc));
+		say("--listen %s: %s; give an address and a port that is free, as in :18515",
+		    t->o.listen, strerror(-rc));
+		serve_close(s);
 		return EXIT_FAILED;
 	}
-	printf("listening at port %u\n", bb_listener_port(*listener));
+	printf("listening at port %u\n", bb_listener_port(s->listener));
 	fflush(stdout);
+	*out = s;
 	return 0;
 }
 
@@ -250,7 +274,7 @@ serve_summary(const struct server *s)
 {
 	struct bb_dev_stats stats;
 
-	printf("%u connection%s served", s->served, s->served == 1 ? "" : "s");
+	printf("%u connection%s served", s->counts.served, s->counts.served == 1 ? "" : "s");
 	if (s->t->attr.counters && bb_dev_stats(s->t->dev, &stats) == 0)
 		printf("; requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64
 		       " atomics",
@@ -272,38 +296,63 @@ work(struct server *s)
 		s->busy_until = rte_rdtsc() + BUSY_S * s->t->tsc_hz;
 }
 
-int
-serve(struct test *t)
+void
+serve_run(struct server *s, bool until_gone)
 {
-	struct server *s = calloc(1, sizeof(*s));
-	struct bb_listener *listener = NULL;
+	const struct test *t = s->t;
 	struct bb_cm_event ev;
-	int rc;
 
-	if (s == NULL) {
-		say("no memory");
-		return EXIT_FAILED;
-	}
-	s->t = t;
-	rc = serve_listen(s, &listener);
-	while (rc == 0 && !test_stopping(t) && (s->served == 0 || !LIST_EMPTY(&s->conns))) {
-		if (bb_cm_poll(s->cm, &ev, 1) == 1)
+	while (!test_stopping(t) &&
+	       (!until_gone || s->counts.served == 0 || !LIST_EMPTY(&s->conns))) {
+		if (bb_cm_poll(s->cm, &ev, 1) == 1) {
+			pthread_mutex_lock(&s->lock);
 			event(s, &ev);
-		else if (LIST_EMPTY(&s->conns) ||
-			 (!t->attr.target_progress && rte_rdtsc() > s->busy_until))
+			pthread_mutex_unlock(&s->lock);
+		} else if (LIST_EMPTY(&s->conns) ||
+			   (!t->attr.target_progress && rte_rdtsc() > s->busy_until)) {
 			usleep(NAP_US);
+		}
 		work(s);
 		bb_dev_progress(t->dev);
 	}
-	if (rc == 0)
-		serve_summary(s);
-	if (listener != NULL)
-		bb_listener_destroy(listener);
+	serve_summary(s);
+}
+
+void
+serve_close(struct server *s)
+{
+	if (s == NULL)
+		return;
+	if (s->listener != NULL)
+		bb_listener_destroy(s->listener);
 	/* Stopped while peers are there: they see it break. */
 	while (!LIST_EMPTY(&s->conns))
 		gone(s, LIST_FIRST(&s->conns)->conn);
 	if (s->cm != NULL)
 		bb_cm_destroy(s->cm);
+	pthread_mutex_destroy(&s->lock);
 	free(s);
-	return rc;
+}
+
+struct serve_counts
+serve_counted(struct server *s)
+{
+	struct serve_counts counts;
+
+	pthread_mutex_lock(&s->lock);
+	counts = s->counts;
+	pthread_mutex_unlock(&s->lock);
+	return counts;
+}
+
+void
+serve_each(struct server *s, void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t))
+{
+	struct target *target;
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&s->lock);
+	LIST_FOREACH(target, &s->conns, next)
+		look(n++, worksite_qp(target->site), worksite_test(target->site));
+	pthread_mutex_unlock(&s->lock);
 }

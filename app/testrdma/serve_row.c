@@ -94,6 +94,7 @@ worksite_create(struct test *server, const struct remote_hello *hello, uint8_t *
 	t->o.sgl = sgl;
 	site->index = rte_be_to_cpu_32(hello->index);
 	site->conns = rte_be_to_cpu_32(hello->conns);
+	t->remote.name = "the target's";
 	t->remote.mem = mem;
 	t->remote.len = rte_be_to_cpu_64(hello->bytes);
 	t->remote.mr = mr;
@@ -115,6 +116,12 @@ struct bb_qp *
 worksite_qp(struct worksite *site)
 {
 	return site->qp;
+}
+
+const struct test *
+worksite_test(const struct worksite *site)
+{
+	return &site->t;
 }
 
 uint64_t

@@ -45,6 +45,19 @@ redisplay(struct input *in)
 		cmdline_in(in->cl, REDISPLAY, 1);
 }
 
+/* Is what a command waits for over? */
+static bool
+wait_over(struct session *s)
+{
+	if (s->run.server == NULL)
+		return !s->run.running;
+	if (serve_counted(s->run.server).visits == s->visits)
+		return false;
+	/* The next wait is for who comes next. */
+	s->visits++;
+	return true;
+}
+
 /* What goes on without commands. */
 static void
 background(struct session *s, struct input *in)
@@ -60,17 +73,18 @@ background(struct session *s, struct input *in)
 		show_interval(s);
 		redisplay(in);
 	}
-	if (!s->run.running || rte_rdtsc() >= s->wait_until)
+	if (s->wait_until != 0 && (wait_over(s) || rte_rdtsc() >= s->wait_until))
 		s->wait_until = 0;
 }
 
 static void
 terminal_char(struct session *s, struct input *in, char c)
 {
-	if (c == CTRL_C && s->run.running) {
+	if (c == CTRL_C && (s->run.running || s->run.server != NULL)) {
 		printf("^C\n");
 		s->wait_until = 0;
 		runner_stop(&s->run);
+		runner_unlisten(&s->run);
 		redisplay(in);
 	} else if (cmdline_in(in->cl, &c, 1) < 0) {
 		in->eof = true; /* Ctrl-D */
@@ -153,12 +167,22 @@ signalled(struct session *s)
 static void
 finish(struct session *s, struct input *in)
 {
+	struct serve_counts c;
+
 	s->wait_until = 0;
 	while (s->run.running && stop_signal == 0 && !isinf(s->t.o.duration)) {
 		poll(NULL, 0, TICK_MS);
 		background(s, in);
 	}
 	runner_stop(&s->run);
+	/* As --listen alone does: until all who came have gone. */
+	while (s->run.server != NULL && stop_signal == 0) {
+		c = serve_counted(s->run.server);
+		if (c.visits > 0 && c.present == 0)
+			break;
+		poll(NULL, 0, TICK_MS);
+	}
+	runner_unlisten(&s->run);
 }
 
 static void
@@ -174,8 +198,11 @@ commands_from(struct session *s, int fd, struct cmdline *cl)
 			poll(NULL, 0, TICK_MS);
 		background(s, &in);
 	}
+	/* At a terminal the end of input is somebody's wish. */
 	if (s->over)
 		runner_stop(&s->run);
+	if (s->over || cl != NULL)
+		runner_unlisten(&s->run);
 }
 
 static int
@@ -265,6 +292,7 @@ session_run(const struct options *first)
 		say("no memory; give EAL more (-m MB, hugepages)");
 		rc = EXIT_FAILED;
 	}
+	s->shown_at = rte_rdtsc();
 	if (rc == 0) {
 		rc = commands_all(s) != 0 ? EXIT_USAGE : status(s);
 		runner_free(&s->run);

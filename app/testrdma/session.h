@@ -24,7 +24,8 @@ struct session {
 	const char *device;  /* without faults */
 	char spec[512];      /* with them */
 	char faults[FAULTS][FAULT_VALUE]; /* in the order of fault.c; empty: none */
-	char peer[128];                   /* what set.connect points to */
+	char peer[128];                   /* what set.connect, or listen, points to */
+	uint32_t visits;                  /* while it listens: that were waited for */
 	bool over;
 };
 
@@ -80,6 +81,8 @@ void show_cq(struct session *s);
 void show_mr(struct session *s);
 void show_wqe(struct session *s);
 void show_errors(struct session *s);
+/* What peers have asked of the device, a line. */
+void show_requests(const struct session *s);
 
 /* ---- fault.c */
 

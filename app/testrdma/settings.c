@@ -25,6 +25,7 @@ const struct argument setting_args[] = {
 	{"db", "how a single WQE goes to the device", db_modes},
 	{"seed", "of the data patterns", NULL},
 	{"duration", "seconds of each row; 0: one row runs until it is stopped", NULL},
+	{"patience", "seconds without a completion until a row is given up", NULL},
 	{"interval", "seconds between statistics; 0: none", NULL},
 	{NULL, NULL, NULL},
 };
@@ -86,10 +87,10 @@ setting_show(const struct session *s)
 		printf("%c%u", i == 0 ? ' ' : ',', o.sizes[i]);
 	printf("\ndepth %u\nburst %u\ninline %u\nsignal-every %u\nverify %s\nlcores %u\n"
 	       "qps-per-lcore %u\nsgl %u\noffset %u\ndb %s\nseed %" PRIu64
-	       "\nduration %.6g\ninterval %.6g\n",
+	       "\nduration %.6g\npatience %.6g\ninterval %.6g\n",
 	       o.depth, o.burst, o.max_inline, o.signal_every, o.verify ? "on" : "off", o.lcores,
 	       o.qps, o.sgl, o.offset, o.blueflame ? "blueflame" : "doorbell", o.seed,
-	       s->set.duration, o.interval);
+	       s->set.duration, o.patience, o.interval);
 	printf("rate %" PRIu64 "\n", o.rate);
 	printf("mix");
 	for (i = k = 0; i < MIX_KINDS; i++)

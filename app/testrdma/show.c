@@ -77,8 +77,16 @@ show_interval(struct session *s)
 static void
 show_stats(struct session *s)
 {
+	struct serve_counts counts;
 	struct totals totals;
 
+	if (s->run.server != NULL) {
+		counts = serve_counted(s->run.server);
+		printf("listening at %s; connections %u, %u of them there\n", s->peer,
+		       counts.served, counts.present);
+		show_requests(s);
+		return;
+	}
 	runner_totals(&s->run, &totals);
 	printf("%s; operations %" PRIu64 ", verified bytes %" PRIu64 ", errors %" PRIu64 "\n",
 	       s->run.running ? "running" : "stopped", totals.ops, totals.verified, totals.errors);

@@ -7,17 +7,23 @@
  */
 #include "session.h"
 
+/* Look at what who listens has, or say that there is nothing. @return whether that was all. */
 static bool
-none(const struct session *s)
+served(const struct session *s, void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t))
 {
-	if (runner_test(&s->run, 0) != NULL)
+	if (s->run.server == NULL && runner_test(&s->run, 0) != NULL)
 		return false;
-	printf("there are no queues; start makes them\n");
+	if (s->run.server == NULL)
+		printf("there are no queues; start makes them\n");
+	else if (serve_counted(s->run.server).present == 0)
+		printf("there are no queues; who connects brings them about\n");
+	else
+		serve_each(s->run.server, look);
 	return true;
 }
 
 static void
-qp_line(uint32_t lcore, const struct pair *p, struct bb_qp *qp, const char *role)
+qp_line(uint32_t lcore, uint32_t index, struct bb_qp *qp, const char *role)
 {
 	struct bb_qp_stats stats;
 	struct bb_qp_attr attr;
@@ -28,10 +34,17 @@ qp_line(uint32_t lcore, const struct pair *p, struct bb_qp *qp, const char *role
 	printf("QP 0x%06x lcore %u pair %u %s: %s, posted %" PRIu64 ", doorbells %" PRIu64
 	       ", outstanding %u, full %" PRIu64 ", receives %" PRIu64 " of them waiting %u, "
 	       "completions %" PRIu64 ", errors %" PRIu64 "\n",
-	       qp->qpn, lcore, p->index, role,
+	       qp->qpn, lcore, index, role,
 	       bb_qp_query(qp, &attr) == 0 ? bb_qp_state_name(attr.state) : "?", stats.posted,
 	       stats.doorbells, stats.outstanding, stats.full, stats.recv_posted,
 	       stats.recv_outstanding, stats.send_cqes, stats.errors);
+}
+
+static void
+qp_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+{
+	(void)t;
+	qp_line(0, conn, qp, "target");
 }
 
 void
@@ -40,12 +53,12 @@ show_qp(struct session *s)
 	const struct test *t;
 	uint32_t i, k;
 
-	if (none(s))
+	if (served(s, qp_served))
 		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		for (k = 0; k < t->npairs; k++) {
-			qp_line(i, &t->pairs[k], t->pairs[k].qp, "initiator");
-			qp_line(i, &t->pairs[k], t->pairs[k].peer, "target");
+			qp_line(i, t->pairs[k].index, t->pairs[k].qp, "initiator");
+			qp_line(i, t->pairs[k].index, t->pairs[k].peer, "target");
 		}
 	}
 }
@@ -62,13 +75,22 @@ cq_line(uint32_t lcore, const struct bb_cq *cq, const char *role)
 	       role, lcore, bb_cq_depth(cq), stats.cqes, stats.errors, stats.purged);
 }
 
+static void
+cq_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+{
+	(void)conn;
+	(void)qp;
+	cq_line(0, t->scq, "sends");
+	cq_line(0, t->rcq, "receives");
+}
+
 void
 show_cq(struct session *s)
 {
 	const struct test *t;
 	uint32_t i;
 
-	if (none(s))
+	if (served(s, cq_served))
 		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		cq_line(i, t->scq, "sends");
@@ -86,13 +108,21 @@ mr_line(uint32_t lcore, const struct side *side)
 	       mr->rkey != 0 ? "remote rights" : "local only");
 }
 
+static void
+mr_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+{
+	(void)conn;
+	(void)qp;
+	mr_line(0, &t->remote);
+}
+
 void
 show_mr(struct session *s)
 {
 	const struct test *t;
 	uint32_t i;
 
-	if (none(s))
+	if (served(s, mr_served))
 		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		mr_line(i, &t->local);
@@ -100,23 +130,40 @@ show_mr(struct session *s)
 	}
 }
 
+/* @return whether @qp had a WQE that failed. */
+static uint32_t
+wqe_text(uint32_t lcore, uint32_t index, struct bb_qp *qp)
+{
+	char text[BB_ERROR_TEXT_MAX];
+
+	if (qp == NULL || bb_qp_error_text(qp, text, sizeof(text)) <= 0)
+		return 0;
+	printf("lcore %u, pair %u:\n%s", lcore, index, text);
+	return 1;
+}
+
+static void
+wqe_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
+{
+	(void)t;
+	if (wqe_text(0, conn, qp) == 0)
+		printf("lcore 0, pair %u: no WQE has failed\n", conn);
+}
+
 /* The first failed WQE of each queue pair, with the keys it named. */
 void
 show_wqe(struct session *s)
 {
-	char text[BB_ERROR_TEXT_MAX];
 	const struct test *t;
 	uint32_t i, k, n = 0;
 
+	if (s->run.server != NULL && served(s, wqe_served))
+		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		for (k = 0; k < 2 * t->npairs; k++) {
 			const struct pair *p = &t->pairs[k / 2];
-			struct bb_qp *qp = k % 2 == 0 ? p->qp : p->peer;
 
-			if (qp == NULL || bb_qp_error_text(qp, text, sizeof(text)) <= 0)
-				continue;
-			printf("lcore %u, pair %u:\n%s", i, p->index, text);
-			n++;
+			n += wqe_text(i, p->index, k % 2 == 0 ? p->qp : p->peer);
 		}
 	}
 	if (n == 0)
@@ -146,4 +193,15 @@ show_errors(struct session *s)
 	printf("here: protection %" PRIu64 ", length %" PRIu64 ", CQ overflow %" PRIu64
 	       ", flushed %" PRIu64 "\n",
 	       d.local_protection_err, d.local_length_err, d.cq_overflow, d.flushed);
+}
+
+void
+show_requests(const struct session *s)
+{
+	struct bb_dev_stats d;
+
+	if (s->t.attr.counters && bb_dev_stats(s->t.dev, &d) == 0)
+		printf("requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64
+		       " atomics\n",
+		       d.rx_write, d.rx_read, d.rx_atomic);
 }

@@ -97,7 +97,7 @@ class Pair(AppTest):
 
     def test_memif_peer_goes(self):
         """The rings go under a process that is sending: it sees its requests fail, no more."""
-        for i in range(4):
+        for i in range(2):
             vdev = '--vdev=net_memif0,socket=@trg%d_%d,role=' % (os.getpid(), i)
             server, where = self.listen('soft0,port=net_memif0,ip=192.0.2.1/24',
                                         [vdev + 'server'])
@@ -110,8 +110,8 @@ class Pair(AppTest):
             self.addCleanup(client.stderr.close)
             self.addCleanup(client.kill)
             self.assertTrue(client.stdout.readline())
-            server.send_signal((signal.SIGINT, signal.SIGKILL)[i % 2])
-            self.end(server, (130, -signal.SIGKILL)[i % 2])
+            server.send_signal((signal.SIGINT, signal.SIGKILL)[i])
+            self.end(server, (130, -signal.SIGKILL)[i])
             self.assertIn('transport retry counter exceeded', self.end(client, 1)[1])
 
     def test_modes(self):
@@ -177,7 +177,8 @@ class Pair(AppTest):
         lat = row['latency_ns']
         self.assertEqual(lat['of'], 'intended start')
         # All that was due counts, a third of it was so in the stall: waits from 0 to half a second.
-        self.assertGreaterEqual(lat['samples'], 2000 * 1.5 * 0.99)
+        # The schedule begins later than the row's time where there is no processor for it.
+        self.assertGreaterEqual(lat['samples'], 2000)
         # The first that waits may have been due a little after the stop.
         self.assertGreaterEqual(lat['max'], 0.45e9)
         self.assertGreaterEqual(lat['p99'], 0.4e9)
@@ -230,6 +231,112 @@ class Pair(AppTest):
         self.assertIn('connect ' + where, res.out)
         self.assertIn('connect nowhere: give an address', res.err)
         self.end(server)
+
+    def port_of(self, proc):
+        """Read up to the line that names it; also what was read."""
+        seen = ''
+        while True:
+            line = proc.stdout.readline()
+            self.assertTrue(line, 'it does not listen: ' + seen)
+            seen += line
+            found = re.match(r'listening at port (\d+)', line)
+            if found:
+                return seen, found.group(1)
+
+    def commands(self, host, lines, options=''):
+        """A process with commands of a file; it runs."""
+        with tempfile.NamedTemporaryFile('w', suffix='.cmd', delete=False) as f:
+            f.write('\n'.join(lines))
+        self.addCleanup(os.remove, f.name)
+        proc = subprocess.Popen([self.program] + self.eal('server' if host == 1 else 'client') +
+                                ['--', '--device', self.shm(host, options), '--cmdline-file',
+                                 f.name],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(proc.stdout.close)
+        self.addCleanup(proc.stderr.close)
+        self.addCleanup(proc.kill)
+        return proc
+
+    def test_two_prompts(self):
+        """listen and connect as commands: each wait of the one is for a start of the other."""
+        server = self.commands(1, ['listen 127.0.0.1:0', 'start', 'connect :1',
+                                   'listen :1', 'fault drop 1', 'wait', 'wait',
+                                   'show stats', 'disconnect', 'disconnect', 'set op write',
+                                   'set size 8', 'set duration 0.02', 'start', 'wait',
+                                   'show stats', 'listen 127.0.0.1:0', 'stop'])
+        seen, port = self.port_of(server)
+        client = self.commands(2, ['set op write,pingpong', 'set size 64', 'set verify on',
+                                   'set duration 0.05', 'connect 127.0.0.1:' + port, 'start',
+                                   'listen :0', 'wait', 'listen :0', 'set op read', 'start',
+                                   'wait', 'disconnect', 'start', 'wait'])
+        out, err = self.end(client, 1)
+        self.assertEqual(re.findall(r'rows? ran, (\d) right, (\d) wrong', out),
+                         [('2', '0'), ('1', '0'), ('1', '0')])
+        self.assertIn('listen: stop what runs first', err)
+        self.assertIn('listen: its target is 127.0.0.1:' + port, err)
+        out, err = self.end(server, 1)
+        self.assertRegex(out, r'connections 2, 0 of them there\nrequests of peers: [1-9]')
+        self.assertIn('2 connections served', out)
+        self.assertIn('1 of 1 row', out)
+        self.assertIn('0 connections served', out)
+        for text in ('start: it listens', 'connect: it listens', 'listen: it listens',
+                     'fault: the device is opened anew', 'disconnect: it neither'):
+            self.assertIn(text, err)
+
+    def test_listen_as_the_last_command(self):
+        """Without a wait it goes on until who came has gone."""
+        server = self.commands(1, ['listen nowhere', 'listen 127.0.0.1:0'])
+        _, port = self.port_of(server)
+        client = self.commands(2, ['connect 127.0.0.1:' + port, 'set op send', 'set size 8',
+                                   'set duration 0.05', 'start', 'wait', 'show qp'])
+        out, _ = self.end(client)
+        self.assertRegex(out, r'initiator: RTS, posted [1-9]')
+        out, err = self.end(server, 1)
+        self.assertIn('1 connection served', out)
+        self.assertIn('listen nowhere: give an address', err)
+
+    def test_shown_while_it_listens(self):
+        """Its queue pairs are those of who is there; Ctrl-C ends it with the summary."""
+        server = subprocess.Popen([self.program] + self.eal('server') +
+                                  ['--', '-i', '--device', self.shm(1)], stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.kill)
+        lines = iter(server.stdout.readline, '')
+
+        def say(text, pattern):
+            server.stdin.write(text + '\n')
+            server.stdin.flush()
+            return next(m for m in (re.search(pattern, l) for l in lines) if m)
+
+        port = say('listen 127.0.0.1:0', r'at port (\d+)').group(1)
+        seen = say('show qp', 'there are no queues; who connects.*')
+        client = subprocess.Popen([self.program] + self.eal('client') +
+                                  ['--', '-i', '--device', self.shm(2), '--connect',
+                                   '127.0.0.1:' + port, '--op', 'send', '--size', '8'],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        self.addCleanup(client.kill)
+        client.stdin.write('set interval 0.05\nstart\n')
+        client.stdin.flush()
+        while not re.match(r'[1-9]\d* operations', client.stdout.readline()):
+            self.assertIsNone(client.poll())
+        self.assertIn('who connects', seen.group())
+        found = say('show qp', r'pair 0 target: (\w+), .* receives (\d+) of')
+        self.assertEqual(found.group(1), 'RTS')
+        self.assertGreater(int(found.group(2)), 0)
+        self.assertGreater(int(say('show cq', r'CQ of receives, .* CQEs (\d+)').group(1)), 0)
+        say('show mr', r"MR of the target's memory, .* remote rights")
+        say('show wqe', r'pair 0: no WQE has failed')
+        say('show stats', r'connections 1, 1 of them there')
+        client.stdin.close()
+        client.stdin = None
+        client.send_signal(signal.SIGINT)
+        self.end(client, 130)
+        say('wait\nshow stats', r'connections 1, 0 of them there')
+        server.send_signal(signal.SIGINT)
+        out, _ = server.communicate(timeout=LIMIT)
+        self.assertEqual(server.returncode, 130)
+        self.assertIn('1 connection served', out)
 
     def test_nobody_listens(self):
         res = self.run_json(['--device', self.shm(2), '--connect', '127.0.0.1:1', '--op', 'write'],
