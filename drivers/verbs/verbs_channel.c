@@ -81,8 +81,11 @@ int
 verbs_channel_destroy(struct bb_channel *ch)
 {
 	struct verbs_channel *h = ch->priv;
-	int err = ibv_destroy_comp_channel(h->ib);
+	const int fd = h->ib->fd, left = ibv_destroy_comp_channel(h->ib);
+	const int err = verbs_gone(verbs_dev_of(ch->dev), left);
 
+	if (err == 0 && left != 0)
+		close(fd);
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot destroy a completion channel: %s", ch->dev->name,
 		       strerror(err));

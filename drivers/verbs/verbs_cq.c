@@ -138,7 +138,7 @@ int
 verbs_cq_destroy(struct bb_cq *cq)
 {
 	struct verbs_cq *c = cq->ctrl->priv;
-	int err = ibv_destroy_cq(c->cq);
+	int err = verbs_gone(c->d, ibv_destroy_cq(c->cq));
 
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot destroy CQ 0x%x: %s", cq->ctrl->dev->name, cq->cqn,

@@ -119,6 +119,22 @@ close_ctx:
 	return ret;
 }
 
+int
+verbs_gone(struct verbs_dev *d, int err)
+{
+	struct ibv_device_attr_ex attr;
+
+	if (err != EIO && err != EBUSY)
+		return err;
+	if (!__atomic_load_n(&d->gone, __ATOMIC_RELAXED)) {
+		/* Nobody has read its last event: another command tells. */
+		if (ibv_query_device_ex(d->ctx, NULL, &attr) != EIO)
+			return err;
+		__atomic_store_n(&d->gone, true, __ATOMIC_RELAXED);
+	}
+	return 0;
+}
+
 static int
 verbs_close(struct bb_dev *dev)
 {

@@ -33,7 +33,7 @@ verbs_dm_alloc(struct bb_dm_ctrl *dm)
 int
 verbs_dm_free(struct bb_dm_ctrl *dm)
 {
-	int err = ibv_free_dm(dm->priv);
+	int err = verbs_gone(verbs_dev_of(dm->pub.dev), ibv_free_dm(dm->priv));
 
 	if (err != 0)
 		BB_LOG(ERR, "%s: cannot free %" PRIu64 " bytes of device memory: %s",

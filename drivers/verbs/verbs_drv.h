@@ -57,6 +57,7 @@ struct verbs_dev {
 	struct ibv_device_attr_ex attr;
 	bool no_cq_ex, no_qp_ex, no_td; /* the provider has not: said once */
 	bool rxe;                       /* the kernel's rxe: see verbs_caps.c */
+	bool gone;                      /* see verbs_gone(); __atomic */
 	struct ibv_mr no_mr;            /* without a key */
 	pthread_mutex_t keys_lock;      /* EAL's callbacks register, owners bind */
 	struct verbs_mr_list keys[VERBS_KEY_BUCKETS];
@@ -178,6 +179,14 @@ verbs_qp_of(const struct bb_qp *qp)
 {
 	return qp->ctrl->priv;
 }
+
+/* ---- verbs_dev.c */
+/*
+ * What a call of libibverbs that gives an object back has returned. When the device has been taken
+ * away, the kernel has freed the object already and says EIO, and what libibverbs then keeps of it
+ * makes that of others say EBUSY: 0 for both.
+ */
+int verbs_gone(struct verbs_dev *d, int err);
 
 /* ---- verbs_caps.c */
 int verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr);

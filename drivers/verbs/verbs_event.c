@@ -105,6 +105,8 @@ verbs_event_get(struct bb_dev *dev, struct bb_event *event)
 		}
 		known = translate(&e, &ev);
 		ibv_ack_async_event(&e);
+		if (e.event_type == IBV_EVENT_DEVICE_FATAL)
+			__atomic_store_n(&d->gone, true, __ATOMIC_RELAXED);
 		if (!known)
 			continue;
 		*event = ev;

@@ -191,8 +191,11 @@ verbs_qp_stop(struct bb_qp *qp, const char *what, int err)
 	struct verbs_qp *q = verbs_qp_of(qp);
 
 	if (what != NULL)
-		BB_LOG(ERR, "QP 0x%x: the provider refuses %s: %s; the QP goes to ERR", qp->qpn,
-		       what, strerror(err));
+		BB_LOG(ERR, "QP 0x%x: the provider refuses %s: %s%s; the QP goes to ERR", qp->qpn,
+		       what, strerror(err),
+		       err == EIO && verbs_gone(verbs_dev_of(qp->ctrl->pd->dev), err) == 0
+			       ? ": the device is gone"
+			       : "");
 	q->failed = true;
 	(void)ibv_modify_qp(q->ib, &a, IBV_QP_STATE);
 }

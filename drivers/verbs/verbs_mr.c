@@ -157,6 +157,7 @@ verbs_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr)
 	int err;
 
 	err = m->kind == BB_DRV_MR_MW ? ibv_dealloc_mw(m->mw) : ibv_dereg_mr(m->mr);
+	err = verbs_gone(verbs_dev_of(pd->dev), err);
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot give back key 0x%x: %s", pd->dev->name, mr->rkey,
 		       strerror(err));

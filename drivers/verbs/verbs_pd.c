@@ -23,7 +23,7 @@
 static void
 ah_free(const struct bb_dev *dev, struct ibv_ah *ah)
 {
-	int err = ibv_destroy_ah(ah);
+	int err = verbs_gone(verbs_dev_of(dev), ibv_destroy_ah(ah));
 
 	if (err != 0)
 		BB_LOG(ERR, "%s: cannot destroy an address handle: %s", dev->name, strerror(err));
@@ -105,7 +105,7 @@ verbs_pd_free(struct bb_pd *pd)
 
 	/* Its QPs are gone, and what they waited for. */
 	ah_reap(pd->dev, p);
-	err = ibv_dealloc_pd(p->pd);
+	err = verbs_gone(verbs_dev_of(pd->dev), ibv_dealloc_pd(p->pd));
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot free a PD: %s", pd->dev->name, strerror(err));
 		return -err;

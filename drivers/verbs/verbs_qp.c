@@ -295,7 +295,7 @@ verbs_qp_destroy(struct bb_qp *qp)
 
 	verbs_post_abort(q);
 	(void)qpn_note(d, qp->qpn, 0);
-	err = ibv_destroy_qp(q->ib);
+	err = verbs_gone(d, ibv_destroy_qp(q->ib));
 	if (err != 0) {
 		(void)qpn_note(d, qp->qpn, (uint16_t)qp->user_index);
 		BB_LOG(ERR, "%s: cannot destroy QP 0x%x: %s", qp->ctrl->pd->dev->name, qp->qpn,

@@ -127,7 +127,7 @@ int
 verbs_srq_destroy(struct bb_srq *srq)
 {
 	struct verbs_srq *s = srq->ctrl->priv;
-	int err = ibv_destroy_srq(s->ib);
+	int err = verbs_gone(verbs_dev_of(srq->ctrl->pd->dev), ibv_destroy_srq(s->ib));
 
 	/* On a failure the device may still read: nothing is freed, the call may be repeated. */
 	if (err != 0) {

@@ -27,6 +27,7 @@ struct null_dev {
 
 	bool no_cq_ex, no_qp_ex, no_td, no_keys, no_resize; /* the provider lacks these */
 	bool no_devices;
+	bool gone;       /* taken away: what asks the kernel fails with EIO */
 	bool iwarp;      /* what its transport is */
 	bool silent;     /* requests are only completed: no data moves, for counting */
 	bool hold;       /* requests do not complete before null_release() */

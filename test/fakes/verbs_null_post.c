@@ -191,6 +191,8 @@ run(struct null_qp *q, const struct ibv_send_wr *wr)
 static int
 refuses(void)
 {
+	if (null_dev.gone)
+		return EIO;
 	return null_dev.bad_wr != 0 && --null_dev.bad_wr == 0 ? EINVAL : 0;
 }
 
@@ -198,9 +200,11 @@ static int
 post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	for (; wr != NULL; wr = wr->next) {
-		if (refuses() != 0) {
+		int err = refuses();
+
+		if (err != 0) {
 			*bad = wr;
-			return EINVAL;
+			return err;
 		}
 		null_dev.wr_plain++;
 		run(outer_of(qp, struct null_qp, qp), wr);
@@ -213,10 +217,11 @@ recv_add(struct null_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	for (; wr != NULL; wr = wr->next) {
 		struct null_recv *r = &rq->wr[rq->tail % NULL_RING];
+		int err = refuses();
 
-		if (refuses() != 0) {
+		if (err != 0) {
 			*bad = wr;
-			return EINVAL;
+			return err;
 		}
 		r->wr_id = wr->wr_id;
 		r->n = wr->num_sge;
@@ -262,9 +267,10 @@ next_req(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 {
 	struct null_qp *q = outer_of(ex, struct null_qp, ex);
 	struct null_req *r = &q->batch[q->n++ % 64];
+	int err = refuses();
 
-	if (refuses() != 0)
-		q->err = EINVAL;
+	if (err != 0)
+		q->err = err;
 	r->wr.wr_id = ex->wr_id;
 	r->wr.opcode = opcode;
 	r->wr.send_flags = ex->wr_flags;

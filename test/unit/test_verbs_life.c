@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The verbs driver on the null provider: a device that is taken away, and signals. */
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "verbs_fixture.h"
+
+/* More than a fixture has. */
+struct more {
+	struct bb_mw *mw;
+	struct bb_dm *dm;
+	struct bb_ah *ah;
+};
+
+static void
+more_make(struct fixture *f, struct more *m)
+{
+	struct bb_path path;
+
+	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &m->mw), 0);
+	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &m->dm), 0);
+	memset(&path, 0, sizeof(path));
+	path.port = 1;
+	assert_int_equal(bb_ah_create(f->pd, &path, &m->ah), 0);
+}
+
+static void
+more_free(struct more *m)
+{
+	assert_int_equal(bb_ah_destroy(m->ah), 0);
+	assert_int_equal(bb_dm_free(m->dm), 0);
+	assert_int_equal(bb_mw_free(m->mw), 0);
+}
+
+/* What is posted now completes, in error. */
+static void
+posts_fail(struct fixture *f)
+{
+	const struct bb_sge sge = piece(f, FROM, 8);
+	struct bb_wc wc[2];
+
+	assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f->qp);
+	take(f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+	assert_int_equal(wc[1].wr_id, 3);
+	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+}
+
+static void
+control_calls_fail(struct fixture *f)
+{
+	struct bb_cq_attr cattr;
+	struct bb_mr *mr;
+	struct bb_cq *cq;
+
+	assert_int_equal(bb_mr_reg(f->pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), -EIO);
+	bb_cq_attr_init(&cattr);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -EIO);
+}
+
+/*
+ * The device is taken away with requests under way: the event comes, requests fail, and all can
+ * be given back; the event read or not.
+ */
+static void
+test_gone(void **state)
+{
+	struct bb_event event;
+	struct fixture f;
+	struct bb_sge sge;
+	struct more m;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < 4 * RTE_DIM(kinds); k++) {
+		const bool told = (k & 1) != 0, srq = (k & 2) != 0;
+
+		null_reset();
+		make(&f, BB_QPT_RC, srq, k / 4);
+		more_make(&f, &m);
+		post_recv(&f, 7);
+		null_dev.hold = true;
+		sge = piece(&f, FROM, 8);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		null_dev.gone = true;
+		null_async(IBV_EVENT_DEVICE_FATAL, NULL);
+		if (told) {
+			assert_int_equal(bb_event_get(f.dev, &event), 0);
+			assert_int_equal(event.type, BB_EVENT_DEV_FATAL);
+			assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+		}
+		posts_fail(&f);
+		control_calls_fail(&f);
+		more_free(&m);
+		fixture_free(&f);
+		null_dev.hold = false;
+		null_release();
+	}
+}
+
+/* EIO of a device that is there is an error as others are, and so is EBUSY. */
+static void
+test_not_gone(void **state)
+{
+	static const int errs[] = {EIO, EBUSY};
+	struct fixture f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(errs); i++) {
+		make(&f, BB_QPT_RC, false, 0);
+		null_dev.fail_at = 1;
+		null_dev.fail_errno = errs[i];
+		assert_int_equal(bb_mr_dereg(f.mr), -errs[i]);
+		assert_string_equal(null_dev.failed_call, "ibv_dereg_mr");
+		fixture_free(&f);
+	}
+}
+
+static volatile sig_atomic_t alarms;
+
+static void
+on_alarm(int sig)
+{
+	(void)sig;
+	alarms++;
+}
+
+/* A signal ends a wait, and takes no event away. */
+static void
+test_signal(void **state)
+{
+	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+	const struct sigaction act = {.sa_handler = on_alarm};
+	struct sigaction before;
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_cq *cq;
+	struct bb_wc wc;
+	int i, ret;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(bb_cq_arm(f.cq, false), 0);
+		assert_int_equal(bb_channel_wait(f.ch, -1, &cq), -EINTR);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(f.qp);
+		do
+			ret = bb_channel_wait(f.ch, -1, &cq);
+		while (ret == -EINTR);
+		assert_int_equal(ret, 0);
+		assert_ptr_equal(cq, f.cq);
+		take(&f, &wc, 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+	}
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	assert_true(alarms >= 20);
+	fixture_free(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test_setup_teardown(test_not_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_life", tests, NULL, NULL);
+}
