@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Plain RDMA WRITEs and SENDs, decoded where they stand: of one block, with one piece or inline
- * data, that nothing is wrong with. What does not pass is left to soft_req_decode(), which tells
- * why.
+ * Plain RDMA WRITEs and SENDs, decoded where they stand: of one block with one piece, or with
+ * inline data, which of a WRITE may take two, that nothing is wrong with. What does not pass is
+ * left to soft_req_decode(), which tells why.
  */
 #ifndef SOFT_FAST_H
 #define SOFT_FAST_H
@@ -32,9 +32,10 @@ struct soft_write {
 	uint64_t len;
 	uint64_t raddr;
 	uint32_t rkey;
+	uint32_t blocks;
 };
 
-/* The data of the WQE in block @b of @ds segments: one segment at @at, to its end. */
+/* The data of the WQE in block @b of @ds segments: one piece from @at on, to its end. */
 static inline bool
 soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint32_t at,
 	       uint32_t ds, struct soft_write *w)
@@ -45,7 +46,8 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 	if (hdr & BB_WQE_INLINE) {
 		w->len = hdr & ~BB_WQE_INLINE;
 		w->src = b + at + 4;
-		if (unlikely(w->len - 1 > ds * BB_WQE_SEG - at - 5))
+		if (unlikely(ds * BB_WQE_SEG !=
+			     at + bb_wqe_inline_ds((uint32_t)w->len) * BB_WQE_SEG))
 			return false;
 	} else {
 		if (ds * BB_WQE_SEG != at + BB_WQE_SEG || hdr == 0)
@@ -60,20 +62,28 @@ soft_fast_data(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b
 	return likely((w->len - 1) >> qp->log_msg_max == 0);
 }
 
-/* The WQE in block @b at index @idx, as far as it is ours. False: not for the short cut. */
+/*
+ * The WQE in block @b at index @idx, of which @left are posted, as far as it is ours. False: not
+ * for the short cut.
+ */
 static inline bool
 soft_fast_decode(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *b, uint16_t idx,
-		 struct soft_write *w)
+		 uint32_t left, struct soft_write *w)
 {
 	uint64_t head = soft_ring64(b);
 	uint32_t ds;
 
-	/* Opmod 0, the right index, RDMA WRITE; the right QP, 3 or 4 segments. */
+	/* Opmod 0, the right index, RDMA WRITE; the right QP, 3 to 8 segments. */
 	if ((uint32_t)head != bb_be32((uint32_t)idx << 8 | BB_WQE_RDMA_WRITE))
 		return false;
 	ds = bb_be32((uint32_t)(head >> 32)) ^ qp->qpn << 8;
-	if (ds - 3 > 1)
-		return false;
+	w->blocks = 1;
+	if (ds - 3 > 1) {
+		/* Two blocks hold inline data alone, and follow each other in memory. */
+		if (ds - 5 > 3 || left < 2 || ((idx + 1u) & ((1u << qp->log_sq) - 1)) == 0)
+			return false;
+		w->blocks = 2;
+	}
 	if (unlikely(!soft_fast_data(e, qp, b, 32, ds, w)))
 		return false;
 	w->raddr = bb_be64(soft_ring64(b + 16));

@@ -95,6 +95,9 @@ soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
 		_mm_storeu_si128(to + 2, c);
 		_mm_storeu_si128(to + 3, d);
 	}
+	for (; len - i >= 16; i += 16)
+		_mm_storeu_si128((__m128i *)(void *)(dst + i),
+				 _mm_loadu_si128((const __m128i *)(const void *)(src + i)));
 #endif
 #endif
 	for (; i < len; i += sizeof(v)) {

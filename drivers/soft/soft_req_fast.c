@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The requester's short cut: RDMA WRITEs of one block, with one piece or inline data,
+ * The requester's short cut: RDMA WRITEs with one piece or inline data, of at most two blocks,
  * that nothing is wrong with. Every check of soft_req.c and soft_resp.c is made here,
  * several at once; the first WQE that does not pass, or is no such WQE, is left to them
  * to be executed or refused. Nothing here tells why.
@@ -18,8 +18,7 @@ uint32_t
 soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 {
 	const uint32_t mask = (1u << qp->log_sq) - 1, posted = (uint16_t)(qp->sq_pi - qp->sq_ci);
-	const uint32_t most = RTE_MIN(posted, budget);
-	uint32_t psn = qp->sq_psn, done = 0;
+	uint32_t psn = qp->sq_psn, done = 0, at = 0;
 	uint16_t ci = qp->sq_ci;
 	bool alive = true;
 	struct soft_qp *p;
@@ -37,11 +36,11 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		const char *why;
 
 		/* From another core's cache: the CPU does not look ahead over a loop this long. */
-		if (done + AHEAD < posted)
+		if (at + AHEAD < posted)
 			rte_prefetch0(qp->sq + ((size_t)((ci + AHEAD) & mask) << 6));
 
 		fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
-		if (unlikely(!soft_fast_decode(e, qp, b, ci, &w)))
+		if (unlikely(!soft_fast_decode(e, qp, b, ci, posted - at, &w)))
 			break;
 		dst = soft_mem_find(e, p->dev, w.rkey, p->pdn, w.raddr, w.len,
 				    SOFT_RIGHT_REMOTE_WRITE, &why);
@@ -59,9 +58,10 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		if (fm_ce_se & BB_WQE_CE_CQE)
 			alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0,
 					       BB_WQE_RDMA_WRITE, ci, BB_CQE_REQ << 4);
-		ci++;
+		ci = (uint16_t)(ci + w.blocks);
+		at += w.blocks;
 		done++;
-	} while (done != most && likely(alive));
+	} while (at != posted && done != budget && likely(alive));
 	if (unlikely(done == 0))
 		return 0;
 	qp->sq_ci = ci;

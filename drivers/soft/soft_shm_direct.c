@@ -125,18 +125,17 @@ static uint32_t
 direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 {
 	struct soft_qp *qp = w->qp;
-	const uint32_t mask = (1u << qp->log_sq) - 1, posted = (uint16_t)(qp->sq_pi - qp->sq_ci);
-	const uint32_t most = RTE_MIN(posted, budget);
+	const uint32_t mask = (1u << qp->log_sq) - 1;
+	uint32_t left = (uint16_t)(qp->sq_pi - qp->sq_ci), done = 0;
 	uint16_t ci = qp->sq_ci;
-	uint32_t done = 0;
 	bool alive = true, stamped = false;
 
-	while (done != most && likely(alive)) {
+	while (left != 0 && done != budget && likely(alive)) {
 		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
 		struct soft_write r;
 		uint8_t fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED), *dst;
 
-		if (unlikely(!soft_fast_decode(e, qp, b, ci, &r)))
+		if (unlikely(!soft_fast_decode(e, qp, b, ci, left, &r)))
 			break;
 		dst = direct_find(w, r.rkey, r.raddr, r.len, SOFT_SHM_WRITE);
 		if (unlikely(dst == NULL))
@@ -152,7 +151,8 @@ direct_writes(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 			alive = soft_cqe_write(e, qp, qp->scq, bb_be32(qp->user_index), 0, 0,
 					       BB_WQE_RDMA_WRITE, ci, BB_CQE_REQ << 4);
 		}
-		ci++;
+		ci = (uint16_t)(ci + r.blocks);
+		left -= r.blocks;
 		done++;
 	}
 	qp->sq_ci = ci;

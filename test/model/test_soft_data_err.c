@@ -128,6 +128,14 @@ inline_too_long(struct rig_pair *p)
 }
 
 static void
+inline_too_long_two(struct rig_pair *p)
+{
+	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+	rig_inline(&p->a, 2, p->ma.p, 45);
+	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 5, 0); /* 44 bytes fit */
+}
+
+static void
 inline_huge(struct rig_pair *p)
 {
 	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
@@ -229,6 +237,7 @@ test_requester(void **state)
 		{"inline_in_read", inline_in_read, QP_OP, 0x68},
 		{"inline_in_atomic", inline_in_atomic, QP_OP, 0x68},
 		{"inline_too_long", inline_too_long, QP_OP, 0x68},
+		{"inline_too_long_two", inline_too_long_two, QP_OP, 0x68},
 		{"inline_huge", inline_huge, QP_OP, 0x68},
 		{"too_long", too_long, LENGTH, 0x69},
 		{"too_long_sum", too_long_sum, LENGTH, 0x69},

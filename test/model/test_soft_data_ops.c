@@ -221,6 +221,18 @@ test_inline(void **state)
 	rig_ring(&p->a);
 	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
 	check_written(p, 40, 0, 127);
+	/* Inline data and a pointer in one block, and in two. */
+	for (i = 0; i < 2; i++) {
+		uint32_t len = i == 0 ? 4 : 40, ds = 2;
+
+		rig_raddr(&p->a, (uintptr_t)p->mb.p + 40, p->mb.mr->rkey);
+		ds += rig_inline(&p->a, 2, p->ma.p, len);
+		rig_data(&p->a, ds, &p->ma, len, 16);
+		rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, ds + 1, 0);
+		rig_ring(&p->a);
+		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+		check_written(p, 40, 0, len + 16);
+	}
 }
 
 /* As many pieces as a WQE can hold: 61 of an RDMA WRITE, gathered and scattered. */
@@ -340,17 +352,19 @@ static void
 test_inline_wrap(void **state)
 {
 	struct rig_pair *p = *state;
-	uint32_t i;
+	uint32_t i, len;
 
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 600; i++) {
 		uint32_t ds = 2;
 
+		/* Blocks: 3 or 4; then 1 or 2, of which one in three is behind the ring's end. */
+		len = i < 300 ? 150 + i % 70 : i % 3 == 0 ? 8 : 29 + i % 64;
 		rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
-		ds += rig_inline(&p->a, 2, p->ma.p + i, 150 + i % 70);
+		ds += rig_inline(&p->a, 2, p->ma.p + i, len);
 		rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, ds, 0);
 		rig_ring(&p->a);
 		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
-		assert_memory_equal(p->mb.p, p->ma.p + i, 150 + i % 70);
+		assert_memory_equal(p->mb.p, p->ma.p + i, len);
 	}
 }
 
