@@ -25,18 +25,13 @@ struct bb_qp_error {
 	char wqe[640];
 };
 
-void
-bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter)
+/* The WQE at @counter in words, and its pieces. */
+static void
+wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t counter)
 {
-	struct bb_qp_error *e;
 	const struct bb_srqring *srq;
 	const uint8_t *wqe;
 
-	/* Off the fast path, as the log is. Without memory what is logged already must do. */
-	e = calloc(1, sizeof(*e));
-	if (e == NULL)
-		return;
-	e->wc = *wc;
 	e->send = send;
 	if (send && qp->sq.wqes[counter & qp->sq.mask].direct != BB_SQ_BUILT) {
 		snprintf(e->wqe, sizeof(e->wqe),
@@ -58,6 +53,19 @@ bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t c
 		bb_recv_wqe_dump(e->wqe, sizeof(e->wqe), wqe, 1u << qp->rq.log_stride);
 		e->n = bb_recv_wqe_pieces(e->pieces, PIECES_MAX, wqe, 1u << qp->rq.log_stride);
 	}
+}
+
+void
+bb_qp_error_note(struct bb_qp *qp, const struct bb_wc *wc, bool send, uint16_t counter)
+{
+	struct bb_qp_error *e;
+
+	/* Off the fast path, as the log is. Without memory what is logged already must do. */
+	e = calloc(1, sizeof(*e));
+	if (e == NULL)
+		return;
+	e->wc = *wc;
+	wqe_take(e, qp, send, counter);
 	BB_LOG(ERR, "QP 0x%x: the %s was %s", qp->qpn, send ? "request" : "receive", e->wqe);
 	__atomic_store_n(&qp->ctrl->error, e, __ATOMIC_RELEASE);
 }
@@ -73,7 +81,8 @@ add_range(struct bb_text *t, const struct bb_wqe_piece *p, uint64_t start, uint6
 {
 	/* Of a peer's key the length is not in the segment. */
 	if (p->addr < start || p->addr - start > len)
-		bb_text_add(t, "; the piece begins outside it");
+		bb_text_add(t, "; the piece begins outside it%s",
+			    p->remote ? ", so the key meant may be another device's" : "");
 	else if (p->len > len - (p->addr - start))
 		bb_text_add(t, "; the piece ends %" PRIu64 " bytes behind it",
 			    p->len - (len - (p->addr - start)));
@@ -154,13 +163,22 @@ add_key(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 	bb_text_add(t, "\n");
 }
 
+static void
+add_wqe(struct bb_text *t, const struct bb_qp *qp, const struct bb_qp_error *e)
+{
+	uint32_t i;
+
+	bb_text_add(t, "  the %s: %s\n", e->send ? "request" : "receive", e->wqe);
+	for (i = 0; i < e->n; i++)
+		add_key(t, qp, &e->pieces[i]);
+}
+
 int
 bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size)
 {
 	const struct bb_qp_error *e;
 	struct bb_text t;
 	struct bb_dev *dev;
-	uint32_t i;
 
 	if (qp == NULL || (buf == NULL && size != 0))
 		return -EINVAL;
@@ -173,10 +191,52 @@ bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size)
 			    bb_wc_status_name(e->wc.status), e->wc.syndrome, e->wc.vendor_err);
 		bb_text_add(&t, "  likely cause: %s\n",
 			    bb_wc_status_cause(e->wc.status, e->wc.vendor_err));
-		bb_text_add(&t, "  the %s: %s\n", e->send ? "request" : "receive", e->wqe);
-		for (i = 0; i < e->n; i++)
-			add_key(&t, qp, &e->pieces[i]);
+		add_wqe(&t, qp, e);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	return e != NULL ? (int)t.len : -ENOENT;
+}
+
+/* The first block of the oldest request without a completion: the latest one with its number. */
+static bool
+oldest(const struct bb_sq *sq, uint16_t *counter)
+{
+	uint32_t i;
+
+	for (i = 1; sq->seq != sq->done && i <= sq->mask + 1; i++) {
+		*counter = (uint16_t)(sq->pi - i);
+		if (sq->wqes[*counter & sq->mask].seq == sq->done + 1)
+			return true;
+	}
+	return false;
+}
+
+int
+bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
+{
+	struct bb_qp_error *e;
+	struct bb_text t;
+	struct bb_dev *dev;
+	uint16_t counter;
+
+	if (qp == NULL || (buf == NULL && size != 0))
+		return -EINVAL;
+	if (!oldest(&qp->sq, &counter))
+		return -ENOENT;
+	e = calloc(1, sizeof(*e));
+	if (e == NULL)
+		return -ENOMEM;
+	wqe_take(e, qp, true, counter);
+	t = bb_text_start(buf, size);
+	dev = qp->ctrl->pd->dev;
+	pthread_mutex_lock(&dev->lock);
+	bb_text_add(&t,
+		    "QP 0x%x: no completion of %u requests; the oldest, wr_id 0x%" PRIx64
+		    ", was%s handed over\n",
+		    qp->qpn, qp->sq.seq - qp->sq.done, qp->sq.wqes[counter & qp->sq.mask].wr_id,
+		    (int32_t)((uint32_t)qp->sq.rung_seq - (qp->sq.done + 1)) >= 0 ? "" : " not");
+	add_wqe(&t, qp, e);
+	pthread_mutex_unlock(&dev->lock);
+	free(e);
+	return (int)t.len;
 }

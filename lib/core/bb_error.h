@@ -31,6 +31,17 @@ extern "C" {
  */
 int bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size);
 
+/**
+ * The oldest request that was posted and of which no completion tells yet, with what its keys
+ * allow, as bb_qp_error_text() has it: what to look at where nothing comes back. Without a
+ * signalled request behind it there is nothing wrong with that.
+ *
+ * Control path, only the QP's owner: it reads what posts and polls write.
+ * @param buf gets at most @p size bytes, its zero included; may be NULL with @p size 0
+ * @return the length of the whole text, as snprintf(); -ENOENT all are complete; -EINVAL; -ENOMEM.
+ */
+int bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

@@ -214,6 +214,27 @@ class Pair(AppTest):
             self.assertIn(says, res.err)
             self.end(server)
 
+    def test_lost_completion(self):
+        """A device that swallows a completion, of the initiator's or the target's: --patience
+        ends the row, with the request that nothing came back of and what that may mean. Of one
+        operation at a time there is none behind it whose completion would show it first."""
+        for ours, theirs, op, causes in (
+                (',defect=skip_cqe', '', 'write', ['or its completion is lost', 'RDMA_WRITE',
+                                                   "the peer's rkey"]),
+                (',defect=skip_cqe', '', 'fetch_add', ['or its completion is lost', 'FETCH_ADD']),
+                ('', ',defect=skip_cqe', 'send', ['the target reports no receive']),
+                ('', ',defect=skip_cqe', 'pingpong', ['no completion for 1 s'])):
+            with self.subTest(ours=ours, theirs=theirs, op=op):
+                server, where = self.listen(self.shm(1, theirs))
+                res = self.run_json(['--device', self.shm(2, ours), '--connect', where, '--op', op,
+                                     '--size', '64', '--depth', '1', '--duration', '0.5',
+                                     '--patience', '1'], self.eal('client'), rc=1)
+                self.assertRegex(res.err, r'no completion for 1 s: pair 0 posted \d+ operations')
+                for cause in causes:
+                    self.assertIn(cause, res.err)
+                self.assertIn('given up', res.out)
+                self.end(server)
+
     def test_prompt(self):
         """A session connects at start, and can go back to one process."""
         server, where = self.listen(self.shm(1))

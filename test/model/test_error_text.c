@@ -76,6 +76,46 @@ unknown_lkey(void **state)
 	env_stop(&e);
 }
 
+/* What was posted and not reported: the oldest of it, until its completion is polled. */
+static void
+pending(void **state)
+{
+	struct bb_sge sge;
+	struct bb_wc wc;
+	char want[64];
+	int len, i;
+
+	(void)state;
+	start();
+	sge = sge_of(&e.a, 0, 64);
+	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_post_write(e.a.qp, 0x70 + (uint64_t)i, &sge, 1,
+					       raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+	len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
+	assert_int_equal(len, strlen(text));
+	assert_non_null(
+		strstr(text, "no completion of 3 requests; the oldest, wr_id 0x70, was not"));
+	bb_qp_ring(e.a.qp);
+	for (i = 0; i < 3; i++) {
+		len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
+		snprintf(want, sizeof(want), "of %d requests; the oldest, wr_id 0x%x, was handed",
+			 3 - i, 0x70u + (unsigned int)i);
+		assert_non_null(strstr(text, want));
+		snprintf(want, sizeof(want), "WQE %d: RDMA_WRITE", i);
+		assert_non_null(strstr(text, want));
+		snprintf(want, sizeof(want), "lkey 0x%x: ", e.a.mr->lkey);
+		assert_non_null(strstr(text, want));
+		env_poll(&e, &e.a, &wc, 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+	}
+	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
+	assert_int_equal(bb_qp_pending_text(NULL, text, sizeof(text)), -EINVAL);
+	assert_int_equal(bb_qp_pending_text(e.a.qp, NULL, 1), -EINVAL);
+	env_stop(&e);
+}
+
 static void
 past_the_end(void **state)
 {
@@ -283,12 +323,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unknown_lkey),       cmocka_unit_test(past_the_end),
-		cmocka_unit_test(before_the_start),   cmocka_unit_test(another_pd),
-		cmocka_unit_test(no_local_write),     cmocka_unit_test(wrong_rkey),
-		cmocka_unit_test(rkey_without_right), cmocka_unit_test(receive_too_short),
-		cmocka_unit_test(no_receive),         cmocka_unit_test(peer_silent),
-		cmocka_unit_test(right_of_the_qp),    cmocka_unit_test(heap_key),
+		cmocka_unit_test(pending),           cmocka_unit_test(unknown_lkey),
+		cmocka_unit_test(past_the_end),      cmocka_unit_test(before_the_start),
+		cmocka_unit_test(another_pd),        cmocka_unit_test(no_local_write),
+		cmocka_unit_test(wrong_rkey),        cmocka_unit_test(rkey_without_right),
+		cmocka_unit_test(receive_too_short), cmocka_unit_test(no_receive),
+		cmocka_unit_test(peer_silent),       cmocka_unit_test(right_of_the_qp),
+		cmocka_unit_test(heap_key),
 	};
 	int ret = env_eal_init("error_text");
 
