@@ -250,13 +250,12 @@ atomic_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t n
 }
 
 void
-bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now)
+bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
-	uint16_t flags = bb_roce_ops[pkt->opcode].flags;
 	bool ack = (pkt->opcode & 0x1f) == BB_ROCE_ACK, data = !ack, missing;
 	uint8_t kind = (flags & BB_ROCE_F_AETH) != 0 ? pkt->syndrome & AETH_CLASS : 0;
-	uint32_t ahead = bb_roce_psn_distance(req->una, pkt->psn), una;
+	uint32_t ahead = bb_roce_psn_distance(req->una, pkt->psn), end, una;
 
 	if (ahead >= bb_roce_psn_distance(req->una, req->sent)) {
 		/* An unsolicited ACK says the last thing again, for its credits (9.7.7.2.2). */
@@ -273,13 +272,11 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t n
 	}
 	if ((flags & BB_ROCE_F_AETH) != 0 && kind == BB_ROCE_AETH_ACK)
 		take_credits(qp, pkt);
-	una = acknowledged(qp, pkt->psn, &missing);
-	if (ack && kind == BB_ROCE_AETH_ACK && una == pkt->psn) {
-		/* The PSN itself too, unless it is to be answered with data. */
-		bool more;
-
-		una = acknowledged(qp, bb_roce_psn_add(una, 1), &more);
-	}
+	/* An ACK is for the PSN itself too, unless that is to be answered with data. */
+	end = bb_roce_psn_add(pkt->psn, ack && kind == BB_ROCE_AETH_ACK);
+	una = acknowledged(qp, end, &missing);
+	if (una != end)
+		una = acknowledged(qp, pkt->psn, &missing);
 	progress(qp, una, now);
 	if (qp->state != BB_ROCE_RTS)
 		return;

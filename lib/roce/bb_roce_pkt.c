@@ -6,16 +6,6 @@
 #include "bb_roce_pkt.h"
 #include "bb_wqe.h"
 
-/* Of BTH byte 1, beside the pad count in bits 4 and 5. */
-#define BTH_SE     0x80u
-#define BTH_MIGREQ 0x40u
-#define BTH_TVER   0x0fu
-/* Byte 4; the other bits are reserved and not looked at. */
-#define BTH_FECN 0x80u
-#define BTH_BECN 0x40u
-/* Byte 8 */
-#define BTH_ACKREQ 0x80u
-
 static uint32_t
 get32(const uint8_t *p)
 {
@@ -61,28 +51,49 @@ put64(uint8_t *p, uint64_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
-static uint8_t
-bth_flags(const uint8_t *p)
+/* All headers that may follow the BTH. */
+#define EXTENDED                                                                                   \
+	(BB_ROCE_F_DETH | BB_ROCE_F_RETH | BB_ROCE_F_ATOMICETH | BB_ROCE_F_AETH |                  \
+	 BB_ROCE_F_ATOMICACK | BB_ROCE_F_IMM | BB_ROCE_F_IETH)
+
+static inline void
+get_key(struct bb_roce_pkt *pkt, const uint8_t *p)
 {
-	return (uint8_t)((p[1] & BTH_SE ? BB_ROCE_SE : 0) |
-			 (p[1] & BTH_MIGREQ ? BB_ROCE_MIGREQ : 0) |
-			 (p[4] & BTH_FECN ? BB_ROCE_FECN : 0) |
-			 (p[4] & BTH_BECN ? BB_ROCE_BECN : 0) |
-			 (p[8] & BTH_ACKREQ ? BB_ROCE_ACKREQ : 0));
+	pkt->va = get64(p);
+	pkt->rkey = get32(p + 8);
 }
 
-/* What follows the BTH, in the order of the flags. */
-static void
+static inline void
+get_aeth(struct bb_roce_pkt *pkt, const uint8_t *p)
+{
+	pkt->syndrome = p[0];
+	pkt->msn = get24(p);
+}
+
+/* What follows the BTH, in the order of the flags; what most packets have by itself. */
+static inline void
 parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 {
+	switch (flags & EXTENDED) {
+	case 0:
+		return;
+	case BB_ROCE_F_RETH:
+		get_key(pkt, p);
+		pkt->dmalen = get32(p + 12);
+		return;
+	case BB_ROCE_F_AETH:
+		get_aeth(pkt, p);
+		return;
+	default:
+		break;
+	}
 	if (flags & BB_ROCE_F_DETH) {
 		pkt->qkey = get32(p);
 		pkt->sqpn = get24(p + 4);
 		p += 8;
 	}
 	if (flags & (BB_ROCE_F_RETH | BB_ROCE_F_ATOMICETH)) {
-		pkt->va = get64(p);
-		pkt->rkey = get32(p + 8);
+		get_key(pkt, p);
 		p += 12;
 	}
 	if (flags & BB_ROCE_F_RETH) {
@@ -95,8 +106,7 @@ parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 		p += 16;
 	}
 	if (flags & BB_ROCE_F_AETH) {
-		pkt->syndrome = p[0];
-		pkt->msn = get24(p);
+		get_aeth(pkt, p);
 		p += 4;
 	}
 	if (flags & BB_ROCE_F_ATOMICACK) {
@@ -109,41 +119,40 @@ parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 		pkt->imm = get32(p);
 }
 
-static void
-parse_bth(struct bb_roce_pkt *pkt, const uint8_t *p)
+static inline void
+parse_bth(struct bb_roce_pkt *pkt, const uint32_t w[3])
 {
-	pkt->opcode = p[0];
-	pkt->flags = bth_flags(p);
-	pkt->pkey = (uint16_t)(p[2] << 8 | p[3]);
-	pkt->dqpn = get24(p + 4);
-	pkt->psn = get24(p + 8);
-}
-
-/* Nobody knows what follows the BTH. An RC responder answers it, so the BTH is taken. */
-static enum bb_roce_drop
-parse_unassigned(struct bb_roce_pkt *pkt, const uint8_t *p)
-{
-	if (BB_ROCE_TYPE(p[0]) != BB_ROCE_RC)
-		return BB_ROCE_DROP_OPCODE;
-	memset(pkt, 0, sizeof(*pkt));
-	parse_bth(pkt, p);
-	return BB_ROCE_OK;
+	bb_roce_pkt_clear(pkt);
+	pkt->opcode = (uint8_t)(w[0] >> BB_ROCE_BTH0_OPCODE);
+	pkt->flags = bb_roce_bth_flags(w);
+	pkt->pkey = (uint16_t)w[0];
+	pkt->dqpn = w[1] & BB_ROCE_QPN_MASK;
+	pkt->psn = w[2] & BB_ROCE_PSN_MASK;
 }
 
 enum bb_roce_drop
 bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 {
 	const struct bb_roce_op_info *op;
-	uint32_t pad;
+	uint32_t w[3], pad;
 
 	if (len < BB_ROCE_BTH_LEN)
 		return BB_ROCE_DROP_SHORT;
-	if ((p[1] & BTH_TVER) != 0)
+	bb_roce_bth_load(w, p);
+	if ((w[0] & BB_ROCE_BTH0_TVER) != 0)
 		return BB_ROCE_DROP_VERSION;
 	op = &bb_roce_ops[p[0]];
-	if (op->flags == 0)
-		return parse_unassigned(pkt, p);
-	pad = p[1] >> 4 & 3;
+	if (op->flags == 0) {
+		/*
+		 * Nobody knows what follows the BTH. An RC responder answers it, so the BTH is
+		 * taken.
+		 */
+		if (BB_ROCE_TYPE(p[0]) != BB_ROCE_RC)
+			return BB_ROCE_DROP_OPCODE;
+		parse_bth(pkt, w);
+		return BB_ROCE_OK;
+	}
+	pad = w[0] >> BB_ROCE_BTH0_PAD & 3;
 	if (len < op->hdr_len || len - op->hdr_len < pad || (len & 3) != 0)
 		return BB_ROCE_DROP_SHORT;
 	if (!(op->flags & BB_ROCE_F_PAYLOAD) && (len != op->hdr_len || pad != 0))
@@ -151,25 +160,43 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 	/* More than any packet of IP: the length must fit. */
 	if (len > UINT16_MAX)
 		return BB_ROCE_DROP_PAYLOAD;
-	memset(pkt, 0, sizeof(*pkt));
-	parse_bth(pkt, p);
+	parse_bth(pkt, w);
 	parse_extended(pkt, op->flags, p + BB_ROCE_BTH_LEN);
 	pkt->len = (uint32_t)len - op->hdr_len - pad;
 	pkt->payload = p + op->hdr_len;
 	return BB_ROCE_OK;
 }
 
-static void
+static inline void
+put_key(uint8_t *p, const struct bb_roce_pkt *pkt)
+{
+	put64(p, pkt->va);
+	put32(p + 8, pkt->rkey);
+}
+
+static inline void
 build_extended(uint8_t *p, uint32_t flags, const struct bb_roce_pkt *pkt)
 {
+	switch (flags & EXTENDED) {
+	case 0:
+		return;
+	case BB_ROCE_F_RETH:
+		put_key(p, pkt);
+		put32(p + 12, pkt->dmalen);
+		return;
+	case BB_ROCE_F_AETH:
+		put24(p, pkt->syndrome, pkt->msn);
+		return;
+	default:
+		break;
+	}
 	if (flags & BB_ROCE_F_DETH) {
 		put32(p, pkt->qkey);
 		put24(p + 4, 0, pkt->sqpn);
 		p += 8;
 	}
 	if (flags & (BB_ROCE_F_RETH | BB_ROCE_F_ATOMICETH)) {
-		put64(p, pkt->va);
-		put32(p + 8, pkt->rkey);
+		put_key(p, pkt);
 		p += 12;
 	}
 	if (flags & BB_ROCE_F_RETH) {
@@ -199,19 +226,11 @@ uint32_t
 bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt)
 {
 	const struct bb_roce_op_info *op = &bb_roce_ops[pkt->opcode];
-	uint32_t f = pkt->flags;
 
 	if (op->flags == 0)
 		return 0;
-	hdr[0] = pkt->opcode;
-	hdr[1] = (uint8_t)((f & BB_ROCE_SE ? BTH_SE : 0) | (f & BB_ROCE_MIGREQ ? BTH_MIGREQ : 0) |
-			   bb_roce_pad(pkt->len) << 4);
-	hdr[2] = (uint8_t)(pkt->pkey >> 8);
-	hdr[3] = (uint8_t)pkt->pkey;
-	put24(hdr + 4,
-	      (uint8_t)((f & BB_ROCE_FECN ? BTH_FECN : 0) | (f & BB_ROCE_BECN ? BTH_BECN : 0)),
-	      pkt->dqpn);
-	put24(hdr + 8, f & BB_ROCE_ACKREQ ? BTH_ACKREQ : 0, pkt->psn);
+	bb_roce_bth_store(hdr, pkt->opcode, pkt->flags, pkt->pkey, pkt->dqpn, pkt->psn,
+			  bb_roce_pad(pkt->len));
 	if (pkt->opcode == BB_ROCE_CNP)
 		memset(hdr + BB_ROCE_BTH_LEN, 0, BB_ROCE_CNP_PAD);
 	else

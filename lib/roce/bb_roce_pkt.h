@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "bb_roce_op.h"
+#include "bb_wqe.h"
 
 #define BB_ROCE_UDP_PORT 4791u
 #define BB_ROCE_BTH_LEN  12u
@@ -29,6 +31,46 @@ enum {
 	BB_ROCE_BECN = 1u << 3,
 	BB_ROCE_ACKREQ = 1u << 4,
 };
+
+/* The words of a BTH, in host order. */
+#define BB_ROCE_BTH0_OPCODE 24 /* the opcode byte, the P_Key below */
+#define BB_ROCE_BTH0_PAD    20
+#define BB_ROCE_BTH0_TVER   (15u << 16)
+#define BB_ROCE_BTH1_MARKS  (3u << 30) /* FECN, BECN; the bits below are reserved */
+
+static inline void
+bb_roce_bth_load(uint32_t w[3], const uint8_t *bth)
+{
+	memcpy(w, bth, BB_ROCE_BTH_LEN);
+	w[0] = bb_be32(w[0]);
+	w[1] = bb_be32(w[1]);
+	w[2] = bb_be32(w[2]);
+}
+
+/* SE and MIGREQ of the first word, FECN and BECN of the second, ACKREQ of the third. */
+static inline uint8_t
+bb_roce_bth_flags(const uint32_t w[3])
+{
+	return (uint8_t)((w[0] >> 23 & BB_ROCE_SE) | (w[0] >> 21 & BB_ROCE_MIGREQ) |
+			 (w[1] >> 29 & BB_ROCE_FECN) | (w[1] >> 27 & BB_ROCE_BECN) |
+			 (w[2] >> 27 & BB_ROCE_ACKREQ));
+}
+
+/* A BTH of a packet with a payload that is padded by @pad bytes. */
+static inline void
+bb_roce_bth_store(uint8_t *bth, uint8_t opcode, uint32_t flags, uint16_t pkey, uint32_t dqpn,
+		  uint32_t psn, uint32_t pad)
+{
+	const uint32_t w[3] = {
+		bb_be32((uint32_t)opcode << BB_ROCE_BTH0_OPCODE | (flags & BB_ROCE_SE) << 23 |
+			(flags & BB_ROCE_MIGREQ) << 21 | pad << BB_ROCE_BTH0_PAD | pkey),
+		bb_be32((flags & BB_ROCE_FECN) << 29 | (flags & BB_ROCE_BECN) << 27 |
+			(dqpn & BB_ROCE_QPN_MASK)),
+		bb_be32((flags & BB_ROCE_ACKREQ) << 27 | (psn & BB_ROCE_PSN_MASK)),
+	};
+
+	memcpy(bth, w, BB_ROCE_BTH_LEN);
+}
 
 /* AETH syndromes: kind in bits 5 and 6, value below (9.3.5.2, table 44 and 45 for codes). */
 enum {
@@ -72,6 +114,16 @@ struct bb_roce_pkt {
 	uint32_t len;           /* payload bytes, padding not counted */
 	const uint8_t *payload; /* received: in the packet; sent: not used */
 };
+
+/* All fields 0. In parts: of the whole gcc makes a string instruction, which is slow to start. */
+static inline void
+bb_roce_pkt_clear(struct bb_roce_pkt *pkt)
+{
+	const size_t half = offsetof(struct bb_roce_pkt, compare);
+
+	memset(pkt, 0, half);
+	memset((uint8_t *)pkt + half, 0, sizeof(*pkt) - half);
+}
 
 /* How long the code of an RNR NAK asks to wait, in ns (9.7.5.2.8 table 45). */
 uint64_t bb_roce_rnr_ns(uint32_t code);

@@ -61,7 +61,9 @@ bool bb_roce_req_busy(const struct bb_roce_qp *qp);
 void bb_roce_req_rewind(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_comp.c */
-void bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now);
+/* @flags: of its opcode, here and in bb_roce_resp_rx(). */
+void bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags,
+		     uint64_t now);
 void bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now);
 /* A request packet went out: the timer runs. */
 void bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now);
@@ -89,7 +91,7 @@ void bb_roce_rto_lost(struct bb_roce_qp *qp);
 void bb_roce_rto_tick(struct bb_roce_qp *qp);
 
 /* ---- bb_roce_resp.c: RC and UC */
-void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
+void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);
 /* Answers: READ responses, atomics, ACKs and NAKs, in the order of their PSNs. */
 uint32_t bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget);
 static inline bool

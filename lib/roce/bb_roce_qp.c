@@ -211,11 +211,11 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 	}
 	/* 9.6.1.2: of a connection, where it comes from and goes to, too. */
 	if (qp->attr.type != BB_ROCE_UD) {
-		if (memcmp(net->src, qp->attr.path.dst, sizeof(net->src)) != 0) {
+		if (!bb_roce_same_gid(net->src, qp->attr.path.dst)) {
 			stats->drop_source++;
 			return;
 		}
-		if (memcmp(net->dst, qp->attr.path.src, sizeof(net->dst)) != 0) {
+		if (!bb_roce_same_gid(net->dst, qp->attr.path.src)) {
 			stats->drop_dest++;
 			return;
 		}
@@ -232,19 +232,19 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 			stats->drop_state++;
 			return;
 		}
-		bb_roce_comp_rx(qp, pkt, now);
+		bb_roce_comp_rx(qp, pkt, flags, now);
 		return;
 	}
 	if (qp->attr.type == BB_ROCE_UD)
 		bb_roce_ud_rx(qp, pkt, net);
 	else
-		bb_roce_resp_rx(qp, pkt);
+		bb_roce_resp_rx(qp, pkt, flags);
 }
 
 uint32_t
 bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 {
-	uint32_t n, share, cnp = 0;
+	uint32_t n = 0, share, cnp = 0;
 
 	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS)
 		return 0;
@@ -258,16 +258,18 @@ bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 	}
 	if (qp->state != BB_ROCE_RTS)
 		return cnp + bb_roce_resp_run(qp, budget);
-	/* A long READ of the peer's must not keep this side from asking. */
-	share = bb_roce_req_busy(qp) ? budget / 4 : 0;
-	n = bb_roce_resp_run(qp, budget - share);
+	if (bb_roce_resp_busy(qp)) {
+		/* A long READ of the peer's must not keep this side from asking. */
+		share = bb_roce_req_busy(qp) ? budget / 4 : 0;
+		n = bb_roce_resp_run(qp, budget - share);
+	}
 	if (qp->state == BB_ROCE_RTS)
 		n += bb_roce_req_run(qp, budget - n, now);
 	return cnp + n;
 }
 
 bool
-bb_roce_busy(const struct bb_roce_qp *qp)
+bb_roce_can_send(const struct bb_roce_qp *qp)
 {
 	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS)
 		return false;

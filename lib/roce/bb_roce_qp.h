@@ -31,6 +31,16 @@ struct bb_roce_net {
 	uint32_t flow_label; /* of IPv6 */
 };
 
+static inline bool
+bb_roce_same_gid(const uint8_t a[16], const uint8_t b[16])
+{
+	uint64_t x[2], y[2];
+
+	memcpy(x, a, sizeof(x));
+	memcpy(y, b, sizeof(y));
+	return x[0] == y[0] && x[1] == y[1];
+}
+
 /* ---- Messages */
 
 enum bb_roce_kind {
@@ -365,8 +375,20 @@ void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const stru
 		uint64_t now);
 /* Send up to @budget packets. Returns how many. Answers go before requests. */
 uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
+/* Of bb_roce_busy(): is there something, which may have to wait? */
+bool bb_roce_can_send(const struct bb_roce_qp *qp);
 /* Would bb_roce_run() send something? */
-bool bb_roce_busy(const struct bb_roce_qp *qp);
+static inline bool
+bb_roce_busy(const struct bb_roce_qp *qp)
+{
+	const struct bb_roce_resp *r = &qp->resp;
+
+	/* Nothing to answer, nothing to ask, and nothing out that was not asked to be answered. */
+	if (!qp->cnp_due && !r->ack_due && r->todo == r->head && qp->req.next == qp->req.head &&
+	    qp->req.no_ack_req == 0)
+		return false;
+	return bb_roce_can_send(qp);
+}
 /* When bb_roce_tick() is to be called. UINT64_MAX: no timer runs. */
 static inline uint64_t
 bb_roce_deadline(const struct bb_roce_qp *qp)

@@ -7,8 +7,6 @@
  * oldest PSN that is not acknowledged. A READ is asked for in requests of up to req->chunk
  * response packets, counted from its first: where a request ends does not depend on losses.
  */
-#include <string.h>
-
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
@@ -75,15 +73,15 @@ has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 	return req->next_pkt == 0 || msg->kind == BB_ROCE_MSG_WRITE_IMM || req->una != msg->psn;
 }
 
-/* PSNs that the next packet takes. 0: it may not be sent now. */
+/* Of next_span(): there is a message. */
 static uint32_t
-next_span(const struct bb_roce_qp *qp)
+span_of_next(const struct bb_roce_qp *qp)
 {
 	const struct bb_roce_req *req = &qp->req;
 	const struct bb_roce_msg *msg = next_msg(qp);
 	uint32_t room, span = 1;
 
-	if (req->next == req->head || req->rnr_wait)
+	if (req->rnr_wait)
 		return 0;
 	if (req->bad != 0 && req->next == req->bad_msg)
 		return 0;
@@ -107,6 +105,13 @@ next_span(const struct bb_roce_qp *qp)
 	if (span > room || !has_credit(qp, msg))
 		return 0;
 	return span;
+}
+
+/* PSNs that the next packet takes. 0: it may not be sent now. */
+static inline uint32_t
+next_span(const struct bb_roce_qp *qp)
+{
+	return qp->req.next == qp->req.head ? 0 : span_of_next(qp);
 }
 
 /*
@@ -260,7 +265,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	}
 	if (req->next == req->unassigned)
 		assign(qp, msg);
-	memset(&pkt, 0, sizeof(pkt));
+	bb_roce_pkt_clear(&pkt);
 	pkt.psn = req->nxt;
 	if (bb_roce_is_read_or_atomic(msg->kind))
 		read_or_atomic(qp, msg, span, &pkt);

@@ -422,10 +422,8 @@ rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 }
 
 void
-bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
-	uint32_t flags = bb_roce_ops[pkt->opcode].flags;
-
 	if (qp->attr.type == BB_ROCE_RC)
 		rx_rc(qp, pkt, flags);
 	else
@@ -436,7 +434,7 @@ uint32_t
 bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
 {
 	struct bb_roce_resp *r = &qp->resp;
-	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_RC | BB_ROCE_ACK};
+	struct bb_roce_pkt pkt;
 	uint32_t sent = 0;
 
 	while (sent < budget) {
@@ -450,6 +448,8 @@ bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
 		}
 		if (!r->ack_due)
 			return sent;
+		bb_roce_pkt_clear(&pkt);
+		pkt.opcode = BB_ROCE_RC | BB_ROCE_ACK;
 		pkt.psn = bb_roce_psn_add(r->epsn, (uint32_t)(r->ack_seq - r->seq));
 		pkt.syndrome = r->ack_syndrome;
 		pkt.msn = r->msn;

@@ -9,8 +9,6 @@
 #ifndef BB_ROCE_SHORT_H
 #define BB_ROCE_SHORT_H
 
-#include <string.h>
-
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 
@@ -22,14 +20,6 @@ struct bb_roce_short {
 	uint8_t flags; /* SE, MIGREQ and ACKREQ of struct bb_roce_pkt */
 };
 
-/* The words of a BTH, but for opcode, P_Key, QPN and PSN. */
-#define BB_ROCE_BTH0_SE     (1u << 23)
-#define BB_ROCE_BTH0_MIGREQ (1u << 22)
-#define BB_ROCE_BTH0_PAD    20
-#define BB_ROCE_BTH0_TVER   (15u << 16)
-#define BB_ROCE_BTH1_MARKS  (3u << 30) /* FECN, BECN */
-#define BB_ROCE_BTH2_ACKREQ (1u << 31)
-
 /*
  * Is a packet of @len bytes, of which the first BB_ROCE_BTH_LEN are at @bth, one that
  * bb_roce_parse() takes, and such a one? It marks no congestion. @len is at least that.
@@ -39,12 +29,9 @@ bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len)
 {
 	uint32_t w[3], pad;
 
-	memcpy(w, bth, sizeof(w));
-	w[0] = bb_be32(w[0]);
-	w[1] = bb_be32(w[1]);
-	w[2] = bb_be32(w[2]);
+	bb_roce_bth_load(w, bth);
 	pad = w[0] >> BB_ROCE_BTH0_PAD & 3;
-	if (w[0] >> 24 != ((uint32_t)BB_ROCE_RC | BB_ROCE_SEND_ONLY) ||
+	if (w[0] >> BB_ROCE_BTH0_OPCODE != ((uint32_t)BB_ROCE_RC | BB_ROCE_SEND_ONLY) ||
 	    (w[0] & BB_ROCE_BTH0_TVER) != 0 || (w[1] & BB_ROCE_BTH1_MARKS) != 0 || (len & 3) != 0 ||
 	    len > UINT16_MAX || len <= BB_ROCE_BTH_LEN + pad)
 		return false;
@@ -52,26 +39,15 @@ bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len)
 	s->psn = w[2] & BB_ROCE_PSN_MASK;
 	s->len = (uint32_t)len - BB_ROCE_BTH_LEN - pad;
 	s->pkey = (uint16_t)w[0];
-	s->flags = (uint8_t)((w[0] & BB_ROCE_BTH0_SE ? BB_ROCE_SE : 0) |
-			     (w[0] & BB_ROCE_BTH0_MIGREQ ? BB_ROCE_MIGREQ : 0) |
-			     (w[2] & BB_ROCE_BTH2_ACKREQ ? BB_ROCE_ACKREQ : 0));
+	s->flags = bb_roce_bth_flags(w);
 	return true;
 }
 
 static inline void
 bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s)
 {
-	const uint32_t w[3] = {
-		bb_be32((uint32_t)(BB_ROCE_RC | BB_ROCE_SEND_ONLY) << 24 |
-			(s->flags & BB_ROCE_SE ? BB_ROCE_BTH0_SE : 0) |
-			(s->flags & BB_ROCE_MIGREQ ? BB_ROCE_BTH0_MIGREQ : 0) |
-			bb_roce_pad(s->len) << BB_ROCE_BTH0_PAD | s->pkey),
-		bb_be32(s->dqpn & BB_ROCE_QPN_MASK),
-		bb_be32((s->flags & BB_ROCE_ACKREQ ? BB_ROCE_BTH2_ACKREQ : 0) |
-			(s->psn & BB_ROCE_PSN_MASK)),
-	};
-
-	memcpy(bth, w, sizeof(w));
+	bb_roce_bth_store(bth, (uint8_t)BB_ROCE_RC | BB_ROCE_SEND_ONLY, s->flags, s->pkey, s->dqpn,
+			  s->psn, bb_roce_pad(s->len));
 }
 
 /* ---- Requester */
@@ -137,16 +113,6 @@ bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t
 }
 
 /* ---- Responder */
-
-static inline bool
-bb_roce_same_gid(const uint8_t a[16], const uint8_t b[16])
-{
-	uint64_t x[2], y[2];
-
-	memcpy(x, a, sizeof(x));
-	memcpy(y, b, sizeof(y));
-	return x[0] == y[0] && x[1] == y[1];
-}
 
 /* May this packet be taken so, from one address to another? */
 static inline bool
