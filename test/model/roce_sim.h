@@ -29,6 +29,11 @@
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 
+/* Long runs are divided by it. */
+#ifndef SIM_SHARE
+#define SIM_SHARE 1
+#endif
+
 #define SIM_US      UINT64_C(1000)
 #define SIM_MS      UINT64_C(1000000)
 #define SIM_SEC     UINT64_C(1000000000)
