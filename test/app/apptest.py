@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the smoke tests of the programs share. Only Python's standard library."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -14,11 +15,29 @@ EAL = ['--no-huge', '-m', '512', '--no-pci', '--no-shconf', '--no-telemetry']
 OPS = ['write', 'read', 'fetch_add', 'cmp_swap', 'send', 'write_imm', 'send_imm']
 ATOMICS = ['fetch_add', 'cmp_swap']
 LIMIT = 240  # seconds; sanitizers are slow
+LEASE = []  # of own_cpu(): the processor, its lock
+
+
+def own_cpu():
+    """A processor that no other test of this machine keeps busy, if there is one."""
+    if not LEASE:
+        for cpu in CPUS:
+            lock = open(os.path.join(tempfile.gettempdir(), 'bb_test_cpu%d.%d' % (cpu, os.getuid())), 'w')
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                continue
+            LEASE.extend((cpu, lock))  # held until this process ends
+            break
+        else:
+            LEASE.append(CPUS[os.getpid() % len(CPUS)])
+    return LEASE[0]
 
 
 def lcores(n=1):
-    """EAL's -l for the first @n processors this process may use."""
-    return ['-l', ','.join(str(c) for c in CPUS[:n])]
+    """EAL's -l for one processor, or the first @n that this process may use."""
+    return ['-l', str(own_cpu()) if n == 1 else ','.join(str(c) for c in CPUS[:n])]
 
 
 class Result:
