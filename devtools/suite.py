@@ -99,17 +99,21 @@ class Tally:
         return ['%s: [  %s  ] %s test(s)' % (name, w, n) for w, n in closing if int(n)]
 
 
-def run(cmd, log=None, env=None, show=False):
-    """Run a command in the tree. Output goes to a log that is shown when it fails."""
+def show_failure(log):
+    text = read_text(log)
+    # What ninja did before something failed says nothing.
+    print(text[max(0, text.find('\nFAILED: ')):][:20000], flush=True)
+
+
+def run(cmd, log=None, env=None, show=False, tell=True):
+    """Run a command in the tree. Output goes to a log that is shown when it fails (@tell)."""
     full = dict(os.environ, **(env or {}))
     if show:
         return subprocess.call(cmd, cwd=TOP, env=full) == 0
     with open(log, 'w') as out:
         rc = subprocess.call(cmd, cwd=TOP, env=full, stdout=out, stderr=subprocess.STDOUT)
-    if rc != 0:
-        text = read_text(log)
-        # What ninja did before something failed says nothing.
-        sys.stdout.write(text[max(0, text.find('\nFAILED: ')):][:20000])
+    if rc != 0 and tell:
+        show_failure(log)
         print('failed (%d): %s' % (rc, ' '.join(cmd)), flush=True)
     return rc == 0
 
@@ -118,27 +122,66 @@ def first_of(*names):
     return next((n for n in names if shutil.which(n)), None)
 
 
-def build(tally, stage, cc, options, targets=()):
-    """Configure build-test/<stage> and build it, or some of it; None when that fails."""
+# What stages build: compiler, options, targets (all when there are none).
+BUILDS = {
+    'gcc': (('gcc',), ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src='], []),
+    # clang warns of the same with -O1, and is through in two thirds of the time.
+    'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1'], ['fuzzers']),
+    # gcc warns of pointers that only the sanitizer's own checks take for null. With -O2 -g it
+    # takes nearly three times as long.
+    'asan': (('gcc',), ['-Db_sanitize=address,undefined', '-Dwerror=false', '-Ddebug_checks=true',
+                        '-Doptimization=1', '-Dc_args=-g1'], []),
+    # All of the tree by clang: what it warns of is found here.
+    'tsan': (('clang-14', 'clang'), ['-Db_sanitize=thread', '-Db_lundef=false', '-Doptimization=1',
+                                     '-Dc_args=-g1'], []),
+}
+AHEAD = {}  # stage: future of its build, which runs beside the tests of those before it
+
+
+def compile_stage(stage, nice=()):
+    """Configure build-test/<stage> and build what the stage needs; whether that went well."""
+    names, options, targets = BUILDS[stage]
     path = os.path.join(WORK, stage)
     log = os.path.join(WORK, stage + '.log')
+    cc = first_of(*names)
     if cc is None:
-        tally.fail(stage + ': compiler not installed')
-        return None
-    say('%s: build with %s %s' % (stage, cc, ' '.join(options)))
+        with open(log, 'w') as f:
+            f.write('%s is not installed\n' % names[0])
+        return False
+    say('%s: build with %s %s%s' % (stage, cc, ' '.join(options), ', ahead' if nice else ''))
     env = {'CC': cc}
     configured = os.path.exists(os.path.join(path, 'build.ninja'))
     setup = ['meson', 'setup', path] + options + (['--reconfigure'] if configured else [])
-    ok = run(setup, log, env)
+    ok = run(setup, log, env, tell=False)
     if not ok and configured:
         say('%s: configuring from scratch' % stage)
         shutil.rmtree(path)
-        ok = run(['meson', 'setup', path] + options, log, env)
-    if not ok or not run(['ninja', '-C', path, *targets], log, env):
+        ok = run(['meson', 'setup', path] + options, log, env, tell=False)
+    return ok and run([*nice, 'ninja', '-C', path, *targets], log, env, tell=False)
+
+
+def build_ahead(stages):
+    """Begin the builds of @stages, one after the other, on the time that tests leave idle."""
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    for stage in stages:
+        AHEAD[stage] = pool.submit(compile_stage, stage, ('nice', '-n', '15'))
+    pool.shutdown(wait=False)
+
+
+def build(tally, stage):
+    """The build of a stage, build-test/<stage>; None when it fails."""
+    log = os.path.join(WORK, stage + '.log')
+    if stage in AHEAD:
+        ok = AHEAD[stage].result()
+        say('%s: is built' % stage)
+    else:
+        ok = compile_stage(stage)
+    if not ok:
+        show_failure(log)
         tally.fail(stage + ': build', text=read_text(log))
         return None
     tally.ok()
-    return path
+    return os.path.join(WORK, stage)
 
 
 def meson_suites(tally, stage, path, args, env=None, wrapper=None, multiplier=1):
@@ -178,7 +221,9 @@ def stage_format(tally, args):
 
 def stage_gcc(tally, args):
     """Build with gcc, run every meson suite but interop. (Suite table has what devices has.)"""
-    path = build(tally, 'gcc', 'gcc', ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src='])
+    path = build(tally, 'gcc')
+    # Tests that run alone leave a core idle, for minutes.
+    build_ahead([stage for stage in BUILDS if stage != 'gcc' and stage in args.only])
     if path:
         meson_suites(tally, 'gcc', path, ['--no-suite', 'interop', '--no-suite', 'devices'])
 
@@ -224,8 +269,7 @@ def stage_hugepages(tally, args):
 
 def stage_fuzz(tally, args):
     """Build the fuzz targets with clang and run each for a moment."""
-    path = build(tally, 'fuzz', first_of('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1'],
-                 ['fuzzers'])
+    path = build(tally, 'fuzz')
     if not path:
         return
     fuzzers = [f for f in sorted(glob.glob(os.path.join(path, 'test', 'fuzz', 'fuzz_*')))
@@ -255,11 +299,7 @@ def run_fuzzer(path, fuzzer):
 
 def stage_asan(tally, args):
     """AddressSanitizer and UndefinedBehaviorSanitizer (gcc), without suites that see no more there."""
-    # gcc warns of pointers that only the sanitizer's own checks take for null. With -O2 -g it
-    # takes nearly three times as long.
-    path = build(tally, 'asan', 'gcc', ['-Db_sanitize=address,undefined', '-Dwerror=false',
-                                        '-Ddebug_checks=true', '-Doptimization=1',
-                                        '-Dc_args=-g1'])
+    path = build(tally, 'asan')
     env = {'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1',
            'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
     if path:
@@ -270,10 +310,7 @@ def stage_asan(tally, args):
 
 def stage_tsan(tally, args):
     """Build with clang and ThreadSanitizer: unit, golden and model suites, conform with threads."""
-    # All of the tree: what clang warns of is found here, too.
-    path = build(tally, 'tsan', first_of('clang-14', 'clang'),
-                 ['-Db_sanitize=thread', '-Db_lundef=false', '-Doptimization=1',
-                  '-Dc_args=-g1'])
+    path = build(tally, 'tsan')
     env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1'}
     # Its shadow does not fit the address layouts of kernels with more than 28 random bits.
     fixed = ['setarch', '--addr-no-randomize']
