@@ -37,6 +37,8 @@ static const char text[] =
 	"                     second of the exchange's time, distance from the middle in 1/10000\n"
 	"                     (default 300, 2000, 2000, 1000)\n"
 	"  --max-orders N     open orders that the book has room for (default 4096)\n"
+	"  --warm 0|1         send each quote that makes no order the way of an order, to be dropped\n"
+	"                     at the gateway: caches stay warm (default 1)\n"
 	"  --kill-after N     pull the kill switch at the N-th order: the gateway's place changes\n"
 	"                     a word in risk's memory by a remote compare and swap\n"
 	"\n"

@@ -40,6 +40,7 @@ static const struct {
 	{"max-position", offsetof(struct options, params.max_position), 1, UINT32_MAX},
 	{"max-rate", offsetof(struct options, params.max_rate), 1, UINT32_MAX},
 	{"collar", offsetof(struct options, params.collar), 1, UINT32_MAX},
+	{"warm", offsetof(struct options, params.warm), 0, 1},
 };
 
 #define U32_OPTIONS (sizeof(u32_options) / sizeof(u32_options[0]))
@@ -68,6 +69,7 @@ const struct option hft_options[] = {
 	{"max-position", required_argument, NULL, OPT_U32 + 10},
 	{"max-rate", required_argument, NULL, OPT_U32 + 11},
 	{"collar", required_argument, NULL, OPT_U32 + 12},
+	{"warm", required_argument, NULL, OPT_U32 + 13},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -240,7 +242,8 @@ options_parse(void *opt, int argc, char **argv)
 			   .max_shares = 300,
 			   .max_position = 2000,
 			   .max_rate = 2000,
-			   .collar = 1000},
+			   .collar = 1000,
+			   .warm = 1},
 	};
 	if (parse_stages(o, "feed+gateway,book+strategy+risk") != 0)
 		return -1;

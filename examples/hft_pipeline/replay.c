@@ -20,17 +20,19 @@ replay(struct replay *r, const struct itch_file *f, uint32_t messages, const str
 	union hft_msg tick, quote[STAGE_OUT], order[STAGE_OUT], out[STAGE_OUT];
 	struct strategy_stage strategy = {.signal = NULL};
 	struct risk_stage risk = {.position = NULL};
+	struct params cold = *p;
 	struct book_stage book = {.book = NULL};
 	uint32_t i;
 	int rc;
 
 	memset(r, 0, sizeof(*r));
+	cold.warm = 0; /* which makes no order */
 	r->orders = malloc(((size_t)messages + 1) * sizeof(*r->orders));
 	rc = r->orders != NULL ? 0 : -ENOMEM;
 	if (rc == 0)
 		rc = book_stage_open(&book, p);
 	if (rc == 0)
-		rc = strategy_stage_open(&strategy, p);
+		rc = strategy_stage_open(&strategy, &cold);
 	if (rc == 0)
 		rc = risk_stage_open(&risk, p, NULL);
 	for (i = 0; i < messages && rc == 0; i++) {

@@ -27,6 +27,7 @@ struct outcome {
 	const struct options *o;
 	const struct feed *feed;
 	const struct gateway *g;
+	const struct place *places;
 	struct replay r;
 	uint32_t ticks;
 	uint32_t failures;
@@ -65,6 +66,11 @@ check_counts(struct outcome *c)
 	if (c->g->in.lost != 0 || c->g->in.twice != 0)
 		fault(c, "orders to gateway: %u lost, %u twice or out of order", c->g->in.lost,
 		      c->g->in.twice);
+	if (c->g->warm.next != c->g->report[STAGE_STRATEGY].report.value[2] ||
+	    c->g->warm.lost != 0 || c->g->warm.twice != 0)
+		fault(c, "messages that keep the way warm: %u of %u, %u lost, %u twice",
+		      c->g->warm.next, c->g->report[STAGE_STRATEGY].report.value[2],
+		      c->g->warm.lost, c->g->warm.twice);
 	if (c->g->in.next != c->g->report[STAGE_RISK].report.wrong)
 		fault(c, "risk let %u orders through, the gateway has %u",
 		      c->g->report[STAGE_RISK].report.wrong, c->g->norders);
@@ -133,6 +139,56 @@ ns_of(uint64_t ticks)
 	return (double)ticks * 1e9 / (double)rte_get_tsc_hz();
 }
 
+struct pauses_of {
+	char stages[64];
+	uint32_t n;
+	double longest_us, total_us;
+};
+
+/* What place @i says of its pauses, by itself or in the report of one of its stages. */
+static struct pauses_of
+pauses_of(const struct outcome *c, uint32_t i)
+{
+	const struct place *p = &c->places[i];
+	struct pauses_of r = {.n = 0};
+	uint32_t s, len = 0;
+
+	for (s = 0; s < STAGES; s++) {
+		const union hft_msg *m = &c->g->report[s];
+
+		if (c->o->place_of[s] != i)
+			continue;
+		len += (uint32_t)snprintf(r.stages + len, sizeof(r.stages) - len, "%s%s",
+					  len == 0 ? "" : "+", stage_name[s]);
+		r.n = m->report.pauses;
+		r.longest_us = m->report.longest_us;
+		r.total_us = m->report.pauses_us;
+	}
+	if (p->dev != NULL) {
+		r.n = p->pauses.n;
+		r.longest_us = ns_of(p->pauses.longest) / 1e3;
+		r.total_us = ns_of(p->pauses.total) / 1e3;
+	}
+	return r;
+}
+
+static void
+print_pauses(const struct outcome *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->o->places; i++) {
+		struct pauses_of s = pauses_of(c, i);
+
+		if (s.n != 0)
+			printf("%s did not run %u times, for %.0f us together, the longest %.0f us\n",
+			       s.stages, s.n, s.total_us, s.longest_us);
+	}
+	if (c->g->late != 0)
+		printf("%u orders took longer than %u us, of which %u met a pause here\n",
+		       c->g->late, PAUSE_US, c->g->paused);
+}
+
 /* Two rows to a power of two, from the first to the last that is not empty. */
 static void
 print_histogram(const struct hist *h)
@@ -191,6 +247,7 @@ print(const struct outcome *c)
 	printf("  max %.0f\n", ns_of(h->max));
 	print_histogram(h);
 	printf("\n");
+	print_pauses(c);
 }
 
 static int
@@ -226,7 +283,17 @@ write_json(const struct outcome *c, int rc)
 		fprintf(f, ", \"%s\": %.1f", points[i].key, ns_of(hist_quantile(h, points[i].ppm)));
 	if (h->count > 0)
 		fprintf(f, ", \"min\": %.1f, \"max\": %.1f", ns_of(h->min), ns_of(h->max));
-	fprintf(f, "},\n  \"wrong\": %u, \"exit_status\": %d\n}\n", c->failures, rc);
+	fprintf(f, "},\n  \"late\": %u, \"late_in_pauses\": %u, \"warm\": %u, \"pauses\": [",
+		c->g->late, c->g->paused, c->g->warm.next);
+	for (i = 0; i < c->o->places; i++) {
+		struct pauses_of s = pauses_of(c, i);
+
+		fprintf(f,
+			"%s\n    {\"stages\": \"%s\", \"count\": %u, \"longest_us\": %.1f, "
+			"\"total_us\": %.1f}",
+			i == 0 ? "" : ",", s.stages, s.n, s.longest_us, s.total_us);
+	}
+	fprintf(f, "],\n  \"wrong\": %u, \"exit_status\": %d\n}\n", c->failures, rc);
 	if (fclose(f) != 0) {
 		say("--json %s: %s", c->o->json, strerror(errno));
 		return EXIT_FAILED;
@@ -241,6 +308,7 @@ report(const struct options *o, const struct place *places, int rc)
 		.o = o,
 		.feed = &places[o->place_of[STAGE_FEED]].feed,
 		.g = &places[o->place_of[STAGE_GATEWAY]].gateway,
+		.places = places,
 	};
 
 	if (o->listen != NULL) {

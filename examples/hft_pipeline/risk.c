@@ -29,7 +29,10 @@ risk_stage_close(struct risk_stage *s)
 	memset(s, 0, sizeof(*s));
 }
 
-/* RISK_REASONS: nothing is wrong with it. What it would change is changed then. */
+/*
+ * RISK_REASONS: nothing is wrong with it. What it would change is changed then, unless it is an
+ * order that is none.
+ */
 static enum risk_reason
 judge(struct risk_stage *s, const union hft_msg *o)
 {
@@ -53,12 +56,14 @@ judge(struct risk_stage *s, const union hft_msg *o)
 		return RISK_COLLAR;
 	if (then > s->p.max_position || -then > s->p.max_position)
 		return RISK_POSITION;
+	if (second == s->second && s->in_second >= s->p.max_rate)
+		return RISK_RATE;
+	if (o->kind == MSG_WARM)
+		return RISK_REASONS;
 	if (second != s->second) {
 		s->second = second;
 		s->in_second = 0;
 	}
-	if (s->in_second >= s->p.max_rate)
-		return RISK_RATE;
 	s->in_second++;
 	/* As if all of it was done at once: the worst that can become of it. */
 	*position = then;
@@ -72,15 +77,18 @@ risk_stage(struct risk_stage *s, const union hft_msg *in, union hft_msg *out)
 
 	if (in->kind == MSG_REPORT)
 		return stage_report(STAGE_RISK, &s->in, in, s->stopped, s->seq, out);
-	order_check(&s->in, in->order.seq);
-	if (in->kind != MSG_ORDER || in->order.locate == 0 || in->order.locate > s->p.symbols)
+	order_check(in->kind == MSG_WARM ? &s->warm : &s->in, in->order.seq);
+	if ((in->kind != MSG_ORDER && in->kind != MSG_WARM) || in->order.locate == 0 ||
+	    in->order.locate > s->p.symbols)
 		return 0;
 	why = judge(s, in);
+	*out = *in;
+	if (in->kind == MSG_WARM)
+		return 1;
 	if (why != RISK_REASONS) {
 		s->stopped[why]++;
 		return 0;
 	}
-	*out = *in;
 	out->order.seq = s->seq++;
 	return 1;
 }

@@ -54,11 +54,56 @@ kill_post(struct place *p)
 	return 0;
 }
 
+static void
+look(struct place *p, uint64_t now)
+{
+	struct pauses *s = &p->pauses;
+	uint64_t gap = now - s->looked;
+
+	if (bb_unlikely(gap > s->limit)) {
+		s->n++;
+		s->total += gap;
+		s->begin = s->looked;
+		s->end = now;
+		if (gap > s->longest)
+			s->longest = gap;
+	}
+	s->looked = now;
+}
+
+static uint32_t
+us_of(uint64_t ticks)
+{
+	uint64_t us = ticks / (rte_get_tsc_hz() / 1000000);
+
+	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+}
+
+/* A stage's report tells of its place's pauses. */
+static void
+report_pauses(const struct place *p, union hft_msg *m)
+{
+	m->report.pauses_us = us_of(p->pauses.total);
+	m->report.longest_us = us_of(p->pauses.longest);
+	m->report.pauses = (uint16_t)(p->pauses.n < UINT16_MAX ? p->pauses.n : UINT16_MAX);
+}
+
+/* An order that took long: was it under way while this place did not run? */
+static void
+late(struct place *p, uint64_t due, uint64_t now)
+{
+	/* The pause may have been just now. */
+	look(p, now);
+	p->gateway.late++;
+	p->gateway.paused += p->pauses.n != 0 && p->pauses.end > due;
+}
+
 static int
 gateway(struct place *p, const union hft_msg *m)
 {
 	struct gateway *g = &p->gateway;
 	const struct options *o = p->o;
+	uint64_t now;
 
 	if (m->kind == MSG_REPORT) {
 		if (m->report.stage < STAGE_GATEWAY) {
@@ -67,7 +112,14 @@ gateway(struct place *p, const union hft_msg *m)
 		}
 		return 0;
 	}
-	hist_add(&g->latency, rte_rdtsc() - m->stamp);
+	if (m->kind == MSG_WARM) {
+		order_check(&g->warm, m->order.seq);
+		return 0;
+	}
+	now = rte_rdtsc();
+	hist_add(&g->latency, now - m->stamp);
+	if (bb_unlikely(now - m->stamp > p->pauses.limit))
+		late(p, m->stamp, now);
 	if (o->defect == DEFECT_ORDER && m->order.seq + 1 == o->defect_at)
 		return 0;
 	order_check(&g->in, m->order.seq);
@@ -101,8 +153,11 @@ deliver(struct place *p, enum stage s, const union hft_msg *m)
 	default:
 		return -EINVAL;
 	}
-	for (i = 0; i < n && rc == 0; i++)
+	for (i = 0; i < n && rc == 0; i++) {
+		if (bb_unlikely(out[i].kind == MSG_REPORT) && out[i].report.stage == s)
+			report_pauses(p, &out[i]);
 		rc = forward(p, s, &out[i]);
+	}
 	return rc;
 }
 
@@ -177,6 +232,7 @@ feed(struct place *p)
 	uint32_t i;
 	int rc;
 
+	look(p, now);
 	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
 		due = now;
 		if (f->gap_q16 != 0) {
@@ -192,10 +248,10 @@ feed(struct place *p)
 	if (f->next < f->file->h.messages && stop_signal == 0)
 		return 0;
 	memset(&end, 0, sizeof(end));
-	end.stamp = now;
 	end.number = f->next;
 	end.kind = MSG_REPORT;
 	end.report.stage = STAGE_FEED;
+	report_pauses(p, &end);
 	f->done = true;
 	p->unended--;
 	f->end_tsc = now;
@@ -227,6 +283,7 @@ take_in(struct place *p)
 				return place_fail(p, rc, "the link from %s to %s is broken: %s",
 						  stage_name[e->link], stage_name[e->link + 1],
 						  strerror(-rc));
+			p->taken++;
 			rc = deliver(p, (enum stage)(e->link + 1), &m);
 			if (rc != 0)
 				return rc;
@@ -299,13 +356,16 @@ place_run(struct place *p)
 	int rc = 0;
 
 	sort_ends(p);
+	p->pauses.limit = hz / 1000000 * PAUSE_US;
 	if (has_feed) {
 		p->feed.gap_q16 = p->o->rate == 0 ? 0 : (hz << 16) / p->o->rate;
 		printf("hft_pipeline: connected, %u ticks to come\n", p->feed.file->h.messages);
 		fflush(stdout);
 		p->feed.start = rte_rdtsc() + hz / 100;
 	}
+	p->pauses.looked = rte_rdtsc();
 	while (rc == 0) {
+		p->taken = 0;
 		if (p->held > 0)
 			rc = backlog(p);
 		if (rc == 0 && p->held == 0)
@@ -323,6 +383,9 @@ place_run(struct place *p)
 		if (rc == 0 &&
 		    (posted || p->held > 0 || p->target_progress || turns % POLL_TURNS == 0))
 			rc = completions(p);
+		/* Behind the work, which is not to wait for the clock. */
+		if (p->taken > 0 || posted || turns % POLL_TURNS == 0)
+			look(p, rte_rdtsc());
 		if (turns % 256 != 0 || rc != 0)
 			continue;
 		now = rte_rdtsc();

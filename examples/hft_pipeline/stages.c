@@ -17,7 +17,6 @@ stage_report(enum stage self, const struct order_check *c, const union hft_msg *
 	if (in->report.stage + 1u != (unsigned int)self)
 		return 1;
 	memset(&out[1], 0, sizeof(out[1]));
-	out[1].stamp = in->stamp;
 	out[1].number = in->number;
 	out[1].kind = MSG_REPORT;
 	out[1].report.stage = (uint8_t)self;
@@ -128,8 +127,9 @@ unsigned int
 strategy_stage(struct strategy_stage *s, const union hft_msg *in, union hft_msg *out)
 {
 	const struct book_top *t = &in->quote.top;
-	const uint32_t value[5] = {s->in.next, s->seq};
+	const uint32_t value[5] = {s->in.next, s->seq, s->warm};
 	int64_t signal = 0, *told;
+	bool order;
 	char side;
 
 	if (in->kind == MSG_REPORT)
@@ -143,19 +143,18 @@ strategy_stage(struct strategy_stage *s, const union hft_msg *in, union hft_msg 
 	else if (t->ask_shares >= (uint64_t)s->p.imbalance * t->bid_shares)
 		signal = -(int64_t)t->bid;
 	told = &s->signal[in->quote.locate - 1];
-	if (signal == *told)
-		return 0;
+	order = signal != *told && signal != 0;
 	*told = signal;
-	if (signal == 0)
+	if (!order && !s->p.warm)
 		return 0;
-	side = signal > 0 ? 'B' : 'S';
+	side = signal >= 0 ? 'B' : 'S';
 	memset(out, 0, sizeof(*out));
 	out->stamp = in->stamp;
 	out->number = in->number;
-	out->kind = MSG_ORDER;
+	out->kind = order ? MSG_ORDER : MSG_WARM;
 	out->order.side = side;
 	out->order.locate = in->quote.locate;
-	out->order.seq = s->seq++;
+	out->order.seq = order ? s->seq++ : s->warm++;
 	out->order.shares = s->p.shares * (1 + in->number % 4);
 	out->order.price = side == 'B' ? t->ask : t->bid;
 	out->order.bid = t->bid;

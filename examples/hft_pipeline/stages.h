@@ -28,6 +28,7 @@ extern const char *const stage_name[STAGES];
 enum msg_kind {
 	MSG_QUOTE = 'q',
 	MSG_ORDER = 'o',
+	MSG_WARM = 'w', /* an order that is none: see params.warm */
 	MSG_REPORT = 'r',
 };
 
@@ -68,9 +69,11 @@ union hft_msg {
 	} order;
 	/* Of each stage, behind its last message; number is the messages of the day. */
 	struct {
-		uint8_t head[13];
+		/* Of its place, see struct pauses. */
+		uint32_t pauses_us, longest_us;
+		uint8_t head[5];
 		uint8_t stage; /* who reports */
-		uint16_t pad;
+		uint16_t pauses;
 		uint32_t lost;  /* numbers that did not come */
 		uint32_t twice; /* that came again or too late */
 		uint32_t wrong; /* messages that did not fit */
@@ -91,6 +94,12 @@ struct params {
 	uint32_t max_position; /* of a symbol, long or short, in shares */
 	uint32_t max_rate;     /* orders in a second of the exchange's time */
 	uint32_t collar;       /* furthest from the middle, in 1/10000 */
+	/*
+	 * One tick in ninety becomes an order: by then the way from strategy to gateway is out of
+	 * the caches. With this, a quote that makes no order goes the same way, to be dropped at
+	 * the gateway, as trading programs do up to the last thing in front of the wire.
+	 */
+	uint32_t warm;
 };
 
 /* Numbers that must come one after the other. */
@@ -132,6 +141,7 @@ struct strategy_stage {
 	struct params p;
 	int64_t *signal; /* of each symbol: price of its last order, negative for a sale */
 	uint32_t seq;
+	uint32_t warm; /* messages of that kind */
 };
 
 /* Why risk stops an order. */
@@ -147,7 +157,7 @@ enum risk_reason {
 extern const char *const risk_reason_name[RISK_REASONS];
 
 struct risk_stage {
-	struct order_check in;
+	struct order_check in, warm;
 	struct params p;
 	const uint64_t *kill; /* not 0: no order goes out any more; written by a remote atomic */
 	int64_t *position;

@@ -55,6 +55,15 @@ class HftTest(AppTest):
         self.assertEqual(values, sorted(values))
         self.assertGreater(values[0], 0)
         self.assertIn('all %d ticks arrived once and in order' % ticks, res.out)
+        # Each place tells of its pauses; what they cost is the machine's.
+        self.assertEqual(sorted('+'.join(p['stages'] for p in r['pauses']).split('+')),
+                         ['book', 'feed', 'gateway', 'risk', 'strategy'])
+        for p in r['pauses']:
+            self.assertEqual(p['count'] == 0, p['longest_us'] == 0)
+            self.assertGreaterEqual(p['total_us'], p['longest_us'])
+            self.assertTrue(p['count'] == 0 or p['longest_us'] >= 20, p)
+        self.assertLessEqual(r['late_in_pauses'], r['late'])
+        self.assertLessEqual(r['late'], r['orders'])
         # The bars of the histogram add up to the orders.
         bars = re.findall(r'^ +\d+ ns +(\d+) ', res.out, re.M)
         self.assertEqual(sum(map(int, bars)), r['orders'])

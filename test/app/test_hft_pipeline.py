@@ -3,8 +3,10 @@
 """examples/hft_pipeline: results, defects that must be found, damaged input, two processes."""
 
 import os
+import re
 import signal
 import tempfile
+import time
 
 from apptest import main
 from hfttest import EAL, TICKS, WAIT, HftTest, lcores
@@ -31,6 +33,34 @@ class HftPipeline(HftTest):
         self.check(self.pipeline('--slots', '4'))
         self.check(self.run_json(['--messages', '2000', '--rate', '100000', '--seed', '9'],
                                  lcores(2) + EAL), 2000)
+
+    def test_warm(self):
+        warm, cold = (self.check(self.pipeline('--warm', w)) for w in '10')
+        self.assertEqual(cold['warm'], 0)
+        self.assertGreater(warm['warm'], warm['orders'])
+        self.assertLessEqual(warm['warm'] + warm['decisions'], warm['quotes'])
+        # What they are for changes nothing else.
+        for key in ('orders', 'decisions', 'stopped', 'book_digest'):
+            self.assertEqual(warm[key], cold[key])
+
+    def test_pauses(self):
+        # Whether the other side has begun to poll when it is stopped, nobody tells: again, then.
+        for _ in range(20):
+            here, there = self.pair(['--messages', '1M', '--rate', '1000'])
+            self.assertIn('connected', here.stdout.readline())
+            time.sleep(0.1)
+            there.send_signal(signal.SIGSTOP)
+            time.sleep(0.3)
+            there.send_signal(signal.SIGCONT)
+            here.send_signal(signal.SIGINT)
+            out, err = here.communicate(timeout=WAIT)
+            self.assertEqual(here.returncode, 130, out + err)
+            self.assertIn('arrived once and in order', out)
+            there.communicate(timeout=WAIT)
+            longest = re.search(r'^book\+strategy\+risk did not run .*longest (\d+) us', out, re.M)
+            if longest and int(longest.group(1)) >= 290000:
+                return
+        self.fail('no pause was told of: ' + out)
 
     def test_kill_switch(self):
         r = self.check(self.pipeline('--kill-after', '20', '--slots', '16'))

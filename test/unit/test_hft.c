@@ -483,6 +483,7 @@ test_risk(void **st)
 	struct params p = params;
 	struct risk_stage s;
 	uint64_t kill = 0;
+	uint32_t i;
 
 	(void)st;
 	p.max_rate = 3;
@@ -494,7 +495,17 @@ test_risk(void **st)
 	m = order('B', 300, 1);
 	assert_int_equal(risk_stage(&s, &m, out), 1);
 	assert_int_equal(out->order.seq, 0);
+	/* Orders that are none pass, whatever they say, and change nothing. */
+	for (i = 0; i < 10; i++) {
+		m = order('S', i % 2 == 0 ? 300 : 301, i % 3 == 0 ? 1 : 5000000000);
+		m.kind = MSG_WARM;
+		m.order.seq = i;
+		assert_int_equal(risk_stage(&s, &m, out), 1);
+		assert_int_equal(out->kind, MSG_WARM);
+	}
+	m = order('B', 300, 1);
 	assert_int_equal(risk_stage(&s, &m, out), 0);
+	assert_int_equal(s.stopped[RISK_SHARES], 1);
 	assert_int_equal(s.stopped[RISK_POSITION], 1);
 	m = order('S', 300, 1);
 	assert_int_equal(risk_stage(&s, &m, out), 1);
