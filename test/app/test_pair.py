@@ -95,6 +95,20 @@ class Pair(AppTest):
             self.check(res, ['write'], [1000], 1)
             self.served(server, res, 1)
 
+    def test_memif_two_lcores(self):
+        """Two lcores poll queue pairs of one device, whose port only one of them has at a time."""
+        vdev = '--vdev=net_memif0,socket=@trl%d,role=' % os.getpid()
+        server, where = self.listen('soft0,port=net_memif0,ip=192.0.2.1/24', [vdev + 'server'])
+        places = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[0], CPUS[-1])]
+        res = self.run_json(['--device', 'soft0,port=net_memif0,ip=192.0.2.2/24', '--connect',
+                             where, '--op', 'write,fetch_add', '--size', '8,3000', '--qps',
+                             '2', '--worker-lcores', '2', '--verify', '--duration', '0.1'],
+                            places + self.eal('client')[2:] + [vdev + 'client'])
+        self.check(res, ['write', 'fetch_add'], [8, 3000], 4)
+        for row in res.json['rows']:
+            self.assertEqual(row['lcores'], 2)
+        self.served(server, res, 4)
+
     def test_memif_peer_goes(self):
         """The rings go under a process that is sending: it sees its requests fail, no more."""
         for i in range(2):
