@@ -10,18 +10,33 @@
 
 #include "testrdma.h"
 
+/* What a completion is of. */
+static const char *
+wc_what(const struct test *t, const struct pair *p, const struct bb_wc *wc, char *buf, size_t size)
+{
+	if (wc->wr_id == WR_ORDER)
+		snprintf(buf, size, "%s, of pair %u",
+			 t->cm != NULL ? "an order to the target" : "an answer to who connected",
+			 t->cm != NULL || p->twin == NULL ? p->index : p->twin->index);
+	else if (wc->wr_id == WR_COPY)
+		snprintf(buf, size, "a copy of the target's memory");
+	else
+		snprintf(buf, size, "operation %" PRIu64 " of pair %u",
+			 wc->wr_id & ((UINT64_C(1) << 40) - 1), p->index);
+	return buf;
+}
+
 static void
 wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const char *side)
 {
-	char text[BB_ERROR_TEXT_MAX];
+	char text[BB_ERROR_TEXT_MAX], what[64];
 
 	/* The first one names the cause; the flush behind it only follows. */
 	if (!t->fatal)
 		report_fail(t,
-			    "operation %" PRIu64
-			    " of pair %u (QP 0x%x) completed at the %s with \"%s\", "
+			    "%s (QP 0x%x) completed at the %s with \"%s\", "
 			    "syndrome 0x%02x, vendor syndrome 0x%02x: %s",
-			    wc->wr_id & ((UINT64_C(1) << 40) - 1), p->index, wc->qp->qpn, side,
+			    wc_what(t, p, wc, what, sizeof(what)), wc->qp->qpn, side,
 			    bb_wc_status_name(wc->status), wc->syndrome, wc->vendor_err,
 			    bb_wc_status_cause(wc->status, wc->vendor_err));
 	else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
+#include <ctype.h>
 #include <errno.h>
 #include <sys/socket.h>
 
@@ -24,6 +25,22 @@ event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
 		if (bb_cm_poll(t->cm, ev, 1) == 1 && ev->conn == conn)
 			return true;
 	return false;
+}
+
+/* Not made: what its CM says, and what who listens has to say, if that is text. */
+static void
+refused(const struct test *t, const struct bb_cm_event *ev)
+{
+	const char *text = ev->private_data;
+	uint32_t i;
+
+	for (i = 0; text != NULL && i < ev->private_len && isprint((unsigned char)text[i]) != 0;
+	     i++)
+		;
+	if (ev->type == BB_CM_REJECTED && i > 0 && i == ev->private_len)
+		say("--connect %s: who listens refuses: %.*s", t->o.connect, (int)i, text);
+	else
+		say("--connect %s: %s: %s", t->o.connect, bb_cm_event_name(ev->type), ev->why);
 }
 
 static int
@@ -53,7 +70,7 @@ pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr
 		return -ETIMEDOUT;
 	}
 	if (ev.type != BB_CM_ESTABLISHED) {
-		say("--connect %s: %s: %s", t->o.connect, bb_cm_event_name(ev.type), ev.why);
+		refused(t, &ev);
 		return -ECONNREFUSED;
 	}
 	rc = bb_conn_region(p->conn, REMOTE_REGION, &region);

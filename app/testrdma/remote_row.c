@@ -7,9 +7,8 @@
 
 #include "remote.h"
 
-#define ANSWER_SECONDS 30
-#define ROLL_WINDOWS   8 /* told ahead while a span has no end, in windows */
-#define ROLL_LEAST     64
+#define ROLL_WINDOWS 8 /* told ahead while a span has no end, in windows */
+#define ROLL_LEAST   64
 
 static struct remote_ctl *
 block_of(const struct test *t, const struct pair *p)
@@ -185,7 +184,8 @@ all_ready(const struct test *t)
 void
 remote_row(struct test *t)
 {
-	uint64_t end = rte_rdtsc() + ANSWER_SECONDS * t->tsc_hz, tag = row_tag(t->row_no);
+	uint64_t end = rte_rdtsc() + (uint64_t)(t->o.patience * (double)t->tsc_hz);
+	uint64_t tag = row_tag(t->row_no);
 	uint32_t i;
 
 	t->orders = t->cm != NULL && (t->row->e->recv || t->row->e->two_way) && !t->fatal;
@@ -203,7 +203,8 @@ remote_row(struct test *t)
 		flows_poll(t);
 		if (rte_rdtsc() < end)
 			continue;
-		report_fail(t, "the target does not answer for %u s", ANSWER_SECONDS);
+		report_fail(t, "the target does not answer for %g s; its output may say why",
+			    t->o.patience);
 		t->fatal = true;
 	}
 	if (t->orders)

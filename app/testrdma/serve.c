@@ -137,37 +137,46 @@ target_create(struct server *s, const struct remote_hello *hello, struct target 
 	return 0;
 }
 
-static int
+/* @return NULL, or what is wrong with it. */
+static const char *
 hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
 {
 	uint64_t bytes;
 	uint32_t conns;
 
 	if (ev->private_len < sizeof(*hello))
-		return -EPROTO;
+		return "it is no testrdma";
 	memcpy(hello, ev->private_data, sizeof(*hello));
-	if (hello->magic != rte_cpu_to_be_32(REMOTE_MAGIC) ||
-	    hello->version != rte_cpu_to_be_32(REMOTE_VERSION))
-		return -EPROTO;
+	if (hello->magic != rte_cpu_to_be_32(REMOTE_MAGIC))
+		return "it is no testrdma";
+	if (hello->version != rte_cpu_to_be_32(REMOTE_VERSION))
+		return "it is a testrdma of another version; run the same on both sides";
 	bytes = rte_be_to_cpu_64(hello->bytes);
 	conns = rte_be_to_cpu_32(hello->conns);
 	if (conns == 0 || conns > MAX_QPS || rte_be_to_cpu_32(hello->index) >= conns)
-		return -EPROTO;
-	return bytes < 2 * EDGE || bytes % 8 != 0 || bytes > REMOTE_MAX_BYTES ? -EMSGSIZE : 0;
+		return "its number of connections cannot be";
+	if (bytes < 2 * EDGE || bytes % 8 != 0 || bytes > REMOTE_MAX_BYTES)
+		return "no target has as much memory as it asks for, or as little";
+	return NULL;
 }
 
-static void
-request(struct server *s, const struct bb_cm_event *ev)
+static const char *
+request_take(struct server *s, const struct bb_cm_event *ev, struct target **out)
 {
-	struct bb_conn *conn = ev->conn;
 	struct target *target = NULL;
 	struct bb_conn_param param;
 	struct remote_hello hello;
 	struct bb_region region;
-	int rc = hello_check(ev, &hello);
+	const char *why = hello_check(ev, &hello);
+	int rc;
 
-	if (rc == 0)
-		rc = target_create(s, &hello, &target);
+	if (why != NULL)
+		return why;
+	rc = target_create(s, &hello, &target);
+	if (rc == -EINVAL)
+		return "this device cannot have queues of its depth, or of its pieces";
+	if (rc == -ENOMEM)
+		return "no memory for it; give the target's EAL more (-m MB, hugepages)";
 	if (rc == 0)
 		rc = bb_region_of(target->group->mr, REMOTE_REGION, 0, 0, &region);
 	if (rc == 0) {
@@ -177,20 +186,34 @@ request(struct server *s, const struct bb_cm_event *ev)
 		param.responder_resources = (uint8_t)RTE_MIN(16u, s->t->attr.max_dest_rd_atomic);
 		param.regions = &region;
 		param.nregions = 1;
-		rc = bb_conn_accept(conn, worksite_qp(target->site), &param);
+		rc = bb_conn_accept(ev->conn, worksite_qp(target->site), &param);
 	}
 	if (rc == 0) {
+		*out = target;
+		return NULL;
+	}
+	if (target != NULL)
+		target_destroy(target);
+	return strerror(-rc);
+}
+
+static void
+request(struct server *s, const struct bb_cm_event *ev)
+{
+	struct bb_conn *conn = ev->conn;
+	struct target *target = NULL;
+	const char *why = request_take(s, ev, &target);
+
+	if (why == NULL) {
 		bb_conn_user_set(conn, target);
 		target->conn = conn;
 		LIST_INSERT_HEAD(&s->conns, target, next);
 		s->counts.present++;
 		return;
 	}
-	say("a request to connect is refused: %s", strerror(-rc));
-	bb_conn_reject(conn, NULL, 0);
+	say("a request to connect is refused: %s", why);
+	bb_conn_reject(conn, why, (uint32_t)strlen(why));
 	bb_conn_destroy(conn);
-	if (target != NULL)
-		target_destroy(target);
 }
 
 static void

@@ -11,39 +11,13 @@ import subprocess
 import tempfile
 import time
 
-from apptest import ATOMICS, CPUS, EAL, LIMIT, OPS, AppTest, main
+from apptest import ATOMICS, LIMIT, OPS, main
+from pairtest import PairTest
 
 RECEIVED = ['send', 'send_imm', 'write_imm', 'pingpong']
 
 
-class Pair(AppTest):
-    def eal(self, name):
-        cpu = CPUS[-1] if name == 'server' else CPUS[0]
-        return ['-l', str(cpu)] + EAL + ['--file-prefix=tr_%s_%d' % (name, os.getpid())]
-
-    def listen(self, device, eal=()):
-        """A process that listens, and its port."""
-        proc = subprocess.Popen([self.program] + self.eal('server') + list(eal) +
-                                ['--', '--device', device, '--listen', '127.0.0.1:0'],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        line = proc.stdout.readline()
-        self.addCleanup(proc.stdout.close)
-        self.addCleanup(proc.stderr.close)
-        self.addCleanup(proc.kill)
-        if 'listening' not in line:
-            self.fail(str(proc.communicate(timeout=LIMIT)))
-        return proc, '127.0.0.1:' + re.search(r'port (\d+)', line).group(1)
-
-    def end(self, proc, rc=0):
-        out, err = proc.communicate(timeout=LIMIT)
-        self.assertEqual(proc.returncode, rc, err)
-        self.assertNotIn('Sanitizer', err)
-        self.assertNotIn('runtime error', err)
-        return out, err
-
-    def shm(self, host, options=''):
-        return 'soft0,shm=tr%d,ip=192.0.2.%d/24%s' % (os.getpid(), host, options)
-
+class Pair(PairTest):
     def check(self, res, ops, sizes, qps):
         self.assertEqual([(r['op'], r['size']) for r in res.json['rows']],
                          [(op, s) for op in ops for s in ([8] if op in ATOMICS else sizes)])
@@ -266,31 +240,6 @@ class Pair(AppTest):
         self.assertIn('connect ' + where, res.out)
         self.assertIn('connect nowhere: give an address', res.err)
         self.end(server)
-
-    def port_of(self, proc):
-        """Read up to the line that names it; also what was read."""
-        seen = ''
-        while True:
-            line = proc.stdout.readline()
-            self.assertTrue(line, 'it does not listen: ' + seen)
-            seen += line
-            found = re.match(r'listening at port (\d+)', line)
-            if found:
-                return seen, found.group(1)
-
-    def commands(self, host, lines, options=''):
-        """A process with commands of a file; it runs."""
-        with tempfile.NamedTemporaryFile('w', suffix='.cmd', delete=False) as f:
-            f.write('\n'.join(lines))
-        self.addCleanup(os.remove, f.name)
-        proc = subprocess.Popen([self.program] + self.eal('server' if host == 1 else 'client') +
-                                ['--', '--device', self.shm(host, options), '--cmdline-file',
-                                 f.name],
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(proc.stdout.close)
-        self.addCleanup(proc.stderr.close)
-        self.addCleanup(proc.kill)
-        return proc
 
     def test_two_prompts(self):
         """listen and connect as commands: each wait of the one is for a start of the other."""
