@@ -61,11 +61,24 @@ def raw(address):
     return ipaddress.ip_address('::ffff:' + address if ip.version == 4 else address).exploded
 
 
-class Gids:
+class Table:
+    """The GID table of rxe0 in a guest."""
+
+    def __init__(self, there):
+        self.there = there
+
+    def change(self, script, gid):
+        """Do that, and wait: the kernel fills the table from a work queue."""
+        self.there.run(script or 'true')
+        self.there.wait_for('%s grep -q %s /sys/class/infiniband/rxe0/ports/1/gids/?' % (
+            '!' if gid[0] == '-' else '', raw(gid.strip('-'))))
+
+
+class Gids(Table):
     """The program, which has rxe0 open all the time."""
 
     def __init__(self, there, program):
-        self.there = there
+        super().__init__(there)
         run, options = carry.carry(there, program)
         there.run('mkdir -p /var/run')
         self.request = there.begin('exec env %s %s %s -- rxe0 2>%s' % (run, EAL, options, LOG),
@@ -85,12 +98,6 @@ class Gids:
         self.request.write('list\n')
         return list(iter(self.line, ''))
 
-    def change(self, script, gid):
-        """Do that, and wait: the kernel fills the table from a work queue."""
-        self.there.run(script or 'true')
-        self.there.wait_for('%s grep -q %s /sys/class/infiniband/rxe0/ports/1/gids/?' % (
-            '!' if gid[0] == '-' else '', raw(gid.strip('-'))))
-
     def step(self, changes, answers):
         """The table afterwards, the answers being as they should."""
         for script, gid in changes:
@@ -103,10 +110,22 @@ class Gids:
         return table
 
 
-def check(there, program):
-    """All steps; how many wishes were asked."""
+def place(there, device, address):
+    """Where a device has that GID."""
+    folder = '/sys/class/infiniband/%s/ports/1/gids' % device
+    there.wait_for('grep -q %s %s/?' % (raw(address), folder))
+    return int(there.run('cd %s && grep -l %s ?' % (folder, raw(address))).split()[0])
+
+
+def check(there, program, vlans, bond):
+    """All steps; how many wishes were asked. vlans and bond are called when there are some."""
     gids = Gids(there, program)
-    tables = [gids.step(*step) for step in STEPS]
+    tables = []
+    for i, step in enumerate(STEPS):
+        tables.append(gids.step(*step))
+        if i == 1:
+            vlans()
+    bond()
     # The same address is found at another place.
     at = [next(line.split(', ')[1] for line in table if line.startswith('192.0.2.2 '))
           for table in (tables[1], tables[2])]

@@ -22,8 +22,8 @@ import verbs  # noqa: E402
 FRAME = 8192
 
 
-def bb_peer(program, there, option):
-    device = 'soft0,port=net_af_packet0,framesz=%d,ip=192.0.2.9/24,ip=2001:db8::9/64' % FRAME
+def bb_peer(program, there, option, ips='ip=192.0.2.9/24,ip=2001:db8::9/64'):
+    device = 'soft0,port=net_af_packet0,framesz=%d,%s' % (FRAME, ips)
     vdev = '--vdev=net_af_packet0,iface=%s,blocksz=%d,framesz=%d' % (there.tap, FRAME, FRAME)
     return bluebell.Process(program, [device + (',' + option if option else '')], [vdev])
 

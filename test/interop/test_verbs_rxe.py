@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """drivers/verbs inside a guest, on the kernel's rxe0: conform there, talks with the host, GIDs.
 
-usage: test_verbs_rxe.py CONFORM BB_PEER VERBS_COST GIDS [--filter LIST] [--all]
+usage: test_verbs_rxe.py CONFORM BB_PEER VERBS_COST GIDS CM_MOVE VERBS_LIFE
+           [--filter LIST] [--all]
 
 Without --all a part of the suite runs that takes seconds. What rxe does otherwise than libibverbs'
 manual pages say is in KNOWN, with what it does: such a row need not hold. If all rows of an entry
@@ -25,6 +26,7 @@ import bluebell  # noqa: E402
 import carry  # noqa: E402
 import gids  # noqa: E402
 import guest  # noqa: E402
+import moves  # noqa: E402
 import namespace  # noqa: E402
 import pair  # noqa: E402
 import runs  # noqa: E402
@@ -126,12 +128,48 @@ def talk(there, program):
     process.close()
 
 
+def talk_over(there, program, device, address, ips):
+    """Messages by that GID of a device there, each side asking."""
+    inside = verbs.Bluebell(there, program, device)
+    inside.sgid[4] = gids.place(there, device, address)
+    process = test_bb_rxe.bb_peer(program, there, None, ips)
+    outside = bluebell.Bluebell(process)
+    for both in (pair.Pair(inside, outside), pair.Pair(outside, inside)):
+        runs.Run(runs.MESSAGES).hold(both, echo=lambda text, **_: None)
+    process.close()
+    inside.close()
+    print('%s by %s: %d conversations each way' % (device, address, len(runs.MESSAGES)), flush=True)
+
+
+def choose(there, program, talker):
+    """GIDs, and traffic by those of VLANs and of a bond. rxe takes nothing by a slave of one: its
+    packets come in by the bond's interface."""
+    def vlans():
+        for vlan in (5, 7):
+            talk_over(there, talker, 'rxe0', '198.51.%d.2' % vlan,
+                      'ip=198.51.%d.9/24,vlan=%d' % (vlan, vlan))
+
+    def bond():
+        there.run('rdma link add rxe1 type rxe netdev bond0')
+        talk_over(there, talker, 'rxe1', '192.0.2.9', 'ip=192.0.2.7/24')
+
+    print('GIDs: %d wishes answered' % gids.check(there, program, vlans, bond), flush=True)
+
+
 def cost(there, program):
     """One line about writes beside those of bare libibverbs."""
     run, options = carry.carry(there, program)
     text = there.run('env %s %s %s -- rxe0 2>&1' % (run, gids.EAL, options), 300)
     line = next(line for line in text.split('\n') if line.startswith('a write: '))
     print(line, flush=True)
+
+
+def life(there, program):
+    """Children and signals; without ibv_fork_init(), which this kernel needs not, and with it."""
+    run, options = carry.carry(there, program)
+    for init in '', 'init':
+        text = there.run('env %s %s %s -- rxe0 %s 2>&1' % (run, gids.EAL, options, init), 300)
+        print('; '.join(text.strip().split('\n')[-3:]), flush=True)
 
 
 def plain_user(there, program):
@@ -158,6 +196,8 @@ def main():
     p.add_argument('bb_peer')
     p.add_argument('verbs_cost')
     p.add_argument('gids')
+    p.add_argument('cm_move')
+    p.add_argument('verbs_life')
     p.add_argument('--filter', default=PART)
     p.add_argument('--all', action='store_true', help='the whole suite: minutes')
     p.add_argument('--seconds', type=int, default=900)
@@ -171,7 +211,10 @@ def main():
         talk(there, args.bb_peer)
         cost(there, args.verbs_cost)
         plain_user(there, args.verbs_cost)
-        print('GIDs: %d wishes answered' % gids.check(there, args.gids), flush=True)
+        life(there, args.verbs_life)
+        print('an address that moves: replayed %s, reported %s' % moves.check(there, args.cm_move),
+              flush=True)
+        choose(there, args.gids, args.bb_peer)
     return 0 if held else 1
 
 

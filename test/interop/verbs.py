@@ -46,11 +46,11 @@ class Bluebell(InGuest):
     LOG = '/tmp/bb_peer.log'
     timeout = lossy = 20
 
-    def __init__(self, there, program, seconds=600):
+    def __init__(self, there, program, device='rxe0', seconds=600):
         program, options = carry.carry(there, program)
         there.run('mkdir -p /var/run')
-        super().__init__(there, 'env %s %s %s -- rxe0 2>%s' % (
-            program, EAL, options, self.LOG), seconds)
+        super().__init__(there, 'env %s %s %s -- %s 2>%s' % (
+            program, EAL, options, device, self.LOG), seconds)
 
     def said(self):
         return self.guest.run('tail -n 40 ' + self.LOG)

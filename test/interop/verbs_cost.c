@@ -18,9 +18,10 @@
 #include <string.h>
 #include <time.h>
 
-#include <bluebell.h>
 #include <infiniband/verbs.h>
 #include <rte_eal.h>
+
+#include "self.h"
 
 #define BATCH      16u
 #define LEN        64u
@@ -29,11 +30,7 @@
 
 static uint8_t mem[4096] __attribute__((aligned(4096)));
 
-static struct {
-	struct bb_qp *qp;
-	struct bb_cq *cq;
-	struct bb_mr *mr;
-} ours;
+static struct self ours;
 
 static struct {
 	struct ibv_qp_ex *ex;
@@ -48,35 +45,6 @@ now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-static int
-ours_make(struct bb_dev *dev, uint8_t gid)
-{
-	struct bb_qp_init_attr init;
-	struct bb_cq_attr cattr;
-	struct bb_qp_attr attr;
-	struct bb_qp_addr addr;
-	struct bb_pd *pd;
-
-	bb_cq_attr_init(&cattr);
-	bb_qp_init_attr_init(&init);
-	bb_qp_attr_init(&attr);
-	attr.access = BB_ACCESS_REMOTE_WRITE;
-	attr.path.sgid_index = gid;
-	attr.timeout = 18; /* a guest is slow */
-	if (bb_pd_alloc(dev, &pd) != 0 ||
-	    bb_mr_reg(pd, mem, sizeof(mem), BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE,
-		      &ours.mr) != 0 ||
-	    bb_cq_create(dev, &cattr, &ours.cq) != 0)
-		return -1;
-	init.sq_depth = 64;
-	init.rq_depth = 1;
-	init.send_cq = ours.cq;
-	init.recv_cq = ours.cq;
-	if (bb_qp_create(pd, &init, &ours.qp) != 0 || bb_qp_addr(ours.qp, 1, gid, &addr) != 0)
-		return -1;
-	return bb_qp_connect(ours.qp, &addr, &addr, &attr);
 }
 
 static struct ibv_context *
@@ -261,8 +229,6 @@ main(int argc, char **argv)
 {
 	unsigned int rounds = 1001, writes = BATCH;
 	int args = rte_eal_init(argc, argv);
-	struct bb_gid_want want;
-	struct bb_dev *dev;
 	uint8_t gid;
 
 	if (args < 0 || argc - args < 2)
@@ -275,9 +241,8 @@ main(int argc, char **argv)
 		writes = (unsigned int)strtoul(argv[3], NULL, 10);
 	if (rounds == 0 || rounds > ROUNDS_MAX || writes < BATCH)
 		return 2;
-	bb_gid_want_init(&want);
-	if (bb_dev_open(argv[1], &dev) != 0 || bb_gid_choose(dev, 1, &want, &gid) != 0 ||
-	    ours_make(dev, gid) != 0 || bare_make(argv[1], gid) != 0) {
+	if (self_open(&ours, argv[1], mem, sizeof(mem), &gid) != 0 ||
+	    bare_make(argv[1], gid) != 0) {
 		printf("no queue pairs\n");
 		return 1;
 	}

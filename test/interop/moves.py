@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The address of rxe0 goes and comes back at another place of the GID table, in the middle of
+traffic of cm_move.c: the connections come back by themselves, requests are replayed or reported."""
+
+import re
+import time
+
+import carry
+import gids
+
+ROUNDS = 2
+OTHER, OURS = '192.0.2.77', '192.0.2.2'
+SECONDS = 120
+
+
+class Mover:
+    """The program, which has two connections of rxe0 with itself."""
+
+    def __init__(self, there, program):
+        self.there = there
+        run, options = carry.carry(there, program)
+        there.run('mkdir -p /var/run')
+        self.request = there.begin('env %s %s %s -- rxe0 2>%s' % (run, gids.EAL, options, gids.LOG),
+                                   600, stdin=True)
+        self.taken = 0
+        while self.line() != 'connected':
+            pass
+
+    def line(self):
+        text = self.request.read_line(self.taken)
+        self.taken += len(text.encode()) + 1
+        return text
+
+    def ask(self):
+        """Of both streams: {'lost': ..., 'back': ..., 'done': ..., ...}."""
+        self.request.write('?\n')
+        return [{key: int(value) for key, value in re.findall(r'(\w+)=(\d+)', part)}
+                for part in self.line().split('|')]
+
+    def until(self, what):
+        """Both streams are so."""
+        end = time.monotonic() + SECONDS
+        while True:
+            flows = self.ask()
+            if all(what(flow) for flow in flows):
+                return flows
+            assert time.monotonic() < end, '%s\n%s' % (flows, self.there.run('cat ' + gids.LOG))
+            time.sleep(0.05)
+
+    def flows(self):
+        """There is traffic on both; what they say then."""
+        before = self.ask()
+        for i, flow in enumerate(before):
+            self.until(lambda now, i=i, flow=flow: now['done'] > min(f['done'] for f in before))
+        return self.ask()
+
+    def close(self):
+        """It finds what its requests have left as it should be."""
+        self.request.write('end\n')
+        self.request.check()
+
+
+def check(there, program):
+    """The last counts of both streams: that which posts again, that which reports."""
+    table = gids.Table(there)
+    mover = Mover(there, program)
+    places = set()
+    for n in range(1, ROUNDS + 1):
+        before = mover.flows()
+        # Whoever comes first takes the first free place.
+        first, second = (OTHER, OURS) if n % 2 else (OURS, OTHER)
+        table.change(gids.DROP, '-' + OURS)
+        mover.until(lambda flow: flow['lost'] >= n)
+        table.change(gids.ADD % first, first)
+        table.change(gids.ADD % second, second)
+        after = mover.until(lambda flow: flow['back'] >= n)
+        places |= {flow['gid'] for flow in before + after}
+        mover.flows()
+    again, told = mover.ask()
+    mover.close()
+    assert len(places) > 1, places
+    assert told['reported'] > 0 and again['reported'] == 0, (again, told)
+    table.change('ip addr del %s/24 dev eth0' % OTHER, '-' + OTHER)
+    return again, told
