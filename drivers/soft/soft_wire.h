@@ -70,6 +70,12 @@ struct soft_wire {
 	bool recv_failed; /* by its own fault, and its CQE was written */
 	uint8_t in_cqe_len;
 	uint8_t in_cqe[32]; /* data of a receive that goes into its CQE */
+	/* A WRITE that was checked in that turn of the engine: e->remote is what it names. */
+	struct soft_wire_checked {
+		uint64_t turn;
+		uint64_t va;
+		uint32_t rkey, len;
+	} checked;
 	struct soft_wire_dest path;
 	struct soft_wire_dest *dest; /* UD: by slot */
 	struct soft_shm_tx *shm_tx;  /* of a connected QP with the option shm */

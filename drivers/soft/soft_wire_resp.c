@@ -24,6 +24,7 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 	struct soft_answer ans;
 
 	(void)ctx;
+	soft_wire_of(roce)->checked.turn = 0;
 	if (!qp->has_rq && qp->rmp == NULL)
 		return qp->st == BB_PRM_QP_ST_RC ? BB_ROCE_TAKE_FAILED : BB_ROCE_TAKE_EMPTY;
 	ans = soft_resp_recv_ready(qp->engine, qp, NULL, NULL);
@@ -47,6 +48,7 @@ soft_wire_recv_map(struct soft_wire *w, uint64_t off, uint64_t len)
 	const char *why;
 	uint8_t synd;
 
+	w->checked.turn = 0;
 	/* The engine may have worked on another QP's receive meanwhile. */
 	if (soft_resp_recv_ready(e, qp, NULL, NULL).kind != SOFT_ACK)
 		return BB_SYN_LOCAL_QP_OP;
@@ -219,8 +221,18 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 	(void)ctx;
 	if (soft_wire_qp_allows(qp, access)) {
 		/* The key of a message without payload is not looked at (9.7.4.1.4). */
-		if (len == 0 || soft_wire_map(w, rkey, va, len, soft_wire_right(access), &why))
+		if (len == 0)
 			return 0;
+		if (soft_wire_map(w, rkey, va, len, soft_wire_right(access), &why)) {
+			if (access == BB_ROCE_ACCESS_WRITE)
+				w->checked = (struct soft_wire_checked){
+					.turn = qp->engine->turn,
+					.va = va,
+					.rkey = rkey,
+					.len = len,
+				};
+			return 0;
+		}
 		synd = BB_SYN_REMOTE_ACCESS;
 	}
 	soft_log(qp->st == BB_PRM_QP_ST_RC ? RTE_LOG_ERR : RTE_LOG_NOTICE,
@@ -228,6 +240,14 @@ soft_wire_remote_check(void *ctx, struct bb_roce_qp *roce, enum bb_roce_access a
 		 ", %u bytes): %s",
 		 qp->dev->name, qp->qpn, rkey, va, len, why);
 	return synd;
+}
+
+/* Is it what was checked just now, for this very packet, whose message is no longer? */
+static bool
+soft_wire_is_checked(const struct soft_wire *w, uint32_t rkey, uint64_t va, uint32_t len)
+{
+	return w->checked.turn == w->qp->engine->turn && w->checked.va == va &&
+	       w->checked.rkey == rkey && w->checked.len == len;
 }
 
 /* A seeded defect of the target, in one packet. False: the packet is placed as it should be. */
@@ -266,7 +286,8 @@ soft_wire_remote_write(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uint64
 	const char *why;
 
 	(void)ctx;
-	if (!soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_WRITE, &why))
+	if (!soft_wire_is_checked(w, rkey, va, len) &&
+	    !soft_wire_map(w, rkey, va, len, SOFT_RIGHT_REMOTE_WRITE, &why))
 		return BB_SYN_REMOTE_ACCESS;
 	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE) &&
 	    soft_wire_misplaced(w, rkey, va, &src))

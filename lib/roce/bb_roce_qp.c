@@ -177,11 +177,14 @@ congestion(struct bb_roce_qp *qp, uint64_t now)
 	qp->cnp_next = now + CNP_INTERVAL;
 }
 
-static bool
+static __attribute__((noinline)) bool
 send_cnp(struct bb_roce_qp *qp)
 {
-	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_CNP, .flags = BB_ROCE_BECN};
+	struct bb_roce_pkt pkt;
 
+	bb_roce_pkt_clear(&pkt);
+	pkt.opcode = BB_ROCE_CNP;
+	pkt.flags = BB_ROCE_BECN;
 	if (!bb_roce_send(qp, &pkt, NULL, 0, NULL))
 		return false;
 	qp->stats.tx_cnp++;
@@ -263,7 +266,7 @@ bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		share = bb_roce_req_busy(qp) ? budget / 4 : 0;
 		n = bb_roce_resp_run(qp, budget - share);
 	}
-	if (qp->state == BB_ROCE_RTS)
+	if (qp->state == BB_ROCE_RTS && !bb_roce_req_idle(&qp->req))
 		n += bb_roce_req_run(qp, budget - n, now);
 	return cnp + n;
 }

@@ -375,6 +375,13 @@ void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const stru
 		uint64_t now);
 /* Send up to @budget packets. Returns how many. Answers go before requests. */
 uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
+/* Nothing to ask, and nothing out that was not asked to be answered. */
+static inline bool
+bb_roce_req_idle(const struct bb_roce_req *req)
+{
+	return req->next == req->head && req->no_ack_req == 0;
+}
+
 /* Of bb_roce_busy(): is there something, which may have to wait? */
 bool bb_roce_can_send(const struct bb_roce_qp *qp);
 /* Would bb_roce_run() send something? */
@@ -383,9 +390,7 @@ bb_roce_busy(const struct bb_roce_qp *qp)
 {
 	const struct bb_roce_resp *r = &qp->resp;
 
-	/* Nothing to answer, nothing to ask, and nothing out that was not asked to be answered. */
-	if (!qp->cnp_due && !r->ack_due && r->todo == r->head && qp->req.next == qp->req.head &&
-	    qp->req.no_ack_req == 0)
+	if (!qp->cnp_due && !r->ack_due && r->todo == r->head && bb_roce_req_idle(&qp->req))
 		return false;
 	return bb_roce_can_send(qp);
 }
