@@ -126,6 +126,27 @@ drop(struct bb_ep *ep, struct bb_mr *mr)
 		bb_ep_destroy(ep);
 }
 
+/* A listening endpoint, and its first request. */
+static int
+first_request(struct bb_ep **listener, struct bb_ep **ep)
+{
+	int rc = listen_at(listener);
+
+	return rc == 0 ? bb_ep_get_request(*listener, ep) : rc;
+}
+
+/* A new endpoint tries to connect, that long. */
+static int
+call(uint32_t timeout_ms, struct bb_ep **ep)
+{
+	struct bb_conn_param param;
+	int rc = new_ep(false, WAIT_MS, ep);
+
+	param_init(&param);
+	param.timeout_ms = timeout_ms;
+	return rc == 0 ? bb_ep_connect(*ep, &param) : rc;
+}
+
 /* ---- Set up and tear down */
 
 static int
@@ -323,8 +344,7 @@ no_server(void)
 	uint8_t private[PRIVATE_REJ];
 	int rc;
 
-	TRY(listen_at(&listener));
-	TRY(bb_ep_get_request(listener, &ep));
+	TRY(first_request(&listener, &ep));
 	pattern(private, sizeof(private), 5);
 	TRY(bb_ep_reject(ep, private, sizeof(private)));
 	printf("rejected\n");
@@ -338,13 +358,9 @@ out:
 static int
 expect_no(uint32_t reason, uint32_t len)
 {
-	struct bb_conn_param param;
 	struct bb_ep *ep = NULL;
-	int rc;
+	int rc = call(WAIT_MS, &ep);
 
-	TRY(new_ep(false, WAIT_MS, &ep));
-	param_init(&param);
-	rc = bb_ep_connect(ep, &param);
 	CHECK(rc == -ECONNREFUSED);
 	CHECK(ep->event.type == BB_CM_REJECTED);
 	printf("rejected: %u, %s: %s, %u bytes\n", ep->event.reason,
@@ -376,8 +392,7 @@ mute_server(void)
 	struct bb_conn_param param;
 	int rc;
 
-	TRY(listen_at(&listener));
-	TRY(bb_ep_get_request(listener, &ep));
+	TRY(first_request(&listener, &ep));
 	printf("asked\n");
 	/* The test says when the peer has given up. */
 	(void)getchar();
@@ -396,14 +411,10 @@ out:
 static int
 mute_client(void)
 {
-	struct bb_conn_param param;
 	struct bb_ep *ep = NULL;
-	int rc;
+	int rc = call(count, &ep);
 
-	TRY(new_ep(false, WAIT_MS, &ep));
-	param_init(&param);
-	param.timeout_ms = count;
-	rc = bb_ep_connect(ep, &param);
+	CHECK(ep != NULL);
 	printf("%s: status %d, %s\n", bb_cm_event_name(ep->event.type), ep->event.status,
 	       ep->event.why);
 	CHECK(ep->event.type == BB_CM_FAILED && rc == ep->event.status);
@@ -414,6 +425,20 @@ out:
 	return rc;
 }
 
+/* Established, until the other side is gone. */
+static int
+held(struct bb_ep *ep)
+{
+	int rc;
+
+	printf("established\n");
+	TRY(wait_end(ep));
+	CHECK(ep->qp->state == BB_QP_ERR);
+	printf("disconnected by the peer\n");
+out:
+	return rc;
+}
+
 static int
 hold_server(void)
 {
@@ -421,14 +446,10 @@ hold_server(void)
 	struct bb_conn_param param;
 	int rc;
 
-	TRY(listen_at(&listener));
-	TRY(bb_ep_get_request(listener, &ep));
+	TRY(first_request(&listener, &ep));
 	param_init(&param);
 	TRY(bb_ep_accept(ep, &param));
-	printf("established\n");
-	TRY(wait_end(ep));
-	CHECK(ep->qp->state == BB_QP_ERR);
-	printf("disconnected by the peer\n");
+	TRY(held(ep));
 out:
 	drop(ep, NULL);
 	drop(listener, NULL);
@@ -438,17 +459,11 @@ out:
 static int
 hold_client(void)
 {
-	struct bb_conn_param param;
 	struct bb_ep *ep = NULL;
 	int rc;
 
-	TRY(new_ep(false, WAIT_MS, &ep));
-	param_init(&param);
-	TRY(bb_ep_connect(ep, &param));
-	printf("established\n");
-	TRY(wait_end(ep));
-	CHECK(ep->qp->state == BB_QP_ERR);
-	printf("disconnected by the peer\n");
+	TRY(call(WAIT_MS, &ep));
+	TRY(held(ep));
 out:
 	drop(ep, NULL);
 	return rc;

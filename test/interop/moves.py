@@ -14,14 +14,14 @@ SECONDS = 120
 
 
 class Mover:
-    """The program, which has two connections of rxe0 with itself."""
+    """The program, which has two connections of a device with itself."""
 
-    def __init__(self, there, program):
+    def __init__(self, there, program, device='rxe0'):
         self.there = there
         run, options = carry.carry(there, program)
         there.run('mkdir -p /var/run')
-        self.request = there.begin('env %s %s %s -- rxe0 2>%s' % (run, gids.EAL, options, gids.LOG),
-                                   600, stdin=True)
+        self.request = there.begin('env %s %s %s -- %s 2>%s' % (
+            run, gids.EAL, options, device, gids.LOG), 600, stdin=True)
         self.taken = 0
         while self.line() != 'connected':
             pass
@@ -82,3 +82,16 @@ def check(there, program):
     assert told['reported'] > 0 and again['reported'] == 0, (again, told)
     table.change('ip addr del %s/24 dev eth0' % OTHER, '-' + OTHER)
     return again, told
+
+
+def remove(there, program, device):
+    """Take a device away that is in use. The kernel's rxe waits for its users, who hear nothing
+    of it: it tears nobody off (disassociate_ucontext), as drivers of cards do."""
+    mover = Mover(there, program, device)
+    mover.flows()
+    gone = there.begin('rdma link del ' + device, 300)
+    mover.flows()
+    assert gone.poll(0.5) is None, gone.output
+    mover.flows()
+    mover.close()
+    gone.check()

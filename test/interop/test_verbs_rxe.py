@@ -215,6 +215,8 @@ def main():
         print('an address that moves: replayed %s, reported %s' % moves.check(there, args.cm_move),
               flush=True)
         choose(there, args.gids, args.bb_peer)
+        moves.remove(there, args.cm_move, 'rxe1')
+        print('rxe1 goes when its user has closed it', flush=True)
     return 0 if held else 1
 
 
