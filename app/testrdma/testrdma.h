@@ -107,10 +107,11 @@ struct pair {
 	bool rolling;      /* end moves on as long as the deadline is not there */
 	uint64_t told_end; /* last told to the other process */
 	/* With --rate. */
-	uint64_t first;   /* operation of the span */
-	uint64_t due;     /* post no further yet */
-	uint32_t turn;    /* of the flows: which of so many operations of the schedule is ours */
-	uint64_t wr_base; /* wr_id of operation 0 */
+	uint64_t first; /* operation of the span */
+	uint64_t due;   /* post no further yet */
+	uint32_t turn;  /* of the flows: which of so many operations of the schedule is ours */
+	uint32_t turn_of_kind; /* of a mix: place of the next operation in the order of kinds */
+	uint64_t wr_base;      /* wr_id of operation 0 */
 	uint64_t posted, done; /* operations */
 	uint64_t end;          /* post no further */
 	uint64_t sig_at;       /* the operation that makes this many is signalled */

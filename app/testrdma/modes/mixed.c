@@ -40,12 +40,6 @@ add_one(const struct pair *p, const struct request *rq)
 				 rq->flags);
 }
 
-static int
-add_post(struct pair *p, uint32_t n)
-{
-	return post_each(p, n, add_one);
-}
-
 POST_ONE
 swap_one(const struct pair *p, const struct request *rq)
 {
@@ -53,12 +47,6 @@ swap_one(const struct pair *p, const struct request *rq)
 
 	return bb_post_cmp_swap(rq->qp, rq->wr_id, &word, rq->raddr, rq->rkey, word_old(p, rq->op),
 				word_new(p, rq->op), rq->flags);
-}
-
-static int
-swap_post(struct pair *p, uint32_t n)
-{
-	return post_each(p, n, swap_one);
 }
 
 static void
@@ -87,7 +75,6 @@ static const struct engine mixed_fetch_add = {
 	.atomic = true,
 	.has_byte_len = true,
 	.wc_opcode = BB_WC_FETCH_ADD,
-	.post = add_post,
 	.prepare = data_prepare,
 	.verify = word_verify,
 	.arrived = word_arrived,
@@ -97,7 +84,6 @@ static const struct engine mixed_cmp_swap = {
 	.atomic = true,
 	.has_byte_len = true,
 	.wc_opcode = BB_WC_CMP_SWAP,
-	.post = swap_post,
 	.prepare = data_prepare,
 	.verify = word_verify,
 	.arrived = word_arrived,
@@ -126,35 +112,73 @@ mixed_start(struct pair *p)
 	const uint32_t *weight = p->t->o.mix;
 	int64_t credit[MIX_KINDS] = {0};
 	struct test *t = p->t;
-	uint32_t i, k, best;
+	uint32_t i, k, best, sum = 0;
 
+	p->turn_of_kind = 0;
 	if (p->index != 0)
 		return;
-	for (k = t->nkinds = 0; k < MIX_KINDS; k++)
-		t->nkinds += weight[k];
+	for (k = 0; k < MIX_KINDS; k++)
+		sum += weight[k];
+	/* So often as it fits: posts begin anew seldom. */
+	t->nkinds = MIX_MAX / sum * sum;
 	for (i = 0; i < t->nkinds; i++) {
 		for (k = best = 0; k < MIX_KINDS; k++) {
 			credit[k] += weight[k];
 			if (credit[k] > credit[best])
 				best = k;
 		}
-		credit[best] -= t->nkinds;
+		credit[best] -= sum;
 		t->kinds[i] = (uint8_t)best;
 	}
+}
+
+/* An operation of its kind. Kinds take turns, so one loop posts them all, not one for each run. */
+POST_ONE
+mixed_one(const struct pair *p, const struct request *rq)
+{
+	switch (*rq->kind) {
+	case MIX_WRITE:
+		if (p->t->row->use_inline)
+			return bb_post_write_inline(rq->qp, rq->wr_id, inline_data(rq), rq->size,
+						    rq->raddr, rq->rkey, rq->flags);
+		return bb_post_write(rq->qp, rq->wr_id, rq->sge, rq->pieces, rq->raddr, rq->rkey,
+				     rq->flags);
+	case MIX_READ:
+		return bb_post_read(rq->qp, rq->wr_id, rq->sge, rq->pieces, rq->raddr, rq->rkey,
+				    rq->flags);
+	case MIX_FETCH_ADD:
+		return add_one(p, rq);
+	default:
+		return swap_one(p, rq);
+	}
+}
+
+/* As post_pieces(), with ends of runs where the order of kinds begins anew. */
+static __rte_always_inline int
+mixed_pieces(struct pair *p, uint32_t n, uint32_t pieces)
+{
+	uint32_t i = 0, run, done;
+	int rc = 1;
+
+	while (i < n) {
+		run = RTE_MIN(pair_run(p, n - i), p->t->nkinds - p->turn_of_kind);
+		done = post_run(p, run, pieces, mixed_one, &rc);
+		i += done;
+		p->turn_of_kind += done;
+		if (p->turn_of_kind == p->t->nkinds)
+			p->turn_of_kind = 0;
+		if (unlikely(done != run))
+			break;
+	}
+	return rc < 0 ? rc : (int)i;
 }
 
 static int
 mixed_post(struct pair *p, uint32_t n)
 {
-	uint32_t i;
-	int rc = 1;
-
-	for (i = 0; i < n; i++) {
-		rc = mixed_pick(p, p->posted)->post(p, 1);
-		if (unlikely(rc != 1))
-			break;
-	}
-	return rc < 0 ? rc : (int)i;
+	if (likely(p->near->lay.n == 1))
+		return mixed_pieces(p, n, 1);
+	return mixed_pieces(p, n, p->near->lay.n);
 }
 
 static void

@@ -36,6 +36,7 @@ struct request {
 	uint32_t size;  /* of the row's messages */
 	uint64_t raddr; /* the target's slot of the same number */
 	uint32_t rkey, flags;
+	const uint8_t *kind; /* of a mix: enum mix_kind */
 };
 
 /* Post it: 1 posted, 0 full, a negative errno. */
@@ -60,6 +61,7 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 		.size = p->t->row->size,
 		.raddr = target_addr(p, p->slot),
 		.rkey = p->target_rkey,
+		.kind = p->t->kinds + p->turn_of_kind,
 	};
 	uint32_t i, k;
 
@@ -72,6 +74,7 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 		rq.op++;
 		rq.wr_id++;
 		rq.raddr += far;
+		rq.kind++;
 		for (i = 0; i < pieces; i++)
 			sge[i].addr += near;
 	}
