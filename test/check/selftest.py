@@ -11,6 +11,7 @@ import unittest
 import headers
 import includes
 import length
+import porting
 import snippets
 import symbols
 import texts
@@ -211,6 +212,14 @@ class Texts(unittest.TestCase):
         self.assertTrue(self.errors(guide, self.STATUS + '\tBB_WC_B_ERR,\n'))
         self.assertTrue(self.errors(guide, ''))
         self.assertTrue(self.errors('no message\n'))
+
+
+class Porting(unittest.TestCase):
+    def test_missing(self):
+        header = 'static inline int\nrdma_post_a(struct x *x)\n{\n\trdma_other(x);\n}\nvoid rdma_b(void);\n'
+        self.assertEqual(porting.missing(header, 'rdma_post_a, rdma_b   c()'),
+                         ({'rdma_post_a', 'rdma_b'}, []))
+        self.assertEqual(porting.missing(header, 'rdma_post_a, rdma_bc')[1], ['rdma_b'])
 
 
 if __name__ == '__main__':
