@@ -329,7 +329,10 @@ job_run(void *job)
 	struct job *j = job;
 	const uint64_t start = rte_get_tsc_cycles();
 	const uint64_t end = start + j->o->seconds * rte_get_tsc_hz();
+	const uint64_t wait = j->o->wait_s * rte_get_tsc_hz();
+	uint64_t heard = start;
 	struct blk_done done[BURST];
+	char why[64];
 	bool over = false;
 	uint32_t i, n;
 	int rc = 0;
@@ -344,6 +347,15 @@ job_run(void *job)
 		n = blk_poll(j->blk, done, BURST);
 		for (i = 0; i < n; i++)
 			done_one(j, &done[i]);
+		if (n > 0 || blk_pending(j->blk) == 0)
+			heard = rte_get_tsc_cycles();
+		/* The caller deregisters the memory before anything else may use it. */
+		if (rte_get_tsc_cycles() - heard > wait) {
+			snprintf(why, sizeof(why), "the target has not answered for %u s",
+				 j->o->wait_s);
+			fail(j, -ETIMEDOUT, why);
+			break;
+		}
 		if (blk_pending(j->blk) > 0)
 			continue;
 		if (blk_broken(j->blk) != NULL) {
