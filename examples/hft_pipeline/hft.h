@@ -77,6 +77,7 @@ struct end {
 	uint32_t nregions;
 	struct rdma_ring_tx tx;
 	struct rdma_ring_rx rx;
+	struct end *next; /* where what comes in leaves the place again; NULL: it stays */
 	/* Made by a stage and not in the ring yet: as much as one tick can turn into. */
 	union hft_msg backlog[STAGES];
 	uint32_t nbacklog;
@@ -117,6 +118,7 @@ struct feed {
 	uint32_t next;           /* to be sent, from 0 */
 	uint64_t start, gap_q16; /* TSC of the first; between two, in 1/65536 ticks */
 	uint64_t end_tsc;
+	struct end *out; /* where ticks leave the place */
 	bool done;
 };
 

@@ -29,7 +29,7 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 	if (rc < 0)
 		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
 				  stage_name[s + 1], strerror(-rc));
-	/* Full: nothing more is taken in until this is out, so there is room for it. */
+	/* Full: nothing more that leads here is taken in until this is out, so there is room. */
 	if (rc == 0) {
 		e->backlog[e->nbacklog++] = *m;
 		p->held++;
@@ -242,7 +242,7 @@ feed(struct place *p)
 		}
 		rc = tick(p, f->next, due);
 		f->next++;
-		if (rc != 0 || p->held > 0)
+		if (rc != 0 || f->out->nbacklog > 0)
 			return rc;
 	}
 	if (f->next < f->file->h.messages && stop_signal == 0)
@@ -265,6 +265,10 @@ finished(const struct place *p)
 	return p->unended == 0 && p->held == 0 && (!p->gateway.kill_posted || p->gateway.killed);
 }
 
+/*
+ * What leads to a full ring waits; the rest goes on. Else a place that waits for room for its ticks
+ * would not take the orders that its peer must get rid of first.
+ */
 static int
 take_in(struct place *p)
 {
@@ -275,7 +279,7 @@ take_in(struct place *p)
 	for (i = 0; i < p->nin; i++) {
 		struct end *e = p->in[i];
 
-		for (k = 0; k < BURST && p->held == 0; k++) {
+		for (k = 0; k < BURST && (e->next == NULL || e->next->nbacklog == 0); k++) {
 			rc = rdma_ring_pop(&e->rx, &m);
 			if (rc == 0)
 				break;
@@ -314,6 +318,15 @@ completions(struct place *p)
 	return links_error(p, &wc);
 }
 
+/* The link on which messages of stage @s leave the place. NULL: none, they end here. */
+static struct end *
+way_out(struct place *p, uint32_t s)
+{
+	while (s < LINKS && !p->end[s].used)
+		s++;
+	return s < LINKS ? &p->end[s] : NULL;
+}
+
 static void
 sort_ends(struct place *p)
 {
@@ -325,7 +338,9 @@ sort_ends(struct place *p)
 			p->out[p->nout++] = &p->end[i];
 		else if (p->end[i].used)
 			p->in[p->nin++] = &p->end[i];
+		p->end[i].next = way_out(p, i + 1);
 	}
+	p->feed.out = way_out(p, STAGE_FEED);
 	p->unended = p->nin + runs(p, STAGE_FEED);
 }
 
@@ -368,9 +383,9 @@ place_run(struct place *p)
 		p->taken = 0;
 		if (p->held > 0)
 			rc = backlog(p);
-		if (rc == 0 && p->held == 0)
+		if (rc == 0)
 			rc = take_in(p);
-		if (rc == 0 && has_feed && !p->feed.done && p->held == 0)
+		if (rc == 0 && has_feed && !p->feed.done && p->feed.out->nbacklog == 0)
 			rc = feed(p);
 		posted = ring(p);
 		if (finished(p))

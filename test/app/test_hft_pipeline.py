@@ -30,8 +30,10 @@ class HftPipeline(HftTest):
         self.assertEqual(len(digests), 1)
 
     def test_small_ring_and_pace(self):
-        # With fewer CPUs than places four messages go with each turn of the scheduler.
-        self.check(self.pipeline('--slots', '4', '--messages', '4000'), 4000)
+        # With fewer CPUs than places four messages go with each turn of the scheduler. Both rings
+        # are full at times, and neither place may wait for the other one then.
+        for stages in ('feed+gateway,book+strategy+risk', 'feed+strategy,book+risk+gateway'):
+            self.check(self.pipeline('--slots', '4', '--messages', '4000', '--stages', stages), 4000)
         self.check(self.run_json(['--messages', '2000', '--rate', '100000', '--seed', '9'],
                                  lcores(2) + EAL), 2000)
 
