@@ -154,23 +154,6 @@ receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 		p->ops->on_roce(p->arg, m, &rx);
 }
 
-/* What is sent next takes it, as the answer to it does, without a way through the pool. */
-static inline void
-done_with(struct soft_port *p, struct rte_mbuf *m)
-{
-	if (unlikely(m->pool != p->eth.pool || m->next != NULL || !RTE_MBUF_DIRECT(m) ||
-		     rte_mbuf_refcnt_read(m) != 1)) {
-		rte_pktmbuf_free(m);
-		return;
-	}
-	rte_pktmbuf_reset(m);
-	p->spare[p->n_spare++] = m;
-	if (unlikely(p->n_spare == SOFT_PORT_SPARE)) {
-		p->n_spare /= 2;
-		rte_mempool_put_bulk(p->eth.pool, (void **)&p->spare[p->n_spare], p->n_spare);
-	}
-}
-
 static __rte_noinline void
 receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 {
@@ -181,8 +164,8 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const void *));
 		bytes += m[i]->pkt_len;
 		receive(p, m[i], now);
-		done_with(p, m[i]);
 	}
+	rte_pktmbuf_free_bulk(m, n);
 	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */
 	p->burst = bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
 	p->stats.rx_frames += n;

@@ -94,9 +94,9 @@ static inline struct rte_mbuf *
 take_spare(struct soft_port *p)
 {
 	if (unlikely(p->n_spare == 0)) {
-		if (rte_pktmbuf_alloc_bulk(p->eth.pool, p->spare, SOFT_PORT_SPARE / 2) != 0)
+		if (rte_pktmbuf_alloc_bulk(p->eth.pool, p->spare, SOFT_PORT_SPARE) != 0)
 			return rte_pktmbuf_alloc(p->eth.pool);
-		p->n_spare = SOFT_PORT_SPARE / 2;
+		p->n_spare = SOFT_PORT_SPARE;
 	}
 	return p->spare[--p->n_spare];
 }
