@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from apptest import ATOMICS, LIMIT, OPS, main
+from apptest import ATOMICS, CPUS, LIMIT, OPS, main
 from pairtest import PairTest
 
 RECEIVED = ['send', 'send_imm', 'write_imm', 'pingpong']
