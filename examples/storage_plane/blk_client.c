@@ -6,11 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "blk_client.h"
 
 #define BURST 32u
 /* Empty polls between looks at the connection, which has a socket. */
 #define LOOK_EVERY 64u
+/* How long what ended the connection may take to tell why, when the queue pair is in error. */
+#define WHY_S 1u
 
 struct pending {
 	struct blk_command cmd;
@@ -31,6 +35,7 @@ struct blk {
 	uint16_t free; /* first free one; depth: none */
 	bool ring_recv;
 	bool over;
+	uint64_t flushed; /* TSC of the first completion that was flushed; 0: none was */
 	char why[160];
 };
 
@@ -340,6 +345,8 @@ blk_poll(struct blk *b, struct blk_done *done, uint32_t n)
 		} else if (wc[i].status != BB_WC_WR_FLUSH_ERR) {
 			look(b); /* what the target says of it is the better reason */
 			broke(b, bb_wc_status_name(wc[i].status));
+		} else if (b->flushed == 0) {
+			b->flushed = rte_get_tsc_cycles();
 		}
 	}
 	if (b->ring_recv)
@@ -348,5 +355,9 @@ blk_poll(struct blk *b, struct blk_done *done, uint32_t n)
 	b->empty = got == 0 ? b->empty + 1 : 0;
 	if (b->empty % LOOK_EVERY == LOOK_EVERY - 1)
 		look(b);
+	/* An access that was refused is in no event of the connection. */
+	if (b->flushed != 0 && rte_get_tsc_cycles() - b->flushed > WHY_S * rte_get_tsc_hz())
+		broke(b, "the queue pair is in error: the target reached for what it has no right "
+			 "to, or died");
 	return took;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/storage_plane: a target killed under load, clients that lie, full disks."""
+"""examples/storage_plane: a target killed under load, clients and targets that lie, full disks."""
 
 import os
 import re
@@ -11,10 +11,11 @@ import sys
 import time
 import unittest
 
-LIAR = os.path.abspath(sys.argv.pop())  # the third argument that meson gives
+FALSE = os.path.abspath(sys.argv.pop())  # the fourth argument that meson gives
+LIAR = os.path.abspath(sys.argv.pop())
 
 from apptest import main  # noqa: E402
-from storagetest import BS, EAL, WAIT, StorageTest, lcores  # noqa: E402
+from storagetest import BS, EAL, WAIT, Process, StorageTest, lcores  # noqa: E402
 
 SIZE = 1 << 20
 
@@ -128,6 +129,36 @@ class Faults(StorageTest):
         self.assertEqual(len(dropped), len(ended), err)
         for line, words in zip(dropped, ended.values()):
             self.assertIn(words, line)
+
+    def false_target(self, lies):
+        target = Process([FALSE] + lcores(0) + EAL + ['--', self.device()] + list(lies))
+        self.addCleanup(self.kill, target)
+        self.port = int(re.match(r'queue 0 at port (\d+), ', target.proc.stdout.readline()).group(1))
+        return target
+
+    def test_target_lies(self):
+        """The client says what is wrong, and ends; a WRITE beside its memory is refused."""
+        none = 'no target: its welcome '
+        said = {'welcome-damaged': none + 'is damaged', 'welcome-cut': none + 'has another length',
+                'version': none, 'depth': 'grants more than was asked for',
+                'block': none + 'has blocks of a size', 'length': "has a length that is not the command's",
+                'id': 'is of no command', 'twice': 'is of no command',
+                'damaged': 'is damaged', 'cut': 'has another length',
+                'long': 'local length', 'digest': 'another checksum than was sent',
+                'place': 'no right to', 'gone': 'the target', 'silent': 'has not answered for 2 s'}
+        target = self.false_target(['none'] + list(said))
+        self.client('--rw', 'read', '--depth', '4', '--ios', '100')
+        for lie, words in said.items():
+            more = ['--wait', '2'] if lie == 'silent' else []
+            # As many as the depth: no id is used again.
+            client = self.start_client(['--rw', 'read', '--depth', '4', '--ios', '4', *more])
+            rc, out, err = client.end()
+            self.assertEqual(rc, 1, lie + out + err)
+            self.assertIn(words, out + err, lie)
+            self.assertNotIn('Sanitizer', err)
+            self.assertNotIn('runtime error', err)
+        rc, out, err = target.end()
+        self.assertEqual(rc, 0, out + err)
 
     def test_file_cut_short(self):
         # Under a target that serves it: an error, and never data that is not there.
