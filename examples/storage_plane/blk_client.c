@@ -13,7 +13,7 @@
 #define BURST 32u
 /* Empty polls between looks at the connection, which has a socket. */
 #define LOOK_EVERY 64u
-/* How long what ended the connection may take to tell why, when the queue pair is in error. */
+/* How long the connection may take to tell why, when requests fail: the target may have said it. */
 #define WHY_S 1u
 
 struct pending {
@@ -35,7 +35,8 @@ struct blk {
 	uint16_t free; /* first free one; depth: none */
 	bool ring_recv;
 	bool over;
-	uint64_t flushed; /* TSC of the first completion that was flushed; 0: none was */
+	uint64_t failed;          /* TSC of the first completion in error; 0: none was */
+	enum bb_wc_status status; /* of that one */
 	char why[160];
 };
 
@@ -342,11 +343,9 @@ blk_poll(struct blk *b, struct blk_done *done, uint32_t n)
 	for (i = 0; i < got && !b->over; i++) {
 		if (wc[i].status == BB_WC_SUCCESS) {
 			took += completed(b, &wc[i], &done[took]);
-		} else if (wc[i].status != BB_WC_WR_FLUSH_ERR) {
-			look(b); /* what the target says of it is the better reason */
-			broke(b, bb_wc_status_name(wc[i].status));
-		} else if (b->flushed == 0) {
-			b->flushed = rte_get_tsc_cycles();
+		} else if (b->failed == 0) {
+			b->failed = rte_get_tsc_cycles();
+			b->status = wc[i].status;
 		}
 	}
 	if (b->ring_recv)
@@ -356,8 +355,10 @@ blk_poll(struct blk *b, struct blk_done *done, uint32_t n)
 	if (b->empty % LOOK_EVERY == LOOK_EVERY - 1)
 		look(b);
 	/* An access that was refused is in no event of the connection. */
-	if (b->flushed != 0 && rte_get_tsc_cycles() - b->flushed > WHY_S * rte_get_tsc_hz())
-		broke(b, "the queue pair is in error: the target reached for what it has no right "
-			 "to, or died");
+	if (b->failed != 0 && rte_get_tsc_cycles() - b->failed > WHY_S * rte_get_tsc_hz())
+		broke(b, b->status != BB_WC_WR_FLUSH_ERR
+				 ? bb_wc_status_name(b->status)
+				 : "the queue pair is in error: the target reached for what it has "
+				   "no right to, or died");
 	return took;
 }
