@@ -71,11 +71,12 @@ welcome(struct conn *c)
 	return bb_ep_accept(c->ep, &param);
 }
 
+/* To the command in receive @slot. Its answer's bytes stay until they have gone out. */
 static int
-answer(struct conn *c, const struct blk_command *cmd)
+answer(struct conn *c, const struct blk_command *cmd, uint64_t slot)
 {
 	struct blk_completion a = {.id = cmd->id, .length = cmd->length};
-	uint8_t *msg = c->mem + ANSWER, *data = c->mem + DATA;
+	uint8_t *msg = c->mem + ANSWER + slot * MSG, *data = c->mem + DATA;
 	uint32_t i, times = is(c, "twice") ? 2 : 1, len = BLK_COMPLETION;
 	int rc;
 
@@ -112,7 +113,7 @@ serve(struct conn *c)
 		if (blk_command_decode(c->mem + wc.wr_id * MSG, wc.byte_len, &cmd) != NULL ||
 		    cmd.op != BLK_READ || cmd.length != BS)
 			return -EPROTO;
-		rc = answer(c, &cmd);
+		rc = answer(c, &cmd, wc.wr_id);
 		if (rc == 0)
 			rc = bb_ep_post_recv(c->ep, (void *)(uintptr_t)wc.wr_id,
 					     c->mem + wc.wr_id * MSG, MSG, c->mr);
