@@ -33,7 +33,7 @@ MOST = {
     'sge64/batch1/all': {'post': 124, 'poll': 120},
     'sge64/batch32/all': {'post': 65, 'poll': 66},
     'device/batch32/last': {'device': 132},
-    'wire/batch32/last': {'device': 3210},
+    'wire/batch32/last': {'device': 3080},
 }
 
 
