@@ -52,7 +52,6 @@ soft_port_close(struct soft_port *p)
 		p->txq_first = (p->txq_first + 1) % SOFT_PORT_TXQ;
 		p->txq_n--;
 	}
-	rte_pktmbuf_free_bulk(p->spare, p->n_spare);
 	soft_port_eth_stop(&p->eth);
 	free(p);
 }

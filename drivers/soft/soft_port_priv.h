@@ -21,8 +21,6 @@ struct soft_port_eth {
 	struct rte_mempool *ext;  /* mbufs without memory of their own; zero_copy only */
 };
 
-#define SOFT_PORT_SPARE 32u
-
 struct soft_port {
 	struct soft_port_stack stack;
 	struct soft_port_eth eth;
@@ -34,9 +32,6 @@ struct soft_port {
 	uint32_t txq_first, txq_n;
 	uint32_t txq_bytes;                  /* built since the PMD was last asked */
 	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* a ring */
-	/* Mbufs of the pool, as new, for what is sent next. */
-	uint32_t n_spare;
-	struct rte_mbuf *spare[SOFT_PORT_SPARE];
 	struct soft_port_stats stats;
 };
 

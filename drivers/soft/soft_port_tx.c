@@ -89,18 +89,6 @@ soft_port_settle(struct soft_port *p)
 		copy_rest(p);
 }
 
-/* A new mbuf of the pool. NULL: none. */
-static inline struct rte_mbuf *
-take_spare(struct soft_port *p)
-{
-	if (unlikely(p->n_spare == 0)) {
-		if (rte_pktmbuf_alloc_bulk(p->eth.pool, p->spare, SOFT_PORT_SPARE) != 0)
-			return rte_pktmbuf_alloc(p->eth.pool);
-		p->n_spare = SOFT_PORT_SPARE;
-	}
-	return p->spare[--p->n_spare];
-}
-
 static void
 enqueue(struct soft_port *p, struct rte_mbuf *m)
 {
@@ -118,7 +106,7 @@ soft_port_room(void *port, uint32_t len)
 		soft_port_flush(p);
 	if (p->txq_n == SOFT_PORT_TXQ || len > p->eth.frame)
 		return NULL;
-	m = take_spare(p);
+	m = rte_pktmbuf_alloc(p->eth.pool);
 	if (m == NULL)
 		return NULL;
 	at = rte_pktmbuf_append(m, (uint16_t)len);
@@ -157,7 +145,7 @@ refer(struct soft_port *p, const struct soft_port_tx *tx, struct rte_mbuf *head,
 	struct rte_mbuf_ext_shared_info *shinfo = &tx->hold->shinfo;
 	uint32_t i;
 
-	tail = take_spare(p);
+	tail = rte_pktmbuf_alloc(p->eth.pool);
 	if (tail == NULL)
 		return false;
 	if (rte_pktmbuf_alloc_bulk(p->eth.ext, seg, tx->n) != 0) {
@@ -274,7 +262,7 @@ build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port
 	uint32_t pad = bb_roce_pad(len), crc, i;
 	uint32_t copied = refers ? 0 : len + pad + BB_ROCE_ICRC_LEN;
 	uint8_t trailer[3 + BB_ROCE_ICRC_LEN] = {0}, *at, *ip, *bth;
-	struct rte_mbuf *m = take_spare(p);
+	struct rte_mbuf *m = rte_pktmbuf_alloc(p->eth.pool);
 
 	if (m == NULL)
 		return NULL;
