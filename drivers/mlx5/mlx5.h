@@ -76,6 +76,7 @@ struct mlx5_qmem {
 	struct mlx5_ctx *ctx;
 	struct mlx5_slab_list slabs;
 	uint32_t n_slabs;
+	bool alone; /* page sizes cannot be chosen: each ring has a slab of its own */
 };
 
 void mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx);

@@ -5,9 +5,11 @@
  * Memory of rings and doorbell records: EAL memory, registered once per slab.
  *
  * A slab is 2 MiB or what one ring needs, of one real page size, and one umem.
- * Rings start on 4 KiB boundaries: the objects name 4 KiB pages, the smallest
- * the device knows, so that an offset into a umem of larger pages is aligned for
- * them whatever page size the kernel chose.
+ * Rings start on 4 KiB boundaries, the objects name 4 KiB pages, the smallest the
+ * device knows. Where an object starts in a umem is told to firmware in 64ths of the
+ * umem's page (page_offset of the contexts; the kernel's MLX5_..._find_best_quantized_pgoff,
+ * UCX's UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT): a umem of larger pages than 64 * 4 KiB would have
+ * no place for most of our rings.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +23,8 @@
 #include "mlx5.h"
 
 #define SLAB_SIZE ((size_t)2 << 20)
+/* The largest page that has a 64th for every ring's start. */
+#define MAX_UMEM_PAGE (UINT64_C(64) * MLX5_QMEM_PAGE)
 
 struct mlx5_slab {
 	LIST_ENTRY(mlx5_slab) link;
@@ -50,11 +54,12 @@ mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx)
 	qmem->ctx = ctx;
 	LIST_INIT(&qmem->slabs);
 	qmem->n_slabs = 0;
+	qmem->alone = false;
 }
 
 /*
- * Page sizes the umem may use: all that the real page, and address and length of
- * the slab allow. Pages above a slab's size gain nothing.
+ * Page sizes the umem may use: all that the real page, the rings' starts, and address and
+ * length of the slab allow.
  */
 static uint64_t
 page_sizes(const void *base, size_t len)
@@ -62,20 +67,20 @@ page_sizes(const void *base, size_t len)
 	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list(base);
 	uint64_t pg = msl == NULL ? MLX5_QMEM_PAGE : msl->page_sz;
 
-	pg = RTE_MIN(pg, (uint64_t)SLAB_SIZE);
+	pg = RTE_MIN(pg, MAX_UMEM_PAGE);
 	while (pg > MLX5_QMEM_PAGE && (((uintptr_t)base | len) & (pg - 1)) != 0)
 		pg >>= 1;
 	return (pg << 1) - MLX5_QMEM_PAGE;
 }
 
 static void *
-slab_mem(size_t *len, size_t need, int socket)
+slab_mem(const struct mlx5_qmem *qmem, size_t *len, size_t need, int socket)
 {
 	/* Whole hugepages or none: the kernel then registers them as such. */
-	size_t align = rte_eal_has_hugepages() ? SLAB_SIZE : MLX5_QMEM_PAGE;
+	size_t align = rte_eal_has_hugepages() && !qmem->alone ? SLAB_SIZE : MLX5_QMEM_PAGE;
 	void *base;
 
-	*len = RTE_ALIGN_CEIL(need, SLAB_SIZE);
+	*len = qmem->alone ? need : RTE_ALIGN_CEIL(need, SLAB_SIZE);
 	base = rte_malloc_socket("bb_queues", *len, align, socket);
 	if (base == NULL && socket != SOCKET_ID_ANY)
 		base = rte_malloc_socket("bb_queues", *len, align, SOCKET_ID_ANY);
@@ -96,7 +101,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	void *base;
 	int ret;
 
-	base = slab_mem(&len, need, socket);
+	base = slab_mem(qmem, &len, need, socket);
 	if (base == NULL) {
 		BB_LOG(ERR,
 		       "%s: no EAL memory for %zu bytes of queues: give EAL more (-m, or "
@@ -110,12 +115,17 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 		ret = -ENOMEM;
 		goto free_mem;
 	}
-	pgsz = page_sizes(base, len);
+	pgsz = qmem->alone ? BB_UMEM_ANY_PAGE : page_sizes(base, len);
 	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
-	/* An older kernel takes pages as large as the memory's own, which serves as well. */
-	if (ret == -EOPNOTSUPP)
+	/*
+	 * Kernels before 5.12 choose the page size, and umems of theirs are for objects at
+	 * their start (devx_umem_reg_cmd_alloc()): from now on each ring gets one.
+	 */
+	if (ret == -EOPNOTSUPP && !qmem->alone) {
+		qmem->alone = true;
 		ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, BB_UMEM_ANY_PAGE,
 					 &s->umem);
+	}
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot register %zu bytes of queue memory: %s%s", ctx->name, len,
 		       strerror(-ret),
@@ -125,7 +135,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	s->base = base;
 	s->len = len;
 	s->socket = socket;
-	s->pages = (uint32_t)(len / MLX5_QMEM_PAGE);
+	s->pages = (uint32_t)((qmem->alone ? need : len) / MLX5_QMEM_PAGE);
 	s->free = s->pages;
 	LIST_INSERT_HEAD(&qmem->slabs, s, link);
 	qmem->n_slabs++;

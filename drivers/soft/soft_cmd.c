@@ -225,12 +225,17 @@ soft_cmd_page_size(struct soft_cmd *cmd, const struct soft_umem *umem, uint32_t 
 				   "log_page_size %u (%" PRIu64 " bytes) is above the %" PRIu64
 				   " byte pages of umem 0x%x; 0 always goes",
 				   log_page_size, page, umem->pgsz, umem->pub.id);
-	/* page_offset counts 64ths of a page in the classic contexts. */
-	if (offset % (page / 64) != 0)
+	/*
+	 * page_offset counts 64ths of a page, of the umem's own whatever the object names: UCX
+	 * allows pages up to 64 times its offsets' alignment (UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT),
+	 * after CQs at 64 bytes had failed in 64 KiB pages.
+	 */
+	if (offset % (umem->pgsz / 64) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "offset 0x%" PRIx64 " is not a multiple of %" PRIu64
-				   ", a 64th of the page",
-				   offset, page / 64);
+				   ", a 64th of the %" PRIu64
+				   " byte pages of umem 0x%x: register it with smaller ones",
+				   offset, umem->pgsz / 64, umem->pgsz, umem->pub.id);
 	return 0;
 }
 

@@ -44,8 +44,8 @@ struct bb_umem_attr {
 	/**
 	 * Page sizes the device may map it by, one bit each: bit 12 is 4 KiB. An object
 	 * whose log_page_size says more than the size taken is refused by the device, and
-	 * so is an offset it does not divide: who places objects at offsets names the
-	 * page sizes that go with them.
+	 * so is an offset that is no multiple of a 64th of that size: who places objects at
+	 * offsets allows page sizes up to 64 times what all offsets are multiples of.
 	 */
 	uint64_t pgsz_bitmap;
 	int dmabuf_fd; /**< -1: process memory. May be closed after the call. */

@@ -67,6 +67,9 @@ mlx5dv_devx_umem_reg(struct ibv_context *context, void *addr, size_t size, uint3
 	/* What the kernel takes when none is given: whatever fits. */
 	ret = soft_cmd_if.umem_reg(ctx_of(context)->soft, addr, size, access, ~UINT64_C(0xfff),
 				   &umem);
+	/* Where it cannot be given, a large one, as hugepages make it: objects at its start. */
+	if (ret == 0 && subst.no_bitmap)
+		((struct soft_umem *)umem)->pgsz = UINT64_C(1) << 40;
 	return umem_made(context, umem, ret);
 }
 

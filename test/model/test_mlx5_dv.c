@@ -142,8 +142,9 @@ older_kernels(void **state)
 	subst.no_channel = true;
 	subst.old_kernel = true;
 	assert_int_equal(exchange(&x, SUBST_NAME), 0);
-	assert_true(subst.umem_reg_ex > 0);
-	assert_int_equal(subst.umem_reg, subst.umem_reg_ex + 1);
+	/* Asked once; then each ring has a umem of its own. */
+	assert_int_equal(subst.umem_reg_ex, 1);
+	assert_true(subst.umem_reg > 4);
 	assert_true(said("no events"));
 	/* Ports are still told of. */
 	subst_async(IBV_EVENT_PORT_ERR, 1);

@@ -162,7 +162,7 @@ test_cq_layout(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 }
 
-/* Pages above 4 KiB: as far as the umem has them, offsets in 64ths. */
+/* Pages above 4 KiB: as far as the umem has them, offsets in 64ths of the umem's. */
 static void
 test_page_size(void **state)
 {
@@ -187,6 +187,10 @@ test_page_size(void **state)
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 	env_log(env);
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 512);
+	env_refused(env, "offset", create_cq(env, in, sizeof(in), out, &obj), out,
+		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
+	/* That the object names small ones makes no difference. */
+	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_LOG_PAGE_SIZE, 0);
 	env_refused(env, "offset", create_cq(env, in, sizeof(in), out, &obj), out,
 		    BB_PRM_STAT_BAD_PARAM, "CREATE_CQ");
 	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, 0);
