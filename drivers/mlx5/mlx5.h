@@ -48,7 +48,8 @@ struct mlx5_caps {
 	bool cong_statistics;
 	bool cq_resize, cq_moderation, cqe_compression;
 	uint64_t clock_hz;
-	uint32_t max_klm; /* entries of an indirect key, 0: none */
+	uint32_t qp_ts_format; /* qpc.ts_format */
+	uint32_t max_klm;      /* entries of an indirect key, 0: none */
 	bool ksm, umr, interleaved, mw;
 	uint32_t masked_atomics, masked_atomics_be; /* sizes in bytes, or-ed */
 	uint32_t max_umem;

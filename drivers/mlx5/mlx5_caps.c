@@ -25,6 +25,15 @@
 #define SPORT_MIN 0xc000
 #define SPORT_MAX 0xffff
 
+/*
+ * roce_cap.qp_ts_format: 0 QPs stamp CQEs with the free-running clock, 1 with real time, 2 with
+ * either (kernel: MLX5_TIMESTAMP_FORMAT_CAP_*).
+ */
+#define TS_CAP_REAL_TIME 1u
+/* qpc.ts_format (kernel: MLX5_TIMESTAMP_FORMAT_*). */
+#define TS_FREE_RUNNING 0u
+#define TS_DEFAULT      1u
+
 static int
 query(struct mlx5_dev *d, const char *what, enum bb_prm_cap type, void *out)
 {
@@ -154,6 +163,17 @@ roce(struct mlx5_dev *d, const uint8_t *cap)
 	uint32_t min = bb_prm_get(cap, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT);
 	uint32_t max = bb_prm_get(cap, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT);
 
+	/*
+	 * A device that is set up for real time (REAL_TIME_CLOCK_ENABLE, ConnectX-6 Dx and later)
+	 * refuses QPs that ask for the other clock, as 0 does: kernel get_qp_ts_format(), DPDK
+	 * mlx5_ts_format_conv(). Its stamps are seconds and nanoseconds, no ticks of clock_hz.
+	 */
+	if (bb_prm_get(cap, BB_PRM_ROCE_CAP_QP_TS_FORMAT) == TS_CAP_REAL_TIME) {
+		BB_LOG(INFO, "%s: stamps completions with real time only: no timestamps",
+		       d->ctx->name);
+		d->caps.qp_ts_format = TS_DEFAULT;
+		d->caps.clock_hz = 0;
+	}
 	if (min == 0 || max < min)
 		return;
 	d->caps.sport_min = (uint16_t)min;
@@ -178,6 +198,7 @@ mlx5_caps_query(struct mlx5_dev *d)
 	uint8_t *out;
 	int ret;
 
+	d->caps.qp_ts_format = TS_FREE_RUNNING;
 	d->caps.sport_min = SPORT_MIN;
 	d->caps.sport_max = SPORT_MAX;
 	out = malloc(BB_PRM_SZ_QUERY_HCA_CAP_OUT);

@@ -107,6 +107,7 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 	bb_prm_set(qpc, BB_PRM_QPC_PD, pd->pdn);
 	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q->lcore->uar->page_id);
 	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, qp->user_index);
+	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, d->caps.qp_ts_format);
 	bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, rte_log2_u32(s->blocks));
 	if (s->wqes != 0) {
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, rte_log2_u32(s->wqes));

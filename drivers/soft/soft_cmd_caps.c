@@ -97,8 +97,10 @@ odp_caps(void *caps)
 }
 
 static void
-roce_caps(void *caps)
+roce_caps(const struct soft_opts *opts, void *caps)
 {
+	/* MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING 0, _REAL_TIME 1 */
+	set(caps, BB_PRM_ROCE_CAP_QP_TS_FORMAT, opts->no_clock);
 	/* MLX5_ROCE_VERSION_1_CAP 1 << 0, _2_CAP 1 << 2 */
 	set(caps, BB_PRM_ROCE_CAP_VERSION, 1 << 0 | 1 << 2);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, SOFT_MIN_UDP_SPORT);
@@ -150,7 +152,7 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 		if (opts->link_ib)
 			return SOFT_REFUSE(cmd, BAD_PARAM,
 					   "RoCE capabilities: the port is InfiniBand");
-		roce_caps(caps);
+		roce_caps(opts, caps);
 		return 0;
 	case BB_PRM_CAP_DEV_MEM:
 		if (opts->no_dm)

@@ -90,6 +90,7 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	uint32_t st = bb_prm_get(qpc, BB_PRM_QPC_ST);
 	uint32_t pm = bb_prm_get(qpc, BB_PRM_QPC_PM_STATE);
 	uint32_t ts = bb_prm_get(qpc, BB_PRM_QPC_TS_FORMAT);
+	bool real_time = cmd->dev->opts.no_clock && !cmd->dev->opts.link_ib;
 	uint32_t cs_req = bb_prm_get(qpc, BB_PRM_QPC_CS_REQ);
 	uint32_t cs_res = bb_prm_get(qpc, BB_PRM_QPC_CS_RES);
 
@@ -106,9 +107,15 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	if (cs_res != 0 && cs_res != CS_RES_DATA32)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res 0x%x: with 64-byte CQEs 0 or 0x%x",
 				   cs_res, CS_RES_DATA32);
-	/* 0 free running, 1 default, 2 real time */
-	if (ts > 1)
+	/*
+	 * 0 free running, 1 default, 2 real time. Without the first, as on a card with
+	 * REAL_TIME_CLOCK_ENABLE, 0 is refused, too (mlx5_ib: get_qp_ts_format()).
+	 */
+	if (ts > 1 && !real_time)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "ts_format %u: there is no real time clock", ts);
+	if (ts > 2 || (ts == 0 && real_time))
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "ts_format %u: qp_ts_format says real time: 1 or 2", ts);
 	return 0;
 }
 

@@ -329,7 +329,8 @@ enum bb_prm_qp_state {
 #define BB_PRM_ODP_SERVICE_ATOMIC BB_PRM_F(0x000, 4, 1)   /* odp_per_transport_service_cap.atomic */
 
 /* QUERY_HCA_CAP: roce_cap. */
-#define BB_PRM_ROCE_CAP_VERSION BB_PRM_F(0x010, 24, 8) /* roce_cap.roce_version */
+#define BB_PRM_ROCE_CAP_QP_TS_FORMAT BB_PRM_F(0x000, 30, 2) /* roce_cap.qp_ts_format */
+#define BB_PRM_ROCE_CAP_VERSION      BB_PRM_F(0x010, 24, 8) /* roce_cap.roce_version */
 #define BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT                                                    \
 	BB_PRM_F(0x018, 16, 16) /* roce_cap.r_roce_min_src_udp_port */
 #define BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT                                                    \

@@ -275,6 +275,34 @@ test_create_edges(void **state)
 	}
 }
 
+/* A device that stamps with real time refuses the free-running clock, which 0 asks for. */
+static void
+test_real_time(void **state)
+{
+	static const bool good[] = {false, true, true, false};
+	uint8_t in[BB_PRM_SZ_CREATE_QP_IN], out[BB_PRM_SZ_SHORT];
+	struct mlx5_obj *obj;
+	struct env env;
+	uint32_t ts;
+
+	(void)state;
+	env_open(&env, "no_clock");
+	for (ts = 0; ts < RTE_DIM(good); ts++) {
+		env_qp_in(&env, in);
+		bb_prm_set(in + ENV_QPC, BB_PRM_QPC_TS_FORMAT, ts);
+		if (!good[ts]) {
+			env_log(&env);
+			env_refused(&env, "ts_format",
+				    create(&env, in, sizeof(in), sizeof(out), out, &obj), out,
+				    BB_PRM_STAT_BAD_PARAM, "CREATE_QP");
+			continue;
+		}
+		assert_int_equal(create(&env, in, sizeof(in), sizeof(out), out, &obj), 0);
+		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	}
+	env_close(&env);
+}
+
 /* A number comes back late: 1000 QPs made one after another have 1000 numbers. */
 static void
 test_numbers_rotate(void **state)
@@ -455,15 +483,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_create_refused),
-		TEST(test_create_lengths),
-		TEST(test_create_other_context),
-		TEST(test_create_layout),
-		TEST(test_create_edges),
-		TEST(test_numbers_rotate),
-		TEST(test_numbers_exhausted),
-		TEST(test_parents_busy),
-		TEST(test_query),
+		TEST(test_create_refused),       TEST(test_create_lengths),
+		TEST(test_create_other_context), TEST(test_create_layout),
+		TEST(test_create_edges),         cmocka_unit_test(test_real_time),
+		TEST(test_numbers_rotate),       TEST(test_numbers_exhausted),
+		TEST(test_parents_busy),         TEST(test_query),
 		TEST(test_query_refused),
 	};
 

@@ -64,6 +64,35 @@ smaller_limits_are_honoured(void **state)
 	close_dev(&f);
 }
 
+/* The clock of completions is that of which the device lets QPs ask; real time has no ticks. */
+static void
+time_stamps(void **state)
+{
+	/* qp_ts_format: free running, real time, both; qpc.ts_format: 0 free running, 1 default */
+	static const struct {
+		uint32_t cap, format;
+		uint64_t hz;
+	} cases[] = {{0, 0, 156250000}, {1, 1, 0}, {2, 0, 156250000}};
+	struct bb_dev_attr attr;
+	struct fixture f;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ, 156250);
+		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_QP_TS_FORMAT, cases[i].cap);
+		open_qp(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_int_equal(attr.clock_hz, cases[i].hz);
+		assert_int_equal(
+			bb_prm_get(stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte,
+				   BB_PRM_QPC_TS_FORMAT),
+			cases[i].format);
+		close_dev(&f);
+	}
+}
+
 /* Device memory: none without the bit of either page, and its own page's limits. */
 static void
 device_memory(void **state)
@@ -339,6 +368,7 @@ main(void)
 						stub_teardown),
 		cmocka_unit_test_setup_teardown(nonsense_is_refused, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(atomics_need_all_three, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(time_stamps, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(device_memory, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(paging_by_scheme, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(no_counters_is_no_error, stub_setup, stub_teardown),
