@@ -67,6 +67,28 @@ soft_mem_refuse(struct soft_engine *e, const struct soft_mkey *m, uint32_t pdn, 
 	return at;
 }
 
+#if defined(__SSE2__) && !defined(BB_TSAN)
+/*
+ * 64 bytes, @dst aligned to 8, in order; the two may overlap. x86 splits a store of 16 bytes only
+ * between two lines, and no unit lies in both.
+ */
+static inline void
+soft_copy_line(uint8_t *dst, const uint8_t *src)
+{
+	const __m128i *from = (const __m128i *)(const void *)src;
+	__m128i *to = (__m128i *)(void *)dst;
+	__m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
+	__m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
+
+	_mm_storeu_si128(to, a);
+	_mm_storeu_si128(to + 1, b);
+	_mm_storeu_si128(to + 2, c);
+	bb_dma_wmb();
+	_mm_storeu_si128(to + 3, d);
+	bb_dma_wmb();
+}
+#endif
+
 /*
  * Whole units, @dst aligned to them. Who looks at the target meanwhile may see any unit old or
  * new; that is no race to ThreadSanitizer if the stores are atomic, which memcpy's are, too.
@@ -83,18 +105,8 @@ soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
 		return;
 	}
 #if defined(__SSE2__)
-	/* x86 splits a store of 16 bytes only between two lines, and no unit lies in both. */
-	for (; len - i >= 64; i += 64) {
-		const __m128i *from = (const __m128i *)(const void *)(src + i);
-		__m128i *to = (__m128i *)(void *)(dst + i);
-		__m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
-		__m128i c = _mm_loadu_si128(from + 2), d = _mm_loadu_si128(from + 3);
-
-		_mm_storeu_si128(to, a);
-		_mm_storeu_si128(to + 1, b);
-		_mm_storeu_si128(to + 2, c);
-		_mm_storeu_si128(to + 3, d);
-	}
+	for (; len - i >= 64; i += 64)
+		soft_copy_line(dst + i, src + i);
 	for (; len - i >= 16; i += 16)
 		_mm_storeu_si128((__m128i *)(void *)(dst + i),
 				 _mm_loadu_si128((const __m128i *)(const void *)(src + i)));
@@ -206,6 +218,13 @@ soft_copy_units(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_
 void
 soft_mem_copy_any(struct soft_engine *e, uint8_t *dst, const uint8_t *src, uint64_t len)
 {
+#if defined(__SSE2__) && !defined(BB_TSAN)
+	/* A line, as rings of messages have them: all that is promised, without a question. */
+	if (len == 64 && ((uintptr_t)dst & 7) == 0 && likely(!e->dev->opts.shuffle)) {
+		soft_copy_line(dst, src);
+		return;
+	}
+#endif
 	if (len < 8) {
 		soft_copy_small(dst, src, len);
 	} else if (unlikely((uintptr_t)dst - (uintptr_t)src < len ||
