@@ -56,6 +56,7 @@ rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem, ui
 	rx->mem = mem;
 	rx->slots = slots;
 	rx->batch = slots / 4;
+	rx->lap = slots;
 	rx->raddr = credit->addr;
 	rx->rkey = credit->rkey;
 	return 0;
@@ -74,6 +75,7 @@ rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error)
 {
 	if (rx->error == 0)
 		rx->error = error;
+	rx->lap = 0; /* so that the next pop without a message looks */
 }
 
 int
@@ -108,7 +110,7 @@ rdma_ring_rx_wait(struct rdma_ring_rx *rx)
 	for (i = 0; i < RDMA_RING_UNITS; i++) {
 		tag = (uint16_t)__atomic_load_n(&slot[i], __ATOMIC_RELAXED);
 		if (tag != now && tag != before) {
-			rx->error = -EPROTO;
+			rdma_ring_rx_fail(rx, -EPROTO);
 			return -EPROTO;
 		}
 	}

@@ -64,6 +64,7 @@ struct rdma_ring_rx {
 	uint32_t rkey;
 	uint32_t slots;
 	uint32_t batch; /* messages to a credit */
+	uint64_t lap;   /* slots; 0 after an error: no slot is merely not there yet */
 	int error;
 	uint64_t tail;    /* messages taken */
 	uint64_t told;    /* of them the producer knows */
@@ -99,7 +100,7 @@ int rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem
 void rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error);
 void rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error);
 
-/* Off the fast path: no credit is known, or a slot is not whole. */
+/* Off the fast path: no credit is known; a slot is not whole, or there is an error. */
 int rdma_ring_tx_wait(struct rdma_ring_tx *tx);
 int rdma_ring_rx_wait(struct rdma_ring_rx *rx);
 
@@ -119,28 +120,36 @@ rdma_ring_encode(uint64_t slot[RDMA_RING_UNITS], uint64_t n, const void *data)
 	slot[i] = (w & ~UINT64_C(0xffff)) | (uint16_t)n;
 }
 
-/* The way back; false, and nothing said about @data, while a unit has another number. */
-static inline bool
-rdma_ring_decode(const uint64_t slot[RDMA_RING_UNITS], uint64_t n, void *data)
+/* The units of a slot, each as it is now. The number that all of them have; UINT32_MAX: several. */
+static inline uint32_t
+rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS])
 {
-	uint64_t w[RDMA_RING_UNITS], other = 0;
-	uint8_t *to = (uint8_t *)data;
+	uint64_t any = 0, all = UINT64_MAX;
 	unsigned int i;
 
 	for (i = 0; i < RDMA_RING_UNITS; i++) {
 		w[i] = __atomic_load_n(&slot[i], __ATOMIC_RELAXED);
-		other |= w[i] ^ n;
+		any |= w[i];
+		all &= w[i];
 	}
-	if ((uint16_t)other != 0)
-		return false;
+	return (uint16_t)any == (uint16_t)all ? (uint16_t)any : UINT32_MAX;
+}
+
+/* The message out of them. */
+static inline void
+rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
+{
+	uint8_t *to = (uint8_t *)data;
+	unsigned int i;
+	uint64_t v;
+
 	/* From the first to the last: each store is 2 bytes longer than its data. */
 	for (i = 0; i < RDMA_RING_UNITS - 1; i++) {
-		w[i] >>= 16;
-		memcpy(to + i * 6, &w[i], 8);
+		v = w[i] >> 16;
+		memcpy(to + i * 6, &v, 8);
 	}
-	w[i] >>= 16;
-	memcpy(to + i * 6, &w[i], 6);
-	return true;
+	v = w[i] >> 16;
+	memcpy(to + i * 6, &v, 6);
 }
 
 /*
@@ -188,9 +197,12 @@ static inline int
 rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
 {
 	const uint64_t *slot = rx->mem + (rx->tail & (rx->slots - 1)) * RDMA_RING_UNITS;
+	uint64_t w[RDMA_RING_UNITS];
+	uint32_t n = rdma_ring_load(slot, w);
 
-	if (!rdma_ring_decode(slot, rx->tail, data))
-		return rdma_ring_rx_wait(rx);
+	if (n != (uint16_t)rx->tail)
+		return bb_likely(n == (uint16_t)(rx->tail - rx->lap)) ? 0 : rdma_ring_rx_wait(rx);
+	rdma_ring_decode(w, data);
 	rx->tail++;
 	return 1;
 }

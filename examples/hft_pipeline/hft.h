@@ -117,6 +117,7 @@ struct feed {
 	const struct itch_file *file;
 	uint32_t next;           /* to be sent, from 0 */
 	uint64_t start, gap_q16; /* TSC of the first; between two, in 1/65536 ticks */
+	uint64_t due;            /* of the next */
 	uint64_t end_tsc;
 	struct end *out; /* where ticks leave the place */
 	bool done;
@@ -138,6 +139,7 @@ struct place {
 	uint32_t nin, nout;
 	uint32_t held;    /* messages in backlogs */
 	uint32_t taken;   /* messages in this turn */
+	bool urgent;      /* an order is in a ring, and its doorbell is due */
 	uint32_t unended; /* links that have not had their last message, and the feed */
 	struct feed feed;
 	struct pauses pauses;

@@ -26,6 +26,8 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 	if (!e->used)
 		return deliver(p, (enum stage)(s + 1), m);
 	rc = e->nbacklog == 0 ? rdma_ring_push(&e->tx, m) : 0;
+	/* No order waits for the tick behind its own; one that is none takes the same way. */
+	p->urgent |= m->kind == MSG_ORDER || m->kind == MSG_WARM;
 	if (rc < 0)
 		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
 				  stage_name[s + 1], strerror(-rc));
@@ -227,21 +229,19 @@ static int
 feed(struct place *p)
 {
 	struct feed *f = &p->feed;
-	uint64_t now = rte_rdtsc(), due;
+	uint64_t now = rte_rdtsc();
 	union hft_msg end;
 	uint32_t i;
 	int rc;
 
-	look(p, now);
 	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
-		due = now;
-		if (f->gap_q16 != 0) {
-			due = f->start + (uint64_t)((unsigned __int128)f->next * f->gap_q16 >> 16);
-			if (due > now)
-				return 0;
-		}
-		rc = tick(p, f->next, due);
+		if (now < f->due)
+			return 0;
+		rc = tick(p, f->next, f->gap_q16 == 0 ? now : f->due);
 		f->next++;
+		if (f->gap_q16 != 0)
+			f->due = f->start +
+				 (uint64_t)((unsigned __int128)f->next * f->gap_q16 >> 16);
 		if (rc != 0 || f->out->nbacklog > 0)
 			return rc;
 	}
@@ -263,6 +263,45 @@ static bool
 finished(const struct place *p)
 {
 	return p->unended == 0 && p->held == 0 && (!p->gateway.kill_posted || p->gateway.killed);
+}
+
+static int
+completions(struct place *p)
+{
+	struct gateway *g = &p->gateway;
+	struct bb_wc wc;
+
+	if (bb_likely(bb_cq_poll(p->cq, &wc, 1) == 0))
+		return 0;
+	if (wc.status == BB_WC_SUCCESS && wc.wr_id == KILL_ID) {
+		g->killed = true;
+		g->orders_at_kill = g->norders;
+		g->kill_found = *g->old;
+		return 0;
+	}
+	return links_error(p, &wc);
+}
+
+/* One doorbell for what has been pushed into a ring. Was there anything? */
+static bool
+ring(struct place *p)
+{
+	bool posted = false;
+	uint32_t i;
+
+	p->urgent = false;
+	for (i = 0; i < p->nout; i++) {
+		posted |= p->out[i]->tx.pending;
+		rdma_ring_tx_flush(&p->out[i]->tx);
+	}
+	return posted;
+}
+
+/* Not at the end of the turn. A poll is what makes a software device run. */
+static int
+send_out(struct place *p)
+{
+	return ring(p) ? completions(p) : 0;
 }
 
 /*
@@ -289,6 +328,8 @@ take_in(struct place *p)
 						  strerror(-rc));
 			p->taken++;
 			rc = deliver(p, (enum stage)(e->link + 1), &m);
+			if (rc == 0 && p->urgent)
+				rc = send_out(p);
 			if (rc != 0)
 				return rc;
 			/* The report of the stage in front is the last thing on a link. */
@@ -299,23 +340,6 @@ take_in(struct place *p)
 		}
 	}
 	return 0;
-}
-
-static int
-completions(struct place *p)
-{
-	struct gateway *g = &p->gateway;
-	struct bb_wc wc;
-
-	if (bb_likely(bb_cq_poll(p->cq, &wc, 1) == 0))
-		return 0;
-	if (wc.status == BB_WC_SUCCESS && wc.wr_id == KILL_ID) {
-		g->killed = true;
-		g->orders_at_kill = g->norders;
-		g->kill_found = *g->old;
-		return 0;
-	}
-	return links_error(p, &wc);
 }
 
 /* The link on which messages of stage @s leave the place. NULL: none, they end here. */
@@ -344,29 +368,13 @@ sort_ends(struct place *p)
 	p->unended = p->nin + runs(p, STAGE_FEED);
 }
 
-/* One doorbell for what a turn has pushed into a ring, and credit for what it has taken. */
-static bool
-ring(struct place *p)
-{
-	bool posted = false;
-	uint32_t i;
-
-	for (i = 0; i < p->nout; i++) {
-		posted |= p->out[i]->tx.pending;
-		rdma_ring_tx_flush(&p->out[i]->tx);
-	}
-	for (i = 0; i < p->nin; i++)
-		rdma_ring_rx_flush(&p->in[i]->rx);
-	return posted;
-}
-
 int
 place_run(struct place *p)
 {
 	const uint64_t hz = rte_get_tsc_hz(), watch_gap = hz / WATCH_HZ;
 	const bool has_feed = runs(p, STAGE_FEED);
 	uint64_t watch = rte_rdtsc() + watch_gap, now;
-	uint32_t turns = 0;
+	uint32_t turns = 0, i;
 	bool posted;
 	int rc = 0;
 
@@ -377,6 +385,7 @@ place_run(struct place *p)
 		printf("hft_pipeline: connected, %u ticks to come\n", p->feed.file->h.messages);
 		fflush(stdout);
 		p->feed.start = rte_rdtsc() + hz / 100;
+		p->feed.due = p->o->rate == 0 ? 0 : p->feed.start;
 	}
 	p->pauses.looked = rte_rdtsc();
 	while (rc == 0) {
@@ -388,6 +397,8 @@ place_run(struct place *p)
 		if (rc == 0 && has_feed && !p->feed.done && p->feed.out->nbacklog == 0)
 			rc = feed(p);
 		posted = ring(p);
+		for (i = 0; i < p->nin; i++)
+			rdma_ring_rx_flush(&p->in[i]->rx);
 		if (finished(p))
 			break;
 		/*
