@@ -170,7 +170,7 @@ struct judged {
 	double ratio;        /* 0: none shown */
 	char why[160];
 };
-#define BENCH_MAX_ROWS 128
+#define BENCH_MAX_ROWS 512
 /* In the order they were measured; NULL: no more. */
 const struct judged *report_judged(unsigned int i);
 
@@ -178,14 +178,25 @@ const struct judged *report_judged(unsigned int i);
 void report_row(const struct row *row);
 void report_skip(const char *name, const char *why);
 void report_header(void);
-/* All rows again as CSV to stdout, or JSON to @path. 0 or -errno. */
-void report_csv(FILE *f);
+/* All rows again as CSV or JSON to @path; NULL: to stdout. 0 or -errno. */
+int report_csv(const char *path);
 int report_json(const char *path);
+/* A file to write; it is said why there is none, or why it is not whole. */
+FILE *report_open(const char *path);
+int report_close(FILE *f, const char *path);
 /* html.c: as a page of HTML to @path, with the L of the beginning. 0 or -errno. */
 int report_html(const char *path, double l);
 /* Targets missed, among rows that could be judged; rows not judged. */
 void report_summary(void);
 unsigned int report_failed(void);
+unsigned int report_count(void);
+
+/* ---- stop.c */
+
+/* From here on a signal ends the run, not the program. */
+void bench_stop_catch(void);
+/* What is measured now is of no use any more. */
+bool bench_stopped(void);
 
 /* ---- cases */
 
@@ -217,7 +228,7 @@ struct bench_config {
 		unsigned int repeat; /* 0: as all */
 	} runs[BENCH_MAX_RUNS];
 	unsigned int n;
-	const char *json, *report; /* NULL: none */
+	const char *csv, *json, *report; /* NULL: none */
 };
 /* A file in the manner of INI; what it says of the whole run goes to opts. 0, or exit code. */
 int bench_config_load(const char *path, struct bench_config *config);

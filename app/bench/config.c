@@ -2,8 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* A run described by a file: which cases, in which order, how often each. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_cfgfile.h>
 
@@ -41,13 +43,16 @@ global_entry(const char *path, const struct rte_cfgfile_entry *e, struct bench_c
 		opts.device = keep(e->value);
 	else if (strcmp(e->name, "peer-device") == 0)
 		opts.peer_device = keep(e->value);
+	else if (strcmp(e->name, "csv") == 0)
+		config->csv = keep(e->value);
 	else if (strcmp(e->name, "json") == 0)
 		config->json = keep(e->value);
 	else if (strcmp(e->name, "report") == 0)
 		config->report = keep(e->value);
 	else
 		return bad(path, GLOBAL,
-			   "repeat, device, peer-device, json and report are known, not", e->name);
+			   "repeat, device, peer-device, csv, json and report are known, not",
+			   e->name);
 	return 0;
 }
 
@@ -96,6 +101,10 @@ bench_config_load(const char *path, struct bench_config *config)
 	struct rte_cfgfile *file;
 	int i, k, n, rc = 0;
 
+	if (access(path, R_OK) != 0) {
+		fprintf(stderr, "bench: %s cannot be read: %s\n", path, strerror(errno));
+		return 2;
+	}
 	file = rte_cfgfile_load(path, 0);
 	if (file == NULL) {
 		fprintf(stderr,

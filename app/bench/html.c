@@ -16,11 +16,11 @@
 
 /* Of a plot, in its own units; the page scales it. */
 #define WIDTH 560
-#define LABEL 210 /* names of rows, left of the bars */
-#define VALUE 60  /* figures, right of them */
-#define ROW   34
-#define BAR   12
-#define HEAD  26
+#define LABEL 215 /* names of rows, left of the bars */
+#define VALUE 90  /* figures, right of them */
+#define ROW   44  /* a phone's letters are 18 high */
+#define BAR   17
+#define HEAD  30
 
 static const char style[] =
 	"<style>\n"
@@ -38,7 +38,9 @@ static const char style[] =
 	"table{border-collapse:collapse;font-size:13px}\n"
 	"td,th{padding:.15em .6em;border-bottom:1px solid var(--line);text-align:right;"
 	"white-space:nowrap}\n"
-	"td:first-child,th:first-child{text-align:left}\n"
+	"th:first-child{text-align:left}\n"
+	".rows tr>th[scope=row]{font-weight:normal}\n"
+	".t:focus-visible{outline:2px solid var(--ours)}\n"
 	"text{font:12px system-ui,sans-serif;fill:var(--fg)}\n"
 	".f{fill:var(--floor)}.o{fill:var(--ours)}.a{stroke:var(--line)}\n"
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
@@ -105,7 +107,9 @@ bar(FILE *f, const char *class, unsigned int y, double v, double max)
 
 	fprintf(f, "<rect class=\"%s\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>", class,
 		LABEL, y, len, BAR);
-	fprintf(f, "<text x=\"%.1f\" y=\"%u\">%.4g</text>\n", LABEL + len + 4, y + BAR - 2, v);
+	fprintf(f, "<text x=\"%.1f\" y=\"%u\">", LABEL + len + 4, y + BAR - 3);
+	html_number(f, v);
+	fprintf(f, "</text>\n");
 }
 
 /* "write8/rate" of "wire/write8/rate". */
@@ -125,13 +129,14 @@ plot(FILE *f, const unsigned int *rows, unsigned int n)
 
 	if (max <= 0)
 		return;
-	fprintf(f, "<svg viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"floor and ours\">\n",
+	fprintf(f,
+		"<svg class=\"b\" viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"floor and ours\">\n",
 		WIDTH, HEAD + n * ROW + 4);
 	fprintf(f,
-		"<rect class=\"f\" x=\"%d\" y=\"4\" width=\"12\" height=\"12\"/>"
-		"<text x=\"%d\" y=\"14\">floor</text><rect class=\"o\" x=\"%d\" y=\"4\" "
-		"width=\"12\" height=\"12\"/><text x=\"%d\" y=\"14\">ours</text>\n",
-		LABEL, LABEL + 17, LABEL + 70, LABEL + 87);
+		"<rect class=\"f\" x=\"%d\" y=\"6\" width=\"12\" height=\"12\"/>"
+		"<text x=\"%d\" y=\"17\">floor</text><rect class=\"o\" x=\"%d\" y=\"6\" "
+		"width=\"12\" height=\"12\"/><text x=\"%d\" y=\"17\">ours</text>\n",
+		LABEL, LABEL + 17, LABEL + 85, LABEL + 102);
 	fprintf(f, "<line class=\"a\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%u\"/>\n", LABEL, HEAD - 4,
 		LABEL, HEAD + n * ROW);
 	for (i = 0; i < n; i++, y += ROW) {
@@ -154,30 +159,32 @@ table(FILE *f, const unsigned int *rows, unsigned int n)
 {
 	unsigned int i;
 
-	fprintf(f, "<div class=\"t\"><table><tr><th>row<th>floor<th>ours<th>ratio<th>"
-		   "<th>L before / after, ns</tr>\n");
+	html_table_begin(f, "rows", report_judged(rows[0])->row.name);
+	fprintf(f, "<tr><th scope=\"col\">row<th scope=\"col\">floor<th scope=\"col\">ours"
+		   "<th scope=\"col\">ratio<th scope=\"col\">target"
+		   "<th scope=\"col\">L, ns</tr>\n");
 	for (i = 0; i < n; i++) {
 		const struct judged *j = report_judged(rows[i]);
 		const struct pair *p = &j->row.p;
 
-		fprintf(f, "<tr><td>");
+		fprintf(f, "<tr><th scope=\"row\">");
 		html_text(f, tail_of(j->row.name));
+		fprintf(f, "<td>");
 		if (measured(j))
-			fprintf(f, "<td>%.4g<td>", p->floor);
-		else
-			fprintf(f, "<td><td>");
+			html_number(f, p->floor);
+		fprintf(f, "<td>");
 		if (measured(j) && !p->floor_only)
-			fprintf(f, "%.4g", p->ours);
+			html_number(f, p->ours);
 		fprintf(f, "<td>");
 		if (j->ratio > 0)
-			fprintf(f, "%.2f", j->ratio);
+			fprintf(f, j->ratio < 0.1 ? "%.2g" : "%.2f", j->ratio);
 		fprintf(f, "<td class=\"%s\">%s<td>",
 			strchr(j->verdict, ' ') != NULL ? "dim" : j->verdict, j->verdict);
 		if (p->l_before > 0)
 			fprintf(f, "%.0f / %.0f", p->l_before, p->l_after);
 		fprintf(f, "</tr>\n");
 	}
-	fprintf(f, "</table></div>\n");
+	html_table_end(f);
 }
 
 static void
@@ -269,15 +276,11 @@ is_first(unsigned int i)
 int
 report_html(const char *path, double l)
 {
-	FILE *f = fopen(path, "w");
+	FILE *f = report_open(path);
 	unsigned int i;
-	int rc;
 
-	if (f == NULL) {
-		rc = -errno;
-		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
-		return rc;
-	}
+	if (f == NULL)
+		return -EIO;
 	fprintf(f,
 		"<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width\">\n"
@@ -286,20 +289,18 @@ report_html(const char *path, double l)
 	fprintf(f,
 		"<p>Floors written by hand, ours and installed peers, of one run: medians of %u "
 		"pairs, measured alternately. TSC %.2f GHz, core %.2f GHz; L, the round trip of a "
-		"cache line between the two CPUs, %.0f ns. Of ns less is better, of rates more. A "
+		"cache line between the two CPUs, %.0f ns; in the tables, before and after a row. Of ns less is better, of rates more. A "
 		"row without a ratio says why.</p>\n",
 		opts.repeat, tsc_ghz(), core_ghz(), l);
 	machine(f);
+	if (bench_stopped())
+		fprintf(f, "<p class=\"failed\">The run was stopped: of its rows there are those "
+			   "that were finished.</p>\n");
 	html_latency(f);
 	html_sweeps(f);
 	for (i = 0; report_judged(i) != NULL; i++)
 		if (is_first(i))
 			section(f, i);
 	fprintf(f, "</body></html>\n");
-	rc = ferror(f) ? -EIO : 0;
-	if (fclose(f) != 0)
-		rc = -errno;
-	if (rc != 0)
-		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(-rc));
-	return rc;
+	return report_close(f, path);
 }

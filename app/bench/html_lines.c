@@ -32,7 +32,16 @@ const char html_lines_style[] =
 	"gap:.1em 1.2em}\n"
 	"ul.k svg{width:30px;height:10px;flex:none;vertical-align:middle;margin-right:.4em}\n"
 	"table.lines th:first-child{white-space:normal;min-width:7em}\n"
-	"@media(max-width:600px){figure text{font-size:18px}}\n";
+	"@media(max-width:600px){text{font-size:18px}}\n";
+
+/*
+ * Marks of the points, from their middle: disc, square, triangle, diamond, the triangle upside
+ * down. With the dashes they tell lines apart for who does not see the hues.
+ */
+#define MARKERS 5
+static const char *const markers[MARKERS] = {"m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0",
+					     "m-3.4-3.4h6.8v6.8h-6.8z", "m0-4.8l4.6 8h-9.2z",
+					     "m0-5l4.6 5l-4.6 5l-4.6-5z", "m0 4.8l4.6-8h-9.2z"};
 
 static const char *const kind_class[] = {
 	[HTML_OURS] = "ours",
@@ -57,12 +66,42 @@ html_text(FILE *f, const char *s)
 	}
 }
 
+void
+html_number(FILE *f, double v)
+{
+	char text[32];
+	size_t len;
+
+	if (v <= 0 || (v >= 1e-3 && v < 1e3)) {
+		fprintf(f, "%.4g", v);
+		return;
+	}
+	len = (size_t)snprintf(text, sizeof(text), v >= 1e3 ? "%.0f" : "%.8f", v);
+	while (v < 1e3 && text[len - 1] == '0')
+		len--;
+	fprintf(f, "%.*s", (int)len, text);
+}
+
+void
+html_table_begin(FILE *f, const char *class, const char *label)
+{
+	fprintf(f, "<div class=\"t\" tabindex=\"0\" role=\"region\" aria-label=\"");
+	html_text(f, label);
+	fprintf(f, "\"><table class=\"%s\">", class);
+}
+
+void
+html_table_end(FILE *f)
+{
+	fprintf(f, "</table></div>\n");
+}
+
 /* A figure of the axis of y. */
 static void
 figure(FILE *f, const struct html_lines *p, double v)
 {
 	if (!p->ns)
-		fprintf(f, v >= 1e6 ? "%.3g" : "%.4g", v);
+		html_number(f, v);
 	else if (v < 1e3)
 		fprintf(f, "%.3g ns", v);
 	else if (v < 1e6)
@@ -155,12 +194,12 @@ draw(FILE *f, const struct html_lines *p, unsigned int i, double lo, double hi)
 	for (k = 0; k < p->n_ticks; k++) {
 		if (l->y[k] <= 0)
 			continue;
-		fprintf(f, "<circle class=\"d\" cx=\"%.1f\" cy=\"%.1f\" r=\"3.2\"><title>",
-			x_at(p, k), y_at(l->y[k], lo, hi));
+		fprintf(f, "<path class=\"d\" d=\"M%.1f %.1f%s\"><title>", x_at(p, k),
+			y_at(l->y[k], lo, hi), markers[i % MARKERS]);
 		html_text(f, l->label);
 		fprintf(f, ", %s: ", p->ticks[k]);
 		figure(f, p, l->y[k]);
-		fprintf(f, "</title></circle>");
+		fprintf(f, "</title></path>");
 	}
 	fprintf(f, "</g>\n");
 }
@@ -174,8 +213,8 @@ legend(FILE *f, const struct html_lines *p)
 	for (i = 0; i < p->n; i++) {
 		fprintf(f,
 			"<li class=\"h%u\"><svg viewBox=\"0 0 30 10\" aria-hidden=\"true\"><path "
-			"class=\"l %s\" d=\"M0 5H30\"/></svg>",
-			i % HUES, kind_class[p->lines[i].kind]);
+			"class=\"l %s\" d=\"M0 5H30\"/><path class=\"d\" d=\"M15 5%s\"/></svg>",
+			i % HUES, kind_class[p->lines[i].kind], markers[i % MARKERS]);
 		html_text(f, p->lines[i].label);
 		fprintf(f, "</li>\n");
 	}
@@ -187,12 +226,13 @@ table(FILE *f, const struct html_lines *p)
 {
 	unsigned int i, k;
 
-	fprintf(f, "<div class=\"t\"><table class=\"lines\"><tr><th>%s</th>", p->y_label);
+	html_table_begin(f, "lines", p->title);
+	fprintf(f, "<tr><th scope=\"col\">%s</th>", p->y_label);
 	for (k = 0; k < p->n_ticks; k++)
-		fprintf(f, "<th>%s</th>", p->ticks[k]);
+		fprintf(f, "<th scope=\"col\">%s</th>", p->ticks[k]);
 	fprintf(f, "</tr>\n");
 	for (i = 0; i < p->n; i++) {
-		fprintf(f, "<tr><th>");
+		fprintf(f, "<tr><th scope=\"row\">");
 		html_text(f, p->lines[i].label);
 		fprintf(f, "</th>");
 		for (k = 0; k < p->n_ticks; k++) {
@@ -203,7 +243,7 @@ table(FILE *f, const struct html_lines *p)
 		}
 		fprintf(f, "</tr>\n");
 	}
-	fprintf(f, "</table></div>\n");
+	html_table_end(f);
 }
 
 void

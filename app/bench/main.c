@@ -8,6 +8,7 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench.h"
 #include "remote.h"
@@ -35,8 +36,8 @@ static const char help[] =
 	"  --config FILE        cases in the order of the file's sections, as [post]; in each\n"
 	"                       repeat = N, in [size] size = LIST, in [scale] qps = LIST;\n"
 	"                       in [bench], of the whole run: repeat, device, peer-device,\n"
-	"                       json, report. Options behind it win. An example, which makes\n"
-	"                       a page with every plot: app/bench/report.ini\n"
+	"                       csv, json, report. Options behind it win. An example, which\n"
+	"                       makes a page with every plot: app/bench/report.ini\n"
 	"  --repeat N           pairs of measurements per row; medians are shown (31)\n"
 	"  --size LIST          message sizes of the case size, powers of two from 8 to 1048576\n"
 	"                       (8,64,512,4096,32768,262144)\n"
@@ -49,7 +50,7 @@ static const char help[] =
 	"                       soft0,port=net_af_packet0,ip=192.0.2.1/24\n"
 	"  --peer-eal ARG       one more argument for the EAL of the second process, as\n"
 	"                       --vdev=net_af_packet0,iface=veth1; again for more\n"
-	"  --csv                all rows once more as CSV, behind the table\n"
+	"  --csv[=FILE]         all rows as CSV; without a file behind the table\n"
 	"  --json FILE          all rows as JSON\n"
 	"  --report FILE.html   all rows as one page with plots, which needs no network\n"
 	"  --list               names of the cases\n"
@@ -81,7 +82,11 @@ static const char help[] =
 	"Without EAL options: the first two allowed CPUs, no PCI, hugepages if the machine\n"
 	"has them. The cases post, post_poll and poll need no EAL.\n"
 	"\n"
-	"Exit status: 0 measured, targets reached or not; 1 a measurement failed; 2 usage.\n";
+	"Ctrl-C ends the run: the row at hand is dropped, all before it are written as always.\n"
+	"A second one ends the program at once.\n"
+	"\n"
+	"Exit status: 0 measured, targets reached or not; 1 a measurement failed, a file could\n"
+	"not be written or the run was stopped; 2 usage.\n";
 
 static const struct bench_case *
 find_case(const char *name)
@@ -107,7 +112,7 @@ run_config(const struct bench_config *config)
 	unsigned int i;
 	int rc = 0;
 
-	for (i = 0; i < config->n && rc == 0; i++) {
+	for (i = 0; i < config->n && rc == 0 && !bench_stopped(); i++) {
 		opts.repeat = config->runs[i].repeat != 0 ? config->runs[i].repeat : repeat;
 		rc = find_case(config->runs[i].name)->run();
 	}
@@ -123,14 +128,14 @@ run_cases(const char *list)
 	size_t i;
 
 	if (list == NULL) {
-		for (i = 0; i < N_CASES && rc == 0; i++)
+		for (i = 0; i < N_CASES && rc == 0 && !bench_stopped(); i++)
 			rc = cases[i]->run();
 		return rc;
 	}
 	copy = strdup(list);
 	if (copy == NULL)
 		return -ENOMEM;
-	for (name = strtok_r(copy, ",", &save); name != NULL && rc == 0;
+	for (name = strtok_r(copy, ",", &save); name != NULL && rc == 0 && !bench_stopped();
 	     name = strtok_r(NULL, ",", &save))
 		rc = find_case(name)->run();
 	free(copy);
@@ -216,7 +221,7 @@ bench_qps(const char *what, const char *text)
 }
 
 struct args {
-	const char *cases, *json, *report, *kernel, *side, *serve;
+	const char *cases, *csv_file, *json, *report, *kernel, *side, *serve;
 	uint64_t instructions;
 	bool csv;
 	struct bench_config config;
@@ -237,7 +242,7 @@ parse(int argc, char **argv, struct args *a)
 		{"peer-device", required_argument, NULL, 'p'},
 		{"peer-eal", required_argument, NULL, 'e'},
 		{"serve", required_argument, NULL, 'S'},
-		{"csv", no_argument, NULL, 'v'},
+		{"csv", optional_argument, NULL, 'v'},
 		{"json", required_argument, NULL, 'j'},
 		{"report", required_argument, NULL, 'R'},
 		{"list", no_argument, NULL, 'l'},
@@ -262,6 +267,8 @@ parse(int argc, char **argv, struct args *a)
 			c = bench_config_load(optarg, &a->config);
 			if (c != 0)
 				return c;
+			if (a->config.csv != NULL)
+				a->csv_file = a->config.csv;
 			if (a->config.json != NULL)
 				a->json = a->config.json;
 			if (a->config.report != NULL)
@@ -299,7 +306,9 @@ parse(int argc, char **argv, struct args *a)
 			a->serve = optarg;
 			break;
 		case 'v':
-			a->csv = true;
+			a->csv = optarg == NULL;
+			if (optarg != NULL)
+				a->csv_file = optarg;
 			break;
 		case 'j':
 			a->json = optarg;
@@ -369,6 +378,46 @@ split(int *argc, char ***argv)
 	}
 }
 
+/* Before hours of measuring, not behind them. */
+static bool
+writable(const char *path)
+{
+	struct stat before;
+	bool was;
+	FILE *f;
+
+	if (path == NULL)
+		return true;
+	was = stat(path, &before) == 0;
+	f = fopen(path, "a");
+	if (f == NULL) {
+		fprintf(stderr, "bench: cannot write %s: %s; nothing was measured\n", path,
+			strerror(errno));
+		return false;
+	}
+	fclose(f);
+	if (!was)
+		remove(path);
+	return true;
+}
+
+/* One that fails does not keep the others from being written. */
+static int
+write_all(const struct args *a, double l)
+{
+	int rc = 0;
+
+	if (a->csv)
+		rc |= report_csv(NULL);
+	if (a->csv_file != NULL)
+		rc |= report_csv(a->csv_file);
+	if (a->json != NULL)
+		rc |= report_json(a->json);
+	if (a->report != NULL)
+		rc |= report_html(a->report, l);
+	return rc;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -391,6 +440,9 @@ main(int argc, char **argv)
 		fprintf(stderr, "bench: cannot run on CPU %u: %s\n", cpu_self, strerror(-rc));
 		return 1;
 	}
+	if (!writable(a.csv_file) || !writable(a.json) || !writable(a.report))
+		return 1;
+	bench_stop_catch();
 	l = measure_l();
 	printf("TSC %.2f GHz, core %.2f GHz, L %.0f ns, median of %u pairs\n", tsc_ghz(),
 	       core_ghz(), l, opts.repeat);
@@ -398,11 +450,8 @@ main(int argc, char **argv)
 	rc = a.config.n != 0 ? run_config(&a.config) : run_cases(a.cases);
 	remote_end();
 	report_summary();
-	if (a.csv)
-		report_csv(stdout);
-	if (a.json != NULL && report_json(a.json) != 0)
-		return 1;
-	if (a.report != NULL && report_html(a.report, l) != 0)
-		return 1;
-	return rc != 0 || report_failed() != 0;
+	if (bench_stopped())
+		fprintf(stderr, "bench: stopped; %u rows were finished, and are reported\n",
+			report_count());
+	return write_all(&a, l) != 0 || rc != 0 || report_failed() != 0 || bench_stopped();
 }

@@ -250,13 +250,15 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 	unsigned int i, n = 0;
 
 	*p = (struct pair){.valid = false};
+	if (bench_stopped())
+		return;
 	/* Caches, page tables and branch predictors get one run to settle. */
 	floor(floor_arg);
 	ours(ours_arg);
 	for (i = 0; i < opts.repeat; i++) {
 		f[n] = floor(floor_arg);
 		o[n] = ours(ours_arg);
-		if (f[n] <= 0 || o[n] < 0)
+		if (f[n] <= 0 || o[n] < 0 || bench_stopped())
 			return;
 		r[n] = o[n] / f[n];
 		n++;
@@ -304,6 +306,8 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	unsigned int n = 0, tries;
 
 	*p = (struct pair){.floor_only = ours == NULL};
+	if (bench_stopped())
+		return;
 	hist_reset(&floor_all);
 	hist_reset(&ours_all);
 	hist_reset(&ours_one);
@@ -315,7 +319,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 		f[n] = run_side(floor, floor_arg, &floor_one);
 		o[n] = ours != NULL ? run_side(ours, ours_arg, &ours_one) : 0;
 		la[n] = measure_l();
-		if (f[n] <= 0 || o[n] < 0) {
+		if (f[n] <= 0 || o[n] < 0 || bench_stopped()) {
 			p->thrown = 0; /* that is not why */
 			return;
 		}

@@ -55,6 +55,8 @@ become(const char *path, const char *const *argv)
 
 	/* Whoever starts it may be killed: then nobody would end what is spinning there. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* A terminal's ^C is for who started it, which then closes the socket. */
+	signal(SIGINT, SIG_IGN);
 	/* Its EAL takes the peer CPU; helpers of that EAL, which sleep, may use both. */
 	CPU_ZERO(&set);
 	CPU_SET(cpu_self, &set);

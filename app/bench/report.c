@@ -165,7 +165,7 @@ print_row(unsigned int i)
 	}
 	snprintf(goal, sizeof(goal), goal_text[row->goal], row->target);
 	if (rows[i].ratio > 0)
-		snprintf(ratio, sizeof(ratio), "%.2f", rows[i].ratio);
+		snprintf(ratio, sizeof(ratio), rows[i].ratio < 0.1 ? "%.2g" : "%.2f", rows[i].ratio);
 	else
 		snprintf(ratio, sizeof(ratio), "-");
 	if (row->p.floor_only)
@@ -189,12 +189,21 @@ print_row(unsigned int i)
 	fflush(stdout);
 }
 
+/* For one row more. Of a run that was stopped, what comes then is not whole. */
+static bool
+room(void)
+{
+	if (n_rows == BENCH_MAX_ROWS)
+		fprintf(stderr, "bench: more than %u rows; this one is left out\n", BENCH_MAX_ROWS);
+	return n_rows < BENCH_MAX_ROWS && !bench_stopped();
+}
+
 void
 report_row(const struct row *row)
 {
 	unsigned int i = n_rows;
 
-	if (n_rows == BENCH_MAX_ROWS)
+	if (!room())
 		return;
 	n_rows++;
 	rows[i].row = *row;
@@ -217,7 +226,7 @@ report_skip(const char *name, const char *why)
 {
 	unsigned int i = n_rows;
 
-	if (n_rows == BENCH_MAX_ROWS)
+	if (!room())
 		return;
 	n_rows++;
 	memset(&rows[i].row, 0, sizeof(rows[i].row));
@@ -239,6 +248,12 @@ count(const char *verdict)
 }
 
 unsigned int
+report_count(void)
+{
+	return n_rows;
+}
+
+unsigned int
 report_failed(void)
 {
 	return count("failed");
@@ -250,6 +265,29 @@ report_summary(void)
 	printf("%u targets reached, %u missed, %u not judged, %u failed, %u skipped\n",
 	       count("reached"), count("missed"), count("not judged"), count("failed"),
 	       count("skipped"));
+}
+
+FILE *
+report_open(const char *path)
+{
+	FILE *f = fopen(path, "w");
+
+	if (f == NULL)
+		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
+	return f;
+}
+
+int
+report_close(FILE *f, const char *path)
+{
+	/* What did not fit a full disk may have been lost before. */
+	int rc = ferror(f) ? -EIO : 0;
+
+	if (fclose(f) != 0)
+		rc = -errno;
+	if (rc != 0)
+		fprintf(stderr, "bench: cannot write all of %s: %s\n", path, strerror(-rc));
+	return rc;
 }
 
 static void
@@ -280,11 +318,14 @@ json_tail(FILE *f, const char *side, const struct tail *t)
 	fprintf(f, "}, ");
 }
 
-void
-report_csv(FILE *f)
+int
+report_csv(const char *path)
 {
+	FILE *f = path != NULL ? report_open(path) : stdout;
 	unsigned int i;
 
+	if (f == NULL)
+		return -EIO;
 	fprintf(f, "case,unit,floor,ours,ratio,goal,target,verdict,l_before,l_after,thrown");
 	for (i = 0; i < 2 * BENCH_QUANTILES; i++)
 		fprintf(f, ",%s_%s", i < BENCH_QUANTILES ? "floor" : "ours",
@@ -314,24 +355,22 @@ report_csv(FILE *f)
 		csv_tail(f, &r->p.ours_tail);
 		fprintf(f, "\n");
 	}
+	return path != NULL ? report_close(f, path) : 0;
 }
 
 /* Notes hold no quotes, backslashes or control characters: they are our own. */
 int
 report_json(const char *path)
 {
-	FILE *f = fopen(path, "w");
+	FILE *f = report_open(path);
 	unsigned int i;
-	int rc;
 
-	if (f == NULL) {
-		rc = -errno;
-		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
-		return rc;
-	}
+	if (f == NULL)
+		return -EIO;
 	fprintf(f,
-		"{\n  \"tsc_ghz\": %.4f,\n  \"core_ghz\": %.3f,\n  \"repeat\": %u,\n  \"rows\": [",
-		tsc_ghz(), core_ghz(), opts.repeat);
+		"{\n  \"tsc_ghz\": %.4f,\n  \"core_ghz\": %.3f,\n  \"repeat\": %u,\n"
+		"  \"interrupted\": %s,\n  \"rows\": [",
+		tsc_ghz(), core_ghz(), opts.repeat, bench_stopped() ? "true" : "false");
 	for (i = 0; i < n_rows; i++) {
 		const struct row *r = &rows[i].row;
 
@@ -354,10 +393,5 @@ report_json(const char *path)
 		fprintf(f, "\"why\": \"%s\", \"note\": \"%s\"}", rows[i].why, r->note);
 	}
 	fprintf(f, "\n  ]\n}\n");
-	if (fclose(f) != 0) {
-		rc = -errno;
-		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
-		return rc;
-	}
-	return 0;
+	return report_close(f, path);
 }

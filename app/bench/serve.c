@@ -4,7 +4,6 @@
 /* The second process: takes orders until its socket is closed. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -134,8 +133,6 @@ serve(const char *fds)
 	struct remote_msg m;
 	int sock, mem;
 
-	/* A terminal's ^C is for the one in front, which then closes the socket. */
-	signal(SIGINT, SIG_IGN);
 	if (sscanf(fds, "%d,%d", &sock, &mem) != 2) {
 		fprintf(stderr, "bench: --serve is for the bench itself\n");
 		return 2;

@@ -51,25 +51,25 @@ class Page(html.parser.HTMLParser):
     def __init__(self):
         super().__init__()
         self.open, self.tags, self.rows = [], [], []
-        self.cell, self.lines = 0, False
+        self.row, self.lines = False, False
 
     def handle_startendtag(self, tag, attrs):
         self.tags.append(tag)
 
     def handle_starttag(self, tag, attrs):
         self.tags.append(tag)
-        self.cell = self.cell + 1 if tag == 'td' else 0
+        self.row = tag == 'th' and ('scope', 'row') in attrs
         self.lines = ('class', 'lines') in attrs if tag == 'table' else self.lines
         # Of the tables of rows th and td end with the next one.
         if tag not in self.VOID and (self.lines or tag not in ('th', 'td')):
             self.open.append(tag)
 
     def handle_data(self, data):
-        if self.cell == 1 and not self.lines:
+        if self.row and not self.lines:
             self.rows.append(data)
 
     def handle_endtag(self, tag):
-        self.cell = 0
+        self.row = False
         if self.open[-1:] != [tag]:
             raise AssertionError('</%s> closes %s' % (tag, self.open))
         self.open.pop()
@@ -218,7 +218,7 @@ class Bench(Base):
 
     def test_config(self):
         """Cases in the file's order; the JSON and the page go where it says."""
-        res, out = self.config('; a run\n[bench]\nrepeat = 2\njson = FOLDER/x.json\n'
+        res, out = self.config('; a run\n[bench]\nrepeat = 2\njson = FOLDER/x.json\ncsv = FOLDER/x.csv\n'
                                'report = FOLDER/x.html\n\n[poll]\n[post]\nrepeat = 1\n')
         self.assertEqual(res.rc, 0, str(res))
         rows = json.loads(out['x.json'])
@@ -226,6 +226,8 @@ class Bench(Base):
         cases = [row['case'].split('/')[0] for row in rows['rows']]
         self.assertEqual(sorted(set(cases), key=cases.index), ['poll', 'post'])
         self.assertIn('<h2>poll', out['x.html'])
+        self.assertEqual([row['case'] for row in csv.DictReader(out['x.csv'].splitlines())],
+                         [row['case'] for row in rows['rows']])
 
     @unittest.skipIf(len(CPUS) < 2, 'needs two CPUs')
     def test_size(self):
@@ -280,6 +282,38 @@ class Bench(Base):
         res = self.run_program(['--config', path, '--list'])
         self.assertEqual(res.rc, 0, str(res))
 
+    def test_interrupted(self):
+        """Ctrl-C and SIGTERM: rows that were finished are in all files, half a row is in none."""
+        for sig in (signal.SIGINT, signal.SIGTERM):
+            with tempfile.TemporaryDirectory() as folder:
+                names = {kind: os.path.join(folder, 'x.' + kind) for kind in ('csv', 'json', 'html')}
+                cmd = [self.program, '--case', 'post,poll', '--repeat', '1001', '--csv=' + names['csv'],
+                       '--json', names['json'], '--report', names['html']]
+                with subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                      text=True) as proc:
+                    while not proc.stdout.readline().startswith('post/'):
+                        self.assertIsNone(proc.poll())
+                    proc.send_signal(sig)
+                    out, err = proc.communicate(timeout=LIMIT)
+                self.assertEqual(proc.returncode, 1, out + err)
+                with open(names['json']) as f:
+                    result = json.load(f)
+                self.assertTrue(result['interrupted'])
+                rows = [row['case'] for row in result['rows']]
+                self.assertGreaterEqual(len(rows), 1)
+                self.assertIn('stopped; %d row' % len(rows), err)
+                self.assertNotIn('failed', [row['verdict'] for row in result['rows']])
+                # The case behind the one that was stopped does not begin.
+                self.assertNotIn('poll', [row.split('/')[0] for row in rows])
+                with open(names['csv']) as f:
+                    self.assertEqual([row['case'] for row in csv.DictReader(f)], rows)
+                page = Page()
+                with open(names['html']) as f:
+                    text = f.read()
+                page.feed(text)
+                self.assertEqual(page.rows, [row.split('/', 1)[1] for row in rows])
+                self.assertIn('was stopped', text)
+
     def test_config_refused(self):
         for text, *words in (
                 ('[nothing]\n', 'nothing', '--list'), ('', 'no case'), ('[bench]\n', 'no case'),
@@ -300,17 +334,26 @@ class Bench(Base):
         res, _ = self.config('[post]\n', '--case', 'poll')
         self.assertEqual(res.rc, 2, str(res))
         self.assertIn('--config', res.err)
-        self.usage_error(['--config', '/nonexistent.ini'], '/nonexistent.ini')
+        self.usage_error(['--config', '/nonexistent.ini'], '/nonexistent.ini', 'No such file')
 
-    def test_report_not_writable(self):
-        res = self.run_program(['--quick', '--case', 'post', '--report', '/nonexistent/x.html'])
-        self.assertEqual(res.rc, 1, str(res))
-        self.assertIn('/nonexistent/x.html', res.err)
+    def test_not_writable(self):
+        """Said before anything is measured."""
+        for option in ('--report=', '--json=', '--csv='):
+            res = self.run_program(['--quick', '--case', 'post', option + '/nonexistent/x'])
+            self.assertEqual(res.rc, 1, str(res))
+            self.assertIn('/nonexistent/x: No such file', res.err)
+            self.assertNotIn('post/', res.out)
 
-    def test_json_not_writable(self):
-        res = self.run_program(['--quick', '--case', 'post', '--json', '/nonexistent/x.json'])
-        self.assertEqual(res.rc, 1, str(res))
-        self.assertIn('/nonexistent/x.json', res.err)
+    def test_full_disk(self):
+        """One file that cannot be written whole does not keep the others from being written."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            for option in ('--report=', '--csv='):
+                res = self.run_program(['--quick', '--case', 'post', option + '/dev/full', '--json',
+                                        f.name])
+                self.assertEqual(res.rc, 1, str(res))
+                self.assertIn('/dev/full: No space left', res.err)
+                with open(f.name) as again:
+                    self.assertFalse(json.load(again)['interrupted'])
 
 
 # Stands for ucx_perftest: the server waits for a client, which says what is in RESULT.
@@ -343,7 +386,7 @@ class TwoProcesses(Base):
     def start(self, *args):
         """The bench, and its second process when that runs."""
         proc = subprocess.Popen([self.program, '--case', 'mapped', *args], stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True)
+                                stderr=subprocess.PIPE, text=True, start_new_session=True)
         end = time.monotonic() + 60
         while time.monotonic() < end and proc.poll() is None:
             children = self.children(proc.pid)
@@ -379,6 +422,19 @@ class TwoProcesses(Base):
         out, err = proc.communicate(timeout=LIMIT)
         self.assertEqual(proc.returncode, 1, out + err)
         self.assertIn('second process', err)
+
+    def test_interrupted(self):
+        """A terminal's Ctrl-C goes to both: the second one ends as without it."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            proc, child = self.start('--repeat', '1001', '--json', f.name)
+            os.killpg(proc.pid, signal.SIGINT)
+            out, err = proc.communicate(timeout=LIMIT)
+            self.assertEqual(proc.returncode, 1, out + err)
+            self.assertIn('stopped; 0 rows', err)
+            self.assertNotIn('second process', err)
+            self.assertFalse(os.path.exists('/proc/%d' % child))
+            with open(f.name) as again:
+                self.assertEqual(json.load(again)['rows'], [])
 
     def test_first_process_dies(self):
         proc, child = self.start('--repeat', '1001')

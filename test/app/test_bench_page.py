@@ -66,7 +66,7 @@ PHONE = 360
 FRAME = '''<!DOCTYPE html><body><iframe id=f style="width:%dpx;height:900px;border:0" src="r.html">
 </iframe><p id=out></p><script>
 document.getElementById('f').onload = e => {
-  const doc = e.target.contentDocument, bad = [], plots = doc.querySelectorAll('figure > svg');
+  const doc = e.target.contentDocument, bad = [], plots = doc.querySelectorAll('figure > svg, svg.b');
   if (doc.documentElement.scrollWidth > %d)
     bad.push('the page is ' + doc.documentElement.scrollWidth + ' wide');
   for (const plot of plots) {
@@ -81,6 +81,14 @@ document.getElementById('f').onload = e => {
             c.top < b.bottom - 3)
           bad.push(t.textContent + ' on ' + u.textContent);
     }
+  }
+  for (const box of doc.querySelectorAll('.t'))
+    if (box.scrollWidth > box.clientWidth && (box.focus(), doc.activeElement !== box))
+      bad.push('the keys do not scroll ' + box.getAttribute('aria-label'));
+  for (const plot of doc.querySelectorAll('figure')) {
+    const looks = [...plot.querySelectorAll('li svg')].map(k => k.innerHTML.replace(/h\d/, ''));
+    for (const [i, look] of looks.slice(0, 5).entries())
+      if (looks.indexOf(look) !== i) bad.push('only the hue tells lines apart: ' + look);
   }
   document.getElementById('out').textContent =
     'plots ' + plots.length + '; lines ' + doc.querySelectorAll('polyline').length + '; ' +
@@ -133,7 +141,7 @@ class Page(AppTest):
                 text = f.read()
             # Of two CPUs a plot may be missing: L moved all the time.
             self.assertIn('Scaling over queue pairs', text)
-            self.assertEqual(int(found.group(1)), text.count('<figure>'))
+            self.assertEqual(int(found.group(1)), text.count('<figure>') + text.count('<svg class="b"'))
             self.assertGreaterEqual(int(found.group(2)), int(found.group(1)) + 2)
 
 
