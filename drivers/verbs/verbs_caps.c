@@ -24,6 +24,16 @@
  */
 #define RXE_VENDOR_ID 0xffffffu
 
+/*
+ * siw's provider maps queues at offsets that the kernel gives, and takes one of them for "none"
+ * (rdma/siw-abi.h: SIW_INVAL_UOBJ_KEY): the creation of a queue that gets it fails, each time.
+ * A process met it with its 25th CQ. The kernel gives the lowest room that is free, so a CQ that
+ * covers the offset from 0 on, made before all else, keeps it from the rest: SIW_LOW_CQES entries
+ * of at least 32 bytes. 1 MB of kernel memory.
+ */
+#define SIW_VENDOR_ID 0x626d74u
+#define SIW_LOW_CQES  (1 << 15)
+
 static uint32_t
 at_most(int value, uint32_t limit)
 {
@@ -184,6 +194,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 		return -err;
 	}
 	d->rxe = d->attr.orig_attr.vendor_id == RXE_VENDOR_ID;
+	if (d->attr.orig_attr.vendor_id == SIW_VENDOR_ID)
+		d->siw_low = ibv_create_cq(d->ctx, SIW_LOW_CQES, NULL, NULL, 0);
 	err = ibv_query_port(d->ctx, 1, &port);
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot query port 1: %s", d->ibname, strerror(err));

@@ -113,6 +113,8 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	return 0;
 
 free_dev:
+	if (d->siw_low != NULL)
+		(void)ibv_destroy_cq(d->siw_low);
 	free(d);
 close_ctx:
 	(void)ibv_close_device(ctx);
@@ -141,6 +143,9 @@ verbs_close(struct bb_dev *dev)
 	struct verbs_dev *d = verbs_dev_of(dev);
 	unsigned int i;
 
+	if (d->siw_low != NULL)
+		(void)ibv_destroy_cq(d->siw_low);
+	d->siw_low = NULL;
 	if (ibv_close_device(d->ctx) != 0) {
 		int ret = bb_ibv_errno();
 
