@@ -94,6 +94,36 @@ iwarp_init(struct bb_conn *c)
 			    BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS);
 }
 
+/*
+ * The TCP connection below is made by rdma_connect(), so a port without a listener shows there;
+ * on InfiniBand it is an answer.
+ */
+static int
+iwarp_connect(struct bb_conn *c, struct rdma_conn_param *p)
+{
+	static const struct bb_cm_msg refused = {
+		.type = BB_CM_REJ,
+		.reason = BB_REJECT_NO_LISTENER,
+	};
+	int ret = iwarp_init(c);
+
+	if (ret != 0 || rdma_connect(c->way, p) == 0)
+		return ret;
+	if (errno != ECONNREFUSED)
+		return -errno;
+	bb_cm_heard(c, &refused);
+	return 0;
+}
+
+static int
+iwarp_accept(struct bb_conn *c, struct rdma_conn_param *p)
+{
+	if (rdma_accept(c->way, p) == 0)
+		return bb_qp_adopt(c->qp);
+	/* What the kernel calls a peer that has given up before. */
+	return errno == ECONNRESET ? -ENOTCONN : -errno;
+}
+
 /* ---- Events */
 
 static void
@@ -201,8 +231,15 @@ hear(const struct heard *h)
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/* iWARP's answer comes as this, and has no third message. */
 		msg.type = c->active && is_iwarp(h->id) ? BB_CM_REP : BB_CM_RTU;
-		if (msg.type == BB_CM_REP)
+		if (msg.type == BB_CM_REP) {
 			fill_end(&h->conn, &msg);
+			/*
+			 * Its depths are those that this side now has (kernel: siw_cm_upcall(),
+			 * cma_iw_handler()), so not swapped.
+			 */
+			msg.end.initiator_depth = h->conn.initiator_depth;
+			msg.end.responder_resources = h->conn.responder_resources;
+		}
 		bb_cm_heard(c, &msg);
 		break;
 	case RDMA_CM_EVENT_REJECTED:
@@ -376,17 +413,16 @@ rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, ui
 	case BB_CM_REQ:
 		p.initiator_depth = c->own.initiator_depth;
 		p.responder_resources = c->own.responder_resources;
-		ret = is_iwarp(id) ? iwarp_init(c) : 0;
-		if (ret != 0)
-			return ret;
+		if (is_iwarp(id))
+			return iwarp_connect(c, &p);
 		ret = rdma_connect(id, &p);
 		break;
 	case BB_CM_REP:
 		p.initiator_depth = c->rd_init;
 		p.responder_resources = c->rd_resp;
+		if (is_iwarp(id))
+			return iwarp_accept(c, &p);
 		ret = rdma_accept(id, &p);
-		if (ret == 0 && is_iwarp(id))
-			return bb_qp_adopt(c->qp);
 		break;
 	case BB_CM_RTU:
 		ret = is_iwarp(id) ? 0 : rdma_establish(id);

@@ -83,6 +83,9 @@ check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
 		BB_LOG(ERR, "QP 0x%x is not of %s, the device of the CM", qp->qpn, cm->dev->name);
 		return -EINVAL;
 	}
+	/* Receives of iWARP are posted before: see bb_conn_accept(). */
+	if (cm->dev->iwarp && qp->state == BB_QP_INIT && qp->ctrl->init.type == BB_QPT_RC)
+		return 0;
 	if (qp->state != BB_QP_RESET || qp->ctrl->init.type == BB_QPT_UD) {
 		BB_LOG(ERR, "QP 0x%x is %s and in %s: a connection takes RC or UC in RESET",
 		       qp->qpn, bb_qp_type_name(qp->ctrl->init.type), bb_qp_state_name(qp->state));

@@ -217,7 +217,8 @@ void bb_conn_param_init(struct bb_conn_param *param);
 
 /**
  * Connect a QP to who listens at @p addr: begin it. ESTABLISHED, REJECTED or FAILED follows.
- * @param qp RC or UC, in RESET, of the CM's device. Must not be destroyed before the connection.
+ * @param qp RC or UC, in RESET, of the CM's device; on iWARP RC, in RESET or, with receives, in
+ *   INIT: see bb_conn_accept(). Must not be destroyed before the connection.
  * @return 0; -EINVAL a parameter, or a QP that is not so; -ENOENT, -ENOTUNIQ of
  *   bb_gid_choose(); -EMSGSIZE too much private data or too many regions; -ENOTSUP regions with
  *   librdmacm; -ENOSPC max_conns; -EMFILE; -ENOMEM.
@@ -226,9 +227,13 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
 		    const struct bb_conn_param *param, struct bb_conn **conn);
 
 /**
- * Accept a CONNECT_REQUEST. The QP is in RTS on return; post receives to it before: in RESET
+ * Accept a CONNECT_REQUEST. The QP is in RTS on return; post receives to it then: in RESET
  * nothing can be posted, so with RC a peer that is faster is told to retry (RNR). ESTABLISHED
  * follows. Depths are cut to what the other side has.
+ *
+ * iWARP has no RNR: a SEND that finds no receive ends the connection. There, take the QP to INIT
+ * by bb_qp_modify() and post receives before this call, and before bb_conn_connect() if the
+ * server sends first.
  * @return as bb_conn_connect(); -ENOTCONN the peer is gone; -EPROTOTYPE RC on one side, UC on the
  *   other; errors of bb_qp_connect(). After an error it can be tried again, or rejected.
  */

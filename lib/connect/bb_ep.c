@@ -302,8 +302,31 @@ param_of(const struct bb_ep *ep, const struct bb_conn_param *param, struct bb_co
 	own->timeout_ms = ep->ctrl->attr.timeout_ms;
 	own->access = BB_ACCESS_REMOTE_WRITE;
 	if (ep->ctrl->attr.qp.type == BB_QPT_RC)
-		own->access |= BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+		own->access |= BB_ACCESS_REMOTE_READ;
+	if (ep->ctrl->attr.qp.type == BB_QPT_RC && ep->dev->attr.atomics)
+		own->access |= BB_ACCESS_REMOTE_ATOMIC;
 	return own;
+}
+
+/*
+ * iWARP has no RNR NAK: a SEND that finds no receive ends the connection (RFC 5041: invalid MSN, no
+ * buffer available). So what is kept is posted before the peer can send.
+ */
+static int
+post_early(struct bb_ep *ep, const struct bb_conn_param *param)
+{
+	struct bb_qp_attr attr;
+	int ret;
+
+	if (!ep->dev->iwarp)
+		return 0;
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_INIT;
+	attr.access = param->access;
+	attr.path.port = param->path.port;
+	ret = bb_qp_modify(ep->qp, &attr,
+			   BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS);
+	return ret != 0 ? ret : post_kept(ep);
 }
 
 int
@@ -314,8 +337,11 @@ bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param)
 
 	if (ep == NULL || ep->qp == NULL || ep->conn != NULL)
 		return -EINVAL;
-	ret = bb_conn_connect(ep->cm, (struct sockaddr *)&ep->ctrl->addr, ep->qp,
-			      param_of(ep, param, &own), &ep->conn);
+	param = param_of(ep, param, &own);
+	ret = post_early(ep, param);
+	if (ret == 0)
+		ret = bb_conn_connect(ep->cm, (struct sockaddr *)&ep->ctrl->addr, ep->qp, param,
+				      &ep->conn);
 	if (ret != 0)
 		return ret;
 	bb_conn_user_set(ep->conn, ep);
@@ -366,7 +392,10 @@ bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
 
 	if (ep == NULL || ep->conn == NULL || ep->ctrl->from == NULL)
 		return -EINVAL;
-	ret = bb_conn_accept(ep->conn, ep->qp, param_of(ep, param, &own));
+	param = param_of(ep, param, &own);
+	ret = post_early(ep, param);
+	if (ret == 0)
+		ret = bb_conn_accept(ep->conn, ep->qp, param);
 	if (ret == 0)
 		ret = post_kept(ep);
 	return ret != 0 ? ret : wait_up(ep);
