@@ -38,6 +38,14 @@ def missing(suite='bookworm'):
     return None
 
 
+def missing_siw(suite='bookworm'):
+    """Why no guest can have a siw0, or None."""
+    if missing(suite) or paths.siw(suite):
+        return missing(suite)
+    why = paths.read_text(os.path.join(paths.CACHE, suite, 'siw-missing'))
+    return 'no module siw for the guest: %s' % (why or 'run test/interop/vm/build')
+
+
 class Request:
     """A command that runs in the guest. `output` grows while it runs (stdout and stderr)."""
 
@@ -278,6 +286,13 @@ class Guest:
         """A server whose clients come by rdma_cm: rping, perftest -R."""
         return self.serve(script, 'rdma resource show cm_id | grep -q LISTEN', seconds)
 
+
+    def change_to_siw(self):
+        """siw0, iWARP by the kernel's TCP, on eth0 in place of rxe0, which librdmacm would take."""
+        self.put(paths.siw(self.suite), '/tmp/siw.ko')
+        self.run('set -e; modprobe libcrc32c; modprobe iw_cm; insmod /tmp/siw.ko; '
+                 'rdma link del rxe0; rdma link add siw0 type siw netdev eth0')
+        self.wait_for("rdma link show siw0/1 | grep -q 'state ACTIVE'")
 
     # Faults on the way, for RoCEv2 packets only: ARP and TCP stay whole.
 

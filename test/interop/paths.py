@@ -39,3 +39,13 @@ def image(suite):
     if read_text(os.path.join(folder, 'guest-key')) != guest_key():
         return None
     return files
+
+
+def siw(suite):
+    """The module siw for the kernel of a suite; None if vm/build has made none."""
+    folder = os.path.join(CACHE, suite)
+    path = os.path.join(folder, 'siw.ko')
+    version = read_text(os.path.join(folder, 'version'))
+    if version is None or read_text(os.path.join(folder, 'siw-key')) != version:
+        return None
+    return path if os.path.exists(path) else None

@@ -27,17 +27,18 @@ NO_HOST, MUTE_HOST = '192.0.2.200', '192.0.2.1'
 class Peers:
     """Runs cm_peer in a guest; every pair of processes has a port of its own."""
 
-    def __init__(self, there, program, cycles):
+    def __init__(self, there, program, cycles, device='rxe0'):
         self.there = there
+        self.device = device
         self.program, self.options = carry.carry(there, program)
         self.cycles = cycles
         self.port = 7470
         there.run('mkdir -p /var/run')
 
-    def begin(self, side, host=None, lcore=1, stdin=False, device='rxe0'):
+    def begin(self, side, host=None, lcore=1, stdin=False, device=None):
         """A process of ours, which says its number first."""
         return self.there.begin('echo pid $$; exec env %s -l %d %s %s -- %s %s:%d %s' % (
-            self.program, lcore, EAL, self.options, device,
+            self.program, lcore, EAL, self.options, device or self.device,
             self.there.ipv4 if host is None else host, self.port, side), SECONDS, stdin)
 
     def serve(self, side, host=None, stdin=False):
@@ -71,7 +72,7 @@ def ours(server, client):
 def ipv6(peers):
     """IPv6, a listener at all addresses, the device by its full name"""
     server = peers.serve('rping-server 3', '')
-    client = peers.begin('rping-client 3', '[%s]' % peers.there.ipv6, device='verbs:rxe0')
+    client = peers.begin('rping-client 3', '[%s]' % peers.there.ipv6, device='verbs:' + peers.device)
     return client.check() + server.check()
 
 
@@ -95,8 +96,9 @@ def rping_calls(peers):
     server = peers.serve('rping-server 20')
     client = peers.there.begin('rping -c -V -v -C 20 -S 1000 -a %s -p %d' % (
         peers.there.ipv4, peers.port), SECONDS)
-    text = client.check()
-    assert text.count('ping data: rdma-ping-') == 20, text
+    # Its thread may still read events of a channel that it has closed, and complain in the end.
+    client.wait()
+    assert client.output.count('ping data: rdma-ping-') == 20, client.output
     return server.check()
 
 
@@ -131,7 +133,8 @@ def rejects_theirs(peers):
     client = peers.there.begin('rping -c -C 1 -a %s -p %d' % (peers.there.ipv4, peers.port),
                                SECONDS)
     assert client.wait() != 0, client.output
-    assert re.search('RDMA_CM_EVENT_REJECTED, error 28', client.output), client.output
+    # Of iWARP the kernel tells a reset.
+    assert re.search('RDMA_CM_EVENT_REJECTED, error (28|-104)', client.output), client.output
     return server.check()
 
 
@@ -179,6 +182,21 @@ CASES = [ours('rping-server 20', 'rping-client 20'), ipv6,
          rejects_theirs]
 
 
+def hold(peers, cases):
+    """Run cases; nothing of them may be left in the kernel."""
+    for case in cases:
+        began = time.monotonic()
+        text = case(peers)
+        print('%s, %.1f s:' % (case.__doc__, time.monotonic() - began), flush=True)
+        for line in text.split('\n'):
+            if line and not re.match(r'BLUEBELL: \w+: EAL runs without|pid ', line):
+                print('   ', line, flush=True)
+    left = peers.there.run("rdma resource show cm_id; rdma resource show qp | grep -v 'type GSI'"
+                           ' || true')
+    if left.strip():
+        sys.exit('left behind:\n' + left)
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('cm_peer')
@@ -195,17 +213,7 @@ def main():
     with guest.Guest(suite=args.suite) as there:
         guest.host_address(there.tap)
         peers = Peers(there, args.cm_peer, args.cycles)
-        for case in cases:
-            began = time.monotonic()
-            text = case(peers)
-            print('%s, %.1f s:' % (case.__doc__, time.monotonic() - began), flush=True)
-            for line in text.split('\n'):
-                if line and not line.startswith(('BLUEBELL: rxe0: EAL runs without', 'pid ')):
-                    print('   ', line, flush=True)
-        left = there.run("rdma resource show cm_id; rdma resource show qp | grep -v 'type GSI'"
-                         ' || true')
-    if left.strip():
-        sys.exit('left behind:\n' + left)
+        hold(peers, cases)
     return 0
 
 

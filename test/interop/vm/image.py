@@ -24,8 +24,12 @@ PROGRAMS = ['/bin/dash', '/bin/ip', '/sbin/tc'] + ['/usr/bin/' + name for name i
 MORE_LIBS = ['libgcc_s.so.1', 'libnss_files.so.2', 'libpthread.so.0', 'libdl.so.2', 'librt.so.1',
              'libm.so.6', 'libibverbs.so.1']
 
+# Of libibverbs.
+PROVIDERS = ['rxe', 'siw']
+
+# libcrc32c is siw's, which is no module of Debian's: see siw.py.
 MODULES = '''virtio_pci virtio_net rdma_rxe ib_uverbs rdma_ucm ib_umad crc32_generic
-  crc32c_generic 8021q bonding sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb'''.split()
+  crc32c_generic libcrc32c 8021q bonding sch_netem sch_prio sch_ingress cls_u32 act_mirred ifb'''.split()
 
 
 class ImageError(Exception):
@@ -107,7 +111,8 @@ def stage_programs(root, stage):
     """Copy PROGRAMS with their libraries, and busybox for the rest; returns how many."""
     loader = inside(root, '/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2')
     providers = [os.path.join(LIB, 'libibverbs', name)
-                 for name in os.listdir(root + LIB + '/libibverbs') if name.startswith('librxe-')]
+                 for name in os.listdir(root + LIB + '/libibverbs')
+                 if name.startswith(tuple('lib%s-' % p for p in PROVIDERS))]
     libs = set()
     for program in PROGRAMS + providers:
         libs |= libraries(root, loader, program)
@@ -122,8 +127,9 @@ def stage_programs(root, stage):
     os.makedirs(stage + os.path.dirname(LOADER), exist_ok=True)
     shutil.copy2(loader, stage + LOADER)
     os.makedirs(stage + '/etc/libibverbs.d')
-    with open(stage + '/etc/libibverbs.d/rxe.driver', 'w') as f:
-        f.write('driver rxe\n')
+    for name in PROVIDERS:
+        with open('%s/etc/libibverbs.d/%s.driver' % (stage, name), 'w') as f:
+            f.write('driver %s\n' % name)
     # dash is /bin/sh: busybox's sh runs its own ip and tc, whatever PATH says.
     os.symlink('dash', stage + '/bin/sh')
     applets = subprocess.run([root + '/bin/busybox', '--list-full'], check=True, text=True,
