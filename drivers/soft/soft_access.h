@@ -40,6 +40,15 @@ soft_mkey_allows(const struct soft_mkey *m, enum soft_right right)
 	}
 }
 
+/* Is [addr, addr + len) of PD @pdn plain memory of the key that may be used so? */
+static inline bool
+soft_mkey_plain(const struct soft_mkey *m, uint32_t pdn, uint64_t addr, uint64_t len,
+		enum soft_right right)
+{
+	return m != NULL && m->pdn == pdn && addr >= m->start && len <= m->len &&
+	       addr - m->start <= m->len - len && soft_mkey_allows(m, right);
+}
+
 /* Translate [addr, addr + len) of a key of PD @pdn. NULL: refused, *why says why. */
 static inline uint8_t *
 soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, uint32_t pdn,
@@ -47,8 +56,7 @@ soft_mem_find(struct soft_engine *e, const struct soft_dev *dev, uint32_t key, u
 {
 	const struct soft_mkey *m = soft_mkey_find(dev, key);
 
-	if (likely(m != NULL && m->pdn == pdn && addr >= m->start && len <= m->len &&
-		   addr - m->start <= m->len - len && soft_mkey_allows(m, right)))
+	if (likely(soft_mkey_plain(m, pdn, addr, len, right)))
 		return m->base + (addr - m->start);
 	return soft_mem_refuse(e, m, pdn, addr, len, right, why);
 }
@@ -78,9 +86,7 @@ soft_mem_map(struct soft_engine *e, const struct soft_dev *dev, uint32_t pdn, ui
 {
 	const struct soft_mkey *m = soft_mkey_find(dev, key);
 
-	if (likely(m != NULL && m->pdn == pdn && addr >= m->start && len <= m->len &&
-		   addr - m->start <= m->len - len && soft_mkey_allows(m, right) &&
-		   to->n < to->cap)) {
+	if (likely(soft_mkey_plain(m, pdn, addr, len, right) && to->n < to->cap)) {
 		to->p[to->n].p = m->base + (addr - m->start);
 		to->p[to->n++].len = len;
 		return true;

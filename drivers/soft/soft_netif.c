@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <rte_ether.h>
+
 #include "soft_ctl.h"
 #include "soft_wire.h"
 
@@ -36,12 +38,22 @@ on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
 		.ip_len = (uint32_t)rx->l4_off - rx->l3_off,
 		.len = (uint32_t)rx->l4_off - rx->l3_off + rx->l4_len,
 		.net = &rx->net,
+		.plain = rx->l3_off == RTE_ETHER_HDR_LEN && soft_port_said_nothing(m),
 	};
 
 	soft_wire_deliver(nif->dev, nif->poller, &p);
 }
 
-static const struct soft_port_ops port_ops = {.on_roce = on_roce, .on_link = on_link};
+static bool
+on_frame(void *arg, const uint8_t *frame, uint32_t len)
+{
+	struct soft_netif *nif = arg;
+
+	return soft_wire_expected(nif->dev, nif->poller, frame, len);
+}
+
+static const struct soft_port_ops port_ops = {
+	.on_frame = on_frame, .on_roce = on_roce, .on_link = on_link};
 
 int
 soft_netif_open(struct soft_dev *dev)

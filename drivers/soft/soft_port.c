@@ -144,6 +144,12 @@ receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 		p->stack.stats.drop[SOFT_DROP_SEGMENTS]++;
 		return;
 	}
+	if (likely(p->ops->on_frame != NULL && soft_port_said_nothing(m)) &&
+	    p->ops->on_frame(p->arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len)) {
+		p->stack.stats.frames++;
+		p->stack.stats.roce++;
+		return;
+	}
 	if ((m->ol_flags & SAID) != 0) {
 		hw = hw_of(m);
 		said = &hw;
@@ -164,7 +170,11 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 		bytes += m[i]->pkt_len;
 		receive(p, m[i], now);
 	}
-	rte_pktmbuf_free_bulk(m, n);
+	/* Of one it would be dearer. */
+	if (n == 1)
+		rte_pktmbuf_free(m[0]);
+	else
+		rte_pktmbuf_free_bulk(m, n);
 	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */
 	p->burst = bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
 	p->stats.rx_frames += n;

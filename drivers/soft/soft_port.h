@@ -31,7 +31,19 @@
 
 struct soft_port;
 
+/* Of a tag, or of a sum that is wrong or that it has not looked at, the PMD would say so. */
+static inline bool
+soft_port_said_nothing(const struct rte_mbuf *m)
+{
+	return (m->ol_flags & (RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_IP_CKSUM_BAD)) == 0;
+}
+
 struct soft_port_ops {
+	/*
+	 * A frame of which soft_port_said_nothing(), before anything of it is looked at. True: it
+	 * is a RoCE datagram for on_roce() and was taken. May be NULL.
+	 */
+	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len);
 	/*
 	 * A RoCE datagram for one of our addresses: @m is one segment, *rx says where everything
 	 * stands in it. UDP and IP are checked, the ICRC is not. @m is freed after the call.

@@ -78,6 +78,7 @@ soft_wire_reset(struct soft_wire *w)
 	w->posted = 0;
 	w->in_cqe_len = 0;
 	w->recv_failed = false;
+	soft_wire_forget(w);
 }
 
 struct soft_wire *
@@ -183,6 +184,7 @@ soft_wire_enter_state(struct soft_wire *w)
 		if (qp->st != BB_PRM_QP_ST_UD)
 			soft_wire_path(w);
 		soft_shm_connected(w);
+		soft_wire_forget(w);
 		attr.path = w->path.net;
 		ret = bb_roce_qp_rtr(&w->roce, &attr);
 		break;
@@ -249,8 +251,7 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	uint64_t now = soft_engine_ns(e);
 	uint32_t done = 0;
 
-	e->decoded = NULL;
-	e->turn++;
+	soft_wire_turn(e);
 	if (now >= bb_roce_deadline(&w->roce))
 		bb_roce_tick(&w->roce, now);
 	if (w->shm_tx != NULL)
@@ -273,8 +274,7 @@ void
 soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pkt *pkt,
 	     const struct bb_roce_net *net)
 {
-	e->decoded = NULL;
-	e->turn++;
+	soft_wire_turn(e);
 	bb_roce_rx(&w->roce, pkt, net, soft_engine_ns(e));
 	soft_keys_done(e);
 	soft_wire_took(e, w);

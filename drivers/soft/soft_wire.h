@@ -50,7 +50,8 @@ struct soft_packet_msg {
 	uint8_t data[]; /* from the IP header to the ICRC */
 };
 
-#define SOFT_SHM_NEAR 4u /* power of two */
+#define SOFT_SHM_NEAR  4u /* power of two */
+#define SOFT_WIRE_HEAD 48u
 
 /* What an engine remembers to carry out a QP's requests in the peer's memory. */
 struct soft_shm_direct {
@@ -76,6 +77,15 @@ struct soft_wire {
 		uint64_t va;
 		uint32_t rkey, len;
 	} checked;
+	/* A request and an ACK, as those that came last had them: soft_wire_expect.c */
+	struct soft_wire_expect {
+		uint8_t head[SOFT_WIRE_HEAD]; /* of the frame */
+		uint32_t crc;                 /* of the ICRC, behind the QP number */
+		uint32_t end;                 /* bytes of the frame; 0: none is expected */
+		uint32_t len;                 /* of its payload */
+	} expect[2];
+	uint32_t expect_met; /* frames, since the last one was learnt */
+	uint32_t expect_missed;
 	struct soft_wire_dest path;
 	struct soft_wire_dest *dest; /* UD: by slot */
 	struct soft_shm_tx *shm_tx;  /* of a connected QP with the option shm */
@@ -102,6 +112,13 @@ struct soft_wire {
 struct soft_wire *soft_wire_create(struct soft_qp *qp);
 /* The QP has a new state: under its engine's lock. */
 void soft_wire_enter_state(struct soft_wire *w);
+/* What was looked up in the engine's turn before may be something else now. */
+static inline void
+soft_wire_turn(struct soft_engine *e)
+{
+	e->decoded = NULL;
+	e->turn++;
+}
 /* Its turn: new WQEs, timers, packets. */
 void soft_wire_run(struct soft_engine *e, struct soft_wire *w);
 /* A packet that names it. */
@@ -185,6 +202,7 @@ struct soft_packet {
 	uint32_t ip_len; /* of the header */
 	uint32_t len;
 	const struct bb_roce_net *net;
+	bool plain; /* in front of it is its Ethernet header, untagged: soft_wire_learn() */
 };
 /*
  * A packet that a link has received for a QP of the device: by @e, which takes it at once if the
@@ -193,6 +211,25 @@ struct soft_packet {
 void soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft_packet *p);
 /* It goes on now: to its target, or out. False: no room, and it stays the caller's. */
 bool soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
+
+/* ---- soft_wire_expect.c */
+/*
+ * A frame of @len bytes from the wire, of which no more is known, is to be taken by @e (NULL: none)
+ * if it is as the one before. False: nothing was done, all checks are to be made.
+ */
+bool soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *frame,
+			uint32_t len);
+/* A packet went through all checks. */
+void soft_wire_learn(struct soft_wire *w, const struct soft_packet *p,
+		     const struct bb_roce_pkt *pkt);
+/* Its queue pair expects nothing any more. */
+static inline void
+soft_wire_forget(struct soft_wire *w)
+{
+	memset(w->expect, 0, sizeof(w->expect));
+	w->expect_missed = 0;
+	w->expect_met = 0;
+}
 
 /* ---- soft_wire_fault.c */
 /* Faults that are not all 0 decide what becomes of it. The packet is given away. */

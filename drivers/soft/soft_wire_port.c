@@ -3,7 +3,7 @@
  */
 /*
  * Packets of a device, between its queue pairs and its link: every one that leaves and every one
- * that has come passes here, whatever the link is.
+ * that has come passes here, whatever the link is, but for those that soft_wire_expect.c takes.
  */
 #include <stdlib.h>
 
@@ -182,10 +182,13 @@ soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_pac
 		soft_wire_lost(e->dev, drop);
 		return;
 	}
-	if (likely(qp != NULL && qp->wire != NULL && qp->engine == e))
-		soft_wire_rx(e, qp->wire, &pkt, p->net);
-	else
+	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e)) {
 		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
+		return;
+	}
+	soft_wire_rx(e, qp->wire, &pkt, p->net);
+	if (p->plain)
+		soft_wire_learn(qp->wire, p, &pkt);
 }
 
 /* Is it as long as the shortest one? */

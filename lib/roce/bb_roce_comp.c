@@ -7,6 +7,7 @@
  * a PSN: it counts only if that was sent and is not acknowledged.
  */
 #include "bb_roce_priv.h"
+#include "bb_roce_short.h"
 
 #define AETH_CLASS 0xe0u /* the kind, and the bit that is never set */
 
@@ -121,6 +122,27 @@ go_back(struct bb_roce_qp *qp, uint64_t *count)
 	req->going_back = true;
 	bb_roce_rto_lost(qp);
 	retry(qp);
+}
+
+/*
+ * What an answer for @psn says of all before it, and an ACK (@itself) of the PSN too, unless that
+ * is to be answered with data. False: there is no more to it.
+ */
+static inline bool
+settle(struct bb_roce_qp *qp, uint32_t psn, bool itself, uint64_t now)
+{
+	uint32_t end = bb_roce_psn_add(psn, itself), una;
+	bool missing;
+
+	una = acknowledged(qp, end, &missing);
+	if (una != end)
+		una = acknowledged(qp, psn, &missing);
+	progress(qp, una, now);
+	if (qp->state != BB_ROCE_RTS)
+		return false;
+	if (missing)
+		go_back(qp, &qp->stats.implied_nak_seq);
+	return !missing;
 }
 
 static void
@@ -253,9 +275,9 @@ void
 bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
-	bool ack = (pkt->opcode & 0x1f) == BB_ROCE_ACK, data = !ack, missing;
+	bool ack = (pkt->opcode & 0x1f) == BB_ROCE_ACK, data = !ack;
 	uint8_t kind = (flags & BB_ROCE_F_AETH) != 0 ? pkt->syndrome & AETH_CLASS : 0;
-	uint32_t ahead = bb_roce_psn_distance(req->una, pkt->psn), end, una;
+	uint32_t ahead = bb_roce_psn_distance(req->una, pkt->psn);
 
 	if (ahead >= bb_roce_psn_distance(req->una, req->sent)) {
 		/* An unsolicited ACK says the last thing again, for its credits (9.7.7.2.2). */
@@ -272,17 +294,9 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	}
 	if ((flags & BB_ROCE_F_AETH) != 0 && kind == BB_ROCE_AETH_ACK)
 		take_credits(qp, pkt);
-	/* An ACK is for the PSN itself too, unless that is to be answered with data. */
-	end = bb_roce_psn_add(pkt->psn, ack && kind == BB_ROCE_AETH_ACK);
-	una = acknowledged(qp, end, &missing);
-	if (una != end)
-		una = acknowledged(qp, pkt->psn, &missing);
-	progress(qp, una, now);
-	if (qp->state != BB_ROCE_RTS)
+	if (!settle(qp, pkt->psn, ack && kind == BB_ROCE_AETH_ACK, now))
 		return;
-	if (missing) {
-		go_back(qp, &qp->stats.implied_nak_seq);
-	} else if (!ack) {
+	if (!ack) {
 		bool is_read = oldest(qp)->kind == BB_ROCE_MSG_READ;
 
 		if (!bb_roce_is_read_or_atomic(oldest(qp)->kind) ||
@@ -299,6 +313,13 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	} else if (kind == BB_ROCE_AETH_NAK) {
 		nak(qp, pkt);
 	}
+}
+
+void
+bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
+{
+	qp->stats.rx_packets++;
+	(void)settle(qp, psn, true, now);
 }
 
 void

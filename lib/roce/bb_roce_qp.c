@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bb_roce_priv.h"
+#include "bb_roce_short.h"
 
 /* Messages of each type (IBTA vol. 1, 9.2 table 38). */
 #define KIND(k)  (1u << BB_ROCE_MSG_##k)
@@ -192,42 +193,63 @@ send_cnp(struct bb_roce_qp *qp)
 	return true;
 }
 
+/* Where a packet is counted that its headers make none for the queue pair. NULL: it is one. */
+static inline uint64_t *
+refusal(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net)
+{
+	struct bb_roce_stats *stats = &qp->stats;
+
+	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS)
+		return &stats->drop_state;
+	if (pkt->opcode != BB_ROCE_CNP && BB_ROCE_TYPE(pkt->opcode) != qp->attr.type)
+		return &stats->drop_type;
+	if (!pkey_matches(pkt->pkey, qp->attr.pkey))
+		return &stats->drop_pkey;
+	/* 9.6.1.2: of a connection, where it comes from and goes to, too. */
+	if (qp->attr.type != BB_ROCE_UD) {
+		if (!bb_roce_same_gid(net->src, qp->attr.path.dst))
+			return &stats->drop_source;
+		if (!bb_roce_same_gid(net->dst, qp->attr.path.src))
+			return &stats->drop_dest;
+	}
+	return NULL;
+}
+
+static inline bool
+marked(const struct bb_roce_pkt *pkt, const struct bb_roce_net *net)
+{
+	return (net->tclass & ECN_MASK) == ECN_CE || (pkt->flags & BB_ROCE_FECN) != 0;
+}
+
+bool
+bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
+		      const struct bb_roce_net *net)
+{
+	if (qp->attr.type != BB_ROCE_RC || refusal(qp, pkt, net) != NULL || marked(pkt, net))
+		return false;
+	return pkt->opcode == (BB_ROCE_RC | BB_ROCE_ACK) ||
+	       (pkt->opcode == (BB_ROCE_RC | BB_ROCE_WRITE_ONLY) && pkt->len != 0 &&
+		pkt->len <= qp->attr.mtu);
+}
+
 void
 bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net,
 	   uint64_t now)
 {
 	uint32_t flags = bb_roce_ops[pkt->opcode].flags;
 	struct bb_roce_stats *stats = &qp->stats;
+	uint64_t *refused = refusal(qp, pkt, net);
 
 	stats->rx_packets++;
-	if (qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS) {
-		stats->drop_state++;
+	if (refused != NULL) {
+		(*refused)++;
 		return;
-	}
-	if (pkt->opcode != BB_ROCE_CNP && BB_ROCE_TYPE(pkt->opcode) != qp->attr.type) {
-		stats->drop_type++;
-		return;
-	}
-	if (!pkey_matches(pkt->pkey, qp->attr.pkey)) {
-		stats->drop_pkey++;
-		return;
-	}
-	/* 9.6.1.2: of a connection, where it comes from and goes to, too. */
-	if (qp->attr.type != BB_ROCE_UD) {
-		if (!bb_roce_same_gid(net->src, qp->attr.path.dst)) {
-			stats->drop_source++;
-			return;
-		}
-		if (!bb_roce_same_gid(net->dst, qp->attr.path.src)) {
-			stats->drop_dest++;
-			return;
-		}
 	}
 	if (pkt->opcode == BB_ROCE_CNP) {
 		stats->cnp++;
 		return;
 	}
-	if ((net->tclass & ECN_MASK) == ECN_CE || (pkt->flags & BB_ROCE_FECN) != 0)
+	if (marked(pkt, net))
 		congestion(qp, now);
 	/* An opcode that nobody has assigned is a request that is not supported (9.7.4.1.3). */
 	if (flags != 0 && (flags & BB_ROCE_F_REQUEST) == 0) {

@@ -467,9 +467,9 @@ bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
 }
 
 void
-bb_roce_short_took(struct bb_roce_qp *qp, const struct bb_roce_short *s)
+bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags)
 {
-	const struct bb_roce_pkt pkt = {.flags = s->flags};
+	const struct bb_roce_pkt pkt = {.flags = flags};
 
-	taken(qp, &pkt, s->len, true);
+	taken(qp, &pkt, len, true);
 }

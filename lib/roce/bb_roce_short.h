@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Short cuts for SENDs of one packet that are out of the ordinary in nothing. Who uses them makes
- * and takes the packets; they do to the queue pair what bb_roce_post(), bb_roce_run() and
- * bb_roce_rx() would have done.
+ * Short cuts for messages of one packet that are out of the ordinary in nothing, and for their
+ * ACKs. Who uses them makes and takes the packets; they do to the queue pair what bb_roce_post(),
+ * bb_roce_run() and bb_roce_rx() would have done.
  */
 #ifndef BB_ROCE_SHORT_H
 #define BB_ROCE_SHORT_H
@@ -114,49 +114,100 @@ bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t
 
 /* ---- Responder */
 
+/* May the request of that PSN be taken so, if it is a whole message? */
+static inline bool
+bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
+{
+	const struct bb_roce_resp *r = &qp->resp;
+
+	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) && psn == r->epsn &&
+	       r->fatal == 0 && !r->in_message;
+}
+
 /* May this packet be taken so, from one address to another? */
 static inline bool
 bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
 		       const uint8_t src[16], const uint8_t dst[16], uint8_t tclass)
 {
-	const struct bb_roce_resp *r = &qp->resp;
-
 	/* Of one P_Key at least one side is a full member (10.9.3). RFC 3168: 3 is congestion. */
-	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) &&
-	       qp->attr.type == BB_ROCE_RC && s->psn == r->epsn && r->fatal == 0 &&
-	       !r->in_message && !r->have_recv && s->pkey == qp->attr.pkey &&
-	       (s->pkey & 0x8000) != 0 && s->len <= qp->attr.mtu && (tclass & 3) != 3 &&
+	return bb_roce_short_next(qp, s->psn) && qp->attr.type == BB_ROCE_RC &&
+	       !qp->resp.have_recv && s->pkey == qp->attr.pkey && (s->pkey & 0x8000) != 0 &&
+	       s->len <= qp->attr.mtu && (tclass & 3) != 3 &&
 	       bb_roce_same_gid(src, qp->attr.path.dst) && bb_roce_same_gid(dst, qp->attr.path.src);
 }
 
-/* bb_roce_short_taken() of what has more to it. */
-void bb_roce_short_took(struct bb_roce_qp *qp, const struct bb_roce_short *s);
+/* bb_roce_short_message() of what has more to it. */
+void bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags);
 
-/* That packet was taken: its receive is filled and complete. */
+/* A message of one packet, @len bytes, was carried out; @flags: ACKREQ, or none. */
 static inline void
-bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
+bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t flags)
 {
 	const uint8_t ack = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
 	struct bb_roce_resp *r = &qp->resp;
 
 	qp->stats.rx_packets++;
 	r->nak_sent = false;
-	r->kind = BB_ROCE_MSG_SEND;
+	r->kind = kind;
 	/* With READs to answer, a NAK that has come too late, or the first one. */
 	if (qp->state != BB_ROCE_RTS || r->todo != r->head ||
 	    (r->ack_due && r->ack_syndrome != ack)) {
-		bb_roce_short_took(qp, s);
+		bb_roce_short_took(qp, len, flags);
 		return;
 	}
-	r->off = s->len;
+	r->off = len;
 	r->msn = (r->msn + 1) & BB_ROCE_PSN_MASK;
 	r->epsn = (r->epsn + 1) & BB_ROCE_PSN_MASK;
-	if (s->flags & BB_ROCE_ACKREQ) {
+	if (flags & BB_ROCE_ACKREQ) {
 		r->ack_due = true;
 		r->ack_syndrome = ack;
 		r->ack_seq = r->seq;
 	}
 	r->seq++;
 }
+
+/* That packet was taken: its receive is filled and complete. */
+static inline void
+bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
+{
+	bb_roce_short_message(qp, BB_ROCE_MSG_SEND, s->len, s->flags);
+}
+
+/* ---- Packets with the headers of one that came before */
+
+/*
+ * If another packet comes with its addresses, P_Key, opcode and length, is it one for
+ * bb_roce_short_wrote() or bb_roce_short_acked(), as far as these go? Until the next
+ * bb_roce_qp_rtr(). It is an RDMA WRITE of one packet, without immediate, or an ACK.
+ */
+bool bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
+			   const struct bb_roce_net *net);
+
+/* Such a WRITE, for which bb_roce_short_next() is true, was carried out, as its RETH says. */
+static inline void
+bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len, uint8_t flags)
+{
+	struct bb_roce_resp *r = &qp->resp;
+
+	r->va = va;
+	r->rkey = rkey;
+	r->dmalen = len;
+	qp->stats.rx_write++;
+	bb_roce_short_message(qp, BB_ROCE_MSG_WRITE, len, flags);
+}
+
+/* May such an ACK be taken so? It has no credits, and there are none to be forgotten. */
+static inline bool
+bb_roce_short_ack_next(const struct bb_roce_qp *qp, uint32_t psn, uint8_t syndrome)
+{
+	const struct bb_roce_req *req = &qp->req;
+
+	return qp->state == BB_ROCE_RTS && syndrome == (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF) &&
+	       !req->credits &&
+	       ((psn - req->una) & BB_ROCE_PSN_MASK) < ((req->sent - req->una) & BB_ROCE_PSN_MASK);
+}
+
+/* It is taken. */
+void bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
 
 #endif

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Frames that are expected (soft_wire_expect.c) against those that go through all checks: two
+ * devices on net_ring with all alike get the same frames, good ones, wrong ones and damaged ones.
+ * To one of them the PMD says that it has not checked the IP header, so that nothing is ever
+ * expected there. Memory, queue pairs, completions, counters and answers stay the same.
+ *
+ * usage: model_soft_expect [SEED [STEPS]]
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_log.h>
+
+#include "../fakes/bare_eal.h"
+#include "../fakes/roce_frame.h"
+#include "soft_ctl.h"
+#include "soft_netif.h"
+#include "soft_rig.h"
+#include "soft_wire.h"
+
+#define ETH      14u
+#define FRAME    (ETH + ROCE_FRAME_MAX + 64u)
+#define RINGS    256u
+#define MTU      1024u /* of rig_link_default() */
+#define MEM      16384u
+#define IOVA     UINT64_C(0x10000000)
+#define PEER_QPN 0x321u
+#define PSN      0xffff00u
+
+static const uint8_t peer_mac[6] = {0x02, 0xcc, 0, 0, 0, 2};
+
+struct side {
+	struct rte_ring *to, *from;
+	uint16_t port;
+	char capture[64];
+	struct rig_dev d;
+	struct rig_uar u;
+	struct rig_cq c;
+	struct rig_qp q;
+	struct mlx5_mr *mr;
+	uint8_t *mem;
+	struct soft_wire *w;
+	uint64_t ol_flags;
+};
+
+static struct env {
+	struct side s[2]; /* what is expected there is taken as such; nothing is */
+	struct rte_mempool *pool;
+	struct rig_dev peer;
+	struct rig_link link;
+	uint64_t seed;
+	uint32_t len; /* of the message before */
+	uint32_t met;
+} env;
+
+static uint64_t start = 1, steps = 20000;
+
+static uint32_t
+dice(uint32_t n)
+{
+	env.seed = env.seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)(env.seed >> 33) % n;
+}
+
+/* ---- Two devices */
+
+static void
+side_open(struct side *s, unsigned int i, bool capture)
+{
+	static const struct rig_qp_attr attr = {
+		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa11ce};
+	struct mlx5_mr_attr mr = {.kind = MLX5_MR_MEM, .len = MEM, .iova = IOVA, .access = RIG_ALL};
+	char name[32], eth[64], args[320];
+	int id;
+
+	memset(s, 0, sizeof(*s));
+
+	snprintf(name, sizeof(name), "to%u", i);
+	s->to = rte_ring_create(name, RINGS, 0, 0);
+	snprintf(name, sizeof(name), "from%u", i);
+	s->from = rte_ring_create(name, RINGS, 0, 0);
+	assert_true(s->to != NULL && s->from != NULL);
+	/* The name of one that was closed is not free again. */
+	snprintf(name, sizeof(name), "expect%u%s", i, capture ? "c" : "");
+	id = rte_eth_from_rings(name, &s->to, 1, &s->from, 1, 0);
+	assert_true(id >= 0);
+	s->port = (uint16_t)id;
+	assert_int_equal(rte_eth_dev_get_name_by_port(s->port, eth), 0);
+	/* The rig takes its GID 3: the third of these. */
+	snprintf(args, sizeof(args),
+		 "port=%s,framesz=4400,ip=192.0.2.11/24,ip=192.0.2.12/24,ip=192.0.2.1/24,"
+		 "neigh=192.0.2.2@02:cc:00:00:00:02,neigh=192.0.2.3@02:cc:00:00:00:02",
+		 eth);
+	if (capture) {
+		snprintf(s->capture, sizeof(s->capture), "/tmp/soft_expect_%d_%u", getpid(), i);
+		strcat(strcat(args, ",capture="), s->capture);
+	}
+	snprintf(name, sizeof(name), "soft%u", i);
+	rig_dev_open(&s->d, name, args);
+	rig_uar_open(&s->u, &s->d, MLX5_UAR_BF);
+	rig_cq_open(&s->c, &s->u, 8);
+	rig_qp_open(&s->q, &s->u, &s->c, &s->c, &attr);
+	s->mem = aligned_alloc(4096, MEM);
+	assert_non_null(s->mem);
+	memset(s->mem, 0, MEM);
+	mr.addr = s->mem;
+	assert_int_equal(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->mr), 0);
+	s->w = soft_qp_find(soft_ctx(s->d.ctx)->dev, s->q.qpn)->wire;
+	assert_non_null(s->w);
+	s->ol_flags = i == 0 ? 0 : RTE_MBUF_F_RX_IP_CKSUM_NONE;
+}
+
+static void
+side_close(struct side *s)
+{
+	rig_qp_close(&s->q);
+	rig_cq_close(&s->c);
+	rig_uar_close(&s->u);
+	assert_int_equal(soft_cmd_if.mr_dereg(s->d.ctx, s->mr), 0);
+	free(s->mem);
+	rig_dev_close(&s->d);
+	assert_int_equal(rte_eth_dev_close(s->port), 0);
+	rte_ring_free(s->to);
+	rte_ring_free(s->from);
+}
+
+static int
+setup(void **st)
+{
+	static const uint8_t ip[4] = {192, 0, 2, 2};
+	unsigned int i;
+
+	env.seed = start;
+	env.len = 8;
+	env.pool = rte_pktmbuf_pool_create("frames", 2047, 0, 0, 8192, SOCKET_ID_ANY);
+	assert_non_null(env.pool);
+	memcpy(env.peer.mac, peer_mac, 6);
+	env.peer.gid.raw[10] = env.peer.gid.raw[11] = 0xff;
+	memcpy(env.peer.gid.raw + 12, ip, 4);
+	for (i = 0; i < 2; i++)
+		side_open(&env.s[i], i, *st != NULL);
+	/* What the frames name. */
+	assert_int_equal(env.s[0].q.qpn, env.s[1].q.qpn);
+	assert_int_equal(env.s[0].mr->rkey, env.s[1].mr->rkey);
+	return 0;
+}
+
+static int
+teardown(void **st)
+{
+	struct stat file[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++)
+		side_close(&env.s[i]);
+	rte_mempool_free(env.pool);
+	for (i = 0; i < 2 && *st != NULL; i++) {
+		assert_int_equal(stat(env.s[i].capture, &file[i]), 0);
+		assert_int_equal(unlink(env.s[i].capture), 0);
+	}
+	/* The packets in it are not what they are compared by: the devices have other MACs. */
+	if (*st != NULL)
+		assert_int_equal(file[0].st_size, file[1].st_size);
+	return 0;
+}
+
+/* Both to RTS, from wherever they are, with one of two peers. */
+static void
+connect_both(void)
+{
+	unsigned int i;
+
+	rig_link_default(&env.link);
+	/* No timers: what happens depends on frames alone. */
+	env.link.timeout = 0;
+	env.link.sq_psn = PSN;
+	env.link.rq_psn = (PSN + dice(1000)) & BB_ROCE_PSN_MASK;
+	env.peer.gid.raw[15] = (uint8_t)(2 + dice(2));
+	for (i = 0; i < 2; i++) {
+		rig_qp_reset(&env.s[i].q);
+		rig_qp_up(&env.s[i].q, &env.peer, PEER_QPN, &env.link);
+	}
+}
+
+/* ---- Frames */
+
+struct plan {
+	struct bb_roce_pkt pkt;
+	struct bb_roce_net net;
+	uint8_t data[4096];
+	uint8_t b[FRAME]; /* from IP on, behind room for Ethernet */
+	uint32_t len, missing;
+	uint64_t said; /* by the PMD */
+	bool tag;
+};
+
+static const struct bb_roce_resp *
+resp(void)
+{
+	return &env.s[0].w->roce.resp;
+}
+
+static const struct bb_roce_req *
+req(void)
+{
+	return &env.s[0].w->roce.req;
+}
+
+static uint32_t
+psn_near(uint32_t psn)
+{
+	return (psn + dice(9) - 4) & BB_ROCE_PSN_MASK;
+}
+
+static void
+plan_request(struct plan *p)
+{
+	static const uint32_t lens[] = {8, 8, 64, 1, 3, 0, MTU, MTU + 4};
+	static const uint8_t ops[] = {BB_ROCE_SEND_ONLY,      BB_ROCE_SEND_ONLY_IMM,
+				      BB_ROCE_WRITE_ONLY_IMM, BB_ROCE_READ_REQUEST,
+				      BB_ROCE_FETCH_ADD,      BB_ROCE_WRITE_FIRST,
+				      BB_ROCE_SEND_FIRST};
+	struct bb_roce_pkt *k = &p->pkt;
+
+	if (dice(16) == 0)
+		env.len = lens[dice(RTE_DIM(lens))];
+	k->opcode = BB_ROCE_WRITE_ONLY;
+	if (resp()->in_message && dice(8) != 0)
+		k->opcode = resp()->kind == BB_ROCE_MSG_WRITE
+				    ? (dice(2) ? BB_ROCE_WRITE_MIDDLE : BB_ROCE_WRITE_LAST)
+				    : (dice(2) ? BB_ROCE_SEND_MIDDLE : BB_ROCE_SEND_LAST);
+	if (dice(8) == 0)
+		k->opcode = ops[dice(RTE_DIM(ops))];
+	k->len = env.len;
+	k->dmalen = k->len;
+	if (k->opcode == BB_ROCE_WRITE_FIRST || k->opcode == BB_ROCE_SEND_FIRST ||
+	    k->opcode == BB_ROCE_WRITE_MIDDLE || k->opcode == BB_ROCE_SEND_MIDDLE) {
+		k->len = MTU;
+		k->dmalen = MTU * (1 + dice(3)) + env.len;
+	}
+	if (k->opcode == BB_ROCE_READ_REQUEST || k->opcode == BB_ROCE_FETCH_ADD)
+		k->len = 0;
+	k->psn = dice(16) == 0 ? psn_near(resp()->epsn) : resp()->epsn;
+	k->va = IOVA + 8 * dice(MEM / 8 - 1);
+	if (dice(64) == 0)
+		k->va = IOVA + MEM - dice(16);
+	k->rkey = env.s[0].mr->rkey + (dice(64) == 0);
+	if (dice(64) == 0)
+		k->dmalen++;
+	k->swap_add = dice(1000);
+	k->imm = dice(1000);
+	if (dice(2))
+		k->flags |= BB_ROCE_ACKREQ;
+}
+
+static void
+plan_ack(struct plan *p)
+{
+	static const uint8_t syndromes[] = {
+		BB_ROCE_AETH_ACK | 3, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN,
+		BB_ROCE_AETH_NAK | BB_ROCE_NAK_OP, 0x80 | BB_ROCE_CREDITS_OFF};
+	struct bb_roce_pkt *k = &p->pkt;
+	uint32_t out = (req()->sent - req()->una) & BB_ROCE_PSN_MASK;
+
+	k->opcode = BB_ROCE_ACK;
+	if (dice(2) && req()->ring[req()->tail & req()->mask].kind == BB_ROCE_MSG_READ) {
+		k->opcode = BB_ROCE_READ_RESP_ONLY;
+		k->len = 8;
+	}
+	k->psn = out == 0 || dice(16) == 0 ? psn_near(req()->una)
+					   : (req()->una + dice(out)) & BB_ROCE_PSN_MASK;
+	k->syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
+	if (dice(32) == 0)
+		k->syndrome = syndromes[dice(RTE_DIM(syndromes))];
+	k->msn = dice(1 << 24);
+}
+
+static void
+plan_build(struct plan *p)
+{
+	const struct bb_roce_iov iov = {.p = p->data, .len = p->pkt.len};
+	uint32_t i;
+
+	for (i = 0; i < p->pkt.len; i++)
+		p->data[i] = (uint8_t)dice(256);
+	p->len = (uint32_t)roce_frame_build(p->b + ETH, &p->net, &p->pkt, &iov, 1);
+}
+
+/* After a byte was changed: the sums that make it be looked at. */
+static void
+plan_mend(struct plan *p)
+{
+	uint8_t *ip = p->b + ETH;
+	struct roce_frame f;
+
+	ip[10] = ip[11] = 0;
+	if (ip[0] == 0x45) {
+		uint16_t sum = soft_port_csum(NULL, NULL, 0, 0, ip, 20);
+
+		memcpy(ip + 10, &sum, 2);
+	}
+	if (roce_frame_split(&f, ip, p->len))
+		bb_roce_icrc_end(bb_roce_icrc_begin(ip, f.ip_len, f.udp, f.bth, f.bth_len),
+				 (uint8_t *)(uintptr_t)f.icrc);
+}
+
+/* One that a timer would follow is none for a test without time. */
+static bool
+is_rnr_nak(const struct plan *p)
+{
+	const uint8_t *bth = p->b + ETH + 28;
+
+	return (bb_roce_ops[bth[0]].flags & BB_ROCE_F_AETH) != 0 &&
+	       (bth[BB_ROCE_BTH_LEN] & BB_ROCE_AETH_KIND) == BB_ROCE_AETH_RNR;
+}
+
+static void
+plan_damage(struct plan *p)
+{
+	uint32_t i;
+
+	switch (dice(7)) {
+	case 0:
+		p->missing = dice(RTE_MIN(p->len, 70u));
+		break;
+	case 1:
+		p->len += dice(60);
+		break;
+	case 2:
+		p->tag = true;
+		break;
+	case 3:
+		p->said = dice(2) ? RTE_MBUF_F_RX_IP_CKSUM_BAD : RTE_MBUF_F_RX_VLAN_STRIPPED;
+		break;
+	default:
+		i = dice(4) == 0 ? p->len : RTE_MIN(p->len, 80u);
+		p->b[ETH + dice(i)] ^= (uint8_t)(1u << dice(8));
+		if (dice(2))
+			plan_mend(p);
+	}
+}
+
+static void
+plan(struct plan *p)
+{
+	memset(p, 0, sizeof(*p));
+	memcpy(p->net.src, env.peer.gid.raw, 16);
+	memcpy(p->net.dst, env.s[0].d.gid.raw, 16);
+	if (dice(50) == 0)
+		p->net.src[15] ^= 1;
+	p->net.sport = 0xc123;
+	p->net.hop_limit = 64;
+	p->net.tclass = 0x20;
+	p->pkt.pkey = 0xffff;
+	p->pkt.dqpn = env.s[0].q.qpn;
+	p->pkt.flags = BB_ROCE_MIGREQ;
+	if (req()->sent != req()->una && dice(3) == 0)
+		plan_ack(p);
+	else
+		plan_request(p);
+	if (dice(200) == 0)
+		p->net.tclass |= 3;
+	if (dice(200) == 0)
+		p->pkt.flags |= BB_ROCE_FECN;
+	plan_build(p);
+	if (dice(8) == 0)
+		plan_damage(p);
+	/* Of marks that come close together one side may tell twice, and the other once. */
+	if ((p->b[ETH + 1] & 3) == 3 || (p->b[ETH + 28 + 4] & 0x80) != 0)
+		usleep(200);
+}
+
+static void
+give(struct side *s, const struct plan *p, uint32_t cut)
+{
+	const uint8_t tag[4] = {0x81, 0, 0, 0};
+	struct rte_mbuf *m = rte_pktmbuf_alloc(env.pool), *more;
+	uint8_t *at;
+
+	assert_non_null(m);
+	at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)(ETH + p->len + (p->tag ? 4 : 0)));
+	assert_non_null(at);
+	memcpy(at, soft_ctx(s->d.ctx)->dev->mac, 6);
+	memcpy(at + 6, peer_mac, 6);
+	at += 12;
+	if (p->tag) {
+		memcpy(at, tag, 4);
+		at += 4;
+	}
+	at[0] = 0x08;
+	at[1] = 0;
+	memcpy(at + 2, p->b + ETH, p->len);
+	/* What is missing lies behind it. */
+	assert_int_equal(rte_pktmbuf_trim(m, (uint16_t)p->missing), 0);
+	m->ol_flags |= p->said != 0 ? p->said : s->ol_flags;
+	m->vlan_tci = 5;
+	/* In two segments. */
+	if (cut != 0 && cut < m->data_len) {
+		more = rte_pktmbuf_alloc(env.pool);
+		assert_non_null(more);
+		memcpy(rte_pktmbuf_append(more, (uint16_t)(m->data_len - cut)),
+		       rte_pktmbuf_mtod_offset(m, uint8_t *, cut), m->data_len - cut);
+		assert_int_equal(rte_pktmbuf_trim(m, (uint16_t)(m->data_len - cut)), 0);
+		assert_int_equal(rte_pktmbuf_chain(m, more), 0);
+	}
+	assert_int_equal(rte_ring_enqueue(s->to, m), 0);
+}
+
+/* ---- Alike? */
+
+static void
+same_answers(void)
+{
+	struct rte_mbuf *m[2];
+	void *a, *b;
+
+	while (rte_ring_dequeue(env.s[0].from, &a) == 0) {
+		assert_int_equal(rte_ring_dequeue(env.s[1].from, &b), 0);
+		m[0] = a;
+		m[1] = b;
+		assert_int_equal(rte_pktmbuf_linearize(m[0]) | rte_pktmbuf_linearize(m[1]), 0);
+		assert_int_equal(m[0]->data_len, m[1]->data_len);
+		/* But for who sends them. */
+		assert_memory_equal(rte_pktmbuf_mtod_offset(m[0], void *, 12),
+				    rte_pktmbuf_mtod_offset(m[1], void *, 12),
+				    m[0]->data_len - 12u);
+		rte_pktmbuf_free(m[0]);
+		rte_pktmbuf_free(m[1]);
+	}
+	assert_int_not_equal(rte_ring_dequeue(env.s[1].from, &b), 0);
+}
+
+/* What is said of a queue pair in pointers is apart from the rest, which is compared by bytes. */
+static void
+same_engine(void)
+{
+	struct bb_roce_resp r[2];
+	struct bb_roce_req q[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct bb_roce_rto none = {0};
+
+		memcpy(&r[i], &env.s[i].w->roce.resp, sizeof(r[i]));
+		memcpy(&q[i], &env.s[i].w->roce.req, sizeof(q[i]));
+		r[i].replay = NULL;
+		q[i].ring = NULL;
+		/* Times. */
+		q[i].rto = none;
+	}
+	assert_memory_equal(&r[0], &r[1], sizeof(r[0]));
+	assert_memory_equal(&q[0], &q[1], sizeof(q[0]));
+	assert_int_equal(env.s[0].w->roce.state, env.s[1].w->roce.state);
+	assert_memory_equal(&env.s[0].w->roce.stats, &env.s[1].w->roce.stats,
+			    sizeof(env.s[0].w->roce.stats));
+	assert_int_equal(env.s[0].w->roce.cnp_due, env.s[1].w->roce.cnp_due);
+}
+
+static void
+same_cqes(void)
+{
+	struct rig_cqe a, b;
+
+	while (rig_cqe(&env.s[0].c, &a)) {
+		memset(&b, 0, sizeof(b));
+		assert_true(rig_cqe(&env.s[1].c, &b));
+		assert_int_equal(a.opcode, b.opcode);
+		assert_int_equal(a.syndrome, b.syndrome);
+		assert_int_equal(a.vendor, b.vendor);
+		assert_int_equal(a.counter, b.counter);
+		assert_int_equal(a.imm, b.imm);
+		assert_int_equal(a.bytes, b.bytes);
+		assert_int_equal(a.solicited, b.solicited);
+	}
+	assert_false(rig_cqe(&env.s[1].c, &b));
+}
+
+static void
+same(void)
+{
+	const struct soft_dev *a = soft_ctx(env.s[0].d.ctx)->dev,
+			      *b = soft_ctx(env.s[1].d.ctx)->dev;
+	struct soft_port_stack_stats stack[2];
+	struct soft_neigh_stats neigh;
+	struct soft_port_stats port[2];
+
+	soft_port_stats(a->netif->port, &port[0], &stack[0], &neigh);
+	soft_port_stats(b->netif->port, &port[1], &stack[1], &neigh);
+	assert_memory_equal(&stack[0], &stack[1], sizeof(stack[0]));
+	assert_memory_equal(&port[0], &port[1], sizeof(port[0]));
+	assert_memory_equal(a->lost, b->lost, sizeof(a->lost));
+	assert_memory_equal(env.s[0].mem, env.s[1].mem, MEM);
+	same_engine();
+	same_answers();
+	same_cqes();
+	/* Else this tests nothing. */
+	assert_int_equal(env.s[1].w->expect[0].end | env.s[1].w->expect[1].end, 0);
+}
+
+/* ---- */
+
+/* The owner's part: receives, requests of its own, rights that come and go. */
+static void
+owners(void)
+{
+	const struct soft_qp *qp = env.s[0].w->qp;
+	uint32_t i, k, n = dice(4), at = 8 * dice(MEM / 16), opcode = dice(5);
+	bool receive = dice(4) == 0 && (uint16_t)(env.s[0].q.rq_pi - qp->rq_ci) < 8;
+	bool ask = dice(6) == 0 && (uint16_t)(env.s[0].q.pi - qp->sq_ci) < 32;
+	bool rights = dice(60) == 0 && qp->state == BB_PRM_QP_RTS;
+
+	if (rights)
+		env.link.access ^= BB_ACCESS_REMOTE_WRITE;
+	for (i = 0; i < 2; i++) {
+		struct rig_mem own = {
+			.p = (uint8_t *)(uintptr_t)IOVA, .mr = env.s[i].mr, .len = MEM};
+		struct rig_qp *q = &env.s[i].q;
+
+		if (receive)
+			rig_recv(q, &own, at, 2 * MTU);
+		for (k = 0; ask && k < n; k++) {
+			if (opcode != 0)
+				rig_write(q, &own, at, 8, &own, 0, k + 1 == n ? RIG_CQE : 0);
+			else
+				rig_read(q, &own, at, 8, &own, 0, RIG_CQE);
+		}
+		if (ask && n != 0)
+			rig_ring(q);
+		if (rights)
+			assert_int_equal(rig_qp_modify(q, BB_PRM_OP_RTS2RTS_QP, &env.peer, PEER_QPN,
+						       &env.link),
+					 0);
+	}
+}
+
+static void
+test_alike(void **st)
+{
+	static struct plan p;
+	uint64_t step;
+	uint32_t i, n, cut, met;
+
+	(void)st;
+	env.met = 0;
+	connect_both();
+	for (step = 0; step < steps; step++) {
+		if (env.s[0].w->roce.state != BB_ROCE_RTS || dice(500) == 0)
+			connect_both();
+		owners();
+		met = env.s[0].w->expect_met;
+		for (n = 1 + (dice(4) == 0 ? dice(4) : 0); n != 0; n--) {
+			plan(&p);
+			if (is_rnr_nak(&p))
+				continue;
+			cut = dice(16) == 0 ? 1 + dice(100) : 0;
+			for (i = 0; i < 2; i++)
+				give(&env.s[i], &p, cut);
+		}
+		for (i = 0; i < 2; i++)
+			rig_polls(&env.s[i].u, 3);
+		env.met += env.s[0].w->expect_met > met;
+		same();
+	}
+	print_message("expected in %u of %u steps\n", env.met, (unsigned int)steps);
+	assert_true(env.met > steps / 8);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_alike, setup, teardown),
+		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &steps),
+	};
+
+	if (argc > 1)
+		start = strtoull(argv[1], NULL, 0);
+	if (argc > 2)
+		steps = strtoull(argv[2], NULL, 0);
+	if (bare_eal_init() < 0)
+		return 77;
+	/* Each refusal has a line, and there are thousands. */
+	rte_log_set_global_level(RTE_LOG_EMERG);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
