@@ -53,6 +53,7 @@ struct mlx5_caps {
 	bool ksm, umr, interleaved, mw;
 	uint32_t masked_atomics, masked_atomics_be; /* sizes in bytes, or-ed */
 	uint32_t max_umem;
+	uint64_t events; /* 1 << type of those of objects that can be subscribed to */
 	uint64_t max_dm; /* bytes, 0: no device memory */
 	uint32_t max_dm_log_align;
 	bool odp, odp_write, odp_read, odp_atomic, odp_implicit;

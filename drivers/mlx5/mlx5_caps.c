@@ -190,15 +190,25 @@ dev_mem(struct mlx5_dev *d, const uint8_t *cap)
 		MEMIC_LOG_BASE + bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT);
 }
 
+/* The kernel refuses a subscription with one type that is not among these (is_valid_events()). */
+static void
+events(struct mlx5_dev *d, const uint8_t *cap)
+{
+	/* Types 0 to 63: no other is asked for. */
+	d->caps.events =
+		bb_prm_get64(bb_prm_csub(cap, BB_PRM_DEV_EVENT_CAP_AFFILIATED), BB_PRM_F(0, 0, 64));
+}
+
 int
 mlx5_caps_query(struct mlx5_dev *d)
 {
 	const uint8_t *cap;
-	bool has_atomic, has_roce, has_odp, has_dev_mem;
+	bool has_atomic, has_roce, has_odp, has_dev_mem, has_events;
 	uint8_t *out;
 	int ret;
 
 	d->caps.qp_ts_format = TS_FREE_RUNNING;
+	d->caps.events = UINT64_MAX;
 	d->caps.sport_min = SPORT_MIN;
 	d->caps.sport_max = SPORT_MAX;
 	out = malloc(BB_PRM_SZ_QUERY_HCA_CAP_OUT);
@@ -217,6 +227,7 @@ mlx5_caps_query(struct mlx5_dev *d)
 	has_roce = bb_prm_get(cap, BB_PRM_HCA_ROCE) != 0;
 	has_dev_mem = bb_prm_get(cap, BB_PRM_HCA_DEVICE_MEMORY) != 0;
 	has_odp = bb_prm_get(cap, BB_PRM_HCA_PG) != 0;
+	has_events = bb_prm_get(cap, BB_PRM_HCA_EVENT_CAP) != 0;
 	if (has_atomic) {
 		ret = query(d, "QUERY_HCA_CAP (atomic)", BB_PRM_CAP_ATOMIC, out);
 		if (ret != 0)
@@ -242,6 +253,12 @@ mlx5_caps_query(struct mlx5_dev *d)
 		if (ret != 0)
 			goto done;
 		dev_mem(d, cap);
+	}
+	if (has_events) {
+		ret = query(d, "QUERY_HCA_CAP (events)", BB_PRM_CAP_DEV_EVENT, out);
+		if (ret != 0)
+			goto done;
+		events(d, cap);
 	}
 done:
 	free(out);

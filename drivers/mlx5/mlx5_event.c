@@ -14,6 +14,7 @@
 
 #define EVT_SLOTS_STEP 64u
 #define EVT_MAX_DROPS  64u /* per call: events of dead objects */
+#define MAX_TYPES      7u  /* of one object */
 
 /* The cookie of device-wide subscriptions: no slot has generation 0. */
 #define EVT_COOKIE_DEV 0ull
@@ -92,11 +93,16 @@ static int
 subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsigned int n,
 	  uint64_t cookie)
 {
+	uint16_t known[MAX_TYPES];
+	unsigned int i, m = 0;
 	int ret;
 
-	if (d->evts.off)
+	for (i = 0; i < n; i++)
+		if (obj == NULL || (d->caps.events >> types[i] & 1) != 0)
+			known[m++] = types[i];
+	if (d->evts.off || m == 0)
 		return 0;
-	ret = d->cmd->event_subscribe(d->ctx, obj, types, n, cookie);
+	ret = d->cmd->event_subscribe(d->ctx, obj, known, m, cookie);
 	if (ret == -EOPNOTSUPP) {
 		d->evts.off = true;
 		BB_LOG(WARNING,
@@ -126,6 +132,7 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	const struct bb_qp *qp = owner;
 	int ret;
 
+	BB_STATIC_ASSERT(RTE_DIM(qp_types) <= MAX_TYPES, "subscribe() keeps them");
 	ret = slot_take(&d->evts, kind, owner, cookie);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: out of memory", d->ctx->name);

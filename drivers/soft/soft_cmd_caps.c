@@ -3,6 +3,7 @@
  */
 /* QUERY_HCA_CAP: what the device says it can do. */
 #include "soft_ctl.h"
+#include "soft_kernel.h"
 
 #define SOFT_SYNDROME 0xbb010000u
 
@@ -22,6 +23,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_BASIC_CYCLIC, !opts->no_srq);
 	set(caps, BB_PRM_HCA_LOG_MAX_QP_SZ, SOFT_LOG_MAX_QP_SZ);
 	set(caps, BB_PRM_HCA_LOG_MAX_QP, SOFT_LOG_MAX_QP);
+	set(caps, BB_PRM_HCA_EVENT_CAP, 1);
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ_SZ, SOFT_LOG_MAX_CQ_SZ);
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ, SOFT_LOG_MAX_CQ);
 	set(caps, BB_PRM_HCA_RELAXED_ORDERING_WRITE, !opts->no_relaxed);
@@ -108,6 +110,16 @@ roce_caps(const struct soft_opts *opts, void *caps)
 	set(caps, BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, SOFT_MAX_GIDS);
 }
 
+/* Of the first 64 types; there is no path migration. */
+static void
+dev_event_caps(void *caps)
+{
+	bb_prm_set64(bb_prm_sub(caps, BB_PRM_DEV_EVENT_CAP_AFFILIATED), BB_PRM_F(0, 0, 64),
+		     SOFT_EVENTS_OBJ);
+	bb_prm_set64(bb_prm_sub(caps, BB_PRM_DEV_EVENT_CAP_UNAFFILIATED), BB_PRM_F(0, 0, 64),
+		     SOFT_EVENTS_DEV);
+}
+
 static void
 dev_mem_caps(const struct soft_opts *opts, void *caps)
 {
@@ -159,6 +171,9 @@ soft_cmd_query_hca_cap(struct soft_cmd *cmd)
 			return SOFT_REFUSE(cmd, BAD_PARAM,
 					   "device memory capabilities: it has none");
 		dev_mem_caps(opts, caps);
+		return 0;
+	case BB_PRM_CAP_DEV_EVENT:
+		dev_event_caps(caps);
 		return 0;
 	default:
 		return SOFT_REFUSE(cmd, BAD_PARAM, "capability type 0x%x is not known", type);

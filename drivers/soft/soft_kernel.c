@@ -319,21 +319,20 @@ soft_kernel_status_errno(uint8_t status)
 int
 soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj)
 {
-	/* MAX_NUM_EVENTS; is_valid_events_legacy(), as the device has no event_cap */
-	static const uint16_t obj_types[] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x07, 0x10,
-					     0x11, 0x12, 0x13, 0x14, 0x18, 0x1c, 0x1d};
-	static const uint16_t dev_types[] = {BB_PRM_EVENT_PORT_CHANGE};
+	const uint64_t mask = has_obj ? SOFT_EVENTS_OBJ | 1u << BB_PRM_EVENT_COMP : SOFT_EVENTS_DEV;
 	unsigned int i;
 
+	/* MAX_NUM_EVENTS; is_valid_events(): by the device's event_cap, and CQEs always */
 	if (types == NULL || n == 0 || n > 16) {
 		SOFT_LOG(ERR, "event subscription: between 1 and 16 types, not %u", n);
 		return -EINVAL;
 	}
 	for (i = 0; i < n; i++) {
-		if (has_obj ? !among(types[i], obj_types, RTE_DIM(obj_types))
-			    : !among(types[i], dev_types, RTE_DIM(dev_types))) {
-			SOFT_LOG(ERR, "event subscription: type 0x%x is none of %s", types[i],
-				 has_obj ? "an object's" : "the device's");
+		if (types[i] > 63 || (mask >> types[i] & 1) == 0) {
+			SOFT_LOG(ERR,
+				 "event subscription: type 0x%x is not among the user_%s_events of "
+				 "its capabilities",
+				 types[i], has_obj ? "affiliated" : "unaffiliated");
 			return -EINVAL;
 		}
 	}

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bb_prm.h"
+
 /* The DEVX ioctl methods. */
 enum soft_kernel_method {
 	SOFT_KERNEL_GENERAL,
@@ -61,6 +63,14 @@ int soft_kernel_mr_rereg(uint32_t flags, const void *addr, uint64_t len);
 
 /* Can these rights become those without another key (can_use_umr_rereg_access())? */
 bool soft_kernel_rereg_in_place(uint32_t from, uint32_t to);
+
+/* Types of events that the device raises, 1 << type: of objects, and its own. */
+#define SOFT_EVENTS_OBJ                                                                            \
+	(UINT64_C(1) << BB_PRM_EVENT_COMM_EST | 1u << BB_PRM_EVENT_CQ_ERROR |                      \
+	 1u << BB_PRM_EVENT_WQ_CATAS_ERROR | 1u << BB_PRM_EVENT_WQ_INVAL_REQ_ERROR |               \
+	 1u << BB_PRM_EVENT_WQ_ACCESS_ERROR | 1u << BB_PRM_EVENT_SRQ_CATAS_ERROR |                 \
+	 1u << BB_PRM_EVENT_SRQ_LAST_WQE | 1u << BB_PRM_EVENT_SRQ_RQ_LIMIT)
+#define SOFT_EVENTS_DEV (UINT64_C(1) << BB_PRM_EVENT_PORT_CHANGE)
 
 /* Which events may be subscribed to, of an object or of the device. 0 or -EINVAL, logged. */
 int soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj);

@@ -152,6 +152,7 @@ enum bb_prm_cap {
 	BB_PRM_CAP_ATOMIC = 0x3,
 	BB_PRM_CAP_ROCE = 0x4,
 	BB_PRM_CAP_DEV_MEM = 0xf,
+	BB_PRM_CAP_DEV_EVENT = 0x14,
 };
 
 /* opt_param_mask bits of the QP transitions (kernel: MLX5_QP_OPTPAR_*). */
@@ -256,6 +257,7 @@ enum bb_prm_qp_state {
 /* QUERY_HCA_CAP: cmd_hca_cap, page 0 (general) of the output's capability union. */
 #define BB_PRM_HCA_LOG_MAX_SRQ_SZ    BB_PRM_F(0x010, 0, 8)  /* cmd_hca_cap.log_max_srq_sz */
 #define BB_PRM_HCA_LOG_MAX_QP_SZ     BB_PRM_F(0x010, 8, 8)  /* cmd_hca_cap.log_max_qp_sz */
+#define BB_PRM_HCA_EVENT_CAP         BB_PRM_F(0x010, 16, 1) /* cmd_hca_cap.event_cap */
 #define BB_PRM_HCA_LOG_MAX_QP        BB_PRM_F(0x010, 27, 5) /* cmd_hca_cap.log_max_qp */
 #define BB_PRM_HCA_LOG_MAX_CQ_SZ     BB_PRM_F(0x018, 8, 8)  /* cmd_hca_cap.log_max_cq_sz */
 #define BB_PRM_HCA_LOG_MAX_CQ        BB_PRM_F(0x018, 27, 5) /* cmd_hca_cap.log_max_cq */
@@ -337,6 +339,13 @@ enum bb_prm_qp_state {
 	BB_PRM_F(0x018, 0, 16) /* roce_cap.r_roce_max_src_udp_port */
 #define BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE                                                         \
 	BB_PRM_F(0x01c, 16, 16) /* roce_cap.roce_address_table_size */
+
+/* QUERY_HCA_CAP: device_event_cap. Event type t is bit t % 64, from the lowest, of number t / 64.
+ */
+#define BB_PRM_DEV_EVENT_CAP_AFFILIATED                                                            \
+	BB_PRM_F(0x000, 0, 256) /* device_event_cap.user_affiliated_events */
+#define BB_PRM_DEV_EVENT_CAP_UNAFFILIATED                                                          \
+	BB_PRM_F(0x020, 0, 256) /* device_event_cap.user_unaffiliated_events */
 
 /* QUERY_HCA_CAP: device_mem_cap. */
 #define BB_PRM_DEV_MEM_CAP_MEMIC BB_PRM_F(0x000, 0, 1) /* device_mem_cap.memic */

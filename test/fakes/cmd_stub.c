@@ -174,11 +174,12 @@ static int
 stub_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	uint32_t type = bb_prm_get(in, BB_PRM_CMD_OP_MOD) >> 1;
-	const uint8_t *cap = type == BB_PRM_CAP_GENERAL   ? stub.general
-			     : type == BB_PRM_CAP_ODP     ? stub.odp
-			     : type == BB_PRM_CAP_ATOMIC  ? stub.atomic
-			     : type == BB_PRM_CAP_DEV_MEM ? stub.dev_mem
-							  : stub.roce;
+	const uint8_t *cap = type == BB_PRM_CAP_GENERAL     ? stub.general
+			     : type == BB_PRM_CAP_ODP       ? stub.odp
+			     : type == BB_PRM_CAP_ATOMIC    ? stub.atomic
+			     : type == BB_PRM_CAP_DEV_MEM   ? stub.dev_mem
+			     : type == BB_PRM_CAP_DEV_EVENT ? stub.dev_event
+							    : stub.roce;
 	int ret = take(in, inlen, out);
 
 	(void)ctx;
@@ -413,11 +414,18 @@ static int
 stub_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 		     unsigned int n, uint64_t cookie)
 {
+	unsigned int i;
+
 	(void)ctx;
-	(void)types;
-	(void)n;
-	if (obj != NULL)
+	/* The kernel takes no empty list. */
+	if (n == 0)
+		return -EINVAL;
+	if (obj != NULL) {
 		stub.cookie = cookie;
+		stub.types = 0;
+		for (i = 0; i < n; i++)
+			stub.types |= UINT64_C(1) << types[i];
+	}
 	return stub.subscribe_errno;
 }
 

@@ -32,7 +32,7 @@ struct stub_box {
 struct stub {
 	/* What it says of itself; the test changes it before open. */
 	uint8_t general[STUB_CAPS], atomic[STUB_CAPS], roce[STUB_CAPS], dev_mem[STUB_CAPS];
-	uint8_t odp[STUB_CAPS];
+	uint8_t odp[STUB_CAPS], dev_event[STUB_CAPS];
 	struct mlx5_port port;
 	struct bb_gid gids[STUB_GIDS];
 	uint8_t dmac[6];
@@ -55,7 +55,7 @@ struct stub {
 	uint8_t *umem_addr;
 	size_t umem_len;
 	uint32_t umem_access;
-	uint64_t cookie; /* of the last subscription to an object */
+	uint64_t cookie, types; /* of the last subscription to an object; 1 << type */
 	uint32_t progressed;
 
 	/* Events to give. */

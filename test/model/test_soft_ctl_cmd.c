@@ -248,6 +248,9 @@ test_caps(void **state)
 	assert_int_equal(query_cap(env, BB_PRM_CAP_ATOMIC << 1 | 1, cur), 0);
 	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_MODE), 0xf);
 	assert_int_equal(cap(cur, BB_PRM_ATOMIC_CAP_SIZE_QP), 4 | 8);
+	assert_int_equal(query_cap(env, BB_PRM_CAP_DEV_EVENT << 1 | 1, cur), 0);
+	/* No path migration: types 1 and 7. */
+	assert_int_equal(bb_prm_get64(cur + BB_PRM_HCA_CAP_OUT_CAPS, BB_PRM_F(0, 0, 64)), 0x1f0034);
 	assert_int_equal(query_cap(env, BB_PRM_CAP_ROCE << 1 | 1, cur), 0);
 	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_VERSION), 5);
 	assert_int_equal(cap(cur, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT), 0xc000);
@@ -255,7 +258,8 @@ test_caps(void **state)
 	env_log(env);
 	for (i = 0; i < 0x40; i++)
 		if (i != BB_PRM_CAP_GENERAL && i != BB_PRM_CAP_ATOMIC && i != BB_PRM_CAP_ROCE &&
-		    i != BB_PRM_CAP_DEV_MEM && (i != BB_PRM_CAP_ODP || !env->dev->odp))
+		    i != BB_PRM_CAP_DEV_MEM && i != BB_PRM_CAP_DEV_EVENT &&
+		    (i != BB_PRM_CAP_ODP || !env->dev->odp))
 			env_refused(env, "capability type", query_cap(env, i << 1, cur), cur,
 				    BB_PRM_STAT_BAD_PARAM, "QUERY_HCA_CAP");
 	env_op(in, BB_PRM_OP_QUERY_HCA_CAP);

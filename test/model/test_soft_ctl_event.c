@@ -10,12 +10,15 @@ test_event_subscribe(void **state)
 	struct env *env = *state;
 	const uint16_t cq_type = BB_PRM_EVENT_CQ_ERROR, port = BB_PRM_EVENT_PORT_CHANGE;
 	const uint16_t unknown = 0x7777, seventeen[17] = {0};
+	/* One type that the capabilities do not name fails the others, too. */
+	const uint16_t mig[] = {cq_type, BB_PRM_EVENT_PATH_MIG};
 	struct mlx5_cmd_event event;
 	struct mlx5_ctx *other;
 
 	assert_int_equal(soft_cmd_if.event_get(env->ctx, &event), -EAGAIN);
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &unknown, 1, 0), -EINVAL);
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &port, 1, 0), -EINVAL);
+	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, mig, 2, 0), -EINVAL);
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, NULL, &cq_type, 1, 0), -EINVAL);
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, seventeen, 17, 0), -EINVAL);
 	assert_int_equal(soft_cmd_if.event_subscribe(env->ctx, env->cq, &cq_type, 0, 0), -EINVAL);

@@ -163,6 +163,35 @@ device_without_events(void **state)
 	close_dev(&f);
 }
 
+/* Only what event_cap names is asked for: one type beyond it fails the whole subscription. */
+static void
+events_of_capabilities(void **state)
+{
+	const uint64_t catas = UINT64_C(1) << BB_PRM_EVENT_WQ_CATAS_ERROR;
+	const uint64_t cq = UINT64_C(1) << BB_PRM_EVENT_CQ_ERROR;
+	struct bb_qp_init_attr init;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	assert_int_equal(stub.types, 1u << 1 | 1u << 2 | 1u << 5 | 1u << 7 | 1u << 16 | 1u << 17);
+	close_dev(&f);
+	stub_reset();
+	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
+	bb_prm_set64(stub.dev_event, BB_PRM_F(0, 0, 64), catas | cq);
+	open_qp(&f);
+	assert_int_equal(stub.types, catas);
+	close_dev(&f);
+	/* None at all: the objects are made all the same, and nothing is asked. */
+	stub_reset();
+	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
+	open_dev(&f);
+	stub.subscribe_errno = -EINVAL;
+	bb_qp_init_attr_init(&init);
+	make_qp(&f, &init);
+	close_dev(&f);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
 
 int
@@ -176,6 +205,7 @@ main(void)
 		T(late_ones_are_dropped),
 		T(a_flood_is_bounded),
 		T(device_without_events),
+		T(events_of_capabilities),
 	};
 	int skip = stub_eal_init("mlx5_event");
 
