@@ -127,7 +127,7 @@ struct verbs_qp {
 	struct verbs_cq *scq;
 	uint64_t wr_base;   /* VERBS_WR_USER() of wr_ids */
 	uint64_t wr_told;   /* the same with VERBS_WR_REPORT */
-	uint16_t head;      /* first WQE that was not given to the provider when it last rang */
+	uint16_t head;      /* behind what verbs_sq_give() has last given to the provider */
 	uint16_t ex_pieces; /* at most so many by ex, else by ibv_post_send() */
 	bool failed;        /* ERR: what comes is flushed */
 	bool refused;       /* the provider said no: nothing is given to it any more */
@@ -280,17 +280,19 @@ verbs_qp_type(enum bb_qp_type type)
 /* bb_sq.post of a QP that has extended post and a thread domain. */
 int verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 	       uint64_t raddr, uint64_t keys);
-/* bb_sq.ring: give what was posted to the provider. */
+/* bb_sq.write of it. */
+void verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
+		 const struct bb_sge *piece);
+/* bb_sq.ring of it: give what was posted to the provider. */
 void verbs_sq_ring(struct bb_sq *sq);
 /* Forget what was posted and not rung. */
 void verbs_post_abort(struct verbs_qp *q);
 
 /* ---- verbs_send.c, verbs_recv.c: what rings call */
-/*
- * WQEs, of which some requests that are none may stand in front; or with an errno of
- * ibv_wr_complete() what the provider took nothing of.
- */
-void verbs_sq_give(struct bb_sq *sq, int err);
+/* bb_sq.ring: WQEs, of which some requests that are none may stand in front. */
+void verbs_sq_give(struct bb_sq *sq);
+/* Of requests that are none the provider took nothing: ibv_wr_complete() said @err. */
+void verbs_sq_refused(struct bb_sq *sq, int err);
 void verbs_rq_ring(struct bb_rq *rq);
 void verbs_srq_ring(struct bb_srqring *ring);
 

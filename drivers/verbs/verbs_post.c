@@ -24,31 +24,34 @@
 static inline void
 note(struct bb_sq *sq, uint8_t opcode, uint8_t flags, enum bb_sq_direct how, uint64_t wr_id)
 {
-	const uint32_t pi = sq->pi, seq = sq->seq + 1;
+	const uint32_t pi = sq->pi;
+	const uint32_t info = opcode | (uint32_t)flags << 8 | (uint32_t)how << 16;
 	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
-	const uint64_t info =
-		seq | (uint64_t)opcode << 32 | (uint64_t)flags << 40 | (uint64_t)how << 48;
+	uint32_t seq;
 
-	BB_STATIC_ASSERT(offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, seq) + 6,
-			 "written together");
-	/* Apart, or compilers collect them in vector registers first, which takes longer. */
-	w->wr_id = wr_id;
-	rte_compiler_barrier();
-	memcpy(&w->seq, &info, sizeof(info));
-	__atomic_store_n(&sq->seq, seq, __ATOMIC_RELAXED);
+	BB_STATIC_ASSERT(
+		offsetof(struct bb_sq_wqe, opcode) == offsetof(struct bb_sq_wqe, seq) + 4 &&
+			offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, seq) + 6,
+		"written together");
+	/* One field after the other: what is alive at once stays in registers. */
 	__atomic_store_n(&sq->pi, (uint16_t)(pi + 1), __ATOMIC_RELAXED);
+	w->wr_id = wr_id;
+	seq = sq->seq + 1;
+	w->seq = seq;
+	memcpy(&w->opcode, &info, sizeof(info));
+	__atomic_store_n(&sq->seq, seq, __ATOMIC_RELAXED);
 }
 
 /* May a post go on? */
 static inline bool
 begun(const struct bb_sq *sq)
 {
-	return (int32_t)(sq->seq - sq->post_until) < 0 && bb_queue_check_owner(sq->owner);
+	return bb_sq_has_room_in(sq, sq->direct_limit);
 }
 
 /*
- * Begin what the doorbell ends, if the last one has not, or look again how much room there is.
- * false: there is none, the queue takes no posts, or WQEs are in front.
+ * Begin what the doorbell ends, if the last one has not. false: there is no room, the queue takes
+ * no posts, or WQEs are in front.
  */
 static bool
 begin(struct bb_sq *sq)
@@ -61,12 +64,12 @@ begin(struct bb_sq *sq)
 	if (!q->open)
 		ibv_wr_start(q->ex);
 	q->open = true;
-	sq->post_until = sq->done + sq->depth;
+	sq->direct_limit = sq->depth;
 	return true;
 }
 
-/* Those that verbs_post() has no short way for. */
-static __attribute__((noinline)) int
+/* Those that verbs_write() is not for. */
+static int
 post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 	   uint64_t raddr, uint64_t keys)
 {
@@ -75,7 +78,7 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	struct ibv_qp_ex *ex = q->ex;
 	uint8_t flags = (uint8_t)(what >> 16);
 	const bool write = opcode == BB_WQE_RDMA_WRITE || opcode == BB_WQE_RDMA_WRITE_IMM;
-	/* verbs_post() leaves sig_seq behind: then one is due a little early. */
+	/* verbs_write() leaves sig_seq behind: then one is due a little early. */
 	const bool due = (int32_t)(sq->seq + 1 - sq->sig_seq) >= 0;
 
 	if ((flags & ~BB_SEND_SIGNALED) != 0 || opcode == BB_WQE_SEND_INV ||
@@ -117,33 +120,30 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	return 1;
 }
 
-/* Apart, as the usual ones then keep nothing over a call. */
-static __attribute__((noinline)) int
-post_first(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
-	   uint64_t raddr, uint64_t keys)
+void
+verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
+	    const struct bb_sge *piece)
 {
-	if (!begin(sq))
-		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
-	return verbs_post(sq, what, wr_id, piece, raddr, keys);
+	const struct verbs_qp *q = sq->driver;
+	struct ibv_qp_ex *ex = q->ex;
+
+	ex->wr_id = q->wr_told | sq->pi;
+	ex->wr_flags = IBV_SEND_SIGNALED;
+	note(sq, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
+	ibv_wr_rdma_write(ex, rkey, raddr);
+	ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);
 }
 
 int
 verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 	   uint64_t raddr, uint64_t keys)
 {
-	struct verbs_qp *q = sq->driver;
-	struct ibv_qp_ex *ex;
-
-	if (bb_unlikely(what != BB_SQ_WHAT(WRITE, BB_SEND_SIGNALED)))
+	if (what != BB_SQ_WHAT(WRITE, BB_SEND_SIGNALED))
 		return post_other(sq, what, wr_id, piece, raddr, keys);
-	if (bb_unlikely(!begun(sq)))
-		return post_first(sq, what, wr_id, piece, raddr, keys);
-	ex = q->ex;
-	ex->wr_id = q->wr_told | sq->pi;
-	ex->wr_flags = IBV_SEND_SIGNALED;
-	note(sq, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
-	ibv_wr_rdma_write(ex, (uint32_t)keys, raddr);
-	ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);
+	/* The first since something stood in the way. */
+	if (!begin(sq))
+		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
+	verbs_write(sq, (uint32_t)keys, raddr, wr_id, piece);
 	return 1;
 }
 
@@ -151,21 +151,25 @@ void
 verbs_sq_ring(struct bb_sq *sq)
 {
 	struct verbs_qp *q = sq->driver;
+	uint32_t seq = sq->seq;
 	int err;
 
-	if (bb_unlikely(!q->open || sq->built != BB_SQ_NONE)) {
-		verbs_sq_give(sq, 0);
+	/* Nothing was posted, WQEs were, or the count is about to wrap. */
+	if (bb_unlikely(seq <= (uint32_t)sq->rung_seq || sq->built != BB_SQ_NONE ||
+			!bb_queue_check_owner(sq->owner))) {
+		verbs_sq_give(sq);
 		return;
 	}
 	err = ibv_wr_complete(q->ex);
 	if (bb_unlikely(err != 0)) {
-		verbs_sq_give(sq, err);
+		verbs_sq_refused(sq, err);
 		return;
 	}
-	/* Loaded again: a register kept over the call costs more. */
+	/* Loaded again: registers kept over the call cost more. */
 	q = sq->driver;
-	q->head = (uint16_t)sq->pi;
-	__atomic_store_n(&q->given, sq->seq, __ATOMIC_RELAXED);
+	seq = sq->seq;
+	__atomic_store_n(&q->given, seq, __ATOMIC_RELAXED);
+	bb_sq_rung_to(sq, seq);
 	ibv_wr_start(q->ex);
 }
 

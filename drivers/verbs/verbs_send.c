@@ -454,29 +454,59 @@ give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16
 	}
 }
 
-void
-verbs_sq_give(struct bb_sq *sq, int err)
+/*
+ * Where the requests begin that verbs_post() has taken since the last doorbell, which end in front
+ * of @end. Each took one block, and nothing else is among them.
+ */
+static uint16_t
+direct_from(const struct bb_sq *sq, uint16_t end)
+{
+	const uint32_t n = sq->wqes[(end - 1u) & sq->mask].seq - (uint32_t)sq->rung_seq;
+	const struct bb_sq_wqe *first = &sq->wqes[(end - n) & sq->mask];
+
+	/* There may be none: then a former request stands in front of @end, or nothing. */
+	if (n - 1 >= sq->depth || first->direct == BB_SQ_BUILT ||
+	    first->seq != (uint32_t)sq->rung_seq + 1)
+		return end;
+	return (uint16_t)(end - n);
+}
+
+/* The block where what the doorbell hands over begins. */
+static uint16_t
+first_of(const struct bb_sq *sq, const struct verbs_qp *q)
+{
+	const bool built = sq->built != BB_SQ_NONE;
+
+	if (q->open)
+		return direct_from(sq, (uint16_t)(built ? sq->built : sq->pi));
+	return built ? (uint16_t)sq->built : q->head;
+}
+
+static void
+hand_over(struct bb_sq *sq, int err)
 {
 	struct bb_qp *qp = container_of(sq, struct bb_qp, sq);
 	struct verbs_qp *q = sq->driver;
 	const uint16_t end = (uint16_t)sq->pi;
-	uint16_t idx = q->head;
+	const uint16_t built = sq->built != BB_SQ_NONE ? (uint16_t)sq->built : end;
+	uint16_t idx = first_of(sq, q);
 	struct batch b = {.open = q->open, .from = idx, .given = q->given};
 
+	if (bb_sq_rung(sq) == 0)
+		return;
 	q->head = end;
 	q->open = false;
-	sq->post_until = sq->seq;
+	sq->direct_limit = 0;
+	sq->built = BB_SQ_NONE;
 	if (q->refused || err != 0) {
-		sq->built = BB_SQ_NONE;
 		refused(qp, q, idx, end, err);
 		verbs_own_done(q);
 		return;
 	}
-	if (b.open && idx != (uint16_t)sq->built) {
-		idx = (uint16_t)sq->built;
+	if (b.open && idx != built) {
+		idx = built;
 		__atomic_store_n(&q->given, sq->wqes[(idx - 1u) & sq->mask].seq, __ATOMIC_RELAXED);
 	}
-	sq->built = BB_SQ_NONE;
 	err = give(qp, q, &b, idx, end);
 	if (bb_likely(err == 0))
 		err = batch_end(q, &b);
@@ -484,4 +514,16 @@ verbs_sq_give(struct bb_sq *sq, int err)
 		refused(qp, q, b.from, end, err);
 	if (bb_unlikely(q->own_head != q->own_tail))
 		verbs_own_done(q);
+}
+
+void
+verbs_sq_give(struct bb_sq *sq)
+{
+	hand_over(sq, 0);
+}
+
+void
+verbs_sq_refused(struct bb_sq *sq, int err)
+{
+	hand_over(sq, err);
 }

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 /** RDMA_WRITE of a gather list to @p raddr. */
-static inline int
+static inline __attribute__((always_inline)) int
 bb_post_write(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge,
 	      uint64_t raddr, uint32_t rkey, uint32_t flags)
 {

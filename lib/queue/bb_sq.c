@@ -138,10 +138,12 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->reg = conf->reg;
 	sq->ring = conf->ring;
 	sq->post = conf->post != NULL ? conf->post : bb_sq_post_slow;
+	sq->write = conf->write;
 	sq->driver = conf->driver;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
-	sq->max_sge = (uint16_t)conf->max_sge;
+	/* One always fits, as atomics have one: bb_sq_post_sgl() does not look. */
+	sq->max_sge = (uint16_t)(conf->max_sge == 0 && conf->type != BB_QPT_UD ? 1 : conf->max_sge);
 	sq->max_inline = (uint16_t)conf->max_inline;
 	sq->db_mode = (uint8_t)conf->db_mode;
 	sq->slot_blocks = (uint8_t)bb_wqe_blocks(max_ds);
@@ -205,7 +207,7 @@ set_limits(struct bb_sq *sq)
 	sq->ud_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_UD) : 0);
 	/* Posts that a limit lets through build WQEs. */
 	if (sq->post != bb_sq_post_slow) {
-		sq->post_until = sq->seq;
+		sq->direct_limit = 0;
 		open = false;
 	}
 	sq->limit = open ? class_limit(sq, BB_SQ_MSG) : 0;
@@ -254,7 +256,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 	/* What a driver's post has taken is in front of this one. */
 	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
 		sq->built = sq->pi;
-		sq->post_until = sq->seq;
+		sq->direct_limit = 0;
 		/* It may be behind: then the WQE is due to ask for a CQE. */
 		if ((int32_t)(sq->sig_seq - sq->seq) <= 0)
 			sq->sig_seq = sq->seq + 1;

@@ -106,7 +106,7 @@ struct bb_sq {
 	uint16_t ud_limit;   /**< limit of BB_SQ_UD */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t cqes;       /**< statistics: CQEs that told of sends */
-	void (*ring)(struct bb_sq *sq); /**< without dbrec: hands over what was built */
+	void (*ring)(struct bb_sq *sq); /**< without dbrec: what bb_sq_ring() calls */
 	/* Not touched on the data path. */
 	uint32_t depth;      /**< limits while enabled */
 	uint32_t owner;      /**< lcore id, checked in debug builds */
@@ -127,10 +127,15 @@ struct bb_sq {
 	 */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-	void *driver;        /**< the driver's */
-	uint32_t post_until; /**< a driver's post may go on while seq is behind it */
-	uint32_t built;      /**< the first WQE in the ring since the doorbell, or BB_SQ_NONE */
-	uint8_t pad3[8];
+	void *driver;          /**< the driver's */
+	uint32_t direct_limit; /**< as limit, of requests that a driver may take at once */
+	uint32_t built;        /**< the first WQE in the ring since the doorbell, or BB_SQ_NONE */
+	/**
+	 * A signalled RDMA_WRITE of one piece while direct_limit lets it through: a driver with a
+	 * post of its own takes it, and cannot refuse.
+	 */
+	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
+		      const struct bb_sge *piece);
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, seq) % 8 == 0,
@@ -165,18 +170,20 @@ struct bb_sq_conf {
 	uint32_t blocks;        /**< power of two, 1 to 32768 */
 	uint32_t qpn;
 	uint32_t depth;   /**< WQEs that may be outstanding; so many of the largest fit the ring */
-	uint32_t max_sge; /**< pieces of a WQE */
+	uint32_t max_sge; /**< pieces of a WQE; 0 is as 1 where a type has more than datagrams */
 	uint32_t max_inline; /**< bytes */
 	enum bb_qp_type type;
 	bool signal_all;    /**< report every request, signalled or not; sig_every is then 1 */
 	uint32_t sig_every; /**< ask for a CQE at the latest at this many WQEs, 1 to depth */
 	uint32_t *dbrec;
 	void *reg;
-	/** In place of dbrec and reg, which are NULL then: called by bb_sq_ring(). */
+	/** In place of dbrec and reg, which are NULL then: called by bb_sq_ring(); bb_sq_rung(). */
 	void (*ring)(struct bb_sq *sq);
-	/** As of struct bb_sq; NULL: bb_sq_post_slow(). */
+	/** As of struct bb_sq, both; NULL: bb_sq_post_slow(). */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
+	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
+		      const struct bb_sge *piece);
 	void *driver;
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
 	/**
@@ -399,6 +406,8 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	uint32_t i;
 	void *seg;
 
+	if (bb_unlikely(nsge > sq->max_sge))
+		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	if (bb_unlikely(pieces < 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
 	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
@@ -441,14 +450,12 @@ bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	bb_sq_fill_data(ctrl + (has_raddr ? 2 : 1), sge);
 }
 
-/** SEND, RDMA_WRITE, RDMA_READ with a gather or scatter list. */
-static inline int
+/** SEND, RDMA_WRITE, RDMA_READ with a gather or scatter list. Constant arguments must reach it. */
+static inline __attribute__((always_inline)) int
 bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
 	       uint32_t flags)
 {
-	if (bb_unlikely(nsge > sq->max_sge))
-		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	/* The usual request has one piece, neither empty nor too long: a WQE of known size. */
 	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN))
 		return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, nsge, raddr, rkey, imm,
@@ -457,6 +464,11 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		/* A copy: a piece whose address is given away must be written to memory. */
 		const struct bb_sge piece = *sge;
 
+		if (opcode == BB_WQE_RDMA_WRITE && flags == BB_SEND_SIGNALED &&
+		    bb_sq_has_room_in(sq, sq->direct_limit)) {
+			sq->write(sq, rkey, raddr, wr_id, &piece);
+			return 1;
+		}
 		return sq->post(sq, BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0), flags),
 				wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
 	}

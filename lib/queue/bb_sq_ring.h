@@ -46,28 +46,52 @@ bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 	}
 }
 
-/** Hand every WQE built since the last call to the device: one doorbell. */
+/**
+ * Note a doorbell. @return WQEs that it hands over; 0: none were built, or the calling thread is
+ * not the owner, and nothing is to be done.
+ */
+static inline uint32_t
+bb_sq_rung(struct bb_sq *sq)
+{
+	const uint32_t built = sq->seq - (uint32_t)sq->rung_seq;
+
+	if (bb_unlikely(built == 0))
+		return 0;
+	if (bb_unlikely(!bb_queue_check_owner(sq->owner))) {
+		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return 0;
+	}
+	bb_count_add(&sq->rung_seq, built);
+	bb_count_add(&sq->doorbells, 1);
+	return built;
+}
+
+/** Note a doorbell that hands over all up to @p seq, which is sq->seq and above rung_seq's half. */
 static inline void
-bb_sq_ring(struct bb_sq *sq)
+bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
+{
+#ifdef BB_TSAN
+	(void)seq;
+	(void)bb_sq_rung(sq);
+#else
+	/* The low half on a little-endian host: see bb_sq_commit(). */
+	memcpy(&sq->rung_seq, &seq, sizeof(seq));
+	bb_count_add(&sq->doorbells, 1);
+#endif
+}
+
+/** bb_sq_ring() of a queue with a doorbell record. */
+static inline void
+bb_sq_doorbell(struct bb_sq *sq)
 {
 	volatile uint64_t *reg;
 	uint16_t offset;
-	uint32_t ds, built = sq->seq - (uint32_t)sq->rung_seq;
+	/* Our own notes first: behind the fences they would wait for the register. */
+	uint32_t ds, built = bb_sq_rung(sq);
 	uint64_t head;
 
 	if (bb_unlikely(built == 0))
 		return;
-	if (bb_unlikely(!bb_queue_check_owner(sq->owner))) {
-		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
-		return;
-	}
-	/* Our own notes first: behind the fences they would wait for the register. */
-	bb_count_add(&sq->rung_seq, built);
-	bb_count_add(&sq->doorbells, 1);
-	if (bb_unlikely(sq->dbrec == NULL)) {
-		sq->ring(sq);
-		return;
-	}
 	offset = *sq->bf_offset;
 	reg = (volatile uint64_t *)(void *)(sq->reg + offset);
 	/* The device may still be reading this half: the register's next user takes the other. */
@@ -84,6 +108,16 @@ bb_sq_ring(struct bb_sq *sq)
 	else
 		bb_uar_store64(reg, head);
 	bb_wc_flush();
+}
+
+/** Hand every WQE built since the last call to the device: one doorbell. */
+static inline void
+bb_sq_ring(struct bb_sq *sq)
+{
+	if (bb_unlikely(sq->dbrec == NULL))
+		sq->ring(sq);
+	else
+		bb_sq_doorbell(sq);
 }
 
 /**

@@ -31,7 +31,7 @@ MOST = {
     'inline8/batch16/last': {'post': 78, 'poll': 120},
     'inline8/batch32/all': {'post': 78, 'poll': 66},
     'sge64/batch1/all': {'post': 124, 'poll': 120},
-    'sge64/batch32/all': {'post': 65, 'poll': 66},
+    'sge64/batch32/all': {'post': 60, 'poll': 66},
     'device/batch32/last': {'device': 132},
     'wire/batch32/last': {'device': 3080},
 }

@@ -5,6 +5,7 @@
  * Posts of the verbs driver that go to ibv_wr_*() without WQEs: what they share with those that
  * are WQEs - order, room, states, fates - and what becomes of them before the doorbell.
  */
+#include "verbs_drv.h"
 #include "verbs_fixture.h"
 
 #define SIG BB_SEND_SIGNALED
@@ -314,6 +315,78 @@ test_refused(void **state)
 	fixture_free(&f);
 }
 
+/* The provider takes none of a doorbell in which nothing is a WQE, nor after one that was. */
+static void
+test_refused_direct(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge, two[2];
+	struct bb_wc wc[8];
+	uint64_t i, round;
+
+	(void)state;
+	for (round = 0; round < 2; round++) {
+		make(&f, BB_QPT_RC, false, 0);
+		sge = piece(&f, FROM, 8);
+		two[0] = sge;
+		two[1] = sge;
+		for (i = 0; i < 5; i++)
+			one(&f,
+			    round != 0 && i == 4 ? bb_post_write(f.qp, i, two, 2, TO, 1, SIG)
+						 : bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG),
+			    i, BB_WC_RDMA_WRITE);
+		bb_qp_ring(f.qp);
+		null_dev.bad_wr = 2;
+		for (i = 10; i < 13; i++)
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 3);
+		for (i = 0; i < 3; i++) {
+			assert_int_equal(wc[i].wr_id, 10 + i);
+			assert_int_equal(wc[i].status,
+					 i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
+		}
+		assert_int_equal(null_dev.wr_ex, 5);
+		fixture_free(&f);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* The count of requests passes 2^32 while it is rung, alone and in a batch. */
+static void
+test_wrap(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[8];
+	uint32_t ahead, i;
+
+	(void)state;
+	for (ahead = 1; ahead < 4; ahead++) {
+		struct verbs_qp *q;
+
+		make(&f, BB_QPT_RC, false, 0);
+		sge = piece(&f, FROM, 8);
+		q = verbs_qp_of(f.qp);
+		f.qp->sq.seq = f.qp->sq.done = q->given = q->done = 0u - ahead;
+		f.qp->sq.rung_seq = f.qp->sq.seq;
+		for (i = 0; i < 3; i++)
+			one(&f, bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), i, BB_WC_RDMA_WRITE);
+		for (i = 0; i < 5; i++)
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 5);
+		assert_int_equal(wc[4].wr_id, 4);
+		assert_true(f.qp->sq.rung_seq == (UINT64_C(1) << 32) + 8 - ahead);
+		assert_int_equal(q->given, 8 - ahead);
+		assert_int_equal(f.qp->sq.doorbells, 4);
+		fixture_free(&f);
+		teardown(state);
+		setup(state);
+	}
+}
+
 int
 main(void)
 {
@@ -325,6 +398,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fates, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_direct, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
 	};
 
 	if (bare_eal_init() < 0)
