@@ -14,7 +14,7 @@ number_parse(const char *s, size_t len, uint64_t *v)
 	unsigned int shift = 0;
 
 	if (len == 0)
-		return "a number is missing";
+		return "lacks a number";
 	if (len >= sizeof(buf))
 		return "is too long for a number";
 	memcpy(buf, s, len);

@@ -117,7 +117,7 @@ option_u64(const char *name, const char *arg, uint64_t min, uint64_t max, uint64
 
 	if (wrong == NULL && *out >= min && *out <= max)
 		return 0;
-	say("--%s %s: %s; give a number from %" PRIu64 " to %" PRIu64, name, arg,
+	say("--%s %s %s; give a number from %" PRIu64 " to %" PRIu64, name, arg,
 	    wrong != NULL ? wrong : "is out of range", min, max);
 	return -1;
 }

@@ -225,7 +225,7 @@ help_run(struct session *s, unsigned int argc, char **argv)
 			unknown(s, argv[1]);
 			return;
 		}
-		printf("%s %s: %s\n", c->name, c->form, c->help);
+		printf("%s%s%s: %s\n", c->name, c->form[0] != '\0' ? " " : "", c->form, c->help);
 		for (a = c->args; a != NULL && a->name != NULL; a++)
 			printf("  %-14s %s\n", a->name, a->help);
 		return;

@@ -9,12 +9,46 @@
 
 #include "session.h"
 
+#define PERCENT "a percentage up to 100"
+
 static const struct {
 	const char *name, *option;
+	const char *value, *example;
+	double most; /* of the number that it begins with */
+	char then;   /* the character between it and another one, or NUL */
+	bool whole;
 } kinds[FAULTS] = {
-	{"drop", "tx_drop"},       {"duplicate", "tx_dup"}, {"reorder", "tx_reorder"},
-	{"corrupt", "tx_corrupt"}, {"delay", "tx_delay"},   {"stall", "tx_stall"},
+	{"drop", "tx_drop", PERCENT, "1", 100, '\0', false},
+	{"duplicate", "tx_dup", PERCENT, "1", 100, '\0', false},
+	{"reorder", "tx_reorder", PERCENT, "1", 100, '\0', false},
+	{"corrupt", "tx_corrupt", PERCENT, "0.1", 100, '\0', false},
+	{"delay", "tx_delay", "microseconds, up to 1000000", "50", 1e6, '\0', true},
+	{"stall", "tx_stall", "PERCENT:MILLISECONDS, up to 100:3600000", "1:20", 100, ':', false},
 };
+
+/* The digits at @s, with a point unless @whole; behind them. NULL: there are none, or too many. */
+static const char *
+number_end(const char *s, bool whole, double most)
+{
+	const size_t n = strspn(s, whole ? "0123456789" : "0123456789.");
+	char *end;
+	double v;
+
+	if (n == 0 || s[0] == '.')
+		return NULL;
+	v = strtod(s, &end);
+	return end == s + n && v <= most ? end : NULL;
+}
+
+static bool
+value_fits(unsigned int kind, const char *value)
+{
+	const char *end = number_end(value, kinds[kind].whole, kinds[kind].most);
+
+	if (end != NULL && kinds[kind].then != '\0')
+		end = *end == kinds[kind].then ? number_end(end + 1, true, 3600000) : NULL;
+	return end != NULL && *end == '\0' && strlen(value) < FAULT_VALUE;
+}
 
 const struct argument fault_args[] = {
 	{"drop", "PERCENT of packets are lost", NULL},
@@ -98,9 +132,13 @@ fault_run(struct session *s, unsigned int argc, char **argv)
 		;
 	if (strcmp(argv[1], "none") == 0 && argc == 2) {
 		memset(set, 0, sizeof(set));
-	} else if (i < FAULTS && argc == 3 && strlen(argv[2]) < FAULT_VALUE &&
-		   strspn(argv[2], "0123456789.:") == strlen(argv[2])) {
+	} else if (i < FAULTS && argc == 3 && value_fits(i, argv[2])) {
 		snprintf(set[i], FAULT_VALUE, "%s", argv[2]);
+	} else if (i < FAULTS) {
+		session_wrong(s, "fault %s%s%s: give %s, as in fault %s %s", argv[1],
+			      argc > 2 ? " " : "", argc > 2 ? argv[2] : "", kinds[i].value,
+			      kinds[i].name, kinds[i].example);
+		return;
 	} else {
 		session_wrong(s, "fault: give a kind and how much, as in fault drop 1, or none; "
 				 "help fault lists them");

@@ -291,7 +291,7 @@ parse_one(struct options *o, int c, char *arg)
 	case OPT_INLINE:
 		return option_u32("inline", arg, 0, 1024, &o->max_inline);
 	case OPT_QPS:
-		return option_u32("qps", arg, 1, MAX_QPS, &o->qps);
+		return option_u32("qps-per-lcore", arg, 1, MAX_QPS, &o->qps);
 	case OPT_SGL:
 		return option_u32("sgl", arg, 1, MAX_SGL, &o->sgl);
 	case OPT_RATE:

@@ -49,18 +49,21 @@ report_start(struct test *t)
 {
 	const struct options *o = &t->o;
 	FILE *out = o->csv ? stderr : stdout;
+	char where[24];
 
 	progress.tty = isatty(STDERR_FILENO) == 1;
 	progress.last = t->started;
+	if (options_session(o) || o->lcores > 1)
+		snprintf(where, sizeof(where), "%u lcore%s", o->lcores, o->lcores == 1 ? "" : "s");
+	else
+		snprintf(where, sizeof(where), "lcore %u", rte_lcore_id());
 	fprintf(out,
-		"testrdma %s on %s (%s%s), %s %u: %u QP pair%s, depth %u, burst %u, a completion "
+		"testrdma %s on %s (%s%s), %s: %u QP pair%s, depth %u, burst %u, a completion "
 		"every %u, %s%s\n",
 		TESTRDMA_VERSION, bb_dev_name(t->dev), t->attr.driver,
-		t->attr.software ? ", software" : "",
-		options_session(o) || o->lcores > 1 ? "lcores" : "lcore",
-		options_session(o) || o->lcores > 1 ? o->lcores : rte_lcore_id(), o->qps,
-		o->qps == 1 ? "" : "s", o->depth, o->burst, o->signal_every,
-		o->blueflame ? "BlueFlame" : "doorbell", o->verify ? ", verified" : "");
+		t->attr.software ? ", software" : "", where, o->qps, o->qps == 1 ? "" : "s",
+		o->depth, o->burst, o->signal_every, o->blueflame ? "BlueFlame" : "doorbell",
+		o->verify ? ", verified" : "");
 	fflush(out);
 	if (isinf(o->duration))
 		fprintf(stderr, "until it is stopped\n");
@@ -168,9 +171,14 @@ report_row(struct test *t, const struct row *row)
 		       f.max, f.cycles_per_op, f.doorbells_per_op, r->bytes, r->errors,
 		       row_status(row), row_latency_of(row));
 	} else {
-		printf("%-13s%10u%6u%9.3f%8.2f %8.0f %8.0f %8.0f %9.0f%9.0f%7.3f%10s%s%s\n",
-		       row->e->name, row->size, row->window, f.mops, f.gbps, f.p50, f.p99, f.p999,
-		       f.max, f.cycles_per_op, f.doorbells_per_op,
+		printf("%-13s%10u%6u%9.3f%8.2f", row->e->name, row->size, row->window, f.mops,
+		       f.gbps);
+		/* A row that was cut short may have none. */
+		if (row->lat.count > 0)
+			printf(" %8.0f %8.0f %8.0f %9.0f", f.p50, f.p99, f.p999, f.max);
+		else
+			printf(" %8s %8s %8s %9s", "-", "-", "-", "-");
+		printf("%9.0f%7.3f%10s%s%s\n", f.cycles_per_op, f.doorbells_per_op,
 		       t->o.verify ? human(bytes, sizeof(bytes), r->bytes) : "-",
 		       r->errors == 0 && row->complete ? "" : "  ",
 		       r->errors == 0 && row->complete ? "" : row_status(row));

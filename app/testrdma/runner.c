@@ -507,3 +507,9 @@ runner_test(const struct runner *r, uint32_t i)
 {
 	return i < r->n ? &r->workers[i].t : NULL;
 }
+
+unsigned int
+runner_lcore(const struct runner *r, uint32_t i)
+{
+	return r->workers[i].lcore;
+}

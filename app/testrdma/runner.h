@@ -80,4 +80,7 @@ void runner_clear(struct runner *r);
  */
 struct test *runner_test(const struct runner *r, uint32_t i);
 
+/* The lcore of worker @i, one of EAL's or one that a thread has registered as. */
+unsigned int runner_lcore(const struct runner *r, uint32_t i);
+
 #endif

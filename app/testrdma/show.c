@@ -107,7 +107,10 @@ show_latency(struct session *s)
 	unsigned int i;
 
 	if (!runner_latency(&s->run, &lat) || lat.count == 0) {
-		printf("no latencies yet; they are taken while something runs\n");
+		printf("no latencies yet; %s\n",
+		       s->run.running
+			       ? "a row takes them behind its rates, in the second half of its time"
+			       : "start a row, and let it run to its end");
 		return;
 	}
 	printf("%" PRIu64 " samples, ns: min %.0f, mean %.0f", lat.count, (double)lat.min * ns,

@@ -22,8 +22,25 @@ served(const struct session *s, void (*look)(uint32_t conn, struct bb_qp *qp, co
 	return true;
 }
 
+/* Whose something is: a worker's, or a connection's. */
+#define WHOSE 24
+
+static const char *
+worker_name(const struct runner *r, uint32_t i, char name[WHOSE])
+{
+	snprintf(name, WHOSE, "lcore %u", runner_lcore(r, i));
+	return name;
+}
+
+static const char *
+conn_name(uint32_t conn, char name[WHOSE])
+{
+	snprintf(name, WHOSE, "connection %u", conn);
+	return name;
+}
+
 static void
-qp_line(uint32_t lcore, uint32_t index, struct bb_qp *qp, const char *role)
+qp_line(const char *whose, uint32_t index, struct bb_qp *qp, const char *role)
 {
 	struct bb_qp_stats stats;
 	struct bb_qp_attr attr;
@@ -31,10 +48,10 @@ qp_line(uint32_t lcore, uint32_t index, struct bb_qp *qp, const char *role)
 	if (qp == NULL || bb_qp_stats(qp, &stats) != 0)
 		return;
 	bb_qp_attr_init(&attr);
-	printf("QP 0x%06x lcore %u pair %u %s: %s, posted %" PRIu64 ", doorbells %" PRIu64
+	printf("QP 0x%06x %s pair %u %s: %s, posted %" PRIu64 ", doorbells %" PRIu64
 	       ", outstanding %u, full %" PRIu64 ", receives %" PRIu64 " of them waiting %u, "
 	       "completions %" PRIu64 ", errors %" PRIu64 "\n",
-	       qp->qpn, lcore, index, role,
+	       qp->qpn, whose, index, role,
 	       bb_qp_query(qp, &attr) == 0 ? bb_qp_state_name(attr.state) : "?", stats.posted,
 	       stats.doorbells, stats.outstanding, stats.full, stats.recv_posted,
 	       stats.recv_outstanding, stats.send_cqes, stats.errors);
@@ -43,111 +60,123 @@ qp_line(uint32_t lcore, uint32_t index, struct bb_qp *qp, const char *role)
 static void
 qp_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 {
+	char whose[WHOSE];
+
 	(void)t;
-	qp_line(0, conn, qp, "target");
+	qp_line(conn_name(conn, whose), 0, qp, "target");
 }
 
 void
 show_qp(struct session *s)
 {
 	const struct test *t;
+	char whose[WHOSE];
 	uint32_t i, k;
 
 	if (served(s, qp_served))
 		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
+		worker_name(&s->run, i, whose);
 		for (k = 0; k < t->npairs; k++) {
-			qp_line(i, t->pairs[k].index, t->pairs[k].qp, "initiator");
-			qp_line(i, t->pairs[k].index, t->pairs[k].peer, "target");
+			qp_line(whose, t->pairs[k].index, t->pairs[k].qp, "initiator");
+			qp_line(whose, t->pairs[k].index, t->pairs[k].peer, "target");
 		}
 	}
 }
 
 static void
-cq_line(uint32_t lcore, const struct bb_cq *cq, const char *role)
+cq_line(const char *whose, const struct bb_cq *cq, const char *role)
 {
 	struct bb_cq_stats stats;
 
 	if (cq == NULL || bb_cq_stats(cq, &stats) != 0)
 		return;
-	printf("CQ of %s, lcore %u: depth %u, CQEs %" PRIu64 ", errors %" PRIu64 ", purged %" PRIu64
-	       "\n",
-	       role, lcore, bb_cq_depth(cq), stats.cqes, stats.errors, stats.purged);
+	printf("CQ of %s, %s: depth %u, CQEs %" PRIu64 ", errors %" PRIu64 ", purged %" PRIu64 "\n",
+	       role, whose, bb_cq_depth(cq), stats.cqes, stats.errors, stats.purged);
 }
 
 static void
 cq_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 {
-	(void)conn;
+	char whose[WHOSE];
+
 	(void)qp;
-	cq_line(0, t->scq, "sends");
-	cq_line(0, t->rcq, "receives");
+	conn_name(conn, whose);
+	cq_line(whose, t->scq, "sends");
+	cq_line(whose, t->rcq, "receives");
 }
 
 void
 show_cq(struct session *s)
 {
 	const struct test *t;
+	char whose[WHOSE];
 	uint32_t i;
 
 	if (served(s, cq_served))
 		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
-		cq_line(i, t->scq, "sends");
-		cq_line(i, t->rcq, "receives");
+		worker_name(&s->run, i, whose);
+		cq_line(whose, t->scq, "sends");
+		cq_line(whose, t->rcq, "receives");
 	}
 }
 
 static void
-mr_line(uint32_t lcore, const struct side *side)
+mr_line(const char *whose, const struct side *side)
 {
 	const struct bb_mr *mr = side->mr;
 
-	printf("MR of %s memory, lcore %u: %zu bytes at %p, lkey 0x%08x, rkey 0x%08x, %s\n",
-	       side->name, lcore, mr->len, mr->addr, mr->lkey, mr->rkey,
+	printf("MR of %s memory, %s: %zu bytes at %p, lkey 0x%08x, rkey 0x%08x, %s\n", side->name,
+	       whose, mr->len, mr->addr, mr->lkey, mr->rkey,
 	       mr->rkey != 0 ? "remote rights" : "local only");
 }
 
 static void
 mr_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 {
-	(void)conn;
+	char whose[WHOSE];
+
 	(void)qp;
-	mr_line(0, &t->remote);
+	mr_line(conn_name(conn, whose), &t->remote);
 }
 
 void
 show_mr(struct session *s)
 {
 	const struct test *t;
+	char whose[WHOSE];
 	uint32_t i;
 
 	if (served(s, mr_served))
 		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
-		mr_line(i, &t->local);
-		mr_line(i, &t->remote);
+		worker_name(&s->run, i, whose);
+		mr_line(whose, &t->local);
+		mr_line(whose, &t->remote);
 	}
 }
 
 /* @return whether @qp had a WQE that failed. */
 static uint32_t
-wqe_text(uint32_t lcore, uint32_t index, struct bb_qp *qp)
+wqe_text(const char *whose, uint32_t index, struct bb_qp *qp)
 {
 	char text[BB_ERROR_TEXT_MAX];
 
 	if (qp == NULL || bb_qp_error_text(qp, text, sizeof(text)) <= 0)
 		return 0;
-	printf("lcore %u, pair %u:\n%s", lcore, index, text);
+	printf("%s, pair %u:\n%s", whose, index, text);
 	return 1;
 }
 
 static void
 wqe_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 {
+	char whose[WHOSE];
+
 	(void)t;
-	if (wqe_text(0, conn, qp) == 0)
-		printf("lcore 0, pair %u: no WQE has failed\n", conn);
+	if (wqe_text(conn_name(conn, whose), 0, qp) == 0)
+		printf("%s, pair 0: no WQE has failed\n", whose);
 }
 
 /* The first failed WQE of each queue pair, with the keys it named. */
@@ -155,6 +184,7 @@ void
 show_wqe(struct session *s)
 {
 	const struct test *t;
+	char whose[WHOSE];
 	uint32_t i, k, n = 0;
 
 	if (s->run.server != NULL && served(s, wqe_served))
@@ -163,7 +193,8 @@ show_wqe(struct session *s)
 		for (k = 0; k < 2 * t->npairs; k++) {
 			const struct pair *p = &t->pairs[k / 2];
 
-			n += wqe_text(i, p->index, k % 2 == 0 ? p->qp : p->peer);
+			n += wqe_text(worker_name(&s->run, i, whose), p->index,
+				      k % 2 == 0 ? p->qp : p->peer);
 		}
 	}
 	if (n == 0)

@@ -144,7 +144,9 @@ class Prompt(AppTest):
         """Two lcores of EAL on the processors there are, beside the main one."""
         eal = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[-1], CPUS[0])] + EAL
         res = self.script(['set op write,send', 'set size 64', 'set lcores 2', 'set verify on',
-                           'set qps-per-lcore 2', 'set duration 0.05', 'start', 'wait'], eal=eal)
+                           'set qps-per-lcore 2', 'set duration 0.05', 'start', 'wait', 'show qp'], eal=eal)
+        self.assertEqual(set(re.findall(r'QP 0x\w+ (lcore \d+) pair \d', res.out)),
+                         {'lcore 1', 'lcore 2'})
         self.assertEqual(self.rows(res), [('write', 64, 2, 2), ('send', 64, 2, 2)])
         batch = self.run_json(['--op', 'write', '--size', '64', '--worker-lcores', '2', '--verify',
                                '--duration', '0.05'], eal)
@@ -162,12 +164,21 @@ class Prompt(AppTest):
         receives = [int(n) for n in re.findall(r'target: RTS, .* receives (\d+) of', ended)]
         done = row['rate']['ops'] + row['latency_ns']['samples']
         self.assertEqual((len(posted), sum(posted), receives), (2, done, posted))
-        cqes = re.search(r'CQ of receives, lcore 0: depth \d+, CQEs (\d+), errors 0', res.out)
+        cqes = re.search(r'CQ of receives, lcore \d+: depth \d+, CQEs (\d+), errors 0', res.out)
         self.assertEqual(int(cqes.group(1)), done)
         self.assertRegex(res.out, r"MR of the initiator's memory, .* rkey 0x00000000, local only")
         self.assertRegex(res.out, r"MR of the target's memory, .* remote rights")
         self.assertIn('no WQE has failed', res.out)
         self.assertIn('errors found 0', res.out)
+
+    def test_cut_short(self):
+        """A row that has no latencies yet does not show any."""
+        res = self.script(['set op write', 'set size 64', 'set duration 600', 'start', 'show latency',
+                           'stop', 'show latency', 'help start'])
+        self.assertRegex(res.out, r'write +64 .* +- +- +- +- .*cut short')
+        self.assertIn('no latencies yet; a row takes them behind its rates', res.out)
+        self.assertIn('no latencies yet; start a row', res.out)
+        self.assertIn('\nstart: run every', res.out)
 
     def test_show_wqe(self):
         """A request that failed: its WQE, its keys and the device's count of the reason."""
@@ -184,7 +195,8 @@ class Prompt(AppTest):
         res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'set verify on',
                            'fault drop 2', 'fault duplicate 5', 'fault', 'start', 'fault none',
                            'wait', 'show errors', 'fault none', 'start', 'wait', 'show errors',
-                           'fault stall often', 'fault drop 1000', 'fault', 'fault melt 1'], rc=1)
+                           'fault stall often', 'fault drop 1000', 'fault delay 1.5', 'fault drop',
+                           'fault stall 1', 'fault', 'fault melt 1'], rc=1)
         self.assertEqual([r['ok'] for r in res.json['rows']], [True, True])
         self.assertIn('device soft0,wire=1,tx_drop=2,tx_dup=5\n', res.out)
         lost = [int(n) for n in re.findall(r'out of sequence (\d+)', res.out)]
@@ -193,8 +205,11 @@ class Prompt(AppTest):
         self.assertGreater(twice[0], 0)
         self.assertEqual((lost[1], twice[1]), (0, 0))
         self.assertIn('stop what runs first', res.err)
-        self.assertIn('it is as it was', res.err)
-        self.assertEqual(res.err.count('give a kind and how much'), 2)
+        for wrong in ('stall often: give PERCENT:MILLISECONDS', 'drop 1000: give a percentage up to 100',
+                      'delay 1.5: give microseconds', 'drop: give a percentage', 'stall 1: give PERCENT'):
+            self.assertIn('testrdma: fault ' + wrong, res.err)
+        self.assertIn('as in fault stall 1:20\n', res.err)
+        self.assertEqual(res.err.count('give a kind and how much'), 1)
         self.assertTrue(res.out.rstrip().endswith('testrdma> fault melt 1'), res.out)
 
     def test_file(self):

@@ -256,7 +256,6 @@ class Results(AppTest):
             if not line.startswith('op '):
                 form = re.sub(r'\d+(?:\\\.\d+)?', r'[0-9.]+', form)
             form = re.sub(r' \+([kMG]?B)\b', r' +[kMG]?B', form)
-            form = re.sub(r'lcores?', 'lcores?', form)
             self.assertRegex(shown, '(?m)^ *%s$' % form, line)
 
 
