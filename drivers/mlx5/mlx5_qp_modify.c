@@ -21,9 +21,14 @@
 /* MLX5_ATOMIC_MODE_8B: masked ones too, up to 8 bytes. */
 #define ATOMIC_MODE_8B 3u
 /* What mlx5_ib gives for UD in every transition, whatever the port's MTU: 4096 bytes, 2^12. */
-#define UD_MTU_CODE   5u
-#define UD_LOG_MSG    12u
-#define OPTPAR_ACCESS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
+#define UD_MTU_CODE 5u
+#define UD_LOG_MSG  12u
+/*
+ * An acknowledgement is asked for every 2^8 packets of a message at least, as by mlx5_ib
+ * (MLX5_IB_ACK_REQ_FREQ) and UCX. 0 would be for every packet.
+ */
+#define LOG_ACK_REQ_FREQ 8u
+#define OPTPAR_ACCESS    (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
 
 struct xfer {
 	struct mlx5_dev *d;
@@ -159,6 +164,7 @@ fill_rts(struct xfer *x)
 	set_qkey(x, true);
 	if (x->qp->ctrl->init.type != BB_QPT_RC)
 		return opt_access(x);
+	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_ACK_REQ_FREQ, LOG_ACK_REQ_FREQ);
 	bb_prm_set(x->ads, BB_PRM_ADS_ACK_TIMEOUT, a->timeout);
 	bb_prm_set(x->qpc, BB_PRM_QPC_RETRY_COUNT, a->retry_cnt);
 	bb_prm_set(x->qpc, BB_PRM_QPC_RNR_RETRY, a->rnr_retry);

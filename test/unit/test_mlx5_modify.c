@@ -292,6 +292,8 @@ rtr2rts_and_on(void **state)
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_SRA_MAX), 2);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RETRY_COUNT), 6);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RNR_RETRY), 3);
+	/* An acknowledgement every 2^8 packets, not for each. */
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_LOG_ACK_REQ_FREQ), 8);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT), 17);
 
 	a.access = BB_ACCESS_REMOTE_READ;
