@@ -7,6 +7,7 @@ operations that it is of."""
 import json
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -56,6 +57,41 @@ class Overhead(AppTest):
         # To post is what a mix does otherwise, and of its operations a WRITE takes least; the
         # device's part is that of any application.
         self.assertLessEqual(mixed - write, (MOST - 1) * whole)
+
+
+class Times(AppTest):
+    """The same by the clock, for a machine with nothing else to do: meson does not run this."""
+    PAIRS = 25
+
+    def rows(self, cmd):
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            proc = subprocess.run(cmd + ['--json', f.name], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+            self.assertEqual(proc.returncode, 0, proc.stdout + proc.stderr)
+            with open(f.name) as again:
+                return json.load(again)['rows']
+
+    def ours(self):
+        """
+        Millions of writes in a second, 32 under way as in bench; and for a millisecond, as short as
+        there: more would meet more pauses of the machine.
+        """
+        rows = self.rows([self.program] + lcores() + EAL + [
+            '--', '--op', 'write', '--size', '8', '--inline', '8', '--depth', '32', '--burst', '32',
+            '--signal-every', '32', '--duration', '0.002'])
+        return rows[0]['rate']['mops']
+
+    def bench(self):
+        rows = self.rows([BENCH, '--case', 'inline', '--repeat', '1'])
+        return next(row['ours'] for row in rows if row['case'] == 'inline/batch32/last')
+
+    def test_write(self):
+        ours, bench = zip(*((self.ours(), self.bench()) for _ in range(self.PAIRS)))
+        print('\n%d runs each, in turn; writes of 8 bytes inline, 32 to a doorbell and a CQE, M/s' %
+              self.PAIRS)
+        for name, of in (('median', statistics.median), ('fastest', max)):
+            print('%-8s testrdma %5.1f   bench %5.1f   time of a write %.3f x' % (
+                name, of(ours), of(bench), of(bench) / of(ours)))
 
 
 if __name__ == '__main__':
