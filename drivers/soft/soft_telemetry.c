@@ -56,5 +56,5 @@ RTE_INIT(soft_telemetry_init)
 {
 	rte_telemetry_register_cmd("/bluebell/roce/drops", soft_telemetry_drops,
 				   "Packets a software device dropped, by reason. "
-				   "Parameters: device");
+				   "Parameters: software device");
 }

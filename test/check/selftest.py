@@ -14,6 +14,7 @@ import length
 import porting
 import snippets
 import symbols
+import telemetry
 import texts
 
 # A small tree that keeps all rules. Every case below breaks one.
@@ -220,6 +221,22 @@ class Porting(unittest.TestCase):
         self.assertEqual(porting.missing(header, 'rdma_post_a, rdma_b   c()'),
                          ({'rdma_post_a', 'rdma_b'}, []))
         self.assertEqual(porting.missing(header, 'rdma_post_a, rdma_bc')[1], ['rdma_b'])
+
+
+class Telemetry(unittest.TestCase):
+    SOURCE = ('rte_telemetry_register_cmd("/bluebell/qp/list", qp_list,\n\t"QP numbers. "\n'
+              '\t"Parameters: device[,first]");\nbb_tel_dict_uint(d, "qpn", qp->qpn);\n'
+              '#define ADD(field) x(d, #field)\n\tADD(flushed);\n[LOST] = "drop_icrc",\n')
+    GUIDE = ('   * - ``/bluebell/qp/list``\n     - device[,first]\n     - its ``qpn``, '
+             '``flushed``, ``drop_icrc``\n')
+
+    def test_telemetry(self):
+        self.assertEqual(telemetry.findings(self.GUIDE, self.SOURCE), [])
+        for was, becomes in (('qp/list', 'cq/list'), ('[,first]', ''), ('``qpn``', '``cqn``'),
+                             ('``flushed``', ''), ('``drop_icrc``', '``drop_crc``')):
+            self.assertTrue(telemetry.findings(self.GUIDE.replace(was, becomes), self.SOURCE), was)
+        self.assertTrue(telemetry.findings(self.GUIDE, self.SOURCE.replace('Parameters', 'With')))
+        self.assertTrue(telemetry.findings(self.GUIDE, ''))
 
 
 if __name__ == '__main__':
