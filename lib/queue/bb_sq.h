@@ -179,9 +179,10 @@ struct bb_sq_conf {
 	void *reg;
 	/** In place of dbrec and reg, which are NULL then: called by bb_sq_ring(); bb_sq_rung(). */
 	void (*ring)(struct bb_sq *sq);
-	/** As of struct bb_sq, both; NULL: bb_sq_post_slow(). */
+	/** As of struct bb_sq; NULL: bb_sq_post_slow(). */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
+	/** As of struct bb_sq. */
 	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      const struct bb_sge *piece);
 	void *driver;
