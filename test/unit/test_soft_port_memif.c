@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include <rte_version.h>
+
 #include "port_fixture.h"
 
 static struct rig ends[2] = {{.name = "net_memif0"}, {.name = "net_memif1"}};
@@ -92,6 +94,7 @@ test_carries(void **st)
 {
 	static const uint32_t sizes[] = {0, 8, 257, 2000, 4096};
 	struct soft_port_hold hold;
+	struct soft_port_info info;
 	uint64_t end;
 	uint32_t i, v6, n = 0;
 	struct out o;
@@ -119,7 +122,11 @@ test_carries(void **st)
 			assert_false(soft_port_hold_busy(&hold));
 		}
 	}
-	assert_int_equal(stats().tx_zero_copy, 6);
+	/* Those of 257 bytes and more, where net_memif sends chains right: see soft_port_eth.c. */
+	soft_port_info(ends[0].p, &info);
+	assert_int_equal(info.zero_copy, RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0) ||
+						 RTE_VERSION >= RTE_VERSION_NUM(26, 3, 0, 0));
+	assert_int_equal(stats().tx_zero_copy, info.zero_copy ? 6 : 0);
 	soft_port_close(ends[1].p);
 	soft_port_close(ends[0].p);
 }
