@@ -15,6 +15,7 @@
 #include "bb_cm_msg.h"
 #include "bb_connect.h"
 #include "bb_core.h"
+#include "bb_gid_priv.h"
 
 /* Something with a descriptor in the epoll set. */
 struct bb_cm_io {
@@ -86,7 +87,8 @@ struct bb_conn {
 	uint32_t npeer_regions;
 	uint8_t *peer_private; /* last that came, in memory of its own */
 	uint32_t peer_private_len;
-	uint8_t sgid[16];         /* the GID in use, to be found again */
+	uint8_t sgid[16]; /* the GID in use, to be found again */
+	struct bb_gid_said no_gid;
 	uint8_t rd_init, rd_resp; /* in force */
 	struct sockaddr_storage addr;
 	void *user;

@@ -157,8 +157,41 @@ log_equals(const char *dev, uint32_t port, const struct bb_gid_entry *list, unsi
 			BB_LOG(ERR, "%s:   %s", dev, bb_gid_text(&list[i], text, sizeof(text)));
 }
 
+/* FNV-1a (RFC 9923): of a refusal, never 0. */
+static uint64_t
+stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *list, unsigned int n)
+{
+	const uint32_t head[2] = {(uint32_t)ret, (uint32_t)want->family};
+	const uint8_t *parts[2] = {(const uint8_t *)head, (const uint8_t *)list};
+	const size_t lens[2] = {sizeof(head), n * sizeof(*list)};
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	size_t i, k;
+
+	for (i = 0; i < RTE_DIM(parts); i++)
+		for (k = 0; k < lens[i]; k++)
+			h = (h ^ parts[i][k]) * UINT64_C(0x100000001b3);
+	return h != 0 ? h : 1;
+}
+
+/* Another outcome than the last one: true, and it is remembered. */
+static bool
+news(struct bb_dev *dev, uint32_t port, struct bb_gid_said *said, uint64_t what)
+{
+	if (said->what == what) {
+		said->again += what != 0;
+		return false;
+	}
+	if (said->again != 0)
+		BB_LOG(NOTICE, "%s: port %u had no GID to use %u more times", dev->name, port,
+		       said->again);
+	said->what = what;
+	said->again = 0;
+	return true;
+}
+
 int
-bb_gid_choose(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want, uint8_t *index)
+bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
+		   uint8_t *index, struct bb_gid_said *said)
 {
 	struct bb_gid_entry list[BB_GID_MAX];
 	char text[128];
@@ -175,9 +208,12 @@ bb_gid_choose(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
 		return n;
 	ret = bb_gid_pick(list, (unsigned int)n, want, &rank);
 	if (ret >= 0) {
+		(void)news(dev, port, said, 0);
 		*index = list[ret].index;
 		return 0;
 	}
+	if (!news(dev, port, said, stands_for(ret, want, list, (unsigned int)n)))
+		return ret;
 	if (ret == -ENOTUNIQ) {
 		log_equals(dev->name, port, list, (unsigned int)n, want, rank);
 		return ret;
@@ -186,4 +222,12 @@ bb_gid_choose(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
 	for (i = 0; i < n; i++)
 		BB_LOG(ERR, "%s:   %s", dev->name, bb_gid_text(&list[i], text, sizeof(text)));
 	return ret;
+}
+
+int
+bb_gid_choose(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want, uint8_t *index)
+{
+	struct bb_gid_said said = {0};
+
+	return bb_gid_choose_said(dev, port, want, index, &said);
 }

@@ -20,6 +20,18 @@ const char *bb_kernel_name(const char *dev, const char *driver);
  * is that of the best). */
 int bb_gid_pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *want,
 		uint32_t *rank);
+/* A refusal of bb_gid_choose_said(), which has logged it. */
+struct bb_gid_said {
+	uint64_t what;  /* stands for the result and the list; 0: no refusal */
+	uint32_t again; /* the same since then, which were not logged */
+};
+
+/*
+ * bb_gid_choose() for who tries again and again: a refusal is logged when it is another than the
+ * last one, which @said remembers, with how often that was met.
+ */
+int bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
+		       uint8_t *index, struct bb_gid_said *said);
 /* 0: does not fit; else the larger the better. */
 uint32_t bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want);
 

@@ -6,6 +6,7 @@
  * port that flaps under traffic, a peer that is gone. Rounds: the argument, 20.
  */
 #include "../fakes/bare_eal.h"
+#include "bb_cm_priv.h"
 #include "connect_env.h"
 
 static struct pair p;
@@ -275,6 +276,56 @@ test_gives_up(void **st)
 	pair_close(&p);
 }
 
+static unsigned int
+lines(const char *text, const char *what)
+{
+	unsigned int n = 0;
+
+	for (; (text = strstr(text, what)) != NULL; text++)
+		n++;
+	return n;
+}
+
+/* The address is taken away: each try looks for it, and the first says so. */
+static void
+test_no_gid(void **st)
+{
+	struct bb_conn_info info = {0};
+	char *text = NULL;
+	size_t size = 0;
+	uint64_t end;
+	struct bb_region r;
+	struct link l;
+	FILE *log;
+
+	(void)st;
+	open_pair("soft0", NULL, &r);
+	link_up(&p, &l);
+	log = open_memstream(&text, &size);
+	assert_non_null(log);
+	rte_openlog_stream(log);
+	rte_log_set_global_level(RTE_LOG_ERR);
+	l.a->param.gid.exact = true;
+	memset(l.a->param.gid.raw, 0xcc, sizeof(l.a->param.gid.raw));
+	bb_conn_destroy(l.b);
+	expect(&p, &p.a, BB_CM_LOST);
+	for (end = wait_end(); info.tries < 20; bb_conn_query(l.a, &info)) {
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	rte_openlog_stream(NULL);
+	fclose(log);
+	assert_int_equal(lines(text, "no GID of port 1 is as asked"), 1);
+	free(text);
+	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
+	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
+	bb_conn_destroy(l.a);
+	bb_qp_destroy(l.qa);
+	bb_qp_destroy(l.qb);
+	pair_close(&p);
+}
+
 /* One that accepted is gone, and another one answers: it does not know the session. */
 static void
 test_restarted(void **st)
@@ -398,10 +449,10 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_error),     cmocka_unit_test(test_replay),
-		cmocka_unit_test(test_asked),     cmocka_unit_test(test_gives_up),
-		cmocka_unit_test(test_restarted), cmocka_unit_test(test_several),
-		cmocka_unit_test(test_flap),
+		cmocka_unit_test(test_error),    cmocka_unit_test(test_no_gid),
+		cmocka_unit_test(test_replay),   cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_gives_up), cmocka_unit_test(test_restarted),
+		cmocka_unit_test(test_several),  cmocka_unit_test(test_flap),
 	};
 
 	if (argc > 1)

@@ -193,6 +193,62 @@ test_choose(void **st)
 			    "192.0.2.1 RoCE v2, index 4, eth0.5, VLAN 5");
 }
 
+static unsigned int
+lines(const char *what)
+{
+	const char *at = log_text;
+	unsigned int n = 0;
+
+	fflush(log_file);
+	for (; at != NULL && (at = strstr(at, what)) != NULL; at++)
+		n++;
+	return n;
+}
+
+/* Who tries again and again: each refusal is logged when it is new, and counted while it lasts. */
+static void
+test_said(void **st)
+{
+	struct fixture *f = *st;
+	struct bb_gid_said said = {0};
+	struct bb_gid_want want;
+	struct bb_gid gid;
+	uint8_t index = 77;
+	int i;
+
+	bb_gid_want_init(&want);
+	want.exact = true;
+	memset(want.raw, 0xcc, sizeof(want.raw));
+	log_begin();
+	for (i = 0; i < 100; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 1);
+	assert_int_equal(said.again, 99);
+	/* The list is another one, the answer is not. */
+	fake.gid_shift = 8;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 2);
+	assert_int_equal(lines("99 more times"), 1);
+	assert_int_equal(index, 77);
+	/* It is there, and gone again. */
+	assert_int_equal(bb_gid_query(f->dev, 1, 0, &gid), 0);
+	memcpy(want.raw, gid.raw, 16);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), 0);
+	assert_int_equal(lines("2 more times"), 1);
+	assert_int_equal(said.what, 0);
+	fake.gid_shift = 0;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 3);
+	/* Without a memory each is logged. */
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 5);
+	log_expect("no GID of port 1 is as asked");
+}
+
 int
 main(void)
 {
@@ -201,6 +257,7 @@ main(void)
 		cmocka_unit_test(test_ambiguous),
 		cmocka_unit_test(test_sysfs),
 		cmocka_unit_test_setup_teardown(test_choose, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_said, fixture_setup, fixture_teardown),
 	};
 
 	fake_eal_init();
