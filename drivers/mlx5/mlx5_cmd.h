@@ -55,7 +55,7 @@ enum mlx5_uar_type {
 
 struct mlx5_uar {
 	uint8_t *reg_addr;  /* the register to ring: base_addr + 0x800 or + 0xa00 */
-	uint8_t *base_addr; /* of the UAR page */
+	uint8_t *base_addr; /* of the UAR with the register: 4 KiB, whatever page the host has */
 	uint32_t page_id;   /* what CREATE_QP and CREATE_CQ name */
 };
 

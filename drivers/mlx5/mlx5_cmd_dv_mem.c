@@ -11,6 +11,9 @@
 #include "bb_driver.h"
 #include "mlx5_cmd_dv.h"
 
+/* Of the device, whatever pages the host has (kernel: MLX5_ADAPTER_PAGE_SIZE). */
+#define UAR_SIZE 4096u
+
 struct dv_umem {
 	struct mlx5_umem base;
 	struct mlx5dv_devx_umem *dv;
@@ -130,7 +133,14 @@ dv_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **ua
 		return ret;
 	}
 	u->base.reg_addr = u->dv->reg_addr;
-	u->base.base_addr = u->dv->base_addr;
+	/*
+	 * libmlx5's base_addr is that of the mapping: a page of the host, which may hold 16 UARs
+	 * (mlx5_insert_dyn_uuars()), and NULL for some registers of older versions (DPDK's
+	 * mlx5_devx_alloc_uar() retries). The device takes doorbells by the UAR that CQ and QP
+	 * name, and that is the register's.
+	 */
+	u->base.base_addr =
+		(uint8_t *)u->dv->reg_addr - ((uintptr_t)u->dv->reg_addr & (UAR_SIZE - 1));
 	u->base.page_id = u->dv->page_id;
 	dv_born(c);
 	*uar = &u->base;

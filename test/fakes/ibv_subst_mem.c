@@ -90,6 +90,8 @@ mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *umem)
 struct mlx5dv_devx_uar *
 mlx5dv_devx_alloc_uar(struct ibv_context *context, uint32_t flags)
 {
+	/* The first UAR of a 64 KiB page of the host: not that of the register. */
+	static uint64_t first[4096 / 8];
 	struct mlx5_uar *soft;
 	struct uar *u;
 	int err = turn(__func__), ret;
@@ -105,7 +107,7 @@ mlx5dv_devx_alloc_uar(struct ibv_context *context, uint32_t flags)
 	u->ctx = ctx_of(context);
 	u->soft = soft;
 	u->pub.reg_addr = soft->reg_addr;
-	u->pub.base_addr = soft->base_addr;
+	u->pub.base_addr = first;
 	u->pub.page_id = soft->page_id;
 	LIST_INSERT_HEAD(&subst_uars, u, link);
 	return &u->pub;
