@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Memory regions between two peers: rights, iova, kinds of memory, sizes, re-registration. */
+/* Memory regions between two peers: rights, iova, kinds of memory, sizes. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* memfd_create() */
 #endif
@@ -9,91 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "mlx5_env.h"
-
-#define LW   BB_ACCESS_LOCAL_WRITE
-#define RW   BB_ACCESS_REMOTE_WRITE
-#define RR   BB_ACCESS_REMOTE_READ
-#define RA   BB_ACCESS_REMOTE_ATOMIC
-#define PAGE 4096u
-
-enum op {
-	OP_WRITE,
-	OP_READ,
-	OP_ATOMIC
-};
-
-static void
-again(struct env *e)
-{
-	struct bb_event ev;
-
-	assert_int_equal(bb_qp_destroy(e->a.qp), 0);
-	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
-	while (bb_event_get(e->a.dev, &ev) == 0 || bb_event_get(e->b.dev, &ev) == 0)
-		;
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
-}
-
-/* One operation of @len bytes between a's memory and @raddr of b; its status. */
-static enum bb_wc_status
-run(struct env *e, enum op op, struct bb_sge sge, uint64_t raddr, uint32_t rkey)
-{
-	struct bb_qp *qp = e->a.qp;
-	struct bb_wc wc;
-	int ret;
-
-	switch (op) {
-	case OP_WRITE:
-		ret = bb_post_write(qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED);
-		break;
-	case OP_READ:
-		ret = bb_post_read(qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED);
-		break;
-	default:
-		sge.len = 8;
-		ret = bb_post_fetch_add(qp, 1, &sge, raddr, rkey, 1, BB_SEND_SIGNALED);
-	}
-	assert_int_equal(ret, 1);
-	bb_qp_ring(qp);
-	env_poll(e, &e->a, &wc, 1);
-	assert_int_equal(wc.wr_id, 1);
-	if (wc.status != BB_WC_SUCCESS)
-		again(e);
-	return wc.status;
-}
-
-static void
-check(struct env *e, enum op op, uint64_t raddr, uint32_t rkey, enum bb_wc_status want)
-{
-	enum bb_wc_status got = run(e, op, sge_of(&e->a, 0, 64), raddr, rkey);
-
-	if (got != want)
-		fail_msg("operation %d: %s, not %s", op, bb_wc_status_name(got),
-			 bb_wc_status_name(want));
-}
-
-/* WRITE and READ of 64 bytes at @raddr reach @mem. */
-static void
-reaches(struct env *e, uint64_t raddr, uint32_t rkey, uint8_t *mem, uint32_t seed)
-{
-	fill(e->a.buf, 64, seed);
-	check(e, OP_WRITE, raddr, rkey, BB_WC_SUCCESS);
-	assert_memory_equal(mem, e->a.buf, 64);
-	memset(e->a.buf, 0, 64);
-	check(e, OP_READ, raddr, rkey, BB_WC_SUCCESS);
-	assert_memory_equal(e->a.buf, mem, 64);
-}
-
-static uint8_t *
-map(size_t len, int prot)
-{
-	void *p = mmap(NULL, len, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
-}
+#include "mem_env.h"
 
 /* Each set of rights that the man page allows, and each operation of a peer. */
 static void
@@ -492,120 +408,12 @@ kinds_of_memory(void **state)
 	munmap(p, 16 * PAGE);
 }
 
-/* The key stays, and means something else the moment the call returns. */
-static void
-rereg_in_place(void **state)
-{
-	struct env *e = *state;
-	uint64_t at = raddr_of(&e->b, 0), there = raddr_of(&e->b, 8 * PAGE);
-	struct bb_pd *pd;
-	struct bb_mr *mr;
-	uint32_t rkey;
-
-	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4 * PAGE, LW | RW | RR, &mr), 0);
-	rkey = mr->rkey;
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RR), 0);
-	assert_int_equal(mr->rkey, rkey);
-	check(e, OP_READ, at, rkey, BB_WC_SUCCESS);
-	check(e, OP_WRITE, at, rkey, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RW | RR), 0);
-	reaches(e, at, rkey, e->b.buf, 1);
-	/* Elsewhere, and shorter. */
-	assert_int_equal(
-		bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, e->b.buf + 8 * PAGE, 100, 0), 0);
-	assert_int_equal(mr->rkey, rkey);
-	reaches(e, there + 36, rkey, e->b.buf + 8 * PAGE + 36, 2);
-	check(e, OP_READ, there + 37, rkey, BB_WC_REM_ACCESS_ERR);
-	check(e, OP_READ, at, rkey, BB_WC_REM_ACCESS_ERR);
-	/* Another PD: none of these QPs'. */
-	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_PD, pd, NULL, 0, 0), 0);
-	assert_int_equal(mr->rkey, rkey);
-	check(e, OP_READ, there, rkey, BB_WC_REM_ACCESS_ERR);
-	assert_int_equal(bb_pd_free(pd), -EBUSY);
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_PD, e->b.pd, NULL, 0, 0), 0);
-	reaches(e, there, rkey, e->b.buf + 8 * PAGE, 3);
-	assert_int_equal(bb_pd_free(pd), 0);
-	assert_int_equal(bb_mr_dereg(mr), 0);
-}
-
-/* More memory than the key has room for, or another kind: the old key dies. */
-static void
-rereg_new_key(void **state)
-{
-	struct env *e = *state;
-	uint64_t at = raddr_of(&e->b, 0);
-	struct bb_mr *mr;
-	uint32_t old;
-
-	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, PAGE, LW | RW | RR, &mr), 0);
-	old = mr->rkey;
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, e->b.buf, 32 * PAGE, 0), 0);
-	assert_int_not_equal(mr->rkey, old);
-	reaches(e, at, mr->rkey, e->b.buf, 1);
-	reaches(e, at + 31 * PAGE, mr->rkey, e->b.buf + 31 * PAGE, 2);
-	check(e, OP_READ, at, old, BB_WC_REM_ACCESS_ERR);
-	old = mr->rkey;
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0,
-				     LW | RW | RR | BB_ACCESS_MW_BIND),
-			 0);
-	check(e, OP_READ, at, old, mr->rkey == old ? BB_WC_SUCCESS : BB_WC_REM_ACCESS_ERR);
-	reaches(e, at, mr->rkey, e->b.buf, 3);
-	assert_int_equal(bb_mr_dereg(mr), 0);
-}
-
-/* Refused by the device: the region is as it was. */
-static void
-rereg_refused(void **state)
-{
-	struct env *e = *state;
-	uint8_t *ro = map(PAGE, PROT_READ);
-	struct bb_mr *mr, was;
-
-	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, PAGE, LW | RW | RR, &mr), 0);
-	was = *mr;
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, ro, PAGE, 0), -EFAULT);
-	assert_memory_equal(mr, &was, sizeof(was));
-	reaches(e, raddr_of(&e->b, 0), mr->rkey, e->b.buf, 1);
-	assert_int_equal(
-		bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION | BB_MR_REREG_ACCESS, NULL, ro, PAGE, RR),
-		0);
-	/* ib_umem_check_rereg(): memory pinned for reading does not become writable. */
-	was = *mr;
-	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, LW | RR), -EACCES);
-	assert_memory_equal(mr, &was, sizeof(was));
-	check(e, OP_READ, (uintptr_t)ro, mr->rkey, BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(mr), 0);
-	munmap(ro, PAGE);
-}
-
-static int
-started(void **state)
-{
-	static struct env e;
-
-	env_start(&e);
-	*state = &e;
-	return 0;
-}
-
-static int
-stopped(void **state)
-{
-	env_stop(*state);
-	return 0;
-}
-
-#define TEST(f_) cmocka_unit_test_setup_teardown(f_, started, stopped)
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(rights),        TEST(local_rights),    TEST(iova),
-		TEST(on_demand),     TEST(on_demand_forms), TEST(relaxed),
-		TEST(large),         TEST(kinds_of_memory), TEST(rereg_in_place),
-		TEST(rereg_new_key), TEST(rereg_refused),
+		TEST(rights),          TEST(local_rights), TEST(iova),  TEST(on_demand),
+		TEST(on_demand_forms), TEST(relaxed),      TEST(large), TEST(kinds_of_memory),
 	};
 	int ret = env_eal_init("mlx5_mem");
 
