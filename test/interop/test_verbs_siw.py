@@ -19,12 +19,11 @@ import namespace  # noqa: E402
 import test_rdmacm as cm  # noqa: E402
 
 # A host without a listener answers at once: with TCP's reset. So cm.mute_host has no place here.
-CASES = [cm.ours('rping-server 20', 'rping-client 20'), cm.ipv6,
-         cm.ours('cycle-server {cycle}', 'cycle-client {cycle}'),
-         cm.ours('many-server 16', 'many-client 16'), cm.ours('no-server', 'no-client'),
-         cm.killed('server'), cm.nobody, cm.rping_calls, cm.rping_serves, cm.ucmatose_calls,
-         cm.rejects_theirs]
-MORE = [cm.mute, cm.killed('client'), cm.no_host, cm.ucmatose_serves]
+# Nor have those whose server may be the first to say something: the calling side has to be (RFC
+# 5044, 7.1), as siw gives up when an answer of MPA has more behind it: cycle, many, ucmatose.
+CASES = [cm.ours('rping-server 20', 'rping-client 20'), cm.ipv6, cm.ours('no-server', 'no-client'),
+         cm.killed('server'), cm.nobody, cm.rping_calls, cm.rping_serves, cm.rejects_theirs]
+MORE = [cm.mute, cm.killed('client'), cm.no_host]
 
 
 def main():
@@ -32,7 +31,6 @@ def main():
     p.add_argument('cm_peer')
     p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
     p.add_argument('--all', action='store_true', help='what waits, too')
-    p.add_argument('--cycles', type=int, default=20, help='connections made and ended')
     args = p.parse_args()
     reason = guest.missing_siw(args.suite)
     if reason:
@@ -40,7 +38,7 @@ def main():
     namespace.enter()
     with guest.Guest(suite=args.suite) as there:
         there.change_to_siw()
-        peers = cm.Peers(there, args.cm_peer, args.cycles, 'siw0')
+        peers = cm.Peers(there, args.cm_peer, 0, 'siw0')
         cm.hold(peers, CASES + MORE if args.all else CASES)
     return 0
 
