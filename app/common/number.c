@@ -38,6 +38,10 @@ number_parse(const char *s, size_t len, uint64_t *v)
 	case 'G':
 		shift = 30;
 		break;
+	case 't':
+	case 'T':
+		shift = 40;
+		break;
 	}
 	if (end[shift != 0] != '\0')
 		return "is not a number (examples: 64, 4K, 1M)";

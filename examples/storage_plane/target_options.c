@@ -37,7 +37,8 @@ static const char text[] =
 	"\n"
 	"What it serves\n"
 	"  --file FILE      a file or a block device; locked against a second target\n"
-	"  --size BYTES     make the file, or make it so long; of a device: use so much\n"
+	"  --size BYTES     make the file, or make it so long; of a device: use so much;\n"
+	"                   a multiple of --block; with K, M, G or T behind it\n"
 	"  --block BYTES    512 to 4096 (default 4096): what offsets and lengths are multiples of\n"
 	"  --read-only      refuse writes\n"
 	"  --buffered       through the page cache; the default is O_DIRECT where the file system\n"
@@ -176,6 +177,11 @@ target_options_parse(void *opt, int argc, char **argv)
 	if ((o->file.block & (o->file.block - 1)) != 0 || o->max_io % o->file.block != 0) {
 		say("--block %u, --max-io %u: give a power of two, and a multiple of it",
 		    o->file.block, o->max_io);
+		return -1;
+	}
+	if (o->file.size % o->file.block != 0) {
+		say("--size %" PRIu64 ": give a multiple of --block %u", o->file.size,
+		    o->file.block);
 		return -1;
 	}
 	if ((uint64_t)o->clients * o->depth > 32768) {

@@ -106,6 +106,7 @@ class Storage(StorageTest):
         try:
             for args, words in (([], ['--file']), (['--file', 'x', '--io', 'fast'], ['uring or sync']),
                                 (['--file', 'x', '--block', '1000'], ['power of two']),
+                                (['--file', 'x', '--size', '1000'], ['--size 1000', 'multiple of --block 4096']),
                                 (['--file', 'x', '--depth', '256', '--clients', '1000'], ['32768'])):
                 self.usage_error(args, *words, eal=EAL)
             for args, words in ((['--file', '/none/x'], 'No such file'),

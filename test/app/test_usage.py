@@ -88,6 +88,10 @@ class Usage(AppTest):
                             ('qps', '99999'), ('sgl', '0'), ('sgl', '17'), ('offset', '64'),
                             ('seed', '-1'), ('seed', ''), ('depth', '16x')):
             self.usage_error(['--' + option, bad], '--' + option, 'give a number from')
+        # What is no number, and what is one but too large: bytes have letters up to T.
+        self.usage_error(['--depth', '1P'], '--depth 1P is not a number')
+        self.usage_error(['--depth', '1T'], '--depth 1T is out of range')
+        self.usage_error(['--depth', '99999999T'], '--depth 99999999T is out of range')
 
     def test_duration(self):
         for bad in ('0', '-1', 'soon', 'nan', 'inf', '', '1e9'):
