@@ -83,6 +83,7 @@ struct soft_wire {
 		uint32_t crc;                 /* of the ICRC, behind the QP number */
 		uint32_t end;                 /* bytes of the frame; 0: none is expected */
 		uint32_t len;                 /* of its payload */
+		uint32_t unused;              /* a power of two: it is found by its index */
 	} expect[2];
 	uint32_t expect_met; /* frames, since the last one was learnt */
 	uint32_t expect_missed;
@@ -219,9 +220,8 @@ bool soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
  */
 bool soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *frame,
 			uint32_t len);
-/* A packet went through all checks. */
-void soft_wire_learn(struct soft_wire *w, const struct soft_packet *p,
-		     const struct bb_roce_pkt *pkt);
+/* A packet went through all checks, and passed or not. */
+void soft_wire_learn(struct soft_wire *w, const struct soft_packet *p);
 /* Its queue pair expects nothing any more. */
 static inline void
 soft_wire_forget(struct soft_wire *w)

@@ -28,6 +28,7 @@
 
 /* What is compared ends in front of the lower two bytes of the QP number, which find the QP. */
 static_assert(SOFT_WIRE_HEAD == AT_PSN - 2, "the QP number is in between");
+static_assert(SOFT_WIRE_HEAD == 48, "three words of 16 bytes");
 
 #define LEARN_EVERY 16u
 
@@ -37,17 +38,24 @@ expect_of(const struct soft_wire *w, const uint8_t *p)
 	return &w->expect[p[AT_BTH] == (BB_ROCE_RC | BB_ROCE_ACK)];
 }
 
+typedef uint64_t word16 __attribute__((vector_size(16)));
+
+static inline word16
+differ16(const uint8_t *a, const uint8_t *b)
+{
+	word16 x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return x ^ y;
+}
+
 static inline bool
 same_head(const uint8_t *a, const uint8_t *b)
 {
-	uint64_t x[SOFT_WIRE_HEAD / 8], y[SOFT_WIRE_HEAD / 8], diff = 0;
-	uint32_t i;
+	word16 diff = differ16(a, b) | differ16(a + 16, b + 16) | differ16(a + 32, b + 32);
 
-	memcpy(x, a, sizeof(x));
-	memcpy(y, b, sizeof(y));
-	for (i = 0; i < SOFT_WIRE_HEAD / 8; i++)
-		diff |= x[i] ^ y[i];
-	return diff == 0;
+	return (diff[0] | diff[1]) == 0;
 }
 
 static inline uint32_t
@@ -136,28 +144,39 @@ is_plain(const struct soft_wire *w, const struct soft_packet *p)
 	const uint8_t *udp = p->ip + 20, *bth = udp + 8;
 
 	/* The PMD may have checked the IP header and not found the right sum in it. */
-	return p->plain && (o->defect | o->fault) == 0 && !soft_net_faulty(&o->rx_fault) &&
-	       p->ip_len == 20 && soft_be32(p->ip) << 16 == p->len << 16 &&
+	return (o->defect | o->fault) == 0 && !soft_net_faulty(&o->rx_fault) && p->ip_len == 20 &&
+	       soft_be32(p->ip) << 16 == p->len << 16 &&
 	       soft_port_csum(NULL, NULL, 0, 0, p->ip, 20) == 0 &&
 	       soft_be32(udp + 4) == (p->len - 20) << 16 && bth[4] == 0;
 }
 
-void
-soft_wire_learn(struct soft_wire *w, const struct soft_packet *p, const struct bb_roce_pkt *pkt)
+static __rte_noinline void
+learn(struct soft_wire *w, const struct soft_packet *p, struct soft_wire_expect *x)
 {
 	const uint8_t *udp = p->ip + 20, *bth = udp + 8;
-	struct soft_wire_expect *x = &w->expect[pkt->opcode == (BB_ROCE_RC | BB_ROCE_ACK)];
+	uint32_t len = p->len - 28 - BB_ROCE_ICRC_LEN;
+	struct bb_roce_pkt pkt;
 
-	if (pkt->opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY) && x == w->expect)
-		return;
-	/* What is of no use need not be learnt each time. */
-	if (w->expect_met == 0 && w->expect_missed++ % LEARN_EVERY != 0)
-		return;
-	if (!is_plain(w, p) || !bb_roce_short_repeats(&w->roce, pkt, p->net))
+	if (!is_plain(w, p) || bb_roce_icrc_begin(p->ip, 20, udp, bth, len) != le32(bth + len) ||
+	    bb_roce_parse(&pkt, bth, len) != BB_ROCE_OK ||
+	    !bb_roce_short_repeats(&w->roce, &pkt, p->net))
 		return;
 	w->expect_met = 0;
 	memcpy(x->head, p->ip - AT_IP, sizeof(x->head));
 	x->crc = bb_roce_icrc_begin(p->ip, 20, udp, bth, AT_PSN - AT_BTH);
 	x->end = AT_IP + p->len;
-	x->len = pkt->len;
+	x->len = pkt.len;
+}
+
+void
+soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
+{
+	uint8_t opcode = p->ip[AT_BTH - AT_IP];
+
+	if (opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY) && opcode != (BB_ROCE_RC | BB_ROCE_ACK))
+		return;
+	/* What is of no use need not be learnt each time. */
+	if (w->expect_met == 0 && w->expect_missed++ % LEARN_EVERY != 0)
+		return;
+	learn(w, p, &w->expect[opcode == (BB_ROCE_RC | BB_ROCE_ACK)]);
 }

@@ -182,13 +182,10 @@ soft_wire_input(struct soft_engine *e, struct soft_qp *qp, const struct soft_pac
 		soft_wire_lost(e->dev, drop);
 		return;
 	}
-	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e)) {
+	if (likely(qp != NULL && qp->wire != NULL && qp->engine == e))
+		soft_wire_rx(e, qp->wire, &pkt, p->net);
+	else
 		soft_wire_lost(e->dev, SOFT_LOST_NO_QP);
-		return;
-	}
-	soft_wire_rx(e, qp->wire, &pkt, p->net);
-	if (p->plain)
-		soft_wire_learn(qp->wire, p, &pkt);
 }
 
 /* Is it as long as the shortest one? */
@@ -231,6 +228,8 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	if (likely(qp->engine == e && !soft_net_faulty(&dev->opts.rx_fault))) {
 		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
 		soft_wire_input(e, qp, p);
+		if (p->plain)
+			soft_wire_learn(qp->wire, p);
 		return;
 	}
 	m = soft_packet_room(qp->engine) ? malloc(sizeof(*m) + p->len) : NULL;

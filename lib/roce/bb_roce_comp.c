@@ -131,12 +131,16 @@ go_back(struct bb_roce_qp *qp, uint64_t *count)
 static inline bool
 settle(struct bb_roce_qp *qp, uint32_t psn, bool itself, uint64_t now)
 {
-	uint32_t end = bb_roce_psn_add(psn, itself), una;
-	bool missing;
+	const struct bb_roce_req *req = &qp->req;
+	uint32_t end = bb_roce_psn_add(psn, itself), una = end;
+	bool missing = false;
 
-	una = acknowledged(qp, end, &missing);
-	if (una != end)
-		una = acknowledged(qp, psn, &missing);
+	/* With nothing out that is answered with data, nothing of that can be missing. */
+	if (req->rd_atomic != 0 || req->nxt != req->sent) {
+		una = acknowledged(qp, end, &missing);
+		if (una != end)
+			una = acknowledged(qp, psn, &missing);
+	}
 	progress(qp, una, now);
 	if (qp->state != BB_ROCE_RTS)
 		return false;

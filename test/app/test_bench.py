@@ -24,7 +24,7 @@ INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '.
 CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'mapped',
          'memif', 'peers', 'wire', 'shm', 'loss', 'kernel', 'size', 'scale']
 # Per posted write, polled completion and executed write, measured with gcc 12 -O2, and a tenth
-# on top. Of wire/ it is with a CRC by carry-less multiplication.
+# on top. Of wire/ and port/ it is with a CRC by carry-less multiplication.
 MOST = {
     'inline8/batch1/all': {'post': 140, 'poll': 120},
     'inline8/batch16/all': {'post': 80, 'poll': 68},
@@ -33,12 +33,15 @@ MOST = {
     'sge64/batch1/all': {'post': 124, 'poll': 120},
     'sge64/batch32/all': {'post': 60, 'poll': 66},
     'device/batch32/last': {'device': 132},
-    'wire/batch32/last': {'device': 3080},
+    'wire/batch32/last': {'device': 3060},
+    'port/batch1/all': {'device': 6510},
+    'port/batch32/last': {'device': 2460},
 }
+WITH_CRC = ('wire/', 'port/')
 
 
 def carryless():
-    """Whether this CPU has what the bound of wire/ was measured with."""
+    """Whether this CPU has what the bounds of wire/ and port/ were measured with."""
     with open('/proc/cpuinfo') as f:
         return re.search(r'^flags\s*:.*\bpclmulqdq\b', f.read(), re.M) is not None
 
@@ -487,11 +490,11 @@ class Instructions(AppTest):
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def test_bounds(self):
-        self.check_bounds({k: v for k, v in MOST.items() if not k.startswith('wire/')})
+        self.check_bounds({k: v for k, v in MOST.items() if not k.startswith(WITH_CRC)})
 
     @unittest.skipUnless(carryless(), 'no carry-less multiplication: the CRC takes more instructions')
     def test_bounds_with_crc(self):
-        self.check_bounds({k: v for k, v in MOST.items() if k.startswith('wire/')})
+        self.check_bounds({k: v for k, v in MOST.items() if k.startswith(WITH_CRC)})
 
     def check_bounds(self, bounds):
         proc = self.instructions(bounds, bounds)
