@@ -17,7 +17,7 @@
 /* Of a plot, in its own units; the page scales it. */
 #define WIDTH 560
 #define LABEL 215 /* names of rows, left of the bars */
-#define VALUE 90  /* figures, right of them */
+#define VALUE 104 /* figures, right of them */
 #define ROW   44  /* a phone's letters are 18 high */
 #define BAR   17
 #define HEAD  30

@@ -40,7 +40,7 @@ struct html_lines {
 void html_lines(FILE *f, const struct html_lines *p);
 /* Text of a page: what means something to HTML is escaped. */
 void html_text(FILE *f, const char *s);
-/* Four digits, none of them an exponent. */
+/* Four digits; an exponent only where it would be longer than nine characters without. */
 void html_number(FILE *f, double v);
 /* Around a table: what is wider than the page is scrolled, also with the keys. */
 void html_table_begin(FILE *f, const char *class, const char *label);

@@ -76,7 +76,12 @@ html_number(FILE *f, double v)
 		fprintf(f, "%.4g", v);
 		return;
 	}
-	len = (size_t)snprintf(text, sizeof(text), v >= 1e3 ? "%.0f" : "%.8f", v);
+	/* Nine characters, for which there is room. */
+	if (v < 1e-6 || v >= 1e8) {
+		fprintf(f, "%.3g", v);
+		return;
+	}
+	len = (size_t)snprintf(text, sizeof(text), v >= 1e3 ? "%.0f" : "%.7f", v);
 	while (v < 1e3 && text[len - 1] == '0')
 		len--;
 	fprintf(f, "%.*s", (int)len, text);
@@ -106,8 +111,10 @@ figure(FILE *f, const struct html_lines *p, double v)
 		fprintf(f, "%.3g ns", v);
 	else if (v < 1e6)
 		fprintf(f, "%.3g us", v / 1e3);
-	else
+	else if (v < 1e9)
 		fprintf(f, "%.3g ms", v / 1e6);
+	else
+		fprintf(f, "%.3g s", v / 1e9);
 }
 
 /* Whole decades around all points. False: there are none. */
@@ -163,7 +170,11 @@ axes(FILE *f, const struct html_lines *p, double lo, double hi)
 			"<line class=\"g\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>"
 			"<text class=\"e\" x=\"%d\" y=\"%.1f\">",
 			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 5);
-		figure(f, p, pow(10, d));
+		/* There is room for seven characters. */
+		if (!p->ns && (d > 6 || d < -5))
+			fprintf(f, "1e%.0f", d);
+		else
+			figure(f, p, pow(10, d));
 		fprintf(f, "</text>\n");
 	}
 	for (k = 0; k < p->n_ticks; k++) {
