@@ -285,8 +285,10 @@ void verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id
 		 const struct bb_sge *piece);
 /* bb_sq.ring of it: give what was posted to the provider. */
 void verbs_sq_ring(struct bb_sq *sq);
-/* Forget what was posted and not rung. */
-void verbs_post_abort(struct verbs_qp *q);
+/* Forget what was posted and not rung, as the QP is to go: true if anything was begun. */
+bool verbs_post_abort(struct verbs_qp *q);
+/* It did not go, and what was forgotten ends in error, in place of a doorbell. */
+void verbs_post_lost(struct bb_sq *sq, int err);
 
 /* ---- verbs_send.c, verbs_recv.c: what rings call */
 /* bb_sq.ring: WQEs, of which some requests that are none may stand in front. */

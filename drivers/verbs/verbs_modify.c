@@ -141,12 +141,13 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	struct verbs_qp *q = verbs_qp_of(qp);
 	struct ibv_qp_attr a;
 	int theirs = fill(dev, attr, mask, to, &a), err;
+	bool open = false;
 
 	/* What RTR and RTS are on a TCP connection the kernel does, asked by librdmacm. */
 	if (dev->iwarp && (to == BB_QP_RTR || to == BB_QP_RTS))
 		return bb_iwarp_refusal(dev);
 	if (to == BB_QP_RESET)
-		verbs_post_abort(q);
+		open = verbs_post_abort(q);
 	err = ibv_modify_qp(q->ib, &a, theirs);
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)
 		err = reset_to_err(q, qp->ctrl->init.type);
@@ -157,6 +158,8 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 			       ? ": is the peer in the neighbour table, and routed through this "
 				 "port?"
 			       : "");
+		if (open)
+			verbs_post_lost(&qp->sq, err);
 		return -err;
 	}
 	if (to == BB_QP_RESET) {

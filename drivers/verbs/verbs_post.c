@@ -173,10 +173,24 @@ verbs_sq_ring(struct bb_sq *sq)
 	ibv_wr_start(q->ex);
 }
 
-void
+bool
 verbs_post_abort(struct verbs_qp *q)
 {
-	if (q->open)
+	const bool open = q->open;
+
+	if (open)
 		ibv_wr_abort(q->ex);
 	q->open = false;
+	return open;
+}
+
+void
+verbs_post_lost(struct bb_sq *sq, int err)
+{
+	struct verbs_qp *q = sq->driver;
+
+	q->open = true;
+	verbs_sq_refused(sq, err);
+	q->open = false;
+	sq->direct_limit = 0;
 }

@@ -292,15 +292,17 @@ verbs_qp_destroy(struct bb_qp *qp)
 {
 	struct verbs_dev *d = verbs_dev_of(qp->ctrl->pd->dev);
 	struct verbs_qp *q = qp->ctrl->priv;
+	const bool open = verbs_post_abort(q);
 	int err;
 
-	verbs_post_abort(q);
 	(void)qpn_note(d, qp->qpn, 0);
 	err = verbs_gone(d, ibv_destroy_qp(q->ib));
 	if (err != 0) {
 		(void)qpn_note(d, qp->qpn, (uint16_t)qp->user_index);
 		BB_LOG(ERR, "%s: cannot destroy QP 0x%x: %s", qp->ctrl->pd->dev->name, qp->qpn,
 		       strerror(err));
+		if (open)
+			verbs_post_lost(&qp->sq, err);
 		return -err;
 	}
 	/* Providers differ in whether they drop its completions: core drops them from our ring. */

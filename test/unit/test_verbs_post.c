@@ -353,6 +353,53 @@ test_refused_direct(void **state)
 	}
 }
 
+/* A reset or the end is refused: what was posted and not rung ends in error, and is not lost. */
+static void
+test_stays(void **state)
+{
+	struct fixture f;
+	struct bb_qp_attr attr;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+	uint64_t i;
+	int end;
+
+	(void)state;
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	for (end = 0; end < 2; end++) {
+		make(&f, BB_QPT_RC, false, 0);
+		sge = piece(&f, FROM, 8);
+		/* Nothing is under way: it goes on. */
+		one(&f, bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 1, BB_WC_RDMA_WRITE);
+		null_dev.fail_errno = EBUSY;
+		null_dev.fail_at = 1;
+		assert_int_equal(end ? bb_qp_destroy(f.qp) : bb_qp_modify(f.qp, &attr, BB_QP_STATE),
+				 -EBUSY);
+		one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
+		for (i = 3; i < 5; i++)
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+		null_dev.fail_at = 1;
+		assert_int_equal(end ? bb_qp_destroy(f.qp) : bb_qp_modify(f.qp, &attr, BB_QP_STATE),
+				 -EBUSY);
+		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, SIG), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 3);
+		for (i = 3; i < 6; i++) {
+			assert_int_equal(wc[i - 3].wr_id, i);
+			assert_int_equal(wc[i - 3].status,
+					 i == 3 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
+		}
+		assert_int_equal(null_dev.wr_ex, 2);
+		state_to(&f, BB_QP_RESET);
+		assert_int_equal(connect_to_itself(f.qp), 0);
+		one(&f, bb_post_write(f.qp, 6, &sge, 1, TO, 1, SIG), 6, BB_WC_RDMA_WRITE);
+		fixture_free(&f);
+		teardown(state);
+		setup(state);
+	}
+}
+
 /* The count of requests passes 2^32 while it is rung, alone and in a batch. */
 static void
 test_wrap(void **state)
@@ -400,6 +447,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stays, setup, teardown),
 	};
 
 	if (bare_eal_init() < 0)
