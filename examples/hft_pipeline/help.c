@@ -53,7 +53,7 @@ static const char text[] =
 	"  --connect ADDR:PORT  run the feed's place; the rest is there. Both sides need the same\n"
 	"                     --stages, limits and --symbols\n"
 	"  --slots N          of a ring, a power of two (default 1024)\n"
-	"  --wait S           seconds to wait for the other side (default 60)\n"
+	"  --wait S           seconds to wait for the other side (default 60); either may start first\n"
 	"\n"
 	"Result\n"
 	"  --json FILE        write it to FILE as JSON, too\n"

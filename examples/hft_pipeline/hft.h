@@ -34,6 +34,9 @@ enum defect {
 	DEFECT_SWAP,  /* changes places with the next one */
 	DEFECT_BOOK,  /* is applied wrongly */
 	DEFECT_ORDER, /* an order is lost in front of the gateway */
+	/* Of either side, to the other one: */
+	DEFECT_SEQ,    /* a message says that it is another one */
+	DEFECT_CREDIT, /* credit is given for messages that there never were */
 };
 
 struct options {
@@ -68,6 +71,7 @@ struct end {
 	bool last;  /* the report of the stage in front has come: nothing follows */
 	bool over;  /* disconnected */
 	uint32_t link;
+	uint64_t call; /* TSC: who connects does not before */
 	struct bb_qp *qp;
 	struct bb_conn *conn;
 	struct bb_listener *listener;

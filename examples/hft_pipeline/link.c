@@ -284,6 +284,13 @@ handle(struct place *p, const struct bb_cm_event *ev)
 		return place_fail(p, -ECONNREFUSED, "the other side has refused: %.*s",
 				  (int)ev->private_len, (const char *)ev->private_data);
 	case BB_CM_FAILED:
+		/* The other side has not come so far: once more, until --wait is over. */
+		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
+			bb_conn_destroy(e->conn);
+			e->conn = NULL;
+			e->call = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
+			return 0;
+		}
 		return place_fail(p, ev->status,
 				  "the link from %s to %s was not made: %s; does the other side "
 				  "run, with --listen?",
@@ -316,7 +323,8 @@ links_connect(struct place *p)
 		for (i = 0, down = 0; i < LINKS && rc == 0; i++) {
 			struct end *e = &p->end[i];
 
-			if (e->used && !e->listens && e->conn == NULL)
+			if (e->used && !e->listens && e->conn == NULL &&
+			    rte_get_tsc_cycles() >= e->call)
 				rc = end_call(p, e);
 			down += e->used && !e->up;
 		}

@@ -95,6 +95,20 @@ save(const struct options *o)
 	return 0;
 }
 
+/* Not to find out behind a day's work. */
+static int
+try_json(const struct options *o)
+{
+	FILE *f = fopen(o->json, "a");
+
+	if (f == NULL) {
+		say("--json %s: %s; give a file that can be written", o->json, strerror(errno));
+		return -1;
+	}
+	fclose(f);
+	return 0;
+}
+
 static int
 place_open(struct place *p)
 {
@@ -270,6 +284,8 @@ main(int argc, char **argv)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (o.generate != NULL)
 		return save(&o);
+	if (o.json != NULL && try_json(&o) != 0)
+		return EXIT_USAGE;
 	if (o.listen == NULL && load(&o, &file) != 0) {
 		itch_file_free(&file);
 		return EXIT_USAGE;

@@ -115,16 +115,17 @@ parse_stages(struct options *o, const char *arg)
 	return 0;
 }
 
-/* drop:N, twice:N, swap:N, book:N, order:N */
+/* drop:N, twice:N, swap:N, book:N, order:N, seq:N, credit:N */
 static int
 parse_defect(struct options *o, const char *arg)
 {
-	static const char *const names[] = {"", "drop", "twice", "swap", "book", "order"};
+	static const char *const names[] = {"",     "drop",  "twice", "swap",
+					    "book", "order", "seq",   "credit"};
 	size_t n = strcspn(arg, ":");
 	uint64_t at;
 	uint32_t i;
 
-	for (i = DEFECT_DROP; i <= DEFECT_ORDER; i++) {
+	for (i = DEFECT_DROP; i <= DEFECT_CREDIT; i++) {
 		if (n != strlen(names[i]) || strncmp(arg, names[i], n) != 0 || arg[n] == '\0')
 			continue;
 		if (option_u64("defect", arg + n + 1, 1, UINT32_MAX, &at) != 0)
@@ -133,7 +134,7 @@ parse_defect(struct options *o, const char *arg)
 		o->defect_at = (uint32_t)at;
 		return 0;
 	}
-	say("--defect %s: give drop:N, twice:N, swap:N, book:N, order:N", arg);
+	say("--defect %s: give drop:N, twice:N, swap:N, book:N, order:N, seq:N, credit:N", arg);
 	return -1;
 }
 

@@ -16,6 +16,22 @@
 
 static int deliver(struct place *p, enum stage s, const union hft_msg *m);
 
+/* A seeded defect: the message says that it is of the round behind its own. */
+static int
+false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
+{
+	int rc = 0;
+
+	if (tx->head != tx->limit || rdma_ring_tx_wait(tx) > 0) {
+		tx->head += tx->slots;
+		tx->limit += tx->slots;
+		rc = rdma_ring_push(tx, m);
+		tx->head -= tx->slots;
+		tx->limit -= tx->slots;
+	}
+	return rc;
+}
+
 /* A message leaves stage @s: to the next one, or into the ring. */
 static int
 forward(struct place *p, enum stage s, const union hft_msg *m)
@@ -25,7 +41,12 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 
 	if (!e->used)
 		return deliver(p, (enum stage)(s + 1), m);
-	rc = e->nbacklog == 0 ? rdma_ring_push(&e->tx, m) : 0;
+	if (e->nbacklog > 0)
+		rc = 0;
+	else if (bb_unlikely(p->o->defect == DEFECT_SEQ && e->tx.head >= p->o->defect_at))
+		rc = false_number(&e->tx, m);
+	else
+		rc = rdma_ring_push(&e->tx, m);
 	/* No order waits for the tick behind its own; one that is none takes the same way. */
 	p->urgent |= m->kind == MSG_ORDER || m->kind == MSG_WARM;
 	if (rc < 0)
@@ -304,6 +325,18 @@ send_out(struct place *p)
 	return ring(p) ? completions(p) : 0;
 }
 
+/* A seeded defect: credit for messages that there never were, and no other behind it. */
+static void
+false_credit(struct rdma_ring_rx *rx)
+{
+	const uint64_t tail = rx->tail;
+
+	rx->tail += 4 * (uint64_t)rx->slots;
+	rdma_ring_rx_flush(rx);
+	rx->tail = rx->told = tail;
+	rx->batch = UINT32_MAX;
+}
+
 /*
  * What leads to a full ring waits; the rest goes on. Else a place that waits for room for its ticks
  * would not take the orders that its peer must get rid of first.
@@ -327,6 +360,9 @@ take_in(struct place *p)
 						  stage_name[e->link], stage_name[e->link + 1],
 						  strerror(-rc));
 			p->taken++;
+			if (bb_unlikely(p->o->defect == DEFECT_CREDIT &&
+					e->rx.tail == p->o->defect_at))
+				false_credit(&e->rx);
 			rc = deliver(p, (enum stage)(e->link + 1), &m);
 			if (rc == 0 && p->urgent)
 				rc = send_out(p);

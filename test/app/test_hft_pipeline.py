@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from apptest import main
-from hfttest import EAL, TICKS, WAIT, HftTest, lcores
+from hfttest import EAL, TICKS, WAIT, HftTest, free_ports, lcores
 
 
 class HftPipeline(HftTest):
@@ -114,6 +114,7 @@ class HftPipeline(HftTest):
                             (['--connect', ':1', '--stages', 'feed,book,strategy,risk+gateway'],
                              ['one clock']),
                             (['--symbols', '0'], ['1 to 4096']),
+                            (['--json', '/nowhere/result'], ['/nowhere/result', 'can be written']),
                             (['--what'], ['--help'])):
             self.usage_error(args, *words, eal=EAL)
         res = self.run_program([], lcores(1) + EAL)
@@ -152,6 +153,53 @@ class HftPipeline(HftTest):
             out, err = second.communicate(timeout=WAIT)
             self.assertEqual(second.returncode, 1, out + err)
             self.assertRegex(err, 'is gone|broke')
+
+    def test_peer_lies(self):
+        # Either side; who is lied to says what it saw, and on which link.
+        for liar in (0, 1):
+            for lie, link in (('seq', ('feed to book', 'risk to gateway')),
+                              ('credit', ('risk to gateway', 'feed to book'))):
+                more = [['--slots', '16'], ['--slots', '16']]
+                more[liar] += ['--defect', lie + ':40']
+                sides = self.pair(['--messages', '100K', '--rate', '0'] + more[0], more[1])
+                said = [side.communicate(timeout=WAIT) for side in sides]
+                words = 'the link from %s is broken: Protocol error' % link[liar]
+                self.assertIn(words, said[1 - liar][1], said)
+                self.assertEqual([side.returncode for side in sides], [1, 1], said)
+
+    def test_killed_at_any_moment(self):
+        # While they connect; while orders and the switch are under way, with rings full in some
+        # of them, as who dies has not run for a while.
+        for i, after in enumerate((0, 0.15, 0, 0.001, 0.01, 0.03)):
+            both = ['--slots', '4', '--wait', '2' if i < 2 else '120']
+            sides = self.pair(['--messages', '300K', '--rate', '30K', '--kill-after', '50'] + both, both)
+            if i >= 2:
+                self.assertIn('connected', sides[0].stdout.readline())
+            time.sleep(after)
+            if i // 2 == 1:
+                sides[i % 2].send_signal(signal.SIGSTOP)
+                time.sleep(0.05)
+            sides[i % 2].kill()
+            out, err = sides[1 - i % 2].communicate(timeout=WAIT)
+            self.assertEqual(sides[1 - i % 2].returncode, 1, out + err)
+            self.assertRegex(err, 'is gone|broke|nobody was there|cannot be made|was not made')
+            self.assertNotIn('arrived once', out)
+
+    def test_who_connects_waits(self):
+        port = free_ports(4)
+        here = self.start(0, ['--messages', str(TICKS), '--rate', '0'], port)
+        time.sleep(1)
+        self.assertIsNone(here.poll())
+        there = self.start(1, [], port)
+        out, err = here.communicate(timeout=WAIT)
+        self.assertEqual(here.returncode, 0, out + err)
+        self.assertIn('arrived once and in order', out)
+        there.communicate(timeout=WAIT)
+        self.assertEqual(there.returncode, 0)
+        alone = self.start(0, ['--wait', '1'], port)
+        _, err = alone.communicate(timeout=WAIT)
+        self.assertEqual(alone.returncode, 1, err)
+        self.assertIn('nobody was there in 1 s', err)
 
     def test_interrupted(self):
         here, there = self.pair(['--messages', '1M', '--rate', '1000'])
