@@ -17,6 +17,7 @@
 #include "soft_port_opts.h"
 
 struct soft_packet_msg;
+struct soft_wire;
 
 enum soft_link_sent {
 	SOFT_LINK_SENT,
@@ -45,6 +46,11 @@ struct soft_link_ops {
 	enum soft_link_sent (*send)(struct soft_engine *e, const struct soft_link_pkt *p);
 	/* The same of one in bytes, ICRC included, which is given away unless it is FULL. */
 	enum soft_link_sent (*send_bytes)(struct soft_engine *e, struct soft_packet_msg *m);
+	/*
+	 * What can be sent the short way, of a queue pair's WQEs and answers: all that leaves is
+	 * done to the queue pair, and the rest is left. May be NULL.
+	 */
+	void (*plain)(struct soft_engine *e, struct soft_wire *w, uint64_t now);
 	/* The engine's turn begins: take in what has come. May be NULL. */
 	void (*begin)(struct soft_engine *e);
 	/* It ends: what was sent leaves. May be NULL. */

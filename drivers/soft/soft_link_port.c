@@ -56,13 +56,6 @@ link_sent(struct soft_engine *e, enum soft_port_sent sent)
 	}
 }
 
-/* Nothing leaves, as the device says or the packet. */
-static bool
-link_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
-{
-	return net->hop_limit == 0 || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED);
-}
-
 static enum soft_link_sent
 link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 {
@@ -78,7 +71,7 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 		.hold = p->stable && nif->refer ? &nif->hold : NULL,
 	};
 
-	if (link_is_dead(e->dev, tx.net))
+	if (soft_netif_is_dead(e->dev, tx.net))
 		return SOFT_LINK_LOST;
 	if (unlikely(p->to->own))
 		return soft_memory_send(e->dev, p);
@@ -93,7 +86,7 @@ link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 	struct soft_netif *nif = e->dev->netif;
 	enum soft_link_sent sent = SOFT_LINK_LOST;
 
-	if (!link_is_dead(e->dev, &m->net)) {
+	if (!soft_netif_is_dead(e->dev, &m->net)) {
 		if (soft_dev_has_gid(e->dev, m->net.dst))
 			return soft_memory_send_bytes(e->dev, m);
 		if (!soft_netif_mine(e))
@@ -108,6 +101,7 @@ link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 
 const struct soft_link_ops soft_link_port = {
 	.send = link_send,
+	.plain = soft_port_plain,
 	.send_bytes = link_send_bytes,
 	.begin = link_begin,
 	.end = link_end,

@@ -86,6 +86,7 @@ soft_netif_open(struct soft_dev *dev)
 		return ret;
 	}
 	nif->refer = info.zero_copy && !info.keeps;
+	nif->plain = !soft_net_faulty(&dev->opts.tx_fault) && dev->opts.capture[0] == '\0';
 	soft_port_hold_init(&nif->hold);
 	dev->netif = nif;
 	pthread_mutex_lock(&netifs_lock);

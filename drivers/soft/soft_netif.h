@@ -36,6 +36,7 @@ struct soft_netif {
 	 */
 	struct soft_port_hold hold;
 	bool refer;                 /* the PMD can do it, and keeps nothing */
+	bool plain;                 /* nothing strikes what is sent, and nobody looks at it */
 	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
 	uint64_t now;               /* ns, when its turn began */
 	LIST_ENTRY(soft_netif) link;
@@ -49,6 +50,16 @@ soft_netif_mine(const struct soft_engine *e)
 {
 	return __atomic_load_n(&e->dev->netif->poller, __ATOMIC_RELAXED) == e;
 }
+
+/* Nothing leaves, as the device says or the packet. */
+static inline bool
+soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
+{
+	return net->hop_limit == 0 || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED);
+}
+
+/* ---- soft_port_plain.c: soft_link_ops.plain */
+void soft_port_plain(struct soft_engine *e, struct soft_wire *w, uint64_t now);
 
 /* ---- soft_netif.c: control path */
 

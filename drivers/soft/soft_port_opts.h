@@ -46,6 +46,22 @@ struct soft_port_path {
 	uint8_t head[SOFT_PORT_HEAD];
 };
 
+/* Behind those headers as much of the BTH as says what the packet is, and not which one. */
+#define SOFT_PORT_BTH 8u
+
+/*
+ * What the last packet of a kind began with on a path, up to its PSN. Of the path with that
+ * generation; all 0 when that is another.
+ */
+struct soft_port_begin {
+	uint32_t gen;
+	uint32_t udp_len; /* 0: there was none */
+	uint32_t crc;     /* of all that, the state of its ICRC */
+	uint32_t bth;     /* its first word, in host order */
+	uint64_t ol_flags, tx_offload;
+	uint8_t head[SOFT_PORT_HEAD + SOFT_PORT_BTH];
+};
+
 struct soft_port_opts {
 	char name[SOFT_PORT_NAME]; /* "": no port */
 	struct soft_port_ip ip[SOFT_PORT_IPS];

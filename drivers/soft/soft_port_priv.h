@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Between soft_port.c, soft_port_eth.c and soft_port_tx.c. */
+/* Between soft_port.c, soft_port_eth.c, soft_port_tx.c and soft_port_plain.c. */
 #ifndef SOFT_PORT_PRIV_H
 #define SOFT_PORT_PRIV_H
+
+#include <string.h>
+
+#include <rte_byteorder.h>
 
 #include "soft_port.h"
 
@@ -42,5 +46,59 @@ void soft_port_eth_stop(struct soft_port_eth *eth);
 /* ---- soft_port_tx.c */
 /* Room for a frame of @len bytes at the end of the queue. NULL: none. A room() of the stack. */
 uint8_t *soft_port_room(void *port, uint32_t len);
+
+/* Behind those that wait for the PMD, where there is room. */
+static inline void
+soft_port_enqueue(struct soft_port *p, struct rte_mbuf *m)
+{
+	p->txq[(p->txq_first + p->txq_n++) % SOFT_PORT_TXQ] = m;
+}
+
+/*
+ * The same of a packet. The peer is to work on long ones while more are built, and the PMD to copy
+ * what is in the first cache still.
+ */
+static inline void
+soft_port_push(struct soft_port *p, struct rte_mbuf *m)
+{
+	soft_port_enqueue(p, m);
+	p->txq_bytes += m->pkt_len;
+	if (p->txq_bytes >= SOFT_PORT_FLUSH)
+		soft_port_flush(p);
+}
+
+static inline void
+soft_port_put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+/* Lengths, and the checksum that one of them changes, into the headers of a path. */
+static inline void
+soft_port_put_lengths(const struct soft_port *p, const struct soft_port_path *path,
+		      struct rte_mbuf *m, uint8_t *head, uint32_t udp_len)
+{
+	uint8_t *ip = head + path->l2_len, *udp = ip + path->l3_len;
+	uint16_t total = rte_cpu_to_be_16((uint16_t)(udp_len + 20));
+	uint32_t sum = path->sum + total;
+
+	soft_port_put16(udp + 4, udp_len);
+	if (path->l3_len != 20) {
+		soft_port_put16(ip + 4, udp_len);
+		return;
+	}
+	memcpy(ip + 2, &total, sizeof(total));
+	if (p->eth.ip_csum) {
+		m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
+		m->l2_len = path->l2_len;
+		m->l3_len = 20;
+		return;
+	}
+	/* RFC 1624: the sum of the others stays. */
+	sum = (sum & 0xffff) + (sum >> 16);
+	total = (uint16_t) ~((sum & 0xffff) + (sum >> 16));
+	memcpy(ip + 10, &total, sizeof(total));
+}
 
 #endif

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include <rte_byteorder.h>
 #include <rte_ethdev.h>
 
 #include "soft_port_priv.h"
@@ -89,12 +88,6 @@ soft_port_settle(struct soft_port *p)
 		copy_rest(p);
 }
 
-static void
-enqueue(struct soft_port *p, struct rte_mbuf *m)
-{
-	p->txq[(p->txq_first + p->txq_n++) % SOFT_PORT_TXQ] = m;
-}
-
 uint8_t *
 soft_port_room(void *port, uint32_t len)
 {
@@ -114,18 +107,11 @@ soft_port_room(void *port, uint32_t len)
 		rte_pktmbuf_free(m);
 		return NULL;
 	}
-	enqueue(p, m);
+	soft_port_enqueue(p, m);
 	return (uint8_t *)at;
 }
 
 /* ---- Packets */
-
-static void
-put16(uint8_t *p, uint32_t v)
-{
-	p[0] = (uint8_t)(v >> 8);
-	p[1] = (uint8_t)v;
-}
 
 /* May the payload be sent as it lies? */
 static bool
@@ -226,33 +212,6 @@ measure(const struct soft_port *p, const struct soft_port_tx *tx, uint32_t l3, u
 	return bb_roce_pad(*len) <= room - *len;
 }
 
-/* Lengths, and the checksum that one of them changes, into the headers of a path. */
-static inline void
-put_lengths(const struct soft_port *p, const struct soft_port_path *path, struct rte_mbuf *m,
-	    uint8_t *head, uint32_t udp_len)
-{
-	uint8_t *ip = head + path->l2_len, *udp = ip + path->l3_len;
-	uint16_t total = rte_cpu_to_be_16((uint16_t)(udp_len + 20));
-	uint32_t sum = path->sum + total;
-
-	put16(udp + 4, udp_len);
-	if (path->l3_len != 20) {
-		put16(ip + 4, udp_len);
-		return;
-	}
-	memcpy(ip + 2, &total, sizeof(total));
-	if (p->eth.ip_csum) {
-		m->ol_flags |= RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM;
-		m->l2_len = path->l2_len;
-		m->l3_len = 20;
-		return;
-	}
-	/* RFC 1624: the sum of the others stays. */
-	sum = (sum & 0xffff) + (sum >> 16);
-	total = (uint16_t) ~((sum & 0xffff) + (sum >> 16));
-	memcpy(ip + 10, &total, sizeof(total));
-}
-
 /* NULL: no mbuf. */
 static struct rte_mbuf *
 build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port_path *path,
@@ -268,7 +227,8 @@ build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port
 		return NULL;
 	at = (uint8_t *)rte_pktmbuf_append(m, (uint16_t)(path->len + tx->hdr_len + copied));
 	memcpy(at, path->head, SOFT_PORT_HEAD); /* an mbuf has that room */
-	put_lengths(p, path, m, at, SOFT_UDP_HDR + tx->hdr_len + len + pad + BB_ROCE_ICRC_LEN);
+	soft_port_put_lengths(p, path, m, at,
+			      SOFT_UDP_HDR + tx->hdr_len + len + pad + BB_ROCE_ICRC_LEN);
 	ip = at + path->l2_len;
 	bth = at + path->len;
 	copy_hdr(bth, tx->hdr, tx->hdr_len);
@@ -341,9 +301,9 @@ find_path(struct soft_port *p, const struct bb_roce_net *net, uint64_t now,
 		path->sum = (uint16_t)~soft_port_csum(NULL, NULL, 0, 0, ip, 20);
 	}
 	udp = ip + path->l3_len;
-	put16(udp, net->sport);
-	put16(udp + 2, BB_ROCE_UDP_PORT);
-	put16(udp + 6, 0); /* not used: the ICRC covers more (annex A17) */
+	soft_port_put16(udp, net->sport);
+	soft_port_put16(udp + 2, BB_ROCE_UDP_PORT);
+	soft_port_put16(udp + 6, 0); /* not used: the ICRC covers more (annex A17) */
 	path->len = (uint8_t)(path->l2_len + path->l3_len + SOFT_UDP_HDR);
 	return SOFT_PORT_SENT;
 }
@@ -383,14 +343,7 @@ soft_port_send(struct soft_port *p, const struct soft_port_tx *tx, uint64_t now)
 		p->stats.tx_full++;
 		return SOFT_PORT_FULL;
 	}
-	enqueue(p, m);
-	/*
-	 * The peer is to work on long ones while more are built, and the PMD to copy what is in
-	 * the first cache still.
-	 */
-	p->txq_bytes += m->pkt_len;
-	if (p->txq_bytes >= SOFT_PORT_FLUSH)
-		soft_port_flush(p);
+	soft_port_push(p, m);
 	return SOFT_PORT_SENT;
 }
 

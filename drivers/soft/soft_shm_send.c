@@ -18,26 +18,6 @@
 
 /* ---- Out */
 
-/* What completing it, or sending it again, takes. */
-static inline uint32_t
-send_note(struct soft_wire *w, uint8_t fm_ce_se, uint64_t len)
-{
-	const struct soft_qp *qp = w->qp;
-	const uint32_t slot = w->posted % SOFT_WIRE_SLOTS;
-
-	w->done[slot] = (struct soft_done){
-		.idx = w->sq_next,
-		.blocks = 1,
-		.opcode = BB_WQE_SEND,
-		.fm_ce_se = fm_ce_se,
-		.len = len,
-		.psn = qp->sq_psn,
-		.packets = 1,
-	};
-	w->piece[slot].turn = 0;
-	return slot;
-}
-
 /* The WQE that is next, into the ring. False: the long way, or no room. */
 static inline bool
 send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uint8_t sgid,
@@ -61,8 +41,9 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 	rec = soft_ring_reserve(&tx->ring, len);
 	if (unlikely(rec == NULL))
 		return false;
-	bb_roce_short_send(&w->roce, send_note(w, fm_ce_se, r.len), (uint32_t)r.len,
-			   (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0, now, &s);
+	bb_roce_short_send(&w->roce, soft_wire_note(w, BB_WQE_SEND, 1, fm_ce_se, r.len),
+			   (uint32_t)r.len, (fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0,
+			   now, &s);
 	rec->flow_label = net->flow_label;
 	rec->sport = net->sport;
 	rec->tclass = net->tclass;
@@ -78,8 +59,6 @@ send_one(struct soft_engine *e, struct soft_wire *w, struct soft_shm_tx *tx, uin
 		memset(at + r.len, 0, bb_roce_pad((uint32_t)r.len));
 	}
 	soft_ring_publish(&tx->ring, rec, len);
-	w->posted++;
-	w->sq_next++;
 	return true;
 }
 

@@ -146,6 +146,7 @@ soft_wire_path(struct soft_wire *w)
 	net->sport = (uint16_t)(sport != 0 ? sport
 					   : 0xc000 | ((qp->qpn ^ qp->remote_qpn * 31) & 0x3fff));
 	memset(&w->path.path, 0, sizeof(w->path.path));
+	memset(w->begin, 0, sizeof(w->begin));
 	w->path.own = soft_dev_has_gid(qp->dev, net->dst);
 	memcpy(w->path.mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
 }
@@ -258,10 +259,13 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		done = soft_shm_direct(e, w, SOFT_RUN_WQES);
 	if (w->shm_tx != NULL && done < SOFT_RUN_WQES)
 		soft_shm_send_out(e, w, now);
+	if (likely(e->dev->link->plain != NULL))
+		e->dev->link->plain(e, w, now);
 	/* What is left has its turn then. */
 	if (likely(done < SOFT_RUN_WQES) && w->sq_next != w->qp->sq_pi)
 		soft_wire_post(e, w);
-	bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
+	if (!bb_roce_idle(&w->roce))
+		bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
 	/* UC and UD complete as they are sent: there is room again. */
 	if (unlikely(w->qp->st != BB_PRM_QP_ST_RC) && done < SOFT_RUN_WQES)
 		soft_wire_post(e, w);

@@ -88,6 +88,8 @@ struct soft_wire {
 	uint32_t expect_met; /* frames, since the last one was learnt */
 	uint32_t expect_missed;
 	struct soft_wire_dest path;
+	/* Beginnings of packets on that path, as they were sent last: a request's, an ACK's. */
+	struct soft_port_begin begin[2];
 	struct soft_wire_dest *dest; /* UD: by slot */
 	struct soft_shm_tx *shm_tx;  /* of a connected QP with the option shm */
 	uint32_t shm_deaths;         /* its, as the QP got to RTR */
@@ -277,6 +279,29 @@ soft_packet_room(const struct soft_engine *to)
 }
 /* Hand a packet to the engine of @p. */
 void soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m);
+
+/*
+ * The WQE that is next becomes a message of one packet: what completing it, or sending it again,
+ * takes. Returns its cookie.
+ */
+static inline uint32_t
+soft_wire_note(struct soft_wire *w, uint8_t opcode, uint32_t blocks, uint8_t fm_ce_se, uint64_t len)
+{
+	const uint32_t slot = w->posted++ % SOFT_WIRE_SLOTS;
+
+	w->done[slot] = (struct soft_done){
+		.idx = w->sq_next,
+		.blocks = (uint16_t)blocks,
+		.opcode = opcode,
+		.fm_ce_se = fm_ce_se,
+		.len = len,
+		.psn = w->qp->sq_psn,
+		.packets = 1,
+	};
+	w->piece[slot].turn = 0;
+	w->sq_next = (uint16_t)(w->sq_next + blocks);
+	return slot;
+}
 
 static inline struct soft_wire *
 soft_wire_of(struct bb_roce_qp *roce)

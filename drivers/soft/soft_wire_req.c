@@ -151,6 +151,9 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 			return;
 		soft_wire_local(e, w, r, synd);
 	}
+	/* All that was posted when a UMR was executed is under way. */
+	if (w->sq_next == qp->sq_pi)
+		qp->umr_index = 0;
 }
 
 /* ---- Their memory */

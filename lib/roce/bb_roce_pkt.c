@@ -181,11 +181,10 @@ build_extended(uint8_t *p, uint32_t flags, const struct bb_roce_pkt *pkt)
 	case 0:
 		return;
 	case BB_ROCE_F_RETH:
-		put_key(p, pkt);
-		put32(p + 12, pkt->dmalen);
+		bb_roce_reth_store(p, pkt->va, pkt->rkey, pkt->dmalen);
 		return;
 	case BB_ROCE_F_AETH:
-		put24(p, pkt->syndrome, pkt->msn);
+		bb_roce_aeth_store(p, pkt->syndrome, pkt->msn);
 		return;
 	default:
 		break;
@@ -209,7 +208,7 @@ build_extended(uint8_t *p, uint32_t flags, const struct bb_roce_pkt *pkt)
 		p += 16;
 	}
 	if (flags & BB_ROCE_F_AETH) {
-		put24(p, pkt->syndrome, pkt->msn);
+		bb_roce_aeth_store(p, pkt->syndrome, pkt->msn);
 		p += 4;
 	}
 	if (flags & BB_ROCE_F_ATOMICACK) {

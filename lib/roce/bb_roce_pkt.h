@@ -18,6 +18,9 @@
 
 #define BB_ROCE_UDP_PORT 4791u
 #define BB_ROCE_BTH_LEN  12u
+#define BB_ROCE_RETH_LEN 16u
+#define BB_ROCE_AETH_LEN 4u
+#define BB_ROCE_IMM_LEN  4u
 #define BB_ROCE_MAX_HDR  40u /* of BTH and what follows it: BTH + AtomicETH */
 #define BB_ROCE_ICRC_LEN 4u
 #define BB_ROCE_PSN_MASK 0xffffffu
@@ -56,20 +59,53 @@ bb_roce_bth_flags(const uint32_t w[3])
 			 (w[2] >> 27 & BB_ROCE_ACKREQ));
 }
 
-/* A BTH of a packet with a payload that is padded by @pad bytes. */
+/* The first word of a BTH of a packet with a payload that is padded by @pad bytes. */
+static inline uint32_t
+bb_roce_bth_first(uint8_t opcode, uint32_t flags, uint16_t pkey, uint32_t pad)
+{
+	return (uint32_t)opcode << BB_ROCE_BTH0_OPCODE | (flags & BB_ROCE_SE) << 23 |
+	       (flags & BB_ROCE_MIGREQ) << 21 | pad << BB_ROCE_BTH0_PAD | pkey;
+}
+
+/* The last one. */
+static inline uint32_t
+bb_roce_bth_last(uint32_t flags, uint32_t psn)
+{
+	return (flags & BB_ROCE_ACKREQ) << 27 | (psn & BB_ROCE_PSN_MASK);
+}
+
 static inline void
 bb_roce_bth_store(uint8_t *bth, uint8_t opcode, uint32_t flags, uint16_t pkey, uint32_t dqpn,
 		  uint32_t psn, uint32_t pad)
 {
 	const uint32_t w[3] = {
-		bb_be32((uint32_t)opcode << BB_ROCE_BTH0_OPCODE | (flags & BB_ROCE_SE) << 23 |
-			(flags & BB_ROCE_MIGREQ) << 21 | pad << BB_ROCE_BTH0_PAD | pkey),
+		bb_be32(bb_roce_bth_first(opcode, flags, pkey, pad)),
 		bb_be32((flags & BB_ROCE_FECN) << 29 | (flags & BB_ROCE_BECN) << 27 |
 			(dqpn & BB_ROCE_QPN_MASK)),
-		bb_be32((flags & BB_ROCE_ACKREQ) << 27 | (psn & BB_ROCE_PSN_MASK)),
+		bb_be32(bb_roce_bth_last(flags, psn)),
 	};
 
 	memcpy(bth, w, BB_ROCE_BTH_LEN);
+}
+
+/* 16 bytes of RETH. */
+static inline void
+bb_roce_reth_store(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
+{
+	const uint32_t w[2] = {bb_be32(rkey), bb_be32(len)};
+
+	va = bb_be64(va);
+	memcpy(reth, &va, sizeof(va));
+	memcpy(reth + sizeof(va), w, sizeof(w));
+}
+
+/* 4 bytes of AETH. */
+static inline void
+bb_roce_aeth_store(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
+{
+	const uint32_t w = bb_be32((uint32_t)syndrome << 24 | (msn & 0xffffff));
+
+	memcpy(aeth, &w, sizeof(w));
 }
 
 /* AETH syndromes: kind in bits 5 and 6, value below (9.3.5.2, table 44 and 45 for codes). */

@@ -375,11 +375,45 @@ void bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const stru
 		uint64_t now);
 /* Send up to @budget packets. Returns how many. Answers go before requests. */
 uint32_t bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
+/* Packets in a row that ask for no answer. */
+#define BB_ROCE_UNASKED_MAX 16u
+
+/* Before the window is full one has to ask: nothing else would tell when to go on. */
+static inline bool
+bb_roce_window_asks(const struct bb_roce_qp *qp)
+{
+	const struct bb_roce_req *req = &qp->req;
+
+	return req->no_ack_req + 1 >= qp->attr.window / 4 ||
+	       ((req->nxt - req->una) & BB_ROCE_PSN_MASK) + 1 >= qp->attr.window;
+}
+
+/* The newest packet that the ACK or NAK which is due speaks of. */
+static inline uint32_t
+bb_roce_ack_psn(const struct bb_roce_resp *r)
+{
+	return (r->epsn + (uint32_t)(r->ack_seq - r->seq)) & BB_ROCE_PSN_MASK;
+}
+
 /* Nothing to ask, and nothing out that was not asked to be answered. */
 static inline bool
 bb_roce_req_idle(const struct bb_roce_req *req)
 {
 	return req->next == req->head && req->no_ack_req == 0;
+}
+
+/* Is there something to answer? */
+static inline bool
+bb_roce_answers(const struct bb_roce_qp *qp)
+{
+	return qp->cnp_due || qp->resp.ack_due || qp->resp.todo != qp->resp.head;
+}
+
+/* Nothing to answer and nothing to ask. */
+static inline bool
+bb_roce_idle(const struct bb_roce_qp *qp)
+{
+	return !bb_roce_answers(qp) && bb_roce_req_idle(&qp->req);
 }
 
 /* Of bb_roce_busy(): is there something, which may have to wait? */
@@ -388,11 +422,7 @@ bool bb_roce_can_send(const struct bb_roce_qp *qp);
 static inline bool
 bb_roce_busy(const struct bb_roce_qp *qp)
 {
-	const struct bb_roce_resp *r = &qp->resp;
-
-	if (!qp->cnp_due && !r->ack_due && r->todo == r->head && bb_roce_req_idle(&qp->req))
-		return false;
-	return bb_roce_can_send(qp);
+	return !bb_roce_idle(qp) && bb_roce_can_send(qp);
 }
 /* When bb_roce_tick() is to be called. UINT64_MAX: no timer runs. */
 static inline uint64_t

@@ -10,8 +10,6 @@
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-#define UNASKED_MAX 16u /* packets in a row that ask for no answer */
-
 /* By kind of message; [2 * last + first]. */
 static const uint8_t opcodes[][4] = {
 	[BB_ROCE_MSG_SEND] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST,
@@ -189,7 +187,7 @@ ends_unasked(const struct bb_roce_req *req)
 
 	return req->next + 1 != req->head && !bb_roce_is_read_or_atomic(behind->kind) &&
 	       (behind->flags & BB_ROCE_FENCE) == 0 && req->nxt == req->sent && !req->credits &&
-	       req->no_ack_req + 1 < UNASKED_MAX;
+	       req->no_ack_req + 1 < BB_ROCE_UNASKED_MAX;
 }
 
 /* A packet of a SEND or WRITE. Where its payload lies is left to the caller. */
@@ -215,8 +213,7 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct
 	 * An answer for what ends a message, before the window is full, and for a packet that goes
 	 * without credit: nothing else would tell when to go on.
 	 */
-	if ((last && !ends_unasked(req)) || req->no_ack_req + 1 >= qp->attr.window / 4 ||
-	    bb_roce_psn_distance(req->una, req->nxt) + 1 >= qp->attr.window ||
+	if ((last && !ends_unasked(req)) || bb_roce_window_asks(qp) ||
 	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
 		pkt->flags |= BB_ROCE_ACKREQ;
 }
@@ -333,5 +330,11 @@ void
 bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
 	bb_roce_rto_asked(qp, psn, psn, true, now);
+	bb_roce_comp_sent(qp, now);
+}
+
+void
+bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now)
+{
 	bb_roce_comp_sent(qp, now);
 }

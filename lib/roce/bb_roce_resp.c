@@ -450,7 +450,7 @@ bb_roce_resp_run(struct bb_roce_qp *qp, uint32_t budget)
 			return sent;
 		bb_roce_pkt_clear(&pkt);
 		pkt.opcode = BB_ROCE_RC | BB_ROCE_ACK;
-		pkt.psn = bb_roce_psn_add(r->epsn, (uint32_t)(r->ack_seq - r->seq));
+		pkt.psn = bb_roce_ack_psn(r);
 		pkt.syndrome = r->ack_syndrome;
 		pkt.msn = r->msn;
 		if (!bb_roce_send(qp, &pkt, NULL, 0, NULL))

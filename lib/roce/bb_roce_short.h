@@ -54,8 +54,10 @@ bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s)
 
 /* A packet of that PSN asks for an answer: the timers run. */
 void bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
+/* One that does not went out: they run as far as they do then. */
+void bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now);
 
-/* How many messages of one packet bb_roce_short_send() would take now. 0: post them. */
+/* How many messages of one packet bb_roce_short_sent() would take now. 0: post them. */
 static inline uint32_t
 bb_roce_short_room(const struct bb_roce_qp *qp)
 {
@@ -73,22 +75,35 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 }
 
 /*
- * Post a SEND of 1 to MTU bytes without a fence, @flags 0 or BB_ROCE_SOLICITED, and send it: its
- * packet goes into *s. It asks for an answer. bb_roce_short_room() has said that it may go.
+ * Does the packet that goes next have to ask for an answer? @more: another one goes behind it at
+ * once, whose answer will do.
+ */
+static inline bool
+bb_roce_short_asks(const struct bb_roce_qp *qp, bool more)
+{
+	return !more || qp->req.no_ack_req + 1 >= BB_ROCE_UNASKED_MAX || bb_roce_window_asks(qp);
+}
+
+/*
+ * The message that is posted next, for the caller to fill in: a SEND or WRITE, with or without
+ * immediate, of 1 to MTU bytes without a fence. What its kind has no use for may stay.
+ */
+static inline struct bb_roce_msg *
+bb_roce_short_msg(const struct bb_roce_qp *qp)
+{
+	return &qp->req.ring[qp->req.head & qp->req.mask];
+}
+
+/*
+ * It is posted, and sent in a packet of PSN req.nxt that asks for an answer or not. Before it,
+ * bb_roce_short_room() has said that it may go.
  */
 static inline void
-bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t flags,
-		   uint64_t now, struct bb_roce_short *s)
+bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
-	struct bb_roce_msg *m = &req->ring[req->head & req->mask];
 	const uint32_t psn = req->nxt;
 
-	/* What a SEND has no use for stays what it was. */
-	m->cookie = cookie;
-	m->kind = BB_ROCE_MSG_SEND;
-	m->flags = flags;
-	m->len = len;
 	req->ssn = (req->ssn + 1) & BB_ROCE_PSN_MASK;
 	m->ssn = req->ssn;
 	m->psn = psn;
@@ -97,13 +112,33 @@ bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t
 	req->head++;
 	req->unassigned++;
 	req->next++;
+	qp->stats.tx_packets++;
+	if (!ask) {
+		req->no_ack_req++;
+		bb_roce_short_unasked(qp, now);
+		return;
+	}
 	req->no_ack_req = 0;
 	/* When others are out the timers run already. */
 	if (req->rto.timing && req->deadline != UINT64_MAX && req->rto.deadline != UINT64_MAX)
 		req->rto.asked = psn;
 	else
 		bb_roce_short_timed(qp, psn, now);
-	qp->stats.tx_packets++;
+}
+
+/* The same of a SEND that asks, @flags 0 or BB_ROCE_SOLICITED: its packet goes into *s. */
+static inline void
+bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t flags,
+		   uint64_t now, struct bb_roce_short *s)
+{
+	struct bb_roce_msg *m = bb_roce_short_msg(qp);
+	const uint32_t psn = qp->req.nxt;
+
+	m->cookie = cookie;
+	m->kind = BB_ROCE_MSG_SEND;
+	m->flags = flags;
+	m->len = len;
+	bb_roce_short_sent(qp, m, true, now);
 	s->dqpn = qp->attr.dqpn;
 	s->psn = psn;
 	s->len = len;
@@ -209,5 +244,27 @@ bb_roce_short_ack_next(const struct bb_roce_qp *qp, uint32_t psn, uint8_t syndro
 
 /* It is taken. */
 void bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
+
+/* ---- ACKs out */
+
+/* Is an ACK, and no NAK or response, all that it has to answer? bb_roce_ack_psn() is its PSN. */
+static inline bool
+bb_roce_short_ack_due(const struct bb_roce_qp *qp)
+{
+	const struct bb_roce_resp *r = &qp->resp;
+
+	return r->ack_due && r->todo == r->head && r->fatal == 0 &&
+	       r->ack_syndrome == (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF) && !qp->cnp_due &&
+	       (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR);
+}
+
+/* It has left. */
+static inline void
+bb_roce_short_ack_sent(struct bb_roce_qp *qp)
+{
+	qp->stats.tx_packets++;
+	qp->stats.tx_acks++;
+	qp->resp.ack_due = false;
+}
 
 #endif

@@ -34,8 +34,8 @@ MOST = {
     'sge64/batch32/all': {'post': 60, 'poll': 66},
     'device/batch32/last': {'device': 132},
     'wire/batch32/last': {'device': 3060},
-    'port/batch1/all': {'device': 6510},
-    'port/batch32/last': {'device': 2460},
+    'port/batch1/all': {'device': 5320},
+    'port/batch32/last': {'device': 1610},
 }
 WITH_CRC = ('wire/', 'port/')
 

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The short cuts for SENDs of one packet against what they stand for: of two queue pairs that meet
- * the same, one is served by them where they say yes, the other never. They stay the same.
+ * The short cuts for SENDs and WRITEs of one packet, and for ACKs, against what they stand for: of
+ * two queue pairs that meet the same, one is served by them where they say yes, the other never.
+ * They stay the same.
  */
 #include "bb_roce_short.h"
 #include "roce_req_fake.h"
@@ -127,7 +128,7 @@ start_both(const struct bb_roce_ops *ops)
 	rf_init(&one, BB_ROCE_RC);
 	rf_init(&two, BB_ROCE_RC);
 	one.attr.adaptive = two.attr.adaptive = 4000;
-	one.attr.window = two.attr.window = 24;
+	one.attr.window = two.attr.window = dice(2) == 0 ? 24 : 200;
 	one.attr.sq_psn = two.attr.sq_psn = 0xffffe0;
 	one.attr.rq_psn = two.attr.rq_psn = 0xffffe0;
 	rf_start(&one);
@@ -164,6 +165,48 @@ send_both(uint32_t len, uint8_t flags)
 	assert_int_equal(tx->pkt.flags, s.flags);
 }
 
+/* Up to @n messages, of which each knows whether another one goes behind it. Returns how many. */
+static uint32_t
+plain_both(uint32_t n)
+{
+	static const struct {
+		uint8_t kind, opcode;
+	} ops[] = {
+		{BB_ROCE_MSG_SEND, BB_ROCE_SEND_ONLY},
+		{BB_ROCE_MSG_SEND_IMM, BB_ROCE_SEND_ONLY_IMM},
+		{BB_ROCE_MSG_WRITE, BB_ROCE_WRITE_ONLY},
+		{BB_ROCE_MSG_WRITE_IMM, BB_ROCE_WRITE_ONLY_IMM},
+	};
+	uint32_t room = bb_roce_short_room(&one.qp), psn[RF_SLOTS], op[RF_SLOTS], i, first;
+	bool ask[RF_SLOTS];
+
+	if (n > room)
+		n = room;
+	for (i = 0; i < n; i++) {
+		struct bb_roce_msg *m = bb_roce_short_msg(&one.qp);
+		uint32_t len = 1 + dice(RF_MTU);
+		uint8_t flags = dice(3) == 0 ? BB_ROCE_SOLICITED : 0;
+
+		op[i] = dice(sizeof(ops) / sizeof(ops[0]));
+		*m = rf_msg(&one, ops[op[i]].kind, len, flags);
+		psn[i] = one.qp.req.nxt;
+		ask[i] = bb_roce_short_asks(&one.qp, i + 1 < n);
+		bb_roce_short_sent(&one.qp, m, ask[i], one.now);
+		one.posted++;
+		rf_post(&two, ops[op[i]].kind, len, flags);
+	}
+	first = two.ntx;
+	assert_int_equal(rf_run(&two), n);
+	for (i = 0; i < n; i++) {
+		const struct bb_roce_pkt *pkt = &two.tx[(first + i) % RF_LOG].pkt;
+
+		assert_int_equal(pkt->opcode, BB_ROCE_RC | ops[op[i]].opcode);
+		assert_int_equal(pkt->psn, psn[i]);
+		assert_int_equal((pkt->flags & BB_ROCE_ACKREQ) != 0, ask[i]);
+	}
+	return n;
+}
+
 /* An answer of any kind for any packet that is out. */
 static void
 answer_both(void)
@@ -182,7 +225,7 @@ answer_both(void)
 static void
 test_requester(void **st)
 {
-	uint32_t i, shorts = 0, longs = 0;
+	uint32_t i, shorts = 0, plains = 0, longs = 0;
 
 	(void)st;
 	for (i = 0; i < 100000; i++) {
@@ -193,9 +236,11 @@ test_requester(void **st)
 			start_both(&rf_ops);
 		one.now += dice(2000);
 		two.now = one.now;
-		if (what < 5 && bb_roce_short_room(&one.qp) != 0) {
+		if (what < 3 && bb_roce_short_room(&one.qp) != 0) {
 			send_both(1 + dice(RF_MTU), flags);
 			shorts++;
+		} else if (what < 5 && bb_roce_short_room(&one.qp) != 0) {
+			plains += plain_both(1 + dice(RF_SLOTS));
 		} else if (what < 6 && one.qp.req.head - one.qp.req.tail < RF_SLOTS) {
 			uint32_t len = dice(4 * RF_MTU);
 
@@ -218,10 +263,33 @@ test_requester(void **st)
 		}
 		same();
 	}
-	assert_true(shorts > 1000 && longs > 1000);
+	assert_true(shorts > 1000 && plains > 1000 && longs > 1000);
 }
 
 /* ---- Responder */
+
+/* Send what is due. True: an ACK alone, by the short way. */
+static bool
+answer(void)
+{
+	const struct bb_roce_pkt *pkt;
+	uint32_t psn, msn;
+
+	if (!bb_roce_short_ack_due(&one.qp) || dice(4) == 0) {
+		both_run();
+		return false;
+	}
+	psn = bb_roce_ack_psn(&one.qp.resp);
+	msn = one.qp.resp.msn;
+	bb_roce_short_ack_sent(&one.qp);
+	assert_int_equal(rf_run(&two), 1);
+	pkt = &two.tx[(two.ntx - 1) % RF_LOG].pkt;
+	assert_int_equal(pkt->opcode, BB_ROCE_RC | BB_ROCE_ACK);
+	assert_int_equal(pkt->syndrome, RF_ACK);
+	assert_int_equal(pkt->psn, psn);
+	assert_int_equal(pkt->msn, msn);
+	return true;
+}
 
 static enum bb_roce_take
 take(void *ctx, struct bb_roce_qp *qp)
@@ -280,7 +348,7 @@ test_responder(void **st)
 	static const uint8_t opcodes[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST, BB_ROCE_WRITE_ONLY,
 					  BB_ROCE_READ_REQUEST};
 	struct bb_roce_ops ops = rf_ops;
-	uint32_t i, round, shorts = 0, longs = 0;
+	uint32_t i, round, shorts = 0, longs = 0, acks = 0;
 	uint8_t data[2 * RF_MTU] = {0};
 
 	(void)st;
@@ -329,11 +397,11 @@ test_responder(void **st)
 			else
 				longs++;
 			if (dice(6) == 0)
-				both_run();
+				acks += answer();
 			same();
 		}
 	}
-	assert_true(shorts > 1000 && longs > 1000);
+	assert_true(shorts > 1000 && longs > 1000 && acks > 1000);
 }
 
 int

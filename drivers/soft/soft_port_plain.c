@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Short requests and ACKs by a port, the short way: a WQE goes straight into an mbuf, and so does
+ * an ACK that is due. The frames are those that lib/roce and soft_port_tx.c would have made, and
+ * queue pair and port are afterwards as they would have left them: what is out of the ordinary in
+ * anything is left to them.
+ *
+ * Packets of a queue pair mostly begin as the one before them began. That beginning is kept, with
+ * the state that the ICRC has behind it: the CRC goes over what differs, the PSN and on.
+ */
+#include "bb_roce_short.h"
+#include "soft_fast.h"
+#include "soft_netif.h"
+#include "soft_port_priv.h"
+#include "soft_wire.h"
+
+/* Payloads up to there are always copied, and fit a frame of any port. */
+#define PLAIN_MAX SOFT_PORT_COPY
+static_assert(PLAIN_MAX <= SOFT_PORT_MIN_MTU, "a plain packet may not fit a frame");
+
+enum {
+	PLAIN_REQUEST,
+	PLAIN_ACK,
+};
+
+/* ---- Frames */
+
+static __rte_noinline void
+begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b,
+	   uint32_t bth, uint32_t udp_len)
+{
+	const struct soft_port_path *path = &w->path.path;
+	uint8_t *ip = b->head + path->l2_len, *at = b->head + path->len;
+	const uint32_t word[2] = {bb_be32(bth), bb_be32(w->roce.attr.dqpn)};
+	struct rte_mbuf m = {.ol_flags = 0};
+
+	memcpy(b->head, path->head, SOFT_PORT_HEAD);
+	soft_port_put_lengths(p, path, &m, b->head, udp_len);
+	memcpy(at, word, SOFT_PORT_BTH);
+	b->gen = path->gen;
+	b->udp_len = udp_len;
+	b->bth = bth;
+	b->crc = bb_roce_icrc_begin(ip, path->l3_len, ip + path->l3_len, at, SOFT_PORT_BTH);
+	b->ol_flags = m.ol_flags;
+	b->tx_offload = m.tx_offload;
+}
+
+/* A frame whose BTH has that first word, and is one of @len bytes to the padding. NULL: none. */
+static inline struct rte_mbuf *
+frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begin *b, uint32_t bth,
+	   uint32_t len)
+{
+	uint32_t udp_len = SOFT_UDP_HDR + len + BB_ROCE_ICRC_LEN;
+	struct rte_mbuf *m;
+
+	if (unlikely(p->txq_n == SOFT_PORT_TXQ)) {
+		soft_port_flush(p);
+		if (p->txq_n == SOFT_PORT_TXQ)
+			return NULL;
+	}
+	m = rte_pktmbuf_alloc(p->eth.pool);
+	if (unlikely(m == NULL))
+		return NULL;
+	if (unlikely(b->bth != bth || b->udp_len != udp_len || b->gen != w->path.path.gen))
+		begin_anew(p, w, b, bth, udp_len);
+	m->data_len = (uint16_t)(w->path.path.len + len + BB_ROCE_ICRC_LEN);
+	m->pkt_len = m->data_len;
+	m->ol_flags = b->ol_flags;
+	m->tx_offload = b->tx_offload;
+	memcpy(rte_pktmbuf_mtod(m, uint8_t *), b->head, sizeof(b->head));
+	return m;
+}
+
+/* The last word of its BTH; what stands behind that is written. */
+static inline void
+frame_close(struct soft_port *p, struct rte_mbuf *m, const struct soft_port_begin *b, uint8_t *bth,
+	    uint32_t last, uint32_t len)
+{
+	last = bb_be32(last);
+	memcpy(bth + SOFT_PORT_BTH, &last, sizeof(last));
+	bb_roce_icrc_end(bb_roce_icrc_more(b->crc, bth + SOFT_PORT_BTH, len - SOFT_PORT_BTH),
+			 bth + len);
+	soft_port_push(p, m);
+}
+
+/* ---- Answers */
+
+static inline bool
+plain_ack(struct soft_wire *w, struct soft_port *p)
+{
+	const uint32_t len = BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN;
+	struct soft_port_begin *b = &w->begin[PLAIN_ACK];
+	struct bb_roce_qp *roce = &w->roce;
+	struct rte_mbuf *m;
+	uint8_t *bth;
+
+	m = frame_open(
+		p, w, b,
+		bb_roce_bth_first(BB_ROCE_RC | BB_ROCE_ACK, BB_ROCE_MIGREQ, roce->attr.pkey, 0),
+		len);
+	if (unlikely(m == NULL))
+		return false;
+	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
+	bb_roce_aeth_store(bth + BB_ROCE_BTH_LEN, roce->resp.ack_syndrome, roce->resp.msn);
+	frame_close(p, m, b, bth, bb_roce_bth_last(0, bb_roce_ack_psn(&roce->resp)), len);
+	bb_roce_short_ack_sent(roce);
+	return true;
+}
+
+/* ---- Requests */
+
+/* What a WQE says of its packet. */
+static inline uint8_t
+plain_kind(uint8_t wqe_opcode, uint8_t *opcode)
+{
+	switch (wqe_opcode) {
+	case BB_WQE_RDMA_WRITE:
+		*opcode = BB_ROCE_RC | BB_ROCE_WRITE_ONLY;
+		return BB_ROCE_MSG_WRITE;
+	case BB_WQE_RDMA_WRITE_IMM:
+		*opcode = BB_ROCE_RC | BB_ROCE_WRITE_ONLY_IMM;
+		return BB_ROCE_MSG_WRITE_IMM;
+	case BB_WQE_SEND:
+		*opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY;
+		return BB_ROCE_MSG_SEND;
+	default:
+		*opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY_IMM;
+		return BB_ROCE_MSG_SEND_IMM;
+	}
+}
+
+static inline void
+plain_payload(uint8_t *at, const struct soft_write *r)
+{
+	if (likely(r->len == 8)) {
+		memcpy(at, r->src, 8);
+		return;
+	}
+	memcpy(at, r->src, r->len);
+	memset(at + r->len, 0, bb_roce_pad((uint32_t)r->len));
+}
+
+/* Send it. False: there is no room, and nothing has happened. */
+static inline bool
+plain_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain *r, bool more,
+	      uint64_t now)
+{
+	const uint32_t bytes = (uint32_t)r->w.len, pad = bb_roce_pad(bytes);
+	struct soft_port_begin *b = &w->begin[PLAIN_REQUEST];
+	struct bb_roce_qp *roce = &w->roce;
+	uint32_t len = BB_ROCE_BTH_LEN + bytes + pad, flags = BB_ROCE_MIGREQ, psn = roce->req.nxt;
+	struct bb_roce_msg *msg;
+	uint8_t opcode, kind = plain_kind(r->opcode, &opcode), *bth, *at;
+	bool write = kind == BB_ROCE_MSG_WRITE || kind == BB_ROCE_MSG_WRITE_IMM;
+	bool imm = kind == BB_ROCE_MSG_WRITE_IMM || kind == BB_ROCE_MSG_SEND_IMM;
+	struct rte_mbuf *m;
+
+	len += (write ? BB_ROCE_RETH_LEN : 0) + (imm ? BB_ROCE_IMM_LEN : 0);
+	if ((r->fm_ce_se & BB_WQE_SE) != 0 && kind != BB_ROCE_MSG_WRITE)
+		flags |= BB_ROCE_SE;
+	m = frame_open(p, w, b, bb_roce_bth_first(opcode, flags, roce->attr.pkey, pad), len);
+	if (unlikely(m == NULL))
+		return false;
+	if (bb_roce_short_asks(roce, more))
+		flags |= BB_ROCE_ACKREQ;
+	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
+	at = bth + BB_ROCE_BTH_LEN;
+	if (write) {
+		bb_roce_reth_store(at, r->w.raddr, r->w.rkey, bytes);
+		at += BB_ROCE_RETH_LEN;
+	}
+	if (imm) {
+		memcpy(at, &r->imm, BB_ROCE_IMM_LEN);
+		at += BB_ROCE_IMM_LEN;
+	}
+	plain_payload(at, &r->w);
+	frame_close(p, m, b, bth, bb_roce_bth_last(flags, psn), len);
+	p->stats.tx_copied++;
+	msg = bb_roce_short_msg(roce);
+	msg->cookie = soft_wire_note(w, r->opcode, r->w.blocks, r->fm_ce_se, r->w.len);
+	msg->kind = kind;
+	msg->flags = (r->fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0;
+	msg->len = bytes;
+	msg->imm = r->imm;
+	msg->rkey = r->w.rkey;
+	msg->raddr = r->w.raddr;
+	bb_roce_short_sent(roce, msg, (flags & BB_ROCE_ACKREQ) != 0, now);
+	return true;
+}
+
+/* Is it one packet, which is copied? */
+static inline bool
+plain_fits(const struct soft_qp *qp, const struct soft_plain *r)
+{
+	return r->w.len <= PLAIN_MAX && r->w.len <= qp->mtu;
+}
+
+/* The WQEs of a queue, each when it is known whether another one goes behind it. */
+static inline void
+plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p, uint64_t now)
+{
+	const struct soft_qp *qp = w->qp;
+	uint32_t left = (uint16_t)(qp->sq_pi - w->sq_next), room = bb_roce_short_room(&w->roce);
+	struct soft_plain r[2];
+	uint32_t at = 0;
+	bool more;
+
+	/* soft_req_decode() knows what a UMR keeps waiting. */
+	if (room == 0 || qp->state != BB_PRM_QP_RTS || unlikely(qp->umr_index != 0))
+		return;
+	more = soft_fast_decode_plain(e, qp, w->sq_next, left, &r[0]);
+	while (more && plain_fits(qp, &r[at])) {
+		const struct soft_plain *this = &r[at];
+
+		left -= this->w.blocks;
+		at ^= 1;
+		room--;
+		more = room != 0 &&
+		       soft_fast_decode_plain(e, qp, (uint16_t)(w->sq_next + this->w.blocks), left,
+					      &r[at]);
+		if (unlikely(!plain_request(w, p, this, more, now)))
+			return;
+	}
+}
+
+void
+soft_port_plain(struct soft_engine *e, struct soft_wire *w, uint64_t now)
+{
+	const struct soft_port_path *path = &w->path.path;
+	struct soft_netif *nif = e->dev->netif;
+	struct soft_port *p = nif->port;
+
+	/* The path is known when a packet has gone the long way. */
+	if (unlikely(path->len == 0 || path->gen != p->stack.neigh.gen || !nif->plain || !p->up ||
+		     w->path.own || soft_netif_is_dead(e->dev, &w->path.net) ||
+		     !soft_netif_mine(e)))
+		return;
+	/* What makes room for another neighbour is one that is not used. */
+	p->stack.neigh.entry[path->hint].used = nif->now;
+	if (bb_roce_short_ack_due(&w->roce) && unlikely(!plain_ack(w, p)))
+		return;
+	/* Answers go first. */
+	if (w->sq_next != w->qp->sq_pi && likely(!bb_roce_answers(&w->roce)))
+		plain_requests(e, w, p, now);
+}

@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Short packets by a port, which go the short way: what a device sends then is what one sends that
+ * has a capture and so goes the long way for all, frame by frame, whatever comes meanwhile: ACKs
+ * and NAKs, requests, a neighbour with another MAC, another connection of the queue pair.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+
+#include "../unit/frames.h"
+#include "bb_cqe.h"
+#include "bb_roce_pkt.h"
+#include "capture_read.h"
+#include "soft_rig.h"
+
+#define RINGS  256
+#define MTU    1024u /* of rig_link_default() */
+#define PEERQP 0x4242u
+#define BLOCKS 64u
+#define FENCE  0x80u /* fm_ce_se: MLX5_WQE_CTRL_FENCE */
+#define SE     0x02u
+#define MEM    8192u
+#define VLAN   5u
+#define MAC_A  MAC_PEER
+#define MAC_B  "\x02\xcc\x00\x00\x00\x03"
+
+/* One of the two devices, and the ends of its rings. */
+struct side {
+	struct rte_ring *to, *from;
+	struct rig_dev d;
+	struct rig_uar u;
+	struct rig_cq c;
+	struct rig_qp q;
+	struct rig_mem m;
+	uint8_t mac[6];
+	uint32_t done;
+};
+
+static struct side s[2];
+static struct rte_mempool *pool;
+static struct rig_dev peer; /* its GID */
+static const char *us, *them;
+static bool vlan;
+static char path[64];
+static uint32_t rkey;
+static uint64_t seed;
+
+/* The WQEs that are out: where each ends in the queue, and its PSN. */
+static struct {
+	uint16_t end;
+	uint32_t psn;
+	bool packet;
+} out[BLOCKS];
+static uint32_t head, tail;
+static uint32_t psn, epsn, una, sent;
+static uint16_t freed;
+
+static uint32_t
+dice(uint32_t n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)(seed >> 33) % n;
+}
+
+/* ---- Frames */
+
+static void
+tag(struct frame *f)
+{
+	if (!vlan)
+		return;
+	memmove(f->b + 16, f->b + 12, f->len - 12);
+	f->len += 4;
+	set16(f, 12, 0x8100);
+	set16(f, 14, VLAN);
+}
+
+static void
+give(const struct frame *f)
+{
+	uint32_t i;
+
+	for (i = 0; i < 2; i++) {
+		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
+
+		assert_non_null(m);
+		memcpy(rte_pktmbuf_append(m, (uint16_t)f->len), f->b, f->len);
+		memcpy(rte_pktmbuf_mtod(m, void *), s[i].mac, 6);
+		assert_int_equal(rte_ring_enqueue(s[i].to, m), 0);
+	}
+}
+
+static bool
+take(struct side *a, struct frame *f)
+{
+	void *p;
+	struct rte_mbuf *m;
+
+	if (rte_ring_dequeue(a->from, &p) != 0)
+		return false;
+	m = p;
+	assert_int_equal(m->nb_segs, 1);
+	f->len = m->data_len;
+	memcpy(f->b, rte_pktmbuf_mtod(m, void *), f->len);
+	rte_pktmbuf_free(m);
+	return true;
+}
+
+static void
+poll(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		rig_polls(&s[i].u, 3);
+}
+
+/* A packet, not a question about a neighbour, in which our MAC stands elsewhere too. */
+static bool
+is_packet(const struct frame *f)
+{
+	uint32_t l3 = vlan ? 18 : 14;
+
+	return get16(f, l3 - 2) == 0x0800 || (get16(f, l3 - 2) == 0x86dd && f->b[l3 + 6] == 17);
+}
+
+/* Behind the newest request that was seen. */
+static void
+look(const struct frame *f)
+{
+	uint32_t l3 = vlan ? 18 : 14, bth = l3 + (f->b[l3] >> 4 == 4 ? 20 : 40) + 8;
+	uint32_t next = ((uint32_t)get16(f, bth + 8) & 0xff) << 16 | get16(f, bth + 10);
+
+	if (f->b[bth] <= (BB_ROCE_RC | BB_ROCE_WRITE_ONLY_IMM) && (int32_t)(next + 1 - sent) > 0)
+		sent = next + 1;
+}
+
+/* Both have sent the same. The last of the packets is in *last; returns how many. */
+static uint32_t
+same(struct frame *last)
+{
+	static struct frame one, other;
+	uint32_t n = 0;
+
+	while (take(&s[0], &one)) {
+		assert_true(take(&s[1], &other));
+		assert_int_equal(one.len, other.len);
+		assert_int_equal(is_packet(&one), is_packet(&other));
+		if (!is_packet(&one))
+			continue;
+		*last = one;
+		look(last);
+		memcpy(other.b + 6, last->b + 6, 6); /* where it comes from */
+		assert_memory_equal(last->b, other.b, last->len);
+		n++;
+	}
+	assert_false(take(&s[1], &other));
+	return n;
+}
+
+/* A packet from the peer. */
+static void
+from_peer(const struct bb_roce_pkt *pkt)
+{
+	uint8_t hdr[BB_ROCE_MAX_HDR], icrc[BB_ROCE_ICRC_LEN];
+	uint32_t len = bb_roce_build(hdr, pkt), l3, l4;
+	struct frame f;
+
+	eth(&f, MAC_ALL, MAC_PEER, strchr(us, ':') != NULL ? 0x86dd : 0x0800);
+	l3 = f.len;
+	ip(&f, them, us, IPPROTO_UDP, 8 + len + BB_ROCE_ICRC_LEN);
+	l4 = f.len;
+	put16(&f, 0xc123);
+	put16(&f, BB_ROCE_UDP_PORT);
+	put16(&f, (uint16_t)(8 + len + BB_ROCE_ICRC_LEN));
+	put16(&f, 0);
+	put(&f, hdr, len);
+	bb_roce_icrc_end(bb_roce_icrc_begin(f.b + l3, l4 - l3, f.b + l4, hdr, len), icrc);
+	put(&f, icrc, sizeof(icrc));
+	tag(&f);
+	give(&f);
+}
+
+/* The peer says which MAC it has. */
+static void
+neighbour(const char *mac)
+{
+	struct frame f;
+
+	if (strchr(us, ':') != NULL)
+		nd(&f, MAC_ALL, them, us, 136, 0x60, them, mac);
+	else
+		arp(&f, MAC_ALL, 2, mac, them, MAC_US, us);
+	tag(&f);
+	give(&f);
+	poll();
+}
+
+/* ---- Both devices */
+
+static void
+connect_both(uint32_t remote, uint32_t tclass)
+{
+	struct rig_link l;
+	uint32_t i;
+
+	rig_link_default(&l);
+	l.timeout = 0; /* nothing is sent again by time */
+	l.tclass = tclass;
+	for (i = 0; i < 2; i++)
+		rig_qp_up(&s[i].q, &peer, remote, &l);
+	psn = una = sent = l.sq_psn;
+	epsn = l.rq_psn;
+	head = tail = 0;
+	freed = 0;
+}
+
+static void
+open_side(uint32_t i, const char *more)
+{
+	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
+	static uint32_t n;
+	char name[32], args[256];
+	uint16_t id;
+	int port;
+
+	memset(&s[i], 0, sizeof(s[i]));
+	snprintf(name, sizeof(name), "to%u", n);
+	s[i].to = rte_ring_create(name, RINGS, 0, 0);
+	snprintf(name, sizeof(name), "from%u", n);
+	s[i].from = rte_ring_create(name, RINGS, 0, 0);
+	assert_true(s[i].to != NULL && s[i].from != NULL);
+	snprintf(name, sizeof(name), "p%u", n++);
+	port = rte_eth_from_rings(name, &s[i].to, 1, &s[i].from, 1, 0);
+	assert_true(port >= 0);
+	id = (uint16_t)port;
+	assert_int_equal(rte_eth_dev_get_name_by_port(id, name), 0);
+	/* The third of its addresses is the rig's GID. */
+	assert_true(snprintf(args, sizeof(args),
+			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=%s/%d%s%s", name, us,
+			     strchr(us, ':') != NULL ? 64 : 24, vlan ? ",vlan=5" : "",
+			     more) < (int)sizeof(args));
+	rig_dev_open(&s[i].d, i == 0 ? "soft0" : "soft1", args);
+	memcpy(s[i].mac, s[i].d.mac, 6);
+	rig_uar_open(&s[i].u, &s[i].d, MLX5_UAR_BF);
+	rig_cq_open(&s[i].c, &s[i].u, 8);
+	rig_qp_open(&s[i].q, &s[i].u, &s[i].c, &s[i].c, &attr);
+	rig_mem_open(&s[i].m, &s[i].d, NULL, MEM, RIG_ALL);
+}
+
+static void
+close_side(struct side *a)
+{
+	struct frame f;
+	void *m;
+
+	rig_qp_close(&a->q);
+	rig_cq_close(&a->c);
+	rig_mem_close(&a->m);
+	rig_uar_close(&a->u);
+	rig_dev_close(&a->d);
+	while (take(a, &f))
+		;
+	while (rte_ring_dequeue(a->to, &m) == 0)
+		rte_pktmbuf_free(m);
+}
+
+static void
+open_both(const char *ours, const char *theirs, bool tagged)
+{
+	struct frame f;
+	char more[96];
+	uint32_t i;
+
+	us = ours;
+	them = theirs;
+	vlan = tagged;
+	rkey = 0x1234;
+	memcpy(peer.gid.raw, ip_of(them), 16);
+	capture_path(path, sizeof(path));
+	snprintf(more, sizeof(more), ",capture=%s", path);
+	open_side(0, "");
+	open_side(1, more);
+	for (i = 0; i < MEM; i++)
+		s[0].m.p[i] = s[1].m.p[i] = (uint8_t)(i * 31 + (i >> 8));
+	connect_both(PEERQP, 0);
+	/* Neither knows the peer before it answers. */
+	for (i = 0; i < 2; i++) {
+		rig_send(&s[i].q, &s[i].m, 0, 8, RIG_CQE);
+		rig_ring(&s[i].q);
+	}
+	out[head % BLOCKS].end = s[0].q.pi;
+	out[head % BLOCKS].packet = true;
+	out[head++ % BLOCKS].psn = psn++;
+	poll();
+	same(&f);
+	neighbour(MAC_A);
+	while (same(&f) == 0)
+		poll();
+	assert_memory_equal(f.b, MAC_A, 6);
+}
+
+static void
+close_both(void)
+{
+	close_side(&s[0]);
+	close_side(&s[1]);
+	unlink(path);
+}
+
+/* ---- What happens to both */
+
+/* A WQE of any kind, most of them plain. No PSN gets to its end. */
+static void
+post(bool first)
+{
+	static const uint8_t ops[] = {MLX5_OPCODE_RDMA_WRITE, MLX5_OPCODE_RDMA_WRITE_IMM,
+				      MLX5_OPCODE_SEND, MLX5_OPCODE_SEND_IMM};
+	uint8_t op = dice(40) == 0 ? MLX5_OPCODE_NOP : ops[dice(4)], fm_ce_se = 0;
+	uint32_t len = dice(3) == 0 ? 8 : 1 + dice(300), off = dice(MEM - 300), imm = dice(1 << 20);
+	bool write = op == MLX5_OPCODE_RDMA_WRITE || op == MLX5_OPCODE_RDMA_WRITE_IMM;
+	bool in = dice(2) == 0;
+	uint64_t raddr = (uint64_t)dice(1 << 30) << 20;
+	uint32_t i, ds;
+
+	if (in)
+		len = 1 + (len - 1) % (write ? 92 : 44);
+	/*
+	 * Inline data over the end of the ring goes the long way. What is in front of it may ask
+	 * for an answer of its own, which is no fault.
+	 */
+	if (in && write && !first && s[0].q.pi % BLOCKS == BLOCKS - 1)
+		len = 1 + (len - 1) % 28;
+	fm_ce_se |= dice(2) == 0 ? RIG_CQE : 0;
+	fm_ce_se |= dice(4) == 0 ? SE : 0;
+	fm_ce_se |= dice(30) == 0 ? FENCE : 0;
+	for (i = 0; i < 2; i++) {
+		struct rig_qp *q = &s[i].q;
+
+		ds = 1;
+		if (write) {
+			rig_raddr(q, raddr, rkey);
+			ds = 2;
+		}
+		if (op == MLX5_OPCODE_NOP) {
+			rig_nop(q, fm_ce_se);
+			continue;
+		}
+		if (in)
+			ds += rig_inline(q, ds, s[i].m.p + off, len);
+		else
+			rig_data(q, ds++, &s[i].m, off, len);
+		rig_wqe(q, op, fm_ce_se, ds, htonl(imm));
+	}
+	out[head % BLOCKS].end = s[0].q.pi;
+	out[head % BLOCKS].packet = op != MLX5_OPCODE_NOP;
+	out[head++ % BLOCKS].psn = psn;
+	psn += op != MLX5_OPCODE_NOP;
+}
+
+static void
+answer(uint8_t syndrome, uint32_t upto)
+{
+	const struct bb_roce_pkt pkt = {
+		.opcode = BB_ROCE_RC | BB_ROCE_ACK,
+		.pkey = 0xffff,
+		.dqpn = s[0].q.qpn,
+		.psn = upto & BB_ROCE_PSN_MASK,
+		.syndrome = syndrome,
+	};
+
+	from_peer(&pkt);
+}
+
+/* The peer has what was sent before @upto. */
+static void
+acknowledged(uint32_t upto)
+{
+	if ((int32_t)(upto - una) > 0)
+		una = upto;
+	while (tail != head &&
+	       (int32_t)(out[tail % BLOCKS].psn + out[tail % BLOCKS].packet - una) <= 0)
+		freed = out[tail++ % BLOCKS].end;
+}
+
+static void
+acks(void)
+{
+	uint32_t upto = sent;
+
+	if (sent == una)
+		return;
+	switch (dice(6)) {
+	case 0: /* of the oldest that is missing */
+		answer(BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, una);
+		return;
+	case 1:
+		upto = una + 1 + dice(sent - una);
+		break;
+	default:
+		break;
+	}
+	answer(BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, upto - 1);
+	acknowledged(upto);
+}
+
+/* A WRITE of nothing, which any key will do for. */
+static void
+request(void)
+{
+	const struct bb_roce_pkt pkt = {
+		.opcode = BB_ROCE_RC | BB_ROCE_WRITE_ONLY,
+		.flags = dice(3) == 0 ? 0 : BB_ROCE_ACKREQ,
+		.pkey = 0xffff,
+		.dqpn = s[0].q.qpn,
+		.psn = (epsn - (dice(20) == 0) + (dice(20) == 0)) & BB_ROCE_PSN_MASK,
+	};
+
+	from_peer(&pkt);
+	epsn += pkt.psn == (epsn & BB_ROCE_PSN_MASK);
+}
+
+/* Both have completed the same. */
+static void
+completions(void)
+{
+	struct rig_cqe a, b;
+
+	while (rig_cqe(&s[0].c, &a)) {
+		assert_true(rig_cqe(&s[1].c, &b));
+		assert_int_equal(a.opcode, BB_CQE_REQ);
+		assert_int_equal(b.opcode, BB_CQE_REQ);
+		assert_int_equal(a.counter, b.counter);
+		assert_int_equal(a.sop, b.sop);
+	}
+	assert_false(rig_cqe(&s[1].c, &b));
+}
+
+static void
+step(void)
+{
+	uint32_t what = dice(20), n, i;
+
+	if (what < 9) {
+		n = 1 + dice(dice(3) == 0 ? 12 : 2);
+		for (i = 0; i < n && (uint16_t)(s[0].q.pi - freed) + 3u <= BLOCKS; i++)
+			post(i == 0);
+		for (i = 0; i < 2; i++)
+			if (tail != head)
+				rig_ring(&s[i].q);
+	} else if (what < 14) {
+		acks();
+	} else if (what < 18) {
+		request();
+	} else if (what == 18 && dice(4) == 0) {
+		neighbour(dice(2) == 0 ? MAC_A : MAC_B);
+	}
+	poll();
+}
+
+static void
+random_traffic(const char *ours, const char *theirs, bool tagged)
+{
+	struct frame f;
+	uint32_t i, n = 0;
+
+	open_both(ours, theirs, tagged);
+	for (i = 0; i < 3000; i++) {
+		step();
+		n += same(&f);
+		completions();
+	}
+	assert_true(n > 3000);
+	close_both();
+}
+
+static void
+test_v4(void **st)
+{
+	(void)st;
+	random_traffic("192.0.2.1", "192.0.2.2", false);
+}
+
+static void
+test_v4_vlan(void **st)
+{
+	(void)st;
+	random_traffic("192.0.2.1", "192.0.2.2", true);
+}
+
+static void
+test_v6(void **st)
+{
+	(void)st;
+	random_traffic("2001:db8::1", "2001:db8::2", false);
+}
+
+static void
+test_v6_vlan(void **st)
+{
+	(void)st;
+	random_traffic("2001:db8::1", "2001:db8::2", true);
+}
+
+/* ---- What packets begin with changes */
+
+static void
+one_write(struct frame *f)
+{
+	static struct frame other;
+	uint32_t i, n = 0;
+
+	for (i = 0; i < 2; i++) {
+		rig_write(&s[i].q, &s[i].m, 0, 8, &s[i].m, 8, 0);
+		rig_ring(&s[i].q);
+	}
+	psn++;
+	poll();
+	/* Keys and addresses are each device's own: of soft0, the only one there is. */
+	while (take(&s[0], &other))
+		if (is_packet(&other)) {
+			*f = other;
+			n++;
+		}
+	assert_int_equal(n, 1);
+	while (take(&s[1], &other))
+		;
+}
+
+static void
+test_changes(void **st)
+{
+	const uint32_t l3 = 14, bth = l3 + 28;
+	struct frame f;
+	uint32_t i;
+
+	(void)st;
+	open_both("192.0.2.1", "192.0.2.2", false);
+	for (i = 0; i < 4; i++) {
+		const char *mac = i % 2 == 0 ? MAC_B : MAC_A;
+
+		one_write(&f);
+		assert_memory_equal(f.b, i % 2 == 0 ? MAC_A : MAC_B, 6);
+		neighbour(mac);
+		one_write(&f);
+		assert_memory_equal(f.b, mac, 6);
+		answer(BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, psn - 1);
+		poll();
+	}
+	one_write(&f);
+	one_write(&f);
+	/* Another connection: DSCP and the peer's number. */
+	for (i = 0; i < 2; i++)
+		rig_qp_reset(&s[i].q);
+	connect_both(PEERQP + 1, 26 << 2);
+	one_write(&f);
+	one_write(&f);
+	assert_int_equal(f.b[l3 + 1], 26 << 2);
+	assert_int_equal(f.b[bth + 7], (PEERQP + 1) & 0xff);
+	close_both();
+}
+
+int
+main(void)
+{
+	const char *args[] = {"plain",
+			      "--no-huge",
+			      "-m",
+			      "256",
+			      "--no-pci",
+			      "--no-shconf",
+			      "--no-telemetry",
+			      "--log-level=lib.eal:4"};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_v4),      cmocka_unit_test(test_v4_vlan),
+		cmocka_unit_test(test_v6),      cmocka_unit_test(test_v6_vlan),
+		cmocka_unit_test(test_changes),
+	};
+
+	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
+		return 77;
+	pool = rte_pktmbuf_pool_create("test", 511, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM, 0);
+	if (pool == NULL)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
