@@ -13,6 +13,7 @@
 
 #include "soft.h"
 
+enum bb_db_mode soft_db_mode = BB_DB_DOORBELL;
 enum soft_timeout soft_timeout;
 
 static bool
@@ -117,7 +118,7 @@ open_qp(struct soft *s, uint32_t recvs)
 	init.rq_depth = recvs;
 	init.max_sge = 1;
 	init.max_inline = 28; /* with the address segment: one block */
-	init.db_mode = BB_DB_DOORBELL;
+	init.db_mode = soft_db_mode;
 	rc = bb_qp_create(s->pd, &init, &s->qps[s->n]);
 	s->n += rc == 0;
 	return rc;

@@ -37,6 +37,9 @@ extern enum soft_timeout {
 	SOFT_TIMEOUT_NONE,
 } soft_timeout;
 
+/* How single writes of queue pairs that are opened are handed over; DOORBELL. */
+extern enum bb_db_mode soft_db_mode;
+
 /* EAL, once; later calls return what the first did. 0 or -errno, said to stderr. */
 int eal_start(void);
 bool eal_started(void);

@@ -172,6 +172,7 @@ struct soft_watch {
 	uint32_t pos;  /* next record to look at */
 	uint32_t left; /* records to go until a whole round since the last store */
 	uint32_t hot;  /* slot of the QP that was rung last; may be past the end */
+	uint32_t bf;   /* what is known of the registers' halves: soft_bf.h */
 	const uint32_t **rec;
 	uint32_t *last; /* as last seen, big endian */
 	struct soft_qp **qp;
@@ -391,9 +392,12 @@ void soft_arm_scan(struct soft_engine *e, struct soft_watch *w);
 void soft_cq_notify(struct soft_engine *e, struct soft_cq *cq);
 void soft_cq_moderated_run(struct soft_engine *e);
 
+/* ---- soft_engine.c */
+/* Take @n turns under the lock, whether there is anything to do or not. */
+void soft_engine_turns(struct soft_engine *e, uint32_t n);
+
 /* ---- soft_doorbell.c */
 void soft_watch_poll(struct soft_engine *e, struct soft_watch *w);
-void soft_bf_forget(struct soft_watch *w);
 /* Look at a QP's send record and run what is new. */
 void soft_qp_look(struct soft_engine *e, struct soft_qp *qp);
 /* Look at the records of a QP in ERR and flush what is new. */
@@ -416,8 +420,14 @@ void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_
 		   uint8_t synd, const char *why);
 /* What a peer's NAK means, for the log. */
 const char *soft_nak_text(uint32_t synd);
-/* ---- soft_req_fast.c: the plain RDMA WRITEs at the head of the queue, at most @budget */
-uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
+/*
+ * ---- soft_req_fast.c: the plain RDMA WRITEs at the head of the queue, at most @budget; with
+ * @copy, which stands for the ring, one of one block.
+ */
+uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget,
+		       const uint8_t *copy);
+/* The WQE at the head, for which the record was not read, is in @copy. False: not for this. */
+bool soft_req_fast_copy(struct soft_engine *e, struct soft_qp *qp, const uint8_t *copy);
 
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 

@@ -21,14 +21,8 @@
  * once: the WQEs under it are complete.
  *
  * A doorbell for a QP that is neither in RTS nor in ERR is lost [A].
- *
- * BlueFlame: software copies the whole WQE behind the 8 bytes, and a card executes the
- * copy. The software device executes the ring and, where the one owner of the page runs
- * it (inline progress: no copy can be half done), holds the copy against it: a difference
- * refuses the WQE with LOCAL_QP_OP. That is decided only when the copy can come from
- * no merge of two stores: the page has one QP and the record covers just this WQE.
  */
-#include "soft_data.h"
+#include "soft_bf.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
@@ -134,72 +128,6 @@ soft_qp_flush(struct soft_engine *e, struct soft_qp *qp)
 		soft_flush_rq(e, qp);
 }
 
-/* A page has one QP from now on: no old copy shall be taken for one of its. */
-void
-soft_bf_forget(struct soft_watch *w)
-{
-	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + SOFT_BF_OFFSET);
-	uint32_t i;
-
-	for (i = 0; i < 4 * SOFT_BF_HALF / 8; i++)
-		if (i % (SOFT_BF_HALF / 8) != 0)
-			__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
-}
-
-/*
- * Take the BlueFlame copy out of a register half, so that the next plain doorbell does
- * not look like one, and hold it against the ring where that proves something.
- */
-static __rte_noinline void
-soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64_t head)
-{
-	uint64_t copy[SOFT_BF_HALF / 8];
-	uint32_t i, words, ds, mask;
-	struct soft_qp *qp;
-	uint16_t idx, posted;
-
-	ds = soft_be32((uint8_t *)&head + 4) & 0xff;
-	words = bb_wqe_blocks(ds) * (BB_WQE_BB / 8);
-	if (words < BB_WQE_BB / 8 || words > SOFT_BF_HALF / 8)
-		words = SOFT_BF_HALF / 8;
-	copy[0] = head;
-	for (i = 1; i < words; i++) {
-		copy[i] = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
-		__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
-	}
-	qp = w->qp[0];
-	idx = (uint16_t)(soft_be32(&head) >> 8);
-	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
-	if (qp->state != BB_PRM_QP_RTS || idx != qp->sq_ci || posted == 0 ||
-	    posted != bb_wqe_blocks(ds) || ds * 2 > words)
-		return;
-	mask = (1u << qp->log_sq) - 1;
-	for (i = 0; i < posted; i++) {
-		uint32_t len = ds * BB_WQE_SEG - i * BB_WQE_BB;
-
-		if (memcmp(qp->sq + ((size_t)((idx + i) & mask) << 6), &copy[i * BB_WQE_BB / 8],
-			   len < BB_WQE_BB ? len : BB_WQE_BB) != 0) {
-			e->bf_mismatch++;
-			qp->bf_bad = true;
-			qp->bf_idx = idx;
-			return;
-		}
-	}
-}
-
-/* Is there a copy in the register half, or just the 8 bytes of a doorbell? */
-static inline bool
-soft_bf_copied(const uint64_t *reg)
-{
-	return (__atomic_load_n(&reg[1], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[2], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[3], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[4], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[5], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[6], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[7], __ATOMIC_RELAXED)) != 0;
-}
-
 /* A doorbell whose first word is @head came through the page. */
 static void
 soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)
@@ -239,25 +167,30 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-	if (w->n == 1 && w->uar->bf && soft_bf_copied(reg))
+	w->bf = 0;
+	if (w->n == 1 && w->uar->bf)
 		soft_bf_check(e, w, reg, head);
 	soft_doorbell(e, w, head);
 }
 
 /* One that may be stored to meanwhile. */
 static void
-soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
+soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t *reg)
 {
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
-	soft_doorbell(e, w, head);
-	__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+	if (!soft_bf_run(e, w, half, head))
+		soft_doorbell(e, w, head);
+	soft_bf_clear(w, half);
+	soft_bf_cleared(w, half,
+			__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_SEQ_CST,
+						    __ATOMIC_RELAXED));
 }
 
 static inline void
-soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint8_t *at)
+soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
 {
-	uint64_t *reg = (uint64_t *)(void *)at;
+	uint64_t *reg = soft_bf_half(w->uar, half);
 
 	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
 		return;
@@ -265,7 +198,7 @@ soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint8_t *at)
 	if (e->page != NULL && __atomic_load_n(&w->uar->allocs, __ATOMIC_RELAXED) == 1)
 		soft_reg_take(e, w, reg);
 	else
-		soft_reg_take_shared(e, w, reg);
+		soft_reg_take_shared(e, w, half, reg);
 }
 
 /* Look at the records whose turn it is. */
@@ -315,10 +248,10 @@ soft_watch_poll(struct soft_engine *e, struct soft_watch *w)
 	if (unlikely(w->cq_left != 0))
 		soft_arm_scan(e, w);
 	/* Two registers, two halves each. */
-	soft_reg_poll(e, w, page + SOFT_BF_OFFSET);
-	soft_reg_poll(e, w, page + SOFT_BF_OFFSET + SOFT_BF_HALF);
-	soft_reg_poll(e, w, page + SOFT_BF_OFFSET + 2 * SOFT_BF_HALF);
-	soft_reg_poll(e, w, page + SOFT_BF_OFFSET + 3 * SOFT_BF_HALF);
+	soft_reg_poll(e, w, 0);
+	soft_reg_poll(e, w, 1);
+	soft_reg_poll(e, w, 2);
+	soft_reg_poll(e, w, 3);
 	if (unlikely(e->always != 0))
 		w->left = w->n;
 	if (w->left != 0)

@@ -380,3 +380,13 @@ soft_engine_progress(void *engine)
 	soft_engine_run(e);
 	rte_ticketlock_unlock(&e->lock);
 }
+
+void
+soft_engine_turns(struct soft_engine *e, uint32_t n)
+{
+	if (unlikely(!rte_ticketlock_trylock(&e->lock)))
+		return;
+	for (; n != 0; n--)
+		soft_engine_run(e);
+	rte_ticketlock_unlock(&e->lock);
+}

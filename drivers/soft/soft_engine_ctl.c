@@ -14,6 +14,7 @@
 
 #include <unistd.h>
 
+#include "soft_bf.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
@@ -361,8 +362,9 @@ soft_engine_lcore(void *arg)
 {
 	struct soft_engine *e = arg;
 
+	/* Several to a lock, which costs as much as a turn; a control command waits for no more. */
 	while (!__atomic_load_n(&e->stop, __ATOMIC_RELAXED))
-		soft_engine_progress(e);
+		soft_engine_turns(e, 16);
 	__atomic_store_n(&e->ended, true, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -15,9 +15,11 @@
 #define AHEAD 6u
 
 uint32_t
-soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
+soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget, const uint8_t *copy)
 {
-	const uint32_t mask = (1u << qp->log_sq) - 1, posted = (uint16_t)(qp->sq_pi - qp->sq_ci);
+	const uint8_t *ring = copy != NULL ? copy : qp->sq;
+	const uint32_t mask = copy != NULL ? 0 : (1u << qp->log_sq) - 1;
+	const uint32_t posted = (uint16_t)(qp->sq_pi - qp->sq_ci);
 	uint32_t psn = qp->sq_psn, done = 0, at = 0;
 	uint16_t ci = qp->sq_ci;
 	bool alive = true;
@@ -30,14 +32,14 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 		     __atomic_load_n(&p->epsn, __ATOMIC_RELAXED) != psn))
 		return 0;
 	do {
-		const uint8_t *b = qp->sq + ((size_t)(ci & mask) << 6);
+		const uint8_t *b = ring + ((size_t)(ci & mask) << 6);
 		struct soft_write w;
 		uint8_t fm_ce_se, *dst;
 		const char *why;
 
 		/* From another core's cache: the CPU does not look ahead over a loop this long. */
 		if (at + AHEAD < posted)
-			rte_prefetch0(qp->sq + ((size_t)((ci + AHEAD) & mask) << 6));
+			rte_prefetch0(ring + ((size_t)((ci + AHEAD) & mask) << 6));
 
 		fm_ce_se = __atomic_load_n(&b[11], __ATOMIC_RELAXED);
 		if (unlikely(!soft_fast_decode(e, qp, b, ci, posted - at, &w)))
@@ -74,4 +76,17 @@ soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget)
 	if (unlikely(!alive))
 		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
 	return done;
+}
+
+bool
+soft_req_fast_copy(struct soft_engine *e, struct soft_qp *qp, const uint8_t *copy)
+{
+	qp->sq_pi = (uint16_t)(qp->sq_ci + 1);
+	if (likely(soft_req_fast(e, qp, 1, copy) != 0)) {
+		qp->umr_index = 0;
+		qp->reads_in_burst = 0;
+		return true;
+	}
+	qp->sq_pi = qp->sq_ci;
+	return false;
 }

@@ -33,6 +33,13 @@ extern "C" {
 #endif
 #endif
 
+/** 1: another core sees plain stores to write-back memory in the order of the program. */
+#if defined(__x86_64__)
+#define BB_STORES_IN_ORDER 1
+#else
+#define BB_STORES_IN_ORDER 0
+#endif
+
 /**
  * Stores to device-read memory before it are seen by the device before stores
  * behind it. Stops the race in which the device reads a doorbell record that

@@ -116,7 +116,8 @@ rig_ring_bf(struct rig_qp *q)
 	uint32_t blocks = (uint16_t)(q->pi - q->last), i;
 
 	rig_record(q);
-	for (i = 0; i < blocks * 8; i++) {
+	/* The head last, as bb_sq_blueflame() does. */
+	for (i = blocks * 8; i-- != 0;) {
 		uint64_t v;
 
 		memcpy(&v, (uint8_t *)rig_seg(q, q->last, i / 2) + (i & 1) * 8, sizeof(v));
