@@ -160,6 +160,10 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->max_cqe = rte_align32prevpow2(at_most(o->max_cqe, 1u << LOG_MAX_CQE));
 	a->max_qp_wr = at_most(o->max_qp_wr, VERBS_MAX_WR);
 	a->max_sge = at_most(o->max_sge, VERBS_MAX_SGE);
+	a->max_read_sge = RTE_MIN(at_most(o->max_sge_rd, VERBS_MAX_SGE), a->max_sge);
+	/* Devices that have no limit of their own leave it out. */
+	if (a->max_read_sge == 0)
+		a->max_read_sge = a->max_sge;
 	a->max_recv_sge = a->max_sge;
 	a->max_mr_size = o->max_mr_size;
 	a->max_mr = at_most(o->max_mr, INT32_MAX);
@@ -194,7 +198,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 		return -err;
 	}
 	d->rxe = d->attr.orig_attr.vendor_id == RXE_VENDOR_ID;
-	if (d->attr.orig_attr.vendor_id == SIW_VENDOR_ID)
+	d->siw = d->attr.orig_attr.vendor_id == SIW_VENDOR_ID;
+	if (d->siw)
 		d->siw_low = ibv_create_cq(d->ctx, SIW_LOW_CQES, NULL, NULL, 0);
 	err = ibv_query_port(d->ctx, 1, &port);
 	if (err != 0) {
@@ -203,7 +208,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	}
 	fill(&d->attr, attr);
 	attr->max_msg_size = port.max_msg_sz;
-	d->dev->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	attr->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
+	d->dev->iwarp = attr->iwarp;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_queues(d, attr);
 	if (ret != 0) {

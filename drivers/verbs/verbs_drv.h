@@ -58,6 +58,7 @@ struct verbs_dev {
 	bool no_cq_ex, no_qp_ex, no_td; /* the provider has not: said once */
 	bool rxe;                       /* the kernel's rxe: see verbs_caps.c */
 	bool gone;                      /* see verbs_gone(); __atomic */
+	bool siw;                       /* the kernel's siw */
 	struct ibv_cq *siw_low;         /* keeps siw's low addresses: see verbs_caps.c */
 	struct ibv_mr no_mr;            /* without a key */
 	pthread_mutex_t keys_lock;      /* EAL's callbacks register, owners bind */

@@ -184,6 +184,9 @@ verbs_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 		return -err;
 	}
 	attr->state = state_from(a.qp_state);
+	/* siw of Linux 6.1 tells no state, which reads as RESET. */
+	if (qp->ctrl->pd->dev->iwarp && attr->state == BB_QP_RESET)
+		attr->state = qp->state;
 	return 0;
 }
 

@@ -131,9 +131,17 @@ refused(const struct bb_dev *dev, const struct bb_drv_mr_attr *attr, int ret)
 int
 verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
 {
-	struct verbs_mr *m = calloc(1, sizeof(*m));
+	struct verbs_mr *m;
 	int ret;
 
+	/* siw_reg_user_mr() leaves the address out: a peer's WRITE does not land. */
+	if (attr->kind == BB_DRV_MR_MEM && verbs_dev_of(pd->dev)->siw &&
+	    attr->iova != (uintptr_t)attr->addr) {
+		BB_LOG(ERR, "%s: siw has no regions at other addresses than their memory's (iova)",
+		       pd->dev->name);
+		return -ENOTSUP;
+	}
+	m = calloc(1, sizeof(*m));
 	if (m == NULL) {
 		BB_LOG(ERR, "%s: out of memory", pd->dev->name);
 		return -ENOMEM;

@@ -244,6 +244,11 @@ verbs_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 	struct verbs_qp *q;
 	int ret;
 
+	if (pd->dev->iwarp && attr->type != BB_QPT_RC) {
+		BB_LOG(ERR, "%s: iWARP has RC queue pairs alone, and none of type %s",
+		       pd->dev->name, bb_qp_type_name(attr->type));
+		return -ENOTSUP;
+	}
 	ret = sizes_of(pd->dev, attr, &s);
 	if (ret != 0)
 		return ret;

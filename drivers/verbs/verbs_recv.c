@@ -3,6 +3,7 @@
  */
 /* Receives: WQEs of a receive queue or an SRQ to ibv_post_recv() and ibv_post_srq_recv(). */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "verbs_drv.h"
@@ -67,8 +68,9 @@ rq_give(struct bb_qp *qp, struct chain *ch)
 	if (ch->n == 0)
 		return;
 	err = ibv_post_recv(verbs_qp_of(qp)->ib, ch->wr, &bad);
+	/* siw's provider has negative ones. */
 	if (err != 0)
-		rq_refused(qp, bad != NULL ? bad : ch->wr, err);
+		rq_refused(qp, bad != NULL ? bad : ch->wr, abs(err));
 	ch->n = 0;
 	ch->n_sge = 0;
 }

@@ -217,12 +217,39 @@ plain_args(const struct verbs_req *r, struct ibv_send_wr *wr)
 	}
 }
 
+/* Providers of iWARP are not trusted with what it has not: some would take it, and break. */
+static const char *
+iwarp_lacks(const struct bb_dev *dev, const struct verbs_req *r)
+{
+	switch (r->opcode) {
+	case BB_WQE_RDMA_WRITE_IMM:
+	case BB_WQE_SEND_IMM:
+		return "no immediate data";
+	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_FA:
+		return dev->attr.atomics ? NULL : "no atomics";
+	case BB_WQE_RDMA_READ:
+		return r->n > dev->attr.max_read_sge
+			       ? "READs of max_read_sge pieces (bb_dev_query()) and no more"
+			       : NULL;
+	default:
+		return NULL;
+	}
+}
+
 static int
 plain_put(struct verbs_qp *q, const struct verbs_req *r)
 {
 	struct ibv_send_wr *bad, wr = {.wr_id = r->wr_id, .send_flags = r->flags};
+	const struct bb_dev *dev = q->bb->ctrl->pd->dev;
+	const char *lacks = dev->iwarp ? iwarp_lacks(dev, r) : NULL;
 	struct ibv_sge sge[VERBS_MAX_SGE];
 	uint32_t i;
+
+	if (lacks != NULL) {
+		BB_LOG(ERR, "QP 0x%x: iWARP has %s", q->bb->qpn, lacks);
+		return EOPNOTSUPP;
+	}
 
 	for (i = 0; i < RTE_DIM(plain_opcodes); i++)
 		if (plain_opcodes[i].wqe == r->opcode)
@@ -230,6 +257,12 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 	if (i == RTE_DIM(plain_opcodes))
 		return EOPNOTSUPP;
 	wr.opcode = plain_opcodes[i].wr;
+	/*
+	 * siw takes no fence with a READ ("A READ cannot be fenced", siw_activate_tx()), which
+	 * iWARP carries out in their order anyhow, without a look at this side's memory.
+	 */
+	if (r->opcode == BB_WQE_RDMA_READ && verbs_dev_of(dev)->siw)
+		wr.send_flags &= ~(unsigned int)IBV_SEND_FENCE;
 	plain_args(r, &wr);
 	wr.num_sge = (int)r->n;
 	wr.sg_list = (struct ibv_sge *)(uintptr_t)r->sge;

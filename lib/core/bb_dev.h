@@ -124,6 +124,13 @@ struct bb_dev_attr {
 	uint32_t masked_atomics;
 	/** Those of them whose result lands in network order; other results are in host order. */
 	uint32_t masked_atomics_be;
+	uint32_t max_read_sge; /**< pieces of a READ */
+	/**
+	 * RC alone, connected through librdmacm (bb_connect.h); no immediate data, no RNR. The
+	 * memory that a READ fills may need REMOTE_WRITE (man ibv_reg_mr does not say so, RFC 5040
+	 * does).
+	 */
+	bool iwarp;
 };
 
 /** Read what the device can do. */
