@@ -86,6 +86,11 @@ enum need {
 	NEED_PSNS = UINT64_C(1) << 43,
 	NEED_REREG = UINT64_C(1) << 44,
 	NEED_UMEM = UINT64_C(1) << 45,
+	NEED_IMM = UINT64_C(1) << 46,
+	NEED_UNRELIABLE = UINT64_C(1) << 47,
+	NEED_READ_LIST = UINT64_C(1) << 48,
+	NEED_RNR = UINT64_C(1) << 49,
+	NEED_QP_CONNECT = UINT64_C(1) << 50,
 	/* What depends on the machine, not on the device. */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };
@@ -123,6 +128,8 @@ struct row *row_add(struct rows *rows, const char *man,
 		    void (*run)(struct fx *fx, const struct row *row), const char *group,
 		    const char *cell, ...) __attribute__((format(printf, 5, 6)));
 void rows_generate(struct rows *rows);
+/* Its own needs, and those that follow from its verb and type. */
+uint64_t row_needs(const struct row *row);
 void rows_reset(struct rows *rows);
 void rows_free(struct rows *rows);
 
@@ -211,7 +218,8 @@ struct deferred {
 };
 
 struct fx {
-	const char *spec; /* as on the command line: "soft0", "soft0+soft1" */
+	const char *spec;  /* as on the command line: "soft0", "soft0+soft1" */
+	struct link *link; /* pairs are connected by it; NULL: by bb_qp_connect() */
 	struct side a, b;
 	bool two;          /* A and B are different devices */
 	uint32_t access;   /* all rights the devices have */
@@ -230,8 +238,11 @@ struct fx {
 	char why[512];
 };
 
-/* Open the devices of "A" or "A+B". 0, or a negative errno (the log says why). */
-int fx_open(struct fx *fx, const char *spec, double timeout);
+/*
+ * Open the devices of "A" or "A+B". 0, or a negative errno (the log says why). @address: pairs are
+ * connected by librdmacm there, an address of B's; NULL: by bb_qp_connect().
+ */
+int fx_open(struct fx *fx, const char *spec, double timeout, const char *address);
 /* False: something could not be destroyed. */
 bool fx_close(struct fx *fx);
 /* Run what was deferred, last first. */
@@ -271,6 +282,16 @@ void fx_connect(struct fx *fx, struct pair p, const struct pair_opts *o);
 /* Device state of a QP. */
 enum bb_qp_state qp_state(struct fx *fx, struct bb_qp *qp);
 void check_state(struct fx *fx, struct bb_qp *qp, enum bb_qp_state want, const char *whose);
+
+/* ---- link.c: pairs connected by librdmacm */
+
+/* 0 or a negative errno. */
+int link_open(struct fx *fx, const char *address);
+void link_close(struct fx *fx);
+/* Connect @p; @kept: for longer than the row. */
+void link_connect(struct fx *fx, struct pair p, const struct pair_opts *o, bool kept);
+/* End the connections that are not kept, or all. */
+void link_end(struct fx *fx, bool all);
 
 /* ---- wait.c: completions and events */
 

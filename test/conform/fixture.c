@@ -50,6 +50,8 @@ fx_forget(struct fx *fx, const void *arg)
 void
 fx_undo(struct fx *fx)
 {
+	/* Connections go in front of their QPs. */
+	link_end(fx, false);
 	while (fx->n_defer != 0) {
 		struct deferred *d = &fx->defer[--fx->n_defer];
 
@@ -162,6 +164,10 @@ fx_connect(struct fx *fx, struct pair p, const struct pair_opts *o)
 {
 	struct bb_qp_addr a, b;
 
+	if (fx->link != NULL) {
+		link_connect(fx, p, o, false);
+		return;
+	}
 	OK(fx, bb_qp_addr(p.a, o->a.path.port, o->a.path.sgid_index, &a));
 	OK(fx, bb_qp_addr(p.b, o->b.path.port, o->b.path.sgid_index, &b));
 	OK(fx, bb_qp_connect(p.a, &a, &b, &o->a));
@@ -181,7 +187,10 @@ pair_make(struct fx *fx, const struct pair_opts *o, struct pair *p)
 	init.recv_cq = fx->b.cq;
 	init.rq_depth = o->rq_depth_b;
 	OK(fx, bb_qp_create(o->pd_b, &init, &p->b));
-	fx_connect(fx, *p, o);
+	if (fx->link != NULL)
+		link_connect(fx, *p, o, true);
+	else
+		fx_connect(fx, *p, o);
 }
 
 struct pair
@@ -311,7 +320,7 @@ link_up(struct fx *fx, struct side *s)
 }
 
 int
-fx_open(struct fx *fx, const char *spec, double timeout)
+fx_open(struct fx *fx, const char *spec, double timeout, const char *address)
 {
 	const char *plus = strchr(spec, '+');
 	char first[256];
@@ -340,7 +349,10 @@ fx_open(struct fx *fx, const char *spec, double timeout)
 	fx->max_sge = RTE_MIN(RTE_MIN(fx->a.attr.max_sge, fx->b.attr.max_sge), PIECES);
 	fx->max_rsge = RTE_MIN(RTE_MIN(fx->a.attr.max_recv_sge, fx->b.attr.max_recv_sge), PIECES);
 	fx->max_inline = RTE_MIN(fx->a.attr.max_inline, fx->b.attr.max_inline);
-	return 0;
+	ret = address != NULL ? link_open(fx, address) : 0;
+	if (ret != 0)
+		fx_close(fx);
+	return ret;
 }
 
 static int
@@ -369,6 +381,7 @@ fx_close(struct fx *fx)
 	int rc = 0;
 
 	fx_undo(fx);
+	link_close(fx);
 	for (i = 0; i < SHARED_PAIRS; i++) {
 		if (fx->shared[i].b != NULL)
 			rc |= bb_qp_destroy(fx->shared[i].b);

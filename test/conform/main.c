@@ -22,7 +22,7 @@
 static struct {
 	const char *device[MAX_DEVICES];
 	unsigned int n;
-	const char *filter, *json, *table, *skips;
+	const char *filter, *json, *table, *skips, *address;
 	double timeout;
 	unsigned long max_failures;
 	bool list, verbose;
@@ -39,6 +39,8 @@ static const char help[] =
 	"                         one after the other.\n"
 	"                         %p in a SPEC is the number of this process\n"
 	"  -b, --device-b SPEC    the same as +SPEC behind the last --device\n"
+	"  -a, --address IP       connect queue pairs by librdmacm at this address of the target,\n"
+	"                         as iWARP does; others are connected by bb_qp_connect()\n"
 	"  -f, --filter LIST      rows to run: patterns with commas between; a word without\n"
 	"                         * or ? matches anywhere in the name\n"
 	"  -l, --list             print names and sources of the rows, run nothing\n"
@@ -108,6 +110,7 @@ parse(int argc, char **argv)
 	static const struct option known[] = {
 		{"device", required_argument, NULL, 'd'},
 		{"device-b", required_argument, NULL, 'b'},
+		{"address", required_argument, NULL, 'a'},
 		{"filter", required_argument, NULL, 'f'},
 		{"list", no_argument, NULL, 'l'},
 		{"max-failures", required_argument, NULL, 'm'},
@@ -122,11 +125,13 @@ parse(int argc, char **argv)
 	double value;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+d:b:f:lm:t:vh", known, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+d:b:a:f:lm:t:vh", known, NULL)) != -1) {
 		if (opt == 'd' && o.n < MAX_DEVICES)
 			o.device[o.n++] = optarg;
 		else if (opt == 'b' && join(optarg) == 0)
 			;
+		else if (opt == 'a')
+			o.address = optarg;
 		else if (opt == 'f')
 			o.filter = optarg;
 		else if (opt == 'l')
@@ -194,7 +199,7 @@ eal_start(char *name, int argc, char **argv)
 static void
 run_row(struct fx *fx, struct row *row, const char *spec)
 {
-	const char *name, *missing = need_missing(fx, row->needs, &name);
+	const char *name, *missing = need_missing(fx, row_needs(row), &name);
 
 	log_clear();
 	if (missing != NULL) {
@@ -242,7 +247,7 @@ reopen(struct fx *fx, const char *spec)
 {
 	if (!fx_close(fx))
 		printf("conform: %s: something of the failed row could not be destroyed\n", spec);
-	return fx_open(fx, spec, o.timeout);
+	return fx_open(fx, spec, o.timeout, o.address);
 }
 
 static int
@@ -254,7 +259,7 @@ run_device(struct column *col)
 	int ret;
 
 	log_clear();
-	ret = fx_open(&fx, col->spec, o.timeout);
+	ret = fx_open(&fx, col->spec, o.timeout, o.address);
 	if (ret != 0) {
 		printf("conform: %s cannot be opened: %s\n", col->spec, strerror(-ret));
 		log_dump(stdout);

@@ -139,6 +139,14 @@ met(const struct fx *fx, enum need need)
 		return both(fx, a->max_msg_size >= LONG_MESSAGE, b->max_msg_size >= LONG_MESSAGE);
 	case NEED_MEMORY:
 		return long_buffers(fx);
+	case NEED_IMM:
+	case NEED_UNRELIABLE:
+	case NEED_RNR:
+		return both(fx, !a->iwarp, !b->iwarp);
+	case NEED_READ_LIST:
+		return both(fx, a->max_read_sge > 1, b->max_read_sge > 1);
+	case NEED_QP_CONNECT:
+		return fx->link == NULL;
 	case NEED_SOFTWARE:
 		return both(fx, a->software, b->software);
 	default:
@@ -194,6 +202,11 @@ static const struct {
 	{NEED_NO_MASKED, "no-masked-atomics", "bb_dev_attr.masked_atomics is not 0"},
 	{NEED_LONG, "2-gib-messages", "bb_dev_attr.max_msg_size is under 2 GiB"},
 	{NEED_SOFTWARE, "software", "bb_dev_attr.software is false"},
+	{NEED_IMM, "immediate-data", "bb_dev_attr.iwarp is true: no immediate data"},
+	{NEED_UNRELIABLE, "unreliable", "bb_dev_attr.iwarp is true: no UC, no UD"},
+	{NEED_RNR, "rnr", "bb_dev_attr.iwarp is true: no RNR"},
+	{NEED_READ_LIST, "read-list", "bb_dev_attr.max_read_sge is 1"},
+	{NEED_QP_CONNECT, "qp-connect", "--address: pairs are connected by librdmacm"},
 	/* Last: the machine is asked when the device has everything. */
 	{NEED_UDMABUF, "machine-udmabuf", "/dev/udmabuf cannot be opened"},
 	{NEED_MEMORY, "machine-memory",

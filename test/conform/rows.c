@@ -75,6 +75,20 @@ rows_generate(struct rows *rows)
 	rows_order(rows);
 }
 
+uint64_t
+row_needs(const struct row *row)
+{
+	uint64_t needs = row->needs;
+
+	if (row->op != NULL && row->op->has_imm)
+		needs |= NEED_IMM;
+	if (row->op != NULL && row->op->wc == BB_WC_RDMA_READ && row->pieces > 1)
+		needs |= NEED_READ_LIST;
+	if (row->type != BB_QPT_RC || strncmp(row->group, "unreliable/u", 12) == 0)
+		needs |= NEED_UNRELIABLE;
+	return needs;
+}
+
 void
 rows_free(struct rows *rows)
 {

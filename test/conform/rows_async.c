@@ -131,7 +131,7 @@ run_fault(struct fx *fx, const struct row *row)
 	char spec[64];
 
 	snprintf(spec, sizeof(spec), FAULTY ",fault=%s", fault->option);
-	OK(fx, fx_open(&own, spec, fx->timeout));
+	OK(fx, fx_open(&own, spec, fx->timeout, NULL));
 	if (setjmp(own.jmp) == 0) {
 		fault->run(&own);
 		check_no_event(&own, &own.a, "at the end of the row");

@@ -295,7 +295,7 @@ rows_completion(struct rows *rows)
 			->n = queue[i];
 	row_add(rows, MAN, run_two_qps, "completion/order", "two-qps-one-cq");
 	row_add(rows, MAN, run_two_cqs, "completion/order", "two-cqs");
-	row_add(rows, MAN, run_both_ways, "completion/order", "both-ways");
+	row_add(rows, MAN, run_both_ways, "completion/order", "both-ways")->needs = NEED_IMM;
 	row_add(rows, MAN, run_recv_order, "completion/order", "receives");
 	row_add(rows, "ibv_wc_status_str(3)", run_texts, "completion/texts", "each-its-own");
 }

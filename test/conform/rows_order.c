@@ -465,14 +465,14 @@ rows_order(struct rows *rows)
 		row = row_add(rows, "IBTA vol. 1, 9.7.2", run_psn_wrap, "order/rc/psn-wraps", "%s",
 			      ops[i].name);
 		row->op = &ops[i];
-		row->needs = ops[i].needs;
+		row->needs = ops[i].needs | NEED_QP_CONNECT;
 		if (ops[i].has_raddr && !ops[i].takes_recv) {
 			if (ops[i].wc == BB_WC_RDMA_READ)
 				continue;
 			row = row_add(rows, "IBTA vol. 1, 9.7.5.1", run_repeated,
 				      "order/rc/repeated-request", "%s", ops[i].name);
 			row->op = &ops[i];
-			row->needs = ops[i].needs | NEED_PSNS;
+			row->needs = ops[i].needs | NEED_PSNS | NEED_QP_CONNECT;
 		}
 	}
 	row_add(rows, "ibv_post_send(3)", run_against_each_other, "order/rc/atomic-against-atomic",

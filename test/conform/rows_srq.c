@@ -313,5 +313,7 @@ rows_srq(struct rows *rows)
 		row = row_add(rows, list[i].man, list[i].run, list[i].group, "%s", list[i].cell);
 		row->n = list[i].n;
 		row->needs = NEED_SRQ;
+		if (list[i].run == run_share)
+			row->needs |= NEED_IMM;
 	}
 }

@@ -2,21 +2,31 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """drivers/verbs inside a guest, on the kernel's siw: iWARP, connected by librdmacm.
 
-usage: test_verbs_siw.py CM_PEER [--all]
+usage: test_verbs_siw.py CM_PEER CONFORM GUIDE [--all] [--update]
 
 siw0 stands on eth0, in place of rxe0; both sides are in the guest, and so is TCP between them. The
 cases are those of test_rdmacm.py, against cm_peer itself and against Debian's programs: each checks
 the bytes of its SENDs, READs and WRITEs. Without --all those run that wait for nothing.
+
+Then the part of the conformance suite that iWARP can do, whose pairs librdmacm connects, too. Left
+out are the areas of what only InfiniBand and RoCE have: bb_qp_connect(), UC, UD, atomics, windows,
+NAKs. What siw does otherwise is in KNOWN. The table in GUIDE has to be what was found: --update
+makes it.
 """
 
 import argparse
+import json
+import re
 import sys
 
 sys.dont_write_bytecode = True
 
+import carry  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import test_rdmacm as cm  # noqa: E402
+import test_verbs_rxe as rxe  # noqa: E402
+import verbs  # noqa: E402
 
 # A host without a listener answers at once: with TCP's reset. So cm.mute_host has no place here.
 # Nor have those whose server may be the first to say something: the calling side has to be (RFC
@@ -25,12 +35,92 @@ CASES = [cm.ours('rping-server 20', 'rping-client 20'), cm.ipv6, cm.ours('no-ser
          cm.killed('server'), cm.nobody, cm.rping_calls, cm.rping_serves, cm.rejects_theirs]
 MORE = [cm.mute, cm.killed('client'), cm.no_host]
 
+# Of completion and srq all but what would wait for something that does not come on siw: the receive
+# of no piece, and SRQ_LAST_WQE.
+PART = ('data/rc/*/64/*,data/rc/*/mtu+1/*,data/rc/*/64K/*,data/rc/*/1M/*,completion/[!r]*,'
+        'completion/rc/data-in-cqe/[!s]*,completion/rc/data-in-cqe/send/[!0]*,cq/*,device/*,list/*,'
+        'memory/*,order/*,post/*,srq/[!r]*,srq/rc/[!l]*,srq/rc/limit/*')
+
+# Rows that do not hold on siw: pattern, what it does. Seen with Linux 6.1.
+KNOWN = [
+    ('memory/mr/zero-based/*', 'no region at another address: the driver refuses it'),
+    ('memory/mr/iova/*', 'no region at another address: the driver refuses it'),
+    ('order/rc/aligned-8-bytes-whole/*', 'no unit of 8 bytes is whole'),
+    ('srq/rc/full-and-empty/*', 'no query of an SRQ'),
+    ('srq/rc/limit/*', 'no query of an SRQ'),
+]
+
+BEGIN, END = '.. siw-table begins\n', '.. siw-table ends\n'
+HEAD = [':header: area of conform, rows that hold, skip, siw does otherwise', ':widths: 12, 10, 39, 39']
+
+
+def conform(there, args):
+    """Run PART there; the rows, and whether all hold that should."""
+    program, options = carry.carry(there, args.conform)
+    request = there.begin(
+        "mkdir -p /var/run; %s -d siw0 -a %s -t 30 -f '%s' --json /tmp/c.json -- %s %s" % (
+            program, there.ipv4, PART, verbs.EAL, options), 600)
+    if request.wait() not in (0, 1):
+        sys.exit('conform ended with %d\n%s' % (request.status, request.output[-4000:]))
+    report = json.loads(there.get('/tmp/c.json'))
+    found = report['devices'][0]['rows'] if 'devices' in report else report['rows']
+    rows = [row for row in found if row['result'] != 'not run']
+    bad, count = rxe.judge(rows, KNOWN)
+    for line in bad:
+        print('FAIL', line)
+    print(request.output.strip().split('\n')[-1])
+    print('%(pass)d rows hold, %(skip)d skip for want of an ability, %(known)d are known not to'
+          % count, flush=True)
+    return rows, not bad and count['pass'] >= 50
+
+
+def words(counts):
+    return '"%s"' % '; '.join('%d: %s' % (n, re.sub(r'\bbb_dev_attr\.', '', why))
+                              for why, n in sorted(counts.items()))
+
+
+def table(rows):
+    """Of each area: rows that hold, that need what is not there, and that KNOWN has."""
+    areas = {}
+    for row in rows:
+        hold, skip, other = areas.setdefault(row['name'].split('/')[0], ([], {}, {}))
+        why = rxe.known(row['name'], KNOWN)
+        if row['result'] == 'skip':
+            skip[row['why']] = skip.get(row['why'], 0) + 1
+        elif why:
+            other[why] = other.get(why, 0) + 1
+        else:
+            hold.append(row)
+    lines = ['', '.. csv-table::'] + ['   ' + line for line in HEAD] + ['']
+    for area, (hold, skip, other) in sorted(areas.items()):
+        lines.append('   %s, %d, %s, %s' % (area, len(hold), words(skip), words(other)))
+    return '\n'.join(lines + ['', ''])
+
+
+def compare(args, made):
+    """Is the table of the guide this one? --update: make it so."""
+    with open(args.guide) as f:
+        text = f.read()
+    head, rest = text.split(BEGIN)
+    kept, tail = rest.split(END)
+    if args.update:
+        with open(args.guide, 'w') as f:
+            f.write(head + BEGIN + made + END + tail)
+        return True
+    if kept != made:
+        print('%s: the table of siw is out of date; test_verbs_siw.py --update makes:\n%s' % (
+            args.guide, made))
+    return kept == made
+
 
 def main():
     p = argparse.ArgumentParser()
     p.add_argument('cm_peer')
+    p.add_argument('conform')
+    p.add_argument('guide')
     p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
-    p.add_argument('--all', action='store_true', help='what waits, too')
+    p.add_argument('--all', action='store_true', help='cases that wait, too')
+    p.add_argument('--update', action='store_true', help='write the table into the guide')
     args = p.parse_args()
     reason = guest.missing_siw(args.suite)
     if reason:
@@ -40,7 +130,8 @@ def main():
         there.change_to_siw()
         peers = cm.Peers(there, args.cm_peer, 0, 'siw0')
         cm.hold(peers, CASES + MORE if args.all else CASES)
-    return 0
+        rows, held = conform(there, args)
+    return 0 if held and compare(args, table(rows)) else 1
 
 
 if __name__ == '__main__':
