@@ -165,7 +165,8 @@ print_row(unsigned int i)
 	}
 	snprintf(goal, sizeof(goal), goal_text[row->goal], row->target);
 	if (rows[i].ratio > 0)
-		snprintf(ratio, sizeof(ratio), rows[i].ratio < 0.1 ? "%.2g" : "%.2f", rows[i].ratio);
+		snprintf(ratio, sizeof(ratio), rows[i].ratio < 0.1 ? "%.2g" : "%.2f",
+			 rows[i].ratio);
 	else
 		snprintf(ratio, sizeof(ratio), "-");
 	if (row->p.floor_only)
