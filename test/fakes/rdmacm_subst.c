@@ -5,8 +5,9 @@
  * librdmacm in one process, for tests: the functions a program calls, and a "kernel" behind
  * them that carries connections between its ids. It keeps to man rdma_connect and the like for
  * ids without a QP: CONNECT_RESPONSE at the side that connects, ESTABLISHED at the other after
- * rdma_establish(). rdma_destroy_id() with an event that was not acknowledged, which would wait
- * for ever, ends the program.
+ * rdma_establish(). On iWARP both sides hear ESTABLISHED of rdma_accept(), and that nobody listens
+ * is what rdma_connect() returns. rdma_destroy_id() with an event that was not acknowledged, which
+ * would wait for ever, ends the program.
  */
 #include "rdmacm_subst.h"
 
@@ -251,6 +252,7 @@ static void
 set_device(struct id *id)
 {
 	snprintf(device.name, sizeof(device.name), "%s", rdmacm_subst.device);
+	device.transport_type = rdmacm_subst.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
 	context.device = &device;
 	id->pub.verbs = &context;
 	id->pub.port_num = 1;
@@ -305,6 +307,12 @@ rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 		return fails(EINVAL);
 	id->state = CALLS;
 	id->own = *p;
+	if (rdmacm_subst.connect_error != 0) {
+		int err = rdmacm_subst.connect_error;
+
+		rdmacm_subst.connect_error = 0;
+		return fails(err);
+	}
 	if (rdmacm_subst.unreachable != 0) {
 		raise_event(id, RDMA_CM_EVENT_UNREACHABLE, -rdmacm_subst.unreachable, NULL);
 		rdmacm_subst.unreachable = 0;
@@ -313,6 +321,8 @@ rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 	LIST_FOREACH(l, &ids, link)
 		if (l->state == LISTENS && l->port == id->port)
 			break;
+	if (l == NULL && rdmacm_subst.iwarp)
+		return fails(ECONNREFUSED);
 	if (l == NULL) {
 		/* 8: invalid service ID */
 		raise_event(id, RDMA_CM_EVENT_REJECTED, 8, NULL);
@@ -327,7 +337,23 @@ rdma_connect(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 	set_device(in);
 	e = raise_event(in, RDMA_CM_EVENT_CONNECT_REQUEST, 0, p);
 	e->pub.listen_id = &l->pub;
+	if (rdmacm_subst.open != NULL)
+		rdmacm_subst.open(p->qp_num);
 	return 0;
+}
+
+/* What is in force of the depths is told the side that it is in force at, and not swapped. */
+static void
+established(struct id *id, const struct rdma_conn_param *p)
+{
+	struct event *e;
+
+	id->state = UP;
+	id->peer->state = UP;
+	e = raise_event(id->peer, RDMA_CM_EVENT_ESTABLISHED, 0, p);
+	e->pub.param.conn.initiator_depth = p->initiator_depth;
+	e->pub.param.conn.responder_resources = p->responder_resources;
+	raise_event(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
 }
 
 int
@@ -335,14 +361,22 @@ rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 {
 	struct id *id = (struct id *)pub;
 
+	if (id->peer == NULL && rdmacm_subst.iwarp)
+		return fails(ECONNRESET);
 	if (id->state != CALLED || id->peer == NULL || p->qp_num == 0 ||
 	    p->initiator_depth > id->peer->own.responder_resources ||
 	    p->responder_resources > id->peer->own.initiator_depth)
 		return fails(EINVAL);
 	id->own = *p;
-	id->state = ANSWERED;
-	id->peer->state = ANSWERED;
-	raise_event(id->peer, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, p);
+	if (rdmacm_subst.iwarp) {
+		established(id, p);
+	} else {
+		id->state = ANSWERED;
+		id->peer->state = ANSWERED;
+		raise_event(id->peer, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, p);
+	}
+	if (rdmacm_subst.open != NULL)
+		rdmacm_subst.open(p->qp_num);
 	return 0;
 }
 

@@ -9,12 +9,16 @@
 
 /* What the substitute of librdmacm is to do, and what it counts. */
 struct rdmacm_subst {
-	char device[64];                          /* the kernel device that all addresses lead to */
-	uint8_t gid[16];                          /* its GID, and */
-	uint8_t sgid_index;                       /* where that stands */
-	bool no_kernel;                           /* there is no rdma_ucm */
-	int addr_error, route_error, unreachable; /* next calls fail so: errno */
-	int ids, events, channels;                /* alive; events given and not acknowledged */
+	char device[64];    /* the kernel device that all addresses lead to */
+	uint8_t gid[16];    /* its GID, and */
+	uint8_t sgid_index; /* where that stands */
+	bool no_kernel;     /* there is no rdma_ucm */
+	bool iwarp;         /* what the device's transport is */
+	/* The peer can send from here on: rdma_connect(), rdma_accept() with this QP went well. */
+	void (*open)(uint32_t qpn);
+	/* The next calls fail so: errno. connect_error is of rdma_connect() itself. */
+	int addr_error, route_error, unreachable, connect_error;
+	int ids, events, channels; /* alive; events given and not acknowledged */
 };
 extern struct rdmacm_subst rdmacm_subst;
 

@@ -130,7 +130,8 @@ query_device(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in
 	a->orig_attr.max_srq_sge = NULL_SGE;
 	a->orig_attr.max_qp_rd_atom = 16;
 	a->orig_attr.max_qp_init_rd_atom = 16;
-	a->orig_attr.atomic_cap = IBV_ATOMIC_HCA;
+	a->orig_attr.max_sge_rd = null_dev.max_sge_rd;
+	a->orig_attr.atomic_cap = null_dev.no_atomics ? IBV_ATOMIC_NONE : IBV_ATOMIC_HCA;
 	a->orig_attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B;
 	a->cq_mod_caps.max_cq_count = NULL_MODERATE;
 	a->max_dm_size = NULL_DM;
@@ -224,6 +225,7 @@ ibv_open_device(struct ibv_device *dev)
 	vctx->sz = sizeof(*vctx);
 	vctx->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	dev->transport_type = null_dev.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
+	dev->node_type = null_dev.iwarp ? IBV_NODE_RNIC : IBV_NODE_CA;
 	vctx->context.device = dev;
 	vctx->context.async_fd = null_async_pipe[0];
 	vctx->query_device_ex = query_device;
@@ -345,7 +347,7 @@ ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_q
 {
 	(void)mask;
 	(void)init;
-	attr->qp_state = qp->state;
+	attr->qp_state = null_dev.no_state ? IBV_QPS_RESET : qp->state;
 	return null_turn(__func__);
 }
 

@@ -27,16 +27,23 @@ struct null_dev {
 
 	bool no_cq_ex, no_qp_ex, no_td, no_keys, no_resize; /* the provider lacks these */
 	bool no_devices;
-	bool gone;       /* taken away: what asks the kernel fails with EIO */
-	bool iwarp;      /* what its transport is */
+	bool gone;  /* taken away: what asks the kernel fails with EIO */
+	bool iwarp; /* what its transport is */
+	bool no_atomics;
+	bool no_state;   /* a query of a QP tells none, as siw's */
 	bool silent;     /* requests are only completed: no data moves, for counting */
 	bool hold;       /* requests do not complete before null_release() */
 	uint32_t bad_wr; /* post of WR number @bad_wr from now on is refused; 0: none */
 	uint32_t vendor_id;
+	int max_sge_rd; /* pieces of a READ; 0: not told */
 	uint64_t clock; /* ticks; 0: there is none */
 
-	uint32_t objects;         /* alive */
-	uint32_t wr_ex, wr_plain; /* requests posted each way */
+	uint32_t objects;                     /* alive */
+	uint32_t objects_before_cq, cq_depth; /* when the first CQ was asked for, and its depth */
+	uint32_t wr_ex, wr_plain;             /* requests posted each way */
+	uint32_t recvs;                       /* posted */
+	uint32_t wr_opcodes;                  /* of them: bit IBV_WR_RDMA_READ, ... */
+	uint32_t send_flags;                  /* of the last one */
 	uint32_t signaled;
 	uint32_t ah_destroyed;
 	uint32_t overruns; /* completions beyond the depth of their CQ: lost */

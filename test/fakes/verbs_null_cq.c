@@ -152,6 +152,10 @@ cq_make(struct ibv_context *ctx, uint32_t depth, void *user, struct ibv_comp_cha
 {
 	static uint32_t next_handle = 1;
 
+	if (null_dev.cq_depth == 0) {
+		null_dev.objects_before_cq = null_dev.objects;
+		null_dev.cq_depth = depth;
+	}
 	MAKE(struct null_cq, c);
 	c->cq.context = ctx;
 	c->cq.cq_context = user;

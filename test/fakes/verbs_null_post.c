@@ -171,6 +171,8 @@ run(struct null_qp *q, const struct ibv_send_wr *wr)
 {
 	struct ibv_wc wc = {.wr_id = wr->wr_id, .qp_num = q->qp.qp_num, .vendor_err = 0x5e};
 
+	null_dev.wr_opcodes |= 1u << wr->opcode;
+	null_dev.send_flags = wr->send_flags;
 	if (q->qp.state == IBV_QPS_ERR)
 		wc.status = IBV_WC_WR_FLUSH_ERR;
 	else if (!null_dev.silent)
@@ -227,6 +229,7 @@ recv_add(struct null_rq *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 		r->n = wr->num_sge;
 		memcpy(r->sge, wr->sg_list, (size_t)wr->num_sge * sizeof(r->sge[0]));
 		rq->tail++;
+		null_dev.recvs++;
 	}
 	return 0;
 }

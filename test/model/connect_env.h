@@ -66,25 +66,30 @@ wait_end(void)
 static inline void
 end_open(struct end *e, struct bb_dev *dev, const struct bb_cm_attr *attr)
 {
+	struct bb_dev_attr dev_attr;
 	struct bb_cq_attr cq;
+	uint32_t access = ALL;
 
+	assert_int_equal(bb_dev_query(dev, &dev_attr), 0);
+	if (!dev_attr.atomics)
+		access &= ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC;
 	memset(e, 0, sizeof(*e));
 	e->dev = dev;
 	assert_int_equal(bb_pd_alloc(dev, &e->pd), 0);
 	bb_cq_attr_init(&cq);
-	cq.depth = 4096;
+	cq.depth = dev_attr.max_cqe < 4096 ? dev_attr.max_cqe : 4096;
 	assert_int_equal(bb_cq_create(dev, &cq, &e->cq), 0);
 	assert_int_equal(bb_cm_create(dev, attr, &e->cm), 0);
 	e->buf = rte_zmalloc("connect", BUF, 4096);
 	assert_non_null(e->buf);
-	assert_int_equal(bb_mr_reg(e->pd, e->buf, BUF, ALL, &e->mr), 0);
+	assert_int_equal(bb_mr_reg(e->pd, e->buf, BUF, access, &e->mr), 0);
 	bb_qp_init_attr_init(&e->init);
 	e->init.send_cq = e->cq;
 	e->init.recv_cq = e->cq;
 	e->init.sq_depth = 16;
 	e->init.rq_depth = 16;
 	bb_conn_param_init(&e->param);
-	e->param.access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+	e->param.access = access & ~(uint32_t)BB_ACCESS_LOCAL_WRITE;
 	e->param.timeout_ms = WAIT_S * 1000;
 }
 

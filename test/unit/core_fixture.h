@@ -7,46 +7,9 @@
 #ifndef CORE_FIXTURE_H
 #define CORE_FIXTURE_H
 
-#include <rte_log.h>
-
 #include "../fakes/bare_eal.h"
 #include "core_fake.h"
-
-/* What Bluebell logged since log_begin(). */
-static FILE *log_file;
-static char *log_text;
-static size_t log_size;
-
-static inline void
-log_begin(void)
-{
-	log_file = open_memstream(&log_text, &log_size);
-	assert_non_null(log_file);
-	rte_openlog_stream(log_file);
-}
-
-static inline void
-log_stop(void)
-{
-	rte_openlog_stream(NULL);
-	fclose(log_file);
-	free(log_text);
-	log_text = NULL;
-}
-
-/* Stop, and fail unless the log has @want in it (NULL: nothing at all). */
-static inline void
-log_expect(const char *want)
-{
-	bool ok;
-
-	fflush(log_file);
-	ok = want != NULL ? strstr(log_text, want) != NULL : log_size == 0;
-	if (!ok)
-		print_error("log is \"%s\", wanted \"%s\"\n", log_text, want != NULL ? want : "");
-	log_stop();
-	assert_true(ok);
-}
+#include "log_catch.h"
 
 /* EAL without hugepages, files or devices. */
 static inline void

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* For tests of what is logged. */
+#ifndef LOG_CATCH_H
+#define LOG_CATCH_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rte_log.h>
+
+/* What Bluebell logged since log_begin(). */
+static FILE *log_file;
+static char *log_text;
+static size_t log_size;
+
+static inline void
+log_begin(void)
+{
+	log_file = open_memstream(&log_text, &log_size);
+	assert_non_null(log_file);
+	rte_openlog_stream(log_file);
+}
+
+static inline void
+log_stop(void)
+{
+	rte_openlog_stream(NULL);
+	fclose(log_file);
+	free(log_text);
+	log_text = NULL;
+}
+
+/* Stop, and fail unless the log has @want in it (NULL: nothing at all). */
+static inline void
+log_expect(const char *want)
+{
+	bool ok;
+
+	fflush(log_file);
+	ok = want != NULL ? strstr(log_text, want) != NULL : log_size == 0;
+	if (!ok)
+		print_error("log is \"%s\", wanted \"%s\"\n", log_text, want != NULL ? want : "");
+	log_stop();
+	assert_true(ok);
+}
+
+#endif
