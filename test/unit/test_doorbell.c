@@ -2,8 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Doorbells of the send queue: record, register bytes, BlueFlame, halves. */
-#include <signal.h>
-
 #include "sq_fixture.h"
 
 static void
@@ -203,82 +201,13 @@ test_shared_register(void **state)
 	sq_fixture_end(&b);
 }
 
-/* ---- The order of the stores of a copy, seen behind each instruction */
-
-#if defined(__x86_64__)
-static struct {
-	const volatile uint64_t *reg;
-	const uint64_t *whole;
-	uint32_t words;
-	volatile uint32_t copied, torn; /* instructions behind which it was so */
-} watch;
-
-static void
-on_step(int sig)
-{
-	uint32_t i, there = 0;
-
-	(void)sig;
-	for (i = 1; i < watch.words; i++)
-		there += watch.reg[i] == watch.whole[i];
-	watch.copied += there != 0;
-	watch.torn += watch.reg[0] == watch.whole[0] && there != watch.words - 1;
-}
-
-static void
-set_trap_flag(bool on)
-{
-	uint64_t flags = __builtin_ia32_readeflags_u64();
-
-	__builtin_ia32_writeeflags_u64(on ? flags | 0x100 : flags & ~0x100ull);
-}
-
-/* The software device takes a copy for whole when it sees its head: soft_bf.h. */
-static void
-test_blueflame_head_last(void **state)
-{
-	struct sigaction sa = {.sa_handler = on_step}, old;
-	struct sq_fixture f;
-	uint32_t ds;
-
-	(void)state;
-	assert_int_equal(sigaction(SIGTRAP, &sa, &old), 0);
-	for (ds = 3; ds <= 16; ds++) {
-		start(&f, 16, BB_DB_BLUEFLAME, SQ_BF_HALF);
-		post_ds(&f, ds);
-		memset(&watch, 0, sizeof(watch));
-		watch.reg = f.reg;
-		watch.whole = (const uint64_t *)(const void *)f.ring.p;
-		watch.words = ds * 2;
-		set_trap_flag(true);
-		bb_sq_ring(&f.sq);
-		set_trap_flag(false);
-		assert_int_not_equal(watch.copied, 0);
-		assert_int_equal(watch.torn, 0);
-		sq_fixture_end(&f);
-	}
-	assert_int_equal(sigaction(SIGTRAP, &old, NULL), 0);
-}
-#else
-static void
-test_blueflame_head_last(void **state)
-{
-	(void)state;
-	skip();
-}
-#endif
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_doorbell),
-		cmocka_unit_test(test_blueflame_sizes),
-		cmocka_unit_test(test_blueflame_list),
-		cmocka_unit_test(test_blueflame_wrap),
-		cmocka_unit_test(test_small_registers),
-		cmocka_unit_test(test_shared_register),
-		cmocka_unit_test(test_blueflame_head_last),
+		cmocka_unit_test(test_doorbell),        cmocka_unit_test(test_blueflame_sizes),
+		cmocka_unit_test(test_blueflame_list),  cmocka_unit_test(test_blueflame_wrap),
+		cmocka_unit_test(test_small_registers), cmocka_unit_test(test_shared_register),
 	};
 
 	return cmocka_run_group_tests_name("doorbell", tests, NULL, NULL);
