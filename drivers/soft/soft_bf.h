@@ -12,8 +12,8 @@
  * Else software stores while the device looks. On a CPU that shows stores in their order
  * (BB_STORES_IN_ORDER), a copy of one block that is whole is executed, and neither the record nor
  * the ring is read: their lines stay with the core that posts. What makes sure of that:
- * - The head, the first 8 bytes, is stored last (bb_sq_blueflame()), which a card does not ask
- *   for [A]: who sees the head can see all of the copy.
+ * - Of a block the head, the first 8 bytes, is stored last (bb_sq_blueflame()), which a card does
+ * not ask for [A]: who sees the head can see all of the copy.
  * - Stores to a register take its halves in turn, as a card asks. A look at a half ends with
  *   its head given back and then a look at the other head. If that is 0 the register is in
  *   step (SOFT_BF_STEP): all stores to it were seen, but for what is being stored. In step,

@@ -25,34 +25,29 @@ bb_sq_bf_word(volatile uint64_t *reg, const uint8_t *src, uint32_t i)
 }
 
 /**
- * Copy the last WQE to the register, whole blocks, over the ring's end; its head last. To a
- * write-combining buffer any order is the same; a device that reads it from write-back memory
- * has a whole copy once it sees the head.
+ * Copy the last WQE to the register, block by block, over the ring's end; of each block the first
+ * 8 bytes last. To a write-combining buffer, of 64 bytes, the order in a block is the same; a
+ * device that reads a block from write-back memory has it whole once it sees the first bytes.
  */
 static inline void
 bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 {
 	const uint8_t *src = sq->last;
 	const uint8_t *end = sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB;
-	volatile uint64_t *to = reg;
 
-	for (;;) {
-		bb_sq_bf_word(to, src, 1);
-		bb_sq_bf_word(to, src, 2);
-		bb_sq_bf_word(to, src, 3);
-		bb_sq_bf_word(to, src, 4);
-		bb_sq_bf_word(to, src, 5);
-		bb_sq_bf_word(to, src, 6);
-		bb_sq_bf_word(to, src, 7);
-		if (bb_likely(--blocks == 0))
-			break;
-		to += BB_WQE_BB / 8;
+	for (; blocks > 0; blocks--, reg += BB_WQE_BB / 8) {
+		bb_sq_bf_word(reg, src, 1);
+		bb_sq_bf_word(reg, src, 2);
+		bb_sq_bf_word(reg, src, 3);
+		bb_sq_bf_word(reg, src, 4);
+		bb_sq_bf_word(reg, src, 5);
+		bb_sq_bf_word(reg, src, 6);
+		bb_sq_bf_word(reg, src, 7);
+		bb_sq_bf_word(reg, src, 0);
 		src += BB_WQE_BB;
 		if (src == end)
 			src = sq->buf;
-		bb_sq_bf_word(to, src, 0);
 	}
-	bb_sq_bf_word(reg, sq->last, 0);
 }
 
 /**

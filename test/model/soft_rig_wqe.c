@@ -116,7 +116,7 @@ rig_ring_bf(struct rig_qp *q)
 	uint32_t blocks = (uint16_t)(q->pi - q->last), i;
 
 	rig_record(q);
-	/* The head last, as bb_sq_blueflame() does. */
+	/* The head last, which of one block bb_sq_blueflame() does, too. */
 	for (i = blocks * 8; i-- != 0;) {
 		uint64_t v;
 
