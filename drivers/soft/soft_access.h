@@ -41,12 +41,14 @@ soft_mkey_allows(const struct soft_mkey *m, enum soft_right right)
 }
 
 /* Is [addr, addr + len) of PD @pdn plain memory of the key that may be used so? */
-static inline bool
+static __rte_always_inline bool
 soft_mkey_plain(const struct soft_mkey *m, uint32_t pdn, uint64_t addr, uint64_t len,
 		enum soft_right right)
 {
-	return m != NULL && m->pdn == pdn && addr >= m->start && len <= m->len &&
-	       addr - m->start <= m->len - len && soft_mkey_allows(m, right);
+	if (unlikely(m == NULL || m->pdn != pdn || addr < m->start || len > m->len ||
+		     addr - m->start > m->len - len))
+		return false;
+	return soft_mkey_allows(m, right);
 }
 
 /* Translate [addr, addr + len) of a key of PD @pdn. NULL: refused, *why says why. */

@@ -3,6 +3,7 @@
  */
 /* Copies of WQEs in the registers: soft_bf.h has the rules. */
 #include "soft_bf.h"
+#include "soft_req_fast.h"
 
 void
 soft_bf_forget(struct soft_watch *w)
@@ -76,6 +77,7 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t
 	const uint32_t sure = SOFT_BF_CLEAN(half) | SOFT_BF_STEP(half);
 	const struct soft_opts *o = &e->dev->opts;
 	uint64_t copy[BB_WQE_BB / 8];
+	struct soft_fast_run r;
 	struct soft_qp *qp;
 	uint32_t i;
 
@@ -93,8 +95,13 @@ soft_bf_run(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t
 	    qp->sq_pi != qp->sq_ci || qp->bf_bad || (o->defect | o->fault | o->wire) != 0)
 		return false;
 	soft_now(e);
-	if (!soft_req_fast_copy(e, qp, (const uint8_t *)copy))
+	if (!soft_fast_begin(&r, qp) || soft_fast_one(e, &r, qp, (const uint8_t *)copy, 1) == 0)
 		return false;
+	/* Also before the record is read: it covers this WQE. */
+	qp->sq_pi = r.ci;
+	soft_fast_end(e, &r, qp);
+	qp->umr_index = 0;
+	qp->reads_in_burst = 0;
 	e->work++;
 	/* Nothing to fetch early: the next one comes this way, too. */
 	w->hot = UINT32_MAX;

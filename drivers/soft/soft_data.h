@@ -420,14 +420,8 @@ void soft_req_fail(struct soft_engine *e, struct soft_qp *qp, const struct soft_
 		   uint8_t synd, const char *why);
 /* What a peer's NAK means, for the log. */
 const char *soft_nak_text(uint32_t synd);
-/*
- * ---- soft_req_fast.c: the plain RDMA WRITEs at the head of the queue, at most @budget; with
- * @copy, which stands for the ring, one of one block.
- */
-uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget,
-		       const uint8_t *copy);
-/* The WQE at the head, for which the record was not read, is in @copy. False: not for this. */
-bool soft_req_fast_copy(struct soft_engine *e, struct soft_qp *qp, const uint8_t *copy);
+/* ---- soft_req_fast.c: the plain RDMA WRITEs at the head of the queue, at most @budget */
+uint32_t soft_req_fast(struct soft_engine *e, struct soft_qp *qp, uint32_t budget);
 
 void soft_req_timeout(struct soft_engine *e, struct soft_qp *qp);
 

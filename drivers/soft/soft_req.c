@@ -295,7 +295,7 @@ soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t bu
 			return;
 		}
 		if (likely(plain)) {
-			uint32_t n = soft_req_fast(e, qp, budget, NULL);
+			uint32_t n = soft_req_fast(e, qp, budget);
 
 			budget -= n;
 			if (n != 0)
@@ -328,7 +328,7 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 	}
 	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
 		   qp->wait == SOFT_WAIT_NONE)) {
-		done = soft_req_fast(e, qp, SOFT_RUN_WQES, NULL);
+		done = soft_req_fast(e, qp, SOFT_RUN_WQES);
 		if (likely(qp->sq_ci == qp->sq_pi)) {
 			qp->umr_index = 0;
 			qp->reads_in_burst = 0;
