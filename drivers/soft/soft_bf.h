@@ -60,6 +60,9 @@ soft_bf_clear(const struct soft_watch *w, uint32_t half)
 	uint64_t *reg = soft_bf_half(w->uar, half);
 	uint32_t i;
 
+	/* Where no copy is executed none has to be told from an old one. */
+	if (!BB_STORES_IN_ORDER || !w->uar->bf)
+		return;
 	for (i = 1; i < BB_WQE_BB / 8; i++)
 		__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
 }

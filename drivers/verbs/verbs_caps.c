@@ -210,8 +210,7 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	attr->max_msg_size = port.max_msg_sz;
 	attr->iwarp = d->ctx->device->transport_type == IBV_TRANSPORT_IWARP;
 	d->dev->iwarp = attr->iwarp;
-	/* What iWARP lacks is looked for in front of ibv_post_send(): its providers have no other.
-	 */
+	/* What iWARP lacks is looked for in front of ibv_post_send() alone. */
 	d->no_qp_ex = attr->iwarp;
 	d->dev->ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
 	ret = probe_queues(d, attr);
