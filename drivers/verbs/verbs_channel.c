@@ -220,7 +220,12 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 	c->armed = true;
 	c->solicited_only = solicited_only;
 	pthread_mutex_unlock(&h->lock);
-	err = ibv_req_notify_cq(c->cq, solicited_only);
+	/*
+	 * Who asks siw for solicited ones is told of no receive, of none that failed either:
+	 * siw_rqe_complete() takes each for one whose sender did not ask. An event too many wakes
+	 * somebody for nothing; without it he sleeps for ever.
+	 */
+	err = ibv_req_notify_cq(c->cq, solicited_only && !c->d->siw);
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot arm CQ 0x%x: %s", cq->ctrl->dev->name, cq->cqn,
 		       strerror(err));

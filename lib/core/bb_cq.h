@@ -180,7 +180,8 @@ int bb_cq_arm_slow(struct bb_cq *cq, bool solicited_only);
  * doorbell, no system call.
  * @param solicited_only only for a receive whose sender set BB_SEND_SOLICITED, or an
  *   error.
- * On a device of the verbs driver the call is one of libibverbs, and an errno of it may come.
+ * On a device of the verbs driver the call is one of libibverbs, and an errno of it may come; on
+ * siw each completion raises the event, as siw tells nobody of a solicited one.
  * @return 0; -EINVAL the CQ was created without a channel.
  */
 static inline int

@@ -49,7 +49,8 @@ struct null_dev {
 	uint32_t overruns; /* completions beyond the depth of their CQ: lost */
 	uint32_t resized;  /* the last depth */
 	uint32_t cq_count, cq_period;
-	uint64_t dm_len; /* as asked for */
+	bool solicited_only; /* as a CQ was armed last */
+	uint64_t dm_len;     /* as asked for */
 	uint32_t dm_log_align;
 	struct {
 		int flags;

@@ -18,7 +18,7 @@ poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 static int
 req_notify(struct ibv_cq *cq, int solicited)
 {
-	(void)solicited;
+	null_dev.solicited_only = solicited != 0;
 	outer_of(cq, struct null_cq, cq)->armed = true;
 	return 0;
 }

@@ -354,6 +354,26 @@ test_fence(void **state)
 	}
 }
 
+/* siw would tell of no receive then: it is asked for all completions. */
+static void
+test_solicited_only(void **state)
+{
+	struct fixture f;
+	int siw;
+
+	for (siw = 0; siw < 2; siw++) {
+		setup(state);
+		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
+		make_iwarp(&f, 0);
+		assert_int_equal(bb_cq_arm(f.cq, true), 0);
+		assert_int_equal(null_dev.solicited_only, siw == 0);
+		assert_int_equal(bb_cq_arm(f.cq, false), 0);
+		assert_false(null_dev.solicited_only);
+		fixture_free(&f);
+		assert_int_equal(teardown(state), 0);
+	}
+}
+
 static enum bb_qp_state
 asked(struct bb_qp *qp)
 {
@@ -449,6 +469,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_has, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_iova, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fence, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_solicited_only, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_low_cq, setup, teardown),
 	};
