@@ -17,6 +17,7 @@
 #include "bb_driver.h"
 #include "bluebell.h"
 #include "record.h"
+#include "replay.h"
 
 #define BUF    8192u
 #define REMOTE 4096u /* where in the buffer the target's part starts */
@@ -252,8 +253,11 @@ attr_json(const struct bb_dev_attr *a)
 	json_t *o = json_object();
 
 	json_object_set_new(o, "driver", json_string(a->driver));
+	/* JSON's integers have a sign. */
+	json_object_set_new(o, "max_mr_size",
+			    json_integer((json_int_t)RTE_MIN(a->max_mr_size, (uint64_t)INT64_MAX)));
 	NUM(ports), NUM(max_qp), NUM(max_cq), NUM(max_cqe), NUM(max_qp_wr), NUM(max_sge);
-	NUM(max_recv_sge), NUM(max_inline), NUM(max_mr_size), NUM(max_mr), NUM(max_msg_size);
+	NUM(max_recv_sge), NUM(max_inline), NUM(max_mr), NUM(max_msg_size);
 	NUM(max_rd_atomic), NUM(max_dest_rd_atomic), NUM(bf_size), NUM(max_dm_size);
 	NUM(max_dm_log_align), NUM(max_umem), NUM(dmabuf), NUM(max_srq), NUM(max_srq_wr);
 	NUM(max_srq_sge), NUM(atomics), NUM(odp), NUM(odp_write), NUM(odp_read), NUM(odp_atomic);
@@ -271,8 +275,22 @@ fail(const char *what, int ret)
 	return 1;
 }
 
+/* What the driver makes of a recording of another device. */
 static int
-report(const char *spec, json_t *root)
+replay(struct bb_dev *dev, const json_t *recorded, json_t *root)
+{
+	struct bb_dev_attr attr;
+	int ret = replay_attr(dev, recorded, &attr);
+
+	if (ret == 0)
+		json_object_set_new(root, "replayed",
+				    json_pack("{s:o, s:o}", "attr", attr_json(&attr), "cqes",
+					      replay_cqes(recorded)));
+	return ret;
+}
+
+static int
+report(const char *spec, const json_t *recorded, json_t *root)
 {
 	uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ;
 	json_t *list = json_array(), *commands;
@@ -292,6 +310,10 @@ report(const char *spec, json_t *root)
 		return bb_dev_close(r.dev) != 0;
 	}
 	json_object_set_new(root, "commands", commands);
+	if (recorded != NULL)
+		ret = replay(r.dev, recorded, root);
+	if (ret != 0)
+		return fail("the recording", ret);
 	ret = bb_pd_alloc(r.dev, &r.pd);
 	if (ret != 0)
 		return fail("PD", ret);
@@ -325,22 +347,25 @@ report(const char *spec, json_t *root)
 int
 main(int argc, char **argv)
 {
-	json_t *root = json_object();
+	json_t *root = json_object(), *recorded = NULL;
 	int n = rte_eal_init(argc, argv), rc;
 
 	if (n < 0)
 		return fail("EAL", -rte_errno);
-	if (argc - n != 3) {
-		fprintf(stderr, "usage: hw_report [EAL options] -- DEVICE FILE\n"
-				"See devtools/hw-check, which runs it.\n");
+	if (argc - n == 4)
+		recorded = json_load_file(argv[n + 3], 0, NULL);
+	if (argc - n != 3 && recorded == NULL) {
+		fprintf(stderr, "usage: hw_report [EAL options] -- DEVICE FILE [RECORDED]\n"
+				"See devtools/hw-check and hw-golden, which run it.\n");
 		return 2;
 	}
-	rc = report(argv[n + 1], root);
+	rc = report(argv[n + 1], recorded, root);
 	if (rc == 0 && json_dump_file(root, argv[n + 2], JSON_INDENT(1) | JSON_SORT_KEYS) != 0) {
 		fprintf(stderr, "hw_report: cannot write %s\n", argv[n + 2]);
 		rc = 1;
 	}
 	json_decref(root);
+	json_decref(recorded);
 	rte_eal_cleanup();
 	return rc;
 }
