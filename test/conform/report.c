@@ -99,8 +99,9 @@ report_json(const char *path, const struct column *col, unsigned int n)
 
 /* ---- The table: a line per group, a column per device. */
 
+/* The texts are the rows', which outlive the table, or constants. */
 struct reasons {
-	char text[64][128];
+	const char *text[64];
 	unsigned int n;
 };
 
@@ -113,7 +114,7 @@ reason_number(struct reasons *r, const char *text)
 		if (strcmp(r->text[i], text) == 0)
 			return i + 1;
 	if (r->n < RTE_DIM(r->text))
-		snprintf(r->text[r->n++], sizeof(r->text[0]), "%s", text);
+		r->text[r->n++] = text;
 	return r->n;
 }
 
