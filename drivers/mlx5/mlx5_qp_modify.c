@@ -49,10 +49,8 @@ mtu_code(uint32_t bytes)
 }
 
 static int
-set_access(struct xfer *x)
+set_access(struct xfer *x, uint32_t access)
 {
-	uint32_t access = x->attr->access;
-
 	/* UC has writes only: the others are not an error (kernel: to_mlx5_access_flags()). */
 	if (x->qp->ctrl->init.type == BB_QPT_UC) {
 		bb_prm_set(x->qpc, BB_PRM_QPC_RWE, (access & BB_ACCESS_REMOTE_WRITE) != 0);
@@ -79,7 +77,26 @@ opt_access(struct xfer *x)
 	if (!(x->mask & BB_QP_ACCESS))
 		return 0;
 	x->opt |= x->qp->ctrl->init.type == BB_QPT_UC ? BB_PRM_OPTPAR_RWE : OPTPAR_ACCESS;
-	return set_access(x);
+	return set_access(x, x->attr->access);
+}
+
+/*
+ * The same from RTR on. The context cannot say that no READ or atomic is served: log_rra_max 0 is
+ * one at a time. Then the rights to them go (kernel: set_qpc_atomic_flags()).
+ */
+static int
+opt_access_connected(struct xfer *x)
+{
+	const struct bb_qp_attr *set = &x->qp->ctrl->attr;
+	bool serves = (x->mask & BB_QP_MAX_DEST_RD_ATOMIC) ? x->attr->max_dest_rd_atomic != 0
+							   : set->max_dest_rd_atomic != 0;
+	uint32_t access = (x->mask & BB_QP_ACCESS) ? x->attr->access : set->access;
+
+	if (x->qp->ctrl->init.type != BB_QPT_RC || serves ||
+	    !(x->mask & (BB_QP_ACCESS | BB_QP_MAX_DEST_RD_ATOMIC)))
+		return opt_access(x);
+	x->opt |= OPTPAR_ACCESS;
+	return set_access(x, access & BB_ACCESS_REMOTE_WRITE);
 }
 
 /* The Q_Key, which RST2INIT takes by itself. */
@@ -106,7 +123,7 @@ fill_init(struct xfer *x, bool from_reset)
 		if (x->d->counters.obj != NULL)
 			bb_prm_set(x->qpc, BB_PRM_QPC_COUNTER_SET_ID, x->d->counters.id);
 		set_qkey(x, false);
-		return (x->mask & BB_QP_ACCESS) ? set_access(x) : 0;
+		return (x->mask & BB_QP_ACCESS) ? set_access(x, x->attr->access) : 0;
 	}
 	if (x->mask & BB_QP_PKEY_INDEX)
 		x->opt |= BB_PRM_OPTPAR_PKEY_INDEX;
@@ -152,7 +169,7 @@ fill_rtr(struct xfer *x)
 		bb_prm_set(x->qpc, BB_PRM_QPC_LOG_RRA_MAX,
 			   rte_log2_u32(RTE_MAX(a->max_dest_rd_atomic, 1u)));
 	}
-	return opt_access(x);
+	return opt_access_connected(x);
 }
 
 static int
@@ -163,14 +180,14 @@ fill_rts(struct xfer *x)
 	bb_prm_set(x->qpc, BB_PRM_QPC_NEXT_SEND_PSN, a->sq_psn);
 	set_qkey(x, true);
 	if (x->qp->ctrl->init.type != BB_QPT_RC)
-		return opt_access(x);
+		return opt_access_connected(x);
 	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_ACK_REQ_FREQ, LOG_ACK_REQ_FREQ);
 	bb_prm_set(x->ads, BB_PRM_ADS_ACK_TIMEOUT, a->timeout);
 	bb_prm_set(x->qpc, BB_PRM_QPC_RETRY_COUNT, a->retry_cnt);
 	bb_prm_set(x->qpc, BB_PRM_QPC_RNR_RETRY, a->rnr_retry);
 	bb_prm_set(x->qpc, BB_PRM_QPC_LOG_SRA_MAX,
 		   31u - (uint32_t)__builtin_clz(RTE_MAX(a->max_rd_atomic, 1u)));
-	return opt_access(x);
+	return opt_access_connected(x);
 }
 
 static void
@@ -208,7 +225,7 @@ fill(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to, uint16_t *op, c
 		*op = BB_PRM_OP_RTS2RTS_QP;
 		*what = "RTS2RTS_QP";
 		set_qkey(x, true);
-		ret = opt_access(x);
+		ret = opt_access_connected(x);
 	}
 	opt_rnr(x);
 	return ret;

@@ -88,7 +88,7 @@ struct bb_qp_attr {
 	uint32_t rq_psn;            /**< 24 bits: the peer's sq_psn */
 	uint32_t sq_psn;            /**< 24 bits */
 	uint8_t max_rd_atomic;      /**< READs and atomics under way, as initiator */
-	uint8_t max_dest_rd_atomic; /**< and as target */
+	uint8_t max_dest_rd_atomic; /**< and as target; 0: refused, whatever access says */
 	uint8_t min_rnr_timer;      /**< coded as in ibv_modify_qp, 0 to 31 */
 	uint8_t timeout;            /**< 4.096 us << timeout, 1 to 31; 0: for ever */
 	uint8_t retry_cnt;          /**< 0 to 7 */

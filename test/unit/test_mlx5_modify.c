@@ -161,6 +161,34 @@ init2rtr_roce_v1(void **state)
 	close_dev(&f);
 }
 
+/* Who serves no READs and atomics gives no right to them, whatever the access says. */
+static void
+no_reads_served(void **state)
+{
+	struct bb_qp_attr a = attributes();
+	const uint8_t *c;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	a.access |= BB_ACCESS_REMOTE_READ;
+	a.max_dest_rd_atomic = 0;
+	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
+	c = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, ACCESS_BITS);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RWE), 1);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 0);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RAE), 0);
+	to_state(&f, &a, BB_QP_RTS, RTS_MASK | BB_QP_ACCESS);
+	c = context(BB_PRM_OP_RTR2RTS_QP, f.qp->qpn, ACCESS_BITS);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RWE), 1);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RRE), 0);
+	to_state(&f, &a, BB_QP_RTS, BB_QP_STATE | BB_QP_ACCESS);
+	c = context(BB_PRM_OP_RTS2RTS_QP, f.qp->qpn, ACCESS_BITS);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RAE), 0);
+	close_dev(&f);
+}
+
 /* The port of a flow label 0 is made of the QP numbers and stays in the device's range. */
 static void
 udp_ports(void **state)
@@ -422,6 +450,7 @@ main(void)
 		T(rst2init),
 		T(init2rtr_roce),
 		T(init2rtr_roce_v1),
+		T(no_reads_served),
 		T(udp_ports),
 		T(init2rtr_infiniband),
 		T(rtr2rts_and_on),
