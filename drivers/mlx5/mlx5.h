@@ -58,6 +58,7 @@ struct mlx5_caps {
 	uint32_t max_dm_log_align;
 	bool odp, odp_write, odp_read, odp_atomic, odp_implicit;
 	bool relaxed_ordering;
+	uint32_t lag_ports; /* bonded ports that QPs are dealt out to, 0: none */
 };
 
 /* ---- Queue memory, mlx5_qmem.c */
@@ -167,6 +168,7 @@ struct mlx5_dev {
 	enum bb_link_layer link; /* of port 1; all ports of a device have the same */
 	uint32_t eqn;
 	uint32_t mkey_variant; /* low byte of the indirect key made last */
+	uint32_t lag_next;     /* QPs that were given one of the bonded ports */
 	struct mlx5_counters counters;
 	struct mlx5_qmem qmem;
 	struct mlx5_evts evts;

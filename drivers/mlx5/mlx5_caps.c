@@ -34,6 +34,10 @@
 #define TS_FREE_RUNNING 0u
 #define TS_DEFAULT      1u
 
+/* lagc.lag_state: bonded; port_select_mode: the QP's port, not a hash (kernel: MLX5_LAG_*). */
+#define LAG_ACTIVE         1u
+#define LAG_QUEUE_AFFINITY 0u
+
 static int
 query(struct mlx5_dev *d, const char *what, enum bb_prm_cap type, void *out)
 {
@@ -199,11 +203,32 @@ events(struct mlx5_dev *d, const uint8_t *cap)
 		bb_prm_get64(bb_prm_csub(cap, BB_PRM_DEV_EVENT_CAP_AFFILIATED), BB_PRM_F(0, 0, 64));
 }
 
+/*
+ * Ports bonded for RoCE: a card that sends each QP by a port of its own leaves it to software to
+ * deal the QPs out (kernel: get_tx_affinity()); those with 0 have been seen to share one port.
+ * Where the card hashes packets, or is not bonded, it chooses by itself. The kernel makes a new
+ * device when this changes. Functions that may not ask are refused, and have the port they get.
+ */
+static void
+lag(struct mlx5_dev *d, uint32_t ports)
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_SHORT] = {0};
+	const void *ctx = bb_prm_csub(out, BB_PRM_QUERY_LAG_OUT_CTX);
+
+	mlx5_cmd_set_op(in, BB_PRM_OP_QUERY_LAG);
+	if (d->cmd->general(d->ctx, in, sizeof(in), out, sizeof(out)) != 0)
+		BB_LOG(INFO, "%s: does not tell whether its ports are bonded", d->ctx->name);
+	else if (bb_prm_get(ctx, BB_PRM_LAGC_LAG_STATE) == LAG_ACTIVE &&
+		 bb_prm_get(ctx, BB_PRM_LAGC_PORT_SELECT_MODE) == LAG_QUEUE_AFFINITY)
+		d->caps.lag_ports = ports;
+}
+
 int
 mlx5_caps_query(struct mlx5_dev *d)
 {
 	const uint8_t *cap;
 	bool has_atomic, has_roce, has_odp, has_dev_mem, has_events;
+	uint32_t lag_ports;
 	uint8_t *out;
 	int ret;
 
@@ -228,6 +253,9 @@ mlx5_caps_query(struct mlx5_dev *d)
 	has_dev_mem = bb_prm_get(cap, BB_PRM_HCA_DEVICE_MEMORY) != 0;
 	has_odp = bb_prm_get(cap, BB_PRM_HCA_PG) != 0;
 	has_events = bb_prm_get(cap, BB_PRM_HCA_EVENT_CAP) != 0;
+	lag_ports = bb_prm_get(cap, BB_PRM_HCA_NUM_LAG_PORTS);
+	if (has_roce && lag_ports > 1)
+		lag(d, lag_ports);
 	if (has_atomic) {
 		ret = query(d, "QUERY_HCA_CAP (atomic)", BB_PRM_CAP_ATOMIC, out);
 		if (ret != 0)

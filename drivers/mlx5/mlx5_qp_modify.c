@@ -122,6 +122,10 @@ fill_init(struct xfer *x, bool from_reset)
 	if (from_reset) {
 		if (x->d->counters.obj != NULL)
 			bb_prm_set(x->qpc, BB_PRM_QPC_COUNTER_SET_ID, x->d->counters.id);
+		/* For good: the card moves it to another port itself when this one fails. */
+		if (x->d->caps.lag_ports != 0)
+			bb_prm_set(x->qpc, BB_PRM_QPC_LAG_TX_PORT_AFFINITY,
+				   1 + x->d->lag_next++ % x->d->caps.lag_ports);
 		set_qkey(x, false);
 		return (x->mask & BB_QP_ACCESS) ? set_access(x, x->attr->access) : 0;
 	}

@@ -28,8 +28,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_CQ, SOFT_LOG_MAX_CQ);
 	set(caps, BB_PRM_HCA_RELAXED_ORDERING_WRITE, !opts->no_relaxed);
 	set(caps, BB_PRM_HCA_LOG_MAX_MKEY, opts->log_max_mkey);
-	/* These three and pg: the whole address space on demand. */
-	set(caps, BB_PRM_HCA_FIXED_BUFFER_SIZE, dev->odp);
+	/* These, fixed_buffer_size and UMR: the whole address space on demand. */
 	set(caps, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, dev->odp);
 	set(caps, BB_PRM_HCA_NULL_MKEY, dev->odp);
 	set(caps, BB_PRM_HCA_PG, dev->odp);

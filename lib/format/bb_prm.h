@@ -120,6 +120,7 @@ enum bb_prm_op {
 	BB_PRM_OP_DEALLOC_Q_COUNTER = 0x772,
 	BB_PRM_OP_QUERY_Q_COUNTER = 0x773,
 	BB_PRM_OP_QUERY_CONG_STATISTICS = 0x826,
+	BB_PRM_OP_QUERY_LAG = 0x842,
 	BB_PRM_OP_CREATE_RMP = 0x90c,
 	BB_PRM_OP_MODIFY_RMP = 0x90d,
 	BB_PRM_OP_DESTROY_RMP = 0x90e,
@@ -194,18 +195,15 @@ enum bb_prm_port_change {
  *
  * BB_PRM_SZ_MODIFY_QP_IN is sizeof(rst2init_qp_in), sizeof(init2init_qp_in),
  * sizeof(init2rtr_qp_in), sizeof(rtr2rts_qp_in), sizeof(rts2rts_qp_in).
- * BB_PRM_SZ_SHORT is sizeof(create_cq_out), sizeof(destroy_cq_in), sizeof(destroy_cq_out),
- * sizeof(modify_cq_out), sizeof(create_qp_out), sizeof(destroy_qp_in), sizeof(destroy_qp_out),
- * sizeof(rst2init_qp_out),
  * BB_PRM_SZ_SHORT is sizeof(create_mkey_out), sizeof(destroy_mkey_in), sizeof(destroy_mkey_out),
- * sizeof(create_cq_out), sizeof(destroy_cq_in), sizeof(destroy_cq_out),
+ * sizeof(create_cq_out), sizeof(destroy_cq_in), sizeof(destroy_cq_out), sizeof(modify_cq_out),
  * sizeof(create_qp_out), sizeof(destroy_qp_in), sizeof(destroy_qp_out), sizeof(rst2init_qp_out),
  * sizeof(init2init_qp_out), sizeof(init2rtr_qp_out), sizeof(rtr2rts_qp_out),
  * sizeof(rts2rts_qp_out), sizeof(qp_2err_in), sizeof(qp_2err_out), sizeof(qp_2rst_in),
  * sizeof(qp_2rst_out), sizeof(query_qp_in), sizeof(alloc_q_counter_in),
  * sizeof(alloc_q_counter_out), sizeof(dealloc_q_counter_in), sizeof(dealloc_q_counter_out),
  * sizeof(create_rmp_out), sizeof(modify_rmp_out), sizeof(query_rmp_in), sizeof(destroy_rmp_in),
- * sizeof(destroy_rmp_out).
+ * sizeof(destroy_rmp_out), sizeof(query_lag_in), sizeof(query_lag_out).
  *
  * BB_PRM_SZ_RMP is sizeof(create_rmp_in), sizeof(modify_rmp_in), sizeof(query_rmp_out).
  */
@@ -290,6 +288,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_UAR_4K            BB_PRM_F(0x048, 0, 1)   /* cmd_hca_cap.uar_4k */
 #define BB_PRM_HCA_BF                BB_PRM_F(0x04c, 0, 1)   /* cmd_hca_cap.bf */
 #define BB_PRM_HCA_LOG_BF_REG_SIZE   BB_PRM_F(0x04c, 11, 5)  /* cmd_hca_cap.log_bf_reg_size */
+#define BB_PRM_HCA_NUM_LAG_PORTS     BB_PRM_F(0x04c, 28, 4)  /* cmd_hca_cap.num_lag_ports */
 #define BB_PRM_HCA_MAX_WQE_SZ_SQ     BB_PRM_F(0x050, 16, 16) /* cmd_hca_cap.max_wqe_sz_sq */
 #define BB_PRM_HCA_MAX_WQE_SZ_RQ     BB_PRM_F(0x054, 16, 16) /* cmd_hca_cap.max_wqe_sz_rq */
 #define BB_PRM_HCA_LOG_MAX_PD        BB_PRM_F(0x064, 11, 5)  /* cmd_hca_cap.log_max_pd */
@@ -311,14 +310,11 @@ enum bb_prm_qp_state {
 
 /* QUERY_HCA_CAP: cmd_hca_cap, what memory regions may be. */
 #define BB_PRM_HCA_RELAXED_ORDERING_WRITE                                                          \
-	BB_PRM_F(0x01c, 8, 1)                              /* cmd_hca_cap.relaxed_ordering_write */
-#define BB_PRM_HCA_FIXED_BUFFER_SIZE BB_PRM_F(0x020, 8, 1) /* cmd_hca_cap.fixed_buffer_size */
+	BB_PRM_F(0x01c, 8, 1) /* cmd_hca_cap.relaxed_ordering_write */
 #define BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET                                                 \
 	BB_PRM_F(0x020, 24, 1) /* cmd_hca_cap.umr_extended_translation_offset */
 #define BB_PRM_HCA_NULL_MKEY BB_PRM_F(0x020, 25, 1) /* cmd_hca_cap.null_mkey */
-#define BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED                                                      \
-	BB_PRM_F(0x040, 9, 1)               /* cmd_hca_cap.umr_indirect_mkey_disabled */
-#define BB_PRM_HCA_PG BB_PRM_F(0x044, 7, 1) /* cmd_hca_cap.pg */
+#define BB_PRM_HCA_PG        BB_PRM_F(0x044, 7, 1)  /* cmd_hca_cap.pg */
 
 /* QUERY_HCA_CAP: odp_cap. */
 #define BB_PRM_ODP_CAP_MEM_PAGE_FAULT BB_PRM_F(0x0c0, 0, 1) /* odp_cap.mem_page_fault */
@@ -457,51 +453,52 @@ enum bb_prm_qp_state {
 #define BB_PRM_QUERY_QP_OUT_QPC BB_PRM_F(0x018, 0, 1856) /* query_qp_out.qpc */
 
 /* QP context. */
-#define BB_PRM_QPC_STATE               BB_PRM_F(0x000, 0, 4)   /* qpc.state */
-#define BB_PRM_QPC_ST                  BB_PRM_F(0x000, 8, 8)   /* qpc.st */
-#define BB_PRM_QPC_PM_STATE            BB_PRM_F(0x000, 19, 2)  /* qpc.pm_state */
-#define BB_PRM_QPC_PD                  BB_PRM_F(0x004, 8, 24)  /* qpc.pd */
-#define BB_PRM_QPC_MTU                 BB_PRM_F(0x008, 0, 3)   /* qpc.mtu */
-#define BB_PRM_QPC_LOG_MSG_MAX         BB_PRM_F(0x008, 3, 5)   /* qpc.log_msg_max */
-#define BB_PRM_QPC_LOG_RQ_SIZE         BB_PRM_F(0x008, 9, 4)   /* qpc.log_rq_size */
-#define BB_PRM_QPC_LOG_RQ_STRIDE       BB_PRM_F(0x008, 13, 3)  /* qpc.log_rq_stride */
-#define BB_PRM_QPC_NO_SQ               BB_PRM_F(0x008, 16, 1)  /* qpc.no_sq */
-#define BB_PRM_QPC_LOG_SQ_SIZE         BB_PRM_F(0x008, 17, 4)  /* qpc.log_sq_size */
-#define BB_PRM_QPC_TS_FORMAT           BB_PRM_F(0x008, 24, 2)  /* qpc.ts_format */
-#define BB_PRM_QPC_RLKY                BB_PRM_F(0x008, 27, 1)  /* qpc.rlky */
-#define BB_PRM_QPC_COUNTER_SET_ID      BB_PRM_F(0x00c, 0, 8)   /* qpc.counter_set_id */
-#define BB_PRM_QPC_UAR_PAGE            BB_PRM_F(0x00c, 8, 24)  /* qpc.uar_page */
-#define BB_PRM_QPC_USER_INDEX          BB_PRM_F(0x010, 8, 24)  /* qpc.user_index */
-#define BB_PRM_QPC_LOG_PAGE_SIZE       BB_PRM_F(0x014, 3, 5)   /* qpc.log_page_size */
-#define BB_PRM_QPC_REMOTE_QPN          BB_PRM_F(0x014, 8, 24)  /* qpc.remote_qpn */
-#define BB_PRM_QPC_ADS                 BB_PRM_F(0x018, 0, 352) /* qpc.primary_address_path */
-#define BB_PRM_QPC_LOG_ACK_REQ_FREQ    BB_PRM_F(0x070, 0, 4)   /* qpc.log_ack_req_freq */
-#define BB_PRM_QPC_LOG_SRA_MAX         BB_PRM_F(0x070, 8, 3)   /* qpc.log_sra_max */
-#define BB_PRM_QPC_RETRY_COUNT         BB_PRM_F(0x070, 13, 3)  /* qpc.retry_count */
-#define BB_PRM_QPC_RNR_RETRY           BB_PRM_F(0x070, 16, 3)  /* qpc.rnr_retry */
-#define BB_PRM_QPC_NEXT_SEND_PSN       BB_PRM_F(0x078, 8, 24)  /* qpc.next_send_psn */
-#define BB_PRM_QPC_CQN_SND             BB_PRM_F(0x07c, 8, 24)  /* qpc.cqn_snd */
-#define BB_PRM_QPC_CQN_RCV             BB_PRM_F(0x09c, 8, 24)  /* qpc.cqn_rcv */
-#define BB_PRM_QPC_LAST_ACKED_PSN      BB_PRM_F(0x088, 8, 24)  /* qpc.last_acked_psn */
-#define BB_PRM_QPC_LOG_RRA_MAX         BB_PRM_F(0x090, 8, 3)   /* qpc.log_rra_max */
-#define BB_PRM_QPC_ATOMIC_MODE         BB_PRM_F(0x090, 12, 4)  /* qpc.atomic_mode */
-#define BB_PRM_QPC_RRE                 BB_PRM_F(0x090, 16, 1)  /* qpc.rre */
-#define BB_PRM_QPC_RWE                 BB_PRM_F(0x090, 17, 1)  /* qpc.rwe */
-#define BB_PRM_QPC_RAE                 BB_PRM_F(0x090, 18, 1)  /* qpc.rae */
-#define BB_PRM_QPC_PAGE_OFFSET         BB_PRM_F(0x090, 20, 6)  /* qpc.page_offset */
-#define BB_PRM_QPC_MIN_RNR_NAK         BB_PRM_F(0x094, 3, 5)   /* qpc.min_rnr_nak */
-#define BB_PRM_QPC_NEXT_RCV_PSN        BB_PRM_F(0x094, 8, 24)  /* qpc.next_rcv_psn */
-#define BB_PRM_QPC_DBR_ADDR            BB_PRM_F(0x0a0, 0, 64)  /* qpc.dbr_addr */
-#define BB_PRM_QPC_Q_KEY               BB_PRM_F(0x0a8, 0, 32)  /* qpc.q_key */
-#define BB_PRM_QPC_RQ_TYPE             BB_PRM_F(0x0ac, 5, 3)   /* qpc.rq_type */
-#define BB_PRM_QPC_SRQN_RMPN_XRQN      BB_PRM_F(0x0ac, 8, 24)  /* qpc.srqn_rmpn_xrqn */
-#define BB_PRM_QPC_HW_SQ_WQEBB_COUNTER BB_PRM_F(0x0b4, 0, 16)  /* qpc.hw_sq_wqebb_counter */
-#define BB_PRM_QPC_SW_SQ_WQEBB_COUNTER BB_PRM_F(0x0b4, 16, 16) /* qpc.sw_sq_wqebb_counter */
-#define BB_PRM_QPC_HW_RQ_COUNTER       BB_PRM_F(0x0b8, 0, 32)  /* qpc.hw_rq_counter */
-#define BB_PRM_QPC_SW_RQ_COUNTER       BB_PRM_F(0x0bc, 0, 32)  /* qpc.sw_rq_counter */
-#define BB_PRM_QPC_CS_REQ              BB_PRM_F(0x0c4, 16, 8)  /* qpc.cs_req */
-#define BB_PRM_QPC_CS_RES              BB_PRM_F(0x0c4, 24, 8)  /* qpc.cs_res */
-#define BB_PRM_QPC_DBR_UMEM_VALID      BB_PRM_F(0x0d0, 3, 1)   /* qpc.dbr_umem_valid */
+#define BB_PRM_QPC_STATE                BB_PRM_F(0x000, 0, 4)   /* qpc.state */
+#define BB_PRM_QPC_LAG_TX_PORT_AFFINITY BB_PRM_F(0x000, 4, 4)   /* qpc.lag_tx_port_affinity */
+#define BB_PRM_QPC_ST                   BB_PRM_F(0x000, 8, 8)   /* qpc.st */
+#define BB_PRM_QPC_PM_STATE             BB_PRM_F(0x000, 19, 2)  /* qpc.pm_state */
+#define BB_PRM_QPC_PD                   BB_PRM_F(0x004, 8, 24)  /* qpc.pd */
+#define BB_PRM_QPC_MTU                  BB_PRM_F(0x008, 0, 3)   /* qpc.mtu */
+#define BB_PRM_QPC_LOG_MSG_MAX          BB_PRM_F(0x008, 3, 5)   /* qpc.log_msg_max */
+#define BB_PRM_QPC_LOG_RQ_SIZE          BB_PRM_F(0x008, 9, 4)   /* qpc.log_rq_size */
+#define BB_PRM_QPC_LOG_RQ_STRIDE        BB_PRM_F(0x008, 13, 3)  /* qpc.log_rq_stride */
+#define BB_PRM_QPC_NO_SQ                BB_PRM_F(0x008, 16, 1)  /* qpc.no_sq */
+#define BB_PRM_QPC_LOG_SQ_SIZE          BB_PRM_F(0x008, 17, 4)  /* qpc.log_sq_size */
+#define BB_PRM_QPC_TS_FORMAT            BB_PRM_F(0x008, 24, 2)  /* qpc.ts_format */
+#define BB_PRM_QPC_RLKY                 BB_PRM_F(0x008, 27, 1)  /* qpc.rlky */
+#define BB_PRM_QPC_COUNTER_SET_ID       BB_PRM_F(0x00c, 0, 8)   /* qpc.counter_set_id */
+#define BB_PRM_QPC_UAR_PAGE             BB_PRM_F(0x00c, 8, 24)  /* qpc.uar_page */
+#define BB_PRM_QPC_USER_INDEX           BB_PRM_F(0x010, 8, 24)  /* qpc.user_index */
+#define BB_PRM_QPC_LOG_PAGE_SIZE        BB_PRM_F(0x014, 3, 5)   /* qpc.log_page_size */
+#define BB_PRM_QPC_REMOTE_QPN           BB_PRM_F(0x014, 8, 24)  /* qpc.remote_qpn */
+#define BB_PRM_QPC_ADS                  BB_PRM_F(0x018, 0, 352) /* qpc.primary_address_path */
+#define BB_PRM_QPC_LOG_ACK_REQ_FREQ     BB_PRM_F(0x070, 0, 4)   /* qpc.log_ack_req_freq */
+#define BB_PRM_QPC_LOG_SRA_MAX          BB_PRM_F(0x070, 8, 3)   /* qpc.log_sra_max */
+#define BB_PRM_QPC_RETRY_COUNT          BB_PRM_F(0x070, 13, 3)  /* qpc.retry_count */
+#define BB_PRM_QPC_RNR_RETRY            BB_PRM_F(0x070, 16, 3)  /* qpc.rnr_retry */
+#define BB_PRM_QPC_NEXT_SEND_PSN        BB_PRM_F(0x078, 8, 24)  /* qpc.next_send_psn */
+#define BB_PRM_QPC_CQN_SND              BB_PRM_F(0x07c, 8, 24)  /* qpc.cqn_snd */
+#define BB_PRM_QPC_CQN_RCV              BB_PRM_F(0x09c, 8, 24)  /* qpc.cqn_rcv */
+#define BB_PRM_QPC_LAST_ACKED_PSN       BB_PRM_F(0x088, 8, 24)  /* qpc.last_acked_psn */
+#define BB_PRM_QPC_LOG_RRA_MAX          BB_PRM_F(0x090, 8, 3)   /* qpc.log_rra_max */
+#define BB_PRM_QPC_ATOMIC_MODE          BB_PRM_F(0x090, 12, 4)  /* qpc.atomic_mode */
+#define BB_PRM_QPC_RRE                  BB_PRM_F(0x090, 16, 1)  /* qpc.rre */
+#define BB_PRM_QPC_RWE                  BB_PRM_F(0x090, 17, 1)  /* qpc.rwe */
+#define BB_PRM_QPC_RAE                  BB_PRM_F(0x090, 18, 1)  /* qpc.rae */
+#define BB_PRM_QPC_PAGE_OFFSET          BB_PRM_F(0x090, 20, 6)  /* qpc.page_offset */
+#define BB_PRM_QPC_MIN_RNR_NAK          BB_PRM_F(0x094, 3, 5)   /* qpc.min_rnr_nak */
+#define BB_PRM_QPC_NEXT_RCV_PSN         BB_PRM_F(0x094, 8, 24)  /* qpc.next_rcv_psn */
+#define BB_PRM_QPC_DBR_ADDR             BB_PRM_F(0x0a0, 0, 64)  /* qpc.dbr_addr */
+#define BB_PRM_QPC_Q_KEY                BB_PRM_F(0x0a8, 0, 32)  /* qpc.q_key */
+#define BB_PRM_QPC_RQ_TYPE              BB_PRM_F(0x0ac, 5, 3)   /* qpc.rq_type */
+#define BB_PRM_QPC_SRQN_RMPN_XRQN       BB_PRM_F(0x0ac, 8, 24)  /* qpc.srqn_rmpn_xrqn */
+#define BB_PRM_QPC_HW_SQ_WQEBB_COUNTER  BB_PRM_F(0x0b4, 0, 16)  /* qpc.hw_sq_wqebb_counter */
+#define BB_PRM_QPC_SW_SQ_WQEBB_COUNTER  BB_PRM_F(0x0b4, 16, 16) /* qpc.sw_sq_wqebb_counter */
+#define BB_PRM_QPC_HW_RQ_COUNTER        BB_PRM_F(0x0b8, 0, 32)  /* qpc.hw_rq_counter */
+#define BB_PRM_QPC_SW_RQ_COUNTER        BB_PRM_F(0x0bc, 0, 32)  /* qpc.sw_rq_counter */
+#define BB_PRM_QPC_CS_REQ               BB_PRM_F(0x0c4, 16, 8)  /* qpc.cs_req */
+#define BB_PRM_QPC_CS_RES               BB_PRM_F(0x0c4, 24, 8)  /* qpc.cs_res */
+#define BB_PRM_QPC_DBR_UMEM_VALID       BB_PRM_F(0x0d0, 3, 1)   /* qpc.dbr_umem_valid */
 #define BB_PRM_QPC_DBR_UMEM_ID                                                                     \
 	BB_PRM_F(0x0e4, 0, 32) /* kernel: inside qpc.reserved_at_684; DPDK: qpc.dbr_umem_id */
 
@@ -615,6 +612,11 @@ enum bb_prm_qp_state {
 	BB_PRM_F(0x0bc, 0, 32) /* query_q_counter_out.resp_cqe_flush_error */
 #define BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR                                                       \
 	BB_PRM_F(0x0c0, 0, 32) /* query_q_counter_out.req_cqe_flush_error */
+
+/* QUERY_LAG: how the ports of a card are bonded. */
+#define BB_PRM_QUERY_LAG_OUT_CTX     BB_PRM_F(0x008, 0, 64) /* query_lag_out.ctx */
+#define BB_PRM_LAGC_PORT_SELECT_MODE BB_PRM_F(0x000, 21, 3) /* lagc.port_select_mode */
+#define BB_PRM_LAGC_LAG_STATE        BB_PRM_F(0x000, 29, 3) /* lagc.lag_state */
 
 /* QUERY_CONG_STATISTICS: of the port. */
 #define BB_PRM_QUERY_CONG_STATISTICS_CLEAR                                                         \

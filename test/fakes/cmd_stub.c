@@ -183,7 +183,9 @@ stub_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size
 	int ret = take(in, inlen, out);
 
 	(void)ctx;
-	if (ret == 0)
+	if (ret == 0 && bb_prm_get(in, BB_PRM_CMD_OPCODE) == BB_PRM_OP_QUERY_LAG)
+		memcpy(out, stub.lag, RTE_MIN(outlen, sizeof(stub.lag)));
+	else if (ret == 0)
 		memcpy((uint8_t *)out + BB_PRM_HCA_CAP_OUT_CAPS, cap,
 		       outlen - BB_PRM_HCA_CAP_OUT_CAPS);
 	return ret;

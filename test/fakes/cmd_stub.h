@@ -33,6 +33,7 @@ struct stub {
 	/* What it says of itself; the test changes it before open. */
 	uint8_t general[STUB_CAPS], atomic[STUB_CAPS], roce[STUB_CAPS], dev_mem[STUB_CAPS];
 	uint8_t odp[STUB_CAPS], dev_event[STUB_CAPS];
+	uint8_t lag[BB_PRM_SZ_SHORT]; /* what QUERY_LAG gives */
 	struct mlx5_port port;
 	struct bb_gid gids[STUB_GIDS];
 	uint8_t dmac[6];

@@ -189,6 +189,47 @@ no_reads_served(void **state)
 	close_dev(&f);
 }
 
+/* Bonded ports, each with QPs of its own: dealt out in turn. Else the card chooses. */
+static void
+bonded_ports(void **state)
+{
+	static const struct {
+		uint32_t ports, state, mode;
+		bool refused;
+		uint32_t want[3];
+	} cases[] = {
+		{2, 1, 0, false, {1, 2, 1}}, {3, 1, 0, false, {1, 2, 3}}, {1, 1, 0, false, {0}},
+		{2, 0, 0, false, {0}},       {2, 1, 1, false, {0}},       {2, 1, 0, true, {0}},
+	};
+	struct bb_qp_attr a = attributes();
+	struct fixture f;
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
+
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, cases[i].ports);
+		bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, cases[i].state);
+		bb_prm_set(lagc, BB_PRM_LAGC_PORT_SELECT_MODE, cases[i].mode);
+		if (cases[i].refused) {
+			stub.fail_op = BB_PRM_OP_QUERY_LAG;
+			stub.fail_status = BB_PRM_STAT_BAD_OP;
+		}
+		open_qp(&f);
+		assert_int_equal(stub_count(BB_PRM_OP_QUERY_LAG), cases[i].ports > 1);
+		for (k = 0; k < RTE_DIM(cases[i].want); k++) {
+			to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+			assert_int_equal(bb_prm_get(context(BB_PRM_OP_RST2INIT_QP, f.qp->qpn, 0),
+						    BB_PRM_QPC_LAG_TX_PORT_AFFINITY),
+					 cases[i].want[k]);
+			to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
+		}
+		close_dev(&f);
+	}
+}
+
 /* The port of a flow label 0 is made of the QP numbers and stays in the device's range. */
 static void
 udp_ports(void **state)
@@ -451,6 +492,7 @@ main(void)
 		T(init2rtr_roce),
 		T(init2rtr_roce_v1),
 		T(no_reads_served),
+		T(bonded_ports),
 		T(udp_ports),
 		T(init2rtr_infiniband),
 		T(rtr2rts_and_on),
