@@ -63,6 +63,8 @@ begin(struct bb_sq *sq)
 		return false;
 	if (!q->open)
 		ibv_wr_start(q->ex);
+	/* Of all that verbs_write() takes; who sets others puts these back, or ends this. */
+	q->ex->wr_flags = IBV_SEND_SIGNALED;
 	q->open = true;
 	sq->direct_limit = sq->depth;
 	return true;
@@ -117,6 +119,7 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 		ibv_wr_set_inline_data(ex, (void *)(uintptr_t)piece->addr, piece->len);
 	else
 		ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);
+	ex->wr_flags = IBV_SEND_SIGNALED;
 	return 1;
 }
 
@@ -127,8 +130,8 @@ verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 	const struct verbs_qp *q = sq->driver;
 	struct ibv_qp_ex *ex = q->ex;
 
+	/* Its flags stand there: see begin(). */
 	ex->wr_id = q->wr_told | sq->pi;
-	ex->wr_flags = IBV_SEND_SIGNALED;
 	note(sq, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
 	ibv_wr_rdma_write(ex, rkey, raddr);
 	ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);

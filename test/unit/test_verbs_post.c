@@ -111,6 +111,50 @@ test_mixed(void **state)
 	fixture_free(&f);
 }
 
+/* Whatever is in front of a WRITE of the short way: its flags are its own. */
+static void
+test_flags(void **state)
+{
+	struct bb_sge sge, two[2];
+	struct fixture f;
+	struct bb_wc wc[4];
+	unsigned int front, rung;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	two[0] = sge;
+	two[1] = piece(&f, FROM + 64, 8);
+	for (front = 0; front < 5; front++) {
+		for (rung = 0; rung < 2; rung++) {
+			bool told = front == 1 || front == 2;
+
+			/* This one begins it, if nothing else has. */
+			assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 1);
+			if (front == 0)
+				assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+			else if (front == 1)
+				assert_int_equal(bb_post_write_inline(f.qp, 1, mem, 60, TO, 1, SIG),
+						 1);
+			else if (front == 2)
+				assert_int_equal(bb_post_read(f.qp, 1, &sge, 1, TO, 1, SIG), 1);
+			else if (front == 3)
+				assert_int_equal(bb_post_write(f.qp, 1, two, 2, TO, 1, 0), 1);
+			else
+				assert_int_equal(
+					bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_FENCE), 1);
+			if (rung != 0)
+				bb_qp_ring(f.qp);
+			assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 1);
+			bb_qp_ring(f.qp);
+			assert_int_equal(null_dev.send_flags, IBV_SEND_SIGNALED);
+			take(&f, wc, told ? 3 : 2);
+			assert_int_equal(wc[told ? 2 : 1].wr_id, 2);
+		}
+	}
+	fixture_free(&f);
+}
+
 /* A doorbell may end unsignalled, and its end is found all the same. */
 static void
 test_silent(void **state)
@@ -440,6 +484,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_doorbell, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mixed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
