@@ -30,6 +30,9 @@
 #define VERBS_MAX_INLINE 512u /* bytes */
 #define VERBS_MAX_WR     32768u
 
+/* In place of an errno: this driver has refused it, not the provider, and has said why. */
+#define VERBS_SAID (1 << 30)
+
 /* A key's object, found by the key; see verbs_key_find(). */
 struct verbs_mr {
 	struct bb_drv_mr base; /* first: core holds a pointer to it */

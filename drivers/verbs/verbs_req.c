@@ -73,9 +73,11 @@ bind(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint3
 	if (ds >= BIND_DS)
 		mr = verbs_key_find(d, bb_be32(w.piece.lkey), false);
 	if (mw == NULL || (ds >= BIND_DS && mr == NULL)) {
-		BB_LOG(ERR, "QP 0x%x: bind of window 0x%x: the window or its MR is gone",
+		BB_LOG(ERR,
+		       "QP 0x%x: bind of window 0x%x: the window or its MR is gone; the QP goes to "
+		       "ERR",
 		       q->ib->qp_num, key);
-		return EINVAL;
+		return VERBS_SAID;
 	}
 	r->mw = mw->mw;
 	r->rkey = (key & ~0xffu) | (bb_be32(w.mkey.qpn_key) & 0xff);
@@ -115,8 +117,8 @@ verbs_req_other(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *
 	case BB_SQ_BIND_MW:
 		return bind(q, sq, ctrl, ds, r);
 	default:
-		BB_LOG(ERR, "QP 0x%x: libibverbs has no operation %s", q->ib->qp_num,
-		       bb_wqe_opcode_name(r->opcode));
-		return EOPNOTSUPP;
+		BB_LOG(ERR, "QP 0x%x: libibverbs has no operation %s; the QP goes to ERR",
+		       q->ib->qp_num, bb_wqe_opcode_name(r->opcode));
+		return VERBS_SAID;
 	}
 }

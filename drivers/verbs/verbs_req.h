@@ -28,7 +28,7 @@ struct verbs_req {
 	struct ibv_sge sge[VERBS_MAX_SGE];
 };
 
-/* A WQE that is not a WRITE, READ or SEND on a connected QP. 0; EINVAL, logged. */
+/* A WQE that is not a WRITE, READ or SEND on a connected QP. 0, or VERBS_SAID. */
 int verbs_req_other(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl,
 		    uint32_t ds, struct verbs_req *r);
 
@@ -72,7 +72,7 @@ verbs_req_data(const struct bb_sq *sq, void *seg, uint32_t segs, struct verbs_re
 	r->n = segs;
 }
 
-/* Read the WQE at @ctrl. 0, or an errno. */
+/* Read the WQE at @ctrl. 0, or VERBS_SAID. */
 static inline int
 verbs_req_read(struct verbs_qp *q, const struct bb_sq *sq, struct bb_wqe_ctrl *ctrl,
 	       const struct bb_sq_wqe *w, uint32_t ds, struct verbs_req *r)

@@ -10,6 +10,7 @@
  * completed, which a NOP waits for, and nothing else tells.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "verbs_drv.h"
@@ -70,7 +71,7 @@ refused(struct bb_qp *qp, struct verbs_qp *q, uint16_t from, uint16_t end, int e
 
 	if (!q->refused) {
 		q->refused = true;
-		verbs_qp_stop(qp, "a request", err);
+		verbs_qp_stop(qp, err == VERBS_SAID ? NULL : "a request", err);
 		if (q->done != q->given)
 			mark(qp, q);
 	} else {
@@ -97,7 +98,16 @@ ex_data(struct ibv_qp_ex *ex, const struct verbs_req *r)
 		ibv_wr_set_inline_data_list(ex, r->n, r->data);
 }
 
-/* What is not a message; 0, or an errno for what the provider has not. */
+/* The provider has told that its extended post has no such operation. */
+static int
+ex_lacks(const struct verbs_qp *q, const struct verbs_req *r)
+{
+	BB_LOG(ERR, "QP 0x%x: the provider has no %s by ibv_wr_*(); the QP goes to ERR",
+	       q->ib->qp_num, bb_wqe_opcode_name(r->opcode));
+	return VERBS_SAID;
+}
+
+/* What is not a message; 0, or VERBS_SAID. */
 static int
 ex_other(struct verbs_qp *q, const struct verbs_req *r)
 {
@@ -114,22 +124,22 @@ ex_other(struct verbs_qp *q, const struct verbs_req *r)
 		return 0;
 	case BB_WQE_SEND_INV:
 		if ((q->ops & IBV_QP_EX_WITH_SEND_WITH_INV) == 0)
-			return EOPNOTSUPP;
+			return ex_lacks(q, r);
 		ibv_wr_send_inv(ex, bb_be32(r->imm));
 		ex_data(ex, r);
 		return 0;
 	case BB_SQ_LOCAL_INV:
 		if ((q->ops & IBV_QP_EX_WITH_LOCAL_INV) == 0)
-			return EOPNOTSUPP;
+			return ex_lacks(q, r);
 		ibv_wr_local_inv(ex, bb_be32(r->imm));
 		return 0;
 	case BB_SQ_BIND_MW:
 		if ((q->ops & IBV_QP_EX_WITH_BIND_MW) == 0)
-			return EOPNOTSUPP;
+			return ex_lacks(q, r);
 		ibv_wr_bind_mw(ex, r->mw, r->rkey, &r->bind);
 		return 0;
 	default:
-		return EOPNOTSUPP;
+		return ex_lacks(q, r);
 	}
 }
 
@@ -247,8 +257,8 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 	uint32_t i;
 
 	if (lacks != NULL) {
-		BB_LOG(ERR, "QP 0x%x: iWARP has %s", q->bb->qpn, lacks);
-		return EOPNOTSUPP;
+		BB_LOG(ERR, "QP 0x%x: iWARP has %s; the QP goes to ERR", q->bb->qpn, lacks);
+		return VERBS_SAID;
 	}
 
 	for (i = 0; i < RTE_DIM(plain_opcodes); i++)
@@ -274,7 +284,8 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 			sge[i].lkey = 0;
 		}
 	}
-	return ibv_post_send(q->ib, &wr, &bad);
+	/* siw's provider has negative ones. */
+	return abs(ibv_post_send(q->ib, &wr, &bad));
 }
 
 /* A window of type 1 has a call of its own, which chooses the same key (ibv_inc_rkey()). */
@@ -474,7 +485,7 @@ give(struct bb_qp *qp, struct verbs_qp *q, struct batch *b, uint16_t idx, uint16
 			if (err != 0)
 				return err;
 			b->from = idx;
-			return EINVAL;
+			return VERBS_SAID;
 		}
 		r.wr_id |= q->wr_base | idx;
 		if (awaited(sq, next, end))

@@ -14,6 +14,11 @@
  * consumes no receive, mean nothing and are left to the device, which ignores them;
  * bb_qp_post_list() of bb_wr.h refuses them.
  *
+ * What bb_dev_query() says the device does not do - atomics, on iWARP immediate data, a READ of
+ * more than max_read_sge pieces - is not looked for at each post: it is queued, and completes with
+ * BB_WC_LOC_QP_OP_ERR or another error, which takes the QP to ERR; on devices of the verbs driver
+ * the log says what was lacking. bb_qp_post_list() refuses it, -ENOTSUP.
+ *
  * Source of all: man ibv_post_send, ibv_post_recv, ibv_poll_cq.
  */
 #ifndef BB_POST_H

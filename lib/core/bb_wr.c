@@ -6,6 +6,24 @@
 #include "bb_core.h"
 #include "bb_mw.h"
 
+/* Of WRITEs, SENDs and READs: does the device say that it has no such one? */
+static bool
+lacked(const struct bb_qp *qp, const struct bb_send_wr *wr)
+{
+	const struct bb_dev *dev = qp->ctrl->pd->dev;
+	uint32_t i, n = 0;
+
+	if (wr->opcode == BB_WR_SEND_WITH_IMM || wr->opcode == BB_WR_RDMA_WRITE_WITH_IMM)
+		return dev->iwarp;
+	/* More than the queue takes is refused for that, and not read. */
+	if (wr->opcode != BB_WR_RDMA_READ || wr->nsge <= dev->attr.max_read_sge ||
+	    wr->nsge > qp->sq.max_sge)
+		return false;
+	for (i = 0; i < wr->nsge; i++)
+		n += wr->sge[i].len != 0;
+	return n > dev->attr.max_read_sge;
+}
+
 static int
 post_message(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode, bool has_raddr,
 	     uint32_t imm)
@@ -13,6 +31,8 @@ post_message(struct bb_qp *qp, const struct bb_send_wr *wr, uint8_t opcode, bool
 	uint64_t raddr = has_raddr ? wr->rdma.raddr : 0;
 	uint32_t rkey = has_raddr ? wr->rdma.rkey : 0;
 
+	if (lacked(qp, wr))
+		return bb_sq_refuse_arg(&qp->sq, BB_REFUSED_LACKED);
 	if ((wr->flags & BB_SEND_INLINE) != 0)
 		return bb_sq_post_inline_list(&qp->sq, opcode, has_raddr, wr->wr_id, wr->sge,
 					      wr->nsge, raddr, rkey, imm, wr->flags);

@@ -73,8 +73,9 @@ struct bb_recv_wr {
  * @param err 0 when all were posted or the queue is full; else why the request at the
  *   index returned can never be posted: -EINVAL an operation or flag that the type of
  *   QP does not take, too many pieces, too much inline data, a bad piece, no address
- *   handle or one of another PD; -ENOTSUP the device does not do it; -ENOTCONN the
- *   state. The log says why, once per queue and reason.
+ *   handle or one of another PD; -ENOTSUP the device does not do it, as bb_dev_query() tells:
+ *   atomics, windows, on iWARP immediate data, a READ of more than max_read_sge pieces that are
+ *   not empty; -ENOTCONN the state. The log says why, once per queue and reason.
  * @return how many were posted: the index of the first that was not.
  */
 uint32_t bb_qp_post_list(struct bb_qp *qp, const struct bb_send_wr *wr, uint32_t n, int *err);
