@@ -125,6 +125,11 @@ def first_of(*names):
 # What stages build: compiler, options, targets (all when there are none).
 BUILDS = {
     'gcc': (('gcc',), ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src='], []),
+    # What goes into production: -O3, of which gcc warns of more, and what dpkg-buildflags adds.
+    'release': (('gcc',), ['--buildtype=release',
+                           '-Dc_args=-D_FORTIFY_SOURCE=2 -fstack-protector-strong -Wdate-time '
+                           '-Wformat -Werror=format-security',
+                           '-Dc_link_args=-Wl,-z,relro -Wl,-z,now'], []),
     # clang warns of the same with -O1, and is through in two thirds of the time.
     'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1'], ['fuzzers']),
     # gcc warns of pointers that only the sanitizer's own checks take for null. With -O2 -g it
@@ -265,6 +270,13 @@ def stage_hugepages(tally, args):
     finally:
         with open(NR_HUGEPAGES, 'w') as f:
             f.write(str(before))
+
+
+def stage_release(tally, args):
+    """Build all for production: -O3 and a distribution's hardening; unit and golden suites."""
+    path = build(tally, 'release')
+    if path:
+        meson_suites(tally, 'release', path, ['--suite', 'unit', '--suite', 'golden'])
 
 
 def stage_fuzz(tally, args):
@@ -412,7 +424,7 @@ def stage_docs(tally, args):
 
 
 STAGES = [('format', stage_format), ('gcc', stage_gcc), ('hugepages', stage_hugepages),
-          ('fuzz', stage_fuzz), ('asan', stage_asan), ('tsan', stage_tsan),
+          ('release', stage_release), ('fuzz', stage_fuzz), ('asan', stage_asan), ('tsan', stage_tsan),
           ('interop', stage_interop), ('fio', stage_fio), ('consumer', stage_consumer),
           ('docs', stage_docs)]
 
