@@ -7,9 +7,9 @@
 
 #include "book.h"
 
-/* An open order; ref 0: a free place. */
+/* An open order; ref 0: a free place. Aligned, so that none lies in two cache lines. */
 struct order {
-	uint64_t ref;
+	_Alignas(32) uint64_t ref;
 	uint32_t shares;
 	uint32_t price;
 	uint16_t locate;
@@ -17,15 +17,20 @@ struct order {
 };
 
 struct level {
-	uint32_t price;
+	uint32_t rank; /* of its price: what is more is better, see rank_of() */
 	uint32_t orders;
 	uint64_t shares;
 };
 
-/* Levels from the worst to the best: what changes most is at the end, where moving is short. */
+#define NEAR 8 /* levels that are looked at without a branch for each */
+
+/*
+ * Levels from the worst to the best: what changes most is at the end, where moving is short. The
+ * first NEAR are none, and worse than any: so there are that many to look at in an empty side.
+ */
 struct side {
 	uint32_t n;
-	struct level level[BOOK_LEVELS];
+	struct level level[NEAR + BOOK_LEVELS];
 };
 
 struct book {
@@ -33,6 +38,7 @@ struct book {
 	uint32_t max_orders, open, max_open;
 	uint64_t history;
 	uint32_t mask;
+	unsigned int shift;   /* 64 less the bits of mask */
 	struct order *orders; /* open addressing, at most half full */
 	struct side *sides;   /* of locate - 1: bid, ask */
 };
@@ -42,6 +48,7 @@ book_new(uint32_t symbols, uint32_t orders)
 {
 	struct book *b = calloc(1, sizeof(*b));
 	uint64_t places = 16;
+	uint32_t i;
 
 	if (b == NULL)
 		return NULL;
@@ -50,12 +57,17 @@ book_new(uint32_t symbols, uint32_t orders)
 	b->symbols = symbols;
 	b->max_orders = orders;
 	b->mask = (uint32_t)(places - 1);
-	b->orders = calloc(places, sizeof(*b->orders));
+	b->shift = 64 - (unsigned int)__builtin_ctzll(places);
+	b->orders = aligned_alloc(_Alignof(struct order), places * sizeof(*b->orders));
+	if (b->orders != NULL)
+		memset(b->orders, 0, places * sizeof(*b->orders));
 	b->sides = calloc(2 * (size_t)symbols, sizeof(*b->sides));
 	if (b->orders == NULL || b->sides == NULL) {
 		book_free(b);
 		return NULL;
 	}
+	for (i = 0; i < 2 * symbols; i++)
+		b->sides[i].n = NEAR;
 	return b;
 }
 
@@ -77,11 +89,21 @@ mix(uint64_t x)
 	return x ^ x >> 32;
 }
 
+/*
+ * The place to look for an order first. Numbers that follow each other, as those of orders do,
+ * are spread by this one multiplication as evenly as can be.
+ */
+static uint32_t
+home_of(const struct book *b, uint64_t ref)
+{
+	return (uint32_t)(ref * UINT64_C(0x9e3779b97f4a7c15) >> b->shift);
+}
+
 /* Where an order is, or the free place where it would be. */
 static struct order *
 order_find(const struct book *b, uint64_t ref)
 {
-	uint32_t i = (uint32_t)mix(ref) & b->mask;
+	uint32_t i = home_of(b, ref);
 
 	while (b->orders[i].ref != 0 && b->orders[i].ref != ref)
 		i = (i + 1) & b->mask;
@@ -98,7 +120,7 @@ order_remove(struct book *b, struct order *o)
 		i = (i + 1) & b->mask;
 		if (b->orders[i].ref == 0)
 			break;
-		home = (uint32_t)mix(b->orders[i].ref) & b->mask;
+		home = home_of(b, b->orders[i].ref);
 		if (((i - home) & b->mask) >= ((i - hole) & b->mask)) {
 			b->orders[hole] = b->orders[i];
 			hole = i;
@@ -108,29 +130,28 @@ order_remove(struct book *b, struct order *o)
 	b->open--;
 }
 
-static bool
-better(uint32_t price, uint32_t than, bool ask)
+/* A bid is the better the higher it is, an ask the lower. The same leads back to the price. */
+static uint32_t
+rank_of(uint32_t price, bool ask)
 {
-	return ask ? price < than : price > than;
+	return ask ? ~price : price;
 }
 
-/* The index of the first level that is not worse than @price. */
+/* The index of the first level that is not worse than @rank. */
 static uint32_t
-level_find(const struct side *s, uint32_t price, bool ask)
+level_find(const struct side *s, uint32_t rank)
 {
-	uint32_t lo = 0, hi = s->n, mid;
+	uint32_t lo = NEAR, hi = s->n, mid, better = 0, i;
 
-	/* Nearly everything happens near the best price. */
-	while (hi > 0 && s->n - hi < 4) {
-		if (better(price, s->level[hi - 1].price, ask))
-			return hi;
-		hi--;
-		if (s->level[hi].price == price)
-			return hi;
-	}
+	/* Nearly everything happens near the best price; how near, no branch predictor knows. */
+	for (i = 1; i <= NEAR; i++)
+		better += s->level[s->n - i].rank > rank;
+	hi -= better;
+	if (better < NEAR)
+		return hi - (hi > NEAR && s->level[hi - 1].rank == rank);
 	while (lo < hi) {
 		mid = (lo + hi) / 2;
-		if (better(price, s->level[mid].price, ask))
+		if (s->level[mid].rank < rank)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -145,17 +166,17 @@ side_of(const struct book *b, uint16_t locate, bool ask)
 }
 
 static const char *
-level_add(struct book *b, struct side *s, uint32_t price, uint32_t shares, bool ask)
+level_add(struct book *b, struct side *s, uint32_t rank, uint32_t shares)
 {
-	uint32_t i = level_find(s, price, ask);
+	uint32_t i = level_find(s, rank);
 	struct level *l = &s->level[i];
 
-	if (i == s->n || l->price != price) {
-		if (s->n == BOOK_LEVELS)
+	if (i == s->n || l->rank != rank) {
+		if (s->n == NEAR + BOOK_LEVELS)
 			return "is at one price more than a side of the book has room for";
 		memmove(l + 1, l, (s->n - i) * sizeof(*l));
 		s->n++;
-		*l = (struct level){price, 0, 0};
+		*l = (struct level){rank, 0, 0};
 	}
 	l->shares += shares;
 	l->orders++;
@@ -164,9 +185,9 @@ level_add(struct book *b, struct side *s, uint32_t price, uint32_t shares, bool 
 }
 
 static void
-level_take(struct book *b, struct side *s, uint32_t price, uint32_t shares, bool ask, bool whole)
+level_take(struct book *b, struct side *s, uint32_t rank, uint32_t shares, bool whole)
 {
-	uint32_t i = level_find(s, price, ask);
+	uint32_t i = level_find(s, rank);
 	struct level *l = &s->level[i];
 
 	l->shares -= shares;
@@ -188,7 +209,7 @@ add(struct book *b, uint64_t ref, uint16_t locate, bool ask, uint32_t shares, ui
 		return "adds an order that is there already";
 	if (b->open == b->max_orders)
 		return "is one open order more than there is room for";
-	wrong = level_add(b, side_of(b, locate, ask), price, shares, ask);
+	wrong = level_add(b, side_of(b, locate, ask), rank_of(price, ask), shares);
 	if (wrong != NULL)
 		return wrong;
 	*o = (struct order){ref, shares, price, locate, ask};
@@ -202,7 +223,7 @@ take(struct book *b, struct order *o, uint32_t shares)
 {
 	bool whole = shares == o->shares;
 
-	level_take(b, side_of(b, o->locate, o->ask), o->price, shares, o->ask, whole);
+	level_take(b, side_of(b, o->locate, o->ask), rank_of(o->price, o->ask), shares, whole);
 	o->shares -= shares;
 	if (whole)
 		order_remove(b, o);
@@ -249,24 +270,26 @@ book_apply(struct book *b, const struct itch_msg *m)
 	}
 }
 
+/* Of the best level of a side; the levels that are none have no shares. */
+static uint32_t
+top_shares(const struct side *s)
+{
+	uint64_t shares = s->level[s->n - 1].shares;
+
+	return shares < UINT32_MAX ? (uint32_t)shares : UINT32_MAX;
+}
+
 struct book_top
 book_top_of(const struct book *b, uint16_t locate)
 {
 	const struct side *bid = side_of(b, locate, false), *ask = side_of(b, locate, true);
-	struct book_top t = {0, 0, 0, 0};
-	uint64_t shares;
 
-	if (bid->n > 0) {
-		shares = bid->level[bid->n - 1].shares;
-		t.bid = bid->level[bid->n - 1].price;
-		t.bid_shares = shares < UINT32_MAX ? (uint32_t)shares : UINT32_MAX;
-	}
-	if (ask->n > 0) {
-		shares = ask->level[ask->n - 1].shares;
-		t.ask = ask->level[ask->n - 1].price;
-		t.ask_shares = shares < UINT32_MAX ? (uint32_t)shares : UINT32_MAX;
-	}
-	return t;
+	return (struct book_top){
+		.bid = bid->level[bid->n - 1].rank,
+		.bid_shares = top_shares(bid),
+		.ask = ask->n > NEAR ? rank_of(ask->level[ask->n - 1].rank, true) : 0,
+		.ask_shares = top_shares(ask),
+	};
 }
 
 uint64_t
@@ -278,12 +301,12 @@ book_digest(const struct book *b)
 	for (i = 0; i < 2 * b->symbols; i++) {
 		const struct side *s = &b->sides[i];
 
-		for (k = 0; k < s->n; k++) {
-			d = mix(d ^ ((uint64_t)i << 32 | s->level[k].price));
+		for (k = NEAR; k < s->n; k++) {
+			d = mix(d ^ ((uint64_t)i << 32 | rank_of(s->level[k].rank, i % 2 != 0)));
 			d = mix(d ^ s->level[k].shares);
 			d = mix(d ^ s->level[k].orders);
 		}
-		d = mix(d ^ s->n);
+		d = mix(d ^ (s->n - NEAR));
 	}
 	/* Where an order is in the table depends on what was there before: any sequence counts. */
 	for (i = 0; i <= b->mask; i++) {

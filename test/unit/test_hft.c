@@ -269,6 +269,15 @@ plain_top(uint16_t locate)
 	return t;
 }
 
+/* Few, so that they are shared, more than are looked at first, and the ends of all there are. */
+static uint32_t
+any_price(void)
+{
+	uint32_t n = rnd(32);
+
+	return n < 30 ? 1 + n : UINT32_MAX - (n - 30);
+}
+
 static void
 test_book(void **st)
 {
@@ -291,7 +300,7 @@ test_book(void **st)
 					      .side = rnd(2) ? 'B' : 'S',
 					      .ref = ++ref,
 					      .shares = 1 + rnd(50),
-					      .price = 1 + rnd(30)};
+					      .price = any_price()};
 			plain[i].ref = m.ref;
 			plain[i].locate = m.locate;
 			plain[i].side = m.side;
@@ -307,7 +316,7 @@ test_book(void **st)
 			m.type = ITCH_REPLACE;
 			m.new_ref = ++ref;
 			m.shares = 1 + rnd(50);
-			m.price = 1 + rnd(30);
+			m.price = any_price();
 			plain[i].ref = m.new_ref;
 			plain[i].shares = m.shares;
 			plain[i].price = m.price;
