@@ -148,7 +148,10 @@ blk_open(struct bb_dev *dev, const struct blk_attr *attr, struct blk **out, char
 	if (rc == 0)
 		rc = greet(b, attr);
 	if (rc != 0) {
-		snprintf(why, len, "%s", b->why[0] != '\0' ? b->why : strerror(-rc));
+		snprintf(why, len, "%s%s", b->why[0] != '\0' ? b->why : strerror(-rc),
+			 rc == -ECONNREFUSED && b->why[0] == '\0'
+				 ? "; does storage_target run, with this --listen?"
+				 : "");
 		blk_close(b);
 		return rc;
 	}

@@ -10,7 +10,7 @@
 #include "client.h"
 
 struct sums {
-	uint64_t reads, writes, flushes, verified, wrong, failed, unwritten;
+	uint64_t reads, writes, flushes, verified, wrong, failed, unwritten, foreign;
 	double seconds;
 	struct hist latency;
 };
@@ -38,6 +38,7 @@ add_up(struct sums *s, const struct job *jobs, uint32_t n)
 		s->wrong += j->wrong;
 		s->failed += j->failed;
 		s->unwritten += j->unwritten;
+		s->foreign += j->foreign;
 		s->seconds = seconds > s->seconds ? seconds : s->seconds;
 		if (j->latency.count > 0)
 			hist_merge(&s->latency, &j->latency);
@@ -56,10 +57,11 @@ json(const struct options *o, const struct sums *s, uint32_t jobs, int status)
 			"{\n  \"exit_status\": %d,\n  \"queues\": %u,\n  \"reads\": %" PRIu64
 			",\n  \"writes\": %" PRIu64 ",\n  \"flushes\": %" PRIu64
 			",\n  \"verified\": %" PRIu64 ",\n  \"unwritten\": %" PRIu64
-			",\n  \"wrong\": %" PRIu64 ",\n  \"failed\": %" PRIu64
+			",\n  \"foreign\": %" PRIu64 ",\n  \"wrong\": %" PRIu64
+			",\n  \"failed\": %" PRIu64
 			",\n  \"seconds\": %.6f,\n  \"latency_ns\": {\"samples\": %" PRIu64,
 			status, jobs, s->reads, s->writes, s->flushes, s->verified, s->unwritten,
-			s->wrong, s->failed, s->seconds, s->latency.count);
+			s->foreign, s->wrong, s->failed, s->seconds, s->latency.count);
 		for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)
 			fprintf(f, ", \"%s\": %" PRIu64, points[i].name,
 				hist_quantile(&s->latency, points[i].ppm));
@@ -107,6 +109,9 @@ client_report(const struct options *o, const struct job *jobs, uint32_t n)
 		printf("%" PRIu64 " verified, %" PRIu64 " of them never written, %" PRIu64
 		       " WRONG\n",
 		       s.verified, s.unwritten, s.wrong);
+	if (s.foreign > 0)
+		printf("%" PRIu64 " hold data of another run, of which the journal tells nothing\n",
+		       s.foreign);
 	if (s.failed > 0)
 		printf("%" PRIu64 " FAILED\n", s.failed);
 	if (status == 0 && stop_signal != 0)

@@ -65,7 +65,7 @@ find(struct job *jobs, uint32_t n, uint64_t block)
 }
 
 static const char *
-scan(FILE *f, const struct options *o, struct job *jobs, uint32_t n)
+scan(FILE *f, const struct options *o, struct job *jobs, uint32_t n, char why[128])
 {
 	uint64_t offset, seed, lines = 0, told;
 	uint32_t bs;
@@ -74,8 +74,10 @@ scan(FILE *f, const struct options *o, struct job *jobs, uint32_t n)
 
 	if (fgets(line, sizeof(line), f) == NULL || sscanf(line, SCANNED, &bs, &seed) != 2)
 		return "is no journal of storage_client";
-	if (bs != o->bs || seed != o->seed)
-		return "was written with another --bs or --seed";
+	if (bs != o->bs || seed != o->seed) {
+		snprintf(why, 128, "is of another run: give --bs %u --seed %" PRIu64, bs, seed);
+		return why;
+	}
 	while (fgets(line, sizeof(line), f) != NULL) {
 		if (sscanf(line, "end %" SCNu64 "\n", &told) == 1)
 			return told == lines ? NULL : "has lost lines";
@@ -97,12 +99,13 @@ journal_read(const struct options *o, struct job *jobs, uint32_t n)
 {
 	FILE *f = fopen(o->check, "r");
 	const char *wrong;
+	char why[128];
 
 	if (f == NULL) {
 		say("--check %s: %s", o->check, strerror(errno));
 		return -errno;
 	}
-	wrong = scan(f, o, jobs, n);
+	wrong = scan(f, o, jobs, n, why);
 	fclose(f);
 	if (wrong == NULL)
 		return 0;

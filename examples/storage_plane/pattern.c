@@ -78,3 +78,17 @@ pattern_check(const void *mem, uint32_t len, uint64_t offset, uint64_t seed, uin
 	*seq = first;
 	return NULL;
 }
+
+bool
+pattern_foreign(const void *mem, uint32_t len, uint64_t seed)
+{
+	uint64_t have[4];
+	uint32_t at;
+
+	for (at = 0; at < len; at += PATTERN_UNIT) {
+		memcpy(have, (const uint8_t *)mem + at, sizeof(have));
+		if (have[0] == MAGIC && have[3] == seed)
+			return false;
+	}
+	return true;
+}

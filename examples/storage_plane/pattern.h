@@ -9,6 +9,7 @@
 #ifndef PATTERN_H
 #define PATTERN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,5 +25,8 @@ void pattern_fill(void *mem, uint32_t len, uint64_t offset, uint64_t seq, uint64
  */
 const char *pattern_check(const void *mem, uint32_t len, uint64_t offset, uint64_t seed,
 			  uint64_t *seq);
+
+/* No piece of it was written with @seed: it is of another run, or of another program. */
+bool pattern_foreign(const void *mem, uint32_t len, uint64_t seed);
 
 #endif

@@ -119,7 +119,7 @@ class Storage(StorageTest):
         res = self.run_program(['--connect', '127.0.0.1:1', '--device', self.device()],
                                lcores(0) + EAL)
         self.assertEqual(res.rc, 1, str(res))
-        self.assertIn('Connection refused', res.err)
+        self.assertIn('Connection refused; does storage_target run', res.err)
 
     def test_wrong_place(self):
         target = self.target('--size', str(SIZE), '--max-io', '8K', *self.io())

@@ -76,13 +76,30 @@ class Faults(StorageTest):
         with open(path) as f:
             whole = f.read()
         for bad, words in ((whole[:whole.index('end')], 'cut short'), ('x' + whole, 'no journal'),
-                           (whole.replace('seed 1', 'seed 2'), '--seed'),
+                           (whole.replace('seed 1', 'seed 2'), 'give --bs 4096 --seed 2'),
                            (re.sub(r'end \d+', 'end 3', whole), 'lost lines'),
                            (re.sub(r'\n\d+ ', '\n7 ', whole, count=1), 'damaged')):
             with open(path, 'w') as f:
                 f.write(bad)
             _, text = self.client('--check', path, rc=2)
             self.assertIn(words, text)
+        self.stop(target)
+
+    def test_check_on_a_used_disk(self):
+        """What lay there before the journal's run is no loss; what has replaced its blocks is one."""
+        target = self.target('--size', str(SIZE), *self.io())
+        path = os.path.join(self.folder.name, 'journal')
+        self.client('--rw', 'write', '--seed', '5')
+        self.client('--rw', 'randwrite', '--ios', '50', '--seed', '6', '--journal', path)
+        told = self.journal(path)
+        r, text = self.client('--check', path, '--seed', '6')
+        self.assertEqual((r['wrong'], r['verified'], r['foreign']),
+                         (0, len(told), SIZE // BS - len(told)))
+        self.assertIn('%d hold data of another run' % r['foreign'], text)
+        self.client('--rw', 'write', '--seed', '5', '--offset', str(min(told)), '--size', str(BS))
+        r, text = self.client('--check', path, '--seed', '6', rc=1)
+        self.assertEqual((r['wrong'], r['verified']), (1, len(told) - 1))
+        self.assertIn('WRONG: 4096 bytes at %d: was written with another --seed' % min(told), text)
         self.stop(target)
 
     def lie(self, lies):

@@ -71,7 +71,7 @@ class Fio(StorageTest):
         self.stop(target)
         res = self.fio('--rw=read', port=1)
         self.assertNotEqual(res.returncode, 0)
-        self.assertIn('Connection refused', res.stdout + res.stderr)
+        self.assertIn('Connection refused; does storage_target run', res.stdout + res.stderr)
 
 
 if __name__ == '__main__':

@@ -55,6 +55,24 @@ test_wrong(void **state)
 	assert_int_equal(seq, 99);
 }
 
+/* One piece that is of the seed, wherever it is, and it is not foreign. */
+static void
+test_foreign(void **state)
+{
+	uint32_t at;
+
+	(void)state;
+	memset(mem, 'x', LEN);
+	assert_true(pattern_foreign(mem, LEN, 5));
+	pattern_fill(mem, LEN, 8192, 17, 6);
+	assert_true(pattern_foreign(mem, LEN, 5));
+	for (at = 0; at < LEN; at += PATTERN_UNIT) {
+		pattern_fill(mem, LEN, 8192, 17, 6);
+		pattern_fill(mem + at, PATTERN_UNIT, 4096, 3, 5);
+		assert_false(pattern_foreign(mem, LEN, 5));
+	}
+}
+
 static void
 test_every_bit(void **state)
 {
@@ -78,6 +96,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_right),
 		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_foreign),
 		cmocka_unit_test(test_every_bit),
 	};
 
