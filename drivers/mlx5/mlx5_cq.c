@@ -159,6 +159,12 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 	unsigned int tries;
 	int ret;
 
+	/* Software still reads the ring that is left; the device is at another one. */
+	if (c->left.slab != NULL) {
+		BB_LOG(ERR, "%s: CQ 0x%x: a resize failed half-way: rebuild the CQ and its QPs",
+		       d->ctx->name, c->cqn);
+		return -EIO;
+	}
 	ret = mlx5_qmem_alloc(&d->qmem, sizeof(struct bb_cqe) << log_size, c->lcore->socket, &ring);
 	if (ret != 0)
 		return ret;

@@ -47,6 +47,27 @@ cq_mailbox(void **state)
 	close_dev(&f);
 }
 
+/* A device that takes the new ring and never ends the old one: the CQ is not resized again. */
+static void
+resize_fails_half_way(void **state)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *cq;
+	struct fixture f;
+
+	(void)state;
+	bb_prm_set(stub.general, BB_PRM_HCA_CQ_RESIZE, 1);
+	open_dev(&f);
+	bb_cq_attr_init(&attr);
+	attr.depth = 8;
+	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
+	assert_int_equal(bb_cq_resize(cq, 16), -EIO);
+	assert_int_equal(bb_cq_resize(cq, 32), -EIO);
+	assert_int_equal(stub_count(BB_PRM_OP_MODIFY_CQ), 1);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	close_dev(&f);
+}
+
 static void
 qp_mailbox(void **state)
 {
@@ -495,6 +516,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(cq_mailbox),
+		T(resize_fails_half_way),
 		T(qp_mailbox),
 		T(qp_without_receives),
 		T(smallest_rq),
