@@ -22,6 +22,7 @@
 
 #include <bluebell.h>
 #include <rte_common.h>
+#include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
@@ -135,6 +136,21 @@ first_request(struct bb_ep **listener, struct bb_ep **ep)
 	return rc == 0 ? bb_ep_get_request(*listener, ep) : rc;
 }
 
+static bool
+is_iwarp(const struct bb_ep *ep)
+{
+	struct bb_dev_attr attr;
+
+	return bb_dev_query(ep->dev, &attr) == 0 && attr.iwarp;
+}
+
+void
+let_accept(const struct bb_ep *ep)
+{
+	if (is_iwarp(ep))
+		rte_delay_us_sleep(SIW_ACCEPT_US);
+}
+
 /* A new endpoint tries to connect, that long. */
 static int
 call(uint32_t timeout_ms, struct bb_ep **ep)
@@ -164,15 +180,36 @@ hear_pattern(struct bb_ep *ep, uint32_t seed)
 	return rc < 0 ? rc : rc == 64 && is_pattern(buf + IN, 64, seed) ? 0 : -EPROTO;
 }
 
+/* On iWARP the calling side has to be the first to send; for a talk that the other one begins. */
+static int
+call_out(struct bb_ep *ep, struct bb_mr *mr, bool calls, uint32_t seed)
+{
+	int rc;
+
+	if (!is_iwarp(ep))
+		return 0;
+	if (calls) {
+		TRY(send_pattern(ep, mr, seed));
+		TRY(wait_wc(ep, true));
+	} else {
+		TRY(hear_pattern(ep, seed));
+		TRY(bb_ep_post_recv(ep, NULL, buf + IN, 64, mr));
+	}
+out:
+	return rc;
+}
+
 /*
  * Three SENDs, then the one side disconnects. The other's last one may be flushed, as the end
  * may overtake the ACK; the two before are known to have arrived.
  */
 static int
-talk_and_end(struct bb_ep *ep, struct bb_mr *mr, bool disconnects, uint32_t seed)
+talk_and_end(struct bb_ep *ep, struct bb_mr *mr, bool calls, bool disconnects, uint32_t seed)
 {
 	int rc;
 
+	if (calls == disconnects)
+		TRY(call_out(ep, mr, calls, seed + 3));
 	if (disconnects) {
 		TRY(hear_pattern(ep, seed));
 		TRY(bb_ep_post_recv(ep, NULL, buf + IN, 64, mr));
@@ -212,7 +249,7 @@ cycle_accept(struct bb_ep *listener, uint32_t i)
 	param.private_data = private;
 	param.private_len = sizeof(private);
 	TRY(bb_ep_accept(ep, &param));
-	TRY(talk_and_end(ep, mr, i % 2 != 0, i + 2));
+	TRY(talk_and_end(ep, mr, false, i % 2 != 0, i + 2));
 out:
 	drop(ep, mr);
 	return rc;
@@ -258,12 +295,13 @@ cycle_connect(uint32_t i)
 	param.private_data = private;
 	param.private_len = sizeof(private);
 	TRY(bb_ep_connect(ep, &param));
+	let_accept(ep);
 	/* The kernel may send more than was given, with zeros behind it. */
 	CHECK(ep->event.private_len >= PRIVATE_REP);
 	CHECK(is_pattern(ep->event.private_data, PRIVATE_REP, i + 1));
 	bb_conn_query(ep->conn, &info);
 	CHECK(info.initiator_depth == 2 && info.responder_resources == 3);
-	TRY(talk_and_end(ep, mr, i % 2 == 0, i + 2));
+	TRY(talk_and_end(ep, mr, true, i % 2 == 0, i + 2));
 out:
 	drop(ep, mr);
 	return rc;
@@ -289,6 +327,7 @@ static int
 many_server(void)
 {
 	struct bb_ep *listener = NULL, *ep[MANY_MAX] = {NULL};
+	struct bb_mr *mr[MANY_MAX] = {NULL};
 	struct bb_conn_param param;
 	uint32_t i;
 	int rc;
@@ -297,14 +336,18 @@ many_server(void)
 	param_init(&param);
 	for (i = 0; i < count; i++) {
 		TRY(bb_ep_get_request(listener, &ep[i]));
+		TRY(bb_ep_reg_msgs(ep[i], buf, BUF_SIZE, &mr[i]));
+		TRY(bb_ep_post_recv(ep[i], NULL, buf + IN, 64, mr[i]));
 		TRY(bb_ep_accept(ep[i], &param));
 	}
 	printf("%u connections\n", count);
 	for (i = 0; i < count; i++)
+		TRY(call_out(ep[i], mr[i], false, 7));
+	for (i = 0; i < count; i++)
 		TRY(bb_ep_disconnect(ep[i]));
 out:
 	for (i = 0; i < count; i++)
-		drop(ep[i], NULL);
+		drop(ep[i], mr[i]);
 	drop(listener, NULL);
 	return rc;
 }
@@ -313,6 +356,7 @@ static int
 many_client(void)
 {
 	struct bb_ep *ep[MANY_MAX] = {NULL};
+	struct bb_mr *mr[MANY_MAX] = {NULL};
 	struct bb_conn_param param;
 	uint32_t i;
 	int rc = 0;
@@ -320,18 +364,22 @@ many_client(void)
 	param_init(&param);
 	for (i = 0; i < count; i++) {
 		TRY(new_ep(false, WAIT_MS, &ep[i]));
+		TRY(bb_ep_reg_msgs(ep[i], buf, BUF_SIZE, &mr[i]));
 		rc = bb_ep_connect(ep[i], &param);
 		/* The last one may be over by the time that this process runs again. */
 		if (rc == -ENOTCONN && ep[i]->event.type == BB_CM_DISCONNECTED)
 			rc = ep[i]->event.status;
 		TRY(rc);
 	}
+	let_accept(ep[0]);
+	for (i = 0; i < count; i++)
+		TRY(call_out(ep[i], mr[i], true, 7));
 	for (i = 0; i < count; i++)
 		TRY(wait_end(ep[i]));
 	printf("%u connections, all disconnected by the peer\n", count);
 out:
 	for (i = 0; i < count; i++)
-		drop(ep[i], NULL);
+		drop(ep[i], mr[i]);
 	return rc;
 }
 

@@ -46,6 +46,13 @@ void param_init(struct bb_conn_param *param);
 int wait_end(struct bb_ep *ep);
 /* Bytes of the next completion, which must be a good one. */
 int wait_wc(struct bb_ep *ep, bool sent);
+/*
+ * Before the calling side's first message on iWARP: siw_accept() of Linux 6.1 answers before it
+ * takes over what wakes it for messages. One that comes in between is not read until another one
+ * comes.
+ */
+#define SIW_ACCEPT_US 100000
+void let_accept(const struct bb_ep *ep);
 void drop(struct bb_ep *ep, struct bb_mr *mr);
 
 int rping_server(void);

@@ -108,6 +108,7 @@ rping_client(void)
 	TRY(bb_ep_post_recv(ep, NULL, buf + IN, sizeof(info), mr));
 	param_init(&param);
 	TRY(bb_ep_connect(ep, &param));
+	let_accept(ep);
 	for (i = 0; i < count; i++) {
 		j = (uint32_t)snprintf(text, size, "rdma-ping-%u: ", i);
 		for (; j < size - 1; j++)
