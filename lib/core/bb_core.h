@@ -11,6 +11,10 @@
 
 /* 0 when this process may open devices, else a negative errno (logged). */
 int bb_process_check(void);
+uint32_t bb_process_generation(void);
+
+/* 0, or -ENOTSUP with a line in the log: this is a child of the process that opened @dev. */
+int bb_process_owns(const struct bb_dev *dev);
 
 /* bb_check.c: each 0, or a negative errno (logged). */
 int bb_layout_check(uint32_t layout);

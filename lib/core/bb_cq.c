@@ -64,7 +64,9 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 
 	if (dev == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
-	ret = cq_attr_check(dev, attr, layout);
+	ret = bb_process_owns(dev);
+	if (ret == 0)
+		ret = cq_attr_check(dev, attr, layout);
 	if (ret == 0)
 		ret = cq_caps_check(dev, attr);
 	if (ret != 0)
@@ -124,6 +126,9 @@ bb_cq_destroy(struct bb_cq *cq)
 	if (cq == NULL)
 		return -EINVAL;
 	dev = cq->ctrl->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	if (cq->ctrl->queues != 0) {
 		BB_LOG(ERR,

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <rte_eal.h>
-#include <rte_lcore.h>
 #include <rte_log.h>
 #include <rte_malloc.h>
 
@@ -226,22 +225,6 @@ bb_dev_list(struct bb_dev_info *info, unsigned int n)
 	return total == 0 && first_err != 0 ? first_err : (int)total;
 }
 
-int
-bb_process_check(void)
-{
-	/* EAL has no lcores before rte_eal_init(). */
-	if (rte_lcore_count() == 0) {
-		BB_LOG(ERR, "EAL is not initialised: call rte_eal_init() before bb_dev_open()");
-		return -EINVAL;
-	}
-	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
-		BB_LOG(ERR, "secondary processes cannot open devices: start this one as a "
-			    "primary, with a --file-prefix of its own");
-		return -ENOTSUP;
-	}
-	return 0;
-}
-
 /* "soft0 (soft), mlx5_0 (mlx5 0000:3b:00.0)" of what could be opened. */
 static void
 devices_text(char *buf, size_t size)
@@ -324,6 +307,7 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 	snprintf(dev->name, sizeof(dev->name), "%s", name);
 	pthread_mutex_init(&dev->lock, NULL);
 	dev->qps_next = 1;
+	dev->generation = bb_process_generation();
 	dev->qps =
 		rte_zmalloc("bb_qps", (BB_MAX_USER_INDEX + 1) * sizeof(*dev->qps), BB_CACHE_LINE);
 	if (dev->qps == NULL) {
@@ -369,6 +353,9 @@ bb_dev_close(struct bb_dev *dev)
 
 	if (dev == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	bb_open_devs_lock();
 	pthread_mutex_lock(&dev->lock);
 	if (dev->pds != 0 || dev->cqs != 0 || dev->qps_used != 0) {

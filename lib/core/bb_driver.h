@@ -50,6 +50,7 @@ struct bb_dev {
 	struct bb_mw_table *mws; /* windows by key, NULL: there were none; __atomic */
 	LIST_HEAD(, bb_pd) pd_list;
 	LIST_HEAD(, bb_cq_ctrl) cq_list;
+	uint32_t generation;     /* bb_process_generation() as it was opened */
 	uint32_t instance;       /* 1, or 2 and on: opened again under its name */
 	LIST_ENTRY(bb_dev) open; /* bb_open_devs_lock() */
 };

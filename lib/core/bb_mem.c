@@ -19,6 +19,9 @@ bb_pd_alloc(struct bb_dev *dev, struct bb_pd **out)
 
 	if (dev == NULL || out == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pd = calloc(1, sizeof(*pd));
 	if (pd == NULL)
 		return -ENOMEM;
@@ -75,6 +78,9 @@ bb_pd_free(struct bb_pd *pd)
 	if (pd == NULL)
 		return -EINVAL;
 	dev = pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	if (pd->ahs != 0) {
 		BB_LOG(ERR,

@@ -163,6 +163,9 @@ mr_reg(struct bb_pd *pd, void *addr, size_t len, uint64_t iova, uint32_t access,
 
 	if (pd == NULL || out == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	ret = bb_mr_access_check(pd->dev, access, &why);
 	if (ret == 0)
 		ret = range_check(pd->dev, addr, len, iova, access, &why);
@@ -234,6 +237,9 @@ bb_mr_dereg(struct bb_mr *pub)
 		return -EINVAL;
 	pd = pub->pd;
 	t = pd->mem;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&pd->dev->lock);
 	(void)bb_mem_reap_locked(pd);
 	ret = bb_mr_busy(mr, "deregistered");

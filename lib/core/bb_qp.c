@@ -181,7 +181,9 @@ bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_t la
 	if (pd == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
 	dev = pd->dev;
-	ret = bb_layout_check(layout);
+	ret = bb_process_owns(dev);
+	if (ret == 0)
+		ret = bb_layout_check(layout);
 	if (ret == 0)
 		ret = bb_attr_size_check(attr->size, sizeof(*attr), "bb_qp_init_attr_init");
 	if (ret != 0)
@@ -226,6 +228,9 @@ bb_qp_destroy(struct bb_qp *qp)
 		return -EINVAL;
 	ctrl = qp->ctrl;
 	dev = ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	(void)bb_mem_reap_locked(ctrl->pd);
 	/* First the device object, so that no CQE comes behind the purge. */

@@ -377,6 +377,9 @@ bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
 	if (qp == NULL || attr == NULL)
 		return -EINVAL;
 	dev = qp->ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	ret = bb_qp_modify_locked(qp, attr, mask);
 	pthread_mutex_unlock(&dev->lock);

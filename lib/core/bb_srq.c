@@ -63,7 +63,9 @@ bb_srq_create_v(struct bb_pd *pd, const struct bb_srq_attr *attr, uint32_t layou
 	if (pd == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
 	dev = pd->dev;
-	ret = attr_check(dev, attr, layout);
+	ret = bb_process_owns(dev);
+	if (ret == 0)
+		ret = attr_check(dev, attr, layout);
 	if (ret != 0)
 		return ret;
 	ret = bb_lcore_resolve(attr->lcore, &owner);
@@ -111,6 +113,9 @@ bb_srq_destroy(struct bb_srq *srq)
 		return -EINVAL;
 	ctrl = srq->ctrl;
 	dev = ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	(void)bb_mem_reap_locked(ctrl->pd);
 	if (ctrl->qps != 0) {

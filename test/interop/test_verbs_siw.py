@@ -133,7 +133,7 @@ def main():
     p.add_argument('guide')
     p.add_argument('--suite', default='bookworm', help='whose kernel (see vm/build)')
     p.add_argument('--all', action='store_true', help='cases that wait, too')
-    p.add_argument('--cycles', type=int, default=40, help='connections made and ended')
+    p.add_argument('--cycles', type=int, default=20, help='connections made and ended')
     p.add_argument('--update', action='store_true', help='write the table into the guide')
     args = p.parse_args()
     reason = guest.missing_siw(args.suite)

@@ -92,6 +92,54 @@ test_fork_in_traffic(void **state)
 	close(hold[0]);
 }
 
+/* A child that calls the library is told so, whatever it calls, and the parent is not disturbed. */
+static void
+test_child_is_refused(void **state)
+{
+	struct bb_qp_attr attr;
+	struct bb_cq_attr cq_attr;
+	struct bb_cq *cq;
+	struct bb_pd *pd;
+	struct bb_mr *mr;
+	struct bb_qp *qp;
+	struct env e;
+	pid_t child;
+	int status;
+
+	(void)state;
+	env_start(&e);
+	post_writes(&e, 3);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct bb_qp_init_attr init = {.send_cq = e.a.cq, .recv_cq = e.a.cq};
+		unsigned int wrong = 0;
+
+		bb_qp_attr_init(&attr);
+		attr.state = BB_QP_ERR;
+		bb_cq_attr_init(&cq_attr);
+		wrong |= (bb_qp_modify(e.a.qp, &attr, BB_QP_STATE) != -ENOTSUP) << 0;
+		wrong |= (bb_qp_destroy(e.a.qp) != -ENOTSUP) << 1;
+		wrong |= (bb_cq_destroy(e.a.cq) != -ENOTSUP) << 2;
+		wrong |= (bb_mr_dereg(e.a.mr) != -ENOTSUP) << 3;
+		wrong |= (bb_pd_free(e.a.pd) != -ENOTSUP) << 4;
+		wrong |= (bb_dev_close(e.a.dev) != -ENOTSUP) << 5;
+		wrong |= (bb_pd_alloc(e.a.dev, &pd) != -ENOTSUP ||
+			  bb_cq_create(e.a.dev, &cq_attr, &cq) != -ENOTSUP)
+			 << 6;
+		wrong |= (bb_mr_reg(e.a.pd, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &mr) != -ENOTSUP ||
+			  bb_qp_create(e.a.pd, &init, &qp) != -ENOTSUP)
+			 << 7;
+		_exit((int)wrong);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	finish_writes(&e);
+	post_writes(&e, 4);
+	finish_writes(&e);
+	env_stop(&e);
+}
+
 static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
 
 static void
@@ -224,6 +272,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fork_in_traffic),
+		cmocka_unit_test(test_child_is_refused),
 		cmocka_unit_test(test_signals_everywhere),
 		cmocka_unit_test(test_signal_ends_a_wait),
 #ifdef ENV_THREAD
