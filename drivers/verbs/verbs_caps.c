@@ -220,6 +220,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 		return ret;
 	}
 	probe_mrs(d, attr);
+	/* Those two ignore it. Of others nothing tells, and who has it not may ignore it. */
+	attr->relaxed_ordering = !d->rxe && !d->siw;
 	/* rxe tells of none; of others no call says whether they do. */
 	attr->refusal_events = !d->rxe;
 	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {

@@ -187,7 +187,11 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 
 	errno = 0;
 	ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len, (int)access);
-	if (ret != 0) {
+	/* The new registration is valid; only MADV_DOFORK of the old memory failed. */
+	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD) {
+		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",
+		       pd->dev->name);
+	} else if (ret != 0) {
 		/* An enum ibv_rereg_mr_err_code, and errno. */
 		ret = bb_ibv_errno();
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", pd->dev->name,

@@ -288,12 +288,17 @@ plain_put(struct verbs_qp *q, const struct verbs_req *r)
 	return abs(ibv_post_send(q->ib, &wr, &bad));
 }
 
-/* A window of type 1 has a call of its own, which chooses the same key (ibv_inc_rkey()). */
+/*
+ * A window of type 1 has a call of its own, which chooses the key, by ibv_inc_rkey() of the one in
+ * the window. That is the key in front of ours, except behind a bind that failed or was never
+ * posted: then "fix the mw structure" (man ibv_bind_mw).
+ */
 static int
 bind_put(struct verbs_qp *q, const struct verbs_req *r)
 {
 	struct ibv_mw_bind b = {.wr_id = r->wr_id, .send_flags = r->flags, .bind_info = r->bind};
 
+	r->mw->rkey = (r->rkey & ~UINT32_C(0xff)) | ((r->rkey - 1) & 0xff);
 	return ibv_bind_mw(q->ib, r->mw, &b);
 }
 

@@ -58,7 +58,9 @@ struct null_dev {
 		void *addr;
 		size_t len;
 		int access;
-	} rereg; /* as asked for */
+		int code;        /* to return when it is done */
+	} rereg;                 /* as asked for */
+	unsigned int reg_access; /* of the last ibv_reg_mr_iova2() */
 };
 
 extern struct null_dev null_dev;

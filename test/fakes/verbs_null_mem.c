@@ -127,7 +127,7 @@ struct ibv_mr *
 ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access)
 {
 	(void)iova;
-	(void)access;
+	null_dev.reg_access = access;
 	return mr_make(pd, addr, len, NULL);
 }
 
@@ -156,7 +156,8 @@ ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t
 	}
 	mr->lkey = next_key += 0x100;
 	mr->rkey = mr->lkey;
-	return 0;
+	errno = null_dev.rereg.code != 0 ? EINVAL : 0;
+	return null_dev.rereg.code;
 }
 
 int

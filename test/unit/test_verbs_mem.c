@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Memory of the verbs driver on the null provider: device memory, re-registration, windows. */
+#include "log_catch.h"
+#include "verbs_drv.h"
 #include "verbs_fixture.h"
 
 /* Device memory by copies, and as the target and the source of requests. */
@@ -171,6 +173,113 @@ test_rereg(void **state)
 	fixture_free(&f);
 }
 
+/* The new region is there when only the fork() advice of the old memory was not taken. */
+static void
+test_rereg_fork(void **state)
+{
+	static uint8_t other[LEN] __attribute__((aligned(64)));
+	struct bb_mr *mr;
+	struct fixture f;
+	uint32_t lkey;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_mr_reg(f.pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	lkey = mr->lkey;
+	null_dev.rereg.code = IBV_REREG_MR_ERR_DO_FORK_OLD;
+	log_begin();
+	assert_int_equal(bb_mr_rereg(mr, BB_MR_REREG_TRANSLATION, NULL, other, 64, 0), 0);
+	log_expect("stays hidden from fork()");
+	assert_int_not_equal(mr->lkey, lkey);
+	assert_ptr_equal(mr->addr, other);
+	assert_int_equal(lkey_of(f.pd, other, 64), mr->lkey);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	fixture_free(&f);
+}
+
+/* A right that a device may ignore reaches the provider: nothing tells whether it does. */
+static void
+test_relaxed(void **state)
+{
+	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
+	struct bb_mr *mr;
+	struct fixture f;
+	size_t i;
+	const struct {
+		uint32_t vendor_id;
+		bool taken;
+	} devs[] = {{0, true}, {0xffffff, false}, {0x626d74, false}}; /* rxe, siw */
+
+	for (i = 0; i < RTE_DIM(devs); i++) {
+		setup(state);
+		null_dev.vendor_id = devs[i].vendor_id;
+		make(&f, BB_QPT_RC, false, 0);
+		assert_int_equal(bb_mr_reg(f.pd, mem, LEN, access, &mr), 0);
+		assert_int_equal(mr->access == access, devs[i].taken);
+		assert_int_equal(null_dev.reg_access, mr->access);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		fixture_free(&f);
+		assert_int_equal(teardown(state), 0);
+	}
+}
+
+static uint32_t
+provider_rkey(const struct fixture *f, const struct bb_mw *mw)
+{
+	return verbs_key_find(verbs_dev_of(f->dev), mw->rkey, true)->mw->rkey;
+}
+
+static void
+to_rts_again(struct fixture *f)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(f->qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(connect_to_itself(f->qp), 0);
+}
+
+/*
+ * Of a window of type 1 libibverbs chooses the key. It is ours also behind a bind that was refused,
+ * and behind one that a reset took away.
+ */
+static void
+test_window_key(void **state)
+{
+	struct bb_mw *mw = NULL;
+	struct bb_wc wc;
+	struct fixture f;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw), 0);
+		null_dev.bad_wr = 1;
+		assert_int_equal(bb_mw_bind(f.qp, 1, mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+					    BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(f.qp);
+		take(&f, &wc, 1);
+		assert_int_equal(wc.status, BB_WC_MW_BIND_ERR);
+		to_rts_again(&f);
+		assert_int_equal(bb_mw_bind(f.qp, 2, mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+					    BB_SEND_SIGNALED),
+				 1);
+		to_rts_again(&f);
+		one(&f,
+		    bb_mw_bind(f.qp, 3, mw, f.mr, FROM, 64, BB_ACCESS_REMOTE_WRITE,
+			       BB_SEND_SIGNALED),
+		    3, BB_WC_BIND_MW);
+		assert_int_equal(provider_rkey(&f, mw), mw->rkey);
+		assert_int_equal(bb_mw_free(mw), 0);
+		fixture_free(&f);
+		assert_int_equal(null_dev.objects, 0);
+		null_reset();
+	}
+}
+
 /* A window that the provider gives no more of, and a bind whose region it refuses. */
 static void
 test_window_refused(void **state)
@@ -215,6 +324,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_device_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_device_memory_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rereg, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rereg_fork, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_relaxed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_window_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_window_refused, setup, teardown),
 	};
 
