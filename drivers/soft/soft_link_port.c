@@ -35,7 +35,7 @@ link_end(struct soft_engine *e)
 	soft_port_settle(nif->port);
 	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
 	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
-	rte_spinlock_unlock(&nif->lock);
+	soft_netif_unlock(nif);
 }
 
 static enum soft_link_sent

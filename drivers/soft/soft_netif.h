@@ -51,6 +51,16 @@ soft_netif_mine(const struct soft_engine *e)
 	return __atomic_load_n(&e->dev->netif->poller, __ATOMIC_RELAXED) == e;
 }
 
+/*
+ * Give the lock back by a store, on every machine. DPDK has an exchange for it on x86, which waits
+ * until the other end has given up all cache lines that a burst was written to.
+ */
+static inline void
+soft_netif_unlock(struct soft_netif *nif)
+{
+	__atomic_store_n(&nif->lock.locked, 0, __ATOMIC_RELEASE);
+}
+
 /* Nothing leaves, as the device says or the packet. */
 static inline bool
 soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
