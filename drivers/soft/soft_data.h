@@ -241,6 +241,7 @@ struct soft_engine {
 	uint64_t turn;                 /* on a port: turns of QPs, while no key changes */
 	uint64_t ticks, ns;            /* on a port, if timed: soft_engine_ticks(), _ns() */
 	bool timed;
+	bool early;           /* on a port: nothing has been received in this turn yet */
 	uint8_t bounce[4096]; /* on a port: payload of a packet in too many pieces */
 
 	/* The control path's, and the thread's. */

@@ -5,9 +5,10 @@
  * Engines: what runs the QPs of one UAR page (inline progress) or of a device.
  *
  * soft_engine_progress() is one poll: messages of other engines, timers, QPs with work
- * left, registers and records, QPs in ERR. With nothing to do and inline progress it
- * reads five registers and three words and takes no lock. A poll that finds the engine
- * locked does nothing. In one poll a QP executes at most SOFT_RUN_WQES WQEs per look.
+ * left, registers and records, QPs in ERR; on a port registers and records first. With nothing to
+ * do and inline progress it reads five registers and three words and takes no lock. A poll that
+ * finds the engine locked does nothing. In one poll a QP executes at most SOFT_RUN_WQES WQEs per
+ * look.
  */
 #include <rte_tailq.h>
 
@@ -315,6 +316,16 @@ soft_engine_has_chores(const struct soft_engine *e)
 		(uintptr_t)e->cq_failed | (uintptr_t)e->net.busy) != 0;
 }
 
+/* Timers, then who has work to do. */
+static inline void
+soft_engine_lists(struct soft_engine *e)
+{
+	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
+		soft_timers_run(e);
+	if (unlikely(e->n_run != 0))
+		soft_run_list(e);
+}
+
 static void
 soft_engine_run(struct soft_engine *e)
 {
@@ -328,11 +339,16 @@ soft_engine_run(struct soft_engine *e)
 	}
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
-	if (unlikely(e->next_deadline != SOFT_NO_DEADLINE))
-		soft_timers_run(e);
-	if (unlikely(e->n_run != 0))
-		soft_run_list(e);
-	pending = e->turns | soft_engine_watch(e);
+	if (link != NULL && link->receive != NULL) {
+		e->early = true;
+		pending = e->turns | soft_engine_watch(e);
+		e->early = false;
+		link->receive(e);
+		soft_engine_lists(e);
+	} else {
+		soft_engine_lists(e);
+		pending = e->turns | soft_engine_watch(e);
+	}
 	if (unlikely(soft_engine_has_chores(e)))
 		pending |= soft_engine_chores(e);
 	if (unlikely(link != NULL && link->end != NULL))

@@ -51,8 +51,13 @@ struct soft_link_ops {
 	 * done to the queue pair, and the rest is left. May be NULL.
 	 */
 	void (*plain)(struct soft_engine *e, struct soft_wire *w, uint64_t now);
-	/* The engine's turn begins: take in what has come. May be NULL. */
+	/* The engine's turn begins. Without receive() take in what has come. May be NULL. */
 	void (*begin)(struct soft_engine *e);
+	/*
+	 * Take in what has come, behind the doorbells: what they sent leaves now, not after the
+	 * look at a queue that is mostly empty. Before it no timer ends. May be NULL.
+	 */
+	void (*receive)(struct soft_engine *e);
 	/* It ends: what was sent leaves. May be NULL. */
 	void (*end)(struct soft_engine *e);
 	/* Packets come without a doorbell: an engine takes its turn in every poll. */

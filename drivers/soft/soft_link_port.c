@@ -18,10 +18,21 @@ link_begin(struct soft_engine *e)
 	if (!rte_spinlock_trylock(&nif->lock))
 		return;
 	__atomic_store_n(&nif->poller, e, __ATOMIC_RELAXED);
+	nif->now = soft_engine_ns(e);
+}
+
+static void
+link_receive(struct soft_engine *e)
+{
+	struct soft_netif *nif = e->dev->netif;
+
+	if (unlikely(!soft_netif_mine(e)))
+		return;
+	/* Requests leave before anything comes that may complete them: see struct soft_netif. */
+	soft_port_settle(nif->port);
 	/* What another engine took from the port came before what is there now. */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
-	nif->now = soft_engine_ns(e);
 	soft_port_poll(nif->port, nif->now);
 }
 
@@ -104,6 +115,7 @@ const struct soft_link_ops soft_link_port = {
 	.plain = soft_port_plain,
 	.send_bytes = link_send_bytes,
 	.begin = link_begin,
+	.receive = link_receive,
 	.end = link_end,
 	.polled = true,
 };

@@ -253,8 +253,14 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	uint32_t done = 0;
 
 	soft_wire_turn(e);
-	if (now >= bb_roce_deadline(&w->roce))
+	if (unlikely(now >= bb_roce_deadline(&w->roce))) {
+		/* What it waits for may have come: later in this turn. */
+		if (e->early) {
+			soft_qp_queue(e, w->qp);
+			return;
+		}
 		bb_roce_tick(&w->roce, now);
+	}
 	if (w->shm_tx != NULL)
 		done = soft_shm_direct(e, w, SOFT_RUN_WQES);
 	if (w->shm_tx != NULL && done < SOFT_RUN_WQES)

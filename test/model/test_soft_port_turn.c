@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * In which order an engine with a port does things in one turn: what is posted leaves before it
+ * looks at what has come, and no timer ends before it has.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+
+#include "bb_cqe.h"
+#include "bb_roce_op.h"
+#include "soft_rig.h"
+
+#define RINGS   256
+#define AT_BTH  (14 + 28)
+#define MEM     4096u
+#define TIMEOUT 4 /* 4.096 us << 4 */
+
+struct side {
+	struct rte_ring *in;
+	uint16_t port;
+	struct rig_dev d;
+	struct rig_uar u;
+	struct rig_cq c;
+	struct rig_qp q;
+	struct rig_mem m;
+};
+
+static struct side s[2];
+
+static void
+open_side(uint32_t i)
+{
+	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
+	char name[RTE_ETH_NAME_MAX_LEN], args[256];
+
+	memset(&s[i].d, 0, sizeof(s[i]) - offsetof(struct side, d));
+	assert_int_equal(rte_eth_dev_get_name_by_port(s[i].port, name), 0);
+	/*
+	 * The third of its addresses is the rig's GID. The MAC is what soft_port_eth.c gives to a
+	 * port without one.
+	 */
+	assert_true(snprintf(args, sizeof(args),
+			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=192.0.2.%u/24,"
+			     "neigh=192.0.2.%u@02:bb:00:01:00:%02x",
+			     name, 1 + i, 2 - i, s[1 - i].port) < (int)sizeof(args));
+	rig_dev_open(&s[i].d, i == 0 ? "soft0" : "soft1", args);
+	rig_uar_open(&s[i].u, &s[i].d, MLX5_UAR_BF);
+	rig_cq_open(&s[i].c, &s[i].u, 8);
+	rig_qp_open(&s[i].q, &s[i].u, &s[i].c, &s[i].c, &attr);
+	rig_mem_open(&s[i].m, &s[i].d, NULL, MEM, RIG_ALL);
+}
+
+static void
+open_both(uint32_t timeout)
+{
+	struct rig_link l;
+	uint32_t i;
+
+	rig_link_default(&l);
+	l.timeout = timeout;
+	for (i = 0; i < 2; i++)
+		open_side(i);
+	for (i = 0; i < 2; i++)
+		rig_qp_up(&s[i].q, &s[1 - i].d, s[1 - i].q.qpn, &l);
+}
+
+static void
+close_both(void)
+{
+	uint32_t i;
+	void *m;
+
+	for (i = 0; i < 2; i++) {
+		rig_qp_close(&s[i].q);
+		rig_cq_close(&s[i].c);
+		rig_mem_close(&s[i].m);
+		rig_uar_close(&s[i].u);
+		rig_dev_close(&s[i].d);
+	}
+	for (i = 0; i < 2; i++)
+		while (rte_ring_dequeue(s[i].in, &m) == 0)
+			rte_pktmbuf_free(m);
+}
+
+static void
+post(uint32_t i)
+{
+	rig_write(&s[i].q, &s[i].m, 0, 8, &s[1 - i].m, 8, RIG_CQE);
+	rig_ring(&s[i].q);
+}
+
+static void
+completes(uint32_t i)
+{
+	struct rig_cqe e;
+
+	assert_true(rig_cqe(&s[i].c, &e));
+	assert_int_equal(e.opcode, BB_CQE_REQ);
+}
+
+/* The next frame for @i; its opcode. */
+static uint8_t
+opcode(uint32_t i)
+{
+	struct rte_mbuf *m;
+	void *p = NULL;
+	uint8_t op;
+
+	assert_int_equal(rte_ring_dequeue(s[i].in, &p), 0);
+	m = p;
+	op = *rte_pktmbuf_mtod_offset(m, const uint8_t *, AT_BTH);
+	rte_pktmbuf_free(m);
+	return op;
+}
+
+/* There and back, so that both know all that they learn of a connection. */
+static void
+warm(void)
+{
+	uint32_t i, k;
+
+	for (k = 0; k < 8; k++) {
+		post(k % 2);
+		for (i = 0; i < 2; i++) {
+			rig_polls(&s[0].u, 2);
+			rig_polls(&s[1].u, 2);
+		}
+		completes(k % 2);
+	}
+	assert_int_equal(rte_ring_count(s[0].in) + rte_ring_count(s[1].in), 0);
+}
+
+static void
+test_post_before_receive(void **st)
+{
+	(void)st;
+	open_both(0);
+	warm();
+	post(0);
+	rig_poll(&s[0].u);
+	post(1);
+	rig_poll(&s[1].u);
+	/* Both in that one turn. */
+	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_WRITE_ONLY);
+	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
+	assert_int_equal(rte_ring_count(s[0].in), 0);
+	close_both();
+}
+
+/* The answer came in time, and the owner looks at it too late: with a post, as ever. */
+static void
+test_answer_before_timeout(void **st)
+{
+	uint32_t k;
+
+	(void)st;
+	open_both(TIMEOUT);
+	/* A resend that is a stray one of a machine with no time for us is not repeated 20 times.
+	 */
+	warm();
+	for (k = 0; k < 20; k++) {
+		post(0);
+		rig_poll(&s[0].u);
+		rig_poll(&s[1].u);
+		assert_int_equal(rte_ring_count(s[0].in), 1);
+		usleep(2000);
+		post(0);
+		rig_poll(&s[0].u);
+		completes(0);
+		/* The new one, and not the one before it again. */
+		assert_int_equal(rte_ring_count(s[1].in), 1);
+		rig_poll(&s[1].u);
+		rig_poll(&s[0].u);
+		completes(0);
+	}
+	close_both();
+}
+
+int
+main(void)
+{
+	const char *args[] = {"turn",
+			      "--no-huge",
+			      "-m",
+			      "256",
+			      "--no-pci",
+			      "--no-shconf",
+			      "--no-telemetry",
+			      "--log-level=lib.eal:4"};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_post_before_receive),
+		cmocka_unit_test(test_answer_before_timeout),
+	};
+	uint32_t i;
+	int port;
+
+	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
+		return 77;
+	for (i = 0; i < 2; i++) {
+		s[i].in = rte_ring_create(i == 0 ? "in0" : "in1", RINGS, 0, 0);
+		if (s[i].in == NULL)
+			return 1;
+	}
+	for (i = 0; i < 2; i++) {
+		port = rte_eth_from_rings(i == 0 ? "turn0" : "turn1", &s[i].in, 1, &s[1 - i].in, 1,
+					  0);
+		if (port < 0)
+			return 1;
+		s[i].port = (uint16_t)port;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
