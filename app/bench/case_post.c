@@ -44,20 +44,17 @@ ours(struct post *p, int (*post)(struct bb_qp *, struct rig_data, uint64_t, uint
 	struct rig *r = p->r;
 	const struct rig_data data = rig_data(r);
 	const uint32_t batch = p->batch;
-	uint64_t i = 0, t = tsc();
+	const uint64_t n = p->n;
+	uint64_t i, t = tsc();
 	uint32_t k;
 
-	while (i < p->n) {
-		uint64_t end = i + 64;
-
-		while (i < end) {
-			for (k = 0; k < batch; k++)
-				if (post(&r->qp, data, i + k, BB_SEND_SIGNALED) != 1)
-					return -1;
-			bb_qp_ring(&r->qp);
-			i += batch;
-		}
-		bb_sq_complete(&r->qp.sq, (uint16_t)(r->qp.sq.pi - 1));
+	for (i = 0; i < n; i += batch) {
+		for (k = 0; k < batch; k++)
+			if (post(&r->qp, data, i + k, BB_SEND_SIGNALED) != 1)
+				return -1;
+		bb_qp_ring(&r->qp);
+		if (((i + batch) & 63) == 0)
+			bb_sq_complete(&r->qp.sq, (uint16_t)(r->qp.sq.pi - 1));
 	}
 	return ns_since(t) / (double)p->n;
 }

@@ -24,22 +24,18 @@
 static inline void
 note(struct bb_sq *sq, uint8_t opcode, uint8_t flags, enum bb_sq_direct how, uint64_t wr_id)
 {
-	const uint32_t pi = sq->pi;
+	const uint64_t where = bb_sq_where(sq);
 	const uint32_t info = opcode | (uint32_t)flags << 8 | (uint32_t)how << 16;
-	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
-	uint32_t seq;
+	struct bb_sq_wqe *w = &sq->wqes[where >> 48 & sq->mask];
 
 	BB_STATIC_ASSERT(
 		offsetof(struct bb_sq_wqe, opcode) == offsetof(struct bb_sq_wqe, seq) + 4 &&
 			offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, seq) + 6,
 		"written together");
-	/* One field after the other: what is alive at once stays in registers. */
-	__atomic_store_n(&sq->pi, (uint16_t)(pi + 1), __ATOMIC_RELAXED);
+	bb_sq_advance(sq, where, 1);
 	w->wr_id = wr_id;
-	seq = sq->seq + 1;
-	w->seq = seq;
+	w->seq = (uint32_t)where + 1;
 	memcpy(&w->opcode, &info, sizeof(info));
-	__atomic_store_n(&sq->seq, seq, __ATOMIC_RELAXED);
 }
 
 /* May a post go on? */

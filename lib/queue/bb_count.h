@@ -44,15 +44,25 @@ bb_count_add32(uint32_t *n, uint32_t by)
 #endif
 }
 
-/** Store two numbers of 32 bits that lie together, 8-byte aligned: @p v as memory has them. */
+/** Set the low half of a number: its only writer. */
 static inline void
-bb_count_store_pair(uint32_t *pair, uint64_t v)
+bb_count_low(uint64_t *n, uint32_t low)
 {
 #ifdef BB_TSAN
-	__atomic_store_n(&pair[0], (uint32_t)v, __ATOMIC_RELAXED);
-	__atomic_store_n(&pair[1], (uint32_t)(v >> 32), __ATOMIC_RELAXED);
+	__atomic_store_n(n, *n >> 32 << 32 | low, __ATOMIC_RELAXED);
 #else
-	memcpy(pair, &v, sizeof(v));
+	memcpy(n, &low, sizeof(low)); /* little-endian: bb_sq_commit() says so */
+#endif
+}
+
+/** Store what lies in 8 bytes from @p first, 8-byte aligned: @p v as memory has it. */
+static inline void
+bb_count_store_pair(uint32_t *first, uint64_t v)
+{
+#ifdef BB_TSAN
+	__atomic_store_n((uint64_t *)(void *)first, v, __ATOMIC_RELAXED);
+#else
+	memcpy(first, &v, sizeof(v));
 #endif
 }
 

@@ -160,6 +160,7 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->last = sq->buf;
 	sq->pi = 0;
 	sq->seq = 0;
+	sq->carry = 0;
 	sq->done = 0;
 	sq->built = BB_SQ_NONE;
 	bb_sq_enable(sq, false);
@@ -280,23 +281,25 @@ bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
 	return bb_sq_room(sq, c, 1, flags);
 }
 
-void
-bb_sq_commit_slots(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
-		   uint32_t slots, uint64_t wr_id, uint32_t flags, uint32_t imm)
+struct bb_wqe_ctrl *
+bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint32_t slots, uint64_t wr_id,
+		   uint32_t flags, uint32_t imm)
 {
 	struct bb_sq_wqe *w = &sq->wqes[sq->pi & sq->mask];
+	struct bb_wqe_ctrl *ctrl;
 	uint32_t sig;
 
 	/* It counts as @slots WQEs: the one that is due to ask for a CQE may be any of them. */
 	if (sq->sig_seq - (sq->seq + 1) < slots)
 		sq->sig_seq = sq->seq + 1;
 	sig = sq->sig_seq;
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, imm);
+	ctrl = bb_sq_commit(sq, opcode, ds, wr_id, flags, imm);
 	bb_count_add32(&sq->seq, slots - 1);
 	bb_count_add(&sq->extra, slots - 1);
 	if (sq->sig_seq != sig)
 		sq->sig_seq += slots - 1;
 	w->seq = sq->seq;
+	return ctrl;
 }
 
 int
@@ -340,6 +343,6 @@ bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 
 	if (ret <= 0)
 		return ret;
-	bb_sq_commit(sq, bb_sq_next_wqe(sq), BB_WQE_NOP, 1, wr_id, flags, 0);
+	bb_sq_commit(sq, BB_WQE_NOP, 1, wr_id, flags, 0);
 	return 1;
 }

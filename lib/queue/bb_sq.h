@@ -83,14 +83,16 @@ struct bb_sq {
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< control segment of the last WQE built */
 	uint64_t qpn_be;        /**< second dword of a control segment, ds 0; first dword 0 */
-	uint32_t seq;           /**< WQEs built since reset */
-	uint32_t pi;            /**< index of the next block to build in, 16 bits */
-	uint32_t sig_seq;       /**< the WQE with this seq asks for a CQE at the latest */
-	uint32_t mask;          /**< blocks - 1 */
-	uint32_t done;          /**< seq of the last WQE known complete */
-	uint32_t limit;         /**< WQEs that may be outstanding now; 0: not postable, or not at
-				 *   first sight. Counts for BB_SQ_MSG, see enum bb_sq_class */
-	uint16_t sig_every;     /**< WQEs from one that asks for a CQE to the next, >= 1 */
+	/* One number of 64 bits, to which a post adds once. */
+	uint32_t seq;       /**< WQEs built since reset */
+	uint16_t carry;     /**< out of seq, never into pi: a doorbell clears it */
+	uint16_t pi;        /**< index of the next block to build in */
+	uint32_t sig_seq;   /**< the WQE with this seq asks for a CQE at the latest */
+	uint32_t mask;      /**< blocks - 1 */
+	uint32_t done;      /**< seq of the last WQE known complete */
+	uint32_t limit;     /**< WQEs that may be outstanding now; 0: not postable, or not at
+			     *   first sight. Counts for BB_SQ_MSG, see enum bb_sq_class */
+	uint16_t sig_every; /**< WQEs from one that asks for a CQE to the next, >= 1 */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< bytes */
 	uint16_t rd_limit;   /**< of BB_SQ_RD */
@@ -137,9 +139,10 @@ struct bb_sq {
 	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      const struct bb_sge *piece);
 };
-BB_STATIC_ASSERT(offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 4 &&
+BB_STATIC_ASSERT(offsetof(struct bb_sq, carry) == offsetof(struct bb_sq, seq) + 4 &&
+			 offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 6 &&
 			 offsetof(struct bb_sq, seq) % 8 == 0,
-		 "written together by a post");
+		 "one number");
 BB_STATIC_ASSERT(offsetof(struct bb_sq, dbrec) == BB_CACHE_LINE, "a post touches one line");
 BB_STATIC_ASSERT(offsetof(struct bb_sq, depth) == 2 * BB_CACHE_LINE, "a doorbell touches two");
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 3 * BB_CACHE_LINE, "the next struct has lines of its own");
@@ -256,11 +259,29 @@ bb_sq_outstanding(const struct bb_sq *sq)
 	return sq->seq - sq->done;
 }
 
+/** seq, carry and pi as one number: what a post reads of the ring's state, once. */
+static inline uint64_t
+bb_sq_where(const struct bb_sq *sq)
+{
+	uint64_t where;
+
+	memcpy(&where, &sq->seq, sizeof(where));
+	return where;
+}
+
+/** One WQE more, of @p blocks; @p where is bb_sq_where(). One addition: the next post waits for it.
+ */
+static inline void
+bb_sq_advance(struct bb_sq *sq, uint64_t where, uint32_t blocks)
+{
+	bb_count_store_pair(&sq->seq, where + ((uint64_t)blocks << 48 | 1));
+}
+
 /** Whether one more WQE, of any size, may be built under @p limit, one of the queue's. */
 static inline bool
 bb_sq_has_room_in(const struct bb_sq *sq, uint32_t limit)
 {
-	return sq->seq - sq->done < limit && bb_queue_check_owner(sq->owner);
+	return (uint32_t)bb_sq_where(sq) - sq->done < limit && bb_queue_check_owner(sq->owner);
 }
 
 /** The same for SENDs and WRITEs. */
@@ -284,13 +305,6 @@ bb_sq_has_room_for(const struct bb_sq *sq, uint8_t opcode)
 	return bb_sq_has_room_in(sq, bb_sq_class_of(opcode) == BB_SQ_RD ? sq->rd_limit : sq->limit);
 }
 
-/** Where the next WQE starts; there is room for it. */
-static inline struct bb_wqe_ctrl *
-bb_sq_next_wqe(const struct bb_sq *sq)
-{
-	return (struct bb_wqe_ctrl *)(void *)(sq->buf + (size_t)(sq->pi & sq->mask) * BB_WQE_BB);
-}
-
 /** The segment behind @p seg, at the start of the ring if @p seg is the last. */
 static inline void *
 bb_sq_next_seg(const struct bb_sq *sq, void *seg)
@@ -301,17 +315,19 @@ bb_sq_next_seg(const struct bb_sq *sq, void *seg)
 }
 
 /**
- * Write the control segment and the memory of the WQE; advances the ring. Before the
- * other segments are filled: stores to the ring could change the queue for all that
- * compiler and CPU know, so what is read of the queue is read in front of them. The
- * device looks at nothing before bb_sq_ring().
+ * Take the next block or blocks for a WQE of @p ds segments, for which there is room; write its
+ * control segment, and what its completion needs. Before the other segments are filled: stores
+ * to the ring could change the queue for all that compiler and CPU know, so what is read of the
+ * queue is read in front of them. The device looks at nothing before bb_sq_ring().
+ * @return the control segment; the first block never wraps.
  */
-static inline void
-bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
-	     uint64_t wr_id, uint32_t flags, uint32_t imm)
+static inline struct bb_wqe_ctrl *
+bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint32_t flags,
+	     uint32_t imm)
 {
-	const uint32_t pi = sq->pi, seq = sq->seq + 1;
-	const uint64_t where = (uint64_t)((pi + bb_wqe_blocks(ds)) & 0xffff) << 32 | seq;
+	const uint64_t where = bb_sq_where(sq);
+	const uint32_t pi = (uint32_t)(where >> 48), seq = (uint32_t)where + 1;
+	uint8_t *ctrl = sq->buf + (size_t)(pi & sq->mask) * BB_WQE_BB;
 	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
 	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE |
 				     BB_SEND_SMALL_FENCE);
@@ -321,7 +337,8 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 #error "stores of several fields at once are written for little-endian hosts"
 #endif
 	/* Few stores, and those to one line together: it is they that a post waits for. */
-	head = bb_be32(pi << 8 | opcode) | sq->qpn_be | (uint64_t)ds << 56;
+	head = (uint64_t)bb_be16((uint16_t)pi) << 8 | sq->qpn_be |
+	       ((uint64_t)ds << 56 | (uint64_t)opcode << 24);
 	info = seq | (uint64_t)opcode << 32 | (uint64_t)(uint8_t)flags << 40;
 	/* A queue without a signalled WQE in it could never be found empty again. */
 	if ((flags & BB_SEND_SIGNALED) != 0) {
@@ -332,18 +349,20 @@ bb_sq_commit(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_
 		sq->sig_seq = seq + sq->sig_every;
 		info |= (uint64_t)sq->sig_flags << 40;
 	}
-	sq->last = (uint8_t *)ctrl;
-	bb_count_store_pair(&sq->seq, where);
+	sq->last = ctrl;
+	bb_sq_advance(sq, where, bb_wqe_blocks(ds));
 	w->wr_id = wr_id;
 	memcpy(&w->seq, &info, sizeof(info));
 	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
 	memcpy(ctrl, &head, sizeof(head));
-	memcpy((uint8_t *)ctrl + 8, &tail, sizeof(tail));
+	memcpy(ctrl + 8, &tail, sizeof(tail));
+	return (struct bb_wqe_ctrl *)(void *)ctrl;
 }
 
 /** The same of a WQE that takes the room of @p slots usual ones. Off the fast path. */
-void bb_sq_commit_slots(struct bb_sq *sq, struct bb_wqe_ctrl *ctrl, uint8_t opcode, uint32_t ds,
-			uint32_t slots, uint64_t wr_id, uint32_t flags, uint32_t imm);
+struct bb_wqe_ctrl *bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds,
+				       uint32_t slots, uint64_t wr_id, uint32_t flags,
+				       uint32_t imm);
 
 /** Write a remote address segment. */
 static inline void
@@ -421,9 +440,8 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 			return ret;
 		flags = more;
 	}
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
-		     imm);
+	ctrl = bb_sq_commit(sq, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
+			    imm);
 
 	/* The first block never wraps: a WQE starts on a block. */
 	seg = ctrl + 1;
@@ -445,9 +463,8 @@ static inline void
 bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	    const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl = bb_sq_next_wqe(sq);
+	struct bb_wqe_ctrl *ctrl = bb_sq_commit(sq, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
 
-	bb_sq_commit(sq, ctrl, opcode, has_raddr ? 3 : 2, wr_id, flags, imm);
 	if (has_raddr)
 		bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
 	bb_sq_fill_data(ctrl + (has_raddr ? 2 : 1), sge);
@@ -528,11 +545,9 @@ bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr
 		   const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
 		   uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl = bb_sq_next_wqe(sq);
-	void *seg = ctrl + 1;
+	const uint32_t ds = 1 + (uint32_t)has_raddr + bb_wqe_inline_ds(len);
+	void *seg = bb_sq_commit(sq, opcode, ds, wr_id, flags, imm) + 1;
 
-	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + bb_wqe_inline_ds(len), wr_id,
-		     flags, imm);
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);
 		seg = (uint8_t *)seg + BB_WQE_SEG;
@@ -567,7 +582,7 @@ bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 {
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->limit | sq->ud_limit)))
 		return bb_sq_post_nop_slow(sq, wr_id, flags);
-	bb_sq_commit(sq, bb_sq_next_wqe(sq), BB_WQE_NOP, 1, wr_id, flags, 0);
+	bb_sq_commit(sq, BB_WQE_NOP, 1, wr_id, flags, 0);
 	return 1;
 }
 

@@ -25,11 +25,10 @@ bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struc
 		   uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
 		   uint32_t flags)
 {
-	struct bb_wqe_ctrl *ctrl = bb_sq_next_wqe(sq);
-	struct bb_wqe_atomic *a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
 	const uint32_t ds = 4;
+	struct bb_wqe_ctrl *ctrl = bb_sq_commit(sq, opcode, ds, wr_id, flags, 0);
+	struct bb_wqe_atomic *a = (struct bb_wqe_atomic *)(void *)(ctrl + 2);
 
-	bb_sq_commit(sq, ctrl, opcode, ds, wr_id, flags, 0);
 	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
 	a->swap_add = bb_be64(swap_add);
 	a->compare = bb_be64(compare);

@@ -57,9 +57,8 @@ bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_
 	ret = bb_sq_room(sq, BB_SQ_MSG, 1, &flags);
 	if (ret <= 0)
 		return ret;
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, 1 + (uint32_t)has_raddr + bb_wqe_inline_ds((uint32_t)len),
-		     wr_id, flags, imm);
+	ctrl = bb_sq_commit(sq, opcode, 1 + (uint32_t)has_raddr + bb_wqe_inline_ds((uint32_t)len),
+			    wr_id, flags, imm);
 	seg = ctrl + 1;
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);
@@ -86,8 +85,7 @@ bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 		if (ret <= 0)
 			return ret;
 	}
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, 4 + bb_wqe_inline_ds((uint32_t)len), wr_id, flags, imm);
+	ctrl = bb_sq_commit(sq, opcode, 4 + bb_wqe_inline_ds((uint32_t)len), wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
 	if (len != 0)
 		fill_pieces(sq, bb_sq_next_seg(sq, ctrl + 3), sge, nsge, (uint32_t)len);
@@ -123,8 +121,7 @@ bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 	ret = bb_sq_room(sq, BB_SQ_RD, slots, &flags);
 	if (ret <= 0)
 		return ret;
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit_slots(sq, ctrl, opcode, ds, slots, wr_id, flags, 0);
+	ctrl = bb_sq_commit_slots(sq, opcode, ds, slots, wr_id, flags, 0);
 	*(uint8_t *)ctrl = (uint8_t)bb_wqe_atomic_opmod(sge->len);
 	bb_sq_fill_raddr(ctrl + 1, raddr, rkey);
 	if (sge->len == 4) {

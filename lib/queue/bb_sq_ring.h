@@ -50,6 +50,14 @@ bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 	}
 }
 
+/** Note a doorbell that hands over all up to @p seq, which is sq->seq and above rung_seq's half. */
+static inline void
+bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
+{
+	bb_count_low(&sq->rung_seq, seq);
+	bb_count_add(&sq->doorbells, 1);
+}
+
 /**
  * Note a doorbell. @return WQEs that it hands over; 0: none were built, or the calling thread is
  * not the owner, and nothing is to be done.
@@ -57,7 +65,8 @@ bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 static inline uint32_t
 bb_sq_rung(struct bb_sq *sq)
 {
-	const uint32_t built = sq->seq - (uint32_t)sq->rung_seq;
+	const uint32_t seq = (uint32_t)bb_sq_where(sq), rung = (uint32_t)sq->rung_seq;
+	const uint32_t built = seq - rung;
 
 	if (bb_unlikely(built == 0))
 		return 0;
@@ -65,29 +74,22 @@ bb_sq_rung(struct bb_sq *sq)
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		return 0;
 	}
-	bb_count_add(&sq->rung_seq, built);
 	bb_count_add(&sq->doorbells, 1);
+	if (bb_unlikely(seq < rung)) {
+		/* seq ran over, as it does once at most from one doorbell to the next. */
+		sq->carry = 0;
+		bb_count_add(&sq->rung_seq, built);
+	} else {
+		bb_count_low(&sq->rung_seq, seq);
+	}
 	return built;
-}
-
-/** Note a doorbell that hands over all up to @p seq, which is sq->seq and above rung_seq's half. */
-static inline void
-bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
-{
-#ifdef BB_TSAN
-	(void)seq;
-	(void)bb_sq_rung(sq);
-#else
-	/* The low half on a little-endian host: see bb_sq_commit(). */
-	memcpy(&sq->rung_seq, &seq, sizeof(seq));
-	bb_count_add(&sq->doorbells, 1);
-#endif
 }
 
 /** bb_sq_ring() of a queue with a doorbell record. */
 static inline void
 bb_sq_doorbell(struct bb_sq *sq)
 {
+	const uint64_t where = bb_sq_where(sq);
 	volatile uint64_t *reg;
 	uint16_t offset;
 	/* Our own notes first: behind the fences they would wait for the register. */
@@ -104,7 +106,7 @@ bb_sq_doorbell(struct bb_sq *sq)
 	ds = head >> 56 & BB_WQE_MAX_DS;
 
 	bb_dma_wmb();
-	bb_dbrec_store(sq->dbrec, bb_be32(sq->pi));
+	bb_dbrec_store(sq->dbrec, bb_be32((uint32_t)(where >> 48)));
 	bb_db_wmb();
 	if (sq->db_mode == BB_DB_BLUEFLAME && built == 1 && ds > 1 &&
 	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)

@@ -65,8 +65,7 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 		if (ret <= 0)
 			return ret;
 	}
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, 4 + (uint32_t)pieces, wr_id, flags, imm);
+	ctrl = bb_sq_commit(sq, opcode, 4 + (uint32_t)pieces, wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
 	seg = bb_sq_next_seg(sq, ctrl + 3);
 	for (i = 0; i < nsge; i++) {
@@ -94,8 +93,7 @@ bb_sq_post_ud_inline(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const str
 		if (ret <= 0)
 			return ret;
 	}
-	ctrl = bb_sq_next_wqe(sq);
-	bb_sq_commit(sq, ctrl, opcode, 4 + bb_wqe_inline_ds(len), wr_id, flags, imm);
+	ctrl = bb_sq_commit(sq, opcode, 4 + bb_wqe_inline_ds(len), wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
 	if (len != 0)
 		bb_sq_fill_inline(sq, bb_sq_next_seg(sq, ctrl + 3), data, len, 60);

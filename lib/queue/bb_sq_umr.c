@@ -58,9 +58,8 @@ post(struct bb_sq *sq, uint64_t wr_id, enum bb_sq_umr_kind kind, uint32_t key, s
 	if (ret <= 0)
 		return ret;
 	u->umr.xlt_octowords = bb_be16((uint16_t)xlt);
-	ctrl = bb_sq_next_wqe(sq);
 	w = &sq->wqes[sq->pi & sq->mask];
-	bb_sq_commit_slots(sq, ctrl, BB_WQE_UMR, ds, slots, wr_id, flags, bb_be32(key));
+	ctrl = bb_sq_commit_slots(sq, BB_WQE_UMR, ds, slots, wr_id, flags, bb_be32(key));
 	w->opcode = (uint8_t)kind;
 	fill(sq, ctrl + 1, u, (size_t)(ds - 1) * BB_WQE_SEG);
 	/* Whoever comes next finds no room at first sight, and takes the slow way. */

@@ -304,6 +304,48 @@ test_largest_ring(void **state)
 	sq_fixture_end(&f);
 }
 
+/* The count of WQEs runs over its 32 bits between two doorbells, and the ring's index is as ever.
+ */
+static void
+test_count_runs_over(void **state)
+{
+	const uint64_t start = (UINT64_C(7) << 32) - 20;
+	struct sq_fixture f;
+	uint32_t laps, i;
+
+	(void)state;
+	sq_fixture_conf(&f, 64);
+	f.conf.sig_every = 8;
+	sq_fixture_start(&f);
+	for (laps = 0; laps < 3; laps++) {
+		uint64_t posted = start;
+
+		f.sq.seq = f.sq.done = (uint32_t)start;
+		f.sq.rung_seq = start;
+		f.sq.sig_seq = f.sq.seq + 8;
+		for (i = 0; i < 12; i++) {
+			uint16_t at = f.sq.pi;
+			uint32_t k;
+
+			for (k = 0; k < 5; k++)
+				assert_int_equal(bb_sq_post_nop(&f.sq, k, BB_SEND_SIGNALED), 1);
+			assert_int_equal(f.sq.pi, (uint16_t)(at + 5));
+			bb_sq_ring(&f.sq);
+			posted += 5;
+			assert_true(f.sq.rung_seq == posted);
+			assert_int_equal(f.sq.seq, (uint32_t)posted);
+			assert_int_equal(f.sq.carry, 0);
+			assert_int_equal(bb_be32(f.dbrec[1]), f.sq.pi);
+			assert_int_equal(bb_sq_complete(&f.sq, (uint16_t)(at + 4))->seq,
+					 (uint32_t)posted);
+			assert_int_equal(bb_sq_outstanding(&f.sq), 0);
+		}
+		/* The index, too, runs over, in the second lap. */
+		sq_fixture_seek(&f, (uint16_t)(laps == 0 ? 65536 - 30 : 100));
+	}
+	sq_fixture_end(&f);
+}
+
 int
 main(void)
 {
@@ -315,6 +357,7 @@ main(void)
 		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_init_refuses),
 		cmocka_unit_test(test_largest_ring),
+		cmocka_unit_test(test_count_runs_over),
 	};
 
 	return cmocka_run_group_tests_name("sq_account", tests, NULL, NULL);
