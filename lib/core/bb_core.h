@@ -41,6 +41,9 @@ struct bb_dev *bb_open_devs_find(const char *name);
 /* "1 QP", "2 QPs" */
 #define BB_PLURAL(n) ((n) == 1 ? "" : "s")
 
+/* @wc from a CQE of any kind. 1: it was written; 0: there is nothing to report. */
+int bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc);
+
 /*
  * CQ credits, dev->lock held. A CQ takes a queue only if a completion for every WQE
  * of all its queues fits: on an error each of them yields one, unsignalled or not.

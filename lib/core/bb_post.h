@@ -284,12 +284,6 @@ bb_qp_ring_recv(struct bb_qp *qp)
 	bb_rq_ring(&qp->rq);
 }
 
-/**
- * Translate a CQE that is not a plain success of a send. Off the fast path.
- * @return 1 if @p wc was written, 0 if there is nothing to report.
- */
-int bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc);
-
 /** enum bb_wc_opcode of a successful send WQE opcode. */
 static inline uint8_t
 bb_wc_opcode_of(uint8_t wqe_opcode)
@@ -319,46 +313,76 @@ bb_wc_opcode_of(uint8_t wqe_opcode)
 	}
 }
 
+/**
+ * Take a CQE that says no more than that a send succeeded.
+ * @return 1 if @p wc was written, 0 if there is nothing to report, -1 if it is another CQE: then
+ * nothing has been done.
+ */
+static inline int
+bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
+{
+	const uint32_t uidx = bb_be32(cqe->srqn_uidx) & 0xffffff;
+	struct bb_qp *qp = bb_likely(uidx <= cq->qps_mask) ? cq->qps[uidx] : NULL;
+	const struct bb_sq_wqe *w;
+	uint32_t what;
+
+	BB_STATIC_ASSERT(offsetof(struct bb_wc, opcode) == offsetof(struct bb_wc, status) + 1 &&
+				 offsetof(struct bb_wc, syndrome) ==
+					 offsetof(struct bb_wc, status) + 3,
+			 "written together");
+	/* Opcode BB_CQE_REQ and no data in the CQE: all bits 0 but the lowest two. */
+	if (bb_unlikely((cqe->op_own & 0xfc) != 0 || qp == NULL))
+		return -1;
+	w = bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
+	if (!(w->flags & BB_SEND_SIGNALED))
+		return 0;
+	wc->wr_id = w->wr_id;
+	wc->qp = qp;
+	wc->byte_len = bb_be32(cqe->byte_cnt);
+	/* Status, opcode, and no flags. */
+	what = BB_WC_SUCCESS | (uint32_t)bb_wc_opcode_of(w->opcode) << 8;
+	memcpy(&wc->status, &what, sizeof(what));
+	return 1;
+}
+
+/** Give back the CQEs before @p ci, of which there are some. */
+static inline void
+bb_cq_taken(struct bb_cq *cq, uint32_t ci)
+{
+	bb_count_add(&cq->cqes, ci - cq->ring.ci);
+	cq->ring.ci = ci;
+	bb_cqring_update(&cq->ring);
+}
+
+/**
+ * The rest of bb_cq_poll_ring() from a CQE of any kind on, the one numbered @p ci. @p done
+ * completions have been written.
+ */
+unsigned int bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done,
+			     uint32_t ci);
+
 /** What bb_cq_poll() finds in the ring as it stands: it calls this. */
 static inline unsigned int
 bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
-	const uint32_t start = cq->ring.ci;
 	unsigned int done = 0;
-	uint32_t ci = start;
+	uint32_t ci = cq->ring.ci;
 
+	/* Nothing is called and returns: no register is saved for it. */
 	while (done < n) {
 		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
-		const struct bb_sq_wqe *w;
-		struct bb_qp *qp;
-		uint32_t uidx;
+		int got;
 
 		if (cqe == NULL)
 			break;
+		got = bb_cq_take(cq, cqe, &wc[done]);
+		if (bb_unlikely(got < 0))
+			return bb_cq_poll_rest(cq, wc, n, done, ci);
+		done += (unsigned int)got;
 		ci++;
-		uidx = bb_be32(cqe->srqn_uidx) & 0xffffff;
-		qp = bb_likely(uidx <= cq->qps_mask) ? cq->qps[uidx] : NULL;
-		/* Opcode BB_CQE_REQ and no data in the CQE: all bits 0 but the lowest two. */
-		if (bb_unlikely((cqe->op_own & 0xfc) != 0 || qp == NULL)) {
-			done += (unsigned int)bb_cq_translate(cq, cqe, &wc[done]);
-			continue;
-		}
-		w = bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
-		if (!(w->flags & BB_SEND_SIGNALED))
-			continue;
-		wc[done].wr_id = w->wr_id;
-		wc[done].qp = qp;
-		wc[done].byte_len = bb_be32(cqe->byte_cnt);
-		wc[done].status = BB_WC_SUCCESS;
-		wc[done].opcode = bb_wc_opcode_of(w->opcode);
-		wc[done].flags = 0;
-		done++;
 	}
-	if (ci != start) {
-		bb_count_add(&cq->cqes, ci - start);
-		cq->ring.ci = ci;
-		bb_cqring_update(&cq->ring);
-	}
+	if (ci != cq->ring.ci)
+		bb_cq_taken(cq, ci);
 	return done;
 }
 

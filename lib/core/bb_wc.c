@@ -249,30 +249,48 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 }
 
 unsigned int
+bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done, uint32_t ci)
+{
+	while (done < n) {
+		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
+		int got;
+
+		if (cqe == NULL)
+			break;
+		got = bb_cq_take(cq, cqe, &wc[done]);
+		if (got < 0)
+			got = bb_cq_translate(cq, cqe, &wc[done]);
+		done += (unsigned int)got;
+		ci++;
+	}
+	bb_cq_taken(cq, ci);
+	return done;
+}
+
+unsigned int
 bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 {
-	const uint32_t start = cq->ring.ci;
 	unsigned int done = 0;
+	uint32_t ci;
 
 	if (cq->progress != NULL)
 		cq->progress(cq->progress_arg);
+	ci = cq->ring.ci;
 	while (done < n) {
-		const struct bb_cqe *cqe = bb_cqring_peek(&cq->ring);
+		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
 		uint64_t time;
 
 		if (cqe == NULL)
 			break;
 		time = bb_be64(cqe->timestamp);
-		cq->ring.ci++;
+		ci++;
 		if (bb_cq_translate(cq, cqe, &wc[done]) == 0)
 			continue;
 		/* An error CQE has its syndromes there. */
 		ts[done] = wc[done].status == BB_WC_SUCCESS ? time : 0;
 		done++;
 	}
-	if (cq->ring.ci != start) {
-		bb_count_add(&cq->cqes, cq->ring.ci - start);
-		bb_cqring_update(&cq->ring);
-	}
+	if (ci != cq->ring.ci)
+		bb_cq_taken(cq, ci);
 	return done;
 }

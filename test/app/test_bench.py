@@ -26,12 +26,12 @@ CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'q
 # Per posted write, polled completion and executed write, measured with gcc 12 -O2, and a tenth
 # on top. Of wire/ and port/ it is with a CRC by carry-less multiplication.
 MOST = {
-    'inline8/batch1/all': {'post': 140, 'poll': 120},
-    'inline8/batch16/all': {'post': 80, 'poll': 68},
-    'inline8/batch16/last': {'post': 78, 'poll': 120},
-    'inline8/batch32/all': {'post': 78, 'poll': 66},
-    'sge64/batch1/all': {'post': 124, 'poll': 120},
-    'sge64/batch32/all': {'post': 60, 'poll': 66},
+    'inline8/batch1/all': {'post': 136, 'poll': 114},
+    'inline8/batch16/all': {'post': 76, 'poll': 67},
+    'inline8/batch16/last': {'post': 74, 'poll': 114},
+    'inline8/batch32/all': {'post': 73, 'poll': 64},
+    'sge64/batch1/all': {'post': 120, 'poll': 114},
+    'sge64/batch32/all': {'post': 55, 'poll': 64},
     'device/batch32/last': {'device': 132},
     'wire/batch32/last': {'device': 3060},
     'port/batch1/all': {'device': 5320},
