@@ -67,10 +67,14 @@ int
 bb_ah_destroy(struct bb_ah *ah)
 {
 	struct bb_dev *dev;
+	int ret;
 
 	if (ah == NULL)
 		return -EINVAL;
 	dev = ah->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	dev->drv->ah_release(ah->pd, &ah->av);
 	ah->pd->ahs--;

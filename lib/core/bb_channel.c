@@ -56,6 +56,9 @@ bb_channel_destroy(struct bb_channel *ch)
 	if (ch == NULL)
 		return -EINVAL;
 	dev = ch->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	if (ch->cqs != 0) {
 		BB_LOG(ERR, "%s: the channel is not destroyed: %u CQ%s on it; destroy them first",

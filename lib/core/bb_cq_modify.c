@@ -100,6 +100,9 @@ bb_cq_resize(struct bb_cq *cq, uint32_t depth)
 	if (cq == NULL)
 		return -EINVAL;
 	dev = cq->ctrl->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	if (depth == 0 || depth > dev->attr.max_cqe) {
 		BB_LOG(ERR, "%s: CQ depth %u is out of range: give 1 to %u", dev->name, depth,
 		       dev->attr.max_cqe);
@@ -124,6 +127,9 @@ bb_cq_moderate(struct bb_cq *cq, uint32_t count, uint32_t period_us)
 	if (cq == NULL)
 		return -EINVAL;
 	dev = cq->ctrl->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	if (count > MAX_COUNT || period_us > MAX_PERIOD) {
 		BB_LOG(ERR,
 		       "%s: CQ 0x%x: moderation by %u CQEs and %u us is out of range: at most %u "

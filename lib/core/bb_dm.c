@@ -70,6 +70,9 @@ bb_dm_free(struct bb_dm *pub)
 	if (pub == NULL)
 		return -EINVAL;
 	dev = pub->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	if (dm->mrs != 0) {
 		BB_LOG(ERR,

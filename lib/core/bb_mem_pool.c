@@ -161,6 +161,9 @@ bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp)
 
 	if (pd == NULL || mp == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&pd->dev->lock);
 	pthread_mutex_lock(&pd->mem->lock);
 	n = pool_retire(pd->mem, mp);

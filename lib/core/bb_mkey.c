@@ -158,6 +158,9 @@ bb_mkey_destroy(struct bb_mkey *pub)
 	if (pub == NULL)
 		return -EINVAL;
 	pd = pub->pd;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&pd->dev->lock);
 	ret = pd->dev->drv->mr_dereg(pd, k->drv);
 	if (ret == 0) {

@@ -154,6 +154,9 @@ bb_mr_rereg(struct bb_mr *pub, uint32_t flags, struct bb_pd *pd, void *addr, siz
 	if (pub == NULL)
 		return -EINVAL;
 	dev = pub->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	ret = rereg_check(mr, flags, pd, addr, len, access, &why);
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: the MR with lkey 0x%x is not re-registered (flags 0x%x): %s",

@@ -334,6 +334,9 @@ bb_mw_free(struct bb_mw *pub)
 	if (pub == NULL)
 		return -EINVAL;
 	dev = pub->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->mr_dereg(pub->pd, w->drv);
 	if (ret == 0) {

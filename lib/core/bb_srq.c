@@ -147,6 +147,9 @@ bb_srq_modify(struct bb_srq *srq, uint32_t new_limit)
 		return -EINVAL;
 	ctrl = srq->ctrl;
 	dev = ctrl->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	if (new_limit > ctrl->attr.depth) {
 		BB_LOG(ERR, "%s: SRQ 0x%x: limit %u is over its depth: give 0 to %u", dev->name,
 		       srq->srqn, new_limit, ctrl->attr.depth);

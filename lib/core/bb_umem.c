@@ -115,6 +115,9 @@ bb_umem_dereg(struct bb_umem *pub)
 	if (pub == NULL)
 		return -EINVAL;
 	dev = pub->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->umem_dereg(umem);
 	if (ret == 0)

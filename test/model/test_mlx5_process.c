@@ -92,7 +92,28 @@ test_fork_in_traffic(void **state)
 	close(hold[0]);
 }
 
-/* A child that calls the library is told so, whatever it calls, and the parent is not disturbed. */
+/* What a clean-up meets besides queues and registrations. */
+struct others {
+	struct bb_channel *ch;
+	struct bb_umem *umem;
+	struct bb_dm *dm;
+	struct bb_mw *mw;
+};
+
+/* The first of these calls that does not return @ret, counted from 1; else 0. */
+static int
+others_end(const struct others *o, int ret)
+{
+	if (bb_channel_destroy(o->ch) != ret)
+		return 1;
+	if (bb_umem_dereg(o->umem) != ret)
+		return 2;
+	if (bb_dm_free(o->dm) != ret)
+		return 3;
+	return bb_mw_free(o->mw) != ret ? 4 : 0;
+}
+
+/* A child that changes or ends what the parent made is told so, and the parent is not disturbed. */
 static void
 test_child_is_refused(void **state)
 {
@@ -102,12 +123,17 @@ test_child_is_refused(void **state)
 	struct bb_pd *pd;
 	struct bb_mr *mr;
 	struct bb_qp *qp;
+	struct others o;
 	struct env e;
 	pid_t child;
 	int status;
 
 	(void)state;
 	env_start(&e);
+	assert_int_equal(bb_channel_create(e.a.dev, &o.ch), 0);
+	assert_int_equal(bb_umem_reg(e.a.dev, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem), 0);
+	assert_int_equal(bb_dm_alloc(e.a.dev, 64, 0, &o.dm), 0);
+	assert_int_equal(bb_mw_alloc(e.a.pd, BB_MW_TYPE_2, &o.mw), 0);
 	post_writes(&e, 3);
 	child = fork();
 	assert_true(child >= 0);
@@ -130,6 +156,10 @@ test_child_is_refused(void **state)
 		wrong |= (bb_mr_reg(e.a.pd, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &mr) != -ENOTSUP ||
 			  bb_qp_create(e.a.pd, &init, &qp) != -ENOTSUP)
 			 << 7;
+		if (wrong == 0 &&
+		    (others_end(&o, -ENOTSUP) != 0 || bb_cq_resize(e.a.cq, 64) != -ENOTSUP ||
+		     bb_mr_rereg(e.a.mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, 0) != -ENOTSUP))
+			wrong = 0xff;
 		_exit((int)wrong);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -137,6 +167,7 @@ test_child_is_refused(void **state)
 	finish_writes(&e);
 	post_writes(&e, 4);
 	finish_writes(&e);
+	assert_int_equal(others_end(&o, 0), 0);
 	env_stop(&e);
 }
 
