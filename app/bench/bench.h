@@ -110,6 +110,7 @@ struct pair {
 	double l_before, l_after; /* 0: not a cross-core figure */
 	double floor_l, ours_l;   /* medians of the pairs' figures in their own L */
 	struct tail floor_tail, ours_tail;
+	unsigned int pairs;  /* that the medians are of */
 	unsigned int thrown; /* pairs thrown away as L moved */
 	bool floor_only;     /* there is nothing of ours beside it */
 	bool valid;
@@ -186,8 +187,11 @@ FILE *report_open(const char *path);
 int report_close(FILE *f, const char *path);
 /* html.c: as a page of HTML to @path, with the L of the beginning. 0 or -errno. */
 int report_html(const char *path, double l);
-/* Targets missed, among rows that could be judged; rows not judged. */
-void report_summary(void);
+/* What the row must reach, as "<= 1.5 x"; "": it has no goal. */
+#define REPORT_GOAL 24
+void report_goal(const struct row *row, char text[static REPORT_GOAL]);
+/* How many targets were reached, missed, not judged; without an end of line. */
+void report_summary(FILE *f);
 unsigned int report_failed(void);
 unsigned int report_count(void);
 
@@ -214,6 +218,8 @@ extern const struct bench_case case_post, case_post_poll, case_poll, case_inline
 /* A whole number within [lo, hi], else exit. */
 uint64_t bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi);
 bool bench_has_case(const char *name);
+/* The line of --list; "": there is no such case. */
+const char *bench_case_what(const char *name);
 /* A list of sizes, powers of two, or of numbers of QPs; @what names it. Else exit. */
 void bench_sizes(const char *what, const char *text);
 void bench_qps(const char *what, const char *text);

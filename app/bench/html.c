@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -14,27 +15,20 @@
 
 #include "html.h"
 
-/* Of a plot, in its own units; the page scales it. */
-#define WIDTH 560
-#define LABEL 215 /* names of rows, left of the bars */
-#define VALUE 104 /* figures, right of them */
-#define ROW   44  /* a phone's letters are 18 high */
-#define BAR   17
-#define HEAD  30
-
 static const char style[] =
 	"<style>\n"
 	":root{color-scheme:light dark;--fg:#1c2330;--bg:#fff;--dim:#5d6778;--line:#d5dae2;"
-	"--floor:#9aa5b5;--ours:#2f6fde;--bad:#b3261e;--good:#1a7f37}\n"
+	"--floor:#7d899b;--ours:#2f6fde;--bad:#b3261e;--good:#1a7f37}\n"
 	"@media(prefers-color-scheme:dark){:root{--fg:#e4e8ef;--bg:#14181f;--dim:#9aa5b5;"
-	"--line:#343c49;--floor:#66707f;--ours:#6ea0ff;--bad:#ff8a80;--good:#56d364}}\n"
+	"--line:#343c49;--floor:#7c8797;--ours:#6ea0ff;--bad:#ff8a80;--good:#56d364}}\n"
 	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);"
 	"max-width:1200px;margin:2em auto;padding:0 1em}\n"
 	"section{display:flex;flex-wrap:wrap;gap:.4em 1.5em;align-items:flex-start;"
 	"border-top:1px solid var(--line);padding:.5em 0 1.5em}\n"
 	"h2{flex:100%;margin:.4em 0 0;font-size:1.1em}\n"
-	"svg{flex:1 1 460px;min-width:0;max-width:640px;height:auto}\n"
-	".t{flex:1 1 420px;min-width:0;overflow-x:auto}\n"
+	"svg{flex:1 1 470px;min-width:0;max-width:640px;height:auto}\n"
+	/* Beside its plot if it is whole there, else below. */
+	".t{flex:0 1 auto;min-width:0;max-width:100%;overflow-x:auto}\n"
 	"table{border-collapse:collapse;font-size:13px}\n"
 	"td,th{padding:.15em .6em;border-bottom:1px solid var(--line);text-align:right;"
 	"white-space:nowrap}\n"
@@ -44,7 +38,16 @@ static const char style[] =
 	"text{font:12px system-ui,sans-serif;fill:var(--fg)}\n"
 	".f{fill:var(--floor)}.o{fill:var(--ours)}.a{stroke:var(--line)}\n"
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
-	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim)}\n";
+	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim);overflow-wrap:anywhere}\n"
+	"code{white-space:nowrap}\n"
+	/* Figures across a line of the scale. */
+	".b text{paint-order:stroke;stroke:var(--bg);stroke-width:3px}\n"
+	/* A phone: the name of a row above its figures. */
+	"@media(max-width:600px){.t{flex:100%}table,tbody{display:block}table{font-size:12px}"
+	"tr{display:grid;grid-template-columns:repeat(var(--n),minmax(3.4em,1fr));"
+	"border-bottom:1px solid var(--line)}"
+	"td,th{padding:.1em .2em;border:0;white-space:normal}"
+	"th:first-child{grid-column:1/-1}}\n";
 
 /* Length of "lcore" in "lcore/latency", of "ns" in "ns; floor: memcpy". */
 static size_t
@@ -63,8 +66,8 @@ same_plot(const struct judged *a, const struct judged *b)
 	       memcmp(a->row.unit, b->row.unit, unit) == 0;
 }
 
-static bool
-measured(const struct judged *j)
+bool
+html_measured(const struct judged *j)
 {
 	return j->row.p.valid && strcmp(j->verdict, "skipped") != 0;
 }
@@ -82,109 +85,104 @@ plot_rows(unsigned int first, unsigned int *rows)
 	return n;
 }
 
-static double
-largest(const unsigned int *rows, unsigned int n)
-{
-	double max = 0;
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		const struct judged *j = report_judged(rows[i]);
-
-		if (!measured(j))
-			continue;
-		max = j->row.p.floor > max ? j->row.p.floor : max;
-		if (!j->row.p.floor_only && j->row.p.ours > max)
-			max = j->row.p.ours;
-	}
-	return max;
-}
-
-static void
-bar(FILE *f, const char *class, unsigned int y, double v, double max)
-{
-	double len = v > 0 ? v / max * (WIDTH - LABEL - VALUE) : 0;
-
-	fprintf(f, "<rect class=\"%s\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>", class,
-		LABEL, y, len, BAR);
-	fprintf(f, "<text x=\"%.1f\" y=\"%u\">", LABEL + len + 4, y + BAR - 3);
-	html_number(f, v);
-	fprintf(f, "</text>\n");
-}
-
-/* "write8/rate" of "wire/write8/rate". */
-static const char *
-tail_of(const char *name)
+const char *
+html_row_name(const char *name)
 {
 	const char *slash = strchr(name, '/');
 
 	return slash != NULL ? slash + 1 : name;
 }
 
-static void
-plot(FILE *f, const unsigned int *rows, unsigned int n)
+bool
+html_has_ours(const struct judged *j)
 {
-	unsigned int i, y = HEAD;
-	double max = largest(rows, n);
-
-	if (max <= 0)
-		return;
-	fprintf(f,
-		"<svg class=\"b\" viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"floor and ours\">\n",
-		WIDTH, HEAD + n * ROW + 4);
-	fprintf(f,
-		"<rect class=\"f\" x=\"%d\" y=\"6\" width=\"12\" height=\"12\"/>"
-		"<text x=\"%d\" y=\"17\">floor</text><rect class=\"o\" x=\"%d\" y=\"6\" "
-		"width=\"12\" height=\"12\"/><text x=\"%d\" y=\"17\">ours</text>\n",
-		LABEL, LABEL + 17, LABEL + 85, LABEL + 102);
-	fprintf(f, "<line class=\"a\" x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%u\"/>\n", LABEL, HEAD - 4,
-		LABEL, HEAD + n * ROW);
-	for (i = 0; i < n; i++, y += ROW) {
-		const struct judged *j = report_judged(rows[i]);
-
-		fprintf(f, "<text x=\"%d\" y=\"%u\" text-anchor=\"end\">", LABEL - 6, y + BAR + 4);
-		html_text(f, tail_of(j->row.name));
-		fprintf(f, "</text>\n");
-		if (!measured(j))
-			continue;
-		bar(f, "f", y, j->row.p.floor, max);
-		if (!j->row.p.floor_only)
-			bar(f, "o", y + BAR + 2, j->row.p.ours, max);
-	}
-	fprintf(f, "</svg>\n");
+	return html_measured(j) && !j->row.p.floor_only;
 }
 
+/* Its goal, and what became of it. */
 static void
-table(FILE *f, const unsigned int *rows, unsigned int n)
+goal(FILE *f, const struct judged *j)
+{
+	char text[REPORT_GOAL];
+
+	report_goal(&j->row, text);
+	fprintf(f, "<td class=\"%s\">%s%s", strchr(j->verdict, ' ') != NULL ? "dim" : j->verdict,
+		j->verdict, text[0] != '\0' ? ": " : "");
+	html_text(f, text);
+}
+
+/* @ours: there are any. */
+static void
+table(FILE *f, const unsigned int *rows, unsigned int n, const char *floor, bool ours)
 {
 	unsigned int i;
 
-	html_table_begin(f, "rows", report_judged(rows[0])->row.name);
-	fprintf(f, "<tr><th scope=\"col\">row<th scope=\"col\">floor<th scope=\"col\">ours"
-		   "<th scope=\"col\">ratio<th scope=\"col\">target"
-		   "<th scope=\"col\">L, ns</tr>\n");
+	html_table_begin(f, "rows", report_judged(rows[0])->row.name, ours ? 5 : 2);
+	fprintf(f, "<tr><th scope=\"col\">row<th scope=\"col\">%s", floor);
+	if (ours)
+		fprintf(f, "<th scope=\"col\">ours<th scope=\"col\">ratio"
+			   "<th scope=\"col\">goal");
+	fprintf(f, "<th scope=\"col\">L, ns</tr>\n");
 	for (i = 0; i < n; i++) {
 		const struct judged *j = report_judged(rows[i]);
 		const struct pair *p = &j->row.p;
 
 		fprintf(f, "<tr><th scope=\"row\">");
-		html_text(f, tail_of(j->row.name));
+		html_text(f, html_row_name(j->row.name));
 		fprintf(f, "<td>");
-		if (measured(j))
+		if (html_measured(j))
 			html_number(f, p->floor);
+		if (ours) {
+			fprintf(f, "<td>");
+			if (html_has_ours(j))
+				html_number(f, p->ours);
+			fprintf(f, "<td>");
+			if (j->ratio > 0)
+				fprintf(f, j->ratio < 0.1 ? "%.2g" : "%.2f", j->ratio);
+			goal(f, j);
+		}
 		fprintf(f, "<td>");
-		if (measured(j) && !p->floor_only)
-			html_number(f, p->ours);
-		fprintf(f, "<td>");
-		if (j->ratio > 0)
-			fprintf(f, j->ratio < 0.1 ? "%.2g" : "%.2f", j->ratio);
-		fprintf(f, "<td class=\"%s\">%s<td>",
-			strchr(j->verdict, ' ') != NULL ? "dim" : j->verdict, j->verdict);
 		if (p->l_before > 0)
 			fprintf(f, "%.0f / %.0f", p->l_before, p->l_after);
 		fprintf(f, "</tr>\n");
 	}
 	html_table_end(f);
+}
+
+/* "floor: memcpy" of "ns; floor: memcpy"; "": it does not say. */
+static const char *
+floor_of(unsigned int row)
+{
+	const char *floor = strchr(report_judged(row)->row.unit, ';');
+
+	return floor != NULL ? floor + 2 : "";
+}
+
+/* What the floors are: each once, with its rows if it is not that of all. */
+static void
+floors(FILE *f, const unsigned int *rows, unsigned int n)
+{
+	unsigned int i, k, same;
+
+	for (i = 0; i < n; i++) {
+		const char *floor = floor_of(rows[i]);
+
+		for (k = 0; k < i && strcmp(floor_of(rows[k]), floor) != 0; k++)
+			;
+		if (k < i || floor[0] == '\0')
+			continue;
+		fprintf(f, "<p class=\"why\">");
+		html_text(f, floor);
+		for (k = same = 0; k < n; k++)
+			same += strcmp(floor_of(rows[k]), floor) == 0;
+		for (k = i; same < n && k < n; k++) {
+			if (strcmp(floor_of(rows[k]), floor) != 0)
+				continue;
+			fprintf(f, k == i ? " (" : ", ");
+			html_text(f, html_row_name(report_judged(rows[k])->row.name));
+		}
+		fprintf(f, "%s</p>\n", same < n ? ")" : "");
+	}
 }
 
 static void
@@ -198,7 +196,7 @@ reasons(FILE *f, const unsigned int *rows, unsigned int n)
 		if (j->why[0] == '\0' && j->row.note[0] == '\0')
 			continue;
 		fprintf(f, "<p class=\"why\">");
-		html_text(f, tail_of(j->row.name));
+		html_text(f, html_row_name(j->row.name));
 		fprintf(f, ": ");
 		html_text(f, j->why);
 		fprintf(f, "%s", j->why[0] != '\0' && j->row.note[0] != '\0' ? "; " : "");
@@ -207,34 +205,33 @@ reasons(FILE *f, const unsigned int *rows, unsigned int n)
 	}
 }
 
+/* @first_of_case: what it is was not yet said. */
 static void
-section(FILE *f, unsigned int first)
+section(FILE *f, unsigned int first, bool first_of_case)
 {
 	const struct judged *j = report_judged(first);
 	unsigned int rows[BENCH_MAX_ROWS], n = plot_rows(first, rows), i;
+	const char *floor = strncmp(j->row.name, "peers/", 6) == 0 ? "peer" : "floor";
+	char name[sizeof(j->row.name)];
+	bool ours = false;
 
-	fprintf(f, "<section><h2>%.*s", (int)head_of(j->row.name, "/"), j->row.name);
+	for (i = 0; i < n; i++)
+		ours |= html_has_ours(report_judged(rows[i]));
+	snprintf(name, sizeof(name), "%.*s", (int)head_of(j->row.name, "/"), j->row.name);
+	fprintf(f, "<section><h2>%s", name);
 	if (j->row.unit[0] != '\0')
 		fprintf(f, ", %.*s", (int)head_of(j->row.unit, ";"), j->row.unit);
 	fprintf(f, "</h2>\n");
-	/* Points of lines are drawn above. */
-	if (j->row.plot == PLOT_NONE)
-		plot(f, rows, n);
-	table(f, rows, n);
-	/* What the floors are, of units as "ns; floor: memcpy". */
-	for (i = 0; i < n; i++) {
-		const char *unit = report_judged(rows[i])->row.unit;
-		const char *floor = strchr(unit, ';');
-
-		if (floor == NULL ||
-		    (i > 0 && strcmp(unit, report_judged(rows[i - 1])->row.unit) == 0))
-			continue;
+	if (first_of_case) {
 		fprintf(f, "<p class=\"why\">");
-		html_text(f, tail_of(report_judged(rows[i])->row.name));
-		fprintf(f, ":");
-		html_text(f, floor + 1);
+		html_text(f, bench_case_what(name));
 		fprintf(f, "</p>\n");
 	}
+	/* Points of lines are drawn above. */
+	if (j->row.plot == PLOT_NONE)
+		html_bars(f, rows, n, floor);
+	table(f, rows, n, floor, ours);
+	floors(f, rows, n);
 	reasons(f, rows, n);
 	fprintf(f, "</section>\n");
 }
@@ -262,15 +259,42 @@ machine(FILE *f)
 		u.release, when);
 }
 
+/* Of its plot; of its case. */
 static bool
-is_first(unsigned int i)
+is_first(unsigned int i, bool of_case)
 {
+	const struct judged *j = report_judged(i), *before;
+	const size_t name = head_of(j->row.name, "/") + 1;
 	unsigned int k;
 
-	for (k = 0; k < i; k++)
-		if (same_plot(report_judged(k), report_judged(i)))
+	for (k = 0; k < i; k++) {
+		before = report_judged(k);
+		if (of_case ? strncmp(before->row.name, j->row.name, name) == 0
+			    : same_plot(before, j))
 			return false;
+	}
 	return true;
+}
+
+/* Of how many pairs a figure is; a case may have its own number. */
+static void
+pairs(FILE *f)
+{
+	const struct judged *j;
+	unsigned int lo = UINT_MAX, hi = 0, i;
+
+	for (i = 0; (j = report_judged(i)) != NULL; i++) {
+		if (!html_measured(j))
+			continue;
+		lo = j->row.p.pairs < lo ? j->row.p.pairs : lo;
+		hi = j->row.p.pairs > hi ? j->row.p.pairs : hi;
+	}
+	if (hi <= 1)
+		fprintf(f, "each row a single pair, which tells little: no medians");
+	else if (lo == hi)
+		fprintf(f, "medians of %u pairs, measured alternately", hi);
+	else
+		fprintf(f, "medians of %u to %u pairs, measured alternately", lo, hi);
 }
 
 int
@@ -286,12 +310,18 @@ report_html(const char *path, double l)
 		"<meta name=\"viewport\" content=\"width=device-width\">\n"
 		"<title>bench</title>\n%s%s</style></head><body>\n<h1>bench</h1>\n",
 		style, html_lines_style);
+	fprintf(f, "<p>Floors written by hand, ours and installed peers, of one run: ");
+	pairs(f);
 	fprintf(f,
-		"<p>Floors written by hand, ours and installed peers, of one run: medians of %u "
-		"pairs, measured alternately. TSC %.2f GHz, core %.2f GHz; L, the round trip of a "
-		"cache line between the two CPUs, %.0f ns; in the tables, before and after a row. Of ns less is better, of rates more. A "
-		"row without a ratio says why.</p>\n",
-		opts.repeat, tsc_ghz(), core_ghz(), l);
+		". TSC %.2f GHz, core %.2f GHz; L, the round trip of a cache line between the two "
+		"CPUs, %.0f ns; in the tables, before and after a row. Of ns less is better, of "
+		"rates more. A row without a ratio says why.%s</p>\n<p>",
+		tsc_ghz(), core_ghz(), l,
+		opts.quick
+			? " Made with <code>--quick</code>: it shows that all works, not what it costs."
+			: "");
+	report_summary(f);
+	fprintf(f, ".</p>\n");
 	machine(f);
 	if (bench_stopped())
 		fprintf(f, "<p class=\"failed\">The run was stopped: of its rows there are those "
@@ -299,8 +329,8 @@ report_html(const char *path, double l)
 	html_latency(f);
 	html_sweeps(f);
 	for (i = 0; report_judged(i) != NULL; i++)
-		if (is_first(i))
-			section(f, i);
+		if (is_first(i, false))
+			section(f, i, is_first(i, true));
 	fprintf(f, "</body></html>\n");
 	return report_close(f, path);
 }

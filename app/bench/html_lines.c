@@ -26,7 +26,7 @@ const char html_lines_style[] =
 	".l{fill:none;stroke:var(--h);stroke-width:2.2}.d{fill:var(--h)}\n"
 	".floor{stroke-dasharray:7 4}.peer{stroke-dasharray:2 4}\n"
 	".g{stroke:var(--line);stroke-width:1}.m{text-anchor:middle}.e{text-anchor:end}\n"
-	"figure{flex:1 1 460px;min-width:0;max-width:640px;margin:0}\n"
+	"figure{flex:1 1 540px;min-width:0;max-width:640px;margin:0}\n"
 	"figure svg{width:100%;max-width:none}\n"
 	"ul.k{list-style:none;margin:0;padding:0;font-size:13px;display:flex;flex-wrap:wrap;"
 	"gap:.1em 1.2em}\n"
@@ -88,11 +88,11 @@ html_number(FILE *f, double v)
 }
 
 void
-html_table_begin(FILE *f, const char *class, const char *label)
+html_table_begin(FILE *f, const char *class, const char *label, unsigned int columns)
 {
 	fprintf(f, "<div class=\"t\" tabindex=\"0\" role=\"region\" aria-label=\"");
 	html_text(f, label);
-	fprintf(f, "\"><table class=\"%s\">", class);
+	fprintf(f, "\"><table class=\"%s\" style=\"--n:%u\">", class, columns);
 }
 
 void
@@ -101,20 +101,21 @@ html_table_end(FILE *f)
 	fprintf(f, "</table></div>\n");
 }
 
-/* A figure of the axis of y. */
+/* A value of y, of three digits: what is below a unit's thousandfold is told in it. */
 static void
 figure(FILE *f, const struct html_lines *p, double v)
 {
-	if (!p->ns)
-		html_number(f, v);
-	else if (v < 1e3)
-		fprintf(f, "%.3g ns", v);
-	else if (v < 1e6)
-		fprintf(f, "%.3g us", v / 1e3);
-	else if (v < 1e9)
-		fprintf(f, "%.3g ms", v / 1e6);
-	else
-		fprintf(f, "%.3g s", v / 1e9);
+	static const char *const units[][5] = {
+		[HTML_NS] = {" ns", " us", " ms", " s", NULL},
+		[HTML_PER_S] = {"", " k", " M", " G", NULL},
+		[HTML_BYTES_PER_S] = {" B", " kB", " MB", " GB", NULL},
+	};
+	const char *const *unit = units[p->unit];
+
+	/* 999.5 would be printed as 1e+03. */
+	for (; v >= 999.5 && unit[1] != NULL; unit++)
+		v /= 1000;
+	fprintf(f, v < 1e6 && v >= 100 ? "%.0f%s" : "%.3g%s", v, *unit);
 }
 
 /* Whole decades around all points. False: there are none. */
@@ -170,11 +171,7 @@ axes(FILE *f, const struct html_lines *p, double lo, double hi)
 			"<line class=\"g\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>"
 			"<text class=\"e\" x=\"%d\" y=\"%.1f\">",
 			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 5);
-		/* There is room for seven characters. */
-		if (!p->ns && (d > 6 || d < -5))
-			fprintf(f, "1e%.0f", d);
-		else
-			figure(f, p, pow(10, d));
+		figure(f, p, pow(10, d));
 		fprintf(f, "</text>\n");
 	}
 	for (k = 0; k < p->n_ticks; k++) {
@@ -237,7 +234,7 @@ table(FILE *f, const struct html_lines *p)
 {
 	unsigned int i, k;
 
-	html_table_begin(f, "lines", p->title);
+	html_table_begin(f, "lines", p->title, p->n_ticks);
 	fprintf(f, "<tr><th scope=\"col\">%s</th>", p->y_label);
 	for (k = 0; k < p->n_ticks; k++)
 		fprintf(f, "<th scope=\"col\">%s</th>", p->ticks[k]);

@@ -68,7 +68,7 @@ latency_plot(FILE *f, const char *unit, const char *title)
 	p.title = title;
 	p.x_label = "part of the operations that take no longer";
 	p.y_label = "latency";
-	p.ns = true;
+	p.unit = HTML_NS;
 	p.n_ticks = BENCH_QUANTILES;
 	for (i = 0; i < BENCH_QUANTILES; i++)
 		snprintf(p.ticks[i], sizeof(p.ticks[i]), "%s", bench_quantiles[i].name);
@@ -132,10 +132,10 @@ add_point(struct html_lines *p, const char *label, enum html_kind kind, unsigned
 		l->y[tick] = y;
 }
 
-/* @per_byte: GB/s of rows in M/s. */
+/* Of rows in M/s. */
 static void
-sweep_plot(FILE *f, enum bench_plot plot, bool per_byte, const char *title, const char *x_label,
-	   const char *y_label)
+sweep_plot(FILE *f, enum bench_plot plot, enum html_unit y_unit, const char *title,
+	   const char *x_label, const char *y_label)
 {
 	static struct html_lines p;
 	const struct judged *j;
@@ -145,9 +145,10 @@ sweep_plot(FILE *f, enum bench_plot plot, bool per_byte, const char *title, cons
 	p.title = title;
 	p.x_label = x_label;
 	p.y_label = y_label;
+	p.unit = y_unit;
 	for (i = 0; (j = report_judged(i)) != NULL; i++) {
 		const struct row *r = &j->row;
-		const double by = per_byte ? r->x / 1000.0 : 1;
+		const double by = y_unit == HTML_BYTES_PER_S ? 1e6 * r->x : 1e6;
 
 		if (r->plot != plot || !r->p.valid)
 			continue;
@@ -164,9 +165,9 @@ sweep_plot(FILE *f, enum bench_plot plot, bool per_byte, const char *title, cons
 void
 html_sweeps(FILE *f)
 {
-	sweep_plot(f, PLOT_SIZE, false, "Rate over message size", "message size",
-		   "million messages/s");
-	sweep_plot(f, PLOT_SIZE, true, "Bytes moved over message size", "message size", "GB/s");
-	sweep_plot(f, PLOT_QPS, false, "Scaling over queue pairs", "queue pairs",
-		   "million writes/s");
+	sweep_plot(f, PLOT_SIZE, HTML_PER_S, "Rate over message size", "message size",
+		   "messages/s");
+	sweep_plot(f, PLOT_SIZE, HTML_BYTES_PER_S, "Bytes moved over message size", "message size",
+		   "bytes a second");
+	sweep_plot(f, PLOT_QPS, HTML_PER_S, "Scaling over queue pairs", "queue pairs", "writes/s");
 }

@@ -105,6 +105,14 @@ bench_has_case(const char *name)
 	return find_case(name) != NULL;
 }
 
+const char *
+bench_case_what(const char *name)
+{
+	const struct bench_case *c = find_case(name);
+
+	return c != NULL ? c->what : "";
+}
+
 static int
 run_config(const struct bench_config *config)
 {
@@ -444,12 +452,16 @@ main(int argc, char **argv)
 		return 1;
 	bench_stop_catch();
 	l = measure_l();
-	printf("TSC %.2f GHz, core %.2f GHz, L %.0f ns, median of %u pairs\n", tsc_ghz(),
-	       core_ghz(), l, opts.repeat);
+	printf("TSC %.2f GHz, core %.2f GHz, L %.0f ns, ", tsc_ghz(), core_ghz(), l);
+	if (opts.repeat > 1)
+		printf("medians of %u pairs\n", opts.repeat);
+	else
+		printf("one pair a row, no medians\n");
 	report_header();
 	rc = a.config.n != 0 ? run_config(&a.config) : run_cases(a.cases);
 	remote_end();
-	report_summary();
+	report_summary(stdout);
+	printf("\n");
 	if (bench_stopped())
 		fprintf(stderr, "bench: stopped; %u rows were finished, and are reported\n",
 			report_count());

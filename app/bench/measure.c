@@ -239,6 +239,7 @@ pair_finish(struct pair *p, double *f, double *o, double *r, unsigned int n)
 	p->floor = median(f, n);
 	p->ours = median(o, n);
 	p->ratio = median(r, n);
+	p->pairs = n;
 	p->valid = n > 0;
 	p->floor_limit_scale = 3.8 / core_ghz();
 }

@@ -29,6 +29,12 @@ static const char *const goal_text[] = {
 	[GOAL_BELOW_L] = "<= %.4g L",
 };
 
+void
+report_goal(const struct row *row, char text[static REPORT_GOAL])
+{
+	snprintf(text, REPORT_GOAL, goal_text[row->goal], row->target);
+}
+
 static double
 row_l(const struct row *row)
 {
@@ -156,14 +162,14 @@ static void
 print_row(unsigned int i)
 {
 	const struct row *row = &rows[i].row;
-	char goal[24], ratio[16], ours[16];
+	char goal[REPORT_GOAL], ratio[16], ours[16];
 
 	if (strcmp(rows[i].verdict, "skipped") == 0) {
 		printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", row->name, "", "", "", "", "skipped",
 		       rows[i].why);
 		return;
 	}
-	snprintf(goal, sizeof(goal), goal_text[row->goal], row->target);
+	report_goal(row, goal);
 	if (rows[i].ratio > 0)
 		snprintf(ratio, sizeof(ratio), rows[i].ratio < 0.1 ? "%.2g" : "%.2f",
 			 rows[i].ratio);
@@ -261,11 +267,11 @@ report_failed(void)
 }
 
 void
-report_summary(void)
+report_summary(FILE *f)
 {
-	printf("%u targets reached, %u missed, %u not judged, %u failed, %u skipped\n",
-	       count("reached"), count("missed"), count("not judged"), count("failed"),
-	       count("skipped"));
+	fprintf(f, "%u targets reached, %u missed, %u not judged, %u failed, %u skipped",
+		count("reached"), count("missed"), count("not judged"), count("failed"),
+		count("skipped"));
 }
 
 FILE *

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The figures of a case side by side: bars from 0 on; where the largest is WIDE times the
+ * smallest, of which a bar would show nothing, marks on a logarithmic scale.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "html.h"
+
+/* Of a plot, in its own units; the page scales it. */
+#define WIDTH 560
+#define LABEL 215 /* names of rows, left of the bars */
+#define VALUE 104 /* figures, right of them */
+#define SCALE (WIDTH - LABEL - VALUE)
+#define BAR   17
+#define GAP   10 /* between rows; a phone's letters are 18 high */
+#define HEAD  30
+#define FOOT  26 /* figures of the decades */
+#define WIDE  20.0
+#define TICK  70 /* the longest figure of a decade, on a phone */
+
+struct bars {
+	const unsigned int *rows;
+	unsigned int n;
+	bool ours; /* of a row at least */
+	bool log;
+	double lo, hi; /* of the axis; decades if it is logarithmic */
+};
+
+static void
+widen(struct bars *b, double v)
+{
+	if (v > b->hi)
+		b->hi = v;
+	if (v > 0 && v < b->lo)
+		b->lo = v;
+}
+
+/* False: there is nothing to draw. */
+static bool
+scale(struct bars *b)
+{
+	unsigned int i;
+
+	b->lo = HUGE_VAL;
+	b->hi = 0;
+	for (i = 0; i < b->n; i++) {
+		const struct judged *j = report_judged(b->rows[i]);
+
+		if (!html_measured(j))
+			continue;
+		widen(b, j->row.p.floor);
+		if (!j->row.p.floor_only)
+			widen(b, j->row.p.ours);
+	}
+	if (b->hi <= 0)
+		return false;
+	b->log = b->hi >= WIDE * b->lo;
+	if (!b->log)
+		return true;
+	b->lo = floor(log10(b->lo));
+	b->hi = ceil(log10(b->hi));
+	return true;
+}
+
+/* How far from the axis @v is. */
+static double
+at(const struct bars *b, double v)
+{
+	if (v <= 0)
+		return 0;
+	return (b->log ? (log10(v) - b->lo) / (b->hi - b->lo) : v / b->hi) * SCALE;
+}
+
+/* A square for the floor, a disc for ours. */
+static void
+mark(FILE *f, const char *class, double x, double y)
+{
+	if (class[0] == 'f')
+		fprintf(f, "<rect class=\"f\" x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\"/>",
+			x - 5.5, y - 5.5);
+	else
+		fprintf(f, "<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"6\"/>", class, x, y);
+}
+
+static void
+bar(FILE *f, const struct bars *b, const char *class, unsigned int y, double v)
+{
+	const double len = at(b, v);
+
+	if (b->log) {
+		fprintf(f, "<line class=\"a\" x1=\"%d\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>",
+			LABEL, y + BAR / 2.0, LABEL + len, y + BAR / 2.0);
+		mark(f, class, LABEL + len, y + BAR / 2.0);
+	} else {
+		fprintf(f, "<rect class=\"%s\" x=\"%d\" y=\"%u\" width=\"%.1f\" height=\"%d\"/>",
+			class, LABEL, y, len, BAR);
+	}
+	fprintf(f, "<text x=\"%.1f\" y=\"%u\">", LABEL + len + (b->log ? 10 : 4), y + BAR - 3);
+	html_number(f, v);
+	fprintf(f, "</text>\n");
+}
+
+static void
+key(FILE *f, const struct bars *b, const char *class, unsigned int x, const char *name)
+{
+	if (b->log)
+		mark(f, class, x + 6, 12);
+	else
+		fprintf(f, "<rect class=\"%s\" x=\"%u\" y=\"6\" width=\"12\" height=\"12\"/>",
+			class, x);
+	fprintf(f, "<text x=\"%u\" y=\"17\">%s</text>\n", x + 17, name);
+}
+
+/* The axis; of a logarithmic one, its decades. */
+static void
+axis(FILE *f, const struct bars *b, unsigned int bottom)
+{
+	unsigned int every = 1, k;
+
+	if (b->log)
+		every += (unsigned int)(TICK * (b->hi - b->lo) / SCALE);
+	for (k = 0; k == 0 || (b->log && b->lo + k <= b->hi); k++) {
+		const double x = LABEL + (b->log ? k * SCALE / (b->hi - b->lo) : 0);
+
+		fprintf(f, "<line class=\"a\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%u\"/>\n", x,
+			HEAD - 4, x, bottom);
+		if (!b->log || k % every != 0)
+			continue;
+		fprintf(f, "<text class=\"m\" x=\"%.1f\" y=\"%u\">", x, bottom + 17);
+		html_number(f, pow(10, b->lo + k));
+		fprintf(f, "</text>\n");
+	}
+}
+
+static unsigned int
+height(const struct judged *j)
+{
+	return GAP + (j->row.p.floor_only || !html_measured(j) ? BAR : 2 * BAR + 2);
+}
+
+void
+html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *floor)
+{
+	struct bars b = {.rows = rows, .n = n};
+	unsigned int i, y = HEAD, bottom = HEAD;
+
+	if (!scale(&b))
+		return;
+	for (i = 0; i < n; i++) {
+		bottom += height(report_judged(rows[i]));
+		b.ours |= html_has_ours(report_judged(rows[i]));
+	}
+	fprintf(f,
+		"<svg class=\"b\" viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"%s%s: the "
+		"figures of the table%s\">\n",
+		WIDTH, bottom + (b.log ? FOOT : 4), floor, b.ours ? " and ours" : "",
+		b.log ? ", on a logarithmic scale" : "");
+	axis(f, &b, bottom);
+	key(f, &b, "f", LABEL, floor);
+	if (b.ours)
+		key(f, &b, "o", LABEL + 85, "ours");
+	if (b.log)
+		fprintf(f, "<text class=\"e\" x=\"%d\" y=\"17\">logarithmic scale</text>\n",
+			WIDTH - 2);
+	for (i = 0; i < n; i++) {
+		const struct judged *j = report_judged(rows[i]);
+
+		/* Between its bars. */
+		fprintf(f, "<text class=\"e\" x=\"%d\" y=\"%u\">", LABEL - 8,
+			y + (height(j) - GAP) / 2 + 5);
+		html_text(f, html_row_name(j->row.name));
+		fprintf(f, "</text>\n");
+		if (html_measured(j)) {
+			bar(f, &b, "f", y, j->row.p.floor);
+			if (!j->row.p.floor_only)
+				bar(f, &b, "o", y + BAR + 2, j->row.p.ours);
+		}
+		y += height(j);
+	}
+	fprintf(f, "</svg>\n");
+}
