@@ -208,7 +208,7 @@ send_direct(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *from, struc
 	wc->qp = qp;
 	wc->byte_len = send_len(c, w, from);
 	wc->status = BB_WC_SUCCESS;
-	wc->opcode = bb_wc_opcode_of(w->opcode);
+	wc->opcode = w->wc_opcode;
 	wc->flags = 0;
 	return true;
 }

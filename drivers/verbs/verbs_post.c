@@ -25,17 +25,18 @@ static inline void
 note(struct bb_sq *sq, uint8_t opcode, uint8_t flags, enum bb_sq_direct how, uint64_t wr_id)
 {
 	const uint64_t where = bb_sq_where(sq);
-	const uint32_t info = opcode | (uint32_t)flags << 8 | (uint32_t)how << 16;
+	const uint32_t info = flags | (uint32_t)bb_wc_opcode_of(opcode) << 8 |
+			      (uint32_t)opcode << 16 | (uint32_t)how << 24;
 	struct bb_sq_wqe *w = &sq->wqes[where >> 48 & sq->mask];
 
 	BB_STATIC_ASSERT(
-		offsetof(struct bb_sq_wqe, opcode) == offsetof(struct bb_sq_wqe, seq) + 4 &&
-			offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, seq) + 6,
+		offsetof(struct bb_sq_wqe, opcode) == offsetof(struct bb_sq_wqe, flags) + 2 &&
+			offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, flags) + 3,
 		"written together");
 	bb_sq_advance(sq, where, 1);
 	w->wr_id = wr_id;
 	w->seq = (uint32_t)where + 1;
-	memcpy(&w->opcode, &info, sizeof(info));
+	memcpy(&w->flags, &info, sizeof(info));
 }
 
 /* May a post go on? */

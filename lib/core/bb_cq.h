@@ -23,7 +23,7 @@ extern "C" {
  * Layout of the structs that inline functions read. A program built against
  * other headers than the library is refused when it creates a queue.
  */
-#define BB_LAYOUT_VERSION 7u
+#define BB_LAYOUT_VERSION 8u
 
 /** Owner of a queue: the calling thread's lcore id. */
 #define BB_LCORE_SELF UINT32_MAX
@@ -71,21 +71,6 @@ enum bb_wc_status {
 	BB_WC_RNR_RETRY_EXC_ERR,
 	BB_WC_REM_ABORT_ERR,
 	BB_WC_GENERAL_ERR,
-};
-
-/** What has completed. */
-enum bb_wc_opcode {
-	BB_WC_SEND,
-	BB_WC_RDMA_WRITE,
-	BB_WC_RDMA_READ,
-	BB_WC_CMP_SWAP,  /**< masked ones too */
-	BB_WC_FETCH_ADD, /**< masked ones too */
-	BB_WC_NOP,
-	BB_WC_RECV,          /**< of the receiver */
-	BB_WC_RECV_RDMA_IMM, /**< of the receiver of RDMA_WRITE_WITH_IMM */
-	BB_WC_LOCAL_INV,     /**< bb_post_local_inv() */
-	BB_WC_BIND_MW,       /**< bb_mw_bind(), bb_post_bind_mw() */
-	BB_WC_MKEY,          /**< bb_post_mkey_list(), bb_post_mkey_interleaved() */
 };
 
 /** Flags of a completion, or-ed. */

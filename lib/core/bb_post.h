@@ -284,38 +284,9 @@ bb_qp_ring_recv(struct bb_qp *qp)
 	bb_rq_ring(&qp->rq);
 }
 
-/** enum bb_wc_opcode of a successful send WQE opcode. */
-static inline uint8_t
-bb_wc_opcode_of(uint8_t wqe_opcode)
-{
-	switch (wqe_opcode) {
-	case BB_WQE_RDMA_WRITE:
-	case BB_WQE_RDMA_WRITE_IMM:
-		return BB_WC_RDMA_WRITE;
-	case BB_WQE_RDMA_READ:
-		return BB_WC_RDMA_READ;
-	case BB_WQE_ATOMIC_CS:
-	case BB_WQE_ATOMIC_MASKED_CS:
-		return BB_WC_CMP_SWAP;
-	case BB_WQE_ATOMIC_FA:
-	case BB_WQE_ATOMIC_MASKED_FA:
-		return BB_WC_FETCH_ADD;
-	case BB_WQE_NOP:
-		return BB_WC_NOP;
-	case BB_SQ_LOCAL_INV:
-		return BB_WC_LOCAL_INV;
-	case BB_SQ_BIND_MW:
-		return BB_WC_BIND_MW;
-	case BB_SQ_MKEY:
-		return BB_WC_MKEY;
-	default:
-		return BB_WC_SEND;
-	}
-}
-
 /**
- * Take a CQE that says no more than that a send succeeded.
- * @return 1 if @p wc was written, 0 if there is nothing to report, -1 if it is another CQE: then
+ * Take a CQE that is there and plain (bb_cqring_is_plain()).
+ * @return 1 if @p wc was written, 0 if there is nothing to report, -1 if it is of no queue: then
  * nothing has been done.
  */
 static inline int
@@ -328,28 +299,32 @@ bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 
 	BB_STATIC_ASSERT(offsetof(struct bb_wc, opcode) == offsetof(struct bb_wc, status) + 1 &&
 				 offsetof(struct bb_wc, syndrome) ==
-					 offsetof(struct bb_wc, status) + 3,
+					 offsetof(struct bb_wc, status) + 3 &&
+				 BB_WC_SUCCESS == 0,
 			 "written together");
-	/* Opcode BB_CQE_REQ and no data in the CQE: all bits 0 but the lowest two. */
-	if (bb_unlikely((cqe->op_own & 0xfc) != 0 || qp == NULL))
+	BB_STATIC_ASSERT(offsetof(struct bb_sq_wqe, wc_opcode) ==
+				 offsetof(struct bb_sq_wqe, flags) + 1,
+			 "read together");
+	if (bb_unlikely(qp == NULL))
 		return -1;
 	w = bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
-	if (!(w->flags & BB_SEND_SIGNALED))
+	memcpy(&what, &w->flags, sizeof(what));
+	if (!(what & BB_SEND_SIGNALED))
 		return 0;
 	wc->wr_id = w->wr_id;
 	wc->qp = qp;
 	wc->byte_len = bb_be32(cqe->byte_cnt);
 	/* Status, opcode, and no flags. */
-	what = BB_WC_SUCCESS | (uint32_t)bb_wc_opcode_of(w->opcode) << 8;
+	what &= 0xff00;
 	memcpy(&wc->status, &what, sizeof(what));
 	return 1;
 }
 
-/** Give back the CQEs before @p ci, of which there are some. */
+/** Give back the CQEs from @p first, the ring's next, to before @p ci, of which there are some. */
 static inline void
-bb_cq_taken(struct bb_cq *cq, uint32_t ci)
+bb_cq_taken(struct bb_cq *cq, uint32_t first, uint32_t ci)
 {
-	bb_count_add(&cq->cqes, ci - cq->ring.ci);
+	bb_count_add(&cq->cqes, ci - first);
 	cq->ring.ci = ci;
 	bb_cqring_update(&cq->ring);
 }
@@ -365,24 +340,29 @@ unsigned int bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n,
 static inline unsigned int
 bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
+	const uint32_t first = cq->ring.ci;
 	unsigned int done = 0;
-	uint32_t ci = cq->ring.ci;
+	uint32_t ci = first;
 
 	/* Nothing is called and returns: no register is saved for it. */
 	while (done < n) {
-		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
-		int got;
+		const struct bb_cqe *cqe = bb_cqring_at(&cq->ring, ci);
+		const uint8_t own = bb_cqring_own(&cq->ring, cqe, ci);
+		int got = -1;
 
-		if (cqe == NULL)
+		if (bb_likely(bb_cqring_is_plain(own))) {
+			bb_dma_rmb();
+			got = bb_cq_take(cq, cqe, &wc[done]);
+		} else if (!bb_cqring_is_there(own)) {
 			break;
-		got = bb_cq_take(cq, cqe, &wc[done]);
+		}
 		if (bb_unlikely(got < 0))
 			return bb_cq_poll_rest(cq, wc, n, done, ci);
 		done += (unsigned int)got;
 		ci++;
 	}
-	if (ci != cq->ring.ci)
-		bb_cq_taken(cq, ci);
+	if (ci != first)
+		bb_cq_taken(cq, first, ci);
 	return done;
 }
 

@@ -168,7 +168,7 @@ report_send(struct bb_qp *qp, struct bb_qp_recovery *r, struct walk *w, enum bb_
 		.wr_id = wqe->wr_id,
 		.qp = qp,
 		.status = fate == BB_WR_DONE ? BB_WC_SUCCESS : BB_WC_WR_FLUSH_ERR,
-		.opcode = bb_wc_opcode_of(wqe->opcode),
+		.opcode = wqe->wc_opcode,
 	};
 
 	report(r, &wc, fate, false);

@@ -74,10 +74,9 @@ data_len(const struct bb_cqe *cqe)
 static bool
 takes_data(const struct bb_qp *qp, const struct bb_sq_wqe *w)
 {
-	enum bb_wc_opcode opcode = bb_wc_opcode_of(w->opcode);
-
 	return qp->ctrl->init.scatter_to_cqe &&
-	       (opcode == BB_WC_RDMA_READ || opcode == BB_WC_CMP_SWAP || opcode == BB_WC_FETCH_ADD);
+	       (w->wc_opcode == BB_WC_RDMA_READ || w->wc_opcode == BB_WC_CMP_SWAP ||
+		w->wc_opcode == BB_WC_FETCH_ADD);
 }
 
 void
@@ -118,7 +117,7 @@ send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	if (wc->status == BB_WC_SUCCESS && !(w->flags & BB_SEND_SIGNALED))
 		return 0;
 	wc->wr_id = w->wr_id;
-	wc->opcode = bb_wc_opcode_of(w->opcode);
+	wc->opcode = w->wc_opcode;
 	return 1;
 }
 
@@ -243,7 +242,7 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 		datagram(cq, cqe, wc);
 	wc->opcode = opcode == BB_CQE_RESP_WR_IMM ? BB_WC_RECV_RDMA_IMM : BB_WC_RECV;
 	wc->byte_len = bb_be32(cqe->byte_cnt);
-	if (cqe->op_own & 2)
+	if (cqe->op_own & BB_CQE_SE)
 		wc->flags |= BB_WC_SOLICITED;
 	return recv_done(cq, qp, cqe, wc);
 }
@@ -251,19 +250,22 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 unsigned int
 bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done, uint32_t ci)
 {
+	const uint32_t first = cq->ring.ci;
+
 	while (done < n) {
 		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
-		int got;
+		int got = -1;
 
 		if (cqe == NULL)
 			break;
-		got = bb_cq_take(cq, cqe, &wc[done]);
+		if (bb_cqring_is_plain(cqe->op_own & 0xfe))
+			got = bb_cq_take(cq, cqe, &wc[done]);
 		if (got < 0)
 			got = bb_cq_translate(cq, cqe, &wc[done]);
 		done += (unsigned int)got;
 		ci++;
 	}
-	bb_cq_taken(cq, ci);
+	bb_cq_taken(cq, first, ci);
 	return done;
 }
 
@@ -271,11 +273,12 @@ unsigned int
 bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 {
 	unsigned int done = 0;
-	uint32_t ci;
+	uint32_t first, ci;
 
 	if (cq->progress != NULL)
 		cq->progress(cq->progress_arg);
-	ci = cq->ring.ci;
+	first = cq->ring.ci;
+	ci = first;
 	while (done < n) {
 		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
 		uint64_t time;
@@ -290,7 +293,7 @@ bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 		ts[done] = wc[done].status == BB_WC_SUCCESS ? time : 0;
 		done++;
 	}
-	if (ci != cq->ring.ci)
-		bb_cq_taken(cq, ci);
+	if (ci != first)
+		bb_cq_taken(cq, first, ci);
 	return done;
 }

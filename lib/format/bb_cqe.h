@@ -35,6 +35,9 @@ enum bb_cqe_opcode {
 /** Format bits of op_own: the title of a block of compressed CQEs (MLX5_COMPRESSED). */
 #define BB_CQE_COMPRESSED (3u << 2)
 
+/** Bit of op_own: the sender asked for a solicited event. */
+#define BB_CQE_SE 2u
+
 /** Initial op_own of every entry: invalid, owned by the device. */
 #define BB_CQE_OP_OWN_INIT 0xf1
 

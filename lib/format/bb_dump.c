@@ -396,7 +396,7 @@ bb_cqe_dump(char *buf, size_t size, const struct bb_cqe *cqe)
 		bb_text_add(&t, " imm 0x%08x", bb_be32(cqe->imm));
 	if (opcode == BB_CQE_RESP_SEND_INV)
 		bb_text_add(&t, " invalidated rkey 0x%x", bb_be32(cqe->imm));
-	if ((cqe->op_own & 2) != 0)
+	if ((cqe->op_own & BB_CQE_SE) != 0)
 		bb_text_add(&t, " solicited");
 	if ((cqe->op_own >> 2 & 3) != 0)
 		bb_text_add(&t, " data in the CQE (format %u)", cqe->op_own >> 2 & 3);

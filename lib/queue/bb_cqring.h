@@ -34,15 +34,42 @@ struct bb_cqring {
  */
 int bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbrec);
 
+/** The place of the CQE numbered @p ci. */
+static inline struct bb_cqe *
+bb_cqring_at(const struct bb_cqring *cq, uint32_t ci)
+{
+	return (struct bb_cqe *)(void *)(cq->buf + (size_t)(ci & cq->mask) * sizeof(struct bb_cqe));
+}
+
+/** op_own of the place of CQE number @p ci, its owner bit 0 where it is that of this number. */
+static inline uint8_t
+bb_cqring_own(const struct bb_cqring *cq, const struct bb_cqe *cqe, uint32_t ci)
+{
+	return bb_cqe_own_load(&cqe->op_own) ^ ((ci & cq->size) != 0);
+}
+
+/** By its bb_cqring_own(): has the device written it? */
+static inline bool
+bb_cqring_is_there(uint8_t own)
+{
+	return (own & 1) == 0 && own >> 4 != BB_CQE_INVALID;
+}
+
+/** By its bb_cqring_own(): is it there, and says no more than that a send succeeded? */
+static inline bool
+bb_cqring_is_plain(uint8_t own)
+{
+	BB_STATIC_ASSERT(BB_CQE_REQ == 0, "and no data in it: 0, too, but for the solicited bit");
+	return (own & ~BB_CQE_SE) == 0;
+}
+
 /** The CQE numbered @p ci if the device has written it, else NULL. It may be read. */
 static inline struct bb_cqe *
 bb_cqring_peek_at(const struct bb_cqring *cq, uint32_t ci)
 {
-	struct bb_cqe *cqe =
-		(struct bb_cqe *)(void *)(cq->buf + (size_t)(ci & cq->mask) * sizeof(*cqe));
-	uint8_t own = bb_cqe_own_load(&cqe->op_own);
+	struct bb_cqe *cqe = bb_cqring_at(cq, ci);
 
-	if ((own & 1) != ((ci & cq->size) != 0) || own >> 4 == BB_CQE_INVALID)
+	if (!bb_cqring_is_there(bb_cqring_own(cq, cqe, ci)))
 		return NULL;
 	bb_dma_rmb();
 	if (cqe == NULL)
@@ -61,9 +88,11 @@ bb_cqring_peek(const struct bb_cqring *cq)
 static inline void
 bb_cqring_update(struct bb_cqring *cq)
 {
+	const uint32_t ci = cq->ci;
+
 	/* The device may overwrite what is given back: our reads come first. */
 	bb_dma_rmb();
-	bb_dbrec_store(cq->dbrec, bb_be32(cq->ci & 0xffffff));
+	bb_dbrec_store(cq->dbrec, bb_be32(ci & 0xffffff));
 }
 
 /** Where in a UAR page CQs are armed (mlx5.h of libmlx5: MLX5_CQ_DOORBELL). */

@@ -80,6 +80,57 @@ enum bb_wr_opcode {
 	BB_WR_OPCODES,
 };
 
+/** What has completed. */
+enum bb_wc_opcode {
+	BB_WC_SEND,
+	BB_WC_RDMA_WRITE,
+	BB_WC_RDMA_READ,
+	BB_WC_CMP_SWAP,  /**< masked ones too */
+	BB_WC_FETCH_ADD, /**< masked ones too */
+	BB_WC_NOP,
+	BB_WC_RECV,          /**< of the receiver */
+	BB_WC_RECV_RDMA_IMM, /**< of the receiver of RDMA_WRITE_WITH_IMM */
+	BB_WC_LOCAL_INV,     /**< bb_post_local_inv() */
+	BB_WC_BIND_MW,       /**< bb_mw_bind(), bb_post_bind_mw() */
+	BB_WC_MKEY,          /**< bb_post_mkey_list(), bb_post_mkey_interleaved() */
+};
+
+/** What struct bb_sq_wqe remembers of a UMR WQE (historical opcodes of the device). */
+enum bb_sq_umr_kind {
+	BB_SQ_BIND_MW = 0x18,
+	BB_SQ_MKEY = 0x19,
+	BB_SQ_LOCAL_INV = 0x1b,
+};
+
+/** What the completion of a send says it was; @p wqe_opcode of struct bb_sq_wqe. */
+static inline uint8_t
+bb_wc_opcode_of(uint8_t wqe_opcode)
+{
+	switch (wqe_opcode) {
+	case BB_WQE_RDMA_WRITE:
+	case BB_WQE_RDMA_WRITE_IMM:
+		return BB_WC_RDMA_WRITE;
+	case BB_WQE_RDMA_READ:
+		return BB_WC_RDMA_READ;
+	case BB_WQE_ATOMIC_CS:
+	case BB_WQE_ATOMIC_MASKED_CS:
+		return BB_WC_CMP_SWAP;
+	case BB_WQE_ATOMIC_FA:
+	case BB_WQE_ATOMIC_MASKED_FA:
+		return BB_WC_FETCH_ADD;
+	case BB_WQE_NOP:
+		return BB_WC_NOP;
+	case BB_SQ_LOCAL_INV:
+		return BB_WC_LOCAL_INV;
+	case BB_SQ_BIND_MW:
+		return BB_WC_BIND_MW;
+	case BB_SQ_MKEY:
+		return BB_WC_MKEY;
+	default:
+		return BB_WC_SEND;
+	}
+}
+
 /**
  * May a QP of type @p type be given operation @p opcode with @p flags?
  * @return 0; -EINVAL man ibv_post_send says no; -ENOTSUP no device that Bluebell

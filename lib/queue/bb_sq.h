@@ -52,11 +52,11 @@ BB_STATIC_ASSERT(offsetof(struct bb_sge, lkey) == offsetof(struct bb_sge, len) +
 /** What the completion of a WQE needs, kept per first block of the WQE. */
 struct bb_sq_wqe {
 	uint64_t wr_id;
-	uint32_t seq;   /**< WQEs posted up to and including this one */
-	uint8_t opcode; /**< enum bb_wqe_opcode */
-	uint8_t flags;  /**< enum bb_send_flags as the caller gave them */
-	uint8_t direct; /**< enum bb_sq_direct */
-	uint8_t pad;
+	uint32_t seq;      /**< WQEs posted up to and including this one */
+	uint8_t flags;     /**< enum bb_send_flags as the caller gave them */
+	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode): a post has it as a constant */
+	uint8_t opcode;    /**< enum bb_wqe_opcode, or enum bb_sq_umr_kind */
+	uint8_t direct;    /**< enum bb_sq_direct */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 
@@ -331,15 +331,16 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
 	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE |
 				     BB_SEND_SMALL_FENCE);
-	uint64_t info, head, tail;
+	uint64_t head, tail;
+	uint32_t info;
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "stores of several fields at once are written for little-endian hosts"
 #endif
 	/* Few stores, and those to one line together: it is they that a post waits for. */
-	head = (uint64_t)bb_be16((uint16_t)pi) << 8 | sq->qpn_be |
+	head = bb_be64((uint64_t)pi << 40) | sq->qpn_be |
 	       ((uint64_t)ds << 56 | (uint64_t)opcode << 24);
-	info = seq | (uint64_t)opcode << 32 | (uint64_t)(uint8_t)flags << 40;
+	info = (uint8_t)flags | (uint32_t)bb_wc_opcode_of(opcode) << 8 | (uint32_t)opcode << 16;
 	/* A queue without a signalled WQE in it could never be found empty again. */
 	if ((flags & BB_SEND_SIGNALED) != 0) {
 		fm_ce_se |= BB_WQE_CE_CQE;
@@ -347,12 +348,13 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	} else if (seq == sq->sig_seq) {
 		fm_ce_se |= BB_WQE_CE_CQE;
 		sq->sig_seq = seq + sq->sig_every;
-		info |= (uint64_t)sq->sig_flags << 40;
+		info |= sq->sig_flags;
 	}
 	sq->last = ctrl;
 	bb_sq_advance(sq, where, bb_wqe_blocks(ds));
 	w->wr_id = wr_id;
-	memcpy(&w->seq, &info, sizeof(info));
+	w->seq = seq;
+	memcpy(&w->flags, &info, sizeof(info));
 	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
 	memcpy(ctrl, &head, sizeof(head));
 	memcpy(ctrl + 8, &tail, sizeof(tail));

@@ -18,13 +18,6 @@
 extern "C" {
 #endif
 
-/** What struct bb_sq_wqe remembers of a UMR WQE (historical opcodes of the device). */
-enum bb_sq_umr_kind {
-	BB_SQ_BIND_MW = 0x18,
-	BB_SQ_MKEY = 0x19,
-	BB_SQ_LOCAL_INV = 0x1b,
-};
-
 /** Most pieces of a list that a WQE has room for: they are padded to whole blocks. */
 #define BB_UMR_MAX_PIECES 52u
 /** Most blocks of an interleaved layout: one place goes to the pattern's head. */

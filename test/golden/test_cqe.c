@@ -134,7 +134,7 @@ umr_opcode_of(const struct vec *v, const struct bb_cqe *cqe, const struct vec *c
 			 bb_be32(cqe->sop_qpn) >> 24, ctrl[3]);
 	w = bb_sq_complete(&sq, bb_be16(cqe->wqe_counter));
 	assert_int_equal(w->wr_id, 1);
-	switch (bb_wc_opcode_of(w->opcode)) {
+	switch (w->wc_opcode) {
 	case BB_WC_LOCAL_INV:
 		return "LOCAL_INV";
 	case BB_WC_BIND_MW:
