@@ -112,7 +112,9 @@ struct pair {
 	struct tail floor_tail, ours_tail;
 	unsigned int pairs;  /* that the medians are of */
 	unsigned int thrown; /* pairs thrown away as L moved */
-	bool floor_only;     /* there is nothing of ours beside it */
+	double shared;   /* part of the time that other work had of its CPUs; 0: nothing to speak of
+			  */
+	bool floor_only; /* there is nothing of ours beside it */
 	bool valid;
 };
 void measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,

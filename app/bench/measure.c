@@ -13,6 +13,8 @@
 #include <time.h>
 
 #include "bench.h"
+#include "remote.h"
+#include "shared.h"
 
 #define L_MOVED 0.20 /* a cross-core pair is thrown away beyond this */
 
@@ -233,6 +235,37 @@ measure_l(void)
 	return median(v, L_ROUNDS);
 }
 
+/* Of a row: when its measurements began, and what was lost until then. */
+struct began {
+	struct shared_time lost;
+	uint64_t tsc;
+};
+
+static void
+lost_now(struct shared_time *lost)
+{
+	const unsigned int cpus[] = {cpu_self, cpu_peer};
+
+	shared_now(remote_pid(), cpus, have_peer_cpu() ? 2 : 1, lost);
+}
+
+static void
+row_begin(struct began *b)
+{
+	lost_now(&b->lost);
+	b->tsc = tsc();
+}
+
+static double
+row_shared(const struct began *b)
+{
+	const uint64_t ns = (uint64_t)ns_since(b->tsc);
+	struct shared_time lost;
+
+	lost_now(&lost);
+	return shared_part(&b->lost, &lost, ns);
+}
+
 static void
 pair_finish(struct pair *p, double *f, double *o, double *r, unsigned int n)
 {
@@ -249,6 +282,7 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 {
 	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
 	unsigned int i, n = 0;
+	struct began began;
 
 	*p = (struct pair){.valid = false};
 	if (bench_stopped())
@@ -256,6 +290,7 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 	/* Caches, page tables and branch predictors get one run to settle. */
 	floor(floor_arg);
 	ours(ours_arg);
+	row_begin(&began);
 	for (i = 0; i < opts.repeat; i++) {
 		f[n] = floor(floor_arg);
 		o[n] = ours(ours_arg);
@@ -264,6 +299,7 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 		r[n] = o[n] / f[n];
 		n++;
 	}
+	p->shared = row_shared(&began);
 	pair_finish(p, f, o, r, n);
 }
 
@@ -305,6 +341,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	double fl[BENCH_MAX_REPEAT], ol[BENCH_MAX_REPEAT];
 	static struct hist floor_one, ours_one, floor_all, ours_all;
 	unsigned int n = 0, tries;
+	struct began began;
 
 	*p = (struct pair){.floor_only = ours == NULL};
 	if (bench_stopped())
@@ -315,6 +352,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	floor(floor_arg);
 	if (ours != NULL)
 		ours(ours_arg);
+	row_begin(&began);
 	for (tries = 0; n < opts.repeat && tries < 3 * opts.repeat; tries++) {
 		lb[n] = measure_l();
 		f[n] = run_side(floor, floor_arg, &floor_one);
@@ -335,6 +373,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 		ol[n] = 2 * o[n] / (lb[n] + la[n]);
 		n++;
 	}
+	p->shared = row_shared(&began);
 	pair_finish(p, f, o, r, n);
 	tail_of(&floor_all, &p->floor_tail);
 	tail_of(&ours_all, &p->ours_tail);

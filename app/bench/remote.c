@@ -30,6 +30,12 @@ static struct {
 	int sock, mem;
 } remote = {.sock = -1, .mem = -1};
 
+pid_t
+remote_pid(void)
+{
+	return remote.pid;
+}
+
 static int
 make_shared(void)
 {

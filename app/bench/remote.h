@@ -9,6 +9,8 @@
 #ifndef REMOTE_H
 #define REMOTE_H
 
+#include <sys/types.h>
+
 #include "bb_qp.h"
 #include "bench.h"
 
@@ -73,6 +75,8 @@ int remote_stop(struct remote_msg *msg);
 /* Has it ended by itself? To be asked now and then by who waits for its work. */
 bool remote_gone(void);
 void remote_end(void);
+/* 0: it does not run. */
+pid_t remote_pid(void);
 
 /*
  * To be asked when there is nothing to do: nothing came for REMOTE_SECONDS, or the

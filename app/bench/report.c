@@ -112,6 +112,16 @@ judge(unsigned int i)
 	const bool by_ratio = row->goal == GOAL_AT_MOST || row->goal == GOAL_AT_LEAST;
 
 	rows[i].verdict = verdict(row, row->p.ratio);
+	if (row->p.shared > 0) {
+		/* Medians of a CPU that is somebody else's half the time are nobody's figures. */
+		if (row->goal != GOAL_NONE)
+			rows[i].verdict = "not judged";
+		snprintf(rows[i].why, sizeof(rows[i].why),
+			 "shared CPUs: its threads waited %.0f %% of the time for other work: no "
+			 "ratio",
+			 row->p.shared < 1 ? 100 * row->p.shared : 100);
+		return;
+	}
 	if (row->p.floor_only) {
 		if (row->limit_by != LIMIT_NONE && (above || below))
 			snprintf(rows[i].why, sizeof(rows[i].why),
@@ -333,7 +343,7 @@ report_csv(const char *path)
 
 	if (f == NULL)
 		return -EIO;
-	fprintf(f, "case,unit,floor,ours,ratio,goal,target,verdict,l_before,l_after,thrown");
+	fprintf(f, "case,unit,floor,ours,ratio,goal,target,verdict,l_before,l_after,thrown,shared");
 	for (i = 0; i < 2 * BENCH_QUANTILES; i++)
 		fprintf(f, ",%s_%s", i < BENCH_QUANTILES ? "floor" : "ours",
 			bench_quantiles[i % BENCH_QUANTILES].key);
@@ -356,8 +366,8 @@ report_csv(const char *path)
 			fprintf(f, "%.6g,", r->p.ours);
 		if (rows[i].ratio > 0)
 			fprintf(f, "%.6g", rows[i].ratio);
-		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u", goal[r->goal], r->target, rows[i].verdict,
-			r->p.l_before, r->p.l_after, r->p.thrown);
+		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u,%.3g", goal[r->goal], r->target,
+			rows[i].verdict, r->p.l_before, r->p.l_after, r->p.thrown, r->p.shared);
 		csv_tail(f, &r->p.floor_tail);
 		csv_tail(f, &r->p.ours_tail);
 		fprintf(f, "\n");
@@ -393,8 +403,9 @@ report_json(const char *path)
 		else
 			fprintf(f, "null, ");
 		fprintf(f, "\"target\": %.6g, \"verdict\": \"%s\", ", r->target, rows[i].verdict);
-		fprintf(f, "\"l_before\": %.6g, \"l_after\": %.6g, \"thrown\": %u, ", r->p.l_before,
-			r->p.l_after, r->p.thrown);
+		fprintf(f,
+			"\"l_before\": %.6g, \"l_after\": %.6g, \"thrown\": %u, \"shared\": %.3g, ",
+			r->p.l_before, r->p.l_after, r->p.thrown, r->p.shared);
 		json_tail(f, "floor", &r->p.floor_tail);
 		json_tail(f, "ours", &r->p.ours_tail);
 		fprintf(f, "\"why\": \"%s\", \"note\": \"%s\"}", rows[i].why, r->note);

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* How bench tells that other work had its CPUs: the texts of /proc, the rule, and a real thread. */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include "shared.h"
+
+#define MS 1000000u
+
+static const char stat_text[] = "cpu  1 2 3 4 5 6 7 99 9 10\n"
+				"cpu1 1 2 3 4 5 6 7 25 9 10\n"
+				"cpu10 1 2 3 4 5 6 7 40 9 10\n"
+				"cpu2 1 2 3\n"
+				"intr 88 cpu3 1 1 1 1 1 1 1 1\n";
+
+static void
+test_texts(void **state)
+{
+	struct shared_time t = {5, 7};
+
+	(void)state;
+	assert_true(shared_add_thread("106399 2077460 2\n", &t));
+	assert_int_equal(t.waited, 2077465);
+	assert_true(shared_add_cpu(stat_text, 10, 100, &t));
+	assert_int_equal(t.stolen, 7 + 400 * (uint64_t)MS);
+	assert_true(shared_add_cpu(stat_text, 1, 1000, &t));
+	assert_int_equal(t.stolen, 7 + 425 * (uint64_t)MS);
+	/* None such; cut off; a word within a line; no text; no unit. */
+	assert_false(shared_add_cpu(stat_text, 0, 100, &t));
+	assert_false(shared_add_cpu(stat_text, 2, 100, &t));
+	assert_false(shared_add_cpu(stat_text, 3, 100, &t));
+	assert_false(shared_add_cpu("", 1, 100, &t));
+	assert_false(shared_add_cpu(stat_text, 1, 0, &t));
+	assert_false(shared_add_thread("106399\n", &t));
+	assert_false(shared_add_thread("", &t));
+	assert_int_equal(t.waited, 2077465);
+	assert_int_equal(t.stolen, 7 + 425 * (uint64_t)MS);
+}
+
+static void
+test_rule(void **state)
+{
+	const struct shared_time zero = {0, 0};
+	struct shared_time t;
+
+	(void)state;
+	/* A twentieth of a second. */
+	t = (struct shared_time){.waited = 49 * MS};
+	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0, 0);
+	t.waited = 50 * MS;
+	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0.05, 1e-9);
+	/* Both together. */
+	t = (struct shared_time){.waited = 30 * MS, .stolen = 30 * MS};
+	assert_float_equal(shared_part(&zero, &t, 1000 * MS), 0.06, 1e-9);
+	/* Of a short row too little to tell. */
+	t = (struct shared_time){.waited = 10 * MS - 1};
+	assert_float_equal(shared_part(&zero, &t, 20 * MS), 0, 0);
+	t.waited++;
+	assert_float_equal(shared_part(&zero, &t, 20 * MS), 0.5, 1e-9);
+	/* A thread that ended took what it had waited along. */
+	assert_float_equal(shared_part(&t, &zero, 20 * MS), 0, 0);
+}
+
+static uint64_t
+now_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000 * MS + (uint64_t)ts.tv_nsec;
+}
+
+static void *
+spin(void *stop)
+{
+	while (!__atomic_load_n((bool *)stop, __ATOMIC_ACQUIRE))
+		;
+	return NULL;
+}
+
+/* Two threads on one CPU wait for each other, and that is seen. */
+static void
+test_two_on_one(void **state)
+{
+	const unsigned int cpu = (unsigned int)sched_getcpu();
+	struct shared_time before, after;
+	bool stop = false;
+	cpu_set_t old, one;
+	pthread_t thread;
+	uint64_t t;
+
+	(void)state;
+	assert_int_equal(pthread_getaffinity_np(pthread_self(), sizeof(old), &old), 0);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_int_equal(pthread_setaffinity_np(pthread_self(), sizeof(one), &one), 0);
+	shared_now(0, &cpu, 1, &before);
+	if (before.waited == 0) /* not counted by this kernel, else a thread has always waited */
+		skip();
+	assert_int_equal(pthread_create(&thread, NULL, spin, &stop), 0);
+	t = now_ns(CLOCK_MONOTONIC);
+	while (now_ns(CLOCK_MONOTONIC) - t < 300 * MS)
+		;
+	shared_now(0, &cpu, 1, &after);
+	t = now_ns(CLOCK_MONOTONIC) - t;
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	pthread_setaffinity_np(pthread_self(), sizeof(old), &old);
+	/* The one or the other waited nearly all the time. */
+	assert_true(shared_part(&before, &after, t) > 0.5);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_texts),
+		cmocka_unit_test(test_rule),
+		cmocka_unit_test(test_two_on_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
