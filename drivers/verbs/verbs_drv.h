@@ -136,7 +136,8 @@ struct verbs_qp {
 	bool failed;        /* ERR: what comes is flushed */
 	bool refused;       /* the provider said no: nothing is given to it any more */
 	bool open;          /* ibv_wr_start() was called: see verbs_post.c */
-	uint32_t given;     /* seq of the last request the provider was given */
+	uint32_t opened;    /* low half of rung_seq at that time */
+	uint32_t given;     /* seq of the last request the provider was given; not while open */
 	uint32_t done;      /* seq of the last of them that has completed */
 	uint32_t own_head;  /* of own[], as of a ring of own_mask + 1 */
 	uint32_t own_tail;
@@ -284,9 +285,8 @@ verbs_qp_type(enum bb_qp_type type)
 /* bb_sq.post of a QP that has extended post and a thread domain. */
 int verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 	       uint64_t raddr, uint64_t keys);
-/* bb_sq.write of it. */
-void verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
-		 const struct bb_sge *piece);
+/* bb_sq.write of it; bb_sq.piece is the provider's. */
+void verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id, uint64_t where);
 /* bb_sq.ring of it: give what was posted to the provider. */
 void verbs_sq_ring(struct bb_sq *sq);
 /* Forget what was posted and not rung, as the QP is to go: true if anything was begun. */

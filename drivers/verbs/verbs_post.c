@@ -20,23 +20,25 @@
 
 #define WRITE (BB_WQE_RDMA_WRITE | BB_SQ_RADDR)
 
-/* Take the next block and write down what its completion needs. */
+/* Take the next block, at @where, and write down what its completion needs. */
 static inline void
-note(struct bb_sq *sq, uint8_t opcode, uint8_t flags, enum bb_sq_direct how, uint64_t wr_id)
+note(struct bb_sq *sq, uint64_t where, uint8_t opcode, uint8_t flags, enum bb_sq_direct how,
+     uint64_t wr_id)
 {
-	const uint64_t where = bb_sq_where(sq);
 	const uint32_t info = flags | (uint32_t)bb_wc_opcode_of(opcode) << 8 |
 			      (uint32_t)opcode << 16 | (uint32_t)how << 24;
-	struct bb_sq_wqe *w = &sq->wqes[where >> 48 & sq->mask];
+	struct bb_sq_wqe *w;
 
 	BB_STATIC_ASSERT(
 		offsetof(struct bb_sq_wqe, opcode) == offsetof(struct bb_sq_wqe, flags) + 2 &&
 			offsetof(struct bb_sq_wqe, direct) == offsetof(struct bb_sq_wqe, flags) + 3,
 		"written together");
+	/* In this order, and with seq loaded again, gcc needs the fewest registers. */
 	bb_sq_advance(sq, where, 1);
+	w = &sq->wqes[where >> 48 & sq->mask];
 	w->wr_id = wr_id;
-	w->seq = (uint32_t)where + 1;
 	memcpy(&w->flags, &info, sizeof(info));
+	w->seq = sq->seq;
 }
 
 /* May a post go on? */
@@ -58,8 +60,12 @@ begin(struct bb_sq *sq)
 	if (bb_sq_outstanding(sq) >= sq->depth || !sq->enabled || sq->fence ||
 	    sq->built != BB_SQ_NONE || q->refused || !bb_queue_check_owner(sq->owner))
 		return false;
-	if (!q->open)
+	if (!q->open) {
+		q->opened = (uint32_t)sq->rung_seq;
 		ibv_wr_start(q->ex);
+	}
+	sq->ex = q->ex;
+	sq->piece = q->ex->wr_set_sge;
 	/* Of all that verbs_write() takes; who sets others puts these back, or ends this. */
 	q->ex->wr_flags = IBV_SEND_SIGNALED;
 	q->open = true;
@@ -91,9 +97,9 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 		ex->wr_flags |= IBV_SEND_SIGNALED;
 		flags |= due ? sq->sig_flags : 0;
 		sq->sig_seq = sq->seq + 1 + sq->sig_every;
-		note(sq, (uint8_t)opcode, flags, BB_SQ_DIRECT, wr_id);
+		note(sq, bb_sq_where(sq), (uint8_t)opcode, flags, BB_SQ_DIRECT, wr_id);
 	} else {
-		note(sq, (uint8_t)opcode, 0, BB_SQ_DIRECT_SILENT, wr_id);
+		note(sq, bb_sq_where(sq), (uint8_t)opcode, 0, BB_SQ_DIRECT_SILENT, wr_id);
 	}
 	switch (opcode) {
 	case BB_WQE_RDMA_WRITE:
@@ -121,17 +127,17 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 }
 
 void
-verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
-	    const struct bb_sge *piece)
+verbs_write(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id, uint64_t where)
 {
-	const struct verbs_qp *q = sq->driver;
-	struct ibv_qp_ex *ex = q->ex;
+	const struct verbs_qp *q;
+	struct ibv_qp_ex *ex;
 
+	note(sq, where, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
+	q = sq->driver;
+	ex = sq->ex;
 	/* Its flags stand there: see begin(). */
-	ex->wr_id = q->wr_told | sq->pi;
-	note(sq, BB_WQE_RDMA_WRITE, BB_SEND_SIGNALED, BB_SQ_DIRECT, wr_id);
+	ex->wr_id = q->wr_told | where >> 48;
 	ibv_wr_rdma_write(ex, rkey, raddr);
-	ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);
 }
 
 int
@@ -143,34 +149,30 @@ verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	/* The first since something stood in the way. */
 	if (!begin(sq))
 		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
-	verbs_write(sq, (uint32_t)keys, raddr, wr_id, piece);
+	verbs_write(sq, (uint32_t)keys, raddr, wr_id, bb_sq_where(sq));
+	ibv_wr_set_sge(sq->ex, piece->lkey, piece->addr, piece->len);
 	return 1;
 }
 
 void
 verbs_sq_ring(struct bb_sq *sq)
 {
-	struct verbs_qp *q = sq->driver;
-	uint32_t seq = sq->seq;
 	int err;
 
 	/* Nothing was posted, WQEs were, or the count is about to wrap. */
-	if (bb_unlikely(seq <= (uint32_t)sq->rung_seq || sq->built != BB_SQ_NONE ||
+	if (bb_unlikely(sq->seq <= (uint32_t)sq->rung_seq || sq->built != BB_SQ_NONE ||
 			!bb_queue_check_owner(sq->owner))) {
 		verbs_sq_give(sq);
 		return;
 	}
-	err = ibv_wr_complete(q->ex);
+	err = ibv_wr_complete(sq->ex);
 	if (bb_unlikely(err != 0)) {
 		verbs_sq_refused(sq, err);
 		return;
 	}
-	/* Loaded again: registers kept over the call cost more. */
-	q = sq->driver;
-	seq = sq->seq;
-	__atomic_store_n(&q->given, seq, __ATOMIC_RELAXED);
-	bb_sq_rung_to(sq, seq);
-	ibv_wr_start(q->ex);
+	/* Loaded again: registers kept over the call cost more. verbs_sq_give() will set given. */
+	bb_sq_rung_to(sq, sq->seq);
+	ibv_wr_start(sq->ex);
 }
 
 bool

@@ -539,8 +539,14 @@ hand_over(struct bb_sq *sq, int err)
 	const uint16_t end = (uint16_t)sq->pi;
 	const uint16_t built = sq->built != BB_SQ_NONE ? (uint16_t)sq->built : end;
 	uint16_t idx = first_of(sq, q);
-	struct batch b = {.open = q->open, .from = idx, .given = q->given};
+	struct batch b = {.open = q->open, .from = idx};
 
+	/* Doorbells of verbs_sq_ring() have been since, which hand over nothing but requests. */
+	if (q->open && q->opened != (uint32_t)sq->rung_seq) {
+		q->opened = (uint32_t)sq->rung_seq;
+		__atomic_store_n(&q->given, q->opened, __ATOMIC_RELAXED);
+	}
+	b.given = q->given;
 	if (bb_sq_rung(sq) == 0)
 		return;
 	q->head = end;

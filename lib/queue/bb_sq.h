@@ -49,6 +49,8 @@ struct bb_sge {
 BB_STATIC_ASSERT(offsetof(struct bb_sge, lkey) == offsetof(struct bb_sge, len) + 4,
 		 "read together by bb_sq_fill_data()");
 
+struct ibv_qp_ex; /* of libibverbs, and the provider's: nothing here looks into it */
+
 /** What the completion of a WQE needs, kept per first block of the WQE. */
 struct bb_sq_wqe {
 	uint64_t wr_id;
@@ -97,9 +99,17 @@ struct bb_sq {
 	uint16_t max_inline; /**< bytes */
 	uint16_t rd_limit;   /**< of BB_SQ_RD */
 	/* Line 1: once per doorbell. */
-	uint32_t *dbrec;     /**< send doorbell record; NULL: see ring */
-	uint8_t *reg;        /**< doorbell register of the owner's UAR */
-	uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
+	uint32_t *dbrec; /**< send doorbell record; NULL: see ring */
+	union {
+		uint8_t *reg; /**< doorbell register of the owner's UAR */
+		/** Without dbrec: what piece takes, once write may be called. */
+		struct ibv_qp_ex *ex;
+	};
+	union {
+		uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
+		/** Without dbrec: tells the provider the piece of what write has begun. */
+		void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
+	};
 	uint64_t rung_seq;   /**< WQEs handed over since reset; seq in the low half */
 	uint16_t bf_size;    /**< bytes of one register half; 0: no BlueFlame UAR */
 	uint16_t own_offset; /**< bf_offset of a register that no other queue uses */
@@ -134,10 +144,11 @@ struct bb_sq {
 	uint32_t built;        /**< the first WQE in the ring since the doorbell, or BB_SQ_NONE */
 	/**
 	 * A signalled RDMA_WRITE of one piece while direct_limit lets it through: a driver with a
-	 * post of its own takes it, and cannot refuse.
+	 * post of its own takes it, and cannot refuse. Its piece follows, by piece: neither then
+	 * keeps the other's arguments over a call. @p where bb_sq_where()
 	 */
 	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
-		      const struct bb_sge *piece);
+		      uint64_t where);
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sq, carry) == offsetof(struct bb_sq, seq) + 4 &&
 			 offsetof(struct bb_sq, pi) == offsetof(struct bb_sq, seq) + 6 &&
@@ -185,9 +196,9 @@ struct bb_sq_conf {
 	/** As of struct bb_sq; NULL: bb_sq_post_slow(). */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-	/** As of struct bb_sq. */
+	/** As of struct bb_sq; @ref post sets ex and piece before it lets one through. */
 	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
-		      const struct bb_sge *piece);
+		      uint64_t where);
 	void *driver;
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
 	/**
@@ -484,13 +495,15 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 				       flags);
 	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
 		/* A copy: a piece whose address is given away must be written to memory. */
-		const struct bb_sge piece = *sge;
+		struct bb_sge piece;
 
 		if (opcode == BB_WQE_RDMA_WRITE && flags == BB_SEND_SIGNALED &&
 		    bb_sq_has_room_in(sq, sq->direct_limit)) {
-			sq->write(sq, rkey, raddr, wr_id, &piece);
+			sq->write(sq, rkey, raddr, wr_id, bb_sq_where(sq));
+			sq->piece(sq->ex, sge->lkey, sge->addr, sge->len);
 			return 1;
 		}
+		piece = *sge;
 		return sq->post(sq, BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0), flags),
 				wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
 	}

@@ -111,6 +111,46 @@ test_mixed(void **state)
 	fixture_free(&f);
 }
 
+/* NOPs wait for all doorbells of the short way, and for none of what they do not stand behind. */
+static void
+test_behind(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[8];
+	uint64_t i, round;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	for (round = 0; round < 3; round++) {
+		null_dev.hold = true;
+		for (i = 0; i < 3; i++) {
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+			bb_qp_ring(f.qp);
+		}
+		for (; i < 5; i++) {
+			assert_int_equal(bb_post_nop(f.qp, i, SIG), 1);
+			bb_qp_ring(f.qp);
+		}
+		assert_int_equal(bb_cq_poll(f.cq, wc, 8), 0);
+		null_release();
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+		bb_qp_ring(f.qp);
+		/* The last one is held, and nothing else. */
+		take(&f, wc, 5);
+		for (i = 0; i < 5; i++) {
+			assert_int_equal(wc[i].wr_id, i);
+			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+		}
+		null_dev.hold = false;
+		null_release();
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].wr_id, 5);
+	}
+	fixture_free(&f);
+}
+
 /* Whatever is in front of a WRITE of the short way: its flags are its own. */
 static void
 test_flags(void **state)
@@ -359,7 +399,10 @@ test_refused(void **state)
 	fixture_free(&f);
 }
 
-/* The provider takes none of a doorbell in which nothing is a WQE, nor after one that was. */
+/*
+ * The provider takes none of a doorbell in which nothing is a WQE, behind one without and with,
+ * and behind a NOP. All before is known to have completed: nothing is asked.
+ */
 static void
 test_refused_direct(void **state)
 {
@@ -369,16 +412,18 @@ test_refused_direct(void **state)
 	uint64_t i, round;
 
 	(void)state;
-	for (round = 0; round < 2; round++) {
+	for (round = 0; round < 3; round++) {
 		make(&f, BB_QPT_RC, false, 0);
 		sge = piece(&f, FROM, 8);
 		two[0] = sge;
 		two[1] = sge;
 		for (i = 0; i < 5; i++)
 			one(&f,
-			    round != 0 && i == 4 ? bb_post_write(f.qp, i, two, 2, TO, 1, SIG)
+			    round == 1 && i == 4 ? bb_post_write(f.qp, i, two, 2, TO, 1, SIG)
 						 : bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG),
 			    i, BB_WC_RDMA_WRITE);
+		if (round == 2)
+			one(&f, bb_post_nop(f.qp, 5, SIG), 5, BB_WC_NOP);
 		bb_qp_ring(f.qp);
 		null_dev.bad_wr = 2;
 		for (i = 10; i < 13; i++)
@@ -391,6 +436,7 @@ test_refused_direct(void **state)
 					 i == 0 ? BB_WC_LOC_QP_OP_ERR : BB_WC_WR_FLUSH_ERR);
 		}
 		assert_int_equal(null_dev.wr_ex, 5);
+		assert_int_equal(null_dev.wr_plain, 0);
 		fixture_free(&f);
 		teardown(state);
 		setup(state);
@@ -470,8 +516,10 @@ test_wrap(void **state)
 		take(&f, wc, 5);
 		assert_int_equal(wc[4].wr_id, 4);
 		assert_true(f.qp->sq.rung_seq == (UINT64_C(1) << 32) + 8 - ahead);
-		assert_int_equal(q->given, 8 - ahead);
 		assert_int_equal(f.qp->sq.doorbells, 4);
+		/* It is caught up with when somebody is to wait for it. */
+		one(&f, bb_post_nop(f.qp, 9, SIG), 9, BB_WC_NOP);
+		assert_int_equal(q->given, 8 - ahead);
 		fixture_free(&f);
 		teardown(state);
 		setup(state);
@@ -484,6 +532,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_doorbell, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_mixed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_flags, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_room, setup, teardown),
