@@ -13,17 +13,18 @@
 
 static const struct {
 	const char *name, *option;
-	const char *value, *example;
+	const char *value, *unit, *example;
 	double most; /* of the number that it begins with */
 	char then;   /* the character between it and another one, or NUL */
 	bool whole;
 } kinds[FAULTS] = {
-	{"drop", "tx_drop", PERCENT, "1", 100, '\0', false},
-	{"duplicate", "tx_dup", PERCENT, "1", 100, '\0', false},
-	{"reorder", "tx_reorder", PERCENT, "1", 100, '\0', false},
-	{"corrupt", "tx_corrupt", PERCENT, "0.1", 100, '\0', false},
-	{"delay", "tx_delay", "microseconds, up to 1000000", "50", 1e6, '\0', true},
-	{"stall", "tx_stall", "PERCENT:MILLISECONDS, up to 100:3600000", "1:20", 100, ':', false},
+	{"drop", "tx_drop", PERCENT, " %", "1", 100, '\0', false},
+	{"duplicate", "tx_dup", PERCENT, " %", "1", 100, '\0', false},
+	{"reorder", "tx_reorder", PERCENT, " %", "1", 100, '\0', false},
+	{"corrupt", "tx_corrupt", PERCENT, " %", "0.1", 100, '\0', false},
+	{"delay", "tx_delay", "microseconds, up to 1000000", " us", "50", 1e6, '\0', true},
+	{"stall", "tx_stall", "PERCENT:MILLISECONDS, up to 100:3600000", " (%:ms)", "1:20", 100,
+	 ':', false},
 };
 
 /* The digits at @s, with a point unless @whole; behind them. NULL: there are none, or too many. */
@@ -105,6 +106,46 @@ reopen(struct session *s, const char *spec)
 	return -1;
 }
 
+/* As it is set by fault, or came with --device, "-" if neither. */
+static void
+value_now(const struct session *s, unsigned int kind, char *text, size_t size)
+{
+	char key[24];
+	const char *own;
+
+	snprintf(key, sizeof(key), ",%s=", kinds[kind].option);
+	own = strstr(s->device, key);
+	if (s->faults[kind][0] != '\0')
+		snprintf(text, size, "%s%s", s->faults[kind], kinds[kind].unit);
+	else if (own != NULL)
+		snprintf(text, size, "%.*s%s", (int)strcspn(own + strlen(key), ","),
+			 own + strlen(key), kinds[kind].unit);
+	else
+		snprintf(text, size, "-");
+}
+
+/* What is set, and what can be. */
+static void
+show(const struct session *s)
+{
+	unsigned int i;
+
+	printf("device %s\n%-10s %-12s %-40s %s\n", s->set.device, "fault", "now", "value",
+	       "what it does");
+	for (i = 0; i < FAULTS; i++) {
+		char now[FAULT_VALUE + 8];
+
+		value_now(s, i, now, sizeof(now));
+		printf("%-10s %-12s %-40s %s\n", kinds[i].name, now, kinds[i].value,
+		       fault_args[i].help);
+	}
+	printf("Set one with fault KIND VALUE, as fault %s %s; fault none ends those. The device\n"
+	       "is opened anew for it, so nothing may run. What was lost and came twice: show errors.\n",
+	       kinds[0].name, kinds[0].example);
+	if (!s->t.attr.software)
+		printf("This device has none of them: only the software device has.\n");
+}
+
 void
 fault_run(struct session *s, unsigned int argc, char **argv)
 {
@@ -112,7 +153,7 @@ fault_run(struct session *s, unsigned int argc, char **argv)
 	unsigned int i;
 
 	if (argc == 1) {
-		printf("device %s\n", s->set.device);
+		show(s);
 		return;
 	}
 	if (s->run.running) {

@@ -199,6 +199,13 @@ class Prompt(AppTest):
                            'fault stall 1', 'fault', 'fault melt 1'], rc=1)
         self.assertEqual([r['ok'] for r in res.json['rows']], [True, True])
         self.assertIn('device soft0,wire=1,tx_drop=2,tx_dup=5\n', res.out)
+        # What is set, and what can be.
+        self.assertRegex(res.out, r'\ndrop +2 % +a percentage up to 100 +PERCENT of packets are lost\n')
+        self.assertRegex(res.out, r'\nduplicate +5 % ')
+        self.assertEqual(len(re.findall(r'\nduplicate +- ', res.out)), 1)  # behind none
+        for kind in ('reorder', 'corrupt', 'delay', 'stall'):
+            self.assertEqual(len(re.findall(r'\n%s +- ' % kind, res.out)), 2, kind)
+        self.assertIn('fault none ends those', res.out)
         lost = [int(n) for n in re.findall(r'out of sequence (\d+)', res.out)]
         twice = [int(n) for n in re.findall(r', duplicate (\d+)\n', res.out)]
         self.assertGreater(lost[0], 0)
