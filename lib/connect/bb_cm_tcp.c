@@ -23,7 +23,9 @@
 
 /* Connections taken from a listener in one poll. */
 #define ACCEPT_BATCH 16
-#define BACKLOG      4096
+/* Messages of a connection in one poll: more than are ever due, and a flood does not hold it up. */
+#define HEAR_BATCH 8
+#define BACKLOG    4096
 /* A half-open connection may be closed in favour of a new one when it is so old. */
 #define EVICT_MS 250
 /* A peer whose machine died: keep-alive after 10 s, three of them 5 s apart. */
@@ -287,6 +289,7 @@ static void
 conn_ready(struct bb_cm_io *io, uint32_t events)
 {
 	struct bb_conn *c = (struct bb_conn *)io;
+	unsigned int i;
 
 	/* It may have gone in this batch, or wait for the application to take an event. */
 	if (c->fd < 0 || !bb_cm_can_hear(c))
@@ -298,8 +301,9 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 	}
 	if (c->tx != NULL && (events & EPOLLOUT) != 0)
 		send_rest(c);
-	while (c->fd >= 0 && bb_cm_can_hear(c) && read_message(c) == 1)
-		;
+	for (i = 0; i < HEAR_BATCH && c->fd >= 0 && bb_cm_can_hear(c); i++)
+		if (read_message(c) != 1)
+			return;
 }
 
 /* ---- Listen, connect */

@@ -5,10 +5,11 @@
  * A listener and all that can come in at it: requests cut at every byte, damaged ones, ones of
  * another version, a thousand that say nothing. It stays bounded, and serves others meanwhile.
  */
+#include <pthread.h>
 #include <sys/resource.h>
 
 #include "../fakes/bare_eal.h"
-#include "bb_cm_msg.h"
+#include "bb_cm_priv.h"
 #include "connect_env.h"
 
 #define HALF_OPEN 256
@@ -201,9 +202,9 @@ test_version(void **st)
 	open_pair(30000);
 	buf[4] = 2;
 	fd = raw_connect();
-	/* No byte behind the header: one that is not read would cut the answer off (RST). */
-	(void)n;
-	assert_int_equal(send(fd, buf, BB_CM_HEADER, 0), BB_CM_HEADER);
+	/* The answer is there, though its body is not read and the end is a RST. */
+	assert_int_equal(send(fd, buf, n, 0), n);
+	until(none_half_open);
 	n = answer(fd, back, sizeof(back));
 	assert_true(n > BB_CM_HEADER);
 	assert_null(bb_cm_header_decode(back, &h));
@@ -220,6 +221,112 @@ test_version(void **st)
 	assert_int_equal(answer(fd, back, sizeof(back)), 0);
 	close(fd);
 	assert_int_equal(stats().bad_messages, 2);
+	pair_close(&p);
+}
+
+/* One byte after the other of an answer, then the end; and all of it, twice. */
+static void
+test_cut_answer(void **st)
+{
+	struct bb_cm_msg msg = {.type = BB_CM_REP,
+				.end = {.qpn = 5,
+					.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+					.mtu = 1024,
+					.sq_depth = 16,
+					.session = 9},
+				.private = "hello",
+				.private_len = 5};
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	size_t i, n = bb_cm_msg_encode(buf, &msg);
+	int fd, in;
+
+	(void)st;
+	open_pair(30000);
+	qp = end_qp(&p.a);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	for (i = 0; i <= n; i++) {
+		assert_int_equal(
+			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+		turn(&p);
+		in = accept(fd, NULL, NULL);
+		assert_true(in >= 0);
+		assert_int_equal(send(in, buf, i, 0), i);
+		if (i < n) {
+			turn(&p);
+			assert_int_equal(p.a.nev, 0);
+			shutdown(in, SHUT_WR);
+			assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNRESET);
+			assert_int_equal(qp->state, BB_QP_RESET);
+		} else {
+			ev = expect(&p, &p.a, BB_CM_ESTABLISHED);
+			assert_int_equal(ev.private_len, 5);
+			assert_int_equal(send(in, buf, n, 0), n);
+			assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, -EPROTO);
+			assert_int_equal(qp->state, BB_QP_ERR);
+		}
+		bb_conn_destroy(c);
+		close(in);
+	}
+	close(fd);
+	bb_qp_destroy(qp);
+	pair_close(&p);
+}
+
+static void *
+flood(void *arg)
+{
+	const struct bb_cm_msg msg = {.type = BB_CM_DREP};
+	uint8_t buf[64 * BB_CM_HEADER];
+	size_t i;
+
+	for (i = 0; i < 64; i++)
+		bb_cm_msg_encode(buf + i * BB_CM_HEADER, &msg);
+	while (send(*(int *)arg, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf))
+		;
+	return NULL;
+}
+
+/* A peer that says without end what is harmless, as the connection is over: polls return. */
+static void
+test_flood(void **st)
+{
+	const struct bb_cm_msg bye = {.type = BB_CM_DREQ};
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	pthread_t t;
+	size_t i, n = request(buf);
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	assert_int_equal(bb_conn_accept(ev.conn, end_qp(&p.b), &p.b.param), 0);
+	n = bb_cm_msg_encode(buf, &bye);
+	assert_int_equal(send(fd, buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(pthread_create(&t, NULL, flood, &fd), 0);
+	/* It would be one that never returns. */
+	alarm(WAIT_S);
+	for (i = 0; i < 1000; i++)
+		turn(&p);
+	alarm(0);
+	bb_qp_destroy(ev.conn->qp);
+	bb_conn_destroy(ev.conn);
+	turn(&p);
+	pthread_join(t, NULL);
+	close(fd);
 	pair_close(&p);
 }
 
@@ -335,9 +442,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),       cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_version),   cmocka_unit_test(test_bad_answers),
-		cmocka_unit_test(test_half_open), cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_cut),        cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_version),    cmocka_unit_test(test_bad_answers),
+		cmocka_unit_test(test_half_open),  cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_cut_answer), cmocka_unit_test(test_flood),
 	};
 
 	if (bare_eal_init() < 0)
