@@ -6,6 +6,7 @@
 
 #include "soft_ctl.h"
 #include "soft_shm.h"
+#include "soft_wire.h"
 
 #define SOFT_SYNDROME 0xbb050000u
 
@@ -492,6 +493,8 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 		soft_shm_collect(cmd->dev, qp);
 	/* The engine itself moves a QP to ERR: the state counts under its lock. */
 	soft_engine_lock(qp->engine);
+	if (t->op == BB_PRM_OP_2RST_QP || t->op == BB_PRM_OP_2ERR_QP)
+		soft_wire_last_ack(qp);
 	state = __atomic_load_n(&qp->state, __ATOMIC_ACQUIRE);
 	if (!t->from_any && state != t->from) {
 		soft_engine_unlock(qp->engine);

@@ -40,7 +40,8 @@
 enum {
 	SOFT_Q_NONE,
 	SOFT_Q_RUN,
-	SOFT_Q_TIMER
+	SOFT_Q_TIMER,
+	SOFT_Q_LATE, /* on a port: has an ACK to send, behind what it sends in the next turn */
 };
 
 /*
@@ -202,7 +203,7 @@ struct soft_engine {
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
-	struct soft_qp_list run, timers, errs;
+	struct soft_qp_list run, timers, late, errs;
 	struct soft_qp_list qps;          /* all, by "all" */
 	TAILQ_HEAD(, soft_cq) zips;       /* with a block of compressed CQEs not yet written */
 	uint64_t now;                     /* TSC of the work in hand: the stamp of CQEs */
@@ -371,6 +372,8 @@ soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 /* ---- soft_engine.c */
 void soft_qp_queue(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
+/* For the next turn, behind doorbells and before what comes in. */
+void soft_qp_later(struct soft_engine *e, struct soft_qp *qp);
 /* Wait until @ns nanoseconds from now. */
 void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
 /* Move a QP to ERR and flush it; @event 0: its CQEs tell enough. */

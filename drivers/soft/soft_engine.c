@@ -135,6 +135,8 @@ soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp)
 		e->n_run--;
 	} else if (qp->queued == SOFT_Q_TIMER) {
 		TAILQ_REMOVE(&e->timers, qp, run);
+	} else if (qp->queued == SOFT_Q_LATE) {
+		TAILQ_REMOVE(&e->late, qp, run);
 	}
 	qp->queued = SOFT_Q_NONE;
 }
@@ -146,6 +148,14 @@ soft_qp_queue(struct soft_engine *e, struct soft_qp *qp)
 	qp->queued = SOFT_Q_RUN;
 	TAILQ_INSERT_TAIL(&e->run, qp, run);
 	e->n_run++;
+}
+
+void
+soft_qp_later(struct soft_engine *e, struct soft_qp *qp)
+{
+	soft_qp_unqueue(e, qp);
+	qp->queued = SOFT_Q_LATE;
+	TAILQ_INSERT_TAIL(&e->late, qp, run);
 }
 
 /* Every QP that is on the list now has one turn. */
@@ -343,6 +353,8 @@ soft_engine_run(struct soft_engine *e)
 		e->early = true;
 		pending = e->turns | soft_engine_watch(e);
 		e->early = false;
+		while (unlikely(!TAILQ_EMPTY(&e->late)))
+			soft_qp_queue(e, TAILQ_FIRST(&e->late));
 		link->receive(e);
 		soft_engine_lists(e);
 	} else {

@@ -76,6 +76,7 @@ soft_engine_create(struct soft_dev *dev)
 	rte_ticketlock_init(&e->lock);
 	TAILQ_INIT(&e->run);
 	TAILQ_INIT(&e->timers);
+	TAILQ_INIT(&e->late);
 	TAILQ_INIT(&e->errs);
 	TAILQ_INIT(&e->qps);
 	TAILQ_INIT(&e->moderated);
@@ -261,6 +262,7 @@ soft_qp_detach(struct soft_qp *qp)
 	struct soft_watch *w = qp->uar->watch;
 
 	rte_ticketlock_lock(&e->lock);
+	soft_wire_last_ack(qp);
 	__atomic_store_n(&qp->gen, 0, __ATOMIC_RELEASE);
 	soft_qp_forget(e, qp);
 	if (qp->wire != NULL)

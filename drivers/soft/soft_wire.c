@@ -4,6 +4,7 @@
 /* A QP on a port: its life, its turns, its time. */
 #include "soft_wire.h"
 
+#include "bb_roce_short.h"
 #include "soft_access.h"
 #include <stddef.h>
 #include <stdlib.h>
@@ -11,6 +12,9 @@
 #include "soft_ctl.h"
 #include "soft_shm.h"
 #include "soft_ud.h"
+
+/* A few milliseconds: EAL's interrupt thread has some ports for 20 us. */
+#define LAST_ACK_TRIES 10000u
 
 static void
 soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t synd)
@@ -186,6 +190,8 @@ soft_wire_enter_state(struct soft_wire *w)
 			soft_wire_path(w);
 		soft_shm_connected(w);
 		soft_wire_forget(w);
+		w->spoke = qp->epsn;
+		w->talks = 0;
 		attr.path = w->path.net;
 		ret = bb_roce_qp_rtr(&w->roce, &attr);
 		break;
@@ -246,6 +252,34 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 		soft_wire_sleep(e, w, now);
 }
 
+/*
+ * A conversation: each message of the peer is answered by one of the application's, as of a call
+ * and its return. There its ACK is put off for a turn, and leaves behind the answer: the
+ * application gets the message and the peer the answer earlier by what an ACK takes.
+ *
+ * One packet has come since the requester sent last, and what it asks for is that ACK alone.
+ */
+static inline bool
+soft_wire_put_off(const struct soft_engine *e, const struct soft_wire *w)
+{
+	return w->talks == SOFT_WIRE_TALKS && e->dev->link->receive != NULL &&
+	       ((w->roce.resp.epsn - w->spoke) & BB_ROCE_PSN_MASK) == 1 &&
+	       w->sq_next == w->qp->sq_pi && bb_roce_short_ack_due(&w->roce);
+}
+
+/* A doorbell, before anything is received. */
+static inline void
+soft_wire_speaks(struct soft_wire *w)
+{
+	uint32_t heard = (w->roce.resp.epsn - w->spoke) & BB_ROCE_PSN_MASK;
+
+	w->spoke = w->roce.resp.epsn;
+	if (heard > 1)
+		w->talks = 0;
+	else if (w->talks != SOFT_WIRE_TALKS)
+		w->talks += heard;
+}
+
 void
 soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 {
@@ -253,6 +287,8 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	uint32_t done = 0;
 
 	soft_wire_turn(e);
+	if (e->early)
+		soft_wire_speaks(w);
 	if (unlikely(now >= bb_roce_deadline(&w->roce))) {
 		/* What it waits for may have come: later in this turn. */
 		if (e->early) {
@@ -267,10 +303,15 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		soft_shm_send_out(e, w, now);
 	if (likely(e->dev->link->plain != NULL))
 		e->dev->link->plain(e, w, now);
+	/* What it could not send may end the queue pair, and the answer is not to be lost. */
+	if (unlikely(w->qp->queued == SOFT_Q_LATE && w->sq_next != w->qp->sq_pi)) {
+		soft_qp_unqueue(e, w->qp);
+		e->dev->link->plain(e, w, now);
+	}
 	/* What is left has its turn then. */
 	if (likely(done < SOFT_RUN_WQES) && w->sq_next != w->qp->sq_pi)
 		soft_wire_post(e, w);
-	if (!bb_roce_idle(&w->roce))
+	if (w->qp->queued != SOFT_Q_LATE && !bb_roce_idle(&w->roce))
 		bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
 	/* UC and UD complete as they are sent: there is room again. */
 	if (unlikely(w->qp->st != BB_PRM_QP_ST_RC) && done < SOFT_RUN_WQES)
@@ -278,6 +319,26 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	soft_wire_count_later(e, w);
 	soft_keys_done(e);
 	soft_wire_schedule(e, w, now);
+}
+
+void
+soft_wire_last_ack(struct soft_qp *qp)
+{
+	struct soft_wire *w = qp->wire;
+	struct soft_engine *e = qp->engine;
+	uint32_t i;
+
+	if (qp->queued != SOFT_Q_LATE)
+		return;
+	soft_qp_unqueue(e, qp);
+	/* Who has the port meanwhile waits for nobody. */
+	for (i = 0; i < LAST_ACK_TRIES && bb_roce_short_ack_due(&w->roce); i++) {
+		e->timed = false;
+		e->dev->link->begin(e);
+		soft_wire_run(e, w);
+		e->dev->link->end(e);
+		rte_pause();
+	}
 }
 
 void
@@ -300,7 +361,9 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w)
 	if (w->qp->queued == SOFT_Q_RUN)
 		return;
 	/* Its answer, and what has room now, go out when all that came is taken in. */
-	if (w->shm_tx != NULL || w->sq_next != w->qp->sq_pi || bb_roce_busy(&w->roce))
+	if (soft_wire_put_off(e, w))
+		soft_qp_later(e, w->qp);
+	else if (w->shm_tx != NULL || w->sq_next != w->qp->sq_pi || bb_roce_busy(&w->roce))
 		soft_qp_queue(e, w->qp);
 	else
 		soft_wire_sleep(e, w, soft_engine_ns(e));

@@ -24,6 +24,8 @@
 #define SOFT_WIRE_REPLAYS 16u /* READs and atomics that it answers; power of two */
 /* First early resend, at the soonest: peers may have to wait for a CPU. */
 #define SOFT_WIRE_ADAPTIVE_NS 100000u
+/* Messages in a row, each answered by a request of the application, that make a conversation. */
+#define SOFT_WIRE_TALKS 4u
 
 /* Faults that struck a packet. */
 enum {
@@ -87,6 +89,8 @@ struct soft_wire {
 	} expect[2];
 	uint32_t expect_met; /* frames, since the last one was learnt */
 	uint32_t expect_missed;
+	uint32_t spoke; /* what its responder expected when its requester sent last */
+	uint32_t talks; /* up to SOFT_WIRE_TALKS: times that one packet was answered by requests */
 	struct soft_wire_dest path;
 	/* Beginnings of packets on that path, as they were sent last: a request's, an ACK's. */
 	struct soft_port_begin begin[2];
@@ -129,6 +133,8 @@ void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_ro
 		  const struct bb_roce_net *net);
 /* It has taken a packet. */
 void soft_wire_took(struct soft_engine *e, struct soft_wire *w);
+/* The control path takes the QP from its peer: an ACK that is put off leaves, if it can. */
+void soft_wire_last_ack(struct soft_qp *qp);
 /* A port's time, in ns. */
 uint64_t soft_wire_now(const struct soft_dev *dev);
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * In which order an engine with a port does things in one turn: what is posted leaves before it
- * looks at what has come, and no timer ends before it has.
+ * In which order an engine with a port does things: what is posted leaves before it looks at what
+ * has come, and no timer ends before it has; and in a conversation an ACK leaves behind the answer.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "bb_cqe.h"
 #include "bb_roce_op.h"
 #include "soft_rig.h"
+#include "soft_wire.h"
 
 #define RINGS   256
 #define AT_BTH  (14 + 28)
@@ -34,10 +35,11 @@ struct side {
 
 static struct side s[2];
 
+static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
+
 static void
 open_side(uint32_t i)
 {
-	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
 	char name[RTE_ETH_NAME_MAX_LEN], args[256];
 
 	memset(&s[i].d, 0, sizeof(s[i]) - offsetof(struct side, d));
@@ -120,19 +122,19 @@ opcode(uint32_t i)
 	return op;
 }
 
-/* There and back, so that both know all that they learn of a connection. */
+/* There, then back, so that both know all that they learn of a connection: no conversation yet. */
 static void
 warm(void)
 {
 	uint32_t i, k;
 
 	for (k = 0; k < 8; k++) {
-		post(k % 2);
+		post(k / 4);
 		for (i = 0; i < 2; i++) {
 			rig_polls(&s[0].u, 2);
 			rig_polls(&s[1].u, 2);
 		}
-		completes(k % 2);
+		completes(k / 4);
 	}
 	assert_int_equal(rte_ring_count(s[0].in) + rte_ring_count(s[1].in), 0);
 }
@@ -183,6 +185,116 @@ test_answer_before_timeout(void **st)
 	close_both();
 }
 
+/* Of messages that are answered, as many as make a conversation of it. */
+static void
+talk(void)
+{
+	uint32_t i;
+
+	warm();
+	for (i = 0; i < SOFT_WIRE_TALKS; i++) {
+		post(0);
+		rig_poll(&s[0].u);
+		rig_poll(&s[1].u);
+		post(1);
+		rig_poll(&s[1].u);
+		rig_polls(&s[0].u, 2);
+		rig_poll(&s[1].u);
+		completes(0);
+		completes(1);
+	}
+	assert_int_equal(rte_ring_count(s[0].in) + rte_ring_count(s[1].in), 0);
+}
+
+/* A message for 1 that it takes in its turn. Frames that it sent in that turn. */
+static uint32_t
+ask(void)
+{
+	static uint64_t n = 0x0102030405060708;
+
+	n++;
+	memcpy(s[0].m.p, &n, 8);
+	post(0);
+	rig_poll(&s[0].u);
+	rig_poll(&s[1].u);
+	assert_memory_equal(s[1].m.p + 8, &n, 8);
+	return rte_ring_count(s[0].in);
+}
+
+static void
+test_ack_behind_answer(void **st)
+{
+	(void)st;
+	open_both(0);
+	talk();
+	assert_int_equal(ask(), 0);
+	post(1);
+	rig_poll(&s[1].u);
+	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_WRITE_ONLY);
+	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
+	assert_int_equal(rte_ring_count(s[0].in), 0);
+	close_both();
+}
+
+/* An answer that takes the long way, and may fail: the ACK goes first. */
+static void
+test_ack_before_failure(void **st)
+{
+	(void)st;
+	open_both(0);
+	talk();
+	assert_int_equal(ask(), 0);
+	rig_write(&s[1].q, &s[0].m, 0, 8, &s[0].m, 8, RIG_CQE);
+	rig_ring(&s[1].q);
+	rig_poll(&s[1].u);
+	assert_int_equal(rig_qp_state(&s[1].q), BB_PRM_QP_ERR);
+	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
+	assert_int_equal(rte_ring_count(s[0].in), 0);
+	close_both();
+}
+
+/* Without an answer it is one turn late, and only once. */
+static void
+test_ack_without_answer(void **st)
+{
+	(void)st;
+	open_both(0);
+	talk();
+	assert_int_equal(ask(), 0);
+	rig_poll(&s[1].u);
+	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
+	assert_int_equal(ask(), 1);
+	assert_int_equal(opcode(0), BB_ROCE_RC | BB_ROCE_ACK);
+	assert_int_equal(ask(), 1);
+	close_both();
+}
+
+/* Who has what it waited for may poll no more. */
+static void
+test_ack_at_the_end(void **st)
+{
+	uint32_t k;
+
+	(void)st;
+	for (k = 0; k < 3; k++) {
+		open_both(0);
+		talk();
+		assert_int_equal(ask(), 0);
+		if (k == 0)
+			rig_qp_reset(&s[1].q);
+		else if (k == 1)
+			rig_qp_error(&s[1].q);
+		else
+			rig_qp_close(&s[1].q);
+		assert_int_equal(rte_ring_count(s[0].in), 1);
+		rig_poll(&s[0].u);
+		completes(0);
+		if (k == 2)
+			rig_qp_open(&s[1].q, &s[1].u, &s[1].c, &s[1].c, &attr);
+		close_both();
+	}
+}
+
 int
 main(void)
 {
@@ -197,6 +309,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_post_before_receive),
 		cmocka_unit_test(test_answer_before_timeout),
+		cmocka_unit_test(test_ack_behind_answer),
+		cmocka_unit_test(test_ack_before_failure),
+		cmocka_unit_test(test_ack_without_answer),
+		cmocka_unit_test(test_ack_at_the_end),
 	};
 	uint32_t i;
 	int port;
