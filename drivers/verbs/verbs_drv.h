@@ -107,6 +107,7 @@ struct verbs_cq {
 	uint32_t pi; /* CQEs written, as ring.ci counts those read */
 	bool timestamps;
 	bool one_by_one; /* ibv_next_poll() is not to be used */
+	bool said;       /* a poll of the provider's failed: see poll_failed() */
 	/* Its channel. */
 	bool armed; /* one event is owed; under the channel's lock */
 	bool solicited_only;

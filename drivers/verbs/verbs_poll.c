@@ -343,6 +343,23 @@ take_ex(struct verbs_cq *c, struct polled *p)
 }
 
 /*
+ * The provider's poll failed, and not because there is nothing: to the application it is a poll
+ * that finds nothing, as a CQ has no state of its own in which it says more. What was in the CQ
+ * may be lost with it. mlx5's provider has negative codes, which are no errno.
+ */
+static __attribute__((noinline, cold)) void
+poll_failed(struct verbs_cq *c, const char *call, int err)
+{
+	if (c->said)
+		return;
+	c->said = true;
+	BB_LOG(ERR,
+	       "%s: CQ 0x%x: %s: %s (%d): completions may be lost, and with them their queues' "
+	       "room; recover or destroy the QPs (said once)",
+	       c->d->dev->name, c->bb->cqn, call, err > 0 ? strerror(err) : "refused", err);
+}
+
+/*
  * Up to @room completions of an extended CQ; no more when the application has what it asked for.
  * Nobody else gets @p, a copy if need be, so that compilers keep it in registers.
  */
@@ -352,10 +369,15 @@ poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
 	struct ibv_poll_cq_attr attr = {0};
 	struct ibv_cq_ex *ex = c->ex;
 	uint32_t n = 0;
+	int err;
 
-	if (ibv_start_poll(ex, &attr) != 0)
+	err = ibv_start_poll(ex, &attr);
+	if (err != 0) {
+		if (bb_unlikely(err != ENOENT))
+			poll_failed(c, "ibv_start_poll", err);
 		return 0;
-	do {
+	}
+	for (;;) {
 		const uint64_t wr_id = ex->wr_id;
 
 		if (bb_unlikely(ex->status != IBV_WC_SUCCESS || (wr_id & VERBS_WR_RECV) != 0)) {
@@ -367,8 +389,15 @@ poll_ex(struct verbs_cq *c, uint32_t room, bool one_by_one, struct polled *p)
 			send_done(c, wr_id, NULL,
 				  c->timestamps ? ibv_wc_read_completion_ts(ex) : 0);
 		}
-	} while (++n < room && (p->n == 0 || p->done < p->n) && !one_by_one &&
-		 ibv_next_poll(ex) == 0);
+		if (++n >= room || (p->n != 0 && p->done >= p->n) || one_by_one)
+			break;
+		err = ibv_next_poll(ex);
+		if (err != 0) {
+			if (bb_unlikely(err != ENOENT))
+				poll_failed(c, "ibv_next_poll", err);
+			break;
+		}
+	}
 	ibv_end_poll(ex);
 	return n;
 }
@@ -379,9 +408,13 @@ poll_plain(struct verbs_cq *c, uint32_t room, struct polled *p)
 	struct ibv_wc wc[BURST];
 	int i, n = ibv_poll_cq(c->cq, (int)RTE_MIN(room, BURST), wc);
 
+	if (bb_unlikely(n < 0)) {
+		poll_failed(c, "ibv_poll_cq", n);
+		return 0;
+	}
 	for (i = 0; i < n; i++)
 		take(c, &wc[i], 0, p);
-	return n > 0 ? (uint32_t)n : 0;
+	return (uint32_t)n;
 }
 
 /*

@@ -4,6 +4,8 @@
 /* CQs of the verbs driver on the null provider: depth, resize, moderation, times. */
 #include <rte_bitops.h>
 
+#include "log_catch.h"
+#include "verbs_drv.h"
 #include "verbs_fixture.h"
 
 static void
@@ -344,6 +346,95 @@ test_timestamps(void **state)
 	fixture_free(&f);
 }
 
+static int bad_poll;
+
+static int
+bad_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	(void)ex;
+	(void)attr;
+	return bad_poll;
+}
+
+static int
+bad_next(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return bad_poll;
+}
+
+static int
+bad_plain(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	(void)cq;
+	(void)n;
+	(void)wc;
+	return bad_poll;
+}
+
+/* The provider's poll fails: nothing is found, the log says why once per CQ, and it goes on. */
+static void
+test_poll_fails(void **state)
+{
+	static const struct {
+		size_t kind;
+		bool next;
+		int err;
+		const char *said;
+	} cases[] = {
+		{0, false, EIO, "ibv_start_poll: Input/output error (5)"},
+		{0, false, -2, "ibv_start_poll: refused (-2)"},
+		{0, true, EINVAL, "ibv_next_poll: Invalid argument (22)"},
+		{1, false, -1, "ibv_poll_cq: refused (-1)"},
+	};
+	struct ibv_cq_ex good = {0};
+	struct bb_wc wc[4];
+	struct fixture f;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		int (*plain)(struct ibv_cq *, int, struct ibv_wc *);
+		struct verbs_cq *c;
+
+		make(&f, BB_QPT_RC, false, cases[i].kind);
+		write_some(&f, 0, 4);
+		bad_poll = cases[i].err;
+		c = f.cq->progress_arg;
+		plain = c->cq->context->ops.poll_cq;
+		if (c->ex == NULL) {
+			c->cq->context->ops.poll_cq = bad_plain;
+		} else {
+			good = *c->ex;
+			if (cases[i].next)
+				c->ex->next_poll = bad_next;
+			else
+				c->ex->start_poll = bad_start;
+		}
+		log_begin();
+		/* The first one of a burst is there before the next is asked for. */
+		assert_int_equal(bb_cq_poll(f.cq, wc, 4), cases[i].next);
+		log_expect(cases[i].said);
+		log_begin();
+		for (k = 0; k < 3 && !cases[i].next; k++)
+			silent(&f);
+		log_expect(NULL);
+		if (c->ex != NULL) {
+			c->ex->start_poll = good.start_poll;
+			c->ex->next_poll = good.next_poll;
+		}
+		c->cq->context->ops.poll_cq = plain;
+		/* The null provider has lost none. */
+		check(&f, cases[i].next, 4 - cases[i].next);
+		/* What is empty is no failure. */
+		log_begin();
+		silent(&f);
+		log_expect(NULL);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
 int
 main(void)
 {
@@ -355,6 +446,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_resize_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_moderation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timestamps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_poll_fails, setup, teardown),
 	};
 
 	if (bare_eal_init() < 0)
