@@ -22,6 +22,9 @@ BB_STATIC_ASSERT((int)BB_ACCESS_LOCAL_WRITE == (int)IBV_ACCESS_LOCAL_WRITE &&
 			 (int)BB_ACCESS_ON_DEMAND == (int)IBV_ACCESS_ON_DEMAND &&
 			 (int)BB_ACCESS_HUGETLB == (int)IBV_ACCESS_HUGETLB,
 		 "bits go through");
+BB_STATIC_ASSERT((int)BB_ACCESS_RELAXED_ORDERING == (int)IBV_ACCESS_RELAXED_ORDERING &&
+			 BB_ACCESS_OPTIONAL_RANGE == (uint32_t)IBV_ACCESS_OPTIONAL_RANGE,
+		 "bits go through");
 BB_STATIC_ASSERT((int)BB_MR_REREG_TRANSLATION == (int)IBV_REREG_MR_CHANGE_TRANSLATION &&
 			 (int)BB_MR_REREG_PD == (int)IBV_REREG_MR_CHANGE_PD &&
 			 (int)BB_MR_REREG_ACCESS == (int)IBV_REREG_MR_CHANGE_ACCESS,
@@ -73,20 +76,42 @@ verbs_key_find(struct verbs_dev *d, uint32_t key, bool window)
 }
 
 static struct ibv_mr *
-region_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr)
+region_call(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, uint32_t access)
 {
+	errno = 0;
 	switch (attr->kind) {
 	case BB_DRV_MR_MEM:
-		return ibv_reg_mr_iova2(p->pd, attr->addr, attr->len, attr->iova, attr->access);
+		return ibv_reg_mr_iova2(p->pd, attr->addr, attr->len, attr->iova, access);
 	case BB_DRV_MR_DM:
-		return ibv_reg_dm_mr(p->pd, attr->dm->priv, attr->offset, attr->len, attr->access);
+		return ibv_reg_dm_mr(p->pd, attr->dm->priv, attr->offset, attr->len, access);
 	case BB_DRV_MR_DMABUF:
 		return ibv_reg_dmabuf_mr(p->pd, attr->offset, attr->len, attr->iova, attr->fd,
-					 (int)attr->access);
+					 (int)access);
 	default:
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
+}
+
+/*
+ * Is it worth another try without the rights that a device may ignore? Where a kernel before 5.7
+ * knows none, ibv_reg_mr_iova2() leaves them out; the other calls hand them on, and the kernel, or
+ * a driver of it, refuses them.
+ */
+static bool
+without_optional(uint32_t access)
+{
+	return (access & BB_ACCESS_OPTIONAL_RANGE) != 0 && (errno == EINVAL || errno == EOPNOTSUPP);
+}
+
+static struct ibv_mr *
+region_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr)
+{
+	struct ibv_mr *mr = region_call(p, attr, attr->access);
+
+	if (mr == NULL && without_optional(attr->access))
+		mr = region_call(p, attr, attr->access & ~BB_ACCESS_OPTIONAL_RANGE);
+	return mr;
 }
 
 /* 0, or a negative errno. */
@@ -187,6 +212,11 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 
 	errno = 0;
 	ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len, (int)access);
+	if (ret != 0 && ret != IBV_REREG_MR_ERR_DO_FORK_OLD && without_optional(access)) {
+		errno = 0;
+		ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len,
+				   (int)(access & ~BB_ACCESS_OPTIONAL_RANGE));
+	}
 	/* The new registration is valid; only MADV_DOFORK of the old memory failed. */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD) {
 		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",

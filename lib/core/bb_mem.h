@@ -47,7 +47,9 @@ enum bb_access {
 	BB_ACCESS_HUGETLB = 1 << 7, /**< hint for ON_DEMAND: all of it is hugepages */
 	/**
 	 * What peers write may become visible in any order until a completion says that
-	 * it is there. Has no effect without @ref bb_dev_attr relaxed_ordering.
+	 * it is there. Has no effect without @ref bb_dev_attr relaxed_ordering, and maybe none
+	 * with it: where no call tells who has it, as in libibverbs, it is true, and the right
+	 * is left out if it is refused.
 	 */
 	BB_ACCESS_RELAXED_ORDERING = 1 << 20,
 };

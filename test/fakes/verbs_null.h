@@ -30,10 +30,11 @@ struct null_dev {
 	bool gone;  /* taken away: what asks the kernel fails with EIO */
 	bool iwarp; /* what its transport is */
 	bool no_atomics;
-	bool no_state;   /* a query of a QP tells none, as siw's */
-	bool silent;     /* requests are only completed: no data moves, for counting */
-	bool hold;       /* requests do not complete before null_release() */
-	uint32_t bad_wr; /* post of WR number @bad_wr from now on is refused; 0: none */
+	bool no_optional; /* of all but ibv_reg_mr_iova2() optional rights are refused */
+	bool no_state;    /* a query of a QP tells none, as siw's */
+	bool silent;      /* requests are only completed: no data moves, for counting */
+	bool hold;        /* requests do not complete before null_release() */
+	uint32_t bad_wr;  /* post of WR number @bad_wr from now on is refused; 0: none */
 	uint32_t vendor_id;
 	int max_sge_rd; /* pieces of a READ; 0: not told */
 	uint64_t clock; /* ticks; 0: there is none */
@@ -60,7 +61,7 @@ struct null_dev {
 		int access;
 		int code;        /* to return when it is done */
 	} rereg;                 /* as asked for */
-	unsigned int reg_access; /* of the last ibv_reg_mr_iova2() */
+	unsigned int reg_access; /* of the last region */
 };
 
 extern struct null_dev null_dev;

@@ -106,11 +106,20 @@ mr_make(struct ibv_pd *pd, void *addr, size_t len, uint8_t *base)
 	return &m->mr;
 }
 
+/* A kernel before 5.7 knows no optional right, and libibverbs leaves it out in one call only. */
+static bool
+refuses_access(unsigned int access)
+{
+	null_dev.reg_access = access;
+	return null_dev.no_optional && (access & IBV_ACCESS_OPTIONAL_RANGE) != 0;
+}
+
 /* The kernel takes no other of device memory (mlx5_ib_reg_dm_mr()). */
 static struct ibv_mr *
 reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t off, size_t len, unsigned int access)
 {
-	if ((access & IBV_ACCESS_ZERO_BASED) == 0 || len > NULL_DM || off > NULL_DM - len)
+	if (refuses_access(access) || (access & IBV_ACCESS_ZERO_BASED) == 0 || len > NULL_DM ||
+	    off > NULL_DM - len)
 		return null_fail(EINVAL);
 	return mr_make(pd, NULL, len, outer_of(dm, struct dm, dm)->mem + off);
 }
@@ -127,7 +136,7 @@ struct ibv_mr *
 ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access)
 {
 	(void)iova;
-	null_dev.reg_access = access;
+	null_dev.reg_access = null_dev.no_optional ? access & ~IBV_ACCESS_OPTIONAL_RANGE : access;
 	return mr_make(pd, addr, len, NULL);
 }
 
@@ -136,7 +145,8 @@ ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t len, uint64_t iova, in
 {
 	(void)off;
 	(void)iova;
-	(void)access;
+	if (refuses_access((unsigned int)access))
+		return null_fail(EINVAL);
 	return fd < 0 ? null_fail(EBADF) : mr_make(pd, NULL, len, NULL);
 }
 
@@ -150,6 +160,8 @@ ibv_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t
 	null_dev.rereg.addr = addr;
 	null_dev.rereg.len = len;
 	null_dev.rereg.access = access;
+	if (err == 0 && refuses_access((unsigned int)access))
+		err = EINVAL;
 	if (err != 0) {
 		errno = err;
 		return IBV_REREG_MR_ERR_CMD;

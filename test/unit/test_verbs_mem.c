@@ -223,6 +223,50 @@ test_relaxed(void **state)
 	}
 }
 
+/* It is nobody's error, whichever call an old kernel gets it by. */
+static void
+test_relaxed_refused(void **state)
+{
+	const uint32_t access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_RELAXED_ORDERING;
+	struct bb_mr *mr[3];
+	struct bb_dm *dm;
+	struct fixture f;
+	bool old;
+	size_t i;
+
+	(void)state;
+	for (old = false;; old = true) {
+		const unsigned int want = old ? BB_ACCESS_LOCAL_WRITE : access;
+
+		make(&f, BB_QPT_RC, false, 0);
+		null_dev.no_optional = old;
+		assert_int_equal(bb_mr_reg(f.pd, mem, LEN, access, &mr[0]), 0);
+		assert_int_equal(null_dev.reg_access, want);
+		assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
+		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 0, 64, access, &mr[1]), 0);
+		assert_int_equal(null_dev.reg_access, want | BB_ACCESS_ZERO_BASED);
+		assert_int_equal(bb_mr_reg_dmabuf(f.pd, 0, 4096, 0, 1, access, &mr[2]), 0);
+		assert_int_equal(null_dev.reg_access, want);
+		log_begin();
+		assert_int_equal(bb_mr_rereg(mr[0], BB_MR_REREG_ACCESS, NULL, NULL, 0, access), 0);
+		log_expect(NULL);
+		assert_int_equal(null_dev.reg_access, want);
+		/* What else is wrong stays an error. */
+		null_dev.fail_errno = EINVAL;
+		null_dev.fail_at = 1;
+		if (!old)
+			assert_int_equal(bb_mr_rereg(mr[0], BB_MR_REREG_ACCESS, NULL, NULL, 0, 0),
+					 -EINVAL);
+		null_dev.fail_at = 0;
+		for (i = 0; i < 3; i++)
+			assert_int_equal(bb_mr_dereg(mr[i]), 0);
+		assert_int_equal(bb_dm_free(dm), 0);
+		fixture_free(&f);
+		if (old)
+			break;
+	}
+}
+
 static uint32_t
 provider_rkey(const struct fixture *f, const struct bb_mw *mw)
 {
@@ -326,6 +370,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_rereg, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rereg_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_relaxed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_relaxed_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_window_key, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_window_refused, setup, teardown),
 	};
