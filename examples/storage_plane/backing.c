@@ -77,8 +77,11 @@ find_size(struct backing *b, const struct backing_attr *attr)
 	if (b->device && ioctl(b->fd, BLKGETSIZE64, &size) != 0)
 		return -errno;
 	if (attr->size > size && !b->device && !attr->read_only) {
-		if (ftruncate(b->fd, (off_t)attr->size) != 0 || fsync(b->fd) != 0)
-			return -errno;
+		if (ftruncate(b->fd, (off_t)attr->size) != 0 || fsync(b->fd) != 0) {
+			say("%s cannot be made %" PRIu64 " bytes long: %s", attr->path, attr->size,
+			    strerror(errno));
+			return -EINVAL;
+		}
 		size = attr->size;
 	}
 	if (attr->size > size) {
@@ -126,7 +129,10 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 	rc = open_fd(b, attr);
 	if (rc != 0) {
 		say("%s: cannot be opened: %s%s", attr->path, strerror(-rc),
-		    rc == -ENOENT ? "; with --size it is made" : "");
+		    rc != -ENOENT     ? ""
+		    : attr->read_only ? "; --read-only makes no file"
+		    : attr->size == 0 ? "; with --size it is made"
+				      : "; the folder that it is to be made in is not there");
 		return rc;
 	}
 	rc = lock(b->fd, attr);
@@ -135,7 +141,7 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 		    strerror(-rc));
 	if (rc == 0) {
 		rc = find_size(b, attr);
-		if (rc != 0)
+		if (rc != 0 && rc != -EINVAL) /* said */
 			say("%s: cannot be served: %s", attr->path, strerror(-rc));
 	}
 	if (rc != 0) {

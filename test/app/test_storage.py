@@ -139,6 +139,24 @@ class Storage(StorageTest):
         self.assertTrue(re.search('another target serves it', err), err)
         self.stop(target)
 
+    def test_no_such_file(self):
+        """Why there is nothing to serve, in one line that does not advise what was done."""
+        folder = os.path.join(self.disk + '.none', 'disk')
+        empty = self.disk + '.empty'
+        with open(empty, 'w'):
+            pass
+        self.addCleanup(os.unlink, empty)
+        for args, words in ((['--file', folder], 'with --size it is made'),
+                            (['--file', folder, '--size', '1M'], 'the folder that it is to be made in'),
+                            (['--file', folder, '--size', '1M', '--read-only'], 'makes no file'),
+                            (['--file', '/proc/version', '--size', '1M'], 'cannot be made 1048576 bytes long'),
+                            (['--file', empty], 'is empty: give --size')):
+            rc, out, err = self.run_target(args).end()
+            self.assertEqual(rc, 1, out + err)
+            said = [line for line in err.splitlines() if line.startswith('storage_target: ')]
+            self.assertEqual(len(said), 1, err)
+            self.assertIn(words, said[0])
+
     def target_path(self):
         import storagetest
         return storagetest.TARGET
