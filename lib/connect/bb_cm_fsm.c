@@ -289,6 +289,27 @@ heard_dreq(struct bb_conn *c, const struct bb_cm_msg *msg)
 }
 
 void
+bb_cm_bad(struct bb_conn *c, const char *what, const char *why)
+{
+	struct bb_cm *cm = c->cm;
+	const uint64_t now = bb_cm_now();
+	struct bb_conn_info info;
+
+	cm->stats.bad_messages++;
+	/* Whoever finds the port can send any number of them. */
+	if (cm->said != 0 && now - cm->said < cm->hz) {
+		cm->unsaid++;
+		return;
+	}
+	bb_conn_query(c, &info);
+	if (cm->unsaid != 0)
+		BB_LOG(NOTICE, "connect: %u more messages of peers were refused", cm->unsaid);
+	BB_LOG(NOTICE, "connect: %s: its %s %s", info.peer, what, why);
+	cm->said = now;
+	cm->unsaid = 0;
+}
+
+void
 bb_cm_reached(struct bb_conn *c)
 {
 	int ret = c->cm->ops->send(c, BB_CM_REQ, 0, c->param.private_data, c->param.private_len);
@@ -329,9 +350,7 @@ bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 	if (c->state == BB_CONN_CLOSED && (msg->type == BB_CM_DREQ || msg->type == BB_CM_DREP))
 		return;
 	if (!is_due(c, msg->type)) {
-		c->cm->stats.bad_messages++;
-		BB_LOG(NOTICE, "connect: a %s of the peer comes at the wrong time",
-		       bb_cm_msg_name(msg->type));
+		bb_cm_bad(c, bb_cm_msg_name(msg->type), "is not due");
 		bb_cm_broken(c, -EPROTO, "the peer said something that is not due");
 		return;
 	}

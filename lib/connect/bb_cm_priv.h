@@ -122,6 +122,8 @@ struct bb_cm {
 	struct bb_conn *cursor; /* next whose deadline is looked at */
 	LIST_HEAD(, bb_listener) listeners;
 	uint32_t pending; /* connections being made */
+	uint32_t unsaid;  /* bad messages, since one was logged at said */
+	uint64_t said;
 	struct bb_cm_stats stats;
 	struct bb_loop *loop;
 	bb_cm_fn fn;
@@ -148,6 +150,8 @@ bb_cm_can_hear(const struct bb_conn *c)
 /* ---- bb_cm_fsm.c: what a way says */
 void bb_cm_reached(struct bb_conn *c);
 void bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg);
+/* Count a message that is refused, and say so once a second. */
+void bb_cm_bad(struct bb_conn *c, const char *what, const char *why);
 void bb_cm_broken(struct bb_conn *c, int status, const char *why);
 void bb_cm_expired(struct bb_conn *c);
 /* Own end of a message: GID, PSN, depths. */

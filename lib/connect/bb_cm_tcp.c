@@ -184,8 +184,7 @@ send_rest(struct bb_conn *c)
 static void
 refuse(struct bb_conn *c, const char *why)
 {
-	c->cm->stats.bad_messages++;
-	BB_LOG(NOTICE, "connect: the peer's message %s", why);
+	bb_cm_bad(c, "message", why);
 	bb_cm_broken(c, -EPROTO, why);
 }
 

@@ -224,6 +224,53 @@ test_version(void **st)
 	pair_close(&p);
 }
 
+/* The log names who it was, and a flood of them is one line a second. */
+static void
+test_said(void **st)
+{
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	char want[128], *text = NULL, *at;
+	uint8_t back[BB_CM_MSG_MAX];
+	size_t size = 0;
+	unsigned int i;
+	FILE *log;
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	log = open_memstream(&text, &size);
+	assert_non_null(log);
+	rte_openlog_stream(log);
+	rte_log_set_global_level(RTE_LOG_NOTICE);
+	for (i = 0; i < 21; i++) {
+		if (i == 20)
+			sleep(1);
+		fd = raw_connect();
+		if (i == 0 || i == 20)
+			assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &len), 0);
+		assert_int_equal(send(fd, "GET / HTTP/1.0\r\n", 16, 0), 16);
+		assert_int_equal(answer(fd, back, sizeof(back)), 0);
+		close(fd);
+		fflush(log);
+		if (i != 0 && i != 20)
+			continue;
+		snprintf(want, sizeof(want), "127.0.0.1:%u: its message does not begin as",
+			 ntohs(from.sin_port));
+		assert_non_null(strstr(text, want));
+	}
+	assert_non_null(strstr(text, "connect: 19 more messages of peers were refused\n"));
+	for (i = 0, at = text; (at = strstr(at, "connect: ")) != NULL; i++)
+		at++;
+	assert_int_equal(i, 3);
+	rte_log_set_global_level(RTE_LOG_ERR);
+	rte_openlog_stream(NULL);
+	fclose(log);
+	free(text);
+	assert_int_equal(stats().bad_messages, 21);
+	pair_close(&p);
+}
+
 /* One byte after the other of an answer, then the end; and all of it, twice. */
 static void
 test_cut_answer(void **st)
@@ -442,10 +489,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cut),        cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_version),    cmocka_unit_test(test_bad_answers),
-		cmocka_unit_test(test_half_open),  cmocka_unit_test(test_silent),
-		cmocka_unit_test(test_cut_answer), cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_cut),       cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_version),   cmocka_unit_test(test_bad_answers),
+		cmocka_unit_test(test_half_open), cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_said),      cmocka_unit_test(test_cut_answer),
+		cmocka_unit_test(test_flood),
 	};
 
 	if (bare_eal_init() < 0)
