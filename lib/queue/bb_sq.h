@@ -28,6 +28,7 @@
 #include "bb_barrier.h"
 #include "bb_count.h"
 #include "bb_op.h"
+#include "bb_segs.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -35,19 +36,6 @@ extern "C" {
 
 /** Bytes that are shared or not as a whole. */
 #define BB_CACHE_LINE 64
-/** The condition mostly holds. */
-#define bb_likely(x) __builtin_expect(!!(x), 1)
-/** The condition hardly ever holds. */
-#define bb_unlikely(x) __builtin_expect(!!(x), 0)
-
-/** A piece of registered memory (man ibv_post_send: struct ibv_sge). */
-struct bb_sge {
-	uint64_t addr; /**< virtual address */
-	uint32_t len;  /**< bytes, 0 to 2^31 */
-	uint32_t lkey; /**< local key of the MR that holds all of the piece */
-};
-BB_STATIC_ASSERT(offsetof(struct bb_sge, lkey) == offsetof(struct bb_sge, len) + 4,
-		 "read together by bb_sq_fill_data()");
 
 struct ibv_qp_ex; /* of libibverbs, and the provider's: nothing here looks into it */
 
@@ -377,46 +365,6 @@ struct bb_wqe_ctrl *bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_
 				       uint32_t slots, uint64_t wr_id, uint32_t flags,
 				       uint32_t imm);
 
-/** Write a remote address segment. */
-static inline void
-bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
-{
-	const uint64_t words[2] = {bb_be64(raddr), bb_be32(rkey)};
-
-	memcpy(seg, words, sizeof(words));
-}
-
-/** Write a data segment of a piece that is not empty. */
-static inline void
-bb_sq_fill_data(void *seg, const struct bb_sge *sge)
-{
-	uint64_t words[2];
-
-	/* Length and key are turned round together, then each back to its place. */
-	memcpy(&words[0], &sge->len, sizeof(words[0]));
-	words[0] = bb_be64(words[0]);
-	words[0] = words[0] << 32 | words[0] >> 32;
-	/* 2^31 is written as 0; as itself it would read as an inline header. */
-	words[0] &= ~(uint64_t)bb_be32(BB_WQE_INLINE);
-	words[1] = bb_be64(sge->addr);
-	memcpy(seg, words, sizeof(words));
-}
-
-/** Segments of the pieces that are not empty, or -EINVAL for one over 2^31. */
-static inline int
-bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
-{
-	uint32_t i;
-	int n = 0;
-
-	for (i = 0; i < nsge; i++) {
-		if (bb_unlikely(sge[i].len > BB_WQE_MAX_SGE_LEN))
-			return -EINVAL;
-		n += sge[i].len != 0;
-	}
-	return n;
-}
-
 /**
  * The builders without room at first sight: the queue is full, takes no posts, or the WQE
  * is behind one that changes a key and gets a fence. Off the fast path, so that there
@@ -509,23 +457,6 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	}
 	bb_sq_build(sq, opcode, has_raddr, wr_id, sge, raddr, rkey, imm, flags);
 	return 1;
-}
-
-/** memcpy() for the few bytes that fit into a WQE's first block: no call for 4 to 16. */
-static inline void
-bb_sq_copy_inline(uint8_t *dst, const void *data, uint32_t len)
-{
-	const uint8_t *src = (const uint8_t *)data;
-
-	if (!__builtin_constant_p(len) && len >= 8 && len <= 16) {
-		memcpy(dst, src, 8);
-		memcpy(dst + len - 8, src + len - 8, 8);
-	} else if (!__builtin_constant_p(len) && len >= 4 && len < 8) {
-		memcpy(dst, src, 4);
-		memcpy(dst + len - 4, src + len - 4, 4);
-	} else {
-		memcpy(dst, src, len);
-	}
 }
 
 /**
