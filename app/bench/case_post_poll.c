@@ -3,19 +3,14 @@
  */
 /*
  * Post and poll together: 8-byte inline writes over the null device, which runs
- * in the same thread and is the same code for both sides.
+ * in the same thread and is the same code for all sides.
  */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "bench.h"
-#include "rig.h"
-
-struct post_poll {
-	struct rig *r;
-	uint32_t batch;
-	enum floor_signal sig;
-	uint64_t n;
-};
+#include "child.h"
+#include "post_poll.h"
 
 static double
 floor_side(void *arg)
@@ -27,76 +22,70 @@ floor_side(void *arg)
 	return ns_since(t) / (double)p->n;
 }
 
-static double
-our_side(void *arg)
+/* A line of bench_libmlx5. */
+static void
+peer_row(const char *line)
 {
-	struct post_poll *p = arg;
-	struct rig *r = p->r;
-	const struct rig_data data = rig_data(r);
-	const uint32_t batch = p->batch;
-	const uint32_t cqes = p->sig == FLOOR_SIGNAL_ALL ? batch : 1;
-	const uint32_t flags = p->sig == FLOOR_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
-	uint64_t i, t = tsc();
-	struct bb_wc wc[32];
+	struct row row = {
+		.unit = "ns/WQE",
+		.goal = GOAL_AT_MOST,
+		.target = 0.5,
+		.note = "beside libmlx5, not a floor: ibv_post_send(), ibv_poll_cq()",
+	};
+	char name[32];
 
-	for (i = 0; i < p->n; i += batch) {
-		uint32_t k, got = 0;
+	if (sscanf(line, "%31s %lf %lf %lf %u %lf", name, &row.p.floor, &row.p.ours, &row.p.ratio,
+		   &row.p.pairs, &row.p.shared) != 6)
+		return;
+	row.p.valid = true;
+	snprintf(row.name, sizeof(row.name), "%s/ibv_post_send", name);
+	report_row(&row);
+}
 
-		for (k = 0; k < batch; k++)
-			if (rig_post_inline8(&r->qp, data, i + k,
-					     k + 1 == batch ? BB_SEND_SIGNALED : flags) != 1)
-				return -1;
-		bb_qp_ring(&r->qp);
-		floor_null_run(&r->dev);
-		while (got < cqes)
-			got += bb_cq_poll(&r->cq, wc, 32);
-		if (wc[0].status != BB_WC_SUCCESS)
-			return -1;
+/* The same points beside the libmlx5 that is installed. */
+static void
+peer(void)
+{
+	char repeat[16], text[1024], *line, *save = NULL;
+	const char *argv[] = {NULL, repeat, opts.quick ? "quick" : NULL, NULL};
+
+	snprintf(repeat, sizeof(repeat), "%u", opts.repeat);
+	if (child_beside("bench_libmlx5", argv, text, sizeof(text)) != 0) {
+		report_skip("post_poll/ibv_post_send", "bench_libmlx5 is not there, or finds no "
+						       "libmlx5: run it to see why");
+		return;
 	}
-	return ns_since(t) / (double)p->n;
+	for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+		peer_row(line);
 }
 
 static int
 run(void)
 {
-	/* Ticks of 2.6 GHz recorded elsewhere: the floor, and what libmlx5 44 took. */
-	static const struct {
-		const char *name;
-		uint32_t batch;
-		enum floor_signal sig;
-		double floor_ticks, libmlx5_ticks, target;
-	} points[] = {
-		{"post_poll/batch1/all", 1, FLOOR_SIGNAL_ALL, 46, 132, 1.4},
-		{"post_poll/batch16/all", 16, FLOOR_SIGNAL_ALL, 17, 71, 2.0},
-		{"post_poll/batch16/last", 16, FLOOR_SIGNAL_LAST, 14, 41, 1.4},
-	};
 	struct rig *f = rig_new(false), *o = rig_new(true);
 	unsigned int i;
 	int rc = -ENOMEM;
 
 	if (f == NULL || o == NULL)
 		goto out;
-	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
+	for (i = 0; i < POST_POLL_POINTS; i++) {
+		const struct post_poll_point *at = &post_poll_points[i];
 		const uint64_t n = opts.quick ? 16 * 200 : 16 * 1500;
-		struct post_poll fp = {f, points[i].batch, points[i].sig, n};
-		struct post_poll op = {o, points[i].batch, points[i].sig, n};
+		struct post_poll fp = {f, at->batch, at->sig, n}, op = {o, at->batch, at->sig, n};
 		struct row row = {
 			.unit = "ns/WQE",
 			.goal = GOAL_AT_MOST,
-			.target = points[i].target,
+			.target = at->target,
 			.limit_by = LIMIT_NS,
-			.limit_lo = points[i].floor_ticks / 2.6,
-			.limit_hi = points[i].floor_ticks / 2.6,
+			.limit_lo = at->floor_ticks / 2.6,
+			.limit_hi = at->floor_ticks / 2.6,
 		};
 
-		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair(floor_side, &fp, our_side, &op, &row.p);
-		snprintf(row.note, sizeof(row.note),
-			 "libmlx5 44's ibv_post_send, recorded elsewhere, scaled by clock: %.1f ns",
-			 points[i].libmlx5_ticks / 2.6 * row.p.floor_limit_scale);
+		snprintf(row.name, sizeof(row.name), "%s", at->name);
+		measure_pair(floor_side, &fp, post_poll_ours, &op, &row.p);
 		report_row(&row);
 	}
-	report_skip("post_poll/ibv_post_send", "not measured here: libmlx5 needs a device");
+	peer();
 	rc = 0;
 out:
 	rig_free(f);
@@ -106,6 +95,6 @@ out:
 
 const struct bench_case case_post_poll = {
 	.name = "post_poll",
-	.what = "post and poll over a null device in the same thread",
+	.what = "post and poll over a null device in the same thread; libmlx5 beside it",
 	.run = run,
 };

@@ -4,19 +4,16 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "child.h"
 #include "ucx.h"
 
 #define SECONDS 60
@@ -89,55 +86,6 @@ make_env(const char *tls, char *own, size_t size, char **env)
 	env[n] = NULL;
 }
 
-/* The program on @cpu, its output to @out. Only what is async-signal-safe in the child. */
-static pid_t
-spawn(const char *path, const char *const *argv, char *const *env, unsigned int cpu, int out)
-{
-	pid_t pid;
-
-	fflush(NULL);
-	pid = fork();
-	if (pid == 0) {
-		cpu_set_t set;
-		int null = open("/dev/null", O_RDWR);
-
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
-		sched_setaffinity(0, sizeof(set), &set);
-		dup2(null, 0);
-		dup2(out >= 0 ? out : null, 1);
-		dup2(null, 2);
-		execve(path, (char *const *)(uintptr_t)argv, env);
-		_exit(127);
-	}
-	return pid;
-}
-
-/* All that comes from @fd until its end; false: not in time. */
-static bool
-read_all(int fd, char *text, size_t size)
-{
-	uint64_t start = tsc();
-	size_t len = 0;
-
-	for (;;) {
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-		int left = (int)(SECONDS * 1000 - ns_since(start) / 1e6);
-		ssize_t k = -1;
-
-		if (left <= 0 || len + 1 >= size)
-			return false;
-		if (poll(&p, 1, left) == 1)
-			k = read(fd, text + len, size - 1 - len);
-		if (k > 0)
-			len += (size_t)k;
-		text[len] = '\0';
-		if (k == 0)
-			return true;
-	}
-}
-
 /* The last line that is eight numbers with commas: its last number. */
 static double
 parse(char *text)
@@ -156,32 +104,6 @@ parse(char *text)
 			mr = v;
 	}
 	return mr;
-}
-
-/* One client. 0: it ended well, its output is in @text; -EAGAIN: it did not find its server. */
-static int
-run_client(const char *path, const char *const *argv, char *const *env, char *text, size_t size)
-{
-	int fds[2], status;
-	bool good;
-	pid_t pid;
-
-	if (pipe2(fds, O_CLOEXEC) != 0)
-		return -errno;
-	pid = spawn(path, argv, env, cpu_self, fds[1]);
-	close(fds[1]);
-	if (pid < 0) {
-		close(fds[0]);
-		return -EAGAIN;
-	}
-	good = read_all(fds[0], text, size);
-	close(fds[0]);
-	if (!good)
-		kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	if (!good)
-		return -ETIMEDOUT;
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EAGAIN;
 }
 
 /* The server ends by itself when its client is done. */
@@ -223,14 +145,14 @@ run(const struct ucx_test *t)
 	snprintf(size, sizeof(size), "%u", t->size);
 	snprintf(port, sizeof(port), "%u", free_port());
 	make_env(t->tls, tls, sizeof(tls), env);
-	pid = spawn(path, server, env, cpu_peer, -1);
+	pid = child_spawn(path, server, env, cpu_peer, -1);
 	if (pid < 0)
 		return -1;
 	start = tsc();
 	/* The server needs a moment until it listens. */
 	do {
 		usleep(5000);
-		rc = run_client(path, client, env, text, sizeof(text));
+		rc = child_run(path, client, env, text, sizeof(text));
 	} while (rc == -EAGAIN && ns_since(start) < SECONDS * 1e9);
 	end_server(pid, rc != 0);
 	if (rc == 0)

@@ -125,6 +125,9 @@ class Bench(Base):
         self.assertEqual(proc.returncode, 0, proc.stderr)
         self.assertNotIn('EAL', proc.stdout + proc.stderr)
         self.assertIn('post/inline8/batch32', proc.stdout)
+        # The libmlx5 that is installed runs, and completes what it has posted.
+        for point in ('batch1/all', 'batch16/all', 'batch16/last'):
+            self.assertRegex(proc.stdout, r'post_poll/%s/ibv_post_send +[0-9.]+ +[0-9.]+' % point)
 
     def test_every_case(self):
         # But for two, which take their time where there is no CPU to spare.

@@ -48,9 +48,10 @@ CLOSED = {
 
 # Headers that are not ours: pattern of the name, files that may include it, why no one else.
 FOREIGN = [
-    ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*'],
-     'only the command interface on rdma-core knows ibverbs'),
-    ('rdma/*', ['lib/connect/*'], 'only lib/connect knows librdmacm'),
+    ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*',
+                      'app/bench/peer_*'],
+     'only the command interface on rdma-core, and peers, know ibverbs'),
+    ('rdma/*', ['lib/connect/*', 'app/bench/peer_*'], 'only lib/connect knows librdmacm'),
     ('*ethdev*.h', ['drivers/soft/*', 'app/bench/floor_*'],
      'only the ports of the software device, and floors, know ethdev'),
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What libibverbs asks the kernel, answered here: calls of libc that go to a uverbs device are
+ * taken from it by functions of the same names in the program. The device node is /dev/null, on
+ * which every ioctl() fails with ENOTTY: a kernel older than the ioctl interface, with which
+ * libibverbs speaks by write().
+ *
+ * Commands and answers: <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>.
+ */
+#define _GNU_SOURCE
+#undef _FILE_OFFSET_BITS /* it would give open() the name open64() */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/netlink.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+
+#include "peer_uverbs.h"
+
+#define NODE "/dev/infiniband/uverbs0"
+
+static int device = -1; /* the descriptor by which libibverbs has it open */
+static struct uverbs_seen seen;
+
+/* ---- /sys/class, of which libibverbs takes the place from SYSFS_PATH */
+
+static int
+put(const char *root, const char *path, const char *text)
+{
+	char name[256];
+	FILE *f;
+	char *s;
+
+	snprintf(name, sizeof(name), "%s/%s", root, path);
+	for (s = name + strlen(root) + 1; (s = strchr(s, '/')) != NULL; *s++ = '/') {
+		*s = '\0';
+		if (mkdir(name, 0700) != 0 && errno != EEXIST)
+			return -errno;
+	}
+	f = fopen(name, "w");
+	if (f == NULL)
+		return -errno;
+	fputs(text, f);
+	return fclose(f) == 0 ? 0 : -errno;
+}
+
+int
+uverbs_start(char *root)
+{
+	static const char *const files[][2] = {
+		{"class/infiniband_verbs/abi_version", "6\n"},
+		{"class/infiniband_verbs/uverbs0/dev", "1:3\n"}, /* /dev/null */
+		{"class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n"},
+		{"class/infiniband_verbs/uverbs0/abi_version", "1\n"},
+		{"class/infiniband/mlx5_0/node_type", "1: CA\n"},
+		/* A ConnectX-5. */
+		{"class/infiniband/mlx5_0/device/modalias",
+		 "pci:v000015B3d00001017sv000015B3sd00000007bc02sc07i00\n"},
+	};
+	unsigned int i;
+	int rc;
+
+	if (mkdtemp(root) == NULL)
+		return -errno;
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		rc = put(root, files[i][0], files[i][1]);
+		if (rc != 0)
+			return rc;
+	}
+	return setenv("SYSFS_PATH", root, 1) == 0 ? 0 : -errno;
+}
+
+void
+uverbs_end(const char *root)
+{
+	static const char *const paths[] = {
+		"class/infiniband_verbs/abi_version",
+		"class/infiniband_verbs/uverbs0/dev",
+		"class/infiniband_verbs/uverbs0/ibdev",
+		"class/infiniband_verbs/uverbs0/abi_version",
+		"class/infiniband_verbs/uverbs0",
+		"class/infiniband_verbs",
+		"class/infiniband/mlx5_0/node_type",
+		"class/infiniband/mlx5_0/device/modalias",
+		"class/infiniband/mlx5_0/device",
+		"class/infiniband/mlx5_0",
+		"class/infiniband",
+		"class",
+		"",
+	};
+	char name[256];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		snprintf(name, sizeof(name), "%s/%s", root, paths[i]);
+		remove(name);
+	}
+}
+
+const struct uverbs_seen *
+uverbs_seen(void)
+{
+	return &seen;
+}
+
+/* ---- commands */
+
+/* A command: its body, what the provider adds to it, and where the answer goes. */
+struct cmd {
+	const uint8_t *in, *drv_in;
+	size_t in_len, drv_len;
+	uint8_t *out; /* NULL: none */
+	size_t out_len;
+};
+
+/* An answer is as long as the library has room for: newer ones know longer ones. */
+static int
+answer(const struct cmd *c, const void *core, size_t core_len, const void *drv, size_t drv_len)
+{
+	if (c->out == NULL || c->out_len < core_len)
+		return EINVAL;
+	memset(c->out, 0, c->out_len);
+	memcpy(c->out, core, core_len);
+	if (drv_len > c->out_len - core_len)
+		drv_len = c->out_len - core_len;
+	memcpy(c->out + core_len, drv, drv_len);
+	return 0;
+}
+
+static int
+get_context(const struct cmd *c)
+{
+	/* Registers by mmap(), as before the kernel gave them out one by one; CQEs of version 1. */
+	const struct mlx5_ib_alloc_ucontext_resp drv = {
+		.qp_tab_size = 1 << 18,
+		.bf_reg_size = 512,
+		.tot_bfregs = 16,
+		.cache_line_size = 64,
+		.max_sq_desc_sz = 1008,
+		.max_rq_desc_sz = 512,
+		.max_send_wqebb = 32768,
+		.max_recv_wr = 32768,
+		.max_srq_recv_wr = 32767,
+		.num_ports = 1,
+		.response_length = sizeof(drv),
+		.cqe_version = 1,
+		.log_uar_size = 12,
+		.num_uars_per_page = 1,
+	};
+	struct ib_uverbs_get_context_resp core = {
+		.async_fd = (uint32_t)eventfd(0, EFD_CLOEXEC),
+		.num_comp_vectors = 1,
+	};
+
+	return answer(c, &core, sizeof(core), &drv, sizeof(drv));
+}
+
+static int
+create_cq(const struct cmd *c, uint32_t cqe, bool ex)
+{
+	const struct mlx5_ib_create_cq_resp drv = {.cqn = 0x42};
+	const struct ib_uverbs_ex_create_cq_resp core = {
+		.base = {.cq_handle = 1, .cqe = cqe},
+		.response_length = sizeof(core),
+	};
+
+	return answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+}
+
+static int
+create_qp(const struct cmd *c, size_t caps_at, bool ex)
+{
+	const struct mlx5_ib_create_qp_resp drv = {.bfreg_index = 2};
+	uint32_t caps[5] = {0}; /* max_send_wr to max_inline_data */
+	struct ib_uverbs_ex_create_qp_resp core;
+	struct mlx5_ib_create_qp in = {0};
+
+	if (c->in_len >= caps_at + sizeof(caps))
+		memcpy(caps, c->in + caps_at, sizeof(caps));
+	memcpy(&in, c->drv_in, c->drv_len < sizeof(in) ? c->drv_len : sizeof(in));
+	seen.uidx = in.uidx;
+	core = (struct ib_uverbs_ex_create_qp_resp){
+		.base =
+			{
+				.qp_handle = 1,
+				.qpn = 0x123,
+				.max_send_wr = caps[0],
+				.max_recv_wr = caps[1],
+				.max_send_sge = caps[2],
+				.max_recv_sge = caps[3],
+				.max_inline_data = caps[4],
+			},
+		.response_length = sizeof(core),
+	};
+	return answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+}
+
+/* Where the body of a command ends and what the provider adds begins. */
+static void
+split(struct cmd *c, size_t body)
+{
+	if (body > c->in_len)
+		body = c->in_len;
+	c->drv_in = c->in + body;
+	c->drv_len = c->in_len - body;
+}
+
+/* 0 or an errno. */
+static int
+execute(uint32_t command, struct cmd *c)
+{
+	struct ib_uverbs_create_cq cq = {0};
+	struct ib_uverbs_ex_create_cq excq = {0};
+	const struct ib_uverbs_alloc_pd_resp pd = {.pd_handle = 1};
+	const struct mlx5_ib_alloc_pd_resp pdn = {.pdn = 7};
+	const struct ib_uverbs_ex_modify_qp_resp modified = {.response_length = sizeof(modified)};
+
+	switch (command) {
+	case IB_USER_VERBS_CMD_GET_CONTEXT:
+		return get_context(c);
+	case IB_USER_VERBS_CMD_ALLOC_PD:
+		return answer(c, &pd, sizeof(pd), &pdn, sizeof(pdn));
+	case IB_USER_VERBS_CMD_CREATE_CQ:
+		memcpy(&cq, c->in, c->in_len < sizeof(cq) ? c->in_len : sizeof(cq));
+		return create_cq(c, cq.cqe, false);
+	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_CQ:
+		memcpy(&excq, c->in, c->in_len < sizeof(excq) ? c->in_len : sizeof(excq));
+		return create_cq(c, excq.cqe, true);
+	case IB_USER_VERBS_CMD_CREATE_QP:
+		split(c, sizeof(struct ib_uverbs_create_qp));
+		return create_qp(c, offsetof(struct ib_uverbs_create_qp, max_send_wr), false);
+	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_QP:
+		return create_qp(c, offsetof(struct ib_uverbs_ex_create_qp, max_send_wr), true);
+	case IB_USER_VERBS_CMD_MODIFY_QP:
+		return 0;
+	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP:
+		return answer(c, &modified, sizeof(modified), NULL, 0);
+	default:
+		return EOPNOTSUPP;
+	}
+}
+
+static ssize_t
+command(const uint8_t *buf, size_t len)
+{
+	struct ib_uverbs_ex_cmd_hdr ex;
+	struct ib_uverbs_cmd_hdr hdr;
+	struct cmd c = {0};
+	uint64_t to;
+	int rc;
+
+	if (len < sizeof(hdr))
+		return EINVAL;
+	memcpy(&hdr, buf, sizeof(hdr));
+	c.in = buf + sizeof(hdr);
+	c.in_len = len - sizeof(hdr);
+	if ((hdr.command & IB_USER_VERBS_CMD_FLAG_EXTENDED) != 0) {
+		if (c.in_len < sizeof(ex))
+			return EINVAL;
+		memcpy(&ex, c.in, sizeof(ex));
+		c.in += sizeof(ex);
+		c.in_len -= sizeof(ex);
+		c.out = (uint8_t *)(uintptr_t)ex.response;
+		c.out_len = (hdr.out_words + (size_t)ex.provider_out_words) * 8;
+		if (hdr.in_words * (size_t)8 > c.in_len)
+			return EINVAL;
+		split(&c, hdr.in_words * (size_t)8);
+	} else {
+		split(&c, c.in_len);
+		/* All that are answered begin with where the answer goes. */
+		if (hdr.out_words != 0 && c.in_len >= sizeof(to)) {
+			memcpy(&to, c.in, sizeof(to));
+			c.out = (uint8_t *)(uintptr_t)to;
+			c.out_len = hdr.out_words * (size_t)4;
+		}
+	}
+	rc = execute(hdr.command, &c);
+	if (getenv("UVERBS_TRACE") != NULL)
+		fprintf(stderr, "uverbs: command 0x%x: %s\n", hdr.command, strerror(rc));
+	return rc;
+}
+
+/* ---- libc */
+
+static bool
+is_node(const char *path)
+{
+	return strcmp(path, NODE) == 0;
+}
+
+static int
+open_at(const char *path, int flags, mode_t mode)
+{
+	int fd =
+		(int)syscall(SYS_openat, AT_FDCWD, is_node(path) ? "/dev/null" : path, flags, mode);
+
+	if (is_node(path))
+		device = fd;
+	return fd;
+}
+
+/* Both names of each: which one a library calls is a matter of how it was built. */
+#define OPEN(name)                                                                                 \
+	int name(const char *path, int flags, ...)                                                 \
+	{                                                                                          \
+		va_list ap;                                                                        \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(ap, flags);                                                               \
+		mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(ap, mode_t) : 0;              \
+		va_end(ap);                                                                        \
+		return open_at(path, flags, mode);                                                 \
+	}
+OPEN(open)
+OPEN(open64)
+
+#define STAT(name)                                                                                 \
+	int name(const char *path, struct name *st)                                                \
+	{                                                                                          \
+		return (int)syscall(SYS_newfstatat, AT_FDCWD, is_node(path) ? "/dev/null" : path,  \
+				    st, 0);                                                        \
+	}
+STAT(stat)
+STAT(stat64)
+
+ssize_t
+write(int fd, const void *buf, size_t len)
+{
+	ssize_t rc;
+
+	if (fd != device || fd < 0)
+		return syscall(SYS_write, fd, buf, len);
+	rc = command(buf, len);
+	if (rc == 0)
+		return (ssize_t)len;
+	errno = (int)rc;
+	return -1;
+}
+
+/* A register page is plain memory: the devices of the floors go by the doorbell record. */
+#define MMAP(name, offset_t)                                                                       \
+	void *name(void *addr, size_t len, int prot, int flags, int fd, offset_t offset)           \
+	{                                                                                          \
+		if (fd == device && fd >= 0) {                                                     \
+			flags = MAP_SHARED | MAP_ANONYMOUS;                                        \
+			fd = -1;                                                                   \
+			offset = 0;                                                                \
+		}                                                                                  \
+		return (void *)syscall(SYS_mmap, addr, len, prot, flags, fd, offset);              \
+	}
+MMAP(mmap, off_t)
+MMAP(mmap64, off64_t)
+
+/* Devices that are really there are not asked for. */
+int
+socket(int domain, int type, int protocol)
+{
+	if (domain == AF_NETLINK && protocol == NETLINK_RDMA) {
+		errno = EPROTONOSUPPORT;
+		return -1;
+	}
+	return (int)syscall(SYS_socket, domain, type, protocol);
+}

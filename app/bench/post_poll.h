@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Writes of 8 bytes inline, each batch posted, run by the null device and polled. */
+#ifndef POST_POLL_H
+#define POST_POLL_H
+
+#include "bench.h"
+#include "rig.h"
+
+struct post_poll {
+	struct rig *r;
+	uint32_t batch;
+	enum floor_signal sig;
+	uint64_t n;
+};
+
+static const struct post_poll_point {
+	const char *name;
+	uint32_t batch;
+	enum floor_signal sig;
+	double floor_ticks, target; /* ticks of 2.6 GHz recorded elsewhere */
+} post_poll_points[] = {
+	{"post_poll/batch1/all", 1, FLOOR_SIGNAL_ALL, 46, 1.4},
+	{"post_poll/batch16/all", 16, FLOOR_SIGNAL_ALL, 17, 2.0},
+	{"post_poll/batch16/last", 16, FLOOR_SIGNAL_LAST, 14, 1.4},
+};
+#define POST_POLL_POINTS (sizeof(post_poll_points) / sizeof(post_poll_points[0]))
+
+/* A measure_fn on a struct post_poll: ns per write. */
+static inline double
+post_poll_ours(void *arg)
+{
+	struct post_poll *p = arg;
+	struct rig *r = p->r;
+	const struct rig_data data = rig_data(r);
+	const uint32_t batch = p->batch;
+	const uint32_t cqes = p->sig == FLOOR_SIGNAL_ALL ? batch : 1;
+	const uint32_t flags = p->sig == FLOOR_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
+	uint64_t i, t = tsc();
+	struct bb_wc wc[32];
+
+	for (i = 0; i < p->n; i += batch) {
+		uint32_t k, got = 0;
+
+		for (k = 0; k < batch; k++)
+			if (rig_post_inline8(&r->qp, data, i + k,
+					     k + 1 == batch ? BB_SEND_SIGNALED : flags) != 1)
+				return -1;
+		bb_qp_ring(&r->qp);
+		floor_null_run(&r->dev);
+		while (got < cqes)
+			got += bb_cq_poll(&r->cq, wc, 32);
+		if (wc[0].status != BB_WC_SUCCESS)
+			return -1;
+	}
+	return ns_since(t) / (double)p->n;
+}
+
+#endif
