@@ -282,6 +282,9 @@ soft_now(struct soft_engine *e)
 {
 	if (unlikely(e->dev->opts.no_clock))
 		return;
+	/* Its turn began behind the post, of the same thread: soft_engine_clock() has told it. */
+	if (e->timed && e->page != NULL && likely(!e->dev->opts.virtual_time))
+		return;
 #ifdef RTE_ARCH_X86
 	/* Of another core's posts: not before the loads that showed them, whatever is stored. */
 	if (e->page == NULL)

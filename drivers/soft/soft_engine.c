@@ -90,6 +90,8 @@ soft_engine_clock(struct soft_engine *e)
 	e->ticks = soft_ticks(e->dev);
 	e->ns = soft_tsc_to_ns(e->ticks);
 	e->timed = true;
+	if (likely(!e->dev->opts.no_clock && !e->dev->opts.virtual_time))
+		e->now = e->ticks;
 }
 
 void
@@ -342,11 +344,9 @@ soft_engine_run(struct soft_engine *e)
 	const struct soft_link_ops *link = e->dev->link;
 	uint32_t pending;
 
-	if (link != NULL) {
-		e->timed = false;
-		if (link->begin != NULL)
-			link->begin(e);
-	}
+	e->timed = false;
+	if (link != NULL && link->begin != NULL)
+		link->begin(e);
 	if (unlikely(__atomic_load_n(&e->inbox, __ATOMIC_RELAXED) != NULL))
 		soft_inbox_drain(e);
 	if (link != NULL && link->receive != NULL) {

@@ -70,6 +70,7 @@ struct rig_cqe {
 	bool solicited;
 	uint16_t counter;
 	uint32_t qpn, uidx, imm, bytes;
+	uint64_t time;
 };
 
 struct rig_qp_attr {

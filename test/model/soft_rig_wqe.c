@@ -163,6 +163,7 @@ rig_cqe(struct rig_cq *c, struct rig_cqe *e)
 		e->syndrome = err->syndrome;
 		e->vendor = err->vendor_err_synd;
 	} else {
+		e->time = be64toh(cqe->timestamp);
 		e->bytes = be32toh(cqe->byte_cnt);
 		e->imm = cqe->imm_inval_pkey;
 	}

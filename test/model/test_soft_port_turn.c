@@ -185,6 +185,38 @@ test_answer_before_timeout(void **st)
 	close_both();
 }
 
+/* Completions have the time of the turn they are made in, whatever made them. */
+static void
+test_time(void **st)
+{
+	uint64_t before, last = 0;
+	struct rig_cqe e;
+	uint32_t k;
+
+	(void)st;
+	open_both(0);
+	warm();
+	for (k = 0; k < 8; k++) {
+		rig_recv(&s[1].q, &s[1].m, 0, 64);
+		before = rte_rdtsc();
+		rig_send(&s[0].q, &s[0].m, 0, 8, RIG_CQE);
+		rig_ring(&s[0].q);
+		rig_poll(&s[0].u);
+		rig_poll(&s[1].u);
+		assert_true(rig_cqe(&s[1].c, &e));
+		assert_int_equal(e.opcode, BB_CQE_RESP_SEND);
+		assert_in_range(e.time, before, rte_rdtsc());
+		assert_true(e.time >= last);
+		last = e.time;
+		before = rte_rdtsc();
+		rig_poll(&s[0].u);
+		assert_true(rig_cqe(&s[0].c, &e));
+		assert_int_equal(e.opcode, BB_CQE_REQ);
+		assert_in_range(e.time, before, rte_rdtsc());
+	}
+	close_both();
+}
+
 /* Of messages that are answered, as many as make a conversation of it. */
 static void
 talk(void)
@@ -309,6 +341,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_post_before_receive),
 		cmocka_unit_test(test_answer_before_timeout),
+		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_ack_behind_answer),
 		cmocka_unit_test(test_ack_before_failure),
 		cmocka_unit_test(test_ack_without_answer),
