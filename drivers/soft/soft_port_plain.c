@@ -177,6 +177,9 @@ plain_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain 
 	}
 	plain_payload(at, &r->w);
 	frame_close(p, m, b, bth, bb_roce_bth_last(flags, psn), len);
+	/* In a conversation the peer waits for it: all that is to be noted is noted meanwhile. */
+	if (w->talks == SOFT_WIRE_TALKS && !more)
+		soft_port_flush(p);
 	p->stats.tx_copied++;
 	msg = bb_roce_short_msg(roce);
 	msg->cookie = soft_wire_note(w, r->opcode, r->w.blocks, r->fm_ce_se, r->w.len);
