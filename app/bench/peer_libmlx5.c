@@ -18,9 +18,9 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include "peer_uverbs.h"
 #include "post_poll.h"
 #include "remote.h"
-#include "peer_uverbs.h"
 
 #define MAX_BATCH 16
 
