@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "bb_ibv.h"
@@ -15,6 +17,36 @@ int
 bb_ibv_errno(void)
 {
 	return errno > 0 ? -errno : -EIO;
+}
+
+/* Pages that are asked for at once. */
+#define PAGES 4096u
+
+static bool
+has_hole(const void *addr, uint64_t len)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
+	unsigned char in_core[PAGES]; /* nobody reads it */
+
+	for (; at < end; at += PAGES * page) {
+		const uint64_t left = end - at;
+
+		/* ENOMEM, which else is for memory that the kernel has not: "unmapped pages". */
+		if (mincore((void *)(uintptr_t)at, left < PAGES * page ? left : PAGES * page,
+			    in_core) != 0 &&
+		    errno == ENOMEM)
+			return true;
+	}
+	return false;
+}
+
+int
+bb_ibv_reg_errno(const void *addr, uint64_t len)
+{
+	int ret = bb_ibv_errno();
+
+	return ret == -ENOMEM && has_hole(addr, len) ? -EFAULT : ret;
 }
 
 void

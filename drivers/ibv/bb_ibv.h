@@ -12,6 +12,13 @@
 /* An errno as calls of libibverbs leave it, some of which do not: negative, never 0. */
 int bb_ibv_errno(void);
 
+/*
+ * The same of a call that registers [@addr, @addr + @len). With ibv_fork_init(), which DPDK's own
+ * mlx5 driver calls in every program that loads it, libibverbs meets a hole there before the kernel
+ * does, and calls it ENOMEM: -EFAULT in place of that.
+ */
+int bb_ibv_reg_errno(const void *addr, uint64_t len);
+
 /* The PCI address of a device, "" for one that has none: what rxe and siw have is no device. */
 void bb_ibv_bus(const struct ibv_device *dev, char *bus, size_t size);
 

@@ -56,7 +56,7 @@ umem_reg(struct mlx5_ctx *ctx, struct mlx5dv_devx_umem_in *in, struct mlx5_umem 
 	else
 		u->dv = mlx5dv_devx_umem_reg_ex(c->ibv, in);
 	if (u->dv == NULL) {
-		ret = bb_ibv_errno();
+		ret = in->comp_mask == 0 ? bb_ibv_reg_errno(in->addr, in->size) : bb_ibv_errno();
 		free(u);
 		/* What a kernel says of an attribute, here bitmap or fd, that it does not know. */
 		return ret == -EPROTONOSUPPORT || ret == -ENOPROTOOPT ? -EOPNOTSUPP : ret;
@@ -240,7 +240,8 @@ dv_mr_reg(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *a
 	errno = 0;
 	m->ibv = reg_mr(dv_pd_handle(pd), attr);
 	if (m->ibv == NULL) {
-		ret = bb_ibv_errno();
+		ret = attr->kind == MLX5_MR_MEM ? bb_ibv_reg_errno(attr->addr, attr->len)
+						: bb_ibv_errno();
 		free(m);
 		return ret;
 	}
@@ -277,7 +278,8 @@ dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx
 		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",
 		       ctx->name);
 	else if (ret != 0)
-		return bb_ibv_errno();
+		return (flags & MLX5_REREG_TRANSLATION) != 0 ? bb_ibv_reg_errno(addr, len)
+							     : bb_ibv_errno();
 	m->base.lkey = m->ibv->lkey;
 	m->base.rkey = m->ibv->rkey;
 	return 0;

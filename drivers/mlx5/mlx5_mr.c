@@ -150,8 +150,11 @@ mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_m
 	m->kind = attr->kind;
 	ret = d->cmd->mr_reg(d->ctx, pd->priv, &a, &m->mr);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes at %p with access 0x%x: %s",
-		       d->ctx->name, attr->len, attr->addr, attr->access, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes at %p with access 0x%x: %s%s",
+		       d->ctx->name, attr->len, attr->addr, attr->access, strerror(-ret),
+		       ret == -EFAULT ? ": is all of it mapped, and writable if a right to write "
+					"is asked for?"
+				      : "");
 		if (ret == -ENOMEM)
 			out_of_keys(d);
 		free(m);

@@ -128,7 +128,8 @@ object_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr, struct verbs_
 	}
 	m->mr = region_make(p, attr);
 	if (m->mr == NULL)
-		return bb_ibv_errno();
+		return attr->kind == BB_DRV_MR_MEM ? bb_ibv_reg_errno(attr->addr, attr->len)
+						   : bb_ibv_errno();
 	m->base.lkey = m->mr->lkey;
 	m->base.rkey = m->mr->rkey;
 	return 0;
@@ -223,7 +224,8 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 		       pd->dev->name);
 	} else if (ret != 0) {
 		/* An enum ibv_rereg_mr_err_code, and errno. */
-		ret = bb_ibv_errno();
+		ret = (flags & BB_MR_REREG_TRANSLATION) != 0 ? bb_ibv_reg_errno(addr, len)
+							     : bb_ibv_errno();
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", pd->dev->name,
 		       mr->lkey, flags, strerror(-ret),
 		       ret == -EOPNOTSUPP || ret == -ENOTSUP || ret == -ENOSYS
