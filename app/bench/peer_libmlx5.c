@@ -243,7 +243,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "libmlx5: cannot run on CPU %u\n", cpu_self);
 	/* Whole WQEs go to the register by one store of 8 bytes, as Bluebell's do here. */
 	setenv("MLX5_SHUT_UP_BF", "1", 1);
-	rc = uverbs_start(root);
+	rc = uverbs_start(root, NULL);
 	if (rc == 0)
 		rc = run();
 	uverbs_end(root);

@@ -36,6 +36,7 @@
 
 static int device = -1; /* the descriptor by which libibverbs has it open */
 static struct uverbs_seen seen;
+static const struct uverbs_kernel *kernel;
 
 /* ---- /sys/class, of which libibverbs takes the place from SYSFS_PATH */
 
@@ -60,7 +61,7 @@ put(const char *root, const char *path, const char *text)
 }
 
 int
-uverbs_start(char *root)
+uverbs_start(char *root, const struct uverbs_kernel *with)
 {
 	static const char *const files[][2] = {
 		{"class/infiniband_verbs/abi_version", "6\n"},
@@ -75,6 +76,7 @@ uverbs_start(char *root)
 	unsigned int i;
 	int rc;
 
+	kernel = with;
 	if (mkdtemp(root) == NULL)
 		return -errno;
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -112,6 +114,12 @@ uverbs_end(const char *root)
 	}
 }
 
+int
+uverbs_fd(void)
+{
+	return device;
+}
+
 const struct uverbs_seen *
 uverbs_seen(void)
 {
@@ -120,17 +128,9 @@ uverbs_seen(void)
 
 /* ---- commands */
 
-/* A command: its body, what the provider adds to it, and where the answer goes. */
-struct cmd {
-	const uint8_t *in, *drv_in;
-	size_t in_len, drv_len;
-	uint8_t *out; /* NULL: none */
-	size_t out_len;
-};
-
-/* An answer is as long as the library has room for: newer ones know longer ones. */
-static int
-answer(const struct cmd *c, const void *core, size_t core_len, const void *drv, size_t drv_len)
+int
+uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
+	      size_t drv_len)
 {
 	if (c->out == NULL || c->out_len < core_len)
 		return EINVAL;
@@ -143,7 +143,7 @@ answer(const struct cmd *c, const void *core, size_t core_len, const void *drv, 
 }
 
 static int
-get_context(const struct cmd *c)
+get_context(const struct uverbs_cmd *c)
 {
 	/* Registers by mmap(), as before the kernel gave them out one by one; CQEs of version 1. */
 	const struct mlx5_ib_alloc_ucontext_resp drv = {
@@ -167,11 +167,11 @@ get_context(const struct cmd *c)
 		.num_comp_vectors = 1,
 	};
 
-	return answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 static int
-create_cq(const struct cmd *c, uint32_t cqe, bool ex)
+create_cq(const struct uverbs_cmd *c, uint32_t cqe, bool ex)
 {
 	const struct mlx5_ib_create_cq_resp drv = {.cqn = 0x42};
 	const struct ib_uverbs_ex_create_cq_resp core = {
@@ -179,11 +179,11 @@ create_cq(const struct cmd *c, uint32_t cqe, bool ex)
 		.response_length = sizeof(core),
 	};
 
-	return answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
 static int
-create_qp(const struct cmd *c, size_t caps_at, bool ex)
+create_qp(const struct uverbs_cmd *c, size_t caps_at, bool ex)
 {
 	const struct mlx5_ib_create_qp_resp drv = {.bfreg_index = 2};
 	uint32_t caps[5] = {0}; /* max_send_wr to max_inline_data */
@@ -207,12 +207,12 @@ create_qp(const struct cmd *c, size_t caps_at, bool ex)
 			},
 		.response_length = sizeof(core),
 	};
-	return answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
 /* Where the body of a command ends and what the provider adds begins. */
 static void
-split(struct cmd *c, size_t body)
+split(struct uverbs_cmd *c, size_t body)
 {
 	if (body > c->in_len)
 		body = c->in_len;
@@ -222,7 +222,7 @@ split(struct cmd *c, size_t body)
 
 /* 0 or an errno. */
 static int
-execute(uint32_t command, struct cmd *c)
+execute(uint32_t command, struct uverbs_cmd *c)
 {
 	struct ib_uverbs_create_cq cq = {0};
 	struct ib_uverbs_ex_create_cq excq = {0};
@@ -234,7 +234,7 @@ execute(uint32_t command, struct cmd *c)
 	case IB_USER_VERBS_CMD_GET_CONTEXT:
 		return get_context(c);
 	case IB_USER_VERBS_CMD_ALLOC_PD:
-		return answer(c, &pd, sizeof(pd), &pdn, sizeof(pdn));
+		return uverbs_answer(c, &pd, sizeof(pd), &pdn, sizeof(pdn));
 	case IB_USER_VERBS_CMD_CREATE_CQ:
 		memcpy(&cq, c->in, c->in_len < sizeof(cq) ? c->in_len : sizeof(cq));
 		return create_cq(c, cq.cqe, false);
@@ -249,7 +249,7 @@ execute(uint32_t command, struct cmd *c)
 	case IB_USER_VERBS_CMD_MODIFY_QP:
 		return 0;
 	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP:
-		return answer(c, &modified, sizeof(modified), NULL, 0);
+		return uverbs_answer(c, &modified, sizeof(modified), NULL, 0);
 	default:
 		return EOPNOTSUPP;
 	}
@@ -260,7 +260,7 @@ command(const uint8_t *buf, size_t len)
 {
 	struct ib_uverbs_ex_cmd_hdr ex;
 	struct ib_uverbs_cmd_hdr hdr;
-	struct cmd c = {0};
+	struct uverbs_cmd c = {0};
 	uint64_t to;
 	int rc;
 
@@ -289,7 +289,7 @@ command(const uint8_t *buf, size_t len)
 			c.out_len = hdr.out_words * (size_t)4;
 		}
 	}
-	rc = execute(hdr.command, &c);
+	rc = kernel != NULL ? kernel->write(hdr.command, &c) : execute(hdr.command, &c);
 	if (getenv("UVERBS_TRACE") != NULL)
 		fprintf(stderr, "uverbs: command 0x%x: %s\n", hdr.command, strerror(rc));
 	return rc;
@@ -356,7 +356,13 @@ write(int fd, const void *buf, size_t len)
 #define MMAP(name, offset_t)                                                                       \
 	void *name(void *addr, size_t len, int prot, int flags, int fd, offset_t offset)           \
 	{                                                                                          \
+		void *at = NULL;                                                                   \
+                                                                                                   \
 		if (fd == device && fd >= 0) {                                                     \
+			if (kernel != NULL)                                                        \
+				at = kernel->map(offset);                                          \
+			if (at != NULL)                                                            \
+				return at;                                                         \
 			flags = MAP_SHARED | MAP_ANONYMOUS;                                        \
 			fd = -1;                                                                   \
 			offset = 0;                                                                \

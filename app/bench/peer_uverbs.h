@@ -4,12 +4,38 @@
 #ifndef PEER_UVERBS_H
 #define PEER_UVERBS_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-/* From here on libibverbs sees one device, mlx5_0. @root: a template of mkdtemp(). 0 or -errno. */
-int uverbs_start(char *root);
+/* A command: its body, what the provider adds to it, and where the answer goes. */
+struct uverbs_cmd {
+	const uint8_t *in, *drv_in;
+	size_t in_len, drv_len;
+	uint8_t *out; /* NULL: none */
+	size_t out_len;
+};
+
+/* Answers in place of the usual ones, which are enough to have a QP and post to it. */
+struct uverbs_kernel {
+	/* 0 or an errno. */
+	int (*write)(uint32_t command, const struct uverbs_cmd *c);
+	/* What is mapped there; NULL: memory. */
+	void *(*map)(off_t offset);
+};
+
+/*
+ * From here on libibverbs sees one device, mlx5_0. @root: a template of mkdtemp(). @kernel: NULL
+ * or what outlives it. 0 or -errno.
+ */
+int uverbs_start(char *root, const struct uverbs_kernel *kernel);
 /* Remove what is under @root. */
 void uverbs_end(const char *root);
+/* The descriptor by which libibverbs has it open; -1: none. */
+int uverbs_fd(void);
+/* Answers are as long as the library has room for: newer ones know longer ones. 0 or an errno. */
+int uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
+		  size_t drv_len);
 
 /* What the provider has said of the last QP. */
 struct uverbs_seen {

@@ -46,7 +46,8 @@ static const char help[] =
 	"  -l, --list             print names and sources of the rows, run nothing\n"
 	"  -m, --max-failures N   stop a device after N rows that failed (default: never)\n"
 	"  -t, --timeout S        seconds after which a completion counts as lost (default 10)\n"
-	"      --allowed-skips F  a row that skips fails, unless a line of F allows it\n"
+	"      --allowed-skips F  a row that skips fails, unless a line of F allows it;\n"
+	"                         may be given more than once\n"
 	"      --json FILE        write all results as JSON; - is standard output\n"
 	"      --table FILE       write the table of doc/guides/conformance.rst\n"
 	"  -v, --verbose          print every row\n"
@@ -140,7 +141,7 @@ parse(int argc, char **argv)
 			o.max_failures = (unsigned long)value;
 		else if (opt == 't' && number("--timeout", optarg, &o.timeout) == 0)
 			;
-		else if (opt == OPT_SKIPS)
+		else if (opt == OPT_SKIPS && skips_load(optarg) == 0)
 			o.skips = optarg;
 		else if (opt == OPT_JSON)
 			o.json = optarg;
@@ -337,8 +338,6 @@ main(int argc, char **argv)
 		goto free_rows;
 	}
 	rc = EXIT_USAGE;
-	if (o.skips != NULL && skips_load(o.skips) != 0)
-		goto free_rows;
 	if (eal_start(argv[0], argc - optind, argv + optind) < 0) {
 		fprintf(stderr, "conform: EAL does not start: %s\n", rte_strerror(rte_errno));
 		rc = 1;
