@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What libmlx5 asks by ioctl(). */
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <rdma/ib_user_ioctl_cmds.h>
+#include <rdma/ib_user_ioctl_verbs.h>
+#include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
+
+#include "kernel.h"
+
+/* ---- attributes of an ioctl() */
+
+static struct ib_uverbs_attr *
+attr(struct ib_uverbs_ioctl_hdr *h, uint16_t id)
+{
+	unsigned int i;
+
+	for (i = 0; i < h->num_attrs; i++)
+		if (h->attrs[i].attr_id == id)
+			return &h->attrs[i];
+	return NULL;
+}
+
+/* Up to 8 bytes are in the attribute itself. */
+static const void *
+in(struct ib_uverbs_ioctl_hdr *h, uint16_t id, size_t *len)
+{
+	struct ib_uverbs_attr *a = attr(h, id);
+
+	*len = a != NULL ? a->len : 0;
+	if (a == NULL)
+		return NULL;
+	return a->len <= sizeof(a->data) ? (void *)&a->data : (void *)(uintptr_t)a->data;
+}
+
+static uint64_t
+in_u64(struct ib_uverbs_ioctl_hdr *h, uint16_t id)
+{
+	uint64_t v = 0;
+	size_t len;
+	const void *p = in(h, id, &len);
+
+	if (p != NULL)
+		memcpy(&v, p, len < sizeof(v) ? len : sizeof(v));
+	return v;
+}
+
+static uint64_t
+in_handle(struct ib_uverbs_ioctl_hdr *h, uint16_t id)
+{
+	struct ib_uverbs_attr *a = attr(h, id);
+
+	return a != NULL ? a->data : 0;
+}
+
+static void *
+out(struct ib_uverbs_ioctl_hdr *h, uint16_t id, size_t *len)
+{
+	struct ib_uverbs_attr *a = attr(h, id);
+
+	*len = a != NULL ? a->len : 0;
+	if (a == NULL)
+		return NULL;
+	a->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
+	return (void *)(uintptr_t)a->data;
+}
+
+static void
+out_num(struct ib_uverbs_ioctl_hdr *h, uint16_t id, uint64_t v)
+{
+	size_t len;
+	void *p = out(h, id, &len);
+
+	if (p != NULL)
+		memcpy(p, &v, len < sizeof(v) ? len : sizeof(v));
+}
+
+/* A handle of what was made goes out. */
+static int
+out_handle(struct ib_uverbs_ioctl_hdr *h, uint16_t id, enum kernel_kind kind, void *p)
+{
+	struct ib_uverbs_attr *a = attr(h, id);
+	uint32_t handle = a != NULL ? kernel_keep(kind, p) : 0;
+
+	if (handle == 0)
+		return ENOMEM;
+	a->data = handle;
+	return 0;
+}
+
+/* ---- methods */
+
+static int
+devx_other(struct ib_uverbs_ioctl_hdr *h)
+{
+	size_t inlen, outlen;
+	const void *cmd = in(h, MLX5_IB_ATTR_DEVX_OTHER_CMD_IN, &inlen);
+	void *res = out(h, MLX5_IB_ATTR_DEVX_OTHER_CMD_OUT, &outlen);
+
+	if (cmd == NULL || res == NULL)
+		return EINVAL;
+	return -kernel_soft->cmd->general(kernel_soft, cmd, inlen, res, outlen);
+}
+
+static int
+obj_create(struct ib_uverbs_ioctl_hdr *h)
+{
+	size_t inlen, outlen;
+	const void *cmd = in(h, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_IN, &inlen);
+	void *res = out(h, MLX5_IB_ATTR_DEVX_OBJ_CREATE_CMD_OUT, &outlen);
+	struct mlx5_obj *obj;
+	int ret;
+
+	if (cmd == NULL || res == NULL)
+		return EINVAL;
+	ret = kernel_soft->cmd->obj_create(kernel_soft, cmd, inlen, res, outlen, &obj);
+	if (ret != 0)
+		return -ret;
+	return out_handle(h, MLX5_IB_ATTR_DEVX_OBJ_CREATE_HANDLE, OBJ, obj);
+}
+
+static int
+obj_change(struct ib_uverbs_ioctl_hdr *h, bool modify)
+{
+	const uint16_t base =
+		modify ? MLX5_IB_ATTR_DEVX_OBJ_MODIFY_HANDLE : MLX5_IB_ATTR_DEVX_OBJ_QUERY_HANDLE;
+	struct mlx5_obj *obj = kernel_get(OBJ, in_handle(h, base));
+	size_t inlen, outlen;
+	const void *cmd = in(h, base + 1, &inlen);
+	void *res = out(h, base + 2, &outlen);
+
+	if (obj == NULL || cmd == NULL || res == NULL)
+		return EINVAL;
+	if (modify)
+		return -kernel_soft->cmd->obj_modify(obj, cmd, inlen, res, outlen);
+	return -kernel_soft->cmd->obj_query(obj, cmd, inlen, res, outlen);
+}
+
+static int
+umem_reg(struct ib_uverbs_ioctl_hdr *h)
+{
+	const uint64_t addr = in_u64(h, MLX5_IB_ATTR_DEVX_UMEM_REG_ADDR);
+	const uint64_t len = in_u64(h, MLX5_IB_ATTR_DEVX_UMEM_REG_LEN);
+	const uint32_t access = (uint32_t)in_u64(h, MLX5_IB_ATTR_DEVX_UMEM_REG_ACCESS);
+	const struct ib_uverbs_attr *fd = attr(h, MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD);
+	uint64_t pages = UINT64_MAX;
+	struct mlx5_umem *umem;
+	int ret;
+
+	if (attr(h, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP) != NULL)
+		pages = in_u64(h, MLX5_IB_ATTR_DEVX_UMEM_REG_PGSZ_BITMAP);
+	if (fd != NULL)
+		ret = kernel_soft->cmd->umem_reg_dmabuf(kernel_soft, (int)fd->data_s64, addr, len,
+							access, pages, &umem);
+	else
+		ret = kernel_soft->cmd->umem_reg(kernel_soft, (void *)(uintptr_t)addr, len, access,
+						 pages, &umem);
+	if (ret != 0)
+		return -ret;
+	out_num(h, MLX5_IB_ATTR_DEVX_UMEM_REG_OUT_ID, umem->id);
+	return out_handle(h, MLX5_IB_ATTR_DEVX_UMEM_REG_HANDLE, UMEM, umem);
+}
+
+static int
+dm_alloc(struct ib_uverbs_ioctl_hdr *h)
+{
+	struct mlx5_dm *dm;
+	int ret = kernel_soft->cmd->dm_alloc(kernel_soft, in_u64(h, UVERBS_ATTR_ALLOC_DM_LENGTH),
+					     (uint32_t)in_u64(h, UVERBS_ATTR_ALLOC_DM_ALIGNMENT),
+					     &dm);
+
+	if (ret == 0)
+		ret = -out_handle(h, UVERBS_ATTR_ALLOC_DM_HANDLE, DM, dm);
+	if (ret != 0)
+		return -ret;
+	/* Where it begins in the page that is mapped. */
+	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET,
+		(uintptr_t)((struct soft_dm *)(void *)dm)->base % (uint64_t)sysconf(_SC_PAGESIZE));
+	out_num(h, MLX5_IB_ATTR_ALLOC_DM_RESP_PAGE_INDEX,
+		in_handle(h, UVERBS_ATTR_ALLOC_DM_HANDLE));
+	return 0;
+}
+
+/* A key of what is no memory of the process; @ids: attributes of the method. */
+struct mr_ids {
+	uint16_t handle, pd, lkey, rkey;
+};
+
+static int
+make_mr(struct ib_uverbs_ioctl_hdr *h, const struct mlx5_mr_attr *a, const struct mr_ids *ids)
+{
+	struct mlx5_pd *pd = kernel_get(PD, in_handle(h, ids->pd));
+	struct mlx5_mr *mr;
+	int ret = pd != NULL ? kernel_soft->cmd->mr_reg(kernel_soft, pd, a, &mr) : -EINVAL;
+
+	if (ret != 0)
+		return -ret;
+	out_num(h, ids->lkey, mr->lkey);
+	out_num(h, ids->rkey, mr->rkey);
+	return out_handle(h, ids->handle, MR, mr);
+}
+
+static int
+dm_mr(struct ib_uverbs_ioctl_hdr *h)
+{
+	static const struct mr_ids ids = {
+		UVERBS_ATTR_REG_DM_MR_HANDLE, UVERBS_ATTR_REG_DM_MR_PD_HANDLE,
+		UVERBS_ATTR_REG_DM_MR_RESP_LKEY, UVERBS_ATTR_REG_DM_MR_RESP_RKEY};
+	const struct mlx5_mr_attr a = {
+		.kind = MLX5_MR_DM,
+		.dm = kernel_get(DM, in_handle(h, UVERBS_ATTR_REG_DM_MR_DM_HANDLE)),
+		.offset = in_u64(h, UVERBS_ATTR_REG_DM_MR_OFFSET),
+		.len = in_u64(h, UVERBS_ATTR_REG_DM_MR_LENGTH),
+		.access = (uint32_t)in_u64(h, UVERBS_ATTR_REG_DM_MR_ACCESS_FLAGS),
+	};
+
+	return a.dm != NULL ? make_mr(h, &a, &ids) : EINVAL;
+}
+
+static int
+dmabuf_mr(struct ib_uverbs_ioctl_hdr *h)
+{
+	static const struct mr_ids ids = {
+		UVERBS_ATTR_REG_DMABUF_MR_HANDLE, UVERBS_ATTR_REG_DMABUF_MR_PD_HANDLE,
+		UVERBS_ATTR_REG_DMABUF_MR_RESP_LKEY, UVERBS_ATTR_REG_DMABUF_MR_RESP_RKEY};
+	const struct mlx5_mr_attr a = {
+		.kind = MLX5_MR_DMABUF,
+		.fd = (int)in_u64(h, UVERBS_ATTR_REG_DMABUF_MR_FD),
+		.offset = in_u64(h, UVERBS_ATTR_REG_DMABUF_MR_OFFSET),
+		.len = in_u64(h, UVERBS_ATTR_REG_DMABUF_MR_LENGTH),
+		.iova = in_u64(h, UVERBS_ATTR_REG_DMABUF_MR_IOVA),
+		.access = (uint32_t)in_u64(h, UVERBS_ATTR_REG_DMABUF_MR_ACCESS_FLAGS),
+	};
+
+	return make_mr(h, &a, &ids);
+}
+
+/* The mapping of a page is found again by its handle. */
+static int
+uar_alloc(struct ib_uverbs_ioctl_hdr *h)
+{
+	const bool nc =
+		in_u64(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_TYPE) == MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC;
+	struct mlx5_uar *uar;
+	int ret = kernel_soft->cmd->uar_alloc(kernel_soft, nc ? MLX5_UAR_NC : MLX5_UAR_BF, &uar);
+
+	if (ret != 0)
+		return -ret;
+	ret = out_handle(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE, UAR, uar);
+	if (ret != 0)
+		return ret;
+	out_num(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_OFFSET,
+		KERNEL_MAP_UAR | in_handle(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE)
+					 << KERNEL_MAP_SHIFT);
+	out_num(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_MMAP_LENGTH, (uint64_t)sysconf(_SC_PAGESIZE));
+	out_num(h, MLX5_IB_ATTR_UAR_OBJ_ALLOC_PAGE_ID, uar->page_id);
+	return 0;
+}
+
+static int
+query_eqn(struct ib_uverbs_ioctl_hdr *h)
+{
+	uint32_t eqn;
+	int ret = kernel_soft->cmd->query_eqn(
+		kernel_soft, (uint32_t)in_u64(h, MLX5_IB_ATTR_DEVX_QUERY_EQN_USER_VEC), &eqn);
+
+	if (ret == 0)
+		out_num(h, MLX5_IB_ATTR_DEVX_QUERY_EQN_DEV_EQN, eqn);
+	return -ret;
+}
+
+static int
+query_gid(struct ib_uverbs_ioctl_hdr *h)
+{
+	const uint32_t port = (uint32_t)in_u64(h, UVERBS_ATTR_QUERY_GID_ENTRY_PORT);
+	const uint32_t index = (uint32_t)in_u64(h, UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX);
+	struct ib_uverbs_gid_entry e = {.gid_index = index, .port_num = port};
+	struct bb_gid gid;
+	size_t len;
+	void *to = out(h, UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, &len);
+	int ret = kernel_soft->cmd->gid_query(kernel_soft, port, index, &gid);
+
+	if (ret == -ENOENT) /* an empty entry */
+		return ENODATA;
+	if (ret != 0 || to == NULL)
+		return ret != 0 ? -ret : EINVAL;
+	memcpy(e.gid, gid.raw, sizeof(gid.raw));
+	e.gid_type = (uint32_t)gid.type;
+	memcpy(to, &e, len < sizeof(e) ? len : sizeof(e));
+	return 0;
+}
+
+static int
+event_fd(struct ib_uverbs_ioctl_hdr *h)
+{
+	struct ib_uverbs_attr *a = attr(h, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE);
+	const bool no_data = in_u64(h, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS) != 0;
+	struct mlx5_channel *ch = NULL;
+	uint32_t handle;
+	int fd, ret;
+
+	if (a == NULL)
+		return EINVAL;
+	if (no_data) {
+		ret = kernel_soft->cmd->channel_create(kernel_soft, &ch);
+		if (ret != 0)
+			return -ret;
+	}
+	fd = no_data ? dup(ch->fd) : eventfd(0, EFD_CLOEXEC);
+	handle = kernel_keep(no_data ? CHANNEL : EVENTS, ch);
+	if (fd < 0 || handle == 0)
+		return EMFILE;
+	kernel_handle(handle)->fd = fd;
+	a->data_s64 = fd;
+	return 0;
+}
+
+static int
+subscribe(struct ib_uverbs_ioctl_hdr *h)
+{
+	struct ib_uverbs_attr *fd = attr(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_FD_HANDLE);
+	struct ib_uverbs_attr *o = attr(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_OBJ_HANDLE);
+	struct mlx5_obj *obj = o != NULL ? kernel_get(OBJ, o->data) : NULL;
+	const uint64_t cookie = in_u64(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_COOKIE);
+	struct kernel_handle *to = fd != NULL ? kernel_by_fd((int)fd->data_s64) : NULL;
+	size_t len;
+	const void *list = in(h, MLX5_IB_ATTR_DEVX_SUBSCRIBE_EVENT_TYPE_NUM_LIST, &len);
+	uint16_t types[16];
+
+	if (to == NULL || list == NULL || len > sizeof(types) || (o != NULL && obj == NULL))
+		return EINVAL;
+	memcpy(types, list, len);
+	if (to->kind == CHANNEL)
+		return -kernel_soft->cmd->channel_subscribe(to->p, obj, cookie);
+	return -kernel_soft->cmd->event_subscribe(kernel_soft, obj, types, (unsigned int)(len / 2),
+						  cookie);
+}
+
+int
+kernel_ioctl(struct ib_uverbs_ioctl_hdr *h)
+{
+	switch (h->object_id << 16 | h->method_id) {
+	case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_OTHER:
+		return devx_other(h);
+	case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_QUERY_EQN:
+		return query_eqn(h);
+	case MLX5_IB_OBJECT_DEVX << 16 | MLX5_IB_METHOD_DEVX_SUBSCRIBE_EVENT:
+		return subscribe(h);
+	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_CREATE:
+		return obj_create(h);
+	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_MODIFY:
+		return obj_change(h, true);
+	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_QUERY:
+		return obj_change(h, false);
+	case MLX5_IB_OBJECT_DEVX_OBJ << 16 | MLX5_IB_METHOD_DEVX_OBJ_DESTROY:
+		return kernel_destroy(OBJ, in_handle(h, MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE));
+	case MLX5_IB_OBJECT_DEVX_UMEM << 16 | MLX5_IB_METHOD_DEVX_UMEM_REG:
+		return umem_reg(h);
+	case MLX5_IB_OBJECT_DEVX_UMEM << 16 | MLX5_IB_METHOD_DEVX_UMEM_DEREG:
+		return kernel_destroy(UMEM, in_handle(h, MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE));
+	case MLX5_IB_OBJECT_UAR << 16 | MLX5_IB_METHOD_UAR_OBJ_ALLOC:
+		return uar_alloc(h);
+	case MLX5_IB_OBJECT_UAR << 16 | MLX5_IB_METHOD_UAR_OBJ_DESTROY:
+		return kernel_destroy(UAR, in_handle(h, MLX5_IB_ATTR_UAR_OBJ_DESTROY_HANDLE));
+	case MLX5_IB_OBJECT_DEVX_ASYNC_EVENT_FD << 16 | MLX5_IB_METHOD_DEVX_ASYNC_EVENT_FD_ALLOC:
+		return event_fd(h);
+	case UVERBS_OBJECT_DM << 16 | UVERBS_METHOD_DM_ALLOC:
+		return dm_alloc(h);
+	case UVERBS_OBJECT_DM << 16 | UVERBS_METHOD_DM_FREE:
+		return kernel_destroy(DM, in_handle(h, UVERBS_ATTR_FREE_DM_HANDLE));
+	case UVERBS_OBJECT_MR << 16 | UVERBS_METHOD_DM_MR_REG:
+		return dm_mr(h);
+	case UVERBS_OBJECT_MR << 16 | UVERBS_METHOD_REG_DMABUF_MR:
+		return dmabuf_mr(h);
+	case UVERBS_OBJECT_DEVICE << 16 | UVERBS_METHOD_QUERY_GID_ENTRY:
+		return query_gid(h);
+	default:
+		/* The kernel's answer to what it does not know: then libibverbs tries write(). */
+		return EPROTONOSUPPORT;
+	}
+}
