@@ -109,13 +109,13 @@ static bool
 probe_rereg(struct ibv_pd *pd)
 {
 	uint64_t word = 0;
-	struct ibv_mr *mr = ibv_reg_mr(pd, &word, sizeof(word), 0);
+	struct ibv_mr *mr = ibv_reg_mr(pd, &word, sizeof(word), IBV_ACCESS_LOCAL_WRITE);
 	bool known;
 
 	if (mr == NULL)
 		return false;
-	known = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-			     IBV_ACCESS_LOCAL_WRITE) == 0;
+	/* To less: memory that was pinned for reading is not made writable in place. */
+	known = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, 0) == 0;
 	(void)ibv_dereg_mr(mr);
 	return known;
 }
