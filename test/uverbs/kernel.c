@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -30,6 +31,7 @@
 #define MAX_HANDLES 65536
 #define MAX_PAGES   4096
 #define MAP_DM      8 /* of device memory, bits 8 to 15 of the page: MLX5_IB_MMAP_DEVICE_MEM */
+#define MAX_EVENTS  1024
 #define EQE_TYPE    1 /* byte of an EQE */
 #define EQE_BYTES   64
 
@@ -101,6 +103,10 @@ kernel_destroy(enum kernel_kind kind, uint64_t handle)
 	case MW:
 		ret = kernel_soft->cmd->mw_free(kernel_soft, p);
 		break;
+	case CQ:
+	case QP:
+		ret = -kernel_end_queue(p);
+		break;
 	default:
 		ret = 0;
 		break;
@@ -110,14 +116,34 @@ kernel_destroy(enum kernel_kind kind, uint64_t handle)
 	return -ret;
 }
 
+int
+kernel_channel(enum kernel_kind kind)
+{
+	struct mlx5_channel *ch = NULL;
+	uint32_t handle;
+	int fd, ret;
+
+	/* Of others only the descriptor is needed: who asks for an event reads it. */
+	if (kind == CHANNEL || kind == COMP) {
+		ret = kernel_soft->cmd->channel_create(kernel_soft, &ch);
+		if (ret != 0)
+			return ret;
+	}
+	fd = ch != NULL ? dup(ch->fd) : eventfd(0, EFD_CLOEXEC);
+	handle = fd >= 0 ? kernel_keep(kind, ch) : 0;
+	if (handle == 0)
+		return -EMFILE;
+	handles[handle].fd = fd;
+	return fd;
+}
+
 struct kernel_handle *
 kernel_by_fd(int fd)
 {
 	unsigned int i;
 
 	for (i = 1; i < MAX_HANDLES; i++)
-		if ((handles[i].kind == EVENTS || handles[i].kind == CHANNEL) &&
-		    handles[i].fd == fd)
+		if (handles[i].kind >= ASYNC && handles[i].fd == fd)
 			return &handles[i];
 	return NULL;
 }
@@ -225,26 +251,68 @@ ioctl(int fd, unsigned long request, ...)
 	return -1;
 }
 
+/* Events that were read in search of one of the other sort: for DEVX channels, for ASYNC. */
+static struct {
+	struct mlx5_cmd_event e[MAX_EVENTS];
+	unsigned int first, n;
+} waiting[2];
+
+/* The next one for ASYNC, or for the others. */
+static int
+next_event(bool async, struct mlx5_cmd_event *event)
+{
+	bool other;
+	int ret;
+
+	if (waiting[async].n > 0) {
+		*event = waiting[async].e[waiting[async].first++ % MAX_EVENTS];
+		waiting[async].n--;
+		return 0;
+	}
+	for (;;) {
+		ret = kernel_soft->cmd->event_get(kernel_soft, event);
+		if (ret != 0)
+			return ret;
+		other = (event->cookie & KERNEL_COOKIE) != 0;
+		if (other == async)
+			return 0;
+		if (waiting[other].n == MAX_EVENTS)
+			return -EOVERFLOW;
+		waiting[other].e[(waiting[other].first + waiting[other].n++) % MAX_EVENTS] = *event;
+	}
+}
+
 /* An event: of a channel of completions the cookie, else an EQE behind it. */
 static ssize_t
 read_event(const struct kernel_handle *to, void *buf, size_t len)
 {
+	struct ib_uverbs_async_event_desc async;
+	struct ib_uverbs_comp_event_desc comp;
 	struct mlx5_cmd_event event;
 	uint8_t eqe[8 + EQE_BYTES] = {0};
 	uint64_t cookie;
 	int ret;
 
-	if (to->kind == CHANNEL) {
+	if (to->kind == CHANNEL || to->kind == COMP) {
 		ret = kernel_soft->cmd->channel_get(to->p, &cookie);
-		if (ret == 0)
-			memcpy(buf, &cookie, sizeof(cookie));
+		if (ret == 0 && to->kind == COMP && !kernel_comp_event(cookie, &comp))
+			ret = -EAGAIN;
 		errno = -ret;
-		return ret == 0 ? (ssize_t)sizeof(cookie) : -1;
+		if (ret != 0)
+			return -1;
+		memcpy(buf, to->kind == COMP ? (void *)&comp : (void *)&cookie, sizeof(cookie));
+		return sizeof(cookie);
 	}
-	ret = kernel_soft->cmd->event_get(kernel_soft, &event);
-	errno = -ret;
-	if (ret != 0)
-		return -1;
+	do {
+		ret = next_event(to->kind == ASYNC, &event);
+		errno = -ret;
+		if (ret != 0)
+			return -1;
+	} while (to->kind == ASYNC && !kernel_async_event(&event, &async));
+	if (to->kind == ASYNC) {
+		memcpy(buf, &async, len < sizeof(async) ? len : sizeof(async));
+		return sizeof(async);
+	}
 	memcpy(eqe, &event.cookie, sizeof(event.cookie));
 	eqe[8 + EQE_TYPE] = (uint8_t)event.type;
 	if (len > sizeof(eqe))
@@ -256,9 +324,15 @@ read_event(const struct kernel_handle *to, void *buf, size_t len)
 ssize_t
 read(int fd, void *buf, size_t len)
 {
-	const struct kernel_handle *to = kernel_soft != NULL && fd >= 0 ? kernel_by_fd(fd) : NULL;
+	const struct kernel_handle *to;
+	ssize_t rc = 0;
 
-	return to != NULL ? read_event(to, buf, len) : syscall(SYS_read, fd, buf, len);
+	pthread_mutex_lock(&lock);
+	to = kernel_soft != NULL && fd >= 0 ? kernel_by_fd(fd) : NULL;
+	if (to != NULL)
+		rc = read_event(to, buf, len);
+	pthread_mutex_unlock(&lock);
+	return to != NULL ? rc : syscall(SYS_read, fd, buf, len);
 }
 
 int

@@ -5,6 +5,7 @@
 #ifndef KERNEL_H
 #define KERNEL_H
 
+#include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
 #include "mlx5_cmd.h"
@@ -21,14 +22,18 @@ enum kernel_kind {
 	MR,
 	MW,
 	AH,
+	CQ,
+	QP,
+	ASYNC,
 	EVENTS,
-	CHANNEL
+	CHANNEL,
+	COMP
 };
 
 struct kernel_handle {
 	enum kernel_kind kind;
 	void *p;
-	int fd; /* of EVENTS and CHANNEL */
+	int fd; /* from ASYNC on */
 };
 
 /* The software device behind all; NULL before the first opening. One thread at a time. */
@@ -47,6 +52,25 @@ struct kernel_handle *kernel_by_fd(int fd);
 /* Of a UAR in the offset of mmap(): its handle, from bit KERNEL_MAP_SHIFT on. */
 #define KERNEL_MAP_UAR   ((uint64_t)1 << 40)
 #define KERNEL_MAP_SHIFT 20
+
+/* CQs and QPs, other than those by DEVX. 0 or an errno. */
+int kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int channel,
+		     bool ex);
+int kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a, bool ex);
+int kernel_modify_qp(const struct ib_uverbs_modify_qp *m);
+int kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle);
+int kernel_end_queue(void *p);
+/* How many events of it were told. */
+void kernel_queue_events(const void *p, struct ib_uverbs_destroy_cq_resp *told);
+/* What ibv_get_cq_event() reads; false: the CQ is gone. */
+bool kernel_comp_event(uint64_t cookie, struct ib_uverbs_comp_event_desc *to);
+/* In the cookie of events for ibv_get_async_event(), beside the handle. */
+#define KERNEL_COOKIE ((uint64_t)1 << 63)
+/* What ibv_get_async_event() reads; false: nobody asked for this one. */
+bool kernel_async_event(const struct mlx5_cmd_event *event, struct ib_uverbs_async_event_desc *to);
+
+/* A channel of completions as @kind: its descriptor, or a negative errno. */
+int kernel_channel(enum kernel_kind kind);
 
 /* A method of an ioctl(), a command by write(). 0 or an errno. */
 int kernel_ioctl(struct ib_uverbs_ioctl_hdr *h);

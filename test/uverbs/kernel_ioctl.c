@@ -301,22 +301,10 @@ event_fd(struct ib_uverbs_ioctl_hdr *h)
 {
 	struct ib_uverbs_attr *a = attr(h, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_HANDLE);
 	const bool no_data = in_u64(h, MLX5_IB_ATTR_DEVX_ASYNC_EVENT_FD_ALLOC_FLAGS) != 0;
-	struct mlx5_channel *ch = NULL;
-	uint32_t handle;
-	int fd, ret;
+	int fd = a != NULL ? kernel_channel(no_data ? CHANNEL : EVENTS) : -EINVAL;
 
-	if (a == NULL)
-		return EINVAL;
-	if (no_data) {
-		ret = kernel_soft->cmd->channel_create(kernel_soft, &ch);
-		if (ret != 0)
-			return -ret;
-	}
-	fd = no_data ? dup(ch->fd) : eventfd(0, EFD_CLOEXEC);
-	handle = kernel_keep(no_data ? CHANNEL : EVENTS, ch);
-	if (fd < 0 || handle == 0)
-		return EMFILE;
-	kernel_handle(handle)->fd = fd;
+	if (fd < 0)
+		return -fd;
 	a->data_s64 = fd;
 	return 0;
 }

@@ -4,17 +4,17 @@
 /* What libibverbs and libmlx5 ask by write(). */
 #include <errno.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
 #include "kernel.h"
 
-#define MAX_DM (1u << 20)
+#define MAX_DM (1u << 17) /* as the software device has */
 /* ib_user_verbs.h has no names for them. */
-#define PORT_DOWN   1
-#define PORT_ACTIVE 4
+#define PORT_DOWN     1
+#define IB_ATOMIC_HCA 1
+#define PORT_ACTIVE   4
 
 static int
 get_context(const struct uverbs_cmd *c)
@@ -35,15 +35,18 @@ get_context(const struct uverbs_cmd *c)
 		.log_uar_size = 12,
 		.num_uars_per_page = 1,
 	};
-	const struct ib_uverbs_get_context_resp core = {
-		.async_fd = (uint32_t)eventfd(0, EFD_CLOEXEC),
-		.num_comp_vectors = 1,
-	};
-	int ret = kernel_soft == NULL
-			  ? soft_cmd_if.open("soft0", "progress=thread,no_clock", &kernel_soft)
-			  : 0;
+	struct ib_uverbs_get_context_resp core = {.num_comp_vectors = 1};
+	int fd, ret = kernel_soft == NULL
+			      ? soft_cmd_if.open("soft0", "progress=thread,no_clock", &kernel_soft)
+			      : 0;
 
-	return ret != 0 ? -ret : uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
+	if (ret != 0)
+		return -ret;
+	fd = kernel_channel(ASYNC);
+	if (fd < 0)
+		return -fd;
+	core.async_fd = (uint32_t)fd;
+	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
 /* Of what libmlx5 asks for at the opening; capabilities are read from the device's mailbox. */
@@ -51,6 +54,25 @@ static int
 query_device(const struct uverbs_cmd *c)
 {
 	const struct ib_uverbs_ex_query_device_resp core = {
+		.base =
+			{
+				.max_mr_size = UINT64_MAX,
+				.page_size_cap = ~(uint64_t)4095,
+				.max_qp = 1 << 17,
+				.max_qp_wr = 1 << 15,
+				.max_sge = 30,
+				.max_sge_rd = 30,
+				.max_cq = 1 << 16,
+				.max_cqe = (1 << 22) - 1,
+				.max_mr = 1 << 16,
+				.max_pd = 1 << 16,
+				.max_qp_rd_atom = 16,
+				.max_qp_init_rd_atom = 16,
+				.atomic_cap = IB_ATOMIC_HCA,
+				.max_ah = 1 << 16,
+				.max_pkeys = 1,
+				.phys_port_cnt = 1,
+			},
 		.response_length = sizeof(core),
 		.max_dm_size = MAX_DM,
 	};
@@ -75,6 +97,7 @@ query_port(const struct uverbs_cmd *c)
 	core.lid = port.lid;
 	core.gid_tbl_len = (int32_t)port.gids;
 	core.pkey_tbl_len = 1;
+	core.max_msg_sz = 1u << 30;
 	core.max_mtu = (uint8_t)(__builtin_ctz(port.max_mtu) - 7);
 	core.active_mtu = (uint8_t)(__builtin_ctz(port.active_mtu) - 7);
 	core.link_layer = port.link_layer == BB_LINK_ETHERNET ? 2 : 1;
@@ -198,6 +221,117 @@ end(const struct uverbs_cmd *c, enum kernel_kind kind)
 	return kernel_destroy(kind, handle);
 }
 
+/* The same with a response in front, which tells how many events there were. */
+static int
+end_queue(const struct uverbs_cmd *c, enum kernel_kind kind)
+{
+	struct ib_uverbs_destroy_cq_resp cq;
+	struct ib_uverbs_destroy_qp_resp qp;
+	struct ib_uverbs_destroy_cq q;
+	const void *p;
+	int rc;
+
+	memcpy(&q, c->in, sizeof(q));
+	p = kernel_get(kind, q.cq_handle);
+	if (p == NULL)
+		return EINVAL;
+	kernel_queue_events(p, &cq);
+	qp.events_reported = cq.async_events_reported;
+	rc = kernel_destroy(kind, q.cq_handle);
+	if (rc != 0)
+		return rc;
+	return kind == CQ ? uverbs_answer(c, &cq, sizeof(cq), NULL, 0)
+			  : uverbs_answer(c, &qp, sizeof(qp), NULL, 0);
+}
+
+static int
+create_channel(const struct uverbs_cmd *c)
+{
+	struct ib_uverbs_create_comp_channel_resp core;
+	int fd = kernel_channel(COMP);
+
+	if (fd < 0)
+		return -fd;
+	core.fd = (uint32_t)fd;
+	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
+}
+
+static int
+create_cq(const struct uverbs_cmd *c)
+{
+	struct uverbs_cmd with = *c;
+	struct ib_uverbs_create_cq q;
+
+	memcpy(&q, c->in, sizeof(q));
+	with.drv_in = c->in + sizeof(q);
+	with.drv_len = c->in_len - sizeof(q);
+	return kernel_create_cq(&with, q.user_handle, q.cqe, q.comp_channel, false);
+}
+
+static int
+create_cq_ex(const struct uverbs_cmd *c)
+{
+	struct ib_uverbs_ex_create_cq q;
+
+	memcpy(&q, c->in, sizeof(q));
+	return q.flags == 0 ? kernel_create_cq(c, q.user_handle, q.cqe, q.comp_channel, true)
+			    : EOPNOTSUPP;
+}
+
+static int
+create_qp(const struct uverbs_cmd *c)
+{
+	struct uverbs_cmd with = *c;
+	struct ib_uverbs_create_qp q;
+
+	memcpy(&q, c->in, sizeof(q));
+	with.drv_in = c->in + sizeof(q);
+	with.drv_len = c->in_len - sizeof(q);
+	return kernel_create_qp(&with, &q, false);
+}
+
+static int
+create_qp_ex(const struct uverbs_cmd *c)
+{
+	struct ib_uverbs_create_qp q = {0};
+	struct ib_uverbs_ex_create_qp e;
+
+	memcpy(&e, c->in, sizeof(e));
+	q.user_handle = e.user_handle;
+	q.pd_handle = e.pd_handle;
+	q.send_cq_handle = e.send_cq_handle;
+	q.recv_cq_handle = e.recv_cq_handle;
+	q.max_send_wr = e.max_send_wr;
+	q.max_recv_wr = e.max_recv_wr;
+	q.max_send_sge = e.max_send_sge;
+	q.max_recv_sge = e.max_recv_sge;
+	q.max_inline_data = e.max_inline_data;
+	q.qp_type = e.qp_type;
+	q.is_srq = e.is_srq;
+	return kernel_create_qp(c, &q, true);
+}
+
+static int
+query_qp(const struct uverbs_cmd *c)
+{
+	struct ib_uverbs_query_qp q;
+
+	memcpy(&q, c->in, sizeof(q));
+	return kernel_query_qp(c, q.qp_handle);
+}
+
+static int
+modify_qp(const struct uverbs_cmd *c, bool ex)
+{
+	const struct ib_uverbs_ex_modify_qp_resp core = {.response_length = sizeof(core)};
+	struct ib_uverbs_modify_qp q;
+	int rc;
+
+	memcpy(&q, c->in, sizeof(q));
+	rc = kernel_modify_qp(&q);
+	return rc != 0 || !ex ? rc : uverbs_answer(c, &core, sizeof(core), NULL, 0);
+}
+
 int
 kernel_write(uint32_t command, const struct uverbs_cmd *c)
 {
@@ -224,6 +358,26 @@ kernel_write(uint32_t command, const struct uverbs_cmd *c)
 		return end(c, MW);
 	case IB_USER_VERBS_CMD_CREATE_AH:
 		return create_ah(c);
+	case IB_USER_VERBS_CMD_CREATE_COMP_CHANNEL:
+		return create_channel(c);
+	case IB_USER_VERBS_CMD_CREATE_CQ:
+		return create_cq(c);
+	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_CQ:
+		return create_cq_ex(c);
+	case IB_USER_VERBS_CMD_DESTROY_CQ:
+		return end_queue(c, CQ);
+	case IB_USER_VERBS_CMD_CREATE_QP:
+		return create_qp(c);
+	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_QP:
+		return create_qp_ex(c);
+	case IB_USER_VERBS_CMD_MODIFY_QP:
+		return modify_qp(c, false);
+	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_QP:
+		return modify_qp(c, true);
+	case IB_USER_VERBS_CMD_QUERY_QP:
+		return query_qp(c);
+	case IB_USER_VERBS_CMD_DESTROY_QP:
+		return end_queue(c, QP);
 	case IB_USER_VERBS_CMD_DESTROY_AH:
 		return end(c, AH);
 	default:

@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * CQs and QPs that the kernel makes for ibv_create_cq() and ibv_create_qp(): rings and doorbell
+ * records lie in libmlx5's memory, which becomes umems of the software device, and the mailboxes
+ * are made here, after Linux drivers/infiniband/hw/mlx5/{cq,qp}.c.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <infiniband/verbs.h>
+#include <rdma/ib_user_verbs.h>
+#include <rdma/mlx5-abi.h>
+
+#include "bb_prm.h"
+#include "kernel.h"
+
+struct queue {
+	struct mlx5_obj *obj;
+	struct mlx5_umem *ring, *rec;
+	uint32_t num;
+	uint32_t events;  /* that were told of */
+	uint32_t comps;   /* the same by a completion channel */
+	uint64_t element; /* what libibverbs calls it in events */
+	uint8_t type;     /* of a QP: enum ibv_qp_type */
+	uint8_t state;    /* enum ibv_qp_state */
+	struct mlx5_pd *pd;
+};
+
+#define QKEY_OPTPAR(mask) (((mask)&IBV_QP_QKEY) != 0 ? BB_PRM_OPTPAR_Q_KEY : 0)
+
+/* A umem of the pages that hold [addr, addr + len); @offset: where in them it begins. */
+static int
+umem(uint64_t addr, uint64_t len, struct mlx5_umem **u, uint64_t *offset)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = addr & ~(page - 1);
+
+	*offset = addr - from;
+	return kernel_soft->cmd->umem_reg(kernel_soft, (void *)(uintptr_t)from,
+					  (addr + len - from + page - 1) & ~(page - 1),
+					  MLX5_ACCESS_LOCAL_WRITE, UINT64_MAX, u);
+}
+
+static void
+end(struct queue *q)
+{
+	if (q->obj != NULL)
+		(void)kernel_soft->cmd->obj_destroy(q->obj);
+	if (q->ring != NULL)
+		(void)kernel_soft->cmd->umem_dereg(kernel_soft, q->ring);
+	if (q->rec != NULL)
+		(void)kernel_soft->cmd->umem_dereg(kernel_soft, q->rec);
+	free(q);
+}
+
+static struct queue *
+begin(uint64_t ring, uint64_t bytes, uint64_t rec, uint64_t *ring_at, uint64_t *rec_at)
+{
+	struct queue *q = calloc(1, sizeof(*q));
+
+	if (q == NULL)
+		return NULL;
+	if (umem(ring, bytes, &q->ring, ring_at) != 0 || umem(rec, 8, &q->rec, rec_at) != 0) {
+		end(q);
+		return NULL;
+	}
+	return q;
+}
+
+/* Have events of @types come, and keep it. Its handle; 0: no. */
+static uint32_t
+born(enum kernel_kind kind, struct queue *q, const uint16_t *types, unsigned int n)
+{
+	const uint32_t handle = kernel_keep(kind, q);
+
+	if (handle != 0 && kernel_soft->cmd->event_subscribe(kernel_soft, q->obj, types, n,
+							     KERNEL_COOKIE | handle) != 0) {
+		kernel_handle(handle)->kind = FREE;
+		return 0;
+	}
+	return handle;
+}
+
+static uint32_t
+log2_of(uint32_t v)
+{
+	return v == 0 ? 0 : 31u - (uint32_t)__builtin_clz(v);
+}
+
+int
+kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int channel, bool ex)
+{
+	static const uint16_t types[] = {BB_PRM_EVENT_CQ_ERROR};
+	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
+	void *cqc = bb_prm_sub(in, BB_PRM_CREATE_CQ_CQC);
+	struct ib_uverbs_ex_create_cq_resp core = {.response_length = sizeof(core)};
+	struct mlx5_ib_create_cq_resp drv = {0};
+	struct mlx5_ib_create_cq q = {0};
+	uint64_t ring_at, rec_at;
+	const struct kernel_handle *ch = channel >= 0 ? kernel_by_fd(channel) : NULL;
+	struct queue *cq;
+	uint32_t eqn;
+	int ret;
+
+	memcpy(&q, c->drv_in, c->drv_len < sizeof(q) ? c->drv_len : sizeof(q));
+	/* As many as the power of two behind what is asked for. */
+	cqe = 1u << (log2_of(cqe) + 1);
+	if (q.cqe_size != 64 || (channel >= 0 && (ch == NULL || ch->kind != COMP)) ||
+	    kernel_soft->cmd->query_eqn(kernel_soft, 0, &eqn) != 0)
+		return EINVAL;
+	cq = begin(q.buf_addr, (uint64_t)cqe * 64, q.db_addr, &ring_at, &rec_at);
+	if (cq == NULL)
+		return ENOMEM;
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_CQ);
+	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, log2_of(cqe));
+	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, q.uar_page_index);
+	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, eqn);
+	bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_VALID, 1);
+	bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_ID, cq->rec->id);
+	bb_prm_set64(cqc, BB_PRM_CQC_DBR_ADDR, rec_at);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_VALID, 1);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, cq->ring->id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ring_at);
+	ret = kernel_soft->cmd->obj_create(kernel_soft, in, sizeof(in), out, sizeof(out), &cq->obj);
+	if (ret != 0) {
+		end(cq);
+		return EINVAL;
+	}
+	cq->num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
+	cq->element = element;
+	core.base.cq_handle = born(CQ, cq, types, 1);
+	if (core.base.cq_handle == 0) {
+		end(cq);
+		return ENOMEM;
+	}
+	if (ch != NULL &&
+	    kernel_soft->cmd->channel_subscribe(ch->p, cq->obj, core.base.cq_handle) != 0) {
+		(void)kernel_destroy(CQ, core.base.cq_handle);
+		return EINVAL;
+	}
+	core.base.cqe = cqe - 1;
+	drv.cqn = cq->num;
+	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+}
+
+/* MLX5_QP_ST_*. */
+static int
+service(uint8_t type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+		return 0;
+	case IBV_QPT_UC:
+		return 1;
+	case IBV_QPT_UD:
+		return 2;
+	default:
+		return -1;
+	}
+}
+
+int
+kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a, bool ex)
+{
+	static const uint16_t types[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
+					 BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
+					 BB_PRM_EVENT_WQ_ACCESS_ERROR};
+	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
+	void *qpc = bb_prm_sub(in, BB_PRM_CREATE_QP_QPC);
+	struct ib_uverbs_ex_create_qp_resp core = {.response_length = sizeof(core)};
+	struct mlx5_ib_create_qp_resp drv = {0};
+	const struct queue *scq = kernel_get(CQ, a->send_cq_handle);
+	const struct queue *rcq = kernel_get(CQ, a->recv_cq_handle);
+	struct mlx5_pd *pd = kernel_get(PD, a->pd_handle);
+	struct mlx5_ib_create_qp q = {0};
+	uint64_t ring_at, rec_at;
+	struct queue *qp;
+	int ret;
+
+	memcpy(&q, c->drv_in, c->drv_len < sizeof(q) ? c->drv_len : sizeof(q));
+	if (pd == NULL || scq == NULL || rcq == NULL)
+		return EINVAL;
+	if (service(a->qp_type) < 0 || a->is_srq || (q.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) == 0 ||
+	    (q.flags & MLX5_QP_FLAG_SIGNATURE) != 0)
+		return EOPNOTSUPP;
+	qp = begin(q.buf_addr,
+		   ((uint64_t)q.rq_wqe_count << q.rq_wqe_shift) + (uint64_t)q.sq_wqe_count * 64,
+		   q.db_addr, &ring_at, &rec_at);
+	if (qp == NULL)
+		return ENOMEM;
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_QP);
+	bb_prm_set(qpc, BB_PRM_QPC_ST, (uint32_t)service(a->qp_type));
+	bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+	bb_prm_set(qpc, BB_PRM_QPC_PD, pd->pdn);
+	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q.bfreg_index);
+	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, q.uidx);
+	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, 1); /* MLX5_TIMESTAMP_FORMAT_DEFAULT */
+	if (q.sq_wqe_count != 0)
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, log2_of(q.sq_wqe_count));
+	else
+		bb_prm_set(qpc, BB_PRM_QPC_NO_SQ, 1);
+	if (q.rq_wqe_count != 0) {
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, log2_of(q.rq_wqe_count));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_STRIDE, q.rq_wqe_shift - 4);
+		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_REGULAR);
+	} else {
+		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
+	}
+	bb_prm_set(qpc, BB_PRM_QPC_CQN_SND, scq->num);
+	bb_prm_set(qpc, BB_PRM_QPC_CQN_RCV, rcq->num);
+	bb_prm_set(qpc, BB_PRM_QPC_DBR_UMEM_VALID, 1);
+	bb_prm_set(qpc, BB_PRM_QPC_DBR_UMEM_ID, qp->rec->id);
+	bb_prm_set64(qpc, BB_PRM_QPC_DBR_ADDR, rec_at);
+	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_VALID, 1);
+	bb_prm_set(in, BB_PRM_CREATE_QP_WQ_UMEM_ID, qp->ring->id);
+	bb_prm_set64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, ring_at);
+	ret = kernel_soft->cmd->obj_create(kernel_soft, in, sizeof(in), out, sizeof(out), &qp->obj);
+	if (ret != 0) {
+		end(qp);
+		return EINVAL;
+	}
+	qp->num = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
+	qp->type = a->qp_type;
+	qp->pd = pd;
+	qp->element = a->user_handle;
+	core.base.qp_handle = born(QP, qp, types, 4);
+	if (core.base.qp_handle == 0) {
+		end(qp);
+		return ENOMEM;
+	}
+	core.base.qpn = qp->num;
+	core.base.max_send_wr = a->max_send_wr;
+	core.base.max_recv_wr = a->max_recv_wr;
+	core.base.max_send_sge = a->max_send_sge;
+	core.base.max_recv_sge = a->max_recv_sge;
+	core.base.max_inline_data = a->max_inline_data;
+	drv.bfreg_index = UINT32_MAX; /* MLX5_IB_INVALID_BFREG: the library brought its own */
+	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
+}
+
+static int
+path(const struct queue *qp, const struct ib_uverbs_qp_dest *d, void *ads)
+{
+	struct mlx5_av av;
+	struct bb_gid gid;
+	int ret = kernel_soft->cmd->gid_query(kernel_soft, d->port_num, d->sgid_index, &gid);
+
+	if (ret == 0)
+		ret = kernel_soft->cmd->av_resolve(kernel_soft, qp->pd, d->port_num, d->sgid_index,
+						   d->dgid, &av);
+	if (ret != 0)
+		return -ret;
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)av.dmac[0] << 8 | av.dmac[1]);
+	bb_prm_set(ads, BB_PRM_ADS_RMAC_31_0,
+		   (uint32_t)av.dmac[2] << 24 | (uint32_t)av.dmac[3] << 16 |
+			   (uint32_t)av.dmac[4] << 8 | av.dmac[5]);
+	bb_prm_set(ads, BB_PRM_ADS_ETH_PRIO, d->sl);
+	if (gid.type == BB_GID_ROCE_V2) {
+		bb_prm_set(ads, BB_PRM_ADS_DSCP, d->traffic_class >> 2);
+		bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc000);
+	}
+	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, d->sgid_index);
+	bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, d->hop_limit);
+	bb_prm_set(ads, BB_PRM_ADS_TCLASS, d->traffic_class);
+	bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, d->flow_label & 0xfffff);
+	memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), d->dgid, sizeof(d->dgid));
+	bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, d->port_num);
+	return 0;
+}
+
+/*
+ * Attributes that a transition must and may have, of those that are used here: qp_state_table of
+ * Linux drivers/infiniband/core/verbs.c.
+ */
+#define INIT   (IBV_QP_PKEY_INDEX | IBV_QP_PORT)
+#define RTR    (IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN)
+#define RTR_RC (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
+#define RTS_RC (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
+
+static bool
+allowed(const struct queue *qp, uint8_t to, uint32_t mask)
+{
+	static const struct {
+		uint8_t from, to, type;
+		uint32_t must, may;
+	} table[] = {
+		{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPT_RC, INIT | IBV_QP_ACCESS_FLAGS, 0},
+		{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPT_UC, INIT | IBV_QP_ACCESS_FLAGS, 0},
+		{IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPT_UD, INIT | IBV_QP_QKEY, 0},
+		{IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPT_RC, 0, INIT | IBV_QP_ACCESS_FLAGS},
+		{IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPT_UC, 0, INIT | IBV_QP_ACCESS_FLAGS},
+		{IBV_QPS_INIT, IBV_QPS_INIT, IBV_QPT_UD, 0, INIT | IBV_QP_QKEY},
+		{IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPT_RC, RTR | RTR_RC,
+		 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+		{IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPT_UC, RTR,
+		 IBV_QP_ACCESS_FLAGS | IBV_QP_PKEY_INDEX},
+		{IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPT_UD, 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY},
+		{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPT_RC, IBV_QP_SQ_PSN | RTS_RC,
+		 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+		{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPT_UC, IBV_QP_SQ_PSN,
+		 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+		{IBV_QPS_RTR, IBV_QPS_RTS, IBV_QPT_UD, IBV_QP_SQ_PSN,
+		 IBV_QP_CUR_STATE | IBV_QP_QKEY},
+		{IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPT_RC, 0,
+		 IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS | IBV_QP_MIN_RNR_TIMER},
+		{IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPT_UC, 0, IBV_QP_CUR_STATE | IBV_QP_ACCESS_FLAGS},
+		{IBV_QPS_RTS, IBV_QPS_RTS, IBV_QPT_UD, 0, IBV_QP_CUR_STATE | IBV_QP_QKEY},
+	};
+	unsigned int i;
+
+	mask &= ~(uint32_t)IBV_QP_STATE;
+	if (to == IBV_QPS_RESET || to == IBV_QPS_ERR)
+		return mask == 0;
+	for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (table[i].from == qp->state && table[i].to == to && table[i].type == qp->type)
+			return (mask & table[i].must) == table[i].must &&
+			       (mask & ~(table[i].must | table[i].may)) == 0;
+	return false;
+}
+
+static void
+rights(const struct queue *qp, const struct ib_uverbs_modify_qp *m, void *qpc)
+{
+	const uint32_t access = m->qp_access_flags;
+
+	bb_prm_set(qpc, BB_PRM_QPC_RWE, (access & IBV_ACCESS_REMOTE_WRITE) != 0);
+	if (qp->type != IBV_QPT_RC)
+		return;
+	bb_prm_set(qpc, BB_PRM_QPC_RRE, (access & IBV_ACCESS_REMOTE_READ) != 0);
+	bb_prm_set(qpc, BB_PRM_QPC_RAE, (access & IBV_ACCESS_REMOTE_ATOMIC) != 0);
+	bb_prm_set(qpc, BB_PRM_QPC_ATOMIC_MODE, 1);
+}
+
+/* What a transition says; its opcode and optional parameters, or an errno below 0. */
+static int
+fill(const struct queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t to, void *qpc,
+     uint32_t *opt)
+{
+	void *ads = bb_prm_sub(qpc, BB_PRM_QPC_ADS);
+	const uint32_t mask = m->attr_mask;
+	int rc;
+
+	if (qp->type == IBV_QPT_UD) {
+		bb_prm_set(qpc, BB_PRM_QPC_MTU, 5);
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, 12);
+	}
+	if ((mask & IBV_QP_QKEY) != 0)
+		bb_prm_set(qpc, BB_PRM_QPC_Q_KEY, m->qkey);
+	if ((mask & IBV_QP_PORT) != 0)
+		bb_prm_set(ads, BB_PRM_ADS_VHCA_PORT_NUM, m->port_num);
+	if ((mask & IBV_QP_PKEY_INDEX) != 0)
+		bb_prm_set(ads, BB_PRM_ADS_PKEY_INDEX, m->pkey_index);
+	if (qp->state == IBV_QPS_RESET) {
+		rights(qp, m, qpc);
+		return BB_PRM_OP_RST2INIT_QP;
+	}
+	*opt |= QKEY_OPTPAR(mask);
+	if ((mask & IBV_QP_PORT) != 0)
+		*opt |= BB_PRM_OPTPAR_PRI_PORT;
+	if ((mask & IBV_QP_PKEY_INDEX) != 0)
+		*opt |= BB_PRM_OPTPAR_PKEY_INDEX;
+	if ((mask & IBV_QP_ACCESS_FLAGS) != 0) {
+		rights(qp, m, qpc);
+		*opt |= BB_PRM_OPTPAR_RWE;
+		if (qp->type == IBV_QPT_RC)
+			*opt |= BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE;
+	}
+	if (to == IBV_QPS_INIT)
+		return BB_PRM_OP_INIT2INIT_QP;
+	if (to == IBV_QPS_RTR) {
+		if (qp->type == IBV_QPT_UD)
+			return BB_PRM_OP_INIT2RTR_QP;
+		rc = path(qp, &m->dest, ads);
+		if (rc != 0)
+			return -rc;
+		bb_prm_set(qpc, BB_PRM_QPC_MTU, m->path_mtu);
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, 30);
+		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, m->dest_qp_num);
+		bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, m->rq_psn);
+		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, m->min_rnr_timer);
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, log2_of(m->max_dest_rd_atomic));
+		return BB_PRM_OP_INIT2RTR_QP;
+	}
+	if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) {
+		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, m->min_rnr_timer);
+		*opt |= BB_PRM_OPTPAR_RNR_TIMEOUT;
+	}
+	if (qp->state == IBV_QPS_RTS)
+		return BB_PRM_OP_RTS2RTS_QP;
+	bb_prm_set(qpc, BB_PRM_QPC_NEXT_SEND_PSN, m->sq_psn);
+	if (qp->type == IBV_QPT_RC) {
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_ACK_REQ_FREQ, 8);
+		bb_prm_set(ads, BB_PRM_ADS_ACK_TIMEOUT, m->timeout);
+		bb_prm_set(qpc, BB_PRM_QPC_RETRY_COUNT, m->retry_cnt);
+		bb_prm_set(qpc, BB_PRM_QPC_RNR_RETRY, m->rnr_retry);
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, log2_of(m->max_rd_atomic));
+	}
+	return BB_PRM_OP_RTR2RTS_QP;
+}
+
+int
+kernel_modify_qp(const struct ib_uverbs_modify_qp *m)
+{
+	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
+	void *qpc = bb_prm_sub(in, BB_PRM_MODIFY_QP_QPC);
+	struct queue *qp = kernel_get(QP, m->qp_handle);
+	size_t len = sizeof(in);
+	uint32_t opt = 0;
+	uint8_t to;
+	int op;
+
+	if (qp == NULL)
+		return EINVAL;
+	to = (m->attr_mask & IBV_QP_STATE) != 0 ? m->qp_state : qp->state;
+	if (!allowed(qp, to, m->attr_mask))
+		return EINVAL;
+	if (to == IBV_QPS_RESET && qp->state == IBV_QPS_RESET)
+		return 0;
+	if (to == IBV_QPS_ERR || to == IBV_QPS_RESET) {
+		op = to == IBV_QPS_ERR ? BB_PRM_OP_2ERR_QP : BB_PRM_OP_2RST_QP;
+		len = BB_PRM_SZ_SHORT;
+	} else {
+		bb_prm_set(qpc, BB_PRM_QPC_ST, (uint32_t)service(qp->type));
+		bb_prm_set(qpc, BB_PRM_QPC_PM_STATE, BB_PRM_QP_PM_MIGRATED);
+		op = fill(qp, m, to, qpc, &opt);
+		if (op < 0)
+			return -op;
+		bb_prm_set(in, BB_PRM_MODIFY_QP_OPT_PARAM_MASK, opt);
+	}
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, (uint32_t)op);
+	bb_prm_set(in, BB_PRM_MODIFY_QP_QPN, qp->num);
+	if (kernel_soft->cmd->obj_modify(qp->obj, in, len, out, sizeof(out)) != 0)
+		return EINVAL;
+	qp->state = to;
+	return 0;
+}
+
+static uint8_t
+state_of(uint32_t prm)
+{
+	switch (prm) {
+	case BB_PRM_QP_RST:
+		return IBV_QPS_RESET;
+	case BB_PRM_QP_INIT:
+		return IBV_QPS_INIT;
+	case BB_PRM_QP_RTR:
+		return IBV_QPS_RTR;
+	case BB_PRM_QP_RTS:
+		return IBV_QPS_RTS;
+	default:
+		return IBV_QPS_ERR;
+	}
+}
+
+int
+kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle)
+{
+	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT] = {0};
+	const void *qpc = bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC);
+	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
+	struct queue *qp = kernel_get(QP, handle);
+	struct ib_uverbs_query_qp_resp r = {0};
+
+	if (qp == NULL)
+		return EINVAL;
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_QP);
+	bb_prm_set(in, BB_PRM_QUERY_QP_QPN, qp->num);
+	if (kernel_soft->cmd->obj_query(qp->obj, in, sizeof(in), out, sizeof(out)) != 0)
+		return EINVAL;
+	qp->state = state_of(bb_prm_get(qpc, BB_PRM_QPC_STATE));
+	r.qp_state = qp->state;
+	r.cur_qp_state = qp->state;
+	r.path_mtu = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_MTU);
+	r.qkey = bb_prm_get(qpc, BB_PRM_QPC_Q_KEY);
+	r.rq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_RCV_PSN);
+	r.sq_psn = bb_prm_get(qpc, BB_PRM_QPC_NEXT_SEND_PSN);
+	r.dest_qp_num = bb_prm_get(qpc, BB_PRM_QPC_REMOTE_QPN);
+	r.qp_access_flags = (bb_prm_get(qpc, BB_PRM_QPC_RRE) != 0 ? IBV_ACCESS_REMOTE_READ : 0) |
+			    (bb_prm_get(qpc, BB_PRM_QPC_RWE) != 0 ? IBV_ACCESS_REMOTE_WRITE : 0) |
+			    (bb_prm_get(qpc, BB_PRM_QPC_RAE) != 0 ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+	r.pkey_index = (uint16_t)bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX);
+	r.max_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_SRA_MAX));
+	r.max_dest_rd_atomic = (uint8_t)(1u << bb_prm_get(qpc, BB_PRM_QPC_LOG_RRA_MAX));
+	r.min_rnr_timer = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_MIN_RNR_NAK);
+	r.port_num = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM);
+	r.timeout = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ACK_TIMEOUT);
+	r.retry_cnt = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RETRY_COUNT);
+	r.rnr_retry = (uint8_t)bb_prm_get(qpc, BB_PRM_QPC_RNR_RETRY);
+	memcpy(r.dest.dgid, bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), sizeof(r.dest.dgid));
+	r.dest.sgid_index = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
+	r.dest.hop_limit = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT);
+	r.dest.traffic_class = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_TCLASS);
+	r.dest.flow_label = bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL);
+	r.dest.sl = (uint8_t)bb_prm_get(ads, BB_PRM_ADS_ETH_PRIO);
+	r.dest.port_num = r.port_num;
+	r.dest.is_global = 1;
+	return uverbs_answer(c, &r, sizeof(r), NULL, 0);
+}
+
+bool
+kernel_async_event(const struct mlx5_cmd_event *event, struct ib_uverbs_async_event_desc *to)
+{
+	static const struct {
+		uint16_t type;
+		enum kernel_kind kind;
+		enum ibv_event_type told;
+	} events[] = {
+		{BB_PRM_EVENT_CQ_ERROR, CQ, IBV_EVENT_CQ_ERR},
+		{BB_PRM_EVENT_COMM_EST, QP, IBV_EVENT_COMM_EST},
+		{BB_PRM_EVENT_WQ_CATAS_ERROR, QP, IBV_EVENT_QP_FATAL},
+		{BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, QP, IBV_EVENT_QP_REQ_ERR},
+		{BB_PRM_EVENT_WQ_ACCESS_ERROR, QP, IBV_EVENT_QP_ACCESS_ERR},
+	};
+	struct queue *q = NULL;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(events) / sizeof(events[0]) && q == NULL; i++) {
+		if (events[i].type != event->type)
+			continue;
+		q = kernel_get(events[i].kind, event->cookie & ~KERNEL_COOKIE);
+		*to = (struct ib_uverbs_async_event_desc){.event_type = events[i].told};
+	}
+	if (q == NULL)
+		return false;
+	to->element = q->element;
+	q->events++;
+	return true;
+}
+
+void
+kernel_queue_events(const void *p, struct ib_uverbs_destroy_cq_resp *told)
+{
+	const struct queue *q = p;
+
+	*told = (struct ib_uverbs_destroy_cq_resp){q->comps, q->events};
+}
+
+bool
+kernel_comp_event(uint64_t cookie, struct ib_uverbs_comp_event_desc *to)
+{
+	struct queue *q = kernel_get(CQ, cookie);
+
+	if (q == NULL)
+		return false;
+	to->cq_handle = q->element;
+	q->comps++;
+	return true;
+}
+
+int
+kernel_end_queue(void *p)
+{
+	end(p);
+	return 0;
+}
