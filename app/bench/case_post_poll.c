@@ -38,7 +38,7 @@ peer_row(const char *line)
 		   &row.p.pairs, &row.p.shared) != 6)
 		return;
 	row.p.valid = true;
-	snprintf(row.name, sizeof(row.name), "%s/ibv_post_send", name);
+	snprintf(row.name, sizeof(row.name), "%s/libmlx5", name);
 	report_row(&row);
 }
 
@@ -51,8 +51,7 @@ peer(void)
 
 	snprintf(repeat, sizeof(repeat), "%u", opts.repeat);
 	if (child_beside("bench_libmlx5", argv, text, sizeof(text)) != 0) {
-		report_skip("post_poll/ibv_post_send", "bench_libmlx5 is not there, or finds no "
-						       "libmlx5: run it to see why");
+		report_skip("post_poll/libmlx5", "bench_libmlx5 does not run: call it to see why");
 		return;
 	}
 	for (line = strtok_r(text, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))

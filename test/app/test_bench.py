@@ -127,7 +127,7 @@ class Bench(Base):
         self.assertIn('post/inline8/batch32', proc.stdout)
         # The libmlx5 that is installed runs, and completes what it has posted.
         for point in ('batch1/all', 'batch16/all', 'batch16/last'):
-            self.assertRegex(proc.stdout, r'post_poll/%s/ibv_post_send +[0-9.]+ +[0-9.]+' % point)
+            self.assertRegex(proc.stdout, r'post_poll/%s/libmlx5 +[0-9.]+ +[0-9.]+' % point)
 
     def test_every_case(self):
         # But for two, which take their time where there is no CPU to spare.
