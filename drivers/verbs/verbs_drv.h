@@ -225,6 +225,9 @@ verbs_ah_of(const struct bb_wqe_av *av)
 	return ah;
 }
 
+/* ---- verbs_dev.c: what stamps completions, as bb_dev_clock() */
+int verbs_clock(struct bb_dev *dev, uint64_t *now);
+
 /* ---- verbs_mr.c */
 int verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **mr);
 int verbs_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr);

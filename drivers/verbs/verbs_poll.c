@@ -115,9 +115,9 @@ verbs_ring_end(struct verbs_cq *c)
 	cqe_publish(c, cqe, BB_CQE_RESIZE, 0);
 }
 
-/* Complete those whose last request before is in front of @upto. */
+/* Complete those whose last request before is in front of @upto, and was over at @time. */
 static void
-own_done(struct verbs_qp *q, uint32_t upto)
+own_done(struct verbs_qp *q, uint32_t upto, uint64_t time)
 {
 	while (q->own_head != q->own_tail) {
 		const struct verbs_own *o = &q->own[q->own_head & q->own_mask];
@@ -131,7 +131,7 @@ own_done(struct verbs_qp *q, uint32_t upto)
 		if (syndrome != 0)
 			cqe_error(q->scq, q->bb->user_index, o->idx, BB_CQE_REQ_ERR, syndrome, 0);
 		else if (o->report)
-			cqe_send(q->scq, q->bb->user_index, o->idx, 0, 0);
+			cqe_send(q->scq, q->bb->user_index, o->idx, 0, time);
 	}
 }
 
@@ -139,8 +139,12 @@ void
 verbs_own_done(struct verbs_qp *q)
 {
 	const uint32_t before = q->scq->pi;
+	uint64_t now = 0;
 
-	own_done(q, q->done);
+	/* There is nothing in front whose time they would have. */
+	if (bb_unlikely(q->scq->timestamps))
+		(void)verbs_clock(q->scq->d->dev, &now);
+	own_done(q, q->done, now);
 	if (q->scq->pi != before)
 		verbs_raise(q->scq, q->failed);
 }
@@ -171,12 +175,12 @@ send_done(struct verbs_cq *c, uint64_t wr_id, const struct ibv_wc *wc, uint64_t 
 	w = &qp->sq.wqes[wr_id & qp->sq.mask];
 	seq = w->seq;
 	if (bb_unlikely(q->own_head != q->own_tail))
-		own_done(q, seq - 1);
+		own_done(q, seq - 1, time);
 	if ((wr_id & VERBS_WR_REPORT) != 0)
 		cqe_send(c, uidx, (uint16_t)wr_id, send_len(c, w, wc), time);
 	__atomic_store_n(&q->done, seq, __ATOMIC_RELAXED);
 	if (bb_unlikely(q->own_head != q->own_tail))
-		own_done(q, seq);
+		own_done(q, seq, time);
 }
 
 /* The same without a CQE, if that may be. */
@@ -227,11 +231,11 @@ send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
 	q = verbs_qp_of(qp);
 	if ((wc->wr_id & VERBS_WR_MARK) != 0) {
 		__atomic_store_n(&q->done, q->given, __ATOMIC_RELAXED);
-		own_done(q, q->given);
+		own_done(q, q->given, 0);
 		return;
 	}
 	seq = qp->sq.wqes[wc->wr_id & qp->sq.mask].seq;
-	own_done(q, seq - 1);
+	own_done(q, seq - 1, 0);
 	first = !q->failed;
 	q->failed = true;
 	cqe_error(c, uidx, (uint16_t)wc->wr_id, BB_CQE_REQ_ERR, syndrome_of(wc->status),
@@ -240,7 +244,7 @@ send_failed(struct verbs_cq *c, const struct ibv_wc *wc)
 	/* libibverbs would have it in SQE, which Bluebell has not: no CQE without the others. */
 	if (first && qp->sq.type != BB_QPT_RC)
 		verbs_qp_stop(qp, NULL, 0);
-	own_done(q, seq);
+	own_done(q, seq, 0);
 }
 
 /* The QP that a receive of an SRQ came for. */

@@ -286,7 +286,7 @@ test_moderation(void **state)
 	}
 }
 
-/* Each completion has the time that the provider gave it; errors and NOPs have none. */
+/* Each completion has the time that the provider gave it, NOPs that of what ended before them. */
 static void
 test_timestamps(void **state)
 {
@@ -326,13 +326,21 @@ test_timestamps(void **state)
 		assert_int_equal(wc[i].wr_id, 10 + i);
 		assert_int_equal(ts[i], now + 6 + i);
 	}
+	/* One that waits for nothing: now. One behind a request: when that ended. */
+	assert_int_equal(bb_dev_clock(f.dev, NULL, &now), 0);
 	assert_int_equal(bb_post_nop(f.qp, 20, BB_SEND_SIGNALED), 1);
 	bb_qp_ring(f.qp);
-	ts[0] = 9;
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 1);
-	assert_int_equal(ts[0], 0);
-	null_dev.bad_wr = 1;
+	assert_int_equal(ts[0], now);
 	write_some(&f, 21, 1);
+	assert_int_equal(bb_post_nop(f.qp, 22, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 2);
+	assert_int_equal(wc[1].wr_id, 22);
+	assert_true(ts[0] > now);
+	assert_int_equal(ts[1], ts[0]);
+	null_dev.bad_wr = 1;
+	write_some(&f, 23, 1);
 	ts[0] = 9;
 	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 1);
 	assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
