@@ -30,10 +30,12 @@
 
 #define MAX_HANDLES 65536
 #define MAX_PAGES   4096
-#define MAP_DM      8 /* of device memory, bits 8 to 15 of the page: MLX5_IB_MMAP_DEVICE_MEM */
-#define MAX_EVENTS  1024
-#define EQE_TYPE    1 /* byte of an EQE */
-#define EQE_BYTES   64
+/* Bits 8 to 15 of the page: MLX5_IB_MMAP_CORE_CLOCK, MLX5_IB_MMAP_DEVICE_MEM. */
+#define MAP_CLOCK  5
+#define MAP_DM     8
+#define MAX_EVENTS 1024
+#define EQE_TYPE   1 /* byte of an EQE */
+#define EQE_BYTES  64
 
 struct mlx5_ctx *kernel_soft;
 
@@ -105,6 +107,7 @@ kernel_destroy(enum kernel_kind kind, uint64_t handle)
 		break;
 	case CQ:
 	case QP:
+	case SRQ:
 		ret = -kernel_end_queue(p);
 		break;
 	default:
@@ -182,9 +185,12 @@ map(off_t offset)
 		handle = ((uint64_t)offset & ~KERNEL_MAP_UAR) >> KERNEL_MAP_SHIFT;
 	else if ((page >> 8 & 0xff) == MAP_DM)
 		handle = (page & 0xff) | page >> 16 << 8;
-	if (handle >= MAX_HANDLES || mapped(&handles[handle]) == NULL)
+	if (page == MAP_CLOCK << 8)
+		at = kernel_clock_page();
+	else
+		at = handle < MAX_HANDLES ? mapped(&handles[handle]) : NULL;
+	if (at == NULL)
 		return NULL;
-	at = mapped(&handles[handle]);
 	for (i = 0; i < pages && page_list[i] != at; i++)
 		;
 	if (i == MAX_PAGES)

@@ -24,6 +24,7 @@ enum kernel_kind {
 	AH,
 	CQ,
 	QP,
+	SRQ,
 	ASYNC,
 	EVENTS,
 	CHANNEL,
@@ -53,9 +54,14 @@ struct kernel_handle *kernel_by_fd(int fd);
 #define KERNEL_MAP_UAR   ((uint64_t)1 << 40)
 #define KERNEL_MAP_SHIFT 20
 
-/* CQs and QPs, other than those by DEVX. 0 or an errno. */
+/* CQs, QPs and SRQs, other than those by DEVX. 0 or an errno. */
 int kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int channel,
 		     bool ex);
+int kernel_resize_cq(const struct uverbs_cmd *c);
+int kernel_modify_cq(const struct uverbs_cmd *c);
+int kernel_create_srq(const struct uverbs_cmd *c);
+int kernel_modify_srq(const struct uverbs_cmd *c);
+int kernel_query_srq(const struct uverbs_cmd *c);
 int kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a, bool ex);
 int kernel_modify_qp(const struct ib_uverbs_modify_qp *m);
 int kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle);
@@ -68,6 +74,9 @@ bool kernel_comp_event(uint64_t cookie, struct ib_uverbs_comp_event_desc *to);
 #define KERNEL_COOKIE ((uint64_t)1 << 63)
 /* What ibv_get_async_event() reads; false: nobody asked for this one. */
 bool kernel_async_event(const struct mlx5_cmd_event *event, struct ib_uverbs_async_event_desc *to);
+
+/* What is mapped for the clock of the device; NULL: there is no way on this machine. */
+void *kernel_clock_page(void);
 
 /* A channel of completions as @kind: its descriptor, or a negative errno. */
 int kernel_channel(enum kernel_kind kind);

@@ -2,149 +2,19 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CQs and QPs that the kernel makes for ibv_create_cq() and ibv_create_qp(): rings and doorbell
- * records lie in libmlx5's memory, which becomes umems of the software device, and the mailboxes
- * are made here, after Linux drivers/infiniband/hw/mlx5/{cq,qp}.c.
+ * QPs that the kernel makes for ibv_create_qp(), after Linux drivers/infiniband/hw/mlx5/qp.c, and
+ * what it allows of ibv_modify_qp().
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <infiniband/verbs.h>
-#include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
 #include "bb_prm.h"
-#include "kernel.h"
-
-struct queue {
-	struct mlx5_obj *obj;
-	struct mlx5_umem *ring, *rec;
-	uint32_t num;
-	uint32_t events;  /* that were told of */
-	uint32_t comps;   /* the same by a completion channel */
-	uint64_t element; /* what libibverbs calls it in events */
-	uint8_t type;     /* of a QP: enum ibv_qp_type */
-	uint8_t state;    /* enum ibv_qp_state */
-	struct mlx5_pd *pd;
-};
+#include "kernel_queue.h"
 
 #define QKEY_OPTPAR(mask) (((mask)&IBV_QP_QKEY) != 0 ? BB_PRM_OPTPAR_Q_KEY : 0)
-
-/* A umem of the pages that hold [addr, addr + len); @offset: where in them it begins. */
-static int
-umem(uint64_t addr, uint64_t len, struct mlx5_umem **u, uint64_t *offset)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), from = addr & ~(page - 1);
-
-	*offset = addr - from;
-	return kernel_soft->cmd->umem_reg(kernel_soft, (void *)(uintptr_t)from,
-					  (addr + len - from + page - 1) & ~(page - 1),
-					  MLX5_ACCESS_LOCAL_WRITE, UINT64_MAX, u);
-}
-
-static void
-end(struct queue *q)
-{
-	if (q->obj != NULL)
-		(void)kernel_soft->cmd->obj_destroy(q->obj);
-	if (q->ring != NULL)
-		(void)kernel_soft->cmd->umem_dereg(kernel_soft, q->ring);
-	if (q->rec != NULL)
-		(void)kernel_soft->cmd->umem_dereg(kernel_soft, q->rec);
-	free(q);
-}
-
-static struct queue *
-begin(uint64_t ring, uint64_t bytes, uint64_t rec, uint64_t *ring_at, uint64_t *rec_at)
-{
-	struct queue *q = calloc(1, sizeof(*q));
-
-	if (q == NULL)
-		return NULL;
-	if (umem(ring, bytes, &q->ring, ring_at) != 0 || umem(rec, 8, &q->rec, rec_at) != 0) {
-		end(q);
-		return NULL;
-	}
-	return q;
-}
-
-/* Have events of @types come, and keep it. Its handle; 0: no. */
-static uint32_t
-born(enum kernel_kind kind, struct queue *q, const uint16_t *types, unsigned int n)
-{
-	const uint32_t handle = kernel_keep(kind, q);
-
-	if (handle != 0 && kernel_soft->cmd->event_subscribe(kernel_soft, q->obj, types, n,
-							     KERNEL_COOKIE | handle) != 0) {
-		kernel_handle(handle)->kind = FREE;
-		return 0;
-	}
-	return handle;
-}
-
-static uint32_t
-log2_of(uint32_t v)
-{
-	return v == 0 ? 0 : 31u - (uint32_t)__builtin_clz(v);
-}
-
-int
-kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int channel, bool ex)
-{
-	static const uint16_t types[] = {BB_PRM_EVENT_CQ_ERROR};
-	uint8_t in[BB_PRM_SZ_CREATE_CQ_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
-	void *cqc = bb_prm_sub(in, BB_PRM_CREATE_CQ_CQC);
-	struct ib_uverbs_ex_create_cq_resp core = {.response_length = sizeof(core)};
-	struct mlx5_ib_create_cq_resp drv = {0};
-	struct mlx5_ib_create_cq q = {0};
-	uint64_t ring_at, rec_at;
-	const struct kernel_handle *ch = channel >= 0 ? kernel_by_fd(channel) : NULL;
-	struct queue *cq;
-	uint32_t eqn;
-	int ret;
-
-	memcpy(&q, c->drv_in, c->drv_len < sizeof(q) ? c->drv_len : sizeof(q));
-	/* As many as the power of two behind what is asked for. */
-	cqe = 1u << (log2_of(cqe) + 1);
-	if (q.cqe_size != 64 || (channel >= 0 && (ch == NULL || ch->kind != COMP)) ||
-	    kernel_soft->cmd->query_eqn(kernel_soft, 0, &eqn) != 0)
-		return EINVAL;
-	cq = begin(q.buf_addr, (uint64_t)cqe * 64, q.db_addr, &ring_at, &rec_at);
-	if (cq == NULL)
-		return ENOMEM;
-	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_CQ);
-	bb_prm_set(cqc, BB_PRM_CQC_LOG_CQ_SIZE, log2_of(cqe));
-	bb_prm_set(cqc, BB_PRM_CQC_UAR_PAGE, q.uar_page_index);
-	bb_prm_set(cqc, BB_PRM_CQC_C_EQN, eqn);
-	bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_VALID, 1);
-	bb_prm_set(cqc, BB_PRM_CQC_DBR_UMEM_ID, cq->rec->id);
-	bb_prm_set64(cqc, BB_PRM_CQC_DBR_ADDR, rec_at);
-	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_VALID, 1);
-	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, cq->ring->id);
-	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ring_at);
-	ret = kernel_soft->cmd->obj_create(kernel_soft, in, sizeof(in), out, sizeof(out), &cq->obj);
-	if (ret != 0) {
-		end(cq);
-		return EINVAL;
-	}
-	cq->num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
-	cq->element = element;
-	core.base.cq_handle = born(CQ, cq, types, 1);
-	if (core.base.cq_handle == 0) {
-		end(cq);
-		return ENOMEM;
-	}
-	if (ch != NULL &&
-	    kernel_soft->cmd->channel_subscribe(ch->p, cq->obj, core.base.cq_handle) != 0) {
-		(void)kernel_destroy(CQ, core.base.cq_handle);
-		return EINVAL;
-	}
-	core.base.cqe = cqe - 1;
-	drv.cqn = cq->num;
-	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
-}
 
 /* MLX5_QP_ST_*. */
 static int
@@ -167,28 +37,30 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 {
 	static const uint16_t types[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
 					 BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
-					 BB_PRM_EVENT_WQ_ACCESS_ERROR};
+					 BB_PRM_EVENT_WQ_ACCESS_ERROR, BB_PRM_EVENT_SRQ_LAST_WQE};
 	uint8_t in[BB_PRM_SZ_CREATE_QP_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	void *qpc = bb_prm_sub(in, BB_PRM_CREATE_QP_QPC);
 	struct ib_uverbs_ex_create_qp_resp core = {.response_length = sizeof(core)};
 	struct mlx5_ib_create_qp_resp drv = {0};
-	const struct queue *scq = kernel_get(CQ, a->send_cq_handle);
-	const struct queue *rcq = kernel_get(CQ, a->recv_cq_handle);
+	const struct kernel_queue *scq = kernel_get(CQ, a->send_cq_handle);
+	const struct kernel_queue *rcq = kernel_get(CQ, a->recv_cq_handle);
+	const struct kernel_queue *srq = a->is_srq ? kernel_get(SRQ, a->srq_handle) : NULL;
 	struct mlx5_pd *pd = kernel_get(PD, a->pd_handle);
 	struct mlx5_ib_create_qp q = {0};
 	uint64_t ring_at, rec_at;
-	struct queue *qp;
+	struct kernel_queue *qp;
 	int ret;
 
 	memcpy(&q, c->drv_in, c->drv_len < sizeof(q) ? c->drv_len : sizeof(q));
-	if (pd == NULL || scq == NULL || rcq == NULL)
+	if (pd == NULL || scq == NULL || rcq == NULL || (a->is_srq && srq == NULL))
 		return EINVAL;
-	if (service(a->qp_type) < 0 || a->is_srq || (q.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) == 0 ||
+	if (service(a->qp_type) < 0 || (q.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX) == 0 ||
 	    (q.flags & MLX5_QP_FLAG_SIGNATURE) != 0)
 		return EOPNOTSUPP;
-	qp = begin(q.buf_addr,
-		   ((uint64_t)q.rq_wqe_count << q.rq_wqe_shift) + (uint64_t)q.sq_wqe_count * 64,
-		   q.db_addr, &ring_at, &rec_at);
+	qp = kernel_queue_begin(q.buf_addr,
+				((uint64_t)q.rq_wqe_count << q.rq_wqe_shift) +
+					(uint64_t)q.sq_wqe_count * 64,
+				q.db_addr, &ring_at, &rec_at);
 	if (qp == NULL)
 		return ENOMEM;
 	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_QP);
@@ -197,13 +69,18 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	bb_prm_set(qpc, BB_PRM_QPC_PD, pd->pdn);
 	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q.bfreg_index);
 	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, q.uidx);
-	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, 1); /* MLX5_TIMESTAMP_FORMAT_DEFAULT */
+	/* MLX5_TIMESTAMP_FORMAT_FREE_RUNNING where the device has it, _DEFAULT: get_qp_ts_format()
+	 */
+	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, kernel_clock_page() == NULL);
 	if (q.sq_wqe_count != 0)
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, log2_of(q.sq_wqe_count));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SQ_SIZE, kernel_log2(q.sq_wqe_count));
 	else
 		bb_prm_set(qpc, BB_PRM_QPC_NO_SQ, 1);
-	if (q.rq_wqe_count != 0) {
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, log2_of(q.rq_wqe_count));
+	if (srq != NULL) {
+		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_SRQ);
+		bb_prm_set(qpc, BB_PRM_QPC_SRQN_RMPN_XRQN, srq->num);
+	} else if (q.rq_wqe_count != 0) {
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_SIZE, kernel_log2(q.rq_wqe_count));
 		bb_prm_set(qpc, BB_PRM_QPC_LOG_RQ_STRIDE, q.rq_wqe_shift - 4);
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_REGULAR);
 	} else {
@@ -219,16 +96,16 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	bb_prm_set64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET, ring_at);
 	ret = kernel_soft->cmd->obj_create(kernel_soft, in, sizeof(in), out, sizeof(out), &qp->obj);
 	if (ret != 0) {
-		end(qp);
+		(void)kernel_end_queue(qp);
 		return EINVAL;
 	}
 	qp->num = bb_prm_get(out, BB_PRM_CREATE_QP_OUT_QPN);
 	qp->type = a->qp_type;
 	qp->pd = pd;
 	qp->element = a->user_handle;
-	core.base.qp_handle = born(QP, qp, types, 4);
+	core.base.qp_handle = kernel_queue_born(QP, qp, types, 5);
 	if (core.base.qp_handle == 0) {
-		end(qp);
+		(void)kernel_end_queue(qp);
 		return ENOMEM;
 	}
 	core.base.qpn = qp->num;
@@ -242,7 +119,7 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 }
 
 static int
-path(const struct queue *qp, const struct ib_uverbs_qp_dest *d, void *ads)
+path(const struct kernel_queue *qp, const struct ib_uverbs_qp_dest *d, void *ads)
 {
 	struct mlx5_av av;
 	struct bb_gid gid;
@@ -281,7 +158,7 @@ path(const struct queue *qp, const struct ib_uverbs_qp_dest *d, void *ads)
 #define RTS_RC (IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
 static bool
-allowed(const struct queue *qp, uint8_t to, uint32_t mask)
+allowed(const struct kernel_queue *qp, uint8_t to, uint32_t mask)
 {
 	static const struct {
 		uint8_t from, to, type;
@@ -322,7 +199,7 @@ allowed(const struct queue *qp, uint8_t to, uint32_t mask)
 }
 
 static void
-rights(const struct queue *qp, const struct ib_uverbs_modify_qp *m, void *qpc)
+rights(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, void *qpc)
 {
 	const uint32_t access = m->qp_access_flags;
 
@@ -336,7 +213,7 @@ rights(const struct queue *qp, const struct ib_uverbs_modify_qp *m, void *qpc)
 
 /* What a transition says; its opcode and optional parameters, or an errno below 0. */
 static int
-fill(const struct queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t to, void *qpc,
+fill(const struct kernel_queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t to, void *qpc,
      uint32_t *opt)
 {
 	void *ads = bb_prm_sub(qpc, BB_PRM_QPC_ADS);
@@ -381,7 +258,7 @@ fill(const struct queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t to, vo
 		bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, m->dest_qp_num);
 		bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, m->rq_psn);
 		bb_prm_set(qpc, BB_PRM_QPC_MIN_RNR_NAK, m->min_rnr_timer);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, log2_of(m->max_dest_rd_atomic));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_RRA_MAX, kernel_log2(m->max_dest_rd_atomic));
 		return BB_PRM_OP_INIT2RTR_QP;
 	}
 	if ((mask & IBV_QP_MIN_RNR_TIMER) != 0) {
@@ -396,7 +273,7 @@ fill(const struct queue *qp, const struct ib_uverbs_modify_qp *m, uint8_t to, vo
 		bb_prm_set(ads, BB_PRM_ADS_ACK_TIMEOUT, m->timeout);
 		bb_prm_set(qpc, BB_PRM_QPC_RETRY_COUNT, m->retry_cnt);
 		bb_prm_set(qpc, BB_PRM_QPC_RNR_RETRY, m->rnr_retry);
-		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, log2_of(m->max_rd_atomic));
+		bb_prm_set(qpc, BB_PRM_QPC_LOG_SRA_MAX, kernel_log2(m->max_rd_atomic));
 	}
 	return BB_PRM_OP_RTR2RTS_QP;
 }
@@ -406,7 +283,7 @@ kernel_modify_qp(const struct ib_uverbs_modify_qp *m)
 {
 	uint8_t in[BB_PRM_SZ_MODIFY_QP_IN] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	void *qpc = bb_prm_sub(in, BB_PRM_MODIFY_QP_QPC);
-	struct queue *qp = kernel_get(QP, m->qp_handle);
+	struct kernel_queue *qp = kernel_get(QP, m->qp_handle);
 	size_t len = sizeof(in);
 	uint32_t opt = 0;
 	uint8_t to;
@@ -461,7 +338,7 @@ kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle)
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_QUERY_QP_OUT] = {0};
 	const void *qpc = bb_prm_csub(out, BB_PRM_QUERY_QP_OUT_QPC);
 	const void *ads = bb_prm_csub(qpc, BB_PRM_QPC_ADS);
-	struct queue *qp = kernel_get(QP, handle);
+	struct kernel_queue *qp = kernel_get(QP, handle);
 	struct ib_uverbs_query_qp_resp r = {0};
 
 	if (qp == NULL)
@@ -498,61 +375,4 @@ kernel_query_qp(const struct uverbs_cmd *c, uint32_t handle)
 	r.dest.port_num = r.port_num;
 	r.dest.is_global = 1;
 	return uverbs_answer(c, &r, sizeof(r), NULL, 0);
-}
-
-bool
-kernel_async_event(const struct mlx5_cmd_event *event, struct ib_uverbs_async_event_desc *to)
-{
-	static const struct {
-		uint16_t type;
-		enum kernel_kind kind;
-		enum ibv_event_type told;
-	} events[] = {
-		{BB_PRM_EVENT_CQ_ERROR, CQ, IBV_EVENT_CQ_ERR},
-		{BB_PRM_EVENT_COMM_EST, QP, IBV_EVENT_COMM_EST},
-		{BB_PRM_EVENT_WQ_CATAS_ERROR, QP, IBV_EVENT_QP_FATAL},
-		{BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, QP, IBV_EVENT_QP_REQ_ERR},
-		{BB_PRM_EVENT_WQ_ACCESS_ERROR, QP, IBV_EVENT_QP_ACCESS_ERR},
-	};
-	struct queue *q = NULL;
-	unsigned int i;
-
-	for (i = 0; i < sizeof(events) / sizeof(events[0]) && q == NULL; i++) {
-		if (events[i].type != event->type)
-			continue;
-		q = kernel_get(events[i].kind, event->cookie & ~KERNEL_COOKIE);
-		*to = (struct ib_uverbs_async_event_desc){.event_type = events[i].told};
-	}
-	if (q == NULL)
-		return false;
-	to->element = q->element;
-	q->events++;
-	return true;
-}
-
-void
-kernel_queue_events(const void *p, struct ib_uverbs_destroy_cq_resp *told)
-{
-	const struct queue *q = p;
-
-	*told = (struct ib_uverbs_destroy_cq_resp){q->comps, q->events};
-}
-
-bool
-kernel_comp_event(uint64_t cookie, struct ib_uverbs_comp_event_desc *to)
-{
-	struct queue *q = kernel_get(CQ, cookie);
-
-	if (q == NULL)
-		return false;
-	to->cq_handle = q->element;
-	q->comps++;
-	return true;
-}
-
-int
-kernel_end_queue(void *p)
-{
-	end(p);
-	return 0;
 }

@@ -5,9 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include <rdma/ib_user_verbs.h>
+#include <infiniband/verbs.h>
 #include <rdma/mlx5-abi.h>
 
+#include "bb_prm.h"
 #include "kernel.h"
 
 #define MAX_DM (1u << 17) /* as the software device has */
@@ -19,7 +20,9 @@
 static int
 get_context(const struct uverbs_cmd *c)
 {
+	const bool clock = kernel_clock_page() != NULL;
 	const struct mlx5_ib_alloc_ucontext_resp drv = {
+		.comp_mask = clock ? MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET : 0,
 		.qp_tab_size = 1 << 18,
 		.bf_reg_size = 512,
 		.cache_line_size = 64,
@@ -36,9 +39,11 @@ get_context(const struct uverbs_cmd *c)
 		.num_uars_per_page = 1,
 	};
 	struct ib_uverbs_get_context_resp core = {.num_comp_vectors = 1};
-	int fd, ret = kernel_soft == NULL
-			      ? soft_cmd_if.open("soft0", "progress=thread,no_clock", &kernel_soft)
-			      : 0;
+	int fd, ret = kernel_soft == NULL ? soft_cmd_if.open("soft0",
+							     clock ? "progress=thread"
+								   : "progress=thread,no_clock",
+							     &kernel_soft)
+					  : 0;
 
 	if (ret != 0)
 		return -ret;
@@ -49,11 +54,53 @@ get_context(const struct uverbs_cmd *c)
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
+static bool
+query_caps(enum bb_prm_cap type, uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT])
+{
+	uint8_t in[BB_PRM_SZ_QUERY_HCA_CAP_IN] = {0};
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_HCA_CAP);
+	bb_prm_set(in, BB_PRM_CMD_OP_MOD, (uint32_t)type << 1 | 1);
+	memset(out, 0, BB_PRM_SZ_QUERY_HCA_CAP_OUT);
+	return kernel_soft->cmd->general(kernel_soft, in, sizeof(in), out,
+					 BB_PRM_SZ_QUERY_HCA_CAP_OUT) == 0;
+}
+
+/* Of ON_DEMAND regions, from the device's mailbox; the whole address space is the kernel's. */
+static void
+odp_caps(struct ib_uverbs_odp_caps *to)
+{
+	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
+	const void *cap = out + BB_PRM_HCA_CAP_OUT_CAPS;
+	const void *rc;
+
+	if (!query_caps(BB_PRM_CAP_ODP, out))
+		return;
+	rc = bb_prm_csub(bb_prm_csub(cap, BB_PRM_ODP_CAP_TRANSPORT), BB_PRM_ODP_SCHEME_RC);
+	to->general_caps = IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT;
+	to->per_transport_caps.rc_odp_caps =
+		(bb_prm_get(rc, BB_PRM_ODP_SERVICE_WRITE) != 0 ? IBV_ODP_SUPPORT_WRITE : 0) |
+		(bb_prm_get(rc, BB_PRM_ODP_SERVICE_READ) != 0 ? IBV_ODP_SUPPORT_READ : 0) |
+		(bb_prm_get(rc, BB_PRM_ODP_SERVICE_ATOMIC) != 0 ? IBV_ODP_SUPPORT_ATOMIC : 0);
+}
+
+/* 0: it has none, or none that can be read. */
+static uint32_t
+clock_khz(void)
+{
+	uint8_t out[BB_PRM_SZ_QUERY_HCA_CAP_OUT];
+	const void *cap = out + BB_PRM_HCA_CAP_OUT_CAPS;
+
+	return query_caps(BB_PRM_CAP_GENERAL, out)
+		       ? bb_prm_get(cap, BB_PRM_HCA_DEVICE_FREQUENCY_KHZ)
+		       : 0;
+}
+
 /* Of what libmlx5 asks for at the opening; capabilities are read from the device's mailbox. */
 static int
 query_device(const struct uverbs_cmd *c)
 {
-	const struct ib_uverbs_ex_query_device_resp core = {
+	struct ib_uverbs_ex_query_device_resp core = {
 		.base =
 			{
 				.max_mr_size = UINT64_MAX,
@@ -70,14 +117,25 @@ query_device(const struct uverbs_cmd *c)
 				.max_qp_init_rd_atom = 16,
 				.atomic_cap = IB_ATOMIC_HCA,
 				.max_ah = 1 << 16,
+				.max_mw = 1 << 16,
+				.device_cap_flags = IB_UVERBS_DEVICE_MEM_WINDOW |
+						    IB_UVERBS_DEVICE_MEM_WINDOW_TYPE_2B,
+				.max_srq = 1 << 15,
+				.max_srq_wr = (1 << 15) - 1,
+				.max_srq_sge = 31,
 				.max_pkeys = 1,
 				.phys_port_cnt = 1,
 			},
 		.response_length = sizeof(core),
+		.cq_moderation_caps = {.max_cq_moderation_count = UINT16_MAX,
+				       .max_cq_moderation_period = 4095},
 		.max_dm_size = MAX_DM,
 	};
 	size_t len = c->out_len < sizeof(core) ? c->out_len : sizeof(core);
 
+	odp_caps(&core.odp_caps);
+	core.hca_core_clock = clock_khz();
+	core.timestamp_mask = core.hca_core_clock != 0 ? INT64_MAX : 0;
 	return uverbs_answer(c, &core, len, NULL, 0);
 }
 
@@ -274,8 +332,10 @@ create_cq_ex(const struct uverbs_cmd *c)
 	struct ib_uverbs_ex_create_cq q;
 
 	memcpy(&q, c->in, sizeof(q));
-	return q.flags == 0 ? kernel_create_cq(c, q.user_handle, q.cqe, q.comp_channel, true)
-			    : EOPNOTSUPP;
+	/* Each CQE has its time. */
+	return (q.flags & ~(uint32_t)IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION) == 0
+		       ? kernel_create_cq(c, q.user_handle, q.cqe, q.comp_channel, true)
+		       : EOPNOTSUPP;
 }
 
 static int
@@ -308,6 +368,7 @@ create_qp_ex(const struct uverbs_cmd *c)
 	q.max_inline_data = e.max_inline_data;
 	q.qp_type = e.qp_type;
 	q.is_srq = e.is_srq;
+	q.srq_handle = e.srq_handle;
 	return kernel_create_qp(c, &q, true);
 }
 
@@ -364,8 +425,20 @@ kernel_write(uint32_t command, const struct uverbs_cmd *c)
 		return create_cq(c);
 	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_CQ:
 		return create_cq_ex(c);
+	case IB_USER_VERBS_CMD_RESIZE_CQ:
+		return kernel_resize_cq(c);
+	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_MODIFY_CQ:
+		return kernel_modify_cq(c);
 	case IB_USER_VERBS_CMD_DESTROY_CQ:
 		return end_queue(c, CQ);
+	case IB_USER_VERBS_CMD_CREATE_SRQ:
+		return kernel_create_srq(c);
+	case IB_USER_VERBS_CMD_MODIFY_SRQ:
+		return kernel_modify_srq(c);
+	case IB_USER_VERBS_CMD_QUERY_SRQ:
+		return kernel_query_srq(c);
+	case IB_USER_VERBS_CMD_DESTROY_SRQ:
+		return end_queue(c, SRQ);
 	case IB_USER_VERBS_CMD_CREATE_QP:
 		return create_qp(c);
 	case IB_USER_VERBS_CMD_FLAG_EXTENDED | IB_USER_VERBS_EX_CMD_CREATE_QP:

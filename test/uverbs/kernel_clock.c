@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The page of a card's registers from which libmlx5 reads the clock. A page of memory does not run,
+ * so reading faults: the fault writes the time, opens the page, and lets the one instruction that
+ * reads it pass, behind which the page is closed again. For tests, where another thread that reads
+ * in between may have the time of a moment ago.
+ */
+#define _GNU_SOURCE /* REG_EFL */
+#include <endian.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "kernel.h"
+
+#if defined(__x86_64__)
+
+#define TRAP_FLAG 0x100
+
+static uint32_t *seen, *own; /* the same page: libmlx5's, ours */
+static size_t page;
+static struct sigaction before[2]; /* of SIGSEGV, SIGTRAP */
+
+/* Not ours: as it would have been. */
+static void
+pass_on(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction *old = &before[sig == SIGTRAP];
+
+	if ((old->sa_flags & SA_SIGINFO) != 0) {
+		old->sa_sigaction(sig, info, context);
+	} else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+		old->sa_handler(sig);
+	} else {
+		/* The instruction is tried again, and ends us; what somebody sent comes again. */
+		(void)sigaction(sig, old, NULL);
+		if (info->si_code <= 0)
+			raise(sig);
+	}
+}
+
+static void
+caught(int sig, siginfo_t *info, void *context)
+{
+	greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+	uint64_t now = 0;
+
+	if (sig == SIGTRAP && (*flags & TRAP_FLAG) != 0) {
+		(void)mprotect(seen, page, PROT_NONE);
+		*flags &= ~(greg_t)TRAP_FLAG;
+		return;
+	}
+	if (sig == SIGTRAP || (uintptr_t)info->si_addr - (uintptr_t)seen >= page) {
+		pass_on(sig, info, context);
+		return;
+	}
+	(void)kernel_soft->cmd->clock(kernel_soft, &now);
+	own[0] = htobe32((uint32_t)(now >> 32));
+	own[1] = htobe32((uint32_t)now);
+	(void)mprotect(seen, page, PROT_READ);
+	*flags |= TRAP_FLAG;
+}
+
+void *
+kernel_clock_page(void)
+{
+	struct sigaction to = {.sa_sigaction = caught, .sa_flags = SA_SIGINFO};
+	int fd;
+
+	if (seen != NULL)
+		return seen;
+	page = (size_t)sysconf(_SC_PAGESIZE);
+	fd = memfd_create("clock", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, (off_t)page) != 0)
+		return NULL;
+	own = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	seen = mmap(NULL, page, PROT_NONE, MAP_SHARED, fd, 0);
+	(void)close(fd);
+	if (own == MAP_FAILED || seen == MAP_FAILED || sigaction(SIGSEGV, &to, &before[0]) != 0 ||
+	    sigaction(SIGTRAP, &to, &before[1]) != 0)
+		seen = NULL;
+	return seen;
+}
+
+#else
+
+void *
+kernel_clock_page(void)
+{
+	return NULL;
+}
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What CQs, QPs and SRQs of the kernel have in common: kernel_queue.c. */
+#ifndef KERNEL_QUEUE_H
+#define KERNEL_QUEUE_H
+
+#include "kernel.h"
+
+struct kernel_queue {
+	struct mlx5_obj *obj;
+	struct mlx5_umem *ring, *rec;
+	uint32_t num;
+	uint32_t events;  /* that were told of */
+	uint32_t comps;   /* the same by a completion channel */
+	uint64_t element; /* what libibverbs calls it in events */
+	uint32_t entries; /* of a CQ, of an SRQ: a power of two */
+	uint32_t max_sge; /* of an SRQ */
+	uint8_t type;     /* of a QP: enum ibv_qp_type */
+	uint8_t state;    /* enum ibv_qp_state */
+	struct mlx5_pd *pd;
+};
+
+/* A umem of the pages that hold [addr, addr + len); @offset: where in them it begins. */
+int kernel_queue_umem(uint64_t addr, uint64_t len, struct mlx5_umem **u, uint64_t *offset);
+/* One with the umems of its ring and its doorbell record. NULL: they cannot be had. */
+struct kernel_queue *kernel_queue_begin(uint64_t ring, uint64_t bytes, uint64_t rec,
+					uint64_t *ring_at, uint64_t *rec_at);
+/* Have events of @types come, and keep it. Its handle; 0: no. */
+uint32_t kernel_queue_born(enum kernel_kind kind, struct kernel_queue *q, const uint16_t *types,
+			   unsigned int n);
+
+/* The largest power of two that is no more than @v. */
+static inline uint32_t
+kernel_log2(uint32_t v)
+{
+	return v == 0 ? 0 : 31u - (uint32_t)__builtin_clz(v);
+}
+
+#endif
