@@ -18,6 +18,7 @@
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
+#include "peer_sysfs.h"
 #include "peer_uverbs.h"
 #include "post_poll.h"
 #include "remote.h"
@@ -228,7 +229,6 @@ run(void)
 int
 main(int argc, char **argv)
 {
-	char root[] = "/tmp/bluebell-uverbs-XXXXXX";
 	int rc;
 
 	if (argc > 1)
@@ -243,9 +243,9 @@ main(int argc, char **argv)
 		fprintf(stderr, "libmlx5: cannot run on CPU %u\n", cpu_self);
 	/* Whole WQEs go to the register by one store of 8 bytes, as Bluebell's do here. */
 	setenv("MLX5_SHUT_UP_BF", "1", 1);
-	rc = uverbs_start(root, NULL);
+	rc = uverbs_start(NULL);
 	if (rc == 0)
 		rc = run();
-	uverbs_end(root);
+	peer_sysfs_end();
 	return rc == 0 ? 0 : 1;
 }

@@ -30,6 +30,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
+#include "peer_sysfs.h"
 #include "peer_uverbs.h"
 
 #define NODE "/dev/infiniband/uverbs0"
@@ -38,80 +39,11 @@ static int device = -1; /* the descriptor by which libibverbs has it open */
 static struct uverbs_seen seen;
 static const struct uverbs_kernel *kernel;
 
-/* ---- /sys/class, of which libibverbs takes the place from SYSFS_PATH */
-
-static int
-put(const char *root, const char *path, const char *text)
-{
-	char name[256];
-	FILE *f;
-	char *s;
-
-	snprintf(name, sizeof(name), "%s/%s", root, path);
-	for (s = name + strlen(root) + 1; (s = strchr(s, '/')) != NULL; *s++ = '/') {
-		*s = '\0';
-		if (mkdir(name, 0700) != 0 && errno != EEXIST)
-			return -errno;
-	}
-	f = fopen(name, "w");
-	if (f == NULL)
-		return -errno;
-	fputs(text, f);
-	return fclose(f) == 0 ? 0 : -errno;
-}
-
 int
-uverbs_start(char *root, const struct uverbs_kernel *with)
+uverbs_start(const struct uverbs_kernel *with)
 {
-	static const char *const files[][2] = {
-		{"class/infiniband_verbs/abi_version", "6\n"},
-		{"class/infiniband_verbs/uverbs0/dev", "1:3\n"}, /* /dev/null */
-		{"class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n"},
-		{"class/infiniband_verbs/uverbs0/abi_version", "1\n"},
-		{"class/infiniband/mlx5_0/node_type", "1: CA\n"},
-		/* A ConnectX-5. */
-		{"class/infiniband/mlx5_0/device/modalias",
-		 "pci:v000015B3d00001017sv000015B3sd00000007bc02sc07i00\n"},
-	};
-	unsigned int i;
-	int rc;
-
 	kernel = with;
-	if (mkdtemp(root) == NULL)
-		return -errno;
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		rc = put(root, files[i][0], files[i][1]);
-		if (rc != 0)
-			return rc;
-	}
-	return setenv("SYSFS_PATH", root, 1) == 0 ? 0 : -errno;
-}
-
-void
-uverbs_end(const char *root)
-{
-	static const char *const paths[] = {
-		"class/infiniband_verbs/abi_version",
-		"class/infiniband_verbs/uverbs0/dev",
-		"class/infiniband_verbs/uverbs0/ibdev",
-		"class/infiniband_verbs/uverbs0/abi_version",
-		"class/infiniband_verbs/uverbs0",
-		"class/infiniband_verbs",
-		"class/infiniband/mlx5_0/node_type",
-		"class/infiniband/mlx5_0/device/modalias",
-		"class/infiniband/mlx5_0/device",
-		"class/infiniband/mlx5_0",
-		"class/infiniband",
-		"class",
-		"",
-	};
-	char name[256];
-	unsigned int i;
-
-	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		snprintf(name, sizeof(name), "%s/%s", root, paths[i]);
-		remove(name);
-	}
+	return peer_sysfs_start();
 }
 
 int
@@ -289,7 +221,9 @@ command(const uint8_t *buf, size_t len)
 			c.out_len = hdr.out_words * (size_t)4;
 		}
 	}
-	rc = kernel != NULL ? kernel->write(hdr.command, &c) : execute(hdr.command, &c);
+	rc = kernel != NULL ? kernel->write(hdr.command, &c) : ENOSYS;
+	if (rc == ENOSYS)
+		rc = execute(hdr.command, &c);
 	if (getenv("UVERBS_TRACE") != NULL)
 		fprintf(stderr, "uverbs: command 0x%x: %s\n", hdr.command, strerror(rc));
 	return rc;
@@ -359,7 +293,7 @@ write(int fd, const void *buf, size_t len)
 		void *at = NULL;                                                                   \
                                                                                                    \
 		if (fd == device && fd >= 0) {                                                     \
-			if (kernel != NULL)                                                        \
+			if (kernel != NULL && kernel->map != NULL)                                 \
 				at = kernel->map(offset);                                          \
 			if (at != NULL)                                                            \
 				return at;                                                         \

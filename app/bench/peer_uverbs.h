@@ -18,19 +18,17 @@ struct uverbs_cmd {
 
 /* Answers in place of the usual ones, which are enough to have a QP and post to it. */
 struct uverbs_kernel {
-	/* 0 or an errno. */
+	/* 0 or an errno; ENOSYS: the usual answer. */
 	int (*write)(uint32_t command, const struct uverbs_cmd *c);
-	/* What is mapped there; NULL: memory. */
+	/* What is mapped there; NULL: memory. NULL itself: all is. */
 	void *(*map)(off_t offset);
 };
 
 /*
- * From here on libibverbs sees one device, mlx5_0. @root: a template of mkdtemp(). @kernel: NULL
- * or what outlives it. 0 or -errno.
+ * From here on libibverbs sees one device, mlx5_0, by peer_sysfs_start(). @kernel: NULL or what
+ * outlives it. 0 or -errno.
  */
-int uverbs_start(char *root, const struct uverbs_kernel *kernel);
-/* Remove what is under @root. */
-void uverbs_end(const char *root);
+int uverbs_start(const struct uverbs_kernel *kernel);
 /* The descriptor by which libibverbs has it open; -1: none. */
 int uverbs_fd(void);
 /* Answers are as long as the library has room for: newer ones know longer ones. 0 or an errno. */

@@ -27,6 +27,7 @@
 #include <rdma/rdma_user_ioctl.h>
 
 #include "kernel.h"
+#include "peer_sysfs.h"
 
 #define MAX_HANDLES 65536
 #define MAX_PAGES   4096
@@ -214,19 +215,17 @@ locked_write(uint32_t command, const struct uverbs_cmd *c)
 
 static const struct uverbs_kernel kernel = {.write = locked_write, .map = map};
 
-static char root[] = "/tmp/bluebell-uverbs-XXXXXX";
-
 static void __attribute__((constructor)) start(void)
 {
-	if (uverbs_start(root, &kernel) != 0) {
-		fprintf(stderr, "no /sys for libibverbs in %s\n", root);
+	if (uverbs_start(&kernel) != 0) {
+		fprintf(stderr, "no /sys for libibverbs: TMPDIR, /tmp?\n");
 		_exit(77);
 	}
 }
 
 static void __attribute__((destructor)) stop(void)
 {
-	uverbs_end(root);
+	peer_sysfs_end();
 }
 
 /* ---- libc */

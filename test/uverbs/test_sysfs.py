@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The folder that stands for /sys goes with the program, however that ends."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROMPT = 10     # seconds that everything has
+
+
+class Sysfs(unittest.TestCase):
+    def setUp(self):
+        tmp = tempfile.TemporaryDirectory()
+        self.addCleanup(tmp.cleanup)
+        self.folder = tmp.name
+
+    def there(self):
+        return [e for e in os.listdir(self.folder) if e.startswith('bluebell-uverbs-')]
+
+    def until(self, there):
+        end = time.monotonic() + PROMPT
+        while bool(self.there()) != there and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual(bool(self.there()), there, self.there())
+
+    def start(self, *args):
+        program = subprocess.Popen([PROGRAM, *args], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True,
+                                   env=dict(os.environ, TMPDIR=self.folder),
+                                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE,
+                                                                         (0, 0)))
+        self.addCleanup(program.stdout.close)
+        return program
+
+    def test_ends(self):
+        for args, rc in ((['-d', 'mlx5_0', '--filter', 'device/query*'], 0),
+                         (['-d', 'mlx5_9'], 77), (['--no-such-option'], 2)):
+            program = self.start(*args)
+            text, _ = program.communicate(timeout=60)
+            self.assertEqual(program.returncode, rc, text)
+            self.until(False)
+
+    def test_killed(self):
+        for sig in (signal.SIGTERM, signal.SIGINT, signal.SIGABRT, signal.SIGSEGV,
+                    signal.SIGKILL):
+            program = self.start('-d', 'mlx5_0', '--filter', 'data/*')
+            self.until(True)
+            # In the middle of it: a line has been said.
+            program.stdout.readline()
+            program.send_signal(sig)
+            program.communicate(timeout=60)
+            self.assertEqual(program.returncode, -sig)
+            self.until(False)
+
+
+if __name__ == '__main__':
+    PROGRAM = sys.argv[1]
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
