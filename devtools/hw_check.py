@@ -22,6 +22,7 @@ ABSENT = 77     # conform: there is no such device
 BUFFER = 8192   # bytes that hw_report registers
 MASKED_KEY = 0xffff00   # hw_report's wrong keys are right ones with these bits turned
 SOFT = 'soft0'
+VERBS = 'verbs:'    # in front of a device: by the verbs driver
 
 
 def say(text):
@@ -43,9 +44,34 @@ def devices():
         return []
 
 
+def plain(device):
+    """The name without options, and without the prefix that asks for the verbs driver."""
+    name = device.split(',')[0]
+    return name[len(VERBS):] if name.startswith(VERBS) else name
+
+
+def bus(name):
+    """The PCI address of a device, by which it can be opened, too."""
+    try:
+        return os.path.basename(os.readlink('/sys/class/infiniband/%s/device' % name))
+    except OSError:
+        return None
+
+
+def missing(device):
+    """Why it cannot be opened, as far as /sys tells without trying; None: perhaps it can."""
+    name, there = plain(device), devices()
+    if name.startswith('soft') or name in there or name in [bus(d) for d in there]:
+        return None
+    if there:
+        return 'there is no %s here, but %s' % (name, ', '.join(there))
+    return 'there is no %s: no device in /sys/class/infiniband; load mlx5_ib, or try %s' % (
+        name, SOFT)
+
+
 def machine(device):
     """What of the machine bears on the results."""
-    name = device.split(',')[0]
+    name = plain(device)
     facts = {'kernel': platform.release(), 'machine': platform.machine(),
              'memlock': resource.getrlimit(resource.RLIMIT_MEMLOCK)[0],
              'hugepages': read('/proc/sys/vm/nr_hugepages')}
@@ -59,9 +85,13 @@ def machine(device):
 
 
 class Programs:
-    def __init__(self, build, eal):
+    def __init__(self, build, eal, suffix):
         self.build = build
         self.eal = eal
+        self.suffix = suffix
+
+    def path(self, name):
+        return os.path.join(self.build, name + self.suffix)
 
     def run(self, command, **how):
         return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -70,8 +100,7 @@ class Programs:
     def report(self, device):
         """hw_report's JSON, or None."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
-            done = self.run([os.path.join(self.build, 'test/hw/hw_report')] + self.eal +
-                            ['--', device, f.name])
+            done = self.run([self.path('test/hw/hw_report')] + self.eal + ['--', device, f.name])
             if done.returncode != 0:
                 print(done.stdout, end='')
                 return None
@@ -80,9 +109,8 @@ class Programs:
     def conform(self, device, rows):
         """Results by row, or None if the device is not there; and what conform said."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
-            done = self.run([os.path.join(self.build, 'test/conform/conform'), '-d', device,
-                             '--json', f.name] + (['--filter', rows] if rows else []) +
-                            ['--'] + self.eal)
+            done = self.run([self.path('test/conform/conform'), '-d', device, '--json', f.name] +
+                            (['--filter', rows] if rows else []) + ['--'] + self.eal)
             if done.returncode == ABSENT:
                 return None, done.stdout
             if done.returncode not in (0, 1):
@@ -202,18 +230,21 @@ def heading(text, lines):
 
 
 def check(args):
-    programs = Programs(args.build, args.eal.split())
+    programs = Programs(args.build, args.eal.split(), args.suffix)
     report = {'format': 1, 'machine': machine(args.device)}
-    say('1/4 %s: capabilities, mailboxes, WQEs and CQEs' % args.device)
+    by_verbs = args.device if args.device.startswith(VERBS) else VERBS + args.device
+    ways = [('verbs', by_verbs), ('software', SOFT)]
+    if args.device != by_verbs:
+        ways.insert(0, ('mlx5', args.device))
+    say('1/%d %s: capabilities, mailboxes, WQEs and CQEs' % (len(ways) + 1, args.device))
     for name, device in (('device', args.device), ('software', SOFT)):
         report[name] = programs.report(device)
         if report[name] is None:
             say('%s cannot be used: the lines above say why' % device)
             return 1
-    rows = {}
-    for number, name, device in ((2, 'mlx5', args.device), (3, 'verbs', 'verbs:' + args.device),
-                                 (4, 'software', SOFT)):
-        say('%d/4 conform, %s' % (number, device))
+    rows = {'mlx5': None}
+    for number, (name, device) in enumerate(ways, 2):
+        say('%d/%d conform, %s' % (number, len(ways) + 1, device))
         rows[name], text = programs.conform(device, args.filter)
         if rows[name] is None:
             say('  not run: %s is no device that this driver can open' % device)
@@ -262,13 +293,20 @@ def main():
                    default='--lcores=0,1 --no-huge -m 512 --no-pci --no-shconf --no-telemetry')
     p.add_argument('--build', metavar='DIR', default='build',
                    help='a build to use; without it one is made in build/')
+    p.add_argument('--suffix', default='', help='of the names of programs: _libmlx5 has a kernel '
+                   'in place of the machine\'s in them, with a mlx5_0')
+    p.add_argument('--look', action='store_true', help='only look whether the device is there')
     args = p.parse_args()
     if args.device is None:
         if not devices():
-            say('no device in /sys/class/infiniband: load mlx5_ib, or try soft0')
+            say('no device in /sys/class/infiniband: load mlx5_ib, or try %s' % SOFT)
             return 2
         args.device = devices()[0]
-    return check(args)
+    why = missing(args.device) if not args.suffix else None
+    if why is not None:
+        say('%s cannot be used: %s' % (args.device, why))
+        return 1
+    return 0 if args.look else check(args)
 
 
 if __name__ == '__main__':

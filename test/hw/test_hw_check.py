@@ -87,7 +87,22 @@ class HwCheck(unittest.TestCase):
         done = subprocess.run([sys.executable, SCRIPT, '--build', BUILD, 'mlx5_99'],
                               stdout=subprocess.PIPE, text=True, timeout=300)
         self.assertEqual(done.returncode, 1)
-        self.assertIn('mlx5_99 cannot be used', done.stdout)
+        self.assertIn('mlx5_99 cannot be used: there is no mlx5_99', done.stdout)
+        self.assertNotIn('conform', done.stdout)
+
+    def test_look(self):
+        """What devtools/hw-check asks before it builds: names of /sys, or the bus addresses."""
+        hw_check = load(SCRIPT)
+        hw_check.devices = lambda: ['mlx5_0', 'rxe0']
+        hw_check.bus = lambda name: '0000:3b:00.0' if name == 'mlx5_0' else None
+        for name in ('mlx5_0', 'verbs:mlx5_0', 'verbs:rxe0', '0000:3b:00.0', 'soft0,no_dm',
+                     'verbs:soft0'):
+            self.assertIsNone(hw_check.missing(name), name)
+        self.assertEqual(hw_check.missing('verbs:mlx5_1'), 'there is no mlx5_1 here, but mlx5_0, '
+                         'rxe0')
+        self.assertIsNotNone(hw_check.missing('0000:3b:00.1'))
+        hw_check.devices = lambda: []
+        self.assertIn('load mlx5_ib', hw_check.missing('mlx5_0'))
 
     def test_commands(self):
         """A command that the device refuses is told."""

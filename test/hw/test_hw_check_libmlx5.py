@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""hw-check as a card's owner runs it, over libibverbs and libmlx5 as they are installed, whose calls
+to the kernel end in the software device: what it finds differs from that device in nothing that has
+no reason."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+# "meson test libmlx5 libmlx5-verbs" run all of conform.
+ROWS = 'device/*,data/rc/*,atomic/*,memory/*,umem/*,key/*,cq/*,srq/*,async/fault/*'
+# Areas of conform that skip by a driver, and why, or pass in place of skipping.
+FAULTS = ('async/fault/',)      # on command of the software device, of which the driver sees a card
+MACHINE = ('memory/mr/over-4GiB/',)     # what is no software device has to pin it: may be too much
+NO_CALL = ('atomic/rc/masked', 'atomic/rc/no-masked', 'atomic/uc/masked', 'cq/compression/',
+           'cq/no-compression/', 'device/counters/', 'device/no-counters/', 'key/', 'umem/')
+ATTR_VERBS = {
+    # libibverbs has no call for them
+    'bf_size', 'counters', 'cqe_compression', 'masked_atomics', 'masked_atomics_be',
+    'max_mkey_pieces', 'max_umem', 'mkey_interleaved', 'mkey_layout',
+    # what the provider tells, or what a QP was made with
+    'max_cqe', 'max_inline', 'max_recv_sge', 'max_sge',
+    'driver', 'software'}
+
+
+class HwCheck(unittest.TestCase):
+    maxDiff = None
+
+    def check(self, *args):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'report.json')
+            done = subprocess.run([sys.executable, SCRIPT, '--build', BUILD, '--suffix', '_libmlx5',
+                                   '--report', path, *args], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=500)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn('right: every row that ran holds', done.stdout)
+            with open(path) as f:
+                return json.load(f)
+
+    def rows(self, found, *areas):
+        others = [line for line in found if not line.startswith(areas)]
+        self.assertEqual(others, [])
+        self.assertEqual([line for line in found if 'fail' in line], [])
+
+    def test_card(self):
+        report = self.check('--filter', ROWS, 'mlx5_0')
+        found = report['differences']
+        # Not the software device by another name.
+        self.assertEqual(report['device']['attr']['software'], 0)
+        self.assertEqual(found['attr'], ['software: 0, software 1'])
+        self.assertGreater(len(report['device']['commands']), 15)
+        self.assertEqual(found['commands'], [])
+        self.assertGreaterEqual(len(report['device']['ops']), 16)
+        self.assertEqual(found['ops'], [])
+        self.rows(found['mlx5'], *FAULTS, *MACHINE)
+        self.rows(found['verbs'], *FAULTS, *MACHINE, *NO_CALL)
+        for way in ('mlx5', 'verbs'):
+            passed = [row for row, how in report['conform'][way].items() if how == 'pass']
+            self.assertGreater(len(passed), 300)
+
+    def test_verbs_alone(self):
+        report = self.check('--filter', 'data/rc/write/64*', 'verbs:mlx5_0')
+        self.assertEqual(report['device']['attr']['driver'], 'verbs')
+        self.assertIsNone(report['conform']['mlx5'])
+        differ = {line.split(':')[0] for line in report['differences']['attr']}
+        self.assertEqual(differ, ATTR_VERBS)
+        self.assertEqual(report['differences']['verbs'], [])
+
+
+if __name__ == '__main__':
+    SCRIPT, BUILD = sys.argv[1:3]
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
