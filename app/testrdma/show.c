@@ -36,6 +36,7 @@ show_port(struct session *s)
 		[BB_LINK_INFINIBAND] = "InfiniBand", [BB_LINK_ETHERNET] = "Ethernet"};
 	static const char *const types[] = {
 		[BB_GID_IB] = "IB", [BB_GID_ROCE_V1] = "RoCE v1", [BB_GID_ROCE_V2] = "RoCE v2"};
+	static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
 	struct bb_port_attr port;
 	struct bb_gid gid;
 	uint32_t i, k, n;
@@ -52,6 +53,10 @@ show_port(struct session *s)
 			printf("  GID %u (%s) ", k, types[gid.type]);
 			for (n = 0; n < sizeof(gid.raw); n++)
 				printf("%s%02x", n > 0 && n % 2 == 0 ? ":" : "", gid.raw[n]);
+			/* RoCE v2 over IPv4: ::ffff:a.b.c.d. */
+			if (memcmp(gid.raw, v4, sizeof(v4)) == 0)
+				printf(" %u.%u.%u.%u", gid.raw[12], gid.raw[13], gid.raw[14],
+				       gid.raw[15]);
 			printf("\n");
 		}
 	}

@@ -9,16 +9,19 @@
 
 /* Look at what who listens has, or say that there is nothing. @return whether that was all. */
 static bool
-served(const struct session *s, void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t))
+served(const struct session *s, const char *head,
+       void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t))
 {
 	if (s->run.server == NULL && runner_test(&s->run, 0) != NULL)
 		return false;
-	if (s->run.server == NULL)
+	if (s->run.server == NULL) {
 		printf("there are no queues; start makes them\n");
-	else if (serve_counted(s->run.server).present == 0)
+	} else if (serve_counted(s->run.server).present == 0) {
 		printf("there are no queues; who connects brings them about\n");
-	else
+	} else {
+		fputs(head, stdout);
 		serve_each(s->run.server, look);
+	}
 	return true;
 }
 
@@ -39,22 +42,29 @@ conn_name(uint32_t conn, char name[WHOSE])
 	return name;
 }
 
+static const char qp_head[] =
+	"QP       of            pair side      state     posted  db/op   out     full   receives"
+	"   out       CQEs   errors\n";
+
 static void
 qp_line(const char *whose, uint32_t index, struct bb_qp *qp, const char *role)
 {
 	struct bb_qp_stats stats;
 	struct bb_qp_attr attr;
+	char ratio[16] = "-";
 
 	if (qp == NULL || bb_qp_stats(qp, &stats) != 0)
 		return;
 	bb_qp_attr_init(&attr);
-	printf("QP 0x%06x %s pair %u %s: %s, posted %" PRIu64 ", doorbells %" PRIu64
-	       ", outstanding %u, full %" PRIu64 ", receives %" PRIu64 " of them waiting %u, "
-	       "completions %" PRIu64 ", errors %" PRIu64 "\n",
+	if (stats.posted > 0)
+		snprintf(ratio, sizeof(ratio), "%.3f",
+			 (double)stats.doorbells / (double)stats.posted);
+	printf("0x%06x %-13s %4u %-9s %-5s %10" PRIu64 " %6s %5u %8" PRIu64 " %10" PRIu64
+	       " %5u %10" PRIu64 " %8" PRIu64 "\n",
 	       qp->qpn, whose, index, role,
 	       bb_qp_query(qp, &attr) == 0 ? bb_qp_state_name(attr.state) : "?", stats.posted,
-	       stats.doorbells, stats.outstanding, stats.full, stats.recv_posted,
-	       stats.recv_outstanding, stats.send_cqes, stats.errors);
+	       ratio, stats.outstanding, stats.full, stats.recv_posted, stats.recv_outstanding,
+	       stats.send_cqes, stats.errors);
 }
 
 static void
@@ -73,8 +83,9 @@ show_qp(struct session *s)
 	char whose[WHOSE];
 	uint32_t i, k;
 
-	if (served(s, qp_served))
+	if (served(s, qp_head, qp_served))
 		return;
+	fputs(qp_head, stdout);
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		worker_name(&s->run, i, whose);
 		for (k = 0; k < t->npairs; k++) {
@@ -84,15 +95,18 @@ show_qp(struct session *s)
 	}
 }
 
+static const char cq_head[] =
+	"CQ       of            takes        depth       CQEs   errors   purged\n";
+
 static void
-cq_line(const char *whose, const struct bb_cq *cq, const char *role)
+cq_line(const char *whose, const struct bb_cq *cq, const char *takes)
 {
 	struct bb_cq_stats stats;
 
 	if (cq == NULL || bb_cq_stats(cq, &stats) != 0)
 		return;
-	printf("CQ of %s, %s: depth %u, CQEs %" PRIu64 ", errors %" PRIu64 ", purged %" PRIu64 "\n",
-	       role, whose, bb_cq_depth(cq), stats.cqes, stats.errors, stats.purged);
+	printf("0x%06x %-13s %-8s %9u %10" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n", cq->cqn, whose,
+	       takes, bb_cq_depth(cq), stats.cqes, stats.errors, stats.purged);
 }
 
 static void
@@ -113,8 +127,9 @@ show_cq(struct session *s)
 	char whose[WHOSE];
 	uint32_t i;
 
-	if (served(s, cq_served))
+	if (served(s, cq_head, cq_served))
 		return;
+	fputs(cq_head, stdout);
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		worker_name(&s->run, i, whose);
 		cq_line(whose, t->scq, "sends");
@@ -122,14 +137,19 @@ show_cq(struct session *s)
 	}
 }
 
+static const char mr_head[] =
+	"lkey       rkey       of            memory                bytes address\n";
+
 static void
 mr_line(const char *whose, const struct side *side)
 {
 	const struct bb_mr *mr = side->mr;
+	char rkey[16] = "none";
 
-	printf("MR of %s memory, %s: %zu bytes at %p, lkey 0x%08x, rkey 0x%08x, %s\n", side->name,
-	       whose, mr->len, mr->addr, mr->lkey, mr->rkey,
-	       mr->rkey != 0 ? "remote rights" : "local only");
+	if (mr->rkey != 0)
+		snprintf(rkey, sizeof(rkey), "0x%08x", mr->rkey);
+	printf("0x%08x %-10s %-13s %-15s %11zu %p\n", mr->lkey, rkey, whose, side->name, mr->len,
+	       mr->addr);
 }
 
 static void
@@ -148,8 +168,9 @@ show_mr(struct session *s)
 	char whose[WHOSE];
 	uint32_t i;
 
-	if (served(s, mr_served))
+	if (served(s, mr_head, mr_served))
 		return;
+	fputs(mr_head, stdout);
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		worker_name(&s->run, i, whose);
 		mr_line(whose, &t->local);
@@ -187,7 +208,7 @@ show_wqe(struct session *s)
 	char whose[WHOSE];
 	uint32_t i, k, n = 0;
 
-	if (s->run.server != NULL && served(s, wqe_served))
+	if (s->run.server != NULL && served(s, "", wqe_served))
 		return;
 	for (i = 0; (t = runner_test(&s->run, i)) != NULL; i++) {
 		for (k = 0; k < 2 * t->npairs; k++) {

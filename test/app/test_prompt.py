@@ -51,6 +51,20 @@ class Terminal:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
+def table(text, first):
+    """Lines of the table whose head begins with a word, by columns: what they have below it."""
+    lines = text.splitlines()
+    at = next(i for i, line in enumerate(lines) if re.match(first + r' .* of ', line))
+    names, rows = lines[at].split(), []
+    for line in lines[at + 1:]:
+        # Two words are one field where they say whose it is.
+        cells = re.sub(r'(lcore|connection|the) ', r'\1_', line).split()
+        if len(cells) != len(names):
+            break
+        rows.append({n: c.replace('_', ' ') for n, c in zip(names, cells)})
+    return rows
+
+
 class Prompt(AppTest):
     def script(self, lines, rc=0, args=(), eal=None):
         """Lines piped in; returns the result with its JSON."""
@@ -145,7 +159,7 @@ class Prompt(AppTest):
         eal = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[-1], CPUS[0])] + EAL
         res = self.script(['set op write,send', 'set size 64', 'set lcores 2', 'set verify on',
                            'set qps-per-lcore 2', 'set duration 0.05', 'start', 'wait', 'show qp'], eal=eal)
-        self.assertEqual(set(re.findall(r'QP 0x\w+ (lcore \d+) pair \d', res.out)),
+        self.assertEqual(set(re.findall(r'\n0x\w+ (lcore \d+) +\d initiator RTS', res.out)),
                          {'lcore 1', 'lcore 2'})
         self.assertEqual(self.rows(res), [('write', 64, 2, 2), ('send', 64, 2, 2)])
         batch = self.run_json(['--op', 'write', '--size', '64', '--worker-lcores', '2', '--verify',
@@ -156,20 +170,27 @@ class Prompt(AppTest):
     def test_show_queues(self):
         res = self.script(['show qp', 'set op send', 'set size 64', 'set qps-per-lcore 2',
                            'set duration 0.05', 'start', 'show qp', 'wait', 'show qp', 'show cq',
-                           'show mr', 'show wqe', 'show errors'])
+                           'show mr', 'show wqe', 'show errors', 'show port'])
         row = res.json['rows'][0]
         self.assertIn('there are no queues', res.out)
         ended = res.out[res.out.rindex('testrdma> show qp'):]
-        posted = [int(n) for n in re.findall(r'initiator: RTS, posted (\d+)', ended)]
-        receives = [int(n) for n in re.findall(r'target: RTS, .* receives (\d+) of', ended)]
+        shown = table(ended, 'QP')
+        self.assertEqual([(q['side'], q['state'], q['errors']) for q in shown],
+                         2 * [('initiator', 'RTS', '0'), ('target', 'RTS', '0')])
+        posted = [int(q['posted']) for q in shown[::2]]
+        receives = [int(q['receives']) for q in shown[1::2]]
+        self.assertLess(float(shown[0]['db/op']), 1)
+        self.assertEqual(shown[1]['db/op'], '-')
         done = row['rate']['ops'] + row['latency_ns']['samples']
         self.assertEqual((len(posted), sum(posted), receives), (2, done, posted))
-        cqes = re.search(r'CQ of receives, lcore \d+: depth \d+, CQEs (\d+), errors 0', res.out)
-        self.assertEqual(int(cqes.group(1)), done)
-        self.assertRegex(res.out, r"MR of the initiator's memory, .* rkey 0x00000000, local only")
-        self.assertRegex(res.out, r"MR of the target's memory, .* remote rights")
+        self.assertEqual([(q['takes'], q['errors']) for q in table(ended, 'CQ')],
+                         [('sends', '0'), ('receives', '0')])
+        self.assertEqual(int(table(ended, 'CQ')[1]['CQEs']), done)
+        self.assertEqual([(m['memory'], m['rkey'] == 'none') for m in table(ended, 'lkey')],
+                         [("the initiator's", True), ("the target's", False)])
         self.assertIn('no WQE has failed', res.out)
         self.assertIn('errors found 0', res.out)
+        self.assertIn(':ffff:c000:0201 192.0.2.1\n', res.out)
 
     def test_cut_short(self):
         """A row that has no latencies yet does not show any."""
@@ -188,7 +209,8 @@ class Prompt(AppTest):
         self.assertIn('transport retry counter exceeded', shown)
         self.assertIn('RDMA_WRITE', shown)
         self.assertRegex(shown, r'retries exceeded [1-9]')
-        self.assertRegex(shown, r'initiator: ERR, .* errors [1-9]')
+        self.assertEqual(table(shown, 'QP')[0]['state'], 'ERR')
+        self.assertGreater(int(table(shown, 'QP')[0]['errors']), 0)
 
     def test_fault(self):
         """Packets are lost and come twice from the next start on, and no longer behind none."""
