@@ -52,6 +52,7 @@ soft_port_close(struct soft_port *p)
 		p->txq_first = (p->txq_first + 1) % SOFT_PORT_TXQ;
 		p->txq_n--;
 	}
+	rte_pktmbuf_free(p->spare);
 	soft_port_eth_stop(&p->eth);
 	free(p);
 }
@@ -170,9 +171,8 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 		bytes += m[i]->pkt_len;
 		receive(p, m[i], now);
 	}
-	/* Of one it would be dearer. */
 	if (n == 1)
-		rte_pktmbuf_free(m[0]);
+		soft_port_give_back(p, m[0]);
 	else
 		rte_pktmbuf_free_bulk(m, n);
 	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */

@@ -60,7 +60,7 @@ frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begi
 		if (p->txq_n == SOFT_PORT_TXQ)
 			return NULL;
 	}
-	m = rte_pktmbuf_alloc(p->eth.pool);
+	m = soft_port_mbuf(p);
 	if (unlikely(m == NULL))
 		return NULL;
 	if (unlikely(b->bth != bth || b->udp_len != udp_len || b->gen != w->path.path.gen))

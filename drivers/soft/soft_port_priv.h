@@ -36,12 +36,41 @@ struct soft_port {
 	uint32_t txq_first, txq_n;
 	uint32_t txq_bytes;                  /* built since the PMD was last asked */
 	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* a ring */
+	struct rte_mbuf *spare;              /* for the next frame; NULL: none */
 	struct soft_port_stats stats;
 };
 
 /* ---- soft_port_eth.c */
 int soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft_port_eth *eth);
 void soft_port_eth_stop(struct soft_port_eth *eth);
+
+/*
+ * An mbuf for a frame of ours. The one that a frame came in alone is as good as a new one and in
+ * the cache: neither pool nor list stands between a message and its answer.
+ */
+static inline struct rte_mbuf *
+soft_port_mbuf(struct soft_port *p)
+{
+	struct rte_mbuf *m = p->spare;
+
+	if (unlikely(m == NULL))
+		return rte_pktmbuf_alloc(p->eth.pool);
+	p->spare = NULL;
+	return m;
+}
+
+/* An mbuf of which nothing is needed any more. */
+static inline void
+soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
+{
+	if (likely(p->spare == NULL && m->pool == p->eth.pool && RTE_MBUF_DIRECT(m) &&
+		   m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1)) {
+		rte_pktmbuf_reset(m);
+		p->spare = m;
+	} else {
+		rte_pktmbuf_free(m);
+	}
+}
 
 /* ---- soft_port_tx.c */
 /* Room for a frame of @len bytes at the end of the queue. NULL: none. A room() of the stack. */

@@ -221,7 +221,7 @@ build(struct soft_port *p, const struct soft_port_tx *tx, const struct soft_port
 	uint32_t pad = bb_roce_pad(len), crc, i;
 	uint32_t copied = refers ? 0 : len + pad + BB_ROCE_ICRC_LEN;
 	uint8_t trailer[3 + BB_ROCE_ICRC_LEN] = {0}, *at, *ip, *bth;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(p->eth.pool);
+	struct rte_mbuf *m = soft_port_mbuf(p);
 
 	if (m == NULL)
 		return NULL;
