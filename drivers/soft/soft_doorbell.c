@@ -69,7 +69,8 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	}
 	/* On a port a timer runs while answers are out, and does not keep new WQEs back. */
-	soft_now(e);
+	if (qp->wire == NULL || e->page == NULL)
+		soft_now(e);
 	soft_req_run(e, qp);
 }
 

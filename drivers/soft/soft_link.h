@@ -50,7 +50,7 @@ struct soft_link_ops {
 	 * What can be sent the short way, of a queue pair's WQEs and answers: all that leaves is
 	 * done to the queue pair, and the rest is left. May be NULL.
 	 */
-	void (*plain)(struct soft_engine *e, struct soft_wire *w, uint64_t now);
+	void (*plain)(struct soft_engine *e, struct soft_wire *w);
 	/* The engine's turn begins. Without receive() take in what has come. May be NULL. */
 	void (*begin)(struct soft_engine *e);
 	/*

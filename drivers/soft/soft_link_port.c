@@ -18,7 +18,6 @@ link_begin(struct soft_engine *e)
 	if (!rte_spinlock_trylock(&nif->lock))
 		return;
 	__atomic_store_n(&nif->poller, e, __ATOMIC_RELAXED);
-	nif->now = soft_engine_ns(e);
 }
 
 static void
@@ -33,6 +32,7 @@ link_receive(struct soft_engine *e)
 	/* What another engine took from the port came before what is there now. */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
+	nif->now = soft_engine_ns(e);
 	soft_port_poll(nif->port, nif->now);
 }
 
@@ -88,7 +88,7 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 		return soft_memory_send(e->dev, p);
 	if (!soft_netif_mine(e))
 		return SOFT_LINK_FULL;
-	return link_sent(e, soft_port_send(nif->port, &tx, nif->now));
+	return link_sent(e, soft_port_send(nif->port, &tx, soft_engine_ns(e)));
 }
 
 static enum soft_link_sent
@@ -102,8 +102,8 @@ link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 			return soft_memory_send_bytes(e->dev, m);
 		if (!soft_netif_mine(e))
 			return SOFT_LINK_FULL;
-		sent = link_sent(
-			e, soft_port_send_ip(nif->port, m->data, m->len, m->net.dst, nif->now));
+		sent = link_sent(e, soft_port_send_ip(nif->port, m->data, m->len, m->net.dst,
+						      soft_engine_ns(e)));
 	}
 	if (sent != SOFT_LINK_FULL)
 		free(m);

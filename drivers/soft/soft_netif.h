@@ -38,7 +38,7 @@ struct soft_netif {
 	bool refer;                 /* the PMD can do it, and keeps nothing */
 	bool plain;                 /* nothing strikes what is sent, and nobody looks at it */
 	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
-	uint64_t now;               /* ns, when its turn began */
+	uint64_t now;               /* ns, when it was polled last */
 	LIST_ENTRY(soft_netif) link;
 	enum soft_netif_gate gate;
 	LIST_ENTRY(soft_netif) gate_link;
@@ -69,7 +69,7 @@ soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
 }
 
 /* ---- soft_port_plain.c: soft_link_ops.plain */
-void soft_port_plain(struct soft_engine *e, struct soft_wire *w, uint64_t now);
+void soft_port_plain(struct soft_engine *e, struct soft_wire *w);
 
 /* ---- soft_netif.c: control path */
 

@@ -144,8 +144,8 @@ plain_payload(uint8_t *at, const struct soft_write *r)
 
 /* Send it. False: there is no room, and nothing has happened. */
 static inline bool
-plain_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain *r, bool more,
-	      uint64_t now)
+plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
+	      const struct soft_plain *r, bool more)
 {
 	const uint32_t bytes = (uint32_t)r->w.len, pad = bb_roce_pad(bytes);
 	struct soft_port_begin *b = &w->begin[PLAIN_REQUEST];
@@ -177,7 +177,10 @@ plain_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain 
 	}
 	plain_payload(at, &r->w);
 	frame_close(p, m, b, bth, bb_roce_bth_last(flags, psn), len);
-	/* In a conversation the peer waits for it: all that is to be noted is noted meanwhile. */
+	/*
+	 * In a conversation the peer waits for it: all that is to be noted is noted meanwhile, and
+	 * the clock has not been asked yet.
+	 */
 	if (w->talks == SOFT_WIRE_TALKS && !more)
 		soft_port_flush(p);
 	p->stats.tx_copied++;
@@ -189,7 +192,7 @@ plain_request(struct soft_wire *w, struct soft_port *p, const struct soft_plain 
 	msg->imm = r->imm;
 	msg->rkey = r->w.rkey;
 	msg->raddr = r->w.raddr;
-	bb_roce_short_sent(roce, msg, (flags & BB_ROCE_ACKREQ) != 0, now);
+	bb_roce_short_sent(roce, msg, (flags & BB_ROCE_ACKREQ) != 0, soft_engine_ns(e));
 	return true;
 }
 
@@ -202,7 +205,7 @@ plain_fits(const struct soft_qp *qp, const struct soft_plain *r)
 
 /* The WQEs of a queue, each when it is known whether another one goes behind it. */
 static inline void
-plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p, uint64_t now)
+plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 {
 	const struct soft_qp *qp = w->qp;
 	uint32_t left = (uint16_t)(qp->sq_pi - w->sq_next), room = bb_roce_short_room(&w->roce);
@@ -223,13 +226,13 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p, 
 		more = room != 0 &&
 		       soft_fast_decode_plain(e, qp, (uint16_t)(w->sq_next + this->w.blocks), left,
 					      &r[at]);
-		if (unlikely(!plain_request(w, p, this, more, now)))
+		if (unlikely(!plain_request(e, w, p, this, more)))
 			return;
 	}
 }
 
 void
-soft_port_plain(struct soft_engine *e, struct soft_wire *w, uint64_t now)
+soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 {
 	const struct soft_port_path *path = &w->path.path;
 	struct soft_netif *nif = e->dev->netif;
@@ -248,5 +251,5 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	/* Answers go first, but for an ACK that is put off. */
 	if (w->sq_next != w->qp->sq_pi &&
 	    (w->qp->queued == SOFT_Q_LATE || likely(!bb_roce_answers(&w->roce))))
-		plain_requests(e, w, p, now);
+		plain_requests(e, w, p);
 }

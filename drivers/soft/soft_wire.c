@@ -283,31 +283,27 @@ soft_wire_speaks(struct soft_wire *w)
 void
 soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 {
-	uint64_t now = soft_engine_ns(e);
 	uint32_t done = 0;
+	uint64_t now;
 
 	soft_wire_turn(e);
+	/* Before anything is received no timer ends: what it waits for may have come. */
 	if (e->early)
 		soft_wire_speaks(w);
-	if (unlikely(now >= bb_roce_deadline(&w->roce))) {
-		/* What it waits for may have come: later in this turn. */
-		if (e->early) {
-			soft_qp_queue(e, w->qp);
-			return;
-		}
-		bb_roce_tick(&w->roce, now);
-	}
+	else if (unlikely(soft_engine_ns(e) >= bb_roce_deadline(&w->roce)))
+		bb_roce_tick(&w->roce, soft_engine_ns(e));
 	if (w->shm_tx != NULL)
 		done = soft_shm_direct(e, w, SOFT_RUN_WQES);
 	if (w->shm_tx != NULL && done < SOFT_RUN_WQES)
-		soft_shm_send_out(e, w, now);
+		soft_shm_send_out(e, w, soft_engine_ns(e));
 	if (likely(e->dev->link->plain != NULL))
-		e->dev->link->plain(e, w, now);
+		e->dev->link->plain(e, w);
 	/* What it could not send may end the queue pair, and the answer is not to be lost. */
 	if (unlikely(w->qp->queued == SOFT_Q_LATE && w->sq_next != w->qp->sq_pi)) {
 		soft_qp_unqueue(e, w->qp);
-		e->dev->link->plain(e, w, now);
+		e->dev->link->plain(e, w);
 	}
+	now = soft_engine_ns(e);
 	/* What is left has its turn then. */
 	if (likely(done < SOFT_RUN_WQES) && w->sq_next != w->qp->sq_pi)
 		soft_wire_post(e, w);
@@ -318,7 +314,10 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		soft_wire_post(e, w);
 	soft_wire_count_later(e, w);
 	soft_keys_done(e);
-	soft_wire_schedule(e, w, now);
+	if (unlikely(e->early && now >= bb_roce_deadline(&w->roce)))
+		soft_qp_queue(e, w->qp);
+	else
+		soft_wire_schedule(e, w, now);
 }
 
 void
