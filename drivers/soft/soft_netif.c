@@ -38,7 +38,7 @@ on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
 		.ip_len = (uint32_t)rx->l4_off - rx->l3_off,
 		.len = (uint32_t)rx->l4_off - rx->l3_off + rx->l4_len,
 		.net = &rx->net,
-		.plain = rx->l3_off == RTE_ETHER_HDR_LEN && soft_port_said_nothing(m),
+		.l2_len = soft_port_said_nothing(m) ? rx->l3_off : 0,
 	};
 
 	soft_wire_deliver(nif->dev, nif->poller, &p);

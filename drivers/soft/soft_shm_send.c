@@ -9,10 +9,7 @@
  * packet of another kind, one that meets no receive, one that something is wrong with.
  */
 #include "bb_roce_short.h"
-#include "soft_access.h"
-#include "soft_cqe.h"
-#include "soft_fast.h"
-#include "soft_resp.h"
+#include "soft_recv_fast.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
 
@@ -86,39 +83,12 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 
 /* ---- In */
 
-/* Where @len bytes go by the receive that is next. NULL: the long way. */
-static inline uint8_t *
-send_place(struct soft_engine *e, const struct soft_qp *qp, uint32_t len)
-{
-	uint16_t posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[0])) - qp->rq_ci);
-	const char *why;
-	const uint8_t *s;
-	uint32_t count;
-
-	if (unlikely(posted == 0 || posted > 1u << qp->log_rq))
-		return NULL;
-	s = qp->rq + ((size_t)(qp->rq_ci & ((1u << qp->log_rq) - 1)) << qp->log_rq_stride);
-	count = bb_be32(soft_ring32(s));
-	/* All of it into the first entry. */
-	if (unlikely((count & BB_WQE_INLINE) != 0 || count < len))
-		return NULL;
-	return soft_mem_find(e, qp->dev, bb_be32(soft_ring32(s + 4)), qp->pdn,
-			     bb_be64(soft_ring64(s + 8)), len, SOFT_RIGHT_LOCAL_WRITE, &why);
-}
-
-/* What soft_wire_resp.c has other ways for. */
-static inline bool
-send_plain(const struct soft_engine *e, const struct soft_qp *qp)
-{
-	return qp->wire != NULL && qp->engine == e && qp->has_rq && qp->rmp == NULL &&
-	       !qp->cs_res && qp->wire->direct.allowed;
-}
-
 bool
 soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 		 const struct soft_ring_rec *rec, const uint8_t *p)
 {
 	uint8_t bth[BB_ROCE_BTH_LEN], *dst;
+	const uint8_t *list;
 	struct bb_roce_short s;
 	struct soft_wire *w;
 	struct soft_qp *qp;
@@ -131,27 +101,21 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 	if (!bb_roce_short_parse(&s, bth, rec->len))
 		return false;
 	qp = soft_qp_find(e->dev, s.dqpn);
-	if (unlikely(qp == NULL || !send_plain(e, qp)))
+	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e ||
+		     !qp->wire->direct.allowed))
 		return false;
 	w = qp->wire;
 	if (unlikely(!bb_roce_short_expected(&w->roce, &s, rx->gids[rec->sgid], rx->dst,
 					     rec->tclass)))
 		return false;
-	dst = send_place(e, qp, s.len);
-	/* With room in a CQ of its own its completion cannot fail. */
-	if (unlikely(dst == NULL || __atomic_load_n(&qp->rcq->flags, __ATOMIC_RELAXED) != 0 ||
-		     soft_cqe_slot(qp->rcq) == NULL))
+	list = soft_recv_next(qp);
+	dst = list != NULL ? soft_recv_place(e, qp, list, s.len) : NULL;
+	if (unlikely(dst == NULL))
 		return false;
 	soft_mem_copy(e, dst, p + sizeof(bth), s.len);
-	bb_dma_wmb();
-	if (unlikely(!soft_cqe_write(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), 0),
-				     soft_pair(0, bb_be32(s.len)), 0, 0, qp->rq_ci,
-				     (uint8_t)(BB_CQE_RESP_SEND << 4 |
-					       ((s.flags & BB_ROCE_SE) != 0 ? SOFT_CQE_SE : 0))))) {
-		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	if (unlikely(!soft_recv_complete(e, qp, BB_CQE_RESP_SEND, (s.flags & BB_ROCE_SE) != 0, 0,
+					 s.len)))
 		return true;
-	}
-	qp->rq_ci++;
 	bb_roce_short_taken(&w->roce, &s);
 	soft_wire_took(e, w);
 	return true;

@@ -52,8 +52,18 @@ struct soft_packet_msg {
 	uint8_t data[]; /* from the IP header to the ICRC */
 };
 
-#define SOFT_SHM_NEAR  4u /* power of two */
-#define SOFT_WIRE_HEAD 48u
+#define SOFT_SHM_NEAR 4u /* power of two */
+/* Kinds of packets that are expected as the one before was. */
+enum soft_wire_kind {
+	SOFT_WIRE_WRITE,
+	SOFT_WIRE_WRITE_IMM,
+	SOFT_WIRE_SEND,
+	SOFT_WIRE_SEND_IMM,
+	SOFT_WIRE_ACK,
+	SOFT_WIRE_KINDS,
+};
+#define SOFT_WIRE_HEAD     48u /* bytes that are compared: of Ethernet, IPv4, UDP and BTH */
+#define SOFT_WIRE_HEAD_MAX 72u /* with IPv6 and a tag */
 
 /* What an engine remembers to carry out a QP's requests in the peer's memory. */
 struct soft_shm_direct {
@@ -79,14 +89,13 @@ struct soft_wire {
 		uint64_t va;
 		uint32_t rkey, len;
 	} checked;
-	/* A request and an ACK, as those that came last had them: soft_wire_expect.c */
+	/* Of each kind, as the one that came last had it: soft_wire_expect.c */
 	struct soft_wire_expect {
-		uint8_t head[SOFT_WIRE_HEAD]; /* of the frame */
-		uint32_t crc;                 /* of the ICRC, behind the QP number */
-		uint32_t end;                 /* bytes of the frame; 0: none is expected */
-		uint32_t len;                 /* of its payload */
-		uint32_t unused;              /* a power of two: it is found by its index */
-	} expect[2];
+		uint8_t head[SOFT_WIRE_HEAD_MAX]; /* of the frame */
+		uint32_t crc;                     /* of the ICRC, behind the QP number */
+		uint32_t end;                     /* bytes of the frame; 0: none is expected */
+		uint32_t len;                     /* of its payload */
+	} expect[SOFT_WIRE_KINDS];
 	uint32_t expect_met; /* frames, since the last one was learnt */
 	uint32_t expect_missed;
 	uint32_t spoke; /* what its responder expected when its requester sent last */
@@ -211,7 +220,7 @@ struct soft_packet {
 	uint32_t ip_len; /* of the header */
 	uint32_t len;
 	const struct bb_roce_net *net;
-	bool plain; /* in front of it is its Ethernet header, untagged: soft_wire_learn() */
+	uint32_t l2_len; /* of its Ethernet header, in front of it; 0: for soft_wire_learn() none */
 };
 /*
  * A packet that a link has received for a QP of the device: by @e, which takes it at once if the

@@ -11,31 +11,57 @@
  * rest is asked each time. Whatever is not as expected is left to soft_port_input() and
  * soft_wire_deliver() before anything has been done: they refuse and count it.
  *
- * Remembered are frames over IPv4 without a tag, as they come from a peer that gives all packets
- * the same identification. (Linux' differ.)
+ * Remembered are WRITEs and SENDs of one packet, and ACKs, as they come from a peer that gives all
+ * IPv4 packets the same identification. (Linux' differ.)
  */
 #include "soft_wire.h"
 
 #include "bb_roce_short.h"
-#include "soft_access.h"
 #include "soft_port_stack.h"
+#include "soft_recv_fast.h"
 
-#define AT_IP   14u
-#define AT_BTH  (AT_IP + 28u) /* IPv4 and UDP */
-#define AT_PSN  (AT_BTH + 8u)
-#define AT_NEXT (AT_BTH + BB_ROCE_BTH_LEN)
-#define AT_DATA (AT_NEXT + 16u) /* behind the RETH */
+#define ETH     14u
+#define TAG     4u
+#define UDP_LEN 8u
+#define PSN     8u /* in the BTH */
+#define NEXT    BB_ROCE_BTH_LEN
+#define SHORT   (ETH + 20u + UDP_LEN + NEXT) /* no frame of RoCE is as short */
 
 /* What is compared ends in front of the lower two bytes of the QP number, which find the QP. */
-static_assert(SOFT_WIRE_HEAD == AT_PSN - 2, "the QP number is in between");
+#define COMPARED (PSN - 2)
+static_assert(SOFT_WIRE_HEAD == ETH + 20 + UDP_LEN + COMPARED, "the QP number is in between");
+static_assert(SOFT_WIRE_HEAD_MAX == ETH + TAG + 40 + UDP_LEN + COMPARED, "and with more in front");
 static_assert(SOFT_WIRE_HEAD == 48, "three words of 16 bytes");
+static_assert(SOFT_WIRE_HEAD_MAX - SOFT_WIRE_HEAD <= 32, "and two more");
 
 #define LEARN_EVERY 16u
 
-static inline const struct soft_wire_expect *
-expect_of(const struct soft_wire *w, const uint8_t *p)
+/* By opcode of RC. What none of them has the expected bytes tell apart. */
+static const uint8_t kinds[32] = {
+	[BB_ROCE_WRITE_ONLY] = SOFT_WIRE_WRITE, [BB_ROCE_WRITE_ONLY_IMM] = SOFT_WIRE_WRITE_IMM,
+	[BB_ROCE_SEND_ONLY] = SOFT_WIRE_SEND,   [BB_ROCE_SEND_ONLY_IMM] = SOFT_WIRE_SEND_IMM,
+	[BB_ROCE_ACK] = SOFT_WIRE_ACK,
+};
+
+static inline enum soft_wire_kind
+kind_of(uint8_t opcode)
 {
-	return &w->expect[p[AT_BTH] == (BB_ROCE_RC | BB_ROCE_ACK)];
+	return kinds[opcode & 31];
+}
+
+/* Where the BTH is, if it is a frame of ours. */
+static inline uint32_t
+bth_at(const uint8_t *p)
+{
+	uint16_t type, ipv6 = bb_be16(0x86dd);
+	uint32_t l2 = ETH;
+
+	memcpy(&type, p + ETH - 2, sizeof(type));
+	if (unlikely(type == bb_be16(0x8100))) {
+		l2 += TAG;
+		memcpy(&type, p + l2 - 2, sizeof(type));
+	}
+	return l2 + (type == ipv6 ? 40u : 20u) + UDP_LEN;
 }
 
 typedef uint64_t word16 __attribute__((vector_size(16)));
@@ -50,11 +76,14 @@ differ16(const uint8_t *a, const uint8_t *b)
 	return x ^ y;
 }
 
+/* Are the first @n bytes the same, SOFT_WIRE_HEAD to SOFT_WIRE_HEAD_MAX? */
 static inline bool
-same_head(const uint8_t *a, const uint8_t *b)
+same_head(const uint8_t *a, const uint8_t *b, uint32_t n)
 {
 	word16 diff = differ16(a, b) | differ16(a + 16, b + 16) | differ16(a + 32, b + 32);
 
+	if (unlikely(n != SOFT_WIRE_HEAD))
+		diff |= differ16(a + n - 32, b + n - 32) | differ16(a + n - 16, b + n - 16);
 	return (diff[0] | diff[1]) == 0;
 }
 
@@ -64,75 +93,146 @@ le32(const uint8_t *p)
 	return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
 
-/* The packet in the frame, as soft_wire_deliver() has it. */
+/* A frame that is as it should be so far. */
+struct frame {
+	struct soft_engine *e;
+	struct soft_wire *w;
+	const struct soft_wire_expect *x;
+	const uint8_t *p, *bth;
+};
+
+/* It is taken: the packet in it, as soft_wire_deliver() has it. */
 static inline void
-seen(struct soft_engine *e, const struct soft_wire_expect *x, const uint8_t *p)
+seen(const struct frame *f)
 {
-	soft_packet_seen(e, SOFT_CAPTURE_IN, p + AT_IP, x->end - AT_IP, 0);
+	uint32_t l2 = f->p[ETH - 2] == 0x81 ? ETH + TAG : ETH;
+
+	soft_packet_seen(f->e, SOFT_CAPTURE_IN, f->p + l2, f->x->end - l2, 0);
+	soft_wire_turn(f->e);
 }
 
-static inline bool
-expect_write(struct soft_engine *e, struct soft_wire *w, const struct soft_wire_expect *x,
-	     const uint8_t *p)
+static __rte_always_inline bool
+expect_message(const struct frame *f, bool write, bool imm)
 {
-	uint32_t psn = soft_be32(p + AT_PSN), rkey = soft_be32(p + AT_NEXT + 8);
-	uint64_t va = soft_be64(p + AT_NEXT);
+	const uint8_t *next = f->bth + NEXT, *data = next, *list = NULL;
+	const uint32_t psn = soft_be32(f->bth + PSN), len = f->x->len;
+	struct soft_wire *w = f->w;
 	struct soft_qp *qp = w->qp;
-	const struct soft_mkey *m;
+	uint32_t rkey = 0, imm_data = 0;
+	uint64_t va = 0;
+	uint8_t *dst;
 
-	if (unlikely(!bb_roce_short_next(&w->roce, psn & BB_ROCE_PSN_MASK) ||
-		     soft_be32(p + AT_NEXT + 12) != x->len ||
-		     !__atomic_load_n(&qp->rwe, __ATOMIC_RELAXED)))
+	if (unlikely(!bb_roce_short_next(&w->roce, psn & BB_ROCE_PSN_MASK)))
 		return false;
-	m = soft_mkey_find(qp->dev, rkey);
-	if (unlikely(!soft_mkey_plain(m, qp->pdn, va, x->len, SOFT_RIGHT_REMOTE_WRITE)))
-		return false;
-	seen(e, x, p);
-	soft_wire_turn(e);
-	soft_mem_copy(e, m->base + (va - m->start), p + AT_DATA, x->len);
-	bb_roce_short_wrote(&w->roce, va, rkey, x->len, psn >> 31 != 0 ? BB_ROCE_ACKREQ : 0);
+	if (!write || imm) {
+		list = bb_roce_short_receives(&w->roce) ? soft_recv_next(qp) : NULL;
+		if (unlikely(list == NULL))
+			return false;
+	}
+	if (write) {
+		const struct soft_mkey *m;
+
+		va = soft_be64(next);
+		rkey = soft_be32(next + 8);
+		data += BB_ROCE_RETH_LEN;
+		if (unlikely(soft_be32(next + 12) != len ||
+			     !__atomic_load_n(&qp->rwe, __ATOMIC_RELAXED)))
+			return false;
+		m = soft_mkey_find(qp->dev, rkey);
+		if (unlikely(!soft_mkey_plain(m, qp->pdn, va, len, SOFT_RIGHT_REMOTE_WRITE)))
+			return false;
+		dst = m->base + (va - m->start);
+	} else {
+		dst = soft_recv_place(f->e, qp, list, len);
+		if (unlikely(dst == NULL))
+			return false;
+	}
+	if (imm) {
+		memcpy(&imm_data, data, sizeof(imm_data));
+		data += BB_ROCE_IMM_LEN;
+	}
+	seen(f);
+	soft_mem_copy(f->e, dst, data, len);
+	if (!write || imm) {
+		uint8_t opcode = write ? BB_CQE_RESP_WR_IMM
+				       : (imm ? BB_CQE_RESP_SEND_IMM : BB_CQE_RESP_SEND);
+
+		/* The time of the turn. */
+		(void)soft_engine_ns(f->e);
+		if (unlikely(!soft_recv_complete(f->e, qp, opcode,
+						 (soft_be32(f->bth) >> 23 & BB_ROCE_SE) != 0,
+						 imm_data, len)))
+			return true;
+	}
+	if (write)
+		bb_roce_short_wrote(&w->roce, va, rkey, len, psn >> 31 != 0 ? BB_ROCE_ACKREQ : 0);
+	else
+		bb_roce_short_message(&w->roce, BB_ROCE_MSG_SEND, len,
+				      psn >> 31 != 0 ? BB_ROCE_ACKREQ : 0);
 	return true;
 }
 
 static inline bool
-expect_ack(struct soft_engine *e, struct soft_wire *w, const struct soft_wire_expect *x,
-	   const uint8_t *p)
+expect_ack(const struct frame *f)
 {
-	uint32_t psn = soft_be32(p + AT_PSN) & BB_ROCE_PSN_MASK;
+	uint32_t psn = soft_be32(f->bth + PSN) & BB_ROCE_PSN_MASK;
 
-	if (unlikely(!bb_roce_short_ack_next(&w->roce, psn, p[AT_NEXT])))
+	if (unlikely(!bb_roce_short_ack_next(&f->w->roce, psn, f->bth[NEXT])))
 		return false;
-	seen(e, x, p);
-	soft_wire_turn(e);
-	bb_roce_short_acked(&w->roce, psn, soft_engine_ns(e));
+	seen(f);
+	bb_roce_short_acked(&f->w->roce, psn, soft_engine_ns(f->e));
 	return true;
+}
+
+static inline bool
+expect(const struct frame *f, enum soft_wire_kind kind)
+{
+	switch (kind) {
+	case SOFT_WIRE_WRITE:
+		return expect_message(f, true, false);
+	case SOFT_WIRE_WRITE_IMM:
+		return expect_message(f, true, true);
+	case SOFT_WIRE_SEND:
+		return expect_message(f, false, false);
+	case SOFT_WIRE_SEND_IMM:
+		return expect_message(f, false, true);
+	default:
+		return expect_ack(f);
+	}
 }
 
 bool
 soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p, uint32_t len)
 {
-	const struct soft_wire_expect *x;
-	struct soft_wire *w;
+	struct frame f = {.e = e, .p = p};
+	enum soft_wire_kind kind;
 	struct soft_qp *qp;
+	uint32_t at;
 
-	if (unlikely(len < AT_NEXT || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)))
+	if (unlikely(len < SHORT || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED)))
 		return false;
-	qp = soft_qp_find(dev, soft_be32(p + AT_BTH + 4) & BB_ROCE_QPN_MASK);
+	at = bth_at(p);
+	if (unlikely(len < at + NEXT))
+		return false;
+	f.bth = p + at;
+	qp = soft_qp_find(dev, soft_be32(f.bth + 4) & BB_ROCE_QPN_MASK);
 	/* Without an engine it is the control path that polls. */
 	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e))
 		return false;
-	w = qp->wire;
-	x = expect_of(w, p);
+	f.w = qp->wire;
+	kind = kind_of(f.bth[0]);
+	f.x = &f.w->expect[kind];
 	/* None: end is 0. */
-	if (unlikely(x->end - 1 >= len || !same_head(p, x->head)))
+	if (unlikely(f.x->end - 1 >= len || !same_head(p, f.x->head, at + COMPARED)))
 		return false;
-	if (unlikely(bb_roce_icrc_more(x->crc, p + AT_PSN, x->end - BB_ROCE_ICRC_LEN - AT_PSN) !=
-		     le32(p + x->end - BB_ROCE_ICRC_LEN)))
+	if (unlikely(bb_roce_icrc_more(f.x->crc, f.bth + PSN,
+				       f.x->end - BB_ROCE_ICRC_LEN - at - PSN) !=
+		     le32(p + f.x->end - BB_ROCE_ICRC_LEN)))
 		return false;
-	if (!(x == w->expect ? expect_write(e, w, x, p) : expect_ack(e, w, x, p)))
+	if (!expect(&f, kind))
 		return false;
-	w->expect_met++;
-	soft_wire_took(e, w);
+	f.w->expect_met++;
+	soft_wire_took(e, f.w);
 	return true;
 }
 
@@ -141,42 +241,49 @@ static bool
 is_plain(const struct soft_wire *w, const struct soft_packet *p)
 {
 	const struct soft_opts *o = &w->qp->dev->opts;
-	const uint8_t *udp = p->ip + 20, *bth = udp + 8;
+	const uint8_t *udp = p->ip + p->ip_len, *bth = udp + UDP_LEN;
 
+	if ((o->defect | o->fault) != 0 || soft_net_faulty(&o->rx_fault) ||
+	    p->l2_len != bth_at(p->ip - p->l2_len) - p->ip_len - UDP_LEN ||
+	    soft_be32(udp + 4) != (p->len - p->ip_len) << 16 || bth[4] != 0)
+		return false;
+	if (p->ip_len == 40)
+		return soft_be32(p->ip + 4) >> 16 == p->len - 40;
 	/* The PMD may have checked the IP header and not found the right sum in it. */
-	return (o->defect | o->fault) == 0 && !soft_net_faulty(&o->rx_fault) && p->ip_len == 20 &&
-	       soft_be32(p->ip) << 16 == p->len << 16 &&
-	       soft_port_csum(NULL, NULL, 0, 0, p->ip, 20) == 0 &&
-	       soft_be32(udp + 4) == (p->len - 20) << 16 && bth[4] == 0;
+	return p->ip_len == 20 && soft_be32(p->ip) << 16 == p->len << 16 &&
+	       soft_port_csum(NULL, NULL, 0, 0, p->ip, 20) == 0;
 }
 
 static __rte_noinline void
 learn(struct soft_wire *w, const struct soft_packet *p, struct soft_wire_expect *x)
 {
-	const uint8_t *udp = p->ip + 20, *bth = udp + 8;
-	uint32_t len = p->len - 28 - BB_ROCE_ICRC_LEN;
+	const uint8_t *udp = p->ip + p->ip_len, *bth = udp + UDP_LEN;
+	uint32_t len = p->len - p->ip_len - UDP_LEN - BB_ROCE_ICRC_LEN;
 	struct bb_roce_pkt pkt;
 
-	if (!is_plain(w, p) || bb_roce_icrc_begin(p->ip, 20, udp, bth, len) != le32(bth + len) ||
+	if (!is_plain(w, p) ||
+	    bb_roce_icrc_begin(p->ip, p->ip_len, udp, bth, len) != le32(bth + len) ||
 	    bb_roce_parse(&pkt, bth, len) != BB_ROCE_OK ||
 	    !bb_roce_short_repeats(&w->roce, &pkt, p->net))
 		return;
 	w->expect_met = 0;
-	memcpy(x->head, p->ip - AT_IP, sizeof(x->head));
-	x->crc = bb_roce_icrc_begin(p->ip, 20, udp, bth, AT_PSN - AT_BTH);
-	x->end = AT_IP + p->len;
+	memcpy(x->head, p->ip - p->l2_len, p->l2_len + p->ip_len + UDP_LEN + COMPARED);
+	x->crc = bb_roce_icrc_begin(p->ip, p->ip_len, udp, bth, PSN);
+	x->end = p->l2_len + p->len;
 	x->len = pkt.len;
 }
 
 void
 soft_wire_learn(struct soft_wire *w, const struct soft_packet *p)
 {
-	uint8_t opcode = p->ip[AT_BTH - AT_IP];
+	uint8_t opcode = p->ip[p->ip_len + UDP_LEN];
+	enum soft_wire_kind kind = kind_of(opcode);
 
-	if (opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY) && opcode != (BB_ROCE_RC | BB_ROCE_ACK))
+	/* What is no kind is told to be the first one. */
+	if (opcode >= 32 || (kind == 0 && opcode != (BB_ROCE_RC | BB_ROCE_WRITE_ONLY)))
 		return;
 	/* What is of no use need not be learnt each time. */
 	if (w->expect_met == 0 && w->expect_missed++ % LEARN_EVERY != 0)
 		return;
-	learn(w, p, &w->expect[opcode == (BB_ROCE_RC | BB_ROCE_ACK)]);
+	learn(w, p, &w->expect[kind]);
 }

@@ -228,7 +228,7 @@ soft_wire_deliver(struct soft_dev *dev, struct soft_engine *e, const struct soft
 	if (likely(qp->engine == e && !soft_net_faulty(&dev->opts.rx_fault))) {
 		soft_packet_seen(e, SOFT_CAPTURE_IN, p->ip, p->len, 0);
 		soft_wire_input(e, qp, p);
-		if (p->plain)
+		if (p->l2_len != 0)
 			soft_wire_learn(qp->wire, p);
 		return;
 	}

@@ -227,9 +227,17 @@ bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 {
 	if (qp->attr.type != BB_ROCE_RC || refusal(qp, pkt, net) != NULL || marked(pkt, net))
 		return false;
-	return pkt->opcode == (BB_ROCE_RC | BB_ROCE_ACK) ||
-	       (pkt->opcode == (BB_ROCE_RC | BB_ROCE_WRITE_ONLY) && pkt->len != 0 &&
-		pkt->len <= qp->attr.mtu);
+	switch (pkt->opcode) {
+	case BB_ROCE_RC | BB_ROCE_ACK:
+		return true;
+	case BB_ROCE_RC | BB_ROCE_SEND_ONLY:
+	case BB_ROCE_RC | BB_ROCE_SEND_ONLY_IMM:
+	case BB_ROCE_RC | BB_ROCE_WRITE_ONLY:
+	case BB_ROCE_RC | BB_ROCE_WRITE_ONLY_IMM:
+		return pkt->len != 0 && pkt->len <= qp->attr.mtu;
+	default:
+		return false;
+	}
 }
 
 void

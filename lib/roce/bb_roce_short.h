@@ -212,13 +212,24 @@ bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 
 /*
  * If another packet comes with its addresses, P_Key, opcode and length, is it one for
- * bb_roce_short_wrote() or bb_roce_short_acked(), as far as these go? Until the next
- * bb_roce_qp_rtr(). It is an RDMA WRITE of one packet, without immediate, or an ACK.
+ * bb_roce_short_wrote(), bb_roce_short_message() or bb_roce_short_acked(), as far as these go?
+ * Until the next bb_roce_qp_rtr(). It is an RDMA WRITE or a SEND of one packet with or without
+ * immediate, not empty, or an ACK.
  */
 bool bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 			   const struct bb_roce_net *net);
 
-/* Such a WRITE, for which bb_roce_short_next() is true, was carried out, as its RETH says. */
+/* May it be a message that takes a receive? None is in hand. */
+static inline bool
+bb_roce_short_receives(const struct bb_roce_qp *qp)
+{
+	return !qp->resp.have_recv;
+}
+
+/*
+ * Such a WRITE, for which bb_roce_short_next() is true, was carried out, as its RETH says; one with
+ * an immediate has completed its receive.
+ */
 static inline void
 bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len, uint8_t flags)
 {

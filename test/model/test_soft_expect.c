@@ -9,185 +9,10 @@
  *
  * usage: model_soft_expect [SEED [STEPS]]
  */
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <rte_eth_ring.h>
-#include <rte_ethdev.h>
-#include <rte_log.h>
-
-#include "../fakes/bare_eal.h"
-#include "../fakes/roce_frame.h"
-#include "soft_ctl.h"
-#include "soft_netif.h"
-#include "soft_rig.h"
-#include "soft_wire.h"
-
-#define ETH      14u
-#define FRAME    (ETH + ROCE_FRAME_MAX + 64u)
-#define RINGS    256u
-#define MTU      1024u /* of rig_link_default() */
-#define MEM      16384u
-#define IOVA     UINT64_C(0x10000000)
-#define PEER_QPN 0x321u
-#define PSN      0xffff00u
-
-static const uint8_t peer_mac[6] = {0x02, 0xcc, 0, 0, 0, 2};
-
-struct side {
-	struct rte_ring *to, *from;
-	uint16_t port;
-	char capture[64];
-	struct rig_dev d;
-	struct rig_uar u;
-	struct rig_cq c;
-	struct rig_qp q;
-	struct mlx5_mr *mr;
-	uint8_t *mem;
-	struct soft_wire *w;
-	uint64_t ol_flags;
-};
-
-static struct env {
-	struct side s[2]; /* what is expected there is taken as such; nothing is */
-	struct rte_mempool *pool;
-	struct rig_dev peer;
-	struct rig_link link;
-	uint64_t seed;
-	uint32_t len; /* of the message before */
-	uint32_t met;
-} env;
-
-static uint64_t start = 1, steps = 20000;
-
-static uint32_t
-dice(uint32_t n)
-{
-	env.seed = env.seed * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return (uint32_t)(env.seed >> 33) % n;
-}
-
-/* ---- Two devices */
-
-static void
-side_open(struct side *s, unsigned int i, bool capture)
-{
-	static const struct rig_qp_attr attr = {
-		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa11ce};
-	struct mlx5_mr_attr mr = {.kind = MLX5_MR_MEM, .len = MEM, .iova = IOVA, .access = RIG_ALL};
-	char name[32], eth[64], args[320];
-	int id;
-
-	memset(s, 0, sizeof(*s));
-
-	snprintf(name, sizeof(name), "to%u", i);
-	s->to = rte_ring_create(name, RINGS, 0, 0);
-	snprintf(name, sizeof(name), "from%u", i);
-	s->from = rte_ring_create(name, RINGS, 0, 0);
-	assert_true(s->to != NULL && s->from != NULL);
-	/* The name of one that was closed is not free again. */
-	snprintf(name, sizeof(name), "expect%u%s", i, capture ? "c" : "");
-	id = rte_eth_from_rings(name, &s->to, 1, &s->from, 1, 0);
-	assert_true(id >= 0);
-	s->port = (uint16_t)id;
-	assert_int_equal(rte_eth_dev_get_name_by_port(s->port, eth), 0);
-	/* The rig takes its GID 3: the third of these. */
-	snprintf(args, sizeof(args),
-		 "port=%s,framesz=4400,ip=192.0.2.11/24,ip=192.0.2.12/24,ip=192.0.2.1/24,"
-		 "neigh=192.0.2.2@02:cc:00:00:00:02,neigh=192.0.2.3@02:cc:00:00:00:02",
-		 eth);
-	if (capture) {
-		snprintf(s->capture, sizeof(s->capture), "/tmp/soft_expect_%d_%u", getpid(), i);
-		strcat(strcat(args, ",capture="), s->capture);
-	}
-	snprintf(name, sizeof(name), "soft%u", i);
-	rig_dev_open(&s->d, name, args);
-	rig_uar_open(&s->u, &s->d, MLX5_UAR_BF);
-	rig_cq_open(&s->c, &s->u, 8);
-	rig_qp_open(&s->q, &s->u, &s->c, &s->c, &attr);
-	s->mem = aligned_alloc(4096, MEM);
-	assert_non_null(s->mem);
-	memset(s->mem, 0, MEM);
-	mr.addr = s->mem;
-	assert_int_equal(soft_cmd_if.mr_reg(s->d.ctx, s->d.pd, &mr, &s->mr), 0);
-	s->w = soft_qp_find(soft_ctx(s->d.ctx)->dev, s->q.qpn)->wire;
-	assert_non_null(s->w);
-	s->ol_flags = i == 0 ? 0 : RTE_MBUF_F_RX_IP_CKSUM_NONE;
-}
-
-static void
-side_close(struct side *s)
-{
-	rig_qp_close(&s->q);
-	rig_cq_close(&s->c);
-	rig_uar_close(&s->u);
-	assert_int_equal(soft_cmd_if.mr_dereg(s->d.ctx, s->mr), 0);
-	free(s->mem);
-	rig_dev_close(&s->d);
-	assert_int_equal(rte_eth_dev_close(s->port), 0);
-	rte_ring_free(s->to);
-	rte_ring_free(s->from);
-}
-
-static int
-setup(void **st)
-{
-	static const uint8_t ip[4] = {192, 0, 2, 2};
-	unsigned int i;
-
-	env.seed = start;
-	env.len = 8;
-	env.pool = rte_pktmbuf_pool_create("frames", 2047, 0, 0, 8192, SOCKET_ID_ANY);
-	assert_non_null(env.pool);
-	memcpy(env.peer.mac, peer_mac, 6);
-	env.peer.gid.raw[10] = env.peer.gid.raw[11] = 0xff;
-	memcpy(env.peer.gid.raw + 12, ip, 4);
-	for (i = 0; i < 2; i++)
-		side_open(&env.s[i], i, *st != NULL);
-	/* What the frames name. */
-	assert_int_equal(env.s[0].q.qpn, env.s[1].q.qpn);
-	assert_int_equal(env.s[0].mr->rkey, env.s[1].mr->rkey);
-	return 0;
-}
-
-static int
-teardown(void **st)
-{
-	struct stat file[2];
-	unsigned int i;
-
-	for (i = 0; i < 2; i++)
-		side_close(&env.s[i]);
-	rte_mempool_free(env.pool);
-	for (i = 0; i < 2 && *st != NULL; i++) {
-		assert_int_equal(stat(env.s[i].capture, &file[i]), 0);
-		assert_int_equal(unlink(env.s[i].capture), 0);
-	}
-	/* The packets in it are not what they are compared by: the devices have other MACs. */
-	if (*st != NULL)
-		assert_int_equal(file[0].st_size, file[1].st_size);
-	return 0;
-}
-
-/* Both to RTS, from wherever they are, with one of two peers. */
-static void
-connect_both(void)
-{
-	unsigned int i;
-
-	rig_link_default(&env.link);
-	/* No timers: what happens depends on frames alone. */
-	env.link.timeout = 0;
-	env.link.sq_psn = PSN;
-	env.link.rq_psn = (PSN + dice(1000)) & BB_ROCE_PSN_MASK;
-	env.peer.gid.raw[15] = (uint8_t)(2 + dice(2));
-	for (i = 0; i < 2; i++) {
-		rig_qp_reset(&env.s[i].q);
-		rig_qp_up(&env.s[i].q, &env.peer, PEER_QPN, &env.link);
-	}
-}
+#include "soft_expect_env.h"
 
 /* ---- Frames */
 
@@ -223,20 +48,22 @@ static void
 plan_request(struct plan *p)
 {
 	static const uint32_t lens[] = {8, 8, 64, 1, 3, 0, MTU, MTU + 4};
-	static const uint8_t ops[] = {BB_ROCE_SEND_ONLY,      BB_ROCE_SEND_ONLY_IMM,
-				      BB_ROCE_WRITE_ONLY_IMM, BB_ROCE_READ_REQUEST,
-				      BB_ROCE_FETCH_ADD,      BB_ROCE_WRITE_FIRST,
+	static const uint8_t usual[] = {BB_ROCE_WRITE_ONLY, BB_ROCE_WRITE_ONLY_IMM,
+					BB_ROCE_SEND_ONLY, BB_ROCE_SEND_ONLY_IMM};
+	static const uint8_t ops[] = {BB_ROCE_READ_REQUEST, BB_ROCE_FETCH_ADD, BB_ROCE_WRITE_FIRST,
 				      BB_ROCE_SEND_FIRST};
 	struct bb_roce_pkt *k = &p->pkt;
 
 	if (dice(16) == 0)
 		env.len = lens[dice(RTE_DIM(lens))];
-	k->opcode = BB_ROCE_WRITE_ONLY;
+	if (dice(16) == 0)
+		env.opcode = usual[dice(RTE_DIM(usual))];
+	k->opcode = dice(8) == 0 ? usual[dice(RTE_DIM(usual))] : env.opcode;
 	if (resp()->in_message && dice(8) != 0)
 		k->opcode = resp()->kind == BB_ROCE_MSG_WRITE
 				    ? (dice(2) ? BB_ROCE_WRITE_MIDDLE : BB_ROCE_WRITE_LAST)
 				    : (dice(2) ? BB_ROCE_SEND_MIDDLE : BB_ROCE_SEND_LAST);
-	if (dice(8) == 0)
+	if (dice(16) == 0)
 		k->opcode = ops[dice(RTE_DIM(ops))];
 	k->len = env.len;
 	k->dmalen = k->len;
@@ -258,6 +85,8 @@ plan_request(struct plan *p)
 	k->imm = dice(1000);
 	if (dice(2))
 		k->flags |= BB_ROCE_ACKREQ;
+	if (dice(8) == 0)
+		k->flags |= BB_ROCE_SE;
 }
 
 static void
@@ -293,6 +122,13 @@ plan_build(struct plan *p)
 	p->len = (uint32_t)roce_frame_build(p->b + ETH, &p->net, &p->pkt, &iov, 1);
 }
 
+/* Bytes of its IP header, as it was built. */
+static uint32_t
+ip_len(void)
+{
+	return env.v6 ? 40 : 20;
+}
+
 /* After a byte was changed: the sums that make it be looked at. */
 static void
 plan_mend(struct plan *p)
@@ -300,10 +136,11 @@ plan_mend(struct plan *p)
 	uint8_t *ip = p->b + ETH;
 	struct roce_frame f;
 
-	ip[10] = ip[11] = 0;
 	if (ip[0] == 0x45) {
-		uint16_t sum = soft_port_csum(NULL, NULL, 0, 0, ip, 20);
+		uint16_t sum;
 
+		ip[10] = ip[11] = 0;
+		sum = soft_port_csum(NULL, NULL, 0, 0, ip, 20);
 		memcpy(ip + 10, &sum, 2);
 	}
 	if (roce_frame_split(&f, ip, p->len))
@@ -315,7 +152,7 @@ plan_mend(struct plan *p)
 static bool
 is_rnr_nak(const struct plan *p)
 {
-	const uint8_t *bth = p->b + ETH + 28;
+	const uint8_t *bth = p->b + ETH + ip_len() + 8;
 
 	return (bb_roce_ops[bth[0]].flags & BB_ROCE_F_AETH) != 0 &&
 	       (bth[BB_ROCE_BTH_LEN] & BB_ROCE_AETH_KIND) == BB_ROCE_AETH_RNR;
@@ -328,19 +165,19 @@ plan_damage(struct plan *p)
 
 	switch (dice(7)) {
 	case 0:
-		p->missing = dice(RTE_MIN(p->len, 70u));
+		p->missing = dice(RTE_MIN(p->len, ip_len() + 50u));
 		break;
 	case 1:
 		p->len += dice(60);
 		break;
 	case 2:
-		p->tag = true;
+		p->tag = !p->tag;
 		break;
 	case 3:
 		p->said = dice(2) ? RTE_MBUF_F_RX_IP_CKSUM_BAD : RTE_MBUF_F_RX_VLAN_STRIPPED;
 		break;
 	default:
-		i = dice(4) == 0 ? p->len : RTE_MIN(p->len, 80u);
+		i = dice(4) == 0 ? p->len : RTE_MIN(p->len, ip_len() + 60u);
 		p->b[ETH + dice(i)] ^= (uint8_t)(1u << dice(8));
 		if (dice(2))
 			plan_mend(p);
@@ -351,6 +188,7 @@ static void
 plan(struct plan *p)
 {
 	memset(p, 0, sizeof(*p));
+	p->tag = env.tag;
 	memcpy(p->net.src, env.peer.gid.raw, 16);
 	memcpy(p->net.dst, env.s[0].d.gid.raw, 16);
 	if (dice(50) == 0)
@@ -373,14 +211,15 @@ plan(struct plan *p)
 	if (dice(8) == 0)
 		plan_damage(p);
 	/* Of marks that come close together one side may tell twice, and the other once. */
-	if ((p->b[ETH + 1] & 3) == 3 || (p->b[ETH + 28 + 4] & 0x80) != 0)
+	if ((p->b[ETH + 1] >> (env.v6 ? 4 : 0) & 3) == 3 ||
+	    (p->b[ETH + ip_len() + 8 + 4] & 0x80) != 0)
 		usleep(200);
 }
 
 static void
 give(struct side *s, const struct plan *p, uint32_t cut)
 {
-	const uint8_t tag[4] = {0x81, 0, 0, 0};
+	const uint8_t tag[4] = {0x81, 0, 0, env.tag ? 5 : 0};
 	struct rte_mbuf *m = rte_pktmbuf_alloc(env.pool), *more;
 	uint8_t *at;
 
@@ -394,8 +233,8 @@ give(struct side *s, const struct plan *p, uint32_t cut)
 		memcpy(at, tag, 4);
 		at += 4;
 	}
-	at[0] = 0x08;
-	at[1] = 0;
+	at[0] = env.v6 ? 0x86 : 0x08;
+	at[1] = env.v6 ? 0xdd : 0;
 	memcpy(at + 2, p->b + ETH, p->len);
 	/* What is missing lies behind it. */
 	assert_int_equal(rte_pktmbuf_trim(m, (uint16_t)p->missing), 0);
@@ -490,6 +329,7 @@ same(void)
 	struct soft_port_stack_stats stack[2];
 	struct soft_neigh_stats neigh;
 	struct soft_port_stats port[2];
+	uint32_t i;
 
 	soft_port_stats(a->netif->port, &port[0], &stack[0], &neigh);
 	soft_port_stats(b->netif->port, &port[1], &stack[1], &neigh);
@@ -501,7 +341,8 @@ same(void)
 	same_answers();
 	same_cqes();
 	/* Else this tests nothing. */
-	assert_int_equal(env.s[1].w->expect[0].end | env.s[1].w->expect[1].end, 0);
+	for (i = 0; i < SOFT_WIRE_KINDS; i++)
+		assert_int_equal(env.s[1].w->expect[i].end, 0);
 }
 
 /* ---- */
@@ -512,8 +353,10 @@ owners(void)
 {
 	const struct soft_qp *qp = env.s[0].w->qp;
 	uint32_t i, k, n = dice(4), at = 8 * dice(MEM / 16), opcode = dice(5);
-	bool receive = dice(4) == 0 && (uint16_t)(env.s[0].q.rq_pi - qp->rq_ci) < 8;
+	bool receive = dice(8) != 0 && (uint16_t)(env.s[0].q.rq_pi - qp->rq_ci) < 8;
 	bool ask = dice(6) == 0 && (uint16_t)(env.s[0].q.pi - qp->sq_ci) < 32;
+	/* A receive that may not be written to, or is too short. */
+	uint32_t wrong = dice(100);
 	bool rights = dice(60) == 0 && qp->state == BB_PRM_QP_RTS;
 
 	if (rights)
@@ -523,8 +366,11 @@ owners(void)
 			.p = (uint8_t *)(uintptr_t)IOVA, .mr = env.s[i].mr, .len = MEM};
 		struct rig_qp *q = &env.s[i].q;
 
-		if (receive)
-			rig_recv(q, &own, at, 2 * MTU);
+		if (receive) {
+			own.mr = wrong == 0 ? env.s[i].ro : env.s[i].mr;
+			rig_recv(q, &own, at, wrong == 1 ? 4 : 2 * MTU);
+			own.mr = env.s[i].mr;
+		}
 		for (k = 0; ask && k < n; k++) {
 			if (opcode != 0)
 				rig_write(q, &own, at, 8, &own, 0, k + 1 == n ? RIG_CQE : 0);
@@ -540,22 +386,40 @@ owners(void)
 	}
 }
 
+/* A step in which that one packet came as expected. */
+static void
+count_met(uint8_t opcode)
+{
+	static const uint8_t opcodes[SOFT_WIRE_KINDS] = {
+		[SOFT_WIRE_WRITE] = BB_ROCE_WRITE_ONLY,
+		[SOFT_WIRE_WRITE_IMM] = BB_ROCE_WRITE_ONLY_IMM,
+		[SOFT_WIRE_SEND] = BB_ROCE_SEND_ONLY,
+		[SOFT_WIRE_SEND_IMM] = BB_ROCE_SEND_ONLY_IMM,
+		[SOFT_WIRE_ACK] = BB_ROCE_ACK,
+	};
+	uint32_t i;
+
+	for (i = 0; i < SOFT_WIRE_KINDS; i++)
+		env.met[i] += opcodes[i] == opcode;
+}
+
 static void
 test_alike(void **st)
 {
 	static struct plan p;
 	uint64_t step;
-	uint32_t i, n, cut, met;
+	uint32_t i, n, k, cut, met;
 
 	(void)st;
-	env.met = 0;
+	memset(env.met, 0, sizeof(env.met));
 	connect_both();
 	for (step = 0; step < steps; step++) {
 		if (env.s[0].w->roce.state != BB_ROCE_RTS || dice(500) == 0)
 			connect_both();
 		owners();
 		met = env.s[0].w->expect_met;
-		for (n = 1 + (dice(4) == 0 ? dice(4) : 0); n != 0; n--) {
+		n = 1 + (dice(4) == 0 ? dice(4) : 0);
+		for (k = 0; k < n; k++) {
 			plan(&p);
 			if (is_rnr_nak(&p))
 				continue;
@@ -565,19 +429,33 @@ test_alike(void **st)
 		}
 		for (i = 0; i < 2; i++)
 			rig_polls(&env.s[i].u, 3);
-		env.met += env.s[0].w->expect_met > met;
+		if (n == 1 && env.s[0].w->expect_met > met)
+			count_met(p.pkt.opcode);
 		same();
 	}
-	print_message("expected in %u of %u steps\n", env.met, (unsigned int)steps);
-	assert_true(env.met > steps / 8);
+	for (i = 0; i < SOFT_WIRE_KINDS; i++) {
+		print_message("kind %u: expected in %u of %u steps\n", i, env.met[i],
+			      (unsigned int)steps);
+		assert_true(env.met[i] > steps / 100);
+	}
 }
 
 int
 main(int argc, char **argv)
 {
+	static struct way ways[] = {
+		{.vlan = ""},
+		{.vlan = "", .capture = true},
+		{.vlan = "", .v6 = true},
+		{.vlan = "vlan=5,"},
+		{.vlan = "vlan=5,", .v6 = true, .capture = true},
+	};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_alike, setup, teardown),
-		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &steps),
+		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[0]),
+		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[1]),
+		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[2]),
+		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[3]),
+		cmocka_unit_test_prestate_setup_teardown(test_alike, setup, teardown, &ways[4]),
 	};
 
 	if (argc > 1)

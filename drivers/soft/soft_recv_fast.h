@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Messages of one packet that take a receive, the short way: into the first entry of the receive
+ * that is next in a QP's own queue, with room for its completion in a CQ that nobody waits for or
+ * shares. What is otherwise is left to soft_wire_resp.c, before anything has been done.
+ */
+#ifndef SOFT_RECV_FAST_H
+#define SOFT_RECV_FAST_H
+
+#include "soft_access.h"
+#include "soft_cqe.h"
+#include "soft_fast.h"
+
+/* The list of the receive that is next. NULL: the long way. */
+static inline const uint8_t *
+soft_recv_next(const struct soft_qp *qp)
+{
+	uint16_t posted;
+
+	if (unlikely(!qp->has_rq || qp->rmp != NULL || qp->cs_res))
+		return NULL;
+	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[0])) - qp->rq_ci);
+	if (unlikely(posted == 0 || posted > 1u << qp->log_rq))
+		return NULL;
+	/* With room in a CQ of its own its completion cannot fail. */
+	if (unlikely(__atomic_load_n(&qp->rcq->flags, __ATOMIC_RELAXED) != 0 ||
+		     soft_cqe_slot(qp->rcq) == NULL))
+		return NULL;
+	return qp->rq + ((size_t)(qp->rq_ci & ((1u << qp->log_rq) - 1)) << qp->log_rq_stride);
+}
+
+/* Where @len bytes go by that list, all of them into its first entry. NULL: the long way. */
+static inline uint8_t *
+soft_recv_place(struct soft_engine *e, const struct soft_qp *qp, const uint8_t *list, uint32_t len)
+{
+	uint32_t count = bb_be32(soft_ring32(list));
+	const char *why;
+
+	if (unlikely((count & BB_WQE_INLINE) != 0 || count < len))
+		return NULL;
+	return soft_mem_find(e, qp->dev, bb_be32(soft_ring32(list + 4)), qp->pdn,
+			     bb_be64(soft_ring64(list + 8)), len, SOFT_RIGHT_LOCAL_WRITE, &why);
+}
+
+/* The message's data is in place: its completion. @imm: as it travels. False: the QP has failed. */
+static inline bool
+soft_recv_complete(struct soft_engine *e, struct soft_qp *qp, uint8_t opcode, bool solicited,
+		   uint32_t imm, uint32_t len)
+{
+	bb_dma_wmb();
+	if (unlikely(!soft_cqe_write(e, qp, qp->rcq, soft_pair(bb_be32(qp->user_index), imm),
+				     soft_pair(0, bb_be32(len)), 0, 0, qp->rq_ci,
+				     (uint8_t)(opcode << 4 | (solicited ? SOFT_CQE_SE : 0))))) {
+		soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		return false;
+	}
+	qp->rq_ci++;
+	return true;
+}
+
+#endif
