@@ -101,6 +101,7 @@ soft_engine_destroy(struct soft_engine *e)
 	soft_served_flush(e);
 	rte_ticketlock_unlock(&e->lock);
 	soft_shm_engine_del(e);
+	soft_netif_leave(e);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_REMOVE(e, link);
 	pthread_mutex_unlock(&soft_engines_lock);

@@ -10,14 +10,27 @@
 #include "soft_netif.h"
 #include "soft_wire.h"
 
+/* The lock, which the engine has not kept. */
+static __rte_noinline bool
+link_take(struct soft_engine *e, struct soft_netif *nif)
+{
+	/* Somebody else's turn, or kept for it. */
+	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) != NULL ||
+	    __atomic_load_n(&nif->poller, __ATOMIC_RELAXED) != NULL)
+		__atomic_store_n(&nif->shared, true, __ATOMIC_RELAXED);
+	if (!soft_netif_trylock(nif))
+		return false;
+	__atomic_store_n(&nif->keeper, e, __ATOMIC_RELAXED);
+	return true;
+}
+
 static void
 link_begin(struct soft_engine *e)
 {
 	struct soft_netif *nif = e->dev->netif;
 
-	if (!rte_spinlock_trylock(&nif->lock))
-		return;
-	__atomic_store_n(&nif->poller, e, __ATOMIC_RELAXED);
+	if (likely(__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == e) || link_take(e, nif))
+		__atomic_store_n(&nif->poller, e, __ATOMIC_RELAXED);
 }
 
 static void
@@ -46,6 +59,9 @@ link_end(struct soft_engine *e)
 	soft_port_settle(nif->port);
 	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
 	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
+	if (likely(!__atomic_load_n(&nif->shared, __ATOMIC_RELAXED)))
+		return;
+	__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
 	soft_netif_unlock(nif);
 }
 

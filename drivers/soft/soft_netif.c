@@ -21,6 +21,65 @@
 static pthread_mutex_t netifs_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
 
+/* ---- The lock */
+
+/* From an engine that keeps it and is in no turn. */
+static bool
+take_from_keeper(struct soft_netif *nif)
+{
+	struct soft_engine *k = __atomic_load_n(&nif->keeper, __ATOMIC_RELAXED);
+	bool took;
+
+	if (k == NULL || !rte_ticketlock_trylock(&k->lock))
+		return false;
+	took = __atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == k;
+	if (took)
+		__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
+	rte_ticketlock_unlock(&k->lock);
+	return took;
+}
+
+bool
+soft_netif_trylock(struct soft_netif *nif)
+{
+	bool took;
+
+	if (rte_spinlock_trylock(&nif->lock))
+		return true;
+	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == NULL ||
+	    !rte_spinlock_trylock(&nif->takers))
+		return false;
+	took = take_from_keeper(nif);
+	rte_spinlock_unlock(&nif->takers);
+	return took;
+}
+
+void
+soft_netif_lock(struct soft_netif *nif)
+{
+	while (!soft_netif_trylock(nif))
+		rte_pause();
+}
+
+void
+soft_netif_leave(struct soft_engine *e)
+{
+	struct soft_netif *nif = e->dev->netif;
+
+	if (nif == NULL)
+		return;
+	rte_ticketlock_lock(&e->lock);
+	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) == e) {
+		__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
+		soft_netif_unlock(nif);
+	}
+	rte_ticketlock_unlock(&e->lock);
+	rte_spinlock_lock(&nif->takers);
+	rte_spinlock_unlock(&nif->takers);
+}
+
+/* ---- Events */
+
 static void
 on_link(void *arg, bool up)
 {
@@ -68,6 +127,7 @@ soft_netif_open(struct soft_dev *dev)
 	}
 	nif->dev = dev;
 	rte_spinlock_init(&nif->lock);
+	rte_spinlock_init(&nif->takers);
 	soft_time_init();
 	ret = soft_port_open(dev->name, &dev->opts.port, &port_ops, nif, &nif->port);
 	if (ret != 0) {
@@ -150,10 +210,10 @@ soft_netif_poll_all(void)
 
 	pthread_mutex_lock(&netifs_lock);
 	LIST_FOREACH(nif, &netifs, link) {
-		if (!rte_spinlock_trylock(&nif->lock))
+		if (!soft_netif_trylock(nif))
 			continue;
 		soft_port_poll(nif->port, soft_wire_now(nif->dev));
-		rte_spinlock_unlock(&nif->lock);
+		soft_netif_unlock(nif);
 	}
 	pthread_mutex_unlock(&netifs_lock);
 }
@@ -165,8 +225,8 @@ soft_netif_quiesce(void)
 
 	pthread_mutex_lock(&netifs_lock);
 	LIST_FOREACH(nif, &netifs, link) {
-		rte_spinlock_lock(&nif->lock);
-		rte_spinlock_unlock(&nif->lock);
+		soft_netif_lock(nif);
+		soft_netif_unlock(nif);
 	}
 	pthread_mutex_unlock(&netifs_lock);
 }
@@ -201,11 +261,11 @@ soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
 	enum soft_port_sent why;
 
 	for (;;) {
-		rte_spinlock_lock(&nif->lock);
+		soft_netif_lock(nif);
 		soft_port_info(nif->port, &info);
 		why = info.up ? soft_port_reach(nif->port, ip, now, mac) : SOFT_PORT_DOWN;
 		soft_port_flush(nif->port);
-		rte_spinlock_unlock(&nif->lock);
+		soft_netif_unlock(nif);
 		if (why == SOFT_PORT_SENT)
 			return 0;
 		if (why == SOFT_PORT_UNREACHABLE || now > end)

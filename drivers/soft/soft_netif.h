@@ -8,6 +8,10 @@
  * for the whole of its turn or goes on without, and sends in a later turn. The control path takes
  * it for a poll, with no other lock that an engine may want. With the lock QPs may be looked up,
  * as with that of an engine: soft_quiesce() passes here too.
+ *
+ * An engine that is alone with the port keeps the lock between its turns, so that it need not take
+ * two locks in each of them. Who wants it takes it from the keeper, under the keeper's own lock,
+ * which says that it is in no turn.
  */
 #ifndef SOFT_NETIF_H
 #define SOFT_NETIF_H
@@ -29,6 +33,10 @@ struct soft_netif {
 	struct soft_dev *dev;
 	struct soft_port *port;
 	rte_spinlock_t lock;
+	/* Who keeps it; NULL: nobody. Changed under that engine's lock. __atomic */
+	struct soft_engine *keeper;
+	bool shared;           /* several engines want it: nobody keeps it. __atomic */
+	rte_spinlock_t takers; /* while somebody looks at the keeper: it does not go */
 	/*
 	 * Of all payload that is sent from where it lies: until the turn ends, when none refers to
 	 * it any more. Keys, queue pairs and their memory go only between turns, and completions
@@ -60,6 +68,14 @@ soft_netif_unlock(struct soft_netif *nif)
 {
 	__atomic_store_n(&nif->lock.locked, 0, __ATOMIC_RELEASE);
 }
+
+/* ---- soft_netif.c: any thread */
+
+/* Take the lock, unless who has it works with it now. Does not wait. */
+bool soft_netif_trylock(struct soft_netif *nif);
+void soft_netif_lock(struct soft_netif *nif);
+/* The engine, in no turn, gives back what it keeps, and nobody looks at it any more. */
+void soft_netif_leave(struct soft_engine *e);
 
 /* Nothing leaves, as the device says or the packet. */
 static inline bool

@@ -79,7 +79,7 @@ try_hard(struct soft_netif *nif)
 
 	/* An engine is without the lock for a moment only, between two turns. */
 	for (i = 0; i < TRIES; i++) {
-		if (rte_spinlock_trylock(&nif->lock))
+		if (soft_netif_trylock(nif))
 			return true;
 		rte_pause();
 	}
@@ -100,7 +100,7 @@ take_all(void)
 		if (nif == NULL)
 			break;
 		for (had = LIST_FIRST(&gated); had != nif; had = LIST_NEXT(had, gate_link))
-			rte_spinlock_unlock(&had->lock);
+			soft_netif_unlock(had);
 		relax();
 		usleep(BACK_OFF_US);
 	}
@@ -119,7 +119,7 @@ give_all(void)
 		next = LIST_NEXT(nif, gate_link);
 		if (gate_of(nif) == SOFT_NETIF_JOINS)
 			continue;
-		rte_spinlock_unlock(&nif->lock);
+		soft_netif_unlock(nif);
 		if (gate_of(nif) == SOFT_NETIF_GATED)
 			continue;
 		LIST_REMOVE(nif, gate_link);
