@@ -11,7 +11,8 @@
  *
  * While this engine is inside, its word in the directory is odd. Entering has a full fence between
  * the word and the first look at an entry of the peer's, and who retires an entry has one between
- * that and its look at our word: either it waits for us, or we find the entry gone.
+ * that and its look at our word: either it waits for us, or we find the entry gone. Where the
+ * peer's fence is one on our CPU, too (soft_shm_fence()), ours need only keep the compiler's order.
  */
 #include "soft_access.h"
 #include "soft_cqe.h"
@@ -21,10 +22,13 @@
 #include "soft_wire.h"
 
 static inline void
-direct_enter(struct soft_engine *e)
+direct_enter(struct soft_engine *e, const struct soft_wire *w)
 {
 	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (likely(w->direct.fenced))
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	else
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 static inline void
@@ -77,6 +81,10 @@ direct_ready(struct soft_wire *w)
 	if (unlikely(rev != d->rev)) {
 		d->qp_seq = 0;
 		d->rev = rev;
+		/* Of another process, perhaps; what follows is behind a fence in any case. */
+		d->fenced = soft_shm_fenced() &&
+			    __atomic_load_n(&tx->dir->fences, __ATOMIC_RELAXED) == 1;
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	}
 	if (unlikely(d->qp_seq == 0 || __atomic_load_n(&tx->dir->qps[w->qp->remote_qpn].seq,
 						       __ATOMIC_RELAXED) != d->qp_seq) &&
@@ -266,7 +274,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	    w->roce.req.head != w->roce.req.tail || !w->direct.allowed || e->shm_word == NULL ||
 	    qp->st != BB_PRM_QP_ST_RC || qp->bf_bad || !direct_kind(qp))
 		return 0;
-	direct_enter(e);
+	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
 	       direct_ready(w)) {
 		uint32_t n = direct_writes(e, w, budget - done);

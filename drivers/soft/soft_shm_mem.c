@@ -5,9 +5,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <linux/membarrier.h>
 
 #include "soft_shm_mem.h"
 
@@ -17,6 +21,35 @@ static_assert(offsetof(struct soft_shm_dir, engine) == SOFT_SHM_LINE, "lines of 
 
 /* The size stays, and so do these. */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+static bool fenced;
+static pthread_once_t fenced_once = PTHREAD_ONCE_INIT;
+
+static void
+fenced_init(void)
+{
+	const int want = MEMBARRIER_CMD_GLOBAL_EXPEDITED | MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED;
+	long can = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+
+	fenced = can >= 0 && (can & want) == want &&
+		 syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+bool
+soft_shm_fenced(void)
+{
+	pthread_once(&fenced_once, fenced_init);
+	return fenced;
+}
+
+void
+soft_shm_fence(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* It has been there once: it does not fail (membarrier(2)). */
+	if (soft_shm_fenced())
+		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
 
 int
 soft_shm_create(const char *name, size_t len, int *out, void **map)

@@ -74,7 +74,8 @@ struct soft_shm_count {
 struct soft_shm_dir {
 	uint32_t magic, version;
 	uint32_t engines; /* in use, from 0 on */
-	uint8_t pad[SOFT_SHM_LINE - 12];
+	uint32_t fences;  /* 1: soft_shm_fence() of this process is one for others, too */
+	uint8_t pad[SOFT_SHM_LINE - 16];
 	struct soft_shm_word engine[SOFT_SHM_ENGINES];
 	struct soft_shm_word head[SOFT_SHM_PEERS];
 	struct soft_shm_key keys[1u << SOFT_LOG_MAX_MKEY];
@@ -111,15 +112,28 @@ int soft_shm_unmap(size_t len, const void *at);
 int soft_shm_map_segment(int fd, uint64_t off, uint64_t len, void **map);
 
 /*
+ * An engine that goes inside and who retires an entry must each see the other's store: both need a
+ * full fence between a store and a load. The one who retires, which is rare, can do it for both:
+ * the kernel lets every CPU that runs a process of a fabric pass a barrier (membarrier(2)).
+ *
+ * Can this process be made to pass one? From the first call on, if ever. Any thread.
+ */
+bool soft_shm_fenced(void);
+/* A full fence here and, where membarrier(2) can, on the CPUs of all such processes. */
+void soft_shm_fence(void);
+
+/*
  * Change an entry: between these it is none. Who reads it after soft_shm_retire() finds out, and
  * the fence behind it makes that so for everybody whose engine's word is seen even afterwards.
  */
 static inline void
 soft_shm_retire(uint32_t *seq)
 {
-	if ((*seq & 1) != 0)
-		__atomic_store_n(seq, *seq + 1, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	/* What is none already was retired with all this. */
+	if ((*seq & 1) == 0)
+		return;
+	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELAXED);
+	soft_shm_fence();
 }
 
 static inline void

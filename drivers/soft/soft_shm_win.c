@@ -18,7 +18,7 @@ win_retire(struct soft_shm *shm, struct soft_shm_window *w)
 
 	if (w == NULL)
 		return;
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	soft_shm_fence();
 	for (i = 0; i < SOFT_SHM_ENGINES; i++)
 		w->inside[i] = __atomic_load_n(&shm->dir->engine[i].v, __ATOMIC_ACQUIRE);
 	w->next = shm->old;

@@ -68,6 +68,7 @@ enum soft_wire_kind {
 /* What an engine remembers to carry out a QP's requests in the peer's memory. */
 struct soft_shm_direct {
 	bool allowed;
+	bool fenced;     /* who retires an entry fences for us, too */
 	uint32_t rev;    /* soft_shm_tx.rev when the rest was found */
 	uint32_t qp_seq; /* of the peer's QP; 0: not found */
 	uint32_t pdn, rights;
