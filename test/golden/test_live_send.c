@@ -18,7 +18,6 @@
 #define MAX_LIST 16u
 #define BF_HALF  256u
 #define FILL     0xee
-#define MAX_SIZE (512u * 64) /* of a ring */
 
 /* A queue as it was recorded. */
 struct queue {
