@@ -12,12 +12,14 @@ die() {
   exit 1
 }
 
-# The packages of stage $1 (run, or test: all) that are not installed.
+# The packages of stage $1 (run, cross, or test: all) that are not installed.
 missing_packages() {
+  machine=$(uname -m)
   sed -e 's/#.*//' "$TOP/devtools/packages" | while read -r stage pkg _; do
     case $stage in
     run) ;;
     test) [ "$1" = test ] || continue ;;
+    cross) [ "$1" != run ] && [ "$machine" = x86_64 ] || continue ;;
     *) continue ;;
     esac
     state=$(dpkg-query -W -f '${db:Status-Status}' "$pkg" 2>/dev/null) || state=

@@ -30,32 +30,41 @@ def mirror():
 
 
 class Apt:
-    """A private apt below `path`; `suite` is bookworm or bookworm-backports."""
+    """A private apt below `path`, for a machine on which nothing is installed.
 
-    def __init__(self, path, suite):
+    `suite` is a release or its backports, as bookworm-backports; `arch` Debian's name of an
+    architecture.
+    """
+
+    def __init__(self, path, suite, arch='amd64'):
         for tool in ('apt-get', 'apt-cache', 'dpkg-deb'):
             if shutil.which(tool) is None:
                 raise DebianError('%s is not installed' % tool)
         if not os.path.exists(KEYRING):
             raise DebianError('no %s (package debian-archive-keyring)' % KEYRING)
         self.path = path
-        self.backports = suite == 'bookworm-backports'
+        self.backports = suite.endswith('-backports')
         for part in ('lists/partial', 'cache/archives/partial', 'parts'):
             os.makedirs(os.path.join(path, part), exist_ok=True)
         base = mirror()
-        suites = [(base, 'bookworm'), (base, 'bookworm-updates'),
-                  (base + '-security', 'bookworm-security')]
+        release = suite.split('-')[0]
+        suites = [(base, release), (base, release + '-updates'),
+                  (base + '-security', release + '-security')]
         if self.backports:
             suites.append((base, suite))
         with open(os.path.join(path, 'sources.list'), 'w') as f:
             for url, name in suites:
                 f.write('deb [signed-by=%s] %s %s main\n' % (KEYRING, url, name))
+        with open(os.path.join(path, 'status'), 'w'):
+            pass
         self.options = ['-q', '-o', 'Dir::Etc::sourcelist=' + path + '/sources.list',
+                        '-o', 'Dir::State::status=' + path + '/status',
                         '-o', 'Dir::Etc::sourceparts=' + path + '/parts',
                         '-o', 'Dir::State::lists=' + path + '/lists',
                         '-o', 'Dir::Cache=' + path + '/cache',
                         '-o', 'Debug::NoLocking=true', '-o', 'APT::Sandbox::User=',
-                        '-o', 'APT::Architectures::=amd64', '-o', 'Acquire::Languages=none',
+                        '-o', 'APT::Architecture=' + arch, '-o', 'APT::Architectures=' + arch,
+                        '-o', 'APT::Architectures::=' + arch, '-o', 'Acquire::Languages=none',
                         '-o', 'Acquire::Retries=3', '-o', 'Acquire::http::Timeout=60']
 
     def call(self, tool, *args, cwd=None, timeout=600):
@@ -82,12 +91,25 @@ class Apt:
                 return image[1], version[1]
         raise DebianError('no %s in %s' % (meta, self.path))
 
-    def unpack(self, packages, into):
-        """Download packages ('name' or 'name=version') and unpack them into a folder."""
+    def closure(self, packages):
+        """Packages and all that they depend on: {name: (version, bytes to download)}."""
+        text = self.call('apt-get', 'install', '--no-install-recommends', '--print-uris', '-y',
+                         *packages)
+        found = re.findall(r"^'[^']*' ([^_\s]+)_([^_\s]+)_\w+\.deb (\d+)", text, re.M)
+        return {name: (version.replace('%3a', ':'), int(size)) for name, version, size in found}
+
+    def unpack(self, packages, into, tell=None, at_once=1000):
+        """Download packages ('name' or 'name=version') and unpack them into a folder.
+
+        `tell` is called with the number of those that are there, after every `at_once`.
+        """
         os.makedirs(into)
         debs = os.path.join(into, '.debs')
         os.makedirs(debs)
-        self.call('apt-get', 'download', *packages, cwd=debs)
+        for first in range(0, len(packages), at_once):
+            self.call('apt-get', 'download', *packages[first:first + at_once], cwd=debs)
+            if tell:
+                tell(min(first + at_once, len(packages)))
         files = sorted(glob.glob(debs + '/*.deb'))
         if len(files) != len(packages):
             raise DebianError('%d packages wanted, %d came' % (len(packages), len(files)))

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes a folder with the headers and libraries that Bluebell is built with for another machine.
+
+usage: sysroot.py DIR
+
+DIR gets Debian's packages for arm64, and where.ini, which devtools/cross-arm64.ini of meson wants
+before it. They are downloaded by an apt of its own and unpacked: the machine's packages, and what
+apt and dpkg know of it, stay as they are. No root is needed. A folder that is there and whole is
+kept; runs at the same time wait for each other.
+
+Exit status: 0 it is there; 77 it cannot be had here, and the last line says why; 2 wrong usage.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import debian  # noqa: E402
+
+START = float(os.environ.get('SUITE_START', time.time()))
+ARCH = 'arm64'
+PACKAGES = ['libc6-dev', 'libdpdk-dev', 'libibverbs-dev', 'librdmacm-dev', 'libisal-dev', 'liburing-dev',
+            'libcmocka-dev', 'libjansson-dev']
+# Of what those depend on: no programs, as nothing is configured, and no scripting languages.
+WANTED = re.compile(r'(?!libperl|libpam)(lib|zlib1g|linux-libc-dev$|ibverbs-providers$)')
+# Part of the key of what is kept: count up when the folder comes to look otherwise.
+LAYOUT = 1
+
+
+def say(text):
+    print('[%4ds] sysroot: %s' % (time.time() - START, text), flush=True)
+
+
+def release():
+    """Of this Debian: the compiler's own libraries are of the same."""
+    found = re.search(r'^VERSION_CODENAME=(\w+)$', read_text('/etc/os-release') or '', re.M)
+    if found is None:
+        raise debian.DebianError('/etc/os-release names no release of Debian')
+    return found[1]
+
+
+def key():
+    return hashlib.sha256(repr((LAYOUT, release(), ARCH, PACKAGES, WANTED.pattern)).encode()).hexdigest()
+
+
+def read_text(path):
+    try:
+        with open(path) as f:
+            return f.read().strip()
+    except OSError:
+        return None
+
+
+def relative_links(root):
+    """Links to absolute paths mean those of the machine they are for: point them into the folder."""
+    for folder, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.islink(path) and os.readlink(path).startswith('/'):
+                target = os.path.relpath(root + os.readlink(path), folder)
+                os.unlink(path)
+                os.symlink(target, path)
+
+
+def make(root):
+    work = root + '.part'
+    shutil.rmtree(work, ignore_errors=True)
+    apt = debian.Apt(os.path.join(work, 'apt'), release(), ARCH)
+    say("lists of Debian's packages for " + ARCH)
+    apt.update()
+    found = {name: what for name, what in apt.closure(PACKAGES).items() if WANTED.match(name)}
+    missing = [name for name in PACKAGES if name not in found]
+    if missing:
+        raise debian.DebianError('no package for %s: %s' % (ARCH, ' '.join(missing)))
+    size = sum(size for _, size in found.values()) / 1e6
+    say('downloading %d packages, %.0f MB' % (len(found), size))
+    new = os.path.join(work, 'root')
+    apt.unpack(['%s=%s' % (name, version) for name, (version, _) in sorted(found.items())], new,
+               lambda n: say('%d of %d packages are here' % (n, len(found))), 60)
+    relative_links(new)
+    with open(os.path.join(new, 'where.ini'), 'w') as f:
+        f.write("[constants]\nsysroot = '%s'\n" % root)
+    with open(os.path.join(new, '.key'), 'w') as f:
+        f.write(key() + '\n')
+    shutil.rmtree(root, ignore_errors=True)
+    os.rename(new, root)
+    shutil.rmtree(work)
+    say('unpacked to ' + root)
+
+
+def main():
+    if len(sys.argv) != 2 or sys.argv[1].startswith('-'):
+        print(__doc__.strip())
+        sys.exit(0 if sys.argv[1:] in (['-h'], ['--help']) else 2)
+    root = os.path.abspath(sys.argv[1])
+    os.makedirs(os.path.dirname(root), exist_ok=True)
+    with open(root + '.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            # A tree that was moved has the old place in where.ini.
+            if read_text(os.path.join(root, '.key')) == key() and \
+                    "'%s'" % root in (read_text(os.path.join(root, 'where.ini')) or ''):
+                say('is there')
+            else:
+                make(root)
+        except debian.DebianError as err:
+            print('no packages for %s here: %s' % (ARCH, ' '.join(str(err).split())))
+            sys.exit(77)
+
+
+if __name__ == '__main__':
+    main()
