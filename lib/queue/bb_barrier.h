@@ -33,6 +33,10 @@ extern "C" {
 #endif
 #endif
 
+#if !defined(__x86_64__) && !defined(__aarch64__)
+#error "order of stores to a device is written down for x86-64 and 64-bit Arm only"
+#endif
+
 /** 1: another core sees plain stores to write-back memory in the order of the program. */
 #if defined(__x86_64__)
 #define BB_STORES_IN_ORDER 1
@@ -51,10 +55,8 @@ bb_dma_wmb(void)
 {
 #if defined(__aarch64__)
 	__asm__ volatile("dmb oshst" ::: "memory");
-#elif defined(__x86_64__)
-	__asm__ volatile("" ::: "memory");
 #else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__asm__ volatile("" ::: "memory");
 #endif
 }
 
@@ -70,10 +72,8 @@ bb_dma_rmb(void)
 {
 #if defined(__aarch64__)
 	__asm__ volatile("dmb oshld" ::: "memory");
-#elif defined(__x86_64__)
-	__asm__ volatile("" ::: "memory");
 #else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__asm__ volatile("" ::: "memory");
 #endif
 }
 
@@ -88,10 +88,8 @@ bb_db_wmb(void)
 {
 #if defined(__aarch64__)
 	__asm__ volatile("dsb st" ::: "memory");
-#elif defined(__x86_64__)
-	__asm__ volatile("sfence" ::: "memory");
 #else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__asm__ volatile("sfence" ::: "memory");
 #endif
 }
 
@@ -117,10 +115,8 @@ bb_dm_rmb(void)
 {
 #if defined(__aarch64__)
 	__asm__ volatile("dmb oshld" ::: "memory");
-#elif defined(__x86_64__)
-	__asm__ volatile("lfence" ::: "memory");
 #else
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__asm__ volatile("lfence" ::: "memory");
 #endif
 }
 

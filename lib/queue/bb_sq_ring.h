@@ -14,40 +14,69 @@
 extern "C" {
 #endif
 
-/** Word @p i of a block to the same place of the register. */
-static inline void
-bb_sq_bf_word(volatile uint64_t *reg, const uint8_t *src, uint32_t i)
+/** Word @p i of a block. */
+static inline uint64_t
+bb_sq_bf_word(const uint8_t *block, uint32_t i)
 {
 	uint64_t w;
 
-	memcpy(&w, src + i * sizeof(w), sizeof(w));
-	bb_uar_store64(reg + i, w);
+	memcpy(&w, block + i * sizeof(w), sizeof(w));
+	return w;
 }
 
-/**
- * Copy the last WQE to the register, block by block, over the ring's end; of each block the first
- * 8 bytes last. To a write-combining buffer, of 64 bytes, the order in a block is the same; a
- * device that reads a block from write-back memory has it whole once it sees the first bytes.
- */
+/** One block to the register. */
+static inline void
+bb_sq_bf_block(volatile uint64_t *reg, const uint8_t *block)
+{
+#if BB_STORES_IN_ORDER
+	/*
+	 * The first 8 bytes last. To a write-combining buffer, of 64 bytes, the order in a block is
+	 * the same; a device that reads a block from write-back memory has it whole once it sees
+	 * them.
+	 */
+	bb_uar_store64(reg + 1, bb_sq_bf_word(block, 1));
+	bb_uar_store64(reg + 2, bb_sq_bf_word(block, 2));
+	bb_uar_store64(reg + 3, bb_sq_bf_word(block, 3));
+	bb_uar_store64(reg + 4, bb_sq_bf_word(block, 4));
+	bb_uar_store64(reg + 5, bb_sq_bf_word(block, 5));
+	bb_uar_store64(reg + 6, bb_sq_bf_word(block, 6));
+	bb_uar_store64(reg + 7, bb_sq_bf_word(block, 7));
+	bb_uar_store64(reg, bb_sq_bf_word(block, 0));
+#else
+	/*
+	 * At a stretch, upwards: with loads between the stores many cores send the pieces one by
+	 * one (Linux, __iowrite64_copy() of arm64).
+	 */
+	const uint64_t w0 = bb_sq_bf_word(block, 0), w1 = bb_sq_bf_word(block, 1);
+	const uint64_t w2 = bb_sq_bf_word(block, 2), w3 = bb_sq_bf_word(block, 3);
+	const uint64_t w4 = bb_sq_bf_word(block, 4), w5 = bb_sq_bf_word(block, 5);
+	const uint64_t w6 = bb_sq_bf_word(block, 6), w7 = bb_sq_bf_word(block, 7);
+
+	bb_uar_store64(reg, w0);
+	bb_uar_store64(reg + 1, w1);
+	bb_uar_store64(reg + 2, w2);
+	bb_uar_store64(reg + 3, w3);
+	bb_uar_store64(reg + 4, w4);
+	bb_uar_store64(reg + 5, w5);
+	bb_uar_store64(reg + 6, w6);
+	bb_uar_store64(reg + 7, w7);
+#endif
+}
+
+/** Copy the last WQE, of @p blocks, to the register, block by block, over the ring's end. */
 static inline void
 bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 {
 	const uint8_t *src = sq->last;
 	const uint8_t *end = sq->buf + ((size_t)sq->mask + 1) * BB_WQE_BB;
 
-	for (; blocks > 0; blocks--, reg += BB_WQE_BB / 8) {
-		bb_sq_bf_word(reg, src, 1);
-		bb_sq_bf_word(reg, src, 2);
-		bb_sq_bf_word(reg, src, 3);
-		bb_sq_bf_word(reg, src, 4);
-		bb_sq_bf_word(reg, src, 5);
-		bb_sq_bf_word(reg, src, 6);
-		bb_sq_bf_word(reg, src, 7);
-		bb_sq_bf_word(reg, src, 0);
+	do {
+		bb_sq_bf_block(reg, src);
+		reg += BB_WQE_BB / 8;
 		src += BB_WQE_BB;
 		if (src == end)
 			src = sq->buf;
-	}
+	} while (--blocks > 0);
 }
 
 /** Note a doorbell that hands over all up to @p seq, which is sq->seq and above rung_seq's half. */
