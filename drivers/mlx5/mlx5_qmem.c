@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_eal.h>
 #include <rte_errno.h>
@@ -58,6 +59,18 @@ mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx)
 }
 
 /*
+ * The host's pages, of 64 KiB on some Arm machines: the kernel takes no smaller one for a umem
+ * (ib_umem_find_best_pgsz()). Without hugepages EAL tells 4 KiB on all machines.
+ */
+static uint64_t
+host_page(void)
+{
+	const long page = sysconf(_SC_PAGESIZE);
+
+	return page > (long)MLX5_QMEM_PAGE ? (uint64_t)page : MLX5_QMEM_PAGE;
+}
+
+/*
  * Page sizes the umem may use: all that the real page, the rings' starts, and address and
  * length of the slab allow.
  */
@@ -65,8 +78,10 @@ static uint64_t
 page_sizes(const void *base, size_t len)
 {
 	const struct rte_memseg_list *msl = rte_mem_virt2memseg_list(base);
-	uint64_t pg = msl == NULL ? MLX5_QMEM_PAGE : msl->page_sz;
+	uint64_t pg = host_page();
 
+	if (msl != NULL)
+		pg = RTE_MAX(pg, msl->page_sz);
 	pg = RTE_MIN(pg, MAX_UMEM_PAGE);
 	while (pg > MLX5_QMEM_PAGE && (((uintptr_t)base | len) & (pg - 1)) != 0)
 		pg >>= 1;
@@ -77,7 +92,7 @@ static void *
 slab_mem(const struct mlx5_qmem *qmem, size_t *len, size_t need, int socket)
 {
 	/* Whole hugepages or none: the kernel then registers them as such. */
-	size_t align = rte_eal_has_hugepages() && !qmem->alone ? SLAB_SIZE : MLX5_QMEM_PAGE;
+	size_t align = rte_eal_has_hugepages() && !qmem->alone ? SLAB_SIZE : host_page();
 	void *base;
 
 	*len = qmem->alone ? need : RTE_ALIGN_CEIL(need, SLAB_SIZE);
@@ -85,8 +100,8 @@ slab_mem(const struct mlx5_qmem *qmem, size_t *len, size_t need, int socket)
 	if (base == NULL && socket != SOCKET_ID_ANY)
 		base = rte_malloc_socket("bb_queues", *len, align, SOCKET_ID_ANY);
 	if (base == NULL) {
-		*len = need;
-		base = rte_malloc_socket("bb_queues", *len, MLX5_QMEM_PAGE, SOCKET_ID_ANY);
+		*len = RTE_ALIGN_CEIL(need, host_page());
+		base = rte_malloc_socket("bb_queues", *len, host_page(), SOCKET_ID_ANY);
 	}
 	return base;
 }

@@ -62,7 +62,7 @@ int
 soft_dmabuf_map(const struct soft_dev *dev, const char *what, int fd, uint64_t offset, uint64_t len,
 		bool write, struct soft_map *map)
 {
-	uint64_t skip = offset % SOFT_KERNEL_PAGE;
+	uint64_t skip = offset % soft_kernel_host_page();
 	int64_t size;
 	void *p;
 

@@ -75,15 +75,17 @@ bool soft_kernel_rereg_in_place(uint32_t from, uint32_t to);
 /* Which events may be subscribed to, of an object or of the device. 0 or -EINVAL, logged. */
 int soft_kernel_events(const uint16_t *types, unsigned int n, bool has_obj);
 
-/* The smallest page of CPU and device. */
+/* The smallest page of the device. */
 #define SOFT_KERNEL_PAGE 4096u
+/* Of the host, which may be larger: PAGE_SIZE. */
+uint64_t soft_kernel_host_page(void);
 
 /*
  * The page size of a umem in memory of @real_page byte pages, of which one need not lie
- * beside the next physically. 0: none. May be one that is not in @pgsz_bitmap, as the
- * kernel's may.
+ * beside the next physically, on a host with pages of @host bytes. 0: none. May be one that is
+ * not in @pgsz_bitmap, as the kernel's may.
  */
-uint64_t soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t real_page,
+uint64_t soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_page,
 			       uint64_t pgsz_bitmap);
 
 /* Length and alignment of device memory, of which there are @max bytes. 0, -errno, logged. */

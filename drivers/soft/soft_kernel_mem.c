@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include <rte_bitops.h>
 #include <rte_common.h>
@@ -107,27 +108,34 @@ soft_kernel_rereg_in_place(uint32_t from, uint32_t to)
 }
 
 uint64_t
-soft_kernel_umem_pgsz(uint64_t addr, uint64_t len, uint64_t real_page, uint64_t pgsz_bitmap)
+soft_kernel_host_page(void)
+{
+	return (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t
+soft_kernel_umem_pgsz(uint64_t host, uint64_t addr, uint64_t len, uint64_t real_page,
+		      uint64_t pgsz_bitmap)
 {
 	uint64_t differ = addr ^ (addr + len - 1);
 	uint64_t top, page;
 
 	/* devx_umem_find_best_pgsize(): nothing above the length rounded up. */
-	top = len <= SOFT_KERNEL_PAGE ? SOFT_KERNEL_PAGE : rte_align64pow2(len);
+	top = len <= host ? host : rte_align64pow2(len);
 	if (top != 0)
 		pgsz_bitmap &= top | (top - 1);
 	/*
-	 * ib_umem_find_best_pgsz(): of several pieces, nothing above their size. What holds
-	 * one piece whole is no larger than the length rounded up.
+	 * ib_umem_find_best_pgsz(): of several pieces, nothing above their size, nothing below the
+	 * host's pages. What holds one piece whole is no larger than the length rounded up.
 	 */
 	if (differ >= real_page)
 		pgsz_bitmap &= real_page | (real_page - 1);
-	pgsz_bitmap &= ~(uint64_t)(SOFT_KERNEL_PAGE - 1);
+	pgsz_bitmap &= ~(host - 1);
 	if (pgsz_bitmap == 0)
 		return 0;
 	/* Back again: larger pages must start with the umem and divide its length. */
 	page = UINT64_C(1) << (63 - __builtin_clzll(pgsz_bitmap));
-	while (page > SOFT_KERNEL_PAGE && ((addr | len) & (page - 1)) != 0)
+	while (page > host && ((addr | len) & (page - 1)) != 0)
 		page >>= 1;
 	return page;
 }

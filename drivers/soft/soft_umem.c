@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <rte_common.h>
+
 #include "soft_ctl.h"
 #include "soft_kernel.h"
 
@@ -14,13 +16,15 @@ static int
 choose_page(const char *name, uint64_t addr, uint64_t len, uint64_t real_page, uint64_t pgsz_bitmap,
 	    uint64_t *pgsz)
 {
-	*pgsz = soft_kernel_umem_pgsz(addr, len, real_page, pgsz_bitmap);
+	const uint64_t host = soft_kernel_host_page();
+
+	*pgsz = soft_kernel_umem_pgsz(host, addr, len, real_page, pgsz_bitmap);
 	if (*pgsz != 0)
 		return 0;
 	SOFT_LOG(ERR,
 		 "%s: umem of %" PRIu64 " bytes at 0x%" PRIx64 ": no page size of 0x%" PRIx64
-		 " goes with it, the memory's own pages have %" PRIu64 " bytes: allow 4096",
-		 name, len, addr, pgsz_bitmap, real_page);
+		 " goes with it, the memory's own pages have %" PRIu64 " bytes: allow %" PRIu64,
+		 name, len, addr, pgsz_bitmap, real_page, host);
 	return -EINVAL;
 }
 
@@ -69,7 +73,8 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 {
 	struct soft_ctx *ctx = soft_ctx(ctx_);
 	struct soft_dev *dev = ctx->dev;
-	uint64_t page = SOFT_KERNEL_PAGE;
+	const uint64_t host = soft_kernel_host_page();
+	uint64_t page = host;
 	struct soft_umem *u;
 	int ret;
 
@@ -80,11 +85,12 @@ soft_umem_reg(struct mlx5_ctx *ctx_, void *addr, size_t len, uint32_t access, ui
 		ret = soft_mem_check(dev->name, "umem", addr, len,
 				     (access & MLX5_ACCESS_LOCAL_WRITE) != 0);
 	/* Reading what pages the memory has takes long: only where it matters. */
-	if (ret == 0 && pgsz_bitmap != SOFT_KERNEL_PAGE && len > SOFT_KERNEL_PAGE) {
+	if (ret == 0 && pgsz_bitmap != host && len > host) {
 		ret = soft_maps_page(addr, len, &page);
 		if (ret != 0)
 			SOFT_LOG(ERR, "%s: umem: /proc/self/smaps cannot be read, errno %d",
 				 dev->name, -ret);
+		page = RTE_MAX(page, host);
 	}
 	if (ret != 0)
 		return ret;
@@ -122,7 +128,7 @@ soft_umem_reg_dmabuf(struct mlx5_ctx *ctx_, int fd, uint64_t offset, size_t len,
 		goto free_umem;
 	u->base = u->map.base;
 	/* Which pages an exporter has cannot be seen: the smallest are sure. */
-	ret = choose_page(dev->name, offset, len, SOFT_KERNEL_PAGE, pgsz_bitmap, &u->pgsz);
+	ret = choose_page(dev->name, offset, len, soft_kernel_host_page(), pgsz_bitmap, &u->pgsz);
 	if (ret == 0)
 		ret = publish(ctx, u, umem);
 	if (ret != 0)

@@ -444,12 +444,29 @@ test_umem_page_sizes(void **state)
 
 	(void)state;
 	for (i = 0; i < RTE_DIM(cases); i++) {
-		uint64_t got = soft_kernel_umem_pgsz(cases[i].addr, cases[i].len, cases[i].real,
-						     cases[i].bitmap);
+		uint64_t got = soft_kernel_umem_pgsz(0x1000, cases[i].addr, cases[i].len,
+						     cases[i].real, cases[i].bitmap);
 
 		if (got != cases[i].want)
 			fail_msg("case %zu: 0x%" PRIx64 ", not 0x%" PRIx64, i, got, cases[i].want);
 	}
+}
+
+/* Of a host with pages of 64 KiB none is cut. */
+static void
+test_umem_page_64k(void **state)
+{
+	const uint64_t host = 0x10000, all = UINT64_MAX, m2 = 2 << 20;
+
+	(void)state;
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, host, 0x1000), 0);
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, host, 0xf000), 0);
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, host, 0x11000), host);
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, host, all), host);
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2 + 0x1000, 0x3000, host, all), host);
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2 + 0x1000, 0x3000, host, 0x1000), 0);
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, m2, 0x7f000), 0x40000);
+	assert_int_equal(soft_kernel_umem_pgsz(host, m2, m2, m2, all), m2);
 }
 
 /* A umem may begin inside a page, but what lies in it is aligned by address, too. */
@@ -497,6 +514,7 @@ main(void)
 		TEST(test_other_context),
 		TEST(test_umem_refused),
 		cmocka_unit_test(test_umem_page_sizes),
+		cmocka_unit_test(test_umem_page_64k),
 		TEST(test_umem_unaligned),
 	};
 

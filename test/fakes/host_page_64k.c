@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* To who asks sysconf(), by -Wl,--wrap=sysconf: a host with pages of 64 KiB, as some of Arm are. */
+#include <unistd.h>
+
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+
+long
+__wrap_sysconf(int name)
+{
+	return name == _SC_PAGESIZE ? 65536 : __real_sysconf(name);
+}
