@@ -18,7 +18,9 @@
 
 /* ---- Time */
 
-static uint64_t soft_tsc_mhz;
+/* Arm's counters have odd frequencies, from 1 MHz on: in MHz one of 19.2 MHz is 1 % off. */
+static uint64_t soft_tsc_hz;
+static uint64_t soft_tsc_us; /* ticks of a microsecond, rounded up */
 static uint64_t soft_tsc_ns; /* of a tick, in 2^-20 ns */
 static pthread_once_t soft_tsc_once = PTHREAD_ONCE_INIT;
 
@@ -36,17 +38,18 @@ soft_tsc_measure(void)
 		ns = (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec -
 		     (uint64_t)a.tv_nsec;
 	} while (ns < 2000000);
-	return RTE_MAX((t1 - t0) * 1000 / ns, 1u);
+	return RTE_MAX((t1 - t0) * 1000000000 / ns, 1u);
 }
 
 static void
 soft_tsc_init(void)
 {
-	soft_tsc_mhz = rte_get_tsc_hz() / 1000000;
+	soft_tsc_hz = rte_get_tsc_hz();
 	/* Without EAL there is no figure. */
-	if (soft_tsc_mhz == 0)
-		soft_tsc_mhz = soft_tsc_measure();
-	soft_tsc_ns = (1000u << 20) / soft_tsc_mhz;
+	if (soft_tsc_hz == 0)
+		soft_tsc_hz = soft_tsc_measure();
+	soft_tsc_us = (soft_tsc_hz - 1) / 1000000 + 1;
+	soft_tsc_ns = (UINT64_C(1000000000) << 20) / soft_tsc_hz;
 }
 
 void
@@ -62,13 +65,13 @@ soft_clock_khz(void)
 
 	soft_time_init();
 	hz = rte_get_tsc_hz();
-	return (uint32_t)(hz != 0 ? hz / 1000 : soft_tsc_mhz * 1000);
+	return (uint32_t)((hz != 0 ? hz : soft_tsc_hz) / 1000);
 }
 
 uint64_t
 soft_time_cycles(uint64_t ns)
 {
-	return (ns / 1000 + 1) * soft_tsc_mhz;
+	return (ns / 1000 + 1) * soft_tsc_us;
 }
 
 /* For every poll: no division. Halves, as the product has more than 64 bits. */
