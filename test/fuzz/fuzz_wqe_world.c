@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "fuzz_wqe.h"
+#include "soft.h"
 
 #define ALL_MEM   (2 * KEYED_AT + KEYED)
 #define GUARD     0x5a
@@ -95,7 +96,7 @@ side_open(struct world *w, struct side *s, struct rig_uar *u, uint8_t log_cq, bo
 
 	if (w->options & OPT_KEYS)
 		access |= BB_ACCESS_MW_BIND;
-	if (w->options & OPT_DETOUR)
+	if ((w->options & OPT_DETOUR) && soft_paged_works())
 		access |= s == &w->side[0] ? BB_ACCESS_ON_DEMAND : BB_ACCESS_RELAXED_ORDERING;
 	s->u = u;
 	rig_cq_open(&s->cq, u, log_cq);
