@@ -141,10 +141,17 @@ BUILDS = {
                                      '-Dc_args=-g1'], []),
 }
 AHEAD = {}  # stage: future of its build, which runs beside the tests of those before it
+CANNOT = {}  # stage: why there can be no build here
+
+# Of the build for arm64: what runs in the time that there is.
+ARM64_TARGETS = ['suite:unit', 'suite:golden', 'test/conform/conform', 'examples/hello_write/hello_write',
+                 'app/testrdma/testrdma']
 
 
 def compile_stage(stage, nice=()):
     """Configure build-test/<stage> and build what the stage needs; whether that went well."""
+    if stage == 'arm64':
+        return cross_stage(nice)
     names, options, targets = BUILDS[stage]
     path = os.path.join(WORK, stage)
     log = os.path.join(WORK, stage + '.log')
@@ -165,6 +172,21 @@ def compile_stage(stage, nice=()):
     return ok and run([*nice, 'ninja', '-C', path, *targets], log, env, tell=False)
 
 
+def cross_stage(nice=()):
+    """build-test/arm64, as compile_stage()."""
+    log = os.path.join(WORK, 'arm64.log')
+    if os.uname().machine != 'x86_64':
+        CANNOT['arm64'] = 'it is made on x86-64'
+        return False
+    say('arm64: devtools/cross%s' % (', ahead' if nice else ''))
+    with open(log, 'w') as out:
+        rc = subprocess.call([*nice, os.path.join(TOP, 'devtools/cross'), 'arm64', os.path.join(WORK, 'arm64'),
+                              *ARM64_TARGETS], cwd=TOP, stdout=out, stderr=subprocess.STDOUT)
+    if rc == 77:
+        CANNOT['arm64'] = read_text(log).strip().split('\n')[-1]
+    return rc == 0
+
+
 def build_ahead(stages):
     """Begin the builds of @stages, one after the other, on the time that tests leave idle."""
     pool = concurrent.futures.ThreadPoolExecutor(1)
@@ -181,6 +203,10 @@ def build(tally, stage):
         say('%s: is built' % stage)
     else:
         ok = compile_stage(stage)
+    if stage in CANNOT:
+        say('%s: skipped, %s' % (stage, CANNOT[stage]))
+        tally.skip(stage + '/build/packages', CANNOT[stage])
+        return None
     if not ok:
         show_failure(log)
         tally.fail(stage + ': build', text=read_text(log))
@@ -228,7 +254,7 @@ def stage_gcc(tally, args):
     """Build with gcc, run every meson suite but interop. (Suite table has what devices has.)"""
     path = build(tally, 'gcc')
     # Tests that run alone leave a core idle, for minutes.
-    build_ahead([stage for stage in BUILDS if stage != 'gcc' and stage in args.only])
+    build_ahead([stage for stage in [*BUILDS, 'arm64'] if stage != 'gcc' and stage in args.only])
     if path:
         meson_suites(tally, 'gcc', path, ['--no-suite', 'interop', '--no-suite', 'devices'])
 
@@ -277,6 +303,25 @@ def stage_release(tally, args):
     path = build(tally, 'release')
     if path:
         meson_suites(tally, 'release', path, ['--suite', 'unit', '--suite', 'golden'])
+
+
+def stage_arm64(tally, args):
+    """Build for 64-bit Arm; under QEMU unit and golden suites, conformance, hello_write, testrdma."""
+    path = build(tally, 'arm64')
+    if not path:
+        return
+    meson_suites(tally, 'arm64', path, ['--suite', 'unit', '--suite', 'golden'], multiplier=5)
+    # QEMU has not the call that pages on demand are reached by.
+    meson_suites(tally, 'arm64', path, ['soft0,no_odp'], multiplier=5)
+    emulated = ['qemu-aarch64-static', '-L', path + '.sysroot']
+    eal = ['-l', str(min(os.sched_getaffinity(0))), '--no-huge', '-m', '256', '--no-pci', '--no-shconf',
+           '--no-telemetry']
+    for program, options in (('examples/hello_write/hello_write', ['soft0']),
+                             ('app/testrdma/testrdma', ['--device', 'soft0', '--op', 'write,read,fetch_add,send',
+                                                        '--size', '8,64K', '--verify', '--duration', '0.1'])):
+        say('arm64: ' + os.path.basename(program))
+        ok = run([*emulated, os.path.join(path, program), *eal, '--', *options], show=True)
+        tally.ok() if ok else tally.fail('arm64: ' + os.path.basename(program))
 
 
 def stage_fuzz(tally, args):
@@ -424,7 +469,7 @@ def stage_docs(tally, args):
 
 
 STAGES = [('format', stage_format), ('gcc', stage_gcc), ('hugepages', stage_hugepages),
-          ('release', stage_release), ('fuzz', stage_fuzz), ('asan', stage_asan), ('tsan', stage_tsan),
+          ('release', stage_release), ('arm64', stage_arm64), ('fuzz', stage_fuzz), ('asan', stage_asan), ('tsan', stage_tsan),
           ('interop', stage_interop), ('fio', stage_fio), ('consumer', stage_consumer),
           ('docs', stage_docs)]
 
