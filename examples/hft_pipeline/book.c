@@ -24,6 +24,11 @@ struct level {
 
 #define NEAR 8 /* levels that are looked at without a branch for each */
 
+/* What is kept warm: it and the rest of the place fit into a core's second cache. */
+#define WARM_ORDERS  8192 /* places of the table, 256 KiB */
+#define WARM_SYMBOLS 64
+#define LINE         64
+
 /*
  * Levels from the worst to the best: what changes most is at the end, where moving is short. The
  * first NEAR are none, and worse than any: so there are that many to look at in an empty side.
@@ -38,9 +43,10 @@ struct book {
 	uint32_t max_orders, open, max_open;
 	uint64_t history;
 	uint32_t mask;
-	unsigned int shift;   /* 64 less the bits of mask */
-	struct order *orders; /* open addressing, at most half full */
-	struct side *sides;   /* of locate - 1: bid, ask */
+	unsigned int shift;             /* 64 less the bits of mask */
+	struct order *orders;           /* open addressing, at most half full */
+	struct side *sides;             /* of locate - 1: bid, ask */
+	uint32_t warm_order, warm_side; /* to be fetched next */
 };
 
 struct book *
@@ -277,6 +283,23 @@ top_shares(const struct side *s)
 	uint64_t shares = s->level[s->n - 1].shares;
 
 	return shares < UINT32_MAX ? (uint32_t)shares : UINT32_MAX;
+}
+
+void
+book_warm(struct book *b)
+{
+	const struct side *s = &b->sides[b->warm_side];
+	uint32_t i;
+
+	if (b->mask >= WARM_ORDERS || b->symbols > WARM_SYMBOLS)
+		return;
+	__builtin_prefetch(&b->orders[b->warm_order]);
+	b->warm_order = (b->warm_order + LINE / sizeof(*b->orders)) & b->mask;
+	/* The best levels; a look at how many there are fetches that. */
+	for (i = 0; i <= NEAR; i += LINE / sizeof(s->level[0]))
+		__builtin_prefetch(&s->level[s->n - i]);
+	if (++b->warm_side == 2 * b->symbols)
+		b->warm_side = 0;
 }
 
 struct book_top

@@ -415,6 +415,7 @@ place_run(struct place *p)
 {
 	const uint64_t hz = rte_get_tsc_hz(), watch_gap = hz / WATCH_HZ;
 	const bool has_feed = runs(p, STAGE_FEED);
+	const bool has_book = runs(p, STAGE_BOOK) && p->o->params.warm;
 	const uint32_t poll_turns = p->target_progress ? TAKE_TURNS : POLL_TURNS;
 	uint64_t watch = rte_rdtsc() + watch_gap, now;
 	uint32_t turns = 0, i;
@@ -452,6 +453,8 @@ place_run(struct place *p)
 		turns++;
 		if (rc == 0 && (posted || p->held > 0 || turns % poll_turns == 0))
 			rc = completions(p);
+		if (p->taken == 0 && has_book)
+			book_warm(p->book.book);
 		/* Behind the work, which is not to wait for the clock. */
 		if (p->taken > 0 || posted || turns % POLL_TURNS == 0)
 			look(p, rte_rdtsc());

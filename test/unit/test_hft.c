@@ -331,6 +331,11 @@ test_book(void **st)
 		assert_int_equal(book_top_of(b, m.locate).ask, top.ask);
 		assert_int_equal(book_top_of(b, m.locate).ask_shares, top.ask_shares);
 	}
+	/* Turns without a message look at all of it, round and round, and change nothing. */
+	before = book_digest(b);
+	for (i = 0; i < 100000; i++)
+		book_warm(b);
+	assert_int_equal(book_digest(b), before);
 	/* What does not fit is refused and changes nothing. */
 	for (i = 0; plain[i].ref == 0; i++)
 		;
