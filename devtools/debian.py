@@ -79,7 +79,7 @@ class Apt:
         return done.stdout
 
     def update(self):
-        self.call('apt-get', 'update')
+        self.call('apt-get', '-o', 'APT::Update::Error-Mode=any', 'update')
 
     def kernel(self):
         """What the meta package linux-image-amd64 of the suite stands for: (name, version)."""
