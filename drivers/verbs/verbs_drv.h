@@ -104,7 +104,7 @@ struct verbs_cq {
 	struct ibv_cq *cq;
 	struct bb_cq *bb;
 	struct verbs_dev *d;
-	uint32_t pi; /* CQEs written, as ring.ci counts those read */
+	uint64_t pi; /* CQEs written, as ring.ci counts those read */
 	bool timestamps;
 	bool one_by_one; /* ibv_next_poll() is not to be used */
 	bool said;       /* a poll of the provider's failed: see poll_failed() */

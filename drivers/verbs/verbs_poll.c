@@ -138,7 +138,7 @@ own_done(struct verbs_qp *q, uint32_t upto, uint64_t time)
 void
 verbs_own_done(struct verbs_qp *q)
 {
-	const uint32_t before = q->scq->pi;
+	const uint64_t before = q->scq->pi;
 	uint64_t now = 0;
 
 	/* There is nothing in front whose time they would have. */
@@ -458,7 +458,7 @@ static inline unsigned int
 polled_end(struct bb_cq *cq, const struct verbs_cq *c, const struct polled *p)
 {
 	if (p->cqes != 0)
-		bb_count_add(&cq->cqes, p->cqes);
+		bb_count_add(&cq->more, p->cqes);
 	if (bb_likely(c->pi == cq->ring.ci))
 		return p->done;
 	return p->done + ring_poll(cq, p->wc + p->done, p->n - p->done);

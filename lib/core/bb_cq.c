@@ -165,7 +165,7 @@ bb_cq_stats(const struct bb_cq *cq, struct bb_cq_stats *stats)
 {
 	if (cq == NULL || stats == NULL)
 		return -EINVAL;
-	stats->cqes = bb_count_get(&cq->cqes);
+	stats->cqes = bb_count_get(&cq->ring.ci) + bb_count_get(&cq->more);
 	stats->errors = bb_count_get(&cq->ctrl->errors);
 	stats->purged = bb_count_get(&cq->ctrl->purged);
 	return 0;
@@ -207,7 +207,8 @@ void
 bb_cq_compact(struct bb_cq *cq)
 {
 	struct bb_cqring end = cq->ring;
-	uint32_t freed = 0, i;
+	uint64_t i;
+	uint32_t freed = 0;
 
 	while (end.ci - cq->ring.ci <= cq->ring.mask && bb_cqring_peek(&end) != NULL)
 		end.ci++;
@@ -229,7 +230,8 @@ bb_cq_compact(struct bb_cq *cq)
 		bb_cqe_own_store(&dst->op_own, (uint8_t)((src->op_own & ~1u) | own));
 	}
 	if (freed != 0) {
-		cq->ring.ci += freed;
+		bb_count_add(&cq->ring.ci, freed);
+		bb_count_add(&cq->more, -(uint64_t)freed);
 		bb_cqring_update(&cq->ring);
 	}
 }

@@ -23,7 +23,7 @@ extern "C" {
  * Layout of the structs that inline functions read. A program built against
  * other headers than the library is refused when it creates a queue.
  */
-#define BB_LAYOUT_VERSION 9u
+#define BB_LAYOUT_VERSION 10u
 
 /** Owner of a queue: the calling thread's lcore id. */
 #define BB_LCORE_SELF UINT32_MAX
@@ -117,14 +117,15 @@ struct bb_cq {
 	struct bb_cqring ring;
 	void (*progress)(void *arg); /**< runs the software device, or fills the ring from a
 				      *   library's CQ; NULL on hardware */
-	void *progress_arg;
-	struct bb_qp **qps; /**< by user index */
+	struct bb_qp **qps;          /**< by user index */
 	uint32_t qps_mask;
 	uint32_t owner; /**< lcore id */
-	uint64_t cqes;  /**< statistics: CQEs consumed */
+	void *progress_arg;
 	/** bb_cq_poll() of a library's CQ; NULL: there is the ring only, as where progress is NULL
 	 */
 	unsigned int (*poll)(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
+	/** Statistics: CQEs consumed other than ring.ci tells: more, or where it wrapped less. */
+	uint64_t more;
 	/* Once per event. */
 	uint64_t *arm_reg; /**< the register that arms it; NULL: see bb_cq_arm_slow() */
 	uint32_t cqn;
@@ -132,7 +133,7 @@ struct bb_cq {
 	/* Not touched on the data path. */
 	struct bb_cq_ctrl *ctrl;
 };
-BB_STATIC_ASSERT(offsetof(struct bb_cq, cqes) == BB_CACHE_LINE, "a poll reads one line");
+BB_STATIC_ASSERT(offsetof(struct bb_cq, progress_arg) == BB_CACHE_LINE, "a poll reads one line");
 
 /** Use bb_cq_create(). */
 int bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layout,

@@ -114,6 +114,8 @@ bb_cq_resize(struct bb_cq *cq, uint32_t depth)
 	ret = resize_check(cq, depth);
 	if (ret == 0)
 		ret = dev->drv->cq_resize(cq, rte_align32pow2(depth));
+	if (ret == 0)
+		bb_count_add(&cq->more, UINT64_MAX); /* the mark at the end of the old ring */
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
 }

@@ -320,12 +320,11 @@ bb_cq_take(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 	return 1;
 }
 
-/** Give back the CQEs from @p first, the ring's next, to before @p ci, of which there are some. */
+/** Give back the CQEs from the ring's next to before @p ci, of which there are some. */
 static inline void
-bb_cq_taken(struct bb_cq *cq, uint32_t first, uint32_t ci)
+bb_cq_taken(struct bb_cq *cq, uint64_t ci)
 {
-	bb_count_add(&cq->cqes, ci - first);
-	cq->ring.ci = ci;
+	bb_count_add(&cq->ring.ci, ci - cq->ring.ci);
 	bb_cqring_update(&cq->ring);
 }
 
@@ -334,35 +333,39 @@ bb_cq_taken(struct bb_cq *cq, uint32_t first, uint32_t ci)
  * completions have been written.
  */
 unsigned int bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done,
-			     uint32_t ci);
+			     uint64_t ci);
 
 /** What bb_cq_poll() finds in the ring as it stands: it calls this. */
 static inline unsigned int
 bb_cq_poll_ring(struct bb_cq *cq, struct bb_wc *wc, unsigned int n)
 {
-	const uint32_t first = cq->ring.ci;
+	uint64_t ci = cq->ring.ci;
+	const struct bb_cqe *cqe = bb_cqring_at(&cq->ring, ci);
+	uint8_t own = bb_cqring_own(&cq->ring, cqe, ci);
 	unsigned int done = 0;
-	uint32_t ci = first;
+	struct bb_wc *at = wc;
 
 	/* Nothing is called and returns: no register is saved for it. */
-	while (done < n) {
-		const struct bb_cqe *cqe = bb_cqring_at(&cq->ring, ci);
-		const uint8_t own = bb_cqring_own(&cq->ring, cqe, ci);
-		int got = -1;
+	if (!bb_cqring_is_plain(own) || n == 0)
+		return bb_cqring_is_there(own) ? bb_cq_poll_rest(cq, wc, n, 0, ci) : 0;
+	do {
+		int got;
 
-		if (bb_likely(bb_cqring_is_plain(own))) {
-			bb_dma_rmb();
-			got = bb_cq_take(cq, cqe, &wc[done]);
-		} else if (!bb_cqring_is_there(own)) {
-			break;
-		}
+		bb_dma_rmb();
+		got = bb_cq_take(cq, cqe, at);
 		if (bb_unlikely(got < 0))
 			return bb_cq_poll_rest(cq, wc, n, done, ci);
+		at += got;
 		done += (unsigned int)got;
 		ci++;
-	}
-	if (ci != first)
-		bb_cq_taken(cq, first, ci);
+		if (done == n)
+			break;
+		cqe = bb_cqring_at(&cq->ring, ci);
+		own = bb_cqring_own(&cq->ring, cqe, ci);
+	} while (bb_cqring_is_plain(own));
+	if (done != n && bb_unlikely(bb_cqring_is_there(own)))
+		return bb_cq_poll_rest(cq, wc, n, done, ci);
+	bb_cq_taken(cq, ci);
 	return done;
 }
 

@@ -29,15 +29,14 @@ bb_qp_drain(struct bb_qp *qp)
 	}
 	if (bb_qp_drained(qp))
 		return 1;
-	/* sig_seq is sig_every behind the last send that asks for a CQE. */
-	if (sq->sig_seq - sq->sig_every != sq->seq) {
-		const uint32_t due = sq->sig_seq;
+	if (sq->sig_seq != sq->seq) {
+		const uint32_t last = sq->sig_seq;
 
-		sq->sig_seq = sq->seq + 1;
+		sq->sig_seq = sq->seq + 1 - sq->sig_every; /* so the NOP asks for a CQE */
 		ret = bb_post_nop(qp, 0, 0);
 		if (ret <= 0) {
 			/* Full: some send in it has a CQE to come, which makes room. */
-			sq->sig_seq = due;
+			sq->sig_seq = last;
 			bb_qp_ring(qp);
 			return ret;
 		}
@@ -231,7 +230,8 @@ take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends,
 static int
 take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
-	uint32_t ci, taken = 0;
+	uint32_t taken = 0;
+	uint64_t ci;
 	int ret = 0;
 
 	for (ci = cq->ring.ci; ci - cq->ring.ci <= cq->ring.mask; ci++) {

@@ -248,10 +248,8 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 }
 
 unsigned int
-bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done, uint32_t ci)
+bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int done, uint64_t ci)
 {
-	const uint32_t first = cq->ring.ci;
-
 	while (done < n) {
 		const struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
 		int got = -1;
@@ -265,7 +263,7 @@ bb_cq_poll_rest(struct bb_cq *cq, struct bb_wc *wc, unsigned int n, unsigned int
 		done += (unsigned int)got;
 		ci++;
 	}
-	bb_cq_taken(cq, first, ci);
+	bb_cq_taken(cq, ci);
 	return done;
 }
 
@@ -273,7 +271,7 @@ unsigned int
 bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 {
 	unsigned int done = 0;
-	uint32_t first, ci;
+	uint64_t first, ci;
 
 	if (cq->progress != NULL)
 		cq->progress(cq->progress_arg);
@@ -294,6 +292,6 @@ bb_cq_poll_ts(struct bb_cq *cq, struct bb_wc *wc, uint64_t *ts, unsigned int n)
 		done++;
 	}
 	if (ci != first)
-		bb_cq_taken(cq, first, ci);
+		bb_cq_taken(cq, ci);
 	return done;
 }

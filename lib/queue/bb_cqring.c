@@ -94,7 +94,7 @@ bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size)
 	const uint32_t size = 1u << log_size;
 	struct bb_cqe *to = buf, *cqe;
 	struct bb_cqring end = *cq;
-	uint32_t ci;
+	uint64_t ci;
 
 	for (;; end.ci++) {
 		if (end.ci - cq->ci > cq->mask)

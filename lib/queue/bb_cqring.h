@@ -19,8 +19,8 @@ extern "C" {
 struct bb_cqring {
 	uint8_t *buf;    /**< (mask + 1) CQEs of 64 bytes */
 	uint32_t *dbrec; /**< word 0 consumer index, word 1 arm */
+	uint64_t ci;     /**< CQEs consumed; the bit above the ring's gives the owner */
 	uint32_t mask;
-	uint32_t ci;   /**< CQEs consumed; bits above the ring give the owner */
 	uint32_t size; /**< CQEs in the ring: the bit of ci that the owner bit follows */
 	uint8_t log_size;
 	uint8_t compress; /**< the device may write compressed blocks; 0 after init */
@@ -36,14 +36,14 @@ int bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t 
 
 /** The place of the CQE numbered @p ci. */
 static inline struct bb_cqe *
-bb_cqring_at(const struct bb_cqring *cq, uint32_t ci)
+bb_cqring_at(const struct bb_cqring *cq, uint64_t ci)
 {
 	return (struct bb_cqe *)(void *)(cq->buf + (size_t)(ci & cq->mask) * sizeof(struct bb_cqe));
 }
 
 /** op_own of the place of CQE number @p ci, its owner bit 0 where it is that of this number. */
 static inline uint8_t
-bb_cqring_own(const struct bb_cqring *cq, const struct bb_cqe *cqe, uint32_t ci)
+bb_cqring_own(const struct bb_cqring *cq, const struct bb_cqe *cqe, uint64_t ci)
 {
 	return bb_cqe_own_load(&cqe->op_own) ^ ((ci & cq->size) != 0);
 }
@@ -65,7 +65,7 @@ bb_cqring_is_plain(uint8_t own)
 
 /** The CQE numbered @p ci if the device has written it, else NULL. It may be read. */
 static inline struct bb_cqe *
-bb_cqring_peek_at(const struct bb_cqring *cq, uint32_t ci)
+bb_cqring_peek_at(const struct bb_cqring *cq, uint64_t ci)
 {
 	struct bb_cqe *cqe = bb_cqring_at(cq, ci);
 
@@ -88,7 +88,7 @@ bb_cqring_peek(const struct bb_cqring *cq)
 static inline void
 bb_cqring_update(struct bb_cqring *cq)
 {
-	const uint32_t ci = cq->ci;
+	const uint32_t ci = (uint32_t)cq->ci;
 
 	/* The device may overwrite what is given back: our reads come first. */
 	bb_dma_rmb();
@@ -116,8 +116,8 @@ bb_cqring_update(struct bb_cqring *cq)
 static inline void
 bb_cqring_arm(struct bb_cqring *cq, uint32_t cqn, uint32_t sn, bool solicited, uint64_t *reg)
 {
-	uint32_t word =
-		(sn & 3) << 28 | (solicited ? BB_CQ_ARM_SOLICITED : 0) | (cq->ci & 0xffffff);
+	uint32_t word = (sn & 3) << 28 | (solicited ? BB_CQ_ARM_SOLICITED : 0) |
+			((uint32_t)cq->ci & 0xffffff);
 
 	bb_dbrec_store(&cq->dbrec[1], bb_be32(word));
 	bb_db_wmb();

@@ -60,6 +60,7 @@ test_resize_in_traffic(void **state)
 	uint64_t next = 0, want = 0, end;
 	struct bb_wc wc[16];
 	unsigned int n, i, turn = 0, resized = 0;
+	struct bb_cq_stats stats;
 	struct env e;
 
 	(void)state;
@@ -85,6 +86,8 @@ test_resize_in_traffic(void **state)
 	}
 	assert_int_equal(want, 20000);
 	assert_true(resized > 100);
+	assert_int_equal(bb_cq_stats(e.a.cq, &stats), 0);
+	assert_int_equal(stats.cqes, 20000); /* the marks between the rings are none */
 	env_stop(&e);
 }
 

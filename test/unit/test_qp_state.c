@@ -267,6 +267,7 @@ test_reset(void **state)
 	}
 	assert_int_equal(bb_cq_stats(f->cq, &cstats), 0);
 	assert_int_equal(cstats.purged, 3);
+	assert_int_equal(cstats.cqes, 3);
 	assert_int_equal(bb_qp_stats(qp, NULL), -EINVAL);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
