@@ -84,7 +84,7 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	uint8_t flags = (uint8_t)(what >> 16);
 	const bool write = opcode == BB_WQE_RDMA_WRITE || opcode == BB_WQE_RDMA_WRITE_IMM;
 	/* verbs_write() leaves sig_seq behind: then one is due a little early. */
-	const bool due = (int32_t)(sq->seq + 1 - sq->sig_seq) >= 0;
+	const bool due = sq->seq + 1 - sq->sig_seq >= sq->sig_every;
 
 	if ((flags & ~BB_SEND_SIGNALED) != 0 || opcode == BB_WQE_SEND_INV ||
 	    (opcode == BB_WQE_RDMA_READ && sq->type != BB_QPT_RC) || piece->len == 0 ||
@@ -96,7 +96,7 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 		ex->wr_id |= VERBS_WR_REPORT;
 		ex->wr_flags |= IBV_SEND_SIGNALED;
 		flags |= due ? sq->sig_flags : 0;
-		sq->sig_seq = sq->seq + 1 + sq->sig_every;
+		sq->sig_seq = sq->seq + 1;
 		note(sq, bb_sq_where(sq), (uint8_t)opcode, flags, BB_SQ_DIRECT, wr_id);
 	} else {
 		note(sq, bb_sq_where(sq), (uint8_t)opcode, 0, BB_SQ_DIRECT_SILENT, wr_id);

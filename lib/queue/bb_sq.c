@@ -118,6 +118,12 @@ check_doorbell(const struct bb_sq_conf *conf)
 	return 0;
 }
 
+static void
+ring_copy(struct bb_sq *sq)
+{
+	bb_sq_doorbell_or_copy(sq);
+}
+
 int
 bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 {
@@ -136,20 +142,40 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->sig_every = (uint16_t)conf->sig_every;
 	sq->dbrec = conf->dbrec;
 	sq->reg = conf->reg;
-	sq->ring = conf->ring;
 	sq->post = conf->post != NULL ? conf->post : bb_sq_post_slow;
 	sq->write = conf->write;
 	sq->driver = conf->driver;
+	sq->ring = conf->ring;
+	if (conf->db_mode == BB_DB_BLUEFLAME && conf->bf_size != 0)
+		sq->ring = ring_copy;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	/* One always fits, as atomics have one: bb_sq_post_sgl() does not look. */
 	sq->max_sge = (uint16_t)(conf->max_sge == 0 && conf->type != BB_QPT_UD ? 1 : conf->max_sge);
 	sq->max_inline = (uint16_t)conf->max_inline;
-	sq->db_mode = (uint8_t)conf->db_mode;
 	sq->slot_blocks = (uint8_t)bb_wqe_blocks(max_ds);
 	sq->owner = conf->owner;
 	bb_sq_reset(sq);
 	return 0;
+}
+
+uint32_t
+bb_sq_rung_over(struct bb_sq *sq)
+{
+	const uint32_t built = sq->seq - (uint32_t)sq->rung_seq;
+
+	if (built == 0)
+		return 0;
+	/* What else is there: a program built with BB_DEBUG has looked. */
+	if (sq->seq > (uint32_t)sq->rung_seq || !bb_queue_check_owner(sq->owner)) {
+		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+		return 0;
+	}
+	/* seq ran over, as it does once at most from one doorbell to the next. */
+	sq->carry = 0;
+	bb_count_add(&sq->rung_seq, built);
+	bb_count_add(&sq->doorbells, 1);
+	return built;
 }
 
 void
@@ -165,7 +191,7 @@ bb_sq_reset(struct bb_sq *sq)
 	sq->built = BB_SQ_NONE;
 	bb_sq_enable(sq, false);
 	__atomic_store_n(&sq->error, 0, __ATOMIC_RELAXED);
-	sq->sig_seq = sq->sig_every;
+	sq->sig_seq = 0;
 	sq->rung_seq = 0;
 	sq->refused = 0;
 	sq->doorbells = 0;
@@ -258,9 +284,6 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
 		sq->built = sq->pi;
 		sq->direct_limit = 0;
-		/* It may be behind: then the WQE is due to ask for a CQE. */
-		if ((int32_t)(sq->sig_seq - sq->seq) <= 0)
-			sq->sig_seq = sq->seq + 1;
 	}
 	if (sq->fence) {
 		sq->fence = 0;
@@ -286,18 +309,17 @@ bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint32_t slots
 		   uint32_t flags, uint32_t imm)
 {
 	struct bb_sq_wqe *w = &sq->wqes[sq->pi & sq->mask];
+	const uint32_t seq = sq->seq + 1;
 	struct bb_wqe_ctrl *ctrl;
-	uint32_t sig;
 
 	/* It counts as @slots WQEs: the one that is due to ask for a CQE may be any of them. */
-	if (sq->sig_seq - (sq->seq + 1) < slots)
-		sq->sig_seq = sq->seq + 1;
-	sig = sq->sig_seq;
+	if (seq + slots - 1 - sq->sig_seq >= sq->sig_every)
+		sq->sig_seq = seq - sq->sig_every;
 	ctrl = bb_sq_commit(sq, opcode, ds, wr_id, flags, imm);
 	bb_count_add32(&sq->seq, slots - 1);
 	bb_count_add(&sq->extra, slots - 1);
-	if (sq->sig_seq != sig)
-		sq->sig_seq += slots - 1;
+	if (sq->sig_seq == seq)
+		sq->sig_seq = sq->seq;
 	w->seq = sq->seq;
 	return ctrl;
 }

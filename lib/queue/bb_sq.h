@@ -77,7 +77,7 @@ struct bb_sq {
 	uint32_t seq;       /**< WQEs built since reset */
 	uint16_t carry;     /**< out of seq, never into pi: a doorbell clears it */
 	uint16_t pi;        /**< index of the next block to build in */
-	uint32_t sig_seq;   /**< the WQE with this seq asks for a CQE at the latest */
+	uint32_t sig_seq;   /**< of the last WQE that asks for a CQE */
 	uint32_t mask;      /**< blocks - 1 */
 	uint32_t done;      /**< seq of the last WQE known complete */
 	uint32_t limit;     /**< WQEs that may be outstanding now; 0: not postable, or not at
@@ -101,12 +101,12 @@ struct bb_sq {
 	uint64_t rung_seq;   /**< WQEs handed over since reset; seq in the low half */
 	uint16_t bf_size;    /**< bytes of one register half; 0: no BlueFlame UAR */
 	uint16_t own_offset; /**< bf_offset of a register that no other queue uses */
-	uint8_t db_mode;     /**< enum bb_db_mode */
 	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is to be reported, or 0 */
 	uint16_t ud_limit;   /**< limit of BB_SQ_UD */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
 	uint64_t cqes;       /**< statistics: CQEs that told of sends */
-	void (*ring)(struct bb_sq *sq); /**< without dbrec: what bb_sq_ring() calls */
+	/** What bb_sq_ring() calls: where WQEs are copied, and without dbrec; NULL: 8 bytes. */
+	void (*ring)(struct bb_sq *sq);
 	/* Not touched on the data path. */
 	uint32_t depth;      /**< limits while enabled */
 	uint32_t owner;      /**< lcore id, checked in debug builds */
@@ -327,11 +327,13 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	const uint64_t where = bb_sq_where(sq);
 	const uint32_t pi = (uint32_t)(where >> 48), seq = (uint32_t)where + 1;
 	uint8_t *ctrl = sq->buf + (size_t)(pi & sq->mask) * BB_WQE_BB;
+	typedef uint64_t two __attribute__((vector_size(16)));
 	struct bb_sq_wqe *w = &sq->wqes[pi & sq->mask];
 	uint32_t fm_ce_se = flags & (BB_SEND_SIGNALED | BB_SEND_SOLICITED | BB_SEND_FENCE |
 				     BB_SEND_SMALL_FENCE);
 	uint64_t head, tail;
 	uint32_t info;
+	two note;
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "stores of several fields at once are written for little-endian hosts"
@@ -343,17 +345,16 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	/* A queue without a signalled WQE in it could never be found empty again. */
 	if ((flags & BB_SEND_SIGNALED) != 0) {
 		fm_ce_se |= BB_WQE_CE_CQE;
-		sq->sig_seq = seq + sq->sig_every;
-	} else if (seq == sq->sig_seq) {
+		sq->sig_seq = seq;
+	} else if (seq - sq->sig_seq >= sq->sig_every) {
 		fm_ce_se |= BB_WQE_CE_CQE;
-		sq->sig_seq = seq + sq->sig_every;
+		sq->sig_seq = seq;
 		info |= sq->sig_flags;
 	}
 	sq->last = ctrl;
 	bb_sq_advance(sq, where, bb_wqe_blocks(ds));
-	w->wr_id = wr_id;
-	w->seq = seq;
-	memcpy(&w->flags, &info, sizeof(info));
+	note = (two){wr_id, seq | (uint64_t)info << 32};
+	memcpy(w, &note, sizeof(note));
 	tail = (uint64_t)fm_ce_se << 24 | (uint64_t)imm << 32;
 	memcpy(ctrl, &head, sizeof(head));
 	memcpy(ctrl + 8, &tail, sizeof(tail));

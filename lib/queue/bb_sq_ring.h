@@ -87,6 +87,9 @@ bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
 	bb_count_add(&sq->doorbells, 1);
 }
 
+/** bb_sq_rung() where nothing was built, or the count of WQEs ran over. Off the fast path. */
+uint32_t bb_sq_rung_over(struct bb_sq *sq);
+
 /**
  * Note a doorbell. @return WQEs that it hands over; 0: none were built, or the calling thread is
  * not the owner, and nothing is to be done.
@@ -95,50 +98,64 @@ static inline uint32_t
 bb_sq_rung(struct bb_sq *sq)
 {
 	const uint32_t seq = (uint32_t)bb_sq_where(sq), rung = (uint32_t)sq->rung_seq;
-	const uint32_t built = seq - rung;
 
-	if (bb_unlikely(built == 0))
-		return 0;
-	if (bb_unlikely(!bb_queue_check_owner(sq->owner))) {
-		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
-		return 0;
-	}
-	bb_count_add(&sq->doorbells, 1);
-	if (bb_unlikely(seq < rung)) {
-		/* seq ran over, as it does once at most from one doorbell to the next. */
-		sq->carry = 0;
-		bb_count_add(&sq->rung_seq, built);
-	} else {
-		bb_count_low(&sq->rung_seq, seq);
-	}
-	return built;
+	if (bb_unlikely(seq <= rung || !bb_queue_check_owner(sq->owner)))
+		return bb_sq_rung_over(sq);
+	bb_sq_rung_to(sq, seq);
+	return seq - rung;
 }
 
-/** bb_sq_ring() of a queue with a doorbell record. */
+/** The record before a doorbell: where the ring ends now. */
+static inline void
+bb_sq_record(struct bb_sq *sq, uint64_t where)
+{
+	bb_dma_wmb();
+	bb_dbrec_store(sq->dbrec, bb_be32((uint32_t)(where >> 48)));
+	bb_db_wmb();
+}
+
+/**
+ * bb_sq_ring() of a queue that never copies: 8 bytes, always to the first half of the register,
+ * as DPDK does.
+ */
 static inline void
 bb_sq_doorbell(struct bb_sq *sq)
 {
 	const uint64_t where = bb_sq_where(sq);
-	volatile uint64_t *reg;
-	uint16_t offset;
-	/* Our own notes first: behind the fences they would wait for the register. */
-	uint32_t ds, built = bb_sq_rung(sq);
 	uint64_t head;
+
+	/* Our own notes first: behind the fences they would wait for the register. */
+	if (bb_unlikely(bb_sq_rung(sq) == 0))
+		return;
+	memcpy(&head, sq->last, sizeof(head));
+	bb_sq_record(sq, where);
+	bb_uar_store64((volatile uint64_t *)(void *)sq->reg, head);
+	bb_wc_flush();
+}
+
+/**
+ * bb_sq.ring of one that does, where it can: by a call, as programs need not have all of it in
+ * each place where they ring. The device may still be reading the half before:
+ * the register's next user takes the other, as libmlx5 does.
+ */
+static inline void
+bb_sq_doorbell_or_copy(struct bb_sq *sq)
+{
+	const uint64_t where = bb_sq_where(sq);
+	const uint32_t built = bb_sq_rung(sq);
+	const uint16_t offset = *sq->bf_offset;
+	volatile uint64_t *reg;
+	uint64_t head;
+	uint32_t ds;
 
 	if (bb_unlikely(built == 0))
 		return;
-	offset = *sq->bf_offset;
 	reg = (volatile uint64_t *)(void *)(sq->reg + offset);
-	/* The device may still be reading this half: the register's next user takes the other. */
 	*sq->bf_offset = offset ^ sq->bf_size;
 	memcpy(&head, sq->last, sizeof(head));
 	ds = head >> 56 & BB_WQE_MAX_DS;
-
-	bb_dma_wmb();
-	bb_dbrec_store(sq->dbrec, bb_be32((uint32_t)(where >> 48)));
-	bb_db_wmb();
-	if (sq->db_mode == BB_DB_BLUEFLAME && built == 1 && ds > 1 &&
-	    bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)
+	bb_sq_record(sq, where);
+	if (built == 1 && ds > 1 && bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)
 		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
 	else
 		bb_uar_store64(reg, head);
@@ -149,7 +166,7 @@ bb_sq_doorbell(struct bb_sq *sq)
 static inline void
 bb_sq_ring(struct bb_sq *sq)
 {
-	if (bb_unlikely(sq->dbrec == NULL))
+	if (sq->ring != NULL)
 		sq->ring(sq);
 	else
 		bb_sq_doorbell(sq);

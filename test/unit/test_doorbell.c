@@ -71,7 +71,7 @@ test_doorbell(void **state)
 	post_ds(&f, 5);
 	bb_sq_ring(&f.sq);
 	assert_int_equal(bb_be32(f.dbrec[1]), 7);
-	expect_reg(&f, 1, at, 8);
+	expect_reg(&f, 0, at, 8);
 
 	/* Nothing new: not a store. */
 	f.dbrec[1] = 0x55;
@@ -171,21 +171,27 @@ test_small_registers(void **state)
 	sq_fixture_end(&f);
 }
 
-/* Halves alternate per register, whoever rings it. */
+/* Halves alternate per register, whoever rings it of those that copy to it. */
 static void
 test_shared_register(void **state)
 {
-	struct sq_fixture a, b;
+	struct sq_fixture a, b, c;
 	uint16_t half = 0;
 
 	(void)state;
 	sq_fixture_conf(&a, 8);
 	sq_fixture_conf(&b, 8);
+	sq_fixture_conf(&c, 8);
 	a.conf.bf_offset = &half;
 	b.conf.bf_offset = &half;
+	c.conf.bf_offset = &half;
+	a.conf.db_mode = BB_DB_BLUEFLAME;
+	b.conf.db_mode = BB_DB_BLUEFLAME;
 	sq_fixture_start(&a);
 	sq_fixture_start(&b);
+	sq_fixture_start(&c);
 	b.sq.reg = a.sq.reg;
+	c.sq.reg = a.sq.reg;
 	bb_sq_post_nop(&a.sq, 0, 0);
 	bb_sq_ring(&a.sq);
 	assert_int_equal(half, SQ_BF_HALF);
@@ -197,8 +203,16 @@ test_shared_register(void **state)
 	bb_sq_post_nop(&b.sq, 0, 0);
 	bb_sq_ring(&b.sq);
 	assert_memory_equal(a.reg, b.ring.p + 64, 8);
+	assert_int_equal(half, SQ_BF_HALF);
+	/* One that never copies has the first half, and leaves the others their turn. */
+	memset(a.reg, SQ_FILL, sizeof(a.reg));
+	bb_sq_post_nop(&c.sq, 0, 0);
+	bb_sq_ring(&c.sq);
+	assert_int_equal(half, SQ_BF_HALF);
+	expect_reg(&a, 0, 0, 8);
 	sq_fixture_end(&a);
 	sq_fixture_end(&b);
+	sq_fixture_end(&c);
 }
 
 int

@@ -322,7 +322,7 @@ test_count_runs_over(void **state)
 
 		f.sq.seq = f.sq.done = (uint32_t)start;
 		f.sq.rung_seq = start;
-		f.sq.sig_seq = f.sq.seq + 8;
+		f.sq.sig_seq = f.sq.seq;
 		for (i = 0; i < 12; i++) {
 			uint16_t at = f.sq.pi;
 			uint32_t k;
