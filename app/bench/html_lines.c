@@ -161,17 +161,21 @@ y_at(double v, double lo, double hi)
 static void
 axes(FILE *f, const struct html_lines *p, double lo, double hi)
 {
+	/* Over few decades these alone would leave a point between two of them unreadable. */
+	static const double between[] = {1, 2, 5};
+	const unsigned int steps = hi - lo <= 2 ? 3 : 1,
+			   marks = (unsigned int)(hi - lo) * steps + 1;
 	unsigned int k;
-	double d;
 
-	for (d = lo; d <= hi; d++) {
-		const double y = y_at(pow(10, d), lo, hi);
+	for (k = 0; k < marks; k++) {
+		const double v = pow(10, lo + k / steps) * between[k % steps];
+		const double y = y_at(v, lo, hi);
 
 		fprintf(f,
 			"<line class=\"g\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>"
 			"<text class=\"e\" x=\"%d\" y=\"%.1f\">",
 			LEFT, y, WIDTH - RIGHT, y, LEFT - 6, y + 5);
-		figure(f, p, pow(10, d));
+		figure(f, p, v);
 		fprintf(f, "</text>\n");
 	}
 	for (k = 0; k < p->n_ticks; k++) {

@@ -125,6 +125,13 @@ class Page(AppTest):
         """Bars and lines, in both colour schemes."""
         with tempfile.TemporaryDirectory() as folder:
             self.report(folder, '--case', 'post,scale', '--qps', '1,10,100')
+            with open(os.path.join(folder, 'r.html')) as f:
+                figures = re.findall(r'<figure>.*?</figure>', f.read(), re.S)
+            self.assertGreater(len(figures), 0)
+            for plot in figures:
+                # As many values of y as let one read off a point between them.
+                marks = re.findall(r'<text class="e"[^>]*>([^<]*)<', plot)
+                self.assertGreaterEqual(len(set(marks)), 4, marks)
             for scheme, ours in OURS.items():
                 shot = os.path.join(folder, scheme + '.png')
                 dark = ['--blink-settings=preferredColorScheme=0'] if scheme == 'dark' else []
