@@ -10,6 +10,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <rte_lcore.h>
+
 #include "mlx5_env.h"
 
 struct ev_env {

@@ -258,7 +258,7 @@ static void
 same_answers(void)
 {
 	struct rte_mbuf *m[2];
-	void *a, *b;
+	void *a, *b = NULL;
 
 	while (rte_ring_dequeue(env.s[0].from, &a) == 0) {
 		assert_int_equal(rte_ring_dequeue(env.s[1].from, &b), 0);
