@@ -42,9 +42,11 @@ class Peer:
     """What the kinds of peers share; they bring write_line and read_line.
 
     name: for messages. ipv4, ipv6: indexes of its GIDs for RoCEv2. timeout: of its requests, as
-    for ibv_modify_qp; lossy: the same where packets get lost.
+    for ibv_modify_qp; lossy: the same where packets get lost. stalls: it may forget the rest of
+    a request until the next one comes.
     """
     timeout = lossy = 18
+    stalls = False
 
     def __init__(self, name, ipv4=1, ipv6=2):
         self.name = name
