@@ -31,8 +31,8 @@ const char *book_apply(struct book *b, const struct itch_msg *m);
 
 /*
  * For each turn without a message: fetch a little of the books, all of it in turn. An order is
- * looked at once in milliseconds; by then its line is out of the caches of a core that is not
- * alone, and fetching it costs as much as all else that is done to it. Books that are too large for
+ * looked at once in milliseconds; by then its line was out of the caches, and fetching it cost
+ * as much as all else that is done to it. Books that are too large for
  * a cache are left alone.
  */
 void book_warm(struct book *b);
