@@ -141,8 +141,11 @@ soft_copy_whole(uint8_t *dst, const uint8_t *src, uint64_t len)
 {
 	uint64_t v, i = 0;
 
-#if !defined(BB_TSAN)
-	/* memcpy() may move bytes where the two are not aligned alike, as packets are. */
+#if !defined(BB_TSAN) && defined(__x86_64__)
+	/*
+	 * memcpy() may move bytes where the two are not aligned alike, as packets are; on Arm
+	 * glibc's does so with SVE up to 32 bytes, aligned or not.
+	 */
 	if (likely(((uintptr_t)src & 7) == 0)) {
 		memcpy(dst, src, len);
 		return;
