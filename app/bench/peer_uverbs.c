@@ -74,14 +74,12 @@ uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, con
 	return 0;
 }
 
-static int
-get_context(const struct uverbs_cmd *c)
+void
+uverbs_context(struct mlx5_ib_alloc_ucontext_resp *resp)
 {
-	/* Registers by mmap(), as before the kernel gave them out one by one; CQEs of version 1. */
-	const struct mlx5_ib_alloc_ucontext_resp drv = {
+	*resp = (struct mlx5_ib_alloc_ucontext_resp){
 		.qp_tab_size = 1 << 18,
 		.bf_reg_size = 512,
-		.tot_bfregs = 16,
 		.cache_line_size = 64,
 		.max_sq_desc_sz = 1008,
 		.max_rq_desc_sz = 512,
@@ -89,16 +87,25 @@ get_context(const struct uverbs_cmd *c)
 		.max_recv_wr = 32768,
 		.max_srq_recv_wr = 32767,
 		.num_ports = 1,
-		.response_length = sizeof(drv),
+		.response_length = sizeof(*resp),
 		.cqe_version = 1,
 		.log_uar_size = 12,
 		.num_uars_per_page = 1,
 	};
+}
+
+static int
+get_context(const struct uverbs_cmd *c)
+{
+	struct mlx5_ib_alloc_ucontext_resp drv;
 	struct ib_uverbs_get_context_resp core = {
 		.async_fd = (uint32_t)eventfd(0, EFD_CLOEXEC),
 		.num_comp_vectors = 1,
 	};
 
+	uverbs_context(&drv);
+	/* Registers by mmap(), as before the kernel gave them out one by one. */
+	drv.tot_bfregs = 16;
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 

@@ -35,6 +35,10 @@ int uverbs_fd(void);
 int uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
 		  size_t drv_len);
 
+/* What each device of ours says of itself: CQEs of version 1, no registers yet. */
+struct mlx5_ib_alloc_ucontext_resp;
+void uverbs_context(struct mlx5_ib_alloc_ucontext_resp *resp);
+
 /* What the provider has said of the last QP. */
 struct uverbs_seen {
 	uint32_t uidx; /* in its CQEs */

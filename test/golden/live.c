@@ -11,6 +11,7 @@
 #include <rdma/ib_user_verbs.h>
 #include <rdma/mlx5-abi.h>
 
+#include "golden.h"
 #include "live.h"
 #include "peer_sysfs.h"
 #include "peer_uverbs.h"
@@ -37,29 +38,17 @@ ioctl(int fd, unsigned long request, ...)
 static int
 get_context(const struct uverbs_cmd *c)
 {
-	/* As peer_uverbs.c, and with Ethernet addresses that the kernel resolves. */
-	const struct mlx5_ib_alloc_ucontext_resp drv = {
-		.qp_tab_size = 1 << 18,
-		.bf_reg_size = 512,
-		.tot_bfregs = 16,
-		.cache_line_size = 64,
-		.max_sq_desc_sz = 1024,
-		.max_rq_desc_sz = 512,
-		.max_send_wqebb = 32768,
-		.max_recv_wr = 32768,
-		.max_srq_recv_wr = 32767,
-		.num_ports = 1,
-		.response_length = sizeof(drv),
-		.cqe_version = 1,
-		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
-		.log_uar_size = 12,
-		.num_uars_per_page = 1,
-	};
+	struct mlx5_ib_alloc_ucontext_resp drv;
 	const struct ib_uverbs_get_context_resp core = {
 		.async_fd = (uint32_t)eventfd(0, EFD_CLOEXEC),
 		.num_comp_vectors = 1,
 	};
 
+	uverbs_context(&drv);
+	drv.tot_bfregs = 16;
+	drv.max_sq_desc_sz = 1024;
+	/* Ethernet addresses are the kernel's to resolve. */
+	drv.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
@@ -185,15 +174,18 @@ live_gid_type(unsigned int index, const char *type)
 	(void)peer_sysfs_put(path, type);
 }
 
-bool
-live_start(void)
+int
+live_main(const char *name, void (*test)(void **state))
 {
 	static const struct uverbs_kernel kernel = {.write = answer};
+	const struct CMUnitTest tests[] = {{"test_vectors", test, NULL, NULL, NULL}};
 
-	if (uverbs_start(&kernel) != 0)
-		return false;
+	if (uverbs_start(&kernel) != 0) {
+		fprintf(stderr, "no /sys for libibverbs: TMPDIR, /tmp?\n");
+		return 77;
+	}
 	atexit(peer_sysfs_end);
-	return true;
+	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
 }
 
 struct ibv_context *

@@ -24,8 +24,8 @@ struct live_answers {
 };
 extern struct live_answers live;
 
-/* Make what libibverbs looks for in /sys, until the program ends. False: there is no place. */
-bool live_start(void);
+/* main() of a program with one test, with what libibverbs looks for in /sys: its exit status. */
+int live_main(const char *name, void (*test)(void **state));
 /* A new context of the one device. NULL: there is none; is libmlx5 installed? */
 struct ibv_context *live_open(void);
 /* GID @index of port 1 is of this type, a line of /sys: "RoCE v2", "IB/RoCE v1". */

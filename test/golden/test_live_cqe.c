@@ -463,11 +463,5 @@ test_vectors(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_vectors)};
-
-	if (!live_start()) {
-		fprintf(stderr, "no /sys for libibverbs: TMPDIR, /tmp?\n");
-		return 77;
-	}
-	return cmocka_run_group_tests_name("live_cqe", tests, NULL, NULL);
+	return live_main("live_cqe", test_vectors);
 }

@@ -21,23 +21,7 @@ static int
 get_context(const struct uverbs_cmd *c)
 {
 	const bool clock = kernel_clock_page() != NULL;
-	const struct mlx5_ib_alloc_ucontext_resp drv = {
-		.comp_mask = clock ? MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET : 0,
-		.qp_tab_size = 1 << 18,
-		.bf_reg_size = 512,
-		.cache_line_size = 64,
-		.max_sq_desc_sz = 1008,
-		.max_rq_desc_sz = 512,
-		.max_send_wqebb = 32768,
-		.max_recv_wr = 32768,
-		.max_srq_recv_wr = 32767,
-		.num_ports = 1,
-		.response_length = sizeof(drv),
-		.cqe_version = 1,
-		.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
-		.log_uar_size = 12,
-		.num_uars_per_page = 1,
-	};
+	struct mlx5_ib_alloc_ucontext_resp drv;
 	struct ib_uverbs_get_context_resp core = {.num_comp_vectors = 1};
 	int fd, ret = kernel_soft == NULL ? soft_cmd_if.open("soft0",
 							     clock ? "progress=thread"
@@ -51,6 +35,10 @@ get_context(const struct uverbs_cmd *c)
 	if (fd < 0)
 		return -fd;
 	core.async_fd = (uint32_t)fd;
+	uverbs_context(&drv);
+	drv.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
+	if (clock)
+		drv.comp_mask = MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_CORE_CLOCK_OFFSET;
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
 
