@@ -104,6 +104,16 @@ class HwCheck(unittest.TestCase):
         hw_check.devices = lambda: []
         self.assertIn('load mlx5_ib', hw_check.missing('mlx5_0'))
 
+    def test_brief(self):
+        """Rows that want an ability are counted; all others are told."""
+        hw_check = load(SCRIPT)
+        ours = {'data/a': 'skip', 'data/b': 'skip', 'data/c': 'fail', 'mw/a': 'skip', 'mw/b': 'pass'}
+        soft = {'data/a': 'pass', 'data/b': 'pass', 'data/c': 'pass', 'mw/a': 'fail', 'mw/b': 'skip'}
+        self.assertEqual(list(hw_check.brief(hw_check.compare_rows(ours, soft, 'verbs'))), [
+            'data/c: verbs fail, software pass', 'mw/a: verbs skip, software fail',
+            'mw/b: verbs pass, software skip',
+            'data/*: 2 skip for want of an ability that software has'])
+
     def test_commands(self):
         """A command that the device refuses is told."""
         ours = {'commands': [{'call': 'general', 'in': '0a00', 'out': '03', 'ret': -121}]}
