@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 
 from apptest import ATOMICS, CPUS, LIMIT, OPS, main
@@ -279,18 +280,28 @@ class Pair(PairTest):
         self.assertIn('1 connection served', out)
         self.assertIn('listen nowhere: give an address', err)
 
+    def limit(self, proc):
+        """Its output ends in any case: who waits for a line of it does not wait for ever."""
+        watch = threading.Timer(LIMIT, proc.kill)
+        watch.daemon = True
+        watch.start()
+        self.addCleanup(watch.cancel)
+
     def test_shown_while_it_listens(self):
         """Its queue pairs are those of who is there; Ctrl-C ends it with the summary."""
         server = subprocess.Popen([self.program] + self.eal('server') +
                                   ['--', '-i', '--device', self.shm(1)], stdin=subprocess.PIPE,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(server.kill)
+        self.limit(server)
         lines = iter(server.stdout.readline, '')
 
         def say(text, pattern):
             server.stdin.write(text + '\n')
             server.stdin.flush()
-            return next(m for m in (re.search(pattern, l) for l in lines) if m)
+            found = next((m for m in (re.search(pattern, l) for l in lines) if m), None)
+            self.assertIsNotNone(found, '%s: no line with %s' % (text, pattern))
+            return found
 
         port = say('listen 127.0.0.1:0', r'at port (\d+)').group(1)
         seen = say('show qp', 'there are no queues; who connects.*')
@@ -300,6 +311,7 @@ class Pair(PairTest):
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE, text=True)
         self.addCleanup(client.kill)
+        self.limit(client)
         client.stdin.write('set interval 0.05\nstart\n')
         client.stdin.flush()
         while not re.match(r'[1-9]\d* operations', client.stdout.readline()):
