@@ -469,8 +469,8 @@ def stage_docs(tally, args):
 
 
 STAGES = [('format', stage_format), ('gcc', stage_gcc), ('hugepages', stage_hugepages),
-          ('release', stage_release), ('arm64', stage_arm64), ('fuzz', stage_fuzz), ('asan', stage_asan), ('tsan', stage_tsan),
-          ('interop', stage_interop), ('fio', stage_fio), ('consumer', stage_consumer),
+          ('release', stage_release), ('fuzz', stage_fuzz), ('asan', stage_asan), ('tsan', stage_tsan),
+          ('arm64', stage_arm64), ('interop', stage_interop), ('fio', stage_fio), ('consumer', stage_consumer),
           ('docs', stage_docs)]
 
 
