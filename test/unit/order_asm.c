@@ -5,6 +5,7 @@
 #include "bb_post.h"
 
 void asm_doorbell(struct bb_sq *sq);
+void asm_doorbell_or_copy(struct bb_sq *sq);
 void asm_blueflame(const struct bb_sq *sq, uint64_t *reg);
 void asm_receive(struct bb_rq *rq);
 void asm_shared(struct bb_srqring *srq);
@@ -16,6 +17,12 @@ void
 asm_doorbell(struct bb_sq *sq)
 {
 	bb_sq_ring(sq);
+}
+
+void
+asm_doorbell_or_copy(struct bb_sq *sq)
+{
+	bb_sq_doorbell_or_copy(sq);
 }
 
 void

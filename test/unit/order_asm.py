@@ -53,7 +53,8 @@ POLL = {
 CONSUME = {
     'start': dict(LOADS, owner='looked'),
     'looked': dict(LOADS, **{'leave': None, 'dmb oshld': 'valid'}),
-    'valid': dict(LOADS, **{'body': None, 'store4': None, 'dmb oshld': 'read'}),
+    # Of 8 bytes is the ring's own count.
+    'valid': dict(LOADS, **{'body': None, 'store8': None, 'dmb oshld': 'read'}),
     'read': dict(LOADS, store4='given'),
     'given': dict(LOADS, leave=None),
 }
@@ -67,6 +68,10 @@ BLUEFLAME = {
 # Function: (its states, why each of its fences is there, in the order of the code).
 FUNCTIONS = {
     'asm_doorbell': (DOORBELL, [
+        'the record covers WQEs whose bytes the device does not see yet',
+        'the register wakes the device before it can see the record',
+        'the store to the register lingers, or merges with the next one']),
+    'asm_doorbell_or_copy': (DOORBELL, [
         'the record covers WQEs whose bytes the device does not see yet',
         'the register wakes the device before it can see the record',
         'the store to the register lingers, or merges with the next one']),
