@@ -20,7 +20,7 @@ link_take(struct soft_engine *e, struct soft_netif *nif)
 		__atomic_store_n(&nif->shared, true, __ATOMIC_RELAXED);
 	if (!soft_netif_trylock(nif))
 		return false;
-	__atomic_store_n(&nif->keeper, e, __ATOMIC_RELAXED);
+	__atomic_store_n(&nif->keeper, e, __ATOMIC_RELEASE); /* its lock is looked at */
 	return true;
 }
 

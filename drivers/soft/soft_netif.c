@@ -27,7 +27,7 @@ static LIST_HEAD(, soft_netif) netifs = LIST_HEAD_INITIALIZER(netifs);
 static bool
 take_from_keeper(struct soft_netif *nif)
 {
-	struct soft_engine *k = __atomic_load_n(&nif->keeper, __ATOMIC_RELAXED);
+	struct soft_engine *k = __atomic_load_n(&nif->keeper, __ATOMIC_ACQUIRE);
 	bool took;
 
 	if (k == NULL || !rte_ticketlock_trylock(&k->lock))
