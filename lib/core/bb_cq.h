@@ -124,7 +124,11 @@ struct bb_cq {
 	/** bb_cq_poll() of a library's CQ; NULL: there is the ring only, as where progress is NULL
 	 */
 	unsigned int (*poll)(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
-	/** Statistics: CQEs consumed other than ring.ci tells: more, or where it wrapped less. */
+	/**
+	 * Statistics: ring.ci and this, added with wrap, are the CQEs consumed. ring.ci lacks
+	 * completions that a driver reports without a CQE, and counts CQEs that were purged and the
+	 * marks of a resize.
+	 */
 	uint64_t more;
 	/* Once per event. */
 	uint64_t *arm_reg; /**< the register that arms it; NULL: see bb_cq_arm_slow() */

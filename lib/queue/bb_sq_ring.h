@@ -135,8 +135,8 @@ bb_sq_doorbell(struct bb_sq *sq)
 
 /**
  * bb_sq.ring of one that does, where it can: by a call, as programs need not have all of it in
- * each place where they ring. The device may still be reading the half before:
- * the register's next user takes the other, as libmlx5 does.
+ * each place where they ring. The device may still be reading the half before: the register's
+ * next user takes the other, as libmlx5 does.
  */
 static inline void
 bb_sq_doorbell_or_copy(struct bb_sq *sq)
