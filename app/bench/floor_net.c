@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <isa-l/crc.h>
+#include <rte_alarm.h>
 #include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_malloc.h>
@@ -105,13 +106,42 @@ fail:
 	return rc;
 }
 
+struct stop {
+	uint16_t port;
+	bool done;
+};
+
+static void
+stop_port(void *arg)
+{
+	struct stop *s = arg;
+
+	rte_eth_dev_stop(s->port);
+	__atomic_store_n(&s->done, true, __ATOMIC_RELEASE);
+}
+
+/*
+ * On EAL's interrupt thread. There net_memif learns that the other end went, and lets go of the
+ * same regions as rte_eth_dev_stop(), without a lock between them: each frees them once.
+ */
+static void
+stop_alone(uint16_t port)
+{
+	struct stop s = {.port = port};
+
+	if (rte_eal_alarm_set(1, stop_port, &s) != 0)
+		stop_port(&s);
+	while (!__atomic_load_n(&s.done, __ATOMIC_ACQUIRE))
+		usleep(20);
+}
+
 void
 floor_net_close(struct floor_net *net)
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
 
 	if (net->open && rte_eth_dev_get_name_by_port(net->port, name) == 0) {
-		rte_eth_dev_stop(net->port);
+		stop_alone(net->port);
 		rte_eal_hotplug_remove("vdev", name);
 	}
 	rte_mempool_free(net->pool);
