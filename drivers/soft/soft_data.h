@@ -285,14 +285,10 @@ soft_now(struct soft_engine *e)
 	/* Its turn began behind the post, of the same thread: soft_engine_clock() has told it. */
 	if (e->timed && e->page != NULL && likely(!e->dev->opts.virtual_time))
 		return;
-#ifdef RTE_ARCH_X86
-	/* Of another core's posts: not before the loads that showed them, whatever is stored. */
+	/* Of another core's posts: not before the loads that showed them. */
 	if (e->page == NULL)
-		__builtin_ia32_lfence();
+		bb_tsc_rmb();
 	e->now = rte_rdtsc();
-#else
-	e->now = e->page != NULL ? rte_rdtsc() : rte_rdtsc_precise();
-#endif
 }
 
 static inline uint64_t

@@ -26,9 +26,9 @@ direct_enter(struct soft_engine *e, const struct soft_wire *w)
 {
 	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELAXED);
 	if (likely(w->direct.fenced))
-		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		rte_compiler_barrier();
 	else
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		bb_smp_mb();
 }
 
 static inline void
@@ -84,7 +84,7 @@ direct_ready(struct soft_wire *w)
 		/* Of another process, perhaps; what follows is behind a fence in any case. */
 		d->fenced = soft_shm_fenced() &&
 			    __atomic_load_n(&tx->dir->fences, __ATOMIC_RELAXED) == 1;
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		bb_smp_mb();
 	}
 	if (unlikely(d->qp_seq == 0 || __atomic_load_n(&tx->dir->qps[w->qp->remote_qpn].seq,
 						       __ATOMIC_RELAXED) != d->qp_seq) &&

@@ -45,7 +45,7 @@ soft_shm_fenced(void)
 void
 soft_shm_fence(void)
 {
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	bb_smp_mb();
 	/* It has been there once: it does not fail (membarrier(2)). */
 	if (soft_shm_fenced())
 		(void)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);

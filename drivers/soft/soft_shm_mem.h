@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "bb_barrier.h"
 #include "soft.h"
 
 #define SOFT_SHM_PEERS   256 /* connections of a device in each direction */
@@ -163,7 +164,7 @@ soft_shm_read(void *to, const void *entry, size_t len)
 
 		memcpy((uint8_t *)to + i * sizeof(v), &v, sizeof(v));
 	}
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	bb_smp_rmb();
 	/* The seq in the copy is the one that users compare with later. */
 	memcpy(to, &before, sizeof(before));
 	return __atomic_load_n(seq, __ATOMIC_RELAXED) == before;

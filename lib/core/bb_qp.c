@@ -309,7 +309,7 @@ bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
 	 */
 	done = bb_count_get32(&sq->done);
 	rung = bb_count_get(&sq->rung_seq);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	bb_smp_rmb();
 	seq = bb_count_get32(&sq->seq);
 	stats->posted = ctrl->past.posted + rung + (uint32_t)(seq - (uint32_t)rung) -
 			bb_count_get(&sq->extra);
@@ -319,7 +319,7 @@ bb_qp_stats(const struct bb_qp *qp, struct bb_qp_stats *stats)
 	stats->send_cqes = ctrl->past.send_cqes + bb_count_get(&sq->cqes);
 	ci = bb_count_get32(&rq->ci);
 	stats->recv_posted = bb_count_get(&ctrl->recv_done);
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	bb_smp_rmb();
 	stats->recv_outstanding = RTE_MIN(bb_count_get32(&rq->pi) - ci, ctrl->init.rq_depth);
 	stats->recv_posted += stats->recv_outstanding;
 	stats->errors = bb_count_get(&ctrl->errors);

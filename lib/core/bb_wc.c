@@ -89,7 +89,7 @@ bb_qp_send_failed(struct bb_qp *qp, uint32_t seq)
 	ctrl->failed_seq = seq;
 	__atomic_store_n(&ctrl->send_failed, true, __ATOMIC_RELEASE);
 	/* Before the send counts as complete, which a relaxed store says. */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
+	bb_smp_wmb();
 }
 
 /* A completion of the send queue, good or bad; wc->status is set. */

@@ -3,7 +3,7 @@
  */
 /**
  * @file
- * Order of stores between software and device: all fences of the data path.
+ * Order of stores between software and device, and between lcores: all fences.
  *
  * Posting:  WQE stores → bb_dma_wmb() → doorbell record → bb_db_wmb() →
  *           UAR store → bb_wc_flush().
@@ -118,6 +118,55 @@ bb_dm_rmb(void)
 #else
 	__asm__ volatile("lfence" ::: "memory");
 #endif
+}
+
+/**
+ * The counter of time behind it is read after the loads before it. Stops the race in which
+ * what another core posted was found at a time at which it was not there. Stores may still
+ * be on their way. x86: lfence; Arm: dmb osh, as rte_rdtsc_precise() has.
+ */
+static inline void
+bb_tsc_rmb(void)
+{
+#if defined(__aarch64__)
+	__asm__ volatile("dmb osh" ::: "memory");
+#else
+	__asm__ volatile("lfence" ::: "memory");
+#endif
+}
+
+/**
+ * Another core that sees a store behind it sees those before it, too. Stops the race in
+ * which a send counts as complete, by a relaxed store, before it is known to have failed.
+ * x86: the compiler alone is held; Arm: dmb ish.
+ */
+static inline void
+bb_smp_wmb(void)
+{
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/**
+ * Loads and stores behind it happen after the loads before it, of memory that other cores
+ * write. Stops the races in which a reader of counts that go on takes the one that follows
+ * another for the older, and in which a copy is called whole by a number that was read
+ * before it. x86: the compiler alone is held; Arm: dmb ishld.
+ */
+static inline void
+bb_smp_rmb(void)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+/**
+ * Loads behind it happen after the stores before it are seen by every core. Stops the race in
+ * which two cores say what they are about to do, each looks whether the other does, and
+ * neither sees it. x86: mfence, or a locked instruction; Arm: dmb ish.
+ */
+static inline void
+bb_smp_mb(void)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
 /** Store a doorbell record (its value already big endian). */

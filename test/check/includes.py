@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hold the dependency rules: who may include whom.
+"""Hold the dependency rules: who may include whom; and that all fences are in one header.
 
 usage: includes.py TREE PUBLIC_HEADER...
 
@@ -57,6 +57,15 @@ FOREIGN = [
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),
 ]
 
+# What makes a fence, and who may: each has a name and a reason in this header. Floors are written
+# without anything of ours.
+FENCE = re.compile(r'\b(__atomic_(?:thread|signal)_fence|atomic_(?:thread|signal)_fence|__sync_synchronize|'
+                   r'rte_(?:smp_|io_)?[rw]?mb|rte_atomic_thread_fence|_mm_[lsm]fence|'
+                   r'__builtin_ia32_[lsm]fence)\s*\(|'
+                   r'"\s*(?:[lsm]fence|d[ms]b)\b')
+FENCES = ['lib/queue/bb_barrier.h', 'app/bench/floor_*']
+
+
 def match(path, patterns):
     return any(fnmatch.fnmatchcase(path, p) for p in patterns)
 
@@ -79,9 +88,12 @@ class Tree:
             if path.endswith('.h'):
                 self.by_name.setdefault(os.path.basename(path), []).append(path)
 
-    def includes(self, path):
+    def text(self, path):
         with open(os.path.join(self.top, path), errors='replace') as f:
-            return INCLUDE.findall(f.read())
+            return f.read()
+
+    def includes(self, path):
+        return INCLUDE.findall(self.text(path))
 
     def resolve(self, path, name):
         """Our header that an include names: in the includer's folder first. None: not ours."""
@@ -139,6 +151,10 @@ def check_file(tree, path):
                 if not match(target, reachable):
                     errors.append('%s: must not know %s, which comes in through %s'
                                   % (path, target, via))
+    if not match(path, FENCES):
+        errors += ['%s: %s: fences are functions of %s, which say what race they stop'
+                   % (path, fence.group(0).strip(), FENCES[0])
+                   for fence in FENCE.finditer(tree.text(path))]
     return errors
 
 

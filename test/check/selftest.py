@@ -85,10 +85,25 @@ class Fixture(unittest.TestCase):
         return os.path.join(self.top, name)
 
 
+FENCES = ['__atomic_thread_fence(__ATOMIC_SEQ_CST)', 'rte_wmb()', 'rte_smp_mb()', 'rte_io_rmb()',
+          '__sync_synchronize()', '_mm_sfence()', '__asm__ volatile("dmb ishst" ::: "memory")',
+          '__asm__ volatile("mfence" ::: "memory")']
+
+
 class Includes(Fixture):
     def test_good_tree(self):
         write(self.top, GOOD)
         self.assertEqual(includes.check(self.top, PUBLIC), ([], len(GOOD)))
+
+    def test_fences(self):
+        """They are in one header."""
+        for fence in FENCES:
+            code = 'static inline void f(void) {%s;}\n' % fence
+            for path, bad in (('lib/queue/bb_barrier.h', 0), ('lib/core/bb_dev.c', 1), ('drivers/soft/soft.c', 1)):
+                with self.subTest(fence=fence, path=path):
+                    write(self.top, GOOD)
+                    write(self.top, {path: GOOD[path] + code})
+                    self.assertEqual(len(includes.check(self.top, PUBLIC)[0]), bad)
 
     def test_each_violation(self):
         for what, (path, name) in BAD_INCLUDES.items():
