@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What bench makes of a pair of figures: a floor that is not what it was recorded to be gives no
+ * ratio and says so, and the target is held to the figure it was set by.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "bench.h"
+
+/* What the report takes from the rest of the program. */
+struct bench_opts opts;
+static bool stopped;
+
+const struct quantile bench_quantiles[BENCH_QUANTILES] = {
+	{"p50", "p50", 500000},    {"p90", "p90", 900000},  {"p99", "p99", 990000},
+	{"p99.9", "p999", 999000}, {"max", "max", 1000000},
+};
+
+bool
+bench_stopped(void)
+{
+	return stopped;
+}
+
+double
+tsc_ghz(void)
+{
+	return 1;
+}
+
+double
+core_ghz(void)
+{
+	return 1;
+}
+
+/* A row as it was judged. */
+static const struct judged *
+judged(const struct row *row)
+{
+	unsigned int n = report_count();
+
+	report_row(row);
+	assert_int_equal(report_count(), n + 1);
+	return report_judged(n);
+}
+
+/* Recorded: 10 ns where the core is as fast as the recording's; the target is twice that. */
+static struct row
+time_row(double floor, double ours)
+{
+	return (struct row){
+		.name = "time",
+		.unit = "ns",
+		.p = {.floor = floor,
+		      .ours = ours,
+		      .ratio = ours / floor,
+		      .floor_limit_scale = 1,
+		      .valid = true},
+		.goal = GOAL_AT_MOST,
+		.target = 2,
+		.limit_by = LIMIT_NS,
+		.limit_lo = 10,
+		.limit_hi = 10,
+	};
+}
+
+/* Recorded: 10 M/s; the target is half of it. */
+static struct row
+rate_row(double floor, double ours)
+{
+	struct row row = time_row(floor, ours);
+
+	row.goal = GOAL_AT_LEAST;
+	row.target = 0.5;
+	row.limit_by = LIMIT_RATE;
+	return row;
+}
+
+static void
+check(const struct row *row, const char *verdict, bool ratio, const char *why)
+{
+	const struct judged *j = judged(row);
+
+	assert_string_equal(j->verdict, verdict);
+	if (ratio)
+		assert_float_equal(j->ratio, row->p.ratio, 1e-9);
+	else
+		assert_float_equal(j->ratio, 0, 0);
+	if (why == NULL)
+		assert_string_equal(j->why, "");
+	else if (strstr(j->why, why) == NULL)
+		fail_msg("\"%s\" is not in \"%s\"", why, j->why);
+}
+
+/* Up to 1.3 x to either side the ratio is shown, and judges. */
+static void
+test_within(void **state)
+{
+	static const double floors[] = {7.70, 10, 12.99};
+	struct row row;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
+		row = time_row(floors[i], 1.99 * floors[i]);
+		check(&row, "reached", true, NULL);
+		row = time_row(floors[i], 2.01 * floors[i]);
+		check(&row, "missed", true, NULL);
+		row = rate_row(floors[i], 0.51 * floors[i]);
+		check(&row, "reached", true, NULL);
+		row = rate_row(floors[i], 0.49 * floors[i]);
+		check(&row, "missed", true, NULL);
+	}
+}
+
+/* A slow floor flatters: it judges nothing, however good or bad the ratio is. */
+static void
+test_slow_floor(void **state)
+{
+	struct row row;
+
+	(void)state;
+	row = time_row(13.1, 13.1);
+	check(&row, "not judged", false, "slower than the recorded 10: no ratio");
+	row = time_row(100, 1000);
+	check(&row, "not judged", false, "no ratio");
+	row = rate_row(7.6, 7.6);
+	check(&row, "not judged", false, "slower than the recorded 10: no ratio");
+	row = rate_row(1, 0.01);
+	check(&row, "not judged", false, "no ratio");
+}
+
+/* A fast one is unjust to us, so what reaches the target by it does; and what misses it even
+ * by the recorded figure is missed. */
+static void
+test_fast_floor(void **state)
+{
+	struct row row;
+
+	(void)state;
+	row = time_row(7.6, 15.1);
+	check(&row, "reached", false, "faster than the recorded 10: no ratio");
+	row = time_row(7.6, 19.9);
+	check(&row, "not judged", false, "no ratio");
+	row = time_row(7.6, 20.1);
+	check(&row, "missed", false, "no ratio");
+	row = rate_row(13.1, 6.6);
+	check(&row, "reached", false, "faster than the recorded 10: no ratio");
+	row = rate_row(13.1, 5.1);
+	check(&row, "not judged", false, "no ratio");
+	row = rate_row(13.1, 4.9);
+	check(&row, "missed", false, "no ratio");
+}
+
+/* A slower core, or a longer way between two, makes the recorded figure another one. */
+static void
+test_scaled(void **state)
+{
+	struct row row;
+
+	(void)state;
+	row = time_row(20, 30);
+	row.p.floor_limit_scale = 2;
+	check(&row, "reached", true, NULL);
+	row = rate_row(5, 3);
+	row.p.floor_limit_scale = 2;
+	check(&row, "reached", true, NULL);
+	/* In L: 10 of 100 ns each. */
+	row = time_row(1000, 1500);
+	row.limit_by = LIMIT_L;
+	row.p.floor_l = 10;
+	check(&row, "reached", true, NULL);
+	row.p.floor_l = 13.1;
+	check(&row, "not judged", false, "slower");
+	/* At twice the L of the recording, half the rate. */
+	row = rate_row(5, 3);
+	row.limit_by = LIMIT_RATE_L;
+	row.p.l_before = 240;
+	row.p.l_after = 260;
+	check(&row, "reached", true, NULL);
+	row.p.l_before = row.p.l_after = 125;
+	check(&row, "not judged", false, "slower");
+}
+
+/* Goals that are no ratio are judged by the figure itself, whatever the floor was. */
+static void
+test_without_ratio(void **state)
+{
+	struct row row;
+
+	(void)state;
+	row = time_row(100, 2.9);
+	row.goal = GOAL_BELOW;
+	row.target = 3;
+	check(&row, "reached", false, "no ratio");
+	row.p.ours = 3.1;
+	check(&row, "missed", false, "no ratio");
+	row = time_row(10, 11);
+	row.goal = GOAL_BELOW_L;
+	row.p.ours_l = 2.01;
+	check(&row, "missed", true, NULL);
+	row.p.ours_l = 1.99;
+	check(&row, "reached", true, NULL);
+	row.goal = GOAL_NONE;
+	check(&row, "", true, NULL);
+	/* A floor that has nothing of ours beside it. */
+	row = time_row(13.1, 0);
+	row.goal = GOAL_NONE;
+	row.p.floor_only = true;
+	check(&row, "", false, "off the recorded 10");
+}
+
+/* What was measured beside other work, not at all, or after the end of the run. */
+static void
+test_not_measured(void **state)
+{
+	struct row row = time_row(10, 11);
+	unsigned int n;
+
+	(void)state;
+	row.p.shared = 0.07;
+	check(&row, "not judged", false, "7 % of the time for other work: no ratio");
+	row = time_row(10, 11);
+	row.p.valid = false;
+	check(&row, "failed", false, "the measurement failed");
+	assert_int_equal(report_failed(), 1);
+	row.p.thrown = 3;
+	check(&row, "not judged", false, "L moved in every pair");
+	assert_int_equal(report_failed(), 1);
+	n = report_count();
+	report_skip("a row", "a reason");
+	assert_string_equal(report_judged(n)->verdict, "skipped");
+	assert_string_equal(report_judged(n)->why, "a reason");
+	stopped = true;
+	report_row(&row);
+	stopped = false;
+	assert_int_equal(report_count(), n + 1);
+	assert_null(report_judged(n + 1));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_within),        cmocka_unit_test(test_slow_floor),
+		cmocka_unit_test(test_fast_floor),    cmocka_unit_test(test_scaled),
+		cmocka_unit_test(test_without_ratio), cmocka_unit_test(test_not_measured),
+	};
+
+	return cmocka_run_group_tests_name("bench_judge", tests, NULL, NULL);
+}
