@@ -5,7 +5,9 @@
 import csv
 import io
 import os
+import pty
 import re
+import subprocess
 
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
 
@@ -154,6 +156,29 @@ class Results(AppTest):
         res = self.run_json(['--device', 'soft0,progress=lcore,lcore=%d' % CPUS[1], '--size',
                              '8,4K,1M', '--verify', '--duration', '0.1'], lcores(2) + EAL)
         self.check(res, OPS, [8, 4096, 1 << 20])
+
+    def test_progress(self):
+        """While a row runs: a line every 10 s; at a terminal every second, in place."""
+        line = r'\[1/1\] write 8, \w+: (\d+) s of about %d s'
+        res = self.run_json(['--op', 'write', '--size', '8', '--duration', '12'])
+        self.assertRegex(res.err, '(?m)^' + line % 12 + '$')
+        self.assertEqual(len(re.findall('s of about', res.err)), 1, str(res))
+        ours, theirs = pty.openpty()
+        cmd = [self.program] + lcores() + EAL + ['--', '--op', 'write', '--size', '8', '--duration', '3.5']
+        with subprocess.Popen(cmd, stdout=subprocess.DEVNULL, stderr=theirs) as proc:
+            os.close(theirs)
+            seen = ''
+            try:
+                while more := os.read(ours, 4096):
+                    seen += more.decode()
+            except OSError:  # EIO: nobody has the other side any more
+                pass
+        os.close(ours)
+        self.assertEqual(proc.returncode, 0, seen)
+        # Nobody says when it gets a processor.
+        self.assertGreaterEqual(len(set(re.findall(r'\r' + line % 4, seen))), 2, repr(seen))
+        # The last one is wiped away by what is printed next.
+        self.assertRegex(seen, r'\r\x1b\[K$', repr(seen))
 
     def mode(self, op, *options, rc=0, sizes=(3, 64, 5000)):
         res = self.run_json(['--op', op, '--size', ','.join(str(s) for s in sizes), '--duration',
