@@ -17,7 +17,7 @@ link_take(struct soft_engine *e, struct soft_netif *nif)
 	/* Somebody else's turn, or kept for it. */
 	if (__atomic_load_n(&nif->keeper, __ATOMIC_RELAXED) != NULL ||
 	    __atomic_load_n(&nif->poller, __ATOMIC_RELAXED) != NULL)
-		__atomic_store_n(&nif->shared, true, __ATOMIC_RELAXED);
+		__atomic_fetch_or(&nif->asked, SOFT_NETIF_SHARED, __ATOMIC_RELAXED);
 	if (!soft_netif_trylock(nif))
 		return false;
 	__atomic_store_n(&nif->keeper, e, __ATOMIC_RELEASE); /* its lock is looked at */
@@ -59,10 +59,8 @@ link_end(struct soft_engine *e)
 	soft_port_settle(nif->port);
 	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
 	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
-	if (likely(!__atomic_load_n(&nif->shared, __ATOMIC_RELAXED)))
-		return;
-	__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
-	soft_netif_unlock(nif);
+	if (unlikely(__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) != 0))
+		soft_netif_pass(nif);
 }
 
 static enum soft_link_sent

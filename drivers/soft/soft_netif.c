@@ -62,6 +62,18 @@ soft_netif_lock(struct soft_netif *nif)
 }
 
 void
+soft_netif_pass(struct soft_netif *nif)
+{
+	__atomic_store_n(&nif->keeper, NULL, __ATOMIC_RELAXED);
+	if ((__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) & SOFT_NETIF_WANTED) != 0 &&
+	    (__atomic_fetch_and(&nif->asked, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED) &
+	     SOFT_NETIF_WANTED) != 0)
+		__atomic_store_n(&nif->given, true, __ATOMIC_RELEASE);
+	else
+		soft_netif_unlock(nif);
+}
+
+void
 soft_netif_leave(struct soft_engine *e)
 {
 	struct soft_netif *nif = e->dev->netif;

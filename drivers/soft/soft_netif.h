@@ -11,7 +11,9 @@
  *
  * An engine that is alone with the port keeps the lock between its turns, so that it need not take
  * two locks in each of them. Who wants it takes it from the keeper, under the keeper's own lock,
- * which says that it is in no turn.
+ * which says that it is in no turn. Between the turns of an engine that always polls is next to
+ * no time: EAL's interrupt thread, which must have it (soft_netif_gate.c), asks for it and is
+ * given it, locked as it is, at the end of a turn.
  */
 #ifndef SOFT_NETIF_H
 #define SOFT_NETIF_H
@@ -29,13 +31,20 @@ enum soft_netif_gate {
 	SOFT_NETIF_LEAVES,
 };
 
+/* What an engine is asked at the end of its turn. */
+enum {
+	SOFT_NETIF_SHARED = 1, /* several engines want the lock: nobody keeps it */
+	SOFT_NETIF_WANTED = 2, /* the interrupt thread waits for it */
+};
+
 struct soft_netif {
 	struct soft_dev *dev;
 	struct soft_port *port;
 	rte_spinlock_t lock;
 	/* Who keeps it; NULL: nobody. Changed under that engine's lock. __atomic */
 	struct soft_engine *keeper;
-	bool shared;           /* several engines want it: nobody keeps it. __atomic */
+	uint8_t asked;         /* SOFT_NETIF_SHARED, SOFT_NETIF_WANTED. __atomic */
+	bool given;            /* to the interrupt thread, which has not seen it yet. __atomic */
 	rte_spinlock_t takers; /* while somebody looks at the keeper: it does not go */
 	/*
 	 * Of all payload that is sent from where it lies: until the turn ends, when none refers to
@@ -49,6 +58,7 @@ struct soft_netif {
 	uint64_t now;               /* ns, when it was polled last */
 	LIST_ENTRY(soft_netif) link;
 	enum soft_netif_gate gate;
+	bool gate_has, gate_asked; /* the interrupt thread has the lock, waits for it; its own */
 	LIST_ENTRY(soft_netif) gate_link;
 };
 
@@ -74,6 +84,8 @@ soft_netif_unlock(struct soft_netif *nif)
 /* Take the lock, unless who has it works with it now. Does not wait. */
 bool soft_netif_trylock(struct soft_netif *nif);
 void soft_netif_lock(struct soft_netif *nif);
+/* An engine's turn ends, and it was asked for something: unlock, or give it to who waits. */
+void soft_netif_pass(struct soft_netif *nif);
 /* The engine, in no turn, gives back what it keeps, and nobody looks at it any more. */
 void soft_netif_leave(struct soft_engine *e);
 
@@ -99,7 +111,7 @@ void soft_netif_poll_all(void);
 
 /*
  * From here on EAL's interrupt thread does nothing without the lock of @nif, which it takes for
- * some 20 us every 20 ms; other work there, alarms too, is late by as much. For a port that nobody
+ * some 50 us every 20 ms; other work there, alarms too, is late by as much. For a port that nobody
  * polls yet, and not on that thread. 0 or -ENOMEM.
  */
 int soft_netif_gate_join(struct soft_netif *nif);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <rte_alarm.h>
-#include <rte_pause.h>
 
 #include "soft_ctl.h"
 #include "soft_netif.h"
@@ -23,8 +22,10 @@
 /* A connection takes a dozen turns; that it ended may be seen later. */
 #define WAIT_DOWN_US 500
 #define WAIT_UP_US   20000
-#define TRIES        1000
-#define BACK_OFF_US  20
+/* A turn of an engine is some microseconds, or as long as that has to wait for a CPU. */
+#define FIRST_US    10
+#define TRIES       6
+#define BACK_OFF_US 20
 
 /* Taken with no other lock, or by the interrupt thread before those of the ports. */
 static pthread_mutex_t gate_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -72,38 +73,91 @@ gate_of(const struct soft_netif *nif)
 	return __atomic_load_n(&nif->gate, __ATOMIC_ACQUIRE);
 }
 
+/*
+ * Between the turns of an engine that polls without a pause there is next to no time: trying for
+ * the lock would fail for milliseconds, at the cost of the CPU that both may share. So the engine
+ * is asked for it and gives it, locked, at the end of its turn; nobody may have to, too.
+ */
 static bool
-try_hard(struct soft_netif *nif)
+take(struct soft_netif *nif)
 {
+	if (nif->gate_has)
+		return true;
+	if (!nif->gate_asked)
+		__atomic_fetch_or(&nif->asked, SOFT_NETIF_WANTED, __ATOMIC_RELAXED);
+	nif->gate_asked = true;
+	if (__atomic_load_n(&nif->given, __ATOMIC_ACQUIRE)) {
+		__atomic_store_n(&nif->given, false, __ATOMIC_RELAXED);
+		nif->gate_has = true;
+	} else if (soft_netif_trylock(nif)) {
+		__atomic_fetch_and(&nif->asked, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED);
+		nif->gate_has = true;
+	}
+	nif->gate_asked = !nif->gate_has;
+	return nif->gate_has;
+}
+
+static void
+give(struct soft_netif *nif)
+{
+	soft_netif_unlock(nif);
+	nif->gate_has = false;
+}
+
+/* Ask no more; an engine may be about to give it. */
+static void
+stop_asking(struct soft_netif *nif)
+{
+	if ((__atomic_fetch_and(&nif->asked, ~SOFT_NETIF_WANTED, __ATOMIC_RELAXED) &
+	     SOFT_NETIF_WANTED) != 0)
+		nif->gate_asked = false;
+	else
+		while (!take(nif))
+			usleep(BACK_OFF_US);
+}
+
+static bool
+take_each(void)
+{
+	struct soft_netif *nif;
+	bool all = true;
+
+	LIST_FOREACH(nif, &gated, gate_link)
+		if (!take(nif))
+			all = false;
+	return all;
+}
+
+/* Not for long: who has the second may want the first. */
+static bool
+try_hard(void)
+{
+	struct soft_netif *nif;
 	uint32_t i;
 
-	/* An engine is without the lock for a moment only, between two turns. */
+	hurry();
 	for (i = 0; i < TRIES; i++) {
-		if (soft_netif_trylock(nif))
+		if (take_each())
 			return true;
-		rte_pause();
+		usleep(FIRST_US << i);
 	}
+	LIST_FOREACH(nif, &gated, gate_link) {
+		if (nif->gate_asked)
+			stop_asking(nif);
+		if (nif->gate_has)
+			give(nif);
+	}
+	relax();
 	return false;
 }
 
-/* Not one by one: who has the second may want the first. */
 static void
 take_all(void)
 {
-	struct soft_netif *nif, *had;
+	struct soft_netif *nif;
 
-	for (;;) {
-		hurry();
-		LIST_FOREACH(nif, &gated, gate_link)
-			if (!try_hard(nif))
-				break;
-		if (nif == NULL)
-			break;
-		for (had = LIST_FIRST(&gated); had != nif; had = LIST_NEXT(had, gate_link))
-			soft_netif_unlock(had);
-		relax();
-		usleep(BACK_OFF_US);
-	}
+	while (!try_hard())
+		usleep(WAIT_DOWN_US);
 	LIST_FOREACH(nif, &gated, gate_link)
 		if (gate_of(nif) == SOFT_NETIF_JOINS)
 			set_gate(nif, SOFT_NETIF_GATED);
@@ -119,7 +173,7 @@ give_all(void)
 		next = LIST_NEXT(nif, gate_link);
 		if (gate_of(nif) == SOFT_NETIF_JOINS)
 			continue;
-		soft_netif_unlock(nif);
+		give(nif);
 		if (gate_of(nif) == SOFT_NETIF_GATED)
 			continue;
 		LIST_REMOVE(nif, gate_link);

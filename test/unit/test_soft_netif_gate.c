@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * EAL's interrupt thread at the gate: it does its work with the locks of ports whose engines poll
+ * without a pause, and does not spend a CPU on getting them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <rte_alarm.h>
+#include <rte_eal.h>
+#include <rte_ticketlock.h>
+
+#include "soft_netif.h"
+#include "soft_wire.h"
+
+#define PORTS   2
+#define TURN_NS 3000
+#define LONG_NS 1000000 /* of a turn that is not short */
+#define WORK_US 1000    /* from one piece of work of the interrupt thread to the next */
+#define SEC     UINT64_C(1000000000)
+#define MOST    8  /* percent of a CPU; it was 20 to 40 when it tried for the locks */
+#define LEAST   10 /* pieces of work in a test: a turn in 20 ms, were the CPUs ours alone */
+
+struct world {
+	struct soft_dev *dev[PORTS];
+	struct soft_engine *engine[PORTS];
+	struct soft_netif nif[PORTS];
+	uint32_t ports;
+	uint32_t long_of; /* of so many turns of an engine one is long; 0: none */
+	pthread_t poller;
+	bool stop;             /* __atomic */
+	uint32_t turns, had;   /* of the engines, with the port */
+	uint32_t inside;       /* ports that an engine has; __atomic */
+	uint32_t works, wrong; /* of the interrupt thread, while an engine had a port; __atomic */
+	bool works_end, ended; /* __atomic */
+	uint64_t spent;        /* ns of CPU, by the interrupt thread up to now; __atomic */
+};
+
+/* Not on the stack: the interrupt thread goes on when a test fails. */
+static struct world w;
+
+static uint64_t
+clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * SEC + (uint64_t)t.tv_nsec;
+}
+
+/* A PMD's, of which nothing says when it comes. */
+static void
+work(void *arg)
+{
+	(void)arg;
+	if (__atomic_load_n(&w.inside, __ATOMIC_RELAXED) != 0)
+		__atomic_fetch_add(&w.wrong, 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&w.works, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&w.spent, clock_ns(CLOCK_THREAD_CPUTIME_ID), __ATOMIC_RELAXED);
+	if (__atomic_load_n(&w.works_end, __ATOMIC_RELAXED) ||
+	    rte_eal_alarm_set(WORK_US, work, NULL) != 0)
+		__atomic_store_n(&w.ended, true, __ATOMIC_RELEASE);
+}
+
+static void
+spend(uint64_t ns)
+{
+	uint64_t end = clock_ns(CLOCK_MONOTONIC) + ns;
+
+	while (clock_ns(CLOCK_MONOTONIC) < end)
+		;
+}
+
+/* As soft_link_port.c has it, without a port. */
+static void
+engine_turn(uint32_t i)
+{
+	struct soft_engine *e = w.engine[i];
+	struct soft_netif *nif = &w.nif[i];
+
+	rte_ticketlock_lock(&e->lock);
+	soft_link_port.begin(e);
+	if (soft_netif_mine(e)) {
+		__atomic_fetch_add(&w.inside, 1, __ATOMIC_RELAXED);
+		w.had++;
+	}
+	w.turns++;
+	spend(w.long_of != 0 && w.turns % w.long_of == 0 ? LONG_NS : TURN_NS);
+	if (soft_netif_mine(e)) {
+		__atomic_fetch_sub(&w.inside, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
+		if (__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) != 0)
+			soft_netif_pass(nif);
+	}
+	rte_ticketlock_unlock(&e->lock);
+}
+
+static void *
+poll_ports(void *arg)
+{
+	uint32_t i;
+
+	(void)arg;
+	while (!__atomic_load_n(&w.stop, __ATOMIC_RELAXED))
+		for (i = 0; i < w.ports; i++)
+			engine_turn(i);
+	return NULL;
+}
+
+static void
+world_start(uint32_t ports, uint32_t long_of)
+{
+	uint32_t i;
+
+	memset(&w, 0, sizeof(w));
+	w.ports = ports;
+	w.long_of = long_of;
+	for (i = 0; i < ports; i++) {
+		w.dev[i] = calloc(1, sizeof(*w.dev[i]));
+		assert_int_equal(posix_memalign((void **)&w.engine[i], RTE_CACHE_LINE_SIZE,
+						sizeof(*w.engine[i])),
+				 0);
+		memset(w.engine[i], 0, sizeof(*w.engine[i]));
+		rte_ticketlock_init(&w.engine[i]->lock);
+		w.engine[i]->dev = w.dev[i];
+		w.dev[i]->netif = &w.nif[i];
+		w.nif[i].dev = w.dev[i];
+		assert_int_equal(soft_netif_gate_join(&w.nif[i]), 0);
+	}
+	assert_int_equal(rte_eal_alarm_set(WORK_US, work, NULL), 0);
+}
+
+static void
+world_end(void)
+{
+	uint32_t i;
+
+	__atomic_store_n(&w.works_end, true, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&w.ended, __ATOMIC_ACQUIRE))
+		usleep(100);
+	for (i = 0; i < w.ports; i++) {
+		soft_netif_gate_leave(&w.nif[i]);
+		/* Nobody has it now. */
+		soft_netif_leave(w.engine[i]);
+		assert_true(rte_spinlock_trylock(&w.nif[i].lock));
+		free(w.engine[i]);
+		free(w.dev[i]);
+	}
+}
+
+/* Until it has worked often enough; its share of that time, in percent. */
+static uint64_t
+share(void)
+{
+	uint64_t before = clock_ns(CLOCK_MONOTONIC), spent, end = before + 60 * SEC;
+	uint32_t works = __atomic_load_n(&w.works, __ATOMIC_RELAXED);
+
+	spent = __atomic_load_n(&w.spent, __ATOMIC_RELAXED);
+	while (clock_ns(CLOCK_MONOTONIC) < before + SEC / 2 ||
+	       __atomic_load_n(&w.works, __ATOMIC_RELAXED) - works < LEAST) {
+		assert_true(clock_ns(CLOCK_MONOTONIC) < end);
+		usleep(1000);
+	}
+	spent = __atomic_load_n(&w.spent, __ATOMIC_RELAXED) - spent;
+	return 100 * spent / (clock_ns(CLOCK_MONOTONIC) - before);
+}
+
+static void
+polled(uint32_t ports, uint32_t long_of)
+{
+	uint64_t percent;
+
+	world_start(ports, long_of);
+	assert_int_equal(pthread_create(&w.poller, NULL, poll_ports, NULL), 0);
+	percent = share();
+	__atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
+	pthread_join(w.poller, NULL);
+	world_end();
+	printf("%u works, %lu %% of a CPU; %u turns, %u with a port\n", w.works, percent, w.turns,
+	       w.had);
+	assert_int_equal(w.wrong, 0);
+	assert_true(percent <= MOST);
+	assert_true(w.had >= w.turns / 2);
+}
+
+static void
+test_always_polled(void **st)
+{
+	(void)st;
+	polled(1, 0);
+}
+
+static void
+test_two_ports(void **st)
+{
+	(void)st;
+	polled(2, 0);
+}
+
+static void
+test_long_turns(void **st)
+{
+	(void)st;
+	polled(2, 10);
+}
+
+/* An engine that keeps the port and polls no more. */
+static void
+test_polled_no_more(void **st)
+{
+	(void)st;
+	world_start(1, 0);
+	engine_turn(0);
+	assert_true(share() <= MOST);
+	world_end();
+	assert_int_equal(w.wrong, 0);
+}
+
+/* Who has the second port wants the first. */
+static void *
+want_both(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&w.stop, __ATOMIC_RELAXED)) {
+		soft_netif_lock(&w.nif[0]);
+		soft_netif_lock(&w.nif[1]);
+		__atomic_fetch_add(&w.inside, 1, __ATOMIC_RELAXED);
+		spend(TURN_NS);
+		__atomic_fetch_sub(&w.inside, 1, __ATOMIC_RELAXED);
+		soft_netif_unlock(&w.nif[1]);
+		soft_netif_unlock(&w.nif[0]);
+		usleep(10);
+	}
+	return NULL;
+}
+
+static void
+test_wanted_in_turn(void **st)
+{
+	(void)st;
+	world_start(2, 0);
+	assert_int_equal(pthread_create(&w.poller, NULL, want_both, NULL), 0);
+	share();
+	__atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
+	pthread_join(w.poller, NULL);
+	world_end();
+	assert_int_equal(w.wrong, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_always_polled),  cmocka_unit_test(test_two_ports),
+		cmocka_unit_test(test_long_turns),     cmocka_unit_test(test_polled_no_more),
+		cmocka_unit_test(test_wanted_in_turn),
+	};
+	const char *argv[] = {"gate",
+			      "--no-huge",
+			      "-m",
+			      "64",
+			      "--no-pci",
+			      "--no-shconf",
+			      "--no-telemetry",
+			      "--log-level=lib.eal:4"};
+
+	if (rte_eal_init(RTE_DIM(argv), (char **)(uintptr_t)argv) < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
