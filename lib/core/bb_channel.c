@@ -28,11 +28,9 @@ bb_channel_create(struct bb_dev *dev, struct bb_channel **out)
 
 	if (dev == NULL || out == NULL)
 		return -EINVAL;
-	ch = calloc(1, sizeof(*ch));
-	if (ch == NULL) {
-		BB_LOG(ERR, "%s: out of memory", dev->name);
+	ch = bb_alloc(dev, "a completion channel", sizeof(*ch));
+	if (ch == NULL)
 		return -ENOMEM;
-	}
 	ch->dev = dev;
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->channel_create(ch);

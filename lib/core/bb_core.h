@@ -70,6 +70,11 @@ void bb_cq_compact(struct bb_cq *cq);
 /* enum bb_wc_status of a CQE's error syndrome. */
 enum bb_wc_status bb_wc_status_of(uint8_t syndrome);
 
+/* Zeroed memory of the C library for @what ("a PD"), to be freed; NULL and a line in the log. */
+void *bb_alloc(const struct bb_dev *dev, const char *what, size_t size);
+/* -ENOMEM, with that line. */
+int bb_no_memory(const struct bb_dev *dev, const char *what);
+
 /* A memory region of any kind. Under dev->lock. */
 struct bb_mr_priv {
 	struct bb_mr pub;

@@ -82,7 +82,7 @@ bb_cq_create_v(struct bb_dev *dev, const struct bb_cq_attr *attr, uint32_t layou
 		return -ENOMEM;
 	}
 	ret = -ENOMEM;
-	cq->ctrl = calloc(1, sizeof(*cq->ctrl));
+	cq->ctrl = bb_alloc(dev, "a CQ", sizeof(*cq->ctrl));
 	if (cq->ctrl == NULL)
 		goto free_cq;
 	cq->ctrl->dev = dev;

@@ -284,6 +284,30 @@ open_by(struct bb_dev *dev, const char *name, const char *args, bool last)
 	return ret;
 }
 
+static int
+no_memory(const char *name, const char *what)
+{
+	BB_LOG(ERR, "%s: no memory for %s: the process is at a limit (ulimit -v, its cgroup)", name,
+	       what);
+	return -ENOMEM;
+}
+
+int
+bb_no_memory(const struct bb_dev *dev, const char *what)
+{
+	return no_memory(dev->name, what);
+}
+
+void *
+bb_alloc(const struct bb_dev *dev, const char *what, size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (p == NULL)
+		(void)bb_no_memory(dev, what);
+	return p;
+}
+
 int
 bb_dev_open(const char *spec, struct bb_dev **out)
 {
@@ -303,7 +327,7 @@ bb_dev_open(const char *spec, struct bb_dev **out)
 
 	dev = calloc(1, sizeof(*dev));
 	if (dev == NULL)
-		return -ENOMEM;
+		return no_memory(name, "a device");
 	snprintf(dev->name, sizeof(dev->name), "%s", name);
 	pthread_mutex_init(&dev->lock, NULL);
 	dev->qps_next = 1;

@@ -41,7 +41,7 @@ bb_dm_alloc(struct bb_dev *dev, uint64_t len, uint32_t log_align, struct bb_dm *
 		       dev->name, len, log_align, why);
 		return -EINVAL;
 	}
-	dm = calloc(1, sizeof(*dm));
+	dm = bb_alloc(dev, "device memory", sizeof(*dm));
 	if (dm == NULL)
 		return -ENOMEM;
 	dm->pub.dev = dev;

@@ -223,7 +223,7 @@ bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 		return -EINVAL;
 	if (!oldest(&qp->sq, &counter))
 		return -ENOENT;
-	e = calloc(1, sizeof(*e));
+	e = bb_alloc(qp->ctrl->pd->dev, "a text", sizeof(*e));
 	if (e == NULL)
 		return -ENOMEM;
 	wqe_take(e, qp, true, counter);

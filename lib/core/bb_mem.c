@@ -22,7 +22,7 @@ bb_pd_alloc(struct bb_dev *dev, struct bb_pd **out)
 	ret = bb_process_owns(dev);
 	if (ret != 0)
 		return ret;
-	pd = calloc(1, sizeof(*pd));
+	pd = bb_alloc(dev, "a PD", sizeof(*pd));
 	if (pd == NULL)
 		return -ENOMEM;
 	pd->dev = dev;
@@ -132,7 +132,7 @@ int
 bb_mem_reg_create(struct bb_pd *pd, enum bb_mem_kind kind, const struct bb_drv_mr_attr *attr,
 		  struct bb_mem_reg **out)
 {
-	struct bb_mem_reg *reg = calloc(1, sizeof(*reg));
+	struct bb_mem_reg *reg = bb_alloc(pd->dev, "a registration", sizeof(*reg));
 	int ret;
 
 	if (reg == NULL)

@@ -44,7 +44,7 @@ chunk_cmp(const void *a, const void *b)
 
 /* The pool's chunks, sorted, neighbours joined: a pool can have one per page. */
 static int
-chunks_collect(struct rte_mempool *mp, struct chunks *list)
+chunks_collect(const struct bb_pd *pd, struct rte_mempool *mp, struct chunks *list)
 {
 	uint32_t i, n = 0;
 
@@ -54,7 +54,7 @@ chunks_collect(struct rte_mempool *mp, struct chunks *list)
 		BB_LOG(ERR, "mempool %s has no memory yet: populate it first", mp->name);
 		return -EINVAL;
 	}
-	list->c = calloc(list->cap, sizeof(*list->c));
+	list->c = bb_alloc(pd->dev, "the chunks of a mempool", list->cap * sizeof(*list->c));
 	if (list->c == NULL)
 		return -ENOMEM;
 	rte_mempool_mem_iter(mp, chunk_cb, list);
@@ -139,7 +139,7 @@ bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp)
 		return -EINVAL;
 	pthread_mutex_lock(&pd->dev->lock);
 	(void)bb_mem_reap_locked(pd);
-	ret = pool_known(pd->mem, mp) ? -EEXIST : chunks_collect(mp, &list);
+	ret = pool_known(pd->mem, mp) ? -EEXIST : chunks_collect(pd, mp, &list);
 	for (i = 0; ret == 0 && i < list.n; i++)
 		ret = pool_add_chunk(pd, mp, &list.c[i]);
 	if (ret != 0 && i > 0) {

@@ -9,6 +9,7 @@
 #include <rte_log.h>
 #include <rte_pause.h>
 
+#include "bb_core.h"
 #include "bb_mem_table.h"
 
 #define FIRST_CAP 64
@@ -106,7 +107,7 @@ grow(struct bb_mem_table *t, uint32_t n)
 		return 0;
 	while (cap < n)
 		cap *= 2;
-	a = calloc(1, sizeof(*a) + cap * sizeof(a->e[0]));
+	a = bb_alloc(t->pd->dev, "the table of addresses", sizeof(*a) + cap * sizeof(a->e[0]));
 	if (a == NULL)
 		return -ENOMEM;
 	a->cap = cap;
@@ -127,7 +128,7 @@ bb_mem_table_create(struct bb_pd *pd, struct bb_mem_table **table)
 	struct bb_mem_table *t = aligned_alloc(BB_CACHE_LINE, sizeof(*t));
 
 	if (t == NULL)
-		return -ENOMEM;
+		return bb_no_memory(pd->dev, "a PD");
 	memset(t, 0, sizeof(*t));
 	t->pd = pd;
 	TAILQ_INIT(&t->heap);

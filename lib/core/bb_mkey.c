@@ -114,7 +114,7 @@ bb_mkey_create(struct bb_pd *pd, const struct bb_mkey_attr *attr, struct bb_mkey
 	ret = attr_check(pd->dev, attr);
 	if (ret != 0)
 		return ret;
-	k = calloc(1, sizeof(*k) + attr->n * sizeof(k->mr[0]));
+	k = bb_alloc(pd->dev, "an mkey", sizeof(*k) + attr->n * sizeof(k->mr[0]));
 	if (k == NULL)
 		return -ENOMEM;
 	for (i = 0; i < attr->n; i++)

@@ -104,7 +104,7 @@ bb_mr_bytes(const struct bb_mr *mr)
 int
 bb_mr_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_mr **out)
 {
-	struct bb_mr_priv *mr = calloc(1, sizeof(*mr));
+	struct bb_mr_priv *mr = bb_alloc(pd->dev, "a memory region", sizeof(*mr));
 	struct bb_mem_table *t = pd->mem;
 	int ret = 0;
 

@@ -72,13 +72,14 @@ table_slot_make(struct bb_dev *dev, uint32_t rkey)
 	void *mem;
 
 	if (dev->mws == NULL) {
-		mem = calloc(1, sizeof(struct bb_mw_table));
+		mem = bb_alloc(dev, "the table of windows", sizeof(struct bb_mw_table));
 		if (mem == NULL)
 			return NULL;
 		__atomic_store_n(&dev->mws, mem, __ATOMIC_RELEASE);
 	}
 	if (dev->mws->page[at] == NULL) {
-		mem = calloc(1u << PAGE_BITS, sizeof(struct bb_mw_priv *));
+		mem = bb_alloc(dev, "the table of windows",
+			       (1u << PAGE_BITS) * sizeof(struct bb_mw_priv *));
 		if (mem == NULL)
 			return NULL;
 		__atomic_store_n(&dev->mws->page[at], mem, __ATOMIC_RELEASE);
@@ -295,7 +296,7 @@ bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
 		       dev->name);
 		return -ENOTSUP;
 	}
-	w = calloc(1, sizeof(*w));
+	w = bb_alloc(dev, "a memory window", sizeof(*w));
 	if (w == NULL)
 		return -ENOMEM;
 	pthread_mutex_lock(&dev->lock);

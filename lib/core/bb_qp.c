@@ -199,7 +199,7 @@ bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_t la
 		       dev->name);
 		return -ENOMEM;
 	}
-	qp->ctrl = calloc(1, sizeof(*qp->ctrl));
+	qp->ctrl = bb_alloc(dev, "a QP", sizeof(*qp->ctrl));
 	if (qp->ctrl == NULL) {
 		rte_free(qp);
 		return -ENOMEM;

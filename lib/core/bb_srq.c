@@ -78,7 +78,7 @@ bb_srq_create_v(struct bb_pd *pd, const struct bb_srq_attr *attr, uint32_t layou
 		       dev->name);
 		return -ENOMEM;
 	}
-	srq->ctrl = calloc(1, sizeof(*srq->ctrl));
+	srq->ctrl = bb_alloc(dev, "an SRQ", sizeof(*srq->ctrl));
 	if (srq->ctrl == NULL) {
 		rte_free(srq);
 		return -ENOMEM;
@@ -206,7 +206,7 @@ bb_srq_attach(struct bb_srq *srq, struct bb_cq *cq)
 			break;
 	}
 	if (c == NULL) {
-		c = calloc(1, sizeof(*c));
+		c = bb_alloc(ctrl->pd->dev, "a QP of an SRQ", sizeof(*c));
 		if (c == NULL)
 			return -ENOMEM;
 		ret = bb_cq_attach(cq, ctrl->attr.depth, "shared receive queue");

@@ -73,7 +73,7 @@ bb_umem_reg_ex(struct bb_dev *dev, const struct bb_umem_attr *attr, struct bb_um
 	ret = umem_check(dev, attr);
 	if (ret != 0)
 		return ret;
-	umem = calloc(1, sizeof(*umem));
+	umem = bb_alloc(dev, "a umem", sizeof(*umem));
 	if (umem == NULL)
 		return -ENOMEM;
 	umem->pub.dev = dev;
