@@ -7,7 +7,9 @@ import subprocess
 import tempfile
 import time
 
+import paths  # noqa: F401
 import peer
+from apptest import own_cpu
 
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry']
 # A line is answered at once, a poll within 5 s; a machine may be busy.
@@ -19,9 +21,8 @@ class Process:
 
     def __init__(self, program, devices, eal=()):
         self.name = ' and '.join(devices)
-        cpu = min(os.sched_getaffinity(0))
         self.log = tempfile.TemporaryFile()
-        self.child = subprocess.Popen([program, '-l', str(cpu)] + EAL + list(eal) + ['--'] +
+        self.child = subprocess.Popen([program, '-l', str(own_cpu())] + EAL + list(eal) + ['--'] +
                                       list(devices), stdin=subprocess.PIPE,
                                       stdout=subprocess.PIPE, stderr=self.log)
         self.data = b''

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the interop suite keeps what it built."""
+"""Where the interop suite keeps what it built, and what it shares with test/app."""
 
 import hashlib
 import os
+import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.append(os.path.join(TOP, 'test', 'app'))
 # Shared by all builds of the tree; another folder by BB_INTEROP_CACHE.
 CACHE = os.path.abspath(os.environ.get('BB_INTEROP_CACHE',
                                        os.path.join(TOP, 'build-test', 'interop')))
