@@ -117,7 +117,8 @@ peer_take(struct session *s, unsigned int argc, char **argv)
 		return false;
 	}
 	if (s->run.server != NULL) {
-		session_wrong(s, "%s: it listens at %s; disconnect first", argv[0], s->peer);
+		session_wrong(s, "%s: it listens at port %u; disconnect first", argv[0],
+			      serve_counted(s->run.server).port);
 		return false;
 	}
 	return true;

@@ -153,6 +153,7 @@ struct serve_counts {
 	uint32_t served;  /* connections that were made */
 	uint32_t present; /* that there are */
 	uint32_t visits;  /* how often the last one has gone */
+	uint16_t port;    /* that it listens at */
 };
 
 /*
@@ -168,6 +169,8 @@ void serve_close(struct server *s);
 
 /* Look at one that another thread runs. */
 struct serve_counts serve_counted(struct server *s);
+/* Print what peers asked the device for since it listens; false if the device does not count. */
+bool serve_requests(const struct server *s);
 void serve_each(struct server *s,
 		void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t));
 

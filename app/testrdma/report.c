@@ -84,14 +84,14 @@ void
 row_figures(const struct test *t, const struct row *row, struct figures *f)
 {
 	const struct result *r = &row->res;
-	double ops = r->ops > 0 ? (double)r->ops : 1, ns = 1e9 / (double)t->tsc_hz;
+	double ops = (double)r->ops, ns = 1e9 / (double)t->tsc_hz;
 	const struct hist *h = &row->lat;
 
 	f->seconds = (double)r->cycles / (double)t->tsc_hz / row->lcores;
 	f->mops = f->seconds > 0 ? (double)r->ops / f->seconds / 1e6 : 0;
 	f->gbps = f->mops * row->size / 1e3;
-	f->cycles_per_op = (double)r->cycles / ops;
-	f->doorbells_per_op = (double)r->doorbells / ops;
+	f->cycles_per_op = ops > 0 ? (double)r->cycles / ops : 0;
+	f->doorbells_per_op = ops > 0 ? (double)r->doorbells / ops : 0;
 	f->p50 = (double)hist_quantile(h, 500000) * ns;
 	f->p99 = (double)hist_quantile(h, 990000) * ns;
 	f->p999 = (double)hist_quantile(h, 999000) * ns;
@@ -178,8 +178,12 @@ report_row(struct test *t, const struct row *row)
 			printf(" %8.0f %8.0f %8.0f %9.0f", f.p50, f.p99, f.p999, f.max);
 		else
 			printf(" %8s %8s %8s %9s", "-", "-", "-", "-");
-		printf("%9.0f%7.3f%10s%s%s\n", f.cycles_per_op, f.doorbells_per_op,
-		       t->o.verify ? human(bytes, sizeof(bytes), r->bytes) : "-",
+		/* Nor may one in which the first operation failed. */
+		if (r->ops > 0)
+			printf(" %8.0f %6.3f", f.cycles_per_op, f.doorbells_per_op);
+		else
+			printf(" %8s %6s", "-", "-");
+		printf("%10s%s%s\n", t->o.verify ? human(bytes, sizeof(bytes), r->bytes) : "-",
 		       r->errors == 0 && row->complete ? "" : "  ",
 		       r->errors == 0 && row->complete ? "" : row_status(row));
 	}

@@ -46,8 +46,9 @@ struct server {
 	pthread_mutex_t lock;
 	LIST_HEAD(, target) conns; /* accepted, and not over */
 	struct serve_counts counts;
-	uint64_t recvs;      /* of connections that are over */
-	uint64_t busy_until; /* TSC */
+	uint64_t recvs;            /* of connections that are over */
+	struct bb_dev_stats since; /* the device's counts when it began to listen */
+	uint64_t busy_until;       /* TSC */
 };
 
 static uint32_t
@@ -279,6 +280,9 @@ serve_open(struct test *t, struct server **out)
 		s->t = t;
 		pthread_mutex_init(&s->lock, NULL);
 		rc = listen_at(s, t->o.listen);
+		/* Rows that this process ran before count at the device, too. */
+		if (t->attr.counters)
+			bb_dev_stats(t->dev, &s->since);
 	}
 	if (rc != 0) {
 		say("--listen %s: %s; give an address and a port that is free, as in :18515",
@@ -286,23 +290,33 @@ serve_open(struct test *t, struct server **out)
 		serve_close(s);
 		return EXIT_FAILED;
 	}
-	printf("listening at port %u\n", bb_listener_port(s->listener));
+	s->counts.port = bb_listener_port(s->listener);
+	printf("listening at port %u\n", s->counts.port);
 	fflush(stdout);
 	*out = s;
 	return 0;
 }
 
+bool
+serve_requests(const struct server *s)
+{
+	struct bb_dev_stats now;
+
+	if (!s->t->attr.counters || bb_dev_stats(s->t->dev, &now) != 0)
+		return false;
+	printf("requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64 " atomics",
+	       now.rx_write - s->since.rx_write, now.rx_read - s->since.rx_read,
+	       now.rx_atomic - s->since.rx_atomic);
+	return true;
+}
+
 static void
 serve_summary(const struct server *s)
 {
-	struct bb_dev_stats stats;
-
-	printf("%u connection%s served", s->counts.served, s->counts.served == 1 ? "" : "s");
-	if (s->t->attr.counters && bb_dev_stats(s->t->dev, &stats) == 0)
-		printf("; requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64
-		       " atomics",
-		       stats.rx_write, stats.rx_read, stats.rx_atomic);
-	printf("; %" PRIu64 " receives checked\n", s->recvs);
+	printf("%u connection%s served; ", s->counts.served, s->counts.served == 1 ? "" : "s");
+	if (serve_requests(s))
+		printf("; ");
+	printf("%" PRIu64 " receives checked\n", s->recvs);
 	fflush(stdout);
 }
 

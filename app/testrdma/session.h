@@ -81,8 +81,6 @@ void show_cq(struct session *s);
 void show_mr(struct session *s);
 void show_wqe(struct session *s);
 void show_errors(struct session *s);
-/* What peers have asked of the device, a line. */
-void show_requests(const struct session *s);
 
 /* ---- fault.c */
 

@@ -87,9 +87,10 @@ show_stats(struct session *s)
 
 	if (s->run.server != NULL) {
 		counts = serve_counted(s->run.server);
-		printf("listening at %s; connections %u, %u of them there\n", s->peer,
+		printf("listening at port %u; connections %u, %u of them there\n", counts.port,
 		       counts.served, counts.present);
-		show_requests(s);
+		if (serve_requests(s->run.server))
+			printf("\n");
 		return;
 	}
 	runner_totals(&s->run, &totals);

@@ -246,14 +246,3 @@ show_errors(struct session *s)
 	       ", flushed %" PRIu64 "\n",
 	       d.local_protection_err, d.local_length_err, d.cq_overflow, d.flushed);
 }
-
-void
-show_requests(const struct session *s)
-{
-	struct bb_dev_stats d;
-
-	if (s->t.attr.counters && bb_dev_stats(s->t.dev, &d) == 0)
-		printf("requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64
-		       " atomics\n",
-		       d.rx_write, d.rx_read, d.rx_atomic);
-}

@@ -211,6 +211,10 @@ class Prompt(AppTest):
         self.assertRegex(shown, r'retries exceeded [1-9]')
         self.assertEqual(table(shown, 'QP')[0]['state'], 'ERR')
         self.assertGreater(int(table(shown, 'QP')[0]['errors']), 0)
+        # Of no operation there is no figure.
+        self.assertRegex(res.out, r'(?m)^write +64 +128 +0.000 +0.00( +-){7}  FAIL$')
+        self.assertEqual((res.json['rows'][0]['rate']['ops'], res.json['rows'][0]['rate']['cycles_per_op']),
+                         (0, 0))
 
     def test_fault(self):
         """Packets are lost and come twice from the next start on, and no longer behind none."""
