@@ -27,10 +27,10 @@ static const struct bench_case *const cases[] = {
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))
 
 static const char help[] =
-	"bench: what Bluebell costs, beside floors written by hand, in one run\n"
-	"\n"
 	"usage: bench [options]\n"
 	"       bench [EAL options] -- [options]\n"
+	"\n"
+	"What Bluebell costs, beside floors written by hand, in one run.\n"
 	"\n"
 	"  --case NAME,...      only these cases (--list shows them)\n"
 	"  --config FILE        cases in the order of the file's sections, as [post]; in each\n"

@@ -8,9 +8,11 @@ import subprocess
 import tempfile
 import unittest
 
+import commands
 import headers
 import includes
 import length
+import manpages
 import porting
 import snippets
 import symbols
@@ -228,6 +230,37 @@ class Texts(unittest.TestCase):
         self.assertTrue(self.errors(guide, self.STATUS + '\tBB_WC_B_ERR,\n'))
         self.assertTrue(self.errors(guide, ''))
         self.assertTrue(self.errors('no message\n'))
+
+
+class Commands(Fixture):
+    HELPS = {'tool': 'usage: tool\n  -P, --port N  which\n      --many-ports\n', 'bench': '  --quick\n'}
+    TEXT = ('    $ build/app/tool/tool -l 0 --no-huge -- \\\n        -P 5 --port=7 # ours\n'
+            'See ``bench --quick`` and devtools/run, app/tool/main.c.\n')
+
+    def errors(self, text):
+        write(self.top, {'devtools/run': '', 'app/tool/main.c': '',
+                         'app/tool/meson.build': "executable('tool', 'main.c')\n"})
+        return commands.check(text, self.HELPS, self.top)
+
+    def test_commands(self):
+        self.assertEqual(self.errors(self.TEXT), ([], 2))
+        for was, becomes in (('-P 5', '-Q 5'), ('--port=7', '--ports=7'), ('--port=7', '--many=7'),
+                             ('--quick', '--quicker'), ('devtools/run', 'devtools/runs'),
+                             ('app/tool/main.c', 'app/tool/other'), ('build/app/tool/', 'build/app/tools/')):
+            self.assertEqual(len(self.errors(self.TEXT.replace(was, becomes))[0]), 1, becomes)
+
+
+@unittest.skipIf(shutil.which('groff') is None, 'no groff')
+class Manpages(unittest.TestCase):
+    HELP = 'usage: tool [options]\n\nWhat it does\n  --a    .begins with a dot\n'
+    PAGE = ('.TH TOOL 1\n.SH NAME\ntool \\- a tool\n.SH SYNOPSIS\n.nf\ntool [options]\n.fi\n'
+            '.SS "What it does"\n.nf\n  \\-\\-a    .begins with a dot\n.fi\n')
+
+    def test_manpages(self):
+        self.assertEqual(manpages.check(self.HELP, self.PAGE), [])
+        for was, becomes in (('tool \\- a tool', 'tool'), ('  \\-\\-a    .b', '.b'), ('[options]', '[]'),
+                             ('.fi', '.nosuchmacro')):
+            self.assertTrue(manpages.check(self.HELP, self.PAGE.replace(was, becomes)), becomes)
 
 
 class Porting(unittest.TestCase):

@@ -5,9 +5,11 @@
 usage: snippets.py DOCUMENT... -- INCLUDE_DIR...
 
 Every ```c block of a .md file and every code-block:: c of a .rst file must compile by itself,
-as C11, with no warning but those of unused code.
+as C11, with no warning but those of unused code. A folder stands for the .rst files in it.
 """
 
+import glob
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +17,11 @@ import textwrap
 
 FENCE = re.compile(r'^```c\n(.*?)^```', re.M | re.S)
 DIRECTIVE = re.compile(r'^\.\. code-block:: c\n\n((?:(?:[ \t].*)?\n)+)', re.M)
+
+
+def expand(documents):
+    return [f for d in documents
+            for f in (sorted(glob.glob(os.path.join(d, '*.rst'))) if os.path.isdir(d) else [d])]
 
 
 def snippets(path):
@@ -46,11 +53,12 @@ def main():
     if '--' not in sys.argv:
         sys.exit(__doc__)
     split = sys.argv.index('--')
-    errors, count = check(sys.argv[1:split], sys.argv[split + 1:])
+    documents = expand(sys.argv[1:split])
+    errors, count = check(documents, sys.argv[split + 1:])
     for error in errors:
         print(error)
     print('snippets: %d documents, %d pieces of code, %d errors'
-          % (split - 1, count, len(errors)))
+          % (len(documents), count, len(errors)))
     return 1 if errors or not count else 0
 
 

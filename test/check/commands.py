@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hold the commands that the documents show to the programs that there are.
+
+usage: commands.py TOP DOCUMENT... -- PROGRAM...
+
+Options that a command gives to one of PROGRAM, behind its -- where it has one, must be in the
+program's --help; scripts of devtools/ and files of the sources that a document names must be in TOP.
+A folder stands for the .rst files in it.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import snippets
+
+# Those whose own options may come without EAL's and a -- before them.
+PLAIN = ('bench',)
+FILES = re.compile(r'(?<![\w./-])(?<!writes )((?:devtools|app|examples|test|\.ci)/[\w./-]*\w)')
+BUILT = re.compile(r'(?<![\w./-])build/((?:app|examples)/\w+)/(\w+)')
+
+
+def commands(text, name):
+    """What stands behind a program's name where it is called: the rest of the command."""
+    text = re.sub(r'\\\n\s*', ' ', text)
+    for rest in re.findall(r'(?<![\w`.-])%s +(-.*)' % re.escape(name), text) + \
+            re.findall(r'``%s +(-[^`]*)``' % re.escape(name), text):
+        yield re.split(r'``| #| &&| \||; |\)', rest)[0]
+
+
+def options(rest, name):
+    """The program's own options of a command, without values."""
+    before, dashes, behind = (' ' + rest + ' ').partition(' -- ')
+    own = behind if dashes else before if name in PLAIN or '--help' in before else ''
+    return [word.split('=')[0].rstrip('.,:') for word in own.split() if re.match(r'--?[A-Za-z]', word)]
+
+
+def built(top, path):
+    """Is it a program that the build makes in that folder?"""
+    folder, name = os.path.split(os.path.join(top, path))
+    rules = os.path.join(folder, 'meson.build')
+    if not os.path.exists(rules):
+        return False
+    with open(rules) as f:
+        return "executable('%s'" % name in f.read()
+
+
+def check(text, helps, top):
+    errors, count = [], 0
+    for name, known in helps.items():
+        for rest in commands(text, name):
+            count += 1
+            for option in options(rest, name):
+                if not re.search(r'(?<![\w-])%s(?![\w-])' % re.escape(option), known):
+                    errors.append('%s has no %s: %s %s' % (name, option, name, rest))
+    for path in FILES.findall(text):
+        if not os.path.exists(os.path.join(top, path)) and not built(top, path):
+            errors.append('there is no ' + path)
+    for folder, name in BUILT.findall(text):
+        if not os.path.isdir(os.path.join(top, folder)):
+            errors.append('nothing is built in %s: %s' % (folder, name))
+    return errors, count
+
+
+def main():
+    if '--' not in sys.argv or len(sys.argv) < 4:
+        sys.exit(__doc__)
+    split = sys.argv.index('--')
+    top, documents, programs = sys.argv[1], snippets.expand(sys.argv[2:split]), sys.argv[split + 1:]
+    helps = {os.path.basename(p): subprocess.run([p, '--help'], check=True, text=True,
+                                                 stdout=subprocess.PIPE).stdout for p in programs}
+    bad = count = 0
+    for path in documents:
+        with open(path) as f:
+            errors, found = check(f.read(), helps, top)
+        count += found
+        bad += len(errors)
+        for error in errors:
+            print('%s: %s' % (path, error))
+    print('commands: %d documents, %d commands of %d programs, %d errors' %
+          (len(documents), count, len(helps), bad))
+    return 1 if bad or not count else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
