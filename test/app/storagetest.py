@@ -2,8 +2,10 @@
 """What the tests of examples/storage_plane share: a target, clients, and the data in the file."""
 
 import ctypes
+import errno
 import json
 import os
+import platform
 import re
 import signal
 import struct
@@ -63,19 +65,31 @@ class Process:
         return rc, out, ''.join(self.err)
 
 
-def refuse_io_uring():
-    """In a child before exec: a filter of system calls, as containers have it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    # struct sock_filter: code, jt, jf, k. struct seccomp_data begins with the number of the call.
-    steps = [(0x20, 0, 0, 0),           # BPF_LD | BPF_W | BPF_ABS: the number
-             (0x15, 0, 1, 425),         # BPF_JMP | BPF_JEQ | BPF_K: io_uring_setup, everywhere
-             (0x06, 0, 0, 0x00050001),  # BPF_RET | BPF_K: SECCOMP_RET_ERRNO, EPERM
-             (0x06, 0, 0, 0x7fff0000)]  # SECCOMP_RET_ALLOW
-    code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *s) for s in steps))
-    prog = ctypes.create_string_buffer(struct.pack('@HP', len(steps), ctypes.addressof(code)))
-    # PR_SET_NO_NEW_PRIVS; PR_SET_SECCOMP, SECCOMP_MODE_FILTER
-    if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, prog) != 0:
-        raise OSError(ctypes.get_errno(), 'no seccomp filter')
+# Numbers of system calls: x86-64, 64-bit Arm.
+CALLS = {'io_uring_setup': (425, 425), 'fdatasync': (75, 83), 'pwritev2': (328, 287)}
+
+
+def refuse(call, error, flags=None):
+    """For a child before exec: a filter of system calls, as containers have it. With @flags, a call
+    is refused only if its sixth argument has one of them."""
+    number = CALLS[call][platform.machine() == 'aarch64']
+    ret = [(0x06, 0, 0, 0x00050000 | error),  # BPF_RET | BPF_K: SECCOMP_RET_ERRNO
+           (0x06, 0, 0, 0x7fff0000)]          # SECCOMP_RET_ALLOW
+    # BPF_LD | BPF_W | BPF_ABS, BPF_JMP | BPF_JSET | BPF_K; struct seccomp_data begins with the number.
+    more = [] if flags is None else [(0x20, 0, 0, 16 + 5 * 8), (0x45, 0, 1, flags)]
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1 + len(more), number)] + more + ret
+
+    def apply():
+        libc = ctypes.CDLL(None, use_errno=True)
+        code = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *s) for s in steps))
+        prog = ctypes.create_string_buffer(struct.pack('@HP', len(steps), ctypes.addressof(code)))
+        # PR_SET_NO_NEW_PRIVS; PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+        if libc.prctl(38, 1, 0, 0, 0) != 0 or libc.prctl(22, 2, prog) != 0:
+            raise OSError(ctypes.get_errno(), 'no seccomp filter')
+    return apply
+
+
+refuse_io_uring = refuse('io_uring_setup', errno.EPERM)
 
 
 class StorageTest(AppTest):

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""examples/storage_plane and the medium: what a flush and a FUA write ask of the kernel, what is
+promised once the kernel has failed at it, and a block device that counts its flushes."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from apptest import main
+from storagetest import BS, StorageTest, refuse
+
+SIZE = 1 << 20
+RWF_DSYNC = 2
+FLUSHES = 15  # field of /sys/block/*/stat: flush requests that were carried out
+
+
+class Medium(StorageTest):
+    def test_flush_fails(self):
+        """Linux tells of a lost page once: no flush and no FUA write is believed behind it."""
+        args = ['--size', str(SIZE), '--io', 'sync']
+        target = self.target(*args, preexec_fn=refuse('fdatasync', errno.EIO))
+        r, _ = self.client('--rw', 'write', '--fua')
+        self.assertEqual((r['writes'], r['failed']), (SIZE // BS, 0))
+        r, text = self.client('--rw', 'write', rc=1)
+        self.assertEqual((r['writes'], r['flushes'], r['failed']), (SIZE // BS, 0, 1))
+        self.assertIn('Input/output error', text)
+        # The kernel would take these; it is the target that does not.
+        r, _ = self.client('--rw', 'write', '--fua', '--ios', '10', rc=1)
+        self.assertEqual((r['writes'], r['failed']), (0, 10))
+        r, _ = self.client('--rw', 'read', '--verify', '--seed', '1')
+        self.assertEqual(r['wrong'], 0)
+        _, err = self.stop(target)
+        self.assertEqual(err.count('no flush is promised from here on'), 1, err)
+        # Started again it promises anew.
+        target = self.target(*args)
+        r, _ = self.client('--rw', 'write')
+        self.assertEqual((r['flushes'], r['failed']), (1, 0))
+        self.stop(target)
+
+    def test_fua_writes_through(self):
+        """A FUA write, and no other, is one that the kernel ends on the medium."""
+        for error, words, later in ((errno.EIO, 'Input/output error', 1),
+                                    (errno.ENOSPC, 'No space left', 0)):
+            target = self.target('--size', str(SIZE), '--io', 'sync',
+                                 preexec_fn=refuse('pwritev2', error, RWF_DSYNC))
+            r, _ = self.client('--rw', 'write')
+            self.assertEqual((r['writes'], r['flushes'], r['failed']), (SIZE // BS, 1, 0))
+            r, text = self.client('--rw', 'write', '--fua', '--ios', '10', rc=1)
+            self.assertEqual((r['writes'], r['failed']), (0, 10))
+            self.assertIn(words, text)
+            # A write for which there is no room has lost nothing that was there.
+            r, _ = self.client('--rw', 'write', rc=later)
+            self.assertEqual((r['flushes'], r['failed']), (1 - later, later))
+            self.stop(target)
+
+
+def loop(path):
+    """A block device on a file, or None and why there is none."""
+    if os.getuid() != 0 or shutil.which('losetup') is None:
+        return None, 'not root, or no losetup'
+    got = subprocess.run(['losetup', '--find', '--show', path], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+    return got.stdout.strip() or None, got.stderr.strip()
+
+
+def detach(dev):
+    subprocess.run(['losetup', '--detach', dev], check=True)
+
+
+class Block(StorageTest):
+    def flushes(self, dev):
+        with open('/sys/block/%s/stat' % os.path.basename(dev)) as f:
+            return int(f.read().split()[FLUSHES])
+
+    def test_block_device(self):
+        ios, one = 40, ['--depth', '1', '--ios', '40']
+        io = self.io()
+        backing = self.disk + '.backing'
+        with open(backing, 'wb') as f:
+            f.truncate(SIZE)
+        dev, why = loop(backing)
+        self.assertIsNotNone(dev, why)
+        self.addCleanup(detach, dev)
+        self.disk = dev
+        target = self.target(*io)
+        r, _ = self.client('--rw', 'randrw', '--verify', '--ios', '1000')
+        self.assertEqual((r['reads'] + r['writes'], r['verified'], r['wrong']), (1000, r['reads'], 0))
+        r, _ = self.client('--rw', 'write')
+        self.assertEqual(r['writes'], SIZE // BS)
+        self.disk = backing
+        self.assertEqual(self.stamps(), {i * BS: i + 1 for i in range(SIZE // BS)})
+        self.disk = dev
+        rc, _, err = self.run_target(['--wait', '0'] + io).end()
+        self.assertEqual(rc, 1)
+        self.assertIn('another target serves it', err)
+        # One at a time, so that the block layer cannot make one flush of several.
+        for more, least, most in ((['--flush-every', '1000'], 1, ios - 1), (['--fua'], ios, None),
+                                  (['--flush-every', '1'], ios, None)):
+            before = self.flushes(dev)
+            self.client('--rw', 'write', *one, *more)
+            done = self.flushes(dev) - before
+            self.assertGreaterEqual(done, least, more)
+            if most is not None:
+                self.assertLessEqual(done, most, more)
+        target.proc.kill()
+        target.end()
+        target = self.target('--wait', '30', *io)
+        r, _ = self.client('--rw', 'read', '--verify')
+        self.assertEqual((r['reads'], r['unwritten'], r['wrong']), (SIZE // BS, 0, 0))
+        self.stop(target)
+
+
+def no_loop():
+    """Why there is no block device to serve, or None."""
+    with tempfile.NamedTemporaryFile() as f:
+        f.truncate(SIZE)
+        dev, why = loop(f.name)
+        if dev is None:
+            return why
+        detach(dev)
+    return None
+
+
+if __name__ == '__main__':
+    if 'Block' in sys.argv:
+        missing = no_loop()
+        if missing:
+            print('skipped: no loop device: ' + missing)
+            sys.exit(77)
+    main()
