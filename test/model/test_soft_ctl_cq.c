@@ -162,9 +162,9 @@ test_moderate(void **state)
 	assert_true(cq->mod_count == 9 && cq->mod_period == 40);
 }
 
-/* Ring the CQ's arm register with @word in the record, and let the device look. */
+/* Ring a CQ's arm register, on @page of @uar, with @word in the record; let the device look. */
 static void
-arm(struct env *env, uint8_t *page, uint32_t cqn, uint32_t word)
+arm_at(struct env *env, struct mlx5_uar *uar, uint8_t *page, uint32_t cqn, uint32_t word)
 {
 	uint32_t *rec = (uint32_t *)(void *)(env->mem + ENV_CQ_DB);
 	void (*run)(void *);
@@ -172,8 +172,14 @@ arm(struct env *env, uint8_t *page, uint32_t cqn, uint32_t word)
 
 	rec[1] = bb_be32(word);
 	*(uint64_t *)(void *)(page + SOFT_ARM_OFFSET) = bb_be64((uint64_t)word << 32 | cqn);
-	soft_cmd_if.progress_of(env->ctx, env->uar, &run, &arg);
+	soft_cmd_if.progress_of(env->ctx, uar, &run, &arg);
 	run(arg);
+}
+
+static void
+arm(struct env *env, uint8_t *page, uint32_t cqn, uint32_t word)
+{
+	arm_at(env, env->uar, page, cqn, word);
 }
 
 static void
@@ -183,11 +189,19 @@ test_arm(void **state)
 	struct soft_cq *cq = env->dev->cqs[env->cqn];
 	uint8_t *page = env->uar->base_addr;
 	struct mlx5_channel *ch;
+	struct mlx5_uar *other;
 	uint64_t cookie = 0;
 
 	assert_int_equal(soft_cmd_if.channel_create(env->ctx, &ch), 0);
 	assert_int_equal(soft_cmd_if.channel_subscribe(ch, env->cq, 0xc00c1e), 0);
 	cq->pi = 5;
+	/* Not through another page than the CQ was made with. */
+	assert_int_equal(soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_NC, &other), 0);
+	env_log(env);
+	arm_at(env, other, other->base_addr, env->cqn, 4);
+	assert_non_null(strstr(env_log(env), "ring it there"));
+	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);
+	assert_int_equal(soft_cmd_if.uar_free(env->ctx, other), 0);
 	/* Nothing behind index 5. */
 	arm(env, page, env->cqn, 5);
 	assert_int_equal(soft_cmd_if.channel_get(ch, &cookie), -EAGAIN);

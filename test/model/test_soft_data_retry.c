@@ -434,9 +434,16 @@ test_psn_wrap(void **state)
 
 /* ---- Responder resources */
 
-/* @n READs in one burst, the one at @fenced with a fence. */
+#define READ   MLX5_OPCODE_RDMA_READ
+#define ATOMIC MLX5_OPCODE_ATOMIC_FA
+
+/* What request @i of a burst is; @first and @second take turns. */
+#define BURST_OP(first, second, i) ((uint8_t)((i) % 2 == 0 ? (first) : (second)))
+
+/* @n READs or atomics in one burst, the one at @fenced with a fence. */
 static struct rig_pair *
-burst(uint32_t log_sra, uint32_t log_rra, uint32_t n, uint32_t fenced)
+burst(uint8_t first, uint8_t second, uint32_t log_sra, uint32_t log_rra, uint32_t n,
+      uint32_t fenced)
 {
 	struct rig_link l;
 	struct rig_pair *p;
@@ -446,9 +453,15 @@ burst(uint32_t log_sra, uint32_t log_rra, uint32_t n, uint32_t fenced)
 	l.log_sra = log_sra;
 	l.log_rra = log_rra;
 	p = open_pair(false, &l);
-	for (i = 0; i < n; i++)
-		rig_read(&p->a, &p->ma, 0, 8, &p->mb, 0,
-			 i == fenced ? RIG_CQE | MLX5_WQE_CTRL_FENCE : RIG_CQE);
+	memset(p->mb.p, 0, 8);
+	for (i = 0; i < n; i++) {
+		uint8_t flags = i == fenced ? RIG_CQE | MLX5_WQE_CTRL_FENCE : RIG_CQE;
+
+		if (BURST_OP(first, second, i) == READ)
+			rig_read(&p->a, &p->ma, 0, 8, &p->mb, 0, flags);
+		else
+			rig_atomic(&p->a, ATOMIC, &p->ma, 0, &p->mb, 0, 1, 0, flags);
+	}
 	rig_ring(&p->a);
 	return p;
 }
@@ -456,26 +469,38 @@ burst(uint32_t log_sra, uint32_t log_rra, uint32_t n, uint32_t fenced)
 static void
 test_responder_resources(void **state)
 {
-	struct rig_pair *p;
-	uint32_t i;
+	static const uint8_t kinds[][2] = {{READ, READ}, {ATOMIC, ATOMIC}, {READ, ATOMIC}};
+	struct rig_pair *p = NULL;
+	uint32_t i, k;
 
 	(void)state;
-	/* The requester's own limit holds it back. */
-	p = burst(2, 2, 20, 99);
-	for (i = 0; i < 20; i++)
-		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, (uint16_t)i);
-	rig_pair_close(p);
-	/* Its limit is 8, the peer's 4: the fifth is too many. */
-	p = burst(3, 2, 5, 99);
-	for (i = 0; i < 4; i++)
-		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, (uint16_t)i);
-	rig_expect_error(&p->a, 4, INVALID);
-	assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_ERR);
-	rig_pair_close(p);
-	/* A fence before it waits for those before. */
-	p = burst(3, 2, 5, 4);
-	for (i = 0; i < 5; i++)
-		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, (uint16_t)i);
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		const uint8_t one = kinds[k][0], two = kinds[k][1];
+		uint64_t word, adds = (one == ATOMIC) + (two == ATOMIC);
+
+		/* The requester's own limit holds it back. */
+		p = burst(one, two, 2, 2, 20, 99);
+		for (i = 0; i < 20; i++)
+			rig_expect_ok(&p->a, BURST_OP(one, two, i), (uint16_t)i);
+		memcpy(&word, p->mb.p, 8);
+		assert_int_equal(word, 10 * adds);
+		rig_pair_close(p);
+		/* Its limit is 8, the peer's 4: the fifth is too many, and is not carried out. */
+		p = burst(one, two, 3, 2, 5, 99);
+		for (i = 0; i < 4; i++)
+			rig_expect_ok(&p->a, BURST_OP(one, two, i), (uint16_t)i);
+		rig_expect_error(&p->a, 4, INVALID);
+		assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_ERR);
+		memcpy(&word, p->mb.p, 8);
+		assert_int_equal(word, 2 * adds);
+		rig_pair_close(p);
+		/* A fence before it waits for those before. */
+		p = burst(one, two, 3, 2, 5, 4);
+		for (i = 0; i < 5; i++)
+			rig_expect_ok(&p->a, BURST_OP(one, two, i), (uint16_t)i);
+		if (k + 1 != sizeof(kinds) / sizeof(kinds[0]))
+			rig_pair_close(p);
+	}
 	for (i = 0; i < 4; i++)
 		rig_read(&p->a, &p->ma, 0, 8, &p->mb, 0, 0);
 	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE | MLX5_WQE_CTRL_FENCE);
