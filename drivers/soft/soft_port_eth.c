@@ -406,7 +406,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 			 "%s: port=%s: there is no such ethdev; vdevs are made by EAL's --vdev "
 			 "option",
 			 dev, o->name);
-		return -ENODEV;
+		return -EINVAL; /* -ENODEV says that the device itself is not there */
 	}
 	ret = own(dev, o, eth);
 	if (ret != 0)

@@ -121,10 +121,12 @@ class Usage(AppTest):
 
     def test_device_options(self):
         for bad in ('soft0,colour=blue', 'soft0,progress=maybe', 'soft0,defect=nonsense',
-                    'soft0,progress=lcore,lcore=999'):
+                    'soft0,progress=lcore,lcore=999', 'soft0,port=net_none0,ip=192.0.2.1/24'):
             res = self.run_program(['--device', bad])
             self.assertEqual(res.rc, 2, str(res))
             self.assertIn(bad, res.err)
+            # The device is there.
+            self.assertNotIn('no device', res.err)
 
     def test_device_without_atomics(self):
         self.usage_error(['--device', 'soft0,no_atomic=1', '--op', 'fetch_add'], 'fetch_add',

@@ -200,7 +200,7 @@ test_port_unknown(void **state)
 
 	env_log(env);
 	assert_int_equal(soft_cmd_if.open("soft0", "port=net_ring0,ip=192.0.2.1/24", &ctx),
-			 -ENODEV);
+			 -EINVAL);
 	assert_non_null(strstr(env_log(env), "there is no such ethdev"));
 	assert_null(ctx);
 }
