@@ -290,7 +290,7 @@ def stage_gcc(tally, args):
 
 
 NR_HUGEPAGES = '/proc/sys/vm/nr_hugepages'
-HUGEPAGE_TESTS = ['memevents', 'mlx5_hugepages', 'soft_ctl_mem']
+HUGEPAGE_TESTS = ['memevents', 'mlx5_hugepages', 'soft_ctl_mem', 'storage_hugepages']
 
 
 def read_int(path):

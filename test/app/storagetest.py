@@ -93,6 +93,7 @@ refuse_io_uring = refuse('io_uring_setup', errno.EPERM)
 
 
 class StorageTest(AppTest):
+    eal = EAL
     serial = 0
     refused = None
 
@@ -110,7 +111,7 @@ class StorageTest(AppTest):
         return 'soft%d,shm=%s,ip=192.0.2.%d/24' % (i, self.fabric, self.host)
 
     def run_target(self, args, n=1, **how):
-        cmd = [TARGET] + lcores(0, n) + EAL + ['--', '--file', self.disk, '--listen', '127.0.0.1:0']
+        cmd = [TARGET] + lcores(0, n) + self.eal + ['--', '--file', self.disk, '--listen', '127.0.0.1:0']
         for i in range(n):
             cmd += ['--device', self.device(i)]
         target = Process(cmd + args, **how)
@@ -151,8 +152,8 @@ class StorageTest(AppTest):
             process.end()
 
     def start_client(self, args, n=1):
-        cmd = [self.program] + lcores(1, n) + EAL + ['--', '--connect', '127.0.0.1:%d' % self.port,
-                                                     '--wait', '120']
+        cmd = [self.program] + lcores(1, n) + self.eal + ['--', '--connect', '127.0.0.1:%d' % self.port,
+                                                          '--wait', '120']
         for i in range(n):
             cmd += ['--device', self.device(i)]
         client = Process(cmd + list(args))

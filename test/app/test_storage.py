@@ -4,9 +4,10 @@
 
 import os
 import re
+import sys
 
 from apptest import main
-from storagetest import EAL, StorageTest, lcores, refuse_io_uring
+from storagetest import BS, EAL, StorageTest, lcores, refuse_io_uring
 
 SIZE = 1 << 20
 
@@ -162,5 +163,31 @@ class Storage(StorageTest):
         return storagetest.TARGET
 
 
+class Huge(StorageTest):
+    """The same on hugepages: rings, and the buffers that io_uring and the device have registered."""
+    eal = ['--in-memory' if arg == '--no-huge' else arg for arg in EAL if arg not in ('-m', '256')]
+
+    def test_hugepages(self):
+        target = self.target('--size', str(SIZE), '--clients', '2', '--max-io', '64K', *self.io())
+        with open('/proc/%d/smaps' % target.proc.pid) as f:
+            sizes = re.findall(r'KernelPageSize: +(\d+) kB', f.read())
+        r, text = self.client('--rw', 'write')
+        self.assertEqual((r['writes'], r['flushes'], r['failed']), (SIZE // BS, 1, 0))
+        self.assertEqual(self.stamps(), {i * BS: i + 1 for i in range(SIZE // BS)})
+        r, more = self.client('--rw', 'randrw', '--verify', '--ios', '2000')
+        self.assertEqual((r['reads'] + r['writes'], r['verified'], r['wrong']), (2000, r['reads'], 0))
+        _, err = self.stop(target)
+        self.assertNotIn('without hugepages', text + more + err)
+        self.assertGreater(max(map(int, sizes)), 4)
+
+
+def free_hugepages():
+    with open('/proc/meminfo') as f:
+        return int(re.search(r'HugePages_Free: +(\d+)', f.read() + 'HugePages_Free: 0').group(1))
+
+
 if __name__ == '__main__':
+    if 'Huge' in sys.argv and free_hugepages() < 100:
+        print('skipped: not 100 free hugepages')
+        sys.exit(77)
     main()
