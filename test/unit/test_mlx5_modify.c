@@ -102,6 +102,26 @@ rst2init(void **state)
 	close_dev(&f);
 }
 
+/* What was set is what a query gives back, of a link of either kind. */
+static void
+path_back(const struct fixture *f, const uint8_t *ads, const struct bb_path *want)
+{
+	struct bb_path p;
+
+	mlx5_path_get(mlx5_dev_of(f->dev), ads, &p);
+	assert_int_equal(p.port, want->port);
+	assert_int_equal(p.sgid_index, want->sgid_index);
+	assert_int_equal(p.hop_limit, want->hop_limit);
+	assert_int_equal(p.traffic_class, want->traffic_class);
+	assert_int_equal(p.flow_label, want->flow_label);
+	assert_int_equal(p.static_rate, want->static_rate);
+	assert_int_equal(p.sl, want->sl);
+	assert_int_equal(p.dlid, want->dlid);
+	assert_int_equal(p.is_global, want->is_global);
+	assert_int_equal(p.src_path_bits, want->src_path_bits);
+	assert_memory_equal(p.dgid, want->dgid, sizeof(p.dgid));
+}
+
 static void
 init2rtr_roce(void **state)
 {
@@ -135,6 +155,9 @@ init2rtr_roce(void **state)
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RLID), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_GRH), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_SL), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_MLID), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM), 1);
+	path_back(&f, ads, &a.path);
 	close_dev(&f);
 }
 
@@ -322,11 +345,14 @@ init2rtr_infiniband(void **state)
 	open_qp(&f);
 	a.path.dlid = 0x1357;
 	a.path.sl = 9;
+	a.path.src_path_bits = 0x2b;
 	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
 	to_state(&f, &a, BB_QP_RTR, RTR_MASK);
 	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RLID), 0x1357);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_SL), 9);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_MLID), 0x2b);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_VHCA_PORT_NUM), 1);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_GRH), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_RMAC_31_0), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0);
@@ -341,6 +367,7 @@ init2rtr_infiniband(void **state)
 	assert_memory_equal(ads + BB_PRM_ADS_RGID_RIP.byte, dgid, sizeof(dgid));
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_FLOW_LABEL), 0xabcde);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 33);
+	path_back(&f, ads, &a.path);
 	close_dev(&f);
 }
 

@@ -30,6 +30,8 @@ cq_mailbox(void **state)
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_LOG_CQ_SIZE), 7);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_C_EQN), STUB_EQN);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_UAR_PAGE), 0x30);
+	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_DBR_UMEM_VALID), 1);
+	assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_CQ_UMEM_VALID), 1);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_CQE_SZ), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_OI), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_CQC_CC), 0);
@@ -102,6 +104,9 @@ qp_mailbox(void **state)
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), 0);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CQN_SND), bb_prm_get(c, BB_PRM_QPC_CQN_RCV));
+	/* The kernel sets these, too; who asks firmware without it has to. */
+	assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_QP_WQ_UMEM_VALID), 1);
+	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_DBR_UMEM_VALID), 1);
 	at = bb_prm_get64(in, BB_PRM_CREATE_QP_WQ_UMEM_OFFSET);
 	assert_int_equal(at % 4096, 0);
 	assert_ptr_equal(f.qp->rq.buf, stub.umem_addr + at);
