@@ -236,7 +236,29 @@ cmd_state(void)
 	if (qp == NULL || bb_qp_query(qp, &attr) != 0)
 		line_fail(EINVAL, "bb_qp_query");
 	else
-		line_ok("state=%s", bb_qp_state_name(attr.state));
+		line_ok("state=%s sq_psn=0x%x rq_psn=0x%x", bb_qp_state_name(attr.state),
+			attr.sq_psn, attr.rq_psn);
+}
+
+static void
+cmd_stats(void)
+{
+	struct bb_dev_stats s;
+	int rc = bb_dev_stats(side()->dev, &s);
+
+	if (rc != 0) {
+		line_fail(-rc, "bb_dev_stats");
+		return;
+	}
+	line_ok("rx_write=%" PRIu64 " rx_read=%" PRIu64 " rx_atomic=%" PRIu64
+		" out_of_buffer=%" PRIu64 " out_of_sequence=%" PRIu64 " duplicate=%" PRIu64
+		" rnr_nak_retry=%" PRIu64 " ack_timeout=%" PRIu64 " remote_errors=%" PRIu64
+		" retry_exceeded=%" PRIu64 " local_errors=%" PRIu64 " flushed=%" PRIu64,
+		s.rx_write, s.rx_read, s.rx_atomic, s.out_of_buffer, s.out_of_sequence, s.duplicate,
+		s.rnr_nak_retry, s.ack_timeout,
+		s.remote_access_err + s.remote_op_err + s.remote_invalid_req,
+		s.retry_exceeded + s.rnr_retry_exceeded,
+		s.local_protection_err + s.local_length_err, s.flushed);
 }
 
 static void
@@ -441,9 +463,10 @@ cmd_reset(void)
 }
 
 static const struct line_command commands[] = {
-	{"port", cmd_port}, {"gid", cmd_gid},   {"mr", cmd_mr},     {"mw", cmd_mw},
-	{"qp", cmd_qp},     {"rtr", cmd_rtr},   {"rts", cmd_rts},   {"state", cmd_state},
-	{"recv", cmd_recv}, {"send", cmd_send}, {"poll", cmd_poll}, {"reset", cmd_reset},
+	{"port", cmd_port},   {"gid", cmd_gid},   {"mr", cmd_mr},     {"mw", cmd_mw},
+	{"qp", cmd_qp},       {"rtr", cmd_rtr},   {"rts", cmd_rts},   {"state", cmd_state},
+	{"recv", cmd_recv},   {"send", cmd_send}, {"poll", cmd_poll}, {"reset", cmd_reset},
+	{"stats", cmd_stats},
 };
 
 BB_STATIC_ASSERT((int)LINE_ACCESS_LOCAL_WRITE == (int)BB_ACCESS_LOCAL_WRITE &&

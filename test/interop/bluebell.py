@@ -14,13 +14,24 @@ from apptest import own_cpu
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry']
 # A line is answered at once, a poll within 5 s; a machine may be busy.
 SECONDS = 120
+# More than all conversations of a run; a capture that is full gets no more.
+CAPTURE_MIB = 1024
 
 
 class Process:
-    """One process of bb_peer with one or two devices. eal: more options of EAL, as --vdev=..."""
+    """One process of bb_peer with one or two devices. eal: more options of EAL, as --vdev=...
 
-    def __init__(self, program, devices, eal=()):
+    capture: the first device writes what it sends and gets to a file, as long as the process lives.
+    """
+
+    def __init__(self, program, devices, eal=(), capture=False):
         self.name = ' and '.join(devices)
+        self.capture = None
+        if capture:
+            self.folder = tempfile.TemporaryDirectory()
+            self.capture = os.path.join(self.folder.name, 'capture.pcapng')
+            devices = ['%s,capture=%s,capture_max=%d' % (devices[0], self.capture, CAPTURE_MIB)] + \
+                list(devices[1:])
         self.log = tempfile.TemporaryFile()
         self.child = subprocess.Popen([program, '-l', str(own_cpu())] + EAL + list(eal) + ['--'] +
                                       list(devices), stdin=subprocess.PIPE,
@@ -84,6 +95,12 @@ class Bluebell(peer.Peer):
             except peer.VerbsError:
                 print(process.said(), flush=True)
                 raise
+
+    def standing(self, n):
+        return '%s\ndevice: %s\n%s' % (super().standing(n), self('stats'), self.process.said())
+
+    def capture(self):
+        return self.process.capture
 
     def write_line(self, line):
         self.process.write_line('%s on=%d' % (line, self.on) if self.on else line)

@@ -2,6 +2,7 @@
 """Two peers that talk, and which cells of the table of conversations that fills."""
 
 import peer
+import standstill
 
 # Of the MR that every peer has: where requests come from, and where they go to.
 TARGET, TARGET2, SIZE = 1 << 20, 2 << 20, 3 << 20
@@ -72,9 +73,15 @@ class Pair:
             while side.completion(0):
                 pass
 
+    def lost(self, side, what):
+        """A completion has not come in time: tell all that both know, and fail."""
+        print(standstill.report(self, '%s at %s' % (what, side.name)), flush=True)
+        raise AssertionError('%s: no completion at %s' % (what, side.name))
+
     def expect(self, side, what, **fields):
         found = side.completion()
-        assert found is not None, '%s: no completion at %s' % (what, side.name)
+        if found is None:
+            self.lost(side, what)
         for name, value in fields.items():
             allowed = value if isinstance(value, tuple) else (value,)
             assert found[name] in allowed, '%s: %s is %s, not %s: %s at %s' % (

@@ -70,6 +70,13 @@ class Peer:
         self.write_line(line)
         return self.reply(line)
 
+    def standing(self, n):
+        """What it knows of QP `n` and of its device, for who looks why nothing comes."""
+        return 'QP: %s' % self('state', n=n)
+
+    def capture(self):
+        """The file of what its device has sent and got, if there is one."""
+
     def wait_port(self, seconds=120):
         """Until the port is up."""
         end = time.monotonic() + seconds

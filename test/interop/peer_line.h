@@ -18,7 +18,8 @@
  *   qp n= type=rc|uc|ud sq= rq= access=     -> qpn=; in INIT; access: letters of wra
  *   rtr n= gid= dqpn= psn= mtu= sgid= rnr= depth=
  *   rts n= psn= timeout= retry= rnr= depth=
- *   state n=                                -> state=
+ *   state n=                                -> state=; Bluebell: sq_psn= rq_psn=
+ *   stats                                   -> what the device has counted; Bluebell alone
  *   recv qp= id= mr= off= len=
  *   send qp= id= op= mr= off= len= flags= raddr= rkey= imm= compare= swap= gid= dqpn= qkey= sgid=
  *        mw=     op: send send_imm send_inv write write_imm read fetch_add cmp_swap local_inv

@@ -7,6 +7,7 @@ What the table of doc/guides says must be what comes out; --update writes it.
 """
 
 import argparse
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -15,7 +16,9 @@ import bluebell  # noqa: E402
 import guest  # noqa: E402
 import namespace  # noqa: E402
 import pair  # noqa: E402
+import peer  # noqa: E402
 import runs  # noqa: E402
+import standstill  # noqa: E402
 import table  # noqa: E402
 import verbs  # noqa: E402
 
@@ -25,7 +28,7 @@ FRAME = 8192
 def bb_peer(program, there, option, ips='ip=192.0.2.9/24,ip=2001:db8::9/64'):
     device = 'soft0,port=net_af_packet0,framesz=%d,%s' % (FRAME, ips)
     vdev = '--vdev=net_af_packet0,iface=%s,blocksz=%d,framesz=%d' % (there.tap, FRAME, FRAME)
-    return bluebell.Process(program, [device + (',' + option if option else '')], [vdev])
+    return bluebell.Process(program, [device + (',' + option if option else '')], [vdev], capture=True)
 
 
 def hold_all(there, args):
@@ -45,8 +48,28 @@ def hold_all(there, args):
                 found[role, run.name] = run.hold(
                     both[role], lambda talk: runs.gap(role, talk),
                     lambda text, **_: print('%s: %s' % (table.ROLES[role], text), flush=True))
+        if option is None:
+            tells(both['rxe'], there)
         close()
     return found
+
+
+def tells(both, there):
+    """Of a request whose ACKs do not come, the failure of a test says who stood still."""
+    both.mtu, both.ip, both.lossy = 1024, 4, False
+    both.connect()
+    both.request('write', len=3000, **both.remote())
+    there.netem(into='loss 100%')
+    both.post('write', len=5000, **both.remote())
+    assert both.a.completion(1000) is None
+    text = standstill.report(both, 'write')
+    there.netem()
+    both.expect(both.a, 'the way is good again', id=1, status=peer.SUCCESS)
+    both.close()
+    for wanted in (r'sq-psn \d+', r'hw_counters/sent_pkts:\d', r"'state': 'RTS', 'sq_psn'", r"'rx_write': [1-9]",
+                   r'in  RC WRITE last, QPN 0x\w+, PSN 0x\w+, asks, 904', r'out RC ACK, .* MSN 2'):
+        assert re.search(wanted, text), '%s is not in: %s' % (wanted, text)
+    print('a request that stands still: %d lines tell of it' % text.count('\n'), flush=True)
 
 
 def main():

@@ -29,6 +29,14 @@ class InGuest(peer.Peer):
         self.taken += len(text) + 1
         return text
 
+    def standing(self, n):
+        # Twice: what moves is not lost.
+        shown = 'rdma resource show qp lqpn %d; ' % self.qpn[n]
+        return super().standing(n) + '\n' + self.guest.run(
+            shown + 'sleep 3; ' + shown + 'cd /sys/class/infiniband; grep -v ^0 /dev/null '
+            '*/ports/1/hw_counters/*; ip -s link show dev eth0; tc -s qdisc show dev eth0; '
+            'dmesg | tail -n 5')
+
     def close(self):
         self.request.socket.close()
 
