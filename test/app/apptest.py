@@ -4,6 +4,8 @@
 import fcntl
 import json
 import os
+import random
+import socket
 import subprocess
 import sys
 import tempfile
@@ -38,6 +40,24 @@ def own_cpu():
 def lcores(n=1):
     """EAL's -l for one processor, or the first @n that this process may use."""
     return ['-l', str(own_cpu()) if n == 1 else ','.join(str(c) for c in CPUS[:n])]
+
+
+def free_ports(n=1):
+    """The first of @n TCP ports that follow each other and are free: none of those that the kernel
+    gives to who asks for any, so that nobody gets one before the program under test does."""
+    for _ in range(1000):
+        port = random.randrange(10000, 32768 - n)
+        socks = [socket.socket() for _ in range(n)]
+        try:
+            for i, s in enumerate(socks):
+                s.bind(('127.0.0.1', port + i))
+            return port
+        except OSError:
+            pass
+        finally:
+            for s in socks:
+                s.close()
+    raise OSError('no free ports')
 
 
 class Result:

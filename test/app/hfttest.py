@@ -4,11 +4,10 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import tempfile
 
-from apptest import CPUS, AppTest, Result
+from apptest import CPUS, AppTest, Result, free_ports
 
 EAL = ['--no-huge', '-m', '256', '--no-pci', '--no-shconf', '--no-telemetry',
        '--log-level=lib.eal:error']
@@ -20,22 +19,6 @@ POINTS = ['min', 'p50', 'p90', 'p99', 'p99_9', 'p99_99', 'max']
 def lcores(n):
     """EAL's option for @n lcores on the processors there are."""
     return ['--lcores', ','.join('%d@%d' % (i, CPUS[i % len(CPUS)]) for i in range(n))]
-
-
-def free_ports(n):
-    """The first of @n ports that follow each other and are free."""
-    for port in range(20000 + os.getpid() % 20000, 60000, n):
-        socks = [socket.socket() for _ in range(n)]
-        try:
-            for i, s in enumerate(socks):
-                s.bind(('127.0.0.1', port + i))
-            return port
-        except OSError:
-            pass
-        finally:
-            for s in socks:
-                s.close()
-    raise OSError('no free ports')
 
 
 class HftTest(AppTest):

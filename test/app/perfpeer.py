@@ -17,12 +17,6 @@ ROUNDS = {'write_lat': 4, 'read_lat': 4, 'atomic_lat': 4, 'write_bw': 3, 'read_b
           'atomic_bw': 3, 'send_lat': 4, 'send_bw': 4}
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(('127.0.0.1', 0))
-        return s.getsockname()[1]
-
-
 def read(conn, length):
     """`length` bytes, fewer if the other end closes."""
     data = b''

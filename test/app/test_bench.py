@@ -398,7 +398,7 @@ class TwoProcesses(Base):
         """The bench, and its second process when that runs."""
         proc = subprocess.Popen([self.program, '--case', 'mapped', *args], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, start_new_session=True)
-        end = time.monotonic() + 60
+        end = time.monotonic() + LIMIT
         while time.monotonic() < end and proc.poll() is None:
             children = self.children(proc.pid)
             if children:
@@ -452,7 +452,7 @@ class TwoProcesses(Base):
         time.sleep(1)  # so that it is likely to be at work
         proc.kill()
         proc.communicate(timeout=LIMIT)
-        end = time.monotonic() + 60
+        end = time.monotonic() + LIMIT
         while os.path.exists('/proc/%d' % child) and time.monotonic() < end:
             time.sleep(0.05)
         self.assertFalse(os.path.exists('/proc/%d' % child))

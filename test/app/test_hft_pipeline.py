@@ -8,8 +8,8 @@ import signal
 import tempfile
 import time
 
-from apptest import main
-from hfttest import EAL, TICKS, WAIT, HftTest, free_ports, lcores
+from apptest import free_ports, main
+from hfttest import EAL, TICKS, WAIT, HftTest, lcores
 
 
 class HftPipeline(HftTest):

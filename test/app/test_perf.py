@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import perfpeer
-from apptest import EAL, AppTest, Result, lcores, main
+from apptest import EAL, AppTest, Result, free_ports, lcores, main
 
 LATENCY = ['rc_pingpong', 'uc_pingpong', 'ud_pingpong', 'read_lat', 'atomic_lat', 'send_lat']
 BANDWIDTH = ['write_bw', 'read_bw', 'atomic_bw', 'send_bw']
@@ -30,7 +30,7 @@ class Perf(AppTest):
 
     def serve(self, talk, *args, rc=0, port=None):
         """bb_perf as server; `talk(conn)` is its client. The result and what talk returns."""
-        port = port or perfpeer.free_port()
+        port = port or free_ports()
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             proc = subprocess.Popen([self.program] + lcores() + EAL +
                                     ['--', '-p', str(port), '--json', f.name] + list(args),
@@ -227,7 +227,7 @@ class Perf(AppTest):
             self.assertIn(why, res.err)
 
     def test_client_without_server(self):
-        res = self.run_json(['-P', 'write_bw', '-p', str(perfpeer.free_port()), '--silence', '1',
+        res = self.run_json(['-P', 'write_bw', '-p', str(free_ports()), '--silence', '1',
                              '127.0.0.1'], rc=1)
         self.assertIn('nobody listens there yet: start ib_write_bw', res.err)
         self.assertIn('start ib_write_bw there first', res.err)
@@ -246,7 +246,7 @@ class Perf(AppTest):
         """Ctrl-C while it waits for a client: it ends in order, with the shells' status."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
             proc = subprocess.Popen([self.program] + lcores() + EAL + [
-                '--', '-P', 'write_bw', '-p', str(perfpeer.free_port()), '--json', f.name],
+                '--', '-P', 'write_bw', '-p', str(free_ports()), '--json', f.name],
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.assertIn('waiting', proc.stdout.readline())
             proc.terminate()

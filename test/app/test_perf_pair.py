@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 
 import perfpeer
-from apptest import CPUS, EAL, AppTest, main
+from apptest import CPUS, EAL, AppTest, free_ports, main
 
 WAIT = 150  # seconds; sanitizers are slow, and two processes may share a core
 SERVER, CLIENT = 0, 1
@@ -21,7 +21,7 @@ SERVER, CLIENT = 0, 1
 class Pair(AppTest):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
-        self.port = perfpeer.free_port()
+        self.port = free_ports()
         self.procs = []
 
     def tearDown(self):

@@ -260,7 +260,7 @@ class Prompt(AppTest):
         self.assertIn('--cmdline-file /nonexistent', res.err)
 
     def test_interval(self):
-        res = self.script(['set op write', 'set size 8', 'start', 'wait 0.4', 'quit'],
+        res = self.script(['set op write', 'set size 8', 'start', 'wait 1', 'quit'],
                           args=['--interval', '0.05'])
         lines = re.findall(r'(?m)^(\d+) operations in ([\d.]+) s: [\d.]+ M ops/s; 0 errors', res.out)
         self.assertGreaterEqual(len(lines), 2)

@@ -39,7 +39,7 @@ class Faults(StorageTest):
         client.proc.stdout.readline()
         while not defect and len(self.stamps()) < least and time.monotonic() < end:
             time.sleep(0.01)
-        time.sleep(0.2 if defect else 0)
+        time.sleep(1 if defect else 0)  # the file does not tell of what is acknowledged alone
         target.proc.kill()
         rc, out, err = client.end()
         target.end()
