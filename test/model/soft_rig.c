@@ -243,7 +243,8 @@ rig_mailbox_rtr(const struct rig_qp *q, const struct rig_dev *pd, uint32_t remot
 	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, l->rq_psn);
 	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, GID_INDEX);
 	bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, 64);
-	bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, 0xc001);
+	bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, l->sport != 0 ? l->sport : 0xc001);
+	bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, l->flow_label);
 	bb_prm_set(ads, BB_PRM_ADS_TCLASS, l->tclass);
 	bb_prm_set(ads, BB_PRM_ADS_DSCP, l->tclass >> 2);
 	bb_prm_set(ads, BB_PRM_ADS_RMAC_47_32, (uint32_t)pd->mac[0] << 8 | pd->mac[1]);

@@ -94,7 +94,8 @@ struct rig_link {
 	uint32_t log_msg_max, log_sra, log_rra;
 	uint32_t retry, rnr_retry, min_rnr, timeout;
 	uint32_t sq_psn, rq_psn;
-	uint32_t tclass; /* DSCP and, in its low bits, ECN */
+	uint32_t tclass;            /* DSCP and, in its low bits, ECN */
+	uint32_t flow_label, sport; /* sport 0: 0xc001 */
 };
 
 struct rig_qp {

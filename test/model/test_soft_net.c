@@ -16,6 +16,7 @@
 #include "capture_read.h"
 #include "soft_ctl.h"
 #include "soft_rig.h"
+#include "soft_wire.h"
 
 #define MTU          1024u /* of rig_link_default() */
 #define CNP_INTERVAL 50000u
@@ -106,6 +107,44 @@ test_lost(void **state)
 	assert_int_equal(lost(&n, BB_ROCE_DROP_ICRC), 0);
 	net_close(&n, &c);
 	capture_free(&c);
+}
+
+/* ---- What a path says stands in its packets */
+
+static void
+test_path(void **state)
+{
+	static const uint32_t sports[] = {0xc000, 0xd00d, 0xffff};
+	const struct bb_roce_net *net;
+	struct rig_link l;
+	struct capture c;
+	struct net n;
+	uint32_t i, k;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(sports); i++) {
+		net_link(&l);
+		l.tclass = DSCP << 2;
+		l.sport = sports[i];
+		l.flow_label = 0xabcde;
+		net_open(&n, "seed=1", &l);
+		writes(&n, 2, 3 * MTU);
+		/* The rig's addresses are of IPv4, whose header has no flow label. */
+		net = &soft_qp_find(soft_ctx(n.p.d.ctx)->dev, n.p.a.qpn)->wire->path.net;
+		assert_int_equal(net->flow_label, l.flow_label);
+		net_close(&n, &c);
+		assert_true(c.n >= 8);
+		for (k = 0; k < c.n; k++) {
+			const uint8_t *ip = c.pkt[k].ip;
+
+			assert_int_equal(ip[0], 0x45);
+			assert_int_equal(ip[1], DSCP << 2);
+			assert_int_equal(ip[8], 64); /* of rig_qp_mailbox() */
+			assert_int_equal(ip[20] << 8 | ip[21], sports[i]);
+			assert_int_equal(ip[22] << 8 | ip[23], BB_ROCE_UDP_PORT);
+		}
+		capture_free(&c);
+	}
 }
 
 /* ---- The same again */
@@ -490,6 +529,7 @@ main(void)
 		cmocka_unit_test(test_marks_in),    cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_flap_events), cmocka_unit_test(test_window),
 		cmocka_unit_test(test_refused),     cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_path),
 	};
 
 	return cmocka_run_group_tests_name("soft_net", tests, NULL, NULL);
