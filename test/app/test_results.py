@@ -58,7 +58,7 @@ class Results(AppTest):
         return rows
 
     def test_every_operation_verified(self):
-        res = self.run_json(['--size', '1,8,100,4K,64K,1M', '--verify', '--duration', '0.1'])
+        res = self.run_json(['--size', '1,8,100,4K,64K,1M', '--verify', '--duration', '0.05'])
         self.check(res, OPS, [1, 8, 100, 4096, 65536, 1 << 20])
         self.assertIn('%d of %d rows ran' % ((len(res.json['rows']),) * 2), res.out)
         for op in OPS:
@@ -72,7 +72,7 @@ class Results(AppTest):
         self.check(res, ['write', 'read', 'fetch_add', 'cmp_swap', 'send'], sizes)
 
     def test_without_verify(self):
-        res = self.run_json(['--size', '64..1K:x4', '--duration', '0.1'])
+        res = self.run_json(['--size', '64..1K:x4', '--duration', '0.05'])
         rows = self.check(res, OPS, [64, 256, 1024])
         for row in rows:
             if row['op'] == 'write':
@@ -154,7 +154,7 @@ class Results(AppTest):
         if len(CPUS) < 2:
             self.skipTest('needs two processors')
         res = self.run_json(['--device', 'soft0,progress=lcore,lcore=%d' % CPUS[1], '--size',
-                             '8,4K,1M', '--verify', '--duration', '0.1'], lcores(2) + EAL)
+                             '8,4K,1M', '--verify', '--duration', '0.05'], lcores(2) + EAL)
         self.check(res, OPS, [8, 4096, 1 << 20])
 
     def test_progress(self):
