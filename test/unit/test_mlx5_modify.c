@@ -174,11 +174,13 @@ init2rtr_roce_v1(void **state)
 	a.path.sgid_index = 0;
 	a.path.hop_limit = 0;
 	to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+	a.pkey_index = 2;
 	to_state(&f, &a, BB_QP_RTR, RTR_MASK | BB_QP_ACCESS | BB_QP_PKEY_INDEX);
 	ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, ACCESS_BITS | BB_PRM_OPTPAR_PKEY_INDEX) +
 	      BB_PRM_QPC_ADS.byte;
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), 0);
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_DSCP), 0);
+	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_PKEY_INDEX), 2);
 	/* 0 would be dropped by the first router. */
 	assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_HOP_LIMIT), 64);
 	close_dev(&f);
