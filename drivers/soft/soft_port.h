@@ -23,6 +23,7 @@
 #define SOFT_PORT_LONG     1024               /* bytes: frames as long on average are long */
 #define SOFT_PORT_LONGS    8                  /* a burst of those */
 #define SOFT_PORT_FLUSH    16384              /* bytes of packets built and not yet given away */
+#define SOFT_PORT_EACH     512                /* of them, that a packet counts more than it has */
 #define SOFT_PORT_TXQ      64                 /* packets built and not yet taken by the PMD */
 #define SOFT_PORT_DESC     512                /* asked of the PMD, each direction */
 #define SOFT_PORT_MAX_SEGS 6                  /* pieces of payload that are sent as they lie */
@@ -134,7 +135,7 @@ enum soft_port_sent {
 
 /*
  * Queue a packet behind those before it; the next soft_port_flush() or poll gives it to the PMD,
- * or the packet that makes it SOFT_PORT_FLUSH bytes.
+ * or the packet that makes it SOFT_PORT_FLUSH bytes, with SOFT_PORT_EACH for each.
  * Pieces are read during the call only, but for those under a hold. FULL, PENDING: try again.
  */
 enum soft_port_sent soft_port_send(struct soft_port *p, const struct soft_port_tx *tx,

@@ -84,14 +84,15 @@ soft_port_enqueue(struct soft_port *p, struct rte_mbuf *m)
 }
 
 /*
- * The same of a packet. The peer is to work on long ones while more are built, and the PMD to copy
- * what is in the first cache still.
+ * The same of a packet. The peer is to work on the first of many while more are built, which takes
+ * as long, and to say early that it misses one; the PMD is to copy what is in the first cache
+ * still.
  */
 static inline void
 soft_port_push(struct soft_port *p, struct rte_mbuf *m)
 {
 	soft_port_enqueue(p, m);
-	p->txq_bytes += m->pkt_len;
+	p->txq_bytes += m->pkt_len + SOFT_PORT_EACH;
 	if (p->txq_bytes >= SOFT_PORT_FLUSH)
 		soft_port_flush(p);
 }

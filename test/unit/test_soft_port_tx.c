@@ -181,14 +181,14 @@ test_settle(void **st)
 	assert_false(rig_take(r, &f));
 }
 
-/* Long packets do not wait for the end of the turn, short ones do. */
+/* Some long packets or many short ones do not wait for the end of the turn, a few short ones do. */
 static void
-test_long_leave_early(void **st)
+test_many_leave_early(void **st)
 {
 	const uint32_t len = 4080, n = 4; /* so many are SOFT_PORT_FLUSH and more */
 	struct frame f;
 	struct out o;
-	uint32_t i;
+	uint32_t i, got;
 
 	(void)st;
 	rig_neigh(&r->o, PEER4, MAC_PEER);
@@ -201,6 +201,14 @@ test_long_leave_early(void **st)
 	soft_port_flush(r->p);
 	while (rig_take(r, &f))
 		check_packet(&f, &o, MAC_PEER, 0);
+	for (i = 0; rte_ring_count(from) == 0; i++) {
+		assert_true(i < SOFT_PORT_FLUSH / SOFT_PORT_EACH);
+		assert_int_equal(soft_port_send(r->p, &o.tx, r->now), SOFT_PORT_SENT);
+	}
+	assert_true(i > SOFT_PORT_FLUSH / SOFT_PORT_EACH / 2);
+	for (got = 0; got < i; soft_port_flush(r->p))
+		for (; rig_take(r, &f); got++)
+			check_packet(&f, &o, MAC_PEER, 0);
 	out_init(&o, US4, PEER4, len, NULL);
 	for (i = 0; i < 3 * n; i++) {
 		assert_int_equal(rte_ring_count(from), i / n * n);
@@ -304,7 +312,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_send),    T(test_send_pieces), T(test_hold_counts), T(test_backpressure),
-		T(test_refuses), T(test_no_mbufs),    T(test_settle),      T(test_long_leave_early),
+		T(test_refuses), T(test_no_mbufs),    T(test_settle),      T(test_many_leave_early),
 	};
 
 	if (rig_eal(NULL, 0) != 0)
