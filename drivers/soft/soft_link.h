@@ -55,7 +55,8 @@ struct soft_link_ops {
 	void (*begin)(struct soft_engine *e);
 	/*
 	 * Take in what has come, behind the doorbells: what they sent leaves now, not after the
-	 * look at a queue that is mostly empty. Before it no timer ends. May be NULL.
+	 * look at a queue that is mostly empty. Before it no timer ends. May be NULL; if not, an
+	 * ACK may be put off, and none of plain(), begin() and end() is NULL.
 	 */
 	void (*receive)(struct soft_engine *e);
 	/* It ends: what was sent leaves. May be NULL. */

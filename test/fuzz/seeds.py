@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write the seeds of the fuzz targets cqe, mailbox, roce, roce_resp and wqe: seeds.py CORPUS.
+"""Write the seeds of the fuzz targets cqe, frame, mailbox, roce, roce_resp, wire, wqe: seeds.py CORPUS.
 
 A seed is a short legal program in the format that fuzz_<target>.c describes. The files
 "found_*" beside them are what the fuzzer added; this leaves them alone.
@@ -11,7 +11,7 @@ import re
 import struct
 import sys
 
-from seeds_roce import roce_resp_seeds
+from seeds_roce import roce_resp_seeds, wire_seeds
 
 TOP = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 
@@ -585,7 +585,8 @@ def main():
         sys.exit(__doc__)
     for target, seeds in (('cqe', cqe_seeds()), ('mailbox', mailbox_seeds()),
                           ('roce', roce_seeds()), ('wqe', wqe_seeds()),
-                          ('frame', frame_seeds()), ('roce_resp', roce_resp_seeds())):
+                          ('frame', frame_seeds()), ('roce_resp', roce_resp_seeds()),
+                          ('wire', wire_seeds())):
         folder = os.path.join(sys.argv[1], target)
         os.makedirs(folder, exist_ok=True)
         for name, text in seeds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Seeds of the fuzz target roce_resp, for seeds.py."""
+"""Seeds of the fuzz targets roce_resp and wire, for seeds.py."""
 
 import struct
 
@@ -67,3 +67,80 @@ def roce_resp_seeds():
     yield 'ud', ud + pkt(4, 100) + pkt(5, 0) + pkt(4, 4, 0, 0, 0, key1) + pkt(4, 257) + run()
     yield 'ud_room', ud + change(room, 1) + pkt(4, 9) + change(recvs, 0) + pkt(4, 1) * 2
     yield 'ud_broken', ud + change(recvs, 255) + pkt(4, 9)
+
+
+# fuzz_wire.c: enum option
+UC, UD, IN_CQE, NO_RQ, DETOUR, LONG, RIGHTS, KEYS = (1 << i for i in range(8))
+
+
+def wire_seeds():
+    def pkt(op, length=0, psn=0, va=0, key=0, flags=1, edits=()):
+        flags |= key << 2 | len(edits) << 6
+        return (struct.pack('>BBBbhH', 0, flags, op, psn, va, length) +
+                b''.join(struct.pack('>HB', *e) for e in edits))
+
+    def answer(op, psn=0, syndrome=31, length=0):
+        return struct.pack('>BBBbhHB', 2, 1, op, psn, 0, length, syndrome)
+
+    def recv(key=0, va=0, pieces=1, lens=(255, 255)):
+        return bytes([3, pieces | key << 2]) + b''.join(
+            struct.pack('>Bh', lens[i], va + 1000 * i) for i in range(pieces))
+
+    def post(kind, length=8):
+        return bytes([4, kind] + ([length // 8] if kind % 5 != 4 else []))
+
+    run, revive, ro, none, other, window, end = b'\5', b'\6', 3, 4, 5, 6, 32
+    kinds = {'rc': bytes([0]), 'in_cqe': bytes([IN_CQE]),
+             'detour': bytes([DETOUR]), 'long': bytes([LONG]), 'rights': bytes([RIGHTS]),
+             'keys': bytes([KEYS]), 'no_rq': bytes([NO_RQ])}
+    steps = {
+        'write': pkt(10, 8) + run + pkt(10, 8, 0, 8) + run + pkt(10, 8) * 3 + run,
+        'write_imm': recv() * 4 + (pkt(11, 8) + run) * 3 + pkt(11, 0) + run,
+        'write_long': pkt(6, 600) + pkt(7, 9) + run + pkt(8, 88) + run,
+        'send': recv(pieces=2, lens=(20, 200)) * 2 + pkt(0, 9) + pkt(1, 9) + pkt(2, 9) + run,
+        'send_only': recv() * 5 + (pkt(4, 8) + run) * 3 + pkt(5, 8) + run + pkt(4, 0) + run,
+        'send_short': recv() * 3 + pkt(4, 3) + run + pkt(4, 30) + run + pkt(4, 64) + run,
+        'no_recv': pkt(4, 8) + run + recv() + pkt(4, 8) + run,
+        'recv_small': recv(lens=(1, 1)) + pkt(4, 9) + run + revive + recv(pieces=0) + pkt(4, 1) + run,
+        'recv_none': recv(none) + pkt(4, 9) + run,
+        'recv_other': recv(other) + pkt(11, 9) + run + pkt(4, 9) + run,
+        'inv': recv() * 2 + pkt(23, 8, key=window) + run + pkt(23, 8, key=window) + run,
+        'inv_mr': recv() + pkt(23, 8) + run,
+        'window': pkt(10, 8, 0, 0, window) + run + pkt(12, 100, 0, 0, window) + run,
+        'read': pkt(12, 600) + run * 3 + pkt(12, 600, -3) + run + pkt(12, 0) + run,
+        'atomic': pkt(20, 8) + run + pkt(19, 8) + run + pkt(20, 8, -1) + run + pkt(20, 8, 0, 4) + run,
+        'many': (pkt(10, 8) + pkt(12, 300) + pkt(20, 8)) * 8 + run,
+        'dup': (pkt(10, 8) + run + pkt(10, 8, -1) + pkt(10, 8, 3) + run) * 3,
+        'fecn': (pkt(10, 8) + run) * 3 + pkt(10, 8, edits=((ETH_BTH + 4, 0x80),)) + run,
+        'qpn': pkt(10, 8, edits=((ETH_BTH + 7, 1),)) + run,
+        'icrc': pkt(10, 8, edits=((0x8000 | ETH_BTH + 12, 1),)) + run,
+        'cut': pkt(10, 8, edits=((0, 0), (0, 0), (0x8000, 0))) + run,
+        'ack': (post(0) + run + answer(17) + run) * 4,
+        'talk': (pkt(10, 8) + run + post(0) + run + answer(17) + run) * 8 + pkt(10, 8) + run + revive,
+        'nak': post(0) + run + answer(17, 0, 0x60) + run + answer(17, 0, 0x63) + run,
+        'rnr': post(1) + run + answer(17, 0, 0x21) + run,
+        'read_back': post(2, 600) + run + answer(13, 0) + answer(14, 1) + answer(15, 2, 31, 88) + run,
+        'read_one': post(2, 8) + run + answer(16, 0, 31, 8) + run,
+        'atomic_back': post(4) + run + answer(18, 0) + run,
+        'room': post(2, 80) + b'\7\0' + pkt(12, 600) + run + b'\7\1' + run + b'\7\xff' + run,
+    }
+    for key, name in ((ro, 'ro'), (none, 'none'), (other, 'other')):
+        for op in (10, 12, 20):
+            steps['%s_%d' % (name, op)] = (pkt(op, 8, 0, 0, key) + run + revive +
+                                           pkt(op, 100, 0, -99, 0) + run + revive +
+                                           pkt(op, 100, 0, -99, 0, 1 | end) + run)
+    for kind, options in kinds.items():
+        for name, text in steps.items():
+            yield '%s_%s' % (kind, name), options + text
+    ud = bytes([UD])
+    for flags in (0, 2):
+        for length in (0, 8, 250):
+            yield 'ud_%d_%d' % (flags, length), ud + recv() * 2 + (
+                pkt(100, length, flags=flags) + pkt(101, length, flags=flags)) + run
+    yield 'ud_small', ud + recv(lens=(2, 2)) + pkt(100, 9) + run + recv(none) + pkt(100, 9) + run
+    yield 'ud_none', ud + pkt(100, 9) + run
+    uc = bytes([UC])
+    yield 'uc_ops', uc + recv() * 4 + b''.join(pkt(32 + op, 8) + run for op in (4, 5, 10, 11, 0, 2, 6, 8))
+
+
+ETH_BTH = 14 + 20 + 8
