@@ -208,6 +208,38 @@ test_same_again(void **state)
 	capture_free(&c);
 }
 
+/* How long a WRITE and its answer take: each packet waits as its network says, out and in. */
+static void
+test_delay(void **state)
+{
+	static const struct {
+		const char *args;
+		uint32_t us;
+	} runs[] = {
+		{"seed=1", 0},
+		{"tx_delay=300", 600},
+		{"rx_delay=200", 400},
+		{"tx_delay=300,rx_delay=200", 1000},
+	};
+	struct rig_link l;
+	struct capture c;
+	uint64_t start, took;
+	struct net n;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(runs); i++) {
+		net_link(&l);
+		net_open(&n, runs[i].args, &l);
+		start = soft_wire_now(soft_ctx(n.p.d.ctx)->dev);
+		writes(&n, 1, 8);
+		took = (soft_wire_now(soft_ctx(n.p.d.ctx)->dev) - start) / 1000;
+		assert_in_range(took, runs[i].us, runs[i].us + 50);
+		net_close(&n, &c);
+		capture_free(&c);
+	}
+}
+
 /* ---- Congestion */
 
 struct congestion {
@@ -529,7 +561,7 @@ main(void)
 		cmocka_unit_test(test_marks_in),    cmocka_unit_test(test_outcomes),
 		cmocka_unit_test(test_flap_events), cmocka_unit_test(test_window),
 		cmocka_unit_test(test_refused),     cmocka_unit_test(test_lost),
-		cmocka_unit_test(test_path),
+		cmocka_unit_test(test_path),        cmocka_unit_test(test_delay),
 	};
 
 	return cmocka_run_group_tests_name("soft_net", tests, NULL, NULL);
