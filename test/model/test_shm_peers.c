@@ -170,6 +170,50 @@ test_killed_idle(void **st)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
+/* Segments that are handed over to peers, and keys that they may use by themselves. */
+static uint32_t
+handed_over(uint32_t key)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	const struct soft_shm *shm = soft_dev_peek_gid(ours)->shm;
+	uint32_t i, n = shm->dir->keys[key >> 8].seq & 1;
+
+	for (i = 0; i < SOFT_SHM_SEGS; i++)
+		n += shm->seg[i].refs;
+	return n;
+}
+
+/* What nobody may access from outside is not handed over: memory that has no rights for peers. */
+static void
+test_handed_over(void **st)
+{
+	static const struct {
+		uint32_t access, n;
+	} mrs[] = {
+		{0, 0},
+		{BB_ACCESS_LOCAL_WRITE, 0},
+		{BB_ACCESS_REMOTE_READ, 2},
+		{BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, 2},
+		{BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC, 2},
+	};
+	uint32_t i;
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	for (i = 0; i < sizeof(mrs) / sizeof(mrs[0]); i++) {
+		memset(&m, 0, sizeof(m));
+		m.y = ACTOR_BUF;
+		m.a = mrs[i].access;
+		do_ok(&a, ACTOR_MR);
+		assert_int_equal(handed_over(a.mr->lkey), mrs[i].n);
+		mr_a.rkey = a.mr->lkey;
+		do_ok(&a, ACTOR_DEREG);
+		assert_int_equal(handed_over(mr_a.rkey), 0);
+	}
+	do_ok(&a, ACTOR_CLOSE);
+}
+
 /* Another user is refused on either side, unless it is named. */
 static void
 test_other_user(void **st)
@@ -248,7 +292,7 @@ tests(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_dereg),       cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_killed_idle), cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_other_user),
+		cmocka_unit_test(test_other_user),  cmocka_unit_test(test_handed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
