@@ -31,7 +31,7 @@ test_open(void **st)
 	/* Another device has it; and, below, the application has. */
 	assert_int_equal(soft_port_open("soft1", &o, &rig_ops, r, &p), -EBUSY);
 	strcpy(o.name, "net_nothing0");
-	assert_int_equal(soft_port_open("soft1", &o, &rig_ops, r, &p), -ENODEV);
+	assert_int_equal(soft_port_open("soft1", &o, &rig_ops, r, &p), -EINVAL);
 	assert_null(p);
 	soft_port_close(r->p);
 	r->p = NULL;
