@@ -309,7 +309,7 @@ soft_write8(void *run)
 		idle = got != 0 ? 0 : idle + 1;
 		if (idle > 100000000)
 			return -1;
-		/* EAL's interrupt thread may have a port; under valgrind one thread runs at a time. */
+		/* EAL's interrupt thread may have a port; valgrind runs one thread at a time. */
 		if (r->other != NULL && idle > 8)
 			sched_yield();
 	}
