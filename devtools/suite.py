@@ -14,18 +14,11 @@ import subprocess
 import sys
 import time
 
+from tally import Tally
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(TOP, 'build-test')
 START = float(os.environ.get('SUITE_START', time.time()))
-
-# Lines that cmocka closes a group of tests with.
-CMOCKA_CLOSING = re.compile(r'^\[ +(PASSED|FAILED|SKIPPED) +\] (\d+) test\(s\)', re.M)
-CMOCKA_SKIPPED = re.compile(r'^\[ +SKIPPED +\] (\w+)\s*$', re.M)
-# What a test that is not one of cmocka's says before it ends with 77.
-SKIP_REASON = re.compile(r'^skipped: (.*)', re.M)
-
-# Lines that tell most of what went wrong: cmocka's, the sanitizers', the compilers', Python's.
-TELLING = re.compile(r'ERROR|FAILED|SUMMARY|WARNING: |error: |Error: |^abort| line \d+|Test unit written|^Base64')
 
 
 def say(text):
@@ -35,68 +28,6 @@ def say(text):
 def read_text(path):
     with open(path, errors='replace') as f:
         return f.read()
-
-
-def gist(text, most=8, width=160):
-    """The lines of an output that tell most, or its last ones."""
-    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-    telling = [line for line in lines if TELLING.search(line)]
-    return [line[:width] for line in (telling[:most] if telling else lines[-most:])]
-
-
-class Tally:
-    """Sums over all stages. A cmocka program counts its test functions, anything else 1."""
-
-    def __init__(self):
-        self.passed = 0
-        self.failed = 0
-        self.skipped = 0
-        self.failures = []
-        self.gists = {}
-        self.skips = []
-        self.reasons = {}
-
-    def ok(self, count=1):
-        self.passed += count
-
-    def fail(self, name, count=1, text=''):
-        """@text: what it printed; the end of the suite repeats a few lines of it."""
-        self.failed += count
-        self.failures.append(name)
-        self.gists[name] = gist(text)
-
-    def skip(self, name, why=None):
-        self.skipped += 1
-        self.skips.append(name)
-        self.reasons[name] = why
-
-    def meson_test(self, stage, test):
-        """Add one record of meson's testlog.json; returns cmocka's closing lines."""
-        # "bluebell:unit / histogram"; several suites are joined by "+".
-        name = stage + '/' + test['name'].split(':', 1)[-1].replace(' / ', '/')
-        text = (test.get('stdout') or '') + '\n' + (test.get('stderr') or '')
-        closing = CMOCKA_CLOSING.findall(text)
-        sums = {'PASSED': 0, 'FAILED': 0, 'SKIPPED': 0}
-        for what, count in closing:
-            sums[what] += int(count)
-        result = test['result']
-        if result == 'SKIP':
-            self.skip(name, next(iter(SKIP_REASON.findall(text)), None))
-        elif not closing:
-            if result == 'OK':
-                self.ok()
-            else:
-                self.fail('%s (%s)' % (name, result), text=text)
-        else:
-            self.ok(sums['PASSED'])
-            skipped = sorted(set(CMOCKA_SKIPPED.findall(text)))
-            for case in skipped:
-                self.skip(name + '/' + case)
-            if sums['FAILED'] or result != 'OK':
-                self.fail('%s (%s)' % (name, result), max(1, sums['FAILED']), text)
-            elif not sums['PASSED'] and not skipped:
-                self.fail(name + ' (no test in it)')
-        return ['%s: [  %s  ] %s test(s)' % (name, w, n) for w, n in closing if int(n)]
 
 
 def show_failure(log):
@@ -526,9 +457,9 @@ def parse_args():
     tail = 'examples:\n  devtools/test                     all, 30 to 40 minutes on 2 cores\n'
     tail += '  devtools/test --only format,gcc   what to run before each commit\n'
     tail += '  meson test -C build-test/gcc --suite unit   one suite, once it is built\n\n'
-    tail += 'The last line is "N passed, N failed, N skipped", summed over all stages: a cmocka\n'
-    tail += 'program counts each of its test functions, everything else (a build, a check, a\n'
-    tail += 'document) is 1. The exit code is 0 only if nothing failed.'
+    tail += 'The last line is "N passed, N failed, N skipped", summed over all stages: a program of\n'
+    tail += 'cmocka or unittest counts each of its test functions, everything else (a build, a check,\n'
+    tail += 'a document) is 1. The exit code is 0 only if nothing failed.'
     p = argparse.ArgumentParser(prog='devtools/test', description=text, epilog=tail,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--only', metavar='STAGE,...', help='run these stages')

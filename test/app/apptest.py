@@ -113,4 +113,4 @@ def main():
     if len(sys.argv) < 2:
         sys.exit('usage: %s PROGRAM [unittest options]' % sys.argv[0])
     AppTest.program = sys.argv[1]
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)

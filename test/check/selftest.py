@@ -5,6 +5,7 @@
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -18,6 +19,9 @@ import snippets
 import symbols
 import telemetry
 import texts
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../devtools'))
+import tally
 
 # A small tree that keeps all rules. Every case below breaks one.
 GOOD = {
@@ -287,5 +291,53 @@ class Telemetry(unittest.TestCase):
         self.assertTrue(telemetry.findings(self.GUIDE, ''))
 
 
+class SuiteTest(unittest.TestCase):
+    """What devtools/test counts of a test that meson ran."""
+
+    def counts(self, result, err, out=''):
+        t = tally.Tally()
+        t.meson_test('gcc', {'name': 'bluebell:app / disk', 'result': result, 'stdout': out, 'stderr': err})
+        return t, (t.passed, t.failed, t.skipped)
+
+    def test_function_skipped(self):
+        """unittest's own output, of a program that runs another one in between."""
+        class Tests(unittest.TestCase):
+            def test_good(self):
+                pass
+
+            def test_noisy(self):
+                """With a line of text."""
+                f.write('EAL: (noise)\nskipped: by the program\n')
+                self.skipTest("it isn't here")
+
+            @unittest.skip('needs "root"')
+            def test_root(self):
+                pass
+
+        with tempfile.TemporaryFile('w+') as f:
+            tests = unittest.defaultTestLoader.loadTestsFromTestCase(Tests)
+            unittest.TextTestRunner(f, verbosity=2).run(tests)
+            f.seek(0)
+            text = f.read()
+        t, counts = self.counts('OK', text)
+        self.assertEqual(counts, (1, 0, 2), text)
+        self.assertEqual(t.reasons, {'gcc/app/disk/test_noisy': "it isn't here",
+                                     'gcc/app/disk/test_root': 'needs "root"'})
+
+    def test_counts(self):
+        for result, text, counts in (
+                ('OK', 'Ran 3 tests in 1s\n\nOK\n', (3, 0, 0)),
+                ('OK', 'Ran 3 tests in 1s\n\nOK (skipped=2)\n', (1, 0, 2)),
+                ('FAIL', 'Ran 4 tests in 1s\n\nFAILED (failures=1, errors=1, skipped=1)\n', (1, 2, 1)),
+                ('OK', 'Ran 0 tests in 1s\n\nOK\n', (0, 1, 0)),
+                ('TIMEOUT', 'test_a (x.T.test_a) ... ok\n', (0, 1, 0)),
+                ('OK', 'whatever\n', (1, 0, 0)),
+                ('OK', '[ SKIPPED  ] one\n[  PASSED  ] 3 test(s).\n', (3, 0, 1)),
+                ('FAIL', '[  PASSED  ] 3 test(s).\n[  FAILED  ] 2 test(s)\n', (3, 2, 0))):
+            self.assertEqual(self.counts(result, text)[1], counts, text)
+        t, counts = self.counts('SKIP', '', 'skipped: no disk\n')
+        self.assertEqual((counts, t.reasons), ((0, 0, 1), {'gcc/app/disk': 'no disk'}))
+
+
 if __name__ == '__main__':
-    unittest.main()
+    unittest.main(verbosity=2)

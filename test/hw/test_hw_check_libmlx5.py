@@ -73,4 +73,4 @@ class HwCheck(unittest.TestCase):
 
 if __name__ == '__main__':
     SCRIPT, BUILD = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:], verbosity=2)

@@ -110,4 +110,4 @@ class HwGolden(unittest.TestCase):
 if __name__ == '__main__':
     HW_GOLDEN, BUILD = sys.argv[1:3]
     FILES = sorted(glob.glob(os.path.join(sys.argv[3], '*.json')))
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

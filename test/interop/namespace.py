@@ -17,7 +17,7 @@ class NamespaceError(Exception):
 
 def skip(reason):
     """End as a skipped test."""
-    print('SKIP: %s' % reason, flush=True)
+    print('skipped: %s' % reason, flush=True)
     sys.exit(SKIP)
 
 

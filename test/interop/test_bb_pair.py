@@ -106,7 +106,7 @@ def tagged(args):
             run.hold(both)
         close()
         if shutil.which('tshark') is None:
-            print('SKIP: the conversations went right; no tshark is installed to read the capture')
+            print('skipped: the conversations went right; no tshark is installed to read the capture')
             return 77
         judge(capture)
     return 0

@@ -64,4 +64,4 @@ class Sysfs(unittest.TestCase):
 
 if __name__ == '__main__':
     PROGRAM = sys.argv[1]
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
