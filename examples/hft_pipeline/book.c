@@ -295,7 +295,10 @@ book_warm(struct book *b)
 		return;
 	__builtin_prefetch(&b->orders[b->warm_order]);
 	b->warm_order = (b->warm_order + LINE / sizeof(*b->orders)) & b->mask;
-	/* The best levels; a look at how many there are fetches that. */
+	/*
+	 * The best levels, and the place of the next one, which in a side that is full is its end;
+	 * NEAR more are always in front. A look at how many there are fetches that.
+	 */
 	for (i = 0; i <= NEAR; i += LINE / sizeof(s->level[0]))
 		__builtin_prefetch(&s->level[s->n - i]);
 	if (++b->warm_side == 2 * b->symbols)

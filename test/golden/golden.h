@@ -32,6 +32,8 @@ struct vec {
  */
 void golden_each(const char *name, unsigned int n, void (*fn)(const struct vec *v, void *arg),
 		 void *arg);
+/* All @n of them, to be kept: their objects are the caller's. */
+void golden_all(const char *name, struct vec *all, unsigned int n);
 
 bool vec_has(const struct vec *v, const char *key);
 /* Fails unless every key of the object is in @keys, which ends with NULL. */
