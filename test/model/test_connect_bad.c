@@ -9,12 +9,9 @@
 #include <sys/resource.h>
 
 #include "../fakes/bare_eal.h"
-#include "bb_cm_priv.h"
-#include "connect_env.h"
+#include "connect_raw.h"
 
 #define HALF_OPEN 256
-
-static struct pair p;
 
 static void
 open_pair(uint32_t half_open_ms)
@@ -26,86 +23,6 @@ open_pair(uint32_t half_open_ms)
 	attr.max_half_open = HALF_OPEN;
 	attr.half_open_ms = half_open_ms;
 	pair_open_with(&p, "soft0", NULL, &attr);
-}
-
-static struct bb_cm_stats
-stats(void)
-{
-	struct bb_cm_stats s;
-
-	bb_cm_stats(p.b.cm, &s);
-	return s;
-}
-
-static int
-raw_connect(void)
-{
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(connect(fd, (const struct sockaddr *)&p.addr, sizeof(struct sockaddr_in)),
-			 0);
-	return fd;
-}
-
-static size_t
-request(uint8_t *buf)
-{
-	struct bb_region r = {"x", 4096, 4096, 7, BB_ACCESS_REMOTE_READ};
-	struct bb_cm_msg msg = {
-		.type = BB_CM_REQ,
-		.end = {.qpn = 5,
-			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
-			.mtu = 1024,
-			.sq_depth = 16},
-		.regions = &r,
-		.nregions = 1,
-		.private = "hello",
-		.private_len = 5,
-	};
-
-	return bb_cm_msg_encode(buf, &msg);
-}
-
-static void
-until(bool (*done)(void))
-{
-	const uint64_t end = wait_end();
-
-	while (!done()) {
-		turn(&p);
-		assert_true(rte_get_tsc_cycles() < end);
-	}
-}
-
-static bool
-none_half_open(void)
-{
-	return stats().half_open == 0;
-}
-
-static bool
-one_half_open(void)
-{
-	return stats().half_open == 1;
-}
-
-/* What the listener answers before it closes. */
-static size_t
-answer(int fd, uint8_t *buf, size_t len)
-{
-	const uint64_t end = wait_end();
-	size_t have = 0;
-	ssize_t n;
-
-	for (;;) {
-		n = recv(fd, buf + have, len - have, MSG_DONTWAIT);
-		if (n == 0 || (n < 0 && errno != EAGAIN))
-			return have;
-		have += n > 0 ? (size_t)n : 0;
-		turn(&p);
-		assert_true(rte_get_tsc_cycles() < end);
-	}
 }
 
 /* Cut at every byte, the connection ends there; the same bytes one at a time are a request. */

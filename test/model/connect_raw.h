@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A peer of a listener that is a socket and bytes: it says what it likes, when it likes. */
+#ifndef CONNECT_RAW_H
+#define CONNECT_RAW_H
+
+#include "bb_cm_priv.h"
+#include "connect_env.h"
+
+static struct pair p;
+
+static inline struct bb_cm_stats
+stats(void)
+{
+	struct bb_cm_stats s;
+
+	bb_cm_stats(p.b.cm, &s);
+	return s;
+}
+
+static inline int
+raw_connect(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&p.addr, sizeof(struct sockaddr_in)),
+			 0);
+	return fd;
+}
+
+static inline size_t
+request_of(uint8_t *buf, uint64_t session, uint8_t flags)
+{
+	struct bb_region r = {"x", 4096, 4096, 7, BB_ACCESS_REMOTE_READ};
+	struct bb_cm_msg msg = {
+		.type = BB_CM_REQ,
+		.end = {.qpn = 5,
+			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+			.mtu = 1024,
+			.sq_depth = 16,
+			.session = session,
+			.flags = flags},
+		.regions = &r,
+		.nregions = 1,
+		.private = "hello",
+		.private_len = 5,
+	};
+
+	return bb_cm_msg_encode(buf, &msg);
+}
+
+static inline size_t
+request(uint8_t *buf)
+{
+	return request_of(buf, 0, 0);
+}
+
+static inline void
+until(bool (*done)(void))
+{
+	const uint64_t end = wait_end();
+
+	while (!done()) {
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+}
+
+static inline bool
+none_half_open(void)
+{
+	return stats().half_open == 0;
+}
+
+static inline bool
+one_half_open(void)
+{
+	return stats().half_open == 1;
+}
+
+/* What the listener answers before it closes. */
+static inline size_t
+answer(int fd, uint8_t *buf, size_t len)
+{
+	const uint64_t end = wait_end();
+	size_t have = 0;
+	ssize_t n;
+
+	for (;;) {
+		n = recv(fd, buf + have, len - have, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN))
+			return have;
+		have += n > 0 ? (size_t)n : 0;
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+}
+
+/* What brings nothing: RTU, REJ, DREQ, DREP. */
+static inline void
+say(int fd, uint8_t type)
+{
+	const struct bb_cm_msg msg = {.type = type, .reason = BB_REJECT_CONSUMER};
+	uint8_t buf[BB_CM_MSG_MAX];
+	size_t n = bb_cm_msg_encode(buf, &msg);
+
+	assert_int_equal(send(fd, buf, n, MSG_NOSIGNAL), n);
+}
+
+/* The next message that the listener sends; false: it has closed. */
+static inline bool
+hear(int fd, struct bb_cm_msg *msg)
+{
+	static struct bb_region regions[BB_REGION_MAX];
+	static uint8_t buf[BB_CM_MSG_MAX];
+	const uint64_t end = wait_end();
+	struct bb_cm_header h = {0};
+	size_t have = 0, need = BB_CM_HEADER;
+	ssize_t n;
+
+	while (have < need) {
+		n = recv(fd, buf + have, need - have, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN)) {
+			assert_int_equal(have, 0);
+			return false;
+		}
+		have += n > 0 ? (size_t)n : 0;
+		if (have == BB_CM_HEADER && need == BB_CM_HEADER) {
+			assert_null(bb_cm_header_decode(buf, &h));
+			need += h.len;
+		}
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_null(bb_cm_body_decode(h.type, buf + BB_CM_HEADER, h.len, msg, regions));
+	return true;
+}
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Connections that break, with peers that say of them what they like: the same request again and
+ * again, two at once, another kind of queue pair, refusals, nothing. Nothing of them stays.
+ */
+#include "../fakes/bare_eal.h"
+#include "connect_raw.h"
+
+/* The connection of a peer that has one descriptor for it at a time. */
+struct known {
+	struct bb_conn *conn;
+	struct bb_qp *qp;
+	uint64_t session;
+	int fd;
+};
+
+static void
+open_pair(uint32_t timeout_ms, uint32_t recover_ms)
+{
+	struct bb_cm_attr attr;
+
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	attr.half_open_ms = 30000;
+	pair_open_with(&p, "soft0", NULL, &attr);
+	p.b.param.timeout_ms = timeout_ms;
+	p.b.param.recover_ms = recover_ms;
+}
+
+/* A request at a descriptor of its own. */
+static int
+ask(uint64_t session, uint8_t flags)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request_of(buf, session, flags);
+	int fd = raw_connect();
+
+	assert_int_equal(send(fd, buf, n, 0), n);
+	return fd;
+}
+
+static void
+hears_rep(int fd, const struct known *k)
+{
+	struct bb_cm_msg msg;
+
+	assert_true(hear(fd, &msg));
+	assert_int_equal(msg.type, BB_CM_REP);
+	assert_int_equal(msg.end.session, k->session);
+	assert_int_equal(msg.end.qpn, k->qp->qpn);
+}
+
+static void
+accepted(struct known *k)
+{
+	struct bb_cm_msg msg;
+
+	k->fd = ask(0, BB_CM_COMES_BACK);
+	k->conn = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	k->qp = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(k->conn, k->qp, &p.b.param), 0);
+	assert_true(hear(k->fd, &msg));
+	assert_int_equal(msg.type, BB_CM_REP);
+	assert_int_not_equal(msg.end.session, 0);
+	k->session = msg.end.session;
+}
+
+static void
+up(struct known *k)
+{
+	accepted(k);
+	say(k->fd, BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+}
+
+static void
+forget(struct known *k)
+{
+	bb_conn_destroy(k->conn);
+	assert_int_equal(bb_qp_destroy(k->qp), 0);
+	if (k->fd >= 0)
+		close(k->fd);
+	assert_int_equal(stats().conns, 0);
+	assert_int_equal(stats().half_open, 0);
+	pair_close(&p);
+}
+
+static bool
+closed_by_us(int fd)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+
+	return answer(fd, buf, sizeof(buf)) == 0;
+}
+
+/* The same request, replayed while the connection stands: each time it breaks and is back. */
+static void
+test_replayed(void **st)
+{
+	struct known k;
+	unsigned int i;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	for (i = 0; i < 20; i++) {
+		fd = ask(k.session, BB_CM_COMES_BACK);
+		assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
+		hears_rep(fd, &k);
+		assert_true(closed_by_us(k.fd));
+		close(k.fd);
+		k.fd = fd;
+		say(fd, BB_CM_RTU);
+		expect(&p, &p.b, BB_CM_RECOVERED);
+		assert_int_equal(k.qp->state, BB_QP_RTS);
+		assert_int_equal(stats().conns, 1);
+	}
+	assert_int_equal(stats().recovered, 20);
+	forget(&k);
+}
+
+/* Two of them in one poll: the last one is answered, the other closed. */
+static void
+test_two(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+	int fds[2];
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	fds[0] = raw_connect();
+	fds[1] = raw_connect();
+	while (stats().half_open != 2)
+		turn(&p);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fds[0], buf, n, 0), n);
+	assert_int_equal(send(fds[1], buf, n, 0), n);
+	expect(&p, &p.b, BB_CM_LOST);
+	while (stats().half_open != 0)
+		turn(&p);
+	assert_int_equal(stats().conns, 1);
+	assert_true(closed_by_us(fds[0]));
+	hears_rep(fds[1], &k);
+	say(fds[1], BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_RECOVERED);
+	close(fds[0]);
+	close(fds[1]);
+	forget(&k);
+}
+
+/* The application ends the connection while a request to take it up waits. */
+static void
+test_dropped(void **st)
+{
+	struct known k;
+	unsigned int i;
+	int fd;
+
+	(void)st;
+	for (i = 0; i < 2; i++) {
+		open_pair(30000, 30000);
+		up(&k);
+		fd = ask(k.session, BB_CM_COMES_BACK);
+		expect(&p, &p.b, BB_CM_LOST);
+		assert_non_null(k.conn->heir);
+		if (i == 0) {
+			assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+			assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+		}
+		forget(&k);
+		close(fd);
+	}
+}
+
+/* A session with another end than it had is a new request, and says that it does not know it. */
+static void
+test_other_end(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	struct known k;
+	unsigned int i;
+	size_t n;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	for (i = 0; i < 3; i++) {
+		n = request_of(buf, k.session + (i == 0), i == 1 ? 0 : BB_CM_COMES_BACK);
+		if (i == 2)
+			buf[BB_CM_HEADER + 36] = BB_QPT_UC; /* qp_type */
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, n, 0), n);
+		ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+		assert_true(ev.restarted);
+		assert_ptr_not_equal(ev.conn, k.conn);
+		assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+		assert_int_equal(bb_conn_reject(ev.conn, NULL, 0), 0);
+		bb_conn_destroy(ev.conn);
+		close(fd);
+	}
+	forget(&k);
+}
+
+/* It is answered, and silent: the next one is answered as well, and then time is up. */
+static void
+test_silent(void **st)
+{
+	struct bb_cm_event ev;
+	struct known k;
+	unsigned int i;
+
+	(void)st;
+	open_pair(50, 1000);
+	up(&k);
+	close(k.fd);
+	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
+	for (i = 0; i < 2; i++) {
+		k.fd = ask(k.session, BB_CM_COMES_BACK);
+		hears_rep(k.fd, &k);
+		assert_int_equal(k.qp->state, BB_QP_RTS);
+		if (i == 1) {
+			say(k.fd, BB_CM_REJ);
+			break;
+		}
+		/* Given up for this time: nothing is left of the try. */
+		assert_true(closed_by_us(k.fd));
+		assert_int_equal(k.qp->state, BB_QP_RESET);
+		assert_int_equal(conn_state(k.conn), BB_CONN_LOST);
+		close(k.fd);
+	}
+	assert_true(closed_by_us(k.fd));
+	while (conn_state(k.conn) == BB_CONN_LOST && k.qp->state != BB_QP_RESET)
+		turn(&p);
+	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+	assert_int_equal(ev.status, -ETIMEDOUT);
+	assert_int_equal(k.qp->state, BB_QP_RESET);
+	forget(&k);
+}
+
+/* Refused where RTU is due: it was never made. */
+static void
+test_refused(void **st)
+{
+	struct bb_cm_event ev;
+	struct known k;
+
+	(void)st;
+	open_pair(30000, 30000);
+	accepted(&k);
+	say(k.fd, BB_CM_REJ);
+	ev = expect(&p, &p.b, BB_CM_REJECTED);
+	assert_int_equal(ev.status, -ECONNREFUSED);
+	assert_int_equal(ev.reason, BB_REJECT_CONSUMER);
+	assert_int_equal(k.qp->state, BB_QP_ERR);
+	assert_int_equal(stats().bad_messages, 0);
+	forget(&k);
+}
+
+/* We disconnect; the peer closes instead of an answer, or never says anything. */
+static void
+test_no_goodbye(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_cm_msg msg;
+	struct known k;
+	unsigned int i;
+
+	(void)st;
+	for (i = 0; i < 2; i++) {
+		open_pair(i == 0 ? 30000 : 50, 30000);
+		up(&k);
+		assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+		assert_true(hear(k.fd, &msg));
+		assert_int_equal(msg.type, BB_CM_DREQ);
+		if (i == 0) {
+			close(k.fd);
+			k.fd = -1;
+		}
+		ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+		assert_int_equal(ev.status, 0);
+		assert_int_equal(k.qp->state, BB_QP_ERR);
+		assert_int_equal(stats().timeouts, i);
+		if (i == 1)
+			assert_true(closed_by_us(k.fd));
+		forget(&k);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_replayed),   cmocka_unit_test(test_two),
+		cmocka_unit_test(test_dropped),    cmocka_unit_test(test_other_end),
+		cmocka_unit_test(test_silent),     cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_no_goodbye),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
