@@ -99,8 +99,9 @@ do_qp(struct actor *s, enum bb_qp_type type)
 }
 
 static int
-do_connect(struct actor *s, const struct bb_qp_addr *to)
+do_connect(struct actor *s, const struct actor_msg *m)
 {
+	const struct bb_qp_addr *to = &m->addr;
 	struct bb_qp_attr attr;
 	struct bb_path path = {.sgid_index = 1, .port = 1};
 	int ret;
@@ -115,6 +116,9 @@ do_connect(struct actor *s, const struct bb_qp_addr *to)
 	}
 	if (s->type == BB_QPT_UC)
 		attr.access = BB_ACCESS_REMOTE_WRITE;
+	attr.access &= ~m->b;
+	if (m->y != 0)
+		attr.max_dest_rd_atomic = (uint8_t)m->y;
 	if (s->type != BB_QPT_UD)
 		return bb_qp_connect(s->qp, &s->addr, to, &attr);
 	ret = bb_qp_ud_up(s->qp, 1, 0, ACTOR_QKEY, s->addr.psn);
@@ -124,22 +128,50 @@ do_connect(struct actor *s, const struct bb_qp_addr *to)
 }
 
 static int
+do_mr_more(struct actor *s, struct actor_msg *m)
+{
+	struct bb_mr *mr;
+	int ret = 0;
+
+	if (s->n_more == ACTOR_MRS)
+		return -ENOSPC;
+	if (m->b != 0 && s->other == NULL)
+		ret = bb_pd_alloc(s->dev, &s->other);
+	if (ret == 0)
+		ret = bb_mr_reg(m->b != 0 ? s->other : s->pd, s->buf + m->x, m->y, m->a, &mr);
+	if (ret != 0)
+		return ret;
+	m->raddr = (uintptr_t)s->buf + m->x;
+	m->rkey = mr->rkey;
+	s->more[s->n_more++] = mr;
+	return 0;
+}
+
+static int
 do_post(struct actor *s, const struct actor_msg *m)
 {
 	struct bb_sge sge = {(uintptr_t)s->buf + m->x, (uint32_t)m->y,
 			     s->mr != NULL ? s->mr->lkey : 0};
+	struct bb_sge two[] = {sge, sge};
+	uint32_t pieces = m->y != 0;
 	uint32_t flags = BB_SEND_SIGNALED;
 	int n;
 
 	switch (m->a) {
 	case ACTOR_WRITE:
-		n = bb_post_write(s->qp, m->b, &sge, 1, m->raddr, m->rkey, flags);
+		n = bb_post_write(s->qp, m->b, &sge, pieces, m->raddr, m->rkey, flags);
+		break;
+	case ACTOR_WRITE_TWO:
+		two[0].len = sge.len / 2;
+		two[1].addr += two[0].len;
+		two[1].len -= two[0].len;
+		n = bb_post_write(s->qp, m->b, two, 2, m->raddr, m->rkey, flags);
 		break;
 	case ACTOR_WRITE_IMM:
 		n = bb_post_write_imm(s->qp, m->b, &sge, 1, m->raddr, m->rkey, m->imm, flags);
 		break;
 	case ACTOR_READ_VERB:
-		n = bb_post_read(s->qp, m->b, &sge, 1, m->raddr, m->rkey, flags);
+		n = bb_post_read(s->qp, m->b, &sge, pieces, m->raddr, m->rkey, flags);
 		break;
 	case ACTOR_SEND:
 		n = s->type == BB_QPT_UD ? bb_post_send_ud(s->qp, m->b, &sge, 1, s->ah, s->dest_qpn,
@@ -268,6 +300,10 @@ do_close(struct actor *s)
 		ret |= bb_qp_destroy(s->qp);
 	if (s->mr != NULL)
 		ret |= bb_mr_dereg(s->mr);
+	while (s->n_more != 0)
+		ret |= bb_mr_dereg(s->more[--s->n_more]);
+	if (s->other != NULL)
+		ret |= bb_pd_free(s->other);
 	if (s->cq != NULL)
 		ret |= bb_cq_destroy(s->cq);
 	if (s->pd != NULL)
@@ -281,6 +317,7 @@ do_close(struct actor *s)
 	s->ah = NULL;
 	s->qp = NULL;
 	s->mr = NULL;
+	s->other = NULL;
 	s->cq = NULL;
 	s->pd = NULL;
 	s->dev = NULL;
@@ -305,12 +342,15 @@ actor_do(struct actor *s, struct actor_msg *m)
 		m->addr = s->addr;
 		break;
 	case ACTOR_CONNECT:
-		m->ret = do_connect(s, &m->addr);
+		m->ret = do_connect(s, m);
 		break;
 	case ACTOR_MR:
 		m->ret = bb_mr_reg(s->pd, s->buf + m->x, m->y, m->a, &s->mr);
 		m->raddr = (uintptr_t)s->buf + m->x;
 		m->rkey = m->ret == 0 ? s->mr->rkey : 0;
+		break;
+	case ACTOR_MR_MORE:
+		m->ret = do_mr_more(s, m);
 		break;
 	case ACTOR_DEREG:
 		m->ret = bb_mr_dereg(s->mr);

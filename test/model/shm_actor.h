@@ -19,12 +19,15 @@
 #define ACTOR_WAIT_S 60
 #define ACTOR_QKEY   0x1234u
 #define ACTOR_DATA   8192
+#define ACTOR_MRS    4 /* by ACTOR_MR_MORE */
 
 enum actor_op {
-	ACTOR_OPEN,    /* text: a device */
-	ACTOR_QP,      /* a: type; addr: its own */
-	ACTOR_CONNECT, /* addr: of the other side */
-	ACTOR_MR,      /* x: offset, y: length, a: rights; x: address, a: rkey */
+	ACTOR_OPEN, /* text: a device */
+	ACTOR_QP,   /* a: type; addr: its own */
+	/* addr: of the other side, b: rights it does not get, y: READs it may have out, 0: usual */
+	ACTOR_CONNECT,
+	ACTOR_MR,      /* x: offset, y: length, a: rights; raddr, rkey */
+	ACTOR_MR_MORE, /* the same, besides that one; b: 1: of another PD */
 	ACTOR_DEREG,
 	ACTOR_FILL,  /* x: offset, y: length, a: seed */
 	ACTOR_SET,   /* x: offset, y: length, a: byte */
@@ -44,6 +47,7 @@ enum actor_op {
 
 enum actor_verb {
 	ACTOR_WRITE,
+	ACTOR_WRITE_TWO, /* of two pieces */
 	ACTOR_WRITE_IMM,
 	ACTOR_READ_VERB,
 	ACTOR_SEND,
@@ -70,6 +74,9 @@ struct actor {
 	struct bb_cq *cq;
 	struct bb_qp *qp;
 	struct bb_mr *mr;
+	struct bb_pd *other;
+	struct bb_mr *more[ACTOR_MRS];
+	uint32_t n_more;
 	struct bb_ah *ah;
 	uint32_t dest_qpn;
 	enum bb_qp_type type;

@@ -194,8 +194,6 @@ state(struct actor *s)
 	return m.a;
 }
 
-/* The target refuses, with the events of a wire, and both QPs are in error. */
-
 /* The program: the tests, or another process of them. */
 static inline int
 shm_main(int argc, char **argv, int (*tests)(void))

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Whom a peer's QP is connected to and what is under way, before a requester goes into its memory
+ * by itself; and what an owner does while somebody is inside.
+ */
+#include <sys/socket.h>
+
+#include "shm_direct_env.h"
+
+/* ---- Queue pairs */
+
+/* The target's QP is not connected to ours as ours is to it. */
+static void
+other_qp(bool by_itself)
+{
+	/* Ours, too, but not that of this connection. */
+	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 9};
+	/* 33 ms, once again. */
+	static const struct differ other_gid = {.gid = gid, .timeout = 13},
+				   other_psn = {.psn = 5, .timeout = 13}, other_mtu = {.mtu = 256};
+
+	(void)by_itself;
+	join(&other_psn);
+	bad(ACTOR_WRITE, mr_b.raddr, 8, mr_b.rkey, BB_WC_RETRY_EXC_ERR);
+	part();
+	join(&other_gid);
+	bad(ACTOR_WRITE, mr_b.raddr, 8, mr_b.rkey, BB_WC_RETRY_EXC_ERR);
+	part();
+	join(&other_mtu);
+	bad(ACTOR_WRITE, mr_b.raddr, 1000, mr_b.rkey, BB_WC_REM_INV_REQ_ERR);
+	part();
+}
+
+static void
+test_other_qp(void **st)
+{
+	(void)st;
+	twice(other_qp);
+}
+
+/* It allows one READ or atomic at a time, and we would have more: these are done by packets. */
+static void
+test_reads(void **st)
+{
+	static const struct differ one = {.reads = 1};
+	uint64_t before;
+
+	(void)st;
+	begin("");
+	join(&one);
+	warm(ACTOR_WRITE, mr_b.raddr, mr_b.rkey);
+	before = direct();
+	post(&a, ACTOR_READ_VERB, 0, 8, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	m.z = 1;
+	post(&a, ACTOR_FETCH_ADD, 0, 8, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(direct(), before);
+	post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	assert_int_equal(direct(), before + 1);
+	stop();
+}
+
+/* What is behind a packet that has no answer yet waits for that. */
+static void
+test_order(void **st)
+{
+	static const struct differ none;
+	uint64_t before;
+	uint32_t i;
+
+	(void)st;
+	begin("");
+	ready(true, &none);
+	m.b = 5;
+	m.x = OFF;
+	m.y = 64;
+	do_ok(&b, ACTOR_RECV);
+	before = direct();
+	kill(b.pid, SIGSTOP);
+	post(&a, ACTOR_SEND, 0, 8, 0, 0);
+	post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr + 64, mr_b.rkey);
+	for (i = 0; i < 1000; i++)
+		actor_run(&a);
+	assert_int_equal(direct(), before);
+	kill(b.pid, SIGCONT);
+	completes(&a, BB_WC_SUCCESS);
+	completes(&a, BB_WC_SUCCESS);
+	completes(&b, BB_WC_SUCCESS);
+	stop();
+}
+
+/* The QP of the target is gone; its memory and keys are there. */
+static void
+test_qp_gone(void **st)
+{
+	static const struct differ soon = {.timeout = 13};
+
+	(void)st;
+	begin("");
+	ready(true, &soon);
+	do_ok(&b, ACTOR_QP_DESTROY);
+	bad(ACTOR_WRITE, mr_b.raddr, 8, mr_b.rkey, BB_WC_RETRY_EXC_ERR);
+	stop();
+}
+
+/* ---- What is handed over */
+
+/* MRs before and behind the first, of the same file: each by itself, as soon as told of. */
+static void
+test_grows(void **st)
+{
+	static const struct differ none;
+	static const uint64_t offs[] = {OFF, 1 << 20, 6 << 20, 1 << 16, 7 << 20};
+	uint64_t raddr[5];
+	uint32_t rkey[5], i, k;
+
+	(void)st;
+	begin("");
+	ready(true, &none);
+	raddr[0] = mr_b.raddr;
+	rkey[0] = mr_b.rkey;
+	for (i = 1; i < 5; i++) {
+		more_mr(offs[i], 8192, ALL, false, &raddr[i], &rkey[i]);
+		warm(ACTOR_WRITE, raddr[i], rkey[i]);
+		for (k = 0; k <= i; k++) {
+			uint64_t before = direct();
+
+			fill(&a, 0, 5000, k + i);
+			post(&a, ACTOR_WRITE, 0, 5000, raddr[k] + 3, rkey[k]);
+			completes(&a, BB_WC_SUCCESS);
+			assert_int_equal(direct(), before + 1);
+			holds(&b, offs[k] + 3, 5000, k + i);
+		}
+	}
+	stop();
+}
+
+/* Has the other process answered? */
+static bool
+answered(void)
+{
+	char c;
+
+	return recv(b.sock, &c, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+static void
+wait_a_little(uint32_t ms)
+{
+	uint32_t i;
+
+	for (i = 0; i < ms && !answered(); i++) {
+		actor_run(&a);
+		usleep(1000);
+	}
+}
+
+/* An owner that deregisters while somebody is inside waits until that has left. */
+static void
+owner_waits(enum actor_op op)
+{
+	static const struct differ none;
+	uint64_t *word;
+
+	begin("");
+	ready(true, &none);
+	assert_true(ours()->dir->engines >= 1);
+	word = &ours()->dir->engine[0].v;
+	assert_int_equal(*word & 1, 0);
+	__atomic_store_n(word, *word + 1, __ATOMIC_SEQ_CST);
+	m.op = op;
+	actor_tell(&b, &m);
+	wait_a_little(50);
+	assert_false(answered());
+	__atomic_store_n(word, *word + 1, __ATOMIC_SEQ_CST);
+	while (!answered())
+		actor_run(&a);
+	assert_int_equal(recv(b.sock, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.ret, 0);
+	/* Nothing has happened to the connection. */
+	assert_int_equal(state(&a), BB_QP_RTS);
+	stop();
+}
+
+static void
+test_owner_waits(void **st)
+{
+	(void)st;
+	owner_waits(ACTOR_DEREG);
+	owner_waits(ACTOR_QP_DESTROY);
+}
+
+/* One that does not leave is cut off after two seconds: nothing it asks for is heard any more. */
+static void
+test_cut_off(void **st)
+{
+	static const struct differ none;
+	uint64_t *word;
+
+	(void)st;
+	begin("");
+	ready(true, &none);
+	word = &ours()->dir->engine[0].v;
+	__atomic_store_n(word, *word + 1, __ATOMIC_SEQ_CST);
+	m.op = ACTOR_DEREG;
+	actor_tell(&b, &m);
+	while (!answered())
+		usleep(1000);
+	assert_int_equal(recv(b.sock, &m, sizeof(m), 0), sizeof(m));
+	assert_int_equal(m.ret, 0);
+	__atomic_store_n(word, *word + 1, __ATOMIC_SEQ_CST);
+	do_ok(&a, ACTOR_EVENT);
+	assert_int_equal(m.a, BB_EVENT_QP_FATAL);
+	assert_int_equal(state(&a), BB_QP_ERR);
+	stop();
+}
+
+static int
+tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_other_qp), T(test_reads),       T(test_order),   T(test_qp_gone),
+		T(test_grows),    T(test_owner_waits), T(test_cut_off),
+	};
+
+	return cmocka_run_group_tests_name("shm_qps", tests, NULL, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	return shm_main(argc, argv, tests);
+}

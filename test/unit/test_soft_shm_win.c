@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory of peers: what a directory may say and what comes of it, windows that are replaced while
+ * somebody is inside, and files that are not what they should be.
+ */
+#define _GNU_SOURCE /* memfd_create() */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "soft_shm.h"
+
+#define PAGE  ((uint64_t)65536) /* a multiple of any host's */
+#define PAGES 16
+#define SEG   3u
+#define GEN   7u
+#define PDN   5u
+#define KEY   0x4217u
+#define START UINT64_C(0x7000000000001000)
+#define LEN   UINT64_C(5000)
+#define ALL   (SOFT_SHM_READ | SOFT_SHM_WRITE | SOFT_SHM_ATOMIC)
+
+struct world {
+	struct soft_dev dev;
+	struct soft_shm shm;
+	struct soft_shm_tx tx;
+	struct soft_shm_dir *ours, *theirs;
+	struct soft_shm_key *key;
+	uint8_t *file;
+	int fd;
+};
+
+static struct world *w;
+
+static void *
+zeros(size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	assert_ptr_not_equal(p, MAP_FAILED);
+	return p;
+}
+
+static const char *
+take(uint32_t slot, uint32_t gen, uint64_t off, uint64_t len)
+{
+	struct soft_shm_msg m;
+
+	soft_shm_msg_init(&m, SOFT_SHM_SEGMENT);
+	m.u.segment.slot = slot;
+	m.u.segment.gen = gen;
+	m.u.segment.off = off;
+	m.u.segment.len = len;
+	return soft_shm_win_take(&w->shm, &w->tx, &m, w->fd);
+}
+
+/* A good key over the middle of a window that is the middle of a file. */
+static int
+setup(void **st)
+{
+	(void)st;
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	w->ours = zeros(sizeof(*w->ours));
+	w->theirs = zeros(sizeof(*w->theirs));
+	w->shm.dev = &w->dev;
+	w->shm.dir = w->ours;
+	w->tx.dir = w->theirs;
+	w->fd = memfd_create("app", MFD_CLOEXEC);
+	assert_true(w->fd >= 0 && ftruncate(w->fd, (off_t)(PAGES * PAGE)) == 0);
+	w->file = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, w->fd, 0);
+	assert_ptr_not_equal(w->file, MAP_FAILED);
+	assert_null(take(SEG, GEN, 4 * PAGE, 8 * PAGE));
+	w->key = &w->theirs->keys[KEY >> 8];
+	*w->key = (struct soft_shm_key){
+		.seq = 1,
+		.key = KEY,
+		.pdn = PDN,
+		.rights = ALL,
+		.start = START,
+		.len = LEN,
+		.seg = SEG,
+		.gen = GEN,
+		.off = 6 * PAGE + 100,
+	};
+	return 0;
+}
+
+static int
+teardown(void **st)
+{
+	(void)st;
+	soft_shm_win_drop(&w->shm, &w->tx);
+	soft_shm_win_chores(&w->shm, true);
+	assert_null(w->shm.old);
+	munmap(w->file, PAGES * PAGE);
+	close(w->fd);
+	munmap(w->ours, sizeof(*w->ours));
+	munmap(w->theirs, sizeof(*w->theirs));
+	free(w);
+	return 0;
+}
+
+static bool
+find(struct soft_shm_near *n)
+{
+	memset(n, 0xff, sizeof(*n));
+	return soft_shm_near_find(&w->tx, PDN, ALL, KEY, n);
+}
+
+/* ---- Keys */
+
+/* The place in our mapping is that of the peer's byte, and of no other. */
+static void
+test_found(void **st)
+{
+	struct soft_shm_near n;
+
+	(void)st;
+	w->file[6 * PAGE + 99] = 1;
+	w->file[6 * PAGE + 100] = 2;
+	w->file[6 * PAGE + 100 + LEN - 1] = 3;
+	assert_true(find(&n));
+	assert_int_equal(n.key, KEY);
+	assert_int_equal(n.seq, 1);
+	assert_int_equal(n.rights, ALL);
+	assert_int_equal(n.start, START);
+	assert_int_equal(n.len, LEN);
+	assert_ptr_equal(n.now, &w->key->seq);
+	assert_int_equal(n.base[-1], 1);
+	assert_int_equal(n.base[0], 2);
+	assert_int_equal(n.base[LEN - 1], 3);
+	n.base[1] = 9;
+	assert_int_equal(w->file[6 * PAGE + 101], 9);
+}
+
+/* What the QP may and what the key allows: both. */
+static void
+test_rights(void **st)
+{
+	struct soft_shm_near n;
+
+	(void)st;
+	w->key->rights = SOFT_SHM_READ | SOFT_SHM_WRITE;
+	assert_true(soft_shm_near_find(&w->tx, PDN, SOFT_SHM_WRITE | SOFT_SHM_ATOMIC, KEY, &n));
+	assert_int_equal(n.rights, SOFT_SHM_WRITE);
+	w->key->rights = 0;
+	assert_true(find(&n));
+	assert_int_equal(n.rights, 0);
+	w->key->rights = ALL;
+	assert_true(soft_shm_near_find(&w->tx, PDN, 0, KEY, &n));
+	assert_int_equal(n.rights, 0);
+}
+
+/* No key of the peer's is found that is not as it was asked for, or was taken away. */
+static void
+test_not_found(void **st)
+{
+	struct soft_shm_near n;
+
+	(void)st;
+	assert_false(soft_shm_near_find(&w->tx, PDN + 1, ALL, KEY, &n));
+	assert_null(n.now);
+	/* The same index: one that was there before it, another variant. */
+	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY - 1, &n));
+	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 1, &n));
+	/* Another index, with an entry that says something else, and one without. */
+	w->theirs->keys[(KEY >> 8) + 1] = *w->key;
+	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 0x100, &n));
+	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, KEY + 0x200, &n));
+	/* Beyond the table, where others are. */
+	memcpy(&w->theirs->qps[0], w->key, sizeof(*w->key));
+	((struct soft_shm_key *)(void *)&w->theirs->qps[0])->key = 1u << (SOFT_LOG_MAX_MKEY + 8);
+	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, 1u << (SOFT_LOG_MAX_MKEY + 8), &n));
+	assert_false(soft_shm_near_find(&w->tx, PDN, ALL, UINT32_MAX, &n));
+	assert_true(find(&n));
+	w->key->seq = 2;
+	assert_false(find(&n));
+	assert_null(n.now);
+	w->key->seq = 3;
+	assert_true(find(&n));
+	assert_int_equal(n.seq, 3);
+}
+
+/* Whatever a directory says, nothing outside the window comes of it. */
+static void
+test_hostile(void **st)
+{
+	static const struct {
+		uint64_t off, len, start;
+		bool ok;
+	} ranges[] = {
+		{4 * PAGE, 8 * PAGE, START, true},
+		{4 * PAGE, 8 * PAGE + 1, START, false},
+		{4 * PAGE - 1, 8, START, false},
+		{4 * PAGE + 1, 8 * PAGE, START, false},
+		{12 * PAGE - 1, 1, START, true},
+		{12 * PAGE - 1, 2, START, false},
+		{12 * PAGE, 0, START, true},
+		{12 * PAGE, 1, START, false},
+		{0, 8, START, false},
+		{UINT64_MAX, 8, START, false},
+		{UINT64_MAX - 7, 8, START, false},
+		{4 * PAGE, UINT64_MAX, 0, false},
+		{5 * PAGE, UINT64_MAX - PAGE + 1, 0, false},
+		{4 * PAGE, 8, UINT64_MAX - 8, true},
+		{4 * PAGE, 8, UINT64_MAX - 7, false},
+		{4 * PAGE, 8, UINT64_MAX, false},
+	};
+	static const uint32_t segs[] = {0, SEG - 1, SEG + 1, SOFT_SHM_SEGS, UINT32_MAX};
+	struct soft_shm_near n;
+	unsigned int i;
+
+	(void)st;
+	for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		w->key->off = ranges[i].off;
+		w->key->len = ranges[i].len;
+		w->key->start = ranges[i].start;
+		if (find(&n) != ranges[i].ok)
+			fail_msg("range %u", i);
+		assert_int_equal(n.now != NULL, ranges[i].ok);
+	}
+	w->key->off = 6 * PAGE;
+	w->key->len = LEN;
+	w->key->start = START;
+	for (i = 0; i < sizeof(segs) / sizeof(segs[0]); i++) {
+		w->key->seg = segs[i];
+		assert_false(find(&n));
+	}
+	w->key->seg = SEG;
+	assert_true(find(&n));
+	/* Another file is in the slot: the message that brings it, or told of it, is late. */
+	w->key->gen = GEN + 1;
+	assert_false(find(&n));
+	w->key->gen = GEN - 1;
+	assert_false(find(&n));
+}
+
+/* ---- Entries that change while they are read */
+
+static uint8_t *trap;
+static struct soft_shm_key *straddles;
+
+/* The reader has come to the second page: now the peer changes the entry. */
+static void
+on_trap(int sig)
+{
+	(void)sig;
+	mprotect(trap, PAGE, PROT_READ | PROT_WRITE);
+	straddles->len = 2;
+	straddles->seq = straddles->seq == 1 ? 3 : 2;
+}
+
+static void
+test_torn(void **st)
+{
+	struct sigaction act = {.sa_handler = on_trap}, old, old_bus;
+	uint8_t *mem = zeros(2 * PAGE);
+	struct soft_shm_key copy;
+	uint32_t seq;
+
+	(void)st;
+	trap = mem + PAGE;
+	/* Its first two words are in the page before. */
+	straddles = (struct soft_shm_key *)(void *)(trap - 16);
+	assert_int_equal(sigaction(SIGSEGV, &act, &old), 0);
+	assert_int_equal(sigaction(SIGBUS, &act, &old_bus), 0);
+	for (seq = 1; seq <= 3; seq += 2) {
+		*straddles = (struct soft_shm_key){.seq = seq, .len = 1};
+		mprotect(trap, PAGE, PROT_NONE);
+		assert_false(soft_shm_read(&copy, straddles, sizeof(copy)));
+		assert_int_equal(straddles->len, 2);
+	}
+	sigaction(SIGSEGV, &old, NULL);
+	sigaction(SIGBUS, &old_bus, NULL);
+	straddles->seq = 5;
+	assert_true(soft_shm_read(&copy, straddles, sizeof(copy)));
+	assert_int_equal(copy.seq, 5);
+	assert_int_equal(copy.len, 2);
+	munmap(mem, 2 * PAGE);
+}
+
+/* ---- Windows */
+
+static bool
+mapped(const void *at)
+{
+	return msync((void *)(uintptr_t)at, 4096, MS_ASYNC) == 0;
+}
+
+/* One that is replaced stays until who was inside has left: not longer for who comes later. */
+static void
+test_replaced(void **st)
+{
+	uint64_t *first = &w->ours->engine[2].v, *second = &w->ours->engine[9].v;
+	struct soft_shm_near before, after;
+	uint32_t rev = w->tx.rev;
+
+	(void)st;
+	assert_true(find(&before));
+	*first = 5;  /* inside */
+	*second = 8; /* not */
+	assert_null(take(SEG, GEN, 2 * PAGE, 12 * PAGE));
+	assert_int_not_equal(w->tx.rev, rev);
+	assert_true(find(&after));
+	assert_ptr_not_equal(before.base, after.base);
+	w->file[6 * PAGE + 100] = 77;
+	assert_int_equal(after.base[0], 77);
+	soft_shm_win_chores(&w->shm, false);
+	assert_int_equal(before.base[0], 77);
+	*second = 9;
+	soft_shm_win_chores(&w->shm, false);
+	assert_int_equal(before.base[0], 77);
+	/* It has left, and is inside again. */
+	*first = 7;
+	soft_shm_win_chores(&w->shm, false);
+	assert_null(w->shm.old);
+	assert_false(mapped((void *)((uintptr_t)(before.base - 100))));
+	assert_int_equal(after.base[0], 77);
+}
+
+static void
+test_dropped(void **st)
+{
+	struct soft_shm_near n, other;
+	uint32_t rev;
+
+	(void)st;
+	assert_null(take(SEG + 1, GEN, 0, PAGE));
+	assert_true(find(&n));
+	rev = w->tx.rev;
+	w->ours->engine[0].v = 1;
+	soft_shm_win_drop(&w->shm, &w->tx);
+	assert_int_not_equal(w->tx.rev, rev);
+	assert_false(find(&other));
+	soft_shm_win_chores(&w->shm, false);
+	assert_true(mapped((void *)((uintptr_t)(n.base - 100))));
+	w->ours->engine[0].v = 2;
+	soft_shm_win_chores(&w->shm, false);
+	assert_null(w->shm.old);
+	assert_false(mapped((void *)((uintptr_t)(n.base - 100))));
+}
+
+/* A piece of a file that it does not have; what was handed over before stays. */
+static void
+test_no_window(void **st)
+{
+	static const struct {
+		uint64_t off, len;
+	} parts[] = {
+		{0, 0},
+		{0, PAGES * PAGE + 1},
+		{PAGE, PAGES * PAGE},
+		{PAGES * PAGE, PAGE},
+		{UINT64_MAX & ~(PAGE - 1), PAGE},
+		{PAGE, UINT64_MAX & ~(PAGE - 1)},
+		{UINT64_MAX & ~(PAGE - 1), 2 * PAGE},
+		{PAGE + 1, PAGE},
+	};
+	struct soft_shm_near n;
+	unsigned int i;
+	void *map;
+	int p[2];
+
+	(void)st;
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (take(SEG, GEN, parts[i].off, parts[i].len) == NULL)
+			fail_msg("part %u", i);
+		assert_true(find(&n));
+	}
+	assert_int_equal(soft_shm_map_segment(-1, 0, PAGE, &map), -EBADF);
+	assert_int_equal(pipe(p), 0);
+	assert_int_equal(soft_shm_map_segment(p[0], 0, PAGE, &map), -EINVAL);
+	close(p[0]);
+	close(p[1]);
+	assert_int_equal(soft_shm_map_segment(w->fd, (PAGES - 1) * PAGE, PAGE, &map), 0);
+	munmap(map, PAGE);
+}
+
+/* ---- What peers make for each other */
+
+/* It keeps its size, and only who made it can write to it. */
+static void
+test_sealed(void **st)
+{
+	const void *at = soft_shm_reserve(2 * PAGE);
+	uint8_t *mine;
+	void *map;
+	int fd, other;
+
+	(void)st;
+	assert_non_null(at);
+	assert_int_equal(soft_shm_create("t", 2 * PAGE, &fd, &map), 0);
+	mine = map;
+	mine[PAGE] = 5;
+	assert_int_not_equal(ftruncate(fd, (off_t)PAGE), 0);
+	assert_int_not_equal(ftruncate(fd, (off_t)(3 * PAGE)), 0);
+	assert_int_not_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE), 0);
+	assert_ptr_equal(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	assert_int_equal(soft_shm_map(fd, PAGE, at), -EINVAL);
+	assert_int_equal(soft_shm_map(fd, 3 * PAGE, at), -EINVAL);
+	assert_int_equal(((const uint8_t *)at)[PAGE], 0);
+	assert_int_equal(soft_shm_map(fd, 2 * PAGE, at), 0);
+	assert_int_equal(((const uint8_t *)at)[PAGE], 5);
+	assert_int_equal(soft_shm_unmap(2 * PAGE, at), 0);
+	assert_int_equal(((const uint8_t *)at)[PAGE], 0);
+	/* A file that could be cut short under us. */
+	other = memfd_create("o", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(other >= 0 && ftruncate(other, (off_t)(2 * PAGE)) == 0);
+	assert_int_equal(soft_shm_map(other, 2 * PAGE, at), -EPERM);
+	assert_int_equal(fcntl(other, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL), 0);
+	assert_int_equal(soft_shm_map(other, 2 * PAGE, at), -EPERM);
+	assert_int_equal(soft_shm_map(-1, 2 * PAGE, at), -EPERM);
+	close(other);
+	close(fd);
+	munmap(map, 2 * PAGE);
+	munmap((void *)(uintptr_t)at, 2 * PAGE);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_found),
+		T(test_rights),
+		T(test_not_found),
+		T(test_hostile),
+		cmocka_unit_test(test_torn),
+		T(test_replaced),
+		T(test_dropped),
+		T(test_no_window),
+		T(test_sealed),
+	};
+
+	return cmocka_run_group_tests_name("soft_shm_win", tests, NULL, NULL);
+}
