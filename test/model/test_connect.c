@@ -251,6 +251,10 @@ test_arguments(void **st)
 	struct bb_qp *qa, *ud;
 	struct sockaddr_storage addr;
 	const struct sockaddr *to = (const struct sockaddr *)&p.addr;
+	const struct sockaddr local = {.sa_family = AF_UNIX};
+	struct bb_cm_attr attr;
+	struct bb_cm *cm = NULL;
+	struct bb_dev *other;
 
 	(void)st;
 	pair_open(&p);
@@ -283,9 +287,31 @@ test_arguments(void **st)
 	param.gid.exact = true;
 	memset(param.gid.raw, 0xcc, 16);
 	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -ENOENT);
+	assert_int_equal(bb_conn_connect(p.a.cm, &local, qa, &p.a.param, &a), -EINVAL);
+	/* A CM is of one device. */
+	bb_cm_attr_init(&attr);
+	assert_int_equal(bb_dev_open("soft1", &other), 0);
+	assert_int_equal(bb_cm_create(other, &attr, &cm), 0);
+	assert_int_equal(bb_conn_connect(cm, to, qa, &p.a.param, &a), -EINVAL);
+	assert_int_equal(bb_cm_destroy(cm), 0);
+	assert_int_equal(bb_dev_close(other), 0);
 	assert_null(a);
+	assert_int_equal(bb_listener_create(p.a.cm, &local, &second), -EINVAL);
 	assert_int_equal(bb_listener_create(p.a.cm, to, &second), -EADDRINUSE);
 	assert_int_equal(bb_cm_destroy(p.b.cm), -EBUSY);
+	cm = NULL;
+	attr.max_half_open = 0;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -EINVAL);
+	bb_cm_attr_init(&attr);
+	attr.max_conns = 0;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -EINVAL);
+	bb_cm_attr_init(&attr);
+	attr.half_open_ms = 0;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -EINVAL);
+	bb_cm_attr_init(&attr);
+	attr.way = (enum bb_cm_way)7;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -ENOTSUP);
+	assert_null(cm);
 	bb_qp_destroy(qa);
 	bb_qp_destroy(ud);
 
@@ -295,10 +321,55 @@ test_arguments(void **st)
 	assert_int_equal(addr.ss_family, AF_INET6);
 	assert_int_equal(bb_cm_addr(":1", &addr), 0);
 	assert_int_equal(bb_cm_addr("192.0.2.1:65536", &addr), -EINVAL);
+	assert_int_equal(bb_cm_addr("192.0.2.1:4294967297", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("192.0.2.1", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("192.0.2.1:", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("host:1", &addr), -EINVAL);
 	assert_int_equal(bb_cm_addr("[::1:1", &addr), -EINVAL);
+	pair_close(&p);
+}
+
+/* A connection goes while an event of it waits: nobody gets to see that. */
+static void
+test_untold(void **st)
+{
+	const uint64_t end = wait_end();
+	struct bb_conn_param param;
+	struct bb_cm_stats stats;
+	struct bb_cm_event ev;
+	struct link l;
+
+	(void)st;
+	pair_open(&p);
+	/* The way it comes back is not open while one waits. */
+	p.a.param.recover_ms = p.b.param.recover_ms = WAIT_S * 1000;
+	param = p.a.param;
+	l.qa = end_qp(&p.a);
+	l.qb = end_qp(&p.b);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa, &param, &l.a),
+			 0);
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	/* A conflict of roles: who connects has nothing to accept. */
+	assert_int_equal(bb_conn_accept(l.a, l.qa, &param), -EINVAL);
+	assert_int_equal(bb_conn_reject(l.a, NULL, 0), -EINVAL);
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	do {
+		assert_int_equal(bb_cm_poll(p.a.cm, &ev, 0), 0);
+		bb_cm_stats(p.a.cm, &stats);
+		assert_true(rte_get_tsc_cycles() < end);
+	} while (stats.established == 0);
+	assert_int_equal(conn_state(l.a), BB_CONN_ESTABLISHED);
+	assert_int_equal(bb_conn_recover(l.a), -EBUSY);
+	bb_conn_destroy(l.a);
+	assert_int_equal(bb_cm_poll(p.a.cm, &ev, 1), 0);
+	bb_cm_stats(p.a.cm, &stats);
+	assert_int_equal(stats.conns, 0);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	expect(&p, &p.b, BB_CM_LOST);
+	bb_conn_destroy(l.b);
+	bb_qp_destroy(l.qa);
+	bb_qp_destroy(l.qb);
+	p.b.nev = 0;
 	pair_close(&p);
 }
 
@@ -373,6 +444,7 @@ main(void)
 		cmocka_unit_test(test_connects),  cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_rejects),   cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_untold),
 	};
 
 	if (bare_eal_init() < 0)

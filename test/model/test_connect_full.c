@@ -269,11 +269,16 @@ test_unlisten(void **st)
 {
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
+	struct bb_listener *second;
+	struct sockaddr_storage addr;
 	struct bb_cm_event ev;
 	int fds[3], i;
 
 	(void)st;
 	open_pair(8, 30000);
+	/* Half-open ones of the other listener stay with that. */
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
+	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &second), 0);
 	fds[0] = raw_connect();
 	assert_int_equal(send(fds[0], buf, n, 0), n);
 	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
@@ -282,6 +287,8 @@ test_unlisten(void **st)
 	assert_int_equal(send(fds[2], buf, n - 1, 0), n - 1);
 	while (stats().half_open != 2)
 		turn(&p);
+	assert_int_equal(bb_listener_destroy(second), 0);
+	assert_int_equal(stats().half_open, 2);
 	assert_int_equal(bb_listener_destroy(p.listener), 0);
 	assert_int_equal(stats().half_open, 0);
 	assert_int_equal(stats().conns, 1);

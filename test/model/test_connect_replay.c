@@ -255,6 +255,82 @@ test_restarted(void **st)
 	}
 }
 
+/* Every kind of request finds the region where the peer has it now; its key was another one. */
+static void
+test_kinds(void **st)
+{
+	static const enum bb_wr_opcode kinds[] = {BB_WR_RDMA_READ, BB_WR_ATOMIC_FETCH_AND_ADD,
+						  BB_WR_ATOMIC_CMP_AND_SWP,
+						  BB_WR_RDMA_WRITE_WITH_IMM};
+	uint64_t *from, *there, *here;
+	struct bb_replay *r;
+	struct bb_cm_event ev;
+	struct bb_sge none = {0};
+	struct bb_wc wc;
+	uint32_t i;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
+	from = (uint64_t *)(void *)p.b.buf;
+	there = (uint64_t *)(void *)(p.b.buf + 8192);
+	here = (uint64_t *)(void *)p.a.buf;
+	assert_int_equal(put(r, 1, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+	for (i = 0; i < RTE_DIM(kinds); i++) {
+		struct bb_sge sge = {(uintptr_t)&here[i], 8, p.a.mr->lkey};
+		struct bb_send_wr wr = {.wr_id = 10 + i,
+					.opcode = kinds[i],
+					.flags = BB_SEND_SIGNALED,
+					.sge = &sge,
+					.nsge = 1,
+					.imm_or_inv = 5};
+
+		here[i] = 70 + i;
+		there[i] = 50 + i;
+		if (kinds[i] == BB_WR_RDMA_READ || kinds[i] == BB_WR_RDMA_WRITE_WITH_IMM) {
+			wr.rdma.raddr = region.addr + 8 * i;
+			wr.rdma.rkey = region.rkey;
+		} else {
+			wr.atomic.raddr = region.addr + 8 * i;
+			wr.atomic.rkey = region.rkey;
+			wr.atomic.compare_add = kinds[i] == BB_WR_ATOMIC_FETCH_AND_ADD ? 3 : 50 + i;
+			wr.atomic.swap = 99;
+		}
+		assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+	}
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
+	bb_conn_destroy(l.b);
+	bb_qp_destroy(l.qb);
+	ev = expect(&p, &p.a, BB_CM_LOST);
+	bb_replay_lost(r, &ev, reported, &p);
+	assert_int_equal(nreports, 0);
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	l.qb = end_qp(&p.b);
+	assert_int_equal(bb_region_of(p.b.mr, "buf", 8192, 4096, &region), 0);
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	assert_int_equal(bb_post_recv(l.qb, 1, &none, 0), 1);
+	bb_qp_ring_recv(l.qb);
+	expect(&p, &p.a, BB_CM_RECOVERED);
+	assert_int_equal(bb_replay_again(r, reported, &p), RTE_DIM(kinds));
+	for (i = 0; i < RTE_DIM(kinds); i++) {
+		wc = completion();
+		assert_true(bb_replay_completion(r, &wc));
+		assert_int_equal(wc.wr_id, 10 + i);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+		/* What was the region is as it was. */
+		assert_int_equal(from[i], 0);
+	}
+	assert_int_equal(here[0], 50);
+	assert_int_equal(here[1], 51);
+	assert_int_equal(there[1], 54);
+	assert_int_equal(here[2], 52);
+	assert_int_equal(there[2], 99);
+	assert_int_equal(there[3], 73);
+	stop(r);
+}
+
 /*
  * A stream of WRITEs over a port that flaps: the application sees each completion once, in
  * order, and no error.
@@ -324,10 +400,24 @@ test_arguments(void **st)
 	r = start(BB_REPLAY_NONE, "soft0", NULL);
 	assert_int_equal(bb_replay_create(l.a, 0, BB_REPLAY_NONE, &none), -EINVAL);
 	assert_int_equal(bb_replay_create(NULL, 1, BB_REPLAY_NONE, &none), -EINVAL);
+	assert_int_equal(bb_replay_create(l.a, (1u << 20) + 1, BB_REPLAY_NONE, &none), -EINVAL);
+	assert_int_equal(bb_replay_create(l.a, 1, BB_REPLAY_UNKNOWN + 1, &none), -EINVAL);
 	wr.sge = sge;
 	wr.nsge = 9;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
 	assert_int_equal(err, -EINVAL);
+	/* More inline data than is kept, and pieces that are not there. */
+	wr.flags = BB_SEND_INLINE;
+	wr.nsge = 2;
+	sge[0].len = BB_REPLAY_MAX_INLINE;
+	sge[0].addr = (uintptr_t)p.a.buf;
+	sge[1] = (struct bb_sge){(uintptr_t)p.a.buf, 1, 0};
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	wr.sge = NULL;
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	wr.flags = 0;
 	wr.opcode = BB_WR_LOCAL_INV;
 	wr.nsge = 0;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
@@ -348,7 +438,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_replayed),  cmocka_unit_test(test_reported),
 		cmocka_unit_test(test_restarted), cmocka_unit_test(test_flap),
-		cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_arguments), cmocka_unit_test(test_kinds),
 	};
 
 	if (bare_eal_init() < 0)

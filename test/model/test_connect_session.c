@@ -245,6 +245,47 @@ test_silent(void **st)
 	forget(&k);
 }
 
+/* RTU once more, where it is not due any more. */
+static void
+test_ready_twice(void **st)
+{
+	struct known k;
+
+	(void)st;
+	open_pair(30000, 0);
+	up(&k);
+	say(k.fd, BB_CM_RTU);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
+	assert_int_equal(k.qp->state, BB_QP_ERR);
+	assert_int_equal(stats().established, 1);
+	assert_int_equal(stats().bad_messages, 1);
+	assert_true(closed_by_us(k.fd));
+	forget(&k);
+}
+
+/* A peer that resets the connection. */
+static void
+test_reset(void **st)
+{
+	const struct linger now = {.l_onoff = 1, .l_linger = 0};
+	struct known k;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 0);
+	fd = raw_connect();
+	until(one_half_open);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(fd);
+	until(none_half_open);
+	up(&k);
+	assert_int_equal(setsockopt(k.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(k.fd);
+	k.fd = -1;
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ECONNRESET);
+	forget(&k);
+}
+
 /* Refused where RTU is due: it was never made. */
 static void
 test_refused(void **st)
@@ -301,7 +342,8 @@ main(void)
 		cmocka_unit_test(test_replayed),   cmocka_unit_test(test_two),
 		cmocka_unit_test(test_dropped),    cmocka_unit_test(test_other_end),
 		cmocka_unit_test(test_silent),     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_no_goodbye),
+		cmocka_unit_test(test_no_goodbye), cmocka_unit_test(test_ready_twice),
+		cmocka_unit_test(test_reset),
 	};
 
 	if (bare_eal_init() < 0)

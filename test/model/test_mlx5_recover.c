@@ -258,6 +258,28 @@ little_room(void **state)
 	bring_back(e, e->a.qp, e->b.qp, &r);
 }
 
+/* Requests that no CQE comes for, as nobody rang: they need room as well. */
+static void
+no_room_for_rest(void **state)
+{
+	struct bb_qp_recovery r = {.ends = ends, .max = 3};
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 64);
+	uint64_t i;
+
+	for (i = 0; i < 4; i++)
+		assert_int_equal(bb_post_recv(e->a.qp, 100 + i, &sge, 1), 1);
+	assert_int_equal(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r), -ENOSPC);
+	assert_int_equal(r.n, 0);
+	assert_int_equal(e->a.qp->state, BB_QP_ERR);
+	r.max = 4;
+	assert_int_equal(bb_qp_recover(e->a.qp, NULL, NULL, NULL, &r), 0);
+	assert_int_equal(r.n, 4);
+	for (i = 0; i < 4; i++)
+		expect_end((uint32_t)i, 100 + i, BB_WR_NOT_DONE, BB_WC_WR_FLUSH_ERR);
+	bring_back(e, e->a.qp, e->b.qp, &r);
+}
+
 /* A CQ shared with another QP: its completions stay, in order, before and behind. */
 static void
 shared_cq(void **state)
@@ -490,6 +512,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(lost_answers, setup, teardown),
 		cmocka_unit_test_setup_teardown(receives, setup, teardown),
 		cmocka_unit_test_setup_teardown(little_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_room_for_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_cq, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_compressed_cq, setup, teardown),
 		cmocka_unit_test_setup_teardown(drain, setup, teardown),

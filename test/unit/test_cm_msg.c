@@ -12,6 +12,8 @@
 
 #include <cmocka.h>
 
+#include <rte_common.h>
+
 #include "bb_cm_msg.h"
 
 static struct bb_region regions[2] = {
@@ -152,6 +154,52 @@ test_limits(void **st)
 	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
 	bb_cm_put32(buf + 8, BB_CM_BODY_MAX + 1);
 	assert_non_null(decode(buf, BB_CM_MSG_MAX, &got, out));
+
+	/* One more than may be, of a length that agrees. */
+	msg.nregions = 0;
+	i = (uint32_t)bb_cm_msg_encode(buf, &msg) + 1;
+	bb_cm_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
+	bb_cm_put32(buf + 8, i - BB_CM_HEADER);
+	assert_string_equal(decode(buf, i, &got, out), "has more private data than there may be");
+	msg.nregions = BB_REGION_MAX;
+	msg.private_len = 0;
+	i = (uint32_t)bb_cm_msg_encode(buf, &msg) + BB_REGION_PACKED;
+	bb_cm_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX + 1);
+	bb_cm_put32(buf + 8, i - BB_CM_HEADER);
+	assert_string_equal(decode(buf, i, &got, out), "has more regions than there may be");
+}
+
+/* What the other kinds reserve; and each half of the decoder says no by itself. */
+static void
+test_kinds(void **st)
+{
+	static const struct {
+		uint8_t type;
+		size_t at;
+	} reserved[] = {{BB_CM_REJ, 6}, {BB_CM_REJ, 7}, {BB_CM_DREQ, 2}, {BB_CM_DREQ, 3}};
+	struct bb_region out[BB_REGION_MAX];
+	uint8_t buf[BB_CM_MSG_MAX] = {0};
+	struct bb_cm_msg got;
+	struct bb_cm_header h;
+	size_t i, n;
+
+	(void)st;
+	for (i = 0; i < RTE_DIM(reserved); i++) {
+		const struct bb_cm_msg msg = {.type = reserved[i].type, .private_len = 0};
+
+		n = bb_cm_msg_encode(buf, &msg);
+		assert_null(decode(buf, n, &got, out));
+		buf[BB_CM_HEADER + reserved[i].at] = 1;
+		assert_string_equal(decode(buf, n, &got, out), "sets fields that are reserved");
+	}
+	assert_non_null(bb_cm_body_decode(BB_CM_RTU, buf, 1, &got, out));
+	assert_null(bb_cm_body_decode(BB_CM_RTU, buf, 0, &got, out));
+	assert_non_null(bb_cm_body_decode(0, buf, 0, &got, out));
+	assert_non_null(bb_cm_body_decode(BB_CM_DREP + 1, buf, 0, &got, out));
+	n = bb_cm_msg_encode(buf, &(struct bb_cm_msg){.type = BB_CM_DREP});
+	assert_null(bb_cm_header_decode(buf, &h));
+	buf[5] = BB_CM_DREP + 1;
+	assert_non_null(bb_cm_header_decode(buf, &h));
 }
 
 /* Cut anywhere, or with a length that is not true, it is refused and nothing is written. */
@@ -297,7 +345,7 @@ main(void)
 		cmocka_unit_test(test_positions), cmocka_unit_test(test_roundtrip),
 		cmocka_unit_test(test_limits),    cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_fields),    cmocka_unit_test(test_version),
-		cmocka_unit_test(test_regions),
+		cmocka_unit_test(test_regions),   cmocka_unit_test(test_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -103,6 +103,13 @@ test_ambiguous(void **st)
 	assert_int_equal(pick(list, 3, &want), -ENOTUNIQ);
 	strcpy(want.netdev, "eth0");
 	assert_int_equal(pick(list, 3, &want), 1);
+	/* One address on two VLANs of an interface. */
+	list[2] = list[1];
+	list[1].vlan = 5;
+	list[2].vlan = 7;
+	assert_int_equal(pick(list, 3, &want), -ENOTUNIQ);
+	want.vlan = 7;
+	assert_int_equal(pick(list, 3, &want), 2);
 }
 
 static void
@@ -156,6 +163,28 @@ test_sysfs(void **st)
 	assert_string_equal(bb_kernel_name("0000:3b:00.0", "mlx5"), "0000:3b:00.0");
 	bb_gid_sysfs(root, "../mlx5_0", 1, &e);
 	assert_string_equal(e.netdev, "");
+	/* Names that lead elsewhere, names and VLANs that there are none of. */
+	e.index = 3;
+	bb_gid_sysfs(root, "x/../mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "");
+	put(root, "/sys/class/infiniband/.mlx5_0/ports/1/gid_attrs/ndevs/3", "eth0\n");
+	bb_gid_sysfs(root, ".mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/6", "..\n");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/7", "sixteen_letters_\n");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/8", "\n");
+	for (e.index = 6; e.index < 9; e.index++) {
+		bb_gid_sysfs(root, "mlx5_0", 1, &e);
+		assert_string_equal(e.netdev, "");
+	}
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/9", "fifteen_letters\n");
+	put(root, "/proc/net/vlan/fifteen_letters", "VID: 4095\n");
+	bb_gid_sysfs(root, "mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "fifteen_letters");
+	assert_int_equal(e.vlan, 0);
+	put(root, "/proc/net/vlan/fifteen_letters", "VID: 4094\n");
+	bb_gid_sysfs(root, "mlx5_0", 1, &e);
+	assert_int_equal(e.vlan, 4094);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
 	assert_int_equal(system(cmd), 0);
 }
@@ -185,6 +214,21 @@ test_choose(void **st)
 	assert_int_equal(index, list[0].index);
 	want.vlan = 4095;
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -EINVAL);
+	want.vlan = BB_GID_ANY_VLAN - 1;
+	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -EINVAL);
+	/* Two of the four are as good as each other: those are named, the others are not. */
+	assert_int_equal(n, 3);
+	fake.gid_v1 = 1u << list[0].index;
+	bb_gid_want_init(&want);
+	log_begin();
+	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOTUNIQ);
+	fflush(log_file);
+	assert_non_null(strstr(log_text, bb_gid_text(&list[1], text, sizeof(text))));
+	assert_non_null(strstr(log_text, bb_gid_text(&list[2], text, sizeof(text))));
+	list[0].gid.type = BB_GID_ROCE_V1;
+	assert_null(strstr(log_text, bb_gid_text(&list[0], text, sizeof(text))));
+	log_expect("several GIDs of port 1 fit equally well; name an address, netdev or VLAN:");
+	fake.gid_v1 = 0;
 	assert_true(bb_gid_choose(f->dev, 9, &want, &index) < 0);
 	list[0] = entry("192.0.2.1", BB_GID_ROCE_V2, 4);
 	list[0].vlan = 5;
