@@ -329,7 +329,8 @@ def stage_asan(tally, args):
 def stage_tsan(tally, args):
     """Build with clang and ThreadSanitizer: unit and model suites, conform, where there are threads."""
     path = build(tally, 'tsan')
-    env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1'}
+    env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1:suppressions='
+                           + os.path.join(TOP, 'test', 'tsan.supp')}
     # Its shadow does not fit the address layouts of kernels with more than 28 random bits.
     fixed = ['setarch', '--addr-no-randomize']
     if subprocess.call(fixed + ['true'], stderr=subprocess.DEVNULL) != 0:
