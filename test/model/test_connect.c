@@ -399,7 +399,7 @@ static void
 test_loop(void **st)
 {
 	struct bb_loop_attr attr;
-	struct bb_loop *loop;
+	struct bb_loop *loop, *second;
 	struct bb_conn *a[2];
 	struct bb_qp *qa[2], *qb;
 	struct bb_conn_info info;
@@ -413,6 +413,10 @@ test_loop(void **st)
 	assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
 	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_event, &p.b), 0);
 	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_event, &p.b), -EALREADY);
+	assert_int_equal(bb_loop_create(&attr, &second), 0);
+	assert_int_equal(bb_cm_attach(p.b.cm, second, on_event, &p.b), -EALREADY);
+	assert_int_equal(bb_loop_destroy(second), 0);
+	assert_int_equal(bb_cm_destroy(p.b.cm), -EBUSY);
 	assert_int_equal(bb_cm_attach(p.a.cm, loop, on_event, &p.a), 0);
 	loop_up = 0;
 	for (i = 0; i < 2; i++) {

@@ -358,6 +358,43 @@ test_restarted(void **st)
 	pair_close(&p);
 }
 
+/* Nobody listens any more: the pauses between the tries double, up to the longest. */
+static void
+test_backoff(void **st)
+{
+	struct bb_listener *other;
+	struct bb_region r;
+	uint64_t end;
+	struct link l;
+
+	(void)st;
+	open_pair("soft0", NULL, &r);
+	p.a.param.backoff_min_ms = 40;
+	p.a.param.backoff_max_ms = 160;
+	link_up(&p, &l);
+	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	bb_conn_destroy(l.b);
+	expect(&p, &p.a, BB_CM_LOST);
+	assert_int_equal(l.a->tries, 0);
+	/* 40, 20 to 40, 40 to 80, and then 80 to 160 ms each; a busy machine makes fewer. */
+	for (end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10 * 6; rte_get_tsc_cycles() < end;)
+		turn(&p);
+	assert_in_range(l.a->tries, 2, 10);
+	assert_int_equal(l.a->backoff_ms, 160);
+	assert_int_equal(p.a.nev, 0);
+	/* It is there again, and does not know the session. */
+	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &other), 0);
+	p.listener = other;
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_qp_destroy(l.qb), 0);
+	l.qb = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	assert_true(expect(&p, &p.a, BB_CM_RECOVERED).restarted);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	link_down(&p, &l);
+	pair_close(&p);
+}
+
 /*
  * A port that goes down again and again under a stream of writes, longer than the retries of
  * a queue pair last: each write is posted until it has completed, and in the end all are there.
@@ -453,6 +490,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(test_replay),   cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_gives_up), cmocka_unit_test(test_restarted),
 		cmocka_unit_test(test_several),  cmocka_unit_test(test_flap),
+		cmocka_unit_test(test_backoff),
 	};
 
 	if (argc > 1)

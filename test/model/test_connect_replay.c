@@ -391,8 +391,9 @@ static void
 test_arguments(void **st)
 {
 	struct bb_send_wr wr = {.opcode = BB_WR_SEND};
-	struct bb_sge sge[9] = {{0}};
+	static struct bb_sge sge[4096];
 	struct bb_replay *r, *none;
+	struct bb_wc wc = {0};
 	uint32_t i;
 	int err;
 
@@ -422,11 +423,28 @@ test_arguments(void **st)
 	wr.nsge = 0;
 	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
 	assert_int_equal(err, -EINVAL);
+	/* In memory for one request: far more of either would not stay in it. */
+	assert_int_equal(bb_replay_create(l.a, 1, BB_REPLAY_NONE, &none), 0);
+	wr = (struct bb_send_wr){.opcode = BB_WR_SEND, .sge = sge, .nsge = RTE_DIM(sge)};
+	assert_int_equal(bb_replay_post(none, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	sge[0] = (struct bb_sge){(uintptr_t)p.a.buf, BUF, 0};
+	wr.nsge = 1;
+	wr.flags = BB_SEND_INLINE;
+	assert_int_equal(bb_replay_post(none, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	assert_int_equal(bb_replay_kept(none), 0);
+	bb_replay_destroy(none);
 	/* The ring is full before the queue is. */
 	for (i = 0; i < 16; i++)
 		if (put(r, i, i, i, BB_SEND_SIGNALED, false, &err) != 1)
 			break;
 	assert_int_equal(err, 0);
+	assert_int_equal(bb_replay_kept(r), i);
+	/* Somebody else's, whose number ends like one of ours. */
+	wc.wr_id = UINT64_C(1) << 32;
+	assert_true(bb_replay_completion(r, &wc));
+	assert_int_equal(wc.wr_id, UINT64_C(1) << 32);
 	assert_int_equal(bb_replay_kept(r), i);
 	assert_int_equal(put(r, 16, 16, 16, 0, false, &err), 0);
 	stop(r);

@@ -172,6 +172,7 @@ test_dropped(void **st)
 		if (i == 0) {
 			assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
 			assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+			assert_int_equal(stats().half_open, 0);
 		}
 		forget(&k);
 		close(fd);
@@ -242,6 +243,87 @@ test_silent(void **st)
 	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
 	assert_int_equal(ev.status, -ETIMEDOUT);
 	assert_int_equal(k.qp->state, BB_QP_RESET);
+	forget(&k);
+}
+
+static void
+to_err(struct bb_qp *qp)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+}
+
+/*
+ * The QP goes to ERR. In front of RTU: the application hears that the connection was made, and
+ * then that it broke; of one that does not come back it hears nothing, as it has seen to that.
+ */
+static void
+test_qp_error(void **st)
+{
+	struct known k;
+	unsigned int i;
+
+	(void)st;
+	open_pair(30000, 30000);
+	accepted(&k);
+	to_err(k.qp);
+	say(k.fd, BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -EIO);
+	forget(&k);
+
+	open_pair(30000, 0);
+	up(&k);
+	to_err(k.qp);
+	for (i = 0; i < 100; i++)
+		turn(&p);
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	forget(&k);
+}
+
+/* It is answered, and says good-bye instead of RTU. */
+static void
+test_goodbye(void **st)
+{
+	struct bb_cm_msg msg;
+	struct known k;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	close(k.fd);
+	expect(&p, &p.b, BB_CM_LOST);
+	k.fd = ask(k.session, BB_CM_COMES_BACK);
+	hears_rep(k.fd, &k);
+	say(k.fd, BB_CM_DREQ);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+	assert_true(hear(k.fd, &msg));
+	assert_int_equal(msg.type, BB_CM_DREP);
+	assert_int_equal(stats().bad_messages, 0);
+	forget(&k);
+}
+
+/* Another version in the middle: only who has just come in is told of ours. */
+static void
+test_other_version(void **st)
+{
+	const struct bb_cm_msg rtu = {.type = BB_CM_RTU};
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+
+	(void)st;
+	open_pair(30000, 0);
+	up(&k);
+	n = bb_cm_msg_encode(buf, &rtu);
+	buf[4] = 2;
+	assert_int_equal(send(k.fd, buf, n, 0), n);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
+	assert_true(closed_by_us(k.fd));
 	forget(&k);
 }
 
@@ -343,7 +425,8 @@ main(void)
 		cmocka_unit_test(test_dropped),    cmocka_unit_test(test_other_end),
 		cmocka_unit_test(test_silent),     cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_no_goodbye), cmocka_unit_test(test_ready_twice),
-		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_reset),      cmocka_unit_test(test_qp_error),
+		cmocka_unit_test(test_goodbye),    cmocka_unit_test(test_other_version),
 	};
 
 	if (bare_eal_init() < 0)

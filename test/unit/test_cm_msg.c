@@ -264,6 +264,8 @@ test_fields(void **st)
 	bad(b + 8, 1, "QP number");
 	bad(b + 12, 1, "PSN");
 	bad(b + 34, 0x18, "MTU");
+	bad(b + 34, 0x0c, "MTU");
+	bad(b + 34, 0, "MTU");
 	bad(b + 35, 1, "MTU");
 	bad(b + 36, 2, "neither RC nor UC");
 	bad(b + 37, 4, "reserved");

@@ -325,6 +325,64 @@ test_events(void **state)
 	fixture_free(&f);
 }
 
+/* Each event that has a name of ours, and what it is of. */
+static void
+test_event_types(void **state)
+{
+	enum of {
+		QP,
+		CQ,
+		SRQ,
+		PORT,
+		DEV
+	};
+	static const struct {
+		enum ibv_event_type theirs;
+		enum bb_event_type ours;
+		enum of of;
+	} types[] = {
+		{IBV_EVENT_QP_FATAL, BB_EVENT_QP_FATAL, QP},
+		{IBV_EVENT_QP_REQ_ERR, BB_EVENT_QP_REQUEST, QP},
+		{IBV_EVENT_QP_ACCESS_ERR, BB_EVENT_QP_ACCESS, QP},
+		{IBV_EVENT_COMM_EST, BB_EVENT_QP_COMM_EST, QP},
+		{IBV_EVENT_PATH_MIG, BB_EVENT_QP_PATH_MIG, QP},
+		{IBV_EVENT_PATH_MIG_ERR, BB_EVENT_QP_PATH_MIG_ERR, QP},
+		{IBV_EVENT_QP_LAST_WQE_REACHED, BB_EVENT_SRQ_LAST_WQE, QP},
+		{IBV_EVENT_CQ_ERR, BB_EVENT_CQ_ERROR, CQ},
+		{IBV_EVENT_SRQ_ERR, BB_EVENT_SRQ_ERROR, SRQ},
+		{IBV_EVENT_SRQ_LIMIT_REACHED, BB_EVENT_SRQ_LIMIT, SRQ},
+		{IBV_EVENT_PORT_ACTIVE, BB_EVENT_PORT_ACTIVE, PORT},
+		{IBV_EVENT_PORT_ERR, BB_EVENT_PORT_DOWN, PORT},
+		{IBV_EVENT_LID_CHANGE, BB_EVENT_PORT_CHANGE, PORT},
+		{IBV_EVENT_PKEY_CHANGE, BB_EVENT_PORT_CHANGE, PORT},
+		{IBV_EVENT_GID_CHANGE, BB_EVENT_PORT_CHANGE, PORT},
+		{IBV_EVENT_DEVICE_FATAL, BB_EVENT_DEV_FATAL, DEV},
+	};
+	struct bb_event event;
+	struct fixture f;
+	size_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, true, 0);
+	for (i = 0; i < RTE_DIM(types); i++) {
+		struct ibv_qp qp = {.qp_context = f.qp};
+		struct ibv_cq cq = {.cq_context = f.cq};
+		struct ibv_srq srq = {.srq_context = f.srq};
+		void *const of[] = {&qp, &cq, &srq, (void *)(uintptr_t)1, NULL};
+
+		null_async(types[i].theirs, of[types[i].of]);
+		assert_int_equal(bb_event_get(f.dev, &event), 0);
+		assert_int_equal(event.type, types[i].ours);
+		assert_ptr_equal(event.qp, types[i].of == QP ? f.qp : NULL);
+		assert_ptr_equal(event.cq, types[i].of == CQ ? f.cq : NULL);
+		/* Of the last receive it is the SRQ of that QP. */
+		assert_ptr_equal(event.srq, types[i].of == SRQ || i == 6 ? f.srq : NULL);
+		assert_int_equal(event.port, types[i].of == PORT);
+	}
+	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+	fixture_free(&f);
+}
+
 static void
 test_names(void **state)
 {
@@ -384,6 +442,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_nops, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cadence, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_event_types, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lacks, setup, teardown),
 	};

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include "log_catch.h"
+#include "verbs_drv.h"
 #include "verbs_fixture.h"
 
 /* More than a fixture has. */
@@ -126,6 +128,75 @@ test_not_gone(void **state)
 
 static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
 
+/* A device that does not flush: what was rung may have been carried out, the rest was not. */
+static void
+test_stuck(void **state)
+{
+	struct bb_wr_end ends[8];
+	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
+	static const struct {
+		uint64_t wr_id;
+		enum bb_wr_fate fate;
+		bool recv;
+	} want[] = {{1, BB_WR_UNKNOWN, false},
+		    {2, BB_WR_UNKNOWN, false},
+		    {3, BB_WR_NOT_DONE, false},
+		    {11, BB_WR_UNKNOWN, true},
+		    {12, BB_WR_NOT_DONE, true}};
+	struct fixture f;
+	struct bb_sge sge;
+	uint32_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	null_dev.hold = true;
+	assert_int_equal(bb_post_recv(f.qp, 11, &sge, 1), 1);
+	bb_qp_ring_recv(f.qp);
+	assert_int_equal(bb_post_recv(f.qp, 12, &sge, 1), 1);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO, 1, 0), 1);
+	log_begin();
+	assert_int_equal(bb_qp_recover(f.qp, NULL, NULL, NULL, &r), 0);
+	log_expect("the device did not flush it within 1000 ms: the fate of the rest is unknown");
+	assert_int_equal(r.n, RTE_DIM(want));
+	for (i = 0; i < r.n; i++) {
+		assert_int_equal(ends[i].wc.wr_id, want[i].wr_id);
+		assert_int_equal(ends[i].fate, want[i].fate);
+		assert_int_equal(ends[i].recv, want[i].recv);
+	}
+	assert_int_equal(r.flushed, BB_WR_UNKNOWN);
+	null_dev.hold = false;
+	null_release();
+	fixture_free(&f);
+}
+
+/* A CQ goes while its event is raised: nobody is told of it. */
+static void
+test_raised(void **state)
+{
+	struct bb_cq_attr cattr;
+	struct bb_cq *cq, *got = NULL;
+	struct fixture f;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	bb_cq_attr_init(&cattr);
+	cattr.channel = f.ch;
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	f.qp = NULL;
+	cq = f.cq;
+	assert_int_equal(bb_cq_arm(cq, false), 0);
+	verbs_raise(cq->progress_arg, true);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	f.cq = NULL;
+	assert_int_equal(bb_channel_get(f.ch, &got), -EAGAIN);
+	assert_null(got);
+	fixture_free(&f);
+}
+
 static void
 on_alarm(int sig)
 {
@@ -177,6 +248,8 @@ main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test_setup_teardown(test_not_gone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_raised, setup, teardown),
 	};
 
 	if (bare_eal_init() < 0)
