@@ -108,6 +108,7 @@ rate_code(uint8_t rate)
 {
 	switch (rate) {
 	case 0:
+	case 1: /* names no rate; 1 + 5 would be 400 Gb/s */
 		return 0;
 	case RATE_56_GBPS:
 		return 1;

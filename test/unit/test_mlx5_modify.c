@@ -294,28 +294,31 @@ init2rtr_static_rate(void **state)
 		uint32_t support;
 		uint8_t rate;
 		uint32_t code;
+		uint8_t back; /* what a query gives */
 	} rates[] = {
-		{0xfffe, 0, 0},
-		{0xfffe, 2, 7},
-		{0xfffe, 3, 8},
-		{0xfffe, 10, 15},
-		{0xfffe, 12, 1},
-		{0xfffe, 15, 2},
-		{0xfffe, 16, 3},
-		{0xfffe, 17, 4},
-		{0xfffe, 20, 5},
-		{0xfffe, 21, 6},
+		{0xfffe, 0, 0, 0},
+		{0xfffe, 2, 7, 2},
+		{0xfffe, 3, 8, 3},
+		{0xfffe, 10, 15, 10},
+		{0xfffe, 12, 1, 12},
+		{0xfffe, 15, 2, 15},
+		{0xfffe, 16, 3, 16},
+		{0xfffe, 17, 4, 17},
+		{0xfffe, 20, 5, 20},
+		{0xfffe, 21, 6, 21},
 		/* No four bits for 14 Gb/s, 168, 600, 800: the next value below. */
-		{0xfffe, 11, 15},
-		{0xfffe, 14, 1},
-		{0xfffe, 22, 6},
-		{0xfffe, 23, 6},
+		{0xfffe, 11, 15, 10},
+		{0xfffe, 14, 1, 12},
+		{0xfffe, 22, 6, 21},
+		{0xfffe, 23, 6, 21},
 		/* Some devices have a few, or none. */
-		{1 << 8, 10, 8},
-		{1 << 8, 2, 0},
-		{0, 17, 0},
+		{1 << 8, 10, 8, 3},
+		{1 << 8, 2, 0, 0},
+		{1 << 6 | 1 << 8, 2, 0, 0},
+		{0, 17, 0, 0},
 	};
 	struct bb_qp_attr a = attributes();
+	struct bb_path back;
 	const uint8_t *ads;
 	struct fixture f;
 	unsigned int i;
@@ -329,8 +332,50 @@ init2rtr_static_rate(void **state)
 		to_state(&f, &a, BB_QP_RTR, RTR_MASK);
 		ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
 		assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_STAT_RATE), rates[i].code);
+		mlx5_path_get(mlx5_dev_of(f.dev), ads, &back);
+		assert_int_equal(back.static_rate, rates[i].back);
 		close_dev(&f);
 		stub.n_boxes = 0;
+	}
+}
+
+/* The UDP source port: of the flow label or else both numbers, in the range that the device has. */
+static void
+init2rtr_source_port(void **state)
+{
+	static const struct {
+		uint32_t min, max, flow_label, port;
+	} cases[] = {
+		{0xc000, 0xffff, 0x3fff, 0xffff},
+		/* Of 0xabcdf1 * 0xfedcba, as the kernel's rdma_calc_flow_label(). */
+		{0xc000, 0xffff, 0, 0xdaef},
+		{0xd000, 0xd00f, 0x3fff, 0xd00f},
+		{0xd000, 0xd00f, 0x3ff0, 0xd000},
+		{0xd00f, 0xd00f, 0x3ff0, 0xd00f},
+		/* No range that makes sense: the dynamic ports. */
+		{0, 0xd00f, 0x3fff, 0xffff},
+		{0xd010, 0xd00f, 0, 0xdaef},
+	};
+	struct bb_qp_attr a = attributes();
+	const uint8_t *ads;
+	struct fixture f;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		stub_reset();
+		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, cases[i].min);
+		bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, cases[i].max);
+		stub.next_id = 0xabcdef;
+		open_qp(&f);
+		assert_int_equal(f.qp->qpn, 0xabcdf1);
+		a.dest_qpn = 0xfedcba;
+		a.path.flow_label = cases[i].flow_label;
+		to_state(&f, &a, BB_QP_INIT, INIT_MASK);
+		to_state(&f, &a, BB_QP_RTR, RTR_MASK);
+		ads = context(BB_PRM_OP_INIT2RTR_QP, f.qp->qpn, 0) + BB_PRM_QPC_ADS.byte;
+		assert_int_equal(bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT), cases[i].port);
+		close_dev(&f);
 	}
 }
 
@@ -526,6 +571,7 @@ main(void)
 		T(init2rtr_infiniband),
 		T(rtr2rts_and_on),
 		T(init2rtr_static_rate),
+		T(init2rtr_source_port),
 		T(no_atomics),
 		T(refusals_change_nothing),
 		T(query),
