@@ -44,16 +44,10 @@ int
 mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 {
 	struct mlx5_dev *d = mlx5_dev_of(cq->ctrl->dev);
-	uint32_t log_size;
+	const uint32_t log_size = rte_log2_u32(attr->depth);
 	struct mlx5_cq *c;
 	int ret;
 
-	if (attr->depth == 0 || attr->depth > 1u << d->caps.log_max_cq_sz) {
-		BB_LOG(ERR, "%s: CQ depth %u: must be 1 to %u", d->ctx->name, attr->depth,
-		       1u << d->caps.log_max_cq_sz);
-		return -EINVAL;
-	}
-	log_size = rte_log2_u32(attr->depth);
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
 		BB_LOG(ERR, "%s: out of memory", d->ctx->name);

@@ -33,6 +33,7 @@ mlx5_evt_fini(struct mlx5_evts *evts)
 	free(evts->slots);
 }
 
+/* All slots are taken: e->free is e->n, the first of the new ones. */
 static int
 grow(struct mlx5_evts *e)
 {
@@ -47,7 +48,6 @@ grow(struct mlx5_evts *e)
 		slots[i].next_free = i + 1;
 	}
 	e->slots = slots;
-	e->free = e->n;
 	e->n = n;
 	return 0;
 }

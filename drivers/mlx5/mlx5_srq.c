@@ -54,13 +54,6 @@ mlx5_srq_create(struct bb_srq *srq)
 	uint32_t stride;
 	int ret;
 
-	if (attr->depth == 0 || attr->depth > d->dev->attr.max_srq_wr ||
-	    attr->max_sge > d->dev->attr.max_srq_sge) {
-		BB_LOG(ERR, "%s: SRQ of depth %u, max_sge %u: at most %u and %u", d->ctx->name,
-		       attr->depth, attr->max_sge, d->dev->attr.max_srq_wr,
-		       d->dev->attr.max_srq_sge);
-		return -EINVAL;
-	}
 	/* One WQE more: the last free one cannot be posted, see bb_srqring.h. */
 	conf.wqes = rte_align32pow2(attr->depth + 1);
 	stride = rte_align32pow2((1 + RTE_MAX(attr->max_sge, 1u)) * BB_WQE_SEG);
