@@ -121,6 +121,7 @@ static void *made;
 static struct env e;
 static struct bb_dm *dm;
 static struct rte_mempool *pool;
+static struct bb_dev *fresh;
 
 #define UNDO(name, type, destroy)                                                                  \
 	static int undo_##name(void)                                                               \
@@ -155,6 +156,33 @@ make_cq(void)
 	return bb_cq_create(e.a.dev, &attr, (struct bb_cq **)(void *)&made);
 }
 UNDO(cq, bb_cq, bb_cq_destroy)
+
+/* The first queue of a device: its tables are made as well. */
+static int
+make_first_cq(void)
+{
+	struct bb_cq_attr attr;
+	struct bb_dev *dev = NULL;
+	int ret = bb_dev_open("soft7", &dev);
+
+	if (ret != 0)
+		return ret;
+	bb_cq_attr_init(&attr);
+	ret = bb_cq_create(dev, &attr, (struct bb_cq **)(void *)&made);
+	if (ret == 0)
+		fresh = dev;
+	else
+		assert_int_equal(bb_dev_close(dev), 0);
+	return ret;
+}
+
+static int
+undo_first_cq(void)
+{
+	int ret = bb_cq_destroy(made);
+
+	return ret != 0 ? ret : bb_dev_close(fresh);
+}
 
 static int
 make_mr(void)
@@ -305,6 +333,7 @@ static const struct maker {
 	{"device", make_dev, undo_dev, 5, true},
 	{"PD", make_pd, undo_pd, 3, false},
 	{"CQ", make_cq, undo_cq, 4, false},
+	{"first CQ", make_first_cq, undo_first_cq, 12, false},
 	{"MR", make_mr, undo_mr, 3, false},
 	{"DM", make_dm, undo_dm, 2, false},
 	{"MR of DM", make_dm_mr, undo_mr, 3, false},

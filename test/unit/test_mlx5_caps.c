@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Capabilities: what becomes of each, and which make a device unusable. */
+#include "log_catch.h"
 #include "mlx5_fixture.h"
 
 static void
@@ -62,6 +63,97 @@ smaller_limits_are_honoured(void **state)
 	assert_int_equal(attr.max_msg_size, 1 << 20);
 	assert_int_equal(attr.bf_size, 0);
 	close_dev(&f);
+}
+
+/* What each bit and size says of itself, beside those of the stub; and what is more than we can. */
+static void
+each_by_itself(void **state)
+{
+	enum {
+		ATOMIC = 1
+	};
+#define ATTR(name_) offsetof(struct bb_dev_attr, name_), sizeof(((struct bb_dev_attr *)0)->name_)
+#define KEYS                                                                                       \
+	{BB_PRM_HCA_MAX_INDIRECTION, 1},                                                           \
+	{                                                                                          \
+		BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 5                                                \
+	}
+#define NO_UMR                                                                                     \
+	{                                                                                          \
+		BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, 1                                           \
+	}
+	static const struct {
+		size_t at, size;
+		uint64_t want;
+		struct {
+			struct bb_prm_field f;
+			uint32_t v;
+		} set[3];
+		int page;
+	} rows[] = {
+		{ATTR(relaxed_ordering), 1, {{BB_PRM_HCA_RELAXED_ORDERING_WRITE, 1}}, 0},
+		{ATTR(cq_resize), 1, {{BB_PRM_HCA_CQ_RESIZE, 1}}, 0},
+		{ATTR(cq_moderation), 1, {{BB_PRM_HCA_CQ_MODERATION, 1}}, 0},
+		{ATTR(cqe_compression), 1, {{BB_PRM_HCA_CQE_COMPRESSION, 1}}, 0},
+		{ATTR(max_mkey_pieces), 0, {{BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 5}}, 0},
+		{ATTR(max_mkey_pieces), 32, {KEYS}, 0},
+		{ATTR(max_mkey_pieces), 128, {KEYS, {BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 8}}, 0},
+		{ATTR(mkey_layout), 1, {KEYS}, 0},
+		{ATTR(mkey_layout), 0, {KEYS, NO_UMR}, 0},
+		{ATTR(mkey_interleaved), 1, {KEYS}, 0},
+		{ATTR(mkey_interleaved), 0, {KEYS, NO_UMR}, 0},
+		{ATTR(mkey_interleaved), 0, {KEYS, {BB_PRM_HCA_REPEATED_BLOCK_DISABLED, 1}}, 0},
+		{ATTR(memory_windows), 0, {{BB_PRM_HCA_IMAICL, 0}}, 0},
+		{ATTR(memory_windows), 1, {{BB_PRM_HCA_IMAICL, 1}}, 0},
+		{ATTR(memory_windows), 0, {{BB_PRM_HCA_IMAICL, 1}, NO_UMR}, 0},
+		{ATTR(masked_atomics), 0, {{BB_PRM_ATOMIC_CAP_MODE, 0x7}}, ATOMIC},
+		{ATTR(masked_atomics), 8, {{BB_PRM_ATOMIC_CAP_MODE, 0xf}}, ATOMIC},
+		{ATTR(masked_atomics),
+		 0xc,
+		 {{BB_PRM_ATOMIC_CAP_MODE, 0xf}, {BB_PRM_ATOMIC_CAP_SIZE_QP, 0x1e}},
+		 ATOMIC},
+		{ATTR(masked_atomics_be),
+		 4,
+		 {{BB_PRM_ATOMIC_CAP_MODE, 0xf}, {BB_PRM_ATOMIC_CAP_SIZE_QP, 0x1e}},
+		 ATOMIC},
+		{ATTR(max_qp_wr), 1 << 15, {{BB_PRM_HCA_LOG_MAX_QP_SZ, 16}}, 0},
+		{ATTR(max_cqe), 1 << 22, {{BB_PRM_HCA_LOG_MAX_CQ_SZ, 23}}, 0},
+		{ATTR(max_rd_atomic), 128, {{BB_PRM_HCA_LOG_MAX_RA_REQ_QP, 8}}, 0},
+		{ATTR(max_dest_rd_atomic), 128, {{BB_PRM_HCA_LOG_MAX_RA_RES_QP, 8}}, 0},
+		{ATTR(max_sge), 61, {{BB_PRM_HCA_MAX_WQE_SZ_SQ, 2048}}, 0},
+		{ATTR(max_sge), 2, {{BB_PRM_HCA_MAX_WQE_SZ_SQ, 64}}, 0},
+		{ATTR(max_recv_sge), 32, {{BB_PRM_HCA_MAX_WQE_SZ_RQ, 1024}}, 0},
+		{ATTR(max_recv_sge), 1, {{BB_PRM_HCA_MAX_WQE_SZ_RQ, 16}}, 0},
+		{ATTR(max_srq_sge), 1, {{BB_PRM_HCA_MAX_WQE_SZ_RQ, 32}}, 0},
+		{ATTR(max_mr_size), UINT64_MAX, {{BB_PRM_HCA_LOG_MAX_MRW_SZ, 0}}, 0},
+		{ATTR(max_mr_size), UINT64_MAX, {{BB_PRM_HCA_LOG_MAX_MRW_SZ, 64}}, 0},
+		{ATTR(max_mr_size), UINT64_C(1) << 63, {{BB_PRM_HCA_LOG_MAX_MRW_SZ, 63}}, 0},
+		{ATTR(max_msg_size), UINT64_C(1) << 31, {{BB_PRM_HCA_LOG_MAX_MSG, 31}}, 0},
+		/* Halves of a register: one that holds no WQE is none. */
+		{ATTR(bf_size), 64, {{BB_PRM_HCA_LOG_BF_REG_SIZE, 7}}, 0},
+		{ATTR(bf_size), 0, {{BB_PRM_HCA_LOG_BF_REG_SIZE, 6}}, 0},
+		{ATTR(ports), 8, {{BB_PRM_HCA_NUM_PORTS, 8}}, 0},
+	};
+	struct bb_dev_attr attr;
+	struct fixture f;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(rows); i++) {
+		uint64_t got = 0;
+
+		stub_reset();
+		for (k = 0; k < 3 && rows[i].set[k].f.width != 0; k++)
+			bb_prm_set(rows[i].page == ATOMIC ? stub.atomic : stub.general,
+				   rows[i].set[k].f, rows[i].set[k].v);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		close_dev(&f);
+		memcpy(&got, (const uint8_t *)&attr + rows[i].at, rows[i].size);
+		if (got != rows[i].want)
+			print_error("row %zu\n", i);
+		assert_int_equal(got, rows[i].want);
+	}
 }
 
 /* The clock of completions is that of which the device lets QPs ask; real time has no ticks. */
@@ -293,6 +385,81 @@ counters_do_not_wrap(void **state)
 	close_dev(&f);
 }
 
+/* Each counter of the set goes into its own statistic, and no other. */
+static void
+each_counter(void **state)
+{
+#define ROW(counter_, stat_)                                                                       \
+	{                                                                                          \
+		BB_PRM_Q_COUNTER_##counter_, offsetof(struct bb_dev_stats, stat_)                  \
+	}
+	static const struct {
+		struct bb_prm_field f;
+		size_t stat;
+	} rows[] = {
+		ROW(RX_WRITE_REQUESTS, rx_write),
+		ROW(RX_READ_REQUESTS, rx_read),
+		ROW(RX_ATOMIC_REQUESTS, rx_atomic),
+		ROW(OUT_OF_BUFFER, out_of_buffer),
+		ROW(OUT_OF_SEQUENCE, out_of_sequence),
+		ROW(DUPLICATE_REQUEST, duplicate),
+		ROW(RNR_NAK_RETRY_ERR, rnr_nak_retry),
+		ROW(LOCAL_ACK_TIMEOUT_ERR, ack_timeout),
+		ROW(REQ_REMOTE_ACCESS_ERRORS, remote_access_err),
+		ROW(REQ_REMOTE_OPERATION_ERRORS, remote_op_err),
+		ROW(REQ_REMOTE_INVALID_REQUEST, remote_invalid_req),
+		ROW(REQ_TRANSPORT_RETRIES_EXCEEDED, retry_exceeded),
+		ROW(REQ_RNR_RETRIES_EXCEEDED, rnr_retry_exceeded),
+		ROW(REQ_LOCAL_PROTECTION, local_protection_err),
+		ROW(REQ_LOCAL_LENGTH_ERROR, local_length_err),
+		ROW(CQ_OVERFLOW, cq_overflow),
+		ROW(RESP_CQE_FLUSH_ERROR, flushed),
+		ROW(REQ_CQE_FLUSH_ERROR, flushed),
+	};
+	struct bb_dev_stats stats, want;
+	struct fixture f;
+	size_t i;
+
+	(void)state;
+	open_dev(&f);
+	memset(&want, 0, sizeof(want));
+	for (i = 0; i < RTE_DIM(rows); i++) {
+		const uint32_t n = 1u << i;
+
+		bb_prm_set(stub.counters, rows[i].f, n);
+		*(uint64_t *)(void *)((uint8_t *)&want + rows[i].stat) += n;
+		memset(&stats, 0xff, sizeof(stats));
+		assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+		assert_memory_equal(&stats, &want, sizeof(want));
+	}
+	close_dev(&f);
+}
+
+/* The port's congestion is asked for if the device says that it may be, until it is refused. */
+static void
+congestion(void **state)
+{
+	struct bb_dev_stats stats;
+	unsigned int allowed, i;
+	struct fixture f;
+
+	(void)state;
+	for (allowed = 0; allowed < 2; allowed++) {
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_CC_QUERY_ALLOWED, allowed);
+		stub.fail_op = BB_PRM_OP_QUERY_CONG_STATISTICS;
+		stub.fail_status = BB_PRM_STAT_BAD_OP;
+		open_dev(&f);
+		for (i = 0; i < 2; i++) {
+			memset(&stats, 0xff, sizeof(stats));
+			assert_int_equal(bb_dev_stats(f.dev, &stats), 0);
+			assert_int_equal(stats.ecn_marked | stats.cnp_sent | stats.cnp_handled, 0);
+			assert_int_equal(stub_count(BB_PRM_OP_QUERY_CONG_STATISTICS), allowed);
+		}
+		close_dev(&f);
+	}
+}
+
 /* Whatever fails at open, nothing stays behind (see stub_teardown()). */
 static void
 open_unwinds(void **state)
@@ -323,22 +490,23 @@ statuses_become_errnos(void **state)
 	static const struct {
 		uint8_t status;
 		int err;
+		const char *text;
 	} map[] = {
-		{BB_PRM_STAT_INT_ERR, -EIO},
-		{BB_PRM_STAT_BAD_OP, -EOPNOTSUPP},
-		{BB_PRM_STAT_BAD_PARAM, -EINVAL},
-		{BB_PRM_STAT_BAD_SYS_STATE, -EIO},
-		{BB_PRM_STAT_BAD_RES, -EINVAL},
-		{BB_PRM_STAT_RES_BUSY, -EBUSY},
-		{BB_PRM_STAT_LIM_ERR, -ENOMEM},
-		{BB_PRM_STAT_BAD_RES_STATE, -EINVAL},
-		{BB_PRM_STAT_IX_ERR, -EINVAL},
-		{BB_PRM_STAT_NO_RES, -ENOMEM},
-		{BB_PRM_STAT_BAD_QP_STATE, -EINVAL},
-		{BB_PRM_STAT_BAD_SIZE_OUTS_CQES, -EINVAL},
-		{BB_PRM_STAT_BAD_INP_LEN, -EIO},
-		{BB_PRM_STAT_BAD_OUTP_LEN, -EIO},
-		{0x77, -EIO},
+		{BB_PRM_STAT_INT_ERR, -EIO, "internal error (status 0x1, syndrome 0x1234)"},
+		{BB_PRM_STAT_BAD_OP, -EOPNOTSUPP, "command not supported"},
+		{BB_PRM_STAT_BAD_PARAM, -EINVAL, "bad parameter"},
+		{BB_PRM_STAT_BAD_SYS_STATE, -EIO, "bad system state"},
+		{BB_PRM_STAT_BAD_RES, -EINVAL, "no such resource"},
+		{BB_PRM_STAT_RES_BUSY, -EBUSY, "resource busy"},
+		{BB_PRM_STAT_LIM_ERR, -ENOMEM, "limit exceeded"},
+		{BB_PRM_STAT_BAD_RES_STATE, -EINVAL, "resource in the wrong state"},
+		{BB_PRM_STAT_IX_ERR, -EINVAL, "bad index"},
+		{BB_PRM_STAT_NO_RES, -ENOMEM, "no free resource"},
+		{BB_PRM_STAT_BAD_QP_STATE, -EINVAL, "QP in the wrong state"},
+		{BB_PRM_STAT_BAD_SIZE_OUTS_CQES, -EINVAL, "bad CQ size"},
+		{BB_PRM_STAT_BAD_INP_LEN, -EIO, "bad input length"},
+		{BB_PRM_STAT_BAD_OUTP_LEN, -EIO, "bad output length"},
+		{0x77, -EIO, "refused by the device: status 0x77, syndrome 0x1234"},
 	};
 	struct bb_cq_attr attr;
 	struct bb_cq *cq;
@@ -351,7 +519,9 @@ statuses_become_errnos(void **state)
 	stub.fail_op = BB_PRM_OP_CREATE_CQ;
 	for (i = 0; i < RTE_DIM(map); i++) {
 		stub.fail_status = map[i].status;
+		log_begin();
 		assert_int_equal(bb_cq_create(f.dev, &attr, &cq), map[i].err);
+		log_expect(map[i].text);
 	}
 	close_dev(&f);
 }
@@ -364,6 +534,7 @@ main(void)
 						stub_teardown),
 		cmocka_unit_test_setup_teardown(smaller_limits_are_honoured, stub_setup,
 						stub_teardown),
+		cmocka_unit_test_setup_teardown(each_by_itself, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(old_cqe_version_is_refused, stub_setup,
 						stub_teardown),
 		cmocka_unit_test_setup_teardown(nonsense_is_refused, stub_setup, stub_teardown),
@@ -373,6 +544,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(paging_by_scheme, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(no_counters_is_no_error, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(counters_do_not_wrap, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(each_counter, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(congestion, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(open_unwinds, stub_setup, stub_teardown),
 		cmocka_unit_test_setup_teardown(statuses_become_errnos, stub_setup, stub_teardown),
 	};

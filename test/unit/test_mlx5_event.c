@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Events: what they become, and that none reaches an object that is gone. */
+#include "log_catch.h"
 #include "mlx5_fixture.h"
 
 static void
@@ -47,6 +48,7 @@ of_objects(void **state)
 		{BB_PRM_EVENT_PATH_MIG, BB_EVENT_QP_PATH_MIG},
 		{BB_PRM_EVENT_PATH_MIG_FAILED, BB_EVENT_QP_PATH_MIG_ERR},
 		{BB_PRM_EVENT_COMM_EST, BB_EVENT_QP_COMM_EST},
+		{BB_PRM_EVENT_SRQ_LAST_WQE, BB_EVENT_SRQ_LAST_WQE},
 	};
 	struct bb_qp_init_attr init;
 	struct bb_event ev;
@@ -85,10 +87,13 @@ strange_ones_are_dropped(void **state)
 	open_qp(&f);
 	stub_event(BB_PRM_EVENT_CQ_ERROR, stub.cookie, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie - 1, 0);
+	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, stub.cookie, 0);
+	stub_event(BB_PRM_EVENT_SRQ_CATAS_ERROR, stub.cookie, 0);
 	stub_event(0x03, stub.cookie, 0); /* SQ drained: of no queue of ours */
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 0, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_MAX, 0);
 	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie | 0xffff, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_C(1) << 32 | 64, 0); /* one past the slots */
 	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
 	close_dev(&f);
 }
@@ -153,12 +158,20 @@ a_flood_is_bounded(void **state)
 static void
 device_without_events(void **state)
 {
+	struct bb_qp_init_attr init;
 	struct bb_event ev;
 	struct fixture f;
 
 	(void)state;
+	bb_qp_init_attr_init(&init);
 	stub.subscribe_errno = -EOPNOTSUPP;
-	open_qp(&f);
+	log_begin();
+	open_dev(&f);
+	log_expect("reports no events");
+	/* Said once. */
+	log_begin();
+	make_qp(&f, &init);
+	log_expect(NULL);
 	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
 	close_dev(&f);
 }

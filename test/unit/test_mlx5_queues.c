@@ -243,6 +243,7 @@ static void
 progress_runs_the_callers_device(void **state)
 {
 	struct bb_cq_attr attr;
+	struct bb_event ev;
 	struct bb_cq *cq;
 	struct fixture f;
 
@@ -257,14 +258,17 @@ progress_runs_the_callers_device(void **state)
 	assert_int_equal(stub.progressed, 1);
 	cq->progress(cq->progress_arg);
 	assert_int_equal(stub.progressed, 2);
+	/* Who waits for events runs it as well. */
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	assert_int_equal(stub.progressed, 3);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	bb_dev_progress(f.dev);
-	assert_int_equal(stub.progressed, 2);
+	assert_int_equal(stub.progressed, 3);
 	/* Another lcore's queues do not make it ours. */
 	attr.lcore = 1;
 	assert_int_equal(bb_cq_create(f.dev, &attr, &cq), 0);
 	bb_dev_progress(f.dev);
-	assert_int_equal(stub.progressed, 2);
+	assert_int_equal(stub.progressed, 3);
 	assert_int_equal(bb_cq_destroy(cq), 0);
 	close_dev(&f);
 }

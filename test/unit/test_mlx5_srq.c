@@ -71,6 +71,7 @@ mailboxes(void **state)
 	/* mlx5_ib.h: MLX5_REQ_SCAT_DATA32_CQE, MLX5_RES_SCAT_DATA32_CQE */
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), 0x11);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), 0x1);
+	assert_true((stub.types >> BB_PRM_EVENT_SRQ_LAST_WQE & 1) != 0);
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
 	f.qp = NULL;
 	assert_int_equal(bb_srq_destroy(srq), 0);
@@ -131,6 +132,8 @@ events(void **state)
 	open_dev(&f);
 	make_srq(&f, 8, 1, 0, &srq);
 	cookie = stub.cookie;
+	assert_int_equal(stub.types,
+			 1u << BB_PRM_EVENT_SRQ_CATAS_ERROR | 1u << BB_PRM_EVENT_SRQ_RQ_LIMIT);
 	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, cookie, 0);
 	stub_event(BB_PRM_EVENT_SRQ_CATAS_ERROR, cookie, 0);
 	/* Not an SRQ's: passed over. */

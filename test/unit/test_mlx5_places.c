@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Places of rings and doorbell records, and slots of events: what a queue that goes, or was not
+ * to be made, gives back is where the next one stands.
+ */
+#include "mlx5_fixture.h"
+
+struct place {
+	const void *ring, *rec;
+	uint32_t slot;
+};
+
+static void
+same(const struct place *a, const struct place *b)
+{
+	assert_ptr_equal(a->ring, b->ring);
+	assert_ptr_equal(a->rec, b->rec);
+	assert_int_equal(a->slot, b->slot);
+}
+
+static int
+cq(struct fixture *f, struct place *p)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *q;
+	int ret;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = 256;
+	ret = bb_cq_create(f->dev, &attr, &q);
+	if (ret != 0)
+		return ret;
+	*p = (struct place){q->ring.buf, q->ring.dbrec, (uint32_t)stub.cookie};
+	return bb_cq_destroy(q);
+}
+
+static int
+srq(struct fixture *f, struct place *p)
+{
+	struct bb_srq_attr attr;
+	struct bb_srq *q;
+	int ret;
+
+	bb_srq_attr_init(&attr);
+	attr.depth = 256;
+	ret = bb_srq_create(f->pd, &attr, &q);
+	if (ret != 0)
+		return ret;
+	*p = (struct place){q->ring.buf, q->ring.dbrec, (uint32_t)stub.cookie};
+	return bb_srq_destroy(q);
+}
+
+static int
+qp(struct fixture *f, struct place *p)
+{
+	struct bb_qp_init_attr init;
+	struct bb_qp *q;
+	int ret;
+
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = f->cq;
+	ret = bb_qp_create(f->pd, &init, &q);
+	if (ret != 0)
+		return ret;
+	*p = (struct place){q->rq.buf, q->rq.dbrec, (uint32_t)stub.cookie};
+	return bb_qp_destroy(q);
+}
+
+static const struct {
+	int (*make)(struct fixture *f, struct place *p);
+	uint16_t create;
+} kinds[] = {
+	{cq, BB_PRM_OP_CREATE_CQ},
+	{srq, BB_PRM_OP_CREATE_RMP},
+	{qp, BB_PRM_OP_CREATE_QP},
+};
+
+static void
+given_back(void **state)
+{
+	struct place first, p;
+	struct fixture f;
+	size_t i;
+
+	(void)state;
+	open_qp(&f); /* so that pages of records stay */
+	for (i = 0; i < RTE_DIM(kinds); i++) {
+		unsigned int alive = stub_alive();
+
+		assert_int_equal(kinds[i].make(&f, &first), 0);
+		assert_int_equal(kinds[i].make(&f, &p), 0);
+		same(&p, &first);
+		stub.fail_op = kinds[i].create;
+		stub.fail_status = BB_PRM_STAT_NO_RES;
+		assert_int_equal(kinds[i].make(&f, &p), -ENOMEM);
+		stub.fail_op = 0;
+		stub.subscribe_errno = -EINVAL;
+		assert_int_equal(kinds[i].make(&f, &p), -EINVAL);
+		stub.subscribe_errno = 0;
+		assert_int_equal(kinds[i].make(&f, &p), 0);
+		same(&p, &first);
+		assert_int_equal(stub_alive(), alive);
+	}
+	close_dev(&f);
+}
+
+static void
+cq_make(struct fixture *f, uint32_t depth, struct bb_cq **q)
+{
+	struct bb_cq_attr attr;
+
+	bb_cq_attr_init(&attr);
+	attr.depth = depth;
+	assert_int_equal(bb_cq_create(f->dev, &attr, q), 0);
+}
+
+/* A CQ that could not be resized keeps its ring alone; one that was half-way gives back both. */
+static void
+resized(void **state)
+{
+	struct place first, p;
+	struct fixture f;
+	const uint8_t *in;
+	struct bb_cq *q;
+
+	(void)state;
+	bb_prm_set(stub.general, BB_PRM_HCA_CQ_RESIZE, 1);
+	open_qp(&f);
+	assert_int_equal(cq(&f, &first), 0);
+	cq_make(&f, 64, &q);
+	stub.fail_op = BB_PRM_OP_MODIFY_CQ;
+	stub.fail_status = BB_PRM_STAT_BAD_RES_STATE;
+	assert_int_equal(bb_cq_resize(q, 128), -EINVAL);
+	assert_int_equal(bb_cq_depth(q), 64);
+	stub.fail_op = 0;
+	assert_int_equal(bb_cq_destroy(q), 0);
+	assert_int_equal(cq(&f, &p), 0);
+	same(&p, &first);
+
+	cq_make(&f, 64, &q);
+	assert_int_equal(bb_cq_resize(q, 128), -EIO);
+	in = stub_box(BB_PRM_OP_MODIFY_CQ);
+	/* The kernel sets it, too; who asks firmware without it has to. */
+	assert_int_equal(bb_prm_get(in, BB_PRM_MODIFY_CQ_UMEM_VALID), 1);
+	assert_int_equal(bb_cq_destroy(q), 0);
+	assert_int_equal(cq(&f, &p), 0);
+	same(&p, &first);
+	close_dev(&f);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(given_back),
+		T(resized),
+	};
+	int skip = stub_eal_init("mlx5_places");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}
