@@ -14,10 +14,9 @@
 
 #define KLM         16u
 #define MIN_LOG_KSM 12u
-#define MAX_LOG_KSM 31u
 #define MAX_MAILBOX (BB_PRM_SZ_CREATE_MKEY_IN + (KLM << MLX5_LOG_MAX_KLM))
 
-/* log2 of the size that all pieces have, but for a shorter last one; 0: there is none. */
+/* log2 of the size, to 31, that all pieces have, but for a shorter last one; 0: there is none. */
 static uint32_t
 fixed_size(const struct bb_drv_mr_attr *attr)
 {
@@ -27,7 +26,7 @@ fixed_size(const struct bb_drv_mr_attr *attr)
 	if (attr->n == 1)
 		size = rte_align64pow2(RTE_MAX(size, UINT64_C(1) << MIN_LOG_KSM));
 	log = (uint32_t)__builtin_ctzll(size);
-	if (size != UINT64_C(1) << log || log < MIN_LOG_KSM || log > MAX_LOG_KSM)
+	if (size != UINT64_C(1) << log || log < MIN_LOG_KSM)
 		return 0;
 	for (i = 1; i < attr->n; i++)
 		if (attr->pieces[i].len > size || (attr->pieces[i].len != size && i + 1 < attr->n))

@@ -15,7 +15,7 @@
 #include "mlx5_cmd.h"
 
 #define STUB_BOXES    512
-#define STUB_BOX_SIZE 0x110
+#define STUB_BOX_SIZE 0x180
 #define STUB_CAPS     0x1000
 #define STUB_EVENTS   256
 #define STUB_GIDS     4

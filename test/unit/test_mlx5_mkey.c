@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* CREATE_MKEY of keys over keys, on a stub of the command interface. */
+#include "mlx5_fixture.h"
+
+static void
+open_with(struct fixture *f, bool ksm)
+{
+	stub_reset();
+	bb_prm_set(stub.general, BB_PRM_HCA_MAX_INDIRECTION, 1);
+	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 6);
+	bb_prm_set(stub.general, BB_PRM_HCA_FIXED_BUFFER_SIZE, ksm);
+	open_dev(f);
+}
+
+/* The mailbox of a key over pieces of these lengths. */
+static const uint8_t *
+make(struct fixture *f, const uint32_t *len, uint32_t n, uint32_t *lkey)
+{
+	struct bb_mkey_attr attr;
+	struct bb_sge sge[8];
+	struct bb_mkey *k;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		sge[i] = (struct bb_sge){UINT64_C(0x7000123400000) + i, len[i], 0x4500 + i};
+	bb_mkey_attr_init(&attr);
+	attr.pieces = sge;
+	attr.n = n;
+	attr.iova = 0xabcd00000000;
+	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ;
+	assert_int_equal(bb_mkey_create(f->pd, &attr, &k), 0);
+	*lkey = k->lkey;
+	assert_int_equal(bb_mkey_destroy(k), 0);
+	return stub_box(BB_PRM_OP_CREATE_MKEY);
+}
+
+/* Pieces of one power of two, but for a shorter last one, are KSM; all others are KLM. */
+static void
+kinds(void **state)
+{
+	static const struct {
+		uint32_t log; /* of the pieces, 0: KLM */
+		uint32_t n, len[4];
+	} cases[] = {
+		{12, 1, {1}},
+		{12, 1, {4096}},
+		{13, 1, {4097}},
+		{31, 1, {0x80000000}},
+		{12, 2, {4096, 4096}},
+		{12, 2, {4096, 1}},
+		{12, 3, {4096, 4096, 4095}},
+		{0, 2, {4096, 4097}},
+		{0, 2, {2048, 2048}},
+		{0, 2, {12288, 12288}},
+		{0, 2, {4097, 4096}},
+		{0, 2, {0x7fffffff, 1}},
+		{0, 3, {4096, 4095, 4096}},
+		{0, 3, {4096, 4095, 4095}},
+		{31, 2, {0x80000000, 0x80000000}},
+	};
+	uint32_t last = 0, ksm, i, k;
+	struct fixture f;
+
+	(void)state;
+	for (ksm = 0; ksm < 2; ksm++) {
+		open_with(&f, ksm);
+		for (i = 0; i < RTE_DIM(cases); i++) {
+			uint32_t log = ksm ? cases[i].log : 0, n = cases[i].n, key;
+			const uint8_t *in = make(&f, cases[i].len, n, &key);
+			const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
+			const uint8_t *x = in + BB_PRM_SZ_CREATE_MKEY_IN;
+			uint64_t sum = 0;
+
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_ACCESS_MODE),
+					 log != 0 ? BB_PRM_MKC_MODE_KSM : BB_PRM_MKC_MODE_KLMS);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), log);
+			assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL), n);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_XLT_OCTWORD_SIZE), n);
+			for (k = 0; k < n; k++, x += 16) {
+				assert_int_equal(bb_prm_dword(x, 0),
+						 log != 0 ? 0 : cases[i].len[k]);
+				assert_int_equal(bb_prm_dword(x, 4), 0x4500 + k);
+				assert_int_equal(bb_prm_dword(x, 8), 0x70001);
+				assert_int_equal(bb_prm_dword(x, 12), 0x23400000 + k);
+				sum += cases[i].len[k];
+			}
+			assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_LEN), sum);
+			assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_START_ADDR), 0xabcd00000000);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_PD), STUB_PDN);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_QPN), 0xffffff);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_FREE), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_UMR_EN), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LR), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LW), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_RR), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_RW), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_A), 0);
+			/* An old key of the same index is not the next one. */
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_MKEY_7_0), key & 0xff);
+			assert_int_not_equal(key & 0xff, last);
+			last = key & 0xff;
+		}
+		close_dev(&f);
+	}
+}
+
+/* One to be laid out later, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
+static void
+empty(void **state)
+{
+	static const uint32_t pieces[] = {1, 4, 5, 64}, octowords[] = {4, 4, 8, 64};
+	struct bb_mkey_attr attr;
+	struct bb_mkey *k;
+	struct fixture f;
+	uint32_t ksm, i;
+
+	(void)state;
+	for (ksm = 0; ksm < 2; ksm++) {
+		open_with(&f, ksm);
+		for (i = 0; i < RTE_DIM(pieces); i++) {
+			const uint8_t *in, *m;
+
+			bb_mkey_attr_init(&attr);
+			attr.max_pieces = pieces[i];
+			assert_int_equal(bb_mkey_create(f.pd, &attr, &k), 0);
+			in = stub_box(BB_PRM_OP_CREATE_MKEY);
+			m = in + BB_PRM_CREATE_MKEY_MKC.byte;
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_XLT_OCTWORD_SIZE), octowords[i]);
+			assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_ACCESS_MODE),
+					 BB_PRM_MKC_MODE_KLMS);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_FREE), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_UMR_EN), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_MKEY_7_0), 0);
+			assert_int_equal(k->lkey & 0xff, 0);
+			assert_int_equal(bb_mkey_destroy(k), 0);
+		}
+		close_dev(&f);
+	}
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {T(kinds), T(empty)};
+	int skip = stub_eal_init("mlx5_mkey");
+
+	return skip != 0 ? skip : cmocka_run_group_tests_name("mlx5_mkey", tests, NULL, NULL);
+}
