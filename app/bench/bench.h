@@ -184,9 +184,6 @@ void report_header(void);
 /* All rows again as CSV or JSON to @path; NULL: to stdout. 0 or -errno. */
 int report_csv(const char *path);
 int report_json(const char *path);
-/* A file to write; it is said why there is none, or why it is not whole. */
-FILE *report_open(const char *path);
-int report_close(FILE *f, const char *path);
 /* html.c: as a page of HTML to @path, with the L of the beginning. 0 or -errno. */
 int report_html(const char *path, double l);
 /* What the row must reach, as "<= 1.5 x"; "": it has no goal. */

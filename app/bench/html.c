@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "html.h"
+#include "output.h"
 
 static const char style[] =
 	"<style>\n"
@@ -300,7 +301,7 @@ pairs(FILE *f)
 int
 report_html(const char *path, double l)
 {
-	FILE *f = report_open(path);
+	FILE *f = output_open("report", path);
 	unsigned int i;
 
 	if (f == NULL)
@@ -332,5 +333,5 @@ report_html(const char *path, double l)
 		if (is_first(i, false))
 			section(f, i, is_first(i, true));
 	fprintf(f, "</body></html>\n");
-	return report_close(f, path);
+	return output_close(f, "report", path);
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "bench.h"
+#include "output.h"
 #include "remote.h"
 
 struct bench_opts opts = {
@@ -390,29 +391,6 @@ split(int *argc, char ***argv)
 	}
 }
 
-/* Before hours of measuring, not behind them. */
-static bool
-writable(const char *path)
-{
-	struct stat before;
-	bool was;
-	FILE *f;
-
-	if (path == NULL)
-		return true;
-	was = stat(path, &before) == 0;
-	f = fopen(path, "a");
-	if (f == NULL) {
-		fprintf(stderr, "bench: cannot write %s: %s; nothing was measured\n", path,
-			strerror(errno));
-		return false;
-	}
-	fclose(f);
-	if (!was)
-		remove(path);
-	return true;
-}
-
 /* One that fails does not keep the others from being written. */
 static int
 write_all(const struct args *a, double l)
@@ -437,6 +415,7 @@ main(int argc, char **argv)
 	double l;
 	int rc;
 
+	output_watch();
 	split(&argc, &argv);
 	rc = parse(argc, argv, &a);
 	if (rc >= 0)
@@ -452,7 +431,9 @@ main(int argc, char **argv)
 		fprintf(stderr, "bench: cannot run on CPU %u: %s\n", cpu_self, strerror(-rc));
 		return 1;
 	}
-	if (!writable(a.csv_file) || !writable(a.json) || !writable(a.report))
+	/* Before hours of measuring, not behind them. */
+	if (!output_try("csv", a.csv_file) || !output_try("json", a.json) ||
+	    !output_try("report", a.report))
 		return 1;
 	bench_stop_catch();
 	l = measure_l();

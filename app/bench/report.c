@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "output.h"
 
 #define LIMIT_TOLERANCE 1.3
 
@@ -284,29 +285,6 @@ report_summary(FILE *f)
 		count("skipped"));
 }
 
-FILE *
-report_open(const char *path)
-{
-	FILE *f = fopen(path, "w");
-
-	if (f == NULL)
-		fprintf(stderr, "bench: cannot write %s: %s\n", path, strerror(errno));
-	return f;
-}
-
-int
-report_close(FILE *f, const char *path)
-{
-	/* What did not fit a full disk may have been lost before. */
-	int rc = ferror(f) ? -EIO : 0;
-
-	if (fclose(f) != 0)
-		rc = -errno;
-	if (rc != 0)
-		fprintf(stderr, "bench: cannot write all of %s: %s\n", path, strerror(-rc));
-	return rc;
-}
-
 static void
 csv_tail(FILE *f, const struct tail *t)
 {
@@ -338,7 +316,7 @@ json_tail(FILE *f, const char *side, const struct tail *t)
 int
 report_csv(const char *path)
 {
-	FILE *f = path != NULL ? report_open(path) : stdout;
+	FILE *f = path != NULL ? output_open("csv", path) : stdout;
 	unsigned int i;
 
 	if (f == NULL)
@@ -372,14 +350,14 @@ report_csv(const char *path)
 		csv_tail(f, &r->p.ours_tail);
 		fprintf(f, "\n");
 	}
-	return path != NULL ? report_close(f, path) : 0;
+	return path != NULL ? output_close(f, "csv", path) : 0;
 }
 
 /* Notes hold no quotes, backslashes or control characters: they are our own. */
 int
 report_json(const char *path)
 {
-	FILE *f = report_open(path);
+	FILE *f = output_open("json", path);
 	unsigned int i;
 
 	if (f == NULL)
@@ -411,5 +389,5 @@ report_json(const char *path)
 		fprintf(f, "\"why\": \"%s\", \"note\": \"%s\"}", rows[i].why, r->note);
 	}
 	fprintf(f, "\n  ]\n}\n");
-	return report_close(f, path);
+	return output_close(f, "json", path);
 }

@@ -75,7 +75,9 @@ eal_start(void)
 		argc = opts.eal_argc;
 		argv = opts.eal_argv;
 	}
-	eal_result = rte_eal_init(argc, argv) < 0 ? -rte_errno : 0;
+	rte_errno = 0;
+	/* Not every way out of it sets rte_errno, as when another program has its files. */
+	eal_result = rte_eal_init(argc, argv) >= 0 ? 0 : rte_errno != 0 ? -rte_errno : -EBUSY;
 	if (eal_result != 0) {
 		fprintf(stderr, "bench: EAL does not start: %s\n", strerror(-eal_result));
 		return eal_result;

@@ -11,6 +11,7 @@
 #include <rte_errno.h>
 
 #include "number.h"
+#include "output.h"
 #include "program.h"
 
 volatile sig_atomic_t stop_signal;
@@ -54,6 +55,7 @@ program_args(void *o, int argc, char **argv, int *eal_argc)
 {
 	int i, rc, n;
 
+	output_watch();
 	for (n = 1; n < argc; n++)
 		if (strcmp(argv[n], "--") == 0)
 			break;
@@ -84,12 +86,18 @@ program_start(int eal_argc, char **argv)
 	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
 
 	if (rte_eal_init(eal_argc, argv) < 0) {
-		say("EAL did not start: %s; without hugepages give %s", rte_strerror(rte_errno),
+		/* Not every way out of it sets rte_errno, as when another program has its files. */
+		say("EAL did not start%s%s; its lines above say why. Without hugepages give %s, "
+		    "beside another DPDK program --file-prefix NAME",
+		    rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "",
 		    program.no_huge);
 		return -1;
 	}
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
+	/* Nobody reads on, as behind "| head": files are still written to their end. */
+	sa.sa_flags = 0;
+	sigaction(SIGPIPE, &sa, NULL);
 	return 0;
 }
 

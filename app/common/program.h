@@ -36,7 +36,10 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 int program_args(void *o, int argc, char **argv, int *eal_argc);
 
-/* Start EAL; the first SIGINT or SIGTERM from here on sets stop_signal, the second one ends. */
+/*
+ * Start EAL; the first SIGINT or SIGTERM from here on sets stop_signal, the second one ends.
+ * SIGPIPE, when nobody reads what is printed, sets it, too.
+ */
 int program_start(int eal_argc, char **argv);
 
 /* The end of EAL, where it is safe: nothing of DPDK is used after this. */

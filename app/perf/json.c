@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Results for programs, in one go at the end. */
-#include <errno.h>
 
 #include <rte_version.h>
 
 #include "json_string.h"
+#include "output.h"
 #include "perf.h"
 
 static FILE *json;
@@ -14,12 +14,8 @@ static FILE *json;
 int
 json_open(const char *path)
 {
-	json = fopen(path, "w");
-	if (json == NULL) {
-		say("--json %s: %s; give a file that can be written", path, strerror(errno));
-		return -1;
-	}
-	return 0;
+	json = output_open("json", path);
+	return json != NULL ? 0 : -1;
 }
 
 static void
@@ -73,7 +69,7 @@ put_result(const struct perf *p)
 int
 json_close(const struct perf *p, int status)
 {
-	bool bad;
+	FILE *f = json;
 
 	if (json == NULL)
 		return 0;
@@ -89,10 +85,6 @@ json_close(const struct perf *p, int status)
 		: status > 128 ? "interrupted"
 			       : "fail",
 		status);
-	bad = ferror(json) != 0;
-	bad |= fclose(json) != 0;
 	json = NULL;
-	if (bad)
-		say("--json %s: could not be written to its end", p->o.json);
-	return bad ? -1 : 0;
+	return output_close(f, "json", p->o.json);
 }

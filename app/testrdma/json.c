@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Results for programs. Written row by row; complete when the program ends. */
-#include <errno.h>
 #include <math.h>
 
 #include <rte_cycles.h>
@@ -10,6 +9,7 @@
 #include <rte_version.h>
 
 #include "json_string.h"
+#include "output.h"
 #include "testrdma.h"
 
 static FILE *json;
@@ -24,12 +24,8 @@ boolean(bool b)
 int
 json_open(const char *path)
 {
-	json = fopen(path, "w");
-	if (json == NULL) {
-		say("--json %s: %s; give a file that can be written", path, strerror(errno));
-		return -1;
-	}
-	return 0;
+	json = output_open("json", path);
+	return json != NULL ? 0 : -1;
 }
 
 static void
@@ -145,7 +141,7 @@ json_row(const struct test *t, const struct row *row)
 int
 json_close(const struct test *t, int status)
 {
-	bool bad;
+	FILE *f = json;
 
 	if (json == NULL)
 		return 0;
@@ -160,10 +156,6 @@ json_close(const struct test *t, int status)
 		: t->passed + t->failed > 0 ? "fail"
 					    : "error",
 		status, t->nrows, t->passed, t->failed, t->errors, t->verified);
-	bad = ferror(json) != 0;
-	bad |= fclose(json) != 0;
 	json = NULL;
-	if (bad)
-		say("--json %s: could not be written to its end", t->o.json);
-	return bad ? -1 : 0;
+	return output_close(f, "json", t->o.json);
 }

@@ -16,6 +16,7 @@
 
 #include "generate.h"
 #include "hft.h"
+#include "output.h"
 
 const struct program program = {
 	.name = "hft_pipeline",
@@ -70,42 +71,27 @@ static int
 save(const struct options *o)
 {
 	const struct generate g = {o->seed, o->messages, o->symbols};
-	FILE *out = fopen(o->generate, "wb");
 	uint8_t *image = NULL;
+	FILE *out = NULL;
 	size_t size = 0;
-	int rc = 0;
+	int rc;
 
-	if (out == NULL) {
-		rc = -errno;
-	} else {
-		rc = generate(&g, &image, &size);
-		if (rc == 0 && fwrite(image, 1, size, out) != size)
-			rc = -errno;
-		if (fclose(out) != 0 && rc == 0)
-			rc = -errno;
+	if (!output_try("generate", o->generate))
+		return EXIT_USAGE;
+	rc = generate(&g, &image, &size);
+	if (rc != 0)
+		say("--generate %s: %s", o->generate, strerror(-rc));
+	else
+		out = output_open("generate", o->generate);
+	if (out != NULL) {
+		fwrite(image, 1, size, out);
+		rc = output_close(out, "generate", o->generate);
 	}
 	free(image);
-	if (rc != 0) {
-		say("--generate %s: %s; give a file that can be written", o->generate,
-		    strerror(-rc));
+	if (out == NULL || rc != 0)
 		return EXIT_FAILED;
-	}
 	printf("%s: %u messages of %u symbols, seed %" PRIu64 ", %zu bytes\n", o->generate,
 	       o->messages, o->symbols, o->seed, size);
-	return 0;
-}
-
-/* Not to find out behind a day's work. */
-static int
-try_json(const struct options *o)
-{
-	FILE *f = fopen(o->json, "a");
-
-	if (f == NULL) {
-		say("--json %s: %s; give a file that can be written", o->json, strerror(errno));
-		return -1;
-	}
-	fclose(f);
 	return 0;
 }
 
@@ -284,7 +270,8 @@ main(int argc, char **argv)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (o.generate != NULL)
 		return save(&o);
-	if (o.json != NULL && try_json(&o) != 0)
+	/* Not to find out behind a day's work. */
+	if (!output_try("json", o.json))
 		return EXIT_USAGE;
 	if (o.listen == NULL && load(&o, &file) != 0) {
 		itch_file_free(&file);

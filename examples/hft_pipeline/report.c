@@ -10,6 +10,7 @@
 
 #include "hft.h"
 #include "json_string.h"
+#include "output.h"
 
 #define BAR 50
 
@@ -255,13 +256,11 @@ write_json(const struct outcome *c, int rc)
 {
 	const union hft_msg *risk = &c->g->report[STAGE_RISK];
 	const struct hist *h = &c->g->latency;
-	FILE *f = fopen(c->o->json, "w");
+	FILE *f = output_open("json", c->o->json);
 	uint32_t i;
 
-	if (f == NULL) {
-		say("--json %s: %s; give a file that can be written", c->o->json, strerror(errno));
+	if (f == NULL)
 		return EXIT_FAILED;
-	}
 	fprintf(f, "{\n  \"program\": \"hft_pipeline\", ");
 	json_string(f, "device", c->o->device);
 	fprintf(f,
@@ -294,11 +293,7 @@ write_json(const struct outcome *c, int rc)
 			i == 0 ? "" : ",", s.stages, s.n, s.longest_us, s.total_us);
 	}
 	fprintf(f, "],\n  \"wrong\": %u, \"exit_status\": %d\n}\n", c->failures, rc);
-	if (fclose(f) != 0) {
-		say("--json %s: %s", c->o->json, strerror(errno));
-		return EXIT_FAILED;
-	}
-	return rc;
+	return output_close(f, "json", c->o->json) == 0 ? rc : EXIT_FAILED;
 }
 
 int

@@ -13,6 +13,7 @@
 #include <rte_lcore.h>
 
 #include "client.h"
+#include "output.h"
 
 const struct program program = {
 	.name = "storage_client",
@@ -112,6 +113,9 @@ main(int argc, char **argv)
 	rc = program_args(&o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
+	/* Not to find out behind the work. */
+	if (!output_try("json", o.json) || !output_try("journal", o.journal))
+		return EXIT_USAGE;
 	if (program_start(eal_argc, argv) != 0)
 		return EXIT_FAILED;
 	rc = run(&o);

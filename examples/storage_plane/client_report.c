@@ -8,6 +8,7 @@
 #include <rte_cycles.h>
 
 #include "client.h"
+#include "output.h"
 
 struct sums {
 	uint64_t reads, writes, flushes, verified, wrong, failed, unwritten, foreign;
@@ -48,32 +49,24 @@ add_up(struct sums *s, const struct job *jobs, uint32_t n)
 static int
 json(const struct options *o, const struct sums *s, uint32_t jobs, int status)
 {
-	FILE *f = fopen(o->json, "w");
-	int rc = f == NULL ? -errno : 0;
+	FILE *f = output_open("json", o->json);
 	uint32_t i;
 
-	if (f != NULL) {
-		fprintf(f,
-			"{\n  \"exit_status\": %d,\n  \"queues\": %u,\n  \"reads\": %" PRIu64
-			",\n  \"writes\": %" PRIu64 ",\n  \"flushes\": %" PRIu64
-			",\n  \"verified\": %" PRIu64 ",\n  \"unwritten\": %" PRIu64
-			",\n  \"foreign\": %" PRIu64 ",\n  \"wrong\": %" PRIu64
-			",\n  \"failed\": %" PRIu64
-			",\n  \"seconds\": %.6f,\n  \"latency_ns\": {\"samples\": %" PRIu64,
-			status, jobs, s->reads, s->writes, s->flushes, s->verified, s->unwritten,
-			s->foreign, s->wrong, s->failed, s->seconds, s->latency.count);
-		for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)
-			fprintf(f, ", \"%s\": %" PRIu64, points[i].name,
-				hist_quantile(&s->latency, points[i].ppm));
-		fprintf(f, "}\n}\n");
-		if (ferror(f))
-			rc = -EIO;
-		if (fclose(f) != 0)
-			rc = -errno;
-	}
-	if (rc != 0)
-		say("--json %s: %s", o->json, strerror(-rc));
-	return rc;
+	if (f == NULL)
+		return -1;
+	fprintf(f,
+		"{\n  \"exit_status\": %d,\n  \"queues\": %u,\n  \"reads\": %" PRIu64
+		",\n  \"writes\": %" PRIu64 ",\n  \"flushes\": %" PRIu64
+		",\n  \"verified\": %" PRIu64 ",\n  \"unwritten\": %" PRIu64
+		",\n  \"foreign\": %" PRIu64 ",\n  \"wrong\": %" PRIu64 ",\n  \"failed\": %" PRIu64
+		",\n  \"seconds\": %.6f,\n  \"latency_ns\": {\"samples\": %" PRIu64,
+		status, jobs, s->reads, s->writes, s->flushes, s->verified, s->unwritten,
+		s->foreign, s->wrong, s->failed, s->seconds, s->latency.count);
+	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++)
+		fprintf(f, ", \"%s\": %" PRIu64, points[i].name,
+			hist_quantile(&s->latency, points[i].ppm));
+	fprintf(f, "}\n}\n");
+	return output_close(f, "json", o->json);
 }
 
 int

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "client.h"
+#include "output.h"
 
 #define HEADER  "storage_client 1 bs %u seed %" PRIu64 "\n"
 #define SCANNED "storage_client 1 bs %" SCNu32 " seed %" SCNu64 "\n"
@@ -22,35 +23,26 @@
 int
 journal_write(const struct options *o, const struct job *jobs, uint32_t n)
 {
-	FILE *f = fopen(o->journal, "w");
+	FILE *f = output_open("journal", o->journal);
 	uint64_t lines = 0, k;
 	uint32_t i;
-	int rc = 0;
 
-	if (f == NULL) {
-		rc = -errno;
-	} else {
-		fprintf(f, HEADER, o->bs, o->seed);
-		for (i = 0; i < n; i++) {
-			const struct job *j = &jobs[i];
+	if (f == NULL)
+		return -1;
+	fprintf(f, HEADER, o->bs, o->seed);
+	for (i = 0; i < n; i++) {
+		const struct job *j = &jobs[i];
 
-			for (k = 0; j->table != NULL && k < j->blocks; k++) {
-				if (j->table[k].sent == 0)
-					continue;
-				fprintf(f, "%" PRIu64 " %u %u\n", (j->first + k) * o->bs,
-					j->table[k].acked, j->table[k].sent);
-				lines++;
-			}
+		for (k = 0; j->table != NULL && k < j->blocks; k++) {
+			if (j->table[k].sent == 0)
+				continue;
+			fprintf(f, "%" PRIu64 " %u %u\n", (j->first + k) * o->bs, j->table[k].acked,
+				j->table[k].sent);
+			lines++;
 		}
-		fprintf(f, "end %" PRIu64 "\n", lines);
-		if (ferror(f))
-			rc = -EIO;
-		if (fclose(f) != 0)
-			rc = -errno;
 	}
-	if (rc != 0)
-		say("--journal %s: %s", o->journal, strerror(-rc));
-	return rc;
+	fprintf(f, "end %" PRIu64 "\n", lines);
+	return output_close(f, "journal", o->journal);
 }
 
 static struct block *

@@ -4,12 +4,19 @@
 
 import os
 import re
+import resource
 import signal
 import tempfile
 import time
 
 from apptest import free_ports, main
 from hfttest import EAL, TICKS, WAIT, HftTest, lcores
+
+
+def no_room():
+    """A disk that is soon full, for the program that is started."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
 
 class HftPipeline(HftTest):
@@ -128,6 +135,15 @@ class HftPipeline(HftTest):
         for word in ('--kill-after', '--listen', '--stages', 'credit'):
             self.assertIn(word, res.out)
         self.assertNotIn('--defect', res.out)
+
+    def test_generated_file_has_no_room(self):
+        """None is left that is cut short."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'feed')
+            res = self.run_program(['--generate', path, '--messages', '100000'], EAL, preexec_fn=no_room)
+            self.assertEqual(res.rc, 1, str(res))
+            self.assertIn('give a file that has room', res.err)
+            self.assertEqual(os.listdir(folder), [])
 
     def test_two_processes(self):
         r = self.run_pair('--messages', str(TICKS), '--rate', '0')

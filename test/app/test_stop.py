@@ -78,6 +78,22 @@ class Stop(AppTest):
         self.assertFalse(result['rows'][0]['complete'])
         self.assertEqual(result['rows'][0]['errors'], 0)
 
+    def test_nobody_reads(self):
+        """As behind "| head -2": an end in time, and whole JSON."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            cmd = [self.program] + lcores() + EAL + ['--', '--json', f.name, '--op', 'write', '--size',
+                                                     '8..64K', '--duration', '0.3']
+            with subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as proc:
+                proc.stdout.readline()
+                proc.stdout.close()
+                err = proc.stderr.read()
+            self.assertGreater(proc.returncode, 0, err)
+            with open(f.name) as again:
+                result = json.load(again)
+        self.assertEqual((result['result'], result['exit_status']), ('interrupted', 128 + signal.SIGPIPE))
+        self.assertLess(len(result['rows']), result['rows_planned'])
+        self.assertNotIn('printed', err)
+
 
 if __name__ == '__main__':
     main()

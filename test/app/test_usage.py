@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 
-from apptest import EAL, OPS, AppTest, lcores, main
+from apptest import EAL, LIMIT, OPS, AppTest, lcores, main
 
 
 class Usage(AppTest):
@@ -30,6 +30,36 @@ class Usage(AppTest):
         res = self.run_program(['--version'])
         self.assertEqual(res.rc, 0, str(res))
         self.assertRegex(res.out, r'^testrdma \d+\.\d+\.\d+, DPDK ')
+
+    def test_printed_to_a_full_disk(self):
+        for args in (['--help'], ['--op', 'write', '--size', '8', '--duration', '0.01']):
+            with open('/dev/full', 'w') as full:
+                proc = subprocess.run([self.program] + lcores() + EAL + ['--'] + args, stdout=full,
+                                      stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+            self.assertEqual(proc.returncode, 1, proc.stderr)
+            self.assertIn('is the disk full?', proc.stderr)
+
+    def test_no_eal(self):
+        """Beside a program that has EAL's files, which EAL fails for without saying an error."""
+        prefix = 'bb_usage_%d' % os.getpid()
+        for run in ('/var/run', os.environ.get('XDG_RUNTIME_DIR', '/tmp')):
+            self.addCleanup(shutil.rmtree, os.path.join(run, 'dpdk', prefix), ignore_errors=True)
+        eal = lcores() + ['--no-huge', '-m', '256', '--no-pci', '--no-telemetry', '--file-prefix', prefix]
+        first = subprocess.Popen([self.program] + eal + ['--', '-i'], stdin=subprocess.PIPE,
+                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            first.stdin.write('show device\n')
+            first.stdin.flush()
+            first.stdout.readline()
+            res = self.run_program(['--op', 'write'], eal)
+        finally:
+            first.communicate('quit\n', timeout=LIMIT)
+        self.assertEqual(res.rc, 1, str(res))
+        self.assertIn('--file-prefix NAME', res.err)
+        self.assertNotIn('Success', res.err)
+        res = self.run_program(['--op', 'write'], ['-l', '1023', '--no-huge'])
+        self.assertEqual(res.rc, 1, str(res))
+        self.assertIn('its lines above say why', res.err)
 
     def test_plain_user(self):
         """Nobody's process, which may lock next to no memory, runs the software device."""

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Files of results on a disk that is full, which a limit stands for, and where none can be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "output.h"
+
+#define ROOM 4096
+
+static char folder[] = "/tmp/bb_output.XXXXXX";
+static char path[sizeof(folder) + 8];
+
+static int
+setup(void **state)
+{
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	snprintf(path, sizeof(path), "%s/file", folder);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	unlink(path);
+	return rmdir(folder);
+}
+
+static void
+test_whole(void **state)
+{
+	struct stat st;
+	FILE *f;
+
+	(void)state;
+	assert_true(output_try("json", NULL));
+	assert_true(output_try("json", path));
+	assert_int_not_equal(stat(path, &st), 0);
+	f = output_open("json", path);
+	assert_non_null(f);
+	fputs("all of it", f);
+	assert_int_equal(output_close(f, "json", path), 0);
+	/* What is there stays when it is only asked for. */
+	assert_true(output_try("json", path));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, strlen("all of it"));
+	assert_false(output_try("json", folder));
+	assert_null(output_open("json", folder));
+}
+
+/* By one write that is too long, by many, and by what the end still had to write. */
+static void
+test_cut_short(void **state)
+{
+	static const size_t pieces[][2] = {{4 * ROOM, 1}, {100, ROOM}, {ROOM + 1, 1}};
+	static char data[4 * ROOM];
+	struct rlimit was, room;
+	struct stat st;
+	size_t i, k;
+	FILE *f;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	room = (struct rlimit){ROOM, was.rlim_max};
+	for (i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		int rc;
+
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &room), 0);
+		f = output_open("json", path);
+		assert_non_null(f);
+		for (k = 0; k < pieces[i][1]; k++)
+			fwrite(data, 1, pieces[i][0], f);
+		rc = output_close(f, "json", path);
+		assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+		assert_true(rc == -EFBIG || rc == -EIO);
+		assert_int_not_equal(stat(path, &st), 0);
+	}
+	/* A device stays. */
+	f = output_open("json", "/dev/full");
+	assert_non_null(f);
+	fputs("x", f);
+	assert_int_equal(output_close(f, "json", "/dev/full"), -ENOSPC);
+	assert_int_equal(stat("/dev/full", &st), 0);
+}
+
+/* Exit status of a program that prints a line to @fd. */
+static int
+printed_to(int fd)
+{
+	int status;
+	pid_t pid;
+
+	assert_true(fd >= 0);
+	fflush(stdout);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		signal(SIGPIPE, SIG_IGN);
+		dup2(fd, STDOUT_FILENO);
+		output_watch();
+		printf("a line\n");
+		exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	close(fd);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void
+test_stdout(void **state)
+{
+	int ends[2];
+
+	(void)state;
+	assert_int_equal(printed_to(open(path, O_WRONLY | O_CREAT, 0600)), 0);
+	assert_int_equal(printed_to(open("/dev/full", O_WRONLY)), EXIT_FAILURE);
+	assert_int_equal(pipe(ends), 0);
+	close(ends[0]);
+	assert_int_equal(printed_to(ends[1]), EXIT_FAILURE);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_stdout),
+	};
+
+	return cmocka_run_group_tests_name("output", tests, setup, teardown);
+}
