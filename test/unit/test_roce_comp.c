@@ -228,6 +228,76 @@ test_implied_nak(void **state)
 	rf_expect_idle(&f);
 }
 
+/* An ACK that comes when all is to be sent again does not answer a READ, though none is out. */
+static void
+test_late_ack(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_begin(&f);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_READ, 2, 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(&f);
+	f.seen = f.ntx;
+	rf_timeout(&f);
+	rf_ack(&f, RF_PSN + 2, RF_ACK);
+	rf_expect_done(&f, 0, 1, 0);
+	rf_run(&f);
+	rf_expect(&f, BB_ROCE_READ_REQUEST, RF_PSN + 1);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 2);
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 2);
+	rf_ack(&f, RF_PSN + 2, RF_ACK);
+	rf_expect_done(&f, 0, 3, 0);
+	rf_expect_idle(&f);
+}
+
+/*
+ * What an answer acknowledges may end it all: the message behind has lost its payload before it
+ * could be sent again. The rest of what the answer says is then for nobody.
+ */
+static void
+test_ends_by_progress(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_begin(&f);
+	rf_writes(&f, 2);
+	rf_ack(&f, RF_PSN, RF_NAK(BB_ROCE_NAK_PSN));
+	f.bad_cookie = 1;
+	f.bad = BB_SYN_LOCAL_PROT;
+	rf_run(&f);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_ack(&f, RF_PSN + 1, RF_NAK(BB_ROCE_NAK_ACCESS));
+	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_PROT);
+}
+
+/* A READ counts as often as it is asked for: what is behind it is numbered by that. */
+static void
+test_ssn(void **state)
+{
+	static struct rf f;
+	uint32_t chunk;
+
+	(void)state;
+	rf_begin(&f);
+	chunk = f.qp.req.chunk;
+	f.blind = true;
+	rf_post(&f, BB_ROCE_MSG_READ, chunk * RF_MTU, 0);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_run(&f);
+	assert_int_equal(f.ring[0].ssn, 1);
+	assert_int_equal(f.ring[1].ssn, 2);
+	rf_begin(&f);
+	rf_post(&f, BB_ROCE_MSG_READ, chunk * RF_MTU + 1, 0);
+	rf_post(&f, BB_ROCE_MSG_SEND, 1, 0);
+	rf_run(&f);
+	assert_int_equal(f.ring[0].ssn, 2);
+	assert_int_equal(f.ring[1].ssn, 3);
+}
+
 /* A READ goes on where it was when a part of its response is lost. */
 static void
 test_read_resumed(void **state)
@@ -422,8 +492,10 @@ main(void)
 		cmocka_unit_test(test_ack),          cmocka_unit_test(test_ghosts),
 		cmocka_unit_test(test_read),         cmocka_unit_test(test_bad_read),
 		cmocka_unit_test(test_bad_kind),     cmocka_unit_test(test_implied_nak),
-		cmocka_unit_test(test_read_resumed), cmocka_unit_test(test_nak_sequence),
-		cmocka_unit_test(test_nak_fatal),    cmocka_unit_test(test_local_error),
+		cmocka_unit_test(test_late_ack),     cmocka_unit_test(test_ends_by_progress),
+		cmocka_unit_test(test_ssn),          cmocka_unit_test(test_read_resumed),
+		cmocka_unit_test(test_nak_sequence), cmocka_unit_test(test_nak_fatal),
+		cmocka_unit_test(test_local_error),
 	};
 
 	return cmocka_run_group_tests_name("roce_comp", tests, NULL, NULL);

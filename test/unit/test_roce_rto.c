@@ -343,6 +343,61 @@ test_no_room(void **state)
 	rf_expect_idle(&f);
 }
 
+/* The peer makes progress @ns after it began to be waited for, at @at. */
+static void
+waited(struct rf *f, uint64_t at, uint64_t ns)
+{
+	bb_roce_rto_waits(&f->qp, at);
+	bb_roce_rto_waits(&f->qp, at + ns / 2); /* it has begun */
+	bb_roce_rto_waited(&f->qp, at + ns);
+}
+
+/*
+ * The ack timeout is twice the longest wait of this window of 64 timeouts and the one before, but
+ * no less than asked for and no more than four times that.
+ */
+static void
+test_windows(void **state)
+{
+	const uint64_t ms = 1000 * RF_US, window = 64 * RF_TIMEOUT;
+	static struct rf f;
+	uint64_t at;
+
+	(void)state;
+	begin(&f, 14);
+	at = f.now;
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
+	waited(&f, at, 20 * ms);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
+	waited(&f, at + 100 * ms, 100 * ms);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
+	/* Shorter ones of the same window. */
+	waited(&f, at + 300 * ms, ms);
+	waited(&f, at + 400 * ms, ms);
+	waited(&f, at + window - ms, ms / 2);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
+	/* Nobody waits: that is no wait. */
+	bb_roce_rto_waited(&f.qp, at + window);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
+	/* The next window remembers it, the one behind does not. */
+	waited(&f, at + 2 * window, 50 * ms);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
+	waited(&f, at + 2 * window + 100 * ms, ms);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 200 * ms);
+	waited(&f, at + 4 * window, ms);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 100 * ms);
+	waited(&f, at + 6 * window, ms);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
+	waited(&f, at + 7 * window, 1000 * ms);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), 4 * RF_TIMEOUT);
+	/* Without the adaptive ones, and without any. */
+	f.qp.attr.adaptive = 0;
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
+	begin(&f, 0);
+	waited(&f, at, 1000 * ms);
+	assert_int_equal(f.qp.req.rto.gap[0], 0);
+}
+
 int
 main(void)
 {
@@ -351,6 +406,7 @@ main(void)
 		cmocka_unit_test(test_karn),     cmocka_unit_test(test_progress),
 		cmocka_unit_test(test_nak),      cmocka_unit_test(test_rnr),
 		cmocka_unit_test(test_for_ever), cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_windows),
 	};
 
 	return cmocka_run_group_tests_name("roce_rto", tests, NULL, NULL);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * How messages end that the responder refuses in the middle: what the receive in hand says of
+ * them, and what the peer hears.
+ */
+#include "roce_fake.h"
+
+/* Full packets one after another: the one that goes beyond the RETH is not written. */
+static void
+test_write_beyond(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 44);
+	fake_rx(&f, RC(WRITE_MIDDLE), 1, FAKE_MTU, NULL);
+	assert_int_equal(f.writes, 1);
+	fake_expect_fatal(&f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
+}
+
+/* A SEND says nowhere how long it will be: it ends at 2^31 bytes. */
+static void
+test_longest_send(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f.qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
+	fake_rx(&f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	assert_int_equal(f.places, 1);
+	assert_int_equal(f.qp.stats.resp_remote_invalid, 1);
+	fake_expect_fatal(&f, NAK(INVALID), 1, 0, BB_SYN_REMOTE_INVAL_REQ);
+
+	fake_init(&f, BB_ROCE_UC);
+	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f.qp.resp.off = BB_ROCE_MAX_MSG - FAKE_MTU + 1;
+	fake_rx(&f, UC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_LAST), 2, 1, NULL);
+	assert_int_equal(f.places, 1);
+	assert_int_equal(f.qp.stats.drop_length, 1);
+	assert_int_equal(f.n_done, 0);
+	assert_int_equal(f.failed, 0);
+}
+
+/* The receive of a message that fails is completed as one of its kind, with all that has come. */
+static void
+test_kinds(void **state)
+{
+	const struct bb_roce_pkt inv = {.imm = FAKE_KEY};
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f.recv_status = BB_SYN_LOCAL_PROT;
+	fake_rx(&f, RC(SEND_LAST), 1, 4, NULL);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND);
+	assert_int_equal(f.done[0].len, FAKE_MTU + 4);
+
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	f.invalidate_status = BB_SYN_REMOTE_ACCESS;
+	fake_rx(&f, RC(SEND_LAST_INV), 1, 4, &inv);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_SEND_INV);
+	assert_int_equal(f.done[0].len, FAKE_MTU + 4);
+
+	/* A WRITE has a receive in hand for its immediate alone. */
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(WRITE_FIRST), 0, FAKE_MTU, 0, FAKE_MTU + 4);
+	f.key_gone = true;
+	fake_rx(&f, RC(WRITE_LAST_IMM), 1, 4, NULL);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.done[0].kind, BB_ROCE_MSG_WRITE_IMM);
+	assert_int_equal(f.done[0].status, BB_SYN_REMOTE_ACCESS);
+	assert_int_equal(f.done[0].len, FAKE_MTU);
+}
+
+static uint8_t
+odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t rkey, uint64_t va,
+	  uint32_t len)
+{
+	(void)ctx;
+	(void)qp;
+	(void)access;
+	(void)rkey;
+	(void)va;
+	(void)len;
+	return BB_SYN_LOCAL_PROT;
+}
+
+/* What is wrong with this side's memory is for the peer an error of this side. */
+static void
+test_own_memory(void **state)
+{
+	struct bb_roce_ops ops = fake_ops;
+	struct fake f;
+
+	(void)state;
+	ops.remote_check = odd_check;
+	fake_init(&f, BB_ROCE_RC);
+	f.qp.ops = &ops;
+	fake_rx_rdma(&f, RC(WRITE_ONLY), 0, 4, 0, 4);
+	fake_expect_fatal(&f, NAK(OP), 0, 0, BB_SYN_REMOTE_OP);
+}
+
+/* UC: a message that is dropped at its second packet is dropped to its end. */
+static void
+test_uc_rest(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	/* It does not fit its receive; what comes would. */
+	fake_init(&f, BB_ROCE_UC);
+	f.recv_room = FAKE_MTU + 44;
+	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	assert_int_equal(f.qp.stats.drop_length, 1);
+	fake_rx(&f, UC(SEND_LAST), 2, 4, NULL);
+	assert_int_equal(f.n_done, 0);
+	assert_int_equal(f.qp.stats.drop_order, 1);
+	/* A packet of the wrong length. */
+	fake_rx(&f, UC(SEND_FIRST), 3, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_MIDDLE), 4, FAKE_MTU - 1, NULL);
+	fake_rx(&f, UC(SEND_LAST), 5, 4, NULL);
+	assert_int_equal(f.n_done, 0);
+	assert_int_equal(f.qp.stats.drop_length, 2);
+	assert_int_equal(f.qp.stats.drop_order, 2);
+	/* No receive for its immediate: it is not there for another end of it, either. */
+	f.recvs = 0;
+	f.qp.resp.have_recv = false;
+	fake_rx_rdma(&f, UC(WRITE_FIRST), 6, FAKE_MTU, 0, FAKE_MTU + 4);
+	fake_rx(&f, UC(WRITE_LAST_IMM), 7, 4, NULL);
+	assert_int_equal(f.qp.stats.drop_no_recv, 1);
+	f.recvs = 1;
+	fake_rx(&f, UC(WRITE_LAST_IMM), 8, 4, NULL);
+	assert_int_equal(f.n_done, 0);
+	assert_int_equal(f.qp.stats.drop_order, 3);
+	assert_int_equal(f.failed, 0);
+}
+
+/*
+ * READs that are answered again make way for new ones: what is left of the first is not sent, and
+ * the next begins with its first packet.
+ */
+static void
+test_makes_way(void **state)
+{
+	struct fake f;
+	int i;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	for (i = 0; i < (int)FAKE_READS; i++)
+		fake_rx_rdma(&f, RC(READ_REQUEST), 3 * i, 0, (uint64_t)i * 8, 3 * FAKE_MTU);
+	assert_int_equal(fake_run(&f, 64), 3 * FAKE_READS);
+	f.seen = f.n_sent;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
+	assert_int_equal(fake_run(&f, 2), 2);
+	f.seen = f.n_sent;
+	fake_rx_rdma(&f, RC(READ_REQUEST), 3 * i, 0, 100, 4);
+	(void)fake_run(&f, 64);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 3, 8, FAKE_MTU);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 4, 8 + FAKE_MTU, FAKE_MTU);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 5, 8 + 2 * FAKE_MTU, FAKE_MTU);
+	f.seen += 6;
+	fake_expect_read(&f, RC(READ_RESP_ONLY), 12, 100, 4);
+	fake_quiet(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_write_beyond), cmocka_unit_test(test_longest_send),
+		cmocka_unit_test(test_kinds),        cmocka_unit_test(test_own_memory),
+		cmocka_unit_test(test_uc_rest),      cmocka_unit_test(test_makes_way),
+	};
+
+	return cmocka_run_group_tests_name("roce_resp_end", tests, NULL, NULL);
+}
