@@ -16,8 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_lcore.h>
-
 #include "verbs_drv.h"
 
 static void
@@ -157,8 +155,7 @@ verbs_domain_get(struct bb_pd *pd, uint32_t owner, struct verbs_domain **out)
 	struct verbs_domain *domain = NULL;
 
 	*out = NULL;
-	/* LCORE_ID_ANY: several threads, one at a time as they say. */
-	if (d->no_td || owner == LCORE_ID_ANY)
+	if (d->no_td)
 		return p->pd;
 	LIST_FOREACH(domain, &p->domains, link) {
 		if (domain->owner == owner)

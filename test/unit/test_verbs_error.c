@@ -5,6 +5,7 @@
  * The verbs driver on the null provider: errors, resets, what the provider refuses, and each of
  * its calls failing in turn.
  */
+#include "log_catch.h"
 #include "verbs_fixture.h"
 
 /* An error, then what is behind it, and the receives. */
@@ -159,6 +160,111 @@ test_each_call_fails(void **state)
 	}
 }
 
+/* A provider that changes no keys by ibv_wr_*(): that alone is refused, what was before it goes. */
+static void
+test_no_keys(void **state)
+{
+	struct bb_wc wc[3];
+	struct fixture f;
+	struct bb_sge sge;
+	bool local;
+	int ret;
+
+	(void)state;
+	for (local = false;; local = true) {
+		null_dev.no_keys = true;
+		make(&f, BB_QPT_RC, false, 0);
+		sge = piece(&f, FROM, 8);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO + 8, 1, BB_SEND_SIGNALED), 1);
+		ret = local ? bb_post_local_inv(f.qp, 3, 0x1200, BB_SEND_SIGNALED)
+			    : bb_post_send_inv(f.qp, 3, &sge, 1, 0x1200, BB_SEND_SIGNALED);
+		assert_int_equal(ret, 1);
+		log_begin();
+		bb_qp_ring(f.qp);
+		log_expect("by ibv_wr_*(); the QP goes to ERR");
+		take(&f, wc, 3);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[1].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[2].status, BB_WC_LOC_QP_OP_ERR);
+		assert_int_equal(wc[2].wr_id, 3);
+		assert_memory_equal(mem + LEN + 8, mem, 8);
+		assert_int_equal(null_dev.wr_ex, 2);
+		fixture_free(&f);
+		null_reset();
+		if (local)
+			break;
+	}
+}
+
+/*
+ * Far more receives by one doorbell than the provider is given at a time: none is lost, be they
+ * many or long.
+ */
+static void
+many_receives(bool srq, uint32_t pieces)
+{
+	const uint32_t n = 50;
+	struct bb_qp_init_attr init;
+	struct bb_sge sge[4];
+	struct bb_wc wc[2];
+	struct fixture f;
+	uint32_t i, k;
+
+	make(&f, BB_QPT_RC, srq, 0);
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = 4;
+	init.rq_depth = srq ? 0 : n;
+	init.max_recv_sge = srq ? 0 : 4;
+	init.max_inline = 16;
+	init.send_cq = init.recv_cq = f.cq;
+	init.srq = f.srq;
+	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < pieces; k++)
+			sge[k] = piece(&f, TO + 16 * i + 4 * k, 4);
+		assert_int_equal(srq ? bb_post_srq_recv(f.srq, i, sge, pieces)
+				     : bb_post_recv(f.qp, i, sge, pieces),
+				 1);
+	}
+	if (srq)
+		bb_srq_ring(f.srq);
+	else
+		bb_qp_ring_recv(f.qp);
+	assert_int_equal(null_dev.recvs, n);
+	for (i = 0; i < n; i++) {
+		uint8_t data[16];
+
+		memset(data, (int)i + 1, sizeof(data));
+		assert_int_equal(
+			bb_post_send_inline(f.qp, 100 + i, data, 4 * pieces, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 2);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[0].wr_id, i);
+		assert_int_equal(wc[0].byte_len, 4 * pieces);
+		assert_int_equal(wc[1].wr_id, 100 + i);
+		assert_memory_equal(mem + LEN + 16 * i, data, 4 * pieces);
+	}
+	fixture_free(&f);
+	null_reset();
+}
+
+static void
+test_many_receives(void **state)
+{
+	uint32_t pieces;
+
+	(void)state;
+	for (pieces = 0; pieces <= 4; pieces++) {
+		many_receives(false, pieces);
+		if (pieces <= 2)
+			many_receives(true, pieces);
+	}
+}
+
 /* What only librdmacm can connect is refused, and left as it was. */
 static void
 test_iwarp(void **state)
@@ -193,6 +299,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test(test_iwarp),
+		cmocka_unit_test_setup_teardown(test_no_keys, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_receives, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_each_call_fails, setup, teardown),
 	};
 

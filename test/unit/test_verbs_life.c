@@ -3,8 +3,11 @@
  */
 /* The verbs driver on the null provider: a device that is taken away, and signals. */
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/time.h>
+
+#include <rte_lcore.h>
 
 #include "log_catch.h"
 #include "verbs_drv.h"
@@ -173,6 +176,74 @@ test_stuck(void **state)
 	fixture_free(&f);
 }
 
+struct queues {
+	struct fixture *f;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+	uint32_t objects; /* that the QP took */
+};
+
+static void *
+make_queues(void *arg)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr cattr;
+	struct queues *q = arg;
+
+	bb_cq_attr_init(&cattr);
+	assert_int_equal(bb_cq_create(q->f->dev, &cattr, &q->cq), 0);
+	q->objects = null_dev.objects;
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = q->cq;
+	assert_int_equal(bb_qp_create(q->f->pd, &init, &q->qp), 0);
+	q->objects = null_dev.objects - q->objects;
+	return NULL;
+}
+
+/* The same by another lcore; it is the same one each time. */
+static void *
+make_elsewhere(void *arg)
+{
+	assert_int_equal(rte_thread_register(), 0);
+	make_queues(arg);
+	rte_thread_unregister();
+	return NULL;
+}
+
+/* One thread domain for each lcore that owns queues, in which the provider takes no locks. */
+static void
+test_domains(void **state)
+{
+	/* A QP is one; the first of an lcore makes a domain and its PD as well. */
+	static const uint32_t objects[] = {3, 3, 1, 1};
+	struct queues q[RTE_DIM(objects)];
+	struct fixture f;
+	uint32_t i, all;
+	pthread_t t;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	f.qp = NULL;
+	all = null_dev.objects;
+	for (i = 0; i < RTE_DIM(objects); i++) {
+		q[i].f = &f;
+		if (i == 0 || i == 3) {
+			assert_int_equal(pthread_create(&t, NULL, make_elsewhere, &q[i]), 0);
+			pthread_join(t, NULL);
+		} else {
+			make_queues(&q[i]);
+		}
+		assert_int_equal(q[i].objects, objects[i]);
+	}
+	for (i = 0; i < RTE_DIM(objects); i++) {
+		assert_int_equal(bb_qp_destroy(q[i].qp), 0);
+		assert_int_equal(bb_cq_destroy(q[i].cq), 0);
+	}
+	assert_int_equal(null_dev.objects, all);
+	fixture_free(&f);
+}
+
 /* A CQ goes while its event is raised: nobody is told of it. */
 static void
 test_raised(void **state)
@@ -250,6 +321,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_raised, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
 	};
 
 	if (bare_eal_init() < 0)
