@@ -175,13 +175,50 @@ test_makes_way(void **state)
 	fake_quiet(&f);
 }
 
+/* As many as may be under way: each goes on where it was. */
+static void
+test_all_under_way(void **state)
+{
+	struct fake f;
+	int i;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 3 * FAKE_MTU);
+	assert_int_equal(fake_run(&f, 1), 1);
+	f.seen = f.n_sent;
+	for (i = 0; i < (int)FAKE_READS - 1; i++)
+		fake_rx_rdma(&f, RC(READ_REQUEST), 3 + i, 0, 0, 4);
+	assert_int_equal(fake_run(&f, 64), 2 + FAKE_READS - 1);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 1, FAKE_MTU, FAKE_MTU);
+}
+
+/* A READ that is answered again says nothing of a gap behind it: the NAK goes, too. */
+static void
+test_again_and_gap(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	fake_init(&f, BB_ROCE_RC);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 4);
+	assert_int_equal(fake_run(&f, 64), 1);
+	f.seen = f.n_sent;
+	fake_rx_ack(&f, RC(SEND_ONLY), 2, 4);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 0, 0, 0, 4);
+	assert_int_equal(fake_run(&f, 1), 1);
+	fake_expect_read(&f, RC(READ_RESP_ONLY), 0, 0, 4);
+	fake_expect(&f, NAK(PSN), 1, 1);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_write_beyond), cmocka_unit_test(test_longest_send),
-		cmocka_unit_test(test_kinds),        cmocka_unit_test(test_own_memory),
-		cmocka_unit_test(test_uc_rest),      cmocka_unit_test(test_makes_way),
+		cmocka_unit_test(test_write_beyond),  cmocka_unit_test(test_longest_send),
+		cmocka_unit_test(test_kinds),         cmocka_unit_test(test_own_memory),
+		cmocka_unit_test(test_uc_rest),       cmocka_unit_test(test_makes_way),
+		cmocka_unit_test(test_all_under_way), cmocka_unit_test(test_again_and_gap),
 	};
 
 	return cmocka_run_group_tests_name("roce_resp_end", tests, NULL, NULL);

@@ -398,6 +398,24 @@ test_windows(void **state)
 	assert_int_equal(f.qp.req.rto.gap[0], 0);
 }
 
+/* A peer that is not ready has answered: how long it is to be left alone is no wait for it. */
+static void
+test_rnr_is_no_wait(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 14);
+	rf_writes(&f, 1);
+	rf_ack(&f, RF_PSN, BB_ROCE_AETH_RNR | 31); /* 491.52 ms */
+	rf_timeout(&f);
+	assert_true(f.now > 7 * RF_TIMEOUT);
+	rf_run(&f);
+	f.now += 5 * RF_US;
+	rf_ack(&f, RF_PSN, RF_ACK);
+	assert_int_equal(bb_roce_rto_ack_timeout(&f.qp), RF_TIMEOUT);
+}
+
 int
 main(void)
 {
@@ -406,7 +424,7 @@ main(void)
 		cmocka_unit_test(test_karn),     cmocka_unit_test(test_progress),
 		cmocka_unit_test(test_nak),      cmocka_unit_test(test_rnr),
 		cmocka_unit_test(test_for_ever), cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_windows),  cmocka_unit_test(test_rnr_is_no_wait),
 	};
 
 	return cmocka_run_group_tests_name("roce_rto", tests, NULL, NULL);
