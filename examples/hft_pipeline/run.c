@@ -281,7 +281,8 @@ feed(struct place *p)
 	report_pauses(p, &end);
 	f->done = true;
 	p->unended--;
-	f->end_tsc = now;
+	/* A signal may have come before the first tick was due. */
+	f->end_tsc = now > f->start ? now : f->start;
 	return forward(p, STAGE_FEED, &end);
 }
 
@@ -428,8 +429,8 @@ place_run(struct place *p)
 		p->feed.gap_q16 = p->o->rate == 0 ? 0 : (hz << 16) / p->o->rate;
 		printf("hft_pipeline: connected, %u ticks to come\n", p->feed.file->h.messages);
 		fflush(stdout);
-		p->feed.start = rte_rdtsc() + hz / 100;
-		p->feed.due = p->o->rate == 0 ? 0 : p->feed.start;
+		p->feed.start = rte_rdtsc() + (p->o->rate == 0 ? 0 : hz / 100);
+		p->feed.due = p->feed.start;
 	}
 	p->pauses.looked = rte_rdtsc();
 	while (rc == 0) {

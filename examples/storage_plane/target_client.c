@@ -260,6 +260,9 @@ clients_close(struct worker *w)
 	for (i = 0; w->clients != NULL && i < w->o->clients; i++) {
 		struct client *c = &w->clients[i];
 
+		/* Memory was over before it was made. */
+		if (c->slots == NULL)
+			break;
 		if (c->conn != NULL) {
 			if (!c->ending)
 				(void)bb_conn_disconnect(c->conn, "the target ends", 15);

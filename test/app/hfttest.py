@@ -37,6 +37,8 @@ class HftTest(AppTest):
         values = [r['tick_to_trade_ns'][p] for p in POINTS]
         self.assertEqual(values, sorted(values))
         self.assertGreater(values[0], 0)
+        seconds = re.search(r' symbols in ([\d.]+) s, ', res.out)
+        self.assertTrue(seconds and float(seconds[1]) < 3600, res.out)
         self.assertIn('all %d ticks arrived once and in order' % ticks, res.out)
         # Each place tells of its pauses; what they cost is the machine's.
         self.assertEqual(sorted('+'.join(p['stages'] for p in r['pauses']).split('+')),

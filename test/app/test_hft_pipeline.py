@@ -136,6 +136,10 @@ class HftPipeline(HftTest):
             self.assertIn(word, res.out)
         self.assertNotIn('--defect', res.out)
 
+    def test_short_day(self):
+        """Over before ticks that have a rate would begin."""
+        self.check(self.pipeline('--messages', '1000'), 1000)
+
     def test_generated_file_has_no_room(self):
         """None is left that is cut short."""
         with tempfile.TemporaryDirectory() as folder:

@@ -120,6 +120,10 @@ class Storage(StorageTest):
                 res = self.run_program(args, EAL)
                 self.assertEqual(res.rc, 1, str(res))
                 self.assertIn(words, res.err)
+            res = self.run_program(['--file', self.disk, '--size', '1M', '--listen', '127.0.0.1:0'],
+                                   ['8' if arg == '256' else arg for arg in EAL])
+            self.assertEqual(res.rc, 1, str(res))
+            self.assertIn('give EAL more', res.err)
         finally:
             self.program = client
         res = self.run_program(['--connect', '127.0.0.1:1', '--device', self.device()],
