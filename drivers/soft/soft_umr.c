@@ -230,8 +230,6 @@ check_layout(struct umr *u)
 {
 	if (u->octowords > u->ind->cap)
 		return BAD_BIND(u, "more translations than the key was made for");
-	if (u->ind->kind == SOFT_XLT_FIXED && u->octowords != 0)
-		return BAD_BIND(u, "a key of fixed pieces cannot be laid out anew");
 	if ((u->mask & BB_MKEY_MASK_ACCESS) != 0 && (u->access & (BB_MKEY_RW | BB_MKEY_A)) != 0 &&
 	    (u->access & BB_MKEY_LW) == 0)
 		return BAD_BIND(u, "remote write and atomic need local write");
@@ -361,7 +359,7 @@ not_invalidated(const struct soft_mkey *m, const struct soft_qp *p)
 {
 	if (m == NULL || m->pdn != p->pdn)
 		return "no such key in the QP's protection domain";
-	if (m->ind == NULL || !m->ind->umr || !m->ind->en_rinval)
+	if (m->ind == NULL || !m->ind->en_rinval)
 		return "peers may not invalidate the key: it is no type 2 window, and was not made "
 		       "with en_rinval";
 	if (m->ind->free)

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Whose keys a UMR may change and in which state, and the edges of windows and patterns: each
+ * refusal where no other rule would refuse as well.
+ */
+#include "soft_umr_env.h"
+
+#define BIND MLX5_CQE_SYNDROME_MW_BIND_ERR
+
+/* The UMR is refused, on a queue that is to be closed then. */
+static void
+refused(struct rig_qp *q, const struct umr *w)
+{
+	uint16_t at = q->pi;
+
+	umr_put(q, w, RIG_CQE);
+	rig_ring(q);
+	assert_int_equal(rig_expect_error(q, at, BIND), 0x78);
+}
+
+/* A key over the first 4 KiB, in use from the start. */
+static struct mlx5_obj *
+used_key(struct keys *k, const struct mlx5_pd *pd, bool umr, uint32_t *key)
+{
+	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
+	struct mlx5_obj *obj;
+	uint8_t *mkc = in + 0x10;
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
+	bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
+	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
+	bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, umr);
+	bb_prm_set(mkc, BB_PRM_MKC_EN_RINVAL, umr);
+	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
+	bb_prm_set(mkc, BB_PRM_MKC_PD, pd->pdn);
+	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
+	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
+	bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
+	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, k->mem.mr->lkey,
+			    (uintptr_t)k->mem.p);
+	assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out, sizeof(out), &obj),
+			 0);
+	*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
+	return obj;
+}
+
+/* Rights alone, of a key that names its own and no other thing. */
+static struct umr
+rights_make(uint32_t key)
+{
+	return umr_make(key, 0, MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_REMOTE_READ, 0);
+}
+
+static void
+test_whose(void **state)
+{
+	struct keys *k = keys_open(false);
+	struct mlx5_obj *obj;
+	struct mlx5_pd *pd;
+	struct umr w;
+	uint32_t key;
+
+	(void)state;
+	/* Another PD's; the same key of the QP's own PD goes. */
+	obj = used_key(k, k->p.d.pd, true, &key);
+	w = rights_make(key);
+	umr_ok(&k->p.b, &w);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	obj = used_key(k, pd, true, &key);
+	w = rights_make(key);
+	refused(&k->p.b, &w);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	keys_close(k);
+	/* One without umr_en. */
+	k = keys_open(false);
+	obj = used_key(k, k->p.d.pd, false, &key);
+	w = rights_make(key);
+	refused(&k->p.b, &w);
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	keys_close(k);
+	/* One that is not free, if that is asked for. */
+	k = keys_open(false);
+	w = list_make(k);
+	w.u.flags |= MLX5_WQE_UMR_CTRL_FLAG_CHECK_FREE;
+	umr_ok(&k->p.b, &w);
+	refused(&k->p.b, &w);
+	keys_close(k);
+	/* A window that another QP has bound, by the queue pair that has not. */
+	k = keys_open(false);
+	w = bind_make(k, true);
+	umr_ok(&k->p.b, &w);
+	w = inv_make((k->two->rkey & ~0xffu) | 0x77);
+	refused(&k->p.a, &w);
+	umr_ok(&k->p.b, &w);
+	keys_close(k);
+	/* A key that is no window, given to another QP; to the QP itself it may be. */
+	k = keys_open(false);
+	w = list_make(k);
+	w.u.mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_QPN);
+	w.m.qpn_mkey = htobe32(k->p.b.qpn << 8);
+	umr_ok(&k->p.b, &w);
+	w.m.qpn_mkey = htobe32(0xffffff00);
+	umr_ok(&k->p.b, &w);
+	w.m.qpn_mkey = htobe32(k->p.a.qpn << 8);
+	refused(&k->p.b, &w);
+	keys_close(k);
+}
+
+static struct umr
+window(struct keys *k, const struct rig_mem *m, size_t off, uint32_t len)
+{
+	struct umr w = bind_make(k, true);
+
+	put_klm(&w, 0, len, m->mr->lkey, (uintptr_t)m->p + off);
+	w.m.start_addr = htobe64((uintptr_t)m->p + off);
+	w.m.len = htobe64(len);
+	return w;
+}
+
+/* A window holds at most its region, up to the last byte, and one block of translations. */
+static void
+test_window_edges(void **state)
+{
+	static const struct {
+		size_t off;
+		uint32_t len;
+		bool ok;
+	} cases[] = {
+		{0, RIG_MEM, true},
+		{RIG_MEM - 1, 1, true},
+		{RIG_MEM - 4096, 4096, true},
+		{0, RIG_MEM + 1, false},
+		{RIG_MEM - 4096, 4097, false},
+		{RIG_MEM, 1, false},
+	};
+	struct rig_mem mem;
+	struct keys *k;
+	struct umr w;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		k = keys_open(false);
+		w = window(k, &k->mem, cases[i].off, cases[i].len);
+		if (cases[i].ok)
+			umr_ok(&k->p.b, &w);
+		else
+			refused(&k->p.b, &w);
+		keys_close(k);
+	}
+	k = keys_open(false);
+	w = bind_make(k, true);
+	w.ds = 16;
+	w.u.klm_octowords = htobe16(8);
+	refused(&k->p.b, &w);
+	keys_close(k);
+	/* Writes, or atomics, into a region that its owner may not write; reads may be. */
+	for (i = 0; i < 3; i++) {
+		k = keys_open(false);
+		rig_mem_open(&mem, &k->p.d, NULL, 4096, BB_ACCESS_MW_BIND);
+		w = window(k, &mem, 0, 64);
+		w.m.access_flags = i == 0   ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_READ
+				   : i == 1 ? MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_REMOTE_WRITE
+					    : MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_ATOMIC;
+		if (i == 0) {
+			umr_ok(&k->p.b, &w);
+			w = inv_make((k->two->rkey & ~0xffu) | 0x77);
+			umr_ok(&k->p.b, &w);
+		} else {
+			refused(&k->p.b, &w);
+		}
+		rig_mem_close(&mem);
+		keys_close(k);
+	}
+	/* Memory that is paged on demand. */
+	k = keys_open(false);
+	rig_mem_open(&mem, &k->p.d, NULL, 4096, ALL_MW | BB_ACCESS_ON_DEMAND);
+	w = window(k, &mem, 0, 64);
+	refused(&k->p.b, &w);
+	rig_mem_close(&mem);
+	keys_close(k);
+}
+
+/* A pattern fills its WQE to the last entry, and takes none from behind it. */
+static void
+test_pattern_edges(void **state)
+{
+	struct mlx5_wqe_umr_repeat_block_seg *rb;
+	struct mlx5_wqe_umr_repeat_ent_seg *e;
+	uint32_t n, i;
+
+	(void)state;
+	for (n = 0; n < 5; n++) {
+		struct keys *k = keys_open(false);
+		struct umr w = pattern_make(k);
+
+		rb = (void *)w.x;
+		e = (void *)(w.x + 16);
+		for (i = 1; i < 4; i++)
+			e[i] = e[0];
+		rb->num_ent = htobe16((uint16_t)n);
+		rb->byte_count = htobe32(8 * n);
+		w.m.len = htobe64(40 * n);
+		/* An entry that would do stands behind the WQE. */
+		memcpy(rig_seg(&k->p.b, k->p.b.pi, w.ds), &e[0], sizeof(e[0]));
+		if (n >= 1 && n <= 3)
+			umr_ok(&k->p.b, &w);
+		else
+			refused(&k->p.b, &w);
+		keys_close(k);
+	}
+}
+
+/* A SEND of @a's that invalidates @key; true if it did. */
+static bool
+invalidate(struct keys *k, uint32_t key)
+{
+	struct rig_qp *a = &k->p.a;
+	struct rig_cqe e;
+
+	rig_data(a, 1, &k->p.ma, 0, 5);
+	rig_wqe(a, MLX5_OPCODE_SEND_INVAL, RIG_CQE, 2, htobe32(key));
+	rig_ring(a);
+	rig_poll(k->p.u[0]);
+	rig_wait(&k->p.cb, k->p.u[1], &e);
+	if (e.opcode == MLX5_CQE_RESP_ERR) {
+		assert_int_equal(e.syndrome, MLX5_CQE_SYNDROME_REMOTE_INVAL_REQ_ERR);
+		rig_expect_error(a, (uint16_t)(a->pi - 1), MLX5_CQE_SYNDROME_REMOTE_OP_ERR);
+		return false;
+	}
+	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND_INV);
+	rig_expect_ok(a, MLX5_OPCODE_SEND_INVAL, (uint16_t)(a->pi - 1));
+	return true;
+}
+
+static void
+test_peer_invalidates(void **state)
+{
+	struct keys *k = keys_open(false);
+	struct mlx5_obj *obj;
+	struct mlx5_pd *pd;
+	struct rig_mem named;
+	struct mlx5_mr mr;
+	struct umr w;
+	uint32_t key;
+
+	(void)state;
+	/* A key of another PD. */
+	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
+	obj = used_key(k, pd, true, &key);
+	rig_recv(&k->p.b, &k->p.mb, 0, 64);
+	assert_false(invalidate(k, key));
+	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
+	keys_close(k);
+	/* The rkey that the window had before. */
+	k = keys_open(false);
+	w = bind_make(k, true);
+	umr_ok(&k->p.b, &w);
+	rig_recv(&k->p.b, &k->p.mb, 0, 64);
+	assert_false(invalidate(k, (k->two->rkey & ~0xffu) | 0x76));
+	keys_close(k);
+	/* The key by which the receive itself names its memory: the bytes are there already. */
+	k = keys_open(false);
+	w = list_make(k);
+	umr_ok(&k->p.b, &w);
+	mr = *k->mem.mr;
+	mr.lkey = k->key;
+	named = k->mem;
+	named.p = NULL;
+	named.mr = &mr;
+	rig_recv(&k->p.b, &named, 0, 64);
+	assert_true(invalidate(k, k->key));
+	assert_memory_equal(k->mem.p + 1000, k->p.ma.p, 5);
+	keys_close(k);
+	/* What a peer made free belongs to no QP any more. */
+	k = keys_open(false);
+	w = bind_make(k, true);
+	umr_ok(&k->p.b, &w);
+	rig_recv(&k->p.b, &k->p.mb, 0, 64);
+	assert_true(invalidate(k, (k->two->rkey & ~0xffu) | 0x77));
+	w = inv_make((k->two->rkey & ~0xffu) | 0x77);
+	umr_ok(&k->p.a, &w);
+	keys_close(k);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_whose),
+		cmocka_unit_test(test_window_edges),
+		cmocka_unit_test(test_pattern_edges),
+		cmocka_unit_test(test_peer_invalidates),
+	};
+
+	return cmocka_run_group_tests_name("soft_data_umr_keys", tests, NULL, NULL);
+}
