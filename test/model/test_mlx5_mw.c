@@ -163,12 +163,16 @@ static void
 test_bind_refused(void **state)
 {
 	struct env *e = *state;
-	struct bb_mr *plain, *ro;
-	struct bb_mw *one, *two;
+	struct bb_mr *plain, *ro, *foreign;
+	struct bb_mw *one, *two, *theirs;
+	struct bb_pd *pd;
 	uint32_t rkey;
 	uint64_t at = raddr_of(&e->b, 0);
 
 	assert_int_equal(bb_mw_alloc(e->b.pd, (enum bb_mw_type)3, &one), -EINVAL);
+	assert_int_equal(bb_mw_alloc(NULL, BB_MW_TYPE_1, &one), -EINVAL);
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, NULL), -EINVAL);
+	assert_int_equal(bb_mw_free(NULL), -EINVAL);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &one), 0);
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two), 0);
 	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, ENV_ALL, &plain), 0);
@@ -204,8 +208,25 @@ test_bind_refused(void **state)
 		assert_int_equal(bb_mw_bind(e->a.qp, 0, one, e->a.mr, raddr_of(&e->a, 0), 64,
 					    BB_ACCESS_REMOTE_READ, 0),
 				 -EINVAL);
+	/* The region, the window, each of another PD than the rest. */
+	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
+	assert_int_equal(bb_mr_reg(pd, e->b.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &foreign), 0);
+	NOT1(foreign, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
+	NOT2(two, bb_inc_rkey(two->rkey), foreign, 64);
+	assert_int_equal(bb_mw_alloc(pd, BB_MW_TYPE_1, &theirs), 0);
+	assert_int_equal(bb_mw_bind(e->b.qp, 0, theirs, foreign, at, 64, BB_ACCESS_REMOTE_READ, 0),
+			 -EINVAL);
+	assert_int_equal(bb_mw_bind(e->b.qp, 0, theirs, NULL, 0, 0, 0, 0), -EINVAL);
+	assert_int_equal(bb_mw_free(theirs), 0);
+	assert_int_equal(bb_mr_dereg(foreign), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
 	/* Nothing was posted. */
 	env_silent(e, &e->b);
+	/* All of the region may be bound. */
+	assert_int_equal(
+		bb_mw_bind(e->b.qp, 0, one, ro, at, 4096, BB_ACCESS_REMOTE_READ, BB_SEND_SIGNALED),
+		1);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
 	bind1(e, one, at, 64, BB_ACCESS_REMOTE_READ);
 	assert_int_equal(try(e, OP_READ, at, one->rkey, 64), BB_WC_SUCCESS);
 	assert_int_equal(bb_mr_dereg(plain), 0);
@@ -214,12 +235,133 @@ test_bind_refused(void **state)
 	assert_int_equal(bb_mw_free(two), 0);
 }
 
+/* b's spare region, of the same memory. */
+static struct bb_mr *
+region(struct env *e)
+{
+	struct bb_mr *mr;
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &mr),
+			 0);
+	return mr;
+}
+
+static void
+post2(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
+{
+	assert_int_equal(bb_post_bind_mw(e->b.qp, 2, mw, bb_inc_rkey(mw->rkey), mr,
+					 raddr_of(&e->b, 0), 64, REMOTE, BB_SEND_SIGNALED),
+			 1);
+}
+
+/* What is posted holds its region until it is known what became of it. */
+static void
+test_pending(void **state)
+{
+	struct env *e = *state;
+	struct bb_mr *mr = region(e);
+	struct bb_mw *mw;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+	/* Bound and invalidated: held from the post of the one to the completion of the other. */
+	post2(e, mw, mr);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(bb_post_local_inv(e->b.qp, 3, mw->rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(done(e, &e->b, BB_WC_LOCAL_INV), BB_WC_SUCCESS);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+
+	/* One that fails holds its region no longer, and the window stays with the other one. */
+	mr = region(e);
+	post2(e, mw, e->b.mr);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+	post2(e, mw, mr);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_MW_BIND_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	fresh(e);
+	assert_int_equal(bb_mw_free(mw), 0);
+
+	/* Of a queue that is gone nobody knows: held, until a later one has succeeded. */
+	mr = region(e);
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+	post2(e, mw, mr);
+	fresh(e);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	post2(e, mw, e->b.mr);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	assert_int_equal(bb_mw_free(mw), 0);
+}
+
+#define OPS_MAX 8 /* of one window that are not settled */
+
+static int
+post1(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
+{
+	return bb_mw_bind(e->b.qp, 2, mw, mr, raddr_of(&e->b, 0), 64, REMOTE, BB_SEND_SIGNALED);
+}
+
+/* So many requests of one window are kept; more wait for completions, or for nothing at all. */
+static void
+test_many_pending(void **state)
+{
+	struct env *e = *state;
+	struct bb_mr *mr = region(e);
+	struct bb_wc wc[OPS_MAX];
+	struct bb_mw *mw, *two;
+	uint32_t rkey, i;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	for (i = 0; i < OPS_MAX; i++)
+		assert_int_equal(post1(e, mw, i == 0 ? mr : e->b.mr), 1);
+	rkey = mw->rkey;
+	assert_int_equal(post1(e, mw, mr), 0);
+	assert_int_equal(mw->rkey, rkey);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	bb_qp_ring(e->b.qp);
+	env_poll(e, &e->b, wc, OPS_MAX);
+	for (i = 0; i < OPS_MAX; i++)
+		assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	mr = region(e);
+	assert_int_equal(post1(e, mw, mr), 1);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+	assert_int_equal(bb_mw_free(mw), 0);
+
+	/* Invalidations that nobody saw hold nothing and take no room. */
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &two), 0);
+	for (i = 0; i < 2 * OPS_MAX; i++) {
+		assert_int_equal(bb_post_local_inv(e->b.qp, 3, two->rkey, 0), 1);
+		fresh(e);
+	}
+	assert_int_equal(bb_mw_free(two), 0);
+
+	/* Binds do both, until the window is freed. */
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	for (i = 0; i < OPS_MAX; i++) {
+		assert_int_equal(post1(e, mw, mr), 1);
+		fresh(e);
+	}
+	assert_int_equal(post1(e, mw, e->b.mr), -ENOMEM);
+	env_silent(e, &e->b);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(bb_mw_free(mw), 0);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_type1, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_type2, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_pending, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_many_pending, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_bind_refused, keys_setup, keys_teardown),
 	};
 	int ret = env_eal_init("mlx5_mw");

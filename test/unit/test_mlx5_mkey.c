@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* CREATE_MKEY of keys over keys, on a stub of the command interface. */
+/* Keys over keys, on a stub of the command interface: CREATE_MKEY, and what comes not so far. */
+#include "log_catch.h"
 #include "mlx5_fixture.h"
 
 static void
@@ -142,12 +143,114 @@ empty(void **state)
 	}
 }
 
+/* What lib/core refuses, on a device that refuses nothing; its edges are taken. */
+static void
+refused(void **state)
+{
+	struct bb_sge piece = {0x10000, 4096, 0x4500}, many[65];
+	struct bb_mkey_attr good, a;
+	struct bb_mkey *k = NULL;
+	struct fixture f;
+	uint32_t i;
+
+	(void)state;
+	open_with(&f, true);
+	for (i = 0; i < RTE_DIM(many); i++)
+		many[i] = piece;
+	bb_mkey_attr_init(&good);
+	good.pieces = &piece;
+	good.n = 1;
+#define TRY(want_, text_, ...)                                                                     \
+	do {                                                                                       \
+		a = good;                                                                          \
+		piece.len = 4096;                                                                  \
+		__VA_ARGS__;                                                                       \
+		log_begin();                                                                       \
+		assert_int_equal(bb_mkey_create(f.pd, &a, &k), want_);                             \
+		log_expect(text_);                                                                 \
+		assert_int_equal(k != NULL, (want_) == 0);                                         \
+		if (k != NULL) {                                                                   \
+			assert_int_equal(k->iova, a.iova);                                         \
+			assert_int_equal(k->access, a.access);                                     \
+			assert_int_equal(bb_mkey_destroy(k), 0);                                   \
+		}                                                                                  \
+		k = NULL;                                                                          \
+	} while (0)
+	TRY(-EINVAL, "bb_mkey_attr_init", a.size--);
+	TRY(-EINVAL, "no pieces", a.pieces = NULL);
+	TRY(-EINVAL, "1 to 2^31", piece.len = 0);
+	TRY(-EINVAL, "1 to 2^31", piece.len = 0x80000001);
+	TRY(0, NULL, piece.len = 0x80000000);
+	TRY(-EINVAL, "overflow", a.iova = UINT64_MAX - 4095);
+	TRY(0, NULL, a.iova = UINT64_MAX - 4096);
+	TRY(-EINVAL, "either", a.n = 0);
+	TRY(-EINVAL, "either", a.max_pieces = 1);
+	TRY(-EINVAL, "max_mkey_pieces", (a.pieces = many, a.n = 65));
+	TRY(0, NULL, (a.pieces = many, a.n = 64));
+	TRY(-EINVAL, "max_mkey_pieces", (a.n = 0, a.max_pieces = 65));
+	TRY(0, NULL, (a.n = 0, a.max_pieces = 64));
+	TRY(-EINVAL, "rights LOCAL_WRITE", a.access = BB_ACCESS_MW_BIND);
+	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_WRITE);
+	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_ATOMIC);
+	TRY(0, NULL, a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
+	f.dev->attr.atomics = false;
+	TRY(-EINVAL, "no atomics", a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
+	TRY(0, NULL, a.access = BB_ACCESS_LOCAL_WRITE);
+	assert_int_equal(bb_mkey_create(NULL, &good, &k), -EINVAL);
+	assert_int_equal(bb_mkey_create(f.pd, NULL, &k), -EINVAL);
+	assert_int_equal(bb_mkey_create(f.pd, &good, NULL), -EINVAL);
+	assert_int_equal(bb_mkey_destroy(NULL), -EINVAL);
+	close_dev(&f);
+}
+
+/* Layouts that are refused before anything is posted. */
+static void
+layout_refused(void **state)
+{
+	struct bb_interleaved block[4] = {{.addr = 0x10000, .bytes = 8, .lkey = 0x4500}};
+	struct bb_sge piece[4] = {{0x10000, 64, 0x4500}};
+	struct bb_qp_init_attr init;
+	struct bb_mkey_attr a;
+	struct bb_mkey *k, *other;
+	struct bb_pd *pd;
+	struct fixture f;
+
+	(void)state;
+	open_with(&f, true);
+	bb_qp_init_attr_init(&init);
+	make_qp(&f, &init);
+	assert_int_equal(bb_pd_alloc(f.dev, &pd), 0);
+	bb_mkey_attr_init(&a);
+	a.max_pieces = 3;
+	assert_int_equal(bb_mkey_create(f.pd, &a, &k), 0);
+	assert_int_equal(bb_mkey_create(pd, &a, &other), 0);
+#define NOT(want_, text_, call_)                                                                   \
+	do {                                                                                       \
+		log_begin();                                                                       \
+		assert_int_equal(call_, want_);                                                    \
+		log_expect(text_);                                                                 \
+	} while (0)
+	NOT(-EINVAL, "different PDs", bb_post_mkey_list(f.qp, 0, other, 0, piece, 1, 0));
+	NOT(-EINVAL, "the key's max_pieces", bb_post_mkey_list(f.qp, 0, k, 0, piece, 4, 0));
+	/* The pattern's head takes one place; no number of blocks wraps. */
+	NOT(-EINVAL, "the key's max_pieces",
+	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 3, 0));
+	NOT(-EINVAL, "the key's max_pieces",
+	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, UINT32_MAX, 0));
+	f.dev->attr.mkey_interleaved = false;
+	NOT(-ENOTSUP, "no patterns", bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 1, 0));
+	assert_int_equal(bb_mkey_destroy(other), 0);
+	assert_int_equal(bb_mkey_destroy(k), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	close_dev(&f);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {T(kinds), T(empty)};
+	const struct CMUnitTest tests[] = {T(kinds), T(empty), T(refused), T(layout_refused)};
 	int skip = stub_eal_init("mlx5_mkey");
 
 	return skip != 0 ? skip : cmocka_run_group_tests_name("mlx5_mkey", tests, NULL, NULL);
