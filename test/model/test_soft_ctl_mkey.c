@@ -105,6 +105,54 @@ test_refused(void **state)
 	env_same("all", before, env_census(env));
 }
 
+/* Two fields each, so that one rule alone refuses; and the last values that are taken. */
+static void
+test_edges(void **state)
+{
+	static const struct {
+		bool ksm;
+		struct edit edit[3];
+		uint32_t status;
+	} rows[] = {
+		{true,
+		 {{BB_PRM_MKC_LOG_PAGE_SIZE, MKC, 11}, {BB_PRM_MKC_LEN, MKC, 4096}},
+		 BB_PRM_STAT_BAD_PARAM},
+		{false,
+		 {{BB_PRM_MKC_RW, MKC, 0}, {BB_PRM_MKC_LW, MKC, 0}, {BB_PRM_MKC_A, MKC, 1}},
+		 BB_PRM_STAT_BAD_PARAM},
+		{false,
+		 {{BB_PRM_F(0, 0, 32), ENTRY, 0}, {BB_PRM_MKC_LEN, MKC, 4096}},
+		 BB_PRM_STAT_BAD_PARAM},
+		{false, {{BB_PRM_F(0, 0, 32), ENTRY, 0x80000000}}, 0},
+		{false, {{BB_PRM_MKC_START_ADDR, MKC, UINT64_MAX - 8192}}, 0},
+	};
+	struct env *env = *state;
+	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
+	struct mlx5_obj *obj;
+	size_t i, k, len;
+
+	for (i = 0; i < RTE_DIM(rows); i++) {
+		char what[32];
+		int ret;
+
+		snprintf(what, sizeof(what), "edge %zu", i);
+		len = mkey_in(env, rows[i].ksm, in);
+		for (k = 0; k < 3 && rows[i].edit[k].f.width != 0; k++)
+			env_set(in, rows[i].edit[k]);
+		env_log(env);
+		ret = soft_cmd_if.obj_create(env->ctx, in, len, out, sizeof(out), &obj);
+		if (rows[i].status != 0) {
+			env_refused(env, what, ret, out, rows[i].status, "CREATE_MKEY");
+			continue;
+		}
+		assert_int_equal(ret, 0);
+		k = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX);
+		assert_non_null(env->dev->mkeys[k]);
+		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		assert_null(env->dev->mkeys[k]);
+	}
+}
+
 static void
 test_life(void **state)
 {
@@ -114,6 +162,7 @@ test_life(void **state)
 	struct mlx5_mw *one, *two, *none = NULL;
 	struct mlx5_obj *obj[2];
 	struct mlx5_pd *pd;
+	uint32_t id;
 	size_t len;
 
 	assert_int_equal(soft_cmd_if.pd_alloc(env->ctx, &pd), 0);
@@ -134,7 +183,10 @@ test_life(void **state)
 	assert_null(none);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj[0]), 0);
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
+	id = one->rkey >> 8;
+	assert_non_null(env->dev->mkeys[id]);
 	assert_int_equal(soft_cmd_if.mw_free(env->ctx, one), 0);
+	assert_null(env->dev->mkeys[id]);
 	assert_int_equal(soft_cmd_if.mw_free(env->ctx, two), 0);
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), 0);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj[1]), 0);
@@ -146,6 +198,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_refused, env_setup, env_teardown),
+		cmocka_unit_test_setup_teardown(test_edges, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_life, env_setup, env_teardown),
 	};
 

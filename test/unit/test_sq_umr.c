@@ -173,6 +173,27 @@ test_refused(void **state)
 	sq_fixture_end(&f);
 }
 
+/* A WQE that fills its blocks leaves the one behind it alone; a bind may be of 2^31 bytes. */
+static void
+test_neighbour(void **state)
+{
+	struct bb_bind bind = {.addr = 4096, .len = 0x80000000};
+	uint8_t was[BB_WQE_BB];
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 16);
+	sq_fixture_start(&f);
+	memset(was, 0xa5, sizeof(was));
+	memcpy(f.sq.buf + 2 * BB_WQE_BB, was, sizeof(was));
+	assert_int_equal(bb_sq_post_local_inv(&f.sq, 0, 0x1200, 0), 1);
+	assert_memory_equal(f.sq.buf + 2 * BB_WQE_BB, was, sizeof(was));
+	memcpy(f.sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
+	assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0x1200, 0x1201, &bind, 0), 1);
+	assert_memory_equal(f.sq.buf + 5 * BB_WQE_BB, was, sizeof(was));
+	sq_fixture_end(&f);
+}
+
 /* A WQE of 3 blocks in a queue of WQEs of 1 takes the room of 3. */
 static void
 test_room(void **state)
@@ -337,10 +358,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),    cmocka_unit_test(test_interleaved),
-		cmocka_unit_test(test_longest), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_room),    cmocka_unit_test(test_cqe_in_time),
-		cmocka_unit_test(test_fence),   cmocka_unit_test(test_fence_forgotten),
+		cmocka_unit_test(test_list),
+		cmocka_unit_test(test_interleaved),
+		cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_neighbour),
+		cmocka_unit_test(test_cqe_in_time),
+		cmocka_unit_test(test_fence),
+		cmocka_unit_test(test_fence_forgotten),
 	};
 
 	return cmocka_run_group_tests_name("sq_umr", tests, NULL, NULL);
