@@ -21,6 +21,7 @@
 #include "../model/soft_umr_env.h"
 #include "bb_roce_op.h"
 #include "fuzz.h"
+#include "fuzz_wire_shm.h"
 #include "soft_ctl.h"
 #include "soft_port_stack.h"
 #include "soft_wire.h"
@@ -77,6 +78,7 @@ static struct world {
 	struct {
 		uint8_t *p;
 		uint32_t len;
+		bool shm; /* the short way of shared memory may have it */
 	} frame[FRAMES];
 	uint32_t frames, room, posted, cqes;
 	bool asked; /* something was posted that may write */
@@ -175,7 +177,12 @@ link_receive(struct soft_engine *e)
 
 	w->frames = 0;
 	for (i = 0; i < n; i++) {
-		take(w, e, w->frame[i].p, w->frame[i].len);
+		const uint8_t *p = w->frame[i].p;
+
+		if (!w->frame[i].shm ||
+		    !take_shm(e, p + ETH, w->frame[i].len - ETH, w->peer.gid.raw, w->d.gid.raw,
+			      p[11] ^ w->peer.mac[5]))
+			take(w, e, p, w->frame[i].len);
 		free(w->frame[i].p);
 	}
 }
@@ -222,6 +229,7 @@ world_connect(struct world *w)
 	l.sq_psn = PSN;
 	l.rq_psn = PSN;
 	rig_qp_up(&w->qp, &w->peer, PEER_QPN, &l);
+	wire_of(w)->direct.allowed = true;
 }
 
 static void
@@ -300,7 +308,7 @@ world_poll(struct world *w)
 
 /* The window, if it is not there already: over the first 256 bytes. */
 static void
-bind(struct world *w)
+bind_window(struct world *w)
 {
 	struct umr umr;
 
@@ -330,7 +338,7 @@ world_begin(struct world *w, uint8_t options)
 	w->asked = false;
 	w->room = UINT32_MAX;
 	world_connect(w);
-	bind(w);
+	bind_window(w);
 }
 
 static void
@@ -411,7 +419,7 @@ mend(uint8_t *ip, uint32_t len)
 }
 
 static void
-give(struct world *w, const uint8_t *frame, uint32_t len)
+give(struct world *w, const uint8_t *frame, uint32_t len, bool shm)
 {
 	if (w->frames == FRAMES)
 		world_poll(w);
@@ -419,6 +427,7 @@ give(struct world *w, const uint8_t *frame, uint32_t len)
 	w->frame[w->frames].p = malloc(len);
 	check(w->frame[w->frames].p != NULL, "malloc");
 	memcpy(w->frame[w->frames].p, frame, len);
+	w->frame[w->frames].shm = shm;
 	w->frame[w->frames++].len = len;
 }
 
@@ -428,7 +437,7 @@ give(struct world *w, const uint8_t *frame, uint32_t len)
  * says that all sums stay as they were.
  */
 static void
-step_packet(struct world *w, bool answer)
+step_packet(struct world *w, bool answer, bool shm)
 {
 	static uint8_t frame[ETH + ROCE_FRAME_MAX + 64], data[4096];
 	const struct soft_wire *wire = wire_of(w);
@@ -476,7 +485,7 @@ step_packet(struct world *w, bool answer)
 	}
 	if (flags >> 6 != 0 && mended)
 		mend(frame + ETH, len);
-	give(w, frame, ETH + len - (flags >> 6 == 3 && !mended ? len / 2 : 0));
+	give(w, frame, ETH + len - (flags >> 6 == 3 && !mended ? len / 2 : 0), shm);
 }
 
 /* ---- What is posted */
@@ -543,10 +552,10 @@ step(struct world *w)
 	switch (what & 7) {
 	case STEP_PACKET:
 	case STEP_PACKET_TOO:
-		step_packet(w, false);
+		step_packet(w, false, (what & 8) != 0);
 		break;
 	case STEP_ANSWER:
-		step_packet(w, true);
+		step_packet(w, true, false);
 		break;
 	case STEP_RECV:
 		step_recv(w);

@@ -79,6 +79,9 @@ def wire_seeds():
         return (struct.pack('>BBBbhH', 0, flags, op, psn, va, length) +
                 b''.join(struct.pack('>HB', *e) for e in edits))
 
+    def shm(step):
+        return bytes([step[0] | 8]) + step[1:]
+
     def answer(op, psn=0, syndrome=31, length=0):
         return struct.pack('>BBBbhHB', 2, 1, op, psn, 0, length, syndrome)
 
@@ -99,6 +102,10 @@ def wire_seeds():
         'write_long': pkt(6, 600) + pkt(7, 9) + run + pkt(8, 88) + run,
         'send': recv(pieces=2, lens=(20, 200)) * 2 + pkt(0, 9) + pkt(1, 9) + pkt(2, 9) + run,
         'send_only': recv() * 5 + (pkt(4, 8) + run) * 3 + pkt(5, 8) + run + pkt(4, 0) + run,
+        'shm': recv() * 7 + (shm(pkt(4, 8)) + run) * 3 + shm(pkt(4, 30)) + pkt(4, 1) + shm(pkt(4, 9, 1)) + run,
+        'shm_edits': recv() * 7 + b''.join(shm(pkt(4, 9, edits=((at, value),))) + run for at, value in (
+            (11, 1), (ETH_BTH + 1, 0x10), (ETH_BTH + 3, 1), (ETH_BTH + 4, 0x80), (15, 3), (ETH_BTH + 7, 1))),
+        'shm_no_recv': shm(pkt(4, 8)) + run + recv(pieces=0) + shm(pkt(4, 8)) + run + shm(pkt(5, 8)) + run,
         'send_short': recv() * 3 + pkt(4, 3) + run + pkt(4, 30) + run + pkt(4, 64) + run,
         'no_recv': pkt(4, 8) + run + recv() + pkt(4, 8) + run,
         'recv_small': recv(lens=(1, 1)) + pkt(4, 9) + run + revive + recv(pieces=0) + pkt(4, 1) + run,
