@@ -18,10 +18,13 @@ other_qp(bool by_itself)
 	/* Ours, too, but not that of this connection. */
 	static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 9};
 	/* 33 ms, once again. */
-	static const struct differ other_gid = {.gid = gid, .timeout = 13},
-				   other_psn = {.psn = 5, .timeout = 13}, other_mtu = {.mtu = 256};
+	static const struct differ none, other_gid = {.gid = gid, .timeout = 13},
+					 other_psn = {.psn = 5, .timeout = 13},
+					 other_mtu = {.mtu = 256};
 
-	(void)by_itself;
+	/* Both know each other's memory when it begins. */
+	ready(by_itself, &none);
+	part();
 	join(&other_psn);
 	bad(ACTOR_WRITE, mr_b.raddr, 8, mr_b.rkey, BB_WC_RETRY_EXC_ERR);
 	part();
@@ -107,6 +110,28 @@ test_qp_gone(void **st)
 	stop();
 }
 
+/* It is there, in error: what is wrong with a request of its own. */
+static void
+qp_error(bool by_itself)
+{
+	static const struct differ soon = {.timeout = 13};
+
+	ready(by_itself, &soon);
+	/* Not in its MR. */
+	post(&b, ACTOR_WRITE, 0, 8, mr_a.raddr, mr_a.rkey);
+	completes(&b, BB_WC_LOC_PROT_ERR);
+	assert_int_equal(state(&b), BB_QP_ERR);
+	bad(ACTOR_WRITE, mr_b.raddr, 8, mr_b.rkey, BB_WC_RETRY_EXC_ERR);
+	part();
+}
+
+static void
+test_qp_error(void **st)
+{
+	(void)st;
+	twice(qp_error);
+}
+
 /* ---- What is handed over */
 
 /* MRs before and behind the first, of the same file: each by itself, as soon as told of. */
@@ -114,7 +139,7 @@ static void
 test_grows(void **st)
 {
 	static const struct differ none;
-	static const uint64_t offs[] = {OFF, 1 << 20, 6 << 20, 1 << 16, 7 << 20};
+	static const uint64_t offs[] = {OFF, 0, 6 << 20, 1 << 16, 7 << 20};
 	uint64_t raddr[5];
 	uint32_t rkey[5], i, k;
 
@@ -129,11 +154,11 @@ test_grows(void **st)
 		for (k = 0; k <= i; k++) {
 			uint64_t before = direct();
 
-			fill(&a, 0, 5000, k + i);
-			post(&a, ACTOR_WRITE, 0, 5000, raddr[k] + 3, rkey[k]);
+			fill(&a, 0, 1000, k + i);
+			post(&a, ACTOR_WRITE, 0, 1000, raddr[k] + 3, rkey[k]);
 			completes(&a, BB_WC_SUCCESS);
 			assert_int_equal(direct(), before + 1);
-			holds(&b, offs[k] + 3, 5000, k + i);
+			holds(&b, offs[k] + 3, 1000, k + i);
 		}
 	}
 	stop();
@@ -223,8 +248,8 @@ static int
 tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_other_qp), T(test_reads),       T(test_order),   T(test_qp_gone),
-		T(test_grows),    T(test_owner_waits), T(test_cut_off),
+		T(test_other_qp), T(test_reads), T(test_order),       T(test_qp_gone),
+		T(test_qp_error), T(test_grows), T(test_owner_waits), T(test_cut_off),
 	};
 
 	return cmocka_run_group_tests_name("shm_qps", tests, NULL, NULL);
