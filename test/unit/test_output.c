@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -66,6 +67,23 @@ test_whole(void **state)
 	assert_int_equal(st.st_size, strlen("all of it"));
 	assert_false(output_try("json", folder));
 	assert_null(output_open("json", folder));
+}
+
+/* `--json >(program)`: the program still gets what is written in the end. */
+static void
+test_pipe(void **state)
+{
+	struct pollfd end = {.events = POLLIN};
+
+	(void)state;
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	end.fd = open(path, O_RDONLY | O_NONBLOCK);
+	assert_true(end.fd >= 0);
+	assert_true(output_try("json", path));
+	assert_int_equal(poll(&end, 1, 0), 0);
+	close(end.fd);
+	unlink(path);
 }
 
 /* By one write that is too long, by many, and by what the end still had to write. */
@@ -145,6 +163,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_stdout),
 	};
