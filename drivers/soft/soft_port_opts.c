@@ -271,7 +271,7 @@ soft_port_opts_check(const char *dev, const struct soft_port_opts *o)
 			return 0;
 		SOFT_LOG(ERR,
 			 "%s: ip, vlan, mtu, framesz and neigh are of a port: name it by "
-			 "port=ETHDEV",
+			 "port=ETHDEV, or with ip alone a fabric by shm=NAME",
 			 dev);
 		return -EINVAL;
 	}
