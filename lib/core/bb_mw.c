@@ -152,28 +152,49 @@ fate_of(const struct op *op)
 	return DONE;
 }
 
-/* Settle what is known; w->lock held. What succeeded puts an end to all that was before. */
+/* Drop the first @n of those that nobody will see complete. Returns how many there were. */
+static uint32_t
+drop_lost(struct bb_mw_priv *w, uint32_t n)
+{
+	uint32_t i = 0, dropped = 0;
+
+	while (i + dropped < n) {
+		if (w->ops[i].qp != NULL) {
+			i++;
+			continue;
+		}
+		release(w->ops[i].mr);
+		remove_ops(w, i, 1);
+		dropped++;
+	}
+	return dropped;
+}
+
+/*
+ * Settle what is known; w->lock held. What succeeded puts an end to what was before: that is what
+ * was carried out before it was posted, not what is pending on a queue that lives.
+ */
 static void
 settle(struct bb_mw_priv *w)
 {
-	uint32_t i = 0, k;
+	uint32_t i = 0;
 
 	while (i < w->n_ops) {
 		const enum fate fate = fate_of(&w->ops[i]);
+		struct bb_mr_priv *mr = w->ops[i].mr;
 
 		if (fate == PENDING) {
 			i++;
-		} else if (fate == FAILED) {
-			release(w->ops[i].mr);
-			remove_ops(w, i, 1);
-		} else {
-			release(w->mr);
-			w->mr = w->ops[i].mr;
-			for (k = 0; k < i; k++)
-				release(w->ops[k].mr);
-			remove_ops(w, 0, i + 1);
-			i = 0;
+			continue;
 		}
+		remove_ops(w, i, 1);
+		if (fate == FAILED) {
+			release(mr);
+			continue;
+		}
+		release(w->mr);
+		w->mr = mr;
+		i -= drop_lost(w, i);
 	}
 }
 
@@ -231,20 +252,26 @@ bb_mw_settle(const struct bb_dev *dev)
 	for_each(dev, NULL, NULL);
 }
 
-/* What was not seen to complete may have been carried out: it holds its region on. */
+/*
+ * What was not seen to complete may have been carried out: it holds its region on until something
+ * that is posted from now on has succeeded, and stands behind all that was posted before.
+ */
 static void
 forget_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
 {
-	uint32_t i = 0;
+	uint32_t i = 0, n = w->n_ops;
 
-	while (i < w->n_ops) {
-		if (w->ops[i].qp == qp && w->ops[i].mr == NULL) {
-			remove_ops(w, i, 1);
+	for (; n != 0; n--) {
+		struct op op = w->ops[i];
+
+		if (op.qp != qp) {
+			i++;
 			continue;
 		}
-		if (w->ops[i].qp == qp)
-			w->ops[i].qp = NULL;
-		i++;
+		remove_ops(w, i, 1);
+		op.qp = NULL;
+		if (op.mr != NULL)
+			w->ops[w->n_ops++] = op;
 	}
 }
 

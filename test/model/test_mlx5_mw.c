@@ -254,6 +254,12 @@ post2(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
 			 1);
 }
 
+static int
+post1(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
+{
+	return bb_mw_bind(e->b.qp, 2, mw, mr, raddr_of(&e->b, 0), 64, REMOTE, BB_SEND_SIGNALED);
+}
+
 /* What is posted holds its region until it is known what became of it. */
 static void
 test_pending(void **state)
@@ -298,13 +304,59 @@ test_pending(void **state)
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-#define OPS_MAX 8 /* of one window that are not settled */
-
-static int
-post1(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
+/*
+ * Nobody orders the binds of two queues: one that is still to come holds its region, though one
+ * that was posted behind it has succeeded.
+ */
+static void
+test_pending_elsewhere(void **state)
 {
-	return bb_mw_bind(e->b.qp, 2, mw, mr, raddr_of(&e->b, 0), 64, REMOTE, BB_SEND_SIGNALED);
+	struct env *e = *state;
+	struct bb_mr *mr = region(e);
+	struct bb_qp *a = e->a.qp, *b = e->b.qp;
+	struct bb_mw *mw;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	assert_int_equal(post1(e, mw, mr), 1);
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+
+	/* Its queue goes; it may have come before or behind the other one. */
+	assert_int_equal(bb_qp_destroy(b), 0);
+	assert_int_equal(bb_qp_destroy(a), 0);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_mw_free(mw), 0);
 }
+
+/* Posted before a queue went whose bind nobody saw, and complete: it does not tell of that one. */
+static void
+test_pending_until_later(void **state)
+{
+	struct env *e = *state;
+	struct bb_mr *mr = region(e);
+	struct bb_qp *a = e->a.qp, *b = e->b.qp;
+	struct bb_mw *mw;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	assert_int_equal(post1(e, mw, mr), 1);
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	assert_int_equal(post1(e, mw, e->b.mr), 1);
+	assert_int_equal(bb_qp_destroy(b), 0);
+	assert_int_equal(bb_qp_destroy(a), 0);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_mw_free(mw), 0);
+}
+
+#define OPS_MAX 8 /* of one window that are not settled */
 
 /* So many requests of one window are kept; more wait for completions, or for nothing at all. */
 static void
@@ -361,6 +413,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_type1, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_type2, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_pending, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_pending_elsewhere, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_pending_until_later, keys_setup,
+						keys_teardown),
 		cmocka_unit_test_setup_teardown(test_many_pending, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_bind_refused, keys_setup, keys_teardown),
 	};
