@@ -304,56 +304,68 @@ test_pending(void **state)
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-/*
- * Nobody orders the binds of two queues: one that is still to come holds its region, though one
- * that was posted behind it has succeeded.
- */
-static void
-test_pending_elsewhere(void **state)
+/* Two queues of b, whose binds nobody orders; that of the first one, to @mr, is still to come. */
+static struct bb_mw *
+pending_make(struct env *e, struct bb_mr *mr, struct side first[2])
 {
-	struct env *e = *state;
-	struct bb_mr *mr = region(e);
-	struct bb_qp *a = e->a.qp, *b = e->b.qp;
 	struct bb_mw *mw;
 
 	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
 	assert_int_equal(post1(e, mw, mr), 1);
+	first[0] = e->a;
+	first[1] = e->b;
 	env_qps(e);
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
-	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
-	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	return mw;
+}
 
-	/* Its queue goes; it may have come before or behind the other one. */
-	assert_int_equal(bb_qp_destroy(b), 0);
-	assert_int_equal(bb_qp_destroy(a), 0);
+/* The first queue goes: its bind may have been carried out, before the other one or behind it. */
+static void
+pending_lost(struct side first[2])
+{
+	assert_int_equal(bb_qp_destroy(first[0].qp), 0);
+	assert_int_equal(bb_qp_destroy(first[1].qp), 0);
+}
+
+/* What succeeds from now on puts an end to it. */
+static void
+pending_end(struct env *e, struct bb_mw *mw, struct bb_mr *mr)
+{
 	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
 	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	assert_int_equal(bb_mw_free(mw), 0);
 }
 
-/* Posted before a queue went whose bind nobody saw, and complete: it does not tell of that one. */
+/* One that was posted behind it, on the other queue, has succeeded. */
+static void
+test_pending_elsewhere(void **state)
+{
+	struct env *e = *state;
+	struct bb_mr *mr = region(e);
+	struct side first[2];
+	struct bb_mw *mw = pending_make(e, mr, first);
+
+	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(bb_mr_dereg(e->b.mr), -EBUSY);
+	pending_lost(first);
+	pending_end(e, mw, mr);
+}
+
+/* One that was posted before the queue went succeeds: it does not tell of that. */
 static void
 test_pending_until_later(void **state)
 {
 	struct env *e = *state;
 	struct bb_mr *mr = region(e);
-	struct bb_qp *a = e->a.qp, *b = e->b.qp;
-	struct bb_mw *mw;
+	struct side first[2];
+	struct bb_mw *mw = pending_make(e, mr, first);
 
-	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
-	assert_int_equal(post1(e, mw, mr), 1);
-	env_qps(e);
-	connect_pair(e->a.qp, e->b.qp, &e->attr);
 	assert_int_equal(post1(e, mw, e->b.mr), 1);
-	assert_int_equal(bb_qp_destroy(b), 0);
-	assert_int_equal(bb_qp_destroy(a), 0);
+	pending_lost(first);
 	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
-	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
-	bind1(e, mw, raddr_of(&e->b, 0), 64, REMOTE);
-	assert_int_equal(bb_mr_dereg(mr), 0);
-	assert_int_equal(bb_mw_free(mw), 0);
+	pending_end(e, mw, mr);
 }
 
 #define OPS_MAX 8 /* of one window that are not settled */

@@ -302,33 +302,6 @@ test_depth(void **state)
 	keys_close(k);
 }
 
-/* A key over the first 4 KiB of the memory, in use from the start. */
-static struct mlx5_obj *
-fixed_key(struct keys *k, const struct mlx5_pd *pd, bool umr_en, uint32_t *key)
-{
-	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
-	struct mlx5_obj *obj;
-	uint8_t *mkc = in + 0x10;
-
-	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
-	bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
-	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
-	bb_prm_set(mkc, BB_PRM_MKC_LW, 1);
-	bb_prm_set(mkc, BB_PRM_MKC_RW, 1);
-	bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, umr_en);
-	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
-	bb_prm_set(mkc, BB_PRM_MKC_PD, pd->pdn);
-	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
-	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
-	bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
-	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, k->mem.mr->lkey,
-			    (uintptr_t)k->mem.p);
-	assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out, sizeof(out), &obj),
-			 0);
-	*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
-	return obj;
-}
-
 /* Each key on the way must be of the QP's PD. */
 static void
 test_foreign_pd(void **state)
@@ -342,7 +315,7 @@ test_foreign_pd(void **state)
 
 	(void)state;
 	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
-	obj = fixed_key(k, pd, false, &key);
+	obj = used_key(k, pd, false, false, &key);
 	write_through(k, key, 0, 8, ACCESS);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 	assert_int_equal(soft_cmd_if.pd_free(k->p.d.ctx, pd), 0);
@@ -432,7 +405,7 @@ test_send_inv(void **state)
 			key = (k->two->rkey & ~0xffu) | 0x77;
 			break;
 		case 5: /* no en_rinval */
-			obj = fixed_key(k, k->p.d.pd, true, &key);
+			obj = used_key(k, k->p.d.pd, true, false, &key);
 			break;
 		default:
 			w = bind_make(k, true);

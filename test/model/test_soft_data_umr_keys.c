@@ -20,32 +20,6 @@ refused(struct rig_qp *q, const struct umr *w)
 	assert_int_equal(rig_expect_error(q, at, BIND), 0x78);
 }
 
-/* A key over the first 4 KiB, in use from the start. */
-static struct mlx5_obj *
-used_key(struct keys *k, const struct mlx5_pd *pd, bool umr, uint32_t *key)
-{
-	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
-	struct mlx5_obj *obj;
-	uint8_t *mkc = in + 0x10;
-
-	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
-	bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
-	bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
-	bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, umr);
-	bb_prm_set(mkc, BB_PRM_MKC_EN_RINVAL, umr);
-	bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
-	bb_prm_set(mkc, BB_PRM_MKC_PD, pd->pdn);
-	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
-	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
-	bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
-	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, k->mem.mr->lkey,
-			    (uintptr_t)k->mem.p);
-	assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out, sizeof(out), &obj),
-			 0);
-	*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
-	return obj;
-}
-
 /* Rights alone, of a key that names its own and no other thing. */
 static struct umr
 rights_make(uint32_t key)
@@ -64,12 +38,12 @@ test_whose(void **state)
 
 	(void)state;
 	/* Another PD's; the same key of the QP's own PD goes. */
-	obj = used_key(k, k->p.d.pd, true, &key);
+	obj = used_key(k, k->p.d.pd, true, true, &key);
 	w = rights_make(key);
 	umr_ok(&k->p.b, &w);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
 	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
-	obj = used_key(k, pd, true, &key);
+	obj = used_key(k, pd, true, true, &key);
 	w = rights_make(key);
 	refused(&k->p.b, &w);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
@@ -77,7 +51,7 @@ test_whose(void **state)
 	keys_close(k);
 	/* One without umr_en. */
 	k = keys_open(false);
-	obj = used_key(k, k->p.d.pd, false, &key);
+	obj = used_key(k, k->p.d.pd, false, false, &key);
 	w = rights_make(key);
 	refused(&k->p.b, &w);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
@@ -251,7 +225,7 @@ test_peer_invalidates(void **state)
 	(void)state;
 	/* A key of another PD. */
 	assert_int_equal(soft_cmd_if.pd_alloc(k->p.d.ctx, &pd), 0);
-	obj = used_key(k, pd, true, &key);
+	obj = used_key(k, pd, true, true, &key);
 	rig_recv(&k->p.b, &k->p.mb, 0, 64);
 	assert_false(invalidate(k, key));
 	assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
