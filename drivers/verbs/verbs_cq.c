@@ -92,11 +92,6 @@ verbs_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	void *ring;
 	int ret;
 
-	if (attr->depth == 0 || attr->depth > cq->ctrl->dev->attr.max_cqe) {
-		BB_LOG(ERR, "%s: CQ depth %u: must be 1 to %u", cq->ctrl->dev->name, attr->depth,
-		       cq->ctrl->dev->attr.max_cqe);
-		return -EINVAL;
-	}
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
 		BB_LOG(ERR, "%s: out of memory", cq->ctrl->dev->name);

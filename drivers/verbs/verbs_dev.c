@@ -44,9 +44,11 @@ open_ctx(const char *name, struct ibv_context **ctx)
 	struct ibv_device **list;
 	int i, num = 0, ret = -ENODEV;
 
+	errno = ENOSYS;
 	list = ibv_get_device_list(&num);
-	if (list == NULL)
-		return -ENODEV;
+	/* Without the kernel's verbs there are no devices; else it is an error as others are. */
+	if (list == NULL && errno != ENOSYS)
+		ret = bb_ibv_errno();
 	for (i = 0; i < num && ret == -ENODEV; i++) {
 		if (strcmp(ibv_get_device_name(list[i]), name) != 0)
 			continue;
@@ -54,7 +56,8 @@ open_ctx(const char *name, struct ibv_context **ctx)
 		*ctx = ibv_open_device(list[i]);
 		ret = *ctx != NULL ? 0 : bb_ibv_errno();
 	}
-	ibv_free_device_list(list);
+	if (list != NULL)
+		ibv_free_device_list(list);
 	if (ret == 0 || ret == -ENODEV)
 		return ret;
 	/* What it may not open libibverbs looks for in other places, and finds no such file. */

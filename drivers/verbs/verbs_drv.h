@@ -252,6 +252,12 @@ void verbs_poll(void *arg);
 unsigned int verbs_cq_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
 /* All there are. */
 void verbs_drain(struct verbs_cq *c);
+/*
+ * Those of a QP that is reset or goes, for core to drop from our ring and to give an SRQ its
+ * receives back: in front of that, as some providers drop them from their CQ, and behind it, as
+ * others do not.
+ */
+void verbs_drain_qp(const struct bb_qp *qp);
 /* End the ring by a CQE, as a card does for bb_cqring_move(). */
 void verbs_ring_end(struct verbs_cq *c);
 /* Complete what stands behind requests that have completed. */

@@ -105,9 +105,7 @@ fill(const struct bb_dev *dev, const struct bb_qp_attr *attr, uint32_t mask, enu
 static void
 after_reset(struct bb_qp *qp, struct verbs_qp *q)
 {
-	/* What it completed before comes now, for core to drop. */
-	verbs_drain(qp->ctrl->send_cq->ctrl->priv);
-	verbs_drain(qp->ctrl->recv_cq->ctrl->priv);
+	verbs_drain_qp(qp);
 	verbs_ah_forget(qp->ctrl->pd->priv, q);
 	q->head = 0;
 	q->failed = false;
@@ -146,8 +144,10 @@ verbs_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask, 
 	/* What RTR and RTS are on a TCP connection the kernel does, asked by librdmacm. */
 	if (dev->iwarp && (to == BB_QP_RTR || to == BB_QP_RTS))
 		return bb_iwarp_refusal(dev);
-	if (to == BB_QP_RESET)
+	if (to == BB_QP_RESET) {
 		open = verbs_post_abort(q);
+		verbs_drain_qp(qp);
+	}
 	err = ibv_modify_qp(q->ib, &a, theirs);
 	if (err == EINVAL && to == BB_QP_ERR && qp->state == BB_QP_RESET)
 		err = reset_to_err(q, qp->ctrl->init.type);

@@ -493,3 +493,10 @@ verbs_drain(struct verbs_cq *c)
 	while (poll_some(c, &none) != 0)
 		;
 }
+
+void
+verbs_drain_qp(const struct bb_qp *qp)
+{
+	verbs_drain(qp->ctrl->send_cq->ctrl->priv);
+	verbs_drain(qp->ctrl->recv_cq->ctrl->priv);
+}

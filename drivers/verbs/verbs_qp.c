@@ -39,9 +39,9 @@ sizes_of(const struct bb_dev *dev, const struct bb_qp_init_attr *attr, struct si
 	uint32_t ds = head + RTE_MAX(attr->max_sge, bb_wqe_inline_ds(attr->max_inline));
 	uint32_t per_wqe = bb_wqe_blocks(RTE_MAX(ds, ATOMIC_DS));
 
-	if (attr->sq_depth == 0 || attr->sq_depth > VERBS_MAX_WR / per_wqe) {
+	if (attr->sq_depth > VERBS_MAX_WR / per_wqe) {
 		BB_LOG(ERR,
-		       "%s: sq_depth %u: must be 1 to %u with WQEs of %u bytes (max_sge %u, "
+		       "%s: sq_depth %u: must be at most %u with WQEs of %u bytes (max_sge %u, "
 		       "max_inline %u)",
 		       dev->name, attr->sq_depth, VERBS_MAX_WR / per_wqe, per_wqe * BB_WQE_BB,
 		       attr->max_sge, attr->max_inline);
@@ -300,19 +300,17 @@ verbs_qp_destroy(struct bb_qp *qp)
 	const bool open = verbs_post_abort(q);
 	int err;
 
-	(void)qpn_note(d, qp->qpn, 0);
+	verbs_drain_qp(qp);
 	err = verbs_gone(d, ibv_destroy_qp(q->ib));
 	if (err != 0) {
-		(void)qpn_note(d, qp->qpn, (uint16_t)qp->user_index);
 		BB_LOG(ERR, "%s: cannot destroy QP 0x%x: %s", qp->ctrl->pd->dev->name, qp->qpn,
 		       strerror(err));
 		if (open)
 			verbs_post_lost(&qp->sq, err);
 		return -err;
 	}
-	/* Providers differ in whether they drop its completions: core drops them from our ring. */
-	verbs_drain(qp->ctrl->send_cq->ctrl->priv);
-	verbs_drain(qp->ctrl->recv_cq->ctrl->priv);
+	verbs_drain_qp(qp);
+	(void)qpn_note(d, qp->qpn, 0);
 	if (qp->ctrl->init.type == BB_QPT_UD) {
 		LIST_REMOVE(q, link);
 		verbs_ah_forget(qp->ctrl->pd->priv, q);

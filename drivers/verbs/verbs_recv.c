@@ -55,6 +55,8 @@ static void
 rq_refused(struct bb_qp *qp, const struct ibv_recv_wr *bad, int err)
 {
 	verbs_qp_stop(qp, "a receive", err);
+	/* Behind those that it did take, which this flushed. */
+	verbs_drain(qp->ctrl->recv_cq->ctrl->priv);
 	for (; bad != NULL; bad = bad->next)
 		verbs_recv_refused(qp, (uint16_t)bad->wr_id);
 }
@@ -108,7 +110,7 @@ srq_give(struct bb_srqring *ring, struct verbs_srq *s, struct chain *ch)
 	err = ibv_post_srq_recv(s->ib, ch->wr, &bad);
 	if (err != 0)
 		BB_LOG(ERR, "SRQ 0x%x: the provider refuses a receive: %s; it never completes",
-		       ring->srqn, strerror(err));
+		       ring->srqn, strerror(abs(err)));
 	ch->n = 0;
 	ch->n_sge = 0;
 }

@@ -43,12 +43,6 @@ verbs_srq_create(struct bb_srq *srq)
 	size_t ring_len;
 	int ret;
 
-	if (attr->depth == 0 || attr->depth > dev->attr.max_srq_wr ||
-	    attr->max_sge > dev->attr.max_srq_sge) {
-		BB_LOG(ERR, "%s: SRQ of depth %u, max_sge %u: at most %u and %u", dev->name,
-		       attr->depth, attr->max_sge, dev->attr.max_srq_wr, dev->attr.max_srq_sge);
-		return -EINVAL;
-	}
 	/* One WQE more: the last free one cannot be posted, see bb_srqring.h. */
 	conf.wqes = rte_align32pow2(attr->depth + 1);
 	conf.log_stride =

@@ -47,7 +47,7 @@ null_object(size_t size)
 	void *p = calloc(1, size);
 
 	if (p == NULL)
-		abort();
+		return null_fail(ENOMEM);
 	null_dev.objects++;
 	return p;
 }
@@ -85,10 +85,13 @@ struct ibv_device **
 ibv_get_device_list(int *num)
 {
 	struct ibv_device **list;
+	int err = null_turn(__func__);
 
-	if (null_turn(__func__) != 0 || null_dev.no_devices)
-		return null_fail(ENOSYS);
+	if (err != 0 || null_dev.no_devices)
+		return null_fail(err != 0 ? err : ENOSYS);
 	list = calloc(2, sizeof(*list));
+	if (list == NULL)
+		return null_fail(ENOMEM);
 	list[0] = &device.dev;
 	*num = 1;
 	return list;
@@ -115,7 +118,7 @@ query_device(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in
 	(void)ctx;
 	(void)in;
 	memset(a, 0, size);
-	a->orig_attr.vendor_id = null_dev.vendor_id;
+	a->orig_attr.vendor_id = null_dev.rxe ? NULL_RXE : null_dev.vendor_id;
 	a->orig_attr.phys_port_cnt = 1;
 	a->orig_attr.max_qp = 1000;
 	a->orig_attr.max_qp_wr = 1024;
@@ -137,6 +140,8 @@ query_device(struct ibv_context *ctx, const struct ibv_query_device_ex_input *in
 	a->max_dm_size = NULL_DM;
 	a->completion_timestamp_mask = null_dev.clock != 0 ? UINT64_MAX : 0;
 	a->hca_core_clock = NULL_HZ / 1000;
+	if (null_dev.attr != NULL)
+		null_dev.attr(a, NULL);
 	return err;
 }
 
@@ -146,8 +151,10 @@ query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
 	int err = null_turn(__func__);
 
 	(void)ctx;
-	v->raw_clock.tv_sec = 0;
-	v->raw_clock.tv_nsec = (long)null_dev.clock;
+	if (v->comp_mask != IBV_VALUES_MASK_RAW_CLOCK)
+		return EINVAL;
+	v->raw_clock.tv_sec = (long)(null_dev.clock / 1000000000);
+	v->raw_clock.tv_nsec = (long)(null_dev.clock % 1000000000);
 	return err;
 }
 
@@ -160,7 +167,8 @@ alloc_td(struct ibv_context *ctx, struct ibv_td_init_attr *attr)
 	if (null_dev.no_td || null_turn(__func__) != 0)
 		return null_fail(EOPNOTSUPP);
 	td = null_object(sizeof(*td));
-	td->context = ctx;
+	if (td != NULL)
+		td->context = ctx;
 	return td;
 }
 
@@ -175,7 +183,7 @@ static struct ibv_pd *
 alloc_parent_domain(struct ibv_context *ctx, struct ibv_parent_domain_init_attr *attr)
 {
 	MAKE(struct ibv_pd, pd);
-	(void)attr;
+	null_dev.td = attr->td;
 	pd->context = ctx;
 	return pd;
 }
@@ -191,7 +199,6 @@ qp_make(struct ibv_context *ctx, const struct ibv_qp_init_attr *attr)
 	q->qp.srq = attr->srq;
 	q->qp.qp_type = attr->qp_type;
 	q->qp.qp_num = 0x1000 + next_handle++;
-	null_qp_ops(q);
 	return &q->qp;
 }
 
@@ -205,12 +212,15 @@ create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 					       .qp_type = attr->qp_type};
 	struct ibv_qp *qp;
 
+	null_dev.qp_init = *attr;
 	if (null_dev.no_qp_ex ||
 	    (null_dev.no_keys && (attr->send_ops_flags & IBV_QP_EX_WITH_BIND_MW) != 0))
 		return null_fail(EOPNOTSUPP);
 	qp = qp_make(ctx, &plain);
-	if (qp != NULL)
+	if (qp != NULL) {
 		outer_of(qp, struct null_qp, qp)->has_ex = true;
+		null_qp_ops(outer_of(qp, struct null_qp, qp), attr->send_ops_flags);
+	}
 	return qp;
 }
 
@@ -222,6 +232,11 @@ ibv_open_device(struct ibv_device *dev)
 	if (err != 0 || pipe(null_async_pipe) != 0)
 		return null_fail(err);
 	vctx = null_object(sizeof(*vctx));
+	if (vctx == NULL) {
+		close(null_async_pipe[0]);
+		close(null_async_pipe[1]);
+		return NULL;
+	}
 	vctx->sz = sizeof(*vctx);
 	vctx->context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	dev->transport_type = null_dev.iwarp ? IBV_TRANSPORT_IWARP : IBV_TRANSPORT_IB;
@@ -270,7 +285,10 @@ ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _compat_ibv_port_at
 	a->active_mtu = IBV_MTU_1024;
 	a->gid_tbl_len = 2;
 	a->max_msg_sz = 1u << 31;
-	a->link_layer = IBV_LINK_LAYER_ETHERNET;
+	a->link_layer = null_dev.infiniband ? IBV_LINK_LAYER_INFINIBAND : IBV_LINK_LAYER_ETHERNET;
+	a->lid = null_dev.infiniband ? 7 : 0;
+	if (null_dev.attr != NULL)
+		null_dev.attr(NULL, a);
 	return 0;
 }
 
@@ -282,12 +300,12 @@ _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index, struct
 
 	(void)ctx;
 	(void)flags;
-	if (err != 0 || port != 1 || index > 1)
+	if (err != 0 || port != 1 || index > 2)
 		return err != 0 ? err : EINVAL;
 	if (index == 1)
 		return ENODATA;
 	memset(e, 0, size);
-	e->gid.raw[15] = 1;
+	e->gid.raw[15] = (uint8_t)(index + 1);
 	e->gid_type = IBV_GID_TYPE_ROCE_V2;
 	return 0;
 }
@@ -309,7 +327,16 @@ ibv_dealloc_pd(struct ibv_pd *pd)
 struct ibv_qp *
 ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	return attr->cap.max_inline_data > 256 ? null_fail(EINVAL) : qp_make(pd->context, attr);
+	const uint32_t max_inline = null_dev.max_inline != 0 ? null_dev.max_inline : 256;
+
+	null_dev.qp_init = (struct ibv_qp_init_attr_ex){.qp_context = attr->qp_context,
+							.send_cq = attr->send_cq,
+							.recv_cq = attr->recv_cq,
+							.srq = attr->srq,
+							.cap = attr->cap,
+							.qp_type = attr->qp_type};
+	return attr->cap.max_inline_data > max_inline ? null_fail(EINVAL)
+						      : qp_make(pd->context, attr);
 }
 
 struct ibv_qp_ex *
@@ -323,7 +350,16 @@ ibv_qp_to_qp_ex(struct ibv_qp *qp)
 int
 ibv_destroy_qp(struct ibv_qp *qp)
 {
-	return null_destroy(__func__, outer_of(qp, struct null_qp, qp));
+	struct null_qp *q = outer_of(qp, struct null_qp, qp);
+	struct ibv_cq *send_cq = qp->send_cq, *recv_cq = qp->recv_cq;
+	const uint32_t qpn = qp->qp_num;
+	int err = null_destroy(__func__, q);
+
+	if (err == 0 && null_dev.cleans) {
+		null_clean(send_cq, qpn);
+		null_clean(recv_cq, qpn);
+	}
+	return err;
 }
 
 int
@@ -332,13 +368,26 @@ ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 	struct null_qp *q = outer_of(qp, struct null_qp, qp);
 	int err = null_turn(__func__);
 
+	if (err == 0 && attr->qp_state == IBV_QPS_INIT && qp->state == IBV_QPS_RESET &&
+	    mask != (IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+		     (qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)))
+		err = EINVAL;
+	if (err == 0 && null_dev.no_reset_to_err && qp->state == IBV_QPS_RESET &&
+	    attr->qp_state == IBV_QPS_ERR)
+		err = EINVAL;
 	if (err != 0 || (mask & IBV_QP_STATE) == 0)
 		return err;
+	null_dev.qp_attr = *attr;
+	null_dev.qp_mask = mask;
 	qp->state = attr->qp_state;
 	if (qp->state == IBV_QPS_ERR)
 		null_flush(q);
 	if (qp->state == IBV_QPS_RESET)
 		q->rq.head = q->rq.tail = 0;
+	if (qp->state == IBV_QPS_RESET && null_dev.cleans) {
+		null_clean(qp->send_cq, qp->qp_num);
+		null_clean(qp->recv_cq, qp->qp_num);
+	}
 	return 0;
 }
 
@@ -355,6 +404,7 @@ struct ibv_srq *
 ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
 	MAKE(struct null_srq, s);
+	null_dev.srq_init = *attr;
 	s->srq.context = pd->context;
 	s->srq.srq_context = attr->srq_context;
 	s->srq.handle = next_handle++;
@@ -364,9 +414,11 @@ ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 int
 ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
-	(void)mask;
-	outer_of(srq, struct null_srq, srq)->limit = attr->srq_limit;
-	return null_turn(__func__);
+	int err = null_turn(__func__);
+
+	if (err == 0 && (mask & IBV_SRQ_LIMIT) != 0)
+		outer_of(srq, struct null_srq, srq)->limit = attr->srq_limit;
+	return err;
 }
 
 int
@@ -386,7 +438,7 @@ struct ibv_ah *
 ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	MAKE(struct ibv_ah, ah);
-	(void)attr;
+	null_dev.ah = *attr;
 	ah->context = pd->context;
 	ah->pd = pd;
 	return ah;

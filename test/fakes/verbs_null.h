@@ -26,16 +26,30 @@ struct null_dev {
 	const char *failed_call;
 
 	bool no_cq_ex, no_qp_ex, no_td, no_keys, no_resize; /* the provider lacks these */
+	bool no_cq_flags;                                   /* and IBV_CREATE_CQ_ATTR_* */
 	bool no_devices;
 	bool gone;  /* taken away: what asks the kernel fails with EIO */
 	bool iwarp; /* what its transport is */
 	bool no_atomics;
-	bool no_optional; /* of all but ibv_reg_mr_iova2() optional rights are refused */
-	bool no_state;    /* a query of a QP tells none, as siw's */
-	bool silent;      /* requests are only completed: no data moves, for counting */
-	bool hold;        /* requests do not complete before null_release() */
-	uint32_t bad_wr;  /* post of WR number @bad_wr from now on is refused; 0: none */
+	bool no_optional;     /* of all but ibv_reg_mr_iova2() optional rights are refused */
+	bool no_state;        /* a query of a QP tells none, as siw's */
+	bool silent;          /* requests are only completed: no data moves, for counting */
+	bool hold;            /* requests do not complete before null_release() */
+	int event_errno;      /* why no event can be read; 0: they can be */
+	uint32_t bad_wr;      /* post of WR number @bad_wr from now on is refused; 0: none */
+	bool infiniband;      /* the port's link layer; else Ethernet */
+	bool cleans;          /* takes completions of a QP that is reset or goes out of its CQs */
+	bool no_reset_to_err; /* a QP does not go from RESET to ERR, as rxe's */
+	/* What rdma-core 44's provider of rxe does wrong (drivers/verbs/verbs_caps.c). */
+	bool rxe;
+	uint32_t max_inline; /* bytes; 0: 256 */
 	uint32_t vendor_id;
+	/* Changes what is told of the device and its port; NULL: nothing. */
+	void (*attr)(struct ibv_device_attr_ex *attr, struct ibv_port_attr *port);
+	/* How the next request ends that is not carried out; 0: each is. */
+	enum ibv_wc_status status;
+	/* Of receives: status, vendor_err; sl, slid, pkey_index, wc_flags (GRH alone). */
+	struct ibv_wc recv;
 	int max_sge_rd; /* pieces of a READ; 0: not told */
 	uint64_t clock; /* ticks; 0: there is none */
 
@@ -49,6 +63,7 @@ struct null_dev {
 	uint32_t ah_destroyed;
 	uint32_t overruns; /* completions beyond the depth of their CQ: lost */
 	uint32_t resized;  /* the last depth */
+	uint32_t misuse;   /* ibv_wr_*() out of their order */
 	uint32_t cq_count, cq_period;
 	bool solicited_only; /* as a CQ was armed last */
 	uint64_t dm_len;     /* as asked for */
@@ -62,6 +77,19 @@ struct null_dev {
 		int code;        /* to return when it is done */
 	} rereg;                 /* as asked for */
 	unsigned int reg_access; /* of the last region */
+	/* As asked for last. */
+	struct ibv_ah_attr ah;
+	struct ibv_qp_attr qp_attr;
+	int qp_mask;
+	struct ibv_qp_init_attr_ex qp_init;
+	struct ibv_cq_init_attr_ex cq_init;
+	struct ibv_mw_bind_info bind;
+	struct ibv_srq_init_attr srq_init;
+	struct ibv_td *td; /* of a parent domain */
+	struct {
+		struct ibv_ah *ah;
+		uint32_t qpn, qkey;
+	} ud; /* whereto the last datagram */
 };
 
 extern struct null_dev null_dev;

@@ -18,9 +18,11 @@ poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 static int
 req_notify(struct ibv_cq *cq, int solicited)
 {
+	int err = null_turn(__func__);
+
 	null_dev.solicited_only = solicited != 0;
-	outer_of(cq, struct null_cq, cq)->armed = true;
-	return 0;
+	outer_of(cq, struct null_cq, cq)->armed = err == 0;
+	return err;
 }
 
 static const struct ibv_wc *
@@ -55,7 +57,7 @@ next_poll(struct ibv_cq_ex *ex)
 {
 	struct null_cq *c = outer_of(ex, struct null_cq, ex);
 
-	if (c->head + 1 == c->shown)
+	if (!null_dev.rxe && c->head + 1 == c->shown)
 		return ENOENT;
 	c->head++;
 	return show(ex);
@@ -129,22 +131,30 @@ read_time(struct ibv_cq_ex *ex)
 	return c->time[c->head % NULL_RING];
 }
 
+/* What is not asked for is not there, as of a provider's. */
 static void
-ex_ops(struct null_cq *c)
+ex_ops(struct null_cq *c, uint64_t flags)
 {
 	c->ex.start_poll = start_poll;
 	c->ex.next_poll = next_poll;
 	c->ex.end_poll = end_poll;
 	c->ex.read_opcode = read_opcode;
 	c->ex.read_vendor_err = read_vendor_err;
-	c->ex.read_byte_len = read_byte_len;
-	c->ex.read_imm_data = read_imm;
-	c->ex.read_qp_num = read_qp_num;
-	c->ex.read_src_qp = read_src_qp;
 	c->ex.read_wc_flags = read_flags;
-	c->ex.read_slid = read_slid;
-	c->ex.read_sl = read_sl;
-	c->ex.read_completion_ts = read_time;
+	if ((flags & IBV_WC_EX_WITH_BYTE_LEN) != 0)
+		c->ex.read_byte_len = read_byte_len;
+	if ((flags & IBV_WC_EX_WITH_IMM) != 0)
+		c->ex.read_imm_data = read_imm;
+	if ((flags & IBV_WC_EX_WITH_QP_NUM) != 0)
+		c->ex.read_qp_num = read_qp_num;
+	if ((flags & IBV_WC_EX_WITH_SRC_QP) != 0)
+		c->ex.read_src_qp = read_src_qp;
+	if ((flags & IBV_WC_EX_WITH_SLID) != 0)
+		c->ex.read_slid = read_slid;
+	if ((flags & IBV_WC_EX_WITH_SL) != 0)
+		c->ex.read_sl = read_sl;
+	if ((flags & IBV_WC_EX_WITH_COMPLETION_TIMESTAMP) != 0)
+		c->ex.read_completion_ts = read_time;
 }
 
 static struct ibv_cq *
@@ -162,7 +172,6 @@ cq_make(struct ibv_context *ctx, uint32_t depth, void *user, struct ibv_comp_cha
 	c->cq.channel = channel;
 	c->cq.handle = next_handle++;
 	c->depth = depth;
-	ex_ops(c);
 	return &c->cq;
 }
 
@@ -171,10 +180,16 @@ create_cq_ex(struct ibv_context *ctx, struct ibv_cq_init_attr_ex *attr)
 {
 	struct ibv_cq *cq;
 
+	null_dev.cq_init = *attr;
 	if (null_dev.no_cq_ex)
 		return null_fail(EOPNOTSUPP);
+	if (null_dev.no_cq_flags && attr->comp_mask != 0)
+		return null_fail(EINVAL);
 	cq = cq_make(ctx, attr->cqe, attr->cq_context, attr->channel);
-	return cq != NULL ? &outer_of(cq, struct null_cq, cq)->ex : NULL;
+	if (cq == NULL)
+		return NULL;
+	ex_ops(outer_of(cq, struct null_cq, cq), attr->wc_flags);
+	return &outer_of(cq, struct null_cq, cq)->ex;
 }
 
 struct ibv_cq *
@@ -205,6 +220,21 @@ int
 ibv_destroy_cq(struct ibv_cq *cq)
 {
 	return null_destroy(__func__, outer_of(cq, struct null_cq, cq));
+}
+
+void
+null_clean(struct ibv_cq *cq, uint32_t qpn)
+{
+	struct null_cq *c = outer_of(cq, struct null_cq, cq);
+	uint32_t i, to = c->head;
+
+	for (i = c->head; i != c->tail; i++) {
+		if (c->wc[i % NULL_RING].qp_num == qpn)
+			continue;
+		c->time[to % NULL_RING] = c->time[i % NULL_RING];
+		c->wc[to++ % NULL_RING] = c->wc[i % NULL_RING];
+	}
+	c->tail = c->shown = to;
 }
 
 static int

@@ -18,11 +18,18 @@ struct channel {
 struct ibv_comp_channel *
 ibv_create_comp_channel(struct ibv_context *ctx)
 {
-	int fd[2];
-	MAKE(struct channel, c);
+	struct channel *c;
+	int fd[2], err;
 
 	if (pipe(fd) != 0)
-		abort();
+		return NULL;
+	err = null_turn(__func__);
+	c = err == 0 ? null_object(sizeof(*c)) : null_fail(err);
+	if (c == NULL) {
+		close(fd[0]);
+		close(fd[1]);
+		return NULL;
+	}
 	c->ch.context = ctx;
 	c->ch.fd = fd[0];
 	c->in = fd[1];
@@ -62,10 +69,17 @@ null_notify(struct null_cq *c)
 		abort();
 }
 
+static bool
+no_event(void)
+{
+	errno = null_dev.event_errno;
+	return errno != 0;
+}
+
 int
 ibv_get_cq_event(struct ibv_comp_channel *ch, struct ibv_cq **cq, void **user)
 {
-	if (read(ch->fd, cq, sizeof(*cq)) != sizeof(*cq))
+	if (no_event() || read(ch->fd, cq, sizeof(*cq)) != sizeof(*cq))
 		return -1;
 	*user = (*cq)->cq_context;
 	return 0;
@@ -91,7 +105,7 @@ null_async(enum ibv_event_type type, void *element)
 int
 ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_event *e)
 {
-	return read(ctx->async_fd, e, sizeof(*e)) == sizeof(*e) ? 0 : -1;
+	return !no_event() && read(ctx->async_fd, e, sizeof(*e)) == sizeof(*e) ? 0 : -1;
 }
 
 void

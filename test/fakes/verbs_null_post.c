@@ -96,28 +96,29 @@ static enum ibv_wc_status
 receive(struct null_qp *q, const struct ibv_send_wr *wr, const uint8_t *data, uint32_t len)
 {
 	struct null_rq *rq = rq_of(q);
-	struct ibv_wc wc = {.status = IBV_WC_SUCCESS, .qp_num = q->qp.qp_num};
+	struct ibv_wc wc = null_dev.recv;
 	const struct null_recv *r = &rq->wr[rq->head % NULL_RING];
 
 	if (rq->head == rq->tail)
 		return IBV_WC_RNR_RETRY_EXC_ERR;
 	rq->head++;
+	wc.qp_num = q->qp.qp_num;
 	wc.wr_id = r->wr_id;
 	wc.byte_len = len;
 	wc.src_qp = q->qp.qp_num;
 	wc.opcode =
 		wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV;
 	if (wr->opcode == IBV_WR_SEND_WITH_INV) {
-		wc.wc_flags = IBV_WC_WITH_INV;
+		wc.wc_flags |= IBV_WC_WITH_INV;
 		wc.invalidated_rkey = wr->invalidate_rkey;
 	} else if (wr->opcode != IBV_WR_SEND) {
-		wc.wc_flags = IBV_WC_WITH_IMM;
+		wc.wc_flags |= IBV_WC_WITH_IMM;
 		wc.imm_data = wr->imm_data;
 	}
 	if (wr->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
 		scatter(r->sge, r->n, data, len);
 	complete(q->qp.recv_cq, &wc);
-	return IBV_WC_SUCCESS;
+	return wc.status == IBV_WC_SUCCESS ? IBV_WC_SUCCESS : IBV_WC_REM_OP_ERR;
 }
 
 static void
@@ -130,6 +131,15 @@ atomic(const struct ibv_send_wr *wr)
 	else if (old == wr->wr.atomic.compare_add)
 		*at = wr->wr.atomic.swap;
 	scatter(wr->sg_list, wr->num_sge, (const uint8_t *)&old, sizeof(old));
+}
+
+static enum ibv_wc_status
+bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
+{
+	bool good = info->mr != NULL ? info->mr->pd == mw->pd : info->length == 0 && !null_dev.rxe;
+
+	null_dev.bind = *info;
+	return good ? IBV_WC_SUCCESS : IBV_WC_MW_BIND_ERR;
 }
 
 static enum ibv_wc_status
@@ -157,13 +167,17 @@ execute(struct null_qp *q, const struct ibv_send_wr *wr)
 		return IBV_WC_SUCCESS;
 	case IBV_WR_BIND_MW:
 		wr->bind_mw.mw->rkey = wr->bind_mw.rkey;
-		return wr->bind_mw.bind_info.mr != NULL || wr->bind_mw.bind_info.length == 0
-			       ? IBV_WC_SUCCESS
-			       : IBV_WC_MW_BIND_ERR;
+		return bind(wr->bind_mw.mw, &wr->bind_mw.bind_info);
 	default:
 		len = gather(wr->sg_list, wr->num_sge, buf);
 		return receive(q, wr, buf, len);
 	}
+}
+
+static bool
+is_atomic(const struct ibv_send_wr *wr)
+{
+	return wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static void
@@ -173,21 +187,35 @@ run(struct null_qp *q, const struct ibv_send_wr *wr)
 
 	null_dev.wr_opcodes |= 1u << wr->opcode;
 	null_dev.send_flags = wr->send_flags;
-	if (q->qp.state == IBV_QPS_ERR)
+	if (q->qp.state == IBV_QPS_ERR || q->qp.state == IBV_QPS_SQE)
 		wc.status = IBV_WC_WR_FLUSH_ERR;
+	else if (null_dev.status != IBV_WC_SUCCESS)
+		wc.status = null_dev.status;
 	else if (!null_dev.silent)
 		wc.status = execute(q, wr);
+	null_dev.status = IBV_WC_SUCCESS;
+	/* Of others it is not defined. */
+	wc.byte_len = 0x5a5a5a;
 	if (wr->opcode == IBV_WR_RDMA_READ)
 		wc.byte_len = wr->num_sge > 0 ? wr->sg_list[0].length : 0;
+	else if (is_atomic(wr))
+		wc.byte_len = 8;
+	if (q->qp.qp_type == IBV_QPT_UD) {
+		null_dev.ud.ah = wr->wr.ud.ah;
+		null_dev.ud.qpn = wr->wr.ud.remote_qpn;
+		null_dev.ud.qkey = wr->wr.ud.remote_qkey;
+	}
 	if ((wr->send_flags & IBV_SEND_SIGNALED) != 0)
 		null_dev.signaled++;
 	if ((wr->send_flags & IBV_SEND_SIGNALED) == 0 && wc.status == IBV_WC_SUCCESS)
 		return;
 	complete(q->qp.send_cq, &wc);
-	if (wc.status != IBV_WC_SUCCESS && q->qp.state != IBV_QPS_ERR) {
-		q->qp.state = IBV_QPS_ERR;
+	if (wc.status == IBV_WC_SUCCESS || q->qp.state == IBV_QPS_ERR)
+		return;
+	/* Of an unreliable one only the send queue. */
+	q->qp.state = q->qp.qp_type == IBV_QPT_RC ? IBV_QPS_ERR : IBV_QPS_SQE;
+	if (q->qp.state == IBV_QPS_ERR)
 		null_flush(q);
-	}
 }
 
 static int
@@ -272,6 +300,7 @@ next_req(struct ibv_qp_ex *ex, enum ibv_wr_opcode opcode)
 	struct null_req *r = &q->batch[q->n++ % 64];
 	int err = refuses();
 
+	null_dev.misuse += !q->open;
 	if (err != 0)
 		q->err = err;
 	r->wr.wr_id = ex->wr_id;
@@ -287,6 +316,8 @@ wr_start(struct ibv_qp_ex *ex)
 {
 	struct null_qp *q = outer_of(ex, struct null_qp, ex);
 
+	null_dev.misuse += q->open;
+	q->open = true;
 	q->n = 0;
 	q->err = 0;
 }
@@ -297,6 +328,8 @@ wr_complete(struct ibv_qp_ex *ex)
 	struct null_qp *q = outer_of(ex, struct null_qp, ex);
 	uint32_t i;
 
+	null_dev.misuse += !q->open;
+	q->open = false;
 	if (q->err != 0)
 		return q->err;
 	for (i = 0; i < q->n; i++) {
@@ -309,7 +342,11 @@ wr_complete(struct ibv_qp_ex *ex)
 static void
 wr_abort(struct ibv_qp_ex *ex)
 {
-	outer_of(ex, struct null_qp, ex)->n = 0;
+	struct null_qp *q = outer_of(ex, struct null_qp, ex);
+
+	null_dev.misuse += !q->open;
+	q->open = false;
+	q->n = 0;
 }
 
 static void
@@ -410,9 +447,13 @@ static void
 wr_set_sge_list(struct ibv_qp_ex *ex, size_t n, const struct ibv_sge *sge)
 {
 	struct null_req *r = last_req(ex);
+	size_t i;
 
-	if (n != 0)
-		memcpy(r->sge, sge, n * sizeof(*sge));
+	for (i = 0; i < n; i++) {
+		r->sge[i] = sge[i];
+		if (null_dev.rxe)
+			r->sge[i].length = sge[0].length;
+	}
 	r->wr.num_sge = (int)n;
 }
 
@@ -459,27 +500,37 @@ wr_set_ud(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 }
 
 void
-null_qp_ops(struct null_qp *q)
+null_qp_ops(struct null_qp *q, uint64_t ops)
 {
 	q->ex.qp_base = q->qp;
 	q->ex.wr_start = wr_start;
 	q->ex.wr_complete = wr_complete;
 	q->ex.wr_abort = wr_abort;
-	q->ex.wr_rdma_write = wr_write;
-	q->ex.wr_rdma_write_imm = wr_write_imm;
-	q->ex.wr_rdma_read = wr_read;
-	q->ex.wr_send = wr_send;
-	q->ex.wr_send_imm = wr_send_imm;
-	q->ex.wr_send_inv = wr_send_inv;
-	q->ex.wr_local_inv = wr_local_inv;
-	q->ex.wr_bind_mw = wr_bind;
-	q->ex.wr_atomic_cmp_swp = wr_cs;
-	q->ex.wr_atomic_fetch_add = wr_fa;
 	q->ex.wr_set_sge = wr_set_sge;
 	q->ex.wr_set_sge_list = wr_set_sge_list;
 	q->ex.wr_set_inline_data = wr_set_inline;
 	q->ex.wr_set_inline_data_list = wr_set_inline_list;
 	q->ex.wr_set_ud_addr = wr_set_ud;
+	if ((ops & IBV_QP_EX_WITH_RDMA_WRITE) != 0)
+		q->ex.wr_rdma_write = wr_write;
+	if ((ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM) != 0)
+		q->ex.wr_rdma_write_imm = wr_write_imm;
+	if ((ops & IBV_QP_EX_WITH_RDMA_READ) != 0)
+		q->ex.wr_rdma_read = wr_read;
+	if ((ops & IBV_QP_EX_WITH_SEND) != 0)
+		q->ex.wr_send = wr_send;
+	if ((ops & IBV_QP_EX_WITH_SEND_WITH_IMM) != 0)
+		q->ex.wr_send_imm = wr_send_imm;
+	if ((ops & IBV_QP_EX_WITH_SEND_WITH_INV) != 0)
+		q->ex.wr_send_inv = wr_send_inv;
+	if ((ops & IBV_QP_EX_WITH_LOCAL_INV) != 0)
+		q->ex.wr_local_inv = wr_local_inv;
+	if ((ops & IBV_QP_EX_WITH_BIND_MW) != 0)
+		q->ex.wr_bind_mw = wr_bind;
+	if ((ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP) != 0)
+		q->ex.wr_atomic_cmp_swp = wr_cs;
+	if ((ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD) != 0)
+		q->ex.wr_atomic_fetch_add = wr_fa;
 }
 
 void

@@ -14,6 +14,7 @@
 #define NULL_RING 4096u
 #define NULL_DATA 1024u
 #define NULL_DM   4096u
+#define NULL_RXE  0xffffffu /* vendor_id */
 
 #define outer_of(ptr_, type_, member_) ((type_ *)(void *)((char *)(ptr_)-offsetof(type_, member_)))
 
@@ -58,6 +59,7 @@ struct null_qp {
 	struct ibv_qp qp;
 	struct ibv_qp_ex ex;
 	bool has_ex;
+	bool open; /* between wr_start() and wr_complete() */
 	struct null_rq rq;
 	struct null_req batch[64]; /* between wr_start and wr_complete */
 	uint32_t n;
@@ -73,13 +75,15 @@ int null_destroy(const char *call, void *p);
 /* What a key and an address name. */
 void *null_at(uint32_t key, uint64_t addr);
 
-/* Make an object of a type, or fail if it is this call's turn. */
+/* Make an object of a type, or fail if it is this call's turn or there is no memory. */
 #define MAKE(type_, var_)                                                                          \
 	type_ *var_;                                                                               \
 	int err_ = null_turn(__func__);                                                            \
 	if (err_ != 0)                                                                             \
 		return null_fail(err_);                                                            \
-	var_ = null_object(sizeof(*var_))
+	var_ = null_object(sizeof(*var_));                                                         \
+	if (var_ == NULL)                                                                          \
+	return NULL
 
 /* Asynchronous events come out of the first. */
 extern int null_async_pipe[2];
@@ -88,9 +92,12 @@ extern int null_async_pipe[2];
 void null_post_ops(struct verbs_context *v);
 void null_cq_ops(struct verbs_context *v);
 void null_mem_ops(struct verbs_context *v);
-void null_qp_ops(struct null_qp *q);
+/* Calls of the operations @ops (IBV_QP_EX_WITH_*) alone, as of a provider's. */
+void null_qp_ops(struct null_qp *q, uint64_t ops);
 /* Flush the receives of a QP that goes to ERR. */
 void null_flush(struct null_qp *q);
+/* Take a QP's completions out of a CQ. */
+void null_clean(struct ibv_cq *cq, uint32_t qpn);
 void null_notify(struct null_cq *c);
 
 #endif

@@ -55,11 +55,15 @@ test_reset(void **state)
 	struct bb_qp_attr attr;
 	struct fixture f;
 	struct bb_sge sge;
-	struct bb_wc wc;
+	struct bb_wc wc[2];
+	uint64_t i;
 
 	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
+	for (i = 0; i < 5; i++)
+		one(&f, bb_post_write(f.qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED), i,
+		    BB_WC_RDMA_WRITE);
 	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
 	assert_int_equal(bb_post_send(f.qp, 2, &sge, 1, BB_SEND_SIGNALED), 1);
 	assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 1);
@@ -67,10 +71,20 @@ test_reset(void **state)
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_RESET;
 	assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
-	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	assert_int_equal(bb_cq_poll(f.cq, wc, 1), 0);
 	assert_int_equal(connect_to_itself(f.qp), 0);
-	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, BB_SEND_SIGNALED), 9, BB_WC_RDMA_WRITE);
-	one(&f, bb_post_nop(f.qp, 10, BB_SEND_SIGNALED), 10, BB_WC_NOP);
+	/* A NOP waits for what is in front of it since then, and for no more. */
+	one(&f, bb_post_nop(f.qp, 8, BB_SEND_SIGNALED), 8, BB_WC_NOP);
+	null_dev.hold = true;
+	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(f.qp, 10, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_poll(f.cq, wc, 1), 0);
+	null_dev.hold = false;
+	null_release();
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 9);
+	assert_int_equal(wc[1].wr_id, 10);
 	fixture_free(&f);
 }
 
@@ -100,6 +114,7 @@ test_refused(void **state)
 		i = kinds[k].no_qp_ex ? 2 : 0;
 		assert_int_equal(wc[i].status, BB_WC_LOC_QP_OP_ERR);
 		assert_int_equal(wc[3].status, BB_WC_WR_FLUSH_ERR);
+		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
 		if (i != 0)
 			assert_int_equal(wc[1].status, BB_WC_SUCCESS);
 		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 1);
@@ -167,18 +182,25 @@ test_no_keys(void **state)
 	struct bb_wc wc[3];
 	struct fixture f;
 	struct bb_sge sge;
-	bool local;
+	struct bb_mw *mw;
+	unsigned int what;
 	int ret;
 
 	(void)state;
-	for (local = false;; local = true) {
+	for (what = 0; what < 3; what++) {
 		null_dev.no_keys = true;
 		make(&f, BB_QPT_RC, false, 0);
 		sge = piece(&f, FROM, 8);
 		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
 		assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO + 8, 1, BB_SEND_SIGNALED), 1);
-		ret = local ? bb_post_local_inv(f.qp, 3, 0x1200, BB_SEND_SIGNALED)
-			    : bb_post_send_inv(f.qp, 3, &sge, 1, 0x1200, BB_SEND_SIGNALED);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+		if (what == 0)
+			ret = bb_post_local_inv(f.qp, 3, 0x1200, BB_SEND_SIGNALED);
+		else if (what == 1)
+			ret = bb_post_send_inv(f.qp, 3, &sge, 1, 0x1200, BB_SEND_SIGNALED);
+		else
+			ret = bb_post_bind_mw(f.qp, 3, mw, bb_inc_rkey(mw->rkey), f.mr, FROM, 64,
+					      BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED);
 		assert_int_equal(ret, 1);
 		log_begin();
 		bb_qp_ring(f.qp);
@@ -186,14 +208,13 @@ test_no_keys(void **state)
 		take(&f, wc, 3);
 		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
 		assert_int_equal(wc[1].status, BB_WC_SUCCESS);
-		assert_int_equal(wc[2].status, BB_WC_LOC_QP_OP_ERR);
+		assert_int_equal(wc[2].status, what == 2 ? BB_WC_MW_BIND_ERR : BB_WC_LOC_QP_OP_ERR);
 		assert_int_equal(wc[2].wr_id, 3);
 		assert_memory_equal(mem + LEN + 8, mem, 8);
 		assert_int_equal(null_dev.wr_ex, 2);
+		assert_int_equal(bb_mw_free(mw), 0);
 		fixture_free(&f);
 		null_reset();
-		if (local)
-			break;
 	}
 }
 

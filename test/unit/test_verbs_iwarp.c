@@ -320,6 +320,7 @@ test_iova(void **state)
 	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
 	struct fixture f;
 	struct bb_mr *mr = NULL;
+	struct bb_dm *dm;
 	uint32_t objects;
 	int siw;
 
@@ -341,6 +342,14 @@ test_iova(void **state)
 		assert_int_equal(
 			bb_mr_reg_iova(f.pd, mem + LEN, 64, TO, BB_ACCESS_LOCAL_WRITE, &mr), 0);
 		assert_int_equal(bb_mr_dereg(mr), 0);
+		/* That of a dma-buf or of device memory is its own. */
+		assert_int_equal(bb_mr_reg_dmabuf(f.pd, 0, LEN, 0, 1, BB_ACCESS_LOCAL_WRITE, &mr),
+				 0);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
+		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 0, 64, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(bb_dm_free(dm), 0);
 		mr = NULL;
 		fixture_free(&f);
 		assert_int_equal(teardown(state), 0);

@@ -2,9 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The verbs driver on the null provider: a device that is taken away, and signals. */
+#include <dirent.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 
 #include <rte_lcore.h>
@@ -38,6 +40,19 @@ more_free(struct more *m)
 	assert_int_equal(bb_ah_destroy(m->ah), 0);
 	assert_int_equal(bb_dm_free(m->dm), 0);
 	assert_int_equal(bb_mw_free(m->mw), 0);
+}
+
+static unsigned int
+open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
 }
 
 /* What is posted now completes, in error. */
@@ -80,6 +95,7 @@ test_gone(void **state)
 	struct fixture f;
 	struct bb_sge sge;
 	struct more m;
+	unsigned int fds;
 	size_t k;
 
 	(void)state;
@@ -87,6 +103,7 @@ test_gone(void **state)
 		const bool told = (k & 1) != 0, srq = (k & 2) != 0;
 
 		null_reset();
+		fds = open_fds();
 		make(&f, BB_QPT_RC, srq, k / 4);
 		more_make(&f, &m);
 		post_recv(&f, 7);
@@ -105,28 +122,212 @@ test_gone(void **state)
 		control_calls_fail(&f);
 		more_free(&m);
 		fixture_free(&f);
+		assert_int_equal(open_fds(), fds);
 		null_dev.hold = false;
 		null_release();
 	}
 }
 
-/* EIO of a device that is there is an error as others are, and so is EBUSY. */
+/*
+ * EIO of a device that is there is an error as others are, and so is EBUSY: what is not given back
+ * is as it was.
+ */
 static void
 test_not_gone(void **state)
 {
-	static const int errs[] = {EIO, EBUSY};
+	static const int errs[] = {EIO, EBUSY, EINVAL};
 	struct fixture f;
+	struct more m;
+	unsigned int fds;
 	uint32_t i;
 
 	(void)state;
 	for (i = 0; i < RTE_DIM(errs); i++) {
-		make(&f, BB_QPT_RC, false, 0);
-		null_dev.fail_at = 1;
+		make(&f, BB_QPT_RC, true, 0);
+		more_make(&f, &m);
 		null_dev.fail_errno = errs[i];
-		assert_int_equal(bb_mr_dereg(f.mr), -errs[i]);
-		assert_string_equal(null_dev.failed_call, "ibv_dereg_mr");
-		fixture_free(&f);
+		fds = open_fds();
+/* Not given back the first time, and not there the third. */
+#define FAILS(call_, name_, text_)                                                                 \
+	do {                                                                                       \
+		null_dev.fail_at = 1;                                                              \
+		log_begin();                                                                       \
+		assert_int_equal(call_, -errs[i]);                                                 \
+		log_expect(text_);                                                                 \
+		assert_string_equal(null_dev.failed_call, name_);                                  \
+		assert_int_equal(open_fds(), fds);                                                 \
+		assert_int_equal(call_, 0);                                                        \
+	} while (0)
+		FAILS(bb_dm_free(m.dm), "free_dm", "cannot free 64 bytes of device memory");
+		FAILS(bb_mw_free(m.mw), "dealloc_mw", "cannot give back key");
+		assert_int_equal(bb_ah_destroy(m.ah), 0);
+		FAILS(bb_qp_destroy(f.qp), "ibv_destroy_qp", "cannot destroy QP");
+		FAILS(bb_srq_destroy(f.srq), "ibv_destroy_srq", "cannot destroy SRQ");
+		FAILS(bb_cq_destroy(f.cq), "ibv_destroy_cq", "cannot destroy CQ");
+		FAILS(bb_channel_destroy(f.ch), "ibv_destroy_comp_channel",
+		      "cannot destroy a completion channel");
+		fds = open_fds();
+		FAILS(bb_mr_dereg(f.mr), "ibv_dereg_mr", "cannot give back key");
+		FAILS(bb_pd_free(f.pd), "ibv_dealloc_pd", "cannot free a PD");
+		FAILS(bb_dev_close(f.dev), "ibv_close_device", "cannot close");
 	}
+}
+
+/* ---- Devices */
+
+static void
+test_open_fails(void **state)
+{
+	static const struct {
+		uint32_t call;
+		int err, want;
+		bool rights;
+	} cases[] = {
+		{3, EACCES, -EACCES, true},
+		{3, EPERM, -EPERM, true},
+		/* libibverbs' word for what it may not open. */
+		{3, ENOENT, -EACCES, true},
+		{3, EMFILE, -EMFILE, false},
+		{2, ENOMEM, -ENOMEM, false},
+	};
+	struct bb_dev *dev = NULL;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		null_dev.fail_errno = cases[i].err;
+		null_dev.fail_at = cases[i].call;
+		log_begin();
+		assert_int_equal(bb_dev_open("verbs:" NULL_NAME, &dev), cases[i].want);
+		assert_string_equal(null_dev.failed_call,
+				    cases[i].call == 3 ? "ibv_open_device" : "ibv_get_device_list");
+		fflush(log_file);
+		assert_int_equal(strstr(log_text, "give this user rights") != NULL,
+				 cases[i].rights);
+		log_expect("cannot open it");
+		assert_null(dev);
+	}
+}
+
+/* No counters are zeros; a clock that cannot be read is none, or an error. */
+static void
+test_numbers(void **state)
+{
+	static const struct {
+		int err, want;
+	} cases[] = {{EOPNOTSUPP, -ENOTSUP}, {ENOSYS, -ENOTSUP}, {EIO, -EIO}};
+	struct bb_dev_stats stats;
+	struct bb_dev_info info[4];
+	struct bb_dev *dev;
+	uint64_t now = 7;
+	int i, n;
+
+	(void)state;
+	null_dev.clock = 1000;
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+	memset(&stats, 0xff, sizeof(stats));
+	assert_int_equal(bb_dev_stats(dev, &stats), 0);
+	for (i = 0; i < (int)sizeof(stats); i++)
+		assert_int_equal(((uint8_t *)&stats)[i], 0);
+	for (i = 0; i < (int)RTE_DIM(cases); i++) {
+		null_dev.fail_errno = cases[i].err;
+		null_dev.fail_at = 1;
+		log_begin();
+		assert_int_equal(bb_dev_clock(dev, NULL, &now), cases[i].want);
+		log_expect("clock");
+		assert_int_equal(now, 7);
+	}
+	assert_int_equal(bb_dev_clock(dev, NULL, &now), 0);
+	assert_int_equal(now, 1000);
+	assert_int_equal(bb_dev_close(dev), 0);
+	n = bb_dev_list(info, RTE_DIM(info));
+	for (i = 0; i < n && strcmp(info[i].name, "verbs:" NULL_NAME) != 0; i++)
+		;
+	assert_true(i < n);
+	assert_string_equal(info[i].driver, "verbs");
+}
+
+/* ---- Channels and events */
+
+/* As descriptors get few, one call after another fails: nothing stays open. */
+static void
+test_channel_fds(void **state)
+{
+	struct rlimit before, few;
+	struct bb_channel *ch = NULL;
+	uint32_t objects, failed = 0;
+	struct fixture f;
+	unsigned int fds;
+	int ret;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	fds = open_fds();
+	objects = null_dev.objects;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	for (few.rlim_cur = 3;; few.rlim_cur++) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		ret = bb_channel_create(f.dev, &ch);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		if (ret == 0)
+			break;
+		failed++;
+		assert_int_equal(ret, -EMFILE);
+		assert_null(ch);
+		assert_int_equal(open_fds(), fds);
+		assert_int_equal(null_dev.objects, objects);
+	}
+	assert_true(failed > 3);
+	assert_int_equal(open_fds(), fds + 4); /* the provider's two, and two of ours */
+	assert_int_equal(bb_channel_destroy(ch), 0);
+	assert_int_equal(open_fds(), fds);
+	fixture_free(&f);
+}
+
+static int
+get_event(struct fixture *f, bool async)
+{
+	struct bb_event event;
+	struct bb_cq *cq;
+
+	return async ? bb_event_get(f->dev, &event) : bb_channel_get(f->ch, &cq);
+}
+
+static void
+test_event_errors(void **state)
+{
+	struct bb_event event;
+	struct fixture f;
+	int i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	for (i = 0; i < 2; i++) {
+		log_begin();
+		assert_int_equal(get_event(&f, i != 0), -EAGAIN);
+		null_dev.event_errno = EINTR;
+		assert_int_equal(get_event(&f, i != 0), -EAGAIN);
+		log_expect(NULL);
+		null_dev.event_errno = EBADF;
+		log_begin();
+		assert_int_equal(get_event(&f, i != 0), -EBADF);
+		log_expect("cannot read");
+		null_dev.event_errno = 0;
+	}
+	/* A call passes over some that have no name of ours, and not for ever. */
+	for (i = 0; i < 65; i++)
+		null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
+	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
+	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+	assert_int_equal(bb_event_get(f.dev, &event), 0);
+	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
+	null_dev.fail_errno = EIO;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_cq_arm(f.cq, false), -EIO);
+	log_expect("cannot arm CQ");
+	fixture_free(&f);
 }
 
 static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
@@ -226,6 +427,7 @@ test_domains(void **state)
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
 	f.qp = NULL;
 	all = null_dev.objects;
+	null_dev.td = NULL;
 	for (i = 0; i < RTE_DIM(objects); i++) {
 		q[i].f = &f;
 		if (i == 0 || i == 3) {
@@ -235,6 +437,7 @@ test_domains(void **state)
 			make_queues(&q[i]);
 		}
 		assert_int_equal(q[i].objects, objects[i]);
+		assert_non_null(null_dev.td);
 	}
 	for (i = 0; i < RTE_DIM(objects); i++) {
 		assert_int_equal(bb_qp_destroy(q[i].qp), 0);
@@ -318,6 +521,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test_setup_teardown(test_not_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_channel_fds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_event_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_raised, setup, teardown),

@@ -526,6 +526,36 @@ test_wrap(void **state)
 	}
 }
 
+/* A NOP behind an unsignalled WRITE whose doorbell was that of the wrap, and has ended. */
+static void
+test_wrap_silent(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct verbs_qp *q;
+	struct bb_wc wc;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	q = verbs_qp_of(f.qp);
+	f.qp->sq.seq = f.qp->sq.done = q->given = q->done = UINT32_MAX;
+	f.qp->sq.rung_seq = UINT32_MAX;
+	null_dev.hold = true;
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(null_dev.wr_ex, 1);
+	assert_int_equal(bb_post_nop(f.qp, 2, SIG), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	null_dev.hold = false;
+	null_release();
+	take(&f, &wc, 1);
+	assert_int_equal(wc.wr_id, 2);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	fixture_free(&f);
+}
+
 int
 main(void)
 {
@@ -541,6 +571,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wrap_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stays, setup, teardown),
 	};
 

@@ -21,8 +21,12 @@
 
 /* How the provider is; each test runs on all of them. */
 static const struct {
-	bool no_cq_ex, no_qp_ex, no_td;
-} kinds[] = {{false, false, false}, {true, true, true}, {false, true, false}, {false, false, true}};
+	bool no_cq_ex, no_qp_ex, no_td, rxe;
+} kinds[] = {{false, false, false, false},
+	     {true, true, true, false},
+	     {false, true, false, false},
+	     {false, false, true, false},
+	     {false, false, true, true}};
 
 struct fixture {
 	struct bb_dev *dev;
@@ -55,6 +59,7 @@ fixture_free(struct fixture *f)
 		assert_int_equal(bb_pd_free(f->pd), 0);
 	if (f->dev != NULL)
 		assert_int_equal(bb_dev_close(f->dev), 0);
+	assert_int_equal(null_dev.misuse, 0);
 }
 
 static inline int
@@ -87,7 +92,10 @@ fixture_make(struct fixture *f, enum bb_qp_type type, bool srq)
 		ret = bb_pd_alloc(f->dev, &f->pd);
 	if (ret == 0)
 		ret = bb_mr_reg(f->pd, mem, sizeof(mem),
-				BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_MW_BIND,
+				BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE |
+					BB_ACCESS_REMOTE_READ |
+					(null_dev.no_atomics ? 0 : BB_ACCESS_REMOTE_ATOMIC) |
+					BB_ACCESS_MW_BIND,
 				&f->mr);
 	if (ret == 0)
 		ret = bb_channel_create(f->dev, &f->ch);
@@ -123,6 +131,7 @@ make(struct fixture *f, enum bb_qp_type type, bool srq, size_t kind)
 	null_dev.no_cq_ex = kinds[kind].no_cq_ex;
 	null_dev.no_qp_ex = kinds[kind].no_qp_ex;
 	null_dev.no_td = kinds[kind].no_td;
+	null_dev.rxe = kinds[kind].rxe;
 	assert_int_equal(fixture_make(f, type, srq), 0);
 	for (i = 0; i < LEN; i++) {
 		mem[i] = (uint8_t)(i * 7 + 1);
