@@ -27,13 +27,14 @@
 #define LONG_NS 1000000 /* of a turn that is not short */
 #define WORK_US 1000    /* from one piece of work of the interrupt thread to the next */
 #define SEC     UINT64_C(1000000000)
-/* Percent of a CPU; it was 20 to 40 when it tried for the locks. TSan costs some itself. */
-#ifdef BB_TSAN
-#define MOST 100
-#else
-#define MOST 8
-#endif
-#define LEAST 10 /* pieces of work in a test: a turn in 20 ms, were the CPUs ours alone */
+/*
+ * Percent of a CPU; it was 20 to 40 when it tried for the locks. A sanitizer or an emulator costs
+ * some itself: as much as that where nobody polls, and so many times.
+ */
+#define MOST   12
+#define TIMES  3
+#define ROUNDS 8
+#define LEAST  10 /* pieces of work in a round: a turn in 20 ms, were the CPUs ours alone */
 
 struct world {
 	struct soft_dev *dev[PORTS];
@@ -49,6 +50,8 @@ struct world {
 	bool works_end, ended; /* __atomic */
 	uint64_t spent;        /* ns of CPU, by the interrupt thread up to now; __atomic */
 };
+
+static uint64_t most = MOST;
 
 /* Not on the stack: the interrupt thread goes on when a test fails. */
 static struct world w;
@@ -164,7 +167,7 @@ world_end(void)
 
 /* Until it has worked often enough; its share of that time, in percent. */
 static uint64_t
-share(void)
+share_once(void)
 {
 	uint64_t before = clock_ns(CLOCK_MONOTONIC), spent, end = before + 60 * SEC;
 	uint32_t works = __atomic_load_n(&w.works, __ATOMIC_RELAXED);
@@ -172,11 +175,42 @@ share(void)
 	spent = __atomic_load_n(&w.spent, __ATOMIC_RELAXED);
 	while (clock_ns(CLOCK_MONOTONIC) < before + SEC / 2 ||
 	       __atomic_load_n(&w.works, __ATOMIC_RELAXED) - works < LEAST) {
-		assert_true(clock_ns(CLOCK_MONOTONIC) < end);
+		if (clock_ns(CLOCK_MONOTONIC) > end)
+			return UINT64_MAX; /* to fail where nothing is left behind */
 		usleep(1000);
 	}
 	spent = __atomic_load_n(&w.spent, __ATOMIC_RELAXED) - spent;
 	return 100 * spent / (clock_ns(CLOCK_MONOTONIC) - before);
+}
+
+/*
+ * The least of some rounds: a machine that others use counts for ours what is theirs now and then;
+ * who tries for the locks spends it in each round.
+ */
+static uint64_t
+share(void)
+{
+	uint64_t least = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < ROUNDS && least > most; i++)
+		least = RTE_MIN(least, share_once());
+	return least;
+}
+
+static int
+nobody_polls(void **st)
+{
+	uint64_t percent;
+
+	(void)st;
+	world_start(1, 0);
+	percent = share_once();
+	world_end();
+	if (percent != UINT64_MAX)
+		most = RTE_MAX(most, TIMES * percent);
+	printf("%lu %% of a CPU where nobody polls, so %lu at most\n", percent, most);
+	return 0;
 }
 
 static void
@@ -193,7 +227,7 @@ polled(uint32_t ports, uint32_t long_of)
 	printf("%u works, %lu %% of a CPU; %u turns, %u with a port\n", w.works, percent, w.turns,
 	       w.had);
 	assert_int_equal(w.wrong, 0);
-	assert_true(percent <= MOST);
+	assert_true(percent <= most);
 	assert_true(w.had >= w.turns / 2);
 }
 
@@ -222,12 +256,16 @@ test_long_turns(void **st)
 static void
 test_polled_no_more(void **st)
 {
+	uint64_t percent;
+
 	(void)st;
 	world_start(1, 0);
 	engine_turn(0);
-	assert_true(share() <= MOST);
+	percent = share();
 	world_end();
+	printf("%u works, %lu %% of a CPU\n", w.works, percent);
 	assert_int_equal(w.wrong, 0);
+	assert_true(percent <= most);
 }
 
 /* Who has the second port wants the first. */
@@ -251,14 +289,17 @@ want_both(void *arg)
 static void
 test_wanted_in_turn(void **st)
 {
+	uint64_t percent;
+
 	(void)st;
 	world_start(2, 0);
 	assert_int_equal(pthread_create(&w.poller, NULL, want_both, NULL), 0);
-	share();
+	percent = share_once();
 	__atomic_store_n(&w.stop, true, __ATOMIC_RELAXED);
 	pthread_join(w.poller, NULL);
 	world_end();
 	assert_int_equal(w.wrong, 0);
+	assert_true(percent != UINT64_MAX);
 }
 
 int
@@ -280,5 +321,5 @@ main(void)
 
 	if (rte_eal_init(RTE_DIM(argv), (char **)(uintptr_t)argv) < 0)
 		return 1;
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, nobody_polls, NULL);
 }
