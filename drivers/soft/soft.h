@@ -108,6 +108,7 @@ struct soft_opts {
 	uint32_t dm; /* bytes of device memory, a multiple of 4096 */
 	/* RoCEv2 packets instead of the loop port's rules. */
 	bool wire;
+	bool no_keep;                /* packets behind a lost one are dropped */
 	bool virtual_time;           /* of packets and timers: a microsecond a poll */
 	uint32_t flap_up, flap_down; /* ms that the port is so, in turn; 0: it is up */
 	uint32_t window;             /* packets of a QP that are not acknowledged, at most */

@@ -212,6 +212,7 @@ struct soft_engine {
 	uint64_t counted;                 /* work when the poll before ended */
 	uint32_t idle;                    /* polls since, with something to be counted */
 	LIST_HEAD(, soft_wire) uncounted; /* on a port: soft_wire_count() is due */
+	TAILQ_HEAD(, soft_wire) keepers;  /* of packets, by progress: soft_wire_ahead.c */
 	/* Requests served, not yet added to the counter set. */
 	struct soft_counters *served;
 	uint32_t served_write, served_read, served_atomic;
@@ -234,7 +235,7 @@ struct soft_engine {
 	struct soft_indirect **held;
 	uint32_t n_held, cap_held;
 	struct soft_packets held_packets; /* on a port: by due; soft_wire_fault.c */
-	uint32_t n_held_packets;
+	uint32_t n_held_packets, kept_packets;
 	uint64_t *shm_word;  /* odd while it is inside peers' memory; NULL: never */
 	uint32_t shm_deaths; /* of soft_shm.deaths: those it has seen to; __atomic */
 	struct soft_net_state net;

@@ -187,8 +187,9 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->no_bf == b->no_bf && a->no_counters == b->no_counters &&
 	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
 	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
-	       a->wire == b->wire && a->window == b->window && a->virtual_time == b->virtual_time &&
-	       a->flap_up == b->flap_up && a->flap_down == b->flap_down &&
+	       a->wire == b->wire && a->no_keep == b->no_keep && a->window == b->window &&
+	       a->virtual_time == b->virtual_time && a->flap_up == b->flap_up &&
+	       a->flap_down == b->flap_down &&
 	       memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
 	       memcmp(&a->rx_fault, &b->rx_fault, sizeof(a->rx_fault)) == 0 &&
 	       strcmp(a->capture, b->capture) == 0 && a->capture_mib == b->capture_mib &&

@@ -83,6 +83,7 @@ soft_engine_create(struct soft_dev *dev)
 	TAILQ_INIT(&e->zips);
 	TAILQ_INIT(&e->held_packets);
 	LIST_INIT(&e->uncounted);
+	TAILQ_INIT(&e->keepers);
 	soft_shm_engine_add(e);
 	pthread_mutex_lock(&soft_engines_lock);
 	LIST_INSERT_HEAD(&soft_engines, e, link);
@@ -266,8 +267,10 @@ soft_qp_detach(struct soft_qp *qp)
 	soft_wire_last_ack(qp);
 	__atomic_store_n(&qp->gen, 0, __ATOMIC_RELEASE);
 	soft_qp_forget(e, qp);
-	if (qp->wire != NULL)
+	if (qp->wire != NULL) {
 		soft_wire_count_last(qp->wire);
+		bb_roce_qp_err(&qp->wire->roce);
+	}
 	TAILQ_REMOVE(&e->qps, qp, all);
 	if (qp->has_sq) {
 		uint32_t slot = qp->scan_slot, last = --w->n;

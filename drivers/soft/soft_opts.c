@@ -88,6 +88,7 @@ static const char *const keys[] = {"progress",
 				   "capture_max",
 				   "virtual_time",
 				   "window",
+				   "no_keep",
 				   "flap",
 				   NULL};
 #define KNOWN                                                                                      \
@@ -101,7 +102,7 @@ static const char *const keys[] = {"progress",
 	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, "                                    \
 	"tx_drop, tx_dup, tx_reorder, tx_corrupt, tx_ecn and the same with rx_=PERCENT, "          \
 	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, "                         \
-	"virtual_time, window=1..65536, tx_stall, rx_stall=PERCENT:MS, flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
+	"virtual_time, window=1..65536, no_keep, tx_stall, rx_stall=PERCENT:MS, flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {
@@ -300,6 +301,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_flag(value, &opts->no_cq_moderation);
 	if (strcmp(key, "wire") == 0)
 		return parse_flag(value, &opts->wire);
+	if (strcmp(key, "no_keep") == 0)
+		return parse_flag(value, &opts->no_keep);
 	if (strcmp(key, "no_cq_resize") == 0)
 		return parse_flag(value, &opts->no_cq_resize);
 	if (strcmp(key, "no_srq") == 0)

@@ -61,6 +61,8 @@ static const struct bb_roce_ops soft_wire_ops = {
 	.remote_atomic = soft_wire_remote_atomic,
 	.failed = soft_wire_failed,
 	.established = soft_wire_established,
+	.keep = soft_wire_ahead_keep,
+	.unkeep = soft_wire_ahead_drop,
 };
 
 /* ---- Life */
@@ -68,14 +70,18 @@ static const struct bb_roce_ops soft_wire_ops = {
 static void
 soft_wire_reset(struct soft_wire *w)
 {
+	const bool rc = w->qp->st == BB_PRM_QP_ST_RC;
 	const struct bb_roce_mem mem = {
 		.ring = w->ring,
 		.slots = SOFT_WIRE_SLOTS,
 		.replay = w->replay,
-		.replays = w->qp->st == BB_PRM_QP_ST_RC ? SOFT_WIRE_REPLAYS : 0,
+		.replays = rc ? SOFT_WIRE_REPLAYS : 0,
+		.ahead = w->ahead,
+		.aheads = rc && !w->qp->dev->opts.no_keep ? SOFT_WIRE_AHEAD : 0,
 	};
 
 	soft_wire_count(w);
+	bb_roce_qp_err(&w->roce);
 	bb_roce_qp_init(&w->roce, &soft_wire_ops, NULL, &mem);
 	memset(&w->told, 0, sizeof(w->told));
 	w->sq_next = 0;
@@ -176,6 +182,7 @@ soft_wire_enter_state(struct soft_wire *w)
 		.retry_cnt = qp->retry_count,
 		.rnr_retry = qp->rnr_retry,
 		.window = qp->dev->opts.window,
+		.selective = !qp->dev->opts.no_keep,
 		/* Without an ack timeout nothing is sent again by time (9.7.6.1.3). */
 		.adaptive = qp->ack_timeout != 0 ? SOFT_WIRE_ADAPTIVE_NS : 0,
 	};
@@ -296,6 +303,8 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		done = soft_shm_direct(e, w, SOFT_RUN_WQES);
 	if (w->shm_tx != NULL && done < SOFT_RUN_WQES)
 		soft_shm_send_out(e, w, soft_engine_ns(e));
+	if (unlikely(w->roce.req.again))
+		bb_roce_short_again(&w->roce, SOFT_RUN_WQES, soft_engine_ns(e));
 	if (likely(e->dev->link->plain != NULL))
 		e->dev->link->plain(e, w);
 	/* What it could not send may end the queue pair, and the answer is not to be lost. */

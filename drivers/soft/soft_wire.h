@@ -19,9 +19,10 @@
 #include "soft_link.h"
 #include "soft_shm_mem.h"
 
-#define SOFT_WIRE_SLOTS   64u /* messages of a QP under way; power of two */
-#define SOFT_WIRE_INLINE  64u /* bytes of inline data that are kept for the turn */
-#define SOFT_WIRE_REPLAYS 16u /* READs and atomics that it answers; power of two */
+#define SOFT_WIRE_SLOTS   64u  /* messages of a QP under way; power of two */
+#define SOFT_WIRE_INLINE  64u  /* bytes of inline data that are kept for the turn */
+#define SOFT_WIRE_REPLAYS 16u  /* READs and atomics that it answers; power of two */
+#define SOFT_WIRE_AHEAD   256u /* packets kept behind one that is missing; power of two */
 /* First early resend, at the soonest: peers may have to wait for a CPU. */
 #define SOFT_WIRE_ADAPTIVE_NS 100000u
 /* Messages in a row, each answered by a request of the application, that make a conversation. */
@@ -113,6 +114,10 @@ struct soft_wire {
 	struct bb_roce_stats told;    /* what the counter set has of roce.stats */
 	bool uncounted;               /* on the engine's list of that name, by "count" */
 	LIST_ENTRY(soft_wire) count;
+	/* Packets it keeps, on the engine's list of keepers, and what it has waited for since. */
+	uint32_t kept, kept_epsn;
+	uint64_t kept_since; /* ns */
+	TAILQ_ENTRY(soft_wire) keeper;
 	struct soft_done done[SOFT_WIRE_SLOTS];
 	/* By slot: payload in one piece, as found in the engine's turn of that number. */
 	struct soft_wire_piece {
@@ -122,6 +127,7 @@ struct soft_wire {
 	uint8_t inl[SOFT_WIRE_SLOTS][SOFT_WIRE_INLINE]; /* that piece, if it was inline data */
 	struct bb_roce_msg ring[SOFT_WIRE_SLOTS];
 	struct bb_roce_replay replay[SOFT_WIRE_REPLAYS];
+	struct bb_roce_pkt *ahead[SOFT_WIRE_AHEAD];
 };
 
 /* ---- soft_wire.c */
@@ -196,6 +202,11 @@ int soft_wire_remote_read(void *ctx, struct bb_roce_qp *roce, uint32_t rkey, uin
 uint8_t soft_wire_remote_atomic(void *ctx, struct bb_roce_qp *roce, uint8_t kind, uint32_t rkey,
 				uint64_t va, uint64_t swap_add, uint64_t compare, uint64_t *orig);
 
+/* ---- soft_wire_ahead.c */
+struct bb_roce_pkt *soft_wire_ahead_keep(void *ctx, struct bb_roce_qp *roce,
+					 const struct bb_roce_pkt *pkt);
+void soft_wire_ahead_drop(void *ctx, struct bb_roce_qp *roce, struct bb_roce_pkt *pkt);
+
 /* ---- soft_wire_ud.c */
 /* Where the WQE of @r goes: into *msg and *dest. */
 void soft_wire_ud_dest(const struct soft_qp *qp, const struct soft_req *r, struct bb_roce_msg *msg,
@@ -206,7 +217,7 @@ bool soft_wire_ud_done(struct soft_engine *e, struct soft_wire *w, const struct 
 /* ---- soft_wire_port.c */
 /* IPv6, UDP, and all that may stand in front of the payload. */
 #define SOFT_WIRE_HEADERS (40u + 8u + BB_ROCE_MAX_HDR)
-/* Packets that an engine has to take in: more are refused. */
+/* Packets that an engine has to take in, and that it keeps: more are refused. */
 #define SOFT_WIRE_QUEUE 4096u
 bool soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 		  const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg);

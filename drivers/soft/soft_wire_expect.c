@@ -111,6 +111,21 @@ seen(const struct frame *f)
 	soft_wire_turn(f->e);
 }
 
+/* Another one is missing that was sent before it. */
+static __rte_noinline bool
+expect_ahead(const struct frame *f, uint32_t psn)
+{
+	struct bb_roce_pkt pkt;
+
+	if (!bb_roce_short_is_ahead(&f->w->roce, psn) ||
+	    bb_roce_parse(&pkt, f->bth, (size_t)(f->p + f->x->end - BB_ROCE_ICRC_LEN - f->bth)) !=
+		    BB_ROCE_OK)
+		return false;
+	seen(f);
+	bb_roce_short_ahead(&f->w->roce, &pkt);
+	return true;
+}
+
 static __rte_always_inline bool
 expect_message(const struct frame *f, bool write, bool imm)
 {
@@ -123,7 +138,7 @@ expect_message(const struct frame *f, bool write, bool imm)
 	uint8_t *dst;
 
 	if (unlikely(!bb_roce_short_next(&w->roce, psn & BB_ROCE_PSN_MASK)))
-		return false;
+		return expect_ahead(f, psn & BB_ROCE_PSN_MASK);
 	if (!write || imm) {
 		list = bb_roce_short_receives(&w->roce) ? soft_recv_next(qp) : NULL;
 		if (unlikely(list == NULL))

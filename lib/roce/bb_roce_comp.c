@@ -93,7 +93,7 @@ acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
 
 /* Send again, if that has not been tried too often. */
 static void
-retry(struct bb_roce_qp *qp)
+retry(struct bb_roce_qp *qp, bool by_nak)
 {
 	struct bb_roce_req *req = &qp->req;
 
@@ -104,7 +104,8 @@ retry(struct bb_roce_qp *qp)
 		return;
 	}
 	req->retries--;
-	bb_roce_req_rewind(qp);
+	if (!by_nak || !bb_roce_again_lost(qp, true))
+		bb_roce_req_rewind(qp);
 }
 
 /*
@@ -121,19 +122,26 @@ go_back(struct bb_roce_qp *qp, uint64_t *count)
 	(*count)++;
 	req->going_back = true;
 	bb_roce_rto_lost(qp);
-	retry(qp);
+	retry(qp, true);
 }
 
+enum answer {
+	ANSWER_NAK,
+	ANSWER_RNR,
+	ANSWER_ACK,
+	ANSWER_DATA,
+};
+
 /*
- * What an answer for @psn says of all before it, and an ACK (@itself) of the PSN too, unless that
- * is to be answered with data. False: there is no more to it.
+ * What an answer for @psn says of all before it, and an ACK of the PSN too, unless that is to be
+ * answered with data. False: there is no more to it.
  */
 static inline bool
-settle(struct bb_roce_qp *qp, uint32_t psn, bool itself, uint64_t now)
+settle(struct bb_roce_qp *qp, uint32_t psn, enum answer what, uint64_t now)
 {
 	const struct bb_roce_req *req = &qp->req;
-	uint32_t end = bb_roce_psn_add(psn, itself), una = end;
-	bool missing = false;
+	uint32_t end = bb_roce_psn_add(psn, what == ANSWER_ACK), una = end, before = req->una;
+	bool missing = false, alone = req->probe != BB_ROCE_PROBE_NONE;
 
 	/* With nothing out that is answered with data, nothing of that can be missing. */
 	if (req->rd_atomic != 0 || req->nxt != req->sent) {
@@ -144,6 +152,9 @@ settle(struct bb_roce_qp *qp, uint32_t psn, bool itself, uint64_t now)
 	progress(qp, una, now);
 	if (qp->state != BB_ROCE_RTS)
 		return false;
+	if (alone && una != before)
+		bb_roce_again_acked(qp, bb_roce_psn_distance(before, psn) + (what != ANSWER_NAK),
+				    what == ANSWER_ACK);
 	if (missing)
 		go_back(qp, &qp->stats.implied_nak_seq);
 	return !missing;
@@ -298,7 +309,12 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	}
 	if ((flags & BB_ROCE_F_AETH) != 0 && kind == BB_ROCE_AETH_ACK)
 		take_credits(qp, pkt);
-	if (!settle(qp, pkt->psn, ack && kind == BB_ROCE_AETH_ACK, now))
+	if (!settle(qp, pkt->psn,
+		    data                       ? ANSWER_DATA
+		    : kind == BB_ROCE_AETH_ACK ? ANSWER_ACK
+		    : kind == BB_ROCE_AETH_RNR ? ANSWER_RNR
+					       : ANSWER_NAK,
+		    now))
 		return;
 	if (!ack) {
 		bool is_read = oldest(qp)->kind == BB_ROCE_MSG_READ;
@@ -323,7 +339,7 @@ void
 bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
 	qp->stats.rx_packets++;
-	(void)settle(qp, psn, true, now);
+	(void)settle(qp, psn, ANSWER_ACK, now);
 }
 
 void
@@ -343,5 +359,5 @@ bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now)
 	}
 	qp->stats.ack_timeout++;
 	req->going_back = false;
-	retry(qp);
+	retry(qp, false);
 }

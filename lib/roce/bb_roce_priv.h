@@ -85,10 +85,47 @@ uint64_t bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp);
 void bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now);
 /* All is to be sent again: nothing is timed (Karn), and nothing is out. */
 void bb_roce_rto_rewound(struct bb_roce_qp *qp);
+/*
+ * The oldest packet is sent again: an answer to it is waited for. @missing: the peer has said that
+ * it had not come, so the answer is to this one, and is timed. Where there is always something that
+ * is lost no other packet would be.
+ */
+void bb_roce_rto_again(struct bb_roce_qp *qp, bool missing, uint64_t now);
 /* A NAK: it is losses that hold things up, not a peer that has become slow. */
 void bb_roce_rto_lost(struct bb_roce_qp *qp);
 /* The interval has passed. */
 void bb_roce_rto_tick(struct bb_roce_qp *qp);
+
+/* ---- bb_roce_again.c */
+/* What is known of the oldest packet, which is sent again while nxt stays: bb_roce_req.probe. */
+enum bb_roce_probe {
+	BB_ROCE_PROBE_NONE,
+	BB_ROCE_PROBE_MISSING,  /* the peer has said so of all that has been sent of it */
+	BB_ROCE_PROBE_IN_DOUBT, /* it may have come, or be on the way */
+};
+/* At bb_roce_qp_rts(). */
+void bb_roce_again_init(struct bb_roce_qp *qp);
+/*
+ * The oldest PSN seems to be lost: a NAK said so, or it is late. True: it alone, or a row from it
+ * on, is to be sent again; else go back to it.
+ */
+bool bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak);
+/* The next of that row went out. */
+void bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now);
+/*
+ * It was to be sent again, and the peer has had @acked PSNs from it on: acknowledged, answered with
+ * data or refused for want of a receive. @last: by an ACK.
+ */
+void bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
+
+/* ---- bb_roce_ahead.c */
+/* A request whose PSN is ahead of the expected one: keep it if there is room. */
+void bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
+/*
+ * PSNs from @before on have been executed, and some packets are kept. False: none is left. Else
+ * *pkt is the one that is expected now, to be given back; NULL: it is missing.
+ */
+bool bb_roce_ahead_next(struct bb_roce_qp *qp, uint32_t before, struct bb_roce_pkt **pkt);
 
 /* ---- bb_roce_resp.c: RC and UC */
 void bb_roce_resp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);

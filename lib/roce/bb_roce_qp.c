@@ -34,6 +34,8 @@ bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void *ctx,
 	qp->req.deadline = qp->req.rto.deadline = BB_ROCE_NEVER;
 	qp->resp.replay = mem->replay;
 	qp->resp.replays = mem->replays;
+	qp->resp.ahead = mem->ahead;
+	qp->resp.aheads = mem->aheads;
 }
 
 int
@@ -73,9 +75,12 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	qp->attr.rnr_retry = attr->rnr_retry;
 	qp->attr.window = attr->window;
 	qp->attr.adaptive = attr->adaptive;
-	req->psn = req->una = req->nxt = req->sent = attr->sq_psn;
+	qp->attr.selective = attr->selective;
+	req->psn = req->una = req->nxt = req->sent = req->redone = req->probed = req->again_end =
+		attr->sq_psn;
 	req->resumed = UINT32_MAX;
 	bb_roce_rto_init(qp);
+	bb_roce_again_init(qp);
 	req->retries = attr->retry_cnt;
 	req->rnr_retries = attr->rnr_retry;
 	/* Two READ requests fill the window, so that one is there when the other is answered. */
@@ -89,6 +94,7 @@ bb_roce_qp_err(struct bb_roce_qp *qp)
 {
 	qp->state = BB_ROCE_ERR;
 	qp->req.deadline = qp->req.rto.deadline = BB_ROCE_NEVER;
+	bb_roce_ahead_drop(qp);
 }
 
 void

@@ -10,8 +10,9 @@
  * Three machines work on a queue pair (IBTA vol. 1, chapter 9): the requester makes packets of
  * messages (bb_roce_req.c), the completer takes what comes back for them and keeps time
  * (bb_roce_comp.c, bb_roce_rto.c), the responder answers the peer's requests (bb_roce_resp.c and,
- * for READs and atomics, bb_roce_replay.c). Datagrams are in bb_roce_ud.c. bb_roce_qp.c is what the
- * caller sees.
+ * for READs and atomics, bb_roce_replay.c). Behind a lost packet the responder keeps what comes
+ * (bb_roce_ahead.c), and the requester sends that one alone again if it can (bb_roce_again.c).
+ * Datagrams are in bb_roce_ud.c. bb_roce_qp.c is what the caller sees.
  *
  * The caller keeps to one thread at a time per queue pair, calls bb_roce_rx() for each packet that
  * names it, bb_roce_run() while bb_roce_busy(), and bb_roce_tick() at bb_roce_deadline(). Time is
@@ -190,6 +191,15 @@ struct bb_roce_ops {
 	void (*failed)(void *ctx, struct bb_roce_qp *qp, bool responder, uint8_t synd);
 	/* The first good packet came before bb_roce_qp_rts(). */
 	void (*established)(void *ctx, struct bb_roce_qp *qp);
+
+	/*
+	 * Responder: a copy of a packet and its payload, to be executed later. NULL: no room, it
+	 * is dropped. Both may be NULL if bb_roce_mem.aheads is 0.
+	 */
+	struct bb_roce_pkt *(*keep)(void *ctx, struct bb_roce_qp *qp,
+				    const struct bb_roce_pkt *pkt);
+	/* Such a copy is given back. */
+	void (*unkeep)(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt);
 };
 
 /* ---- A queue pair */
@@ -220,6 +230,11 @@ struct bb_roce_attr {
 	 * and does not put off ack_timeout; without one it goes on for ever. 0: off.
 	 */
 	uint32_t adaptive;
+	/*
+	 * RC: selective repeat: a packet that a NAK says is lost is sent again alone, and all
+	 * behind it only if the peer turns out not to have kept that.
+	 */
+	bool selective;
 };
 #define BB_ROCE_MAX_WINDOW (1u << 22)
 #define BB_ROCE_ADAPTIVE   4000u /* where nothing else is known */
@@ -249,7 +264,7 @@ struct bb_roce_stats {
 	uint64_t drop_length, drop_no_recv, drop_access, drop_replay, drop_dest;
 	/* Congestion: packets that a switch has marked, CNPs that came and were sent. */
 	uint64_t ecn_ce, cnp, tx_cnp;
-	uint64_t tx_packets, rx_packets, tx_acks, retransmitted;
+	uint64_t tx_packets, rx_packets, tx_acks, retransmitted, kept;
 };
 
 enum bb_roce_state {
@@ -290,6 +305,7 @@ struct bb_roce_req {
 	uint32_t una;                  /* oldest PSN that is not acknowledged */
 	uint32_t nxt;                  /* of the packet that is sent next */
 	uint32_t sent;                 /* behind the newest PSN sent or asked for */
+	uint32_t redone;               /* sent when all was to be sent again last */
 	uint32_t chunk;                /* response packets of one READ request at most */
 	uint32_t resumed;              /* PSN inside a chunk where a READ was asked for again */
 	uint32_t no_ack_req;           /* packets since one that had AckReq */
@@ -299,7 +315,15 @@ struct bb_roce_req {
 	bool credits;                  /* the peer counts them */
 	bool rnr_wait;
 	bool going_back; /* for a NAK, and nothing has been acknowledged since */
-	uint8_t bad;     /* syndrome of message bad_msg, which cannot be sent */
+	/* Selective repeat: bb_roce_again.c. */
+	bool keeps;                    /* the peer has kept packets behind a lost one */
+	uint8_t probe;                 /* enum bb_roce_probe */
+	int32_t chances;               /* < 0: losses until there is one */
+	uint32_t probed;               /* nxt when una was sent again last */
+	uint32_t row, again_end;       /* packets that went with it, and the PSN behind them */
+	uint32_t again;                /* of them still to be sent, */
+	uint32_t again_psn, again_msg; /* the next one and its message */
+	uint8_t bad;                   /* syndrome of message bad_msg, which cannot be sent */
 	uint32_t bad_msg;
 	uint64_t deadline; /* UINT64_MAX: none */
 	struct bb_roce_rto rto;
@@ -322,6 +346,9 @@ struct bb_roce_resp {
 	uint8_t ack_syndrome;
 	uint64_t ack_seq;
 	uint8_t fatal; /* it fails when the NAK has left: what failed() is told */
+	/* Packets ahead of the expected one, by PSN: the caller's. */
+	struct bb_roce_pkt **ahead;
+	uint32_t aheads, n_ahead;
 	/* READs and atomics, the newest replays of them; todo..head are to be answered. */
 	struct bb_roce_replay *replay; /* the caller's */
 	uint32_t replays;
@@ -348,7 +375,9 @@ struct bb_roce_mem {
 	struct bb_roce_msg *ring;
 	uint32_t slots; /* power of two */
 	struct bb_roce_replay *replay;
-	uint32_t replays; /* power of two; of UC and UD 0 */
+	uint32_t replays;           /* power of two; of UC and UD 0 */
+	struct bb_roce_pkt **ahead; /* all NULL */
+	uint32_t aheads;            /* power of two; 0: packets ahead of a lost one are dropped */
 };
 
 /* A queue pair in RESET. */
@@ -358,7 +387,12 @@ void bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void 
 int bb_roce_qp_rtr(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
 /* RTR to RTS: it asks too. Takes the last group of *attr. -EINVAL. */
 int bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
-/* To ERR, without a word to anybody. */
+/*
+ * Give back what it keeps: it has to come again. At any time, within bb_roce_ops.keep() of another
+ * queue pair, too.
+ */
+void bb_roce_ahead_drop(struct bb_roce_qp *qp);
+/* To ERR, without a word to anybody. What it keeps is given back: before its memory goes, too. */
 void bb_roce_qp_err(struct bb_roce_qp *qp);
 /* Complete what is left with @status, in order. In ERR. */
 void bb_roce_qp_flush(struct bb_roce_qp *qp, uint8_t status);
@@ -399,7 +433,7 @@ bb_roce_ack_psn(const struct bb_roce_resp *r)
 static inline bool
 bb_roce_req_idle(const struct bb_roce_req *req)
 {
-	return req->next == req->head && req->no_ack_req == 0;
+	return req->next == req->head && req->no_ack_req == 0 && req->again == 0;
 }
 
 /* Is there something to answer? */

@@ -144,7 +144,12 @@ same(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k, 
 bool
 bb_roce_replay_covers(const struct bb_roce_resp *r, uint64_t seq)
 {
-	return r->todo != r->head && (int64_t)(entry(r, r->head - 1)->seq - seq) > 0;
+	const struct bb_roce_replay *e;
+
+	if (r->todo == r->head)
+		return false;
+	e = entry(r, r->head - 1);
+	return (int64_t)(e->seq + e->packets - seq) > 0;
 }
 
 void

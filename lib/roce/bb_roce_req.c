@@ -125,7 +125,7 @@ left_unasked(const struct bb_roce_req *req)
 bool
 bb_roce_req_busy(const struct bb_roce_qp *qp)
 {
-	return next_span(qp) != 0 || left_unasked(&qp->req);
+	return qp->req.again != 0 || next_span(qp) != 0 || left_unasked(&qp->req);
 }
 
 static void
@@ -190,13 +190,17 @@ ends_unasked(const struct bb_roce_req *req)
 	       req->no_ack_req + 1 < BB_ROCE_UNASKED_MAX;
 }
 
-/* A packet of a SEND or WRITE. Where its payload lies is left to the caller. */
+/*
+ * Packet @n of a SEND or WRITE, sent again alone (@again) or in its turn. Where its payload lies is
+ * left to the caller.
+ */
 static void
-send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct bb_roce_pkt *pkt)
+send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t n, bool again,
+	      struct bb_roce_pkt *pkt)
 {
 	const struct bb_roce_req *req = &qp->req;
-	uint32_t off = req->next_pkt * qp->attr.mtu, left = msg->len - off;
-	bool first = req->next_pkt == 0, last = req->next_pkt + 1 == msg->packets;
+	uint32_t off = n * qp->attr.mtu, left = msg->len - off;
+	bool first = n == 0, last = n + 1 == msg->packets;
 
 	pkt->opcode = opcodes[msg->kind][2 * last + first];
 	pkt->len = left < qp->attr.mtu ? left : qp->attr.mtu;
@@ -213,7 +217,7 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, struct
 	 * An answer for what ends a message, before the window is full, and for a packet that goes
 	 * without credit: nothing else would tell when to go on.
 	 */
-	if ((last && !ends_unasked(req)) || bb_roce_window_asks(qp) ||
+	if (again || (last && !ends_unasked(req)) || bb_roce_window_asks(qp) ||
 	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
 		pkt->flags |= BB_ROCE_ACKREQ;
 }
@@ -267,7 +271,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	if (bb_roce_is_read_or_atomic(msg->kind))
 		read_or_atomic(qp, msg, span, &pkt);
 	else
-		send_or_write(qp, msg, &pkt);
+		send_or_write(qp, msg, req->next_pkt, false, &pkt);
 	if (pkt.len != 0) {
 		n = qp->ops->gather(qp->ctx, qp, msg, req->next_pkt * qp->attr.mtu, pkt.len, iov);
 		if (n < 0) {
@@ -289,12 +293,63 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	return true;
 }
 
+/* Next of a row from the oldest packet on: bb_roce_again.c. False: no room, or it has failed. */
+static bool
+send_again(struct bb_roce_qp *qp, uint64_t now)
+{
+	struct bb_roce_req *req = &qp->req;
+	struct bb_roce_msg *msg = &req->ring[req->again_msg & req->mask];
+	uint32_t nth = bb_roce_psn_distance(msg->psn, req->again_psn);
+	struct bb_roce_iov iov[BB_ROCE_MAX_IOV];
+	struct bb_roce_pkt pkt;
+	int n = 0;
+
+	bb_roce_pkt_clear(&pkt);
+	pkt.psn = req->again_psn;
+	send_or_write(qp, msg, nth, true, &pkt);
+	if (pkt.len != 0) {
+		n = qp->ops->gather(qp->ctx, qp, msg, nth * qp->attr.mtu, pkt.len, iov);
+		if (n < 0 && req->again_psn == req->una) {
+			bb_roce_req_failed(qp, (uint8_t)-n);
+			return false;
+		}
+		/* Another one fails when it is the oldest. */
+		if (n < 0) {
+			req->again = 0;
+			return true;
+		}
+	}
+	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)n, msg))
+		return false;
+	qp->stats.retransmitted++;
+	bb_roce_again_sent(qp, now);
+	if (req->again != 0 &&
+	    bb_roce_is_read_or_atomic(req->ring[req->again_msg & req->mask].kind))
+		req->again = 0;
+	bb_roce_comp_sent(qp, now);
+	return true;
+}
+
+void
+bb_roce_short_again(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
+{
+	while (budget-- != 0 && qp->state == BB_ROCE_RTS && qp->req.again != 0)
+		if (!send_again(qp, now))
+			return;
+}
+
 uint32_t
 bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 {
 	uint32_t span, n = 0;
 
 	while (n < budget && qp->state == BB_ROCE_RTS) {
+		if (qp->req.again != 0) {
+			if (!send_again(qp, now))
+				break;
+			n++;
+			continue;
+		}
 		span = next_span(qp);
 		if (span == 0) {
 			/* Once more from the oldest: what is sent again asks. */
@@ -321,8 +376,12 @@ bb_roce_req_rewind(struct bb_roce_qp *qp)
 		req->next_pkt =
 			bb_roce_psn_distance(req->ring[req->tail & req->mask].psn, req->una);
 	req->nxt = req->una;
+	req->redone = req->sent;
 	req->rd_atomic = 0;
 	req->no_ack_req = 0;
+	req->again = 0;
+	req->again_end = req->una;
+	req->probe = BB_ROCE_PROBE_NONE;
 	bb_roce_rto_rewound(qp);
 }
 

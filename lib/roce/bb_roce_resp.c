@@ -377,6 +377,45 @@ duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, 
 		qp->stats.drop_replay++;
 }
 
+/* The expected packet is: the peer is told once (9.7.5.1.3). */
+static void
+missing(struct bb_roce_resp *r)
+{
+	if (!r->nak_sent)
+		answer(r, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, r->seq);
+	r->nak_sent = true;
+}
+
+/* What is kept behind the packets from @before on, up to the next one that is missing. */
+static void
+go_on(struct bb_roce_qp *qp, uint32_t before)
+{
+	struct bb_roce_resp *r = &qp->resp;
+	struct bb_roce_pkt *pkt;
+
+	while (r->epsn != before && bb_roce_ahead_next(qp, before, &pkt)) {
+		if (pkt == NULL) {
+			missing(r);
+			return;
+		}
+		before = r->epsn;
+		execute(qp, pkt, bb_roce_ops[pkt->opcode].flags);
+		qp->ops->unkeep(qp->ctx, qp, pkt);
+	}
+	/* The requester shall see what of it was there, asked or not; a NAK says that too. */
+	ack(r, r->seq - 1);
+}
+
+/* Ahead of the expected one. */
+static void
+rx_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
+{
+	qp->stats.out_of_sequence++;
+	if (flags & BB_ROCE_F_REQUEST)
+		bb_roce_ahead_keep(qp, pkt);
+	missing(&qp->resp);
+}
+
 static void
 rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
@@ -386,15 +425,16 @@ rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	if (r->fatal != 0) {
 		qp->stats.drop_state++;
 	} else if (diff > 0) {
-		qp->stats.out_of_sequence++;
-		if (!r->nak_sent)
-			answer(r, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, r->seq);
-		r->nak_sent = true;
+		rx_ahead(qp, pkt, flags);
 	} else if (diff < 0) {
 		duplicate(qp, pkt, flags, r->seq + (uint64_t)(int64_t)diff);
 	} else {
+		uint32_t before = r->epsn;
+
 		r->nak_sent = false;
 		execute(qp, pkt, flags);
+		if (r->n_ahead != 0 && r->epsn != before)
+			go_on(qp, before);
 	}
 }
 
@@ -472,4 +512,11 @@ bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags)
 	const struct bb_roce_pkt pkt = {.flags = flags};
 
 	taken(qp, &pkt, len, true);
+}
+
+void
+bb_roce_short_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	qp->stats.rx_packets++;
+	rx_ahead(qp, pkt, BB_ROCE_F_REQUEST);
 }

@@ -132,20 +132,34 @@ bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now)
 		rto->gap[0] = gap;
 }
 
+/*
+ * RFC 6298 has the clock's resolution as the least spread: here another round trip. Too early costs
+ * all that is out; where the peer keeps that (@keeps), one packet.
+ */
+static uint64_t
+spread(const struct bb_roce_rto *rto, bool keeps)
+{
+	uint64_t ns = keeps ? rto->rttvar : 4 * rto->rttvar;
+	uint64_t least = keeps ? rto->srtt / 2 : rto->srtt;
+
+	return ns > least ? ns : least;
+}
+
 void
 bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_rto *rto = &qp->req.rto;
-	uint64_t spread = 4 * rto->rttvar, ns = INITIAL_NS, limit = FOR_EVER_NS;
+	uint64_t ns = INITIAL_NS, limit = FOR_EVER_NS, least = qp->attr.adaptive;
 
 	rto->deadline = BB_ROCE_NEVER;
 	if (qp->attr.adaptive == 0 || !covered(qp, rto->asked, qp->req.nxt))
 		return;
-	/* RFC 6298 has the clock's resolution as the least spread: here another round trip. */
 	if (rto->srtt != 0)
-		ns = rto->srtt + (spread > rto->srtt ? spread : rto->srtt);
-	if (ns < qp->attr.adaptive)
-		ns = qp->attr.adaptive;
+		ns = rto->srtt + spread(rto, qp->req.keeps);
+	if (qp->req.keeps && least > BB_ROCE_ADAPTIVE)
+		least = BB_ROCE_ADAPTIVE;
+	if (ns < least)
+		ns = least;
 	if (qp->attr.ack_timeout != 0)
 		limit = bb_roce_rto_ack_timeout(qp);
 	/* As long as the ack timeout is, that one does it. */
@@ -163,6 +177,20 @@ bb_roce_rto_rewound(struct bb_roce_qp *qp)
 }
 
 void
+bb_roce_rto_again(struct bb_roce_qp *qp, bool missing, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+
+	if (!covered(qp, rto->asked, qp->req.nxt))
+		rto->asked = qp->req.una;
+	if (!missing)
+		return;
+	rto->timing = true;
+	rto->timed_psn = qp->req.una;
+	rto->timed_at = now;
+}
+
+void
 bb_roce_rto_tick(struct bb_roce_qp *qp)
 {
 	struct bb_roce_req *req = &qp->req;
@@ -174,5 +202,6 @@ bb_roce_rto_tick(struct bb_roce_qp *qp)
 	/* A NAK for what went out before says nothing new, and would use up a retry. */
 	req->going_back = true;
 	qp->stats.roce_adp_retrans++;
-	bb_roce_req_rewind(qp);
+	if (!bb_roce_again_lost(qp, false))
+		bb_roce_req_rewind(qp);
 }

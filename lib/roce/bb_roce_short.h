@@ -57,6 +57,9 @@ void bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
 /* One that does not went out: they run as far as they do then. */
 void bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now);
 
+/* Up to @budget packets that are to be sent again go now: else they close the short way. */
+void bb_roce_short_again(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
+
 /* How many messages of one packet bb_roce_short_sent() would take now. 0: post them. */
 static inline uint32_t
 bb_roce_short_room(const struct bb_roce_qp *qp)
@@ -67,7 +70,7 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 	/* All that was posted has been sent, and nothing is to be sent again or put off. */
 	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
 	    req->unassigned != req->head || req->nxt != req->sent || req->nxt != req->psn ||
-	    req->rnr_wait || req->bad != 0 || req->credits)
+	    req->rnr_wait || req->again != 0 || req->bad != 0 || req->credits)
 		return 0;
 	slots = req->mask + 1 - (req->head - req->tail);
 	room = qp->attr.window - ((req->nxt - req->una) & BB_ROCE_PSN_MASK);
@@ -156,7 +159,7 @@ bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 	const struct bb_roce_resp *r = &qp->resp;
 
 	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) && psn == r->epsn &&
-	       r->fatal == 0 && !r->in_message;
+	       r->fatal == 0 && !r->in_message && r->n_ahead == 0;
 }
 
 /* May this packet be taken so, from one address to another? */
@@ -241,6 +244,18 @@ bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t 
 	qp->stats.rx_write++;
 	bb_roce_short_message(qp, BB_ROCE_MSG_WRITE, len, flags);
 }
+
+/* One whose PSN is ahead of the expected one, to be kept: may bb_roce_short_ahead() take it? */
+static inline bool
+bb_roce_short_is_ahead(const struct bb_roce_qp *qp, uint32_t psn)
+{
+	const struct bb_roce_resp *r = &qp->resp;
+
+	return (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR) && r->fatal == 0 &&
+	       ((psn - r->epsn - 1) & BB_ROCE_PSN_MASK) + 1 < r->aheads;
+}
+
+void bb_roce_short_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 
 /* May such an ACK be taken so? It has no credits, and there are none to be forgotten. */
 static inline bool

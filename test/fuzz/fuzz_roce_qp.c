@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../fakes/roce_keep.h"
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 #include "fuzz.h"
 
 #define SLOTS   8u
 #define REPLAYS 4u
+#define AHEADS  16u
 #define REMOTE  8192u /* bytes of memory that the peer may use */
 #define RKEY    1u
 #define VA      UINT64_C(0xfffffffffffff000) /* its address: what is behind it wraps */
@@ -31,6 +33,8 @@ struct world {
 	uint8_t *local, *remote;
 	struct bb_roce_net net;
 	uint32_t room, receives;
+	struct bb_roce_pkt *ahead[AHEADS];
+	uint32_t kept;
 	bool has_recv, failed;
 	volatile uint8_t sum; /* so that what is sent has to be read */
 	uint8_t fault;        /* of the next access to memory */
@@ -265,6 +269,28 @@ op_established(void *ctx, struct bb_roce_qp *qp)
 	check(qp->state == BB_ROCE_RTR);
 }
 
+static struct bb_roce_pkt *
+op_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct world *w = ctx;
+
+	check(((pkt->psn - qp->resp.epsn - 1) & BB_ROCE_PSN_MASK) < AHEADS - 1);
+	if (fault(w) != 0)
+		return NULL;
+	w->kept++;
+	return roce_keep(pkt);
+}
+
+static void
+op_unkeep(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt)
+{
+	struct world *w = ctx;
+
+	(void)qp;
+	check(w->kept-- != 0);
+	free(pkt);
+}
+
 static const struct bb_roce_ops ops = {
 	.tx = op_tx,
 	.gather = op_gather,
@@ -281,6 +307,8 @@ static const struct bb_roce_ops ops = {
 	.remote_atomic = op_remote_atomic,
 	.failed = op_failed,
 	.established = op_established,
+	.keep = op_keep,
+	.unkeep = op_unkeep,
 };
 
 /* Lengths around those that matter, or any. */
@@ -371,8 +399,9 @@ static void
 start(struct world *w, uint8_t b)
 {
 	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_RC, BB_ROCE_UC, BB_ROCE_UD};
-	const struct bb_roce_mem mem = {w->ring, SLOTS, w->replay, REPLAYS};
 	uint8_t c = fuzz_u8(&w->in), d = fuzz_u8(&w->in);
+	const struct bb_roce_mem mem = {w->ring, SLOTS,    w->replay,
+					REPLAYS, w->ahead, d & 8 ? AHEADS : 0};
 	const struct bb_roce_attr attr = {
 		.type = types[b & 3],
 		.mtu = b & 4 ? 256 : 1024,
@@ -390,6 +419,7 @@ start(struct world *w, uint8_t b)
 		.rnr_retry = c >> 5,
 		.window = 1 + d,
 		.adaptive = d & 1 ? 1000 : 0,
+		.selective = (d & 4) != 0,
 	};
 
 	bb_roce_qp_init(&w->qp, &ops, w, &mem);
@@ -409,6 +439,12 @@ invariants(struct world *w)
 	check(w->qp.state != BB_ROCE_ERR || bb_roce_deadline(&w->qp) == UINT64_MAX);
 	check(w->qp.state != BB_ROCE_ERR || !bb_roce_busy(&w->qp));
 	check(w->qp.resp.have_recv == w->has_recv);
+	check(w->kept == w->qp.resp.n_ahead && w->kept < AHEADS);
+	check(w->kept == 0 || (w->qp.attr.type == BB_ROCE_RC && w->qp.state != BB_ROCE_ERR));
+	/* What is sent again alone has been sent, and others with it. */
+	check(!req->again || w->qp.state == BB_ROCE_ERR ||
+	      (req->nxt == req->sent && outstanding(&w->qp, req->nxt) > 1 &&
+	       req->tail != req->head));
 	if (requests && w->qp.attr.type == BB_ROCE_RC) {
 		check(outstanding(&w->qp, req->nxt) <= outstanding(&w->qp, req->sent));
 		check(outstanding(&w->qp, req->sent) <= w->qp.attr.window);
@@ -502,7 +538,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	}
 	bb_roce_qp_err(&w->qp);
 	bb_roce_qp_flush(&w->qp, BB_SYN_WR_FLUSH);
-	check(w->done == w->posted);
+	check(w->done == w->posted && w->kept == 0);
 	free(w->local);
 	free(w->remote);
 	free(w);

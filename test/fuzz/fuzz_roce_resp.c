@@ -6,19 +6,21 @@
  *
  * - memory is touched only inside what was checked for that request, and changes only inside
  *   what a key grants; atomics are aligned;
- * - only the packet with the expected PSN (UC: or one that begins a message) has an effect, so
- *   each atomic happens once, and its result is the same whenever it is answered;
+ * - only the packet with the expected PSN (UC: or one that begins a message) has an effect, when
+ *   it comes or later: an atomic happens once, and its result is the same when answered again;
+ * - what is kept is a request of RC with room, and is given back once;
  * - a READ is answered with the bytes of the memory it named, packet by packet, whatever is
  *   asked again;
  * - an ACK names nothing that was not executed, and nobody but an RC peer is answered;
  * - a receive completes once; after a failure nothing happens; it always comes to rest.
  *
- * Byte 0: type (0 RC, 1 UC, 2 UD), bit 2: RTS; byte 1: PSN offset from the wrap. Then steps, by
- * the low two bits of a byte: 0 and 1 a packet, 2 run, 3 the receives and keys change.
+ * Byte 0: type (0 RC, 1 UC, 2 UD), bit 2: RTS, bit 4: it keeps; byte 1: PSN offset from the wrap.
+ * Then steps, by the low two bits of a byte: 0 and 1 a packet, 2 run, 3 receives, keys, room.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "../fakes/roce_keep.h"
 #include "bb_roce_priv.h"
 #include "fuzz.h"
 
@@ -28,6 +30,7 @@
 #define READS   4u
 #define HISTORY 64u /* READs and atomics the model remembers: more than the engine */
 #define QKEY    0x1111u
+#define AHEADS  8u
 #define AT_LEN  2048u
 
 /* What keys grant: rkey is the index. */
@@ -58,10 +61,12 @@ struct world {
 	uint32_t recvs, recv_room, takes, dones;
 	uint8_t invalidate_status;
 	uint32_t room;
+	struct bb_roce_pkt *ahead[AHEADS];
+	uint32_t kept, keep_room;
 
 	/* The packet that is being delivered: may it have an effect? */
 	bool delivering, effect;
-	uint32_t psn;
+	uint32_t psn, epsn;
 	bool checked[3];
 	struct {
 		uint32_t rkey, len;
@@ -105,13 +110,22 @@ asked_find(const struct world *w, uint32_t psn)
 	return NULL;
 }
 
-/* Only while a packet that may is delivered. */
+/*
+ * Only while a packet that may is delivered. When that has acted those that were kept have their
+ * turns.
+ */
 static struct world *
 effect(void *ctx)
 {
 	struct world *w = ctx;
 
-	hold(w->delivering && w->effect && !w->failed);
+	hold(w->delivering && !w->failed);
+	if (w->qp.attr.type == BB_ROCE_RC && w->qp.resp.aheads != 0 && w->qp.resp.epsn != w->epsn) {
+		hold(w->psn == w->epsn || w->kept != 0);
+		w->psn = w->epsn = w->qp.resp.epsn;
+		w->effect = true;
+	}
+	hold(w->effect);
 	return w;
 }
 
@@ -129,10 +143,9 @@ check_read(const struct world *w, const struct bb_roce_pkt *pkt, const struct bb
 	hold(pkt->len == (left < MTU ? left : MTU));
 	hold((pkt->opcode == BB_ROCE_READ_RESP_LAST || pkt->opcode == BB_ROCE_READ_RESP_ONLY) ==
 	     (left <= MTU));
-	if (left == 0) {
-		hold(n == 0);
+	hold(left != 0 || n == 0);
+	if (left == 0)
 		return;
-	}
 	at = w->mem + (a->va + off - VA);
 	for (i = 0; i < n; i++) {
 		hold(iov[i].p == at + len);
@@ -171,14 +184,9 @@ on_tx(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 		a = asked_find(w, pkt->psn);
 		hold(a != NULL && a->atomic && a->orig == pkt->orig);
 		break;
-	case BB_ROCE_READ_RESP_FIRST:
-	case BB_ROCE_READ_RESP_MIDDLE:
-	case BB_ROCE_READ_RESP_LAST:
-	case BB_ROCE_READ_RESP_ONLY:
-		check_read(w, pkt, iov, n);
-		break;
 	default:
-		abort();
+		hold(bb_roce_ops[pkt->opcode].flags & BB_ROCE_F_READ_RESP);
+		check_read(w, pkt, iov, n);
 	}
 	return true;
 }
@@ -226,7 +234,7 @@ on_recv_done(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_recv *r)
 
 	(void)qp;
 	/* A READ that fails later ends the receive of a SEND behind it. */
-	hold(!w->failed && (w->delivering ? w->effect : r->status != 0));
+	hold(!w->failed && (w->delivering ? effect(w) != NULL : r->status != 0));
 	w->dones++;
 	hold(w->takes == w->dones);
 	return w->recv_room == 78 ? BB_SYN_LOCAL_QP_OP : 0;
@@ -367,6 +375,30 @@ on_established(void *ctx, struct bb_roce_qp *qp)
 	hold(((struct world *)ctx)->delivering && qp->state == BB_ROCE_RTR);
 }
 
+static struct bb_roce_pkt *
+on_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct world *w = ctx;
+
+	hold(w->delivering && !w->failed && qp->attr.type == BB_ROCE_RC);
+	hold(bb_roce_psn_distance(qp->resp.epsn, pkt->psn) - 1 < AHEADS - 1);
+	if (w->kept >= w->keep_room)
+		return NULL;
+	w->kept++;
+	return roce_keep(pkt);
+}
+
+static void
+on_unkeep(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt)
+{
+	struct world *w = ctx;
+
+	(void)qp;
+	hold(w->kept != 0);
+	w->kept--;
+	free(pkt);
+}
+
 static const struct bb_roce_ops ops = {
 	.tx = on_tx,
 	.recv_take = on_recv_take,
@@ -379,6 +411,8 @@ static const struct bb_roce_ops ops = {
 	.remote_atomic = on_atomic,
 	.failed = on_failed,
 	.established = on_established,
+	.keep = on_keep,
+	.unkeep = on_unkeep,
 };
 
 /* Memory that no key lets anybody write is as it was. */
@@ -407,10 +441,14 @@ deliver(struct world *w, const uint8_t *p, size_t len)
 	flags = bb_roce_ops[pkt.opcode].flags;
 	w->delivering = true;
 	w->psn = pkt.psn;
+	w->epsn = epsn;
 	w->effect = w->qp.attr.type == BB_ROCE_UD || pkt.psn == epsn ||
 		    (w->qp.attr.type == BB_ROCE_UC && (flags & BB_ROCE_F_FIRST));
 	bb_roce_rx(&w->qp, &pkt, &w->net, 0);
 	w->delivering = false;
+	hold(w->kept == w->qp.resp.n_ahead);
+	hold(w->kept == 0 || w->qp.resp.ahead[w->qp.resp.epsn % AHEADS] == NULL ||
+	     w->qp.resp.fatal != 0);
 	check_memory(w);
 }
 
@@ -465,6 +503,10 @@ step_change(struct world *w, struct fuzz_in *in)
 {
 	uint8_t what = fuzz_u8(in), value = fuzz_u8(in);
 
+	if (what >= 240) {
+		w->keep_room = value;
+		return;
+	}
 	switch (what % 5) {
 	case 0:
 		w->recvs = value;
@@ -491,7 +533,8 @@ start(struct world *w, uint8_t how, uint8_t psn)
 	static const enum bb_roce_type types[] = {BB_ROCE_RC, BB_ROCE_UC, BB_ROCE_UD, BB_ROCE_RC};
 	enum bb_roce_type type = types[how & 3];
 	bool rc = type == BB_ROCE_RC;
-	struct bb_roce_mem mem = {w->ring, 2, w->replay, rc ? READS : 0};
+	struct bb_roce_mem mem = {w->ring,        2,        w->replay,
+				  rc ? READS : 0, w->ahead, how & 16 ? AHEADS : 0};
 	struct bb_roce_attr attr = {
 		.type = type,
 		.mtu = MTU,
@@ -500,9 +543,7 @@ start(struct world *w, uint8_t how, uint8_t psn)
 		.dqpn = 0x200,
 		.qkey = QKEY,
 		.rq_psn = (0u - psn) & BB_ROCE_PSN_MASK,
-		.max_dest_rd_atomic = !rc       ? 0
-				      : how & 8 ? 1
-						: READS,
+		.max_dest_rd_atomic = how & 8 && rc ? 1 : mem.replays,
 		.min_rnr_timer = 1,
 		.window = 16,
 	};
@@ -516,6 +557,7 @@ start(struct world *w, uint8_t how, uint8_t psn)
 		w->mem[i] = w->before[i] = (uint8_t)(i ^ i >> 8);
 	w->recvs = 4;
 	w->recv_room = 1024;
+	w->keep_room = AHEADS;
 	bb_roce_qp_init(&w->qp, &ops, w, &mem);
 	hold(bb_roce_qp_rtr(&w->qp, &attr) == 0);
 	if (how & 4)
@@ -532,16 +574,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	start(&w, how, fuzz_u8(&in));
 	while (in.left != 0) {
-		switch (fuzz_u8(&in) & 3) {
-		case 0:
-		case 1:
+		uint8_t step = fuzz_u8(&in) & 3;
+
+		if (step < 2) {
 			step_packet(&w, &in);
-			break;
-		case 2:
+		} else if (step == 2) {
 			w.room = fuzz_u8(&in);
 			(void)bb_roce_run(&w.qp, fuzz_u8(&in), 0);
-			break;
-		default:
+		} else {
 			step_change(&w, &in);
 		}
 	}
@@ -552,6 +592,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		sent += bb_roce_run(&w.qp, READS * 256 + 2, 0);
 	}
 	hold(w.takes - w.dones <= 1);
+	bb_roce_qp_err(&w.qp);
+	hold(w.kept == 0 && w.qp.resp.n_ahead == 0);
 	free(w.mem);
 	free(w.before);
 	return 0;

@@ -42,7 +42,8 @@
 #define SIM_SLOTS   64u /* messages of a queue pair, at most */
 #define SIM_REPLAYS 16u
 #define SIM_RX_RING 512u
-#define SIM_WORDS   8u /* that atomics work on, at the start of a region */
+#define SIM_AHEADS  256u /* packets that are kept ahead of a lost one, at most */
+#define SIM_WORDS   8u   /* that atomics work on, at the start of a region */
 
 /* What happens to packets that a host sends, each in millionths. */
 struct sim_faults {
@@ -123,6 +124,8 @@ struct sim_qp {
 	uint64_t recv_delay; /* ns until one that was used is posted again; 0: at once */
 	uint32_t recv_size;
 	bool in_hand;
+	struct bb_roce_pkt *ahead[SIM_AHEADS];
+	uint32_t kept; /* packets that are not given back */
 	uint8_t *rbuf;
 	uint8_t gbuf[4096];
 
@@ -141,6 +144,9 @@ struct sim {
 	uint64_t order;
 	struct sim_host *hosts;
 	uint32_t host_n;
+	uint32_t aheads; /* of queue pairs to come: up to SIM_AHEADS */
+	bool keep_all;   /* else now and then there is no room for one of them */
+	uint64_t keeps;  /* of each queue pair are kept, and then no more; 0: any number */
 	struct sim_qp **qps;
 	uint64_t qp_n, qp_room;
 	struct sim_stats stats;

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* What the engine asks of its caller, by one who knows what the answers are to lead to. */
+#include "../fakes/roce_keep.h"
 #include "roce_sim.h"
 
 #define CANDIDATES                                                                                 \
@@ -501,6 +502,33 @@ op_established(void *ctx, struct bb_roce_qp *qp)
 	(void)qp;
 }
 
+/* Now and then there is no room. */
+static struct bb_roce_pkt *
+op_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct sim_qp *q = ctx;
+
+	CHECK(q, ((pkt->psn - qp->resp.epsn - 1) & BB_ROCE_PSN_MASK) < qp->resp.aheads - 1,
+	      "PSN %06x is kept", pkt->psn);
+	if (!q->host->sim->keep_all && sim_below(&q->rng, 100) == 0)
+		return NULL;
+	if (q->host->sim->keeps != 0 && qp->stats.kept >= q->host->sim->keeps)
+		return NULL;
+	q->kept++;
+	CHECK(q, q->kept <= qp->resp.aheads, "%u packets are kept", q->kept);
+	return roce_keep(pkt);
+}
+
+static void
+op_unkeep(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt)
+{
+	struct sim_qp *q = ctx;
+
+	(void)qp;
+	q->kept--;
+	free(pkt);
+}
+
 const struct bb_roce_ops sim_ops = {
 	.tx = op_tx,
 	.gather = op_gather,
@@ -517,6 +545,8 @@ const struct bb_roce_ops sim_ops = {
 	.remote_atomic = op_remote_atomic,
 	.failed = op_failed,
 	.established = op_established,
+	.keep = op_keep,
+	.unkeep = op_unkeep,
 };
 
 /* Nothing but what a WRITE carries, or what was there before: zeros. */

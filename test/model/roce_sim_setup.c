@@ -10,6 +10,7 @@ struct sim *
 sim_open(uint64_t seed, uint32_t hosts, bool ip6)
 {
 	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+	static const uint32_t aheads[] = {SIM_AHEADS, 0, 8};
 	struct sim *s = calloc(1, sizeof(*s));
 	uint32_t i;
 
@@ -18,6 +19,7 @@ sim_open(uint64_t seed, uint32_t hosts, bool ip6)
 	s->now = sim_rnd(&s->rng) >> 20;
 	s->digest = 0xcbf29ce484222325u;
 	s->host_n = hosts;
+	s->aheads = aheads[seed % (sizeof(aheads) / sizeof(aheads[0]))];
 	s->hosts = calloc(hosts, sizeof(*s->hosts));
 	assert_non_null(s->hosts);
 	for (i = 0; i < hosts; i++) {
@@ -40,6 +42,8 @@ sim_open(uint64_t seed, uint32_t hosts, bool ip6)
 static void
 qp_free(struct sim_qp *q)
 {
+	bb_roce_qp_err(&q->qp);
+	assert_int_equal(q->kept, 0);
 	free(q->mem - SIM_CANARY);
 	free(q->ring);
 	free(q->replay);
@@ -92,6 +96,7 @@ sim_attr(struct sim *s, struct bb_roce_attr *a)
 	a->rnr_retry = 7;
 	a->window = 64;
 	a->adaptive = BB_ROCE_ADAPTIVE;
+	a->selective = true;
 }
 
 static void
@@ -146,6 +151,8 @@ sim_qp(struct sim *s, uint32_t host, const struct bb_roce_attr *a, uint64_t size
 	mem.slots = SIM_SLOTS;
 	mem.replay = a->type == BB_ROCE_RC ? q->replay : NULL;
 	mem.replays = a->type == BB_ROCE_RC ? SIM_REPLAYS : 0;
+	mem.ahead = q->ahead;
+	mem.aheads = a->type == BB_ROCE_RC ? s->aheads : 0;
 	bb_roce_qp_init(&q->qp, &sim_ops, q, &mem);
 	q->qp.attr = *a;
 	q->qp.attr.qpn = h->qp_n;

@@ -290,6 +290,7 @@ same_engine(void)
 		memcpy(&r[i], &env.s[i].w->roce.resp, sizeof(r[i]));
 		memcpy(&q[i], &env.s[i].w->roce.req, sizeof(q[i]));
 		r[i].replay = NULL;
+		r[i].ahead = NULL;
 		q[i].ring = NULL;
 		/* Times. */
 		q[i].rto = none;

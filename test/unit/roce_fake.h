@@ -12,22 +12,25 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "../fakes/roce_keep.h"
 #include "bb_roce_priv.h"
 
-#define FAKE_MTU   256u
-#define FAKE_MEM   8192u
-#define FAKE_VA    0x7000000000001000ull /* of the key's first byte */
-#define FAKE_START 1024u                 /* where it is in the array */
-#define FAKE_LEN   4096u
-#define FAKE_KEY   0x1234u
-#define FAKE_PSN   0xfffffeu /* the second packet after it wraps */
-#define FAKE_READS 4u
-#define FAKE_QKEY  0x11111111u
-#define FAKE_LOG   128u
+#define FAKE_MTU    256u
+#define FAKE_MEM    8192u
+#define FAKE_VA     0x7000000000001000ull /* of the key's first byte */
+#define FAKE_START  1024u                 /* where it is in the array */
+#define FAKE_LEN    4096u
+#define FAKE_KEY    0x1234u
+#define FAKE_PSN    0xfffffeu /* the second packet after it wraps */
+#define FAKE_READS  4u
+#define FAKE_AHEADS 8u
+#define FAKE_QKEY   0x11111111u
+#define FAKE_LOG    128u
 
 #define RC(op) (BB_ROCE_RC | BB_ROCE_##op)
 #define UC(op) (BB_ROCE_UC | BB_ROCE_##op)
@@ -47,6 +50,11 @@ struct fake {
 	struct bb_roce_msg ring[8];
 	struct bb_roce_replay replay[FAKE_READS];
 	struct bb_roce_net net;
+
+	struct bb_roce_pkt *ahead[FAKE_AHEADS];
+	uint32_t keep_room; /* packets that it has room for */
+	uint32_t n_kept;    /* that it has, and in all */
+	uint32_t n_keeps;
 
 	uint8_t mem[FAKE_MEM];
 	uint32_t no_right; /* bits of enum bb_roce_access that the queue pair does not give */
@@ -294,6 +302,30 @@ fake_established(void *ctx, struct bb_roce_qp *qp)
 	f->established++;
 }
 
+static inline struct bb_roce_pkt *
+fake_keep(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
+{
+	struct fake *f = ctx;
+
+	(void)qp;
+	if (f->n_kept >= f->keep_room)
+		return NULL;
+	f->n_kept++;
+	f->n_keeps++;
+	return roce_keep(pkt);
+}
+
+static inline void
+fake_unkeep(void *ctx, struct bb_roce_qp *qp, struct bb_roce_pkt *pkt)
+{
+	struct fake *f = ctx;
+
+	(void)qp;
+	assert_int_not_equal(f->n_kept, 0);
+	f->n_kept--;
+	free(pkt);
+}
+
 static const struct bb_roce_ops fake_ops = {
 	.tx = fake_tx,
 	.gather = fake_gather,
@@ -308,13 +340,16 @@ static const struct bb_roce_ops fake_ops = {
 	.remote_atomic = fake_atomic,
 	.failed = fake_failed,
 	.established = fake_established,
+	.keep = fake_keep,
+	.unkeep = fake_unkeep,
 };
 
-/* A queue pair in RTR, with two receives of 1024 bytes. */
+/* A queue pair in RTR, with two receives of 1024 bytes, that keeps packets up to @aheads. */
 static inline void
-fake_init(struct fake *f, enum bb_roce_type type)
+fake_init_ahead(struct fake *f, enum bb_roce_type type, uint32_t aheads)
 {
-	struct bb_roce_mem mem = {f->ring, 8, f->replay, type == BB_ROCE_RC ? FAKE_READS : 0};
+	struct bb_roce_mem mem = {f->ring,  8,     f->replay, type == BB_ROCE_RC ? FAKE_READS : 0,
+				  f->ahead, aheads};
 	struct bb_roce_attr attr = {
 		.type = type,
 		.mtu = FAKE_MTU,
@@ -334,8 +369,16 @@ fake_init(struct fake *f, enum bb_roce_type type)
 	f->recvs = 2;
 	f->recv_room = 1024;
 	f->room = FAKE_LOG;
+	f->keep_room = FAKE_AHEADS;
 	bb_roce_qp_init(&f->qp, &fake_ops, f, &mem);
 	assert_int_equal(bb_roce_qp_rtr(&f->qp, &attr), 0);
+}
+
+/* One that does not keep. */
+static inline void
+fake_init(struct fake *f, enum bb_roce_type type)
+{
+	fake_init_ahead(f, type, 0);
 }
 
 /* PSN @n packets after the first. */

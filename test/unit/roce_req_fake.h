@@ -242,7 +242,7 @@ static const struct bb_roce_ops rf_ops = {
 static inline void
 rf_init(struct rf *f, enum bb_roce_type type)
 {
-	const struct bb_roce_mem mem = {f->ring, RF_SLOTS, f->replay, 4};
+	const struct bb_roce_mem mem = {f->ring, RF_SLOTS, f->replay, 4, NULL, 0};
 
 	memset(f, 0, sizeof(*f));
 	f->room = UINT32_MAX;

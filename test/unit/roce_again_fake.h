@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A requester of the RoCEv2 engine with selective repeat, whose peer keeps what comes ahead of a
+ * lost packet or drops it, as the test says.
+ */
+#ifndef ROCE_AGAIN_FAKE_H
+#define ROCE_AGAIN_FAKE_H
+
+#include "bb_roce_priv.h"
+#include "roce_req_fake.h"
+
+static inline void
+begin(struct rf *f, uint32_t adaptive)
+{
+	rf_init(f, BB_ROCE_RC);
+	f->attr.selective = true;
+	f->attr.adaptive = adaptive;
+	rf_start(f);
+}
+
+static inline void
+lost(struct rf *f, uint32_t psn)
+{
+	rf_ack(f, psn, RF_NAK(BB_ROCE_NAK_PSN));
+}
+
+/* The @n packets from the oldest one, @psn, on go out, and ask for answers; all else is where it
+ * was. */
+static inline const struct rf_tx *
+row(struct rf *f, uint8_t opcode, uint32_t psn, uint32_t n)
+{
+	uint32_t nxt = f->qp.req.nxt, next = f->qp.req.next, i;
+	uint64_t again = f->qp.stats.retransmitted;
+	const struct rf_tx *tx;
+
+	assert_int_equal(f->qp.req.una, psn & BB_ROCE_PSN_MASK);
+	assert_true(bb_roce_busy(&f->qp));
+	assert_int_equal(rf_run(f), n);
+	tx = &f->tx[f->seen % RF_LOG];
+	for (i = 0; i < n; i++)
+		assert_true(rf_expect(f, opcode, psn + i)->flags & BB_ROCE_ACKREQ);
+	rf_expect_none(f);
+	assert_int_equal(f->qp.req.nxt, nxt);
+	assert_int_equal(f->qp.req.next, next);
+	assert_int_equal(f->qp.stats.retransmitted, again + n);
+	assert_false(bb_roce_busy(&f->qp));
+	return tx;
+}
+
+/* One packet. */
+static inline const struct rf_tx *
+alone(struct rf *f, uint8_t opcode, uint32_t psn)
+{
+	return row(f, opcode, psn, 1);
+}
+
+static inline void
+check_payload(const struct rf_tx *tx, uint64_t cookie, uint32_t off, uint32_t len)
+{
+	uint32_t i;
+
+	assert_int_equal(tx->cookie, cookie);
+	assert_int_equal(tx->pkt.len, len);
+	for (i = 0; i < len; i++)
+		assert_int_equal(tx->payload[i], rf_byte(cookie, off + i));
+}
+
+/* @n packets from @psn on are sent again, each a WRITE, and no more. */
+static inline void
+all_again(struct rf *f, uint32_t psn, uint32_t n)
+{
+	assert_int_equal(rf_run(f), n);
+	while (n-- != 0)
+		rf_expect(f, BB_ROCE_WRITE_ONLY, psn++);
+	rf_expect_none(f);
+}
+
+/* Four WRITEs, the first is lost, and all were kept. */
+static inline void
+keep(struct rf *f)
+{
+	uint32_t psn = f->qp.req.una;
+
+	rf_writes(f, 4);
+	lost(f, psn);
+	alone(f, BB_ROCE_WRITE_ONLY, psn);
+	rf_ack(f, psn + 3, RF_ACK);
+	assert_true(f->qp.req.keeps);
+	rf_expect_idle(f);
+}
+
+/* Four WRITEs, the first is lost, and the others have been dropped. */
+static inline void
+dropped(struct rf *f, bool tried)
+{
+	uint32_t psn = f->qp.req.una;
+
+	rf_writes(f, 4);
+	lost(f, psn);
+	if (tried) {
+		alone(f, BB_ROCE_WRITE_ONLY, psn);
+		rf_ack(f, psn, RF_ACK);
+		all_again(f, psn + 1, 3);
+	} else {
+		all_again(f, psn, 4);
+	}
+	rf_ack(f, psn + 3, RF_ACK);
+	rf_expect_idle(f);
+}
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Selective repeat, the requester's half: what is sent again when a packet was lost, and what it
+ * concludes from the answers about the peer.
+ */
+#include "bb_roce_short.h"
+#include "roce_again_fake.h"
+
+#define CHANCES  3
+#define KEPT     12
+#define HOLD_OFF 64
+
+/* One packet, and what is new behind it; the peer has kept the others. */
+static void
+test_kept(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 0);
+	rf_writes(&f, 5);
+	lost(&f, RF_PSN + 1);
+	rf_expect_done(&f, 0, 1, 0);
+	assert_int_equal(f.qp.stats.packet_seq_err, 1);
+	assert_int_equal(bb_roce_short_room(&f.qp), 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	assert_int_equal(rf_run(&f), 3);
+	assert_int_equal(f.tx[f.seen].cookie, 1);
+	assert_true(rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1)->flags & BB_ROCE_ACKREQ);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 5);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 6);
+	rf_expect_none(&f);
+	assert_int_equal(f.qp.stats.retransmitted, 1);
+	assert_int_not_equal(bb_roce_short_room(&f.qp), 0);
+	/* One that came late tells nothing new. */
+	lost(&f, RF_PSN + 1);
+	assert_int_equal(rf_run(&f), 0);
+	assert_false(f.qp.req.keeps);
+	rf_ack(&f, RF_PSN + 4, RF_ACK);
+	assert_true(f.qp.req.keeps);
+	assert_int_equal(rf_run(&f), 0);
+	rf_ack(&f, RF_PSN + 6, RF_ACK);
+	rf_expect_idle(&f);
+	assert_int_equal(f.qp.stats.packet_seq_err, 1);
+}
+
+/* Any packet of a message, with what is its own: opcode, bytes, headers. */
+static void
+test_parts(void **state)
+{
+	static const uint8_t sends[] = {BB_ROCE_SEND_FIRST, BB_ROCE_SEND_MIDDLE,
+					BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_LAST_IMM};
+	static const uint8_t writes[] = {BB_ROCE_WRITE_FIRST, BB_ROCE_WRITE_MIDDLE,
+					 BB_ROCE_WRITE_MIDDLE, BB_ROCE_WRITE_LAST};
+	const uint32_t len = 3 * RF_MTU + 17;
+	const struct rf_tx *tx;
+	static struct rf f;
+	uint32_t i, k;
+
+	(void)state;
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < 4; i++) {
+			rf_init(&f, BB_ROCE_RC);
+			f.attr.selective = true;
+			f.attr.sq_psn = BB_ROCE_PSN_MASK - 2; /* the fourth packet wraps */
+			rf_start(&f);
+			rf_writes(&f, 1);
+			rf_post(&f, k == 0 ? BB_ROCE_MSG_SEND_IMM : BB_ROCE_MSG_WRITE, len,
+				BB_ROCE_SOLICITED);
+			rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+			assert_int_equal(rf_run(&f), 5);
+			f.seen = f.ntx;
+			lost(&f, f.attr.sq_psn + 1 + i);
+			tx = alone(&f, k == 0 ? sends[i] : writes[i], f.attr.sq_psn + 1 + i);
+			check_payload(tx, 1, i * RF_MTU, i == 3 ? 17 : RF_MTU);
+			assert_int_equal(tx->pkt.flags & BB_ROCE_SE,
+					 k == 0 && i == 3 ? BB_ROCE_SE : 0);
+			if (k == 0 && i == 3)
+				assert_int_equal(tx->pkt.imm, 0x01020304);
+			if (k == 1 && i == 0) {
+				assert_int_equal(tx->pkt.va, RF_RADDR);
+				assert_int_equal(tx->pkt.rkey, RF_RKEY);
+				assert_int_equal(tx->pkt.dmalen, len);
+			}
+			rf_ack(&f, f.attr.sq_psn + 5, RF_ACK);
+			rf_expect_idle(&f);
+		}
+}
+
+/* It alone is acknowledged: all behind it again. What else says so then is old. */
+static void
+test_dropped(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 0);
+	rf_writes(&f, 5);
+	lost(&f, RF_PSN + 1);
+	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+	rf_ack(&f, RF_PSN + 1, RF_ACK);
+	assert_false(f.qp.req.keeps);
+	assert_int_equal(f.qp.req.chances, CHANCES - 1);
+	lost(&f, RF_PSN + 2);
+	all_again(&f, RF_PSN + 2, 3);
+	lost(&f, RF_PSN + 2);
+	assert_int_equal(rf_run(&f), 0);
+	assert_int_equal(f.qp.stats.packet_seq_err, 1);
+	/* What has been sent twice and is missing says nothing about what the peer keeps. */
+	lost(&f, RF_PSN + 3);
+	all_again(&f, RF_PSN + 3, 2);
+	rf_ack(&f, RF_PSN + 4, RF_ACK);
+	assert_false(f.qp.req.keeps);
+	assert_int_equal(f.qp.req.chances, CHANCES - 1);
+	rf_expect_idle(&f);
+}
+
+/* The next one is missing too: that alone. With the last there is nothing to find out. */
+static void
+test_next_too(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 0);
+	rf_writes(&f, 6);
+	lost(&f, RF_PSN);
+	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	lost(&f, RF_PSN + 1);
+	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+	assert_int_equal(f.qp.req.chances, CHANCES - 1);
+	lost(&f, RF_PSN + 4);
+	assert_true(f.qp.req.keeps);
+	assert_true(f.qp.req.chances > CHANCES);
+	row(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4, 2);
+	rf_ack(&f, RF_PSN + 5, RF_ACK);
+	rf_writes(&f, 1);
+	lost(&f, RF_PSN + 6);
+	all_again(&f, RF_PSN + 6, 1);
+	rf_ack(&f, RF_PSN + 6, RF_ACK);
+	/* Nor while it is going back. */
+	rf_writes(&f, 4);
+	bb_roce_req_rewind(&f.qp);
+	f.room = 2;
+	all_again(&f, RF_PSN + 7, 2);
+	f.room = UINT32_MAX;
+	lost(&f, RF_PSN + 7);
+	all_again(&f, RF_PSN + 7, 4);
+}
+
+/* Of one window where the peer keeps each loss doubles what is sent again in a row. */
+static void
+test_rows(void **state)
+{
+	static struct rf f;
+	uint32_t psn;
+
+	(void)state;
+	begin(&f, 0);
+	keep(&f);
+	psn = f.qp.req.una;
+	rf_writes(&f, 16);
+	lost(&f, psn);
+	alone(&f, BB_ROCE_WRITE_ONLY, psn);
+	lost(&f, psn + 2);
+	row(&f, BB_ROCE_WRITE_ONLY, psn + 2, 2);
+	/* The second of them is on the way. */
+	rf_ack(&f, psn + 2, RF_ACK);
+	assert_int_equal(rf_run(&f), 0);
+	rf_ack(&f, psn + 3, RF_ACK);
+	assert_int_equal(rf_run(&f), 0);
+	lost(&f, psn + 6);
+	row(&f, BB_ROCE_WRITE_ONLY, psn + 6, 4);
+	/* There are no more. */
+	lost(&f, psn + 11);
+	row(&f, BB_ROCE_WRITE_ONLY, psn + 11, 5);
+	assert_true(f.qp.req.keeps);
+	rf_ack(&f, psn + 15, RF_ACK);
+	rf_expect_idle(&f);
+	/* Another window. */
+	rf_writes(&f, 4);
+	lost(&f, psn + 16);
+	alone(&f, BB_ROCE_WRITE_ONLY, psn + 16);
+	rf_ack(&f, psn + 19, RF_ACK);
+	rf_expect_idle(&f);
+}
+
+/* One of a row is missing: half as many from it on, and once, whatever has been said before. */
+static void
+test_row_lost(void **state)
+{
+	static struct rf f;
+	uint32_t psn, acked;
+
+	(void)state;
+	for (acked = 0; acked < 2; acked++) {
+		begin(&f, 0);
+		keep(&f);
+		psn = f.qp.req.una;
+		rf_writes(&f, 24);
+		lost(&f, psn);
+		alone(&f, BB_ROCE_WRITE_ONLY, psn);
+		lost(&f, psn + 1);
+		row(&f, BB_ROCE_WRITE_ONLY, psn + 1, 2);
+		lost(&f, psn + 4);
+		row(&f, BB_ROCE_WRITE_ONLY, psn + 4, 4);
+		lost(&f, psn + 8);
+		row(&f, BB_ROCE_WRITE_ONLY, psn + 8, 8);
+		if (acked)
+			rf_ack(&f, psn + 10, RF_ACK);
+		assert_int_equal(rf_run(&f), 0);
+		lost(&f, psn + 11);
+		row(&f, BB_ROCE_WRITE_ONLY, psn + 11, 4);
+		lost(&f, psn + 11);
+		assert_int_equal(rf_run(&f), 0);
+		lost(&f, psn + 14);
+		row(&f, BB_ROCE_WRITE_ONLY, psn + 14, 2);
+		lost(&f, psn + 15);
+		alone(&f, BB_ROCE_WRITE_ONLY, psn + 15);
+		/* That was the end of it. */
+		lost(&f, psn + 18);
+		row(&f, BB_ROCE_WRITE_ONLY, psn + 18, 2);
+		/* Of all these the second alone could have said something of what it keeps. */
+		assert_int_equal(f.qp.req.chances, KEPT - 1);
+		assert_int_equal(f.qp.stats.packet_seq_err, 9);
+		rf_ack(&f, psn + 23, RF_ACK);
+		rf_expect_idle(&f);
+	}
+}
+
+/* A row goes from message to message, up to a READ, and to one whose memory is gone. */
+static void
+test_row_ends(void **state)
+{
+	static struct rf f;
+	uint32_t i, psn;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		begin(&f, 0);
+		keep(&f);
+		psn = f.qp.req.una;
+		rf_writes(&f, 1);
+		rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);
+		rf_post(&f, i == 1 ? BB_ROCE_MSG_READ : BB_ROCE_MSG_SEND, RF_MTU, 0);
+		rf_post(&f, BB_ROCE_MSG_SEND, RF_MTU, 0);
+		rf_run(&f);
+		f.seen = f.ntx;
+		lost(&f, psn);
+		alone(&f, BB_ROCE_WRITE_ONLY, psn);
+		lost(&f, psn + 1);
+		assert_int_equal(rf_run(&f), 2);
+		lost(&f, psn + 3);
+		f.bad_cookie = f.posted - 2;
+		f.bad = i == 2 ? BB_SYN_LOCAL_PROT : 0;
+		assert_int_equal(rf_run(&f), i == 0 ? 3 : i == 1 ? 1 : 2);
+		rf_expect(&f, BB_ROCE_SEND_FIRST, psn + 1);
+		rf_expect(&f, BB_ROCE_SEND_MIDDLE, psn + 2);
+		rf_expect(&f, BB_ROCE_SEND_LAST, psn + 3);
+		if (i == 0) {
+			rf_expect(&f, BB_ROCE_SEND_ONLY, psn + 4);
+			rf_expect(&f, BB_ROCE_SEND_ONLY, psn + 5);
+		}
+		assert_int_equal(f.qp.state, BB_ROCE_RTS);
+		if (i == 2) {
+			lost(&f, psn + 4);
+			rf_run(&f);
+			rf_expect_failed(&f, 0, 6, BB_SYN_LOCAL_PROT);
+		}
+	}
+}
+
+/* A peer that drops: three round trips in vain, then a loss in so many. */
+static void
+test_chances(void **state)
+{
+	static struct rf f;
+	uint32_t i, round;
+
+	(void)state;
+	begin(&f, 0);
+	for (i = 0; i < CHANCES; i++)
+		dropped(&f, true);
+	for (round = 0; round < 2; round++) {
+		for (i = 1; i < HOLD_OFF; i++)
+			dropped(&f, false);
+		dropped(&f, true);
+	}
+	/* And one that begins to keep. */
+	for (i = 1; i < HOLD_OFF; i++)
+		dropped(&f, false);
+	keep(&f);
+	keep(&f);
+	/* That it could not once is no reason. */
+	for (i = 0; i < 2 * CHANCES; i++)
+		dropped(&f, true);
+	assert_true(f.qp.req.keeps);
+	keep(&f);
+	while (f.qp.req.chances > 0)
+		dropped(&f, true);
+	assert_false(f.qp.req.keeps);
+	dropped(&f, false);
+}
+
+/* A WRITE, one of @kind and another WRITE, and the first was lost. */
+static void
+behind(struct rf *f, enum bb_roce_kind kind)
+{
+	begin(f, 0);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_post(f, kind, 8, 0);
+	rf_post(f, BB_ROCE_MSG_WRITE, 1, 0);
+	assert_int_equal(rf_run(f), 3);
+	f->seen = f->ntx;
+	lost(f, RF_PSN);
+	alone(f, BB_ROCE_WRITE_ONLY, RF_PSN);
+}
+
+/* A READ or an atomic is asked for again with all behind it. */
+static void
+test_read(void **state)
+{
+	static const enum bb_roce_kind kinds[] = {BB_ROCE_MSG_READ, BB_ROCE_MSG_FETCH_ADD};
+	static struct rf f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		uint8_t request = i == 0 ? BB_ROCE_READ_REQUEST : BB_ROCE_FETCH_ADD;
+
+		begin(&f, 0);
+		keep(&f);
+		rf_post(&f, kinds[i], 8, 0);
+		rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+		assert_int_equal(rf_run(&f), 2);
+		f.seen = f.ntx;
+		lost(&f, RF_PSN + 4);
+		assert_int_equal(rf_run(&f), 2);
+		rf_expect(&f, request, RF_PSN + 4);
+		rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 5);
+		rf_expect_none(&f);
+		assert_int_equal(f.qp.req.rd_atomic, 1);
+
+		/* Behind a WRITE that was lost its answer says that it was kept. */
+		behind(&f, kinds[i]);
+		assert_int_equal(f.qp.req.rd_atomic, 1);
+		if (i == 0)
+			rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN + 1, 1, 0, 8);
+		else
+			rf_rx(&f, BB_ROCE_ATOMIC_ACK, RF_PSN + 1,
+			      (struct bb_roce_pkt){.syndrome = RF_ACK, .orig = 5});
+		assert_true(f.qp.req.keeps);
+		assert_int_equal(f.qp.req.rd_atomic, 0);
+		rf_expect_done(&f, 0, 2, 0);
+		rf_ack(&f, RF_PSN + 2, RF_ACK);
+		rf_expect_idle(&f);
+
+		/* So does the ACK of what is behind it, if its answer was lost. */
+		behind(&f, kinds[i]);
+		rf_ack(&f, RF_PSN + 2, RF_ACK);
+		assert_true(f.qp.req.keeps);
+		rf_expect_done(&f, 0, 1, 0);
+		assert_int_equal(rf_run(&f), 2);
+		rf_expect(&f, request, RF_PSN + 1);
+		rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 2);
+	}
+}
+
+/* No room on the way out: it waits, before all that is new. */
+static void
+test_full(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 0);
+	rf_writes(&f, 4);
+	f.room = 0;
+	lost(&f, RF_PSN);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	assert_int_equal(rf_run(&f), 0);
+	assert_true(f.qp.req.again != 0 && bb_roce_busy(&f.qp));
+	assert_int_equal(f.qp.stats.retransmitted, 0);
+	assert_int_equal(bb_roce_short_room(&f.qp), 0);
+	f.room = 1;
+	assert_int_equal(rf_run(&f), 1);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	assert_int_equal(f.qp.req.again, 0);
+	f.room = UINT32_MAX;
+	assert_int_equal(rf_run(&f), 1);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
+	rf_ack(&f, RF_PSN + 4, RF_ACK);
+	/* It came after all, before it could be sent again. */
+	rf_writes(&f, 4);
+	f.room = 0;
+	lost(&f, RF_PSN + 5);
+	assert_int_equal(rf_run(&f), 0);
+	rf_ack(&f, RF_PSN + 8, RF_ACK);
+	assert_int_equal(f.qp.req.again, 0);
+	f.room = UINT32_MAX;
+	rf_expect_idle(&f);
+	/* A full window is no hindrance. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.selective = true;
+	f.attr.window = 4;
+	rf_start(&f);
+	rf_writes(&f, 5);
+	lost(&f, RF_PSN);
+	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	all_again(&f, RF_PSN + 4, 1);
+}
+
+/* Its payload cannot be had any more. */
+static void
+test_gather(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 0);
+	rf_writes(&f, 4);
+	lost(&f, RF_PSN + 1);
+	f.bad = BB_SYN_LOCAL_PROT;
+	f.bad_cookie = 1;
+	assert_int_equal(rf_run(&f), 0);
+	rf_expect_failed(&f, 0, 1, BB_SYN_LOCAL_PROT);
+}
+
+/* No receive: all waits, and then goes again. */
+static void
+test_rnr(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	begin(&f, 0);
+	rf_writes(&f, 4);
+	lost(&f, RF_PSN);
+	rf_ack(&f, RF_PSN, BB_ROCE_AETH_RNR | 12);
+	assert_int_equal(f.qp.req.again, 0);
+	assert_int_equal(rf_run(&f), 0);
+	rf_timeout(&f);
+	all_again(&f, RF_PSN, 4);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	assert_int_equal(f.qp.req.chances, CHANCES);
+	/* Of the next one: that was kept, else it would be missing. */
+	rf_writes(&f, 4);
+	lost(&f, RF_PSN + 4);
+	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
+	rf_ack(&f, RF_PSN + 5, BB_ROCE_AETH_RNR | 12);
+	assert_true(f.qp.req.keeps);
+	assert_int_equal(rf_run(&f), 0);
+	rf_timeout(&f);
+	all_again(&f, RF_PSN + 5, 3);
+}
+
+/* Retries are used up as they are without it: a NAK until the timer ends, and a timeout. */
+static void
+test_retries(void **state)
+{
+	uint32_t left, selective;
+	static struct rf f;
+
+	(void)state;
+	for (selective = 0; selective < 2; selective++) {
+		rf_init(&f, BB_ROCE_RC);
+		f.attr.selective = selective;
+		rf_start(&f);
+		rf_writes(&f, 3);
+		for (left = 7; left != UINT32_MAX; left -= 2) {
+			assert_int_equal(f.qp.req.retries, left);
+			lost(&f, RF_PSN);
+			/* What the timer has made it send again may have come since. */
+			assert_int_equal(rf_run(&f), selective && left == 7 ? 1 : 3);
+			lost(&f, RF_PSN);
+			assert_int_equal(rf_run(&f), 0);
+			assert_int_equal(f.qp.req.retries, left - 1);
+			rf_timeout(&f);
+			rf_run(&f);
+		}
+		rf_expect_failed(&f, 0, 0, BB_SYN_RETRY_EXC);
+	}
+}
+
+/* Not asked for, or of a type that has no answers: as ever. */
+static void
+test_off(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_begin(&f);
+	rf_writes(&f, 4);
+	lost(&f, RF_PSN + 1);
+	all_again(&f, RF_PSN + 1, 3);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	assert_false(f.qp.req.keeps);
+	rf_expect_idle(&f);
+	/* A peer that counts credits may want what is sent in another order. */
+	begin(&f, 0);
+	rf_writes(&f, 1);
+	rf_ack(&f, RF_PSN, BB_ROCE_AETH_ACK | 20);
+	assert_true(f.qp.req.credits);
+	rf_writes(&f, 4);
+	lost(&f, RF_PSN + 1);
+	all_again(&f, RF_PSN + 1, 4);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kept),    cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_dropped), cmocka_unit_test(test_next_too),
+		cmocka_unit_test(test_rows),    cmocka_unit_test(test_row_ends),
+		cmocka_unit_test(test_chances), cmocka_unit_test(test_read),
+		cmocka_unit_test(test_full),    cmocka_unit_test(test_gather),
+		cmocka_unit_test(test_rnr),     cmocka_unit_test(test_retries),
+		cmocka_unit_test(test_off),     cmocka_unit_test(test_row_lost),
+	};
+
+	return cmocka_run_group_tests_name("roce_again", tests, NULL, NULL);
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Selective repeat, the responder's half: packets that come ahead of one that is missing are kept,
+ * act when it is their turn, and are given back once each.
+ */
+#include "bb_roce_short.h"
+#include "roce_fake.h"
+
+static void
+begin(struct fake *f)
+{
+	fake_init_ahead(f, BB_ROCE_RC, FAKE_AHEADS);
+	f->recvs = FAKE_LOG;
+}
+
+/* A SEND of one packet that names itself and asks for nothing. */
+static void
+send(struct fake *f, int n)
+{
+	const struct bb_roce_pkt more = {.imm = (uint32_t)n};
+
+	fake_rx(f, RC(SEND_ONLY_IMM), n, 8, &more);
+}
+
+/* The SENDs of packets @first to @last have come, in their order, as receive @done and on. */
+static void
+expect_sends(const struct fake *f, uint32_t done, int first, int last)
+{
+	assert_int_equal(f->n_done, done + (uint32_t)(last - first + 1));
+	for (; first <= last; first++, done++) {
+		assert_int_equal(f->done[done].imm, (uint32_t)first);
+		assert_int_equal(f->done[done].status, 0);
+	}
+}
+
+/* So many are kept, and no more are held by the caller. */
+static void
+expect_kept(const struct fake *f, uint32_t n)
+{
+	assert_int_equal(f->qp.resp.n_ahead, n);
+	assert_int_equal(f->n_kept, n);
+}
+
+/* Nothing acts before its turn, then all do; one NAK, and one ACK that nobody asked for. */
+static void
+test_order(void **state)
+{
+	static struct fake f;
+	int i;
+
+	(void)state;
+	begin(&f);
+	send(&f, 0);
+	for (i = 4; i >= 2; i--) {
+		send(&f, i);
+		if (i == 4)
+			fake_expect(&f, NAK(PSN), 1, 1);
+		expect_sends(&f, 0, 0, 0);
+	}
+	fake_quiet(&f);
+	expect_kept(&f, 3);
+	assert_int_equal(f.qp.stats.kept, 3);
+	assert_int_equal(f.qp.stats.out_of_sequence, 3);
+	send(&f, 1);
+	expect_sends(&f, 0, 0, 4);
+	expect_kept(&f, 0);
+	fake_expect(&f, ACK, 4, 5);
+	/* And it is as ever. */
+	send(&f, 5);
+	fake_quiet(&f);
+	send(&f, 7);
+	fake_expect(&f, NAK(PSN), 6, 6);
+	send(&f, 6);
+	fake_expect(&f, ACK, 7, 8);
+	expect_sends(&f, 0, 0, 7);
+	expect_kept(&f, 0);
+}
+
+/* A packet of each kind of message, and what it carries. */
+static void
+test_messages(void **state)
+{
+	const struct bb_roce_pkt more = {.va = FAKE_VA, .rkey = FAKE_KEY, .dmalen = 3 * FAKE_MTU};
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	fake_rx(&f, RC(SEND_LAST), 2, 9, NULL);
+	fake_rx(&f, RC(SEND_MIDDLE), 1, FAKE_MTU, NULL);
+	fake_rx(&f, RC(WRITE_LAST), 5, FAKE_MTU, NULL);
+	fake_rx(&f, RC(WRITE_MIDDLE), 4, FAKE_MTU, NULL);
+	fake_rx(&f, RC(WRITE_FIRST), 3, FAKE_MTU, &more);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	expect_kept(&f, 5);
+	assert_int_equal(f.takes + f.places + f.checks + f.writes, 0);
+	fake_rx(&f, RC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	fake_expect_data(f.recv_data, 0, 2, 9);
+	fake_expect_data(f.mem + FAKE_START, 3, 5, FAKE_MTU);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.done[0].len, 2 * FAKE_MTU + 9);
+	fake_expect(&f, ACK, 5, 2);
+	expect_kept(&f, 0);
+}
+
+/* A NAK for each gap as soon as it is known, and once. */
+static void
+test_gaps(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	send(&f, 1);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	send(&f, 3);
+	send(&f, 4);
+	send(&f, 7);
+	fake_quiet(&f);
+	expect_kept(&f, 4);
+	send(&f, 0);
+	expect_sends(&f, 0, 0, 1);
+	fake_expect(&f, NAK(PSN), 2, 2);
+	send(&f, 6);
+	fake_quiet(&f);
+	fake_rx_ack(&f, RC(SEND_ONLY), 2, 8);
+	assert_int_equal(f.n_done, 5);
+	fake_expect(&f, NAK(PSN), 5, 5);
+	expect_kept(&f, 2);
+	send(&f, 5);
+	assert_int_equal(f.n_done, 8);
+	fake_expect(&f, ACK, 7, 8);
+	expect_kept(&f, 0);
+}
+
+/* What comes twice is kept once, and acknowledged again when it has acted. */
+static void
+test_duplicate(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	send(&f, 1);
+	send(&f, 1);
+	send(&f, 1);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	expect_kept(&f, 1);
+	assert_int_equal(f.n_keeps, 1);
+	send(&f, 0);
+	expect_sends(&f, 0, 0, 1);
+	fake_expect(&f, ACK, 1, 2);
+	send(&f, 0);
+	send(&f, 1);
+	expect_sends(&f, 0, 0, 1);
+	fake_expect(&f, ACK, 1, 2);
+	expect_kept(&f, 0);
+	assert_int_equal(f.qp.stats.duplicate, 2);
+	/* The same while others are kept: it says no more than what has acted. */
+	send(&f, 3);
+	fake_expect(&f, NAK(PSN), 2, 2);
+	send(&f, 1);
+	fake_expect(&f, ACK, 1, 2);
+	expect_kept(&f, 1);
+	bb_roce_qp_err(&f.qp);
+	expect_kept(&f, 0);
+}
+
+/* As far ahead as there is room, and no further; it comes again if it is not kept. */
+static void
+test_room(void **state)
+{
+	static struct fake f;
+	int i;
+
+	(void)state;
+	begin(&f);
+	for (i = 2 * (int)FAKE_AHEADS; i > 0; i--)
+		send(&f, i);
+	expect_kept(&f, FAKE_AHEADS - 1);
+	assert_int_equal(f.n_keeps, FAKE_AHEADS - 1);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	send(&f, 0);
+	expect_sends(&f, 0, 0, FAKE_AHEADS - 1);
+	fake_expect(&f, ACK, FAKE_AHEADS - 1, FAKE_AHEADS);
+	/* The caller has no room for them. */
+	f.keep_room = 1;
+	for (i = 9; i <= 11; i++)
+		send(&f, i);
+	fake_expect(&f, NAK(PSN), 8, 8);
+	expect_kept(&f, 1);
+	assert_int_equal(f.qp.stats.kept, FAKE_AHEADS);
+	send(&f, 8);
+	expect_sends(&f, 0, 0, 9);
+	fake_expect(&f, ACK, 9, 10);
+	f.keep_room = 0;
+	send(&f, 11);
+	fake_expect(&f, NAK(PSN), 10, 10);
+	send(&f, 10);
+	fake_quiet(&f);
+	expect_sends(&f, 0, 0, 10);
+	/* None at all. */
+	fake_init(&f, BB_ROCE_RC);
+	send(&f, 1);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	send(&f, 0);
+	fake_quiet(&f);
+	expect_sends(&f, 0, 0, 0);
+	assert_int_equal(f.n_keeps, 0);
+}
+
+/* READs and atomics: answers in the order of PSNs, and nothing acts twice. */
+static void
+test_reads(void **state)
+{
+	const struct fake_sent *s;
+	static struct fake f;
+	uint64_t was;
+
+	(void)state;
+	begin(&f);
+	memcpy(&was, f.mem + FAKE_START + 512, 8);
+	send(&f, 5);
+	fake_rx_atomic(&f, RC(FETCH_ADD), 4, 512, 3, 0);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 1, 0, 0, 2 * FAKE_MTU + 1);
+	/* In its place nothing can come but another peer's. */
+	send(&f, 3);
+	send(&f, 2);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	expect_kept(&f, 5);
+	assert_int_equal(f.checks + f.atomics, 0);
+	send(&f, 0);
+	expect_kept(&f, 0);
+	assert_int_equal(f.n_done, 2);
+	assert_int_equal(f.done[0].imm, 0);
+	assert_int_equal(f.done[1].imm, 5);
+	assert_int_equal(f.atomics, 1);
+	fake_run(&f, 64);
+	fake_expect_read(&f, RC(READ_RESP_FIRST), 1, 0, FAKE_MTU);
+	fake_expect_read(&f, RC(READ_RESP_MIDDLE), 2, FAKE_MTU, FAKE_MTU);
+	fake_expect_read(&f, RC(READ_RESP_LAST), 3, 2 * FAKE_MTU, 1);
+	s = fake_next(&f);
+	assert_int_equal(s->pkt.opcode, RC(ATOMIC_ACK));
+	assert_int_equal(s->pkt.psn, fake_psn(4));
+	assert_true(s->pkt.orig == was);
+	fake_expect(&f, ACK, 5, 4);
+	/* A READ that is the expected one, over what is kept. */
+	send(&f, 7);
+	send(&f, 8);
+	send(&f, 9);
+	fake_expect(&f, NAK(PSN), 6, 4);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 6, 0, 0, 3 * FAKE_MTU);
+	expect_kept(&f, 0);
+	assert_int_equal(f.n_done, 3);
+	assert_int_equal(f.done[2].imm, 9);
+	fake_run(&f, 64);
+	f.seen += 3;
+	fake_expect(&f, ACK, 9, 6);
+	/* One that is longer than what can be kept. */
+	send(&f, 11);
+	send(&f, 17);
+	expect_kept(&f, 2);
+	fake_expect(&f, NAK(PSN), 10, 6);
+	fake_rx_rdma(&f, RC(READ_REQUEST), 10, 0, 0, 12 * FAKE_MTU);
+	expect_kept(&f, 0);
+	assert_int_equal(f.n_done, 3);
+	assert_int_equal(f.qp.resp.epsn, fake_psn(22));
+	/* Its data is the answer: no ACK behind it. */
+	assert_int_equal(fake_run(&f, 64), 12);
+	assert_int_equal(f.sent[f.n_sent - 1].pkt.opcode, RC(READ_RESP_LAST));
+}
+
+/* No receive for one of them: that comes again, the others stay. */
+static void
+test_rnr(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	f.recvs = 2;
+	send(&f, 1);
+	send(&f, 2);
+	send(&f, 3);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	send(&f, 0);
+	expect_sends(&f, 0, 0, 1);
+	expect_kept(&f, 1);
+	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 2, 2);
+	send(&f, 4);
+	send(&f, 5);
+	fake_quiet(&f);
+	expect_kept(&f, 3);
+	/* Nor is there one when it comes again. */
+	send(&f, 2);
+	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 2, 2);
+	expect_kept(&f, 3);
+	f.recvs = 4;
+	send(&f, 2);
+	expect_sends(&f, 0, 0, 5);
+	expect_kept(&f, 0);
+	fake_expect(&f, ACK, 5, 6);
+}
+
+/* A key that cannot be invalidated now: its packet counts as lost, those before it do not. */
+static void
+test_again(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	send(&f, 1);
+	fake_rx(&f, RC(SEND_ONLY_INV), 2, 8, NULL);
+	send(&f, 3);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	f.invalidate_status = BB_ROCE_AGAIN;
+	send(&f, 0);
+	expect_sends(&f, 0, 0, 1);
+	fake_expect(&f, ACK, 1, 2);
+	expect_kept(&f, 1);
+	send(&f, 4);
+	fake_expect(&f, NAK(PSN), 2, 2);
+	f.invalidate_status = 0;
+	fake_rx(&f, RC(SEND_ONLY_INV), 2, 8, NULL);
+	assert_int_equal(f.n_done, 5);
+	fake_expect(&f, ACK, 4, 5);
+	expect_kept(&f, 0);
+}
+
+/* One of them is refused: a NAK, nothing behind it acts, and all is given back. */
+static void
+test_fatal(void **state)
+{
+	static struct fake f;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		begin(&f);
+		send(&f, 1);
+		if (i == 0) /* beyond the key */
+			fake_rx_rdma(&f, RC(WRITE_ONLY), 2, 8, FAKE_LEN, 8);
+		else if (i == 1) /* in no message */
+			fake_rx(&f, RC(SEND_LAST), 2, 8, NULL);
+		else /* too much of it */
+			fake_rx(&f, RC(SEND_ONLY), 2, FAKE_MTU + 1, NULL);
+		send(&f, 3);
+		send(&f, 5);
+		fake_expect(&f, NAK(PSN), 0, 0);
+		send(&f, 0);
+		expect_sends(&f, 0, 0, 1);
+		/* The NAK has to leave first. */
+		expect_kept(&f, 2);
+		send(&f, 4);
+		expect_kept(&f, 2);
+		fake_expect_fatal(&f, i == 0 ? NAK(ACCESS) : NAK(INVALID), 2, 2,
+				  i == 0 ? BB_SYN_REMOTE_ACCESS : BB_SYN_REMOTE_INVAL_REQ);
+		expect_kept(&f, 0);
+		send(&f, 2);
+		expect_sends(&f, 0, 0, 1);
+	}
+}
+
+/* The expected packet itself is refused, or has no receive: what is kept stays where it is. */
+static void
+test_first(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	f.recvs = 0;
+	send(&f, 1);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	send(&f, 0);
+	fake_expect(&f, BB_ROCE_AETH_RNR | 12, 0, 0);
+	expect_kept(&f, 1);
+	f.recvs = 2;
+	fake_rx(&f, RC(SEND_LAST), 0, 8, NULL);
+	expect_kept(&f, 1);
+	fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+	expect_kept(&f, 0);
+	assert_int_equal(f.n_done, 0);
+}
+
+/* To ERR and away with all that is kept, and for a new life of the queue pair. */
+static void
+test_err(void **state)
+{
+	static struct fake f;
+	int i;
+
+	(void)state;
+	begin(&f);
+	for (i = 1; i < (int)FAKE_AHEADS; i++)
+		send(&f, i);
+	expect_kept(&f, FAKE_AHEADS - 1);
+	bb_roce_qp_err(&f.qp);
+	expect_kept(&f, 0);
+	for (i = 0; i < (int)FAKE_AHEADS; i++)
+		assert_null(f.ahead[i]);
+	send(&f, 1);
+	expect_kept(&f, 0);
+	assert_int_equal(f.n_done, 0);
+	bb_roce_qp_err(&f.qp);
+	begin(&f);
+	send(&f, 1);
+	send(&f, 0);
+	expect_sends(&f, 0, 0, 1);
+}
+
+/* Answers and what nobody has assigned are no requests. */
+static void
+test_requests_only(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	fake_rx(&f, BB_ROCE_RC | 0x1f, 1, 8, NULL);
+	fake_expect(&f, NAK(PSN), 0, 0);
+	expect_kept(&f, 0);
+	assert_int_equal(f.n_keeps, 0);
+}
+
+/* Types that have no answers go on with the next message. */
+static void
+test_types(void **state)
+{
+	const struct bb_roce_pkt more = {.qkey = FAKE_QKEY, .sqpn = 3};
+	static struct fake f;
+	int n;
+
+	(void)state;
+	fake_init_ahead(&f, BB_ROCE_UC, FAKE_AHEADS);
+	f.recvs = 8;
+	for (n = 4; n >= 1; n--)
+		fake_rx(&f, UC(SEND_ONLY), n, 8, NULL);
+	assert_int_equal(f.n_done, 4);
+	assert_int_equal(f.n_keeps, 0);
+	fake_init_ahead(&f, BB_ROCE_UD, FAKE_AHEADS);
+	for (n = 4; n >= 1; n--)
+		fake_rx(&f, UD(SEND_ONLY), n, 8, &more);
+	assert_int_equal(f.n_done, 2); /* as many as there are receives */
+	assert_int_equal(f.n_keeps, 0);
+}
+
+/* Short ways know nothing of what is kept. */
+static void
+test_short(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin(&f);
+	assert_true(bb_roce_short_next(&f.qp, fake_psn(0)));
+	send(&f, 1);
+	assert_false(bb_roce_short_next(&f.qp, fake_psn(0)));
+	send(&f, 3);
+	send(&f, 0);
+	assert_false(bb_roce_short_next(&f.qp, fake_psn(2)));
+	send(&f, 2);
+	assert_true(bb_roce_short_next(&f.qp, fake_psn(4)));
+	expect_sends(&f, 0, 0, 3);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order), cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_gaps),  cmocka_unit_test(test_duplicate),
+		cmocka_unit_test(test_room),  cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_rnr),   cmocka_unit_test(test_again),
+		cmocka_unit_test(test_fatal), cmocka_unit_test(test_first),
+		cmocka_unit_test(test_err),   cmocka_unit_test(test_requests_only),
+		cmocka_unit_test(test_types), cmocka_unit_test(test_short),
+	};
+
+	return cmocka_run_group_tests_name("roce_ahead", tests, NULL, NULL);
+}
