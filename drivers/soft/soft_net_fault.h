@@ -32,6 +32,7 @@ struct soft_net_state {
 	uint32_t stalled[2];     /* held packets that one has stopped */
 	bool busy;               /* soft_net_run() in every poll */
 	bool spared;             /* the next packet out is drawn for, and not lost */
+	bool loses;              /* soft_net_loses() is to be asked for each packet out */
 };
 
 /* Has a fault been asked for? */

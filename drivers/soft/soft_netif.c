@@ -158,7 +158,7 @@ soft_netif_open(struct soft_dev *dev)
 		return ret;
 	}
 	nif->refer = info.zero_copy && !info.keeps;
-	nif->plain = !soft_net_faulty(&dev->opts.tx_fault) && dev->opts.capture[0] == '\0';
+	nif->plain = soft_net_loses_only(dev);
 	soft_port_hold_init(&nif->hold);
 	dev->netif = nif;
 	pthread_mutex_lock(&netifs_lock);

@@ -53,7 +53,7 @@ struct soft_netif {
 	 */
 	struct soft_port_hold hold;
 	bool refer;                 /* the PMD can do it, and keeps nothing */
-	bool plain;                 /* nothing strikes what is sent, and nobody looks at it */
+	bool plain;                 /* what is sent may be lost on purpose, and no more */
 	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
 	uint64_t now;               /* ns, when it was polled last */
 	LIST_ENTRY(soft_netif) link;

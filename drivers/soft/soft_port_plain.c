@@ -73,22 +73,25 @@ frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begi
 	return m;
 }
 
-/* The last word of its BTH; what stands behind that is written. */
+/* The last word of its BTH; what stands behind that is written. It is sent, or lost on purpose. */
 static inline void
-frame_close(struct soft_port *p, struct rte_mbuf *m, const struct soft_port_begin *b, uint8_t *bth,
-	    uint32_t last, uint32_t len)
+frame_close(struct soft_engine *e, struct soft_port *p, struct rte_mbuf *m,
+	    const struct soft_port_begin *b, uint8_t *bth, uint32_t last, uint32_t len)
 {
 	last = bb_be32(last);
 	memcpy(bth + SOFT_PORT_BTH, &last, sizeof(last));
 	bb_roce_icrc_end(bb_roce_icrc_more(b->crc, bth + SOFT_PORT_BTH, len - SOFT_PORT_BTH),
 			 bth + len);
-	soft_port_push(p, m);
+	if (unlikely(e->net.loses) && soft_net_loses(e))
+		soft_port_give_back(p, m);
+	else
+		soft_port_push(p, m);
 }
 
 /* ---- Answers */
 
 static inline bool
-plain_ack(struct soft_wire *w, struct soft_port *p)
+plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 {
 	const uint32_t len = BB_ROCE_BTH_LEN + BB_ROCE_AETH_LEN;
 	struct soft_port_begin *b = &w->begin[PLAIN_ACK];
@@ -104,7 +107,7 @@ plain_ack(struct soft_wire *w, struct soft_port *p)
 		return false;
 	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
 	bb_roce_aeth_store(bth + BB_ROCE_BTH_LEN, roce->resp.ack_syndrome, roce->resp.msn);
-	frame_close(p, m, b, bth, bb_roce_bth_last(0, bb_roce_ack_psn(&roce->resp)), len);
+	frame_close(e, p, m, b, bth, bb_roce_bth_last(0, bb_roce_ack_psn(&roce->resp)), len);
 	bb_roce_short_ack_sent(roce);
 	return true;
 }
@@ -176,7 +179,7 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 		at += BB_ROCE_IMM_LEN;
 	}
 	plain_payload(at, &r->w);
-	frame_close(p, m, b, bth, bb_roce_bth_last(flags, psn), len);
+	frame_close(e, p, m, b, bth, bb_roce_bth_last(flags, psn), len);
 	/*
 	 * In a conversation the peer waits for it: all that is to be noted is noted meanwhile, and
 	 * the clock has not been asked yet.
@@ -246,7 +249,7 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 	/* What makes room for another neighbour is one that is not used. */
 	p->stack.neigh.entry[path->hint].used = nif->now;
 	if (w->qp->queued != SOFT_Q_LATE && bb_roce_short_ack_due(&w->roce) &&
-	    unlikely(!plain_ack(w, p)))
+	    unlikely(!plain_ack(e, w, p)))
 		return;
 	/* Answers go first, but for an ACK that is put off. */
 	if (w->sq_next != w->qp->sq_pi &&

@@ -269,12 +269,12 @@ void soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
  * the others leave as without faults: a lossy network costs its hosts nothing else.
  */
 static inline bool
-soft_net_loses_only(const struct soft_engine *e)
+soft_net_loses_only(const struct soft_dev *dev)
 {
-	const struct soft_net_fault *f = &e->dev->opts.tx_fault;
+	const struct soft_net_fault *f = &dev->opts.tx_fault;
 
 	return (f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall) == 0 &&
-	       e->dev->capture == NULL;
+	       dev->opts.capture[0] == '\0';
 }
 /* Then: is the next one lost? */
 bool soft_net_loses(struct soft_engine *e);

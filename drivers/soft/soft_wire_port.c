@@ -66,7 +66,7 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 {
 	struct soft_packet_msg *m;
 
-	if (soft_net_loses_only(e)) {
+	if (soft_net_loses_only(e->dev)) {
 		if (soft_net_loses(e))
 			return true;
 		/* Drawn for once: without room it comes again. */

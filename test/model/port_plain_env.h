@@ -45,7 +45,8 @@ static struct side s[2];
 static struct rte_mempool *pool;
 static struct rig_dev peer; /* its GID */
 static const char *us, *them;
-static bool vlan, by_pmd; /* the checksum of an IPv4 header */
+static bool vlan, by_pmd;       /* the checksum of an IPv4 header */
+static const char *faults = ""; /* options of both */
 static char path[64];
 static uint32_t rkey;
 static uint64_t seed;
@@ -58,6 +59,7 @@ static struct {
 } out[BLOCKS];
 static uint32_t head, tail;
 static uint32_t psn, epsn, una, sent;
+static uint32_t holes; /* PSNs that came late, or never */
 static uint16_t freed;
 
 static inline uint32_t
@@ -143,8 +145,10 @@ look(const struct frame *f)
 	uint32_t l3 = vlan ? 18 : 14, bth = l3 + (f->b[l3] >> 4 == 4 ? 20 : 40) + 8;
 	uint32_t next = ((uint32_t)get16(f, bth + 8) & 0xff) << 16 | get16(f, bth + 10);
 
-	if (f->b[bth] <= (BB_ROCE_RC | BB_ROCE_WRITE_ONLY_IMM) && (int32_t)(next + 1 - sent) > 0)
+	if (f->b[bth] <= (BB_ROCE_RC | BB_ROCE_WRITE_ONLY_IMM) && (int32_t)(next + 1 - sent) > 0) {
+		holes += next - sent;
 		sent = next + 1;
+	}
 }
 
 /*

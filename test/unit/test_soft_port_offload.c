@@ -5,9 +5,8 @@
  * What a PMD says that it can do, and what follows: chains of mbufs, memory of others in them,
  * checksums. The PMD is net_ring; what ethdev says of it, and hears, passes through this file.
  */
-#include <rte_ethdev.h>
-
 #include "port_fixture.h"
+#include "wrap_ethdev.h"
 
 #define CHAINS   RTE_ETH_TX_OFFLOAD_MULTI_SEGS
 #define IP_OUT   RTE_ETH_TX_OFFLOAD_IPV4_CKSUM
@@ -21,13 +20,6 @@ static struct {
 	uint64_t tx, rx;
 	uint64_t asked_tx, asked_rx;
 } pmd;
-
-int __real_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info);
-int __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info);
-int __real_rte_eth_dev_configure(uint16_t id, uint16_t rx, uint16_t tx,
-				 const struct rte_eth_conf *conf);
-int __wrap_rte_eth_dev_configure(uint16_t id, uint16_t rx, uint16_t tx,
-				 const struct rte_eth_conf *conf);
 
 int
 __wrap_rte_eth_dev_info_get(uint16_t id, struct rte_eth_dev_info *info)
