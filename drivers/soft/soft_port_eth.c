@@ -62,7 +62,9 @@
 static const struct pmd {
 	const char *driver;
 	bool zero_copy, keeps, any_frame, no_restart, once, on_interrupts;
+	bool own_frames;        /* of its vdev: a power of two, with a header, and in blocks */
 	const char *frame_hint; /* where it has its own limit */
+	const char *start_hint; /* why it may not start */
 	const char *buffer_key;
 	uint32_t buffer_size, mbufs, front;
 } pmds[] = {
@@ -72,6 +74,7 @@ static const struct pmd {
 	 .any_frame = true,
 	 .on_interrupts = true,
 	 .frame_hint = "and bsize= of the vdev, at both ends",
+	 .start_hint = "; with role=client it needs one with role=server that runs already",
 	 .buffer_key = "bsize",
 	 .buffer_size = 2048},
 	{.driver = "net_tap", .zero_copy = true},
@@ -79,8 +82,7 @@ static const struct pmd {
 	 .zero_copy = true,
 	 .any_frame = true,
 	 .no_restart = true,
-	 .frame_hint = "and framesz= of the vdev, and the MTU of its interface, by \"ip link set "
-		       "... mtu\""},
+	 .own_frames = true},
 	{.driver = "net_af_xdp", .once = true, .mbufs = 8191, .front = 256},
 };
 
@@ -166,7 +168,16 @@ choose_mtu(const char *dev, const struct soft_port_opts *o, const struct pmd *pm
 		}
 	}
 	if (o->mtu != 0 && need > l3) {
-		if (o->framesz != 0 || pmd->any_frame)
+		if (pmd->own_frames) {
+			uint32_t frame = rte_align32pow2(need + SOFT_PORT_L2_OVERHEAD + 64);
+
+			SOFT_LOG(ERR,
+				 "%s: mtu=%u does not fit: %s (%s) says packets of %u bytes; "
+				 "give framesz=%u, its vdev framesz=%u,blocksz=%u, and the "
+				 "interface an MTU of %u, by \"ip link set ... mtu\"",
+				 dev, o->mtu, o->name, eth->driver, l3, frame, frame,
+				 RTE_MAX(frame, (uint32_t)sysconf(_SC_PAGESIZE)), need);
+		} else if (o->framesz != 0 || pmd->any_frame)
 			SOFT_LOG(ERR,
 				 "%s: mtu=%u does not fit: %s (%s) says packets of %u bytes; "
 				 "give framesz=%u %s",
@@ -404,7 +415,7 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 	if (rte_eth_dev_get_port_by_name(o->name, &eth->id) != 0) {
 		SOFT_LOG(ERR,
 			 "%s: port=%s: there is no such ethdev; vdevs are made by EAL's --vdev "
-			 "option",
+			 "option, and why one was not is in its lines above",
 			 dev, o->name);
 		return -EINVAL; /* -ENODEV says that the device itself is not there */
 	}
@@ -435,8 +446,11 @@ soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct soft
 		goto drop_pools;
 	ret = start_or_stop(pmd, rte_eth_dev_start, eth->id);
 	if (ret != 0) {
-		SOFT_LOG(ERR, "%s: port=%s: %s does not start: %s", dev, o->name, eth->driver,
-			 rte_strerror(-ret));
+		/* A PMD's -1 says nothing, and is no -EPERM. */
+		if (ret == -1 && pmd->start_hint != NULL)
+			ret = -ECONNREFUSED;
+		SOFT_LOG(ERR, "%s: port=%s: %s does not start: %s%s", dev, o->name, eth->driver,
+			 rte_strerror(-ret), pmd->start_hint != NULL ? pmd->start_hint : "");
 		goto drop_pools;
 	}
 	if (pmd->no_restart || pmd->once) {

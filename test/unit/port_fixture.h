@@ -95,6 +95,26 @@ rig_open(struct rig *r)
 	r->now += SEC;
 }
 
+/* The port cannot be opened: @ret, and the log has @hint, which says what to do. */
+static inline void
+rig_refused(struct soft_port_opts *o, int ret, const char *hint)
+{
+	struct soft_port *p = NULL;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *log = open_memstream(&text, &len);
+
+	assert_non_null(log);
+	rte_openlog_stream(log);
+	assert_int_equal(soft_port_open("soft0", o, &rig_ops, NULL, &p), ret);
+	rte_openlog_stream(NULL);
+	fclose(log);
+	assert_null(p);
+	if (strstr(text, hint) == NULL)
+		fail_msg("not \"%s\": %s", hint, text);
+	free(text);
+}
+
 /* An ethdev between two rings; options are set, the port is not open. */
 static inline struct rig *
 rig_new(struct rte_ring *to, struct rte_ring *from)

@@ -313,6 +313,24 @@ tap_jumbo(void)
 	return info.max_rx_pktlen >= 4198;
 }
 
+/* What it takes is said; test_af_packet_jumbo() has it. */
+static void
+test_af_packet_jumbo_refused(void **st)
+{
+	struct soft_port_opts o = {.name = "net_af_packet0", .mtu = 4096};
+
+	(void)st;
+	need_rings();
+	rig_address(&o, US4, 24);
+	rig_refused(&o, -EINVAL,
+		    "give framesz=8192, its vdev framesz=8192,blocksz=8192, and the interface an "
+		    "MTU of 4180");
+	o.mtu = 2048;
+	rig_refused(&o, -EINVAL,
+		    "give framesz=4096, its vdev framesz=4096,blocksz=4096, and the "
+		    "interface an MTU of 2132");
+}
+
 /* That of DPDK 22.11 keeps what is longer than it reports, so it is not let in. */
 static void
 test_tap_jumbo_refused(void **st)
@@ -399,9 +417,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_af_packet),         cmocka_unit_test(test_af_packet_again),
-		cmocka_unit_test(test_af_packet_jumbo),   cmocka_unit_test(test_tap),
-		cmocka_unit_test(test_tap_jumbo_refused), cmocka_unit_test(test_af_xdp),
+		cmocka_unit_test(test_af_packet),
+		cmocka_unit_test(test_af_packet_again),
+		cmocka_unit_test(test_af_packet_jumbo),
+		cmocka_unit_test(test_tap),
+		cmocka_unit_test(test_tap_jumbo_refused),
+		cmocka_unit_test(test_af_xdp),
+		cmocka_unit_test(test_af_packet_jumbo_refused),
 	};
 	const char *const vdevs[] = {"--vdev=net_af_packet0,iface=va",
 				     "--vdev=net_af_packet1,iface=vc,framesz=8192,blocksz=8192",

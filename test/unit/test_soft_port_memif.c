@@ -89,6 +89,21 @@ test_mtu_by_options(void **st)
 	assert_null(p);
 }
 
+/* The one that connects does so once, when it starts. */
+static void
+test_nobody_listens(void **st)
+{
+	struct soft_port_opts o = {.name = "net_memif3"};
+	char args[64];
+
+	(void)st;
+	snprintf(args, sizeof(args), "id=3,role=client,socket=@bb%d-nobody", getpid());
+	assert_int_equal(rte_eal_hotplug_add("vdev", o.name, args), 0);
+	rig_address(&o, US4, 24);
+	rig_refused(&o, -ECONNREFUSED, "with role=client it needs one with role=server");
+	assert_int_equal(rte_eal_hotplug_remove("vdev", o.name), 0);
+}
+
 static void
 test_carries(void **st)
 {
@@ -136,6 +151,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mtu_by_options),
+		cmocka_unit_test(test_nobody_listens),
 		cmocka_unit_test(test_carries),
 	};
 	char server[128], client[128];
