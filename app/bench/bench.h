@@ -194,11 +194,13 @@ void report_summary(FILE *f);
 unsigned int report_failed(void);
 unsigned int report_count(void);
 
-/* ---- stop.c */
+/* ---- main.c */
 
-/* From here on a signal ends the run, not the program. */
-void bench_stop_catch(void);
-/* What is measured now is of no use any more. */
+/*
+ * A signal has ended the run (stop.h): what is measured now is of no use any more, rows before it
+ * are reported. What a case has made, namespaces and processes, goes the way it goes without a
+ * signal.
+ */
 bool bench_stopped(void);
 
 /* ---- cases */

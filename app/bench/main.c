@@ -12,6 +12,7 @@
 #include "bench.h"
 #include "output.h"
 #include "remote.h"
+#include "stop.h"
 
 struct bench_opts opts = {
 	.repeat = 31,
@@ -159,16 +160,20 @@ check_cases(const char *list)
 {
 	char *copy = strdup(list), *save = NULL, *name;
 	bool good = copy != NULL;
+	unsigned int n = 0;
 
 	for (name = good ? strtok_r(copy, ",", &save) : NULL; name != NULL;
 	     name = strtok_r(NULL, ",", &save)) {
+		n++;
 		if (find_case(name) == NULL) {
 			fprintf(stderr, "bench: no case %s: --list shows them\n", name);
 			good = false;
 		}
 	}
 	free(copy);
-	return good;
+	if (n == 0)
+		fprintf(stderr, "bench: --case names no case: --list shows them\n");
+	return good && n != 0;
 }
 
 uint64_t
@@ -230,6 +235,12 @@ void
 bench_qps(const char *what, const char *text)
 {
 	sweep(what, text, 1, BENCH_MAX_QPS, &opts.qps);
+}
+
+bool
+bench_stopped(void)
+{
+	return stop_signal != 0;
 }
 
 struct args {
@@ -348,7 +359,9 @@ parse(int argc, char **argv, struct args *a)
 			fputs(help, stdout);
 			return 0;
 		default:
-			fprintf(stderr, "bench: --help shows the options\n");
+			fprintf(stderr,
+				"bench: --help shows the options; those of EAL stand before "
+				"a --\n");
 			return 2;
 		}
 	}
@@ -365,8 +378,9 @@ parse(int argc, char **argv, struct args *a)
 		fprintf(stderr, "bench: --device and --peer-device belong together\n");
 		return 2;
 	}
-	if (a->instructions != 0 && (a->kernel == NULL || a->side == NULL)) {
-		fprintf(stderr, "bench: --instructions needs --kernel and --side\n");
+	if ((a->kernel != NULL) != (a->instructions != 0) ||
+	    (a->side != NULL) != (a->instructions != 0)) {
+		fprintf(stderr, "bench: --kernel, --side and --instructions belong together\n");
 		return 2;
 	}
 	return -1;
@@ -434,7 +448,7 @@ main(int argc, char **argv)
 	if (!output_try("csv", a.csv_file) || !output_try("json", a.json) ||
 	    !output_try("report", a.report))
 		return 1;
-	bench_stop_catch();
+	stop_catch(SA_RESTART);
 	l = measure_l();
 	printf("TSC %.2f GHz, core %.2f GHz, L %.0f ns, ", tsc_ghz(), core_ghz(), l);
 	if (opts.repeat > 1)

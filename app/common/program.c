@@ -14,8 +14,6 @@
 #include "output.h"
 #include "program.h"
 
-volatile sig_atomic_t stop_signal;
-
 void
 say(const char *fmt, ...)
 {
@@ -26,12 +24,6 @@ say(const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fprintf(stderr, "\n");
-}
-
-static void
-on_signal(int sig)
-{
-	stop_signal = sig;
 }
 
 static bool
@@ -83,8 +75,6 @@ program_args(void *o, int argc, char **argv, int *eal_argc)
 int
 program_start(int eal_argc, char **argv)
 {
-	struct sigaction sa = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-
 	if (rte_eal_init(eal_argc, argv) < 0) {
 		/* Not every way out of it sets rte_errno, as when another program has its files. */
 		say("EAL did not start%s%s; its lines above say why. Without hugepages give %s, "
@@ -93,11 +83,7 @@ program_start(int eal_argc, char **argv)
 		    program.no_huge);
 		return -1;
 	}
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	/* Nobody reads on, as behind "| head": files are still written to their end. */
-	sa.sa_flags = 0;
-	sigaction(SIGPIPE, &sa, NULL);
+	stop_catch(0);
 	return 0;
 }
 

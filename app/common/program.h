@@ -6,9 +6,10 @@
 #define PROGRAM_H
 
 #include <getopt.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "stop.h"
 
 /* Each program defines it. */
 struct program {
@@ -22,9 +23,6 @@ struct program {
 
 extern const struct program program;
 
-/* The signal that asked for the end, 0: none did. */
-extern volatile sig_atomic_t stop_signal;
-
 /* A line on stderr, behind the program's name. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -36,10 +34,7 @@ void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 int program_args(void *o, int argc, char **argv, int *eal_argc);
 
-/*
- * Start EAL; the first SIGINT or SIGTERM from here on sets stop_signal, the second one ends.
- * SIGPIPE, when nobody reads what is printed, sets it, too.
- */
+/* Start EAL, and catch signals (stop.h). */
 int program_start(int eal_argc, char **argv);
 
 /* The end of EAL, where it is safe: nothing of DPDK is used after this. */

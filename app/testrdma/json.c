@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Results for programs. Written row by row; complete when the program ends. */
+/*
+ * Results for programs. Written row by row, and whole behind each: for who is killed the file has
+ * an end, which the next row overwrites.
+ */
 #include <math.h>
+#include <unistd.h>
 
 #include <rte_cycles.h>
 #include <rte_lcore.h>
@@ -14,6 +18,7 @@
 
 static FILE *json;
 static bool rows_open, row_written;
+static off_t rows_end = -1; /* where the next row begins; -1: what cannot seek has no end so far */
 
 static const char *
 boolean(bool b)
@@ -26,6 +31,39 @@ json_open(const char *path)
 {
 	json = output_open("json", path);
 	return json != NULL ? 0 : -1;
+}
+
+static void
+put_end(const struct test *t, const char *result, int status)
+{
+	fprintf(json, "\n  ],\n  \"result\": \"%s\", \"exit_status\": ", result);
+	if (status < 0)
+		fprintf(json, "null");
+	else
+		fprintf(json, "%d", status);
+	fprintf(json,
+		", \"rows_planned\": %u, \"rows_right\": %u, \"rows_wrong\": %u, \"errors\": %" PRIu64
+		", \"verified_bytes\": %" PRIu64 "\n}\n",
+		t->nrows, t->passed, t->failed, t->errors, t->verified);
+}
+
+/* The rows so far, with an end. */
+static void
+rows_keep(const struct test *t)
+{
+	rows_end = ftello(json);
+	if (rows_end < 0)
+		return;
+	put_end(t, "unfinished", -1);
+	fflush(json);
+}
+
+/* What is written next comes behind the rows. */
+static void
+rows_resume(void)
+{
+	if (rows_end >= 0)
+		fseeko(json, rows_end, SEEK_SET);
 }
 
 static void
@@ -78,6 +116,7 @@ json_start(const struct test *t)
 	}
 	fprintf(json, "  \"rows\": [");
 	rows_open = true;
+	rows_keep(t);
 }
 
 /* What only the row of a mode has. */
@@ -113,6 +152,7 @@ json_row(const struct test *t, const struct row *row)
 	if (json == NULL)
 		return;
 	row_figures(t, row, &f);
+	rows_resume();
 	fprintf(json,
 		"%s\n    {\"op\": \"%s\", \"size\": %u, \"window\": %u, \"burst\": %u, "
 		"\"signal_every\": %u, \"slots\": %u, \"inline\": %s, \"lcores\": %u, "
@@ -136,6 +176,7 @@ json_row(const struct test *t, const struct row *row)
 		", \"rounds\": %" PRIu64 ", \"receives\": %" PRIu64 "}}",
 		r->bytes, r->guards, r->rounds, r->recvs);
 	row_written = true;
+	rows_keep(t);
 }
 
 int
@@ -147,15 +188,16 @@ json_close(const struct test *t, int status)
 		return 0;
 	if (!rows_open)
 		json_start(t);
-	fprintf(json,
-		"\n  ],\n  \"result\": \"%s\", \"exit_status\": %d, \"rows_planned\": %u, "
-		"\"rows_right\": %u, \"rows_wrong\": %u, \"errors\": %" PRIu64
-		", \"verified_bytes\": %" PRIu64 "\n}\n",
+	rows_resume();
+	put_end(t,
 		status == 0                 ? "pass"
 		: status > 128              ? "interrupted"
 		: t->passed + t->failed > 0 ? "fail"
 					    : "error",
-		status, t->nrows, t->passed, t->failed, t->errors, t->verified);
+		status);
+	/* It may be shorter than the one it is written over. What fails is seen at the close. */
+	if (rows_end >= 0 && fflush(f) == 0 && ftruncate(fileno(f), ftello(f)) != 0)
+		rows_end = -1;
 	json = NULL;
 	return output_close(f, "json", t->o.json);
 }

@@ -199,7 +199,6 @@ void
 row_over(struct test *t, const struct row *row)
 {
 	report_row(t, row);
-	json_row(t, row);
 	t->errors += row->res.errors;
 	t->verified += row->res.bytes;
 	if (row->res.errors > 0)
@@ -207,6 +206,7 @@ row_over(struct test *t, const struct row *row)
 	else if (row->complete)
 		t->passed++;
 	t->row_no++;
+	json_row(t, row);
 }
 
 void

@@ -13,18 +13,10 @@
 #include <rte_cycles.h>
 
 #include "remote.h"
+#include "stall.h"
 
 #define LIVE_HZ    100
 #define LOOK_EVERY 16 /* rounds of the loop between looks at the clock */
-
-/* What is looked at now and then while a phase runs. */
-struct watch {
-	uint64_t deadline; /* TSC; rolling spans end there */
-	uint64_t moved;    /* when the number of completions last changed */
-	uint64_t seen;     /* completions then */
-	uint64_t count;    /* completions */
-	const char *phase;
-};
 
 unsigned int
 flows_poll(struct test *t)
@@ -56,63 +48,6 @@ bool
 flow_finished(const struct pair *p)
 {
 	return !p->rolling && p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
-}
-
-/* The requests that nothing came back of, of both sides if the target is here. */
-static void
-pending_show(const struct pair *p)
-{
-	struct bb_qp *const qps[] = {p->qp, p->peer};
-	char text[BB_ERROR_TEXT_MAX];
-	unsigned int i;
-
-	for (i = 0; i < RTE_DIM(qps); i++)
-		if (qps[i] != NULL && bb_qp_pending_text(qps[i], text, sizeof(text)) > 0)
-			fputs(text, stderr);
-}
-
-/* What to think of it. */
-static const char *
-stall_cause(const struct test *t, const struct pair *p)
-{
-	if (t->row->e->recv && p->done == p->posted && p->recv_done < p->posted)
-		return t->orders
-			       ? "sends are complete, and the target reports no receive: is it "
-				 "still there, and is a completion lost on its side? Its "
-				 "show qp, show wqe say more"
-			       : "sends are complete and their receives are not: a completion of a "
-				 "receive is lost";
-	if (p->posted == p->done)
-		return "nothing is under way: the target, or the other direction, has to go on "
-		       "first";
-	return "no error either, so the request is not executed (does the device progress?), or "
-	       "its completion is lost";
-}
-
-/* Nothing comes back: say what is missing, and give up. */
-static bool
-stalled(struct test *t, struct watch *w, uint64_t now)
-{
-	const struct pair *p;
-	uint32_t i;
-
-	if (w->count != w->seen) {
-		w->seen = w->count;
-		w->moved = now;
-		return false;
-	}
-	if ((double)(now - w->moved) < t->o.patience * (double)t->tsc_hz)
-		return false;
-	for (i = 0; i < t->nflows && flow_finished(t->flows[i]); i++)
-		;
-	p = t->flows[i == t->nflows ? 0 : i];
-	report_fail(t,
-		    "no completion for %g s: pair %u posted %" PRIu64 " operations, %" PRIu64
-		    " completed, %" PRIu64 " received; %s",
-		    t->o.patience, p->index, p->posted, p->done, p->recv_done, stall_cause(t, p));
-	pending_show(p);
-	t->fatal = true;
-	return true;
 }
 
 /* A round trip is one operation. */

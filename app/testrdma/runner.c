@@ -236,7 +236,7 @@ runner_open(struct runner *r)
 		lcores += rte_eal_get_lcore_state(lcore) == WAIT;
 	if (o->lcores > RTE_MAX(lcores, 1u)) {
 		say("%u lcores: beside the main one EAL has %u lcores without work; start testrdma "
-		    "with -l 0-%u, or set lcores %u",
+		    "with -l 0-%u, or give --worker-lcores (at the prompt: set lcores) %u",
 		    o->lcores, lcores, o->lcores, RTE_MAX(lcores, 1u));
 		return -1;
 	}

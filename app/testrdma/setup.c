@@ -9,6 +9,7 @@
 #include <rte_malloc.h>
 
 #include "remote.h"
+#include "stall.h"
 
 #define POOL_BYTES   (32u << 20) /* of a side, unless one message needs more */
 #define LINK_SECONDS 30          /* that a link to another process may take to come up */
@@ -434,6 +435,7 @@ test_open_queues(struct test *t)
 		if (t->twins != NULL)
 			t->twins[i].target_rkey = t->local.mr->rkey;
 	}
+	stall_begin(t);
 	return t->o.connect == NULL || remote_connect(t) == 0 ? 0 : -EXIT_FAILED;
 }
 

@@ -192,10 +192,11 @@ struct test {
 	uint64_t tsc_hz;
 	uint64_t errors, verified; /* of all rows */
 	uint32_t passed, failed;
-	bool fatal;        /* the queues are of no use any more */
-	uint32_t lcore;    /* that owns the queues, or BB_LCORE_SELF */
-	struct live *live; /* of tests in the background, else NULL */
-	uint64_t live_at;  /* TSC of its last update */
+	bool fatal;                      /* the queues are of no use any more */
+	uint32_t dead_devices, dead_cqs; /* stall.c: events that are older than the queues */
+	uint32_t lcore;                  /* that owns the queues, or BB_LCORE_SELF */
+	struct live *live;               /* of tests in the background, else NULL */
+	uint64_t live_at;                /* TSC of its last update */
 };
 
 /* setup.c */

@@ -4,6 +4,7 @@
 
 import os
 import re
+import time
 
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
 
@@ -98,6 +99,22 @@ def add_test(name, op):
 for defect, ops in CAUGHT.items():
     for operation in ops:
         add_test(defect, operation)
+
+
+class Faults(AppTest):
+    def test_said_by_the_device(self):
+        """What the device tells of its end, or of a CQ's, ends a row long before --patience does."""
+        for fault, event in (('dev_fatal', 'device fatal'), ('cq_error', 'CQ error')):
+            for more in ([], ['--verify'], ['--burst', '1', '--depth', '1', '--signal-every', '1']):
+                with self.subTest(fault=fault, more=more):
+                    begin = time.monotonic()
+                    res = self.run_program(['--device', 'soft0,fault=%s:3000' % fault, '--op', 'write,send',
+                                            '--size', '64', '--duration', '60', '--patience', '120'] + more)
+                    self.assertLess(time.monotonic() - begin, 60, str(res))
+                    self.assertEqual(res.rc, 1, str(res))
+                    self.assertIn('the device says "%s": pair 0 posted' % event, res.err)
+                    self.assertIn('1 of 2 rows ran, 0 right, 1 wrong', res.out)
+                    self.assertIn('given up', res.out)
 
 
 class Variants(Caught):

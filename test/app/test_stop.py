@@ -78,6 +78,23 @@ class Stop(AppTest):
         self.assertFalse(result['rows'][0]['complete'])
         self.assertEqual(result['rows'][0]['errors'], 0)
 
+    def test_killed(self):
+        """Nobody can catch that: the rows until then are there, in whole JSON."""
+        with tempfile.NamedTemporaryFile(suffix='.json') as f:
+            cmd = [self.program] + lcores() + EAL + ['--', '--json', f.name, '--op', 'write', '--size',
+                                                     '8..64K', '--duration', '0.3']
+            with subprocess.Popen(cmd, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as proc:
+                for _ in range(2 + 3):  # title, heading, rows
+                    self.assertNotEqual(proc.stdout.readline(), '', 'ended by itself')
+                proc.kill()
+            with open(f.name) as again:
+                result = json.load(again)
+        self.assertEqual((result['result'], result['exit_status']), ('unfinished', None))
+        # The last one that was printed may not have been written.
+        self.assertGreaterEqual(len(result['rows']), 2)
+        self.assertLess(len(result['rows']), result['rows_planned'])
+        self.assertEqual(result['rows_right'], len(result['rows']))
+
     def test_nobody_reads(self):
         """As behind "| head -2": an end in time, and whole JSON."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:

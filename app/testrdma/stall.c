@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * When nothing comes back: what the device says of it, what is missing, and the end of the row.
+ */
+#include "stall.h"
+
+#define ASK_EVERY 10 /* a second: how often the device is asked while nothing completes */
+
+/* Events that any thread took and that end what runs, since the program began. __atomic. */
+static uint32_t dead_devices, dead_cqs;
+
+static void
+events_take(struct bb_dev *dev)
+{
+	struct bb_event ev;
+
+	while (bb_event_get(dev, &ev) == 0)
+		if (ev.type == BB_EVENT_DEV_FATAL)
+			__atomic_fetch_add(&dead_devices, 1, __ATOMIC_RELAXED);
+		else if (ev.type == BB_EVENT_CQ_ERROR)
+			__atomic_fetch_add(&dead_cqs, 1, __ATOMIC_RELAXED);
+}
+
+void
+stall_begin(struct test *t)
+{
+	events_take(t->dev);
+	t->dead_devices = __atomic_load_n(&dead_devices, __ATOMIC_RELAXED);
+	t->dead_cqs = __atomic_load_n(&dead_cqs, __ATOMIC_RELAXED);
+}
+
+/* The event that tells why nothing comes any more; NULL: none has. */
+static const char *
+death(const struct test *t)
+{
+	events_take(t->dev);
+	if (__atomic_load_n(&dead_devices, __ATOMIC_RELAXED) != t->dead_devices)
+		return bb_event_name(BB_EVENT_DEV_FATAL);
+	if (__atomic_load_n(&dead_cqs, __ATOMIC_RELAXED) != t->dead_cqs)
+		return bb_event_name(BB_EVENT_CQ_ERROR);
+	return NULL;
+}
+
+/* The requests that nothing came back of, of both sides if the target is here. */
+static void
+pending_show(const struct pair *p)
+{
+	struct bb_qp *const qps[] = {p->qp, p->peer};
+	char text[BB_ERROR_TEXT_MAX];
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(qps); i++)
+		if (qps[i] != NULL && bb_qp_pending_text(qps[i], text, sizeof(text)) > 0)
+			fputs(text, stderr);
+}
+
+/* What to think of it. */
+static const char *
+stall_cause(const struct test *t, const struct pair *p)
+{
+	if (t->row->e->recv && p->done == p->posted && p->recv_done < p->posted)
+		return t->orders
+			       ? "sends are complete, and the target reports no receive: is it "
+				 "still there, and is a completion lost on its side? Its "
+				 "show qp, show wqe say more"
+			       : "sends are complete and their receives are not: a completion of a "
+				 "receive is lost";
+	if (p->posted == p->done)
+		return "nothing is under way: the target, or the other direction, has to go on "
+		       "first";
+	return "no error either, so the request is not executed (does the device progress?), or "
+	       "its completion is lost";
+}
+
+bool
+stalled(struct test *t, struct watch *w, uint64_t now)
+{
+	const char *event = NULL;
+	const struct pair *p;
+	uint32_t i;
+
+	if (w->count != w->seen) {
+		w->seen = w->count;
+		w->moved = now;
+		return false;
+	}
+	if (now - RTE_MAX(w->moved, w->asked) >= t->tsc_hz / ASK_EVERY) {
+		w->asked = now;
+		event = death(t);
+	}
+	if (event == NULL && (double)(now - w->moved) < t->o.patience * (double)t->tsc_hz)
+		return false;
+	for (i = 0; i < t->nflows && flow_finished(t->flows[i]); i++)
+		;
+	p = t->flows[i == t->nflows ? 0 : i];
+	if (event != NULL) {
+		report_fail(t,
+			    "the device says \"%s\": pair %u posted %" PRIu64 " operations, "
+			    "%" PRIu64 " completed, %" PRIu64 " received; no more will complete",
+			    event, p->index, p->posted, p->done, p->recv_done);
+	} else {
+		report_fail(t,
+			    "no completion for %g s: pair %u posted %" PRIu64
+			    " operations, %" PRIu64 " completed, %" PRIu64 " received; %s",
+			    t->o.patience, p->index, p->posted, p->done, p->recv_done,
+			    stall_cause(t, p));
+		pending_show(p);
+	}
+	t->fatal = true;
+	return true;
+}
