@@ -125,6 +125,12 @@ void measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours
  */
 void measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 			struct pair *p);
+/*
+ * What a side opens and closes in each of its runs is no part of what it measures: threads that
+ * wait for a CPU meanwhile do not count as a row's.
+ */
+void measure_aside_begin(void);
+void measure_aside_end(void);
 
 /* ---- report.c */
 

@@ -235,11 +235,11 @@ measure_l(void)
 	return median(v, L_ROUNDS);
 }
 
-/* Of a row: when its measurements began, and what was lost until then. */
-struct began {
+/* When it began, and what was lost until then: the row that is measured, and what is no part. */
+static struct began {
 	struct shared_time lost;
 	uint64_t tsc;
-};
+} row, aside;
 
 static void
 lost_now(struct shared_time *lost)
@@ -250,20 +250,37 @@ lost_now(struct shared_time *lost)
 }
 
 static void
-row_begin(struct began *b)
+begin(struct began *b)
 {
 	lost_now(&b->lost);
 	b->tsc = tsc();
 }
 
 static double
-row_shared(const struct began *b)
+row_shared(void)
 {
-	const uint64_t ns = (uint64_t)ns_since(b->tsc);
+	const uint64_t ns = (uint64_t)ns_since(row.tsc);
 	struct shared_time lost;
 
 	lost_now(&lost);
-	return shared_part(&b->lost, &lost, ns);
+	return shared_part(&row.lost, &lost, ns);
+}
+
+void
+measure_aside_begin(void)
+{
+	begin(&aside);
+}
+
+void
+measure_aside_end(void)
+{
+	struct shared_time lost;
+
+	lost_now(&lost);
+	row.lost.waited += lost.waited - aside.lost.waited;
+	row.lost.stolen += lost.stolen - aside.lost.stolen;
+	row.tsc += tsc() - aside.tsc;
 }
 
 static void
@@ -282,7 +299,6 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 {
 	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
 	unsigned int i, n = 0;
-	struct began began;
 
 	*p = (struct pair){.valid = false};
 	if (bench_stopped())
@@ -290,7 +306,7 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 	/* Caches, page tables and branch predictors get one run to settle. */
 	floor(floor_arg);
 	ours(ours_arg);
-	row_begin(&began);
+	begin(&row);
 	for (i = 0; i < opts.repeat; i++) {
 		f[n] = floor(floor_arg);
 		o[n] = ours(ours_arg);
@@ -299,7 +315,7 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 		r[n] = o[n] / f[n];
 		n++;
 	}
-	p->shared = row_shared(&began);
+	p->shared = row_shared();
 	pair_finish(p, f, o, r, n);
 }
 
@@ -341,7 +357,6 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	double fl[BENCH_MAX_REPEAT], ol[BENCH_MAX_REPEAT];
 	static struct hist floor_one, ours_one, floor_all, ours_all;
 	unsigned int n = 0, tries;
-	struct began began;
 
 	*p = (struct pair){.floor_only = ours == NULL};
 	if (bench_stopped())
@@ -352,7 +367,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	floor(floor_arg);
 	if (ours != NULL)
 		ours(ours_arg);
-	row_begin(&began);
+	begin(&row);
 	for (tries = 0; n < opts.repeat && tries < 3 * opts.repeat; tries++) {
 		lb[n] = measure_l();
 		f[n] = run_side(floor, floor_arg, &floor_one);
@@ -373,7 +388,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 		ol[n] = 2 * o[n] / (lb[n] + la[n]);
 		n++;
 	}
-	p->shared = row_shared(&began);
+	p->shared = row_shared();
 	pair_finish(p, f, o, r, n);
 	tail_of(&floor_all, &p->floor_tail);
 	tail_of(&ours_all, &p->ours_tail);
