@@ -200,9 +200,10 @@ umr_ok(struct rig_qp *q, const struct umr *w)
 	rig_expect_ok(q, MLX5_OPCODE_UMR, at);
 }
 
-/* A key over the first 4 KiB of the memory, in use from the start. */
+/* A key over 4 KiB of another one, in use from the start. */
 static inline struct mlx5_obj *
-used_key(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32_t *key)
+key_over(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32_t below,
+	 uint64_t addr, uint32_t *key)
 {
 	uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
 	struct mlx5_obj *obj;
@@ -220,12 +221,18 @@ used_key(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32
 	bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
 	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
 	bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
-	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, k->mem.mr->lkey,
-			    (uintptr_t)k->mem.p);
+	mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, below, addr);
 	assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out, sizeof(out), &obj),
 			 0);
 	*key = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
 	return obj;
+}
+
+/* One over the first 4 KiB of the memory. */
+static inline struct mlx5_obj *
+used_key(struct keys *k, const struct mlx5_pd *pd, bool umr, bool rinval, uint32_t *key)
+{
+	return key_over(k, pd, umr, rinval, k->mem.mr->lkey, (uintptr_t)k->mem.p, key);
 }
 
 #endif

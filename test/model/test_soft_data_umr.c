@@ -262,27 +262,9 @@ test_depth(void **state)
 
 	(void)state;
 	key[0] = k->mem.mr->lkey;
-	for (i = 0; i < 5; i++) {
-		uint8_t in[BB_PRM_SZ_CREATE_MKEY_IN + 16] = {0}, out[BB_PRM_SZ_SHORT];
-		uint8_t *mkc = in + 0x10;
-
-		bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_CREATE_MKEY);
-		bb_prm_set(mkc, BB_PRM_MKC_ACCESS_MODE, BB_PRM_MKC_MODE_KLMS);
-		bb_prm_set(mkc, BB_PRM_MKC_LR, 1);
-		bb_prm_set(mkc, BB_PRM_MKC_LW, 1);
-		bb_prm_set(mkc, BB_PRM_MKC_RW, 1);
-		bb_prm_set(mkc, BB_PRM_MKC_QPN, 0xffffff);
-		bb_prm_set(mkc, BB_PRM_MKC_PD, k->p.d.pd->pdn);
-		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE, 1);
-		bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 1);
-		bb_prm_set64(mkc, BB_PRM_MKC_LEN, 4096);
-		mlx5dv_set_data_seg((struct mlx5_wqe_data_seg *)(void *)(in + 0x110), 4096, key[i],
-				    i == 0 ? (uintptr_t)k->mem.p : 0);
-		assert_int_equal(soft_cmd_if.obj_create(k->p.d.ctx, in, sizeof(in), out,
-							sizeof(out), &obj[i]),
-				 0);
-		key[i + 1] = bb_prm_get(out, BB_PRM_CREATE_MKEY_OUT_INDEX) << 8;
-	}
+	for (i = 0; i < 5; i++)
+		obj[i] = key_over(k, k->p.d.pd, false, false, key[i],
+				  i == 0 ? (uintptr_t)k->mem.p : 0, &key[i + 1]);
 	write_through(k, key[4], 10, 100, 0);
 	assert_memory_equal(k->mem.p + 10, k->p.ma.p, 100);
 	write_through(k, key[5], 10, 100, ACCESS);
