@@ -26,7 +26,7 @@ enum bb_qp_state {
 	BB_QP_INIT,
 	BB_QP_RTR,
 	BB_QP_RTS,
-	BB_QP_SQD, /**< -ENOTSUP: stop posting and wait for the last WQE instead */
+	BB_QP_SQD, /**< -ENOTSUP: stop posting, and see bb_qp_drain() */
 	BB_QP_ERR,
 };
 
@@ -136,7 +136,7 @@ struct bb_qp_addr {
 /** Control-path half of a QP, opaque. */
 struct bb_qp_ctrl;
 
-/** A queue pair. Only the inline functions of bb_post.h and bb_poll.h touch it. */
+/** A queue pair. Only the inline functions of bb_post.h touch it. */
 struct bb_qp {
 	struct bb_sq sq;
 	struct bb_rq rq;

@@ -14,6 +14,7 @@ import headers
 import includes
 import length
 import manpages
+import names
 import porting
 import snippets
 import symbols
@@ -234,6 +235,17 @@ class Texts(unittest.TestCase):
         self.assertTrue(self.errors(guide, self.STATUS + '\tBB_WC_B_ERR,\n'))
         self.assertTrue(self.errors(guide, ''))
         self.assertTrue(self.errors('no message\n'))
+
+
+class Names(unittest.TestCase):
+    CODE = 'int bb_x_open(int a);\n#define BB_X_MAX 3\n'
+
+    def test_names(self):
+        good = 'bb_x_open() of bb_x.h takes BB_X_MAX or any BB_X_, and bb_other is no call'
+        self.assertEqual(names.findings(good, {'bb_x.h'}, self.CODE), [])
+        for bad, name in (('see bb_y.h', 'bb_y.h'), ('bb_x_shut() ends it', 'bb_x_shut'),
+                          ('BB_X_MIN', 'BB_X_MIN'), ('all of BB_Y_', 'BB_Y_')):
+            self.assertEqual(names.findings(good + ': ' + bad, {'bb_x.h'}, self.CODE), [name])
 
 
 class Commands(Fixture):
