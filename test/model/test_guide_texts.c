@@ -272,6 +272,18 @@ test_fabric(void **state)
 	assert_int_equal(bb_dev_close(a), 0);
 }
 
+static void
+test_end(void **state)
+{
+	(void)state;
+	assert_int_equal(bb_qp_destroy(s.qp), 0);
+	assert_int_equal(bb_qp_destroy(s.peer), 0);
+	assert_int_equal(bb_cq_destroy(s.cq), 0);
+	assert_int_equal(bb_pd_free(s.pd), 0);
+	assert_int_equal(bb_dev_close(s.dev), 0);
+	rte_free(s.mem);
+}
+
 /* Quoted texts that take more than one process, another user, seconds or a card. */
 static const char *const elsewhere[] = {
 	"secondary processes cannot open devices",
@@ -352,15 +364,11 @@ int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_before_eal),
-		cmocka_unit_test(test_start),
-		cmocka_unit_test(test_attributes),
-		cmocka_unit_test_setup(test_memory, connected),
-		cmocka_unit_test(test_states),
-		cmocka_unit_test(test_owners),
-		cmocka_unit_test(test_fabric),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_all_are_known),
+		cmocka_unit_test(test_before_eal), cmocka_unit_test(test_start),
+		cmocka_unit_test(test_attributes), cmocka_unit_test_setup(test_memory, connected),
+		cmocka_unit_test(test_states),     cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_fabric),     cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_end),        cmocka_unit_test(test_all_are_known),
 	};
 
 	if (argc != 2)
