@@ -312,7 +312,8 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->max_cqe = pow2(c->log_max_cq_sz);
 	attr->max_qp_wr = pow2(c->log_max_qp_sz);
 	attr->max_sge = (c->max_wqe_sq - WQE_HEAD) / BB_WQE_SEG;
-	attr->max_read_sge = attr->max_sge;
+	attr->max_read_sge =
+		(RTE_MIN(c->max_wqe_sq, BB_WQE_READ_MAX_DS * BB_WQE_SEG) - WQE_HEAD) / BB_WQE_SEG;
 	attr->max_recv_sge = c->max_wqe_rq / BB_WQE_SEG;
 	if (c->log_max_rmp != 0) {
 		attr->max_srq = pow2(c->log_max_rmp);

@@ -228,6 +228,11 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	case BB_WQE_RDMA_WRITE_IMM:
 		break;
 	case BB_WQE_RDMA_READ:
+		/* [A] of what a card does about it: that it is too much, the kernel says. */
+		if (unlikely(ds > BB_WQE_READ_MAX_DS))
+			return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP,
+					       "the WQE of a READ is over 512 bytes: it has 30 "
+					       "pieces at most");
 		right = SOFT_RIGHT_LOCAL_WRITE;
 		break;
 	case BB_WQE_ATOMIC_CS:

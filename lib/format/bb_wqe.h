@@ -66,6 +66,8 @@ bb_be64(uint64_t v)
 #define BB_WQE_SEG 16u
 /** Largest number of segments in a send WQE: ds has 6 bits. */
 #define BB_WQE_MAX_DS 63u
+/** That of a READ is 512 bytes at most (kernel: MLX5_MAX_SGE_RD). */
+#define BB_WQE_READ_MAX_DS 32u
 
 /** Send WQE opcodes (mlx5dv.h: MLX5_OPCODE_*). */
 enum bb_wqe_opcode {

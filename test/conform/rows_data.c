@@ -66,7 +66,14 @@ static const struct {
 	{"list-inline", BB_SEND_SIGNALED},
 };
 
-#define MOST UINT32_MAX /* as many pieces as the queue takes */
+#define MOST UINT32_MAX /* as many pieces as the queue and the operation take */
+
+static uint32_t
+most_pieces(const struct fx *fx, const struct op *op)
+{
+	return op->wc == BB_WC_RDMA_READ ? RTE_MIN(fx->max_sge, fx->a.attr.max_read_sge)
+					 : fx->max_sge;
+}
 
 static void
 run(struct fx *fx, const struct row *row)
@@ -84,7 +91,7 @@ run(struct fx *fx, const struct row *row)
 	x.use_inline = row->flags == INLINE || row->flags == INLINE_UNSIGNALED ||
 		       row->flags == LIST_INLINE;
 	x.use_list = row->flags >= LIST;
-	x.nsge = row->pieces == MOST ? fx->max_sge : row->pieces;
+	x.nsge = row->pieces == MOST ? most_pieces(fx, row->op) : row->pieces;
 	/* The other way round at the receiver, so that pieces do not meet pieces. */
 	x.nrecv = row->pieces == 1   ? RTE_MIN(3u, fx->max_rsge)
 		  : row->pieces == 2 ? fx->max_rsge

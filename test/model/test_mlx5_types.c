@@ -407,6 +407,68 @@ lists(void **state)
 	types_stop(&t);
 }
 
+/* A READ has max_read_sge pieces, as many as its WQE may hold; SEND and WRITE have max_sge. */
+static void
+most_pieces(void **state)
+{
+	static const enum bb_wr_opcode opcode[] = {BB_WR_SEND, BB_WR_RDMA_WRITE, BB_WR_RDMA_READ};
+	const uint32_t part = 50;
+	struct env e;
+	struct bb_sge sge[61], rsge;
+	struct bb_dev_attr attr;
+	struct bb_wc wc;
+	unsigned int op, i;
+	int err;
+
+	(void)state;
+	env_open(&e);
+	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	assert_int_equal(attr.max_sge, RTE_DIM(sge));
+	assert_int_equal(attr.max_read_sge, 30);
+	e.init.max_sge = attr.max_sge;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	rsge = sge_of(&e.b, AT_DST, RTE_DIM(sge) * part);
+	for (i = 0; i < RTE_DIM(sge); i++)
+		sge[i] = sge_of(&e.a, i * part, part);
+	for (op = 0; op < RTE_DIM(opcode); op++) {
+		bool read = opcode[op] == BB_WR_RDMA_READ;
+		struct bb_send_wr wr = {
+			.wr_id = op,
+			.opcode = opcode[op],
+			.flags = BB_SEND_SIGNALED,
+			.sge = sge,
+			.nsge = read ? attr.max_read_sge : attr.max_sge,
+			.rdma = {raddr_of(&e.b, AT_DST), e.b.mr->rkey},
+		};
+		uint8_t *from = read ? e.b.buf + AT_DST : e.a.buf;
+
+		fill(from, wr.nsge * part, op);
+		if (opcode[op] == BB_WR_SEND) {
+			assert_int_equal(bb_post_recv(e.b.qp, 9, &rsge, 1), 1);
+			bb_qp_ring_recv(e.b.qp);
+		}
+		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, e.a.qp, op, BB_WC_SUCCESS);
+		if (opcode[op] == BB_WR_SEND)
+			env_poll(&e, &e.b, &wc, 1);
+		assert_memory_equal(e.b.buf + AT_DST, e.a.buf, wr.nsge * part);
+		wr.nsge++;
+		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 0);
+		assert_int_equal(err, read ? -ENOTSUP : -EINVAL);
+	}
+	/* Posted all the same, it fails. */
+	assert_int_equal(bb_post_read(e.a.qp, 9, sge, 31, raddr_of(&e.b, AT_DST), e.b.mr->rkey,
+				      BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 9, BB_WC_LOC_QP_OP_ERR);
+	env_stop(&e);
+}
+
 /* Too much inline data, in one piece and in several; keys are not looked at. */
 static void
 inline_rules(void **state)
@@ -482,7 +544,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(legal),          cmocka_unit_test(illegal),
 		cmocka_unit_test(illegal_direct), cmocka_unit_test(lists),
-		cmocka_unit_test(inline_rules),   cmocka_unit_test(signal_all),
+		cmocka_unit_test(most_pieces),    cmocka_unit_test(inline_rules),
+		cmocka_unit_test(signal_all),
 	};
 	int ret = env_eal_init("mlx5_types");
 

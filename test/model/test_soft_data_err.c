@@ -37,6 +37,18 @@ ds_too_large(struct rig_pair *p)
 	((struct mlx5_wqe_ctrl_seg *)(void *)p->a.sq)->qpn_ds = htobe32(p->a.qpn << 8 | 64);
 }
 
+/* A READ of 31 pieces: 528 bytes. */
+static void
+read_too_large(struct rig_pair *p)
+{
+	uint32_t i;
+
+	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+	for (i = 0; i < 31; i++)
+		rig_data(&p->a, 2 + i, &p->ma, i * 8, 8);
+	rig_wqe(&p->a, MLX5_OPCODE_RDMA_READ, RIG_CQE, 33, 0);
+}
+
 /* ds of three blocks, but the record covers this one and the NOP. */
 static void
 beyond_record(struct rig_pair *p)
@@ -225,6 +237,7 @@ test_requester(void **state)
 	} cases[] = {
 		{"ds_zero", ds_zero, QP_OP, 0x68},
 		{"ds_too_large", ds_too_large, QP_OP, 0x68},
+		{"read_too_large", read_too_large, QP_OP, 0x68},
 		{"beyond_record", beyond_record, QP_OP, 0x68},
 		{"wrong_index", wrong_index, QP_OP, 0x68},
 		{"wrong_qpn", wrong_qpn, QP_OP, 0x68},

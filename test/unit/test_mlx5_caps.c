@@ -22,6 +22,8 @@ limits_come_from_the_device(void **state)
 	assert_int_equal(attr.max_qp_wr, 1 << 15);
 	/* 63 segments, two of them control and remote address. */
 	assert_int_equal(attr.max_sge, 61);
+	/* Of a READ 32 segments. */
+	assert_int_equal(attr.max_read_sge, 30);
 	assert_int_equal(attr.max_inline, 61 * 16 - 4);
 	assert_int_equal(attr.max_recv_sge, 32);
 	assert_int_equal(attr.max_mr_size, 1ull << 40);
@@ -58,6 +60,7 @@ smaller_limits_are_honoured(void **state)
 	assert_int_equal(attr.max_qp_wr, 128);
 	assert_int_equal(attr.max_cqe, 512);
 	assert_int_equal(attr.max_sge, 14);
+	assert_int_equal(attr.max_read_sge, 14);
 	assert_int_equal(attr.max_inline, 14 * 16 - 4);
 	assert_int_equal(attr.max_recv_sge, 4);
 	assert_int_equal(attr.max_msg_size, 1 << 20);
@@ -122,6 +125,9 @@ each_by_itself(void **state)
 		{ATTR(max_dest_rd_atomic), 128, {{BB_PRM_HCA_LOG_MAX_RA_RES_QP, 8}}, 0},
 		{ATTR(max_sge), 61, {{BB_PRM_HCA_MAX_WQE_SZ_SQ, 2048}}, 0},
 		{ATTR(max_sge), 2, {{BB_PRM_HCA_MAX_WQE_SZ_SQ, 64}}, 0},
+		{ATTR(max_read_sge), 30, {{BB_PRM_HCA_MAX_WQE_SZ_SQ, 512}}, 0},
+		{ATTR(max_read_sge), 29, {{BB_PRM_HCA_MAX_WQE_SZ_SQ, 496}}, 0},
+		{ATTR(max_read_sge), 2, {{BB_PRM_HCA_MAX_WQE_SZ_SQ, 64}}, 0},
 		{ATTR(max_recv_sge), 32, {{BB_PRM_HCA_MAX_WQE_SZ_RQ, 1024}}, 0},
 		{ATTR(max_recv_sge), 1, {{BB_PRM_HCA_MAX_WQE_SZ_RQ, 16}}, 0},
 		{ATTR(max_srq_sge), 1, {{BB_PRM_HCA_MAX_WQE_SZ_RQ, 32}}, 0},
