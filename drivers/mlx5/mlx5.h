@@ -50,7 +50,8 @@ struct mlx5_caps {
 	uint64_t clock_hz;
 	uint32_t qp_ts_format; /* qpc.ts_format */
 	uint32_t max_klm;      /* entries of an indirect key, 0: none */
-	bool ksm, umr, interleaved, mw;
+	bool ksm, umr, interleaved, mw, mkey_atomics;
+	uint32_t mkey_atomic_align; /* of indirect keys with atomics, 0: there are none */
 	uint32_t masked_atomics, masked_atomics_be; /* sizes in bytes, or-ed */
 	uint32_t max_umem;
 	uint64_t events; /* 1 << type of those of objects that can be subscribed to */

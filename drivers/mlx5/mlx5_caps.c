@@ -54,6 +54,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 {
 	struct mlx5_caps *c = &d->caps;
 	uint32_t cqe_version = bb_prm_get(cap, BB_PRM_HCA_CQE_VERSION);
+	bool umr;
 
 	/* Version 1 is what puts the user index into CQEs, by which QPs are found. */
 	if (cqe_version != 1) {
@@ -89,11 +90,14 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 		c->max_klm = 1u << RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE),
 					   MLX5_LOG_MAX_KLM);
 	c->ksm = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0;
-	c->umr = c->max_klm != 0 && !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
+	/* Each layout and bind sets the four rights: where UMR may not set the last, there is none.
+	 */
+	c->mkey_atomics = !bb_prm_get(cap, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED);
+	umr = c->mkey_atomics && !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
+	c->umr = c->max_klm != 0 && umr;
 	c->interleaved = c->umr && !bb_prm_get(cap, BB_PRM_HCA_REPEATED_BLOCK_DISABLED);
 	/* As Linux tells of windows; they are keys that UMR changes. */
-	c->mw = bb_prm_get(cap, BB_PRM_HCA_IMAICL) != 0 &&
-		!bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
+	c->mw = bb_prm_get(cap, BB_PRM_HCA_IMAICL) != 0 && umr;
 	if (bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM) != 0)
 		c->max_umem = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM);
 	c->max_wqe_sq =
@@ -129,6 +133,14 @@ atomic(struct mlx5_dev *d, const uint8_t *cap)
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_CS_FA) == ATOMIC_OPS_CS_FA &&
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP) & ATOMIC_SIZE_8) != 0 &&
 		bb_prm_get(cap, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE) == ATOMIC_HOST_ENDIAN;
+	/*
+	 * "FW requires indirect atomic MR address and length to be aligned to max supported atomic
+	 * argument size": UCX, which makes none where UMR may not change the right
+	 * (INDIRECT_ATOMICS).
+	 */
+	if (d->caps.atomic && d->caps.mkey_atomics)
+		d->caps.mkey_atomic_align =
+			rte_align32prevpow2(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP));
 	/*
 	 * Only results of 8 bytes are turned to host order: UCX (uct_ib_mlx5,
 	 * ext_atomic_arg_sizes_be) takes all others for big endian. Operands of more than 8 bytes
@@ -351,6 +363,7 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->memory_windows = c->mw;
 	attr->max_mkey_pieces = c->max_klm;
 	attr->mkey_layout = c->umr;
+	attr->mkey_atomic_align = c->max_klm != 0 ? c->mkey_atomic_align : 0;
 	attr->mkey_interleaved = c->interleaved;
 	attr->counters = d->counters.obj != NULL;
 	attr->software = d->cmd->progress_of != NULL;

@@ -16,7 +16,12 @@
 #define MIN_LOG_KSM 12u
 #define MAX_MAILBOX (BB_PRM_SZ_CREATE_MKEY_IN + (KLM << MLX5_LOG_MAX_KLM))
 
-/* log2 of the size, to 31, that all pieces have, but for a shorter last one; 0: there is none. */
+/*
+ * log2 of the size, to 31, that all pieces have, but for a shorter last one; 0: there is none. Nor
+ * is there one for a key that begins within an entry: firmware holds its range against the entries
+ * as if it began where the entry of its address would (UCX, which gives such keys an entry more:
+ * "create mkey: window size exceed translations_octword_size").
+ */
 static uint32_t
 fixed_size(const struct bb_drv_mr_attr *attr)
 {
@@ -27,6 +32,8 @@ fixed_size(const struct bb_drv_mr_attr *attr)
 		size = rte_align64pow2(RTE_MAX(size, UINT64_C(1) << MIN_LOG_KSM));
 	log = (uint32_t)__builtin_ctzll(size);
 	if (size != UINT64_C(1) << log || log < MIN_LOG_KSM)
+		return 0;
+	if ((attr->iova & (size - 1)) + attr->len > attr->n * size)
 		return 0;
 	for (i = 1; i < attr->n; i++)
 		if (attr->pieces[i].len > size || (attr->pieces[i].len != size && i + 1 < attr->n))

@@ -102,7 +102,7 @@ struct soft_opts {
 	bool uar_share;
 	/* Capabilities that can be switched off, to test their refusal. */
 	bool no_atomic, no_ext_atomic, no_bf, no_counters, no_devx, no_dm, no_dmabuf, no_srq;
-	bool no_mkey, no_ksm, no_umr, no_interleaved, no_mw;
+	bool no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw;
 	bool no_odp, no_relaxed;
 	bool no_clock, no_compress, no_cq_moderation, no_cq_resize;
 	uint32_t dm; /* bytes of device memory, a multiple of 4096 */

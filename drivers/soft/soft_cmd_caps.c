@@ -52,6 +52,7 @@ general_caps(const struct soft_dev *dev, void *caps)
 	set(caps, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, opts->no_mkey ? 0 : SOFT_LOG_MAX_KLM);
 	set(caps, BB_PRM_HCA_FIXED_BUFFER_SIZE, !opts->no_mkey && !opts->no_ksm);
 	set(caps, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, opts->no_umr);
+	set(caps, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED, opts->no_umr_atomic);
 	set(caps, BB_PRM_HCA_REPEATED_BLOCK_DISABLED, opts->no_interleaved);
 	/* MLX5_CAP_UMR_FENCE_SMALL: what uses a key behind a UMR needs a small fence */
 	set(caps, BB_PRM_HCA_UMR_FENCE, 1);
@@ -82,7 +83,8 @@ atomic_caps(const struct soft_opts *opts, void *caps)
 	 * _EXTENDED_FETCH_ADD 1 << 3; sizes in bytes, which are powers of two
 	 */
 	set(caps, BB_PRM_ATOMIC_CAP_MODE, opts->no_ext_atomic ? 0x3 : 0xf);
-	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP, opts->no_ext_atomic ? 8 : 4 | 8);
+	set(caps, BB_PRM_ATOMIC_CAP_SIZE_QP,
+	    opts->no_ext_atomic ? SOFT_ATOMIC_SIZE : 4 | SOFT_ATOMIC_SIZE);
 	/* MLX5_ATOMIC_REQ_MODE_HOST_ENDIANNESS: memory and result in host order */
 	set(caps, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 }

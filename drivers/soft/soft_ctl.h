@@ -20,7 +20,8 @@
 #define SOFT_LOG_DM_ALIGN  12
 #define SOFT_MAX_RQ_STRIDE 512 /* bytes of a receive WQE */
 #define SOFT_MAX_SQ_WQE    (BB_WQE_MAX_DS * BB_WQE_SEG)
-#define SOFT_EQS           8 /* completion vectors */
+#define SOFT_ATOMIC_SIZE   8u /* bytes of the largest atomic */
+#define SOFT_EQS           8  /* completion vectors */
 #define SOFT_FIRST_EQN     0x10
 #define SOFT_EVENT_QUEUE   256 /* events that wait per context */
 

@@ -195,9 +195,10 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       strcmp(a->capture, b->capture) == 0 && a->capture_mib == b->capture_mib &&
 	       a->no_devx == b->no_devx && a->no_dm == b->no_dm && a->no_mkey == b->no_mkey &&
 	       a->no_ksm == b->no_ksm && a->no_umr == b->no_umr &&
-	       a->no_interleaved == b->no_interleaved && a->no_mw == b->no_mw && a->dm == b->dm &&
-	       a->no_dmabuf == b->no_dmabuf && a->dmabuf_memfd == b->dmabuf_memfd &&
-	       a->no_odp == b->no_odp && a->no_relaxed == b->no_relaxed && a->no_srq == b->no_srq &&
+	       a->no_umr_atomic == b->no_umr_atomic && a->no_interleaved == b->no_interleaved &&
+	       a->no_mw == b->no_mw && a->dm == b->dm && a->no_dmabuf == b->no_dmabuf &&
+	       a->dmabuf_memfd == b->dmabuf_memfd && a->no_odp == b->no_odp &&
+	       a->no_relaxed == b->no_relaxed && a->no_srq == b->no_srq &&
 	       a->log_max_mkey == b->log_max_mkey && a->defect == b->defect &&
 	       a->fault == b->fault && a->fault_at == b->fault_at &&
 	       soft_port_opts_equal(&a->port, &b->port);

@@ -220,6 +220,9 @@ check_rights(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "rw or a without lw");
 	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_atomic)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics");
+	/* UCX makes none where the bit is set (UCT_IB_MLX5_MD_FLAG_INDIRECT_ATOMICS). */
+	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_umr_atomic)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics on indirect keys");
 	return 0;
 }
 
@@ -228,7 +231,7 @@ static int
 take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 {
 	const uint8_t *x = cmd->in + BB_PRM_SZ_CREATE_MKEY_IN;
-	uint64_t sum = 0;
+	uint64_t sum = 0, skipped;
 	uint32_t i;
 
 	for (i = 0; i < ind->n; i++, x += KLM) {
@@ -248,6 +251,26 @@ take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
 				   "len %" PRIu64 " is 0 or more than the %" PRIu64
 				   " bytes of its entries",
 				   ind->len, sum);
+	/*
+	 * Firmware holds the range against the entries as if it began where an entry of its size
+	 * would: it has said "window size exceed translations_octword_size" of others, and UCX
+	 * (uct_ib_mlx5_devx_reg_ksm_data_contig()) gives such a key an entry more.
+	 */
+	skipped = ind->kind == SOFT_XLT_FIXED ? ind->start & ((UINT64_C(1) << ind->log_entity) - 1)
+					      : 0;
+	if (!ind->free && skipped > sum - ind->len)
+		return SOFT_REFUSE(
+			cmd, BAD_PARAM,
+			"start_addr is %" PRIu64 " bytes into an entry's size: with that, "
+			"len %" PRIu64 " is more than the %" PRIu64 " bytes of the entries",
+			skipped, ind->len, sum);
+	/* "FW requires indirect atomic MR address and length to be aligned": UCX, in the same place
+	 */
+	if (ind->atomic && ((ind->start | ind->len) & (SOFT_ATOMIC_SIZE - 1)) != 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "a: start_addr 0x%" PRIx64 " or len %" PRIu64
+				   " is no multiple of %u, the largest atomic",
+				   ind->start, ind->len, SOFT_ATOMIC_SIZE);
 	if (ind->len > UINT64_MAX - ind->start)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "start_addr + len overflows");
 	return 0;

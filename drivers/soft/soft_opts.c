@@ -51,6 +51,7 @@ static const char *const keys[] = {"progress",
 				   "no_mkey",
 				   "no_ksm",
 				   "no_umr",
+				   "no_umr_atomic",
 				   "no_interleaved",
 				   "no_mw",
 				   "no_odp",
@@ -95,7 +96,7 @@ static const char *const keys[] = {"progress",
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
 	"link=eth|ib, log_max_msg=0..31, uar_share=0|1, no_atomic, no_ext_atomic, no_bf, "         \
 	"no_counters, no_devx, "                                                                   \
-	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_interleaved, "                      \
+	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, "       \
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
 	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
@@ -273,6 +274,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_flag(value, &opts->no_ksm);
 	if (strcmp(key, "no_umr") == 0)
 		return parse_flag(value, &opts->no_umr);
+	if (strcmp(key, "no_umr_atomic") == 0)
+		return parse_flag(value, &opts->no_umr_atomic);
 	if (strcmp(key, "no_interleaved") == 0)
 		return parse_flag(value, &opts->no_interleaved);
 	if (strcmp(key, "no_mw") == 0)

@@ -95,6 +95,11 @@ decode(struct umr *u)
 		return BAD_WQE(u, "translations are whole blocks of 64 bytes, and ds counts them");
 	if ((u->mask & ~(uint64_t)KNOWN_MASK) != 0)
 		return BAD_BIND(u, "the mask names a field that a UMR may not change here");
+	/* The kernel posts none such (umr_check_mkey_mask()); the syndrome is [A]. */
+	if ((u->mask & BB_MKEY_MASK_A) != 0 && u->qp->dev->opts.no_umr_atomic)
+		return BAD_BIND(u,
+				"the mask names the atomic right, which a UMR of this device may "
+				"not change");
 	w = soft_be32(mkey);
 	if ((u->mask & BB_MKEY_MASK_FREE) != 0)
 		u->to_free = (w >> 24 & BB_MKEY_FREE) != 0;

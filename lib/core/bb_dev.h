@@ -126,6 +126,11 @@ struct bb_dev_attr {
 	uint32_t masked_atomics_be;
 	uint32_t max_read_sge; /**< pieces of a READ */
 	/**
+	 * What iova and length of an indirect key with REMOTE_ATOMIC are multiples of; 0: there are
+	 * none with this right (bb_mkey_create()).
+	 */
+	uint32_t mkey_atomic_align;
+	/**
 	 * RC alone, connected through librdmacm (bb_connect.h); no immediate data, no RNR. The
 	 * memory that a READ fills may need REMOTE_WRITE (man ibv_reg_mr does not say so, RFC 5040
 	 * does).

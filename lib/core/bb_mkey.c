@@ -31,11 +31,14 @@ access_bad(const struct bb_dev *dev, uint32_t access)
 		return "REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE too";
 	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !dev->attr.atomics)
 		return "the device has no atomics";
+	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && dev->attr.mkey_atomic_align == 0)
+		return "the device has no atomics on indirect keys: leave REMOTE_ATOMIC out, or "
+		       "give peers the MR's own key";
 	return NULL;
 }
 
 static const char *
-pieces_bad(const struct bb_mkey_attr *attr)
+pieces_bad(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
 {
 	uint64_t len = 0;
 	uint32_t i;
@@ -47,7 +50,14 @@ pieces_bad(const struct bb_mkey_attr *attr)
 			return "a piece has 1 to 2^31 bytes";
 		len += attr->pieces[i].len;
 	}
-	return len > UINT64_MAX - attr->iova ? "iova and length overflow" : NULL;
+	if (len > UINT64_MAX - attr->iova)
+		return "iova and length overflow";
+	if ((attr->access & BB_ACCESS_REMOTE_ATOMIC) != 0 &&
+	    ((attr->iova | len) & (dev->attr.mkey_atomic_align - 1)) != 0)
+		return "with REMOTE_ATOMIC its iova and its length must be multiples of "
+		       "mkey_atomic_align (bb_dev_query()): shift the iova, lengthen the last piece, "
+		       "or leave the right out";
+	return NULL;
 }
 
 static int
@@ -74,7 +84,7 @@ attr_check(const struct bb_dev *dev, const struct bb_mkey_attr *attr)
 	if (why == NULL && (attr->n > max || attr->max_pieces > max))
 		why = "it has more pieces than the device's max_mkey_pieces";
 	if (why == NULL && attr->n != 0)
-		why = pieces_bad(attr);
+		why = pieces_bad(dev, attr);
 	if (why == NULL)
 		return 0;
 	BB_LOG(ERR,

@@ -57,7 +57,9 @@ bb_mkey_attr_init(struct bb_mkey_attr *attr)
  * the pieces' keys for what writes; that they exist and cover their pieces is found out then,
  * at every access.
  * @return 0; -EINVAL no pieces and no max_pieces, or both, too many, a piece of 0 or over
- *   2^31 bytes, iova + length overflows, rights that are not known or lack LOCAL_WRITE;
+ *   2^31 bytes, iova + length overflows, rights that are not known or lack LOCAL_WRITE,
+ *   REMOTE_ATOMIC with an iova or a length that is no multiple of @ref bb_dev_attr
+ *   mkey_atomic_align, or where that is 0;
  *   -ENOTSUP the device has no indirect keys, or none that requests lay out; -ENOMEM.
  */
 int bb_mkey_create(struct bb_pd *pd, const struct bb_mkey_attr *attr, struct bb_mkey **mkey);

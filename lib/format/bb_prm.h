@@ -266,6 +266,8 @@ enum bb_prm_qp_state {
 	BB_PRM_F(0x020, 26, 6) /* cmd_hca_cap.log_max_klm_list_size */
 #define BB_PRM_HCA_REPEATED_BLOCK_DISABLED                                                         \
 	BB_PRM_F(0x040, 6, 1) /* cmd_hca_cap.repeated_block_disabled */
+#define BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED                                                      \
+	BB_PRM_F(0x040, 8, 1) /* cmd_hca_cap.umr_modify_atomic_disabled */
 #define BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED                                                      \
 	BB_PRM_F(0x040, 9, 1) /* cmd_hca_cap.umr_indirect_mkey_disabled */
 #define BB_PRM_HCA_UMR_FENCE         BB_PRM_F(0x040, 10, 2)  /* cmd_hca_cap.umr_fence */

@@ -26,7 +26,8 @@ make(struct fx *fx, struct bb_pd *pd, const struct bb_sge *pieces, uint32_t n, u
 	attr.pieces = pieces;
 	attr.n = n;
 	attr.iova = IOVA;
-	attr.access = access;
+	/* Atomics ask for a length that most of these have not. */
+	attr.access = access & ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC;
 	OK(fx, bb_mkey_create(pd, &attr, &mkey));
 	fx_defer(fx, undo_mkey, mkey);
 	return mkey;
@@ -254,6 +255,14 @@ run_refused(struct fx *fx, const struct row *row)
 	case 7:
 		attr.access = 1u << 15;
 		break;
+	case 8:
+		attr.access |= BB_ACCESS_REMOTE_ATOMIC;
+		pieces[1].len = 63;
+		break;
+	case 9:
+		attr.access |= BB_ACCESS_REMOTE_ATOMIC;
+		attr.iova = 4;
+		break;
 	default:
 		attr.size = 4;
 		break;
@@ -452,6 +461,8 @@ rows_mkey(struct rows *rows)
 					      "iova-wraps",
 					      "write-without-local-write",
 					      "unknown-right",
+					      "atomic-right-odd-length",
+					      "atomic-right-odd-iova",
 					      "size-of-another-version"};
 	static const char *const post[] = {"fixed-key", "another-pd", "over-max_pieces",
 					   "empty-piece", "write-without-local-write"};

@@ -68,15 +68,21 @@ keys_free(struct keys *k, struct rig_dev *d)
 }
 
 static inline struct keys *
-keys_open(bool two_uars)
+keys_open_args(const char *args, bool two_uars)
 {
 	static struct keys k;
 
 	memset(&k, 0, sizeof(k));
-	rig_pair_open(&k.p, NULL, two_uars, NULL);
+	rig_pair_open(&k.p, args, two_uars, NULL);
 	rig_mem_open(&k.mem, &k.p.d, NULL, RIG_MEM, ALL_MW);
 	keys_make(&k, &k.p.d);
 	return &k;
+}
+
+static inline struct keys *
+keys_open(bool two_uars)
+{
+	return keys_open_args(NULL, two_uars);
 }
 
 static inline void

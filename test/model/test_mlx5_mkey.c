@@ -102,6 +102,9 @@ test_fixed(void **state)
 		{3, {1, 4099, 300}, {8192, 3, 65536}},
 		{3, {8192, 8192, 100}, {100000, 7, 50001}},
 		{1, {5000}, {12345}},
+		/* These fill their entries, and the address is no multiple of their size: KLM. */
+		{2, {8192, 8192}, {100000, 7}},
+		{1, {4096}, {12345}},
 		{4, {7, 7, 7, 7}, {30, 20, 10, 0}},
 	};
 	struct bb_mkey_attr attr;
@@ -121,7 +124,8 @@ test_fixed(void **state)
 		bb_mkey_attr_init(&attr);
 		attr.pieces = sge;
 		attr.n = cases[c].n;
-		attr.access = ENV_ALL;
+		/* Without atomics: these need an even start. */
+		attr.access = ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC;
 		attr.iova = 0x1234567;
 		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
 		assert_int_equal(k->len, len);
@@ -132,6 +136,48 @@ test_fixed(void **state)
 		i = k->rkey;
 		assert_int_equal(bb_mkey_destroy(k), 0);
 		assert_int_equal(try(e, OP_READ, attr.iova, i, 1), BB_WC_REM_ACCESS_ERR);
+	}
+}
+
+/* With atomics start and length are multiples of 8: KLM, KSM, and a KSM that begins in between. */
+static void
+test_fixed_atomic(void **state)
+{
+	static const struct {
+		uint64_t iova;
+		uint32_t n, len[2];
+		bool good;
+	} cases[] = {
+		{0x1000, 2, {4096, 4096}, true},  {0x1008, 2, {4096, 4096}, true},
+		{0x1ff8, 2, {4096, 8}, true},     {8, 2, {24, 8}, true},
+		{0x1004, 2, {4096, 4096}, false}, {0x1000, 2, {4096, 4}, false},
+		{0x1000, 1, {4}, false},          {8, 2, {24, 9}, false},
+	};
+	struct env *e = *state;
+	struct bb_mkey_attr attr;
+	struct bb_sge sge[2];
+	struct bb_mkey *k;
+	unsigned int i, p;
+
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		for (p = 0; p < cases[i].n; p++)
+			sge[p] = sge_of(&e->b, p * 8192, cases[i].len[p]);
+		bb_mkey_attr_init(&attr);
+		attr.pieces = sge;
+		attr.n = cases[i].n;
+		attr.access = ENV_ALL;
+		attr.iova = cases[i].iova;
+		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), cases[i].good ? 0 : -EINVAL);
+		if (cases[i].good) {
+			assert_int_equal(try(e, OP_ATOMIC, attr.iova, k->rkey, 8), BB_WC_SUCCESS);
+			assert_int_equal(try(e, OP_ATOMIC, attr.iova + k->len - 8, k->rkey, 8),
+					 BB_WC_SUCCESS);
+			assert_int_equal(bb_mkey_destroy(k), 0);
+		}
+		/* Without that right all are made. */
+		attr.access = ENV_ALL & ~BB_ACCESS_REMOTE_ATOMIC;
+		assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+		assert_int_equal(bb_mkey_destroy(k), 0);
 	}
 }
 
@@ -343,12 +389,13 @@ static void
 test_without(void **state)
 {
 	static const char *const specs[] = {"soft2,no_mkey", "soft2,no_umr", "soft2,no_interleaved",
-					    "soft2,no_mw", "soft2,no_ksm"};
+					    "soft2,no_mw",   "soft2,no_ksm", "soft2,no_umr_atomic"};
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < RTE_DIM(specs); i++) {
-		bool mkey = i != 0, umr = i > 1, mw = i != 1 && i != 3;
+		bool mkey = i != 0, atomic = i != 5, umr = i > 1 && atomic,
+		     mw = i != 1 && i != 3 && atomic;
 		struct bb_mkey_attr attr;
 		struct bb_dev_attr caps;
 		struct bb_sge sge = {0};
@@ -366,6 +413,7 @@ test_without(void **state)
 		assert_int_equal(caps.mkey_layout, umr);
 		assert_int_equal(caps.mkey_interleaved, umr && i != 2);
 		assert_int_equal(caps.memory_windows, mw);
+		assert_int_equal(caps.mkey_atomic_align, mkey && atomic ? 8 : 0);
 		assert_int_equal(bb_mw_alloc(pd, BB_MW_TYPE_1, &w), mw ? 0 : -ENOTSUP);
 		if (mw)
 			assert_int_equal(bb_mw_free(w), 0);
@@ -376,6 +424,12 @@ test_without(void **state)
 		attr.n = 1;
 		assert_int_equal(bb_mkey_create(pd, &attr, &k), mkey ? 0 : -ENOTSUP);
 		if (mkey)
+			assert_int_equal(bb_mkey_destroy(k), 0);
+		attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC;
+		assert_int_equal(bb_mkey_create(pd, &attr, &k), !mkey    ? -ENOTSUP
+								: atomic ? 0
+									 : -EINVAL);
+		if (mkey && atomic)
 			assert_int_equal(bb_mkey_destroy(k), 0);
 		bb_mkey_attr_init(&attr);
 		attr.max_pieces = 1;
@@ -394,6 +448,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_fixed, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_fixed_atomic, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_fixed_rights, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_layout, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_layout_and_use, keys_setup, keys_teardown),

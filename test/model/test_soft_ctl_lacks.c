@@ -161,6 +161,8 @@ static const struct row {
 	{"no_mkey", "CREATE_MKEY", ksm, CREATE, BB_PRM_STAT_BAD_PARAM, "does not have it"},
 	{"no_ksm", "CREATE_MKEY", ksm, CREATE, BB_PRM_STAT_BAD_PARAM, "does not have it"},
 	{"no_atomic", "CREATE_MKEY", atomic_mkey, CREATE, BB_PRM_STAT_BAD_PARAM, "no atomics"},
+	{"no_umr_atomic", "CREATE_MKEY", atomic_mkey, CREATE, BB_PRM_STAT_BAD_PARAM,
+	 "on indirect keys"},
 	{"no_umr", "CREATE_MKEY", umr_mkey, CREATE, BB_PRM_STAT_BAD_PARAM, "no UMR"},
 };
 

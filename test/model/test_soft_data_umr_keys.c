@@ -262,11 +262,36 @@ test_peer_invalidates(void **state)
 	keys_close(k);
 }
 
+/* A device whose UMRs change no atomic right: one that names it fails, one that does not goes. */
+static void
+test_without_atomic(void **state)
+{
+	const uint64_t a = MLX5_WQE_UMR_CTRL_MKEY_MASK_ACCESS_ATOMIC;
+	unsigned int row;
+
+	(void)state;
+	for (row = 0; row < 4; row++) {
+		struct keys *k = keys_open_args("no_umr_atomic", false);
+		struct umr w = row < 2 ? bind_make(k, row == 1) : list_make(k);
+
+		if (row == 3) {
+			w.u.mkey_mask &= ~htobe64(a);
+			umr_ok(&k->p.b, &w);
+			w = inv_make(k->key);
+			umr_ok(&k->p.b, &w);
+		} else {
+			refused(&k->p.b, &w);
+		}
+		keys_close(k);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_whose),
+		cmocka_unit_test(test_without_atomic),
 		cmocka_unit_test(test_window_edges),
 		cmocka_unit_test(test_pattern_edges),
 		cmocka_unit_test(test_peer_invalidates),

@@ -81,6 +81,10 @@ each_by_itself(void **state)
 	{                                                                                          \
 		BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 5                                                \
 	}
+#define NO_ATOMIC_BY_UMR                                                                           \
+	{                                                                                          \
+		BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED, 1                                           \
+	}
 #define NO_UMR                                                                                     \
 	{                                                                                          \
 		BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, 1                                           \
@@ -103,12 +107,19 @@ each_by_itself(void **state)
 		{ATTR(max_mkey_pieces), 128, {KEYS, {BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 8}}, 0},
 		{ATTR(mkey_layout), 1, {KEYS}, 0},
 		{ATTR(mkey_layout), 0, {KEYS, NO_UMR}, 0},
+		{ATTR(mkey_layout), 0, {KEYS, NO_ATOMIC_BY_UMR}, 0},
 		{ATTR(mkey_interleaved), 1, {KEYS}, 0},
+		{ATTR(mkey_interleaved), 0, {KEYS, NO_ATOMIC_BY_UMR}, 0},
 		{ATTR(mkey_interleaved), 0, {KEYS, NO_UMR}, 0},
 		{ATTR(mkey_interleaved), 0, {KEYS, {BB_PRM_HCA_REPEATED_BLOCK_DISABLED, 1}}, 0},
 		{ATTR(memory_windows), 0, {{BB_PRM_HCA_IMAICL, 0}}, 0},
 		{ATTR(memory_windows), 1, {{BB_PRM_HCA_IMAICL, 1}}, 0},
 		{ATTR(memory_windows), 0, {{BB_PRM_HCA_IMAICL, 1}, NO_UMR}, 0},
+		{ATTR(memory_windows), 0, {{BB_PRM_HCA_IMAICL, 1}, NO_ATOMIC_BY_UMR}, 0},
+		{ATTR(mkey_atomic_align), 0, {{BB_PRM_HCA_MAX_INDIRECTION, 0}}, 0},
+		{ATTR(mkey_atomic_align), 8, {KEYS}, 0},
+		{ATTR(mkey_atomic_align), 0, {KEYS, NO_ATOMIC_BY_UMR}, 0},
+		{ATTR(mkey_atomic_align), 0, {KEYS, {BB_PRM_HCA_ATOMIC, 0}}, 0},
 		{ATTR(masked_atomics), 0, {{BB_PRM_ATOMIC_CAP_MODE, 0x7}}, ATOMIC},
 		{ATTR(masked_atomics), 8, {{BB_PRM_ATOMIC_CAP_MODE, 0xf}}, ATOMIC},
 		{ATTR(masked_atomics),

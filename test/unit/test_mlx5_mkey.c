@@ -12,12 +12,15 @@ open_with(struct fixture *f, bool ksm)
 	bb_prm_set(stub.general, BB_PRM_HCA_MAX_INDIRECTION, 1);
 	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 6);
 	bb_prm_set(stub.general, BB_PRM_HCA_FIXED_BUFFER_SIZE, ksm);
+	bb_prm_set(stub.atomic, BB_PRM_ATOMIC_CAP_SIZE_QP, 0x18);
 	open_dev(f);
 }
 
+#define IOVA UINT64_C(0xabcd00000000)
+
 /* The mailbox of a key over pieces of these lengths. */
 static const uint8_t *
-make(struct fixture *f, const uint32_t *len, uint32_t n, uint32_t *lkey)
+make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t *lkey)
 {
 	struct bb_mkey_attr attr;
 	struct bb_sge sge[8];
@@ -29,7 +32,7 @@ make(struct fixture *f, const uint32_t *len, uint32_t n, uint32_t *lkey)
 	bb_mkey_attr_init(&attr);
 	attr.pieces = sge;
 	attr.n = n;
-	attr.iova = 0xabcd00000000;
+	attr.iova = iova;
 	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ;
 	assert_int_equal(bb_mkey_create(f->pd, &attr, &k), 0);
 	*lkey = k->lkey;
@@ -69,7 +72,7 @@ kinds(void **state)
 		open_with(&f, ksm);
 		for (i = 0; i < RTE_DIM(cases); i++) {
 			uint32_t log = ksm ? cases[i].log : 0, n = cases[i].n, key;
-			const uint8_t *in = make(&f, cases[i].len, n, &key);
+			const uint8_t *in = make(&f, IOVA, cases[i].len, n, &key);
 			const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
 			const uint8_t *x = in + BB_PRM_SZ_CREATE_MKEY_IN;
 			uint64_t sum = 0;
@@ -88,7 +91,7 @@ kinds(void **state)
 				sum += cases[i].len[k];
 			}
 			assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_LEN), sum);
-			assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_START_ADDR), 0xabcd00000000);
+			assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_START_ADDR), IOVA);
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_PD), STUB_PDN);
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_QPN), 0xffffff);
 			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_FREE), 0);
@@ -105,6 +108,43 @@ kinds(void **state)
 		}
 		close_dev(&f);
 	}
+}
+
+/* A key that begins within an entry's size has that much less room in its entries, or is KLM. */
+static void
+unaligned(void **state)
+{
+	static const struct {
+		uint32_t off, log, n, len[3];
+	} cases[] = {
+		{1, 0, 1, {4096}},
+		{4095, 12, 1, {1}},
+		{4095, 0, 1, {2}},
+		{4096, 12, 2, {4096, 4096}},
+		{8, 0, 2, {4096, 4096}},
+		{4095, 12, 2, {4096, 1}},
+		{4095, 0, 2, {4096, 2}},
+		{4096, 0, 2, {8192, 8192}},
+		{8192 - 100, 13, 3, {8192, 8192, 100}},
+		{8192 - 99, 0, 3, {8192, 8192, 100}},
+		{0x80000000, 31, 2, {0x80000000, 0x80000000}},
+		{0x40000000, 0, 2, {0x80000000, 0x80000000}},
+	};
+	struct fixture f;
+	uint32_t i, key;
+
+	(void)state;
+	open_with(&f, true);
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		const uint8_t *in = make(&f, IOVA + cases[i].off, cases[i].len, cases[i].n, &key);
+		const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
+
+		assert_int_equal(bb_prm_get(m, BB_PRM_MKC_ACCESS_MODE),
+				 cases[i].log != 0 ? BB_PRM_MKC_MODE_KSM : BB_PRM_MKC_MODE_KLMS);
+		assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), cases[i].log);
+		assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_START_ADDR), IOVA + cases[i].off);
+	}
+	close_dev(&f);
 }
 
 /* One to be laid out later, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
@@ -193,6 +233,18 @@ refused(void **state)
 	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_WRITE);
 	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_ATOMIC);
 	TRY(0, NULL, a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
+	/* Start and length of one with atomics; of others they are free. */
+	assert_int_equal(f.dev->attr.mkey_atomic_align, 16);
+#define ATOMIC (a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE)
+	TRY(0, NULL, (ATOMIC, a.iova = 0x1230, piece.len = 48));
+	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, a.iova = 0x1238));
+	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, piece.len = 4088));
+	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, piece.len = 1));
+	TRY(0, NULL, (a.access = BB_ACCESS_LOCAL_WRITE, a.iova = 1, piece.len = 1));
+	/* Its rights are the requests' that lay it out. */
+	TRY(0, NULL, (ATOMIC, a.iova = 1, a.n = 0, a.max_pieces = 1));
+	f.dev->attr.mkey_atomic_align = 0;
+	TRY(-EINVAL, "no atomics on indirect keys", ATOMIC);
 	f.dev->attr.atomics = false;
 	TRY(-EINVAL, "no atomics", a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
 	TRY(0, NULL, a.access = BB_ACCESS_LOCAL_WRITE);
@@ -250,7 +302,8 @@ layout_refused(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {T(kinds), T(empty), T(refused), T(layout_refused)};
+	const struct CMUnitTest tests[] = {T(kinds), T(unaligned), T(empty), T(refused),
+					   T(layout_refused)};
 	int skip = stub_eal_init("mlx5_mkey");
 
 	return skip != 0 ? skip : cmocka_run_group_tests_name("mlx5_mkey", tests, NULL, NULL);

@@ -304,7 +304,7 @@ gen_piece(struct rng *r, const struct model *m, uint32_t pd, uint32_t most, uint
 bool
 gen_mkey(struct rng *r, const struct model *m, struct step *s)
 {
-	uint32_t *a = s->a, i;
+	uint32_t *a = s->a, len = 0, i;
 
 	a[0] = rng_below(r, MKEYS);
 	s->op = m->mkey[a[0]].live ? OP_MKEY_DESTROY : OP_MKEY_CREATE;
@@ -318,9 +318,14 @@ gen_mkey(struct rng *r, const struct model *m, struct step *s)
 	} else {
 		a[4] = odd(r, 20) ? 0 : 1 + rng_below(r, MAX_SGE);
 	}
-	for (i = 0; i < a[4]; i++)
+	for (i = 0; i < a[4]; i++) {
 		if (!gen_piece(r, m, a[1], 600, &a[5 + 4 * i]))
 			return false;
+		len += a[5 + 4 * i + 3];
+	}
+	/* Lengths that are no multiple of 8 have no atomics. */
+	if (len % 8 != 0 && !odd(r, 20))
+		a[2] &= ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC;
 	return true;
 }
 

@@ -255,6 +255,9 @@ model_judge_mkey(const struct model *m, const struct step *s, struct verdict *v)
 		return;
 	if (!access_ok(k.access) || (k.layout.n != 0) == (k.max_pieces != 0))
 		v->ret[0] = -EINVAL;
+	/* Atomics: of a key that is fixed, the length is a multiple of theirs. */
+	if ((k.access & BB_ACCESS_REMOTE_ATOMIC) != 0 && round_len(&k.layout) % 8 != 0)
+		v->ret[0] = -EINVAL;
 	for (i = 0; i < k.layout.n; i++)
 		if (k.layout.piece[i].len == 0)
 			v->ret[0] = -EINVAL;
