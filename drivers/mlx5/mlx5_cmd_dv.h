@@ -5,7 +5,9 @@
 #ifndef MLX5_CMD_DV_H
 #define MLX5_CMD_DV_H
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <sys/queue.h>
 
 #include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
@@ -13,14 +15,38 @@
 #include "bb_ibv.h"
 #include "mlx5_cmd.h"
 
+/* A channel of queues' events, mlx5_cmd_dv_event.c. */
+struct dv_events {
+	LIST_ENTRY(dv_events) next;
+	struct mlx5dv_devx_event_channel *dv;
+	uint32_t kept; /* subscriptions made on it, of objects that are gone, too */
+	uint32_t objs; /* that have some, and live */
+};
+
+LIST_HEAD(dv_events_list, dv_events);
+
 struct dv_ctx {
 	struct mlx5_ctx base;
 	struct ibv_context *ibv;
-	struct mlx5dv_devx_event_channel *events; /* NULL: the kernel has none */
-	uint32_t live;                            /* objects; __atomic */
-	bool fatal;                               /* the device is gone; __atomic */
-	struct ibv_pd *probe_pd;                  /* of dv_dmabuf_probe() */
+	pthread_mutex_t events_lock; /* any thread takes events */
+	struct dv_events_list
+		events;          /* the first takes subscriptions; empty: the kernel has none */
+	uint32_t live;           /* objects; __atomic */
+	bool fatal;              /* the device is gone; __atomic */
+	struct ibv_pd *probe_pd; /* of dv_dmabuf_probe() */
 };
+
+struct dv_obj {
+	struct mlx5_obj base;
+	struct mlx5dv_devx_obj *dv;
+	struct dv_events *events; /* that it has subscriptions on, or NULL */
+};
+
+static inline struct dv_obj *
+dv_obj_of(struct mlx5_obj *obj)
+{
+	return (struct dv_obj *)(void *)obj;
+}
 
 static inline struct dv_ctx *
 dv_ctx_of(struct mlx5_ctx *ctx)
@@ -47,7 +73,6 @@ int dv_obj_create(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out,
 int dv_obj_modify(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen);
 int dv_obj_query(struct mlx5_obj *obj, const void *in, size_t inlen, void *out, size_t outlen);
 int dv_obj_destroy(struct mlx5_obj *obj);
-struct mlx5dv_devx_obj *dv_obj_handle(struct mlx5_obj *obj);
 int dv_query_eqn(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn);
 
 /* mlx5_cmd_dv_mem.c */
@@ -92,6 +117,8 @@ int dv_events_open(struct dv_ctx *c);
 void dv_events_close(struct dv_ctx *c);
 int dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 		       unsigned int n, uint64_t cookie);
+/* Of an object that is gone. */
+void dv_event_forget(struct dv_ctx *c, struct dv_events *events);
 int dv_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 int dv_set_nonblock(int fd);
 

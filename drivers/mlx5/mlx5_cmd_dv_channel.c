@@ -80,7 +80,7 @@ dv_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cook
 {
 	uint16_t types[] = {BB_PRM_EVENT_COMP};
 
-	return -mlx5dv_devx_subscribe_devx_event(dv_channel_of(ch)->dv, dv_obj_handle(cq),
+	return -mlx5dv_devx_subscribe_devx_event(dv_channel_of(ch)->dv, dv_obj_of(cq)->dv,
 						 sizeof(types), types, cookie);
 }
 

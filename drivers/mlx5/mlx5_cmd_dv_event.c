@@ -2,11 +2,17 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Events: a DEVX channel for those of queues, the context's async descriptor for
- * ports and for the end of the device. Neither ever blocks.
+ * Events: DEVX channels for those of queues, the context's async descriptor for
+ * ports and for the end of the device. None ever blocks.
+ *
+ * The kernel keeps a subscription, 128 bytes for each type, until its channel goes: when the object
+ * goes it is taken from the lists, no more (devx.c: devx_cleanup_subscription(), and
+ * devx_async_event_destroy_uobj(), which frees). So a channel takes so many, then there is a new
+ * one; the old one goes with the last of its objects.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_log.h>
@@ -19,7 +25,8 @@
 #define EQE_TYPE_BYTE 1
 #define EQE_BYTES     64
 #define MAX_TYPES     8u
-#define MAX_SKIPS     64 /* events of no interest per call */
+#define MAX_SKIPS     64    /* events of no interest per call */
+#define MAX_KEPT      4096u /* subscriptions of a channel: 512 KiB, of about 1000 QPs */
 
 int
 dv_set_nonblock(int fd)
@@ -29,6 +36,42 @@ dv_set_nonblock(int fd)
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return bb_ibv_errno();
 	return 0;
+}
+
+/* A channel that takes subscriptions from now on. */
+static int
+events_add(struct dv_ctx *c)
+{
+	struct dv_events *e = calloc(1, sizeof(*e));
+	int ret;
+
+	if (e == NULL)
+		return -ENOMEM;
+	errno = 0;
+	e->dv = mlx5dv_devx_create_event_channel(c->ibv, 0);
+	if (e->dv == NULL) {
+		ret = bb_ibv_errno();
+		goto free_events;
+	}
+	ret = dv_set_nonblock(e->dv->fd);
+	if (ret != 0)
+		goto destroy;
+	LIST_INSERT_HEAD(&c->events, e, next);
+	return 0;
+
+destroy:
+	mlx5dv_devx_destroy_event_channel(e->dv);
+free_events:
+	free(e);
+	return ret;
+}
+
+static void
+events_remove(struct dv_events *e)
+{
+	LIST_REMOVE(e, next);
+	mlx5dv_devx_destroy_event_channel(e->dv);
+	free(e);
 }
 
 int
@@ -42,31 +85,38 @@ dv_events_open(struct dv_ctx *c)
 		       strerror(-ret));
 		return ret;
 	}
-	errno = 0;
-	c->events = mlx5dv_devx_create_event_channel(c->ibv, 0);
-	if (c->events == NULL) {
-		ret = bb_ibv_errno();
-		/* Kernels before 5.3: dv_event_subscribe() says so to the driver. */
-		if (ret == -EOPNOTSUPP || ret == -EPROTONOSUPPORT)
-			return 0;
-		BB_LOG(ERR, "%s: no event channel: %s", c->base.name, strerror(-ret));
-		return ret;
-	}
-	ret = dv_set_nonblock(c->events->fd);
-	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot make its event channel non-blocking: %s", c->base.name,
-		       strerror(-ret));
-		dv_events_close(c);
-	}
+	pthread_mutex_init(&c->events_lock, NULL);
+	ret = events_add(c);
+	/* Kernels before 5.3: dv_event_subscribe() says so to the driver. */
+	if (ret == 0 || ret == -EOPNOTSUPP || ret == -EPROTONOSUPPORT)
+		return 0;
+	BB_LOG(ERR, "%s: no non-blocking event channel: %s", c->base.name, strerror(-ret));
+	pthread_mutex_destroy(&c->events_lock);
 	return ret;
 }
 
 void
 dv_events_close(struct dv_ctx *c)
 {
-	if (c->events != NULL)
-		mlx5dv_devx_destroy_event_channel(c->events);
-	c->events = NULL;
+	while (!LIST_EMPTY(&c->events))
+		events_remove(LIST_FIRST(&c->events));
+	pthread_mutex_destroy(&c->events_lock);
+}
+
+/* The channel for an object's subscriptions; NULL: the kernel has none. Locked. */
+static struct dv_events *
+events_for(struct dv_ctx *c, const struct dv_obj *o)
+{
+	struct dv_events *e = LIST_FIRST(&c->events);
+
+	if (o->events != NULL)
+		return o->events;
+	/* Without a descriptor for one more this one goes on. */
+	if (e == NULL || e->kept < MAX_KEPT || events_add(c) != 0)
+		return e;
+	if (e->objs == 0)
+		events_remove(e);
+	return LIST_FIRST(&c->events);
 }
 
 int
@@ -75,17 +125,38 @@ dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *t
 {
 	struct dv_ctx *c = dv_ctx_of(ctx);
 	uint16_t list[MAX_TYPES];
+	struct dv_events *e;
+	struct dv_obj *o;
+	int ret;
 
 	/* Device-wide events come by the async descriptor in any case. */
 	if (obj == NULL)
 		return 0;
-	if (c->events == NULL)
-		return -EOPNOTSUPP;
 	if (n > MAX_TYPES)
 		return -EINVAL;
 	memcpy(list, types, n * sizeof(list[0]));
-	return -mlx5dv_devx_subscribe_devx_event(c->events, dv_obj_handle(obj),
-						 (uint16_t)(n * sizeof(list[0])), list, cookie);
+	o = dv_obj_of(obj);
+	pthread_mutex_lock(&c->events_lock);
+	e = events_for(c, o);
+	ret = e == NULL ? -EOPNOTSUPP
+			: -mlx5dv_devx_subscribe_devx_event(
+				  e->dv, o->dv, (uint16_t)(n * sizeof(list[0])), list, cookie);
+	if (ret == 0) {
+		e->kept += n;
+		e->objs += o->events == NULL;
+		o->events = e;
+	}
+	pthread_mutex_unlock(&c->events_lock);
+	return ret;
+}
+
+void
+dv_event_forget(struct dv_ctx *c, struct dv_events *events)
+{
+	pthread_mutex_lock(&c->events_lock);
+	if (--events->objs == 0 && events != LIST_FIRST(&c->events))
+		events_remove(events);
+	pthread_mutex_unlock(&c->events_lock);
 }
 
 static int
@@ -98,7 +169,7 @@ gone(struct dv_ctx *c, struct mlx5_cmd_event *event)
 }
 
 static int
-get_devx(struct dv_ctx *c, struct mlx5_cmd_event *event)
+get_from(struct dv_ctx *c, struct dv_events *e, struct mlx5_cmd_event *event)
 {
 	union {
 		struct mlx5dv_devx_async_event_hdr hdr;
@@ -108,12 +179,10 @@ get_devx(struct dv_ctx *c, struct mlx5_cmd_event *event)
 	ssize_t n;
 	int i;
 
-	if (c->events == NULL)
-		return -EAGAIN;
 	for (i = 0; i < MAX_SKIPS; i++) {
 		memset(&u, 0, sizeof(u));
 		errno = 0;
-		n = mlx5dv_devx_get_event(c->events, &u.hdr, sizeof(u));
+		n = mlx5dv_devx_get_event(e->dv, &u.hdr, sizeof(u));
 		if (n < 0 && errno == EOVERFLOW) {
 			BB_LOG(WARNING, "%s: the kernel ran out of memory and lost events",
 			       c->base.name);
@@ -129,6 +198,22 @@ get_devx(struct dv_ctx *c, struct mlx5_cmd_event *event)
 		return 0;
 	}
 	return -EAGAIN;
+}
+
+static int
+get_devx(struct dv_ctx *c, struct mlx5_cmd_event *event)
+{
+	struct dv_events *e;
+	int ret = -EAGAIN;
+
+	pthread_mutex_lock(&c->events_lock);
+	LIST_FOREACH(e, &c->events, next) {
+		ret = get_from(c, e, event);
+		if (ret != -EAGAIN)
+			break;
+	}
+	pthread_mutex_unlock(&c->events_lock);
+	return ret;
 }
 
 static int

@@ -9,23 +9,6 @@
 #include "bb_prm.h"
 #include "mlx5_cmd_dv.h"
 
-struct dv_obj {
-	struct mlx5_obj base;
-	struct mlx5dv_devx_obj *dv;
-};
-
-static struct dv_obj *
-dv_obj_of(struct mlx5_obj *obj)
-{
-	return (struct dv_obj *)(void *)obj;
-}
-
-struct mlx5dv_devx_obj *
-dv_obj_handle(struct mlx5_obj *obj)
-{
-	return dv_obj_of(obj)->dv;
-}
-
 /*
  * What a refused command gives. Kernels since 5.17 return EREMOTEIO and the output
  * mailbox with the device's status; older ones an errno made of the status and
@@ -98,11 +81,15 @@ int
 dv_obj_destroy(struct mlx5_obj *obj)
 {
 	struct dv_obj *o = dv_obj_of(obj);
-	int ret = dv_died(dv_ctx_of(obj->ctx), mlx5dv_devx_obj_destroy(o->dv));
+	struct dv_ctx *c = dv_ctx_of(obj->ctx);
+	int ret = dv_died(c, mlx5dv_devx_obj_destroy(o->dv));
 
-	if (ret == 0)
-		free(o);
-	return ret;
+	if (ret != 0)
+		return ret;
+	if (o->events != NULL)
+		dv_event_forget(c, o->events);
+	free(o);
+	return 0;
 }
 
 int

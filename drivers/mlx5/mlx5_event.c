@@ -14,7 +14,7 @@
 
 #define EVT_SLOTS_STEP 64u
 #define EVT_MAX_DROPS  64u /* per call: events of dead objects */
-#define MAX_TYPES      7u  /* of one object */
+#define MAX_TYPES      5u  /* of one object */
 
 /* The cookie of device-wide subscriptions: no slot has generation 0. */
 #define EVT_COOKIE_DEV 0ull
@@ -121,12 +121,12 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	     uint64_t *cookie)
 {
 	static const uint16_t cq_types[] = {BB_PRM_EVENT_CQ_ERROR};
-	static const uint16_t qp_types[] = {
-		BB_PRM_EVENT_PATH_MIG, BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
-		BB_PRM_EVENT_PATH_MIG_FAILED, BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
-		BB_PRM_EVENT_WQ_ACCESS_ERROR,
-		/* The last: of QPs that have an SRQ. */
-		BB_PRM_EVENT_SRQ_LAST_WQE};
+	/* No path has an alternative, so none migrates. */
+	static const uint16_t qp_types[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
+					    BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
+					    BB_PRM_EVENT_WQ_ACCESS_ERROR,
+					    /* The last: of QPs that have an SRQ. */
+					    BB_PRM_EVENT_SRQ_LAST_WQE};
 	static const uint16_t srq_types[] = {BB_PRM_EVENT_SRQ_CATAS_ERROR,
 					     BB_PRM_EVENT_SRQ_RQ_LIMIT};
 	const struct bb_qp *qp = owner;
@@ -178,12 +178,6 @@ translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *ev
 		break;
 	case BB_PRM_EVENT_WQ_CATAS_ERROR:
 		event->type = BB_EVENT_QP_FATAL;
-		break;
-	case BB_PRM_EVENT_PATH_MIG:
-		event->type = BB_EVENT_QP_PATH_MIG;
-		break;
-	case BB_PRM_EVENT_PATH_MIG_FAILED:
-		event->type = BB_EVENT_QP_PATH_MIG_ERR;
 		break;
 	case BB_PRM_EVENT_COMM_EST:
 		event->type = BB_EVENT_QP_COMM_EST;

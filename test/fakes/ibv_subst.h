@@ -44,8 +44,10 @@ struct subst {
 	uint32_t umem_reg_ex, umem_reg;
 	uint64_t pgsz_bitmap;
 	uint32_t dm_log_align;
+	uint64_t cookie; /* of a subscription */
 
-	uint32_t handles; /* given out and not taken back */
+	uint32_t subscriptions; /* what the kernel keeps of them */
+	uint32_t handles;       /* given out and not taken back */
 };
 
 extern struct subst subst;

@@ -25,6 +25,9 @@ static unsigned int n_async, next_async;
 static struct devx_event devx[QUEUE];
 static unsigned int n_devx, next_devx;
 
+LIST_HEAD(channel_list, channel);
+static struct channel_list channels;
+
 void
 subst_events_reset(void)
 {
@@ -45,6 +48,7 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 		return null(err);
 	ch = handle(sizeof(*ch));
 	ch->ctx = ctx_of(context);
+	LIST_INSERT_HEAD(&channels, ch, link);
 	if (flags != 0) {
 		int fl;
 
@@ -70,7 +74,47 @@ mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *channel)
 		soft_cmd_if.channel_destroy(ch->ctx->soft, ch->comp);
 	else
 		close(channel->fd);
+	LIST_REMOVE(ch, link);
+	subst.subscriptions -= ch->subscriptions;
+	free(ch->cookies);
 	release(channel);
+}
+
+static void
+keep(struct channel *ch, uint64_t cookie)
+{
+	uint64_t *grown = realloc(ch->cookies, (ch->subscriptions + 1) * sizeof(*grown));
+
+	if (grown == NULL)
+		abort();
+	grown[ch->subscriptions++] = cookie;
+	ch->cookies = grown;
+	subst.subscriptions++;
+}
+
+static bool
+has(const struct channel *ch, uint64_t cookie)
+{
+	uint32_t i;
+
+	for (i = 0; i < ch->subscriptions; i++)
+		if (ch->cookies[i] == cookie)
+			return true;
+	return false;
+}
+
+/* An event that came by another channel; one of which nobody knows comes by any. */
+static bool
+of_another(const struct channel *ch, uint64_t cookie)
+{
+	const struct channel *other;
+
+	if (has(ch, cookie))
+		return false;
+	LIST_FOREACH(other, &channels, link)
+		if (other->comp == NULL && has(other, cookie))
+			return true;
+	return false;
 }
 
 int
@@ -79,6 +123,7 @@ mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *channel,
 				 uint16_t events_num[], uint64_t cookie)
 {
 	struct channel *ch = (struct channel *)(void *)channel;
+	uint32_t i, n = events_sz / (uint32_t)sizeof(events_num[0]);
 	int err = turn(__func__);
 
 	if (err == 0 && events_sz % sizeof(events_num[0]) != 0)
@@ -87,13 +132,16 @@ mlx5dv_devx_subscribe_devx_event(struct mlx5dv_devx_event_channel *channel,
 		return err;
 	if (ch->comp != NULL) {
 		/* The kernel takes other types too; nothing would be known of them. */
-		if (events_sz != sizeof(events_num[0]) || events_num[0] != BB_PRM_EVENT_COMP)
+		if (n != 1 || events_num[0] != BB_PRM_EVENT_COMP)
 			abort();
-		return -soft_cmd_if.channel_subscribe(ch->comp, obj->soft, cookie);
+		err = -soft_cmd_if.channel_subscribe(ch->comp, obj->soft, cookie);
+	} else {
+		err = -soft_cmd_if.event_subscribe(ch->ctx->soft, obj->soft, events_num, n, cookie);
 	}
-	return -soft_cmd_if.event_subscribe(ch->ctx->soft, obj->soft, events_num,
-					    events_sz / (unsigned int)sizeof(events_num[0]),
-					    cookie);
+	for (i = 0; err == 0 && i < n; i++)
+		keep(ch, cookie);
+	subst.cookie = cookie;
+	return err;
 }
 
 void
@@ -161,7 +209,7 @@ mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *channel,
 		return -1;
 	}
 	sort_events(ch->ctx);
-	if (err == 0 && next_devx == n_devx)
+	if (err == 0 && (next_devx == n_devx || of_another(ch, devx[next_devx % QUEUE].cookie)))
 		err = EAGAIN;
 	if (err != 0) {
 		errno = err;

@@ -65,6 +65,13 @@ struct channel {
 	struct mlx5dv_devx_event_channel pub;
 	struct ctx *ctx;
 	struct mlx5_channel *comp; /* of channels without event data */
+	/*
+	 * Subscriptions, each of an object and a type: the kernel frees them with the channel and
+	 * not with the object (devx.c: devx_async_event_destroy_uobj()).
+	 */
+	uint64_t *cookies;
+	uint32_t subscriptions;
+	LIST_ENTRY(channel) link;
 };
 
 LIST_HEAD(uar_list, uar);

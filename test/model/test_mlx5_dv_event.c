@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Event channels of mlx5_cmd_dv_event.c: what the kernel keeps of queues that are made and
+ * destroyed for ever stays bounded, and events of those that stay come, whichever channel they
+ * have.
+ */
+#include "mlx5_dv_env.h"
+
+#define ROUNDS 3000
+/* Two channels of 4096, and what was subscribed to in one go. */
+#define MOST (2 * 4096 + 64)
+
+struct world {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+};
+
+static void
+world_open(struct world *w)
+{
+	struct bb_cq_attr attr;
+
+	assert_int_equal(bb_dev_open(SUBST_NAME, &w->dev), 0);
+	assert_int_equal(bb_pd_alloc(w->dev, &w->pd), 0);
+	bb_cq_attr_init(&attr);
+	attr.depth = 64;
+	assert_int_equal(bb_cq_create(w->dev, &attr, &w->cq), 0);
+}
+
+static void
+world_close(struct world *w)
+{
+	assert_int_equal(bb_cq_destroy(w->cq), 0);
+	assert_int_equal(bb_pd_free(w->pd), 0);
+	assert_int_equal(bb_dev_close(w->dev), 0);
+	assert_int_equal(subst.subscriptions, 0);
+}
+
+static struct bb_qp *
+qp_make(struct world *w)
+{
+	struct bb_qp_init_attr init;
+	struct bb_qp *qp;
+
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = 4;
+	init.rq_depth = 4;
+	init.send_cq = w->cq;
+	init.recv_cq = w->cq;
+	assert_int_equal(bb_qp_create(w->pd, &init, &qp), 0);
+	return qp;
+}
+
+/* Queue pairs come and go; the most that the kernel kept meanwhile. */
+static uint32_t
+churn(struct world *w, uint32_t rounds)
+{
+	uint32_t most = 0;
+
+	while (rounds-- != 0) {
+		struct bb_qp *qp = qp_make(w);
+
+		most = RTE_MAX(most, subst.subscriptions);
+		assert_int_equal(bb_qp_destroy(qp), 0);
+	}
+	return most;
+}
+
+static void
+expect_event(struct world *w, struct bb_qp *qp, uint64_t cookie)
+{
+	struct bb_event ev;
+
+	subst_devx_event(cookie, BB_PRM_EVENT_WQ_CATAS_ERROR, 64);
+	assert_int_equal(bb_event_get(w->dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_QP_FATAL);
+	assert_ptr_equal(ev.qp, qp);
+	assert_int_equal(bb_event_get(w->dev, &ev), -EAGAIN);
+}
+
+/* No path has an alternative: nobody subscribes to what would tell of it. */
+static void
+per_object(void **state)
+{
+	struct world w;
+	struct bb_qp *qp;
+
+	(void)state;
+	world_open(&w);
+	assert_int_equal(subst.subscriptions, 1);
+	qp = qp_make(&w);
+	assert_int_equal(subst.subscriptions, 1 + 4);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	world_close(&w);
+}
+
+static void
+bounded(void **state)
+{
+	uint64_t old_cookie, new_cookie;
+	struct bb_qp *old, *new;
+	struct world w;
+
+	(void)state;
+	world_open(&w);
+	old = qp_make(&w);
+	old_cookie = subst.cookie;
+	assert_in_range(churn(&w, ROUNDS), 4096, MOST);
+	/* The first channel lives on with what it has. */
+	expect_event(&w, old, old_cookie);
+	new = qp_make(&w);
+	new_cookie = subst.cookie;
+	expect_event(&w, new, new_cookie);
+	expect_event(&w, old, old_cookie);
+	assert_int_equal(bb_qp_destroy(new), 0);
+	/* Gone with the last of its objects. */
+	assert_int_equal(bb_qp_destroy(old), 0);
+	assert_int_equal(bb_cq_destroy(w.cq), 0);
+	assert_in_range(subst.subscriptions, 0, 4096 + 64);
+	assert_int_equal(bb_pd_free(w.pd), 0);
+	assert_int_equal(bb_dev_close(w.dev), 0);
+	assert_int_equal(subst.subscriptions, 0);
+}
+
+/* A process that has no descriptor left goes on with the channel that it has. */
+static void
+no_further_channel(void **state)
+{
+	uint64_t cookie;
+	struct bb_qp *qp;
+	struct world w;
+
+	(void)state;
+	world_open(&w);
+	subst.no_channel = true;
+	assert_true(churn(&w, ROUNDS / 2) > 4096 + 64);
+	qp = qp_make(&w);
+	cookie = subst.cookie;
+	expect_event(&w, qp, cookie);
+	subst.no_channel = false;
+	churn(&w, 1);
+	expect_event(&w, qp, cookie);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(bb_cq_destroy(w.cq), 0);
+	assert_in_range(subst.subscriptions, 0, 64);
+	assert_int_equal(bb_pd_free(w.pd), 0);
+	assert_int_equal(bb_dev_close(w.dev), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {T(per_object), T(bounded), T(no_further_channel)};
+
+	return run_group("mlx5_dv_event", tests, RTE_DIM(tests));
+}
