@@ -109,6 +109,8 @@ struct soft_shm {
 	bool slot_used[SOFT_SHM_ENGINES];
 	struct soft_shm_seg seg[SOFT_SHM_SEGS];
 	struct soft_shm_window *old; /* windows that were replaced */
+	uint64_t said;               /* TSC of the last line about a user that is not trusted */
+	uint32_t unsaid;             /* connections of such, since */
 };
 
 /* ---- soft_shm.c */

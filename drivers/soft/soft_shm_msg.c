@@ -165,9 +165,7 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 	} while (len < 0 && errno == EINTR);
 	if (len < 0)
 		return errno == EAGAIN ? 0 : errno == EPIPE ? -ECONNRESET : -errno;
-	/* No message is empty. */
-	if (len == 0)
-		return -ECONNRESET;
+	/* First of all: whatever else it is, it may have brought some, and they are ours now. */
 	for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
 		fds[i] = -1;
 	n = take_fds(&msg, fds);
@@ -178,7 +176,8 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 		return 1;
 	for (i = 0; i < n; i++)
 		close(fds[i]);
-	return -EPROTO;
+	/* No message is empty: it is the end, or somebody's who shall be taken for gone. */
+	return len == 0 ? -ECONNRESET : -EPROTO;
 }
 
 /* ---- Sockets */

@@ -10,6 +10,8 @@
 
 /* Connections taken in at a time: who connects without end does not stop us. */
 #define ACCEPTS 16
+/* Between two lines about users that are not trusted. */
+#define UNTRUSTED_NS UINT64_C(1000000000)
 
 /* A slot that is free, or a new one. -1: none. */
 static int
@@ -71,6 +73,23 @@ refuse(int sock, enum soft_shm_refusal why)
 	close(sock);
 }
 
+/* Any user of the host can connect any number of times. */
+static void
+say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
+{
+	if (shm->said != 0 && now - shm->said < soft_time_cycles(UNTRUSTED_NS)) {
+		shm->unsaid++;
+		return;
+	}
+	if (shm->unsaid != 0)
+		SOFT_LOG(WARNING, "%s: %u more connections of users that are not trusted",
+			 shm->dev->name, shm->unsaid);
+	SOFT_LOG(WARNING, "%s: process %d of user %u wants to connect: shm_uid=%u would let it",
+		 shm->dev->name, (int)pid, (unsigned int)uid, (unsigned int)uid);
+	shm->said = now;
+	shm->unsaid = 0;
+}
+
 static void
 take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 {
@@ -80,9 +99,7 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	int slot;
 
 	if (soft_shm_user(shm, sock, &pid, &uid) != 0) {
-		SOFT_LOG(WARNING,
-			 "%s: process %d of user %u wants to connect: shm_uid=%u would let it",
-			 shm->dev->name, (int)pid, (unsigned int)uid, (unsigned int)uid);
+		say_untrusted(shm, pid, uid, now);
 		refuse(sock, SOFT_SHM_REFUSED_USER);
 		return;
 	}

@@ -8,6 +8,9 @@
 #define _GNU_SOURCE /* setresuid() */
 #include "soft_shm.h"
 
+#include <rte_cycles.h>
+#include <rte_log.h>
+
 #include "shm_env.h"
 
 /*
@@ -261,6 +264,81 @@ test_other_user(void **st)
 	}
 }
 
+/* What another user can do: connect without end, and send empty messages with descriptors. */
+static int
+flood(const char *fabric, uint32_t times)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	int fds[2] = {0, 1}, sock, left;
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(fds))];
+	} control = {.room = {0}};
+	struct msghdr msg = {.msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(head), fds, sizeof(fds));
+	for (left = ACTOR_WAIT_S * 1000; times != 0 && left != 0; left--) {
+		if (soft_shm_connect(fabric, ours, &sock) != 0) {
+			usleep(1000); /* they wait to be taken in */
+			continue;
+		}
+		if (sendmsg(sock, &msg, MSG_NOSIGNAL) != 0)
+			return 2;
+		close(sock);
+		times--;
+	}
+	return times == 0 ? 0 : 3;
+}
+
+/* Another user that connects again and again costs no descriptors, and no line for each time. */
+static void
+test_flood(void **st)
+{
+	char fabric[SOFT_SHM_NAME], line[256];
+	int before, status, lines = 0;
+	uint64_t began;
+	FILE *log;
+	pid_t child;
+
+	(void)st;
+	if (geteuid() != 0)
+		skip();
+	snprintf(fabric, sizeof(fabric), "test%d", (int)getpid());
+	memset(&a, 0, sizeof(a));
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	log = tmpfile();
+	assert_non_null(log);
+	assert_int_equal(rte_openlog_stream(log), 0);
+	before = descriptors();
+	began = rte_get_timer_cycles();
+	child = fork();
+	if (child == 0)
+		_exit(setresuid(65534, 65534, 65534) != 0 ? 1 : flood(fabric, 200));
+	while (waitpid(child, &status, WNOHANG) == 0)
+		actor_run(&a);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	/* The last ones, too. */
+	usleep(10000);
+	for (status = 0; status < 1000; status++)
+		actor_run(&a);
+	assert_int_equal(descriptors(), before);
+	rte_openlog_stream(NULL);
+	rewind(log);
+	while (fgets(line, sizeof(line), log) != NULL)
+		lines += strstr(line, "not trusted") != NULL || strstr(line, "shm_uid") != NULL;
+	assert_true(lines >= 1);
+	/* Two a second. */
+	assert_true((uint64_t)lines <=
+		    2 + 2 * (rte_get_timer_cycles() - began) / rte_get_timer_hz());
+	fclose(log);
+	do_ok(&a, ACTOR_CLOSE);
+}
+
 /* An address belongs to one process, until that is gone; nobody answers at one that is free. */
 static void
 test_addresses(void **st)
@@ -293,6 +371,7 @@ tests(void)
 		cmocka_unit_test(test_dereg),       cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_killed_idle), cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_other_user),  cmocka_unit_test(test_handed_over),
+		cmocka_unit_test(test_flood),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,6 +222,40 @@ test_exchange(void **st)
 	assert_int_equal(fds_open(), before);
 }
 
+/* An empty message is the end of a connection, whatever comes with it. */
+static void
+test_empty(void **st)
+{
+	int listener, out, in, fds[SOFT_SHM_MAX_FDS], mem[2], before, n;
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(mem))];
+	} control = {.room = {0}};
+	struct msghdr msg = {.msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	const char *why = NULL;
+	struct soft_shm_msg got;
+
+	(void)st;
+	pair(&listener, &out, &in);
+	assert_int_equal(pipe(mem), 0);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(mem));
+	memcpy(CMSG_DATA(c), mem, sizeof(mem));
+	before = fds_open();
+	for (n = 0; n < 16; n++) {
+		assert_int_equal(sendmsg(out, &msg, 0), 0);
+		assert_int_equal(soft_shm_recv(in, n % 2 == 0, &got, fds, &why), -ECONNRESET);
+		assert_int_equal(fds_open(), before);
+	}
+	close(mem[0]);
+	close(mem[1]);
+	close(out);
+	close(in);
+	close(listener);
+}
+
 /* Who sends without end, to one who does not read, does not wait. */
 static void
 test_no_wait(void **st)
@@ -321,10 +355,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_check),   cmocka_unit_test(test_address),
-		cmocka_unit_test(test_in_use),  cmocka_unit_test(test_exchange),
-		cmocka_unit_test(test_seals),   cmocka_unit_test(test_entry),
-		cmocka_unit_test(test_no_wait),
+		cmocka_unit_test(test_check),  cmocka_unit_test(test_address),
+		cmocka_unit_test(test_in_use), cmocka_unit_test(test_exchange),
+		cmocka_unit_test(test_seals),  cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_empty),  cmocka_unit_test(test_no_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
