@@ -78,7 +78,7 @@ struct job {
 	bool flushing;
 	/* The result. */
 	uint64_t begun, reads, writes, flushes, verified, wrong, failed, unwritten;
-	uint64_t foreign; /* blocks that --check knows nothing of, and data of another run */
+	uint64_t foreign; /* blocks of another run's data, in which --check knows of no write */
 	uint64_t cycles;
 	struct hist latency; /* ns */
 	int rc;              /* 0 or -errno: it could not be set up, or the connection broke */

@@ -157,8 +157,11 @@ check_read(struct job *j, const struct request *r)
 	uint64_t seq;
 
 	wrong = pattern_check(r->mem, j->o->bs, (j->first + r->block) * j->o->bs, j->o->seed, &seq);
-	/* A journal says nothing of what was there before its run. */
-	if (wrong != NULL && j->o->check != NULL && b->sent == 0 &&
+	/*
+	 * Where no write was acknowledged, what was there before may be there still: one that was
+	 * sent to a target that is gone may never have arrived. A journal says nothing of that.
+	 */
+	if (wrong != NULL && j->o->check != NULL && b->acked == 0 &&
 	    pattern_foreign(r->mem, j->o->bs, j->o->seed)) {
 		j->foreign++;
 		return;
@@ -168,8 +171,8 @@ check_read(struct job *j, const struct request *r)
 	if (wrong == NULL && seq < b->acked)
 		wrong = seq == 0 ? "what was acknowledged is not there"
 				 : "what was acknowledged is not there, but an older write";
-	/* Of this run, or of the journal's; else nothing is known but that it is whole. */
-	if (wrong == NULL && b->sent != 0 && seq > b->sent)
+	/* Of this run, or of the journal's; else it may be of one before that had the same seed. */
+	if (wrong == NULL && b->acked != 0 && seq > b->sent)
 		wrong = "is of a write that was never sent";
 	if (wrong != NULL)
 		job_wrong(j, r->block, wrong);

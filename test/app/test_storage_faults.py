@@ -28,18 +28,26 @@ class Faults(StorageTest):
         self.assertEqual(lines[-1], 'end %d' % (len(lines) - 2))
         return {int(o): (int(a), int(s)) for o, a, s in (l.split() for l in lines[1:-1])}
 
-    def crash(self, load, least, defect=()):
-        """Kill a target under load; what the client was told, what the file has."""
+    def crash(self, load, least, defect=(), used=()):
+        """Kill a target under load, on a file that a run with the options @used has written before;
+        what the client was told, what the file has."""
         target = self.target('--size', str(SIZE), *self.io(), *defect)
+        if used:
+            self.client('--rw', 'write', *used)
+        before = set(self.stamps().items())
         path = os.path.join(self.folder.name, 'journal')
         client = self.start_client(['--rw', 'randwrite', '--seconds', '1000', '--journal', path] +
                                    load)
         # In the middle of it, and not before there is something to lose.
         end = time.monotonic() + WAIT
         client.proc.stdout.readline()
-        while not defect and len(self.stamps()) < least and time.monotonic() < end:
+        while not defect and len(set(self.stamps().items()) - before) < least and time.monotonic() < end:
             time.sleep(0.01)
         time.sleep(1 if defect else 0)  # the file does not tell of what is acknowledged alone
+        if used:
+            # With writes under way that it has not looked at.
+            target.proc.send_signal(signal.SIGSTOP)
+            time.sleep(0.3)
         target.proc.kill()
         rc, out, err = client.end()
         target.end()
@@ -62,6 +70,17 @@ class Faults(StorageTest):
             target = self.target('--wait', str(WAIT), *self.io())
             r, _ = self.client('--check', path)
             self.assertEqual((r['reads'], r['wrong']), (SIZE // BS, 0))
+            self.stop(target)
+            os.unlink(self.disk)
+
+    def test_killed_on_a_used_disk(self):
+        """What was never acknowledged may be as another run has left it, of whatever seed."""
+        for seed in ('5', '6'):
+            path, told = self.crash(['--fua', '--seed', seed], 1, used=['--seed', '5'])
+            self.assertTrue(any(s != 0 for _, s in told.values()))
+            target = self.target('--wait', str(WAIT), *self.io())
+            r, text = self.client('--check', path, '--seed', seed)
+            self.assertEqual((r['reads'], r['wrong']), (SIZE // BS, 0), text)
             self.stop(target)
             os.unlink(self.disk)
 
@@ -100,6 +119,22 @@ class Faults(StorageTest):
         r, text = self.client('--check', path, '--seed', '6', rc=1)
         self.assertEqual((r['wrong'], r['verified']), (1, len(told) - 1))
         self.assertIn('WRONG: 4096 bytes at %d: was written with another --seed' % min(told), text)
+        self.stop(target)
+
+    def test_check_of_what_was_only_sent(self):
+        """Write 9 was sent and the file has write 101 of another run: a loss if one was acknowledged."""
+        target = self.target('--size', str(SIZE), *self.io())
+        path = os.path.join(self.folder.name, 'journal')
+        self.client('--rw', 'write', '--seed', '5')
+        for seed, acked, words in (('5', 0, ''), ('6', 0, ''), ('5', 7, 'never sent'),
+                                   ('6', 7, 'another --seed')):
+            with open(path, 'w') as f:
+                f.write('storage_client 1 bs %d seed %s\n%d %d 9\nend 1\n' %
+                        (BS, seed, 100 * BS, acked))
+            r, text = self.client('--check', path, '--seed', seed, rc=int(acked > 0))
+            self.assertEqual(r['wrong'], int(acked > 0))
+            self.assertEqual(r['foreign'], (seed == '6') * (SIZE // BS - int(acked > 0)))
+            self.assertIn(words, text)
         self.stop(target)
 
     def lie(self, lies):
