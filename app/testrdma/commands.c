@@ -17,7 +17,7 @@ session_wrong(struct session *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	s->wrong++;
+	s->wrong += !s->typed;
 	fprintf(stderr, "testrdma: ");
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
@@ -203,7 +203,7 @@ unknown(struct session *s, const char *name)
 {
 	const struct command *c;
 
-	s->wrong++;
+	s->wrong += !s->typed;
 	fprintf(stderr, "testrdma: \"%s\" is no command; there are:", name);
 	for (c = commands; c->name != NULL; c++)
 		fprintf(stderr, " %s", c->name);

@@ -238,7 +238,9 @@ from_stdin(struct session *s)
 		say("no memory for the prompt");
 		return -1;
 	}
+	s->typed = true;
 	commands_from(s, STDIN_FILENO, cl);
+	s->typed = false;
 	cmdline_stdin_exit(cl);
 	complete_free(ctx);
 	printf("\n");
@@ -269,10 +271,7 @@ status(const struct session *s)
 {
 	if (stop_signal != 0)
 		return s->run.errors > 0 ? EXIT_FAILED : 128 + stop_signal;
-	if (s->run.errors > 0)
-		return EXIT_FAILED;
-	/* A person has seen what was wrong; a script has not. */
-	return s->wrong > 0 && isatty(STDIN_FILENO) != 1 ? EXIT_FAILED : 0;
+	return s->run.errors > 0 || s->wrong > 0 ? EXIT_FAILED : 0;
 }
 
 int

@@ -20,7 +20,8 @@ struct session {
 	struct totals shown; /* at the last statistics */
 	uint64_t shown_at;   /* TSC */
 	uint64_t wait_until; /* TSC; 0: commands are read */
-	uint32_t wrong;      /* commands */
+	uint32_t wrong;      /* commands, of a file, a pipe or the program's own */
+	bool typed;          /* what comes now is typed: who does that sees what is wrong with it */
 	const char *device;  /* without faults */
 	char spec[512];      /* with them */
 	char faults[FAULTS][FAULT_VALUE]; /* in the order of fault.c; empty: none */

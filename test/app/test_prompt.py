@@ -344,6 +344,23 @@ class Prompt(AppTest):
         for row in result['rows']:
             self.assertGreater(row['verified']['bytes'], 0)
 
+    def test_terminal_of_a_script(self):
+        """At a terminal, too, what was not typed there and is wrong ends with 1."""
+        with tempfile.NamedTemporaryFile('w', suffix='.cmd') as cmd, \
+                tempfile.NamedTemporaryFile(suffix='.json') as f:
+            cmd.write('set size 64\nfrob\nset op write\nset duration 0.02\nstart\n')
+            cmd.flush()
+            for args, words, said in (
+                    (['--worker-lcores', '2', '--connect', '127.0.0.1:1'], 'nothing runs', 'error'),
+                    (['--cmdline-file', cmd.name], 'is no command', 'fail')):
+                eal = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[-1], CPUS[0])] + EAL
+                t = Terminal([self.program] + eal + ['--'] + args + ['--json', f.name])
+                t.until(words)
+                self.assertEqual(t.status(), 1)
+                with open(f.name) as again:
+                    result = json.load(again)
+                self.assertEqual((result['result'], result['exit_status']), (said, 1))
+
 
 if __name__ == '__main__':
     main()
