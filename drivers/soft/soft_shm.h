@@ -90,6 +90,9 @@ struct soft_shm_rx {
 	uint32_t seg_rev[SOFT_SHM_SEGS];
 	pid_t pid;
 	const struct soft_shm_dir *dir;
+	/* The words of its engines, as soft_shm_wait() has found them. */
+	uint32_t n_inside;
+	uint64_t inside[SOFT_SHM_ENGINES];
 };
 
 struct soft_shm {

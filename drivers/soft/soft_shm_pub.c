@@ -353,17 +353,26 @@ wait_word(const struct soft_shm_rx *rx, const uint64_t *word, uint64_t seen, uin
 	return true;
 }
 
+/* Which engines of a peer are inside now? */
 static void
-wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
+look_inside(struct soft_shm_rx *rx)
 {
 	const struct soft_shm_dir *dir = rx->dir;
 	uint32_t i, n = __atomic_load_n(&dir->engines, __ATOMIC_ACQUIRE);
 
-	for (i = 0; i < RTE_MIN(n, (uint32_t)SOFT_SHM_ENGINES); i++) {
-		const uint64_t *word = &dir->engine[i].v;
-		uint64_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+	rx->n_inside = RTE_MIN(n, (uint32_t)SOFT_SHM_ENGINES);
+	for (i = 0; i < rx->n_inside; i++)
+		rx->inside[i] = __atomic_load_n(&dir->engine[i].v, __ATOMIC_ACQUIRE);
+}
 
-		if ((seen & 1) == 0 || wait_word(rx, word, seen, end))
+static void
+wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
+{
+	uint32_t i;
+
+	for (i = 0; i < rx->n_inside; i++) {
+		if ((rx->inside[i] & 1) == 0 ||
+		    wait_word(rx, &rx->dir->engine[i].v, rx->inside[i], end))
 			continue;
 		/* Its mapping cannot be taken away; nothing it asks for is heard any more. */
 		soft_shm_rx_close(shm, rx,
@@ -384,6 +393,10 @@ soft_shm_wait(struct soft_dev *dev)
 		return;
 	end = rte_rdtsc() + soft_time_cycles(SOFT_SHM_HOLD_NS);
 	pthread_mutex_lock(&shm->lock);
+	/* All of them first: who comes in while one is waited for finds nothing any more. */
+	for (i = 0; i < shm->n_rx; i++)
+		if (shm->rx[i]->state == SOFT_SHM_UP)
+			look_inside(shm->rx[i]);
 	for (i = 0; i < shm->n_rx; i++)
 		if (shm->rx[i]->state == SOFT_SHM_UP)
 			wait_peer(shm, shm->rx[i], end);

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Waiting for peers that are inside this process's memory when a key or QP is taken away: who has
+ * been inside is waited for, and who does not leave is cut off, alone.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "soft_shm.h"
+
+#define PEERS 2
+
+struct peer {
+	struct soft_shm_rx rx;
+	struct soft_shm_dir *dir; /* as it writes it */
+	int sock;                 /* its end */
+};
+
+static struct world {
+	struct soft_dev dev;
+	struct soft_shm shm;
+	struct peer peer[PEERS];
+} * w;
+
+static void
+peer_open(struct peer *p)
+{
+	int fd, socks[2];
+	void *map;
+
+	assert_int_equal(soft_shm_create("dir", sizeof(*p->dir), &fd, &map), 0);
+	p->dir = map;
+	p->dir->engines = 1;
+	p->rx.dir = soft_shm_reserve(sizeof(*p->dir));
+	p->rx.ring.data = soft_shm_reserve(SOFT_RING_SIZE);
+	assert_true(p->rx.dir != NULL && p->rx.ring.data != NULL);
+	assert_int_equal(soft_shm_map(fd, sizeof(*p->dir), p->rx.dir), 0);
+	close(fd);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, socks), 0);
+	p->rx.sock = socks[0];
+	p->sock = socks[1];
+	p->rx.state = SOFT_SHM_UP;
+	rte_ticketlock_init(&p->rx.lock);
+}
+
+static int
+setup(void **st)
+{
+	uint32_t i;
+
+	(void)st;
+	soft_time_init();
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
+	w->dev.qps = calloc(1u << SOFT_LOG_MAX_QP, sizeof(*w->dev.qps));
+	assert_non_null(w->dev.qps);
+	w->dev.shm = &w->shm;
+	w->shm.dev = &w->dev;
+	pthread_mutex_init(&w->shm.lock, NULL);
+	for (i = 0; i < PEERS; i++) {
+		peer_open(&w->peer[i]);
+		w->shm.rx[i] = &w->peer[i].rx;
+	}
+	w->shm.n_rx = PEERS;
+	return 0;
+}
+
+static int
+teardown(void **st)
+{
+	uint32_t i;
+
+	(void)st;
+	for (i = 0; i < PEERS; i++) {
+		struct peer *p = &w->peer[i];
+
+		if (p->rx.state != SOFT_SHM_IDLE)
+			soft_shm_rx_close(&w->shm, &p->rx, NULL);
+		munmap((void *)(uintptr_t)p->rx.dir, sizeof(*p->dir));
+		munmap((void *)(uintptr_t)p->rx.ring.data, SOFT_RING_SIZE);
+		munmap(p->dir, sizeof(*p->dir));
+		close(p->sock);
+	}
+	pthread_mutex_destroy(&w->shm.lock);
+	free(w->dev.qps);
+	free(w);
+	return 0;
+}
+
+static void
+word(uint32_t peer, uint64_t v)
+{
+	__atomic_store_n(&w->peer[peer].dir->engine[0].v, v, __ATOMIC_RELEASE);
+}
+
+static uint32_t
+state(uint32_t peer)
+{
+	return __atomic_load_n(&w->peer[peer].rx.state, __ATOMIC_ACQUIRE);
+}
+
+/* Comes in long after the key was taken away, and leaves a moment after another one is cut off. */
+static void *
+comes_later(void *arg)
+{
+	(void)arg;
+	usleep(SOFT_SHM_HOLD_NS / 1000 / 2);
+	word(1, 1);
+	while (state(0) == SOFT_SHM_UP)
+		;
+	usleep(20000);
+	word(1, 2);
+	return NULL;
+}
+
+/* Leaves after a moment, and is inside again and again. */
+static void *
+comes_and_goes(void *arg)
+{
+	const uint64_t *stop = arg;
+	uint64_t v;
+
+	usleep(1000);
+	for (v = 3; __atomic_load_n(stop, __ATOMIC_ACQUIRE) == 0; v += 2)
+		word(1, v);
+	return NULL;
+}
+
+/* The process of peer 0 is stopped inside. It alone is cut off, in the time there is for all. */
+static void
+test_stopped(void **st)
+{
+	uint64_t began = rte_rdtsc();
+	pthread_t other;
+
+	(void)st;
+	word(0, 7);
+	assert_int_equal(pthread_create(&other, NULL, comes_later, NULL), 0);
+	soft_shm_wait(&w->dev);
+	pthread_join(other, NULL);
+	assert_int_equal(state(0), SOFT_SHM_IDLE);
+	assert_int_equal(state(1), SOFT_SHM_UP);
+	assert_true(rte_rdtsc() - began >= soft_time_cycles(SOFT_SHM_HOLD_NS));
+}
+
+/* Who was inside and leaves in time stays, also when the one before it has used the time up. */
+static void
+test_busy(void **st)
+{
+	uint64_t stop = 0;
+	pthread_t other;
+
+	(void)st;
+	word(0, 7);
+	word(1, 1);
+	assert_int_equal(pthread_create(&other, NULL, comes_and_goes, &stop), 0);
+	soft_shm_wait(&w->dev);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	pthread_join(other, NULL);
+	assert_int_equal(state(0), SOFT_SHM_IDLE);
+	assert_int_equal(state(1), SOFT_SHM_UP);
+}
+
+/* Nobody is inside, or only one whose process has ended. */
+static void
+test_nobody(void **st)
+{
+	uint64_t began = rte_rdtsc();
+
+	(void)st;
+	word(0, 2);
+	word(1, 5);
+	close(w->peer[1].sock);
+	w->peer[1].sock = -1;
+	soft_shm_wait(&w->dev);
+	assert_int_equal(state(0), SOFT_SHM_UP);
+	assert_int_equal(state(1), SOFT_SHM_UP);
+	assert_true(rte_rdtsc() - began < soft_time_cycles(SOFT_SHM_HOLD_NS));
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_stopped),
+		T(test_busy),
+		T(test_nobody),
+	};
+
+	return cmocka_run_group_tests_name("soft_shm_pub", tests, NULL, NULL);
+}
