@@ -194,6 +194,7 @@ void soft_shm_win_chores(struct soft_shm *shm, bool all);
 void soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now);
 void soft_shm_rx_event(struct soft_shm *shm, uint32_t index);
 void soft_shm_rx_chores(struct soft_shm *shm, uint64_t now);
+/* Under soft_shm.lock and, if it is up, what soft_shm_collect_all() takes. */
 void soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why);
 
 /* ---- soft_shm_pub.c: what peers may access themselves; each nothing without the option shm */
@@ -209,6 +210,11 @@ void soft_shm_qp_update(struct soft_qp *qp);
  * soft_dev.lock, and no engine's.
  */
 void soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp);
+/*
+ * The same for all QPs, under soft_shm.lock and, so that none of them goes meanwhile, soft_dev.lock
+ * or an engine's.
+ */
+void soft_shm_collect_all(const struct soft_shm *shm);
 /* It has no engine any more. */
 void soft_shm_qp_gone(struct soft_dev *dev, uint32_t qpn);
 /*

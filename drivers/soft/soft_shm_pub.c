@@ -286,19 +286,33 @@ news(const uint64_t *number, uint64_t *told)
 	return more;
 }
 
+/* Is the peer's QP connected to ours, as far as it has said? Its number may be of another one. */
+static bool
+is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
+{
+	return __atomic_load_n(&p->remote_qpn, __ATOMIC_RELAXED) == qp->qpn &&
+	       memcmp(p->dgid, qp->wire->path.net.src, sizeof(p->dgid)) == 0;
+}
+
 static void
 collect(const struct soft_shm *shm, const struct soft_qp *qp)
 {
-	struct soft_counters *c = soft_counters_of(qp);
-	struct soft_wire *w = qp->wire;
+	uint32_t state = soft_qp_state(qp);
 	const struct soft_shm_count *n;
 	const struct soft_shm_rx *rx;
+	struct soft_counters *c;
+	struct soft_wire *w;
 
+	/* One that failed was in RTS before. In other states more of it may be changing. */
+	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
+		return;
+	c = soft_counters_of(qp);
+	w = qp->wire;
 	if (w == NULL || c == NULL || qp->st != BB_PRM_QP_ST_RC ||
 	    qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP)
 		return;
 	rx = rx_of(shm, w->path.net.dst);
-	if (rx == NULL)
+	if (rx == NULL || !is_twin(&rx->dir->qps[qp->remote_qpn], qp))
 		return;
 	n = &rx->dir->count[qp->remote_qpn];
 	__atomic_fetch_add(&c->rx_write, news(&n->writes, &w->served.writes), __ATOMIC_RELAXED);
@@ -307,17 +321,28 @@ collect(const struct soft_shm *shm, const struct soft_qp *qp)
 }
 
 void
-soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp)
+soft_shm_collect_all(const struct soft_shm *shm)
 {
+	const struct soft_dev *dev = shm->dev;
+	const struct soft_qp *qp;
 	uint32_t i;
 
+	for (i = 0; i < 1u << SOFT_LOG_MAX_QP; i++) {
+		qp = soft_qp_find(dev, i);
+		if (qp != NULL)
+			collect(shm, qp);
+	}
+}
+
+void
+soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp)
+{
 	if (dev->shm == NULL)
 		return;
 	pthread_mutex_lock(&dev->shm->lock);
-	for (i = 0; qp == NULL && i < 1u << SOFT_LOG_MAX_QP; i++)
-		if (dev->qps[i] != NULL && soft_qp_state(dev->qps[i]) == BB_PRM_QP_RTS)
-			collect(dev->shm, dev->qps[i]);
-	if (qp != NULL && soft_qp_state(qp) == BB_PRM_QP_RTS)
+	if (qp == NULL)
+		soft_shm_collect_all(dev->shm);
+	else
 		collect(dev->shm, qp);
 	pthread_mutex_unlock(&dev->shm->lock);
 }

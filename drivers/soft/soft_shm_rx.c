@@ -47,6 +47,9 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 {
 	if (why != NULL)
 		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)rx->pid, why);
+	/* What it has done by itself since somebody asked last is in the directory that goes. */
+	if (rx->state == SOFT_SHM_UP)
+		soft_shm_collect_all(shm);
 	rte_ticketlock_lock(&rx->lock);
 	__atomic_store_n(&rx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
 	soft_shm_unmap(SOFT_RING_SIZE, rx->ring.data);

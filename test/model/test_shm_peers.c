@@ -173,12 +173,89 @@ test_killed_idle(void **st)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
+/* ---- What peers have done by themselves, and are gone */
+
+static const struct soft_shm *
+our_port(void)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+
+	return soft_dev_peek_gid(ours)->shm;
+}
+
+enum end {
+	BY_KILL,
+	BY_CLOSE,
+	BY_OUR_ERROR,
+};
+
+/* All that has completed at a peer is counted here, however it ends. */
+static void
+counted(enum end how)
+{
+	static const struct {
+		enum actor_verb verb;
+		uint32_t n;
+	} all[] = {{ACTOR_WRITE, 40}, {ACTOR_READ_VERB, 20}, {ACTOR_FETCH_ADD, 10}};
+	struct bb_dev_stats before, after;
+	const struct soft_shm_rx *rx;
+	uint32_t i, n;
+
+	start(BB_QPT_RC, "");
+	assert_int_equal(bb_dev_stats(a.dev, &before), 0);
+	for (i = 0; i < 3; i++) {
+		for (n = 0; n < all[i].n; n++) {
+			m.z = 1;
+			post(&b, all[i].verb, 0, 8, mr_a.raddr, mr_a.rkey);
+			completes(&b, BB_WC_SUCCESS);
+		}
+	}
+	rx = our_port()->rx[0];
+	for (i = 0, n = 0; i < 1u << SOFT_LOG_MAX_QP; i++)
+		n += rx->dir->count[i].writes != 0 && rx->dir->count[i].atomics != 0;
+	assert_int_equal(n, 1);
+	switch (how) {
+	case BY_KILL:
+		actor_kill(&b);
+		break;
+	case BY_CLOSE:
+		do_ok(&b, ACTOR_CLOSE);
+		break;
+	case BY_OUR_ERROR:
+		post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr, mr_b.rkey ^ 1);
+		completes(&a, BB_WC_REM_ACCESS_ERR);
+		assert_int_equal(state(&a), BB_QP_ERR);
+		break;
+	}
+	while (how != BY_OUR_ERROR && rx->state != SOFT_SHM_IDLE)
+		actor_run(&a);
+	assert_int_equal(bb_dev_stats(a.dev, &after), 0);
+	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
+	assert_int_equal(after.rx_read - before.rx_read, all[1].n);
+	assert_int_equal(after.rx_atomic - before.rx_atomic, all[2].n);
+	/* Once. */
+	do_ok(&a, ACTOR_QP_DESTROY);
+	assert_int_equal(bb_dev_stats(a.dev, &after), 0);
+	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
+	do_ok(&a, ACTOR_CLOSE);
+	if (how != BY_KILL)
+		actor_kill(&b);
+}
+
+static void
+test_counted(void **st)
+{
+	(void)st;
+	counted(BY_KILL);
+	counted(BY_CLOSE);
+	counted(BY_OUR_ERROR);
+}
+
 /* Segments that are handed over to peers, and keys that they may use by themselves. */
 static uint32_t
 handed_over(uint32_t key)
 {
-	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
-	const struct soft_shm *shm = soft_dev_peek_gid(ours)->shm;
+	const struct soft_shm *shm = our_port();
 	uint32_t i, n = shm->dir->keys[key >> 8].seq & 1;
 
 	for (i = 0; i < SOFT_SHM_SEGS; i++)
@@ -371,7 +448,7 @@ tests(void)
 		cmocka_unit_test(test_dereg),       cmocka_unit_test(test_killed),
 		cmocka_unit_test(test_killed_idle), cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_other_user),  cmocka_unit_test(test_handed_over),
-		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_flood),       cmocka_unit_test(test_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
