@@ -210,7 +210,7 @@ end_call(struct place *p, struct end *e)
 static int
 answer(struct place *p, const struct bb_cm_event *ev)
 {
-	static const char no[] = "other parameters: give both sides the same options";
+	const char *no = NULL;
 	struct bb_conn_param param;
 	struct hello h, mine;
 	struct end *e = NULL;
@@ -221,11 +221,14 @@ answer(struct place *p, const struct bb_cm_event *ev)
 		if (p->end[i].listener != NULL && p->end[i].listener == ev->listener)
 			e = &p->end[i];
 	mine = hello_of(p, e == NULL ? 0 : e->link);
-	if (e == NULL || e->conn != NULL || ev->private_len != sizeof(h) ||
-	    memcmp(ev->private_data, &mine, sizeof(h)) != 0) {
-		say("a caller was refused: %s",
-		    e != NULL && e->conn != NULL ? "this link has one" : no);
-		bb_conn_reject(ev->conn, no, sizeof(no) - 1);
+	if (e != NULL && e->conn != NULL)
+		no = "this link has a caller already";
+	else if (e == NULL || ev->private_len != sizeof(h) ||
+		 memcmp(ev->private_data, &mine, sizeof(h)) != 0)
+		no = "other parameters: give both sides the same options";
+	if (no != NULL) {
+		say("a caller was refused: %s", no);
+		bb_conn_reject(ev->conn, no, (uint32_t)strlen(no));
 		bb_conn_destroy(ev->conn);
 		return 0;
 	}

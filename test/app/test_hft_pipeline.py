@@ -163,6 +163,24 @@ class HftPipeline(HftTest):
         self.assertEqual(there.returncode, 1)
         self.assertIn('refused', err)
 
+    def test_second_caller(self):
+        port = free_ports(4)
+        there = self.start(1, [], port)
+        self.assertIn('listening', there.stdout.readline())
+        here = self.start(0, ['--messages', '1M', '--rate', '1000'], port)
+        self.assertIn('connected', here.stdout.readline())
+        second = self.start(0, ['--device', self.device(2)], port)
+        _, err = second.communicate(timeout=WAIT)
+        self.assertEqual(second.returncode, 1, err)
+        self.assertIn('this link has a caller already', err)
+        self.assertNotIn('same options', err)
+        here.send_signal(signal.SIGINT)
+        out, err = here.communicate(timeout=WAIT)
+        self.assertEqual(here.returncode, 130, out + err)
+        out, err = there.communicate(timeout=WAIT)
+        self.assertEqual(there.returncode, 0, out + err)
+        self.assertIn('refused: this link has a caller already', err)
+
     def test_peer_dies(self):
         for dies in (0, 1):
             here, there = self.pair(['--messages', '1M', '--rate', '1000'])
