@@ -279,7 +279,8 @@ handle(struct place *p, const struct bb_cm_event *ev)
 			rdma_ring_tx_fail(&e->tx, -EPIPE);
 		else if (e->up)
 			rdma_ring_rx_fail(&e->rx, -EPIPE);
-		if (p->finished)
+		/* Who consumes ends a link in good order when all has arrived, and only then. */
+		if (p->finished && (!e->producer || ev->status == 0))
 			return 0;
 		return place_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
 				  stage_name[e->link], stage_name[e->link + 1], ev->why);
@@ -403,6 +404,15 @@ links_disconnect(struct place *p)
 		bb_cq_poll(p->cq, &wc, 1);
 		links_watch(p);
 	} while (open > 0 && rte_get_tsc_cycles() < end);
+	for (i = 0; i < LINKS; i++) {
+		const struct end *e = &p->end[i];
+
+		if (e->producer && e->up && !e->over)
+			place_fail(p, -ETIMEDOUT,
+				   "the other end of the link from %s to %s has not said in %u s "
+				   "that all has arrived",
+				   stage_name[i], stage_name[i + 1], p->o->wait_s);
+	}
 }
 
 void

@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import subprocess
 import tempfile
 import time
 
@@ -204,6 +205,37 @@ class HftPipeline(HftTest):
                 words = 'the link from %s is broken: Protocol error' % link[liar]
                 self.assertIn(words, said[1 - liar][1], said)
                 self.assertEqual([side.returncode for side in sides], [1, 1], said)
+
+    def test_peer_does_not_end(self):
+        """Who has sent its last is not done before the other side says that it has all."""
+        for kill in (True, False):
+            # What the side that connects sends lies in the ring until the other one is run again.
+            for nap in (0.3, 3, 20):
+                here, there = self.pair(['--messages', '1M', '--rate', '1000', '--slots', '32768'],
+                                        ['--slots', '32768', '--wait', '10'])
+                self.assertIn('connected', here.stdout.readline())
+                time.sleep(nap)
+                there.send_signal(signal.SIGSTOP)
+                here.send_signal(signal.SIGINT)
+                time.sleep(nap)
+                here.send_signal(signal.SIGSTOP)
+                there.send_signal(signal.SIGCONT)
+                time.sleep(nap)
+                if kill:
+                    here.kill()
+                try:
+                    out, err = there.communicate(timeout=30 + nap)
+                except subprocess.TimeoutExpired:
+                    self.end(there)  # the last has not been sent
+                    continue
+                finally:
+                    self.end(here)
+                self.assertEqual(there.returncode, 1, out + err)
+                self.assertIn('not finished', out)
+                self.assertIn('is gone' if kill else 'has not said in 10 s', err)
+                break
+            else:
+                self.fail('it has not come so far')
 
     def test_killed_at_any_moment(self):
         # While they connect; while orders and the switch are under way, with rings full in some
