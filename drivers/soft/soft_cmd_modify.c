@@ -342,7 +342,7 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 	}
 	if (cmd->dev->shm != NULL) {
 		/* Whoever has it tells so when it is connected; it may come later, too. */
-		(void)soft_shm_resolve(cmd->dev, gid, mac);
+		(void)soft_shm_reach(cmd->dev, gid, true);
 		return NULL;
 	}
 	/* By a port the peer is anybody. */

@@ -57,7 +57,10 @@ struct soft_shm_window {
 	uint64_t inside[SOFT_SHM_ENGINES];
 };
 
-/* A connection that this device made, to send. Lives as long as the device is open. */
+/*
+ * A connection that this device made, to send. Lives as long as the device is open, as an address:
+ * the device does not learn when the last address vector with it goes.
+ */
 struct soft_shm_tx {
 	rte_ticketlock_t lock;
 	uint32_t state;  /* __atomic; changed under both locks */
@@ -162,11 +165,11 @@ void soft_shm_connected(struct soft_wire *w);
 /* ---- soft_shm_tx.c */
 
 /*
- * The connection to an address, made or attempted if there is none. NULL: there is no room for
- * another one. Takes soft_shm.lock.
+ * Connect to an address, if that is not done or under way; @keep: and if nobody is there now, be
+ * ready for who comes later. As soft_shm_resolve(). Takes soft_shm.lock.
  */
-struct soft_shm_tx *soft_shm_reach(struct soft_shm *shm, const uint8_t gid[16], int *ret);
-/* The same without trying, and without the lock. NULL: nobody has asked for it. */
+int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep);
+/* The connection to an address, without the lock. NULL: nobody has asked for it. */
 struct soft_shm_tx *soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16]);
 /* Under soft_shm.lock: connect if it is time. 0: it is up, or under way. */
 int soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now);

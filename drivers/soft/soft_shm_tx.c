@@ -20,13 +20,17 @@ soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
 	return NULL;
 }
 
+/* Not yet among those that are found. */
 static struct soft_shm_tx *
 tx_create(struct soft_shm *shm, const uint8_t gid[16])
 {
 	struct soft_shm_tx *tx;
 
 	if (shm->n_tx == SOFT_SHM_PEERS) {
-		SOFT_LOG(ERR, "%s: more than %d peers", shm->dev->name, SOFT_SHM_PEERS);
+		SOFT_LOG(ERR,
+			 "%s: it has reached %d addresses since it was opened, and takes no more: "
+			 "open it anew",
+			 shm->dev->name, SOFT_SHM_PEERS);
 		return NULL;
 	}
 	tx = calloc(1, sizeof(*tx));
@@ -41,9 +45,15 @@ tx_create(struct soft_shm *shm, const uint8_t gid[16])
 	memcpy(tx->dst, gid, 16);
 	soft_shm_mac(gid, tx->mac);
 	shm->tx[shm->n_tx] = tx;
-	/* Release: who sees the number sees the connection. */
-	__atomic_store_n(&shm->n_tx, shm->n_tx + 1, __ATOMIC_RELEASE);
 	return tx;
+}
+
+/* The one that was made last, and which nobody else has seen, if it is no good. */
+static void
+tx_free(struct soft_shm_tx *tx)
+{
+	munmap((void *)(uintptr_t)tx->dir, sizeof(*tx->dir));
+	free(tx);
 }
 
 static const char gone[] = "it is gone";
@@ -157,43 +167,69 @@ close_sock:
 	return ret;
 }
 
-struct soft_shm_tx *
-soft_shm_reach(struct soft_shm *shm, const uint8_t gid[16], int *ret)
+static uint32_t
+tx_index(const struct soft_shm *shm, const struct soft_shm_tx *tx)
 {
-	struct soft_shm_tx *tx;
-	uint32_t i;
+	uint32_t i = 0;
 
-	pthread_mutex_lock(&shm->lock);
-	tx = soft_shm_find(shm, gid);
-	if (tx == NULL)
-		tx = tx_create(shm, gid);
-	*ret = -ENOMEM;
-	for (i = 0; tx != NULL && i < shm->n_tx; i++) {
-		if (shm->tx[i] != tx)
-			continue;
+	while (shm->tx[i] != tx)
+		i++;
+	return i;
+}
+
+/* Under the lock. */
+static int
+reach(struct soft_shm *shm, const uint8_t gid[16], bool keep)
+{
+	struct soft_shm_tx *tx = soft_shm_find(shm, gid);
+	uint32_t i;
+	int ret;
+
+	if (tx != NULL) {
+		i = tx_index(shm, tx);
 		/* Who had the address may be gone, and somebody else have it since. */
 		soft_shm_tx_event(shm, i);
-		*ret = soft_shm_tx_connect(shm, i, rte_rdtsc());
+		return soft_shm_tx_connect(shm, i, rte_rdtsc());
 	}
-	pthread_mutex_unlock(&shm->lock);
-	return tx;
+	tx = tx_create(shm, gid);
+	if (tx == NULL)
+		return -ENOMEM;
+	ret = soft_shm_tx_connect(shm, shm->n_tx, rte_rdtsc());
+	if (ret != 0 && !keep) {
+		shm->tx[shm->n_tx] = NULL;
+		tx_free(tx);
+		return ret;
+	}
+	/* Release: who sees the number sees the connection. */
+	__atomic_store_n(&shm->n_tx, shm->n_tx + 1, __ATOMIC_RELEASE);
+	return ret;
+}
+
+int
+soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep)
+{
+	char text[INET6_ADDRSTRLEN];
+	int ret;
+
+	pthread_mutex_lock(&dev->shm->lock);
+	ret = reach(dev->shm, gid, keep);
+	pthread_mutex_unlock(&dev->shm->lock);
+	if (ret == 0)
+		return 0;
+	inet_ntop(AF_INET6, gid, text, sizeof(text));
+	SOFT_LOG(ERR, "%s: GID %s cannot be reached: %s", dev->name, text,
+		 ret == -ECONNREFUSED ? "no process has it on this fabric" : strerror(-ret));
+	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
 }
 
 int
 soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 {
-	char text[INET6_ADDRSTRLEN];
-	int ret;
+	int ret = soft_shm_reach(dev, gid, false);
 
-	(void)soft_shm_reach(dev->shm, gid, &ret);
-	if (ret == 0) {
+	if (ret == 0)
 		soft_shm_mac(gid, mac);
-		return 0;
-	}
-	inet_ntop(AF_INET6, gid, text, sizeof(text));
-	SOFT_LOG(ERR, "%s: GID %s cannot be reached: %s", dev->name, text,
-		 ret == -ECONNREFUSED ? "no process has it on this fabric" : strerror(-ret));
-	return ret == -ECONNREFUSED ? -EHOSTUNREACH : ret;
+	return ret;
 }
 
 /* ---- What the other side says */

@@ -441,6 +441,40 @@ test_addresses(void **st)
 	do_ok(&a, ACTOR_CLOSE);
 }
 
+/* Addresses that nobody has take no room from those that somebody has. */
+static void
+test_nobody(void **st)
+{
+	struct bb_path path = {.sgid_index = 1, .port = 1};
+	uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 198, 51, 100, 0};
+	FILE *log = tmpfile();
+	struct bb_ah *ah;
+	uint32_t i;
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	assert_int_equal(open_dev(&b, 2, ""), 0);
+	/* A line for each is right, and too much here. */
+	assert_non_null(log);
+	rte_openlog_stream(log);
+	for (i = 0; i < SOFT_SHM_PEERS + 10; i++) {
+		gid[14] = (uint8_t)(i >> 8);
+		gid[15] = (uint8_t)i;
+		memcpy(path.dgid, gid, 16);
+		assert_int_equal(bb_ah_create(a.pd, &path, &ah), -EHOSTUNREACH);
+	}
+	rte_openlog_stream(NULL);
+	fclose(log);
+	memcpy(path.dgid, gid, 12);
+	memcpy(path.dgid + 12, (const uint8_t[]){192, 0, 2, 2}, 4);
+	assert_int_equal(bb_ah_create(a.pd, &path, &ah), 0);
+	bb_ah_destroy(ah);
+	do_ok(&a, ACTOR_CLOSE);
+	actor_kill(&b);
+}
+
 static int
 tests(void)
 {
@@ -449,6 +483,7 @@ tests(void)
 		cmocka_unit_test(test_killed_idle), cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_other_user),  cmocka_unit_test(test_handed_over),
 		cmocka_unit_test(test_flood),       cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
