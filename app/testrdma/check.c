@@ -31,6 +31,7 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 {
 	char text[BB_ERROR_TEXT_MAX], what[64];
 
+	t->row->res.broken++;
 	/* The first one names the cause; the flush behind it only follows. */
 	if (!t->fatal)
 		report_fail(t,

@@ -190,10 +190,10 @@ json_close(const struct test *t, int status)
 		json_start(t);
 	rows_resume();
 	put_end(t,
-		status == 0                 ? "pass"
-		: status > 128              ? "interrupted"
-		: t->passed + t->failed > 0 ? "fail"
-					    : "error",
+		status == 0                                  ? "pass"
+		: status > 128                               ? "interrupted"
+		: t->passed + t->failed > 0 || t->errors > 0 ? "fail"
+							     : "error",
 		status);
 	/* It may be shorter than the one it is written over. What fails is seen at the close. */
 	if (rows_end >= 0 && fflush(f) == 0 && ftruncate(fileno(f), ftello(f)) != 0)

@@ -67,9 +67,13 @@ run_server(struct test *t)
 	json_start(t);
 	if (rc == 0)
 		rc = serve_open(t, &server);
-	if (rc == 0)
+	if (rc == 0) {
 		serve_run(server, true);
+		t->errors = serve_errors(server);
+	}
 	serve_close(server);
+	if (rc == 0 && t->errors > 0)
+		return EXIT_FAILED;
 	return rc == 0 && stop_signal != 0 ? 128 + stop_signal : rc;
 }
 

@@ -143,6 +143,8 @@ const struct test *worksite_test(const struct worksite *site);
 bool worksite_poll(struct worksite *site);
 /* Receives that have completed and were checked. */
 uint64_t worksite_receives(const struct worksite *site);
+/* Of them and of what is sent, what was wrong. */
+uint64_t worksite_errors(const struct worksite *site);
 void worksite_destroy(struct worksite *site);
 
 /* ---- serve.c: who listens */
@@ -164,6 +166,8 @@ int serve_open(struct test *t, struct server **out);
 
 /* Serve until it is stopped or, with @until_gone, everybody who came has gone; with the summary. */
 void serve_run(struct server *s, bool until_gone);
+/* What was found wrong, up to now. */
+uint64_t serve_errors(const struct server *s);
 /* Whoever is there sees it break. @s may be NULL. */
 void serve_close(struct server *s);
 

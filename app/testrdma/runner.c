@@ -419,6 +419,7 @@ runner_unlisten(struct runner *r)
 		return;
 	__atomic_store_n(&r->workers[0].live.stop, 1, __ATOMIC_RELAXED);
 	pause_until_not(&r->workers[0], WORKER_GO);
+	r->errors += serve_errors(r->server);
 	r->server = NULL;
 	runner_close(r);
 }

@@ -46,7 +46,7 @@ struct server {
 	pthread_mutex_t lock;
 	LIST_HEAD(, target) conns; /* accepted, and not over */
 	struct serve_counts counts;
-	uint64_t recvs;            /* of connections that are over */
+	uint64_t recvs, errors;    /* of connections that are over */
 	struct bb_dev_stats since; /* the device's counts when it began to listen */
 	uint64_t busy_until;       /* TSC */
 };
@@ -229,6 +229,7 @@ gone(struct server *s, struct bb_conn *conn)
 	s->counts.present--;
 	s->counts.visits += LIST_EMPTY(&s->conns);
 	s->recvs += worksite_receives(target->site);
+	s->errors += worksite_errors(target->site);
 	target_destroy(target);
 }
 
@@ -310,13 +311,24 @@ serve_requests(const struct server *s)
 	return true;
 }
 
+uint64_t
+serve_errors(const struct server *s)
+{
+	const struct target *target;
+	uint64_t errors = s->errors;
+
+	LIST_FOREACH(target, &s->conns, next)
+		errors += worksite_errors(target->site);
+	return errors;
+}
+
 static void
 serve_summary(const struct server *s)
 {
 	printf("%u connection%s served; ", s->counts.served, s->counts.served == 1 ? "" : "s");
 	if (serve_requests(s))
 		printf("; ");
-	printf("%" PRIu64 " receives checked\n", s->recvs);
+	printf("%" PRIu64 " receives checked; %" PRIu64 " errors\n", s->recvs, serve_errors(s));
 	fflush(stdout);
 }
 

@@ -27,7 +27,7 @@ struct worksite {
 	uint64_t tag; /* of the row, 0: none */
 	struct remote_ctl said;
 	bool refused;
-	uint64_t recvs; /* of rows before this one */
+	uint64_t recvs, errors; /* of rows before this one */
 };
 
 static void
@@ -130,6 +130,19 @@ worksite_receives(const struct worksite *site)
 	return site->recvs + site->row.res.recvs;
 }
 
+/* What failed with its connection is the peer's to tell: it may just have gone. */
+static uint64_t
+row_errors(const struct worksite *site)
+{
+	return site->row.res.errors - site->row.res.broken;
+}
+
+uint64_t
+worksite_errors(const struct worksite *site)
+{
+	return site->errors + row_errors(site);
+}
+
 void
 worksite_destroy(struct worksite *site)
 {
@@ -220,7 +233,8 @@ row_begin(struct worksite *site, uint64_t tag)
 	struct test *t = &site->t;
 
 	site->recvs += site->row.res.recvs;
-	site->row.res.recvs = 0;
+	site->errors += row_errors(site);
+	memset(&site->row.res, 0, sizeof(site->row.res));
 	/* Receives that are left over are for the row that was cut short: nothing fits any more. */
 	site->refused = t->fatal ||
 			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);

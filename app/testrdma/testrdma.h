@@ -132,6 +132,7 @@ struct result {
 	uint64_t late;             /* completions seen before their results, this round */
 	uint64_t first_late;       /* operation of the first of them */
 	uint64_t errors;
+	uint64_t broken;   /* of them, completions that say that a request or receive has failed */
 	uint64_t unposted; /* operations that were due, with --rate, and could not be posted */
 };
 

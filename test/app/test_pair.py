@@ -137,8 +137,17 @@ class Pair(PairTest):
         res, server = self.both('', '--op', 'send', '--size', '64', rc=1,
                                 server_options=',defect=recv_len')
         self.assertIn('the target has found errors', res.err)
-        _, err = self.end(server)
+        out, err = self.end(server, 1)
         self.assertIn('bytes, expected 64', err)
+        self.assertRegex(out, r'receives checked; [1-9]\d* errors\n')
+
+    def test_the_target_at_a_prompt_finds_errors(self):
+        listen = self.commands(1, ['listen 127.0.0.1:0', 'wait'], ',defect=recv_len')
+        _, port = self.port_of(listen)
+        res = self.run_json(['--device', self.shm(2), '--connect', '127.0.0.1:' + port, '--op',
+                             'send', '--size', '64'], self.eal('client'), rc=1)
+        self.assertIn('the target has found errors', res.err)
+        self.end(listen, 1)
 
     def test_stalled_target(self):
         """An open loop: what was due while the target stood still has waited so long."""
