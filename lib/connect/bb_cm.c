@@ -204,6 +204,15 @@ bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state)
 }
 
 void
+bb_cm_drop_heir(struct bb_conn *c)
+{
+	if (c->heir == NULL)
+		return;
+	c->cm->ops->hang_up(c->heir, true);
+	bb_cm_conn_free(c->heir);
+}
+
+void
 bb_cm_conn_free(struct bb_conn *c)
 {
 	struct bb_cm *cm = c->cm;
@@ -211,8 +220,7 @@ bb_cm_conn_free(struct bb_conn *c)
 	if (c->doomed)
 		return;
 	bb_cm_set_state(c, BB_CONN_CLOSED);
-	if (c->heir != NULL)
-		bb_cm_conn_free(c->heir);
+	bb_cm_drop_heir(c);
 	if (c->taken_for != NULL)
 		c->taken_for->heir = NULL;
 	if (c->half_open) {

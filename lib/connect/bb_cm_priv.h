@@ -133,8 +133,11 @@ struct bb_cm {
 
 /* ---- bb_cm.c */
 struct bb_conn *bb_cm_conn_new(struct bb_cm *cm);
-/* Out of all lists; freed when no event under way can name it. */
+/* Out of all lists, hung up before; freed when no event under way can name it. */
 void bb_cm_conn_free(struct bb_conn *c);
+/* The half-open connection that is to carry on this one, if there is one: its peer sees it break.
+ */
+void bb_cm_drop_heir(struct bb_conn *c);
 void bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state);
 /* Queue conn->ev, or change the one that waits. */
 void bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);

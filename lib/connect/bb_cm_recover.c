@@ -52,8 +52,7 @@ take_down(struct bb_conn *c)
 void
 bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
 {
-	if (c->heir != NULL)
-		bb_cm_conn_free(c->heir);
+	bb_cm_drop_heir(c);
 	c->cm->ops->hang_up(c, true);
 	(void)bb_cm_qp_error(c);
 	bb_cm_set_state(c, BB_CONN_CLOSED);
@@ -207,10 +206,7 @@ bb_cm_take_up(struct bb_conn *c, const struct bb_cm_msg *msg)
 		return false;
 	if (bb_cm_keep_peer(c, msg) != 0)
 		return false;
-	if (old->heir != NULL) {
-		c->cm->ops->hang_up(old->heir, true);
-		bb_cm_conn_free(old->heir);
-	}
+	bb_cm_drop_heir(old);
 	old->heir = c;
 	c->taken_for = old;
 	return true;

@@ -154,7 +154,10 @@ test_two(void **st)
 	forget(&k);
 }
 
-/* The application ends the connection while a request to take it up waits. */
+/*
+ * The application ends the connection while a request to take it up waits: disconnects it, or
+ * destroys it. The peer sees that end, and what it says then is heard by nobody.
+ */
 static void
 test_dropped(void **st)
 {
@@ -163,19 +166,30 @@ test_dropped(void **st)
 	int fd;
 
 	(void)st;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < 4; i++) {
 		open_pair(30000, 30000);
 		up(&k);
 		fd = ask(k.session, BB_CM_COMES_BACK);
 		expect(&p, &p.b, BB_CM_LOST);
 		assert_non_null(k.conn->heir);
-		if (i == 0) {
+		if (i % 2 == 0) {
 			assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
 			assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
 			assert_int_equal(stats().half_open, 0);
 		}
+		bb_conn_destroy(k.conn);
+		if (i < 2) {
+			assert_true(closed_by_us(fd));
+			close(fd);
+		} else {
+			(void)send(fd, "x", 1, MSG_NOSIGNAL);
+			close(fd);
+			/* Freed by the first, and its descriptor is gone by then. */
+			turn(&p);
+			turn(&p);
+		}
+		k.conn = NULL;
 		forget(&k);
-		close(fd);
 	}
 }
 
