@@ -165,6 +165,16 @@ bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg)
 	return 0;
 }
 
+void
+bb_cm_over(struct bb_conn *c)
+{
+	bb_cm_drop_heir(c);
+	(void)bb_cm_qp_error(c);
+	bb_cm_set_state(c, BB_CONN_CLOSED);
+	c->deadline = 0;
+	c->on_call = false;
+}
+
 /* Over before it was made. */
 static void
 fail(struct bb_conn *c, int status, const char *why)
@@ -174,18 +184,14 @@ fail(struct bb_conn *c, int status, const char *why)
 		bb_cm_conn_free(c);
 		return;
 	}
-	(void)bb_cm_qp_error(c);
-	bb_cm_set_state(c, BB_CONN_CLOSED);
-	c->deadline = 0;
+	bb_cm_over(c);
 	bb_cm_tell(c, BB_CM_FAILED, status, why);
 }
 
 static void
 closed(struct bb_conn *c, int status, const char *why)
 {
-	(void)bb_cm_qp_error(c);
-	bb_cm_set_state(c, BB_CONN_CLOSED);
-	c->deadline = 0;
+	bb_cm_over(c);
 	bb_cm_tell(c, BB_CM_DISCONNECTED, status, why);
 }
 
@@ -272,10 +278,7 @@ heard_rej(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
 	c->cm->ops->hang_up(c, false);
 	(void)bb_cm_keep_peer(c, msg);
-	(void)bb_cm_qp_error(c);
-	bb_cm_set_state(c, BB_CONN_CLOSED);
-	c->deadline = 0;
-	c->on_call = false;
+	bb_cm_over(c);
 	c->ev.reason = msg->reason;
 	bb_cm_tell(c, BB_CM_REJECTED, -ECONNREFUSED, bb_reject_name(msg->reason));
 }

@@ -162,6 +162,8 @@ int bb_cm_own_end(struct bb_conn *c);
 int bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg);
 void bb_cm_depths(struct bb_conn *c);
 int bb_cm_qp_error(struct bb_conn *c);
+/* CLOSED, and the QP in ERR: no message of the peer brings it back. The caller tells why. */
+void bb_cm_over(struct bb_conn *c);
 bool bb_cm_comes_back(const struct bb_conn *c);
 
 /* ---- bb_cm_recover.c */

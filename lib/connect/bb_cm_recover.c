@@ -52,12 +52,8 @@ take_down(struct bb_conn *c)
 void
 bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
 {
-	bb_cm_drop_heir(c);
 	c->cm->ops->hang_up(c, true);
-	(void)bb_cm_qp_error(c);
-	bb_cm_set_state(c, BB_CONN_CLOSED);
-	c->deadline = 0;
-	c->on_call = false;
+	bb_cm_over(c);
 	if (c->was_up)
 		bb_cm_tell(c, BB_CM_DISCONNECTED, status, why);
 	else

@@ -30,6 +30,35 @@ raw_connect(void)
 	return fd;
 }
 
+/* A peer that is called: its listener, and where that is. */
+static inline int
+raw_listen(struct sockaddr_storage *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof(*addr);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", addr), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)addr, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)addr, &len), 0);
+	assert_int_equal(listen(fd, 8), 0);
+	return fd;
+}
+
+/* The next connection at it. */
+static inline int
+raw_called(int listener)
+{
+	const uint64_t end = wait_end();
+	int fd;
+
+	while ((fd = accept(listener, NULL, NULL)) < 0) {
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	return fd;
+}
+
 static inline size_t
 request_of(uint8_t *buf, uint64_t session, uint8_t flags)
 {
@@ -98,6 +127,25 @@ answer(int fd, uint8_t *buf, size_t len)
 	}
 }
 
+/* An answer that can be taken. */
+static inline size_t
+reply(uint8_t *buf)
+{
+	const struct bb_cm_msg msg = {
+		.type = BB_CM_REP,
+		.end = {.qpn = 5,
+			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+			.mtu = 1024,
+			.sq_depth = 16,
+			.session = 9,
+			.flags = BB_CM_COMES_BACK},
+		.private = "hello",
+		.private_len = 5,
+	};
+
+	return bb_cm_msg_encode(buf, &msg);
+}
+
 /* What brings nothing: RTU, REJ, DREQ, DREP. */
 static inline void
 say(int fd, uint8_t type)
@@ -136,6 +184,14 @@ hear(int fd, struct bb_cm_msg *msg)
 	}
 	assert_null(bb_cm_body_decode(h.type, buf + BB_CM_HEADER, h.len, msg, regions));
 	return true;
+}
+
+static inline bool
+closed_by_us(int fd)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+
+	return answer(fd, buf, sizeof(buf)) == 0;
 }
 
 #endif

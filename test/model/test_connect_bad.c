@@ -193,37 +193,22 @@ test_said(void **st)
 static void
 test_cut_answer(void **st)
 {
-	struct bb_cm_msg msg = {.type = BB_CM_REP,
-				.end = {.qpn = 5,
-					.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
-					.mtu = 1024,
-					.sq_depth = 16,
-					.session = 9},
-				.private = "hello",
-				.private_len = 5};
 	struct sockaddr_storage addr;
-	socklen_t len = sizeof(addr);
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_cm_event ev;
 	struct bb_conn *c;
 	struct bb_qp *qp;
-	size_t i, n = bb_cm_msg_encode(buf, &msg);
+	size_t i, n = reply(buf);
 	int fd, in;
 
 	(void)st;
 	open_pair(30000);
 	qp = end_qp(&p.a);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(struct sockaddr_in)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
-	assert_int_equal(listen(fd, 8), 0);
+	fd = raw_listen(&addr);
 	for (i = 0; i <= n; i++) {
 		assert_int_equal(
 			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
-		turn(&p);
-		in = accept(fd, NULL, NULL);
-		assert_true(in >= 0);
+		in = raw_called(fd);
 		assert_int_equal(send(in, buf, i, 0), i);
 		if (i < n) {
 			turn(&p);
@@ -301,7 +286,6 @@ test_bad_answers(void **st)
 {
 	static const uint8_t types[] = {BB_CM_REQ, BB_CM_RTU, BB_CM_DREQ, BB_CM_DREP, BB_CM_REP};
 	struct sockaddr_storage addr;
-	socklen_t len = sizeof(addr);
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_conn *c;
 	struct bb_qp *qp;
@@ -311,11 +295,7 @@ test_bad_answers(void **st)
 	(void)st;
 	open_pair(30000);
 	qp = end_qp(&p.a);
-	fd = socket(AF_INET, SOCK_STREAM, 0);
-	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&addr, sizeof(struct sockaddr_in)), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&addr, &len), 0);
-	assert_int_equal(listen(fd, 8), 0);
+	fd = raw_listen(&addr);
 	for (i = 0; i < sizeof(types); i++) {
 		struct bb_cm_msg msg = {
 			.type = types[i],
@@ -323,9 +303,7 @@ test_bad_answers(void **st)
 
 		assert_int_equal(
 			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
-		turn(&p);
-		in = accept(fd, NULL, NULL);
-		assert_true(in >= 0);
+		in = raw_called(fd);
 		n = bb_cm_msg_encode(buf, &msg);
 		assert_int_equal(send(in, buf, n, 0), n);
 		/* The last is an answer, of a UC queue pair to an RC one. */
@@ -335,7 +313,7 @@ test_bad_answers(void **st)
 		close(in);
 	}
 	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
-	in = accept(fd, NULL, NULL);
+	in = raw_called(fd);
 	assert_int_equal(send(in, buf, BB_CM_HEADER + 10, 0), BB_CM_HEADER + 10);
 	shutdown(in, SHUT_WR);
 	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNRESET);

@@ -87,14 +87,6 @@ forget(struct known *k)
 	pair_close(&p);
 }
 
-static bool
-closed_by_us(int fd)
-{
-	uint8_t buf[BB_CM_MSG_MAX];
-
-	return answer(fd, buf, sizeof(buf)) == 0;
-}
-
 /* The same request, replayed while the connection stands: each time it breaks and is back. */
 static void
 test_replayed(void **st)
@@ -299,7 +291,7 @@ test_qp_error(void **st)
 	forget(&k);
 }
 
-/* It is answered, and says good-bye instead of RTU. */
+/* It is answered, and says good-bye instead of RTU; RTU behind that brings nothing back. */
 static void
 test_goodbye(void **st)
 {
@@ -318,6 +310,12 @@ test_goodbye(void **st)
 	assert_true(hear(k.fd, &msg));
 	assert_int_equal(msg.type, BB_CM_DREP);
 	assert_int_equal(stats().bad_messages, 0);
+	say(k.fd, BB_CM_RTU);
+	assert_true(closed_by_us(k.fd));
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(stats().bad_messages, 1);
+	assert_int_equal(conn_state(k.conn), BB_CONN_CLOSED);
+	assert_int_equal(k.qp->state, BB_QP_ERR);
 	forget(&k);
 }
 
