@@ -246,7 +246,8 @@ clients_watch(struct worker *w)
 		} else if (ev.type == BB_CM_ESTABLISHED) {
 			w->served++;
 			say("client %s: connected, depth %u", c->name, c->depth);
-		} else if (ev.type == BB_CM_DISCONNECTED || ev.type == BB_CM_FAILED) {
+		} else {
+			/* Over, or never made: it may say no in place of its last word, too. */
 			client_over(c, &ev);
 		}
 	}

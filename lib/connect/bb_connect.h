@@ -80,7 +80,10 @@ enum bb_cm_event_type {
 	BB_CM_CONNECT_REQUEST,
 	/** Both QPs are in RTS. */
 	BB_CM_ESTABLISHED,
-	/** The peer, or its CM, has refused: reason. Destroy the connection. */
+	/**
+	 * The peer, or its CM, has refused: reason. A side that has accepted can get it as well,
+	 * in place of ESTABLISHED. Destroy the connection.
+	 */
 	BB_CM_REJECTED,
 	/** It was never made: status. Destroy the connection. */
 	BB_CM_FAILED,

@@ -12,26 +12,14 @@ import subprocess
 import threading
 
 from apptest import LIMIT, main
+from cmtest import END, HEADER, REJ, REP, RTU, message
 from pairtest import PairTest
 
-HEADER, END = 16, 64  # lib/connect/bb_cm_msg.h; a REQ of testrdma has no regions
-REP, RTU, REJ = 2, 3, 4
 QPN = HEADER + 8
-HELLO = HEADER + END  # app/testrdma/remote.h: struct remote_hello
+HELLO = HEADER + END  # app/testrdma/remote.h: struct remote_hello; a REQ of testrdma has no regions
 FIELD = {'magic': ('>I', 0), 'version': ('>I', 4), 'token': ('>Q', 8), 'bytes': ('>Q', 16),
          'addr': ('>Q', 24), 'rkey': ('>I', 32), 'index': ('>I', 36), 'conns': ('>I', 40),
          'depth': ('>I', 44), 'sgl': ('>I', 48), 'max_inline': ('>I', 52)}
-
-
-def message(sock):
-    """A whole one, or what came before the end."""
-    data = b''
-    while len(data) < HEADER or len(data) < HEADER + struct.unpack_from('>I', data, 8)[0]:
-        more = sock.recv(65536)
-        if not more:
-            break
-        data += more
-    return data
 
 
 def lie(request, **fields):

@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ FALSE = os.path.abspath(sys.argv.pop())  # the fourth argument that meson gives
 LIAR = os.path.abspath(sys.argv.pop())
 
 from apptest import main  # noqa: E402
+from cmtest import REP, message, reject  # noqa: E402
 from storagetest import BS, EAL, WAIT, Process, StorageTest, lcores  # noqa: E402
 
 SIZE = 1 << 20
@@ -181,6 +183,31 @@ class Faults(StorageTest):
         self.assertEqual(len(dropped), len(ended), err)
         for line, words in zip(dropped, ended.values()):
             self.assertIn(words, line)
+
+    def test_refused_answers(self):
+        """Clients that say no where the last word of a connection is due: none keeps a place."""
+        target = self.target('--size', str(SIZE), '--clients', '2', *self.io())
+        with socket.create_server(('127.0.0.1', 0)) as s:
+            port, self.port = self.port, s.getsockname()[1]
+            s.settimeout(WAIT)
+            # Its request is of use while its address is there.
+            client = self.start_client(['--rw', 'read'])
+            near = s.accept()[0]
+        self.addCleanup(near.close)
+        request = message(near)
+        self.port = port
+        for _ in range(3):
+            with socket.create_connection(('127.0.0.1', port), WAIT) as s:
+                s.sendall(request)
+                answer = message(s)
+                self.assertEqual(answer[5], REP, answer)
+                s.sendall(reject())
+                self.assertEqual(s.recv(1), b'')
+        client.end(signal.SIGKILL)
+        self.client('--rw', 'write')
+        counts, err = self.stop(target)
+        self.assertEqual(counts['writes'], SIZE // BS)
+        self.assertEqual(err.count('gone: consumer reject'), 3, err)
 
     def false_target(self, lies):
         target = Process([FALSE] + lcores(0) + EAL + ['--', self.device()] + list(lies))
