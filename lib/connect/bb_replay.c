@@ -216,6 +216,19 @@ end(struct entry *e, enum bb_wr_fate fate, enum bb_wc_status status)
 	e->status = status;
 }
 
+/* What an error of the connection, not of the request (IBTA vol. 1, 9.9.2.4), says of that. */
+static enum bb_wr_fate
+fate_of(const struct entry *e, enum bb_wc_status status)
+{
+	/*
+	 * Who has no receive says so before it takes anything of a SEND; but WRITE_WITH_IMM needs
+	 * it with its last packet, and those in front of that have been written.
+	 */
+	if (status == BB_WC_RNR_RETRY_EXC_ERR && e->wr.opcode != BB_WR_RDMA_WRITE_WITH_IMM)
+		return BB_WR_NOT_DONE;
+	return BB_WR_UNKNOWN;
+}
+
 bool
 bb_replay_completion(struct bb_replay *r, struct bb_wc *wc)
 {
@@ -237,13 +250,9 @@ bb_replay_completion(struct bb_replay *r, struct bb_wc *wc)
 		break;
 	case BB_WC_RETRY_EXC_ERR:
 	case BB_WC_RNR_RETRY_EXC_ERR:
-		/* The connection's fault, not the request's: IBTA vol. 1, 9.9.2.4. */
 		e->polled = true;
-		if (wc->status == BB_WC_RNR_RETRY_EXC_ERR)
-			e->fate = BB_WR_NOT_DONE;
-		else
-			e->fate = BB_WR_UNKNOWN;
 		e->status = (enum bb_wc_status)wc->status;
+		e->fate = fate_of(e, e->status);
 		break;
 	default:
 		end(e, wc->status == BB_WC_SUCCESS ? BB_WR_DONE : BB_WR_FAILED,
@@ -292,10 +301,9 @@ take_ends(struct bb_replay *r, const struct bb_cm_event *ev)
 		e->polled = false;
 		e->fate = w->fate;
 		e->status = (enum bb_wc_status)w->wc.status;
-		if (w->fate == BB_WR_FAILED && (w->wc.status == BB_WC_RETRY_EXC_ERR))
-			e->fate = BB_WR_UNKNOWN;
-		else if (w->fate == BB_WR_FAILED && w->wc.status == BB_WC_RNR_RETRY_EXC_ERR)
-			e->fate = BB_WR_NOT_DONE;
+		if (w->fate == BB_WR_FAILED &&
+		    (e->status == BB_WC_RETRY_EXC_ERR || e->status == BB_WC_RNR_RETRY_EXC_ERR))
+			e->fate = fate_of(e, e->status);
 	}
 }
 

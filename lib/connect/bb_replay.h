@@ -35,7 +35,8 @@ enum bb_replay_policy {
 	BB_REPLAY_NOT_DONE,
 	/**
 	 * Those too that may have been carried out (BB_WR_UNKNOWN): each is done once at least.
-	 * For WRITEs and READs; not for SENDs and atomics that must not come twice.
+	 * For WRITEs and READs; not for SENDs and atomics that must not come twice. A
+	 * WRITE_WITH_IMM that found no receive is one of these: a part of it may be written.
 	 */
 	BB_REPLAY_UNKNOWN,
 };
