@@ -30,8 +30,9 @@ struct bb_ep_ctrl {
 	uint32_t nwaiting;
 	uint32_t children;
 	bool own_pd, own_send_cq, own_recv_cq, up, over;
-	struct recv *recvs; /* posted before there was a connection */
+	struct recv *recvs; /* posted before there was a connection, or while it is LOST */
 	uint32_t nrecvs;
+	int kept_err; /* what became of them */
 };
 
 void
@@ -226,6 +227,24 @@ went(struct bb_ep *listener, struct bb_conn *conn)
 	bb_conn_destroy(conn);
 }
 
+/* Receives that were posted where the QP was in RESET, now that it is not. */
+static int
+post_kept(struct bb_ep *ep)
+{
+	struct bb_ep_ctrl *c = ep->ctrl;
+	uint32_t i;
+	int ret = 1;
+
+	if (c->nrecvs == 0)
+		return 0;
+	for (i = 0; i < c->nrecvs && ret == 1; i++)
+		ret = bb_post_recv(ep->qp, (uintptr_t)c->recvs[i].context, c->recvs[i].sge,
+				   c->recvs[i].nsge);
+	bb_qp_ring_recv(ep->qp);
+	drop_recvs(c);
+	return ret == 1 ? 0 : ret == 0 ? -EAGAIN : ret;
+}
+
 /* All endpoints of one CM hear here. */
 static void
 look(struct bb_ep *any)
@@ -247,6 +266,8 @@ look(struct bb_ep *any)
 		ep->event = ev;
 		ep->ctrl->up = ev.type == BB_CM_ESTABLISHED || ev.type == BB_CM_RECOVERED;
 		ep->ctrl->over = !ep->ctrl->up && ev.type != BB_CM_LOST;
+		if (ep->ctrl->up)
+			ep->ctrl->kept_err = post_kept(ep);
 	}
 }
 
@@ -263,21 +284,6 @@ late(uint64_t end)
 }
 
 /* ---- Connect */
-
-static int
-post_kept(struct bb_ep *ep)
-{
-	struct bb_ep_ctrl *c = ep->ctrl;
-	uint32_t i;
-	int ret = 1;
-
-	for (i = 0; i < c->nrecvs && ret == 1; i++)
-		ret = bb_post_recv(ep->qp, (uintptr_t)c->recvs[i].context, c->recvs[i].sge,
-				   c->recvs[i].nsge);
-	bb_qp_ring_recv(ep->qp);
-	drop_recvs(c);
-	return ret == 1 ? 0 : ret == 0 ? -EAGAIN : ret;
-}
 
 static int
 wait_up(struct bb_ep *ep)
@@ -346,7 +352,7 @@ bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param)
 		return ret;
 	bb_conn_user_set(ep->conn, ep);
 	ret = wait_up(ep);
-	return ret != 0 ? ret : post_kept(ep);
+	return ret != 0 ? ret : ep->ctrl->kept_err;
 }
 
 int
@@ -443,6 +449,10 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	int ret;
 
 	if (ep->qp->state != BB_QP_RESET) {
+		/* In their order: a side that accepts is in RTS before it hears that it is back. */
+		ret = post_kept(ep);
+		if (ret != 0)
+			return ret;
 		ret = bb_post_recv(ep->qp, (uintptr_t)context, sge, nsge);
 		if (ret == 1)
 			bb_qp_ring_recv(ep->qp);
