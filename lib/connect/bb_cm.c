@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -59,6 +60,74 @@ ops_of(enum bb_cm_way way)
 	}
 }
 
+/* ---- Its descriptor */
+
+static void
+woken(struct bb_cm_io *io, uint32_t events)
+{
+	/* bb_cm_poll() looks at what waits in any case. */
+	(void)io;
+	(void)events;
+}
+
+static int
+open_fds(struct bb_cm *cm)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = &cm->io};
+	int ret;
+
+	cm->io.ready = woken;
+	cm->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (cm->epfd < 0) {
+		ret = -errno;
+		BB_LOG(ERR, "connect: epoll_create1: %s", strerror(errno));
+		return ret;
+	}
+	cm->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (cm->wakefd < 0 || epoll_ctl(cm->epfd, EPOLL_CTL_ADD, cm->wakefd, &ev) != 0) {
+		ret = -errno;
+		BB_LOG(ERR, "connect: eventfd: %s", strerror(errno));
+		if (cm->wakefd >= 0)
+			close(cm->wakefd);
+		close(cm->epfd);
+		return ret;
+	}
+	return 0;
+}
+
+static void
+close_fds(struct bb_cm *cm)
+{
+	close(cm->wakefd);
+	close(cm->epfd);
+}
+
+void
+bb_cm_wake(struct bb_cm *cm)
+{
+	const uint64_t one = 1;
+
+	if (!cm->awake)
+		cm->awake = write(cm->wakefd, &one, sizeof(one)) == (ssize_t)sizeof(one);
+}
+
+static void
+go_to_sleep(struct bb_cm *cm)
+{
+	uint64_t n;
+
+	if (cm->awake && TAILQ_EMPTY(&cm->ready) && cm->heirs == 0)
+		cm->awake = read(cm->wakefd, &n, sizeof(n)) != (ssize_t)sizeof(n);
+}
+
+int
+bb_cm_fd(const struct bb_cm *cm)
+{
+	return cm->epfd;
+}
+
+/* ---- Create, destroy */
+
 int
 bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **out)
 {
@@ -89,20 +158,17 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 	TAILQ_INIT(&cm->ready);
 	TAILQ_INIT(&cm->grave);
 	LIST_INIT(&cm->listeners);
-	cm->epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (cm->epfd < 0) {
-		ret = -errno;
-		BB_LOG(ERR, "connect: epoll_create1: %s", strerror(errno));
+	ret = open_fds(cm);
+	if (ret != 0)
 		goto fail;
-	}
 	ret = cm->ops->open(cm);
 	if (ret != 0)
-		goto fail_epoll;
+		goto fail_fds;
 	*out = cm;
 	return 0;
 
-fail_epoll:
-	close(cm->epfd);
+fail_fds:
+	close_fds(cm);
 fail:
 	free(cm);
 	return ret;
@@ -139,15 +205,9 @@ bb_cm_destroy(struct bb_cm *cm)
 	}
 	bury(cm);
 	cm->ops->close(cm);
-	close(cm->epfd);
+	close_fds(cm);
 	free(cm);
 	return 0;
-}
-
-int
-bb_cm_fd(const struct bb_cm *cm)
-{
-	return cm->epfd;
 }
 
 void
@@ -221,8 +281,10 @@ bb_cm_conn_free(struct bb_conn *c)
 		return;
 	bb_cm_set_state(c, BB_CONN_CLOSED);
 	bb_cm_drop_heir(c);
-	if (c->taken_for != NULL)
+	if (c->taken_for != NULL) {
 		c->taken_for->heir = NULL;
+		cm->heirs--;
+	}
 	if (c->half_open) {
 		TAILQ_REMOVE(&cm->half, c, half_link);
 		cm->stats.half_open--;
@@ -326,6 +388,7 @@ bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char
 	if (!c->queued)
 		TAILQ_INSERT_TAIL(&c->cm->ready, c, ready_link);
 	c->queued = true;
+	bb_cm_wake(c->cm);
 }
 
 static unsigned int
@@ -367,6 +430,7 @@ unsigned int
 bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 {
 	const uint64_t now = bb_cm_now();
+	unsigned int done;
 
 	if ((int64_t)(now - cm->next_poll) >= 0) {
 		/* Not before: what events point to lives from poll to poll. */
@@ -375,7 +439,9 @@ bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 			work(cm);
 		cm->next_poll = now + cm->poll_cycles;
 	}
-	return deliver(cm, event, n);
+	done = deliver(cm, event, n);
+	go_to_sleep(cm);
+	return done;
 }
 
 static unsigned int

@@ -113,15 +113,19 @@ struct bb_conn {
 };
 
 struct bb_cm {
+	struct bb_cm_io io; /* first: of wakefd */
 	struct bb_dev *dev;
 	const struct bb_cm_ops *ops;
 	struct bb_cm_attr attr;
 	int epfd;
+	int wakefd; /* makes epfd readable for what no socket tells: bb_cm_wake() */
+	bool awake; /* it does */
 	uint64_t hz, next_poll, poll_cycles;
 	struct bb_conn_list conns, half, ready, grave;
 	struct bb_conn *cursor; /* next whose deadline is looked at */
 	LIST_HEAD(, bb_listener) listeners;
 	uint32_t pending; /* connections being made */
+	uint32_t heirs;   /* half-open connections that wait to be taken over */
 	uint32_t unsaid;  /* bad messages, since one was logged at said */
 	uint64_t said;
 	struct bb_cm_stats stats;
@@ -141,6 +145,8 @@ void bb_cm_drop_heir(struct bb_conn *c);
 void bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state);
 /* Queue conn->ev, or change the one that waits. */
 void bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
+/* Have bb_cm_fd() readable until no event waits, and no heir. */
+void bb_cm_wake(struct bb_cm *cm);
 uint64_t bb_cm_now(void);
 uint64_t bb_cm_after(const struct bb_cm *cm, uint32_t ms);
 /* Ready to hear: no event of it waits for the application. */

@@ -205,6 +205,9 @@ bb_cm_take_up(struct bb_conn *c, const struct bb_cm_msg *msg)
 	bb_cm_drop_heir(old);
 	old->heir = c;
 	c->taken_for = old;
+	c->cm->heirs++;
+	/* It is taken over by the clock, in a poll to come. */
+	bb_cm_wake(c->cm);
 	return true;
 }
 

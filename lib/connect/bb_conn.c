@@ -309,6 +309,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 	default:
 		return -ENOTCONN;
 	}
+	bb_cm_drop_heir(c);
 	(void)bb_cm_qp_error(c);
 	bb_cm_set_state(c, BB_CONN_DISCONNECTING);
 	c->deadline = bb_cm_after(c->cm, c->param.timeout_ms);

@@ -71,7 +71,11 @@ int bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm
 /** Destroy it. -EBUSY while listeners or connections live, or it is attached to a loop. */
 int bb_cm_destroy(struct bb_cm *cm);
 
-/** A descriptor that is readable when bb_cm_poll() has something to do; timeouts do not show. */
+/**
+ * A descriptor that is readable when bb_cm_poll() has something to do or an event to give, those of
+ * the application's own calls too. What comes by time does not show, and neither does a QP that
+ * went to ERR: with timeouts and recover_ms poll now and then.
+ */
 int bb_cm_fd(const struct bb_cm *cm);
 
 /** What has happened. */

@@ -5,6 +5,8 @@
  * What comes late: messages behind the end of a connection, calls for a peer that has gone, and
  * events that wait for the application while what they speak of changes.
  */
+#include <poll.h>
+
 #include "../fakes/bare_eal.h"
 #include "connect_raw.h"
 
@@ -66,11 +68,132 @@ test_answer(void **st)
 	pair_close(&p);
 }
 
+/* Would an application that sleeps on the descriptor wake up? */
+static bool
+wakes(const struct end *e)
+{
+	struct pollfd fd = {.fd = bb_cm_fd(e->cm), .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* The descriptor tells of events that no socket tells: of own calls, and of those not taken. */
+static void
+test_descriptor(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct sockaddr_storage silent;
+	struct bb_cm_event ev;
+	struct bb_conn *c[2];
+	struct bb_qp *qp;
+	uint64_t end;
+	int listener, fds[2], i;
+
+	(void)st;
+	pair_open(&p);
+	listener = raw_listen(&silent);
+	qp = end_qp(&p.a);
+	assert_false(wakes(&p.a));
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(
+			bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qp, &p.a.param, &c[0]),
+			0);
+		fds[0] = called_at(listener);
+		assert_false(wakes(&p.a));
+		assert_int_equal(bb_conn_disconnect(c[0], NULL, 0), 0);
+		assert_true(wakes(&p.a));
+		assert_true(wakes(&p.a));
+		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECANCELED);
+		assert_false(wakes(&p.a));
+		bb_conn_destroy(c[0]);
+		close(fds[0]);
+	}
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(listener);
+
+	/* Two events, and an application that takes one. */
+	assert_false(wakes(&p.b));
+	for (i = 0; i < 2; i++) {
+		fds[i] = raw_connect();
+		assert_int_equal(send(fds[i], buf, n, 0), n);
+	}
+	end = wait_end();
+	while (stats().conns - stats().half_open != 2) {
+		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 0), 0);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	for (i = 0; i < 2; i++) {
+		assert_true(wakes(&p.b));
+		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+		assert_int_equal(ev.type, BB_CM_CONNECT_REQUEST);
+		bb_conn_destroy(ev.conn);
+	}
+	assert_false(wakes(&p.b));
+	for (i = 0; i < 2; i++)
+		close(fds[i]);
+	pair_close(&p);
+}
+
+/* One that sleeps on it brings a connection back, all but the pauses, which are time. */
+static void
+test_sleeper(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_msg msg;
+	struct bb_cm_event ev;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	uint64_t session;
+	unsigned int i;
+	size_t n;
+	int fd[2];
+
+	(void)st;
+	pair_open(&p);
+	p.b.param.recover_ms = WAIT_S * 1000;
+	fd[0] = raw_connect();
+	n = request_of(buf, 0, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd[0], buf, n, 0), n);
+	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	qp = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(c, qp, &p.b.param), 0);
+	assert_true(hear(fd[0], &msg));
+	session = msg.end.session;
+	say(fd[0], BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	fd[1] = raw_connect();
+	n = request_of(buf, session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd[1], buf, n, 0), n);
+	/* The connection comes in, says its request, LOST, its answer: each wakes it once at least.
+	 */
+	for (i = 0; i < 100 && qp->state != BB_QP_RESET; i++) {
+		assert_true(wakes(&p.b));
+		(void)bb_cm_poll(p.b.cm, &ev, 0);
+	}
+	assert_true(wakes(&p.b));
+	assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+	assert_int_equal(ev.type, BB_CM_LOST);
+	assert_true(wakes(&p.b));
+	assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 0);
+	assert_int_equal(qp->state, BB_QP_RTS);
+	assert_false(wakes(&p.b));
+	assert_true(hear(fd[1], &msg));
+	assert_int_equal(msg.type, BB_CM_REP);
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(fd[0]);
+	close(fd[1]);
+	pair_close(&p);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_descriptor),
+		cmocka_unit_test(test_sleeper),
 	};
 
 	if (bare_eal_init() < 0)
