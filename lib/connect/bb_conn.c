@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_bitops.h>
 #include <rte_common.h>
 #include <rte_log.h>
 
@@ -128,6 +129,10 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 	}
 	if (p->retry_count > 7 || p->rnr_retry_count > 7)
 		why = "a retry count is over 7";
+	else if (p->ack_timeout > 31 || p->min_rnr_timer > 31)
+		why = "ack_timeout or min_rnr_timer is over 31";
+	else if (p->path_mtu != 0 && p->path_mtu < 256)
+		why = "path_mtu is below 256, the smallest there is";
 	else if (p->timeout_ms == 0)
 		why = "timeout_ms is 0";
 	else if (p->recover_ms != 0 &&
@@ -155,6 +160,8 @@ keep_param(struct bb_conn *c, const struct bb_conn_param *p)
 	free(c->own_bytes);
 	c->own_bytes = bytes;
 	c->param = *p;
+	/* At most so much: the largest MTU that is not more. */
+	c->param.path_mtu = rte_align32prevpow2(p->path_mtu);
 	if (regions != 0)
 		memcpy(bytes, p->regions, regions);
 	if (p->private_len != 0)

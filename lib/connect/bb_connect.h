@@ -196,11 +196,18 @@ struct bb_conn_param {
 	uint8_t retry_count;     /**< 0 to 7, of both sides: what the connecting side says counts */
 	uint8_t rnr_retry_count; /**< 0 to 7, 7 for ever: how often the peer retries at our RNR NAK
 				  */
-	uint8_t min_rnr_timer;   /**< coded as in ibv_modify_qp: what our RNR NAK asks for */
-	/** Of our QP: 4.096 us << ack_timeout. librdmacm: what the path says, 19 (2 s) with RoCE.
+	/** Coded as in ibv_modify_qp, 0 to 31: what our RNR NAK asks for. */
+	uint8_t min_rnr_timer;
+	/**
+	 * Of our QP: 4.096 us << ack_timeout, to 31; 0: for ever. librdmacm: what the path says, 19
+	 * (2 s) with RoCE.
 	 */
 	uint8_t ack_timeout;
-	uint32_t path_mtu;     /**< bytes, at most; 0: that of the ports */
+	/**
+	 * Bytes, at most, from 256: what is no MTU is rounded down to one; 0: that of the ports.
+	 * librdmacm does not tell the peer of it: give both sides the same.
+	 */
+	uint32_t path_mtu;
 	uint32_t access;       /**< enum bb_access REMOTE_* that the peer gets */
 	struct bb_path path;   /**< port, traffic class, hop limit, sl; the rest is not used */
 	bool sgid_index_given; /**< path.sgid_index is the GID; else it is chosen: */

@@ -98,6 +98,32 @@ test_connects(void **st)
 	pair_close(&p);
 }
 
+/* A path MTU is at most what either side says; a number that is none is rounded down. */
+static void
+test_path_mtu(void **st)
+{
+	static const uint32_t said[][3] = {
+		{1500, 0, 1024}, {0, 1023, 512}, {256, 4096, 256}, {9000, 511, 256}};
+	struct bb_conn_info info;
+	struct bb_qp_attr attr;
+	struct link l;
+	size_t i;
+
+	(void)st;
+	pair_open(&p);
+	for (i = 0; i < RTE_DIM(said); i++) {
+		p.a.param.path_mtu = said[i][0];
+		p.b.param.path_mtu = said[i][1];
+		link_up(&p, &l);
+		bb_conn_query(l.a, &info);
+		assert_int_equal(info.path_mtu, said[i][2]);
+		assert_int_equal(bb_qp_query(l.qb, &attr), 0);
+		assert_int_equal(attr.path_mtu, said[i][2]);
+		link_down(&p, &l);
+	}
+	pair_close(&p);
+}
+
 /* Both disconnect at once; the other side first; destroyed without a word. */
 static void
 test_ends(void **st)
@@ -268,6 +294,15 @@ test_arguments(void **st)
 	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EMSGSIZE);
 	param = p.a.param;
 	param.retry_count = 8;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.ack_timeout = 32;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.min_rnr_timer = 32;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.path_mtu = 255;
 	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
 	param = p.a.param;
 	param.timeout_ms = 0;
@@ -448,7 +483,7 @@ main(void)
 		cmocka_unit_test(test_connects),  cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_rejects),   cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_loop),
-		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_untold),    cmocka_unit_test(test_path_mtu),
 	};
 
 	if (bare_eal_init() < 0)

@@ -63,6 +63,9 @@ test_connects(void **st)
 	p.b.param.initiator_depth = 8;
 	p.a.param.responder_resources = 4;
 	p.b.param.rnr_retry_count = 5;
+	/* No MTU: the path has 1024, so it is 512. */
+	p.a.param.path_mtu = 1000;
+	p.b.param.path_mtu = 1000;
 	l.qa = end_qp(&p.a);
 	l.qb = end_qp(&p.b);
 	l.a = call(&p, l.qa);
@@ -86,7 +89,8 @@ test_connects(void **st)
 	assert_int_equal(qb.max_dest_rd_atomic, 2);
 	assert_int_equal(qb.max_rd_atomic, 4);
 	assert_int_equal(qa.rnr_retry, 5);
-	assert_int_equal(qa.path_mtu, 1024);
+	assert_int_equal(qa.path_mtu, 512);
+	assert_int_equal(qb.path_mtu, 512);
 	memset(p.a.buf, 0x42, 64);
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 64, p.a.mr->lkey};
 	assert_int_equal(bb_post_write(l.qa, 1, &sge, 1, got.addr, got.rkey, BB_SEND_SIGNALED), 1);
