@@ -200,8 +200,20 @@ address_resolved(struct bb_conn *c)
 	}
 }
 
+/* The context of an id is its listener, or its connection. */
+static bool
+is_listener(const struct bb_cm *cm, const struct rdma_cm_id *id)
+{
+	const struct bb_listener *l;
+
+	LIST_FOREACH(l, &cm->listeners, link)
+		if (l->way == id)
+			return true;
+	return false;
+}
+
 static void
-hear(const struct heard *h)
+hear(const struct bb_cm *cm, const struct heard *h)
 {
 	struct bb_cm_msg msg = {0};
 	struct bb_conn *c;
@@ -210,8 +222,10 @@ hear(const struct heard *h)
 		connect_request(h);
 		return;
 	}
-	/* A listener hears of a device that goes; what it is bound to stays. */
 	if (h->type == RDMA_CM_EVENT_TIMEWAIT_EXIT || h->type == RDMA_CM_EVENT_ADDR_CHANGE)
+		return;
+	/* A listener hears of a device that goes; what it is bound to stays. */
+	if (is_listener(cm, h->id))
 		return;
 	c = h->id->context;
 	if (c == NULL || c->way != h->id)
@@ -299,7 +313,7 @@ channel_ready(struct bb_cm_io *io, uint32_t events)
 		h.conn.private_data = h.priv;
 		/* Before an id of it may be destroyed, which waits for that. */
 		rdma_ack_cm_event(ev);
-		hear(&h);
+		hear(chan->cm, &h);
 	}
 }
 

@@ -463,6 +463,7 @@ rdmacm_subst_remove(void)
 	struct id *id;
 
 	LIST_FOREACH(id, &ids, link)
-		if (id->state == UP || id->state == ANSWERED || id->state == CALLS)
+		if (id->state == LISTENS || id->state == UP || id->state == ANSWERED ||
+		    id->state == CALLS)
 			raise_event(id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0, NULL);
 }

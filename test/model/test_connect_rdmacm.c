@@ -119,6 +119,7 @@ test_failures(void **st)
 	struct bb_cm_event ev;
 	struct bb_conn *a, *b;
 	struct bb_qp *qa, *qb;
+	unsigned int i;
 	struct link l;
 	uint16_t port;
 
@@ -187,6 +188,12 @@ test_failures(void **st)
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, -ENODEV);
 	expect(&p, &p.b, BB_CM_DISCONNECTED);
 	link_free(&l);
+	/* The listener hears of it as well, and stays. */
+	for (i = 0; i < 10; i++)
+		turn(&p);
+	assert_int_equal(p.b.nev, 0);
+	link_up(&p, &l);
+	link_down(&p, &l);
 	close_pair();
 }
 
