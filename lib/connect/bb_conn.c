@@ -221,6 +221,15 @@ fail:
 	return ret;
 }
 
+/* A request is answered. That its peer has gone a socket may tell before its end was heard. */
+static int
+answer(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
+{
+	int ret = c->cm->ops->send(c, type, reason, priv, len);
+
+	return ret == -EPIPE || ret == -ECONNRESET || ret == -ETIMEDOUT ? -ENOTCONN : ret;
+}
+
 int
 bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *param)
 {
@@ -255,7 +264,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	ret = cm->ops->qp_up(c);
 	if (ret != 0)
 		goto fail;
-	ret = cm->ops->send(c, BB_CM_REP, 0, c->param.private_data, c->param.private_len);
+	ret = answer(c, BB_CM_REP, 0, c->param.private_data, c->param.private_len);
 	if (ret != 0) {
 		struct bb_qp_recovery none = {0};
 
@@ -285,7 +294,7 @@ bb_conn_reject(struct bb_conn *c, const void *private_data, uint32_t private_len
 	ret = check_private(private_data, private_len, c->cm->ops->max_private_rej);
 	if (ret != 0)
 		return ret;
-	ret = c->cm->ops->send(c, BB_CM_REJ, BB_REJECT_CONSUMER, private_data, private_len);
+	ret = answer(c, BB_CM_REJ, BB_REJECT_CONSUMER, private_data, private_len);
 	bb_cm_set_state(c, BB_CONN_CLOSED);
 	c->deadline = 0;
 	c->cm->stats.rejected++;

@@ -68,6 +68,42 @@ test_answer(void **st)
 	pair_close(&p);
 }
 
+/* The peer has gone, and the application answers it before a poll has told: accepts, or rejects. */
+static void
+test_gone(void **st)
+{
+	const struct linger now = {.l_onoff = 1, .l_linger = 0};
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int fd, i;
+
+	(void)st;
+	pair_open(&p);
+	qp = end_qp(&p.b);
+	for (i = 0; i < 2; i++) {
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, n, 0), n);
+		c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+		close(fd);
+		if (i == 0) {
+			assert_int_equal(bb_conn_accept(c, qp, &p.b.param), -ENOTCONN);
+			assert_int_equal(qp->state, BB_QP_RESET);
+			assert_int_equal(bb_conn_reject(c, NULL, 0), -ENOTCONN);
+		} else {
+			assert_int_equal(bb_conn_reject(c, NULL, 0), -ENOTCONN);
+			assert_int_equal(bb_conn_accept(c, qp, &p.b.param), -ENOTCONN);
+		}
+		turn(&p);
+		assert_int_equal(p.b.nev, 0);
+		bb_conn_destroy(c);
+	}
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	pair_close(&p);
+}
+
 /* Would an application that sleeps on the descriptor wake up? */
 static bool
 wakes(const struct end *e)
@@ -192,6 +228,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_descriptor),
 		cmocka_unit_test(test_sleeper),
 	};
