@@ -447,15 +447,13 @@ bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 static unsigned int
 loop_poll(void *arg)
 {
-	struct bb_cm_event ev[LOOP_BATCH];
 	struct bb_cm *cm = arg;
-	unsigned int i, n;
+	struct bb_cm_event ev;
+	unsigned int n;
 
-	n = bb_cm_poll(cm, ev, LOOP_BATCH);
-	for (i = 0; i < n; i++)
-		/* A callback may have destroyed another one's connection, which is freed later. */
-		if (!ev[i].conn->doomed)
-			cm->fn(cm, &ev[i], cm->arg);
+	/* One by one: a callback may destroy what an event behind it speaks of. */
+	for (n = 0; n < LOOP_BATCH && bb_cm_poll(cm, &ev, 1) == 1; n++)
+		cm->fn(cm, &ev, cm->arg);
 	return n;
 }
 

@@ -541,6 +541,7 @@ bb_listener_destroy(struct bb_listener *l)
 		if (c->listener != l)
 			continue;
 		c->listener = NULL;
+		c->ev.listener = NULL;
 		if (!c->half_open)
 			continue;
 		l->cm->ops->hang_up(c, true);

@@ -128,7 +128,7 @@ struct bb_cm_event {
 	enum bb_cm_event_type type;
 	int status; /**< 0 or -errno */
 	struct bb_conn *conn;
-	struct bb_listener *listener; /**< of CONNECT_REQUEST */
+	struct bb_listener *listener; /**< of CONNECT_REQUEST; NULL: it has been destroyed */
 	const char *why;              /**< one sentence, never NULL */
 	uint32_t reason;              /**< of REJECTED: enum bb_reject_reason */
 	/**

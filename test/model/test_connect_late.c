@@ -104,6 +104,81 @@ test_gone(void **st)
 	pair_close(&p);
 }
 
+/* Two peers that come in at once, each with its request. */
+static void
+two_requests(int fds[2])
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	const uint64_t end = wait_end();
+	struct bb_cm_event ev;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		fds[i] = raw_connect();
+		assert_int_equal(send(fds[i], buf, n, 0), n);
+	}
+	while (stats().conns - stats().half_open != 2) {
+		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 0), 0);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+}
+
+static unsigned int nseen;
+
+/* The first destroys the listener that the other came in at. */
+static void
+on_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
+{
+	struct pair *pair = arg;
+
+	(void)cm;
+	assert_int_equal(ev->type, BB_CM_CONNECT_REQUEST);
+	assert_ptr_equal(ev->listener, nseen == 0 ? pair->listener : NULL);
+	if (nseen++ == 0)
+		assert_int_equal(bb_listener_destroy(pair->listener), 0);
+	bb_conn_destroy(ev->conn);
+}
+
+/* A request waits while the listener that it came in at is destroyed: by a poll, by a loop. */
+static void
+test_listener(void **st)
+{
+	struct bb_loop_attr attr;
+	struct bb_cm_event ev;
+	struct bb_loop *loop;
+	int fds[2], i;
+
+	(void)st;
+	for (i = 0; i < 2; i++) {
+		pair_open(&p);
+		two_requests(fds);
+		if (i == 0) {
+			assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+			assert_ptr_equal(ev.listener, p.listener);
+			bb_conn_destroy(ev.conn);
+			assert_int_equal(bb_listener_destroy(p.listener), 0);
+			assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+			assert_null(ev.listener);
+			bb_conn_destroy(ev.conn);
+		} else {
+			bb_loop_attr_init(&attr);
+			assert_int_equal(bb_loop_create(&attr, &loop), 0);
+			nseen = 0;
+			assert_int_equal(bb_cm_attach(p.b.cm, loop, on_request, &p), 0);
+			assert_true(bb_loop_run_once(loop) >= 0);
+			assert_int_equal(nseen, 2);
+			assert_int_equal(bb_cm_detach(p.b.cm), 0);
+			assert_int_equal(bb_loop_destroy(loop), 0);
+		}
+		close(fds[0]);
+		close(fds[1]);
+		assert_int_equal(
+			bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+		pair_close(&p);
+	}
+}
+
 /* Would an application that sleeps on the descriptor wake up? */
 static bool
 wakes(const struct end *e)
@@ -117,13 +192,10 @@ wakes(const struct end *e)
 static void
 test_descriptor(void **st)
 {
-	uint8_t buf[BB_CM_MSG_MAX];
-	const size_t n = request(buf);
 	struct sockaddr_storage silent;
 	struct bb_cm_event ev;
-	struct bb_conn *c[2];
+	struct bb_conn *c;
 	struct bb_qp *qp;
-	uint64_t end;
 	int listener, fds[2], i;
 
 	(void)st;
@@ -133,16 +205,15 @@ test_descriptor(void **st)
 	assert_false(wakes(&p.a));
 	for (i = 0; i < 2; i++) {
 		assert_int_equal(
-			bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qp, &p.a.param, &c[0]),
-			0);
+			bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qp, &p.a.param, &c), 0);
 		fds[0] = called_at(listener);
 		assert_false(wakes(&p.a));
-		assert_int_equal(bb_conn_disconnect(c[0], NULL, 0), 0);
+		assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
 		assert_true(wakes(&p.a));
 		assert_true(wakes(&p.a));
 		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECANCELED);
 		assert_false(wakes(&p.a));
-		bb_conn_destroy(c[0]);
+		bb_conn_destroy(c);
 		close(fds[0]);
 	}
 	assert_int_equal(bb_qp_destroy(qp), 0);
@@ -150,15 +221,7 @@ test_descriptor(void **st)
 
 	/* Two events, and an application that takes one. */
 	assert_false(wakes(&p.b));
-	for (i = 0; i < 2; i++) {
-		fds[i] = raw_connect();
-		assert_int_equal(send(fds[i], buf, n, 0), n);
-	}
-	end = wait_end();
-	while (stats().conns - stats().half_open != 2) {
-		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 0), 0);
-		assert_true(rte_get_tsc_cycles() < end);
-	}
+	two_requests(fds);
 	for (i = 0; i < 2; i++) {
 		assert_true(wakes(&p.b));
 		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
@@ -227,9 +290,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answer),
-		cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_descriptor),
+		cmocka_unit_test(test_answer),   cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_listener), cmocka_unit_test(test_descriptor),
 		cmocka_unit_test(test_sleeper),
 	};
 
