@@ -28,10 +28,14 @@
 #define BACKLOG    4096
 /* A half-open connection may be closed in favour of a new one when it is so old. */
 #define EVICT_MS 250
-/* A peer whose machine died: keep-alive after 10 s, three of them 5 s apart. */
+/*
+ * A peer whose machine died is noticed after so long: by keep-alive, of 10 s and then every 5 s,
+ * where all is acknowledged; else by what is not, which the kernel would send again for a quarter
+ * of an hour (man 7 tcp: TCP_USER_TIMEOUT, which says how many keep-alives there are, too).
+ */
+#define GONE_MS      25000
 #define KEEP_IDLE_S  10
 #define KEEP_INTVL_S 5
-#define KEEP_CNT     3
 
 static int
 tcp_open(struct bb_cm *cm)
@@ -62,13 +66,13 @@ watch(struct bb_conn *c, uint32_t events)
 static void
 set_options(int fd)
 {
-	int one = 1, idle = KEEP_IDLE_S, intvl = KEEP_INTVL_S, cnt = KEEP_CNT;
+	int one = 1, idle = KEEP_IDLE_S, intvl = KEEP_INTVL_S, gone = GONE_MS;
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &intvl, sizeof(intvl));
-	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &cnt, sizeof(cnt));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &gone, sizeof(gone));
 }
 
 static void
@@ -280,6 +284,8 @@ dialled(struct bb_conn *c)
 		return;
 	}
 	c->dialing = false;
+	/* Not before: how long a call may take is timeout_ms. */
+	set_options(c->fd);
 	watch(c, EPOLLIN);
 	bb_cm_reached(c);
 }
@@ -428,7 +434,6 @@ tcp_dial(struct bb_conn *c)
 	c->fd = socket(addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (c->fd < 0)
 		return -errno;
-	set_options(c->fd);
 	c->io.ready = conn_ready;
 	c->dialing = true;
 	/* The answer comes by epoll in any case: EPOLLOUT when it is there at once, too. */

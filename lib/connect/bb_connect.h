@@ -92,8 +92,8 @@ enum bb_cm_event_type {
 	/** It was never made: status. Destroy the connection. */
 	BB_CM_FAILED,
 	/**
-	 * It is over, and the QP in ERR: status 0, one of the sides has disconnected; else why.
-	 * Destroy the connection.
+	 * It is over: status 0, one of the sides has disconnected; else why. The QP is in ERR, or,
+	 * where the connection was LOST, in RESET. Destroy the connection.
 	 */
 	BB_CM_DISCONNECTED,
 	/**

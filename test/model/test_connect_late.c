@@ -5,6 +5,7 @@
  * What comes late: messages behind the end of a connection, calls for a peer that has gone, and
  * events that wait for the application while what they speak of changes.
  */
+#include <netinet/tcp.h>
 #include <poll.h>
 
 #include "../fakes/bare_eal.h"
@@ -179,6 +180,47 @@ test_listener(void **st)
 	}
 }
 
+static int
+tcp_option(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = 0;
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, name, &value, &len), 0);
+	return value;
+}
+
+/*
+ * A machine that died is noticed in 25 s, by either side, also where something waits for its
+ * acknowledgement; but who is called has timeout_ms to be there.
+ */
+static void
+test_dead(void **st)
+{
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	struct link l;
+	int fds[2], i;
+
+	(void)st;
+	pair_open(&p);
+	qp = end_qp(&p.a);
+	c = call(&p, qp);
+	assert_int_equal(tcp_option(c->fd, TCP_USER_TIMEOUT), 0);
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	link_up(&p, &l);
+	fds[0] = l.a->fd;
+	fds[1] = l.b->fd;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(tcp_option(fds[i], TCP_USER_TIMEOUT), 25000);
+		assert_int_equal(tcp_option(fds[i], TCP_KEEPIDLE), 10);
+		assert_int_equal(tcp_option(fds[i], TCP_KEEPINTVL), 5);
+	}
+	link_down(&p, &l);
+	pair_close(&p);
+}
+
 /* Would an application that sleeps on the descriptor wake up? */
 static bool
 wakes(const struct end *e)
@@ -290,9 +332,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answer),   cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_listener), cmocka_unit_test(test_descriptor),
-		cmocka_unit_test(test_sleeper),
+		cmocka_unit_test(test_answer),     cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_dead),       cmocka_unit_test(test_listener),
+		cmocka_unit_test(test_descriptor), cmocka_unit_test(test_sleeper),
 	};
 
 	if (bare_eal_init() < 0)
