@@ -55,6 +55,9 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	while (req->tail != req->unassigned &&
 	       bb_roce_psn_distance(oldest(qp)->psn, una) >= oldest(qp)->packets)
 		bb_roce_req_done(qp, 0);
+	/* Its caller could not take a completion, and has ended it. */
+	if (qp->state != BB_ROCE_RTS)
+		return;
 	if (skip)
 		bb_roce_req_rewind(qp);
 	if (req->una != req->nxt)

@@ -141,7 +141,10 @@ struct bb_roce_ops {
 	/* What an atomic found, in host order. */
 	uint8_t (*atomic_result)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
 				 uint64_t orig);
-	/* The message is done, in the order of posting. Its slot is free on return. */
+	/*
+	 * The message is done, in the order of posting. Its slot is free on return. Who cannot
+	 * take it may end the queue pair: bb_roce_qp_err().
+	 */
 	void (*complete)(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg,
 			 uint8_t status);
 

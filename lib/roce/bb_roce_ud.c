@@ -80,7 +80,9 @@ bb_roce_ud_run(struct bb_roce_qp *qp, uint32_t budget)
 	struct bb_roce_req *q = &qp->req;
 	uint32_t sent = 0;
 
-	while (sent < budget && q->tail != q->head && send_oldest(qp, q))
+	/* A completion may end it. */
+	while (sent < budget && qp->state == BB_ROCE_RTS && q->tail != q->head &&
+	       send_oldest(qp, q))
 		sent++;
 	return sent;
 }

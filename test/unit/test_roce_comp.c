@@ -485,6 +485,53 @@ test_local_error(void **state)
 	rf_expect_failed(&f, 0, 0, BB_SYN_LOCAL_ACCESS);
 }
 
+static void
+end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint8_t status)
+{
+	rf_op_complete(ctx, qp, msg, status);
+	bb_roce_qp_err(qp);
+}
+
+/*
+ * A completion that cannot be told ends it, whatever was to be done behind: no timer runs on, and
+ * the message behind that could not be sent is not told of.
+ */
+static void
+test_ended_by_completion(void **state)
+{
+	struct bb_roce_ops ops = rf_ops;
+	static struct rf f;
+	uint32_t bad;
+
+	(void)state;
+	ops.complete = end_complete;
+	for (bad = 0; bad <= 1; bad++) {
+		rf_init(&f, BB_ROCE_RC);
+		f.attr.adaptive = RF_US;
+		rf_start(&f);
+		f.qp.ops = &ops;
+		f.bad_cookie = 3;
+		f.bad = bad != 0 ? BB_SYN_LOCAL_PROT : 0;
+		rf_writes(&f, 4);
+		rf_ack(&f, RF_PSN + 1 + bad, RF_ACK);
+		assert_int_equal(f.qp.state, BB_ROCE_ERR);
+		assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+		assert_int_equal(f.ndone, 2 + bad);
+		assert_int_equal(f.done[1].status, 0);
+		assert_int_equal(f.nfailed, 0); /* its caller knows */
+		assert_false(bb_roce_busy(&f.qp));
+	}
+	/* The answer of a READ, in whose place nothing is waited for any more. */
+	rf_begin(&f);
+	f.qp.ops = &ops;
+	rf_post(&f, BB_ROCE_MSG_READ, 1, 0);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
+	rf_run(&f);
+	rf_data(&f, BB_ROCE_READ_RESP_ONLY, RF_PSN, 0, 0, 1);
+	assert_int_equal(f.ndone, 1);
+	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+}
+
 int
 main(void)
 {
@@ -495,7 +542,7 @@ main(void)
 		cmocka_unit_test(test_late_ack),     cmocka_unit_test(test_ends_by_progress),
 		cmocka_unit_test(test_ssn),          cmocka_unit_test(test_read_resumed),
 		cmocka_unit_test(test_nak_sequence), cmocka_unit_test(test_nak_fatal),
-		cmocka_unit_test(test_local_error),
+		cmocka_unit_test(test_local_error),  cmocka_unit_test(test_ended_by_completion),
 	};
 
 	return cmocka_run_group_tests_name("roce_comp", tests, NULL, NULL);

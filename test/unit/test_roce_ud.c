@@ -231,6 +231,32 @@ test_send_fails(void **state)
 	assert_int_equal(f.status[2], BB_SYN_WR_FLUSH);
 }
 
+static void
+end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint8_t status)
+{
+	fake_complete(ctx, qp, msg, status);
+	bb_roce_qp_err(qp);
+}
+
+/* A completion that cannot be told ends it: no other datagram leaves. */
+static void
+test_ended_by_completion(void **state)
+{
+	struct bb_roce_ops ops = fake_ops;
+	struct fake f;
+	uint32_t i;
+
+	(void)state;
+	ready(&f);
+	ops.complete = end_complete;
+	f.qp.ops = &ops;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(post(&f, i, BB_ROCE_MSG_SEND, 4, 1, 0), 0);
+	assert_int_equal(fake_run(&f, 64), 1);
+	assert_int_equal(f.n_completed, 1);
+	assert_int_equal(f.failed, 0); /* its caller knows */
+}
+
 int
 main(void)
 {
@@ -238,6 +264,7 @@ main(void)
 		cmocka_unit_test(test_receive),     cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_own_fault),   cmocka_unit_test(test_send),
 		cmocka_unit_test(test_send_slowly), cmocka_unit_test(test_send_fails),
+		cmocka_unit_test(test_ended_by_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
