@@ -512,6 +512,8 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	load(qp, t);
 	__atomic_store_n(&qp->state, t->to, __ATOMIC_RELEASE);
 	soft_qp_state_changed(qp, state);
+	if (qp->wire != NULL && t->to == BB_PRM_QP_RTS)
+		soft_wire_changed(qp->wire);
 	/* Rights may be new, too. */
 	soft_shm_qp_update(qp);
 	soft_engine_unlock(qp->engine);

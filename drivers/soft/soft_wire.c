@@ -161,6 +161,23 @@ soft_wire_path(struct soft_wire *w)
 	memcpy(w->path.mac, ads + BB_PRM_ADS_RMAC_47_32.byte + 2, 6);
 }
 
+static void
+soft_wire_bad_attr(const struct soft_qp *qp, int err)
+{
+	SOFT_LOG(ERR, "%s QP 0x%x: attributes that the control path let pass: %s", qp->dev->name,
+		 qp->qpn, strerror(-err));
+}
+
+/* The others are asked for each time, and not copied: rights. */
+void
+soft_wire_changed(struct soft_wire *w)
+{
+	int ret = bb_roce_qp_change(&w->roce, w->qp->q_key, w->qp->min_rnr_nak);
+
+	if (ret != 0)
+		soft_wire_bad_attr(w->qp, ret);
+}
+
 void
 soft_wire_enter_state(struct soft_wire *w)
 {
@@ -212,8 +229,7 @@ soft_wire_enter_state(struct soft_wire *w)
 		break;
 	}
 	if (ret != 0)
-		SOFT_LOG(ERR, "%s QP 0x%x: attributes that the control path let pass: %s",
-			 qp->dev->name, qp->qpn, strerror(-ret));
+		soft_wire_bad_attr(qp, ret);
 }
 
 void

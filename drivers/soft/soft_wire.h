@@ -135,6 +135,8 @@ struct soft_wire {
 struct soft_wire *soft_wire_create(struct soft_qp *qp);
 /* The QP has a new state: under its engine's lock. */
 void soft_wire_enter_state(struct soft_wire *w);
+/* In RTS, or on the way there, attributes may be new: under its engine's lock. */
+void soft_wire_changed(struct soft_wire *w);
 /* What was looked up in the engine's turn before may be something else now. */
 static inline void
 soft_wire_turn(struct soft_engine *e)

@@ -89,6 +89,16 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	return 0;
 }
 
+int
+bb_roce_qp_change(struct bb_roce_qp *qp, uint32_t qkey, uint32_t min_rnr_timer)
+{
+	if ((qp->state != BB_ROCE_RTR && qp->state != BB_ROCE_RTS) || min_rnr_timer >= CODES)
+		return -EINVAL;
+	qp->attr.qkey = qkey;
+	qp->attr.min_rnr_timer = min_rnr_timer;
+	return 0;
+}
+
 void
 bb_roce_qp_err(struct bb_roce_qp *qp)
 {

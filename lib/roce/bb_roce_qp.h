@@ -212,11 +212,11 @@ struct bb_roce_attr {
 	uint32_t mtu; /* payload bytes of a packet: 256, 512, 1024, 2048 or 4096 */
 	uint16_t pkey;
 	uint32_t qpn, dqpn;
-	uint32_t qkey; /* UD: of its receives */
+	uint32_t qkey; /* UD: of its receives; bb_roce_qp_change() */
 	uint32_t rq_psn;
 	struct bb_roce_net path;     /* RC, UC: peer is path.dst */
 	uint32_t max_dest_rd_atomic; /* READs and atomics it answers at a time; <= replays */
-	uint32_t min_rnr_timer;      /* code */
+	uint32_t min_rnr_timer;      /* code; bb_roce_qp_change() */
 	/* Given at bb_roce_qp_rts() */
 	uint32_t sq_psn;
 	uint32_t max_rd_atomic;        /* READs and atomics under way */
@@ -390,6 +390,11 @@ void bb_roce_qp_init(struct bb_roce_qp *qp, const struct bb_roce_ops *ops, void 
 int bb_roce_qp_rtr(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
 /* RTR to RTS: it asks too. Takes the last group of *attr. -EINVAL. */
 int bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr);
+/*
+ * What may change in RTR and RTS: the Q_Key of UD, for the next datagram, and of RC the time that
+ * the next RNR NAK tells. -EINVAL in other states, or for a code that is none, nothing changed.
+ */
+int bb_roce_qp_change(struct bb_roce_qp *qp, uint32_t qkey, uint32_t min_rnr_timer);
 /*
  * Give back what it keeps: it has to come again. At any time, within bb_roce_ops.keep() of another
  * queue pair, too.

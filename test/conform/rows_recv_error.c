@@ -202,6 +202,56 @@ run_late(struct fx *fx, const struct row *row)
 	xfer_check_data(fx, &x);
 }
 
+/*
+ * The target's timer becomes a long one, in RTS or on the way there: the one retry waits for so
+ * long. How much longer than that depends on who else runs on the machine.
+ */
+static void
+run_timer(struct fx *fx, const struct row *row)
+{
+	uint32_t mask = BB_QP_STATE | BB_QP_MIN_RNR_TIMER;
+	struct op op = *op_find("send");
+	struct bb_qp_attr attr;
+	struct pair_opts o;
+	struct bb_wc wc;
+	struct xfer x;
+	double start;
+
+	fx_pair_opts(fx, &o);
+	o.a.rnr_retry = 1;
+	o.b.min_rnr_timer = 1; /* 10 us */
+	op.takes_recv = false;
+	xfer_init(&x, &op, fx_pair(fx, &o));
+	OK(fx, bb_qp_query(x.p.b, &attr));
+	if (row->n != 0) {
+		attr.state = BB_QP_RESET;
+		OK(fx, bb_qp_modify(x.p.b, &attr, BB_QP_STATE));
+		attr.state = BB_QP_INIT;
+		OK(fx, bb_qp_modify(x.p.b, &attr,
+				    BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS));
+		attr.state = BB_QP_RTR;
+		OK(fx, bb_qp_modify(x.p.b, &attr,
+				    BB_QP_STATE | BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN |
+					    BB_QP_RQ_PSN | BB_QP_MAX_DEST_RD_ATOMIC |
+					    BB_QP_MIN_RNR_TIMER));
+		mask |= BB_QP_TIMEOUT | BB_QP_RETRY_CNT | BB_QP_RNR_RETRY | BB_QP_SQ_PSN |
+			BB_QP_MAX_RD_ATOMIC;
+	}
+	attr.state = BB_QP_RTS;
+	attr.min_rnr_timer = 24; /* 40.96 ms */
+	OK(fx, bb_qp_modify(x.p.b, &attr, mask));
+	xfer_prepare(fx, &x);
+	xfer_expect_nothing(fx, &x);
+	start = now_s();
+	xfer_post(fx, &x);
+	wait_wc(fx, fx->a.cq, &wc, 1, op.name);
+	/* Two clocks: a hundredth. */
+	CHECK(fx, now_s() - start > 0.0405, "it failed after %.3f ms, not 40.96",
+	      (now_s() - start) * 1e3);
+	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_RNR_RETRY_EXC_ERR, op.name);
+	check_state(fx, x.p.b, BB_QP_RTS, "the receiver's");
+}
+
 void
 rows_recv_error(struct rows *rows)
 {
@@ -242,4 +292,10 @@ rows_recv_error(struct rows *rows)
 			row->n = s;
 		}
 	}
+	row_add(rows, "ibv_modify_qp(3)", run_timer, "receive/rc/change-min_rnr_timer", "in-RTS")
+		->needs = NEED_RNR | NEED_QP_CONNECT;
+	row = row_add(rows, "ibv_modify_qp(3)", run_timer, "receive/rc/change-min_rnr_timer",
+		      "RTR-to-RTS");
+	row->needs = NEED_RNR | NEED_QP_CONNECT;
+	row->n = 1;
 }

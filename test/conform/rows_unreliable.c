@@ -124,6 +124,18 @@ ud_qp(struct fx *fx, struct side *s)
 	return qp;
 }
 
+/* Back to RTR, by hand. */
+static void
+ud_reset(struct fx *fx, struct bb_qp *qp, struct bb_qp_attr *attr)
+{
+	attr->state = BB_QP_RESET;
+	OK(fx, bb_qp_modify(qp, attr, BB_QP_STATE));
+	attr->state = BB_QP_INIT;
+	OK(fx, bb_qp_modify(qp, attr, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_QKEY));
+	attr->state = BB_QP_RTR;
+	OK(fx, bb_qp_modify(qp, attr, BB_QP_STATE));
+}
+
 static void
 ud_make(struct fx *fx, struct ud *u)
 {
@@ -313,6 +325,38 @@ run_lost(struct fx *fx, const struct row *row)
 	check_dgram(fx, &u, &dgrams[0], 33, 0);
 }
 
+/* B's, on the way to RTS or in it: what comes with the old one is lost, the new one is let in. */
+static void
+run_change_qkey(struct fx *fx, const struct row *row)
+{
+	uint32_t mask = BB_QP_STATE | BB_QP_QKEY;
+	struct bb_qp_attr attr;
+	struct ud u;
+
+	ud_make(fx, &u);
+	bb_qp_attr_init(&attr);
+	attr.qkey = QKEY;
+	attr.sq_psn = 77;
+	if (row->n != 0) {
+		ud_reset(fx, u.b, &attr);
+		mask |= BB_QP_SQ_PSN;
+	}
+	attr.qkey = QKEY + 1;
+	attr.state = BB_QP_RTS;
+	OK(fx, bb_qp_modify(u.b, &attr, mask));
+	pattern(fx->a.mem + GUARD, 33, fx->seed++);
+	ud_receive(fx, &u, 33, 1);
+	/* The immediates tell them apart. */
+	CHECK(fx, ud_post(fx, &u, &dgrams[1], 33, QKEY, 1) == 1, "the SEND is not taken");
+	check_sent(fx, &u, BB_WC_SUCCESS);
+	fx_progress(fx);
+	check_quiet(fx, fx->b.cq, "a datagram with the old Q_Key");
+	CHECK(fx, ud_post(fx, &u, &dgrams[1], 33, QKEY + 1, 2) == 1, "the SEND is not taken");
+	check_sent(fx, &u, BB_WC_SUCCESS);
+	check_dgram(fx, &u, &dgrams[1], 33, 2);
+	check_state(fx, u.b, BB_QP_RTS, "the receiver's");
+}
+
 static void
 run_too_long(struct fx *fx, const struct row *row)
 {
@@ -488,6 +532,10 @@ rows_unreliable(struct rows *rows)
 	for (i = 0; i < RTE_DIM(lost); i++)
 		row_add(rows, "IBTA vol. 1, 9.8.3", run_lost, "unreliable/ud/lost", "%s", lost[i])
 			->n = i;
+	row_add(rows, "ibv_modify_qp(3)", run_change_qkey, "unreliable/ud/change-qkey", "in-RTS");
+	row_add(rows, "ibv_modify_qp(3)", run_change_qkey, "unreliable/ud/change-qkey",
+		"RTR-to-RTS")
+		->n = 1;
 	row_add(rows, MAN, run_too_long, "unreliable/ud/error", "over-mtu");
 	row_add(rows, MAN_AH, run_ah_gone, "unreliable/ud/address-handle",
 		"destroyed-behind-the-post");

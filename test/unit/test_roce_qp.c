@@ -48,6 +48,37 @@ test_attributes(void **state)
 	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), -EINVAL);
 }
 
+/* In RTR and RTS, and of what a packet comes to next. */
+static void
+test_change(void **state)
+{
+	struct bb_roce_pkt pkt = {.opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY, .pkey = 0xffff};
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	assert_int_equal(bb_roce_qp_change(&f.qp, 7, 1), -EINVAL);
+	assert_int_equal(bb_roce_qp_rtr(&f.qp, &f.attr), 0);
+	assert_int_equal(bb_roce_qp_change(&f.qp, 7, 32), -EINVAL);
+	assert_int_equal(f.qp.attr.qkey, 0);
+	assert_int_equal(bb_roce_qp_change(&f.qp, 7, 31), 0);
+	assert_int_equal(f.qp.attr.qkey, 7);
+	/* What INIT to RTR gave is not taken back. */
+	assert_int_equal(bb_roce_qp_rts(&f.qp, &f.attr), 0);
+	assert_int_equal(f.qp.attr.qkey, 7);
+	pkt.psn = 500;
+	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+	assert_int_equal(rf_run(&f), 1);
+	assert_int_equal(rf_expect(&f, BB_ROCE_ACK, 500)->syndrome, BB_ROCE_AETH_RNR | 31);
+	assert_int_equal(bb_roce_qp_change(&f.qp, 8, 12), 0);
+	assert_int_equal(f.qp.attr.qkey, 8);
+	bb_roce_rx(&f.qp, &pkt, &f.net, f.now);
+	assert_int_equal(rf_run(&f), 1);
+	assert_int_equal(rf_expect(&f, BB_ROCE_ACK, 500)->syndrome, BB_ROCE_AETH_RNR | 12);
+	bb_roce_qp_err(&f.qp);
+	assert_int_equal(bb_roce_qp_change(&f.qp, 7, 1), -EINVAL);
+}
+
 static int
 post(struct rf *f, enum bb_roce_kind kind, uint32_t len)
 {
@@ -311,6 +342,7 @@ main(void)
 		cmocka_unit_test(test_attributes), cmocka_unit_test(test_post),
 		cmocka_unit_test(test_states),     cmocka_unit_test(test_checks),
 		cmocka_unit_test(test_congestion), cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_change),
 	};
 
 	return cmocka_run_group_tests_name("roce_qp", tests, NULL, NULL);

@@ -231,6 +231,26 @@ test_send_fails(void **state)
 	assert_int_equal(f.status[2], BB_SYN_WR_FLUSH);
 }
 
+/* Another Q_Key from now on: to be let in by, and to send as its own. */
+static void
+test_change(void **state)
+{
+	struct fake f;
+
+	(void)state;
+	ready(&f);
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(bb_roce_qp_change(&f.qp, FAKE_QKEY + 1, 0), 0);
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY);
+	assert_int_equal(f.n_done, 1);
+	assert_int_equal(f.qp.stats.drop_qkey, 1);
+	rx(&f, UD(SEND_ONLY), 4, FAKE_QKEY + 1);
+	assert_int_equal(f.n_done, 2);
+	assert_int_equal(post(&f, 1, BB_ROCE_MSG_SEND, 4, 0x80000000, 0), 0);
+	assert_int_equal(fake_run(&f, 64), 1);
+	assert_int_equal(f.sent[0].pkt.qkey, FAKE_QKEY + 1);
+}
+
 static void
 end_complete(void *ctx, struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint8_t status)
 {
@@ -264,7 +284,7 @@ main(void)
 		cmocka_unit_test(test_receive),     cmocka_unit_test(test_drop),
 		cmocka_unit_test(test_own_fault),   cmocka_unit_test(test_send),
 		cmocka_unit_test(test_send_slowly), cmocka_unit_test(test_send_fails),
-		cmocka_unit_test(test_ended_by_completion),
+		cmocka_unit_test(test_change),      cmocka_unit_test(test_ended_by_completion),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
