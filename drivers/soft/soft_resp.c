@@ -34,6 +34,9 @@ soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p)
 void
 soft_resp_fail(struct soft_qp *p, const struct soft_qp *qp, uint16_t event)
 {
+	/* On a port the peer is told first: soft_wire_failed() comes when the NAK has left. */
+	if (p->wire != NULL)
+		return;
 	if (p != qp || p->st != BB_PRM_QP_ST_RC)
 		soft_qp_fail(p, event);
 	else if (event != 0)

@@ -65,6 +65,7 @@ soft_resp_find_rts(const struct soft_qp *qp)
 /*
  * The target goes to ERR. When an RC QP talks to itself, the requester's half does that
  * behind its error CQE, or the flush would come first. @qp NULL: the sender is not known.
+ * A QP on a port is left to its RoCEv2 engine, which is told of it.
  */
 void soft_resp_fail(struct soft_qp *p, const struct soft_qp *qp, uint16_t event);
 /*

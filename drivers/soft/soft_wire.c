@@ -16,6 +16,22 @@
 /* A few milliseconds: EAL's interrupt thread has some ports for 20 us. */
 #define LAST_ACK_TRIES 10000u
 
+/* What the engine itself decides has no other line. */
+static const char *
+soft_wire_cause(uint8_t synd)
+{
+	switch (synd) {
+	case BB_SYN_REMOTE_INVAL_REQ:
+		return "the QP does not allow it, an atomic is not aligned to 8 bytes, more READs "
+		       "and atomics are under way than max_dest_rd_atomic, or its packets are none "
+		       "of a request";
+	case BB_SYN_REMOTE_ACCESS:
+		return "the key does not allow it, or has gone meanwhile";
+	default:
+		return "its receive queue, its CQ or memory that is not mapped failed it";
+	}
+}
+
 static void
 soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t synd)
 {
@@ -32,6 +48,8 @@ soft_wire_failed(void *ctx, struct bb_roce_qp *roce, bool responder, uint8_t syn
 			event = BB_PRM_EVENT_WQ_INVAL_REQ_ERROR;
 		else
 			event = BB_PRM_EVENT_WQ_CATAS_ERROR;
+		SOFT_LOG(ERR, "%s QP 0x%x fails by a request of its peer, syndrome 0x%02x: %s",
+			 qp->dev->name, qp->qpn, synd, soft_wire_cause(synd));
 	}
 	soft_qp_fail(qp, event);
 }

@@ -25,8 +25,12 @@ soft_wire_recv_take(void *ctx, struct bb_roce_qp *roce)
 
 	(void)ctx;
 	soft_wire_of(roce)->checked.turn = 0;
-	if (!qp->has_rq && qp->rmp == NULL)
-		return qp->st == BB_PRM_QP_ST_RC ? BB_ROCE_TAKE_FAILED : BB_ROCE_TAKE_EMPTY;
+	/* "Not supported by this receive queue", as on the loop port. */
+	if (!qp->has_rq && qp->rmp == NULL && qp->st == BB_PRM_QP_ST_RC) {
+		SOFT_LOG(ERR, "%s QP 0x%x was created without a receive queue", qp->dev->name,
+			 qp->qpn);
+		return BB_ROCE_TAKE_NEVER;
+	}
 	ans = soft_resp_recv_ready(qp->engine, qp, NULL, NULL);
 	switch (ans.kind) {
 	case SOFT_ACK:

@@ -94,6 +94,7 @@ enum bb_roce_take {
 	BB_ROCE_TAKE_OK,
 	BB_ROCE_TAKE_EMPTY,  /* RC: an RNR NAK; UC, UD: the message is dropped */
 	BB_ROCE_TAKE_FAILED, /* the queue is in error, and so is the queue pair */
+	BB_ROCE_TAKE_NEVER,  /* it has no such queue: the request is invalid */
 };
 
 /* Answer of bb_roce_ops.invalidate, not a syndrome. */

@@ -167,6 +167,9 @@ bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
 			r->in_message = false;
 		}
 		return false;
+	case BB_ROCE_TAKE_NEVER:
+		invalid(qp, &qp->stats.drop_no_recv);
+		return false;
 	default:
 		broken(qp);
 		return false;

@@ -200,8 +200,8 @@ on_recv_take(void *ctx, struct bb_roce_qp *qp)
 	hold(w->takes == w->dones);
 	if (w->recvs == 0)
 		return BB_ROCE_TAKE_EMPTY;
-	if (w->recvs == 255)
-		return BB_ROCE_TAKE_FAILED;
+	if (w->recvs >= 254)
+		return w->recvs == 255 ? BB_ROCE_TAKE_FAILED : BB_ROCE_TAKE_NEVER;
 	w->recvs--;
 	w->takes++;
 	return BB_ROCE_TAKE_OK;

@@ -4,6 +4,7 @@
 /* What the responder refuses: error CQEs on both sides, events, states. */
 #include <stdio.h>
 
+#include "../unit/log_catch.h"
 #include "soft_rig.h"
 
 #define QP_OP        MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR
@@ -17,13 +18,28 @@
 #define EVENT_INVAL  0x10
 #define EVENT_ACCESS 0x11
 
+/* The loop port, and packets. */
+static const char *const ports[] = {NULL, "wire=1"};
+#define PORTS (sizeof(ports) / sizeof(ports[0]))
+
+static struct rig_pair *
+open_port(const char *port, bool two_uars, const struct rig_link *l)
+{
+	static struct rig_pair p;
+	struct rig_link link;
+
+	rig_link_default(&link);
+	/* Packets have a clock: none is sent again because this thread did not run. */
+	link.timeout = 18;
+	printf("%s\n", port != NULL ? port : "loop");
+	rig_pair_open(&p, port, two_uars, l != NULL ? l : &link);
+	return &p;
+}
+
 static struct rig_pair *
 open_pair(bool two_uars, const struct rig_link *l)
 {
-	static struct rig_pair p;
-
-	rig_pair_open(&p, NULL, two_uars, l);
-	return &p;
+	return open_port(NULL, two_uars, l);
 }
 
 /* The state of a QP that another engine moves: its owner has to poll. */
@@ -144,20 +160,24 @@ test_responder(void **state)
 		{"atomic_past_end", atomic_past_end, REM_ACCESS, EVENT_ACCESS},
 		{"atomic_unaligned", atomic_unaligned, INVALID, EVENT_INVAL},
 	};
-	size_t i;
-	int two;
+	/* Each is told of, whoever notices it. */
+	static const char *const lines[PORTS] = {"refuses a request of QP",
+						 "fails by a request of its peer, syndrome"};
+	size_t i, k;
 
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		for (two = 0; two < 2; two++) {
-			struct rig_pair *p = open_pair(two, NULL);
+		for (k = 0; k < 2 * PORTS; k++) {
+			struct rig_pair *p = open_port(ports[k / 2], k % 2 != 0, NULL);
 
-			printf("%s, %d engines\n", cases[i].name, two + 1);
+			printf("%s, %zu engines\n", cases[i].name, k % 2 + 1);
 			subscribe(p);
 			cases[i].build(p);
+			log_begin();
 			rig_ring(&p->a);
 			check_refused(p, cases[i].syndrome, cases[i].event,
 				      cases[i].build == remote_write_imm);
+			log_expect(lines[k / 2]);
 			rig_pair_close(p);
 		}
 	}
@@ -306,44 +326,63 @@ test_receive_unused_entry(void **state)
 
 /* A QP without a receive queue cannot take a SEND at all. */
 static void
-test_no_receive_queue(void **state)
+no_receive_queue(const char *port)
 {
 	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
-	struct rig_pair *p = open_pair(false, NULL);
+	struct rig_pair *p = open_port(port, false, NULL);
 	struct rig_link l;
 	struct rig_qp x, y;
 
-	(void)state;
 	rig_link_default(&l);
+	l.timeout = 18;
 	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
 	rig_qp_open(&y, p->u[0], &p->cb, &p->cb, &attr);
 	rig_connect(&x, &y, &l);
+	rig_subscribe(&p->d, y.obj, EVENT_INVAL, 0xe);
 	rig_write(&x, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
 	rig_send(&x, &p->ma, 0, 8, RIG_CQE);
+	log_begin();
 	rig_ring(&x);
 	rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, 0);
 	rig_expect_error(&x, 1, INVALID);
+	log_expect("was created without a receive queue");
+	rig_expect_event(&p->d, EVENT_INVAL, 0xe);
 	assert_int_equal(rig_qp_state(&y), BB_PRM_QP_ERR);
 	rig_qp_close(&x);
 	rig_qp_close(&y);
 	rig_pair_close(p);
 }
 
+static void
+test_no_receive_queue(void **state)
+{
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < PORTS; i++)
+		no_receive_queue(ports[i]);
+}
+
 /* The receive record is more than a ring ahead. */
 static void
 test_receive_record(void **state)
 {
-	struct rig_pair *p = open_pair(false, NULL);
+	size_t i;
 
 	(void)state;
-	subscribe(p);
-	p->b.dbrec[0] = htobe32(17); /* of 16 */
-	rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
-	rig_ring(&p->a);
-	rig_expect_error(&p->a, 0, REM_OP);
-	rig_expect_event(&p->d, EVENT_CATAS, 0xb);
-	assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_ERR);
-	rig_pair_close(p);
+	for (i = 0; i < PORTS; i++) {
+		struct rig_pair *p = open_port(ports[i], false, NULL);
+
+		subscribe(p);
+		p->b.dbrec[0] = htobe32(17); /* of 16 */
+		rig_send(&p->a, &p->ma, 0, 8, RIG_CQE);
+		rig_ring(&p->a);
+		rig_expect_error(&p->a, 0, REM_OP);
+		rig_expect_event(&p->d, EVENT_CATAS, 0xb);
+		rig_expect_no_event(&p->d);
+		assert_int_equal(rig_qp_state(&p->b), BB_PRM_QP_ERR);
+		rig_pair_close(p);
+	}
 }
 
 /* Path MTUs that differ: a message of one packet may pass, a longer one cannot. */

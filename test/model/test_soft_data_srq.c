@@ -51,14 +51,16 @@ struct shared {
 };
 
 static void
-shared_open(struct shared *s, bool two_uars, uint32_t type, bool basic, uint32_t log,
-	    uint32_t log_stride, uint32_t cs_res)
+shared_open_port(struct shared *s, const char *port, bool two_uars, uint32_t type, bool basic,
+		 uint32_t log, uint32_t log_stride, uint32_t cs_res)
 {
 	struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 2, .log_stride = 6, .uidx = 0xaaa};
 	struct rig_link l;
 
 	rig_link_default(&l);
-	rig_pair_open(&s->p, NULL, two_uars, NULL);
+	/* Packets have a clock: none is sent again because this thread did not run. */
+	l.timeout = 18;
+	rig_pair_open(&s->p, port, two_uars, NULL);
 	rmp_open(&s->r, &s->p.d, type, basic, log, log_stride);
 	rig_cq_open(&s->cb2, s->p.u[1], 8);
 	/* b of the pair gives way to one on the RMP. */
@@ -74,6 +76,13 @@ shared_open(struct shared *s, bool two_uars, uint32_t type, bool basic, uint32_t
 	rig_qp_open(&s->b2, s->p.u[1], &s->cb2, &s->cb2, &attr);
 	rig_connect(&s->p.a, &s->p.b, &l);
 	rig_connect(&s->a2, &s->b2, &l);
+}
+
+static void
+shared_open(struct shared *s, bool two_uars, uint32_t type, bool basic, uint32_t log,
+	    uint32_t log_stride, uint32_t cs_res)
+{
+	shared_open_port(s, NULL, two_uars, type, basic, log, log_stride, cs_res);
 }
 
 static void
@@ -193,16 +202,17 @@ test_cyclic(void **state)
 static void
 test_broken(void **state)
 {
+	static struct shared shared, *s = &shared;
 	int kind;
 
 	(void)state;
-	for (kind = 0; kind < 2; kind++) {
-		struct shared *s = open_shared(BB_PRM_WQ_TYPE_LIST, false);
-
+	for (kind = 0; kind < 4; kind++) {
+		shared_open_port(s, kind < 2 ? NULL : "wire=1", false, BB_PRM_WQ_TYPE_LIST, false,
+				 3, 6, 0);
 		rig_subscribe(&s->p.d, s->r.obj, BB_PRM_EVENT_SRQ_CATAS_ERROR, 77);
 		rig_subscribe(&s->p.d, s->p.b.obj, BB_PRM_EVENT_WQ_CATAS_ERROR, 78);
-		rmp_wqe(&s->r, 0, kind == 0 ? 8 : 1, &s->p.mb, 0, 100);
-		rmp_record(&s->r, kind == 0 ? 1 : 9);
+		rmp_wqe(&s->r, 0, kind % 2 == 0 ? 8 : 1, &s->p.mb, 0, 100);
+		rmp_record(&s->r, kind % 2 == 0 ? 1 : 9);
 		rig_send(&s->p.a, &s->p.ma, 0, 8, RIG_CQE);
 		rig_ring(&s->p.a);
 		rig_expect_error(&s->p.a, 0, OP_ERR);

@@ -62,7 +62,7 @@ struct fake {
 	uint32_t checks, writes, atomics;
 
 	uint32_t recvs, recv_room;
-	bool recv_broken;
+	bool recv_broken, recv_never;
 	uint8_t recv_status; /* of recv_place() */
 	uint8_t recv_data[FAKE_MEM];
 	uint32_t takes, places;
@@ -158,6 +158,8 @@ fake_recv_take(void *ctx, struct bb_roce_qp *qp)
 	(void)qp;
 	if (f->recv_broken)
 		return BB_ROCE_TAKE_FAILED;
+	if (f->recv_never)
+		return BB_ROCE_TAKE_NEVER;
 	if (f->recvs == 0)
 		return BB_ROCE_TAKE_EMPTY;
 	f->recvs--;

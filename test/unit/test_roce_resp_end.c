@@ -82,6 +82,34 @@ test_kinds(void **state)
 	assert_int_equal(f.done[0].len, FAKE_MTU);
 }
 
+/* A queue pair that has no receive queue: nobody can ask for one. */
+static void
+test_no_queue(void **state)
+{
+	static const uint8_t op[] = {RC(SEND_ONLY), RC(SEND_FIRST), RC(WRITE_ONLY_IMM)};
+	struct fake f;
+	uint32_t i, len;
+
+	(void)state;
+	for (i = 0; i < sizeof(op); i++) {
+		fake_init(&f, BB_ROCE_RC);
+		f.recv_never = true;
+		len = op[i] == RC(SEND_FIRST) ? FAKE_MTU : 4;
+		fake_rx_rdma(&f, op[i], 0, len, 0, len);
+		fake_expect_fatal(&f, NAK(INVALID), 0, 0, BB_SYN_REMOTE_INVAL_REQ);
+		assert_int_equal(f.qp.stats.resp_remote_invalid, 1);
+		assert_int_equal(f.qp.stats.out_of_buffer, 0);
+		assert_int_equal(f.writes + f.n_done, 0);
+	}
+	fake_init(&f, BB_ROCE_UC);
+	f.recv_never = true;
+	fake_rx(&f, UC(SEND_FIRST), 0, FAKE_MTU, NULL);
+	fake_rx(&f, UC(SEND_LAST), 1, 4, NULL);
+	assert_int_equal(f.qp.stats.drop_no_recv, 1);
+	assert_int_equal(f.qp.stats.drop_order, 1);
+	assert_int_equal(f.failed + f.n_done, 0);
+}
+
 static uint8_t
 odd_check(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access, uint32_t rkey, uint64_t va,
 	  uint32_t len)
@@ -219,6 +247,7 @@ main(void)
 		cmocka_unit_test(test_kinds),         cmocka_unit_test(test_own_memory),
 		cmocka_unit_test(test_uc_rest),       cmocka_unit_test(test_makes_way),
 		cmocka_unit_test(test_all_under_way), cmocka_unit_test(test_again_and_gap),
+		cmocka_unit_test(test_no_queue),
 	};
 
 	return cmocka_run_group_tests_name("roce_resp_end", tests, NULL, NULL);
