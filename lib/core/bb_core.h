@@ -137,6 +137,8 @@ int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t
 int bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *path,
 		  const struct bb_port_attr *port);
 
+/* The first block of the oldest request without a completion; false: there is none. */
+bool bb_sq_oldest(const struct bb_sq *sq, uint16_t *counter);
 /*
  * Keep and log the WQE at @counter, for bb_qp_error_text(): the owner, once from reset to
  * reset.

@@ -197,20 +197,6 @@ bb_qp_error_text(struct bb_qp *qp, char *buf, size_t size)
 	return e != NULL ? (int)t.len : -ENOENT;
 }
 
-/* The first block of the oldest request without a completion: the latest one with its number. */
-static bool
-oldest(const struct bb_sq *sq, uint16_t *counter)
-{
-	uint32_t i;
-
-	for (i = 1; sq->seq != sq->done && i <= sq->mask + 1; i++) {
-		*counter = (uint16_t)(sq->pi - i);
-		if (sq->wqes[*counter & sq->mask].seq == sq->done + 1)
-			return true;
-	}
-	return false;
-}
-
 int
 bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 {
@@ -221,7 +207,7 @@ bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 
 	if (qp == NULL || (buf == NULL && size != 0))
 		return -EINVAL;
-	if (!oldest(&qp->sq, &counter))
+	if (!bb_sq_oldest(&qp->sq, &counter))
 		return -ENOENT;
 	e = bb_alloc(qp->ctrl->pd->dev, "a text", sizeof(*e));
 	if (e == NULL)

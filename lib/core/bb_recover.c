@@ -63,49 +63,81 @@ bb_wr_fate_name(enum bb_wr_fate fate)
 
 /* Where a walk over the sends that are outstanding stands. */
 struct walk {
-	uint32_t seq; /* of the send at block idx */
-	uint16_t idx; /* 16 bits, as the queue counts blocks */
+	uint32_t done; /* seq of the send in front of block idx */
+	uint16_t idx;  /* 16 bits, as the queue counts blocks */
 };
 
+/* At least one block and one slot on, whatever is in the ring. */
 static void
 walk_next(const struct bb_sq *sq, struct walk *w)
 {
 	const uint8_t *ctrl = sq->buf + (size_t)(w->idx & sq->mask) * BB_WQE_BB;
 	const bool built = sq->wqes[w->idx & sq->mask].direct == BB_SQ_BUILT;
+	const uint32_t ds = built ? RTE_MAX(ctrl[7] & BB_WQE_MAX_DS, 1) : 1;
 
-	w->idx = (uint16_t)(w->idx + (built ? bb_wqe_blocks(ctrl[7] & BB_WQE_MAX_DS) : 1));
-	w->seq++;
+	w->idx = (uint16_t)(w->idx + bb_wqe_blocks(ds));
+	w->done += bb_sq_slots(sq, ds);
+}
+
+/* seq of the send that @w stands on. */
+static uint32_t
+walk_seq(const struct bb_sq *sq, const struct walk *w)
+{
+	return sq->wqes[w->idx & sq->mask].seq;
+}
+
+/* How many sends there are from @w to the one with number @seq, that one included. */
+static uint32_t
+walk_count(const struct bb_sq *sq, struct walk w, uint32_t seq)
+{
+	uint32_t n;
+
+	for (n = 0; (int32_t)(seq - w.done) > 0; n++)
+		walk_next(sq, &w);
+	return n;
 }
 
 /* Do the sends from @w on end where the queue ends? */
 static bool
 walk_holds(const struct bb_sq *sq, struct walk w)
 {
-	for (; w.seq != sq->seq + 1; walk_next(sq, &w))
-		if (sq->wqes[w.idx & sq->mask].seq != w.seq)
+	while ((int32_t)(sq->seq - w.done) > 0) {
+		const uint32_t seq = walk_seq(sq, &w);
+
+		walk_next(sq, &w);
+		if (w.done != seq)
 			return false;
-	return (w.idx & sq->mask) == (sq->pi & sq->mask);
+	}
+	return w.done == sq->seq && w.idx == sq->pi;
 }
 
 /*
- * Find the oldest send outstanding. A block inside a longer WQE keeps the seq of some
- * lap before, so a candidate counts only if the chain from it holds.
+ * A block inside a longer WQE keeps the seq of some lap before, so a candidate counts only if the
+ * chain from it holds.
  */
+bool
+bb_sq_oldest(const struct bb_sq *sq, uint16_t *counter)
+{
+	struct walk w = {.done = sq->done};
+	uint32_t i;
+
+	for (i = 1; sq->seq != sq->done && i <= sq->mask + 1; i++) {
+		w.idx = (uint16_t)(sq->pi - i);
+		if (walk_holds(sq, w)) {
+			*counter = w.idx;
+			return true;
+		}
+	}
+	return false;
+}
+
 static int
 walk_begin(const struct bb_qp *qp, struct walk *w)
 {
-	const struct bb_sq *sq = &qp->sq;
-	uint32_t i;
-
-	w->seq = sq->done + 1;
+	w->done = qp->sq.done;
 	w->idx = 0;
-	if (sq->wqes == NULL || bb_qp_drained(qp))
+	if (bb_qp_drained(qp) || bb_sq_oldest(&qp->sq, &w->idx))
 		return 0;
-	for (i = 0; i <= sq->mask; i++) {
-		w->idx = (uint16_t)i;
-		if (sq->wqes[i].seq == w->seq && walk_holds(sq, *w))
-			return 0;
-	}
 	BB_LOG(ERR, "QP 0x%x: its send queue is damaged: was it written from outside?", qp->qpn);
 	return -EIO;
 }
@@ -133,13 +165,13 @@ flushed_fate(const struct bb_qp *qp)
 static bool
 was_rung(const struct bb_qp *qp, const struct walk *w)
 {
-	return (int32_t)(qp->ctrl->recovery.rung - w->seq) >= 0;
+	return (int32_t)(qp->ctrl->recovery.rung - walk_seq(&qp->sq, w)) >= 0;
 }
 
 static bool
-is_marker(const struct bb_qp *qp, const struct walk *w)
+is_marker(const struct bb_qp *qp, uint32_t seq)
 {
-	return qp->ctrl->recovery.marked && w->seq == qp->ctrl->recovery.marker;
+	return qp->ctrl->recovery.marked && seq == qp->ctrl->recovery.marker;
 }
 
 static bool
@@ -180,16 +212,20 @@ cqe_is_send(const struct bb_cqe *cqe)
 	return cqe->op_own >> 4 == BB_CQE_REQ || cqe->op_own >> 4 == BB_CQE_REQ_ERR;
 }
 
+static uint32_t
+cqe_seq(const struct bb_qp *qp, const struct bb_cqe *cqe)
+{
+	return qp->sq.wqes[bb_be16(cqe->wqe_counter) & qp->sq.mask].seq;
+}
+
 /* Sends that a CQE completes, itself included; 0: one of the receive queue, or stray. */
 static uint32_t
-cqe_sends(const struct bb_qp *qp, const struct bb_cqe *cqe)
+cqe_sends(const struct bb_qp *qp, const struct bb_cqe *cqe, const struct walk *w)
 {
-	uint32_t n;
-
-	if (!cqe_is_send(cqe) || qp->sq.wqes == NULL)
+	if (!cqe_is_send(cqe) || qp->sq.wqes == NULL ||
+	    cqe_seq(qp, cqe) - qp->sq.done > bb_sq_outstanding(&qp->sq))
 		return 0;
-	n = qp->sq.wqes[bb_be16(cqe->wqe_counter) & qp->sq.mask].seq - qp->sq.done;
-	return n <= bb_sq_outstanding(&qp->sq) ? n : 0;
+	return walk_count(&qp->sq, *w, cqe_seq(qp, cqe));
 }
 
 static enum bb_wr_fate
@@ -212,7 +248,7 @@ take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends,
 
 	for (; sends > 1; sends--)
 		report_send(qp, r, w, BB_WR_DONE);
-	if (sends != 0 && is_marker(qp, w)) {
+	if (sends != 0 && is_marker(qp, walk_seq(&qp->sq, w))) {
 		(void)bb_cq_translate(cq, cqe, &wc);
 		walk_next(&qp->sq, w);
 	} else if (bb_cq_translate(cq, cqe, &wc) != 0) {
@@ -236,7 +272,7 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 
 	for (ci = cq->ring.ci; ci - cq->ring.ci <= cq->ring.mask; ci++) {
 		struct bb_cqe *cqe = bb_cqring_peek_at(&cq->ring, ci);
-		uint32_t sends;
+		uint32_t sends, entries = 1;
 
 		if (cqe == NULL)
 			break;
@@ -244,8 +280,10 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 			(void)bb_cqring_expand(&cq->ring, cqe);
 		if ((bb_be32(cqe->srqn_uidx) & 0xffffff) != qp->user_index)
 			continue;
-		sends = cqe_sends(qp, cqe);
-		if (!has_room(r, sends != 0 ? sends : 1)) {
+		sends = cqe_sends(qp, cqe, w);
+		if (sends != 0)
+			entries = sends - is_marker(qp, cqe_seq(qp, cqe));
+		if (!has_room(r, entries)) {
 			ret = -ENOSPC;
 			break;
 		}
@@ -310,18 +348,20 @@ static int
 collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
 	struct bb_wc wc = {.qp = qp, .status = BB_WC_WR_FLUSH_ERR, .opcode = BB_WC_RECV};
+	uint32_t sends = walk_count(&qp->sq, *w, qp->sq.seq);
+	const uint32_t marker = sends != 0 && is_marker(qp, qp->sq.seq);
 
-	if (!has_room(r, (uint64_t)bb_sq_outstanding(&qp->sq) + (qp->rq.pi - qp->rq.ci)))
+	if (!has_room(r, (uint64_t)sends - marker + (qp->rq.pi - qp->rq.ci)))
 		return -ENOSPC;
 	if (!bb_qp_drained(qp))
 		bb_qp_send_failed(qp, qp->sq.done + 1);
-	while (!bb_qp_drained(qp)) {
-		if (is_marker(qp, w))
+	for (; sends != 0; sends--) {
+		if (is_marker(qp, walk_seq(&qp->sq, w)))
 			walk_next(&qp->sq, w);
 		else
 			report_send(qp, r, w, was_rung(qp, w) ? BB_WR_UNKNOWN : BB_WR_NOT_DONE);
-		bb_count_add32(&qp->sq.done, 1);
 	}
+	bb_count_add32(&qp->sq.done, bb_sq_outstanding(&qp->sq));
 	while (qp->rq.pi != qp->rq.ci) {
 		const bool rung = (int32_t)(qp->rq.rung - qp->rq.ci) > 0;
 

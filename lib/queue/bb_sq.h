@@ -42,7 +42,7 @@ struct ibv_qp_ex; /* of libibverbs, and the provider's: nothing here looks into 
 /** What the completion of a WQE needs, kept per first block of the WQE. */
 struct bb_sq_wqe {
 	uint64_t wr_id;
-	uint32_t seq;      /**< WQEs posted up to and including this one */
+	uint32_t seq;      /**< bb_sq.seq with this one and its slots counted */
 	uint8_t flags;     /**< enum bb_send_flags as the caller gave them */
 	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode): a post has it as a constant */
 	uint8_t opcode;    /**< enum bb_wqe_opcode, or enum bb_sq_umr_kind */
@@ -359,6 +359,13 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	memcpy(ctrl, &head, sizeof(head));
 	memcpy(ctrl + 8, &tail, sizeof(tail));
 	return (struct bb_wqe_ctrl *)(void *)ctrl;
+}
+
+/** How many usual WQEs' room one of @p ds segments takes: seq counts these. Off the fast path. */
+static inline uint32_t
+bb_sq_slots(const struct bb_sq *sq, uint32_t ds)
+{
+	return (bb_wqe_blocks(ds) + sq->slot_blocks - 1) / sq->slot_blocks;
 }
 
 /** The same of a WQE that takes the room of @p slots usual ones. Off the fast path. */

@@ -115,7 +115,7 @@ bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_LEN);
 	if ((raddr & (sge->len - 1)) != 0)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_ATOMIC_ALIGN);
-	slots = (bb_wqe_blocks(ds) + sq->slot_blocks - 1) / sq->slot_blocks;
+	slots = bb_sq_slots(sq, ds);
 	if (slots > sq->depth)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_WQE_SIZE);
 	ret = bb_sq_room(sq, BB_SQ_RD, slots, &flags);

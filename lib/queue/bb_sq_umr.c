@@ -47,7 +47,7 @@ post(struct bb_sq *sq, uint64_t wr_id, enum bb_sq_umr_kind kind, uint32_t key, s
      uint32_t xlt, uint32_t flags)
 {
 	uint32_t ds = BB_WQE_UMR_DS + xlt;
-	uint32_t slots = (bb_wqe_blocks(ds) + sq->slot_blocks - 1) / sq->slot_blocks;
+	uint32_t slots = bb_sq_slots(sq, ds);
 	struct bb_wqe_ctrl *ctrl;
 	struct bb_sq_wqe *w;
 	int ret;

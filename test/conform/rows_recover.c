@@ -76,6 +76,53 @@ run_fates(struct fx *fx, const struct row *row)
 }
 
 static void
+undo_mw(void *mw)
+{
+	(void)bb_mw_free(mw);
+}
+
+/* A bind takes the room of several requests, and is one: behind a failure, and never rung. */
+static void
+run_fates_window(struct fx *fx, const struct row *row)
+{
+	struct bb_wr_end ends[64];
+	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
+	const bool fails = row->n;
+	struct pair_opts o;
+	struct bb_mr *mr;
+	struct bb_mw *mw;
+	struct pair p;
+	uint32_t i;
+	double end;
+
+	fx_pair_opts(fx, &o);
+	p = fx_pair(fx, &o);
+	mr = fx_mr(fx, fx->a.pd, fx->a.mem, ARENA, fx->access | BB_ACCESS_MW_BIND);
+	OK(fx, bb_mw_alloc(fx->a.pd, BB_MW_TYPE_1, &mw));
+	fx_defer(fx, undo_mw, mw);
+	put(fx, p, 10, 0, fx->b.mr->rkey ^ (fails ? 0x77 : 0), 0);
+	CHECK(fx,
+	      bb_mw_bind(p.a, 11, mw, mr, addr_of(&fx->a, 0), 64, BB_ACCESS_REMOTE_WRITE, 0) == 1,
+	      "the bind is not taken");
+	put(fx, p, 12, 8, fx->b.mr->rkey, 0);
+	if (fails) {
+		bb_qp_ring(p.a);
+		for (end = now_s() + fx->timeout; qp_state(fx, p.a) != BB_QP_ERR && now_s() < end;)
+			fx_progress(fx);
+		wait_refusal(fx, "a bad WRITE");
+	}
+	recover(fx, p, &o, &r);
+	CHECK(fx, r.n == 3, "%u requests are told of, 3 were posted", r.n);
+	for (i = 0; i < 3; i++) {
+		const enum bb_wr_fate want = fails && i == 0 ? BB_WR_FAILED : BB_WR_NOT_DONE;
+
+		CHECK(fx, ends[i].wc.wr_id == 10 + i && ends[i].fate == want,
+		      "request %u: wr_id %" PRIu64 ", \"%s\", expected \"%s\"", i, ends[i].wc.wr_id,
+		      bb_wr_fate_name(ends[i].fate), bb_wr_fate_name(want));
+	}
+}
+
+static void
 run_no_room(struct fx *fx, const struct row *row)
 {
 	struct bb_wr_end ends[64];
@@ -275,6 +322,13 @@ rows_recover(struct rows *rows)
 		->n = 1;
 	row_add(rows, "ibv_modify_qp(3)", run_no_room, "qp/rc/recovered-with-fates",
 		"two-at-a-time");
+	for (i = 0; i < 2; i++) {
+		row = row_add(rows, "IBTA vol. 1, 9.9.3", run_fates_window,
+			      "qp/rc/recovered-with-fates", "window/%s",
+			      i == 0 ? "not-rung" : "behind-a-failure");
+		row->n = i;
+		row->needs = NEED_MW;
+	}
 	for (i = 0; i < RTE_DIM(many); i++)
 		row_add(rows, "ibv_modify_qp(3)", run_drain, "qp/rc/drained", "%u", many[i])->n =
 			many[i];

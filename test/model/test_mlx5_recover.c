@@ -10,16 +10,22 @@
 
 static struct bb_wr_end ends[ENDS];
 
+/* What goes inline, if not 200 bytes: so a bind, of three blocks, has the room of 2 WQEs, or of 3.
+ */
+static uint32_t two_slots = 64, three_slots = 8;
+
 static int
 setup(void **state)
 {
 	struct env *e = calloc(1, sizeof(*e));
+	const uint32_t *max_inline = *state;
 
 	*state = e;
 	if (e == NULL)
 		return -1;
 	env_open(e);
-	e->init.max_inline = 200;
+	e->init.max_sge = 1;
+	e->init.max_inline = max_inline != NULL ? *max_inline : 200;
 	env_qps(e);
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 	return 0;
@@ -379,6 +385,65 @@ shared_compressed_cq(void **state)
 	e->b.qp = first_b;
 }
 
+/* What takes the room of several requests is one of them, wherever the recovery finds it. */
+static void
+several_slots(void **state)
+{
+	enum {
+		NOT_RUNG,
+		RUNG,
+		FIRST_POLLED,
+		FIRST_FAILS,
+		WAYS
+	};
+	struct env *e = *state;
+	const uint32_t good = e->b.mr->rkey;
+	struct bb_mr *mr;
+	struct bb_mw *mw;
+	char text[2048];
+	uint32_t i, k;
+
+	for (i = 0; i < 16 * WAYS; i++) {
+		struct bb_qp_recovery r = {.ends = ends, .max = 3};
+		const uint32_t way = i % WAYS, first = way == FIRST_POLLED ? 2 : 1;
+		const bool done = way == RUNG || way == FIRST_POLLED;
+		struct bb_wc wc;
+
+		assert_int_equal(
+			bb_mr_reg(e->a.pd, e->a.buf, 4096, ENV_ALL | BB_ACCESS_MW_BIND, &mr), 0);
+		assert_int_equal(bb_mw_alloc(e->a.pd, BB_MW_TYPE_1, &mw), 0);
+		/* On and on, over the end of the ring. */
+		for (k = 0; k < 31 * i; k++) {
+			put(e, 0, 0, good, BB_SEND_SIGNALED);
+			bb_qp_ring(e->a.qp);
+			env_poll(e, &e->a, &wc, 1);
+		}
+		put(e, 1, 0, way == FIRST_FAILS ? 1 : good, BB_SEND_SIGNALED);
+		assert_int_equal(bb_mw_bind(e->a.qp, 2, mw, mr, raddr_of(&e->a, 0), 64,
+					    BB_ACCESS_REMOTE_WRITE, 0),
+				 1);
+		put(e, 3, 8, good, BB_SEND_SIGNALED);
+		assert_true(bb_sq_outstanding(&e->a.qp->sq) > 3);
+		if (way != NOT_RUNG) {
+			bb_qp_ring(e->a.qp);
+			wait_cqes(e, &e->a, way == FIRST_FAILS ? 3 : 2);
+		}
+		if (way == FIRST_POLLED)
+			env_poll(e, &e->a, &wc, 1);
+		assert_true(bb_qp_pending_text(e->a.qp, text, sizeof(text)) > 0);
+		assert_non_null(strstr(text, first == 1 ? "wr_id 0x1," : "wr_id 0x2,"));
+		bring_back(e, e->a.qp, e->b.qp, &r);
+		assert_int_equal(r.n, 4 - first);
+		for (k = way == FIRST_FAILS; k < r.n; k++)
+			expect_end(k, first + k, done ? BB_WR_DONE : BB_WR_NOT_DONE,
+				   done ? BB_WC_SUCCESS : BB_WC_WR_FLUSH_ERR);
+		if (way == FIRST_FAILS)
+			expect_end(0, 1, BB_WR_FAILED, BB_WC_REM_ACCESS_ERR);
+		assert_int_equal(bb_mw_free(mw), 0);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+	}
+}
+
 static void
 drain(void **state)
 {
@@ -515,6 +580,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(no_room_for_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_cq, setup, teardown),
 		cmocka_unit_test_setup_teardown(shared_compressed_cq, setup, teardown),
+		cmocka_unit_test_prestate_setup_teardown(several_slots, setup, teardown,
+							 &two_slots),
+		cmocka_unit_test_prestate_setup_teardown(several_slots, setup, teardown,
+							 &three_slots),
 		cmocka_unit_test_setup_teardown(drain, setup, teardown),
 		cmocka_unit_test_setup_teardown(random_ends, setup, teardown),
 	};
