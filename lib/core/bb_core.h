@@ -137,6 +137,18 @@ int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t
 int bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *path,
 		  const struct bb_port_attr *port);
 
+/*
+ * The number of a request with all its bits, while fewer than 2^31 lie between it and the last
+ * doorbell: what is kept beyond that must not look new again. Any thread; @seq is read before.
+ */
+static inline uint64_t
+bb_sq_seq64(const struct bb_sq *sq, uint32_t seq)
+{
+	const uint64_t rung = bb_count_get(&sq->rung_seq);
+
+	return rung + (uint64_t)(int64_t)(int32_t)(seq - (uint32_t)rung);
+}
+
 /* The first block of the oldest request without a completion; false: there is none. */
 bool bb_sq_oldest(const struct bb_sq *sq, uint16_t *counter);
 /*

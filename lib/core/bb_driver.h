@@ -123,8 +123,8 @@ struct bb_qp_ctrl {
 	/* enum bb_wc_status of the first send since the reset that failed by itself; 0: none. */
 	uint8_t send_error;
 	/* The first send since the reset that has no success; failed_seq is set first. */
-	bool send_failed; /* __atomic */
-	uint32_t failed_seq;
+	bool send_failed;    /* __atomic */
+	uint64_t failed_seq; /* bb_sq_seq64() */
 	/* Of bb_qp_recover(), kept from call to call until the reset. */
 	struct {
 		bool begun, marked;

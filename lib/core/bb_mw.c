@@ -33,7 +33,7 @@
 /* A request that binds the window to mr, or takes it back (NULL), and has not been settled. */
 struct op {
 	const struct bb_qp *qp; /* NULL: it was reset, and what became of the request is unknown */
-	uint32_t seq;
+	uint64_t seq;
 	struct bb_mr_priv *mr;
 };
 
@@ -140,14 +140,16 @@ static enum fate
 fate_of(const struct op *op)
 {
 	const struct bb_qp_ctrl *ctrl;
+	uint32_t done;
 
+	if (op->qp == NULL)
+		return PENDING;
 	/* The order of send_done(): what failed is noted before it is complete. */
-	if (op->qp == NULL ||
-	    (int32_t)(__atomic_load_n(&op->qp->sq.done, __ATOMIC_ACQUIRE) - op->seq) < 0)
+	done = __atomic_load_n(&op->qp->sq.done, __ATOMIC_ACQUIRE);
+	if (bb_sq_seq64(&op->qp->sq, done) < op->seq)
 		return PENDING;
 	ctrl = op->qp->ctrl;
-	if (__atomic_load_n(&ctrl->send_failed, __ATOMIC_ACQUIRE) &&
-	    (int32_t)(op->seq - ctrl->failed_seq) >= 0)
+	if (__atomic_load_n(&ctrl->send_failed, __ATOMIC_ACQUIRE) && op->seq >= ctrl->failed_seq)
 		return FAILED;
 	return DONE;
 }
@@ -221,7 +223,8 @@ static void
 add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr)
 {
 	hold(mr);
-	w->ops[w->n_ops++] = (struct op){.qp = qp, .seq = qp->sq.seq, .mr = mr};
+	w->ops[w->n_ops++] =
+		(struct op){.qp = qp, .seq = bb_sq_seq64(&qp->sq, qp->sq.seq), .mr = mr};
 }
 
 /* Call @fn for every window; dev->lock held. */

@@ -86,7 +86,7 @@ bb_qp_send_failed(struct bb_qp *qp, uint32_t seq)
 
 	if (ctrl->send_failed)
 		return;
-	ctrl->failed_seq = seq;
+	ctrl->failed_seq = bb_sq_seq64(&qp->sq, seq);
 	__atomic_store_n(&ctrl->send_failed, true, __ATOMIC_RELEASE);
 	/* Before the send counts as complete, which a relaxed store says. */
 	bb_smp_wmb();

@@ -368,6 +368,81 @@ test_pending_until_later(void **state)
 	pending_end(e, mw, mr);
 }
 
+/* What completed and was never asked for is settled after any number of requests. */
+static void
+test_settled_late(void **state)
+{
+	struct env *e = *state;
+	struct bb_sq *sq = &e->b.qp->sq;
+	struct bb_mr *mr = region(e);
+	const uint32_t more = 0x80000010;
+	struct bb_mw *mw;
+
+	assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_1, &mw), 0);
+	assert_int_equal(post1(e, mw, mr), 1);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+	/* As these would count. */
+	sq->seq += more;
+	sq->done += more;
+	sq->sig_seq += more;
+	sq->rung_seq += more;
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	bind1(e, mw, 0, 0, 0);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+
+	/* Nor does a failure make it one that failed. */
+	mr = region(e);
+	assert_int_equal(post1(e, mw, mr), 1);
+	assert_int_equal(done(e, &e->b, BB_WC_BIND_MW), BB_WC_SUCCESS);
+	sq->seq += more;
+	sq->done += more;
+	sq->sig_seq += more;
+	sq->rung_seq += more;
+	assert_int_equal(bb_post_write_inline(e->b.qp, 1, "x", 1, raddr_of(&e->a, 0),
+					      e->a.mr->rkey ^ 0x77, BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(done(e, &e->b, BB_WC_RDMA_WRITE), BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	fresh(e);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	assert_int_equal(bb_mw_free(mw), 0);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+static void *
+free_mw(void *mw)
+{
+	return (void *)(intptr_t)bb_mw_free(mw);
+}
+
+/* One thread frees a window while another is told that the peer has invalidated it. */
+static void
+test_free_while_polled(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->b, 0, 64);
+	struct bb_mw *mw;
+	struct bb_wc wc;
+	pthread_t t;
+	void *ret;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+		bind2(e, mw, raddr_of(&e->b, 4096), 64, REMOTE);
+		assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 1);
+		bb_qp_ring_recv(e->b.qp);
+		assert_int_equal(
+			bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED), 1);
+		assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
+		assert_int_equal(pthread_create(&t, NULL, free_mw, mw), 0);
+		env_poll(e, &e->b, &wc, 1);
+		assert_int_equal(wc.flags, BB_WC_WITH_INV);
+		assert_int_equal(pthread_join(t, &ret), 0);
+		assert_null(ret);
+	}
+}
+
 #define OPS_MAX 8 /* of one window that are not settled */
 
 /* So many requests of one window are kept; more wait for completions, or for nothing at all. */
@@ -428,6 +503,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_pending_elsewhere, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_pending_until_later, keys_setup,
 						keys_teardown),
+		cmocka_unit_test_setup_teardown(test_settled_late, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_free_while_polled, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_many_pending, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_bind_refused, keys_setup, keys_teardown),
 	};
