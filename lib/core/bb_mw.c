@@ -390,6 +390,9 @@ range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_
 		return "the MR and the window have different PDs";
 	if ((mr->access & BB_ACCESS_MW_BIND) == 0)
 		return "the MR was registered without MW_BIND";
+	/* Which has no lkey, and that is how a bind names its region. */
+	if ((mr->access & BB_ACCESS_ON_DEMAND) != 0)
+		return "the MR is ON_DEMAND";
 	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
 		return "the range leaves the MR";
 	if ((access & ~(uint32_t)ACCESS_WINDOW) != 0)

@@ -63,8 +63,8 @@ bb_inc_rkey(uint32_t rkey)
  * new one can be deregistered; an unsignalled bind completes with the next signalled request.
  * @param access BB_ACCESS_REMOTE_*; writes and atomics need an MR with LOCAL_WRITE.
  * @return as every post, 0 also when 8 requests wait on this window; -EINVAL (logged) a type 2
- * window, an MR without MW_BIND or of another PD, a range that leaves the MR, rights as above, a
- * ZERO_BASED window or MR; -EOPNOTSUPP over 2^31 bytes.
+ * window, an MR without MW_BIND or of another PD, one that is ON_DEMAND, a range that leaves the
+ * MR, rights as above, a ZERO_BASED window or MR; -EOPNOTSUPP over 2^31 bytes.
  */
 int bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr, uint64_t addr,
 	       uint64_t len, uint32_t access, uint32_t flags);

@@ -163,7 +163,8 @@ static void
 test_bind_refused(void **state)
 {
 	struct env *e = *state;
-	struct bb_mr *plain, *ro, *foreign;
+	struct bb_mr *plain, *ro, *foreign, *paged;
+	struct bb_dev_attr attr;
 	struct bb_mw *one, *two, *theirs;
 	struct bb_pd *pd;
 	uint32_t rkey;
@@ -204,6 +205,18 @@ test_bind_refused(void **state)
 	NOT2(two, bb_inc_rkey(two->rkey), ro, 0);
 	NOT2(two, two->rkey + 0x100, ro, 64);
 	NOT2(two, bb_inc_rkey(two->rkey), plain, 64);
+	/* A region that has no lkey. */
+	assert_int_equal(bb_dev_query(e->b.dev, &attr), 0);
+	if (attr.odp) {
+		assert_int_equal(
+			bb_mr_reg(e->b.pd, e->b.buf, 4096,
+				  BB_ACCESS_MW_BIND | BB_ACCESS_REMOTE_READ | BB_ACCESS_ON_DEMAND,
+				  &paged),
+			0);
+		NOT1(paged, at, 64, BB_ACCESS_REMOTE_READ, -EINVAL);
+		NOT2(two, bb_inc_rkey(two->rkey), paged, 64);
+		assert_int_equal(bb_mr_dereg(paged), 0);
+	}
 	if (e->a.pd != e->b.pd)
 		assert_int_equal(bb_mw_bind(e->a.qp, 0, one, e->a.mr, raddr_of(&e->a, 0), 64,
 					    BB_ACCESS_REMOTE_READ, 0),
