@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include <rte_log.h>
-#include <rte_spinlock.h>
+#include <rte_ticketlock.h> /* whose stores ThreadSanitizer sees */
 
 #include "bb_core.h"
 #include "bb_mw.h"
@@ -41,13 +41,15 @@ struct bb_mw_priv {
 	struct bb_mw pub;
 	struct bb_drv_mr *drv;
 	/* Owners of QPs post and poll while bb_mr_dereg() asks. */
-	rte_spinlock_t lock;
+	rte_ticketlock_t lock;
 	struct bb_mr_priv *mr; /* bound to by what has completed, NULL: none */
 	struct op ops[MAX_OPS];
 	uint32_t n_ops;
 };
 
 struct bb_mw_table {
+	/* A peer's invalidation, found by a poll, against bb_mw_free(). Before a window's lock. */
+	rte_ticketlock_t lock;
 	struct bb_mw_priv **page[1u << (24 - PAGE_BITS)];
 };
 
@@ -75,6 +77,7 @@ table_slot_make(struct bb_dev *dev, uint32_t rkey)
 		mem = bb_alloc(dev, "the table of windows", sizeof(struct bb_mw_table));
 		if (mem == NULL)
 			return NULL;
+		rte_ticketlock_init(&((struct bb_mw_table *)mem)->lock);
 		__atomic_store_n(&dev->mws, mem, __ATOMIC_RELEASE);
 	}
 	if (dev->mws->page[at] == NULL) {
@@ -240,11 +243,11 @@ for_each(const struct bb_dev *dev, void (*fn)(struct bb_mw_priv *w, const struct
 
 			if (w == NULL)
 				continue;
-			rte_spinlock_lock(&w->lock);
+			rte_ticketlock_lock(&w->lock);
 			settle(w);
 			if (fn != NULL)
 				fn(w, qp);
-			rte_spinlock_unlock(&w->lock);
+			rte_ticketlock_unlock(&w->lock);
 		}
 	}
 }
@@ -295,14 +298,20 @@ find(const struct bb_dev *dev, uint32_t rkey)
 void
 bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
 {
-	struct bb_mw_priv *w = find(dev, rkey);
+	struct bb_mw_table *t = __atomic_load_n(&dev->mws, __ATOMIC_ACQUIRE);
+	struct bb_mw_priv *w;
 
-	if (w == NULL)
+	if (t == NULL)
 		return;
-	/* It was bound, so all that was posted on it has been carried out. */
-	rte_spinlock_lock(&w->lock);
-	release_all(w);
-	rte_spinlock_unlock(&w->lock);
+	rte_ticketlock_lock(&t->lock);
+	w = find(dev, rkey);
+	if (w != NULL) {
+		/* It was bound, so all that was posted on it has been carried out. */
+		rte_ticketlock_lock(&w->lock);
+		release_all(w);
+		rte_ticketlock_unlock(&w->lock);
+	}
+	rte_ticketlock_unlock(&t->lock);
 }
 
 int
@@ -339,7 +348,7 @@ bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
 		ret = -ENOMEM;
 		goto unlock;
 	}
-	rte_spinlock_init(&w->lock);
+	rte_ticketlock_init(&w->lock);
 	w->pub.pd = pd;
 	w->pub.rkey = w->drv->rkey;
 	w->pub.type = type;
@@ -371,8 +380,10 @@ bb_mw_free(struct bb_mw *pub)
 	pthread_mutex_lock(&dev->lock);
 	ret = dev->drv->mr_dereg(pub->pd, w->drv);
 	if (ret == 0) {
+		rte_ticketlock_lock(&dev->mws->lock);
 		__atomic_store_n(table_slot(dev, pub->rkey), NULL, __ATOMIC_RELEASE);
 		release_all(w);
+		rte_ticketlock_unlock(&dev->mws->lock);
 		pub->pd->mws--;
 	}
 	pthread_mutex_unlock(&dev->lock);
@@ -416,7 +427,7 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
 	int ret;
 
-	rte_spinlock_lock(&w->lock);
+	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);
 	if (ret > 0)
 		ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey,
@@ -425,7 +436,7 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 		mw->rkey = new_rkey;
 		add_op(w, qp, (struct bb_mr_priv *)mr);
 	}
-	rte_spinlock_unlock(&w->lock);
+	rte_ticketlock_unlock(&w->lock);
 	return ret;
 }
 
@@ -497,12 +508,12 @@ bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flag
 
 	if (w == NULL)
 		return bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
-	rte_spinlock_lock(&w->lock);
+	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);
 	if (ret > 0)
 		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
 	if (ret > 0)
 		add_op(w, qp, NULL);
-	rte_spinlock_unlock(&w->lock);
+	rte_ticketlock_unlock(&w->lock);
 	return ret;
 }

@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Memory windows through the public API. */
+#include <pthread.h>
+
 #include "keys_env.h"
 
 static void
