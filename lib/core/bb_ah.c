@@ -42,6 +42,9 @@ bb_ah_create(struct bb_pd *pd, const struct bb_path *path, struct bb_ah **out)
 
 	if (pd == NULL || path == NULL || out == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	ah = rte_zmalloc("bb_ah", sizeof(*ah), BB_CACHE_LINE);
 	if (ah == NULL) {
 		BB_LOG(ERR, "%s: no EAL memory for an address handle: give EAL more",

@@ -28,6 +28,9 @@ bb_channel_create(struct bb_dev *dev, struct bb_channel **out)
 
 	if (dev == NULL || out == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	ch = bb_alloc(dev, "a completion channel", sizeof(*ch));
 	if (ch == NULL)
 		return -ENOMEM;

@@ -24,6 +24,9 @@ bb_dm_alloc(struct bb_dev *dev, uint64_t len, uint32_t log_align, struct bb_dm *
 
 	if (dev == NULL || out == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	if (dev->attr.max_dm_size == 0 || dev->drv->dm_alloc == NULL) {
 		BB_LOG(ERR, "%s: no device memory: the device has none (max_dm_size 0)", dev->name);
 		return -ENOTSUP;

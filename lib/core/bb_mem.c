@@ -220,6 +220,9 @@ bb_mem_reap(struct bb_pd *pd)
 
 	if (pd == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&pd->dev->lock);
 	ret = bb_mem_reap_locked(pd);
 	pthread_mutex_unlock(&pd->dev->lock);

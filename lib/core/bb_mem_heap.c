@@ -137,6 +137,9 @@ bb_mem_follow_heap(struct bb_pd *pd)
 
 	if (pd == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	t = pd->mem;
 	pthread_mutex_lock(&pd->dev->lock);
 	(void)bb_mem_reap_locked(pd);

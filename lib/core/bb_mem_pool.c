@@ -137,6 +137,9 @@ bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp)
 
 	if (pd == NULL || mp == NULL)
 		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
 	pthread_mutex_lock(&pd->dev->lock);
 	(void)bb_mem_reap_locked(pd);
 	ret = pool_known(pd->mem, mp) ? -EEXIST : chunks_collect(pd, mp, &list);

@@ -121,7 +121,9 @@ bb_mkey_create(struct bb_pd *pd, const struct bb_mkey_attr *attr, struct bb_mkey
 
 	if (pd == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
-	ret = attr_check(pd->dev, attr);
+	ret = bb_process_owns(pd->dev);
+	if (ret == 0)
+		ret = attr_check(pd->dev, attr);
 	if (ret != 0)
 		return ret;
 	k = bb_alloc(pd->dev, "an mkey", sizeof(*k) + attr->n * sizeof(k->mr[0]));

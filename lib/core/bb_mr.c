@@ -104,10 +104,14 @@ bb_mr_bytes(const struct bb_mr *mr)
 int
 bb_mr_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_mr **out)
 {
-	struct bb_mr_priv *mr = bb_alloc(pd->dev, "a memory region", sizeof(*mr));
 	struct bb_mem_table *t = pd->mem;
-	int ret = 0;
+	struct bb_mr_priv *mr;
+	int ret;
 
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
+	mr = bb_alloc(pd->dev, "a memory region", sizeof(*mr));
 	if (mr == NULL)
 		return -ENOMEM;
 	mr->kind = attr->kind;
@@ -163,9 +167,6 @@ mr_reg(struct bb_pd *pd, void *addr, size_t len, uint64_t iova, uint32_t access,
 
 	if (pd == NULL || out == NULL)
 		return -EINVAL;
-	ret = bb_process_owns(pd->dev);
-	if (ret != 0)
-		return ret;
 	ret = bb_mr_access_check(pd->dev, access, &why);
 	if (ret == 0)
 		ret = range_check(pd->dev, addr, len, iova, access, &why);

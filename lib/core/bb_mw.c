@@ -325,6 +325,9 @@ bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
 	if (pd == NULL || out == NULL)
 		return -EINVAL;
 	dev = pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
 	if (type != BB_MW_TYPE_1 && type != BB_MW_TYPE_2) {
 		BB_LOG(ERR, "%s: no memory window of type %d: there are 1 and 2", dev->name,
 		       (int)type);

@@ -70,7 +70,9 @@ bb_umem_reg_ex(struct bb_dev *dev, const struct bb_umem_attr *attr, struct bb_um
 
 	if (dev == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
-	ret = umem_check(dev, attr);
+	ret = bb_process_owns(dev);
+	if (ret == 0)
+		ret = umem_check(dev, attr);
 	if (ret != 0)
 		return ret;
 	umem = bb_alloc(dev, "a umem", sizeof(*umem));

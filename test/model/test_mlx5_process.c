@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <rte_mempool.h>
+
 #include "mlx5_env.h"
 
 #define CHILDREN 40
@@ -98,7 +100,49 @@ struct others {
 	struct bb_umem *umem;
 	struct bb_dm *dm;
 	struct bb_mw *mw;
+	struct rte_mempool *mp;
 };
+
+/* The first of the calls that make or register something that is not refused; 0: all are. */
+static size_t
+others_made(const struct env *e, const struct others *o)
+{
+	const struct bb_path path = {.port = 1};
+	struct bb_sge piece = sge_of(&e->a, 0, 64);
+	struct bb_channel *ch;
+	struct bb_mkey_attr key;
+	struct bb_umem *umem;
+	struct bb_mkey *mkey;
+	struct bb_mr *mr;
+	struct bb_dm *dm;
+	struct bb_mw *mw;
+	struct bb_ah *ah;
+	size_t i;
+
+	bb_mkey_attr_init(&key);
+	key.pieces = &piece;
+	key.n = 1;
+	{
+		const int ret[] = {
+			bb_mem_reap(e->a.pd),
+			bb_mem_follow_heap(e->a.pd),
+			bb_mem_add_mempool(e->a.pd, o->mp),
+			bb_mr_reg_dm(e->a.pd, o->dm, 0, 64, BB_ACCESS_LOCAL_WRITE, &mr),
+			bb_mr_reg_dmabuf(e->a.pd, 0, 64, 0, 0, BB_ACCESS_LOCAL_WRITE, &mr),
+			bb_dm_alloc(e->a.dev, 64, 0, &dm),
+			bb_umem_reg(e->a.dev, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &umem),
+			bb_mkey_create(e->a.pd, &key, &mkey),
+			bb_mw_alloc(e->a.pd, BB_MW_TYPE_2, &mw),
+			bb_channel_create(e->a.dev, &ch),
+			bb_ah_create(e->a.pd, &path, &ah),
+		};
+
+		for (i = 0; i < RTE_DIM(ret); i++)
+			if (ret[i] != -ENOTSUP)
+				return i + 1;
+	}
+	return 0;
+}
 
 /* The first of these calls that does not return @ret, counted from 1; else 0. */
 static int
@@ -134,6 +178,8 @@ test_child_is_refused(void **state)
 	assert_int_equal(bb_umem_reg(e.a.dev, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem), 0);
 	assert_int_equal(bb_dm_alloc(e.a.dev, 64, 0, &o.dm), 0);
 	assert_int_equal(bb_mw_alloc(e.a.pd, BB_MW_TYPE_2, &o.mw), 0);
+	o.mp = rte_mempool_create("owned", 15, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
+	assert_non_null(o.mp);
 	post_writes(&e, 3);
 	child = fork();
 	assert_true(child >= 0);
@@ -160,6 +206,8 @@ test_child_is_refused(void **state)
 		    (others_end(&o, -ENOTSUP) != 0 || bb_cq_resize(e.a.cq, 64) != -ENOTSUP ||
 		     bb_mr_rereg(e.a.mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, 0) != -ENOTSUP))
 			wrong = 0xff;
+		if (wrong == 0)
+			wrong = (unsigned int)others_made(&e, &o);
 		_exit((int)wrong);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -168,6 +216,7 @@ test_child_is_refused(void **state)
 	post_writes(&e, 4);
 	finish_writes(&e);
 	assert_int_equal(others_end(&o, 0), 0);
+	rte_mempool_free(o.mp);
 	env_stop(&e);
 }
 
