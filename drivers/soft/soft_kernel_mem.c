@@ -165,16 +165,13 @@ soft_kernel_dm(const char *name, uint64_t len, uint32_t log_align, uint64_t max,
 	return -EINVAL;
 }
 
-/* IB_ACCESS_OPTIONAL: rights that a device may ignore. */
-#define ACCESS_OPTIONAL 0x3ff00000u
-
 int
 soft_kernel_dm_mr(const char *name, uint32_t access, uint64_t off, uint64_t len, uint64_t dm_len)
 {
-	/* MLX5_IB_DM_MEMIC_ALLOWED_ACCESS */
+	/* MLX5_IB_DM_MEMIC_ALLOWED_ACCESS, which has none of IB_ACCESS_OPTIONAL */
 	const uint32_t known = MLX5_ACCESS_LOCAL_WRITE | MLX5_ACCESS_REMOTE_WRITE |
 			       MLX5_ACCESS_REMOTE_READ | MLX5_ACCESS_REMOTE_ATOMIC |
-			       MLX5_ACCESS_ZERO_BASED | ACCESS_OPTIONAL;
+			       MLX5_ACCESS_ZERO_BASED;
 	const char *why = NULL;
 
 	/* UVERBS_METHOD_DM_MR_REG. What firmware makes of an empty one is not known [A]. */

@@ -171,6 +171,7 @@ bb_mr_reg_dm(struct bb_pd *pd, struct bb_dm *dm, uint64_t off, size_t len, uint3
 		       pd->dev->name, len, off, access, why);
 		return ret;
 	}
-	attr.access = bb_mr_access_in_force(pd->dev, access | BB_ACCESS_ZERO_BASED);
+	/* Of the optional rights, which a device may ignore, the kernel refuses each. */
+	attr.access = (access & DM_ACCESS) | BB_ACCESS_ZERO_BASED;
 	return bb_mr_create(pd, &attr, mr);
 }

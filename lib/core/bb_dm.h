@@ -76,7 +76,8 @@ int bb_dm_read(const struct bb_dm *dm, void *dst, uint64_t off, size_t len);
  * 0, struct bb_mr has iova 0 and addr NULL, and bb_mem_lkey() does not find it. For atomics
  * @p off is a multiple of 8: address and memory are both to be aligned.
  * @param access of BB_ACCESS_LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC and
- *   BB_ACCESS_ZERO_BASED, which is set for you.
+ *   BB_ACCESS_ZERO_BASED, which is set for you. Optional rights, as RELAXED_ORDERING, are left out:
+ *   device memory has none (mlx5_ib_reg_dm_mr() in Linux).
  * @return 0; -EINVAL empty, not inside the memory, another device's PD, or a right that
  *   device memory cannot have; what the device says.
  */

@@ -31,7 +31,11 @@ setup(void **state)
 	env_start(&d->e);
 	assert_int_equal(bb_dm_alloc(d->e.b.dev, LEN, 6, &d->dm), 0);
 	assert_int_equal(bb_dm_write(d->dm, 0, zero, LEN), 0);
-	assert_int_equal(bb_mr_reg_dm(d->e.b.pd, d->dm, OFF, LEN - OFF, ENV_ALL, &d->mr), 0);
+	/* An optional right is left out. */
+	assert_int_equal(bb_mr_reg_dm(d->e.b.pd, d->dm, OFF, LEN - OFF,
+				      ENV_ALL | BB_ACCESS_RELAXED_ORDERING, &d->mr),
+			 0);
+	assert_int_equal(d->mr->access, ENV_ALL | BB_ACCESS_ZERO_BASED);
 	return 0;
 }
 

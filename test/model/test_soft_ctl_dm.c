@@ -381,6 +381,7 @@ test_dm_mr_refused(void **state)
 		{"not ZERO_BASED", 0, 64, LW},
 		{"MW_BIND", 0, 64, LW | zb | BB_ACCESS_MW_BIND},
 		{"ON_DEMAND", 0, 64, LW | zb | BB_ACCESS_ON_DEMAND},
+		{"RELAXED_ORDERING", 0, 64, LW | zb | BB_ACCESS_RELAXED_ORDERING},
 		{"REMOTE_WRITE without LOCAL_WRITE", 0, 64, zb | BB_ACCESS_REMOTE_WRITE},
 		{"longer", 0, 101, LW | zb},
 		{"over the end", 96, 8, LW | zb},
