@@ -149,8 +149,8 @@ bb_sq_seq64(const struct bb_sq *sq, uint32_t seq)
 	return rung + (uint64_t)(int64_t)(int32_t)(seq - (uint32_t)rung);
 }
 
-/* The first block of the oldest request without a completion; false: there is none. */
-bool bb_sq_oldest(const struct bb_sq *sq, uint16_t *counter);
+/* How many requests have no completion, and the first block of the oldest of them. */
+uint32_t bb_sq_pending(const struct bb_sq *sq, uint16_t *counter);
 /*
  * Keep and log the WQE at @counter, for bb_qp_error_text(): the owner, once from reset to
  * reset.

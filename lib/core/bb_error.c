@@ -204,10 +204,12 @@ bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 	struct bb_text t;
 	struct bb_dev *dev;
 	uint16_t counter;
+	uint32_t n;
 
 	if (qp == NULL || (buf == NULL && size != 0))
 		return -EINVAL;
-	if (!bb_sq_oldest(&qp->sq, &counter))
+	n = bb_sq_pending(&qp->sq, &counter);
+	if (n == 0)
 		return -ENOENT;
 	e = bb_alloc(qp->ctrl->pd->dev, "a text", sizeof(*e));
 	if (e == NULL)
@@ -219,7 +221,7 @@ bb_qp_pending_text(struct bb_qp *qp, char *buf, size_t size)
 	bb_text_add(&t,
 		    "QP 0x%x: no completion of %u requests; the oldest, wr_id 0x%" PRIx64
 		    ", was%s handed over\n",
-		    qp->qpn, qp->sq.seq - qp->sq.done, qp->sq.wqes[counter & qp->sq.mask].wr_id,
+		    qp->qpn, n, qp->sq.wqes[counter & qp->sq.mask].wr_id,
 		    (int32_t)((uint32_t)qp->sq.rung_seq - (qp->sq.done + 1)) >= 0 ? "" : " not");
 	add_wqe(&t, qp, e);
 	pthread_mutex_unlock(&dev->lock);

@@ -115,8 +115,8 @@ walk_holds(const struct bb_sq *sq, struct walk w)
  * A block inside a longer WQE keeps the seq of some lap before, so a candidate counts only if the
  * chain from it holds.
  */
-bool
-bb_sq_oldest(const struct bb_sq *sq, uint16_t *counter)
+uint32_t
+bb_sq_pending(const struct bb_sq *sq, uint16_t *counter)
 {
 	struct walk w = {.done = sq->done};
 	uint32_t i;
@@ -125,10 +125,10 @@ bb_sq_oldest(const struct bb_sq *sq, uint16_t *counter)
 		w.idx = (uint16_t)(sq->pi - i);
 		if (walk_holds(sq, w)) {
 			*counter = w.idx;
-			return true;
+			return walk_count(sq, w, sq->seq);
 		}
 	}
-	return false;
+	return 0;
 }
 
 static int
@@ -136,7 +136,7 @@ walk_begin(const struct bb_qp *qp, struct walk *w)
 {
 	w->done = qp->sq.done;
 	w->idx = 0;
-	if (bb_qp_drained(qp) || bb_sq_oldest(&qp->sq, &w->idx))
+	if (bb_qp_drained(qp) || bb_sq_pending(&qp->sq, &w->idx) != 0)
 		return 0;
 	BB_LOG(ERR, "QP 0x%x: its send queue is damaged: was it written from outside?", qp->qpn);
 	return -EIO;
