@@ -90,10 +90,9 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 		c->max_klm = 1u << RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE),
 					   MLX5_LOG_MAX_KLM);
 	c->ksm = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0;
-	/* Each layout and bind sets the four rights: where UMR may not set the last, there is none.
-	 */
+	/* Where UMR may not change this right its keys have none: bb_sq_umr.c. */
 	c->mkey_atomics = !bb_prm_get(cap, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED);
-	umr = c->mkey_atomics && !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
+	umr = !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
 	c->umr = c->max_klm != 0 && umr;
 	c->interleaved = c->umr && !bb_prm_get(cap, BB_PRM_HCA_REPEATED_BLOCK_DISABLED);
 	/* As Linux tells of windows; they are keys that UMR changes. */
@@ -361,6 +360,7 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->cqe_compression = c->cqe_compression;
 	attr->clock_hz = c->clock_hz;
 	attr->memory_windows = c->mw;
+	attr->memory_window_atomics = c->mw && c->atomic && c->mkey_atomics;
 	attr->max_mkey_pieces = c->max_klm;
 	attr->mkey_layout = c->umr;
 	attr->mkey_atomic_align = c->max_klm != 0 ? c->mkey_atomic_align : 0;

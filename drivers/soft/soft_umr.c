@@ -145,8 +145,11 @@ check_key(struct umr *u)
 static uint8_t
 check_window(struct umr *u)
 {
-	const uint64_t bind = BB_MKEY_MASK_FREE | BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR |
-			      BB_MKEY_MASK_ACCESS;
+	/* Where a UMR may not name the right to atomics, a bind does without. */
+	const uint64_t rights = BB_MKEY_MASK_ACCESS &
+				~(uint64_t)(u->qp->dev->opts.no_umr_atomic ? BB_MKEY_MASK_A : 0);
+	const uint64_t bind =
+		BB_MKEY_MASK_FREE | BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | rights;
 	const uint8_t *x = u->r->wqe + XLT;
 	struct soft_mkey *mr;
 	uint64_t addr, size;

@@ -181,6 +181,7 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	a->memory_windows =
 		o->max_mw != 0 && (flags & IBV_DEVICE_MEM_WINDOW) != 0 &&
 		(flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;
+	a->memory_window_atomics = a->memory_windows && a->atomics;
 	a->cq_moderation = x->cq_mod_caps.max_cq_count != 0;
 	a->clock_hz = x->completion_timestamp_mask != 0 ? x->hca_core_clock * UINT64_C(1000) : 0;
 	odp(&x->odp_caps, a);

@@ -99,6 +99,7 @@ struct bb_dev_attr {
 	bool odp_implicit;           /**< it for the whole address space */
 	bool relaxed_ordering;       /**< BB_ACCESS_RELAXED_ORDERING, which says more */
 	bool memory_windows;         /**< of types 1 and 2 (bb_mw.h) */
+	bool memory_window_atomics;  /**< also with REMOTE_ATOMIC */
 	uint32_t max_mkey_pieces;    /**< of an indirect key; 0: none (bb_mkey.h) */
 	bool mkey_layout;            /**< requests may lay an indirect key out */
 	bool mkey_interleaved;       /**< also as a pattern */

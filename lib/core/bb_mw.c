@@ -411,6 +411,8 @@ range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_
 		return "the range leaves the MR";
 	if ((access & ~(uint32_t)ACCESS_WINDOW) != 0)
 		return "a window gives REMOTE_* rights only";
+	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !mw->pd->dev->attr.memory_window_atomics)
+		return "the device has no atomics through windows: leave REMOTE_ATOMIC out";
 	if ((access & ACCESS_REMOTE_WRITES) != 0 && (mr->access & BB_ACCESS_LOCAL_WRITE) == 0)
 		return "REMOTE_WRITE and REMOTE_ATOMIC need an MR with LOCAL_WRITE";
 	return NULL;

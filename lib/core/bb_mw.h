@@ -62,6 +62,7 @@ bb_inc_rkey(uint32_t rkey)
  * of 0 unbinds, @p mr may be NULL then. Until the completion was polled neither the old MR nor the
  * new one can be deregistered; an unsignalled bind completes with the next signalled request.
  * @param access BB_ACCESS_REMOTE_*; writes and atomics need an MR with LOCAL_WRITE.
+ * REMOTE_ATOMIC where bb_dev_attr.memory_window_atomics says so.
  * @return as every post, 0 also when 8 requests wait on this window; -EINVAL (logged) a type 2
  * window, an MR without MW_BIND or of another PD, one that is ON_DEMAND, a range that leaves the
  * MR, rights as above, a ZERO_BASED window or MR; -EOPNOTSUPP over 2^31 bytes.

@@ -154,6 +154,7 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->max_sge = (uint16_t)(conf->max_sge == 0 && conf->type != BB_QPT_UD ? 1 : conf->max_sge);
 	sq->max_inline = (uint16_t)conf->max_inline;
 	sq->slot_blocks = (uint8_t)bb_wqe_blocks(max_ds);
+	sq->umr_no_atomic = conf->umr_no_atomic;
 	sq->owner = conf->owner;
 	bb_sq_reset(sq);
 	return 0;

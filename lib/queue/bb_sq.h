@@ -116,8 +116,9 @@ struct bb_sq {
 	uint8_t fence;       /**< the next WQE gets a small fence; limits are 0 until then */
 	uint8_t slot_blocks; /**< blocks that are set aside for each of depth WQEs */
 	uint8_t error;       /**< the device took the QP to ERR: the next post enables; __atomic */
-	uint64_t extra;      /**< statistics: room of WQEs that requests took beyond one each */
-	uint64_t full;       /**< statistics: posts refused for want of room */
+	uint8_t umr_no_atomic; /**< UMRs leave the right to atomics as it is */
+	uint64_t extra;        /**< statistics: room of WQEs that requests took beyond one each */
+	uint64_t full;         /**< statistics: posts refused for want of room */
 	/* Where posts do not build WQEs. */
 	/**
 	 * What posts of one piece call when limit lets none through: bb_sq_post_slow(), or the
@@ -195,6 +196,7 @@ struct bb_sq_conf {
 	 */
 	uint16_t *bf_offset;
 	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size rings with 8 bytes */
+	bool umr_no_atomic;      /**< its UMRs may not name the right to atomics */
 	uint32_t owner;          /**< lcore id; LCORE_ID_ANY is never checked */
 };
 

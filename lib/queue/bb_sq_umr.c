@@ -29,6 +29,13 @@ access_bits(uint32_t access)
 			 ((access & 8) != 0 ? BB_MKEY_A : 0));
 }
 
+/* The rights of a key that are set anew. Where one may not be, no key has it. */
+static uint64_t
+access_mask(const struct bb_sq *sq)
+{
+	return BB_MKEY_MASK_ACCESS & ~(uint64_t)(sq->umr_no_atomic ? BB_MKEY_MASK_A : 0);
+}
+
 /* Copy what is behind the control segment into the ring, over its end. */
 static void
 fill(const struct bb_sq *sq, void *seg, const void *src, size_t len)
@@ -125,7 +132,7 @@ bb_sq_post_bind(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t rkey, uin
 		return post(sq, wr_id, BB_SQ_BIND_MW, rkey, &u, 0, flags);
 	}
 	start(&u, check | (type2 ? BB_UMR_CHECK_FREE : 0),
-	      mask | BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | BB_MKEY_MASK_ACCESS,
+	      mask | BB_MKEY_MASK_LEN | BB_MKEY_MASK_START_ADDR | access_mask(sq),
 	      type2 ? sq_qpn(sq) : BB_MKEY_ANY_QP, new_rkey);
 	u.mkey.access = access_bits(bind->access);
 	u.mkey.start_addr = bind->zero_based ? 0 : bb_be64(bind->addr);
@@ -141,7 +148,7 @@ post_layout(struct bb_sq *sq, uint64_t wr_id, uint32_t key, uint32_t access, str
 	    uint32_t xlt, uint64_t len, uint32_t flags)
 {
 	start(u, BB_UMR_INLINE,
-	      BB_MKEY_MASK_FREE | BB_MKEY_MASK_KEY | BB_MKEY_MASK_LEN | BB_MKEY_MASK_ACCESS,
+	      BB_MKEY_MASK_FREE | BB_MKEY_MASK_KEY | BB_MKEY_MASK_LEN | access_mask(sq),
 	      BB_MKEY_ANY_QP, key);
 	u->mkey.access = access_bits(access);
 	u->mkey.len = bb_be64(len);

@@ -91,6 +91,8 @@ enum need {
 	NEED_READ_LIST = UINT64_C(1) << 48,
 	NEED_RNR = UINT64_C(1) << 49,
 	NEED_QP_CONNECT = UINT64_C(1) << 50,
+	NEED_MW_ATOMICS = UINT64_C(1) << 51,
+	NEED_NO_MW_ATOMICS = UINT64_C(1) << 52,
 	/* What depends on the machine, not on the device. */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };

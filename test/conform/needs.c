@@ -106,6 +106,10 @@ met(const struct fx *fx, enum need need)
 		return both(fx, a->memory_windows != 0, b->memory_windows != 0);
 	case NEED_NO_MW:
 		return both(fx, a->memory_windows == 0, b->memory_windows == 0);
+	case NEED_MW_ATOMICS:
+		return both(fx, a->memory_window_atomics, b->memory_window_atomics);
+	case NEED_NO_MW_ATOMICS:
+		return both(fx, !a->memory_window_atomics, !b->memory_window_atomics);
 	case NEED_MKEY:
 		return both(fx, a->max_mkey_pieces != 0, b->max_mkey_pieces != 0);
 	case NEED_NO_MKEY:
@@ -187,6 +191,8 @@ static const struct {
 	{NEED_ODP_IMPLICIT, "odp-implicit", "bb_dev_attr.odp_implicit is false"},
 	{NEED_MW, "windows", "bb_dev_attr.memory_windows is false"},
 	{NEED_NO_MW, "no-windows", "bb_dev_attr.memory_windows is true"},
+	{NEED_MW_ATOMICS, "window-atomics", "bb_dev_attr.memory_window_atomics is false"},
+	{NEED_NO_MW_ATOMICS, "no-window-atomics", "bb_dev_attr.memory_window_atomics is true"},
 	{NEED_MKEY, "indirect-keys", "bb_dev_attr.max_mkey_pieces is 0"},
 	{NEED_NO_MKEY, "no-indirect-keys", "bb_dev_attr.max_mkey_pieces is not 0"},
 	{NEED_MKEY_LAYOUT, "key-layout", "bb_dev_attr.mkey_layout is false"},

@@ -33,6 +33,14 @@ make(struct fx *fx, struct bb_pd *pd, const struct bb_sge *pieces, uint32_t n, u
 	return mkey;
 }
 
+/* Of a layout: all that the device has for such keys. */
+static uint32_t
+rights(const struct fx *fx)
+{
+	return fx->b.attr.mkey_atomic_align != 0 ? fx->access
+						 : fx->access & ~(uint32_t)BB_ACCESS_REMOTE_ATOMIC;
+}
+
 static struct bb_mkey *
 make_empty(struct fx *fx, struct bb_pd *pd, uint32_t max_pieces)
 {
@@ -312,13 +320,13 @@ run_list(struct fx *fx, const struct row *row)
 	struct pair p = fx_shared(fx);
 
 	laid_out(fx, p.b,
-		 bb_post_mkey_list(p.b, 41, mkey, fx->access, pieces, row->n, BB_SEND_SIGNALED));
+		 bb_post_mkey_list(p.b, 41, mkey, rights(fx), pieces, row->n, BB_SEND_SIGNALED));
 	write_check(fx, p, mkey, pieces, 0, sum);
 	write_check(fx, p, mkey, pieces, sum - 7, 7);
 	/* Over other memory, as often as one likes. */
 	again[0] = sge_of(&fx->b, GUARD + 3000, 10);
 	again[1] = sge_of(&fx->b, GUARD, 500);
-	laid_out(fx, p.b, bb_post_mkey_list(p.b, 41, mkey, fx->access, again, 2, BB_SEND_SIGNALED));
+	laid_out(fx, p.b, bb_post_mkey_list(p.b, 41, mkey, rights(fx), again, 2, BB_SEND_SIGNALED));
 	write_check(fx, p, mkey, again, 0, 510);
 }
 
@@ -366,7 +374,7 @@ run_interleaved(struct fx *fx, const struct row *row)
 	uint32_t i;
 
 	laid_out(fx, p.b,
-		 bb_post_mkey_interleaved(p.b, 41, mkey, fx->access, repeat, block, 2,
+		 bb_post_mkey_interleaved(p.b, 41, mkey, rights(fx), repeat, block, 2,
 					  BB_SEND_SIGNALED));
 	for (i = 0; i < repeat; i++) {
 		pieces[2 * i] = (struct bb_sge){block[0].addr + i * 80, 64, lkey};
@@ -385,7 +393,7 @@ run_no_pattern(struct fx *fx, const struct row *row)
 
 	(void)row;
 	REFUSED(fx,
-		bb_post_mkey_interleaved(fx_shared(fx).b, 41, mkey, fx->access, 2, &block, 1, 0),
+		bb_post_mkey_interleaved(fx_shared(fx).b, 41, mkey, rights(fx), 2, &block, 1, 0),
 		-ENOTSUP, "pattern");
 }
 
@@ -402,7 +410,7 @@ run_invalidated(struct fx *fx, const struct row *row)
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
 	laid_out(fx, p.b,
-		 bb_post_mkey_list(p.b, 41, mkey, fx->access, &piece, 1, BB_SEND_SIGNALED));
+		 bb_post_mkey_list(p.b, 41, mkey, rights(fx), &piece, 1, BB_SEND_SIGNALED));
 	write_check(fx, p, mkey, &piece, 0, 500);
 	CHECK(fx, bb_post_local_inv(p.b, 43, mkey->rkey, BB_SEND_SIGNALED) == 1,
 	      "the invalidation is not taken");

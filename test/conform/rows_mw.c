@@ -105,22 +105,15 @@ use(struct fx *fx, struct pair p, const struct op *op, uint64_t raddr, uint32_t 
 		wait_refusal(fx, op->name);
 }
 
-static void
-run_none(struct fx *fx, const struct row *row)
-{
-	struct bb_mw *mw = NULL;
-
-	REFUSED(fx, bb_mw_alloc(fx->a.pd, row->n, &mw), -ENOTSUP, "memory windows");
-	CHECK(fx, mw == NULL, "a refused bb_mw_alloc() wrote its out-pointer");
-}
-
+/* On a device without them, or of a type that is none. */
 static void
 run_alloc_refused(struct fx *fx, const struct row *row)
 {
+	const bool none = fx->a.attr.memory_windows == 0;
 	struct bb_mw *mw = NULL;
 
-	(void)row;
-	REFUSED(fx, bb_mw_alloc(fx->a.pd, (enum bb_mw_type)3, &mw), -EINVAL, "type");
+	REFUSED(fx, bb_mw_alloc(fx->a.pd, row->n, &mw), none ? -ENOTSUP : -EINVAL,
+		none ? "memory windows" : "type");
 	CHECK(fx, mw == NULL, "a refused bb_mw_alloc() wrote its out-pointer");
 }
 
@@ -473,11 +466,13 @@ enum bad {
 	BAD_TYPE,
 	BAD_PD,
 	BAD_KEY,
+	BAD_ATOMICS,
 	BADS,
 };
 static const char *const bad_name[BADS] = {
-	"mr-without-MW_BIND",     "range-leaves-mr", "range-wraps",      "local-right",
-	"mr-without-local-write", "other-type",      "mr-of-another-pd", "key-of-another-window",
+	"mr-without-MW_BIND", "range-leaves-mr",        "range-wraps",
+	"local-right",        "mr-without-local-write", "other-type",
+	"mr-of-another-pd",   "key-of-another-window",  "no-window-atomics",
 };
 
 static void
@@ -497,6 +492,8 @@ run_bind_refused(struct fx *fx, const struct row *row)
 		addr = UINT64_MAX - 10;
 	else if (row->n == BAD_ACCESS)
 		access = RW | BB_ACCESS_LOCAL_WRITE;
+	else if (row->n == BAD_ATOMICS)
+		access = RW | RA;
 	else if (row->n == BAD_LOCAL_WRITE)
 		w.mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, RR | BB_ACCESS_MW_BIND);
 	else if (row->n == BAD_PD)
@@ -535,11 +532,13 @@ rows_mw(struct rows *rows)
 	struct row *row;
 
 	for (t = 1; t <= 2; t++) {
-		row = row_add(rows, MAN, run_none, "window/none", "type-%u", t);
+		row = row_add(rows, MAN, run_alloc_refused, "window/none", "type-%u", t);
 		row->n = t;
 		row->needs = NEED_NO_MW;
 	}
-	row_add(rows, MAN, run_alloc_refused, "window/alloc-refused", "type-3")->needs = NEED_MW;
+	row = row_add(rows, MAN, run_alloc_refused, "window/alloc-refused", "type-3");
+	row->n = 3;
+	row->needs = NEED_MW;
 	for (t = 1; t <= 2; t++) {
 		for (i = 0; i < RTE_DIM(verbs); i++) {
 			for (k = 0; k < RTE_DIM(access); k++) {
@@ -549,7 +548,7 @@ rows_mw(struct rows *rows)
 				row->n = t;
 				row->flags = k;
 				row->needs = NEED_MW | row->op->needs |
-					     (k >= 2 ? (uint64_t)NEED_ATOMICS : 0);
+					     (k >= 2 ? (uint64_t)NEED_MW_ATOMICS : 0);
 			}
 		}
 		for (k = 0; k < 3; k++) {
@@ -584,7 +583,8 @@ rows_mw(struct rows *rows)
 				      "type-%u/%s", t, bad_name[k]);
 			row->n = k;
 			row->flags = t;
-			row->needs = NEED_MW;
+			row->needs =
+				NEED_MW | (k == BAD_ATOMICS ? (uint64_t)NEED_NO_MW_ATOMICS : 0);
 		}
 	}
 	row_add(rows, MAN_BIND, run_zero_based, "window/rc/zero-based", "type-2")->needs = NEED_MW;

@@ -261,7 +261,8 @@ attr_json(const struct bb_dev_attr *a)
 	NUM(max_rd_atomic), NUM(max_dest_rd_atomic), NUM(bf_size), NUM(max_dm_size);
 	NUM(max_dm_log_align), NUM(max_umem), NUM(dmabuf), NUM(max_srq), NUM(max_srq_wr);
 	NUM(max_srq_sge), NUM(atomics), NUM(odp), NUM(odp_write), NUM(odp_read), NUM(odp_atomic);
-	NUM(odp_implicit), NUM(relaxed_ordering), NUM(memory_windows), NUM(max_mkey_pieces);
+	NUM(odp_implicit), NUM(relaxed_ordering), NUM(memory_windows), NUM(memory_window_atomics);
+	NUM(max_mkey_pieces), NUM(mkey_atomic_align);
 	NUM(mkey_layout), NUM(mkey_interleaved), NUM(counters), NUM(software);
 	NUM(target_progress), NUM(cq_resize), NUM(cq_moderation), NUM(cqe_compression);
 	NUM(clock_hz), NUM(masked_atomics), NUM(masked_atomics_be);

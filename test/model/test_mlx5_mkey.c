@@ -394,8 +394,7 @@ test_without(void **state)
 
 	(void)state;
 	for (i = 0; i < RTE_DIM(specs); i++) {
-		bool mkey = i != 0, atomic = i != 5, umr = i > 1 && atomic,
-		     mw = i != 1 && i != 3 && atomic;
+		bool mkey = i != 0, atomic = i != 5, umr = i > 1, mw = i != 1 && i != 3;
 		struct bb_mkey_attr attr;
 		struct bb_dev_attr caps;
 		struct bb_sge sge = {0};
@@ -413,6 +412,7 @@ test_without(void **state)
 		assert_int_equal(caps.mkey_layout, umr);
 		assert_int_equal(caps.mkey_interleaved, umr && i != 2);
 		assert_int_equal(caps.memory_windows, mw);
+		assert_int_equal(caps.memory_window_atomics, mw && atomic);
 		assert_int_equal(caps.mkey_atomic_align, mkey && atomic ? 8 : 0);
 		assert_int_equal(bb_mw_alloc(pd, BB_MW_TYPE_1, &w), mw ? 0 : -ENOTSUP);
 		if (mw)

@@ -108,6 +108,34 @@ test_interleaved(void **state)
 	sq_fixture_end(&f);
 }
 
+/* Where UMRs may not name the right to atomics, masks are without it (bit 21), and no more. */
+static void
+test_no_atomic(void **state)
+{
+	const struct bb_bind to = {.addr = 0x1000, .len = 64, .lkey = 0x11, .access = 2};
+	struct sq_fixture f;
+	uint64_t mask[3], is;
+	unsigned int round, i;
+
+	(void)state;
+	for (round = 0; round < 2; round++) {
+		sq_fixture_conf(&f, 32);
+		f.conf.umr_no_atomic = round == 1;
+		sq_fixture_start(&f);
+		assert_int_equal(bb_sq_post_mkey_list(&f.sq, 0, 0x1200, 7, pieces, 3, 0), 1);
+		assert_int_equal(bb_sq_post_bind(&f.sq, 0, false, 0x1300, 0x1301, &to, 0), 1);
+		assert_int_equal(bb_sq_post_bind(&f.sq, 0, true, 0x1400, 0x1401, &to, 0), 1);
+		for (i = 0; i < 3; i++) {
+			memcpy(&is, f.ring.p + (size_t)i * 3 * BB_WQE_BB + BB_WQE_SEG + 8, 8);
+			if (round == 0)
+				mask[i] = bb_be64(is);
+			assert_int_equal(bb_be64(is), mask[i] & ~(uint64_t)(round << 21));
+			assert_int_equal(mask[i] >> 21 & 1, 1);
+		}
+		sq_fixture_end(&f);
+	}
+}
+
 /* As long as a WQE can be; one piece more is refused. */
 static void
 test_longest(void **state)
@@ -358,15 +386,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_list),
-		cmocka_unit_test(test_interleaved),
-		cmocka_unit_test(test_longest),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_room),
-		cmocka_unit_test(test_neighbour),
-		cmocka_unit_test(test_cqe_in_time),
-		cmocka_unit_test(test_fence),
-		cmocka_unit_test(test_fence_forgotten),
+		cmocka_unit_test(test_list),      cmocka_unit_test(test_interleaved),
+		cmocka_unit_test(test_no_atomic), cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_refused),   cmocka_unit_test(test_room),
+		cmocka_unit_test(test_neighbour), cmocka_unit_test(test_cqe_in_time),
+		cmocka_unit_test(test_fence),     cmocka_unit_test(test_fence_forgotten),
 	};
 
 	return cmocka_run_group_tests_name("sq_umr", tests, NULL, NULL);
