@@ -21,7 +21,7 @@ NO_CALL = ('atomic/rc/masked', 'atomic/rc/no-masked', 'atomic/uc/masked', 'cq/co
 ATTR_VERBS = {
     # libibverbs has no call for them
     'bf_size', 'counters', 'cqe_compression', 'masked_atomics', 'masked_atomics_be',
-    'max_mkey_pieces', 'max_umem', 'mkey_interleaved', 'mkey_layout',
+    'max_mkey_pieces', 'max_umem', 'mkey_atomic_align', 'mkey_interleaved', 'mkey_layout',
     # what the provider tells, or what a QP was made with
     'max_cqe', 'max_inline', 'max_recv_sge', 'max_sge',
     'driver', 'software'}
