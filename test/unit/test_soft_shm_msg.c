@@ -231,7 +231,14 @@ test_empty(void **st)
 		struct cmsghdr align;
 		char room[CMSG_SPACE(sizeof(mem))];
 	} control = {.room = {0}};
-	struct msghdr msg = {.msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	/* QEMU's emulation sends nothing where there is no piece at all. */
+	struct iovec iov = {.iov_base = &control, .iov_len = 0};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room),
+	};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	const char *why = NULL;
 	struct soft_shm_msg got;
