@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_common.h>
 #include <rte_log.h>
@@ -32,7 +33,7 @@ max_ends(const struct bb_qp *qp)
 
 /* To RESET, the fates into conn->ends and the event. */
 static int
-take_down(struct bb_conn *c)
+reset(struct bb_conn *c)
 {
 	struct bb_qp_recovery r = {.max = max_ends(c->qp)};
 	int ret;
@@ -60,18 +61,25 @@ bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
 		bb_cm_tell(c, BB_CM_FAILED, status != 0 ? status : -ECANCELED, why);
 }
 
+/* The same; false: it is stuck, and the connection over. */
+static bool
+take_down(struct bb_conn *c)
+{
+	int ret = reset(c);
+
+	if (ret == 0)
+		return true;
+	BB_LOG(ERR, "QP 0x%x: the connection cannot be brought back", c->qp->qpn);
+	bb_cm_end_of_trying(c, ret, "the queue pair cannot be reset");
+	return false;
+}
+
 void
 bb_cm_lost(struct bb_conn *c, int status, const char *why)
 {
-	int ret;
-
 	c->cm->ops->hang_up(c, true);
-	ret = take_down(c);
-	if (ret != 0) {
-		BB_LOG(ERR, "QP 0x%x: the connection cannot be brought back", c->qp->qpn);
-		bb_cm_end_of_trying(c, ret, "the queue pair cannot be reset");
+	if (!take_down(c))
 		return;
-	}
 	bb_cm_set_state(c, BB_CONN_LOST);
 	c->on_call = false;
 	c->tries = 0;
@@ -89,19 +97,26 @@ pause_ms(const struct bb_conn *c)
 	return c->backoff_ms / 2 + (uint32_t)rte_rand_max(c->backoff_ms - c->backoff_ms / 2 + 1);
 }
 
+/*
+ * The QP was in RTS where this side has answered and the peer has not said RTU: the application may
+ * have posted, and a message of the peer may have taken a receive of an SRQ. That is told as it is
+ * of the first loss.
+ */
 void
 bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 {
-	struct bb_qp_recovery none = {0};
-
 	c->cm->ops->hang_up(c, true);
 	c->on_call = false;
-	if (c->qp->state != BB_QP_RESET)
-		(void)bb_qp_recover(c->qp, NULL, NULL, NULL, &none);
+	/* What the peer of this try has said is of no event to come. */
+	memset(&c->ev, 0, sizeof(c->ev));
+	if (c->qp->state != BB_QP_RESET && !take_down(c))
+		return;
 	BB_LOG(INFO, "QP 0x%x: try %u to bring its connection back: %s (%d)", c->qp->qpn, c->tries,
 	       why, status);
 	c->next_try = bb_cm_after(c->cm, pause_ms(c));
 	c->backoff_ms = RTE_MIN(2 * c->backoff_ms, c->param.backoff_max_ms);
+	if (c->ev.nends != 0)
+		bb_cm_tell(c, BB_CM_LOST, status, why);
 }
 
 void

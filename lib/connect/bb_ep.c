@@ -29,7 +29,7 @@ struct bb_ep_ctrl {
 	struct bb_cm_event waiting_ev[WAITING];
 	uint32_t nwaiting;
 	uint32_t children;
-	bool own_pd, own_send_cq, own_recv_cq, up, over;
+	bool own_pd, own_send_cq, own_recv_cq, up, lost, over;
 	struct recv *recvs; /* posted before there was a connection, or while it is LOST */
 	uint32_t nrecvs;
 	int kept_err; /* what became of them */
@@ -265,7 +265,8 @@ look(struct bb_ep *any)
 		}
 		ep->event = ev;
 		ep->ctrl->up = ev.type == BB_CM_ESTABLISHED || ev.type == BB_CM_RECOVERED;
-		ep->ctrl->over = !ep->ctrl->up && ev.type != BB_CM_LOST;
+		ep->ctrl->lost = ev.type == BB_CM_LOST;
+		ep->ctrl->over = !ep->ctrl->up && !ep->ctrl->lost;
 		if (ep->ctrl->up)
 			ep->ctrl->kept_err = post_kept(ep);
 	}
@@ -448,8 +449,11 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	struct recv *more;
 	int ret;
 
-	if (ep->qp->state != BB_QP_RESET) {
-		/* In their order: a side that accepts is in RTS before it hears that it is back. */
+	/*
+	 * In their order. Not while it is LOST: a side that accepts is in RTS before it hears that
+	 * it is back, and if that comes to nothing the queue is emptied again.
+	 */
+	if (ep->qp->state != BB_QP_RESET && !c->lost) {
 		ret = post_kept(ep);
 		if (ret != 0)
 			return ret;

@@ -117,7 +117,8 @@ bb_ep_reg_write(struct bb_ep *ep, void *addr, size_t len, struct bb_mr **mr)
 
 /**
  * Post a receive of several pieces and hand it over (man rdma_post_recvv). Before the connection
- * is there, and while it is LOST, it is kept, and posted as soon as the QP can take it.
+ * is there it is kept, and posted as soon as the QP can take it; while it is LOST, until it is
+ * back.
  * @param context comes back as wr_id.
  * @return 0; -EAGAIN the queue is full; -EINVAL; -ENOMEM.
  */
