@@ -266,9 +266,12 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 		goto fail;
 	ret = answer(c, BB_CM_REP, 0, c->param.private_data, c->param.private_len);
 	if (ret != 0) {
-		struct bb_qp_recovery none = {0};
+		struct bb_qp_attr attr;
 
-		(void)bb_qp_recover(qp, NULL, NULL, NULL, &none);
+		/* As when it could not be brought up, whatever stands in it. */
+		bb_qp_attr_init(&attr);
+		attr.state = BB_QP_RESET;
+		(void)bb_qp_modify(qp, &attr, BB_QP_STATE);
 		goto fail;
 	}
 	bb_cm_set_state(c, BB_CONN_ACCEPTED);

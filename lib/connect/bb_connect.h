@@ -251,7 +251,8 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
  * by bb_qp_modify() and post receives before this call, and before bb_conn_connect() if the
  * server sends first.
  * @return as bb_conn_connect(); -ENOTCONN the peer is gone; -EPROTOTYPE RC on one side, UC on the
- *   other; errors of bb_qp_connect(). After an error it can be tried again, or rejected.
+ *   other; errors of bb_qp_connect(). After an error it can be tried again, or rejected; where the
+ *   QP is in RESET then, receives are to be posted anew.
  */
 int bb_conn_accept(struct bb_conn *conn, struct bb_qp *qp, const struct bb_conn_param *param);
 

@@ -363,6 +363,12 @@ rdma_accept(struct rdma_cm_id *pub, struct rdma_conn_param *p)
 
 	if (id->peer == NULL && rdmacm_subst.iwarp)
 		return fails(ECONNRESET);
+	if (rdmacm_subst.accept_error != 0) {
+		int err = rdmacm_subst.accept_error;
+
+		rdmacm_subst.accept_error = 0;
+		return fails(err);
+	}
 	if (id->state != CALLED || id->peer == NULL || p->qp_num == 0 ||
 	    p->initiator_depth > id->peer->own.responder_resources ||
 	    p->responder_resources > id->peer->own.initiator_depth)

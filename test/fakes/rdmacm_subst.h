@@ -16,8 +16,10 @@ struct rdmacm_subst {
 	bool iwarp;         /* what the device's transport is */
 	/* The peer can send from here on: rdma_connect(), rdma_accept() with this QP went well. */
 	void (*open)(uint32_t qpn);
-	/* The next calls fail so: errno. connect_error is of rdma_connect() itself. */
-	int addr_error, route_error, unreachable, connect_error;
+	/* The next calls fail so: errno. connect_error and accept_error are of the calls
+	 * themselves.
+	 */
+	int addr_error, route_error, unreachable, connect_error, accept_error;
 	int ids, events, channels; /* alive; events given and not acknowledged */
 };
 extern struct rdmacm_subst rdmacm_subst;

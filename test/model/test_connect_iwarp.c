@@ -270,6 +270,39 @@ test_init(void **st)
 	}
 }
 
+/* An answer that fails leaves a queue pair that can be taken again, with receives anew. */
+static void
+test_accept_again(void **st)
+{
+	struct link l;
+	struct bb_wc wc;
+	int iwarp;
+
+	(void)st;
+	for (iwarp = 0; iwarp < 2; iwarp++) {
+		open_pair(iwarp != 0);
+		watch(NULL, NULL);
+		l.qa = end_qp(&p.a);
+		l.qb = end_qp(&p.b);
+		l.a = call(&p, l.qa);
+		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		if (iwarp)
+			to_init(l.qb);
+		rdmacm_subst.accept_error = ENOMEM;
+		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), -ENOMEM);
+		assert_int_equal(l.qb->state, BB_QP_RESET);
+		assert_int_equal(bb_cq_poll(p.b.cq, &wc, 1), 0);
+		if (iwarp)
+			to_init(l.qb);
+		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+		assert_int_equal(l.qb->state, BB_QP_RTS);
+		expect(&p, &p.a, BB_CM_ESTABLISHED);
+		expect(&p, &p.b, BB_CM_ESTABLISHED);
+		link_down(&p, &l);
+		close_pair();
+	}
+}
+
 /* In no other state, on iWARP neither. */
 static void
 test_error_state(void **st)
@@ -384,7 +417,7 @@ main(void)
 		cmocka_unit_test(test_ep_connect), cmocka_unit_test(test_ep_accept),
 		cmocka_unit_test(test_init),       cmocka_unit_test(test_error_state),
 		cmocka_unit_test(test_refused),    cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_depths),
+		cmocka_unit_test(test_depths),     cmocka_unit_test(test_accept_again),
 	};
 
 	if (bare_eal_init() < 0)
