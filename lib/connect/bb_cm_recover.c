@@ -231,7 +231,10 @@ bb_cm_lost_step(struct bb_conn *c)
 {
 	const bool due = (int64_t)(bb_cm_now() - c->next_try) >= 0;
 
-	if (c->heir != NULL)
+	/* Who calls again does not wait for the answer it got, or has not heard it. */
+	if (c->heir != NULL && c->on_call)
+		bb_cm_try_failed(c, -ECONNRESET, "the peer begins anew");
+	else if (c->heir != NULL)
 		answer_again(c);
 	else if (c->on_call && due)
 		bb_cm_try_failed(c, -ETIMEDOUT, "the peer does not answer");

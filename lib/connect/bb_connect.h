@@ -99,8 +99,9 @@ enum bb_cm_event_type {
 	/**
 	 * It broke and is being brought back (@ref bb_conn_param.recover_ms). The QP is in RESET;
 	 * ends says what became of its requests. Receives are posted anew after BB_CM_RECOVERED. It
-	 * comes again when the peer that this side has answered goes, and there is something to
-	 * tell: what was posted meanwhile, or a message that took a receive of an SRQ.
+	 * comes again when the peer goes or calls once more after this side has answered, and there
+	 * is something to tell: what was posted meanwhile, or a message that took a receive of an
+	 * SRQ.
 	 */
 	BB_CM_LOST,
 	/** It is back: both QPs are in RTS again. */

@@ -312,6 +312,38 @@ test_gone_again(void **st)
 	forget(&k);
 }
 
+/* It is answered, and calls once more: the last call is answered, the one before closed. */
+static void
+test_called_twice(void **st)
+{
+	struct bb_cm_event ev;
+	struct known k;
+	int fd, posted;
+
+	(void)st;
+	for (posted = 0; posted < 2; posted++) {
+		open_pair(30000, 30000);
+		answered(&k);
+		if (posted)
+			post_recv(k.qp, 7);
+		fd = ask(k.session, BB_CM_COMES_BACK);
+		if (posted) {
+			ev = expect(&p, &p.b, BB_CM_LOST);
+			assert_int_equal(ev.nends, 1);
+			assert_int_equal(ev.ends[0].wc.wr_id, 7);
+		}
+		hears_rep(fd, &k);
+		assert_true(closed_by_us(k.fd));
+		close(k.fd);
+		k.fd = fd;
+		say(fd, BB_CM_RTU);
+		assert_int_equal(expect(&p, &p.b, BB_CM_RECOVERED).nends, 0);
+		assert_int_equal(k.qp->state, BB_QP_RTS);
+		assert_int_equal(stats().conns, 1);
+		forget(&k);
+	}
+}
+
 /* A queue pair of the other side, connected to what the listener says; its request at the socket.
  */
 static struct bb_qp *
@@ -582,13 +614,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replayed),   cmocka_unit_test(test_two),
-		cmocka_unit_test(test_dropped),    cmocka_unit_test(test_other_end),
-		cmocka_unit_test(test_silent),     cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_no_goodbye), cmocka_unit_test(test_ready_twice),
-		cmocka_unit_test(test_reset),      cmocka_unit_test(test_qp_error),
-		cmocka_unit_test(test_goodbye),    cmocka_unit_test(test_other_version),
-		cmocka_unit_test(test_gone_again), cmocka_unit_test(test_gone_with_message),
+		cmocka_unit_test(test_replayed),
+		cmocka_unit_test(test_two),
+		cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_other_end),
+		cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_no_goodbye),
+		cmocka_unit_test(test_ready_twice),
+		cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_qp_error),
+		cmocka_unit_test(test_goodbye),
+		cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_called_twice),
+		cmocka_unit_test(test_gone_again),
+		cmocka_unit_test(test_gone_with_message),
 	};
 
 	if (bare_eal_init() < 0)
