@@ -28,6 +28,7 @@ struct entry {
 	uint64_t bytes;              /* from there that it reaches */
 	enum bb_wr_fate fate;
 	enum bb_wc_status status;
+	bool maybe;  /* an earlier post of it may have been carried out */
 	bool ended;  /* fate is known */
 	bool polled; /* flushed, and the application has polled it: the event says the fate */
 };
@@ -137,7 +138,7 @@ copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
 	memset(e, 0, offsetof(struct entry, data));
 	e->wr = *wr;
 	e->bytes = 0;
-	e->ended = e->polled = false;
+	e->maybe = e->ended = e->polled = false;
 	e->status = BB_WC_SUCCESS;
 	if (wr->nsge != 0)
 		memcpy(e->sge, wr->sge, wr->nsge * sizeof(*wr->sge));
@@ -328,6 +329,7 @@ bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn f
 		if (e->ended)
 			continue;
 		if (goes_again(r, e->fate)) {
+			e->maybe = e->maybe || e->fate == BB_WR_UNKNOWN;
 			e->polled = false;
 			e->status = BB_WC_SUCCESS;
 			continue;
@@ -382,7 +384,7 @@ bb_replay_again(struct bb_replay *r, bb_replay_fn fn, void *arg)
 		bb_qp_ring(r->conn->qp);
 		if (ret == 0)
 			return -EAGAIN;
-		report(e, BB_WR_NOT_DONE, fn, arg);
+		report(e, e->maybe ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, fn, arg);
 		e->ended = true;
 		r->next++;
 		drop_ended(r);

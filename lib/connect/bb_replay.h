@@ -89,8 +89,8 @@ void bb_replay_lost(struct bb_replay *replay, const struct bb_cm_event *event, b
  * Show it BB_CM_RECOVERED: what was kept is posted, in its order, and rung.
  * @return how many requests; -EAGAIN the QP takes no more: call it again after completions;
  *   -ENOTCONN the connection is not established; -ENOENT a region has no successor at the peer, or
- * is too small now: that request is reported, and those behind it are not posted yet: call it
- * again.
+ *   is too small now: that request is reported, BB_WR_NOT_DONE or, if it may have been carried out
+ *   before, BB_WR_UNKNOWN, and those behind it are not posted yet: call it again.
  */
 int bb_replay_again(struct bb_replay *replay, bb_replay_fn fn, void *arg);
 

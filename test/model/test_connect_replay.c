@@ -223,28 +223,37 @@ test_reported(void **st)
 	}
 }
 
+/* The peer goes, and comes again with the region as it is now. */
+static void
+restart(struct bb_replay *r)
+{
+	struct bb_cm_event ev;
+
+	bb_conn_destroy(l.b);
+	bb_qp_destroy(l.qb);
+	ev = expect(&p, &p.a, BB_CM_LOST);
+	bb_replay_lost(r, &ev, reported, &p);
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	l.qb = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	assert_true(expect(&p, &p.a, BB_CM_RECOVERED).restarted);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+}
+
 /* The peer has started again: its region is elsewhere, or gone, or too small. */
 static void
 test_restarted(void **st)
 {
-	struct bb_cm_event ev;
 	struct bb_replay *r;
 	uint32_t n;
 
 	(void)st;
 	for (n = 0; n < 3; n++) {
 		r = break_it(BB_REPLAY_NOT_DONE, 1);
-		bb_conn_destroy(l.b);
-		bb_qp_destroy(l.qb);
-		ev = expect(&p, &p.a, BB_CM_LOST);
-		bb_replay_lost(r, &ev, reported, &p);
-		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-		l.qb = end_qp(&p.b);
 		assert_int_equal(bb_region_of(p.b.mr, n == 1 ? "other" : "buf", 8192,
 					      n == 2 ? 40 : 4096, &region),
 				 0);
-		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
-		assert_true(expect(&p, &p.a, BB_CM_RECOVERED).restarted);
+		restart(r);
 		if (n == 0) {
 			assert_int_equal(bb_replay_again(r, reported, &p), 3);
 			(void)completion();
@@ -269,6 +278,49 @@ test_restarted(void **st)
 	}
 }
 
+/*
+ * Requests that may have been carried out, and then have nowhere to go: that is what is said of
+ * them, also when nobody has seen anything of a second try.
+ */
+static void
+test_maybe_done(void **st)
+{
+	struct bb_replay *r;
+	unsigned int again, i;
+	struct bb_wc wc;
+	int err;
+
+	(void)st;
+	for (again = 0; again < 2; again++) {
+		r = start(BB_REPLAY_UNKNOWN, "soft0", NULL);
+		for (i = 0; i < 3; i++)
+			assert_int_equal(
+				put(r, 2000 + i, 14 + i, 3 + i, BB_SEND_SIGNALED, false, &err), 1);
+		if (again) {
+			region.rkey += 77;
+			restart(r);
+			assert_int_equal(bb_replay_kept(r), 3);
+			assert_int_equal(bb_replay_again(r, reported, &p), 3);
+			wc = completion();
+			assert_true(bb_replay_completion(r, &wc));
+			assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
+		}
+		strcpy(region.name, "other");
+		restart(r);
+		assert_int_equal(bb_replay_kept(r), 3 - again);
+		assert_int_equal(nreports, 0);
+		for (i = again; i < 3; i++)
+			assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+		assert_int_equal(nreports, 3 - again);
+		for (i = 0; i < nreports; i++) {
+			assert_int_equal(reports[i].wc.wr_id, 2000 + again + i);
+			assert_int_equal(reports[i].fate, BB_WR_UNKNOWN);
+		}
+		assert_int_equal(bb_replay_kept(r), 0);
+		stop(r);
+	}
+}
+
 /* Every kind of request finds the region where the peer has it now; its key was another one. */
 static void
 test_kinds(void **st)
@@ -278,7 +330,6 @@ test_kinds(void **st)
 						  BB_WR_RDMA_WRITE_WITH_IMM};
 	uint64_t *from, *there, *here;
 	struct bb_replay *r;
-	struct bb_cm_event ev;
 	struct bb_sge none = {0};
 	struct bb_wc wc;
 	uint32_t i;
@@ -315,18 +366,11 @@ test_kinds(void **st)
 	wc = completion();
 	assert_true(bb_replay_completion(r, &wc));
 	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
-	bb_conn_destroy(l.b);
-	bb_qp_destroy(l.qb);
-	ev = expect(&p, &p.a, BB_CM_LOST);
-	bb_replay_lost(r, &ev, reported, &p);
-	assert_int_equal(nreports, 0);
-	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
-	l.qb = end_qp(&p.b);
 	assert_int_equal(bb_region_of(p.b.mr, "buf", 8192, 4096, &region), 0);
-	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	restart(r);
+	assert_int_equal(nreports, 0);
 	assert_int_equal(bb_post_recv(l.qb, 1, &none, 0), 1);
 	bb_qp_ring_recv(l.qb);
-	expect(&p, &p.a, BB_CM_RECOVERED);
 	assert_int_equal(bb_replay_again(r, reported, &p), RTE_DIM(kinds));
 	for (i = 0; i < RTE_DIM(kinds); i++) {
 		wc = completion();
@@ -541,7 +585,7 @@ main(void)
 		cmocka_unit_test(test_replayed),       cmocka_unit_test(test_reported),
 		cmocka_unit_test(test_restarted),      cmocka_unit_test(test_flap),
 		cmocka_unit_test(test_arguments),      cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_partly_written),
+		cmocka_unit_test(test_partly_written), cmocka_unit_test(test_maybe_done),
 	};
 
 	if (bare_eal_init() < 0)
