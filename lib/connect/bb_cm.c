@@ -448,11 +448,13 @@ static unsigned int
 loop_poll(void *arg)
 {
 	struct bb_cm *cm = arg;
+	const struct bb_loop *loop = cm->loop;
 	struct bb_cm_event ev;
 	unsigned int n;
 
-	/* One by one: a callback may destroy what an event behind it speaks of. */
-	for (n = 0; n < LOOP_BATCH && bb_cm_poll(cm, &ev, 1) == 1; n++)
+	/* One by one: a callback may destroy what an event behind it speaks of, or detach the CM.
+	 */
+	for (n = 0; n < LOOP_BATCH && cm->loop == loop && bb_cm_poll(cm, &ev, 1) == 1; n++)
 		cm->fn(cm, &ev, cm->arg);
 	return n;
 }
@@ -468,9 +470,11 @@ bb_cm_attach(struct bb_cm *cm, struct bb_loop *loop, bb_cm_fn fn, void *arg)
 		return -EALREADY;
 	cm->fn = fn;
 	cm->arg = arg;
+	/* Before the first poll, which may be in another thread. */
+	cm->loop = loop;
 	ret = bb_loop_attach_poller(loop, loop_poll, cm);
-	if (ret == 0)
-		cm->loop = loop;
+	if (ret != 0)
+		cm->loop = NULL;
 	return ret;
 }
 

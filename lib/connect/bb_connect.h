@@ -154,7 +154,7 @@ struct bb_cm_event {
  */
 unsigned int bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n);
 
-/** An event, in a loop. May destroy connections, not the CM. */
+/** An event, in a loop. May destroy connections, and detach the CM, not destroy it. */
 typedef void (*bb_cm_fn)(struct bb_cm *cm, const struct bb_cm_event *event, void *arg);
 
 /**
@@ -163,7 +163,10 @@ typedef void (*bb_cm_fn)(struct bb_cm *cm, const struct bb_cm_event *event, void
  */
 int bb_cm_attach(struct bb_cm *cm, struct bb_loop *loop, bb_cm_fn fn, void *arg);
 
-/** Undo it. @return 0; -ENOENT; errors of bb_loop_detach_poller(). */
+/**
+ * Undo it. @p fn is not called any more, also when this is called from it.
+ * @return 0; -ENOENT; errors of bb_loop_detach_poller().
+ */
 int bb_cm_detach(struct bb_cm *cm);
 
 /**

@@ -180,6 +180,50 @@ test_listener(void **st)
 	}
 }
 
+/* The first is the last. */
+static void
+on_last_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
+{
+	assert_null(arg);
+	nseen++;
+	bb_conn_destroy(ev->conn);
+	assert_int_equal(bb_cm_detach(cm), 0);
+}
+
+/* A callback detaches the CM: what waits behind its event is for a poll, or another loop. */
+static void
+test_detached(void **st)
+{
+	struct bb_loop_attr attr;
+	struct bb_loop *loop;
+	int fds[2], i;
+
+	(void)st;
+	pair_open(&p);
+	two_requests(fds);
+	/* Where it cannot be attached it is not. */
+	bb_loop_attr_init(&attr);
+	attr.max_pollers = 0;
+	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), -ENOSPC);
+	assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
+	assert_int_equal(bb_loop_destroy(loop), 0);
+	bb_loop_attr_init(&attr);
+	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	nseen = 0;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), 0);
+		assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), -EALREADY);
+		assert_true(bb_loop_run_once(loop) >= 0);
+		assert_int_equal(nseen, i + 1);
+		assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
+	}
+	assert_int_equal(bb_loop_destroy(loop), 0);
+	close(fds[0]);
+	close(fds[1]);
+	pair_close(&p);
+}
+
 static int
 tcp_option(int fd, int name)
 {
@@ -335,6 +379,7 @@ main(void)
 		cmocka_unit_test(test_answer),     cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_dead),       cmocka_unit_test(test_listener),
 		cmocka_unit_test(test_descriptor), cmocka_unit_test(test_sleeper),
+		cmocka_unit_test(test_detached),
 	};
 
 	if (bare_eal_init() < 0)
