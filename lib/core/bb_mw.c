@@ -306,9 +306,14 @@ bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
 	rte_ticketlock_lock(&t->lock);
 	w = find(dev, rkey);
 	if (w != NULL) {
-		/* It was bound, so all that was posted on it has been carried out. */
 		rte_ticketlock_lock(&w->lock);
-		release_all(w);
+		/*
+		 * Of the key that was posted last, all on it has been carried out. Another is one
+		 * of before: of a bind that a later one has followed, or of a window whose index
+		 * came back. That says nothing of what holds now.
+		 */
+		if (w->pub.rkey == rkey)
+			release_all(w);
 		rte_ticketlock_unlock(&w->lock);
 	}
 	rte_ticketlock_unlock(&t->lock);

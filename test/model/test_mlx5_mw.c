@@ -4,6 +4,7 @@
 /* Memory windows through the public API. */
 #include <pthread.h>
 
+#include "bb_core.h"
 #include "keys_env.h"
 
 static void
@@ -424,6 +425,65 @@ test_settled_late(void **state)
 	assert_int_equal(bb_mr_dereg(mr), 0);
 }
 
+/* A window at the same place of the table. */
+static struct bb_mw *
+alloc_same(struct env *e, uint32_t rkey)
+{
+	struct bb_mw *mw = NULL;
+
+	do {
+		assert_int_equal(bb_mw_free(mw), mw == NULL ? -EINVAL : 0);
+		assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+	} while (mw->rkey >> 8 != rkey >> 8);
+	return mw;
+}
+
+/*
+ * That the peer has invalidated a key is polled when the window has another one already, bound
+ * anew, or when it was freed and its index is that of another window: the region of now is held.
+ */
+static void
+test_invalidated_late(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge;
+	struct bb_mr *mr;
+	struct bb_mw *mw;
+	struct bb_wc wc[2];
+	int freed, i;
+
+	for (freed = 0; freed < 2; freed++) {
+		mr = region(e);
+		sge = sge_of(&e->b, 0, 64);
+		assert_int_equal(bb_mw_alloc(e->b.pd, BB_MW_TYPE_2, &mw), 0);
+		bind2(e, mw, raddr_of(&e->b, 4096), 64, REMOTE);
+		assert_int_equal(bb_post_recv(e->b.qp, 7, &sge, 1), 1);
+		bb_qp_ring_recv(e->b.qp);
+		assert_int_equal(
+			bb_post_send_inv_inline(e->a.qp, 4, "x", 1, mw->rkey, BB_SEND_SIGNALED), 1);
+		assert_int_equal(done(e, &e->a, BB_WC_SEND), BB_WC_SUCCESS);
+		if (freed) {
+			const uint32_t rkey = mw->rkey;
+
+			assert_int_equal(bb_mw_free(mw), 0);
+			mw = alloc_same(e, rkey);
+		}
+		post2(e, mw, mr);
+		bb_qp_ring(e->b.qp);
+		env_poll(e, &e->b, wc, 2);
+		for (i = 0; i < 2; i++)
+			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[0].flags, BB_WC_WITH_INV);
+		/* By the library: the software device would refuse in any case, a card may not. */
+		assert_int_equal(((struct bb_mr_priv *)mr)->windows, 1);
+		assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+		/* The region of before is not. */
+		assert_int_equal(bb_mr_dereg(e->b.mr), 0);
+		assert_int_equal(bb_mw_free(mw), 0);
+		e->b.mr = mr;
+	}
+}
+
 static void *
 free_mw(void *mw)
 {
@@ -520,6 +580,7 @@ main(void)
 						keys_teardown),
 		cmocka_unit_test_setup_teardown(test_settled_late, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_free_while_polled, keys_setup, keys_teardown),
+		cmocka_unit_test_setup_teardown(test_invalidated_late, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_many_pending, keys_setup, keys_teardown),
 		cmocka_unit_test_setup_teardown(test_bind_refused, keys_setup, keys_teardown),
 	};
