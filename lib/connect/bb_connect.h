@@ -86,14 +86,16 @@ enum bb_cm_event_type {
 	BB_CM_ESTABLISHED,
 	/**
 	 * The peer, or its CM, has refused: reason. A side that has accepted can get it as well,
-	 * in place of ESTABLISHED. Destroy the connection.
+	 * in place of ESTABLISHED; so can one that connected and calls again, LOST, and that is the
+	 * end whatever is left of recover_ms. Destroy the connection.
 	 */
 	BB_CM_REJECTED,
 	/** It was never made: status. Destroy the connection. */
 	BB_CM_FAILED,
 	/**
-	 * It is over: status 0, one of the sides has disconnected; else why. The QP is in ERR, or,
-	 * where the connection was LOST, in RESET. Destroy the connection.
+	 * It is over: status 0, one of the sides has disconnected; else why. The QP is in ERR;
+	 * where the connection was LOST in RESET, or in ERR if the peer's call was answered just
+	 * then. Destroy the connection.
 	 */
 	BB_CM_DISCONNECTED,
 	/**
