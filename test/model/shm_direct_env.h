@@ -74,16 +74,17 @@ part(void)
 	do_ok(&b, ACTOR_QP_DESTROY);
 }
 
+/* With options of each. */
 static inline void
-begin(const char *more)
+begin_two(const char *ours, const char *theirs)
 {
 	char two[64];
 
 	memset(&a, 0, sizeof(a));
 	actor_spawn(&b, EAL);
-	snprintf(two, sizeof(two), ",ip=192.0.2.9/24%s", more);
+	snprintf(two, sizeof(two), ",ip=192.0.2.9/24%s", ours);
 	assert_int_equal(open_dev(&a, 1, two), 0);
-	assert_int_equal(open_dev(&b, 2, more), 0);
+	assert_int_equal(open_dev(&b, 2, theirs), 0);
 	reg(&a, &mr_a.raddr, &mr_a.rkey);
 	memset(&m, 0, sizeof(m));
 	m.x = OFF;
@@ -97,6 +98,12 @@ begin(const char *more)
 	m.a = TEST;
 	do_ok(&a, ACTOR_SET);
 	blank(&b);
+}
+
+static inline void
+begin(const char *more)
+{
+	begin_two(more, more);
 }
 
 /* One more MR of the target's. */

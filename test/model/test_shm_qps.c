@@ -67,6 +67,24 @@ test_reads(void **st)
 	stop();
 }
 
+/* A target whose port flaps: who wrote there by himself would do it while that is down, too. */
+static void
+test_flap(void **st)
+{
+	static const struct differ none;
+	uint32_t i;
+
+	(void)st;
+	begin_two("", ",flap=3600000:1");
+	join(&none);
+	for (i = 0; i < 200; i++) {
+		post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr, mr_b.rkey);
+		completes(&a, BB_WC_SUCCESS);
+	}
+	assert_int_equal(direct(), 0);
+	stop();
+}
+
 /* What is behind a packet that has no answer yet waits for that. */
 static void
 test_order(void **st)
@@ -248,8 +266,9 @@ static int
 tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_other_qp), T(test_reads), T(test_order),       T(test_qp_gone),
-		T(test_qp_error), T(test_grows), T(test_owner_waits), T(test_cut_off),
+		T(test_other_qp),    T(test_reads),    T(test_order),
+		T(test_qp_gone),     T(test_qp_error), T(test_grows),
+		T(test_owner_waits), T(test_cut_off),  T(test_flap),
 	};
 
 	return cmocka_run_group_tests_name("shm_qps", tests, NULL, NULL);
