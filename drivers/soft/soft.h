@@ -426,8 +426,8 @@ struct soft_dev {
 	bool odp;                /* memory can be paged on demand */
 	LIST_HEAD(, soft_uar_page) uars;
 	struct soft_congestion cong;
-	uint64_t lost[SOFT_LOSTS];        /* packets, by enum soft_lost; __atomic */
-	uint64_t flap_start;              /* ns */
+	uint64_t lost[SOFT_LOSTS]; /* packets, by enum soft_lost; __atomic */
+	struct soft_flap flap;
 	uint64_t virtual_tsc;             /* the time, of virtual_time; __atomic */
 	struct soft_capture *capture;     /* NULL: none */
 	struct soft_engine *engine;       /* of progress=lcore or thread; inline: NULL */

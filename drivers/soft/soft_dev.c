@@ -257,7 +257,11 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	/* Not 0: what waits for 0 does not wait. */
 	soft_time_init();
 	dev->virtual_tsc = soft_time_cycles(0);
-	dev->flap_start = soft_wire_now(dev);
+	dev->flap = (struct soft_flap){
+		.start = soft_wire_now(dev),
+		.up = opts->flap_up * UINT64_C(1000000),
+		.down = opts->flap_down * UINT64_C(1000000),
+	};
 	ret = net_start(dev);
 	if (ret != 0)
 		return ret;

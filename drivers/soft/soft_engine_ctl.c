@@ -69,7 +69,7 @@ soft_engine_create(struct soft_dev *dev)
 	e->remote = (struct soft_pieces){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};
 	e->shuffle = dev->opts.seed;
 	e->net.loses = dev->opts.tx_fault.drop != 0;
-	e->net.busy = dev->opts.virtual_time || dev->opts.flap_up != 0;
+	e->net.busy = dev->opts.virtual_time || soft_net_flaps(dev);
 	e->scan = RTE_MAX(dev->opts.scan, 1u);
 	e->always = dev->opts.defect == SOFT_DEFECT_NO_DOORBELL;
 	e->turns = e->always | e->net.busy | (dev->link != NULL && dev->link->polled);

@@ -81,6 +81,15 @@ link_sent(struct soft_engine *e, enum soft_port_sent sent)
 	}
 }
 
+/* What soft_netif_is_dead() stops. */
+static __rte_noinline enum soft_link_sent
+link_dead(struct soft_dev *dev)
+{
+	if (__atomic_load_n(&dev->port_down, __ATOMIC_RELAXED))
+		soft_wire_lost(dev, SOFT_LOST_PORT_DOWN);
+	return SOFT_LINK_LOST;
+}
+
 static enum soft_link_sent
 link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 {
@@ -96,8 +105,8 @@ link_send(struct soft_engine *e, const struct soft_link_pkt *p)
 		.hold = p->stable && nif->refer ? &nif->hold : NULL,
 	};
 
-	if (soft_netif_is_dead(e->dev, tx.net))
-		return SOFT_LINK_LOST;
+	if (unlikely(soft_netif_is_dead(e->dev, tx.net)))
+		return link_dead(e->dev);
 	if (unlikely(p->to->own))
 		return soft_memory_send(e->dev, p);
 	if (!soft_netif_mine(e))
@@ -109,9 +118,11 @@ static enum soft_link_sent
 link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 {
 	struct soft_netif *nif = e->dev->netif;
-	enum soft_link_sent sent = SOFT_LINK_LOST;
+	enum soft_link_sent sent;
 
-	if (!soft_netif_is_dead(e->dev, &m->net)) {
+	if (unlikely(soft_netif_is_dead(e->dev, &m->net))) {
+		sent = link_dead(e->dev);
+	} else {
 		if (soft_dev_has_gid(e->dev, m->net.dst))
 			return soft_memory_send_bytes(e->dev, m);
 		if (!soft_netif_mine(e))

@@ -25,6 +25,21 @@ struct soft_net_fault {
 	uint32_t stall, stall_ms;
 };
 
+/* A port that is up and down in turn: ns since @start. */
+struct soft_flap {
+	uint64_t start, up, down; /* up 0: it does not flap */
+};
+
+/* Is it down? Until *edge it stays so. */
+static inline bool
+soft_flap_down(const struct soft_flap *f, uint64_t now, uint64_t *edge)
+{
+	uint64_t at = (now - f->start) % (f->up + f->down);
+
+	*edge = now - at + (at < f->up ? f->up : f->up + f->down);
+	return at >= f->up;
+}
+
 /* An engine's part of it. */
 struct soft_net_state {
 	uint64_t faults;         /* state of what is drawn */

@@ -123,8 +123,16 @@ on_frame(void *arg, const uint8_t *frame, uint32_t len)
 	return soft_wire_expected(nif->dev, nif->poller, frame, len);
 }
 
+static void
+on_lost(void *arg)
+{
+	struct soft_netif *nif = arg;
+
+	soft_wire_lost(nif->dev, SOFT_LOST_PORT_DOWN);
+}
+
 static const struct soft_port_ops port_ops = {
-	.on_frame = on_frame, .on_roce = on_roce, .on_link = on_link};
+	.on_frame = on_frame, .on_roce = on_roce, .on_link = on_link, .on_lost = on_lost};
 
 int
 soft_netif_open(struct soft_dev *dev)
@@ -150,6 +158,8 @@ soft_netif_open(struct soft_dev *dev)
 	memcpy(dev->mac, info.mac, sizeof(dev->mac));
 	dev->active_mtu = (uint32_t)__builtin_ctz(info.mtu) - 7;
 	__atomic_store_n(&dev->port_down, !info.up, __ATOMIC_RELEASE);
+	if (dev->flap.up != 0)
+		soft_port_flap(nif->port, &dev->flap);
 	ret = info.on_interrupts ? soft_netif_gate_join(nif) : 0;
 	if (ret != 0) {
 		SOFT_LOG(ERR, "%s: no memory for an alarm", dev->name);

@@ -417,11 +417,10 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 			 name);
 		return -EINVAL;
 	}
-	/* An ethdev's link has its own mind, another process its own time. */
-	if ((parsed.flap_up != 0 && parsed.port.name[0] != '\0') ||
-	    (parsed.virtual_time && (parsed.port.name[0] != '\0' || parsed.port.shm[0] != '\0'))) {
-		SOFT_LOG(ERR, "%s: flap is not for port=, virtual_time for neither port= nor shm=",
-			 name);
+	if (parsed.virtual_time && parsed.port.shm[0] != '\0') {
+		SOFT_LOG(ERR,
+			 "%s: another process on shm=%s has its own time: leave out virtual_time",
+			 name, parsed.port.shm);
 		return -EINVAL;
 	}
 	if (parsed.flap_up != 0 && parsed.fault == SOFT_FAULT_PORT_DOWN) {

@@ -44,17 +44,34 @@ soft_port_open(const char *dev, const struct soft_port_opts *o, const struct sof
 	return 0;
 }
 
-void
-soft_port_close(struct soft_port *p)
+/* Packets not yet taken by the PMD. Returns how many. */
+static uint32_t
+drop_queue(struct soft_port *p)
 {
+	uint32_t n = p->txq_n;
+
 	while (p->txq_n != 0) {
 		rte_pktmbuf_free(p->txq[p->txq_first]);
 		p->txq_first = (p->txq_first + 1) % SOFT_PORT_TXQ;
 		p->txq_n--;
 	}
+	return n;
+}
+
+void
+soft_port_close(struct soft_port *p)
+{
+	drop_queue(p);
 	rte_pktmbuf_free(p->spare);
 	soft_port_eth_stop(&p->eth);
 	free(p);
+}
+
+void
+soft_port_flap(struct soft_port *p, const struct soft_flap *f)
+{
+	p->flap = f;
+	p->link_next = 0;
 }
 
 void
@@ -93,19 +110,37 @@ soft_port_gid(const struct soft_port *p, uint32_t index, uint8_t gid[16])
 
 /* ---- Poll */
 
-static __rte_noinline void
+/* False: it is down on purpose, and every poll looks again. */
+static __rte_noinline bool
 look_at_link(struct soft_port *p, uint64_t now)
 {
-	bool up;
+	uint64_t edge = UINT64_MAX;
+	bool off = p->flap != NULL && soft_flap_down(p->flap, now, &edge);
+	bool up = !off && link_up(p);
 
-	p->link_next = now + SOFT_PORT_LINK_NS;
-	up = link_up(p);
+	p->link_next = off ? 0 : RTE_MIN(now + SOFT_PORT_LINK_NS, edge);
 	if (up == p->up)
-		return;
+		return !off;
 	p->up = up;
 	SOFT_LOG(NOTICE, "port %u (%s): link %s", p->eth.id, p->eth.driver, up ? "up" : "down");
 	if (p->ops->on_link != NULL)
 		p->ops->on_link(p->arg, up);
+	return !off;
+}
+
+/* Down on purpose: all that waits, on either side, is lost. */
+static __rte_noinline uint32_t
+lose(struct soft_port *p)
+{
+	struct rte_mbuf *m[SOFT_PORT_BURST];
+	uint16_t n = rte_eth_rx_burst(p->eth.id, 0, m, p->burst);
+	uint32_t lost = n + drop_queue(p);
+
+	rte_pktmbuf_free_bulk(m, n);
+	p->stats.rx_frames += n;
+	while (p->ops->on_lost != NULL && lost-- != 0)
+		p->ops->on_lost(p->arg);
+	return n;
 }
 
 /* What the PMD checked of a frame. Unknown and none are both: we check. */
@@ -186,8 +221,8 @@ soft_port_poll(struct soft_port *p, uint64_t now)
 	struct rte_mbuf *m[SOFT_PORT_BURST];
 	uint16_t n;
 
-	if (unlikely(now >= p->link_next))
-		look_at_link(p, now);
+	if (unlikely(now >= p->link_next) && !look_at_link(p, now))
+		return lose(p);
 	if (unlikely(now >= p->stack.neigh.next_deadline))
 		soft_neigh_tick(&p->stack.neigh, now);
 	n = rte_eth_rx_burst(p->eth.id, 0, m, p->burst);

@@ -17,6 +17,7 @@
 
 #include <rte_mbuf.h>
 
+#include "soft_net_fault.h"
 #include "soft_port_stack.h"
 
 #define SOFT_PORT_BURST    32
@@ -52,6 +53,8 @@ struct soft_port_ops {
 	void (*on_roce)(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx);
 	/* The link went up or down; the device tells it by soft_dev_port_set(). May be NULL. */
 	void (*on_link)(void *arg, bool up);
+	/* A frame came, or was about to leave, while soft_port_flap() had it down. May be NULL. */
+	void (*on_lost)(void *arg);
 };
 
 struct soft_port_stats {
@@ -84,6 +87,12 @@ int soft_port_open(const char *dev, const struct soft_port_opts *o, const struct
  * busy until who has its mbufs frees them.
  */
 void soft_port_close(struct soft_port *p);
+
+/*
+ * From here on it is down when @f says so, and its link tells when it is not: nothing leaves then
+ * and what comes is lost, questions of neighbours included. @f stays the caller's.
+ */
+void soft_port_flap(struct soft_port *p, const struct soft_flap *f);
 
 void soft_port_info(const struct soft_port *p, struct soft_port_info *info);
 void soft_port_stats(const struct soft_port *p, struct soft_port_stats *port,

@@ -38,6 +38,7 @@ struct soft_port {
 	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* a ring */
 	struct rte_mbuf *spare;              /* for the next frame; NULL: none */
 	struct soft_port_stats stats;
+	const struct soft_flap *flap; /* NULL: it does not */
 };
 
 /* ---- soft_port_eth.c */

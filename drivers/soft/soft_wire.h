@@ -283,6 +283,12 @@ bool soft_net_loses(struct soft_engine *e);
 /* Packets whose time has come. */
 void soft_net_fault_run(struct soft_engine *e);
 void soft_net_fault_drop_all(struct soft_engine *e);
+/* Do the device's engines take its port down? That of an ethdev goes with the link: soft_port.c. */
+static inline bool
+soft_net_flaps(const struct soft_dev *dev)
+{
+	return dev->flap.up != 0 && dev->netif == NULL;
+}
 /* A poll of an engine that is busy. Is it still? */
 bool soft_net_run(struct soft_engine *e);
 /* A packet of the device is on the wire: for the option capture, soft_capture.h. */

@@ -333,9 +333,8 @@ soft_packet_capture_end(struct soft_engine *e, bool keep)
 static void
 flap(struct soft_dev *dev)
 {
-	uint64_t up_ns = dev->opts.flap_up * UINT64_C(1000000);
-	uint64_t all_ns = up_ns + dev->opts.flap_down * UINT64_C(1000000);
-	bool down = (soft_wire_now(dev) - dev->flap_start) % all_ns >= up_ns;
+	uint64_t edge;
+	bool down = soft_flap_down(&dev->flap, soft_wire_now(dev), &edge);
 
 	if (soft_fault_dead(dev) || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED) == down)
 		return;
@@ -351,10 +350,10 @@ soft_net_run(struct soft_engine *e)
 
 	if (dev->opts.virtual_time)
 		__atomic_fetch_add(&dev->virtual_tsc, soft_time_cycles(0), __ATOMIC_RELAXED);
-	if (dev->opts.flap_up != 0)
+	if (soft_net_flaps(dev))
 		flap(dev);
 	return (dev->capture != NULL && soft_capture_run(dev->capture)) || dev->opts.virtual_time ||
-	       dev->opts.flap_up != 0;
+	       soft_net_flaps(dev);
 }
 
 void

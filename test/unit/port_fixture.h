@@ -40,7 +40,7 @@ struct rig {
 	uint64_t now;
 
 	/* Of the callbacks. */
-	uint32_t roce, links;
+	uint32_t roce, links, lost;
 	bool up;
 	struct soft_port_rx rx;
 	struct frame got; /* the last RoCE frame */
@@ -68,7 +68,16 @@ rig_on_link(void *arg, bool up)
 	r->up = up;
 }
 
-static const struct soft_port_ops rig_ops = {.on_roce = rig_on_roce, .on_link = rig_on_link};
+static inline void
+rig_on_lost(void *arg)
+{
+	struct rig *r = arg;
+
+	r->lost++;
+}
+
+static const struct soft_port_ops rig_ops = {
+	.on_roce = rig_on_roce, .on_link = rig_on_link, .on_lost = rig_on_lost};
 
 static inline void
 rig_address(struct soft_port_opts *o, const char *text, uint32_t prefix)

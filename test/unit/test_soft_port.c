@@ -241,6 +241,92 @@ test_link(void **st)
 	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
 }
 
+/* Ping, a question about us, a packet. */
+static void
+give_all(void)
+{
+	struct frame f;
+
+	eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
+	echo(&f, PEER4, US4, 40);
+	rig_give(r, &f, 0);
+	arp(&f, MAC_ALL, 1, MAC_PEER, PEER4, "\0\0\0\0\0\0", US4);
+	rig_give(r, &f, 0);
+	eth(&f, (char *)r->mac, MAC_PEER, 0x0800);
+	udp(&f, PEER4, US4, 4791, 40, false);
+	rig_give(r, &f, 0);
+}
+
+static void
+poll_at(uint64_t now, uint32_t links, bool up)
+{
+	r->now = now;
+	soft_port_poll(r->p, r->now);
+	assert_int_equal(r->links, links);
+	assert_int_equal(r->up, up);
+}
+
+/* It is down on purpose for three of four seconds: nothing leaves, nothing comes in. */
+static void
+test_flap(void **st)
+{
+	struct soft_flap flap = {.up = SEC, .down = 3 * SEC};
+	struct out o, ask;
+	struct frame f;
+	uint32_t i;
+	uint16_t id;
+
+	(void)st;
+	rig_neigh(&r->o, PEER4, MAC_PEER);
+	rig_open(r);
+	r->up = true;
+	flap.start = r->now;
+	soft_port_flap(r->p, &flap);
+	poll_at(flap.start, 0, true);
+	poll_at(flap.start + SEC - 1, 0, true);
+	give_all();
+	poll_at(r->now, 0, true);
+	assert_int_equal(r->roce, 1);
+	assert_true(rig_take(r, &f) && rig_take(r, &f));
+	/* A neighbour that is being asked for, and what the PMD has not taken. */
+	out_init(&ask, US4, "192.0.2.77", 8, NULL);
+	assert_int_equal(send_one(&ask), SOFT_PORT_PENDING);
+	out_init(&o, US4, PEER4, 8, NULL);
+	for (i = 1; i < RINGS - 1 + SOFT_PORT_TXQ; i++)
+		assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	assert_int_equal(r->lost, 0);
+	poll_at(flap.start + SEC, 1, false);
+	assert_int_equal(r->lost, SOFT_PORT_TXQ);
+	rig_drain(from);
+	give_all();
+	/* The question would be repeated now. */
+	poll_at(flap.start + 3 * SEC, 1, false);
+	assert_int_equal(r->lost, SOFT_PORT_TXQ + 3);
+	assert_int_equal(send_one(&o), SOFT_PORT_DOWN);
+	poll_at(flap.start + 4 * SEC - 1, 1, false);
+	assert_false(rig_take(r, &f));
+	assert_int_equal(r->roce, 1);
+	poll_at(flap.start + 4 * SEC, 2, true);
+	while (rig_take(r, &f))
+		assert_int_equal(get16(&f, 12), 0x0806);
+	give_all();
+	poll_at(r->now, 2, true);
+	assert_int_equal(r->roce, 2);
+	assert_true(rig_take(r, &f) && rig_take(r, &f));
+	assert_int_equal(send_one(&o), SOFT_PORT_SENT);
+	assert_int_equal(r->lost, SOFT_PORT_TXQ + 3);
+	/* The link's own state counts beside it. */
+	assert_int_equal(rte_eth_dev_get_port_by_name(r->name, &id), 0);
+	assert_int_equal(rte_eth_dev_set_link_down(id), 0);
+	poll_at(flap.start + 4 * SEC + 50 * MS, 3, false);
+	poll_at(flap.start + 8 * SEC, 3, false);
+	poll_at(flap.start + 9 * SEC, 3, false);
+	assert_int_equal(rte_eth_dev_set_link_up(id), 0);
+	poll_at(flap.start + 10 * SEC, 3, false);
+	poll_at(flap.start + 12 * SEC, 4, true);
+	assert_int_equal(rte_mempool_avail_count(test_pool), 511);
+}
+
 /* Who receives from a ring still has mbufs when the port is closed; and is opened again. */
 static void
 test_close_with_mbufs_out(void **st)
@@ -327,6 +413,7 @@ main(void)
 		T(test_ping_over_port), T(test_resolves),
 		T(test_link),           T(test_close_with_mbufs_out),
 		T(test_pair),           T(test_receive_long),
+		T(test_flap),
 	};
 
 	if (rig_eal(NULL, 0) != 0)
