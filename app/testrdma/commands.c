@@ -148,6 +148,7 @@ listen_run(struct session *s, unsigned int argc, char **argv)
 	s->t.o.listen = s->peer;
 	if (runner_listen(&s->run) != 0)
 		session_wrong(s, "listen: nobody can connect");
+	s->shown_at = rte_rdtsc();
 }
 
 static void

@@ -54,7 +54,7 @@ struct options {
 	uint64_t rate;   /* operations in a second of an open loop, 0: none */
 	double duration; /* seconds per row; INFINITY: until it is stopped */
 	double patience; /* seconds without a completion until a row is given up */
-	double interval; /* seconds between statistics of a session, 0: none */
+	double interval; /* seconds between statistics, 0: none */
 	uint64_t seed;
 	const char *json;
 	const char *listen, *connect; /* address and port, or NULL */

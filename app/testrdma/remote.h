@@ -156,10 +156,13 @@ struct serve_counts {
 	uint32_t present; /* that there are */
 	uint32_t visits;  /* how often the last one has gone */
 	uint16_t port;    /* that it listens at */
+	/* Some milliseconds ago: receives checked, and what was found wrong. */
+	uint64_t recvs, errors;
 };
 
 /*
- * Listen at t->o.listen, and say at which port. All but the last two calls are made by one thread.
+ * Listen at t->o.listen, and say at which port. All calls but those of another thread
+ * below are made by one thread.
  * @return 0, or said, an exit status.
  */
 int serve_open(struct test *t, struct server **out);
@@ -175,6 +178,11 @@ void serve_close(struct server *s);
 struct serve_counts serve_counted(struct server *s);
 /* Print what peers asked the device for since it listens; false if the device does not count. */
 bool serve_requests(const struct server *s);
+/*
+ * The line of --interval: what was served in the @seconds since the one before. By one thread,
+ * the server's own or another.
+ */
+void serve_interval(struct server *s, FILE *out, double seconds);
 void serve_each(struct server *s,
 		void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t));
 

@@ -20,6 +20,12 @@ static struct {
 	uint64_t last;  /* TSC of the last line */
 } progress;
 
+static struct {
+	uint64_t over;        /* operations of rows that are over */
+	uint64_t ops, errors; /* at the last line of --interval */
+	uint64_t last;        /* its TSC */
+} interval;
+
 static void
 progress_clear(void)
 {
@@ -52,7 +58,7 @@ report_start(struct test *t)
 	char where[24];
 
 	progress.tty = isatty(STDERR_FILENO) == 1;
-	progress.last = t->started;
+	progress.last = interval.last = t->started;
 	if (options_session(o) || o->lcores > 1)
 		snprintf(where, sizeof(where), "%u lcore%s", o->lcores, o->lcores == 1 ? "" : "s");
 	else
@@ -199,6 +205,7 @@ void
 row_over(struct test *t, const struct row *row)
 {
 	report_row(t, row);
+	interval.over += flows_done(t);
 	t->errors += row->res.errors;
 	t->verified += row->res.bytes;
 	if (row->res.errors > 0)
@@ -210,11 +217,37 @@ row_over(struct test *t, const struct row *row)
 }
 
 void
+interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors)
+{
+	fprintf(out, "%" PRIu64 " operations in %.3f s: %.4f M ops/s; %" PRIu64 " errors\n", ops,
+		seconds, seconds > 0 ? (double)ops / seconds / 1e6 : 0.0, errors);
+	fflush(out);
+}
+
+static void
+interval_look(const struct test *t, uint64_t now)
+{
+	double seconds = (double)(now - interval.last) / (double)t->tsc_hz;
+	uint64_t ops, errors;
+
+	if (t->o.interval == 0 || seconds < t->o.interval)
+		return;
+	ops = interval.over + flows_done(t);
+	errors = t->errors + t->row->res.errors;
+	progress_clear();
+	interval_line(interval_out(&t->o), ops - interval.ops, seconds, errors - interval.errors);
+	interval.ops = ops;
+	interval.errors = errors;
+	interval.last = now;
+}
+
+void
 report_progress(struct test *t, const char *phase)
 {
 	uint64_t now = rte_rdtsc(), gap = (progress.tty ? 1 : SPARSE_SECONDS) * t->tsc_hz;
 	const struct row *row = t->row;
 
+	interval_look(t, now);
 	if (now - progress.last < gap)
 		return;
 	progress.last = now;

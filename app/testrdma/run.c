@@ -50,9 +50,8 @@ flow_finished(const struct pair *p)
 	return !p->rolling && p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
 }
 
-/* A round trip is one operation. */
-static uint64_t
-done_all(const struct test *t)
+uint64_t
+flows_done(const struct test *t)
 {
 	uint64_t ops = 0;
 	uint32_t i;
@@ -69,7 +68,7 @@ live_update(struct test *t)
 	struct live *live = t->live;
 	uint32_t ask;
 
-	__atomic_store_n(&live->ops, done_all(t), __ATOMIC_RELAXED);
+	__atomic_store_n(&live->ops, flows_done(t), __ATOMIC_RELAXED);
 	__atomic_store_n(&live->bytes, t->row->res.bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&live->errors, t->row->res.errors, __ATOMIC_RELAXED);
 	/* Pairs with who asks: the histogram of live is its own again once ask is. */
@@ -259,7 +258,7 @@ static void
 span(struct test *t, struct watch *w, uint64_t ops)
 {
 	struct result *res = &t->row->res;
-	uint64_t start, before = done_all(t), bells = doorbells(t);
+	uint64_t start, before = flows_done(t), bells = doorbells(t);
 	uint32_t i, open, loops = 0;
 
 	for (i = 0; i < t->nflows; i++)
@@ -284,7 +283,7 @@ span(struct test *t, struct watch *w, uint64_t ops)
 	} while (open > 0 && !t->fatal);
 	t->schedule.on = false;
 	res->cycles += rte_rdtsc() - start;
-	res->ops += done_all(t) - before;
+	res->ops += flows_done(t) - before;
 	res->doorbells += doorbells(t) - bells;
 }
 

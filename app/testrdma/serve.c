@@ -15,9 +15,10 @@
 
 #include "remote.h"
 
-#define GROUPS 64  /* initiators that each have memory */
-#define NAP_US 100 /* between looks, where nothing needs this processor */
-#define BUSY_S 1   /* seconds without naps behind the last work */
+#define GROUPS   64  /* initiators that each have memory */
+#define NAP_US   100 /* between looks, where nothing needs this processor */
+#define BUSY_S   1   /* seconds without naps behind the last work */
+#define COUNT_HZ 100
 
 /* Memory that an initiator's connections share. */
 struct group {
@@ -49,6 +50,10 @@ struct server {
 	uint64_t recvs, errors;    /* of connections that are over */
 	struct bb_dev_stats since; /* the device's counts when it began to listen */
 	uint64_t busy_until;       /* TSC */
+	uint64_t counted_at;       /* TSC of counts.recvs, counts.errors */
+	/* Of serve_interval(): what its last line had. */
+	struct bb_dev_stats told;
+	struct serve_counts told_counts;
 };
 
 static uint32_t
@@ -284,6 +289,7 @@ serve_open(struct test *t, struct server **out)
 		/* Rows that this process ran before count at the device, too. */
 		if (t->attr.counters)
 			bb_dev_stats(t->dev, &s->since);
+		s->told = s->since;
 	}
 	if (rc != 0) {
 		say("--listen %s: %s; give an address and a port that is free, as in :18515",
@@ -298,17 +304,44 @@ serve_open(struct test *t, struct server **out)
 	return 0;
 }
 
-bool
-serve_requests(const struct server *s)
+/* What peers asked the device for behind @since, which is brought up to date if @keep. */
+static bool
+requests_print(FILE *out, const struct server *s, struct bb_dev_stats *since, bool keep)
 {
 	struct bb_dev_stats now;
 
 	if (!s->t->attr.counters || bb_dev_stats(s->t->dev, &now) != 0)
 		return false;
-	printf("requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64 " atomics",
-	       now.rx_write - s->since.rx_write, now.rx_read - s->since.rx_read,
-	       now.rx_atomic - s->since.rx_atomic);
+	fprintf(out,
+		"requests of peers: %" PRIu64 " writes, %" PRIu64 " reads, %" PRIu64 " atomics",
+		now.rx_write - since->rx_write, now.rx_read - since->rx_read,
+		now.rx_atomic - since->rx_atomic);
+	if (keep)
+		*since = now;
 	return true;
+}
+
+bool
+serve_requests(const struct server *s)
+{
+	struct bb_dev_stats since = s->since;
+
+	return requests_print(stdout, s, &since, false);
+}
+
+void
+serve_interval(struct server *s, FILE *out, double seconds)
+{
+	struct serve_counts now = serve_counted(s);
+
+	fprintf(out, "%u connection%s, in %.3f s: ", now.present, now.present == 1 ? "" : "s",
+		seconds);
+	if (requests_print(out, s, &s->told, true))
+		fprintf(out, "; ");
+	fprintf(out, "%" PRIu64 " receives checked; %" PRIu64 " errors\n",
+		now.recvs - s->told_counts.recvs, now.errors - s->told_counts.errors);
+	fflush(out);
+	s->told_counts = now;
 }
 
 uint64_t
@@ -320,6 +353,37 @@ serve_errors(const struct server *s)
 	LIST_FOREACH(target, &s->conns, next)
 		errors += worksite_errors(target->site);
 	return errors;
+}
+
+static uint64_t
+serve_receives(const struct server *s)
+{
+	const struct target *target;
+	uint64_t recvs = s->recvs;
+
+	LIST_FOREACH(target, &s->conns, next)
+		recvs += worksite_receives(target->site);
+	return recvs;
+}
+
+/* Now and then: for another thread, and with --interval alone the line of it. */
+static void
+tell(struct server *s, bool print, uint64_t *printed)
+{
+	const uint64_t now = rte_rdtsc(), hz = s->t->tsc_hz;
+	double seconds = (double)(now - *printed) / (double)hz;
+
+	if (now - s->counted_at < hz / COUNT_HZ)
+		return;
+	s->counted_at = now;
+	pthread_mutex_lock(&s->lock);
+	s->counts.recvs = serve_receives(s);
+	s->counts.errors = serve_errors(s);
+	pthread_mutex_unlock(&s->lock);
+	if (!print || seconds < s->t->o.interval)
+		return;
+	serve_interval(s, interval_out(&s->t->o), seconds);
+	*printed = now;
 }
 
 static void
@@ -349,6 +413,9 @@ void
 serve_run(struct server *s, bool until_gone)
 {
 	const struct test *t = s->t;
+	/* At a prompt its thread prints. */
+	bool print = until_gone && t->o.interval > 0;
+	uint64_t printed = rte_rdtsc();
 	struct bb_cm_event ev;
 
 	while (!test_stopping(t) &&
@@ -363,6 +430,7 @@ serve_run(struct server *s, bool until_gone)
 		}
 		work(s);
 		bb_dev_progress(t->dev);
+		tell(s, print, &printed);
 	}
 	serve_summary(s);
 }

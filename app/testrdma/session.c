@@ -58,6 +58,13 @@ wait_over(struct session *s)
 	return true;
 }
 
+/* Are there statistics to be shown now and then? */
+static bool
+interval_on(const struct session *s)
+{
+	return s->set.interval > 0 && (s->run.running || s->run.server != NULL);
+}
+
 /* What goes on without commands. */
 static void
 background(struct session *s, struct input *in)
@@ -66,7 +73,7 @@ background(struct session *s, struct input *in)
 
 	if (ran && !runner_poll(&s->run)) {
 		redisplay(in);
-	} else if (ran && s->set.interval > 0 &&
+	} else if (interval_on(s) &&
 		   (double)(rte_rdtsc() - s->shown_at) >= s->set.interval * (double)s->t.tsc_hz) {
 		if (in->cl != NULL)
 			printf("\r");
@@ -136,10 +143,10 @@ input_read(struct session *s, struct input *in)
 {
 	struct pollfd pfd = {.fd = in->fd, .events = POLLIN};
 	bool listen = in->at == in->end && (s->wait_until == 0 || in->cl != NULL);
-	int ms = s->run.running || s->wait_until != 0 ? TICK_MS : IDLE_MS;
+	bool soon = s->run.running || s->wait_until != 0 || interval_on(s);
 	ssize_t n;
 
-	if (poll(&pfd, listen ? 1 : 0, ms) <= 0 || !listen)
+	if (poll(&pfd, listen ? 1 : 0, soon ? TICK_MS : IDLE_MS) <= 0 || !listen)
 		return;
 	n = read(in->fd, in->ahead, sizeof(in->ahead));
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
@@ -181,6 +188,7 @@ finish(struct session *s, struct input *in)
 		if (c.visits > 0 && c.present == 0)
 			break;
 		poll(NULL, 0, TICK_MS);
+		background(s, in);
 	}
 	runner_unlisten(&s->run);
 }

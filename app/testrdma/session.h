@@ -72,7 +72,7 @@ void setting_show(const struct session *s);
 
 extern const struct argument show_args[];
 void show_run(struct session *s, unsigned int argc, char **argv);
-/* One line: what was done since the last one. */
+/* The line of set interval: what was done, or served, since the last one. */
 void show_interval(struct session *s);
 
 /* ---- show_queues.c */

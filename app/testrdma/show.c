@@ -62,21 +62,28 @@ show_port(struct session *s)
 	}
 }
 
-void
-show_interval(struct session *s)
+static void
+show_since(struct session *s, FILE *out)
 {
 	uint64_t now = rte_rdtsc();
 	double seconds = (double)(now - s->shown_at) / (double)s->t.tsc_hz;
 	struct totals totals;
 
-	runner_totals(&s->run, &totals);
-	printf("%" PRIu64 " operations in %.3f s: %.4f M ops/s; %" PRIu64 " errors\n",
-	       totals.ops - s->shown.ops, seconds,
-	       seconds > 0 ? (double)(totals.ops - s->shown.ops) / seconds / 1e6 : 0.0,
-	       totals.errors - s->shown.errors);
-	fflush(stdout);
-	s->shown = totals;
+	if (s->run.server != NULL) {
+		serve_interval(s->run.server, out, seconds);
+	} else {
+		runner_totals(&s->run, &totals);
+		interval_line(out, totals.ops - s->shown.ops, seconds,
+			      totals.errors - s->shown.errors);
+		s->shown = totals;
+	}
 	s->shown_at = now;
+}
+
+void
+show_interval(struct session *s)
+{
+	show_since(s, interval_out(&s->set));
 }
 
 static void
@@ -97,7 +104,7 @@ show_stats(struct session *s)
 	printf("%s; operations %" PRIu64 ", verified bytes %" PRIu64 ", errors %" PRIu64 "\n",
 	       s->run.running ? "running" : "stopped", totals.ops, totals.verified, totals.errors);
 	printf("since the last look: ");
-	show_interval(s);
+	show_since(s, stdout);
 }
 
 static void

@@ -228,6 +228,8 @@ unsigned int flows_poll(struct test *t);
 /* Hand over what there is room for, receives and operations. */
 void flow_post(struct test *t, struct pair *p);
 bool flow_finished(const struct pair *p);
+/* Operations of the row that are done, of both phases; a round trip is one. */
+uint64_t flows_done(const struct test *t);
 /* Operations up to @end follow. */
 void flow_open(struct pair *p, uint64_t end);
 /* They do, behind those under way: a signalled one was to be the last of these. */
@@ -256,7 +258,16 @@ void report_start(struct test *t);
 void report_row(struct test *t, const struct row *row);
 /* Rows in all formats, and the counts of @t: a row is over. */
 void row_over(struct test *t, const struct row *row);
+/* While a row runs in the foreground: how far it is, and with --interval the statistics. */
 void report_progress(struct test *t, const char *phase);
+/* Where lines of --interval go: not among the rows that a program reads. */
+static inline FILE *
+interval_out(const struct options *o)
+{
+	return o->csv ? stderr : stdout;
+}
+/* Such a line: what was done since the one before. */
+void interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors);
 void report_summary(struct test *t);
 void report_fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

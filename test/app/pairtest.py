@@ -14,10 +14,10 @@ class PairTest(AppTest):
         cpu = CPUS[-1] if name == 'server' else CPUS[0]
         return ['-l', str(cpu)] + EAL + ['--file-prefix=tr_%s_%d' % (name, os.getpid())]
 
-    def listen(self, device, eal=()):
+    def listen(self, device, eal=(), args=()):
         """A process that listens, and its port."""
         proc = subprocess.Popen([self.program] + self.eal('server') + list(eal) +
-                                ['--', '--device', device, '--listen', '127.0.0.1:0'],
+                                ['--', '--device', device, '--listen', '127.0.0.1:0'] + list(args),
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = proc.stdout.readline()
         self.addCleanup(proc.stdout.close)

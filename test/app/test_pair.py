@@ -278,6 +278,28 @@ class Pair(PairTest):
                      'fault: the device is opened anew', 'disconnect: it neither'):
             self.assertIn(text, err)
 
+    def test_interval_of_a_target(self):
+        """What it has served since the line before; alone, and at a prompt."""
+        for session in (False, True):
+            if session:
+                server = self.commands(1, ['set interval 0.05', 'listen 127.0.0.1:0'])
+                where = '127.0.0.1:' + self.port_of(server)[1]
+            else:
+                server, where = self.listen(self.shm(1), args=['--interval', '0.05'])
+            res = self.run_json(['--device', self.shm(2), '--connect', where, '--op', 'read,send',
+                                 '--size', '64', '--duration', '0.4'], self.eal('client'))
+            self.check_row_ops(res, *self.end(server))
+
+    def check_row_ops(self, res, out, _):
+        lines = re.findall(r'(?m)^(\d) connections?, in ([\d.]+) s: requests of peers: \d+ writes, (\d+) '
+                           r'reads, \d+ atomics; (\d+) receives checked; 0 errors$', out)
+        self.assertGreaterEqual(len(lines), 3, out)
+        self.assertGreaterEqual(min(float(l[1]) for l in lines), 0.05)
+        for column, row in zip((2, 3), res.json['rows']):
+            done = row['rate']['ops'] + row['latency_ns']['samples']
+            served = sum(int(l[column]) for l in lines)
+            self.assertIn(served, range(1, done + 1), row['op'])
+
     def test_listen_as_the_last_command(self):
         """Without a wait it goes on until who came has gone."""
         server = self.commands(1, ['listen nowhere', 'listen 127.0.0.1:0'])

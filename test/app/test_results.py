@@ -103,6 +103,26 @@ class Results(AppTest):
             self.assertGreater(float(row['mops']), 0)
             self.assertGreater(int(row['verified_bytes']), 0)
 
+    def test_interval(self):
+        """Statistics between the rows of a plain run; with CSV not among these."""
+        for options in ((), ('--csv', '--verify')):
+            for seconds in ('0.3', '3', '30'):  # on a machine that has no CPU free
+                res = self.run_json(['--op', 'write,read', '--size', '64', '--duration', seconds,
+                                     '--interval', '0.1'] + list(options))
+                said, other = (res.err, res.out) if options else (res.out, res.err)
+                lines = re.findall(r'(?m)^(\d+) operations in ([\d.]+) s: [\d.]+ M ops/s; 0 errors$', said)
+                if len(lines) >= 3:
+                    break
+            self.assertGreaterEqual(len(lines), 3, str(res))
+            self.assertGreaterEqual(min(float(s) for _, s in lines), 0.1)
+            done = sum(r['rate']['ops'] + r['latency_ns']['samples'] for r in res.json['rows'])
+            self.assertLessEqual(sum(int(n) for n, _ in lines), done)
+            self.assertGreater(sum(int(n) for n, _ in lines), 0)
+            self.assertNotIn('operations in', other)
+            if options:
+                self.assertEqual([r['op'] for r in csv.DictReader(io.StringIO(res.out))],
+                                 ['write', 'read'])
+
     def vary(self, *options, ops=OPS, sizes=(3, 64, 5000)):
         res = self.run_json(list(options) + ['--op', ','.join(ops), '--size',
                                              ','.join(str(s) for s in sizes),
