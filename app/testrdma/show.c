@@ -169,7 +169,7 @@ show_run(struct session *s, unsigned int argc, char **argv)
 			return;
 		}
 	}
-	s->wrong++;
+	s->wrong += !s->typed;
 	fprintf(stderr, "testrdma: show: give one of");
 	for (i = 0; i < sizeof(shows) / sizeof(shows[0]); i++)
 		fprintf(stderr, " %s", shows[i].name);

@@ -335,6 +335,8 @@ class Prompt(AppTest):
             t.until(r'1 of 1 rows ran, 1 right')
             t.type('frob\n')
             t.until(r'"frob" is no command')
+            t.type('show foo\n')
+            t.until(r'show: give one of')
             t.type('\x04')  # Ctrl-D
             self.assertEqual(t.status(), 0)
             with open(f.name) as again:
