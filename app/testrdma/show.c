@@ -154,7 +154,7 @@ const struct argument show_args[] = {
 	{"cq", "completion queues", NULL},
 	{"mr", "registered memory and its keys", NULL},
 	{"wqe", "the first WQE of each queue pair that failed, and why", NULL},
-	{"errors", "what was found, and the device's counters by reason", NULL},
+	{"errors", "what was found; counters by reason, congestion, what was dropped", NULL},
 	{NULL, NULL, NULL},
 };
 

@@ -222,14 +222,46 @@ show_wqe(struct session *s)
 		printf("no WQE has failed\n");
 }
 
-void
-show_errors(struct session *s)
+#define MAX_DROPS 128 /* reasons; more than there are */
+
+/* What came and was not used, of one layer: only what there is. */
+static void
+drops_line(const char *what, const struct bb_dev_drop *drops, int n, enum bb_drop_layer layer)
 {
-	struct totals totals;
+	const char *before = ": ";
+	int i;
+
+	fputs(what, stdout);
+	for (i = 0; i < n; i++) {
+		if (drops[i].layer != layer || drops[i].count == 0)
+			continue;
+		printf("%s%s %" PRIu64, before, drops[i].reason, drops[i].count);
+		before = ", ";
+	}
+	printf("%s\n", before[0] == ':' ? ": none" : "");
+}
+
+static void
+show_drops(struct session *s)
+{
+	struct bb_dev_drop drops[MAX_DROPS];
+	int n = bb_dev_drops(s->t.dev, drops, MAX_DROPS);
+
+	if (n < 0) {
+		printf("what it drops without an answer this device does not tell\n");
+		return;
+	}
+	n = RTE_MIN(n, MAX_DROPS);
+	drops_line("packets dropped", drops, n, BB_DROP_ROCE);
+	if (n > 0 && drops[0].layer == BB_DROP_PORT)
+		drops_line("frames dropped at the port", drops, n, BB_DROP_PORT);
+}
+
+static void
+show_counters(struct session *s)
+{
 	struct bb_dev_stats d;
 
-	runner_totals(&s->run, &totals);
-	printf("errors found %" PRIu64 "\n", totals.errors);
 	if (!s->t.attr.counters || bb_dev_stats(s->t.dev, &d) != 0) {
 		printf("this device has no counters\n");
 		return;
@@ -245,4 +277,18 @@ show_errors(struct session *s)
 	printf("here: protection %" PRIu64 ", length %" PRIu64 ", CQ overflow %" PRIu64
 	       ", flushed %" PRIu64 "\n",
 	       d.local_protection_err, d.local_length_err, d.cq_overflow, d.flushed);
+	printf("congestion: marked packets %" PRIu64 ", notifications sent %" PRIu64
+	       ", received %" PRIu64 "\n",
+	       d.ecn_marked, d.cnp_sent, d.cnp_handled);
+}
+
+void
+show_errors(struct session *s)
+{
+	struct totals totals;
+
+	runner_totals(&s->run, &totals);
+	printf("errors found %" PRIu64 "\n", totals.errors);
+	show_counters(s);
+	show_drops(s);
 }

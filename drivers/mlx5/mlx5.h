@@ -241,6 +241,7 @@ int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);
 void mlx5_counters_init(struct mlx5_dev *d);
 int mlx5_counters_fini(struct mlx5_dev *d);
 int mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
+int mlx5_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 
 int mlx5_pd_alloc(struct bb_pd *pd);
 int mlx5_pd_free(struct bb_pd *pd);

@@ -253,6 +253,12 @@ struct mlx5_cmd_if {
 	int (*channel_get)(struct mlx5_channel *ch, uint64_t *cookie);
 
 	/*
+	 * What no card tells: packets that came and were dropped, as bb_dev_drops(). NULL on
+	 * hardware.
+	 */
+	int (*drops)(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
+
+	/*
 	 * Inline progress: how the owner of @uar runs the device. Both stay NULL when
 	 * the device runs by itself (hardware; software with progress=lcore or thread).
 	 */

@@ -126,3 +126,11 @@ mlx5_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 	congestion(d, stats);
 	return 0;
 }
+
+int
+mlx5_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
+{
+	struct mlx5_dev *d = mlx5_dev_of(dev);
+
+	return d->cmd->drops != NULL ? d->cmd->drops(d->ctx, drops, n) : -ENOTSUP;
+}

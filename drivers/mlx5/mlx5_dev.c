@@ -184,6 +184,7 @@ static const struct bb_driver mlx5_driver = {
 	.gid_query = mlx5_gid_query,
 	.event_get = mlx5_event_get,
 	.stats = mlx5_stats,
+	.drops = mlx5_drops,
 	.progress = mlx5_progress,
 	.pd_alloc = mlx5_pd_alloc,
 	.pd_free = mlx5_pd_free,

@@ -246,6 +246,9 @@ int soft_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 /* Forget the subscriptions of @ctx, or of @obj alone. */
 void soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj);
 
+/* ---- soft_telemetry.c */
+int soft_drops(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
+
 /* ---- soft_channel.c */
 int soft_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
 int soft_channel_destroy(struct mlx5_ctx *ctx, struct mlx5_channel *ch);

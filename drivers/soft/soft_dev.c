@@ -482,6 +482,7 @@ const struct mlx5_cmd_if soft_cmd_if = {
 	.channel_destroy = soft_channel_destroy,
 	.channel_subscribe = soft_channel_subscribe,
 	.channel_get = soft_channel_get,
+	.drops = soft_drops,
 	.progress_of = soft_progress_of,
 };
 

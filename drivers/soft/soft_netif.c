@@ -225,6 +225,29 @@ soft_netif_close(struct soft_dev *dev)
 	free(nif);
 }
 
+bool
+soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS])
+{
+	struct soft_port_stack_stats stack;
+	struct soft_neigh_stats neigh;
+	struct soft_port_stats port;
+	struct soft_netif *nif;
+
+	/* It does not go while the list is locked, and nobody counts while it is. */
+	pthread_mutex_lock(&netifs_lock);
+	LIST_FOREACH(nif, &netifs, link)
+		if (nif->dev == dev)
+			break;
+	if (nif != NULL) {
+		soft_netif_lock(nif);
+		soft_port_stats(nif->port, &port, &stack, &neigh);
+		soft_netif_unlock(nif);
+		memcpy(drop, stack.drop, sizeof(stack.drop));
+	}
+	pthread_mutex_unlock(&netifs_lock);
+	return nif != NULL;
+}
+
 void
 soft_netif_poll_all(void)
 {

@@ -105,6 +105,11 @@ void soft_port_plain(struct soft_engine *e, struct soft_wire *w);
 int soft_netif_open(struct soft_dev *dev);
 /* No engine of the device is left. Nothing to do for a device without a port. */
 void soft_netif_close(struct soft_dev *dev);
+/*
+ * The frames that the device's port has dropped, by reason, also while somebody polls it. False:
+ * it has no port now.
+ */
+bool soft_netif_drops(const struct soft_dev *dev, uint64_t drop[SOFT_DROPS]);
 /* Poll all ports of the process that nobody polls. */
 void soft_netif_poll_all(void);
 /* ---- soft_netif_gate.c: control path */

@@ -2,14 +2,58 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Telemetry: packets that a device dropped, by reason. A card does not tell, so it is no
- * command of the device. Devices live as long as the process: nothing is locked.
+ * Packets that a device dropped, by reason: for telemetry, and for who has the device. A card does
+ * not tell, so it is no command of the device. Devices live as long as the process: here nothing is
+ * locked, but a port, which goes when its device is closed (soft_netif.c).
  */
 #include <rte_common.h>
 
 #include "bb_tel.h"
 #include "soft_ctl.h"
+#include "soft_netif.h"
 #include "soft_wire.h"
+
+/* More than there are. */
+#define ALL_DROPS (SOFT_LOSTS + SOFT_DROPS)
+
+/* Behind those that are there; what has no room is counted only. */
+static void
+drop_add(struct bb_dev_drop *drops, unsigned int n, unsigned int *at, enum bb_drop_layer layer,
+	 const char *reason, uint64_t count)
+{
+	if (*at < n)
+		drops[*at] = (struct bb_dev_drop){layer, reason, count};
+	(*at)++;
+}
+
+/* @return how many there are. */
+static unsigned int
+drops_of(const struct soft_dev *dev, struct bb_dev_drop *drops, unsigned int n)
+{
+	uint64_t frames[SOFT_DROPS];
+	unsigned int at = 0;
+	const char *reason;
+	uint32_t i;
+
+	/* What was found since is with the engines. */
+	soft_quiesce();
+	if (soft_netif_drops(dev, frames))
+		for (i = SOFT_DROP_NONE + 1; i < SOFT_DROPS; i++)
+			drop_add(drops, n, &at, BB_DROP_PORT, soft_port_drop_str(i), frames[i]);
+	for (i = 0; i < SOFT_LOSTS; i++) {
+		reason = soft_wire_lost_name(i);
+		if (reason != NULL)
+			drop_add(drops, n, &at, BB_DROP_ROCE, reason,
+				 __atomic_load_n(&dev->lost[i], __ATOMIC_RELAXED));
+	}
+	return at;
+}
+
+int
+soft_drops(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n)
+{
+	return (int)drops_of(soft_ctx(ctx)->dev, drops, n);
+}
 
 static const struct soft_dev *
 soft_telemetry_dev(const char *name)
@@ -25,36 +69,56 @@ soft_telemetry_dev(const char *name)
 	return NULL;
 }
 
+/* The drops of a layer, of the device that the parameter names. */
 static int
-soft_telemetry_drops(const char *cmd, const char *params, struct rte_tel_data *d)
+soft_telemetry_layer(const char *params, enum bb_drop_layer layer, const char *none,
+		     struct rte_tel_data *d)
 {
+	struct bb_dev_drop drops[ALL_DROPS];
 	const struct soft_dev *dev;
 	struct bb_tel_args args;
-	const char *name, *reason;
-	uint32_t i;
+	unsigned int i, n, told = 0;
+	const char *name;
 
-	(void)cmd;
 	name = bb_tel_args_init(&args, params) ? bb_tel_arg(&args) : NULL;
 	if (name == NULL || args.next != NULL)
 		return bb_tel_refuse(d, "the one parameter is a software device: soft0");
 	dev = soft_telemetry_dev(name);
 	if (dev == NULL)
 		return bb_tel_refuse(d, "no software device of that name was ever opened");
-	/* What was found since is with the engines. */
-	soft_quiesce();
+	n = drops_of(dev, drops, ALL_DROPS);
 	rte_tel_data_start_dict(d);
-	for (i = 0; i < SOFT_LOSTS; i++) {
-		reason = soft_wire_lost_name(i);
-		if (reason != NULL)
-			bb_tel_dict_uint(d, reason,
-					 __atomic_load_n(&dev->lost[i], __ATOMIC_RELAXED));
+	for (i = 0; i < n; i++) {
+		if (drops[i].layer != layer)
+			continue;
+		bb_tel_dict_uint(d, drops[i].reason, drops[i].count);
+		told++;
 	}
-	return 0;
+	return told != 0 ? 0 : bb_tel_refuse(d, none);
+}
+
+static int
+soft_telemetry_roce(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return soft_telemetry_layer(params, BB_DROP_ROCE, "there are no reasons", d);
+}
+
+static int
+soft_telemetry_port(const char *cmd, const char *params, struct rte_tel_data *d)
+{
+	(void)cmd;
+	return soft_telemetry_layer(
+		params, BB_DROP_PORT,
+		"the device is on no ethdev now: port= of bb_dev_open() names one", d);
 }
 
 RTE_INIT(soft_telemetry_init)
 {
-	rte_telemetry_register_cmd("/bluebell/roce/drops", soft_telemetry_drops,
+	rte_telemetry_register_cmd("/bluebell/roce/drops", soft_telemetry_roce,
 				   "Packets a software device dropped, by reason. "
+				   "Parameters: software device");
+	rte_telemetry_register_cmd("/bluebell/port/drops", soft_telemetry_port,
+				   "Frames a software device dropped at its port, by reason. "
 				   "Parameters: software device");
 }

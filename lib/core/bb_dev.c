@@ -66,6 +66,15 @@ no_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 	return -ENOTSUP;
 }
 
+static int
+no_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
+{
+	(void)dev;
+	(void)drops;
+	(void)n;
+	return -ENOTSUP;
+}
+
 static void
 no_progress(struct bb_dev *dev)
 {
@@ -190,6 +199,7 @@ bb_driver_register(const struct bb_driver *drv)
 	d->gid_query = d->gid_query != NULL ? d->gid_query : no_gid_query;
 	d->event_get = d->event_get != NULL ? d->event_get : no_event_get;
 	d->stats = d->stats != NULL ? d->stats : no_stats;
+	d->drops = d->drops != NULL ? d->drops : no_drops;
 	d->progress = d->progress != NULL ? d->progress : no_progress;
 	d->clock = d->clock != NULL ? d->clock : no_clock;
 	d->channel_create = d->channel_create != NULL ? d->channel_create : no_channel_create;

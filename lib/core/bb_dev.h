@@ -250,6 +250,27 @@ struct bb_dev_stats {
 /** Read them, summed over the counter sets of the device. */
 int bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats);
 
+/** Where in a device a packet was dropped. */
+enum bb_drop_layer {
+	BB_DROP_PORT, /**< at the port, as a frame: not RoCE, not ours, or damaged below RoCE */
+	BB_DROP_ROCE, /**< as a packet of RoCE */
+};
+
+/** Packets that came and were dropped without an answer, for one reason. */
+struct bb_dev_drop {
+	enum bb_drop_layer layer;
+	const char *reason; /**< its name in telemetry; lives as long as the process */
+	uint64_t count;     /**< since the device was opened */
+};
+
+/**
+ * Read what a device has dropped. The software device alone tells; reasons of the port are there
+ * while it has one, an ethdev (port=). Any thread, also while others poll.
+ * @param drops at most @p n entries are written, those of 0 too; NULL with @p n 0 only counts.
+ * @return how many reasons there are; -ENOTSUP the device does not tell.
+ */
+int bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
+
 #ifdef __cplusplus
 }
 #endif

@@ -201,3 +201,16 @@ bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
 		*stats = tmp;
 	return ret;
 }
+
+int
+bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
+{
+	int ret;
+
+	if (dev == NULL || (drops == NULL && n != 0))
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->drops(dev, drops, n);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}

@@ -193,6 +193,8 @@ struct bb_driver {
 	/* Never an event of an object that was destroyed. */
 	int (*event_get)(struct bb_dev *dev, struct bb_event *event);
 	int (*stats)(struct bb_dev *dev, struct bb_dev_stats *stats);
+	/* As bb_dev_drops(); -ENOTSUP, and no line in the log: the device does not tell. */
+	int (*drops)(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n);
 	void (*progress)(struct bb_dev *dev);
 
 	int (*pd_alloc)(struct bb_pd *pd);
@@ -277,7 +279,7 @@ struct bb_driver {
 };
 
 /*
- * Called by constructors only. list, port_query, gid_query, event_get, stats,
+ * Called by constructors only. list, port_query, gid_query, event_get, stats, drops,
  * progress, clock, channel_*, mr_rereg, ah_*, cq_arm, cq_resize, cq_moderate and qp_query may be
  * NULL; a driver that lacks another one is not taken.
  */

@@ -8,6 +8,7 @@ import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -251,6 +252,30 @@ class Prompt(AppTest):
         self.assertIn('as in fault stall 1:20\n', res.err)
         self.assertEqual(res.err.count('give a kind and how much'), 1)
         self.assertTrue(res.out.rstrip().endswith('testrdma> fault melt 1'), res.out)
+
+    def test_show_drops(self):
+        """What came and was not used, by reason: as a packet, and at the port as a frame."""
+        res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'show errors', 'fault corrupt 5',
+                           'start', 'wait', 'show errors'])
+        self.assertIn('packets dropped: none\n', res.out)
+        self.assertRegex(res.out, r'\npackets dropped: (\w+ \d+, )*drop_icrc [1-9]')
+        self.assertIn('\ncongestion: marked packets 0, notifications sent 0, received 0\n', res.out)
+        self.assertNotIn('frames', res.out)  # it has no port
+        # A fragment to everybody.
+        ip = struct.pack('>BBHHHBBH4s4s', 0x45, 0, 28, 0, 0x2000, 64, 17, 0, bytes([192, 0, 2, 9]),
+                         bytes([192, 0, 2, 1]))
+        words = sum(struct.unpack('>10H', ip))
+        ip = ip[:10] + struct.pack('>H', 0xffff ^ (words % 0xffff)) + ip[12:]
+        frame = b'\xff' * 6 + b'\x02\0\0\0\0\x09\x08\0' + ip + bytes(26)
+        with tempfile.NamedTemporaryFile(suffix='.pcap') as f, tempfile.NamedTemporaryFile() as out:
+            f.write(struct.pack('<IHHIIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1) +
+                    struct.pack('<IIII', 0, 0, len(frame), len(frame)) + frame)
+            f.flush()
+            vdev = '--vdev=net_pcap0,rx_pcap=%s,tx_pcap=%s' % (f.name, out.name)
+            res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'start', 'wait',
+                               'show errors'], eal=lcores() + EAL + [vdev],
+                              args=['--device', 'soft0,port=net_pcap0,ip=192.0.2.1/24'])
+        self.assertIn('\npackets dropped: none\nframes dropped at the port: fragment 1\n', res.out)
 
     def test_file(self):
         with tempfile.NamedTemporaryFile('w', suffix='.cmd') as f:

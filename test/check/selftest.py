@@ -290,14 +290,16 @@ class Porting(unittest.TestCase):
 class Telemetry(unittest.TestCase):
     SOURCE = ('rte_telemetry_register_cmd("/bluebell/qp/list", qp_list,\n\t"QP numbers. "\n'
               '\t"Parameters: device[,first]");\nbb_tel_dict_uint(d, "qpn", qp->qpn);\n'
-              '#define ADD(field) x(d, #field)\n\tADD(flushed);\n[LOST] = "drop_icrc",\n')
+              '#define ADD(field) x(d, #field)\n\tADD(flushed);\n[LOST] = "drop_icrc",\n'
+              '[SOFT_DROP_NONE] = "none",\n[SOFT_DROP_ARP] = "arp",\n')
     GUIDE = ('   * - ``/bluebell/qp/list``\n     - device[,first]\n     - its ``qpn``, '
-             '``flushed``, ``drop_icrc``\n')
+             '``flushed``, ``drop_icrc``, ``arp``\n')
 
     def test_telemetry(self):
         self.assertEqual(telemetry.findings(self.GUIDE, self.SOURCE), [])
         for was, becomes in (('qp/list', 'cq/list'), ('[,first]', ''), ('``qpn``', '``cqn``'),
-                             ('``flushed``', ''), ('``drop_icrc``', '``drop_crc``')):
+                             ('``flushed``', ''), ('``drop_icrc``', '``drop_crc``'),
+                             ('``arp``', '``none``')):
             self.assertTrue(telemetry.findings(self.GUIDE.replace(was, becomes), self.SOURCE), was)
         self.assertTrue(telemetry.findings(self.GUIDE, self.SOURCE.replace('Parameters', 'With')))
         self.assertTrue(telemetry.findings(self.GUIDE, ''))

@@ -27,7 +27,8 @@ def fields(source):
     """Names of what answers hold; those with a number in them, as port%u_state, are left out."""
     return (set(re.findall(r'\(\s*d,\s*"([a-z]\w*)"', source)) |
             set(re.findall(r'^\s*ADD\((\w+)\);', source, re.M)) |
-            set(re.findall(r'(?:"|\bLOST\()(drop_\w+)', source)))
+            set(re.findall(r'(?:"|\bLOST\()(drop_\w+)', source)) |
+            set(re.findall(r'\[SOFT_DROP_\w+\] = "(\w+)"', source)) - {'none'})
 
 
 def listed(guide):
@@ -61,7 +62,7 @@ def main():
                 if name.endswith(('.c', '.h')):
                     with open(os.path.join(path, name), encoding='utf-8') as f:
                         text = f.read()
-                    source += text if 'rte_tel' in text or '"drop_' in text else ''
+                    source += text if re.search(r'rte_tel|"drop_|\[SOFT_DROP_', text) else ''
     with open(os.path.join(tree, GUIDE), encoding='utf-8') as f:
         bad = findings(f.read(), source)
     for line in bad:

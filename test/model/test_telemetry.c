@@ -11,7 +11,10 @@
 
 #include <pthread.h>
 
+#include "../fakes/ring_port.h"
+
 static struct tel client;
+static struct ring_port port;
 
 static void
 test_devices(void **state)
@@ -283,7 +286,7 @@ test_bad(void **state)
 	static const char *const of_dev[] = {"/bluebell/device/info", "/bluebell/qp/list",
 					     "/bluebell/cq/list",     "/bluebell/mr/list",
 					     "/bluebell/mr/stats",    "/bluebell/roce/counters",
-					     "/bluebell/roce/drops"};
+					     "/bluebell/roce/drops",  "/bluebell/port/drops"};
 	static const char *const of_number[] = {"/bluebell/qp/info", "/bluebell/cq/info",
 						"/bluebell/mr/info"};
 	static const char *const bad_devs[] = {
@@ -433,6 +436,7 @@ ask_on(void *arg)
 		json_decref(tel_ask(&t, "/bluebell/device/info,soft0"));
 		json_decref(tel_ask(&t, "/bluebell/roce/counters,soft0"));
 		json_decref(tel_ask(&t, "/bluebell/roce/drops,soft0"));
+		json_decref(tel_ask(&t, "/bluebell/port/drops,soft0"));
 	}
 	tel_close(&t);
 	return NULL;
@@ -442,18 +446,23 @@ static void
 test_meanwhile(void **state)
 {
 	struct asker asker = {0};
+	char spec[128];
 	struct env e;
 	uint64_t end;
 	unsigned int i, j;
 
 	(void)state;
+	snprintf(spec, sizeof(spec), "soft0,port=%s,ip=192.0.2.1/24", port.name);
 	assert_int_equal(pthread_create(&asker.thread, NULL, ask_on, &asker), 0);
 	/* On and on until it has seen enough. */
 	end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
 	for (i = 0; i < 10 || (__atomic_load_n(&asker.answers, __ATOMIC_RELAXED) < 200 &&
 			       rte_get_timer_cycles() < end);
 	     i++) {
-		env_start(&e);
+		/* With a port, too. */
+		env_open_spec(&e, i % 2 == 0 ? "soft0" : spec);
+		env_qps(&e);
+		connect_pair(e.a.qp, e.b.qp, &e.attr);
 		for (j = 0; j < 20; j++) {
 			struct bb_qp *spare = e.b.qp;
 			struct bb_mr *mr;
@@ -490,6 +499,8 @@ main(void)
 	ret = env_eal_init(program);
 	if (ret != 0)
 		return ret;
+	if (!ring_port_open(&port))
+		return 1;
 	tel_connect(&client);
 	ret = cmocka_run_group_tests(tests, NULL, NULL);
 	tel_close(&client);

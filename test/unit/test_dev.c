@@ -327,6 +327,8 @@ test_incomplete_driver(void **state)
 	assert_int_equal(bb_gid_query(dev, 1, 0, &gid), -ENOTSUP);
 	assert_int_equal(bb_event_get(dev, &ev), -EAGAIN);
 	assert_int_equal(bb_dev_stats(dev, &stats), -ENOTSUP);
+	assert_int_equal(bb_dev_drops(dev, NULL, 0), -ENOTSUP);
+	assert_int_equal(bb_dev_drops(NULL, NULL, 0), -EINVAL);
 	bb_dev_progress(dev);
 	assert_int_equal(dev->drv->qp_query(NULL, &qattr), 0);
 	assert_int_equal(bb_dev_close(dev), 0);
