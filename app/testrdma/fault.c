@@ -2,29 +2,43 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * fault: what the network of the software device does to packets. They are options of the device,
- * so it is opened anew, with them, by the next start.
+ * fault: what the network of the software device does to packets, and its port. They are options of
+ * the device, so it is opened anew, with them, by the next start.
  */
 #include <stdlib.h>
 
 #include "session.h"
 
 #define PERCENT "a percentage up to 100"
+#define HOUR_MS 3600000
+#define HOUR    "3600000"
+
+/* Where packets go that a fault strikes. */
+enum {
+	OUT,
+	IN
+};
+static const char *const directions[FAULT_DIRECTIONS] = {[OUT] = "tx", [IN] = "rx"};
 
 static const struct {
-	const char *name, *option;
+	const char *name, *option; /* of packets: what stands behind tx_ and rx_ */
 	const char *value, *unit, *example;
 	double most; /* of the number that it begins with */
 	char then;   /* the character between it and another one, or NUL */
 	bool whole;
+	bool packets; /* it strikes those of a direction */
 } kinds[FAULTS] = {
-	{"drop", "tx_drop", PERCENT, " %", "1", 100, '\0', false},
-	{"duplicate", "tx_dup", PERCENT, " %", "1", 100, '\0', false},
-	{"reorder", "tx_reorder", PERCENT, " %", "1", 100, '\0', false},
-	{"corrupt", "tx_corrupt", PERCENT, " %", "0.1", 100, '\0', false},
-	{"delay", "tx_delay", "microseconds, up to 1000000", " us", "50", 1e6, '\0', true},
-	{"stall", "tx_stall", "PERCENT:MILLISECONDS, up to 100:3600000", " (%:ms)", "1:20", 100,
-	 ':', false},
+	{"drop", "drop", PERCENT, " %", "1", 100, '\0', false, true},
+	{"duplicate", "dup", PERCENT, " %", "1", 100, '\0', false, true},
+	{"reorder", "reorder", PERCENT, " %", "1", 100, '\0', false, true},
+	{"corrupt", "corrupt", PERCENT, " %", "0.1", 100, '\0', false, true},
+	{"delay", "delay", "microseconds, up to 1000000", " us", "50", 1e6, '\0', true, true},
+	{"stall", "stall", "PERCENT:MILLISECONDS, up to 100:" HOUR, " (%:ms)", "1:20", 100, ':',
+	 false, true},
+	{"flap", "flap", "UP:DOWN in milliseconds, each up to " HOUR, " ms", "200:10", HOUR_MS, ':',
+	 true, false},
+	{"seed", "seed", "a whole number of 64 bits", "", "7", 18446744073709551615.0, '\0', true,
+	 false},
 };
 
 /* The digits at @s, with a point unless @whole; behind them. NULL: there are none, or too many. */
@@ -47,10 +61,14 @@ value_fits(unsigned int kind, const char *value)
 	const char *end = number_end(value, kinds[kind].whole, kinds[kind].most);
 
 	if (end != NULL && kinds[kind].then != '\0')
-		end = *end == kinds[kind].then ? number_end(end + 1, true, 3600000) : NULL;
+		end = *end == kinds[kind].then ? number_end(end + 1, true, HOUR_MS) : NULL;
 	return end != NULL && *end == '\0' && strlen(value) < FAULT_VALUE;
 }
 
+static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "corrupt",
+					   "delay", "stall",     NULL};
+
+/* The kinds in their order, and what else may stand there. */
 const struct argument fault_args[] = {
 	{"drop", "PERCENT of packets are lost", NULL},
 	{"duplicate", "PERCENT come twice", NULL},
@@ -58,32 +76,52 @@ const struct argument fault_args[] = {
 	{"corrupt", "PERCENT have a bit changed", NULL},
 	{"delay", "MICROSECONDS that each takes", NULL},
 	{"stall", "PERCENT:MILLISECONDS, so many stop for so long", NULL},
+	{"flap", "UP:DOWN, the port is up and down in turn for so many milliseconds", NULL},
+	{"seed", "NUMBER that the faults are drawn from", NULL},
+	{"rx", "KIND VALUE, the same of packets that come in", packet_kinds},
+	{"tx", "KIND VALUE, of those that go out, as without it", packet_kinds},
 	{"none", "none of these any more", NULL},
 	{NULL, NULL, NULL},
 };
 
-/* The device's specification with the faults in @set. */
+/* ",tx_drop=": the option that a fault is. */
 static void
-spec_make(struct session *s, char set[FAULTS][FAULT_VALUE], char *spec, size_t size)
+option_name(unsigned int kind, unsigned int dir, char name[FAULT_OPTION])
 {
+	snprintf(name, FAULT_OPTION, ",%s%s%s=", kinds[kind].packets ? directions[dir] : "",
+		 kinds[kind].packets ? "_" : "", kinds[kind].option);
+}
+
+/* The device's specification with the faults in @set. @return whether it has room. */
+static bool
+spec_make(struct session *s, const struct faults *set, char *spec, size_t size)
+{
+	char name[FAULT_OPTION];
 	const char *base = s->device;
-	bool any = false;
-	unsigned int i;
+	bool packets = false;
+	unsigned int i, dir;
 	size_t len;
 
 	for (i = 0; i < FAULTS; i++)
-		any |= set[i][0] != '\0';
+		for (dir = 0; dir < FAULT_DIRECTIONS; dir++)
+			packets |= kinds[i].packets && set->value[dir][i][0] != '\0';
 	/* On the loop port there are packets only with wire=1. */
-	snprintf(spec, size, "%s%s", base,
-		 any && strstr(base, "wire=") == NULL && strstr(base, "port=") == NULL &&
-				 strstr(base, "shm=") == NULL
-			 ? ",wire=1"
-			 : "");
+	len = (size_t)snprintf(spec, size, "%s%s", base,
+			       packets && strstr(base, "wire=") == NULL &&
+					       strstr(base, "port=") == NULL &&
+					       strstr(base, "shm=") == NULL
+				       ? ",wire=1"
+				       : "");
 	for (i = 0; i < FAULTS; i++) {
-		len = strlen(spec);
-		if (set[i][0] != '\0')
-			snprintf(spec + len, size - len, ",%s=%s", kinds[i].option, set[i]);
+		for (dir = 0; dir < FAULT_DIRECTIONS && len < size; dir++) {
+			if (set->value[dir][i][0] == '\0')
+				continue;
+			option_name(i, dir, name);
+			len += (size_t)snprintf(spec + len, size - len, "%s%s", name,
+						set->value[dir][i]);
+		}
 	}
+	return len < size;
 }
 
 /* Open the device as @spec. On an error it is as it was. */
@@ -108,18 +146,18 @@ reopen(struct session *s, const char *spec)
 
 /* As it is set by fault, or came with --device, "-" if neither. */
 static void
-value_now(const struct session *s, unsigned int kind, char *text, size_t size)
+value_now(const struct session *s, unsigned int kind, unsigned int dir, char *text, size_t size)
 {
-	char key[24];
-	const char *own;
+	const char *set = s->faults.value[dir][kind], *own;
+	char name[FAULT_OPTION];
 
-	snprintf(key, sizeof(key), ",%s=", kinds[kind].option);
-	own = strstr(s->device, key);
-	if (s->faults[kind][0] != '\0')
-		snprintf(text, size, "%s%s", s->faults[kind], kinds[kind].unit);
+	option_name(kind, dir, name);
+	own = strstr(s->device, name);
+	if (set[0] != '\0')
+		snprintf(text, size, "%s%s", set, kinds[kind].unit);
 	else if (own != NULL)
-		snprintf(text, size, "%.*s%s", (int)strcspn(own + strlen(key), ","),
-			 own + strlen(key), kinds[kind].unit);
+		snprintf(text, size, "%.*s%s", (int)strcspn(own + strlen(name), ","),
+			 own + strlen(name), kinds[kind].unit);
 	else
 		snprintf(text, size, "-");
 }
@@ -130,66 +168,97 @@ show(const struct session *s)
 {
 	unsigned int i;
 
-	printf("device %s\n%-10s %-12s %-40s %s\n", s->set.device, "fault", "now", "value",
-	       "what it does");
+	printf("device %s\n%-10s %-16s %-16s %-40s %s\n", s->set.device, "fault", "out", "in",
+	       "value", "what it does");
 	for (i = 0; i < FAULTS; i++) {
-		char now[FAULT_VALUE + 8];
+		char out[FAULT_VALUE + 8], in[FAULT_VALUE + 8] = "";
 
-		value_now(s, i, now, sizeof(now));
-		printf("%-10s %-12s %-40s %s\n", kinds[i].name, now, kinds[i].value,
+		value_now(s, i, OUT, out, sizeof(out));
+		if (kinds[i].packets)
+			value_now(s, i, IN, in, sizeof(in));
+		printf("%-10s %-16s %-16s %-40s %s\n", kinds[i].name, out, in, kinds[i].value,
 		       fault_args[i].help);
 	}
-	printf("Set one with fault KIND VALUE, as fault %s %s; fault none ends those. The device\n"
-	       "is opened anew for it, so nothing may run. What was lost and came twice: show errors.\n",
+	printf("Set one with fault KIND VALUE, as fault %s %s, or of what comes in with fault rx KIND\n"
+	       "VALUE; fault none ends those. The device is opened anew for it, so nothing may run.\n"
+	       "What was lost and came twice: show errors.\n",
 	       kinds[0].name, kinds[0].example);
 	if (!s->t.attr.software)
 		printf("This device has none of them: only the software device has.\n");
 }
 
+/* Can the device be opened anew, and does it have faults at all? */
+static bool
+may(struct session *s)
+{
+	if (s->run.running)
+		session_wrong(s, "fault: the device is opened anew for it; stop what runs first");
+	else if (s->run.server != NULL)
+		session_wrong(s, "fault: the device is opened anew for it; disconnect first");
+	else if (!s->t.attr.software)
+		session_wrong(s, "fault: only the software device has faults on demand");
+	else
+		return true;
+	return false;
+}
+
+/* Kind and value of @argv, of that direction, into @set. @return false: said what is wrong. */
+static bool
+fault_take(struct session *s, unsigned int dir, unsigned int argc, char **argv, struct faults *set)
+{
+	const char *before = dir == IN ? "rx " : "";
+	unsigned int i;
+
+	for (i = 0; i < FAULTS && (argc == 0 || strcmp(kinds[i].name, argv[0]) != 0); i++)
+		;
+	if (i == FAULTS) {
+		session_wrong(s, "fault: give a kind and how much, as in fault drop 1, or none; "
+				 "help fault lists them");
+	} else if (dir == IN && !kinds[i].packets) {
+		session_wrong(s,
+			      "fault rx %s: it is no fault of packets, and has no direction; "
+			      "leave out rx",
+			      kinds[i].name);
+	} else if (argc != 2 || !value_fits(i, argv[1])) {
+		session_wrong(s, "fault %s%s%s%s: give %s, as in fault %s%s %s", before, argv[0],
+			      argc > 1 ? " " : "", argc > 1 ? argv[1] : "", kinds[i].value, before,
+			      kinds[i].name, kinds[i].example);
+	} else if (strcmp(kinds[i].name, "flap") == 0 && strstr(s->device, "port=") != NULL) {
+		session_wrong(s, "fault flap: with port= the link is the ethdev's, and goes when "
+				 "that one says so");
+	} else {
+		snprintf(set->value[dir][i], FAULT_VALUE, "%s", argv[1]);
+		return true;
+	}
+	return false;
+}
+
 void
 fault_run(struct session *s, unsigned int argc, char **argv)
 {
-	char set[FAULTS][FAULT_VALUE], spec[sizeof(s->spec)];
-	unsigned int i;
+	unsigned int skip = 1, dir = OUT;
+	char spec[sizeof(s->spec)];
+	struct faults set;
 
 	if (argc == 1) {
 		show(s);
 		return;
 	}
-	if (s->run.running) {
-		session_wrong(s, "fault: the device is opened anew for it; stop what runs first");
+	if (!may(s))
 		return;
+	set = s->faults;
+	if (strcmp(argv[1], directions[IN]) == 0 || strcmp(argv[1], directions[OUT]) == 0) {
+		dir = strcmp(argv[1], directions[IN]) == 0 ? IN : OUT;
+		skip = 2;
 	}
-	if (s->run.server != NULL) {
-		session_wrong(s, "fault: the device is opened anew for it; disconnect first");
+	if (strcmp(argv[1], "none") == 0 && argc == 2)
+		memset(&set, 0, sizeof(set));
+	else if (!fault_take(s, dir, argc - skip, argv + skip, &set))
 		return;
-	}
-	if (!s->t.attr.software) {
-		session_wrong(s, "fault: only the software device has faults on demand");
-		return;
-	}
-	memcpy(set, s->faults, sizeof(set));
-	for (i = 0; i < FAULTS && strcmp(kinds[i].name, argv[1]) != 0; i++)
-		;
-	if (strcmp(argv[1], "none") == 0 && argc == 2) {
-		memset(set, 0, sizeof(set));
-	} else if (i < FAULTS && argc == 3 && value_fits(i, argv[2])) {
-		snprintf(set[i], FAULT_VALUE, "%s", argv[2]);
-	} else if (i < FAULTS) {
-		session_wrong(s, "fault %s%s%s: give %s, as in fault %s %s", argv[1],
-			      argc > 2 ? " " : "", argc > 2 ? argv[2] : "", kinds[i].value,
-			      kinds[i].name, kinds[i].example);
-		return;
-	} else {
-		session_wrong(s, "fault: give a kind and how much, as in fault drop 1, or none; "
-				 "help fault lists them");
-		return;
-	}
-	spec_make(s, set, spec, sizeof(spec));
-	if (reopen(s, spec) != 0) {
+	if (!spec_make(s, &set, spec, sizeof(spec)) || reopen(s, spec) != 0) {
 		session_wrong(s, "fault: the device does not take it; it is as it was");
 		return;
 	}
-	memcpy(s->faults, set, sizeof(set));
+	s->faults = set;
 	printf("device %s\n", s->spec);
 }

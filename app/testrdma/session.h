@@ -10,8 +10,15 @@
 #define SESSION_WORDS 16
 #define SESSION_LINE  1024
 
-#define FAULTS      6
-#define FAULT_VALUE 16
+#define FAULTS           8
+#define FAULT_DIRECTIONS 2
+#define FAULT_VALUE      24
+#define FAULT_OPTION     16 /* ",tx_reorder=" */
+
+/* By direction, in the order of fault.c; empty: none. Those of no direction are in the first. */
+struct faults {
+	char value[FAULT_DIRECTIONS][FAULTS][FAULT_VALUE];
+};
 
 struct session {
 	struct test t;
@@ -24,9 +31,9 @@ struct session {
 	bool typed;          /* what comes now is typed: who does that sees what is wrong with it */
 	const char *device;  /* without faults */
 	char spec[512];      /* with them */
-	char faults[FAULTS][FAULT_VALUE]; /* in the order of fault.c; empty: none */
-	char peer[128];                   /* what set.connect, or listen, points to */
-	uint32_t visits;                  /* while it listens: that were waited for */
+	struct faults faults;
+	char peer[128];  /* what set.connect, or listen, points to */
+	uint32_t visits; /* while it listens: that were waited for */
 	bool over;
 };
 

@@ -234,10 +234,10 @@ class Prompt(AppTest):
         self.assertEqual([r['ok'] for r in res.json['rows']], [True, True])
         self.assertIn('device soft0,wire=1,tx_drop=2,tx_dup=5\n', res.out)
         # What is set, and what can be.
-        self.assertRegex(res.out, r'\ndrop +2 % +a percentage up to 100 +PERCENT of packets are lost\n')
+        self.assertRegex(res.out, r'\ndrop +2 % +- +a percentage up to 100 +PERCENT of packets are lost\n')
         self.assertRegex(res.out, r'\nduplicate +5 % ')
         self.assertEqual(len(re.findall(r'\nduplicate +- ', res.out)), 1)  # behind none
-        for kind in ('reorder', 'corrupt', 'delay', 'stall'):
+        for kind in ('reorder', 'corrupt', 'delay', 'stall', 'flap', 'seed'):
             self.assertEqual(len(re.findall(r'\n%s +- ' % kind, res.out)), 2, kind)
         self.assertIn('fault none ends those', res.out)
         lost = [int(n) for n in re.findall(r'out of sequence (\d+)', res.out)]
@@ -252,6 +252,39 @@ class Prompt(AppTest):
         self.assertIn('as in fault stall 1:20\n', res.err)
         self.assertEqual(res.err.count('give a kind and how much'), 1)
         self.assertTrue(res.out.rstrip().endswith('testrdma> fault melt 1'), res.out)
+
+    def test_fault_in(self):
+        """Of packets that come in; and beside them what has no direction."""
+        res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'set verify on',
+                           'fault rx drop 2', 'fault rx duplicate 5', 'fault seed 7', 'fault', 'start', 'wait',
+                           'show errors', 'fault drop 1', 'fault tx drop 3', 'fault none',
+                           'fault rx', 'fault rx drop', 'fault rx flap 1:1', 'fault flap 0:1',
+                           'fault seed -1', 'fault seed 99999999999999999999', 'fault'], rc=1)
+        self.assertEqual([r['ok'] for r in res.json['rows']], [True])
+        for spec in (',wire=1,rx_drop=2', ',wire=1,rx_drop=2,rx_dup=5', ',wire=1,rx_drop=2,rx_dup=5,seed=7',
+                     ',wire=1,tx_drop=3,rx_drop=2,rx_dup=5,seed=7', ''):
+            self.assertIn('\ndevice soft0%s\n' % spec, res.out)
+        self.assertRegex(res.out, r'\ndrop +- +2 % +a percentage up to 100 ')
+        self.assertRegex(res.out, r'\nseed +7 +a whole number ')
+        self.assertEqual(len(re.findall(r'\ndrop +- +- ', res.out)), 1)  # behind none
+        self.assertRegex(res.out, r'out of sequence [1-9]\d*, duplicate [1-9]')
+        for wrong in ('rx drop: give a percentage up to 100, as in fault rx drop 1', ': give a kind',
+                      'rx flap: it is no fault of packets', ': the device does not take it',
+                      'seed -1: give a whole number of 64 bits, as in fault seed 7',
+                      'seed 99999999999999999999: give a whole number'):
+            self.assertIn('testrdma: fault' + ' ' * (wrong[0] != ':') + wrong, res.err)
+        self.assertEqual(res.err.count('the device does not take it'), 1)  # a flap of 0
+
+    def test_fault_flap(self):
+        """The port goes down and comes back, and what was lost is sent again; not of an ethdev."""
+        res = self.script(['set op write', 'set size 64', 'set duration 0.3', 'set verify on',
+                           'fault flap 30:30', 'start', 'wait', 'show errors'])
+        self.assertIn('\ndevice soft0,flap=30:30\n', res.out)
+        self.assertTrue(res.json['rows'][0]['ok'])
+        self.assertRegex(res.out, r'ack timeouts [1-9]')
+        res = self.script(['fault flap 30:30', 'fault'], rc=1, eal=lcores() + EAL + ['--vdev=net_ring0'],
+                          args=['--device', 'soft0,port=net_ring0,ip=192.0.2.1/24'])
+        self.assertIn('fault flap: with port= the link is the ethdev', res.err)
 
     def test_show_drops(self):
         """What came and was not used, by reason: as a packet, and at the port as a frame."""
@@ -344,6 +377,10 @@ class Prompt(AppTest):
             t.until(r'(?s)on .*off .*set verify o')
             t.type('n\n')
             t.until(r'testrdma> ')
+            t.type('fault rx re\t')
+            t.until('fault rx reorder ')
+            t.type('\n')
+            t.until(r'give a percentage')
             t.type('sta\t')
             t.until('start ')
             t.type('\n')
