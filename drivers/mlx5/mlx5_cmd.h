@@ -257,6 +257,9 @@ struct mlx5_cmd_if {
 	 * hardware.
 	 */
 	int (*drops)(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
+	/* The same of retries of one QP, as bb_driver.h's qp_retries. */
+	int (*qp_retries)(struct mlx5_ctx *ctx, uint32_t qpn, uint64_t *retries,
+			  uint64_t *rnr_retries);
 
 	/*
 	 * Inline progress: how the owner of @uar runs the device. Both stay NULL when

@@ -134,3 +134,13 @@ mlx5_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
 
 	return d->cmd->drops != NULL ? d->cmd->drops(d->ctx, drops, n) : -ENOTSUP;
 }
+
+int
+mlx5_qp_retries(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries)
+{
+	struct mlx5_dev *d = mlx5_dev_of(qp->ctrl->pd->dev);
+
+	if (d->cmd->qp_retries == NULL)
+		return -ENOTSUP;
+	return d->cmd->qp_retries(d->ctx, qp->qpn, retries, rnr_retries);
+}

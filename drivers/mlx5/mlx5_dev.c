@@ -209,6 +209,7 @@ static const struct bb_driver mlx5_driver = {
 	.qp_create = mlx5_qp_create,
 	.qp_modify = mlx5_qp_modify,
 	.qp_query = mlx5_qp_query,
+	.qp_retries = mlx5_qp_retries,
 	.qp_destroy = mlx5_qp_destroy,
 	.srq_create = mlx5_srq_create,
 	.srq_modify = mlx5_srq_modify,

@@ -395,6 +395,9 @@ struct soft_qp {
 	/* The control path's: the context as accepted so far, for QUERY_QP. */
 	uint8_t qpc[SOFT_QPC_BYTES];
 	uint8_t cs_data[32]; /* see cs_len */
+
+	/* Requests sent again since it was created, for soft_telemetry.c; the engine's. */
+	uint64_t retries, rnr_retries;
 };
 
 #define SOFT_MAX_COUNTER_SETS 256

@@ -248,6 +248,7 @@ void soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj);
 
 /* ---- soft_telemetry.c */
 int soft_drops(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
+int soft_qp_retries(struct mlx5_ctx *ctx, uint32_t qpn, uint64_t *retries, uint64_t *rnr_retries);
 
 /* ---- soft_channel.c */
 int soft_channel_create(struct mlx5_ctx *ctx, struct mlx5_channel **ch);

@@ -483,6 +483,7 @@ const struct mlx5_cmd_if soft_cmd_if = {
 	.channel_subscribe = soft_channel_subscribe,
 	.channel_get = soft_channel_get,
 	.drops = soft_drops,
+	.qp_retries = soft_qp_retries,
 	.progress_of = soft_progress_of,
 };
 

@@ -130,6 +130,7 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 			}
 			qp->rnr_left -= e->dev->opts.defect != SOFT_DEFECT_RETRY_FREE;
 		}
+		qp->rnr_retries++;
 		qp->wait = SOFT_WAIT_RNR;
 		qp->reads_in_burst = 0;
 		soft_qp_timer(e, qp, bb_roce_rnr_ns(ans.code));
@@ -137,13 +138,15 @@ soft_req_finish(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 	case SOFT_NAK_SEQ:
 		/* The NAK comes back at once, and so does the next one. */
 		SOFT_COUNT(qp, packet_seq_err);
-		if (qp->retries_left == 0)
+		if (qp->retries_left == 0) {
 			soft_req_fail(
 				e, qp, d, BB_SYN_RETRY_EXC,
 				"its PSN is ahead of what the peer expects: sq_psn must be the "
 				"peer's rq_psn");
-		else
-			qp->retries_left--;
+			break;
+		}
+		qp->retries_left--;
+		qp->retries++;
 		break;
 	case SOFT_BUSY:
 		/* At once: whoever uses the key is at it this moment. */
@@ -391,6 +394,7 @@ soft_req_timeout(struct soft_engine *e, struct soft_qp *qp)
 			return;
 		}
 		qp->retries_left -= e->dev->opts.defect != SOFT_DEFECT_RETRY_FREE;
+		qp->retries++;
 	}
 	soft_req_run(e, qp);
 }

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Packets that a device dropped, by reason: for telemetry, and for who has the device. A card does
- * not tell, so it is no command of the device. Devices live as long as the process: here nothing is
- * locked, but a port, which goes when its device is closed (soft_netif.c).
+ * Packets that a device dropped, by reason, and retries of each QP: for telemetry, and for who has
+ * the device. A card does not tell, so it is no command of the device. Devices live as long as the
+ * process: here nothing is locked, but a port, which goes when its device is closed (soft_netif.c).
  */
 #include <rte_common.h>
 
@@ -53,6 +53,26 @@ int
 soft_drops(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n)
 {
 	return (int)drops_of(soft_ctx(ctx)->dev, drops, n);
+}
+
+int
+soft_qp_retries(struct mlx5_ctx *ctx, uint32_t qpn, uint64_t *retries, uint64_t *rnr_retries)
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+	struct soft_qp *qp;
+
+	pthread_mutex_lock(&dev->lock);
+	qp = soft_qp_find(dev, qpn);
+	if (qp != NULL) {
+		soft_engine_lock(qp->engine);
+		if (qp->wire != NULL)
+			soft_wire_count(qp->wire);
+		*retries = qp->retries;
+		*rnr_retries = qp->rnr_retries;
+		soft_engine_unlock(qp->engine);
+	}
+	pthread_mutex_unlock(&dev->lock);
+	return qp != NULL ? 0 : -ENOENT;
 }
 
 static const struct soft_dev *

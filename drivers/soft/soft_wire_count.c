@@ -151,6 +151,20 @@ soft_wire_told(const struct soft_wire *w)
 	return memcmp(&w->told, &w->roce.stats, offsetof(struct bb_roce_stats, tx_packets)) == 0;
 }
 
+/* The last one of its kind is the end of the queue pair, and no retry. */
+static uint64_t
+soft_wire_retries(const struct bb_roce_stats *s)
+{
+	return s->packet_seq_err + s->implied_nak_seq + s->ack_timeout + s->roce_adp_retrans -
+	       s->retry_exceeded;
+}
+
+static uint64_t
+soft_wire_rnr_retries(const struct bb_roce_stats *s)
+{
+	return s->rnr_nak_retry - s->rnr_retry_exceeded;
+}
+
 void
 soft_wire_count(struct soft_wire *w)
 {
@@ -167,6 +181,9 @@ soft_wire_count(struct soft_wire *w)
 	/* a responder's what it has served. */
 	if (likely(soft_wire_told(w)))
 		return;
+	w->qp->retries += soft_wire_retries(&w->roce.stats) - soft_wire_retries(&w->told);
+	w->qp->rnr_retries +=
+		soft_wire_rnr_retries(&w->roce.stats) - soft_wire_rnr_retries(&w->told);
 	for (; i < RTE_DIM(soft_wire_counters); i++)
 		soft_wire_tell(w, soft_wire_counters[i].roce,
 			       c != NULL ? soft_wire_counter(c, soft_wire_counters[i].soft) : NULL);

@@ -138,6 +138,15 @@ no_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 }
 
 static int
+no_qp_retries(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries)
+{
+	(void)qp;
+	(void)retries;
+	(void)rnr_retries;
+	return -ENOTSUP;
+}
+
+static int
 no_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd *new_pd,
 	    void *addr, uint64_t len, uint32_t access)
 {
@@ -212,6 +221,7 @@ bb_driver_register(const struct bb_driver *drv)
 	d->ah_release = d->ah_release != NULL ? d->ah_release : no_ah_release;
 	d->cq_arm = d->cq_arm != NULL ? d->cq_arm : no_cq_arm;
 	d->qp_query = d->qp_query != NULL ? d->qp_query : no_qp_query;
+	d->qp_retries = d->qp_retries != NULL ? d->qp_retries : no_qp_retries;
 }
 
 int

@@ -268,6 +268,12 @@ struct bb_driver {
 			 enum bb_qp_state to);
 	/* @attr comes filled with what was last set; the driver puts in what it knows better. */
 	int (*qp_query)(struct bb_qp *qp, struct bb_qp_attr *attr);
+	/*
+	 * How often its requests were sent again since it was created: after silence or an answer
+	 * that says that something is missing, and as the peer had no receive. -ENOTSUP, and no
+	 * line in the log: the device does not tell of one QP.
+	 */
+	int (*qp_retries)(const struct bb_qp *qp, uint64_t *retries, uint64_t *rnr_retries);
 	/* No CQE of the QP is written after it returns. */
 	int (*qp_destroy)(struct bb_qp *qp);
 
@@ -280,8 +286,8 @@ struct bb_driver {
 
 /*
  * Called by constructors only. list, port_query, gid_query, event_get, stats, drops,
- * progress, clock, channel_*, mr_rereg, ah_*, cq_arm, cq_resize, cq_moderate and qp_query may be
- * NULL; a driver that lacks another one is not taken.
+ * progress, clock, channel_*, mr_rereg, ah_*, cq_arm, cq_resize, cq_moderate, qp_query and
+ * qp_retries may be NULL; a driver that lacks another one is not taken.
  */
 void bb_driver_register(const struct bb_driver *drv);
 

@@ -72,11 +72,24 @@ add_qp_stats(struct rte_tel_data *d, const struct bb_qp *qp)
 	bb_tel_dict_uint(d, "errors", s.errors);
 }
 
+/* Where the device knows them. */
+static void
+add_qp_retries(struct rte_tel_data *d, const struct bb_qp *qp)
+{
+	uint64_t retries, rnr_retries;
+
+	if (qp->ctrl->pd->dev->drv->qp_retries(qp, &retries, &rnr_retries) != 0)
+		return;
+	bb_tel_dict_uint(d, "retries", retries);
+	bb_tel_dict_uint(d, "rnr_retries", rnr_retries);
+}
+
 static void
 add_qp(struct rte_tel_data *d, const void *object)
 {
 	add_qp_config(d, object);
 	add_qp_stats(d, object);
+	add_qp_retries(d, object);
 }
 
 static const struct bb_tel_kind qps = {
@@ -168,7 +181,7 @@ RTE_INIT(bb_tel_queue_init)
 	rte_telemetry_register_cmd("/bluebell/qp/list", qp_list,
 				   "QP numbers. Parameters: device[,first]");
 	rte_telemetry_register_cmd("/bluebell/qp/info", qp_info,
-				   "State, occupancy, doorbells, signalling, errors. "
+				   "State, occupancy, doorbells, signalling, errors, retries. "
 				   "Parameters: device,QP number");
 	rte_telemetry_register_cmd("/bluebell/cq/list", cq_list,
 				   "CQ numbers. Parameters: device[,first]");

@@ -276,6 +276,11 @@ test_roce(void **state)
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
 	assert_string_equal(tel_text(a, "state"), "ERR");
 	assert_int_equal(tel_uint(a, "errors"), 1);
+	/* The early ones too, that use up none of retry_cnt. */
+	assert_true(tel_uint(a, "retries") >= 2);
+	json_decref(a);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.b.qp->qpn);
+	assert_int_equal(tel_uint(a, "retries"), 0);
 	json_decref(a);
 	env_stop(&e);
 }

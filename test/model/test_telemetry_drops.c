@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What no card tells, on rte_telemetry's socket and by the API: what was
- * dropped, and why. */
+/* What no card tells, on rte_telemetry's socket and by the API: what was dropped, and why, and
+ * retries of each queue pair. */
 #define ENV_TELEMETRY
 #include "mlx5_env.h"
 #include "telemetry_client.h"
@@ -79,11 +79,70 @@ test_port(void **state)
 	env_stop(&e);
 }
 
+/* Of each queue pair its own, with packets and without; a reset forgets none. */
+static void
+retries_of(const char *spec)
+{
+	struct bb_qp_attr attr;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+	json_t *a;
+
+	env_open_spec(&e, spec);
+	env_qps(&e);
+	e.attr.timeout = 12;
+	e.attr.retry_cnt = 1;
+	e.attr.rnr_retry = 2;
+	e.attr.min_rnr_timer = 1;
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	sge = sge_of(&e.a, 0, 64);
+	/* Nobody has posted a receive. */
+	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_RNR_RETRY_EXC_ERR);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
+	assert_int_equal(tel_uint(a, "rnr_retries"), 2);
+	json_decref(a);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e.a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	/* Nobody answers. */
+	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_post_write(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 2, BB_WC_RETRY_EXC_ERR);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
+	assert_true(tel_uint(a, "retries") >= 1);
+	assert_int_equal(tel_uint(a, "rnr_retries"), 2);
+	json_decref(a);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.b.qp->qpn);
+	assert_int_equal(tel_uint(a, "retries"), 0);
+	assert_int_equal(tel_uint(a, "rnr_retries"), 0);
+	json_decref(a);
+	env_stop(&e);
+}
+
+static void
+test_retries(void **state)
+{
+	(void)state;
+	retries_of("soft0");
+	retries_of("soft0,wire");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_port),
+		cmocka_unit_test(test_retries),
 	};
 	char program[32];
 	int ret;
