@@ -108,6 +108,39 @@ class Prompt(AppTest):
         self.assertEqual(done[1], 0)
         self.assertIn('%d samples' % rows[5]['latency_ns']['samples'], res.out)
 
+    def test_settings_take_effect(self):
+        """How operations are posted is as it was set, and the device as it says."""
+        res = self.script(['set op write', 'set size 64,100', 'set duration 0.04', 'set inline 64',
+                           'set signal-every 4', 'start', 'wait', 'show qp',
+                           'set inline 0', 'set size 64', 'set rate 20000', 'start', 'wait',
+                           'set rate 0', 'set sgl 4', 'fault drop 100', 'start', 'wait', 'show wqe',
+                           'show config', 'show device'], rc=1)
+        rows = res.json['rows']
+        self.assertEqual([(r['size'], r['inline'], r['signal_every'], r['ok']) for r in rows],
+                         [(64, True, 4, True), (100, False, 4, True), (64, False, 4, True),
+                          (64, False, 4, False)])
+        # Each of the latency phase is signalled, of the rate phase one of four.
+        initiator = table(res.out, 'QP')[0]
+        samples = sum(r['latency_ns']['samples'] for r in rows[:2])
+        fast = int(initiator['posted']) - samples
+        self.assertEqual(fast, sum(r['rate']['ops'] for r in rows[:2]))
+        self.assertAlmostEqual((int(initiator['CQEs']) - samples) / fast, 1 / 4, delta=0.05)
+        self.assertEqual([r['open_loop']['rate'] for r in rows if 'open_loop' in r], [20000])
+        self.assertEqual(rows[2]['latency_ns']['of'], 'intended start')
+        self.assertLess(rows[2]['rate']['ops'], 20000 * 0.04 * 2)
+        # Control, remote address, four pieces.
+        self.assertRegex(res.out, r'RDMA_WRITE \(opcode 0x08\) .* ds 6 ')
+        self.assertIn('\ninline 0\nsignal-every 4\n', res.out)
+        self.assertIn('\nsgl 4\n', res.out)
+        self.assertIn('\nrate 0\n', res.out)
+        device = res.json['device']
+        shown = res.out[res.out.index('soft0: driver '):]
+        self.assertTrue(shown.startswith('soft0: driver %(driver)s (software), 1 port\n' % device), shown)
+        for said in ('%(max_qp_wr)d WQEs each, %(max_sge)d pieces (', '), %(max_inline)d bytes inline\n',
+                     'under way: %(max_rd_atomic)d as initiator', 'atomics: yes\n',
+                     'BlueFlame registers of %(bf_size)d bytes; memory of its own: 131072 bytes\n'):
+            self.assertIn(said % device, shown)
+
     def test_until_stopped(self):
         for wait in WAITS:
             res = self.script(['set op write', 'set size 8', 'start', 'start', 'wait',
