@@ -378,7 +378,7 @@ def stage_fio(tally, args):
 
 
 def stage_consumer(tally, args):
-    """Install, then build a program outside the tree from bluebell.pc, shared and static."""
+    """Install, then build programs outside the tree from the .pc files, shared and static."""
     path = os.path.join(WORK, 'gcc')
     prefix = os.path.join(WORK, 'prefix')
     shutil.rmtree(prefix, ignore_errors=True)
@@ -388,7 +388,8 @@ def stage_consumer(tally, args):
         return
     for kind in ('shared', 'static'):
         say('consumer: %s' % kind)
-        ok = run(['sh', 'test/consumer/run', prefix, kind, os.path.join(WORK, 'consumer')],
+        ok = run(['sh', 'test/consumer/run', prefix, kind, os.path.join(WORK, 'consumer'),
+                  os.path.join(path, 'examples/storage_plane/storage_target')],
                  show=True)
         tally.ok() if ok else tally.fail('consumer: ' + kind)
 

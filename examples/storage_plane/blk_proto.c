@@ -159,7 +159,7 @@ blk_hello_decode(const void *bytes, size_t len, uint32_t *depth)
 }
 
 void
-blk_welcome_encode(uint8_t *msg, const struct blk_shape *s)
+blk_welcome_encode(uint8_t *msg, const struct bb_blk_shape *s)
 {
 	begin(msg, MAGIC_WELCOME, BLK_WELCOME);
 	msg[5] = s->read_only ? WELCOME_READONLY : 0;
@@ -172,11 +172,11 @@ blk_welcome_encode(uint8_t *msg, const struct blk_shape *s)
 }
 
 const char *
-blk_welcome_decode(const void *bytes, size_t len, struct blk_shape *s)
+blk_welcome_decode(const void *bytes, size_t len, struct bb_blk_shape *s)
 {
 	const uint8_t *msg = bytes;
 	const char *wrong = check_frame(msg, len, MAGIC_WELCOME, BLK_WELCOME);
-	struct blk_shape in;
+	struct bb_blk_shape in;
 
 	if (wrong != NULL)
 		return wrong;
@@ -188,12 +188,12 @@ blk_welcome_decode(const void *bytes, size_t len, struct blk_shape *s)
 	in.queues = get32(msg + 24);
 	if (msg[5] > WELCOME_READONLY)
 		return "has flags that are not defined";
-	if (in.depth == 0 || in.depth > BLK_MAX_DEPTH)
+	if (in.depth == 0 || in.depth > BB_BLK_MAX_DEPTH)
 		return "grants a depth that is out of range";
 	if (in.block < BLK_MIN_BLOCK || in.block > BLK_MAX_BLOCK ||
 	    (in.block & (in.block - 1)) != 0)
 		return "has blocks of a size that is out of range";
-	if (in.max_io < in.block || in.max_io > BLK_MAX_IO || in.max_io % in.block != 0)
+	if (in.max_io < in.block || in.max_io > BB_BLK_MAX_IO || in.max_io % in.block != 0)
 		return "has a length of commands that is out of range";
 	if (in.capacity < in.block || in.capacity > INT64_MAX || in.capacity % in.block != 0)
 		return "has a capacity that is out of range";
@@ -237,33 +237,33 @@ blk_command_decode(const void *bytes, size_t len, struct blk_command *c)
 	in.addr = get64(msg + 24);
 	in.rkey = get32(msg + 32);
 	in.digest = get32(msg + 36);
-	if (in.op < BLK_READ || in.op > BLK_FLUSH)
+	if (in.op < BB_BLK_READ || in.op > BB_BLK_FLUSH)
 		return "has no operation";
-	if (in.flags != 0 && (in.flags != BLK_FUA || in.op != BLK_WRITE))
+	if (in.flags != 0 && (in.flags != BB_BLK_FUA || in.op != BB_BLK_WRITE))
 		return "has flags that its operation has not";
 	if (!zeros(msg + 10, 2) || !zeros(msg + 40, 4))
 		return "has bits that are not defined";
-	if (in.digest != 0 && in.op != BLK_WRITE)
+	if (in.digest != 0 && in.op != BB_BLK_WRITE)
 		return "has a checksum of data, and no data";
-	if (in.op == BLK_FLUSH &&
+	if (in.op == BB_BLK_FLUSH &&
 	    (in.length != 0 || in.offset != 0 || in.addr != 0 || in.rkey != 0))
 		return "is a flush that names a place";
-	if (in.op != BLK_FLUSH && in.length == 0)
+	if (in.op != BB_BLK_FLUSH && in.length == 0)
 		return "has a length of 0";
 	*c = in;
 	return NULL;
 }
 
 enum blk_status
-blk_command_check(const struct blk_command *c, const struct blk_shape *s)
+blk_command_check(const struct blk_command *c, const struct bb_blk_shape *s)
 {
-	if (c->op == BLK_FLUSH)
+	if (c->op == BB_BLK_FLUSH)
 		return BLK_OK;
 	if (c->length > s->max_io || c->length % s->block != 0 || c->offset % s->block != 0)
 		return BLK_INVALID;
 	if (c->length > s->capacity || c->offset > s->capacity - c->length)
 		return BLK_RANGE;
-	if (c->op == BLK_WRITE && s->read_only)
+	if (c->op == BB_BLK_WRITE && s->read_only)
 		return BLK_READONLY;
 	return BLK_OK;
 }

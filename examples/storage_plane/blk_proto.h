@@ -41,26 +41,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bb_blk.h" /* operations, flags and the shape are of both */
+
 #define BLK_VERSION    1
 #define BLK_HELLO      16
 #define BLK_WELCOME    32
 #define BLK_COMMAND    48
 #define BLK_COMPLETION 32
 
-#define BLK_MAX_DEPTH 256u
 #define BLK_MIN_BLOCK 512u
 #define BLK_MAX_BLOCK 4096u
-#define BLK_MAX_IO    (1u << 20)
-
-enum blk_op {
-	BLK_READ = 1,
-	BLK_WRITE = 2,
-	BLK_FLUSH = 3, /* all writes that were completed before it are on the medium then */
-};
-
-enum blk_flag {
-	BLK_FUA = 1, /* of a write: it is on the medium before it completes */
-};
 
 enum blk_status {
 	BLK_OK,
@@ -78,16 +68,6 @@ const char *blk_status_name(enum blk_status status);
 /* 0 or -errno. */
 int blk_status_errno(enum blk_status status);
 
-/* What a target serves. */
-struct blk_shape {
-	uint64_t capacity; /* bytes, a multiple of block */
-	uint32_t block;    /* a power of two */
-	uint32_t max_io;   /* bytes, a multiple of block */
-	uint32_t queues;   /* it listens at as many ports, each served by an lcore */
-	uint16_t depth;    /* commands of a connection at a time */
-	bool read_only;
-};
-
 struct blk_command {
 	uint64_t offset;
 	uint64_t addr;
@@ -95,8 +75,8 @@ struct blk_command {
 	uint32_t rkey;
 	uint32_t digest; /* of a write */
 	uint16_t id;
-	uint16_t flags; /* enum blk_flag */
-	uint8_t op;     /* enum blk_op */
+	uint16_t flags; /* enum bb_blk_flag */
+	uint8_t op;     /* enum bb_blk_op */
 };
 
 struct blk_completion {
@@ -110,17 +90,17 @@ struct blk_completion {
 uint32_t blk_crc(const void *data, uint32_t len);
 
 void blk_hello_encode(uint8_t *msg, uint32_t depth);
-void blk_welcome_encode(uint8_t *msg, const struct blk_shape *s);
+void blk_welcome_encode(uint8_t *msg, const struct bb_blk_shape *s);
 void blk_command_encode(uint8_t *msg, const struct blk_command *c);
 void blk_completion_encode(uint8_t *msg, const struct blk_completion *c);
 
 /* NULL, or what is wrong as a piece of a sentence; then nothing is written. */
 const char *blk_hello_decode(const void *msg, size_t len, uint32_t *depth);
-const char *blk_welcome_decode(const void *msg, size_t len, struct blk_shape *s);
+const char *blk_welcome_decode(const void *msg, size_t len, struct bb_blk_shape *s);
 const char *blk_command_decode(const void *msg, size_t len, struct blk_command *c);
 const char *blk_completion_decode(const void *msg, size_t len, struct blk_completion *c);
 
 /* Whether a target of this shape can do it: bounds and rights, the id not. */
-enum blk_status blk_command_check(const struct blk_command *c, const struct blk_shape *s);
+enum blk_status blk_command_check(const struct blk_command *c, const struct bb_blk_shape *s);
 
 #endif

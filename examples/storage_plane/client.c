@@ -4,7 +4,7 @@
 /*
  * storage_client: load for storage_target, and checks.
  *
- * Read next: blk_client.h (the library), client.h (jobs), client_run.c (the loop of a job).
+ * Read next: bb_blk.h (the library), client.h (jobs), client_run.c (the loop of a job).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +87,7 @@ run(const struct options *o)
 			jobs[0].rc = rc = journal_read(o, jobs, n);
 		if (rc == 0) {
 			printf("storage_client: connected, depth %u\n",
-			       blk_shape(jobs[0].blk)->depth);
+			       bb_blk_shape(jobs[0].blk)->depth);
 			fflush(stdout);
 			rc = step(jobs, n, job_run);
 		}

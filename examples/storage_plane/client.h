@@ -10,7 +10,7 @@
 
 #include <bluebell.h>
 
-#include "blk_client.h"
+#include "bb_blk.h"
 #include "histogram.h"
 #include "program.h"
 
@@ -56,7 +56,7 @@ struct request {
 	uint64_t block;
 	uint64_t began;
 	uint32_t seq; /* of a write */
-	enum blk_op op;
+	enum bb_blk_op op;
 	struct request *next;
 };
 
@@ -64,7 +64,7 @@ struct job {
 	const struct options *o;
 	uint32_t index, lcore, jobs;
 	struct bb_dev *dev;
-	struct blk *blk;
+	struct bb_blk *blk;
 	uint8_t *mem;
 	struct bb_mr *mr;
 	struct request *requests, *free;

@@ -137,9 +137,9 @@ parse_one(struct options *o, int c)
 	case 'w':
 		return parse_rw(o, optarg);
 	case 'b':
-		return option_u32("bs", optarg, PATTERN_UNIT, BLK_MAX_IO, &o->bs);
+		return option_u32("bs", optarg, PATTERN_UNIT, BB_BLK_MAX_IO, &o->bs);
 	case 'q':
-		return option_u32("depth", optarg, 1, BLK_MAX_DEPTH, &o->depth);
+		return option_u32("depth", optarg, 1, BB_BLK_MAX_DEPTH, &o->depth);
 	case 'n':
 		return option_u64("ios", optarg, 1, UINT32_MAX, &o->ios);
 	case 't':

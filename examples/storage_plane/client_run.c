@@ -42,7 +42,7 @@ static int
 connect_queue(struct job *j)
 {
 	const struct options *o = j->o;
-	struct blk_attr attr = {.depth = o->depth, .timeout_ms = o->wait_s * 1000};
+	struct bb_blk_attr attr = {.depth = o->depth, .timeout_ms = o->wait_s * 1000};
 	struct sockaddr_storage addr;
 	char text[80], why[160], host[INET6_ADDRSTRLEN];
 	struct sockaddr_in *in = (struct sockaddr_in *)&addr;
@@ -59,7 +59,7 @@ connect_queue(struct job *j)
 	snprintf(text, sizeof(text), six ? "[%s]:%u" : "%s:%u", host,
 		 ntohs(in->sin_port) + j->index);
 	attr.addr = text;
-	rc = blk_open(j->dev, &attr, &j->blk, why, sizeof(why));
+	rc = bb_blk_open(j->dev, &attr, &j->blk, why, sizeof(why));
 	if (rc == 0)
 		return 0;
 	j->rc = rc;
@@ -72,7 +72,7 @@ static int
 cut(struct job *j)
 {
 	const struct options *o = j->o;
-	const struct blk_shape *s = blk_shape(j->blk);
+	const struct bb_blk_shape *s = bb_blk_shape(j->blk);
 	uint64_t size = o->size;
 
 	if (o->bs % s->block != 0 || o->bs > s->max_io) {
@@ -113,14 +113,14 @@ job_open(void *job)
 		rc = cut(j);
 	if (rc != 0)
 		return rc;
-	depth = blk_shape(j->blk)->depth;
+	depth = bb_blk_shape(j->blk)->depth;
 	len = (size_t)depth * j->o->bs;
 	j->mem = rte_zmalloc("data", len, 4096);
 	j->requests = calloc(depth, sizeof(*j->requests));
 	j->table = calloc(j->blocks, sizeof(*j->table));
 	if (j->mem == NULL || j->requests == NULL || j->table == NULL)
 		return fail(j, -ENOMEM, "no memory: give EAL more, -m MB, or less --depth or --bs");
-	rc = blk_reg(j->blk, j->mem, len, &j->mr);
+	rc = bb_blk_reg(j->blk, j->mem, len, &j->mr);
 	if (rc != 0)
 		return fail(j, rc, "memory cannot be registered");
 	for (i = 0; i < depth; i++) {
@@ -139,9 +139,9 @@ job_close(void *job)
 	struct job *j = job;
 
 	if (j->mr != NULL)
-		bb_mr_dereg(j->mr);
+		bb_blk_dereg(j->blk, j->mr);
 	if (j->blk != NULL)
-		blk_close(j->blk);
+		bb_blk_close(j->blk);
 	rte_free(j->mem);
 	free(j->requests);
 	return 0;
@@ -181,7 +181,7 @@ check_read(struct job *j, const struct request *r)
 }
 
 static void
-done_one(struct job *j, const struct blk_done *d)
+done_one(struct job *j, const struct bb_blk_done *d)
 {
 	struct request *r = d->user;
 	struct block *b = &j->table[r->block];
@@ -189,7 +189,7 @@ done_one(struct job *j, const struct blk_done *d)
 	if (d->error == 0)
 		hist_add(&j->latency, (uint64_t)((double)(rte_get_tsc_cycles() - r->began) * 1e9 /
 						 (double)rte_get_tsc_hz()));
-	if (r->op == BLK_FLUSH)
+	if (r->op == BB_BLK_FLUSH)
 		j->flushing = false;
 	else
 		b->busy = false;
@@ -200,19 +200,19 @@ done_one(struct job *j, const struct blk_done *d)
 	if (d->error != 0) {
 		if (j->failed++ < WRONG_LINES)
 			say("%s of %u bytes at %" PRIu64 ": %s",
-			    r->op == BLK_READ    ? "read"
-			    : r->op == BLK_WRITE ? "write"
-						 : "flush",
-			    r->op == BLK_FLUSH ? 0 : j->o->bs, (j->first + r->block) * j->o->bs,
+			    r->op == BB_BLK_READ    ? "read"
+			    : r->op == BB_BLK_WRITE ? "write"
+						    : "flush",
+			    r->op == BB_BLK_FLUSH ? 0 : j->o->bs, (j->first + r->block) * j->o->bs,
 			    d->error == -EBADMSG ? "the data has another checksum than was sent"
 						 : strerror(-d->error));
 		return;
 	}
-	if (r->op == BLK_FLUSH) {
+	if (r->op == BB_BLK_FLUSH) {
 		j->flushes++;
 		/* Nothing else was under way: all that was acknowledged was so before it. */
 		j->unflushed = 0;
-	} else if (r->op == BLK_WRITE) {
+	} else if (r->op == BB_BLK_WRITE) {
 		j->writes++;
 		j->unflushed++;
 		b->acked = r->seq;
@@ -263,30 +263,30 @@ wants_write(struct job *j)
 static int
 submit(struct job *j, struct request *r)
 {
-	struct blk_request req = {.op = r->op, .user = r, .mr = j->mr, .mem = r->mem};
+	struct bb_blk_request req = {.op = r->op, .user = r, .mr = j->mr, .mem = r->mem};
 	struct block *b = &j->table[r->block];
 	int rc;
 
-	if (r->op != BLK_FLUSH) {
+	if (r->op != BB_BLK_FLUSH) {
 		req.length = j->o->bs;
 		req.offset = (j->first + r->block) * j->o->bs;
 	}
-	if (r->op == BLK_WRITE) {
-		req.flags = j->o->fua ? BLK_FUA : 0;
+	if (r->op == BB_BLK_WRITE) {
+		req.flags = j->o->fua ? BB_BLK_FUA : 0;
 		r->seq = j->seq + 1;
 		pattern_fill(r->mem, j->o->bs, req.offset, r->seq, j->o->seed);
 	}
 	r->began = rte_get_tsc_cycles();
-	rc = blk_submit(j->blk, &req);
+	rc = bb_blk_submit(j->blk, &req);
 	if (rc != 1)
 		return rc;
 	j->free = r->next;
-	if (r->op == BLK_FLUSH) {
+	if (r->op == BB_BLK_FLUSH) {
 		j->flushing = true;
 		return 1;
 	}
 	b->busy = true;
-	if (r->op == BLK_WRITE) {
+	if (r->op == BB_BLK_WRITE) {
 		j->seq++;
 		b->sent = r->seq;
 	}
@@ -298,7 +298,7 @@ submit(struct job *j, struct request *r)
 static bool
 flush_due(const struct job *j)
 {
-	return j->o->flush_every > 0 && j->unflushed + blk_pending(j->blk) >= j->o->flush_every;
+	return j->o->flush_every > 0 && j->unflushed + bb_blk_pending(j->blk) >= j->o->flush_every;
 }
 
 /* Begin what may begin. Returns how many, or -errno. */
@@ -312,9 +312,9 @@ fill(struct job *j, bool over)
 		return 0;
 	/* A flush is for what was completed before it: so let it be all. */
 	if (flush) {
-		if (blk_pending(j->blk) > 0)
+		if (bb_blk_pending(j->blk) > 0)
 			return 0;
-		j->free->op = BLK_FLUSH;
+		j->free->op = BB_BLK_FLUSH;
 		j->free->block = 0;
 		return submit(j, j->free);
 	}
@@ -325,7 +325,7 @@ fill(struct job *j, bool over)
 		if (b == UINT64_MAX)
 			break;
 		j->free->block = b;
-		j->free->op = wants_write(j) ? BLK_WRITE : BLK_READ;
+		j->free->op = wants_write(j) ? BB_BLK_WRITE : BB_BLK_READ;
 		rc = submit(j, j->free);
 		n += rc == 1;
 	}
@@ -340,7 +340,7 @@ job_run(void *job)
 	const uint64_t end = start + j->o->seconds * rte_get_tsc_hz();
 	const uint64_t wait = j->o->wait_s * rte_get_tsc_hz();
 	uint64_t heard = start;
-	struct blk_done done[BURST];
+	struct bb_blk_done done[BURST];
 	char why[64];
 	bool over = false;
 	uint32_t i, n;
@@ -352,11 +352,11 @@ job_run(void *job)
 		if (rc >= 0)
 			rc = fill(j, over);
 		if (rc > 0)
-			blk_ring(j->blk);
-		n = blk_poll(j->blk, done, BURST);
+			bb_blk_ring(j->blk);
+		n = bb_blk_poll(j->blk, done, BURST);
 		for (i = 0; i < n; i++)
 			done_one(j, &done[i]);
-		if (n > 0 || blk_pending(j->blk) == 0)
+		if (n > 0 || bb_blk_pending(j->blk) == 0)
 			heard = rte_get_tsc_cycles();
 		/* The caller deregisters the memory before anything else may use it. */
 		if (rte_get_tsc_cycles() - heard > wait) {
@@ -365,10 +365,10 @@ job_run(void *job)
 			fail(j, -ETIMEDOUT, why);
 			break;
 		}
-		if (blk_pending(j->blk) > 0)
+		if (bb_blk_pending(j->blk) > 0)
 			continue;
-		if (blk_broken(j->blk) != NULL) {
-			fail(j, -ECONNRESET, blk_broken(j->blk));
+		if (bb_blk_broken(j->blk) != NULL) {
+			fail(j, -ECONNRESET, bb_blk_broken(j->blk));
 			break;
 		}
 		if (rc < 0) {

@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bluebell.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 
-#include "blk_client.h"
+#include "bb_blk.h"
 #include "fio_blk.h"
 
 #define MAX_ARGS 32
@@ -22,7 +23,7 @@
 
 struct fio_blk {
 	struct bb_dev *dev;
-	struct blk *blk;
+	struct bb_blk *blk;
 	struct bb_mr *mr;
 	void *mem;
 	bool threads;
@@ -79,7 +80,7 @@ int
 fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **out, uint64_t *capacity,
 	     uint32_t *depth, char *why, size_t len)
 {
-	struct blk_attr blk = {.addr = attr->addr, .depth = attr->depth, .timeout_ms = WAIT_MS};
+	struct bb_blk_attr blk = {.addr = attr->addr, .depth = attr->depth, .timeout_ms = WAIT_MS};
 	struct fio_blk *f = calloc(1, sizeof(*f));
 	int rc = f == NULL ? -ENOMEM : join_eal(attr->eal);
 
@@ -96,7 +97,7 @@ fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **out, uint64_t *ca
 		snprintf(why, len, "device %s: %s; the lines above say why", attr->device,
 			 strerror(-rc));
 	else
-		rc = blk_open(f->dev, &blk, &f->blk, why, len);
+		rc = bb_blk_open(f->dev, &blk, &f->blk, why, len);
 	if (rc != 0 && f->dev != NULL)
 		bb_dev_close(f->dev);
 	pthread_mutex_unlock(&eal_lock);
@@ -104,8 +105,8 @@ fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **out, uint64_t *ca
 		free(f);
 		return rc;
 	}
-	*capacity = blk_shape(f->blk)->capacity;
-	*depth = blk_shape(f->blk)->depth;
+	*capacity = bb_blk_shape(f->blk)->capacity;
+	*depth = bb_blk_shape(f->blk)->depth;
 	*out = f;
 	return 0;
 }
@@ -116,7 +117,7 @@ fio_blk_close(struct fio_blk *f)
 	bool threads = f->threads;
 
 	pthread_mutex_lock(&eal_lock);
-	blk_close(f->blk);
+	bb_blk_close(f->blk);
 	bb_dev_close(f->dev);
 	/* Threads may come that need it still; EAL starts once in a process. */
 	if (!threads && !eal_stays)
@@ -129,7 +130,7 @@ void *
 fio_blk_alloc(struct fio_blk *f, size_t len)
 {
 	f->mem = rte_zmalloc("fio", len, 4096);
-	if (f->mem != NULL && blk_reg(f->blk, f->mem, len, &f->mr) != 0)
+	if (f->mem != NULL && bb_blk_reg(f->blk, f->mem, len, &f->mr) != 0)
 		fio_blk_free(f);
 	return f->mem;
 }
@@ -138,7 +139,7 @@ void
 fio_blk_free(struct fio_blk *f)
 {
 	if (f->mr != NULL)
-		(void)bb_mr_dereg(f->mr);
+		(void)bb_blk_dereg(f->blk, f->mr);
 	rte_free(f->mem);
 	f->mr = NULL;
 	f->mem = NULL;
@@ -148,30 +149,30 @@ int
 fio_blk_submit(struct fio_blk *f, enum fio_blk_op op, void *mem, uint32_t len, uint64_t offset,
 	       void *user)
 {
-	struct blk_request req = {.op = BLK_FLUSH, .user = user};
+	struct bb_blk_request req = {.op = BB_BLK_FLUSH, .user = user};
 
 	if (op != FIO_BLK_FLUSH) {
-		req.op = op == FIO_BLK_READ ? BLK_READ : BLK_WRITE;
-		req.flags = op == FIO_BLK_WRITE_FUA ? BLK_FUA : 0;
+		req.op = op == FIO_BLK_READ ? BB_BLK_READ : BB_BLK_WRITE;
+		req.flags = op == FIO_BLK_WRITE_FUA ? BB_BLK_FUA : 0;
 		req.mem = mem;
 		req.mr = f->mr;
 		req.length = len;
 		req.offset = offset;
 	}
-	return blk_submit(f->blk, &req);
+	return bb_blk_submit(f->blk, &req);
 }
 
 void
 fio_blk_ring(struct fio_blk *f)
 {
-	blk_ring(f->blk);
+	bb_blk_ring(f->blk);
 }
 
 uint32_t
 fio_blk_poll(struct fio_blk *f, struct fio_blk_done *done, uint32_t n)
 {
-	struct blk_done got[BURST];
-	uint32_t i, m = blk_poll(f->blk, got, n < BURST ? n : BURST);
+	struct bb_blk_done got[BURST];
+	uint32_t i, m = bb_blk_poll(f->blk, got, n < BURST ? n : BURST);
 
 	for (i = 0; i < m; i++)
 		done[i] = (struct fio_blk_done){got[i].user, got[i].error};
@@ -181,5 +182,5 @@ fio_blk_poll(struct fio_blk *f, struct fio_blk_done *done, uint32_t n)
 const char *
 fio_blk_broken(const struct fio_blk *f)
 {
-	return blk_broken(f->blk);
+	return bb_blk_broken(f->blk);
 }

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the engine for fio needs of blk_client.h, without a header of DPDK: those and fio's do not
+ * What the engine for fio needs of bb_blk.h, without a header of DPDK: those and fio's do not
  * go into one file.
  */
 #ifndef FIO_BLK_H
@@ -43,7 +43,7 @@ void fio_blk_close(struct fio_blk *f);
 void *fio_blk_alloc(struct fio_blk *f, size_t len);
 void fio_blk_free(struct fio_blk *f);
 
-/* As blk_submit(), blk_ring(), blk_poll(), blk_broken(). */
+/* As bb_blk_submit(), bb_blk_ring(), bb_blk_poll(), bb_blk_broken(). */
 int fio_blk_submit(struct fio_blk *f, enum fio_blk_op op, void *mem, uint32_t len, uint64_t offset,
 		   void *user);
 void fio_blk_ring(struct fio_blk *f);

@@ -137,11 +137,11 @@ open_workers(const struct options *o, struct backing *b, struct worker *workers,
 		w->index = i;
 		w->lcore = lcore;
 		lcore = rte_get_next_lcore(i == 0 ? (unsigned int)-1 : lcore, 1, 0);
-		w->shape = (struct blk_shape){.capacity = b->capacity,
-					      .block = b->block,
-					      .max_io = o->max_io,
-					      .queues = n,
-					      .read_only = b->read_only};
+		w->shape = (struct bb_blk_shape){.capacity = b->capacity,
+						 .block = b->block,
+						 .max_io = o->max_io,
+						 .queues = n,
+						 .read_only = b->read_only};
 		spec = o->device[i < o->devices ? i : o->devices - 1];
 		rc = bb_dev_open(spec, &w->dev);
 		if (rc != 0) {

@@ -86,7 +86,7 @@ struct worker {
 	struct bb_cq *cq;
 	struct bb_listener *listener;
 	struct io_queue *io;
-	struct blk_shape shape;
+	struct bb_blk_shape shape;
 	struct client *clients;
 	uint8_t *mem;
 	size_t slice; /* bytes of a client */

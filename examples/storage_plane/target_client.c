@@ -128,7 +128,7 @@ accept_client(struct worker *w, const struct bb_cm_event *ev)
 	struct client *c = NULL;
 	uint8_t welcome[BLK_WELCOME];
 	struct bb_conn_info info;
-	struct blk_shape shape = w->shape;
+	struct bb_blk_shape shape = w->shape;
 	uint32_t i, wanted;
 	char why[96];
 	int rc;

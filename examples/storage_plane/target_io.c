@@ -66,9 +66,9 @@ start(struct client *c, uint32_t i)
 
 	if (status != BLK_OK) {
 		complete(c, i, status, 0);
-	} else if (s->cmd.op == BLK_READ) {
+	} else if (s->cmd.op == BB_BLK_READ) {
 		start_io(c, i, IO_READ);
-	} else if (s->cmd.op == BLK_FLUSH) {
+	} else if (s->cmd.op == BB_BLK_FLUSH) {
 		start_io(c, i, IO_SYNC);
 	} else {
 		struct bb_sge sge = {(uintptr_t)slot_mem(c, i), s->cmd.length, c->mr->lkey};
@@ -129,7 +129,7 @@ pulled(struct client *c, uint32_t i)
 		complete(c, i, BLK_OK, 0);
 		return;
 	}
-	start_io(c, i, (s->cmd.flags & BLK_FUA) != 0 ? IO_WRITE_SYNC : IO_WRITE);
+	start_io(c, i, (s->cmd.flags & BB_BLK_FUA) != 0 ? IO_WRITE_SYNC : IO_WRITE);
 }
 
 static void
@@ -200,11 +200,11 @@ worker_done(struct worker *w, const struct io_done *done)
 	}
 	if (status == BLK_IO)
 		say("%s of %u bytes at %" PRIu64 ": %s",
-		    s->cmd.op == BLK_READ    ? "read"
-		    : s->cmd.op == BLK_WRITE ? "write"
-					     : "flush",
+		    s->cmd.op == BB_BLK_READ    ? "read"
+		    : s->cmd.op == BB_BLK_WRITE ? "write"
+						: "flush",
 		    s->cmd.length, s->cmd.offset, strerror(-done->res));
-	if (status == BLK_OK && s->cmd.op == BLK_READ) {
+	if (status == BLK_OK && s->cmd.op == BB_BLK_READ) {
 		uint8_t *mem = slot_mem(c, i);
 		struct bb_sge sge = {(uintptr_t)mem, s->cmd.length, c->mr->lkey};
 
@@ -215,9 +215,9 @@ worker_done(struct worker *w, const struct io_done *done)
 	}
 	if (c->ending)
 		return;
-	c->reads += s->cmd.op == BLK_READ;
-	c->writes += s->cmd.op == BLK_WRITE;
-	c->fuas += s->cmd.op == BLK_WRITE && s->cmd.flags != 0;
-	c->flushes += s->cmd.op == BLK_FLUSH;
+	c->reads += s->cmd.op == BB_BLK_READ;
+	c->writes += s->cmd.op == BB_BLK_WRITE;
+	c->fuas += s->cmd.op == BB_BLK_WRITE && s->cmd.flags != 0;
+	c->flushes += s->cmd.op == BB_BLK_FLUSH;
 	complete(c, i, status, digest);
 }

@@ -30,7 +30,7 @@ static const char text[] =
 	"usage: storage_target [EAL options] -- --file FILE [options]\n"
 	"\n"
 	"Serves a file or a block device to clients over RDMA: storage_client, fio with\n"
-	"storage_fio.so, or a program of your own with blk_client.h. Data goes by RDMA READ\n"
+	"storage_fio.so, or a program of your own with bb_blk.h. Data goes by RDMA READ\n"
 	"and WRITE between the clients' memory and registered buffers here, and by io_uring\n"
 	"between those and the file. Each lcore is a queue of its own: a device, a port to\n"
 	"listen at, an io_uring.\n"
@@ -126,9 +126,9 @@ parse_one(struct options *o, int c)
 		say("--listen %s: give an address and a port, as in 192.0.2.1:18700", optarg);
 		return -1;
 	case 'q':
-		return option_u32("depth", optarg, 1, BLK_MAX_DEPTH, &o->depth);
+		return option_u32("depth", optarg, 1, BB_BLK_MAX_DEPTH, &o->depth);
 	case 'm':
-		return option_u32("max-io", optarg, BLK_MIN_BLOCK, BLK_MAX_IO, &o->max_io);
+		return option_u32("max-io", optarg, BLK_MIN_BLOCK, BB_BLK_MAX_IO, &o->max_io);
 	case 'c':
 		return option_u32("clients", optarg, 1, 1024, &o->clients);
 	case 'W':

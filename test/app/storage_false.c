@@ -49,7 +49,7 @@ is(const struct conn *c, const char *lie)
 static int
 welcome(struct conn *c)
 {
-	struct blk_shape s = {
+	struct bb_blk_shape s = {
 		.capacity = 1u << 20, .block = BS, .max_io = BS, .queues = 1, .depth = DEPTH};
 	struct bb_conn_param param;
 	uint8_t msg[BLK_WELCOME];
@@ -111,7 +111,7 @@ serve(struct conn *c)
 		if (is(c, "gone"))
 			return bb_ep_disconnect(c->ep);
 		if (blk_command_decode(c->mem + wc.wr_id * MSG, wc.byte_len, &cmd) != NULL ||
-		    cmd.op != BLK_READ || cmd.length != BS)
+		    cmd.op != BB_BLK_READ || cmd.length != BS)
 			return -EPROTO;
 		rc = answer(c, &cmd, wc.wr_id);
 		if (rc == 0)

@@ -32,7 +32,7 @@ struct liar {
 	struct bb_pd *other_pd; /* another client's */
 	struct bb_mr *mr, *other_mr;
 	uint8_t *mem, *other_mem;
-	struct blk_shape shape;
+	struct bb_blk_shape shape;
 };
 
 struct lie {
@@ -45,33 +45,33 @@ struct lie {
 };
 
 static const struct lie lies[] = {
-	{.name = "none", .cmd = {.op = BLK_WRITE, .length = BS}, .answers = 1},
-	{.name = "rkey", .cmd = {.op = BLK_READ, .length = BS, .rkey = 0xdead00}},
-	{.name = "rkey-write", .cmd = {.op = BLK_WRITE, .length = BS, .rkey = 0xdead00}},
-	{.name = "addr", .cmd = {.op = BLK_READ, .length = BS, .addr = 0x1000}},
-	{.name = "short-memory", .cmd = {.op = BLK_READ, .length = 2 * MEM}},
-	{.name = "other-key", .cmd = {.op = BLK_READ, .length = BS}, .other_key = true},
-	{.name = "other-key-write", .cmd = {.op = BLK_WRITE, .length = BS}, .other_key = true},
-	{.name = "closed-key", .cmd = {.op = BLK_READ, .length = BS}, .closed_key = true},
-	{.name = "length", .cmd = {.op = BLK_READ, .length = 0xfffff000}, .answers = 1},
-	{.name = "unaligned", .cmd = {.op = BLK_WRITE, .length = BS - 1}, .answers = 1},
+	{.name = "none", .cmd = {.op = BB_BLK_WRITE, .length = BS}, .answers = 1},
+	{.name = "rkey", .cmd = {.op = BB_BLK_READ, .length = BS, .rkey = 0xdead00}},
+	{.name = "rkey-write", .cmd = {.op = BB_BLK_WRITE, .length = BS, .rkey = 0xdead00}},
+	{.name = "addr", .cmd = {.op = BB_BLK_READ, .length = BS, .addr = 0x1000}},
+	{.name = "short-memory", .cmd = {.op = BB_BLK_READ, .length = 2 * MEM}},
+	{.name = "other-key", .cmd = {.op = BB_BLK_READ, .length = BS}, .other_key = true},
+	{.name = "other-key-write", .cmd = {.op = BB_BLK_WRITE, .length = BS}, .other_key = true},
+	{.name = "closed-key", .cmd = {.op = BB_BLK_READ, .length = BS}, .closed_key = true},
+	{.name = "length", .cmd = {.op = BB_BLK_READ, .length = 0xfffff000}, .answers = 1},
+	{.name = "unaligned", .cmd = {.op = BB_BLK_WRITE, .length = BS - 1}, .answers = 1},
 	{.name = "range",
-	 .cmd = {.op = BLK_WRITE, .length = BS, .offset = 0xfffffffffffff000},
+	 .cmd = {.op = BB_BLK_WRITE, .length = BS, .offset = 0xfffffffffffff000},
 	 .answers = 1},
 	{.name = "digest",
-	 .cmd = {.op = BLK_WRITE, .length = BS},
+	 .cmd = {.op = BB_BLK_WRITE, .length = BS},
 	 .bad_digest = true,
 	 .answers = 1},
-	{.name = "id", .cmd = {.op = BLK_READ, .length = BS, .id = DEPTH}},
-	{.name = "twice", .cmd = {.op = BLK_READ, .length = BS, .id = 1}, .times = 4},
-	{.name = "flood", .cmd = {.op = BLK_READ, .length = BS, .id = 1}, .times = 32},
-	{.name = "damaged", .cmd = {.op = BLK_READ, .length = BS}, .damaged = true},
+	{.name = "id", .cmd = {.op = BB_BLK_READ, .length = BS, .id = DEPTH}},
+	{.name = "twice", .cmd = {.op = BB_BLK_READ, .length = BS, .id = 1}, .times = 4},
+	{.name = "flood", .cmd = {.op = BB_BLK_READ, .length = BS, .id = 1}, .times = 32},
+	{.name = "damaged", .cmd = {.op = BB_BLK_READ, .length = BS}, .damaged = true},
 	{.name = "operation", .cmd = {.op = 77, .length = BS}},
-	{.name = "flags", .cmd = {.op = BLK_READ, .length = BS, .flags = 0x8000}},
-	{.name = "cut", .cmd = {.op = BLK_READ, .length = BS}, .bytes = BLK_COMMAND - 1},
-	{.name = "empty", .cmd = {.op = BLK_READ, .length = BS}, .bytes = 1},
-	{.name = "longer", .cmd = {.op = BLK_READ, .length = BS}, .bytes = BLK_COMMAND + 1},
-	{.name = "too-long", .cmd = {.op = BLK_READ, .length = BS}, .bytes = 1024},
+	{.name = "flags", .cmd = {.op = BB_BLK_READ, .length = BS, .flags = 0x8000}},
+	{.name = "cut", .cmd = {.op = BB_BLK_READ, .length = BS}, .bytes = BLK_COMMAND - 1},
+	{.name = "empty", .cmd = {.op = BB_BLK_READ, .length = BS}, .bytes = 1},
+	{.name = "longer", .cmd = {.op = BB_BLK_READ, .length = BS}, .bytes = BLK_COMMAND + 1},
+	{.name = "too-long", .cmd = {.op = BB_BLK_READ, .length = BS}, .bytes = 1024},
 };
 
 #define TRY(call)                                                                                  \
@@ -144,7 +144,7 @@ tell(struct liar *l, const struct lie *lie)
 		TRY(bb_mr_dereg(l->other_mr));
 		l->other_mr = NULL;
 	}
-	if (c.op == BLK_WRITE && c.length <= MEM)
+	if (c.op == BB_BLK_WRITE && c.length <= MEM)
 		c.digest = blk_crc((const void *)(uintptr_t)l->mem, c.length) ^ lie->bad_digest;
 	memset(msg, 0, 1024);
 	blk_command_encode(msg, &c);

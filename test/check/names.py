@@ -5,7 +5,7 @@
 usage: names.py TREE
 
 A function bb_x(), a header bb_x.h or a constant BB_X that a guide, README.md or a public header
-names must be in a header of lib/. A name that ends with _ stands for all that begin so.
+names must be in a header of lib/, or in one of examples/ that is installed. A name that ends with _ stands for all that begin so.
 """
 
 import os
@@ -41,6 +41,8 @@ def findings(text, headers, code):
 def main():
     tree = sys.argv[1]
     paths = walk(os.path.join(tree, 'lib'), '.h')
+    # Names of headers that are installed begin so.
+    paths += [p for p in walk(os.path.join(tree, 'examples'), '.h') if os.path.basename(p).startswith('bb_')]
     headers = {os.path.basename(p) for p in paths}
     code = '\n'.join(LINE.sub('', read(p)) for p in paths)
     documents = walk(os.path.join(tree, 'doc/guides'), '.rst') + paths + \

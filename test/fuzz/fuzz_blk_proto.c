@@ -16,7 +16,7 @@
 static void
 check_command(const uint8_t *msg, size_t len)
 {
-	static const struct blk_shape shape = {
+	static const struct bb_blk_shape shape = {
 		.capacity = 1 << 24, .block = 512, .max_io = 131072, .queues = 1, .depth = 1};
 	uint8_t again[BLK_COMMAND];
 	struct blk_command c;
@@ -28,7 +28,7 @@ check_command(const uint8_t *msg, size_t len)
 	}
 	blk_command_encode(again, &c);
 	fuzz_check(len == sizeof(again) && memcmp(again, msg, len) == 0);
-	if (blk_command_check(&c, &shape) == BLK_OK && c.op != BLK_FLUSH)
+	if (blk_command_check(&c, &shape) == BLK_OK && c.op != BB_BLK_FLUSH)
 		fuzz_check(c.length >= shape.block && c.length <= shape.max_io &&
 			   c.offset < shape.capacity && c.length <= shape.capacity - c.offset &&
 			   (c.offset | c.length) % shape.block == 0);
@@ -54,15 +54,15 @@ static void
 check_welcome(const uint8_t *msg, size_t len)
 {
 	uint8_t again[BLK_WELCOME];
-	struct blk_shape s;
+	struct bb_blk_shape s;
 
 	memset(&s, FUZZ_FILL, sizeof(s));
 	if (blk_welcome_decode(msg, len, &s) != NULL) {
 		fuzz_check(fuzz_untouched(&s, sizeof(s)));
 		return;
 	}
-	fuzz_check(s.depth >= 1 && s.depth <= BLK_MAX_DEPTH && s.max_io >= s.block);
-	fuzz_check(s.max_io <= BLK_MAX_IO && s.capacity % s.block == 0 && s.queues >= 1);
+	fuzz_check(s.depth >= 1 && s.depth <= BB_BLK_MAX_DEPTH && s.max_io >= s.block);
+	fuzz_check(s.max_io <= BB_BLK_MAX_IO && s.capacity % s.block == 0 && s.queues >= 1);
 	blk_welcome_encode(again, &s);
 	fuzz_check(len == sizeof(again) && memcmp(again, msg, len) == 0);
 }

@@ -11,7 +11,7 @@
 
 #include "blk_proto.h"
 
-static const struct blk_shape shape = {
+static const struct bb_blk_shape shape = {
 	.capacity = 1 << 20, .block = 4096, .max_io = 131072, .queues = 2, .depth = 32};
 static const struct blk_command write_cmd = {.offset = 8192,
 					     .addr = 0x123456789abcdef0,
@@ -19,8 +19,8 @@ static const struct blk_command write_cmd = {.offset = 8192,
 					     .rkey = 0x77665544,
 					     .digest = 0xdeadbeef,
 					     .id = 31,
-					     .flags = BLK_FUA,
-					     .op = BLK_WRITE};
+					     .flags = BB_BLK_FUA,
+					     .op = BB_BLK_WRITE};
 
 /* Change bytes behind the checksum's back, then make it right again. */
 static void
@@ -65,7 +65,7 @@ test_there_and_back(void **state)
 	struct blk_completion done = {4096, 0xcafe, 17, BLK_NOSPACE}, done2 = {0};
 	uint8_t msg[64];
 	struct blk_command c = {0};
-	struct blk_shape s = {0};
+	struct bb_blk_shape s = {0};
 	uint32_t depth = 0;
 
 	(void)state;
@@ -105,7 +105,7 @@ test_damage(void **state)
 	static const uint32_t lens[] = {BLK_HELLO, BLK_WELCOME, BLK_COMMAND, BLK_COMPLETION};
 	struct blk_completion done = {.id = 1}, done2;
 	struct blk_command c;
-	struct blk_shape s;
+	struct bb_blk_shape s;
 	uint32_t kind, bit, depth;
 	uint8_t msg[64];
 	const char *wrong;
@@ -166,16 +166,16 @@ test_bad_fields(void **state)
 		{'c', 3, 1, 'D'},       {'c', 4, 1, 2},         {'c', 5, 1, 0},
 		{'c', 5, 1, 4},         {'c', 6, 2, 2},         {'c', 7, 1, 1},
 		{'c', 10, 2, 1},        {'c', 12, 4, 0},        {'c', 40, 4, 1u << 31},
-		{'c', 5, 2, 0x0101},    {'c', 5, 2, 0x0001},    {'f', 6, 2, BLK_FUA},
+		{'c', 5, 2, 0x0101},    {'c', 5, 2, 0x0001},    {'f', 6, 2, BB_BLK_FUA},
 		{'f', 12, 4, 1},        {'f', 16, 8, 4096},     {'f', 24, 8, 1},
 		{'f', 32, 4, 1},        {'f', 36, 4, 1},        {'d', 5, 1, BLK_STATUSES},
 		{'d', 16, 8, 1},        {'d', 24, 4, 1u << 31}, {'d', 0, 1, 'C'},
 	};
-	const struct blk_command flush = {.op = BLK_FLUSH, .id = 3};
+	const struct blk_command flush = {.op = BB_BLK_FLUSH, .id = 3};
 	const struct blk_completion done = {.id = 1};
 	struct blk_completion done2;
 	struct blk_command c, before;
-	struct blk_shape s;
+	struct bb_blk_shape s;
 	uint8_t msg[64];
 	const char *wrong;
 	uint32_t depth;
@@ -219,7 +219,7 @@ static enum blk_status
 check(uint8_t op, uint64_t offset, uint32_t length, bool read_only)
 {
 	struct blk_command c = {.op = op, .offset = offset, .length = length};
-	struct blk_shape s = shape;
+	struct bb_blk_shape s = shape;
 
 	s.read_only = read_only;
 	return blk_command_check(&c, &s);
@@ -231,20 +231,20 @@ test_bounds(void **state)
 	const uint64_t end = shape.capacity;
 
 	(void)state;
-	assert_int_equal(check(BLK_READ, 0, 4096, false), BLK_OK);
-	assert_int_equal(check(BLK_READ, end - 4096, 4096, false), BLK_OK);
-	assert_int_equal(check(BLK_READ, end - 131072, 131072, false), BLK_OK);
-	assert_int_equal(check(BLK_WRITE, 0, 4096, false), BLK_OK);
-	assert_int_equal(check(BLK_FLUSH, 0, 0, true), BLK_OK);
-	assert_int_equal(check(BLK_READ, 0, 4095, false), BLK_INVALID);
-	assert_int_equal(check(BLK_READ, 512, 4096, false), BLK_INVALID);
-	assert_int_equal(check(BLK_READ, 0, 131072 + 4096, false), BLK_INVALID);
-	assert_int_equal(check(BLK_READ, end, 4096, false), BLK_RANGE);
-	assert_int_equal(check(BLK_READ, end - 4096, 8192, false), BLK_RANGE);
-	assert_int_equal(check(BLK_READ, UINT64_MAX - 4095, 4096, false), BLK_RANGE);
-	assert_int_equal(check(BLK_READ, UINT64_MAX - 4095, 8192, false), BLK_RANGE);
-	assert_int_equal(check(BLK_WRITE, 0, 4096, true), BLK_READONLY);
-	assert_int_equal(check(BLK_READ, 0, 4096, true), BLK_OK);
+	assert_int_equal(check(BB_BLK_READ, 0, 4096, false), BLK_OK);
+	assert_int_equal(check(BB_BLK_READ, end - 4096, 4096, false), BLK_OK);
+	assert_int_equal(check(BB_BLK_READ, end - 131072, 131072, false), BLK_OK);
+	assert_int_equal(check(BB_BLK_WRITE, 0, 4096, false), BLK_OK);
+	assert_int_equal(check(BB_BLK_FLUSH, 0, 0, true), BLK_OK);
+	assert_int_equal(check(BB_BLK_READ, 0, 4095, false), BLK_INVALID);
+	assert_int_equal(check(BB_BLK_READ, 512, 4096, false), BLK_INVALID);
+	assert_int_equal(check(BB_BLK_READ, 0, 131072 + 4096, false), BLK_INVALID);
+	assert_int_equal(check(BB_BLK_READ, end, 4096, false), BLK_RANGE);
+	assert_int_equal(check(BB_BLK_READ, end - 4096, 8192, false), BLK_RANGE);
+	assert_int_equal(check(BB_BLK_READ, UINT64_MAX - 4095, 4096, false), BLK_RANGE);
+	assert_int_equal(check(BB_BLK_READ, UINT64_MAX - 4095, 8192, false), BLK_RANGE);
+	assert_int_equal(check(BB_BLK_WRITE, 0, 4096, true), BLK_READONLY);
+	assert_int_equal(check(BB_BLK_READ, 0, 4096, true), BLK_OK);
 }
 
 static void

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <bluebell.h>
 #include <rte_cycles.h>
 
-#include "blk_client.h"
+#include "bb_blk.h"
+#include "blk_proto.h"
 
 #define BURST 32u
 /* Empty polls between looks at the connection, which has a socket. */
@@ -24,14 +26,15 @@ struct pending {
 	bool used;
 };
 
-struct blk {
+struct bb_blk {
 	struct bb_ep *ep;
 	struct bb_cq *cq;
 	struct bb_mr *mr; /* of capsules */
-	struct blk_shape shape;
+	struct bb_blk_shape shape;
 	uint8_t (*capsules)[BLK_COMPLETION];
 	struct pending *pending;
 	uint32_t used, empty;
+	uint32_t regs; /* of the caller's memory */
 	uint16_t free; /* first free one; depth: none */
 	bool ring_recv;
 	bool over;
@@ -40,38 +43,50 @@ struct blk {
 	char why[160];
 };
 
-const struct blk_shape *
-blk_shape(const struct blk *b)
+const struct bb_blk_shape *
+bb_blk_shape(const struct bb_blk *b)
 {
 	return &b->shape;
 }
 
 uint32_t
-blk_pending(const struct blk *b)
+bb_blk_pending(const struct bb_blk *b)
 {
 	return b->used;
 }
 
 const char *
-blk_broken(const struct blk *b)
+bb_blk_broken(const struct bb_blk *b)
 {
 	return b->over ? b->why : NULL;
 }
 
 int
-blk_reg(struct blk *b, void *mem, size_t len, struct bb_mr **mr)
+bb_blk_reg(struct bb_blk *b, void *mem, size_t len, struct bb_mr **mr)
 {
-	return bb_mr_reg(b->ep->pd, mem, len,
-			 BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ,
-			 mr);
+	int rc = bb_mr_reg(b->ep->pd, mem, len,
+			   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ,
+			   mr);
+
+	b->regs += rc == 0;
+	return rc;
+}
+
+int
+bb_blk_dereg(struct bb_blk *b, struct bb_mr *mr)
+{
+	int rc = bb_mr_dereg(mr);
+
+	b->regs -= rc == 0;
+	return rc;
 }
 
 /* ---- Open, close */
 
 static int
-make(struct bb_dev *dev, const struct blk_attr *attr, struct blk *b)
+make(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk *b)
 {
-	uint32_t depth = attr->depth < BLK_MAX_DEPTH ? attr->depth : BLK_MAX_DEPTH, i;
+	uint32_t depth = attr->depth < BB_BLK_MAX_DEPTH ? attr->depth : BB_BLK_MAX_DEPTH, i;
 	struct bb_ep_attr ep;
 	struct bb_cq_attr cq;
 	int rc;
@@ -100,9 +115,9 @@ make(struct bb_dev *dev, const struct blk_attr *attr, struct blk *b)
 }
 
 static int
-greet(struct blk *b, const struct blk_attr *attr)
+greet(struct bb_blk *b, const struct bb_blk_attr *attr)
 {
-	uint32_t depth = attr->depth < BLK_MAX_DEPTH ? attr->depth : BLK_MAX_DEPTH;
+	uint32_t depth = attr->depth < BB_BLK_MAX_DEPTH ? attr->depth : BB_BLK_MAX_DEPTH;
 	struct bb_conn_param param;
 	const struct bb_cm_event *ev;
 	uint8_t hello[BLK_HELLO];
@@ -132,37 +147,8 @@ greet(struct blk *b, const struct blk_attr *attr)
 	return -EPROTO;
 }
 
-int
-blk_open(struct bb_dev *dev, const struct blk_attr *attr, struct blk **out, char *why, size_t len)
-{
-	struct blk *b;
-	uint16_t i;
-	int rc;
-
-	if (attr->depth == 0 || attr->addr == NULL)
-		return -EINVAL;
-	b = calloc(1, sizeof(*b));
-	if (b == NULL)
-		return -ENOMEM;
-	rc = make(dev, attr, b);
-	if (rc == 0)
-		rc = greet(b, attr);
-	if (rc != 0) {
-		snprintf(why, len, "%s%s", b->why[0] != '\0' ? b->why : strerror(-rc),
-			 rc == -ECONNREFUSED && b->why[0] == '\0'
-				 ? "; does storage_target run, with this --listen?"
-				 : "");
-		blk_close(b);
-		return rc;
-	}
-	for (i = 0; i < b->shape.depth; i++)
-		b->pending[i].next = (uint16_t)(i + 1);
-	*out = b;
-	return 0;
-}
-
-void
-blk_close(struct blk *b)
+static void
+release(struct bb_blk *b)
 {
 	if (b->ep != NULL && b->ep->conn != NULL && !b->over)
 		(void)bb_ep_disconnect(b->ep);
@@ -177,18 +163,56 @@ blk_close(struct blk *b)
 	free(b);
 }
 
+int
+bb_blk_open(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **out, char *why,
+	    size_t len)
+{
+	struct bb_blk *b = calloc(1, sizeof(*b));
+	uint16_t i;
+	int rc = b == NULL ? -ENOMEM : 0;
+
+	if (rc == 0 && (attr->depth == 0 || attr->addr == NULL || attr->timeout_ms == 0))
+		rc = -EINVAL;
+	if (rc == 0)
+		rc = make(dev, attr, b);
+	if (rc == 0)
+		rc = greet(b, attr);
+	if (rc != 0) {
+		snprintf(why, len, "%s%s", b != NULL && b->why[0] != '\0' ? b->why : strerror(-rc),
+			 rc == -ECONNREFUSED && b->why[0] == '\0'
+				 ? "; does storage_target run, with this --listen?"
+				 : "");
+		if (b != NULL)
+			release(b);
+		return rc;
+	}
+	for (i = 0; i < b->shape.depth; i++)
+		b->pending[i].next = (uint16_t)(i + 1);
+	*out = b;
+	return 0;
+}
+
+int
+bb_blk_close(struct bb_blk *b)
+{
+	if (b->regs != 0)
+		return -EBUSY;
+	release(b);
+	return 0;
+}
+
 /* ---- Requests */
 
 static int
-check(const struct blk_request *req, struct blk_command *c)
+check(const struct bb_blk_request *req, struct blk_command *c)
 {
 	uintptr_t mem = (uintptr_t)req->mem;
 
 	*c = (struct blk_command){.op = (uint8_t)req->op, .flags = req->flags};
-	if (req->op == BLK_FLUSH)
+	if (req->op == BB_BLK_FLUSH)
 		return req->length == 0 && req->offset == 0 && req->flags == 0 ? 0 : -EINVAL;
-	if ((req->op != BLK_READ && req->op != BLK_WRITE) || req->length == 0 || req->mr == NULL ||
-	    (req->flags & ~(req->op == BLK_WRITE ? BLK_FUA : 0)) != 0)
+	if ((req->op != BB_BLK_READ && req->op != BB_BLK_WRITE) || req->length == 0 ||
+	    req->mr == NULL || (req->flags & ~(req->op == BB_BLK_WRITE ? BB_BLK_FUA : 0)) != 0)
 		return -EINVAL;
 	if (mem < (uintptr_t)req->mr->addr || req->length > req->mr->len ||
 	    mem - (uintptr_t)req->mr->addr > req->mr->len - req->length)
@@ -201,7 +225,7 @@ check(const struct blk_request *req, struct blk_command *c)
 }
 
 int
-blk_submit(struct blk *b, const struct blk_request *req)
+bb_blk_submit(struct bb_blk *b, const struct bb_blk_request *req)
 {
 	uint8_t msg[BLK_COMMAND];
 	struct blk_command c;
@@ -220,7 +244,7 @@ blk_submit(struct blk *b, const struct blk_request *req)
 	rc = blk_status_errno(blk_command_check(&c, &b->shape));
 	if (rc != 0)
 		return rc;
-	if (c.op == BLK_WRITE)
+	if (c.op == BB_BLK_WRITE)
 		c.digest = blk_crc(req->mem, c.length);
 	blk_command_encode(msg, &c);
 	rc = bb_post_send_inline(b->ep->qp, c.id, msg, sizeof(msg), 0);
@@ -233,13 +257,13 @@ blk_submit(struct blk *b, const struct blk_request *req)
 }
 
 void
-blk_ring(struct blk *b)
+bb_blk_ring(struct bb_blk *b)
 {
 	bb_qp_ring(b->ep->qp);
 }
 
 static void
-give(struct blk *b, uint32_t id, int error, struct blk_done *done)
+give(struct bb_blk *b, uint32_t id, int error, struct bb_blk_done *done)
 {
 	struct pending *p = &b->pending[id];
 
@@ -252,7 +276,7 @@ give(struct blk *b, uint32_t id, int error, struct blk_done *done)
 }
 
 static void
-broke(struct blk *b, const char *why)
+broke(struct bb_blk *b, const char *why)
 {
 	if (b->over)
 		return;
@@ -262,7 +286,7 @@ broke(struct blk *b, const char *why)
 
 /* A completion. The target may be a liar, too. */
 static uint32_t
-completed(struct blk *b, const struct bb_wc *wc, struct blk_done *done)
+completed(struct bb_blk *b, const struct bb_wc *wc, struct bb_blk_done *done)
 {
 	struct bb_sge sge;
 	struct blk_completion c;
@@ -286,7 +310,7 @@ completed(struct blk *b, const struct bb_wc *wc, struct blk_done *done)
 	(void)bb_post_recv(b->ep->qp, wc->wr_id, &sge, 1);
 	b->ring_recv = true;
 	error = blk_status_errno(c.status);
-	if (error == 0 && p->cmd.op == BLK_READ && blk_crc(p->mem, p->cmd.length) != c.digest)
+	if (error == 0 && p->cmd.op == BB_BLK_READ && blk_crc(p->mem, p->cmd.length) != c.digest)
 		error = -EBADMSG;
 	give(b, c.id, error, done);
 	return 1;
@@ -297,7 +321,7 @@ completed(struct blk *b, const struct bb_wc *wc, struct blk_done *done)
  * READs and WRITEs may still come. A connection that is over has it there.
  */
 static bool
-quiet(struct blk *b)
+quiet(struct bb_blk *b)
 {
 	if (b->ep->ctrl != NULL && bb_ep_connected(b->ep))
 		(void)bb_ep_disconnect(b->ep);
@@ -305,7 +329,7 @@ quiet(struct blk *b)
 }
 
 static void
-look(struct blk *b)
+look(struct bb_blk *b)
 {
 	const struct bb_cm_event *ev = &b->ep->event;
 	char why[160];
@@ -322,7 +346,7 @@ look(struct blk *b)
 }
 
 static uint32_t
-give_up(struct blk *b, struct blk_done *done, uint32_t n)
+give_up(struct bb_blk *b, struct bb_blk_done *done, uint32_t n)
 {
 	uint32_t i, took = 0;
 
@@ -335,7 +359,7 @@ give_up(struct blk *b, struct blk_done *done, uint32_t n)
 }
 
 uint32_t
-blk_poll(struct blk *b, struct blk_done *done, uint32_t n)
+bb_blk_poll(struct bb_blk *b, struct bb_blk_done *done, uint32_t n)
 {
 	struct bb_wc wc[BURST];
 	uint32_t i, got, took = 0;
