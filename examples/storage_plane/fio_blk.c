@@ -76,6 +76,14 @@ join_eal(const char *args)
 	return rc;
 }
 
+/* Give back what join_eal() took: lcore ids are few. EAL's main thread keeps its own. */
+static void
+leave_eal(void)
+{
+	if (rte_eal_lcore_role(rte_lcore_id()) == ROLE_NON_EAL)
+		rte_thread_unregister();
+}
+
 int
 fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **out, uint64_t *capacity,
 	     uint32_t *depth, char *why, size_t len)
@@ -102,6 +110,7 @@ fio_blk_open(const struct fio_blk_attr *attr, struct fio_blk **out, uint64_t *ca
 		bb_dev_close(f->dev);
 	pthread_mutex_unlock(&eal_lock);
 	if (rc != 0) {
+		leave_eal();
 		free(f);
 		return rc;
 	}
@@ -122,6 +131,8 @@ fio_blk_close(struct fio_blk *f)
 	/* Threads may come that need it still; EAL starts once in a process. */
 	if (!threads && !eal_stays)
 		rte_eal_cleanup();
+	else
+		leave_eal();
 	pthread_mutex_unlock(&eal_lock);
 	free(f);
 }

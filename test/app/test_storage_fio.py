@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -16,22 +17,30 @@ SIZE = 2 << 20
 
 
 class Fio(StorageTest):
-    def fio(self, *args, port=None):
-        cmd = ['fio', '--output-format=json', '--name=t', '--ioengine=external:' + ENGINE,
-               '--device=' + self.device(), '--target=127.0.0.1:%d' % (port or self.port),
-               '--size=%d' % SIZE, '--bs=4k', '--iodepth=32'] + list(args)
+    def fio(self, *args, jobs=((),), port=None):
+        """Run it with @args for all of @jobs, which have options of their own."""
+        cmd = ['fio', '--output-format=json']
+        for i, own in enumerate(jobs):
+            cmd += ['--name=t%d' % i, '--ioengine=external:' + ENGINE, '--device=' + self.device(i),
+                    '--target=127.0.0.1:%d' % (port or self.port), '--size=%d' % SIZE, '--bs=4k',
+                    '--iodepth=32', *args, *own]
         return subprocess.run(cmd, timeout=WAIT, text=True, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, cwd=self.folder.name)
 
-    def good(self, *args):
+    def all_good(self, *args, jobs=((),)):
         """Run it without an error; what it did is shown by the stage of devtools/test."""
-        res = self.fio(*args)
+        res = self.fio(*args, jobs=jobs)
         self.assertEqual(res.returncode, 0, res.stdout + res.stderr)
-        job = json.loads(res.stdout[res.stdout.index('{'):])['jobs'][0]
-        self.assertEqual(job['error'], 0)
-        print('fio: %s: %d reads, %d writes, no error' % (
-            ' '.join(args), job['read']['total_ios'], job['write']['total_ios']), flush=True)
-        return job
+        did = json.loads(res.stdout[res.stdout.index('{'):])['jobs']
+        self.assertEqual([job['error'] for job in did], [0] * len(jobs))
+        for job, own in zip(did, jobs):
+            print('fio: %s: %d reads, %d writes, no error' % (
+                ' '.join([*args, *own]), job['read']['total_ios'], job['write']['total_ios']), flush=True)
+        return did, res.stderr
+
+    def good(self, *args):
+        """The same of one job."""
+        return self.all_good(*args)[0][0]
 
     def test_for_a_while(self):
         """Each block is read again behind the last write to it, at random, for two seconds."""
@@ -55,6 +64,22 @@ class Fio(StorageTest):
         self.assertEqual(counts['fua'], fuas)
         self.assertEqual(counts['writes'], fuas + SIZE // 4096)
         self.assertGreaterEqual(counts['flushes'], SIZE // 4096 // 64)
+
+    def test_jobs(self):
+        """Two threads of a process, with a device and a half of the target each; and a third one, which
+        begins when they have ended and gets the lcore that the second one has given back."""
+        target = self.target('--io', 'sync', '--size', str(SIZE))
+        half = SIZE // 2
+        eal = '--no-huge -m 256 --no-pci --no-shconf --no-telemetry --log-level=lib.eal:debug'
+        did, err = self.all_good('--thread', '--rw=randwrite', '--verify=crc32c', '--do_verify=1',
+                                 '--size=%d' % half, '--eal=' + eal,
+                                 jobs=((), ('--offset=%d' % half,), ('--offset=%d' % half, '--stonewall')))
+        for job in did:
+            self.assertEqual((job['write']['total_ios'], job['read']['total_ios']), (half // 4096,) * 2)
+        counts, _ = self.stop(target)
+        self.assertEqual((counts['writes'], counts['reads']), (3 * half // 4096,) * 2)
+        self.assertEqual(re.findall(r'Registered non-EAL thread as lcore (\d+)', err), ['1', '1'])
+        self.assertEqual(re.findall(r'Unregistered non-EAL thread \(was lcore (\d+)\)', err), ['1', '1'])
 
     def test_defect_is_found(self):
         target = self.target('--io', 'sync', '--size', str(SIZE), '--defect', 'flip-write')
