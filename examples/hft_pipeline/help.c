@@ -51,6 +51,8 @@ static const char text[] =
 	"                     same)\n"
 	"  --listen ADDR:PORT   run all places but the feed's, and wait for it; four ports from\n"
 	"                     PORT on are used\n"
+	"  --place N            with --listen: run place N of --stages only, counted from 0; the others\n"
+	"                     are processes of this host with the same --listen\n"
 	"  --connect ADDR:PORT  run the feed's place; the rest is there. Both sides need the same\n"
 	"                     --stages, limits and --symbols\n"
 	"  --slots N          of a ring, a power of two (default 1024)\n"

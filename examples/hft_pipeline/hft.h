@@ -25,6 +25,7 @@ _Static_assert(sizeof(union hft_msg) == RDMA_RING_DATA, "a message fills a slot"
 #define LINKS       (STAGES - 1)
 #define EXIT_FAILED 1
 #define EXIT_USAGE  2
+#define ALL_PLACES  UINT32_MAX
 
 /* What is done wrong on purpose, to see that it is found. */
 enum defect {
@@ -52,6 +53,7 @@ struct options {
 	struct params params;
 	uint8_t place_of[STAGES]; /* which place runs a stage */
 	uint32_t places;
+	uint32_t place; /* the only one of this process; ALL_PLACES: see listen, connect */
 	enum defect defect;
 	uint32_t defect_at; /* counted from 1 */
 };

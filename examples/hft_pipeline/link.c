@@ -192,7 +192,8 @@ end_call(struct place *p, struct end *e)
 		   : p->o->listen != NULL ? p->o->listen
 					  : "127.0.0.1:0",
 		   &addr);
-	if (p->o->connect != NULL)
+	/* Who listens is another process, which has the same address. */
+	if (p->o->connect != NULL || p->o->place != ALL_PLACES)
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
 	else
 		in->sin_port = htons(__atomic_load_n(&link_port[e->link], __ATOMIC_ACQUIRE));

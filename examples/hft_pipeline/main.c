@@ -187,11 +187,12 @@ assign(const struct options *o, struct place *places)
 	for (i = 0; i < o->places; i++) {
 		struct place *p = &places[i];
 		bool feed = o->place_of[STAGE_FEED] == i;
+		bool other = o->place != ALL_PLACES && o->place != i;
 
 		p->o = o;
 		p->index = i;
 		p->lcore = LCORE_ID_ANY;
-		if ((o->listen != NULL && feed) || (o->connect != NULL && !feed))
+		if ((o->listen != NULL && feed) || (o->connect != NULL && !feed) || other)
 			continue;
 		if (lcore == RTE_MAX_LCORE) {
 			say("each place needs an lcore, and %u are here: give EAL "

@@ -41,6 +41,7 @@ static const struct {
 	{"max-rate", offsetof(struct options, params.max_rate), 1, UINT32_MAX},
 	{"collar", offsetof(struct options, params.collar), 1, UINT32_MAX},
 	{"warm", offsetof(struct options, params.warm), 0, 1},
+	{"place", offsetof(struct options, place), 0, STAGES - 1},
 };
 
 #define U32_OPTIONS (sizeof(u32_options) / sizeof(u32_options[0]))
@@ -70,6 +71,7 @@ const struct option hft_options[] = {
 	{"max-rate", required_argument, NULL, OPT_U32 + 11},
 	{"collar", required_argument, NULL, OPT_U32 + 12},
 	{"warm", required_argument, NULL, OPT_U32 + 13},
+	{"place", required_argument, NULL, OPT_U32 + 14},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
 };
@@ -213,6 +215,13 @@ check_together(struct options *o)
 		    "connects");
 		return -1;
 	}
+	if (o->place != ALL_PLACES &&
+	    (o->listen == NULL || o->place >= o->places || o->place == o->place_of[STAGE_FEED])) {
+		say("--place %u: with --listen, one of the %u of --stages, counted from 0, that is "
+		    "not the feed's",
+		    o->place, o->places);
+		return -1;
+	}
 	if ((o->slots & (o->slots - 1)) != 0) {
 		say("--slots %u: give a power of two", o->slots);
 		return -1;
@@ -237,6 +246,7 @@ options_parse(void *opt, int argc, char **argv)
 		.rate = 200000,
 		.slots = 1024,
 		.wait_s = 60,
+		.place = ALL_PLACES,
 		.params = {.max_orders = 4096,
 			   .imbalance = 2,
 			   .shares = 100,

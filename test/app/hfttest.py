@@ -23,8 +23,8 @@ def lcores(n):
 
 class HftTest(AppTest):
     # Of the side that connects and the one that listens: what runs it, and more for EAL.
-    ENTER = ([], [])
-    MORE_EAL = ([], [])
+    ENTER = ([], [], [])
+    MORE_EAL = ([], [], [])
     LISTEN = '127.0.0.1'
 
     def check(self, res, ticks=TICKS):
@@ -58,7 +58,9 @@ class HftTest(AppTest):
         return 'soft0,shm=hft%d,ip=192.0.2.%d/24' % (os.getpid(), side + 1)
 
     def start(self, side, args, port):
-        cmd = self.ENTER[side] + [self.program, '--lcores', '0@%d' % CPUS[side % len(CPUS)]] + EAL + \
+        # A second lcore for a side with two places; without one it sleeps.
+        cmd = self.ENTER[side] + [self.program, '--lcores', '0@%d,1@%d' % (
+            CPUS[side % len(CPUS)], CPUS[(side + 1) % len(CPUS)])] + EAL + \
             self.MORE_EAL[side] + ['--', '--device', self.device(side), '--wait', '120',
                                    '--connect' if side == 0 else '--listen',
                                    '%s:%d' % (self.LISTEN, port)]
@@ -72,21 +74,24 @@ class HftTest(AppTest):
             proc.kill()
         proc.communicate()
 
-    def pair(self, args, other=()):
+    def pair(self, args, other=(), *more):
+        """Who connects, who listens, and more who do, with options of their own."""
         port = free_ports(4)
-        there = self.start(1, list(other), port)
-        self.assertIn('listening', there.stdout.readline())
-        return self.start(0, args, port), there
+        there = []
+        for side, own in enumerate((other, *more), 1):
+            there.append(self.start(side, list(own), port))
+            self.assertIn('listening', there[-1].stdout.readline())
+        return self.start(0, args, port), *there
 
-    def run_pair(self, *args, ticks=TICKS):
-        """A pair to its end, without an error; the checked result."""
+    def run_pair(self, *args, ticks=TICKS, others=((),)):
+        """A pair, or more of them, to the end, without an error; the checked result."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 'result')
-            here, there = self.pair(list(args) + ['--messages', str(ticks), '--json', path])
+            procs = self.pair(list(args) + ['--messages', str(ticks), '--json', path], *others)
             sides = [subprocess.CompletedProcess(proc.args, proc.returncode, *said) for proc, said in
-                     [(proc, proc.communicate(timeout=WAIT)) for proc in (here, there)]]
+                     [(proc, proc.communicate(timeout=WAIT)) for proc in procs]]
             both = ''.join(side.stdout + side.stderr for side in sides)
-            self.assertEqual([side.returncode for side in sides], [0, 0], both)
+            self.assertEqual([side.returncode for side in sides], [0] * len(sides), both)
             self.assertNotIn('Sanitizer', both)
             self.assertNotIn('runtime error', both)
             return self.check(Result(sides[0], path), ticks)

@@ -29,7 +29,8 @@ class HftPipeline(HftTest):
         digests = set()
         for places, stages in ((2, 'feed+gateway,book+strategy+risk'),
                                (3, 'feed,book+strategy,risk+gateway'),
-                               (2, 'feed+strategy,book+risk+gateway')):
+                               (2, 'feed+strategy,book+risk+gateway'),
+                               (5, 'feed,book,strategy,risk,gateway')):
             res = self.pipeline('--stages', stages, places=places)
             r = self.check(res)
             self.assertGreater(r['orders'], 100)
@@ -121,6 +122,9 @@ class HftPipeline(HftTest):
                             (['--listen', ':1', '--connect', ':1'], ['one side listens']),
                             (['--connect', ':1', '--stages', 'feed,book,strategy,risk+gateway'],
                              ['one clock']),
+                            (['--place', '1'], ['--listen']),
+                            (['--listen', ':1', '--place', '2'], ['2 of --stages']),
+                            (['--listen', ':1', '--place', '0'], ["not the feed's"]),
                             (['--symbols', '0'], ['1 to 4096']),
                             (['--json', '/nowhere/result'], ['/nowhere/result', 'can be written']),
                             (['--what'], ['--help'])):
@@ -153,6 +157,29 @@ class HftPipeline(HftTest):
     def test_two_processes(self):
         r = self.run_pair('--messages', str(TICKS), '--rate', '0')
         self.assertGreater(r['orders'], 100)
+
+    def test_more_places_there(self):
+        """Three places: two lcores of the process that listens, and a process for each."""
+        stages = ['--stages', 'feed+gateway,book,strategy+risk']
+        digests = set()
+        for others in ([stages], [stages + ['--place', '1'], stages + ['--place', '2']]):
+            r = self.run_pair('--rate', '0', *stages, others=others)
+            self.assertGreater(r['orders'], 100)
+            self.assertEqual(r['orders'], r['orders_replayed'])
+            digests.add((r['book_digest'], r['orders'], r['quotes']))
+        self.assertEqual(len(digests), 1)
+
+    def test_one_of_more_dies(self):
+        """The third of three processes ends the others."""
+        both = ['--stages', 'feed+gateway,book,strategy+risk']
+        here, book, risk = self.pair(both + ['--messages', '1M', '--rate', '1000'],
+                                     both + ['--place', '1'], both + ['--place', '2'])
+        self.assertIn('connected', here.stdout.readline())
+        risk.kill()
+        for side in (here, book):
+            out, err = side.communicate(timeout=WAIT)
+            self.assertEqual(side.returncode, 1, out + err)
+            self.assertRegex(err, 'is gone|broke')
 
     def test_other_options_there(self):
         here, there = self.pair(['--messages', '1000', '--imbalance', '5'])
