@@ -549,6 +549,18 @@ close_all(void)
 	}
 }
 
+/*
+ * What net_af_xdp has of libxdp and libbpf stays, as the ethdev is not closed (below), and only
+ * EAL's memory refers to it, which LeakSanitizer does not look through.
+ */
+const char *__lsan_default_suppressions(void);
+
+const char *
+__lsan_default_suppressions(void)
+{
+	return "leak:libxdp.so\nleak:libbpf.so\n";
+}
+
 int
 main(int argc, char **argv)
 {

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The conversations between software devices of two processes, over DPDK's memif, a VLAN there, or
-shared memory."""
+"""The conversations between software devices of two processes, over DPDK's memif, a VLAN there, shared
+memory, a tap, or AF_XDP on a veth pair. The last two in a network namespace, and not all of them."""
 
 import argparse
+import ctypes
+import ctypes.util
 import errno
 import os
+import platform
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +18,7 @@ import tempfile
 sys.dont_write_bytecode = True
 
 import bluebell  # noqa: E402
+import namespace  # noqa: E402
 import pair  # noqa: E402
 import peer  # noqa: E402
 import runs  # noqa: E402
@@ -47,7 +52,30 @@ def vlans(n):
     return link + ',vlan=%d' % (4 + n), eal
 
 
-LINKS = {'memif': memif, 'vlan': vlan, 'shm': shm}
+def tap(n):
+    """A tap, and a packet socket on the interface that it is of Linux."""
+    if n == 1:
+        return 'port=net_tap0', ['--vdev=net_tap0,iface=bbtap']
+    # Side 1 runs, and has given its own MAC to the interface: two hosts must differ.
+    namespace.ip('link', 'set', 'bbtap', 'address', '02:00:00:00:00:77', 'up')
+    return 'port=net_af_packet0', ['--vdev=net_af_packet0,iface=bbtap']
+
+
+def af_xdp(n):
+    """Each has an end of a veth pair; a new one, as processes leave their XDP programs there."""
+    if n == 1:
+        if 'bbx1' in namespace.ip('link', 'show'):
+            namespace.ip('link', 'del', 'bbx1')
+        namespace.ip('link', 'add', 'bbx1', 'mtu', '2200', 'type', 'veth', 'peer', 'name', 'bbx2', 'mtu', '2200')
+        for end in ('bbx1', 'bbx2'):
+            namespace.ip('link', 'set', end, 'up')
+    return 'port=net_af_xdp0', ['--vdev=net_af_xdp0,iface=bbx%d' % n]
+
+
+LINKS = {'memif': memif, 'vlan': vlan, 'shm': shm, 'tap': tap, 'af_xdp': af_xdp}
+# What Linux carries takes longer: some conversations of each kind, and those that lose packets.
+KERNEL = [runs.Run(runs.MESSAGES), runs.Run(runs.MESSAGES, ip=6), runs.LOSSES[0]]
+KERNEL_RUNS = {'tap': KERNEL, 'af_xdp': KERNEL + [runs.Run(runs.MESSAGES, 2048)]}
 APART = {'vlan': vlans}
 
 
@@ -112,6 +140,54 @@ def tagged(args):
     return 0
 
 
+def without_rings():
+    """Why there are no packet sockets with rings, or None. QEMU's emulation of Linux has none."""
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as s:
+        try:
+            s.setsockopt(263, 10, 1)  # SOL_PACKET, PACKET_VERSION, TPACKET_V2
+        except OSError as err:
+            return 'no rings of packet sockets: %s' % err
+    return None
+
+
+def without_xdp():
+    """Why there is no XDP, or no right to load programs for it, or None."""
+    number = {'x86_64': 321, 'aarch64': 280}.get(platform.machine())  # bpf
+    if number is None:
+        return 'what is the number of bpf() here?'
+    libc = ctypes.CDLL(None, use_errno=True)
+    attr = (ctypes.c_uint32 * 32)(17, 4, 4, 1)  # BPF_MAP_TYPE_XSKMAP, bytes of key and value, entries
+    made = libc.syscall(number, 0, attr, ctypes.sizeof(attr))  # BPF_MAP_CREATE
+    if made < 0:
+        return 'no XDP: %s' % os.strerror(ctypes.get_errno())
+    os.close(made)
+    try:
+        socket.socket(44, socket.SOCK_RAW).close()  # AF_XDP
+    except OSError as err:
+        return 'no XDP: %s' % err
+    return None
+
+
+NEEDS = {'tap': (['tap', 'af_packet'], without_rings), 'af_xdp': (['af_xdp'], without_xdp)}
+
+
+def by_kernel(args):
+    """Conversations over what Linux carries, in a namespace."""
+    pmds, without = NEEDS[args.link]
+    for pmd in pmds:
+        if ctypes.util.find_library('rte_net_' + pmd) is None:
+            namespace.skip('DPDK has no net_' + pmd)
+    try:
+        namespace.enter()
+    except namespace.NamespaceError as err:
+        namespace.skip(str(err))
+    why = without()
+    if why is not None:
+        namespace.skip(why)
+    runs.hold(lambda option: pairs(args, [option, option]), KERNEL_RUNS[args.link])
+    return 0
+
+
 def main():
     p = argparse.ArgumentParser(prog='test/interop/test_bb_pair.py', description=__doc__)
     p.add_argument('--link', choices=LINKS, default='memif', help='default: %(default)s')
@@ -119,6 +195,8 @@ def main():
     args = p.parse_args()
     if args.link == 'vlan':
         return tagged(args)
+    if args.link in NEEDS:
+        return by_kernel(args)
     runs.hold(lambda option: pairs(args, [option, option]), runs.BLUEBELL)
     return 0
 
