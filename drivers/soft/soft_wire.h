@@ -22,7 +22,7 @@
 #define SOFT_WIRE_SLOTS   64u  /* messages of a QP under way; power of two */
 #define SOFT_WIRE_INLINE  64u  /* bytes of inline data that are kept for the turn */
 #define SOFT_WIRE_REPLAYS 16u  /* READs and atomics that it answers; power of two */
-#define SOFT_WIRE_AHEAD   256u /* packets kept behind one that is missing; power of two */
+#define SOFT_WIRE_AHEAD   256u /* the missing packet and those kept behind it; power of two */
 /* First early resend, at the soonest: peers may have to wait for a CPU. */
 #define SOFT_WIRE_ADAPTIVE_NS 100000u
 /* Messages in a row, each answered by a request of the application, that make a conversation. */
