@@ -8,7 +8,7 @@
  * sees what is acknowledged next: more than that packet, and the peer keeps; that packet alone, and
  * all behind it has to be sent again too, a round trip later than if that had been done at
  * once. A few of these, and it is done at once for a while, as it always is for a peer that does
- * not keep.
+ * not keep, and where no timer runs.
  *
  * More losses of the same window are found one by one, a round trip each. So where the peer keeps,
  * each of them doubles how many packets are sent again in a row from it on: that costs little where

@@ -75,7 +75,11 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	qp->attr.rnr_retry = attr->rnr_retry;
 	qp->attr.window = attr->window;
 	qp->attr.adaptive = attr->adaptive;
-	qp->attr.selective = attr->selective;
+	/*
+	 * To find out what the peer keeps, NAKs are ignored that may be old, and an answer is
+	 * waited for that may be lost: without a timer that would be the end.
+	 */
+	qp->attr.selective = attr->selective && (attr->ack_timeout != 0 || attr->adaptive != 0);
 	req->psn = req->una = req->nxt = req->sent = req->redone = req->probed = req->again_end =
 		attr->sq_psn;
 	req->resumed = UINT32_MAX;

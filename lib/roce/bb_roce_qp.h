@@ -236,7 +236,8 @@ struct bb_roce_attr {
 	uint32_t adaptive;
 	/*
 	 * RC: selective repeat: a packet that a NAK says is lost is sent again alone, and all
-	 * behind it only if the peer turns out not to have kept that.
+	 * behind it only if the peer turns out not to have kept that. Off where neither
+	 * ack_timeout nor adaptive is on.
 	 */
 	bool selective;
 };

@@ -132,6 +132,15 @@ corrupt(struct sim *s, uint8_t *frame, size_t len)
 		frame[sim_below(&s->rng, (uint32_t)len)] ^= (uint8_t)(1u << sim_below(&s->rng, 8));
 }
 
+/* Would only a timer find out that it was lost? */
+static bool
+only_by_time(const struct sim_qp *q, const struct bb_roce_pkt *pkt)
+{
+	const struct bb_roce_resp *r = &q->peer->qp.resp;
+
+	return q->posted == q->load.messages || (r->nak_sent && pkt->psn == r->epsn);
+}
+
 bool
 sim_transmit(struct sim_qp *q, const struct bb_roce_net *net, const struct bb_roce_pkt *pkt,
 	     const struct bb_roce_iov *iov, uint32_t n)
@@ -151,7 +160,7 @@ sim_transmit(struct sim_qp *q, const struct bb_roce_net *net, const struct bb_ro
 	s->stats.packets++;
 	for (i = 0; i < len; i++)
 		s->digest = (s->digest ^ frame[i]) * 0x100000001b3u;
-	if (to == NULL || hits(s, f->loss)) {
+	if (to == NULL || (hits(s, f->loss) && !(f->untimed && only_by_time(q, pkt)))) {
 		s->stats.lost++;
 		return true;
 	}

@@ -50,6 +50,9 @@ struct sim_faults {
 	uint32_t loss, dup, reorder, corrupt;
 	uint32_t tx_full; /* the host has no room for it now */
 	uint64_t delay;   /* ns, of each packet */
+	/* Nothing is lost that only a timer would find: what the peer has sent its NAK for, which
+	 * it does once, and what nothing comes behind. */
+	bool untimed;
 };
 
 /* What a queue pair sends by itself: random messages of these kinds and lengths. */

@@ -225,6 +225,37 @@ test_one_way_loss(void **state)
 	}
 }
 
+/*
+ * Requests are lost, and no timer runs: the NAK of each loss is enough, whether the peer keeps what
+ * is behind it or drops it.
+ */
+static void
+test_no_timer(void **state)
+{
+	uint64_t seed, lost = 0;
+
+	(void)state;
+	for (seed = 340; seed < 370; seed++) {
+		struct sim *s = sim_open(seed, 2, false);
+		struct bb_roce_attr a;
+		struct sim_qp *q[2];
+
+		sim_attr(s, &a);
+		a.adaptive = 0;
+		a.ack_timeout = 0;
+		sim_pair(s, &a, 1u << 18, q);
+		s->hosts[0].out = (struct sim_faults){.loss = 100000, .untimed = true};
+		sim_recvs(q[1], 64);
+		q[0]->load = (struct sim_load){
+			.messages = 300, .kinds = ALL, .max_len = 5000, .depth = 32};
+		sim_finish(s);
+		assert_int_equal(q[0]->ok, 300);
+		lost += s->stats.lost;
+		sim_close(s);
+	}
+	assert_true(lost > 1000);
+}
+
 static void
 test_reorder_dup_corrupt(void **state)
 {
@@ -354,17 +385,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_sizes_loss),
-		cmocka_unit_test(test_no_faults),
-		cmocka_unit_test(test_loss_1),
-		cmocka_unit_test(test_loss_10),
-		cmocka_unit_test(test_one_way_loss),
-		cmocka_unit_test(test_reorder_dup_corrupt),
-		cmocka_unit_test(test_psn_wrap),
-		cmocka_unit_test(test_attributes),
-		cmocka_unit_test(test_rnr),
-		cmocka_unit_test(test_hours),
+		cmocka_unit_test(test_sizes),         cmocka_unit_test(test_sizes_loss),
+		cmocka_unit_test(test_no_faults),     cmocka_unit_test(test_loss_1),
+		cmocka_unit_test(test_loss_10),       cmocka_unit_test(test_one_way_loss),
+		cmocka_unit_test(test_no_timer),      cmocka_unit_test(test_reorder_dup_corrupt),
+		cmocka_unit_test(test_psn_wrap),      cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_rnr),           cmocka_unit_test(test_hours),
 		cmocka_unit_test(test_deterministic),
 	};
 

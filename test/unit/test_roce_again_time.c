@@ -157,14 +157,46 @@ test_ack_short(void **state)
 	assert_int_equal(f.qp.stats.roce_adp_retrans, 1);
 }
 
+/*
+ * No timer runs: a NAK that is ignored, or an answer that is lost, would be the end. All is sent
+ * again then, and each packet that is lost has a NAK of its own.
+ */
+static void
+test_no_timer(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.selective = true;
+	f.attr.ack_timeout = 0;
+	rf_start(&f);
+	rf_writes(&f, 4);
+	lost(&f, RF_PSN + 1);
+	all_again(&f, RF_PSN + 1, 3);
+	rf_ack(&f, RF_PSN + 1, RF_ACK);
+	lost(&f, RF_PSN + 2);
+	all_again(&f, RF_PSN + 2, 2);
+	rf_ack(&f, RF_PSN + 3, RF_ACK);
+	rf_expect_idle(&f);
+	/* One of the two is enough. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.selective = true;
+	f.attr.ack_timeout = 0;
+	f.attr.adaptive = BB_ROCE_ADAPTIVE;
+	rf_start(&f);
+	rf_writes(&f, 4);
+	lost(&f, RF_PSN + 1);
+	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_measured),
-		cmocka_unit_test(test_unasked),
-		cmocka_unit_test(test_ack_short),
+		cmocka_unit_test(test_time),     cmocka_unit_test(test_measured),
+		cmocka_unit_test(test_unasked),  cmocka_unit_test(test_ack_short),
+		cmocka_unit_test(test_no_timer),
 	};
 
 	return cmocka_run_group_tests_name("roce_again_time", tests, NULL, NULL);
