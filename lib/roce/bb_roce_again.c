@@ -18,7 +18,8 @@
  *
  * Where the peer keeps, an ACK that stops short of what went out before the packet sent again tells
  * of another loss, whose NAK is lost too; and asking too early costs one packet, so the
- * adaptive interval may be short: bb_roce_rto.c.
+ * adaptive interval may be short: bb_roce_rto.c. Not so of a READ or an atomic: answers
+ * behind the one that is missing are not kept, so all is asked for again from it on.
  */
 #include "bb_roce_priv.h"
 
@@ -32,15 +33,20 @@ bb_roce_again_init(struct bb_roce_qp *qp)
 	qp->req.chances = CHANCES;
 }
 
-/* Is the oldest PSN of a SEND or WRITE, with others behind it? */
-static bool
-alone(const struct bb_roce_req *req)
+bool
+bb_roce_again_one(const struct bb_roce_req *req)
 {
 	const struct bb_roce_msg *msg = &req->ring[req->tail & req->mask];
 
-	return req->nxt == req->sent && bb_roce_psn_distance(req->una, req->nxt) > 1 &&
-	       req->tail != req->unassigned && !bb_roce_is_read_or_atomic(msg->kind) &&
-	       !req->credits && req->bad == 0;
+	return req->nxt == req->sent && req->tail != req->unassigned &&
+	       !bb_roce_is_read_or_atomic(msg->kind) && !req->credits && req->bad == 0;
+}
+
+/* Can it be sent again without others that are behind it? */
+static bool
+alone(const struct bb_roce_req *req)
+{
+	return bb_roce_psn_distance(req->una, req->nxt) > 1 && bb_roce_again_one(req);
 }
 
 /* Is @psn among those before @end that have been sent again? */

@@ -110,6 +110,8 @@ void bb_roce_again_init(struct bb_roce_qp *qp);
  * on, is to be sent again; else go back to it.
  */
 bool bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak);
+/* Where the peer keeps, is the oldest PSN all that is sent again first? Of a SEND or WRITE. */
+bool bb_roce_again_one(const struct bb_roce_req *req);
 /* The next of that row went out. */
 void bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now);
 /*

@@ -134,13 +134,13 @@ bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now)
 
 /*
  * RFC 6298 has the clock's resolution as the least spread: here another round trip. Too early costs
- * all that is out; where the peer keeps that (@keeps), one packet.
+ * all that is out; or, @one, one packet.
  */
 static uint64_t
-spread(const struct bb_roce_rto *rto, bool keeps)
+spread(const struct bb_roce_rto *rto, bool one)
 {
-	uint64_t ns = keeps ? rto->rttvar : 4 * rto->rttvar;
-	uint64_t least = keeps ? rto->srtt / 2 : rto->srtt;
+	uint64_t ns = one ? rto->rttvar : 4 * rto->rttvar;
+	uint64_t least = one ? rto->srtt / 2 : rto->srtt;
 
 	return ns > least ? ns : least;
 }
@@ -150,13 +150,15 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 {
 	struct bb_roce_rto *rto = &qp->req.rto;
 	uint64_t ns = INITIAL_NS, limit = FOR_EVER_NS, least = qp->attr.adaptive;
+	bool one;
 
 	rto->deadline = BB_ROCE_NEVER;
 	if (qp->attr.adaptive == 0 || !covered(qp, rto->asked, qp->req.nxt))
 		return;
+	one = qp->req.keeps && bb_roce_again_one(&qp->req);
 	if (rto->srtt != 0)
-		ns = rto->srtt + spread(rto, qp->req.keeps);
-	if (qp->req.keeps && least > BB_ROCE_ADAPTIVE)
+		ns = rto->srtt + spread(rto, one);
+	if (one && least > BB_ROCE_ADAPTIVE)
 		least = BB_ROCE_ADAPTIVE;
 	if (ns < least)
 		ns = least;

@@ -4,24 +4,34 @@
 /* Selective repeat, the requester's half: what it does by time, and without a NAK. */
 #include "roce_again_fake.h"
 
+#define FLOOR (100 * RF_US)
+
+/* The round trip is 1 us. */
+static void
+begin_near(struct rf *f)
+{
+	uint32_t i;
+
+	begin(f, FLOOR);
+	for (i = 0; i < 50; i++) {
+		rf_writes(f, 1);
+		f->now += RF_US;
+		rf_ack(f, f->qp.req.una, RF_ACK);
+	}
+}
+
 /* By time only where the peer keeps, and then soon. */
 static void
 test_time(void **state)
 {
-	const uint32_t floor = 100 * RF_US;
 	static struct rf f;
 	uint32_t i, psn;
 
 	(void)state;
-	begin(&f, floor);
-	for (i = 0; i < 50; i++) { /* the round trip is 1 us */
-		rf_writes(&f, 1);
-		f.now += RF_US;
-		rf_ack(&f, f.qp.req.una, RF_ACK);
-	}
+	begin_near(&f);
 	psn = f.qp.req.una;
 	rf_writes(&f, 3);
-	assert_int_equal(bb_roce_deadline(&f.qp), f.now + floor);
+	assert_int_equal(bb_roce_deadline(&f.qp), f.now + FLOOR);
 	rf_timeout(&f);
 	all_again(&f, psn, 3);
 	rf_ack(&f, psn + 2, RF_ACK);
@@ -71,6 +81,47 @@ test_time(void **state)
 	bb_roce_tick(&f.qp, f.now);
 	assert_int_equal(f.qp.stats.ack_timeout, 1);
 	all_again(&f, psn + 6, 3);
+}
+
+static enum bb_roce_kind
+kind_of(char c)
+{
+	return c == 'W' ? BB_ROCE_MSG_WRITE : c == 'R' ? BB_ROCE_MSG_READ : BB_ROCE_MSG_FETCH_ADD;
+}
+
+/*
+ * Early is only what costs one packet. A READ or an atomic is asked for again with all behind it,
+ * and that is answered again: it waits as long as where the peer does not keep.
+ */
+static void
+test_early(void **state)
+{
+	static const char *const kinds[] = {"WWWW", "WRRR", "W", "RRRR", "RWWW", "AWWW", "R"};
+	static struct rf f;
+	uint32_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		bool is_early = kinds[i][0] == 'W';
+
+		begin_near(&f);
+		keep(&f);
+		for (k = 0; kinds[i][k] != '\0'; k++)
+			rf_post(&f, kind_of(kinds[i][k]), 8, 0);
+		assert_int_equal(rf_run(&f), k);
+		assert_int_equal(f.qp.req.rto.deadline,
+				 f.now + (is_early ? BB_ROCE_ADAPTIVE : FLOOR));
+		bb_roce_tick(&f.qp, f.now + BB_ROCE_ADAPTIVE);
+		assert_int_equal(rf_run(&f), is_early);
+	}
+	/* What is the oldest now decides. */
+	begin_near(&f);
+	keep(&f);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
+	rf_post(&f, BB_ROCE_MSG_READ, 8, 0);
+	rf_run(&f);
+	rf_ack(&f, f.qp.req.una, RF_ACK);
+	assert_int_equal(f.qp.req.rto.deadline, f.now + FLOOR);
 }
 
 /* The answer to what was sent again is the round trip: where packets are always lost, the only one.
@@ -194,9 +245,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_time),     cmocka_unit_test(test_measured),
-		cmocka_unit_test(test_unasked),  cmocka_unit_test(test_ack_short),
-		cmocka_unit_test(test_no_timer),
+		cmocka_unit_test(test_time),      cmocka_unit_test(test_early),
+		cmocka_unit_test(test_measured),  cmocka_unit_test(test_unasked),
+		cmocka_unit_test(test_ack_short), cmocka_unit_test(test_no_timer),
 	};
 
 	return cmocka_run_group_tests_name("roce_again_time", tests, NULL, NULL);
