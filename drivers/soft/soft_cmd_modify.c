@@ -517,6 +517,8 @@ soft_cmd_modify_qp(struct soft_cmd *cmd)
 	/* Rights may be new, too. */
 	soft_shm_qp_update(qp);
 	soft_engine_unlock(qp->engine);
+	if (t->to == BB_PRM_QP_RTR)
+		soft_shm_skip(cmd->dev, qp);
 	soft_shm_wait(cmd->dev);
 	/* No peer's engine works on the old connection when the next one is set up. */
 	if (t->op == BB_PRM_OP_2RST_QP) {

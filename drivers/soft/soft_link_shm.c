@@ -295,6 +295,16 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 
 /* ---- Peers that went away */
 
+/* What the requester does by itself, from 0 on; who finds the new time finds the zeros. */
+static void
+link_shm_count_anew(struct soft_shm_count *n)
+{
+	__atomic_store_n(&n->writes, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&n->reads, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&n->atomics, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&n->since, rte_rdtsc(), __ATOMIC_RELEASE);
+}
+
 void
 soft_shm_connected(struct soft_wire *w)
 {
@@ -311,7 +321,7 @@ soft_shm_connected(struct soft_wire *w)
 	if (w->shm_tx != NULL)
 		w->shm_deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
 	w->epsn_out = &shm->dir->epsn[w->qp->qpn];
-	memset(&shm->dir->count[w->qp->qpn], 0, sizeof(shm->dir->count[0]));
+	link_shm_count_anew(&shm->dir->count[w->qp->qpn]);
 }
 
 /* The QP's peer is gone: as if nobody had acknowledged any more. */

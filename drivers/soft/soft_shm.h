@@ -159,7 +159,7 @@ enum {
 struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, const struct soft_wire_dest *to,
 				     uint8_t *sgid);
 
-/* A QP is in RTR: whom it depends on. */
+/* A QP is in RTR: whom it depends on. Under its engine's lock; soft_shm_skip() afterwards. */
 void soft_shm_connected(struct soft_wire *w);
 
 /* ---- soft_shm_tx.c */
@@ -213,6 +213,11 @@ void soft_shm_qp_update(struct soft_qp *qp);
  * soft_dev.lock, and no engine's.
  */
 void soft_shm_collect(struct soft_dev *dev, const struct soft_qp *qp);
+/*
+ * What the peer of @qp, which is in RTR, has done by itself until now was for an earlier
+ * connection, and has been counted. Under soft_dev.lock, and no engine's.
+ */
+void soft_shm_skip(struct soft_dev *dev, const struct soft_qp *qp);
 /*
  * The same for all QPs, under soft_shm.lock and, so that none of them goes meanwhile, soft_dev.lock
  * or an engine's.

@@ -66,10 +66,13 @@ struct soft_shm_qp {
 	uint8_t pad[24];
 };
 
-/* What a QP's requester has done by itself; the peer counts it as served. __atomic */
+/*
+ * What a QP's requester has done by itself since it was connected; the peer counts it as served.
+ * __atomic
+ */
 struct soft_shm_count {
 	uint64_t writes, reads, atomics;
-	uint64_t pad;
+	uint64_t since; /* when that was (TSC): another one with each connection */
 };
 
 struct soft_shm_dir {

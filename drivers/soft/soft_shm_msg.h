@@ -23,7 +23,7 @@
 #include "soft_port_opts.h"
 
 #define SOFT_SHM_MAGIC   0x62627368u /* "bbsh" */
-#define SOFT_SHM_VERSION 1u
+#define SOFT_SHM_VERSION 2u
 #define SOFT_SHM_NAME    SOFT_PORT_FABRIC
 #define SOFT_SHM_GIDS    (1 + SOFT_PORT_IPS) /* link-local, and the ip options */
 #define SOFT_SHM_SEGS    64                  /* pieces of memory that a device hands over */

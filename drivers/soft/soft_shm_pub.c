@@ -275,18 +275,6 @@ rx_of(const struct soft_shm *shm, const uint8_t gid[16])
 	return NULL;
 }
 
-/* What is new in a peer's number, which may be anything, since *told. */
-static uint64_t
-news(const uint64_t *number, uint64_t *told)
-{
-	uint64_t now = __atomic_load_n(number, __ATOMIC_RELAXED), more = now - *told;
-
-	if (now < *told)
-		more = now;
-	*told = now;
-	return more;
-}
-
 /* Is the peer's QP connected to ours, as far as it has said? Its number may be of another one. */
 static bool
 is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
@@ -295,30 +283,79 @@ is_twin(const struct soft_shm_qp *p, const struct soft_qp *qp)
 	       memcmp(p->dgid, qp->wire->path.net.src, sizeof(p->dgid)) == 0;
 }
 
+/* A peer's numbers, which may be anything. False: they begin anew while they are looked at. */
+static bool
+read_count(const struct soft_shm_count *from, struct soft_shm_count *n)
+{
+	n->since = __atomic_load_n(&from->since, __ATOMIC_ACQUIRE);
+	n->writes = __atomic_load_n(&from->writes, __ATOMIC_RELAXED);
+	n->reads = __atomic_load_n(&from->reads, __ATOMIC_RELAXED);
+	n->atomics = __atomic_load_n(&from->atomics, __ATOMIC_RELAXED);
+	bb_smp_rmb();
+	return __atomic_load_n(&from->since, __ATOMIC_RELAXED) == n->since;
+}
+
+/* What is new in one of them; it may have gone back. */
+static uint64_t
+more_than(uint64_t told, uint64_t now)
+{
+	return now < told ? now : now - told;
+}
+
+/*
+ * What the peer of a QP has done by itself since this was asked last: into *more. False: nobody
+ * knows.
+ */
+static bool
+news(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
+{
+	struct soft_wire *w = qp->wire;
+	struct soft_shm_count now;
+	const struct soft_shm_rx *rx;
+
+	if (w == NULL || qp->st != BB_PRM_QP_ST_RC || qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP)
+		return false;
+	rx = rx_of(shm, w->path.net.dst);
+	if (rx == NULL || !is_twin(&rx->dir->qps[qp->remote_qpn], qp) ||
+	    !read_count(&rx->dir->count[qp->remote_qpn], &now))
+		return false;
+	if (now.since != w->served.since)
+		memset(&w->served, 0, sizeof(w->served));
+	more->writes = more_than(w->served.writes, now.writes);
+	more->reads = more_than(w->served.reads, now.reads);
+	more->atomics = more_than(w->served.atomics, now.atomics);
+	w->served = now;
+	return true;
+}
+
 static void
 collect(const struct soft_shm *shm, const struct soft_qp *qp)
 {
 	uint32_t state = soft_qp_state(qp);
-	const struct soft_shm_count *n;
-	const struct soft_shm_rx *rx;
+	struct soft_shm_count more;
 	struct soft_counters *c;
-	struct soft_wire *w;
 
 	/* One that failed was in RTS before. In other states more of it may be changing. */
 	if (state != BB_PRM_QP_RTS && state != BB_PRM_QP_ERR)
 		return;
 	c = soft_counters_of(qp);
-	w = qp->wire;
-	if (w == NULL || c == NULL || qp->st != BB_PRM_QP_ST_RC ||
-	    qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP)
+	if (c == NULL || !news(shm, qp, &more))
 		return;
-	rx = rx_of(shm, w->path.net.dst);
-	if (rx == NULL || !is_twin(&rx->dir->qps[qp->remote_qpn], qp))
+	__atomic_fetch_add(&c->rx_write, more.writes, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->rx_read, more.reads, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&c->rx_atomic, more.atomics, __ATOMIC_RELAXED);
+}
+
+void
+soft_shm_skip(struct soft_dev *dev, const struct soft_qp *qp)
+{
+	struct soft_shm_count more;
+
+	if (dev->shm == NULL)
 		return;
-	n = &rx->dir->count[qp->remote_qpn];
-	__atomic_fetch_add(&c->rx_write, news(&n->writes, &w->served.writes), __ATOMIC_RELAXED);
-	__atomic_fetch_add(&c->rx_read, news(&n->reads, &w->served.reads), __ATOMIC_RELAXED);
-	__atomic_fetch_add(&c->rx_atomic, news(&n->atomics, &w->served.atomics), __ATOMIC_RELAXED);
+	pthread_mutex_lock(&dev->shm->lock);
+	(void)news(dev->shm, qp, &more);
+	pthread_mutex_unlock(&dev->shm->lock);
 }
 
 void

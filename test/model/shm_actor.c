@@ -344,6 +344,11 @@ actor_do(struct actor *s, struct actor_msg *m)
 	case ACTOR_CONNECT:
 		m->ret = do_connect(s, m);
 		break;
+	case ACTOR_RESET:
+		bb_qp_attr_init(&attr);
+		attr.state = BB_QP_RESET;
+		m->ret = bb_qp_modify(s->qp, &attr, BB_QP_STATE);
+		break;
 	case ACTOR_MR:
 		m->ret = bb_mr_reg(s->pd, s->buf + m->x, m->y, m->a, &s->mr);
 		m->raddr = (uintptr_t)s->buf + m->x;

@@ -26,6 +26,7 @@ enum actor_op {
 	ACTOR_QP,   /* a: type; addr: its own */
 	/* addr: of the other side, b: rights it does not get, y: READs it may have out, 0: usual */
 	ACTOR_CONNECT,
+	ACTOR_RESET,   /* the QP */
 	ACTOR_MR,      /* x: offset, y: length, a: rights; raddr, rkey */
 	ACTOR_MR_MORE, /* the same, besides that one; b: 1: of another PD */
 	ACTOR_DEREG,

@@ -3,7 +3,7 @@
  */
 /*
  * Whom a peer's QP is connected to and what is under way, before a requester goes into its memory
- * by itself; and what an owner does while somebody is inside.
+ * by itself; what an owner does while somebody is inside, and what it counts.
  */
 #include <sys/socket.h>
 
@@ -262,13 +262,96 @@ test_cut_off(void **st)
 	stop();
 }
 
+/* ---- What a peer has done by itself */
+
+static struct bb_qp_addr addr_b;
+
+static void
+meet(struct actor *s, const struct bb_qp_addr *to)
+{
+	memset(&m, 0, sizeof(m));
+	m.addr = *to;
+	do_ok(s, ACTOR_CONNECT);
+}
+
+/* WRITEs that our side has served, of which this is the number when it begins. */
+static uint64_t
+served(uint64_t before)
+{
+	struct bb_dev_stats stats;
+
+	assert_int_equal(bb_dev_stats(a.dev, &stats), 0);
+	return stats.rx_write - before;
+}
+
+/* The target writes to us, 100 times, by itself in the end. */
+static void
+b_writes(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < 100; i++) {
+		post(&b, ACTOR_WRITE, OFF, 8, mr_a.raddr, mr_a.rkey);
+		completes(&b, BB_WC_SUCCESS);
+	}
+	assert_int_not_equal(ours()->rx[0]->dir->count[addr_b.qpn].writes, 0);
+}
+
+/* The same two connect again, in any order, or a new one that has the number of one of them. */
+static void
+test_counted_once(void **st)
+{
+	uint64_t before;
+
+	(void)st;
+	begin("");
+	m.a = BB_QPT_RC;
+	do_ok(&a, ACTOR_QP);
+	do_ok(&b, ACTOR_QP);
+	addr_b = m.addr;
+	meet(&a, &addr_b);
+	meet(&b, &a.addr);
+	before = served(0);
+	b_writes();
+	assert_int_equal(served(before), 100);
+
+	do_ok(&a, ACTOR_RESET);
+	do_ok(&b, ACTOR_RESET);
+	meet(&a, &addr_b);
+	/* What the other side says of its QP is of the connection before. */
+	assert_int_equal(served(before), 100);
+	meet(&b, &a.addr);
+	assert_int_equal(served(before), 100);
+	b_writes();
+	assert_int_equal(served(before), 200);
+
+	do_ok(&a, ACTOR_RESET);
+	do_ok(&b, ACTOR_RESET);
+	meet(&b, &a.addr);
+	meet(&a, &addr_b);
+	b_writes();
+	b_writes();
+	assert_int_equal(served(before), 400);
+
+	do_ok(&a, ACTOR_QP_DESTROY);
+	m.a = BB_QPT_RC;
+	do_ok(&a, ACTOR_QP);
+	meet(&a, &addr_b);
+	assert_int_equal(served(before), 400);
+	do_ok(&b, ACTOR_RESET);
+	meet(&b, &a.addr);
+	b_writes();
+	assert_int_equal(served(before), 500);
+	stop();
+}
+
 static int
 tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_other_qp),    T(test_reads),    T(test_order),
-		T(test_qp_gone),     T(test_qp_error), T(test_grows),
-		T(test_owner_waits), T(test_cut_off),  T(test_flap),
+		T(test_other_qp), T(test_reads),        T(test_order),       T(test_qp_gone),
+		T(test_qp_error), T(test_grows),        T(test_owner_waits), T(test_cut_off),
+		T(test_flap),     T(test_counted_once),
 	};
 
 	return cmocka_run_group_tests_name("shm_qps", tests, NULL, NULL);
