@@ -9,7 +9,11 @@
  * lose one, and keeps at most one per subscription (devx.c: deliver_event()). What is
  * read is the cookie.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* POLLRDHUP */
+#endif
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -84,6 +88,18 @@ dv_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cook
 						 sizeof(types), types, cookie);
 }
 
+/*
+ * The kernel has let go of the device: its channels are readable for ever, and a read that may not
+ * block says EAGAIN all the same (devx.c: devx_async_event_poll(), devx_async_event_read()).
+ */
+static bool
+is_gone(const struct dv_channel *ch)
+{
+	struct pollfd pfd = {.fd = ch->dv->fd, .events = POLLRDHUP};
+
+	return poll(&pfd, 1, 0) == 1 && (pfd.revents & POLLRDHUP) != 0;
+}
+
 int
 dv_channel_get(struct mlx5_channel *ch, uint64_t *cookie)
 {
@@ -93,7 +109,7 @@ dv_channel_get(struct mlx5_channel *ch, uint64_t *cookie)
 	errno = 0;
 	n = mlx5dv_devx_get_event(dv_channel_of(ch)->dv, &hdr, sizeof(hdr));
 	if (n < 0)
-		return bb_ibv_errno();
+		return errno == EAGAIN && is_gone(dv_channel_of(ch)) ? -EIO : bb_ibv_errno();
 	if ((size_t)n < sizeof(hdr))
 		return -EIO;
 	*cookie = hdr.cookie;

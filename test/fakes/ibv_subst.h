@@ -36,7 +36,7 @@ struct subst {
 	uint32_t gid_type; /* of every GID; 0: as the software device says */
 	bool bad_async_fd, bad_channel_fd;
 	int open_errno; /* mlx5dv_open_device() fails with it; -1: errno is left at 0 */
-	bool gone;      /* the kernel has let go: calls give EIO */
+	bool gone;      /* the kernel has let go: calls give EIO; see subst_remove() */
 	char args[64];  /* options of the software device */
 	int rereg_code; /* what ibv_rereg_mr() returns when it has succeeded */
 
@@ -53,6 +53,8 @@ struct subst {
 extern struct subst subst;
 
 void subst_reset(void);
+/* The kernel lets go of the device: calls give EIO, DEVX channels are readable and have nothing. */
+void subst_remove(void);
 /* Run the software device. */
 void subst_progress(void);
 /* Have ibv_get_async_event() and mlx5dv_devx_get_event() give something. */

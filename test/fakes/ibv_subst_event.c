@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ibv_subst_priv.h"
@@ -48,6 +49,7 @@ mlx5dv_devx_create_event_channel(struct ibv_context *context,
 		return null(err);
 	ch = handle(sizeof(*ch));
 	ch->ctx = ctx_of(context);
+	ch->peer = -1;
 	LIST_INSERT_HEAD(&channels, ch, link);
 	if (flags != 0) {
 		int fl;
@@ -74,10 +76,32 @@ mlx5dv_devx_destroy_event_channel(struct mlx5dv_devx_event_channel *channel)
 		soft_cmd_if.channel_destroy(ch->ctx->soft, ch->comp);
 	else
 		close(channel->fd);
+	if (ch->peer >= 0)
+		close(ch->peer);
 	LIST_REMOVE(ch, link);
 	subst.subscriptions -= ch->subscriptions;
 	free(ch->cookies);
 	release(channel);
+}
+
+/*
+ * As devx.c has it once is_destroyed: poll() gives POLLIN and POLLRDHUP for ever, what waited is
+ * lost. A socket that is shut down does the same, in the place of the channel's descriptor.
+ */
+void
+subst_remove(void)
+{
+	struct channel *ch;
+	int pair[2];
+
+	subst.gone = true;
+	LIST_FOREACH(ch, &channels, link) {
+		if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair) != 0 ||
+		    shutdown(pair[0], SHUT_RD) != 0 || dup2(pair[0], ch->pub.fd) < 0)
+			abort();
+		close(pair[0]);
+		ch->peer = pair[1];
+	}
 }
 
 static void
@@ -196,6 +220,11 @@ mlx5dv_devx_get_event(struct mlx5dv_devx_event_channel *channel,
 
 	if (!nonblocking(channel->fd))
 		abort(); /* would block */
+	/* O_NONBLOCK comes before is_destroyed (devx.c: devx_async_event_read()). */
+	if (subst.gone) {
+		errno = EAGAIN;
+		return -1;
+	}
 	if (ch->comp != NULL) {
 		if (err == 0 && len < sizeof(event->cookie))
 			err = EINVAL;

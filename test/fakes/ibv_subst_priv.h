@@ -65,6 +65,7 @@ struct channel {
 	struct mlx5dv_devx_event_channel pub;
 	struct ctx *ctx;
 	struct mlx5_channel *comp; /* of channels without event data */
+	int peer;                  /* of the socket that a channel becomes, or -1 */
 	/*
 	 * Subscriptions, each of an object and a type: the kernel frees them with the channel and
 	 * not with the object (devx.c: devx_async_event_destroy_uobj()).

@@ -316,23 +316,51 @@ device_removed(void **state)
 		if (how == 0)
 			subst_async(IBV_EVENT_DEVICE_FATAL, 0);
 		else
-			subst.gone = true;
+			subst_remove();
 		assert_int_equal(bb_event_get(x.dev, &ev), 0);
 		assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
-		subst.gone = true;
+		if (how == 0)
+			subst_remove();
 		assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
 		assert_int_equal(finish(&x), 0);
 		assert_int_equal(subst.handles, 0);
 	}
 }
 
+/* Whoever waits for a completion learns of it, and does not spin on a readable descriptor. */
+static void
+removed_while_waiting(void **state)
+{
+	struct bb_cq *cq = NULL;
+	struct bb_event ev;
+	struct ex x;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(bb_channel_get(x.ch, &cq), -EAGAIN);
+	subst_remove();
+	assert_int_equal(bb_channel_get(x.ch, &cq), -EIO);
+	assert_int_equal(bb_channel_wait(x.ch, -1, &cq), -EIO);
+	assert_null(cq);
+	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
+	assert_int_equal(finish(&x), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(list),          T(open_errors),    T(refused_commands),
-		T(handle_checks), T(ports_and_gids), T(infiniband),
-		T(memory_errors), T(events),         T(device_removed),
+		T(list),
+		T(open_errors),
+		T(refused_commands),
+		T(handle_checks),
+		T(ports_and_gids),
+		T(infiniband),
+		T(memory_errors),
+		T(events),
+		T(device_removed),
+		T(removed_while_waiting),
 	};
 
 	return run_group("mlx5_dv_calls", tests, RTE_DIM(tests));
