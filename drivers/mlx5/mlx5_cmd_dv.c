@@ -43,10 +43,23 @@ SAME_FLAG(ACCESS);
 
 static const struct mlx5_cmd_if dv_if;
 
+/*
+ * Has the kernel let go of the device? Then every method of DEVX gives EIO (uverbs_uapi.c:
+ * uverbs_disassociate_api()). This one asks firmware nothing that could fail.
+ */
+static bool
+is_gone(struct dv_ctx *c)
+{
+	uint32_t eqn;
+
+	return __atomic_load_n(&c->fatal, __ATOMIC_RELAXED) ||
+	       mlx5dv_devx_query_eqn(c->ibv, 0, &eqn) == EIO;
+}
+
 int
 dv_died(struct dv_ctx *c, int err)
 {
-	if (err == EIO && __atomic_load_n(&c->fatal, __ATOMIC_RELAXED))
+	if (err == EIO && is_gone(c))
 		err = 0;
 	if (err == 0)
 		__atomic_sub_fetch(&c->live, 1, __ATOMIC_RELAXED);

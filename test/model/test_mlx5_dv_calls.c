@@ -357,6 +357,47 @@ main(void)
 		T(handle_checks),
 		T(ports_and_gids),
 		T(infiniband),
+/*
+ * Nobody asked for events: what the kernel destroyed can be destroyed and closed all the same, and
+ * who asks later is still told.
+ */
+static void
+removed_unseen(void **state)
+{
+	struct bb_event ev;
+	struct ex x;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	subst_remove();
+	assert_int_equal(finish(&x), 0);
+	assert_int_equal(subst.handles, 0);
+
+	subst_reset();
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	subst_remove();
+	assert_int_equal(bb_qp_destroy(x.a), 0);
+	x.a = NULL;
+	assert_int_equal(bb_event_get(x.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
+	assert_int_equal(bb_event_get(x.dev, &ev), -EAGAIN);
+	assert_int_equal(finish(&x), 0);
+}
+
+/* EIO of a device that is there is a failure: what is not destroyed may be in use. */
+static void
+destroy_fails(void **state)
+{
+	struct ex x;
+
+	(void)state;
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	subst.fail_at = 1;
+	subst.fail_errno = EIO;
+	assert_int_equal(bb_qp_destroy(x.a), -EIO);
+	assert_int_equal(finish(&x), 0);
+}
+
 		T(memory_errors),
 		T(events),
 		T(device_removed),
@@ -365,3 +406,5 @@ main(void)
 
 	return run_group("mlx5_dv_calls", tests, RTE_DIM(tests));
 }
+		T(removed_unseen),
+		T(destroy_fails),
