@@ -119,11 +119,14 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 	} else {
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
 	}
-	/* Left at 0, received and read data never hides in CQEs. */
-	if (init->scatter_to_cqe) {
+	/*
+	 * Left at 0, received and read data never hides in CQEs. Only RC has answers that could,
+	 * and datagrams do not (kernel: create_user_qp()).
+	 */
+	if (init->scatter_to_cqe && init->type == BB_QPT_RC)
 		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, CS_REQ_DATA32);
+	if (init->scatter_to_cqe && init->type != BB_QPT_UD)
 		bb_prm_set(qpc, BB_PRM_QPC_CS_RES, CS_RES_DATA32);
-	}
 	bb_prm_set(qpc, BB_PRM_QPC_CQN_SND, scq->cqn);
 	bb_prm_set(qpc, BB_PRM_QPC_CQN_RCV, rcq->cqn);
 	bb_prm_set(qpc, BB_PRM_QPC_DBR_UMEM_VALID, 1);

@@ -107,6 +107,11 @@ check_kind(struct soft_cmd *cmd, const void *qpc)
 	if (cs_res != 0 && cs_res != CS_RES_DATA32)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res 0x%x: with 64-byte CQEs 0 or 0x%x",
 				   cs_res, CS_RES_DATA32);
+	/* As the kernel sets them for a card: create_user_qp(). */
+	if (cs_req != 0 && st != BB_PRM_QP_ST_RC)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_req: only RC has answers with data");
+	if (cs_res != 0 && st == BB_PRM_QP_ST_UD)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "cs_res: datagrams are not put into CQEs");
 	/*
 	 * 0 free running, 1 default, 2 real time. Without the first, as on a card with
 	 * REAL_TIME_CLOCK_ENABLE, 0 is refused, too (mlx5_ib: get_qp_ts_format()).

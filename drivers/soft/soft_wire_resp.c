@@ -75,7 +75,7 @@ soft_wire_recv_place(void *ctx, struct bb_roce_qp *roce, uint32_t off, const uin
 
 	(void)ctx;
 	/* A first packet so small is the only one. The list is software's to follow then. */
-	if (qp->cs_res && off == 0 && len <= sizeof(w->in_cqe) && !ud) {
+	if (qp->cs_res && off == 0 && len <= sizeof(w->in_cqe)) {
 		memcpy(w->in_cqe, data, len);
 		w->in_cqe_len = (uint8_t)len;
 		return 0;

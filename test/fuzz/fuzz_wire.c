@@ -260,7 +260,7 @@ world_open(struct world *w, uint8_t options)
 		attr.log_rq = 0;
 	if ((options & OPT_IN_CQE) != 0) {
 		attr.cs_req = attr.st == BB_PRM_QP_ST_RC ? 0x11 : 0;
-		attr.cs_res = attr.no_rq ? 0 : 1;
+		attr.cs_res = attr.no_rq || attr.st == BB_PRM_QP_ST_UD ? 0 : 1;
 	}
 	rig_qp_open(&w->qp, &w->u, &w->cq, &w->cq, &attr);
 	w->all = aligned_alloc(4096, ALL_MEM);

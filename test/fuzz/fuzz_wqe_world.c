@@ -83,15 +83,16 @@ side_open(struct world *w, struct side *s, struct rig_uar *u, uint8_t log_cq, bo
 	const uint32_t st = w->options & OPT_UD   ? BB_PRM_QP_ST_UD
 			    : w->options & OPT_UC ? BB_PRM_QP_ST_UC
 						  : BB_PRM_QP_ST_RC;
-	const struct rig_qp_attr attr = {.log_sq = 5,
-					 .log_rq = no_rq ? 0 : 3,
-					 .log_stride = no_rq ? 4 : log_stride,
-					 .no_rq = no_rq,
-					 .rmpn = rmpn,
-					 .st = st,
-					 .cs_req = in_cqe && st == BB_PRM_QP_ST_RC ? 0x11 : 0,
-					 .cs_res = in_cqe && (!no_rq || rmpn != 0) ? 1 : 0,
-					 .uidx = 0xa11ce};
+	const struct rig_qp_attr attr = {
+		.log_sq = 5,
+		.log_rq = no_rq ? 0 : 3,
+		.log_stride = no_rq ? 4 : log_stride,
+		.no_rq = no_rq,
+		.rmpn = rmpn,
+		.st = st,
+		.cs_req = in_cqe && st == BB_PRM_QP_ST_RC ? 0x11 : 0,
+		.cs_res = in_cqe && st != BB_PRM_QP_ST_UD && (!no_rq || rmpn != 0) ? 1 : 0,
+		.uidx = 0xa11ce};
 	struct rig_cq *cq;
 
 	if (w->options & OPT_KEYS)

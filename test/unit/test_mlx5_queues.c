@@ -123,6 +123,37 @@ qp_mailbox(void **state)
 	close_dev(&f);
 }
 
+/*
+ * Which types have data in CQEs: the kernel's rule (create_user_qp()), of the requester RC alone,
+ * of the responder RC and UC.
+ */
+static void
+qp_scatter_to_cqe(void **state)
+{
+	static const struct {
+		enum bb_qp_type type;
+		uint32_t cs_req, cs_res;
+	} types[] = {{BB_QPT_RC, 0x11, 0x1}, {BB_QPT_UC, 0, 0x1}, {BB_QPT_UD, 0, 0}};
+	struct bb_qp_init_attr init;
+	struct fixture f;
+	const uint8_t *c;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(types); i++) {
+		stub_reset();
+		open_dev(&f);
+		bb_qp_init_attr_init(&init);
+		init.type = types[i].type;
+		init.scatter_to_cqe = true;
+		make_qp(&f, &init);
+		c = stub_box(BB_PRM_OP_CREATE_QP) + BB_PRM_CREATE_QP_QPC.byte;
+		assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_REQ), types[i].cs_req);
+		assert_int_equal(bb_prm_get(c, BB_PRM_QPC_CS_RES), types[i].cs_res);
+		close_dev(&f);
+	}
+}
+
 static void
 qp_without_receives(void **state)
 {
@@ -532,6 +563,7 @@ main(void)
 		T(cq_mailbox),
 		T(resize_fails_half_way),
 		T(qp_mailbox),
+		T(qp_scatter_to_cqe),
 		T(qp_without_receives),
 		T(smallest_rq),
 		T(largest_wqe),
