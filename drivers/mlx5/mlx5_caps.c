@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_random.h>
+
 #include "mlx5.h"
 
 /* atomic_caps (kernel: MLX5_ATOMIC_OPS_*, _SIZE_QP_8BYTES, _REQ_MODE_HOST_ENDIANNESS). */
@@ -218,20 +220,26 @@ events(struct mlx5_dev *d, const uint8_t *cap)
  * Ports bonded for RoCE: a card that sends each QP by a port of its own leaves it to software to
  * deal the QPs out (kernel: get_tx_affinity()); those with 0 have been seen to share one port.
  * Where the card hashes packets, or is not bonded, it chooses by itself. The kernel makes a new
- * device when this changes. Functions that may not ask are refused, and have the port they get.
+ * device when this changes. Functions that may not ask, as virtual ones, go by @affinity, that the
+ * port can be given (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
 static void
-lag(struct mlx5_dev *d, uint32_t ports)
+lag(struct mlx5_dev *d, uint32_t ports, bool affinity)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	const void *ctx = bb_prm_csub(out, BB_PRM_QUERY_LAG_OUT_CTX);
 
 	mlx5_cmd_set_op(in, BB_PRM_OP_QUERY_LAG);
-	if (d->cmd->general(d->ctx, in, sizeof(in), out, sizeof(out)) != 0)
+	if (d->cmd->general(d->ctx, in, sizeof(in), out, sizeof(out)) == 0)
+		affinity = bb_prm_get(ctx, BB_PRM_LAGC_LAG_STATE) == LAG_ACTIVE &&
+			   bb_prm_get(ctx, BB_PRM_LAGC_PORT_SELECT_MODE) == LAG_QUEUE_AFFINITY;
+	else
 		BB_LOG(INFO, "%s: does not tell whether its ports are bonded", d->ctx->name);
-	else if (bb_prm_get(ctx, BB_PRM_LAGC_LAG_STATE) == LAG_ACTIVE &&
-		 bb_prm_get(ctx, BB_PRM_LAGC_PORT_SELECT_MODE) == LAG_QUEUE_AFFINITY)
-		d->caps.lag_ports = ports;
+	if (!affinity)
+		return;
+	d->caps.lag_ports = ports;
+	/* Each process has its turn begin anywhere: many have few QPs. */
+	d->lag_next = (uint32_t)rte_rand_max(ports);
 }
 
 int
@@ -266,7 +274,7 @@ mlx5_caps_query(struct mlx5_dev *d)
 	has_events = bb_prm_get(cap, BB_PRM_HCA_EVENT_CAP) != 0;
 	lag_ports = bb_prm_get(cap, BB_PRM_HCA_NUM_LAG_PORTS);
 	if (has_roce && lag_ports > 1)
-		lag(d, lag_ports);
+		lag(d, lag_ports, bb_prm_get(cap, BB_PRM_HCA_LAG_AFFINITY) != 0);
 	if (has_atomic) {
 		ret = query(d, "QUERY_HCA_CAP (atomic)", BB_PRM_CAP_ATOMIC, out);
 		if (ret != 0)

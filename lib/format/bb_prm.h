@@ -290,6 +290,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_UAR_4K            BB_PRM_F(0x048, 0, 1)   /* cmd_hca_cap.uar_4k */
 #define BB_PRM_HCA_BF                BB_PRM_F(0x04c, 0, 1)   /* cmd_hca_cap.bf */
 #define BB_PRM_HCA_LOG_BF_REG_SIZE   BB_PRM_F(0x04c, 11, 5)  /* cmd_hca_cap.log_bf_reg_size */
+#define BB_PRM_HCA_LAG_AFFINITY      BB_PRM_F(0x04c, 24, 1)  /* cmd_hca_cap.lag_tx_port_affinity */
 #define BB_PRM_HCA_NUM_LAG_PORTS     BB_PRM_F(0x04c, 28, 4)  /* cmd_hca_cap.num_lag_ports */
 #define BB_PRM_HCA_MAX_WQE_SZ_SQ     BB_PRM_F(0x050, 16, 16) /* cmd_hca_cap.max_wqe_sz_sq */
 #define BB_PRM_HCA_MAX_WQE_SZ_RQ     BB_PRM_F(0x054, 16, 16) /* cmd_hca_cap.max_wqe_sz_rq */
