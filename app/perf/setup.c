@@ -138,8 +138,10 @@ pick_path(struct perf *p)
 	if (rc != 0)
 		return rc;
 	p->path.hop_limit = 64;
-	if (p->o.gid_index == GID_ANY)
+	if (p->o.gid_index == GID_ANY) {
+		p->path.is_global = p->port.grh_required;
 		return p->port.link_layer == BB_LINK_ETHERNET ? pick_gid(p) : 0;
+	}
 	if (bb_gid_query(p->dev, p->path.port, p->o.gid_index, &gid) != 0) {
 		say("--gid-index %u: port %u of %s has no such GID", p->o.gid_index, p->path.port,
 		    bb_dev_name(p->dev));

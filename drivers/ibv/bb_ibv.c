@@ -88,6 +88,8 @@ bb_ibv_port(struct ibv_context *ctx, uint32_t port, struct bb_port_attr *attr)
 	attr->active_mtu = bb_ibv_mtu(a.active_mtu);
 	attr->lid = a.lid;
 	attr->gids = a.gid_tbl_len > 0 ? (uint32_t)a.gid_tbl_len : 0;
+	attr->grh_required =
+		attr->link_layer == BB_LINK_INFINIBAND && (a.flags & IBV_QPF_GRH_REQUIRED) != 0;
 	return 0;
 }
 

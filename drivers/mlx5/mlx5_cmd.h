@@ -138,6 +138,7 @@ struct mlx5_port {
 	uint32_t max_mtu, active_mtu; /* bytes */
 	uint16_t lid;
 	uint32_t gids;
+	bool grh_required; /* InfiniBand: as of bb_port_attr */
 };
 
 /* What a RoCE address vector needs besides the GID. */

@@ -23,6 +23,7 @@ dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 			.active_mtu = a.active_mtu,
 			.lid = a.lid,
 			.gids = a.gids,
+			.grh_required = a.grh_required,
 		};
 	return ret;
 }

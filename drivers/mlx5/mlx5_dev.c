@@ -146,6 +146,7 @@ mlx5_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 	attr->active_mtu = p.active_mtu;
 	attr->lid = p.lid;
 	attr->gids = p.gids;
+	attr->grh_required = p.grh_required;
 	return 0;
 }
 

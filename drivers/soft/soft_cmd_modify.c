@@ -281,6 +281,8 @@ check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
 	    bb_prm_get(ads, BB_PRM_ADS_ECN) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
 				   "udp_sport, rmac, eth_prio, dscp or ecn on an InfiniBand port");
+	if (bb_prm_get(ads, BB_PRM_ADS_GRH) == 0 && cmd->dev->opts.grh_required)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "grh 0 on a port that takes no path without");
 	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
 	    (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index]))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "src_addr_index %u: that GID is empty", index);

@@ -139,6 +139,7 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 		.active_mtu = 128u << dev->active_mtu,
 		.lid = dev->opts.link_ib ? dev->lid : 0,
 		.gids = SOFT_MAX_GIDS,
+		.grh_required = dev->opts.grh_required,
 	};
 	pthread_mutex_unlock(&dev->lock);
 	return 0;

@@ -34,6 +34,7 @@ static const char *const keys[] = {"progress",
 				   "scan",
 				   "seed",
 				   "link",
+				   "grh_required",
 				   "log_max_msg",
 				   "uar_share",
 				   "no_atomic",
@@ -94,8 +95,8 @@ static const char *const keys[] = {"progress",
 				   NULL};
 #define KNOWN                                                                                      \
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
-	"link=eth|ib, log_max_msg=0..31, uar_share=0|1, no_atomic, no_ext_atomic, no_bf, "         \
-	"no_counters, no_devx, "                                                                   \
+	"link=eth|ib, grh_required, log_max_msg=0..31, uar_share=0|1, no_atomic, "                 \
+	"no_ext_atomic, no_bf, no_counters, no_devx, "                                             \
 	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, "       \
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
@@ -232,6 +233,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 			opts->link_ib = choice == 1;
 		return ret;
 	}
+	if (strcmp(key, "grh_required") == 0)
+		return parse_flag(value, &opts->grh_required);
 	if (strcmp(key, "lcore") == 0)
 		return parse_u32(value, 0, UINT32_MAX - 1, &opts->lcore);
 	if (strcmp(key, "scan") == 0)
@@ -384,6 +387,11 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 	if (parsed.port.shm[0] != '\0' && parsed.link_ib) {
 		SOFT_LOG(ERR, "%s: shm=%s is RoCE v2: leave out shm or link=ib", name,
 			 parsed.port.shm);
+		return -EINVAL;
+	}
+	if (parsed.grh_required && !parsed.link_ib) {
+		SOFT_LOG(ERR, "%s: RoCE has a GRH always: leave out grh_required, or add link=ib",
+			 name);
 		return -EINVAL;
 	}
 	parsed.wire |= parsed.port.shm[0] != '\0' || parsed.port.name[0] != '\0';

@@ -63,6 +63,16 @@ new_session(uint64_t *session)
 	return 0;
 }
 
+/* Of a port that cannot be asked the call that follows says so. */
+static bool
+needs_grh(const struct bb_conn *c)
+{
+	struct bb_port_attr port;
+
+	return c->cm->ops->messages && !c->cm->dev->ethernet &&
+	       bb_port_query(c->cm->dev, c->param.path.port, &port) == 0 && port.grh_required;
+}
+
 int
 bb_cm_own_end(struct bb_conn *c)
 {
@@ -97,8 +107,9 @@ bb_cm_own_end(struct bb_conn *c)
 		(uint8_t)RTE_MIN((uint32_t)p->responder_resources, dev->max_dest_rd_atomic);
 	e->retry_count = p->retry_count;
 	e->rnr_retry_count = p->rnr_retry_count;
-	e->flags = (uint8_t)((p->recover_ms != 0 ? BB_CM_COMES_BACK : 0) |
-			     (q->init.srq != NULL ? BB_CM_SRQ : 0));
+	e->flags =
+		(uint8_t)((p->recover_ms != 0 ? BB_CM_COMES_BACK : 0) |
+			  (q->init.srq != NULL ? BB_CM_SRQ : 0) | (needs_grh(c) ? BB_CM_GRH : 0));
 	e->sq_depth = q->init.sq_depth;
 	e->rq_depth = q->init.srq != NULL ? 0 : q->init.rq_depth;
 	return 0;

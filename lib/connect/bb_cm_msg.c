@@ -159,8 +159,8 @@ check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 		return "has a retry count over 7";
 	if (e->sq_depth == 0 || e->sq_depth > 1u << 24 || e->rq_depth > 1u << 24)
 		return "has an impossible queue depth";
-	if ((e->flags & ~(BB_CM_COMES_BACK | BB_CM_SRQ)) != 0 || bb_cm_get16(p + 42) != 0 ||
-	    bb_cm_get64(p + 56) != 0)
+	if ((e->flags & ~(BB_CM_COMES_BACK | BB_CM_SRQ | BB_CM_GRH)) != 0 ||
+	    bb_cm_get16(p + 42) != 0 || bb_cm_get64(p + 56) != 0)
 		return "sets fields that are reserved";
 	if (type == BB_CM_REP && e->session == 0)
 		return "names no session";

@@ -36,6 +36,7 @@ enum bb_cm_msg_type {
 enum {
 	BB_CM_COMES_BACK = 1 << 0, /* wants to be brought back when it is lost */
 	BB_CM_SRQ = 1 << 1,        /* receives come from an SRQ */
+	BB_CM_GRH = 1 << 2,        /* its port needs a GRH: bb_port_attr.grh_required */
 };
 
 /* One side of a connection. */

@@ -476,6 +476,8 @@ tcp_qp_up(struct bb_conn *c)
 	bb_qp_attr_init(&attr);
 	attr.access = c->param.access;
 	attr.path = c->param.path;
+	if ((c->peer.flags & BB_CM_GRH) != 0)
+		attr.path.is_global = 1;
 	attr.max_rd_atomic = c->rd_init;
 	attr.max_dest_rd_atomic = c->rd_resp;
 	attr.min_rnr_timer = c->param.min_rnr_timer;

@@ -156,6 +156,8 @@ struct bb_port_attr {
 	uint32_t active_mtu; /**< bytes */
 	uint16_t lid;        /**< InfiniBand only */
 	uint32_t gids;       /**< entries of the GID table, empty ones too */
+	bool grh_required;   /**< InfiniBand: every path needs is_global and GIDs, as virtual
+			      *   functions do that share a LID (IBV_QPF_GRH_REQUIRED) */
 };
 
 /** @param port 1 to ports. */

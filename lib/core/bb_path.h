@@ -26,7 +26,7 @@ struct bb_path {
 	uint8_t sl;            /**< service level; RoCE: priority */
 	uint32_t flow_label;   /**< 20 bits; RoCE: picks the UDP source port, 0: any */
 	uint16_t dlid;         /**< InfiniBand */
-	uint8_t is_global;     /**< InfiniBand: send a GRH */
+	uint8_t is_global;     /**< InfiniBand: send a GRH; see bb_port_attr.grh_required */
 	uint8_t port;          /**< local port, from 1 */
 	uint8_t src_path_bits; /**< InfiniBand: low bits of the own LID, at most 127 */
 	uint8_t static_rate;   /**< value of enum ibv_rate, or the next lower one; 0: the port's */

@@ -181,12 +181,20 @@ int bb_qp_modify(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask)
 /** Ask the device for state and attributes. Any thread. */
 int bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
 
-/** Fill what the peer's bb_qp_connect() needs. The PSN is drawn at random. */
+/**
+ * Fill what the peer's bb_qp_connect() needs. The PSN is drawn at random.
+ * @return 0; -ENOENT no GID at that index, on RoCE and on ports with grh_required (other ports of
+ *   InfiniBand do without); as bb_port_query().
+ */
 int bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr *addr);
 
 /**
  * RESET to RTS in one call, of RC and UC: @p attr gives rights, retries (RC) and the
  * path's port, GID index and class; the rest comes from the two addresses.
+ *
+ * On InfiniBand packets have a GRH where path.is_global asks for it or the own port needs it
+ * (bb_port_attr.grh_required). An address does not tell whether the peer's port does: who connects
+ * to such a one from a port that does not sets is_global. bb_connect.h sees to it.
  */
 int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 		  const struct bb_qp_attr *attr);

@@ -56,9 +56,9 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	ret = bb_gid_query(dev, port, sgid_index, &gid);
 	if (ret == 0) {
 		memcpy(a.gid, gid.raw, sizeof(a.gid));
-	} else if (attr.link_layer == BB_LINK_ETHERNET) {
-		BB_LOG(ERR, "%s: port %u has no GID at index %u: RoCE needs one", dev->name, port,
-		       sgid_index);
+	} else if (attr.link_layer == BB_LINK_ETHERNET || attr.grh_required) {
+		BB_LOG(ERR, "%s: port %u has no GID at index %u: %s needs one", dev->name, port,
+		       sgid_index, attr.grh_required ? "a port that needs a GRH" : "RoCE");
 		return ret;
 	}
 	a.qpn = qp->qpn;
@@ -96,6 +96,21 @@ bring_up(struct bb_qp *qp, const char *caller, struct bb_qp_attr *a, const uint3
 	return ret;
 }
 
+/* RoCE has one in any case. */
+static int
+grh_where_required(struct bb_dev *dev, struct bb_path *path)
+{
+	struct bb_port_attr port;
+	int ret;
+
+	if (dev->ethernet)
+		return 0;
+	ret = bb_port_query(dev, path->port, &port);
+	if (ret == 0 && port.grh_required)
+		path->is_global = 1;
+	return ret;
+}
+
 int
 bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 	      const struct bb_qp_attr *attr)
@@ -113,6 +128,7 @@ bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_
 		BB_QP_SQ_PSN,
 	};
 	struct bb_qp_attr a;
+	int ret;
 
 	if (qp == NULL || local == NULL || remote == NULL || attr == NULL)
 		return -EINVAL;
@@ -126,6 +142,9 @@ bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_
 		return -EINVAL;
 	}
 	a = *attr;
+	ret = grh_where_required(qp->ctrl->pd->dev, &a.path);
+	if (ret != 0)
+		return ret;
 	memcpy(a.path.dgid, remote->gid, sizeof(a.path.dgid));
 	a.path.dlid = remote->lid;
 	a.path_mtu = RTE_MIN(local->mtu, remote->mtu);

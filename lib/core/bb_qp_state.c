@@ -197,6 +197,9 @@ bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
 	if (!roce && p->dlid == 0)
 		return out_of_range_of(what, "path.dlid", p->dlid,
 				       "InfiniBand needs the peer's LID");
+	if (!roce && !p->is_global && port->grh_required)
+		return out_of_range_of(what, "path.is_global", 0,
+				       "this port needs a GRH: give 1 and the peer's GID");
 	if (!roce && !p->is_global)
 		return 0;
 	if (p->sgid_index >= port->gids)

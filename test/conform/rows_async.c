@@ -88,6 +88,7 @@ run_comm_est(struct fx *fx, const struct row *row)
 	attr.sq_psn = b.psn;
 	memcpy(attr.path.dgid, a.gid, sizeof(a.gid));
 	attr.path.dlid = a.lid;
+	attr.path.is_global = fx->b.port.grh_required;
 	attr.state = BB_QP_INIT;
 	OK(fx,
 	   bb_qp_modify(p.b, &attr, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS));

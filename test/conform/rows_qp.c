@@ -87,6 +87,7 @@ attr_self(struct fx *fx, struct bb_qp *qp)
 	attr.max_dest_rd_atomic = 1;
 	memcpy(attr.path.dgid, addr.gid, sizeof(addr.gid));
 	attr.path.dlid = addr.lid;
+	attr.path.is_global = fx->a.port.grh_required;
 	return attr;
 }
 

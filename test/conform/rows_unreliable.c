@@ -103,6 +103,7 @@ path_to(struct fx *fx, struct bb_qp *qp, struct bb_path *path)
 	memset(path, 0, sizeof(*path));
 	memcpy(path->dgid, addr.gid, sizeof(path->dgid));
 	path->dlid = addr.lid;
+	path->is_global = fx->a.port.grh_required || fx->b.port.grh_required;
 	path->port = 1;
 }
 

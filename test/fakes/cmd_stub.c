@@ -46,7 +46,11 @@ stub_reset(void)
 	bb_prm_set(stub.atomic, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE, 1);
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, 0xc000);
 	bb_prm_set(stub.roce, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, 0xffff);
-	stub.port = (struct mlx5_port){BB_PORT_ACTIVE, BB_LINK_ETHERNET, 4096, 4096, 0, STUB_GIDS};
+	stub.port = (struct mlx5_port){.state = BB_PORT_ACTIVE,
+				       .link_layer = BB_LINK_ETHERNET,
+				       .max_mtu = 4096,
+				       .active_mtu = 4096,
+				       .gids = STUB_GIDS};
 	stub.gids[0].type = BB_GID_ROCE_V1;
 	stub.gids[1].type = BB_GID_ROCE_V2;
 	stub.next_id = STUB_FIRST_ID;

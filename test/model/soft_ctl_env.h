@@ -181,6 +181,7 @@ env_modify_in(const struct env *env, uint16_t op, uint32_t qpn, uint8_t in[BB_PR
 		bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, 0x123456);
 		if (env->dev->opts.link_ib) {
 			bb_prm_set(ads, BB_PRM_ADS_RLID, env->dev->lid);
+			bb_prm_set(ads, BB_PRM_ADS_GRH, env->dev->opts.grh_required);
 			return;
 		}
 		bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, 3);

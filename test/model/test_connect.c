@@ -476,6 +476,31 @@ test_loop(void **st)
 	pair_close(&p);
 }
 
+/* A side whose port needs a GRH has its peer send one, too. */
+static void
+test_grh(void **st)
+{
+	static const char *const near[] = {"soft0,link=ib,grh_required", "soft0,link=ib"};
+	struct bb_cm_attr attr;
+	struct bb_qp_attr a, b;
+	struct link l;
+	unsigned int i;
+
+	(void)st;
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	for (i = 0; i < 2; i++) {
+		pair_open_with(&p, near[i], "soft1,link=ib", &attr);
+		link_up(&p, &l);
+		assert_int_equal(bb_qp_query(l.qa, &a), 0);
+		assert_int_equal(bb_qp_query(l.qb, &b), 0);
+		assert_int_equal(a.path.is_global, i == 0);
+		assert_int_equal(b.path.is_global, i == 0);
+		link_down(&p, &l);
+		pair_close(&p);
+	}
+}
+
 int
 main(void)
 {
@@ -484,6 +509,7 @@ main(void)
 		cmocka_unit_test(test_rejects),   cmocka_unit_test(test_timeouts),
 		cmocka_unit_test(test_arguments), cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_untold),    cmocka_unit_test(test_path_mtu),
+		cmocka_unit_test(test_grh),
 	};
 
 	if (bare_eal_init() < 0)

@@ -228,6 +228,7 @@ memory_errors(void **state)
 static void
 infiniband(void **state)
 {
+	struct bb_port_attr port;
 	struct bb_gid gid;
 	struct ex x;
 
@@ -236,6 +237,15 @@ infiniband(void **state)
 	assert_int_equal(exchange(&x, SUBST_NAME), 0);
 	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
 	assert_int_equal(gid.type, BB_GID_IB);
+	assert_int_equal(bb_port_query(x.dev, 1, &port), 0);
+	assert_false(port.grh_required);
+	assert_int_equal(finish(&x), 0);
+
+	/* One that takes no path without a GRH, as those of virtual functions. */
+	snprintf(subst.args, sizeof(subst.args), "link=ib,grh_required,dmabuf=memfd");
+	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(bb_port_query(x.dev, 1, &port), 0);
+	assert_true(port.grh_required);
 	assert_int_equal(finish(&x), 0);
 }
 
@@ -347,16 +357,6 @@ removed_while_waiting(void **state)
 	assert_int_equal(finish(&x), 0);
 }
 
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(list),
-		T(open_errors),
-		T(refused_commands),
-		T(handle_checks),
-		T(ports_and_gids),
-		T(infiniband),
 /*
  * Nobody asked for events: what the kernel destroyed can be destroyed and closed all the same, and
  * who asks later is still told.
@@ -398,13 +398,23 @@ destroy_fails(void **state)
 	assert_int_equal(finish(&x), 0);
 }
 
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(list),
+		T(open_errors),
+		T(refused_commands),
+		T(handle_checks),
+		T(ports_and_gids),
+		T(infiniband),
 		T(memory_errors),
 		T(events),
 		T(device_removed),
 		T(removed_while_waiting),
+		T(removed_unseen),
+		T(destroy_fails),
 	};
 
 	return run_group("mlx5_dv_calls", tests, RTE_DIM(tests));
 }
-		T(removed_unseen),
-		T(destroy_fails),

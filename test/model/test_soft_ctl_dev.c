@@ -89,6 +89,8 @@ test_options_refused(void **state)
 		"seed=-1",
 		"link=eth0",
 		"link=",
+		"grh_required",
+		"link=ib,grh_required=2",
 		"log_max_msg=32",
 		"log_max_msg=",
 		"no_atomic=maybe",
@@ -147,19 +149,20 @@ test_options(void **state)
 	soft_opts_default(&opts);
 	assert_int_equal(opts.progress, SOFT_PROGRESS_INLINE);
 	assert_int_equal(opts.log_max_msg, 30);
-	assert_int_equal(soft_opts_parse("soft0",
-					 "progress=lcore,lcore=3,shuffle=1,scan=65536,seed=0x10,"
-					 "link=ib,log_max_msg=0,uar_share,no_atomic,no_bf=1,"
-					 "no_counters,no_devx=0,defect=flip_bit,dm=0x2000,"
-					 "no_dm,dmabuf=memfd,no_dmabuf",
-					 &opts),
-			 0);
+	assert_int_equal(
+		soft_opts_parse("soft0",
+				"progress=lcore,lcore=3,shuffle=1,scan=65536,seed=0x10,"
+				"link=ib,grh_required,log_max_msg=0,uar_share,no_atomic,no_bf=1,"
+				"no_counters,no_devx=0,defect=flip_bit,dm=0x2000,"
+				"no_dm,dmabuf=memfd,no_dmabuf",
+				&opts),
+		0);
 	assert_int_equal(opts.progress, SOFT_PROGRESS_LCORE);
 	assert_int_equal(opts.lcore, 3);
 	assert_true(opts.shuffle);
 	assert_int_equal(opts.scan, 65536);
 	assert_int_equal(opts.seed, 16);
-	assert_true(opts.link_ib);
+	assert_true(opts.link_ib && opts.grh_required);
 	assert_int_equal(opts.log_max_msg, 0);
 	assert_true(opts.uar_share && opts.no_atomic && opts.no_bf && opts.no_counters);
 	assert_false(opts.no_devx);

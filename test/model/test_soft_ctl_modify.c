@@ -169,6 +169,10 @@ static const struct bad bad_ib[] = {
 	{"GID past the table", RTR, {ADS(GRH, 1), ADS(SRC_ADDR_INDEX, 200)}},
 };
 
+static const struct bad bad_grh_required[] = {
+	{"no GRH", RTR, {ADS(GRH, 0)}},
+};
+
 static const struct bad bad_no_atomic[] = {
 	{"rae", INIT, {QPC(RAE, 1)}},
 	{"atomic_mode", INIT, {QPC(ATOMIC_MODE, 1)}},
@@ -219,6 +223,10 @@ test_refused_ib(void **state)
 	(void)state;
 	env_open(&env, "link=ib");
 	refuse_all(&env, bad_ib, RTE_DIM(bad_ib));
+	env_close(&env);
+	env_open(&env, "link=ib,grh_required");
+	refuse_all(&env, bad_ib, RTE_DIM(bad_ib));
+	refuse_all(&env, bad_grh_required, RTE_DIM(bad_grh_required));
 	env_close(&env);
 }
 

@@ -74,6 +74,7 @@ static struct {
 	int fail_after; /* calls of that operation that still succeed */
 	char args[128]; /* of the last open */
 	enum bb_link_layer link;
+	bool grh_required;
 	uint32_t gid_shift; /* GIDs move to lower indexes by so many */
 	uint32_t gid_v1;    /* bit i: GID i is of RoCE v1 */
 	bool port_down;
@@ -200,6 +201,7 @@ fake_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
 	attr->active_mtu = 2048;
 	attr->lid = fake.link == BB_LINK_INFINIBAND ? 7 : 0;
 	attr->gids = FAKE_GIDS;
+	attr->grh_required = fake.grh_required;
 	return 0;
 }
 

@@ -33,7 +33,7 @@ request(void)
 			.lid = 0x1234,
 			.mtu = 4096,
 			.qp_type = 1,
-			.flags = BB_CM_COMES_BACK,
+			.flags = BB_CM_COMES_BACK | BB_CM_GRH,
 			.initiator_depth = 3,
 			.responder_resources = 4,
 			.retry_count = 5,
@@ -75,7 +75,7 @@ test_positions(void **st)
 		/* 16: GID */
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1,
 		/* 32: LID, MTU, type, flags, depths, retries, reserved */
-		0x12, 0x34, 0x10, 0, 1, 1, 3, 4, 5, 6, 0, 0,
+		0x12, 0x34, 0x10, 0, 1, 5, 3, 4, 5, 6, 0, 0,
 		/* 44: queue depths, counts, reserved */
 		0, 0, 0, 128, 0, 0, 0, 64, 0, 2, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0,
 		/* a region: name, address, length, rkey, rights */
@@ -268,7 +268,7 @@ test_fields(void **st)
 	bad(b + 34, 0, "MTU");
 	bad(b + 35, 1, "MTU");
 	bad(b + 36, 2, "neither RC nor UC");
-	bad(b + 37, 4, "reserved");
+	bad(b + 37, 8, "reserved");
 	bad(b + 40, 8, "retry");
 	bad(b + 41, 8, "retry");
 	bad(b + 43, 1, "reserved");

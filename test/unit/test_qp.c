@@ -246,6 +246,13 @@ test_addr(void **state)
 	fake.link = BB_LINK_INFINIBAND;
 	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), 0);
 	assert_int_equal(b.lid, 7);
+	/* But for ports that take no path without a GRH. */
+	fake.grh_required = true;
+	log_begin();
+	assert_int_equal(bb_qp_addr(qp, 1, 2, &b), -ENOENT);
+	log_expect("no GID at index 2");
+	assert_int_equal(bb_qp_addr(qp, 1, 3, &b), 0);
+	assert_int_equal(b.gid[15], 3);
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 

@@ -150,6 +150,9 @@ test_ranges(void **state)
 	OUT(BB_QP_RTR, TO_RTR, a.path.dlid = 0, "LID");
 	OUT(BB_QP_RTR, TO_RTR, a.path.sl = 16, "path.sl");
 	OUT(BB_QP_RTR, TO_RTR, (a.path.is_global = 1, a.path.sgid_index = 2), "empty");
+	fake.grh_required = true;
+	OUT(BB_QP_RTR, TO_RTR, a.path.is_global = 0, "is_global 0");
+	fake.grh_required = false;
 	/* Without a GRH the GID index means nothing. */
 	good_attr(&a);
 	a.state = BB_QP_RTR;
@@ -305,6 +308,17 @@ test_connect(void **state)
 	log_begin();
 	assert_int_equal(bb_qp_connect(a, &la, &lb, &attr), -EINVAL);
 	log_expect("in RTS");
+	/* A port that needs a GRH gets one, whatever the attributes say. */
+	fake.link = BB_LINK_INFINIBAND;
+	assert_int_equal(bb_qp_addr(b, 1, 1, &lb), 0);
+	la.lid = lb.lid;
+	assert_int_equal(bb_qp_connect(b, &lb, &la, &attr), 0);
+	assert_int_equal(b->ctrl->attr.path.is_global, 0);
+	assert_int_equal(modify(b, BB_QP_RESET, BB_QP_STATE), 0);
+	fake.grh_required = true;
+	assert_int_equal(bb_qp_connect(b, &lb, &la, &attr), 0);
+	assert_int_equal(b->ctrl->attr.path.is_global, 1);
+	assert_int_equal(modify(b, BB_QP_RESET, BB_QP_STATE), 0);
 	assert_int_equal(bb_qp_connect(NULL, &la, &lb, &attr), -EINVAL);
 	assert_int_equal(bb_qp_connect(b, NULL, &lb, &attr), -EINVAL);
 	assert_int_equal(bb_qp_connect(b, &lb, NULL, &attr), -EINVAL);

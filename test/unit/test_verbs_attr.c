@@ -279,6 +279,10 @@ test_port(void **state)
 	assert_int_equal(port.active_mtu, 512);
 	assert_int_equal(port.lid, 0x123);
 	assert_int_equal(port.gids, 3);
+	assert_false(port.grh_required);
+	port_told.flags = IBV_QPF_GRH_REQUIRED;
+	assert_int_equal(bb_port_query(dev, 1, &port), 0);
+	assert_true(port.grh_required);
 	port_told.state = IBV_PORT_ARMED;
 	port_told.link_layer = IBV_LINK_LAYER_ETHERNET;
 	port_told.gid_tbl_len = -1;
@@ -288,6 +292,8 @@ test_port(void **state)
 	assert_int_equal(port.state, BB_PORT_DOWN);
 	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
 	assert_int_equal(port.gids, 0);
+	/* RoCE has one always. */
+	assert_false(port.grh_required);
 
 	/* An empty entry is no news, an error is. */
 	log_begin();
