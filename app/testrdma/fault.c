@@ -223,9 +223,6 @@ fault_take(struct session *s, unsigned int dir, unsigned int argc, char **argv, 
 		session_wrong(s, "fault %s%s%s%s: give %s, as in fault %s%s %s", before, argv[0],
 			      argc > 1 ? " " : "", argc > 1 ? argv[1] : "", kinds[i].value, before,
 			      kinds[i].name, kinds[i].example);
-	} else if (strcmp(kinds[i].name, "flap") == 0 && strstr(s->device, "port=") != NULL) {
-		session_wrong(s, "fault flap: with port= the link is the ethdev's, and goes when "
-				 "that one says so");
 	} else {
 		snprintf(set->value[dir][i], FAULT_VALUE, "%s", argv[1]);
 		return true;

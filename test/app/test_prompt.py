@@ -309,15 +309,20 @@ class Prompt(AppTest):
         self.assertEqual(res.err.count('the device does not take it'), 1)  # a flap of 0
 
     def test_fault_flap(self):
-        """The port goes down and comes back, and what was lost is sent again; not of an ethdev."""
+        """The port goes down and comes back, and what was lost is sent again; an ethdev's, too."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.3', 'set verify on',
                            'fault flap 30:30', 'start', 'wait', 'show errors'])
         self.assertIn('\ndevice soft0,flap=30:30\n', res.out)
         self.assertTrue(res.json['rows'][0]['ok'])
         self.assertRegex(res.out, r'ack timeouts [1-9]')
-        res = self.script(['fault flap 30:30', 'fault'], rc=1, eal=lcores() + EAL + ['--vdev=net_ring0'],
-                          args=['--device', 'soft0,port=net_ring0,ip=192.0.2.1/24'])
-        self.assertIn('fault flap: with port= the link is the ethdev', res.err)
+        spec = 'soft0,port=net_ring0,ip=192.0.2.1/24'
+        res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'fault flap 30:30', 'start', 'wait',
+                           'fault flap 30', 'fault'], rc=1, eal=lcores() + EAL + ['--vdev=net_ring0'],
+                          args=['--device', spec])
+        self.assertIn('\ndevice %s,flap=30:30\n' % spec, res.out)
+        self.assertRegex(res.out, r'\nflap +30:30 ms +UP:DOWN in milliseconds')
+        self.assertTrue(res.json['rows'][0]['ok'])
+        self.assertIn('fault flap 30: give UP:DOWN in milliseconds', res.err)
 
     def test_show_drops(self):
         """What came and was not used, by reason: as a packet, and at the port as a frame."""
