@@ -7,7 +7,9 @@ import io
 import os
 import pty
 import re
+import shutil
 import subprocess
+import tempfile
 
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
 
@@ -302,6 +304,30 @@ class Results(AppTest):
                 form = re.sub(r'\d+(?:\\\.\d+)?', r'[0-9.]+', form)
             form = re.sub(r' \+([kMG]?B)\b', r' +[kMG]?B', form)
             self.assertRegex(shown, '(?m)^ *%s$' % form, line)
+
+    def test_command_of_readme(self):
+        """devtools/run prints the command that it runs, as README.md shows it."""
+        stubs = {'bin/dpkg-query': 'echo installed', 'bin/ninja': ':', 'build/build.ninja': '',
+                 'build/app/testrdma/testrdma': 'echo "ran: $0 $*"'}
+        with tempfile.TemporaryDirectory() as top:
+            shutil.copytree(os.path.join(os.path.dirname(README), 'devtools'),
+                            os.path.join(top, 'devtools'))
+            for path, text in stubs.items():
+                path = os.path.join(top, path)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, 'w') as f:
+                    f.write('#!/bin/sh\n%s\n' % text)
+                os.chmod(path, 0o755)
+            path = os.path.join(top, 'bin') + os.pathsep + os.environ['PATH']
+            out = subprocess.check_output([os.path.join(top, 'devtools/run')], text=True,
+                                          env={**os.environ, 'PATH': path})
+        with open(README) as f:
+            shown = re.search(r'(?m)^\[.*s\] run: (.*)$', f.read()).group(1)
+        printed = re.search(r'(?m)^\[.*s\] run: (.*)$', out).group(1)
+        self.assertEqual(re.search(r'(?m)^ran: (.*)$', out).group(1), printed)
+        # Processors and memory are the machine's.
+        shown, printed = (re.sub(' -l .* --no-pci ', ' ', s) for s in (shown, printed))
+        self.assertEqual(shown, printed)
 
 
 if __name__ == '__main__':
