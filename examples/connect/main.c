@@ -3,15 +3,7 @@
  */
 /*
  * Two processes: one listens and names a buffer that its peer may write to, the other connects,
- * writes there and says so with a SEND. Software devices of one host, or cards:
- *
- *   connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \
- *     soft0,shm=demo,ip=192.0.2.1/24 listen 127.0.0.1:18515
- *   connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \
- *     soft0,shm=demo,ip=192.0.2.2/24 connect 127.0.0.1:18515
- *
- *   connect -l 0 -- mlx5_0 listen :18515
- *   connect -l 0 -- mlx5_0 connect 192.0.2.1:18515
+ * writes there and says so with a SEND.
  *
  * On the right of each step: what it is called in rdma_verbs.h. The calls wait; a program that
  * must not uses bb_connect.h, which these are made of.
@@ -23,6 +15,16 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
+#define USAGE                                                                                      \
+	"usage: connect EAL_OPTIONS -- DEVICE listen|connect ADDRESS:PORT\n"                       \
+	"Two software devices of one host, by shared memory:\n"                                    \
+	"  connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \\\n"                             \
+	"    soft0,shm=demo,ip=192.0.2.1/24 listen 127.0.0.1:18515\n"                              \
+	"  connect -l 0 --no-huge -m 256 --no-pci --no-shconf -- \\\n"                             \
+	"    soft0,shm=demo,ip=192.0.2.2/24 connect 127.0.0.1:18515\n"                             \
+	"Two cards:\n"                                                                             \
+	"  connect -l 0 -- mlx5_0 listen :18515\n"                                                 \
+	"  connect -l 0 -- mlx5_0 connect 192.0.2.1:18515"
 #define GREETING "hello from the other process"
 #define BUF_SIZE 4096
 
@@ -118,17 +120,19 @@ out:
 int
 main(int argc, char **argv)
 {
-	int used = rte_eal_init(argc, argv), rc;
 	struct bb_dev *dev;
+	int used, rc;
 	char *buf;
 
+	if (argc > 1 && strcmp(argv[argc - 1], "--help") == 0)
+		return puts(USAGE) < 0;
+	used = rte_eal_init(argc, argv);
 	if (used < 0)
 		return 2;
 	argv += used;
 	if (argc - used != 4 ||
 	    (strcmp(argv[2], "listen") != 0 && strcmp(argv[2], "connect") != 0)) {
-		fprintf(stderr,
-			"usage: connect EAL_OPTIONS -- DEVICE listen|connect ADDRESS:PORT\n");
+		fprintf(stderr, USAGE "\n");
 		return 2;
 	}
 	buf = rte_zmalloc("buf", BUF_SIZE, 4096);

@@ -4,10 +4,6 @@
 /*
  * The shortest whole program: one RDMA write from one buffer into another,
  * through two queue pairs of the same device that are connected to each other.
- *
- *   hello_write -l 0 --no-huge -m 256 --no-pci            (software ConnectX)
- *   hello_write -l 0 -- mlx5_0                            (a card)
- *
  * On the right of each step: what it is called in libibverbs.
  */
 #include <stdio.h>
@@ -18,6 +14,10 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
+#define USAGE                                                                                      \
+	"usage: hello_write EAL_OPTIONS [-- DEVICE]\n"                                             \
+	"  hello_write -l 0 --no-huge -m 256 --no-pci      (soft0, the software ConnectX)\n"       \
+	"  hello_write -l 0 -- mlx5_0                      (a card)"
 #define GREETING "hello from the other queue pair"
 #define BUF_SIZE 4096
 
@@ -81,14 +81,12 @@ hello(const char *device)
 	TRY(bb_mr_reg(pd, from, BUF_SIZE, 0, &src));
 	TRY(bb_mr_reg(pd, to, BUF_SIZE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &dst));
 
-	bb_cq_attr_init(&cq_attr);
-	cq_attr.depth = 64;
+	bb_cq_attr_init(&cq_attr);             /* 256 completions */
 	TRY(bb_cq_create(dev, &cq_attr, &cq)); /*                          ibv_create_cq */
 
 	/* A completion for everything posted has to fit into the CQ.      ibv_create_qp */
 	bb_qp_init_attr_init(&init);
-	init.send_cq = cq;
-	init.recv_cq = cq;
+	init.send_cq = init.recv_cq = cq;
 	init.sq_depth = 16;
 	init.rq_depth = 0;
 	TRY(bb_qp_create(pd, &init, &a));
@@ -140,11 +138,13 @@ out: /* Children before parents; a NULL was never made.                    ibv_d
 int
 main(int argc, char **argv)
 {
-	int used = rte_eal_init(argc, argv), rc;
+	int used;
 
+	if (argc > 1 && strcmp(argv[argc - 1], "--help") == 0)
+		return puts(USAGE) < 0;
+	used = rte_eal_init(argc, argv);
 	if (used < 0)
 		return 2;
-	rc = hello(used + 1 < argc ? argv[used + 1] : "soft0");
 	/* No rte_eal_cleanup(): with net_memif it may crash; see doc/guides/troubleshooting. */
-	return rc == 0 ? 0 : 1;
+	return hello(used + 1 < argc ? argv[used + 1] : "soft0") == 0 ? 0 : 1;
 }

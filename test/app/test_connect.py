@@ -43,6 +43,13 @@ class Connect(AppTest):
         self.assertEqual(res[0], 1, res)
         self.assertIn('Connection refused', res[2])
 
+    def test_help(self):
+        for args in (['--help'], lcores() + EAL + ['--', '--help']):
+            res = self.end(subprocess.Popen([self.program] + args, stdout=subprocess.PIPE,
+                                            stderr=subprocess.PIPE, text=True))
+            self.assertEqual((res[0], res[2]), (0, ''))
+            self.assertTrue(res[1].startswith('usage: connect'), res)
+
     def test_usage(self):
         res = self.end(self.start('client', 2, 'call', '127.0.0.1:1'))
         self.assertEqual(res[0], 2, res)

@@ -3,8 +3,9 @@
 """The example that newcomers read first."""
 
 import os
+import subprocess
 
-from apptest import CPUS, EAL, AppTest, lcores, main
+from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'examples',
                       'hello_write', 'main.c')
@@ -29,6 +30,13 @@ class HelloWrite(AppTest):
         self.assertEqual(res.rc, 1, str(res))
         self.assertIn('bb_dev_open', res.err)
         self.assertNotIn('hello from', res.out)
+
+    def test_help(self):
+        for args in (['--help'], lcores() + EAL + ['--', '--help']):
+            res = subprocess.run([self.program] + args, stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+            self.assertEqual((res.returncode, res.stderr), (0, ''))
+            self.assertTrue(res.stdout.startswith('usage: hello_write'), res.stdout)
 
     def test_is_short(self):
         with open(SOURCE) as f:
