@@ -1,20 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of the API that documents and comments of headers mention are there.
+"""Names of the API that documents and comments of headers mention are there, and the other way.
 
 usage: names.py TREE
 
 A function bb_x(), a header bb_x.h or a constant BB_X that a guide, README.md or a public header
-names must be in a header of lib/, or in one of examples/ that is installed. A name that ends with _ stands for all that begin so.
+names must be in a header of lib/, or in one of examples/ that is installed. A name that ends with _
+stands for all that begin so.
+
+A function that lib/bluebell.map exports must be named in a guide, or be in the file
+unmentioned-functions beside this script, with a reason. bb_x_v is what the inline bb_x() calls.
 """
 
+import fnmatch
 import os
 import re
 import sys
 
+import symbols
+
 HEADER = re.compile(r'\bbb_[a-z0-9_]+\.h\b')
 FUNCTION = re.compile(r'\b(bb_[a-z0-9_]+)\(\)')
 CONSTANT = re.compile(r'\bBB_[A-Z0-9_]+\b')
+EXPORT = re.compile(r'^\s+(bb_\w+);', re.M)
 LINE = re.compile(r'//.*|/\*.*?\*/', re.S)
 
 
@@ -38,6 +46,14 @@ def findings(text, headers, code):
     return bad
 
 
+def unmentioned(exports, guides, reasons):
+    """Names of a map that neither @guides nor a pattern of @reasons has; patterns for nothing."""
+    words = set(re.findall(r'\bbb_\w+', guides))
+    names = [n for n in EXPORT.findall(exports) if n not in words and re.sub('_v$', '', n) not in words]
+    bad = [n for n in names if not any(fnmatch.fnmatchcase(n, r) for r in reasons)]
+    return bad, [r for r in reasons if not fnmatch.filter(names, r)]
+
+
 def main():
     tree = sys.argv[1]
     paths = walk(os.path.join(tree, 'lib'), '.h')
@@ -50,8 +66,16 @@ def main():
     bad = [(d, name) for d in documents for name in findings(read(d), headers, code)]
     for document, name in bad:
         print('%s: there is no %s' % (os.path.relpath(document, tree), name))
-    print('names: %d documents, %d names that are not there' % (len(documents), len(bad)))
-    return 1 if bad else 0
+    guides = '\n'.join(read(d) for d in documents if d.endswith('.rst'))
+    missing, stale = unmentioned(read(os.path.join(tree, 'lib/bluebell.map')), guides,
+                                 symbols.read_list('unmentioned-functions'))
+    for name in missing:
+        print('no guide names %s(), which the library exports' % name)
+    for name in stale:
+        print('unmentioned-functions: %s stands for nothing' % name)
+    print('names: %d documents, %d names that are not there, %d that no guide has'
+          % (len(documents), len(bad), len(missing)))
+    return 1 if bad or missing or stale else 0
 
 
 if __name__ == '__main__':

@@ -247,6 +247,13 @@ class Names(unittest.TestCase):
                           ('BB_X_MIN', 'BB_X_MIN'), ('all of BB_Y_', 'BB_Y_')):
             self.assertEqual(names.findings(good + ': ' + bad, {'bb_x.h'}, self.CODE), [name])
 
+    def test_guides(self):
+        exports = '{\nglobal:\n\tbb_a;\n\tbb_b_v;\n\tbb_x_slow;\n};\n'
+        self.assertEqual(names.unmentioned(exports, 'bb_a() and bb_b', {'bb_x_*': 'inside'}), ([], []))
+        self.assertEqual(names.unmentioned(exports, 'bb_aa() and bb_b', {}), (['bb_a', 'bb_x_slow'], []))
+        self.assertEqual(names.unmentioned(exports, 'bb_a, bb_b, bb_x_slow', {'bb_x_*': 'inside'}),
+                         ([], ['bb_x_*']))
+
 
 class Commands(Fixture):
     HELPS = {'tool': 'usage: tool\n  -P, --port N  which\n      --many-ports\n', 'bench': '  --quick\n'}
