@@ -4,8 +4,6 @@
 /* The mailboxes of the QP transitions, and what QUERY_QP is read as. */
 #include "mlx5_fixture.h"
 
-#include <rte_random.h>
-
 #define ACCESS_BITS (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
 #define INIT_MASK   (BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS)
 #define RTR_MASK                                                                                   \
@@ -214,85 +212,6 @@ no_reads_served(void **state)
 	c = context(BB_PRM_OP_RTS2RTS_QP, f.qp->qpn, ACCESS_BITS);
 	assert_int_equal(bb_prm_get(c, BB_PRM_QPC_RAE), 0);
 	close_dev(&f);
-}
-
-/*
- * Bonded ports, each with QPs of its own: dealt out in turn. Else the card chooses. A function that
- * may not ask goes by its capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
- */
-static void
-bonded_ports(void **state)
-{
-	static const struct {
-		uint32_t ports, state, mode;
-		bool refused, affinity;
-		uint32_t want; /* ports that are dealt out to, 0: none */
-	} cases[] = {
-		{2, 1, 0, false, false, 2}, {3, 1, 0, false, false, 3}, {1, 1, 0, false, true, 0},
-		{2, 0, 0, false, true, 0},  {2, 1, 1, false, true, 0},  {2, 1, 0, true, false, 0},
-		{2, 0, 0, true, true, 2},   {1, 0, 0, true, true, 0},
-	};
-	struct bb_qp_attr a = attributes();
-	uint32_t port, before;
-	struct fixture f;
-	unsigned int i, k;
-
-	(void)state;
-	for (i = 0; i < RTE_DIM(cases); i++) {
-		void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
-
-		stub_reset();
-		bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, cases[i].ports);
-		bb_prm_set(stub.general, BB_PRM_HCA_LAG_AFFINITY, cases[i].affinity);
-		bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, cases[i].state);
-		bb_prm_set(lagc, BB_PRM_LAGC_PORT_SELECT_MODE, cases[i].mode);
-		if (cases[i].refused) {
-			stub.fail_op = BB_PRM_OP_QUERY_LAG;
-			stub.fail_status = BB_PRM_STAT_BAD_OP;
-		}
-		open_qp(&f);
-		assert_int_equal(stub_count(BB_PRM_OP_QUERY_LAG), cases[i].ports > 1);
-		for (k = 0, before = 0; k < 4; k++, before = port) {
-			to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-			port = bb_prm_get(context(BB_PRM_OP_RST2INIT_QP, f.qp->qpn, 0),
-					  BB_PRM_QPC_LAG_TX_PORT_AFFINITY);
-			if (cases[i].want == 0)
-				assert_int_equal(port, 0);
-			else
-				assert_in_range(port, 1, cases[i].want);
-			if (cases[i].want != 0 && k != 0)
-				assert_int_equal(port, before % cases[i].want + 1);
-			to_state(&f, &a, BB_QP_RESET, BB_QP_STATE);
-		}
-		close_dev(&f);
-	}
-}
-
-/* Processes with one QP each do not all begin with the same port. */
-static void
-bonded_ports_begin_anywhere(void **state)
-{
-	void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
-	struct bb_qp_attr a = attributes();
-	uint32_t first[3] = {0};
-	struct fixture f;
-	unsigned int i;
-
-	(void)state;
-	rte_srand(1);
-	bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, 2);
-	bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, 1);
-	for (i = 0; i < 32; i++) {
-		open_qp(&f);
-		to_state(&f, &a, BB_QP_INIT, INIT_MASK);
-		first[bb_prm_get(context(BB_PRM_OP_RST2INIT_QP, f.qp->qpn, 0),
-				 BB_PRM_QPC_LAG_TX_PORT_AFFINITY)]++;
-		close_dev(&f);
-		stub.n_boxes = 0;
-	}
-	assert_int_equal(first[0], 0);
-	assert_int_not_equal(first[1], 0);
-	assert_int_not_equal(first[2], 0);
 }
 
 /* The port of a flow label 0 is made of the QP numbers and stays in the device's range. */
@@ -606,8 +525,6 @@ main(void)
 		T(init2rtr_roce),
 		T(init2rtr_roce_v1),
 		T(no_reads_served),
-		T(bonded_ports),
-		T(bonded_ports_begin_anywhere),
 		T(udp_ports),
 		T(init2rtr_infiniband),
 		T(rtr2rts_and_on),

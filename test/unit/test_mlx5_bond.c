@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Which of the bonded ports a QP is given. */
+#include "mlx5_fixture.h"
+
+#include <rte_random.h>
+
+/* The port that the QP is given as it goes to INIT. */
+static uint32_t
+port_of(struct fixture *f)
+{
+	const uint8_t *in;
+	struct bb_qp_attr a;
+
+	bb_qp_attr_init(&a);
+	a.state = BB_QP_INIT;
+	assert_int_equal(
+		bb_qp_modify(f->qp, &a, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS),
+		0);
+	in = stub_box(BB_PRM_OP_RST2INIT_QP);
+	assert_non_null(in);
+	assert_int_equal(bb_prm_get(in, BB_PRM_MODIFY_QP_QPN), f->qp->qpn);
+	return bb_prm_get(in + BB_PRM_MODIFY_QP_QPC.byte, BB_PRM_QPC_LAG_TX_PORT_AFFINITY);
+}
+
+/*
+ * Bonded ports, each with QPs of its own: dealt out in turn. Else the card chooses. A function that
+ * may not ask goes by its capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
+ */
+static void
+bonded_ports(void **state)
+{
+	static const struct {
+		uint32_t ports, state, mode;
+		bool refused, affinity;
+		uint32_t want; /* ports that are dealt out to, 0: none */
+	} cases[] = {
+		{2, 1, 0, false, false, 2}, {3, 1, 0, false, false, 3}, {1, 1, 0, false, true, 0},
+		{2, 0, 0, false, true, 0},  {2, 1, 1, false, true, 0},  {2, 1, 0, true, false, 0},
+		{2, 0, 0, true, true, 2},   {1, 0, 0, true, true, 0},
+	};
+	struct bb_qp_attr a;
+	uint32_t port, before;
+	struct fixture f;
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
+
+		stub_reset();
+		bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, cases[i].ports);
+		bb_prm_set(stub.general, BB_PRM_HCA_LAG_AFFINITY, cases[i].affinity);
+		bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, cases[i].state);
+		bb_prm_set(lagc, BB_PRM_LAGC_PORT_SELECT_MODE, cases[i].mode);
+		if (cases[i].refused) {
+			stub.fail_op = BB_PRM_OP_QUERY_LAG;
+			stub.fail_status = BB_PRM_STAT_BAD_OP;
+		}
+		open_qp(&f);
+		assert_int_equal(stub_count(BB_PRM_OP_QUERY_LAG), cases[i].ports > 1);
+		for (k = 0, before = 0; k < 4; k++, before = port) {
+			port = port_of(&f);
+			if (cases[i].want == 0)
+				assert_int_equal(port, 0);
+			else
+				assert_in_range(port, 1, cases[i].want);
+			if (cases[i].want != 0 && k != 0)
+				assert_int_equal(port, before % cases[i].want + 1);
+			bb_qp_attr_init(&a);
+			a.state = BB_QP_RESET;
+			assert_int_equal(bb_qp_modify(f.qp, &a, BB_QP_STATE), 0);
+		}
+		close_dev(&f);
+	}
+}
+
+/* Processes with one QP each do not all begin with the same port. */
+static void
+bonded_ports_begin_anywhere(void **state)
+{
+	void *lagc = bb_prm_sub(stub.lag, BB_PRM_QUERY_LAG_OUT_CTX);
+	uint32_t first[3] = {0};
+	struct fixture f;
+	unsigned int i;
+
+	(void)state;
+	rte_srand(1);
+	bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, 2);
+	bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, 1);
+	for (i = 0; i < 32; i++) {
+		open_qp(&f);
+		first[port_of(&f)]++;
+		close_dev(&f);
+		stub.n_boxes = 0;
+	}
+	assert_int_equal(first[0], 0);
+	assert_int_not_equal(first[1], 0);
+	assert_int_not_equal(first[2], 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(bonded_ports, stub_setup, stub_teardown),
+		cmocka_unit_test_setup_teardown(bonded_ports_begin_anywhere, stub_setup,
+						stub_teardown),
+	};
+	int skip = stub_eal_init("mlx5_bond");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}
