@@ -57,8 +57,8 @@ ring_port_give(struct ring_port *p, bool fragment)
 		.fragment_offset = fragment ? RTE_BE16(RTE_IPV4_HDR_MF_FLAG) : 0,
 		.time_to_live = 64,
 		.next_proto_id = IPPROTO_UDP,
-		.src_addr = RTE_BE32(RTE_IPV4(192, 0, 2, 9)),
-		.dst_addr = RTE_BE32(RTE_IPV4(192, 0, 2, 1)),
+		.src_addr = RTE_BE32(UINT32_C(0xc0000209)),
+		.dst_addr = RTE_BE32(UINT32_C(0xc0000201)),
 	};
 	const struct rte_udp_hdr udp = {
 		.dst_port = RTE_BE16(4791),
