@@ -494,6 +494,21 @@ soft_defect_psn_mask(const struct soft_engine *e)
 #define SOFT_SYN_AGAIN 0xff /* no syndrome: the key is in use this moment */
 /* Execute the UMR WQE in @r. 0, a syndrome with r->why, or SOFT_SYN_AGAIN. */
 uint8_t soft_umr_execute(struct soft_qp *qp, struct soft_req *r);
+/* Has a card waited with this WQE for the QP's last UMR? With others it may have begun [A]. */
+static inline bool
+soft_umr_waited(const struct soft_qp *qp, const struct soft_done *d)
+{
+	/* At a fence, or as the WQE was posted when the UMR had been executed. */
+	return d->fm_ce_se >> 5 != 0 || (int16_t)(d->idx - qp->umr_end) >= 0;
+}
+
+/* A WQE that is in order has been decoded. One that waited has had all behind it wait. */
+static inline void
+soft_umr_pass(struct soft_qp *qp, const struct soft_done *d)
+{
+	if (unlikely(qp->umr_index != 0) && soft_umr_waited(qp, d))
+		qp->umr_index = 0;
+}
 /* A peer's SEND with invalidate. 0; -EAGAIN; -EACCES, *why says why. */
 int soft_key_invalidate(const struct soft_engine *e, const struct soft_qp *p, uint32_t rkey,
 			const char **why);

@@ -305,6 +305,7 @@ soft_qp_enter_state(struct soft_qp *qp)
 		__atomic_store_n(&qp->gen, __atomic_add_fetch(&soft_last_gen, 1, __ATOMIC_RELAXED),
 				 __ATOMIC_RELEASE);
 		soft_qp_forget(e, qp);
+		qp->umr_index = 0;
 		qp->sq_pi = 0;
 		qp->sq_ci = 0;
 		qp->rq_ci = 0;

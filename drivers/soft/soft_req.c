@@ -231,9 +231,7 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 			return;
 		}
 	}
-	if (unlikely(qp->umr_index != 0) &&
-	    (r->d.fm_ce_se >> 5 != 0 || (int16_t)(r->d.idx - qp->umr_end) >= 0))
-		qp->umr_index = 0;
+	soft_umr_pass(qp, &r->d);
 	if (unlikely(r->d.opcode == BB_WQE_UMR)) {
 		soft_req_umr(e, qp, r);
 		return;
@@ -297,7 +295,8 @@ soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t bu
 			soft_qp_queue(e, qp);
 			return;
 		}
-		if (likely(plain)) {
+		/* soft_req_decode() knows what a UMR keeps waiting. */
+		if (likely(plain && qp->umr_index == 0)) {
 			uint32_t n = soft_req_fast(e, qp, budget);
 
 			budget -= n;
@@ -330,7 +329,7 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 		return;
 	}
 	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
-		   qp->wait == SOFT_WAIT_NONE)) {
+		   qp->wait == SOFT_WAIT_NONE && qp->umr_index == 0)) {
 		done = soft_req_fast(e, qp, SOFT_RUN_WQES);
 		if (likely(qp->sq_ci == qp->sq_pi)) {
 			qp->umr_index = 0;

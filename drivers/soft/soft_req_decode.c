@@ -58,8 +58,7 @@ soft_req_pieces(struct soft_req *r, uint32_t seg, uint32_t ds, bool inline_ok, u
 static bool
 soft_req_unfenced(const struct soft_req *r, const struct soft_qp *qp, uint64_t pointers)
 {
-	/* Posted when the UMR was executed, or may be: a card may have begun with it [A]. */
-	if (r->d.fm_ce_se >> 5 != 0 || (int16_t)(r->d.idx - qp->umr_end) >= 0)
+	if (soft_umr_waited(qp, &r->d))
 		return false;
 	for (; pointers != 0; pointers &= pointers - 1) {
 		const uint8_t *s = r->own[__builtin_ctzll(pointers)].p;

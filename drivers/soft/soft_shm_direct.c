@@ -232,8 +232,11 @@ direct_one(struct soft_engine *e, struct soft_wire *w)
 	bool done;
 
 	e->decoded = NULL;
-	done = soft_req_decode(e, r, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci)) == 0 &&
-	       direct_request(e, w, r);
+	done = soft_req_decode(e, r, qp, qp->sq_ci, (uint16_t)(qp->sq_pi - qp->sq_ci)) == 0;
+	if (likely(done)) {
+		soft_umr_pass(qp, &r->d);
+		done = direct_request(e, w, r);
+	}
 	soft_keys_done(e);
 	if (!done)
 		return false;
@@ -277,7 +280,8 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
 	       direct_ready(w)) {
-		uint32_t n = direct_writes(e, w, budget - done);
+		/* soft_req_decode() knows what a UMR keeps waiting. */
+		uint32_t n = likely(qp->umr_index == 0) ? direct_writes(e, w, budget - done) : 0;
 
 		done += n;
 		if (done == budget || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||

@@ -67,7 +67,9 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	uint32_t room, posted;
 	uint8_t sgid;
 
-	if (qp->state != BB_PRM_QP_RTS || !w->direct.allowed || w->sq_next == qp->sq_pi)
+	/* soft_req_decode() knows what a UMR keeps waiting. */
+	if (qp->state != BB_PRM_QP_RTS || !w->direct.allowed || w->sq_next == qp->sq_pi ||
+	    unlikely(qp->umr_index != 0))
 		return;
 	posted = (uint16_t)(qp->sq_pi - w->sq_next);
 	room = RTE_MIN(bb_roce_short_room(&w->roce), posted);

@@ -140,6 +140,8 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 
 		e->decoded = NULL;
 		synd = soft_req_decode(e, r, qp, w->sq_next, left);
+		if (likely(synd == 0))
+			soft_umr_pass(qp, &r->d);
 		if (likely(synd == 0 && soft_wire_kind(r->d.opcode, &kind) &&
 			   soft_wire_give(e, w, r, kind)))
 			continue;

@@ -108,20 +108,23 @@ side_open(struct side *s, struct bb_dev *dev, struct bb_pd *pd)
 			 0);
 }
 
-/* Devices, PDs, CQs and buffers of both sides; no QPs. Defaults in env->attr and init. */
+/*
+ * Devices, PDs, CQs and buffers of both sides, which are on one device if @spec_b is NULL; no QPs.
+ * Defaults in env->attr and init.
+ */
 static inline void
-env_open_spec(struct env *e, const char *spec)
+env_open_two(struct env *e, const char *spec_a, const char *spec_b)
 {
 	struct bb_dev *dev_a, *dev_b;
 	struct bb_pd *pd;
 
 	memset(e, 0, sizeof(*e));
-	assert_int_equal(bb_dev_open(spec, &dev_a), 0);
+	assert_int_equal(bb_dev_open(spec_a, &dev_a), 0);
 	assert_int_equal(bb_pd_alloc(dev_a, &pd), 0);
 	side_open(&e->a, dev_a, pd);
 	dev_b = dev_a;
-	if (strcmp(ENV_DEV_B, "soft0") != 0) {
-		assert_int_equal(bb_dev_open(ENV_DEV_B, &dev_b), 0);
+	if (spec_b != NULL) {
+		assert_int_equal(bb_dev_open(spec_b, &dev_b), 0);
 		assert_int_equal(bb_pd_alloc(dev_b, &pd), 0);
 	}
 	side_open(&e->b, dev_b, pd);
@@ -130,6 +133,12 @@ env_open_spec(struct env *e, const char *spec)
 	bb_qp_init_attr_init(&e->init);
 	e->init.max_sge = 4;
 	e->init.max_recv_sge = 4;
+}
+
+static inline void
+env_open_spec(struct env *e, const char *spec)
+{
+	env_open_two(e, spec, strcmp(ENV_DEV_B, "soft0") != 0 ? ENV_DEV_B : NULL);
 }
 
 static inline void

@@ -225,26 +225,39 @@ test_states(void **state)
 	}
 }
 
-/* A WQE that uses the key behind its UMR, in one doorbell: only with a fence. */
+/* A use of a key behind its UMR, in one doorbell: only with a fence, there or in between. */
 static void
 test_fence(void **state)
 {
-	unsigned int fenced;
+	/* A WRITE that does not use the key, and one that does. */
+	static const struct {
+		bool two;
+		uint8_t first, use;
+		bool ok;
+	} rows[] = {
+		{false, 0, 0, false},  {false, 0, 0x20, true}, {true, 0, 0, false},
+		{true, 0, 0x20, true}, {true, 0x20, 0, true},  {true, 0x80, 0, true},
+	};
+	static const char *const ports[] = {NULL, "wire=1"};
+	unsigned int i, row;
 
 	(void)state;
-	for (fenced = 0; fenced < 2; fenced++) {
-		struct keys *k = keys_open(false);
+	for (i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct keys *k = keys_open_args(ports[i % 2], false);
 		struct rig_qp *q = &k->p.b;
 		struct umr w = list_make(k);
 		uint16_t at;
 
+		row = i / 2;
 		umr_put(q, &w, 0);
+		if (rows[row].two)
+			rig_write(q, &k->p.mb, 0, 64, &k->p.ma, 4096, rows[row].first);
 		at = q->pi;
 		rig_raddr(q, (uintptr_t)k->p.ma.p, k->p.ma.mr->rkey);
 		mlx5dv_set_data_seg(rig_seg(q, q->pi, 2), 256, k->key, 0);
-		rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE | (fenced != 0 ? 0x20 : 0), 3, 0);
+		rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE | rows[row].use, 3, 0);
 		rig_ring(q);
-		if (fenced != 0)
+		if (rows[row].ok)
 			rig_expect_ok(q, MLX5_OPCODE_RDMA_WRITE, at);
 		else
 			rig_expect_error(q, at, PROT);
