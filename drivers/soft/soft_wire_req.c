@@ -50,16 +50,18 @@ soft_wire_kind(uint8_t opcode, uint8_t *kind)
 	}
 }
 
-/* A WQE at the head of the queue that ends here. */
-static void
+/* A WQE at the head of the queue that ends here. False: not now, its key is in use. */
+static bool
 soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, uint8_t synd)
 {
 	struct soft_qp *qp = w->qp;
 
 	if (synd == 0 && r->d.opcode == BB_WQE_UMR) {
+		/* What was sent before it is complete, and this engine has no use of the key. */
+		soft_keys_done(e);
 		synd = soft_umr_execute(qp, r);
 		if (synd == SOFT_SYN_AGAIN)
-			return;
+			return false;
 	}
 	w->sq_next = (uint16_t)(w->sq_next + r->d.blocks);
 	r->d.packets = 0;
@@ -67,6 +69,7 @@ soft_wire_local(struct soft_engine *e, struct soft_wire *w, struct soft_req *r, 
 		soft_req_done(e, qp, &r->d);
 	else
 		soft_req_fail(e, qp, &r->d, synd, r->why);
+	return true;
 }
 
 /*
@@ -149,9 +152,9 @@ soft_wire_post(struct soft_engine *e, struct soft_wire *w)
 			synd = BB_SYN_LOCAL_QP_OP;
 			r->why = "there are no packets for such an operation";
 		}
-		if (w->sq_next != qp->sq_ci)
+		/* A key in use by another engine is tried in the QP's next turn. */
+		if (w->sq_next != qp->sq_ci || !soft_wire_local(e, w, r, synd))
 			return;
-		soft_wire_local(e, w, r, synd);
 	}
 	/* All that was posted when a UMR was executed is under way. */
 	if (w->sq_next == qp->sq_pi)
