@@ -145,7 +145,8 @@ struct soft_xlt {
  * What an indirect key has beyond a direct one. Without UMR it is immutable. With UMR an
  * engine changes it in place: under soft_dev.umr_lock, and only when the gate is closed and
  * nobody is inside, so that an access that began under the old meaning has ended when the
- * UMR or the invalidation completes. A change that finds somebody inside is tried again.
+ * UMR or the invalidation completes. A change that finds somebody inside leaves the gate open, and
+ * is tried again: it has been made, or nothing of it.
  */
 struct soft_indirect {
 	uint32_t gate; /* users | SOFT_GATE_CLOSED; __atomic */

@@ -276,12 +276,18 @@ take_pattern(struct umr *u)
 	}
 }
 
-/* Let nobody in, and see that nobody is. Under the lock. */
+/*
+ * Let nobody in, if nobody but @own is. Else the gate stays as it is: who finds it in use may come
+ * back with the key for its own buffers, or give up and never come back. Under the lock.
+ */
 static bool
 close_gate(struct soft_indirect *ind, uint32_t own)
 {
-	return (__atomic_fetch_or(&ind->gate, SOFT_GATE_CLOSED, __ATOMIC_ACQ_REL) &
-		~SOFT_GATE_CLOSED) == own;
+	/* That of a free key is closed; who knocks there is gone in a moment. */
+	uint32_t now = own | (ind->free ? SOFT_GATE_CLOSED : 0);
+
+	return __atomic_compare_exchange_n(&ind->gate, &now, own | SOFT_GATE_CLOSED, false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
 
 static void

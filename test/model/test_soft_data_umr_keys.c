@@ -5,6 +5,7 @@
  * Whose keys a UMR may change and in which state, and the edges of windows and patterns: each
  * refusal where no other rule would refuse as well.
  */
+#include "soft.h"
 #include "soft_umr_env.h"
 
 #define BIND MLX5_CQE_SYNDROME_MW_BIND_ERR
@@ -262,6 +263,129 @@ test_peer_invalidates(void **state)
 	keys_close(k);
 }
 
+/* ---- While somebody uses the key */
+
+static uint32_t *
+gate_of(struct keys *k)
+{
+	return &soft_dev_peek_gid(k->p.d.gid.raw)->mkeys[k->key >> 8]->ind->gate;
+}
+
+static void
+up_again(struct keys *k)
+{
+	struct rig_link link;
+	struct rig_cqe e;
+
+	rig_link_default(&link);
+	rig_qp_reset(&k->p.a);
+	rig_qp_reset(&k->p.b);
+	rig_connect(&k->p.a, &k->p.b, &link);
+	while (rig_cqe(&k->p.ca, &e) || rig_cqe(&k->p.cb, &e))
+		;
+}
+
+/* a writes through b's key. */
+static void
+usable(struct keys *k)
+{
+	struct rig_qp *a = &k->p.a;
+	uint16_t at = a->pi;
+
+	memset(k->mem.p + 1000, 0, 128);
+	rig_raddr(a, 0, k->key);
+	rig_data(a, 2, &k->p.ma, 0, 128);
+	rig_wqe(a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+	rig_ring(a);
+	rig_poll(k->p.u[0]);
+	rig_poll(k->p.u[1]);
+	rig_expect_ok(a, MLX5_OPCODE_RDMA_WRITE, at);
+	assert_memory_equal(k->mem.p + 1000, k->p.ma.p, 128);
+}
+
+static const char *const ports[] = {NULL, "wire=1"};
+
+/* A change waits for who is inside, and leaves the key as it is if it is given up meanwhile. */
+static void
+test_given_up(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		struct keys *k = keys_open_args(ports[i % 2], true);
+		struct rig_qp *a = &k->p.a, *b = &k->p.b;
+		struct umr w = list_make(k);
+		struct rig_cqe e;
+
+		umr_ok(b, &w);
+		memcpy(k->p.ma.p, "somebody is inside", 18);
+		__atomic_add_fetch(gate_of(k), 1, __ATOMIC_ACQ_REL);
+		if (i < 2) {
+			w = inv_make(k->key);
+			umr_put(b, &w, RIG_CQE);
+			rig_ring(b);
+		} else {
+			rig_recv(b, &k->p.mb, 0, 64);
+			rig_data(a, 1, &k->p.ma, 0, 5);
+			rig_wqe(a, MLX5_OPCODE_SEND_INVAL, RIG_CQE, 2, htobe32(k->key));
+			rig_ring(a);
+		}
+		rig_poll(k->p.u[0]);
+		rig_expect_none(&k->p.cb, k->p.u[1]);
+		rig_expect_none(&k->p.ca, k->p.u[0]);
+		rig_qp_error(i < 2 ? b : a);
+		rig_wait(i < 2 ? &k->p.cb : &k->p.ca, k->p.u[i < 2], &e);
+		assert_int_equal(e.syndrome, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+		__atomic_sub_fetch(gate_of(k), 1, __ATOMIC_ACQ_REL);
+		up_again(k);
+		usable(k);
+		keys_close(k);
+	}
+}
+
+/* When who was inside has gone: the receive that is tried again is named by the key, too. */
+static void
+test_waits(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct keys *k = keys_open_args(ports[i], true);
+		struct rig_qp *a = &k->p.a, *b = &k->p.b;
+		struct umr w = list_make(k);
+		struct rig_mem named = k->mem;
+		struct mlx5_mr mr = *k->mem.mr;
+		uint16_t at = a->pi;
+		struct rig_cqe e;
+		uint64_t end;
+
+		umr_ok(b, &w);
+		mr.lkey = k->key;
+		named.p = NULL;
+		named.mr = &mr;
+		rig_recv(b, &named, 0, 64);
+		__atomic_add_fetch(gate_of(k), 1, __ATOMIC_ACQ_REL);
+		rig_data(a, 1, &k->p.ma, 0, 5);
+		rig_wqe(a, MLX5_OPCODE_SEND_INVAL, RIG_CQE, 2, htobe32(k->key));
+		rig_ring(a);
+		rig_poll(k->p.u[0]);
+		rig_expect_none(&k->p.cb, k->p.u[1]);
+		__atomic_sub_fetch(gate_of(k), 1, __ATOMIC_ACQ_REL);
+		/* The sender asks again. */
+		for (end = rig_now_us() + RIG_WAIT_US; !rig_cqe(&k->p.cb, &e);) {
+			assert_true(rig_now_us() < end);
+			rig_poll(k->p.u[0]);
+			rig_poll(k->p.u[1]);
+		}
+		assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND_INV);
+		assert_memory_equal(k->mem.p + 1000, k->p.ma.p, 5);
+		rig_expect_ok(a, MLX5_OPCODE_SEND_INVAL, at);
+		keys_close(k);
+	}
+}
+
 /* A device whose UMRs change no atomic right: one that names it fails, one that does not goes. */
 static void
 test_without_atomic(void **state)
@@ -295,6 +419,8 @@ main(void)
 		cmocka_unit_test(test_window_edges),
 		cmocka_unit_test(test_pattern_edges),
 		cmocka_unit_test(test_peer_invalidates),
+		cmocka_unit_test(test_given_up),
+		cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests_name("soft_data_umr_keys", tests, NULL, NULL);
