@@ -10,9 +10,9 @@
  * byte count; the WQE counter of CQE i is that of the title plus i.
  *
  * What a card compresses, and when it ends a block, is [A]. Here: plain SENDs into receives
- * that follow each other in one receive queue, without immediate, not solicited; a block
- * ends with any other CQE, at SOFT_ZIP_MAX, and when the engine has nothing more to do. A
- * block of one is written as the CQE it is.
+ * that follow each other in one receive queue, without immediate, not solicited, no datagrams,
+ * whose CQEs tell of their senders; a block ends with any other CQE, at SOFT_ZIP_MAX, and when
+ * the engine has nothing more to do. A block of one is written as the CQE it is.
  *
  * Under the CQ's lock, if it is shared, and the engine's.
  */
@@ -114,7 +114,8 @@ soft_zip_take(struct soft_engine *e, uint32_t qpn, struct soft_cq *cq,
 {
 	struct soft_zip *z = cq->zip;
 
-	if (c->op_flags != BB_CQE_RESP_SEND << 4 || e->dev->opts.defect != SOFT_DEFECT_NONE)
+	if (c->op_flags != BB_CQE_RESP_SEND << 4 || c->data != NULL ||
+	    e->dev->opts.defect != SOFT_DEFECT_NONE)
 		return false;
 	if (z->n == SOFT_ZIP_MAX ||
 	    (z->n != 0 && (z->qpn != qpn || z->title.w4 != c->w4 ||

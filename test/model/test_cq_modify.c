@@ -8,6 +8,7 @@
 #include <rte_bitops.h>
 
 #include "cq_env.h"
+#include "mlx5_types.h"
 
 #include "bb_core.h"
 
@@ -459,6 +460,64 @@ test_compressed_mixed(void **state)
 	stop_compressed(&e, send_cq);
 }
 
+/* Datagrams of two senders on a CQ that may be compressed: each tells whose it is, and its GRH. */
+static void
+test_compressed_ud(void **state)
+{
+	static const unsigned int bursts[] = {1, 8, 1, 1, 8, 8};
+	struct side from[2], to;
+	struct bb_cq_attr attr;
+	struct types_env t;
+	struct bb_wc wc[8];
+	struct bb_sge sge;
+	unsigned int b, i;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	from[0] = from[1] = t.e.a;
+	to = t.e.b;
+	side_qp(&t.e, &from[1]);
+	assert_int_equal(bb_qp_ud_up(from[1].qp, 1, 0, TYPES_QKEY, 3), 0);
+	bb_cq_attr_init(&attr);
+	attr.compress = true;
+	assert_int_equal(bb_cq_create(to.dev, &attr, &to.cq), 0);
+	t.e.init.send_cq = t.e.b.cq;
+	t.e.init.recv_cq = to.cq;
+	assert_int_equal(bb_qp_create(to.pd, &t.e.init, &to.qp), 0);
+	assert_int_equal(bb_qp_ud_up(to.qp, 1, 0, TYPES_QKEY, 4), 0);
+	for (b = 0; b < RTE_DIM(bursts); b++) {
+		const unsigned int n = bursts[b];
+
+		for (i = 0; i < n; i++) {
+			sge = sge_of(&to, 256 * (size_t)i, 256);
+			assert_int_equal(bb_post_recv(to.qp, i, &sge, 1), 1);
+		}
+		bb_qp_ring_recv(to.qp);
+		/* The first half of one sender, the second of the other; their order is open. */
+		for (i = 0; i < n; i++) {
+			sge = sge_of(&t.e.a, 0, 10 + i);
+			assert_int_equal(bb_post_send_ud(from[i < n / 2].qp, i, &sge, 1, t.to_b,
+							 to.qp->qpn, TYPES_QKEY, BB_SEND_SIGNALED),
+					 1);
+		}
+		bb_qp_ring(from[0].qp);
+		bb_qp_ring(from[1].qp);
+		env_poll(&t.e, &t.e.a, wc, n);
+		env_poll(&t.e, &to, wc, n);
+		for (i = 0; i < n; i++) {
+			expect(&wc[i], to.qp, i, BB_WC_SUCCESS);
+			assert_in_range(wc[i].byte_len, TYPES_GRH + 10, TYPES_GRH + 9 + n);
+			assert_int_equal(wc[i].src_qp,
+					 from[wc[i].byte_len - TYPES_GRH - 10 < n / 2].qp->qpn);
+			assert_int_equal(wc[i].flags, BB_WC_GRH);
+		}
+	}
+	assert_int_equal(bb_qp_destroy(to.qp), 0);
+	assert_int_equal(bb_qp_destroy(from[1].qp), 0);
+	assert_int_equal(bb_cq_destroy(to.cq), 0);
+	types_stop(&t);
+}
+
 int
 main(void)
 {
@@ -471,6 +530,7 @@ main(void)
 		cmocka_unit_test(test_timestamps),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_compressed_mixed),
+		cmocka_unit_test(test_compressed_ud),
 	};
 	int ret = env_eal_init("cq_modify");
 
