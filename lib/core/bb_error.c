@@ -29,6 +29,7 @@ struct bb_qp_error {
 static void
 wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t counter)
 {
+	const bool ud = qp->ctrl->init.type == BB_QPT_UD;
 	const struct bb_srqring *srq;
 	const uint8_t *wqe;
 
@@ -38,9 +39,9 @@ wqe_take(struct bb_qp_error *e, const struct bb_qp *qp, bool send, uint16_t coun
 			 "%s at block %u, given to libibverbs without a WQE",
 			 bb_wqe_opcode_name(qp->sq.wqes[counter & qp->sq.mask].opcode), counter);
 	} else if (send) {
-		bb_wqe_dump(e->wqe, sizeof(e->wqe), qp->sq.buf, qp->sq.mask + 1, counter);
+		bb_wqe_dump(e->wqe, sizeof(e->wqe), qp->sq.buf, qp->sq.mask + 1, counter, ud);
 		e->n = bb_wqe_pieces(e->pieces, PIECES_MAX, qp->sq.buf, qp->sq.mask + 1, counter,
-				     qp->ctrl->init.type == BB_QPT_UD);
+				     ud);
 	} else if (qp->ctrl->init.srq != NULL) {
 		/* The scatter list, without the segment in front of it. */
 		srq = &qp->ctrl->init.srq->ring;

@@ -11,7 +11,7 @@
 
 #include "bb_cqe.h"
 #include "bb_text.h"
-#include "bb_wqe.h"
+#include "bb_wqe_shape.h"
 
 #define DUMP_DATA_MAX 32u /* bytes of inline data shown */
 
@@ -167,17 +167,77 @@ add_data(struct bb_text *t, const struct view *v, size_t pos, bool inline_ok)
 	return (len + 4 + BB_WQE_SEG - 1) / BB_WQE_SEG * BB_WQE_SEG;
 }
 
-/* Remote address and atomic segments; returns where the data starts. */
-static size_t
-add_remote(struct bb_text *t, const struct view *v, uint8_t opcode)
+/* The operands of an atomic at @pos: of 8 bytes, or of 4 in one segment. */
+static void
+add_operands(struct bb_text *t, const struct view *v, size_t pos, uint8_t opcode, uint32_t opmod,
+	     uint32_t segs)
 {
-	bool atomic = opcode == BB_WQE_ATOMIC_CS || opcode == BB_WQE_ATOMIC_FA;
+	bool masked = opcode == BB_WQE_ATOMIC_MASKED_CS || opcode == BB_WQE_ATOMIC_MASKED_FA;
+	bool cs = opcode == BB_WQE_ATOMIC_MASKED_CS || opcode == BB_WQE_ATOMIC_CS;
+	struct bb_wqe_atomic a[2] = {{0}};
+	uint64_t swap_add, compare, swap_mask, compare_mask;
+
+	view_copy(v, pos, a, segs * sizeof(a[0]));
+	if (masked && opmod != bb_wqe_atomic_opmod(8)) {
+		struct bb_wqe_atomic4 four;
+
+		memcpy(&four, a, sizeof(four));
+		swap_add = bb_be32(four.swap_add);
+		compare = bb_be32(four.compare);
+		swap_mask = bb_be32(four.swap_mask);
+		compare_mask = bb_be32(four.compare_mask);
+	} else {
+		swap_add = bb_be64(a[0].swap_add);
+		compare = bb_be64(a[0].compare);
+		swap_mask = bb_be64(a[1].swap_add);
+		compare_mask = bb_be64(a[1].compare);
+	}
+	if (cs)
+		bb_text_add(t, " | compare 0x%llx swap 0x%llx", (unsigned long long)compare,
+			    (unsigned long long)swap_add);
+	else
+		bb_text_add(t, " | add 0x%llx", (unsigned long long)swap_add);
+	if (masked && cs)
+		bb_text_add(t, " masks 0x%llx 0x%llx", (unsigned long long)compare_mask,
+			    (unsigned long long)swap_mask);
+	else if (masked)
+		bb_text_add(t, " boundaries 0x%llx", (unsigned long long)compare);
+}
+
+/* Where a datagram goes. */
+static void
+add_av(struct bb_text *t, const struct view *v, size_t pos)
+{
+	struct bb_wqe_av av;
+	size_t i;
+
+	view_copy(v, pos, &av, sizeof(av));
+	bb_text_add(t, " | to QP 0x%06x Q_Key 0x%x rlid 0x%x MAC ", bb_be32(av.dest_qpn) & 0xffffff,
+		    bb_be32(av.qkey), bb_be16(av.rlid));
+	for (i = 0; i < sizeof(av.rmac); i++)
+		bb_text_add(t, "%02x", av.rmac[i]);
+	bb_text_add(t, " GID ");
+	for (i = 0; i < sizeof(av.rgid); i++)
+		bb_text_add(t, "%02x", av.rgid[i]);
+}
+
+/* What stands in front of the data; returns where that starts. */
+static size_t
+add_head(struct bb_text *t, const struct view *v, uint8_t opcode, uint32_t opmod,
+	 const struct bb_wqe_shape *shape)
+{
 	size_t pos = BB_WQE_SEG;
 	struct bb_wqe_raddr r;
-	struct bb_wqe_atomic a;
 
-	if (opcode != BB_WQE_RDMA_WRITE && opcode != BB_WQE_RDMA_WRITE_IMM &&
-	    opcode != BB_WQE_RDMA_READ && !atomic)
+	if (shape->av) {
+		if (v->len - pos < sizeof(struct bb_wqe_av)) {
+			bb_text_add(t, " | bad: no address vector");
+			return v->len;
+		}
+		add_av(t, v, pos);
+		pos += sizeof(struct bb_wqe_av);
+	}
+	if (!shape->raddr)
 		return pos;
 	if (v->len - pos < sizeof(r)) {
 		bb_text_add(t, " | bad: no remote address segment");
@@ -187,21 +247,14 @@ add_remote(struct bb_text *t, const struct view *v, uint8_t opcode)
 	pos += sizeof(r);
 	bb_text_add(t, " | raddr 0x%llx rkey 0x%x", (unsigned long long)bb_be64(r.raddr),
 		    bb_be32(r.rkey));
-	if (!atomic)
+	if (shape->operands == 0)
 		return pos;
-	if (v->len - pos < sizeof(a)) {
+	if (v->len - pos < shape->operands * sizeof(struct bb_wqe_atomic)) {
 		bb_text_add(t, " | bad: no atomic segment");
 		return v->len;
 	}
-	view_copy(v, pos, &a, sizeof(a));
-	pos += sizeof(a);
-	if (opcode == BB_WQE_ATOMIC_CS)
-		bb_text_add(t, " | compare 0x%llx swap 0x%llx",
-			    (unsigned long long)bb_be64(a.compare),
-			    (unsigned long long)bb_be64(a.swap_add));
-	else
-		bb_text_add(t, " | add 0x%llx", (unsigned long long)bb_be64(a.swap_add));
-	return pos;
+	add_operands(t, v, pos, opcode, opmod, shape->operands);
+	return pos + shape->operands * sizeof(struct bb_wqe_atomic);
 }
 
 static void
@@ -287,10 +340,11 @@ add_umr(struct bb_text *t, const struct view *v, uint32_t key)
 }
 
 int
-bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx)
+bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx, bool ud)
 {
 	struct bb_text t = bb_text_start(buf, size);
 	struct view v = {ring, (size_t)blocks * BB_WQE_BB, 0, 0};
+	struct bb_wqe_shape shape;
 	struct bb_wqe_ctrl ctrl;
 	uint32_t head, ds;
 	uint8_t opcode;
@@ -331,7 +385,8 @@ bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t 
 		add_umr(&t, &v, bb_be32(ctrl.imm));
 		return (int)t.len;
 	}
-	pos = add_remote(&t, &v, opcode);
+	shape = bb_wqe_shape(opcode, head >> 24, ud);
+	pos = add_head(&t, &v, opcode, head >> 24, &shape);
 	if (strcmp(bb_wqe_opcode_name(opcode), "?") == 0) {
 		if (pos < v.len) {
 			bb_text_add(&t, " |");

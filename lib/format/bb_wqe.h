@@ -294,11 +294,11 @@ const char *bb_wqe_opcode_name(uint8_t opcode);
  * Write a readable account of a send WQE into @p buf, always terminated.
  *
  * @param ring first byte of the ring; @param blocks its size in blocks (a power
- * of two); @param idx block index of the WQE. Never reads outside the ring,
- * whatever the bytes say.
+ * of two); @param idx block index of the WQE; @param ud of a queue pair of that type,
+ * whose WQEs have an address vector. Never reads outside the ring, whatever the bytes say.
  * @return length of the whole text, as snprintf().
  */
-int bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx);
+int bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx, bool ud);
 
 /** The same for a receive WQE of @p stride bytes. */
 int bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride);
@@ -314,7 +314,6 @@ struct bb_wqe_piece {
 
 /**
  * The pieces of a send WQE, arguments as of bb_wqe_dump(): that of the peer first.
- * @param ud of a queue pair of that type
  * @return how many of them are in @p pieces, at most @p max.
  */
 uint32_t bb_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *ring, uint32_t blocks,

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "bb_wqe.h"
+#include "bb_wqe_shape.h"
 
 /* Segment @i of the WQE at block @idx, over the end of the ring. */
 static void
@@ -36,60 +36,42 @@ add_piece(struct bb_wqe_piece *pieces, uint32_t n, uint32_t max, const struct bb
 	return n + 1;
 }
 
-static bool
-has_raddr(uint8_t opcode)
-{
-	return opcode == BB_WQE_RDMA_WRITE || opcode == BB_WQE_RDMA_WRITE_IMM ||
-	       opcode == BB_WQE_RDMA_READ || opcode == BB_WQE_ATOMIC_CS ||
-	       opcode == BB_WQE_ATOMIC_FA;
-}
-
-static bool
-is_send(uint8_t opcode)
-{
-	return opcode == BB_WQE_SEND || opcode == BB_WQE_SEND_IMM || opcode == BB_WQE_SEND_INV;
-}
-
 uint32_t
 bb_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *ring, uint32_t blocks,
 	      uint16_t idx, bool ud)
 {
-	uint32_t i = 1, n = 0, ds;
+	uint32_t i = 1, n = 0, ds, head;
+	struct bb_wqe_shape shape;
 	struct bb_wqe_ctrl ctrl;
 	struct bb_wqe_raddr r;
 	struct bb_wqe_data d;
-	bool written;
-	uint8_t opcode;
 
 	if (ring == NULL || blocks == 0)
 		return 0;
 	segment(ring, blocks, idx, 0, &ctrl);
-	opcode = (uint8_t)bb_be32(ctrl.opmod_idx_opcode);
+	head = bb_be32(ctrl.opmod_idx_opcode);
+	shape = bb_wqe_shape((uint8_t)head, head >> 24, ud);
 	ds = bb_be32(ctrl.qpn_ds) & BB_WQE_MAX_DS;
 	if (ds > blocks * (BB_WQE_BB / BB_WQE_SEG))
 		ds = blocks * (BB_WQE_BB / BB_WQE_SEG);
-	if (!has_raddr(opcode) && !is_send(opcode))
+	if (!shape.data)
 		return 0;
-	/* Where data comes in, the key must allow it to be written. */
-	written =
-		has_raddr(opcode) && opcode != BB_WQE_RDMA_WRITE && opcode != BB_WQE_RDMA_WRITE_IMM;
-	if (has_raddr(opcode) && i < ds) {
+	if (shape.raddr && i < ds) {
 		segment(ring, blocks, idx, i++, &r);
 		if (max != 0)
 			pieces[0] = (struct bb_wqe_piece){
 				.addr = bb_be64(r.raddr), .key = bb_be32(r.rkey), .remote = true};
 		n = 1;
-		if (opcode == BB_WQE_ATOMIC_CS || opcode == BB_WQE_ATOMIC_FA)
-			i++;
-	} else if (ud) {
-		i += sizeof(struct bb_wqe_av) / BB_WQE_SEG;
+		i += shape.operands;
+	} else if (shape.av) {
+		i += BB_WQE_AV_SEGS;
 	}
 	for (; i < ds; i++) {
 		segment(ring, blocks, idx, i, &d);
 		/* Inline data goes to the end of the WQE. */
 		if ((bb_be32(d.byte_count) & BB_WQE_INLINE) != 0)
 			break;
-		n = add_piece(pieces, n, max, &d, written);
+		n = add_piece(pieces, n, max, &d, shape.written);
 	}
 	return n < max ? n : max;
 }

@@ -64,7 +64,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	check(ring != NULL);
 	for (i = 0; i < (size_t)blocks * BB_WQE_BB; i++)
 		ring[i] = data[i % len];
-	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx));
+	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx, false));
+	CHECK_DUMP(bb_wqe_dump(buf, size, ring, blocks, idx, true));
 	CHECK_DUMP(bb_recv_wqe_dump(buf, size, ring, blocks * BB_WQE_BB));
 	check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, false) <= 4);
 	check(bb_wqe_pieces(pieces, 4, ring, blocks, idx, true) <= 4);

@@ -231,7 +231,7 @@ run_op(struct rig *r, const struct op *op)
 		json_object_set_new(out, "error", json_string(rte_strerror(-ret)));
 		goto close;
 	}
-	bb_wqe_dump(text, sizeof(text), r->a.qp->sq.buf, r->a.qp->sq.mask + 1, 0);
+	bb_wqe_dump(text, sizeof(text), r->a.qp->sq.buf, r->a.qp->sq.mask + 1, 0, false);
 	ctrl = (const struct bb_wqe_ctrl *)(const void *)r->a.qp->sq.buf;
 	json_object_set_new(out, "wqe", record_hex(ctrl, (bb_be32(ctrl->qpn_ds) & 0x3f) * 16));
 	json_object_set_new(out, "text", json_string(text));

@@ -3,7 +3,8 @@
  */
 /* Dumps: their texts, truncation, and bytes made to lead them outside the ring. */
 #include "bb_cqe.h"
-#include "queue_test.h"
+#include "bb_sq_ud.h"
+#include "sq_fixture.h"
 
 /* A WQE's bytes at block @at of a ring of @blocks, joined over its end. */
 static void
@@ -25,13 +26,19 @@ ctrl(struct bytes *e, uint8_t opcode, uint16_t idx, uint32_t ds, uint8_t fm_ce_s
 }
 
 static void
-expect_wqe(const uint8_t *ring, uint32_t blocks, uint16_t idx, const char *want)
+expect_text(const uint8_t *ring, uint32_t blocks, uint16_t idx, bool ud, const char *want)
 {
 	char text[1024];
-	int n = bb_wqe_dump(text, sizeof(text), ring, blocks, idx);
+	int n = bb_wqe_dump(text, sizeof(text), ring, blocks, idx, ud);
 
 	assert_string_equal(text, want);
 	assert_int_equal(n, strlen(want));
+}
+
+static void
+expect_wqe(const uint8_t *ring, uint32_t blocks, uint16_t idx, const char *want)
+{
+	expect_text(ring, blocks, idx, false, want);
 }
 
 static void
@@ -96,6 +103,108 @@ test_send_wqes(void **state)
 	expect_wqe(ring, 4, 1,
 		   "WQE 1: ? (opcode 0x26) index 1 QP 0x123456 ds 2 ce 0 fm 0 | 30313233 34353637 "
 		   "38396162 63646566");
+}
+
+static void
+expect_piece(const struct bb_wqe_piece *p, uint64_t addr, uint32_t len, uint32_t key, bool remote,
+	     bool written)
+{
+	assert_int_equal(p->addr, addr);
+	assert_int_equal(p->len, len);
+	assert_int_equal(p->key, key);
+	assert_int_equal(p->remote, remote);
+	assert_int_equal(p->written, written);
+}
+
+/* Datagrams as the library builds them: where they go, then their data. */
+static void
+test_datagrams(void **state)
+{
+	const struct bb_sge sge[] = {{0x7000, 30, 0x88}, {0x9000, 2, 0x89}};
+	struct bb_wqe_av av = {.rlid = bb_be16(0xc001),
+			       .rmac = {2, 3, 4, 5, 6, 0xaa},
+			       .rgid = {0xfe, 0x80, [14] = 0x12, 0x34}};
+	struct bb_wqe_piece p[4];
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 4);
+	f.conf.type = BB_QPT_UD;
+	f.conf.depth = 1;
+	sq_fixture_start(&f);
+	sq_fixture_seek(&f, 3);
+	assert_int_equal(bb_sq_post_ud(&f.sq, BB_WQE_SEND, 1, &av, 0x123, 0x11223344, sge, 2, 0, 0),
+			 1);
+	expect_text(f.ring.p, 4, 3, true,
+		    "WQE 3: SEND (opcode 0x0a) index 3 QP 0xabcdef ds 6 ce 2 fm 0 | to QP 0x000123 "
+		    "Q_Key 0x11223344 rlid 0xc001 MAC 0203040506aa GID "
+		    "fe800000000000000000000000001234 | 30 bytes at 0x7000 lkey 0x88 | 2 bytes at "
+		    "0x9000 lkey 0x89");
+	assert_int_equal(bb_wqe_pieces(p, 4, f.ring.p, 4, 3, true), 2);
+	expect_piece(&p[0], 0x7000, 30, 0x88, false, false);
+	expect_piece(&p[1], 0x9000, 2, 0x89, false, false);
+	/* Cut off in the address vector. */
+	f.ring.p[3 * 64 + 7] = 3;
+	expect_text(f.ring.p, 4, 3, true,
+		    "WQE 3: SEND (opcode 0x0a) index 3 QP 0xabcdef ds 3 ce 2 fm 0 | bad: no "
+		    "address vector");
+	assert_int_equal(bb_wqe_pieces(p, 4, f.ring.p, 4, 3, true), 0);
+	sq_fixture_end(&f);
+}
+
+/* Masked atomics as the library builds them: operands of 4 bytes, of 8, and masks behind these. */
+static void
+test_masked(void **state)
+{
+	static const struct {
+		uint8_t opcode;
+		uint32_t len;
+		const char *text;
+	} rows[] = {
+		{BB_WQE_ATOMIC_MASKED_CS, 4,
+		 "WQE 3: MASKED_CMP_SWAP (opcode 0x14) index 3 QP 0xabcdef ds 4 ce 2 fm 0 opmod "
+		 "0x08 | raddr 0x1000 rkey 0x99 | compare 0x2 swap 0x1 masks 0x4 0x3 | 4 bytes at "
+		 "0x7000 lkey 0x88"},
+		{BB_WQE_ATOMIC_MASKED_CS, 8,
+		 "WQE 3: MASKED_CMP_SWAP (opcode 0x14) index 3 QP 0xabcdef ds 5 ce 2 fm 0 opmod "
+		 "0x09 | raddr 0x1000 rkey 0x99 | compare 0x2 swap 0x1 masks 0x4 0x3 | 8 bytes at "
+		 "0x7000 lkey 0x88"},
+		{BB_WQE_ATOMIC_MASKED_FA, 4,
+		 "WQE 3: MASKED_FETCH_ADD (opcode 0x15) index 3 QP 0xabcdef ds 4 ce 2 fm 0 opmod "
+		 "0x08 | raddr 0x1000 rkey 0x99 | add 0x1 boundaries 0x2 | 4 bytes at 0x7000 lkey "
+		 "0x88"},
+		{BB_WQE_ATOMIC_MASKED_FA, 8,
+		 "WQE 3: MASKED_FETCH_ADD (opcode 0x15) index 3 QP 0xabcdef ds 4 ce 2 fm 0 opmod "
+		 "0x09 | raddr 0x1000 rkey 0x99 | add 0x1 boundaries 0x2 | 8 bytes at 0x7000 lkey "
+		 "0x88"},
+	};
+	struct bb_wqe_piece p[4];
+	struct sq_fixture f;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct bb_sge sge = {0x7000, rows[i].len, 0x88};
+		char text[256];
+
+		sq_fixture_conf(&f, 4);
+		f.conf.depth = 2;
+		sq_fixture_start(&f);
+		sq_fixture_seek(&f, 3);
+		assert_int_equal(bb_sq_post_masked(&f.sq, rows[i].opcode, 1, &sge, 0x1000, 0x99, 1,
+						   2, 3, 4, 0),
+				 1);
+		expect_wqe(f.ring.p, 4, 3, rows[i].text);
+		assert_int_equal(bb_wqe_pieces(p, 4, f.ring.p, 4, 3, false), 2);
+		expect_piece(&p[0], 0x1000, 0, 0x99, true, false);
+		expect_piece(&p[1], 0x7000, rows[i].len, 0x88, false, true);
+		/* Cut off in the operands, the first or the second. */
+		f.ring.p[3 * 64 + 7] = f.ring.p[3 * 64 + 7] == 5 ? 3 : 2;
+		bb_wqe_dump(text, sizeof(text), f.ring.p, 4, 3, false);
+		assert_non_null(strstr(text, "rkey 0x99 | bad: no atomic segment"));
+		assert_int_equal(bb_wqe_pieces(p, 4, f.ring.p, 4, 3, false), 1);
+		sq_fixture_end(&f);
+	}
 }
 
 static void
@@ -235,10 +344,10 @@ test_bad_wqes(void **state)
 	ring[16] = 0x80;
 	ring[17] = ring[18] = 0;
 	ring[19] = 29;
-	bb_wqe_dump(text, sizeof(text), ring, 1, 0);
+	bb_wqe_dump(text, sizeof(text), ring, 1, 0, false);
 	assert_non_null(strstr(text, "inline 29 bytes (bad: the WQE ends after 28): 61626364"));
 	ring[19] = 28;
-	bb_wqe_dump(text, sizeof(text), ring, 1, 0);
+	bb_wqe_dump(text, sizeof(text), ring, 1, 0, false);
 	assert_non_null(strstr(text, "inline 28 bytes: 61626364"));
 
 	e.len = 0;
@@ -367,7 +476,7 @@ test_truncation(void **state)
 	memset(&cqe, 0, sizeof(cqe));
 	for (which = 0; which < 3; which++) {
 #define DUMP(buf_, size_)                                                                          \
-	(which == 0   ? bb_wqe_dump(buf_, size_, ring, 1, 0)                                       \
+	(which == 0   ? bb_wqe_dump(buf_, size_, ring, 1, 0, false)                                \
 	 : which == 1 ? bb_recv_wqe_dump(buf_, size_, ring, 64)                                    \
 		      : bb_cqe_dump(buf_, size_, &cqe))
 		n = DUMP(whole, sizeof(whole));
@@ -395,7 +504,8 @@ test_truncation(void **state)
 static void
 test_hostile(void **state)
 {
-	static const uint8_t opcodes[] = {0, 1, 8, 9, 0xa, 0xb, 0x10, 0x11, 0x12, 0x25, 0xff};
+	static const uint8_t opcodes[] = {0,    1,    8,    9,    0xa,  0xb, 0x10,
+					  0x11, 0x12, 0x14, 0x15, 0x25, 0xff};
 	uint64_t seed = 99;
 	char text[4096];
 	uint32_t round, i;
@@ -422,7 +532,7 @@ test_hostile(void **state)
 			w[i + 2] = (uint8_t)(len >> 8);
 			w[i + 3] = (uint8_t)len;
 		}
-		n = bb_wqe_dump(text, sizeof(text), g.p, blocks, (uint16_t)at);
+		n = bb_wqe_dump(text, sizeof(text), g.p, blocks, (uint16_t)at, round % 3 == 0);
 		assert_true(n > 0 && (size_t)n < sizeof(text));
 		assert_int_equal(strlen(text), n);
 		n = bb_recv_wqe_dump(text, sizeof(text), g.p, blocks * 64);
@@ -438,6 +548,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_send_wqes),    cmocka_unit_test(test_umr),
+		cmocka_unit_test(test_datagrams),    cmocka_unit_test(test_masked),
 		cmocka_unit_test(test_inline_wrap),  cmocka_unit_test(test_bad_wqes),
 		cmocka_unit_test(test_receive_wqes), cmocka_unit_test(test_cqes),
 		cmocka_unit_test(test_names),        cmocka_unit_test(test_truncation),
