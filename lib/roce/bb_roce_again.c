@@ -38,15 +38,16 @@ bb_roce_again_one(const struct bb_roce_req *req)
 {
 	const struct bb_roce_msg *msg = &req->ring[req->tail & req->mask];
 
-	return req->nxt == req->sent && req->tail != req->unassigned &&
-	       !bb_roce_is_read_or_atomic(msg->kind) && !req->credits && req->bad == 0;
+	return req->tail != req->unassigned && !bb_roce_is_read_or_atomic(msg->kind) &&
+	       !req->credits && req->bad == 0;
 }
 
-/* Can it be sent again without others that are behind it? */
+/* Now, and there are others behind it? */
 static bool
 alone(const struct bb_roce_req *req)
 {
-	return bb_roce_psn_distance(req->una, req->nxt) > 1 && bb_roce_again_one(req);
+	return req->nxt == req->sent && bb_roce_psn_distance(req->una, req->nxt) > 1 &&
+	       bb_roce_again_one(req);
 }
 
 /* Is @psn among those before @end that have been sent again? */

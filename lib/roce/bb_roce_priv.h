@@ -110,7 +110,10 @@ void bb_roce_again_init(struct bb_roce_qp *qp);
  * on, is to be sent again; else go back to it.
  */
 bool bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak);
-/* Where the peer keeps, is the oldest PSN all that is sent again first? Of a SEND or WRITE. */
+/*
+ * Can the oldest PSN go again by itself, when no others are being sent again? That of a SEND or
+ * WRITE. While there are, going back to it costs no more than has been sent again since.
+ */
 bool bb_roce_again_one(const struct bb_roce_req *req);
 /* The next of that row went out. */
 void bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now);

@@ -122,6 +122,14 @@ test_early(void **state)
 	rf_run(&f);
 	rf_ack(&f, f.qp.req.una, RF_ACK);
 	assert_int_equal(f.qp.req.rto.deadline, f.now + FLOOR);
+	/* While it goes back little has been sent again. */
+	begin_near(&f);
+	keep(&f);
+	rf_writes(&f, 4);
+	bb_roce_req_rewind(&f.qp);
+	f.room = 2;
+	assert_int_equal(rf_run(&f), 2);
+	assert_int_equal(f.qp.req.rto.deadline, f.now + BB_ROCE_ADAPTIVE);
 }
 
 /* The answer to what was sent again is the round trip: where packets are always lost, the only one.
