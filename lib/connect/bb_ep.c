@@ -30,6 +30,7 @@ struct bb_ep_ctrl {
 	uint32_t nwaiting;
 	uint32_t children;
 	bool own_pd, own_send_cq, own_recv_cq, up, lost, over;
+	bool ending;        /* its end was asked for here */
 	struct recv *recvs; /* posted before there was a connection, or while it is LOST */
 	uint32_t nrecvs;
 	int kept_err; /* what became of them */
@@ -425,8 +426,13 @@ bb_ep_disconnect(struct bb_ep *ep)
 	if (ep == NULL || ep->conn == NULL)
 		return -EINVAL;
 	ret = bb_conn_disconnect(ep->conn, NULL, 0);
-	if (ret != 0)
-		return ret == -ENOTCONN ? 0 : ret;
+	if (ret == 0)
+		ep->ctrl->ending = true;
+	else if (ret != -ENOTCONN)
+		return ret;
+	/* The end that an earlier call has asked for may not have been heard of yet. */
+	if (!ep->ctrl->ending)
+		return 0;
 	for (end = deadline(ep); !ep->ctrl->over; look(ep))
 		if (late(end))
 			return -ETIMEDOUT;
