@@ -5,6 +5,8 @@
  * A connection that is taken up again, between the answer and RTU: the queue pair is in RTS, and
  * the peer is silent, refuses, says good-bye, goes, or calls once more.
  */
+#include <poll.h>
+
 #include "../fakes/bare_eal.h"
 #include "connect_known.h"
 
@@ -136,6 +138,7 @@ test_gone_again(void **st)
 static void
 test_called_twice(void **st)
 {
+	struct pollfd wakes = {.events = POLLIN};
 	struct bb_cm_event ev;
 	struct known k;
 	int fd, posted;
@@ -143,6 +146,7 @@ test_called_twice(void **st)
 	(void)st;
 	for (posted = 0; posted < 2; posted++) {
 		open_pair(30000, 30000);
+		wakes.fd = bb_cm_fd(p.b.cm);
 		answered(&k);
 		if (posted)
 			post_recv(k.qp, 7);
@@ -151,6 +155,13 @@ test_called_twice(void **st)
 			ev = expect(&p, &p.b, BB_CM_LOST);
 			assert_int_equal(ev.nends, 1);
 			assert_int_equal(ev.ends[0].wc.wr_id, 7);
+		} else {
+			/* Who sleeps on the descriptor is awake until it is answered. */
+			while (k.conn->fd >= 0) {
+				assert_int_equal(poll(&wakes, 1, 0), 1);
+				assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 0);
+			}
+			assert_int_equal(poll(&wakes, 1, 0), 1);
 		}
 		hears_rep(fd, &k);
 		assert_true(closed_by_us(k.fd));
@@ -185,6 +196,7 @@ peer_qp(struct known *k)
 	msg.end.lid = own.lid;
 	msg.end.mtu = own.mtu;
 	msg.end.sq_depth = 16;
+	msg.end.initiator_depth = 3;
 	n = bb_cm_msg_encode(buf, &msg);
 	k->fd = raw_connect();
 	assert_int_equal(send(k->fd, buf, n, 0), n);
@@ -253,13 +265,77 @@ test_gone_with_message(void **st)
 	pair_close(&p);
 }
 
+/* What it says this time counts; and once it is back, RTU is not due any more. */
+static void
+test_other_words(void **st)
+{
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+	struct bb_conn_info info;
+	struct bb_region region;
+	struct bb_cm_event ev;
+	struct bb_qp *from;
+	struct known k;
+	char text[64];
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	assert_int_equal(bb_conn_region(k.conn, "x", &region), 0);
+	bb_conn_query(k.conn, &info);
+	assert_int_equal(info.responder_resources, 0);
+	close(k.fd);
+	expect(&p, &p.b, BB_CM_LOST);
+	from = peer_qp(&k);
+	say(k.fd, BB_CM_RTU);
+	ev = expect(&p, &p.b, BB_CM_RECOVERED);
+	assert_int_equal(ev.private_len, 0);
+	assert_int_equal(bb_conn_region(k.conn, "x", &region), -ENOENT);
+	bb_conn_query(k.conn, &info);
+	assert_int_equal(info.responder_resources, 3);
+	assert_int_equal(info.remote.qpn, from->qpn);
+	assert_int_equal(info.tries, 1);
+	assert_int_equal(getsockname(k.fd, (struct sockaddr *)&at, &len), 0);
+	snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(at.sin_port));
+	assert_string_equal(info.peer, text);
+	assert_int_equal(k.conn->deadline, 0);
+	say(k.fd, BB_CM_RTU);
+	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -EPROTO);
+	assert_int_equal(stats().bad_messages, 1);
+	assert_int_equal(bb_qp_destroy(from), 0);
+	forget(&k);
+}
+
+/* The application gives it up: the peer sees that at once, and what was posted is flushed. */
+static void
+test_given_up(void **st)
+{
+	struct known k;
+	struct bb_wc wc;
+
+	(void)st;
+	open_pair(30000, 30000);
+	answered(&k);
+	post_recv(k.qp, 7);
+	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+	assert_true(closed_by_us(k.fd));
+	assert_int_equal(k.qp->state, BB_QP_ERR);
+	turn(&p);
+	assert_int_equal(bb_cq_poll(p.b.cq, &wc, 1), 1);
+	assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.wr_id, 7);
+	forget(&k);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_silent),       cmocka_unit_test(test_goodbye),
 		cmocka_unit_test(test_gone_again),   cmocka_unit_test(test_gone_with_message),
-		cmocka_unit_test(test_called_twice),
+		cmocka_unit_test(test_called_twice), cmocka_unit_test(test_other_words),
+		cmocka_unit_test(test_given_up),
 	};
 
 	if (bare_eal_init() < 0)

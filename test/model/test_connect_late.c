@@ -69,6 +69,39 @@ test_answer(void **st)
 	pair_close(&p);
 }
 
+/* Who is called again says nothing: it is hung up after timeout_ms, and called anew. */
+static void
+test_no_answer(void **st)
+{
+	struct sockaddr_storage addr;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int listener, fd, i;
+
+	(void)st;
+	pair_open(&p);
+	p.a.param.recover_ms = WAIT_S * 1000;
+	listener = raw_listen(&addr);
+	qp = end_qp(&p.a);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	fd = called_at(listener);
+	say_rep(fd);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	c->param.timeout_ms = 20;
+	close(fd);
+	expect(&p, &p.a, BB_CM_LOST);
+	for (i = 0; i < 2; i++) {
+		fd = called_at(listener);
+		assert_true(closed_by_us(fd));
+		close(fd);
+		assert_int_equal(conn_state(c), BB_CONN_LOST);
+	}
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(listener);
+	pair_close(&p);
+}
+
 /* The peer has gone, and the application answers it before a poll has told: accepts, or rejects. */
 static void
 test_gone(void **st)
@@ -379,7 +412,7 @@ main(void)
 		cmocka_unit_test(test_answer),     cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_dead),       cmocka_unit_test(test_listener),
 		cmocka_unit_test(test_descriptor), cmocka_unit_test(test_sleeper),
-		cmocka_unit_test(test_detached),
+		cmocka_unit_test(test_detached),   cmocka_unit_test(test_no_answer),
 	};
 
 	if (bare_eal_init() < 0)

@@ -155,6 +155,56 @@ test_replay(void **st)
 	pair_close(&p);
 }
 
+/* All that the queues hold is told: both are full, or the receives are an SRQ's. */
+static void
+test_full(void **st)
+{
+	struct bb_srq_attr attr;
+	struct bb_srq *srq;
+	struct bb_cm_event ev;
+	struct bb_region r;
+	struct bb_sge sge;
+	struct link l;
+	uint32_t i, shared, nrecvs;
+
+	(void)st;
+	for (shared = 0; shared < 2; shared++) {
+		open_pair("soft0", NULL, &r);
+		p.a.init.rq_depth = 32;
+		p.b.init.sq_depth = 32;
+		bb_srq_attr_init(&attr);
+		attr.depth = nrecvs = 32;
+		assert_int_equal(bb_srq_create(p.a.pd, &attr, &srq), 0);
+		if (shared)
+			p.a.init.srq = srq;
+		link_up(&p, &l);
+		sge = (struct bb_sge){(uintptr_t)p.a.buf, 1, p.a.mr->lkey};
+		for (i = 0; i < nrecvs; i++)
+			assert_int_equal(shared ? bb_post_srq_recv(srq, i, &sge, 1)
+						: bb_post_recv(l.qa, i, &sge, 1),
+					 1);
+		bb_srq_ring(srq);
+		for (i = 0; shared && i < nrecvs; i++) {
+			/* Each message takes one. */
+			sge = (struct bb_sge){(uintptr_t)p.b.buf, 1, p.b.mr->lkey};
+			assert_int_equal(bb_post_send(l.qb, i, &sge, 1, 0), 1);
+			bb_qp_ring(l.qb);
+			turn(&p);
+		}
+		sge = (struct bb_sge){(uintptr_t)p.a.buf, 1, p.a.mr->lkey};
+		for (i = 0; i < 16; i++)
+			assert_int_equal(bb_post_write(l.qa, i, &sge, 1, r.addr, r.rkey, 0), 1);
+		assert_int_equal(bb_conn_recover(l.a), 0);
+		ev = expect(&p, &p.a, BB_CM_LOST);
+		assert_int_equal(ev.nends, 16 + nrecvs);
+		link_free(&l);
+		p.a.nev = p.b.nev = 0;
+		assert_int_equal(bb_srq_destroy(srq), 0);
+		drop_completions();
+		pair_close(&p);
+	}
+}
+
 /* Either side asks for it, also in the middle of coming back. */
 static void
 test_asked(void **st)
@@ -490,7 +540,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(test_replay),   cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_gives_up), cmocka_unit_test(test_restarted),
 		cmocka_unit_test(test_several),  cmocka_unit_test(test_flap),
-		cmocka_unit_test(test_backoff),
+		cmocka_unit_test(test_backoff),  cmocka_unit_test(test_full),
 	};
 
 	if (argc > 1)

@@ -12,6 +12,7 @@
 static void
 test_replayed(void **st)
 {
+	struct bb_conn_info info;
 	struct known k;
 	unsigned int i;
 	int fd;
@@ -30,6 +31,8 @@ test_replayed(void **st)
 		expect(&p, &p.b, BB_CM_RECOVERED);
 		assert_int_equal(k.qp->state, BB_QP_RTS);
 		assert_int_equal(stats().conns, 1);
+		bb_conn_query(k.conn, &info);
+		assert_int_equal(info.tries, 1);
 	}
 	assert_int_equal(stats().recovered, 20);
 	forget(&k);
@@ -134,6 +137,63 @@ test_other_end(void **st)
 		bb_conn_destroy(ev.conn);
 		close(fd);
 	}
+	forget(&k);
+}
+
+/* A request with the session of a connection that cannot be taken up: it is a new one. */
+static void
+is_new(uint64_t session)
+{
+	int fd = ask(session, BB_CM_COMES_BACK);
+	struct bb_cm_event ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+
+	assert_true(ev.restarted);
+	bb_conn_destroy(ev.conn);
+	close(fd);
+}
+
+/* Not yet established, or not any more; one that does not come back; one that this side has made.
+ */
+static void
+test_not_taken_up(void **st)
+{
+	struct sockaddr_storage addr;
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	int listener;
+	size_t n;
+
+	(void)st;
+	open_pair(30000, 30000);
+	accepted(&k);
+	is_new(k.session);
+	say(k.fd, BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	is_new(k.session);
+	say(k.fd, BB_CM_DREP);
+	expect(&p, &p.b, BB_CM_DISCONNECTED);
+	is_new(k.session);
+	forget(&k);
+
+	open_pair(30000, 0);
+	up(&k);
+	is_new(k.session);
+	forget(&k);
+
+	open_pair(30000, 30000);
+	listener = raw_listen(&addr);
+	k.qp = end_qp(&p.b);
+	assert_int_equal(
+		bb_conn_connect(p.b.cm, (struct sockaddr *)&addr, k.qp, &p.b.param, &k.conn), 0);
+	k.fd = raw_called(listener);
+	n = reply(buf);
+	assert_true(hear(k.fd, &(struct bb_cm_msg){0}));
+	assert_int_equal(send(k.fd, buf, n, 0), n);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	is_new(k.conn->own.session);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	close(listener);
 	forget(&k);
 }
 
@@ -290,11 +350,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replayed),    cmocka_unit_test(test_two),
-		cmocka_unit_test(test_dropped),     cmocka_unit_test(test_other_end),
-		cmocka_unit_test(test_refused),     cmocka_unit_test(test_no_goodbye),
-		cmocka_unit_test(test_ready_twice), cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_qp_error),    cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_replayed),      cmocka_unit_test(test_two),
+		cmocka_unit_test(test_dropped),       cmocka_unit_test(test_other_end),
+		cmocka_unit_test(test_not_taken_up),  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_no_goodbye),    cmocka_unit_test(test_ready_twice),
+		cmocka_unit_test(test_reset),         cmocka_unit_test(test_qp_error),
+		cmocka_unit_test(test_other_version),
 	};
 
 	if (bare_eal_init() < 0)
