@@ -61,14 +61,18 @@ def tap(n):
     return 'port=net_af_packet0', ['--vdev=net_af_packet0,iface=bbtap']
 
 
+def veth():
+    if 'bbx1' in namespace.ip('link', 'show'):
+        namespace.ip('link', 'del', 'bbx1')
+    namespace.ip('link', 'add', 'bbx1', 'mtu', '2200', 'type', 'veth', 'peer', 'name', 'bbx2', 'mtu', '2200')
+    for end in ('bbx1', 'bbx2'):
+        namespace.ip('link', 'set', end, 'up')
+
+
 def af_xdp(n):
     """Each has an end of a veth pair; a new one, as processes leave their XDP programs there."""
     if n == 1:
-        if 'bbx1' in namespace.ip('link', 'show'):
-            namespace.ip('link', 'del', 'bbx1')
-        namespace.ip('link', 'add', 'bbx1', 'mtu', '2200', 'type', 'veth', 'peer', 'name', 'bbx2', 'mtu', '2200')
-        for end in ('bbx1', 'bbx2'):
-            namespace.ip('link', 'set', end, 'up')
+        veth()
     return 'port=net_af_xdp0', ['--vdev=net_af_xdp0,iface=bbx%d' % n]
 
 
@@ -151,7 +155,7 @@ def without_rings():
 
 
 def without_xdp():
-    """Why there is no XDP, or no right to load programs for it, or None."""
+    """Why there is no XDP, no right to load programs for it, or nothing to load them on; or None."""
     number = {'x86_64': 321, 'aarch64': 280}.get(platform.machine())  # bpf
     if number is None:
         return 'what is the number of bpf() here?'
@@ -163,8 +167,11 @@ def without_xdp():
     os.close(made)
     try:
         socket.socket(44, socket.SOCK_RAW).close()  # AF_XDP
+        veth()
     except OSError as err:
         return 'no XDP: %s' % err
+    except namespace.NamespaceError as err:
+        return 'no veth pair: %s' % err
     return None
 
 
