@@ -318,14 +318,15 @@ completed(struct bb_blk *b, const struct bb_wc *wc, struct bb_blk_done *done)
 
 /*
  * The queue pair must be in ERR before the caller gets its memory back: until then the target's
- * READs and WRITEs may still come. A connection that is over has it there.
+ * READs and WRITEs may still come. A connection that is over has it there, and one that is told to
+ * end has it at once: the target's answer, which may never come, is not waited for.
  */
 static bool
 quiet(struct bb_blk *b)
 {
-	if (b->ep->ctrl != NULL && bb_ep_connected(b->ep))
-		(void)bb_ep_disconnect(b->ep);
-	return !bb_ep_connected(b->ep);
+	if (bb_ep_connected(b->ep))
+		(void)bb_conn_disconnect(b->ep->conn, NULL, 0);
+	return b->ep->qp->state == BB_QP_ERR || !bb_ep_connected(b->ep);
 }
 
 static void

@@ -27,10 +27,12 @@
 #define ANSWER  (32u * 1024) /* offset of completions; behind it the data */
 #define DATA    (48u * 1024)
 #define WAIT_MS 120000u
+#define DEAF_MS 4000u
 
 static const char *const lies[] = {
 	"none",  "welcome-damaged", "welcome-cut", "version", "depth",  "block", "length", "id",
 	"twice", "damaged",         "cut",         "long",    "digest", "place", "silent", "gone",
+	"deaf",
 };
 
 struct conn {
@@ -86,11 +88,23 @@ answer(struct conn *c, const struct blk_command *cmd, uint64_t slot)
 	a.length ^= is(c, "length");
 	a.id = is(c, "id") ? DEPTH : a.id;
 	blk_completion_encode(msg, &a);
-	msg[8] ^= is(c, "damaged");
+	msg[8] ^= is(c, "damaged") || is(c, "deaf");
 	len = is(c, "cut") ? len - 1 : is(c, "long") ? 1024 : len;
 	for (i = 0; i < times && rc == 0; i++)
 		rc = bb_ep_post_send(c->ep, NULL, msg, len, c->mr, 0);
 	return rc;
+}
+
+/* When its answer has left it hears nothing for a while. */
+static void
+deaf(struct conn *c)
+{
+	const uint64_t end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
+	struct bb_wc wc;
+
+	while (rte_get_tsc_cycles() < end)
+		(void)bb_cq_poll(c->ep->send_cq, &wc, 1);
+	rte_delay_us_sleep(DEAF_MS * 1000);
 }
 
 static int
@@ -114,6 +128,8 @@ serve(struct conn *c)
 		    cmd.op != BB_BLK_READ || cmd.length != BS)
 			return -EPROTO;
 		rc = answer(c, &cmd, wc.wr_id);
+		if (rc == 0 && is(c, "deaf"))
+			deaf(c);
 		if (rc == 0)
 			rc = bb_ep_post_recv(c->ep, (void *)(uintptr_t)wc.wr_id,
 					     c->mem + wc.wr_id * MSG, MSG, c->mr);

@@ -12,7 +12,8 @@ import sys
 import time
 import unittest
 
-FALSE = os.path.abspath(sys.argv.pop())  # the fourth argument that meson gives
+WAITER = os.path.abspath(sys.argv.pop())  # the fifth argument that meson gives
+FALSE = os.path.abspath(sys.argv.pop())
 LIAR = os.path.abspath(sys.argv.pop())
 
 from apptest import main  # noqa: E402
@@ -214,6 +215,17 @@ class Faults(StorageTest):
         self.addCleanup(self.kill, target)
         self.port = int(re.match(r'queue 0 at port (\d+), ', target.proc.stdout.readline()).group(1))
         return target
+
+    def test_deaf_target(self):
+        """The client's polls do not wait for the answer of a target that hears nothing."""
+        self.false_target(['deaf'])
+        client = Process([WAITER] + lcores(1) + EAL +
+                         ['--', self.device(), '127.0.0.1:%d' % self.port])
+        rc, out, err = client.end()
+        self.assertEqual(rc, 0, out + err)
+        self.assertIn('Connection reset by peer', out)
+        self.assertIn('is damaged', out)
+        self.assertLess(int(re.match(r'longest poll (\d+) ms', out).group(1)), 2000)
 
     def test_target_lies(self):
         """The client says what is wrong, and ends; a WRITE beside its memory is refused."""
