@@ -3,65 +3,25 @@
  */
 /*
  * The option flap on an ethdev, in real time. Where a test is to know the state of the port, that
- * is an hour up and an hour down, and the test moves the beginning.
+ * is an hour up and an hour down, and the test moves the beginning. It is the port of device 0.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include <rte_eth_ring.h>
-#include <rte_ethdev.h>
-
 #include "../fakes/bare_eal.h"
 #include "../unit/frames.h"
 #include "bb_cqe.h"
+#include "ring_pair_env.h"
 #include "soft_ctl.h"
-#include "soft_rig.h"
 #include "soft_wire.h"
 
-#define RINGS  256
-#define MEM    16384u
 #define LEN    3000u /* three packets */
 #define COOKIE 7u
 #define HOUR   UINT64_C(3600000000000)
-#define HOURS  "flap=3600000:3600000"
+#define HOURS  ",flap=3600000:3600000"
 
-struct side {
-	struct rte_ring *in;
-	uint16_t port;
-	struct rig_dev d;
-	struct rig_uar u;
-	struct rig_cq c;
-	struct rig_qp q;
-	struct rig_mem m;
-};
-
-static struct side s[2]; /* of 0 the port flaps */
 static struct rte_mempool *pool;
-
-static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
-
-static void
-open_side(uint32_t i, const char *more)
-{
-	char name[RTE_ETH_NAME_MAX_LEN], args[256];
-
-	memset(&s[i].d, 0, sizeof(s[i]) - offsetof(struct side, d));
-	assert_int_equal(rte_eth_dev_get_name_by_port(s[i].port, name), 0);
-	/*
-	 * The third of its addresses is the rig's GID. The MAC is what soft_port_eth.c gives to a
-	 * port without one.
-	 */
-	assert_true(snprintf(args, sizeof(args),
-			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=192.0.2.%u/24,"
-			     "neigh=192.0.2.%u@02:bb:00:01:00:%02x,%s",
-			     name, 1 + i, 2 - i, s[1 - i].port, more) < (int)sizeof(args));
-	rig_dev_open(&s[i].d, i == 0 ? "soft0" : "soft1", args);
-	rig_uar_open(&s[i].u, &s[i].d, MLX5_UAR_BF);
-	rig_cq_open(&s[i].c, &s[i].u, 8);
-	rig_qp_open(&s[i].q, &s[i].u, &s[i].c, &s[i].c, &attr);
-	rig_mem_open(&s[i].m, &s[i].d, NULL, MEM, RIG_ALL);
-}
 
 static void
 open_both(const char *more)
@@ -73,28 +33,10 @@ open_both(const char *more)
 	l.retry = 7;
 	l.timeout = 10; /* 4 ms, eight times */
 	open_side(0, more);
-	open_side(1, "seed=1");
+	open_side(1, "");
 	for (i = 0; i < 2; i++)
 		rig_qp_up(&s[i].q, &s[1 - i].d, s[1 - i].q.qpn, &l);
 	rig_subscribe(&s[0].d, NULL, BB_PRM_EVENT_PORT_CHANGE, COOKIE);
-}
-
-static void
-close_both(void)
-{
-	uint32_t i;
-	void *m;
-
-	for (i = 0; i < 2; i++) {
-		rig_qp_close(&s[i].q);
-		rig_cq_close(&s[i].c);
-		rig_mem_close(&s[i].m);
-		rig_uar_close(&s[i].u);
-		rig_dev_close(&s[i].d);
-	}
-	for (i = 0; i < 2; i++)
-		while (rte_ring_dequeue(s[i].in, &m) == 0)
-			rte_pktmbuf_free(m);
 }
 
 static struct soft_dev *
@@ -254,7 +196,7 @@ test_short(void **st)
 	uint32_t i, changes = 0;
 
 	(void)st;
-	open_both("flap=4:3");
+	open_both(",flap=4:3");
 	for (i = 0; i < 20 || changes < 6; i++) {
 		assert_true(rig_now_us() < end);
 		write_one(i % 2);
@@ -297,25 +239,13 @@ main(void)
 		cmocka_unit_test(test_short),
 		cmocka_unit_test(test_long),
 	};
-	uint32_t i;
-	int port;
 
 	if (bare_eal_init() < 0)
 		return 77;
 	pool = rte_pktmbuf_pool_create("test", 63, 0, 0, 2048 + RTE_PKTMBUF_HEADROOM, 0);
 	if (pool == NULL)
 		return 1;
-	for (i = 0; i < 2; i++) {
-		s[i].in = rte_ring_create(i == 0 ? "in0" : "in1", RINGS, 0, 0);
-		if (s[i].in == NULL)
-			return 1;
-	}
-	for (i = 0; i < 2; i++) {
-		port = rte_eth_from_rings(i == 0 ? "flap0" : "flap1", &s[i].in, 1, &s[1 - i].in, 1,
-					  0);
-		if (port < 0)
-			return 1;
-		s[i].port = (uint16_t)port;
-	}
+	if (!make_rings())
+		return 1;
 	return cmocka_run_group_tests_name("soft_port_flap", tests, NULL, NULL);
 }

@@ -5,59 +5,18 @@
  * In which order an engine with a port does things: what is posted leaves before it looks at what
  * has come, and no timer ends before it has; and in a conversation an ACK leaves behind the answer.
  */
-#include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
-#include <rte_eth_ring.h>
-#include <rte_ethdev.h>
 
 #include "bb_cqe.h"
 #include "bb_roce_op.h"
-#include "soft_rig.h"
+#include "ring_pair_env.h"
 #include "soft_wire.h"
 
-#define RINGS   256
 #define AT_BTH  (14 + 28)
-#define MEM     4096u
 #define TIMEOUT 4 /* 4.096 us << 4 */
-
-struct side {
-	struct rte_ring *in;
-	uint16_t port;
-	struct rig_dev d;
-	struct rig_uar u;
-	struct rig_cq c;
-	struct rig_qp q;
-	struct rig_mem m;
-};
-
-static struct side s[2];
-
-static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
-
-static void
-open_side(uint32_t i)
-{
-	char name[RTE_ETH_NAME_MAX_LEN], args[256];
-
-	memset(&s[i].d, 0, sizeof(s[i]) - offsetof(struct side, d));
-	assert_int_equal(rte_eth_dev_get_name_by_port(s[i].port, name), 0);
-	/*
-	 * The third of its addresses is the rig's GID. The MAC is what soft_port_eth.c gives to a
-	 * port without one.
-	 */
-	assert_true(snprintf(args, sizeof(args),
-			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=192.0.2.%u/24,"
-			     "neigh=192.0.2.%u@02:bb:00:01:00:%02x",
-			     name, 1 + i, 2 - i, s[1 - i].port) < (int)sizeof(args));
-	rig_dev_open(&s[i].d, i == 0 ? "soft0" : "soft1", args);
-	rig_uar_open(&s[i].u, &s[i].d, MLX5_UAR_BF);
-	rig_cq_open(&s[i].c, &s[i].u, 8);
-	rig_qp_open(&s[i].q, &s[i].u, &s[i].c, &s[i].c, &attr);
-	rig_mem_open(&s[i].m, &s[i].d, NULL, MEM, RIG_ALL);
-}
 
 static void
 open_both(uint32_t timeout)
@@ -68,27 +27,9 @@ open_both(uint32_t timeout)
 	rig_link_default(&l);
 	l.timeout = timeout;
 	for (i = 0; i < 2; i++)
-		open_side(i);
+		open_side(i, "");
 	for (i = 0; i < 2; i++)
 		rig_qp_up(&s[i].q, &s[1 - i].d, s[1 - i].q.qpn, &l);
-}
-
-static void
-close_both(void)
-{
-	uint32_t i;
-	void *m;
-
-	for (i = 0; i < 2; i++) {
-		rig_qp_close(&s[i].q);
-		rig_cq_close(&s[i].c);
-		rig_mem_close(&s[i].m);
-		rig_uar_close(&s[i].u);
-		rig_dev_close(&s[i].d);
-	}
-	for (i = 0; i < 2; i++)
-		while (rte_ring_dequeue(s[i].in, &m) == 0)
-			rte_pktmbuf_free(m);
 }
 
 static void
@@ -347,22 +288,10 @@ main(void)
 		cmocka_unit_test(test_ack_without_answer),
 		cmocka_unit_test(test_ack_at_the_end),
 	};
-	uint32_t i;
-	int port;
 
 	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
 		return 77;
-	for (i = 0; i < 2; i++) {
-		s[i].in = rte_ring_create(i == 0 ? "in0" : "in1", RINGS, 0, 0);
-		if (s[i].in == NULL)
-			return 1;
-	}
-	for (i = 0; i < 2; i++) {
-		port = rte_eth_from_rings(i == 0 ? "turn0" : "turn1", &s[i].in, 1, &s[1 - i].in, 1,
-					  0);
-		if (port < 0)
-			return 1;
-		s[i].port = (uint16_t)port;
-	}
+	if (!make_rings())
+		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
