@@ -219,7 +219,7 @@ struct soft_umem {
 struct soft_uar_page {
 	uint32_t id;
 	uint8_t *base;   /* SOFT_UAR_PAGE bytes */
-	uint32_t allocs; /* mlx5_uar handles of this page; engines read it: __atomic */
+	uint32_t allocs; /* mlx5_uar handles of this page */
 	uint32_t refs;   /* QPs and CQs that name it */
 	bool bf;
 	struct soft_engine *engine;
@@ -506,6 +506,8 @@ void soft_engine_stop(struct soft_engine *e);
 /* A register page joins or leaves the pages an engine watches. */
 int soft_engine_add_uar(struct soft_engine *e, struct soft_uar_page *uar);
 void soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar);
+/* The page of an engine that has one has @n owners now. */
+void soft_engine_owners(struct soft_engine *e, uint32_t n);
 
 /* Run @e once: what the owner's poll calls with inline progress. */
 void soft_engine_progress(void *engine);

@@ -198,6 +198,7 @@ struct soft_engine {
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
 	bool cq_failed;  /* a CQ died: its QPs are to be found */
+	bool alone;      /* it has one page, and that one owner; __atomic */
 	uint32_t always; /* 1: SOFT_DEFECT_NO_DOORBELL */
 	uint32_t turns;  /* 1: it takes its turn in every poll */
 	uint32_t n_watch;
@@ -243,6 +244,7 @@ struct soft_engine {
 	uint64_t turn;                 /* on a port: turns of QPs, while no key changes */
 	uint64_t ticks, ns;            /* on a port, if timed: soft_engine_ticks(), _ns() */
 	bool timed;
+	bool stamped;         /* now is of this turn, which began behind all posts it will find */
 	bool early;           /* on a port: nothing has been received in this turn yet */
 	uint8_t bounce[4096]; /* on a port: payload of a packet in too many pieces */
 
@@ -277,14 +279,20 @@ soft_be64(const void *p)
 	return bb_be64(v);
 }
 
+/* Does all that it runs belong to the thread that runs it? */
+static inline bool
+soft_engine_alone(const struct soft_engine *e)
+{
+	return __atomic_load_n(&e->alone, __ATOMIC_RELAXED);
+}
+
 /* The time of CQEs from now on: what is found behind this was posted before it. */
 static inline void
 soft_now(struct soft_engine *e)
 {
 	if (unlikely(e->dev->opts.no_clock))
 		return;
-	/* Its turn began behind the post, of the same thread: soft_engine_clock() has told it. */
-	if (e->timed && e->page != NULL && likely(!e->dev->opts.virtual_time))
+	if (e->stamped)
 		return;
 	/* Of another core's posts: not before the loads that showed them. */
 	if (e->page == NULL)

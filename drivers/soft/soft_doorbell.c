@@ -196,7 +196,7 @@ soft_reg_poll(struct soft_engine *e, struct soft_watch *w, uint32_t half)
 	if (likely(__atomic_load_n(reg, __ATOMIC_RELAXED) == 0))
 		return;
 	/* The second register of the page may be another thread's; who rings it had it first. */
-	if (e->page != NULL && __atomic_load_n(&w->uar->allocs, __ATOMIC_RELAXED) == 1)
+	if (soft_engine_alone(e))
 		soft_reg_take(e, w, reg);
 	else
 		soft_reg_take_shared(e, w, half, reg);

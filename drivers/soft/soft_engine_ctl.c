@@ -164,6 +164,12 @@ soft_engine_del_uar(struct soft_engine *e, struct soft_uar_page *uar)
 	free(w);
 }
 
+void
+soft_engine_owners(struct soft_engine *e, uint32_t n)
+{
+	__atomic_store_n(&e->alone, e->page != NULL && n == 1, __ATOMIC_RELAXED);
+}
+
 /* ---- QPs */
 
 static int

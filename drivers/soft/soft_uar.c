@@ -99,7 +99,8 @@ soft_uar_alloc(struct mlx5_ctx *ctx_, enum mlx5_uar_type type, struct mlx5_uar *
 	u->page = page;
 	u->reg = page->regs & 1;
 	page->regs |= (uint8_t)(1 << u->reg);
-	__atomic_store_n(&page->allocs, page->allocs + 1, __ATOMIC_RELAXED);
+	page->allocs++;
+	soft_engine_owners(page->engine, page->allocs);
 	u->pub.base_addr = page->base;
 	u->pub.reg_addr = page->base + (u->reg == 0 ? SOFT_BF_OFFSET : SECOND_REG);
 	u->pub.page_id = page->id;
@@ -130,7 +131,8 @@ soft_uar_free(struct mlx5_ctx *ctx_, struct mlx5_uar *uar)
 		return -EBUSY;
 	}
 	page->regs &= (uint8_t) ~(1 << u->reg);
-	__atomic_store_n(&page->allocs, page->allocs - 1, __ATOMIC_RELAXED);
+	page->allocs--;
+	soft_engine_owners(page->engine, page->allocs);
 	if (page->allocs == 0) {
 		struct soft_engine *engine = page->engine;
 
