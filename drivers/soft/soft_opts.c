@@ -101,7 +101,7 @@ static const char *const keys[] = {"progress",
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
 	"no_odp, no_relaxed, log_max_mkey=5..16, defect=NAME|N, "                                  \
-	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST, "                                    \
+	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST (not with wire, port, shm), "         \
 	"tx_drop, tx_dup, tx_reorder, tx_corrupt, tx_ecn and the same with rx_=PERCENT, "          \
 	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, "                         \
 	"virtual_time, window=1..65536, no_keep, tx_stall, rx_stall=PERCENT:MS, flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
@@ -403,6 +403,15 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		SOFT_LOG(ERR,
 			 "%s: defect=%s is not of packets: leave out wire=, port= and shm=", name,
 			 defects[parsed.defect]);
+		return -EINVAL;
+	}
+	/* Packets leave and arrive between requests: there is no N-th one that all would see. */
+	if (parsed.wire && parsed.fault != SOFT_FAULT_NONE) {
+		SOFT_LOG(ERR,
+			 "%s: fault= is of requests without packets: leave out wire=, port= and "
+			 "shm=, or instead of it take flap=UP_MS:DOWN_MS, tx_drop=, rx_stall= and "
+			 "the other faults of packets",
+			 name);
 		return -EINVAL;
 	}
 	if (!parsed.wire &&

@@ -26,9 +26,8 @@ by_packets(const struct soft_dev *dev)
 {
 	const struct soft_opts *o = &dev->opts;
 
-	return (o->defect | o->fault) != 0 || soft_net_faulty(&o->tx_fault) ||
-	       soft_net_faulty(&o->rx_fault) || dev->capture != NULL || o->flap_up != 0 ||
-	       o->port.shm_packets;
+	return o->defect != 0 || soft_net_faulty(&o->tx_fault) || soft_net_faulty(&o->rx_fault) ||
+	       dev->capture != NULL || o->flap_up != 0 || o->port.shm_packets;
 }
 
 /* ---- Segments */
