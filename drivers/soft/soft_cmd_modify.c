@@ -269,6 +269,7 @@ check_eth_path(struct soft_cmd *cmd, const uint8_t *ads)
 static int
 check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
 {
+	static const uint8_t zero[16];
 	uint32_t rlid = bb_prm_get(ads, BB_PRM_ADS_RLID);
 	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
 
@@ -286,6 +287,9 @@ check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
 	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
 	    (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index]))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "src_addr_index %u: that GID is empty", index);
+	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
+	    memcmp(bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), zero, sizeof(zero)) == 0)
+		return SOFT_REFUSE(cmd, BAD_PARAM, "grh 1, and rgid_rip is empty");
 	return 0;
 }
 

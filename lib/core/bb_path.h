@@ -16,7 +16,7 @@ extern "C" {
 
 /**
  * Route to a peer (man ibv_create_ah: struct ibv_ah_attr). RoCE: gid; InfiniBand: lid,
- * and gid when is_global.
+ * and gid when is_global. A GID that is needed and zero is refused: it is nobody's.
  */
 struct bb_path {
 	uint8_t dgid[16];

@@ -184,6 +184,7 @@ bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
 	      const struct bb_port_attr *port)
 {
 	bool roce = port->link_layer == BB_LINK_ETHERNET;
+	static const uint8_t none[16];
 	struct bb_gid gid;
 	int ret;
 
@@ -202,6 +203,11 @@ bb_path_check(struct bb_dev *dev, const char *what, const struct bb_path *p,
 				       "this port needs a GRH: give 1 and the peer's GID");
 	if (!roce && !p->is_global)
 		return 0;
+	/* The unspecified address is nobody's (IBTA vol. 1, 4.1.1). */
+	if (memcmp(p->dgid, none, sizeof(none)) == 0)
+		return out_of_range_of(what, "path.dgid", 0,
+				       roce ? "RoCE sends by it: give the peer's GID"
+					    : "a GRH needs the peer's GID");
 	if (p->sgid_index >= port->gids)
 		return out_of_range_of(what, "path.sgid_index", p->sgid_index,
 				       "past the GID table");

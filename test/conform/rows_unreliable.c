@@ -392,7 +392,7 @@ run_ah_gone(struct fx *fx, const struct row *row)
 static void
 run_ah_refused(struct fx *fx, const struct row *row)
 {
-	static const char *const word[] = {"port", "sgid_index", "flow_label", "sl"};
+	static const char *const word[] = {"port", "sgid_index", "flow_label", "sl", "dgid"};
 	struct bb_ah *ah = NULL;
 	struct bb_path path;
 	struct ud u;
@@ -407,8 +407,10 @@ run_ah_refused(struct fx *fx, const struct row *row)
 		path.sgid_index = 200;
 	else if (row->n == 2)
 		path.flow_label = 1u << 20;
-	else
+	else if (row->n == 3)
 		path.sl = 16;
+	else
+		memset(path.dgid, 0, sizeof(path.dgid));
 	REFUSED(fx, bb_ah_create(fx->a.pd, &path, &ah), -EINVAL, word[row->n]);
 	CHECK(fx, ah == NULL, "a refused bb_ah_create() wrote its out-pointer");
 }
@@ -497,7 +499,7 @@ void
 rows_unreliable(struct rows *rows)
 {
 	static const char *const lost[] = {"other-qkey", "no-receive", "no-such-qp", "own-qkey"};
-	static const char *const ah[] = {"port", "sgid_index", "flow_label", "sl"};
+	static const char *const ah[] = {"port", "sgid_index", "flow_label", "sl", "dgid"};
 	unsigned int i, k;
 	struct row *row;
 

@@ -182,6 +182,9 @@ env_modify_in(const struct env *env, uint16_t op, uint32_t qpn, uint8_t in[BB_PR
 		if (env->dev->opts.link_ib) {
 			bb_prm_set(ads, BB_PRM_ADS_RLID, env->dev->lid);
 			bb_prm_set(ads, BB_PRM_ADS_GRH, env->dev->opts.grh_required);
+			if (env->dev->opts.grh_required)
+				memcpy(bb_prm_sub(ads, BB_PRM_ADS_RGID_RIP), env->dev->gids[0].raw,
+				       16);
 			return;
 		}
 		bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, 3);

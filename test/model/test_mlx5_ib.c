@@ -71,6 +71,9 @@ infiniband_grh(void **state)
 	assert_int_equal(bb_ah_destroy(ah), 0);
 	path.is_global = 0;
 	assert_int_equal(bb_ah_create(e.a.pd, &path, &ah), -EINVAL);
+	path.is_global = 1;
+	memset(path.dgid, 0, sizeof(path.dgid));
+	assert_int_equal(bb_ah_create(e.a.pd, &path, &ah), -EINVAL);
 	env_stop(&e);
 }
 

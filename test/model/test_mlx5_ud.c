@@ -290,6 +290,7 @@ handles(void **state)
 	REFUSE(bad.sl = 8, -EINVAL);
 	REFUSE(bad.flow_label = 1 << 20, -EINVAL);
 	REFUSE(bad.src_path_bits = 1, -EINVAL);
+	REFUSE(memset(bad.dgid, 0, sizeof(bad.dgid)), -EINVAL);
 	REFUSE(bad.dgid[0] = 1, -EHOSTUNREACH);
 #undef REFUSE
 	assert_int_equal(bb_ah_create(NULL, &path, &ah), -EINVAL);

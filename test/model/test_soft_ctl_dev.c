@@ -412,6 +412,7 @@ test_av_resolve(void **state)
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 2, 3, -EINVAL, {0}},
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 1, 4, -EINVAL, {0}},
 		{{[10] = 0xff, [11] = 0xff, 192, 0, 2, 1}, 1, 99, -EINVAL, {0}},
+		{{0}, 1, 3, -EINVAL, {0}},
 	};
 	struct env *env = *state;
 	struct mlx5_ctx *ib;

@@ -169,6 +169,11 @@ static const struct bad bad_ib[] = {
 	{"GID past the table", RTR, {ADS(GRH, 1), ADS(SRC_ADDR_INDEX, 200)}},
 };
 
+/* Where the good one has no GRH, its rgid_rip is empty. */
+static const struct bad bad_grh[] = {
+	{"GRH to nobody", RTR, {ADS(GRH, 1)}},
+};
+
 static const struct bad bad_grh_required[] = {
 	{"no GRH", RTR, {ADS(GRH, 0)}},
 };
@@ -223,6 +228,7 @@ test_refused_ib(void **state)
 	(void)state;
 	env_open(&env, "link=ib");
 	refuse_all(&env, bad_ib, RTE_DIM(bad_ib));
+	refuse_all(&env, bad_grh, RTE_DIM(bad_grh));
 	env_close(&env);
 	env_open(&env, "link=ib,grh_required");
 	refuse_all(&env, bad_ib, RTE_DIM(bad_ib));

@@ -46,6 +46,7 @@ good_attr(struct bb_qp_attr *a)
 	a->rq_psn = 1;
 	a->sq_psn = 2;
 	a->path.dlid = 3;
+	a->path.dgid[15] = 4;
 }
 
 static inline int

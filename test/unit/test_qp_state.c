@@ -146,17 +146,20 @@ test_ranges(void **state)
 	OUT(BB_QP_RTR, TO_RTR, a.path.static_rate = 24, "static_rate");
 	OUT(BB_QP_RTR, TO_RTR, a.path.sgid_index = FAKE_GIDS, "sgid_index");
 	OUT(BB_QP_RTR, TO_RTR, a.path.sgid_index = 2, "empty");
+	OUT(BB_QP_RTR, TO_RTR, a.path.dgid[15] = 0, "dgid");
 	fake.link = BB_LINK_INFINIBAND;
 	OUT(BB_QP_RTR, TO_RTR, a.path.dlid = 0, "LID");
 	OUT(BB_QP_RTR, TO_RTR, a.path.sl = 16, "path.sl");
 	OUT(BB_QP_RTR, TO_RTR, (a.path.is_global = 1, a.path.sgid_index = 2), "empty");
+	OUT(BB_QP_RTR, TO_RTR, (a.path.is_global = 1, a.path.dgid[15] = 0), "dgid");
 	fake.grh_required = true;
 	OUT(BB_QP_RTR, TO_RTR, a.path.is_global = 0, "is_global 0");
 	fake.grh_required = false;
-	/* Without a GRH the GID index means nothing. */
+	/* Without a GRH the GIDs mean nothing. */
 	good_attr(&a);
 	a.state = BB_QP_RTR;
 	a.path.sgid_index = 2;
+	a.path.dgid[15] = 0;
 	assert_int_equal(bb_qp_modify(qp, &a, TO_RTR), 0);
 
 	OUT(BB_QP_RTS, TO_RTS, a.sq_psn = 1 << 24, "sq_psn");
