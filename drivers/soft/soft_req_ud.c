@@ -44,11 +44,23 @@ soft_ud_has_grh(const struct soft_qp *qp, const struct bb_wqe_av *av)
 uint8_t
 soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 {
+	static const uint8_t none[16];
 	const struct bb_wqe_av *av = soft_ud_av(r);
 	uint32_t sgid = soft_ud_sgid(av);
 
 	if ((bb_be32(av->dest_qpn) & BB_WQE_EXT_AV) == 0) {
 		r->why = "the address vector is not marked as one of 48 bytes (bit 31 of dqp_dct)";
+		return BB_SYN_LOCAL_QP_OP;
+	}
+	if (qp->dev->opts.grh_required && !soft_ud_has_grh(qp, av)) {
+		r->why = "the port needs a GRH, and the address vector has none: set bit 30 of "
+			 "grh_gid_fl, and the peer's GID";
+		return BB_SYN_LOCAL_QP_OP;
+	}
+	/* On Ethernet no bit says whether there is a GRH, but without one this is zero. */
+	if (soft_ud_has_grh(qp, av) && memcmp(av->rgid, none, sizeof(none)) == 0) {
+		r->why = "the address vector has no GID of the peer: rgid is zero, as without a "
+			 "GRH";
 		return BB_SYN_LOCAL_QP_OP;
 	}
 	if (soft_ud_has_grh(qp, av) && (sgid >= SOFT_MAX_GIDS || !qp->dev->gid_valid[sgid])) {

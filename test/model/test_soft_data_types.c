@@ -28,14 +28,14 @@ struct rig {
 };
 
 static void
-rig_start(struct rig *r, uint32_t st)
+rig_start_with(struct rig *r, uint32_t st, const char *args)
 {
 	struct rig_qp_attr attr = {
 		.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 0xa0a, .st = st};
 	struct rig_link l;
 
 	memset(r, 0, sizeof(*r));
-	rig_dev_open(&r->d, "soft0", NULL);
+	rig_dev_open(&r->d, "soft0", args);
 	rig_uar_open(&r->u, &r->d, MLX5_UAR_BF);
 	rig_cq_open(&r->scq, &r->u, 8);
 	rig_cq_open(&r->rcq, &r->u, 8);
@@ -45,6 +45,12 @@ rig_start(struct rig *r, uint32_t st)
 	rig_mem_open(&r->m, &r->d, NULL, 64 * 1024, RIG_ALL);
 	rig_link_default(&l);
 	rig_connect(&r->a, &r->b, &l);
+}
+
+static void
+rig_start(struct rig *r, uint32_t st)
+{
+	rig_start_with(r, st, NULL);
 }
 
 static void
@@ -234,6 +240,17 @@ empty_gid(struct rig *r)
 	rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0);
 }
 
+/* As libmlx5's without is_global. */
+static void
+no_grh(struct rig *r)
+{
+	av(r, RIG_QKEY);
+	memset((uint8_t *)rig_seg(&r->a, r->a.pi, 2) + 10, 0, 6);
+	memset(rig_seg(&r->a, r->a.pi, 3), 0, 16);
+	rig_data(&r->a, 4, &r->m, 0, 8);
+	rig_wqe(&r->a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0);
+}
+
 static void
 over_mtu(struct rig *r)
 {
@@ -328,6 +345,7 @@ test_refused_wqes(void **state)
 		{"UD SEND with two thirds of one", BB_PRM_QP_ST_UD, short_av, QP_OP, 0x68},
 		{"address vector of 16 bytes", BB_PRM_QP_ST_UD, compact_av, QP_OP, 0x68},
 		{"empty source GID", BB_PRM_QP_ST_UD, empty_gid, QP_OP, 0x68},
+		{"address vector without a GRH", BB_PRM_QP_ST_UD, no_grh, QP_OP, 0x68},
 		{"over the MTU", BB_PRM_QP_ST_UD, over_mtu, LENGTH, 0x69},
 		{"key that does not exist", BB_PRM_QP_ST_UD, bad_key, PROT, 0x52},
 		{"inline data beyond the WQE", BB_PRM_QP_ST_UD, inline_beyond, QP_OP, 0x68},
@@ -354,6 +372,56 @@ test_refused_wqes(void **state)
 		/* The other side of an unreliable one hears nothing of it. */
 		if (cases[i].st != BB_PRM_QP_ST_RC) {
 			assert_int_equal(rig_qp_state(&r.b), BB_PRM_QP_RTS);
+			rig_expect_none(&r.rcq, &r.u);
+		}
+		rig_end(&r);
+	}
+}
+
+/* InfiniBand: with a bit for the GRH, or by the LID alone where the port lets it. */
+static void
+test_grh_of_infiniband(void **state)
+{
+	static const struct {
+		const char *args;
+		uint32_t grh;
+		bool gid, good;
+	} cases[] = {
+		{"link=ib", 0, false, true},
+		{"link=ib", 1, true, true},
+		{"link=ib", 1, false, false},
+		{"link=ib,grh_required", 1, true, true},
+		{"link=ib,grh_required", 1, false, false},
+		{"link=ib,grh_required", 0, false, false},
+		{"link=ib,grh_required", 0, true, false},
+	};
+	static uint8_t none[16]; /* not const: the setter takes it so */
+	uint8_t seg[48];
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig_cqe e;
+		struct rig r;
+
+		printf("%s, GRH %u, GID %d\n", cases[i].args, cases[i].grh, cases[i].gid);
+		rig_start_with(&r, BB_PRM_QP_ST_UD, cases[i].args);
+		rig_recv(&r.b, &r.m, 4096, 200);
+		mlx5dv_set_dgram_seg((struct mlx5_wqe_datagram_seg *)(void *)seg,
+				     (uint64_t)RIG_QKEY << 32, r.b.qpn, 1, 0, 0, r.d.lid, none, 0,
+				     64, cases[i].grh << 30, cases[i].gid ? r.d.gid.raw : none);
+		for (k = 0; k < 3; k++)
+			memcpy(rig_seg(&r.a, r.a.pi, 1 + (uint32_t)k), seg + 16 * k, 16);
+		rig_data(&r.a, 4, &r.m, 0, 8);
+		rig_wqe(&r.a, MLX5_OPCODE_SEND, RIG_CQE, 5, 0);
+		rig_ring(&r.a);
+		if (cases[i].good) {
+			rig_expect_ok(&r.a, MLX5_OPCODE_SEND, 0);
+			rig_wait(&r.rcq, &r.u, &e);
+			assert_int_equal(e.bytes, 48);
+			assert_memory_equal(r.m.p + 4096 + 40, r.m.p, 8);
+		} else {
+			assert_int_equal(rig_expect_error(&r.a, 0, QP_OP), 0x68);
 			rig_expect_none(&r.rcq, &r.u);
 		}
 		rig_end(&r);
@@ -551,9 +619,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_datagram),      cmocka_unit_test(test_lost_on_the_way),
-		cmocka_unit_test(test_refused_wqes),  cmocka_unit_test(test_refused_mailboxes),
-		cmocka_unit_test(test_qkey_optional), cmocka_unit_test(test_idle_receiver),
+		cmocka_unit_test(test_datagram),          cmocka_unit_test(test_lost_on_the_way),
+		cmocka_unit_test(test_refused_wqes),      cmocka_unit_test(test_refused_mailboxes),
+		cmocka_unit_test(test_qkey_optional),     cmocka_unit_test(test_idle_receiver),
+		cmocka_unit_test(test_grh_of_infiniband),
 	};
 
 	return cmocka_run_group_tests_name("soft_data_types", tests, NULL, NULL);
