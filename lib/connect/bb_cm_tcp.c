@@ -63,6 +63,17 @@ watch(struct bb_conn *c, uint32_t events)
 	c->watched = events;
 }
 
+/*
+ * close() ends the watch only where nobody else has the descriptor. A child of fork() does, and
+ * epoll would go on to tell of a connection that is freed (man 7 epoll, questions and answers).
+ */
+static void
+unwatch_and_close(struct bb_cm *cm, int fd)
+{
+	(void)epoll_ctl(cm->epfd, EPOLL_CTL_DEL, fd, NULL);
+	close(fd);
+}
+
 static void
 set_options(int fd)
 {
@@ -93,7 +104,7 @@ tcp_hang_up(struct bb_conn *c, bool abort)
 	/* Nothing is under way that the peer must have: no TIME_WAIT holds the port for minutes. */
 	if (abort && !c->said_no)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	close(c->fd);
+	unwatch_and_close(c->cm, c->fd);
 	c->fd = -1;
 	c->watched = 0;
 	c->dialing = false;
@@ -421,7 +432,7 @@ fail:
 static void
 tcp_unlisten(struct bb_listener *l)
 {
-	close(l->fd);
+	unwatch_and_close(l->cm, l->fd);
 }
 
 static int

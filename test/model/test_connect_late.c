@@ -7,6 +7,9 @@
  */
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 
 #include "../fakes/bare_eal.h"
 #include "connect_raw.h"
@@ -353,6 +356,44 @@ test_descriptor(void **st)
 	pair_close(&p);
 }
 
+/*
+ * A child of fork() has all descriptors, too. What is destroyed in the parent is not told of any
+ * more, whatever comes for it.
+ */
+static void
+test_forked(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_cm_event ev;
+	pid_t child;
+	int fds[2];
+
+	(void)st;
+	pair_open(&p);
+	fds[0] = raw_connect();
+	assert_int_equal(send(fds[0], buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	bb_conn_destroy(ev.conn);
+	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	(void)send(fds[0], buf, n, MSG_NOSIGNAL);
+	fds[1] = raw_connect();
+	assert_false(wakes(&p.b));
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+	pair_close(&p);
+}
+
 /* One that sleeps on it brings a connection back, all but the pauses, which are time. */
 static void
 test_sleeper(void **st)
@@ -413,6 +454,7 @@ main(void)
 		cmocka_unit_test(test_dead),       cmocka_unit_test(test_listener),
 		cmocka_unit_test(test_descriptor), cmocka_unit_test(test_sleeper),
 		cmocka_unit_test(test_detached),   cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_forked),
 	};
 
 	if (bare_eal_init() < 0)
