@@ -220,6 +220,8 @@ bb_cm_take_up(struct bb_conn *c, const struct bb_cm_msg *msg)
 	bb_cm_drop_heir(old);
 	old->heir = c;
 	c->taken_for = old;
+	/* It has spoken. How long it waits is told by the connection that it is for. */
+	c->deadline = 0;
 	c->cm->heirs++;
 	/* It is taken over by the clock, in a poll to come. */
 	bb_cm_wake(c->cm);

@@ -71,6 +71,36 @@ test_two(void **st)
 }
 
 /*
+ * A peer that is slow to say what it came for, and is heard just when half_open_ms is over: that it
+ * has taken the connection up counts, and nobody refuses it.
+ */
+static void
+test_heard_late(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	p.b.cm->attr.half_open_ms = 20;
+	fd = raw_connect();
+	until(one_half_open);
+	usleep(30000);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd, buf, n, 0), n);
+	expect(&p, &p.b, BB_CM_LOST);
+	hears_rep(fd, &k);
+	say(fd, BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_RECOVERED);
+	assert_int_equal(stats().timeouts, 0);
+	close(fd);
+	forget(&k);
+}
+
+/*
  * The application ends the connection while a request to take it up waits: disconnects it, or
  * destroys it. The peer sees that end, and what it says then is heard by nobody.
  */
@@ -355,7 +385,7 @@ main(void)
 		cmocka_unit_test(test_not_taken_up),  cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_no_goodbye),    cmocka_unit_test(test_ready_twice),
 		cmocka_unit_test(test_reset),         cmocka_unit_test(test_qp_error),
-		cmocka_unit_test(test_other_version),
+		cmocka_unit_test(test_other_version), cmocka_unit_test(test_heard_late),
 	};
 
 	if (bare_eal_init() < 0)
