@@ -115,6 +115,37 @@ drop_recvs(struct bb_ep_ctrl *c)
 	c->nrecvs = 0;
 }
 
+/* What the application has put on the endpoint, which would go from under it. */
+static int
+check_unused(const struct bb_ep *ep)
+{
+	const struct bb_pd *pd = ep->ctrl->own_pd ? ep->pd : NULL;
+
+	if (ep->ctrl->children != 0) {
+		BB_LOG(ERR, "endpoint: %u that came in at this one live%s; destroy them first",
+		       ep->ctrl->children, ep->ctrl->children == 1 ? "s" : "");
+		return -EBUSY;
+	}
+	if (pd == NULL || (pd->mrs == 0 && pd->mkeys == 0 && pd->mws == 0 && pd->srqs == 0 &&
+			   pd->ahs == 0 && pd->qps == (ep->qp != NULL)))
+		return 0;
+	BB_LOG(ERR,
+	       "endpoint: on its PD live %u MRs, %u indirect keys, %u memory windows, %u SRQs, %u "
+	       "address handles, %u QPs with its own; destroy them first",
+	       pd->mrs, pd->mkeys, pd->mws, pd->srqs, pd->ahs, pd->qps);
+	return -EBUSY;
+}
+
+/* A CQ that other QPs complete into stays, and the endpoint with it. */
+static int
+unmake_cq(struct bb_cq *cq, bool *own)
+{
+	int ret = *own ? bb_cq_destroy(cq) : 0;
+
+	*own = *own && ret != 0;
+	return ret;
+}
+
 int
 bb_ep_destroy(struct bb_ep *ep)
 {
@@ -124,21 +155,22 @@ bb_ep_destroy(struct bb_ep *ep)
 	if (ep == NULL)
 		return -EINVAL;
 	c = ep->ctrl;
-	if (c->children != 0 || (c->own_pd && ep->pd->mrs != 0))
-		return -EBUSY;
+	ret = check_unused(ep);
+	if (ret != 0)
+		return ret;
 	while (c->nwaiting != 0)
 		bb_conn_destroy(c->waiting[--c->nwaiting]);
 	bb_conn_destroy(ep->conn);
 	ep->conn = NULL;
-	if (ep->qp != NULL) {
-		ret = bb_qp_destroy(ep->qp);
-		if (ret != 0)
-			return ret;
-	}
-	if (c->own_send_cq)
-		(void)bb_cq_destroy(ep->send_cq);
-	if (c->own_recv_cq)
-		(void)bb_cq_destroy(ep->recv_cq);
+	ret = ep->qp != NULL ? bb_qp_destroy(ep->qp) : 0;
+	if (ret != 0)
+		return ret;
+	ep->qp = NULL;
+	ret = unmake_cq(ep->send_cq, &c->own_send_cq);
+	if (ret == 0)
+		ret = unmake_cq(ep->recv_cq, &c->own_recv_cq);
+	if (ret != 0)
+		return ret;
 	if (c->own_pd)
 		(void)bb_pd_free(ep->pd);
 	if (c->listener != NULL)

@@ -62,8 +62,12 @@ void bb_ep_attr_init(struct bb_ep_attr *attr);
 int bb_ep_create(struct bb_dev *dev, const char *addr, bool passive, const struct bb_ep_attr *attr,
 		 struct bb_ep **ep);
 
-/** Destroy it (man rdma_destroy_ep), its QP, and CQs and PD of its own. -EBUSY: see bb_pd_free();
- * a listener goes after the endpoints it gave. */
+/**
+ * Destroy it (man rdma_destroy_ep), its QP, and CQs and PD of its own. A listener goes after the
+ * endpoints it gave.
+ * @return 0; -EBUSY something else is on its PD (see bb_pd_free()), or completes into its CQs: the
+ *   QP is gone in the second case, the endpoint is not; call it again behind that.
+ */
 int bb_ep_destroy(struct bb_ep *ep);
 
 /** The port a listening endpoint is at. */

@@ -241,6 +241,50 @@ listens(void)
 	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), 0);
 }
 
+/* What is on the PD or completes into the CQs of an endpoint: it stays until that is gone. */
+static void
+test_used(void **st)
+{
+	struct bb_ep_attr attr;
+	struct bb_srq_attr srq_attr;
+	struct bb_path path = {.port = 1};
+	struct bb_qp_addr addr;
+	struct bb_ep *ep, *other;
+	struct bb_srq *srq;
+	struct bb_mw *mw;
+	struct bb_ah *ah;
+
+	(void)st;
+	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	bb_ep_attr_init(&attr);
+	attr.qp.sq_depth = 4;
+	attr.qp.rq_depth = 4;
+	assert_int_equal(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &ep), 0);
+	assert_int_equal(bb_qp_addr(ep->qp, 1, 0, &addr), 0);
+	memcpy(path.dgid, addr.gid, sizeof(path.dgid));
+	assert_int_equal(bb_ah_create(ep->pd, &path, &ah), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	assert_int_equal(bb_mw_alloc(ep->pd, BB_MW_TYPE_2, &mw), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_mw_free(mw), 0);
+	bb_srq_attr_init(&srq_attr);
+	assert_int_equal(bb_srq_create(ep->pd, &srq_attr, &srq), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+	/* All that was refused has changed nothing. */
+	assert_non_null(ep->qp);
+
+	assert_int_equal(bb_cq_resize(ep->recv_cq, 64), 0);
+	attr.qp.recv_cq = ep->recv_cq;
+	assert_int_equal(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &other), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_ep_destroy(other), 0);
+	assert_int_equal(bb_ep_destroy(ep), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
 /* So many have come in, and none is on its way. */
 static void
 until_waiting(uint32_t n)
@@ -371,7 +415,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_before),         cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_waiting),        cmocka_unit_test(test_many_waiting),
-		cmocka_unit_test(test_own_parameters),
+		cmocka_unit_test(test_own_parameters), cmocka_unit_test(test_used),
 	};
 
 	if (bare_eal_init() < 0)
