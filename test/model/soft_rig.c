@@ -428,3 +428,33 @@ rig_pair_close(struct rig_pair *p)
 	rig_uar_close(&p->ua);
 	rig_dev_close(&p->d);
 }
+
+/* The one pair of a program at a time; what a test begins with is its options. */
+static int
+pair_setup(void **state, bool two_uars)
+{
+	static struct rig_pair p;
+
+	rig_pair_open(&p, *state, two_uars, NULL);
+	*state = &p;
+	return 0;
+}
+
+int
+rig_setup(void **state)
+{
+	return pair_setup(state, false);
+}
+
+int
+rig_setup_two(void **state)
+{
+	return pair_setup(state, true);
+}
+
+int
+rig_teardown(void **state)
+{
+	rig_pair_close(*state);
+	return 0;
+}

@@ -239,5 +239,15 @@ struct rig_pair {
 #define RIG_MEM (256 * 1024)
 void rig_pair_open(struct rig_pair *p, const char *args, bool two_uars, const struct rig_link *l);
 void rig_pair_close(struct rig_pair *p);
+/* A test whose state is a pair, opened with @args. TWO: each end has a UAR of its own. */
+#define RIG_TEST(name, args)                                                                       \
+	cmocka_unit_test_prestate_setup_teardown(name, rig_setup, rig_teardown,                    \
+						 (void *)(uintptr_t)(args))
+#define RIG_TEST_TWO(name, args)                                                                   \
+	cmocka_unit_test_prestate_setup_teardown(name, rig_setup_two, rig_teardown,                \
+						 (void *)(uintptr_t)(args))
+int rig_setup(void **state);
+int rig_setup_two(void **state);
+int rig_teardown(void **state);
 
 #endif

@@ -16,24 +16,8 @@
 #include "soft_rig.h"
 
 #define SLOT 64
-
-static int
-setup(void **state)
-{
-	static struct rig_pair p;
-
-	/* Two registers of one page: neither user may take the page for its own. */
-	rig_pair_open(&p, "uar_share=1", true, NULL);
-	*state = &p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	rig_pair_close(*state);
-	return 0;
-}
+/* Two registers of one page: neither user may take the page for its own. */
+#define SHARED "uar_share=1"
 
 /* An inline write of @v to slot @slot; its WQE is built, and not rung for. */
 static void
@@ -332,12 +316,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_copy, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_plain, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pending, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pending_two, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_not_for_it, setup, teardown),
-		cmocka_unit_test(test_stress),
+		RIG_TEST_TWO(test_copy, SHARED),       RIG_TEST_TWO(test_plain, SHARED),
+		RIG_TEST_TWO(test_pending, SHARED),    RIG_TEST_TWO(test_pending_two, SHARED),
+		RIG_TEST_TWO(test_not_for_it, SHARED), cmocka_unit_test(test_stress),
 	};
 	/* For the device's thread. */
 	char args[][16] = {"test",     "--no-huge",      "-m",         "256",

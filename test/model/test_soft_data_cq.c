@@ -12,23 +12,6 @@
 
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6, .uidx = 9};
 
-static int
-setup(void **state)
-{
-	static struct rig_pair p;
-
-	rig_pair_open(&p, NULL, false, NULL);
-	*state = &p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	rig_pair_close(*state);
-	return 0;
-}
-
 /* CQs of 1, 2, 4, 8 CQEs, filled to the last one and emptied, many laps. */
 static void
 test_laps(void **state)
@@ -349,14 +332,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_laps, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_index_24_bits, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_overrun, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_overrun_receive, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_consumer_ahead, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_flush_overrun, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_shared_by_engines, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
+		RIG_TEST(test_laps, NULL),
+		RIG_TEST(test_index_24_bits, NULL),
+		RIG_TEST(test_overrun, NULL),
+		RIG_TEST(test_overrun_receive, NULL),
+		RIG_TEST(test_consumer_ahead, NULL),
+		RIG_TEST(test_flush_overrun, NULL),
+		RIG_TEST(test_shared_by_engines, NULL),
+		RIG_TEST(test_counters, NULL),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,23 +9,6 @@
 
 #define EVENT_CATAS 0x05
 
-static int
-setup(void **state)
-{
-	static struct rig_pair p;
-
-	rig_pair_open(&p, "scan=16", false, NULL);
-	*state = &p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	rig_pair_close(*state);
-	return 0;
-}
-
 static void
 post(struct rig_pair *p)
 {
@@ -396,21 +379,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_no_record, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_store, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wrong_uar, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bad_qpn, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_record_too_far, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_record_upper_half, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_not_in_rts, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_records_add_up, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_merged, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_merged_with_foreign, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_blueflame, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_blueflame_differs, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_blueflame_then_plain, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_blueflame_merged, setup, teardown),
+		RIG_TEST(test_no_record, "scan=16"),
+		RIG_TEST(test_no_store, "scan=16"),
+		RIG_TEST(test_wrong_uar, "scan=16"),
+		RIG_TEST(test_registers, "scan=16"),
+		RIG_TEST(test_bad_qpn, "scan=16"),
+		RIG_TEST(test_record_too_far, "scan=16"),
+		RIG_TEST(test_record_upper_half, "scan=16"),
+		RIG_TEST(test_not_in_rts, "scan=16"),
+		RIG_TEST(test_records_add_up, "scan=16"),
+		RIG_TEST(test_merged, "scan=16"),
+		RIG_TEST(test_merged_with_foreign, "scan=16"),
+		RIG_TEST(test_blueflame, "scan=16"),
+		RIG_TEST(test_blueflame_differs, "scan=16"),
+		RIG_TEST(test_blueflame_then_plain, "scan=16"),
+		RIG_TEST(test_blueflame_merged, "scan=16"),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

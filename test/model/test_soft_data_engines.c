@@ -9,23 +9,6 @@
 
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 6, .uidx = 9};
 
-static int
-setup(void **state)
-{
-	static struct rig_pair p;
-
-	rig_pair_open(&p, NULL, true, NULL);
-	*state = &p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	rig_pair_close(*state);
-	return 0;
-}
-
 /* A SEND of a third QP on a's engine to a fourth on b's, on its way and not yet seen. */
 static void
 in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
@@ -296,18 +279,18 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_one_sided, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_send_both_ways, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_requester_destroyed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_requester_destroyed_late, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_requester_reset, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_requester_in_error, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_target_destroyed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_target_reset, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_target_in_error, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_engines_destroyed, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_changed_in_flight, setup, teardown),
+		RIG_TEST_TWO(test_one_sided, NULL),
+		RIG_TEST_TWO(test_send_both_ways, NULL),
+		RIG_TEST_TWO(test_order, NULL),
+		RIG_TEST_TWO(test_requester_destroyed, NULL),
+		RIG_TEST_TWO(test_requester_destroyed_late, NULL),
+		RIG_TEST_TWO(test_requester_reset, NULL),
+		RIG_TEST_TWO(test_requester_in_error, NULL),
+		RIG_TEST_TWO(test_target_destroyed, NULL),
+		RIG_TEST_TWO(test_target_reset, NULL),
+		RIG_TEST_TWO(test_target_in_error, NULL),
+		RIG_TEST_TWO(test_engines_destroyed, NULL),
+		RIG_TEST_TWO(test_changed_in_flight, NULL),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,23 +6,6 @@
 
 #include "soft_rig.h"
 
-static int
-setup(void **state)
-{
-	static struct rig_pair p;
-
-	rig_pair_open(&p, NULL, false, NULL);
-	*state = &p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	rig_pair_close(*state);
-	return 0;
-}
-
 /* [at, at + len) of b's memory is a's from off, and nothing around it was written. */
 static void
 check_written(struct rig_pair *p, size_t at, size_t off, size_t len)
@@ -518,24 +501,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_write_sizes, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_read, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_atomics, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_send, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_write_imm, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_literal, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_many_pieces, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_send_scatter, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_zero_length, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_unsignalled, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_wraps, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_inline_wrap, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_rq_wrap, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full_ring, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_self, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_two_devices, setup, teardown),
-		cmocka_unit_test(test_shuffle),
+		RIG_TEST(test_write_sizes, NULL),  RIG_TEST(test_read, NULL),
+		RIG_TEST(test_atomics, NULL),      RIG_TEST(test_send, NULL),
+		RIG_TEST(test_write_imm, NULL),    RIG_TEST(test_literal, NULL),
+		RIG_TEST(test_inline, NULL),       RIG_TEST(test_many_pieces, NULL),
+		RIG_TEST(test_send_scatter, NULL), RIG_TEST(test_zero_length, NULL),
+		RIG_TEST(test_unsignalled, NULL),  RIG_TEST(test_wraps, NULL),
+		RIG_TEST(test_inline_wrap, NULL),  RIG_TEST(test_rq_wrap, NULL),
+		RIG_TEST(test_full_ring, NULL),    RIG_TEST(test_self, NULL),
+		RIG_TEST(test_two_devices, NULL),  cmocka_unit_test(test_shuffle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

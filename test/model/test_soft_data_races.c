@@ -9,23 +9,6 @@
 
 static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 6, .uidx = 9};
 
-static int
-setup(void **state)
-{
-	static struct rig_pair p;
-
-	rig_pair_open(&p, NULL, true, NULL);
-	*state = &p;
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	rig_pair_close(*state);
-	return 0;
-}
-
 #define ROUNDS 20000
 
 /*
@@ -407,11 +390,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_threads_send, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_threads_atomics, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_threads_units, setup, teardown),
-		cmocka_unit_test(test_threads_one_page),
-		cmocka_unit_test_setup_teardown(test_threads_control, setup, teardown),
+		RIG_TEST_TWO(test_threads_send, NULL),    RIG_TEST_TWO(test_threads_atomics, NULL),
+		RIG_TEST_TWO(test_threads_units, NULL),   cmocka_unit_test(test_threads_one_page),
+		RIG_TEST_TWO(test_threads_control, NULL),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
