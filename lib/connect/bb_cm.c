@@ -39,7 +39,11 @@ check_attr(const struct bb_cm_attr *attr)
 		return ret;
 	if (attr->max_conns == 0 || attr->max_conns > MAX_CONNS || attr->max_half_open == 0 ||
 	    attr->max_half_open > MAX_CONNS || attr->half_open_ms == 0 || attr->poll_us > 1000000) {
-		BB_LOG(ERR, "connect: an attribute of the CM is out of range");
+		BB_LOG(ERR,
+		       "connect: max_conns %u and max_half_open %u: 1 to %u; half_open_ms %u: not "
+		       "0; poll_us %u: up to 1000000",
+		       attr->max_conns, attr->max_half_open, MAX_CONNS, attr->half_open_ms,
+		       attr->poll_us);
 		return -EINVAL;
 	}
 	return 0;
@@ -198,9 +202,10 @@ bb_cm_destroy(struct bb_cm *cm)
 		return -EINVAL;
 	if (!LIST_EMPTY(&cm->listeners) || !TAILQ_EMPTY(&cm->conns) || cm->loop != NULL) {
 		BB_LOG(ERR,
-		       "connect: %u connection%s of the CM live, or a listener, or a loop "
-		       "polls it",
-		       cm->stats.conns, BB_PLURAL(cm->stats.conns));
+		       "connect: the CM is not destroyed: %u connection%s, %s listener, %s loop; "
+		       "destroy those and detach it first",
+		       cm->stats.conns, BB_PLURAL(cm->stats.conns),
+		       LIST_EMPTY(&cm->listeners) ? "no" : "a", cm->loop == NULL ? "no" : "a");
 		return -EBUSY;
 	}
 	bury(cm);

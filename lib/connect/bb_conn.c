@@ -98,8 +98,10 @@ check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
 static int
 check_private(const void *data, uint32_t len, uint32_t max)
 {
-	if (data == NULL && len != 0)
+	if (data == NULL && len != 0) {
+		BB_LOG(ERR, "connect: %u bytes of private data, and no pointer to them", len);
 		return -EINVAL;
+	}
 	if (len <= max)
 		return 0;
 	BB_LOG(ERR, "connect: %u bytes of private data; at most %u go here", len, max);
@@ -116,8 +118,11 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 		ret = check_private(p->private_data, p->private_len, max_private);
 	if (ret != 0)
 		return ret;
-	if (p->nregions > BB_REGION_MAX)
+	if (p->nregions > BB_REGION_MAX) {
+		BB_LOG(ERR, "connect: %u regions; at most %u go with a connection", p->nregions,
+		       BB_REGION_MAX);
 		return -EMSGSIZE;
+	}
 	if (p->nregions != 0 && !cm->ops->messages) {
 		BB_LOG(ERR, "connect: librdmacm carries no regions: bb_region_pack() them into "
 			    "private data");

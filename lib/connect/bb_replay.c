@@ -6,7 +6,8 @@
  *
  * The wr_id that goes to the queue is the number of the entry, so that a completion names it
  * whatever the application's are. Sends complete in their order: a completion of one says that
- * those in front of it are done. Entries that wait to be posted again get new numbers then.
+ * those in front of it are done. Entries that are posted again keep their numbers: of the posts
+ * before, bb_qp_recover() has left nothing in the CQ.
  */
 #include <errno.h>
 #include <stdlib.h>
