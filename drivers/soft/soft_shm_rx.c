@@ -33,6 +33,8 @@ free_slot(struct soft_shm *shm)
 	if (rx->dir == NULL || rx->ring.data == NULL) {
 		if (rx->dir != NULL)
 			munmap((void *)(uintptr_t)rx->dir, sizeof(*rx->dir));
+		if (rx->ring.data != NULL)
+			munmap((void *)(uintptr_t)rx->ring.data, SOFT_RING_SIZE);
 		free(rx);
 		return -1;
 	}
