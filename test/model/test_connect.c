@@ -308,6 +308,12 @@ test_arguments(void **st)
 	param.timeout_ms = 0;
 	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
 	param = p.a.param;
+	param.recover_ms = 1;
+	param.backoff_max_ms = param.backoff_min_ms - 1;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param.backoff_min_ms = 0;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
 	param.size = 1;
 	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
 	param = p.a.param;
@@ -453,6 +459,7 @@ test_loop(void **st)
 	assert_int_equal(bb_loop_destroy(second), 0);
 	assert_int_equal(bb_cm_destroy(p.b.cm), -EBUSY);
 	assert_int_equal(bb_cm_attach(p.a.cm, loop, on_event, &p.a), 0);
+	assert_int_equal(bb_cm_destroy(p.a.cm), -EBUSY);
 	loop_up = 0;
 	for (i = 0; i < 2; i++) {
 		qa[i] = end_qp(&p.a);

@@ -365,20 +365,45 @@ test_half_open(void **st)
 static void
 test_silent(void **st)
 {
-	uint8_t back[BB_CM_MSG_MAX];
-	struct bb_region regions[BB_REGION_MAX];
-	struct bb_cm_header h;
 	struct bb_cm_msg msg;
+	char byte;
 	int fd;
 
 	(void)st;
 	open_pair(20);
 	fd = raw_connect();
-	assert_int_equal(answer(fd, back, sizeof(back)), BB_CM_HEADER + 8);
-	assert_null(bb_cm_header_decode(back, &h));
-	assert_null(bb_cm_body_decode(h.type, back + BB_CM_HEADER, h.len, &msg, regions));
+	assert_true(hear(fd, &msg));
+	assert_int_equal(msg.type, BB_CM_REJ);
 	assert_int_equal(msg.reason, BB_REJECT_TIMEOUT);
+	/* A proper end, and no reset that might overtake what was said. */
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
 	assert_int_equal(stats().timeouts, 1);
+	close(fd);
+	pair_close(&p);
+}
+
+/* One that has said what it wants waits for the application, however long that takes. */
+static void
+test_patient(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_cm_event ev;
+	unsigned int i;
+	int fd;
+
+	(void)st;
+	open_pair(20);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	usleep(40000);
+	for (i = 0; i < 10; i++)
+		turn(&p);
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(conn_state(ev.conn), BB_CONN_REQUESTED);
+	assert_int_equal(stats().timeouts, 0);
+	bb_conn_destroy(ev.conn);
 	close(fd);
 	pair_close(&p);
 }
@@ -391,7 +416,7 @@ main(void)
 		cmocka_unit_test(test_version),   cmocka_unit_test(test_bad_answers),
 		cmocka_unit_test(test_half_open), cmocka_unit_test(test_silent),
 		cmocka_unit_test(test_said),      cmocka_unit_test(test_cut_answer),
-		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_flood),     cmocka_unit_test(test_patient),
 	};
 
 	if (bare_eal_init() < 0)

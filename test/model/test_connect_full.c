@@ -5,6 +5,7 @@
  * What is full: a socket that takes no more, or a few bytes at a time; a CM that has its
  * connections; a process without another descriptor.
  */
+#include <poll.h>
 #include <sys/resource.h>
 
 #include "../fakes/bare_eal.h"
@@ -93,6 +94,9 @@ test_piecemeal(void **st)
 		sock.cut = cuts[i];
 		sock.calls = 0;
 		link_up(&p, &l);
+		/* All is sent: that there is room for more is nothing to tell. */
+		assert_int_equal(poll(&(struct pollfd){bb_cm_fd(p.a.cm), POLLIN, 0}, 1, 0), 0);
+		assert_int_equal(poll(&(struct pollfd){bb_cm_fd(p.b.cm), POLLIN, 0}, 1, 0), 0);
 		writes(&p, &l, (uint8_t)(i + 1));
 		link_down(&p, &l);
 	}

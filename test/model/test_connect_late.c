@@ -72,6 +72,82 @@ test_answer(void **st)
 	pair_close(&p);
 }
 
+/*
+ * Who is called again says what only a caller says: the queue pair is in RESET, and nothing is
+ * back. It is hung up, and called anew.
+ */
+static void
+test_wrong_side(void **st)
+{
+	struct sockaddr_storage addr;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int listener, fd, i;
+
+	(void)st;
+	pair_open(&p);
+	p.a.param.recover_ms = WAIT_S * 1000;
+	listener = raw_listen(&addr);
+	qp = end_qp(&p.a);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	fd = called_at(listener);
+	say_rep(fd);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	close(fd);
+	expect(&p, &p.a, BB_CM_LOST);
+	for (i = 0; i < 2; i++) {
+		fd = called_at(listener);
+		say(fd, BB_CM_RTU);
+		assert_true(closed_by_us(fd));
+		close(fd);
+		assert_int_equal(conn_state(c), BB_CONN_LOST);
+		assert_int_equal(qp->state, BB_QP_RESET);
+		assert_int_equal(p.a.nev, 0);
+	}
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(listener);
+	pair_close(&p);
+}
+
+/* It is disconnected, to a peer that has gone, before its beginning was told: that comes first. */
+static void
+test_end_before_beginning(void **st)
+{
+	const struct linger now = {.l_onoff = 1, .l_linger = 0};
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	const uint64_t end = wait_end();
+	struct bb_cm_event ev;
+	struct bb_cm_msg msg;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int fd;
+
+	(void)st;
+	pair_open(&p);
+	qp = end_qp(&p.b);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_accept(c, qp, &p.b.param), 0);
+	assert_true(hear(fd, &msg));
+	say(fd, BB_CM_RTU);
+	while (conn_state(c) != BB_CONN_ESTABLISHED) {
+		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 0), 0);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(fd);
+	assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+	assert_int_equal(qp->state, BB_QP_ERR);
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	pair_close(&p);
+}
+
 /* Who is called again says nothing: it is hung up after timeout_ms, and called anew. */
 static void
 test_no_answer(void **st)
@@ -112,6 +188,7 @@ test_gone(void **st)
 	const struct linger now = {.l_onoff = 1, .l_linger = 0};
 	uint8_t buf[BB_CM_MSG_MAX];
 	const size_t n = request(buf);
+	struct bb_conn_info info;
 	struct bb_conn *c;
 	struct bb_qp *qp;
 	int fd, i;
@@ -128,6 +205,9 @@ test_gone(void **st)
 		if (i == 0) {
 			assert_int_equal(bb_conn_accept(c, qp, &p.b.param), -ENOTCONN);
 			assert_int_equal(qp->state, BB_QP_RESET);
+			/* It is free for another connection. */
+			bb_conn_query(c, &info);
+			assert_null(info.qp);
 			assert_int_equal(bb_conn_reject(c, NULL, 0), -ENOTCONN);
 		} else {
 			assert_int_equal(bb_conn_reject(c, NULL, 0), -ENOTCONN);
@@ -450,11 +530,17 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_answer),     cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_dead),       cmocka_unit_test(test_listener),
-		cmocka_unit_test(test_descriptor), cmocka_unit_test(test_sleeper),
-		cmocka_unit_test(test_detached),   cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_dead),
+		cmocka_unit_test(test_listener),
+		cmocka_unit_test(test_descriptor),
+		cmocka_unit_test(test_sleeper),
+		cmocka_unit_test(test_detached),
+		cmocka_unit_test(test_no_answer),
 		cmocka_unit_test(test_forked),
+		cmocka_unit_test(test_wrong_side),
+		cmocka_unit_test(test_end_before_beginning),
 	};
 
 	if (bare_eal_init() < 0)

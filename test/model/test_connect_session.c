@@ -12,9 +12,12 @@
 static void
 test_replayed(void **st)
 {
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
 	struct bb_conn_info info;
 	struct known k;
 	unsigned int i;
+	char text[32];
 	int fd;
 
 	(void)st;
@@ -33,6 +36,10 @@ test_replayed(void **st)
 		assert_int_equal(stats().conns, 1);
 		bb_conn_query(k.conn, &info);
 		assert_int_equal(info.tries, 1);
+		/* The peer is where it called from last. */
+		assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &len), 0);
+		snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(from.sin_port));
+		assert_string_equal(info.peer, text);
 	}
 	assert_int_equal(stats().recovered, 20);
 	forget(&k);
@@ -286,6 +293,85 @@ test_other_version(void **st)
 	forget(&k);
 }
 
+/* A request that takes a connection up, and the same behind it: that is not due. */
+static void
+test_asked_twice(void **st)
+{
+	uint8_t buf[2 * BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	n += request_of(buf + n, k.session, BB_CM_COMES_BACK);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	assert_true(closed_by_us(fd));
+	assert_int_equal(stats().bad_messages, 1);
+	assert_int_equal(stats().half_open, 0);
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	close(fd);
+	forget(&k);
+}
+
+#define SILENT 130 /* two polls look at so many, and a third at the rest */
+
+static bool
+begins_behind_first(void)
+{
+	return p.b.cm->cursor == TAILQ_NEXT(TAILQ_FIRST(&p.b.cm->conns), link);
+}
+
+/*
+ * More connections than a poll looks at. One is ended before it is seen that its peer has begun
+ * anew: that peer sees it end. Another goes just as it is next to be looked at.
+ */
+static void
+test_many(void **st)
+{
+	int fds[SILENT], fd, i;
+	struct bb_conn *next;
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	fd = raw_connect();
+	until(one_half_open);
+	for (i = 0; i < SILENT; i++) {
+		fds[i] = raw_connect();
+		turn(&p);
+	}
+	until(begins_behind_first);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd, buf, n, 0), n);
+	turn(&p);
+	assert_non_null(k.conn->heir);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	assert_null(k.conn->heir);
+	assert_true(closed_by_us(fd));
+	close(fd);
+
+	until(begins_behind_first);
+	next = TAILQ_NEXT(p.b.cm->cursor, link);
+	bb_cm_conn_free(p.b.cm->cursor);
+	assert_ptr_equal(p.b.cm->cursor, next);
+	for (i = 0; i < SILENT; i++)
+		close(fds[i]);
+	until(none_half_open);
+	bb_conn_destroy(k.conn);
+	k.conn = NULL;
+	turn(&p);
+	forget(&k);
+}
+
 /* RTU once more, where it is not due any more. */
 static void
 test_ready_twice(void **st)
@@ -386,6 +472,7 @@ main(void)
 		cmocka_unit_test(test_no_goodbye),    cmocka_unit_test(test_ready_twice),
 		cmocka_unit_test(test_reset),         cmocka_unit_test(test_qp_error),
 		cmocka_unit_test(test_other_version), cmocka_unit_test(test_heard_late),
+		cmocka_unit_test(test_asked_twice),   cmocka_unit_test(test_many),
 	};
 
 	if (bare_eal_init() < 0)

@@ -272,8 +272,8 @@ test_fields(void **st)
 	bad(b + 40, 8, "retry");
 	bad(b + 41, 8, "retry");
 	bad(b + 43, 1, "reserved");
-	bad(b + 44, 2, "depth");
-	bad(b + 48, 2, "depth");
+	bad(b + 44, 1, "depth");
+	bad(b + 48, 1, "depth");
 	bad(b + 53, 1, "contradicts");
 	bad(b + 55, 4, "contradicts");
 	bad(b + 55, 6, "contradicts");

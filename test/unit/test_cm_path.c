@@ -78,18 +78,17 @@ ethernet(struct fixture *f)
 	f->dev->ethernet = true;
 }
 
+/* Two CMs, of which the second listens, and a QP for each. */
+static struct bb_listener *listener;
+static struct sockaddr_storage addr;
+
 static void
-test_moved(void **st)
+pair_open(struct fixture *f)
 {
-	struct fixture *f = *st;
-	struct bb_listener *listener;
-	struct sockaddr_storage addr;
 	struct bb_qp_init_attr init;
 	struct bb_cm_attr attr;
-	struct bb_conn *none;
 	unsigned int i;
 	char text[32];
-	uint64_t end;
 
 	ethernet(f);
 	bb_cm_attr_init(&attr);
@@ -109,6 +108,31 @@ test_moved(void **st)
 	assert_int_equal(bb_listener_create(cms[1], (struct sockaddr *)&addr, &listener), 0);
 	snprintf(text, sizeof(text), "127.0.0.1:%u", bb_listener_port(listener));
 	assert_int_equal(bb_cm_addr(text, &addr), 0);
+}
+
+static void
+pair_close(void)
+{
+	unsigned int i;
+
+	assert_int_equal(bb_conn_disconnect(conns[0], NULL, 0), 0);
+	both(BB_CM_DISCONNECTED);
+	for (i = 0; i < 2; i++) {
+		bb_conn_destroy(conns[i]);
+		assert_int_equal(bb_qp_destroy(qps[i]), 0);
+	}
+	assert_int_equal(bb_listener_destroy(listener), 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_cm_destroy(cms[i]), 0);
+}
+
+static void
+test_moved(void **st)
+{
+	struct bb_conn *none;
+	uint64_t end;
+
+	pair_open(*st);
 
 	/* Three GIDs that nothing tells apart: they are listed, none is taken. */
 	log_begin();
@@ -160,15 +184,68 @@ test_moved(void **st)
 	both(BB_CM_RECOVERED);
 	assert_int_equal(index_of(0), 3);
 
-	assert_int_equal(bb_conn_disconnect(conns[0], NULL, 0), 0);
-	both(BB_CM_DISCONNECTED);
+	pair_close();
+}
+
+/*
+ * Each side has its own wishes: what its QP is told is what both agree on, and of RNR retries what
+ * the peer asks for. While a connection is made its CM runs the device, and then no more.
+ */
+static void
+test_terms(void **st)
+{
+	static const struct {
+		uint8_t initiator, responder, retry, rnr;
+	} want[2] = {{3, 7, 2, 4}, {5, 2, 6, 1}};
+	struct fixture *f = *st;
+	const struct bb_qp_attr *attr[2];
+	struct bb_conn_info info;
+	struct bb_cm_event ev;
+	unsigned int i;
+	int before;
+
+	pair_open(f);
+	fake.gid_v1 = 3;
+	f->dev->attr.max_rd_atomic = 4;
+	f->dev->attr.max_dest_rd_atomic = 6;
 	for (i = 0; i < 2; i++) {
-		bb_conn_destroy(conns[i]);
-		assert_int_equal(bb_qp_destroy(qps[i]), 0);
+		params[i].initiator_depth = want[i].initiator;
+		params[i].responder_resources = want[i].responder;
+		params[i].retry_count = want[i].retry;
+		params[i].rnr_retry_count = want[i].rnr;
+		attr[i] = &qps[i]->ctrl->attr;
 	}
-	assert_int_equal(bb_listener_destroy(listener), 0);
+	assert_int_equal(
+		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &conns[0]),
+		0);
+	while (bb_cm_poll(cms[1], &ev, 1) == 0)
+		assert_int_equal(bb_cm_poll(cms[0], &ev, 1), 0);
+	assert_int_equal(ev.type, BB_CM_CONNECT_REQUEST);
+	conns[1] = ev.conn;
+	before = fake.progressed;
+	assert_int_equal(bb_cm_poll(cms[1], &ev, 1), 0);
+	assert_int_equal(fake.progressed, before);
+	assert_int_equal(bb_conn_accept(conns[1], qps[1], &params[1]), 0);
+	assert_int_equal(bb_cm_poll(cms[1], &ev, 1), 0);
+	assert_int_equal(fake.progressed, before + 1);
+	both(BB_CM_ESTABLISHED);
+	before = fake.progressed;
 	for (i = 0; i < 2; i++)
-		assert_int_equal(bb_cm_destroy(cms[i]), 0);
+		assert_int_equal(bb_cm_poll(cms[i], &ev, 1), 0);
+	assert_int_equal(fake.progressed, before);
+
+	bb_conn_query(conns[1], &info);
+	assert_int_equal(info.peer_initiator_depth, 3);
+	assert_int_equal(info.peer_responder_resources, 6);
+	assert_int_equal(attr[0]->max_rd_atomic, 2);
+	assert_int_equal(attr[0]->max_dest_rd_atomic, 4);
+	assert_int_equal(attr[1]->max_rd_atomic, 4);
+	assert_int_equal(attr[1]->max_dest_rd_atomic, 2);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(attr[i]->retry_cnt, want[0].retry);
+		assert_int_equal(attr[i]->rnr_retry, want[1 - i].rnr);
+	}
+	pair_close();
 }
 
 /* A GID that was asked for by index is not looked for. */
@@ -176,7 +253,6 @@ static void
 test_given(void **st)
 {
 	struct fixture *f = *st;
-	struct sockaddr_storage addr;
 	struct bb_qp_init_attr init;
 	struct bb_conn_info info;
 	struct bb_cm_attr attr;
@@ -210,6 +286,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_moved, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_terms, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_given, fixture_setup, fixture_teardown),
 	};
 
