@@ -103,6 +103,14 @@ test_refused(void **state)
 	env_log(env);
 	env_refused(env, "one less", soft_cmd_if.obj_create(env->ctx, in, len - 16, out, 16, &obj),
 		    out, BB_PRM_STAT_BAD_PARAM, "CREATE_MKEY");
+	/* A free key comes without entries, so nothing else limits how many it may get. */
+	bb_prm_set(in + MKC, BB_PRM_MKC_FREE, 1);
+	bb_prm_set(in + MKC, BB_PRM_MKC_UMR_EN, 1);
+	bb_prm_set(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0);
+	bb_prm_set(in + MKC, BB_PRM_MKC_XLT_OCTWORD_SIZE, (1u << SOFT_LOG_MAX_KLM) + 1);
+	env_log(env);
+	env_refused(env, "too many", soft_cmd_if.obj_create(env->ctx, in, ENTRY, out, 16, &obj),
+		    out, BB_PRM_STAT_BAD_PARAM, "CREATE_MKEY");
 	assert_null(obj);
 	env_same("all", before, env_census(env));
 }
@@ -185,6 +193,7 @@ test_life(void **state)
 	struct census before = env_census(env);
 	struct mlx5_mw *one, *two, *none = NULL;
 	struct mlx5_obj *obj[2];
+	struct mlx5_ctx *other;
 	struct mlx5_pd *pd;
 	uint32_t id;
 	size_t len;
@@ -204,6 +213,10 @@ test_life(void **state)
 	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 2, &two), 0);
 	assert_int_not_equal(one->rkey >> 8, two->rkey >> 8);
 	assert_int_equal(soft_cmd_if.mw_alloc(env->ctx, pd, 3, &none), -EINVAL);
+	assert_int_equal(soft_cmd_if.open("soft0", NULL, &other), 0);
+	assert_int_equal(soft_cmd_if.mw_alloc(other, pd, 1, &none), -EINVAL);
+	assert_int_equal(soft_cmd_if.mw_free(other, one), -EINVAL);
+	assert_int_equal(soft_cmd_if.close(other), 0);
 	assert_null(none);
 	assert_int_equal(soft_cmd_if.obj_destroy(obj[0]), 0);
 	assert_int_equal(soft_cmd_if.pd_free(env->ctx, pd), -EBUSY);
@@ -217,12 +230,37 @@ test_life(void **state)
 	env_same("all", before, env_census(env));
 }
 
+/* What is destroyed makes room: a device of 32 keys makes more than that, one after the other. */
+static void
+test_again(void **state)
+{
+	uint8_t in[MAX], out[BB_PRM_SZ_SHORT];
+	struct mlx5_obj *obj;
+	struct mlx5_mw *mw;
+	struct env env;
+	unsigned int i;
+
+	(void)state;
+	env_open(&env, "log_max_mkey=5");
+	for (i = 0; i < 64; i++) {
+		size_t len = mkey_in(&env, i % 2 != 0, in);
+
+		assert_int_equal(soft_cmd_if.obj_create(env.ctx, in, len, out, sizeof(out), &obj),
+				 0);
+		assert_int_equal(soft_cmd_if.mw_alloc(env.ctx, env.pd, 1 + i % 2, &mw), 0);
+		assert_int_equal(soft_cmd_if.obj_destroy(obj), 0);
+		assert_int_equal(soft_cmd_if.mw_free(env.ctx, mw), 0);
+	}
+	env_close(&env);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_refused, env_setup, env_teardown),
 		cmocka_unit_test_setup_teardown(test_edges, env_setup, env_teardown),
+		cmocka_unit_test(test_again),
 		cmocka_unit_test_setup_teardown(test_life, env_setup, env_teardown),
 	};
 

@@ -108,6 +108,7 @@ each_by_itself(void **state)
 		{ATTR(mkey_layout), 1, {KEYS}, 0},
 		{ATTR(mkey_layout), 0, {KEYS, NO_UMR}, 0},
 		{ATTR(mkey_layout), 1, {KEYS, NO_ATOMIC_BY_UMR}, 0},
+		{ATTR(mkey_layout), 0, {{BB_PRM_HCA_MAX_INDIRECTION, 0}}, 0},
 		{ATTR(mkey_interleaved), 1, {KEYS}, 0},
 		{ATTR(mkey_interleaved), 1, {KEYS, NO_ATOMIC_BY_UMR}, 0},
 		{ATTR(mkey_interleaved), 0, {KEYS, NO_UMR}, 0},
@@ -354,6 +355,19 @@ paging_by_scheme(void **state)
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
 		assert_true(attr.odp_write && attr.odp_atomic && attr.odp_implicit);
 		close_dev(&f);
+		/* A device that has no atomics has none there. */
+		bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 0);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_true(attr.odp_write && !attr.odp_atomic);
+		close_dev(&f);
+		bb_prm_set(stub.general, BB_PRM_HCA_ATOMIC, 1);
+		bb_prm_set(stub.general, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, 0);
+		open_dev(&f);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_false(attr.odp_implicit);
+		close_dev(&f);
+		bb_prm_set(stub.general, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET, 1);
 		bb_prm_set(stub.general, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED, 1);
 		open_dev(&f);
 		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
