@@ -67,15 +67,13 @@ test_reads(void **st)
 	stop();
 }
 
-/* A target whose port flaps: who wrote there by himself would do it while that is down, too. */
 static void
-test_flap(void **st)
+all_by_packets(const char *theirs)
 {
 	static const struct differ none;
 	uint32_t i;
 
-	(void)st;
-	begin_two("", ",flap=3600000:1");
+	begin_two("", theirs);
 	join(&none);
 	for (i = 0; i < 200; i++) {
 		post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr, mr_b.rkey);
@@ -83,6 +81,29 @@ test_flap(void **st)
 	}
 	assert_int_equal(direct(), 0);
 	stop();
+}
+
+/* A target whose port flaps: who wrote there by himself would do it while that is down, too. */
+static void
+test_flap(void **st)
+{
+	(void)st;
+	all_by_packets(",flap=3600000:1");
+}
+
+/* One that captures all its packets: what is written by itself would not be there. */
+static void
+test_captured(void **st)
+{
+	char file[] = "/tmp/bb_shm_XXXXXX", more[64];
+	int fd = mkstemp(file);
+
+	(void)st;
+	assert_true(fd >= 0);
+	close(fd);
+	snprintf(more, sizeof(more), ",capture=%s", file);
+	all_by_packets(more);
+	unlink(file);
 }
 
 /* What is behind a packet that has no answer yet waits for that. */
@@ -179,6 +200,42 @@ test_grows(void **st)
 			holds(&b, offs[k] + 3, 1000, k + i);
 		}
 	}
+	stop();
+}
+
+/* The slot of our segments that is in use. */
+static const struct soft_shm_seg *
+our_segment(void)
+{
+	uint32_t i = 0;
+
+	while (ours()->seg[i].refs == 0)
+		assert_true(++i < SOFT_SHM_SEGS);
+	return &ours()->seg[i];
+}
+
+/*
+ * A file that was handed over is not in use for a moment: who has it mapped must look anew, as it
+ * might be another one, and then goes into it by himself again.
+ */
+static void
+test_anew(void **st)
+{
+	static const struct differ none;
+	struct actor *sides[] = {&a, &b};
+	uint32_t gen, i;
+
+	(void)st;
+	begin("");
+	ready(true, &none);
+	gen = our_segment()->gen;
+	for (i = 0; i < 2; i++) {
+		do_ok(sides[i], ACTOR_DEREG);
+		reg(sides[i], i == 0 ? &mr_a.raddr : &mr_b.raddr, i == 0 ? &mr_a.rkey : &mr_b.rkey);
+	}
+	assert_int_equal(our_segment()->gen, gen + 1);
+	assert_int_equal(our_segment()->refs, 1);
+	warm(ACTOR_WRITE, mr_b.raddr, mr_b.rkey);
 	stop();
 }
 
@@ -351,7 +408,7 @@ tests(void)
 	const struct CMUnitTest tests[] = {
 		T(test_other_qp), T(test_reads),        T(test_order),       T(test_qp_gone),
 		T(test_qp_error), T(test_grows),        T(test_owner_waits), T(test_cut_off),
-		T(test_flap),     T(test_counted_once),
+		T(test_flap),     T(test_counted_once), T(test_captured),    T(test_anew),
 	};
 
 	return cmocka_run_group_tests_name("shm_qps", tests, NULL, NULL);
