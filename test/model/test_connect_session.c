@@ -361,6 +361,7 @@ test_many(void **st)
 
 	until(begins_behind_first);
 	next = TAILQ_NEXT(p.b.cm->cursor, link);
+	p.b.cm->ops->hang_up(p.b.cm->cursor, true);
 	bb_cm_conn_free(p.b.cm->cursor);
 	assert_ptr_equal(p.b.cm->cursor, next);
 	for (i = 0; i < SILENT; i++)

@@ -20,7 +20,7 @@ static struct bb_dm *dm;
 static struct bb_cq_attr cq_attr;
 static struct bb_srq_attr srq_attr;
 static struct bb_qp_init_attr init;
-static const struct bb_path path = {.port = 1};
+static const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 
 MAKE(dev, bb_dev, bb_dev_open("verbs:" NULL_NAME, out))
 UNDO(dev, bb_dev, bb_dev_close)

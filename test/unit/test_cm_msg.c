@@ -330,6 +330,13 @@ test_regions(void **st)
 	mr.rkey = 0;
 	assert_int_equal(bb_region_of(&mr, "x", 0, 0, &r), -EINVAL);
 
+	/* To the last byte there is, and not beyond. */
+	r = regions[0];
+	r.addr = UINT64_MAX - 7;
+	r.len = 8;
+	assert_int_equal(bb_region_pack(&r, 1, buf, sizeof(buf)), BB_REGION_PACKED);
+	r.len = 9;
+	assert_int_equal(bb_region_pack(&r, 1, buf, sizeof(buf)), -EINVAL);
 	assert_int_equal(bb_region_pack(regions, 2, buf, sizeof(buf) - 1), -ENOSPC);
 	assert_int_equal(bb_region_pack(regions, 2, buf, sizeof(buf)), sizeof(buf));
 	assert_int_equal(bb_region_unpack(buf, sizeof(buf) - 1, out, 2), -EINVAL);

@@ -190,6 +190,39 @@ test_nobody(void **st)
 	assert_true(rte_rdtsc() - began < soft_time_cycles(SOFT_SHM_HOLD_NS));
 }
 
+/* Engines come and go: each has the first word that is free, and peers look at no more of them. */
+static void
+test_words(void **st)
+{
+	struct soft_shm_dir *dir = w->peer[0].dir;
+	struct soft_engine *e[3];
+	uint32_t i, round;
+
+	(void)st;
+	w->shm.dir = dir;
+	dir->engines = 0;
+	for (i = 0; i < 3; i++) {
+		e[i] = calloc(1, sizeof(*e[i]));
+		assert_non_null(e[i]);
+		e[i]->dev = &w->dev;
+	}
+	for (round = 0; round < SOFT_SHM_ENGINES + 1; round++) {
+		for (i = 0; i < 3; i++) {
+			soft_shm_engine_add(e[i]);
+			assert_ptr_equal(e[i]->shm_word, &dir->engine[i].v);
+			assert_int_equal(dir->engines, round == 0 ? i + 1 : 3);
+		}
+		/* One that goes in the middle leaves its word to the next. */
+		soft_shm_engine_del(e[1]);
+		soft_shm_engine_add(e[1]);
+		assert_ptr_equal(e[1]->shm_word, &dir->engine[1].v);
+		for (i = 0; i < 3; i++)
+			soft_shm_engine_del(e[i]);
+	}
+	for (i = 0; i < 3; i++)
+		free(e[i]);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int
@@ -199,6 +232,7 @@ main(void)
 		T(test_stopped),
 		T(test_busy),
 		T(test_nobody),
+		T(test_words),
 	};
 
 	return cmocka_run_group_tests_name("soft_shm_pub", tests, NULL, NULL);

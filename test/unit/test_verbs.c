@@ -149,7 +149,7 @@ test_messages(void **state)
 static void
 test_datagram(void **state)
 {
-	const struct bb_path path = {.port = 1};
+	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];

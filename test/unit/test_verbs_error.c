@@ -290,7 +290,7 @@ test_many_receives(void **state)
 static void
 test_iwarp(void **state)
 {
-	struct bb_qp_addr addr = {.mtu = 1024}, none;
+	struct bb_qp_addr addr = {.mtu = 1024, .gid = {[15] = 1}}, none;
 	struct bb_cm_attr cm_attr;
 	struct bb_qp_attr attr;
 	struct fixture f;

@@ -31,6 +31,7 @@ more_make(struct fixture *f, struct more *m)
 	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &m->dm), 0);
 	memset(&path, 0, sizeof(path));
 	path.port = 1;
+	path.dgid[15] = 1;
 	assert_int_equal(bb_ah_create(f->pd, &path, &m->ah), 0);
 }
 

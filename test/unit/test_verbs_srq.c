@@ -248,7 +248,7 @@ test_handles(void **state)
 {
 	static const uint32_t orders[][QPS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					       {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-	const struct bb_path path = {.port = 1};
+	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_ah *ah, *look[QPS];
 	struct three t;
 	uint32_t o, i, end;
@@ -282,7 +282,7 @@ test_handles(void **state)
 static void
 test_handles_of_pd(void **state)
 {
-	const struct bb_path path = {.port = 1};
+	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_ah *ah[2];
 	struct three t;
 	uint32_t i;

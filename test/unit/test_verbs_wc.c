@@ -109,7 +109,7 @@ static void
 test_unreliable(void **state)
 {
 	static const enum bb_qp_type types[] = {BB_QPT_UC, BB_QPT_UD};
-	const struct bb_path path = {.port = 1};
+	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
 	struct bb_qp_attr attr;
 	struct bb_ah *ah = NULL;
 	struct fixture f;
@@ -152,7 +152,7 @@ test_unreliable(void **state)
 static void
 datagram(size_t kind, bool ib, bool imm)
 {
-	const struct bb_path path = {.port = 1, .dlid = 5};
+	const struct bb_path path = {.port = 1, .dlid = 5, .dgid = {[15] = 1}};
 	struct fixture f;
 	struct bb_sge sge;
 	struct bb_wc wc[2];
