@@ -40,11 +40,12 @@ static void
 progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
-	/* What went out before it was to be sent again came in time after all. */
-	bool skip = bb_roce_psn_distance(req->una, una) > bb_roce_psn_distance(req->una, req->nxt);
+	bool skip;
 
 	if (una == req->una)
 		return;
+	/* What went out before it was to be sent again came in time after all. */
+	skip = bb_roce_psn_distance(req->una, una) > bb_roce_psn_distance(req->una, req->nxt);
 	bb_roce_rto_acked(qp, una, now);
 	bb_roce_rto_waited(qp, now);
 	req->una = una;
@@ -60,10 +61,15 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 		return;
 	if (skip)
 		bb_roce_req_rewind(qp);
-	if (req->una != req->nxt)
+	if (req->una == req->nxt) {
+		/* Nothing is out. */
+		req->deadline = BB_ROCE_NEVER;
+		req->rto.deadline = BB_ROCE_NEVER;
+	} else {
 		bb_roce_rto_waits(qp, now);
-	start_timer(qp, now);
-	bb_roce_rto_start(qp, now);
+		start_timer(qp, now);
+		bb_roce_rto_start(qp, now);
+	}
 	if (req->bad != 0 && req->tail == req->bad_msg)
 		bb_roce_req_failed(qp, req->bad);
 }

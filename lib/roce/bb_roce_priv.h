@@ -71,13 +71,35 @@ void bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now);
 /* ---- bb_roce_rto.c */
 /* At bb_roce_qp_rts(). */
 void bb_roce_rto_init(struct bb_roce_qp *qp);
-/* A packet of PSNs @first to @last asks for an answer and went out; @fresh: not before. */
-void bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh,
-		       uint64_t now);
+/*
+ * A packet of PSNs @first to @last asks for an answer and went out; @fresh: not before. Only such
+ * packets are timed, and start the interval: the peer need not answer others, and those behind them
+ * may be long in coming.
+ */
+static inline void
+bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+
+	rto->asked = last;
+	if (rto->timing || !fresh)
+		return;
+	rto->timing = true;
+	rto->timed_psn = first;
+	rto->timed_at = now;
+}
 /* All before @una is about to be acknowledged: it is ahead of req->una. */
 void bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now);
 /* The wait for progress begins, unless it has; it ends well. */
-void bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now);
+static inline void
+bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)
+{
+	struct bb_roce_rto *rto = &qp->req.rto;
+
+	if (!rto->waiting)
+		rto->since = now;
+	rto->waiting = true;
+}
 void bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now);
 /* The ack timeout, in ns: as asked for, or up to four times that. */
 uint64_t bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp);

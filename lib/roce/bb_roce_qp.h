@@ -443,14 +443,14 @@ bb_roce_ack_psn(const struct bb_roce_resp *r)
 static inline bool
 bb_roce_req_idle(const struct bb_roce_req *req)
 {
-	return req->next == req->head && req->no_ack_req == 0 && req->again == 0;
+	return ((req->next ^ req->head) | req->no_ack_req | req->again) == 0;
 }
 
 /* Is there something to answer? */
 static inline bool
 bb_roce_answers(const struct bb_roce_qp *qp)
 {
-	return qp->cnp_due || qp->resp.ack_due || qp->resp.todo != qp->resp.head;
+	return ((qp->resp.todo ^ qp->resp.head) | qp->cnp_due | qp->resp.ack_due) != 0;
 }
 
 /* Nothing to answer and nothing to ask. */

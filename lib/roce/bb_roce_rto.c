@@ -37,23 +37,6 @@ covered(const struct bb_roce_qp *qp, uint32_t psn, uint32_t una)
 	return bb_roce_psn_distance(qp->req.una, psn) < bb_roce_psn_distance(qp->req.una, una);
 }
 
-/*
- * Only packets that ask for an answer are timed, and start the interval: the peer need not answer
- * others, and those behind them may be long in coming.
- */
-void
-bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh, uint64_t now)
-{
-	struct bb_roce_rto *rto = &qp->req.rto;
-
-	rto->asked = last;
-	if (rto->timing || !fresh)
-		return;
-	rto->timing = true;
-	rto->timed_psn = first;
-	rto->timed_at = now;
-}
-
 /* RFC 6298, 2.2 and 2.3. @rtt is not 0, which stands for none. */
 static void
 sample(struct bb_roce_rto *rto, uint64_t rtt)
@@ -102,16 +85,6 @@ bb_roce_rto_ack_timeout(const struct bb_roce_qp *qp)
 	if (qp->attr.adaptive == 0 || want <= ns)
 		return ns;
 	return want < 4 * ns ? want : 4 * ns;
-}
-
-void
-bb_roce_rto_waits(struct bb_roce_qp *qp, uint64_t now)
-{
-	struct bb_roce_rto *rto = &qp->req.rto;
-
-	if (!rto->waiting)
-		rto->since = now;
-	rto->waiting = true;
 }
 
 void
