@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "soft_netif.h"
+#include "soft_port_priv.h"
 #include "soft_wire.h"
 
 /* The lock, which the engine has not kept. */
@@ -41,7 +42,7 @@ link_receive(struct soft_engine *e)
 	if (unlikely(!soft_netif_mine(e)))
 		return;
 	/* Requests leave before anything comes that may complete them: see struct soft_netif. */
-	soft_port_settle(nif->port);
+	soft_port_settle_inline(nif->port);
 	/* What another engine took from the port came before what is there now. */
 	if (__atomic_load_n(&e->inbox, __ATOMIC_ACQUIRE) != NULL)
 		soft_inbox_drain(e);
@@ -56,7 +57,7 @@ link_end(struct soft_engine *e)
 
 	if (!soft_netif_mine(e))
 		return;
-	soft_port_settle(nif->port);
+	soft_port_settle_inline(nif->port);
 	RTE_ASSERT(!soft_port_hold_busy(&nif->hold));
 	__atomic_store_n(&nif->poller, NULL, __ATOMIC_RELAXED);
 	if (unlikely(__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) != 0))

@@ -62,7 +62,7 @@ void
 soft_port_close(struct soft_port *p)
 {
 	drop_queue(p);
-	rte_pktmbuf_free(p->spare);
+	rte_pktmbuf_free_bulk(p->spare, p->spares);
 	soft_port_eth_stop(&p->eth);
 	free(p);
 }
@@ -206,10 +206,11 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 		bytes += m[i]->pkt_len;
 		receive(p, m[i], now);
 	}
-	if (n == 1)
-		soft_port_give_back(p, m[0]);
-	else
+	if (n > SOFT_PORT_SPARES)
 		rte_pktmbuf_free_bulk(m, n);
+	else
+		for (i = 0; i < n; i++)
+			soft_port_give_back(p, m[i]);
 	/* Of long ones fewer at a time: they are answered, and the peer goes on, meanwhile. */
 	p->burst = bytes >= (uint32_t)SOFT_PORT_LONG * n ? SOFT_PORT_LONGS : SOFT_PORT_BURST;
 	p->stats.rx_frames += n;

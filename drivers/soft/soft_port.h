@@ -58,7 +58,7 @@ struct soft_port_ops {
 };
 
 struct soft_port_stats {
-	uint64_t rx_frames, tx_frames, tx_bytes;
+	uint64_t rx_frames, tx_frames;
 	uint64_t tx_zero_copy, tx_copied; /* packets with payload */
 	uint64_t tx_unsettled;            /* soft_port_settle() copied */
 	uint64_t tx_full;                 /* asked for, no room in the PMD or no mbuf */

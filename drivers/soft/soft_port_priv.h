@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Between soft_port.c, soft_port_eth.c, soft_port_tx.c and soft_port_plain.c. */
+/* Between soft_port.c, soft_port_eth.c, soft_port_tx.c, soft_port_plain.c and soft_link_port.c. */
 #ifndef SOFT_PORT_PRIV_H
 #define SOFT_PORT_PRIV_H
 
@@ -25,6 +25,8 @@ struct soft_port_eth {
 	struct rte_mempool *ext;  /* mbufs without memory of their own; zero_copy only */
 };
 
+#define SOFT_PORT_SPARES 4
+
 struct soft_port {
 	struct soft_port_stack stack;
 	struct soft_port_eth eth;
@@ -36,7 +38,8 @@ struct soft_port {
 	uint32_t txq_first, txq_n;
 	uint32_t txq_bytes;                  /* built since the PMD was last asked */
 	struct rte_mbuf *txq[SOFT_PORT_TXQ]; /* a ring */
-	struct rte_mbuf *spare;              /* for the next frame; NULL: none */
+	uint32_t spares;
+	struct rte_mbuf *spare[SOFT_PORT_SPARES]; /* for the next frames */
 	struct soft_port_stats stats;
 	const struct soft_flap *flap; /* NULL: it does not */
 };
@@ -46,34 +49,38 @@ int soft_port_eth_start(const char *dev, const struct soft_port_opts *o, struct 
 void soft_port_eth_stop(struct soft_port_eth *eth);
 
 /*
- * An mbuf for a frame of ours. The one that a frame came in alone is as good as a new one and in
- * the cache: neither pool nor list stands between a message and its answer.
+ * An mbuf for a frame of ours. One that a frame has come in just now is as good as a new one and in
+ * the cache: neither pool nor list stands between a message and its answer, nor its ACK.
  */
 static inline struct rte_mbuf *
 soft_port_mbuf(struct soft_port *p)
 {
-	struct rte_mbuf *m = p->spare;
-
-	if (unlikely(m == NULL))
+	if (unlikely(p->spares == 0))
 		return rte_pktmbuf_alloc(p->eth.pool);
-	p->spare = NULL;
-	return m;
+	return p->spare[--p->spares];
 }
 
 /* An mbuf of which nothing is needed any more. */
 static inline void
 soft_port_give_back(struct soft_port *p, struct rte_mbuf *m)
 {
-	if (likely(p->spare == NULL && m->pool == p->eth.pool && RTE_MBUF_DIRECT(m) &&
+	if (likely(p->spares != SOFT_PORT_SPARES && m->pool == p->eth.pool && RTE_MBUF_DIRECT(m) &&
 		   m->nb_segs == 1 && rte_mbuf_refcnt_read(m) == 1)) {
 		rte_pktmbuf_reset(m);
-		p->spare = m;
+		p->spare[p->spares++] = m;
 	} else {
 		rte_pktmbuf_free(m);
 	}
 }
 
 /* ---- soft_port_tx.c */
+/* soft_port_settle(), which most often has nothing to do. */
+static inline void
+soft_port_settle_inline(struct soft_port *p)
+{
+	if (unlikely(p->txq_n != 0))
+		soft_port_settle(p);
+}
 /* Room for a frame of @len bytes at the end of the queue. NULL: none. A room() of the stack. */
 uint8_t *soft_port_room(void *port, uint32_t len);
 

@@ -34,23 +34,14 @@ soft_port_hold_init(struct soft_port_hold *h)
 void
 soft_port_flush(struct soft_port *p)
 {
-	uint32_t n, i;
+	uint32_t n;
 	uint16_t taken;
 
 	p->txq_bytes = 0;
 	while (p->txq_n != 0) {
-		struct rte_mbuf **first = &p->txq[p->txq_first];
-		uint64_t bytes = 0;
-
 		n = RTE_MIN(p->txq_n, SOFT_PORT_TXQ - p->txq_first);
-		for (i = 0; i < n; i++)
-			bytes += first[i]->pkt_len;
-		taken = rte_eth_tx_burst(p->eth.id, 0, first, (uint16_t)n);
-		/* What was not taken is still ours, and there. */
-		for (i = taken; i < n; i++)
-			bytes -= first[i]->pkt_len;
+		taken = rte_eth_tx_burst(p->eth.id, 0, &p->txq[p->txq_first], (uint16_t)n);
 		p->stats.tx_frames += taken;
-		p->stats.tx_bytes += bytes;
 		p->txq_n -= taken;
 		p->txq_first = p->txq_n != 0 ? (p->txq_first + taken) % SOFT_PORT_TXQ : 0;
 		if (taken < n)
