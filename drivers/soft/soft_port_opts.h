@@ -60,6 +60,7 @@ struct soft_port_begin {
 	uint32_t bth;     /* its first word, in host order */
 	uint64_t ol_flags, tx_offload;
 	uint8_t head[SOFT_PORT_HEAD + SOFT_PORT_BTH];
+	uint16_t frame_len; /* to the ICRC */
 };
 
 struct soft_port_opts {

@@ -41,6 +41,7 @@ begin_anew(const struct soft_port *p, const struct soft_wire *w, struct soft_por
 	memcpy(at, word, SOFT_PORT_BTH);
 	b->gen = path->gen;
 	b->udp_len = udp_len;
+	b->frame_len = (uint16_t)(path->len - SOFT_UDP_HDR + udp_len);
 	b->bth = bth;
 	b->crc = bb_roce_icrc_begin(ip, path->l3_len, ip + path->l3_len, at, SOFT_PORT_BTH);
 	b->ol_flags = m.ol_flags;
@@ -65,8 +66,8 @@ frame_open(struct soft_port *p, const struct soft_wire *w, struct soft_port_begi
 		return NULL;
 	if (unlikely(b->bth != bth || b->udp_len != udp_len || b->gen != w->path.path.gen))
 		begin_anew(p, w, b, bth, udp_len);
-	m->data_len = (uint16_t)(w->path.path.len + len + BB_ROCE_ICRC_LEN);
-	m->pkt_len = m->data_len;
+	m->data_len = b->frame_len;
+	m->pkt_len = b->frame_len;
 	m->ol_flags = b->ol_flags;
 	m->tx_offload = b->tx_offload;
 	memcpy(rte_pktmbuf_mtod(m, uint8_t *), b->head, sizeof(b->head));
@@ -114,25 +115,22 @@ plain_ack(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 
 /* ---- Requests */
 
-/* What a WQE says of its packet. */
-static inline uint8_t
-plain_kind(uint8_t wqe_opcode, uint8_t *opcode)
-{
-	switch (wqe_opcode) {
-	case BB_WQE_RDMA_WRITE:
-		*opcode = BB_ROCE_RC | BB_ROCE_WRITE_ONLY;
-		return BB_ROCE_MSG_WRITE;
-	case BB_WQE_RDMA_WRITE_IMM:
-		*opcode = BB_ROCE_RC | BB_ROCE_WRITE_ONLY_IMM;
-		return BB_ROCE_MSG_WRITE_IMM;
-	case BB_WQE_SEND:
-		*opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY;
-		return BB_ROCE_MSG_SEND;
-	default:
-		*opcode = BB_ROCE_RC | BB_ROCE_SEND_ONLY_IMM;
-		return BB_ROCE_MSG_SEND_IMM;
-	}
-}
+/* What a WQE says of its packet, by the opcodes that soft_fast_decode_plain() takes. */
+static const struct plain_kind {
+	uint8_t kind, opcode;
+	uint8_t hdr_len; /* of BTH, RETH and ImmDt */
+	bool write, imm;
+} plain_kinds[] = {
+	[BB_WQE_RDMA_WRITE] = {BB_ROCE_MSG_WRITE, BB_ROCE_RC | BB_ROCE_WRITE_ONLY,
+			       BB_ROCE_BTH_LEN + BB_ROCE_RETH_LEN, true, false},
+	[BB_WQE_RDMA_WRITE_IMM] = {BB_ROCE_MSG_WRITE_IMM, BB_ROCE_RC | BB_ROCE_WRITE_ONLY_IMM,
+				   BB_ROCE_BTH_LEN + BB_ROCE_RETH_LEN + BB_ROCE_IMM_LEN, true,
+				   true},
+	[BB_WQE_SEND] = {BB_ROCE_MSG_SEND, BB_ROCE_RC | BB_ROCE_SEND_ONLY, BB_ROCE_BTH_LEN, false,
+			 false},
+	[BB_WQE_SEND_IMM] = {BB_ROCE_MSG_SEND_IMM, BB_ROCE_RC | BB_ROCE_SEND_ONLY_IMM,
+			     BB_ROCE_BTH_LEN + BB_ROCE_IMM_LEN, false, true},
+};
 
 static inline void
 plain_payload(uint8_t *at, const struct soft_write *r)
@@ -153,28 +151,27 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	const uint32_t bytes = (uint32_t)r->w.len, pad = bb_roce_pad(bytes);
 	struct soft_port_begin *b = &w->begin[PLAIN_REQUEST];
 	struct bb_roce_qp *roce = &w->roce;
-	uint32_t len = BB_ROCE_BTH_LEN + bytes + pad, flags = BB_ROCE_MIGREQ, psn = roce->req.nxt;
+	const struct plain_kind *kind = &plain_kinds[r->opcode];
+	const uint32_t len = kind->hdr_len + bytes + pad, psn = roce->req.nxt;
+	uint32_t flags = BB_ROCE_MIGREQ;
 	struct bb_roce_msg *msg;
-	uint8_t opcode, kind = plain_kind(r->opcode, &opcode), *bth, *at;
-	bool write = kind == BB_ROCE_MSG_WRITE || kind == BB_ROCE_MSG_WRITE_IMM;
-	bool imm = kind == BB_ROCE_MSG_WRITE_IMM || kind == BB_ROCE_MSG_SEND_IMM;
+	uint8_t *bth, *at;
 	struct rte_mbuf *m;
 
-	len += (write ? BB_ROCE_RETH_LEN : 0) + (imm ? BB_ROCE_IMM_LEN : 0);
-	if ((r->fm_ce_se & BB_WQE_SE) != 0 && kind != BB_ROCE_MSG_WRITE)
+	if ((r->fm_ce_se & BB_WQE_SE) != 0 && kind->kind != BB_ROCE_MSG_WRITE)
 		flags |= BB_ROCE_SE;
-	m = frame_open(p, w, b, bb_roce_bth_first(opcode, flags, roce->attr.pkey, pad), len);
+	m = frame_open(p, w, b, bb_roce_bth_first(kind->opcode, flags, roce->attr.pkey, pad), len);
 	if (unlikely(m == NULL))
 		return false;
 	if (bb_roce_short_asks(roce, more))
 		flags |= BB_ROCE_ACKREQ;
 	bth = rte_pktmbuf_mtod_offset(m, uint8_t *, w->path.path.len);
 	at = bth + BB_ROCE_BTH_LEN;
-	if (write) {
+	if (kind->write) {
 		bb_roce_reth_store(at, r->w.raddr, r->w.rkey, bytes);
 		at += BB_ROCE_RETH_LEN;
 	}
-	if (imm) {
+	if (kind->imm) {
 		memcpy(at, &r->imm, BB_ROCE_IMM_LEN);
 		at += BB_ROCE_IMM_LEN;
 	}
@@ -189,7 +186,7 @@ plain_request(struct soft_engine *e, struct soft_wire *w, struct soft_port *p,
 	p->stats.tx_copied++;
 	msg = bb_roce_short_msg(roce);
 	msg->cookie = soft_wire_note(w, r->opcode, r->w.blocks, r->fm_ce_se, r->w.len);
-	msg->kind = kind;
+	msg->kind = kind->kind;
 	msg->flags = (r->fm_ce_se & BB_WQE_SE) != 0 ? BB_ROCE_SOLICITED : 0;
 	msg->len = bytes;
 	msg->imm = r->imm;
@@ -226,7 +223,7 @@ plain_requests(struct soft_engine *e, struct soft_wire *w, struct soft_port *p)
 		left -= this->w.blocks;
 		at ^= 1;
 		room--;
-		more = room != 0 &&
+		more = left != 0 && room != 0 &&
 		       soft_fast_decode_plain(e, qp, (uint16_t)(w->sq_next + this->w.blocks), left,
 					      &r[at]);
 		if (unlikely(!plain_request(e, w, p, this, more)))

@@ -101,13 +101,20 @@ struct frame {
 	const uint8_t *p, *bth;
 };
 
-/* It is taken: the packet in it, as soft_wire_deliver() has it. */
-static inline void
-seen(const struct frame *f)
+static __rte_noinline void
+capture(const struct frame *f)
 {
 	uint32_t l2 = f->p[ETH - 2] == 0x81 ? ETH + TAG : ETH;
 
 	soft_packet_seen(f->e, SOFT_CAPTURE_IN, f->p + l2, f->x->end - l2, 0);
+}
+
+/* It is taken: the packet in it, as soft_wire_deliver() has it. */
+static inline void
+seen(const struct frame *f)
+{
+	if (unlikely(f->e->dev->capture != NULL))
+		capture(f);
 	soft_wire_turn(f->e);
 }
 
