@@ -116,11 +116,11 @@ on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
 }
 
 static bool
-on_frame(void *arg, const uint8_t *frame, uint32_t len)
+on_frame(void *arg, const uint8_t *frame, uint32_t len, bool last)
 {
 	struct soft_netif *nif = arg;
 
-	return soft_wire_expected(nif->dev, nif->poller, frame, len);
+	return soft_wire_expected(nif->dev, nif->poller, frame, len, last);
 }
 
 static void

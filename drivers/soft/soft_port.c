@@ -164,7 +164,7 @@ hw_of(const struct rte_mbuf *m)
 	(RTE_MBUF_F_RX_VLAN_STRIPPED | RTE_MBUF_F_RX_IP_CKSUM_MASK | RTE_MBUF_F_RX_L4_CKSUM_MASK)
 
 static inline void
-receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
+receive(struct soft_port *p, struct rte_mbuf *m, bool last, uint64_t now)
 {
 	static const struct soft_port_hw nothing;
 	const struct soft_port_hw *said = &nothing;
@@ -181,7 +181,7 @@ receive(struct soft_port *p, struct rte_mbuf *m, uint64_t now)
 		return;
 	}
 	if (likely(p->ops->on_frame != NULL && soft_port_said_nothing(m)) &&
-	    p->ops->on_frame(p->arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len)) {
+	    p->ops->on_frame(p->arg, rte_pktmbuf_mtod(m, const uint8_t *), m->data_len, last)) {
 		p->stack.stats.frames++;
 		p->stack.stats.roce++;
 		return;
@@ -201,10 +201,12 @@ receive_all(struct soft_port *p, struct rte_mbuf **m, uint32_t n, uint64_t now)
 	uint32_t bytes = 0, i;
 
 	for (i = 0; i < n; i++) {
-		if (i + 1 < n)
+		const bool last = i + 1 == n;
+
+		if (!last)
 			rte_prefetch0(rte_pktmbuf_mtod(m[i + 1], const void *));
 		bytes += m[i]->pkt_len;
-		receive(p, m[i], now);
+		receive(p, m[i], last, now);
 	}
 	if (n > SOFT_PORT_SPARES)
 		rte_pktmbuf_free_bulk(m, n);

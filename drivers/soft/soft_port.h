@@ -42,10 +42,11 @@ soft_port_said_nothing(const struct rte_mbuf *m)
 
 struct soft_port_ops {
 	/*
-	 * A frame of which soft_port_said_nothing(), before anything of it is looked at. True: it
-	 * is a RoCE datagram for on_roce() and was taken. May be NULL.
+	 * A frame of which soft_port_said_nothing(), before anything of it is looked at; @last of
+	 * those that came with it. True: it is a RoCE datagram for on_roce() and was taken. May be
+	 * NULL.
 	 */
-	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len);
+	bool (*on_frame)(void *arg, const uint8_t *frame, uint32_t len, bool last);
 	/*
 	 * A RoCE datagram for one of our addresses: @m is one segment, *rx says where everything
 	 * stands in it. UDP and IP are checked, the ICRC is not. @m is freed after the call.

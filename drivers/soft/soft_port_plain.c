@@ -245,11 +245,16 @@ soft_port_plain(struct soft_engine *e, struct soft_wire *w)
 		return;
 	/* What makes room for another neighbour is one that is not used. */
 	p->stack.neigh.entry[path->hint].used = nif->now;
-	if (w->qp->queued != SOFT_Q_LATE && bb_roce_short_ack_due(&w->roce) &&
-	    unlikely(!plain_ack(e, w, p)))
-		return;
 	/* Answers go first, but for an ACK that is put off. */
-	if (w->sq_next != w->qp->sq_pi &&
-	    (w->qp->queued == SOFT_Q_LATE || likely(!bb_roce_answers(&w->roce))))
+	if (w->qp->queued == SOFT_Q_LATE) {
+		if (w->sq_next != w->qp->sq_pi)
+			plain_requests(e, w, p);
+		if (bb_roce_short_ack_due(&w->roce))
+			(void)plain_ack(e, w, p);
+		return;
+	}
+	if (bb_roce_short_ack_due(&w->roce) && unlikely(!plain_ack(e, w, p)))
+		return;
+	if (w->sq_next != w->qp->sq_pi && likely(!bb_roce_answers(&w->roce)))
 		plain_requests(e, w, p);
 }

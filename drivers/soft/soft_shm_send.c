@@ -119,6 +119,6 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 					 s.len)))
 		return true;
 	bb_roce_short_taken(&w->roce, &s);
-	soft_wire_took(e, w);
+	soft_wire_took(e, w, false);
 	return true;
 }

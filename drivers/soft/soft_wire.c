@@ -270,20 +270,37 @@ soft_wire_psns(const struct soft_wire *w, uint32_t *out, uint32_t *in)
 
 /* ---- Turns */
 
-/* It has nothing to do before its timer, if there is one. */
-static void
+/*
+ * It has nothing to do before its timer, if there is one. Each packet moves that, and hardly any
+ * is needed in the end: one that runs already may end too early, and is set again then.
+ */
+static inline void
 soft_wire_sleep(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 {
-	uint64_t deadline = bb_roce_deadline(&w->roce);
+	const uint64_t deadline = bb_roce_deadline(&w->roce);
 
-	if (deadline != UINT64_MAX)
+	if (unlikely(e->early && now >= deadline)) {
+		/* What it waits for may have come. */
+		soft_qp_queue(e, w->qp);
+	} else if (w->qp->queued == SOFT_Q_TIMER && w->timer <= deadline && w->shm_tx == NULL) {
+		return;
+	} else if (deadline != UINT64_MAX) {
+		w->timer = deadline;
 		soft_qp_timer(e, w->qp, deadline > now ? deadline - now : 0);
-	else
+	} else {
 		soft_qp_unqueue(e, w->qp);
+	}
+}
+
+/* All that was posted has been sent, and nothing is to be answered. */
+static inline bool
+soft_wire_idle(const struct soft_wire *w)
+{
+	return w->sq_next == w->qp->sq_pi && bb_roce_idle(&w->roce);
 }
 
 /* Look at it again when there is something to do. */
-static void
+static inline void
 soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 {
 	if (bb_roce_busy(&w->roce) || (w->qp->state == BB_PRM_QP_RTS &&
@@ -298,14 +315,14 @@ soft_wire_schedule(struct soft_engine *e, struct soft_wire *w, uint64_t now)
  * and its return. There its ACK is put off for a turn, and leaves behind the answer: the
  * application gets the message and the peer the answer earlier by what an ACK takes.
  *
- * One packet has come since the requester sent last, and what it asks for is that ACK alone.
+ * One packet has come since the requester sent last, and what it asks for is an ACK alone.
  */
 static inline bool
-soft_wire_put_off(const struct soft_engine *e, const struct soft_wire *w)
+soft_wire_puts_off(const struct soft_engine *e, const struct soft_wire *w)
 {
-	return w->talks == SOFT_WIRE_TALKS && e->dev->link->receive != NULL &&
+	return w->talks == SOFT_WIRE_TALKS &&
 	       ((w->roce.resp.epsn - w->spoke) & BB_ROCE_PSN_MASK) == 1 &&
-	       w->sq_next == w->qp->sq_pi && bb_roce_short_ack_due(&w->roce);
+	       e->dev->link->receive != NULL;
 }
 
 /* A doorbell, before anything is received. */
@@ -319,6 +336,19 @@ soft_wire_speaks(struct soft_wire *w)
 		w->talks = 0;
 	else if (w->talks != SOFT_WIRE_TALKS)
 		w->talks += heard;
+}
+
+/* What cannot go the short way; new WQEs if this turn has not had its share of them. */
+static __rte_noinline void
+soft_wire_rest(struct soft_engine *e, struct soft_wire *w, bool post, uint64_t now)
+{
+	if (post && w->sq_next != w->qp->sq_pi)
+		soft_wire_post(e, w);
+	if (!bb_roce_idle(&w->roce))
+		bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
+	/* UC and UD complete as they are sent: there is room again. */
+	if (post && w->qp->st != BB_PRM_QP_ST_RC)
+		soft_wire_post(e, w);
 }
 
 void
@@ -341,26 +371,16 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 		bb_roce_short_again(&w->roce, SOFT_RUN_WQES, soft_engine_ns(e));
 	if (likely(e->dev->link->plain != NULL))
 		e->dev->link->plain(e, w);
-	/* What it could not send may end the queue pair, and the answer is not to be lost. */
-	if (unlikely(w->qp->queued == SOFT_Q_LATE && w->sq_next != w->qp->sq_pi)) {
-		soft_qp_unqueue(e, w->qp);
-		e->dev->link->plain(e, w);
-	}
 	now = soft_engine_ns(e);
-	/* What is left has its turn then. */
-	if (likely(done < SOFT_RUN_WQES) && w->sq_next != w->qp->sq_pi)
-		soft_wire_post(e, w);
-	if (w->qp->queued != SOFT_Q_LATE && !bb_roce_idle(&w->roce))
-		bb_roce_run(&w->roce, SOFT_RUN_WQES, now);
-	/* UC and UD complete as they are sent: there is room again. */
-	if (unlikely(w->qp->st != BB_PRM_QP_ST_RC) && done < SOFT_RUN_WQES)
-		soft_wire_post(e, w);
 	soft_wire_count_later(e, w);
+	if (likely(soft_wire_idle(w))) {
+		soft_keys_done(e);
+		soft_wire_sleep(e, w, now);
+		return;
+	}
+	soft_wire_rest(e, w, done < SOFT_RUN_WQES, now);
 	soft_keys_done(e);
-	if (unlikely(e->early && now >= bb_roce_deadline(&w->roce)))
-		soft_qp_queue(e, w->qp);
-	else
-		soft_wire_schedule(e, w, now);
+	soft_wire_schedule(e, w, now);
 }
 
 void
@@ -390,11 +410,11 @@ soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pk
 	soft_wire_turn(e);
 	bb_roce_rx(&w->roce, pkt, net, soft_engine_ns(e));
 	soft_keys_done(e);
-	soft_wire_took(e, w);
+	soft_wire_took(e, w, false);
 }
 
 void
-soft_wire_took(struct soft_engine *e, struct soft_wire *w)
+soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last)
 {
 	if (w->epsn_out != NULL && *w->epsn_out != w->roce.resp.epsn)
 		__atomic_store_n(w->epsn_out, w->roce.resp.epsn, __ATOMIC_RELAXED);
@@ -402,10 +422,22 @@ soft_wire_took(struct soft_engine *e, struct soft_wire *w)
 	soft_wire_count_later(e, w);
 	if (w->qp->queued == SOFT_Q_RUN)
 		return;
-	/* Its answer, and what has room now, go out when all that came is taken in. */
-	if (soft_wire_put_off(e, w))
-		soft_qp_later(e, w->qp);
-	else if (w->shm_tx != NULL || w->sq_next != w->qp->sq_pi || bb_roce_busy(&w->roce))
+	/* What has room now goes out when all that came is taken in. */
+	if (w->sq_next != w->qp->sq_pi || w->shm_tx != NULL) {
+		soft_qp_queue(e, w->qp);
+		return;
+	}
+	if (bb_roce_short_ack_due(&w->roce)) {
+		if (soft_wire_puts_off(e, w)) {
+			if (w->qp->queued != SOFT_Q_LATE)
+				soft_qp_later(e, w->qp);
+			return;
+		}
+		/* Likewise an answer, unless that was all. */
+		if (last)
+			e->dev->link->plain(e, w);
+	}
+	if (unlikely(bb_roce_busy(&w->roce)))
 		soft_qp_queue(e, w->qp);
 	else
 		soft_wire_sleep(e, w, soft_engine_ns(e));

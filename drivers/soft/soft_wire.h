@@ -101,6 +101,7 @@ struct soft_wire {
 	uint32_t expect_met; /* frames, since the last one was learnt */
 	uint32_t expect_missed;
 	uint32_t spoke; /* what its responder expected when its requester sent last */
+	uint64_t timer; /* ns: when that ends which was set last */
 	uint32_t talks; /* up to SOFT_WIRE_TALKS: times that one packet was answered by requests */
 	struct soft_wire_dest path;
 	/* Beginnings of packets on that path, as they were sent last: a request's, an ACK's. */
@@ -149,8 +150,11 @@ void soft_wire_run(struct soft_engine *e, struct soft_wire *w);
 /* A packet that names it. */
 void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_roce_pkt *pkt,
 		  const struct bb_roce_net *net);
-/* It has taken a packet. */
-void soft_wire_took(struct soft_engine *e, struct soft_wire *w);
+/*
+ * It has taken a packet. @last: behind which no other one has come, by a port; else its answer
+ * waits for those.
+ */
+void soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last);
 /* The control path takes the QP from its peer: an ACK that is put off leaves, if it can. */
 void soft_wire_last_ack(struct soft_qp *qp);
 /* A port's time, in ns. */
@@ -247,10 +251,11 @@ bool soft_packet_go(struct soft_engine *e, struct soft_packet_msg *m);
 /* ---- soft_wire_expect.c */
 /*
  * A frame of @len bytes from the wire, of which no more is known, is to be taken by @e (NULL: none)
- * if it is as the one before. False: nothing was done, all checks are to be made.
+ * if it is as the one before. @last: soft_wire_took(). False: nothing was done, all checks are to
+ * be made.
  */
 bool soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *frame,
-			uint32_t len);
+			uint32_t len, bool last);
 /* A packet went through all checks, and passed or not. */
 void soft_wire_learn(struct soft_wire *w, const struct soft_packet *p);
 /* Its queue pair expects nothing any more. */

@@ -224,7 +224,8 @@ expect(const struct frame *f, enum soft_wire_kind kind)
 }
 
 bool
-soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p, uint32_t len)
+soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p, uint32_t len,
+		   bool last)
 {
 	struct frame f = {.e = e, .p = p};
 	enum soft_wire_kind kind;
@@ -254,7 +255,7 @@ soft_wire_expected(struct soft_dev *dev, struct soft_engine *e, const uint8_t *p
 	if (!expect(&f, kind))
 		return false;
 	f.w->expect_met++;
-	soft_wire_took(e, f.w);
+	soft_wire_took(e, f.w, last);
 	return true;
 }
 

@@ -156,7 +156,7 @@ take(struct world *w, struct soft_engine *e, const uint8_t *p, uint32_t len)
 	struct soft_port_rx rx;
 	struct soft_packet packet;
 
-	if (soft_wire_expected(e->dev, e, p, len) ||
+	if (soft_wire_expected(e->dev, e, p, len, true) ||
 	    soft_port_input(&w->stack, p, len, &hw, &rx, 0) != SOFT_PORT_IN_ROCE)
 		return;
 	packet = (struct soft_packet){
