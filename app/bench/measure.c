@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "bb_barrier.h"
 #include "bench.h"
 #include "remote.h"
 #include "shared.h"
@@ -58,11 +59,9 @@ uint64_t
 tsc(void)
 {
 #if defined(__x86_64__)
-	uint32_t lo, hi;
-
 	/* All before it is done. Not RDTSCP: some virtual machines hide it, and valgrind asks. */
-	__asm__ volatile("lfence; rdtsc" : "=a"(lo), "=d"(hi) : : "memory");
-	return (uint64_t)hi << 32 | lo;
+	bb_tsc_rmb();
+	return __builtin_ia32_rdtsc();
 #else
 	uint64_t v;
 
