@@ -23,7 +23,7 @@ TUNING = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'd
                       'tuning.rst')
 INSTRUCTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'devtools',
                             'instructions')
-CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'mapped',
+CASES = ['post', 'post_poll', 'poll', 'inline', 'lcore', 'lkey', 'bandwidth', 'qps', 'pauses', 'mapped',
          'memif', 'peers', 'wire', 'shm', 'loss', 'kernel', 'size', 'scale']
 # Per posted write, polled completion and executed write, measured with gcc 12 -O2, and a tenth
 # on top. Of wire/ and port/ it is with a CRC by carry-less multiplication.
