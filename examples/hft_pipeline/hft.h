@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "histogram.h"
+#include "pauses.h"
 #include "program.h"
 #include "rdma_ring.h"
 #include "replay.h"
@@ -89,27 +90,13 @@ struct end {
 	uint32_t nbacklog;
 };
 
-/*
- * Times in which a place did not run: between two looks at the clock there was more than it can
- * have done itself. The scheduler gave the CPU to somebody else, or the hypervisor did.
- */
-struct pauses {
-	uint64_t looked, limit; /* TSC */
-	uint64_t longest, total;
-	uint64_t begin, end; /* of the last one */
-	uint32_t n;
-};
-
-#define PAUSE_US 20 /* a place looks at least once in 16 messages */
-
 /* What the gateway has got. */
 struct gateway {
 	struct order_check in, warm;
-	uint32_t late;   /* orders that took longer than PAUSE_US */
-	uint32_t paused; /* of them, those that were under way during a pause of this place */
 	struct order_out *orders;
 	uint32_t norders, max_orders;
 	struct hist latency; /* ticks of the TSC */
+	struct hist quiet;   /* of them, what no pause of a place held up */
 	union hft_msg report[STAGES];
 	uint32_t reports;         /* bit for each stage that has reported */
 	bool kill_posted, killed; /* the atomic is done */
@@ -144,7 +131,7 @@ struct place {
 	struct end *in[LINKS], *out[LINKS];
 	uint32_t nin, nout;
 	uint32_t held;    /* messages in backlogs */
-	uint32_t taken;   /* messages in this turn */
+	uint32_t taken;   /* messages and ticks in this turn */
 	bool urgent;      /* an order is in a ring, and its doorbell is due */
 	uint32_t unended; /* links that have not had their last message, and the feed */
 	struct feed feed;

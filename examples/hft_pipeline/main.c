@@ -109,6 +109,7 @@ place_open(struct place *p)
 		rc = strategy_stage_open(&p->strategy, params);
 	if (runs(p, STAGE_GATEWAY) && rc == 0) {
 		hist_reset(&p->gateway.latency);
+		hist_reset(&p->gateway.quiet);
 		p->gateway.orders =
 			calloc((size_t)p->gateway.max_orders + 1, sizeof(*p->gateway.orders));
 		rc = p->gateway.orders != NULL ? 0 : -ENOMEM;

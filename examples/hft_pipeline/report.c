@@ -140,6 +140,13 @@ ns_of(uint64_t ticks)
 	return (double)ticks * 1e9 / (double)rte_get_tsc_hz();
 }
 
+/* From the first tick to the last. */
+static double
+seconds(const struct outcome *c)
+{
+	return ns_of(c->feed->end_tsc - c->feed->start) / 1e9;
+}
+
 struct pauses_of {
 	char stages[64];
 	uint32_t n;
@@ -185,9 +192,6 @@ print_pauses(const struct outcome *c)
 			printf("%s did not run %u times, for %.0f us together, the longest %.0f us\n",
 			       s.stages, s.n, s.total_us, s.longest_us);
 	}
-	if (c->g->late != 0)
-		printf("%u orders took longer than %u us, of which %u met a pause here\n",
-		       c->g->late, PAUSE_US, c->g->paused);
 }
 
 /* Two rows to a power of two, from the first to the last that is not empty. */
@@ -223,11 +227,22 @@ print_histogram(const struct hist *h)
 }
 
 static void
+print_points(const char *what, const struct hist *h)
+{
+	uint32_t i;
+
+	printf("%s, ns: min %.0f", what, ns_of(h->min));
+	for (i = 0; i < POINTS; i++)
+		printf("  %s %.0f", points[i].name, ns_of(hist_quantile(h, points[i].ppm)));
+	printf("  max %.0f\n", ns_of(h->max));
+}
+
+static void
 print(const struct outcome *c)
 {
 	const union hft_msg *risk = &c->g->report[STAGE_RISK];
-	const struct hist *h = &c->g->latency;
-	double s = ns_of(c->feed->end_tsc - c->feed->start) / 1e9;
+	const struct hist *h = &c->g->latency, *quiet = &c->g->quiet;
+	double s = seconds(c);
 	uint32_t i;
 
 	printf("%u ticks of %u symbols in %.3f s, %.0f a second\n", c->ticks,
@@ -242,20 +257,35 @@ print(const struct outcome *c)
 		       c->o->kill_after, c->g->norders - c->o->kill_after);
 	if (h->count == 0)
 		return;
-	printf("\ntick to trade, ns: min %.0f", ns_of(h->min));
-	for (i = 0; i < POINTS; i++)
-		printf("  %s %.0f", points[i].name, ns_of(hist_quantile(h, points[i].ppm)));
-	printf("  max %.0f\n", ns_of(h->max));
+	printf("\n");
+	print_points("tick to trade", h);
 	print_histogram(h);
 	printf("\n");
 	print_pauses(c);
+	if (quiet->count == h->count)
+		return;
+	printf("no pause held up %" PRIu64 " of %" PRIu64 " orders\n", quiet->count, h->count);
+	if (quiet->count != 0)
+		print_points("tick to trade of those", quiet);
+}
+
+static void
+json_points(FILE *f, const char *key, const struct hist *h)
+{
+	uint32_t i;
+
+	fprintf(f, "  \"%s\": {\"samples\": %" PRIu64, key, h->count);
+	for (i = 0; i < POINTS && h->count > 0; i++)
+		fprintf(f, ", \"%s\": %.1f", points[i].key, ns_of(hist_quantile(h, points[i].ppm)));
+	if (h->count > 0)
+		fprintf(f, ", \"min\": %.1f, \"max\": %.1f", ns_of(h->min), ns_of(h->max));
+	fprintf(f, "},\n");
 }
 
 static int
 write_json(const struct outcome *c, int rc)
 {
 	const union hft_msg *risk = &c->g->report[STAGE_RISK];
-	const struct hist *h = &c->g->latency;
 	FILE *f = output_open("json", c->o->json);
 	uint32_t i;
 
@@ -264,9 +294,11 @@ write_json(const struct outcome *c, int rc)
 	fprintf(f, "{\n  \"program\": \"hft_pipeline\", ");
 	json_string(f, "device", c->o->device);
 	fprintf(f,
-		",\n  \"seed\": %" PRIu64 ", \"ticks\": %u, \"quotes\": %u, \"decisions\": %u, "
+		",\n  \"seed\": %" PRIu64 ", \"ticks\": %u, \"seconds\": %.6f, \"quotes\": %u, "
+		"\"decisions\": %u, "
 		"\"orders\": %u, \"orders_replayed\": %u,\n",
-		c->feed->file->h.seed, c->ticks, c->g->report[STAGE_BOOK].report.value[4],
+		c->feed->file->h.seed, c->ticks, seconds(c),
+		c->g->report[STAGE_BOOK].report.value[4],
 		c->g->report[STAGE_STRATEGY].report.value[1], c->g->norders, c->r.norders);
 	fprintf(f, "  \"stopped\": {");
 	for (i = 0; i < RISK_REASONS; i++)
@@ -277,13 +309,9 @@ write_json(const struct outcome *c, int rc)
 		"\", \"replay_digest\": \"%016" PRIx64 "\",\n",
 		c->g->killed ? "true" : "false", report_digest(&c->g->report[STAGE_BOOK]),
 		c->r.digest);
-	fprintf(f, "  \"tick_to_trade_ns\": {\"samples\": %" PRIu64, h->count);
-	for (i = 0; i < POINTS && h->count > 0; i++)
-		fprintf(f, ", \"%s\": %.1f", points[i].key, ns_of(hist_quantile(h, points[i].ppm)));
-	if (h->count > 0)
-		fprintf(f, ", \"min\": %.1f, \"max\": %.1f", ns_of(h->min), ns_of(h->max));
-	fprintf(f, "},\n  \"late\": %u, \"late_in_pauses\": %u, \"warm\": %u, \"pauses\": [",
-		c->g->late, c->g->paused, c->g->warm.next);
+	json_points(f, "tick_to_trade_ns", &c->g->latency);
+	json_points(f, "quiet_ns", &c->g->quiet);
+	fprintf(f, "  \"warm\": %u, \"pauses\": [", c->g->warm.next);
 	for (i = 0; i < c->o->places; i++) {
 		struct pauses_of s = pauses_of(c, i);
 

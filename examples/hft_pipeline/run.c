@@ -10,11 +10,12 @@
 
 #include "hft.h"
 
-#define BURST      16  /* messages of a link, or ticks, in a turn */
-#define WATCH_HZ   100 /* looks at the connections; each is a system call, and a pause for a tick */
-#define POLL_TURNS 16  /* turns without a look at the CQ */
-#define TAKE_TURNS 4   /* the same of a device that takes packets in when it is polled */
-#define KILL_ID    (UINT64_MAX - 1)
+#define BURST        16 /* messages of a link, or ticks, in a turn */
+#define WATCH_HZ     100 /* looks at the connections; each is a system call, and a pause for a tick */
+#define WATCH_LIMITS 20 /* such a look takes less than this many times PAUSE_US */
+#define POLL_TURNS   16 /* turns without a look at the CQ */
+#define TAKE_TURNS   4  /* the same of a device that takes packets in when it is polled */
+#define KILL_ID      (UINT64_MAX - 1)
 
 static int deliver(struct place *p, enum stage s, const union hft_msg *m);
 
@@ -79,23 +80,6 @@ kill_post(struct place *p)
 	return 0;
 }
 
-static void
-look(struct place *p, uint64_t now)
-{
-	struct pauses *s = &p->pauses;
-	uint64_t gap = now - s->looked;
-
-	if (bb_unlikely(gap > s->limit)) {
-		s->n++;
-		s->total += gap;
-		s->begin = s->looked;
-		s->end = now;
-		if (gap > s->longest)
-			s->longest = gap;
-	}
-	s->looked = now;
-}
-
 static uint32_t
 us_of(uint64_t ticks)
 {
@@ -113,14 +97,15 @@ report_pauses(const struct place *p, union hft_msg *m)
 	m->report.pauses = (uint16_t)(p->pauses.n < UINT16_MAX ? p->pauses.n : UINT16_MAX);
 }
 
-/* An order that took long: was it under way while this place did not run? */
+/* The time of an order, and whether it was the machine's doing. */
 static void
-late(struct place *p, uint64_t due, uint64_t now)
+arrived(struct place *p, uint64_t stamp)
 {
-	/* The pause may have been just now. */
-	look(p, now);
-	p->gateway.late++;
-	p->gateway.paused += p->pauses.n != 0 && p->pauses.end > due;
+	const uint64_t due = stamp & ~STAMP_HELD_UP, took = rte_rdtsc() - due;
+
+	hist_add(&p->gateway.latency, took);
+	if (due == stamp && (p->pauses.n == 0 || p->pauses.end <= due))
+		hist_add(&p->gateway.quiet, took);
 }
 
 static int
@@ -128,7 +113,6 @@ gateway(struct place *p, const union hft_msg *m)
 {
 	struct gateway *g = &p->gateway;
 	const struct options *o = p->o;
-	uint64_t now;
 
 	if (m->kind == MSG_REPORT) {
 		if (m->report.stage < STAGE_GATEWAY) {
@@ -141,10 +125,7 @@ gateway(struct place *p, const union hft_msg *m)
 		order_check(&g->warm, m->order.seq);
 		return 0;
 	}
-	now = rte_rdtsc();
-	hist_add(&g->latency, now - m->stamp);
-	if (bb_unlikely(now - m->stamp > p->pauses.limit))
-		late(p, m->stamp, now);
+	arrived(p, m->stamp);
 	if (o->defect == DEFECT_ORDER && m->order.seq + 1 == o->defect_at)
 		return 0;
 	order_check(&g->in, m->order.seq);
@@ -219,6 +200,8 @@ tick(struct place *p, uint32_t n, uint64_t due)
 	union hft_msg m = {.bytes = {0}};
 	int rc;
 
+	if (p->pauses.behind)
+		due |= STAMP_HELD_UP;
 	if (here && o->defect == DEFECT_DROP)
 		return 0;
 	if (o->defect == DEFECT_SWAP && n + 1 < p->feed.file->h.messages) {
@@ -257,6 +240,7 @@ feed(struct place *p)
 	uint32_t i;
 	int rc;
 
+	pauses_look(&p->pauses, now);
 	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
 		if (now < f->due) {
 			/* A line that is 5 us old is in no cache, and a feed's packet would be. */
@@ -266,6 +250,7 @@ feed(struct place *p)
 		}
 		rc = tick(p, f->next, f->gap_q16 == 0 ? now : f->due);
 		f->next++;
+		p->taken++;
 		if (f->gap_q16 != 0)
 			f->due = f->start +
 				 (uint64_t)((unsigned __int128)f->next * f->gap_q16 >> 16);
@@ -344,6 +329,16 @@ false_credit(struct rdma_ring_rx *rx)
 	rx->batch = UINT32_MAX;
 }
 
+static void
+held_up(struct pauses *s, union hft_msg *m)
+{
+	if (m->kind == MSG_REPORT)
+		return;
+	s->behind |= (m->stamp & STAMP_HELD_UP) != 0;
+	if (bb_unlikely(s->behind))
+		m->stamp |= STAMP_HELD_UP;
+}
+
 /*
  * What leads to a full ring waits; the rest goes on. Else a place that waits for room for its ticks
  * would not take the orders that its peer must get rid of first.
@@ -367,6 +362,9 @@ take_in(struct place *p)
 						  stage_name[e->link], stage_name[e->link + 1],
 						  strerror(-rc));
 			p->taken++;
+			/* Behind the message: a pause in front of it has held it up. */
+			pauses_look(&p->pauses, rte_rdtsc());
+			held_up(&p->pauses, &m);
 			if (bb_unlikely(p->o->defect == DEFECT_CREDIT &&
 					e->rx.tail == p->o->defect_at))
 				false_credit(&e->rx);
@@ -433,6 +431,8 @@ place_run(struct place *p)
 		p->feed.due = p->feed.start;
 	}
 	p->pauses.looked = rte_rdtsc();
+	/* What has come until now has waited for the beginning. */
+	p->pauses.behind = true;
 	while (rc == 0) {
 		p->taken = 0;
 		if (p->held > 0)
@@ -456,9 +456,10 @@ place_run(struct place *p)
 			rc = completions(p);
 		if (p->taken == 0 && has_book)
 			book_warm(p->book.book);
-		/* Behind the work, which is not to wait for the clock. */
-		if (p->taken > 0 || posted || turns % POLL_TURNS == 0)
-			look(p, rte_rdtsc());
+		if (p->taken == 0 && p->held == 0)
+			p->pauses.behind = false;
+		if (turns % POLL_TURNS == 0)
+			pauses_look(&p->pauses, rte_rdtsc());
 		if (turns % 256 != 0 || rc != 0)
 			continue;
 		now = rte_rdtsc();
@@ -466,6 +467,10 @@ place_run(struct place *p)
 			continue;
 		watch = now + watch_gap;
 		rc = links_watch(p);
+		/* System calls of its own are no pause, if it was no longer than they take. */
+		now = rte_rdtsc();
+		if (now - p->pauses.looked < WATCH_LIMITS * p->pauses.limit)
+			p->pauses.looked = now;
 		if (rc == 0 && __atomic_load_n(&some_failed, __ATOMIC_RELAXED))
 			rc = -EINTR;
 		if (rc == 0 && stop_signal != 0 && p->o->listen != NULL)

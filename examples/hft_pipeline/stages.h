@@ -32,11 +32,15 @@ enum msg_kind {
 	MSG_REPORT = 'r',
 };
 
+/* In the stamp: on its way a place did not run, see struct pauses. No TSC comes so far. */
+#define STAMP_HELD_UP (UINT64_C(1) << 63)
+
 /* A message of the ring, RDMA_RING_DATA bytes; little endian on both hosts. */
 union hft_msg {
 	/* All kinds. The tick that it is about: */
 	struct {
-		uint64_t stamp;  /* when it was due at the feed, in ticks of the feed's TSC */
+		uint64_t
+			stamp; /* when it was due at the feed, in ticks of its TSC; STAMP_HELD_UP */
 		uint32_t number; /* counted from 0 */
 		uint8_t kind;
 	};

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "generate.h"
+#include "pauses.h"
 #include "replay.h"
 
 static const struct params params = {
@@ -559,6 +560,28 @@ test_order_check(void **st)
 	assert_int_equal(c.twice, 2);
 }
 
+static void
+test_pauses(void **st)
+{
+	struct pauses s = {.looked = 1000, .limit = 100};
+
+	(void)st;
+	pauses_look(&s, 1100);
+	assert_int_equal(s.n, 0);
+	assert_false(s.behind);
+	pauses_look(&s, 1300);
+	assert_true(s.behind);
+	s.behind = false;
+	pauses_look(&s, 1400);
+	assert_false(s.behind);
+	pauses_look(&s, 1501);
+	assert_true(s.behind);
+	assert_int_equal(s.n, 2);
+	assert_int_equal(s.total, 301);
+	assert_int_equal(s.longest, 200);
+	assert_int_equal(s.end, 1501);
+}
+
 int
 main(void)
 {
@@ -567,7 +590,7 @@ main(void)
 		cmocka_unit_test(test_lying_header), cmocka_unit_test(test_read),
 		cmocka_unit_test(test_book),         cmocka_unit_test(test_book_full),
 		cmocka_unit_test(test_replay),       cmocka_unit_test(test_risk),
-		cmocka_unit_test(test_order_check),
+		cmocka_unit_test(test_order_check),  cmocka_unit_test(test_pauses),
 	};
 
 	return cmocka_run_group_tests_name("hft", tests, NULL, NULL);
