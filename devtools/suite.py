@@ -9,6 +9,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,15 @@ def without(*folders, but=()):
     return targets
 
 
+def programs_of(suite):
+    """What tells the targets of a build that are the programs of a suite's tests."""
+    def targets(path):
+        tests = json.loads(subprocess.check_output(['meson', 'introspect', '--tests', path]))
+        return sorted({os.path.relpath(t['cmd'][0], path) for t in tests
+                       if suite in [s.split(':')[-1] for s in t['suite']]})
+    return targets
+
+
 # What stages build: compiler, options, targets (all when there are none) or what tells them.
 BUILDS = {
     # Lines are enough of debug information, where one looks into no variable: a tenth of the time.
@@ -80,9 +90,8 @@ BUILDS = {
     'asan': (('gcc',), ['-Db_sanitize=address,undefined', '-Dwerror=false', '-Ddebug_checks=true',
                         '-Doptimization=1', '-Dc_args=-g1'],
              without('app/bench/', 'test/interop/', but=('test/interop/bb_peer',))),
-    # All of the tree by clang: what it warns of is found here.
     'tsan': (('clang-14', 'clang'), ['-Db_sanitize=thread', '-Db_lundef=false', '-Doptimization=1',
-                                     '-Dc_args=-g1'], []),
+                                     '-Dc_args=-g1'], programs_of('threads')),
 }
 AHEAD = {}  # stage: future of its build, which runs beside the tests of those before it
 CANNOT = {}  # stage: why there can be no build here
@@ -322,12 +331,30 @@ def stage_asan(tally, args):
            'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
     if path:
         meson_suites(tally, 'asan', path, ['--no-suite', 'bench', '--no-suite', 'check', '--no-suite',
-                                           'table', '--no-suite', 'interop', '--no-suite', 'defects'],
+                                           'table', '--no-suite', 'interop', '--no-suite', 'defects',
+                                           '--no-suite', 'bulk'],
                      env=env, multiplier=5)
 
 
+def clang_warnings(path):
+    """Sources of the tree that clang warns of, by the commands of its build: what it says of each."""
+    def check(entry):
+        words = shlex.split(entry['command'])
+        for option in ('-o', '-MF', '-MQ'):
+            at = words.index(option)
+            del words[at:at + 2]
+        ran = subprocess.run([w for w in words if w != '-MD'] + ['-fsyntax-only'], cwd=entry['directory'],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return ran.stdout if ran.returncode != 0 else ''
+
+    with open(os.path.join(path, 'compile_commands.json')) as f:
+        commands = json.load(f)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [text for text in pool.map(check, commands) if text]
+
+
 def stage_tsan(tally, args):
-    """Build with clang and ThreadSanitizer: unit and model suites, conform, where there are threads."""
+    """clang's warnings, all of the tree; its ThreadSanitizer, on what has threads."""
     path = build(tally, 'tsan')
     env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1:suppressions='
                            + os.path.join(TOP, 'test', 'tsan.supp')}
@@ -335,10 +362,13 @@ def stage_tsan(tally, args):
     fixed = ['setarch', '--addr-no-randomize']
     if subprocess.call(fixed + ['true'], stderr=subprocess.DEVNULL) != 0:
         fixed = None
-    if path:
-        meson_suites(tally, 'tsan', path, ['--suite', 'unit', '--suite', 'model', '--suite', 'threads',
-                                           '--no-suite', 'single'],
-                     env=env, wrapper=fixed, multiplier=10)
+    if not path:
+        return
+    say('tsan: what clang warns of')
+    texts = clang_warnings(path)
+    print(''.join(texts), end='', flush=True)
+    tally.fail('tsan: clang warns', text=''.join(texts)) if texts else tally.ok()
+    meson_suites(tally, 'tsan', path, ['--suite', 'threads'], env=env, wrapper=fixed, multiplier=10)
 
 
 def stage_interop(tally, args):

@@ -20,6 +20,7 @@ import snippets
 import symbols
 import telemetry
 import texts
+import threads
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../devtools'))
 import tally
@@ -219,6 +220,23 @@ class Length(Fixture):
         self.assertEqual(self.errors(601, 'lib/a.c: a table\n'), [])
         self.assertTrue(self.errors(600, 'lib/a.c: a table\n'))
         self.assertTrue(self.errors(600, 'lib/b.c: a table\n'))
+
+
+class Threads(unittest.TestCase):
+    def found(self, suite, text, *args, parameters=()):
+        tests = [{'name': 't', 'suite': ['bluebell:' + s for s in suite], 'cmd': ['/b/t', *args]}]
+        targets = [{'type': 'executable', 'filename': ['/b/t'], 'target_sources': [
+            {'sources': ['/src/test/unit/t.c'], 'parameters': list(parameters)}]}]
+        return threads.tests_without(tests, targets, lambda path: text)
+
+    def test_starts(self):
+        for text in ('pthread_create(&t, NULL, f, NULL);', '"soft0,progress=thread"', '"progress=lcore,lcore=1"'):
+            self.assertEqual(self.found(['unit'], text), ['t'])
+            self.assertEqual(self.found(['unit', 'threads'], text), [])
+            self.assertEqual(self.found(['app'], text), [])
+        self.assertEqual(self.found(['model'], ''), [])
+        self.assertEqual(self.found(['model'], '', '--device', 'soft0,progress=thread'), ['t'])
+        self.assertEqual(self.found(['model'], '', parameters=['-DENV_THREAD']), ['t'])
 
 
 class Texts(unittest.TestCase):

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""A test whose program starts a thread, or has a device do so, is in the suite "threads".
+
+usage: threads.py   (in a build directory)
+
+ThreadSanitizer runs that suite and nothing else.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+# Those that ThreadSanitizer cannot run, and why.
+NOT = {
+    'mlx5_queues_64k': 'what is linked of the sanitizer asks for the page size, too',
+    'shm': "a process reads what its device's thread has written for a peer, and knows it from that peer by a "
+           'pipe, which the sanitizer does not see',
+}
+STARTS = re.compile(r'\bpthread_create\(|\brte_eal_remote_launch\(|progress=(thread|lcore)')
+
+
+def tests_without(tests, targets, read):
+    """Names of tests that belong there and are not, by what meson tells; @read: text of a source."""
+    programs = {t['filename'][0]: t['target_sources'] for t in targets if t['type'] == 'executable'}
+    found = []
+    for test in tests:
+        suites = {s.split(':')[-1] for s in test['suite']}
+        groups = programs.get(test['cmd'][0])
+        if groups is None or 'threads' in suites or test['name'] in NOT or not {'unit', 'model'} & suites:
+            continue
+        sources = [path for g in groups for path in g.get('sources', []) if '/test/' in path]
+        if ('-DENV_THREAD' in [p for g in groups for p in g.get('parameters', [])] or
+                STARTS.search(' '.join(test['cmd'][1:])) or
+                any(STARTS.search(read(path)) for path in sources)):
+            found.append(test['name'])
+    return found
+
+
+def text_of(path):
+    with open(path, encoding='utf-8') as f:
+        return f.read()
+
+
+def main():
+    tests, targets = (json.loads(subprocess.check_output(['meson', 'introspect', what]))
+                      for what in ('--tests', '--targets'))
+    found = tests_without(tests, targets, text_of)
+    for name in found:
+        print('%s starts a thread: it belongs into the suite "threads"' % name)
+    return 1 if found else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
