@@ -32,6 +32,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include <rte_branch_prediction.h>
@@ -455,6 +456,15 @@ void soft_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf
  */
 struct soft_dev *soft_dev_peek_gid(const uint8_t gid[16]);
 struct soft_dev *soft_dev_peek_lid(uint16_t lid);
+
+/* All zeros: nobody's, and what stands where there is none. */
+static inline bool
+soft_gid_empty(const uint8_t gid[16])
+{
+	static const uint8_t none[16];
+
+	return memcmp(gid, none, sizeof(none)) == 0;
+}
 
 /* Find a key. NULL: no such key. The result is valid while the engine holds its lock. */
 static inline const struct soft_mkey *

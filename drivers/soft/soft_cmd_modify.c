@@ -245,7 +245,6 @@ check_eth_path(struct soft_cmd *cmd, const uint8_t *ads)
 {
 	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
 	uint32_t sport = bb_prm_get(ads, BB_PRM_ADS_UDP_SPORT);
-	static const uint8_t zero[16];
 	const uint8_t *gid = bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP);
 
 	if (bb_prm_get(ads, BB_PRM_ADS_RLID) != 0 || bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 ||
@@ -261,7 +260,7 @@ check_eth_path(struct soft_cmd *cmd, const uint8_t *ads)
 				   SOFT_MIN_UDP_SPORT);
 	if (cmd->dev->gids[index].type == BB_GID_ROCE_V1 && sport != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "udp_sport 0x%x with a RoCE v1 GID", sport);
-	if (memcmp(gid, zero, 16) == 0 || gid[0] == 0xff)
+	if (soft_gid_empty(gid) || gid[0] == 0xff)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "rgid_rip is empty or a group");
 	return 0;
 }
@@ -269,7 +268,6 @@ check_eth_path(struct soft_cmd *cmd, const uint8_t *ads)
 static int
 check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
 {
-	static const uint8_t zero[16];
 	uint32_t rlid = bb_prm_get(ads, BB_PRM_ADS_RLID);
 	uint32_t index = bb_prm_get(ads, BB_PRM_ADS_SRC_ADDR_INDEX);
 
@@ -288,7 +286,7 @@ check_ib_path(struct soft_cmd *cmd, const uint8_t *ads)
 	    (index >= SOFT_MAX_GIDS || !cmd->dev->gid_valid[index]))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "src_addr_index %u: that GID is empty", index);
 	if (bb_prm_get(ads, BB_PRM_ADS_GRH) != 0 &&
-	    memcmp(bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP), zero, sizeof(zero)) == 0)
+	    soft_gid_empty(bb_prm_csub(ads, BB_PRM_ADS_RGID_RIP)))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "grh 1, and rgid_rip is empty");
 	return 0;
 }

@@ -179,7 +179,7 @@ int
 soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 		const uint8_t dgid[16], struct mlx5_av *av)
 {
-	static const uint8_t link_local[8] = {0xfe, 0x80}, none[16];
+	static const uint8_t link_local[8] = {0xfe, 0x80};
 	struct soft_dev *dev = soft_ctx(ctx)->dev, *dest;
 	int ret = check_port(ctx, port);
 
@@ -193,7 +193,7 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 		SOFT_LOG(ERR, "%s: an InfiniBand port has no MACs to resolve", ctx->name);
 		return -EINVAL;
 	}
-	if (memcmp(dgid, none, sizeof(none)) == 0) {
+	if (soft_gid_empty(dgid)) {
 		SOFT_LOG(ERR, "%s: the path has no GID of the peer (dgid is zero): give it",
 			 ctx->name);
 		return -EINVAL;

@@ -44,7 +44,6 @@ soft_ud_has_grh(const struct soft_qp *qp, const struct bb_wqe_av *av)
 uint8_t
 soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 {
-	static const uint8_t none[16];
 	const struct bb_wqe_av *av = soft_ud_av(r);
 	uint32_t sgid = soft_ud_sgid(av);
 
@@ -58,7 +57,7 @@ soft_ud_check(struct soft_req *r, const struct soft_qp *qp)
 		return BB_SYN_LOCAL_QP_OP;
 	}
 	/* On Ethernet no bit says whether there is a GRH, but without one this is zero. */
-	if (soft_ud_has_grh(qp, av) && memcmp(av->rgid, none, sizeof(none)) == 0) {
+	if (soft_ud_has_grh(qp, av) && soft_gid_empty(av->rgid)) {
 		r->why = "the address vector has no GID of the peer: rgid is zero, as without a "
 			 "GRH";
 		return BB_SYN_LOCAL_QP_OP;
