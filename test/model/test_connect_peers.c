@@ -13,6 +13,7 @@
 #define _GNU_SOURCE /* pipe2() */
 #include <netinet/in.h>
 
+#include "../fakes/descriptors.h"
 #include "connect_server.h"
 
 #define WINDOW 128u
@@ -189,17 +190,6 @@ test_many(void **st)
 	server_stop(&s);
 	close_near();
 	free(conns);
-}
-
-static uint32_t
-descriptors(void)
-{
-	uint32_t n = 0;
-	int fd;
-
-	for (fd = 0; fd < 4096; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
 }
 
 /* Set up and tear down, with a few at a time; nothing is lost and nothing is left. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../fakes/descriptors.h"
 #include "mlx5_env.h"
 #include "soft_ctl.h"
 #include "soft_shm.h"
@@ -32,16 +33,6 @@ chores(uint64_t s)
 	soft_shm_chores(shm, rte_rdtsc() + s * SECOND);
 }
 
-static int
-descriptors(void)
-{
-	int fd, n = 0;
-
-	for (fd = 0; fd < 1024; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 /* What a sender shares: its directory and its ring. */
 static void
 share(int fds[2])
@@ -52,6 +43,16 @@ share(int fds[2])
 	munmap(map, sizeof(struct soft_shm_dir));
 	assert_int_equal(soft_shm_create("t-ring", SOFT_RING_SIZE, &fds[1], &map), 0);
 	munmap(map, SOFT_RING_SIZE);
+}
+
+/* Say it, with the first @n of @fds, which are closed; and the device has a look. */
+static void
+say(int sock, const struct soft_shm_msg *m, const int fds[2], uint32_t n)
+{
+	assert_int_equal(soft_shm_send(sock, m, fds, n), 0);
+	close(fds[0]);
+	close(fds[1]);
+	chores(0);
 }
 
 static struct soft_shm_msg
@@ -96,10 +97,7 @@ welcome(uint32_t slot)
 	int fds[2], sock = call();
 
 	share(fds);
-	assert_int_equal(soft_shm_send(sock, &m, fds, 2), 0);
-	close(fds[0]);
-	close(fds[1]);
-	chores(0);
+	say(sock, &m, fds, 2);
 	assert_int_equal(heard(sock, true, &m), 1);
 	assert_int_equal(m.type, SOFT_SHM_WELCOME);
 	assert_int_equal(m.u.welcome.slot, slot);
@@ -133,10 +131,7 @@ test_twice(void **st)
 	for (round = 0; round < 3; round++) {
 		sock = welcome(0);
 		share(fds);
-		assert_int_equal(soft_shm_send(sock, &m, fds, 2), 0);
-		close(fds[0]);
-		close(fds[1]);
-		chores(0);
+		say(sock, &m, fds, 2);
 		over(sock);
 		assert_int_equal(descriptors(), before);
 	}
@@ -191,10 +186,7 @@ test_nonsense(void **st)
 			m.u.hello.n_gids = 0;
 			break;
 		}
-		assert_int_equal(soft_shm_send(sock, &m, fds, 2), 0);
-		close(fds[0]);
-		close(fds[1]);
-		chores(0);
+		say(sock, &m, fds, 2);
 		assert_int_equal(heard(sock, true, &m), 1);
 		assert_int_equal(m.type, SOFT_SHM_REFUSED);
 		assert_int_equal(m.u.refused.why, SOFT_SHM_REFUSED_VERSION);
@@ -229,10 +221,7 @@ test_shares(void **st)
 		close(fds[what % 2]);
 		fds[what % 2] = other;
 		sock = call();
-		assert_int_equal(soft_shm_send(sock, &m, fds, 2), 0);
-		close(fds[0]);
-		close(fds[1]);
-		chores(0);
+		say(sock, &m, fds, 2);
 		over(sock);
 		assert_int_equal(descriptors(), before);
 	}
@@ -274,10 +263,7 @@ answer(int sock, uint32_t slot)
 	share(fds);
 	soft_shm_msg_init(&m, SOFT_SHM_WELCOME);
 	m.u.welcome.slot = slot;
-	assert_int_equal(soft_shm_send(sock, &m, fds, 1), 0);
-	close(fds[0]);
-	close(fds[1]);
-	chores(0);
+	say(sock, &m, fds, 1);
 }
 
 /* The device has hung up. Only who was up counts as dead. */

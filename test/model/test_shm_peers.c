@@ -11,6 +11,7 @@
 #include <rte_cycles.h>
 #include <rte_log.h>
 
+#include "../fakes/descriptors.h"
 #include "shm_env.h"
 
 /*
@@ -75,16 +76,6 @@ test_dereg(void **st)
 static struct actor c;
 static uint64_t c_raddr;
 static uint32_t c_rkey;
-
-static int
-descriptors(void)
-{
-	int fd, n = 0;
-
-	for (fd = 0; fd < 1024; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
 
 /*
  * A peer is killed while it writes to us and we to it, again and again: our QP fails with its

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../fakes/descriptors.h"
 #include "soft_shm_mem.h"
 #include "soft_shm_msg.h"
 
@@ -163,16 +164,6 @@ test_in_use(void **st)
 	close(ready[1]);
 }
 
-static int
-fds_open(void)
-{
-	int fd, n = 0;
-
-	for (fd = 0; fd < 256; fd++)
-		n += fcntl(fd, F_GETFD) >= 0;
-	return n;
-}
-
 static void
 test_exchange(void **st)
 {
@@ -182,7 +173,7 @@ test_exchange(void **st)
 	struct soft_shm_msg got;
 	pid_t pid;
 	uid_t uid;
-	int before = fds_open();
+	int before = descriptors();
 
 	(void)st;
 	pair(&listener, &out, &in);
@@ -219,7 +210,7 @@ test_exchange(void **st)
 	assert_true(soft_shm_send(in, &m, NULL, 0) < 0);
 	close(in);
 	close(listener);
-	assert_int_equal(fds_open(), before);
+	assert_int_equal(descriptors(), before);
 }
 
 /* An empty message is the end of a connection, whatever comes with it. */
@@ -250,11 +241,11 @@ test_empty(void **st)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(mem));
 	memcpy(CMSG_DATA(c), mem, sizeof(mem));
-	before = fds_open();
+	before = descriptors();
 	for (n = 0; n < 16; n++) {
 		assert_int_equal(sendmsg(out, &msg, 0), 0);
 		assert_int_equal(soft_shm_recv(in, n % 2 == 0, &got, fds, &why), -ECONNRESET);
-		assert_int_equal(fds_open(), before);
+		assert_int_equal(descriptors(), before);
 	}
 	close(mem[0]);
 	close(mem[1]);
