@@ -63,6 +63,31 @@ soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid)
 	return *uid == geteuid() || (o->shm_uid_given && *uid == o->shm_uid) ? 0 : -EACCES;
 }
 
+/* ---- What ends */
+
+const char soft_shm_gone[] = "it is gone";
+
+static bool
+connected(const struct soft_shm *shm, pid_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < shm->n_tx; i++)
+		if (shm->tx[i]->state != SOFT_SHM_IDLE && shm->tx[i]->pid == pid)
+			return true;
+	for (i = 0; i < shm->n_rx; i++)
+		if (shm->rx[i]->state != SOFT_SHM_IDLE && shm->rx[i]->pid == pid)
+			return true;
+	return false;
+}
+
+void
+soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why)
+{
+	if (why != NULL && (why != soft_shm_gone || !connected(shm, pid)))
+		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)pid, why);
+}
+
 /* ---- Life */
 
 void

@@ -142,6 +142,13 @@ void soft_shm_chores(struct soft_shm *shm, uint64_t now);
 /* May the process at the other end of @sock be a peer? 0; -EACCES; -errno. */
 int soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid);
 void soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what);
+/* Why a connection ends whose other side has hung up. */
+extern const char soft_shm_gone[];
+/*
+ * A connection of @pid has ended; @why, unless it is NULL, is logged. That a process is gone its
+ * last connection tells, whichever of them that is.
+ */
+void soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why);
 
 /* What an epoll event is of: one of these, and an index. */
 enum {

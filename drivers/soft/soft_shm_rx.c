@@ -47,8 +47,6 @@ free_slot(struct soft_shm *shm)
 void
 soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 {
-	if (why != NULL)
-		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)rx->pid, why);
 	/* What it has done by itself since somebody asked last is in the directory that goes. */
 	if (rx->state == SOFT_SHM_UP)
 		soft_shm_collect_all(shm);
@@ -58,6 +56,7 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 	rte_ticketlock_unlock(&rx->lock);
 	soft_shm_unmap(sizeof(*rx->dir), rx->dir);
 	close(rx->sock);
+	soft_shm_say_end(shm, rx->pid, why);
 }
 
 /* Say no. It has said HELLO already, or what it says is not waited for. */
@@ -189,7 +188,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 		m.u.refused.why = SOFT_SHM_REFUSED_VERSION;
 		(void)soft_shm_send(rx->sock, &m, NULL, 0);
 	} else {
-		why = "it is gone";
+		why = soft_shm_gone;
 	}
 	if (why != NULL)
 		soft_shm_rx_close(shm, rx, why);

@@ -56,28 +56,12 @@ tx_free(struct soft_shm_tx *tx)
 	free(tx);
 }
 
-static const char gone[] = "it is gone";
-
-/* A process that writes to us, too: that connection's end tells of its death. */
-static bool
-writes_to_us(struct soft_shm *shm, pid_t pid)
-{
-	uint32_t i;
-
-	for (i = 0; i < shm->n_rx; i++)
-		if (shm->rx[i]->pid == pid)
-			return true;
-	return false;
-}
-
 void
 soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 {
 	uint8_t *data;
 	bool was_up = tx->state == SOFT_SHM_UP;
 
-	if (why != NULL && (why != gone || !writes_to_us(shm, tx->pid)))
-		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)tx->pid, why);
 	rte_ticketlock_lock(&tx->lock);
 	__atomic_store_n(&tx->state, SOFT_SHM_IDLE, __ATOMIC_RELEASE);
 	data = tx->ring.data;
@@ -87,6 +71,7 @@ soft_shm_tx_close(struct soft_shm *shm, struct soft_shm_tx *tx, const char *why)
 	soft_shm_win_drop(shm, tx);
 	soft_shm_unmap(sizeof(*tx->dir), tx->dir);
 	close(tx->sock);
+	soft_shm_say_end(shm, tx->pid, why);
 	__atomic_store_n(&tx->again, rte_rdtsc() + soft_time_cycles(SOFT_SHM_AGAIN_NS),
 			 __ATOMIC_RELAXED);
 	if (!was_up)
@@ -293,7 +278,7 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 			if (fds[0] >= 0)
 				close(fds[0]);
 		} else if (ret != -EPROTO) {
-			why = gone;
+			why = soft_shm_gone;
 		}
 	}
 	if (why != NULL)

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../fakes/descriptors.h"
@@ -332,6 +334,89 @@ test_listeners(void **st)
 	close(listener);
 }
 
+/* ---- Both directions: a process, which dies in two steps */
+
+/*
+ * The process: calls, answers to a call, hangs up on one of the two at the first byte on @step, and
+ * is gone at the next.
+ */
+static void __rte_noreturn
+visitor(int step, bool hang_up_first)
+{
+	struct soft_shm_msg m = hello();
+	int fds[2], caller, callee = -1;
+	pid_t pid;
+	char c = 0;
+
+	share(fds);
+	if (soft_shm_listen(fabric, theirs, &listener, &pid) != 0 ||
+	    soft_shm_connect(fabric, ours, &caller) != 0 ||
+	    soft_shm_send(caller, &m, fds, 2) != 0 || write(step, &c, 1) != 1)
+		_exit(1);
+	while (soft_shm_accept(listener, &callee) != 0)
+		usleep(1000);
+	soft_shm_msg_init(&m, SOFT_SHM_WELCOME);
+	if (soft_shm_send(callee, &m, fds, 1) != 0 || write(step, &c, 1) != 1 ||
+	    read(step, &c, 1) != 1)
+		_exit(1);
+	close(hang_up_first ? caller : callee);
+	_exit(write(step, &c, 1) != 1 || read(step, &c, 1) != 1);
+}
+
+/* One line of its death, also if somebody else has its slot before its other half is missed. */
+static void
+test_gone_once(void **st)
+{
+	char *text = NULL, line[64], *at, c = 0;
+	int step[2], sock, first, status;
+	const struct soft_shm_tx *tx;
+	size_t len;
+	FILE *log;
+	pid_t pid;
+
+	(void)st;
+	rte_log_set_global_level(RTE_LOG_NOTICE);
+	for (first = 0; first < 2; first++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, step), 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			visitor(step[1], first != 0);
+		close(step[1]);
+		log = open_memstream(&text, &len);
+		assert_int_equal(rte_openlog_stream(log), 0);
+		assert_int_equal(read(step[0], &c, 1), 1);
+		assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, false), 0);
+		assert_int_equal(read(step[0], &c, 1), 1);
+		chores(0);
+		tx = soft_shm_find(shm, theirs);
+		assert_int_equal(tx->state, SOFT_SHM_UP);
+		assert_int_equal(shm->rx[0]->state, SOFT_SHM_UP);
+		assert_int_equal(shm->rx[0]->pid, pid);
+		assert_int_equal(write(step[0], &c, 1), 1);
+		assert_int_equal(read(step[0], &c, 1), 1);
+		chores(0);
+		assert_int_equal(tx->state, first ? SOFT_SHM_UP : SOFT_SHM_IDLE);
+		sock = welcome(first ? 0 : 1);
+		assert_int_equal(write(step[0], &c, 1), 1);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		chores(0);
+		assert_int_equal(tx->state, SOFT_SHM_IDLE);
+		rte_openlog_stream(NULL);
+		fclose(log);
+		snprintf(line, sizeof(line), "process %d: it is gone", (int)pid);
+		at = strstr(text, line);
+		assert_non_null(at);
+		assert_null(strstr(at + 1, line));
+		free(text);
+		close(sock);
+		close(step[0]);
+		chores(0);
+	}
+	rte_log_set_global_level(RTE_LOG_WARNING);
+}
+
 static int
 open_port(void **st)
 {
@@ -361,6 +446,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_nonsense, open_port, close_port),
 		cmocka_unit_test_setup_teardown(test_shares, open_port, close_port),
 		cmocka_unit_test_setup_teardown(test_listeners, open_port, close_port),
+		cmocka_unit_test_setup_teardown(test_gone_once, open_port, close_port),
 	};
 	int ret = env_eal_init("shm_greet");
 
