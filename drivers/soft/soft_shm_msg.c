@@ -160,9 +160,10 @@ soft_shm_recv(int sock, bool from_listener, struct soft_shm_msg *m, int fds[SOFT
 	uint32_t n, i;
 	ssize_t len;
 
+	/* Somebody who has hung up without reading all: told once, and before what he has said. */
 	do {
 		len = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	} while (len < 0 && errno == EINTR);
+	} while (len < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (len < 0)
 		return errno == EAGAIN ? 0 : errno == EPIPE ? -ECONNRESET : -errno;
 	/* First of all: whatever else it is, it may have brought some, and they are ours now. */

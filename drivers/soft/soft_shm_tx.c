@@ -132,7 +132,8 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 	ret = say_hello(shm, sock, ring_fd);
 	/* The other side's mapping, and ours, keep it. */
 	close(ring_fd);
-	if (ret != 0)
+	/* Refused before it was said: the answer is there, and says why. */
+	if (ret != 0 && ret != -EPIPE)
 		goto unmap_ring;
 	tx->sock = sock;
 	__atomic_store_n(&tx->again,

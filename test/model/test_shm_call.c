@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Whom the shared-memory port calls, if he does not keep to the handshake, does not trust us, or
+ * dies: the connection ends, and one line says of which process and why.
+ */
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "shm_hand.h"
+
+/* What is logged from here on, notices too, into *text, which is the caller's at the end. */
+static FILE *
+log_begin(char **text, size_t *len)
+{
+	FILE *log = open_memstream(text, len);
+
+	assert_non_null(log);
+	assert_int_equal(rte_openlog_stream(log), 0);
+	rte_log_set_global_level(RTE_LOG_NOTICE);
+	return log;
+}
+
+static void
+log_end(FILE *log)
+{
+	rte_log_set_global_level(RTE_LOG_WARNING);
+	rte_openlog_stream(NULL);
+	fclose(log);
+}
+
+static int listener;
+
+/* The device calls, and has said HELLO. */
+static struct soft_shm_tx *
+called(int *sock)
+{
+	struct soft_shm_msg m;
+	struct soft_shm_tx *tx;
+
+	assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, false), 0);
+	assert_int_equal(soft_shm_accept(listener, sock), 0);
+	assert_int_equal(heard(*sock, false, &m), 1);
+	assert_int_equal(m.type, SOFT_SHM_HELLO);
+	assert_int_equal(m.u.hello.n_gids, 2); /* link-local, and ours */
+	assert_memory_equal(m.u.hello.gids[1], ours, 16);
+	tx = soft_shm_find(shm, theirs);
+	assert_non_null(tx);
+	assert_int_equal(tx->state, SOFT_SHM_GREETING);
+	return tx;
+}
+
+/* As the device sends HELLO, we refuse: before it is there, or without having read it. */
+static enum {
+	HEARS,
+	BEFORE,
+	UNREAD
+} hangs_up;
+
+int __real_soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n);
+int __wrap_soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n);
+
+int
+__wrap_soft_shm_send(int sock, const struct soft_shm_msg *m, const int *fds, uint32_t n)
+{
+	struct soft_shm_msg no;
+	int ret = 0, callee;
+
+	if (hangs_up == HEARS)
+		return __real_soft_shm_send(sock, m, fds, n);
+	assert_int_equal(soft_shm_accept(listener, &callee), 0);
+	if (hangs_up == UNREAD)
+		ret = __real_soft_shm_send(sock, m, fds, n);
+	soft_shm_msg_init(&no, SOFT_SHM_REFUSED);
+	no.u.refused.why = SOFT_SHM_REFUSED_USER;
+	assert_int_equal(__real_soft_shm_send(callee, &no, NULL, 0), 0);
+	close(callee);
+	return hangs_up == UNREAD ? ret : __real_soft_shm_send(sock, m, fds, n);
+}
+
+/* Whoever is refused so hears why all the same. */
+static void
+test_refused_early(void **st)
+{
+	int before = descriptors();
+	char *text;
+	size_t len;
+	FILE *log;
+	pid_t pid;
+
+	(void)st;
+	for (hangs_up = BEFORE; hangs_up <= UNREAD; hangs_up++) {
+		assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+		log = log_begin(&text, &len);
+		assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, true), 0);
+		chores(0);
+		log_end(log);
+		assert_non_null(strstr(text, "it does not trust this user"));
+		assert_int_equal(soft_shm_find(shm, theirs)->state, SOFT_SHM_IDLE);
+		free(text);
+		close(listener);
+	}
+	hangs_up = HEARS;
+	assert_int_equal(descriptors(), before);
+}
+
+static void
+answer(int sock, uint32_t slot)
+{
+	struct soft_shm_msg m;
+	int fds[2];
+
+	share(fds);
+	soft_shm_msg_init(&m, SOFT_SHM_WELCOME);
+	m.u.welcome.slot = slot;
+	say(sock, &m, fds, 1);
+}
+
+/* The device has hung up. Only who was up counts as dead. */
+static void
+dropped(const struct soft_shm_tx *tx, int sock, uint32_t deaths)
+{
+	struct pollfd p = {.fd = sock};
+
+	assert_int_equal(tx->state, SOFT_SHM_IDLE);
+	assert_int_equal(poll(&p, 1, 0), 1);
+	assert_true((p.revents & POLLHUP) != 0);
+	close(sock);
+	assert_int_equal(tx->deaths, deaths);
+	assert_int_equal(shm->deaths, deaths);
+}
+
+static void
+test_listeners(void **st)
+{
+	struct soft_shm_tx *tx;
+	struct soft_shm_msg m;
+	int sock, before;
+	pid_t pid;
+
+	(void)st;
+	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+	before = descriptors();
+	/* Its word would be past the end of the directory. */
+	tx = called(&sock);
+	answer(sock, SOFT_SHM_PEERS);
+	dropped(tx, sock, 0);
+	tx = called(&sock);
+	answer(sock, UINT32_MAX);
+	dropped(tx, sock, 0);
+	/* The last there is; and once more. */
+	tx = called(&sock);
+	answer(sock, SOFT_SHM_PEERS - 1);
+	assert_int_equal(tx->state, SOFT_SHM_UP);
+	assert_ptr_equal(tx->ring.head, &tx->dir->head[SOFT_SHM_PEERS - 1].v);
+	answer(sock, 0);
+	dropped(tx, sock, 1);
+	/* It greets where it should answer. */
+	tx = called(&sock);
+	m = hello();
+	assert_int_equal(soft_shm_send(sock, &m, (int[]){0, 0}, 2), 0);
+	chores(0);
+	dropped(tx, sock, 1);
+	/* It says no; it does not answer; it is gone before it has. */
+	tx = called(&sock);
+	soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
+	m.u.refused.why = SOFT_SHM_REFUSED_FULL;
+	assert_int_equal(soft_shm_send(sock, &m, NULL, 0), 0);
+	chores(0);
+	dropped(tx, sock, 1);
+	tx = called(&sock);
+	chores(SOFT_SHM_PATIENCE_S - 1);
+	assert_int_equal(tx->state, SOFT_SHM_GREETING);
+	chores(SOFT_SHM_PATIENCE_S + 1);
+	dropped(tx, sock, 1);
+	tx = called(&sock);
+	close(sock);
+	chores(0);
+	assert_int_equal(tx->state, SOFT_SHM_IDLE);
+	assert_int_equal(tx->deaths, 1);
+	assert_int_equal(descriptors(), before);
+	close(listener);
+}
+
+/* ---- Both directions: a process, which dies in two steps */
+
+/*
+ * The process: calls, answers to a call, hangs up on one of the two at the first byte on @step, and
+ * is gone at the next.
+ */
+static void __rte_noreturn
+visitor(int step, bool hang_up_first)
+{
+	struct soft_shm_msg m = hello();
+	int fds[2], caller, callee = -1;
+	pid_t pid;
+	char c = 0;
+
+	share(fds);
+	if (soft_shm_listen(fabric, theirs, &listener, &pid) != 0 ||
+	    soft_shm_connect(fabric, ours, &caller) != 0 ||
+	    soft_shm_send(caller, &m, fds, 2) != 0 || write(step, &c, 1) != 1)
+		_exit(1);
+	while (soft_shm_accept(listener, &callee) != 0)
+		usleep(1000);
+	soft_shm_msg_init(&m, SOFT_SHM_WELCOME);
+	if (soft_shm_send(callee, &m, fds, 1) != 0 || write(step, &c, 1) != 1 ||
+	    read(step, &c, 1) != 1)
+		_exit(1);
+	close(hang_up_first ? caller : callee);
+	_exit(write(step, &c, 1) != 1 || read(step, &c, 1) != 1);
+}
+
+/* One line of its death, also if somebody else has its slot before its other half is missed. */
+static void
+test_gone_once(void **st)
+{
+	char *text = NULL, line[64], *at, c = 0;
+	int step[2], sock, first, status;
+	const struct soft_shm_tx *tx;
+	size_t len;
+	FILE *log;
+	pid_t pid;
+
+	(void)st;
+	for (first = 0; first < 2; first++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, step), 0);
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			visitor(step[1], first != 0);
+		close(step[1]);
+		log = log_begin(&text, &len);
+		assert_int_equal(read(step[0], &c, 1), 1);
+		assert_int_equal(soft_shm_reach(soft_dev_peek_gid(ours), theirs, false), 0);
+		assert_int_equal(read(step[0], &c, 1), 1);
+		chores(0);
+		tx = soft_shm_find(shm, theirs);
+		assert_int_equal(tx->state, SOFT_SHM_UP);
+		assert_int_equal(shm->rx[0]->state, SOFT_SHM_UP);
+		assert_int_equal(shm->rx[0]->pid, pid);
+		assert_int_equal(write(step[0], &c, 1), 1);
+		assert_int_equal(read(step[0], &c, 1), 1);
+		chores(0);
+		assert_int_equal(tx->state, first ? SOFT_SHM_UP : SOFT_SHM_IDLE);
+		sock = welcome(first ? 0 : 1);
+		assert_int_equal(write(step[0], &c, 1), 1);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+		chores(0);
+		assert_int_equal(tx->state, SOFT_SHM_IDLE);
+		log_end(log);
+		snprintf(line, sizeof(line), "process %d: it is gone", (int)pid);
+		at = strstr(text, line);
+		assert_non_null(at);
+		assert_null(strstr(at + 1, line));
+		free(text);
+		close(sock);
+		close(step[0]);
+		chores(0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_listeners, open_port, close_port),
+		cmocka_unit_test_setup_teardown(test_refused_early, open_port, close_port),
+		cmocka_unit_test_setup_teardown(test_gone_once, open_port, close_port),
+	};
+	int ret = env_eal_init("shm_call");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}
