@@ -5,6 +5,7 @@
  * Whom the shared-memory port calls, if he does not keep to the handshake, does not trust us, or
  * dies: the connection ends, and one line says of which process and why.
  */
+#define _GNU_SOURCE /* memfd_create(), mincore() */
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -184,6 +185,46 @@ test_listeners(void **st)
 	close(listener);
 }
 
+/* What a process has handed over goes with it: who answers at its address next has other memory. */
+static void
+test_window(void **st)
+{
+	struct soft_shm_tx *tx;
+	struct soft_shm_msg m;
+	unsigned char there;
+	int sock, fd, round;
+	pid_t pid;
+	void *base;
+
+	(void)st;
+	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+	for (round = 0; round < 2; round++) {
+		tx = called(&sock);
+		answer(sock, 0);
+		assert_null(tx->win[1]);
+		fd = memfd_create("t-memory", MFD_CLOEXEC);
+		assert_int_equal(ftruncate(fd, 8192), 0);
+		soft_shm_msg_init(&m, SOFT_SHM_SEGMENT);
+		m.u.segment.slot = 1;
+		m.u.segment.gen = 7;
+		m.u.segment.off = 4096;
+		m.u.segment.len = 4096;
+		assert_int_equal(soft_shm_send(sock, &m, &fd, 1), 0);
+		close(fd);
+		chores(0);
+		assert_non_null(tx->win[1]);
+		assert_int_equal(tx->win[1]->gen, 7);
+		base = tx->win[1]->base;
+		assert_int_equal(mincore(base, 4096, &there), 0);
+		close(sock);
+		chores(0);
+		assert_int_equal(tx->state, SOFT_SHM_IDLE);
+		assert_null(tx->win[1]);
+		assert_int_equal(mincore(base, 4096, &there), -1);
+	}
+	close(listener);
+}
+
 /* ---- Both directions: a process, which dies in two steps */
 
 /*
@@ -268,6 +309,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_listeners, open_port, close_port),
+		cmocka_unit_test_setup_teardown(test_window, open_port, close_port),
 		cmocka_unit_test_setup_teardown(test_refused_early, open_port, close_port),
 		cmocka_unit_test_setup_teardown(test_gone_once, open_port, close_port),
 	};
