@@ -494,7 +494,7 @@ def parse_args():
     text += 'All builds go to build-test/. Stages, in this order:\n'
     for name, func in STAGES:
         text += '  %-9s %s\n' % (name, func.__doc__)
-    tail = 'examples:\n  devtools/test                     all, 30 to 40 minutes on 2 cores\n'
+    tail = 'examples:\n  devtools/test                     all, 30 to 55 minutes on 2 cores\n'
     tail += '  devtools/test --only format,gcc   what to run before each commit\n'
     tail += '  meson test -C build-test/gcc --suite unit   one suite, once it is built\n\n'
     tail += 'The last line is "N passed, N failed, N skipped", summed over all stages: a program of\n'
