@@ -59,18 +59,13 @@ soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char *why)
 	soft_shm_say_end(shm, rx->pid, why);
 }
 
-/* Say no. It has said HELLO already, or what it says is not waited for. */
+/* Say no, whether it has said HELLO already or not: soft_shm_recv() of its side finds the answer.
+ */
 static void
 refuse(int sock, enum soft_shm_refusal why)
 {
-	int fds[SOFT_SHM_MAX_FDS], i;
 	struct soft_shm_msg m;
-	const char *text;
 
-	/* What is not read when the socket is closed would take the answer with it. */
-	if (soft_shm_recv(sock, false, &m, fds, &text) == 1)
-		for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
-			close(fds[i]);
 	soft_shm_msg_init(&m, SOFT_SHM_REFUSED);
 	m.u.refused.why = why;
 	(void)soft_shm_send(sock, &m, NULL, 0);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A device on a fabric of processes, and the test as the process at the other end of its sockets.
- */
+/* A device on a fabric of processes; the test is the process at the other end of its sockets. */
 #ifndef SHM_HAND_H
 #define SHM_HAND_H
 

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bb_roce_pkt.h"
 #include "mlx5_env.h"
 #include "soft_shm.h"
-#include "soft_wire.h"
 
 #define PEER_QPN 0x4242u
 #define TCLASS   0x28u
@@ -30,7 +30,6 @@ static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
 
 static struct env e;
 static struct bb_qp_addr us, them;
-static struct soft_dev *dev;
 
 /* The process that the test is. */
 static struct {
@@ -121,7 +120,6 @@ begin(void **st)
 	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24", fabric);
 	assert_int_equal(soft_shm_listen(fabric, theirs, &peer.listener, &pid), 0);
 	env_open_two(&e, spec, NULL);
-	dev = soft_dev_peek_gid(ours);
 	side_qp(&e, &e.a);
 	e.attr.path.sgid_index = 1;
 	e.attr.path.traffic_class = TCLASS;
@@ -338,7 +336,7 @@ test_fence(void **st)
 	static const uint8_t data[8] = "read";
 	struct bb_roce_pkt pkt;
 	struct bb_sge sge = {.len = 8, .lkey = e.a.mr->lkey};
-	uint32_t psn = us.psn, fenced;
+	uint32_t psn = us.psn, fenced, i;
 	struct bb_wc wc[3];
 
 	(void)st;
@@ -375,6 +373,8 @@ test_fence(void **st)
 		}
 		ack(psn + 2, 0);
 		env_poll(&e, &e.a, wc, 3);
+		for (i = 0; i < 3; i++)
+			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
 		assert_memory_equal(e.a.buf + 4096, data, 8);
 		psn += 3;
 	}
