@@ -38,7 +38,7 @@ static const char help[] =
 	"                       repeat = N, in [size] size = LIST, in [scale] qps = LIST;\n"
 	"                       in [bench], of the whole run: repeat, device, peer-device,\n"
 	"                       csv, json, report. Options behind it win. An example, which\n"
-	"                       makes a page with every plot: app/bench/report.ini\n"
+	"                       makes a page with every plot: app/bench/report/report.ini\n"
 	"  --repeat N           pairs of measurements per row; medians are shown (31)\n"
 	"  --size LIST          message sizes of the case size, powers of two from 8 to 1048576\n"
 	"                       (8,64,512,4096,32768,262144)\n"

@@ -12,7 +12,7 @@
  * one (AckReq), as by rxe.
  *
  * What an error does to the receive that a message holds, and what the peer is told, is as on the
- * loop port (drivers/soft/soft_resp_recv.c); what that leaves open, as in rxe (rxe_resp.c).
+ * loop port (drivers/soft/exec/soft_resp_recv.c); what that leaves open, as in rxe (rxe_resp.c).
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"

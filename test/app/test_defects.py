@@ -9,9 +9,9 @@ import time
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
-                      'soft_defect.h')
+                      'exec', 'soft_defect.h')
 # Payload defects of the device are in its RDMA writes. That damage to any operation's memory
-# is found is shown by test/unit/test_testrdma_verify.c.
+# is found is shown by test/unit/app/test_testrdma_verify.c.
 WRITES = ['write', 'write_imm']
 
 # Defect: operations that must fail under it, each in a run of its own.

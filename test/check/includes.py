@@ -27,13 +27,14 @@ RULES = [
     ('lib/loop', ['lib/core/*', 'lib/queue/*', 'lib/format/*']),
     ('lib/connect', ['lib/core/*', 'lib/queue/*', 'lib/format/*', 'lib/loop/bb_loop.h']),
     ('lib', [PUBLIC]),
-    ('drivers/soft', ['lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h', 'lib/core/bb_tel.h',
-                      'drivers/mlx5/mlx5_cmd.h']),
+    ('drivers/soft', ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
+                      'lib/core/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),
     ('drivers/ibv', [PUBLIC]),
     ('drivers', ['lib/core/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*',
                  'drivers/ibv/*']),
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
+    ('app/bench', [PUBLIC, 'app/bench/*', 'app/common/*']),
     ('app', [PUBLIC, 'app/common/*']),
     ('examples', [PUBLIC, 'app/common/*', 'examples/common/*']),
 ]
@@ -49,10 +50,10 @@ CLOSED = {
 # Headers that are not ours: pattern of the name, files that may include it, why no one else.
 FOREIGN = [
     ('infiniband/*', ['drivers/mlx5/mlx5_cmd_dv*', 'drivers/verbs/*', 'drivers/ibv/*',
-                      'app/bench/peer_*'],
+                      'app/bench/peers/*'],
      'only the command interface on rdma-core, and peers, know ibverbs'),
-    ('rdma/*', ['lib/connect/*', 'app/bench/peer_*'], 'only lib/connect knows librdmacm'),
-    ('*ethdev*.h', ['drivers/soft/*', 'app/bench/floor_*'],
+    ('rdma/*', ['lib/connect/*', 'app/bench/peers/*'], 'only lib/connect knows librdmacm'),
+    ('*ethdev*.h', ['drivers/soft/*', 'app/bench/baselines/*'],
      'only the ports of the software device, and floors, know ethdev'),
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),
 ]
@@ -63,7 +64,7 @@ FENCE = re.compile(r'\b(__atomic_(?:thread|signal)_fence|atomic_(?:thread|signal
                    r'rte_(?:smp_|io_)?[rw]?mb|rte_atomic_thread_fence|_mm_[lsm]fence|'
                    r'__builtin_ia32_[lsm]fence)\s*\(|'
                    r'"\s*(?:[lsm]fence|d[ms]b)\b')
-FENCES = ['lib/queue/bb_barrier.h', 'app/bench/floor_*']
+FENCES = ['lib/queue/bb_barrier.h', 'app/bench/baselines/*']
 
 
 def match(path, patterns):
@@ -96,12 +97,11 @@ class Tree:
         return INCLUDE.findall(self.text(path))
 
     def resolve(self, path, name):
-        """Our header that an include names: in the includer's folder first. None: not ours."""
+        """Our header that an include names: the one nearest to the includer. None: not ours."""
         found = self.by_name.get(os.path.basename(name), [])
-        here = os.path.join(os.path.dirname(path), os.path.basename(name))
-        if here in found:
-            return here
-        return found[0] if found else None
+        here = os.path.dirname(path)
+        return max(found, key=lambda p: (os.path.dirname(p) == here, len(os.path.commonpath([p, here]))),
+                   default=None)
 
     def reached(self, path, seen=None):
         """Every header of ours that comes in through path, with the one that brings it."""

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
-                      'soft_defect.h')
+                      'exec', 'soft_defect.h')
 # Only what writes a doorbell record and no register can tell; the public API does both at once.
 OUT_OF_REACH = {'no_doorbell': 'model/soft_data_defect shows it'}
 LEAST = 20  # defects that must be caught

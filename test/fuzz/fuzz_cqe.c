@@ -12,7 +12,7 @@
  * nowhere else. Queue 0 receives from an SRQ, 1 is of type UD, 3 has no receive queue.
  * Which wr_id a hostile CQE gets is not promised.
  */
-#include "../unit/core_fixture.h"
+#include "../unit/core/core_fixture.h"
 #include "fuzz.h"
 
 #define MAX_STEPS 96

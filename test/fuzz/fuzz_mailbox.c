@@ -11,7 +11,7 @@
  * What must hold: a refusal says so in the output mailbox and gives no object, what
  * is destroyed is gone, and at the end the device can be closed: nothing is counted twice.
  */
-#include "../model/soft_ctl_env.h"
+#include "../model/soft/cmd/soft_ctl_env.h"
 #include "bb_barrier.h"
 #include "fuzz.h"
 #include "soft_kernel.h"

@@ -18,7 +18,7 @@
 #include <rte_log.h>
 
 #include "../fakes/roce_frame.h"
-#include "../model/soft_umr_env.h"
+#include "../model/soft/exec/soft_umr_env.h"
 #include "bb_roce_op.h"
 #include "fuzz.h"
 #include "fuzz_wire_shm.h"

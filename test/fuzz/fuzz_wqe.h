@@ -5,8 +5,8 @@
 #ifndef FUZZ_WQE_H
 #define FUZZ_WQE_H
 
-#include "../model/soft_rmp_env.h"
-#include "../model/soft_umr_env.h"
+#include "../model/soft/exec/soft_rmp_env.h"
+#include "../model/soft/exec/soft_umr_env.h"
 #include "fuzz.h"
 
 #define KEYED_AT 4096 /* the keyed part of each memory */

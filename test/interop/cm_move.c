@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <poll.h>
 
-#include "../model/connect_env.h"
+#include "../model/connect/connect_env.h"
 
 #define FLOWS     2u
 #define SLOTS     64u /* of a stream, one for each number; more than are under way */

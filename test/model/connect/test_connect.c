@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* lib/connect over TCP on the software device: both sides in one process. */
+#include "../../fakes/bare_eal.h"
+#include "connect_env.h"
+
+static struct pair p;
+
+static void
+name_buffer(struct bb_region *r)
+{
+	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 0, r), 0);
+	p.b.param.regions = r;
+	p.b.param.nregions = 1;
+}
+
+static void
+test_connects(void **st)
+{
+	struct bb_conn_info info;
+	struct bb_cm_event ev;
+	struct bb_region r, got;
+	struct link l;
+
+	(void)st;
+	pair_open(&p);
+	name_buffer(&r);
+	p.a.param.private_data = "who is there";
+	p.a.param.private_len = 12;
+	p.b.param.private_data = "me";
+	p.b.param.private_len = 2;
+	p.a.param.initiator_depth = 3;
+	p.a.param.responder_resources = 9;
+	p.b.param.initiator_depth = 5;
+	p.b.param.responder_resources = 2;
+	p.b.param.rnr_retry_count = 4;
+	p.a.param.retry_count = 2;
+	p.a.param.path_mtu = 512;
+	p.a.init.sq_depth = 32;
+	l.qa = end_qp(&p.a);
+	l.qb = end_qp(&p.b);
+	l.a = call(&p, l.qa);
+	assert_int_equal(conn_state(l.a), BB_CONN_CONNECTING);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	l.b = ev.conn;
+	assert_ptr_equal(ev.listener, p.listener);
+	assert_int_equal(ev.private_len, 12);
+	assert_memory_equal(ev.private_data, "who is there", 12);
+	assert_false(ev.restarted);
+	bb_conn_query(l.b, &info);
+	assert_int_equal(info.peer_sq_depth, 32);
+	assert_int_equal(info.remote.qpn, l.qa->qpn);
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	assert_int_equal(l.qb->state, BB_QP_RTS);
+	ev = expect(&p, &p.a, BB_CM_ESTABLISHED);
+	assert_memory_equal(ev.private_data, "me", 2);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+
+	bb_conn_query(l.a, &info);
+	assert_int_equal(info.initiator_depth, 2);
+	assert_int_equal(info.responder_resources, 5);
+	assert_int_equal(info.path_mtu, 512);
+	assert_false(info.comes_back);
+	assert_memory_equal(info.peer, "127.0.0.1:", 10);
+	bb_conn_query(l.b, &info);
+	assert_int_equal(info.initiator_depth, 5);
+	assert_int_equal(info.responder_resources, 2);
+	{
+		struct bb_qp_attr qa, qb;
+
+		assert_int_equal(bb_qp_query(l.qa, &qa), 0);
+		assert_int_equal(bb_qp_query(l.qb, &qb), 0);
+		assert_int_equal(qa.max_rd_atomic, 2);
+		assert_int_equal(qb.max_dest_rd_atomic, 2);
+		assert_int_equal(qa.path_mtu, 512);
+		assert_int_equal(qb.path_mtu, 512);
+		assert_int_equal(qa.rnr_retry, 4);
+		assert_int_equal(qb.rnr_retry, 7);
+		assert_int_equal(qa.retry_cnt, 2);
+		assert_int_equal(qb.retry_cnt, 2);
+	}
+	assert_int_equal(bb_conn_region(l.a, "buf", &got), 0);
+	assert_memory_equal(&got, &r, sizeof(r));
+	assert_int_equal(bb_conn_region(l.a, "other", &got), -ENOENT);
+	writes(&p, &l, 0x42);
+
+	assert_int_equal(bb_conn_disconnect(l.a, "bye", 3), 0);
+	assert_int_equal(l.qa->state, BB_QP_ERR);
+	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(ev.private_len, 3);
+	assert_memory_equal(ev.private_data, "bye", 3);
+	assert_int_equal(l.qb->state, BB_QP_ERR);
+	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
+	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), -ENOTCONN);
+	link_free(&l);
+	pair_close(&p);
+}
+
+/* A path MTU is at most what either side says; a number that is none is rounded down. */
+static void
+test_path_mtu(void **st)
+{
+	static const uint32_t said[][3] = {
+		{1500, 0, 1024}, {0, 1023, 512}, {256, 4096, 256}, {9000, 511, 256}};
+	struct bb_conn_info info;
+	struct bb_qp_attr attr;
+	struct link l;
+	size_t i;
+
+	(void)st;
+	pair_open(&p);
+	for (i = 0; i < RTE_DIM(said); i++) {
+		p.a.param.path_mtu = said[i][0];
+		p.b.param.path_mtu = said[i][1];
+		link_up(&p, &l);
+		bb_conn_query(l.a, &info);
+		assert_int_equal(info.path_mtu, said[i][2]);
+		assert_int_equal(bb_qp_query(l.qb, &attr), 0);
+		assert_int_equal(attr.path_mtu, said[i][2]);
+		link_down(&p, &l);
+	}
+	pair_close(&p);
+}
+
+/* Both disconnect at once; the other side first; destroyed without a word. */
+static void
+test_ends(void **st)
+{
+	struct bb_cm_stats stats;
+	struct link l;
+	int i;
+
+	(void)st;
+	pair_open(&p);
+	link_up(&p, &l);
+	assert_int_equal(bb_conn_disconnect(l.b, NULL, 0), 0);
+	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
+	expect(&p, &p.a, BB_CM_DISCONNECTED);
+	expect(&p, &p.b, BB_CM_DISCONNECTED);
+	for (i = 0; i < 100; i++)
+		turn(&p);
+	bb_cm_stats(p.a.cm, &stats);
+	assert_int_equal(stats.bad_messages, 0);
+	bb_cm_stats(p.b.cm, &stats);
+	assert_int_equal(stats.bad_messages, 0);
+	link_free(&l);
+	link_up(&p, &l);
+	assert_int_equal(bb_conn_disconnect(l.b, NULL, 0), 0);
+	expect(&p, &p.a, BB_CM_DISCONNECTED);
+	expect(&p, &p.b, BB_CM_DISCONNECTED);
+	link_free(&l);
+	link_up(&p, &l);
+	bb_conn_destroy(l.a);
+	assert_int_equal(l.qa->state, BB_QP_RTS);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ECONNRESET);
+	bb_conn_destroy(l.b);
+	bb_qp_destroy(l.qa);
+	bb_qp_destroy(l.qb);
+	pair_close(&p);
+}
+
+static void
+test_rejects(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_conn *a, *b;
+	struct bb_qp *qa, *qb;
+
+	(void)st;
+	pair_open(&p);
+	qa = end_qp(&p.a);
+	a = call(&p, qa);
+	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_reject(b, "no", 2), 0);
+	bb_conn_destroy(b);
+	ev = expect(&p, &p.a, BB_CM_REJECTED);
+	assert_int_equal(ev.reason, BB_REJECT_CONSUMER);
+	assert_int_equal(ev.private_len, 2);
+	assert_string_equal(ev.why, "consumer reject");
+	assert_int_equal(qa->state, BB_QP_RESET);
+	bb_conn_destroy(a);
+
+	/* Another type of QP is told before anything is done; then it can be accepted. */
+	a = call(&p, qa);
+	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	p.b.init.type = BB_QPT_UC;
+	qb = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), -EPROTOTYPE);
+	bb_qp_destroy(qb);
+	p.b.init.type = BB_QPT_RC;
+	qb = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), 0);
+	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), -EINVAL);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	bb_conn_destroy(a);
+	bb_conn_destroy(b);
+
+	/* The peer goes while the application thinks. */
+	bb_qp_destroy(qa);
+	qa = end_qp(&p.a);
+	a = call(&p, qa);
+	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	bb_conn_destroy(a);
+	expect(&p, &p.b, BB_CM_DISCONNECTED);
+	assert_int_equal(bb_conn_accept(b, qb, &p.b.param), -ENOTCONN);
+	assert_int_equal(bb_conn_reject(b, NULL, 0), -ENOTCONN);
+	bb_conn_destroy(b);
+	bb_qp_destroy(qa);
+	bb_qp_destroy(qb);
+	pair_close(&p);
+}
+
+/* Nobody listens; somebody listens and says nothing; nobody accepts. */
+static void
+test_timeouts(void **st)
+{
+	struct sockaddr_storage silent;
+	socklen_t len = sizeof(silent);
+	struct bb_cm_event ev;
+	struct bb_conn *a, *b;
+	struct bb_qp *qa;
+	int fd;
+
+	(void)st;
+	pair_open(&p);
+	qa = end_qp(&p.a);
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", &silent), 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&silent, sizeof(struct sockaddr_in)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&silent, &len), 0);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a),
+			 0);
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNREFUSED);
+	bb_conn_destroy(a);
+
+	assert_int_equal(listen(fd, 8), 0);
+	p.a.param.timeout_ms = 20;
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a),
+			 0);
+	ev = expect(&p, &p.a, BB_CM_FAILED);
+	assert_int_equal(ev.status, -ETIMEDOUT);
+	assert_string_equal(ev.why, "the peer does not answer");
+	bb_conn_destroy(a);
+
+	/* Given up by the application before. */
+	p.a.param.timeout_ms = 30000;
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qa, &p.a.param, &a),
+			 0);
+	assert_int_equal(bb_conn_disconnect(a, NULL, 0), 0);
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECANCELED);
+	bb_conn_destroy(a);
+	close(fd);
+
+	p.a.param.timeout_ms = 20;
+	a = call(&p, qa);
+	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ETIMEDOUT);
+	expect(&p, &p.b, BB_CM_DISCONNECTED);
+	bb_conn_destroy(a);
+	bb_conn_destroy(b);
+	bb_qp_destroy(qa);
+	pair_close(&p);
+}
+
+/* What is refused at once leaves nothing behind. */
+static void
+test_arguments(void **st)
+{
+	static uint8_t data[1025];
+	struct bb_conn_param param;
+	struct bb_region r[2];
+	struct bb_listener *second;
+	struct bb_conn *a = NULL;
+	struct bb_qp *qa, *ud;
+	struct sockaddr_storage addr;
+	const struct sockaddr *to = (const struct sockaddr *)&p.addr;
+	const struct sockaddr local = {.sa_family = AF_UNIX};
+	struct bb_cm_attr attr;
+	struct bb_cm *cm = NULL;
+	struct bb_dev *other;
+
+	(void)st;
+	pair_open(&p);
+	qa = end_qp(&p.a);
+	p.a.init.type = BB_QPT_UD;
+	ud = end_qp(&p.a);
+	assert_int_equal(bb_conn_connect(p.a.cm, to, ud, &p.a.param, &a), -EINVAL);
+	param = p.a.param;
+	param.private_data = data;
+	param.private_len = sizeof(data);
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EMSGSIZE);
+	param = p.a.param;
+	param.retry_count = 8;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.ack_timeout = 32;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.min_rnr_timer = 32;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.path_mtu = 255;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.timeout_ms = 0;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.recover_ms = 1;
+	param.backoff_max_ms = param.backoff_min_ms - 1;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param.backoff_min_ms = 0;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	param.size = 1;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param = p.a.param;
+	assert_int_equal(bb_region_of(p.a.mr, "a", 0, 0, &r[0]), 0);
+	r[1] = r[0];
+	param.regions = r;
+	param.nregions = 2;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EINVAL);
+	param.nregions = 33;
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -EMSGSIZE);
+	param = p.a.param;
+	param.gid.exact = true;
+	memset(param.gid.raw, 0xcc, 16);
+	assert_int_equal(bb_conn_connect(p.a.cm, to, qa, &param, &a), -ENOENT);
+	assert_int_equal(bb_conn_connect(p.a.cm, &local, qa, &p.a.param, &a), -EINVAL);
+	/* A CM is of one device. */
+	bb_cm_attr_init(&attr);
+	assert_int_equal(bb_dev_open("soft1", &other), 0);
+	assert_int_equal(bb_cm_create(other, &attr, &cm), 0);
+	assert_int_equal(bb_conn_connect(cm, to, qa, &p.a.param, &a), -EINVAL);
+	assert_int_equal(bb_cm_destroy(cm), 0);
+	assert_int_equal(bb_dev_close(other), 0);
+	assert_null(a);
+	assert_int_equal(bb_listener_create(p.a.cm, &local, &second), -EINVAL);
+	assert_int_equal(bb_listener_create(p.a.cm, to, &second), -EADDRINUSE);
+	assert_int_equal(bb_cm_destroy(p.b.cm), -EBUSY);
+	cm = NULL;
+	attr.max_half_open = 0;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -EINVAL);
+	bb_cm_attr_init(&attr);
+	attr.max_conns = 0;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -EINVAL);
+	bb_cm_attr_init(&attr);
+	attr.half_open_ms = 0;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -EINVAL);
+	bb_cm_attr_init(&attr);
+	attr.way = (enum bb_cm_way)7;
+	assert_int_equal(bb_cm_create(p.a.dev, &attr, &cm), -ENOTSUP);
+	assert_null(cm);
+	bb_qp_destroy(qa);
+	bb_qp_destroy(ud);
+
+	assert_int_equal(bb_cm_addr("192.0.2.1:80", &addr), 0);
+	assert_int_equal(addr.ss_family, AF_INET);
+	assert_int_equal(bb_cm_addr("[2001:db8::1]:65535", &addr), 0);
+	assert_int_equal(addr.ss_family, AF_INET6);
+	assert_int_equal(bb_cm_addr(":1", &addr), 0);
+	assert_int_equal(bb_cm_addr("192.0.2.1:65536", &addr), -EINVAL);
+	assert_int_equal(bb_cm_addr("192.0.2.1:4294967297", &addr), -EINVAL);
+	assert_int_equal(bb_cm_addr("192.0.2.1", &addr), -EINVAL);
+	assert_int_equal(bb_cm_addr("192.0.2.1:", &addr), -EINVAL);
+	assert_int_equal(bb_cm_addr("host:1", &addr), -EINVAL);
+	assert_int_equal(bb_cm_addr("[::1:1", &addr), -EINVAL);
+	pair_close(&p);
+}
+
+/* A connection goes while an event of it waits: nobody gets to see that. */
+static void
+test_untold(void **st)
+{
+	const uint64_t end = wait_end();
+	struct bb_conn_param param;
+	struct bb_cm_stats stats;
+	struct bb_cm_event ev;
+	struct link l;
+
+	(void)st;
+	pair_open(&p);
+	/* The way it comes back is not open while one waits. */
+	p.a.param.recover_ms = p.b.param.recover_ms = WAIT_S * 1000;
+	param = p.a.param;
+	l.qa = end_qp(&p.a);
+	l.qb = end_qp(&p.b);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa, &param, &l.a),
+			 0);
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	/* A conflict of roles: who connects has nothing to accept. */
+	assert_int_equal(bb_conn_accept(l.a, l.qa, &param), -EINVAL);
+	assert_int_equal(bb_conn_reject(l.a, NULL, 0), -EINVAL);
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	do {
+		assert_int_equal(bb_cm_poll(p.a.cm, &ev, 0), 0);
+		bb_cm_stats(p.a.cm, &stats);
+		assert_true(rte_get_tsc_cycles() < end);
+	} while (stats.established == 0);
+	assert_int_equal(conn_state(l.a), BB_CONN_ESTABLISHED);
+	assert_int_equal(bb_conn_recover(l.a), -EBUSY);
+	bb_conn_destroy(l.a);
+	assert_int_equal(bb_cm_poll(p.a.cm, &ev, 1), 0);
+	bb_cm_stats(p.a.cm, &stats);
+	assert_int_equal(stats.conns, 0);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	expect(&p, &p.b, BB_CM_LOST);
+	bb_conn_destroy(l.b);
+	bb_qp_destroy(l.qa);
+	bb_qp_destroy(l.qb);
+	p.b.nev = 0;
+	pair_close(&p);
+}
+
+/* The same by a loop: callbacks accept, and one destroys another's connection. */
+static unsigned int loop_up;
+static struct bb_conn *loop_conn[8];
+
+static void
+on_event(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
+{
+	struct end *e = arg;
+
+	(void)cm;
+	switch (ev->type) {
+	case BB_CM_CONNECT_REQUEST:
+		assert_int_equal(bb_conn_accept(ev->conn, end_qp(e), &e->param), 0);
+		break;
+	case BB_CM_ESTABLISHED:
+		loop_conn[loop_up++] = ev->conn;
+		break;
+	default:
+		fail();
+	}
+}
+
+static void
+test_loop(void **st)
+{
+	struct bb_loop_attr attr;
+	struct bb_loop *loop, *second;
+	struct bb_conn *a[2];
+	struct bb_qp *qa[2], *qb;
+	struct bb_conn_info info;
+	uint64_t end;
+	unsigned int i;
+
+	(void)st;
+	pair_open(&p);
+	bb_loop_attr_init(&attr);
+	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
+	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_event, &p.b), 0);
+	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_event, &p.b), -EALREADY);
+	assert_int_equal(bb_loop_create(&attr, &second), 0);
+	assert_int_equal(bb_cm_attach(p.b.cm, second, on_event, &p.b), -EALREADY);
+	assert_int_equal(bb_loop_destroy(second), 0);
+	assert_int_equal(bb_cm_destroy(p.b.cm), -EBUSY);
+	assert_int_equal(bb_cm_attach(p.a.cm, loop, on_event, &p.a), 0);
+	assert_int_equal(bb_cm_destroy(p.a.cm), -EBUSY);
+	loop_up = 0;
+	for (i = 0; i < 2; i++) {
+		qa[i] = end_qp(&p.a);
+		a[i] = call(&p, qa[i]);
+	}
+	for (end = wait_end(); loop_up < 4;) {
+		assert_true(bb_loop_run_once(loop) >= 0);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(bb_cm_detach(p.a.cm), 0);
+	assert_int_equal(bb_cm_detach(p.b.cm), 0);
+	for (i = 0; i < 4; i++) {
+		bb_conn_query(loop_conn[i], &info);
+		qb = info.qp;
+		bb_conn_destroy(loop_conn[i]);
+		bb_qp_destroy(qb);
+	}
+	(void)a;
+	(void)qa;
+	assert_int_equal(bb_loop_destroy(loop), 0);
+	pair_close(&p);
+}
+
+/* A side whose port needs a GRH has its peer send one, too. */
+static void
+test_grh(void **st)
+{
+	static const char *const near[] = {"soft0,link=ib,grh_required", "soft0,link=ib"};
+	struct bb_cm_attr attr;
+	struct bb_qp_attr a, b;
+	struct link l;
+	unsigned int i;
+
+	(void)st;
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	for (i = 0; i < 2; i++) {
+		pair_open_with(&p, near[i], "soft1,link=ib", &attr);
+		link_up(&p, &l);
+		assert_int_equal(bb_qp_query(l.qa, &a), 0);
+		assert_int_equal(bb_qp_query(l.qb, &b), 0);
+		assert_int_equal(a.path.is_global, i == 0);
+		assert_int_equal(b.path.is_global, i == 0);
+		link_down(&p, &l);
+		pair_close(&p);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_connects),  cmocka_unit_test(test_ends),
+		cmocka_unit_test(test_rejects),   cmocka_unit_test(test_timeouts),
+		cmocka_unit_test(test_arguments), cmocka_unit_test(test_loop),
+		cmocka_unit_test(test_untold),    cmocka_unit_test(test_path_mtu),
+		cmocka_unit_test(test_grh),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

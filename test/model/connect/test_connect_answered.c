@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A connection that is taken up again, between the answer and RTU: the queue pair is in RTS, and
+ * the peer is silent, refuses, says good-bye, goes, or calls once more.
+ */
+#include <poll.h>
+
+#include "../../fakes/bare_eal.h"
+#include "connect_known.h"
+
+/* It is answered, and silent: the next one is answered as well, and then time is up. */
+static void
+test_silent(void **st)
+{
+	struct bb_cm_event ev;
+	struct known k;
+	unsigned int i;
+
+	(void)st;
+	open_pair(50, 1000);
+	up(&k);
+	close(k.fd);
+	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
+	for (i = 0; i < 2; i++) {
+		k.fd = ask(k.session, BB_CM_COMES_BACK);
+		hears_rep(k.fd, &k);
+		assert_int_equal(k.qp->state, BB_QP_RTS);
+		if (i == 1) {
+			say(k.fd, BB_CM_REJ);
+			break;
+		}
+		/* Given up for this time: nothing is left of the try. */
+		assert_true(closed_by_us(k.fd));
+		assert_int_equal(k.qp->state, BB_QP_RESET);
+		assert_int_equal(conn_state(k.conn), BB_CONN_LOST);
+		close(k.fd);
+	}
+	assert_true(closed_by_us(k.fd));
+	while (conn_state(k.conn) == BB_CONN_LOST && k.qp->state != BB_QP_RESET)
+		turn(&p);
+	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+	assert_int_equal(ev.status, -ETIMEDOUT);
+	assert_int_equal(k.qp->state, BB_QP_RESET);
+	forget(&k);
+}
+
+/* It is answered, and says good-bye instead of RTU; RTU behind that brings nothing back. */
+static void
+test_goodbye(void **st)
+{
+	struct bb_cm_msg msg;
+	struct known k;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	close(k.fd);
+	expect(&p, &p.b, BB_CM_LOST);
+	k.fd = ask(k.session, BB_CM_COMES_BACK);
+	hears_rep(k.fd, &k);
+	say(k.fd, BB_CM_DREQ);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+	assert_true(hear(k.fd, &msg));
+	assert_int_equal(msg.type, BB_CM_DREP);
+	assert_int_equal(stats().bad_messages, 0);
+	say(k.fd, BB_CM_RTU);
+	assert_true(closed_by_us(k.fd));
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(stats().bad_messages, 1);
+	assert_int_equal(conn_state(k.conn), BB_CONN_CLOSED);
+	assert_int_equal(k.qp->state, BB_QP_ERR);
+	forget(&k);
+}
+
+/* Lost, called again, and answered: the queue pair is in RTS, and RTU has not come. */
+static void
+answered(struct known *k)
+{
+	up(k);
+	close(k->fd);
+	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).nends, 0);
+	k->fd = ask(k->session, BB_CM_COMES_BACK);
+	hears_rep(k->fd, k);
+}
+
+/* The next one who asks gets what the one before did not want. */
+static void
+comes_back(struct known *k)
+{
+	struct bb_cm_event ev;
+
+	assert_int_equal(conn_state(k->conn), BB_CONN_LOST);
+	assert_int_equal(k->qp->state, BB_QP_RESET);
+	k->fd = ask(k->session, BB_CM_COMES_BACK);
+	hears_rep(k->fd, k);
+	say(k->fd, BB_CM_RTU);
+	ev = expect(&p, &p.b, BB_CM_RECOVERED);
+	assert_int_equal(ev.nends, 0);
+	assert_int_equal(ev.private_len, 5);
+	assert_int_equal(k->qp->state, BB_QP_RTS);
+}
+
+static void
+post_recv(struct bb_qp *qp, uint64_t wr_id)
+{
+	const struct bb_sge sge = {(uintptr_t)p.b.buf, 64, p.b.mr->lkey};
+
+	assert_int_equal(bb_post_recv(qp, wr_id, &sge, 1), 1);
+	bb_qp_ring_recv(qp);
+}
+
+/* It is answered, a receive is posted, and it goes: that is told, and the next one is answered. */
+static void
+test_gone_again(void **st)
+{
+	struct bb_cm_event ev;
+	struct known k;
+
+	(void)st;
+	open_pair(30000, 30000);
+	answered(&k);
+	post_recv(k.qp, 7);
+	close(k.fd);
+	ev = expect(&p, &p.b, BB_CM_LOST);
+	assert_int_equal(ev.status, -ECONNRESET);
+	assert_int_equal(ev.private_len, 0);
+	assert_int_equal(ev.nends, 1);
+	assert_true(ev.ends[0].recv);
+	assert_int_equal(ev.ends[0].fate, BB_WR_NOT_DONE);
+	assert_int_equal(ev.ends[0].wc.wr_id, 7);
+	comes_back(&k);
+	forget(&k);
+}
+
+/* It is answered, and calls once more: the last call is answered, the one before closed. */
+static void
+test_called_twice(void **st)
+{
+	struct pollfd wakes = {.events = POLLIN};
+	struct bb_cm_event ev;
+	struct known k;
+	int fd, posted;
+
+	(void)st;
+	for (posted = 0; posted < 2; posted++) {
+		open_pair(30000, 30000);
+		wakes.fd = bb_cm_fd(p.b.cm);
+		answered(&k);
+		if (posted)
+			post_recv(k.qp, 7);
+		fd = ask(k.session, BB_CM_COMES_BACK);
+		if (posted) {
+			ev = expect(&p, &p.b, BB_CM_LOST);
+			assert_int_equal(ev.nends, 1);
+			assert_int_equal(ev.ends[0].wc.wr_id, 7);
+		} else {
+			/* Who sleeps on the descriptor is awake until it is answered. */
+			while (k.conn->fd >= 0) {
+				assert_int_equal(poll(&wakes, 1, 0), 1);
+				assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 0);
+			}
+			assert_int_equal(poll(&wakes, 1, 0), 1);
+		}
+		hears_rep(fd, &k);
+		assert_true(closed_by_us(k.fd));
+		close(k.fd);
+		k.fd = fd;
+		say(fd, BB_CM_RTU);
+		assert_int_equal(expect(&p, &p.b, BB_CM_RECOVERED).nends, 0);
+		assert_int_equal(k.qp->state, BB_QP_RTS);
+		assert_int_equal(stats().conns, 1);
+		forget(&k);
+	}
+}
+
+/* A queue pair of the other side, connected to what the listener says; its request at the socket.
+ */
+static struct bb_qp *
+peer_qp(struct known *k)
+{
+	struct bb_cm_msg msg = {.type = BB_CM_REQ};
+	struct bb_qp *qp = end_qp(&p.a);
+	struct bb_qp_addr own, remote = {0};
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_qp_attr attr;
+	size_t n;
+
+	assert_int_equal(bb_qp_addr(qp, 1, 0, &own), 0);
+	msg.end.session = k->session;
+	msg.end.flags = BB_CM_COMES_BACK;
+	msg.end.qpn = own.qpn;
+	msg.end.psn = own.psn;
+	memcpy(msg.end.gid, own.gid, sizeof(own.gid));
+	msg.end.lid = own.lid;
+	msg.end.mtu = own.mtu;
+	msg.end.sq_depth = 16;
+	msg.end.initiator_depth = 3;
+	n = bb_cm_msg_encode(buf, &msg);
+	k->fd = raw_connect();
+	assert_int_equal(send(k->fd, buf, n, 0), n);
+	assert_true(hear(k->fd, &msg));
+	assert_int_equal(msg.type, BB_CM_REP);
+	remote.qpn = msg.end.qpn;
+	remote.psn = msg.end.psn;
+	memcpy(remote.gid, msg.end.gid, sizeof(remote.gid));
+	remote.lid = msg.end.lid;
+	remote.mtu = msg.end.mtu;
+	bb_qp_attr_init(&attr);
+	assert_int_equal(bb_qp_connect(qp, &own, &remote, &attr), 0);
+	return qp;
+}
+
+/* It hears the answer, sends a message, which takes a receive of the SRQ, and goes: told as done.
+ */
+static void
+test_gone_with_message(void **st)
+{
+	const uint64_t end = wait_end();
+	struct bb_srq_attr attr;
+	struct bb_cm_event ev;
+	struct bb_srq *srq;
+	struct bb_qp *from;
+	struct bb_sge sge;
+	struct known k;
+	struct bb_wc wc;
+
+	(void)st;
+	open_pair(30000, 30000);
+	bb_srq_attr_init(&attr);
+	attr.depth = 16;
+	assert_int_equal(bb_srq_create(p.b.pd, &attr, &srq), 0);
+	sge = (struct bb_sge){(uintptr_t)p.b.buf, 64, p.b.mr->lkey};
+	assert_int_equal(bb_post_srq_recv(srq, 7, &sge, 1), 1);
+	bb_srq_ring(srq);
+	p.b.init.srq = srq;
+	up(&k);
+	close(k.fd);
+	expect(&p, &p.b, BB_CM_LOST);
+	from = peer_qp(&k);
+	memcpy(p.a.buf, "hello", 5);
+	sge = (struct bb_sge){(uintptr_t)p.a.buf, 5, p.a.mr->lkey};
+	assert_int_equal(bb_post_send(from, 1, &sge, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(from);
+	while (bb_cq_poll(p.a.cq, &wc, 1) == 0) {
+		turn(&p);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	close(k.fd);
+	ev = expect(&p, &p.b, BB_CM_LOST);
+	assert_int_equal(ev.nends, 1);
+	assert_true(ev.ends[0].recv);
+	assert_int_equal(ev.ends[0].fate, BB_WR_DONE);
+	assert_int_equal(ev.ends[0].wc.wr_id, 7);
+	assert_int_equal(ev.ends[0].wc.byte_len, 5);
+	assert_memory_equal(p.b.buf, "hello", 5);
+	comes_back(&k);
+	bb_conn_destroy(k.conn);
+	assert_int_equal(bb_qp_destroy(k.qp), 0);
+	assert_int_equal(bb_qp_destroy(from), 0);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+	close(k.fd);
+	pair_close(&p);
+}
+
+/* What it says this time counts; and once it is back, RTU is not due any more. */
+static void
+test_other_words(void **st)
+{
+	struct sockaddr_in at;
+	socklen_t len = sizeof(at);
+	struct bb_conn_info info;
+	struct bb_region region;
+	struct bb_cm_event ev;
+	struct bb_qp *from;
+	struct known k;
+	char text[64];
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	assert_int_equal(bb_conn_region(k.conn, "x", &region), 0);
+	bb_conn_query(k.conn, &info);
+	assert_int_equal(info.responder_resources, 0);
+	close(k.fd);
+	expect(&p, &p.b, BB_CM_LOST);
+	from = peer_qp(&k);
+	say(k.fd, BB_CM_RTU);
+	ev = expect(&p, &p.b, BB_CM_RECOVERED);
+	assert_int_equal(ev.private_len, 0);
+	assert_int_equal(bb_conn_region(k.conn, "x", &region), -ENOENT);
+	bb_conn_query(k.conn, &info);
+	assert_int_equal(info.responder_resources, 3);
+	assert_int_equal(info.remote.qpn, from->qpn);
+	assert_int_equal(info.tries, 1);
+	assert_int_equal(getsockname(k.fd, (struct sockaddr *)&at, &len), 0);
+	snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(at.sin_port));
+	assert_string_equal(info.peer, text);
+	assert_int_equal(k.conn->deadline, 0);
+	say(k.fd, BB_CM_RTU);
+	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -EPROTO);
+	assert_int_equal(stats().bad_messages, 1);
+	assert_int_equal(bb_qp_destroy(from), 0);
+	forget(&k);
+}
+
+/* The application gives it up: the peer sees that at once, and what was posted is flushed. */
+static void
+test_given_up(void **st)
+{
+	struct known k;
+	struct bb_wc wc;
+
+	(void)st;
+	open_pair(30000, 30000);
+	answered(&k);
+	post_recv(k.qp, 7);
+	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+	assert_true(closed_by_us(k.fd));
+	assert_int_equal(k.qp->state, BB_QP_ERR);
+	turn(&p);
+	assert_int_equal(bb_cq_poll(p.b.cq, &wc, 1), 1);
+	assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc.wr_id, 7);
+	forget(&k);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_silent),       cmocka_unit_test(test_goodbye),
+		cmocka_unit_test(test_gone_again),   cmocka_unit_test(test_gone_with_message),
+		cmocka_unit_test(test_called_twice), cmocka_unit_test(test_other_words),
+		cmocka_unit_test(test_given_up),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A listener and all that can come in at it: requests cut at every byte, damaged ones, ones of
+ * another version, a thousand that say nothing. It stays bounded, and serves others meanwhile.
+ */
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include "../../fakes/bare_eal.h"
+#include "connect_raw.h"
+
+#define HALF_OPEN 256
+
+static void
+open_pair(uint32_t half_open_ms)
+{
+	struct bb_cm_attr attr;
+
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	attr.max_half_open = HALF_OPEN;
+	attr.half_open_ms = half_open_ms;
+	pair_open_with(&p, "soft0", NULL, &attr);
+}
+
+/* Cut at every byte, the connection ends there; the same bytes one at a time are a request. */
+static void
+test_cut(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	size_t i, n = request(buf);
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	for (i = 0; i < n; i++) {
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, i, 0), i);
+		until(one_half_open);
+		close(fd);
+		until(none_half_open);
+		assert_int_equal(p.b.nev, 0);
+	}
+	fd = raw_connect();
+	for (i = 0; i < n; i++) {
+		assert_int_equal(p.b.nev, 0);
+		assert_int_equal(send(fd, buf + i, 1, 0), 1);
+		turn(&p);
+	}
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	assert_int_equal(ev.private_len, 5);
+	/* The same once more on that connection is not due. */
+	assert_int_equal(send(fd, buf, n, 0), n);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
+	assert_int_equal(answer(fd, back, sizeof(back)), 0);
+	bb_conn_destroy(ev.conn);
+	close(fd);
+	pair_close(&p);
+}
+
+/* Any byte of it damaged: refused, or a request all the same; nothing else. */
+static void
+test_damaged(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
+	size_t i, n = request(buf);
+	unsigned int taken = 0;
+	struct bb_cm_event ev;
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	for (i = 0; i < n; i++) {
+		const uint64_t bad = stats().bad_messages, end = wait_end();
+
+		request(buf);
+		buf[i] ^= 0x81;
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, n, 0), n);
+		/* A length that says more than comes waits for more. */
+		assert_int_equal(shutdown(fd, SHUT_WR), 0);
+		ev.conn = NULL;
+		until(none_half_open);
+		while (stats().conns != 0 || stats().bad_messages == bad) {
+			turn(&p);
+			if (take(&p.b, &ev) && ev.type == BB_CM_DISCONNECTED) {
+				bb_conn_destroy(ev.conn);
+				taken++;
+				break;
+			}
+			if (none_half_open() && stats().conns == 0 && p.b.nev == 0)
+				break;
+			assert_true(rte_get_tsc_cycles() < end);
+		}
+		(void)answer(fd, back, sizeof(back));
+		close(fd);
+	}
+	/* Session, QP number, PSN, GID, keys, private data: any value is one. */
+	assert_in_range(taken, 40, n - 40);
+	assert_true(stats().bad_messages >= 40);
+	pair_close(&p);
+}
+
+/* Another version is told so in a message that says ours. */
+static void
+test_version(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX], back[BB_CM_MSG_MAX];
+	struct bb_region regions[BB_REGION_MAX];
+	struct bb_cm_header h;
+	struct bb_cm_msg msg;
+	size_t n = request(buf);
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	buf[4] = 2;
+	fd = raw_connect();
+	/* The answer is there, though its body is not read and the end is a RST. */
+	assert_int_equal(send(fd, buf, n, 0), n);
+	until(none_half_open);
+	n = answer(fd, back, sizeof(back));
+	assert_true(n > BB_CM_HEADER);
+	assert_null(bb_cm_header_decode(back, &h));
+	assert_null(bb_cm_body_decode(h.type, back + BB_CM_HEADER, h.len, &msg, regions));
+	assert_int_equal(msg.type, BB_CM_REJ);
+	assert_int_equal(msg.reason, BB_REJECT_VERSION);
+	close(fd);
+
+	/* Private data of another length than the header leaves room for. */
+	n = request(buf);
+	bb_cm_put16(buf + BB_CM_HEADER + 54, 6);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	assert_int_equal(answer(fd, back, sizeof(back)), 0);
+	close(fd);
+	assert_int_equal(stats().bad_messages, 2);
+	pair_close(&p);
+}
+
+/* The log names who it was, and a flood of them is one line a second. */
+static void
+test_said(void **st)
+{
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	char want[128], *text = NULL, *at;
+	uint8_t back[BB_CM_MSG_MAX];
+	size_t size = 0;
+	unsigned int i;
+	FILE *log;
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	log = open_memstream(&text, &size);
+	assert_non_null(log);
+	rte_openlog_stream(log);
+	rte_log_set_global_level(RTE_LOG_NOTICE);
+	for (i = 0; i < 21; i++) {
+		/* A second by the TSC, whose rate DPDK rounds to 10 MHz. */
+		if (i == 20)
+			usleep(1100000);
+		fd = raw_connect();
+		if (i == 0 || i == 20)
+			assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &len), 0);
+		assert_int_equal(send(fd, "GET / HTTP/1.0\r\n", 16, 0), 16);
+		assert_int_equal(answer(fd, back, sizeof(back)), 0);
+		close(fd);
+		fflush(log);
+		if (i != 0 && i != 20)
+			continue;
+		snprintf(want, sizeof(want), "127.0.0.1:%u: its message does not begin as",
+			 ntohs(from.sin_port));
+		assert_non_null(strstr(text, want));
+	}
+	assert_non_null(strstr(text, "connect: 19 more messages of peers were refused\n"));
+	for (i = 0, at = text; (at = strstr(at, "connect: ")) != NULL; i++)
+		at++;
+	assert_int_equal(i, 3);
+	rte_log_set_global_level(RTE_LOG_ERR);
+	rte_openlog_stream(NULL);
+	fclose(log);
+	free(text);
+	assert_int_equal(stats().bad_messages, 21);
+	pair_close(&p);
+}
+
+/* One byte after the other of an answer, then the end; and all of it, twice. */
+static void
+test_cut_answer(void **st)
+{
+	struct sockaddr_storage addr;
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	size_t i, n = reply(buf);
+	int fd, in;
+
+	(void)st;
+	open_pair(30000);
+	qp = end_qp(&p.a);
+	fd = raw_listen(&addr);
+	for (i = 0; i <= n; i++) {
+		assert_int_equal(
+			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+		in = raw_called(fd);
+		assert_int_equal(send(in, buf, i, 0), i);
+		if (i < n) {
+			turn(&p);
+			assert_int_equal(p.a.nev, 0);
+			shutdown(in, SHUT_WR);
+			assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNRESET);
+			assert_int_equal(qp->state, BB_QP_RESET);
+		} else {
+			ev = expect(&p, &p.a, BB_CM_ESTABLISHED);
+			assert_int_equal(ev.private_len, 5);
+			assert_int_equal(send(in, buf, n, 0), n);
+			assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, -EPROTO);
+			assert_int_equal(qp->state, BB_QP_ERR);
+		}
+		bb_conn_destroy(c);
+		close(in);
+	}
+	close(fd);
+	bb_qp_destroy(qp);
+	pair_close(&p);
+}
+
+static void *
+flood(void *arg)
+{
+	const struct bb_cm_msg msg = {.type = BB_CM_DREP};
+	uint8_t buf[64 * BB_CM_HEADER];
+	size_t i;
+
+	for (i = 0; i < 64; i++)
+		bb_cm_msg_encode(buf + i * BB_CM_HEADER, &msg);
+	while (send(*(int *)arg, buf, sizeof(buf), MSG_NOSIGNAL) == sizeof(buf))
+		;
+	return NULL;
+}
+
+/* A peer that says without end what is harmless, as the connection is over: polls return. */
+static void
+test_flood(void **st)
+{
+	const struct bb_cm_msg bye = {.type = BB_CM_DREQ};
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	pthread_t t;
+	size_t i, n = request(buf);
+	int fd;
+
+	(void)st;
+	open_pair(30000);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	assert_int_equal(bb_conn_accept(ev.conn, end_qp(&p.b), &p.b.param), 0);
+	n = bb_cm_msg_encode(buf, &bye);
+	assert_int_equal(send(fd, buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+	assert_int_equal(ev.status, 0);
+	assert_int_equal(pthread_create(&t, NULL, flood, &fd), 0);
+	/* It would be one that never returns. */
+	alarm(WAIT_S);
+	for (i = 0; i < 1000; i++)
+		turn(&p);
+	alarm(0);
+	bb_qp_destroy(ev.conn->qp);
+	bb_conn_destroy(ev.conn);
+	turn(&p);
+	pthread_join(t, NULL);
+	close(fd);
+	pair_close(&p);
+}
+
+/* The side that connects: answers that are wrong, or cut. */
+static void
+test_bad_answers(void **st)
+{
+	static const uint8_t types[] = {BB_CM_REQ, BB_CM_RTU, BB_CM_DREQ, BB_CM_DREP, BB_CM_REP};
+	struct sockaddr_storage addr;
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	size_t i, n;
+	int fd, in;
+
+	(void)st;
+	open_pair(30000);
+	qp = end_qp(&p.a);
+	fd = raw_listen(&addr);
+	for (i = 0; i < sizeof(types); i++) {
+		struct bb_cm_msg msg = {
+			.type = types[i],
+			.end = {.qpn = 5, .mtu = 1024, .sq_depth = 16, .session = 9, .qp_type = 1}};
+
+		assert_int_equal(
+			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+		in = raw_called(fd);
+		n = bb_cm_msg_encode(buf, &msg);
+		assert_int_equal(send(in, buf, n, 0), n);
+		/* The last is an answer, of a UC queue pair to an RC one. */
+		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EPROTO);
+		assert_int_equal(qp->state, BB_QP_RESET);
+		bb_conn_destroy(c);
+		close(in);
+	}
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	in = raw_called(fd);
+	assert_int_equal(send(in, buf, BB_CM_HEADER + 10, 0), BB_CM_HEADER + 10);
+	shutdown(in, SHUT_WR);
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECONNRESET);
+	bb_conn_destroy(c);
+	close(in);
+	close(fd);
+	bb_qp_destroy(qp);
+	pair_close(&p);
+}
+
+/*
+ * A thousand that connect and say nothing: never more than max_half_open of them are held, a
+ * real peer still gets through, and all are gone in the end.
+ */
+static void
+test_half_open(void **st)
+{
+	struct rlimit lim;
+	struct link l;
+	int fds[1000];
+	unsigned int i;
+
+	(void)st;
+	if (getrlimit(RLIMIT_NOFILE, &lim) != 0 || lim.rlim_max < 2048) {
+		print_message("skipped: the limit of descriptors is %lu\n",
+			      (unsigned long)lim.rlim_max);
+		skip();
+	}
+	lim.rlim_cur = lim.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	/* None of them by its own deadline. */
+	open_pair(300000);
+	for (i = 0; i < 1000; i++) {
+		fds[i] = raw_connect();
+		turn(&p);
+		assert_true(stats().half_open <= HALF_OPEN);
+	}
+	link_up(&p, &l);
+	link_down(&p, &l);
+	assert_in_range(stats().evicted, 1000 - HALF_OPEN, 1000);
+	assert_int_equal(stats().timeouts, 0);
+	for (i = 0; i < 1000; i++)
+		close(fds[i]);
+	until(none_half_open);
+	pair_close(&p);
+}
+
+/* One that comes in and is silent is closed after half_open_ms, and told why. */
+static void
+test_silent(void **st)
+{
+	struct bb_cm_msg msg;
+	char byte;
+	int fd;
+
+	(void)st;
+	open_pair(20);
+	fd = raw_connect();
+	assert_true(hear(fd, &msg));
+	assert_int_equal(msg.type, BB_CM_REJ);
+	assert_int_equal(msg.reason, BB_REJECT_TIMEOUT);
+	/* A proper end, and no reset that might overtake what was said. */
+	assert_int_equal(recv(fd, &byte, 1, 0), 0);
+	assert_int_equal(stats().timeouts, 1);
+	close(fd);
+	pair_close(&p);
+}
+
+/* One that has said what it wants waits for the application, however long that takes. */
+static void
+test_patient(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_cm_event ev;
+	unsigned int i;
+	int fd;
+
+	(void)st;
+	open_pair(20);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	usleep(40000);
+	for (i = 0; i < 10; i++)
+		turn(&p);
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(conn_state(ev.conn), BB_CONN_REQUESTED);
+	assert_int_equal(stats().timeouts, 0);
+	bb_conn_destroy(ev.conn);
+	close(fd);
+	pair_close(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cut),       cmocka_unit_test(test_damaged),
+		cmocka_unit_test(test_version),   cmocka_unit_test(test_bad_answers),
+		cmocka_unit_test(test_half_open), cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_said),      cmocka_unit_test(test_cut_answer),
+		cmocka_unit_test(test_flood),     cmocka_unit_test(test_patient),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

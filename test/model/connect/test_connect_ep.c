@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Endpoints: receives that are posted where there is no connection are kept, and come to the queue
+ * in their order when there is one. Calls that would wait give up at once, and one thread runs both
+ * sides in turn.
+ */
+#include "../../fakes/bare_eal.h"
+#include "bb_cm_priv.h"
+#include "connect_env.h"
+
+#define MSG  64u
+#define MANY 64u /* that a listener keeps waiting */
+
+static struct bb_dev *dev;
+static struct bb_ep *listener;
+static struct bb_conn_param param;
+
+struct side {
+	struct bb_ep *ep;
+	struct bb_mr *mr;
+	uint8_t *buf;
+};
+
+static struct side a, b;
+
+/* Until it is so, both sides work. */
+#define UNTIL(what)                                                                                \
+	for (uint64_t end_ = wait_end(); !(what);) {                                               \
+		(void)bb_ep_connected(a.ep);                                                       \
+		if (b.ep != NULL)                                                                  \
+			(void)bb_ep_connected(b.ep);                                               \
+		assert_true(rte_get_tsc_cycles() < end_);                                          \
+	}
+
+static void
+side_memory(struct side *s)
+{
+	s->buf = rte_zmalloc("ep", 8 * MSG, 64);
+	assert_non_null(s->buf);
+	assert_int_equal(bb_ep_reg_msgs(s->ep, s->buf, 8 * MSG, &s->mr), 0);
+}
+
+static void
+receive(struct side *s, uintptr_t n)
+{
+	assert_int_equal(bb_ep_post_recv(s->ep, (void *)n, s->buf + n * MSG, MSG, s->mr), 0);
+}
+
+/* Messages, and the receives that they come to. */
+static void
+sends(struct side *from, struct side *to, const uint64_t *contexts, unsigned int n)
+{
+	struct bb_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(
+			bb_ep_post_send(from->ep, NULL, from->buf, MSG, from->mr, BB_SEND_SIGNALED),
+			0);
+	for (i = 0; i < n; i++) {
+		UNTIL(bb_cq_poll(to->ep->recv_cq, &wc, 1) == 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, contexts[i]);
+		UNTIL(bb_cq_poll(from->ep->send_cq, &wc, 1) == 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+	}
+}
+
+/* Two endpoints, connected; one receive was posted at each before that. */
+static void
+open_pair(void)
+{
+	struct bb_ep_attr attr;
+	char where[32];
+
+	memset(&a, 0, sizeof(a));
+	memset(&b, 0, sizeof(b));
+	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	bb_ep_attr_init(&attr);
+	attr.timeout_ms = 1;
+	attr.qp.sq_depth = 4;
+	attr.qp.rq_depth = 4;
+	bb_conn_param_init(&param);
+	param.timeout_ms = WAIT_S * 1000;
+	param.recover_ms = WAIT_S * 1000;
+	param.backoff_min_ms = 1;
+	param.backoff_max_ms = 20;
+	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), 0);
+	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_ep_port(listener));
+	assert_int_equal(bb_ep_create(dev, where, false, &attr, &a.ep), 0);
+	side_memory(&a);
+	receive(&a, 0);
+	assert_int_equal(bb_ep_connect(a.ep, &param), -ETIMEDOUT);
+	UNTIL(bb_ep_get_request(listener, &b.ep) == 0);
+	side_memory(&b);
+	receive(&b, 0);
+	assert_int_equal(bb_ep_accept(b.ep, &param), -ETIMEDOUT);
+	UNTIL(bb_ep_connected(a.ep) && bb_ep_connected(b.ep));
+}
+
+static void
+close_pair(void)
+{
+	struct side *sides[] = {&a, &b};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_mr_dereg(sides[i]->mr), 0);
+		assert_int_equal(bb_ep_destroy(sides[i]->ep), 0);
+		rte_free(sides[i]->buf);
+	}
+	assert_int_equal(bb_ep_destroy(listener), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* Before there is a connection; also when bb_ep_connect() has given up to wait for that. */
+static void
+test_before(void **st)
+{
+	static const uint64_t first[] = {0};
+	struct bb_wc wc;
+
+	(void)st;
+	open_pair();
+	sends(&a, &b, first, 1);
+	sends(&b, &a, first, 1);
+	/* The peer does not run meanwhile; then it is over, and once more is no error. */
+	assert_int_equal(bb_ep_disconnect(a.ep), -ETIMEDOUT);
+	UNTIL(bb_ep_disconnect(a.ep) == 0);
+	assert_int_equal(a.ep->event.type, BB_CM_DISCONNECTED);
+	assert_int_equal(bb_ep_get_recv_comp(a.ep, &wc), -ENOTCONN);
+	close_pair();
+}
+
+/*
+ * While it is LOST. The side that has accepted is in RTS before it is told that it is back: what is
+ * posted then goes behind those that were kept. The second time the way to the peer breaks there:
+ * they wait on.
+ */
+static void
+test_lost(void **st)
+{
+	static const uint64_t contexts[] = {1, 2, 3};
+	struct bb_sge sge = {0};
+	struct bb_wc wc;
+	int again;
+
+	(void)st;
+	for (again = 0; again < 2; again++) {
+		open_pair();
+		assert_int_equal(bb_conn_recover(a.ep->conn), 0);
+		UNTIL(b.ep->event.type == BB_CM_LOST);
+		assert_int_equal(a.ep->event.type, BB_CM_LOST);
+		assert_int_equal(a.ep->qp->state, BB_QP_RESET);
+		/* It is not over. And pieces are counted, as the queue would. */
+		assert_int_equal(bb_ep_post_recvv(b.ep, NULL, &sge, 0), -EINVAL);
+		assert_int_equal(bb_ep_post_recvv(b.ep, NULL, &sge, 2), -EINVAL);
+		assert_int_equal(bb_ep_get_recv_comp(b.ep, &wc), -ETIMEDOUT);
+		receive(&a, 1);
+		receive(&a, 2);
+		receive(&b, 1);
+		receive(&b, 2);
+		UNTIL(b.ep->qp->state == BB_QP_RTS);
+		assert_int_equal(b.ep->event.type, BB_CM_LOST);
+		receive(&b, 3);
+		receive(&b, 4);
+		assert_int_equal(bb_ep_post_recv(b.ep, NULL, b.buf, MSG, b.mr), -EAGAIN);
+		if (again) {
+			assert_int_equal(shutdown(a.ep->conn->fd, SHUT_RDWR), 0);
+			UNTIL(b.ep->qp->state == BB_QP_RESET);
+		}
+		UNTIL(bb_ep_connected(a.ep) && bb_ep_connected(b.ep));
+		assert_int_equal(a.ep->event.type, BB_CM_RECOVERED);
+		receive(&a, 3);
+		sends(&a, &b, contexts, 3);
+		sends(&b, &a, contexts, 3);
+		close_pair();
+	}
+}
+
+/* A peer of the listener that is a socket and bytes: its request, which says its number. */
+static int
+raw_request(uint32_t n)
+{
+	struct bb_cm_msg msg = {
+		.type = BB_CM_REQ,
+		.end = {.qpn = 5,
+			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+			.mtu = 1024,
+			.sq_depth = 16},
+		.private = &n,
+		.private_len = sizeof(n),
+	};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage to;
+	uint8_t buf[BB_CM_MSG_MAX];
+	char where[32];
+	size_t len;
+
+	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_ep_port(listener));
+	assert_int_equal(bb_cm_addr(where, &to), 0);
+	assert_true(fd >= 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(struct sockaddr_in)), 0);
+	len = bb_cm_msg_encode(buf, &msg);
+	assert_int_equal(send(fd, buf, len, 0), len);
+	return fd;
+}
+
+/* What the listener answers: a kind of message, or 0, it has closed. */
+static uint8_t
+answered(int fd)
+{
+	uint8_t head[BB_CM_HEADER];
+	struct bb_cm_header h = {0};
+	ssize_t n;
+
+	do {
+		(void)bb_ep_connected(listener);
+		n = recv(fd, head, sizeof(head), MSG_DONTWAIT);
+	} while (n < 0 && errno == EAGAIN);
+	if (n != sizeof(head))
+		return 0;
+	assert_null(bb_cm_header_decode(head, &h));
+	return h.type;
+}
+
+static void
+listens(void)
+{
+	struct bb_ep_attr attr;
+
+	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	bb_ep_attr_init(&attr);
+	attr.timeout_ms = 0;
+	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), -EINVAL);
+	attr.timeout_ms = 20;
+	/* Nothing is received here. */
+	attr.qp.rq_depth = 0;
+	assert_int_equal(bb_ep_create(dev, "127.0.0.1:0", true, &attr, &listener), 0);
+}
+
+/* What is on the PD or completes into the CQs of an endpoint: it stays until that is gone. */
+static void
+test_used(void **st)
+{
+	struct bb_ep_attr attr;
+	struct bb_srq_attr srq_attr;
+	struct bb_path path = {.port = 1};
+	struct bb_qp_addr addr;
+	struct bb_ep *ep, *other;
+	struct bb_srq *srq;
+	struct bb_mw *mw;
+	struct bb_ah *ah;
+
+	(void)st;
+	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	bb_ep_attr_init(&attr);
+	attr.qp.sq_depth = 4;
+	attr.qp.rq_depth = 4;
+	assert_int_equal(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &ep), 0);
+	assert_int_equal(bb_qp_addr(ep->qp, 1, 0, &addr), 0);
+	memcpy(path.dgid, addr.gid, sizeof(path.dgid));
+	assert_int_equal(bb_ah_create(ep->pd, &path, &ah), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	assert_int_equal(bb_mw_alloc(ep->pd, BB_MW_TYPE_2, &mw), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_mw_free(mw), 0);
+	bb_srq_attr_init(&srq_attr);
+	assert_int_equal(bb_srq_create(ep->pd, &srq_attr, &srq), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+	/* All that was refused has changed nothing. */
+	assert_non_null(ep->qp);
+
+	assert_int_equal(bb_cq_resize(ep->recv_cq, 64), 0);
+	attr.qp.recv_cq = ep->recv_cq;
+	assert_int_equal(bb_ep_create(dev, "127.0.0.1:9", false, &attr, &other), 0);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+	assert_int_equal(bb_ep_destroy(other), 0);
+	assert_int_equal(bb_ep_destroy(ep), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* So many have come in, and none is on its way. */
+static void
+until_waiting(uint32_t n)
+{
+	const uint64_t end = wait_end();
+	struct bb_cm_stats stats;
+
+	do {
+		(void)bb_ep_connected(listener);
+		bb_cm_stats(listener->cm, &stats);
+		assert_true(rte_get_tsc_cycles() < end);
+	} while (stats.conns != n || stats.half_open != 0);
+}
+
+static uint32_t
+number_of(const struct bb_ep *ep)
+{
+	uint32_t n = 0;
+
+	assert_true(ep->event.private_len >= sizeof(n));
+	memcpy(&n, ep->event.private_data, sizeof(n));
+	return n;
+}
+
+/* Of peers that wait the first goes: the others are got in their order. */
+static void
+test_waiting(void **st)
+{
+	struct bb_ep *ep[2], *none;
+	struct bb_conn_info info;
+	uint32_t i;
+	int fds[3];
+
+	(void)st;
+	listens();
+	for (i = 0; i < 3; i++) {
+		fds[i] = raw_request(i);
+		until_waiting(i + 1);
+	}
+	close(fds[0]);
+	until_waiting(2);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_ep_get_request(listener, &ep[i]), 0);
+		bb_conn_query(ep[i]->conn, &info);
+		assert_int_equal(info.state, BB_CONN_REQUESTED);
+		assert_int_equal(number_of(ep[i]), i + 1);
+	}
+	assert_int_equal(bb_ep_get_request(listener, &none), -ETIMEDOUT);
+	assert_int_equal(bb_ep_get_request(ep[0], &none), -EINVAL);
+	assert_int_equal(bb_ep_destroy(listener), -EBUSY);
+	assert_int_equal(bb_ep_reject(ep[0], NULL, 0), 0);
+	assert_int_equal(bb_ep_disconnect(ep[0]), 0);
+	assert_int_equal(answered(fds[1]), BB_CM_REJ);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_ep_destroy(ep[i]), 0);
+		assert_int_equal(answered(fds[1 + i]), 0);
+		close(fds[1 + i]);
+	}
+	assert_int_equal(bb_ep_destroy(listener), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* So many wait, and the next is refused. A listener that goes takes those along that wait. */
+static void
+test_many_waiting(void **st)
+{
+	int fds[MANY + 1];
+	uint32_t i;
+	char byte;
+
+	(void)st;
+	listens();
+	for (i = 0; i < MANY; i++) {
+		fds[i] = raw_request(i);
+		until_waiting(i + 1);
+	}
+	fds[i] = raw_request(i);
+	assert_int_equal(answered(fds[i]), BB_CM_REJ);
+	until_waiting(MANY);
+	assert_int_equal(bb_ep_destroy(listener), 0);
+	for (i = 0; i <= MANY; i++) {
+		if (i < MANY)
+			assert_true(recv(fds[i], &byte, 1, MSG_DONTWAIT) == 0 || errno != EAGAIN);
+		close(fds[i]);
+	}
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* Without parameters of the application's: all that the type and the device have. Once alone. */
+static void
+test_own_parameters(void **st)
+{
+	const uint32_t all =
+		BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC;
+	struct bb_ep_attr attr;
+	struct bb_ep *ep, *none;
+	struct bb_mr *mr;
+	char where[32];
+	int uc;
+
+	(void)st;
+	listens();
+	snprintf(where, sizeof(where), "127.0.0.1:%u", bb_ep_port(listener));
+	for (uc = 0; uc < 2; uc++) {
+		bb_ep_attr_init(&attr);
+		attr.timeout_ms = 5;
+		attr.qp.type = uc ? BB_QPT_UC : BB_QPT_RC;
+		assert_int_equal(bb_ep_create(dev, where, false, &attr, &ep), 0);
+		assert_int_equal(bb_ep_get_request(ep, &none), -EINVAL);
+		assert_int_equal(bb_ep_accept(ep, NULL), -EINVAL);
+		assert_int_equal(bb_ep_connect(ep, NULL), -ETIMEDOUT);
+		assert_int_equal(ep->conn->param.timeout_ms, 5);
+		assert_int_equal(ep->conn->param.access, uc ? BB_ACCESS_REMOTE_WRITE : all);
+		assert_int_equal(bb_ep_connect(ep, NULL), -EINVAL);
+		assert_int_equal(bb_ep_accept(ep, NULL), -EINVAL);
+		assert_int_equal(bb_ep_reg_msgs(ep, where, sizeof(where), &mr), 0);
+		assert_int_equal(bb_ep_destroy(ep), -EBUSY);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(bb_ep_destroy(ep), 0);
+	}
+	assert_int_equal(bb_ep_destroy(listener), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_before),         cmocka_unit_test(test_lost),
+		cmocka_unit_test(test_waiting),        cmocka_unit_test(test_many_waiting),
+		cmocka_unit_test(test_own_parameters), cmocka_unit_test(test_used),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

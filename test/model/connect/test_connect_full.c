@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What is full: a socket that takes no more, or a few bytes at a time; a CM that has its
+ * connections; a process without another descriptor.
+ */
+#include <poll.h>
+#include <sys/resource.h>
+
+#include "../../fakes/bare_eal.h"
+#include "../../fakes/log_catch.h"
+#include "connect_raw.h"
+
+/* How the socket takes what is sent. */
+static struct {
+	bool on;
+	bool stalls; /* nothing */
+	int err;     /* behind the first bytes of a message: this error */
+	size_t cut;  /* bytes of a message that it takes at first */
+	unsigned int calls, waits;
+} sock;
+
+ssize_t __real_send(int fd, const void *buf, size_t len, int flags);
+ssize_t __wrap_send(int fd, const void *buf, size_t len, int flags);
+
+ssize_t
+__wrap_send(int fd, const void *buf, size_t len, int flags)
+{
+	size_t most;
+
+	if (!sock.on)
+		return __real_send(fd, buf, len, flags);
+	if (sock.stalls) {
+		sock.waits++;
+		errno = EAGAIN;
+		return -1;
+	}
+	switch (sock.calls++ % 6) {
+	case 0:
+	case 3:
+		errno = EINTR;
+		return -1;
+	case 1:
+		most = sock.cut;
+		break;
+	case 4:
+		if (sock.err != 0) {
+			errno = sock.err;
+			return -1;
+		}
+		most = 1 + sock.cut;
+		break;
+	default:
+		most = 0;
+	}
+	if (most == 0) {
+		sock.waits++;
+		errno = EAGAIN;
+		return -1;
+	}
+	return __real_send(fd, buf, most < len ? most : len, flags);
+}
+
+static void
+open_pair(uint32_t max_conns, uint32_t half_open_ms)
+{
+	struct bb_cm_attr attr;
+
+	memset(&sock, 0, sizeof(sock));
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	attr.max_conns = max_conns;
+	attr.half_open_ms = half_open_ms;
+	pair_open_with(&p, "soft0", NULL, &attr);
+}
+
+/* Whatever a socket takes at a time, each message arrives as it was sent. */
+static void
+test_piecemeal(void **st)
+{
+	static const size_t cuts[] = {0, 1, 2, 7, 15, 16, 17, 63, 64, 300};
+	struct bb_region r;
+	struct link l;
+	size_t i;
+
+	(void)st;
+	open_pair(8, 30000);
+	assert_int_equal(bb_region_of(p.b.mr, "buf", 0, 64, &r), 0);
+	p.b.param.regions = &r;
+	p.b.param.nregions = 1;
+	for (i = 0; i < RTE_DIM(cuts); i++) {
+		sock.on = true;
+		sock.cut = cuts[i];
+		sock.calls = 0;
+		link_up(&p, &l);
+		/* All is sent: that there is room for more is nothing to tell. */
+		assert_int_equal(poll(&(struct pollfd){bb_cm_fd(p.a.cm), POLLIN, 0}, 1, 0), 0);
+		assert_int_equal(poll(&(struct pollfd){bb_cm_fd(p.b.cm), POLLIN, 0}, 1, 0), 0);
+		writes(&p, &l, (uint8_t)(i + 1));
+		link_down(&p, &l);
+	}
+	assert_true(sock.waits >= 5 * RTE_DIM(cuts));
+	pair_close(&p);
+}
+
+/* Messages that wait for the socket go in their order: RTU, and DREQ behind it. */
+static void
+test_stalled(void **st)
+{
+	struct bb_cm_event ev;
+	unsigned int i;
+	struct link l;
+
+	(void)st;
+	open_pair(8, 30000);
+	l.qa = end_qp(&p.a);
+	l.qb = end_qp(&p.b);
+	l.a = call(&p, l.qa);
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+	sock.on = true;
+	sock.stalls = true;
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	assert_int_equal(bb_conn_disconnect(l.a, "good-bye", 8), 0);
+	for (i = 0; i < 20; i++)
+		turn(&p);
+	assert_int_equal(p.a.nev + p.b.nev, 0);
+	assert_true(sock.waits > 10);
+	sock.on = false;
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+	assert_int_equal(ev.private_len, 8);
+	assert_memory_equal(ev.private_data, "good-bye", 8);
+	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
+	link_free(&l);
+	pair_close(&p);
+}
+
+/* The peer goes while something waits for the socket; and before anything is sent. */
+static void
+test_gone(void **st)
+{
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	size_t cut;
+
+	(void)st;
+	open_pair(8, 30000);
+	qp = end_qp(&p.a);
+	for (cut = 0; cut < 40; cut += 13) {
+		sock.on = true;
+		sock.calls = 0;
+		sock.cut = cut;
+		sock.err = EPIPE;
+		c = call(&p, qp);
+		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EPIPE);
+		assert_int_equal(qp->state, BB_QP_RESET);
+		bb_conn_destroy(c);
+		sock.on = false;
+		until(none_half_open);
+	}
+	sock.on = true;
+	sock.calls = 4;
+	c = call(&p, qp);
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -EPIPE);
+	assert_int_equal(sock.calls, 5);
+	bb_conn_destroy(c);
+	sock.on = false;
+	until(none_half_open);
+	bb_qp_destroy(qp);
+	pair_close(&p);
+}
+
+/* A CM with all its connections refuses a peer in words, and takes the next when one has gone. */
+static void
+test_max_conns(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_cm_msg msg;
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_conn *none = NULL;
+	struct link l[2];
+	struct bb_qp *qp;
+	int fd;
+
+	(void)st;
+	open_pair(2, 30000);
+	link_up(&p, &l[0]);
+	link_up(&p, &l[1]);
+	/* The side that connects has as many. */
+	qp = end_qp(&p.a);
+	log_begin();
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, qp, &p.a.param, &none),
+			 -ENOSPC);
+	log_expect("the CM has its 2 connections (max_conns)");
+	assert_null(none);
+	bb_qp_destroy(qp);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	assert_true(hear(fd, &msg));
+	assert_int_equal(msg.type, BB_CM_REJ);
+	assert_int_equal(msg.reason, BB_REJECT_NO_RESOURCES);
+	assert_false(hear(fd, &msg));
+	close(fd);
+	assert_int_equal(stats().rejected, 1);
+	assert_int_equal(stats().conns, 2);
+	assert_int_equal(stats().half_open, 0);
+	assert_int_equal(p.b.nev, 0);
+	link_down(&p, &l[0]);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	bb_conn_destroy(ev.conn);
+	close(fd);
+	link_down(&p, &l[1]);
+	pair_close(&p);
+}
+
+/*
+ * No descriptor for one that comes in: it waits, the log says so once, and it gets that of a
+ * half-open one that has said nothing for a while.
+ */
+static void
+test_descriptors(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct rlimit lim, few;
+	struct bb_cm_event ev;
+	char *at;
+	int fds[2], next, i;
+
+	(void)st;
+	open_pair(8, 30000);
+	fds[0] = raw_connect();
+	fds[1] = raw_connect();
+	next = dup(0);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &lim), 0);
+	few = lim;
+	few.rlim_cur = (rlim_t)next + 1;
+	log_begin();
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	until(one_half_open);
+	assert_int_equal(send(fds[1], buf, n, 0), n);
+	for (i = 0; i < 20; i++) {
+		turn(&p);
+		assert_int_equal(p.b.nev, 0);
+	}
+	assert_int_equal(stats().evicted, 0);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &lim), 0);
+	fflush(log_file);
+	at = strstr(log_text, "accept: Too many open files: raise the limit (ulimit -n)");
+	assert_non_null(at);
+	assert_null(strstr(at + 1, "accept:"));
+	log_stop();
+	assert_int_equal(stats().evicted, 1);
+	/* The first one was closed. */
+	assert_int_equal(answer(fds[0], buf, sizeof(buf)), 0);
+	bb_conn_destroy(ev.conn);
+	close(fds[0]);
+	close(fds[1]);
+	pair_close(&p);
+}
+
+/* A listener goes with its half-open connections; what the application has stays. */
+static void
+test_unlisten(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_listener *second;
+	struct sockaddr_storage addr;
+	struct bb_cm_event ev;
+	int fds[3], i;
+
+	(void)st;
+	open_pair(8, 30000);
+	/* Half-open ones of the other listener stay with that. */
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
+	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&addr, &second), 0);
+	fds[0] = raw_connect();
+	assert_int_equal(send(fds[0], buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	for (i = 1; i < 3; i++)
+		fds[i] = raw_connect();
+	assert_int_equal(send(fds[2], buf, n - 1, 0), n - 1);
+	while (stats().half_open != 2)
+		turn(&p);
+	assert_int_equal(bb_listener_destroy(second), 0);
+	assert_int_equal(stats().half_open, 2);
+	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	assert_int_equal(stats().half_open, 0);
+	assert_int_equal(stats().conns, 1);
+	for (i = 1; i < 3; i++) {
+		assert_int_equal(answer(fds[i], buf, sizeof(buf)), 0);
+		close(fds[i]);
+	}
+	assert_int_equal(bb_conn_accept(ev.conn, end_qp(&p.b), &p.b.param), 0);
+	say(fds[0], BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	close(fds[0]);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ECONNRESET);
+	bb_qp_destroy(ev.conn->qp);
+	bb_conn_destroy(ev.conn);
+	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+	pair_close(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_piecemeal),   cmocka_unit_test(test_stalled),
+		cmocka_unit_test(test_gone),        cmocka_unit_test(test_max_conns),
+		cmocka_unit_test(test_descriptors), cmocka_unit_test(test_unlisten),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_ERR);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

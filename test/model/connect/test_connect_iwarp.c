@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * lib/connect by librdmacm on an iWARP device without atomics, with substitutes for librdmacm and
+ * libibverbs. There receives must stand before the peer can send, which it can when
+ * rdma_connect() or rdma_accept() is called: rdmacm_subst.open(). What holds on iWARP alone is
+ * held against the same device that is none.
+ */
+#include "../../fakes/bare_eal.h"
+#include "connect_env.h"
+#include "rdmacm_subst.h"
+#include "verbs_null.h"
+
+#define RECVS 3u
+
+static struct pair p;
+
+/* What was there when the peer of @qp could send for the first time. */
+static struct {
+	struct bb_qp *qp;
+	unsigned int times;
+	enum bb_qp_state state;
+	uint32_t recvs;
+	void (*then)(void);
+} opened;
+
+static void
+on_open(uint32_t qpn)
+{
+	if (opened.qp == NULL || opened.qp->qpn != qpn)
+		return;
+	opened.times++;
+	opened.state = opened.qp->state;
+	opened.recvs = null_dev.recvs;
+	if (opened.then != NULL)
+		opened.then();
+}
+
+static void
+watch(struct bb_qp *qp, void (*then)(void))
+{
+	memset(&opened, 0, sizeof(opened));
+	opened.qp = qp;
+	opened.then = then;
+	null_dev.recvs = 0;
+}
+
+static void
+open_pair(bool iwarp)
+{
+	struct bb_cm_attr attr;
+
+	null_reset();
+	null_dev.iwarp = iwarp;
+	null_dev.no_atomics = true;
+	memset(&rdmacm_subst, 0, sizeof(rdmacm_subst));
+	rdmacm_subst.iwarp = iwarp;
+	rdmacm_subst.open = on_open;
+	strcpy(rdmacm_subst.device, NULL_NAME);
+	rdmacm_subst.gid[15] = 1;
+	bb_cm_attr_init(&attr);
+	attr.way = BB_CM_RDMACM;
+	attr.poll_us = 0;
+	pair_open_with(&p, NULL_NAME, NULL, &attr);
+}
+
+static void
+close_pair(void)
+{
+	pair_close(&p);
+	assert_int_equal(rdmacm_subst.ids, 0);
+	assert_int_equal(rdmacm_subst.events, 0);
+	assert_int_equal(rdmacm_subst.channels, 0);
+	assert_int_equal(null_dev.objects, 0);
+}
+
+static struct bb_sge
+piece(void)
+{
+	return (struct bb_sge){(uintptr_t)p.a.buf, 64, p.a.mr->lkey};
+}
+
+static void
+to_init(struct bb_qp *qp)
+{
+	const struct bb_sge sge = {(uintptr_t)p.a.buf, 64, 0};
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_INIT;
+	attr.access = BB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(
+		bb_qp_modify(qp, &attr, BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS),
+		0);
+	assert_int_equal(bb_post_recv(qp, 7, &sge, 1), 1);
+	bb_qp_ring_recv(qp);
+}
+
+/* ---- Endpoints */
+
+static struct bb_ep *
+make_ep(bool passive)
+{
+	struct bb_ep_attr attr;
+	struct bb_ep *ep = NULL;
+	char where[64];
+
+	bb_ep_attr_init(&attr);
+	attr.way = BB_CM_RDMACM;
+	attr.pd = p.a.pd;
+	attr.timeout_ms = WAIT_S * 1000;
+	attr.qp.sq_depth = 4;
+	attr.qp.rq_depth = RECVS;
+	snprintf(where, sizeof(where), "127.0.0.1:%u",
+		 passive ? 0u : ntohs(((struct sockaddr_in *)&p.addr)->sin_port));
+	assert_int_equal(bb_ep_create(p.a.dev, where, passive, &attr, &ep), 0);
+	return ep;
+}
+
+static void
+keep_recvs(struct bb_ep *ep)
+{
+	struct bb_sge sge = piece();
+	uint32_t i;
+
+	for (i = 0; i < RECVS; i++)
+		assert_int_equal(bb_ep_post_recvv(ep, (void *)(uintptr_t)(i + 1), &sge, 1), 0);
+}
+
+/* The first that the endpoint kept takes a message, and none was posted twice. */
+static void
+check_recvs(struct bb_ep *ep)
+{
+	struct bb_sge sge = piece();
+	struct bb_wc wc;
+
+	assert_int_equal(opened.times, 1);
+	assert_int_equal(null_dev.recvs, RECVS);
+	assert_int_equal(ep->qp->state, BB_QP_RTS);
+	/* The null provider's queue pair is its own peer. */
+	assert_int_equal(bb_post_send(ep->qp, 9, &sge, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(ep->qp);
+	assert_int_equal(bb_ep_get_recv_comp(ep, &wc), 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_int_equal(wc.wr_id, 1);
+}
+
+static struct link peer;
+
+static void
+accept_peer(void)
+{
+	peer.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_accept(peer.b, peer.qb, &p.b.param), 0);
+}
+
+/* Without parameters: an endpoint asks for no right that the device has not. */
+static void
+test_ep_connect(void **st)
+{
+	struct bb_ep *ep;
+	int iwarp;
+
+	(void)st;
+	for (iwarp = 0; iwarp < 2; iwarp++) {
+		open_pair(iwarp != 0);
+		peer.qb = end_qp(&p.b);
+		ep = make_ep(false);
+		watch(ep->qp, accept_peer);
+		keep_recvs(ep);
+		assert_int_equal(bb_ep_connect(ep, NULL), 0);
+		assert_int_equal(opened.state, iwarp ? BB_QP_INIT : BB_QP_RESET);
+		assert_int_equal(opened.recvs, iwarp ? RECVS : 0);
+		check_recvs(ep);
+		expect(&p, &p.b, BB_CM_ESTABLISHED);
+		assert_int_equal(bb_ep_destroy(ep), 0);
+		expect(&p, &p.b, BB_CM_DISCONNECTED);
+		bb_conn_destroy(peer.b);
+		assert_int_equal(bb_qp_destroy(peer.qb), 0);
+		close_pair();
+	}
+}
+
+static void
+caller_hears(void)
+{
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+}
+
+static void
+test_ep_accept(void **st)
+{
+	struct bb_ep *listener, *ep;
+	uint64_t end;
+	int iwarp;
+
+	(void)st;
+	for (iwarp = 0; iwarp < 2; iwarp++) {
+		open_pair(iwarp != 0);
+		listener = make_ep(true);
+		((struct sockaddr_in *)&p.addr)->sin_port = htons(bb_ep_port(listener));
+		peer.qa = end_qp(&p.a);
+		watch(peer.qa, NULL);
+		peer.a = call(&p, peer.qa);
+		for (end = wait_end(); opened.times == 0; turn(&p))
+			assert_true(rte_get_tsc_cycles() < end);
+		assert_int_equal(bb_ep_get_request(listener, &ep), 0);
+		watch(ep->qp, caller_hears);
+		keep_recvs(ep);
+		assert_int_equal(bb_ep_accept(ep, NULL), 0);
+		assert_int_equal(opened.state, iwarp ? BB_QP_INIT : BB_QP_RTS);
+		assert_int_equal(opened.recvs, iwarp ? RECVS : 0);
+		check_recvs(ep);
+		bb_conn_destroy(peer.a);
+		assert_int_equal(bb_qp_destroy(peer.qa), 0);
+		assert_int_equal(bb_ep_destroy(ep), 0);
+		assert_int_equal(bb_ep_destroy(listener), 0);
+		close_pair();
+	}
+}
+
+/* ---- Connections */
+
+/* A QP with receives is one in INIT: taken on iWARP alone, on both sides. */
+static void
+test_init(void **st)
+{
+	struct bb_qp_attr attr;
+	struct bb_conn *c = NULL;
+	struct link l;
+	int iwarp;
+
+	(void)st;
+	for (iwarp = 0; iwarp < 2; iwarp++) {
+		open_pair(iwarp != 0);
+		l.qa = end_qp(&p.a);
+		l.qb = end_qp(&p.b);
+		watch(l.qa, NULL);
+		to_init(l.qa);
+		if (iwarp == 0) {
+			assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa,
+							 &p.a.param, &c),
+					 -EINVAL);
+			assert_null(c);
+			bb_qp_attr_init(&attr);
+			attr.state = BB_QP_RESET;
+			assert_int_equal(bb_qp_modify(l.qa, &attr, BB_QP_STATE), 0);
+		}
+		l.a = call(&p, l.qa);
+		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		assert_int_equal(opened.times, 1);
+		assert_int_equal(opened.state, iwarp ? BB_QP_INIT : BB_QP_RESET);
+		assert_int_equal(opened.recvs, 1);
+		watch(l.qb, NULL);
+		to_init(l.qb);
+		if (iwarp == 0) {
+			assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), -EINVAL);
+			assert_int_equal(bb_qp_modify(l.qb, &attr, BB_QP_STATE), 0);
+		}
+		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+		assert_int_equal(opened.times, 1);
+		assert_int_equal(opened.recvs, 1);
+		assert_int_equal(l.qb->state, BB_QP_RTS);
+		expect(&p, &p.a, BB_CM_ESTABLISHED);
+		expect(&p, &p.b, BB_CM_ESTABLISHED);
+		assert_int_equal(l.qa->state, BB_QP_RTS);
+		link_down(&p, &l);
+		close_pair();
+	}
+}
+
+/* An answer that fails leaves a queue pair that can be taken again, with receives anew. */
+static void
+test_accept_again(void **st)
+{
+	struct link l;
+	struct bb_wc wc;
+	int iwarp;
+
+	(void)st;
+	for (iwarp = 0; iwarp < 2; iwarp++) {
+		open_pair(iwarp != 0);
+		watch(NULL, NULL);
+		l.qa = end_qp(&p.a);
+		l.qb = end_qp(&p.b);
+		l.a = call(&p, l.qa);
+		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		if (iwarp)
+			to_init(l.qb);
+		rdmacm_subst.accept_error = ENOMEM;
+		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), -ENOMEM);
+		assert_int_equal(l.qb->state, BB_QP_RESET);
+		assert_int_equal(bb_cq_poll(p.b.cq, &wc, 1), 0);
+		if (iwarp)
+			to_init(l.qb);
+		assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), 0);
+		assert_int_equal(l.qb->state, BB_QP_RTS);
+		expect(&p, &p.a, BB_CM_ESTABLISHED);
+		expect(&p, &p.b, BB_CM_ESTABLISHED);
+		link_down(&p, &l);
+		close_pair();
+	}
+}
+
+/* In no other state, on iWARP neither. */
+static void
+test_error_state(void **st)
+{
+	struct bb_qp_attr attr;
+	struct bb_conn *c = NULL;
+	struct bb_qp *qp;
+
+	(void)st;
+	open_pair(true);
+	qp = end_qp(&p.a);
+	to_init(qp);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, qp, &p.a.param, &c),
+			 -EINVAL);
+	assert_null(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close_pair();
+}
+
+/* What TCP says of a port where nobody listens is an answer; another error is none. */
+static void
+test_refused(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_conn *a;
+	struct bb_ep *ep;
+	struct bb_qp *qp;
+
+	(void)st;
+	open_pair(true);
+	watch(NULL, NULL);
+	((struct sockaddr_in *)&p.addr)->sin_port = htons(7);
+	qp = end_qp(&p.a);
+	a = call(&p, qp);
+	ev = expect(&p, &p.a, BB_CM_REJECTED);
+	assert_ptr_equal(ev.conn, a);
+	assert_int_equal(ev.reason, BB_REJECT_NO_LISTENER);
+	bb_conn_destroy(a);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+
+	qp = end_qp(&p.a);
+	rdmacm_subst.connect_error = ENETUNREACH;
+	a = call(&p, qp);
+	assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ENETUNREACH);
+	bb_conn_destroy(a);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+
+	ep = make_ep(false);
+	assert_int_equal(bb_ep_connect(ep, NULL), -ECONNREFUSED);
+	assert_int_equal(ep->event.type, BB_CM_REJECTED);
+	assert_int_equal(ep->event.reason, BB_REJECT_NO_LISTENER);
+	assert_int_equal(bb_ep_destroy(ep), 0);
+	close_pair();
+}
+
+/* A peer that has given up before it is accepted. */
+static void
+test_gone(void **st)
+{
+	struct link l;
+
+	(void)st;
+	open_pair(true);
+	watch(NULL, NULL);
+	l.qa = end_qp(&p.a);
+	l.qb = end_qp(&p.b);
+	l.a = call(&p, l.qa);
+	l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	bb_conn_destroy(l.a);
+	assert_int_equal(bb_conn_accept(l.b, l.qb, &p.b.param), -ENOTCONN);
+	bb_conn_destroy(l.b);
+	assert_int_equal(bb_qp_destroy(l.qa), 0);
+	assert_int_equal(bb_qp_destroy(l.qb), 0);
+	close_pair();
+}
+
+/* Both sides know the same of the READs that may be under way, each way another number. */
+static void
+test_depths(void **st)
+{
+	struct bb_conn_info a, b;
+	struct link l;
+	int iwarp;
+
+	(void)st;
+	for (iwarp = 0; iwarp < 2; iwarp++) {
+		open_pair(iwarp != 0);
+		watch(NULL, NULL);
+		p.a.param.initiator_depth = 2;
+		p.a.param.responder_resources = 4;
+		p.b.param.initiator_depth = 8;
+		p.b.param.responder_resources = 8;
+		link_up(&p, &l);
+		bb_conn_query(l.a, &a);
+		bb_conn_query(l.b, &b);
+		assert_int_equal(a.initiator_depth, 2);
+		assert_int_equal(a.responder_resources, 4);
+		assert_int_equal(b.initiator_depth, 4);
+		assert_int_equal(b.responder_resources, 2);
+		link_down(&p, &l);
+		close_pair();
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ep_connect), cmocka_unit_test(test_ep_accept),
+		cmocka_unit_test(test_init),       cmocka_unit_test(test_error_state),
+		cmocka_unit_test(test_refused),    cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_depths),     cmocka_unit_test(test_accept_again),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What comes late: messages behind the end of a connection, calls for a peer that has gone, and
+ * events that wait for the application while what they speak of changes.
+ */
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "../../fakes/bare_eal.h"
+#include "connect_raw.h"
+
+/* The next connection at it, and the request that comes. */
+static int
+called_at(int listener)
+{
+	int fd = raw_called(listener);
+	struct bb_cm_msg msg;
+
+	assert_true(hear(fd, &msg));
+	assert_int_equal(msg.type, BB_CM_REQ);
+	return fd;
+}
+
+static void
+say_rep(int fd)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	size_t n = reply(buf);
+
+	assert_int_equal(send(fd, buf, n, MSG_NOSIGNAL), n);
+}
+
+/* Who connects calls again, and is told good-bye: an answer behind that brings nothing back. */
+static void
+test_answer(void **st)
+{
+	struct sockaddr_storage addr;
+	struct bb_cm_msg msg;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int listener, fd;
+
+	(void)st;
+	pair_open(&p);
+	p.a.param.recover_ms = WAIT_S * 1000;
+	listener = raw_listen(&addr);
+	qp = end_qp(&p.a);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	fd = called_at(listener);
+	say_rep(fd);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	close(fd);
+	expect(&p, &p.a, BB_CM_LOST);
+	fd = called_at(listener);
+	say(fd, BB_CM_DREQ);
+	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);
+	assert_true(hear(fd, &msg));
+	assert_int_equal(msg.type, BB_CM_DREP);
+	say_rep(fd);
+	assert_true(closed_by_us(fd));
+	assert_int_equal(p.a.nev, 0);
+	assert_int_equal(conn_state(c), BB_CONN_CLOSED);
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(fd);
+	close(listener);
+	pair_close(&p);
+}
+
+/*
+ * Who is called again says what only a caller says: the queue pair is in RESET, and nothing is
+ * back. It is hung up, and called anew.
+ */
+static void
+test_wrong_side(void **st)
+{
+	struct sockaddr_storage addr;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int listener, fd, i;
+
+	(void)st;
+	pair_open(&p);
+	p.a.param.recover_ms = WAIT_S * 1000;
+	listener = raw_listen(&addr);
+	qp = end_qp(&p.a);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	fd = called_at(listener);
+	say_rep(fd);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	close(fd);
+	expect(&p, &p.a, BB_CM_LOST);
+	for (i = 0; i < 2; i++) {
+		fd = called_at(listener);
+		say(fd, BB_CM_RTU);
+		assert_true(closed_by_us(fd));
+		close(fd);
+		assert_int_equal(conn_state(c), BB_CONN_LOST);
+		assert_int_equal(qp->state, BB_QP_RESET);
+		assert_int_equal(p.a.nev, 0);
+	}
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(listener);
+	pair_close(&p);
+}
+
+/* It is disconnected, to a peer that has gone, before its beginning was told: that comes first. */
+static void
+test_end_before_beginning(void **st)
+{
+	const struct linger now = {.l_onoff = 1, .l_linger = 0};
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	const uint64_t end = wait_end();
+	struct bb_cm_event ev;
+	struct bb_cm_msg msg;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int fd;
+
+	(void)st;
+	pair_open(&p);
+	qp = end_qp(&p.b);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_accept(c, qp, &p.b.param), 0);
+	assert_true(hear(fd, &msg));
+	say(fd, BB_CM_RTU);
+	while (conn_state(c) != BB_CONN_ESTABLISHED) {
+		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 0), 0);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(fd);
+	assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+	assert_int_equal(qp->state, BB_QP_ERR);
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	pair_close(&p);
+}
+
+/* Who is called again says nothing: it is hung up after timeout_ms, and called anew. */
+static void
+test_no_answer(void **st)
+{
+	struct sockaddr_storage addr;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int listener, fd, i;
+
+	(void)st;
+	pair_open(&p);
+	p.a.param.recover_ms = WAIT_S * 1000;
+	listener = raw_listen(&addr);
+	qp = end_qp(&p.a);
+	assert_int_equal(bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);
+	fd = called_at(listener);
+	say_rep(fd);
+	expect(&p, &p.a, BB_CM_ESTABLISHED);
+	c->param.timeout_ms = 20;
+	close(fd);
+	expect(&p, &p.a, BB_CM_LOST);
+	for (i = 0; i < 2; i++) {
+		fd = called_at(listener);
+		assert_true(closed_by_us(fd));
+		close(fd);
+		assert_int_equal(conn_state(c), BB_CONN_LOST);
+	}
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(listener);
+	pair_close(&p);
+}
+
+/* The peer has gone, and the application answers it before a poll has told: accepts, or rejects. */
+static void
+test_gone(void **st)
+{
+	const struct linger now = {.l_onoff = 1, .l_linger = 0};
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_conn_info info;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int fd, i;
+
+	(void)st;
+	pair_open(&p);
+	qp = end_qp(&p.b);
+	for (i = 0; i < 2; i++) {
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, n, 0), n);
+		c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+		close(fd);
+		if (i == 0) {
+			assert_int_equal(bb_conn_accept(c, qp, &p.b.param), -ENOTCONN);
+			assert_int_equal(qp->state, BB_QP_RESET);
+			/* It is free for another connection. */
+			bb_conn_query(c, &info);
+			assert_null(info.qp);
+			assert_int_equal(bb_conn_reject(c, NULL, 0), -ENOTCONN);
+		} else {
+			assert_int_equal(bb_conn_reject(c, NULL, 0), -ENOTCONN);
+			assert_int_equal(bb_conn_accept(c, qp, &p.b.param), -ENOTCONN);
+		}
+		turn(&p);
+		assert_int_equal(p.b.nev, 0);
+		bb_conn_destroy(c);
+	}
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	pair_close(&p);
+}
+
+/* Two peers that come in at once, each with its request. */
+static void
+two_requests(int fds[2])
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	const uint64_t end = wait_end();
+	struct bb_cm_event ev;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		fds[i] = raw_connect();
+		assert_int_equal(send(fds[i], buf, n, 0), n);
+	}
+	while (stats().conns - stats().half_open != 2) {
+		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 0), 0);
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+}
+
+static unsigned int nseen;
+
+/* The first destroys the listener that the other came in at. */
+static void
+on_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
+{
+	struct pair *pair = arg;
+
+	(void)cm;
+	assert_int_equal(ev->type, BB_CM_CONNECT_REQUEST);
+	assert_ptr_equal(ev->listener, nseen == 0 ? pair->listener : NULL);
+	if (nseen++ == 0)
+		assert_int_equal(bb_listener_destroy(pair->listener), 0);
+	bb_conn_destroy(ev->conn);
+}
+
+/* A request waits while the listener that it came in at is destroyed: by a poll, by a loop. */
+static void
+test_listener(void **st)
+{
+	struct bb_loop_attr attr;
+	struct bb_cm_event ev;
+	struct bb_loop *loop;
+	int fds[2], i;
+
+	(void)st;
+	for (i = 0; i < 2; i++) {
+		pair_open(&p);
+		two_requests(fds);
+		if (i == 0) {
+			assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+			assert_ptr_equal(ev.listener, p.listener);
+			bb_conn_destroy(ev.conn);
+			assert_int_equal(bb_listener_destroy(p.listener), 0);
+			assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+			assert_null(ev.listener);
+			bb_conn_destroy(ev.conn);
+		} else {
+			bb_loop_attr_init(&attr);
+			assert_int_equal(bb_loop_create(&attr, &loop), 0);
+			nseen = 0;
+			assert_int_equal(bb_cm_attach(p.b.cm, loop, on_request, &p), 0);
+			assert_true(bb_loop_run_once(loop) >= 0);
+			assert_int_equal(nseen, 2);
+			assert_int_equal(bb_cm_detach(p.b.cm), 0);
+			assert_int_equal(bb_loop_destroy(loop), 0);
+		}
+		close(fds[0]);
+		close(fds[1]);
+		assert_int_equal(
+			bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+		pair_close(&p);
+	}
+}
+
+/* The first is the last. */
+static void
+on_last_request(struct bb_cm *cm, const struct bb_cm_event *ev, void *arg)
+{
+	assert_null(arg);
+	nseen++;
+	bb_conn_destroy(ev->conn);
+	assert_int_equal(bb_cm_detach(cm), 0);
+}
+
+/* A callback detaches the CM: what waits behind its event is for a poll, or another loop. */
+static void
+test_detached(void **st)
+{
+	struct bb_loop_attr attr;
+	struct bb_loop *loop;
+	int fds[2], i;
+
+	(void)st;
+	pair_open(&p);
+	two_requests(fds);
+	/* Where it cannot be attached it is not. */
+	bb_loop_attr_init(&attr);
+	attr.max_pollers = 0;
+	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), -ENOSPC);
+	assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
+	assert_int_equal(bb_loop_destroy(loop), 0);
+	bb_loop_attr_init(&attr);
+	assert_int_equal(bb_loop_create(&attr, &loop), 0);
+	nseen = 0;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), 0);
+		assert_int_equal(bb_cm_attach(p.b.cm, loop, on_last_request, NULL), -EALREADY);
+		assert_true(bb_loop_run_once(loop) >= 0);
+		assert_int_equal(nseen, i + 1);
+		assert_int_equal(bb_cm_detach(p.b.cm), -ENOENT);
+	}
+	assert_int_equal(bb_loop_destroy(loop), 0);
+	close(fds[0]);
+	close(fds[1]);
+	pair_close(&p);
+}
+
+static int
+tcp_option(int fd, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = 0;
+
+	assert_int_equal(getsockopt(fd, IPPROTO_TCP, name, &value, &len), 0);
+	return value;
+}
+
+/*
+ * A machine that died is noticed in 25 s, by either side, also where something waits for its
+ * acknowledgement; but who is called has timeout_ms to be there.
+ */
+static void
+test_dead(void **st)
+{
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	struct link l;
+	int fds[2], i;
+
+	(void)st;
+	pair_open(&p);
+	qp = end_qp(&p.a);
+	c = call(&p, qp);
+	assert_int_equal(tcp_option(c->fd, TCP_USER_TIMEOUT), 0);
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	link_up(&p, &l);
+	fds[0] = l.a->fd;
+	fds[1] = l.b->fd;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(tcp_option(fds[i], TCP_USER_TIMEOUT), 25000);
+		assert_int_equal(tcp_option(fds[i], TCP_KEEPIDLE), 10);
+		assert_int_equal(tcp_option(fds[i], TCP_KEEPINTVL), 5);
+	}
+	link_down(&p, &l);
+	pair_close(&p);
+}
+
+/* Would an application that sleeps on the descriptor wake up? */
+static bool
+wakes(const struct end *e)
+{
+	struct pollfd fd = {.fd = bb_cm_fd(e->cm), .events = POLLIN};
+
+	return poll(&fd, 1, 0) == 1;
+}
+
+/* The descriptor tells of events that no socket tells: of own calls, and of those not taken. */
+static void
+test_descriptor(void **st)
+{
+	struct sockaddr_storage silent;
+	struct bb_cm_event ev;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	int listener, fds[2], i;
+
+	(void)st;
+	pair_open(&p);
+	listener = raw_listen(&silent);
+	qp = end_qp(&p.a);
+	assert_false(wakes(&p.a));
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(
+			bb_conn_connect(p.a.cm, (struct sockaddr *)&silent, qp, &p.a.param, &c), 0);
+		fds[0] = called_at(listener);
+		assert_false(wakes(&p.a));
+		assert_int_equal(bb_conn_disconnect(c, NULL, 0), 0);
+		assert_true(wakes(&p.a));
+		assert_true(wakes(&p.a));
+		assert_int_equal(expect(&p, &p.a, BB_CM_FAILED).status, -ECANCELED);
+		assert_false(wakes(&p.a));
+		bb_conn_destroy(c);
+		close(fds[0]);
+	}
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(listener);
+
+	/* Two events, and an application that takes one. */
+	assert_false(wakes(&p.b));
+	two_requests(fds);
+	for (i = 0; i < 2; i++) {
+		assert_true(wakes(&p.b));
+		assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+		assert_int_equal(ev.type, BB_CM_CONNECT_REQUEST);
+		bb_conn_destroy(ev.conn);
+	}
+	assert_false(wakes(&p.b));
+	for (i = 0; i < 2; i++)
+		close(fds[i]);
+	pair_close(&p);
+}
+
+/*
+ * A child of fork() has all descriptors, too. What is destroyed in the parent is not told of any
+ * more, whatever comes for it.
+ */
+static void
+test_forked(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	const size_t n = request(buf);
+	struct bb_cm_event ev;
+	pid_t child;
+	int fds[2];
+
+	(void)st;
+	pair_open(&p);
+	fds[0] = raw_connect();
+	assert_int_equal(send(fds[0], buf, n, 0), n);
+	ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
+	bb_conn_destroy(ev.conn);
+	assert_int_equal(bb_listener_destroy(p.listener), 0);
+	(void)send(fds[0], buf, n, MSG_NOSIGNAL);
+	fds[1] = raw_connect();
+	assert_false(wakes(&p.b));
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(bb_listener_create(p.b.cm, (struct sockaddr *)&p.addr, &p.listener), 0);
+	pair_close(&p);
+}
+
+/* One that sleeps on it brings a connection back, all but the pauses, which are time. */
+static void
+test_sleeper(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_msg msg;
+	struct bb_cm_event ev;
+	struct bb_conn *c;
+	struct bb_qp *qp;
+	uint64_t session;
+	unsigned int i;
+	size_t n;
+	int fd[2];
+
+	(void)st;
+	pair_open(&p);
+	p.b.param.recover_ms = WAIT_S * 1000;
+	fd[0] = raw_connect();
+	n = request_of(buf, 0, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd[0], buf, n, 0), n);
+	c = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	qp = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(c, qp, &p.b.param), 0);
+	assert_true(hear(fd[0], &msg));
+	session = msg.end.session;
+	say(fd[0], BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	fd[1] = raw_connect();
+	n = request_of(buf, session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd[1], buf, n, 0), n);
+	/* The connection comes in, says its request, LOST, its answer: each wakes it once at least.
+	 */
+	for (i = 0; i < 100 && qp->state != BB_QP_RESET; i++) {
+		assert_true(wakes(&p.b));
+		(void)bb_cm_poll(p.b.cm, &ev, 0);
+	}
+	assert_true(wakes(&p.b));
+	assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 1);
+	assert_int_equal(ev.type, BB_CM_LOST);
+	assert_true(wakes(&p.b));
+	assert_int_equal(bb_cm_poll(p.b.cm, &ev, 1), 0);
+	assert_int_equal(qp->state, BB_QP_RTS);
+	assert_false(wakes(&p.b));
+	assert_true(hear(fd[1], &msg));
+	assert_int_equal(msg.type, BB_CM_REP);
+	bb_conn_destroy(c);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(fd[0]);
+	close(fd[1]);
+	pair_close(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_answer),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_dead),
+		cmocka_unit_test(test_listener),
+		cmocka_unit_test(test_descriptor),
+		cmocka_unit_test(test_sleeper),
+		cmocka_unit_test(test_detached),
+		cmocka_unit_test(test_no_answer),
+		cmocka_unit_test(test_forked),
+		cmocka_unit_test(test_wrong_side),
+		cmocka_unit_test(test_end_before_beginning),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What a replay keeps of requests: which of them are its own, what it tells of them once, and that
+ * nothing of one is left in the next at its place.
+ */
+#include "../../fakes/bare_eal.h"
+#include "connect_replay.h"
+
+#define KEPT 16u /* entries of begin() */
+
+static void
+work(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		bb_dev_progress(p.a.dev);
+		bb_dev_progress(p.b.dev);
+	}
+}
+
+/* Lost by the wish of this side, and shown to the replay. */
+static void
+lose(struct bb_replay *r)
+{
+	struct bb_cm_event ev;
+
+	assert_int_equal(bb_conn_recover(l.a), 0);
+	ev = expect(&p, &p.a, BB_CM_LOST);
+	bb_replay_lost(r, &ev, reported, &p);
+}
+
+static void
+back(void)
+{
+	expect(&p, &p.b, BB_CM_LOST);
+	expect(&p, &p.b, BB_CM_RECOVERED);
+	expect(&p, &p.a, BB_CM_RECOVERED);
+}
+
+static void
+completes(struct bb_replay *r, uint64_t wr_id)
+{
+	struct bb_wc wc = completion();
+
+	assert_true(bb_replay_completion(r, &wc));
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_int_equal(wc.wr_id, wr_id);
+}
+
+/*
+ * What is found complete is reported if it was signalled. Receives, and requests that the
+ * application has posted itself, are none of the replay's, whatever numbers they have.
+ */
+static void
+test_found_done(void **st)
+{
+	const uint64_t own[] = {1, 1 + KEPT, (1ull << 32) + 1};
+	struct bb_sge sge;
+	struct bb_replay *r;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(
+			put(r, 100 + i, 1 + i, i, i == 0 ? 0 : BB_SEND_SIGNALED, false, &err), 1);
+	work();
+	sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
+	for (i = 0; i < RTE_DIM(own); i++)
+		assert_int_equal(bb_post_recv(l.qa, own[i], &sge, 1), 1);
+	/* Not rung, so not done. */
+	for (i = 1; i < RTE_DIM(own); i++)
+		assert_int_equal(bb_post_write(l.qa, own[i], &sge, 1, region.addr, region.rkey, 0),
+				 1);
+	lose(r);
+	assert_int_equal(bb_replay_kept(r), 0);
+	assert_int_equal(nreports, 2);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(reports[i].wc.wr_id, 101 + i);
+		assert_int_equal(reports[i].fate, BB_WR_DONE);
+		assert_int_equal(reports[i].wc.status, BB_WC_SUCCESS);
+	}
+	stop(r);
+}
+
+/* Completions of the application's own, in front of those that are kept, behind, and far off. */
+static void
+test_not_its_own(void **st)
+{
+	struct bb_wc wc = {.status = BB_WC_SUCCESS};
+	uint64_t numbers[] = {0, KEPT, 1000, UINT32_MAX, 1ull << 32};
+	struct bb_replay *r;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
+	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+	completes(r, 100);
+	assert_int_equal(put(r, 101, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+	assert_int_equal(put(r, 102, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+	for (i = 0; i < RTE_DIM(numbers); i++) {
+		wc.wr_id = numbers[i];
+		assert_true(bb_replay_completion(r, &wc));
+		assert_int_equal(wc.wr_id, numbers[i]);
+		assert_int_equal(bb_replay_kept(r), 2);
+	}
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	lose(r);
+	assert_int_equal(bb_replay_kept(r), 1);
+	/* It waits to be posted, so nothing of it completes. */
+	wc = (struct bb_wc){.wr_id = 2, .status = BB_WC_SUCCESS};
+	assert_true(bb_replay_completion(r, &wc));
+	assert_int_equal(wc.wr_id, 2);
+	assert_int_equal(bb_replay_kept(r), 1);
+	stop(r);
+}
+
+/* While it is LOST nothing is posted, and then not in front of what waits. */
+static void
+test_order(void **st)
+{
+	struct bb_replay *r;
+	struct bb_wc wc;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
+	lose(r);
+	assert_int_equal(put(r, 99, 1, 0, 0, false, &err), 0);
+	assert_int_equal(err, 0);
+	back();
+	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+	assert_int_equal(put(r, 101, 2, 0, BB_SEND_SIGNALED, false, &err), 1);
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	lose(r);
+	back();
+	assert_int_equal(put(r, 102, 3, 0, BB_SEND_SIGNALED, false, &err), 0);
+	assert_int_equal(err, 0);
+	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	assert_int_equal(put(r, 102, 3, 0, BB_SEND_SIGNALED, false, &err), 1);
+	completes(r, 101);
+	completes(r, 102);
+	assert_int_equal(nreports, 0);
+	assert_int_equal(*(uint64_t *)(void *)p.b.buf, 3);
+	stop(r);
+}
+
+/* The queue has no room for all that waits: those in front go, the rest when there is some. */
+static void
+test_no_room(void **st)
+{
+	struct bb_replay *r;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
+	sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
+	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(put(r, 101 + i, 1 + i, i, BB_SEND_SIGNALED, false, &err), 1);
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	lose(r);
+	back();
+	while (bb_sq_outstanding(&l.qa->sq) < 14)
+		assert_int_equal(bb_post_write(l.qa, 1000, &sge, 1, region.addr + 1024, region.rkey,
+					       BB_SEND_SIGNALED),
+				 1);
+	assert_int_equal(bb_replay_again(r, reported, &p), -EAGAIN);
+	for (i = 0; i < 14; i++) {
+		wc = completion();
+		assert_true(bb_replay_completion(r, &wc));
+		assert_int_equal(wc.wr_id, 1000);
+	}
+	/* They were rung. */
+	completes(r, 101);
+	completes(r, 102);
+	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	completes(r, 103);
+	assert_int_equal(nreports, 0);
+	stop(r);
+}
+
+/* A place of the ring that was used by one that failed, and was polled and reported, is as new. */
+static void
+test_used_again(void **st)
+{
+	struct bb_replay *r;
+	struct bb_wc wc;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_NONE, "soft0", NULL);
+	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+	for (i = 1; i < KEPT; i++)
+		assert_int_equal(put(r, 100 + i, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	for (i = 1; i < KEPT; i++) {
+		wc = completion();
+		assert_false(bb_replay_completion(r, &wc));
+	}
+	lose(r);
+	assert_int_equal(nreports, KEPT - 1);
+	back();
+	/* Without bb_replay_again(), which has nothing to do. */
+	for (i = 0; i < 2 * KEPT; i++) {
+		assert_int_equal(put(r, 200 + i, i, 0, BB_SEND_SIGNALED, false, &err), 1);
+		completes(r, 200 + i);
+	}
+	stop(r);
+}
+
+/* Nor is it one that may have been done, for having held such a one. */
+static void
+test_used_again_maybe(void **st)
+{
+	struct bb_replay *r;
+	struct bb_wc wc;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	r = start(BB_REPLAY_UNKNOWN, "soft0", NULL);
+	assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+	lose(r);
+	assert_int_equal(bb_replay_kept(r), 1);
+	back();
+	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	completes(r, 100);
+	for (i = 1; i < KEPT - 1; i++) {
+		assert_int_equal(put(r, 100 + i, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+		completes(r, 100 + i);
+	}
+	assert_int_equal(put(r, 200, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+	assert_int_equal(put(r, 201, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+	wc = completion();
+	assert_true(bb_replay_completion(r, &wc));
+	strcpy(region.name, "other");
+	restart(r);
+	assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+	assert_int_equal(nreports, 1);
+	assert_int_equal(reports[0].wc.wr_id, 201);
+	assert_int_equal(reports[0].fate, BB_WR_NOT_DONE);
+	stop(r);
+}
+
+/* A SEND that found no receive, as the event has it, was seen by nobody. */
+static void
+test_no_receive(void **st)
+{
+	struct bb_replay *r;
+	struct bb_sge sge;
+	struct bb_send_wr wr = {.wr_id = 7, .flags = BB_SEND_SIGNALED, .nsge = 1};
+	unsigned int polled;
+	struct bb_wc wc;
+	int err;
+
+	(void)st;
+	for (polled = 0; polled < 2; polled++) {
+		open_pair("soft0", NULL);
+		p.b.param.rnr_retry_count = 0;
+		r = begin(BB_REPLAY_NOT_DONE);
+		sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
+		wr.opcode = BB_WR_SEND;
+		wr.sge = &sge;
+		assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+		work();
+		if (polled) {
+			wc = completion();
+			assert_int_equal(wc.status, BB_WC_RNR_RETRY_EXC_ERR);
+			assert_false(bb_replay_completion(r, &wc));
+		}
+		lose(r);
+		assert_int_equal(bb_replay_kept(r), 1);
+		back();
+		sge = (struct bb_sge){(uintptr_t)p.b.buf, 8, p.b.mr->lkey};
+		assert_int_equal(bb_post_recv(l.qb, 1, &sge, 1), 1);
+		bb_qp_ring_recv(l.qb);
+		assert_int_equal(bb_replay_again(r, reported, &p), 1);
+		completes(r, 7);
+		assert_int_equal(nreports, 0);
+		stop(r);
+	}
+}
+
+/* Of a second post the second loss tells: it was under way, also if the first was seen by nobody.
+ */
+static void
+test_fate_anew(void **st)
+{
+	struct bb_send_wr wr = {
+		.wr_id = 7, .opcode = BB_WR_SEND, .flags = BB_SEND_SIGNALED, .nsge = 1};
+	struct bb_replay *r;
+	struct bb_qp_attr attr;
+	struct bb_cm_event ev;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	int err;
+
+	(void)st;
+	open_pair("soft0", NULL);
+	p.b.param.rnr_retry_count = 0;
+	r = begin(BB_REPLAY_NOT_DONE);
+	sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
+	wr.sge = &sge;
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+	wc = completion();
+	assert_int_equal(wc.status, BB_WC_RNR_RETRY_EXC_ERR);
+	assert_false(bb_replay_completion(r, &wc));
+	lose(r);
+	back();
+	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(l.qa, &attr, BB_QP_STATE), 0);
+	wc = completion();
+	assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
+	assert_false(bb_replay_completion(r, &wc));
+	ev = expect(&p, &p.a, BB_CM_LOST);
+	assert_int_equal(ev.flushed, BB_WR_UNKNOWN);
+	bb_replay_lost(r, &ev, reported, &p);
+	assert_int_equal(nreports, 1);
+	assert_int_equal(reports[0].fate, BB_WR_UNKNOWN);
+	stop(r);
+}
+
+/* The peer does not answer any more, and the event has it: nobody knows what that has seen. */
+static void
+test_no_answer(void **st)
+{
+	enum bb_replay_policy policy;
+	struct bb_replay *r;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	for (policy = BB_REPLAY_NOT_DONE; policy <= BB_REPLAY_UNKNOWN; policy++) {
+		r = start(policy, "soft0", NULL);
+		bb_conn_destroy(l.b);
+		bb_qp_destroy(l.qb);
+		assert_int_equal(put(r, 100, 1, 0, BB_SEND_SIGNALED, false, &err), 1);
+		for (i = 0; i < 100; i++) {
+			rte_delay_us_block(100);
+			bb_dev_progress(p.a.dev);
+		}
+		lose(r);
+		l.b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+		l.qb = end_qp(&p.b);
+		assert_int_equal(bb_replay_kept(r), policy == BB_REPLAY_UNKNOWN);
+		assert_int_equal(nreports, policy != BB_REPLAY_UNKNOWN);
+		if (nreports != 0) {
+			assert_int_equal(reports[0].fate, BB_WR_UNKNOWN);
+			assert_int_equal(reports[0].wc.status, BB_WC_RETRY_EXC_ERR);
+		}
+		stop(r);
+	}
+}
+
+/* To the last byte of the region a request is one into it; a byte outside it is not. */
+static void
+test_region_ends(void **st)
+{
+	static const struct {
+		int32_t off;
+		uint32_t len;
+		bool inside;
+	} at[] = {
+		{0, 8, true},    {4088, 8, true},  {4089, 8, false}, {-1, 8, false},
+		{4096, 0, true}, {4097, 0, false}, {-8, 8, false},   {8192, 8, false},
+	};
+	struct bb_replay *r;
+	struct bb_sge sge;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	for (i = 0; i < RTE_DIM(at); i++) {
+		struct bb_send_wr wr = {.opcode = BB_WR_RDMA_WRITE, .nsge = 1};
+
+		open_pair("soft0", NULL);
+		assert_int_equal(bb_region_of(p.b.mr, "buf", 8192, 4096, &region), 0);
+		r = begin(BB_REPLAY_NOT_DONE);
+		assert_int_equal(put(r, 1, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+		sge = (struct bb_sge){(uintptr_t)p.a.buf, at[i].len, p.a.mr->lkey};
+		wr.sge = &sge;
+		wr.rdma.raddr = region.addr + (uint64_t)(int64_t)at[i].off;
+		wr.rdma.rkey = region.rkey;
+		assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+		(void)completion();
+		strcpy(region.name, "other");
+		restart(r);
+		assert_int_equal(bb_replay_kept(r), 1);
+		assert_int_equal(bb_replay_again(r, reported, &p), at[i].inside ? -ENOENT : 1);
+		stop(r);
+	}
+}
+
+/* Masked atomics go where the region is, too. */
+static void
+test_masked(void **st)
+{
+	static const enum bb_wr_opcode kinds[] = {BB_WR_MASKED_CMP_AND_SWP,
+						  BB_WR_MASKED_FETCH_AND_ADD};
+	struct bb_replay *r;
+	unsigned int i;
+	int err;
+
+	(void)st;
+	for (i = 0; i < RTE_DIM(kinds); i++) {
+		struct bb_send_wr wr = {.opcode = kinds[i], .nsge = 1};
+		struct bb_sge sge;
+
+		r = start(BB_REPLAY_NOT_DONE, "soft0", NULL);
+		assert_int_equal(put(r, 1, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+		sge = (struct bb_sge){(uintptr_t)p.a.buf, 8, p.a.mr->lkey};
+		wr.sge = &sge;
+		wr.atomic.raddr = region.addr + 4088;
+		wr.atomic.rkey = region.rkey;
+		assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+		(void)completion();
+		strcpy(region.name, "other");
+		restart(r);
+		assert_int_equal(bb_replay_kept(r), 1);
+		assert_int_equal(bb_replay_again(r, reported, &p), -ENOENT);
+		stop(r);
+	}
+}
+
+/* Inline data of several pieces, one of them empty, is kept as one. */
+static void
+test_inline(void **st)
+{
+	struct bb_sge sge[BB_REPLAY_MAX_SGE + 1];
+	struct bb_send_wr wr = {.wr_id = 5,
+				.opcode = BB_WR_RDMA_WRITE,
+				.flags = BB_SEND_INLINE | BB_SEND_SIGNALED,
+				.sge = sge,
+				.nsge = 3};
+	struct bb_replay *r;
+	int err;
+
+	(void)st;
+	open_pair("soft0", NULL);
+	p.a.init.max_sge = BB_REPLAY_MAX_SGE + 1;
+	p.a.init.max_inline = BB_REPLAY_MAX_INLINE;
+	r = begin(BB_REPLAY_NOT_DONE);
+	assert_int_equal(put(r, 1, 1, 0, BB_SEND_SIGNALED, true, &err), 1);
+	memcpy(p.a.buf, "Bluebell", 8);
+	sge[0] = (struct bb_sge){(uintptr_t)p.a.buf, 4, 0};
+	sge[1] = (struct bb_sge){0, 0, 0};
+	sge[2] = (struct bb_sge){(uintptr_t)p.a.buf + 4, 4, 0};
+	wr.rdma.raddr = region.addr;
+	wr.rdma.rkey = region.rkey;
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+	memset(p.a.buf, 0, 8);
+	(void)completion();
+	lose(r);
+	back();
+	assert_int_equal(bb_replay_again(r, reported, &p), 1);
+	completes(r, 5);
+	assert_memory_equal(p.b.buf, "Bluebell", 8);
+
+	/* As many bytes as are kept, and as many pieces, not one more. */
+	wr.nsge = 1;
+	sge[0].len = BB_REPLAY_MAX_INLINE;
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+	completes(r, 5);
+	wr.flags = BB_SEND_SIGNALED;
+	for (wr.nsge = 0; wr.nsge < RTE_DIM(sge); wr.nsge++)
+		sge[wr.nsge] = (struct bb_sge){(uintptr_t)p.a.buf, 1, p.a.mr->lkey};
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	wr.nsge--;
+	assert_int_equal(bb_replay_post(r, &wr, 1, &err), 1);
+	completes(r, 5);
+	stop(r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_found_done), cmocka_unit_test(test_not_its_own),
+		cmocka_unit_test(test_order),      cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_used_again), cmocka_unit_test(test_no_receive),
+		cmocka_unit_test(test_no_answer),  cmocka_unit_test(test_region_ends),
+		cmocka_unit_test(test_inline),     cmocka_unit_test(test_used_again_maybe),
+		cmocka_unit_test(test_fate_anew),  cmocka_unit_test(test_masked),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

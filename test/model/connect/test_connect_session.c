@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Connections that break, with peers that say of them what they like: the same request again and
+ * again, two at once, another kind of queue pair, refusals, nothing. Nothing of them stays.
+ */
+#include "../../fakes/bare_eal.h"
+#include "connect_known.h"
+
+/* The same request, replayed while the connection stands: each time it breaks and is back. */
+static void
+test_replayed(void **st)
+{
+	struct sockaddr_in from;
+	socklen_t len = sizeof(from);
+	struct bb_conn_info info;
+	struct known k;
+	unsigned int i;
+	char text[32];
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	for (i = 0; i < 20; i++) {
+		fd = ask(k.session, BB_CM_COMES_BACK);
+		assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -ECONNRESET);
+		hears_rep(fd, &k);
+		assert_true(closed_by_us(k.fd));
+		close(k.fd);
+		k.fd = fd;
+		say(fd, BB_CM_RTU);
+		expect(&p, &p.b, BB_CM_RECOVERED);
+		assert_int_equal(k.qp->state, BB_QP_RTS);
+		assert_int_equal(stats().conns, 1);
+		bb_conn_query(k.conn, &info);
+		assert_int_equal(info.tries, 1);
+		/* The peer is where it called from last. */
+		assert_int_equal(getsockname(fd, (struct sockaddr *)&from, &len), 0);
+		snprintf(text, sizeof(text), "127.0.0.1:%u", ntohs(from.sin_port));
+		assert_string_equal(info.peer, text);
+	}
+	assert_int_equal(stats().recovered, 20);
+	forget(&k);
+}
+
+/* Two of them in one poll: the last one is answered, the other closed. */
+static void
+test_two(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+	int fds[2];
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	fds[0] = raw_connect();
+	fds[1] = raw_connect();
+	while (stats().half_open != 2)
+		turn(&p);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fds[0], buf, n, 0), n);
+	assert_int_equal(send(fds[1], buf, n, 0), n);
+	expect(&p, &p.b, BB_CM_LOST);
+	while (stats().half_open != 0)
+		turn(&p);
+	assert_int_equal(stats().conns, 1);
+	assert_true(closed_by_us(fds[0]));
+	hears_rep(fds[1], &k);
+	say(fds[1], BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_RECOVERED);
+	close(fds[0]);
+	close(fds[1]);
+	forget(&k);
+}
+
+/*
+ * A peer that is slow to say what it came for, and is heard just when half_open_ms is over: that it
+ * has taken the connection up counts, and nobody refuses it.
+ */
+static void
+test_heard_late(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	p.b.cm->attr.half_open_ms = 20;
+	fd = raw_connect();
+	until(one_half_open);
+	usleep(30000);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd, buf, n, 0), n);
+	expect(&p, &p.b, BB_CM_LOST);
+	hears_rep(fd, &k);
+	say(fd, BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_RECOVERED);
+	assert_int_equal(stats().timeouts, 0);
+	close(fd);
+	forget(&k);
+}
+
+/*
+ * The application ends the connection while a request to take it up waits: disconnects it, or
+ * destroys it. The peer sees that end, and what it says then is heard by nobody.
+ */
+static void
+test_dropped(void **st)
+{
+	struct known k;
+	unsigned int i;
+	int fd;
+
+	(void)st;
+	for (i = 0; i < 4; i++) {
+		open_pair(30000, 30000);
+		up(&k);
+		fd = ask(k.session, BB_CM_COMES_BACK);
+		expect(&p, &p.b, BB_CM_LOST);
+		assert_non_null(k.conn->heir);
+		if (i % 2 == 0) {
+			assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+			assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, 0);
+			assert_int_equal(stats().half_open, 0);
+		}
+		bb_conn_destroy(k.conn);
+		if (i < 2) {
+			assert_true(closed_by_us(fd));
+			close(fd);
+		} else {
+			(void)send(fd, "x", 1, MSG_NOSIGNAL);
+			close(fd);
+			/* Freed by the first, and its descriptor is gone by then. */
+			turn(&p);
+			turn(&p);
+		}
+		k.conn = NULL;
+		forget(&k);
+	}
+}
+
+/* A session with another end than it had is a new request, and says that it does not know it. */
+static void
+test_other_end(void **st)
+{
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct bb_cm_event ev;
+	struct known k;
+	unsigned int i;
+	size_t n;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	for (i = 0; i < 3; i++) {
+		n = request_of(buf, k.session + (i == 0), i == 1 ? 0 : BB_CM_COMES_BACK);
+		if (i == 2)
+			buf[BB_CM_HEADER + 36] = BB_QPT_UC; /* qp_type */
+		fd = raw_connect();
+		assert_int_equal(send(fd, buf, n, 0), n);
+		ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+		assert_true(ev.restarted);
+		assert_ptr_not_equal(ev.conn, k.conn);
+		assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+		assert_int_equal(bb_conn_reject(ev.conn, NULL, 0), 0);
+		bb_conn_destroy(ev.conn);
+		close(fd);
+	}
+	forget(&k);
+}
+
+/* A request with the session of a connection that cannot be taken up: it is a new one. */
+static void
+is_new(uint64_t session)
+{
+	int fd = ask(session, BB_CM_COMES_BACK);
+	struct bb_cm_event ev = expect(&p, &p.b, BB_CM_CONNECT_REQUEST);
+
+	assert_true(ev.restarted);
+	bb_conn_destroy(ev.conn);
+	close(fd);
+}
+
+/* Not yet established, or not any more; one that does not come back; one that this side has made.
+ */
+static void
+test_not_taken_up(void **st)
+{
+	struct sockaddr_storage addr;
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	int listener;
+	size_t n;
+
+	(void)st;
+	open_pair(30000, 30000);
+	accepted(&k);
+	is_new(k.session);
+	say(k.fd, BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	is_new(k.session);
+	say(k.fd, BB_CM_DREP);
+	expect(&p, &p.b, BB_CM_DISCONNECTED);
+	is_new(k.session);
+	forget(&k);
+
+	open_pair(30000, 0);
+	up(&k);
+	is_new(k.session);
+	forget(&k);
+
+	open_pair(30000, 30000);
+	listener = raw_listen(&addr);
+	k.qp = end_qp(&p.b);
+	assert_int_equal(
+		bb_conn_connect(p.b.cm, (struct sockaddr *)&addr, k.qp, &p.b.param, &k.conn), 0);
+	k.fd = raw_called(listener);
+	n = reply(buf);
+	assert_true(hear(k.fd, &(struct bb_cm_msg){0}));
+	assert_int_equal(send(k.fd, buf, n, 0), n);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	is_new(k.conn->own.session);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	close(listener);
+	forget(&k);
+}
+
+static void
+to_err(struct bb_qp *qp)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(qp, &attr, BB_QP_STATE), 0);
+}
+
+/*
+ * The QP goes to ERR. In front of RTU: the application hears that the connection was made, and
+ * then that it broke; of one that does not come back it hears nothing, as it has seen to that.
+ */
+static void
+test_qp_error(void **st)
+{
+	struct known k;
+	unsigned int i;
+
+	(void)st;
+	open_pair(30000, 30000);
+	accepted(&k);
+	to_err(k.qp);
+	say(k.fd, BB_CM_RTU);
+	expect(&p, &p.b, BB_CM_ESTABLISHED);
+	assert_int_equal(expect(&p, &p.b, BB_CM_LOST).status, -EIO);
+	forget(&k);
+
+	open_pair(30000, 0);
+	up(&k);
+	to_err(k.qp);
+	for (i = 0; i < 100; i++)
+		turn(&p);
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	forget(&k);
+}
+
+/* Another version in the middle: only who has just come in is told of ours. */
+static void
+test_other_version(void **st)
+{
+	const struct bb_cm_msg rtu = {.type = BB_CM_RTU};
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+
+	(void)st;
+	open_pair(30000, 0);
+	up(&k);
+	n = bb_cm_msg_encode(buf, &rtu);
+	buf[4] = 2;
+	assert_int_equal(send(k.fd, buf, n, 0), n);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
+	assert_true(closed_by_us(k.fd));
+	forget(&k);
+}
+
+/* A request that takes a connection up, and the same behind it: that is not due. */
+static void
+test_asked_twice(void **st)
+{
+	uint8_t buf[2 * BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	n += request_of(buf + n, k.session, BB_CM_COMES_BACK);
+	fd = raw_connect();
+	assert_int_equal(send(fd, buf, n, 0), n);
+	assert_true(closed_by_us(fd));
+	assert_int_equal(stats().bad_messages, 1);
+	assert_int_equal(stats().half_open, 0);
+	assert_int_equal(p.b.nev, 0);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	close(fd);
+	forget(&k);
+}
+
+#define SILENT 130 /* two polls look at so many, and a third at the rest */
+
+static bool
+begins_behind_first(void)
+{
+	return p.b.cm->cursor == TAILQ_NEXT(TAILQ_FIRST(&p.b.cm->conns), link);
+}
+
+/*
+ * More connections than a poll looks at. One is ended before it is seen that its peer has begun
+ * anew: that peer sees it end. Another goes just as it is next to be looked at.
+ */
+static void
+test_many(void **st)
+{
+	int fds[SILENT], fd, i;
+	struct bb_conn *next;
+	uint8_t buf[BB_CM_MSG_MAX];
+	struct known k;
+	size_t n;
+
+	(void)st;
+	open_pair(30000, 30000);
+	up(&k);
+	fd = raw_connect();
+	until(one_half_open);
+	for (i = 0; i < SILENT; i++) {
+		fds[i] = raw_connect();
+		turn(&p);
+	}
+	until(begins_behind_first);
+	n = request_of(buf, k.session, BB_CM_COMES_BACK);
+	assert_int_equal(send(fd, buf, n, 0), n);
+	turn(&p);
+	assert_non_null(k.conn->heir);
+	assert_int_equal(conn_state(k.conn), BB_CONN_ESTABLISHED);
+	assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+	assert_null(k.conn->heir);
+	assert_true(closed_by_us(fd));
+	close(fd);
+
+	until(begins_behind_first);
+	next = TAILQ_NEXT(p.b.cm->cursor, link);
+	p.b.cm->ops->hang_up(p.b.cm->cursor, true);
+	bb_cm_conn_free(p.b.cm->cursor);
+	assert_ptr_equal(p.b.cm->cursor, next);
+	for (i = 0; i < SILENT; i++)
+		close(fds[i]);
+	until(none_half_open);
+	bb_conn_destroy(k.conn);
+	k.conn = NULL;
+	turn(&p);
+	forget(&k);
+}
+
+/* RTU once more, where it is not due any more. */
+static void
+test_ready_twice(void **st)
+{
+	struct known k;
+
+	(void)st;
+	open_pair(30000, 0);
+	up(&k);
+	say(k.fd, BB_CM_RTU);
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -EPROTO);
+	assert_int_equal(k.qp->state, BB_QP_ERR);
+	assert_int_equal(stats().established, 1);
+	assert_int_equal(stats().bad_messages, 1);
+	assert_true(closed_by_us(k.fd));
+	forget(&k);
+}
+
+/* A peer that resets the connection. */
+static void
+test_reset(void **st)
+{
+	const struct linger now = {.l_onoff = 1, .l_linger = 0};
+	struct known k;
+	int fd;
+
+	(void)st;
+	open_pair(30000, 0);
+	fd = raw_connect();
+	until(one_half_open);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(fd);
+	until(none_half_open);
+	up(&k);
+	assert_int_equal(setsockopt(k.fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now)), 0);
+	close(k.fd);
+	k.fd = -1;
+	assert_int_equal(expect(&p, &p.b, BB_CM_DISCONNECTED).status, -ECONNRESET);
+	forget(&k);
+}
+
+/* Refused where RTU is due: it was never made. */
+static void
+test_refused(void **st)
+{
+	struct bb_cm_event ev;
+	struct known k;
+
+	(void)st;
+	open_pair(30000, 30000);
+	accepted(&k);
+	say(k.fd, BB_CM_REJ);
+	ev = expect(&p, &p.b, BB_CM_REJECTED);
+	assert_int_equal(ev.status, -ECONNREFUSED);
+	assert_int_equal(ev.reason, BB_REJECT_CONSUMER);
+	assert_int_equal(k.qp->state, BB_QP_ERR);
+	assert_int_equal(stats().bad_messages, 0);
+	forget(&k);
+}
+
+/* We disconnect; the peer closes instead of an answer, or never says anything. */
+static void
+test_no_goodbye(void **st)
+{
+	struct bb_cm_event ev;
+	struct bb_cm_msg msg;
+	struct known k;
+	unsigned int i;
+
+	(void)st;
+	for (i = 0; i < 2; i++) {
+		open_pair(i == 0 ? 30000 : 50, 30000);
+		up(&k);
+		assert_int_equal(bb_conn_disconnect(k.conn, NULL, 0), 0);
+		assert_true(hear(k.fd, &msg));
+		assert_int_equal(msg.type, BB_CM_DREQ);
+		if (i == 0) {
+			close(k.fd);
+			k.fd = -1;
+		}
+		ev = expect(&p, &p.b, BB_CM_DISCONNECTED);
+		assert_int_equal(ev.status, 0);
+		assert_int_equal(k.qp->state, BB_QP_ERR);
+		assert_int_equal(stats().timeouts, i);
+		if (i == 1)
+			assert_true(closed_by_us(k.fd));
+		forget(&k);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_replayed),      cmocka_unit_test(test_two),
+		cmocka_unit_test(test_dropped),       cmocka_unit_test(test_other_end),
+		cmocka_unit_test(test_not_taken_up),  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_no_goodbye),    cmocka_unit_test(test_ready_twice),
+		cmocka_unit_test(test_reset),         cmocka_unit_test(test_qp_error),
+		cmocka_unit_test(test_other_version), cmocka_unit_test(test_heard_late),
+		cmocka_unit_test(test_asked_twice),   cmocka_unit_test(test_many),
+	};
+
+	if (bare_eal_init() < 0)
+		return 77;
+	rte_log_set_global_level(RTE_LOG_CRIT);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What no card tells, on rte_telemetry's socket and by the API: what was dropped, and why, and
+ * retries of each queue pair. */
+#define ENV_TELEMETRY
+#include "../mlx5/mlx5_env.h"
+#include "telemetry_client.h"
+
+#include "../../fakes/ring_port.h"
+
+static struct tel client;
+static struct ring_port port;
+
+/* What bb_dev_drops() has of a reason; all of them fit. */
+static uint64_t
+dropped(struct bb_dev *dev, enum bb_drop_layer layer, const char *reason)
+{
+	struct bb_dev_drop drops[64];
+	int i, n = bb_dev_drops(dev, drops, RTE_DIM(drops));
+
+	assert_in_range(n, 1, RTE_DIM(drops));
+	for (i = 0; i < n; i++)
+		if (drops[i].layer == layer && strcmp(drops[i].reason, reason) == 0)
+			return drops[i].count;
+	fail_msg("there is no reason %s", reason);
+	return 0;
+}
+
+/* A fragment comes to the port: no packet of RoCE is lost, a frame is. */
+static void
+test_port(void **state)
+{
+	struct bb_dev_drop two[2] = {{.reason = NULL}};
+	char spec[128];
+	struct bb_wc wc;
+	struct env e;
+	json_t *a;
+
+	(void)state;
+	env_open_spec(&e, "soft0,wire");
+	a = tel_ask(&client, "/bluebell/port/drops,soft0");
+	assert_non_null(strstr(tel_text(a, "error"), "port="));
+	json_decref(a);
+	assert_true(bb_dev_drops(e.a.dev, NULL, 0) > 2);
+	env_stop(&e);
+
+	snprintf(spec, sizeof(spec), "soft0,port=%s,ip=192.0.2.1/24", port.name);
+	env_open_spec(&e, spec);
+	assert_true(ring_port_give(&port, true));
+	assert_true(ring_port_give(&port, true));
+	assert_true(ring_port_give(&port, false));
+	while (rte_ring_count(port.in) != 0)
+		assert_int_equal(bb_cq_poll(e.a.cq, &wc, 1), 0);
+	a = tel_ask(&client, "/bluebell/port/drops,soft0");
+	assert_int_equal(tel_uint(a, "fragment"), 2);
+	assert_int_equal(tel_uint(a, "ip_csum"), 0);
+	assert_null(json_object_get(a, "none"));
+	assert_null(json_object_get(a, "drop_no_qp"));
+	json_decref(a);
+	a = tel_ask(&client, "/bluebell/roce/drops,soft0");
+	assert_int_equal(tel_uint(a, "drop_no_qp"), 1);
+	assert_null(json_object_get(a, "fragment"));
+	json_decref(a);
+	assert_int_equal(dropped(e.a.dev, BB_DROP_PORT, "fragment"), 2);
+	assert_int_equal(dropped(e.a.dev, BB_DROP_ROCE, "drop_no_qp"), 1);
+	/* What has no room is counted. */
+	assert_int_equal(bb_dev_drops(e.a.dev, two, 1), bb_dev_drops(e.a.dev, NULL, 0));
+	assert_non_null(two[0].reason);
+	assert_null(two[1].reason);
+	assert_int_equal(bb_dev_drops(e.a.dev, NULL, 1), -EINVAL);
+	env_stop(&e);
+	/* Closed, it has none; and begins anew. */
+	a = tel_ask(&client, "/bluebell/port/drops,soft0");
+	assert_non_null(json_object_get(a, "error"));
+	json_decref(a);
+	env_open_spec(&e, spec);
+	assert_int_equal(dropped(e.a.dev, BB_DROP_PORT, "fragment"), 0);
+	env_stop(&e);
+}
+
+/* Of each queue pair its own, with packets and without; a reset forgets none. */
+static void
+retries_of(const char *spec)
+{
+	struct bb_qp_attr attr;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+	json_t *a;
+
+	env_open_spec(&e, spec);
+	env_qps(&e);
+	e.attr.timeout = 12;
+	e.attr.retry_cnt = 1;
+	e.attr.rnr_retry = 2;
+	e.attr.min_rnr_timer = 1;
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	sge = sge_of(&e.a, 0, 64);
+	/* Nobody has posted a receive. */
+	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_RNR_RETRY_EXC_ERR);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
+	assert_int_equal(tel_uint(a, "rnr_retries"), 2);
+	json_decref(a);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e.a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	/* Nobody answers. */
+	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_post_write(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 2, BB_WC_RETRY_EXC_ERR);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
+	assert_true(tel_uint(a, "retries") >= 1);
+	assert_int_equal(tel_uint(a, "rnr_retries"), 2);
+	json_decref(a);
+	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.b.qp->qpn);
+	assert_int_equal(tel_uint(a, "retries"), 0);
+	assert_int_equal(tel_uint(a, "rnr_retries"), 0);
+	json_decref(a);
+	env_stop(&e);
+}
+
+static void
+test_retries(void **state)
+{
+	(void)state;
+	retries_of("soft0");
+	retries_of("soft0,wire");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_port),
+		cmocka_unit_test(test_retries),
+	};
+	char program[32];
+	int ret;
+
+	/* The socket is named after the prefix. */
+	snprintf(program, sizeof(program), "drops%d", (int)getpid());
+	ret = env_eal_init(program);
+	if (ret != 0)
+		return ret;
+	if (!ring_port_open(&port))
+		return 1;
+	tel_connect(&client);
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	tel_close(&client);
+	rte_eal_cleanup();
+	return ret;
+}

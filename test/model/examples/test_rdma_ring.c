@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* examples/common/rdma_ring: both sides in one thread, on one device. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+
+#include "../../fakes/bare_eal.h"
+#include "rdma_ring.h"
+
+#define WAIT_S    30
+#define MAX_SLOTS 1024u
+#define RIGHTS    (BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE)
+
+static struct {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+	struct bb_qp *qa, *qb; /* producer, consumer */
+	struct bb_mr *slots_mr, *credit_mr;
+	uint64_t *slots, *credit;
+	struct rdma_ring_tx tx;
+	struct rdma_ring_rx rx;
+	uint64_t rng;
+} e;
+
+static uint32_t
+rnd(uint32_t n)
+{
+	e.rng = e.rng * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (uint32_t)(e.rng >> 33) % n;
+}
+
+/* Every byte depends on the number, so that no piece of another message fits. */
+static void
+message(uint64_t n, uint8_t *m)
+{
+	uint64_t x = (n + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	unsigned int i;
+
+	for (i = 0; i < RDMA_RING_DATA; i++, x = x * 5 + 1)
+		m[i] = (uint8_t)(x >> 40);
+}
+
+static void
+ring_open(const char *device, uint32_t slots, uint32_t sq_depth)
+{
+	struct bb_qp_init_attr init;
+	struct bb_qp_addr a, b;
+	struct bb_region there, back;
+	struct bb_cq_attr cq;
+	struct bb_qp_attr attr;
+
+	memset(&e, 0, sizeof(e));
+	e.rng = 1;
+	assert_int_equal(bb_dev_open(device, &e.dev), 0);
+	assert_int_equal(bb_pd_alloc(e.dev, &e.pd), 0);
+	bb_cq_attr_init(&cq);
+	cq.depth = 2 * sq_depth;
+	assert_int_equal(bb_cq_create(e.dev, &cq, &e.cq), 0);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = e.cq;
+	init.sq_depth = sq_depth;
+	init.rq_depth = 0;
+	init.max_inline = RDMA_RING_SLOT;
+	assert_int_equal(bb_qp_create(e.pd, &init, &e.qa), 0);
+	assert_int_equal(bb_qp_create(e.pd, &init, &e.qb), 0);
+	bb_qp_attr_init(&attr);
+	attr.access = BB_ACCESS_REMOTE_WRITE;
+	attr.retry_cnt = 1;
+	attr.timeout = 8;
+	assert_int_equal(bb_qp_addr(e.qa, 1, 0, &a), 0);
+	assert_int_equal(bb_qp_addr(e.qb, 1, 0, &b), 0);
+	assert_int_equal(bb_qp_connect(e.qa, &a, &b, &attr), 0);
+	assert_int_equal(bb_qp_connect(e.qb, &b, &a, &attr), 0);
+
+	e.slots = rte_zmalloc("slots", rdma_ring_bytes(slots), 4096);
+	e.credit = rte_zmalloc("credit", 64, 64);
+	assert_non_null(e.slots);
+	assert_non_null(e.credit);
+	rdma_ring_format(e.slots, slots);
+	assert_int_equal(bb_mr_reg(e.pd, e.slots, rdma_ring_bytes(slots), RIGHTS, &e.slots_mr), 0);
+	assert_int_equal(bb_mr_reg(e.pd, e.credit, 8, RIGHTS, &e.credit_mr), 0);
+	assert_int_equal(bb_region_of(e.slots_mr, "slots", 0, 0, &there), 0);
+	assert_int_equal(bb_region_of(e.credit_mr, "credit", 0, 0, &back), 0);
+	assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, e.credit, &there), 0);
+	assert_int_equal(rdma_ring_rx_init(&e.rx, e.qb, e.slots, slots, &back), 0);
+}
+
+static void
+ring_close(void)
+{
+	assert_int_equal(bb_qp_destroy(e.qa), 0);
+	assert_int_equal(bb_qp_destroy(e.qb), 0);
+	assert_int_equal(bb_cq_destroy(e.cq), 0);
+	assert_int_equal(bb_mr_dereg(e.slots_mr), 0);
+	assert_int_equal(bb_mr_dereg(e.credit_mr), 0);
+	assert_int_equal(bb_pd_free(e.pd), 0);
+	assert_int_equal(bb_dev_close(e.dev), 0);
+	rte_free(e.slots);
+	rte_free(e.credit);
+}
+
+/* Let the device do what is in the queues; nothing fails. */
+static void
+turn(void)
+{
+	struct bb_wc wc;
+
+	rdma_ring_tx_flush(&e.tx);
+	rdma_ring_rx_flush(&e.rx);
+	assert_int_equal(bb_cq_poll(e.cq, &wc, 1), 0);
+}
+
+static int
+push(uint64_t n)
+{
+	uint8_t m[RDMA_RING_DATA];
+
+	message(n, m);
+	return rdma_ring_push(&e.tx, m);
+}
+
+/* Turns until message @n is there; it is the right one. */
+static void
+pop(uint64_t n)
+{
+	const uint64_t end = rte_get_tsc_cycles() + WAIT_S * rte_get_tsc_hz();
+	uint8_t got[RDMA_RING_DATA], want[RDMA_RING_DATA];
+	int rc;
+
+	while ((rc = rdma_ring_pop(&e.rx, got)) == 0) {
+		turn();
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+	assert_int_equal(rc, 1);
+	message(n, want);
+	assert_memory_equal(got, want, sizeof(got));
+}
+
+static void
+test_code(void **st)
+{
+	uint64_t slot[RDMA_RING_UNITS], seen[RDMA_RING_UNITS], w[RDMA_RING_UNITS], n;
+	uint8_t m[RDMA_RING_DATA], got[RDMA_RING_DATA];
+	unsigned int missing, i;
+
+	(void)st;
+	for (n = 0; n < 200000; n += 1 + n / 7) {
+		message(n, m);
+		rdma_ring_encode(slot, n, m);
+		memset(got, 0, sizeof(got));
+		assert_int_equal(rdma_ring_load(slot, w), (uint16_t)n);
+		rdma_ring_decode(w, got);
+		assert_memory_equal(got, m, sizeof(m));
+		/* Any set of units, but for none and all, has arrived. */
+		for (missing = 1; missing < 1u << RDMA_RING_UNITS; missing++) {
+			for (i = 0; i < RDMA_RING_UNITS; i++)
+				seen[i] = missing & 1u << i ? (uint16_t)(n - 64) : slot[i];
+			assert_int_equal(rdma_ring_load(seen, w),
+					 missing == (1u << RDMA_RING_UNITS) - 1 ? (uint16_t)(n - 64)
+										: UINT32_MAX);
+		}
+	}
+}
+
+/* Bursts and takings of random size; numbers pass 2^16, so the 16 bits of a unit start again. */
+static void
+run_random(const char *device, uint32_t slots, uint32_t sq_depth, uint64_t messages)
+{
+	uint64_t in = 0, out = 0, i, n;
+
+	ring_open(device, slots, sq_depth);
+	while (out < messages) {
+		n = rnd(2 * slots) + 1;
+		for (i = 0; i < n && in < messages && push(in) == 1; i++)
+			in++;
+		assert_true(in - out <= slots);
+		turn();
+		for (n = rnd(2 * slots); n > 0 && out < in; n--)
+			pop(out++);
+		turn();
+	}
+	assert_int_equal(in, messages);
+	assert_int_equal(e.rx.tail, messages);
+	/* A batch may wait for the queue, so there are no more of them than batches. */
+	assert_true(e.rx.credits <= messages / e.rx.batch);
+	assert_true(messages - e.rx.told < e.rx.batch);
+	ring_close();
+}
+
+static void
+test_random(void **st)
+{
+	(void)st;
+	run_random("soft0", 4, 16, 70000);
+	run_random("soft0", 64, 128, 140000);
+	run_random("soft0,shuffle=1", MAX_SLOTS, 512, 20000);
+	/* A send queue that is full before the ring is. */
+	run_random("soft0", 64, 4, 20000);
+}
+
+static void
+test_packets(void **st)
+{
+	(void)st;
+	run_random("soft0,wire=1", 16, 32, 2000);
+}
+
+static void
+test_full_and_credit(void **st)
+{
+	const uint32_t slots = 64, batch = slots / 4;
+	uint64_t in = 0, out = 0;
+	uint32_t i, round;
+
+	(void)st;
+	ring_open("soft0", slots, 256);
+	while (push(in) == 1)
+		in++;
+	assert_int_equal(in, slots);
+	assert_int_equal(e.tx.full, 1);
+	for (round = 0; round < 10; round++) {
+		/* A slow consumer: nothing is told of less than a batch. */
+		for (i = 0; i < batch - 1; i++) {
+			pop(out++);
+			turn();
+			assert_int_equal(push(in), 0);
+		}
+		assert_int_equal(e.rx.credits, round);
+		pop(out++);
+		turn();
+		assert_int_equal(e.rx.credits, round + 1);
+		for (i = 0; i < batch; i++)
+			assert_int_equal(push(in++), 1);
+		assert_int_equal(push(in), 0);
+	}
+	assert_false(rdma_ring_tx_taken(&e.tx, in));
+	while (out < in)
+		pop(out++);
+	turn();
+	assert_true(rdma_ring_tx_taken(&e.tx, in));
+	/* Three batches were there at once and are one credit; the last one had not been flushed.
+	 */
+	assert_int_equal(e.rx.credits, 10 + 2);
+	for (i = 0; i < slots; i++)
+		assert_int_equal(push(in++), 1);
+	rdma_ring_tx_flush(&e.tx);
+	turn();
+	{
+		uint8_t m[RDMA_RING_DATA];
+
+		while (rdma_ring_pop(&e.rx, m) == 1)
+			out++;
+	}
+	assert_int_equal(out, in);
+	turn();
+	assert_int_equal(e.rx.credits, 10 + 3);
+	ring_close();
+}
+
+/* What a producer or consumer that is not ours may do. */
+static void
+test_hostile(void **st)
+{
+	uint8_t m[RDMA_RING_DATA] = {0};
+	struct bb_region good, bad;
+	unsigned int i;
+
+	(void)st;
+	/* A number that is neither due nor of the round before, in any unit. */
+	for (i = 0; i < RDMA_RING_UNITS; i++) {
+		ring_open("soft0", 8, 16);
+		assert_int_equal(rdma_ring_pop(&e.rx, m), 0);
+		e.slots[i] = 1;
+		assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
+		e.slots[i] = (uint16_t)-8;
+		assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
+		ring_close();
+	}
+	/* A message that is left out is waited for, and the next round's does not pass for it. */
+	ring_open("soft0", 8, 64);
+	e.tx.head++;
+	assert_int_equal(push(1), 1);
+	turn();
+	assert_int_equal(rdma_ring_pop(&e.rx, m), 0);
+	e.tx.head = 8;
+	e.tx.limit = 16;
+	assert_int_equal(push(8), 1);
+	turn();
+	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
+	ring_close();
+	/* Credit for more than there was, or that goes back. */
+	ring_open("soft0", 8, 16);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(push(i), 1);
+	*e.credit = 9;
+	assert_int_equal(push(8), -EPROTO);
+	*e.credit = 4;
+	assert_int_equal(push(8), -EPROTO);
+	ring_close();
+	ring_open("soft0", 8, 64);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(push(i), 1);
+	*e.credit = 8;
+	for (i = 0; i < 8; i++)
+		assert_int_equal(push(8 + i), 1);
+	*e.credit = 7;
+	assert_int_equal(push(16), -EPROTO);
+	/* Regions that are no ring. */
+	assert_int_equal(bb_region_of(e.slots_mr, "slots", 0, 0, &good), 0);
+	for (i = 0; i < 5; i++) {
+		bad = good;
+		if (i == 0)
+			bad.len -= 1;
+		else if (i == 1)
+			bad.len = 7 * RDMA_RING_SLOT;
+		else if (i == 2)
+			bad.len = 2 * RDMA_RING_SLOT;
+		else if (i == 3)
+			bad.len = UINT64_C(1) << 40;
+		else
+			bad.addr += 8;
+		assert_int_equal(rdma_ring_tx_init(&e.tx, e.qa, e.credit, &bad), -EINVAL);
+	}
+	bad = good;
+	bad.len = 7;
+	assert_int_equal(rdma_ring_rx_init(&e.rx, e.qb, e.slots, 8, &bad), -EINVAL);
+	bad.len = 8;
+	bad.addr += 4;
+	assert_int_equal(rdma_ring_rx_init(&e.rx, e.qb, e.slots, 8, &bad), -EINVAL);
+	assert_int_equal(rdma_ring_rx_init(&e.rx, e.qb, e.slots, 7, &good), -EINVAL);
+	ring_close();
+}
+
+/* The peer's queue pair dies: known from a completion, and both sides end. */
+static void
+test_peer_gone(void **st)
+{
+	const uint64_t end = rte_get_tsc_cycles() + WAIT_S * rte_get_tsc_hz();
+	uint8_t m[RDMA_RING_DATA] = {0};
+	struct bb_qp_attr attr;
+	struct bb_wc wc;
+
+	(void)st;
+	ring_open("soft0", 8, 16);
+	assert_int_equal(push(0), 1);
+	turn();
+	pop(0);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(e.qb, &attr, BB_QP_STATE), 0);
+	assert_int_equal(push(1), 1);
+	rdma_ring_tx_flush(&e.tx);
+	while (bb_cq_poll(e.cq, &wc, 1) == 0)
+		assert_true(rte_get_tsc_cycles() < end);
+	assert_int_not_equal(wc.status, BB_WC_SUCCESS);
+	assert_ptr_equal(wc.qp, e.qa);
+	rdma_ring_tx_fail(&e.tx, -EPIPE);
+	rdma_ring_tx_fail(&e.tx, -EIO);
+	rdma_ring_rx_fail(&e.rx, -EPIPE);
+	assert_int_equal(push(2), -EPIPE);
+	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPIPE);
+	ring_close();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_code),    cmocka_unit_test(test_random),
+		cmocka_unit_test(test_packets), cmocka_unit_test(test_full_and_credit),
+		cmocka_unit_test(test_hostile), cmocka_unit_test(test_peer_gone),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("rdma_ring", tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* CQEs that come and are not polled for. */
+#ifndef CQ_ENV_H
+#define CQ_ENV_H
+
+#include "../mlx5_env.h"
+
+#include "bb_core.h"
+
+/* @n WRITEs from a to b, rung for together. */
+static inline void
+write_some(struct env *e, uint64_t first, unsigned int n)
+{
+	struct bb_sge sge = sge_of(&e->a, 0, 8);
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(bb_post_write(e->a.qp, first + i, &sge, 1, raddr_of(&e->b, 0),
+					       e->b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+	bb_qp_ring(e->a.qp);
+}
+
+/* Let @n CQEs come without polling for them. */
+static inline void
+wait_unread(struct env *e, const struct bb_cq *cq, unsigned int n)
+{
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	struct bb_cqring ring = cq->ring;
+
+	ring.ci += n - 1;
+	while (bb_cqring_peek(&ring) == NULL && rte_get_timer_cycles() < end) {
+		bb_dev_progress(e->a.dev);
+		bb_dev_progress(e->b.dev);
+	}
+	assert_non_null(bb_cqring_peek(&ring));
+}
+
+#endif

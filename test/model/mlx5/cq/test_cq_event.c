@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Event-driven CQs through the public API: who gets an event, when, and how often. The
+ * side b receives on a CQ with a channel; a sends.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <rte_lcore.h>
+
+#include "../mlx5_env.h"
+
+struct ev_env {
+	struct env e;
+	struct bb_channel *ch;
+};
+
+/* b's CQ on a channel, both sides connected, @recvs receives of 64 bytes at b. */
+static void
+start(struct ev_env *v, unsigned int recvs)
+{
+	struct bb_cq_attr attr;
+	unsigned int i;
+
+	env_open(&v->e);
+	assert_int_equal(bb_channel_create(v->e.b.dev, &v->ch), 0);
+	assert_int_equal(bb_cq_destroy(v->e.b.cq), 0);
+	bb_cq_attr_init(&attr);
+	attr.depth = 1024;
+	attr.channel = v->ch;
+	assert_int_equal(bb_cq_create(v->e.b.dev, &attr, &v->e.b.cq), 0);
+	env_qps(&v->e);
+	connect_pair(v->e.a.qp, v->e.b.qp, &v->e.attr);
+	for (i = 0; i < recvs; i++) {
+		struct bb_sge sge = sge_of(&v->e.b, 64 * (size_t)i, 64);
+
+		assert_int_equal(bb_post_recv(v->e.b.qp, i, &sge, 1), 1);
+	}
+	bb_qp_ring_recv(v->e.b.qp);
+}
+
+static void
+stop(struct ev_env *v)
+{
+	struct bb_channel *ch = v->ch;
+	struct bb_dev *dev = v->e.b.dev;
+
+	/* Not while a CQ is on it, nor is the device closed before it. */
+	assert_int_equal(bb_channel_destroy(ch), -EBUSY);
+	side_close(&v->e.a);
+	side_close(&v->e.b);
+	assert_int_equal(bb_pd_free(v->e.a.pd), 0);
+	if (v->e.b.pd != v->e.a.pd)
+		assert_int_equal(bb_pd_free(v->e.b.pd), 0);
+	assert_int_equal(bb_dev_close(dev), -EBUSY);
+	assert_int_equal(bb_channel_destroy(ch), 0);
+	assert_int_equal(bb_dev_close(v->e.a.dev), 0);
+	if (dev != v->e.a.dev)
+		assert_int_equal(bb_dev_close(dev), 0);
+}
+
+static void
+send_one(struct ev_env *v, uint32_t flags)
+{
+	struct bb_wc wc;
+
+	assert_int_equal(bb_post_send_inline(v->e.a.qp, 77, "event", 5, BB_SEND_SIGNALED | flags),
+			 1);
+	bb_qp_ring(v->e.a.qp);
+	env_poll(&v->e, &v->e.a, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+}
+
+static void
+recv_one(struct ev_env *v)
+{
+	struct bb_wc wc;
+
+	env_poll(&v->e, &v->e.b, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_RECV);
+}
+
+static bool
+readable(struct ev_env *v)
+{
+	struct pollfd pfd = {.fd = bb_channel_fd(v->ch), .events = POLLIN};
+
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* No event, although the device has had time to give one. */
+static void
+no_event(struct ev_env *v)
+{
+	struct bb_cq *cq = NULL;
+
+	assert_int_equal(bb_channel_wait(v->ch, 5, &cq), -EAGAIN);
+	assert_null(cq);
+	assert_false(readable(v));
+}
+
+static void
+one_event(struct ev_env *v)
+{
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	struct bb_cq *cq = NULL;
+
+	while (!readable(v) && rte_get_timer_cycles() < end)
+		bb_dev_progress(v->e.b.dev);
+	assert_true(readable(v));
+	assert_int_equal(bb_channel_get(v->ch, &cq), 0);
+	assert_ptr_equal(cq, v->e.b.cq);
+	assert_false(readable(v));
+	assert_int_equal(bb_channel_get(v->ch, &cq), -EAGAIN);
+}
+
+static void
+test_once_per_arming(void **state)
+{
+	struct ev_env v;
+
+	(void)state;
+	start(&v, 64);
+	/* Not armed: polling is all there is. */
+	send_one(&v, 0);
+	no_event(&v);
+	recv_one(&v);
+	/* Armed on an empty CQ: nothing yet. */
+	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+	no_event(&v);
+	send_one(&v, 0);
+	one_event(&v);
+	/* It has fired: two more say nothing, also if they were not polled. */
+	send_one(&v, 0);
+	send_one(&v, 0);
+	no_event(&v);
+	/* What nobody has polled raises it at once. */
+	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+	one_event(&v);
+	recv_one(&v);
+	recv_one(&v);
+	recv_one(&v);
+	/* Polled empty, then armed, twice: one event. */
+	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+	no_event(&v);
+	send_one(&v, 0);
+	one_event(&v);
+	recv_one(&v);
+	stop(&v);
+}
+
+/* More armings than the two bits of their number count to, and than the ring is deep. */
+static void
+test_many_armings(void **state)
+{
+	struct ev_env v;
+	struct bb_sge sge;
+	unsigned int i;
+
+	(void)state;
+	start(&v, 64);
+	sge = sge_of(&v.e.b, 0, 64);
+	for (i = 0; i < 2500; i++) {
+		assert_int_equal(bb_cq_arm(v.e.b.cq, (i & 1) != 0), 0);
+		send_one(&v, BB_SEND_SOLICITED);
+		one_event(&v);
+		recv_one(&v);
+		assert_int_equal(bb_post_recv(v.e.b.qp, i, &sge, 1), 1);
+		bb_qp_ring_recv(v.e.b.qp);
+	}
+	stop(&v);
+}
+
+static void
+test_solicited_only(void **state)
+{
+	struct bb_qp_attr attr;
+	struct bb_wc wc[8];
+	struct ev_env v;
+
+	(void)state;
+	start(&v, 8);
+	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
+	send_one(&v, 0);
+	no_event(&v);
+	send_one(&v, BB_SEND_SOLICITED);
+	one_event(&v);
+	/* The solicited one is behind: it was polled, the next is a plain one. */
+	recv_one(&v);
+	recv_one(&v);
+	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
+	send_one(&v, 0);
+	no_event(&v);
+	/* From solicited to any: the one that lies there counts now. */
+	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+	one_event(&v);
+	/* A solicited one that lies there unseen counts, too. */
+	send_one(&v, BB_SEND_SOLICITED);
+	send_one(&v, 0);
+	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
+	one_event(&v);
+	env_poll(&v.e, &v.e.b, wc, 3);
+	assert_int_equal(wc[0].flags & BB_WC_SOLICITED, 0);
+	assert_int_equal(wc[1].flags & BB_WC_SOLICITED, BB_WC_SOLICITED);
+	/* An error is always worth an event. */
+	assert_int_equal(bb_cq_arm(v.e.b.cq, true), 0);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(v.e.b.qp, &attr, BB_QP_STATE), 0);
+	one_event(&v);
+	env_poll(&v.e, &v.e.b, wc, 3);
+	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+	stop(&v);
+}
+
+/* Two CQs on one channel, each told apart; a third without one. */
+static void
+test_two_cqs(void **state)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *cq = NULL;
+	struct bb_qp_attr qattr;
+	struct bb_cq *other;
+	struct ev_env v;
+	struct bb_wc wc;
+
+	(void)state;
+	start(&v, 8);
+	assert_int_equal(bb_cq_arm(v.e.a.cq, false), -EINVAL);
+	bb_cq_attr_init(&attr);
+	attr.channel = v.ch;
+	assert_int_equal(bb_cq_create(v.e.b.dev, &attr, &other), 0);
+	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+	assert_int_equal(bb_cq_arm(other, false), 0);
+	send_one(&v, 0);
+	one_event(&v);
+	recv_one(&v);
+	/* An event of a CQ that is destroyed meanwhile is no event. */
+	assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+	send_one(&v, 0);
+	while (!readable(&v))
+		bb_dev_progress(v.e.b.dev);
+	bb_qp_attr_init(&qattr);
+	assert_int_equal(bb_qp_destroy(v.e.b.qp), 0);
+	assert_int_equal(bb_cq_destroy(v.e.b.cq), 0);
+	assert_int_equal(bb_channel_get(v.ch, &cq), -EAGAIN);
+	assert_null(cq);
+	assert_int_equal(bb_cq_poll(other, &wc, 1), 0);
+	v.e.b.qp = NULL;
+	v.e.b.cq = other;
+	stop(&v);
+}
+
+static void
+test_bad_calls(void **state)
+{
+	struct bb_channel *ch = NULL;
+	struct bb_dev *dev, *far;
+	struct bb_cq_attr attr;
+	struct bb_cq *cq = NULL;
+
+	(void)state;
+	assert_int_equal(bb_dev_open("soft4", &dev), 0);
+	assert_int_equal(bb_dev_open("soft5", &far), 0);
+	assert_int_equal(bb_channel_create(NULL, &ch), -EINVAL);
+	assert_int_equal(bb_channel_create(dev, NULL), -EINVAL);
+	assert_int_equal(bb_channel_create(dev, &ch), 0);
+	assert_int_equal(bb_channel_get(ch, NULL), -EINVAL);
+	assert_int_equal(bb_channel_get(NULL, &cq), -EINVAL);
+	assert_int_equal(bb_channel_wait(NULL, 0, &cq), -EINVAL);
+	assert_int_equal(bb_channel_wait(ch, 0, NULL), -EINVAL);
+	assert_int_equal(bb_channel_fd(NULL), -EINVAL);
+	assert_int_equal(bb_channel_destroy(NULL), -EINVAL);
+	bb_cq_attr_init(&attr);
+	attr.channel = ch;
+	assert_int_equal(bb_cq_create(far, &attr, &cq), -EINVAL);
+	assert_null(cq);
+	assert_int_equal(bb_channel_wait(ch, 20, &cq), -EAGAIN);
+	assert_int_equal(bb_dev_close(dev), -EBUSY);
+	assert_int_equal(bb_channel_destroy(ch), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+	assert_int_equal(bb_dev_close(far), 0);
+}
+
+/*
+ * No wake-up is lost: a sender in a thread of its own, a receiver that arms, polls until
+ * nothing is left, and sleeps. The sender waits for an acknowledgement now and then, so
+ * that both sides are idle again and again; a lost event is a wait that times out. Where
+ * others have the CPUs each change of sides waits for a time slice: then as many messages as
+ * fit into STRESS_S seconds.
+ */
+#ifdef TWO_UARS
+#define STRESS 2000u /* each message waits for both threads, which may share a core */
+#else
+#define STRESS 100000u
+#endif
+#define STRESS_S     10
+#define STRESS_LEAST 500u
+
+struct stress {
+	struct ev_env v;
+	uint32_t total; /* __atomic: messages to send; falls once */
+	uint32_t got;
+};
+
+static void *
+sender(void *arg)
+{
+	struct stress *s = arg;
+	struct bb_qp *qp = s->v.e.a.qp;
+	struct bb_wc wc[16];
+	uint64_t end = rte_get_timer_cycles() + STRESS_S * rte_get_timer_hz();
+	uint32_t i = 0, total = STRESS, pause = 12345;
+
+	while (i < total) {
+		/* Told before the last message is sent, which wakes who must know. */
+		if (total == STRESS && i >= STRESS_LEAST && rte_get_timer_cycles() > end) {
+			total = i + 1;
+			__atomic_store_n(&s->total, total, __ATOMIC_RELEASE);
+		}
+		if (i - __atomic_load_n(&s->got, __ATOMIC_ACQUIRE) < 48 &&
+		    bb_post_send_inline(qp, i, &i, sizeof(i), 0) == 1) {
+			i++;
+			pause = pause * 1664525 + 1013904223;
+			if ((pause >> 16 & 3) != 0)
+				continue;
+		}
+		bb_qp_ring(qp);
+		if (bb_cq_poll(s->v.e.a.cq, wc, RTE_DIM(wc)) == 0)
+			sched_yield();
+	}
+	bb_qp_ring(qp);
+	while (__atomic_load_n(&s->got, __ATOMIC_ACQUIRE) != total)
+		if (bb_cq_poll(s->v.e.a.cq, wc, RTE_DIM(wc)) == 0)
+			sched_yield();
+	return NULL;
+}
+
+static void
+test_no_lost_wakeup(void **state)
+{
+	struct bb_wc wc[16];
+	struct stress s = {.total = STRESS};
+	uint32_t sleeps = 0, i, n;
+	struct bb_cq *cq;
+	pthread_t thread;
+	int ret;
+
+	(void)state;
+	start(&s.v, 64);
+	/* Handed over to the thread, which builds with owner checks would refuse. */
+	s.v.e.a.qp->sq.owner = LCORE_ID_ANY;
+	assert_int_equal(pthread_create(&thread, NULL, sender, &s), 0);
+	while (s.got < __atomic_load_n(&s.total, __ATOMIC_ACQUIRE)) {
+		assert_int_equal(bb_cq_arm(s.v.e.b.cq, false), 0);
+		while ((n = bb_cq_poll(s.v.e.b.cq, wc, RTE_DIM(wc))) != 0) {
+			for (i = 0; i < n; i++) {
+				uint32_t seq = s.got + i;
+				struct bb_sge sge = sge_of(&s.v.e.b, 64 * (wc[i].wr_id & 63), 64);
+
+				assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+				assert_memory_equal((void *)(uintptr_t)sge.addr, &seq, 4);
+				assert_int_equal(bb_post_recv(s.v.e.b.qp, wc[i].wr_id, &sge, 1), 1);
+			}
+			bb_qp_ring_recv(s.v.e.b.qp);
+			__atomic_fetch_add(&s.got, n, __ATOMIC_RELEASE);
+		}
+		if (s.got == __atomic_load_n(&s.total, __ATOMIC_ACQUIRE))
+			break;
+		sleeps++;
+		ret = bb_channel_wait(s.v.ch, ENV_WAIT_S * 1000, &cq);
+		assert_int_equal(ret, 0);
+		assert_ptr_equal(cq, s.v.e.b.cq);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	printf("%u messages, %u waits\n", s.got, sleeps);
+	stop(&s.v);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_once_per_arming), cmocka_unit_test(test_many_armings),
+		cmocka_unit_test(test_solicited_only),  cmocka_unit_test(test_two_cqs),
+		cmocka_unit_test(test_bad_calls),       cmocka_unit_test(test_no_lost_wakeup),
+	};
+	int ret = env_eal_init("cq_event");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

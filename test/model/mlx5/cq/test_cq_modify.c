@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * CQs through the public API: another depth in the middle of traffic, events held back,
+ * times, compressed CQEs.
+ */
+#include <rte_bitops.h>
+
+#include "../mlx5_types.h"
+#include "cq_env.h"
+
+#include "bb_core.h"
+
+static void
+recreate(struct side *s, const struct bb_cq_attr *attr)
+{
+	assert_int_equal(bb_cq_destroy(s->cq), 0);
+	assert_int_equal(bb_cq_create(s->dev, attr, &s->cq), 0);
+}
+
+static void
+test_resize_keeps_unread(void **state)
+{
+	static const uint32_t depths[] = {2048, 256, 512, 300, 65536, 128};
+	uint64_t next = 0, want = 0;
+	struct bb_wc wc[100];
+	unsigned int i, k;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	e.init.sq_depth = 100;
+	e.init.rq_depth = 0;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	for (i = 0; i < 60; i++) {
+		uint32_t depth = depths[i % RTE_DIM(depths)];
+
+		write_some(&e, next, 90);
+		next += 90;
+		wait_unread(&e, e.a.cq, 90);
+		/* Some were polled, the others move. */
+		k = i % 4 == 0 ? 0 : i % 90;
+		if (k != 0)
+			env_poll(&e, &e.a, wc, k);
+		assert_int_equal(bb_cq_resize(e.a.cq, depth), 0);
+		assert_int_equal(bb_cq_depth(e.a.cq), rte_align32pow2(depth));
+		env_poll(&e, &e.a, wc + k, 90 - k);
+		for (k = 0; k < 90; k++)
+			expect(&wc[k], e.a.qp, want++, BB_WC_SUCCESS);
+		env_silent(&e, &e.a);
+	}
+	env_stop(&e);
+}
+
+/* Resized while requests are on their way, thousands of them: none lost, none twice. */
+static void
+test_resize_in_traffic(void **state)
+{
+	uint64_t next = 0, want = 0, end;
+	struct bb_wc wc[16];
+	unsigned int n, i, turn = 0, resized = 0;
+	struct bb_cq_stats stats;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	e.init.sq_depth = 64;
+	e.init.rq_depth = 0;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	end = rte_get_timer_cycles() + 4 * ENV_WAIT_S * rte_get_timer_hz();
+	while (want < 20000 && rte_get_timer_cycles() < end) {
+		if (next < 20000 && next - want < 48) {
+			write_some(&e, next, 1);
+			next++;
+		}
+		n = bb_cq_poll(e.a.cq, wc, turn++ % 3 == 0 ? RTE_DIM(wc) : 0);
+		bb_dev_progress(e.b.dev);
+		for (i = 0; i < n; i++)
+			expect(&wc[i], e.a.qp, want++, BB_WC_SUCCESS);
+		if (turn % 37 == 0) {
+			assert_int_equal(bb_cq_resize(e.a.cq, 64u << (resized % 5)), 0);
+			resized++;
+		}
+	}
+	assert_int_equal(want, 20000);
+	assert_true(resized > 100);
+	assert_int_equal(bb_cq_stats(e.a.cq, &stats), 0);
+	assert_int_equal(stats.cqes, 20000); /* the marks between the rings are none */
+	env_stop(&e);
+}
+
+static void
+test_resize_refused(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_wc wc[64];
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	e.init.sq_depth = 64;
+	e.init.rq_depth = 64;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	assert_true(attr.cq_resize);
+	assert_int_equal(bb_cq_resize(NULL, 64), -EINVAL);
+	assert_int_equal(bb_cq_resize(e.a.cq, 0), -EINVAL);
+	assert_int_equal(bb_cq_resize(e.a.cq, attr.max_cqe + 1), -EINVAL);
+	/* 128 WQEs may each yield a CQE. */
+	assert_int_equal(bb_cq_resize(e.a.cq, 64), -EINVAL);
+	assert_int_equal(bb_cq_depth(e.a.cq), 1024);
+	assert_int_equal(bb_cq_resize(e.a.cq, 1000), 0); /* as deep as it is */
+	assert_int_equal(bb_cq_resize(e.a.cq, 128), 0);
+	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
+	e.init.rq_depth = 0;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_cq_resize(e.a.cq, 64), 0);
+	/* The ring may be full when the device wants to end it. */
+	write_some(&e, 0, 64);
+	assert_int_equal(bb_cq_resize(e.a.cq, 128), -EBUSY);
+	env_poll(&e, &e.a, wc, 1);
+	assert_int_equal(bb_cq_resize(e.a.cq, 128), 0);
+	env_poll(&e, &e.a, wc, 63);
+	env_stop(&e);
+}
+
+static void
+test_switched_off(void **state)
+{
+	struct bb_cq *cq = NULL;
+	struct bb_dev_attr attr;
+	struct bb_cq_attr ca;
+	uint64_t now = 5, hz = 6;
+	struct bb_dev *dev;
+
+	(void)state;
+	assert_int_equal(
+		bb_dev_open("soft6,no_cq_resize,no_cq_moderation,no_compress,no_clock", &dev), 0);
+	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	assert_false(attr.cq_resize || attr.cq_moderation || attr.cqe_compression);
+	assert_int_equal(attr.clock_hz, 0);
+	assert_int_equal(bb_dev_clock(dev, &hz, &now), -ENOTSUP);
+	assert_true(now == 5 && hz == 6);
+	bb_cq_attr_init(&ca);
+	ca.timestamps = true;
+	assert_int_equal(bb_cq_create(dev, &ca, &cq), -ENOTSUP);
+	ca.timestamps = false;
+	ca.compress = true;
+	assert_int_equal(bb_cq_create(dev, &ca, &cq), -ENOTSUP);
+	assert_null(cq);
+	ca.compress = false;
+	assert_int_equal(bb_cq_create(dev, &ca, &cq), 0);
+	assert_int_equal(bb_cq_resize(cq, 1024), -ENOTSUP);
+	assert_int_equal(bb_cq_moderate(cq, 1, 1), -ENOTSUP);
+	assert_int_equal(bb_cq_depth(cq), 256);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+static void
+test_moderation(void **state)
+{
+	struct bb_cq_attr attr;
+	struct bb_channel *ch;
+	struct bb_wc wc[16];
+	struct bb_cq *cq;
+	uint64_t start;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	assert_int_equal(bb_channel_create(e.a.dev, &ch), 0);
+	bb_cq_attr_init(&attr);
+	attr.channel = ch;
+	recreate(&e.a, &attr);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_cq_moderate(NULL, 0, 0), -EINVAL);
+	assert_int_equal(bb_cq_moderate(e.a.cq, 65536, 0), -EINVAL);
+	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 4096), -EINVAL);
+
+	/* The fourth completion tells. */
+	assert_int_equal(bb_cq_moderate(e.a.cq, 4, 0), 0);
+	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+	write_some(&e, 0, 3);
+	wait_unread(&e, e.a.cq, 3);
+	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
+	write_some(&e, 3, 1);
+	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
+	env_poll(&e, &e.a, wc, 4);
+
+	/* Or the time behind the first. */
+	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 4000), 0);
+	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+	assert_int_equal(bb_channel_wait(ch, 10, &cq), -EAGAIN);
+	start = rte_get_timer_cycles();
+	write_some(&e, 4, 1);
+	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
+	assert_true(rte_get_timer_cycles() - start >= rte_get_timer_hz() * 4 / 1000);
+	env_poll(&e, &e.a, wc, 1);
+
+	/* Lifted while an event is held back: it goes out. */
+	assert_int_equal(bb_cq_moderate(e.a.cq, 1000, 0), 0);
+	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+	write_some(&e, 5, 1);
+	wait_unread(&e, e.a.cq, 1);
+	assert_int_equal(bb_channel_wait(ch, 5, &cq), -EAGAIN);
+	assert_int_equal(bb_cq_moderate(e.a.cq, 0, 0), 0);
+	assert_int_equal(bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq), 0);
+	assert_ptr_equal(cq, e.a.cq);
+	/* Polling never waited. */
+	env_poll(&e, &e.a, wc, 1);
+
+	side_close(&e.a);
+	side_close(&e.b);
+	assert_int_equal(bb_channel_destroy(ch), 0);
+	assert_int_equal(bb_pd_free(e.a.pd), 0);
+	if (e.b.pd != e.a.pd)
+		assert_int_equal(bb_pd_free(e.b.pd), 0);
+	assert_int_equal(bb_dev_close(e.a.dev), 0);
+	if (e.b.dev != e.a.dev)
+		assert_int_equal(bb_dev_close(e.b.dev), 0);
+}
+
+static unsigned int
+poll_ts(struct env *e, struct side *s, struct bb_wc *wc, uint64_t *ts)
+{
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	unsigned int n = 0;
+
+	while (n == 0 && rte_get_timer_cycles() < end) {
+		bb_dev_progress(e->a.dev);
+		bb_dev_progress(e->b.dev);
+		n = bb_cq_poll_ts(s->cq, wc, ts, 1);
+	}
+	assert_int_equal(n, 1);
+	return n;
+}
+
+static void
+test_timestamps(void **state)
+{
+	uint64_t hz = 0, before, after, ts[2], last = 0;
+	struct bb_cq_attr attr;
+	struct bb_qp_attr err;
+	struct bb_sge sge;
+	unsigned int i;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	bb_cq_attr_init(&attr);
+	attr.depth = 1024;
+	attr.timestamps = true;
+	recreate(&e.a, &attr);
+	recreate(&e.b, &attr);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	sge = sge_of(&e.b, 0, 64);
+	for (i = 0; i < 300; i++) {
+		assert_int_equal(bb_post_recv(e.b.qp, i, &sge, 1), 1);
+		bb_qp_ring_recv(e.b.qp);
+		assert_int_equal(bb_dev_clock(e.a.dev, &hz, &before), 0);
+		assert_int_equal(bb_post_send_inline(e.a.qp, i, "time", 4, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(e.a.qp);
+		poll_ts(&e, &e.a, &wc, &ts[0]);
+		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
+		poll_ts(&e, &e.b, &wc, &ts[1]);
+		expect(&wc, e.b.qp, i, BB_WC_SUCCESS);
+		assert_int_equal(bb_dev_clock(e.a.dev, NULL, &after), 0);
+		assert_true(before <= ts[0] && ts[0] <= after);
+		assert_true(before <= ts[1] && ts[1] <= after);
+		assert_true(ts[0] >= last);
+		last = ts[0];
+	}
+	assert_true(hz > 1000000);
+	/* Ten milliseconds by the device's clock and by ours: within a fifth. */
+	assert_int_equal(bb_dev_clock(e.a.dev, NULL, &before), 0);
+	rte_delay_us_block(10000);
+	assert_int_equal(bb_dev_clock(e.a.dev, NULL, &after), 0);
+	assert_true(after - before >= hz / 100 * 4 / 5);
+	/* Errors have no time. */
+	bb_qp_attr_init(&err);
+	err.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(e.a.qp, &err, BB_QP_STATE), 0);
+	assert_int_equal(bb_post_nop(e.a.qp, 7, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	ts[0] = 99;
+	poll_ts(&e, &e.a, &wc, &ts[0]);
+	expect(&wc, e.a.qp, 7, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(ts[0], 0);
+	env_stop(&e);
+}
+
+/* b receives on a CQ that may be compressed; the sends go out by one doorbell. */
+static void
+start_compressed(struct env *e, struct bb_cq **send_cq)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+
+	env_open(e);
+	*send_cq = e->b.cq;
+	bb_cq_attr_init(&attr);
+	attr.depth = 256;
+	attr.compress = true;
+	assert_int_equal(bb_cq_create(e->b.dev, &attr, &e->b.cq), 0);
+	side_qp(e, &e->a);
+	init = e->init;
+	init.send_cq = e->b.cq;
+	init.recv_cq = e->b.cq;
+	/* Requests do not complete into it. */
+	assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), -EINVAL);
+	init.send_cq = *send_cq;
+	assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), 0);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+static void
+stop_compressed(struct env *e, struct bb_cq *send_cq)
+{
+	if (e->b.qp != NULL)
+		assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+	e->b.qp = NULL;
+	assert_int_equal(bb_cq_destroy(send_cq), 0);
+	env_stop(e);
+}
+
+static void
+burst(struct env *e, uint64_t first, unsigned int n)
+{
+	struct bb_sge sge;
+	struct bb_wc wc;
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		sge = sge_of(&e->b, 64 * (size_t)i, 64);
+		assert_int_equal(bb_post_recv(e->b.qp, first + i, &sge, 1), 1);
+	}
+	bb_qp_ring_recv(e->b.qp);
+	for (i = 0; i < n; i++) {
+		sge = sge_of(&e->a, 64 * (size_t)i, 1 + (uint32_t)((first + i) % 60));
+		memset((void *)(uintptr_t)sge.addr, (int)(first + i) & 0xff, 64);
+		assert_int_equal(bb_post_send(e->a.qp, first + i, &sge, 1,
+					      i + 1 == n ? BB_SEND_SIGNALED : 0),
+				 1);
+	}
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, first + n - 1, BB_WC_SUCCESS);
+}
+
+static void
+take(struct env *e, uint64_t first, unsigned int n)
+{
+	struct bb_wc wc[128];
+	unsigned int i;
+
+	env_poll(e, &e->b, wc, n);
+	for (i = 0; i < n; i++) {
+		expect(&wc[i], e->b.qp, first + i, BB_WC_SUCCESS);
+		assert_int_equal(wc[i].opcode, BB_WC_RECV);
+		assert_int_equal(wc[i].byte_len, 1 + (first + i) % 60);
+		assert_int_equal(e->b.buf[64 * (size_t)i], (first + i) & 0xff);
+	}
+	env_silent(e, &e->b);
+}
+
+/* Is the next CQE the title of a block? */
+static bool
+block_waits(const struct bb_cq *cq)
+{
+	const struct bb_cqe *cqe = bb_cqring_peek(&cq->ring);
+
+	return cqe != NULL && bb_cqe_is_compressed(cqe);
+}
+
+static void
+test_compressed(void **state)
+{
+	unsigned int i, seen = 0;
+	struct bb_cq *send_cq;
+	uint64_t next = 0;
+	struct env e;
+
+	(void)state;
+	start_compressed(&e, &send_cq);
+	/* Every size to 100, so that blocks lie over the end of the ring in all ways. */
+	for (i = 1; i <= 300; i++) {
+		burst(&e, next, 1 + i % 100);
+		seen += block_waits(e.b.cq);
+		take(&e, next, 1 + i % 100);
+		next += 1 + i % 100;
+	}
+	/* With a requester at another engine or a device in a thread blocks may be short. */
+#if !defined(TWO_UARS) && !defined(ENV_THREAD)
+	assert_true(seen > 250);
+#endif
+	printf("%u of 300 bursts were compressed\n", seen);
+	/* Unread blocks move to another ring, and go with their queue. */
+	burst(&e, next, 40);
+	assert_int_equal(bb_cq_resize(e.b.cq, 1024), 0);
+	take(&e, next, 40);
+	burst(&e, next, 40);
+	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+	e.b.qp = NULL;
+	env_silent(&e, &e.b);
+	stop_compressed(&e, send_cq);
+}
+
+/* An arming is answered by a block, and by what cannot be compressed, in order. */
+static void
+test_compressed_mixed(void **state)
+{
+	static const uint32_t flags[] = {0, 0, 0, BB_SEND_SOLICITED, 0, 0};
+	struct bb_cq *send_cq;
+	struct bb_wc wc[64];
+	struct bb_sge sge;
+	unsigned int i;
+	struct env e;
+
+	(void)state;
+	start_compressed(&e, &send_cq);
+	for (i = 0; i < 60; i++) {
+		sge = sge_of(&e.b, 64 * (size_t)i, 64);
+		assert_int_equal(bb_post_recv(e.b.qp, i, &sge, 1), 1);
+	}
+	bb_qp_ring_recv(e.b.qp);
+	for (i = 0; i < 60; i++) {
+		sge = sge_of(&e.a, 0, i + 1);
+		if (i % 7 == 6)
+			assert_int_equal(bb_post_send_imm(e.a.qp, i, &sge, 1, i, BB_SEND_SIGNALED),
+					 1);
+		else
+			assert_int_equal(bb_post_send(e.a.qp, i, &sge, 1,
+						      BB_SEND_SIGNALED | flags[i % RTE_DIM(flags)]),
+					 1);
+	}
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, wc, 60);
+	env_poll(&e, &e.b, wc, 60);
+	for (i = 0; i < 60; i++) {
+		expect(&wc[i], e.b.qp, i, BB_WC_SUCCESS);
+		assert_int_equal(wc[i].byte_len, i + 1);
+		if (i % 7 == 6) {
+			assert_int_equal(wc[i].imm, i);
+			assert_int_equal(wc[i].flags, BB_WC_WITH_IMM);
+		} else {
+			assert_int_equal(wc[i].flags,
+					 flags[i % RTE_DIM(flags)] != 0 ? BB_WC_SOLICITED : 0);
+		}
+	}
+	stop_compressed(&e, send_cq);
+}
+
+/* Datagrams of two senders on a CQ that may be compressed: each tells whose it is, and its GRH. */
+static void
+test_compressed_ud(void **state)
+{
+	static const unsigned int bursts[] = {1, 8, 1, 1, 8, 8};
+	struct side from[2], to;
+	struct bb_cq_attr attr;
+	struct types_env t;
+	struct bb_wc wc[8];
+	struct bb_sge sge;
+	unsigned int b, i;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	from[0] = from[1] = t.e.a;
+	to = t.e.b;
+	side_qp(&t.e, &from[1]);
+	assert_int_equal(bb_qp_ud_up(from[1].qp, 1, 0, TYPES_QKEY, 3), 0);
+	bb_cq_attr_init(&attr);
+	attr.compress = true;
+	assert_int_equal(bb_cq_create(to.dev, &attr, &to.cq), 0);
+	t.e.init.send_cq = t.e.b.cq;
+	t.e.init.recv_cq = to.cq;
+	assert_int_equal(bb_qp_create(to.pd, &t.e.init, &to.qp), 0);
+	assert_int_equal(bb_qp_ud_up(to.qp, 1, 0, TYPES_QKEY, 4), 0);
+	for (b = 0; b < RTE_DIM(bursts); b++) {
+		const unsigned int n = bursts[b];
+
+		for (i = 0; i < n; i++) {
+			sge = sge_of(&to, 256 * (size_t)i, 256);
+			assert_int_equal(bb_post_recv(to.qp, i, &sge, 1), 1);
+		}
+		bb_qp_ring_recv(to.qp);
+		/* The first half of one sender, the second of the other; their order is open. */
+		for (i = 0; i < n; i++) {
+			sge = sge_of(&t.e.a, 0, 10 + i);
+			assert_int_equal(bb_post_send_ud(from[i < n / 2].qp, i, &sge, 1, t.to_b,
+							 to.qp->qpn, TYPES_QKEY, BB_SEND_SIGNALED),
+					 1);
+		}
+		bb_qp_ring(from[0].qp);
+		bb_qp_ring(from[1].qp);
+		env_poll(&t.e, &t.e.a, wc, n);
+		env_poll(&t.e, &to, wc, n);
+		for (i = 0; i < n; i++) {
+			expect(&wc[i], to.qp, i, BB_WC_SUCCESS);
+			assert_in_range(wc[i].byte_len, TYPES_GRH + 10, TYPES_GRH + 9 + n);
+			assert_int_equal(wc[i].src_qp,
+					 from[wc[i].byte_len - TYPES_GRH - 10 < n / 2].qp->qpn);
+			assert_int_equal(wc[i].flags, BB_WC_GRH);
+		}
+	}
+	assert_int_equal(bb_qp_destroy(to.qp), 0);
+	assert_int_equal(bb_qp_destroy(from[1].qp), 0);
+	assert_int_equal(bb_cq_destroy(to.cq), 0);
+	types_stop(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_resize_keeps_unread),
+		cmocka_unit_test(test_resize_in_traffic),
+		cmocka_unit_test(test_resize_refused),
+		cmocka_unit_test(test_switched_off),
+		cmocka_unit_test(test_moderation),
+		cmocka_unit_test(test_timestamps),
+		cmocka_unit_test(test_compressed),
+		cmocka_unit_test(test_compressed_mixed),
+		cmocka_unit_test(test_compressed_ud),
+	};
+	int ret = env_eal_init("cq_modify");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A CQ that overruns. The library keeps room for every completion of its own queues, so a raw
+ * queue does it: a QP made by mailboxes on the same context, that completes into the library's
+ * CQ and that the library knows nothing of.
+ */
+#include "../../soft/soft_rig.h"
+#include "cq_env.h"
+
+#include "bb_core.h"
+#include "mlx5.h"
+
+#define DEPTH    64u
+#define KNOWN    60u
+#define RAW_UIDX 0x123456u /* nobody's */
+
+/* What of the library's objects the rig needs to know. */
+struct raw {
+	struct rig_dev dev;
+	struct rig_uar uar;
+	struct rig_cq cq;
+	struct rig_qp qp;
+};
+
+static void
+raw_open(struct raw *r, struct side *s)
+{
+	const struct mlx5_cq *cq = s->cq->ctrl->priv;
+	struct rig_qp_attr attr = {.log_sq = 6, .no_rq = true, .uidx = RAW_UIDX};
+	struct rig_link link;
+	struct mlx5_av av;
+
+	memset(r, 0, sizeof(*r));
+	r->dev.ctx = mlx5_dev_of(s->dev)->ctx;
+	r->dev.pd = s->pd->priv;
+	assert_int_equal(soft_cmd_if.gid_query(r->dev.ctx, 1, 0, &r->dev.gid), 0);
+	assert_int_equal(soft_cmd_if.av_resolve(r->dev.ctx, r->dev.pd, 1, 0, r->dev.gid.raw, &av),
+			 0);
+	memcpy(r->dev.mac, av.dmac, sizeof(r->dev.mac));
+	rig_uar_open(&r->uar, &r->dev, MLX5_UAR_NC);
+	r->cq.d = &r->dev;
+	r->cq.cqn = cq->cqn;
+	rig_qp_open(&r->qp, &r->uar, &r->cq, &r->cq, &attr);
+	rig_link_default(&link);
+	rig_connect(&r->qp, &r->qp, &link);
+}
+
+static void
+raw_close(struct raw *r)
+{
+	rig_qp_close(&r->qp);
+	rig_uar_close(&r->uar);
+}
+
+static void
+raw_nops(struct raw *r, unsigned int n)
+{
+	while (n-- > 0)
+		rig_nop(&r->qp, RIG_CQE);
+	rig_ring(&r->qp);
+}
+
+static void
+start(struct env *e, struct bb_cq_attr *attr)
+{
+	env_open(e);
+	bb_cq_attr_init(attr);
+	attr->depth = DEPTH;
+	assert_int_equal(bb_cq_destroy(e->a.cq), 0);
+	assert_int_equal(bb_cq_create(e->a.dev, attr, &e->a.cq), 0);
+	e->init.sq_depth = DEPTH;
+	e->init.rq_depth = 0;
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+/* To the last place: strays are dropped, and the CQ lives. */
+static void
+test_full(void **state)
+{
+	struct bb_wc wc[DEPTH];
+	struct bb_cq_attr attr;
+	struct env e;
+	struct raw r;
+	unsigned int i;
+
+	(void)state;
+	start(&e, &attr);
+	raw_open(&r, &e.a);
+	write_some(&e, 0, KNOWN);
+	wait_unread(&e, e.a.cq, KNOWN);
+	raw_nops(&r, DEPTH - KNOWN);
+	rig_polls(&r.uar, 4);
+	wait_unread(&e, e.a.cq, DEPTH);
+	env_poll(&e, &e.a, wc, KNOWN);
+	for (i = 0; i < KNOWN; i++)
+		expect(&wc[i], e.a.qp, i, BB_WC_SUCCESS);
+	env_silent(&e, &e.a);
+	assert_int_equal(e.a.cq->ctrl->purged, DEPTH - KNOWN);
+	write_some(&e, 100, KNOWN);
+	env_poll(&e, &e.a, wc, KNOWN);
+	raw_close(&r);
+	env_stop(&e);
+}
+
+/*
+ * One more: an event names the CQ, what is in its ring can be read, its QPs go down with it,
+ * and a new CQ and new QPs do.
+ */
+static void
+test_overrun_and_rebuild(void **state)
+{
+	struct bb_wc wc[DEPTH];
+	struct bb_qp *second = NULL;
+	bool cq_error = false;
+	struct bb_cq_attr attr;
+	struct bb_event ev;
+	struct env e;
+	struct raw r;
+	uint64_t end;
+	unsigned int i;
+
+	(void)state;
+	start(&e, &attr);
+	/* Not by the library. */
+	e.init.send_cq = e.a.cq;
+	assert_int_equal(bb_qp_create(e.a.pd, &e.init, &second), -ENOSPC);
+	raw_open(&r, &e.a);
+	write_some(&e, 0, KNOWN);
+	wait_unread(&e, e.a.cq, KNOWN);
+	raw_nops(&r, DEPTH - KNOWN + 1);
+	end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	while (!cq_error && rte_get_timer_cycles() < end) {
+		rig_poll(&r.uar);
+		bb_dev_progress(e.a.dev);
+		if (bb_event_get(e.a.dev, &ev) != 0)
+			continue;
+		cq_error = ev.type == BB_EVENT_CQ_ERROR;
+		if (cq_error)
+			assert_ptr_equal(ev.cq, e.a.cq);
+	}
+	assert_true(cq_error);
+	assert_int_equal(rig_qp_state(&r.qp), BB_PRM_QP_ERR);
+	/* What was in the ring can still be read; then nothing comes any more. */
+	env_poll(&e, &e.a, wc, KNOWN);
+	for (i = 0; i < KNOWN; i++)
+		expect(&wc[i], e.a.qp, i, BB_WC_SUCCESS);
+	env_silent(&e, &e.a);
+	assert_int_equal(e.a.cq->ctrl->purged, DEPTH - KNOWN);
+	write_some(&e, 80, 1);
+	env_silent(&e, &e.a);
+	/* A dead CQ is not resized: it is rebuilt, with its QPs. */
+	assert_int_equal(bb_cq_resize(e.a.cq, 1024), -EINVAL);
+	raw_close(&r);
+	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
+	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+	assert_int_equal(bb_cq_destroy(e.a.cq), 0);
+	assert_int_equal(bb_cq_create(e.a.dev, &attr, &e.a.cq), 0);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	write_some(&e, 100, KNOWN);
+	env_poll(&e, &e.a, wc, KNOWN);
+	for (i = 0; i < KNOWN; i++)
+		expect(&wc[i], e.a.qp, 100 + i, BB_WC_SUCCESS);
+	env_stop(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_overrun_and_rebuild),
+	};
+	int ret = env_eal_init("cq_overrun");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What bb_qp_error_text() says of one error of each kind: status and cause, the WQE, the key
+ * it named and what is wrong with that.
+ */
+#include "../mlx5_env.h"
+
+static struct env e;
+static char text[BB_ERROR_TEXT_MAX];
+
+static void
+start(void)
+{
+	env_open(&e);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_qp_error_text(e.a.qp, text, sizeof(text)), -ENOENT);
+}
+
+/* The one request of A fails so; then the text has all of these. */
+static void
+says(struct side *s, enum bb_wc_status status, const char *const *want)
+{
+	struct bb_wc wc;
+	int len;
+
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, s, &wc, 1);
+	assert_int_equal(wc.status, status);
+	len = bb_qp_error_text(s->qp, text, sizeof(text));
+	assert_int_equal(len, strlen(text));
+	if (status != BB_WC_WR_FLUSH_ERR) {
+		assert_non_null(strstr(text, bb_wc_status_name(status)));
+		assert_non_null(strstr(text, bb_wc_status_cause(status, wc.vendor_err)));
+	}
+	for (; *want != NULL; want++) {
+		if (strstr(text, *want) == NULL)
+			print_error("\"%s\" is not in:\n%s", *want, text);
+		assert_non_null(strstr(text, *want));
+	}
+}
+#define SAYS(side, status, ...) says(side, status, (const char *const[]){__VA_ARGS__, NULL})
+
+static void
+write_of(struct bb_sge *sge, uint64_t raddr, uint32_t rkey)
+{
+	assert_int_equal(bb_post_write(e.a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED), 1);
+}
+
+static void
+unknown_lkey(void **state)
+{
+	struct bb_sge sge;
+	size_t len;
+
+	(void)state;
+	start();
+	sge = sge_of(&e.a, 0, 64);
+	sge.lkey = 0x12345600;
+	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "RDMA_WRITE", "lkey 0x12345600: no registration");
+	/* Kept until the reset: what is flushed behind it does not replace it. */
+	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), 1);
+	SAYS(&e.a, BB_WC_WR_FLUSH_ERR, "lkey 0x12345600");
+	len = strlen(text);
+	assert_int_equal(bb_qp_error_text(e.a.qp, NULL, 0), len);
+	assert_int_equal(bb_qp_error_text(e.a.qp, text, 20), len);
+	assert_int_equal(strlen(text), 19);
+	e.attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e.a.qp, &e.attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_error_text(e.a.qp, text, sizeof(text)), -ENOENT);
+	assert_int_equal(bb_qp_error_text(NULL, text, sizeof(text)), -EINVAL);
+	assert_int_equal(bb_qp_error_text(e.a.qp, NULL, 1), -EINVAL);
+	env_stop(&e);
+}
+
+/* What was posted and not reported: the oldest of it, until its completion is polled. */
+static void
+pending(void **state)
+{
+	struct bb_sge sge;
+	struct bb_wc wc;
+	char want[64];
+	int len, i;
+
+	(void)state;
+	start();
+	sge = sge_of(&e.a, 0, 64);
+	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_post_write(e.a.qp, 0x70 + (uint64_t)i, &sge, 1,
+					       raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+	len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
+	assert_int_equal(len, strlen(text));
+	assert_non_null(
+		strstr(text, "no completion of 3 requests; the oldest, wr_id 0x70, was not"));
+	bb_qp_ring(e.a.qp);
+	for (i = 0; i < 3; i++) {
+		len = bb_qp_pending_text(e.a.qp, text, sizeof(text));
+		snprintf(want, sizeof(want), "of %d requests; the oldest, wr_id 0x%x, was handed",
+			 3 - i, 0x70u + (unsigned int)i);
+		assert_non_null(strstr(text, want));
+		snprintf(want, sizeof(want), "WQE %d: RDMA_WRITE", i);
+		assert_non_null(strstr(text, want));
+		snprintf(want, sizeof(want), "lkey 0x%x: ", e.a.mr->lkey);
+		assert_non_null(strstr(text, want));
+		env_poll(&e, &e.a, &wc, 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+	}
+	assert_int_equal(bb_qp_pending_text(e.a.qp, text, sizeof(text)), -ENOENT);
+	assert_int_equal(bb_qp_pending_text(NULL, text, sizeof(text)), -EINVAL);
+	assert_int_equal(bb_qp_pending_text(e.a.qp, NULL, 1), -EINVAL);
+	env_stop(&e);
+}
+
+static void
+past_the_end(void **state)
+{
+	struct bb_sge sge;
+	struct bb_mr *mr;
+
+	(void)state;
+	start();
+	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, 0, &mr), 0);
+	sge = (struct bb_sge){(uintptr_t)e.a.buf + 4090, 16, mr->lkey};
+	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "4096 bytes at 0x", "rights none",
+	     "the piece ends 10 bytes behind it");
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	env_stop(&e);
+}
+
+static void
+before_the_start(void **state)
+{
+	struct bb_sge sge;
+	struct bb_mr *mr;
+
+	(void)state;
+	start();
+	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf + 4096, 4096, 0, &mr), 0);
+	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
+	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "the piece begins outside it");
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	env_stop(&e);
+}
+
+static void
+another_pd(void **state)
+{
+	struct bb_sge sge;
+	struct bb_pd *pd;
+	struct bb_mr *mr;
+
+	(void)state;
+	start();
+	assert_int_equal(bb_pd_alloc(e.a.dev, &pd), 0);
+	assert_int_equal(bb_mr_reg(pd, e.a.buf, 4096, 0, &mr), 0);
+	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
+	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "it is of another PD than the QP");
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	env_stop(&e);
+}
+
+static void
+no_local_write(void **state)
+{
+	struct bb_sge sge;
+	struct bb_mr *mr;
+
+	(void)state;
+	start();
+	assert_int_equal(bb_mr_reg(e.a.pd, e.a.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
+	sge = (struct bb_sge){(uintptr_t)e.a.buf, 16, mr->lkey};
+	assert_int_equal(
+		bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "RDMA_READ", "rights remote_read", "LOCAL_WRITE is missing");
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	env_stop(&e);
+}
+
+static void
+wrong_rkey(void **state)
+{
+	struct bb_sge sge;
+
+	(void)state;
+	start();
+	sge = sge_of(&e.a, 0, 64);
+	write_of(&sge, raddr_of(&e.b, 0), 0x7654ff00);
+	SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "the peer's rkey 0x7654ff00: none of this device's",
+	     "rights local_write|remote_write|remote_read|remote_atomic");
+	env_stop(&e);
+}
+
+static void
+rkey_without_right(void **state)
+{
+	struct bb_sge sge;
+	struct bb_mr *mr;
+
+	(void)state;
+	start();
+	sge = sge_of(&e.a, 0, 64);
+	assert_int_equal(bb_mr_reg(e.b.pd, e.b.buf, 4096, BB_ACCESS_REMOTE_READ, &mr), 0);
+	write_of(&sge, raddr_of(&e.b, 0), mr->rkey);
+#ifdef TWO_UARS
+	SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "the peer's rkey");
+#else
+	SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "this device has that key, too: 4096 bytes",
+	     "rights remote_read\n");
+#endif
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	env_stop(&e);
+}
+
+/* Both sides have an error: the receiver's names its receive. */
+static void
+receive_too_short(void **state)
+{
+	struct bb_sge sge;
+
+	(void)state;
+	start();
+	sge = sge_of(&e.b, 0, 16);
+	assert_int_equal(bb_post_recv(e.b.qp, 1, &sge, 1), 1);
+	bb_qp_ring_recv(e.b.qp);
+	sge = sge_of(&e.a, 0, 64);
+	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 1);
+	SAYS(&e.a, BB_WC_REM_INV_REQ_ERR, "the request: WQE", "SEND");
+	SAYS(&e.b, BB_WC_LOC_LEN_ERR, "the receive: receive WQE", "16 bytes at 0x",
+	     "rights local_write|");
+	env_stop(&e);
+}
+
+static void
+no_receive(void **state)
+{
+	struct bb_sge sge;
+
+	(void)state;
+	env_open(&e);
+	env_qps(&e);
+	e.attr.rnr_retry = 1;
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	sge = sge_of(&e.a, 0, 64);
+	assert_int_equal(bb_post_send(e.a.qp, 1, &sge, 1, BB_SEND_SIGNALED), 1);
+	SAYS(&e.a, BB_WC_RNR_RETRY_EXC_ERR, "SEND", "64 bytes at 0x");
+	env_stop(&e);
+}
+
+static void
+peer_silent(void **state)
+{
+	struct bb_qp_attr attr;
+	struct bb_sge sge;
+
+	(void)state;
+	env_open(&e);
+	env_qps(&e);
+	e.attr.timeout = 1;
+	e.attr.retry_cnt = 1;
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(e.b.qp, &attr, BB_QP_STATE), 0);
+	sge = sge_of(&e.a, 0, 64);
+	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
+	SAYS(&e.a, BB_WC_RETRY_EXC_ERR, "RDMA_WRITE");
+	/* B was moved there: it flushes, and there is nothing to explain. */
+	assert_int_equal(bb_qp_error_text(e.b.qp, text, sizeof(text)), -ENOENT);
+	env_stop(&e);
+}
+
+static void
+right_of_the_qp(void **state)
+{
+	struct bb_sge sge;
+
+	(void)state;
+	env_open(&e);
+	env_qps(&e);
+	e.attr.access = 0;
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	sge = sge_of(&e.a, 0, 8);
+	assert_int_equal(bb_post_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1,
+					   BB_SEND_SIGNALED),
+			 1);
+	SAYS(&e.a, BB_WC_REM_INV_REQ_ERR, "FETCH_ADD", "8 bytes at 0x");
+	env_stop(&e);
+}
+
+/* Of the heap that the PD follows: the key is one of no bb_mr. */
+static void
+heap_key(void **state)
+{
+	struct bb_lkey_cache cache;
+	struct bb_sge sge;
+	void *p;
+
+	(void)state;
+	start();
+	p = rte_malloc("heap_key", 64, 64);
+	assert_non_null(p);
+	assert_int_equal(bb_mem_follow_heap(e.a.pd), 0);
+	bb_lkey_cache_init(&cache, e.a.pd);
+	sge = (struct bb_sge){8, 16, bb_mem_lkey(&cache, p, 64)};
+	assert_int_not_equal(sge.lkey, BB_LKEY_NONE);
+	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
+	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "of the heap", "the piece begins outside it");
+	rte_free(p);
+	env_stop(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pending),           cmocka_unit_test(unknown_lkey),
+		cmocka_unit_test(past_the_end),      cmocka_unit_test(before_the_start),
+		cmocka_unit_test(another_pd),        cmocka_unit_test(no_local_write),
+		cmocka_unit_test(wrong_rkey),        cmocka_unit_test(rkey_without_right),
+		cmocka_unit_test(receive_too_short), cmocka_unit_test(no_receive),
+		cmocka_unit_test(peer_silent),       cmocka_unit_test(right_of_the_qp),
+		cmocka_unit_test(heap_key),
+	};
+	int ret = env_eal_init("error_text");
+
+	if (ret != 0)
+		return ret;
+	ret = cmocka_run_group_tests(tests, NULL, NULL);
+	rte_eal_cleanup();
+	return ret;
+}

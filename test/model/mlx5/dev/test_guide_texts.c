@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The guide on troubleshooting quotes what is logged. Here a program of the public API makes those
+ * mistakes, and the log has to have the guide's words. A quoted text that nobody provokes here is
+ * in elsewhere[], with the reason.
+ *
+ * usage: model_guide_texts TROUBLESHOOTING_RST
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <bluebell.h>
+#include <rte_malloc.h>
+
+#include "../../../fakes/bare_eal.h"
+#include "../../../fakes/log_catch.h"
+#include "../../../fakes/ring_port.h"
+
+#define PAGE      4096u
+#define MAX_TERMS 64
+
+static struct {
+	char text[128];
+	bool met;
+} terms[MAX_TERMS];
+static unsigned int n_terms;
+
+static const char *guide;
+
+static struct {
+	struct bb_dev *dev;
+	struct bb_pd *pd;
+	struct bb_cq *cq;
+	struct bb_qp *qp, *peer;
+	struct bb_qp_addr addr, peer_addr;
+	uint8_t *mem;
+} s;
+
+/* Does @log have @text, in which a conversion of printf() stands for anything of one line? */
+static bool
+says(const char *log, const char *text)
+{
+	const char *at = log, *end;
+	char piece[128];
+
+	while (*text != '\0') {
+		size_t n = strcspn(text, "%");
+
+		snprintf(piece, sizeof(piece), "%.*s", (int)n, text);
+		end = strstr(at, piece);
+		if (end == NULL || (at != log && memchr(at, '\n', (size_t)(end - at)) != NULL))
+			return false;
+		at = end + n;
+		text += n;
+		if (*text == '%')
+			text += 1 + strcspn(text + 1, "diuxs") + 1;
+	}
+	return true;
+}
+
+/* What was logged since log_begin() is what the guide quotes as @text. */
+static void
+told(const char *text)
+{
+	bool ok;
+	unsigned int i;
+
+	for (i = 0; i < n_terms && strcmp(terms[i].text, text) != 0; i++)
+		;
+	if (i == n_terms)
+		fail_msg("the guide does not quote \"%s\"", text);
+	terms[i].met = true;
+	fflush(log_file);
+	ok = says(log_text, text);
+	if (!ok)
+		print_error("log is \"%s\", the guide has \"%s\"\n", log_text, text);
+	log_stop();
+	assert_true(ok);
+}
+
+static void
+test_before_eal(void **state)
+{
+	struct bb_dev *dev;
+
+	(void)state;
+	log_begin();
+	assert_int_equal(bb_dev_open("soft0", &dev), -EINVAL);
+	told("EAL is not initialised");
+}
+
+static void
+make_qp(struct bb_qp **qp)
+{
+	struct bb_qp_init_attr init;
+
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = s.cq;
+	assert_int_equal(bb_qp_create(s.pd, &init, qp), 0);
+}
+
+static void
+test_start(void **state)
+{
+	struct bb_cq_attr attr;
+	struct bb_dev *dev;
+
+	(void)state;
+	assert_true(bare_eal_init() >= 0);
+	s.mem = rte_zmalloc(NULL, 2 * PAGE, PAGE);
+	assert_non_null(s.mem);
+	assert_int_equal(bb_dev_open("soft0", &s.dev), 0);
+	assert_int_equal(bb_pd_alloc(s.dev, &s.pd), 0);
+	bb_cq_attr_init(&attr);
+	attr.depth = 1024;
+	assert_int_equal(bb_cq_create(s.dev, &attr, &s.cq), 0);
+	make_qp(&s.qp);
+	make_qp(&s.peer);
+
+	log_begin();
+	assert_int_equal(bb_dev_open("soft3,no_devx", &dev), -EOPNOTSUPP);
+	told("%s: no DEVX");
+	log_begin();
+	assert_int_equal(bb_dev_open("soft3,port=net_nothing0,ip=192.0.2.1/24", &dev), -EINVAL);
+	told("there is no such ethdev");
+}
+
+static void
+test_attributes(void **state)
+{
+	struct bb_cq_attr attr = {.depth = 64};
+	struct bb_cq *cq;
+
+	(void)state;
+	log_begin();
+	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), -EINVAL);
+	told("attributes of size %u, not %zu");
+	bb_cq_attr_init(&attr);
+	log_begin();
+	assert_int_equal(bb_cq_create_v(s.dev, &attr, BB_LAYOUT_VERSION + 1, &cq), -EPROTO);
+	told("the program was built for queue layout %u, the library has %u");
+	attr.depth = 1u << 22; /* 256 MiB of CQEs: as much as EAL has */
+	log_begin();
+	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), -ENOMEM);
+	told("no EAL memory for");
+}
+
+static void
+test_memory(void **state)
+{
+	struct bb_wc wc;
+	struct bb_mr *mr;
+	struct bb_mw *mw;
+	void *p;
+
+	(void)state;
+	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(p, MAP_FAILED);
+	log_begin();
+	assert_int_equal(bb_mr_reg(s.pd, p, PAGE, BB_ACCESS_LOCAL_WRITE, &mr), -EFAULT);
+	told("not all of it is mapped");
+	munmap(p, PAGE);
+
+	assert_int_equal(
+		bb_mr_reg(s.pd, s.mem, PAGE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_MW_BIND, &mr), 0);
+	assert_int_equal(bb_mw_alloc(s.pd, BB_MW_TYPE_2, &mw), 0);
+	assert_int_equal(bb_post_bind_mw(s.qp, 1, mw, bb_inc_rkey(mw->rkey), mr, (uintptr_t)s.mem,
+					 64, BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(s.qp);
+	while (bb_cq_poll(s.cq, &wc, 1) == 0)
+		;
+	assert_int_equal(wc.status, BB_WC_SUCCESS);
+	log_begin();
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	told("%u memory window%s bound to it");
+	assert_int_equal(bb_mw_free(mw), 0);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+static void
+test_states(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	struct bb_qp_attr qa;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+
+	(void)state;
+	bb_qp_attr_init(&qa);
+	qa.state = BB_QP_RTS;
+	log_begin();
+	assert_int_equal(bb_qp_modify(s.peer, &qa, BB_QP_STATE), -EINVAL);
+	told("go RESET, INIT, RTR, RTS");
+	qa.state = BB_QP_SQD;
+	log_begin();
+	assert_int_equal(bb_qp_modify(s.qp, &qa, BB_QP_STATE), -ENOTSUP);
+	told("there is no SQD");
+	log_begin();
+	assert_int_equal(bb_qp_connect(s.peer, &s.addr, &s.peer_addr, &qa), -EINVAL);
+	told("the local address names QP 0x%x: are the two swapped?");
+
+	bb_cq_attr_init(&attr);
+	assert_int_equal(bb_cq_create(s.dev, &attr, &cq), 0);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = cq;
+	init.sq_depth = attr.depth;
+	log_begin();
+	assert_int_equal(bb_qp_create(s.pd, &init, &qp), -ENOSPC);
+	told("the CQ cannot take the %s");
+	assert_int_equal(bb_cq_destroy(cq), 0);
+}
+
+static void *
+no_lcore(void *arg)
+{
+	struct bb_cq_attr attr;
+	struct bb_cq *cq;
+
+	bb_cq_attr_init(&attr);
+	*(int *)arg = bb_cq_create(s.dev, &attr, &cq);
+	return NULL;
+}
+
+static void
+test_owners(void **state)
+{
+	pthread_t thread;
+	int rc = 0;
+
+	(void)state;
+	log_begin();
+	assert_int_equal(pthread_create(&thread, NULL, no_lcore, &rc), 0);
+	pthread_join(thread, NULL);
+	assert_int_equal(rc, -EINVAL);
+	told("this thread is not an lcore");
+}
+
+/* Another's write into what the library knows of a request. */
+static void
+test_damage(void **state)
+{
+	struct bb_sge sge = {.addr = (uintptr_t)s.mem, .len = 8};
+	struct bb_qp_recovery r = {.max = 0};
+
+	(void)state;
+	assert_int_equal(bb_post_write(s.qp, 1, &sge, 1, 0, 0, 0), 1);
+	memset(s.qp->sq.wqes, 0x5a, (s.qp->sq.mask + 1) * sizeof(*s.qp->sq.wqes));
+	log_begin();
+	assert_int_equal(bb_qp_recover(s.qp, NULL, NULL, NULL, &r), -EIO);
+	told("its send queue is damaged");
+}
+
+static void
+test_fabric(void **state)
+{
+	struct bb_dev *a, *b;
+	char spec[2][64];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++)
+		snprintf(spec[i], sizeof(spec[i]), "soft%u,shm=guide%d,ip=192.0.2.1/24", i + 1,
+			 (int)getpid());
+	assert_int_equal(bb_dev_open(spec[0], &a), 0);
+	log_begin();
+	assert_int_equal(bb_dev_open(spec[1], &b), -EADDRINUSE);
+	told("has the address of GID %u already");
+	assert_int_equal(bb_dev_close(a), 0);
+}
+
+/* What came and was not used is told, at level info, when the device is closed. */
+static void
+test_drops(void **state)
+{
+	static const char *const texts[] = {"packets dropped:", "frames dropped:"};
+	struct ring_port port;
+	struct bb_cq_attr attr;
+	char spec[128];
+	struct bb_dev *dev;
+	struct bb_cq *cq;
+	unsigned int i;
+	struct bb_wc wc;
+
+	(void)state;
+	assert_true(ring_port_open(&port));
+	snprintf(spec, sizeof(spec), "soft4,port=%s,ip=192.0.2.1/24", port.name);
+	assert_true(rte_log_set_level_pattern("bluebell.soft", RTE_LOG_INFO) >= 0);
+	bb_cq_attr_init(&attr);
+	for (i = 0; i < RTE_DIM(texts); i++) {
+		assert_int_equal(bb_dev_open(spec, &dev), 0);
+		assert_int_equal(bb_cq_create(dev, &attr, &cq), 0);
+		assert_true(ring_port_give(&port, i == 1));
+		while (rte_ring_count(port.in) != 0)
+			assert_int_equal(bb_cq_poll(cq, &wc, 1), 0);
+		assert_int_equal(bb_cq_destroy(cq), 0);
+		log_begin();
+		assert_int_equal(bb_dev_close(dev), 0);
+		told(texts[i]);
+	}
+	assert_true(rte_log_set_level_pattern("bluebell.soft", RTE_LOG_NOTICE) >= 0);
+}
+
+static void
+test_end(void **state)
+{
+	(void)state;
+	assert_int_equal(bb_qp_destroy(s.qp), 0);
+	assert_int_equal(bb_qp_destroy(s.peer), 0);
+	assert_int_equal(bb_cq_destroy(s.cq), 0);
+	assert_int_equal(bb_pd_free(s.pd), 0);
+	assert_int_equal(bb_dev_close(s.dev), 0);
+	rte_free(s.mem);
+}
+
+/* Quoted texts that take more than one process, another user, seconds or a card. */
+static const char *const elsewhere[] = {
+	"secondary processes cannot open devices",
+	"give this user rights to /dev/infiniband/uverbs*", /* unit verbs_life */
+	"the process is at a limit",                        /* of ulimit -v: not under sanitizers */
+	"the locked memory limit is reached",               /* unit verbs_attr */
+	"lookups there find no lkey",                       /* unit mem */
+	"the CQ belongs to lcore %u",                       /* unit loop: takes two lcores */
+	"overrun, %u CQEs are not consumed",                /* model soft_*: raw commands */
+	"with role=client it needs one with role=server that runs already", /* soft_port_memif */
+	"nobody answers to",                                                /* model, interop */
+	"mtu=%u does not fit",                                              /* soft_port_linux */
+	"and not trusted",                                                  /* another user */
+};
+
+static void
+test_all_are_known(void **state)
+{
+	unsigned int i, k, known = 0;
+
+	(void)state;
+	for (i = 0; i < n_terms; i++) {
+		for (k = 0; k < RTE_DIM(elsewhere) && strcmp(elsewhere[k], terms[i].text) != 0; k++)
+			;
+		if (k < RTE_DIM(elsewhere))
+			known++;
+		else if (!terms[i].met)
+			fail_msg("nothing here provokes \"%s\"", terms[i].text);
+	}
+	assert_int_equal(known, RTE_DIM(elsewhere)); /* each of them is quoted */
+}
+
+/* Terms of definition lists that are one literal: ``text``, and an indented line behind it. */
+static void
+read_guide(void)
+{
+	char line[256], before[256] = "";
+	FILE *f = fopen(guide, "r");
+	size_t n;
+
+	if (f == NULL) {
+		perror(guide);
+		exit(1);
+	}
+	while (fgets(line, sizeof(line), f) != NULL) {
+		n = strlen(before);
+		if (strncmp(line, "    ", 4) == 0 && n > 5 && strncmp(before, "``", 2) == 0 &&
+		    strcmp(before + n - 3, "``\n") == 0 && n_terms < MAX_TERMS)
+			snprintf(terms[n_terms++].text, sizeof(terms[0].text), "%.*s", (int)n - 5,
+				 before + 2);
+		strcpy(before, line);
+	}
+	fclose(f);
+}
+
+static void
+connect_both(void)
+{
+	struct bb_qp_attr qa;
+
+	bb_qp_attr_init(&qa);
+	assert_int_equal(bb_qp_addr(s.qp, 1, 0, &s.addr), 0);
+	assert_int_equal(bb_qp_addr(s.peer, 1, 0, &s.peer_addr), 0);
+	assert_int_equal(bb_qp_connect(s.qp, &s.addr, &s.peer_addr, &qa), 0);
+}
+
+static int
+connected(void **state)
+{
+	(void)state;
+	if (s.qp->state == BB_QP_RESET)
+		connect_both();
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_before_eal),
+		cmocka_unit_test(test_start),
+		cmocka_unit_test(test_attributes),
+		cmocka_unit_test_setup(test_memory, connected),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_owners),
+		cmocka_unit_test(test_fabric),
+		cmocka_unit_test(test_damage),
+		cmocka_unit_test(test_drops),
+		cmocka_unit_test(test_end),
+		cmocka_unit_test(test_all_are_known),
+	};
+
+	if (argc != 2)
+		return 2;
+	guide = argv[1];
+	read_guide();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The control path on the software device: open, limits, children, query, events, numbers. */
+#include "../mlx5_env.h"
+#include "soft_ctl.h"
+
+#define MANY   1000
+#define MANY_S 20 /* seconds of CPU for making, connecting and destroying them */
+
+static void
+devices(void **state)
+{
+	struct bb_dev_info info[16];
+	struct bb_dev *dev = NULL;
+	struct bb_dev_attr attr;
+	int i, n;
+	bool found = false;
+
+	(void)state;
+	n = bb_dev_list(info, RTE_DIM(info));
+	assert_true(n >= 1);
+	for (i = 0; i < n && i < (int)RTE_DIM(info); i++)
+		found |= strcmp(info[i].name, "soft0") == 0;
+	assert_true(found);
+	assert_int_equal(bb_dev_list(NULL, 0), n);
+
+	assert_int_equal(bb_dev_open("nosuch0", &dev), -ENODEV);
+	assert_int_equal(bb_dev_open("0000:ff:1f.7", &dev), -ENODEV);
+	assert_int_equal(bb_dev_open("soft0,nosuch=1", &dev), -EINVAL);
+	assert_int_equal(bb_dev_open("soft0,progress=never", &dev), -EINVAL);
+	assert_int_equal(bb_dev_open("soft0,no_devx", &dev), -EOPNOTSUPP);
+	assert_null(dev);
+
+	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	assert_true(attr.software);
+	assert_true(attr.atomics);
+	assert_true(attr.counters);
+	assert_int_equal(attr.bf_size, 256);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* The options of a device hold for its first open: these tests need it alone. */
+#ifndef TWO_UARS
+static void
+missing_capabilities(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_dev_stats stats;
+	struct bb_qp_attr qa;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_open_spec(&e, "soft0,no_atomic,no_bf,no_counters");
+	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	assert_false(attr.atomics);
+	assert_false(attr.counters);
+	assert_int_equal(attr.bf_size, 0);
+	assert_int_equal(bb_dev_stats(e.a.dev, &stats), 0);
+	env_qps(&e);
+	qa = e.attr;
+	qa.state = BB_QP_INIT;
+	assert_int_equal(bb_qp_modify(e.a.qp, &qa,
+				      BB_QP_STATE | BB_QP_PORT | BB_QP_PKEY_INDEX | BB_QP_ACCESS),
+			 -EINVAL);
+	e.attr.access = BB_ACCESS_REMOTE_WRITE;
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "without", 7, raddr_of(&e.b, 0),
+					      e.b.mr->rkey, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	assert_memory_equal(e.b.buf, "without", 7);
+	env_stop(&e);
+}
+#endif
+
+static void
+ports_and_gids(void **state)
+{
+	struct bb_port_attr port;
+	struct bb_dev *dev;
+	struct bb_gid gid;
+
+	(void)state;
+	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	assert_int_equal(bb_port_query(dev, 1, &port), 0);
+	assert_int_equal(port.state, BB_PORT_ACTIVE);
+	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
+	assert_int_equal(port.active_mtu, 4096);
+	assert_int_equal(bb_port_query(dev, 2, &port), -EINVAL);
+	assert_int_equal(bb_port_query(dev, 0, &port), -EINVAL);
+	assert_int_equal(bb_gid_query(dev, 1, 0, &gid), 0);
+	assert_int_equal(bb_gid_query(dev, 1, port.gids, &gid), -EINVAL);
+	assert_int_equal(bb_gid_query(dev, 1, port.gids - 1, &gid), -ENOENT);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+static void
+parents_stay(void **state)
+{
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(bb_pd_free(e.a.pd), -EBUSY);
+	assert_int_equal(bb_cq_destroy(e.a.cq), -EBUSY);
+	assert_int_equal(bb_dev_close(e.a.dev), -EBUSY);
+	/* Still all there. */
+	assert_int_equal(bb_post_nop(e.a.qp, 1, 0), 1);
+	assert_int_equal(bb_qp_destroy(e.a.qp), 0);
+	e.a.qp = NULL;
+	assert_int_equal(bb_pd_free(e.a.pd), -EBUSY);
+	env_stop(&e);
+}
+
+static void
+limits(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_dev_attr attr;
+	struct bb_cq_attr cqa;
+	struct bb_qp *qp;
+	struct bb_cq *cq;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	bb_cq_attr_init(&cqa);
+	cqa.depth = attr.max_cqe + 1;
+	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &cq), -EINVAL);
+	cqa.depth = 0;
+	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &cq), -EINVAL);
+	cqa.depth = 1;
+	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &cq), 0);
+	assert_int_equal(bb_cq_depth(cq), 1);
+
+	init = e.init;
+	init.send_cq = e.a.cq;
+	init.recv_cq = e.a.cq;
+	init.max_sge = attr.max_sge + 1;
+	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -EINVAL);
+	init.max_sge = 1;
+	init.max_inline = attr.max_inline + 1;
+	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -EINVAL);
+	init.max_inline = 0;
+	init.sq_depth = attr.max_qp_wr + 1;
+	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -EINVAL);
+	/* One CQE for every WQE that may be outstanding, or none at all. */
+	init.sq_depth = 128;
+	init.send_cq = cq;
+	init.recv_cq = cq;
+	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), -ENOSPC);
+	init.sq_depth = 1;
+	init.rq_depth = 0;
+	assert_int_equal(bb_qp_create(e.a.pd, &init, &qp), 0);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	env_stop(&e);
+}
+
+/* The largest WQEs that the device says it takes, moved. */
+static void
+largest_wqe(void **state)
+{
+	struct bb_sge sge[64];
+	struct bb_dev_attr attr;
+	uint8_t data[1024];
+	struct bb_wc wc;
+	struct env e;
+	uint32_t i;
+
+	(void)state;
+	env_open(&e);
+	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
+	e.init.max_sge = attr.max_sge;
+	e.init.max_inline = attr.max_inline;
+	e.init.max_recv_sge = attr.max_recv_sge;
+	e.init.sq_depth = 8;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	fill(e.a.buf, 4096, 5);
+	for (i = 0; i < attr.max_sge; i++)
+		sge[i] = sge_of(&e.a, i * 3, 3);
+	assert_int_equal(bb_post_write(e.a.qp, 1, sge, attr.max_sge, raddr_of(&e.b, 0),
+				       e.b.mr->rkey, BB_SEND_SIGNALED),
+			 1);
+	assert_true(attr.max_inline <= sizeof(data));
+	fill(data, sizeof(data), 8);
+	assert_int_equal(bb_post_write_inline(e.a.qp, 2, data, attr.max_inline,
+					      raddr_of(&e.b, 4096), e.b.mr->rkey, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
+	assert_memory_equal(e.b.buf, e.a.buf, attr.max_sge * 3);
+	assert_memory_equal(e.b.buf + 4096, data, attr.max_inline);
+	env_stop(&e);
+}
+
+static void
+query(void **state)
+{
+	struct bb_qp_attr q;
+	struct bb_wc wc;
+	struct env e;
+	uint32_t psn;
+
+	(void)state;
+	env_open(&e);
+	env_qps(&e);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.state, BB_QP_RESET);
+	e.attr.timeout = 11;
+	e.attr.retry_cnt = 5;
+	e.attr.rnr_retry = 4;
+	e.attr.min_rnr_timer = 9;
+	e.attr.max_rd_atomic = 8;
+	e.attr.max_dest_rd_atomic = 8;
+	e.attr.path.traffic_class = 0x20;
+	e.attr.path.sl = 3;
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.state, BB_QP_RTS);
+	assert_int_equal(q.access, e.attr.access);
+	assert_int_equal(q.dest_qpn, e.b.qp->qpn);
+	assert_int_equal(q.path_mtu, 4096);
+	assert_int_equal(q.timeout, 11);
+	assert_int_equal(q.retry_cnt, 5);
+	assert_int_equal(q.rnr_retry, 4);
+	assert_int_equal(q.min_rnr_timer, 9);
+	assert_int_equal(q.max_rd_atomic, 8);
+	assert_int_equal(q.max_dest_rd_atomic, 8);
+	assert_int_equal(q.path.sl, 3);
+	assert_int_equal(q.path.hop_limit, 64);
+	assert_int_equal(q.path.port, 1);
+	/* One packet further. */
+	psn = q.sq_psn;
+	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "x", 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+					      BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.sq_psn, (psn + 1) & 0xffffff);
+	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	assert_int_equal(q.rq_psn, (psn + 1) & 0xffffff);
+	q.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(e.a.qp, &q, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.state, BB_QP_ERR);
+	env_stop(&e);
+}
+
+#ifndef TWO_UARS /* the second device would have no such options */
+/* As above, where packets carry it: three of a WRITE, three of a READ. */
+static void
+query_wire(void **state)
+{
+	struct bb_qp_attr before, q;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_open_spec(&e, "soft0,wire=1");
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_qp_query(e.a.qp, &before), 0);
+	sge = sge_of(&e.a, 0, 8193);
+	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.sq_psn, (before.sq_psn + 3) & 0xffffff);
+	assert_int_equal(q.rq_psn, before.rq_psn);
+	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	assert_int_equal(q.rq_psn, (before.sq_psn + 3) & 0xffffff);
+	/* A READ takes as many as its answer has packets (9.7.3.1). */
+	assert_int_equal(
+		bb_post_read(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(bb_qp_query(e.a.qp, &q), 0);
+	assert_int_equal(q.sq_psn, (before.sq_psn + 6) & 0xffffff);
+	assert_int_equal(bb_qp_query(e.b.qp, &q), 0);
+	assert_int_equal(q.rq_psn, (before.sq_psn + 6) & 0xffffff);
+	env_stop(&e);
+}
+
+/* A port that marks every packet that may be marked; without ECT in the traffic class none. */
+static void
+congestion(void **state)
+{
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	struct bb_dev_stats stats;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	unsigned int ecn;
+	struct env e;
+
+	(void)state;
+	for (ecn = 0; ecn < 3; ecn++) {
+		env_open_spec(&e, "soft0,wire=1,tx_ecn=100");
+		e.attr.path.traffic_class = (uint8_t)(26 << 2 | ecn);
+		env_qps(&e);
+		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		sge = sge_of(&e.a, 0, 8);
+		assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+					       BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, &wc, 1);
+		/* The notification may be behind the ACK. */
+		do {
+			bb_dev_progress(e.a.dev);
+			assert_int_equal(bb_dev_stats(e.a.dev, &stats), 0);
+		} while (ecn != 0 && (stats.cnp_handled < 1 || stats.ecn_marked < 2) &&
+			 rte_get_timer_cycles() < end);
+		assert_int_equal(stats.cnp_handled != 0, ecn != 0);
+		assert_int_equal(stats.ecn_marked != 0, ecn != 0);
+		assert_true(stats.cnp_sent >= stats.cnp_handled);
+		assert_int_equal(stats.cnp_sent != 0, ecn != 0);
+		env_stop(&e);
+	}
+}
+#endif
+
+static void
+counters(void **state)
+{
+	struct bb_dev_stats before, after;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(bb_dev_stats(e.b.dev, &before), 0);
+	sge = sge_of(&e.a, 0, 8);
+	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(
+		bb_post_read(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	assert_int_equal(bb_post_fetch_add(e.a.qp, 3, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1,
+					   BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(
+		bb_post_read(e.a.qp, 4, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, wc, 4);
+	assert_int_equal(bb_dev_stats(e.b.dev, &after), 0);
+	assert_int_equal(after.rx_write - before.rx_write, 1);
+	assert_int_equal(after.rx_read - before.rx_read, 2);
+	assert_int_equal(after.rx_atomic - before.rx_atomic, 1);
+	/* A refused request shows at the requester's device. */
+	assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
+	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 1);
+	assert_int_equal(bb_post_nop(e.a.qp, 6, 0), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, wc, 2);
+	assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+	assert_int_equal(after.remote_access_err - before.remote_access_err, 1);
+	assert_int_equal(after.flushed - before.flushed, 1);
+	env_stop(&e);
+}
+
+static void
+drain_events(struct bb_dev *dev)
+{
+	struct bb_event ev;
+
+	while (bb_event_get(dev, &ev) == 0)
+		;
+}
+
+static void
+events(void **state)
+{
+	struct soft_dev *soft = soft_dev_get(0);
+	struct bb_sge sge;
+	struct bb_event ev;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	assert_non_null(soft);
+	env_start(&e);
+	drain_events(e.a.dev);
+	drain_events(e.b.dev);
+	/* A peer's request was refused: its QP is told. */
+	sge = sge_of(&e.a, 0, 8);
+	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_REM_ACCESS_ERR);
+	env_event(&e, e.b.dev, &ev);
+	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
+	assert_ptr_equal(ev.qp, e.b.qp);
+	assert_int_equal(e.b.qp->state, BB_QP_ERR);
+	assert_int_equal(bb_event_get(e.b.dev, &ev), -EAGAIN);
+
+	soft_dev_port_set(soft, false);
+	env_event(&e, e.a.dev, &ev);
+	assert_int_equal(ev.type, BB_EVENT_PORT_DOWN);
+	assert_int_equal(ev.port, 1);
+	soft_dev_port_set(soft, true);
+	env_event(&e, e.a.dev, &ev);
+	assert_int_equal(ev.type, BB_EVENT_PORT_ACTIVE);
+	env_stop(&e);
+}
+
+/* An event that waits for a QP which is destroyed meanwhile is not delivered. */
+static void
+late_event(void **state)
+{
+	struct bb_sge sge;
+	struct bb_event ev;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	drain_events(e.b.dev);
+	sge = sge_of(&e.a, 0, 8);
+	assert_int_equal(bb_post_write(e.a.qp, 5, &sge, 1, raddr_of(&e.b, 0), 1, 0), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+	e.b.qp = NULL;
+	side_qp(&e, &e.b);
+	assert_int_equal(bb_event_get(e.b.dev, &ev), -EAGAIN);
+	env_stop(&e);
+}
+
+/* Opened twice, a device is one device with two users that do not see each other's objects. */
+static void
+opened_twice(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_dev *dev;
+	struct bb_qp *qp;
+	struct bb_pd *pd;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(bb_dev_open("soft0", &dev), 0);
+	assert_int_equal(bb_pd_alloc(dev, &pd), 0);
+	init = e.init;
+	init.send_cq = e.a.cq;
+	init.recv_cq = e.a.cq;
+	assert_int_equal(bb_qp_create(pd, &init, &qp), -EINVAL);
+	assert_int_equal(bb_pd_free(pd), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+	env_stop(&e);
+}
+
+static void
+many_qps(void **state)
+{
+	static struct bb_qp *a[MANY], *b[MANY];
+	uint64_t start = env_cpu_ns(), v;
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr cqa;
+	struct bb_cq *ca, *cb;
+	struct bb_wc wc[64];
+	unsigned int i, got;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	bb_cq_attr_init(&cqa);
+	cqa.depth = MANY * 16;
+	assert_int_equal(bb_cq_create(e.a.dev, &cqa, &ca), 0);
+	assert_int_equal(bb_cq_create(e.b.dev, &cqa, &cb), 0);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = 8;
+	init.rq_depth = 8;
+	init.max_inline = 8;
+	for (i = 0; i < MANY; i++) {
+		init.send_cq = init.recv_cq = ca;
+		assert_int_equal(bb_qp_create(e.a.pd, &init, &a[i]), 0);
+		init.send_cq = init.recv_cq = cb;
+		assert_int_equal(bb_qp_create(e.b.pd, &init, &b[i]), 0);
+		connect_pair(a[i], b[i], &e.attr);
+	}
+	for (i = 0; i < MANY; i++) {
+		v = i + 1;
+		assert_int_equal(bb_post_write_inline(a[i], i, &v, 8, raddr_of(&e.b, i * 8),
+						      e.b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(a[i]);
+	}
+	for (got = 0; got < MANY;) {
+		unsigned int n = bb_cq_poll(ca, wc, RTE_DIM(wc));
+
+		while (n-- > 0) {
+			assert_int_equal(wc[n].status, BB_WC_SUCCESS);
+			assert_ptr_equal(wc[n].qp, a[wc[n].wr_id]);
+			got++;
+		}
+	}
+	for (i = 0; i < MANY; i++) {
+		memcpy(&v, e.b.buf + i * 8, 8);
+		assert_int_equal(v, i + 1);
+		assert_int_equal(bb_qp_destroy(a[i]), 0);
+		assert_int_equal(bb_qp_destroy(b[i]), 0);
+	}
+	assert_int_equal(bb_cq_destroy(ca), 0);
+	assert_int_equal(bb_cq_destroy(cb), 0);
+	env_stop(&e);
+	assert_true(env_cpu_ns() - start < MANY_S * UINT64_C(1000000000));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+#ifndef TWO_UARS
+		cmocka_unit_test(missing_capabilities),
+#endif
+		cmocka_unit_test(devices),
+		cmocka_unit_test(ports_and_gids),
+		cmocka_unit_test(parents_stay),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(largest_wqe),
+		cmocka_unit_test(query),
+		cmocka_unit_test(counters),
+#ifndef TWO_UARS
+		cmocka_unit_test(query_wire),
+		cmocka_unit_test(congestion),
+#endif
+		cmocka_unit_test(events),
+		cmocka_unit_test(late_event),
+		cmocka_unit_test(opened_twice),
+		cmocka_unit_test(many_qps),
+	};
+	int skip_all = env_eal_init("mlx5_ctl");
+
+	return skip_all != 0 ? skip_all : cmocka_run_group_tests(tests, NULL, NULL);
+}

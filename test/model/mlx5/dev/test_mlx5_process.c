@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What a process does besides: children are forked and signals come, in control calls, in traffic
+ * and while it sleeps on a channel.
+ */
+#include <glob.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rte_mempool.h>
+
+#include "../mlx5_env.h"
+
+#define CHILDREN 40
+#define WRITES   16u
+#define LEN      4096u
+
+static void
+post_writes(struct env *e, uint32_t seed)
+{
+	unsigned int i;
+
+	fill(e->a.buf, WRITES * LEN, seed);
+	memset(e->b.buf, 0, WRITES * LEN);
+	for (i = 0; i < WRITES; i++) {
+		struct bb_sge sge = sge_of(&e->a, i * LEN, LEN);
+
+		assert_int_equal(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, i * LEN),
+					       e->b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+	}
+	bb_qp_ring(e->a.qp);
+}
+
+static void
+finish_writes(struct env *e)
+{
+	struct bb_wc wc[WRITES];
+	unsigned int i;
+
+	env_poll(e, &e->a, wc, WRITES);
+	for (i = 0; i < WRITES; i++)
+		expect(&wc[i], e->a.qp, i, BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf, e->b.buf, WRITES * LEN);
+}
+
+/*
+ * Children between a post and its completion: what EAL's memory and the device write goes to the
+ * parent's pages, and a child may write its own, whether it ends at once or lives on.
+ */
+static void
+test_fork_in_traffic(void **state)
+{
+	pid_t child[CHILDREN];
+	char own[LEN] = "";
+	struct env e;
+	int i, status, hold[2];
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(pipe(hold), 0);
+	for (i = 0; i < CHILDREN; i++) {
+		post_writes(&e, (uint32_t)i);
+		child[i] = fork();
+		assert_true(child[i] >= 0);
+		if (child[i] == 0) {
+			memset(own, i, sizeof(own));
+			close(hold[1]);
+			if (i % 4 == 0)
+				execl("/bin/true", "true", (char *)NULL);
+			/* The others end now, or when the parent is done. */
+			if (i % 4 == 1)
+				(void)!read(hold[0], own, 1);
+			_exit(0);
+		}
+		finish_writes(&e);
+		assert_int_equal(own[0], 0);
+	}
+	/* New queues and registrations, with children that live. */
+	env_stop(&e);
+	env_start(&e);
+	post_writes(&e, 99);
+	finish_writes(&e);
+	env_stop(&e);
+	close(hold[1]);
+	for (i = 0; i < CHILDREN; i++) {
+		assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+		assert_int_equal(status, 0);
+	}
+	close(hold[0]);
+}
+
+/* What a clean-up meets besides queues and registrations. */
+struct others {
+	struct bb_channel *ch;
+	struct bb_umem *umem;
+	struct bb_dm *dm;
+	struct bb_mw *mw;
+	struct rte_mempool *mp;
+};
+
+/* The first of the calls that make or register something that is not refused; 0: all are. */
+static size_t
+others_made(const struct env *e, const struct others *o)
+{
+	const struct bb_path path = {.port = 1};
+	struct bb_sge piece = sge_of(&e->a, 0, 64);
+	struct bb_channel *ch;
+	struct bb_mkey_attr key;
+	struct bb_umem *umem;
+	struct bb_mkey *mkey;
+	struct bb_mr *mr;
+	struct bb_dm *dm;
+	struct bb_mw *mw;
+	struct bb_ah *ah;
+	size_t i;
+
+	bb_mkey_attr_init(&key);
+	key.pieces = &piece;
+	key.n = 1;
+	{
+		const int ret[] = {
+			bb_mem_reap(e->a.pd),
+			bb_mem_follow_heap(e->a.pd),
+			bb_mem_add_mempool(e->a.pd, o->mp),
+			bb_mr_reg_dm(e->a.pd, o->dm, 0, 64, BB_ACCESS_LOCAL_WRITE, &mr),
+			bb_mr_reg_dmabuf(e->a.pd, 0, 64, 0, 0, BB_ACCESS_LOCAL_WRITE, &mr),
+			bb_dm_alloc(e->a.dev, 64, 0, &dm),
+			bb_umem_reg(e->a.dev, e->a.buf, 64, BB_ACCESS_LOCAL_WRITE, &umem),
+			bb_mkey_create(e->a.pd, &key, &mkey),
+			bb_mw_alloc(e->a.pd, BB_MW_TYPE_2, &mw),
+			bb_channel_create(e->a.dev, &ch),
+			bb_ah_create(e->a.pd, &path, &ah),
+		};
+
+		for (i = 0; i < RTE_DIM(ret); i++)
+			if (ret[i] != -ENOTSUP)
+				return i + 1;
+	}
+	return 0;
+}
+
+/* The first of these calls that does not return @ret, counted from 1; else 0. */
+static int
+others_end(const struct others *o, int ret)
+{
+	if (bb_channel_destroy(o->ch) != ret)
+		return 1;
+	if (bb_umem_dereg(o->umem) != ret)
+		return 2;
+	if (bb_dm_free(o->dm) != ret)
+		return 3;
+	return bb_mw_free(o->mw) != ret ? 4 : 0;
+}
+
+/* A child that changes or ends what the parent made is told so, and the parent is not disturbed. */
+static void
+test_child_is_refused(void **state)
+{
+	struct bb_qp_attr attr;
+	struct bb_cq_attr cq_attr;
+	struct bb_cq *cq;
+	struct bb_pd *pd;
+	struct bb_mr *mr;
+	struct bb_qp *qp;
+	struct others o;
+	struct env e;
+	pid_t child;
+	int status;
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(bb_channel_create(e.a.dev, &o.ch), 0);
+	assert_int_equal(bb_umem_reg(e.a.dev, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &o.umem), 0);
+	assert_int_equal(bb_dm_alloc(e.a.dev, 64, 0, &o.dm), 0);
+	assert_int_equal(bb_mw_alloc(e.a.pd, BB_MW_TYPE_2, &o.mw), 0);
+	o.mp = rte_mempool_create("owned", 15, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
+	assert_non_null(o.mp);
+	post_writes(&e, 3);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct bb_qp_init_attr init = {.send_cq = e.a.cq, .recv_cq = e.a.cq};
+		unsigned int wrong = 0;
+
+		bb_qp_attr_init(&attr);
+		attr.state = BB_QP_ERR;
+		bb_cq_attr_init(&cq_attr);
+		wrong |= (bb_qp_modify(e.a.qp, &attr, BB_QP_STATE) != -ENOTSUP) << 0;
+		wrong |= (bb_qp_destroy(e.a.qp) != -ENOTSUP) << 1;
+		wrong |= (bb_cq_destroy(e.a.cq) != -ENOTSUP) << 2;
+		wrong |= (bb_mr_dereg(e.a.mr) != -ENOTSUP) << 3;
+		wrong |= (bb_pd_free(e.a.pd) != -ENOTSUP) << 4;
+		wrong |= (bb_dev_close(e.a.dev) != -ENOTSUP) << 5;
+		wrong |= (bb_pd_alloc(e.a.dev, &pd) != -ENOTSUP ||
+			  bb_cq_create(e.a.dev, &cq_attr, &cq) != -ENOTSUP)
+			 << 6;
+		wrong |= (bb_mr_reg(e.a.pd, e.a.buf, 64, BB_ACCESS_LOCAL_WRITE, &mr) != -ENOTSUP ||
+			  bb_qp_create(e.a.pd, &init, &qp) != -ENOTSUP)
+			 << 7;
+		if (wrong == 0 &&
+		    (others_end(&o, -ENOTSUP) != 0 || bb_cq_resize(e.a.cq, 64) != -ENOTSUP ||
+		     bb_mr_rereg(e.a.mr, BB_MR_REREG_ACCESS, NULL, NULL, 0, 0) != -ENOTSUP))
+			wrong = 0xff;
+		if (wrong == 0)
+			wrong = (unsigned int)others_made(&e, &o);
+		_exit((int)wrong);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	finish_writes(&e);
+	post_writes(&e, 4);
+	finish_writes(&e);
+	assert_int_equal(others_end(&o, 0), 0);
+	rte_mempool_free(o.mp);
+	env_stop(&e);
+}
+
+static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
+
+static void
+on_alarm(int sig)
+{
+	(void)sig;
+	__atomic_add_fetch(&alarms, 1, __ATOMIC_RELAXED);
+}
+
+static unsigned int
+alarm_count(void)
+{
+	return __atomic_load_n(&alarms, __ATOMIC_RELAXED);
+}
+
+static void
+alarm_every(long us)
+{
+	struct sigaction sa = {.sa_handler = us != 0 ? on_alarm : SIG_IGN};
+	struct itimerval t = {{0, us}, {0, us}};
+
+	/* No SA_RESTART: system calls end with EINTR. */
+	assert_int_equal(sigaction(SIGALRM, &sa, NULL), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &t, NULL), 0);
+}
+
+/* Everything from opening to closing works while a signal comes each millisecond. */
+static void
+test_signals_everywhere(void **state)
+{
+	struct env e;
+	int i;
+
+	(void)state;
+	__atomic_store_n(&alarms, 0, __ATOMIC_RELAXED);
+	alarm_every(1000);
+	for (i = 0; i < 1000 && (i < 10 || alarm_count() < 50); i++) {
+		env_start(&e);
+		post_writes(&e, (uint32_t)i);
+		finish_writes(&e);
+		env_stop(&e);
+	}
+	alarm_every(0);
+	assert_true(alarm_count() >= 50);
+}
+
+/* A sleeper is woken, told, and may sleep again; no event is lost by it. */
+static void
+test_signal_ends_a_wait(void **state)
+{
+	struct bb_channel *ch;
+	struct bb_cq_attr attr;
+	struct bb_cq *cq;
+	struct env e;
+	int ret;
+
+	(void)state;
+	env_open(&e);
+	assert_int_equal(bb_channel_create(e.a.dev, &ch), 0);
+	assert_int_equal(bb_cq_destroy(e.a.cq), 0);
+	bb_cq_attr_init(&attr);
+	attr.depth = 1024;
+	attr.channel = ch;
+	assert_int_equal(bb_cq_create(e.a.dev, &attr, &e.a.cq), 0);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_cq_arm(e.a.cq, false), 0);
+
+	alarm_every(5000);
+	assert_int_equal(bb_channel_wait(ch, -1, &cq), -EINTR);
+	post_writes(&e, 7);
+	do
+		ret = bb_channel_wait(ch, ENV_WAIT_S * 1000, &cq);
+	while (ret == -EINTR);
+	alarm_every(0);
+	assert_int_equal(ret, 0);
+	assert_ptr_equal(cq, e.a.cq);
+	finish_writes(&e);
+
+	side_close(&e.a);
+	side_close(&e.b);
+	assert_int_equal(bb_pd_free(e.a.pd), 0);
+	if (e.b.pd != e.a.pd)
+		assert_int_equal(bb_pd_free(e.b.pd), 0);
+	assert_int_equal(bb_channel_destroy(ch), 0);
+	assert_int_equal(bb_dev_close(e.a.dev), 0);
+	if (e.b.dev != e.a.dev)
+		assert_int_equal(bb_dev_close(e.b.dev), 0);
+}
+
+#ifdef ENV_THREAD
+/* The device's thread blocks each signal that can be blocked: no handler runs in it. */
+static void
+test_thread_blocks_signals(void **state)
+{
+	unsigned long long blocked;
+	unsigned int found = 0;
+	char line[256];
+	struct env e;
+	glob_t tasks;
+	size_t i;
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(glob("/proc/self/task/*/status", 0, NULL, &tasks), 0);
+	for (i = 0; i < tasks.gl_pathc; i++) {
+		FILE *f = fopen(tasks.gl_pathv[i], "r");
+		bool ours = false;
+
+		if (f == NULL)
+			continue;
+		while (fgets(line, sizeof(line), f) != NULL) {
+			ours |= strcmp(line, "Name:\tbb-soft\n") == 0;
+			if (!ours || sscanf(line, "SigBlk: %llx", &blocked) != 1)
+				continue;
+			found++;
+			assert_true((blocked & 1u << (SIGALRM - 1)) != 0);
+			assert_true((blocked & 1u << (SIGTERM - 1)) != 0);
+		}
+		fclose(f);
+	}
+	globfree(&tasks);
+	assert_true(found > 0);
+	env_stop(&e);
+}
+#endif
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fork_in_traffic),
+		cmocka_unit_test(test_child_is_refused),
+		cmocka_unit_test(test_signals_everywhere),
+		cmocka_unit_test(test_signal_ends_a_wait),
+#ifdef ENV_THREAD
+		cmocka_unit_test(test_thread_blocks_signals),
+#endif
+	};
+	int rc = env_eal_init("mlx5_process");
+
+	if (rc != 0)
+		return rc;
+	return cmocka_run_group_tests_name("mlx5_process", tests, NULL, NULL);
+}

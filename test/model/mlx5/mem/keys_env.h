@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What the tests of memory windows and indirect keys share; b's memory is what a works on. */
+#ifndef KEYS_ENV_H
+#define KEYS_ENV_H
+
+#include "../mlx5_env.h"
+
+#define REMOTE (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_ATOMIC)
+
+enum op {
+	OP_WRITE,
+	OP_READ,
+	OP_ATOMIC,
+	OPS
+};
+
+static const uint32_t right_of[OPS] = {
+	[OP_WRITE] = BB_ACCESS_REMOTE_WRITE,
+	[OP_READ] = BB_ACCESS_REMOTE_READ,
+	[OP_ATOMIC] = BB_ACCESS_REMOTE_ATOMIC,
+};
+
+/* The MRs again, with MW_BIND; and QPs. */
+static inline void
+keys_start(struct env *e)
+{
+	struct side *sides[] = {&e->a, &e->b};
+	unsigned int i;
+
+	env_open(e);
+	for (i = 0; i < 2; i++) {
+		struct side *s = sides[i];
+
+		assert_int_equal(bb_mr_dereg(s->mr), 0);
+		assert_int_equal(
+			bb_mr_reg(s->pd, s->buf, ENV_BUF, ENV_ALL | BB_ACCESS_MW_BIND, &s->mr), 0);
+	}
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+/* After an error: new QPs. */
+static inline void
+fresh(struct env *e)
+{
+	assert_int_equal(bb_qp_destroy(e->a.qp), 0);
+	assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+static inline uint8_t
+done(struct env *e, struct side *s, enum bb_wc_opcode opcode)
+{
+	struct bb_wc wc;
+
+	bb_qp_ring(s->qp);
+	env_poll(e, s, &wc, 1);
+	assert_ptr_equal(wc.qp, s->qp);
+	if (wc.status == BB_WC_SUCCESS)
+		assert_int_equal(wc.opcode, opcode);
+	return wc.status;
+}
+
+/* One operation of a on b's memory; the status. QPs are new after an error. */
+static inline uint8_t
+try(struct env *e, enum op op, uint64_t raddr, uint32_t rkey, uint32_t len)
+{
+	static const enum bb_wc_opcode opcode[OPS] = {BB_WC_RDMA_WRITE, BB_WC_RDMA_READ,
+						      BB_WC_FETCH_ADD};
+	struct bb_sge sge = sge_of(&e->a, 0, len);
+	uint8_t status;
+
+	switch (op) {
+	case OP_WRITE:
+		assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED),
+				 1);
+		break;
+	case OP_READ:
+		assert_int_equal(bb_post_read(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED),
+				 1);
+		break;
+	default:
+		sge.len = 8;
+		assert_int_equal(
+			bb_post_fetch_add(e->a.qp, 1, &sge, raddr, rkey, 1, BB_SEND_SIGNALED), 1);
+		break;
+	}
+	status = done(e, &e->a, opcode[op]);
+	if (status != BB_WC_SUCCESS)
+		fresh(e);
+	return status;
+}
+
+static inline void
+all_refused(struct env *e, uint64_t raddr, uint32_t rkey)
+{
+	enum op op;
+
+	for (op = OP_WRITE; op < OPS; op++)
+		assert_int_equal(try(e, op, raddr, rkey, 8), BB_WC_REM_ACCESS_ERR);
+}
+
+static inline int
+keys_setup(void **state)
+{
+	static struct env env;
+
+	keys_start(&env);
+	*state = &env;
+	return 0;
+}
+
+static inline int
+keys_teardown(void **state)
+{
+	env_stop(*state);
+	return 0;
+}
+
+#endif

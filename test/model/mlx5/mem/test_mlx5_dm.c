@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Device memory through the public API: as target, as source, as a counter. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_attr_setaffinity_np() */
+#endif
+#include "../mlx5_env.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#define LEN 8192 /* of the target's device memory */
+#define OFF 104  /* where its MR begins */
+
+struct dm_env {
+	struct env e; /* first */
+	struct bb_dm *dm;
+	struct bb_mr *mr; /* of side b: all but the first OFF bytes */
+};
+
+static int
+setup(void **state)
+{
+	static const uint8_t zero[LEN];
+	struct dm_env *d = calloc(1, sizeof(*d));
+
+	*state = d;
+	if (d == NULL)
+		return -1;
+	env_start(&d->e);
+	assert_int_equal(bb_dm_alloc(d->e.b.dev, LEN, 6, &d->dm), 0);
+	assert_int_equal(bb_dm_write(d->dm, 0, zero, LEN), 0);
+	/* An optional right is left out. */
+	assert_int_equal(bb_mr_reg_dm(d->e.b.pd, d->dm, OFF, LEN - OFF,
+				      ENV_ALL | BB_ACCESS_RELAXED_ORDERING, &d->mr),
+			 0);
+	assert_int_equal(d->mr->access, ENV_ALL | BB_ACCESS_ZERO_BASED);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct dm_env *d = *state;
+
+	if (d->mr != NULL)
+		assert_int_equal(bb_mr_dereg(d->mr), 0);
+	if (d->dm != NULL)
+		assert_int_equal(bb_dm_free(d->dm), 0);
+	env_stop(&d->e);
+	free(d);
+	return 0;
+}
+
+/* Ring a's doorbell and take its one completion. */
+static void
+done(struct env *e, uint64_t wr_id)
+{
+	struct bb_wc wc;
+
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, wr_id, BB_WC_SUCCESS);
+}
+
+/* Ring it and find that the request was refused. */
+static void
+refused(struct env *e, uint64_t wr_id, enum bb_wc_status status)
+{
+	struct bb_qp_attr attr = e->attr;
+	struct bb_wc wc;
+
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, wr_id, status);
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+/* WRITE and READ of every kind of length; the owner sees them, its neighbours stay. */
+static void
+remote_write_read(void **state)
+{
+	static const uint32_t lens[] = {1, 3, 4, 8, 63, 64, 100, 4096, LEN - OFF - 5};
+	uint8_t want[LEN], got[LEN];
+	struct dm_env *d = *state;
+	struct env *e = &d->e;
+	struct bb_sge sge;
+	size_t i;
+
+	memset(want, 0, sizeof(want));
+	for (i = 0; i < RTE_DIM(lens); i++) {
+		fill(e->a.buf, lens[i], (uint32_t)i + 1);
+		memcpy(want + OFF + 5, e->a.buf, lens[i]);
+		sge = sge_of(&e->a, 0, lens[i]);
+		assert_int_equal(
+			bb_post_write(e->a.qp, i, &sge, 1, 5, d->mr->rkey, BB_SEND_SIGNALED), 1);
+		done(e, i);
+		assert_int_equal(bb_dm_read(d->dm, got, 0, LEN), 0);
+		assert_memory_equal(got, want, LEN);
+		memset(e->a.buf + 16384, 0xee, LEN);
+		sge = sge_of(&e->a, 16384, lens[i]);
+		assert_int_equal(
+			bb_post_read(e->a.qp, i, &sge, 1, 5, d->mr->rkey, BB_SEND_SIGNALED), 1);
+		done(e, i);
+		assert_memory_equal(e->a.buf + 16384, want + OFF + 5, lens[i]);
+		assert_int_equal(e->a.buf[16384 + lens[i]], 0xee);
+	}
+	/* What the owner writes, the peer reads. */
+	fill(want, 64, 99);
+	assert_int_equal(bb_dm_write(d->dm, OFF, want, 64), 0);
+	sge = sge_of(&e->a, 0, 64);
+	assert_int_equal(bb_post_read(e->a.qp, 7, &sge, 1, 0, d->mr->rkey, BB_SEND_SIGNALED), 1);
+	done(e, 7);
+	assert_memory_equal(e->a.buf, want, 64);
+	assert_int_equal(
+		bb_post_write_inline(e->a.qp, 8, "inline", 6, 3, d->mr->rkey, BB_SEND_SIGNALED), 1);
+	done(e, 8);
+	assert_int_equal(bb_dm_read(d->dm, got, OFF, 12), 0);
+	assert_memory_equal(got + 3, "inline", 6);
+}
+
+static void
+remote_atomics(void **state)
+{
+	uint64_t v, *old = NULL;
+	struct dm_env *d = *state;
+	struct env *e = &d->e;
+	struct bb_sge sge = sge_of(&e->a, 0, 8);
+	const uint64_t at = 8 * 100;
+
+	old = (uint64_t *)(void *)e->a.buf;
+	v = 41;
+	assert_int_equal(bb_dm_write(d->dm, OFF + at, &v, 8), 0);
+	assert_int_equal(bb_post_fetch_add(e->a.qp, 1, &sge, at, d->mr->rkey, 1, BB_SEND_SIGNALED),
+			 1);
+	done(e, 1);
+	assert_int_equal(*old, 41);
+	assert_int_equal(
+		bb_post_cmp_swap(e->a.qp, 2, &sge, at, d->mr->rkey, 42, 7, BB_SEND_SIGNALED), 1);
+	done(e, 2);
+	assert_int_equal(*old, 42);
+	assert_int_equal(
+		bb_post_cmp_swap(e->a.qp, 3, &sge, at, d->mr->rkey, 42, 8, BB_SEND_SIGNALED), 1);
+	done(e, 3);
+	assert_int_equal(*old, 7);
+	assert_int_equal(bb_dm_read(d->dm, &v, OFF + at, 8), 0);
+	assert_int_equal(v, 7);
+}
+
+/* Device memory as this side's own: gathered from, scattered to, received into. */
+static void
+local(void **state)
+{
+	struct dm_env *d = *state;
+	struct env *e = &d->e;
+	uint8_t got[96], want[96];
+	struct bb_sge sge[3];
+	struct bb_wc wc[2];
+
+	fill(want, 96, 5);
+	assert_int_equal(bb_dm_write(d->dm, OFF, want, 32), 0);
+	memcpy(e->b.buf, want + 32, 32);
+	assert_int_equal(bb_dm_write(d->dm, OFF + 1000, want + 64, 32), 0);
+	sge[0] = (struct bb_sge){0, 32, d->mr->lkey};
+	sge[1] = sge_of(&e->b, 0, 32);
+	sge[2] = (struct bb_sge){1000, 32, d->mr->lkey};
+	assert_int_equal(bb_post_write(e->b.qp, 1, sge, 3, raddr_of(&e->a, 64), e->a.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e->b.qp);
+	env_poll(e, &e->b, wc, 1);
+	expect(&wc[0], e->b.qp, 1, BB_WC_SUCCESS);
+	assert_memory_equal(e->a.buf + 64, want, 96);
+	/* READ into it. */
+	fill(e->a.buf, 64, 6);
+	sge[0].addr = 2000;
+	sge[0].len = 64;
+	assert_int_equal(bb_post_read(e->b.qp, 2, sge, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+				      BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e->b.qp);
+	env_poll(e, &e->b, wc, 1);
+	expect(&wc[0], e->b.qp, 2, BB_WC_SUCCESS);
+	assert_int_equal(bb_dm_read(d->dm, got, OFF + 2000, 64), 0);
+	assert_memory_equal(got, e->a.buf, 64);
+	/* RECV into it. */
+	sge[0].addr = 4000;
+	assert_int_equal(bb_post_recv(e->b.qp, 3, sge, 1), 1);
+	bb_qp_ring_recv(e->b.qp);
+	assert_int_equal(bb_post_send_inline(e->a.qp, 4, "to the device", 13, BB_SEND_SIGNALED), 1);
+	done(e, 4);
+	env_poll(e, &e->b, wc, 1);
+	expect(&wc[0], e->b.qp, 3, BB_WC_SUCCESS);
+	assert_int_equal(wc[0].byte_len, 13);
+	assert_int_equal(bb_dm_read(d->dm, got, OFF + 4000, 16), 0);
+	assert_memory_equal(got, "to the device", 13);
+}
+
+/* The key holds what was registered and no more, by addresses that begin with 0. */
+static void
+bounds(void **state)
+{
+	struct dm_env *d = *state;
+	struct env *e = &d->e;
+	const uint64_t end = LEN - OFF;
+	struct bb_sge sge = sge_of(&e->a, 0, 8), own;
+	const uint64_t bad[] = {end, end - 7, UINT64_MAX, -(uint64_t)8, raddr_of(&e->b, 0)};
+	uint8_t before[LEN], after[LEN];
+	struct bb_mr *ro;
+	struct bb_wc wc;
+	uint32_t rkey;
+	size_t i;
+
+	assert_int_equal(bb_dm_read(d->dm, before, 0, LEN), 0);
+	memset(e->a.buf, 0x77, 8);
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		assert_int_equal(
+			bb_post_write(e->a.qp, i, &sge, 1, bad[i], d->mr->rkey, BB_SEND_SIGNALED),
+			1);
+		refused(e, i, BB_WC_REM_ACCESS_ERR);
+	}
+	assert_int_equal(bb_mr_reg_dm(e->b.pd, d->dm, 0, 64, BB_ACCESS_REMOTE_READ, &ro), 0);
+	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, 0, ro->rkey, BB_SEND_SIGNALED), 1);
+	refused(e, 1, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_post_fetch_add(e->a.qp, 2, &sge, 0, ro->rkey, 1, BB_SEND_SIGNALED), 1);
+	refused(e, 2, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_dm_read(d->dm, after, 0, LEN), 0);
+	assert_memory_equal(before, after, LEN);
+	/* The owner's WQEs are held to it as well: LOCAL_WRITE, and the end. */
+	own = (struct bb_sge){60, 8, ro->lkey};
+	assert_int_equal(bb_post_write(e->b.qp, 3, &own, 1, raddr_of(&e->a, 0), e->a.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e->b.qp);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 3, BB_WC_LOC_PROT_ERR);
+	assert_int_equal(bb_mr_dereg(ro), 0);
+	/* A key that was given back finds nothing. */
+	rkey = d->mr->rkey;
+	assert_int_equal(bb_mr_dereg(d->mr), 0);
+	d->mr = NULL;
+	e->attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &e->attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &e->attr, BB_QP_STATE), 0);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	assert_int_equal(bb_post_write(e->a.qp, 4, &sge, 1, 0, rkey, BB_SEND_SIGNALED), 1);
+	refused(e, 4, BB_WC_REM_ACCESS_ERR);
+}
+
+/* Children keep what they use; what is free can be had again, all of it. */
+static void
+lifetime(void **state)
+{
+	struct dm_env *d = *state;
+	struct bb_dev *dev = d->e.b.dev;
+	struct bb_dev_attr attr;
+	struct bb_dm *dm = NULL;
+	struct bb_mr *mr;
+	uint64_t got = 0;
+
+	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	assert_int_equal(attr.max_dm_size, 128 << 10);
+	assert_int_equal(attr.max_dm_log_align, 12);
+	assert_int_equal(bb_dm_free(d->dm), -EBUSY);
+	assert_int_equal(bb_dm_alloc(dev, attr.max_dm_size, 0, &dm), -ENOMEM);
+	assert_null(dm);
+	assert_int_equal(bb_mr_dereg(d->mr), 0);
+	d->mr = NULL;
+	assert_int_equal(bb_dm_free(d->dm), 0);
+	d->dm = NULL;
+	assert_int_equal(bb_dm_alloc(dev, attr.max_dm_size, attr.max_dm_log_align, &dm), 0);
+	assert_int_equal(bb_dm_write(dm, attr.max_dm_size - 8, &got, 8), 0);
+	assert_int_equal(bb_mr_reg_dm(d->e.b.pd, dm, 0, attr.max_dm_size, ENV_ALL, &mr), 0);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_dm_free(dm), 0);
+}
+
+/* A device without any says so at the first call. */
+static void
+without(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_dm *dm = NULL;
+	struct bb_dev *dev;
+
+	(void)state;
+	assert_int_equal(bb_dev_open("soft5,no_dm", &dev), 0);
+	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	assert_int_equal(attr.max_dm_size, 0);
+	assert_int_equal(bb_dm_alloc(dev, 64, 0, &dm), -ENOTSUP);
+	assert_null(dm);
+	assert_int_equal(bb_dev_close(dev), 0);
+	/* Half a page more than two pages hold: what the device rounds is its own. */
+	assert_int_equal(bb_dev_open("soft5,dm=8192", &dev), 0);
+	assert_int_equal(bb_dm_alloc(dev, 4097, 0, &dm), 0);
+	assert_int_equal(dm->len, 4097);
+	assert_int_equal(bb_dm_free(dm), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* ---- A counter: peers add, the owner reads, nobody rings it. */
+
+#define ADDS  3000                              /* by each side, at least */
+#define SEEN  100                               /* values that the reader saw, at least */
+#define START (UINT64_C(0xffffffff) - ADDS / 2) /* the carry comes early */
+
+/* A counter that only grows, in reads of 4 bytes (bb_dm.h). */
+static uint64_t
+counter_read(const struct bb_dm *dm, uint64_t off)
+{
+	uint32_t hi, lo, again;
+
+	assert_int_equal(bb_dm_read(dm, &hi, off + 4, 4), 0);
+	for (;; hi = again) {
+		assert_int_equal(bb_dm_read(dm, &lo, off, 4), 0);
+		assert_int_equal(bb_dm_read(dm, &again, off + 4, 4), 0);
+		if (again == hi)
+			return (uint64_t)hi << 32 | lo;
+	}
+}
+
+struct reader {
+	const struct bb_dm *dm;
+	uint64_t off, last, falls;
+	uint32_t changes; /* __atomic, as stop is */
+	bool stop;
+};
+
+static void
+read_once(struct reader *r)
+{
+	uint64_t v = counter_read(r->dm, r->off);
+
+	r->falls += v < r->last;
+	if (v != r->last)
+		__atomic_add_fetch(&r->changes, 1, __ATOMIC_RELAXED);
+	r->last = v;
+}
+
+static void *
+read_on(void *arg)
+{
+	struct reader *r = arg;
+
+	while (!__atomic_load_n(&r->stop, __ATOMIC_ACQUIRE))
+		read_once(r);
+	return NULL;
+}
+
+/* Where the device has a thread of its own, reading is this one's: two are enough. */
+#ifdef ENV_THREAD
+#define READER_THREAD false
+#else
+#define READER_THREAD true
+#endif
+
+/* Any CPU: the lcores of these tests share one. */
+static void
+reader_start(pthread_t *thread, struct reader *r)
+{
+	pthread_attr_t attr;
+	cpu_set_t all;
+
+	memset(&all, 0xff, sizeof(all));
+	assert_int_equal(pthread_attr_init(&attr), 0);
+	assert_int_equal(pthread_attr_setaffinity_np(&attr, sizeof(all), &all), 0);
+	assert_int_equal(pthread_create(thread, &attr, read_on, r), 0);
+	pthread_attr_destroy(&attr);
+}
+
+static void
+add_one(struct dm_env *d, struct side *s, uint64_t wr_id)
+{
+	struct bb_sge sge = sge_of(s, 0, 8);
+
+	assert_int_equal(
+		bb_post_fetch_add(s->qp, wr_id, &sge, 512 - OFF, d->mr->rkey, 1, BB_SEND_SIGNALED),
+		1);
+	bb_qp_ring(s->qp);
+}
+
+static void
+counter(void **state)
+{
+	struct dm_env *d = *state;
+	struct env *e = &d->e;
+	uint64_t start = START, added = 0, neighbours[2], end;
+	struct reader r = {.dm = d->dm, .off = 512, .last = START};
+	bool both = e->a.dev == e->b.dev; /* the owner's requests come back to it */
+	struct bb_wc wc;
+	pthread_t thread;
+	uint32_t i;
+
+	assert_int_equal(bb_dm_write(d->dm, 512, &start, 8), 0);
+	if (READER_THREAD)
+		reader_start(&thread, &r);
+	end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	for (i = 0; i < ADDS || (__atomic_load_n(&r.changes, __ATOMIC_RELAXED) < SEEN &&
+				 rte_get_timer_cycles() < end);
+	     i++) {
+		add_one(d, &e->a, i);
+		if (both)
+			add_one(d, &e->b, i);
+		if (!READER_THREAD)
+			read_once(&r);
+		env_poll(e, &e->a, &wc, 1);
+		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
+		if (both) {
+			env_poll(e, &e->b, &wc, 1);
+			expect(&wc, e->b.qp, i, BB_WC_SUCCESS);
+		}
+		added += both ? 2 : 1;
+	}
+	__atomic_store_n(&r.stop, true, __ATOMIC_RELEASE);
+	if (READER_THREAD)
+		assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(r.falls, 0);
+	assert_true(r.changes >= SEEN);
+	assert_int_equal(counter_read(d->dm, 512), START + added);
+	assert_int_equal(bb_dm_read(d->dm, &neighbours[0], 504, 8), 0);
+	assert_int_equal(bb_dm_read(d->dm, &neighbours[1], 520, 8), 0);
+	assert_int_equal(neighbours[0] | neighbours[1], 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(remote_write_read), TEST(remote_atomics),      TEST(local),   TEST(bounds),
+		TEST(lifetime),          cmocka_unit_test(without), TEST(counter),
+	};
+	int ret = env_eal_init("mlx5_dm");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Mbuf chains out and in, and data that travels in CQEs, through the public API. */
+#include "../mlx5_env.h"
+
+#include <rte_mbuf.h>
+
+#include "bb_mbuf.h"
+
+#define SEG 256u /* bytes of a segment behind its headroom */
+
+struct rig {
+	struct env e;
+	struct rte_mempool *mp;
+	struct bb_lkey_cache cache_a, cache_b;
+};
+
+static void
+rig_open(struct rig *r, bool registered)
+{
+	static unsigned int n;
+	char name[32];
+
+	memset(r, 0, sizeof(*r));
+	env_start(&r->e);
+	snprintf(name, sizeof(name), "mbufs%u", n++);
+	r->mp = rte_pktmbuf_pool_create(name, 255, 0, 0, RTE_PKTMBUF_HEADROOM + SEG, SOCKET_ID_ANY);
+	assert_non_null(r->mp);
+	if (registered) {
+		assert_int_equal(bb_mem_add_mempool(r->e.a.pd, r->mp), 0);
+		if (r->e.b.pd != r->e.a.pd)
+			assert_int_equal(bb_mem_add_mempool(r->e.b.pd, r->mp), 0);
+	}
+	bb_lkey_cache_init(&r->cache_a, r->e.a.pd);
+	bb_lkey_cache_init(&r->cache_b, r->e.b.pd);
+}
+
+/* Every mbuf is back. */
+static void
+rig_close(struct rig *r)
+{
+	assert_int_equal(rte_mempool_avail_count(r->mp), 255);
+	env_stop(&r->e);
+	rte_mempool_free(r->mp);
+}
+
+/* A chain with @lens[i] bytes in segment i; 0 is an empty segment. */
+static struct rte_mbuf *
+chain(struct rig *r, const uint32_t *lens, uint32_t n, uint32_t seed)
+{
+	struct rte_mbuf *head = NULL, *m;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		m = rte_pktmbuf_alloc(r->mp);
+		assert_non_null(m);
+		assert_true(lens[i] <= SEG);
+		m->data_len = (uint16_t)lens[i];
+		m->pkt_len = lens[i];
+		fill(rte_pktmbuf_mtod(m, uint8_t *), lens[i], seed + i);
+		if (head == NULL)
+			head = m;
+		else
+			assert_int_equal(rte_pktmbuf_chain(head, m), 0);
+	}
+	return head;
+}
+
+static void
+check_same(const struct rte_mbuf *got, const struct rte_mbuf *want)
+{
+	uint8_t a[2048], b[2048];
+
+	assert_int_equal(got->pkt_len, want->pkt_len);
+	assert_true(want->pkt_len <= sizeof(a));
+	assert_memory_equal(rte_pktmbuf_read(got, 0, got->pkt_len, a),
+			    rte_pktmbuf_read(want, 0, want->pkt_len, b), want->pkt_len);
+}
+
+static void
+send_chains(void **state)
+{
+	static const uint32_t shapes[][4] = {
+		{1, 0, 0, 0}, {256, 0, 0, 0},       {256, 1, 0, 0}, {3, 250, 7, 0},
+		{0, 5, 0, 9}, {256, 256, 256, 256}, {0, 0, 0, 0},
+	};
+	static const uint32_t room[4] = {SEG, SEG, SEG, SEG};
+	struct rte_mbuf *out, *in;
+	struct bb_wc wc;
+	struct rig r;
+	size_t i;
+
+	(void)state;
+	rig_open(&r, true);
+	for (i = 0; i < RTE_DIM(shapes); i++) {
+		out = chain(&r, shapes[i], 4, (uint32_t)i * 10);
+		in = chain(&r, room, 4, 99);
+		assert_int_equal(bb_post_recv_mbuf(r.e.b.qp, &r.cache_b, (uintptr_t)in, in), 1);
+		bb_qp_ring_recv(r.e.b.qp);
+		if (i & 1)
+			assert_int_equal(bb_post_send_imm_mbuf(r.e.a.qp, &r.cache_a, (uintptr_t)out,
+							       out, 0x11223344, BB_SEND_SIGNALED),
+					 1);
+		else
+			assert_int_equal(bb_post_send_mbuf(r.e.a.qp, &r.cache_a, (uintptr_t)out,
+							   out, BB_SEND_SIGNALED),
+					 1);
+		bb_qp_ring(r.e.a.qp);
+		env_poll(&r.e, &r.e.b, &wc, 1);
+		expect(&wc, r.e.b.qp, (uintptr_t)in, BB_WC_SUCCESS);
+		assert_int_equal((wc.flags & BB_WC_WITH_IMM) != 0, i & 1);
+		assert_int_equal(bb_mbuf_set_len(in, wc.byte_len), 0);
+		check_same(in, out);
+		env_poll(&r.e, &r.e.a, &wc, 1);
+		expect(&wc, r.e.a.qp, (uintptr_t)out, BB_WC_SUCCESS);
+		rte_pktmbuf_free(in);
+		rte_pktmbuf_free(out);
+	}
+	rig_close(&r);
+}
+
+static void
+write_chain(void **state)
+{
+	static const uint32_t lens[] = {100, 0, 256, 17};
+	struct rte_mbuf *m;
+	uint8_t want[512];
+	struct bb_wc wc;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, true);
+	m = chain(&r, lens, 4, 5);
+	assert_int_equal(bb_post_write_mbuf(r.e.a.qp, &r.cache_a, 3, m, raddr_of(&r.e.b, 77),
+					    r.e.b.mr->rkey, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(r.e.a.qp);
+	env_poll(&r.e, &r.e.a, &wc, 1);
+	expect(&wc, r.e.a.qp, 3, BB_WC_SUCCESS);
+	assert_memory_equal(r.e.b.buf + 77, rte_pktmbuf_read(m, 0, 373, want), 373);
+	assert_int_equal(r.e.b.buf[76], 0);
+	assert_int_equal(r.e.b.buf[77 + 373], 0);
+	rte_pktmbuf_free(m);
+	rig_close(&r);
+}
+
+/* One mbuf for each receive, refilled as they come in: of an RQ and of an SRQ. */
+static void
+refill(void **state)
+{
+	int shared;
+
+	(void)state;
+	for (shared = 0; shared < 2; shared++) {
+		struct bb_srq *srq = NULL;
+		struct bb_srq_attr attr;
+		struct bb_qp *qp;
+		struct bb_wc wc;
+		struct rig r;
+		uint32_t i, posted = 0;
+
+		rig_open(&r, true);
+		qp = r.e.b.qp;
+		if (shared) {
+			struct bb_qp_init_attr init = r.e.init;
+			struct bb_qp_attr a;
+
+			bb_srq_attr_init(&attr);
+			attr.depth = 20;
+			assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), 0);
+			init.send_cq = r.e.b.cq;
+			init.recv_cq = r.e.b.cq;
+			init.srq = srq;
+			assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp), 0);
+			bb_qp_attr_init(&a);
+			a.state = BB_QP_RESET;
+			assert_int_equal(bb_qp_modify(r.e.a.qp, &a, BB_QP_STATE), 0);
+			connect_pair(r.e.a.qp, qp, &r.e.attr);
+		}
+		for (i = 0; i < 300; i++) {
+			uint32_t len = i % SEG;
+			struct rte_mbuf *m;
+			uint8_t data[SEG];
+			int n;
+
+			/* Fewer than asked for when it is full; never too many taken. */
+			n = shared ? bb_fill_srq_mbuf(srq, &r.cache_b, r.mp, 3)
+				   : bb_fill_recv_mbuf(qp, &r.cache_b, r.mp, 3);
+			assert_true(n >= 1 && n <= 3);
+			posted += (uint32_t)n;
+			if (shared)
+				bb_srq_ring(srq);
+			else
+				bb_qp_ring_recv(qp);
+			assert_int_equal(rte_mempool_avail_count(r.mp), 255 - (posted - i));
+			fill(data, len, i);
+			memcpy(r.e.a.buf, data, len);
+			{
+				struct bb_sge sge = sge_of(&r.e.a, 0, len);
+
+				assert_int_equal(
+					bb_post_send(r.e.a.qp, i, &sge, 1, BB_SEND_SIGNALED), 1);
+			}
+			bb_qp_ring(r.e.a.qp);
+			env_poll(&r.e, &r.e.b, &wc, 1);
+			assert_int_equal(wc.status, BB_WC_SUCCESS);
+			assert_ptr_equal(wc.qp, qp);
+			m = (struct rte_mbuf *)(uintptr_t)wc.wr_id;
+			assert_int_equal(bb_mbuf_set_len(m, wc.byte_len), 0);
+			assert_int_equal(m->pkt_len, len);
+			assert_int_equal(m->data_len, len);
+			assert_memory_equal(rte_pktmbuf_mtod(m, uint8_t *), data, len);
+			rte_pktmbuf_free(m);
+			env_poll(&r.e, &r.e.a, &wc, 1);
+		}
+		/* What is still posted comes back by destroying and freeing all. */
+		if (shared) {
+			assert_int_equal(bb_qp_destroy(qp), 0);
+			assert_int_equal(bb_srq_destroy(srq), 0);
+		}
+		env_stop(&r.e);
+		rte_mempool_free(r.mp);
+	}
+}
+
+static void
+refusals(void **state)
+{
+	static const uint32_t ones[] = {1, 1, 1, 1, 1, 1, 1, 1};
+	struct rte_mbuf *m;
+	struct bb_sge sge[2];
+	struct bb_wc wc;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, true);
+	assert_true(r.e.a.qp->sq.max_sge < 8 && r.e.b.qp->rq.max_sge < 8);
+	m = chain(&r, ones, 8, 1);
+	assert_int_equal(bb_post_send_mbuf(r.e.a.qp, &r.cache_a, 1, m, 0), -EINVAL);
+	assert_int_equal(bb_post_write_mbuf(r.e.a.qp, &r.cache_a, 1, m, raddr_of(&r.e.b, 0),
+					    r.e.b.mr->rkey, 0),
+			 -EINVAL);
+	assert_int_equal(bb_post_recv_mbuf(r.e.b.qp, &r.cache_b, 1, m), -EINVAL);
+	/* A list of one's own: as long as it may be. */
+	assert_int_equal(bb_mbuf_data_sge(&r.cache_a, m, sge, 2), -EINVAL);
+	assert_int_equal(bb_mbuf_room_sge(&r.cache_a, m, sge, 2), -EINVAL);
+	/* Longer than the chain has room for. */
+	assert_int_equal(bb_mbuf_set_len(m, 8 * SEG + 1), -EMSGSIZE);
+	assert_int_equal(m->pkt_len, 8);
+	assert_int_equal(m->data_len, 1);
+	assert_int_equal(bb_mbuf_set_len(m, SEG + 3), 0);
+	assert_int_equal(m->data_len, SEG);
+	assert_int_equal(m->next->data_len, 3);
+	assert_int_equal(m->next->next->data_len, 0);
+	assert_int_equal(bb_mbuf_set_len(m, 8 * SEG), 0);
+	rte_pktmbuf_free(m);
+	/* Nothing was posted. */
+	assert_int_equal(bb_post_nop(r.e.a.qp, 9, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(r.e.a.qp);
+	env_poll(&r.e, &r.e.a, &wc, 1);
+	expect(&wc, r.e.a.qp, 9, BB_WC_SUCCESS);
+	rig_close(&r);
+
+	/* A pool that nobody registered. */
+	rig_open(&r, false);
+	m = chain(&r, ones, 2, 1);
+	assert_int_equal(bb_post_send_mbuf(r.e.a.qp, &r.cache_a, 1, m, 0), -EFAULT);
+	assert_int_equal(bb_post_recv_mbuf(r.e.b.qp, &r.cache_b, 1, m), -EFAULT);
+	assert_int_equal(bb_fill_recv_mbuf(r.e.b.qp, &r.cache_b, r.mp, 4), -EFAULT);
+	rte_pktmbuf_free(m);
+	rig_close(&r);
+}
+
+/* ---- scatter_to_cqe: whether data came in the CQE or not cannot be seen. */
+
+static void
+in_cqe_receive(void **state)
+{
+	int shared;
+
+	(void)state;
+	for (shared = 0; shared < 2; shared++) {
+		struct bb_srq *srq = NULL;
+		struct bb_srq_attr attr;
+		struct bb_sge sge[4];
+		struct bb_wc wc;
+		struct env e;
+		uint32_t len, i;
+
+		env_open(&e);
+		e.init.scatter_to_cqe = true;
+		if (shared) {
+			bb_srq_attr_init(&attr);
+			attr.max_sge = 4;
+			assert_int_equal(bb_srq_create(e.b.pd, &attr, &srq), 0);
+		}
+		side_qp(&e, &e.a);
+		e.init.srq = srq;
+		side_qp(&e, &e.b);
+		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		for (len = 0; len <= 40; len++) {
+			uint8_t data[40], want[64];
+			uint32_t at = 0;
+
+			memset(e.b.buf, 0xee, 4096);
+			memset(want, 0xee, sizeof(want));
+			fill(data, len, len);
+			sge[0] = sge_of(&e.b, 0, 5);
+			sge[1] = sge_of(&e.b, 100, 0);
+			sge[2] = sge_of(&e.b, 200, 20);
+			sge[3] = sge_of(&e.b, 300, 15);
+			if (shared) {
+				assert_int_equal(bb_post_srq_recv(srq, len, sge, 4), 1);
+				bb_srq_ring(srq);
+			} else {
+				assert_int_equal(bb_post_recv(e.b.qp, len, sge, 4), 1);
+				bb_qp_ring_recv(e.b.qp);
+			}
+			assert_int_equal(
+				bb_post_send_inline(e.a.qp, 1, data, len, BB_SEND_SIGNALED), 1);
+			bb_qp_ring(e.a.qp);
+			env_poll(&e, &e.b, &wc, 1);
+			expect(&wc, e.b.qp, len, BB_WC_SUCCESS);
+			assert_int_equal(wc.byte_len, len);
+			for (i = 0; i < 4; i++) {
+				uint32_t n = RTE_MIN(sge[i].len, len - at);
+
+				assert_memory_equal(e.b.buf + i * 100, data + at, n);
+				/* Nothing behind it is touched. */
+				assert_memory_equal(e.b.buf + i * 100 + n, want, 60);
+				at += n;
+			}
+			env_poll(&e, &e.a, &wc, 1);
+		}
+		/* Too long for the list: nobody but the poll can notice. */
+		if (shared) {
+			assert_int_equal(bb_post_srq_recv(srq, 9, sge, 1), 1);
+			bb_srq_ring(srq);
+		} else {
+			assert_int_equal(bb_post_recv(e.b.qp, 9, sge, 1), 1);
+			bb_qp_ring_recv(e.b.qp);
+		}
+		memset(e.b.buf, 0xee, 64);
+		assert_int_equal(bb_post_send_inline(e.a.qp, 1, "123456", 6, 0), 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.b, &wc, 1);
+		expect(&wc, e.b.qp, 9, BB_WC_LOC_LEN_ERR);
+		assert_memory_equal(e.b.buf, "12345\xee", 6);
+		assert_int_equal(bb_qp_destroy(e.b.qp), 0);
+		e.b.qp = NULL;
+		if (shared)
+			assert_int_equal(bb_srq_destroy(srq), 0);
+		env_stop(&e);
+	}
+}
+
+static void
+in_cqe_request(void **state)
+{
+	struct bb_sge sge[3];
+	struct bb_wc wc[2];
+	struct env e;
+	uint64_t v = 41, old;
+	uint32_t len, i;
+
+	(void)state;
+	env_open(&e);
+	e.init.scatter_to_cqe = true;
+	/* Small, so that WQEs wrap in their segments; one in four asks for a CQE by itself. */
+	e.init.sq_depth = 6;
+	e.init.max_sge = 4;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	fill(e.b.buf, 4096, 3);
+	for (i = 0; i < 200; i++) {
+		len = i % 40 + 3;
+		memset(e.a.buf, 0xee, 1024);
+		sge[0] = sge_of(&e.a, 0, 1);
+		sge[1] = sge_of(&e.a, 100, 2);
+		sge[2] = sge_of(&e.a, 200, len - 3);
+		/* Unsignalled first: its data is there when the next one has completed. */
+		assert_int_equal(
+			bb_post_read(e.a.qp, 1,
+				     &(struct bb_sge){(uintptr_t)e.a.buf + 512, 8, e.a.mr->lkey}, 1,
+				     raddr_of(&e.b, i), e.b.mr->rkey, 0),
+			1);
+		assert_int_equal(bb_post_read(e.a.qp, 2, sge, 3, raddr_of(&e.b, i * 3),
+					      e.b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, wc, 1);
+		expect(&wc[0], e.a.qp, 2, BB_WC_SUCCESS);
+		assert_int_equal(wc[0].opcode, BB_WC_RDMA_READ);
+		assert_int_equal(wc[0].byte_len, len);
+		assert_memory_equal(e.a.buf, e.b.buf + i * 3, 1);
+		assert_memory_equal(e.a.buf + 100, e.b.buf + i * 3 + 1, 2);
+		assert_memory_equal(e.a.buf + 200, e.b.buf + i * 3 + 3, len - 3);
+		assert_int_equal(e.a.buf[1], 0xee);
+		assert_int_equal(e.a.buf[102], 0xee);
+		assert_int_equal(e.a.buf[200 + len - 3], 0xee);
+		assert_memory_equal(e.a.buf + 512, e.b.buf + i, 8);
+	}
+	memcpy(e.b.buf + 2048, &v, 8);
+	for (i = 0; i < 20; i++) {
+		sge[0] = sge_of(&e.a, 800, 8);
+		assert_int_equal(bb_post_fetch_add(e.a.qp, i, sge, raddr_of(&e.b, 2048),
+						   e.b.mr->rkey, 1, i & 1 ? 0 : BB_SEND_SIGNALED),
+				 1);
+		assert_int_equal(bb_post_nop(e.a.qp, 100, i & 1 ? BB_SEND_SIGNALED : 0), 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, wc, 1);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		memcpy(&old, e.a.buf + 800, 8);
+		assert_int_equal(old, 41 + i);
+	}
+	env_stop(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(send_chains),    cmocka_unit_test(write_chain),
+		cmocka_unit_test(refill),         cmocka_unit_test(refusals),
+		cmocka_unit_test(in_cqe_receive), cmocka_unit_test(in_cqe_request),
+	};
+	int ret = env_eal_init("mlx5_mbuf");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Keys that are laid out, used and taken back by requests of one doorbell: the library gives the
+ * one behind a change its fence, and the device holds all others to it no longer than that.
+ */
+#include <unistd.h>
+
+#include "../mlx5_env.h"
+
+#define PIECE 16u  /* bytes of a block of the key's */
+#define LEN   256u /* of the key */
+#define SLOT  512u /* of the target's memory, for one WRITE */
+
+/* Each way that requests take; with one device both sides are on it. */
+static const struct way {
+	const char *a, *b;
+} ways[] = {
+	{"soft0", NULL},
+	{"soft0", "soft1"},
+	{"soft0,wire=1", NULL},
+	{"soft0,wire=1", "soft1,wire=1"},
+	{"soft0,shm=%d,ip=192.0.2.1/24", NULL},
+	{"soft0,shm=%d,ip=192.0.2.1/24", "soft1,shm=%d,ip=192.0.2.2/24"},
+};
+
+static void
+open_way(struct env *e, const struct way *w, enum bb_qp_type type)
+{
+	char spec[2][64];
+
+	snprintf(spec[0], sizeof(spec[0]), w->a, (int)getpid());
+	if (w->b != NULL)
+		snprintf(spec[1], sizeof(spec[1]), w->b, (int)getpid());
+	env_open_two(e, spec[0], w->b != NULL ? spec[1] : NULL);
+	e->init.type = type;
+	env_qps(e);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+/* b's key over every fourth 16 bytes of its buffer. */
+static struct bb_mkey *
+key_of(struct env *e)
+{
+	struct bb_mkey_attr attr;
+	struct bb_mkey *k;
+
+	bb_mkey_attr_init(&attr);
+	attr.max_pieces = 2;
+	assert_int_equal(bb_mkey_create(e->b.pd, &attr, &k), 0);
+	return k;
+}
+
+static int
+layout(struct env *e, struct bb_mkey *k, uint64_t wr_id)
+{
+	struct bb_interleaved b = {(uintptr_t)e->b.buf, PIECE, 3 * PIECE, e->b.mr->lkey};
+
+	return bb_post_mkey_interleaved(e->b.qp, wr_id, k, ENV_ALL, LEN / PIECE, &b, 1,
+					BB_SEND_SIGNALED);
+}
+
+/* A WRITE to a's slot @i of what a key or, @k NULL, b's region names. */
+static int
+write_to(struct env *e, const struct bb_mkey *k, unsigned int i)
+{
+	struct bb_sge sge = k != NULL ? (struct bb_sge){0, LEN, k->lkey} : sge_of(&e->b, 0, LEN);
+
+	return bb_post_write(e->b.qp, i, &sge, 1, raddr_of(&e->a, (size_t)i * SLOT), e->a.mr->rkey,
+			     BB_SEND_SIGNALED);
+}
+
+/* What a write has to bring comes, at the latest with the next packets. */
+static void
+expect_slot(struct env *e, bool by_key, unsigned int i)
+{
+	uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	const uint8_t *at = e->a.buf + (size_t)i * SLOT;
+	uint8_t want[LEN];
+	unsigned int p;
+
+	for (p = 0; p < LEN / PIECE; p++)
+		memcpy(want + p * PIECE, e->b.buf + p * PIECE * (by_key ? 4u : 1u), PIECE);
+	while (memcmp(at, want, LEN) != 0 && rte_get_timer_cycles() < end) {
+		bb_dev_progress(e->a.dev);
+		bb_dev_progress(e->b.dev);
+	}
+	assert_memory_equal(at, want, LEN);
+}
+
+/* L: lay out, K: WRITE by the key, W: by the region, N: NOP, I: take the key back. */
+static void
+batch(struct env *e, struct bb_mkey *k, const char *what)
+{
+	unsigned int n = (unsigned int)strlen(what), i;
+	struct bb_wc wc[8];
+
+	fill(e->b.buf, 4 * LEN, 5);
+	memset(e->a.buf, 0, n * SLOT);
+	for (i = 0; i < n; i++) {
+		int ret = what[i] == 'L'   ? layout(e, k, i)
+			  : what[i] == 'K' ? write_to(e, k, i)
+			  : what[i] == 'W' ? write_to(e, NULL, i)
+			  : what[i] == 'N'
+				  ? bb_post_nop(e->b.qp, i, BB_SEND_SIGNALED)
+				  : bb_post_local_inv(e->b.qp, i, k->rkey, BB_SEND_SIGNALED);
+
+		assert_int_equal(ret, 1);
+	}
+	bb_qp_ring(e->b.qp);
+	env_poll(e, &e->b, wc, n);
+	for (i = 0; i < n; i++) {
+		expect(&wc[i], e->b.qp, i, BB_WC_SUCCESS);
+		if (what[i] == 'K' || what[i] == 'W')
+			expect_slot(e, what[i] == 'K', i);
+	}
+}
+
+/* The fence is at the first request behind the layout: all behind that may use the key. */
+static void
+test_use(void **state)
+{
+	static const char *const what[] = {"LK", "LWK", "LKK", "LNK", "LWWK", "K", "LKLKK"};
+	unsigned int i, b, round;
+	struct bb_mkey *k;
+	struct env e;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(ways); i++) {
+		open_way(&e, &ways[i], BB_QPT_RC);
+		k = key_of(&e);
+		/* On shared memory the first requests go as packets, later ones directly. */
+		for (round = 0; round < 3; round++)
+			for (b = 0; b < RTE_DIM(what); b++)
+				batch(&e, k, what[b]);
+		assert_int_equal(bb_mkey_destroy(k), 0);
+		env_stop(&e);
+	}
+}
+
+/*
+ * A key that a request of the same queue uses is laid out anew and taken back behind it. What is
+ * unreliable has completed when it is sent, and nothing says when it arrives.
+ */
+static void
+test_change(void **state)
+{
+	static const char *const what[] = {"LKI", "LKLKI", "LKKI", "LI"};
+	enum bb_qp_type type;
+	unsigned int i, b, round;
+	struct bb_mkey *k;
+	struct env e;
+
+	(void)state;
+	for (i = 0; i < 2 * RTE_DIM(ways); i++) {
+		type = i % 2 == 0 ? BB_QPT_RC : BB_QPT_UC;
+		open_way(&e, &ways[i / 2], type);
+		k = key_of(&e);
+		for (round = 0; round < 3; round++)
+			for (b = 0; b < RTE_DIM(what); b++)
+				batch(&e, k, what[b]);
+		assert_int_equal(bb_mkey_destroy(k), 0);
+		env_stop(&e);
+	}
+}
+
+static void
+reset(struct env *e)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+}
+
+/* A queue that failed behind a layout remembers nothing of it in its next life. */
+static void
+test_reset(void **state)
+{
+	struct bb_sge sge;
+	struct bb_mkey *k;
+	struct bb_wc wc[3];
+	struct env e;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(ways); i++) {
+		open_way(&e, &ways[i], BB_QPT_RC);
+		k = key_of(&e);
+		sge = sge_of(&e.b, 0, 8);
+		sge.lkey ^= 0xff00;
+		assert_int_equal(layout(&e, k, 1), 1);
+		assert_int_equal(
+			bb_post_write(e.b.qp, 2, &sge, 1, raddr_of(&e.a, 0), e.a.mr->rkey, 0), 1);
+		assert_int_equal(write_to(&e, k, 3), 1);
+		bb_qp_ring(e.b.qp);
+		env_poll(&e, &e.b, wc, 3);
+		expect(&wc[0], e.b.qp, 1, BB_WC_SUCCESS);
+		expect(&wc[1], e.b.qp, 2, BB_WC_LOC_PROT_ERR);
+		expect(&wc[2], e.b.qp, 3, BB_WC_WR_FLUSH_ERR);
+		reset(&e);
+		batch(&e, k, "K");
+		assert_int_equal(bb_mkey_destroy(k), 0);
+		env_stop(&e);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_use),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_reset),
+	};
+	int ret = env_eal_init("mlx5_mkey_order");
+
+	return ret != 0 ? ret : cmocka_run_group_tests_name("mlx5_mkey_order", tests, NULL, NULL);
+}

@@ -1,0 +1,504 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Bad input on the data path: each a completion that says what, nothing lost behind it. */
+#include <sched.h>
+
+#include "../mlx5_env.h"
+
+/* Start with a pair in RTS; stop after bringing both QPs out of ERR again. */
+static int
+setup(void **state)
+{
+	struct env *e = calloc(1, sizeof(*e));
+
+	*state = e;
+	if (e == NULL)
+		return -1;
+	env_start(e);
+	return 0;
+}
+
+/* RESET both, connect anew, and show that traffic flows. */
+static void
+recover(struct env *e)
+{
+	struct bb_qp_attr attr = e->attr;
+	struct bb_wc wc;
+
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	env_silent(e, &e->a);
+	env_silent(e, &e->b);
+	connect_pair(e->a.qp, e->b.qp, &e->attr);
+	assert_int_equal(bb_post_write_inline(e->a.qp, 4711, "again", 5, raddr_of(&e->b, 8),
+					      e->b.mr->rkey, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 4711, BB_WC_SUCCESS);
+	assert_memory_equal(e->b.buf + 8, "again", 5);
+}
+
+static int
+teardown(void **state)
+{
+	struct env *e = *state;
+
+	env_stop(e);
+	free(e);
+	return 0;
+}
+
+/* Post a write and one more behind it: the first fails as said, the second is flushed. */
+static void
+write_fails(struct env *e, const struct bb_sge *sge, uint64_t raddr, uint32_t rkey,
+	    enum bb_wc_status status)
+{
+	struct bb_wc wc[2];
+
+	memset(e->b.buf, 0x5a, ENV_BUF);
+	assert_int_equal(bb_post_write(e->a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(
+		bb_post_write_inline(e->a.qp, 2, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, wc, 2);
+	expect(&wc[0], e->a.qp, 1, status);
+	assert_int_not_equal(wc[0].syndrome, 0);
+	expect(&wc[1], e->a.qp, 2, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(e->a.qp->state, BB_QP_ERR);
+	assert_int_equal(bb_sq_outstanding(&e->a.qp->sq), 0);
+	assert_int_equal(e->b.buf[0], 0x5a);
+	recover(e);
+}
+
+static void
+wrong_rkey(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 64);
+
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey + 1, BB_WC_REM_ACCESS_ERR);
+	write_fails(e, &sge, raddr_of(&e->b, 0), 0xffffffff, BB_WC_REM_ACCESS_ERR);
+	write_fails(e, &sge, raddr_of(&e->b, 0), 0, BB_WC_REM_ACCESS_ERR);
+}
+
+static void
+wrong_lkey(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 64);
+
+	sge.lkey++;
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
+	sge.lkey = BB_LKEY_NONE;
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
+}
+
+static void
+key_of_another_pd(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 64);
+	struct bb_pd *pd;
+	struct bb_mr *mr;
+
+	assert_int_equal(bb_pd_alloc(e->b.dev, &pd), 0);
+	assert_int_equal(bb_mr_reg(pd, e->b.buf, 4096, ENV_ALL, &mr), 0);
+	write_fails(e, &sge, raddr_of(&e->b, 0), mr->rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+
+	assert_int_equal(bb_pd_alloc(e->a.dev, &pd), 0);
+	assert_int_equal(bb_mr_reg(pd, e->a.buf, 4096, ENV_ALL, &mr), 0);
+	sge.lkey = mr->lkey;
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+}
+
+static void
+right_not_granted_by_the_key(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 8);
+	struct bb_mr *mr;
+	struct bb_wc wc;
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096,
+				   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ, &mr),
+			 0);
+	write_fails(e, &sge, raddr_of(&e->b, 0), mr->rkey, BB_WC_REM_ACCESS_ERR);
+	assert_int_equal(bb_post_fetch_add(e->a.qp, 3, &sge, raddr_of(&e->b, 0), mr->rkey, 1, 0),
+			 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 3, BB_WC_REM_ACCESS_ERR);
+	recover(e);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096,
+				   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &mr),
+			 0);
+	assert_int_equal(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), mr->rkey, 0), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 4, BB_WC_REM_ACCESS_ERR);
+	recover(e);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+/* The result of a READ needs LOCAL_WRITE. */
+static void
+read_into_read_only(void **state)
+{
+	struct env *e = *state;
+	struct bb_mr *mr;
+	struct bb_sge sge;
+	struct bb_wc wc;
+
+	assert_int_equal(bb_mr_reg(e->a.pd, e->a.buf, 4096, 0, &mr), 0);
+	sge = sge_of(&e->a, 0, 64);
+	sge.lkey = mr->lkey;
+	memset(e->a.buf, 0x11, 64);
+	memset(e->b.buf, 0x22, 64);
+	assert_int_equal(bb_post_read(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0),
+			 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_LOC_PROT_ERR);
+	assert_int_equal(e->a.buf[0], 0x11);
+	recover(e);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+}
+
+/* The peer's QP, not its key, withholds the right. */
+static void
+right_not_granted_by_the_qp(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 8);
+	struct bb_qp_attr attr = e->attr;
+	struct bb_wc wc;
+
+	attr.state = BB_QP_RTS;
+	attr.access = BB_ACCESS_REMOTE_READ;
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE | BB_QP_ACCESS), 0);
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_REM_INV_REQ_ERR);
+
+	attr.access = BB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE | BB_QP_ACCESS), 0);
+	assert_int_equal(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0),
+			 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 4, BB_WC_REM_INV_REQ_ERR);
+	recover(e);
+}
+
+static void
+remote_range(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 64);
+	uint32_t rkey = e->b.mr->rkey;
+
+	write_fails(e, &sge, raddr_of(&e->b, ENV_BUF - 63), rkey, BB_WC_REM_ACCESS_ERR);
+	write_fails(e, &sge, raddr_of(&e->b, ENV_BUF), rkey, BB_WC_REM_ACCESS_ERR);
+	write_fails(e, &sge, raddr_of(&e->b, 0) - 1, rkey, BB_WC_REM_ACCESS_ERR);
+	/* Address and length together pass 2^64. */
+	write_fails(e, &sge, UINT64_MAX - 31, rkey, BB_WC_REM_ACCESS_ERR);
+	write_fails(e, &sge, 0, rkey, BB_WC_REM_ACCESS_ERR);
+}
+
+static void
+local_range(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, ENV_BUF - 63, 64);
+
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
+	sge.addr = UINT64_MAX - 31;
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
+	sge = sge_of(&e->a, 0, 1 << 30);
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_PROT_ERR);
+	/* Longer than any message. */
+	sge.len = 0x80000000;
+	write_fails(e, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, BB_WC_LOC_LEN_ERR);
+}
+
+static void
+last_byte_is_inside(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, ENV_BUF - 64, 64);
+	struct bb_wc wc;
+
+	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, ENV_BUF - 64),
+				       e->b.mr->rkey, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_SUCCESS);
+}
+
+static void
+key_that_was_deregistered(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 64);
+	struct bb_mr *mr;
+	uint32_t rkey;
+
+	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096, ENV_ALL, &mr), 0);
+	rkey = mr->rkey;
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	write_fails(e, &sge, raddr_of(&e->b, 0), rkey, BB_WC_REM_ACCESS_ERR);
+}
+
+static void
+posts_that_never_go(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 8), many[64] = {{0}};
+	uint8_t big[1024] = {0};
+
+	/* Unaligned, wrong size, too many pieces, too much inline data, a piece over 2^31. */
+	assert_int_equal(
+		bb_post_fetch_add(e->a.qp, 1, &sge, raddr_of(&e->b, 4), e->b.mr->rkey, 1, 0),
+		-EINVAL);
+	sge.len = 4;
+	assert_int_equal(
+		bb_post_cmp_swap(e->a.qp, 1, &sge, raddr_of(&e->b, 0), e->b.mr->rkey, 1, 1, 0),
+		-EINVAL);
+	assert_int_equal(bb_post_write(e->a.qp, 1, many, RTE_DIM(many), 0, 0, 0), -EINVAL);
+	assert_int_equal(bb_post_write_inline(e->a.qp, 1, big, sizeof(big), 0, 0, 0), -EINVAL);
+	sge.len = 0x80000001;
+	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, 0, 0, 0), -EINVAL);
+	assert_int_equal(bb_post_recv(e->a.qp, 1, &sge, 1), -EINVAL);
+	assert_int_equal(bb_post_recv(e->a.qp, 1, many, RTE_DIM(many)), -EINVAL);
+	assert_int_equal(bb_sq_outstanding(&e->a.qp->sq), 0);
+}
+
+static void
+full_queues(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->b, 0, 64);
+	struct bb_qp_stats stats;
+	struct bb_wc wc[128];
+	unsigned int i;
+
+	for (i = 0; i < e->init.sq_depth; i++)
+		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
+	for (i = 0; i < e->init.rq_depth; i++)
+		assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 1);
+	assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 0);
+	bb_qp_ring(e->a.qp);
+	bb_qp_ring_recv(e->b.qp);
+	env_poll(e, &e->a, wc, e->init.sq_depth);
+	for (i = 0; i < e->init.sq_depth; i++)
+		expect(&wc[i], e->a.qp, i, BB_WC_SUCCESS);
+	assert_int_equal(bb_post_nop(e->a.qp, 0, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, wc, 1);
+	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
+	assert_int_equal(stats.full, 1);
+}
+
+static void
+no_receive_posted(void **state)
+{
+	struct env *e = *state;
+	struct bb_qp_attr attr = e->attr;
+	struct bb_wc wc;
+
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	attr.rnr_retry = 2;
+	connect_pair(e->a.qp, e->b.qp, &attr);
+	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "hello", 5, 0), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_RNR_RETRY_EXC_ERR);
+	recover(e);
+}
+
+/* Retried for ever (7) until the receive comes. */
+static void
+late_receive(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge rsge = sge_of(&e->b, 0, 64);
+	struct bb_wc wc;
+
+	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "hello", 5, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e->a.qp);
+	env_silent(e, &e->a);
+	assert_int_equal(bb_post_recv(e->b.qp, 2, &rsge, 1), 1);
+	bb_qp_ring_recv(e->b.qp);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 2, BB_WC_SUCCESS);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_SUCCESS);
+	assert_memory_equal(e->b.buf, "hello", 5);
+}
+
+static void
+peer_does_not_answer(void **state)
+{
+	struct env *e = *state;
+	struct bb_qp_attr attr = e->attr;
+	struct bb_qp_addr la, lb;
+	struct bb_wc wc;
+
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	attr.timeout = 8; /* 1 ms */
+	attr.retry_cnt = 2;
+	assert_int_equal(bb_qp_addr(e->a.qp, 1, 0, &la), 0);
+	assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &lb), 0);
+	assert_int_equal(bb_qp_connect(e->a.qp, &la, &lb, &attr), 0);
+	assert_int_equal(
+		bb_post_write_inline(e->a.qp, 1, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_RETRY_EXC_ERR);
+	recover(e);
+}
+
+static void
+receive_too_small(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 100), rsge = sge_of(&e->b, 0, 99);
+	struct bb_wc wc;
+
+	assert_int_equal(bb_post_recv(e->b.qp, 5, &rsge, 1), 1);
+	bb_qp_ring_recv(e->b.qp);
+	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 5, BB_WC_LOC_LEN_ERR);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_REM_INV_REQ_ERR);
+	recover(e);
+}
+
+static void
+receive_with_a_wrong_key(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge sge = sge_of(&e->a, 0, 100), rsge = sge_of(&e->b, 0, 100);
+	struct bb_wc wc;
+
+	rsge.lkey++;
+	assert_int_equal(bb_post_recv(e->b.qp, 5, &rsge, 1), 1);
+	bb_qp_ring_recv(e->b.qp);
+	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), 1);
+	bb_qp_ring(e->a.qp);
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 5, BB_WC_LOC_PROT_ERR);
+	env_poll(e, &e->a, &wc, 1);
+	expect(&wc, e->a.qp, 1, BB_WC_REM_OP_ERR);
+	recover(e);
+}
+
+/* 2ERR: one flush for each WQE the device was told of, and for those posted afterwards. */
+static void
+flush_counts(void **state)
+{
+	struct env *e = *state;
+	struct bb_sge rsge = sge_of(&e->a, 0, 64);
+	struct bb_qp_attr attr = e->attr;
+	struct bb_wc wc[16];
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_post_recv(e->a.qp, 10 + i, &rsge, 1), 1);
+	bb_qp_ring_recv(e->a.qp);
+	/* No receive at the peer: they wait there. */
+	for (i = 0; i < 5; i++)
+		assert_int_equal(bb_post_send_inline(e->a.qp, i, "x", 1, i & 1), 1);
+	bb_qp_ring(e->a.qp);
+	env_silent(e, &e->a);
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	env_poll(e, &e->a, wc, 8);
+	for (i = 0; i < 8; i++)
+		assert_int_equal(wc[i].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(bb_sq_outstanding(&e->a.qp->sq), 0);
+	env_silent(e, &e->a);
+
+	assert_int_equal(bb_post_nop(e->a.qp, 77, 0), 1);
+	assert_int_equal(bb_post_recv(e->a.qp, 78, &rsge, 1), 1);
+	bb_qp_ring(e->a.qp);
+	bb_qp_ring_recv(e->a.qp);
+	env_poll(e, &e->a, wc, 2);
+	assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[0].wr_id + wc[1].wr_id, 77 + 78);
+	recover(e);
+}
+
+/* Completions that nobody polled do not reach the next life of the QP. */
+static void
+reset_purges(void **state)
+{
+	struct env *e = *state;
+	struct bb_cqring last = e->a.cq->ring;
+	struct bb_qp_attr attr = e->attr;
+	const uint64_t end = rte_get_timer_cycles() + ENV_WAIT_S * rte_get_timer_hz();
+	struct bb_cq_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < 10; i++)
+		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e->a.qp);
+	last.ci += 9;
+	while (bb_cqring_peek(&last) == NULL && rte_get_timer_cycles() < end) {
+		bb_dev_progress(e->a.dev);
+		sched_yield();
+	}
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_cq_stats(e->a.cq, &stats), 0);
+	assert_int_equal(stats.purged, 10);
+	assert_int_equal(bb_post_nop(e->a.qp, 1, 0), -ENOTCONN);
+	recover(e);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(wrong_rkey),
+		T(wrong_lkey),
+		T(key_of_another_pd),
+		T(right_not_granted_by_the_key),
+		T(right_not_granted_by_the_qp),
+		T(read_into_read_only),
+		T(remote_range),
+		T(local_range),
+		T(last_byte_is_inside),
+		T(key_that_was_deregistered),
+		T(posts_that_never_go),
+		T(full_queues),
+		T(no_receive_posted),
+		T(late_receive),
+		T(peer_does_not_answer),
+		T(receive_too_small),
+		T(receive_with_a_wrong_key),
+		T(flush_counts),
+		T(reset_purges),
+	};
+	int skip = env_eal_init("mlx5_errors");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The mlx5 driver on a software device with an InfiniBand port. */
+#include "../mlx5_env.h"
+
+/* LIDs, with a GRH and without. */
+static void
+infiniband(void **state)
+{
+	struct bb_port_attr port;
+	struct bb_wc wc;
+	struct env e;
+	unsigned int i;
+
+	(void)state;
+	env_open_spec(&e, "soft0,link=ib");
+	assert_int_equal(bb_port_query(e.a.dev, 1, &port), 0);
+	assert_int_equal(port.link_layer, BB_LINK_INFINIBAND);
+	assert_int_not_equal(port.lid, 0);
+	env_qps(&e);
+	for (i = 0; i < 2; i++) {
+		e.attr.path.is_global = (uint8_t)i;
+		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		assert_int_equal(bb_post_write_inline(e.a.qp, i, "lid", 3, raddr_of(&e.b, i * 8),
+						      e.b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
+		assert_memory_equal(e.b.buf + i * 8, "lid", 3);
+		e.attr.state = BB_QP_RESET;
+		assert_int_equal(bb_qp_modify(e.a.qp, &e.attr, BB_QP_STATE), 0);
+		assert_int_equal(bb_qp_modify(e.b.qp, &e.attr, BB_QP_STATE), 0);
+	}
+	env_stop(&e);
+}
+
+/*
+ * A port that takes no path without a GRH, as those of virtual functions: bb_qp_connect() sees to
+ * it, who gives paths by himself is told.
+ */
+static void
+infiniband_grh(void **state)
+{
+	struct bb_port_attr port;
+	struct bb_path path;
+	struct bb_qp_attr got;
+	struct bb_ah *ah;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_open_spec(&e, "soft0,link=ib,grh_required");
+	assert_int_equal(bb_port_query(e.a.dev, 1, &port), 0);
+	assert_true(port.grh_required);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_int_equal(bb_post_write_inline(e.a.qp, 1, "grh", 3, raddr_of(&e.b, 0), e.b.mr->rkey,
+					      BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	assert_memory_equal(e.b.buf, "grh", 3);
+	assert_int_equal(bb_qp_query(e.a.qp, &got), 0);
+	assert_int_equal(got.path.is_global, 1);
+
+	path = got.path;
+	assert_int_equal(bb_ah_create(e.a.pd, &path, &ah), 0);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	path.is_global = 0;
+	assert_int_equal(bb_ah_create(e.a.pd, &path, &ah), -EINVAL);
+	path.is_global = 1;
+	memset(path.dgid, 0, sizeof(path.dgid));
+	assert_int_equal(bb_ah_create(e.a.pd, &path, &ah), -EINVAL);
+	env_stop(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(infiniband),
+		cmocka_unit_test(infiniband_grh),
+	};
+	int skip_all = env_eal_init("mlx5_ib");
+
+	return skip_all != 0 ? skip_all : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Messages of 2 GiB, the longest there are (IBTA vol. 1, 9.7.1): one memfd of 2 MiB is
+ * mapped over and over, so that they need no memory to speak of. What goes from the even
+ * MiBs of the file to the odd ones is seen there.
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../mlx5_env.h"
+
+#define FILE_BYTES (2ull << 20)
+#define LONG       (2ull << 30)
+
+/* @bytes of the file's bytes from @from on, again and again. NULL: no address space. */
+static uint8_t *
+map(int fd, uint64_t bytes, uint64_t from, uint64_t part)
+{
+	uint8_t *p =
+		mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint64_t at;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	for (at = 0; at < bytes; at += part) {
+		if (mmap(p + at, part, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+			 (off_t)from) == MAP_FAILED)
+			return NULL;
+	}
+	return p;
+}
+
+struct rig {
+	struct env e;
+	int fd;
+	uint8_t *src, *dst;
+	struct bb_mr *src_mr, *dst_mr;
+};
+
+static void
+rig_open(struct rig *r, enum bb_qp_type type)
+{
+	const uint64_t part = FILE_BYTES / 2;
+
+	memset(r, 0, sizeof(*r));
+	r->fd = memfd_create("bb_long", 0);
+	if (r->fd < 0 || ftruncate(r->fd, (off_t)FILE_BYTES) != 0)
+		fail_msg("no memfd: %s", strerror(errno));
+	r->src = map(r->fd, LONG, 0, part);
+	r->dst = map(r->fd, LONG, part, part);
+	assert_non_null(r->src);
+	assert_non_null(r->dst);
+	env_open_spec(&r->e, "soft0,log_max_msg=31");
+	r->e.init.type = type;
+	env_qps(&r->e);
+	r->e.attr.path_mtu = 4096;
+	connect_pair(r->e.a.qp, r->e.b.qp, &r->e.attr);
+	assert_int_equal(bb_mr_reg(r->e.a.pd, r->src, LONG, BB_ACCESS_LOCAL_WRITE, &r->src_mr), 0);
+	assert_int_equal(bb_mr_reg(r->e.b.pd, r->dst, LONG, ENV_ALL, &r->dst_mr), 0);
+	fill(r->src, FILE_BYTES / 2, 5);
+	memset(r->dst, 0xee, FILE_BYTES / 2);
+}
+
+static void
+rig_close(struct rig *r)
+{
+	assert_int_equal(bb_mr_dereg(r->src_mr), 0);
+	assert_int_equal(bb_mr_dereg(r->dst_mr), 0);
+	env_stop(&r->e);
+	munmap(r->src, LONG);
+	munmap(r->dst, LONG);
+	close(r->fd);
+}
+
+static void
+done(struct rig *r, uint64_t wr_id, enum bb_wc_status status)
+{
+	struct bb_wc wc;
+
+	bb_qp_ring(r->e.a.qp);
+	env_poll(&r->e, &r->e.a, &wc, 1);
+	expect(&wc, r->e.a.qp, wr_id, status);
+	if (status == BB_WC_SUCCESS && wc.opcode == BB_WC_RDMA_READ)
+		assert_int_equal(wc.byte_len, LONG);
+}
+
+/* One piece of 2^31 bytes, which a WQE writes as 0. */
+static void
+whole(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_sge sge, rsge;
+	unsigned int type;
+	struct bb_wc wc;
+	struct rig r;
+
+	(void)state;
+	for (type = BB_QPT_RC; type <= BB_QPT_UC; type++) {
+		rig_open(&r, type);
+		assert_int_equal(bb_dev_query(r.e.a.dev, &attr), 0);
+		assert_int_equal(attr.max_msg_size, LONG);
+		sge = (struct bb_sge){(uintptr_t)r.src, LONG, r.src_mr->lkey};
+		rsge = (struct bb_sge){(uintptr_t)r.dst, LONG, r.dst_mr->lkey};
+		assert_int_equal(bb_post_write(r.e.a.qp, 1, &sge, 1, (uintptr_t)r.dst,
+					       r.dst_mr->rkey, BB_SEND_SIGNALED),
+				 1);
+		done(&r, 1, BB_WC_SUCCESS);
+		assert_memory_equal(r.src, r.dst + LONG - FILE_BYTES / 2, FILE_BYTES / 2);
+		memset(r.dst, 0xee, FILE_BYTES / 2);
+		assert_int_equal(bb_post_recv(r.e.b.qp, 2, &rsge, 1), 1);
+		bb_qp_ring_recv(r.e.b.qp);
+		assert_int_equal(bb_post_send(r.e.a.qp, 3, &sge, 1, BB_SEND_SIGNALED), 1);
+		done(&r, 3, BB_WC_SUCCESS);
+		env_poll(&r.e, &r.e.b, &wc, 1);
+		expect(&wc, r.e.b.qp, 2, BB_WC_SUCCESS);
+		assert_int_equal(wc.byte_len, LONG);
+		assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
+		/* The next message comes where it should: PSNs were counted. */
+		assert_int_equal(bb_post_write_inline(r.e.a.qp, 4, "behind", 6, (uintptr_t)r.dst,
+						      r.dst_mr->rkey, BB_SEND_SIGNALED),
+				 1);
+		done(&r, 4, BB_WC_SUCCESS);
+		assert_memory_equal(r.dst, "behind", 6);
+		if (type == BB_QPT_RC) {
+			memset(r.src, 0, FILE_BYTES / 2);
+			assert_int_equal(bb_post_read(r.e.a.qp, 5, &sge, 1, (uintptr_t)r.dst,
+						      r.dst_mr->rkey, BB_SEND_SIGNALED),
+					 1);
+			done(&r, 5, BB_WC_SUCCESS);
+			assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
+		}
+		rig_close(&r);
+	}
+}
+
+/* In pieces; and one byte more, which no device takes. */
+static void
+pieces(void **state)
+{
+	struct bb_sge sge[4];
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, BB_QPT_RC);
+	sge[0] = (struct bb_sge){(uintptr_t)r.src, 1, r.src_mr->lkey};
+	sge[1] = (struct bb_sge){(uintptr_t)r.src + 1, LONG - 4096, r.src_mr->lkey};
+	sge[2] = (struct bb_sge){(uintptr_t)r.src + 1 + LONG - 4096, 4095, r.src_mr->lkey};
+	assert_int_equal(bb_post_write(r.e.a.qp, 1, sge, 3, (uintptr_t)r.dst, r.dst_mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	done(&r, 1, BB_WC_SUCCESS);
+	assert_memory_equal(r.src, r.dst, FILE_BYTES / 2);
+	sge[3] = sge[0];
+	assert_int_equal(bb_post_write(r.e.a.qp, 2, sge, 4, (uintptr_t)r.dst, r.dst_mr->rkey, 0),
+			 1);
+	done(&r, 2, BB_WC_LOC_LEN_ERR);
+	sge[0].len = LONG + 1;
+	assert_int_equal(bb_post_write(r.e.a.qp, 2, sge, 1, (uintptr_t)r.dst, r.dst_mr->rkey, 0),
+			 -EINVAL);
+	rig_close(&r);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(pieces)};
+	int ret = env_eal_init("mlx5_long");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

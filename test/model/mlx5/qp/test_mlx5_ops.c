@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Every operation of an RC queue pair on the software device, with data checked. */
+#include "../mlx5_env.h"
+
+static void
+write_one(void **state)
+{
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	fill(e.a.buf, 4096, 1);
+	sge = sge_of(&e.a, 0, 4096);
+	assert_int_equal(bb_post_write(e.a.qp, 7, &sge, 1, raddr_of(&e.b, 512), e.b.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	/* Nothing moves before the doorbell. */
+	env_silent(&e, &e.a);
+	assert_int_equal(e.b.buf[512 + 1], 0);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 7, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_RDMA_WRITE);
+	assert_memory_equal(e.b.buf + 512, e.a.buf, 4096);
+	assert_int_equal(e.b.buf[511], 0);
+	assert_int_equal(e.b.buf[512 + 4096], 0);
+	/* The target learns nothing. */
+	env_silent(&e, &e.b);
+	env_stop(&e);
+}
+
+static void
+write_sizes(void **state)
+{
+	static const uint32_t sizes[] = {1, 2, 7, 8, 63, 64, 65, 1023, 1024, 1025, 4097, 200000};
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+	size_t i;
+
+	(void)state;
+	env_start(&e);
+	for (i = 0; i < RTE_DIM(sizes); i++) {
+		fill(e.a.buf, sizes[i], (uint32_t)i + 1);
+		memset(e.b.buf, 0xee, ENV_BUF);
+		sge = sge_of(&e.a, 0, sizes[i]);
+		assert_int_equal(bb_post_write(e.a.qp, i, &sge, 1, raddr_of(&e.b, 33), e.b.mr->rkey,
+					       BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
+		assert_memory_equal(e.b.buf + 33, e.a.buf, sizes[i]);
+		assert_int_equal(e.b.buf[32], 0xee);
+		assert_int_equal(e.b.buf[33 + sizes[i]], 0xee);
+	}
+	env_stop(&e);
+}
+
+static void
+write_nothing(void **state)
+{
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	sge = sge_of(&e.a, 0, 0);
+	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+				       BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(bb_post_write_inline(e.a.qp, 2, NULL, 0, 0, 0, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
+	env_stop(&e);
+}
+
+static void
+write_gather(void **state)
+{
+	struct bb_sge sge[4];
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	fill(e.a.buf, 8192, 3);
+	sge[0] = sge_of(&e.a, 100, 10);
+	sge[1] = sge_of(&e.a, 4000, 3000);
+	sge[2] = sge_of(&e.a, 0, 0);
+	sge[3] = sge_of(&e.a, 50, 1);
+	assert_int_equal(
+		bb_post_write(e.a.qp, 1, sge, 4, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	assert_memory_equal(e.b.buf, e.a.buf + 100, 10);
+	assert_memory_equal(e.b.buf + 10, e.a.buf + 4000, 3000);
+	assert_int_equal(e.b.buf[3010], e.a.buf[50]);
+	assert_int_equal(e.b.buf[3011], 0);
+	env_stop(&e);
+}
+
+static void
+write_inline(void **state)
+{
+	uint8_t data[64];
+	struct bb_wc wc;
+	struct env e;
+	uint32_t len;
+
+	(void)state;
+	env_start(&e);
+	for (len = 1; len <= sizeof(data); len++) {
+		fill(data, len, len);
+		assert_int_equal(bb_post_write_inline(e.a.qp, len, data, len,
+						      raddr_of(&e.b, len * 64), e.b.mr->rkey,
+						      BB_SEND_SIGNALED),
+				 1);
+		/* The data was taken at the post. */
+		memset(data, 0, sizeof(data));
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, e.a.qp, len, BB_WC_SUCCESS);
+		fill(data, len, len);
+		assert_memory_equal(e.b.buf + len * 64, data, len);
+	}
+	env_stop(&e);
+}
+
+static void
+write_imm(void **state)
+{
+	struct bb_sge sge, rsge;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	fill(e.a.buf, 100, 4);
+	sge = sge_of(&e.a, 0, 100);
+	rsge = sge_of(&e.b, 4096, 64);
+	assert_int_equal(bb_post_recv(e.b.qp, 70, &rsge, 1), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 71, &rsge, 1), 1);
+	bb_qp_ring_recv(e.b.qp);
+	assert_int_equal(bb_post_write_imm(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
+					   0x11223344, BB_SEND_SIGNALED | BB_SEND_SOLICITED),
+			 1);
+	assert_int_equal(bb_post_write_imm_inline(e.a.qp, 2, "12345678", 8, raddr_of(&e.b, 200),
+						  e.b.mr->rkey, 0x55667788, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 70, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_RECV_RDMA_IMM);
+	assert_int_equal(wc.imm, 0x11223344);
+	assert_int_equal(wc.byte_len, 100);
+	assert_true(wc.flags & BB_WC_WITH_IMM);
+	assert_true(wc.flags & BB_WC_SOLICITED);
+	assert_memory_equal(e.b.buf, e.a.buf, 100);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 71, BB_WC_SUCCESS);
+	assert_int_equal(wc.imm, 0x55667788);
+	assert_false(wc.flags & BB_WC_SOLICITED);
+	assert_memory_equal(e.b.buf + 200, "12345678", 8);
+	/* The receive buffers are not touched. */
+	assert_int_equal(e.b.buf[4096], 0);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
+	env_stop(&e);
+}
+
+static void
+read_scatter(void **state)
+{
+	struct bb_sge sge[3];
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	fill(e.b.buf, 10000, 9);
+	sge[0] = sge_of(&e.a, 1, 5);
+	sge[1] = sge_of(&e.a, 1000, 5000);
+	sge[2] = sge_of(&e.a, 64, 8);
+	assert_int_equal(
+		bb_post_read(e.a.qp, 5, sge, 3, raddr_of(&e.b, 77), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 5, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_RDMA_READ);
+	assert_int_equal(wc.byte_len, 5013);
+	assert_memory_equal(e.a.buf + 1, e.b.buf + 77, 5);
+	assert_memory_equal(e.a.buf + 1000, e.b.buf + 82, 5000);
+	assert_memory_equal(e.a.buf + 64, e.b.buf + 5082, 8);
+	assert_int_equal(e.a.buf[0], 0);
+	assert_int_equal(e.a.buf[6000], 0);
+	env_stop(&e);
+}
+
+static void
+send_recv(void **state)
+{
+	struct bb_sge sge[2], rsge[2];
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	fill(e.a.buf, 4096, 6);
+	rsge[0] = sge_of(&e.b, 0, 100);
+	rsge[1] = sge_of(&e.b, 1000, 4000);
+	assert_int_equal(bb_post_recv(e.b.qp, 50, rsge, 2), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 51, rsge, 1), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 52, rsge, 0), 1);
+	bb_qp_ring_recv(e.b.qp);
+	sge[0] = sge_of(&e.a, 10, 300);
+	sge[1] = sge_of(&e.a, 2000, 300);
+	assert_int_equal(bb_post_send(e.a.qp, 1, sge, 2, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_send_imm(e.a.qp, 2, sge, 0, 0xdeadbeef, 0), 1);
+	assert_int_equal(bb_post_send_imm_inline(e.a.qp, 3, NULL, 0, 0x01020304, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 50, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_RECV);
+	assert_int_equal(wc.byte_len, 600);
+	assert_false(wc.flags & BB_WC_WITH_IMM);
+	assert_memory_equal(e.b.buf, e.a.buf + 10, 100);
+	assert_memory_equal(e.b.buf + 1000, e.a.buf + 110, 200);
+	assert_memory_equal(e.b.buf + 1200, e.a.buf + 2000, 300);
+	assert_int_equal(e.b.buf[1500], 0);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 51, BB_WC_SUCCESS);
+	assert_int_equal(wc.imm, 0xdeadbeef);
+	assert_true(wc.flags & BB_WC_WITH_IMM);
+	assert_int_equal(wc.byte_len, 0);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 52, BB_WC_SUCCESS);
+	assert_int_equal(wc.imm, 0x01020304);
+	/* Request 2 was not signalled. */
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_SEND);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 3, BB_WC_SUCCESS);
+	env_stop(&e);
+}
+
+static void
+send_inline(void **state)
+{
+	struct bb_sge rsge;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	rsge = sge_of(&e.b, 0, 64);
+	assert_int_equal(bb_post_recv(e.b.qp, 9, &rsge, 1), 1);
+	bb_qp_ring_recv(e.b.qp);
+	assert_int_equal(bb_post_send_inline(e.a.qp, 1, "bluebell", 8, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 9, BB_WC_SUCCESS);
+	assert_memory_equal(e.b.buf, "bluebell", 8);
+	env_poll(&e, &e.a, &wc, 1);
+	env_stop(&e);
+}
+
+static void
+atomics(void **state)
+{
+	uint64_t *remote, *local;
+	struct bb_sge sge;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	remote = (uint64_t *)(void *)(e.b.buf + 64);
+	local = (uint64_t *)(void *)e.a.buf;
+	*remote = 0x1122334455667788;
+	sge = sge_of(&e.a, 0, 8);
+	assert_int_equal(bb_post_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 64), e.b.mr->rkey, 5,
+					   BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_FETCH_ADD);
+	assert_true(*local == 0x1122334455667788);
+	assert_true(*remote == 0x112233445566778d);
+
+	assert_int_equal(bb_post_cmp_swap(e.a.qp, 2, &sge, raddr_of(&e.b, 64), e.b.mr->rkey,
+					  0x112233445566778d, 42, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_CMP_SWAP);
+	assert_true(*local == 0x112233445566778d);
+	assert_true(*remote == 42);
+
+	/* Does not match: the old value comes, nothing changes. */
+	assert_int_equal(bb_post_cmp_swap(e.a.qp, 3, &sge, raddr_of(&e.b, 64), e.b.mr->rkey, 41, 1,
+					  BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 3, BB_WC_SUCCESS);
+	assert_true(*local == 42);
+	assert_true(*remote == 42);
+
+	/* Over the end of 64 bits. */
+	*remote = UINT64_MAX;
+	assert_int_equal(bb_post_fetch_add(e.a.qp, 4, &sge, raddr_of(&e.b, 64), e.b.mr->rkey, 2,
+					   BB_SEND_SIGNALED | BB_SEND_FENCE),
+			 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 4, BB_WC_SUCCESS);
+	assert_true(*local == UINT64_MAX);
+	assert_true(*remote == 1);
+	env_stop(&e);
+}
+
+static void
+nop(void **state)
+{
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(bb_post_nop(e.a.qp, 77, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 77, BB_WC_SUCCESS);
+	assert_int_equal(wc.opcode, BB_WC_NOP);
+	env_stop(&e);
+}
+
+/* Requests of all kinds in one doorbell complete in order, unsignalled ones silently. */
+static void
+in_order(void **state)
+{
+	struct bb_sge sge;
+	struct bb_wc wc[3];
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	sge = sge_of(&e.a, 0, 64);
+	fill(e.a.buf, 64, 1);
+	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0), 1);
+	sge = sge_of(&e.a, 128, 64);
+	assert_int_equal(
+		bb_post_read(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
+		1);
+	sge = sge_of(&e.a, 128, 64);
+	assert_int_equal(bb_post_write(e.a.qp, 3, &sge, 1, raddr_of(&e.b, 64), e.b.mr->rkey,
+				       BB_SEND_SIGNALED | BB_SEND_FENCE),
+			 1);
+	assert_int_equal(bb_post_nop(e.a.qp, 4, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.a, wc, 3);
+	expect(&wc[0], e.a.qp, 2, BB_WC_SUCCESS);
+	expect(&wc[1], e.a.qp, 3, BB_WC_SUCCESS);
+	expect(&wc[2], e.a.qp, 4, BB_WC_SUCCESS);
+	assert_memory_equal(e.b.buf + 64, e.a.buf, 64);
+	assert_int_equal(bb_sq_outstanding(&e.a.qp->sq), 0);
+	env_stop(&e);
+}
+
+/* Both ways of ringing, through ring ends and past 2^16 blocks. */
+static void
+doorbell_mode(enum bb_db_mode mode)
+{
+	uint64_t rounds, n, seen = 0, posted = 0;
+	struct bb_qp_stats stats;
+	struct bb_wc wc[16];
+	struct env e;
+	unsigned int i, got;
+
+	env_open(&e);
+	e.init.db_mode = mode;
+	e.init.sq_depth = 32;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	for (rounds = 0; posted < 70000; rounds++) {
+		n = rounds % 3 == 0 ? 1 : rounds % 7 + 1;
+		for (i = 0; i < n; i++) {
+			uint64_t v = posted + 1;
+
+			assert_int_equal(bb_post_write_inline(e.a.qp, v, &v, sizeof(v),
+							      raddr_of(&e.b, posted % 64 * 8),
+							      e.b.mr->rkey, BB_SEND_SIGNALED),
+					 1);
+			posted++;
+		}
+		bb_qp_ring(e.a.qp);
+		for (got = 0; got < n;) {
+			unsigned int k = bb_cq_poll(e.a.cq, wc, RTE_DIM(wc)), j;
+
+			for (j = 0; j < k; j++) {
+				expect(&wc[j], e.a.qp, ++seen, BB_WC_SUCCESS);
+				assert_true(((uint64_t *)(void *)e.b.buf)[(seen - 1) % 64] >= seen);
+			}
+			got += k;
+		}
+	}
+	assert_int_equal(seen, posted);
+	assert_int_equal(bb_qp_stats(e.a.qp, &stats), 0);
+	assert_int_equal(stats.posted, posted);
+	assert_int_equal(stats.doorbells, rounds);
+	assert_int_equal(stats.outstanding, 0);
+	env_stop(&e);
+}
+
+static void
+doorbells(void **state)
+{
+	(void)state;
+	doorbell_mode(BB_DB_DOORBELL);
+}
+
+static void
+blueflame(void **state)
+{
+	(void)state;
+	doorbell_mode(BB_DB_BLUEFLAME);
+}
+
+/* Both sides send to each other at once. */
+static void
+both_ways(void **state)
+{
+	uint64_t va = 0x0a0a, vb = 0x0b0b;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_start(&e);
+	assert_int_equal(bb_post_write_inline(e.a.qp, 1, &va, 8, raddr_of(&e.b, 0), e.b.mr->rkey,
+					      BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(bb_post_write_inline(e.b.qp, 2, &vb, 8, raddr_of(&e.a, 0), e.a.mr->rkey,
+					      BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(e.a.qp);
+	bb_qp_ring(e.b.qp);
+	env_poll(&e, &e.a, &wc, 1);
+	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 2, BB_WC_SUCCESS);
+	assert_memory_equal(e.b.buf, &va, 8);
+	assert_memory_equal(e.a.buf, &vb, 8);
+	env_stop(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(write_one),     cmocka_unit_test(write_sizes),
+		cmocka_unit_test(write_nothing), cmocka_unit_test(write_gather),
+		cmocka_unit_test(write_inline),  cmocka_unit_test(write_imm),
+		cmocka_unit_test(read_scatter),  cmocka_unit_test(send_recv),
+		cmocka_unit_test(send_inline),   cmocka_unit_test(atomics),
+		cmocka_unit_test(nop),           cmocka_unit_test(in_order),
+		cmocka_unit_test(doorbells),     cmocka_unit_test(blueflame),
+		cmocka_unit_test(both_ways),
+	};
+	int skip = env_eal_init("mlx5_ops");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}

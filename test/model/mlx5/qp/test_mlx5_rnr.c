@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Receiver not ready, on the real clock: each code of min_rnr_timer waits as long as man
+ * ibv_modify_qp says, and rnr_retry tries as often as it says. And what a receive queue takes:
+ * the device's largest lists, messages that do not fit, counters that wrap.
+ */
+#include "../mlx5_env.h"
+#include "bb_roce_pkt.h"
+#include "soft_data.h"
+
+/* man ibv_modify_qp, min_rnr_timer: 1/100 ms. */
+static const uint32_t delay[32] = {
+	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
+	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,
+	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+struct pair {
+	struct bb_qp *a, *b;
+};
+
+static void
+pair_open(struct env *e, struct pair *p, uint8_t timer, uint8_t retry)
+{
+	struct bb_qp_init_attr init = e->init;
+	struct bb_qp_attr attr = e->attr;
+
+	init.sq_depth = 4;
+	init.rq_depth = 4;
+	init.send_cq = e->a.cq;
+	init.recv_cq = e->a.cq;
+	assert_int_equal(bb_qp_create(e->a.pd, &init, &p->a), 0);
+	init.send_cq = e->b.cq;
+	init.recv_cq = e->b.cq;
+	assert_int_equal(bb_qp_create(e->b.pd, &init, &p->b), 0);
+	attr.min_rnr_timer = timer;
+	attr.rnr_retry = retry;
+	connect_pair(p->a, p->b, &attr);
+}
+
+static void
+pair_close(struct pair *p)
+{
+	assert_int_equal(bb_qp_destroy(p->a), 0);
+	assert_int_equal(bb_qp_destroy(p->b), 0);
+}
+
+static uint64_t
+now_us(void)
+{
+	return rte_get_timer_cycles() * 1000000 / rte_get_timer_hz();
+}
+
+/* What the clock cannot tell apart. */
+static void
+table(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 32; i++)
+		assert_int_equal(bb_roce_rnr_ns(i), delay[i] * UINT64_C(10000));
+}
+
+/* All codes at once, each by a pair of its own: one retry, then the error. */
+static void
+every_code(void **state)
+{
+	struct pair p[32];
+	uint64_t start[32], end;
+	uint32_t i, got = 0;
+	struct bb_wc wc;
+	struct env e;
+
+	(void)state;
+	env_open(&e);
+	for (i = 0; i < 32; i++)
+		pair_open(&e, &p[i], (uint8_t)i, 1);
+	for (i = 0; i < 32; i++) {
+		assert_int_equal(bb_post_send_inline(p[i].a, i, "12345678", 8, 0), 1);
+		start[i] = now_us();
+		bb_qp_ring(p[i].a);
+	}
+	end = now_us() + ENV_WAIT_S * UINT64_C(1000000);
+	while (got < 32 && now_us() < end) {
+		uint64_t took;
+
+		bb_dev_progress(e.a.dev);
+		bb_dev_progress(e.b.dev);
+		if (bb_cq_poll(e.a.cq, &wc, 1) == 0)
+			continue;
+		got++;
+		took = now_us() - start[wc.wr_id];
+		expect(&wc, p[wc.wr_id].a, wc.wr_id, BB_WC_RNR_RETRY_EXC_ERR);
+		/* Two clocks: a hundredth. Late is who does not get the CPU. */
+		if (took * 101 < (uint64_t)delay[wc.wr_id] * 10 * 100)
+			fail_msg("code %u: after %u us, not %u", (unsigned int)wc.wr_id,
+				 (unsigned int)took, delay[wc.wr_id] * 10);
+	}
+	assert_int_equal(got, 32);
+	for (i = 0; i < 32; i++)
+		pair_close(&p[i]);
+	env_stop(&e);
+}
+
+#ifndef ENV_THREAD
+/*
+ * The short ones wait no longer than they have to. No bound on the time it takes, which a busy
+ * machine has as much of as it likes: the wait began before the poll that counted the NAK had
+ * returned, so a poll that begins a delay after that must find it over. Needs a device that
+ * runs only when polled; the handful of polls is for the steps of the second attempt.
+ */
+static void
+short_codes_are_short(void **state)
+{
+	struct bb_dev_stats before, after;
+	struct bb_wc wc;
+	struct env e;
+	uint32_t i;
+
+	(void)state;
+	env_open(&e);
+	for (i = 1; i <= 16; i += 3) {
+		uint64_t begins, latest = UINT64_MAX;
+		uint64_t end = now_us() + ENV_WAIT_S * UINT64_C(1000000);
+		uint32_t late = 0;
+		struct pair p;
+
+		pair_open(&e, &p, (uint8_t)i, 1);
+		assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
+		assert_int_equal(bb_post_send_inline(p.a, i, "12345678", 8, 0), 1);
+		bb_qp_ring(p.a);
+		while (bb_cq_poll(e.a.cq, &wc, 1) == 0) {
+			begins = now_us();
+			assert_true(begins < end);
+			bb_dev_progress(e.a.dev);
+			bb_dev_progress(e.b.dev);
+			if (latest == UINT64_MAX) {
+				assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+				/* Two clocks: a hundredth, and what either rounds. */
+				if (after.rnr_nak_retry != before.rnr_nak_retry)
+					latest = now_us() + delay[i] * 10 * 101 / 100 + 4;
+			} else if (begins > latest && ++late > 8) {
+				fail_msg("code %u: not over %u us after its end", i,
+					 (unsigned int)(begins - latest));
+			}
+		}
+		expect(&wc, p.a, i, BB_WC_RNR_RETRY_EXC_ERR);
+		/* The poll that counted the NAK was not the last. */
+		assert_true(latest != UINT64_MAX);
+		pair_close(&p);
+	}
+	env_stop(&e);
+}
+#endif
+
+/* rnr_retry + 1 attempts, counted by the device; 7 never ends. */
+static void
+counts(void **state)
+{
+	struct bb_dev_stats before, after;
+	struct bb_wc wc;
+	struct env e;
+	uint8_t n;
+
+	(void)state;
+	env_open(&e);
+	for (n = 0; n <= 6; n++) {
+		struct pair p;
+
+		pair_open(&e, &p, 8, n);
+		assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
+		assert_int_equal(bb_post_send_inline(p.a, n, "12345678", 8, 0), 1);
+		bb_qp_ring(p.a);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, p.a, n, BB_WC_RNR_RETRY_EXC_ERR);
+		assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+		assert_int_equal(after.rnr_nak_retry - before.rnr_nak_retry, n + 1);
+		assert_int_equal(after.rnr_retry_exceeded - before.rnr_retry_exceeded, 1);
+		pair_close(&p);
+	}
+	{
+		struct bb_sge sge = sge_of(&e.b, 0, 8);
+		uint64_t end = now_us() + ENV_WAIT_S * UINT64_C(1000000);
+		struct pair p;
+
+		pair_open(&e, &p, 1, 7);
+		assert_int_equal(bb_dev_stats(e.a.dev, &before), 0);
+		assert_int_equal(bb_post_send_inline(p.a, 1, "12345678", 8, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(p.a);
+		do {
+			bb_dev_progress(e.a.dev);
+			bb_dev_progress(e.b.dev);
+			assert_int_equal(bb_cq_poll(e.a.cq, &wc, 1), 0);
+			assert_int_equal(bb_dev_stats(e.a.dev, &after), 0);
+		} while (after.rnr_nak_retry - before.rnr_nak_retry < 100 && now_us() < end);
+		assert_true(after.rnr_nak_retry - before.rnr_nak_retry >= 100);
+		assert_int_equal(bb_post_recv(p.b, 2, &sge, 1), 1);
+		bb_qp_ring_recv(p.b);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, p.a, 1, BB_WC_SUCCESS);
+		env_poll(&e, &e.b, &wc, 1);
+		expect(&wc, p.b, 2, BB_WC_SUCCESS);
+		pair_close(&p);
+	}
+	env_stop(&e);
+}
+
+/* Given anew in RTS, the timer counts from the next NAK on. */
+static void
+timer_changes(void **state)
+{
+	struct bb_qp_attr attr;
+	struct pair p;
+	struct bb_wc wc;
+	struct env e;
+	uint64_t took;
+
+	(void)state;
+	env_open(&e);
+	pair_open(&e, &p, 1, 1);
+	bb_qp_attr_init(&attr);
+	attr.min_rnr_timer = 22; /* 20.48 ms */
+	assert_int_equal(bb_qp_modify(p.b, &attr, BB_QP_MIN_RNR_TIMER), 0);
+	attr.min_rnr_timer = 32;
+	assert_int_equal(bb_qp_modify(p.b, &attr, BB_QP_MIN_RNR_TIMER), -EINVAL);
+	assert_int_equal(bb_qp_query(p.b, &attr), 0);
+	assert_int_equal(attr.min_rnr_timer, 22);
+	assert_int_equal(bb_post_send_inline(p.a, 1, "12345678", 8, 0), 1);
+	took = now_us();
+	bb_qp_ring(p.a);
+	env_poll(&e, &e.a, &wc, 1);
+	took = now_us() - took;
+	expect(&wc, p.a, 1, BB_WC_RNR_RETRY_EXC_ERR);
+	assert_true(took * 101 >= 20480 * 100);
+	pair_close(&p);
+	env_stop(&e);
+}
+
+/* ---- The receive queue itself */
+
+/* As many pieces as the device has, filled to the last; one more is refused. */
+static void
+largest_list(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_dev_attr dev;
+	struct bb_sge sge[64], out;
+	struct bb_wc wc;
+	struct env e;
+	uint32_t i, len = 0, at = 0;
+
+	(void)state;
+	env_open(&e);
+	assert_int_equal(bb_dev_query(e.b.dev, &dev), 0);
+	assert_true(dev.max_recv_sge < 64);
+	e.init.max_recv_sge = dev.max_recv_sge;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	for (i = 0; i < dev.max_recv_sge; i++) {
+		sge[i] = sge_of(&e.b, 100000 - (size_t)i * 1000, i * 17 + 1);
+		len += sge[i].len;
+	}
+	fill(e.a.buf, len, 7);
+	out = sge_of(&e.a, 0, len);
+	assert_int_equal(bb_post_recv(e.b.qp, 1, sge, dev.max_recv_sge), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 2, sge, dev.max_recv_sge + 1), -EINVAL);
+	bb_qp_ring_recv(e.b.qp);
+	assert_int_equal(bb_post_send(e.a.qp, 1, &out, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+	env_poll(&e, &e.b, &wc, 1);
+	expect(&wc, e.b.qp, 1, BB_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, len);
+	for (i = 0; i < dev.max_recv_sge; i++) {
+		assert_memory_equal((void *)(uintptr_t)sge[i].addr, e.a.buf + at, sge[i].len);
+		assert_int_equal(e.b.buf[100000 - (size_t)i * 1000 + sge[i].len], 0);
+		at += sge[i].len;
+	}
+	init = e.init;
+	init.send_cq = e.b.cq;
+	init.recv_cq = e.b.cq;
+	init.max_recv_sge++;
+	{
+		struct bb_qp *none = NULL;
+
+		assert_int_equal(bb_qp_create(e.b.pd, &init, &none), -EINVAL);
+		assert_null(none);
+	}
+	env_stop(&e);
+}
+
+/* A message one byte longer than its receive; one as long; one of nothing into nothing. */
+static void
+too_long(void **state)
+{
+	struct bb_sge sge[2], out;
+	struct bb_wc wc;
+	struct env e;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		env_start(&e);
+		sge[0] = sge_of(&e.b, 0, 100);
+		sge[1] = sge_of(&e.b, 1000, 28);
+		assert_int_equal(bb_post_recv(e.b.qp, 1, sge, 0), 1);
+		assert_int_equal(bb_post_recv(e.b.qp, 2, sge, 2), 1);
+		assert_int_equal(bb_post_recv(e.b.qp, 3, sge, 2), 1);
+		bb_qp_ring_recv(e.b.qp);
+		out = sge_of(&e.a, 0, 128 + i);
+		assert_int_equal(bb_post_send(e.a.qp, 1, NULL, 0, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_send(e.a.qp, 2, &out, 1, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.b, &wc, 1);
+		expect(&wc, e.b.qp, 1, BB_WC_SUCCESS);
+		assert_int_equal(wc.byte_len, 0);
+		env_poll(&e, &e.b, &wc, 1);
+		expect(&wc, e.b.qp, 2, i == 0 ? BB_WC_SUCCESS : BB_WC_LOC_LEN_ERR);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, e.a.qp, 2, i == 0 ? BB_WC_SUCCESS : BB_WC_REM_INV_REQ_ERR);
+		if (i != 0) {
+			/* What was posted behind it is flushed. */
+			env_poll(&e, &e.b, &wc, 1);
+			expect(&wc, e.b.qp, 3, BB_WC_WR_FLUSH_ERR);
+		}
+		env_stop(&e);
+	}
+}
+
+/* More than 65,536 receives through a ring that is no power of two deep. */
+static void
+counter_wraps(void **state)
+{
+	struct bb_sge sge;
+	struct bb_wc wc[10];
+	struct env e;
+	uint32_t i, k;
+
+	(void)state;
+	env_open(&e);
+	e.init.rq_depth = 10;
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	for (i = 0; i < 66000; i += 10) {
+		for (k = 0; k < 10; k++) {
+			sge = sge_of(&e.b, (size_t)k * 8, 4);
+			assert_int_equal(bb_post_recv(e.b.qp, i + k, &sge, 1), 1);
+		}
+		assert_int_equal(bb_post_recv(e.b.qp, 0, &sge, 1), 0);
+		bb_qp_ring_recv(e.b.qp);
+		for (k = 0; k < 10; k++) {
+			uint32_t v = i + k;
+
+			assert_int_equal(bb_post_send_inline(e.a.qp, k, &v, 4,
+							     k == 9 ? BB_SEND_SIGNALED : 0),
+					 1);
+		}
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.b, wc, 10);
+		for (k = 0; k < 10; k++) {
+			expect(&wc[k], e.b.qp, i + k, BB_WC_SUCCESS);
+			assert_memory_equal(e.b.buf + (size_t)k * 8, &(uint32_t){i + k}, 4);
+		}
+		env_poll(&e, &e.a, wc, 1);
+	}
+	env_stop(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table),
+		cmocka_unit_test(every_code),
+#ifndef ENV_THREAD
+		cmocka_unit_test(short_codes_are_short),
+#endif
+		cmocka_unit_test(counts),
+		cmocka_unit_test(timer_changes),
+		cmocka_unit_test(largest_list),
+		cmocka_unit_test(too_long),
+		cmocka_unit_test(counter_wraps),
+	};
+	int ret = env_eal_init("mlx5_rnr");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* SRQs of the public API: CQ credits, limits of the device, what is refused and how. */
+#include "../mlx5_types.h"
+#include "mlx5_srq_env.h"
+
+/* A CQ promises the depth of an SRQ once, and gives it back with the last QP. */
+static void
+credits(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr attr;
+	struct bb_qp *qp[3], *none;
+	struct bb_cq *cq;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, 0, 1);
+	bb_cq_attr_init(&attr);
+	attr.depth = 64;
+	assert_int_equal(bb_cq_create(r.e.b.dev, &attr, &cq), 0);
+	init = r.e.init;
+	init.send_cq = r.e.b.cq;
+	init.recv_cq = cq;
+	init.sq_depth = 16;
+	init.srq = r.srq;
+	/* 32 for the SRQ, however many QPs. */
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[0]), 0);
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[1]), 0);
+	init.send_cq = cq;
+	init.sq_depth = 32;
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp[2]), 0);
+	init.sq_depth = 1;
+	none = NULL;
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), -ENOSPC);
+	assert_null(none);
+	assert_int_equal(bb_qp_destroy(qp[2]), 0);
+	assert_int_equal(bb_qp_destroy(qp[1]), 0);
+	init.sq_depth = 33;
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), -ENOSPC);
+	assert_int_equal(bb_srq_destroy(r.srq), -EBUSY);
+	assert_int_equal(bb_qp_destroy(qp[0]), 0);
+	/* The SRQ's share is free: 64 for a queue without it. */
+	init.srq = NULL;
+	init.rq_depth = 31;
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &none), 0);
+	assert_int_equal(bb_qp_destroy(none), 0);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	rig_close(&r);
+}
+
+static void
+refusals(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_srq_attr attr;
+	struct bb_srq *srq = NULL;
+	struct bb_dev_attr dev;
+	struct bb_qp *qp = NULL;
+	struct bb_sge sge;
+	struct rig r;
+
+	(void)state;
+	rig_open(&r, 1, 1);
+	assert_int_equal(bb_dev_query(r.e.b.dev, &dev), 0);
+	assert_true(dev.max_srq > 0 && dev.max_srq_wr > 0 && dev.max_srq_sge > 0);
+	bb_srq_attr_init(&attr);
+	attr.depth = 0;
+	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	attr.depth = dev.max_srq_wr + 1;
+	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	attr.depth = 4;
+	attr.max_sge = dev.max_srq_sge + 1;
+	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	attr.max_sge = 1;
+	attr.limit = 5;
+	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	attr.limit = 0;
+	attr.lcore = 12345;
+	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	attr.lcore = BB_LCORE_SELF;
+	attr.size--;
+	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), -EINVAL);
+	attr.size++;
+	assert_int_equal(bb_srq_create_v(r.e.b.pd, &attr, BB_LAYOUT_VERSION + 1, &srq), -EPROTO);
+	assert_null(srq);
+	/* More pieces than it has room for; a QP's own RQ, which is not there. */
+	sge = sge_of(&r.e.b, 0, 8);
+	{
+		struct bb_sge list[32];
+		uint32_t i;
+
+		for (i = 0; i < 32; i++)
+			list[i] = sge;
+		assert_int_equal(bb_post_srq_recv(r.srq, 1, list, 32), -EINVAL);
+	}
+	assert_int_equal(bb_post_recv(r.b[0], 1, &sge, 1), -EINVAL);
+	assert_int_equal(bb_post_recv(r.b[0], 1, &sge, 0), -EINVAL);
+	/* An SRQ of another thread, and none of its CQ. */
+	attr.lcore = 1;
+	assert_int_equal(bb_srq_create(r.e.b.pd, &attr, &srq), 0);
+	init = r.e.init;
+	init.send_cq = r.e.b.cq;
+	init.recv_cq = r.e.b.cq;
+	init.srq = srq;
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp), -EINVAL);
+	init.srq = r.srq;
+	init.recv_cq = NULL;
+	assert_int_equal(bb_qp_create(r.e.b.pd, &init, &qp), -EINVAL);
+	assert_null(qp);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+	assert_int_equal(bb_srq_destroy(r.srq), -EBUSY);
+	assert_int_equal(bb_pd_free(r.e.b.pd), -EBUSY);
+	rig_close(&r);
+}
+
+static void
+without_srqs(void **state)
+{
+	struct bb_srq_attr attr;
+	struct bb_srq *srq = NULL;
+	struct bb_dev_attr dev;
+	struct bb_dev *d;
+	struct bb_pd *pd;
+
+	(void)state;
+	assert_int_equal(bb_dev_open("soft3,no_srq", &d), 0);
+	assert_int_equal(bb_dev_query(d, &dev), 0);
+	assert_int_equal(dev.max_srq, 0);
+	assert_int_equal(bb_pd_alloc(d, &pd), 0);
+	bb_srq_attr_init(&attr);
+	assert_int_equal(bb_srq_create(pd, &attr, &srq), -ENOTSUP);
+	assert_null(srq);
+	assert_int_equal(bb_pd_free(pd), 0);
+	assert_int_equal(bb_dev_close(d), 0);
+}
+
+/* The largest the device has: every piece used, keys of the SRQ's PD. */
+static void
+limits(void **state)
+{
+	struct bb_dev_attr dev;
+	struct bb_sge sge[64];
+	uint8_t want[LEN];
+	uint32_t at = 0;
+	struct bb_pd *pd;
+	struct bb_wc wc;
+	struct rig r;
+	uint32_t i;
+
+	(void)state;
+	memset(&r, 0, sizeof(r));
+	env_open(&r.e);
+	assert_int_equal(bb_dev_query(r.e.b.dev, &dev), 0);
+	srq_open(&r, dev.max_srq_wr, dev.max_srq_sge, 0);
+	assert_int_equal(bb_pd_alloc(r.e.b.dev, &pd), 0);
+	{
+		/* The QP of another PD: the keys are the SRQ's. */
+		struct bb_qp_init_attr init = r.e.init;
+		struct bb_cq_attr cq_attr;
+		struct bb_cq *cq;
+
+		bb_cq_attr_init(&cq_attr);
+		cq_attr.depth = dev.max_srq_wr;
+		assert_int_equal(bb_cq_create(r.e.b.dev, &cq_attr, &cq), 0);
+		init.send_cq = r.e.b.cq;
+		init.recv_cq = cq;
+		init.srq = r.srq;
+		r.a[0] = make_qp(&r, &r.e.a, NULL);
+		assert_int_equal(bb_qp_create(pd, &init, &r.b[0]), 0);
+		connect_pair(r.a[0], r.b[0], &r.e.attr);
+		for (i = 0; i < dev.max_srq_sge; i++)
+			sge[i] = sge_of(&r.e.b, 8192 - (size_t)i * 8, 2 + i % 3);
+		assert_int_equal(bb_post_srq_recv(r.srq, 5, sge, dev.max_srq_sge), 1);
+		bb_srq_ring(r.srq);
+		send_from(&r, 0, 11);
+		env_poll(&r.e, &(struct side){.cq = cq}, &wc, 1);
+		/* 31 pieces of 2 to 4 bytes, 22 of them filled. */
+		expect(&wc, r.b[0], 5, BB_WC_SUCCESS);
+		fill(want, LEN, 11);
+		for (i = 0; i < dev.max_srq_sge && at < LEN; i++) {
+			uint32_t n = RTE_MIN(sge[i].len, LEN - at);
+
+			assert_memory_equal((void *)(uintptr_t)sge[i].addr, want + at, n);
+			at += n;
+		}
+		assert_int_equal(at, LEN);
+		env_poll(&r.e, &r.e.a, &wc, 1);
+		assert_int_equal(bb_qp_destroy(r.b[0]), 0);
+		r.b[0] = NULL;
+		assert_int_equal(bb_cq_destroy(cq), 0);
+	}
+	/* Every one of the WQEs takes a receive. */
+	for (i = 0; i < dev.max_srq_wr; i++)
+		assert_int_equal(bb_post_srq_recv(r.srq, i, sge, 1), 1);
+	assert_int_equal(bb_post_srq_recv(r.srq, i, sge, 1), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	rig_close(&r);
+}
+
+/* UC and UD: a message too long is lost, and the receive it met waits for the next one. */
+static void
+other_types(void **state)
+{
+	enum bb_qp_type type;
+
+	(void)state;
+	for (type = BB_QPT_UC; type <= BB_QPT_UD; type++) {
+		uint32_t head = types_head(type), i;
+		struct bb_srq_attr attr;
+		struct bb_qp_init_attr init;
+		struct bb_srq *srq;
+		struct types_env t;
+		struct bb_sge sge, out;
+		struct bb_wc wc;
+		struct env *e = &t.e;
+
+		types_start(&t, type);
+		bb_srq_attr_init(&attr);
+		attr.depth = 4;
+		assert_int_equal(bb_srq_create(e->b.pd, &attr, &srq), 0);
+		assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+		init = e->init;
+		init.send_cq = e->b.cq;
+		init.recv_cq = e->b.cq;
+		init.srq = srq;
+		assert_int_equal(bb_qp_create(e->b.pd, &init, &e->b.qp), 0);
+		if (type == BB_QPT_UD) {
+			assert_int_equal(bb_qp_ud_up(e->b.qp, 1, 0, TYPES_QKEY, 2), 0);
+		} else {
+			struct bb_qp_attr a;
+
+			bb_qp_attr_init(&a);
+			a.state = BB_QP_RESET;
+			assert_int_equal(bb_qp_modify(e->a.qp, &a, BB_QP_STATE), 0);
+			connect_pair(e->a.qp, e->b.qp, &e->attr);
+		}
+		fill(e->a.buf, 4096, 3);
+		for (i = 0; i < 40; i++) {
+			uint32_t len = i % 9 == 4 ? 200 : 64;
+
+			if (i % 9 != 5) {
+				sge = sge_of(&e->b, (size_t)(i & 3) * 256, 64 + head);
+				assert_int_equal(bb_post_srq_recv(srq, i, &sge, 1), 1);
+				bb_srq_ring(srq);
+			}
+			out = sge_of(&e->a, i * 8, len);
+			if (type == BB_QPT_UD)
+				assert_int_equal(bb_post_send_ud(e->a.qp, 1, &out, 1, t.to_b,
+								 e->b.qp->qpn, TYPES_QKEY,
+								 BB_SEND_SIGNALED),
+						 1);
+			else
+				assert_int_equal(
+					bb_post_send(e->a.qp, 1, &out, 1, BB_SEND_SIGNALED), 1);
+			bb_qp_ring(e->a.qp);
+			env_poll(e, &e->a, &wc, 1);
+			assert_int_equal(wc.status, BB_WC_SUCCESS);
+			if (len == 200) {
+				env_silent(e, &e->b);
+				continue;
+			}
+			env_poll(e, &e->b, &wc, 1);
+			/* Behind a lost one: the receive posted for that. */
+			expect(&wc, e->b.qp, i % 9 == 5 ? i - 1 : i, BB_WC_SUCCESS);
+			assert_int_equal(wc.byte_len, 64 + head);
+			assert_memory_equal(e->b.buf + (wc.wr_id & 3) * 256 + head,
+					    e->a.buf + i * 8, 64);
+		}
+		assert_int_equal(bb_qp_destroy(e->b.qp), 0);
+		e->b.qp = NULL;
+		assert_int_equal(bb_srq_destroy(srq), 0);
+		types_stop(&t);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(credits),      cmocka_unit_test(refusals),
+		cmocka_unit_test(without_srqs), cmocka_unit_test(limits),
+		cmocka_unit_test(other_types),
+	};
+	int ret = env_eal_init("mlx5_srq_ctl");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

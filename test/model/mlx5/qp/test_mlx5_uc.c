@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What an unreliable peer does not say, and what each type wants of bb_qp_modify(). Sources:
+ * man ibv_modify_qp; IBTA vol. 1, 9.8 and 9.9.3; Linux's rxe.
+ */
+#include "../mlx5_types.h"
+
+/* A receive whose key is bad is this side's own error: it fails, and the QP with it. */
+static void
+bad_receive(void **state)
+{
+	unsigned int type;
+
+	(void)state;
+	for (type = BB_QPT_UC; type <= BB_QPT_UD; type++) {
+		struct types_env t;
+		struct bb_sge sge, from;
+		struct bb_wc wc[2];
+
+		types_start(&t, type);
+		sge = sge_of(&t.e.b, 0, 200);
+		sge.lkey ^= 0xff00;
+		assert_int_equal(bb_post_recv(t.e.b.qp, 1, &sge, 1), 1);
+		assert_int_equal(bb_post_recv(t.e.b.qp, 2, &sge, 1), 1);
+		bb_qp_ring_recv(t.e.b.qp);
+		from = sge_of(&t.e.a, 0, 10);
+		if (type == BB_QPT_UD) {
+			types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
+		} else {
+			assert_int_equal(bb_post_send(t.e.a.qp, 9, &from, 1, BB_SEND_SIGNALED), 1);
+			bb_qp_ring(t.e.a.qp);
+			env_poll(&t.e, &t.e.a, wc, 1);
+			expect(&wc[0], t.e.a.qp, 9, BB_WC_SUCCESS);
+		}
+		env_poll(&t.e, &t.e.b, wc, 2);
+		expect(&wc[0], t.e.b.qp, 1, BB_WC_LOC_PROT_ERR);
+		expect(&wc[1], t.e.b.qp, 2, BB_WC_WR_FLUSH_ERR);
+		/* And the other side lives. */
+		assert_int_equal(bb_post_nop(t.e.a.qp, 4, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(t.e.a.qp);
+		env_poll(&t.e, &t.e.a, wc, 1);
+		expect(&wc[0], t.e.a.qp, 4, BB_WC_SUCCESS);
+		types_stop(&t);
+	}
+}
+
+static void
+uc_write(struct types_env *t, uint64_t raddr, uint32_t rkey, uint32_t len, bool imm)
+{
+	struct bb_sge sge = sge_of(&t->e.a, 0, len);
+	struct bb_wc wc;
+
+	if (imm)
+		assert_int_equal(
+			bb_post_write_imm(t->e.a.qp, 9, &sge, 1, raddr, rkey, 1, BB_SEND_SIGNALED),
+			1);
+	else
+		assert_int_equal(
+			bb_post_write(t->e.a.qp, 9, &sge, 1, raddr, rkey, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(t->e.a.qp);
+	env_poll(&t->e, &t->e.a, &wc, 1);
+	expect(&wc, t->e.a.qp, 9, BB_WC_SUCCESS);
+}
+
+/* UC: what the target does not take is dropped; the sender completes, both QPs live on. */
+static void
+uc_drops(void **state)
+{
+	struct bb_dev_stats before, after;
+	struct bb_qp_attr attr;
+	struct types_env t;
+	struct bb_wc wc;
+	struct env *e = &t.e;
+	struct bb_event ev;
+
+	(void)state;
+	types_start(&t, BB_QPT_UC);
+	fill(e->a.buf, 8192, 3);
+	memset(e->b.buf, 0xee, 8192);
+	assert_int_equal(bb_dev_stats(e->b.dev, &before), 0);
+	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey ^ 0xff00, 100, false);
+	uc_write(&t, raddr_of(&e->b, ENV_BUF - 50), e->b.mr->rkey, 100, false);
+	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 5000, true); /* no receive */
+	assert_int_equal(e->b.buf[0], 0xee);
+	assert_int_equal(e->b.buf[ENV_BUF - 50], 0);
+	assert_int_equal(bb_dev_stats(e->b.dev, &after), 0);
+	assert_int_equal(after.out_of_buffer, before.out_of_buffer + 1);
+	assert_int_equal(after.remote_access_err, before.remote_access_err);
+
+	/* A receive that is too short stays for the next message. */
+	types_receive(&t, 1, 0, 99);
+	{
+		struct bb_sge sge = sge_of(&e->a, 0, 100);
+
+		assert_int_equal(bb_post_send(e->a.qp, 2, &sge, 1, BB_SEND_SIGNALED), 1);
+		sge.len = 99;
+		assert_int_equal(bb_post_send(e->a.qp, 3, &sge, 1, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(e->a.qp);
+		env_poll(e, &e->a, &wc, 1);
+		expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
+		env_poll(e, &e->a, &wc, 1);
+		expect(&wc, e->a.qp, 3, BB_WC_SUCCESS);
+	}
+	env_poll(e, &e->b, &wc, 1);
+	expect(&wc, e->b.qp, 1, BB_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, 99);
+
+	/* The right to write goes: nothing arrives, and nobody hears of it. */
+	bb_qp_attr_init(&attr);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_ACCESS), 0);
+	memset(e->b.buf, 0xee, 100);
+	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
+	assert_int_equal(e->b.buf[0], 0xee);
+	attr.access = BB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_ACCESS), 0);
+	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
+	assert_memory_equal(e->b.buf, e->a.buf, 100);
+
+	/* The peer goes: what is sent meanwhile is lost, what comes after it is back arrives. */
+	attr.state = BB_QP_ERR;
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
+	memset(e->b.buf, 0xee, 100);
+	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
+	assert_int_equal(e->b.buf[0], 0xee);
+	assert_int_equal(bb_qp_query(e->a.qp, &attr), 0);
+	assert_int_equal(attr.state, BB_QP_RTS);
+	while (bb_event_get(e->b.dev, &ev) == 0)
+		assert_true(ev.type != BB_EVENT_QP_ACCESS && ev.type != BB_EVENT_QP_REQUEST);
+	types_stop(&t);
+}
+
+/* PSNs that do not fit: a message is taken whatever its PSN. */
+static void
+uc_psn(void **state)
+{
+	struct bb_qp_addr a, b;
+	struct types_env t = {0};
+	struct env *e = &t.e;
+
+	(void)state;
+	env_open(e);
+	e->init.type = BB_QPT_UC;
+	env_qps(e);
+	assert_int_equal(bb_qp_addr(e->a.qp, 1, 1, &a), 0);
+	assert_int_equal(bb_qp_addr(e->b.qp, 1, 1, &b), 0);
+	e->attr.path.sgid_index = 1;
+	assert_int_equal(bb_qp_connect(e->a.qp, &a, &b, &e->attr), 0);
+	a.psn = (a.psn + 12345) & 0xffffff;
+	assert_int_equal(bb_qp_connect(e->b.qp, &b, &a, &e->attr), 0);
+	fill(e->a.buf, 9000, 5);
+	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 9000, false);
+	assert_memory_equal(e->b.buf, e->a.buf, 9000);
+	fill(e->a.buf, 100, 6);
+	uc_write(&t, raddr_of(&e->b, 0), e->b.mr->rkey, 100, false);
+	assert_memory_equal(e->b.buf, e->a.buf, 100);
+	env_stop(e);
+}
+
+/* What each type wants of bb_qp_modify(), and what it does not take. */
+static void
+attributes(void **state)
+{
+	struct types_env t = {0};
+	struct bb_qp_attr attr;
+	struct env *e = &t.e;
+
+	(void)state;
+	env_open(e);
+	e->init.type = BB_QPT_UD;
+	side_qp(e, &e->a);
+	e->init.type = BB_QPT_UC;
+	side_qp(e, &e->b);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_INIT;
+	attr.qkey = 5;
+#define INIT (BB_QP_STATE | BB_QP_PKEY_INDEX | BB_QP_PORT)
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, INIT), -EINVAL);
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, INIT | BB_QP_ACCESS), -EINVAL);
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, INIT | BB_QP_QKEY), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, INIT | BB_QP_QKEY), -EINVAL);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, INIT | BB_QP_ACCESS), 0);
+	attr.qkey = 6;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_QKEY), 0);
+	attr.state = BB_QP_RTR;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE | BB_QP_PATH_MTU), -EINVAL);
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE | BB_QP_QKEY | BB_QP_PKEY_INDEX),
+			 0);
+	types_path(&e->a, 1, &attr.path);
+#define RTR (BB_QP_STATE | BB_QP_PATH | BB_QP_PATH_MTU | BB_QP_DEST_QPN | BB_QP_RQ_PSN)
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, RTR | BB_QP_MIN_RNR_TIMER), -EINVAL);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, RTR & ~BB_QP_RQ_PSN), -EINVAL);
+	attr.access = BB_ACCESS_REMOTE_READ | BB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, RTR | BB_QP_ACCESS), 0);
+	attr.state = BB_QP_RTS;
+	attr.sq_psn = 0x123456;
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), -EINVAL);
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE | BB_QP_SQ_PSN | BB_QP_TIMEOUT),
+			 -EINVAL);
+	assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE | BB_QP_SQ_PSN | BB_QP_QKEY), 0);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE | BB_QP_SQ_PSN | BB_QP_RETRY_CNT),
+			 -EINVAL);
+	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE | BB_QP_SQ_PSN), 0);
+	memset(&attr, 0, sizeof(attr));
+	assert_int_equal(bb_qp_query(e->b.qp, &attr), 0);
+	assert_int_equal(attr.state, BB_QP_RTS);
+	assert_int_equal(attr.access, BB_ACCESS_REMOTE_WRITE);
+	assert_int_equal(attr.sq_psn, 0x123456);
+	assert_int_equal(bb_qp_query(e->a.qp, &attr), 0);
+	assert_int_equal(attr.qkey, 6);
+
+	/* The helpers know each other's types. */
+	assert_int_equal(bb_qp_ud_up(e->b.qp, 1, 0, 1, 1), -EINVAL);
+	assert_int_equal(bb_qp_ud_up(e->a.qp, 1, 0, 1, 1), -EINVAL);
+	{
+		struct bb_qp_addr addr;
+
+		assert_int_equal(bb_qp_addr(e->a.qp, 1, 1, &addr), 0);
+		assert_int_equal(bb_qp_connect(e->a.qp, &addr, &addr, &e->attr), -EINVAL);
+		attr.size = sizeof(attr);
+		attr.state = BB_QP_RESET;
+		assert_int_equal(bb_qp_modify(e->a.qp, &attr, BB_QP_STATE), 0);
+		assert_int_equal(bb_qp_ud_up(e->a.qp, 2, 0, 1, 1), -EINVAL);
+		assert_int_equal(e->a.qp->state, BB_QP_RESET);
+		assert_int_equal(bb_qp_ud_up(e->a.qp, 1, 0, 1, 1 << 24), -EINVAL);
+		assert_int_equal(e->a.qp->state, BB_QP_RESET);
+		assert_int_equal(bb_qp_ud_up(e->a.qp, 1, 0, 1, 1), 0);
+	}
+	env_stop(e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bad_receive),
+		cmocka_unit_test(uc_drops),
+		cmocka_unit_test(uc_psn),
+		cmocka_unit_test(attributes),
+	};
+	int ret = env_eal_init("mlx5_uc");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * What is particular to UD: Q_Keys, the GRH, address handles, and who hears of a datagram
+ * that is lost. Sources: man ibv_post_send, ibv_create_ah, ibv_poll_cq; IBTA vol. 1, 9.8;
+ * Linux's rxe.
+ */
+#ifndef BB_DEBUG
+#define BB_DEBUG 1
+#endif
+#include "../mlx5_types.h"
+
+#define OWN 0x80000000u /* send the QP's own Q_Key */
+
+static void
+arrives(struct types_env *t, uint64_t wr_id, size_t at, uint32_t len)
+{
+	struct bb_wc wc;
+
+	env_poll(&t->e, &t->e.b, &wc, 1);
+	expect(&wc, t->e.b.qp, wr_id, BB_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, len + 40);
+	assert_int_equal(wc.src_qp, t->e.a.qp->qpn);
+	assert_memory_equal(t->e.b.buf + at + 40, t->e.a.buf, len);
+}
+
+static void
+qkeys(void **state)
+{
+	struct bb_qp_attr attr;
+	struct types_env t;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	fill(t.e.a.buf, 100, 1);
+	types_receive(&t, 1, 0, 140);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY + 1, 100);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, 0, 100);
+	env_silent(&t.e, &t.e.b);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
+	arrives(&t, 1, 0, 100);
+	/* Top bit set: the sender's own, whatever the rest says. */
+	types_receive(&t, 2, 0, 140);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 0x1234, 100);
+	arrives(&t, 2, 0, 100);
+
+	/* The receiver's changes: what has the old one is lost. */
+	bb_qp_attr_init(&attr);
+	attr.qkey = OWN | 7;
+	assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_QKEY), 0);
+	types_receive(&t, 3, 0, 140);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
+	env_silent(&t.e, &t.e.b);
+	/* A controlled Q_Key comes from a QP that has it only. */
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
+	env_silent(&t.e, &t.e.b);
+	assert_int_equal(bb_qp_modify(t.e.a.qp, &attr, BB_QP_QKEY), 0);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, OWN | 7, 100);
+	arrives(&t, 3, 0, 100);
+	memset(&attr, 0, sizeof(attr));
+	assert_int_equal(bb_qp_query(t.e.b.qp, &attr), 0);
+	assert_int_equal(attr.qkey, OWN | 7);
+	assert_int_equal(attr.state, BB_QP_RTS);
+	types_stop(&t);
+}
+
+/* Nobody is told, and the receives stay for the datagrams that fit. */
+static void
+lost(void **state)
+{
+	struct bb_dev_stats before, after;
+	struct bb_path path;
+	struct types_env t;
+	struct bb_ah *ah;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	fill(t.e.a.buf, 4096, 1);
+	assert_int_equal(bb_dev_stats(t.e.b.dev, &before), 0);
+	/* No receive. */
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
+	env_silent(&t.e, &t.e.b);
+	assert_int_equal(bb_dev_stats(t.e.b.dev, &after), 0);
+	assert_int_equal(after.out_of_buffer, before.out_of_buffer + 1);
+	/* Too long for it, by one byte and by all of the GRH. */
+	types_receive(&t, 1, 0, 139);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 100);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 139);
+	env_silent(&t.e, &t.e.b);
+	/* No such QP, the sender's own peer's number, nobody at the address. */
+	types_send_ud(&t, t.to_b, 0xfffffe, TYPES_QKEY, 10);
+	types_path(&t.e.b, 1, &path);
+	path.dgid[15] = 0x0e; /* soft14 */
+	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
+	types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 10);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	env_silent(&t.e, &t.e.b);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 99);
+	arrives(&t, 1, 0, 99);
+	/* A QP that is not up. */
+	{
+		struct bb_qp_attr attr;
+
+		bb_qp_attr_init(&attr);
+		attr.state = BB_QP_RESET;
+		assert_int_equal(bb_qp_modify(t.e.b.qp, &attr, BB_QP_STATE), 0);
+		types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 10);
+	}
+	types_stop(&t);
+}
+
+/* Over the port's MTU: the sender's error, and an empty datagram is none. */
+static void
+mtu(void **state)
+{
+	struct bb_port_attr port;
+	struct types_env t;
+	struct bb_sge sge;
+	struct bb_wc wc;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	assert_int_equal(bb_port_query(t.e.a.dev, 1, &port), 0);
+	types_receive(&t, 1, 0, 40);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0);
+	arrives(&t, 1, 0, 0);
+	types_receive(&t, 2, 0, port.active_mtu + 40);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, port.active_mtu);
+	arrives(&t, 2, 0, port.active_mtu);
+	sge = sge_of(&t.e.a, 0, port.active_mtu + 1);
+	assert_int_equal(
+		bb_post_send_ud(t.e.a.qp, 3, &sge, 1, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0), 1);
+	bb_qp_ring(t.e.a.qp);
+	env_poll(&t.e, &t.e.a, &wc, 1);
+	expect(&wc, t.e.a.qp, 3, BB_WC_LOC_LEN_ERR);
+	types_stop(&t);
+}
+
+static uint32_t
+get16(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 8 | p[1];
+}
+
+static uint32_t
+ones_complement(const uint8_t *p, uint32_t len)
+{
+	uint32_t sum = 0, i;
+
+	for (i = 0; i < len; i += 2)
+		sum += get16(p + i);
+	while (sum >> 16 != 0)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* What stands in front of the data: RoCE v1, v2 over IPv6 and over IPv4. */
+static void
+heads(void **state)
+{
+	uint8_t *h;
+	struct bb_path path;
+	struct types_env t;
+	struct bb_gid from, to;
+	struct bb_ah *ah;
+	unsigned int gid;
+	struct bb_wc wc;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	h = t.e.b.buf;
+	for (gid = 0; gid < 4; gid++) {
+		uint32_t payload = 12 + 8 + 12 + 4; /* BTH, DETH, 9 bytes padded, ICRC */
+
+		assert_int_equal(bb_gid_query(t.e.a.dev, 1, gid, &from), 0);
+		assert_int_equal(bb_gid_query(t.e.b.dev, 1, gid, &to), 0);
+		types_path(&t.e.b, gid, &path);
+		path.hop_limit = 7;
+		path.traffic_class = 0xb8;
+		path.flow_label = 0x12345;
+		assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
+		memset(h, 0xee, 60);
+		types_receive(&t, gid, 0, 60);
+		types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 9);
+		env_poll(&t.e, &t.e.b, &wc, 1);
+		assert_int_equal(wc.flags & BB_WC_GRH, BB_WC_GRH);
+		assert_int_equal(wc.sl, 0);
+		assert_int_equal(wc.slid, 0);
+		assert_int_equal(wc.byte_len, 49);
+		assert_int_equal(h[49], 0xee);
+		assert_int_equal(bb_ah_destroy(ah), 0);
+		if (from.type == BB_GID_ROCE_V2 && from.raw[10] == 0xff) {
+			static const uint8_t zero[20];
+
+			assert_memory_equal(h, zero, 20);
+			assert_int_equal(h[20], 0x45);
+			assert_int_equal(h[21], 0xb8);
+			assert_int_equal(get16(h + 22), 20 + 8 + payload);
+			assert_int_equal(h[28], 7);
+			assert_int_equal(h[29], 17);
+			assert_int_equal(ones_complement(h + 20, 20), 0xffff);
+			assert_memory_equal(h + 32, from.raw + 12, 4);
+			assert_memory_equal(h + 36, to.raw + 12, 4);
+			continue;
+		}
+		assert_int_equal(get16(h) << 16 | get16(h + 2), 6u << 28 | 0xb8u << 20 | 0x12345);
+		assert_int_equal(get16(h + 4), from.type == BB_GID_ROCE_V2 ? 8 + payload : payload);
+		assert_int_equal(h[6], from.type == BB_GID_ROCE_V2 ? 17 : 0x1b);
+		assert_int_equal(h[7], 7);
+		assert_memory_equal(h + 8, from.raw, 16);
+		assert_memory_equal(h + 24, to.raw, 16);
+	}
+	types_stop(&t);
+}
+
+#if !defined(ENV_THREAD) && !defined(TWO_UARS)
+/* On InfiniBand the GRH is there when it was asked for; LID and SL come with the datagram. */
+static void
+infiniband(void **state)
+{
+	struct bb_port_attr port;
+	struct bb_path path;
+	struct types_env t = {0};
+	struct env *e = &t.e;
+	struct bb_ah *ah;
+	struct bb_wc wc;
+	unsigned int grh;
+
+	(void)state;
+	env_open_spec(e, "soft0,link=ib");
+	e->init.type = BB_QPT_UD;
+	env_qps(e);
+	assert_int_equal(bb_qp_ud_up(e->a.qp, 1, 0, TYPES_QKEY, 1), 0);
+	assert_int_equal(bb_qp_ud_up(e->b.qp, 1, 0, TYPES_QKEY, 1), 0);
+	assert_int_equal(bb_port_query(e->a.dev, 1, &port), 0);
+	fill(e->a.buf, 50, 3);
+	for (grh = 0; grh < 2; grh++) {
+		types_path(&e->b, 0, &path);
+		path.sl = 11;
+		path.is_global = (uint8_t)grh;
+		assert_int_equal(bb_ah_create(e->a.pd, &path, &ah), 0);
+		memset(e->b.buf, 0xee, 100);
+		types_receive(&t, grh, 0, 100);
+		types_send_ud(&t, ah, e->b.qp->qpn, TYPES_QKEY, 50);
+		env_poll(e, &e->b, &wc, 1);
+		assert_int_equal((wc.flags & BB_WC_GRH) != 0, grh);
+		assert_int_equal(wc.sl, 11);
+		assert_int_equal(wc.slid, port.lid);
+		assert_int_equal(wc.src_qp, e->a.qp->qpn);
+		assert_int_equal(wc.pkey_index, 0);
+		assert_int_equal(wc.byte_len, 90);
+		assert_int_equal(e->b.buf[0], grh ? 0x60 : 0xee);
+		assert_int_equal(e->b.buf[39] == 0xee, !grh);
+		assert_memory_equal(e->b.buf + 40, e->a.buf, 50);
+		assert_int_equal(bb_ah_destroy(ah), 0);
+	}
+	path.dlid = 0;
+	assert_int_equal(bb_ah_create(e->a.pd, &path, &ah), -EINVAL);
+	path.dlid = 1;
+	path.src_path_bits = 128;
+	assert_int_equal(bb_ah_create(e->a.pd, &path, &ah), -EINVAL);
+	env_stop(e);
+}
+#endif
+
+/* Handles: what is refused, and that a post has its own copy. */
+static void
+handles(void **state)
+{
+	struct bb_path path, bad;
+	struct types_env t;
+	struct bb_ah *ah;
+	struct bb_sge sge;
+	struct bb_wc wc;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	types_path(&t.e.b, 1, &path);
+#define REFUSE(change, errno_)                                                                     \
+	do {                                                                                       \
+		bad = path;                                                                        \
+		change;                                                                            \
+		assert_int_equal(bb_ah_create(t.e.a.pd, &bad, &ah), errno_);                       \
+	} while (0)
+	REFUSE(bad.port = 0, -EINVAL);
+	REFUSE(bad.port = 2, -EINVAL);
+	REFUSE(bad.sgid_index = 200, -EINVAL);
+	REFUSE(bad.sgid_index = 9, -EINVAL);
+	REFUSE(bad.sl = 8, -EINVAL);
+	REFUSE(bad.flow_label = 1 << 20, -EINVAL);
+	REFUSE(bad.src_path_bits = 1, -EINVAL);
+	REFUSE(memset(bad.dgid, 0, sizeof(bad.dgid)), -EINVAL);
+	REFUSE(bad.dgid[0] = 1, -EHOSTUNREACH);
+#undef REFUSE
+	assert_int_equal(bb_ah_create(NULL, &path, &ah), -EINVAL);
+	assert_int_equal(bb_ah_create(t.e.a.pd, NULL, &ah), -EINVAL);
+	assert_int_equal(bb_ah_destroy(NULL), -EINVAL);
+
+	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
+	assert_int_equal(bb_pd_free(t.e.a.pd), -EBUSY);
+	sge = sge_of(&t.e.a, 0, 20);
+	types_receive(&t, 5, 0, 60);
+	assert_int_equal(bb_post_send_ud(t.e.a.qp, 6, &sge, 1, ah, t.e.b.qp->qpn, TYPES_QKEY,
+					 BB_SEND_SIGNALED),
+			 1);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	bb_qp_ring(t.e.a.qp);
+	env_poll(&t.e, &t.e.a, &wc, 1);
+	expect(&wc, t.e.a.qp, 6, BB_WC_SUCCESS);
+	arrives(&t, 5, 0, 20);
+	types_stop(&t);
+}
+
+/* A QP that sends to itself, and one that answers whoever wrote to it. */
+static void
+answers(void **state)
+{
+	struct types_env t;
+	struct bb_sge sge;
+	struct bb_path path;
+	struct bb_ah *self;
+	struct bb_wc wc[2];
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	fill(t.e.a.buf, 64, 3);
+	types_receive(&t, 1, 0, 200);
+	types_send_ud(&t, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 64);
+	env_poll(&t.e, &t.e.b, wc, 1);
+	sge = sge_of(&t.e.a, 1024, 200);
+	assert_int_equal(bb_post_recv(t.e.a.qp, 2, &sge, 1), 1);
+	bb_qp_ring_recv(t.e.a.qp);
+	assert_int_equal(bb_post_send_ud_imm_inline(t.e.b.qp, 3, "answer", 6, t.to_a, wc[0].src_qp,
+						    TYPES_QKEY, 0x01020304, BB_SEND_SOLICITED),
+			 1);
+	bb_qp_ring(t.e.b.qp);
+	env_poll(&t.e, &t.e.a, wc, 1);
+	expect(&wc[0], t.e.a.qp, 2, BB_WC_SUCCESS);
+	assert_int_equal(wc[0].imm, 0x01020304);
+	assert_int_equal(wc[0].flags, BB_WC_WITH_IMM | BB_WC_SOLICITED | BB_WC_GRH);
+	assert_int_equal(wc[0].src_qp, t.e.b.qp->qpn);
+	assert_memory_equal(t.e.a.buf + 1024 + 40, "answer", 6);
+
+	types_path(&t.e.a, 1, &path);
+	assert_int_equal(bb_ah_create(t.e.a.pd, &path, &self), 0);
+	assert_int_equal(bb_post_recv(t.e.a.qp, 4, &sge, 1), 1);
+	bb_qp_ring_recv(t.e.a.qp);
+	assert_int_equal(bb_post_send_ud_inline(t.e.a.qp, 5, "self", 4, self, t.e.a.qp->qpn,
+						TYPES_QKEY, BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(t.e.a.qp);
+	env_poll(&t.e, &t.e.a, wc, 2);
+	assert_int_equal(wc[0].wr_id + wc[1].wr_id, 9);
+	assert_memory_equal(t.e.a.buf + 1024 + 40, "self", 4);
+	assert_int_equal(bb_ah_destroy(self), 0);
+	types_stop(&t);
+}
+
+/* The largest WQEs of a UD queue have room for two pieces, or 32 bytes, less. */
+static void
+limits(void **state)
+{
+	struct types_env t = {0};
+	struct env *e = &t.e;
+	struct bb_dev_attr dev;
+	struct bb_qp_init_attr init;
+	struct bb_sge sge[64];
+	struct bb_path path;
+	unsigned int i;
+	struct bb_wc wc;
+	struct bb_qp *qp;
+
+	(void)state;
+	env_open(e);
+	assert_int_equal(bb_dev_query(e->a.dev, &dev), 0);
+	init = e->init;
+	init.type = BB_QPT_UD;
+	init.send_cq = init.recv_cq = e->a.cq;
+	init.sq_depth = 8;
+	init.max_sge = dev.max_sge - 1;
+	assert_int_equal(bb_qp_create(e->a.pd, &init, &qp), -EINVAL);
+	init.max_sge = 1;
+	init.max_inline = dev.max_inline - 31;
+	assert_int_equal(bb_qp_create(e->a.pd, &init, &qp), -EINVAL);
+	e->init.type = BB_QPT_UD;
+	e->init.sq_depth = 8;
+	e->init.max_sge = dev.max_sge - 2;
+	e->init.max_inline = dev.max_inline - 32;
+	env_qps(e);
+	assert_int_equal(bb_qp_ud_up(e->a.qp, 1, 0, TYPES_QKEY, 1), 0);
+	assert_int_equal(bb_qp_ud_up(e->b.qp, 1, 0, TYPES_QKEY, 1), 0);
+	types_path(&e->b, 1, &path);
+	assert_int_equal(bb_ah_create(e->a.pd, &path, &t.to_b), 0);
+	fill(e->a.buf, 4096, 8);
+	for (i = 0; i < dev.max_sge - 2; i++)
+		sge[i] = sge_of(&e->a, i * 7, 7);
+	/* All the pieces, more often than the ring is long. */
+	for (i = 0; i < 20; i++) {
+		types_receive(&t, i, 0, 4096);
+		assert_int_equal(bb_post_send_ud(e->a.qp, i, sge, dev.max_sge - 2, t.to_b,
+						 e->b.qp->qpn, TYPES_QKEY, BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e->a.qp);
+		env_poll(e, &e->a, &wc, 1);
+		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
+		arrives(&t, i, 0, 7 * (dev.max_sge - 2));
+		types_receive(&t, i, 0, 4096);
+		assert_int_equal(bb_post_send_ud_inline(e->a.qp, i, e->a.buf, dev.max_inline - 32,
+							t.to_b, e->b.qp->qpn, TYPES_QKEY,
+							BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e->a.qp);
+		env_poll(e, &e->a, &wc, 1);
+		expect(&wc, e->a.qp, i, BB_WC_SUCCESS);
+		arrives(&t, i, 0, dev.max_inline - 32);
+	}
+	types_stop(&t);
+}
+
+/* Neither pieces nor inline data (man ibv_create_qp asks for no minimum): datagrams are empty. */
+static void
+empty_only(void **state)
+{
+	struct types_env t;
+	struct bb_qp *qp;
+	struct bb_wc wc;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	assert_int_equal(bb_qp_destroy(t.e.a.qp), 0);
+	t.e.init.send_cq = t.e.init.recv_cq = t.e.a.cq;
+	t.e.init.max_sge = 0;
+	t.e.init.max_inline = 0;
+	assert_int_equal(bb_qp_create(t.e.a.pd, &t.e.init, &qp), 0);
+	t.e.a.qp = qp;
+	assert_int_equal(bb_qp_ud_up(qp, 1, 0, TYPES_QKEY, 1), 0);
+	assert_int_equal(
+		bb_post_send_ud_inline(qp, 1, "x", 1, t.to_b, t.e.b.qp->qpn, TYPES_QKEY, 0),
+		-EINVAL);
+	types_receive(&t, 7, 0, 40);
+	assert_int_equal(bb_post_send_ud(qp, 2, NULL, 0, t.to_b, t.e.b.qp->qpn, TYPES_QKEY,
+					 BB_SEND_SIGNALED),
+			 1);
+	bb_qp_ring(qp);
+	env_poll(&t.e, &t.e.a, &wc, 1);
+	expect(&wc, qp, 2, BB_WC_SUCCESS);
+	arrives(&t, 7, 0, 0);
+	types_stop(&t);
+}
+
+/* In debug builds a post looks at whose the handle is; this file's posts are of one. */
+static void
+handle_of_another_pd(void **state)
+{
+	struct bb_ah *ah, *bad[2] = {NULL, NULL};
+	struct bb_qp_stats before, after;
+	struct bb_path path;
+	struct types_env t;
+	struct bb_sge sge;
+	struct bb_pd *pd;
+	unsigned int i;
+
+	(void)state;
+	types_start(&t, BB_QPT_UD);
+	types_path(&t.e.b, 1, &path);
+	assert_int_equal(bb_pd_alloc(t.e.a.dev, &pd), 0);
+	assert_int_equal(bb_ah_create(pd, &path, &ah), 0);
+	bad[1] = ah;
+	sge = sge_of(&t.e.a, 0, 20);
+	assert_int_equal(bb_qp_stats(t.e.a.qp, &before), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_post_send_ud(t.e.a.qp, 1, &sge, 1, bad[i], 1, 2, 0), -EINVAL);
+		assert_int_equal(bb_post_send_ud_imm(t.e.a.qp, 1, &sge, 1, bad[i], 1, 2, 3, 0),
+				 -EINVAL);
+		assert_int_equal(bb_post_send_ud_inline(t.e.a.qp, 1, "x", 1, bad[i], 1, 2, 0),
+				 -EINVAL);
+		assert_int_equal(
+			bb_post_send_ud_imm_inline(t.e.a.qp, 1, "x", 1, bad[i], 1, 2, 3, 0),
+			-EINVAL);
+	}
+	assert_int_equal(bb_qp_stats(t.e.a.qp, &after), 0);
+	assert_int_equal(after.posted, before.posted);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	types_stop(&t);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qkeys),
+		cmocka_unit_test(lost),
+		cmocka_unit_test(mtu),
+		cmocka_unit_test(heads),
+#if !defined(ENV_THREAD) && !defined(TWO_UARS)
+		cmocka_unit_test(infiniband),
+#endif
+		cmocka_unit_test(handles),
+		cmocka_unit_test(handle_of_another_pd),
+		cmocka_unit_test(answers),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(empty_only),
+	};
+	int ret = env_eal_init("mlx5_ud");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Copies of WQEs that the software device executes: those of a register that may be stored to
+ * while it looks. Which of the two it took, the copy or the ring, is told by ring bytes that
+ * are changed once the copy is made.
+ */
+#include <sched.h>
+#include <stdio.h>
+
+#include <rte_common.h>
+#include <rte_eal.h>
+
+#include "../soft_rig.h"
+#include "bb_barrier.h"
+
+#define SLOT 64
+/* Two registers of one page: neither user may take the page for its own. */
+#define SHARED "uar_share=1"
+
+/* An inline write of @v to slot @slot; its WQE is built, and not rung for. */
+static void
+post(struct rig_qp *q, const struct rig_mem *to, uint32_t slot, uint64_t v)
+{
+	rig_raddr(q, (uintptr_t)to->p + (size_t)slot * SLOT, to->mr->rkey);
+	rig_inline(q, 2, &v, sizeof(v));
+	rig_wqe(q, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+}
+
+/* What the ring says from now on is to be written by the last WQE. */
+static void
+ring_says(struct rig_qp *q, uint64_t v)
+{
+	memcpy((uint8_t *)rig_seg(q, q->last, 2) + 4, &v, sizeof(v));
+}
+
+static uint64_t
+slot(const struct rig_mem *m, uint32_t i)
+{
+	uint64_t v;
+
+	memcpy(&v, m->p + (size_t)i * SLOT, sizeof(v));
+	return v;
+}
+
+/* Ring with a copy, and tell what was executed: 'c', the copy, or 'r', the ring. */
+static char
+with_copy(struct rig_pair *p)
+{
+	uint64_t v;
+
+	post(&p->a, &p->mb, 0, 'c');
+	rig_ring_bf(&p->a);
+	ring_says(&p->a, 'r');
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+	v = slot(&p->mb, 0);
+	memset(p->mb.p, 0, 8);
+	return (char)v;
+}
+
+static void
+plain(struct rig_pair *p)
+{
+	post(&p->a, &p->mb, 0, 'p');
+	rig_ring(&p->a);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+	assert_int_equal(slot(&p->mb, 0), 'p');
+	memset(p->mb.p, 0, 8);
+}
+
+/* At the latest the fourth copy that comes alone is executed. */
+static void
+in_step(struct rig_pair *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		with_copy(p);
+	assert_int_equal(with_copy(p), 'c');
+}
+
+static void
+test_copy(void **state)
+{
+	struct rig_pair *p = *state;
+	unsigned int i;
+
+	in_step(p);
+	/* Past the ring's end. */
+	for (i = 0; i < 200; i++)
+		assert_int_equal(with_copy(p), 'c');
+}
+
+/* What a copy left in a half is no copy when 8 bytes come. */
+static void
+test_plain(void **state)
+{
+	struct rig_pair *p = *state;
+	unsigned int i;
+
+	in_step(p);
+	for (i = 0; i < 50; i++) {
+		if (i * 7 % 3 == 0)
+			assert_int_equal(with_copy(p), 'c');
+		else
+			plain(p);
+	}
+}
+
+/* Both halves stored to before the device looks: it cannot know which was first. */
+static void
+test_pending(void **state)
+{
+	struct rig_pair *p = *state;
+	unsigned int i;
+
+	for (i = 0; i < 10; i++) {
+		in_step(p);
+		/* Begin with either half. */
+		if (i & 1)
+			with_copy(p);
+		post(&p->a, &p->mb, 1, 'c');
+		rig_ring_bf(&p->a);
+		ring_says(&p->a, 'r');
+		post(&p->a, &p->mb, 2, 'c');
+		rig_ring_bf(&p->a);
+		ring_says(&p->a, 's');
+		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(p->a.pi - 2));
+		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(p->a.pi - 1));
+		assert_int_equal(slot(&p->mb, 1), 'r');
+		assert_int_equal(slot(&p->mb, 2), 's');
+		/* The next one may find what was cleared under it. */
+		assert_int_equal(with_copy(p), 'r');
+	}
+}
+
+/* The same from two QPs, of which the older is in the half that is looked at last. */
+static void
+test_pending_two(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 4, .no_rq = true, .log_stride = 4, .uidx = 3};
+	struct rig_pair *p = *state;
+	struct rig_link l;
+	struct rig_qp x;
+	uint32_t i;
+
+	rig_link_default(&l);
+	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
+	rig_connect(&x, &x, &l);
+	for (i = 0; i < 10; i++) {
+		in_step(p);
+		if ((p->a.bf_offset != 0) != (i & 1))
+			with_copy(p);
+		post(&p->a, &p->mb, 1, 'c');
+		rig_ring_bf(&p->a);
+		ring_says(&p->a, 'r');
+		x.bf_offset = p->a.bf_offset;
+		post(&x, &p->mb, 2, 'c');
+		rig_ring_bf(&x);
+		ring_says(&x, 's');
+		p->a.bf_offset = x.bf_offset;
+		rig_polls(p->u[0], 3);
+		assert_int_equal(slot(&p->mb, 1), 'r');
+		assert_int_equal(slot(&p->mb, 2), 's');
+		p->ca.ci += 2;
+	}
+	rig_qp_close(&x);
+	assert_int_equal(with_copy(p), 'r');
+	in_step(p);
+}
+
+/* A copy for which another WQE has to run first, one of two blocks, one that is refused. */
+static void
+test_not_for_it(void **state)
+{
+	static const uint8_t text[80] = "two blocks";
+	struct rig_pair *p = *state;
+	uint32_t ds;
+
+	in_step(p);
+	post(&p->a, &p->mb, 1, 'x');
+	post(&p->a, &p->mb, 2, 'c');
+	rig_ring_bf(&p->a);
+	ring_says(&p->a, 'r');
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(p->a.pi - 2));
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(p->a.pi - 1));
+	assert_int_equal(slot(&p->mb, 1), 'x');
+	assert_int_equal(slot(&p->mb, 2), 'r');
+
+	assert_int_equal(with_copy(p), 'c');
+	rig_raddr(&p->a, (uintptr_t)p->mb.p + 3 * SLOT, p->mb.mr->rkey);
+	ds = rig_inline(&p->a, 2, text, sizeof(text));
+	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 2 + ds, 0);
+	rig_ring_bf(&p->a);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+	assert_memory_equal(p->mb.p + 3 * SLOT, text, sizeof(text));
+
+	assert_int_equal(with_copy(p), 'c');
+	rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey + 1);
+	rig_inline(&p->a, 2, text, 8);
+	rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+	rig_ring_bf(&p->a);
+	rig_expect_error(&p->a, p->a.last, MLX5_CQE_SYNDROME_REMOTE_ACCESS_ERR);
+	/* In ERR what a copy says is flushed. */
+	post(&p->a, &p->mb, 4, 'c');
+	rig_ring_bf(&p->a);
+	rig_expect_error(&p->a, p->a.last, MLX5_CQE_SYNDROME_WR_FLUSH_ERR);
+	assert_int_equal(slot(&p->mb, 4), 0);
+}
+
+/* ---- With the device on a thread */
+
+#define POSTS  300000u
+#define WINDOW 20u
+#define SLOTS  256u
+
+static uint64_t
+value(uint32_t q, uint32_t seq)
+{
+	return ((uint64_t)seq << 8 | q) * 0x9e3779b97f4a7c15u;
+}
+
+struct poster {
+	struct rig_qp *q;
+	uint32_t posted, done;
+};
+
+static void
+reap(struct poster *po, uint32_t n, struct rig_cq *c, const struct rig_mem *m)
+{
+	struct rig_cqe e;
+	uint32_t i;
+
+	while (rig_cqe(c, &e)) {
+		for (i = 0; i < n && po[i].q->qpn != e.qpn; i++)
+			;
+		assert_true(i < n);
+		assert_int_equal(e.opcode, MLX5_CQE_REQ);
+		assert_int_equal(e.counter, (uint16_t)po[i].done);
+		if (slot(m, i * SLOTS + po[i].done % SLOTS) != value(i, po[i].done))
+			fail_msg("QP %u: WQE %u has written something else", i, po[i].done);
+		po[i].done++;
+	}
+}
+
+/* Wait a little: the device's thread may need this CPU. */
+static void
+in_time(uint64_t end)
+{
+	sched_yield();
+	if (rig_now_us() >= end)
+		fail_msg("a WQE does not complete");
+}
+
+/* Two QPs through one register, with copies, plain doorbells and batches in any order. */
+static void
+test_stress(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 5, .no_rq = true, .log_stride = 4, .uidx = 3};
+	static struct rig_pair p;
+	struct poster po[2] = {0};
+	uint32_t i, half = 0, rnd = 12345, left = 0;
+	const uint64_t start = rig_now_us(), enough = start + 2000000, end = start + 60000000;
+	struct rig_link l;
+	struct rig_qp x;
+
+	(void)state;
+	rig_pair_open(&p, "progress=thread", true, NULL);
+	rig_link_default(&l);
+	rig_qp_open(&x, p.u[0], &p.ca, &p.ca, &attr);
+	rig_connect(&x, &x, &l);
+	po[0].q = &p.a;
+	po[1].q = &x;
+	for (i = 0; i < POSTS && rig_now_us() < enough;) {
+		struct poster *w;
+		uint32_t n, max;
+
+		/* Bursts, and at times one by one: in step, and out of it. */
+		if (left == 0) {
+			rnd = rnd * 1664525 + 1013904223;
+			left = rnd >> 16 & 255;
+		}
+		left--;
+		max = rnd >> 25 & 1 ? 1 : WINDOW;
+		rnd = rnd * 1664525 + 1013904223;
+		w = &po[rnd >> 16 & 1];
+		while (w->posted - w->done >= max || (max == 1 && po[0].posted != po[0].done) ||
+		       (max == 1 && po[1].posted != po[1].done)) {
+			reap(po, 2, &p.ca, &p.mb);
+			in_time(end);
+		}
+		for (n = (rnd >> 20 & 7) == 0 ? 3 : 1; n != 0; n--, i++) {
+			uint32_t k = (uint32_t)(w - po);
+
+			post(w->q, &p.mb, k * SLOTS + w->posted % SLOTS, value(k, w->posted));
+			w->posted++;
+		}
+		w->q->bf_offset = half;
+		if ((rnd >> 24 & 3) == 0)
+			rig_ring(w->q);
+		else
+			rig_ring_bf(w->q);
+		half = w->q->bf_offset;
+	}
+	while (po[0].posted != po[0].done || po[1].posted != po[1].done) {
+		reap(po, 2, &p.ca, &p.mb);
+		in_time(end);
+	}
+	printf("%u WQEs\n", i);
+	rig_qp_close(&x);
+	rig_pair_close(&p);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST_TWO(test_copy, SHARED),       RIG_TEST_TWO(test_plain, SHARED),
+		RIG_TEST_TWO(test_pending, SHARED),    RIG_TEST_TWO(test_pending_two, SHARED),
+		RIG_TEST_TWO(test_not_for_it, SHARED), cmocka_unit_test(test_stress),
+	};
+	/* For the device's thread. */
+	char args[][16] = {"test",     "--no-huge",      "-m",         "256",
+			   "--no-pci", "--no-telemetry", "--no-shconf"};
+	char *argv[RTE_DIM(args)];
+	unsigned int i;
+	if (!BB_STORES_IN_ORDER) {
+		printf("SKIP: stores are not seen in order here: copies are not executed\n");
+		return 77;
+	}
+	for (i = 0; i < RTE_DIM(args); i++)
+		argv[i] = args[i];
+	if (rte_eal_init(RTE_DIM(args), argv) < 0) {
+		printf("EAL does not start\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What makes a WQE run, and what does not: record, store, UAR page, merged stores. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../soft_rig.h"
+
+#define EVENT_CATAS 0x05
+
+static void
+post(struct rig_pair *p)
+{
+	rig_write(&p->a, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+}
+
+static void
+nothing_happened(struct rig_pair *p)
+{
+	static const uint8_t zero[8];
+
+	rig_expect_none(&p->ca, p->u[0]);
+	assert_memory_equal(p->mb.p, zero, 8);
+}
+
+static void
+test_no_record(void **state)
+{
+	struct rig_pair *p = *state;
+
+	post(p);
+	rig_store(&p->a, p->u[0]);
+	nothing_happened(p);
+	/* With the record, the next store counts. */
+	rig_ring(&p->a);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+}
+
+static void
+test_no_store(void **state)
+{
+	struct rig_pair *p = *state;
+
+	post(p);
+	rig_record(&p->a);
+	nothing_happened(p);
+	rig_store(&p->a, p->u[0]);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+}
+
+static void
+test_wrong_uar(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_uar other;
+
+	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
+	post(p);
+	rig_record(&p->a);
+	rig_store(&p->a, &other);
+	rig_polls(&other, 100);
+	nothing_happened(p);
+	rig_polls(&other, 100);
+	nothing_happened(p);
+	rig_store(&p->a, p->u[0]);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_uar_close(&other);
+}
+
+/* Every register and half of the page counts, no other place of it. */
+static void
+test_registers(void **state)
+{
+	static const uint32_t offsets[] = {0x800, 0x900, 0xa00, 0xb00, 0x0, 0x808, 0xc00, 0x20};
+	struct rig_pair *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
+		uint64_t v;
+
+		post(p);
+		rig_record(&p->a);
+		memcpy(&v, p->a.head, sizeof(v));
+		__atomic_store_n((uint64_t *)(void *)(p->ua.uar->base_addr + offsets[i]), v,
+				 __ATOMIC_RELEASE);
+		if (i < 4) {
+			rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+			memset(p->mb.p, 0, 8);
+		} else {
+			nothing_happened(p);
+			rig_ring(&p->a);
+			rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+			memset(p->mb.p, 0, 8);
+		}
+	}
+}
+
+/* A doorbell that names a QP that is not there, and one in which all bits are set. */
+static void
+test_bad_qpn(void **state)
+{
+	struct rig_pair *p = *state;
+	uint64_t *reg = (uint64_t *)(void *)p->ua.uar->reg_addr;
+
+	post(p);
+	__atomic_store_n(reg, (uint64_t)htobe32(0xabcde << 8 | 3) << 32, __ATOMIC_RELEASE);
+	nothing_happened(p);
+	__atomic_store_n(reg, UINT64_MAX, __ATOMIC_RELEASE);
+	nothing_happened(p);
+	rig_ring(&p->a);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+}
+
+static void
+test_record_too_far(void **state)
+{
+	struct rig_pair *p = *state;
+
+	rig_subscribe(&p->d, p->a.obj, EVENT_CATAS, 0xa);
+	post(p);
+	p->a.dbrec[1] = htobe32(65); /* of 64 blocks */
+	rig_store(&p->a, p->u[0]);
+	nothing_happened(p);
+	rig_expect_event(&p->d, EVENT_CATAS, 0xa);
+	assert_int_equal(rig_qp_state(&p->a), BB_PRM_QP_ERR);
+}
+
+/* The upper half of the record is nobody's. */
+static void
+test_record_upper_half(void **state)
+{
+	struct rig_pair *p = *state;
+
+	post(p);
+	p->a.dbrec[1] = htobe32(0xbeef0001);
+	rig_store(&p->a, p->u[0]);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+}
+
+/* Neither in INIT nor in RTR does a doorbell count. */
+static void
+test_not_in_rts(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
+	struct rig_pair *p = *state;
+	struct rig_link l;
+	struct rig_qp x;
+
+	rig_link_default(&l);
+	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
+	assert_int_equal(rig_qp_modify(&x, BB_PRM_OP_RST2INIT_QP, &p->d, x.qpn, &l), 0);
+	rig_nop(&x, RIG_CQE);
+	rig_ring(&x);
+	rig_expect_none(&p->ca, p->u[0]);
+	assert_int_equal(rig_qp_modify(&x, BB_PRM_OP_INIT2RTR_QP, &p->d, x.qpn, &l), 0);
+	rig_ring(&x);
+	rig_expect_none(&p->ca, p->u[0]);
+	assert_int_equal(rig_qp_modify(&x, BB_PRM_OP_RTR2RTS_QP, &p->d, x.qpn, &l), 0);
+	rig_expect_none(&p->ca, p->u[0]);
+	rig_ring(&x);
+	rig_expect_ok(&x, MLX5_OPCODE_NOP, 0);
+	rig_qp_close(&x);
+}
+
+/* A later store runs what an earlier record covers, in order, once. */
+static void
+test_records_add_up(void **state)
+{
+	struct rig_pair *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < 5; i++) {
+		rig_nop(&p->a, RIG_CQE);
+		rig_record(&p->a);
+	}
+	rig_expect_none(&p->ca, p->u[0]);
+	rig_store(&p->a, p->u[0]);
+	for (i = 0; i < 5; i++)
+		rig_expect_ok(&p->a, MLX5_OPCODE_NOP, (uint16_t)i);
+	rig_store(&p->a, p->u[0]);
+	rig_expect_none(&p->ca, p->u[0]);
+}
+
+/*
+ * 300 QPs ring through one register before the device looks: one store is left, and
+ * every WQE runs within ceil(2n / scan) + 1 polls.
+ */
+static void
+test_merged(void **state)
+{
+	enum {
+		N = 300,
+		SCAN = 16,
+		POLLS = (2 * N + SCAN - 1) / SCAN + 1
+	};
+	const struct rig_qp_attr attr = {.log_sq = 2, .no_rq = true, .log_stride = 4, .uidx = 3};
+	struct rig_pair *p = *state;
+	struct rig_qp *q = calloc(N, sizeof(*q));
+	struct rig_link l;
+	struct rig_cq c;
+	struct rig_cqe e;
+	uint32_t i, k, polls;
+
+	assert_non_null(q);
+	rig_link_default(&l);
+	rig_cq_open(&c, p->u[0], 9);
+	for (i = 0; i < N; i++) {
+		rig_qp_open(&q[i], p->u[0], &c, &c, &attr);
+		rig_connect(&q[i], &q[i], &l);
+	}
+	for (k = 0; k < 3; k++) {
+		for (i = 0; i < N; i++) {
+			rig_nop(&q[i], RIG_CQE);
+			q[i].bf_offset = 0;
+			rig_ring(&q[i]);
+		}
+		/* And once more in the middle of the round. */
+		for (polls = 0, i = 0; i < N; polls++) {
+			rig_poll(p->u[0]);
+			while (rig_cqe(&c, &e))
+				i++;
+			if (polls == 3 && k == 2)
+				rig_ring(&q[7]);
+			if (polls > POLLS + (k == 2 ? 4 : 0))
+				fail_msg("%u of %u WQEs ran in %u polls", i, N, polls);
+		}
+		printf("%u merged doorbells: %u polls\n", N, polls);
+		rig_expect_none(&c, p->u[0]);
+	}
+	/* QPs that go during a round leave nothing behind and skip nobody. */
+	for (i = 0; i < N; i++) {
+		rig_nop(&q[i], RIG_CQE);
+		q[i].bf_offset = 0;
+		rig_ring(&q[i]);
+	}
+	rig_poll(p->u[0]);
+	for (i = 0; i < N; i += 3)
+		rig_qp_close(&q[i]);
+	rig_polls(p->u[0], POLLS);
+	for (i = 0; rig_cqe(&c, &e);)
+		i += e.qpn == q[1].qpn || e.qpn == q[2].qpn || e.qpn == q[N - 1].qpn;
+	assert_int_equal(i, 3);
+	for (i = 0; i < N; i++)
+		if (i % 3 != 0)
+			rig_qp_close(&q[i]);
+	rig_cq_close(&c);
+	free(q);
+}
+
+/* The store of another page's QP merges with, and hides, that of the only QP here. */
+static void
+test_merged_with_foreign(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
+	struct rig_pair *p = *state;
+	struct rig_uar other;
+	struct rig_link l;
+	struct rig_qp x;
+
+	rig_link_default(&l);
+	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
+	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
+	rig_connect(&x, &x, &l);
+	rig_nop(&x, RIG_CQE);
+	rig_ring(&x);
+	post(p);
+	rig_store(&p->a, &other); /* same half: x's is gone */
+	rig_polls(&other, 3);
+	rig_expect_ok(&x, MLX5_OPCODE_NOP, 0);
+	nothing_happened(p);
+	rig_qp_close(&x);
+	rig_uar_close(&other);
+}
+
+/* ---- BlueFlame */
+
+static void
+test_blueflame(void **state)
+{
+	struct rig_pair *p = *state;
+	uint32_t i, k;
+
+	/* 1 to 4 blocks, alternating halves, over the ring's end; then a plain doorbell. */
+	for (i = 0; i < 200; i++) {
+		uint32_t n = 1 + i % 13;
+
+		rig_raddr(&p->a, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+		for (k = 0; k < n; k++)
+			rig_data(&p->a, 2 + k, &p->ma, i + 2 * k, 2);
+		rig_wqe(&p->a, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 2 + n, 0);
+		if (i % 5 == 4)
+			rig_ring(&p->a);
+		else
+			rig_ring_bf(&p->a);
+		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, p->a.last);
+		assert_memory_equal(p->mb.p, p->ma.p + i, 2 * n);
+	}
+}
+
+/* The copy says something else than the ring: the only QP of a page is refused. */
+static void
+test_blueflame_differs(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
+	struct rig_pair *p = *state;
+	struct rig_uar other;
+	struct rig_link l;
+	struct rig_qp x;
+
+	rig_link_default(&l);
+	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
+	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
+	rig_connect(&x, &x, &l);
+	rig_raddr(&x, (uintptr_t)p->mb.p, p->mb.mr->rkey);
+	rig_inline(&x, 2, "abcdefgh", 8);
+	rig_wqe(&x, MLX5_OPCODE_RDMA_WRITE, RIG_CQE, 3, 0);
+	rig_ring_bf(&x);
+	((uint8_t *)x.sq)[37] = 'B';
+	rig_expect_error(&x, 0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	assert_int_equal(p->mb.p[0], 0);
+	rig_qp_close(&x);
+	rig_uar_close(&other);
+}
+
+/* The only QP of a page: a plain doorbell over an old copy is no copy, nor is one that an
+ * earlier second QP left. */
+static void
+test_blueflame_then_plain(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 4, .log_rq = 2, .log_stride = 6, .uidx = 3};
+	struct rig_pair *p = *state;
+	struct rig_uar other;
+	struct rig_link l;
+	struct rig_qp x, y;
+	uint32_t i;
+
+	rig_link_default(&l);
+	rig_uar_open(&other, &p->d, MLX5_UAR_BF);
+	rig_qp_open(&x, &other, &p->ca, &p->ca, &attr);
+	rig_connect(&x, &x, &l);
+	for (i = 0; i < 12; i++) {
+		rig_write(&x, &p->ma, i, 1 + i, &p->mb, 0, RIG_CQE);
+		if (i % 3 == 0)
+			rig_ring_bf(&x);
+		else
+			rig_ring(&x);
+		rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, (uint16_t)i);
+	}
+	rig_qp_open(&y, &other, &p->ca, &p->ca, &attr);
+	rig_connect(&y, &y, &l);
+	rig_write(&y, &p->ma, 0, 64, &p->mb, 0, RIG_CQE);
+	y.bf_offset = x.bf_offset;
+	rig_ring_bf(&y);
+	rig_expect_ok(&y, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_qp_close(&y);
+	rig_write(&x, &p->ma, 0, 8, &p->mb, 0, RIG_CQE);
+	rig_ring(&x);
+	rig_expect_ok(&x, MLX5_OPCODE_RDMA_WRITE, 12);
+	rig_qp_close(&x);
+	rig_uar_close(&other);
+}
+
+/* BlueFlame of one QP under a plain doorbell of another: no copy of the second at all. */
+static void
+test_blueflame_merged(void **state)
+{
+	struct rig_pair *p = *state;
+
+	post(p);
+	rig_ring_bf(&p->a);
+	rig_nop(&p->b, RIG_CQE);
+	rig_ring(&p->b);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_expect_ok(&p->b, MLX5_OPCODE_NOP, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST(test_no_record, "scan=16"),
+		RIG_TEST(test_no_store, "scan=16"),
+		RIG_TEST(test_wrong_uar, "scan=16"),
+		RIG_TEST(test_registers, "scan=16"),
+		RIG_TEST(test_bad_qpn, "scan=16"),
+		RIG_TEST(test_record_too_far, "scan=16"),
+		RIG_TEST(test_record_upper_half, "scan=16"),
+		RIG_TEST(test_not_in_rts, "scan=16"),
+		RIG_TEST(test_records_add_up, "scan=16"),
+		RIG_TEST(test_merged, "scan=16"),
+		RIG_TEST(test_merged_with_foreign, "scan=16"),
+		RIG_TEST(test_blueflame, "scan=16"),
+		RIG_TEST(test_blueflame_differs, "scan=16"),
+		RIG_TEST(test_blueflame_then_plain, "scan=16"),
+		RIG_TEST(test_blueflame_merged, "scan=16"),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

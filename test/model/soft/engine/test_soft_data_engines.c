@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* QPs on different engines, in one thread: requests in flight while one end goes away. */
+#include "../soft_rig.h"
+
+#define FLUSH     MLX5_CQE_SYNDROME_WR_FLUSH_ERR
+#define RETRY_EXC MLX5_CQE_SYNDROME_TRANSPORT_RETRY_EXC_ERR
+
+static const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 6, .log_stride = 6, .uidx = 9};
+
+/* A SEND of a third QP on a's engine to a fourth on b's, on its way and not yet seen. */
+static void
+in_flight(struct rig_pair *p, struct rig_qp *x, struct rig_qp *y)
+{
+	struct rig_link l;
+
+	rig_link_default(&l);
+	rig_qp_open(x, p->u[0], &p->ca, &p->ca, &attr);
+	rig_qp_open(y, p->u[1], &p->cb, &p->cb, &attr);
+	rig_connect(x, y, &l);
+	rig_recv(y, &p->mb, 0, 64);
+	rig_send(x, &p->ma, 0, 64, RIG_CQE);
+	rig_nop(x, RIG_CQE);
+	rig_ring(x);
+	rig_expect_none(&p->ca, p->u[0]);
+}
+
+/* RDMA WRITE, READ and atomics complete although the target's owner never polls. */
+static void
+test_one_sided(void **state)
+{
+	struct rig_pair *p = *state;
+
+	rig_write(&p->a, &p->ma, 0, 100, &p->mb, 0, RIG_CQE);
+	rig_read(&p->a, &p->ma, 200, 100, &p->mb, 0, RIG_CQE);
+	rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 0, &p->mb, 0, 1, 0, RIG_CQE);
+	rig_ring(&p->a);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 0);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_READ, 1);
+	rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, 2);
+}
+
+static void
+test_send_both_ways(void **state)
+{
+	struct rig_pair *p = *state;
+	uint32_t i;
+
+	for (i = 0; i < 100; i++) {
+		struct rig_cqe e;
+
+		rig_recv(&p->a, &p->ma, 1000, 64);
+		rig_recv(&p->b, &p->mb, 1000, 64);
+		rig_send(&p->a, &p->ma, i, 64, RIG_CQE);
+		rig_send(&p->b, &p->mb, i, 64, RIG_CQE);
+		rig_ring(&p->a);
+		rig_ring(&p->b);
+		rig_polls(p->u[0], 2); /* a's request goes out */
+		rig_polls(p->u[1], 2); /* b does it, and asks back */
+		rig_polls(p->u[0], 2); /* a is done, and does b's */
+		rig_polls(p->u[1], 2);
+		assert_true(rig_cqe(&p->ca, &e) && rig_cqe(&p->ca, &e));
+		assert_false(rig_cqe(&p->ca, &e));
+		assert_true(rig_cqe(&p->cb, &e) && rig_cqe(&p->cb, &e));
+		assert_false(rig_cqe(&p->cb, &e));
+		assert_memory_equal(p->mb.p + 1000, p->ma.p + i, 64);
+	}
+}
+
+/* The WQE behind a SEND waits for its answer, whatever it is. */
+static void
+test_order(void **state)
+{
+	struct rig_pair *p = *state;
+
+	rig_recv(&p->b, &p->mb, 0, 64);
+	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
+	rig_write(&p->a, &p->ma, 64, 8, &p->mb, 64, RIG_CQE);
+	rig_ring(&p->a);
+	rig_expect_none(&p->ca, p->u[0]);
+	assert_int_equal(p->mb.p[64], 0);
+	rig_poll(p->u[1]);
+	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, 0);
+	rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, 1);
+}
+
+static void
+test_requester_destroyed(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_close(&x);
+	rig_expect_none(&p->cb, p->u[1]);
+	assert_int_equal(p->mb.p[0], 0);
+	rig_qp_close(&y);
+}
+
+/* The answer is on its way back. */
+static void
+test_requester_destroyed_late(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+	struct rig_cqe e;
+
+	in_flight(p, &x, &y);
+	rig_poll(p->u[1]);
+	assert_true(rig_cqe(&p->cb, &e));
+	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
+	rig_qp_close(&x);
+	rig_expect_none(&p->ca, p->u[0]);
+	rig_qp_close(&y);
+}
+
+/* What the old life asked for is not done, what the new one asks for is, once. */
+static void
+test_requester_reset(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_link l;
+	struct rig_qp x, y;
+	struct rig_cqe e;
+
+	rig_link_default(&l);
+	in_flight(p, &x, &y);
+	rig_qp_reset(&x);
+	rig_qp_up(&x, &p->d, y.qpn, &l);
+	rig_send(&x, &p->ma, 100, 64, RIG_CQE);
+	rig_ring(&x);
+	rig_polls(p->u[0], 3);
+	rig_polls(p->u[1], 3);
+	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	rig_expect_none(&p->ca, p->u[0]);
+	assert_true(rig_cqe(&p->cb, &e));
+	assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
+	rig_expect_none(&p->cb, p->u[1]);
+	assert_memory_equal(p->mb.p, p->ma.p + 100, 64);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+}
+
+/* Its fate is told first, then the rest is flushed. */
+static void
+test_requester_in_error(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_error(&x);
+	/* The target has not looked at it: it is taken back, and needs no other engine. */
+	rig_expect_error(&x, 0, FLUSH);
+	rig_expect_error(&x, 1, FLUSH);
+	rig_poll(p->u[1]);
+	rig_expect_none(&p->cb, p->u[1]);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+}
+
+static void
+test_target_destroyed(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_close(&y);
+	/* Nobody polls b's engine any more. */
+	rig_expect_error(&x, 0, RETRY_EXC);
+	rig_expect_error(&x, 1, FLUSH);
+	rig_qp_close(&x);
+}
+
+static void
+test_target_reset(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+
+	in_flight(p, &x, &y);
+	rig_qp_reset(&y);
+	rig_expect_error(&x, 0, RETRY_EXC);
+	rig_qp_close(&y);
+	rig_qp_close(&x);
+}
+
+static void
+test_target_in_error(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+	struct rig_cqe e;
+
+	in_flight(p, &x, &y);
+	rig_qp_error(&y);
+	rig_expect_error(&x, 0, RETRY_EXC);
+	rig_wait(&p->cb, p->u[1], &e);
+	assert_int_equal(e.syndrome, FLUSH);
+	rig_qp_close(&y);
+	rig_qp_close(&x);
+}
+
+/* Both QPs and their engines go, the request and an answer still under way. */
+static void
+test_engines_destroyed(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_uar u, v;
+	struct rig_cq c, d;
+	struct rig_link l;
+	struct rig_qp x, y;
+	int answered;
+
+	rig_link_default(&l);
+	for (answered = 0; answered < 4; answered++) {
+		rig_uar_open(&u, &p->d, MLX5_UAR_BF);
+		rig_uar_open(&v, &p->d, MLX5_UAR_BF);
+		rig_cq_open(&c, &u, 4);
+		rig_cq_open(&d, &v, 4);
+		rig_qp_open(&x, &u, &c, &c, &attr);
+		rig_qp_open(&y, &v, &d, &d, &attr);
+		rig_connect(&x, &y, &l);
+		rig_recv(&y, &p->mb, 0, 64);
+		rig_send(&x, &p->ma, 0, 64, RIG_CQE);
+		rig_ring(&x);
+		rig_poll(&u);
+		if (answered & 1)
+			rig_poll(&v);
+		if (answered & 2) {
+			rig_qp_close(&y);
+			rig_cq_close(&d);
+			rig_uar_close(&v);
+			rig_qp_close(&x);
+			rig_cq_close(&c);
+			rig_uar_close(&u);
+		} else {
+			rig_qp_close(&x);
+			rig_cq_close(&c);
+			rig_uar_close(&u);
+			rig_qp_close(&y);
+			rig_cq_close(&d);
+			rig_uar_close(&v);
+		}
+	}
+}
+
+/* The WQE or its keys change between the two engines: refused, not used unchecked. */
+static void
+test_changed_in_flight(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+	struct rig_mem m;
+	struct rig_link l;
+
+	in_flight(p, &x, &y);
+	mlx5dv_set_data_seg(rig_seg(&x, 0, 1), 32, p->ma.mr->lkey, (uintptr_t)p->ma.p);
+	rig_poll(p->u[1]);
+	rig_expect_error(&x, 0, MLX5_CQE_SYNDROME_LOCAL_QP_OP_ERR);
+	rig_expect_error(&x, 1, FLUSH);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+
+	rig_link_default(&l);
+	rig_mem_open(&m, &p->d, NULL, 4096, RIG_ALL);
+	rig_recv(&p->b, &p->mb, 0, 64);
+	rig_send(&p->a, &m, 0, 64, RIG_CQE);
+	rig_ring(&p->a);
+	rig_polls(p->u[0], 3);
+	rig_mem_close(&m);
+	rig_polls(p->u[1], 3);
+	rig_expect_error(&p->a, 0, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		RIG_TEST_TWO(test_one_sided, NULL),
+		RIG_TEST_TWO(test_send_both_ways, NULL),
+		RIG_TEST_TWO(test_order, NULL),
+		RIG_TEST_TWO(test_requester_destroyed, NULL),
+		RIG_TEST_TWO(test_requester_destroyed_late, NULL),
+		RIG_TEST_TWO(test_requester_reset, NULL),
+		RIG_TEST_TWO(test_requester_in_error, NULL),
+		RIG_TEST_TWO(test_target_destroyed, NULL),
+		RIG_TEST_TWO(test_target_reset, NULL),
+		RIG_TEST_TWO(test_target_in_error, NULL),
+		RIG_TEST_TWO(test_engines_destroyed, NULL),
+		RIG_TEST_TWO(test_changed_in_flight, NULL),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

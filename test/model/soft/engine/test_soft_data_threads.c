@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The device on a thread or an lcore of its own: nobody polls for it. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include <rte_common.h>
+#include <rte_eal.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_pause.h>
+
+#include "../soft_rig.h"
+
+#define ROUNDS 300
+
+static void
+traffic(struct rig_pair *p)
+{
+	struct rig_cqe e;
+	uint32_t i;
+
+	assert_null(p->u[0]->progress);
+	for (i = 0; i < ROUNDS; i++) {
+		uint64_t old, *word = (uint64_t *)(void *)(p->mb.p + 4096);
+
+		rig_recv(&p->b, &p->mb, 1024, 64);
+		rig_write(&p->a, &p->ma, i % 512, 100, &p->mb, 0, RIG_CQE);
+		rig_send(&p->a, &p->ma, i % 1000, 64, RIG_CQE);
+		rig_atomic(&p->a, MLX5_OPCODE_ATOMIC_FA, &p->ma, 8192, &p->mb, 4096, 1, 0, RIG_CQE);
+		if (i & 1)
+			rig_ring(&p->a);
+		else
+			rig_ring_bf(&p->a);
+		rig_expect_ok(&p->a, MLX5_OPCODE_RDMA_WRITE, (uint16_t)(3 * i));
+		rig_expect_ok(&p->a, MLX5_OPCODE_SEND, (uint16_t)(3 * i + 1));
+		rig_expect_ok(&p->a, MLX5_OPCODE_ATOMIC_FA, (uint16_t)(3 * i + 2));
+		rig_wait(&p->cb, p->u[1], &e);
+		assert_int_equal(e.opcode, MLX5_CQE_RESP_SEND);
+		assert_memory_equal(p->mb.p, p->ma.p + i % 512, 100);
+		assert_memory_equal(p->mb.p + 1024, p->ma.p + i % 1000, 64);
+		memcpy(&old, p->ma.p + 8192, 8);
+		assert_true(old == i && *word == i + 1);
+	}
+	/* Long idle, then work again; timers run on their own. */
+	usleep(100000);
+	rig_send(&p->a, &p->ma, 0, 64, RIG_CQE);
+	rig_ring(&p->a);
+	usleep(20000);
+	assert_false(rig_cqe(&p->ca, &e));
+	rig_recv(&p->b, &p->mb, 1024, 64);
+	rig_expect_ok(&p->a, MLX5_OPCODE_SEND, (uint16_t)(3 * ROUNDS));
+	/* A store through another page is ignored here, too. */
+	rig_nop(&p->a, RIG_CQE);
+	rig_record(&p->a);
+	rig_store(&p->a, &p->ub);
+	usleep(20000);
+	assert_false(rig_cqe(&p->ca, &e));
+	rig_store(&p->a, &p->ua);
+	rig_expect_ok(&p->a, MLX5_OPCODE_NOP, (uint16_t)(3 * ROUNDS + 1));
+}
+
+static void
+test_thread(void **state)
+{
+	static struct rig_pair p;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		rig_pair_open(&p, "progress=thread", true, NULL);
+		traffic(&p);
+		rig_pair_close(&p);
+	}
+}
+
+static void
+test_lcore(void **state)
+{
+	static struct rig_pair p;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		rig_pair_open(&p, "progress=lcore,lcore=1", true, NULL);
+		traffic(&p);
+		rig_pair_close(&p);
+		assert_true(rte_eal_get_lcore_state(1) == WAIT);
+	}
+}
+
+static int
+busy(void *stop)
+{
+	while (!__atomic_load_n((bool *)stop, __ATOMIC_RELAXED))
+		rte_pause();
+	return 0;
+}
+
+/* An lcore that is not there, the main lcore, one that is busy. */
+static void
+test_bad_lcore(void **state)
+{
+	struct mlx5_ctx *ctx;
+	bool stop = false;
+
+	(void)state;
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=7", &ctx), -EINVAL);
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=9999", &ctx), -EINVAL);
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=0", &ctx), -EINVAL);
+	assert_int_equal(rte_eal_remote_launch(busy, &stop, 1), 0);
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx), -EBUSY);
+	__atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+	rte_eal_wait_lcore(1);
+	assert_int_equal(soft_cmd_if.open("soft0", "progress=lcore,lcore=1", &ctx), 0);
+	assert_int_equal(soft_cmd_if.close(ctx), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_lcore),
+		cmocka_unit_test(test_bad_lcore),
+	};
+	/* Two lcores, also on a machine with one CPU. */
+	const char *lcores =
+		sysconf(_SC_NPROCESSORS_ONLN) > 1 ? "--lcores=0,1" : "--lcores=0@0,1@0";
+	const char *args[] = {"test",
+			      lcores,
+			      "--no-huge",
+			      "-m",
+			      "256",
+			      "--no-pci",
+			      "--no-telemetry",
+			      "--no-shconf",
+			      "--log-level=lib.eal:3"};
+	char text[RTE_DIM(args)][32], *argv[RTE_DIM(args)];
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(args); i++) {
+		snprintf(text[i], sizeof(text[i]), "%s", args[i]);
+		argv[i] = text[i];
+	}
+	if (rte_eal_init(RTE_DIM(args), argv) < 0) {
+		printf("EAL does not start\n");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* A device on a fabric of processes; the test is the process at the other end of its sockets. */
+#ifndef SHM_HAND_H
+#define SHM_HAND_H
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../../fakes/descriptors.h"
+#include "../../mlx5/mlx5_env.h"
+#include "soft_ctl.h"
+#include "soft_shm.h"
+
+#define SECOND (rte_get_tsc_hz())
+
+static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
+
+static char fabric[32];
+static struct bb_dev *dev;
+static struct soft_shm *shm;
+
+/* The port's chores as they are @s seconds from now. */
+static inline void
+chores(uint64_t s)
+{
+	soft_shm_chores(shm, rte_rdtsc() + s * SECOND);
+}
+
+/* What a sender shares: its directory and its ring. */
+static inline void
+share(int fds[2])
+{
+	void *map;
+
+	assert_int_equal(soft_shm_create("t-dir", sizeof(struct soft_shm_dir), &fds[0], &map), 0);
+	munmap(map, sizeof(struct soft_shm_dir));
+	assert_int_equal(soft_shm_create("t-ring", SOFT_RING_SIZE, &fds[1], &map), 0);
+	munmap(map, SOFT_RING_SIZE);
+}
+
+/* Say it, with the first @n of @fds, which are closed; and the device has a look. */
+static inline void
+say(int sock, const struct soft_shm_msg *m, const int fds[2], uint32_t n)
+{
+	assert_int_equal(soft_shm_send(sock, m, fds, n), 0);
+	close(fds[0]);
+	close(fds[1]);
+	chores(0);
+}
+
+static inline struct soft_shm_msg
+hello(void)
+{
+	struct soft_shm_msg m;
+
+	soft_shm_msg_init(&m, SOFT_SHM_HELLO);
+	m.u.hello.n_gids = 1;
+	memcpy(m.u.hello.gids[0], theirs, 16);
+	return m;
+}
+
+/* The next message on @sock; 0: it has not said anything; -ECONNRESET: it has hung up. */
+static inline int
+heard(int sock, bool from_listener, struct soft_shm_msg *m)
+{
+	int fds[SOFT_SHM_MAX_FDS], ret, i;
+	const char *why = NULL;
+
+	ret = soft_shm_recv(sock, from_listener, m, fds, &why);
+	for (i = 0; ret == 1 && i < SOFT_SHM_MAX_FDS; i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	return ret;
+}
+
+static inline int
+call(void)
+{
+	int sock;
+
+	assert_int_equal(soft_shm_connect(fabric, ours, &sock), 0);
+	return sock;
+}
+
+/* One that greets as it should is taken, in the slot that is free. */
+static inline int
+welcome(uint32_t slot)
+{
+	struct soft_shm_msg m = hello();
+	int fds[2], sock = call();
+
+	share(fds);
+	say(sock, &m, fds, 2);
+	assert_int_equal(heard(sock, true, &m), 1);
+	assert_int_equal(m.type, SOFT_SHM_WELCOME);
+	assert_int_equal(m.u.welcome.slot, slot);
+	assert_int_equal(shm->rx[slot]->state, SOFT_SHM_UP);
+	assert_int_equal(shm->rx[slot]->n_gids, 1);
+	return sock;
+}
+
+static inline int
+open_port(void **st)
+{
+	char spec[96];
+
+	(void)st;
+	snprintf(fabric, sizeof(fabric), "greet%d", (int)getpid());
+	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24", fabric);
+	assert_int_equal(bb_dev_open(spec, &dev), 0);
+	shm = soft_dev_peek_gid(ours)->shm;
+	return 0;
+}
+
+static inline int
+close_port(void **st)
+{
+	(void)st;
+	return bb_dev_close(dev);
+}
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Packets of the shared-memory port, by the byte: the test is the other process, with a ring and a
+ * directory of its own, reads what the device writes there and writes what it likes. It publishes
+ * no keys and no queue pairs, so that everything goes by packets; SENDs go the short way
+ * (soft_shm_send.c), and must be what the long one would have made of them.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../../mlx5/mlx5_env.h"
+#include "bb_roce_pkt.h"
+#include "soft_shm.h"
+
+#define PEER_QPN 0x4242u
+#define TCLASS   0x28u
+#define HOPS     7u
+#define SLOT     3u /* of our directory: the word that says how far we have read */
+#define RKEY     0x1234u
+#define MTU      1024u
+/* Which of our addresses is the queue pair's, another one, and none. */
+#define THEIRS 0u
+#define OTHER  1u
+#define BEHIND 2u
+
+static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+static const uint8_t theirs[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 2};
+
+static struct env e;
+static struct bb_qp_addr us, them;
+
+/* The process that the test is. */
+static struct {
+	int listener, caller, callee;
+	struct soft_shm_dir *dir;
+	const struct soft_shm_dir *dev_dir;
+	uint8_t *ring;
+	const uint8_t *dev_ring;
+	struct soft_ring_tx out;
+	struct soft_ring_rx in;
+} peer;
+
+static void
+progress(void)
+{
+	bb_dev_progress(e.a.dev);
+}
+
+/* The next message on a socket; descriptors that are not taken over are closed by the caller. */
+static void
+heard(int sock, bool from_listener, enum soft_shm_type type, struct soft_shm_msg *m, int fds[2])
+{
+	uint64_t end = rte_rdtsc() + ENV_WAIT_S * rte_get_tsc_hz();
+	const char *why = NULL;
+	int ret;
+
+	while ((ret = soft_shm_recv(sock, from_listener, m, fds, &why)) == 0 && rte_rdtsc() < end)
+		progress();
+	assert_int_equal(ret, 1);
+	assert_int_equal(m->type, type);
+}
+
+static const void *
+map_peer(int fd, size_t len)
+{
+	const void *at = soft_shm_reserve(len);
+
+	assert_non_null(at);
+	assert_int_equal(soft_shm_map(fd, len, at), 0);
+	close(fd);
+	return at;
+}
+
+/* The device has called as its queue pair was connected: answer. And call it. */
+static void
+meet(const char *fabric)
+{
+	struct soft_shm_msg m;
+	int fds[2], dir_fd, ring_fd;
+	void *map;
+
+	assert_int_equal(soft_shm_create("t-dir", sizeof(*peer.dir), &dir_fd, &map), 0);
+	peer.dir = map;
+	assert_int_equal(soft_shm_create("t-ring", SOFT_RING_SIZE, &ring_fd, &map), 0);
+	peer.ring = map;
+	assert_int_equal(soft_shm_accept(peer.listener, &peer.callee), 0);
+	heard(peer.callee, false, SOFT_SHM_HELLO, &m, fds);
+	close(fds[0]);
+	peer.dev_ring = map_peer(fds[1], SOFT_RING_SIZE);
+	soft_ring_rx_init(&peer.in, peer.dev_ring, &peer.dir->head[SLOT].v);
+	soft_shm_msg_init(&m, SOFT_SHM_WELCOME);
+	m.u.welcome.slot = SLOT;
+	assert_int_equal(soft_shm_send(peer.callee, &m, &dir_fd, 1), 0);
+
+	assert_int_equal(soft_shm_connect(fabric, ours, &peer.caller), 0);
+	soft_shm_msg_init(&m, SOFT_SHM_HELLO);
+	m.u.hello.n_gids = BEHIND;
+	memcpy(m.u.hello.gids[THEIRS], theirs, 16);
+	memcpy(m.u.hello.gids[BEHIND], theirs, 16);
+	fds[0] = dir_fd;
+	fds[1] = ring_fd;
+	assert_int_equal(soft_shm_send(peer.caller, &m, fds, 2), 0);
+	close(dir_fd);
+	close(ring_fd);
+	heard(peer.caller, true, SOFT_SHM_WELCOME, &m, fds);
+	peer.dev_dir = map_peer(fds[0], sizeof(*peer.dev_dir));
+	soft_ring_tx_init(&peer.out, peer.ring, &peer.dev_dir->head[m.u.welcome.slot].v);
+}
+
+static int
+begin(void **st)
+{
+	char fabric[32], spec[96];
+	pid_t pid;
+
+	(void)st;
+	snprintf(fabric, sizeof(fabric), "pkt%d", (int)getpid());
+	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24", fabric);
+	assert_int_equal(soft_shm_listen(fabric, theirs, &peer.listener, &pid), 0);
+	env_open_two(&e, spec, NULL);
+	side_qp(&e, &e.a);
+	e.attr.path.sgid_index = 1;
+	e.attr.path.traffic_class = TCLASS;
+	e.attr.path.hop_limit = HOPS;
+	e.attr.path.flow_label = 0xabcde;
+	e.attr.timeout = 0; /* nothing is sent again by time */
+	assert_int_equal(bb_qp_addr(e.a.qp, 1, 1, &us), 0);
+	us.psn = 0xfffffe;
+	us.mtu = MTU;
+	them = us;
+	them.qpn = PEER_QPN;
+	them.psn = 0x100;
+	memcpy(them.gid, theirs, 16);
+	assert_int_equal(bb_qp_connect(e.a.qp, &us, &them, &e.attr), 0);
+	meet(fabric);
+	return 0;
+}
+
+static int
+end(void **st)
+{
+	(void)st;
+	close(peer.listener);
+	close(peer.caller);
+	close(peer.callee);
+	env_stop(&e);
+	munmap(peer.dir, sizeof(*peer.dir));
+	munmap(peer.ring, SOFT_RING_SIZE);
+	munmap((void *)(uintptr_t)peer.dev_dir, sizeof(*peer.dev_dir));
+	munmap((void *)(uintptr_t)peer.dev_ring, SOFT_RING_SIZE);
+	return 0;
+}
+
+/* ---- What the device sends */
+
+/* The next packet, until take(). */
+static const uint8_t *
+next(struct soft_ring_rec *rec)
+{
+	const uint8_t *p = NULL;
+	unsigned int i;
+
+	for (i = 0; i < 1000 && (p = soft_ring_peek(&peer.in, rec)) == NULL; i++)
+		progress();
+	assert_non_null(p);
+	return p;
+}
+
+static void
+take(void)
+{
+	soft_ring_pop(&peer.in);
+	soft_ring_release(&peer.in);
+}
+
+static void
+nothing(void)
+{
+	struct soft_ring_rec rec;
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		progress();
+		assert_null(soft_ring_peek(&peer.in, &rec));
+	}
+}
+
+/* The next packet is this one, to the last byte, and so is what goes for its headers below. */
+static void
+sends(struct bb_roce_pkt *pkt, const uint8_t *payload)
+{
+	static uint8_t want[SOFT_RING_MAX];
+	struct soft_ring_rec rec;
+	uint32_t len;
+	const uint8_t *p = next(&rec);
+
+	pkt->pkey = 0xffff;
+	pkt->dqpn = PEER_QPN;
+	pkt->flags |= BB_ROCE_MIGREQ;
+	len = bb_roce_build(want, pkt);
+	if (pkt->len != 0)
+		memcpy(want + len, payload, pkt->len);
+	len += pkt->len;
+	memset(want + len, 0, bb_roce_pad(pkt->len));
+	len += bb_roce_pad(pkt->len);
+	assert_int_equal(rec.len, len);
+	assert_memory_equal(p, want, len);
+	assert_int_equal(rec.sgid, 1);
+	assert_int_equal(rec.tclass, TCLASS);
+	assert_int_equal(rec.hop_limit, HOPS);
+	assert_true(rec.sport >= 0xc000);
+	assert_int_equal(rec.flow_label, 0xabcde);
+	take();
+}
+
+/* The next packet is such an answer. */
+static void
+answers(uint32_t psn, uint8_t syndrome)
+{
+	struct soft_ring_rec rec;
+	struct bb_roce_pkt pkt;
+	const uint8_t *p = next(&rec);
+
+	assert_int_equal(bb_roce_parse(&pkt, p, rec.len), BB_ROCE_OK);
+	assert_int_equal(pkt.opcode, BB_ROCE_RC | BB_ROCE_ACK);
+	assert_int_equal(pkt.syndrome, syndrome);
+	assert_int_equal(pkt.psn, psn);
+	take();
+}
+
+/* ---- What we send */
+
+/* Write a packet; the device takes it. */
+static void
+put(const struct bb_roce_pkt *pkt, const uint8_t *payload, uint8_t sgid)
+{
+	uint32_t hdr_len, len;
+	uint8_t hdr[BB_ROCE_MAX_HDR];
+	struct soft_ring_rec *rec;
+	uint8_t *at;
+
+	hdr_len = bb_roce_build(hdr, pkt);
+	len = hdr_len + pkt->len + bb_roce_pad(pkt->len);
+	rec = soft_ring_reserve(&peer.out, len);
+	assert_non_null(rec);
+	rec->flow_label = 0;
+	rec->sport = 0xc123;
+	rec->tclass = 0;
+	rec->hop_limit = 64;
+	rec->sgid = sgid;
+	at = (uint8_t *)(rec + 1);
+	memcpy(at, hdr, hdr_len);
+	if (pkt->len != 0)
+		memcpy(at + hdr_len, payload, pkt->len);
+	memset(at + hdr_len + pkt->len, 0xee, bb_roce_pad(pkt->len));
+	soft_ring_publish(&peer.out, rec, len);
+	progress();
+}
+
+static struct bb_roce_pkt
+packet(uint8_t opcode, uint32_t psn, uint32_t len)
+{
+	return (struct bb_roce_pkt){
+		.opcode = (uint8_t)(BB_ROCE_RC | opcode),
+		.pkey = 0xffff,
+		.dqpn = us.qpn,
+		.psn = psn & BB_ROCE_PSN_MASK,
+		.len = len,
+	};
+}
+
+static void
+ack(uint32_t psn, uint32_t msn)
+{
+	struct bb_roce_pkt pkt = packet(BB_ROCE_ACK, psn, 0);
+
+	pkt.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
+	pkt.msn = msn;
+	put(&pkt, NULL, THEIRS);
+}
+
+/* ---- Tests */
+
+static void
+send_from(uint32_t len, uint32_t flags)
+{
+	const struct bb_sge sge = {.addr = (uintptr_t)e.a.buf, .len = len, .lkey = e.a.mr->lkey};
+
+	assert_int_equal(bb_post_send(e.a.qp, len, &sge, 1, flags | BB_SEND_SIGNALED), 1);
+	bb_qp_ring(e.a.qp);
+}
+
+/*
+ * SENDs of all paddings, in a ring that has been written all over before: what is not written
+ * again would show.
+ */
+static void
+test_sends(void **st)
+{
+	struct bb_roce_pkt pkt;
+	struct bb_wc wc;
+	uint32_t i, len, psn = us.psn;
+
+	(void)st;
+	for (i = 0; i < SOFT_RING_SIZE / MTU + 64; i++) {
+		bool wide = i < SOFT_RING_SIZE / MTU;
+
+		len = wide ? MTU : 1 + (i * 7) % 64;
+		memset(e.a.buf, wide ? 0xff : (int)i, len);
+		pkt = packet(BB_ROCE_SEND_ONLY, psn, len);
+		pkt.flags = BB_ROCE_ACKREQ | (i % 3 == 0 ? BB_ROCE_SE : 0);
+		send_from(len, i % 3 == 0 ? BB_SEND_SOLICITED : 0);
+		sends(&pkt, e.a.buf);
+		ack(psn, i + 1);
+		env_poll(&e, &e.a, &wc, 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, len);
+		psn++;
+	}
+	/* A byte more than a packet has room for. */
+	send_from(MTU + 1, 0);
+	pkt = packet(BB_ROCE_SEND_FIRST, psn, MTU);
+	sends(&pkt, e.a.buf);
+	pkt = packet(BB_ROCE_SEND_LAST, psn + 1, 1);
+	pkt.flags = BB_ROCE_ACKREQ;
+	sends(&pkt, e.a.buf + MTU);
+	nothing();
+}
+
+/* A fence waits for the READ in front of it, and what is posted behind it waits with it. */
+static void
+test_fence(void **st)
+{
+	static const uint8_t data[8] = "read";
+	struct bb_roce_pkt pkt;
+	struct bb_sge sge = {.len = 8, .lkey = e.a.mr->lkey};
+	uint32_t psn = us.psn, fenced, i;
+	struct bb_wc wc[3];
+
+	(void)st;
+	sge.addr = (uintptr_t)e.a.buf + 4096;
+	for (fenced = 0; fenced < 2; fenced++) {
+		assert_int_equal(bb_post_read(e.a.qp, 1, &sge, 1, 0x1000, RKEY, BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e.a.qp);
+		pkt = packet(BB_ROCE_READ_REQUEST, psn, 0);
+		pkt.va = 0x1000;
+		pkt.rkey = RKEY;
+		pkt.dmalen = 8;
+		pkt.flags = BB_ROCE_ACKREQ;
+		sends(&pkt, NULL);
+		send_from(16, fenced ? BB_SEND_FENCE : 0);
+		send_from(32, 0);
+		if (fenced) {
+			nothing();
+			pkt = packet(BB_ROCE_READ_RESP_ONLY, psn, 8);
+			pkt.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
+			put(&pkt, data, THEIRS);
+		}
+		pkt = packet(BB_ROCE_SEND_ONLY, psn + 1, 16);
+		/* Of two that go together the second one asks for an answer. */
+		pkt.flags = fenced ? 0 : BB_ROCE_ACKREQ;
+		sends(&pkt, e.a.buf);
+		pkt = packet(BB_ROCE_SEND_ONLY, psn + 2, 32);
+		pkt.flags = BB_ROCE_ACKREQ;
+		sends(&pkt, e.a.buf);
+		if (!fenced) {
+			pkt = packet(BB_ROCE_READ_RESP_ONLY, psn, 8);
+			pkt.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF;
+			put(&pkt, data, THEIRS);
+		}
+		ack(psn + 2, 0);
+		env_poll(&e, &e.a, wc, 3);
+		for (i = 0; i < 3; i++)
+			assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+		assert_memory_equal(e.a.buf + 4096, data, 8);
+		psn += 3;
+	}
+}
+
+/*
+ * A SEND that something is wrong with: it is dropped, or refused by a NAK, and takes no receive.
+ * The next one, which is right, does.
+ */
+static void
+test_takes(void **st)
+{
+	enum {
+		DROPPED,
+		ACKED,
+		NAKED
+	};
+	static const struct {
+		const char *name;
+		uint32_t dqpn, psn; /* added to the right one */
+		uint16_t pkey;
+		uint8_t sgid, answer;
+	} rows[] = {
+		{"another address", 0, 0, 0xffff, OTHER, DROPPED},
+		{"an address behind the last", 0, 0, 0xffff, BEHIND, DROPPED},
+		{"an address behind all there can be", 0, 0, 0xffff, 255, DROPPED},
+		{"another QP", 1u << 20, 0, 0xffff, THEIRS, DROPPED},
+		{"another P_Key", 0, 0, 0x8001, THEIRS, DROPPED},
+		{"a PSN of before", 0, UINT32_MAX, 0xffff, THEIRS, ACKED},
+		{"a PSN far ahead", 0, 0x10000, 0xffff, THEIRS, NAKED},
+	};
+	struct bb_sge sge = {.len = 64, .lkey = e.a.mr->lkey};
+	uint32_t psn = them.psn;
+	const struct bb_cqe *cqe;
+	struct bb_roce_pkt pkt;
+	uint8_t data[64];
+	struct bb_wc wc;
+	unsigned int i;
+
+	(void)st;
+	sge.addr = (uintptr_t)e.a.buf + 8192;
+	for (i = 0; i < RTE_DIM(rows); i++) {
+		assert_int_equal(bb_post_recv(e.a.qp, i, &sge, 1), 1);
+		bb_qp_ring_recv(e.a.qp);
+		memset(e.a.buf + 8192, 0, 64);
+		memset(data, 0xdd, sizeof(data));
+		pkt = packet(BB_ROCE_SEND_ONLY, psn + rows[i].psn, 61);
+		pkt.dqpn = (us.qpn + rows[i].dqpn) & BB_ROCE_QPN_MASK;
+		pkt.pkey = rows[i].pkey;
+		put(&pkt, data, rows[i].sgid);
+		if (rows[i].answer == ACKED)
+			answers(psn - 1, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
+		if (rows[i].answer == NAKED)
+			answers(psn, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN);
+		nothing();
+		if (bb_cq_poll(e.a.cq, &wc, 1) != 0)
+			fail_msg("%s: completion %d", rows[i].name, wc.status);
+		assert_int_equal(e.a.buf[8192], 0);
+
+		memset(data, (int)i + 1, sizeof(data));
+		pkt = packet(BB_ROCE_SEND_ONLY, psn, 61);
+		pkt.flags = (uint8_t)(BB_ROCE_ACKREQ | (i % 2 != 0 ? BB_ROCE_SE : 0));
+		cqe = bb_cqring_at(&e.a.cq->ring, e.a.cq->ring.ci);
+		put(&pkt, data, THEIRS);
+		env_poll(&e, &e.a, &wc, 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+		assert_int_equal(wc.wr_id, i);
+		assert_int_equal(wc.byte_len, 61);
+		assert_int_equal(cqe->op_own & BB_CQE_SE, i % 2 != 0 ? BB_CQE_SE : 0);
+		assert_memory_equal(e.a.buf + 8192, data, 61);
+		assert_int_equal(e.a.buf[8192 + 61], 0);
+		answers(psn, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF);
+		psn++;
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_sends, begin, end),
+		cmocka_unit_test_setup_teardown(test_fence, begin, end),
+		cmocka_unit_test_setup_teardown(test_takes, begin, end),
+	};
+	int ret = env_eal_init("shm_packets");
+
+	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+}

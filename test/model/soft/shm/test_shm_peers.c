@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The shared-memory port between real processes: a peer that is killed, one that comes again,
+ * memory that is taken away under a peer's writes, addresses and users.
+ */
+#define _GNU_SOURCE /* setresuid() */
+#include "soft_shm.h"
+
+#include <rte_cycles.h>
+#include <rte_log.h>
+
+#include "../../../fakes/descriptors.h"
+#include "shm_env.h"
+
+/*
+ * Once a key is deregistered nothing comes through it any more, whatever the peer is doing: it
+ * writes there without end, and what we write ourselves behind bb_mr_dereg() stays.
+ */
+static void
+dereg_under_fire(const char *more, uint32_t rounds)
+{
+	struct actor_msg fire;
+	uint32_t i;
+
+	memset(&a, 0, sizeof(a));
+	assert_int_equal(open_dev(&a, 1, more), 0);
+	for (i = 0; i < rounds; i++) {
+		actor_spawn(&b, EAL);
+		assert_int_equal(open_dev(&b, 2, more), 0);
+		reg(&a, &mr_a.raddr, &mr_a.rkey);
+		reg(&b, &mr_b.raddr, &mr_b.rkey);
+		connect_two(&a, &b, BB_QPT_RC);
+		post(&b, ACTOR_WRITE, 0, 64, mr_a.raddr, mr_a.rkey);
+		completes(&b, BB_WC_SUCCESS);
+		blank(&a);
+		m.x = 0;
+		m.y = ACTOR_BUF;
+		m.a = 0x77;
+		do_ok(&b, ACTOR_SET);
+		memset(&fire, 0, sizeof(fire));
+		fire.op = ACTOR_STORM;
+		fire.raddr = mr_a.raddr;
+		fire.rkey = mr_a.rkey;
+		fire.y = i % 4 == 3 ? 64 : ACTOR_BUF;
+		actor_tell(&b, &fire);
+		/* It has begun. */
+		while (__atomic_load_n(a.buf + 63, __ATOMIC_RELAXED) != 0x77) {
+			actor_run(&a);
+			sched_yield();
+		}
+		do_ok(&a, ACTOR_DEREG);
+		/* The end of what may be on its way, which comes last. */
+		m.x = fire.y - 64;
+		m.y = 64;
+		do_ok(&a, ACTOR_QUIET);
+		if (m.a != 0)
+			fail_msg("round %u: a write behind bb_mr_dereg()", i);
+		do_ok(&a, ACTOR_QP_DESTROY);
+		actor_kill(&b);
+	}
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+static void
+test_dereg(void **st)
+{
+	(void)st;
+	dereg_under_fire("", 16);
+	dereg_under_fire(",shm_packets", 2);
+}
+
+/* ---- Peers that go and come */
+
+static struct actor c;
+static uint64_t c_raddr;
+static uint32_t c_rkey;
+
+/*
+ * A peer is killed while it writes to us and we to it, again and again: our QP fails with its
+ * oldest request, the others are flushed, an event tells; the third process is not disturbed, and
+ * nothing of the dead one is left.
+ */
+static void
+test_killed(void **st)
+{
+	struct actor second = {0};
+	struct bb_qp *other;
+	int before = 0, round, n;
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&c, EAL);
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	assert_int_equal(open_dev(&c, 3, ""), 0);
+	reg(&a, &mr_a.raddr, &mr_a.rkey);
+	reg(&c, &c_raddr, &c_rkey);
+	connect_two(&a, &c, BB_QPT_RC);
+	other = a.qp;
+	for (round = 0; round < 12; round++) {
+		actor_spawn(&b, EAL);
+		assert_int_equal(open_dev(&b, 2, ""), 0);
+		reg(&b, &mr_b.raddr, &mr_b.rkey);
+		connect_two(&a, &b, BB_QPT_RC);
+		post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
+		completes(&a, BB_WC_SUCCESS);
+		memset(&m, 0, sizeof(m));
+		m.op = ACTOR_STORM;
+		m.raddr = mr_a.raddr + 4096;
+		m.rkey = mr_a.rkey;
+		m.y = round % 3 == 0 ? 8 : 20000;
+		actor_tell(&b, &m);
+		for (n = 0; n < 200 * round; n++)
+			actor_run(&a);
+		for (n = 0; n < 3; n++)
+			post(&a, ACTOR_WRITE_IMM, 0, 30000, mr_b.raddr, mr_b.rkey);
+		for (n = 0; n < round; n++)
+			actor_run(&a);
+		actor_kill(&b);
+		completes(&a, BB_WC_RETRY_EXC_ERR);
+		completes(&a, BB_WC_WR_FLUSH_ERR);
+		completes(&a, BB_WC_WR_FLUSH_ERR);
+		assert_int_equal(state(&a), BB_QP_ERR);
+		do_ok(&a, ACTOR_EVENT);
+		assert_int_equal(m.a, BB_EVENT_QP_FATAL);
+		do_ok(&a, ACTOR_QP_DESTROY);
+
+		second = a;
+		second.qp = other;
+		fill(&c, 0, 100, (uint32_t)round);
+		post(&second, ACTOR_READ_VERB, 0, 100, c_raddr, c_rkey);
+		completes(&second, BB_WC_SUCCESS);
+		assert_int_equal(state(&second), BB_QP_RTS);
+		for (n = 0; n < 100; n++)
+			actor_run(&a);
+		if (round == 0)
+			before = descriptors();
+		assert_int_equal(descriptors(), before);
+	}
+	a.qp = other;
+	do_ok(&a, ACTOR_CLOSE);
+	do_ok(&c, ACTOR_CLOSE);
+	actor_kill(&c);
+}
+
+/* A QP that has nothing under way learns it, too, and so does one that only receives. */
+static void
+test_killed_idle(void **st)
+{
+	(void)st;
+	start(BB_QPT_RC, "");
+	post(&a, ACTOR_WRITE, 0, 64, mr_b.raddr, mr_b.rkey);
+	completes(&a, BB_WC_SUCCESS);
+	m.b = 11;
+	m.x = 0;
+	m.y = 64;
+	do_ok(&a, ACTOR_RECV);
+	actor_kill(&b);
+	do_ok(&a, ACTOR_EVENT);
+	assert_int_equal(m.a, BB_EVENT_QP_FATAL);
+	completes(&a, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(state(&a), BB_QP_ERR);
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+/* ---- What peers have done by themselves, and are gone */
+
+static const struct soft_shm *
+our_port(void)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+
+	return soft_dev_peek_gid(ours)->shm;
+}
+
+enum end {
+	BY_KILL,
+	BY_CLOSE,
+	BY_OUR_ERROR,
+};
+
+/* All that has completed at a peer is counted here, however it ends. */
+static void
+counted(enum end how)
+{
+	static const struct {
+		enum actor_verb verb;
+		uint32_t n;
+	} all[] = {{ACTOR_WRITE, 40}, {ACTOR_READ_VERB, 20}, {ACTOR_FETCH_ADD, 10}};
+	struct bb_dev_stats before, after;
+	const struct soft_shm_rx *rx;
+	uint32_t i, n;
+
+	start(BB_QPT_RC, "");
+	assert_int_equal(bb_dev_stats(a.dev, &before), 0);
+	for (i = 0; i < 3; i++) {
+		for (n = 0; n < all[i].n; n++) {
+			m.z = 1;
+			post(&b, all[i].verb, 0, 8, mr_a.raddr, mr_a.rkey);
+			completes(&b, BB_WC_SUCCESS);
+		}
+	}
+	rx = our_port()->rx[0];
+	for (i = 0, n = 0; i < 1u << SOFT_LOG_MAX_QP; i++)
+		n += rx->dir->count[i].writes != 0 && rx->dir->count[i].atomics != 0;
+	assert_int_equal(n, 1);
+	switch (how) {
+	case BY_KILL:
+		actor_kill(&b);
+		break;
+	case BY_CLOSE:
+		do_ok(&b, ACTOR_CLOSE);
+		break;
+	case BY_OUR_ERROR:
+		post(&a, ACTOR_WRITE, 0, 8, mr_b.raddr, mr_b.rkey ^ 1);
+		completes(&a, BB_WC_REM_ACCESS_ERR);
+		assert_int_equal(state(&a), BB_QP_ERR);
+		break;
+	}
+	while (how != BY_OUR_ERROR && rx->state != SOFT_SHM_IDLE)
+		actor_run(&a);
+	assert_int_equal(bb_dev_stats(a.dev, &after), 0);
+	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
+	assert_int_equal(after.rx_read - before.rx_read, all[1].n);
+	assert_int_equal(after.rx_atomic - before.rx_atomic, all[2].n);
+	/* Once. */
+	do_ok(&a, ACTOR_QP_DESTROY);
+	assert_int_equal(bb_dev_stats(a.dev, &after), 0);
+	assert_int_equal(after.rx_write - before.rx_write, all[0].n);
+	do_ok(&a, ACTOR_CLOSE);
+	if (how != BY_KILL)
+		actor_kill(&b);
+}
+
+static void
+test_counted(void **st)
+{
+	(void)st;
+	counted(BY_KILL);
+	counted(BY_CLOSE);
+	counted(BY_OUR_ERROR);
+}
+
+/* Segments that are handed over to peers, and keys that they may use by themselves. */
+static uint32_t
+handed_over(uint32_t key)
+{
+	const struct soft_shm *shm = our_port();
+	uint32_t i, n = shm->dir->keys[key >> 8].seq & 1;
+
+	for (i = 0; i < SOFT_SHM_SEGS; i++)
+		n += shm->seg[i].refs;
+	return n;
+}
+
+/* What nobody may access from outside is not handed over: memory that has no rights for peers. */
+static void
+test_handed_over(void **st)
+{
+	static const struct {
+		uint32_t access, n;
+	} mrs[] = {
+		{0, 0},
+		{BB_ACCESS_LOCAL_WRITE, 0},
+		{BB_ACCESS_REMOTE_READ, 2},
+		{BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, 2},
+		{BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_ATOMIC, 2},
+	};
+	uint32_t i;
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	for (i = 0; i < sizeof(mrs) / sizeof(mrs[0]); i++) {
+		memset(&m, 0, sizeof(m));
+		m.y = ACTOR_BUF;
+		m.a = mrs[i].access;
+		do_ok(&a, ACTOR_MR);
+		assert_int_equal(handed_over(a.mr->lkey), mrs[i].n);
+		mr_a.rkey = a.mr->lkey;
+		do_ok(&a, ACTOR_DEREG);
+		assert_int_equal(handed_over(mr_a.rkey), 0);
+	}
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+/* Another user is refused on either side, unless it is named. */
+static void
+test_other_user(void **st)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	char fabric[SOFT_SHM_NAME];
+	pid_t child;
+	int status, n;
+
+	(void)st;
+	if (geteuid() != 0)
+		skip();
+	snprintf(fabric, sizeof(fabric), "test%d", (int)getpid());
+	for (n = 0; n < 2; n++) {
+		memset(&a, 0, sizeof(a));
+		assert_int_equal(open_dev(&a, 1, n == 0 ? "" : ",shm_uid=65534"), 0);
+		child = fork();
+		if (child == 0) {
+			int fds[SOFT_SHM_MAX_FDS], sock, i, ret = 0, mem[2];
+			struct soft_shm_msg msg;
+			const char *why;
+			void *map;
+
+			if (setresuid(65534, 65534, 65534) != 0 ||
+			    soft_shm_connect(fabric, ours, &sock) != 0 ||
+			    soft_shm_create("d", sizeof(struct soft_shm_dir), &mem[0], &map) != 0 ||
+			    soft_shm_create("r", SOFT_RING_SIZE, &mem[1], &map) != 0)
+				_exit(1);
+			soft_shm_msg_init(&msg, SOFT_SHM_HELLO);
+			msg.u.hello.n_gids = 1;
+			/* The answer may be there before anything is said. */
+			ret = soft_shm_send(sock, &msg, mem, 2);
+			if (ret != 0 && ret != -EPIPE)
+				_exit(2);
+			ret = 0;
+			for (i = 0; i < ACTOR_WAIT_S * 100 && ret == 0; i++) {
+				ret = soft_shm_recv(sock, true, &msg, fds, &why);
+				usleep(10000);
+			}
+			_exit(ret == 1 ? 10 + msg.type : 3);
+		}
+		while (waitpid(child, &status, WNOHANG) == 0)
+			actor_run(&a);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status),
+				 10 + (n == 0 ? SOFT_SHM_REFUSED : SOFT_SHM_WELCOME));
+		do_ok(&a, ACTOR_CLOSE);
+	}
+}
+
+/* What another user can do: connect without end, and send empty messages with descriptors. */
+static int
+flood(const char *fabric, uint32_t times)
+{
+	static const uint8_t ours[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+	int fds[2] = {0, 1}, sock, left;
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(fds))];
+	} control = {.room = {0}};
+	struct msghdr msg = {.msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct cmsghdr *head = CMSG_FIRSTHDR(&msg);
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(fds));
+	memcpy(CMSG_DATA(head), fds, sizeof(fds));
+	for (left = ACTOR_WAIT_S * 1000; times != 0 && left != 0; left--) {
+		if (soft_shm_connect(fabric, ours, &sock) != 0) {
+			usleep(1000); /* they wait to be taken in */
+			continue;
+		}
+		/* It may have been told no, and hung up on, before it says anything. */
+		if (sendmsg(sock, &msg, MSG_NOSIGNAL) != 0 && errno != EPIPE)
+			return 2;
+		close(sock);
+		times--;
+	}
+	return times == 0 ? 0 : 3;
+}
+
+/* Another user that connects again and again costs no descriptors, and no line for each time. */
+static void
+test_flood(void **st)
+{
+	char fabric[SOFT_SHM_NAME], line[256];
+	int before, status, lines = 0;
+	uint64_t began;
+	FILE *log;
+	pid_t child;
+
+	(void)st;
+	if (geteuid() != 0)
+		skip();
+	snprintf(fabric, sizeof(fabric), "test%d", (int)getpid());
+	memset(&a, 0, sizeof(a));
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	log = tmpfile();
+	assert_non_null(log);
+	assert_int_equal(rte_openlog_stream(log), 0);
+	before = descriptors();
+	began = rte_get_timer_cycles();
+	child = fork();
+	if (child == 0)
+		_exit(setresuid(65534, 65534, 65534) != 0 ? 1 : flood(fabric, 200));
+	while (waitpid(child, &status, WNOHANG) == 0)
+		actor_run(&a);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	/* The last ones, too. */
+	usleep(10000);
+	for (status = 0; status < 1000; status++)
+		actor_run(&a);
+	assert_int_equal(descriptors(), before);
+	rte_openlog_stream(NULL);
+	rewind(log);
+	while (fgets(line, sizeof(line), log) != NULL)
+		lines += strstr(line, "not trusted") != NULL || strstr(line, "shm_uid") != NULL;
+	assert_true(lines >= 1);
+	/* Two a second. */
+	assert_true((uint64_t)lines <=
+		    2 + 2 * (rte_get_timer_cycles() - began) / rte_get_timer_hz());
+	fclose(log);
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+/* An address belongs to one process, until that is gone; nobody answers at one that is free. */
+static void
+test_addresses(void **st)
+{
+	struct bb_qp_addr none = {
+		.qpn = 1, .mtu = 4096, .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 77}};
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&b, 2, ""), 0);
+	assert_int_equal(open_dev(&a, 2, ""), -EADDRINUSE);
+	assert_int_equal(open_dev(&a, 1, ",ip=192.0.2.2/24"), -EADDRINUSE);
+	assert_int_equal(open_dev(&a, 1, ",ip=2001:db8::1/64"), 0);
+	memset(&m, 0, sizeof(m));
+	m.a = BB_QPT_RC;
+	do_ok(&a, ACTOR_QP);
+	m.addr = none;
+	assert_int_equal(ask(&a, ACTOR_CONNECT), -EHOSTUNREACH);
+	do_ok(&a, ACTOR_CLOSE);
+	actor_kill(&b);
+	assert_int_equal(open_dev(&a, 2, ""), 0);
+	do_ok(&a, ACTOR_CLOSE);
+}
+
+/* Addresses that nobody has take no room from those that somebody has. */
+static void
+test_nobody(void **st)
+{
+	struct bb_path path = {.sgid_index = 1, .port = 1};
+	uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 198, 51, 100, 0};
+	FILE *log = tmpfile();
+	struct bb_ah *ah;
+	uint32_t i;
+
+	(void)st;
+	memset(&a, 0, sizeof(a));
+	actor_spawn(&b, EAL);
+	assert_int_equal(open_dev(&a, 1, ""), 0);
+	assert_int_equal(open_dev(&b, 2, ""), 0);
+	/* A line for each is right, and too much here. */
+	assert_non_null(log);
+	rte_openlog_stream(log);
+	for (i = 0; i < SOFT_SHM_PEERS + 10; i++) {
+		gid[14] = (uint8_t)(i >> 8);
+		gid[15] = (uint8_t)i;
+		memcpy(path.dgid, gid, 16);
+		assert_int_equal(bb_ah_create(a.pd, &path, &ah), -EHOSTUNREACH);
+	}
+	rte_openlog_stream(NULL);
+	fclose(log);
+	memcpy(path.dgid, gid, 12);
+	memcpy(path.dgid + 12, (const uint8_t[]){192, 0, 2, 2}, 4);
+	assert_int_equal(bb_ah_create(a.pd, &path, &ah), 0);
+	bb_ah_destroy(ah);
+	do_ok(&a, ACTOR_CLOSE);
+	actor_kill(&b);
+}
+
+static int
+tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_dereg),       cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_killed_idle), cmocka_unit_test(test_addresses),
+		cmocka_unit_test(test_other_user),  cmocka_unit_test(test_handed_over),
+		cmocka_unit_test(test_flood),       cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	return shm_main(argc, argv, tests);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Packets that a queue pair of the software device keeps behind one that was lost: what becomes of
+ * them when it goes, how many there are, and that it can do without. AddressSanitizer sees those
+ * that are left behind.
+ */
+#include "../soft_rig.h"
+#include "soft_ctl.h"
+#include "soft_wire.h"
+
+#define LEN   32768u
+#define SEEDS 10u
+
+static struct soft_qp *
+qp_of(const struct rig_qp *q)
+{
+	return soft_qp_find(soft_ctx(q->d->ctx)->dev, q->qpn);
+}
+
+static uint32_t
+kept(const struct soft_engine *e)
+{
+	return __atomic_load_n(&e->kept_packets, __ATOMIC_RELAXED);
+}
+
+/* A pair with so much loss on the way, and a WRITE of many packets; nothing is sent yet. */
+static struct soft_engine *
+begin(struct rig_pair *p, const char *more, uint32_t seed)
+{
+	struct rig_link l;
+	char args[160];
+
+	rig_link_default(&l);
+	l.mtu = 1;
+	l.retry = 7;
+	l.timeout = 10;
+	assert_true(snprintf(args, sizeof(args),
+			     "wire=1,virtual_time,tx_drop=10,tx_delay=20,seed=%u%s", seed,
+			     more) < (int)sizeof(args));
+	rig_pair_open(p, args, false, &l);
+	rig_write(&p->a, &p->ma, 0, LEN, &p->mb, 0, RIG_CQE);
+	return qp_of(&p->b)->engine;
+}
+
+/* It goes on until some are kept. */
+static void
+until_kept(struct rig_pair *p, const struct soft_engine *e)
+{
+	uint32_t i;
+
+	rig_ring(&p->a);
+	for (i = 0; kept(e) == 0; i++) {
+		assert_true(i < 100000);
+		rig_poll(p->u[0]);
+	}
+	assert_int_equal(qp_of(&p->b)->wire->roce.resp.n_ahead, kept(e));
+}
+
+/* To the end; *most: what was kept at a time. What was sent again. */
+static uint64_t
+finish(struct rig_pair *p, const struct soft_engine *e, uint32_t *most)
+{
+	struct rig_cqe c;
+	uint32_t i;
+
+	*most = 0;
+	rig_ring(&p->a);
+	for (i = 0; !rig_cqe(&p->ca, &c); i++) {
+		assert_true(i < 1000000);
+		rig_poll(p->u[0]);
+		if (kept(e) > *most)
+			*most = kept(e);
+	}
+	assert_int_equal(c.opcode, 0);
+	assert_memory_equal(p->mb.p, p->ma.p, LEN);
+	return qp_of(&p->a)->wire->roce.stats.retransmitted;
+}
+
+static void
+test_reset(void **state)
+{
+	struct soft_engine *e;
+	struct rig_pair p;
+	uint32_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= SEEDS; seed++) {
+		e = begin(&p, "", seed);
+		until_kept(&p, e);
+		if (seed % 2 == 0)
+			rig_qp_error(&p.b);
+		rig_qp_reset(&p.b);
+		assert_int_equal(kept(e), 0);
+		/* What is on the way still finds none that takes it. */
+		rig_polls(p.u[0], 100);
+		assert_int_equal(kept(e), 0);
+		rig_pair_close(&p);
+	}
+}
+
+static void
+test_error(void **state)
+{
+	struct soft_engine *e;
+	struct rig_pair p;
+
+	(void)state;
+	e = begin(&p, "", 1);
+	until_kept(&p, e);
+	rig_qp_error(&p.b);
+	assert_int_equal(kept(e), 0);
+	rig_pair_close(&p);
+}
+
+static void
+test_destroy(void **state)
+{
+	struct soft_engine *e;
+	struct rig_pair p;
+	uint32_t seed;
+
+	(void)state;
+	for (seed = 1; seed <= SEEDS; seed++) {
+		e = begin(&p, "", seed);
+		until_kept(&p, e);
+		rig_qp_close(&p.b);
+		assert_int_equal(kept(e), 0);
+		rig_polls(p.u[0], 100);
+		assert_int_equal(kept(e), 0);
+		rig_qp_close(&p.a);
+		rig_cq_close(&p.ca);
+		rig_cq_close(&p.cb);
+		rig_mem_close(&p.ma);
+		rig_mem_close(&p.mb);
+		rig_uar_close(&p.ua);
+		rig_dev_close(&p.d);
+	}
+}
+
+/* Other queue pairs of the engine have nearly all there may be: it gets by with what is left. */
+static void
+test_bound(void **state)
+{
+	struct soft_engine *e;
+	struct rig_pair p;
+	uint32_t left, most;
+
+	(void)state;
+	for (left = 0; left < 4; left++) {
+		e = begin(&p, "", 1 + left);
+		e->kept_packets = SOFT_WIRE_QUEUE - left;
+		(void)finish(&p, e, &most);
+		assert_int_equal(most, SOFT_WIRE_QUEUE);
+		assert_int_equal(kept(e), SOFT_WIRE_QUEUE - left);
+		e->kept_packets = 0;
+		rig_pair_close(&p);
+	}
+}
+
+/*
+ * All there may be is kept, and some of it waits for a packet that never comes, its sender having
+ * died. Who waits for a short time has that left; in the end others get the room.
+ */
+static void
+test_dead_peer(void **state)
+{
+	const struct rig_qp_attr attr = {.log_sq = 6, .log_rq = 4, .log_stride = 6};
+	struct soft_wire *dead, *alive;
+	struct soft_engine *e;
+	struct rig_qp c, d;
+	struct rig_link l;
+	struct rig_pair p;
+	uint32_t fill, n;
+	struct rig_cqe cqe;
+	int late;
+
+	(void)state;
+	e = begin(&p, "", 1);
+	until_kept(&p, e);
+	rig_qp_error(&p.a);
+	rig_polls(p.u[0], 1000);
+	n = kept(e);
+	assert_int_not_equal(n, 0);
+	dead = qp_of(&p.b)->wire;
+	rig_link_default(&l);
+	l.mtu = 1;
+	l.retry = 7;
+	l.timeout = 10;
+	rig_qp_open(&c, p.u[0], &p.ca, &p.ca, &attr);
+	rig_qp_open(&d, p.u[0], &p.cb, &p.cb, &attr);
+	rig_connect(&c, &d, &l);
+	alive = qp_of(&d)->wire;
+	fill = SOFT_WIRE_QUEUE - n;
+	e->kept_packets += fill;
+	while (rig_cqe(&p.ca, &cqe))
+		;
+	for (late = 0; late < 2; late++) {
+		memset(p.mb.p, 0, LEN);
+		rig_write(&c, &p.ma, 0, LEN, &p.mb, 0, RIG_CQE);
+		rig_ring(&c);
+		while (!rig_cqe(&p.ca, &cqe))
+			rig_poll(p.u[0]);
+		assert_int_equal(cqe.opcode, 0);
+		assert_memory_equal(p.mb.p, p.ma.p, LEN);
+		assert_int_equal(dead->roce.resp.n_ahead, late ? 0 : n);
+		assert_true((alive->roce.stats.kept != 0) == late);
+		e->dev->virtual_tsc += soft_time_cycles(100000000);
+	}
+	assert_int_equal(kept(e), fill);
+	e->kept_packets = 0;
+	rig_qp_close(&c);
+	rig_qp_close(&d);
+	rig_pair_close(&p);
+}
+
+/* As an adapter that drops what is ahead: nothing is kept, and much more sent. */
+static void
+test_no_keep(void **state)
+{
+	uint64_t again[2] = {0};
+	struct soft_engine *e;
+	struct rig_pair p;
+	uint32_t seed, i, most;
+
+	(void)state;
+	for (seed = 1; seed <= SEEDS; seed++)
+		for (i = 0; i < 2; i++) {
+			e = begin(&p, i == 0 ? "" : ",no_keep", seed);
+			again[i] += finish(&p, e, &most);
+			assert_int_equal(kept(e), 0);
+			assert_int_equal(qp_of(&p.a)->wire->roce.attr.selective, i == 0);
+			if (i == 0)
+				assert_in_range(most, 1, SOFT_WIRE_AHEAD - 1);
+			else
+				assert_int_equal(most + qp_of(&p.b)->wire->roce.stats.kept, 0);
+			rig_pair_close(&p);
+		}
+	printf("%ju sent again, without keeping %ju\n", (uintmax_t)again[0], (uintmax_t)again[1]);
+	assert_true(again[0] * 4 < again[1]);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reset),   cmocka_unit_test(test_error),
+		cmocka_unit_test(test_destroy), cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_no_keep), cmocka_unit_test(test_dead_peer),
+	};
+
+	return cmocka_run_group_tests_name("soft_ahead", tests, NULL, NULL);
+}

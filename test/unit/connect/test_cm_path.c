@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Which GID a connection takes, and what becomes of it when the table moves or the port is down
+ * while it comes back. Both sides on the fake device, over TCP.
+ */
+#include <arpa/inet.h>
+
+#include <rte_cycles.h>
+
+#include "../core/core_fixture.h"
+
+#include "bb_connect.h"
+
+#define WAIT_S 30
+
+static struct bb_cm *cms[2];
+static struct bb_conn *conns[2];
+static struct bb_qp *qps[2];
+static struct bb_conn_param params[2];
+
+/* The next event of either CM; those of side 1's requests are accepted by themselves. */
+static struct bb_cm_event
+next(unsigned int *side)
+{
+	const uint64_t end = rte_get_tsc_cycles() + WAIT_S * rte_get_tsc_hz();
+	struct bb_cm_event ev;
+
+	for (;;) {
+		for (*side = 0; *side < 2; ++*side) {
+			if (bb_cm_poll(cms[*side], &ev, 1) == 0)
+				continue;
+			if (ev.type != BB_CM_CONNECT_REQUEST)
+				return ev;
+			conns[1] = ev.conn;
+			assert_int_equal(bb_conn_accept(ev.conn, qps[1], &params[1]), 0);
+		}
+		assert_true(rte_get_tsc_cycles() < end);
+	}
+}
+
+/* Events until both sides have had this one. */
+static void
+both(enum bb_cm_event_type type)
+{
+	unsigned int side, seen = 0;
+
+	while (seen != 3) {
+		if (next(&side).type == type)
+			seen |= 1u << side;
+	}
+}
+
+static uint8_t
+index_of(unsigned int side)
+{
+	struct bb_conn_info info;
+
+	bb_conn_query(conns[side], &info);
+	return info.sgid_index;
+}
+
+static uint8_t
+gid_of(unsigned int side)
+{
+	struct bb_conn_info info;
+
+	/* What the other side was told. */
+	bb_conn_query(conns[!side], &info);
+	return info.remote.gid[15];
+}
+
+static void
+ethernet(struct fixture *f)
+{
+	fake.link = BB_LINK_ETHERNET;
+	f->dev->ethernet = true;
+}
+
+/* Two CMs, of which the second listens, and a QP for each. */
+static struct bb_listener *listener;
+static struct sockaddr_storage addr;
+
+static void
+pair_open(struct fixture *f)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cm_attr attr;
+	unsigned int i;
+	char text[32];
+
+	ethernet(f);
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = f->cq;
+	init.sq_depth = init.rq_depth = 16;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(bb_cm_create(f->dev, &attr, &cms[i]), 0);
+		assert_int_equal(bb_qp_create(f->pd, &init, &qps[i]), 0);
+		bb_conn_param_init(&params[i]);
+		params[i].timeout_ms = WAIT_S * 1000;
+		params[i].recover_ms = 4 * WAIT_S * 1000;
+		params[i].backoff_min_ms = params[i].backoff_max_ms = 2;
+	}
+	assert_int_equal(bb_cm_addr("127.0.0.1:0", &addr), 0);
+	assert_int_equal(bb_listener_create(cms[1], (struct sockaddr *)&addr, &listener), 0);
+	snprintf(text, sizeof(text), "127.0.0.1:%u", bb_listener_port(listener));
+	assert_int_equal(bb_cm_addr(text, &addr), 0);
+}
+
+static void
+pair_close(void)
+{
+	unsigned int i;
+
+	assert_int_equal(bb_conn_disconnect(conns[0], NULL, 0), 0);
+	both(BB_CM_DISCONNECTED);
+	for (i = 0; i < 2; i++) {
+		bb_conn_destroy(conns[i]);
+		assert_int_equal(bb_qp_destroy(qps[i]), 0);
+	}
+	assert_int_equal(bb_listener_destroy(listener), 0);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_cm_destroy(cms[i]), 0);
+}
+
+static void
+test_moved(void **st)
+{
+	struct bb_conn *none;
+	uint64_t end;
+
+	pair_open(*st);
+
+	/* Three GIDs that nothing tells apart: they are listed, none is taken. */
+	log_begin();
+	assert_int_equal(
+		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &none),
+		-ENOTUNIQ);
+	log_expect("several GIDs of port 1 fit equally well");
+
+	/* Of one that is better than the others, the address is kept also when it is not any more.
+	 */
+	fake.gid_v1 = 3;
+	assert_int_equal(
+		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &conns[0]),
+		0);
+	both(BB_CM_ESTABLISHED);
+	assert_int_equal(index_of(0), 3);
+	assert_int_equal(gid_of(0), 3);
+	assert_int_equal(fake.last_attr.path.sgid_index, 3);
+
+	/* The same address at another index. */
+	fake.gid_v1 = 0;
+	fake.gid_shift = 2;
+	assert_int_equal(bb_conn_recover(conns[0]), 0);
+	both(BB_CM_RECOVERED);
+	assert_int_equal(index_of(0), 1);
+	assert_int_equal(index_of(1), 1);
+	assert_int_equal(gid_of(0), 3);
+	assert_int_equal(fake.last_attr.path.sgid_index, 1);
+
+	/* Nobody is called while the port is down; then it comes back, also to another address. */
+	fake.port_down = true;
+	assert_int_equal(bb_conn_recover(conns[0]), 0);
+	both(BB_CM_LOST);
+	for (end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 20; rte_get_tsc_cycles() < end;) {
+		struct bb_cm_event ev;
+
+		assert_int_equal(bb_cm_poll(cms[0], &ev, 1), 0);
+		assert_int_equal(bb_cm_poll(cms[1], &ev, 1), 0);
+	}
+	{
+		struct bb_conn_info info;
+
+		bb_conn_query(conns[0], &info);
+		assert_true(info.tries >= 2);
+		assert_int_equal(info.state, BB_CONN_LOST);
+	}
+	fake.port_down = false;
+	fake.gid_shift = 0;
+	both(BB_CM_RECOVERED);
+	assert_int_equal(index_of(0), 3);
+
+	pair_close();
+}
+
+/*
+ * Each side has its own wishes: what its QP is told is what both agree on, and of RNR retries what
+ * the peer asks for. While a connection is made its CM runs the device, and then no more.
+ */
+static void
+test_terms(void **st)
+{
+	static const struct {
+		uint8_t initiator, responder, retry, rnr;
+	} want[2] = {{3, 7, 2, 4}, {5, 2, 6, 1}};
+	struct fixture *f = *st;
+	const struct bb_qp_attr *attr[2];
+	struct bb_conn_info info;
+	struct bb_cm_event ev;
+	unsigned int i;
+	int before;
+
+	pair_open(f);
+	fake.gid_v1 = 3;
+	f->dev->attr.max_rd_atomic = 4;
+	f->dev->attr.max_dest_rd_atomic = 6;
+	for (i = 0; i < 2; i++) {
+		params[i].initiator_depth = want[i].initiator;
+		params[i].responder_resources = want[i].responder;
+		params[i].retry_count = want[i].retry;
+		params[i].rnr_retry_count = want[i].rnr;
+		attr[i] = &qps[i]->ctrl->attr;
+	}
+	assert_int_equal(
+		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &conns[0]),
+		0);
+	while (bb_cm_poll(cms[1], &ev, 1) == 0)
+		assert_int_equal(bb_cm_poll(cms[0], &ev, 1), 0);
+	assert_int_equal(ev.type, BB_CM_CONNECT_REQUEST);
+	conns[1] = ev.conn;
+	before = fake.progressed;
+	assert_int_equal(bb_cm_poll(cms[1], &ev, 1), 0);
+	assert_int_equal(fake.progressed, before);
+	assert_int_equal(bb_conn_accept(conns[1], qps[1], &params[1]), 0);
+	assert_int_equal(bb_cm_poll(cms[1], &ev, 1), 0);
+	assert_int_equal(fake.progressed, before + 1);
+	both(BB_CM_ESTABLISHED);
+	before = fake.progressed;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_cm_poll(cms[i], &ev, 1), 0);
+	assert_int_equal(fake.progressed, before);
+
+	bb_conn_query(conns[1], &info);
+	assert_int_equal(info.peer_initiator_depth, 3);
+	assert_int_equal(info.peer_responder_resources, 6);
+	assert_int_equal(attr[0]->max_rd_atomic, 2);
+	assert_int_equal(attr[0]->max_dest_rd_atomic, 4);
+	assert_int_equal(attr[1]->max_rd_atomic, 4);
+	assert_int_equal(attr[1]->max_dest_rd_atomic, 2);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(attr[i]->retry_cnt, want[0].retry);
+		assert_int_equal(attr[i]->rnr_retry, want[1 - i].rnr);
+	}
+	pair_close();
+}
+
+/* A GID that was asked for by index is not looked for. */
+static void
+test_given(void **st)
+{
+	struct fixture *f = *st;
+	struct bb_qp_init_attr init;
+	struct bb_conn_info info;
+	struct bb_cm_attr attr;
+	struct bb_conn *c;
+	struct bb_cm *cm;
+	struct bb_qp *qp;
+
+	ethernet(f);
+	bb_cm_attr_init(&attr);
+	assert_int_equal(bb_cm_create(f->dev, &attr, &cm), 0);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = f->cq;
+	init.sq_depth = init.rq_depth = 16;
+	assert_int_equal(bb_qp_create(f->pd, &init, &qp), 0);
+	bb_conn_param_init(&params[0]);
+	params[0].sgid_index_given = true;
+	params[0].path.sgid_index = 1;
+	assert_int_equal(bb_cm_addr("127.0.0.1:9", &addr), 0);
+	assert_int_equal(bb_conn_connect(cm, (struct sockaddr *)&addr, qp, &params[0], &c), 0);
+	bb_conn_query(c, &info);
+	assert_int_equal(info.sgid_index, 1);
+	bb_conn_destroy(c);
+	params[0].path.sgid_index = 2;
+	assert_true(bb_conn_connect(cm, (struct sockaddr *)&addr, qp, &params[0], &c) < 0);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(bb_cm_destroy(cm), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_moved, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_terms, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_given, fixture_setup, fixture_teardown),
+	};
+
+	fake_eal_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Choice of a GID: rank, ambiguity, moved indexes; sysfs from a tree of the test's own. */
+#include "../core/core_fixture.h"
+
+#include <arpa/inet.h>
+#include <sys/stat.h>
+
+#include "bb_gid_priv.h"
+
+static struct bb_gid_entry
+entry(const char *addr, enum bb_gid_type type, uint8_t index)
+{
+	struct bb_gid_entry e = {.gid.type = type, .index = index};
+
+	if (strchr(addr, ':') != NULL) {
+		assert_int_equal(inet_pton(AF_INET6, addr, e.gid.raw), 1);
+		e.link_local = strncmp(addr, "fe80", 4) == 0;
+	} else {
+		e.gid.raw[10] = e.gid.raw[11] = 0xff;
+		assert_int_equal(inet_pton(AF_INET, addr, e.gid.raw + 12), 1);
+	}
+	return e;
+}
+
+static int
+pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *want)
+{
+	uint32_t rank;
+
+	return bb_gid_pick(list, n, want, &rank);
+}
+
+/* Each entry is better than those in front of it, in whatever order they stand. */
+static void
+test_order(void **st)
+{
+	struct bb_gid_entry list[7], turned[7];
+	struct bb_gid_want want;
+	unsigned int n, i;
+
+	(void)st;
+	list[0] = entry("fe80::1", BB_GID_ROCE_V1, 0);
+	list[1] = entry("192.0.2.1", BB_GID_ROCE_V1, 1);
+	list[2] = entry("192.0.2.9", BB_GID_ROCE_V2, 2);
+	list[2].bond_slave = true;
+	list[3] = entry("fe80::1", BB_GID_ROCE_V2, 3);
+	list[4] = entry("192.0.2.7", BB_GID_ROCE_V2, 4);
+	list[4].vlan = 7;
+	list[5] = entry("2001:db8::1", BB_GID_ROCE_V2, 5);
+	list[6] = entry("192.0.2.1", BB_GID_ROCE_V2, 6);
+	bb_gid_want_init(&want);
+	for (n = 1; n <= 7; n++) {
+		assert_int_equal(pick(list, n, &want), n - 1);
+		for (i = 0; i < n; i++)
+			turned[i] = list[n - 1 - i];
+		assert_int_equal(pick(turned, n, &want), 0);
+	}
+	want.family = BB_GID_IPV6;
+	assert_int_equal(pick(list, 7, &want), 5);
+	want.family = BB_GID_ANY_FAMILY;
+	want.vlan = 7;
+	assert_int_equal(pick(list, 7, &want), 4);
+	want.vlan = 8;
+	assert_int_equal(pick(list, 7, &want), -ENOENT);
+	want.vlan = 0;
+	assert_int_equal(pick(list, 7, &want), 6);
+	want.only_roce_v2 = true;
+	assert_int_equal(pick(list, 2, &want), -ENOENT);
+}
+
+/* Two addresses that nothing tells apart are not chosen between; one address twice is one. */
+static void
+test_ambiguous(void **st)
+{
+	struct bb_gid_entry list[3];
+	struct bb_gid_want want;
+
+	(void)st;
+	bb_gid_want_init(&want);
+	list[0] = entry("fe80::1", BB_GID_ROCE_V2, 0);
+	list[1] = entry("192.0.2.1", BB_GID_ROCE_V2, 1);
+	list[2] = entry("192.0.2.2", BB_GID_ROCE_V2, 2);
+	assert_int_equal(pick(list, 3, &want), -ENOTUNIQ);
+	memcpy(want.raw, list[2].gid.raw, 16);
+	want.exact = true;
+	assert_int_equal(pick(list, 3, &want), 2);
+	want.exact = false;
+	want.prefer = true;
+	assert_int_equal(pick(list, 3, &want), 2);
+	/* It goes: the other is taken; with exact it is not. */
+	assert_int_equal(pick(list, 2, &want), 1);
+	want.exact = true;
+	assert_int_equal(pick(list, 2, &want), -ENOENT);
+	bb_gid_want_init(&want);
+	list[2] = list[1];
+	list[2].index = 9;
+	assert_int_equal(pick(list, 3, &want), 1);
+	list[1].index = 10;
+	assert_int_equal(pick(list, 3, &want), 2);
+	strcpy(list[1].netdev, "eth0");
+	assert_int_equal(pick(list, 3, &want), -ENOTUNIQ);
+	strcpy(want.netdev, "eth0");
+	assert_int_equal(pick(list, 3, &want), 1);
+	/* One address on two VLANs of an interface. */
+	list[2] = list[1];
+	list[1].vlan = 5;
+	list[2].vlan = 7;
+	assert_int_equal(pick(list, 3, &want), -ENOTUNIQ);
+	want.vlan = 7;
+	assert_int_equal(pick(list, 3, &want), 2);
+}
+
+static void
+put(const char *root, const char *path, const char *text)
+{
+	char full[256], *p;
+	FILE *f;
+
+	snprintf(full, sizeof(full), "%s%s", root, path);
+	for (p = full + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++) {
+		*p = '\0';
+		(void)mkdir(full, 0700);
+		*p = '/';
+	}
+	f = fopen(full, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void
+test_sysfs(void **st)
+{
+	char root[] = "/tmp/bb_gid_XXXXXX", cmd[64];
+	struct bb_gid_entry e = {.index = 3};
+
+	(void)st;
+	assert_non_null(mkdtemp(root));
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/3", "bond0.7\n");
+	put(root, "/proc/net/vlan/bond0.7", "bond0.7  VID: 7\t REORDER_HDR: 1\n");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/4", "eth1\n");
+	put(root, "/sys/class/net/eth1/bonding_slave/state", "active\n");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/5", "../../etc\n");
+	bb_gid_sysfs(root, "mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "bond0.7");
+	assert_int_equal(e.vlan, 7);
+	assert_false(e.bond_slave);
+	memset(&e, 0, sizeof(e));
+	e.index = 4;
+	bb_gid_sysfs(root, "mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "eth1");
+	assert_int_equal(e.vlan, 0);
+	assert_true(e.bond_slave);
+	memset(&e, 0, sizeof(e));
+	e.index = 5;
+	bb_gid_sysfs(root, "mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "");
+	assert_string_equal(bb_kernel_name("verbs:mlx5_0", "verbs"), "mlx5_0");
+	assert_string_equal(bb_kernel_name("mlx5_0", "verbs"), "mlx5_0");
+	assert_string_equal(bb_kernel_name("verbs0", "verbs"), "verbs0");
+	assert_string_equal(bb_kernel_name("0000:3b:00.0", "mlx5"), "0000:3b:00.0");
+	bb_gid_sysfs(root, "../mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "");
+	/* Names that lead elsewhere, names and VLANs that there are none of. */
+	e.index = 3;
+	bb_gid_sysfs(root, "x/../mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "");
+	put(root, "/sys/class/infiniband/.mlx5_0/ports/1/gid_attrs/ndevs/3", "eth0\n");
+	bb_gid_sysfs(root, ".mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/6", "..\n");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/7", "sixteen_letters_\n");
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/8", "\n");
+	for (e.index = 6; e.index < 9; e.index++) {
+		bb_gid_sysfs(root, "mlx5_0", 1, &e);
+		assert_string_equal(e.netdev, "");
+	}
+	put(root, "/sys/class/infiniband/mlx5_0/ports/1/gid_attrs/ndevs/9", "fifteen_letters\n");
+	put(root, "/proc/net/vlan/fifteen_letters", "VID: 4095\n");
+	bb_gid_sysfs(root, "mlx5_0", 1, &e);
+	assert_string_equal(e.netdev, "fifteen_letters");
+	assert_int_equal(e.vlan, 0);
+	put(root, "/proc/net/vlan/fifteen_letters", "VID: 4094\n");
+	bb_gid_sysfs(root, "mlx5_0", 1, &e);
+	assert_int_equal(e.vlan, 4094);
+	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
+	assert_int_equal(system(cmd), 0);
+}
+
+/* Through a device: the list in the log, the text, bad arguments. */
+static void
+test_choose(void **st)
+{
+	struct fixture *f = *st;
+	struct bb_gid_entry list[BB_GID_MAX];
+	struct bb_gid_want want;
+	uint8_t index = 77;
+	char text[128];
+	int n;
+
+	n = bb_gid_list(f->dev, 1, list, BB_GID_MAX);
+	assert_true(n >= 1);
+	bb_gid_want_init(&want);
+	want.exact = true;
+	memset(want.raw, 0xcc, sizeof(want.raw));
+	log_begin();
+	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
+	log_expect("no GID of port 1 is as asked");
+	assert_int_equal(index, 77);
+	memcpy(want.raw, list[0].gid.raw, 16);
+	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), 0);
+	assert_int_equal(index, list[0].index);
+	want.vlan = 4095;
+	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -EINVAL);
+	want.vlan = BB_GID_ANY_VLAN - 1;
+	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -EINVAL);
+	/* Two of the four are as good as each other: those are named, the others are not. */
+	assert_int_equal(n, 3);
+	fake.gid_v1 = 1u << list[0].index;
+	bb_gid_want_init(&want);
+	log_begin();
+	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOTUNIQ);
+	fflush(log_file);
+	assert_non_null(strstr(log_text, bb_gid_text(&list[1], text, sizeof(text))));
+	assert_non_null(strstr(log_text, bb_gid_text(&list[2], text, sizeof(text))));
+	list[0].gid.type = BB_GID_ROCE_V1;
+	assert_null(strstr(log_text, bb_gid_text(&list[0], text, sizeof(text))));
+	log_expect("several GIDs of port 1 fit equally well; name an address, netdev or VLAN:");
+	fake.gid_v1 = 0;
+	assert_true(bb_gid_choose(f->dev, 9, &want, &index) < 0);
+	list[0] = entry("192.0.2.1", BB_GID_ROCE_V2, 4);
+	list[0].vlan = 5;
+	strcpy(list[0].netdev, "eth0.5");
+	assert_string_equal(bb_gid_text(&list[0], text, sizeof(text)),
+			    "192.0.2.1 RoCE v2, index 4, eth0.5, VLAN 5");
+}
+
+static unsigned int
+lines(const char *what)
+{
+	const char *at = log_text;
+	unsigned int n = 0;
+
+	fflush(log_file);
+	for (; at != NULL && (at = strstr(at, what)) != NULL; at++)
+		n++;
+	return n;
+}
+
+/* Who tries again and again: each refusal is logged when it is new, and counted while it lasts. */
+static void
+test_said(void **st)
+{
+	struct fixture *f = *st;
+	struct bb_gid_said said = {0};
+	struct bb_gid_want want;
+	struct bb_gid gid;
+	uint8_t index = 77;
+	int i;
+
+	bb_gid_want_init(&want);
+	want.exact = true;
+	memset(want.raw, 0xcc, sizeof(want.raw));
+	log_begin();
+	for (i = 0; i < 100; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 1);
+	assert_int_equal(said.again, 99);
+	/* The list is another one, the answer is not. */
+	fake.gid_shift = 8;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 2);
+	assert_int_equal(lines("99 more times"), 1);
+	assert_int_equal(index, 77);
+	/* It is there, and gone again. */
+	assert_int_equal(bb_gid_query(f->dev, 1, 0, &gid), 0);
+	memcpy(want.raw, gid.raw, 16);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), 0);
+	assert_int_equal(lines("2 more times"), 1);
+	assert_int_equal(said.what, 0);
+	fake.gid_shift = 0;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_gid_choose_said(f->dev, 1, &want, &index, &said), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 3);
+	/* Without a memory each is logged. */
+	for (i = 0; i < 2; i++)
+		assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
+	assert_int_equal(lines("no GID of port 1"), 5);
+	log_expect("no GID of port 1 is as asked");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_ambiguous),
+		cmocka_unit_test(test_sysfs),
+		cmocka_unit_test_setup_teardown(test_choose, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_said, fixture_setup, fixture_teardown),
+	};
+
+	fake_eal_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Events: what they become, and that none reaches an object that is gone. */
+#include "../../fakes/log_catch.h"
+#include "mlx5_fixture.h"
+
+static void
+nothing(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+static void
+of_the_device(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_dev(&f);
+	stub_event(BB_PRM_EVENT_PORT_CHANGE, 0, 1);
+	stub_event(MLX5_CMD_EVENT_DEV_FATAL, 0, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_PORT_CHANGE);
+	assert_int_equal(ev.port, 1);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_DEV_FATAL);
+	close_dev(&f);
+}
+
+static void
+of_objects(void **state)
+{
+	static const struct {
+		uint16_t prm;
+		enum bb_event_type type;
+	} map[] = {
+		{BB_PRM_EVENT_WQ_CATAS_ERROR, BB_EVENT_QP_FATAL},
+		{BB_PRM_EVENT_WQ_ACCESS_ERROR, BB_EVENT_QP_ACCESS},
+		{BB_PRM_EVENT_WQ_INVAL_REQ_ERROR, BB_EVENT_QP_REQUEST},
+		{BB_PRM_EVENT_COMM_EST, BB_EVENT_QP_COMM_EST},
+		{BB_PRM_EVENT_SRQ_LAST_WQE, BB_EVENT_SRQ_LAST_WQE},
+	};
+	struct bb_qp_init_attr init;
+	struct bb_event ev;
+	struct fixture f;
+	uint64_t cq_cookie;
+	size_t i;
+
+	(void)state;
+	open_dev(&f);
+	bb_qp_init_attr_init(&init);
+	make_qp(&f, &init);
+	/* The QP was the last to subscribe, the CQ stands one slot before it. */
+	cq_cookie = stub.cookie - 1;
+	for (i = 0; i < RTE_DIM(map); i++) {
+		stub_event(map[i].prm, stub.cookie, 0);
+		assert_int_equal(bb_event_get(f.dev, &ev), 0);
+		assert_int_equal(ev.type, map[i].type);
+		assert_ptr_equal(ev.qp, f.qp);
+		assert_null(ev.cq);
+	}
+	stub_event(BB_PRM_EVENT_CQ_ERROR, cq_cookie, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_int_equal(ev.type, BB_EVENT_CQ_ERROR);
+	assert_ptr_equal(ev.cq, f.cq);
+	close_dev(&f);
+}
+
+/* A type that is not the object's, one that is unknown, and cookies nobody has. */
+static void
+strange_ones_are_dropped(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	stub_event(BB_PRM_EVENT_CQ_ERROR, stub.cookie, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie - 1, 0);
+	stub_event(BB_PRM_EVENT_SRQ_RQ_LIMIT, stub.cookie, 0);
+	stub_event(BB_PRM_EVENT_SRQ_CATAS_ERROR, stub.cookie, 0);
+	stub_event(0x03, stub.cookie, 0);                  /* SQ drained: of no queue of ours */
+	stub_event(BB_PRM_EVENT_PATH_MIG, stub.cookie, 0); /* no path has an alternative */
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 0, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_MAX, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, stub.cookie | 0xffff, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, UINT64_C(1) << 32 | 64, 0); /* one past the slots */
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+static void
+late_ones_are_dropped(void **state)
+{
+	struct bb_qp_init_attr init;
+	uint64_t old, last;
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	old = stub.cookie;
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, old, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+
+	/* The next QP has the slot, not the cookie. */
+	bb_qp_init_attr_init(&init);
+	init.send_cq = f.cq;
+	init.recv_cq = f.cq;
+	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+	last = stub.cookie;
+	assert_int_equal((uint32_t)last, (uint32_t)old);
+	assert_true(last != old);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, old, 0);
+	stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, last, 0);
+	assert_int_equal(bb_event_get(f.dev, &ev), 0);
+	assert_ptr_equal(ev.qp, f.qp);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+/* A flood of late events costs several calls, not an endless one. */
+static void
+a_flood_is_bounded(void **state)
+{
+	struct bb_event ev;
+	struct fixture f;
+	unsigned int i;
+	int ret;
+
+	(void)state;
+	open_qp(&f);
+	for (i = 0; i < 200; i++)
+		stub_event(BB_PRM_EVENT_WQ_CATAS_ERROR, 77, 0);
+	stub_event(BB_PRM_EVENT_WQ_ACCESS_ERROR, stub.cookie, 0);
+	for (i = 0; i < 4; i++) {
+		ret = bb_event_get(f.dev, &ev);
+		if (ret == 0)
+			break;
+		assert_int_equal(ret, -EAGAIN);
+	}
+	assert_int_equal(ret, 0);
+	assert_int_equal(i, 3);
+	assert_int_equal(ev.type, BB_EVENT_QP_ACCESS);
+	close_dev(&f);
+}
+
+static void
+device_without_events(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_event ev;
+	struct fixture f;
+
+	(void)state;
+	bb_qp_init_attr_init(&init);
+	stub.subscribe_errno = -EOPNOTSUPP;
+	log_begin();
+	open_dev(&f);
+	log_expect("reports no events");
+	/* Said once. */
+	log_begin();
+	make_qp(&f, &init);
+	log_expect(NULL);
+	assert_int_equal(bb_event_get(f.dev, &ev), -EAGAIN);
+	close_dev(&f);
+}
+
+/* Only what event_cap names is asked for: one type beyond it fails the whole subscription. */
+static void
+events_of_capabilities(void **state)
+{
+	const uint64_t catas = UINT64_C(1) << BB_PRM_EVENT_WQ_CATAS_ERROR;
+	const uint64_t cq = UINT64_C(1) << BB_PRM_EVENT_CQ_ERROR;
+	struct bb_qp_init_attr init;
+	struct fixture f;
+
+	(void)state;
+	open_qp(&f);
+	assert_int_equal(stub.types, 1u << 2 | 1u << 5 | 1u << 16 | 1u << 17);
+	close_dev(&f);
+	stub_reset();
+	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
+	bb_prm_set64(stub.dev_event, BB_PRM_F(0, 0, 64), catas | cq);
+	open_qp(&f);
+	assert_int_equal(stub.types, catas);
+	close_dev(&f);
+	/* None at all: the objects are made all the same, and nothing is asked. */
+	stub_reset();
+	bb_prm_set(stub.general, BB_PRM_HCA_EVENT_CAP, 1);
+	open_dev(&f);
+	stub.subscribe_errno = -EINVAL;
+	bb_qp_init_attr_init(&init);
+	make_qp(&f, &init);
+	close_dev(&f);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(nothing),
+		T(of_the_device),
+		T(of_objects),
+		T(strange_ones_are_dropped),
+		T(late_ones_are_dropped),
+		T(a_flood_is_bounded),
+		T(device_without_events),
+		T(events_of_capabilities),
+	};
+	int skip = stub_eal_init("mlx5_event");
+
+	return skip != 0 ? skip : cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Keys over keys, on a stub of the command interface: CREATE_MKEY, and what comes not so far. */
+#include "../../fakes/log_catch.h"
+#include "mlx5_fixture.h"
+
+static void
+open_with(struct fixture *f, bool ksm)
+{
+	stub_reset();
+	bb_prm_set(stub.general, BB_PRM_HCA_MAX_INDIRECTION, 1);
+	bb_prm_set(stub.general, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE, 6);
+	bb_prm_set(stub.general, BB_PRM_HCA_FIXED_BUFFER_SIZE, ksm);
+	bb_prm_set(stub.atomic, BB_PRM_ATOMIC_CAP_SIZE_QP, 0x18);
+	open_dev(f);
+}
+
+#define IOVA UINT64_C(0xabcd00000000)
+
+/* The mailbox of a key over pieces of these lengths. */
+static const uint8_t *
+make(struct fixture *f, uint64_t iova, const uint32_t *len, uint32_t n, uint32_t *lkey)
+{
+	struct bb_mkey_attr attr;
+	struct bb_sge sge[8];
+	struct bb_mkey *k;
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		sge[i] = (struct bb_sge){UINT64_C(0x7000123400000) + i, len[i], 0x4500 + i};
+	bb_mkey_attr_init(&attr);
+	attr.pieces = sge;
+	attr.n = n;
+	attr.iova = iova;
+	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ;
+	assert_int_equal(bb_mkey_create(f->pd, &attr, &k), 0);
+	*lkey = k->lkey;
+	assert_int_equal(bb_mkey_destroy(k), 0);
+	return stub_box(BB_PRM_OP_CREATE_MKEY);
+}
+
+/* Pieces of one power of two, but for a shorter last one, are KSM; all others are KLM. */
+static void
+kinds(void **state)
+{
+	static const struct {
+		uint32_t log; /* of the pieces, 0: KLM */
+		uint32_t n, len[4];
+	} cases[] = {
+		{12, 1, {1}},
+		{12, 1, {4096}},
+		{13, 1, {4097}},
+		{31, 1, {0x80000000}},
+		{12, 2, {4096, 4096}},
+		{12, 2, {4096, 1}},
+		{12, 3, {4096, 4096, 4095}},
+		{0, 2, {4096, 4097}},
+		{0, 2, {2048, 2048}},
+		{0, 2, {12288, 12288}},
+		{0, 2, {4097, 4096}},
+		{0, 2, {0x7fffffff, 1}},
+		{0, 3, {4096, 4095, 4096}},
+		{0, 3, {4096, 4095, 4095}},
+		{31, 2, {0x80000000, 0x80000000}},
+	};
+	uint32_t last = 0, ksm, i, k;
+	struct fixture f;
+
+	(void)state;
+	for (ksm = 0; ksm < 2; ksm++) {
+		open_with(&f, ksm);
+		for (i = 0; i < RTE_DIM(cases); i++) {
+			uint32_t log = ksm ? cases[i].log : 0, n = cases[i].n, key;
+			const uint8_t *in = make(&f, IOVA, cases[i].len, n, &key);
+			const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
+			const uint8_t *x = in + BB_PRM_SZ_CREATE_MKEY_IN;
+			uint64_t sum = 0;
+
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_ACCESS_MODE),
+					 log != 0 ? BB_PRM_MKC_MODE_KSM : BB_PRM_MKC_MODE_KLMS);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), log);
+			assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL), n);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_XLT_OCTWORD_SIZE), n);
+			for (k = 0; k < n; k++, x += 16) {
+				assert_int_equal(bb_prm_dword(x, 0),
+						 log != 0 ? 0 : cases[i].len[k]);
+				assert_int_equal(bb_prm_dword(x, 4), 0x4500 + k);
+				assert_int_equal(bb_prm_dword(x, 8), 0x70001);
+				assert_int_equal(bb_prm_dword(x, 12), 0x23400000 + k);
+				sum += cases[i].len[k];
+			}
+			assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_LEN), sum);
+			assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_START_ADDR), IOVA);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_PD), STUB_PDN);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_QPN), 0xffffff);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_FREE), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_UMR_EN), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LR), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LW), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_RR), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_RW), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_A), 0);
+			/* An old key of the same index is not the next one. */
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_MKEY_7_0), key & 0xff);
+			assert_int_not_equal(key & 0xff, last);
+			last = key & 0xff;
+		}
+		close_dev(&f);
+	}
+}
+
+/* A key that begins within an entry's size has that much less room in its entries, or is KLM. */
+static void
+unaligned(void **state)
+{
+	static const struct {
+		uint32_t off, log, n, len[3];
+	} cases[] = {
+		{1, 0, 1, {4096}},
+		{4095, 12, 1, {1}},
+		{4095, 0, 1, {2}},
+		{4096, 12, 2, {4096, 4096}},
+		{8, 0, 2, {4096, 4096}},
+		{4095, 12, 2, {4096, 1}},
+		{4095, 0, 2, {4096, 2}},
+		{4096, 0, 2, {8192, 8192}},
+		{8192 - 100, 13, 3, {8192, 8192, 100}},
+		{8192 - 99, 0, 3, {8192, 8192, 100}},
+		{0x80000000, 31, 2, {0x80000000, 0x80000000}},
+		{0x40000000, 0, 2, {0x80000000, 0x80000000}},
+	};
+	struct fixture f;
+	uint32_t i, key;
+
+	(void)state;
+	open_with(&f, true);
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		const uint8_t *in = make(&f, IOVA + cases[i].off, cases[i].len, cases[i].n, &key);
+		const uint8_t *m = in + BB_PRM_CREATE_MKEY_MKC.byte;
+
+		assert_int_equal(bb_prm_get(m, BB_PRM_MKC_ACCESS_MODE),
+				 cases[i].log != 0 ? BB_PRM_MKC_MODE_KSM : BB_PRM_MKC_MODE_KLMS);
+		assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), cases[i].log);
+		assert_int_equal(bb_prm_get64(m, BB_PRM_MKC_START_ADDR), IOVA + cases[i].off);
+	}
+	close_dev(&f);
+}
+
+/* One to be laid out later, as mlx5dv_create_mkey() makes it: free, in blocks of four. */
+static void
+empty(void **state)
+{
+	static const uint32_t pieces[] = {1, 4, 5, 64}, octowords[] = {4, 4, 8, 64};
+	struct bb_mkey_attr attr;
+	struct bb_mkey *k;
+	struct fixture f;
+	uint32_t ksm, i;
+
+	(void)state;
+	for (ksm = 0; ksm < 2; ksm++) {
+		open_with(&f, ksm);
+		for (i = 0; i < RTE_DIM(pieces); i++) {
+			const uint8_t *in, *m;
+
+			bb_mkey_attr_init(&attr);
+			attr.max_pieces = pieces[i];
+			assert_int_equal(bb_mkey_create(f.pd, &attr, &k), 0);
+			in = stub_box(BB_PRM_OP_CREATE_MKEY);
+			m = in + BB_PRM_CREATE_MKEY_MKC.byte;
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_XLT_OCTWORD_SIZE), octowords[i]);
+			assert_int_equal(bb_prm_get(in, BB_PRM_CREATE_MKEY_XLT_ACTUAL), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_ACCESS_MODE),
+					 BB_PRM_MKC_MODE_KLMS);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_LOG_PAGE_SIZE), 0);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_FREE), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_UMR_EN), 1);
+			assert_int_equal(bb_prm_get(m, BB_PRM_MKC_MKEY_7_0), 0);
+			assert_int_equal(k->lkey & 0xff, 0);
+			assert_int_equal(bb_mkey_destroy(k), 0);
+		}
+		close_dev(&f);
+	}
+}
+
+/* What lib/core refuses, on a device that refuses nothing; its edges are taken. */
+static void
+refused(void **state)
+{
+	struct bb_sge piece = {0x10000, 4096, 0x4500}, many[65];
+	struct bb_mkey_attr good, a;
+	struct bb_mkey *k = NULL;
+	struct fixture f;
+	uint32_t i;
+
+	(void)state;
+	open_with(&f, true);
+	for (i = 0; i < RTE_DIM(many); i++)
+		many[i] = piece;
+	bb_mkey_attr_init(&good);
+	good.pieces = &piece;
+	good.n = 1;
+#define TRY(want_, text_, ...)                                                                     \
+	do {                                                                                       \
+		a = good;                                                                          \
+		piece.len = 4096;                                                                  \
+		__VA_ARGS__;                                                                       \
+		log_begin();                                                                       \
+		assert_int_equal(bb_mkey_create(f.pd, &a, &k), want_);                             \
+		log_expect(text_);                                                                 \
+		assert_int_equal(k != NULL, (want_) == 0);                                         \
+		if (k != NULL) {                                                                   \
+			assert_int_equal(k->iova, a.iova);                                         \
+			assert_int_equal(k->access, a.access);                                     \
+			assert_int_equal(bb_mkey_destroy(k), 0);                                   \
+		}                                                                                  \
+		k = NULL;                                                                          \
+	} while (0)
+	TRY(-EINVAL, "bb_mkey_attr_init", a.size--);
+	TRY(-EINVAL, "no pieces", a.pieces = NULL);
+	TRY(-EINVAL, "1 to 2^31", piece.len = 0);
+	TRY(-EINVAL, "1 to 2^31", piece.len = 0x80000001);
+	TRY(0, NULL, piece.len = 0x80000000);
+	TRY(-EINVAL, "overflow", a.iova = UINT64_MAX - 4095);
+	TRY(0, NULL, a.iova = UINT64_MAX - 4096);
+	TRY(-EINVAL, "either", a.n = 0);
+	TRY(-EINVAL, "either", a.max_pieces = 1);
+	TRY(-EINVAL, "max_mkey_pieces", (a.pieces = many, a.n = 65));
+	TRY(0, NULL, (a.pieces = many, a.n = 64));
+	TRY(-EINVAL, "max_mkey_pieces", (a.n = 0, a.max_pieces = 65));
+	TRY(0, NULL, (a.n = 0, a.max_pieces = 64));
+	TRY(-EINVAL, "rights LOCAL_WRITE", a.access = BB_ACCESS_MW_BIND);
+	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_WRITE);
+	TRY(-EINVAL, "need LOCAL_WRITE", a.access = BB_ACCESS_REMOTE_ATOMIC);
+	TRY(0, NULL, a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
+	/* Start and length of one with atomics; of others they are free. */
+	assert_int_equal(f.dev->attr.mkey_atomic_align, 16);
+#define ATOMIC (a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE)
+	TRY(0, NULL, (ATOMIC, a.iova = 0x1230, piece.len = 48));
+	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, a.iova = 0x1238));
+	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, piece.len = 4088));
+	TRY(-EINVAL, "multiples of mkey_atomic_align", (ATOMIC, piece.len = 1));
+	TRY(0, NULL, (a.access = BB_ACCESS_LOCAL_WRITE, a.iova = 1, piece.len = 1));
+	/* Its rights are the requests' that lay it out. */
+	TRY(0, NULL, (ATOMIC, a.iova = 1, a.n = 0, a.max_pieces = 1));
+	f.dev->attr.mkey_atomic_align = 0;
+	TRY(-EINVAL, "no atomics on indirect keys", ATOMIC);
+	f.dev->attr.atomics = false;
+	TRY(-EINVAL, "no atomics", a.access = BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_LOCAL_WRITE);
+	TRY(0, NULL, a.access = BB_ACCESS_LOCAL_WRITE);
+	assert_int_equal(bb_mkey_create(NULL, &good, &k), -EINVAL);
+	assert_int_equal(bb_mkey_create(f.pd, NULL, &k), -EINVAL);
+	assert_int_equal(bb_mkey_create(f.pd, &good, NULL), -EINVAL);
+	assert_int_equal(bb_mkey_destroy(NULL), -EINVAL);
+	close_dev(&f);
+}
+
+/* Layouts that are refused before anything is posted. */
+static void
+layout_refused(void **state)
+{
+	struct bb_interleaved block[4] = {{.addr = 0x10000, .bytes = 8, .lkey = 0x4500}};
+	struct bb_sge piece[4] = {{0x10000, 64, 0x4500}};
+	struct bb_qp_init_attr init;
+	struct bb_mkey_attr a;
+	struct bb_mkey *k, *other;
+	struct bb_pd *pd;
+	struct fixture f;
+
+	(void)state;
+	open_with(&f, true);
+	bb_qp_init_attr_init(&init);
+	make_qp(&f, &init);
+	assert_int_equal(bb_pd_alloc(f.dev, &pd), 0);
+	bb_mkey_attr_init(&a);
+	a.max_pieces = 3;
+	assert_int_equal(bb_mkey_create(f.pd, &a, &k), 0);
+	assert_int_equal(bb_mkey_create(pd, &a, &other), 0);
+#define NOT(want_, text_, call_)                                                                   \
+	do {                                                                                       \
+		log_begin();                                                                       \
+		assert_int_equal(call_, want_);                                                    \
+		log_expect(text_);                                                                 \
+	} while (0)
+	NOT(-EINVAL, "different PDs", bb_post_mkey_list(f.qp, 0, other, 0, piece, 1, 0));
+	NOT(-EINVAL, "the key's max_pieces", bb_post_mkey_list(f.qp, 0, k, 0, piece, 4, 0));
+	/* The pattern's head takes one place; no number of blocks wraps. */
+	NOT(-EINVAL, "the key's max_pieces",
+	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 3, 0));
+	NOT(-EINVAL, "the key's max_pieces",
+	    bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, UINT32_MAX, 0));
+	f.dev->attr.mkey_interleaved = false;
+	NOT(-ENOTSUP, "no patterns", bb_post_mkey_interleaved(f.qp, 0, k, 0, 1, block, 1, 0));
+	assert_int_equal(bb_mkey_destroy(other), 0);
+	assert_int_equal(bb_mkey_destroy(k), 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	close_dev(&f);
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, stub_setup, stub_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {T(kinds), T(unaligned), T(empty), T(refused),
+					   T(layout_refused)};
+	int skip = stub_eal_init("mlx5_mkey");
+
+	return skip != 0 ? skip : cmocka_run_group_tests_name("mlx5_mkey", tests, NULL, NULL);
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Headers of RoCEv2 packets: each opcode, each field, and all that makes one be dropped. */
+#include "../queue/queue_test.h"
+#include "bb_roce_pkt.h"
+
+/* Extended headers of an opcode as table 38 lists them, one letter each. */
+enum {
+	DETH = 'D',
+	RETH = 'R',
+	ATOMICETH = 'A',
+	AETH = 'a',
+	ATOMICACK = 'o',
+	IMM = 'I',
+	IETH = 'K',
+	CNP_PAD = 'c',
+};
+
+static const struct opcode {
+	uint8_t byte;
+	const char *name, *headers;
+	/* q: to the responder, f: first, l: last, p: payload, s: SEND, w: WRITE, t: atomic, r: READ
+	 * response */
+	const char *is;
+} opcodes[] = {
+	{0x00, "RC SEND_FIRST", "", "qfps"},        {0x01, "RC SEND_MIDDLE", "", "qps"},
+	{0x02, "RC SEND_LAST", "", "qlps"},         {0x03, "RC SEND_LAST_IMM", "I", "qlps"},
+	{0x04, "RC SEND_ONLY", "", "qflps"},        {0x05, "RC SEND_ONLY_IMM", "I", "qflps"},
+	{0x06, "RC WRITE_FIRST", "R", "qfpw"},      {0x07, "RC WRITE_MIDDLE", "", "qpw"},
+	{0x08, "RC WRITE_LAST", "", "qlpw"},        {0x09, "RC WRITE_LAST_IMM", "I", "qlpw"},
+	{0x0a, "RC WRITE_ONLY", "R", "qflpw"},      {0x0b, "RC WRITE_ONLY_IMM", "RI", "qflpw"},
+	{0x0c, "RC READ_REQUEST", "R", "qfl"},      {0x0d, "RC READ_RESP_FIRST", "a", "fpr"},
+	{0x0e, "RC READ_RESP_MIDDLE", "", "pr"},    {0x0f, "RC READ_RESP_LAST", "a", "lpr"},
+	{0x10, "RC READ_RESP_ONLY", "a", "flpr"},   {0x11, "RC ACK", "a", ""},
+	{0x12, "RC ATOMIC_ACK", "ao", ""},          {0x13, "RC CMP_SWAP", "A", "qflt"},
+	{0x14, "RC FETCH_ADD", "A", "qflt"},        {0x16, "RC SEND_LAST_INV", "K", "qlps"},
+	{0x17, "RC SEND_ONLY_INV", "K", "qflps"},   {0x20, "UC SEND_FIRST", "", "qfps"},
+	{0x21, "UC SEND_MIDDLE", "", "qps"},        {0x22, "UC SEND_LAST", "", "qlps"},
+	{0x23, "UC SEND_LAST_IMM", "I", "qlps"},    {0x24, "UC SEND_ONLY", "", "qflps"},
+	{0x25, "UC SEND_ONLY_IMM", "I", "qflps"},   {0x26, "UC WRITE_FIRST", "R", "qfpw"},
+	{0x27, "UC WRITE_MIDDLE", "", "qpw"},       {0x28, "UC WRITE_LAST", "", "qlpw"},
+	{0x29, "UC WRITE_LAST_IMM", "I", "qlpw"},   {0x2a, "UC WRITE_ONLY", "R", "qflpw"},
+	{0x2b, "UC WRITE_ONLY_IMM", "RI", "qflpw"}, {0x64, "UD SEND_ONLY", "D", "qflps"},
+	{0x65, "UD SEND_ONLY_IMM", "DI", "qflps"},  {0x81, "CNP", "c", ""},
+};
+#define OPCODES (sizeof(opcodes) / sizeof(opcodes[0]))
+
+static const struct opcode *
+row_of(uint32_t byte)
+{
+	size_t i;
+
+	for (i = 0; i < OPCODES; i++)
+		if (opcodes[i].byte == byte)
+			return &opcodes[i];
+	return NULL;
+}
+
+static bool
+has(const struct opcode *op, char what)
+{
+	return strchr(op->headers, what) != NULL;
+}
+
+/* The headers of *k as the specification draws them. */
+static void
+expect_headers(struct bytes *e, const struct opcode *op, const struct bb_roce_pkt *k)
+{
+	const char *h;
+
+	put8(e, op->byte);
+	put8(e, (uint8_t)((k->flags & BB_ROCE_SE ? 0x80 : 0) |
+			  (k->flags & BB_ROCE_MIGREQ ? 0x40 : 0) | (4 - k->len % 4) % 4 * 0x10));
+	put8(e, (uint8_t)(k->pkey >> 8));
+	put8(e, (uint8_t)k->pkey);
+	put32(e, (k->flags & BB_ROCE_FECN ? 0x80000000u : 0) |
+			 (k->flags & BB_ROCE_BECN ? 0x40000000u : 0) | k->dqpn);
+	put32(e, (k->flags & BB_ROCE_ACKREQ ? 0x80000000u : 0) | k->psn);
+	for (h = op->headers; *h != '\0'; h++) {
+		switch (*h) {
+		case DETH:
+			put32(e, k->qkey);
+			put32(e, k->sqpn);
+			break;
+		case RETH:
+			put64(e, k->va);
+			put32(e, k->rkey);
+			put32(e, k->dmalen);
+			break;
+		case ATOMICETH:
+			put64(e, k->va);
+			put32(e, k->rkey);
+			put64(e, k->swap_add);
+			put64(e, k->compare);
+			break;
+		case AETH:
+			put32(e, (uint32_t)k->syndrome << 24 | k->msn);
+			break;
+		case ATOMICACK:
+			put64(e, k->orig);
+			break;
+		case IMM:
+			put_mem(e, &k->imm, 4);
+			break;
+		case IETH:
+			put32(e, k->imm);
+			break;
+		default:
+			put64(e, 0);
+			put64(e, 0);
+			break;
+		}
+	}
+}
+
+/* Random fields, in those that the opcode has; @all: in all others too. */
+static void
+random_pkt(struct bb_roce_pkt *k, const struct opcode *op, uint64_t *seed, bool all)
+{
+	memset(k, 0, sizeof(*k));
+	k->opcode = op->byte;
+	k->flags = (uint8_t)(rnd(seed) & 0x1f);
+	k->pkey = (uint16_t)rnd(seed);
+	k->dqpn = (uint32_t)rnd(seed) & 0xffffff;
+	k->psn = (uint32_t)rnd(seed) & 0xffffff;
+	if (all || has(op, DETH)) {
+		k->qkey = (uint32_t)rnd(seed);
+		k->sqpn = (uint32_t)rnd(seed) & 0xffffff;
+	}
+	if (all || has(op, RETH) || has(op, ATOMICETH)) {
+		k->va = rnd(seed);
+		k->rkey = (uint32_t)rnd(seed);
+	}
+	if (all || has(op, RETH))
+		k->dmalen = (uint32_t)rnd(seed);
+	if (all || has(op, ATOMICETH)) {
+		k->swap_add = rnd(seed);
+		k->compare = rnd(seed);
+	}
+	if (all || has(op, AETH)) {
+		k->syndrome = (uint8_t)rnd(seed);
+		k->msn = (uint32_t)rnd(seed) & 0xffffff;
+	}
+	if (all || has(op, ATOMICACK))
+		k->orig = rnd(seed);
+	if (all || has(op, IMM) || has(op, IETH))
+		k->imm = (uint32_t)rnd(seed);
+	if (strchr(op->is, 'p') != NULL)
+		k->len = rnd_below(seed, 4) == 0 ? rnd_below(seed, 5) : rnd_below(seed, 1025);
+}
+
+static void
+assert_same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b)
+{
+	assert_int_equal(a->opcode, b->opcode);
+	assert_int_equal(a->flags, b->flags);
+	assert_int_equal(a->pkey, b->pkey);
+	assert_int_equal(a->dqpn, b->dqpn);
+	assert_int_equal(a->psn, b->psn);
+	assert_true(a->va == b->va);
+	assert_int_equal(a->rkey, b->rkey);
+	assert_int_equal(a->dmalen, b->dmalen);
+	assert_true(a->swap_add == b->swap_add);
+	assert_true(a->compare == b->compare);
+	assert_int_equal(a->syndrome, b->syndrome);
+	assert_int_equal(a->msn, b->msn);
+	assert_true(a->orig == b->orig);
+	assert_int_equal(a->imm, b->imm);
+	assert_int_equal(a->qkey, b->qkey);
+	assert_int_equal(a->sqpn, b->sqpn);
+	assert_int_equal(a->len, b->len);
+}
+
+static void
+test_table(void **state)
+{
+	static const struct {
+		char letter;
+		uint32_t flag;
+	} bits[] = {{'q', BB_ROCE_F_REQUEST}, {'f', BB_ROCE_F_FIRST},    {'l', BB_ROCE_F_LAST},
+		    {'p', BB_ROCE_F_PAYLOAD}, {'s', BB_ROCE_F_SEND},     {'w', BB_ROCE_F_WRITE},
+		    {'t', BB_ROCE_F_ATOMIC},  {'r', BB_ROCE_F_READ_RESP}};
+	static const struct {
+		char letter;
+		uint32_t flag, len;
+	} headers[] = {{DETH, BB_ROCE_F_DETH, 8},
+		       {RETH, BB_ROCE_F_RETH, 16},
+		       {ATOMICETH, BB_ROCE_F_ATOMICETH, 28},
+		       {AETH, BB_ROCE_F_AETH, 4},
+		       {ATOMICACK, BB_ROCE_F_ATOMICACK, 8},
+		       {IMM, BB_ROCE_F_IMM, 4},
+		       {IETH, BB_ROCE_F_IETH, 4},
+		       {CNP_PAD, 0, 16}};
+	uint32_t byte, flags, len, i;
+
+	(void)state;
+	for (byte = 0; byte < 256; byte++) {
+		const struct opcode *op = row_of(byte);
+
+		if (op == NULL) {
+			assert_null(bb_roce_ops[byte].name);
+			assert_int_equal(bb_roce_ops[byte].flags, 0);
+			assert_int_equal(bb_roce_ops[byte].hdr_len, 0);
+			continue;
+		}
+		flags = BB_ROCE_F_KNOWN;
+		len = 12;
+		for (i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+			if (strchr(op->is, bits[i].letter) != NULL)
+				flags |= bits[i].flag;
+		for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+			if (has(op, headers[i].letter)) {
+				flags |= headers[i].flag;
+				len += headers[i].len;
+			}
+		assert_string_equal(bb_roce_ops[byte].name, op->name);
+		assert_int_equal(bb_roce_ops[byte].flags, flags);
+		assert_int_equal(bb_roce_ops[byte].hdr_len, len);
+		assert_true(len <= BB_ROCE_MAX_HDR);
+	}
+}
+
+/* Each opcode many times: the bytes are the right ones, and parsing gives back what was put in. */
+static void
+test_round_trip(void **state)
+{
+	uint64_t seed = 11;
+	uint32_t i, n;
+
+	(void)state;
+	for (i = 0; i < OPCODES; i++) {
+		for (n = 0; n < 500; n++) {
+			uint8_t hdr[BB_ROCE_MAX_HDR + 1];
+			struct bb_roce_pkt sent, got;
+			struct bytes e = {.len = 0};
+			uint32_t len;
+
+			random_pkt(&sent, &opcodes[i], &seed, false);
+			expect_headers(&e, &opcodes[i], &sent);
+			memset(hdr, 0xa5, sizeof(hdr));
+			len = bb_roce_build(hdr, &sent);
+			assert_int_equal(len, e.len);
+			assert_memory_equal(hdr, e.b, len);
+			assert_int_equal(hdr[len], 0xa5);
+
+			for (len = 0; len < sent.len; len++)
+				put8(&e, (uint8_t)rnd(&seed));
+			while (e.len % 4 != 0)
+				put8(&e, 0);
+			memset(&got, 0xff, sizeof(got));
+			assert_int_equal(bb_roce_parse(&got, e.b, e.len), BB_ROCE_OK);
+			assert_same(&got, &sent);
+			assert_ptr_equal(got.payload, e.b + bb_roce_ops[sent.opcode].hdr_len);
+		}
+	}
+}
+
+/* What an opcode has no header for does not get into the packet. */
+static void
+test_build_takes_only_its_fields(void **state)
+{
+	uint64_t seed = 12;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < OPCODES; i++) {
+		uint8_t hdr[BB_ROCE_MAX_HDR];
+		struct bb_roce_pkt sent;
+		struct bytes e = {.len = 0};
+
+		random_pkt(&sent, &opcodes[i], &seed, true);
+		expect_headers(&e, &opcodes[i], &sent);
+		assert_int_equal(bb_roce_build(hdr, &sent), e.len);
+		assert_memory_equal(hdr, e.b, e.len);
+	}
+}
+
+/* Numbers wider than their field do not reach its neighbours. */
+static void
+test_build_cuts_to_24_bits(void **state)
+{
+	struct bb_roce_pkt sent = {.opcode = 0x64, .dqpn = ~0u, .psn = ~0u, .sqpn = ~0u}, got;
+	uint8_t hdr[BB_ROCE_MAX_HDR];
+
+	(void)state;
+	assert_int_equal(bb_roce_build(hdr, &sent), 20);
+	assert_int_equal(hdr[4], 0);
+	assert_int_equal(hdr[8], 0);
+	assert_int_equal(hdr[16], 0);
+	sent = (struct bb_roce_pkt){.opcode = 0x11, .syndrome = 0x1f, .msn = ~0u};
+	assert_int_equal(bb_roce_build(hdr, &sent), 16);
+	assert_int_equal(bb_roce_parse(&got, hdr, 16), BB_ROCE_OK);
+	assert_int_equal(got.syndrome, 0x1f);
+	assert_int_equal(got.msn, 0xffffff);
+}
+
+static void
+test_unknown_opcodes(void **state)
+{
+	struct bb_roce_pkt pkt, before;
+	uint8_t raw[64], hdr[BB_ROCE_MAX_HDR];
+	uint32_t byte, known = 0;
+	size_t i;
+
+	(void)state;
+	for (byte = 0; byte < 256; byte++) {
+		memset(raw, 0, sizeof(raw));
+		raw[0] = (uint8_t)byte;
+		if (row_of(byte) != NULL) {
+			known++;
+			continue;
+		}
+		memset(&pkt, 0x3c, sizeof(pkt));
+		before = pkt;
+		if (byte < 0x20) {
+			/* RC: the responder refuses it, whatever follows the BTH. */
+			raw[11] = 0x77;
+			assert_int_equal(bb_roce_parse(&pkt, raw, 13), BB_ROCE_OK);
+			assert_int_equal(pkt.opcode, byte);
+			assert_int_equal(pkt.psn, 0x77);
+			assert_int_equal(pkt.len, 0);
+			assert_null(pkt.payload);
+		} else {
+			assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)),
+					 BB_ROCE_DROP_OPCODE);
+			assert_memory_equal(&pkt, &before, sizeof(pkt));
+		}
+		pkt.opcode = (uint8_t)byte;
+		memset(hdr, 0xa5, sizeof(hdr));
+		assert_int_equal(bb_roce_build(hdr, &pkt), 0);
+		for (i = 0; i < sizeof(hdr); i++)
+			assert_int_equal(hdr[i], 0xa5);
+	}
+	assert_int_equal(known, OPCODES);
+}
+
+/*
+ * Every length from nothing to a full packet, each in memory that ends with it: what is not a
+ * whole packet is dropped for the right reason, and nothing behind it is looked at.
+ */
+static void
+test_truncation(void **state)
+{
+	struct guarded mem = guarded_alloc(128, false);
+	uint64_t seed = 13;
+	uint32_t i, pad, len;
+
+	(void)state;
+	for (i = 0; i < OPCODES; i++) {
+		const struct opcode *op = &opcodes[i];
+		uint32_t hdr_len = bb_roce_ops[op->byte].hdr_len;
+		bool payload = strchr(op->is, 'p') != NULL;
+
+		for (pad = 0; pad < 4; pad++) {
+			for (len = 0; len <= hdr_len + 20; len++) {
+				uint8_t *p = mem.p + 128 - len;
+				struct bb_roce_pkt k, got, before;
+				struct bytes e = {.len = 0};
+				enum bb_roce_drop want = BB_ROCE_OK;
+
+				random_pkt(&k, op, &seed, false);
+				k.len = 4 - pad;
+				expect_headers(&e, op, &k);
+				while (e.len < len)
+					put8(&e, (uint8_t)rnd(&seed));
+				memcpy(p, e.b, len);
+				if (len < hdr_len + pad || len % 4 != 0)
+					want = BB_ROCE_DROP_SHORT;
+				else if (!payload && (len > hdr_len || pad != 0))
+					want = BB_ROCE_DROP_PAYLOAD;
+				memset(&got, 0x3c, sizeof(got));
+				before = got;
+				assert_int_equal(bb_roce_parse(&got, p, len), want);
+				if (want != BB_ROCE_OK) {
+					assert_memory_equal(&got, &before, sizeof(got));
+					continue;
+				}
+				k.len = len - hdr_len - pad;
+				assert_same(&got, &k);
+				assert_ptr_equal(got.payload, p + hdr_len);
+			}
+		}
+	}
+	guarded_free(&mem);
+}
+
+static void
+test_version(void **state)
+{
+	uint8_t raw[12] = {0x04};
+	struct bb_roce_pkt pkt;
+	uint32_t tver;
+
+	(void)state;
+	assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_OK);
+	for (tver = 1; tver < 16; tver++) {
+		raw[1] = (uint8_t)tver;
+		assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_DROP_VERSION);
+	}
+	/* Said of a packet whose opcode a later version might have. */
+	raw[0] = 0xff;
+	assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)), BB_ROCE_DROP_VERSION);
+}
+
+/* What is reserved is sent as 0 and not looked at (9.2.5, 9.2.8, 9.3.1). */
+static void
+test_reserved(void **state)
+{
+	uint8_t raw[20] = {0x64, 0, 0xff, 0xff, 0, 1, 2, 3, 0, 4, 5, 6, 0, 0, 0, 7, 0, 8, 9, 10};
+	struct bb_roce_pkt want, got;
+
+	(void)state;
+	assert_int_equal(bb_roce_parse(&want, raw, sizeof(raw)), BB_ROCE_OK);
+	assert_int_equal(want.dqpn, 0x010203);
+	assert_int_equal(want.psn, 0x040506);
+	assert_int_equal(want.sqpn, 0x08090a);
+	raw[4] = 0x3f;
+	raw[8] = 0x7f;
+	raw[16] = 0xff;
+	assert_int_equal(bb_roce_parse(&got, raw, sizeof(raw)), BB_ROCE_OK);
+	assert_same(&got, &want);
+}
+
+/* One that no IP packet can carry: its length is not trusted to be sane. */
+static void
+test_huge(void **state)
+{
+	uint8_t *raw = calloc(1, 1u << 17);
+	struct bb_roce_pkt pkt;
+
+	(void)state;
+	assert_non_null(raw);
+	raw[0] = 0x04;
+	assert_int_equal(bb_roce_parse(&pkt, raw, 65532), BB_ROCE_OK);
+	assert_int_equal(pkt.len, 65520);
+	assert_int_equal(bb_roce_parse(&pkt, raw, 65536), BB_ROCE_DROP_PAYLOAD);
+	assert_int_equal(bb_roce_parse(&pkt, raw, 1u << 17), BB_ROCE_DROP_PAYLOAD);
+	free(raw);
+}
+
+static void
+test_pad(void **state)
+{
+	static const uint32_t want[] = {0, 3, 2, 1, 0, 3};
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 6; i++)
+		assert_int_equal(bb_roce_pad(i), want[i]);
+	assert_int_equal(bb_roce_pad(4096), 0);
+	assert_int_equal(bb_roce_pad(0xffffffff), 1);
+}
+
+static void
+test_drop_texts(void **state)
+{
+	int i, j;
+
+	(void)state;
+	for (i = 0; i < BB_ROCE_DROPS; i++) {
+		assert_string_not_equal(bb_roce_drop_str((enum bb_roce_drop)i), "unknown reason");
+		for (j = 0; j < i; j++)
+			assert_string_not_equal(bb_roce_drop_str((enum bb_roce_drop)i),
+						bb_roce_drop_str((enum bb_roce_drop)j));
+	}
+	assert_string_equal(bb_roce_drop_str(BB_ROCE_DROPS), "unknown reason");
+	assert_string_equal(bb_roce_drop_str((enum bb_roce_drop)99), "unknown reason");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_build_takes_only_its_fields),
+		cmocka_unit_test(test_build_cuts_to_24_bits),
+		cmocka_unit_test(test_unknown_opcodes),
+		cmocka_unit_test(test_truncation),
+		cmocka_unit_test(test_version),
+		cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_huge),
+		cmocka_unit_test(test_pad),
+		cmocka_unit_test(test_drop_texts),
+	};
+
+	return cmocka_run_group_tests_name("roce_pkt", tests, NULL, NULL);
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+#define _GNU_SOURCE /* memfd_create() */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "../../../fakes/descriptors.h"
+#include "soft_shm_mem.h"
+#include "soft_shm_msg.h"
+
+static const uint8_t gid[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1};
+
+/* A name of this process's alone. */
+static const char *
+fabric(void)
+{
+	static char name[SOFT_SHM_NAME];
+
+	snprintf(name, sizeof(name), "test%d", (int)getpid());
+	return name;
+}
+
+static struct soft_shm_msg m;
+
+static void
+good(enum soft_shm_type type)
+{
+	soft_shm_msg_init(&m, type);
+	if (type == SOFT_SHM_HELLO)
+		m.u.hello.n_gids = 1;
+	if (type == SOFT_SHM_SEGMENT)
+		m.u.segment.len = 4096;
+}
+
+static void
+test_check(void **st)
+{
+	(void)st;
+	good(SOFT_SHM_HELLO);
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 2, false));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 2, true));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, false));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m) - 1, 2, false));
+	m.u.hello.n_gids = 0;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 2, false));
+	m.u.hello.n_gids = SOFT_SHM_GIDS;
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 2, false));
+	m.u.hello.n_gids = SOFT_SHM_GIDS + 1;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 2, false));
+
+	good(SOFT_SHM_WELCOME);
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, false));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 2, true));
+	m.version++;
+	assert_non_null(strstr(soft_shm_msg_check(&m, sizeof(m), 1, true), "version"));
+	m.version--;
+	m.magic ^= 1;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+
+	good(SOFT_SHM_SEGMENT);
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+	m.u.segment.slot = SOFT_SHM_SEGS;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+	m.u.segment.slot = 0;
+	m.u.segment.off = INT64_MAX;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+	m.u.segment.off = INT64_MAX - 4096;
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+	m.u.segment.len = 0;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+
+	good(SOFT_SHM_REFUSED);
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+	m.type = 0;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
+	m.type = SOFT_SHM_TYPES;
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
+}
+
+static void
+test_address(void **st)
+{
+	struct sockaddr_un a, b;
+	uint8_t other[16];
+	socklen_t len, len_b;
+
+	(void)st;
+	len = soft_shm_address("x", gid, &a);
+	assert_int_equal(a.sun_path[0], 0);
+	assert_string_equal(a.sun_path + 1, "bluebell/x/00000000000000000000ffffc0000201");
+	assert_int_equal(len, offsetof(struct sockaddr_un, sun_path) + 1 + strlen(a.sun_path + 1));
+	memcpy(other, gid, 16);
+	other[15]++;
+	len_b = soft_shm_address("x", other, &b);
+	assert_int_equal(len, len_b);
+	assert_memory_not_equal(&a, &b, sizeof(a));
+	/* The longest name there is fits. */
+	assert_in_range(soft_shm_address("0123456789012345678901234567890", gid, &b), len + 30,
+			sizeof(b));
+}
+
+static void
+pair(int *listener, int *out, int *in)
+{
+	pid_t pid;
+
+	assert_int_equal(soft_shm_listen(fabric(), gid, listener, &pid), 0);
+	assert_int_equal(soft_shm_accept(*listener, in), -EAGAIN);
+	assert_int_equal(soft_shm_connect(fabric(), gid, out), 0);
+	assert_int_equal(soft_shm_accept(*listener, in), 0);
+}
+
+static void
+test_in_use(void **st)
+{
+	int listener, other, ready[2];
+	pid_t pid = -1, child;
+	char c = 0;
+
+	(void)st;
+	assert_int_equal(soft_shm_connect(fabric(), gid, &other), -ECONNREFUSED);
+	assert_int_equal(soft_shm_listen(fabric(), gid, &listener, &pid), 0);
+	assert_int_equal(soft_shm_listen(fabric(), gid, &other, &pid), -EADDRINUSE);
+	assert_int_equal(pid, getpid());
+	close(listener);
+	/* Another process has it, until it is gone. */
+	assert_int_equal(pipe(ready), 0);
+	fabric();
+	child = fork();
+	if (child == 0) {
+		char name[SOFT_SHM_NAME];
+
+		snprintf(name, sizeof(name), "test%d", (int)getppid());
+		c = soft_shm_listen(name, gid, &other, &pid) == 0;
+		if (write(ready[1], &c, 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	assert_int_equal(c, 1);
+	assert_int_equal(soft_shm_listen(fabric(), gid, &listener, &pid), -EADDRINUSE);
+	assert_int_equal(pid, child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	assert_int_equal(soft_shm_listen(fabric(), gid, &listener, &pid), 0);
+	close(listener);
+	close(ready[0]);
+	close(ready[1]);
+}
+
+static void
+test_exchange(void **st)
+{
+	int listener, out, in, fds[SOFT_SHM_MAX_FDS], send[4];
+	const char *why;
+	void *mem[2];
+	struct soft_shm_msg got;
+	pid_t pid;
+	uid_t uid;
+	int before = descriptors();
+
+	(void)st;
+	pair(&listener, &out, &in);
+	assert_int_equal(soft_shm_peer(out, &pid, &uid), 0);
+	assert_int_equal(pid, getpid());
+	assert_int_equal(uid, getuid());
+	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), 0);
+	assert_int_equal(soft_shm_create("a", 4096, &send[0], &mem[0]), 0);
+	assert_int_equal(soft_shm_create("b", 4096, &send[1], &mem[1]), 0);
+	good(SOFT_SHM_HELLO);
+	memcpy(m.u.hello.gids[0], gid, 16);
+	assert_int_equal(soft_shm_send(out, &m, send, 2), 0);
+	/* Too few descriptors, too many bytes, none: refused, and none is left open. */
+	assert_int_equal(soft_shm_send(out, &m, send, 1), 0);
+	assert_int_equal(soft_shm_send(out, &m, NULL, 0), 0);
+	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), 1);
+	assert_memory_equal(&got, &m, sizeof(m));
+	assert_true(fds[0] >= 0 && fds[1] >= 0);
+	assert_int_not_equal(fcntl(fds[0], F_GETFD) & FD_CLOEXEC, 0);
+	close(fds[0]);
+	close(fds[1]);
+	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), -EPROTO);
+	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), -EPROTO);
+	assert_int_equal(write(out, &m, 16), 16);
+	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), -EPROTO);
+	assert_int_equal(write(out, (uint8_t[512]){0}, 512), 512);
+	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), -EPROTO);
+	munmap(mem[0], 4096);
+	munmap(mem[1], 4096);
+	close(send[0]);
+	close(send[1]);
+	close(out);
+	assert_int_equal(soft_shm_recv(in, false, &got, fds, &why), -ECONNRESET);
+	assert_true(soft_shm_send(in, &m, NULL, 0) < 0);
+	close(in);
+	close(listener);
+	assert_int_equal(descriptors(), before);
+}
+
+/* An empty message is the end of a connection, whatever comes with it. */
+static void
+test_empty(void **st)
+{
+	int listener, out, in, fds[SOFT_SHM_MAX_FDS], mem[2], before, n;
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(mem))];
+	} control = {.room = {0}};
+	/* QEMU's emulation sends nothing where there is no piece at all. */
+	struct iovec iov = {.iov_base = &control, .iov_len = 0};
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room),
+	};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	const char *why = NULL;
+	struct soft_shm_msg got;
+
+	(void)st;
+	pair(&listener, &out, &in);
+	assert_int_equal(pipe(mem), 0);
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(mem));
+	memcpy(CMSG_DATA(c), mem, sizeof(mem));
+	before = descriptors();
+	for (n = 0; n < 16; n++) {
+		assert_int_equal(sendmsg(out, &msg, 0), 0);
+		assert_int_equal(soft_shm_recv(in, n % 2 == 0, &got, fds, &why), -ECONNRESET);
+		assert_int_equal(descriptors(), before);
+	}
+	close(mem[0]);
+	close(mem[1]);
+	close(out);
+	close(in);
+	close(listener);
+}
+
+/* Who sends without end, to one who does not read, does not wait. */
+static void
+test_no_wait(void **st)
+{
+	int listener, out, in, ret, n = 0;
+
+	(void)st;
+	pair(&listener, &out, &in);
+	good(SOFT_SHM_REFUSED);
+	do {
+		ret = soft_shm_send(in, &m, NULL, 0);
+		n++;
+	} while (ret == 0);
+	assert_int_equal(ret, -EAGAIN);
+	assert_true(n > 1);
+	close(in);
+	close(out);
+	/* Nor who connects when nobody accepts. */
+	for (n = 0; n < 1000; n++) {
+		ret = soft_shm_connect(fabric(), gid, &out);
+		if (ret != 0)
+			break;
+	}
+	assert_int_equal(ret, -EAGAIN);
+	close(listener);
+	for (out = 3; out < 1024; out++)
+		close(out);
+}
+
+/* Who made it writes, who has it reads, and nobody cuts it short. */
+static void
+test_seals(void **st)
+{
+	const void *theirs;
+	void *ours, *other;
+	int fd, plain;
+
+	(void)st;
+	assert_int_equal(soft_shm_create("dir", 8192, &fd, &ours), 0);
+	theirs = soft_shm_reserve(8192);
+	assert_non_null(theirs);
+	assert_int_equal(*(const uint64_t *)theirs, 0);
+	assert_int_equal(soft_shm_map(fd, 8192, theirs), 0);
+	memset(ours, 0x5a, 8192);
+	assert_memory_equal(ours, theirs, 8192);
+	assert_int_equal(mprotect((void *)(uintptr_t)theirs, 8192, PROT_READ | PROT_WRITE), -1);
+	assert_ptr_equal(mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), MAP_FAILED);
+	assert_int_equal(soft_shm_map_segment(fd, 0, 8192, &other), -EPERM);
+	assert_int_equal(ftruncate(fd, 4096), -1);
+	assert_int_equal(pwrite(fd, "x", 1, 0), -1);
+	assert_int_equal(soft_shm_unmap(8192, theirs), 0);
+	assert_int_equal(*(const uint64_t *)theirs, 0);
+	assert_int_equal(soft_shm_map(fd, 4096, theirs), -EINVAL);
+	assert_int_equal(soft_shm_map(fd, 16384, theirs), -EINVAL);
+	munmap(ours, 8192);
+	close(fd);
+	/* Without seals, of no file. */
+	plain = memfd_create("plain", MFD_CLOEXEC);
+	assert_int_equal(ftruncate(plain, 8192), 0);
+	assert_int_equal(soft_shm_map(plain, 8192, theirs), -EPERM);
+	assert_true(soft_shm_map(0, 8192, theirs) < 0);
+	/* Application memory: any part of it, and nothing behind it. */
+	assert_int_equal(soft_shm_map_segment(plain, 4096, 4096, &other), 0);
+	memset(other, 1, 4096);
+	munmap(other, 4096);
+	assert_int_equal(soft_shm_map_segment(plain, 4096, 8192, &other), -EINVAL);
+	assert_int_equal(soft_shm_map_segment(plain, UINT64_MAX - 4095, 8192, &other), -EINVAL);
+	assert_int_equal(soft_shm_map_segment(plain, 0, 0, &other), -EINVAL);
+	assert_true(soft_shm_map_segment(plain, 1, 4096, &other) < 0);
+	close(plain);
+	munmap((void *)(uintptr_t)theirs, 8192);
+}
+
+/* An entry is read whole or not at all. */
+static void
+test_entry(void **st)
+{
+	struct soft_shm_key e = {0}, got;
+
+	(void)st;
+	assert_false(soft_shm_read(&got, &e, sizeof(e)));
+	e.key = 7;
+	soft_shm_publish(&e.seq);
+	assert_true(soft_shm_read(&got, &e, sizeof(e)));
+	assert_int_equal(got.key, 7);
+	assert_int_equal(got.seq, e.seq);
+	soft_shm_retire(&e.seq);
+	assert_false(soft_shm_read(&got, &e, sizeof(e)));
+	soft_shm_retire(&e.seq);
+	assert_false(soft_shm_read(&got, &e, sizeof(e)));
+	soft_shm_publish(&e.seq);
+	assert_true(soft_shm_read(&got, &e, sizeof(e)));
+	assert_int_equal(got.seq, 3);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_check),  cmocka_unit_test(test_address),
+		cmocka_unit_test(test_in_use), cmocka_unit_test(test_exchange),
+		cmocka_unit_test(test_seals),  cmocka_unit_test(test_entry),
+		cmocka_unit_test(test_empty),  cmocka_unit_test(test_no_wait),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver on the null provider: what it makes of what libibverbs tells of a device and
+ * a port, and what it asks libibverbs for when it makes queues.
+ */
+#include "../../fakes/log_catch.h"
+#include "verbs_fixture.h"
+
+/* ---- Limits of a device */
+
+/* A number of libibverbs, and what comes of it. Numbers are in this machine's order. */
+struct limit {
+	size_t theirs, their_size;
+	uint64_t told;
+	size_t ours, our_size;
+	uint64_t want;
+};
+#define THEIRS(m_)                                                                                 \
+	offsetof(struct ibv_device_attr_ex, m_), sizeof(((struct ibv_device_attr_ex *)0)->m_)
+#define OURS(m_) offsetof(struct bb_dev_attr, m_), sizeof(((struct bb_dev_attr *)0)->m_)
+#define LESS     (uint64_t)(int64_t) - 1 /* what a 32-bit number below 0 is */
+
+static const struct limit limits[] = {
+	{THEIRS(orig_attr.phys_port_cnt), 3, OURS(ports), 3},
+	{THEIRS(orig_attr.max_qp), 77, OURS(max_qp), 77},
+	{THEIRS(orig_attr.max_qp), 1 << 20, OURS(max_qp), 0xffff},
+	{THEIRS(orig_attr.max_cq), 78, OURS(max_cq), 78},
+	/* A CQ is as deep as a power of two. */
+	{THEIRS(orig_attr.max_cqe), 1024, OURS(max_cqe), 1024},
+	{THEIRS(orig_attr.max_cqe), 1023, OURS(max_cqe), 512},
+	{THEIRS(orig_attr.max_cqe), INT32_MAX, OURS(max_cqe), 1 << 22},
+	{THEIRS(orig_attr.max_qp_wr), 333, OURS(max_qp_wr), 333},
+	{THEIRS(orig_attr.max_qp_wr), 32769, OURS(max_qp_wr), 32768},
+	{THEIRS(orig_attr.max_sge), 5, OURS(max_sge), 5},
+	{THEIRS(orig_attr.max_sge), 5, OURS(max_recv_sge), 5},
+	{THEIRS(orig_attr.max_sge), 5, OURS(max_read_sge), 5},
+	{THEIRS(orig_attr.max_sge), 33, OURS(max_sge), 32},
+	{THEIRS(orig_attr.max_sge_rd), 7, OURS(max_read_sge), 7},
+	{THEIRS(orig_attr.max_mr_size), UINT64_C(1) << 40, OURS(max_mr_size), UINT64_C(1) << 40},
+	{THEIRS(orig_attr.max_mr), 79, OURS(max_mr), 79},
+	{THEIRS(orig_attr.max_qp_init_rd_atom), 9, OURS(max_rd_atomic), 9},
+	{THEIRS(orig_attr.max_qp_init_rd_atom), 256, OURS(max_rd_atomic), 255},
+	{THEIRS(orig_attr.max_qp_rd_atom), 11, OURS(max_dest_rd_atomic), 11},
+	{THEIRS(orig_attr.max_qp_rd_atom), 256, OURS(max_dest_rd_atomic), 255},
+	{THEIRS(max_dm_size), 8192, OURS(max_dm_size), 8192},
+	{THEIRS(max_dm_size), 0, OURS(max_dm_log_align), 0},
+	{THEIRS(orig_attr.max_srq), 6, OURS(max_srq), 6},
+	{THEIRS(orig_attr.max_srq), LESS, OURS(max_srq), 0},
+	/* Of the ring of an SRQ one WQE stays free. */
+	{THEIRS(orig_attr.max_srq_wr), 99, OURS(max_srq_wr), 99},
+	{THEIRS(orig_attr.max_srq_wr), 1 << 20, OURS(max_srq_wr), 32767},
+	{THEIRS(orig_attr.max_srq_wr), 0, OURS(max_srq), 0},
+	{THEIRS(orig_attr.max_srq_sge), 3, OURS(max_srq_sge), 3},
+	{THEIRS(orig_attr.max_srq_sge), 32, OURS(max_srq_sge), 31},
+	{THEIRS(orig_attr.max_srq_sge), 0, OURS(max_srq), 0},
+	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_NONE, OURS(atomics), 0},
+	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_HCA, OURS(atomics), 1},
+	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_GLOB, OURS(atomics), 1},
+	/* Windows of both types, or none. */
+	{THEIRS(orig_attr.max_mw), 1, OURS(memory_windows), 1},
+	{THEIRS(orig_attr.max_mw), 0, OURS(memory_windows), 0},
+	{THEIRS(orig_attr.device_cap_flags), IBV_DEVICE_MEM_WINDOW, OURS(memory_windows), 0},
+	{THEIRS(orig_attr.device_cap_flags), IBV_DEVICE_MEM_WINDOW_TYPE_2A, OURS(memory_windows),
+	 0},
+	{THEIRS(orig_attr.device_cap_flags), IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2A,
+	 OURS(memory_windows), 1},
+	{THEIRS(cq_mod_caps.max_cq_count), 1, OURS(cq_moderation), 1},
+	{THEIRS(cq_mod_caps.max_cq_count), 0, OURS(cq_moderation), 0},
+	/* kHz; without stamps there is no clock. */
+	{THEIRS(completion_timestamp_mask), UINT64_MAX, OURS(clock_hz), NULL_HZ},
+	{THEIRS(completion_timestamp_mask), 0, OURS(clock_hz), 0},
+	{THEIRS(orig_attr.vendor_id), 0, OURS(relaxed_ordering), 1},
+	{THEIRS(orig_attr.vendor_id), 0xffffff, OURS(relaxed_ordering), 0}, /* rxe */
+	{THEIRS(orig_attr.vendor_id), 0x626d74, OURS(relaxed_ordering), 0}, /* siw */
+	{THEIRS(orig_attr.vendor_id), 0, OURS(refusal_events), 1},
+	{THEIRS(orig_attr.vendor_id), 0xffffff, OURS(refusal_events), 0},
+	{THEIRS(orig_attr.vendor_id), 0x626d74, OURS(refusal_events), 1},
+};
+
+static const struct limit *told;
+
+static void
+tell(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
+{
+	(void)port;
+	if (a != NULL)
+		memcpy((char *)a + told->theirs, &told->told, told->their_size);
+}
+
+static void
+test_limits(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_dev *dev;
+	uint64_t is;
+	size_t i;
+
+	(void)state;
+	null_dev.attr = tell;
+	for (i = 0; i < RTE_DIM(limits); i++) {
+		told = &limits[i];
+		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+		memset(&attr, 0xff, sizeof(attr));
+		assert_int_equal(bb_dev_query(dev, &attr), 0);
+		is = 0;
+		memcpy(&is, (char *)&attr + told->ours, told->our_size);
+		if (is != told->want)
+			print_error("limit %zu\n", i);
+		assert_int_equal(is, told->want);
+		assert_string_equal(attr.driver, "verbs");
+		assert_int_equal(bb_dev_close(dev), 0);
+	}
+}
+
+/* A device that has none of what everything needs does not open. */
+static void
+test_senseless(void **state)
+{
+	static const struct limit none[] = {
+		{THEIRS(orig_attr.phys_port_cnt), 0, 0, 0, 0},
+		{THEIRS(orig_attr.max_cqe), 0, 0, 0, 0},
+		{THEIRS(orig_attr.max_qp_wr), 0, 0, 0, 0},
+		{THEIRS(orig_attr.max_sge), LESS, 0, 0, 0},
+	};
+	struct bb_dev *dev = NULL;
+	size_t i;
+
+	(void)state;
+	null_dev.attr = tell;
+	for (i = 0; i < RTE_DIM(none); i++) {
+		told = &none[i];
+		log_begin();
+		assert_int_equal(bb_dev_open(NULL_NAME, &dev), -EIO);
+		log_expect("limits make no sense");
+		assert_null(dev);
+		assert_int_equal(null_dev.objects, 0);
+	}
+}
+
+/* What it cannot do without is its answer, what only tells of an ability is not. */
+static void
+test_open_calls(void **state)
+{
+	static const char *const needed[] = {"ibv_get_device_list", "ibv_open_device",
+					     "query_device", "ibv_query_port", "cq_make"};
+	struct bb_dev *dev = NULL;
+	unsigned int n, i, must, failed = 0;
+	int ret;
+
+	(void)state;
+	for (n = 2;; n++) {
+		null_reset();
+		null_dev.fail_errno = EPERM;
+		null_dev.fail_at = n;
+		ret = bb_dev_open("verbs:" NULL_NAME, &dev);
+		null_dev.fail_at = 0;
+		if (ret == 0)
+			assert_int_equal(bb_dev_close(dev), 0);
+		if (!null_dev.failed)
+			break;
+		must = 0;
+		for (i = 0; i < RTE_DIM(needed); i++)
+			must += strcmp(null_dev.failed_call, needed[i]) == 0;
+		failed += must;
+		if (must != 0)
+			assert_int_equal(ret, -EPERM);
+	}
+	assert_int_equal(failed, RTE_DIM(needed));
+}
+
+static struct ibv_odp_caps odp_told;
+
+static void
+tell_odp(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
+{
+	(void)port;
+	if (a != NULL)
+		a->odp_caps = odp_told;
+}
+
+/* On-demand paging counts where an RC QP may write or read so. */
+static void
+test_odp(void **state)
+{
+	static const struct {
+		uint64_t general;
+		uint32_t rc;
+		bool odp, write, read, atomic, implicit;
+	} cases[] = {
+		{0, UINT32_MAX, false, false, false, false, false},
+		{IBV_ODP_SUPPORT_IMPLICIT, UINT32_MAX, false, false, false, false, false},
+		{IBV_ODP_SUPPORT, 0, false, false, false, false, false},
+		{IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_SEND, false, false, false, false, false},
+		{IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_WRITE, true, true, false, false, false},
+		{IBV_ODP_SUPPORT, IBV_ODP_SUPPORT_READ, true, false, true, false, false},
+		{IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT,
+		 IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC, true, true,
+		 true, true, true},
+	};
+	struct bb_dev_attr attr;
+	struct bb_dev *dev;
+	size_t i;
+
+	(void)state;
+	null_dev.attr = tell_odp;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		odp_told.general_caps = cases[i].general;
+		odp_told.per_transport_caps.rc_odp_caps = cases[i].rc;
+		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+		assert_int_equal(bb_dev_query(dev, &attr), 0);
+		assert_int_equal(attr.odp, cases[i].odp);
+		assert_int_equal(attr.odp_write, cases[i].write);
+		assert_int_equal(attr.odp_read, cases[i].read);
+		assert_int_equal(attr.odp_atomic, cases[i].atomic);
+		assert_int_equal(attr.odp_implicit, cases[i].implicit);
+		assert_int_equal(bb_dev_close(dev), 0);
+	}
+}
+
+/* Tried from many bytes down: what is said works, and may be less than there is. */
+static void
+test_inline(void **state)
+{
+	static const struct {
+		uint32_t theirs, ours;
+	} cases[] = {{4096, 512}, {512, 512}, {511, 256}, {64, 64}, {31, 16}, {16, 16}, {15, 0}};
+	struct bb_dev_attr attr;
+	struct bb_dev *dev;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		null_dev.max_inline = cases[i].theirs;
+		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+		assert_int_equal(bb_dev_query(dev, &attr), 0);
+		assert_int_equal(attr.max_inline, cases[i].ours);
+		assert_int_equal(bb_dev_close(dev), 0);
+	}
+}
+
+/* ---- Ports */
+
+static struct ibv_port_attr port_told;
+
+static void
+tell_port(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
+{
+	(void)a;
+	if (port != NULL)
+		*port = port_told;
+}
+
+static void
+test_port(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_port_attr port;
+	struct bb_gid gid;
+	struct bb_dev *dev;
+
+	(void)state;
+	null_dev.attr = tell_port;
+	port_told = (struct ibv_port_attr){.state = IBV_PORT_ACTIVE,
+					   .max_mtu = IBV_MTU_4096,
+					   .active_mtu = IBV_MTU_512,
+					   .gid_tbl_len = 3,
+					   .max_msg_sz = 1u << 30,
+					   .lid = 0x123,
+					   .link_layer = IBV_LINK_LAYER_INFINIBAND};
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	assert_int_equal(attr.max_msg_size, 1u << 30);
+	assert_int_equal(bb_port_query(dev, 1, &port), 0);
+	assert_int_equal(port.state, BB_PORT_ACTIVE);
+	assert_int_equal(port.link_layer, BB_LINK_INFINIBAND);
+	assert_int_equal(port.max_mtu, 4096);
+	assert_int_equal(port.active_mtu, 512);
+	assert_int_equal(port.lid, 0x123);
+	assert_int_equal(port.gids, 3);
+	assert_false(port.grh_required);
+	port_told.flags = IBV_QPF_GRH_REQUIRED;
+	assert_int_equal(bb_port_query(dev, 1, &port), 0);
+	assert_true(port.grh_required);
+	port_told.state = IBV_PORT_ARMED;
+	port_told.link_layer = IBV_LINK_LAYER_ETHERNET;
+	port_told.gid_tbl_len = -1;
+	log_begin();
+	assert_int_equal(bb_port_query(dev, 1, &port), 0);
+	log_expect(NULL);
+	assert_int_equal(port.state, BB_PORT_DOWN);
+	assert_int_equal(port.link_layer, BB_LINK_ETHERNET);
+	assert_int_equal(port.gids, 0);
+	/* RoCE has one always. */
+	assert_false(port.grh_required);
+
+	/* An empty entry is no news, an error is. */
+	log_begin();
+	assert_int_equal(bb_gid_query(dev, 1, 0, &gid), 0);
+	assert_int_equal(gid.type, BB_GID_ROCE_V2);
+	assert_int_equal(bb_gid_query(dev, 1, 1, &gid), -ENOENT);
+	log_expect(NULL);
+	log_begin();
+	assert_int_equal(bb_gid_query(dev, 1, 3, &gid), -EINVAL);
+	log_expect("cannot read GID 3 of port 1");
+	null_dev.fail_errno = EIO;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_port_query(dev, 1, &port), -EIO);
+	log_expect("cannot query port 1");
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* ---- What queues are asked for as */
+
+static void
+deep(struct ibv_device_attr_ex *a, struct ibv_port_attr *port)
+{
+	(void)port;
+	if (a == NULL)
+		return;
+	a->orig_attr.max_qp_wr = 1 << 15;
+	a->orig_attr.max_cqe = 1 << 17;
+}
+
+/* A ring is of 2 MiB at most: long WQEs are fewer. */
+static void
+test_sq_depth(void **state)
+{
+	static const struct {
+		enum bb_qp_type type;
+		uint32_t max_sge, max_inline, most;
+	} cases[] = {
+		/* Two segments in front of the pieces, four of a datagram; four in a block. */
+		{BB_QPT_RC, 0, 0, 32768},      {BB_QPT_RC, 2, 0, 32768},
+		{BB_QPT_RC, 3, 0, 32768 / 2},  {BB_QPT_UD, 2, 0, 32768 / 2},
+		{BB_QPT_UD, 4, 0, 32768 / 2},  {BB_QPT_UD, 5, 0, 32768 / 3},
+		{BB_QPT_RC, 32, 0, 32768 / 9}, {BB_QPT_RC, 1, 256, 32768 / 5},
+	};
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr cattr;
+	struct fixture f;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+	size_t i;
+
+	(void)state;
+	null_dev.attr = deep;
+	make(&f, BB_QPT_RC, false, 0);
+	bb_cq_attr_init(&cattr);
+	cattr.depth = 1 << 16;
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		bb_qp_init_attr_init(&init);
+		init.type = cases[i].type;
+		init.send_cq = init.recv_cq = cq;
+		init.max_sge = cases[i].max_sge;
+		init.max_inline = cases[i].max_inline;
+		init.sq_depth = cases[i].most;
+		assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+		assert_int_equal(bb_qp_destroy(qp), 0);
+		init.sq_depth++;
+		qp = NULL;
+		log_begin();
+		assert_int_equal(bb_qp_create(f.pd, &init, &qp), -EINVAL);
+		log_expect("sq_depth");
+		assert_null(qp);
+	}
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	fixture_free(&f);
+}
+
+/* The provider gets the sizes that were asked for, and one piece at least. */
+static void
+test_qp_init(void **state)
+{
+	static const enum ibv_qp_type types[] = {
+		[BB_QPT_RC] = IBV_QPT_RC, [BB_QPT_UC] = IBV_QPT_UC, [BB_QPT_UD] = IBV_QPT_UD};
+	struct bb_qp_init_attr init;
+	const struct ibv_qp_cap *cap = &null_dev.qp_init.cap;
+	struct fixture f;
+	struct bb_qp *qp;
+	size_t k, type;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (type = 0; type < RTE_DIM(types); type++) {
+			make(&f, BB_QPT_RC, true, k);
+			bb_qp_init_attr_init(&init);
+			init.type = (enum bb_qp_type)type;
+			init.send_cq = init.recv_cq = f.cq;
+			init.sq_depth = 5;
+			init.rq_depth = 3;
+			init.max_sge = 2;
+			init.max_recv_sge = 4;
+			init.max_inline = 48;
+			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+			assert_int_equal(null_dev.qp_init.qp_type, types[type]);
+			assert_ptr_equal(null_dev.qp_init.qp_context, qp);
+			assert_null(null_dev.qp_init.srq);
+			assert_int_equal(cap->max_send_wr, 5);
+			assert_int_equal(cap->max_recv_wr, 3);
+			assert_int_equal(cap->max_send_sge, 2);
+			assert_int_equal(cap->max_recv_sge, 4);
+			assert_int_equal(cap->max_inline_data, 48);
+			assert_int_equal(bb_qp_destroy(qp), 0);
+			init.max_sge = init.max_recv_sge = 0;
+			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+			assert_int_equal(cap->max_send_sge, 1);
+			assert_int_equal(cap->max_recv_sge, 1);
+			assert_int_equal(bb_qp_destroy(qp), 0);
+			init.rq_depth = 0;
+			init.srq = f.srq;
+			assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+			assert_non_null(null_dev.qp_init.srq);
+			assert_int_equal(cap->max_recv_wr, 0);
+			assert_int_equal(cap->max_recv_sge, 0);
+			assert_int_equal(bb_qp_destroy(qp), 0);
+			fixture_free(&f);
+			null_reset();
+		}
+	}
+}
+
+/* A limit that a provider refuses is its word, not a lack of extended post. */
+static void
+test_qp_refused(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct fixture f;
+	struct bb_qp *qp = NULL;
+	uint32_t n;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = f.cq;
+	init.sq_depth = 5;
+	null_dev.fail_errno = ENOMEM;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_qp_create(f.pd, &init, &qp), -ENOMEM);
+	log_expect("raise the locked memory limit");
+	/* All three ways that there are. */
+	null_dev.no_keys = null_dev.no_qp_ex = true;
+	null_dev.fail_errno = EINVAL;
+	null_dev.fail_at = 1;
+	assert_int_equal(bb_qp_create(f.pd, &init, &qp), -EINVAL);
+	assert_null(qp);
+	null_dev.no_keys = null_dev.no_qp_ex = false;
+	assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
+	n = null_dev.wr_plain;
+	assert_int_equal(connect_to_itself(qp), 0);
+	assert_int_equal(bb_post_write_inline(qp, 1, mem, 8, TO, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(qp);
+	assert_int_equal(null_dev.wr_plain, n);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	fixture_free(&f);
+}
+
+/* One owner's CQ is told to be that, where the provider knows the flag. */
+static void
+test_cq_init(void **state)
+{
+	struct bb_cq_attr cattr;
+	struct fixture f;
+	struct bb_cq *cq = NULL;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	bb_cq_attr_init(&cattr);
+	cattr.depth = 100;
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	assert_int_equal(null_dev.cq_init.cqe, 128);
+	assert_int_equal(null_dev.cq_init.comp_mask, IBV_CQ_INIT_ATTR_MASK_FLAGS);
+	assert_int_equal(null_dev.cq_init.flags, IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
+	assert_null(null_dev.cq_init.channel);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	null_dev.no_cq_flags = true;
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), 0);
+	assert_int_equal(null_dev.cq_init.flags, 0);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	/* Which is not ibv_create_cq(). */
+	null_dev.fail_errno = ENOMEM;
+	null_dev.fail_at = 1;
+	cq = NULL;
+	log_begin();
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &cq), -ENOMEM);
+	log_expect("raise the locked memory limit");
+	assert_null(cq);
+	fixture_free(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_limits, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_senseless, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_calls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_odp, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_inline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_port, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sq_depth, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qp_init, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qp_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cq_init, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_attr", tests, NULL, NULL);
+}

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* CQs of the verbs driver on the null provider: depth, resize, moderation, times. */
+#include <rte_bitops.h>
+
+#include "../../fakes/log_catch.h"
+#include "verbs_drv.h"
+#include "verbs_fixture.h"
+
+static void
+write_some(struct fixture *f, uint64_t first, unsigned int n)
+{
+	const struct bb_sge sge = piece(f, FROM, 8);
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		assert_int_equal(
+			bb_post_write(f->qp, first + i, &sge, 1, TO, f->mr->rkey, BB_SEND_SIGNALED),
+			1);
+	bb_qp_ring(f->qp);
+}
+
+static void
+check(struct fixture *f, uint64_t first, unsigned int n)
+{
+	struct bb_wc wc[64];
+	unsigned int i;
+
+	assert_int_equal(bb_cq_poll(f->cq, wc, n), n);
+	for (i = 0; i < n; i++) {
+		assert_int_equal(wc[i].wr_id, first + i);
+		assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[i].opcode, BB_WC_RDMA_WRITE);
+	}
+}
+
+static void
+silent(struct fixture *f)
+{
+	struct bb_wc wc;
+
+	assert_int_equal(bb_cq_poll(f->cq, &wc, 1), 0);
+}
+
+/* The fixture's CQ and QP anew. */
+static void
+remake(struct fixture *f, const struct bb_cq_attr *cattr, uint32_t sq_depth, uint32_t rq_depth)
+{
+	struct bb_qp_init_attr init;
+
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
+	f->qp = NULL;
+	assert_int_equal(bb_cq_destroy(f->cq), 0);
+	f->cq = NULL;
+	assert_int_equal(bb_cq_create(f->dev, cattr, &f->cq), 0);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = sq_depth;
+	init.rq_depth = rq_depth;
+	init.max_recv_sge = 2;
+	init.max_inline = 16;
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
+	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
+	assert_int_equal(connect_to_itself(f->qp), 0);
+}
+
+/*
+ * Plain completions, which need no CQE, and others in one stream, polled in parts: the order
+ * of each queue holds, with what the driver completes itself in its place.
+ */
+static void
+test_order(void **state)
+{
+	uint64_t sent, received, want_send, want_recv;
+	unsigned int i, n, k, turn, what;
+	struct bb_cq_stats stats;
+	uint32_t seed = 1;
+	struct bb_wc wc[8];
+	struct bb_sge sge;
+	struct fixture f;
+	size_t kind;
+
+	(void)state;
+	for (kind = 0; kind < RTE_DIM(kinds); kind++) {
+		make(&f, BB_QPT_RC, false, kind);
+		sge = piece(&f, FROM, 8);
+		sent = received = want_send = want_recv = 0;
+		for (turn = 0; turn < 2000 || want_send != sent; turn++) {
+			null_dev.hold = turn % 5 == 1;
+			for (i = 0; turn < 2000 && i < 3; i++) {
+				if (bb_sq_outstanding(&f.qp->sq) > 12)
+					break;
+				seed = seed * 1103515245u + 12345;
+				what = seed >> 16 & 3;
+				if (what == 0)
+					post_recv(&f, received++);
+				k = what == 0 ? bb_post_send(f.qp, sent, &sge, 1, BB_SEND_SIGNALED)
+				    : what == 1 ? bb_post_nop(f.qp, sent, BB_SEND_SIGNALED)
+				    : what == 2 ? bb_post_read(f.qp, sent, &sge, 1, TO, 1,
+							       BB_SEND_SIGNALED)
+						: bb_post_write(f.qp, sent, &sge, 1, TO, 1,
+								BB_SEND_SIGNALED);
+				assert_int_equal(k, 1);
+				sent++;
+			}
+			bb_qp_ring(f.qp);
+			if (!null_dev.hold)
+				null_release();
+			n = bb_cq_poll(f.cq, wc, turn % 8);
+			for (i = 0; i < n; i++) {
+				assert_int_equal(wc[i].status, BB_WC_SUCCESS);
+				if (wc[i].opcode == BB_WC_RECV)
+					assert_int_equal(wc[i].wr_id, want_recv++);
+				else
+					assert_int_equal(wc[i].wr_id, want_send++);
+				assert_int_equal(wc[i].byte_len,
+						 wc[i].opcode == BB_WC_RECV ||
+								 wc[i].opcode == BB_WC_RDMA_READ
+							 ? 8
+							 : 0);
+			}
+		}
+		silent(&f);
+		assert_true(sent > 1000);
+		assert_int_equal(want_recv, received);
+		assert_int_equal(bb_cq_stats(f.cq, &stats), 0);
+		assert_int_equal(stats.cqes, sent + received);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* What is promised to queues fits at the provider: a depth is rounded up there, too. */
+static void
+test_depth(void **state)
+{
+	struct bb_cq_attr cattr;
+	struct fixture f;
+	size_t k;
+
+	(void)state;
+	bb_cq_attr_init(&cattr);
+	cattr.depth = 33;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		remake(&f, &cattr, 64, 0);
+		assert_int_equal(bb_cq_depth(f.cq), 64);
+		write_some(&f, 1, 64);
+		check(&f, 1, 32);
+		check(&f, 33, 32);
+		silent(&f);
+		assert_int_equal(null_dev.overruns, 0);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* What waits in the ring and at the provider stays, in its order. */
+static void
+test_resize(void **state)
+{
+	static const uint32_t depths[] = {512, 32, 64, 300, 2048, 33};
+	uint64_t next = 0, want = 0;
+	unsigned int i, part;
+	struct fixture f;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		for (i = 0; i < 100; i++) {
+			const uint32_t depth = depths[i % RTE_DIM(depths)];
+
+			write_some(&f, next, 9);
+			/* Some are polled, others are in the ring by that. */
+			part = i % 10;
+			check(&f, want, part);
+			write_some(&f, next + 9, 4);
+			assert_int_equal(bb_cq_resize(f.cq, depth), 0);
+			assert_int_equal(bb_cq_depth(f.cq), rte_align32pow2(depth));
+			assert_int_equal(null_dev.resized, rte_align32pow2(depth));
+			/* Two in a row, in the end. */
+			if (i % 7 == 0)
+				assert_int_equal(bb_cq_resize(f.cq, 128), 0);
+			check(&f, want + part, 13 - part);
+			silent(&f);
+			next += 13;
+			want += 13;
+		}
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* A NOP and an error, which the driver completes, come out of the new ring, too. */
+static void
+test_resize_own(void **state)
+{
+	const struct bb_sge sge[] = {{FROM, 8, 1}};
+	struct bb_wc wc[3];
+	struct fixture f;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_post_nop(f.qp, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_resize(f.cq, 1024), 0);
+	null_dev.bad_wr = 1;
+	assert_int_equal(bb_post_write(f.qp, 2, sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_resize(f.cq, 64), 0);
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[0].opcode, BB_WC_NOP);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_int_equal(wc[1].status, BB_WC_LOC_QP_OP_ERR);
+	fixture_free(&f);
+}
+
+static void
+test_resize_refused(void **state)
+{
+	struct bb_dev_attr attr;
+	struct bb_cq_attr cattr;
+	struct fixture f;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_true(attr.cq_resize);
+	bb_cq_attr_init(&cattr);
+	cattr.depth = 32;
+	remake(&f, &cattr, 32, 0);
+	assert_int_equal(bb_cq_resize(f.cq, 0), -EINVAL);
+	assert_int_equal(bb_cq_resize(f.cq, attr.max_cqe + 1), -EINVAL);
+	assert_int_equal(bb_cq_resize(f.cq, 16), -EINVAL);
+	write_some(&f, 0, 32);
+	assert_int_equal(bb_cq_resize(f.cq, 128), -EBUSY);
+	check(&f, 0, 5);
+
+	/* The provider's word, and nothing lost by it. */
+	null_dev.fail_errno = ENOMEM;
+	null_dev.fail_at = 1;
+	assert_int_equal(bb_cq_resize(f.cq, 128), -ENOMEM);
+	assert_int_equal(bb_cq_depth(f.cq), 32);
+	check(&f, 5, 27);
+	write_some(&f, 100, 32);
+	check(&f, 100, 32);
+	silent(&f);
+	assert_int_equal(bb_cq_resize(f.cq, attr.max_cqe), 0);
+	fixture_free(&f);
+
+	null_dev.no_resize = true;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+	assert_false(attr.cq_resize);
+	assert_int_equal(bb_cq_resize(f.cq, 1024), -ENOTSUP);
+	fixture_free(&f);
+}
+
+static void
+test_moderation(void **state)
+{
+	struct bb_dev_attr attr;
+	struct fixture f;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_dev_query(f.dev, &attr), 0);
+		assert_true(attr.cq_moderation);
+		assert_int_equal(bb_cq_moderate(f.cq, 16, 4095), 0);
+		assert_int_equal(null_dev.cq_count, 16);
+		assert_int_equal(null_dev.cq_period, 4095);
+		/* More than this device takes: it stays as it was. */
+		assert_int_equal(bb_cq_moderate(f.cq, NULL_MODERATE + 1, 1), -EINVAL);
+		assert_int_equal(null_dev.cq_count, 16);
+		assert_int_equal(bb_cq_moderate(f.cq, 0, 0), 0);
+		assert_int_equal(null_dev.cq_count + null_dev.cq_period, 0);
+		write_some(&f, 1, 3);
+		check(&f, 1, 3);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* Each completion has the time that the provider gave it, NOPs that of what ended before them. */
+static void
+test_timestamps(void **state)
+{
+	uint64_t hz = 0, now = 0, ts[8] = {0};
+	struct bb_cq_attr cattr;
+	struct bb_wc wc[8];
+	struct fixture f;
+	unsigned int i;
+
+	(void)state;
+	null_dev.clock = UINT64_C(5000000000);
+	bb_cq_attr_init(&cattr);
+	cattr.timestamps = true;
+	make(&f, BB_QPT_RC, false, 0);
+	remake(&f, &cattr, 16, 16);
+	assert_int_equal(bb_dev_clock(f.dev, &hz, &now), 0);
+	assert_int_equal(hz, NULL_HZ);
+	assert_int_equal(now, UINT64_C(5000000000));
+	write_some(&f, 0, 3);
+	post_recv(&f, 50);
+	assert_int_equal(bb_post_send_inline(f.qp, 3, "x", 1, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	/* The receive completes in front of its SEND. */
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 5);
+	for (i = 0; i < 5; i++)
+		assert_int_equal(ts[i], now + 1 + i);
+	assert_int_equal(wc[3].opcode, BB_WC_RECV);
+	assert_int_equal(wc[3].wr_id, 50);
+	assert_int_equal(wc[4].wr_id, 3);
+
+	/* A time goes with its completion into another ring. */
+	write_some(&f, 10, 4);
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 1), 1);
+	assert_int_equal(bb_cq_resize(f.cq, 1024), 0);
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc + 1, ts + 1, 7), 3);
+	for (i = 0; i < 4; i++) {
+		assert_int_equal(wc[i].wr_id, 10 + i);
+		assert_int_equal(ts[i], now + 6 + i);
+	}
+	/* One that waits for nothing: now. One behind a request: when that ended. */
+	assert_int_equal(bb_dev_clock(f.dev, NULL, &now), 0);
+	assert_int_equal(bb_post_nop(f.qp, 20, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 1);
+	assert_int_equal(ts[0], now);
+	write_some(&f, 21, 1);
+	assert_int_equal(bb_post_nop(f.qp, 22, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 2);
+	assert_int_equal(wc[1].wr_id, 22);
+	assert_true(ts[0] > now);
+	assert_int_equal(ts[1], ts[0]);
+	null_dev.bad_wr = 1;
+	write_some(&f, 23, 1);
+	ts[0] = 9;
+	assert_int_equal(bb_cq_poll_ts(f.cq, wc, ts, 8), 1);
+	assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+	assert_int_equal(ts[0], 0);
+	fixture_free(&f);
+
+	/* A provider without extended CQs stamps none. */
+	null_dev.no_cq_ex = true;
+	make(&f, BB_QPT_RC, false, 1);
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &f.cq), -ENOTSUP);
+	fixture_free(&f);
+}
+
+static int bad_poll;
+
+static int
+bad_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
+{
+	(void)ex;
+	(void)attr;
+	return bad_poll;
+}
+
+static int
+bad_next(struct ibv_cq_ex *ex)
+{
+	(void)ex;
+	return bad_poll;
+}
+
+static int
+bad_plain(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	(void)cq;
+	(void)n;
+	(void)wc;
+	return bad_poll;
+}
+
+/* The provider's poll fails: nothing is found, the log says why once per CQ, and it goes on. */
+static void
+test_poll_fails(void **state)
+{
+	static const struct {
+		size_t kind;
+		bool next;
+		int err;
+		const char *said;
+	} cases[] = {
+		{0, false, EIO, "ibv_start_poll: Input/output error (5)"},
+		{0, false, -2, "ibv_start_poll: refused (-2)"},
+		{0, true, EINVAL, "ibv_next_poll: Invalid argument (22)"},
+		{1, false, -1, "ibv_poll_cq: refused (-1)"},
+	};
+	struct ibv_cq_ex good = {0};
+	struct bb_wc wc[4];
+	struct fixture f;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		int (*plain)(struct ibv_cq *, int, struct ibv_wc *);
+		struct verbs_cq *c;
+
+		make(&f, BB_QPT_RC, false, cases[i].kind);
+		write_some(&f, 0, 4);
+		bad_poll = cases[i].err;
+		c = f.cq->progress_arg;
+		plain = c->cq->context->ops.poll_cq;
+		if (c->ex == NULL) {
+			c->cq->context->ops.poll_cq = bad_plain;
+		} else {
+			good = *c->ex;
+			if (cases[i].next)
+				c->ex->next_poll = bad_next;
+			else
+				c->ex->start_poll = bad_start;
+		}
+		log_begin();
+		/* The first one of a burst is there before the next is asked for. */
+		assert_int_equal(bb_cq_poll(f.cq, wc, 4), cases[i].next);
+		log_expect(cases[i].said);
+		log_begin();
+		for (k = 0; k < 3 && !cases[i].next; k++)
+			silent(&f);
+		log_expect(NULL);
+		if (c->ex != NULL) {
+			c->ex->start_poll = good.start_poll;
+			c->ex->next_poll = good.next_poll;
+		}
+		c->cq->context->ops.poll_cq = plain;
+		/* The null provider has lost none. */
+		check(&f, cases[i].next, 4 - cases[i].next);
+		/* What is empty is no failure. */
+		log_begin();
+		silent(&f);
+		log_expect(NULL);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_depth, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resize, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resize_own, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_resize_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_moderation, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timestamps, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_poll_fails, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver on the null provider: errors, resets, what the provider refuses, and each of
+ * its calls failing in turn.
+ */
+#include "../../fakes/log_catch.h"
+#include "verbs_fixture.h"
+
+/* An error, then what is behind it, and the receives. */
+static void
+test_error(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		sge = piece(&f, FROM, 8);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+		assert_int_equal(bb_post_send(f.qp, 2, &sge, 1, 0), 1);
+		assert_int_equal(bb_post_nop(f.qp, 3, 0), 1);
+		assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 3);
+		assert_int_equal(wc[0].status, BB_WC_RNR_RETRY_EXC_ERR);
+		assert_int_equal(wc[0].vendor_err, 0x5e);
+		assert_int_equal(wc[0].wr_id, 2);
+		assert_int_equal(wc[1].wr_id, 3);
+		assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+		assert_int_equal(wc[2].wr_id, 4);
+		assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+		/* In ERR a post is flushed, a NOP too. */
+		assert_int_equal(bb_post_nop(f.qp, 5, 0), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+		post_recv(&f, 6);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].wr_id, 6);
+		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* After a reset the QP is as new, whatever it held. */
+static void
+test_reset(void **state)
+{
+	struct bb_qp_attr attr;
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[2];
+	uint64_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	for (i = 0; i < 5; i++)
+		one(&f, bb_post_write(f.qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED), i,
+		    BB_WC_RDMA_WRITE);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_send(f.qp, 2, &sge, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(f.qp, 3, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
+	assert_int_equal(bb_cq_poll(f.cq, wc, 1), 0);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	/* A NOP waits for what is in front of it since then, and for no more. */
+	one(&f, bb_post_nop(f.qp, 8, BB_SEND_SIGNALED), 8, BB_WC_NOP);
+	null_dev.hold = true;
+	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(f.qp, 10, BB_SEND_SIGNALED), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_cq_poll(f.cq, wc, 1), 0);
+	null_dev.hold = false;
+	null_release();
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 9);
+	assert_int_equal(wc[1].wr_id, 10);
+	fixture_free(&f);
+}
+
+/* The provider refuses one of four: it and all behind it fail here, in order. */
+static void
+test_refused(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[8];
+	uint64_t i;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		sge = piece(&f, FROM, 8);
+		null_dev.bad_wr = 3;
+		for (i = 0; i < 4; i++)
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, BB_SEND_SIGNALED),
+					 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 4);
+		/* By ibv_wr_complete() all are refused together. */
+		for (i = 0; i < 4; i++)
+			assert_int_equal(wc[i].wr_id, i);
+		i = kinds[k].no_qp_ex ? 2 : 0;
+		assert_int_equal(wc[i].status, BB_WC_LOC_QP_OP_ERR);
+		assert_int_equal(wc[3].status, BB_WC_WR_FLUSH_ERR);
+		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
+		if (i != 0)
+			assert_int_equal(wc[1].status, BB_WC_SUCCESS);
+		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+		fixture_free(&f);
+		null_reset();
+		make(&f, BB_QPT_RC, false, k);
+		null_dev.bad_wr = 1;
+		post_recv(&f, 3);
+		take(&f, wc, 1);
+		assert_int_equal(wc[0].wr_id, 3);
+		assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* Each call of libibverbs fails in turn: an error comes out, and nothing stays behind. */
+static void
+test_each_call_fails(void **state)
+{
+	static const int errs[] = {ENOMEM, EINVAL};
+	struct fixture f;
+	uint32_t n, e, kept;
+	size_t k;
+	int ret, srq;
+
+	(void)state;
+	for (e = 0; e < RTE_DIM(errs); e++) {
+		for (k = 0; k < 2 * RTE_DIM(kinds); k++) {
+			srq = k >= RTE_DIM(kinds);
+			for (n = 1;; n++) {
+				null_reset();
+				null_dev.no_cq_ex = kinds[k % RTE_DIM(kinds)].no_cq_ex;
+				null_dev.no_qp_ex = kinds[k % RTE_DIM(kinds)].no_qp_ex;
+				null_dev.no_td = kinds[k % RTE_DIM(kinds)].no_td;
+				null_dev.fail_at = n;
+				null_dev.fail_errno = errs[e];
+				ret = fixture_make(&f, BB_QPT_RC, srq != 0);
+				null_dev.fail_at = 0;
+				kept = null_dev.objects;
+				fixture_free(&f);
+				if (!null_dev.failed)
+					break;
+				/* What only tells of an ability, or has another way. */
+				assert_true(ret < 0 || kept > 0);
+				/* A handle that cannot be given back is the provider's. */
+				if (strncmp(null_dev.failed_call, "ibv_de", 6) != 0)
+					assert_int_equal(null_dev.objects, 0);
+				else
+					null_dev.objects = 0;
+			}
+			assert_int_equal(ret, 0);
+			assert_true(n > 12);
+		}
+	}
+}
+
+/* A provider that changes no keys by ibv_wr_*(): that alone is refused, what was before it goes. */
+static void
+test_no_keys(void **state)
+{
+	struct bb_wc wc[3];
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_mw *mw;
+	unsigned int what;
+	int ret;
+
+	(void)state;
+	for (what = 0; what < 3; what++) {
+		null_dev.no_keys = true;
+		make(&f, BB_QPT_RC, false, 0);
+		sge = piece(&f, FROM, 8);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO + 8, 1, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+		if (what == 0)
+			ret = bb_post_local_inv(f.qp, 3, 0x1200, BB_SEND_SIGNALED);
+		else if (what == 1)
+			ret = bb_post_send_inv(f.qp, 3, &sge, 1, 0x1200, BB_SEND_SIGNALED);
+		else
+			ret = bb_post_bind_mw(f.qp, 3, mw, bb_inc_rkey(mw->rkey), f.mr, FROM, 64,
+					      BB_ACCESS_REMOTE_WRITE, BB_SEND_SIGNALED);
+		assert_int_equal(ret, 1);
+		log_begin();
+		bb_qp_ring(f.qp);
+		log_expect("by ibv_wr_*(); the QP goes to ERR");
+		take(&f, wc, 3);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[1].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[2].status, what == 2 ? BB_WC_MW_BIND_ERR : BB_WC_LOC_QP_OP_ERR);
+		assert_int_equal(wc[2].wr_id, 3);
+		assert_memory_equal(mem + LEN + 8, mem, 8);
+		assert_int_equal(null_dev.wr_ex, 2);
+		assert_int_equal(bb_mw_free(mw), 0);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/*
+ * Far more receives by one doorbell than the provider is given at a time: none is lost, be they
+ * many or long.
+ */
+static void
+many_receives(bool srq, uint32_t pieces)
+{
+	const uint32_t n = 50;
+	struct bb_qp_init_attr init;
+	struct bb_sge sge[4];
+	struct bb_wc wc[2];
+	struct fixture f;
+	uint32_t i, k;
+
+	make(&f, BB_QPT_RC, srq, 0);
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = 4;
+	init.rq_depth = srq ? 0 : n;
+	init.max_recv_sge = srq ? 0 : 4;
+	init.max_inline = 16;
+	init.send_cq = init.recv_cq = f.cq;
+	init.srq = f.srq;
+	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < pieces; k++)
+			sge[k] = piece(&f, TO + 16 * i + 4 * k, 4);
+		assert_int_equal(srq ? bb_post_srq_recv(f.srq, i, sge, pieces)
+				     : bb_post_recv(f.qp, i, sge, pieces),
+				 1);
+	}
+	if (srq)
+		bb_srq_ring(f.srq);
+	else
+		bb_qp_ring_recv(f.qp);
+	assert_int_equal(null_dev.recvs, n);
+	for (i = 0; i < n; i++) {
+		uint8_t data[16];
+
+		memset(data, (int)i + 1, sizeof(data));
+		assert_int_equal(
+			bb_post_send_inline(f.qp, 100 + i, data, 4 * pieces, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(f.qp);
+		take(&f, wc, 2);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+		assert_int_equal(wc[0].wr_id, i);
+		assert_int_equal(wc[0].byte_len, 4 * pieces);
+		assert_int_equal(wc[1].wr_id, 100 + i);
+		assert_memory_equal(mem + LEN + 16 * i, data, 4 * pieces);
+	}
+	fixture_free(&f);
+	null_reset();
+}
+
+static void
+test_many_receives(void **state)
+{
+	uint32_t pieces;
+
+	(void)state;
+	for (pieces = 0; pieces <= 4; pieces++) {
+		many_receives(false, pieces);
+		if (pieces <= 2)
+			many_receives(true, pieces);
+	}
+}
+
+/* What only librdmacm can connect is refused, and left as it was. */
+static void
+test_iwarp(void **state)
+{
+	struct bb_qp_addr addr = {.mtu = 1024, .gid = {[15] = 1}}, none;
+	struct bb_cm_attr cm_attr;
+	struct bb_qp_attr attr;
+	struct fixture f;
+	struct bb_cm *cm;
+
+	(void)state;
+	null_reset();
+	null_dev.iwarp = true;
+	assert_int_equal(fixture_make(&f, BB_QPT_RC, false), -ENOTSUP);
+	assert_non_null(f.qp);
+	assert_int_equal(bb_qp_addr(f.qp, 1, 0, &none), -ENOTSUP);
+	bb_qp_attr_init(&attr);
+	addr.qpn = f.qp->qpn;
+	assert_int_equal(bb_qp_connect(f.qp, &addr, &addr, &attr), -ENOTSUP);
+	assert_int_equal(f.qp->state, BB_QP_RESET);
+	bb_cm_attr_init(&cm_attr);
+	assert_int_equal(bb_cm_create(f.dev, &cm_attr, &cm), -ENOTSUP);
+	fixture_free(&f);
+	assert_int_equal(null_dev.objects, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test(test_iwarp),
+		cmocka_unit_test_setup_teardown(test_no_keys, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_many_receives, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_each_call_fails, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_error", tests, NULL, NULL);
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver on a null provider that is iWARP: what it lacks is refused here, in words, and
+ * nothing of it reaches the provider; and what is done for the kernel's siw.
+ */
+#include "../../fakes/log_catch.h"
+#include "bb_core.h"
+#include "verbs_drv.h"
+#include "verbs_fixture.h"
+
+#define SIG BB_SEND_SIGNALED
+/* drivers/infiniband/sw/siw/siw.h: SIW_VENDOR_ID; rdma-abi/siw-abi.h: SIW_INVAL_UOBJ_KEY */
+#define SIW_VENDOR_ID 0x626d74u
+#define SIW_NO_OFFSET 0x90000u
+#define SIW_CQE       32u /* the least that a CQE takes */
+
+static void
+state_to(struct bb_qp *qp, enum bb_qp_state state)
+{
+	struct bb_qp_attr attr;
+
+	bb_qp_attr_init(&attr);
+	attr.state = state;
+	attr.access = BB_ACCESS_REMOTE_WRITE;
+	assert_int_equal(bb_qp_modify(qp, &attr,
+				      state != BB_QP_INIT ? BB_QP_STATE
+							  : BB_QP_STATE | BB_QP_PKEY_INDEX |
+								    BB_QP_PORT | BB_QP_ACCESS),
+			 0);
+}
+
+/* As librdmacm does it. */
+static void
+up(struct bb_qp *qp)
+{
+	state_to(qp, BB_QP_INIT);
+	assert_int_equal(bb_qp_adopt(qp), 0);
+}
+
+static void
+make_iwarp(struct fixture *f, size_t kind)
+{
+	null_dev.iwarp = true;
+	null_dev.no_cq_ex = kinds[kind].no_cq_ex;
+	null_dev.no_qp_ex = kinds[kind].no_qp_ex;
+	null_dev.no_td = kinds[kind].no_td;
+	assert_int_equal(fixture_make(f, BB_QPT_RC, false), -ENOTSUP);
+	assert_non_null(f->qp);
+	up(f->qp);
+}
+
+static void
+check_attr(int max_sge_rd, uint32_t want)
+{
+	struct bb_dev_attr attr;
+	struct bb_dev *dev;
+
+	null_dev.max_sge_rd = max_sge_rd;
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+	assert_int_equal(bb_dev_query(dev, &attr), 0);
+	assert_int_equal(attr.iwarp, null_dev.iwarp);
+	assert_int_equal(attr.max_read_sge, want != 0 ? want : attr.max_sge);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
+/* A limit that is not told, or larger than that of any request, is no limit of READs. */
+static void
+test_attr(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		null_dev.iwarp = i != 0;
+		check_attr(0, 0);
+		check_attr(1, 1);
+		check_attr(3, 3);
+		check_attr(1000, 0);
+		check_attr(-1, 0);
+	}
+}
+
+static void
+test_types(void **state)
+{
+	static const struct {
+		enum bb_qp_type type;
+		const char *text;
+	} types[] = {
+		{BB_QPT_UC, "iWARP has RC queue pairs alone, and none of type UC"},
+		{BB_QPT_UD, "iWARP has RC queue pairs alone, and none of type UD"},
+	};
+	struct bb_qp_init_attr init;
+	struct bb_qp *qp = NULL;
+	struct fixture f;
+	uint32_t i, objects;
+
+	(void)state;
+	make_iwarp(&f, 0);
+	bb_qp_init_attr_init(&init);
+	init.send_cq = f.cq;
+	init.recv_cq = f.cq;
+	init.sq_depth = 4;
+	init.rq_depth = 4;
+	objects = null_dev.objects;
+	for (i = 0; i < RTE_DIM(types); i++) {
+		init.type = types[i].type;
+		log_begin();
+		assert_int_equal(bb_qp_create(f.pd, &init, &qp), -ENOTSUP);
+		log_expect(types[i].text);
+		assert_null(qp);
+		assert_int_equal(null_dev.objects, objects);
+	}
+	fixture_free(&f);
+}
+
+/* ---- Requests that iWARP lacks */
+
+static const struct {
+	enum bb_wr_opcode opcode;
+	enum ibv_wr_opcode never; /* reaches the provider */
+	uint32_t flags, nsge;
+	const char *text;
+} lacking[] = {
+	{BB_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM, 0, 1, "iWARP has no immediate data"},
+	{BB_WR_SEND_WITH_IMM, IBV_WR_SEND_WITH_IMM, BB_SEND_INLINE, 1,
+	 "iWARP has no immediate data"},
+	{BB_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1,
+	 "iWARP has no immediate data"},
+	{BB_WR_RDMA_WRITE_WITH_IMM, IBV_WR_RDMA_WRITE_WITH_IMM, BB_SEND_INLINE, 1,
+	 "iWARP has no immediate data"},
+	{BB_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_CMP_AND_SWP, 0, 1, "iWARP has no atomics"},
+	{BB_WR_ATOMIC_FETCH_AND_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 1, "iWARP has no atomics"},
+	{BB_WR_RDMA_READ, IBV_WR_RDMA_READ, 0, 2,
+	 "iWARP has READs of max_read_sge pieces (bb_dev_query()) and no more"},
+};
+
+/* By the function of bb_post.h. */
+static int
+post_one(struct bb_qp *qp, uint64_t id, const struct bb_sge *s, size_t k)
+{
+	const bool in = (lacking[k].flags & BB_SEND_INLINE) != 0;
+	const void *data = (const void *)(uintptr_t)s->addr;
+
+	switch (lacking[k].opcode) {
+	case BB_WR_SEND_WITH_IMM:
+		return in ? bb_post_send_imm_inline(qp, id, data, s->len, 7, SIG)
+			  : bb_post_send_imm(qp, id, s, 1, 7, SIG);
+	case BB_WR_RDMA_WRITE_WITH_IMM:
+		return in ? bb_post_write_imm_inline(qp, id, data, s->len, TO, 1, 7, SIG)
+			  : bb_post_write_imm(qp, id, s, 1, TO, 1, 7, SIG);
+	case BB_WR_ATOMIC_CMP_AND_SWP:
+		return bb_post_cmp_swap(qp, id, s, TO, 1, 0, 1, SIG);
+	case BB_WR_ATOMIC_FETCH_AND_ADD:
+		return bb_post_fetch_add(qp, id, s, TO, 1, 1, SIG);
+	default:
+		return bb_post_read(qp, id, s, lacking[k].nsge, TO, 1, SIG);
+	}
+}
+
+static struct bb_send_wr
+write_wr(uint64_t id, const struct bb_sge *s)
+{
+	struct bb_send_wr wr = {
+		.wr_id = id, .opcode = BB_WR_RDMA_WRITE, .flags = SIG, .sge = s, .nsge = 1};
+
+	wr.rdma.raddr = TO + 1024;
+	wr.rdma.rkey = 1;
+	return wr;
+}
+
+/* In a list, between two that it has: it is refused at once, and the queue goes on. */
+static void
+check_list(struct fixture *f, const struct bb_sge *s, size_t k)
+{
+	struct bb_send_wr wr[3] = {write_wr(1, s), write_wr(2, s), write_wr(3, s)};
+	int err = 0;
+
+	wr[1].opcode = lacking[k].opcode;
+	wr[1].flags |= lacking[k].flags;
+	wr[1].nsge = lacking[k].nsge;
+	if (lacking[k].opcode == BB_WR_ATOMIC_CMP_AND_SWP ||
+	    lacking[k].opcode == BB_WR_ATOMIC_FETCH_AND_ADD) {
+		wr[1].atomic.raddr = TO;
+		wr[1].atomic.rkey = 1;
+		wr[1].atomic.compare_add = 1;
+	}
+	log_begin();
+	assert_int_equal(bb_qp_post_list(f->qp, wr, 3, &err), 1);
+	log_expect("the device does not do this operation");
+	assert_int_equal(err, -ENOTSUP);
+	one(f, 1, 1, BB_WC_RDMA_WRITE);
+	assert_int_equal(null_dev.wr_opcodes, 1u << IBV_WR_RDMA_WRITE);
+	one(f, (int)bb_qp_post_list(f->qp, wr + 2, 1, &err), 3, BB_WC_RDMA_WRITE);
+	assert_int_equal(err, 0);
+}
+
+static void
+check_lacking(size_t kind, size_t k, bool list)
+{
+	struct bb_wc wc[3];
+	struct bb_sge s[2];
+	struct fixture f;
+
+	null_dev.no_atomics = true;
+	null_dev.max_sge_rd = 1;
+	make_iwarp(&f, kind);
+	memset(mem, 0x11, LEN);
+	memset(mem + LEN, 0, LEN);
+	s[0] = piece(&f, FROM, 8);
+	s[1] = piece(&f, FROM + 64, 8);
+	if (list) {
+		check_list(&f, s, k);
+		fixture_free(&f);
+		return;
+	}
+	one(&f, bb_post_write(f.qp, 0, s, 1, TO + 1024, 1, SIG), 0, BB_WC_RDMA_WRITE);
+	assert_int_equal(bb_post_write(f.qp, 1, s, 1, TO + 1024, 1, SIG), 1);
+	assert_int_equal(post_one(f.qp, 2, s, k), 1);
+	assert_int_equal(bb_post_write(f.qp, 3, s, 1, TO + 2048, 1, SIG), 1);
+	log_begin();
+	bb_qp_ring(f.qp);
+	/* One line: nobody blames the provider. */
+	fflush(log_file);
+	assert_null(strstr(log_text, "provider"));
+	log_expect(lacking[k].text);
+	/* The one in front is carried out; what is behind it is flushed. */
+	take(&f, wc, 3);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_int_equal(wc[1].wr_id, 2);
+	assert_int_equal(wc[1].status, BB_WC_LOC_QP_OP_ERR);
+	assert_int_equal(wc[2].wr_id, 3);
+	assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(null_dev.wr_opcodes & 1u << lacking[k].never, 0);
+	assert_int_equal(mem[LEN], 0);
+	assert_int_equal(mem[LEN + 1024], 0x11);
+	assert_int_equal(mem[LEN + 2048], 0);
+	assert_int_equal(mem[0], 0x11);
+	/* After a reset the queue is as new, and takes a READ of one piece. */
+	state_to(f.qp, BB_QP_RESET);
+	up(f.qp);
+	one(&f, bb_post_write(f.qp, 4, s, 1, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
+	one(&f, bb_post_read(f.qp, 5, s, 1, TO + 2048, 1, SIG), 5, BB_WC_RDMA_READ);
+	assert_int_equal(mem[LEN], 0x11);
+	assert_int_equal(mem[0], 0);
+	fixture_free(&f);
+}
+
+/* Whatever the provider offers: also where it would have ibv_wr_*(). */
+static void
+test_lacking(void **state)
+{
+	size_t kind, k;
+	int list;
+
+	for (kind = 0; kind < RTE_DIM(kinds); kind++)
+		for (k = 0; k < RTE_DIM(lacking); k++)
+			for (list = 0; list < 2; list++) {
+				setup(state);
+				check_lacking(kind, k, list != 0);
+				assert_int_equal(teardown(state), 0);
+			}
+}
+
+/* What an iWARP device says that it has is not refused: atomics, READs of three pieces. */
+static void
+test_has(void **state)
+{
+	struct bb_sge s[4];
+	struct bb_send_wr wr = write_wr(5, s);
+	struct bb_wc wc;
+	struct fixture f;
+	uint32_t i;
+	int err;
+
+	(void)state;
+	null_dev.max_sge_rd = 3;
+	make_iwarp(&f, 0);
+	memset(mem, 0, sizeof(mem));
+	for (i = 0; i < RTE_DIM(s); i++)
+		s[i] = piece(&f, FROM + 64 * i, 8);
+	one(&f, bb_post_fetch_add(f.qp, 1, s, TO, 1, 5, SIG), 1, BB_WC_FETCH_ADD);
+	one(&f, bb_post_cmp_swap(f.qp, 2, s, TO, 1, 5, 9, SIG), 2, BB_WC_CMP_SWAP);
+	assert_int_equal(mem[LEN], 9);
+	memset(mem + LEN, 0x33, 64);
+	one(&f, bb_post_read(f.qp, 3, s, 3, TO, 1, SIG), 3, BB_WC_RDMA_READ);
+	assert_int_equal(mem[128 + 7], 0x33);
+	/* WRITEs and SENDs have no such limit. */
+	one(&f, bb_post_write(f.qp, 4, s, 4, TO, 1, SIG), 4, BB_WC_RDMA_WRITE);
+	/* A READ's empty pieces are none, in a list either; this one has four. */
+	wr.rdma.raddr = TO;
+	wr.opcode = BB_WR_RDMA_READ;
+	wr.nsge = 4;
+	s[1].len = 0;
+	one(&f, (int)bb_qp_post_list(f.qp, &wr, 1, &err), 5, BB_WC_RDMA_READ);
+	s[1].len = 8;
+	assert_int_equal(bb_qp_post_list(f.qp, &wr, 1, &err), 0);
+	assert_int_equal(err, -ENOTSUP);
+	/* More than the queue takes is that, and the list is not read. */
+	wr.nsge = 5;
+	wr.sge = NULL;
+	assert_int_equal(bb_qp_post_list(f.qp, &wr, 1, &err), 0);
+	assert_int_equal(err, -EINVAL);
+	assert_int_equal(bb_post_read(f.qp, 6, s, 4, TO, 1, SIG), 1);
+	bb_qp_ring(f.qp);
+	take(&f, &wc, 1);
+	assert_int_equal(wc.status, BB_WC_LOC_QP_OP_ERR);
+	fixture_free(&f);
+}
+
+/* ---- siw */
+
+/* A peer's WRITE to a region of another address would not land. */
+static void
+test_iova(void **state)
+{
+	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
+	struct fixture f;
+	struct bb_mr *mr = NULL;
+	struct bb_dm *dm;
+	uint32_t objects;
+	int siw;
+
+	for (siw = 0; siw < 2; siw++) {
+		setup(state);
+		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
+		make_iwarp(&f, 0);
+		objects = null_dev.objects;
+		log_begin();
+		assert_int_equal(
+			bb_mr_reg_iova(f.pd, mem + LEN, 64, elsewhere, BB_ACCESS_LOCAL_WRITE, &mr),
+			siw ? -ENOTSUP : 0);
+		log_expect(siw ? "siw has no regions at other addresses than their memory's (iova)"
+			       : NULL);
+		assert_int_equal(null_dev.objects, siw ? objects : objects + 1);
+		assert_true(siw != 0 ? mr == NULL : mr != NULL);
+		if (mr != NULL)
+			assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(
+			bb_mr_reg_iova(f.pd, mem + LEN, 64, TO, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		/* That of a dma-buf or of device memory is its own. */
+		assert_int_equal(bb_mr_reg_dmabuf(f.pd, 0, LEN, 0, 1, BB_ACCESS_LOCAL_WRITE, &mr),
+				 0);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
+		assert_int_equal(bb_mr_reg_dm(f.pd, dm, 0, 64, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+		assert_int_equal(bb_mr_dereg(mr), 0);
+		assert_int_equal(bb_dm_free(dm), 0);
+		mr = NULL;
+		fixture_free(&f);
+		assert_int_equal(teardown(state), 0);
+	}
+}
+
+/* siw refuses a READ with a fence, and takes other requests with one. */
+static void
+test_fence(void **state)
+{
+	struct fixture f;
+	struct bb_sge s;
+	int siw;
+
+	for (siw = 0; siw < 2; siw++) {
+		setup(state);
+		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
+		make_iwarp(&f, 0);
+		s = piece(&f, FROM, 8);
+		one(&f, bb_post_read(f.qp, 1, &s, 1, TO, 1, SIG | BB_SEND_FENCE), 1,
+		    BB_WC_RDMA_READ);
+		assert_int_equal(null_dev.send_flags,
+				 siw ? IBV_SEND_SIGNALED : IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+		one(&f, bb_post_write(f.qp, 2, &s, 1, TO, 1, SIG | BB_SEND_FENCE), 2,
+		    BB_WC_RDMA_WRITE);
+		assert_int_equal(null_dev.send_flags, IBV_SEND_SIGNALED | IBV_SEND_FENCE);
+		fixture_free(&f);
+		assert_int_equal(teardown(state), 0);
+	}
+}
+
+/* siw would tell of no receive then: it is asked for all completions. */
+static void
+test_solicited_only(void **state)
+{
+	struct fixture f;
+	int siw;
+
+	for (siw = 0; siw < 2; siw++) {
+		setup(state);
+		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
+		make_iwarp(&f, 0);
+		assert_int_equal(bb_cq_arm(f.cq, true), 0);
+		assert_int_equal(null_dev.solicited_only, siw == 0);
+		assert_int_equal(bb_cq_arm(f.cq, false), 0);
+		assert_false(null_dev.solicited_only);
+		fixture_free(&f);
+		assert_int_equal(teardown(state), 0);
+	}
+}
+
+static enum bb_qp_state
+asked(struct bb_qp *qp)
+{
+	struct bb_qp_attr attr;
+
+	assert_int_equal(bb_qp_query(qp, &attr), 0);
+	return attr.state;
+}
+
+/* A provider that tells no state: then it is the library's, on iWARP alone. */
+static void
+test_query(void **state)
+{
+	struct ibv_qp_attr theirs = {.qp_state = IBV_QPS_ERR};
+	struct fixture f;
+
+	null_dev.no_state = true;
+	make_iwarp(&f, 0);
+	assert_int_equal(asked(f.qp), BB_QP_RTS);
+	state_to(f.qp, BB_QP_ERR);
+	assert_int_equal(asked(f.qp), BB_QP_ERR);
+	state_to(f.qp, BB_QP_RESET);
+	assert_int_equal(asked(f.qp), BB_QP_RESET);
+	state_to(f.qp, BB_QP_INIT);
+	assert_int_equal(asked(f.qp), BB_QP_INIT);
+	/* One that tells is believed. */
+	null_dev.no_state = false;
+	up(f.qp);
+	assert_int_equal(ibv_modify_qp(verbs_qp_of(f.qp)->ib, &theirs, IBV_QP_STATE), 0);
+	assert_int_equal(asked(f.qp), BB_QP_ERR);
+	fixture_free(&f);
+	assert_int_equal(teardown(state), 0);
+	setup(state);
+	make(&f, BB_QPT_RC, false, 0);
+	null_dev.no_state = true;
+	assert_int_equal(asked(f.qp), BB_QP_RESET);
+	fixture_free(&f);
+}
+
+/* Made before all other queues, deep enough for the offset, there as long as the device. */
+static void
+test_low_cq(void **state)
+{
+	struct bb_dev *dev;
+	uint32_t n;
+	int siw, ret;
+
+	for (siw = 0; siw < 2; siw++) {
+		setup(state);
+		null_dev.iwarp = true;
+		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
+		assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+		/* The context, and it. */
+		assert_int_equal(null_dev.objects, siw ? 2 : 1);
+		if (siw != 0) {
+			assert_int_equal(null_dev.objects_before_cq, 1);
+			assert_true(null_dev.cq_depth * SIW_CQE > SIW_NO_OFFSET);
+			assert_true(null_dev.cq_depth * SIW_CQE <= 1 << 20);
+		} else {
+			assert_true(null_dev.cq_depth * SIW_CQE < 4096);
+		}
+		assert_int_equal(bb_dev_close(dev), 0);
+		assert_int_equal(null_dev.objects, 0);
+	}
+	/* Without it, as when memory is short, the device opens; and an open that fails leaves
+	 * none. */
+	for (n = 1;; n++) {
+		setup(state);
+		null_dev.iwarp = true;
+		null_dev.vendor_id = SIW_VENDOR_ID;
+		null_dev.fail_at = n;
+		null_dev.fail_errno = ENOMEM;
+		ret = bb_dev_open(NULL_NAME, &dev);
+		null_dev.fail_at = 0;
+		if (ret == 0)
+			assert_int_equal(bb_dev_close(dev), 0);
+		if (!null_dev.failed)
+			break;
+		if (strncmp(null_dev.failed_call, "ibv_de", 6) != 0)
+			assert_int_equal(null_dev.objects, 0);
+	}
+	assert_int_equal(ret, 0);
+	assert_true(n > 5);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_attr, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_types, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lacking, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_has, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_iova, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fence, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_solicited_only, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_low_cq, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_iwarp", tests, NULL, NULL);
+}

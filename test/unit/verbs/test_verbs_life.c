@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The verbs driver on the null provider: a device that is taken away, and signals. */
+#include <dirent.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+#include <rte_lcore.h>
+
+#include "../../fakes/log_catch.h"
+#include "verbs_drv.h"
+#include "verbs_fixture.h"
+
+/* More than a fixture has. */
+struct more {
+	struct bb_mw *mw;
+	struct bb_dm *dm;
+	struct bb_ah *ah;
+};
+
+static void
+more_make(struct fixture *f, struct more *m)
+{
+	struct bb_path path;
+
+	assert_int_equal(bb_mw_alloc(f->pd, BB_MW_TYPE_2, &m->mw), 0);
+	assert_int_equal(bb_dm_alloc(f->dev, 64, 0, &m->dm), 0);
+	memset(&path, 0, sizeof(path));
+	path.port = 1;
+	path.dgid[15] = 1;
+	assert_int_equal(bb_ah_create(f->pd, &path, &m->ah), 0);
+}
+
+static void
+more_free(struct more *m)
+{
+	assert_int_equal(bb_ah_destroy(m->ah), 0);
+	assert_int_equal(bb_dm_free(m->dm), 0);
+	assert_int_equal(bb_mw_free(m->mw), 0);
+}
+
+static unsigned int
+open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	unsigned int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL)
+		n++;
+	closedir(d);
+	return n;
+}
+
+/* What is posted now completes, in error. */
+static void
+posts_fail(struct fixture *f)
+{
+	const struct bb_sge sge = piece(f, FROM, 8);
+	struct bb_wc wc[2];
+
+	assert_int_equal(bb_post_write(f->qp, 2, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write(f->qp, 3, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f->qp);
+	take(f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+	assert_int_equal(wc[1].wr_id, 3);
+	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+}
+
+static void
+control_calls_fail(struct fixture *f)
+{
+	struct bb_cq_attr cattr;
+	struct bb_mr *mr;
+	struct bb_cq *cq;
+
+	assert_int_equal(bb_mr_reg(f->pd, mem, LEN, BB_ACCESS_LOCAL_WRITE, &mr), -EIO);
+	bb_cq_attr_init(&cattr);
+	assert_int_equal(bb_cq_create(f->dev, &cattr, &cq), -EIO);
+}
+
+/*
+ * The device is taken away with requests under way: the event comes, requests fail, and all can
+ * be given back; the event read or not.
+ */
+static void
+test_gone(void **state)
+{
+	struct bb_event event;
+	struct fixture f;
+	struct bb_sge sge;
+	struct more m;
+	unsigned int fds;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < 4 * RTE_DIM(kinds); k++) {
+		const bool told = (k & 1) != 0, srq = (k & 2) != 0;
+
+		null_reset();
+		fds = open_fds();
+		make(&f, BB_QPT_RC, srq, k / 4);
+		more_make(&f, &m);
+		post_recv(&f, 7);
+		null_dev.hold = true;
+		sge = piece(&f, FROM, 8);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+		bb_qp_ring(f.qp);
+		null_dev.gone = true;
+		null_async(IBV_EVENT_DEVICE_FATAL, NULL);
+		if (told) {
+			assert_int_equal(bb_event_get(f.dev, &event), 0);
+			assert_int_equal(event.type, BB_EVENT_DEV_FATAL);
+			assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+		}
+		posts_fail(&f);
+		control_calls_fail(&f);
+		more_free(&m);
+		fixture_free(&f);
+		assert_int_equal(open_fds(), fds);
+		null_dev.hold = false;
+		null_release();
+	}
+}
+
+/*
+ * EIO of a device that is there is an error as others are, and so is EBUSY: what is not given back
+ * is as it was.
+ */
+static void
+test_not_gone(void **state)
+{
+	static const int errs[] = {EIO, EBUSY, EINVAL};
+	struct fixture f;
+	struct more m;
+	unsigned int fds;
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(errs); i++) {
+		make(&f, BB_QPT_RC, true, 0);
+		more_make(&f, &m);
+		null_dev.fail_errno = errs[i];
+		fds = open_fds();
+/* Not given back the first time, and not there the third. */
+#define FAILS(call_, name_, text_)                                                                 \
+	do {                                                                                       \
+		null_dev.fail_at = 1;                                                              \
+		log_begin();                                                                       \
+		assert_int_equal(call_, -errs[i]);                                                 \
+		log_expect(text_);                                                                 \
+		assert_string_equal(null_dev.failed_call, name_);                                  \
+		assert_int_equal(open_fds(), fds);                                                 \
+		assert_int_equal(call_, 0);                                                        \
+	} while (0)
+		FAILS(bb_dm_free(m.dm), "free_dm", "cannot free 64 bytes of device memory");
+		FAILS(bb_mw_free(m.mw), "dealloc_mw", "cannot give back key");
+		assert_int_equal(bb_ah_destroy(m.ah), 0);
+		FAILS(bb_qp_destroy(f.qp), "ibv_destroy_qp", "cannot destroy QP");
+		FAILS(bb_srq_destroy(f.srq), "ibv_destroy_srq", "cannot destroy SRQ");
+		FAILS(bb_cq_destroy(f.cq), "ibv_destroy_cq", "cannot destroy CQ");
+		FAILS(bb_channel_destroy(f.ch), "ibv_destroy_comp_channel",
+		      "cannot destroy a completion channel");
+		fds = open_fds();
+		FAILS(bb_mr_dereg(f.mr), "ibv_dereg_mr", "cannot give back key");
+		FAILS(bb_pd_free(f.pd), "ibv_dealloc_pd", "cannot free a PD");
+		FAILS(bb_dev_close(f.dev), "ibv_close_device", "cannot close");
+	}
+}
+
+/* ---- Devices */
+
+static void
+test_open_fails(void **state)
+{
+	static const struct {
+		uint32_t call;
+		int err, want;
+		bool rights;
+	} cases[] = {
+		{3, EACCES, -EACCES, true},
+		{3, EPERM, -EPERM, true},
+		/* libibverbs' word for what it may not open. */
+		{3, ENOENT, -EACCES, true},
+		{3, EMFILE, -EMFILE, false},
+		{2, ENOMEM, -ENOMEM, false},
+	};
+	struct bb_dev *dev = NULL;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		null_dev.fail_errno = cases[i].err;
+		null_dev.fail_at = cases[i].call;
+		log_begin();
+		assert_int_equal(bb_dev_open("verbs:" NULL_NAME, &dev), cases[i].want);
+		assert_string_equal(null_dev.failed_call,
+				    cases[i].call == 3 ? "ibv_open_device" : "ibv_get_device_list");
+		fflush(log_file);
+		assert_int_equal(strstr(log_text, "give this user rights") != NULL,
+				 cases[i].rights);
+		log_expect("cannot open it");
+		assert_null(dev);
+	}
+}
+
+/* No counters are zeros; a clock that cannot be read is none, or an error. */
+static void
+test_numbers(void **state)
+{
+	static const struct {
+		int err, want;
+	} cases[] = {{EOPNOTSUPP, -ENOTSUP}, {ENOSYS, -ENOTSUP}, {EIO, -EIO}};
+	struct bb_dev_stats stats;
+	struct bb_dev_info info[4];
+	struct bb_dev *dev;
+	uint64_t now = 7;
+	int i, n;
+
+	(void)state;
+	null_dev.clock = 1000;
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+	memset(&stats, 0xff, sizeof(stats));
+	assert_int_equal(bb_dev_stats(dev, &stats), 0);
+	for (i = 0; i < (int)sizeof(stats); i++)
+		assert_int_equal(((uint8_t *)&stats)[i], 0);
+	for (i = 0; i < (int)RTE_DIM(cases); i++) {
+		null_dev.fail_errno = cases[i].err;
+		null_dev.fail_at = 1;
+		log_begin();
+		assert_int_equal(bb_dev_clock(dev, NULL, &now), cases[i].want);
+		log_expect("clock");
+		assert_int_equal(now, 7);
+	}
+	assert_int_equal(bb_dev_clock(dev, NULL, &now), 0);
+	assert_int_equal(now, 1000);
+	assert_int_equal(bb_dev_close(dev), 0);
+	n = bb_dev_list(info, RTE_DIM(info));
+	for (i = 0; i < n && strcmp(info[i].name, "verbs:" NULL_NAME) != 0; i++)
+		;
+	assert_true(i < n);
+	assert_string_equal(info[i].driver, "verbs");
+}
+
+/* ---- Channels and events */
+
+/* As descriptors get few, one call after another fails: nothing stays open. */
+static void
+test_channel_fds(void **state)
+{
+	struct rlimit before, few;
+	struct bb_channel *ch = NULL;
+	uint32_t objects, failed = 0;
+	struct fixture f;
+	unsigned int fds;
+	int ret;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	fds = open_fds();
+	objects = null_dev.objects;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	for (few.rlim_cur = 3;; few.rlim_cur++) {
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+		ret = bb_channel_create(f.dev, &ch);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		if (ret == 0)
+			break;
+		failed++;
+		assert_int_equal(ret, -EMFILE);
+		assert_null(ch);
+		assert_int_equal(open_fds(), fds);
+		assert_int_equal(null_dev.objects, objects);
+	}
+	assert_true(failed > 3);
+	assert_int_equal(open_fds(), fds + 4); /* the provider's two, and two of ours */
+	assert_int_equal(bb_channel_destroy(ch), 0);
+	assert_int_equal(open_fds(), fds);
+	fixture_free(&f);
+}
+
+static int
+get_event(struct fixture *f, bool async)
+{
+	struct bb_event event;
+	struct bb_cq *cq;
+
+	return async ? bb_event_get(f->dev, &event) : bb_channel_get(f->ch, &cq);
+}
+
+static void
+test_event_errors(void **state)
+{
+	struct bb_event event;
+	struct fixture f;
+	int i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	for (i = 0; i < 2; i++) {
+		log_begin();
+		assert_int_equal(get_event(&f, i != 0), -EAGAIN);
+		null_dev.event_errno = EINTR;
+		assert_int_equal(get_event(&f, i != 0), -EAGAIN);
+		log_expect(NULL);
+		null_dev.event_errno = EBADF;
+		log_begin();
+		assert_int_equal(get_event(&f, i != 0), -EBADF);
+		log_expect("cannot read");
+		null_dev.event_errno = 0;
+	}
+	/* A call passes over some that have no name of ours, and not for ever. */
+	for (i = 0; i < 65; i++)
+		null_async(IBV_EVENT_SM_CHANGE, (void *)(uintptr_t)1);
+	null_async(IBV_EVENT_PORT_ERR, (void *)(uintptr_t)1);
+	assert_int_equal(bb_event_get(f.dev, &event), -EAGAIN);
+	assert_int_equal(bb_event_get(f.dev, &event), 0);
+	assert_int_equal(event.type, BB_EVENT_PORT_DOWN);
+	null_dev.fail_errno = EIO;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_cq_arm(f.cq, false), -EIO);
+	log_expect("cannot arm CQ");
+	fixture_free(&f);
+}
+
+static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
+
+/* A device that does not flush: what was rung may have been carried out, the rest was not. */
+static void
+test_stuck(void **state)
+{
+	struct bb_wr_end ends[8];
+	struct bb_qp_recovery r = {.ends = ends, .max = RTE_DIM(ends)};
+	static const struct {
+		uint64_t wr_id;
+		enum bb_wr_fate fate;
+		bool recv;
+	} want[] = {{1, BB_WR_UNKNOWN, false},
+		    {2, BB_WR_UNKNOWN, false},
+		    {3, BB_WR_NOT_DONE, false},
+		    {11, BB_WR_UNKNOWN, true},
+		    {12, BB_WR_NOT_DONE, true}};
+	struct fixture f;
+	struct bb_sge sge;
+	uint32_t i;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	null_dev.hold = true;
+	assert_int_equal(bb_post_recv(f.qp, 11, &sge, 1), 1);
+	bb_qp_ring_recv(f.qp);
+	assert_int_equal(bb_post_recv(f.qp, 12, &sge, 1), 1);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 1);
+	bb_qp_ring(f.qp);
+	assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO, 1, 0), 1);
+	log_begin();
+	assert_int_equal(bb_qp_recover(f.qp, NULL, NULL, NULL, &r), 0);
+	log_expect("the device did not flush it within 1000 ms: the fate of the rest is unknown");
+	assert_int_equal(r.n, RTE_DIM(want));
+	for (i = 0; i < r.n; i++) {
+		assert_int_equal(ends[i].wc.wr_id, want[i].wr_id);
+		assert_int_equal(ends[i].fate, want[i].fate);
+		assert_int_equal(ends[i].recv, want[i].recv);
+	}
+	assert_int_equal(r.flushed, BB_WR_UNKNOWN);
+	null_dev.hold = false;
+	null_release();
+	fixture_free(&f);
+}
+
+struct queues {
+	struct fixture *f;
+	struct bb_cq *cq;
+	struct bb_qp *qp;
+	uint32_t objects; /* that the QP took */
+};
+
+static void *
+make_queues(void *arg)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr cattr;
+	struct queues *q = arg;
+
+	bb_cq_attr_init(&cattr);
+	assert_int_equal(bb_cq_create(q->f->dev, &cattr, &q->cq), 0);
+	q->objects = null_dev.objects;
+	bb_qp_init_attr_init(&init);
+	init.send_cq = init.recv_cq = q->cq;
+	assert_int_equal(bb_qp_create(q->f->pd, &init, &q->qp), 0);
+	q->objects = null_dev.objects - q->objects;
+	return NULL;
+}
+
+/* The same by another lcore; it is the same one each time. */
+static void *
+make_elsewhere(void *arg)
+{
+	assert_int_equal(rte_thread_register(), 0);
+	make_queues(arg);
+	rte_thread_unregister();
+	return NULL;
+}
+
+/* One thread domain for each lcore that owns queues, in which the provider takes no locks. */
+static void
+test_domains(void **state)
+{
+	/* A QP is one; the first of an lcore makes a domain and its PD as well. */
+	static const uint32_t objects[] = {3, 3, 1, 1};
+	struct queues q[RTE_DIM(objects)];
+	struct fixture f;
+	uint32_t i, all;
+	pthread_t t;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	f.qp = NULL;
+	all = null_dev.objects;
+	null_dev.td = NULL;
+	for (i = 0; i < RTE_DIM(objects); i++) {
+		q[i].f = &f;
+		if (i == 0 || i == 3) {
+			assert_int_equal(pthread_create(&t, NULL, make_elsewhere, &q[i]), 0);
+			pthread_join(t, NULL);
+		} else {
+			make_queues(&q[i]);
+		}
+		assert_int_equal(q[i].objects, objects[i]);
+		assert_non_null(null_dev.td);
+	}
+	for (i = 0; i < RTE_DIM(objects); i++) {
+		assert_int_equal(bb_qp_destroy(q[i].qp), 0);
+		assert_int_equal(bb_cq_destroy(q[i].cq), 0);
+	}
+	assert_int_equal(null_dev.objects, all);
+	fixture_free(&f);
+}
+
+/* A CQ goes while its event is raised: nobody is told of it. */
+static void
+test_raised(void **state)
+{
+	struct bb_cq_attr cattr;
+	struct bb_cq *cq, *got = NULL;
+	struct fixture f;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	bb_cq_attr_init(&cattr);
+	cattr.channel = f.ch;
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	f.qp = NULL;
+	cq = f.cq;
+	assert_int_equal(bb_cq_arm(cq, false), 0);
+	verbs_raise(cq->progress_arg, true);
+	assert_int_equal(bb_cq_destroy(cq), 0);
+	f.cq = NULL;
+	assert_int_equal(bb_channel_get(f.ch, &got), -EAGAIN);
+	assert_null(got);
+	fixture_free(&f);
+}
+
+static void
+on_alarm(int sig)
+{
+	(void)sig;
+	__atomic_fetch_add(&alarms, 1, __ATOMIC_RELAXED);
+}
+
+/* A signal ends a wait, and takes no event away. */
+static void
+test_signal(void **state)
+{
+	const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+	const struct sigaction act = {.sa_handler = on_alarm};
+	struct sigaction before;
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_cq *cq;
+	struct bb_wc wc;
+	int i, ret;
+
+	(void)state;
+	make(&f, BB_QPT_RC, false, 0);
+	sge = piece(&f, FROM, 8);
+	assert_int_equal(sigaction(SIGALRM, &act, &before), 0);
+	assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(bb_cq_arm(f.cq, false), 0);
+		assert_int_equal(bb_channel_wait(f.ch, -1, &cq), -EINTR);
+		assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_SIGNALED), 1);
+		bb_qp_ring(f.qp);
+		do
+			ret = bb_channel_wait(f.ch, -1, &cq);
+		while (ret == -EINTR);
+		assert_int_equal(ret, 0);
+		assert_ptr_equal(cq, f.cq);
+		take(&f, &wc, 1);
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+	}
+	assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+	assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+	assert_true(__atomic_load_n(&alarms, __ATOMIC_RELAXED) >= 20);
+	fixture_free(&f);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test_setup_teardown(test_not_gone, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_open_fails, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_channel_fds, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_event_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_signal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stuck, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_raised, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_domains, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_life", tests, NULL, NULL);
+}

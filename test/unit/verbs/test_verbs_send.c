@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver on the null provider: what a request is to libibverbs - flags, binds - and
+ * requests that cannot be one, by each way of posting.
+ */
+#include "../../fakes/log_catch.h"
+#include "verbs_drv.h"
+#include "verbs_fixture.h"
+
+#define SIG BB_SEND_SIGNALED
+
+/* ---- Flags */
+
+enum verb {
+	WRITE,
+	WRITE_TWO, /* pieces */
+	WRITE_INLINE,
+	WRITE_IMM,
+	READ,
+	SEND,
+	SEND_INLINE,
+	SEND_INV,
+	FETCH_ADD,
+	LOCAL_INV,
+	VERBS
+};
+
+static bool
+wants_receive(enum verb v)
+{
+	return v == WRITE_IMM || v == SEND || v == SEND_INLINE || v == SEND_INV;
+}
+
+static int
+post(struct fixture *f, enum verb v, uint32_t flags)
+{
+	const struct bb_sge sge[2] = {piece(f, FROM, 8), piece(f, FROM + 64, 8)};
+
+	switch (v) {
+	case WRITE:
+	case WRITE_TWO:
+		return bb_post_write(f->qp, 1, sge, v == WRITE ? 1 : 2, TO, 9, flags);
+	case WRITE_INLINE:
+		return bb_post_write_inline(f->qp, 1, mem, 8, TO, 9, flags);
+	case WRITE_IMM:
+		return bb_post_write_imm(f->qp, 1, sge, 1, TO, 9, 3, flags);
+	case READ:
+		return bb_post_read(f->qp, 1, sge, 1, TO, 9, flags);
+	case SEND:
+		return bb_post_send(f->qp, 1, sge, 1, flags);
+	case SEND_INLINE:
+		return bb_post_send_inline(f->qp, 1, mem, 8, flags);
+	case SEND_INV:
+		return bb_post_send_inv(f->qp, 1, sge, 1, 0x1200, flags);
+	case FETCH_ADD:
+		return bb_post_fetch_add(f->qp, 1, sge, TO, 9, 1, flags);
+	default:
+		return bb_post_local_inv(f->qp, 1, 0x1200, flags);
+	}
+}
+
+static const struct {
+	uint32_t ours;
+	unsigned int theirs;
+} flags_of[] = {
+	{0, 0},
+	{BB_SEND_SOLICITED, IBV_SEND_SOLICITED},
+	{BB_SEND_FENCE, IBV_SEND_FENCE},
+	{BB_SEND_FENCE | BB_SEND_SOLICITED, IBV_SEND_FENCE | IBV_SEND_SOLICITED},
+};
+
+/* Each flag of each request, and none of the one in front of it. */
+static void
+test_flags(void **state)
+{
+	struct fixture f;
+	struct bb_wc wc[4];
+	size_t k, i, before, v;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		for (v = 0; v < VERBS; v++) {
+			const unsigned int data =
+				v == WRITE_INLINE || v == SEND_INLINE ? IBV_SEND_INLINE : 0;
+
+			for (i = 0; i < 16; i++) {
+				before = i / 4;
+				if (wants_receive(v)) {
+					post_recv(&f, 7);
+					post_recv(&f, 8);
+				}
+				assert_int_equal(post(&f, v, flags_of[before].ours), 1);
+				assert_int_equal(post(&f, v, SIG | flags_of[i % 4].ours), 1);
+				bb_qp_ring(f.qp);
+				assert_int_equal(null_dev.send_flags,
+						 IBV_SEND_SIGNALED | data | flags_of[i % 4].theirs);
+				assert_int_equal(bb_cq_poll(f.cq, wc, 4), wants_receive(v) ? 3 : 1);
+			}
+		}
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* ---- Binds */
+
+/* The window, and its rights, that the provider is told. */
+static void
+test_bind(void **state)
+{
+	static const struct {
+		uint32_t ours;
+		unsigned int theirs;
+	} rights[] = {
+		{BB_ACCESS_REMOTE_READ, IBV_ACCESS_REMOTE_READ},
+		{BB_ACCESS_REMOTE_WRITE, IBV_ACCESS_REMOTE_WRITE},
+		{BB_ACCESS_REMOTE_ATOMIC, IBV_ACCESS_REMOTE_ATOMIC},
+		{BB_ACCESS_REMOTE_READ | BB_ACCESS_ZERO_BASED,
+		 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_ZERO_BASED},
+	};
+	const struct ibv_mw_bind_info *b = &null_dev.bind;
+	struct fixture f;
+	struct bb_mw *mw[2];
+	uint32_t key;
+	size_t k, i;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw[0]), 0);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw[1]), 0);
+		assert_int_not_equal(mw[0]->rkey >> 8, mw[1]->rkey >> 8);
+		for (i = 0; i < 2 * RTE_DIM(rights); i++) {
+			const uint32_t access = rights[i / 2].ours;
+
+			if ((access & BB_ACCESS_ZERO_BASED) != 0 && i % 2 == 0)
+				continue;
+			key = bb_inc_rkey(mw[1]->rkey);
+			one(&f,
+			    i % 2 == 0
+				    ? bb_mw_bind(f.qp, 1, mw[0], f.mr, FROM + 64, 128, access, SIG)
+				    : bb_post_bind_mw(f.qp, 1, mw[1], key, f.mr, FROM + 64, 128,
+						      access, SIG),
+			    1, BB_WC_BIND_MW);
+			assert_int_equal(b->mr->lkey, f.mr->lkey);
+			assert_int_equal(b->addr, FROM + 64);
+			assert_int_equal(b->length, 128);
+			assert_int_equal(b->mw_access_flags, rights[i / 2].theirs);
+			if (i % 2 == 0) {
+				one(&f, bb_mw_bind(f.qp, 2, mw[0], NULL, 0, 0, 0, SIG), 2,
+				    BB_WC_BIND_MW);
+				assert_int_equal(b->addr + b->length + b->mw_access_flags, 0);
+			} else {
+				one(&f, bb_post_local_inv(f.qp, 2, key, SIG), 2, BB_WC_LOCAL_INV);
+			}
+		}
+		for (i = 0; i < 2; i++)
+			assert_int_equal(bb_mw_free(mw[i]), 0);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* ---- Requests that cannot be given */
+
+enum bad {
+	MASKED,      /* libibverbs has no such operation */
+	GONE_WINDOW, /* freed behind the post */
+	BADS
+};
+
+static int
+post_bad(struct fixture *f, enum bad bad, struct bb_mw *mw)
+{
+	const struct bb_sge sge = piece(f, FROM, 8);
+
+	if (bad == MASKED)
+		return bb_post_masked_fetch_add(f->qp, 2, &sge, TO, 9, 1, 0, SIG);
+	return bb_post_bind_mw(f->qp, 2, mw, bb_inc_rkey(mw->rkey), f->mr, FROM, 64,
+			       BB_ACCESS_REMOTE_WRITE, SIG);
+}
+
+/* It fails by itself: what is in front of it goes, what is behind it does not. */
+static void
+test_impossible(void **state)
+{
+	static const struct {
+		const char *text;
+		enum bb_wc_status status;
+	} want[] = {
+		{"libibverbs has no operation", BB_WC_LOC_QP_OP_ERR},
+		{"the window or its MR is gone", BB_WC_MW_BIND_ERR},
+	};
+	struct bb_wc wc[4];
+	struct bb_sge sge;
+	struct fixture f;
+	struct bb_mw *mw;
+	size_t k, i, front;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (i = 0; i < 2 * BADS; i++) {
+			front = i / BADS;
+			make(&f, BB_QPT_RC, false, k);
+			sge = piece(&f, FROM, 8);
+			assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+			if (front != 0)
+				assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 9, SIG), 1);
+			assert_int_equal(post_bad(&f, (enum bad)(i % BADS), mw), 1);
+			assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO + 64, 9, 0), 1);
+			assert_int_equal(bb_mw_free(mw), 0);
+			log_begin();
+			bb_qp_ring(f.qp);
+			log_expect(want[i % BADS].text);
+			assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
+			take(&f, wc, 2 + (unsigned int)front);
+			if (front != 0) {
+				assert_int_equal(wc[0].wr_id, 1);
+				assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+			}
+			assert_int_equal(mem[LEN], front != 0 ? mem[0] : 0);
+			assert_int_equal(mem[LEN + 64], 0);
+			assert_int_equal(wc[front].wr_id, 2);
+			assert_int_equal(wc[front].status, want[i % BADS].status);
+			assert_int_equal(wc[front + 1].wr_id, 3);
+			assert_int_equal(wc[front + 1].status, BB_WC_WR_FLUSH_ERR);
+			fixture_free(&f);
+			null_reset();
+		}
+	}
+}
+
+/* In front of what cannot be given stands what the provider does not take: that is the error. */
+static void
+test_refused_before(void **state)
+{
+	struct bb_sge sge[2];
+	struct bb_wc wc[3];
+	struct fixture f;
+	struct bb_mw *mw;
+	size_t k, i;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (i = 0; i < BADS; i++) {
+			make(&f, BB_QPT_RC, false, k);
+			sge[0] = piece(&f, FROM, 8);
+			sge[1] = piece(&f, FROM + 64, 8);
+			assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+			null_dev.bad_wr = 1;
+			assert_int_equal(bb_post_write(f.qp, 1, sge, 2, TO, 9, 0), 1);
+			assert_int_equal(post_bad(&f, (enum bad)i, mw), 1);
+			assert_int_equal(bb_mw_free(mw), 0);
+			bb_qp_ring(f.qp);
+			take(&f, wc, 2);
+			assert_int_equal(wc[0].wr_id, 1);
+			assert_int_equal(wc[0].status, BB_WC_LOC_QP_OP_ERR);
+			assert_int_equal(wc[1].wr_id, 2);
+			assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+			fixture_free(&f);
+			null_reset();
+		}
+	}
+}
+
+/* ---- Who waits */
+
+/* A NOP behind an unsignalled WQE in the middle of a doorbell: it is known when that is over. */
+static void
+test_nop_in_the_middle(void **state)
+{
+	struct bb_sge sge[2];
+	struct bb_wc wc[4];
+	struct fixture f;
+	size_t k, pieces;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (pieces = 1; pieces < 3; pieces++) {
+			make(&f, BB_QPT_RC, false, k);
+			sge[0] = piece(&f, FROM, 8);
+			sge[1] = piece(&f, FROM + 64, 8);
+			null_dev.hold = true;
+			assert_int_equal(bb_post_write(f.qp, 1, sge, (uint32_t)pieces, TO, 9, 0),
+					 1);
+			assert_int_equal(bb_post_nop(f.qp, 2, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, 3, sge, (uint32_t)pieces, TO, 9, 0),
+					 1);
+			bb_qp_ring(f.qp);
+			assert_int_equal(bb_cq_poll(f.cq, wc, 4), 0);
+			null_release();
+			take(&f, wc, 1);
+			assert_int_equal(wc[0].wr_id, 2);
+			assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+			null_dev.hold = false;
+			fixture_free(&f);
+			null_reset();
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_flags, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bind, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_impossible, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_before, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nop_in_the_middle, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_send", tests, NULL, NULL);
+}

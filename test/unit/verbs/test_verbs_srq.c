@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The verbs driver on the null provider: SRQs, and address handles that outlive their destroy. */
+#include "../../fakes/log_catch.h"
+#include "verbs_drv.h"
+#include "verbs_fixture.h"
+
+#define SIG BB_SEND_SIGNALED
+
+/* ---- SRQs */
+
+static void
+recv_round(struct fixture *f, uint32_t depth, uint32_t round)
+{
+	const struct bb_sge sge = piece(f, TO, 8), from = piece(f, FROM, 8);
+	struct bb_wc wc[2];
+	uint32_t i;
+
+	for (i = 0; i < depth; i++)
+		assert_int_equal(bb_post_srq_recv(f->srq, 100 * round + i, &sge, 1), 1);
+	assert_int_equal(bb_post_srq_recv(f->srq, 99, &sge, 1), 0);
+	bb_srq_ring(f->srq);
+	for (i = 0; i < depth; i++) {
+		assert_int_equal(bb_post_send(f->qp, i, &from, 1, SIG), 1);
+		bb_qp_ring(f->qp);
+		take(f, wc, 2);
+		assert_int_equal(wc[0].wr_id, 100 * round + i);
+		assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	}
+	/* Nothing new is nothing to give. */
+	i = null_dev.recvs;
+	bb_srq_ring(f->srq);
+	assert_int_equal(null_dev.recvs, i);
+}
+
+/* It holds as many as were asked for, whatever its ring is, lap by lap. */
+static void
+test_depth(void **state)
+{
+	static const uint32_t depths[] = {1, 15, 16, 17};
+	struct bb_qp_init_attr init;
+	struct bb_srq_attr attr;
+	struct fixture f;
+	uint32_t i, round;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(depths); i++) {
+		make(&f, BB_QPT_RC, true, 0);
+		assert_int_equal(bb_qp_destroy(f.qp), 0);
+		assert_int_equal(bb_srq_destroy(f.srq), 0);
+		f.qp = NULL;
+		f.srq = NULL;
+		bb_srq_attr_init(&attr);
+		attr.depth = depths[i];
+		attr.max_sge = 0;
+		assert_int_equal(bb_srq_create(f.pd, &attr, &f.srq), 0);
+		assert_int_equal(null_dev.srq_init.attr.max_wr, depths[i]);
+		assert_int_equal(null_dev.srq_init.attr.max_sge, 1);
+		assert_ptr_equal(null_dev.srq_init.srq_context, f.srq);
+		/* One piece there is. */
+		assert_int_equal(bb_srq_query(f.srq, &attr), 0);
+		assert_int_equal(attr.depth, depths[i]);
+		assert_int_equal(attr.max_sge, 1);
+		bb_qp_init_attr_init(&init);
+		init.rq_depth = 0;
+		init.send_cq = init.recv_cq = f.cq;
+		init.srq = f.srq;
+		assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+		assert_int_equal(connect_to_itself(f.qp), 0);
+		for (round = 0; round < 5; round++)
+			recv_round(&f, depths[i], round);
+		fixture_free(&f);
+	}
+}
+
+static uint32_t
+limit_of(struct bb_srq *srq)
+{
+	struct bb_srq_attr attr;
+
+	assert_int_equal(bb_srq_query(srq, &attr), 0);
+	return attr.limit;
+}
+
+static void
+test_limit(void **state)
+{
+	struct bb_srq_attr attr;
+	struct bb_srq *srq = NULL;
+	struct fixture f;
+	uint32_t objects;
+
+	(void)state;
+	make(&f, BB_QPT_RC, true, 0);
+	assert_int_equal(limit_of(f.srq), 0);
+	assert_int_equal(bb_srq_modify(f.srq, 7), 0);
+	assert_int_equal(limit_of(f.srq), 7);
+	null_dev.fail_errno = EIO;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_srq_modify(f.srq, 9), -EIO);
+	log_expect("cannot set the limit of SRQ");
+	assert_int_equal(limit_of(f.srq), 7);
+	attr.limit = 33;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_srq_query(f.srq, &attr), -EIO);
+	log_expect("cannot query SRQ");
+	assert_int_equal(attr.limit, 33);
+
+	/* Made with one, or not made. */
+	bb_srq_attr_init(&attr);
+	attr.limit = 3;
+	objects = null_dev.objects;
+	null_dev.fail_at = 2;
+	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), -EIO);
+	assert_null(srq);
+	assert_int_equal(null_dev.objects, objects);
+	null_dev.fail_errno = ENOMEM;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), -ENOMEM);
+	log_expect("raise the locked memory limit");
+	assert_null(srq);
+	assert_int_equal(bb_srq_create(f.pd, &attr, &srq), 0);
+	assert_int_equal(limit_of(srq), 3);
+	assert_int_equal(bb_srq_destroy(srq), 0);
+	fixture_free(&f);
+}
+
+/* What the provider does not take or give back is as it was. */
+static void
+test_refused(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[2];
+
+	(void)state;
+	make(&f, BB_QPT_RC, true, 0);
+	sge = piece(&f, FROM, 8);
+	post_recv(&f, 1);
+	null_dev.bad_wr = 1;
+	assert_int_equal(bb_post_srq_recv(f.srq, 2, &sge, 1), 1);
+	log_begin();
+	bb_srq_ring(f.srq);
+	log_expect("the provider refuses a receive: Invalid argument; it never completes");
+	assert_int_equal(bb_post_send(f.qp, 3, &sge, 1, SIG), 1);
+	bb_qp_ring(f.qp);
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 1);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	f.qp = NULL;
+	null_dev.fail_errno = EINVAL;
+	null_dev.fail_at = 1;
+	log_begin();
+	assert_int_equal(bb_srq_destroy(f.srq), -EINVAL);
+	log_expect("cannot destroy SRQ");
+	/* It may be tried again. */
+	fixture_free(&f);
+}
+
+/* ---- Address handles */
+
+#define QPS 3u
+
+struct three {
+	struct fixture f;
+	struct bb_cq *cq[QPS];
+	struct bb_qp *qp[QPS];
+};
+
+static void
+three_make(struct three *t)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr cattr;
+	uint32_t i;
+
+	make(&t->f, BB_QPT_UD, false, 0);
+	bb_cq_attr_init(&cattr);
+	bb_qp_init_attr_init(&init);
+	init.type = BB_QPT_UD;
+	for (i = 0; i < QPS; i++) {
+		assert_int_equal(bb_cq_create(t->f.dev, &cattr, &t->cq[i]), 0);
+		init.send_cq = init.recv_cq = t->cq[i];
+		assert_int_equal(bb_qp_create(t->f.pd, &init, &t->qp[i]), 0);
+		assert_int_equal(bb_qp_ud_up(t->qp[i], 1, 0, 0x11, 5), 0);
+	}
+}
+
+static void
+three_free(struct three *t)
+{
+	uint32_t i;
+
+	for (i = 0; i < QPS; i++) {
+		if (t->qp[i] != NULL)
+			assert_int_equal(bb_qp_destroy(t->qp[i]), 0);
+		assert_int_equal(bb_cq_destroy(t->cq[i]), 0);
+	}
+	fixture_free(&t->f);
+}
+
+static void
+three_post(struct three *t, const struct bb_ah *ah)
+{
+	const struct bb_sge sge = piece(&t->f, FROM, 8);
+	uint32_t i;
+
+	for (i = 0; i < QPS; i++) {
+		assert_int_equal(bb_post_send_ud(t->qp[i], 1, &sge, 1, ah, 5, 0x11, SIG), 1);
+		bb_qp_ring(t->qp[i]);
+	}
+}
+
+/* How a QP's requests end. */
+enum end {
+	COMPLETED,
+	RESET,
+	DESTROYED,
+	ENDS
+};
+
+static void
+end_of(struct three *t, uint32_t q, enum end end)
+{
+	struct bb_qp_attr attr;
+	struct bb_wc wc;
+
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	if (end == COMPLETED) {
+		assert_int_equal(bb_cq_poll(t->cq[q], &wc, 1), 1);
+	} else if (end == RESET) {
+		assert_int_equal(bb_qp_modify(t->qp[q], &attr, BB_QP_STATE), 0);
+	} else {
+		assert_int_equal(bb_qp_destroy(t->qp[q]), 0);
+		t->qp[q] = NULL;
+	}
+}
+
+/* A handle goes when the last QP is done that had requests under way, in whatever order. */
+static void
+test_handles(void **state)
+{
+	static const uint32_t orders[][QPS] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+					       {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
+	struct bb_ah *ah, *look[QPS];
+	struct three t;
+	uint32_t o, i, end;
+
+	(void)state;
+	for (end = 0; end < ENDS; end++) {
+		for (o = 0; o < RTE_DIM(orders); o++) {
+			three_make(&t);
+			assert_int_equal(bb_ah_create(t.f.pd, &path, &ah), 0);
+			three_post(&t, ah);
+			assert_int_equal(bb_ah_destroy(ah), 0);
+			for (i = 0; i < QPS; i++) {
+				assert_int_equal(null_dev.ah_destroyed, 0);
+				/* One ends in another way. */
+				end_of(&t, orders[o][i],
+				       (enum end)(i == 1 ? (end + 1) % ENDS : end));
+				/* Making another one looks after those that wait. */
+				assert_int_equal(bb_ah_create(t.f.pd, &path, &look[i]), 0);
+			}
+			assert_int_equal(null_dev.ah_destroyed, 1);
+			for (i = 0; i < QPS; i++)
+				assert_int_equal(bb_ah_destroy(look[i]), 0);
+			assert_int_equal(null_dev.ah_destroyed, 1 + QPS);
+			three_free(&t);
+			null_reset();
+		}
+	}
+}
+
+/* Those that wait to the end go with the PD, each for its own requests. */
+static void
+test_handles_of_pd(void **state)
+{
+	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
+	struct bb_ah *ah[2];
+	struct three t;
+	uint32_t i;
+
+	(void)state;
+	three_make(&t);
+	for (i = 0; i < RTE_DIM(ah); i++) {
+		assert_int_equal(bb_ah_create(t.f.pd, &path, &ah[i]), 0);
+		three_post(&t, ah[i]);
+		assert_int_equal(bb_ah_destroy(ah[i]), 0);
+	}
+	for (i = 0; i < QPS; i++) {
+		struct bb_wc wc;
+
+		/* The second one waits for the second request. */
+		assert_int_equal(bb_cq_poll(t.cq[i], &wc, 1), 1);
+	}
+	assert_int_equal(null_dev.ah_destroyed, 0);
+	three_free(&t);
+	assert_int_equal(null_dev.ah_destroyed, 2);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_depth, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_limit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_handles, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_handles_of_pd, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_srq", tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The verbs driver on the null provider: completions as they reach the application - statuses,
+ * what a receive tells of its sender, and what becomes of those of a QP that is reset or goes.
+ */
+#include "../../fakes/log_catch.h"
+#include "verbs_drv.h"
+#include "verbs_fixture.h"
+
+#define SIG BB_SEND_SIGNALED
+
+static const struct {
+	enum ibv_wc_status theirs;
+	enum bb_wc_status ours;
+} statuses[] = {
+	{IBV_WC_LOC_LEN_ERR, BB_WC_LOC_LEN_ERR},
+	{IBV_WC_LOC_QP_OP_ERR, BB_WC_LOC_QP_OP_ERR},
+	{IBV_WC_LOC_PROT_ERR, BB_WC_LOC_PROT_ERR},
+	{IBV_WC_WR_FLUSH_ERR, BB_WC_WR_FLUSH_ERR},
+	{IBV_WC_MW_BIND_ERR, BB_WC_MW_BIND_ERR},
+	{IBV_WC_BAD_RESP_ERR, BB_WC_BAD_RESP_ERR},
+	{IBV_WC_LOC_ACCESS_ERR, BB_WC_LOC_ACCESS_ERR},
+	{IBV_WC_REM_INV_REQ_ERR, BB_WC_REM_INV_REQ_ERR},
+	{IBV_WC_REM_ACCESS_ERR, BB_WC_REM_ACCESS_ERR},
+	{IBV_WC_REM_OP_ERR, BB_WC_REM_OP_ERR},
+	{IBV_WC_RETRY_EXC_ERR, BB_WC_RETRY_EXC_ERR},
+	{IBV_WC_RNR_RETRY_EXC_ERR, BB_WC_RNR_RETRY_EXC_ERR},
+	{IBV_WC_REM_ABORT_ERR, BB_WC_REM_ABORT_ERR},
+	{IBV_WC_FATAL_ERR, BB_WC_GENERAL_ERR},
+	{IBV_WC_GENERAL_ERR, BB_WC_GENERAL_ERR},
+};
+
+/* Of a request: what was before it has gone well, what is behind it is flushed. */
+static void
+send_status(size_t kind, size_t i)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[3];
+
+	make(&f, BB_QPT_RC, false, kind);
+	sge = piece(&f, FROM, 8);
+	one(&f, bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 1, BB_WC_RDMA_WRITE);
+	null_dev.status = statuses[i].theirs;
+	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 1);
+	assert_int_equal(bb_post_nop(f.qp, 3, 0), 1);
+	assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 1);
+	bb_qp_ring(f.qp);
+	take(&f, wc, 3);
+	assert_int_equal(wc[0].wr_id, 2);
+	assert_int_equal(wc[0].status, statuses[i].ours);
+	assert_int_equal(wc[0].vendor_err, 0x5e);
+	assert_ptr_equal(wc[0].qp, f.qp);
+	assert_int_equal(wc[1].wr_id, 3);
+	assert_int_equal(wc[1].status, BB_WC_WR_FLUSH_ERR);
+	assert_int_equal(wc[2].wr_id, 4);
+	assert_int_equal(wc[2].status, BB_WC_WR_FLUSH_ERR);
+	fixture_free(&f);
+	null_reset();
+}
+
+static void
+recv_status(size_t kind, size_t i, bool srq)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[2];
+
+	make(&f, BB_QPT_RC, srq, kind);
+	sge = piece(&f, FROM, 8);
+	post_recv(&f, 77);
+	null_dev.recv.status = statuses[i].theirs;
+	null_dev.recv.vendor_err = 0x61;
+	assert_int_equal(bb_post_send(f.qp, 1, &sge, 1, SIG), 1);
+	bb_qp_ring(f.qp);
+	take(&f, wc, 2);
+	assert_int_equal(wc[0].wr_id, 77);
+	assert_int_equal(wc[0].status, statuses[i].ours);
+	assert_int_equal(wc[0].vendor_err, 0x61);
+	assert_ptr_equal(wc[0].qp, f.qp);
+	assert_int_equal(wc[1].wr_id, 1);
+	assert_int_equal(wc[1].status, BB_WC_REM_OP_ERR);
+	fixture_free(&f);
+	null_reset();
+}
+
+static void
+test_statuses(void **state)
+{
+	size_t k, i;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (i = 0; i < RTE_DIM(statuses); i++) {
+			send_status(k, i);
+			recv_status(k, i, false);
+			recv_status(k, i, true);
+		}
+	}
+}
+
+/*
+ * A failed request stops the send queue of an unreliable QP alone (SQE); here it is the QP's end as
+ * on others, so receives come back, too.
+ */
+static void
+test_unreliable(void **state)
+{
+	static const enum bb_qp_type types[] = {BB_QPT_UC, BB_QPT_UD};
+	const struct bb_path path = {.port = 1, .dgid = {[15] = 1}};
+	struct bb_qp_attr attr;
+	struct bb_ah *ah = NULL;
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[2];
+	size_t i, k;
+	int ret;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (i = 0; i < RTE_DIM(types); i++) {
+			make(&f, types[i], false, k);
+			sge = piece(&f, FROM, 8);
+			assert_int_equal(bb_ah_create(f.pd, &path, &ah), 0);
+			post_recv(&f, 9);
+			null_dev.status = IBV_WC_LOC_PROT_ERR;
+			ret = types[i] == BB_QPT_UC
+				      ? bb_post_send(f.qp, 1, &sge, 1, SIG)
+				      : bb_post_send_ud(f.qp, 1, &sge, 1, ah, 5, 6, SIG);
+			assert_int_equal(ret, 1);
+			bb_qp_ring(f.qp);
+			assert_int_equal(bb_cq_poll(f.cq, wc, 1), 1);
+			assert_int_equal(wc[0].wr_id, 1);
+			assert_int_equal(wc[0].status, BB_WC_LOC_PROT_ERR);
+			assert_int_equal(bb_qp_query(f.qp, &attr), 0);
+			assert_int_equal(attr.state, BB_QP_ERR);
+			assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
+			take(&f, wc, 1);
+			assert_int_equal(wc[0].wr_id, 9);
+			assert_int_equal(wc[0].status, BB_WC_WR_FLUSH_ERR);
+			assert_int_equal(bb_ah_destroy(ah), 0);
+			fixture_free(&f);
+			null_reset();
+		}
+	}
+}
+
+/* ---- What a datagram's receive tells */
+
+static void
+datagram(size_t kind, bool ib, bool imm)
+{
+	const struct bb_path path = {.port = 1, .dlid = 5, .dgid = {[15] = 1}};
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[2];
+	struct bb_ah *ah;
+
+	null_dev.infiniband = ib;
+	make(&f, BB_QPT_UD, false, kind);
+	sge = piece(&f, FROM, 30);
+	assert_int_equal(bb_ah_create(f.pd, &path, &ah), 0);
+	null_dev.recv = (struct ibv_wc){
+		.slid = 0x1234, .sl = 9, .pkey_index = 0x77, .wc_flags = ib ? 0 : IBV_WC_GRH};
+	post_recv(&f, 77);
+	assert_int_equal(imm ? bb_post_send_ud_imm(f.qp, 1, &sge, 1, ah, 6, 0x11, 7, SIG)
+			     : bb_post_send_ud(f.qp, 1, &sge, 1, ah, 6, 0x11, SIG),
+			 1);
+	bb_qp_ring(f.qp);
+	take(&f, wc, 2);
+	assert_ptr_equal(null_dev.ud.ah, verbs_ah_of(&ah->av));
+	assert_int_equal(null_dev.ud.qpn, 6);
+	assert_int_equal(null_dev.ud.qkey, 0x11);
+	assert_int_equal(wc[0].status, BB_WC_SUCCESS);
+	assert_int_equal(wc[0].opcode, BB_WC_RECV);
+	assert_int_equal(wc[0].wr_id, 77);
+	assert_int_equal(wc[0].byte_len, 30);
+	assert_int_equal(wc[0].src_qp, f.qp->qpn);
+	assert_int_equal(wc[0].flags, (imm ? BB_WC_WITH_IMM : 0) | (ib ? 0 : BB_WC_GRH));
+	assert_int_equal(wc[0].imm, imm ? 7 : 0);
+	/* LIDs and levels are InfiniBand's; an extended CQ does not tell the index of the P_Key. */
+	assert_int_equal(wc[0].slid, ib ? 0x1234 : 0);
+	assert_int_equal(wc[0].sl, ib ? 9 : 0);
+	assert_int_equal(wc[0].pkey_index, kinds[kind].no_cq_ex && !imm ? 0x77 : 0);
+	assert_int_equal(bb_ah_destroy(ah), 0);
+	fixture_free(&f);
+	null_reset();
+}
+
+static void
+test_datagrams(void **state)
+{
+	size_t k;
+	int n;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++)
+		for (n = 0; n < 4; n++)
+			datagram(k, (n & 1) != 0, (n & 2) != 0);
+}
+
+/* ---- A QP with a CQ of its own for receives goes, or is reset, before they are polled */
+
+static void
+leave(size_t kind, bool srq, bool reset, bool cleans)
+{
+	struct bb_qp_init_attr init;
+	struct bb_cq_attr cattr;
+	struct bb_qp_attr attr;
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_cq *rcq;
+	struct bb_wc wc;
+	unsigned int i;
+
+	null_dev.cleans = cleans;
+	make(&f, BB_QPT_RC, srq, kind);
+	assert_int_equal(bb_qp_destroy(f.qp), 0);
+	f.qp = NULL;
+	bb_cq_attr_init(&cattr);
+	assert_int_equal(bb_cq_create(f.dev, &cattr, &rcq), 0);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = init.rq_depth = 16;
+	init.max_recv_sge = 2;
+	init.send_cq = f.cq;
+	init.recv_cq = rcq;
+	init.srq = f.srq;
+	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
+	assert_int_equal(connect_to_itself(f.qp), 0);
+	sge = piece(&f, FROM, 8);
+	for (i = 0; i < 3; i++) {
+		post_recv(&f, i);
+		assert_int_equal(bb_post_send(f.qp, i, &sge, 1, SIG), 1);
+		bb_qp_ring(f.qp);
+	}
+	bb_qp_attr_init(&attr);
+	attr.state = BB_QP_RESET;
+	if (reset) {
+		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
+	} else {
+		assert_int_equal(bb_qp_destroy(f.qp), 0);
+		f.qp = NULL;
+	}
+	/* The log would tell of one that belongs to no QP, or to no receive of it. */
+	log_begin();
+	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+	assert_int_equal(bb_cq_poll(rcq, &wc, 1), 0);
+	log_expect(NULL);
+	if (srq) {
+		struct bb_srq_stats stats;
+
+		/* They are the SRQ's again. */
+		assert_int_equal(bb_srq_stats(f.srq, &stats), 0);
+		assert_int_equal(stats.outstanding, 0);
+	}
+	if (f.qp != NULL)
+		assert_int_equal(bb_qp_destroy(f.qp), 0);
+	f.qp = NULL;
+	assert_int_equal(bb_cq_destroy(rcq), 0);
+	fixture_free(&f);
+	null_reset();
+}
+
+static void
+test_leave(void **state)
+{
+	size_t k;
+	int n;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++)
+		for (n = 0; n < 8; n++)
+			leave(k, (n & 1) != 0, (n & 2) != 0, (n & 4) != 0);
+}
+
+/* ---- Receives that the provider does not take */
+
+/* They end behind those that it has, which come back as the QP goes to ERR. */
+static void
+test_recv_refused(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[5];
+	unsigned int i;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		sge = piece(&f, TO, 8);
+		post_recv(&f, 0);
+		null_dev.bad_wr = 3;
+		for (i = 1; i < 5; i++)
+			assert_int_equal(bb_post_recv(f.qp, i, &sge, 1), 1);
+		log_begin();
+		bb_qp_ring_recv(f.qp);
+		log_expect("the provider refuses a receive: Invalid argument; the QP goes to ERR");
+		assert_int_equal(null_dev.recvs, 3);
+		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
+		take(&f, wc, 5);
+		for (i = 0; i < 5; i++) {
+			assert_int_equal(wc[i].wr_id, i);
+			assert_int_equal(wc[i].status,
+					 i < 3 ? BB_WC_WR_FLUSH_ERR : BB_WC_LOC_QP_OP_ERR);
+		}
+		/* Nothing to give is nothing to ask. */
+		bb_qp_ring_recv(f.qp);
+		assert_int_equal(null_dev.recvs, 3);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_statuses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unreliable, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_datagrams, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_leave, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_recv_refused, setup, teardown),
+	};
+
+	if (bare_eal_init() < 0)
+		return 1;
+	return cmocka_run_group_tests_name("verbs_wc", tests, NULL, NULL);
+}
