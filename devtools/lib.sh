@@ -12,14 +12,20 @@ die() {
   exit 1
 }
 
-# The packages of stage $1 (run, cross, or test: all) that are not installed.
+# The packages of group $1 (run, cross, quick, all, long) that are not installed; each has those before it.
 missing_packages() {
-  machine=$(uname -m)
-  sed -e 's/#.*//' "$TOP/devtools/packages" | while read -r stage pkg _; do
-    case $stage in
-    run) ;;
-    test) [ "$1" = test ] || continue ;;
-    cross) [ "$1" != run ] && [ "$machine" = x86_64 ] || continue ;;
+  case $1 in
+  run) groups="run" ;;
+  cross) groups="run cross" ;;
+  quick) groups="run quick" ;;
+  all) groups="run quick cross all" ;;
+  long) groups="run quick cross all long" ;;
+  *) die "devtools/packages has no group $1" ;;
+  esac
+  [ "$(uname -m)" = x86_64 ] || groups=$(echo "$groups" | sed 's/ cross//')
+  sed -e 's/#.*//' "$TOP/devtools/packages" | while read -r group pkg _; do
+    case " $groups " in
+    *" $group "*) ;;
     *) continue ;;
     esac
     state=$(dpkg-query -W -f '${db:Status-Status}' "$pkg" 2>/dev/null) || state=
@@ -39,7 +45,7 @@ apt_knows() {
   done
 }
 
-# Install what stage $1 needs and the machine has not.
+# Install what group $1 needs and the machine has not.
 prepare() {
   if ! command -v dpkg-query >/dev/null; then
     say "not a Debian system: the packages of devtools/packages are taken as present"

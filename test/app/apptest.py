@@ -108,9 +108,22 @@ class AppTest(unittest.TestCase):
         return res
 
 
+def long(test):
+    """Marks a test function that only the full form of its program runs."""
+    test.long = True
+    return test
+
+
+class ShortForm(unittest.TestLoader):
+    def getTestCaseNames(self, case):
+        return [name for name in super().getTestCaseNames(case) if not hasattr(getattr(case, name), 'long')]
+
+
 def main():
-    """meson gives the program under test as the only argument."""
+    """meson gives the program under test as the first argument; --short leaves out what is long."""
     if len(sys.argv) < 2:
-        sys.exit('usage: %s PROGRAM [unittest options]' % sys.argv[0])
+        sys.exit('usage: %s PROGRAM [--short] [unittest options]' % sys.argv[0])
     AppTest.program = sys.argv[1]
-    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    short = '--short' in sys.argv
+    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[2:] if a != '--short'], verbosity=2,
+                  testLoader=ShortForm() if short else unittest.defaultTestLoader)

@@ -17,7 +17,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
+from apptest import CPUS, EAL, LIMIT, AppTest, lcores, long, main
 
 TUNING = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'doc', 'guides',
                       'tuning.rst')
@@ -134,6 +134,7 @@ class Bench(Base):
         for point in ('batch1/all', 'batch16/all', 'batch16/last'):
             self.assertRegex(proc.stdout, r'post_poll/%s/libmlx5 +[0-9.]+ +[0-9.]+' % point)
 
+    @long
     def test_every_case(self):
         # But for two, which take their time where there is no CPU to spare.
         names = [case for case in CASES if case not in ('loss', 'size')]
@@ -246,6 +247,7 @@ class Bench(Base):
         self.assertEqual([row['case'] for row in csv.DictReader(out['x.csv'].splitlines())],
                          [row['case'] for row in rows['rows']])
 
+    @long
     @unittest.skipIf(len(CPUS) < 2, 'needs two CPUs')
     def test_size(self):
         rows, _ = self.rows('size', sizes='8,32768')
@@ -413,6 +415,7 @@ class TwoProcesses(Base):
         proc.kill()
         self.fail('no second process: %s' % (proc.communicate(),))
 
+    @long
     def test_pauses(self):
         """Stopped while it runs, it says for how long."""
         for _ in range(10):  # nobody says when it has begun
@@ -433,6 +436,7 @@ class TwoProcesses(Base):
                 return
         self.fail('it was stopped and does not know: %s' % rows)
 
+    @long
     def test_floors(self):
         rows, _ = self.rows('mapped,memif')
         self.assertEqual(set(rows), {
@@ -441,6 +445,7 @@ class TwoProcesses(Base):
         for name, row in rows.items():
             self.assertIn(row['verdict'], ('', 'not judged'), name)
 
+    @long
     def test_kernel(self):
         """In a network namespace of its own, which takes root; PMDs that do not run are skipped."""
         rows, proc = self.rows('kernel')
@@ -473,6 +478,7 @@ class TwoProcesses(Base):
             with open(f.name) as again:
                 self.assertEqual(json.load(again)['rows'], [])
 
+    @long
     def test_first_process_dies(self):
         proc, child = self.start('--repeat', '1001')
         time.sleep(1)  # so that it is likely to be at work
@@ -493,6 +499,7 @@ class TwoProcesses(Base):
                        UCX_LOG_LEVEL='info')
             return self.rows('peers', rc, env=env)
 
+    @long
     def test_ucx_is_read(self):
         rows, _ = self.ucx(UCX_HEAD + '1000,0.5,0.5,0.5,16,16,2000000,2000000\n', 0)
         floors = {'peers/ucx/shm/put/latency': 500, 'peers/ucx/shm/put/rate': 2, 'peers/ucx/tcp/am/rate': 2,
@@ -501,6 +508,7 @@ class TwoProcesses(Base):
             if 'L moved' not in rows[name]['why']:
                 self.assertAlmostEqual(rows[name]['floor'], floor, msg=name)
 
+    @long
     def test_ucx_says_something_else(self):
         wrong = ['error: no', '1,2,3', '1,2,3,4,5,6,7,0', '1,2,3,4,5,6,7,8,9', '1,2,3,4,5,6,7,8x']
         rows, proc = self.ucx(UCX_HEAD + '\n'.join(wrong), 1)

@@ -6,7 +6,7 @@ import os
 import re
 import time
 
-from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
+from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
                       'exec', 'soft_defect.h')
@@ -74,6 +74,7 @@ class Defects(Caught):
             res = self.run_defect('none', op, 64)
             self.assertEqual(res.rc, 0, str(res))
 
+    @long
     def test_out_of_reach_raise_no_false_alarm(self):
         for name in OUT_OF_REACH:
             res = self.run_defect(name, 'write,read,send,fetch_add', 64)
@@ -93,7 +94,7 @@ def add_test(name, op):
     def test(self):
         for size in (8, 4096) if op not in ATOMICS else (8,):
             self.check_caught(name, op, size)
-    setattr(Defects, 'test_%s_%s' % (name, op), test)
+    setattr(Defects, 'test_%s_%s' % (name, op), test if op == CAUGHT[name][0] else long(test))
 
 
 for defect, ops in CAUGHT.items():
@@ -102,6 +103,7 @@ for defect, ops in CAUGHT.items():
 
 
 class Faults(AppTest):
+    @long
     def test_said_by_the_device(self):
         """What the device tells of its end, or of a CQ's, ends a row long before --patience does."""
         for fault, event in (('dev_fatal', 'device fatal'), ('cq_error', 'CQ error')):
@@ -124,12 +126,14 @@ class Variants(Caught):
         for name in ('flip_bit', 'misplace', 'lose_write'):
             self.check_caught(name, 'write', 1)
 
+    @long
     def test_pieces_and_inline(self):
         for name in ('flip_bit', 'misplace', 'lose_write'):
             self.check_caught(name, 'write', 64, '--inline', '64')
             self.check_caught(name, 'write', 1000, '--sgl', '3')
             self.check_caught(name, 'write', 1000, '--offset', '13')
 
+    @long
     def test_large(self):
         for name in ('flip_bit', 'misplace', 'lose_write'):
             self.check_caught(name, 'write', 1 << 20)

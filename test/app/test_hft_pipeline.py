@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from apptest import free_ports, main
+from apptest import free_ports, long, main
 from hfttest import EAL, TICKS, WAIT, HftTest, lcores
 
 
@@ -25,6 +25,7 @@ class HftPipeline(HftTest):
         return self.run_json(['--messages', str(TICKS), '--rate', '0', '--wait', '120'] +
                              list(args), lcores(places) + EAL, rc)
 
+    @long
     def test_places(self):
         digests = set()
         for places, stages in ((2, 'feed+gateway,book+strategy+risk'),
@@ -38,6 +39,7 @@ class HftPipeline(HftTest):
             digests.add((r['book_digest'], r['orders'], r['quotes']))
         self.assertEqual(len(digests), 1)
 
+    @long
     def test_small_ring_and_pace(self):
         # With fewer CPUs than places four messages go with each turn of the scheduler. Both rings
         # are full at times, and neither place may wait for the other one then.
@@ -46,6 +48,7 @@ class HftPipeline(HftTest):
         self.check(self.run_json(['--messages', '2000', '--rate', '100000', '--seed', '9'],
                                  lcores(2) + EAL), 2000)
 
+    @long
     def test_warm(self):
         warm, cold = (self.check(self.pipeline('--warm', w)) for w in '10')
         self.assertEqual(cold['warm'], 0)
@@ -55,6 +58,7 @@ class HftPipeline(HftTest):
         for key in ('orders', 'decisions', 'stopped', 'book_digest'):
             self.assertEqual(warm[key], cold[key])
 
+    @long
     def test_pauses(self):
         """Each side is stopped for a while: what that held up is known, and nothing else is."""
         for side in (0, 1):
@@ -95,6 +99,7 @@ class HftPipeline(HftTest):
         self.assertLess(r['orders'], r['orders_replayed'])
         self.assertGreater(r['stopped']['kill switch'], 0)
 
+    @long
     def test_defects_are_found(self):
         for defect, words in (('drop:500', '1 lost'), ('drop:%d' % TICKS, '1 lost'),
                               ('twice:500', '1 twice'), ('swap:500', '1 lost, 1 twice'),
@@ -172,6 +177,7 @@ class HftPipeline(HftTest):
         r = self.run_pair('--messages', str(TICKS), '--rate', '0')
         self.assertGreater(r['orders'], 100)
 
+    @long
     def test_more_places_there(self):
         """Three places: two lcores of the process that listens, and a process for each."""
         stages = ['--stages', 'feed+gateway,book,strategy+risk']
@@ -183,6 +189,7 @@ class HftPipeline(HftTest):
             digests.add((r['book_digest'], r['orders'], r['quotes']))
         self.assertEqual(len(digests), 1)
 
+    @long
     def test_one_of_more_dies(self):
         """The third of three processes ends the others."""
         both = ['--stages', 'feed+gateway,book,strategy+risk']
@@ -205,6 +212,7 @@ class HftPipeline(HftTest):
         self.assertEqual(there.returncode, 1)
         self.assertIn('refused', err)
 
+    @long
     def test_second_caller(self):
         port = free_ports(4)
         there = self.start(1, [], port)
@@ -223,6 +231,7 @@ class HftPipeline(HftTest):
         self.assertEqual(there.returncode, 0, out + err)
         self.assertIn('refused: this link has a caller already', err)
 
+    @long
     def test_peer_dies(self):
         for dies in (0, 1):
             here, there = self.pair(['--messages', '1M', '--rate', '1000'])
@@ -234,6 +243,7 @@ class HftPipeline(HftTest):
             self.assertEqual(second.returncode, 1, out + err)
             self.assertRegex(err, 'is gone|broke')
 
+    @long
     def test_peer_lies(self):
         # Either side; who is lied to says what it saw, and on which link.
         for liar in (0, 1):
@@ -247,6 +257,7 @@ class HftPipeline(HftTest):
                 self.assertIn(words, said[1 - liar][1], said)
                 self.assertEqual([side.returncode for side in sides], [1, 1], said)
 
+    @long
     def test_peer_does_not_end(self):
         """Who has sent its last is not done before the other side says that it has all."""
         for kill in (True, False):
@@ -278,6 +289,7 @@ class HftPipeline(HftTest):
             else:
                 self.fail('it has not come so far')
 
+    @long
     def test_killed_at_any_moment(self):
         # While they connect; while orders and the switch are under way, with rings full in some
         # of them, as who dies has not run for a while.
@@ -296,6 +308,7 @@ class HftPipeline(HftTest):
             self.assertRegex(err, 'is gone|broke|nobody was there|cannot be made|was not made')
             self.assertNotIn('arrived once', out)
 
+    @long
     def test_who_connects_waits(self):
         port = free_ports(4)
         here = self.start(0, ['--messages', str(TICKS), '--rate', '0'], port)
@@ -312,6 +325,7 @@ class HftPipeline(HftTest):
         self.assertEqual(alone.returncode, 1, err)
         self.assertIn('nobody was there in 1 s', err)
 
+    @long
     def test_interrupted(self):
         here, there = self.pair(['--messages', '1M', '--rate', '1000'])
         self.assertIn('connected', here.stdout.readline())

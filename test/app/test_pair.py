@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 
-from apptest import ATOMICS, CPUS, LIMIT, OPS, main
+from apptest import ATOMICS, CPUS, LIMIT, OPS, long, main
 from pairtest import PairTest
 
 RECEIVED = ['send', 'send_imm', 'write_imm', 'pingpong']
@@ -70,6 +70,7 @@ class Pair(PairTest):
             self.check(res, ['write'], [1000], 1)
             self.served(server, res, 1)
 
+    @long
     def test_memif_two_lcores(self):
         """Two lcores poll queue pairs of one device, whose port only one of them has at a time."""
         vdev = '--vdev=net_memif0,socket=@trl%d,role=' % os.getpid()
@@ -84,6 +85,7 @@ class Pair(PairTest):
             self.assertEqual(row['lcores'], 2)
         self.served(server, res, 4)
 
+    @long
     def test_memif_peer_goes(self):
         """The rings go under a process that is sending: it sees its requests fail, no more."""
         for i in range(2):
@@ -103,6 +105,7 @@ class Pair(PairTest):
             self.end(server, (130, -signal.SIGKILL)[i])
             self.assertIn('transport retry counter exceeded', self.end(client, 1)[1])
 
+    @long
     def test_modes(self):
         """The target posts receives, answers and writes; with packets each needs its progress."""
         modes = ['pingpong', 'mixed', 'bidirectional', 'send']
@@ -121,6 +124,7 @@ class Pair(PairTest):
                     self.assertEqual(row['verified']['bytes'], ops * row['size'])
             self.served(server, res, 2)
 
+    @long
     def test_modes_without_verify(self):
         server, where = self.listen(self.shm(1))
         modes = ['pingpong', 'bidirectional', 'send_imm', 'mixed']
@@ -149,6 +153,7 @@ class Pair(PairTest):
         self.assertIn('the target has found errors', res.err)
         self.end(listen, 1)
 
+    @long
     def test_stalled_target(self):
         """An open loop: what was due while the target stood still has waited so long."""
         server, where = self.listen(self.shm(1))
@@ -212,6 +217,7 @@ class Pair(PairTest):
             self.assertIn(says, res.err)
             self.end(server)
 
+    @long
     def test_lost_completion(self):
         """A device that swallows a completion, of the initiator's or the target's: --patience
         ends the row, with the request that nothing came back of and what that may mean. Of one
@@ -251,6 +257,7 @@ class Pair(PairTest):
         self.assertIn('connect nowhere: give an address', res.err)
         self.end(server)
 
+    @long
     def test_two_prompts(self):
         """listen and connect as commands: each wait of the one is for a start of the other."""
         server = self.commands(1, ['listen 127.0.0.1:0', 'start', 'connect :1',
@@ -278,6 +285,7 @@ class Pair(PairTest):
                      'fault: the device is opened anew', 'disconnect: it neither'):
             self.assertIn(text, err)
 
+    @long
     def test_faults_of_a_direction(self):
         """Of READs the answers come in: spoilt ones are found here. What goes out is missed there."""
         server = self.commands(1, ['listen 127.0.0.1:0', 'wait', 'wait', 'show errors', 'disconnect'],
@@ -293,6 +301,7 @@ class Pair(PairTest):
         self.assertEqual(['drop_icrc' in line for line in dropped], [True, False], dropped)
         self.assertRegex(self.end(server)[0], r'out of sequence [1-9]')
 
+    @long
     def test_interval_of_a_target(self):
         """What it has served since the line before; alone, and at a prompt."""
         for session in (False, True):

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import threading
 
-from apptest import LIMIT, main
+from apptest import LIMIT, long, main
 from cmtest import END, HEADER, REJ, REP, RTU, message
 from pairtest import PairTest
 
@@ -167,6 +167,7 @@ class Hostile(PairTest):
                      'refused: no memory for it', 'broke'):
             self.assertIn(text, err)
 
+    @long
     def test_rows(self):
         """A peer whose rows and memory are not what it has said."""
         for change, args, says in (

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import perfpeer
-from apptest import EAL, AppTest, Result, free_ports, lcores, main
+from apptest import EAL, AppTest, Result, free_ports, lcores, long, main
 
 LATENCY = ['rc_pingpong', 'uc_pingpong', 'ud_pingpong', 'read_lat', 'atomic_lat', 'send_lat']
 BANDWIDTH = ['write_bw', 'read_bw', 'atomic_bw', 'send_bw']
@@ -71,6 +71,7 @@ class Perf(AppTest):
         self.assertGreater(bw['peak_mib_s'], 0)
         self.assertRegex(res.out, r'(?m)^ %d +%d +\d' % (size, iters))
 
+    @long
     def test_latency_with_itself(self):
         for protocol in LATENCY:
             for size in (8,) if protocol == 'atomic_lat' else (1, 8, 1000, 5000):
@@ -103,6 +104,7 @@ class Perf(AppTest):
             self.assertEqual(res.json['connection'], connection.upper())
             self.assertEqual(res.json['messages'], 100)
 
+    @long
     def test_depths(self):
         for args in (('--tx-depth', '1'), ('--tx-depth', '7', '--cq-mod', '7'),
                      ('--cq-mod', '1'), ('--tx-depth', '33', '--cq-mod', '10')):
@@ -116,6 +118,7 @@ class Perf(AppTest):
             self.client(perfpeer.echo, '-P', protocol, '--atomic', 'cmp_swap', '-n', '100',
                         '--check')
 
+    @long
     def test_write_lat_server_with_itself(self):
         for size in ('1', '2', '300', '70000'):
             res, heard = self.serve(lambda conn: perfpeer.client(conn, 'write_lat'), '-P',
@@ -159,6 +162,7 @@ class Perf(AppTest):
                                 '-P', protocol, '-n', '1000', '--check', rc=1)
             self.assertIn(why, res.err)
 
+    @long
     def test_words_of_pingpong(self):
         def talk(conn):
             conn.sendall(perfpeer.address())
@@ -170,6 +174,7 @@ class Perf(AppTest):
         res, _ = self.serve(talk, '-P', 'rc_pingpong', '--silence', '1', rc=1)
         self.assertIn('nothing has come for 1 s', res.err)
 
+    @long
     def test_silent_peers(self):
         """Each time the peer stops somewhere else; the program ends, and says where."""
         said = [perfpeer.hello()[0], perfpeer.hello()[1], perfpeer.hello()[2],
@@ -193,6 +198,7 @@ class Perf(AppTest):
             res, _ = self.serve(lambda conn: conn.sendall(data), '-P', 'rc_pingpong', rc=1)
             self.assertIn("closed the connection in front of its address", res.err)
 
+    @long
     def test_peers_that_talk_nonsense(self):
         good = perfpeer.hello() + [perfpeer.keys(), perfpeer.keys()]
         for place, data, why in (

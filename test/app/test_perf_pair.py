@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 
 import perfpeer
-from apptest import CPUS, EAL, AppTest, free_ports, main
+from apptest import CPUS, EAL, AppTest, free_ports, long, main
 
 WAIT = 150  # seconds; sanitizers are slow, and two processes may share a core
 SERVER, CLIENT = 0, 1
@@ -69,6 +69,7 @@ class Pair(AppTest):
         self.setUp()
         return results
 
+    @long
     def test_latency(self):
         for protocol, size in (('rc_pingpong', 5000), ('uc_pingpong', 5000), ('ud_pingpong', 1024),
                                ('write_lat', 1), ('write_lat', 70000), ('read_lat', 3000),
@@ -104,6 +105,7 @@ class Pair(AppTest):
             if protocol == 'atomic_bw':
                 self.assertEqual(server['words_grown'], 500)
 
+    @long
     def test_unreliable(self):
         for protocol, connection, size in (('send_lat', 'UC', 3000), ('send_lat', 'UD', 1024),
                                            ('write_lat', 'UC', 3000)):
@@ -127,6 +129,7 @@ class Pair(AppTest):
             self.tearDown()
             self.setUp()
 
+    @long
     def test_peer_that_dies(self):
         for protocol in ('send_lat', 'write_lat', 'write_bw', 'rc_pingpong'):
             server, client = self.pair('-P', protocol, '-s', '64', '-n', '1000000000')
@@ -144,6 +147,7 @@ class Pair(AppTest):
             self.tearDown()
             self.setUp()
 
+    @long
     def test_stops_in_the_middle(self):
         server, client = self.pair('-P', 'send_lat', '-s', '64', '-n', '1000000000')
         while 'remote' not in client.stdout.readline():

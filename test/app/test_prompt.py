@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 
-from apptest import CPUS, EAL, LIMIT, AppTest, lcores, main
+from apptest import CPUS, EAL, LIMIT, AppTest, lcores, long, main
 
 # Seconds that something is given to run, on a machine with CPUs free and on one that has none.
 WAITS = (0.5, 5, 50)
@@ -108,6 +108,7 @@ class Prompt(AppTest):
         self.assertEqual(done[1], 0)
         self.assertIn('%d samples' % rows[5]['latency_ns']['samples'], res.out)
 
+    @long
     def test_settings_take_effect(self):
         """How operations are posted is as it was set, and the device as it says."""
         res = self.script(['set op write', 'set size 64,100', 'set duration 0.04', 'set inline 64',
@@ -195,6 +196,7 @@ class Prompt(AppTest):
         self.assertIn('-l 0-2', res.err)
         self.assertEqual(self.rows(res), [('read', 8, 1, 1)])
 
+    @long
     def test_lcores(self):
         """Two lcores of EAL on the processors there are, beside the main one."""
         eal = ['--lcores', '0@%d,1@%d,2@%d' % (CPUS[0], CPUS[-1], CPUS[0])] + EAL
@@ -308,6 +310,7 @@ class Prompt(AppTest):
             self.assertIn('testrdma: fault' + ' ' * (wrong[0] != ':') + wrong, res.err)
         self.assertEqual(res.err.count('the device does not take it'), 1)  # a flap of 0
 
+    @long
     def test_fault_flap(self):
         """The port goes down and comes back, and what was lost is sent again; an ethdev's, too."""
         res = self.script(['set op write', 'set size 64', 'set duration 0.3', 'set verify on',

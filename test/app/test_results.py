@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 
-from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, main
+from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main
 
 README = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'README.md')
 
@@ -66,6 +66,7 @@ class Results(AppTest):
         for op in OPS:
             self.assertRegex(res.out, r'(?m)^%s ' % op)
 
+    @long
     def test_range_of_the_documentation(self):
         res = self.run_json(['--device', 'soft0', '--op', 'write,read,fetch_add,cmp_swap,send',
                              '--size', '8..1M', '--depth', '128', '--burst', '32',
@@ -105,6 +106,7 @@ class Results(AppTest):
             self.assertGreater(float(row['mops']), 0)
             self.assertGreater(int(row['verified_bytes']), 0)
 
+    @long
     def test_interval(self):
         """Statistics between the rows of a plain run; with CSV not among these."""
         for options in ((), ('--csv', '--verify')):
@@ -136,6 +138,7 @@ class Results(AppTest):
             may = row['op'] in ('write', 'write_imm', 'send', 'send_imm') and row['size'] <= 64
             self.assertEqual(row['inline'], may)
 
+    @long
     def test_inline_one_by_one_through_blueflame(self):
         self.vary('--inline', '28', '--db', 'blueflame', '--burst', '1', '--signal-every', '1',
                   sizes=(1, 28, 29))
@@ -143,26 +146,33 @@ class Results(AppTest):
     def test_doorbell(self):
         self.vary('--db', 'doorbell', '--burst', '1')
 
+    @long
     def test_gather_and_scatter(self):
         self.vary('--sgl', '4', sizes=(3, 64, 5000, 100000))
 
+    @long
     def test_unaligned_data(self):
         self.vary('--offset', '5', ops=['write', 'read', 'send', 'write_imm', 'send_imm'])
 
+    @long
     def test_many_queue_pairs(self):
         self.vary('--qps', '33', '--depth', '16', '--burst', '5', '--signal-every', '7')
 
+    @long
     def test_one_at_a_time(self):
         self.vary('--depth', '1')
 
+    @long
     def test_odd_depths(self):
         self.vary('--depth', '77', '--burst', '13', '--signal-every', '77')
 
+    @long
     def test_message_larger_than_the_pool(self):
         rows = self.vary('--depth', '4', '--signal-every', '4', ops=['write', 'read'],
                          sizes=(64 << 20,))
         self.assertEqual([r['window'] for r in rows], [1, 1])
 
+    @long
     def test_seeds_give_the_same_verdict(self):
         self.vary('--seed', '0', ops=['write', 'cmp_swap'])
         self.vary('--seed', str((1 << 64) - 1), ops=['write', 'fetch_add'])
@@ -172,6 +182,7 @@ class Results(AppTest):
             self.skipTest('the device would share the only processor')
         self.vary('--device', 'soft0,progress=thread')
 
+    @long
     def test_device_on_its_own_lcore(self):
         if len(CPUS) < 2:
             self.skipTest('needs two processors')
@@ -179,6 +190,7 @@ class Results(AppTest):
                              '8,4K,1M', '--verify', '--duration', '0.05'], lcores(2) + EAL)
         self.check(res, OPS, [8, 4096, 1 << 20])
 
+    @long
     def test_progress(self):
         """While a row runs: a line every 10 s; at a terminal every second, in place."""
         line = r'\[1/1\] write 8, \w+: (\d+) s of about %d s'
@@ -233,6 +245,7 @@ class Results(AppTest):
                 ops = row['rate']['ops'] + 2 * row['latency_ns']['samples']
                 self.assertEqual(row['verified']['bytes'], ops * row['size'])
 
+    @long
     def test_mixed(self):
         mixes = {'write:7,read:3': (7, 3, 0, 0), 'fetch_add:1,cmp_swap:2,write:3': (3, 0, 1, 2),
                  'cmp_swap:1': (0, 0, 0, 1), 'read:999,write:1': (1, 999, 0, 0)}
@@ -251,6 +264,7 @@ class Results(AppTest):
                 self.assertEqual(row['verified']['bytes'],
                                  (kinds[0] + kinds[1]) * row['size'] + 16 * sum(kinds[2:]))
 
+    @long
     def test_rate(self):
         """An open loop posts what is due, no more, and all of it is in the latencies."""
         for op in ('write', 'send', 'mixed'):
@@ -271,6 +285,7 @@ class Results(AppTest):
         self.assertGreaterEqual(row['latency_ns']['max'], 0.01e9)
         self.usage_error(['--rate', '5', '--op', 'pingpong'], '--rate 5', 'pingpong')
 
+    @long
     def test_modes_without_verify(self):
         for op in ('pingpong', 'mixed', 'bidirectional'):
             for row in self.mode(op, '--qps', '2', '--mix', 'write:1,fetch_add:1',
@@ -278,6 +293,7 @@ class Results(AppTest):
                 self.assertTrue(row['ok'], row)
                 self.assertGreater(row['rate']['ops'], 0)
 
+    @long
     def test_modes_find_damage(self):
         for op, defect in (('pingpong', 'recv_len'), ('pingpong', 'skip_cqe'),
                            ('bidirectional', 'flip_bit'), ('bidirectional', 'lose_write'),
@@ -287,6 +303,7 @@ class Results(AppTest):
             self.assertEqual(res.json['result'], 'fail')
             self.assertGreater(res.json['errors'], 0)
 
+    @long
     def test_payload_in_shuffled_order(self):
         self.vary('--device', 'soft0,shuffle=1', sizes=(8, 5000, 70000))
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-from apptest import EAL, LIMIT, AppTest, lcores, main
+from apptest import EAL, LIMIT, AppTest, lcores, long, main
 
 
 def cpu_time(pid):
@@ -70,6 +70,7 @@ class Stop(AppTest):
     def test_terminate(self):
         self.check(signal.SIGTERM, [])
 
+    @long
     def test_in_the_middle_of_a_long_row(self):
         out, result = self.stop(signal.SIGINT, ['--op', 'send', '--size', '64', '--duration',
                                                 '1000'], rows=0)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from apptest import main
+from apptest import long, main
 from storagetest import BS, EAL, StorageTest, lcores, refuse_io_uring
 
 SIZE = 1 << 20
@@ -26,6 +26,7 @@ class Storage(StorageTest):
         self.client('--ios', '10')
         self.stop(target)
 
+    @long
     def test_two_queues(self):
         # The ports of a target follow each other.
         start = 21000 + os.getpid() % 20000
@@ -62,6 +63,7 @@ class Storage(StorageTest):
         for c in clients:
             self.assertEqual(err.count('process %d:' % c.proc.pid), 1, err)
 
+    @long
     def test_too_many_clients(self):
         target = self.target('--size', str(SIZE), '--clients', '1', *self.io())
         first = self.start_client(['--rw', 'randread', '--seconds', '1000'])
@@ -84,6 +86,7 @@ class Storage(StorageTest):
         self.assertIn('takes no writes', text)
         self.stop(target)
 
+    @long
     def test_defects_are_found(self):
         for defect, rw, words in (('flip-read', 'read', 'another checksum'),
                                   ('flip-write', 'randrw', 'is damaged'),
@@ -131,6 +134,7 @@ class Storage(StorageTest):
         self.assertEqual(res.rc, 1, str(res))
         self.assertIn('Connection refused; does storage_target run', res.err)
 
+    @long
     def test_wrong_place(self):
         target = self.target('--size', str(SIZE), '--max-io', '8K', *self.io())
         for args, words in ((['--bs', '512'], 'multiples of 4096 up to 8192'),

@@ -16,7 +16,7 @@ WAITER = os.path.abspath(sys.argv.pop())  # the fifth argument that meson gives
 FALSE = os.path.abspath(sys.argv.pop())
 LIAR = os.path.abspath(sys.argv.pop())
 
-from apptest import main  # noqa: E402
+from apptest import long, main  # noqa: E402
 from cmtest import REP, message, reject  # noqa: E402
 from storagetest import BS, EAL, WAIT, Process, StorageTest, lcores  # noqa: E402
 
@@ -59,6 +59,7 @@ class Faults(StorageTest):
         self.assertNotIn('Sanitizer', err)
         return path, self.journal(path)
 
+    @long
     def test_killed_under_load(self):
         for load in (['--fua'], ['--flush-every', '20'], ['--fua', '--depth', '1']):
             path, told = self.crash(load, least=60)
@@ -76,6 +77,7 @@ class Faults(StorageTest):
             self.stop(target)
             os.unlink(self.disk)
 
+    @long
     def test_killed_on_a_used_disk(self):
         """What was never acknowledged may be as another run has left it, of whatever seed."""
         for seed in ('5', '6'):
@@ -87,6 +89,7 @@ class Faults(StorageTest):
             self.stop(target)
             os.unlink(self.disk)
 
+    @long
     def test_crash_test_can_fail(self):
         path, told = self.crash(['--fua'], 0, ['--defect', 'ack-only'])
         self.assertTrue(any(a != 0 for a, _ in told.values()))
@@ -107,6 +110,7 @@ class Faults(StorageTest):
             self.assertIn(words, text)
         self.stop(target)
 
+    @long
     def test_check_on_a_used_disk(self):
         """What lay there before the journal's run is no loss; what has replaced its blocks is one."""
         target = self.target('--size', str(SIZE), *self.io())
@@ -124,6 +128,7 @@ class Faults(StorageTest):
         self.assertIn('WRONG: 4096 bytes at %d: was written with another --seed' % min(told), text)
         self.stop(target)
 
+    @long
     def test_check_of_what_was_only_sent(self):
         """Write 9 was sent and the file has write 101 of another run: a loss if one was acknowledged."""
         target = self.target('--size', str(SIZE), *self.io())
@@ -151,6 +156,7 @@ class Faults(StorageTest):
         self.assertEqual(list(lines), list(lies))
         return lines
 
+    @long
     def test_liars(self):
         target = self.target('--size', str(SIZE), *self.io())
         self.client('--rw', 'write', '--offset', str(SIZE // 2))
@@ -185,6 +191,7 @@ class Faults(StorageTest):
         for line, words in zip(dropped, ended.values()):
             self.assertIn(words, line)
 
+    @long
     def test_refused_answers(self):
         """Clients that say no where the last word of a connection is due: none keeps a place."""
         target = self.target('--size', str(SIZE), '--clients', '2', *self.io())
@@ -227,6 +234,7 @@ class Faults(StorageTest):
         self.assertIn('is damaged', out)
         self.assertLess(int(re.match(r'longest poll (\d+) ms', out).group(1)), 2000)
 
+    @long
     def test_target_lies(self):
         """The client says what is wrong, and ends; a WRITE beside its memory is refused."""
         none = 'no target: its welcome '
@@ -251,6 +259,7 @@ class Faults(StorageTest):
         rc, out, err = target.end()
         self.assertEqual(rc, 0, out + err)
 
+    @long
     def test_file_cut_short(self):
         # Under a target that serves it: an error, and never data that is not there.
         target = self.target('--size', str(SIZE), *self.io())
@@ -285,6 +294,7 @@ class Faults(StorageTest):
         self.assertEqual(r['reads'], 2)
         self.stop(target)
 
+    @long
     def test_results_have_no_room(self):
         target = self.target('--size', str(SIZE), *self.io())
         for option in ('--json', '--journal'):

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """testrdma where every message is RoCEv2 packets, on a network without and with faults."""
 
-from apptest import OPS, AppTest, main
+from apptest import OPS, AppTest, long, main
 
 RUN = ['--op', ','.join(OPS), '--size', '8,1025,65536', '--depth', '16', '--verify',
        '--duration', '0.02']
@@ -27,6 +27,7 @@ class Wire(AppTest):
         self.check('soft0,wire=1,seed=3,tx_drop=0.3,tx_dup=0.5,tx_reorder=0.5,rx_corrupt=0.1')
         self.check('soft0,wire=1,seed=4,rx_drop=0.2,rx_dup=1,rx_reorder=1,tx_delay=20')
 
+    @long
     def test_loss(self):
         """Default retries; only what makes no progress uses them up."""
         for percent, seed in ((1, 5), (10, 6)):
@@ -38,6 +39,7 @@ class Wire(AppTest):
                 self.assertTrue(row['ok'] and row['complete'], where)
                 self.assertEqual(row['errors'], 0, where)
 
+    @long
     def test_faults_strike(self):
         for fault in ('tx_drop=100', 'rx_corrupt=100'):
             res = self.run_program(['--device', 'soft0,wire=1,' + fault, '--op', 'write',

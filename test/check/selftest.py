@@ -22,7 +22,7 @@ import telemetry
 import texts
 import threads
 
-sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../devtools'))
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../devtools/suite'))
 import tally
 
 # A small tree that keeps all rules. Every case below breaks one.
@@ -223,10 +223,11 @@ class Length(Fixture):
 
 
 class Threads(unittest.TestCase):
-    def found(self, suite, text, *args, parameters=()):
-        tests = [{'name': 't', 'suite': ['bluebell:' + s for s in suite], 'cmd': ['/b/t', *args]}]
+    def found(self, suite, text, *args, env=None):
+        tests = [{'name': 't', 'suite': ['bluebell:' + s for s in suite], 'cmd': ['/b/t', *args],
+                  'env': env or {}}]
         targets = [{'type': 'executable', 'filename': ['/b/t'], 'target_sources': [
-            {'sources': ['/src/test/unit/t.c'], 'parameters': list(parameters)}]}]
+            {'sources': ['/src/test/unit/t.c']}]}]
         return threads.tests_without(tests, targets, lambda path: text)
 
     def test_starts(self):
@@ -236,7 +237,7 @@ class Threads(unittest.TestCase):
             self.assertEqual(self.found(['app'], text), [])
         self.assertEqual(self.found(['model'], ''), [])
         self.assertEqual(self.found(['model'], '', '--device', 'soft0,progress=thread'), ['t'])
-        self.assertEqual(self.found(['model'], '', parameters=['-DENV_THREAD']), ['t'])
+        self.assertEqual(self.found(['model'], '', env={'BB_VARIANT': 'thread'}), ['t'])
 
 
 class Texts(unittest.TestCase):

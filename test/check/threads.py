@@ -32,7 +32,7 @@ def tests_without(tests, targets, read):
         if groups is None or 'threads' in suites or test['name'] in NOT or not {'unit', 'model'} & suites:
             continue
         sources = [path for g in groups for path in g.get('sources', []) if '/test/' in path]
-        if ('-DENV_THREAD' in [p for g in groups for p in g.get('parameters', [])] or
+        if (test.get('env', {}).get('BB_VARIANT') == 'thread' or
                 STARTS.search(' '.join(test['cmd'][1:])) or
                 any(STARTS.search(read(path)) for path in sources)):
             found.append(test['name'])

@@ -4,9 +4,9 @@
 /*
  * Two connected QPs on the software device, through the public API.
  *
- * Built with both sides on one device, that is on one UAR and one engine of the
- * software device; with TWO_UARS on two devices, each with its own, all run by one
- * thread; and with ENV_THREAD on a device that runs in a thread of its own.
+ * The environment variable BB_VARIANT chooses the devices: unset, both sides share one
+ * device, with one UAR and one engine; "two_uars" gives each side a device, both run by
+ * one thread; "thread" gives the device a thread of its own.
  */
 #ifndef MLX5_ENV_H
 #define MLX5_ENV_H
@@ -29,18 +29,6 @@
 
 #include "bluebell.h"
 
-#ifdef TWO_UARS
-#define ENV_DEV_B "soft1"
-#else
-#define ENV_DEV_B "soft0"
-#endif
-
-#ifdef ENV_THREAD
-#define ENV_DEV_A "soft0,progress=thread"
-#else
-#define ENV_DEV_A "soft0"
-#endif
-
 #define ENV_BUF    (256 * 1024)
 #define ENV_WAIT_S 30
 #define ENV_ALL                                                                                    \
@@ -61,6 +49,36 @@ struct env {
 	struct bb_qp_attr attr; /* what both sides connect with */
 	struct bb_qp_init_attr init;
 };
+
+static inline bool
+env_variant_is(const char *name)
+{
+	const char *variant = getenv("BB_VARIANT");
+
+	return variant != NULL && strcmp(variant, name) == 0;
+}
+
+static inline bool
+env_two_uars(void)
+{
+	return env_variant_is("two_uars");
+}
+
+static inline bool
+env_thread(void)
+{
+	return env_variant_is("thread");
+}
+
+static inline const char *
+env_dev_a(void)
+{
+	return env_thread() ? "soft0,progress=thread" : "soft0";
+}
+
+/* Runs the tests of group @name but the last @left_out. */
+#define env_run(name, tests, left_out)                                                             \
+	_cmocka_run_group_tests(name, tests, RTE_DIM(tests) - (left_out), NULL, NULL)
 
 static inline int
 env_eal_init(const char *program)
@@ -138,13 +156,13 @@ env_open_two(struct env *e, const char *spec_a, const char *spec_b)
 static inline void
 env_open_spec(struct env *e, const char *spec)
 {
-	env_open_two(e, spec, strcmp(ENV_DEV_B, "soft0") != 0 ? ENV_DEV_B : NULL);
+	env_open_two(e, spec, env_two_uars() ? "soft1" : NULL);
 }
 
 static inline void
 env_open(struct env *e)
 {
-	env_open_spec(e, ENV_DEV_A);
+	env_open_spec(e, env_dev_a());
 }
 
 static inline void

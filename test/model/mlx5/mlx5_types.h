@@ -56,7 +56,7 @@ types_start_on(struct types_env *t, const char *spec, enum bb_qp_type type)
 static inline void
 types_start(struct types_env *t, enum bb_qp_type type)
 {
-	types_start_on(t, ENV_DEV_A, type);
+	types_start_on(t, env_dev_a(), type);
 }
 
 static inline void

@@ -29,17 +29,19 @@
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 
-/* Long runs are divided by it. */
-#ifndef SIM_SHARE
-#define SIM_SHARE 1
-#endif
+#define SIM_US     UINT64_C(1000)
+#define SIM_MS     UINT64_C(1000000)
+#define SIM_SEC    UINT64_C(1000000000)
+#define SIM_HOUR   (3600 * SIM_SEC)
+#define SIM_CANARY 64u
+#define SIM_SLOTS  64u /* messages of a queue pair, at most */
 
-#define SIM_US      UINT64_C(1000)
-#define SIM_MS      UINT64_C(1000000)
-#define SIM_SEC     UINT64_C(1000000000)
-#define SIM_HOUR    (3600 * SIM_SEC)
-#define SIM_CANARY  64u
-#define SIM_SLOTS   64u /* messages of a queue pair, at most */
+/* Divisor of the long runs: 10 in the short form of a test (BB_TEST_SHORT), else 1. */
+static inline unsigned int
+sim_share(void)
+{
+	return getenv("BB_TEST_SHORT") != NULL ? 10 : 1;
+}
 #define SIM_REPLAYS 16u
 #define SIM_RX_RING 512u
 #define SIM_AHEADS  256u /* packets that are kept ahead of a lost one, at most */

@@ -87,7 +87,7 @@ test_goodput(void **state)
 	uint64_t seed;
 
 	(void)state;
-	for (seed = 1; seed <= (SIM_SHARE > 1 ? 1 : 5); seed++) {
+	for (seed = 1; seed <= (sim_share() > 1 ? 1 : 5); seed++) {
 		struct result best = run(seed, BB_ROCE_ADAPTIVE, &none, 50000);
 		struct result on = run(seed, BB_ROCE_ADAPTIVE, &loss, 50000);
 		struct result off = run(seed, 0, &loss, 50000);
@@ -383,7 +383,7 @@ test_selective(void **state)
 		uint64_t seed, lost, all = 0, worst = 0;
 		uint32_t keeps, on;
 
-		for (seed = 60; seed < 60 + (SIM_SHARE > 1 ? 2 : 8); seed++)
+		for (seed = 60; seed < 60 + (sim_share() > 1 ? 2 : 8); seed++)
 			for (keeps = 0; keeps < 2; keeps++)
 				for (on = 0; on < 2; on++) {
 					r = run_one_way(seed, keeps ? SIM_AHEADS : 0, 0, on,
@@ -401,10 +401,10 @@ test_selective(void **state)
 		print("dropped, selective", &sum[0][1]);
 		print("dropped, not selective", &sum[0][0]);
 		assert_true(sum[1][1].again <=
-			    sum[1][0].again + sum[1][0].again / (SIM_SHARE > 1 ? 5 : 10));
+			    sum[1][0].again + sum[1][0].again / (sim_share() > 1 ? 5 : 10));
 		assert_true(i % 2 == 1 || sum[1][1].again * 4 <= sum[1][0].again);
 		assert_true(sum[0][1].again <= sum[0][0].again + sum[0][0].again / 20);
-		if (SIM_SHARE > 1)
+		if (sim_share() > 1)
 			continue;
 		/* No seed in which it never finds out that the peer keeps. */
 		assert_true(worst * 8 <= 2 * sum[1][1].again);
@@ -428,7 +428,7 @@ test_out_of_room(void **state)
 		uint64_t seed, lost;
 		uint32_t on;
 
-		for (seed = 60; seed < 60 + (SIM_SHARE > 1 ? 2 : 8); seed++)
+		for (seed = 60; seed < 60 + (sim_share() > 1 ? 2 : 8); seed++)
 			for (on = 0; on < 2; on++) {
 				r = run_one_way(seed, SIM_AHEADS, 100, on, &faults[i], &lost);
 				add(&sum[on], &r);

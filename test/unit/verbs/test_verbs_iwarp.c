@@ -269,7 +269,7 @@ test_lacking(void **state)
 static void
 test_has(void **state)
 {
-	struct bb_sge s[4];
+	struct bb_sge s[4] = {0};
 	struct bb_send_wr wr = write_wr(5, s);
 	struct bb_wc wc;
 	struct fixture f;

@@ -295,11 +295,8 @@ test_bad_calls(void **state)
  * others have the CPUs each change of sides waits for a time slice: then as many messages as
  * fit into STRESS_S seconds.
  */
-#ifdef TWO_UARS
-#define STRESS 2000u /* each message waits for both threads, which may share a core */
-#else
-#define STRESS 100000u
-#endif
+#define STRESS (env_two_uars() ? 2000u : 100000u) /* with two each message waits for both threads  \
+						   */
 #define STRESS_S     10
 #define STRESS_LEAST 500u
 

@@ -42,7 +42,6 @@ devices(void **state)
 }
 
 /* The options of a device hold for its first open: these tests need it alone. */
-#ifndef TWO_UARS
 static void
 missing_capabilities(void **state)
 {
@@ -76,7 +75,6 @@ missing_capabilities(void **state)
 	assert_memory_equal(e.b.buf, "without", 7);
 	env_stop(&e);
 }
-#endif
 
 static void
 ports_and_gids(void **state)
@@ -258,7 +256,6 @@ query(void **state)
 	env_stop(&e);
 }
 
-#ifndef TWO_UARS /* the second device would have no such options */
 /* As above, where packets carry it: three of a WRITE, three of a READ. */
 static void
 query_wire(void **state)
@@ -333,7 +330,6 @@ congestion(void **state)
 		env_stop(&e);
 	}
 }
-#endif
 
 static void
 counters(void **state)
@@ -529,26 +525,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-#ifndef TWO_UARS
-		cmocka_unit_test(missing_capabilities),
-#endif
-		cmocka_unit_test(devices),
-		cmocka_unit_test(ports_and_gids),
-		cmocka_unit_test(parents_stay),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(largest_wqe),
-		cmocka_unit_test(query),
-		cmocka_unit_test(counters),
-#ifndef TWO_UARS
-		cmocka_unit_test(query_wire),
-		cmocka_unit_test(congestion),
-#endif
-		cmocka_unit_test(events),
-		cmocka_unit_test(late_event),
-		cmocka_unit_test(opened_twice),
-		cmocka_unit_test(many_qps),
+		cmocka_unit_test(devices),      cmocka_unit_test(ports_and_gids),
+		cmocka_unit_test(parents_stay), cmocka_unit_test(limits),
+		cmocka_unit_test(largest_wqe),  cmocka_unit_test(query),
+		cmocka_unit_test(counters),     cmocka_unit_test(events),
+		cmocka_unit_test(late_event),   cmocka_unit_test(opened_twice),
+		cmocka_unit_test(many_qps),     cmocka_unit_test(missing_capabilities),
+		cmocka_unit_test(query_wire),   cmocka_unit_test(congestion),
 	};
 	int skip_all = env_eal_init("mlx5_ctl");
 
-	return skip_all != 0 ? skip_all : cmocka_run_group_tests(tests, NULL, NULL);
+	return skip_all != 0 ? skip_all : env_run("mlx5_ctl", tests, env_two_uars() ? 3 : 0);
 }

@@ -310,7 +310,6 @@ test_signal_ends_a_wait(void **state)
 		assert_int_equal(bb_dev_close(e.b.dev), 0);
 }
 
-#ifdef ENV_THREAD
 /* The device's thread blocks each signal that can be blocked: no handler runs in it. */
 static void
 test_thread_blocks_signals(void **state)
@@ -345,7 +344,6 @@ test_thread_blocks_signals(void **state)
 	assert_true(found > 0);
 	env_stop(&e);
 }
-#endif
 
 int
 main(void)
@@ -355,13 +353,11 @@ main(void)
 		cmocka_unit_test(test_child_is_refused),
 		cmocka_unit_test(test_signals_everywhere),
 		cmocka_unit_test(test_signal_ends_a_wait),
-#ifdef ENV_THREAD
 		cmocka_unit_test(test_thread_blocks_signals),
-#endif
 	};
 	int rc = env_eal_init("mlx5_process");
 
 	if (rc != 0)
 		return rc;
-	return cmocka_run_group_tests_name("mlx5_process", tests, NULL, NULL);
+	return env_run("mlx5_process", tests, !env_thread());
 }

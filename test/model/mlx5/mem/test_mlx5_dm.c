@@ -352,11 +352,7 @@ read_on(void *arg)
 }
 
 /* Where the device has a thread of its own, reading is this one's: two are enough. */
-#ifdef ENV_THREAD
-#define READER_THREAD false
-#else
-#define READER_THREAD true
-#endif
+#define READER_THREAD (!env_thread())
 
 /* Any CPU: the lcores of these tests share one. */
 static void

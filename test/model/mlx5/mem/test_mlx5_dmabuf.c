@@ -21,9 +21,9 @@
 #include "mlx5.h"
 
 #ifdef UDMABUF
-#define SPEC ENV_DEV_A
+#define SPEC "soft0"
 #else
-#define SPEC ENV_DEV_A ",dmabuf=memfd"
+#define SPEC "soft0,dmabuf=memfd"
 #endif
 
 #define PAGE 4096u

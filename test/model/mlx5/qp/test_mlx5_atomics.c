@@ -206,11 +206,8 @@ lacked(void **state)
 	int err;
 
 	(void)state;
-#ifdef ENV_THREAD
-	env_open_spec(&e, "soft0,progress=thread,no_ext_atomic");
-#else
-	env_open_spec(&e, "soft0,no_ext_atomic");
-#endif
+	env_open_spec(&e,
+		      env_thread() ? "soft0,progress=thread,no_ext_atomic" : "soft0,no_ext_atomic");
 	assert_int_equal(bb_dev_query(e.a.dev, &attr), 0);
 	assert_int_equal(attr.masked_atomics, 0);
 	assert_true(attr.atomics);

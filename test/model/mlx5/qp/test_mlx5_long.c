@@ -168,8 +168,9 @@ pieces(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(pieces)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(pieces), cmocka_unit_test(whole)};
 	int ret = env_eal_init("mlx5_long");
 
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+	return ret != 0 ? ret
+			: env_run("mlx5_long", tests, getenv("BB_TEST_SHORT") != NULL ? 1 : 0);
 }

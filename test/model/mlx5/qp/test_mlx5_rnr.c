@@ -105,7 +105,6 @@ every_code(void **state)
 	env_stop(&e);
 }
 
-#ifndef ENV_THREAD
 /*
  * The short ones wait no longer than they have to. No bound on the time it takes, which a busy
  * machine has as much of as it likes: the wait began before the poll that counted the NAK had
@@ -154,7 +153,6 @@ short_codes_are_short(void **state)
 	}
 	env_stop(&e);
 }
-#endif
 
 /* rnr_retry + 1 attempts, counted by the device; 7 never ends. */
 static void
@@ -374,18 +372,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(table),
-		cmocka_unit_test(every_code),
-#ifndef ENV_THREAD
-		cmocka_unit_test(short_codes_are_short),
-#endif
-		cmocka_unit_test(counts),
-		cmocka_unit_test(timer_changes),
-		cmocka_unit_test(largest_list),
-		cmocka_unit_test(too_long),
-		cmocka_unit_test(counter_wraps),
+		cmocka_unit_test(table),         cmocka_unit_test(every_code),
+		cmocka_unit_test(counts),        cmocka_unit_test(timer_changes),
+		cmocka_unit_test(largest_list),  cmocka_unit_test(too_long),
+		cmocka_unit_test(counter_wraps), cmocka_unit_test(short_codes_are_short),
 	};
 	int ret = env_eal_init("mlx5_rnr");
 
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+	return ret != 0 ? ret : env_run("mlx5_rnr", tests, env_thread());
 }

@@ -194,7 +194,7 @@ legal(void **state)
 				run(&t, type, op, 100, BB_SEND_SIGNALED | BB_SEND_SOLICITED);
 		}
 		types_stop(&t);
-		assert_int_equal(bb_dev_open(ENV_DEV_A, &t.e.a.dev), 0);
+		assert_int_equal(bb_dev_open(env_dev_a(), &t.e.a.dev), 0);
 		assert_int_equal(bb_dev_close(t.e.a.dev), 0);
 
 		/* Inline, to the limit of the queue. */

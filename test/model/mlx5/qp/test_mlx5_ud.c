@@ -214,7 +214,6 @@ heads(void **state)
 	types_stop(&t);
 }
 
-#if !defined(ENV_THREAD) && !defined(TWO_UARS)
 /* On InfiniBand the GRH is there when it was asked for; LID and SL come with the datagram. */
 static void
 infiniband(void **state)
@@ -262,7 +261,6 @@ infiniband(void **state)
 	assert_int_equal(bb_ah_create(e->a.pd, &path, &ah), -EINVAL);
 	env_stop(e);
 }
-#endif
 
 /* Handles: what is refused, and that a post has its own copy. */
 static void
@@ -490,20 +488,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(qkeys),
-		cmocka_unit_test(lost),
-		cmocka_unit_test(mtu),
-		cmocka_unit_test(heads),
-#if !defined(ENV_THREAD) && !defined(TWO_UARS)
-		cmocka_unit_test(infiniband),
-#endif
-		cmocka_unit_test(handles),
-		cmocka_unit_test(handle_of_another_pd),
-		cmocka_unit_test(answers),
-		cmocka_unit_test(limits),
-		cmocka_unit_test(empty_only),
+		cmocka_unit_test(qkeys),      cmocka_unit_test(lost),
+		cmocka_unit_test(mtu),        cmocka_unit_test(heads),
+		cmocka_unit_test(handles),    cmocka_unit_test(handle_of_another_pd),
+		cmocka_unit_test(answers),    cmocka_unit_test(limits),
+		cmocka_unit_test(empty_only), cmocka_unit_test(infiniband),
 	};
 	int ret = env_eal_init("mlx5_ud");
 
-	return ret != 0 ? ret : cmocka_run_group_tests(tests, NULL, NULL);
+	return ret != 0 ? ret : env_run("mlx5_ud", tests, env_thread() || env_two_uars());
 }

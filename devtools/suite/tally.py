@@ -82,8 +82,9 @@ class Tally:
 
     def meson_test(self, stage, test):
         """Add one record of meson's testlog.json; returns cmocka's closing lines."""
-        # "bluebell:unit / histogram"; several suites are joined by "+".
-        name = stage + '/' + test['name'].split(':', 1)[-1].replace(' / ', '/')
+        # "bluebell:unit+threads / log": the first suite says which kind of test it is.
+        suites, _, case = test['name'].split(':', 1)[-1].partition(' / ')
+        name = '%s/%s/%s' % (stage, suites.split('+')[0], case)
         text = (test.get('stdout') or '') + '\n' + (test.get('stderr') or '')
         result = test['result']
         sums = cmocka_sums(text) or python_sums(text)

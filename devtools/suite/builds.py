@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The builds of devtools/test: what each is made of, now or ahead of its stage."""
+
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+import time
+
+from clock import ninja_seconds, say
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+WORK = os.path.join(TOP, 'build-test')
+
+
+def read_text(path):
+    with open(path, errors='replace') as f:
+        return f.read()
+
+
+def show_failure(log):
+    text = read_text(log)
+    # What ninja did before something failed says nothing.
+    print(text[max(0, text.find('\nFAILED: ')):][:20000], flush=True)
+
+
+def run(cmd, log=None, env=None, show=False, tell=True):
+    """Run a command in the tree. Output goes to a log that is shown when it fails (@tell)."""
+    full = dict(os.environ, **(env or {}))
+    if show:
+        return subprocess.call(cmd, cwd=TOP, env=full) == 0
+    with open(log, 'w') as out:
+        rc = subprocess.call(cmd, cwd=TOP, env=full, stdout=out, stderr=subprocess.STDOUT)
+    if rc != 0 and tell:
+        show_failure(log)
+        print('failed (%d): %s' % (rc, ' '.join(cmd)), flush=True)
+    return rc == 0
+
+
+def first_of(*names):
+    return next((n for n in names if shutil.which(n)), None)
+
+
+def introspect(what, path):
+    return json.loads(subprocess.check_output(['meson', 'introspect', '--' + what, path]))
+
+
+def without(*folders, but=()):
+    """Returns a function from a build to its targets but those of @folders."""
+    def targets(path):
+        names = [os.path.relpath(t['filename'][0], path) for t in introspect('targets', path)
+                 if t['build_by_default']]
+        return [name for name in names if name in but or not name.startswith(folders)]
+    return targets
+
+
+def programs_of(suite):
+    """Returns a function from a build to the programs of a suite's tests."""
+    def targets(path):
+        return sorted({os.path.relpath(t['cmd'][0], path) for t in introspect('tests', path)
+                       if suite in [s.split(':')[-1] for s in t['suite']]})
+    return targets
+
+
+# Unit and model tests run under AddressSanitizer in --all: the plain build needs those that it excludes.
+UNIT_AND_MODEL = ('test/unit/', 'test/model/', 'test/fuzz/')
+PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall', 'test/model/mlx5/qp/model_mlx5_long',
+              'test/model/roce/model_roce_sim_rto', 'test/model/roce/model_roce_sim_types',
+              'test/model/soft/cmd/model_soft_ctl_mem', 'test/unit/core/unit_memevents',
+              'test/unit/mlx5/unit_mlx5_hugepages')
+
+# A build: compiler, options, targets (all when there are none) or a function that finds them.
+BUILDS = {
+    # Lines are enough of debug information, where one looks into no variable: a tenth of the time.
+    'gcc': (('gcc',), ['--prefix=' + os.path.join(WORK, 'prefix'), '-Dfio_src=', '-Dc_args=-g1', '-Dwerror=true'], []),
+    # -O3: gcc warns of more, and the inlines of the data path are optimised hardest.
+    'release': (('gcc',), ['--buildtype=release', '-Dwerror=true',
+                           '-Dc_args=-D_FORTIFY_SOURCE=2 -fstack-protector-strong -Wdate-time '
+                           '-Wformat -Werror=format-security',
+                           '-Dc_link_args=-Wl,-z,relro -Wl,-z,now'],
+                without(*UNIT_AND_MODEL, 'test/interop/', 'test/uverbs/')),
+    # clang warns of the same with -O1, and is through in two thirds of the time.
+    'fuzz': (('clang-14', 'clang'), ['-Dfuzz=true', '-Doptimization=1', '-Dc_args=-g1', '-Dwerror=true'], ['fuzzers']),
+    # gcc warns of pointers that only the sanitizer's own checks take for null. With -O2 -g it
+    # takes nearly three times as long.
+    'asan': (('gcc',), ['-Db_sanitize=address,undefined', '-Dwerror=false', '-Ddebug_checks=true',
+                        '-Doptimization=1', '-Dc_args=-g1'],
+             without('app/bench/', 'test/interop/', but=('test/interop/bb_peer',))),
+    'tsan': (('clang-14', 'clang'), ['-Db_sanitize=thread', '-Db_lundef=false', '-Doptimization=1',
+                                     '-Dc_args=-g1', '-Dwerror=true'], programs_of('threads')),
+}
+
+# Of the build for arm64: what runs in the time that there is.
+ARM64_TARGETS = ['suite:unit', 'suite:golden', 'test/conform/conform', 'examples/hello_write/hello_write',
+                 'app/testrdma/testrdma']
+
+
+class Builds:
+    """Builds of one run, each made once. @clock gets what their steps took."""
+
+    def __init__(self, clock, form):
+        self.clock = clock
+        self.form = form
+        self.ahead = {}  # stage: future of its build, which runs beside the tests of those before it
+        self.cannot = {}  # stage: why there can be no build here
+
+    def targets(self, stage, path):
+        targets = BUILDS[stage][2]
+        if stage == 'gcc' and self.form == 'all':
+            targets = without(*UNIT_AND_MODEL, but=PLAIN_ONLY)
+        elif stage == 'gcc' and self.form == 'quick':
+            targets = without('test/interop/', but=('test/interop/bb_peer',))
+        return targets(path) if callable(targets) else targets
+
+    def compile_stage(self, stage, nice=()):
+        """Configure build-test/<stage> and build what the stage needs; whether that went well."""
+        path = os.path.join(WORK, stage)
+        ninja_log = os.path.join(path, '.ninja_log')
+        before = os.path.getsize(ninja_log) if os.path.exists(ninja_log) else 0
+        ok = self.cross(nice) if stage == 'arm64' else self.native(stage, path, nice)
+        if os.path.exists(ninja_log):
+            self.clock.ninja(stage, ninja_seconds(read_text(ninja_log), before))
+        return ok
+
+    def native(self, stage, path, nice):
+        names, options, _ = BUILDS[stage]
+        log = os.path.join(WORK, stage + '.log')
+        cc = first_of(*names)
+        if cc is None:
+            with open(log, 'w') as f:
+                f.write('%s is not installed\n' % names[0])
+            return False
+        say('%s: build with %s %s%s' % (stage, cc, ' '.join(options), ', ahead' if nice else ''))
+        # As meson finds a compiler by itself: through ccache where there is one.
+        env = {'CC': ('ccache ' if shutil.which('ccache') else '') + cc}
+        begin = time.time()
+        configured = os.path.exists(os.path.join(path, 'build.ninja'))
+        setup = ['meson', 'setup', path] + options + (['--reconfigure'] if configured else [])
+        ok = run(setup, log, env, tell=False)
+        if not ok and configured:
+            say('%s: configuring from scratch' % stage)
+            shutil.rmtree(path)
+            ok = run(['meson', 'setup', path] + options, log, env, tell=False)
+        self.clock.add(stage, 'configure', time.time() - begin)
+        return ok and run([*nice, 'ninja', '-C', path, *self.targets(stage, path)], log, env, tell=False)
+
+    def cross(self, nice):
+        """build-test/arm64, as native()."""
+        log = os.path.join(WORK, 'arm64.log')
+        if os.uname().machine != 'x86_64':
+            self.cannot['arm64'] = 'it is made on x86-64'
+            return False
+        say('arm64: devtools/cross%s' % (', ahead' if nice else ''))
+        with open(log, 'w') as out:
+            rc = subprocess.call([*nice, os.path.join(TOP, 'devtools/cross'), 'arm64', os.path.join(WORK, 'arm64'),
+                                  *ARM64_TARGETS], cwd=TOP, stdout=out, stderr=subprocess.STDOUT)
+        if rc == 77:
+            self.cannot['arm64'] = read_text(log).strip().split('\n')[-1]
+        return rc == 0
+
+    def build_ahead(self, stages):
+        """Begin the builds of @stages, one after the other, on the time that tests leave idle."""
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        for stage in stages:
+            self.ahead[stage] = pool.submit(self.compile_stage, stage, ('nice', '-n', '15'))
+        pool.shutdown(wait=False)
+
+    def download_ahead(self, only):
+        """Begin what two stages of @only wait for, mostly the network."""
+        pool = concurrent.futures.ThreadPoolExecutor(1)
+        if 'interop' in only and shutil.which('apt-get') and shutil.which('qemu-system-x86_64'):
+            self.ahead['guest'] = pool.submit(run, ['nice', '-n', '15', os.path.join(TOP, 'test/interop/vm/build')],
+                                              os.path.join(WORK, 'interop.log'), tell=False)
+        if 'fio' in only:
+            self.ahead['source'] = pool.submit(subprocess.run, [os.path.join(TOP, 'devtools/fio-source'),
+                                               os.path.join(WORK, 'fio')], stdout=subprocess.PIPE, text=True)
+        pool.shutdown(wait=False)
+
+    def get(self, tally, stage):
+        """The build of a stage, build-test/<stage>; None when it fails."""
+        log = os.path.join(WORK, stage + '.log')
+        if stage in self.ahead:
+            ok = self.ahead[stage].result()
+            say('%s: is built' % stage)
+        else:
+            ok = self.compile_stage(stage)
+        if stage in self.cannot:
+            say('%s: skipped, %s' % (stage, self.cannot[stage]))
+            tally.skip(stage + '/build/packages', self.cannot[stage])
+            return None
+        if not ok:
+            show_failure(log)
+            tally.fail(stage + ': build', text=read_text(log))
+            return None
+        tally.ok()
+        return os.path.join(WORK, stage)

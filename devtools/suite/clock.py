@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where the time of devtools/test went: per stage, by kind of work, and the slowest tests."""
+
+import os
+import time
+
+START = float(os.environ.get('SUITE_START', time.time()))
+KINDS = ('configure', 'compile', 'link', 'other', 'run', 'wait')
+
+
+def say(text):
+    print('[%4ds] %s' % (time.time() - START, text), flush=True)
+
+
+def kind_of(output):
+    """What a step of ninja does, by the name of its output."""
+    if output.endswith('.o'):
+        return 'compile'
+    return 'other' if '.' in os.path.basename(output).replace('.so', '').replace('.a', '') else 'link'
+
+
+def ninja_seconds(text, before=0):
+    """Seconds of the steps of ninja's log, from byte @before on, by kind."""
+    sums = dict.fromkeys(KINDS, 0.0)
+    steps = {}
+    for line in text[before:].splitlines():
+        fields = line.split('\t')
+        if len(fields) == 5:
+            # A step with several outputs has a line for each.
+            steps[fields[0], fields[1], fields[4]] = fields[3]
+    for (begin, end, _), output in steps.items():
+        sums[kind_of(output)] += (int(end) - int(begin)) / 1000
+    return sums
+
+
+class Clock:
+    """Sums of one run of the suite. Kinds are seconds of one core, wall is what passed."""
+
+    def __init__(self, shares):
+        self.shares = shares  # stage: seconds that it may take
+        self.stages = {}  # stage: kind: seconds
+        self.walls = {}
+        self.tests = []  # seconds, name
+
+    def add(self, stage, kind, seconds):
+        kinds = self.stages.setdefault(stage, dict.fromkeys(KINDS, 0.0))
+        kinds[kind] += seconds
+
+    def ninja(self, stage, sums):
+        for kind, seconds in sums.items():
+            self.add(stage, kind, seconds)
+
+    def ran(self, stage, tests, cpu):
+        """@tests: (seconds, name) of each; @cpu: seconds of a core that all of them took."""
+        self.tests += tests
+        total = sum(seconds for seconds, _ in tests)
+        self.add(stage, 'run', min(cpu, total))
+        self.add(stage, 'wait', max(0.0, total - cpu))
+
+    def stage(self, name, seconds):
+        self.walls[name] = seconds
+        share = self.shares.get(name)
+        if share and seconds > share:
+            say('%s: took %d s, its share is %d s' % (name, seconds, share))
+
+    def report(self, slowest=20):
+        lines = ['where the time went, in seconds (share, wall: of the clock; the rest: of one core):',
+                 '  %-10s %6s %6s' % ('stage', 'share', 'wall') + ''.join(' %9s' % k for k in KINDS)]
+        total = dict.fromkeys(KINDS, 0.0)
+        for name, wall in self.walls.items():
+            kinds = self.stages.get(name, dict.fromkeys(KINDS, 0.0))
+            lines.append('  %-10s %6s %6d' % (name, self.shares.get(name, '-'), wall) +
+                         ''.join(' %9.0f' % kinds[k] for k in KINDS))
+            for k in KINDS:
+                total[k] += kinds[k]
+        lines.append('  %-10s %6s %6d' % ('all', sum(self.shares.get(n, 0) for n in self.walls),
+                                          sum(self.walls.values())) + ''.join(' %9.0f' % total[k] for k in KINDS))
+        if self.tests:
+            lines.append('the slowest tests:')
+            lines += ['  %6.1f s  %s' % test for test in sorted(self.tests, reverse=True)[:slowest]]
+        return lines

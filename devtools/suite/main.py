@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The test suite: builds, meson suites, sanitizers, consumer, documents. See --help."""
+
+import argparse
+import fnmatch
+import os
+import sys
+import time
+
+import docs
+import stages
+import thorough
+from builds import TOP, WORK, Builds
+from clock import Clock, say
+from tally import Tally
+
+# Stage: function, its share in seconds of each form: on two cores of a slow machine.
+STAGES = {
+    'format': (stages.stage_format, {'quick': 20, 'all': 20}),
+    'gcc': (stages.stage_gcc, {'quick': 580, 'all': 480}),
+    'hugepages': (stages.stage_hugepages, {'all': 20}),
+    'release': (stages.stage_release, {'all': 100}),
+    'fuzz': (stages.stage_fuzz, {'all': 60}),
+    'asan': (stages.stage_asan, {'all': 460}),
+    'tsan': (stages.stage_tsan, {'all': 150}),
+    'arm64': (stages.stage_arm64, {'all': 150}),
+    'interop': (stages.stage_interop, {'all': 150, 'long': 1500}),
+    'fio': (stages.stage_fio, {'all': 30}),
+    'consumer': (stages.stage_consumer, {'all': 20}),
+    'docs': (docs.stage_docs, {'all': 40}),
+    'seeds': (thorough.stage_seeds, {'long': 600}),
+    'fuzz_long': (thorough.stage_fuzz_long, {'long': 1200}),
+    'arm64_long': (thorough.stage_arm64_long, {'long': 1200}),
+}
+FORMS = {
+    'quick': 'one build; each unit, golden and model test, conformance on soft0 and a wire, programs, checks',
+    'all': 'what CI runs: also sanitizers, fuzzers, -O3, arm64, a guest with Linux, documents',
+    'long': 'before a release, after --all: large seeds, long fuzzing, every interop test, slow emulation',
+}
+
+
+class Run:
+    """One run of the suite, as its stages see it."""
+
+    def __init__(self, form, only):
+        self.form = form
+        self.only = only
+        self.tally = Tally()
+        self.clock = Clock({name: shares[form] for name, (_, shares) in STAGES.items() if form in shares})
+        self.builds = Builds(self.clock, form)
+
+
+def allowed_skips():
+    patterns = []
+    with open(os.path.join(TOP, '.ci', 'allowed-skips')) as f:
+        for line in f:
+            line = line.split('#')[0].strip()
+            if not line:
+                continue
+            pattern, _, reason = line.partition(':')
+            if not reason.strip():
+                sys.exit('.ci/allowed-skips: no reason for %s' % pattern)
+            patterns.append((pattern.strip(), reason.strip()))
+    return patterns
+
+
+def of_form(form):
+    return [name for name, (_, shares) in STAGES.items() if form in shares]
+
+
+def help_text():
+    text = 'devtools/test: build Bluebell and run its tests. No card is needed.\n\n'
+    text += 'Missing Debian packages are installed first (devtools/packages; needs root).\n'
+    text += 'All builds go to build-test/. Three forms, with the time that each takes on 2 cores:\n'
+    text += '  devtools/test          10 minutes: %s\n' % FORMS['quick']
+    text += '  devtools/test --all    28 minutes: %s\n' % FORMS['all']
+    text += '  devtools/test --long   an hour: %s\n\n' % FORMS['long']
+    text += 'Stages, in this order (q: of the short form, a: of --all, l: of --long):\n'
+    for name, (func, shares) in STAGES.items():
+        text += '  %-10s %-3s %s\n' % (name, ''.join(form[0] for form in FORMS if form in shares), func.__doc__)
+    return text
+
+
+def parse_args():
+    tail = 'examples:\n  devtools/test                     before each commit\n'
+    tail += '  devtools/test --all --only asan   one stage\n'
+    tail += '  meson test -C build-test/gcc --suite unit   one suite, once it is built\n\n'
+    tail += 'The last line is "N passed, N failed, N skipped", summed over all stages: a program of\n'
+    tail += 'cmocka or unittest counts each of its test functions, everything else (a build, a check,\n'
+    tail += 'a document) is 1. The exit status is 0 only if nothing failed. Before it stands where the\n'
+    tail += 'time went, and the slowest tests.'
+    p = argparse.ArgumentParser(prog='devtools/test', description=help_text(), epilog=tail,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    which = p.add_mutually_exclusive_group()
+    which.add_argument('--all', dest='form', action='store_const', const='all', help=FORMS['all'])
+    which.add_argument('--long', dest='form', action='store_const', const='long', help=FORMS['long'])
+    p.add_argument('--only', metavar='STAGE,...', help='run these stages of the form')
+    p.add_argument('--ci', action='store_true',
+                   help='fail on a skip that .ci/allowed-skips does not name')
+    p.set_defaults(form='quick')
+    args = p.parse_args()
+    names = of_form(args.form)
+    args.only = args.only.split(',') if args.only else names
+    for name in args.only:
+        if name not in STAGES:
+            p.error('no stage %s; there are: %s' % (name, ', '.join(STAGES)))
+        if name not in names:
+            p.error('stage %s is not part of this form, whose stages are: %s. Add %s' % (
+                name, ', '.join(names), ' or '.join('--' + f for f in FORMS if name in of_form(f))))
+    if {'consumer', 'fio', 'hugepages'} & set(args.only) and 'gcc' not in args.only:
+        args.only.append('gcc')
+    return args
+
+
+def main():
+    args = parse_args()
+    allowed = allowed_skips()
+    os.makedirs(WORK, exist_ok=True)
+    r = Run(args.form, args.only)
+    for name, (func, _) in STAGES.items():
+        if name in args.only:
+            begin = time.time()
+            func(r)
+            r.clock.stage(name, time.time() - begin)
+    say('finished')
+    print('\n'.join(r.clock.report()))
+    tally = r.tally
+    for name in tally.skips:
+        reason = next((why for p, why in allowed if fnmatch.fnmatchcase(name, p)), None)
+        why = tally.reasons[name]
+        print('skipped: %s (%s)%s' % (name, reason or 'not in .ci/allowed-skips', ': ' + why if why else ''))
+        if reason is None and args.ci:
+            tally.failures.append('skip not allowed in CI: ' + name)
+    for name in tally.failures:
+        print('FAILED: %s' % name)
+        for line in tally.gists.get(name, []):
+            print('    ' + line)
+    print('%d passed, %d failed, %d skipped' % (tally.passed, tally.failed, tally.skipped))
+    return 1 if tally.failures else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The stages of devtools/test but for builds: what each runs. A stage takes the run it is part of."""
+
+import concurrent.futures
+import glob
+import json
+import os
+import shlex
+import shutil
+import subprocess
+
+from builds import BUILDS, TOP, WORK, first_of, introspect, read_text, run, show_failure
+from clock import say
+
+# Of the processors, tests that wait or start leave about a third idle.
+PROCESSES = os.cpu_count() + 1
+
+
+def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=1):
+    """One call of meson test in a build."""
+    cmd = (wrapper or []) + ['meson', 'test', '-C', path, '--no-rebuild', '--print-errorlogs',
+                             '--num-processes', str(processes), '-t', str(multiplier)]
+    say('%s: %s (%d tests)' % (stage, ' '.join(cmd), len(names)))
+    logfile = os.path.join(path, 'meson-logs', 'testlog.json')
+    if os.path.exists(logfile):
+        os.unlink(logfile)
+    failed = r.tally.failed
+    with subprocess.Popen(cmd + names, cwd=TOP, env=dict(os.environ, **(env or {}))) as proc:
+        _, status, used = os.wait4(proc.pid, 0)
+        proc.returncode = os.waitstatus_to_exitcode(status)
+    records = []
+    if os.path.exists(logfile):
+        with open(logfile) as log:
+            records = [json.loads(line) for line in log]
+    lines = [line for record in records for line in r.tally.meson_test(stage, record)]
+    print('\n'.join(lines), flush=True)
+    r.clock.ran(stage, [(record['duration'], stage + '/' + record['name'].split(' / ')[-1]) for record in records],
+                used.ru_utime + used.ru_stime)
+    if proc.returncode != 0 and r.tally.failed == failed:
+        r.tally.fail(stage + ': meson test')
+    if len(records) != len(names):
+        r.tally.fail('%s: %d of %d tests ran' % (stage, len(records), len(names)))
+
+
+def meson_tests(r, stage, path, want, **how):
+    """The tests whose name and suites @want takes: first those that share the processors."""
+    parallel, alone = [], []
+    for test in introspect('tests', path):
+        suites = {suite.split(':')[-1] for suite in test['suite']}
+        if want(test['name'], suites):
+            (alone if 'alone' in suites else parallel).append(test['name'])
+    names = parallel + alone
+    if not names:
+        r.tally.fail(stage + ': there is no test')
+    if len(set(names)) < len(names):
+        r.tally.fail('%s: two tests have one name: %s' % (stage, {n for n in names if names.count(n) > 1}))
+    if parallel:
+        meson_pass(r, stage, path, parallel, PROCESSES, **how)
+    if alone:
+        meson_pass(r, stage, path, alone, 1, **how)
+
+
+def in_suites(*names):
+    """Tests of these suites, as meson_tests() wants them."""
+    return lambda name, suites: bool(suites & set(names))
+
+
+def named(*names):
+    return lambda name, suites: name in names
+
+
+def stage_format(r):
+    """clang-format 14 leaves every C file as it is."""
+    tool = first_of('clang-format-14')
+    if tool is None:
+        say('format: skipped, clang-format-14 is not installed')
+        r.tally.skip('format/style/clang-format')
+        return
+    files = subprocess.check_output(['git', 'ls-files', '*.c', '*.h'], cwd=TOP, text=True).split()
+    say('format: %d files' % len(files))
+    ok = run([tool, '--dry-run', '--Werror', '--ferror-limit=1'] + files, os.path.join(WORK, 'format.log'))
+    r.tally.ok() if ok else r.tally.fail('format: run clang-format-14 -i on the files above')
+
+
+# What a build with sanitizers leaves out, or sees no more in.
+PLAIN = {'plain', 'bench', 'check', 'table', 'defects', 'bulk'}
+
+
+def quick_tests(_, suites):
+    return not suites & {'long', 'interop'}
+
+
+def plain_tests(_, suites):
+    """In --all: PLAIN, and each program once as users get it; the other tests are asan's."""
+    if suites & {'interop', 'devices'}:
+        return False  # suite "table" runs all devices
+    if suites & PLAIN:
+        return 'short' not in suites
+    return 'app' in suites and 'long' not in suites
+
+
+def asan_tests(_, suites):
+    return not suites & (PLAIN | {'interop', 'short'})
+
+
+def stage_gcc(r):
+    """Build with gcc and run tests: all in their short form; with --all, what no other stage runs."""
+    r.builds.download_ahead(r.only)
+    path = r.builds.get(r.tally, 'gcc')
+    # Tests that run alone leave a core idle, for minutes.
+    r.builds.build_ahead([stage for stage in [*BUILDS, 'arm64'] if stage != 'gcc' and stage in r.only])
+    if path:
+        meson_tests(r, 'gcc', path, quick_tests if r.form == 'quick' else plain_tests)
+
+
+NR_HUGEPAGES = '/proc/sys/vm/nr_hugepages'
+HUGEPAGE_TESTS = ['memevents', 'mlx5_hugepages', 'soft_ctl_mem', 'storage_hugepages']
+
+
+def read_int(path):
+    with open(path) as f:
+        return int(f.read())
+
+
+def stage_hugepages(r):
+    """Tests that need hugepages, and testrdma on them. 128 are reserved meanwhile (root)."""
+    path = os.path.join(WORK, 'gcc')
+    want = 128
+    try:
+        before = read_int(NR_HUGEPAGES)
+        with open(NR_HUGEPAGES, 'w') as f:
+            f.write(str(before + want))
+        got = read_int(NR_HUGEPAGES)
+    except OSError as err:
+        say('hugepages: skipped, cannot reserve any: %s' % err)
+        r.tally.skip('hugepages/system/reserve')
+        return
+    try:
+        if got < before + want:
+            say('hugepages: skipped, the kernel gives %d of %d' % (got - before, want))
+            r.tally.skip('hugepages/system/reserve')
+            return
+        meson_tests(r, 'hugepages', path, named(*HUGEPAGE_TESTS))
+        program(r, 'hugepages', [os.path.join(path, 'app/testrdma/testrdma')], ['--in-memory'],
+                ['--device', 'soft0', '--op', 'write,read,fetch_add,cmp_swap,send', '--size', '8..64K', '--verify',
+                 '--duration', '0.1'])
+    finally:
+        with open(NR_HUGEPAGES, 'w') as f:
+            f.write(str(before))
+
+
+def program(r, stage, cmd, eal, options):
+    """One run of a program; its exit status decides."""
+    name = os.path.basename(cmd[-1])
+    say('%s: %s' % (stage, name))
+    ok = run([*cmd, '-l', str(min(os.sched_getaffinity(0))), *eal, '--no-pci', '--no-telemetry', '--', *options],
+             show=True)
+    r.tally.ok() if ok else r.tally.fail('%s: %s' % (stage, name))
+
+
+def stage_release(r):
+    """Build with -O3 and a distribution's hardening; golden suite and conformance."""
+    path = r.builds.get(r.tally, 'release')
+    if path:
+        # Each link of the software device, but a port: its packets are the wire's.
+        devices = named('soft0+soft1', 'soft0,progress=thread', 'soft0,wire=1', 'soft0,shm=%p,ip=192.0.2.1/24')
+        meson_tests(r, 'release', path, lambda name, suites: 'golden' in suites or devices(name, suites))
+
+
+def stage_arm64(r):
+    """Build for 64-bit Arm; under QEMU unit and golden suites, conformance, hello_write, testrdma."""
+    path = r.builds.get(r.tally, 'arm64')
+    if not path:
+        return
+    # QEMU has not the call that pages on demand are reached by.
+    meson_tests(r, 'arm64', path, lambda name, suites: suites & {'unit', 'golden'} or name == 'soft0,no_odp',
+                multiplier=5)
+    emulated = ['qemu-aarch64-static', '-L', path + '.sysroot']
+    eal = ['--no-huge', '-m', '256', '--no-shconf']
+    program(r, 'arm64', [*emulated, os.path.join(path, 'examples/hello_write/hello_write')], eal, ['soft0'])
+    program(r, 'arm64', [*emulated, os.path.join(path, 'app/testrdma/testrdma')], eal,
+            ['--device', 'soft0', '--op', 'write,read,fetch_add,send', '--size', '8,64K', '--verify',
+             '--duration', '0.1'])
+
+
+def stage_fuzz(r):
+    """Build the fuzz targets with clang and run each for 5 seconds."""
+    path = r.builds.get(r.tally, 'fuzz')
+    if not path:
+        return
+    fuzzers = [f for f in sorted(glob.glob(os.path.join(path, 'test', 'fuzz', 'fuzz_*')))
+               if os.path.isfile(f)]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for name, ok in pool.map(lambda f: run_fuzzer(path, f), fuzzers):
+            if ok:
+                r.tally.ok()
+            else:
+                r.tally.fail('fuzz: ' + name, text=read_text(os.path.join(WORK, name + '.log')))
+
+
+def run_fuzzer(path, fuzzer):
+    """One libFuzzer program for 5 seconds at most; its name, and whether it found nothing."""
+    name = os.path.basename(fuzzer)
+    say('fuzz: ' + name)
+    # New inputs go to a copy of the corpus, so that every run starts from the same one.
+    corpus = os.path.join(WORK, name)
+    shutil.rmtree(corpus, ignore_errors=True)
+    shutil.copytree(os.path.join(TOP, 'test', 'fuzz', 'corpus', name[len('fuzz_'):]), corpus)
+    seeds = os.path.join(path, 'test', 'fuzz', 'seeds', name[len('fuzz_'):])
+    return name, run([fuzzer, '-seed=1', '-runs=100000', '-max_total_time=5', '-max_len=1024',
+                      '-artifact_prefix=' + WORK + os.sep, corpus] +
+                     ([seeds] if os.path.isdir(seeds) else []),
+                     os.path.join(WORK, name + '.log'))
+
+
+def stage_asan(r):
+    """AddressSanitizer and UndefinedBehaviorSanitizer (gcc), on all that is not left to gcc."""
+    path = r.builds.get(r.tally, 'asan')
+    env = {'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:detect_stack_use_after_return=1',
+           'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1:print_stacktrace=1'}
+    if path:
+        meson_tests(r, 'asan', path, asan_tests, env=env, multiplier=5)
+
+
+def clang_warnings(path, built):
+    """Sources of the tree that clang warns of, by the commands of its build: what it says of each.
+
+    The targets @built are made of sources that it has compiled, with warnings as errors.
+    """
+    def check(entry):
+        words = shlex.split(entry['command'])
+        for option in ('-o', '-MF', '-MQ'):
+            at = words.index(option)
+            del words[at:at + 2]
+        ran = subprocess.run([w for w in words if w != '-MD'] + ['-fsyntax-only'], cwd=entry['directory'],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return ran.stdout if ran.returncode != 0 else ''
+
+    with open(os.path.join(path, 'compile_commands.json')) as f:
+        commands = json.load(f)
+    made = set(subprocess.check_output(['ninja', '-C', path, '-t', 'inputs', *built], text=True).split('\n'))
+    commands = [entry for entry in commands if entry['output'] not in made]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [text for text in pool.map(check, commands) if text]
+
+
+def stage_tsan(r):
+    """clang's warnings, all of the tree; its ThreadSanitizer, on what has threads."""
+    path = r.builds.get(r.tally, 'tsan')
+    env = {'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1:suppressions='
+                           + os.path.join(TOP, 'test', 'tsan.supp')}
+    # Its shadow does not fit the address layouts of kernels with more than 28 random bits.
+    fixed = ['setarch', '--addr-no-randomize']
+    if subprocess.call(fixed + ['true'], stderr=subprocess.DEVNULL) != 0:
+        fixed = None
+    if not path:
+        return
+    say('tsan: what clang warns of')
+    texts = clang_warnings(path, BUILDS['tsan'][2](path))
+    print(''.join(texts), end='', flush=True)
+    r.tally.fail('tsan: clang warns', text=''.join(texts)) if texts else r.tally.ok()
+    meson_tests(r, 'tsan', path, in_suites('threads'), env=env, wrapper=fixed, multiplier=10)
+
+
+def stage_interop(r):
+    """Against Linux's rdma_rxe in a QEMU guest, whose Debian packages are downloaded once."""
+    path = os.path.join(WORK, 'gcc')
+    if shutil.which('apt-get') is None:
+        say('interop: skipped, no apt to get a kernel with')
+        r.tally.skip('interop/guest/build')
+        return
+    if 'guest' in r.builds.ahead:
+        if not r.builds.ahead['guest'].result():
+            show_failure(os.path.join(WORK, 'interop.log'))
+            r.tally.fail('interop: test/interop/vm/build')
+            return
+        say('interop: test/interop/vm/build is through')
+    meson_tests(r, 'interop', path, in_suites('interop'))
+
+
+def stage_fio(r):
+    """fio's verify= over the block target, by the engine built from the installed fio's source."""
+    path = os.path.join(WORK, 'gcc')
+    source = os.path.join(WORK, 'fio')
+    got = r.builds.ahead['source'].result()
+    say('fio: devtools/fio-source is through')
+    if got.returncode == 77:
+        why = got.stdout.strip().split('\n')[-1]
+        say('fio: skipped, ' + why)
+        r.tally.skip('fio/source/fio-source', why)
+        return
+    say('fio: build storage_fio.so')
+    log = os.path.join(WORK, 'fio.log')
+    if got.returncode != 0 or not run(['meson', 'configure', path, '-Dfio_src=' + source], log) or \
+            not run(['ninja', '-C', path, 'examples/storage_plane/storage_fio.so'], log):
+        r.tally.fail('fio: build', text=read_text(log))
+        return
+    meson_tests(r, 'fio', path, named('storage_fio'))
+
+
+def stage_consumer(r):
+    """Install, then build programs outside the tree from the .pc files, shared and static."""
+    path = os.path.join(WORK, 'gcc')
+    prefix = os.path.join(WORK, 'prefix')
+    shutil.rmtree(prefix, ignore_errors=True)
+    if not run(['meson', 'install', '-C', path, '--no-rebuild'],
+               os.path.join(WORK, 'install.log')):
+        r.tally.fail('consumer: install')
+        return
+    for kind in ('shared', 'static'):
+        say('consumer: %s' % kind)
+        ok = run(['sh', 'test/consumer/run', prefix, kind, os.path.join(WORK, 'consumer'),
+                  os.path.join(path, 'examples/storage_plane/storage_target')],
+                 show=True)
+        r.tally.ok() if ok else r.tally.fail('consumer: ' + kind)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stages of devtools/test --long: what takes too long for each change."""
+
+import os
+
+import stages
+from builds import TOP, WORK, run
+from clock import say
+
+
+def stage_seeds(r):
+    """Large seeds: the API against its model, by three kinds of devices; every test marked long."""
+    path = r.builds.get(r.tally, 'gcc')
+    if not path:
+        return
+    diff = os.path.join(path, 'test/fuzz/diff/diff')
+    for device in ('soft0', 'soft0+soft1,shuffle=1', 'soft0,progress=thread', 'soft0,wire=1'):
+        say('seeds: diff on ' + device)
+        log = os.path.join(WORK, 'seeds.log')
+        ok = run([diff, '--device', device, '--seeds', '100000..115000', '--save', WORK], log)
+        r.tally.ok() if ok else r.tally.fail('seeds: diff on ' + device)
+    stages.meson_tests(r, 'seeds', path, lambda name, suites: 'long' in suites)
+
+
+def stage_fuzz_long(r):
+    """devtools/fuzz: all targets, a minute each."""
+    say('fuzz_long: devtools/fuzz --minutes 15')
+    ok = run([os.path.join(TOP, 'devtools/fuzz'), '--minutes', '15'], show=True)
+    r.tally.ok() if ok else r.tally.fail('fuzz_long: devtools/fuzz')
+
+
+def stage_arm64_long(r):
+    """Under QEMU: the model suite, and conformance on devices that --all leaves out."""
+    path = r.builds.get(r.tally, 'arm64')
+    if path:
+        stages.meson_tests(r, 'arm64_long', path, lambda name, suites: 'model' in suites and 'bulk' not in suites or
+                           name in ('soft0,no_odp', 'soft0,wire=1', 'soft0,shuffle=1'), multiplier=10)

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do the tests find defects? Seeds single-line changes in lib/ and drivers/, one at a time, and runs the tests.
+
+usage: seeded.py [--seed N] [--count N] [--protocol FILE] [--full] TREE BUILD
+
+TREE is a clone that nobody works in, BUILD its build folder (devtools/test makes build-test/gcc). Each
+change is compiled and tested in steps; the first test that fails ends it:
+  1. tests that load the library: model suite, conformance on soft0 and over a wire, golden
+  2. the other tests of devtools/test, linked anew
+  3. --full: the tests of --all, under AddressSanitizer (TREE/build-test/asan) as well
+Results go to FILE, a line each, and a run with the same FILE goes on where the last one ended.
+Changes are named by file name and text, so that trees whose files have moved get the same ones.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import time
+
+STATEMENT = re.compile(r'^\t+(?!return|break|continue|goto|case|default|else|if|for|while|do|switch)'
+                       r'[\w*(].*[^,(|&+]\s*;$')
+OPERATORS = [
+    (re.compile(r' < '), ' <= '), (re.compile(r' > '), ' >= '), (re.compile(r' <= '), ' < '),
+    (re.compile(r' >= '), ' > '), (re.compile(r' == '), ' != '), (re.compile(r' != '), ' == '),
+    (re.compile(r' && '), ' || '), (re.compile(r' \|\| '), ' && '), (re.compile(r' \+ '), ' - '),
+    (re.compile(r' - '), ' + '), (re.compile(r'\b0\b'), '1'), (re.compile(r'\b1\b'), '2'),
+    (re.compile(r' & '), ' | '), (re.compile(r' << '), ' >> '), (re.compile(r'\+\+'), '--'),
+    (re.compile(r' \|= '), ' = '), (re.compile(r'\btrue\b'), 'false'), (re.compile(r'\bfalse\b'), 'true'),
+]
+SKIP = re.compile(r'LOG|static_assert|^\s*[/*#"]|^\s*(struct|enum|union|static|extern|const)\b|\bprintf\(|^}')
+FOLDERS = ('lib/', 'drivers/')
+
+
+def sources(tree):
+    listed = subprocess.check_output(['git', '-C', tree, 'ls-files', '*.c', '*.h'], text=True).split()
+    return {os.path.basename(path): path for path in listed if path.startswith(FOLDERS)}
+
+
+def changes_of(line):
+    """What a line may become."""
+    if SKIP.search(line) or '\t' not in line[:1]:
+        return []
+    # Not in a text: an even number of quotation marks stands before it.
+    found = [line[:m.start()] + new + line[m.end():] for old, new in OPERATORS for m in old.finditer(line)
+             if line.count('"', 0, m.start()) % 2 == 0]
+    # A statement that is left out; declarations have a type first.
+    if STATEMENT.match(line) and not re.match(r'^\t+[a-z_]\w*( \w+)? \**\w+( = |;|\[|,)', line):
+        found.append('')
+    return found
+
+
+def candidates(tree):
+    """(file name, line text, which of the lines with it, new text), in an order that is always the same."""
+    found = []
+    for name, path in sorted(sources(tree).items()):
+        seen = {}
+        with open(os.path.join(tree, path)) as f:
+            for line in f.read().split('\n'):
+                nth = seen[line] = seen.get(line, -1) + 1
+                found += [(name, line, nth, new) for new in changes_of(line)]
+    return found
+
+
+def key_of(change):
+    return json.dumps(change)
+
+
+class Tree:
+    def __init__(self, top, build):
+        self.top, self.build = top, build
+        self.paths = sources(top)
+
+    def apply(self, change):
+        """Change the file; returns a function that restores it, or None if there is no such line here."""
+        name, line, nth, new = change
+        path = os.path.join(self.top, self.paths[name]) if name in self.paths else None
+        if path is None:
+            return None
+        with open(path) as f:
+            text = f.read()
+        lines = text.split('\n')
+        at = [i for i, have in enumerate(lines) if have == line]
+        if len(at) <= nth:
+            return None
+        lines[at[nth]] = new
+
+        def write(what):
+            with open(path, 'w') as out:
+                out.write(what)
+        write('\n'.join(lines))
+        return lambda: write(text)
+
+    def ninja(self, build, *targets):
+        return subprocess.run(['ninja', '-C', build, *targets], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+    def tests(self, build):
+        out = subprocess.check_output(['meson', 'introspect', '--tests', build], text=True)
+        return [(t['name'], {s.split(':')[-1] for s in t['suite']}, t['cmd'][0]) for t in json.loads(out)]
+
+    def first_failure(self, build, names, env=None, multiplier=1):
+        """Name of a test that fails, or None. Not all at once: a change ends at its first failure."""
+        for parallel, some in ((3, [n for n, alone in names if not alone]), (1, [n for n, alone in names if alone])):
+            if not some:
+                continue
+            log = os.path.join(build, 'meson-logs', 'testlog.json')
+            if os.path.exists(log):
+                os.unlink(log)
+            subprocess.run(['meson', 'test', '-C', build, '--no-rebuild', '--maxfail', '1', '-t', str(multiplier),
+                            '--num-processes', str(parallel), *some], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, env=dict(os.environ, **(env or {})), check=False)
+            with open(log) as f:
+                for record in map(json.loads, f):
+                    if record['result'] not in ('OK', 'SKIP', 'INTERRUPT'):
+                        return record['name'].split(':', 1)[-1]
+        return None
+
+
+def loads_library(program):
+    out = subprocess.run(['ldd', program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    return 'libbluebell' in out.stdout
+
+
+def quick(tests):
+    return [(n, s, p) for n, s, p in tests if not s & {'long', 'interop', 'check'}]
+
+
+def judge(tree, full):
+    """Test that finds the change that is in the tree, with its step; '' if none does; None: it is no change,
+    or does not compile."""
+    build = tree.build
+    whole = os.path.join(build, 'libbluebell_whole.so')
+    before = digest(whole)
+    if not tree.ninja(build, 'libbluebell_whole.so', 'libbluebell.so.' + version(build)) or digest(whole) == before:
+        return None
+    tests = quick(tree.tests(build))
+    first = [(n, 'alone' in s) for n, s, p in tests if s & {'model', 'conform', 'golden'} and 'alone' not in s and
+             loads_library(p)]
+    found = tree.first_failure(build, first)
+    if found:
+        return '1 ' + found
+    if not tree.ninja(build):
+        return None
+    done = {n for n, _ in first}
+    found = tree.first_failure(build, [(n, 'alone' in s) for n, s, p in tests if n not in done])
+    if found:
+        return '2 ' + found
+    if not full:
+        return ''
+    rest = [(n, 'alone' in s) for n, s, p in tree.tests(build) if 'long' in s and 'interop' not in s]
+    found = tree.first_failure(build, rest)
+    if found:
+        return '3 ' + found
+    asan = os.path.join(os.path.dirname(build), 'asan')
+    if os.path.isdir(asan) and tree.ninja(asan):
+        names = [(n, 'alone' in s) for n, s, p in tree.tests(asan)
+                 if not s & {'plain', 'bench', 'check', 'table', 'defects', 'bulk', 'interop', 'short'}]
+        found = tree.first_failure(asan, names, multiplier=5, env={
+            'ASAN_OPTIONS': 'halt_on_error=1:abort_on_error=1', 'UBSAN_OPTIONS': 'halt_on_error=1:abort_on_error=1'})
+        if found:
+            return '3 asan ' + found
+    return ''
+
+
+def digest(path):
+    with open(path, 'rb') as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+def version(build):
+    out = json.loads(subprocess.check_output(['meson', 'introspect', '--projectinfo', build], text=True))
+    return out['version']
+
+
+def main():
+    p = argparse.ArgumentParser(usage=__doc__.split('usage: ')[1].split('\n')[0], description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument('--seed', type=int, default=23)
+    p.add_argument('--count', type=int, default=60)
+    p.add_argument('--protocol', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'protocol.jsonl'))
+    p.add_argument('--full', action='store_true')
+    p.add_argument('tree')
+    p.add_argument('build')
+    args = p.parse_args()
+    tree = Tree(os.path.abspath(args.tree), os.path.abspath(args.build))
+    if subprocess.check_output(['git', '-C', tree.top, 'status', '--porcelain', '-uno'], text=True).strip():
+        sys.exit('%s has changes that are not committed' % tree.top)
+    done = {}
+    if os.path.exists(args.protocol):
+        with open(args.protocol) as f:
+            for line in f:
+                row = json.loads(line)
+                done[key_of(row['change'])] = row
+    changes = candidates(tree.top)
+    random.Random(args.seed).shuffle(changes)
+    files, taken = {}, 0
+    for change in changes:
+        if taken == args.count:
+            break
+        # At most two a file: the large ones would have most of them.
+        if files.get(change[0], 0) == 2:
+            continue
+        row = done.get(key_of(list(change)))
+        if row is None or row['found'] == '' and args.full and not row.get('full'):
+            restore = tree.apply(change)
+            if restore is None:
+                continue
+            begin = time.time()
+            try:
+                found = judge(tree, args.full)
+            finally:
+                restore()
+            row = {'change': change, 'found': found, 'seconds': round(time.time() - begin)}
+            if args.full:
+                row['full'] = True
+            with open(args.protocol, 'a') as f:
+                f.write(json.dumps(row) + '\n')
+        if row['found'] is None:
+            continue
+        files[change[0]] = files.get(change[0], 0) + 1
+        taken += 1
+        print('%2d %s: %s -> %s: %s' % (taken, change[0], change[1].strip(), change[3].strip() or '(left out)',
+                                        row['found'] or 'NOT FOUND'), flush=True)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
