@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sphinx: sphinx-build -W -b html doc/guides OUT (devtools/test --only docs)."""
+"""Sphinx: sphinx-build -W -b html doc/guides OUT (devtools/test --all --only docs)."""
 
 project = 'Bluebell'
 author = 'The Bluebell authors'

@@ -29,7 +29,7 @@ libibverbs in the guest and one on Bluebell's public API: who asks posts the req
 its target, and completions, data and states are checked at both ends. Cells with "n/a" are not of
 the path.
 
-``devtools/test --only interop`` holds all of it anew; test/interop/README.md tells how.
+``devtools/test --long --only interop`` holds all of it anew; test/interop/README.md tells how.
 
 Paths:
 

@@ -295,8 +295,9 @@ test_bad_calls(void **state)
  * others have the CPUs each change of sides waits for a time slice: then as many messages as
  * fit into STRESS_S seconds.
  */
-#define STRESS (env_two_uars() ? 2000u : 100000u) /* with two each message waits for both threads  \
-						   */
+#define STRESS                                                                                     \
+	(env_two_uars() ? 2000u : 100000u) /* with two each message waits for both threads         \
+					    */
 #define STRESS_S     10
 #define STRESS_LEAST 500u
 
