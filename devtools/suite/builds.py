@@ -103,6 +103,7 @@ class Builds:
         self.clock = clock
         self.form = form
         self.ahead = {}  # stage: future of its build, which runs beside the tests of those before it
+        self.made = {}  # stage: its build, None when it failed
         self.cannot = {}  # stage: why there can be no build here
 
     def targets(self, stage, path):
@@ -178,7 +179,12 @@ class Builds:
         pool.shutdown(wait=False)
 
     def get(self, tally, stage):
-        """The build of a stage, build-test/<stage>; None when it fails."""
+        """The build of a stage, build-test/<stage>; None when it failed."""
+        if stage not in self.made:
+            self.made[stage] = self.make(tally, stage)
+        return self.made[stage]
+
+    def make(self, tally, stage):
         log = os.path.join(WORK, stage + '.log')
         if stage in self.ahead:
             ok = self.ahead[stage].result()

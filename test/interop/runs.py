@@ -86,6 +86,8 @@ NETEM = [Run(RELIABLE + more, name='netem ' + rule, netem=rule) for rule, more i
 BLUEBELL = PATHS + LOSSES + [LONG]
 # Between Bluebell and rxe: the columns of the table.
 RXE = PATHS + NETEM + LOSSES + [SHORT]
+# A run of each kind, for a test that is short.
+RXE_SHORT = [PATHS[0], PATHS[-1], NETEM[1], LOSSES[0]]
 # What is known not to work between them: {(who asks, conversation): reason}.
 GAPS = {}
 
