@@ -130,11 +130,13 @@ int bb_mr_rereg(struct bb_mr *mr, uint32_t flags, struct bb_pd *pd, void *addr, 
 int bb_mr_dereg(struct bb_mr *mr);
 
 /**
- * Register every memory chunk of a mempool (mbuf pools too) with LOCAL_WRITE,
- * for lkeys only; neighbouring chunks share a registration. Chunks added to the
- * pool later are not seen.
- * @return 0; -EEXIST it is registered; -EINVAL it has no memory yet; what the
- *   device says, nothing is registered then.
+ * Register the memory of a mempool with LOCAL_WRITE, for lkeys only: its chunks, or, for a
+ * pool of mbufs with pinned external buffers (rte_pktmbuf_pool_create_extbuf()), the buffers.
+ * Neighbouring pieces share a registration. Chunks added to the pool later are not seen. The
+ * buffers must stay mapped until bb_mem_del_mempool().
+ * @return 0; -EEXIST it is registered; -EINVAL it has no memory yet, or it is a pool of mbufs
+ *   without a data room, whose data are another pool's; an error of the device, which leaves
+ *   nothing registered.
  */
 int bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp);
 

@@ -1,77 +1,165 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Registration of mempools, chunk by chunk. */
+/*
+ * Registration of mempools. A mempool holds its objects in chunks. An mbuf pool with pinned
+ * external buffers (rte_pktmbuf_pool_create_extbuf()) holds only the mbufs there; the buffers
+ * are in areas that DPDK does not record, so each mbuf is asked for its own.
+ */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include <rte_log.h>
+#include <rte_mbuf.h>
+#include <rte_memory.h>
 #include <rte_mempool.h>
 
 #include "bb_core.h"
 #include "bb_mem_table.h"
 
-struct chunk {
+/* Smallest page of any machine. */
+#define PAGE_MIN 4096
+
+/* Largest distance of two buffers of an area: rte_pktmbuf_extmem.elt_size has 16 bits. */
+#define BUFFER_STRIDE_MAX UINT16_MAX
+
+struct range {
 	uint64_t start, end;
 };
 
-struct chunks {
-	struct chunk *c;
+struct ranges {
+	struct range *r;
 	uint32_t n, cap;
+	uint32_t foreign; /* objects that are not mbufs of the pool */
 };
+
+static void
+range_add(struct ranges *list, const void *addr, size_t len)
+{
+	if (list->n == list->cap || len == 0)
+		return;
+	list->r[list->n].start = (uintptr_t)addr;
+	list->r[list->n].end = (uintptr_t)addr + len;
+	list->n++;
+}
 
 static void
 chunk_cb(struct rte_mempool *mp, void *arg, struct rte_mempool_memhdr *hdr, unsigned int idx)
 {
-	struct chunks *list = arg;
+	(void)mp;
+	(void)idx;
+	range_add(arg, hdr->addr, hdr->len);
+}
+
+static void
+buffer_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int idx)
+{
+	const struct rte_mbuf *m = obj;
 
 	(void)mp;
 	(void)idx;
-	if (list->n < list->cap) {
-		list->c[list->n].start = (uintptr_t)hdr->addr;
-		list->c[list->n].end = (uintptr_t)hdr->addr + hdr->len;
-		list->n++;
-	}
+	range_add(arg, m->buf_addr, m->buf_len);
+}
+
+static void
+foreign_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int idx)
+{
+	struct ranges *list = arg;
+
+	(void)idx;
+	list->foreign += ((const struct rte_mbuf *)obj)->pool != mp;
+}
+
+/* Returns true if every object of the pool is an mbuf; a mempool does not record its kind. */
+static bool
+pool_of_mbufs(struct rte_mempool *mp)
+{
+	struct ranges list = {0};
+
+	if (mp->private_data_size < sizeof(struct rte_pktmbuf_pool_private) ||
+	    mp->elt_size < sizeof(struct rte_mbuf) || mp->populated_size == 0)
+		return false;
+	rte_mempool_obj_iter(mp, foreign_cb, &list);
+	return list.foreign == 0;
 }
 
 static int
-chunk_cmp(const void *a, const void *b)
+range_cmp(const void *a, const void *b)
 {
-	const struct chunk *x = a, *y = b;
+	const struct range *x = a, *y = b;
 
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* The pool's chunks, sorted, neighbours joined: a pool can have one per page. */
-static int
-chunks_collect(const struct bb_pd *pd, struct rte_mempool *mp, struct chunks *list)
+/*
+ * Returns true if one registration can hold all from @end to @start: both are on neighbouring
+ * pages or, for a stride of buffers that leaves pages out, in one area known to EAL.
+ */
+static bool
+joinable(uint64_t end, uint64_t start)
+{
+	const struct rte_memseg_list *msl;
+
+	if (start <= RTE_ALIGN_CEIL(end, (uint64_t)PAGE_MIN))
+		return true;
+	if (start - end > BUFFER_STRIDE_MAX)
+		return false;
+	msl = rte_mem_virt2memseg_list((void *)(uintptr_t)(end - 1));
+	return msl != NULL && msl->external &&
+	       msl == rte_mem_virt2memseg_list((void *)(uintptr_t)start);
+}
+
+/* Sorts the ranges and joins neighbours: a pool can have a chunk per page. */
+static void
+ranges_join(struct ranges *list)
 {
 	uint32_t i, n = 0;
 
-	list->n = 0;
-	list->cap = mp->nb_mem_chunks;
-	if (list->cap == 0) {
+	qsort(list->r, list->n, sizeof(*list->r), range_cmp);
+	for (i = 1; i < list->n; i++) {
+		if (joinable(list->r[n].end, list->r[i].start))
+			list->r[n].end = RTE_MAX(list->r[n].end, list->r[i].end);
+		else
+			list->r[++n] = list->r[i];
+	}
+	list->n = n + 1;
+}
+
+/* Collects the memory that holds the pool's data. */
+static int
+ranges_collect(const struct bb_pd *pd, struct rte_mempool *mp, struct ranges *list)
+{
+	const struct rte_pktmbuf_pool_private *priv = NULL;
+	bool pinned;
+
+	if (mp->nb_mem_chunks == 0) {
 		BB_LOG(ERR, "mempool %s has no memory yet: populate it first", mp->name);
 		return -EINVAL;
 	}
-	list->c = bb_alloc(pd->dev, "the chunks of a mempool", list->cap * sizeof(*list->c));
-	if (list->c == NULL)
-		return -ENOMEM;
-	rte_mempool_mem_iter(mp, chunk_cb, list);
-	qsort(list->c, list->n, sizeof(*list->c), chunk_cmp);
-	for (i = 1; i < list->n; i++) {
-		if (list->c[i].start <= list->c[n].end) {
-			if (list->c[i].end > list->c[n].end)
-				list->c[n].end = list->c[i].end;
-		} else {
-			list->c[++n] = list->c[i];
-		}
+	if (pool_of_mbufs(mp))
+		priv = rte_mempool_get_priv(mp);
+	pinned = priv != NULL && (priv->flags & RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF) != 0;
+	if (priv != NULL && priv->mbuf_data_room_size == 0) {
+		BB_LOG(ERR,
+		       "mempool %s is not registered: its mbufs have a data room of 0 bytes; "
+		       "register the pool or the memory that they are attached to",
+		       mp->name);
+		return -EINVAL;
 	}
-	list->n = n + 1;
+	list->cap = pinned ? mp->populated_size : mp->nb_mem_chunks;
+	list->r = bb_alloc(pd->dev, "the memory of a mempool", list->cap * sizeof(*list->r));
+	if (list->r == NULL)
+		return -ENOMEM;
+	if (pinned)
+		rte_mempool_obj_iter(mp, buffer_cb, list);
+	else
+		rte_mempool_mem_iter(mp, chunk_cb, list);
+	ranges_join(list);
 	return 0;
 }
 
-/* Move what belongs to the pool out of the table. t->lock held. */
+/* Moves the pool's registrations out of the table. t->lock held. */
 static uint32_t
 pool_retire(struct bb_mem_table *t, const struct rte_mempool *mp)
 {
@@ -94,13 +182,13 @@ pool_retire(struct bb_mem_table *t, const struct rte_mempool *mp)
 }
 
 static int
-pool_add_chunk(struct bb_pd *pd, struct rte_mempool *mp, const struct chunk *c)
+pool_add_range(struct bb_pd *pd, struct rte_mempool *mp, const struct range *r)
 {
 	struct bb_mem_table *t = pd->mem;
 	struct bb_mem_reg *reg;
 	int ret;
 
-	ret = bb_mem_reg_auto(pd, BB_MEM_POOL, c->start, c->end - c->start, &reg);
+	ret = bb_mem_reg_auto(pd, BB_MEM_POOL, r->start, r->end - r->start, &reg);
 	if (ret != 0)
 		return ret;
 	reg->pool = mp;
@@ -109,7 +197,7 @@ pool_add_chunk(struct bb_pd *pd, struct rte_mempool *mp, const struct chunk *c)
 	if (ret == 0) {
 		TAILQ_INSERT_TAIL(&t->pools, reg, link);
 		t->stats.mempool++;
-		t->stats.bytes += c->end - c->start;
+		t->stats.bytes += r->end - r->start;
 	}
 	pthread_mutex_unlock(&t->lock);
 	if (ret != 0)
@@ -131,7 +219,7 @@ pool_known(struct bb_mem_table *t, const struct rte_mempool *mp)
 int
 bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp)
 {
-	struct chunks list = {0};
+	struct ranges list = {0};
 	uint32_t i;
 	int ret;
 
@@ -142,9 +230,9 @@ bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp)
 		return ret;
 	pthread_mutex_lock(&pd->dev->lock);
 	(void)bb_mem_reap_locked(pd);
-	ret = pool_known(pd->mem, mp) ? -EEXIST : chunks_collect(pd, mp, &list);
+	ret = pool_known(pd->mem, mp) ? -EEXIST : ranges_collect(pd, mp, &list);
 	for (i = 0; ret == 0 && i < list.n; i++)
-		ret = pool_add_chunk(pd, mp, &list.c[i]);
+		ret = pool_add_range(pd, mp, &list.r[i]);
 	if (ret != 0 && i > 0) {
 		pthread_mutex_lock(&pd->mem->lock);
 		(void)pool_retire(pd->mem, mp);
@@ -152,7 +240,7 @@ bb_mem_add_mempool(struct bb_pd *pd, struct rte_mempool *mp)
 		(void)bb_mem_reap_locked(pd);
 	}
 	pthread_mutex_unlock(&pd->dev->lock);
-	free(list.c);
+	free(list.r);
 	return ret;
 }
 

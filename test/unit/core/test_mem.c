@@ -2,9 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* PDs, explicit registrations, mempools, and the heap by one walk (--no-huge). */
+#define ALLOW_EXPERIMENTAL_API /* rte_pktmbuf_pool_create_extbuf() */
 #include <sys/mman.h>
 
 #include <rte_malloc.h>
+#include <rte_mbuf.h>
 #include <rte_memory.h>
 #include <rte_mempool.h>
 
@@ -341,6 +343,114 @@ test_mempool_chunks(void **state)
 	munmap(mem, 5 << 16);
 }
 
+static void
+buffer_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int i)
+{
+	const struct rte_mbuf *m = obj;
+
+	(void)mp;
+	(void)i;
+	if (bb_mem_lkey(arg, m->buf_addr, m->buf_len) == BB_LKEY_NONE)
+		fail_msg("no lkey for the %u bytes at %p", m->buf_len, m->buf_addr);
+}
+
+/* Areas of a pool of pinned external buffers, with unmapped memory between them. */
+static void
+pinned_pool(struct fixture *f, uint32_t areas, uint16_t stride, uint16_t room, bool known,
+	    uint32_t regs)
+{
+	const size_t len = 1 << 18;
+	struct rte_pktmbuf_extmem ext[4];
+	struct bb_lkey_cache cache;
+	struct rte_mempool *mp;
+	uint32_t i, n = areas * (uint32_t)(len / stride);
+	char *mem = mmap(NULL, 8 * len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(mem != MAP_FAILED);
+	for (i = 0; i < 4; i++) {
+		/* From the top down: the order of areas is not that of addresses. */
+		ext[i] = (struct rte_pktmbuf_extmem){mem + (6 - 2 * i) * len, RTE_BAD_IOVA, len,
+						     stride};
+		assert_int_equal(munmap(mem + (7 - 2 * i) * len, len), 0);
+		if (known)
+			assert_int_equal(rte_extmem_register(ext[i].buf_ptr, len, NULL, 0, 4096),
+					 0);
+	}
+	mp = rte_pktmbuf_pool_create_extbuf("bbpinned", n, 0, 64, room, SOCKET_ID_ANY, ext, areas);
+	assert_non_null(mp);
+
+	fake_fail(FAKE_MR_REG, -ENOMEM);
+	fake.fail_after = areas - 1;
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -ENOMEM);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(fake.mrs, 0);
+
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), 0);
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EEXIST);
+	assert_int_equal(stats_of(f->pd).mempool, regs);
+	bb_lkey_cache_init(&cache, f->pd);
+	assert_int_equal(rte_mempool_obj_iter(mp, buffer_cb, &cache), n);
+	for (i = 0; i < areas; i++)
+		assert_int_equal(lookup(f->pd, (char *)ext[i].buf_ptr + len, 1), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), 0);
+	assert_int_equal(fake.mrs, 0);
+	rte_mempool_free(mp);
+	for (i = 0; i < 4; i++) {
+		if (known)
+			assert_int_equal(rte_extmem_unregister(ext[i].buf_ptr, len), 0);
+		assert_int_equal(munmap(ext[i].buf_ptr, len), 0);
+	}
+}
+
+static void
+test_pinned_buffers_have_lkeys_in_every_area(void **state)
+{
+	struct fixture *f = *state;
+
+	pinned_pool(f, 1, 2048, 2048, true, 1);
+	pinned_pool(f, 4, 2048, 2048, true, 4);
+	pinned_pool(f, 4, 2048, 2048, false, 4);
+	/* A stride that leaves pages out, and does not divide the area. */
+	pinned_pool(f, 3, 20000, 300, true, 3);
+	/* Memory that EAL does not know: nothing but the buffers is known to be mapped. */
+	pinned_pool(f, 2, 20000, 300, false, 2 * ((1 << 18) / 20000));
+}
+
+/* The mbufs of such a pool point into another pool's memory: success would register nothing. */
+static void
+test_pool_without_data_room_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct rte_mempool *mp = rte_pktmbuf_pool_create("bbroom0", 63, 0, 64, 0, SOCKET_ID_ANY);
+
+	assert_non_null(mp);
+	log_begin();
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EINVAL);
+	log_expect("data room of 0 bytes");
+	assert_int_equal(fake.mrs, 0);
+	rte_mempool_free(mp);
+}
+
+/* Objects that are no mbufs, with private data that looks like an mbuf pool's. */
+static void
+test_pool_of_other_objects_registers_its_chunks(void **state)
+{
+	const struct rte_pktmbuf_pool_private looks = {.flags = RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF};
+	struct fixture *f = *state;
+	struct bb_lkey_cache cache;
+	struct rte_mempool *mp;
+
+	mp = rte_mempool_create("bbother", 100, 512, 0, 256, NULL, NULL, NULL, NULL, SOCKET_ID_ANY,
+				0);
+	assert_non_null(mp);
+	memcpy(rte_mempool_get_priv(mp), &looks, sizeof(looks));
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), 0);
+	bb_lkey_cache_init(&cache, f->pd);
+	assert_int_equal(rte_mempool_obj_iter(mp, obj_cb, &cache), 100);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), 0);
+	rte_mempool_free(mp);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int
@@ -356,6 +466,9 @@ main(void)
 		TEST(test_reap),
 		TEST(test_mempool),
 		TEST(test_mempool_chunks),
+		TEST(test_pinned_buffers_have_lkeys_in_every_area),
+		TEST(test_pool_without_data_room_is_refused),
+		TEST(test_pool_of_other_objects_registers_its_chunks),
 	};
 
 	fake_eal_init();
