@@ -147,13 +147,36 @@ int bb_mem_del_mempool(struct bb_pd *pd, struct rte_mempool *mp);
  * Register the whole EAL heap with LOCAL_WRITE, for lkeys only, and follow its
  * memory events: what EAL maps later is registered before it is handed out,
  * what it unmaps gets no key any more and is deregistered by the next control
- * call on the PD or bb_mem_reap(). Under --no-huge and --legacy-mem there are
- * no events: the heap is registered once by a walk. Heaps of external memory
- * (rte_malloc_heap_memory_add()) are followed too; memory that is only known to
+ * call on the PD or bb_mem_reap(). Heaps of external memory
+ * (rte_malloc_heap_memory_add()) are followed too. Memory that is only known to
  * rte_extmem_register() is not heap: use bb_mr_reg() for it.
- * @return 0; -EALREADY; what the device says, nothing is registered then.
+ *
+ * Under --no-huge and --legacy-mem EAL reports no events. Its own heap does not change
+ * there and is registered once, by a walk. External memory of a heap can go without notice,
+ * so the application names it: bb_mem_add_heap() before this call for what is there, and
+ * whenever it adds memory later.
+ * @return 0; -EALREADY; -ENOTSUP EAL reports no events, and a heap has external memory that
+ *   was not named; an error of the device. Nothing was registered by this call then.
  */
 int bb_mem_follow_heap(struct bb_pd *pd);
+
+/**
+ * Register memory of a heap, [@p addr, @p addr + @p len), as bb_mem_follow_heap() does, where
+ * EAL reports no events. Call it after rte_malloc_heap_memory_add(). What is registered
+ * already, as by events, stays as it is, so a program may call it in every EAL mode.
+ * The memory must stay mapped until bb_mem_del_heap() or bb_pd_free() returns.
+ * @return 0; -EINVAL empty or past the end of the address space; an error of the device.
+ */
+int bb_mem_add_heap(struct bb_pd *pd, const void *addr, size_t len);
+
+/**
+ * Undo it, for the same range. Call it before rte_malloc_heap_memory_remove(). It returns after
+ * the last access through the keys has ended; the memory may be unmapped then.
+ * @return 0; -ENOENT none of the range is registered as heap; -EINVAL as above; an error of the
+ *   device: the lookup finds no key any more, but the device may still use it, so the memory
+ *   must stay mapped until bb_mem_reap() or bb_pd_free() succeeds.
+ */
+int bb_mem_del_heap(struct bb_pd *pd, const void *addr, size_t len);
 
 /**
  * Deregister what the heap gave back since the last call.

@@ -221,10 +221,11 @@ entry_cut(struct bb_mem_array *a, uint32_t i, uint64_t start, uint64_t end)
 	return head.end <= head.start;
 }
 
-void
+uint64_t
 bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end)
 {
 	struct bb_mem_array *a;
+	uint64_t bytes = 0;
 	uint32_t i = 0;
 
 	/* Heap entries do not overlap: at most one is cut in two. */
@@ -244,6 +245,7 @@ bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end)
 		if (!entry_cut(a, i, from, to))
 			i++;
 		e.reg->live -= to - from;
+		bytes += to - from;
 		if (e.reg->live == 0) {
 			TAILQ_REMOVE(&t->heap, e.reg, link);
 			TAILQ_INSERT_TAIL(&t->retired, e.reg, link);
@@ -253,6 +255,7 @@ bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end)
 		}
 	}
 	write_end(t);
+	return bytes;
 }
 
 bool

@@ -41,6 +41,7 @@ struct bb_mem_reg {
 	TAILQ_ENTRY(bb_mem_reg) link;
 	enum bb_mem_kind kind;
 	bool writable;
+	bool named;  /* heap: by bb_mem_add_heap() */
 	bool listed; /* belongs into the table: its lkey names memory by its addresses */
 	struct bb_drv_mr *drv_mr;
 	uint64_t start, end;
@@ -94,10 +95,10 @@ void bb_mem_table_remove(struct bb_mem_table *t, const struct bb_mem_reg *reg);
 /* Remove every entry. */
 void bb_mem_table_clear(struct bb_mem_table *t);
 /*
- * Cut [start, end) out of heap entries. Registrations of which nothing is left
- * move from t->heap to t->retired.
+ * Cuts [start, end) out of heap entries. Registrations of which nothing is left
+ * move from t->heap to t->retired. Returns the bytes that had an entry.
  */
-void bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end);
+uint64_t bb_mem_table_cut(struct bb_mem_table *t, uint64_t start, uint64_t end);
 /*
  * The first part of [start, end) that no heap entry holds, as [*start, *gap_end).
  * False when there is none.

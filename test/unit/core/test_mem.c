@@ -190,6 +190,120 @@ test_follow_heap_fails(void **state)
 	assert_true(fake.mrs > 0);
 }
 
+/* Heap memory that EAL maps and unmaps without an event, for test_external_heap_*. */
+struct external {
+	char *one, *two;
+};
+
+#define EXT_LEN ((size_t)1 << 20)
+
+static void
+external_open(struct external *x)
+{
+	const int prot = PROT_READ | PROT_WRITE;
+
+	x->one = mmap(NULL, EXT_LEN, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	x->two = mmap(NULL, EXT_LEN, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(x->one != MAP_FAILED && x->two != MAP_FAILED);
+	assert_int_equal(rte_malloc_heap_create("bbext"), 0);
+	assert_int_equal(rte_malloc_heap_memory_add("bbext", x->one, EXT_LEN, NULL, 0, 4096), 0);
+}
+
+static void
+external_remove(char *area)
+{
+	assert_int_equal(rte_malloc_heap_memory_remove("bbext", area, EXT_LEN), 0);
+	assert_int_equal(munmap(area, EXT_LEN), 0);
+}
+
+/* Its key would outlive the mapping: nothing is registered until the application names it. */
+static void
+test_follow_heap_refuses_external_memory_without_events(void **state)
+{
+	struct fixture *f = *state;
+	struct external x;
+
+	external_open(&x);
+	log_begin();
+	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOTSUP);
+	log_expect("bb_mem_add_heap()");
+	assert_int_equal(fake.mrs, 0);
+	assert_int_equal(lookup(f->pd, x.one, 64), BB_LKEY_NONE);
+	/* Half of it is not enough. */
+	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN / 2), 0);
+	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOTSUP);
+	assert_int_not_equal(lookup(f->pd, x.one, 64), BB_LKEY_NONE);
+	assert_int_equal(fake.mrs, 1);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN), 0);
+	assert_int_equal(fake.mrs, 2);
+	/* A follow that fails otherwise leaves what was named, too. */
+	fake_fail(FAKE_MR_REG, -ENOMEM);
+	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOMEM);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(fake.mrs, 2);
+	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
+	assert_int_not_equal(lookup(f->pd, x.one + EXT_LEN - 64, 64), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), 0);
+	external_remove(x.one);
+	munmap(x.two, EXT_LEN);
+	assert_int_equal(rte_malloc_heap_destroy("bbext"), 0);
+}
+
+static void
+test_external_memory_has_a_key_from_add_to_del(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_lkey_cache cache;
+	struct external x;
+	uint32_t regs;
+
+	external_open(&x);
+	bb_lkey_cache_init(&cache, f->pd);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN), 0);
+	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
+	assert_int_not_equal(bb_mem_lkey(&cache, x.one, EXT_LEN), BB_LKEY_NONE);
+	regs = fake.mrs;
+	assert_int_equal(rte_malloc_heap_memory_add("bbext", x.two, EXT_LEN, NULL, 0, 4096), 0);
+	assert_int_equal(bb_mem_lkey(&cache, x.two, 64), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.two, EXT_LEN), 0);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.two, EXT_LEN), 0);
+	assert_int_equal(fake.mrs, regs + 1);
+	assert_int_not_equal(bb_mem_lkey(&cache, x.two, EXT_LEN), BB_LKEY_NONE);
+	/* The key is dead when the call returns, not only out of the lookup. */
+	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), 0);
+	assert_int_equal(fake.mrs, regs);
+	assert_int_equal(bb_mem_lkey(&cache, x.one, 64), BB_LKEY_NONE);
+	assert_int_not_equal(bb_mem_lkey(&cache, x.two, EXT_LEN), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), -ENOENT);
+	external_remove(x.one);
+	/* A device that keeps the key says so. */
+	fake_fail(FAKE_MR_DEREG, -EBUSY);
+	assert_int_equal(bb_mem_del_heap(f->pd, x.two, EXT_LEN), -EBUSY);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(bb_mem_lkey(&cache, x.two, 64), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_reap(f->pd), 1);
+	external_remove(x.two);
+	assert_int_equal(rte_malloc_heap_destroy("bbext"), 0);
+}
+
+static void
+test_heap_calls_refuse_bad_ranges(void **state)
+{
+	struct fixture *f = *state;
+	static char buf[64];
+
+	assert_int_equal(bb_mem_add_heap(NULL, buf, 64), -EINVAL);
+	assert_int_equal(bb_mem_del_heap(NULL, buf, 64), -EINVAL);
+	assert_int_equal(bb_mem_add_heap(f->pd, NULL, 64), -EINVAL);
+	assert_int_equal(bb_mem_add_heap(f->pd, buf, 0), -EINVAL);
+	assert_int_equal(bb_mem_del_heap(f->pd, buf, 0), -EINVAL);
+	log_begin();
+	assert_int_equal(bb_mem_add_heap(f->pd, buf, SIZE_MAX), -EINVAL);
+	log_expect("past the end");
+	assert_int_equal(bb_mem_del_heap(f->pd, buf, 64), -ENOENT);
+	assert_int_equal(fake.mrs, 0);
+}
+
 /* A PD that cannot give up a registration is not freed, and can be later. */
 static void
 test_pd_free_fails(void **state)
@@ -462,6 +576,9 @@ main(void)
 		TEST(test_mr_refuses),
 		TEST(test_follow_heap),
 		TEST(test_follow_heap_fails),
+		TEST(test_follow_heap_refuses_external_memory_without_events),
+		TEST(test_external_memory_has_a_key_from_add_to_del),
+		TEST(test_heap_calls_refuse_bad_ranges),
 		TEST(test_pd_free_fails),
 		TEST(test_reap),
 		TEST(test_mempool),

@@ -126,6 +126,8 @@ others_made(const struct env *e, const struct others *o)
 		const int ret[] = {
 			bb_mem_reap(e->a.pd),
 			bb_mem_follow_heap(e->a.pd),
+			bb_mem_add_heap(e->a.pd, e->a.buf, 64),
+			bb_mem_del_heap(e->a.pd, e->a.buf, 64),
 			bb_mem_add_mempool(e->a.pd, o->mp),
 			bb_mr_reg_dm(e->a.pd, o->dm, 0, 64, BB_ACCESS_LOCAL_WRITE, &mr),
 			bb_mr_reg_dmabuf(e->a.pd, 0, 64, 0, 0, BB_ACCESS_LOCAL_WRITE, &mr),
