@@ -3,12 +3,12 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <rte_byteorder.h>
 #include <rte_common.h>
 #include <rte_cycles.h>
-#include <rte_random.h>
 
 #include "remote.h"
 
@@ -91,7 +91,6 @@ remote_connect(struct test *t)
 	struct remote_hello hello = {
 		.magic = rte_cpu_to_be_32(REMOTE_MAGIC),
 		.version = rte_cpu_to_be_32(REMOTE_VERSION),
-		.token = rte_cpu_to_be_64(rte_rand()),
 		.bytes = rte_cpu_to_be_64(t->remote.len),
 		.addr = rte_cpu_to_be_64((uint64_t)(uintptr_t)t->local.mem),
 		.rkey = rte_cpu_to_be_32(t->local.mr->rkey),
@@ -102,9 +101,17 @@ remote_connect(struct test *t)
 	};
 	struct sockaddr_storage addr;
 	struct bb_cm_attr attr;
+	uint64_t token;
 	uint32_t i;
 	int rc;
 
+	/* A stranger who guesses it gets the memory of this test. */
+	if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
+		say("--connect: no random number from the kernel: getrandom(): %s",
+		    strerror(errno));
+		return -EIO;
+	}
+	hello.token = token;
 	if (bb_cm_addr(t->o.connect, &addr) != 0) {
 		say("--connect %s: give an address and a port, as in 192.0.2.1:18515",
 		    t->o.connect);

@@ -168,8 +168,10 @@ struct mlx5_dev {
 	struct mlx5_caps caps;
 	enum bb_link_layer link; /* of port 1; all ports of a device have the same */
 	uint32_t eqn;
-	uint32_t mkey_variant; /* low byte of the indirect key made last */
-	uint32_t lag_next;     /* QPs that were given one of the bonded ports */
+	uint8_t mkey_variants[256]; /* low bytes of indirect keys, in random order */
+	uint8_t mkey_next;          /* place of the next one; wraps */
+	bool mkey_shuffled;
+	uint32_t lag_next; /* QPs that were given one of the bonded ports */
 	struct mlx5_counters counters;
 	struct mlx5_qmem qmem;
 	struct mlx5_evts evts;

@@ -54,6 +54,31 @@ put_entries(const struct bb_drv_mr_attr *attr, bool ksm, uint8_t *x)
 	}
 }
 
+/*
+ * A low byte that peers cannot predict, and that no other of the last 255 keys has: an old key of
+ * the same index finds nothing.
+ */
+static int
+next_variant(struct mlx5_dev *d, uint32_t *variant)
+{
+	uint32_t random[256], i, j;
+	int ret;
+
+	if (!d->mkey_shuffled) {
+		ret = bb_random(d->dev, random, sizeof(random));
+		if (ret != 0)
+			return ret;
+		for (i = 0; i < 256; i++) {
+			j = random[i] % (i + 1);
+			d->mkey_variants[i] = d->mkey_variants[j];
+			d->mkey_variants[j] = (uint8_t)i;
+		}
+		d->mkey_shuffled = true;
+	}
+	*variant = d->mkey_variants[d->mkey_next++];
+	return 0;
+}
+
 int
 mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx5_obj **obj,
 		 uint32_t *key)
@@ -81,8 +106,9 @@ mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx
 		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE,
 			   RTE_ALIGN_CEIL(attr->max_pieces, BB_WQE_XLT_ALIGN));
 	} else {
-		/* An old key of the same index finds nothing. */
-		variant = ++d->mkey_variant & 0xff;
+		ret = next_variant(d, &variant);
+		if (ret != 0)
+			return ret;
 		bb_prm_set(mkc, BB_PRM_MKC_MKEY_7_0, variant);
 		bb_prm_set(mkc, BB_PRM_MKC_LW, (attr->access & BB_ACCESS_LOCAL_WRITE) != 0);
 		bb_prm_set(mkc, BB_PRM_MKC_RR, (attr->access & BB_ACCESS_REMOTE_READ) != 0);

@@ -21,7 +21,6 @@
 
 #include <rte_common.h>
 #include <rte_log.h>
-#include <rte_random.h>
 
 #include "bb_cm_priv.h"
 #include "bb_gid_priv.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include <rte_eal.h>
 #include <rte_log.h>
@@ -326,6 +327,29 @@ bb_alloc(const struct bb_dev *dev, const char *what, size_t size)
 	if (p == NULL)
 		(void)bb_no_memory(dev, what);
 	return p;
+}
+
+int
+bb_random(const struct bb_dev *dev, void *buf, size_t len)
+{
+	uint8_t *p = buf;
+	ssize_t got;
+
+	while (len > 0) {
+		got = getrandom(p, len, 0);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			BB_LOG(ERR,
+			       "%s: no random number from the kernel: getrandom() failed (%d): "
+			       "allow the call",
+			       dev->name, errno);
+			return -EIO;
+		}
+		p += got;
+		len -= (size_t)got;
+	}
+	return 0;
 }
 
 int

@@ -7,7 +7,6 @@
 
 #include <rte_common.h>
 #include <rte_log.h>
-#include <rte_random.h>
 
 #include "bb_core.h"
 
@@ -43,6 +42,7 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 	struct bb_port_attr attr;
 	struct bb_gid gid;
 	struct bb_dev *dev;
+	uint32_t random;
 	int ret;
 
 	if (qp == NULL || addr == NULL)
@@ -62,7 +62,11 @@ bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr
 		return ret;
 	}
 	a.qpn = qp->qpn;
-	a.psn = (uint32_t)rte_rand() & 0xffffff;
+	/* Not rte_rand(): a peer that has seen some of its numbers computes the next ones. */
+	ret = bb_random(dev, &random, sizeof(random));
+	if (ret != 0)
+		return ret;
+	a.psn = random & 0xffffff;
 	a.lid = attr.lid;
 	a.mtu = (uint16_t)attr.active_mtu;
 	*addr = a;

@@ -257,7 +257,7 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 	qp = calloc(1, sizeof(*qp));
 	if (qp == NULL)
 		return SOFT_REFUSE(cmd, NO_RES, "no memory");
-	if (soft_ids_alloc(&dev->ctl->qp_ids, &qp->qpn) != 0) {
+	if (soft_draw_take(&dev->ctl->qp_draw, &dev->ctl->random, &qp->qpn) != 0) {
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "all QP numbers are in use");
 	}
@@ -266,7 +266,7 @@ soft_cmd_create_qp(struct soft_cmd *cmd)
 	if (soft_qp_attach(qp) != 0) {
 		__atomic_store_n(&dev->qps[qp->qpn], NULL, __ATOMIC_RELEASE);
 		soft_quiesce();
-		soft_ids_free(&dev->ctl->qp_ids, qp->qpn);
+		soft_draw_give(&dev->ctl->qp_draw, qp->qpn);
 		soft_wire_destroy(qp->wire);
 		free(qp);
 		return SOFT_REFUSE(cmd, NO_RES, "no memory in the engine");
@@ -295,7 +295,7 @@ soft_cmd_destroy_qp(struct soft_cmd *cmd)
 	soft_quiesce();
 	soft_shm_qp_gone(cmd->dev, qpn);
 	count_parts(qp, -1);
-	soft_ids_free(&cmd->dev->ctl->qp_ids, qpn);
+	soft_draw_give(&cmd->dev->ctl->qp_draw, qpn);
 	soft_wire_destroy(qp->wire);
 	free(qp);
 	return 0;

@@ -34,6 +34,28 @@ struct soft_ids {
 	uint32_t first, size, next;
 };
 
+/* Source of numbers that nobody can predict, or, with the option seed, everybody. */
+struct soft_random {
+	bool seeded;
+	uint64_t state; /* if seeded */
+};
+
+/*
+ * The part of all numbers that rests: a number that was given back comes again after at least
+ * n / SOFT_DRAW_HOLD others were given back, or when fewer are free.
+ */
+#define SOFT_DRAW_HOLD 4
+
+/*
+ * Numbers of one kind that are drawn at random. The free ones are a ring in the order in which they
+ * were given back; the last ones of it rest.
+ */
+struct soft_draw {
+	uint32_t *order; /* [n]; 0: the number of its place */
+	uint32_t first, n;
+	uint32_t head, free; /* place of the first free number, and how many there are */
+};
+
 /* Device memory: whole pages, used or not. */
 struct soft_memic {
 	uint8_t *mem, *used;
@@ -50,7 +72,9 @@ struct soft_event_sub {
 
 /* Of a device. Under soft_dev.lock, but for the events. */
 struct soft_ctl {
-	struct soft_ids mkey_ids, qp_ids, cq_ids, pd_ids, umem_ids, uar_ids, counter_ids, rmp_ids;
+	struct soft_random random;
+	struct soft_draw mkey_draw, qp_draw;
+	struct soft_ids cq_ids, pd_ids, umem_ids, uar_ids, counter_ids, rmp_ids;
 	uint8_t *mkey_variant; /* by mkey index: low byte of the key given out last */
 	struct soft_umem **umems;
 	struct soft_pd **pds;
@@ -176,6 +200,18 @@ int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);
 /* -ENOSPC when all are used. */
 int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);
 void soft_ids_free(struct soft_ids *ids, uint32_t id);
+/* -EIO, logged: the kernel gives none. */
+int soft_random(struct soft_random *r, uint64_t *value);
+/* Numbers from @first to @size - 1. -ENOMEM. */
+int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size);
+/* Starts anew with another @size, at most that of soft_draw_init(); no number is in use. */
+void soft_draw_resize(struct soft_draw *d, uint32_t size);
+/* -ENOSPC when all are used, -EIO. */
+int soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id);
+void soft_draw_give(struct soft_draw *d, uint32_t id);
+/* A key with an index and a variant at random; its index goes back to mkey_draw. As
+ * soft_draw_take(). */
+int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
 
 /* ---- soft_maps.c */
 

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
+/*
+ * Numbers of objects. Those that only the owner of a device sees count up; QP numbers and keys,
+ * which let a remote in, are drawn at random.
+ */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "soft_ctl.h"
 
@@ -37,4 +44,112 @@ void
 soft_ids_free(struct soft_ids *ids, uint32_t id)
 {
 	ids->used[id / 64] &= ~(UINT64_C(1) << id % 64);
+}
+
+/* splitmix64, for the option seed: the numbers of a test can be repeated. */
+static uint64_t
+seeded(struct soft_random *r)
+{
+	uint64_t x = r->state += UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return x ^ x >> 31;
+}
+
+int
+soft_random(struct soft_random *r, uint64_t *value)
+{
+	if (r->seeded) {
+		*value = seeded(r);
+		return 0;
+	}
+	if (getrandom(value, sizeof(*value), 0) == (ssize_t)sizeof(*value))
+		return 0;
+	SOFT_LOG(ERR, "no random number from the kernel: getrandom() failed (%d): allow the call",
+		 errno);
+	return -EIO;
+}
+
+int
+soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size)
+{
+	d->order = calloc(size - first, sizeof(*d->order));
+	d->first = first;
+	soft_draw_resize(d, size);
+	return d->order == NULL ? -ENOMEM : 0;
+}
+
+void
+soft_draw_resize(struct soft_draw *d, uint32_t size)
+{
+	d->n = size - d->first;
+	d->free = d->n;
+	d->head = 0;
+	if (d->order != NULL)
+		memset(d->order, 0, d->n * sizeof(*d->order));
+}
+
+/* The place of the @i-th free number in the ring. */
+static uint32_t
+place(const struct soft_draw *d, uint32_t i)
+{
+	uint32_t at = d->head + i;
+
+	return at < d->n ? at : at - d->n;
+}
+
+/* Places that were never written stand for themselves: the array costs no memory until used. */
+static uint32_t
+number_at(const struct soft_draw *d, uint32_t at)
+{
+	return d->order[at] != 0 ? d->order[at] : d->first + at;
+}
+
+int
+soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id)
+{
+	uint32_t hold = d->n / SOFT_DRAW_HOLD, choice = d->free > hold ? d->free - hold : 1, at;
+	uint64_t random;
+	int ret;
+
+	if (d->free == 0)
+		return -ENOSPC;
+	ret = soft_random(r, &random);
+	if (ret != 0)
+		return ret;
+	/* The bias is below n / 2^32. */
+	at = place(d, (uint32_t)((random >> 32) * choice >> 32));
+	*id = number_at(d, at);
+	d->order[at] = number_at(d, d->head);
+	d->head = place(d, 1);
+	d->free--;
+	return 0;
+}
+
+void
+soft_draw_give(struct soft_draw *d, uint32_t id)
+{
+	d->order[place(d, d->free)] = id;
+	d->free++;
+}
+
+int
+soft_key_take(struct soft_ctl *ctl, uint32_t *key)
+{
+	uint64_t random;
+	uint32_t id;
+	int ret = soft_draw_take(&ctl->mkey_draw, &ctl->random, &id);
+
+	if (ret != 0)
+		return ret;
+	ret = soft_random(&ctl->random, &random);
+	if (ret != 0) {
+		soft_draw_give(&ctl->mkey_draw, id);
+		return ret;
+	}
+	/* Any variant but the last one: the key that was given back finds nothing. */
+	ctl->mkey_variant[id] += (uint8_t)(1 + (random >> 32) * 255 / (UINT64_C(1) << 32));
+	*key = id << 8 | ctl->mkey_variant[id];
+	return 0;
 }

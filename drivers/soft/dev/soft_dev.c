@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,8 @@ ctl_destroy(struct soft_ctl *ctl)
 {
 	if (ctl == NULL)
 		return;
-	free(ctl->mkey_ids.used);
-	free(ctl->qp_ids.used);
+	free(ctl->mkey_draw.order);
+	free(ctl->qp_draw.order);
 	free(ctl->cq_ids.used);
 	free(ctl->pd_ids.used);
 	free(ctl->umem_ids.used);
@@ -56,8 +57,8 @@ ctl_create(void)
 	if (ctl->mkey_variant != NULL && ctl->umems != NULL && ctl->pds != NULL &&
 	    ctl->rmps != NULL &&
 	    /* Key 0x100 ends a scatter list: index 1 is never given out. */
-	    soft_ids_init(&ctl->mkey_ids, 0x10, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
-	    soft_ids_init(&ctl->qp_ids, 0x100, 1u << SOFT_LOG_MAX_QP) == 0 &&
+	    soft_draw_init(&ctl->mkey_draw, 0x10, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
+	    soft_draw_init(&ctl->qp_draw, 0x100, 1u << SOFT_LOG_MAX_QP) == 0 &&
 	    soft_ids_init(&ctl->cq_ids, 0x400, 1u << SOFT_LOG_MAX_CQ) == 0 &&
 	    soft_ids_init(&ctl->pd_ids, 0x20, 1u << SOFT_LOG_MAX_PD) == 0 &&
 	    soft_ids_init(&ctl->umem_ids, 0x1000, 1u << SOFT_LOG_MAX_UMEM) == 0 &&
@@ -181,14 +182,14 @@ static bool
 opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 {
 	return a->progress == b->progress && a->lcore == b->lcore && a->shuffle == b->shuffle &&
-	       a->scan == b->scan && a->seed == b->seed && a->link_ib == b->link_ib &&
-	       a->grh_required == b->grh_required && a->log_max_msg == b->log_max_msg &&
-	       a->uar_share == b->uar_share && a->no_atomic == b->no_atomic &&
-	       a->no_ext_atomic == b->no_ext_atomic && a->no_bf == b->no_bf &&
-	       a->no_counters == b->no_counters && a->no_clock == b->no_clock &&
-	       a->no_compress == b->no_compress && a->no_cq_moderation == b->no_cq_moderation &&
-	       a->no_cq_resize == b->no_cq_resize && a->wire == b->wire &&
-	       a->no_keep == b->no_keep && a->window == b->window &&
+	       a->scan == b->scan && a->seed == b->seed && a->seeded == b->seeded &&
+	       a->link_ib == b->link_ib && a->grh_required == b->grh_required &&
+	       a->log_max_msg == b->log_max_msg && a->uar_share == b->uar_share &&
+	       a->no_atomic == b->no_atomic && a->no_ext_atomic == b->no_ext_atomic &&
+	       a->no_bf == b->no_bf && a->no_counters == b->no_counters &&
+	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
+	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
+	       a->wire == b->wire && a->no_keep == b->no_keep && a->window == b->window &&
 	       a->virtual_time == b->virtual_time && a->flap_up == b->flap_up &&
 	       a->flap_down == b->flap_down &&
 	       memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
@@ -225,6 +226,28 @@ net_start(struct soft_dev *dev)
 	return 0;
 }
 
+/* No QP and no key is in use. Numbers that rest do so from one opening to the next. */
+static int
+numbers_start(struct soft_dev *dev, const struct soft_opts *opts)
+{
+	struct soft_ctl *ctl = dev->ctl;
+	uint64_t unused;
+
+	if (opts->seeded)
+		SOFT_LOG(WARNING,
+			 "%s: seed=%" PRIu64 ": peers can predict QP numbers and keys: leave seed "
+			 "out except in tests",
+			 dev->name, opts->seed);
+	ctl->random = (struct soft_random){.seeded = opts->seeded, .state = opts->seed};
+	if (opts->seeded) {
+		memset(ctl->mkey_variant, 0, 1u << SOFT_LOG_MAX_MKEY);
+		soft_draw_resize(&ctl->qp_draw, 1u << SOFT_LOG_MAX_QP);
+	}
+	if (opts->seeded || ctl->mkey_draw.n != (1u << opts->log_max_mkey) - ctl->mkey_draw.first)
+		soft_draw_resize(&ctl->mkey_draw, 1u << opts->log_max_mkey);
+	return soft_random(&ctl->random, &unused);
+}
+
 /* First context: the device takes its options and, if it is to run by itself, runs. */
 static int
 dev_start(struct soft_dev *dev, const struct soft_opts *opts)
@@ -248,10 +271,9 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	if (!opts->no_odp && !dev->odp)
 		SOFT_LOG(NOTICE, "%s: no on-demand paging: process_vm_writev() is not allowed here",
 			 dev->name);
-	/* No key is in use. */
-	dev->ctl->mkey_ids.size = 1u << opts->log_max_mkey;
-	if (dev->ctl->mkey_ids.next >= dev->ctl->mkey_ids.size)
-		dev->ctl->mkey_ids.next = dev->ctl->mkey_ids.first;
+	ret = numbers_start(dev, opts);
+	if (ret != 0)
+		return ret;
 	__atomic_store_n(&dev->dead, false, __ATOMIC_RELEASE);
 	__atomic_store_n(&dev->fault_requests, 0, __ATOMIC_RELAXED);
 	memset(&dev->cong, 0, sizeof(dev->cong));

@@ -285,8 +285,10 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_flag(value, &opts->no_mw);
 	if (strcmp(key, "no_dmabuf") == 0)
 		return parse_flag(value, &opts->no_dmabuf);
-	if (strcmp(key, "seed") == 0)
+	if (strcmp(key, "seed") == 0) {
+		opts->seeded = true;
 		return parse_number(value, 0, UINT64_MAX, &opts->seed);
+	}
 	if (strcmp(key, "shuffle") == 0)
 		return parse_flag(value, &opts->shuffle);
 	if (strcmp(key, "uar_share") == 0)

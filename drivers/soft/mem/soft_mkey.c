@@ -97,7 +97,6 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 	struct soft_pd *p = (struct soft_pd *)pd;
 	struct soft_dev *dev = ctx->dev;
 	struct soft_mw *w;
-	uint32_t id;
 	int ret;
 
 	if (p->ctx != ctx || (type != 1 && type != 2)) {
@@ -121,11 +120,10 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 	w->ctx = ctx;
 	w->pd = p;
 	pthread_mutex_lock(&dev->lock);
-	ret = soft_ids_alloc(&dev->ctl->mkey_ids, &id);
+	ret = soft_key_take(dev->ctl, &w->mkey->key);
 	if (ret == 0) {
-		w->mkey->key = id << 8 | dev->ctl->mkey_variant[id]++;
 		w->pub.rkey = w->mkey->key;
-		__atomic_store_n(&dev->mkeys[id], w->mkey, __ATOMIC_RELEASE);
+		__atomic_store_n(&dev->mkeys[w->pub.rkey >> 8], w->mkey, __ATOMIC_RELEASE);
 		p->mrs++;
 		ctx->mrs++;
 	}
@@ -165,7 +163,7 @@ soft_mw_free(struct mlx5_ctx *ctx_, struct mlx5_mw *mw)
 	if (w->mkey->ind->bound != NULL)
 		w->mkey->ind->bound->windows--;
 	rte_ticketlock_unlock(&dev->umr_lock);
-	soft_ids_free(&dev->ctl->mkey_ids, id);
+	soft_draw_give(&dev->ctl->mkey_draw, id);
 	w->pd->mrs--;
 	ctx->mrs--;
 	pthread_mutex_unlock(&dev->lock);
@@ -326,13 +324,14 @@ soft_cmd_create_mkey(struct soft_cmd *cmd)
 	ind->log_entity = mkc(cmd, BB_PRM_MKC_LOG_PAGE_SIZE);
 	ind->n = n;
 	ret = take_entries(cmd, ind);
-	if (ret == 0 && soft_ids_alloc(&cmd->dev->ctl->mkey_ids, &id) != 0)
+	if (ret == 0 && soft_draw_take(&cmd->dev->ctl->mkey_draw, &cmd->dev->ctl->random, &id) != 0)
 		ret = SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use");
 	if (ret != 0) {
 		indirect_free(m);
 		return ret;
 	}
 	m->key = id << 8 | mkc(cmd, BB_PRM_MKC_MKEY_7_0);
+	cmd->dev->ctl->mkey_variant[id] = (uint8_t)m->key;
 	m->obj = cmd->obj;
 	__atomic_store_n(&cmd->dev->mkeys[id], m, __ATOMIC_RELEASE);
 	pd->mrs++;
@@ -355,7 +354,7 @@ soft_cmd_destroy_mkey(struct soft_cmd *cmd)
 		return SOFT_REFUSE(cmd, BAD_RES, "mkey 0x%x does not exist", id);
 	__atomic_store_n(&cmd->dev->mkeys[id], NULL, __ATOMIC_RELEASE);
 	soft_quiesce();
-	soft_ids_free(&cmd->dev->ctl->mkey_ids, id);
+	soft_draw_give(&cmd->dev->ctl->mkey_draw, id);
 	soft_cmd_pd(cmd, m->pdn)->mrs--;
 	indirect_free(m);
 	return 0;

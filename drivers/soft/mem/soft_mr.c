@@ -16,18 +16,15 @@
 /* The kernel's caches hold keys for at least so many pages (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
 
-/* Give @m a key and publish it. -ENOSPC. */
+/* Gives @m a key and publishes it. -ENOSPC, -EIO. */
 static int
 mkey_add(struct soft_dev *dev, struct soft_mkey *m)
 {
-	uint32_t id;
-	int ret = soft_ids_alloc(&dev->ctl->mkey_ids, &id);
+	int ret = soft_key_take(dev->ctl, &m->key);
 
 	if (ret != 0)
 		return ret;
-	/* The variant moves on, so that a key that was given back finds nothing. */
-	m->key = id << 8 | dev->ctl->mkey_variant[id]++;
-	__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
+	__atomic_store_n(&dev->mkeys[m->key >> 8], m, __ATOMIC_RELEASE);
 	soft_shm_key_add(dev, m);
 	return 0;
 }
@@ -206,7 +203,7 @@ static void
 no_key_left(const struct soft_dev *dev)
 {
 	SOFT_LOG(ERR, "%s: all %u mkeys are in use: register larger pieces", dev->name,
-		 dev->ctl->mkey_ids.size - dev->ctl->mkey_ids.first);
+		 dev->ctl->mkey_draw.n);
 }
 
 int
@@ -288,7 +285,7 @@ soft_mr_dereg(struct mlx5_ctx *ctx_, struct mlx5_mr *mr)
 	pthread_mutex_lock(&dev->lock);
 	ret = mkey_retire(dev, m->mkey, NULL);
 	if (ret == 0) {
-		soft_ids_free(&dev->ctl->mkey_ids, id);
+		soft_draw_give(&dev->ctl->mkey_draw, id);
 		m->pd->mrs--;
 		ctx->mrs--;
 		if (m->dm != NULL)
@@ -382,7 +379,7 @@ rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m
 		if (soft_shm_key_del(dev, id))
 			soft_shm_wait(dev);
 	}
-	soft_ids_free(&dev->ctl->mkey_ids, id);
+	soft_draw_give(&dev->ctl->mkey_draw, id);
 	return ret;
 }
 

@@ -2,6 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Queue pairs: create, user indices, query, address. */
+#include <rte_random.h>
+
 #include "qp_fixture.h"
 
 static void
@@ -256,6 +258,27 @@ test_addr(void **state)
 	assert_int_equal(bb_qp_destroy(qp), 0);
 }
 
+/* A peer that has seen PSNs of the process does not know the next one. */
+static void
+test_psns_do_not_come_from_rte_rand(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_qp *qp = qp_create(f);
+	unsigned int i, same = 0;
+	struct bb_qp_addr a, b;
+
+	for (i = 0; i < 8; i++) {
+		rte_srand(i);
+		assert_int_equal(bb_qp_addr(qp, 1, 3, &a), 0);
+		rte_srand(i);
+		assert_int_equal(bb_qp_addr(qp, 1, 3, &b), 0);
+		same += a.psn == b.psn;
+	}
+	/* By chance one in 2^24. */
+	assert_in_range(same, 0, 1);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+}
+
 /* ERR takes posts, also when the device went there and no call did. */
 static void
 test_error_takes_posts(void **state)
@@ -305,6 +328,7 @@ main(void)
 		TEST(test_query),
 		TEST(test_posted_is_64_bits),
 		TEST(test_addr),
+		TEST(test_psns_do_not_come_from_rte_rand),
 		TEST(test_error_takes_posts),
 	};
 

@@ -68,6 +68,8 @@ moderate(const struct env *env, uint8_t *in)
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, env->cqn);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQ_MAX_COUNT, 9);
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, BB_PRM_CQ_MODIFY_COUNT);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->umem->id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_CQ_AT);
 	return BB_PRM_SZ_MODIFY_CQ_IN;
 }
 
@@ -261,19 +263,26 @@ test_exhausted(void **state)
 	for (i = 0; i < RTE_DIM(ask_for); i++) {
 		const struct row *row = &ask_for[i];
 		struct soft_ids *ids;
+		struct soft_draw *draw;
 		struct census before;
+		uint32_t free_keys;
 		size_t bytes;
 		void *keep;
 		int ret, mw_ret;
 
 		env_open(&env, NULL);
-		ids = row->build == rmp ? &env.dev->ctl->rmp_ids : &env.dev->ctl->mkey_ids;
+		ids = &env.dev->ctl->rmp_ids;
+		draw = &env.dev->ctl->mkey_draw;
+		free_keys = draw->free;
 		bytes = (ids->size + 63) / 64 * sizeof(uint64_t);
 		keep = malloc(bytes);
 		assert_non_null(keep);
 		before = env_census(&env);
 		memcpy(keep, ids->used, bytes);
-		memset(ids->used, 0xff, bytes);
+		if (row->build == mkey)
+			draw->free = 0;
+		else
+			memset(ids->used, 0xff, bytes);
 		env_log(&env);
 		ret = ask(&env, row, out, &obj);
 		env_refused(&env, row->option, ret, out, row->status, row->command);
@@ -287,6 +296,8 @@ test_exhausted(void **state)
 			assert_int_equal(soft_cmd_if.mw_free(env.ctx, mw), 0);
 		}
 		memcpy(ids->used, keep, bytes);
+		if (row->build == mkey)
+			draw->free = free_keys;
 		free(keep);
 		env_same(row->option, before, env_census(&env));
 		assert_int_equal(ask(&env, row, out, &obj), 0);

@@ -226,55 +226,30 @@ test_maps_page(void **state)
 	assert_int_equal(page, 1);
 }
 
-/* A key that was given back finds nothing, also when its index is given out again. */
-static void
-test_stale_keys(void **state)
-{
-	struct env *env = *state;
-	struct soft_ids *ids = &env->dev->ctl->mkey_ids;
-	struct mlx5_mr *mr;
-	uint32_t index, first, i;
-
-	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
-	first = mr->lkey;
-	index = first >> 8;
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
-	assert_null(soft_mkey_find(env->dev, first));
-	for (i = 1; i < 256; i++) {
-		ids->next = index;
-		assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
-		assert_int_equal(mr->lkey >> 8, index);
-		assert_int_equal(mr->lkey & 0xff, (first + i) & 0xff);
-		assert_null(soft_mkey_find(env->dev, first));
-		assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
-	}
-	/* Left alone, the next registration takes another index. */
-	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), 0);
-	assert_int_equal(mr->lkey >> 8, index + 1);
-	assert_int_equal(soft_cmd_if.mr_dereg(env->ctx, mr), 0);
-	/* Keys beyond the table. */
-	assert_null(soft_mkey_find(env->dev, UINT32_MAX));
-	assert_null(soft_mkey_find(env->dev, 0));
-	assert_null(soft_mkey_find(env->dev, BB_WQE_INVALID_LKEY));
-}
-
 /* All numbers of a kind in use: -ENOMEM, and nothing is lost. */
 static void
 test_exhausted(void **state)
 {
 	struct env *env = *state;
 	struct soft_ctl *ctl = env->dev->ctl;
-	struct soft_ids *const ids[] = {&ctl->mkey_ids, &ctl->pd_ids, &ctl->umem_ids,
-					&ctl->uar_ids};
+	struct soft_ids *const ids[] = {&ctl->pd_ids, &ctl->umem_ids, &ctl->uar_ids};
 	struct census before = env_census(env);
 	struct mlx5_umem *umem = NULL;
 	struct mlx5_uar *uar = NULL;
 	struct mlx5_mr *mr = NULL;
 	struct mlx5_pd *pd = NULL;
+	uint32_t free_keys = ctl->mkey_draw.free;
 	size_t i, bytes;
 	void *keep;
 	int ret = 0;
 
+	ctl->mkey_draw.free = 0;
+	env_log(env);
+	assert_int_equal(mr_reg(env, env->mem, PAGE, LW, &mr), -ENOMEM);
+	ctl->mkey_draw.free = free_keys;
+	assert_null(mr);
+	assert_non_null(strstr(env_log(env), "mkeys are in use"));
+	env_same("exhausted", before, env_census(env));
 	for (i = 0; i < RTE_DIM(ids); i++) {
 		bytes = (ids[i]->size + 63) / 64 * sizeof(uint64_t);
 		keep = malloc(bytes);
@@ -284,22 +259,19 @@ test_exhausted(void **state)
 		env_log(env);
 		switch (i) {
 		case 0:
-			ret = mr_reg(env, env->mem, PAGE, LW, &mr);
-			break;
-		case 1:
 			ret = soft_cmd_if.pd_alloc(env->ctx, &pd);
 			break;
-		case 2:
+		case 1:
 			ret = soft_cmd_if.umem_reg(env->ctx, env->mem, PAGE, LW, PAGE, &umem);
 			break;
-		case 3:
+		case 2:
 			ret = soft_cmd_if.uar_alloc(env->ctx, MLX5_UAR_BF, &uar);
 			break;
 		}
 		memcpy(ids[i]->used, keep, bytes);
 		free(keep);
 		assert_int_equal(ret, -ENOMEM);
-		assert_true(mr == NULL && pd == NULL && umem == NULL && uar == NULL);
+		assert_true(pd == NULL && umem == NULL && uar == NULL);
 		assert_non_null(strstr(env_log(env), "soft: "));
 		env_same("exhausted", before, env_census(env));
 	}
@@ -508,7 +480,6 @@ main(void)
 		TEST(test_maps_no_fd),
 		cmocka_unit_test(test_maps_hugepage),
 		cmocka_unit_test(test_maps_page),
-		TEST(test_stale_keys),
 		TEST(test_exhausted),
 		TEST(test_pd_busy),
 		TEST(test_other_context),

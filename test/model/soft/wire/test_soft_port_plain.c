@@ -110,8 +110,8 @@ open_side(uint32_t i, const char *more)
 	assert_int_equal(rte_eth_dev_get_name_by_port(id, name), 0);
 	/* The third of its addresses is the rig's GID. */
 	assert_true(snprintf(args, sizeof(args),
-			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=%s/%d%s%s", name, us,
-			     strchr(us, ':') != NULL ? 64 : 24, vlan ? ",vlan=5" : "",
+			     "port=%s,ip=198.51.100.1/24,ip=198.51.100.2/24,ip=%s/%d,seed=1%s%s",
+			     name, us, strchr(us, ':') != NULL ? 64 : 24, vlan ? ",vlan=5" : "",
 			     more) < (int)sizeof(args));
 	rig_dev_open(&s[i].d, i == 0 ? "soft0" : "soft1", args);
 	memcpy(s[i].mac, s[i].d.mac, 6);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Numbers that let a remote in: QP numbers and keys, drawn at random and not used again soon. */
+#include "soft_ctl_env.h"
+
+static struct mlx5_mr *
+mr_reg(struct env *env)
+{
+	struct mlx5_mr_attr attr = mlx5_mr_mem(env->mem, 4096, BB_ACCESS_LOCAL_WRITE);
+	struct mlx5_mr *mr;
+
+	assert_int_equal(soft_cmd_if.mr_reg(env->ctx, env->pd, &attr, &mr), 0);
+	return mr;
+}
+
+/*
+ * Every number is drawn, none twice, and one that was given back rests while others go: a device
+ * of few numbers, so that they come round often.
+ */
+static void
+test_drawn_numbers_rest_before_they_return(void **state)
+{
+	enum {
+		FIRST = 7,
+		N = 64,
+		HOLD = N / SOFT_DRAW_HOLD
+	};
+	struct soft_random random = {.seeded = true, .state = 1};
+	uint32_t given[FIRST + N] = {0}, used[N], n = 0, gives = 0, id, i, step;
+	bool live[FIRST + N] = {false};
+	struct soft_draw d;
+	uint64_t r;
+
+	(void)state;
+	assert_int_equal(soft_draw_init(&d, FIRST, FIRST + N), 0);
+	for (step = 0; step < 20000; step++) {
+		assert_int_equal(soft_random(&random, &r), 0);
+		/* Now few are free, now many. */
+		if (n < N && (n == 0 || r % 8 < (step / 500 % 2 != 0 ? 5u : 3u))) {
+			bool scarce = d.free <= HOLD;
+
+			assert_int_equal(soft_draw_take(&d, &random, &id), 0);
+			assert_in_range(id, FIRST, FIRST + N - 1);
+			assert_false(live[id]);
+			if (given[id] != 0 && !scarce)
+				assert_in_range(gives - given[id], HOLD, UINT32_MAX);
+			live[id] = true;
+			used[n++] = id;
+		} else {
+			i = (uint32_t)(r >> 32) % n;
+			live[used[i]] = false;
+			given[used[i]] = ++gives;
+			soft_draw_give(&d, used[i]);
+			used[i] = used[--n];
+		}
+	}
+	while (soft_draw_take(&d, &random, &id) == 0) {
+		assert_false(live[id]);
+		live[id] = true;
+		n++;
+	}
+	assert_int_equal(n, N);
+	assert_int_equal(soft_draw_take(&d, &random, &id), -ENOSPC);
+	free(d.order);
+}
+
+/* A key that was given back finds nothing, also when its index is given out again. */
+static void
+test_key_that_was_given_back_finds_nothing(void **state)
+{
+	const uint32_t keys = (1u << 5) - 0x10;
+	uint32_t last[1u << 5] = {0}, again = 0, i;
+	struct mlx5_mr *mr;
+	struct env env;
+
+	(void)state;
+	env_open(&env, "log_max_mkey=5");
+	for (i = 0; i < 5000; i++) {
+		uint32_t key, index;
+
+		mr = mr_reg(&env);
+		key = mr->lkey;
+		index = key >> 8;
+		assert_in_range(index, 0x10, 0x10 + keys - 1);
+		if (last[index] != 0) {
+			again++;
+			assert_int_not_equal(key, last[index]);
+			assert_null(soft_mkey_find(env.dev, last[index]));
+		}
+		last[index] = key;
+		assert_int_equal(soft_cmd_if.mr_dereg(env.ctx, mr), 0);
+		assert_null(soft_mkey_find(env.dev, key));
+	}
+	assert_in_range(again, 5000 - keys, 5000);
+	/* Keys beyond the table. */
+	assert_null(soft_mkey_find(env.dev, UINT32_MAX));
+	assert_null(soft_mkey_find(env.dev, 0));
+	assert_null(soft_mkey_find(env.dev, BB_WQE_INVALID_LKEY));
+	env_close(&env);
+}
+
+/* Draws 8 keys of regions and 8 of windows, and QP numbers. */
+static void
+numbers_of(const char *options, uint32_t out[24])
+{
+	struct mlx5_mr *mr[8];
+	struct mlx5_mw *mw[8];
+	struct env env;
+	uint32_t i;
+
+	env_open(&env, options);
+	for (i = 0; i < 8; i++) {
+		mr[i] = mr_reg(&env);
+		assert_int_equal(soft_cmd_if.mw_alloc(env.ctx, env.pd, 1, &mw[i]), 0);
+		env_qp_to(&env, BB_PRM_QP_RST);
+		out[i] = mr[i]->rkey;
+		out[8 + i] = mw[i]->rkey;
+		out[16 + i] = env.qpn;
+		env_qp_gone(&env);
+	}
+	for (i = 0; i < 8; i++) {
+		assert_int_equal(soft_cmd_if.mw_free(env.ctx, mw[i]), 0);
+		assert_int_equal(soft_cmd_if.mr_dereg(env.ctx, mr[i]), 0);
+	}
+	env_close(&env);
+}
+
+/* Only the option seed makes numbers repeat, and says so. */
+static void
+test_numbers_repeat_with_a_seed_only(void **state)
+{
+	uint32_t a[24], b[24], i, same = 0, in_sequence = 0;
+
+	(void)state;
+	numbers_of("seed=7", a);
+	numbers_of("seed=7", b);
+	assert_memory_equal(a, b, sizeof(a));
+	numbers_of("seed=8", b);
+	assert_memory_not_equal(a, b, sizeof(a));
+	numbers_of(NULL, a);
+	numbers_of(NULL, b);
+	for (i = 0; i < RTE_DIM(a); i++)
+		same += a[i] == b[i];
+	for (i = 1; i < RTE_DIM(a); i++)
+		in_sequence += a[i] >> 8 == (a[i - 1] >> 8) + 1 || a[i] == a[i - 1] + 1;
+	/* By chance: one in 65,000 and less. */
+	assert_in_range(same, 0, 3);
+	assert_in_range(in_sequence, 0, 5);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_drawn_numbers_rest_before_they_return),
+		cmocka_unit_test(test_key_that_was_given_back_finds_nothing),
+		cmocka_unit_test(test_numbers_repeat_with_a_seed_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
