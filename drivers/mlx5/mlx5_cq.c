@@ -203,5 +203,10 @@ mlx5_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us)
 		   BB_PRM_CQ_MODIFY_PERIOD | BB_PRM_CQ_MODIFY_COUNT);
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_PERIOD, period_us);
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_MAX_COUNT, count);
+	/* The kernel sets cq_umem_valid in every MODIFY_CQ (devx_set_umem_valid()): the ring stays.
+	 */
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, c->ring.umem_id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, c->ring.offset);
 	return mlx5_obj_modify(d, "MODIFY_CQ (moderation)", c->obj, in, sizeof(in));
 }

@@ -3,6 +3,7 @@
  */
 /* CREATE_CQ, DESTROY_CQ, MODIFY_CQ. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "soft_ctl.h"
@@ -244,12 +245,15 @@ static int
 moderate(struct soft_cmd *cmd, struct soft_cq *cq)
 {
 	static const struct soft_field fields[] = {
-		{BB_PRM_MODIFY_CQ_CQN, 0},        {BB_PRM_MODIFY_CQ_FIELD_SELECT, 0},
-		{BB_PRM_MODIFY_CQ_UMEM_VALID, 0}, /* the kernel's, in every MODIFY_CQ */
-		{BB_PRM_CQC_CQ_PERIOD, CQC_AT},   {BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT},
+		{BB_PRM_MODIFY_CQ_CQN, 0},         {BB_PRM_MODIFY_CQ_FIELD_SELECT, 0},
+		{BB_PRM_MODIFY_CQ_UMEM_VALID, 0},  {BB_PRM_CREATE_CQ_UMEM_ID, 0},
+		{BB_PRM_CREATE_CQ_UMEM_OFFSET, 0}, {BB_PRM_CQC_CQ_PERIOD, CQC_AT},
+		{BB_PRM_CQC_CQ_MAX_COUNT, CQC_AT},
 	};
 	const void *cqc = bb_prm_csub(cmd->in, BB_PRM_MODIFY_CQ_CQC);
 	uint32_t select = bb_prm_get(cmd->in, BB_PRM_MODIFY_CQ_FIELD_SELECT);
+	uint32_t umem_id = bb_prm_get(cmd->in, BB_PRM_CREATE_CQ_UMEM_ID);
+	uint64_t offset = bb_prm_get64(cmd->in, BB_PRM_CREATE_CQ_UMEM_OFFSET);
 	int ret;
 
 	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
@@ -260,6 +264,16 @@ moderate(struct soft_cmd *cmd, struct soft_cq *cq)
 	if (select == 0 || (select & ~(BB_PRM_CQ_MODIFY_PERIOD | BB_PRM_CQ_MODIFY_COUNT)) != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM, "field select 0x%x: period (1) and count (2)",
 				   select);
+	/*
+	 * The umem is valid in every MODIFY_CQ, as the kernel passes it on. Whether firmware looks
+	 * at it beside a field select without the ring is [A]; one that does moves the ring.
+	 */
+	if (umem_id != cq->umem->pub.id || cq->umem->base + offset != cq->buf)
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "umem 0x%x, offset 0x%" PRIx64
+				   ": the kernel sets cq_umem_valid: "
+				   "name the ring that CQ 0x%x has",
+				   umem_id, offset, cq->cqn);
 	soft_cq_moderate(cq,
 			 (select & BB_PRM_CQ_MODIFY_COUNT) != 0
 				 ? (uint16_t)bb_prm_get(cqc, BB_PRM_CQC_CQ_MAX_COUNT)

@@ -145,6 +145,8 @@ test_moderate(void **state)
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, env->cqn);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQ_PERIOD, 40);
 	bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQ_MAX_COUNT, 9);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->umem->id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, ENV_CQ_AT);
 	for (i = 0; i < RTE_DIM(bad); i++) {
 		bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, bad[i]);
 		env_log(env);
@@ -160,6 +162,57 @@ test_moderate(void **state)
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, BB_PRM_CQ_MODIFY_COUNT);
 	assert_int_equal(modify(env, in, out), 0);
 	assert_true(cq->mod_count == 9 && cq->mod_period == 40);
+}
+
+/*
+ * The kernel sets cq_umem_valid in every MODIFY_CQ: one that names no ring, or another one, is
+ * refused, and the CQ stays as it is, before and after it was resized.
+ */
+static void
+test_moderate_without_the_cqs_ring_is_refused(void **state)
+{
+	struct env *env = *state;
+	const struct soft_cq *cq = env->dev->cqs[env->cqn];
+	const struct {
+		uint32_t umem;
+		uint64_t offset;
+	} bad[] = {
+		{0, 0},
+		{UINT32_MAX, ENV_CQ_AT},
+		{env->ro_umem->id, ENV_CQ_AT},
+		{env->umem->id, ENV_CQ_AT + 64},
+		{env->umem->id, UINT64_MAX},
+	};
+	uint8_t in[BB_PRM_SZ_MODIFY_CQ_IN], out[BB_PRM_SZ_SHORT];
+	size_t i;
+	int moved;
+
+	for (moved = 0; moved < 2; moved++) {
+		if (moved) {
+			resize_in(env, in);
+			assert_int_equal(modify(env, in, out), 0);
+		}
+		memset(in, 0, sizeof(in));
+		env_op(in, BB_PRM_OP_MODIFY_CQ);
+		bb_prm_set(in, BB_PRM_MODIFY_CQ_CQN, env->cqn);
+		bb_prm_set(in, BB_PRM_MODIFY_CQ_FIELD_SELECT, BB_PRM_CQ_MODIFY_COUNT);
+		bb_prm_set(in + ENV_CQC, BB_PRM_CQC_CQ_MAX_COUNT, 9 + (uint32_t)moved);
+		for (i = 0; i < RTE_DIM(bad) + (size_t)moved; i++) {
+			bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID,
+				   i < RTE_DIM(bad) ? bad[i].umem : env->umem->id);
+			/* The last one: the ring that the CQ had before. */
+			bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET,
+				     i < RTE_DIM(bad) ? bad[i].offset : ENV_CQ_AT);
+			env_log(env);
+			env_refused(env, "ring", modify(env, in, out), out, BB_PRM_STAT_BAD_PARAM,
+				    "MODIFY_CQ");
+			assert_int_equal(cq->mod_count, moved ? 9 : 0);
+		}
+		bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, env->umem->id);
+		bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, moved ? NEW_AT : ENV_CQ_AT);
+		assert_int_equal(modify(env, in, out), 0);
+		assert_int_equal(cq->mod_count, 9 + moved);
+	}
 }
 
 /* Ring a CQ's arm register, on @page of @uar, with @word in the record; let the device look. */
@@ -348,9 +401,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_resize_refused), TEST(test_resize),
-		TEST(test_moderate),       TEST(test_arm),
-		TEST(test_arm_solicited),  TEST(test_subscribe_refused),
+		TEST(test_resize_refused),
+		TEST(test_resize),
+		TEST(test_moderate),
+		TEST(test_moderate_without_the_cqs_ring_is_refused),
+		TEST(test_arm),
+		TEST(test_arm_solicited),
+		TEST(test_subscribe_refused),
 		TEST(test_blocks),
 	};
 
