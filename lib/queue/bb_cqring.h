@@ -102,8 +102,10 @@ bb_cqring_update(struct bb_cqring *cq)
 #define BB_CQ_ARM_SOLICITED (1u << 24)
 
 /**
- * The arm record before the first arming: that with the number before 0. Each arming then
- * changes the record, the first one too, which a device goes by that sees doorbells merged.
+ * The arm record before the first arming. It must not be 0, or a device runs doorbell recovery on
+ * a CQ that is only polled: Linux's dr_create_cq() (mlx5/core, steering, dr_send.c) sets 2 << 28
+ * for that reason. The number here is the one before 0, so that the first arming changes the
+ * record, too.
  */
 #define BB_CQ_ARM_NONE (3u << 28)
 
