@@ -39,7 +39,8 @@ struct bb_cq_attr {
 	bool timestamps;
 	/**
 	 * The device may write completions of like receives in a shorter form, several to
-	 * a CQE. The CQ then takes receive queues only.
+	 * a CQE. The CQ then takes queue pairs' own receive queues only: neither send queues nor
+	 * QPs with an SRQ.
 	 */
 	bool compress;
 };

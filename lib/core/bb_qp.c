@@ -33,6 +33,13 @@ cqs_check(const struct bb_dev *dev, const struct bb_qp_init_attr *attr)
 	if (attr->srq != NULL && attr->srq->ctrl->attr.lcore != attr->recv_cq->owner)
 		return refuse(dev, "its SRQ belongs to another owner than its CQs; one thread owns "
 				   "an SRQ and all its QPs");
+	/*
+	 * The short form has no WQE index: it counts up from the first, as receives of one queue
+	 * do. No public source says so of a queue that others take from, too.
+	 */
+	if (attr->srq != NULL && attr->recv_cq->ctrl->compress)
+		return refuse(dev, "its recv_cq takes compressed CQEs, which do not name a receive "
+				   "of an SRQ: give it another one");
 	if (attr->send_cq->ctrl->compress)
 		return refuse(dev, "its send_cq takes compressed CQEs, which are for receives "
 				   "only: give it another one");

@@ -2,12 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Compressed CQEs, in the basic layout (kernel: en_rx.c, mlx5e_decompress_cqes_start();
- * DPDK and UCX read the same): a block of n CQEs takes the n places that they would take
- * one by one. The first holds the title, a CQE with format 3 and n for its byte count;
- * eight mini CQEs of 8 bytes each stand in the places 1, 8, 16 and so on of the block. What
- * is in the other places is old. A mini CQE is checksum, stride index (both 0 here) and
+ * Compressed CQEs, in the basic layout (cqe_comp_layout 0): a block of n CQEs takes the n places
+ * that they would take one by one. The first holds the title, a CQE with format 3 and n for its
+ * byte count; eight mini CQEs of 8 bytes each stand in the places 1, 8, 16 and so on of the block.
+ * What is in the other places is old. A mini CQE is checksum, stride index (both 0 here) and
  * byte count; the WQE counter of CQE i is that of the title plus i.
+ *
+ * Linux's mlx5e (en_rx.c, mlx5e_decompress_cqes_start() and mlx5e_decompress_cqe()) and DPDK's mlx5
+ * Rx read this layout, both of cyclic receive queues of Ethernet. UCX (ib_mlx5.c,
+ * uct_ib_mlx5_iface_cqe_unzip()) asks for layout 1, which is another one and refused here. libmlx5
+ * (providers/mlx5/cq.c) reads neither.
  *
  * What a card compresses, and when it ends a block, is [A]. Here: plain SENDs into receives
  * that follow each other in one receive queue, without immediate, not solicited, no datagrams,

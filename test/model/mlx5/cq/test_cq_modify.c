@@ -163,6 +163,32 @@ test_switched_off(void **state)
 	assert_int_equal(bb_dev_close(dev), 0);
 }
 
+/* Moderation names the ring that the CQ has now, as MODIFY_CQ carries one in any case. */
+static void
+test_moderation_after_a_resize_keeps_the_ring(void **state)
+{
+	static const uint32_t depths[] = {2048, 1024, 4096};
+	struct bb_wc wc[16];
+	struct env e;
+	uint64_t i;
+
+	(void)state;
+	env_open(&e);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	for (i = 0; i < RTE_DIM(depths); i++) {
+		assert_int_equal(bb_cq_moderate(e.a.cq, 4, 0), 0);
+		write_some(&e, i * 16, 8);
+		env_poll(&e, &e.a, wc, 8);
+		assert_int_equal(bb_cq_resize(e.a.cq, depths[i]), 0);
+		assert_int_equal(bb_cq_moderate(e.a.cq, 0, 0), 0);
+		write_some(&e, i * 16 + 8, 8);
+		env_poll(&e, &e.a, wc, 8);
+		expect(&wc[7], e.a.qp, i * 16 + 15, BB_WC_SUCCESS);
+	}
+	env_stop(&e);
+}
+
 static void
 test_moderation(void **state)
 {
@@ -459,6 +485,33 @@ test_compressed_mixed(void **state)
 	stop_compressed(&e, send_cq);
 }
 
+/* The short form of a CQE does not name a receive of an SRQ. */
+static void
+test_srq_on_a_compressed_cq_is_refused(void **state)
+{
+	struct bb_qp_init_attr init;
+	struct bb_srq_attr attr;
+	struct bb_qp *qp = NULL;
+	struct bb_cq *send_cq;
+	struct env e;
+
+	(void)state;
+	start_compressed(&e, &send_cq);
+	init = e.init;
+	init.send_cq = send_cq;
+	init.recv_cq = e.b.cq;
+	bb_srq_attr_init(&attr);
+	assert_int_equal(bb_srq_create(e.b.pd, &attr, &init.srq), 0);
+	assert_int_equal(bb_qp_create(e.b.pd, &init, &qp), -EINVAL);
+	assert_null(qp);
+	/* Any other CQ will do. */
+	init.recv_cq = send_cq;
+	assert_int_equal(bb_qp_create(e.b.pd, &init, &qp), 0);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	assert_int_equal(bb_srq_destroy(init.srq), 0);
+	stop_compressed(&e, send_cq);
+}
+
 /* Datagrams of two senders on a CQ that may be compressed: each tells whose it is, and its GRH. */
 static void
 test_compressed_ud(void **state)
@@ -526,9 +579,11 @@ main(void)
 		cmocka_unit_test(test_resize_refused),
 		cmocka_unit_test(test_switched_off),
 		cmocka_unit_test(test_moderation),
+		cmocka_unit_test(test_moderation_after_a_resize_keeps_the_ring),
 		cmocka_unit_test(test_timestamps),
 		cmocka_unit_test(test_compressed),
 		cmocka_unit_test(test_compressed_mixed),
+		cmocka_unit_test(test_srq_on_a_compressed_cq_is_refused),
 		cmocka_unit_test(test_compressed_ud),
 	};
 	int ret = env_eal_init("cq_modify");
