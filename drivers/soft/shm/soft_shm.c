@@ -52,17 +52,6 @@ soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16])
 	return true;
 }
 
-int
-soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid)
-{
-	const struct soft_port_opts *o = &shm->dev->opts.port;
-	int ret = soft_shm_peer(sock, pid, uid);
-
-	if (ret != 0)
-		return ret;
-	return *uid == geteuid() || (o->shm_uid_given && *uid == o->shm_uid) ? 0 : -EACCES;
-}
-
 /* ---- What ends */
 
 const char soft_shm_gone[] = "it is gone";
@@ -178,6 +167,10 @@ soft_shm_start(struct soft_dev *dev)
 	soft_time_init();
 	shm->dev = dev;
 	pthread_mutex_init(&shm->lock, NULL);
+	shm->epoll = -1;
+	ret = soft_shm_user_start(shm);
+	if (ret != 0)
+		goto fail;
 	shm->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (shm->epoll < 0) {
 		ret = -errno;

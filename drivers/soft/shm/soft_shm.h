@@ -117,6 +117,8 @@ struct soft_shm {
 	struct soft_shm_window *old; /* windows that were replaced */
 	uint64_t said;               /* TSC of the last line about a user that is not trusted */
 	uint32_t unsaid;             /* connections of such, since */
+	/* Number of every user that has none of its own here; SOFT_SHM_NO_USER if all have one. */
+	uid_t unnamed;
 };
 
 /* ---- soft_shm.c */
@@ -139,8 +141,6 @@ void soft_shm_stop(struct soft_dev *dev);
 int soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6]);
 /* What is to be done now and then; from an engine's turn. */
 void soft_shm_chores(struct soft_shm *shm, uint64_t now);
-/* May the process at the other end of @sock be a peer? 0; -EACCES; -errno. */
-int soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid);
 void soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what);
 /* Why a connection ends whose other side has hung up. */
 extern const char soft_shm_gone[];
@@ -156,6 +156,25 @@ enum {
 	SOFT_SHM_EV_TX = 1 << 16,
 	SOFT_SHM_EV_RX = 2 << 16,
 };
+
+/* ---- soft_shm_user.c */
+
+#define SOFT_SHM_NO_USER ((uid_t)-1)
+#define SOFT_SHM_HINT    64
+
+/*
+ * Returns the number that stands for every user that a user namespace does not number, or
+ * SOFT_SHM_NO_USER if it numbers all. Files as /proc/self/uid_map and
+ * /proc/sys/kernel/overflowuid; one that cannot be read counts as an incomplete map or the
+ * kernel's default.
+ */
+uid_t soft_shm_unnamed(const char *map_path, const char *overflow_path);
+/* Checks that the device's own user and that of shm_uid are identities. -EPERM: logged. */
+int soft_shm_user_start(struct soft_shm *shm);
+/* Checks that the process at the other end of @sock may be a peer. 0; -EACCES; -errno. */
+int soft_shm_user(const struct soft_shm *shm, int sock, pid_t *pid, uid_t *uid);
+/* Returns what would make a refused user a trusted one, for a line of the log. */
+const char *soft_shm_user_hint(const struct soft_shm *shm, uid_t uid, char hint[SOFT_SHM_HINT]);
 
 /* ---- soft_link_shm.c */
 

@@ -76,6 +76,8 @@ refuse(int sock, enum soft_shm_refusal why)
 static void
 say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 {
+	char hint[SOFT_SHM_HINT];
+
 	if (shm->said != 0 && now - shm->said < soft_time_cycles(UNTRUSTED_NS)) {
 		shm->unsaid++;
 		return;
@@ -83,8 +85,8 @@ say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 	if (shm->unsaid != 0)
 		SOFT_LOG(WARNING, "%s: %u more connections of users that are not trusted",
 			 shm->dev->name, shm->unsaid);
-	SOFT_LOG(WARNING, "%s: process %d of user %u wants to connect: shm_uid=%u would let it",
-		 shm->dev->name, (int)pid, (unsigned int)uid, (unsigned int)uid);
+	SOFT_LOG(WARNING, "%s: refused process %d of user %u, which is not trusted: %s",
+		 shm->dev->name, (int)pid, (unsigned int)uid, soft_shm_user_hint(shm, uid, hint));
 	shm->said = now;
 	shm->unsaid = 0;
 }

@@ -97,7 +97,8 @@ say_hello(struct soft_shm *shm, int sock, int ring_fd)
 static int
 call(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 {
-	uid_t uid;
+	char hint[SOFT_SHM_HINT];
+	uid_t uid = 0;
 	int ret = soft_shm_connect(shm->dev->opts.port.shm, tx->dst, sock);
 
 	if (ret != 0)
@@ -106,10 +107,8 @@ call(struct soft_shm *shm, struct soft_shm_tx *tx, int *sock)
 	if (ret == 0)
 		return 0;
 	close(*sock);
-	SOFT_LOG(ERR,
-		 "%s: process %d is of user %u and not trusted: shm_uid=%u would, if it does the "
-		 "same",
-		 shm->dev->name, (int)tx->pid, (unsigned int)uid, (unsigned int)uid);
+	SOFT_LOG(ERR, "%s: process %d is of user %u and not trusted: %s", shm->dev->name,
+		 (int)tx->pid, (unsigned int)uid, soft_shm_user_hint(shm, uid, hint));
 	return ret;
 }
 
