@@ -208,37 +208,81 @@ flush_or_stop(struct soft_capture *c)
 		 c->dev->name, c->path, strerror(-ret), c->written);
 }
 
-/* A name that leads to a plain file nobody captures to. The descriptor, or -errno. */
+/*
+ * Makes @path, or opens what is there, without following a link. Nothing of it is changed yet; a
+ * FIFO does not block. Returns the descriptor, or -errno.
+ */
+static int
+make_or_open(const char *path, bool *made)
+{
+	const int flags = O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW;
+	int fd = open(path, flags | O_CREAT | O_EXCL, 0600);
+
+	*made = fd >= 0;
+	if (fd < 0 && errno == EEXIST)
+		fd = open(path, flags);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * Checks that only this user reads the file of a capture, whoever made it. 0, or -errno with @why.
+ *
+ * The kernel compares the real owner for fchmod(), also where a user namespace shows several users
+ * as one (drivers/soft/shm/soft_shm_user.c).
+ */
+static int
+check_existing(int fd, const char **why)
+{
+	struct stat st;
+
+	*why = NULL;
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode)) {
+		*why = "not a plain file";
+		return -EINVAL;
+	}
+	if (st.st_uid != geteuid()) {
+		*why = "the file belongs to another user: remove it or name another one";
+		return -EPERM;
+	}
+	if (st.st_nlink != 1) {
+		*why = "the file has other names too (hard links): remove it or name another one";
+		return -EPERM;
+	}
+	return fchmod(fd, 0600) == 0 ? 0 : -errno;
+}
+
+/* Opens a file of this user that no other capture writes. The descriptor, or -errno; logged. */
 static int
 open_file(const char *name, const char *path)
 {
-	/* Not emptied before it is known to be ours; a FIFO does not block. */
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0600), ret;
-	struct stat st;
+	const char *why = NULL;
+	bool made;
+	int fd = make_or_open(path, &made), ret;
 
 	if (fd < 0) {
-		ret = -errno;
-		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, strerror(-ret));
-		return ret;
+		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path,
+			 fd == -ELOOP ? "a symbolic link: name the file itself" : strerror(-fd));
+		return fd;
 	}
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
-		SOFT_LOG(ERR, "%s: capture=%s: not a plain file", name, path);
-		close(fd);
-		return -EINVAL;
-	}
+	ret = made ? 0 : check_existing(fd, &why);
+	if (ret != 0)
+		goto fail;
 	/* Of another device of this process too: the lock is the open file's. */
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-		SOFT_LOG(ERR, "%s: capture=%s: another capture writes it", name, path);
-		close(fd);
-		return -EBUSY;
+		why = "another capture writes it";
+		ret = -EBUSY;
+		goto fail;
 	}
-	if (ftruncate(fd, 0) != 0) {
-		ret = -errno;
-		SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, strerror(-ret));
-		close(fd);
-		return ret;
-	}
-	return fd;
+	if (ftruncate(fd, 0) == 0)
+		return fd;
+	ret = -errno;
+
+fail:
+	SOFT_LOG(ERR, "%s: capture=%s: %s", name, path, why != NULL ? why : strerror(-ret));
+	close(fd);
+	return ret;
 }
 
 int

@@ -361,6 +361,67 @@ test_refused(void **state)
 	unlink(path);
 }
 
+/* Mode of a file and its owner stay as they are if the capture is refused. */
+static void
+refused_as_it_was(const char *file, int ret)
+{
+	struct stat before, after;
+
+	assert_int_equal(stat(file, &before), 0);
+	assert_int_equal(open_with("soft0", file, ",wire=1"), ret);
+	assert_int_equal(stat(file, &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	assert_int_equal(after.st_mode, before.st_mode);
+	assert_int_equal(after.st_uid, before.st_uid);
+}
+
+static void
+make_file(const char *file, mode_t mode)
+{
+	int fd = open(file, O_CREAT | O_EXCL | O_WRONLY, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "data", 4), 4);
+	assert_int_equal(fchmod(fd, mode), 0);
+	assert_int_equal(close(fd), 0);
+}
+
+static void
+test_capture_follows_no_link_and_takes_no_foreign_file(void **state)
+{
+	char other[80];
+	struct stat st;
+
+	(void)state;
+	snprintf(other, sizeof(other), "%s.other", path);
+	make_file(other, 0644);
+	/* Symbolic links: to a file, to nothing. */
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(open_with("soft0", path, ",wire=1"), -ELOOP);
+	assert_int_equal(stat(other, &st), 0);
+	assert_int_equal(st.st_size, 4);
+	unlink(other);
+	assert_int_equal(open_with("soft0", path, ",wire=1"), -ELOOP);
+	assert_int_equal(access(other, F_OK), -1);
+	unlink(path);
+	/* A second name of a file that the user has elsewhere. */
+	make_file(other, 0644);
+	assert_int_equal(link(other, path), 0);
+	refused_as_it_was(path, -EPERM);
+	unlink(other);
+	/* The user's own: nobody else reads it from now on. */
+	assert_int_equal(open_with("soft0", path, ",wire=1"), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	/* Another user's, which anybody may write. */
+	if (geteuid() == 0) {
+		assert_int_equal(chmod(path, 0666), 0);
+		assert_int_equal(chown(path, 65534, 65534), 0);
+		refused_as_it_was(path, -EPERM);
+	}
+	unlink(path);
+}
+
 /* The file ends where it says; traffic does not care. */
 static void
 test_full(void **state)
@@ -475,6 +536,8 @@ main(void)
 		cmocka_unit_test_setup(test_packets, new_path),
 		cmocka_unit_test_setup(test_faults, new_path),
 		cmocka_unit_test_setup(test_refused, new_path),
+		cmocka_unit_test_setup(test_capture_follows_no_link_and_takes_no_foreign_file,
+				       new_path),
 		cmocka_unit_test_setup(test_full, new_path),
 		cmocka_unit_test_setup(test_write_fails, new_path),
 		cmocka_unit_test_setup(test_killed, new_path),
