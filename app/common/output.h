@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Files of results: none is there cut short. What is wrong is said, behind the program's name. */
+/*
+ * Files of results: none is there cut short, none is reached through a symbolic link, none belongs
+ * to another user. /dev/stdout and /dev/fd/N are the open descriptor. What is wrong is said after
+ * the program's name.
+ */
 #ifndef OUTPUT_H
 #define OUTPUT_H
 

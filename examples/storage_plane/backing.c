@@ -30,16 +30,61 @@ direct_works(int fd, uint32_t block)
 	return n == (ssize_t)block;
 }
 
+/*
+ * Checks that a file to write is this user's alone: another owner could read and change all that
+ * clients store, and a file of several names may be anything of this user's. 0, or -errno; said.
+ *
+ * The kernel compares the real owner for fchmod(), also where a user namespace shows several users
+ * as one.
+ */
+static int
+check_owner(int fd, const struct backing_attr *attr)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	if (st.st_uid != geteuid() || fchmod(fd, st.st_mode & 07777) != 0) {
+		say("%s belongs to another user: chown it, or serve it with --read-only",
+		    attr->path);
+		return -EINVAL;
+	}
+	if (st.st_nlink != 1) {
+		say("%s has other names too (hard links): serve a copy, or with --read-only",
+		    attr->path);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Opens what a symbolic link leads to, if that is a block device, as in /dev/disk/by-id. */
+static int
+open_linked(const char *path, int flags)
+{
+	int fd = open(path, flags);
+	struct stat st;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ELOOP : -errno;
+	if (fstat(fd, &st) == 0 && S_ISBLK(st.st_mode))
+		return fd;
+	close(fd);
+	return -ELOOP;
+}
+
 static int
 open_fd(struct backing *b, const struct backing_attr *attr)
 {
-	int flags = O_CLOEXEC | (attr->read_only ? O_RDONLY : O_RDWR);
+	const int flags = O_CLOEXEC | O_NOCTTY | (attr->read_only ? O_RDONLY : O_RDWR);
+	const int make = attr->size != 0 && !attr->read_only ? O_CREAT : 0;
 
-	if (attr->size != 0 && !attr->read_only)
-		flags |= O_CREAT;
 	b->direct = false;
-	b->fd = open(attr->path, flags, 0600);
-	return b->fd < 0 ? -errno : 0;
+	b->fd = open(attr->path, flags | make | (attr->read_only ? 0 : O_NOFOLLOW), 0600);
+	if (b->fd < 0)
+		b->fd = errno == ELOOP ? open_linked(attr->path, flags) : -errno;
+	return b->fd < 0 ? b->fd : 0;
 }
 
 static void
@@ -129,10 +174,16 @@ backing_open(struct backing *b, const struct backing_attr *attr)
 	rc = open_fd(b, attr);
 	if (rc != 0) {
 		say("%s: cannot be opened: %s%s", attr->path, strerror(-rc),
-		    rc != -ENOENT     ? ""
+		    rc == -ELOOP      ? "; a symbolic link may lead to a block device only"
+		    : rc != -ENOENT   ? ""
 		    : attr->read_only ? "; --read-only makes no file"
 		    : attr->size == 0 ? "; with --size it is made"
 				      : "; the folder that it is to be made in is not there");
+		return rc;
+	}
+	rc = attr->read_only ? 0 : check_owner(b->fd, attr);
+	if (rc != 0) {
+		close(b->fd);
 		return rc;
 	}
 	rc = lock(b->fd, attr);

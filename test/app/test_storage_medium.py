@@ -57,6 +57,38 @@ class Medium(StorageTest):
             self.assertEqual((r['flushes'], r['failed']), (1 - later, later))
             self.stop(target)
 
+    def test_a_link_or_a_file_of_another_user_is_not_written(self):
+        """What is served is this user's alone; nothing is made or changed behind a link."""
+        other = self.disk + '.other'
+        size = ['--size', str(SIZE), '--io', 'sync']
+
+        def refused(words):
+            rc, _, err = self.run_target(size).end()
+            self.assertEqual(rc, 1, err)
+            self.assertIn(words, err)
+
+        os.symlink(other, self.disk)
+        refused('symbolic link')
+        self.assertFalse(os.path.exists(other))
+        with open(other, 'wb') as f:
+            f.write(b'data')
+        refused('symbolic link')
+        os.unlink(self.disk)
+        os.link(other, self.disk)
+        refused('hard links')
+        os.unlink(self.disk)
+        self.assertEqual(os.path.getsize(other), 4)
+        if os.getuid() == 0:
+            os.chown(other, 65534, 65534)
+            os.rename(other, self.disk)
+            refused('another user')
+            self.assertEqual(os.path.getsize(self.disk), 4)
+            os.truncate(self.disk, SIZE)
+            os.symlink(self.disk, other)
+            self.disk, folder_file = other, self.disk
+            self.stop(self.target('--read-only', '--io', 'sync'))
+            os.unlink(folder_file)
+
 
 def loop(path):
     """A block device on a file, or None and why there is none."""

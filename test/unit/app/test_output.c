@@ -121,6 +121,144 @@ test_cut_short(void **state)
 	assert_int_equal(stat("/dev/full", &st), 0);
 }
 
+/* The file @named stays as it is: @path cannot be tried or opened. */
+static void
+refused_as_it_was(const char *named)
+{
+	struct stat before, after;
+
+	assert_int_equal(stat(named, &before), 0);
+	assert_false(output_try("json", path));
+	assert_null(output_open("json", path));
+	assert_int_equal(stat(named, &after), 0);
+	assert_int_equal(after.st_size, before.st_size);
+	assert_int_equal(after.st_mode, before.st_mode);
+	assert_int_equal(after.st_uid, before.st_uid);
+}
+
+static void
+make_file(const char *name, mode_t mode)
+{
+	int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "data", 4), 4);
+	assert_int_equal(fchmod(fd, mode), 0);
+	assert_int_equal(close(fd), 0);
+}
+
+static void
+test_links_are_not_followed(void **state)
+{
+	char other[sizeof(path) + 8];
+
+	(void)state;
+	unlink(path);
+	snprintf(other, sizeof(other), "%s.other", path);
+	make_file(other, 0640);
+	assert_int_equal(symlink(other, path), 0);
+	refused_as_it_was(other);
+	unlink(other);
+	assert_false(output_try("json", path));
+	assert_null(output_open("json", path));
+	assert_int_equal(access(other, F_OK), -1);
+	unlink(path);
+	make_file(other, 0640);
+	assert_int_equal(link(other, path), 0);
+	refused_as_it_was(other);
+	unlink(other);
+	unlink(path);
+}
+
+static void
+test_a_file_of_another_user_is_refused(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	unlink(path);
+	make_file(path, 0666);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	refused_as_it_was(path);
+	unlink(path);
+	/* A pipe whose reader is another user. */
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(chown(path, 65534, 65534), 0);
+	{
+		int end = open(path, O_RDONLY | O_NONBLOCK);
+
+		assert_true(end >= 0);
+		assert_null(output_open("json", path));
+		close(end);
+	}
+	unlink(path);
+}
+
+static void
+test_an_own_file_gets_no_wider_mode_than_a_new_one(void **state)
+{
+	static const mode_t masks[] = {022, 077, 0};
+	struct stat st;
+	size_t i;
+	FILE *f;
+
+	(void)state;
+	for (i = 0; i < sizeof(masks) / sizeof(masks[0]); i++) {
+		const mode_t was = umask(masks[i]);
+
+		unlink(path);
+		make_file(path, 0606);
+		assert_true(output_try("json", path));
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0606);
+		f = output_open("json", path);
+		assert_non_null(f);
+		fputs("x", f);
+		assert_int_equal(output_close(f, "json", path), 0);
+		assert_int_equal(umask(was), masks[i]);
+		assert_int_equal(stat(path, &st), 0);
+		assert_int_equal(st.st_mode & 07777, 0606 & ~masks[i]);
+		assert_int_equal(st.st_size, 1);
+	}
+}
+
+/* `--json >(program)` of bash, and `--json /dev/stdout >>file`. */
+static void
+test_a_path_of_a_descriptor_is_that_descriptor(void **state)
+{
+	char name[64], got[8] = "";
+	int ends[2];
+	size_t i;
+	FILE *f;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pipe(ends), 0);
+		snprintf(name, sizeof(name), "%s/%d", i == 0 ? "/dev/fd" : "/proc/self/fd",
+			 ends[1]);
+		assert_true(output_try("json", name));
+		f = output_open("json", name);
+		assert_non_null(f);
+		fputs("line", f);
+		assert_int_equal(output_close(f, "json", name), 0);
+		assert_int_equal(read(ends[0], got, sizeof(got)), 4);
+		close(ends[0]);
+		close(ends[1]);
+		assert_null(output_open("json", name));
+	}
+	unlink(path);
+	make_file(path, 0600);
+	ends[0] = open(path, O_WRONLY | O_APPEND);
+	assert_true(ends[0] >= 0);
+	snprintf(name, sizeof(name), "/dev/fd/%d", ends[0]);
+	f = output_open("json", name);
+	assert_non_null(f);
+	fputs("+", f);
+	assert_int_equal(output_close(f, "json", name), 0);
+	assert_int_equal(lseek(ends[0], 0, SEEK_END), 5);
+	close(ends[0]);
+}
+
 /* Exit status of a program that prints a line to @fd. */
 static int
 printed_to(int fd)
@@ -165,6 +303,10 @@ main(void)
 		cmocka_unit_test(test_whole),
 		cmocka_unit_test(test_pipe),
 		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_links_are_not_followed),
+		cmocka_unit_test(test_a_file_of_another_user_is_refused),
+		cmocka_unit_test(test_an_own_file_gets_no_wider_mode_than_a_new_one),
+		cmocka_unit_test(test_a_path_of_a_descriptor_is_that_descriptor),
 		cmocka_unit_test(test_stdout),
 	};
 
