@@ -82,7 +82,7 @@ class AppTest(unittest.TestCase):
         """Run with options @args behind "--"; a sanitizer's report is a failure of its own."""
         cmd = [self.program] + (lcores() + EAL if eal is None else eal) + ['--'] + args
         proc = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              timeout=LIMIT, **how)
+                              errors='backslashreplace', timeout=LIMIT, **how)
         res = Result(proc, None)
         self.assertNotIn('Sanitizer', res.err, str(res))
         self.assertNotIn('runtime error', res.err, str(res))

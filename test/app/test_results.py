@@ -94,6 +94,12 @@ class Results(AppTest):
         self.assertEqual(j['options']['seed'], 7)
         self.assertEqual(j['options']['op'], ['write'])
 
+    def test_json_of_options_that_are_no_text(self):
+        """Bytes that are no UTF-8, quotes and control characters: the result is JSON all the same."""
+        device = 'soft0,x\udcff"\udce2\udc82\\\x01'
+        res = self.run_json(['--device', device], rc=2)
+        self.assertEqual(res.json['options']['device'], 'soft0,x\ufffd"\ufffd\ufffd\\\x01')
+
     def test_csv(self):
         res = self.run_program(['--csv', '--op', 'write,fetch_add', '--size', '8,64', '--verify',
                                 '--duration', '0.02'])

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "html.h"
+#include "json_string.h"
 
 /* Of a plot, in its own units; the page scales it. On a phone letters are half as large again. */
 #define WIDTH  600
@@ -52,8 +53,13 @@ static const char *const kind_class[] = {
 void
 html_text(FILE *f, const char *s)
 {
-	for (; *s != '\0'; s++) {
-		if (*s == '<')
+	unsigned int len;
+
+	for (; *s != '\0'; s += len == 0 ? 1 : len) {
+		len = utf8_length(s);
+		if (len == 0)
+			fputs("&#xfffd;", f);
+		else if (*s == '<')
 			fputs("&lt;", f);
 		else if (*s == '>')
 			fputs("&gt;", f);
@@ -62,7 +68,7 @@ html_text(FILE *f, const char *s)
 		else if (*s == '"')
 			fputs("&quot;", f);
 		else
-			fputc(*s, f);
+			fwrite(s, 1, len, f);
 	}
 }
 

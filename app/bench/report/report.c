@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "json_string.h"
 #include "output.h"
 
 #define LIMIT_TOLERANCE 1.3
@@ -353,7 +354,6 @@ report_csv(const char *path)
 	return path != NULL ? output_close(f, "csv", path) : 0;
 }
 
-/* Notes hold no quotes, backslashes or control characters: they are our own. */
 int
 report_json(const char *path)
 {
@@ -369,9 +369,11 @@ report_json(const char *path)
 	for (i = 0; i < n_rows; i++) {
 		const struct row *r = &rows[i].row;
 
-		fprintf(f, "%s\n    {\"case\": \"%s\", \"unit\": \"%s\", ", i == 0 ? "" : ",",
-			r->name, r->unit);
-		fprintf(f, "\"floor\": %.6g, \"ours\": ", r->p.floor);
+		fprintf(f, "%s\n    {", i == 0 ? "" : ",");
+		json_string(f, "case", r->name);
+		fprintf(f, ", ");
+		json_string(f, "unit", r->unit);
+		fprintf(f, ", \"floor\": %.6g, \"ours\": ", r->p.floor);
 		if (r->p.floor_only)
 			fprintf(f, "null, \"ratio\": ");
 		else
@@ -386,7 +388,10 @@ report_json(const char *path)
 			r->p.l_before, r->p.l_after, r->p.thrown, r->p.shared);
 		json_tail(f, "floor", &r->p.floor_tail);
 		json_tail(f, "ours", &r->p.ours_tail);
-		fprintf(f, "\"why\": \"%s\", \"note\": \"%s\"}", rows[i].why, r->note);
+		json_string(f, "why", rows[i].why);
+		fprintf(f, ", ");
+		json_string(f, "note", r->note);
+		fprintf(f, "}");
 	}
 	fprintf(f, "\n  ]\n}\n");
 	return output_close(f, "json", path);

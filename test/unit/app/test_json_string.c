@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Strings in JSON: whatever bytes a string has, what is written is UTF-8 and one JSON string. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "json_string.h"
+
+/* Encodes a code point by its definition. Returns the length. */
+static unsigned int
+encode(uint32_t c, unsigned char out[4])
+{
+	if (c < 0x80) {
+		out[0] = (unsigned char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		out[0] = (unsigned char)(0xc0 | c >> 6);
+		out[1] = (unsigned char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		out[0] = (unsigned char)(0xe0 | c >> 12);
+		out[1] = (unsigned char)(0x80 | (c >> 6 & 0x3f));
+		out[2] = (unsigned char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	out[0] = (unsigned char)(0xf0 | c >> 18);
+	out[1] = (unsigned char)(0x80 | (c >> 12 & 0x3f));
+	out[2] = (unsigned char)(0x80 | (c >> 6 & 0x3f));
+	out[3] = (unsigned char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+/* Length that the first byte announces, if what it encodes encodes to the same bytes; else 0. */
+static unsigned int
+expected(const unsigned char b[4])
+{
+	const unsigned int len = b[0] < 0x80 ? 1 : b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
+	uint32_t c = len == 1 ? b[0] : b[0] & (0x7f >> len);
+	unsigned char again[4];
+	unsigned int i;
+
+	for (i = 1; i < len; i++)
+		c = c << 6 | (b[i] & 0x3f);
+	if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+		return 0;
+	return encode(c, again) == len && memcmp(b, again, len) == 0 ? len : 0;
+}
+
+static void
+test_every_sequence_of_bytes_is_a_character_or_none(void **state)
+{
+	static const unsigned char last[] = {0, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
+	uint32_t i, k;
+
+	(void)state;
+	for (i = 0x010000; i < 1u << 24; i++) {
+		for (k = 0; k < sizeof(last); k++) {
+			const unsigned char b[5] = {(unsigned char)(i >> 16),
+						    (unsigned char)(i >> 8), (unsigned char)i,
+						    last[k], 0};
+
+			if (utf8_length((const char *)b) == expected(b))
+				continue;
+			fail_msg("%02x %02x %02x %02x: %u, not %u", b[0], b[1], b[2], b[3],
+				 utf8_length((const char *)b), expected(b));
+		}
+	}
+}
+
+static char *
+written(const char *value)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	assert_non_null(f);
+	json_string(f, "k", value);
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(strlen(text), size);
+	return text;
+}
+
+static void
+test_text_is_valid_json(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"", "\"k\": \"\""},
+		{"soft0", "\"k\": \"soft0\""},
+		{"\"\\", "\"k\": \"\\\"\\\\\""},
+		{"\t\n\x01\x1f", "\"k\": \"\\u0009\\u000a\\u0001\\u001f\""},
+		{"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x94",
+		 "\"k\": \"\xc3\xa9\xe2\x82\xac\xf0\x9f\x94\x94\""},
+		{"a\xff"
+		 "b",
+		 "\"k\": \"a\\ufffd"
+		 "b\""},
+		{"\xe2\x82", "\"k\": \"\\ufffd\\ufffd\""},
+		{"\xe2\"", "\"k\": \"\\ufffd\\\"\""},
+		{"\xed\xa0\x80", "\"k\": \"\\ufffd\\ufffd\\ufffd\""},
+		{"\xc0\xaf", "\"k\": \"\\ufffd\\ufffd\""},
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		char *text = written(pairs[i][0]);
+
+		assert_string_equal(text, pairs[i][1]);
+		free(text);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_sequence_of_bytes_is_a_character_or_none),
+		cmocka_unit_test(test_text_is_valid_json),
+	};
+
+	return cmocka_run_group_tests_name("json_string", tests, NULL, NULL);
+}
