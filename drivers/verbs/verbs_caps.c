@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <infiniband/mlx5dv.h>
+
 #include <rte_bitops.h>
 
 #include "verbs_drv.h"
@@ -33,6 +35,13 @@
  */
 #define SIW_VENDOR_ID 0x626d74u
 #define SIW_LOW_CQES  (1 << 15)
+
+/*
+ * libhns, as libmlx5 (verbs_qp.c), finds short receives in the CQE or the WQE and copies them to
+ * the address that the request names (rdma-core providers/hns/hns_roce_u_hw_v2.c,
+ * handle_recv_inl_data()). No call of it switches that off.
+ */
+#define HNS_VENDOR_ID 0x19e5u /* [A] PCI's number of Huawei */
 
 static uint32_t
 at_most(int value, uint32_t limit)
@@ -200,6 +209,8 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	}
 	d->rxe = d->attr.orig_attr.vendor_id == RXE_VENDOR_ID;
 	d->siw = d->attr.orig_attr.vendor_id == SIW_VENDOR_ID;
+	d->mlx5 = mlx5dv_is_supported(d->ctx->device);
+	d->hns = d->attr.orig_attr.vendor_id == HNS_VENDOR_ID;
 	if (d->siw)
 		d->siw_low = ibv_create_cq(d->ctx, SIW_LOW_CQES, NULL, NULL, 0);
 	err = ibv_query_port(d->ctx, 1, &port);

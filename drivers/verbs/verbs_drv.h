@@ -62,6 +62,8 @@ struct verbs_dev {
 	bool rxe;                       /* the kernel's rxe: see verbs_caps.c */
 	bool gone;                      /* see verbs_gone(); __atomic */
 	bool siw;                       /* the kernel's siw */
+	bool mlx5;                      /* libmlx5 is the provider: see verbs_qp.c */
+	bool hns;                       /* libhns is the provider: see verbs_caps.c */
 	struct ibv_cq *siw_low;         /* keeps siw's low addresses: see verbs_caps.c */
 	struct ibv_mr no_mr;            /* without a key */
 	pthread_mutex_t keys_lock;      /* EAL's callbacks register, owners bind */

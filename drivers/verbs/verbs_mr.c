@@ -153,18 +153,32 @@ refused(const struct bb_dev *dev, const struct bb_drv_mr_attr *attr, int ret)
 					: "");
 }
 
+/* Why a device takes no region whose iova is not its address; NULL if it takes this one. */
+static const char *
+refuse_iova(const struct verbs_dev *d, const struct bb_drv_mr_attr *attr)
+{
+	if (attr->kind == BB_DRV_MR_MW ||
+	    (attr->kind == BB_DRV_MR_MEM && attr->iova == (uintptr_t)attr->addr))
+		return NULL;
+	/* siw_reg_user_mr() leaves the iova out: a peer's WRITE does not land. */
+	if (d->siw && attr->kind == BB_DRV_MR_MEM)
+		return "siw ignores the iova";
+	return d->hns ? "libhns copies short receives to the address that a request names" : NULL;
+}
+
 /* May run inside an EAL memory event callback: calloc() only. */
 int
 verbs_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
 {
+	const char *why = refuse_iova(verbs_dev_of(pd->dev), attr);
 	struct verbs_mr *m;
 	int ret;
 
-	/* siw_reg_user_mr() leaves the address out: a peer's WRITE does not land. */
-	if (attr->kind == BB_DRV_MR_MEM && verbs_dev_of(pd->dev)->siw &&
-	    attr->iova != (uintptr_t)attr->addr) {
-		BB_LOG(ERR, "%s: siw has no regions at other addresses than their memory's (iova)",
-		       pd->dev->name);
+	if (why != NULL) {
+		BB_LOG(ERR,
+		       "%s: region with iova 0x%" PRIx64 ": its iova must be its address in this "
+		       "process: %s; register it by bb_mr_reg()",
+		       pd->dev->name, attr->iova, why);
 		return -ENOTSUP;
 	}
 	m = calloc(1, sizeof(*m));

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <infiniband/mlx5dv.h>
+
 #include <rte_bitops.h>
 #include <rte_malloc.h>
 
@@ -71,12 +73,22 @@ caps_of(const struct bb_qp_init_attr *attr)
 	};
 }
 
+/*
+ * Makes a QP with extended post if @ops is not 0. libmlx5 by default has the device put receives of
+ * up to 32 bytes into the CQE (64 with CQEs of 128) and copies them to the address that the request
+ * names (rdma-core providers/mlx5/cq.c, handle_responder()). That address is no pointer where a
+ * region is zero-based, has another iova or is device memory: no QP is made with it.
+ */
 static struct ibv_qp *
-create_ex(struct verbs_dev *d, struct bb_qp *qp, struct ibv_pd *pd, uint64_t ops)
+create_qp(struct verbs_dev *d, struct bb_qp *qp, struct ibv_pd *pd, uint64_t ops)
 {
 	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
 	const struct verbs_cq *scq = attr->send_cq->ctrl->priv, *rcq = attr->recv_cq->ctrl->priv;
 	const struct verbs_srq *srq = attr->srq != NULL ? attr->srq->ctrl->priv : NULL;
+	struct mlx5dv_qp_init_attr dv = {
+		.comp_mask = MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS,
+		.create_flags = MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE,
+	};
 	struct ibv_qp_init_attr_ex a = {
 		.qp_context = qp,
 		.send_cq = scq->cq,
@@ -84,32 +96,13 @@ create_ex(struct verbs_dev *d, struct bb_qp *qp, struct ibv_pd *pd, uint64_t ops
 		.srq = srq != NULL ? srq->ib : NULL,
 		.cap = caps_of(attr),
 		.qp_type = verbs_qp_type(attr->type),
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | (ops != 0 ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.pd = pd,
 		.send_ops_flags = ops,
 	};
 
 	errno = 0;
-	return ibv_create_qp_ex(d->ctx, &a);
-}
-
-static struct ibv_qp *
-create_plain(struct bb_qp *qp, struct ibv_pd *pd)
-{
-	const struct bb_qp_init_attr *attr = &qp->ctrl->init;
-	const struct verbs_cq *scq = attr->send_cq->ctrl->priv, *rcq = attr->recv_cq->ctrl->priv;
-	const struct verbs_srq *srq = attr->srq != NULL ? attr->srq->ctrl->priv : NULL;
-	struct ibv_qp_init_attr a = {
-		.qp_context = qp,
-		.send_cq = scq->cq,
-		.recv_cq = rcq->cq,
-		.srq = srq != NULL ? srq->ib : NULL,
-		.cap = caps_of(attr),
-		.qp_type = verbs_qp_type(attr->type),
-	};
-
-	errno = 0;
-	return ibv_create_qp(pd, &a);
+	return d->mlx5 ? mlx5dv_create_qp(d->ctx, &a, &dv) : ibv_create_qp_ex(d->ctx, &a);
 }
 
 static bool
@@ -127,10 +120,10 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 
 	if (!d->no_qp_ex) {
 		q->ops = type == BB_QPT_UD ? ops : ops | OPS_KEYS;
-		q->ib = create_ex(d, qp, pd, q->ops);
+		q->ib = create_qp(d, qp, pd, q->ops);
 		if (q->ib == NULL && unknown() && q->ops != ops) {
 			q->ops = ops;
-			q->ib = create_ex(d, qp, pd, ops);
+			q->ib = create_qp(d, qp, pd, ops);
 		}
 		if (q->ib != NULL) {
 			q->ex = ibv_qp_to_qp_ex(q->ib);
@@ -139,7 +132,7 @@ create(struct verbs_dev *d, struct bb_qp *qp, struct verbs_qp *q, struct ibv_pd 
 		if (!unknown())
 			return bb_ibv_errno();
 	}
-	q->ib = create_plain(qp, pd);
+	q->ib = create_qp(d, qp, pd, 0);
 	if (q->ib == NULL)
 		return bb_ibv_errno();
 	/* It was not a limit that was refused. */

@@ -58,7 +58,9 @@ struct bb_qp_init_attr {
 	/**
 	 * The device may put received data, and data of READs and atomics, of up to 32 bytes
 	 * into the CQE; the poll copies it to the buffer. The keys of such buffers are not
-	 * looked at. Saves the card a write per message. UC: received data only; UD: nothing.
+	 * looked at, and their addresses must be pointers of this process: no region that is
+	 * zero-based, has another iova or is device memory. Saves the card a write per
+	 * message. UC: received data only; UD: nothing.
 	 */
 	bool scatter_to_cqe;
 };

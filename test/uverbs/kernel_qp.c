@@ -32,6 +32,23 @@ service(uint8_t type)
 	}
 }
 
+/*
+ * Short data in CQEs of 64 bytes, which libmlx5 asks for unless it is told otherwise: of receives
+ * of RC and UC, and of answers to RC if each request has a CQE or the flag ALLOW says that libmlx5
+ * copes without (create_user_qp(), configure_requester_scat_cqe()).
+ */
+static void
+scatter_to_cqe(const struct ib_uverbs_create_qp *a, const struct mlx5_ib_create_qp *q, void *qpc)
+{
+	if ((q->flags & MLX5_QP_FLAG_SCATTER_CQE) == 0)
+		return;
+	if (a->qp_type == IBV_QPT_RC || a->qp_type == IBV_QPT_UC)
+		bb_prm_set(qpc, BB_PRM_QPC_CS_RES, 0x1); /* MLX5_RES_SCAT_DATA32_CQE */
+	if (a->qp_type == IBV_QPT_RC &&
+	    (a->sq_sig_all || (q->flags & MLX5_QP_FLAG_ALLOW_SCATTER_CQE) != 0))
+		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, 0x11); /* MLX5_REQ_SCAT_DATA32_CQE */
+}
+
 int
 kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a, bool ex)
 {
@@ -69,6 +86,7 @@ kernel_create_qp(const struct uverbs_cmd *c, const struct ib_uverbs_create_qp *a
 	bb_prm_set(qpc, BB_PRM_QPC_PD, pd->pdn);
 	bb_prm_set(qpc, BB_PRM_QPC_UAR_PAGE, q.bfreg_index);
 	bb_prm_set(qpc, BB_PRM_QPC_USER_INDEX, q.uidx);
+	scatter_to_cqe(a, &q, qpc);
 	/* MLX5_TIMESTAMP_FORMAT_FREE_RUNNING where the device has it, _DEFAULT: get_qp_ts_format()
 	 */
 	bb_prm_set(qpc, BB_PRM_QPC_TS_FORMAT, kernel_clock_page() == NULL);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <infiniband/mlx5dv.h>
+
 #include "verbs_null_priv.h"
 
 struct null_dev null_dev;
@@ -213,6 +215,7 @@ create_qp_ex(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr)
 	struct ibv_qp *qp;
 
 	null_dev.qp_init = *attr;
+	null_dev.qp_dv_flags = 0;
 	if (null_dev.no_qp_ex ||
 	    (null_dev.no_keys && (attr->send_ops_flags & IBV_QP_EX_WITH_BIND_MW) != 0))
 		return null_fail(EOPNOTSUPP);
@@ -335,8 +338,26 @@ ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 							.srq = attr->srq,
 							.cap = attr->cap,
 							.qp_type = attr->qp_type};
+	null_dev.qp_dv_flags = 0;
 	return attr->cap.max_inline_data > max_inline ? null_fail(EINVAL)
 						      : qp_make(pd->context, attr);
+}
+
+bool
+mlx5dv_is_supported(struct ibv_device *dev)
+{
+	return null_dev.mlx5 && dev == &device.dev;
+}
+
+struct ibv_qp *
+mlx5dv_create_qp(struct ibv_context *ctx, struct ibv_qp_init_attr_ex *attr,
+		 struct mlx5dv_qp_init_attr *dv)
+{
+	struct ibv_qp *qp = ibv_create_qp_ex(ctx, attr);
+
+	null_dev.qp_dv_flags =
+		dv->comp_mask == MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS ? dv->create_flags : 0;
+	return qp;
 }
 
 struct ibv_qp_ex *

@@ -42,6 +42,7 @@ struct null_dev {
 	bool no_reset_to_err; /* a QP does not go from RESET to ERR, as rxe's */
 	/* What rdma-core 44's provider of rxe does wrong (drivers/verbs/verbs_caps.c). */
 	bool rxe;
+	bool mlx5;           /* libmlx5 is the provider */
 	uint32_t max_inline; /* bytes; 0: 256 */
 	uint32_t vendor_id;
 	/* Changes what is told of the device and its port; NULL: nothing. */
@@ -77,11 +78,13 @@ struct null_dev {
 		int code;        /* to return when it is done */
 	} rereg;                 /* as asked for */
 	unsigned int reg_access; /* of the last region */
+	uint64_t reg_iova;       /* of the last one by ibv_reg_mr_iova2() */
 	/* As asked for last. */
 	struct ibv_ah_attr ah;
 	struct ibv_qp_attr qp_attr;
 	int qp_mask;
 	struct ibv_qp_init_attr_ex qp_init;
+	uint32_t qp_dv_flags; /* MLX5DV_QP_CREATE_*; 0: it was not mlx5dv_create_qp() */
 	struct ibv_cq_init_attr_ex cq_init;
 	struct ibv_mw_bind_info bind;
 	struct ibv_srq_init_attr srq_init;

@@ -5,6 +5,8 @@
  * The verbs driver on the null provider: what it makes of what libibverbs tells of a device and
  * a port, and what it asks libibverbs for when it makes queues.
  */
+#include <infiniband/mlx5dv.h>
+
 #include "../../fakes/log_catch.h"
 #include "verbs_fixture.h"
 
@@ -423,6 +425,33 @@ test_qp_init(void **state)
 	}
 }
 
+/* libmlx5 would copy short receives to addresses that are no pointers: see verbs_qp.c. */
+static void
+test_qp_of_libmlx5_is_made_without_scatter_to_cqe(void **state)
+{
+	struct fixture f;
+	size_t k;
+	int type, srq, mlx5;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (type = BB_QPT_RC; type <= BB_QPT_UD; type++) {
+			for (srq = 0; srq < 2; srq++) {
+				for (mlx5 = 0; mlx5 < 2; mlx5++) {
+					null_dev.mlx5 = mlx5 != 0;
+					make(&f, (enum bb_qp_type)type, srq != 0, k);
+					assert_int_equal(
+						null_dev.qp_dv_flags,
+						mlx5 ? MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE : 0);
+					assert_int_equal(null_dev.qp_init.srq != NULL, srq);
+					fixture_free(&f);
+					null_reset();
+				}
+			}
+		}
+	}
+}
+
 /* A limit that a provider refuses is its word, not a lack of extended post. */
 static void
 test_qp_refused(void **state)
@@ -504,6 +533,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_port, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sq_depth, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_qp_init, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qp_of_libmlx5_is_made_without_scatter_to_cqe,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_qp_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cq_init, setup, teardown),
 	};

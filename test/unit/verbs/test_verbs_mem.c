@@ -6,6 +6,8 @@
 #include "verbs_drv.h"
 #include "verbs_fixture.h"
 
+static uint8_t page[4096] __attribute__((aligned(4096)));
+
 /* Device memory by copies, and as the target and the source of requests. */
 static void
 test_device_memory(void **state)
@@ -104,6 +106,50 @@ test_device_memory_refused(void **state)
 	assert_memory_equal(back, word, 4);
 	assert_int_equal(bb_dm_free(dm), 0);
 	fixture_free(&f);
+}
+
+/* libhns copies short receives to the address that a request names: it must be a pointer. */
+static void
+test_region_with_other_iova_is_refused_over_libhns(void **state)
+{
+	const uint32_t access = BB_ACCESS_LOCAL_WRITE;
+	const uint64_t elsewhere = UINT64_C(0x100000) + (TO & 0xfff);
+	struct bb_mr *mr[5];
+	struct bb_mw *mw;
+	struct bb_dm *dm;
+	struct fixture f;
+	uint32_t objects, i;
+	int ret[5], hns;
+
+	(void)state;
+	for (hns = 0; hns < 2; hns++) {
+		null_dev.vendor_id = hns ? 0x19e5 : 0;
+		make(&f, BB_QPT_RC, false, 0);
+		assert_int_equal(bb_dm_alloc(f.dev, 64, 0, &dm), 0);
+		objects = null_dev.objects;
+		log_begin();
+		ret[0] = bb_mr_reg_iova(f.pd, mem + LEN, 64, elsewhere, access, &mr[0]);
+		ret[1] = bb_mr_reg_iova(f.pd, page, sizeof(page), 0, access, &mr[1]);
+		ret[2] = bb_mr_reg(f.pd, page, sizeof(page), access | BB_ACCESS_ZERO_BASED, &mr[2]);
+		ret[3] = bb_mr_reg_dmabuf(f.pd, 0, LEN, 0, 1, access, &mr[3]);
+		ret[4] = bb_mr_reg_dm(f.pd, dm, 0, 64, access, &mr[4]);
+		log_expect(
+			hns ? "its iova must be its address in this process: libhns copies short "
+			      "receives"
+			    : NULL);
+		for (i = 0; i < RTE_DIM(ret); i++) {
+			assert_int_equal(ret[i], hns ? -ENOTSUP : 0);
+			if (ret[i] == 0)
+				assert_int_equal(bb_mr_dereg(mr[i]), 0);
+		}
+		assert_int_equal(null_dev.objects, objects);
+		/* A window has no memory of its own. */
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_2, &mw), 0);
+		assert_int_equal(bb_mw_free(mw), 0);
+		assert_int_equal(bb_dm_free(dm), 0);
+		fixture_free(&f);
+		null_reset();
+	}
 }
 
 static uint32_t
@@ -372,6 +418,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_device_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_device_memory_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_region_with_other_iova_is_refused_over_libhns,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rereg, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rereg_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_relaxed, setup, teardown),

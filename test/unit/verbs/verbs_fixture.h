@@ -87,7 +87,7 @@ fixture_make(struct fixture *f, enum bb_qp_type type, bool srq)
 	int ret;
 
 	memset(f, 0, sizeof(*f));
-	ret = bb_dev_open(NULL_NAME, &f->dev);
+	ret = bb_dev_open(null_dev.mlx5 ? "verbs:" NULL_NAME : NULL_NAME, &f->dev);
 	if (ret == 0)
 		ret = bb_pd_alloc(f->dev, &f->pd);
 	if (ret == 0)
