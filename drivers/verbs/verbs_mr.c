@@ -104,13 +104,25 @@ without_optional(uint32_t access)
 	return (access & BB_ACCESS_OPTIONAL_RANGE) != 0 && (errno == EINVAL || errno == EOPNOTSUPP);
 }
 
+/*
+ * ZERO_BASED says no more than the iova 0 that is passed beside it, and Linux 6.12's rxe refuses it
+ * for all but windows (drivers/infiniband/sw/rxe/rxe_verbs.h, RXE_ACCESS_SUPPORTED_MR). Device
+ * memory needs it: ibv_reg_dm_mr() takes no iova.
+ */
+static uint32_t
+without_zero_based(enum bb_drv_mr_kind kind, uint32_t access)
+{
+	return kind == BB_DRV_MR_DM ? access : access & ~(uint32_t)BB_ACCESS_ZERO_BASED;
+}
+
 static struct ibv_mr *
 region_make(struct verbs_pd *p, const struct bb_drv_mr_attr *attr)
 {
-	struct ibv_mr *mr = region_call(p, attr, attr->access);
+	const uint32_t access = without_zero_based(attr->kind, attr->access);
+	struct ibv_mr *mr = region_call(p, attr, access);
 
-	if (mr == NULL && without_optional(attr->access))
-		mr = region_call(p, attr, attr->access & ~BB_ACCESS_OPTIONAL_RANGE);
+	if (mr == NULL && without_optional(access))
+		mr = region_call(p, attr, access & ~BB_ACCESS_OPTIONAL_RANGE);
 	return mr;
 }
 
@@ -225,6 +237,7 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 	struct verbs_pd *np = new_pd != NULL ? new_pd->priv : NULL;
 	int ret;
 
+	access = without_zero_based(m->kind, access);
 	errno = 0;
 	ret = ibv_rereg_mr(m->mr, (int)flags, np != NULL ? np->pd : NULL, addr, len, (int)access);
 	if (ret != 0 && ret != IBV_REREG_MR_ERR_DO_FORK_OLD && without_optional(access)) {

@@ -135,7 +135,7 @@ ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t len, int access)
 struct ibv_mr *
 ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned int access)
 {
-	(void)iova;
+	null_dev.reg_iova = iova;
 	null_dev.reg_access = null_dev.no_optional ? access & ~IBV_ACCESS_OPTIONAL_RANGE : access;
 	return mr_make(pd, addr, len, NULL);
 }
