@@ -65,7 +65,10 @@ struct engine {
 	/* Before and behind operations [first, first + n): fill, check. */
 	void (*prepare)(struct pair *p, uint64_t first, uint64_t n);
 	void (*verify)(struct pair *p, uint64_t first, uint64_t n);
-	/* Is the result of @op there, at the moment its completion is seen? */
+	/*
+	 * Returns whether the result of @op is there. Called when its completion is seen; with
+	 * recv_data when that of the receive is.
+	 */
 	bool (*arrived)(struct pair *p, uint64_t op);
 };
 

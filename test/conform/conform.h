@@ -391,7 +391,6 @@ struct xfer {
 	bool use_list;    /* by bb_qp_post_list() */
 	bool signal_all;  /* the QP reports every request */
 	bool unreliable;  /* a completion says nothing of the target */
-	bool by_poll;     /* received data is in its buffer when the target has polled */
 	uint32_t shift;   /* bytes the payload is off a page */
 	uint64_t operand; /* of an atomic: what is added or swapped in; 0: anything */
 	uint64_t miss;    /* bits in which CMP_SWAP's compare value is wrong */
@@ -400,6 +399,7 @@ struct xfer {
 	struct bb_sge sge[PIECES], rsge[PIECES];
 	struct target t;
 	uint32_t window; /* bytes of the arenas that the row looks at */
+	bool received;   /* the receive has completed, or nothing is to arrive */
 };
 
 /* Defaults: one piece each way, signalled, 64 bytes. */
@@ -408,12 +408,15 @@ void xfer_init(struct xfer *x, const struct op *op, struct pair p);
 void xfer_prepare(struct fx *fx, struct xfer *x);
 /* Post and ring. */
 void xfer_post(struct fx *fx, struct xfer *x);
-/* Every byte of both windows is as expected. */
+/*
+ * Every byte of both windows is as expected. Of a SEND only the receive's completion promises the
+ * data (man ibv_post_recv): it comes first.
+ */
 void xfer_check_data(struct fx *fx, const struct xfer *x);
 /* Nothing was moved: both windows are as prepared. */
 void xfer_expect_nothing(struct fx *fx, struct xfer *x);
 /* The target's receive completed as it should. */
-void xfer_check_recv(struct fx *fx, const struct xfer *x);
+void xfer_check_recv(struct fx *fx, struct xfer *x);
 /* The request's completion if it is to have one, no other, and the target's receive. */
 void settle_one(struct fx *fx, struct xfer *x);
 /* All of it, on a pair that works. */

@@ -266,11 +266,11 @@ run_local(struct fx *fx, const struct row *row)
 	xfer_post(fx, &x);
 	wait_wc(fx, fx->a.cq, &wc, 1, row->op->name);
 	check_wc(fx, &wc, x.p.a, x.wr_id, BB_WC_SUCCESS, row->op->name);
+	if (row->op->takes_recv)
+		xfer_check_recv(fx, &x);
 	xfer_check_data(fx, &x);
 	OK(fx, bb_dm_read(dm, got, 0, LEN));
 	CHECK(fx, memcmp(got, want, LEN) == 0, "the device memory is not as it should be");
-	if (row->op->takes_recv)
-		xfer_check_recv(fx, &x);
 }
 
 /* Past the MR is past the key, though the memory goes on. */

@@ -189,7 +189,6 @@ run_scatter(struct fx *fx, const struct row *row)
 	x.len = row->op->atomic ? 8 : cqe_size[row->n];
 	x.nsge = row->op->atomic ? 1 : row->pieces;
 	x.nrecv = row->pieces;
-	x.by_poll = row->op->recv_data;
 	for (i = 0; i < 6; i++) {
 		x.shift = i * 5;
 		xfer_run(fx, &x);

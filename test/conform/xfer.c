@@ -137,6 +137,7 @@ xfer_prepare(struct fx *fx, struct xfer *x)
 	if (op->atomic)
 		off &= ~7u;
 	x->wr_id = fx->wr_id++;
+	x->received = false;
 	end_a = place(&fx->a, x->sge, x->nsge, off, x->len);
 	end_b = place(&fx->b, x->rsge, op->recv_data ? x->nrecv : 1, off, x->len);
 	x->window = RTE_MAX(end_a, end_b) + GUARD;
@@ -168,6 +169,7 @@ xfer_expect_nothing(struct fx *fx, struct xfer *x)
 {
 	memcpy(fx->a.want, fx->a.mem, x->window);
 	memcpy(fx->b.want, fx->b.mem, x->window);
+	x->received = true;
 }
 
 void
@@ -225,12 +227,13 @@ compare(struct fx *fx, const struct side *s, uint32_t window, const char *whose)
 }
 
 void
-xfer_check_recv(struct fx *fx, const struct xfer *x)
+xfer_check_recv(struct fx *fx, struct xfer *x)
 {
 	uint8_t flags = 0;
 	struct bb_wc wc;
 
 	wait_wc(fx, fx->b.cq, &wc, 1, "the receive");
+	x->received = true;
 	check_wc(fx, &wc, x->p.b, x->recv_id, BB_WC_SUCCESS, "the receive");
 	CHECK(fx, wc.opcode == x->op->recv_wc, "the receive: opcode %u, expected %u", wc.opcode,
 	      x->op->recv_wc);
@@ -274,6 +277,8 @@ wait_data(struct fx *fx, const struct xfer *x)
 void
 xfer_check_data(struct fx *fx, const struct xfer *x)
 {
+	CHECK(fx, !x->op->recv_data || x->received,
+	      "the row looks at a SEND's data before its receive has completed");
 	/* A completion of iWARP says that the bytes are TCP's, not that they have arrived. */
 	if (fx->b.attr.iwarp)
 		wait_data(fx, x);
@@ -288,10 +293,10 @@ settle_one(struct fx *fx, struct xfer *x)
 
 	if ((x->flags & BB_SEND_SIGNALED) != 0 || x->signal_all) {
 		wait_wc(fx, fx->a.cq, &wc, 1, x->op->name);
-		if (x->unreliable)
+		if (x->unreliable && !x->op->recv_data)
 			wait_data(fx, x);
 		/* At once: a completion that comes before the data shows here. */
-		if (!x->by_poll)
+		if (!x->op->recv_data)
 			xfer_check_data(fx, x);
 		check_wc(fx, &wc, x->p.a, x->wr_id, BB_WC_SUCCESS, x->op->name);
 		CHECK(fx, wc.opcode == x->op->wc, "%s: opcode %u, expected %u", x->op->name,
@@ -301,7 +306,7 @@ settle_one(struct fx *fx, struct xfer *x)
 			      x->op->name, wc.byte_len, x->len);
 	}
 	settle(fx, x->p.a, fx->a.cq);
-	if (x->unreliable)
+	if (x->unreliable && !x->op->recv_data)
 		wait_data(fx, x);
 	if (x->op->takes_recv)
 		xfer_check_recv(fx, x);

@@ -258,6 +258,54 @@ test_late_result(void **arg)
 	teardown();
 }
 
+/* Completions of an operation that has moved nothing yet. */
+static void
+check_no_result_yet(const char *name)
+{
+	const struct engine *e = engine_find(name, strlen(name));
+	static struct bb_qp qp;
+	struct pair *p = &pairs[0];
+	struct bb_wc wc;
+
+	setup(e, 64, 1, 0);
+	row.signal_every = 1;
+	row.e->prepare(p, 0, SLOTS);
+	qp.user = p;
+	p->qp = p->peer = &qp;
+	p->in = p;
+	p->posted = p->recv_posted = p->end = 1;
+	e = op_engine(p, 0);
+	wc = (struct bb_wc){.qp = &qp, .opcode = e->wc_opcode, .byte_len = row.size};
+	send_completed(&t, &wc);
+	assert_int_equal(p->done, 1);
+	/* Of a SEND's data the sender's completion says nothing. */
+	assert_int_equal(row.res.late, !e->recv_data);
+	if (e->recv) {
+		wc.wr_id = WR_RECV;
+		wc.opcode = e->recv_opcode;
+		wc.flags = e->imm ? BB_WC_WITH_IMM : 0;
+		wc.imm = op_imm(p, 0);
+		row.res.late = 0;
+		recv_completed(&t, &wc);
+		assert_int_equal(p->recv_done, 1);
+		assert_int_equal(row.res.late, 1);
+	}
+	assert_int_equal(failures, 0);
+	teardown();
+}
+
+static void
+test_late_data_of_a_send_show_at_its_receive_alone(void **arg)
+{
+	static const char *const names[] = {"write",    "read",     "send",  "write_imm",
+					    "send_imm", "pingpong", "mixed", "bidirectional"};
+	unsigned int i;
+
+	(void)arg;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		check_no_result_yet(names[i]);
+}
+
 enum word_damage {
 	WORD_NONE,
 	ADD_LOST,    /* old value right, memory not changed */
@@ -406,9 +454,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_data),        cmocka_unit_test(test_any_bit_anywhere),
-		cmocka_unit_test(test_late_result), cmocka_unit_test(test_fetch_add),
+		cmocka_unit_test(test_data),
+		cmocka_unit_test(test_any_bit_anywhere),
+		cmocka_unit_test(test_late_result),
+		cmocka_unit_test(test_fetch_add),
 		cmocka_unit_test(test_cmp_swap),
+		cmocka_unit_test(test_late_data_of_a_send_show_at_its_receive_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
