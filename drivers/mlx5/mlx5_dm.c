@@ -83,8 +83,7 @@ mlx5_umem_reg(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr)
 		       "%s%s",
 		       d->ctx->name, attr->len, attr->addr,
 		       attr->dmabuf_fd == -1 ? "" : " of a dma-buf", attr->pgsz_bitmap,
-		       strerror(-ret),
-		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
+		       strerror(-ret), bb_mem_hint(ret, attr->dmabuf_fd != -1));
 		return ret;
 	}
 	umem->priv = u;

@@ -29,7 +29,8 @@ mlx5_pd_alloc(struct bb_pd *pd)
 
 	ret = d->cmd->pd_alloc(d->ctx, &p);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot allocate a PD: %s", d->ctx->name, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot allocate a PD: %s%s", d->ctx->name, strerror(-ret),
+		       bb_mem_hint(ret, false));
 		return ret;
 	}
 	pd->priv = p;
@@ -84,8 +85,8 @@ window_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mr *m)
 	int ret = d->cmd->mw_alloc(d->ctx, pd->priv, attr->mw_type, &m->mw);
 
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot allocate a memory window of type %u: %s", d->ctx->name,
-		       attr->mw_type, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot allocate a memory window of type %u: %s%s", d->ctx->name,
+		       attr->mw_type, strerror(-ret), bb_mem_hint(ret, false));
 		return ret;
 	}
 	m->base.rkey = m->mw->rkey;
@@ -150,11 +151,13 @@ mlx5_mr_reg(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_m
 	m->kind = attr->kind;
 	ret = d->cmd->mr_reg(d->ctx, pd->priv, &a, &m->mr);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes at %p with access 0x%x: %s%s",
-		       d->ctx->name, attr->len, attr->addr, attr->access, strerror(-ret),
-		       ret == -EFAULT ? ": is all of it mapped, and writable if a right to write "
-					"is asked for?"
-				      : "");
+		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes %s %p with access 0x%x: %s%s",
+		       d->ctx->name, attr->len,
+		       attr->kind == BB_DRV_MR_DMABUF ? "of a dma-buf at" : "at",
+		       attr->kind == BB_DRV_MR_DMABUF ? (void *)(uintptr_t)attr->offset
+						      : attr->addr,
+		       attr->access, strerror(-ret),
+		       ret == -ENOMEM ? "" : bb_mem_hint(ret, attr->kind == BB_DRV_MR_DMABUF));
 		if (ret == -ENOMEM)
 			out_of_keys(d);
 		free(m);
@@ -204,9 +207,10 @@ mlx5_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot re-register lkey 0x%x (flags 0x%x): %s%s", d->ctx->name,
 		       mr->lkey, flags, strerror(-ret),
-		       ret == -EACCES ? ": its memory was registered for reading; give "
-					"BB_MR_REREG_TRANSLATION too"
-				      : "");
+		       ret == -EACCES   ? ": its memory was registered for reading; give "
+					  "BB_MR_REREG_TRANSLATION too"
+		       : ret == -ENOMEM ? ""
+					: bb_mem_hint(ret, false));
 		if (ret == -ENOMEM)
 			out_of_keys(d);
 		return ret;

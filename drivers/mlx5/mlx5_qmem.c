@@ -143,8 +143,7 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	}
 	if (ret != 0) {
 		BB_LOG(ERR, "%s: cannot register %zu bytes of queue memory: %s%s", ctx->name, len,
-		       strerror(-ret),
-		       ret == -ENOMEM ? ": raise the locked memory limit (ulimit -l)" : "");
+		       strerror(-ret), bb_mem_hint(ret, false));
 		goto free_slab;
 	}
 	s->base = base;

@@ -151,18 +151,16 @@ static void
 refused(const struct bb_dev *dev, const struct bb_drv_mr_attr *attr, int ret)
 {
 	if (attr->kind == BB_DRV_MR_MW)
-		BB_LOG(ERR, "%s: cannot allocate a memory window of type %u: %s", dev->name,
-		       attr->mw_type, strerror(-ret));
+		BB_LOG(ERR, "%s: cannot allocate a memory window of type %u: %s%s", dev->name,
+		       attr->mw_type, strerror(-ret), bb_mem_hint(ret, false));
 	else
-		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes at %p with access 0x%x: %s%s",
-		       dev->name, attr->len, attr->addr, attr->access, strerror(-ret),
-		       ret == -ENOMEM   ? ": the locked memory limit is reached (raise it: "
-					  "ulimit -l), or all of the device's max_mr keys are in use"
-		       : ret == -EPERM  ? ": this user may lock no memory (raise the limit: "
-					  "ulimit -l)"
-		       : ret == -EFAULT ? ": is all of it mapped, and writable if a right to "
-					  "write is asked for?"
-					: "");
+		BB_LOG(ERR, "%s: cannot register %" PRIu64 " bytes %s %p with access 0x%x: %s%s",
+		       dev->name, attr->len,
+		       attr->kind == BB_DRV_MR_DMABUF ? "of a dma-buf at" : "at",
+		       attr->kind == BB_DRV_MR_DMABUF ? (void *)(uintptr_t)attr->offset
+						      : attr->addr,
+		       attr->access, strerror(-ret),
+		       bb_mem_hint(ret, attr->kind == BB_DRV_MR_DMABUF));
 }
 
 /* Why a device takes no region whose iova is not its address; NULL if it takes this one. */
@@ -257,7 +255,7 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 		       mr->lkey, flags, strerror(-ret),
 		       ret == -EOPNOTSUPP || ret == -ENOTSUP || ret == -ENOSYS
 			       ? ": deregister and register it"
-			       : "");
+			       : bb_mem_hint(ret, false));
 		return ret == -ENOSYS || ret == -EOPNOTSUPP ? -ENOTSUP : ret;
 	}
 	pthread_mutex_lock(&d->keys_lock);

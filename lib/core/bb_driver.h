@@ -312,4 +312,11 @@ int bb_lcore_resolve(uint32_t lcore, uint32_t *resolved);
 /* -ENOTSUP, and a line that says how QPs of an iWARP device are connected. */
 int bb_iwarp_refusal(const struct bb_dev *dev);
 
+/*
+ * Returns the likely cause of @err, a negative errno with which the kernel has refused memory (a
+ * PD, region, window or umem; @dmabuf: of a dma-buf), and what to do: the end of a line of the log,
+ * "" if nothing is known. The kernel says no more than the number.
+ */
+const char *bb_mem_hint(int err, bool dmabuf);
+
 #endif

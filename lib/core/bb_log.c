@@ -45,3 +45,26 @@ bb_lcore_resolve(uint32_t lcore, uint32_t *resolved)
 	*resolved = lcore;
 	return 0;
 }
+
+const char *
+bb_mem_hint(int err, bool dmabuf)
+{
+	switch (err) {
+	case -EFAULT:
+		return ": is all of it mapped, and writable if a right to write is asked for?";
+	case -EBADF:
+		return dmabuf ? ": the dma-buf's file descriptor is not open" : "";
+	case -EINVAL:
+		return dmabuf ? ": is the file a dma-buf, and the range inside of it?" : "";
+	case -ENOMEM:
+		return ": the locked memory limit is reached (raise it: ulimit -l), or all of the "
+		       "device's keys are in use (max_mr, max_umem)";
+	case -EPERM:
+		return ": this user may lock no memory (raise the limit: ulimit -l)";
+	case -EIO:
+	case -ENODEV:
+		return ": the device is gone or in error; close it and open it again";
+	default:
+		return "";
+	}
+}

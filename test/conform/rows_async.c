@@ -246,12 +246,12 @@ device_dies(struct fx *fx)
 	CHECK(fx, old == 1, "a dead device has written");
 	CHECK(fx, port_state(fx) == BB_PORT_DOWN, "the port of a dead device is not down");
 	bb_cq_attr_init(&attr);
-	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EIO, "dead");
-	REFUSED(fx, bb_pd_alloc(fx->a.dev, &pd), -EIO, "dead");
-	REFUSED(fx, bb_mr_reg(fx->a.pd, fx->a.mem, ARENA, 0, &mr), -EIO, "dead");
+	REFUSED(fx, bb_cq_create(fx->a.dev, &attr, &cq), -EIO, "gone or in error");
+	REFUSED(fx, bb_pd_alloc(fx->a.dev, &pd), -EIO, "gone or in error");
+	REFUSED(fx, bb_mr_reg(fx->a.pd, fx->a.mem, ARENA, 0, &mr), -EIO, "gone or in error");
 	o.init.send_cq = o.init.recv_cq = fx->a.cq;
-	REFUSED(fx, bb_qp_create(fx->a.pd, &o.init, &qp), -EIO, "dead");
-	REFUSED(fx, bb_qp_query(p.a, &got), -EIO, "dead");
+	REFUSED(fx, bb_qp_create(fx->a.pd, &o.init, &qp), -EIO, "gone or in error");
+	REFUSED(fx, bb_qp_query(p.a, &got), -EIO, "gone or in error");
 	CHECK(fx, cq == NULL && pd == NULL && mr == NULL && qp == NULL,
 	      "a refused call wrote its out-pointer");
 	check_no_event(fx, &fx->a, "a dead device");

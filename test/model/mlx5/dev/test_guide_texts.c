@@ -161,7 +161,7 @@ test_memory(void **state)
 	assert_ptr_not_equal(p, MAP_FAILED);
 	log_begin();
 	assert_int_equal(bb_mr_reg(s.pd, p, PAGE, BB_ACCESS_LOCAL_WRITE, &mr), -EFAULT);
-	told("not all of it is mapped");
+	told("is all of it mapped, and writable");
 	munmap(p, PAGE);
 
 	assert_int_equal(
