@@ -266,6 +266,24 @@ bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state)
 {
 	c->cm->pending += (uint32_t)is_pending(state) - (uint32_t)is_pending(c->state);
 	c->state = state;
+	if (state == BB_CONN_CLOSED)
+		bb_cm_release_qp(c);
+}
+
+void
+bb_cm_own_qp(struct bb_conn *c, struct bb_qp *qp)
+{
+	c->qp = qp;
+	qp->ctrl->conn = c;
+	c->owns_qp = true;
+}
+
+void
+bb_cm_release_qp(struct bb_conn *c)
+{
+	if (c->owns_qp)
+		c->qp->ctrl->conn = NULL;
+	c->owns_qp = false;
 }
 
 void

@@ -79,7 +79,8 @@ struct bb_conn {
 	bool doomed;    /* in the graveyard */
 	bool on_call;   /* dialled, no answer yet: of a connection that is LOST */
 	uint64_t born, deadline, next_try; /* TSC; 0: none */
-	struct bb_qp *qp;
+	struct bb_qp *qp;                  /* not the connection's any more once it is CLOSED */
+	bool owns_qp;
 	struct bb_conn_param param; /* private_data and regions are copies in own_bytes */
 	void *own_bytes;
 	struct bb_cm_end own, peer;
@@ -142,7 +143,11 @@ void bb_cm_conn_free(struct bb_conn *c);
 /* The half-open connection that is to carry on this one, if there is one: its peer sees it break.
  */
 void bb_cm_drop_heir(struct bb_conn *c);
+/* Releases the QP if the new state is CLOSED. */
 void bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state);
+/* Makes the connection the owner of an unowned QP: no other connection takes it. */
+void bb_cm_own_qp(struct bb_conn *c, struct bb_qp *qp);
+void bb_cm_release_qp(struct bb_conn *c);
 /* Queue conn->ev, or change the one that waits. */
 void bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
 /* Have bb_cm_fd() readable until no event waits, and no heir. */

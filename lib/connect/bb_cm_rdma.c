@@ -520,7 +520,7 @@ rdma_qp_up(struct bb_conn *c)
 	memcpy(remote.gid, ah->grh.dgid.raw, sizeof(remote.gid));
 	c->param.path.sgid_index = ah->grh.sgid_index;
 	c->own.mtu = local.mtu;
-	return bb_qp_connect(c->qp, &local, &remote, &attr);
+	return bb_qp_connect_owned(c->qp, &local, &remote, &attr);
 }
 
 static void

@@ -43,7 +43,7 @@ reset(struct bb_conn *c)
 	if (c->ends == NULL)
 		return -ENOMEM;
 	r.ends = c->ends;
-	ret = bb_qp_recover(c->qp, NULL, NULL, NULL, &r);
+	ret = bb_qp_recover_owned(c->qp, NULL, NULL, NULL, &r);
 	c->ev.ends = c->ends;
 	c->ev.nends = r.n;
 	c->ev.flushed = r.flushed;

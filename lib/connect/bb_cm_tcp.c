@@ -495,7 +495,7 @@ tcp_qp_up(struct bb_conn *c)
 	attr.timeout = c->param.ack_timeout;
 	attr.retry_cnt = c->active ? c->own.retry_count : c->peer.retry_count;
 	attr.rnr_retry = c->peer.rnr_retry_count;
-	return bb_qp_connect(c->qp, &local, &remote, &attr);
+	return bb_qp_connect_owned(c->qp, &local, &remote, &attr);
 }
 
 const struct bb_cm_ops bb_cm_tcp_ops = {

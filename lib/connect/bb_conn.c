@@ -80,6 +80,10 @@ bb_cm_addr(const char *text, struct sockaddr_storage *addr)
 static int
 check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
 {
+	int ret = bb_qp_unowned(qp, "connect");
+
+	if (ret != 0)
+		return ret;
 	if (qp->ctrl->pd->dev != cm->dev) {
 		BB_LOG(ERR, "QP 0x%x is not of %s, the device of the CM", qp->qpn, cm->dev->name);
 		return -EINVAL;
@@ -205,7 +209,7 @@ bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
 		return -ENOMEM;
 	c->active = true;
 	c->known = true;
-	c->qp = qp;
+	bb_cm_own_qp(c, qp);
 	memcpy(&c->addr, addr, len);
 	ret = keep_param(c, param);
 	if (ret == 0)
@@ -261,7 +265,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	ret = keep_param(c, param);
 	if (ret != 0)
 		return ret;
-	c->qp = qp;
+	bb_cm_own_qp(c, qp);
 	ret = bb_cm_own_end(c);
 	if (ret != 0)
 		goto fail;
@@ -284,6 +288,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	return 0;
 
 fail:
+	bb_cm_release_qp(c);
 	c->qp = NULL;
 	return ret;
 }

@@ -17,7 +17,9 @@
  * flush in recovery (bb_qp_recover()).
  *
  * Ownership: a connection is the application's from the call or event that gave it until
- * bb_conn_destroy(), which it owes in every case. QPs stay the application's throughout.
+ * bb_conn_destroy(), which it owes in every case. A connection owns its QP from bb_conn_connect()
+ * or bb_conn_accept() until it is over (BB_CONN_CLOSED) or destroyed. Until then bb_conn_connect(),
+ * bb_conn_accept(), bb_qp_connect(), bb_qp_recover() and bb_qp_destroy() of that QP are -EBUSY.
  *
  * Times are in milliseconds. Errors are 0 or -errno as in bb_dev.h; what goes wrong later comes
  * as an event with a status, and the log has a line.
@@ -240,10 +242,10 @@ void bb_conn_param_init(struct bb_conn_param *param);
 /**
  * Connect a QP to who listens at @p addr: begin it. ESTABLISHED, REJECTED or FAILED follows.
  * @param qp RC or UC, in RESET, of the CM's device; on iWARP RC, in RESET or, with receives, in
- *   INIT: see bb_conn_accept(). Must not be destroyed before the connection.
- * @return 0; -EINVAL a parameter, or a QP that is not so; -ENOENT, -ENOTUNIQ of
- *   bb_gid_choose(); -EMSGSIZE too much private data or too many regions; -ENOTSUP regions with
- *   librdmacm; -ENOSPC max_conns; -EMFILE; -ENOMEM.
+ *   INIT: see bb_conn_accept(). The connection owns it until it is over.
+ * @return 0; -EINVAL a parameter, or a QP that is not so; -EBUSY a connection owns the QP; -ENOENT,
+ * -ENOTUNIQ of bb_gid_choose(); -EMSGSIZE too much private data or too many regions; -ENOTSUP
+ * regions with librdmacm; -ENOSPC max_conns; -EMFILE; -ENOMEM.
  */
 int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
 		    const struct bb_conn_param *param, struct bb_conn **conn);

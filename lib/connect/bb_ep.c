@@ -360,6 +360,9 @@ post_early(struct bb_ep *ep, const struct bb_conn_param *param)
 
 	if (!ep->dev->iwarp)
 		return 0;
+	ret = bb_qp_unowned(ep->qp, "endpoint");
+	if (ret != 0)
+		return ret;
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_INIT;
 	attr.access = param->access;

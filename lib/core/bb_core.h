@@ -8,6 +8,7 @@
 #define BB_CORE_H
 
 #include "bb_driver.h"
+#include "bb_recover.h"
 
 /* 0 when this process may open devices, else a negative errno (logged). */
 int bb_process_check(void);
@@ -125,6 +126,15 @@ void bb_mw_table_free(struct bb_dev *dev);
 int bb_qp_modify_locked(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask);
 /* iWARP: what is in INIT here is in RTS, as librdmacm has connected it. -EINVAL if it is not so. */
 int bb_qp_adopt(struct bb_qp *qp);
+
+/* Returns 0, or -EBUSY and logs it if a connection owns the QP. @call: the refused function. */
+int bb_qp_unowned(const struct bb_qp *qp, const char *call);
+/* bb_qp_connect() and bb_qp_recover(), called by the connection that owns the QP. */
+int bb_qp_connect_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
+			const struct bb_qp_addr *remote, const struct bb_qp_attr *attr);
+int bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
+			const struct bb_qp_addr *remote, const struct bb_qp_attr *attr,
+			struct bb_qp_recovery *recovery);
 
 /* What bb_qp_modify() would say of a transition and its attributes; logs the reason. */
 int bb_qp_modify_check(struct bb_qp *qp, const struct bb_qp_attr *attr, uint32_t mask,

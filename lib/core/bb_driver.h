@@ -113,6 +113,7 @@ struct bb_qp_ctrl {
 	struct bb_cq *send_cq;
 	struct bb_cq *recv_cq;
 	void *priv;                  /* the driver's */
+	const void *conn;            /* connection that owns the QP (lib/connect), NULL if none */
 	struct bb_qp_init_attr init; /* as created, rounded limits filled in */
 	struct bb_qp_attr attr;      /* as last set */
 	uint64_t errors;

@@ -236,6 +236,8 @@ bb_qp_destroy(struct bb_qp *qp)
 	ctrl = qp->ctrl;
 	dev = ctrl->pd->dev;
 	ret = bb_process_owns(dev);
+	if (ret == 0)
+		ret = bb_qp_unowned(qp, "bb_qp_destroy()");
 	if (ret != 0)
 		return ret;
 	pthread_mutex_lock(&dev->lock);

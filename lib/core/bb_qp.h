@@ -167,7 +167,10 @@ bb_qp_create(struct bb_pd *pd, const struct bb_qp_init_attr *attr, struct bb_qp 
 	return bb_qp_create_v(pd, attr, BB_LAYOUT_VERSION, qp);
 }
 
-/** Destroy it; completions not yet polled are dropped. The PD and CQs stay. */
+/**
+ * Destroy it; completions not yet polled are dropped. The PD and CQs stay.
+ * @return 0; -EINVAL; -EBUSY a connection of bb_connect.h owns it: destroy that one first.
+ */
 int bb_qp_destroy(struct bb_qp *qp);
 
 /**
@@ -197,6 +200,8 @@ int bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_
  * On InfiniBand packets have a GRH where path.is_global asks for it or the own port needs it
  * (bb_port_attr.grh_required). An address does not tell whether the peer's port does: who connects
  * to such a one from a port that does not sets is_global. bb_connect.h sees to it.
+ * @return 0; -EBUSY a connection of bb_connect.h owns the QP; as bb_qp_modify(). After an error the
+ *   QP is in RESET.
  */
 int bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 		  const struct bb_qp_attr *attr);

@@ -116,8 +116,18 @@ grh_where_required(struct bb_dev *dev, struct bb_path *path)
 }
 
 int
-bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
-	      const struct bb_qp_attr *attr)
+bb_qp_unowned(const struct bb_qp *qp, const char *call)
+{
+	if (qp->ctrl->conn == NULL)
+		return 0;
+	BB_LOG(ERR, "QP 0x%x: %s: a connection owns the QP until it is closed or destroyed",
+	       qp->qpn, call);
+	return -EBUSY;
+}
+
+int
+bb_qp_connect_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
+		    const struct bb_qp_addr *remote, const struct bb_qp_attr *attr)
 {
 	static const uint32_t rc[] = {
 		BB_QP_PKEY_INDEX | BB_QP_PORT | BB_QP_ACCESS,
@@ -156,6 +166,15 @@ bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_
 	a.rq_psn = remote->psn;
 	a.sq_psn = local->psn;
 	return bring_up(qp, "bb_qp_connect()", &a, qp->ctrl->init.type == BB_QPT_UC ? uc : rc);
+}
+
+int
+bb_qp_connect(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
+	      const struct bb_qp_attr *attr)
+{
+	int ret = qp == NULL ? -EINVAL : bb_qp_unowned(qp, "bb_qp_connect()");
+
+	return ret != 0 ? ret : bb_qp_connect_owned(qp, local, remote, attr);
 }
 
 int

@@ -411,8 +411,9 @@ give_up(struct bb_qp *qp, struct bb_qp_recovery *r)
 }
 
 int
-bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
-	      const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery)
+bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
+		    const struct bb_qp_addr *remote, const struct bb_qp_attr *attr,
+		    struct bb_qp_recovery *recovery)
 {
 	struct bb_qp_attr again;
 	int ret;
@@ -435,5 +436,14 @@ bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_
 		if (ret != 0)
 			return ret;
 	}
-	return remote != NULL ? bb_qp_connect(qp, local, remote, &again) : 0;
+	return remote != NULL ? bb_qp_connect_owned(qp, local, remote, &again) : 0;
+}
+
+int
+bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
+	      const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery)
+{
+	int ret = qp == NULL ? -EINVAL : bb_qp_unowned(qp, "bb_qp_recover()");
+
+	return ret != 0 ? ret : bb_qp_recover_owned(qp, local, remote, attr, recovery);
 }

@@ -80,8 +80,8 @@ struct bb_qp_recovery {
  * @param attr as for bb_qp_connect(); NULL: rights, retries and path as set before; not from RESET,
  *   which forgets them.
  * @return 0; -ENOSPC more than recovery->max requests: the entries written are final, the
- *   QP is in ERR, call again for the rest; else as bb_qp_connect(), the QP is in RESET or
- *   ERR then, and the entries are valid.
+ *   QP is in ERR, call again for the rest; -EBUSY a connection owns the QP: bb_conn_recover(); else
+ * as bb_qp_connect(), the QP is in RESET or ERR then, and the entries are valid.
  */
 int bb_qp_recover(struct bb_qp *qp, const struct bb_qp_addr *local, const struct bb_qp_addr *remote,
 		  const struct bb_qp_attr *attr, struct bb_qp_recovery *recovery);

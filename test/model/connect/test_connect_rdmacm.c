@@ -197,6 +197,40 @@ test_failures(void **st)
 	close_pair();
 }
 
+/* librdmacm asks the kernel nothing for a queue pair that another connection owns. */
+static void
+test_qp_of_a_connection_is_refused(void **st)
+{
+	struct bb_conn *a, *b, *none = NULL;
+	struct bb_qp *other;
+	struct link l;
+
+	(void)st;
+	open_pair();
+	link_up(&p, &l);
+	assert_int_equal(
+		bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, l.qa, &p.a.param, &none),
+		-EBUSY);
+	other = end_qp(&p.a);
+	a = call(&p, other);
+	assert_int_equal(
+		bb_conn_connect(p.a.cm, (struct sockaddr *)&p.addr, other, &p.a.param, &none),
+		-EBUSY);
+	assert_null(none);
+	b = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	assert_int_equal(bb_conn_accept(b, l.qb, &p.b.param), -EBUSY);
+	assert_int_equal(bb_conn_accept(b, other, &p.b.param), -EBUSY);
+	assert_int_equal(l.qa->state, BB_QP_RTS);
+	assert_int_equal(l.qb->state, BB_QP_RTS);
+	assert_int_equal(bb_conn_reject(b, NULL, 0), 0);
+	bb_conn_destroy(b);
+	expect(&p, &p.a, BB_CM_REJECTED);
+	assert_int_equal(bb_qp_destroy(other), 0);
+	bb_conn_destroy(a);
+	link_down(&p, &l);
+	close_pair();
+}
+
 static void
 test_no_kernel(void **st)
 {
@@ -220,6 +254,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connects),
 		cmocka_unit_test(test_failures),
+		cmocka_unit_test(test_qp_of_a_connection_is_refused),
 		cmocka_unit_test(test_no_kernel),
 	};
 
