@@ -303,6 +303,7 @@ uint16_t mlx5_udp_sport(const struct mlx5_caps *caps, uint32_t flow_label);
 /* The MAC at the other end of a path, and what its packets are like. */
 int mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path,
 		  uint8_t dmac[6], enum bb_gid_type *type);
+int mlx5_path_ready(struct bb_dev *dev, const struct bb_path *path);
 
 /* ---- mlx5_ah.c */
 /* What an address vector on Ethernet has besides the path. */

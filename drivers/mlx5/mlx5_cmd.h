@@ -232,6 +232,12 @@ struct mlx5_cmd_if {
 	/* The destination MAC through ibv_create_ah() and mlx5dv_init_obj(). */
 	int (*av_resolve)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port,
 			  uint32_t sgid_index, const uint8_t dgid[16], struct mlx5_av *av);
+	/*
+	 * Asks for the MAC and never waits: 0 av_resolve() will not wait, -EAGAIN call again, else
+	 * why there is none. Any thread. NULL: av_resolve() never waits.
+	 */
+	int (*av_ready)(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index,
+			const uint8_t dgid[16]);
 
 	/* mlx5dv_devx_subscribe_devx_event() on one channel per context. @obj NULL: device-wide. */
 	int (*event_subscribe)(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,

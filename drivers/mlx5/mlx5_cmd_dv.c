@@ -193,6 +193,7 @@ dv_close(struct mlx5_ctx *ctx)
 		BB_LOG(ERR, "%s: not closed: %u objects of it are live", ctx->name, live);
 		return -EBUSY;
 	}
+	bb_ibv_ready_end(c->ibv);
 	dv_events_close(c);
 	dv_dmabuf_probe_end(c);
 	/* Nothing can be done about a failure: the descriptor is closed in any case. */
@@ -251,6 +252,7 @@ static const struct mlx5_cmd_if dv_if = {
 	.port_query = dv_port_query,
 	.gid_query = dv_gid_query,
 	.av_resolve = dv_av_resolve,
+	.av_ready = dv_av_ready,
 	.event_subscribe = dv_event_subscribe,
 	.event_get = dv_event_get,
 	.clock = dv_clock,

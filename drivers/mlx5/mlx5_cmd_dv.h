@@ -111,6 +111,7 @@ int dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
 int dv_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
 int dv_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 		  const uint8_t dgid[16], struct mlx5_av *av);
+int dv_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const uint8_t dgid[16]);
 
 /* mlx5_cmd_dv_event.c */
 int dv_events_open(struct dv_ctx *c);

@@ -34,20 +34,37 @@ dv_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid 
 	return bb_ibv_gid(dv_ctx_of(ctx)->ibv, port, index, gid);
 }
 
+static struct ibv_ah_attr
+ah_attr(uint32_t port, uint32_t sgid_index, const uint8_t dgid[16])
+{
+	struct ibv_ah_attr attr = {.is_global = 1,
+				   .port_num = (uint8_t)port,
+				   .grh.hop_limit = AH_HOP_LIMIT,
+				   .grh.sgid_index = (uint8_t)sgid_index};
+
+	memcpy(attr.grh.dgid.raw, dgid, sizeof(attr.grh.dgid.raw));
+	return attr;
+}
+
+int
+dv_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const uint8_t dgid[16])
+{
+	const struct ibv_ah_attr attr = ah_attr(port, sgid_index, dgid);
+
+	return bb_ibv_ready(dv_ctx_of(ctx)->ibv, &attr);
+}
+
 int
 dv_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 	      const uint8_t dgid[16], struct mlx5_av *av)
 {
-	struct ibv_ah_attr attr = {
-		.is_global = 1, .port_num = (uint8_t)port, .grh.hop_limit = AH_HOP_LIMIT};
+	struct ibv_ah_attr attr = ah_attr(port, sgid_index, dgid);
 	struct mlx5dv_ah num = {0};
 	struct mlx5dv_obj obj = {0};
 	struct ibv_ah *ah;
 	int ret;
 
 	(void)ctx;
-	memcpy(attr.grh.dgid.raw, dgid, sizeof(attr.grh.dgid.raw));
-	attr.grh.sgid_index = (uint8_t)sgid_index;
 	errno = 0;
 	ah = ibv_create_ah(dv_pd_handle(pd), &attr);
 	if (ah == NULL)

@@ -202,6 +202,7 @@ static const struct bb_driver mlx5_driver = {
 	.channel_create = mlx5_channel_create,
 	.channel_destroy = mlx5_channel_destroy,
 	.channel_get = mlx5_channel_get,
+	.path_ready = mlx5_path_ready,
 	.ah_resolve = mlx5_ah_resolve,
 	.cq_create = mlx5_cq_create,
 	.cq_destroy = mlx5_cq_destroy,

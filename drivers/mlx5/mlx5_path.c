@@ -66,6 +66,16 @@ mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path
 	return 0;
 }
 
+int
+mlx5_path_ready(struct bb_dev *dev, const struct bb_path *path)
+{
+	const struct mlx5_dev *d = mlx5_dev_of(dev);
+
+	if (d->link != BB_LINK_ETHERNET || d->cmd->av_ready == NULL)
+		return 0;
+	return d->cmd->av_ready(d->ctx, path->port, path->sgid_index, path->dgid);
+}
+
 static int
 set_roce(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path, uint32_t dest_qpn,
 	 void *ads)

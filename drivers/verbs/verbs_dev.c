@@ -146,6 +146,7 @@ verbs_close(struct bb_dev *dev)
 	struct verbs_dev *d = verbs_dev_of(dev);
 	unsigned int i;
 
+	bb_ibv_ready_end(d->ctx);
 	if (d->siw_low != NULL)
 		(void)ibv_destroy_cq(d->siw_low);
 	d->siw_low = NULL;
@@ -213,6 +214,7 @@ static const struct bb_driver verbs_driver = {
 	.channel_create = verbs_channel_create,
 	.channel_destroy = verbs_channel_destroy,
 	.channel_get = verbs_channel_get,
+	.path_ready = verbs_path_ready,
 	.ah_resolve = verbs_ah_resolve,
 	.ah_release = verbs_ah_release,
 	.cq_create = verbs_cq_create,

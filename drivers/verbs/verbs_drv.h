@@ -213,6 +213,7 @@ int verbs_pd_free(struct bb_pd *pd);
 /* The PD that a QP of @owner is made in; *domain is NULL if it is the PD itself. */
 struct ibv_pd *verbs_domain_get(struct bb_pd *pd, uint32_t owner, struct verbs_domain **domain);
 void verbs_domain_put(struct verbs_domain *domain);
+int verbs_path_ready(struct bb_dev *dev, const struct bb_path *path);
 int verbs_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
 void verbs_ah_release(struct bb_pd *pd, const struct bb_wqe_av *av);
 /* @q has no request under way any more: it was reset, or is about to go. */

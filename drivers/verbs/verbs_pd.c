@@ -182,6 +182,17 @@ verbs_domain_put(struct verbs_domain *domain)
 }
 
 int
+verbs_path_ready(struct bb_dev *dev, const struct bb_path *path)
+{
+	struct ibv_ah_attr attr;
+
+	if (!dev->ethernet || dev->iwarp)
+		return 0;
+	verbs_path(dev, path, &attr);
+	return bb_ibv_ready(verbs_dev_of(dev)->ctx, &attr);
+}
+
+int
 verbs_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av)
 {
 	struct verbs_pd *p = pd->priv;

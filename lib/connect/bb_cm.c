@@ -120,7 +120,7 @@ go_to_sleep(struct bb_cm *cm)
 {
 	uint64_t n;
 
-	if (cm->awake && TAILQ_EMPTY(&cm->ready) && cm->heirs == 0)
+	if (cm->awake && TAILQ_EMPTY(&cm->ready) && cm->heirs == 0 && cm->resolving == 0)
 		cm->awake = read(cm->wakefd, &n, sizeof(n)) != (ssize_t)sizeof(n);
 }
 
@@ -303,6 +303,7 @@ bb_cm_conn_free(struct bb_conn *c)
 	if (c->doomed)
 		return;
 	bb_cm_set_state(c, BB_CONN_CLOSED);
+	bb_cm_resolve_end(c);
 	bb_cm_drop_heir(c);
 	if (c->taken_for != NULL) {
 		c->taken_for->heir = NULL;
@@ -331,7 +332,9 @@ look_at_deadline(struct bb_conn *c, uint64_t now)
 		bb_cm_expired(c);
 		return;
 	}
-	if (c->state == BB_CONN_LOST)
+	if (c->resolving)
+		bb_cm_resolve_step(c);
+	else if (c->state == BB_CONN_LOST)
 		bb_cm_lost_step(c);
 	else if (c->state == BB_CONN_ESTABLISHED && c->heir != NULL)
 		bb_cm_lost(c, -ECONNRESET, "the peer begins anew");
@@ -392,6 +395,8 @@ bb_reject_name(uint32_t reason)
 		return "another type of queue pair";
 	case BB_REJECT_STALE:
 		return "stale connection";
+	case BB_REJECT_GID:
+		return "the GID cannot be reached";
 	case BB_REJECT_CONSUMER:
 		return "consumer reject";
 	case BB_REJECT_VERSION:
@@ -438,7 +443,7 @@ work(struct bb_cm *cm)
 	struct epoll_event ev[BATCH];
 	int i, n;
 
-	if (cm->pending != 0 && cm->dev->drv->progress != NULL)
+	if (cm->pending + cm->resolving + cm->heirs != 0 && cm->dev->drv->progress != NULL)
 		bb_dev_progress(cm->dev);
 	n = epoll_wait(cm->epfd, ev, BATCH, 0);
 	for (i = 0; i < n; i++) {

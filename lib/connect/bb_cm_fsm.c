@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include <rte_common.h>
@@ -179,6 +180,7 @@ bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg)
 void
 bb_cm_over(struct bb_conn *c)
 {
+	bb_cm_resolve_end(c);
 	bb_cm_drop_heir(c);
 	(void)bb_cm_qp_error(c);
 	bb_cm_set_state(c, BB_CONN_CLOSED);
@@ -206,21 +208,26 @@ closed(struct bb_conn *c, int status, const char *why)
 	bb_cm_tell(c, BB_CM_DISCONNECTED, status, why);
 }
 
+/* ---- Messages */
+
 static void
-heard_req(struct bb_conn *c, const struct bb_cm_msg *msg)
+refuse_req(struct bb_conn *c, uint32_t reason, int status, const char *why)
+{
+	(void)c->cm->ops->send(c, BB_CM_REJ, reason, why, (uint32_t)strlen(why));
+	c->cm->stats.rejected++;
+	fail(c, status, why);
+}
+
+/* The application gets the request, or the connection that it takes up again. */
+static void
+take_req(struct bb_conn *c)
 {
 	struct bb_cm *cm = c->cm;
 
-	if (msg->end.session != 0 && bb_cm_take_up(c, msg))
+	if (c->peer.session != 0 && bb_cm_take_up(c))
 		return;
 	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
-		(void)cm->ops->send(c, BB_CM_REJ, BB_REJECT_NO_RESOURCES, NULL, 0);
-		cm->stats.rejected++;
-		fail(c, -ENOSPC, "the CM has its connections");
-		return;
-	}
-	if (bb_cm_keep_peer(c, msg) != 0) {
-		fail(c, -ENOMEM, "no memory");
+		refuse_req(c, BB_REJECT_NO_RESOURCES, -ENOSPC, "the CM has its connections");
 		return;
 	}
 	TAILQ_REMOVE(&cm->half, c, half_link);
@@ -231,28 +238,57 @@ heard_req(struct bb_conn *c, const struct bb_cm_msg *msg)
 	c->deadline = 0;
 	bb_cm_set_state(c, BB_CONN_REQUESTED);
 	c->ev.listener = c->listener;
-	c->ev.restarted = msg->end.session != 0;
+	c->ev.restarted = c->peer.session != 0;
 	bb_cm_tell(c, BB_CM_CONNECT_REQUEST, 0, "a peer wants to connect");
 }
 
+/*
+ * The address is asked for before the application hears of the request, so that bb_conn_accept()
+ * finds it.
+ */
 static void
-heard_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
+resolve_req(struct bb_conn *c)
 {
-	const bool again = c->was_up;
-	int ret;
+	int ret = bb_cm_may_ask(c) ? bb_cm_peer_ready(c, &c->peer) : -EAGAIN;
 
-	if (c->cm->ops->messages && msg->end.qp_type != c->own.qp_type) {
-		bb_cm_broken(c, -EPROTO, "the peer answers with another type of queue pair");
+	if (ret == -EAGAIN) {
+		bb_cm_resolve_begin(c);
 		return;
 	}
-	if (again)
-		c->ev.restarted = msg->end.session != c->own.session;
-	ret = bb_cm_keep_peer(c, msg);
-	if (ret == 0) {
-		c->own.session = msg->end.session;
-		bb_cm_depths(c);
-		ret = c->cm->ops->qp_up(c);
+	bb_cm_resolve_end(c);
+	/* Another GID of this side, which accept may name, may reach the peer. */
+	if (ret == 0 || !c->path_sure) {
+		take_req(c);
+		return;
 	}
+	bb_cm_bad(c, "REQ", "names a GID that cannot be reached");
+	refuse_req(c, BB_REJECT_GID, ret, "your GID cannot be reached from here");
+}
+
+static void
+heard_req(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	if (bb_cm_keep_peer(c, msg) != 0) {
+		fail(c, -ENOMEM, "no memory");
+		return;
+	}
+	if (bb_cm_request_path(c))
+		resolve_req(c);
+	else
+		take_req(c);
+}
+
+static void
+take_rep(struct bb_conn *c)
+{
+	const bool again = c->was_up;
+	int ret = bb_cm_qp_up(c);
+
+	if (ret == -EAGAIN) {
+		bb_cm_resolve_begin(c);
+		return;
+	}
+	bb_cm_resolve_end(c);
 	if (ret == 0)
 		ret = c->cm->ops->send(c, BB_CM_RTU, 0, NULL, 0);
 	if (ret != 0) {
@@ -268,6 +304,38 @@ heard_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
 	c->deadline = 0;
 	c->cm->stats.established++;
 	bb_cm_tell(c, BB_CM_ESTABLISHED, 0, "established");
+}
+
+static void
+heard_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
+{
+	int ret;
+
+	if (c->cm->ops->messages && msg->end.qp_type != c->own.qp_type) {
+		bb_cm_broken(c, -EPROTO, "the peer answers with another type of queue pair");
+		return;
+	}
+	if (c->was_up)
+		c->ev.restarted = msg->end.session != c->own.session;
+	ret = bb_cm_keep_peer(c, msg);
+	if (ret != 0) {
+		bb_cm_broken(c, ret, "no memory");
+		return;
+	}
+	c->own.session = msg->end.session;
+	bb_cm_depths(c);
+	take_rep(c);
+}
+
+void
+bb_cm_resolve_step(struct bb_conn *c)
+{
+	if (c->half_open)
+		resolve_req(c);
+	else if (c->state == BB_CONN_LOST && (int64_t)(bb_cm_now() - c->next_try) >= 0)
+		bb_cm_try_failed(c, -ETIMEDOUT, "the peer's GID does not answer");
+	else
+		take_rep(c);
 }
 
 static void
@@ -432,8 +500,13 @@ bb_cm_expired(struct bb_conn *c)
 		bb_cm_end_of_trying(c, -ETIMEDOUT, "it could not be brought back in time");
 		break;
 	case BB_CONN_CONNECTING:
-		if (c->half_open && cm->attr.way == BB_CM_TCP)
-			(void)cm->ops->send(c, BB_CM_REJ, BB_REJECT_TIMEOUT, NULL, 0);
+		if (c->half_open && cm->attr.way == BB_CM_TCP) {
+			const char *why = c->resolving ? "your GID does not answer"
+						       : "your request did not come";
+
+			(void)cm->ops->send(c, BB_CM_REJ, BB_REJECT_TIMEOUT, why,
+					    (uint32_t)strlen(why));
+		}
 		/* fall through */
 	default:
 		bb_cm_broken(c, -ETIMEDOUT, "the peer does not answer");

@@ -58,8 +58,11 @@ struct bb_listener {
 	LIST_ENTRY(bb_listener) link;
 	int fd;
 	uint16_t port;
-	uint64_t said; /* when a failure of accept() was last logged */
-	void *way;     /* of librdmacm */
+	uint64_t said;       /* when a failure of accept() was last logged */
+	bool ipv4;           /* family of the last peer that was accepted */
+	bool accepted;       /* a connection, by: */
+	struct bb_path path; /* port and sgid_index of the last one */
+	void *way;           /* of librdmacm */
 };
 
 /* A connection that is not the application's yet is half-open; state is CONNECTING then. */
@@ -78,6 +81,9 @@ struct bb_conn {
 	bool was_up;    /* has been ESTABLISHED */
 	bool doomed;    /* in the graveyard */
 	bool on_call;   /* dialled, no answer yet: of a connection that is LOST */
+	bool resolving; /* a REQ or REP waits for the address of its GID; no message is read */
+	bool path_sure; /* param.path of a REQ is what accept will choose without a wish */
+	bool asked;     /* it may ask for that address: see cm->asking */
 	uint64_t born, deadline, next_try; /* TSC; 0: none */
 	struct bb_qp *qp;                  /* not the connection's any more once it is CLOSED */
 	bool owns_qp;
@@ -125,9 +131,11 @@ struct bb_cm {
 	struct bb_conn_list conns, half, ready, grave;
 	struct bb_conn *cursor; /* next whose deadline is looked at */
 	LIST_HEAD(, bb_listener) listeners;
-	uint32_t pending; /* connections being made */
-	uint32_t heirs;   /* half-open connections that wait to be taken over */
-	uint32_t unsaid;  /* bad messages, since one was logged at said */
+	uint32_t pending;   /* connections being made */
+	uint32_t resolving; /* connections that wait for an address */
+	uint32_t asking;    /* half-open ones of them that ask for it */
+	uint32_t heirs;     /* half-open connections that wait to be taken over */
+	uint32_t unsaid;    /* bad messages, since one was logged at said */
 	uint64_t said;
 	struct bb_cm_stats stats;
 	struct bb_loop *loop;
@@ -164,6 +172,8 @@ bb_cm_can_hear(const struct bb_conn *c)
 /* ---- bb_cm_fsm.c: what a way says */
 void bb_cm_reached(struct bb_conn *c);
 void bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg);
+/* Time for what a connection that is resolving does. */
+void bb_cm_resolve_step(struct bb_conn *c);
 /* Count a message that is refused, and say so once a second. */
 void bb_cm_bad(struct bb_conn *c, const char *what, const char *why);
 void bb_cm_broken(struct bb_conn *c, int status, const char *why);
@@ -177,12 +187,31 @@ int bb_cm_qp_error(struct bb_conn *c);
 void bb_cm_over(struct bb_conn *c);
 bool bb_cm_comes_back(const struct bb_conn *c);
 
+/* ---- bb_cm_resolve.c */
+/*
+ * Asks for the address behind the GID of @peer; never waits. 0; -EAGAIN call again; else the peer
+ * cannot be reached.
+ */
+int bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer);
+/* RESET to RTS with the peer. -EAGAIN: the address of its GID is not known yet. */
+int bb_cm_qp_up(struct bb_conn *c);
+/*
+ * The path that the answer to a request will take: as the last one that the listener has accepted,
+ * else by the GID that accept chooses where it names none. Returns false if there is no such GID.
+ */
+bool bb_cm_request_path(struct bb_conn *c);
+/* Returns true if the half-open connection may ask now; others are asked for before it. */
+bool bb_cm_may_ask(struct bb_conn *c);
+void bb_cm_resolve_begin(struct bb_conn *c);
+/* Ends the wait for an address. */
+void bb_cm_resolve_end(struct bb_conn *c);
+
 /* ---- bb_cm_recover.c */
 void bb_cm_lost(struct bb_conn *c, int status, const char *why);
 /* Time for what a LOST connection does; also after its event has been taken. */
 void bb_cm_lost_step(struct bb_conn *c);
-/* A REQ that names a session: true when it was taken. */
-bool bb_cm_take_up(struct bb_conn *c, const struct bb_cm_msg *msg);
+/* A half-open connection whose REQ names a session: true when it was taken. */
+bool bb_cm_take_up(struct bb_conn *c);
 void bb_cm_try_failed(struct bb_conn *c, int status, const char *why);
 void bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why);
 void bb_cm_recovered(struct bb_conn *c);

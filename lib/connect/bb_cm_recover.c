@@ -106,6 +106,7 @@ void
 bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 {
 	c->cm->ops->hang_up(c, true);
+	bb_cm_resolve_end(c);
 	c->on_call = false;
 	/* What the peer of this try has said is of no event to come. */
 	memset(&c->ev, 0, sizeof(c->ev));
@@ -189,7 +190,7 @@ answer_again(struct bb_conn *c)
 	ret = bb_cm_own_end(c);
 	if (ret == 0) {
 		bb_cm_depths(c);
-		ret = c->cm->ops->qp_up(c);
+		ret = bb_cm_qp_up(c);
 	}
 	if (ret == 0)
 		ret = c->cm->ops->send(c, BB_CM_REP, 0, c->param.private_data,
@@ -203,19 +204,17 @@ answer_again(struct bb_conn *c)
 }
 
 bool
-bb_cm_take_up(struct bb_conn *c, const struct bb_cm_msg *msg)
+bb_cm_take_up(struct bb_conn *c)
 {
 	struct bb_conn *old;
 
 	TAILQ_FOREACH(old, &c->cm->conns, link) {
-		if (!old->active && old->own.session == msg->end.session &&
+		if (!old->active && old->own.session == c->peer.session &&
 		    (old->state == BB_CONN_ESTABLISHED || old->state == BB_CONN_LOST))
 			break;
 	}
-	if (old == NULL || !bb_cm_comes_back(old) || (msg->end.flags & BB_CM_COMES_BACK) == 0 ||
-	    msg->end.qp_type != old->own.qp_type)
-		return false;
-	if (bb_cm_keep_peer(c, msg) != 0)
+	if (old == NULL || !bb_cm_comes_back(old) || (c->peer.flags & BB_CM_COMES_BACK) == 0 ||
+	    c->peer.qp_type != old->own.qp_type)
 		return false;
 	bb_cm_drop_heir(old);
 	old->heir = c;
@@ -236,7 +235,7 @@ bb_cm_lost_step(struct bb_conn *c)
 	/* Who calls again does not wait for the answer it got, or has not heard it. */
 	if (c->heir != NULL && c->on_call)
 		bb_cm_try_failed(c, -ECONNRESET, "the peer begins anew");
-	else if (c->heir != NULL)
+	else if (c->heir != NULL && bb_cm_peer_ready(c, &c->heir->peer) != -EAGAIN)
 		answer_again(c);
 	else if (c->on_call && due)
 		bb_cm_try_failed(c, -ETIMEDOUT, "the peer does not answer");

@@ -307,8 +307,8 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 	struct bb_conn *c = (struct bb_conn *)io;
 	unsigned int i;
 
-	/* It may have gone in this batch, or wait for the application to take an event. */
-	if (c->fd < 0 || !bb_cm_can_hear(c))
+	/* It may have gone in this batch, or wait for the application or for an address. */
+	if (c->fd < 0 || !bb_cm_can_hear(c) || c->resolving)
 		return;
 	if (c->dialing) {
 		if (events & (EPOLLOUT | EPOLLERR | EPOLLHUP))
@@ -317,7 +317,7 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 	}
 	if (c->tx != NULL && (events & EPOLLOUT) != 0)
 		send_rest(c);
-	for (i = 0; i < HEAR_BATCH && c->fd >= 0 && bb_cm_can_hear(c); i++)
+	for (i = 0; i < HEAR_BATCH && c->fd >= 0 && bb_cm_can_hear(c) && !c->resolving; i++)
 		if (read_message(c) != 1)
 			return;
 }

@@ -270,7 +270,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	if (ret != 0)
 		goto fail;
 	bb_cm_depths(c);
-	ret = cm->ops->qp_up(c);
+	ret = bb_cm_qp_up(c);
 	if (ret != 0)
 		goto fail;
 	ret = answer(c, BB_CM_REP, 0, c->param.private_data, c->param.private_len);
@@ -282,6 +282,11 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 		attr.state = BB_QP_RESET;
 		(void)bb_qp_modify(qp, &attr, BB_QP_STATE);
 		goto fail;
+	}
+	if (c->listener != NULL) {
+		c->listener->accepted = true;
+		c->listener->ipv4 = bb_gid_is_ipv4(c->peer.gid);
+		c->listener->path = c->param.path;
 	}
 	bb_cm_set_state(c, BB_CONN_ACCEPTED);
 	c->deadline = bb_cm_after(cm, param->timeout_ms);

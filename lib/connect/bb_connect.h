@@ -12,9 +12,9 @@
  * over TCP and a table for programs written to librdmacm.
  *
  * Threads: a CM, its listeners, its connections and their QPs belong to one thread, the owner of
- * the QPs. All calls of this header are made there. Nothing here waits, but for what bringing a
- * QP to RTR may wait for (bb_qp_connect(): the address of a peer of some ports), and for a
- * flush in recovery (bb_qp_recover()).
+ * the QPs. All calls of this header are made there. Nothing here waits, but for a flush in recovery
+ * (bb_qp_recover()). The address behind a peer's GID is asked for by bb_cm_poll(), which goes on
+ * meanwhile: before a request is reported, and before an answer brings the QP up.
  *
  * Ownership: a connection is the application's from the call or event that gave it until
  * bb_conn_destroy(), which it owes in every case. A connection owns its QP from bb_conn_connect()
@@ -123,6 +123,7 @@ enum bb_reject_reason {
 	BB_REJECT_NO_LISTENER = 8,
 	BB_REJECT_QP_TYPE = 9,
 	BB_REJECT_STALE = 10,
+	BB_REJECT_GID = 12,      /**< nothing answers to the GID of the side that connects */
 	BB_REJECT_CONSUMER = 28, /**< bb_conn_reject(): the application */
 	BB_REJECT_VERSION = 31,  /**< the other side speaks another version of the message */
 };
@@ -258,7 +259,9 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
  * iWARP has no RNR: a SEND that finds no receive ends the connection. There, take the QP to INIT
  * by bb_qp_modify() and post receives before this call, and before bb_conn_connect() if the
  * server sends first.
- * @return as bb_conn_connect(); -ENOTCONN the peer is gone; -EPROTOTYPE RC on one side, UC on the
+ * @return as bb_conn_connect(); -EAGAIN the address behind the peer's GID is being asked for, as
+ * param names another GID of this side than the last accept of the listener: poll, and call again;
+ *   -ENOTCONN the peer is gone; -EPROTOTYPE RC on one side, UC on the
  *   other; errors of bb_qp_connect(). After an error it can be tried again, or rejected; where the
  *   QP is in RESET then, receives are to be posted anew.
  */

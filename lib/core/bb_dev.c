@@ -163,6 +163,14 @@ no_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb_pd
 }
 
 static int
+no_path_ready(struct bb_dev *dev, const struct bb_path *path)
+{
+	(void)dev;
+	(void)path;
+	return 0;
+}
+
+static int
 no_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av)
 {
 	(void)path;
@@ -218,6 +226,7 @@ bb_driver_register(const struct bb_driver *drv)
 	d->cq_resize = d->cq_resize != NULL ? d->cq_resize : no_cq_resize;
 	d->cq_moderate = d->cq_moderate != NULL ? d->cq_moderate : no_cq_moderate;
 	d->mr_rereg = d->mr_rereg != NULL ? d->mr_rereg : no_mr_rereg;
+	d->path_ready = d->path_ready != NULL ? d->path_ready : no_path_ready;
 	d->ah_resolve = d->ah_resolve != NULL ? d->ah_resolve : no_ah_resolve;
 	d->ah_release = d->ah_release != NULL ? d->ah_release : no_ah_release;
 	d->cq_arm = d->cq_arm != NULL ? d->cq_arm : no_cq_arm;

@@ -238,6 +238,12 @@ struct bb_driver {
 	/* -EAGAIN none. Never an event of a CQ that was destroyed. Without dev->lock. */
 	int (*channel_get)(struct bb_channel *ch, struct bb_cq **cq);
 
+	/*
+	 * Asks for what qp_modify() to RTR and ah_resolve() would wait for, and never waits. 0:
+	 * they do not wait for @path; -EAGAIN: call again; else why the peer cannot be reached. Any
+	 * thread, without dev->lock. NULL: nothing ever waits.
+	 */
+	int (*path_ready)(struct bb_dev *dev, const struct bb_path *path);
 	/* The address vector of @path, which is checked; key and QP number stay 0. */
 	int (*ah_resolve)(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
 	/* Its handle is destroyed; requests that were posted with it still go out. */

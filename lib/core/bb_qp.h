@@ -200,6 +200,8 @@ int bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_
  * On InfiniBand packets have a GRH where path.is_global asks for it or the own port needs it
  * (bb_port_attr.grh_required). An address does not tell whether the peer's port does: who connects
  * to such a one from a port that does not sets is_global. bb_connect.h sees to it.
+ * May wait for a neighbour of a RoCE port to answer: up to 3 s on the software device, about 1 s in
+ * the kernel. bb_connect.h does not wait.
  * @return 0; -EBUSY a connection of bb_connect.h owns the QP; as bb_qp_modify(). After an error the
  *   QP is in RESET.
  */

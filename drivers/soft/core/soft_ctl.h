@@ -194,6 +194,7 @@ int soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 int soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
 int soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
 		    const uint8_t dgid[16], struct mlx5_av *av);
+int soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const uint8_t dgid[16]);
 
 /* ---- soft_ids.c */
 int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);

@@ -498,6 +498,7 @@ const struct mlx5_cmd_if soft_cmd_if = {
 	.port_query = soft_port_query,
 	.gid_query = soft_gid_query,
 	.av_resolve = soft_av_resolve,
+	.av_ready = soft_av_ready,
 	.event_subscribe = soft_event_subscribe,
 	.event_get = soft_event_get,
 	.clock = soft_clock,

@@ -172,6 +172,24 @@ soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gi
 }
 
 /*
+ * What keeps av_resolve() waiting: a neighbour on a wire that does not know us yet, a peer's socket
+ * that is full. Arguments are checked by av_resolve().
+ */
+int
+soft_av_ready(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index, const uint8_t dgid[16])
+{
+	struct soft_dev *dev = soft_ctx(ctx)->dev;
+
+	(void)port;
+	(void)sgid_index;
+	if (dev->opts.link_ib || soft_dev_has_gid(dev, dgid))
+		return 0;
+	if (dev->netif != NULL)
+		return soft_netif_ready(dev, dgid);
+	return dev->shm != NULL ? soft_shm_reach(dev, dgid, false) : 0;
+}
+
+/*
  * The kernel resolves the MAC when an AH is made (rdma_resolve_ip_route, or
  * rdma_get_ll_mac() from a link-local GID); an address nobody answers to fails.
  */

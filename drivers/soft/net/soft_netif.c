@@ -297,27 +297,51 @@ refuse(const struct soft_dev *dev, const uint8_t ip[16], enum soft_port_sent why
 	return -EHOSTUNREACH;
 }
 
-int
-soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
+static enum soft_port_sent
+look(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
 {
 	struct soft_netif *nif = dev->netif;
-	uint64_t now = soft_wire_now(dev), end = now + RESOLVE_NS;
 	struct soft_port_info info;
 	enum soft_port_sent why;
 
+	soft_netif_lock(nif);
+	soft_port_info(nif->port, &info);
+	why = info.up ? soft_port_reach(nif->port, ip, soft_wire_now(dev), mac) : SOFT_PORT_DOWN;
+	soft_port_flush(nif->port);
+	soft_netif_unlock(nif);
+	return why;
+}
+
+int
+soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16])
+{
+	enum soft_port_sent why;
+	uint8_t mac[6];
+
+	why = look(dev, ip, mac);
+	if (why == SOFT_PORT_SENT)
+		return 0;
+	if (why != SOFT_PORT_PENDING)
+		return refuse(dev, ip, why);
+	/* The device that is to answer may be another one of this thread. */
+	soft_netif_poll_all();
+	return -EAGAIN;
+}
+
+int
+soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
+{
+	uint64_t end = soft_wire_now(dev) + RESOLVE_NS;
+	enum soft_port_sent why;
+
 	for (;;) {
-		soft_netif_lock(nif);
-		soft_port_info(nif->port, &info);
-		why = info.up ? soft_port_reach(nif->port, ip, now, mac) : SOFT_PORT_DOWN;
-		soft_port_flush(nif->port);
-		soft_netif_unlock(nif);
+		why = look(dev, ip, mac);
 		if (why == SOFT_PORT_SENT)
 			return 0;
-		if (why == SOFT_PORT_UNREACHABLE || now > end)
+		if (why == SOFT_PORT_UNREACHABLE || soft_wire_now(dev) > end)
 			return refuse(dev, ip, why);
 		/* Who is to answer may be another device of this very thread. */
 		soft_netif_poll_all();
 		usleep(RESOLVE_US);
-		now = soft_wire_now(dev);
 	}
 }

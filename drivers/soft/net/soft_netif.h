@@ -127,7 +127,9 @@ void soft_netif_gate_leave(struct soft_netif *nif);
 
 /* What soft_quiesce() wants of them. */
 void soft_netif_quiesce(void);
-/* The MAC of who has an address. -EHOSTUNREACH, -ENETDOWN, logged. */
+/* Asks for an address; never waits. 0, -EAGAIN, or -EHOSTUNREACH, -ENETDOWN, logged. */
+int soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16]);
+/* The MAC of who has an address; waits for it. -EHOSTUNREACH, -ENETDOWN, logged. */
 int soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6]);
 
 #endif

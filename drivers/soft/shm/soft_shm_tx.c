@@ -199,8 +199,8 @@ soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep)
 	pthread_mutex_lock(&dev->shm->lock);
 	ret = reach(dev->shm, gid, keep);
 	pthread_mutex_unlock(&dev->shm->lock);
-	if (ret == 0)
-		return 0;
+	if (ret == 0 || ret == -EAGAIN)
+		return ret;
 	inet_ntop(AF_INET6, gid, text, sizeof(text));
 	SOFT_LOG(ERR, "%s: GID %s cannot be reached: %s", dev->name, text,
 		 ret == -ECONNREFUSED ? "no process has it on this fabric" : strerror(-ret));

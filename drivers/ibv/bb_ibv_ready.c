@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Asks the kernel for a neighbour without waiting for it. The kernel resolves the MAC of a GID when
+ * an address handle is made or a QP goes to RTR, and the caller waits meanwhile (Linux:
+ * rdma_addr_find_l2_eth_by_grh(), up to a second). A thread makes an address handle and drops it;
+ * the neighbour is in the kernel's table then, and the next call finds it there.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "bb_ibv.h"
+
+/* Questions of the process at a time: each is a thread. */
+#define QUESTIONS 16u
+
+struct question {
+	struct ibv_context *ctx; /* NULL: free */
+	struct ibv_ah_attr attr;
+	uint64_t number; /* order in which questions were asked */
+	bool answered;
+	int ret; /* of the answer */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t answer = PTHREAD_COND_INITIALIZER;
+static struct question questions[QUESTIONS];
+static uint64_t asked;
+
+static int
+make_ah(struct ibv_context *ctx, struct ibv_ah_attr *attr)
+{
+	struct ibv_pd *pd;
+	struct ibv_ah *ah;
+	int ret = 0;
+
+	errno = 0;
+	pd = ibv_alloc_pd(ctx);
+	if (pd == NULL)
+		return bb_ibv_errno();
+	errno = 0;
+	ah = ibv_create_ah(pd, attr);
+	if (ah == NULL)
+		ret = bb_ibv_errno();
+	else
+		(void)ibv_destroy_ah(ah);
+	(void)ibv_dealloc_pd(pd);
+	return ret;
+}
+
+static void *
+ask(void *arg)
+{
+	struct question *q = arg;
+	struct ibv_ah_attr attr = q->attr;
+	int ret = make_ah(q->ctx, &attr);
+
+	pthread_mutex_lock(&lock);
+	q->ret = ret;
+	q->answered = true;
+	pthread_cond_broadcast(&answer);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+/* Signals are for the threads of the program. */
+static int
+start(struct question *q)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int err;
+
+	if (pthread_attr_init(&attr) != 0)
+		return -EAGAIN;
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, &attr, ask, q);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attr);
+	return -err;
+}
+
+static bool
+same(const struct question *q, struct ibv_context *ctx, const struct ibv_ah_attr *attr)
+{
+	return q->ctx == ctx && q->attr.port_num == attr->port_num &&
+	       q->attr.grh.sgid_index == attr->grh.sgid_index &&
+	       memcmp(q->attr.grh.dgid.raw, attr->grh.dgid.raw, sizeof(attr->grh.dgid.raw)) == 0;
+}
+
+/* A free place, or that of the oldest answer, which nobody has asked for again. NULL: none. */
+static struct question *
+place(void)
+{
+	struct question *oldest = NULL;
+	unsigned int i;
+
+	for (i = 0; i < QUESTIONS; i++) {
+		struct question *q = &questions[i];
+
+		if (q->ctx == NULL)
+			return q;
+		if (q->answered && (oldest == NULL || q->number < oldest->number))
+			oldest = q;
+	}
+	return oldest;
+}
+
+int
+bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
+{
+	struct question *q = NULL;
+	unsigned int i;
+	int ret = -EAGAIN;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < QUESTIONS; i++)
+		if (same(&questions[i], ctx, attr))
+			q = &questions[i];
+	if (q != NULL && q->answered) {
+		ret = q->ret;
+		q->ctx = NULL;
+	} else if (q == NULL && (q = place()) != NULL) {
+		*q = (struct question){.ctx = ctx, .attr = *attr, .number = asked++};
+		/* No thread now: it is asked for again by the next call. */
+		if (start(q) != 0)
+			q->ctx = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+	return ret;
+}
+
+void
+bb_ibv_ready_end(struct ibv_context *ctx)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&lock);
+	for (i = 0; i < QUESTIONS; i++) {
+		while (questions[i].ctx == ctx && !questions[i].answered)
+			pthread_cond_wait(&answer, &lock);
+		if (questions[i].ctx == ctx)
+			questions[i].ctx = NULL;
+	}
+	pthread_mutex_unlock(&lock);
+}

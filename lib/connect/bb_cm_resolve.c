@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The address behind a peer's GID. The queue pair cannot go to RTR before it is known, and asking
+ * for it takes time that a stranger may choose: the poll loop asks, goes on, and looks again.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "bb_cm_priv.h"
+#include "bb_gid_priv.h"
+
+/*
+ * Requests of peers that ask for an address at a time, and those of one TCP address: each may name
+ * a GID that nobody has, and takes seconds then. The others wait for their turn.
+ */
+#define ASKING_MAX  16u
+#define ASKING_PEER 4u
+
+static bool
+same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET6)
+		return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			      &((const struct sockaddr_in6 *)b)->sin6_addr,
+			      sizeof(struct in6_addr)) == 0;
+	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+}
+
+bool
+bb_cm_may_ask(struct bb_conn *c)
+{
+	const struct bb_conn *other;
+	uint32_t n = 0;
+
+	if (c->asked)
+		return true;
+	if (c->cm->asking >= ASKING_MAX)
+		return false;
+	TAILQ_FOREACH(other, &c->cm->half, half_link) {
+		n += other->asked && same_host(&other->addr, &c->addr);
+		if (n == ASKING_PEER)
+			return false;
+	}
+	c->asked = true;
+	c->cm->asking++;
+	return true;
+}
+
+void
+bb_cm_resolve_begin(struct bb_conn *c)
+{
+	if (c->resolving)
+		return;
+	c->resolving = true;
+	c->cm->resolving++;
+	bb_cm_wake(c->cm);
+}
+
+void
+bb_cm_resolve_end(struct bb_conn *c)
+{
+	c->cm->resolving -= c->resolving;
+	c->cm->asking -= c->asked;
+	c->resolving = c->asked = false;
+}
+
+int
+bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer)
+{
+	struct bb_dev *dev = c->cm->dev;
+	struct bb_path path = c->param.path;
+
+	if (!c->cm->ops->messages || !dev->ethernet)
+		return 0;
+	memcpy(path.dgid, peer->gid, sizeof(path.dgid));
+	return dev->drv->path_ready(dev, &path);
+}
+
+int
+bb_cm_qp_up(struct bb_conn *c)
+{
+	int ret = bb_cm_peer_ready(c, &c->peer);
+
+	return ret != 0 ? ret : c->cm->ops->qp_up(c);
+}
+
+bool
+bb_cm_request_path(struct bb_conn *c)
+{
+	const bool ipv4 = bb_gid_is_ipv4(c->peer.gid);
+	struct bb_gid_entry list[BB_GID_MAX];
+	struct bb_gid_want want;
+	uint32_t rank, best = 0;
+	int i, n;
+
+	c->path_sure = true;
+	if (!c->cm->ops->messages || !c->cm->dev->ethernet)
+		return false;
+	if (c->listener != NULL && c->listener->accepted && c->listener->ipv4 == ipv4) {
+		c->param.path = c->listener->path;
+		return true;
+	}
+	bb_gid_want_init(&want);
+	want.family = ipv4 ? BB_GID_IPV4 : BB_GID_IPV6;
+	c->param.path.port = 1;
+	n = bb_gid_list(c->cm->dev, 1, list, RTE_DIM(list));
+	c->path_sure = n > 0 && bb_gid_pick(list, (unsigned int)n, &want, &rank) >= 0;
+	for (i = 0; i < n; i++) {
+		rank = bb_gid_rank(&list[i], &want);
+		if (rank <= best)
+			continue;
+		best = rank;
+		c->param.path.sgid_index = list[i].index;
+	}
+	return best != 0;
+}
