@@ -459,6 +459,8 @@ struct ibv_ah *
 ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
 {
 	MAKE(struct ibv_ah, ah);
+	if (null_dev.on_ah != NULL)
+		null_dev.on_ah();
 	null_dev.ah = *attr;
 	ah->context = pd->context;
 	ah->pd = pd;

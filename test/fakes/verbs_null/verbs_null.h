@@ -47,6 +47,7 @@ struct null_dev {
 	uint32_t vendor_id;
 	/* Changes what is told of the device and its port; NULL: nothing. */
 	void (*attr)(struct ibv_device_attr_ex *attr, struct ibv_port_attr *port);
+	void (*on_ah)(void); /* called before an address handle is made; NULL: nothing is */
 	/* How the next request ends that is not carried out; 0: each is. */
 	enum ibv_wc_status status;
 	/* Of receives: status, vendor_err; sl, slid, pkey_index, wc_flags (GRH alone). */

@@ -2,6 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The verbs driver on the null provider: transitions of QPs, their attributes, and paths. */
+#include <sched.h>
+#include <semaphore.h>
+#include <time.h>
+
 #include "../../fakes/log_catch.h"
 #include "verbs_drv.h"
 #include "verbs_fixture.h"
@@ -384,6 +388,73 @@ test_query(void **state)
 	}
 }
 
+/* ---- The address behind a GID, asked for by a thread: the caller never waits */
+
+static sem_t kernel_answers, kernel_asked;
+
+static void
+kernel_waits(void)
+{
+	sem_post(&kernel_asked);
+	while (sem_wait(&kernel_answers) != 0)
+		;
+}
+
+static int
+ready_at_last(struct bb_dev *dev, const struct bb_path *to)
+{
+	time_t end = time(NULL) + 60;
+	int ret;
+
+	while ((ret = dev->drv->path_ready(dev, to)) == -EAGAIN) {
+		assert_true(time(NULL) < end);
+		sched_yield();
+	}
+	return ret;
+}
+
+static void
+test_path_is_asked_for_by_another_thread(void **state)
+{
+	struct bb_path to = path;
+	struct bb_dev *dev;
+	int i, asked;
+
+	(void)state;
+	null_reset();
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+	assert_int_equal(sem_init(&kernel_answers, 0, 0), 0);
+	assert_int_equal(sem_init(&kernel_asked, 0, 0), 0);
+	to.sgid_index = 0;
+	null_dev.on_ah = kernel_waits;
+	for (i = 0; i < 100; i++)
+		assert_int_equal(dev->drv->path_ready(dev, &to), -EAGAIN);
+	while (sem_wait(&kernel_asked) != 0)
+		;
+	/* All of them were one question. */
+	assert_int_equal(dev->drv->path_ready(dev, &to), -EAGAIN);
+	sem_post(&kernel_answers);
+	assert_int_equal(ready_at_last(dev, &to), 0);
+	assert_int_equal(sem_getvalue(&kernel_asked, &asked), 0);
+	assert_int_equal(asked, 0);
+	/* The second call of libibverbs is that for the address handle. */
+	null_dev.fail_at = 2;
+	null_dev.fail_errno = EHOSTUNREACH;
+	assert_int_equal(ready_at_last(dev, &to), -EHOSTUNREACH);
+	null_dev.fail_at = 0;
+	/* The device is closed after the answer. */
+	assert_int_equal(dev->drv->path_ready(dev, &to), -EAGAIN);
+	sem_post(&kernel_answers);
+	assert_int_equal(bb_dev_close(dev), 0);
+	assert_int_equal(null_dev.objects, 0);
+	/* InfiniBand has no address to ask for. */
+	null_reset();
+	null_dev.infiniband = true;
+	assert_int_equal(bb_dev_open(NULL_NAME, &dev), 0);
+	assert_int_equal(dev->drv->path_ready(dev, &to), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+}
+
 int
 main(void)
 {
@@ -394,6 +465,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_reset_to_err, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unreachable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_query, setup, teardown),
+		cmocka_unit_test(test_path_is_asked_for_by_another_thread),
 	};
 
 	if (bare_eal_init() < 0)

@@ -12,8 +12,12 @@
 
 #include "bb_cqe.h"
 #include "bb_roce_op.h"
-#include "ring_pair_env.h"
+#include "soft_ctl.h"
+#include "soft_netif.h"
+#include "soft_port_stack.h"
 #include "soft_wire.h"
+
+#include "ring_pair_env.h"
 
 #define AT_BTH  (14 + 28)
 #define TIMEOUT 4 /* 4.096 us << 4 */
@@ -268,6 +272,41 @@ test_ack_at_the_end(void **st)
 	}
 }
 
+/* An address is asked for once; calls that look for the answer never wait for it. */
+static void
+test_av_ready_asks_once_and_never_waits(void **st)
+{
+	const uint8_t peer[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 77};
+	const uint8_t nobody[16] = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 200};
+	const uint8_t far[16] = {[10] = 0xff, [11] = 0xff, 203, 0, 113, 9};
+	struct soft_port_stack_stats stack;
+	struct soft_port_stats port;
+	struct soft_neigh_stats before, after;
+	struct soft_netif *nif;
+	struct mlx5_av av;
+	uint32_t k;
+
+	(void)st;
+	open_side(0, "");
+	open_side(1, ",ip=192.0.2.77/24");
+	nif = soft_ctx(s[0].d.ctx)->dev->netif;
+	soft_port_stats(nif->port, &port, &stack, &before);
+	for (k = 0; k < 100; k++)
+		assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, nobody), -EAGAIN);
+	soft_port_stats(nif->port, &port, &stack, &after);
+	assert_int_equal(after.asked - before.asked, 1);
+	/* Question and answer take a look each. */
+	for (k = 0; soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, peer) == -EAGAIN; k++)
+		assert_true(k < 4);
+	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, peer), 0);
+	assert_int_equal(soft_cmd_if.av_resolve(s[0].d.ctx, s[0].d.pd, 1, 2, peer, &av), 0);
+	assert_int_equal(av.dmac[5], s[1].port);
+	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, s[0].d.gid.raw), 0);
+	/* There is no route to it. */
+	assert_int_equal(soft_cmd_if.av_ready(s[0].d.ctx, 1, 2, far), -EHOSTUNREACH);
+	close_both();
+}
+
 int
 main(void)
 {
@@ -287,6 +326,7 @@ main(void)
 		cmocka_unit_test(test_ack_before_failure),
 		cmocka_unit_test(test_ack_without_answer),
 		cmocka_unit_test(test_ack_at_the_end),
+		cmocka_unit_test(test_av_ready_asks_once_and_never_waits),
 	};
 
 	if (rte_eal_init(sizeof(args) / sizeof(args[0]), (char **)(uintptr_t)args) < 0)
