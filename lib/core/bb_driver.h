@@ -129,8 +129,7 @@ struct bb_qp_ctrl {
 	/* Of bb_qp_recover(), kept from call to call until the reset. */
 	struct {
 		bool begun, marked;
-		uint32_t rung;   /* seq of the last send rung before it began */
-		uint32_t marker; /* seq of the NOP posted behind all */
+		uint32_t rung; /* seq of the last send rung before it began */
 	} recovery;
 };
 

@@ -203,7 +203,10 @@ settle(struct bb_mw_priv *w)
 	}
 }
 
-/* Room for one more request: 1; 0: not before one completes. w->lock held. */
+/*
+ * Room for one more request: 1; 0: not before one completes. Each asks for a CQE, so room comes
+ * when the owners of their queues ring and poll. w->lock held.
+ */
 static int
 has_room(struct bb_mw_priv *w)
 {
@@ -437,11 +440,13 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
 	int ret;
 
+	/* It may ring, which must not be under the lock. */
+	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, bind->len != 0));
 	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);
 	if (ret > 0)
 		ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey,
-				      bind, flags);
+				      bind, flags | BB_SQ_ASK_CQE);
 	if (ret > 0) {
 		mw->rkey = new_rkey;
 		add_op(w, qp, (struct bb_mr_priv *)mr);
@@ -518,10 +523,11 @@ bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flag
 
 	if (w == NULL)
 		return bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
+	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, false));
 	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);
 	if (ret > 0)
-		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
+		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags | BB_SQ_ASK_CQE);
 	if (ret > 0)
 		add_op(w, qp, NULL);
 	rte_ticketlock_unlock(&w->lock);

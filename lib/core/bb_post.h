@@ -5,9 +5,14 @@
  * @file
  * The data path: post, ring, poll. Inline; no lock, allocation or system call.
  *
- * Posts return 1 when the request is queued, 0 when the queue is full (poll,
+ * Posts return 1 when the request is queued, 0 when the queue is full (ring, poll,
  * then retry), or a negative errno when the request can never be posted; the
  * log says why. Nothing is sent before bb_qp_ring(). Called by the owner only.
+ *
+ * A full queue gets room: a request in it asks for a CQE. A request that takes the room of several
+ * - masked atomics, binds, invalidations, key layouts - may find too little after requests that
+ * ask for none. The library then posts a NOP that asks, and rings it if all before it were rung.
+ * That NOP takes the room of one request and is never reported.
  *
  * An operation that the QP's type does not do is refused (-EINVAL; the table is in
  * bb_op.h). FENCE on a QP that is not RC, and SOLICITED with an operation that

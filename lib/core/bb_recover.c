@@ -29,20 +29,10 @@ bb_qp_drain(struct bb_qp *qp)
 	}
 	if (bb_qp_drained(qp))
 		return 1;
-	if (sq->sig_seq != sq->seq) {
-		const uint32_t last = sq->sig_seq;
-
-		sq->sig_seq = sq->seq + 1 - sq->sig_every; /* so the NOP asks for a CQE */
-		ret = bb_post_nop(qp, 0, 0);
-		if (ret <= 0) {
-			/* Full: some send in it has a CQE to come, which makes room. */
-			sq->sig_seq = last;
-			bb_qp_ring(qp);
-			return ret;
-		}
-	}
+	/* Full: some send in it has a CQE to come, which makes room. */
+	ret = sq->sig_seq != sq->seq ? bb_sq_post_own_nop(sq) : 0;
 	bb_qp_ring(qp);
-	return 0;
+	return ret < 0 ? ret : 0;
 }
 
 const char *
@@ -94,6 +84,24 @@ walk_count(const struct bb_sq *sq, struct walk w, uint32_t seq)
 
 	for (n = 0; (int32_t)(seq - w.done) > 0; n++)
 		walk_next(sq, &w);
+	return n;
+}
+
+/* Is the send that @w stands on a NOP of the library, of which nothing is reported? */
+static bool
+is_own(const struct bb_sq *sq, const struct walk *w)
+{
+	return sq->wqes[w->idx & sq->mask].wc_opcode == BB_SQ_OWN;
+}
+
+/* How many of the sends that walk_count() counts are the application's. */
+static uint32_t
+walk_reports(const struct bb_sq *sq, struct walk w, uint32_t seq)
+{
+	uint32_t n = 0;
+
+	for (; (int32_t)(seq - w.done) > 0; walk_next(sq, &w))
+		n += !is_own(sq, &w);
 	return n;
 }
 
@@ -169,12 +177,6 @@ was_rung(const struct bb_qp *qp, const struct walk *w)
 }
 
 static bool
-is_marker(const struct bb_qp *qp, uint32_t seq)
-{
-	return qp->ctrl->recovery.marked && seq == qp->ctrl->recovery.marker;
-}
-
-static bool
 has_room(const struct bb_qp_recovery *r, uint64_t entries)
 {
 	return r->n <= r->max && entries <= r->max - r->n;
@@ -190,7 +192,7 @@ report(struct bb_qp_recovery *r, const struct bb_wc *wc, enum bb_wr_fate fate, b
 	end->recv = recv;
 }
 
-/* A send that no CQE speaks of by itself. */
+/* A send of which no CQE tells by itself. Reports nothing of a NOP of the library. */
 static void
 report_send(struct bb_qp *qp, struct bb_qp_recovery *r, struct walk *w, enum bb_wr_fate fate)
 {
@@ -202,7 +204,8 @@ report_send(struct bb_qp *qp, struct bb_qp_recovery *r, struct walk *w, enum bb_
 		.opcode = wqe->wc_opcode,
 	};
 
-	report(r, &wc, fate, false);
+	if (!is_own(&qp->sq, w))
+		report(r, &wc, fate, false);
 	walk_next(&qp->sq, w);
 }
 
@@ -248,7 +251,7 @@ take_cqe(struct bb_cq *cq, struct bb_qp *qp, struct bb_cqe *cqe, uint32_t sends,
 
 	for (; sends > 1; sends--)
 		report_send(qp, r, w, BB_WR_DONE);
-	if (sends != 0 && is_marker(qp, walk_seq(&qp->sq, w))) {
+	if (sends != 0 && is_own(&qp->sq, w)) {
 		(void)bb_cq_translate(cq, cqe, &wc);
 		walk_next(&qp->sq, w);
 	} else if (bb_cq_translate(cq, cqe, &wc) != 0) {
@@ -282,7 +285,7 @@ take_cqes(struct bb_cq *cq, struct bb_qp *qp, struct walk *w, struct bb_qp_recov
 			continue;
 		sends = cqe_sends(qp, cqe, w);
 		if (sends != 0)
-			entries = sends - is_marker(qp, cqe_seq(qp, cqe));
+			entries = walk_reports(&qp->sq, *w, cqe_seq(qp, cqe));
 		if (!has_room(r, entries)) {
 			ret = -ENOSPC;
 			break;
@@ -303,10 +306,9 @@ static void
 post_marker(struct bb_qp *qp)
 {
 	/* No room: what makes some is a CQE to come. */
-	if (qp->ctrl->recovery.marked || bb_post_nop(qp, 0, 0) != 1)
+	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 1)
 		return;
 	qp->ctrl->recovery.marked = true;
-	qp->ctrl->recovery.marker = qp->sq.seq;
 	bb_qp_ring(qp);
 }
 
@@ -349,18 +351,14 @@ collect_rest(struct bb_qp *qp, struct walk *w, struct bb_qp_recovery *r)
 {
 	struct bb_wc wc = {.qp = qp, .status = BB_WC_WR_FLUSH_ERR, .opcode = BB_WC_RECV};
 	uint32_t sends = walk_count(&qp->sq, *w, qp->sq.seq);
-	const uint32_t marker = sends != 0 && is_marker(qp, qp->sq.seq);
+	const uint64_t reports = walk_reports(&qp->sq, *w, qp->sq.seq);
 
-	if (!has_room(r, (uint64_t)sends - marker + (qp->rq.pi - qp->rq.ci)))
+	if (!has_room(r, reports + (qp->rq.pi - qp->rq.ci)))
 		return -ENOSPC;
 	if (!bb_qp_drained(qp))
 		bb_qp_send_failed(qp, qp->sq.done + 1);
-	for (; sends != 0; sends--) {
-		if (is_marker(qp, walk_seq(&qp->sq, w)))
-			walk_next(&qp->sq, w);
-		else
-			report_send(qp, r, w, was_rung(qp, w) ? BB_WR_UNKNOWN : BB_WR_NOT_DONE);
-	}
+	for (; sends != 0; sends--)
+		report_send(qp, r, w, was_rung(qp, w) ? BB_WR_UNKNOWN : BB_WR_NOT_DONE);
 	bb_count_add32(&qp->sq.done, bb_sq_outstanding(&qp->sq));
 	while (qp->rq.pi != qp->rq.ci) {
 		const bool rung = (int32_t)(qp->rq.rung - qp->rq.ci) > 0;

@@ -114,7 +114,8 @@ send_done(struct bb_cq *cq, struct bb_qp *qp, const struct bb_cqe *cqe, struct b
 	if (wc->status != BB_WC_SUCCESS)
 		bb_qp_send_failed(qp, w->seq);
 	(void)bb_sq_complete(&qp->sq, bb_be16(cqe->wqe_counter));
-	if (wc->status == BB_WC_SUCCESS && !(w->flags & BB_SEND_SIGNALED))
+	if (w->wc_opcode == BB_SQ_OWN ||
+	    (wc->status == BB_WC_SUCCESS && !(w->flags & BB_SEND_SIGNALED)))
 		return 0;
 	wc->wr_id = w->wr_id;
 	wc->opcode = w->wc_opcode;

@@ -275,12 +275,13 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 		return bb_sq_refuse_arg(sq, BB_REFUSED_STATE);
 	if (limit == 0)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OPCODE);
-	if (bb_sq_outstanding(sq) + slots > limit) {
-		bb_count_add(&sq->full, 1);
-		return 0;
-	}
 	if (!bb_queue_check_owner(sq->owner))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
+	if (bb_sq_outstanding(sq) + slots > limit) {
+		bb_count_add(&sq->full, 1);
+		bb_sq_make_room(sq, slots);
+		return 0;
+	}
 	/* What a driver's post has taken is in front of this one. */
 	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
 		sq->built = sq->pi;
@@ -303,6 +304,44 @@ bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
 	    bb_sq_outstanding(sq) < class_limit(sq, c))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 	return bb_sq_room(sq, c, 1, flags);
+}
+
+int
+bb_sq_post_own_nop(struct bb_sq *sq)
+{
+	const bool fence = sq->fence;
+	struct bb_sq_wqe *w;
+	uint32_t flags = 0;
+	int ret;
+
+	ret = bb_sq_room(sq, BB_SQ_NOP, 1, &flags);
+	if (ret <= 0)
+		return ret;
+	w = &sq->wqes[sq->pi & sq->mask];
+	bb_sq_ask_cqe(sq);
+	bb_sq_commit(sq, BB_WQE_NOP, 1, 0, flags, 0);
+	bb_count_add(&sq->extra, 1);
+	/* A queue that reports every request reports this NOP neither. */
+	w->flags = 0;
+	w->wc_opcode = BB_SQ_OWN;
+	/* The fence is due to the application's next request. */
+	if (fence)
+		bb_sq_fence_next(sq);
+	return 1;
+}
+
+void
+bb_sq_make_room(struct bb_sq *sq, uint32_t slots)
+{
+	const bool all_rung = sq->seq == (uint32_t)sq->rung_seq;
+	const uint32_t outstanding = bb_sq_outstanding(sq);
+
+	/* A driver's post may leave sig_seq behind, but then a full queue has asked, too. */
+	if (slots > sq->depth || outstanding <= sq->depth - slots || outstanding == sq->depth ||
+	    sq->seq - sq->sig_seq < outstanding)
+		return;
+	if (bb_sq_post_own_nop(sq) == 1 && all_rung)
+		bb_sq_ring(sq);
 }
 
 struct bb_wqe_ctrl *

@@ -13,8 +13,10 @@
  * only, no objects, so that it can be tested against memory.
  *
  * Builders return 1 when the WQE is in the ring, 0 when the queue is full
- * (poll the CQ, then try again) and a negative errno when the request can never
+ * (ring, poll the CQ, then try again) and a negative errno when the request can never
  * be posted; the ring is then as it was.
+ *
+ * A full queue holds a WQE that asks for a CQE, and that CQE frees room. See bb_sq_make_room().
  */
 #ifndef BB_SQ_H
 #define BB_SQ_H
@@ -44,11 +46,15 @@ struct bb_sq_wqe {
 	uint64_t wr_id;
 	uint32_t seq;      /**< bb_sq.seq with this one and its slots counted */
 	uint8_t flags;     /**< enum bb_send_flags as the caller gave them */
-	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode): a post has it as a constant */
+	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode): a post has it as a constant; or BB_SQ_OWN
+			    */
 	uint8_t opcode;    /**< enum bb_wqe_opcode, or enum bb_sq_umr_kind */
 	uint8_t direct;    /**< enum bb_sq_direct */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
+
+/** bb_sq_wqe.wc_opcode of a NOP that the library posted: its completion is never reported. */
+#define BB_SQ_OWN 0xff
 
 /** No block of a ring. */
 #define BB_SQ_NONE UINT32_MAX
@@ -117,8 +123,8 @@ struct bb_sq {
 	uint8_t slot_blocks; /**< blocks that are set aside for each of depth WQEs */
 	uint8_t error;       /**< the device took the QP to ERR: the next post enables; __atomic */
 	uint8_t umr_no_atomic; /**< UMRs leave the right to atomics as it is */
-	uint64_t extra;        /**< statistics: room of WQEs that requests took beyond one each */
-	uint64_t full;         /**< statistics: posts refused for want of room */
+	uint64_t extra; /**< statistics: of seq, what is no request: further slots, own NOPs */
+	uint64_t full;  /**< statistics: posts refused for want of room */
 	/* Where posts do not build WQEs. */
 	/**
 	 * What posts of one piece call when limit lets none through: bb_sq_post_slow(), or the
@@ -234,6 +240,29 @@ int bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags);
 
 /** Without having looked before, for a WQE that takes the room of @p slots usual ones. */
 int bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags);
+
+/**
+ * Ensures that a CQE comes which frees room, where a WQE of @p slots usual ones finds none.
+ * A usual WQE needs no help: a queue without room for it holds depth WQEs, and one of each
+ * sig_every asks for a CQE. A larger WQE may find less room than it needs after WQEs that ask
+ * for none; a NOP that does follows them then. The NOP is rung if all before it were rung, else
+ * the caller's next doorbell hands it over. Off the fast path.
+ */
+void bb_sq_make_room(struct bb_sq *sq, uint32_t slots);
+
+/**
+ * Posts a NOP that asks for a CQE and is not reported, not even if it is flushed (BB_SQ_OWN).
+ * Does not ring. Off the fast path.
+ * @return 1; 0: full; a negative errno as bb_sq_post_nop().
+ */
+int bb_sq_post_own_nop(struct bb_sq *sq);
+
+/** Makes the next WQE ask for a CQE. For a WQE that has room: the caller builds it at once. */
+static inline void
+bb_sq_ask_cqe(struct bb_sq *sq)
+{
+	sq->sig_seq = sq->seq + 1 - sq->sig_every;
+}
 
 /** Give the next WQE a small fence: bb_sq_room() will. */
 void bb_sq_fence_next(struct bb_sq *sq);

@@ -64,13 +64,15 @@ post(struct bb_sq *sq, uint64_t wr_id, enum bb_sq_umr_kind kind, uint32_t key, s
 	ret = bb_sq_room(sq, BB_SQ_MSG, slots, &flags);
 	if (ret <= 0)
 		return ret;
+	if ((flags & BB_SQ_ASK_CQE) != 0)
+		bb_sq_ask_cqe(sq);
 	u->umr.xlt_octowords = bb_be16((uint16_t)xlt);
 	w = &sq->wqes[sq->pi & sq->mask];
 	ctrl = bb_sq_commit_slots(sq, BB_WQE_UMR, ds, slots, wr_id, flags, bb_be32(key));
 	w->opcode = (uint8_t)kind;
 	w->wc_opcode = bb_wc_opcode_of(w->opcode);
 	fill(sq, ctrl + 1, u, (size_t)(ds - 1) * BB_WQE_SEG);
-	/* Whoever comes next finds no room at first sight, and takes the slow way. */
+	/* Forces the next post onto the slow path, which adds the fence. */
 	bb_sq_fence_next(sq);
 	return 1;
 }

@@ -40,6 +40,16 @@ struct bb_bind {
 	bool zero_based; /**< the window's addresses start at 0, not at addr */
 };
 
+/** A flag of these functions: ask for a CQE, which is reported only if the request is signalled. */
+#define BB_SQ_ASK_CQE (1u << 9)
+
+/** Slots that a change of a window takes: a bind to a range, or what takes it back. */
+static inline uint32_t
+bb_sq_umr_slots(const struct bb_sq *sq, bool range)
+{
+	return bb_sq_slots(sq, BB_WQE_UMR_DS + (range ? BB_WQE_XLT_ALIGN : 0));
+}
+
 /** Free the key @p rkey: nobody may use it until it is bound or laid out again. */
 int bb_sq_post_local_inv(struct bb_sq *sq, uint64_t wr_id, uint32_t rkey, uint32_t flags);
 

@@ -302,6 +302,96 @@ test_nop_in_the_middle(void **state)
 	}
 }
 
+/* Another queue pair in its place, of one piece, which asks for CQEs as late as can be. */
+static void
+make_small(struct fixture *f, bool signal_all)
+{
+	struct bb_qp_init_attr init;
+
+	assert_int_equal(bb_qp_destroy(f->qp), 0);
+	bb_qp_init_attr_init(&init);
+	init.sq_depth = 8;
+	init.rq_depth = 1;
+	init.max_sge = 1;
+	init.max_inline = 0;
+	init.signal_every = signal_all ? 0 : 8;
+	init.signal_all = signal_all;
+	init.send_cq = f->cq;
+	init.recv_cq = f->cq;
+	assert_int_equal(bb_qp_create(f->pd, &init, &f->qp), 0);
+	assert_int_equal(connect_to_itself(f->qp), 0);
+}
+
+/* A bind is three WQEs here. It gets its room behind any number of unsignalled requests. */
+static void
+test_large_request_gets_room_after_unsignalled_ones(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_mw *mw;
+	struct bb_wc wc;
+	uint32_t before, i, kind_of_write, calls;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		make(&f, BB_QPT_RC, false, k);
+		make_small(&f, false);
+		assert_int_equal(bb_mw_alloc(f.pd, BB_MW_TYPE_1, &mw), 0);
+		sge = piece(&f, FROM, 8);
+		for (before = 0; before < 16; before++) {
+			/* With WQEs and without, see verbs_post.c. */
+			kind_of_write = before / 8;
+			for (i = 0; i < before % 8; i++)
+				assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1,
+							       kind_of_write ? BB_SEND_FENCE : 0),
+						 1);
+			bb_qp_ring(f.qp);
+			for (calls = 0; bb_mw_bind(f.qp, 9, mw, f.mr, FROM, 8, 0, SIG) == 0;
+			     calls++) {
+				assert_in_range(calls, 0, 10);
+				assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
+			}
+			one(&f, 1, 9, BB_WC_BIND_MW);
+		}
+		assert_int_equal(bb_mw_free(mw), 0);
+		fixture_free(&f);
+		null_reset();
+	}
+}
+
+/* The NOP of a drain is reported to nobody, on a queue that reports every request either. */
+static void
+test_drain_of_a_queue_that_reports_all(void **state)
+{
+	struct fixture f;
+	struct bb_sge sge;
+	struct bb_wc wc[4];
+	uint32_t flags;
+	size_t k;
+
+	(void)state;
+	for (k = 0; k < RTE_DIM(kinds); k++) {
+		for (flags = 0; flags <= SIG; flags += SIG) {
+			make(&f, BB_QPT_RC, false, k);
+			make_small(&f, true);
+			sge = piece(&f, FROM, 8);
+			null_dev.hold = true;
+			assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, flags), 1);
+			assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, flags), 1);
+			assert_int_equal(bb_qp_drain(f.qp), 0);
+			null_release();
+			take(&f, wc, 2);
+			assert_int_equal(wc[0].wr_id, 1);
+			assert_int_equal(wc[1].wr_id, 2);
+			assert_int_equal(bb_qp_drain(f.qp), 1);
+			null_dev.hold = false;
+			fixture_free(&f);
+			null_reset();
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -311,6 +401,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_impossible, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused_before, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nop_in_the_middle, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large_request_gets_room_after_unsignalled_ones,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_drain_of_a_queue_that_reports_all, setup,
+						teardown),
 	};
 
 	if (bare_eal_init() < 0)
