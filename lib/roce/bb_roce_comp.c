@@ -21,12 +21,12 @@ static void
 start_timer(struct bb_roce_qp *qp, uint64_t now)
 {
 	qp->req.deadline = BB_ROCE_NEVER;
-	if (qp->attr.ack_timeout != 0 && qp->req.una != qp->req.nxt)
+	if (qp->attr.ack_timeout != 0)
 		qp->req.deadline = now + bb_roce_rto_ack_timeout(qp);
 }
 
 void
-bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now)
+bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now)
 {
 	bb_roce_rto_waits(qp, now);
 	if (qp->req.deadline == BB_ROCE_NEVER)

@@ -65,8 +65,11 @@ void bb_roce_req_rewind(struct bb_roce_qp *qp);
 void bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags,
 		     uint64_t now);
 void bb_roce_comp_tick(struct bb_roce_qp *qp, uint64_t now);
-/* A request packet went out: the timer runs. */
-void bb_roce_comp_sent(struct bb_roce_qp *qp, uint64_t now);
+/*
+ * Starts the ack timer unless it runs: a request packet of RC went out, or the link has no room for
+ * it. A link that never takes it again, as a peer that has stopped, is found by the timer alone.
+ */
+void bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now);
 
 /* ---- bb_roce_rto.c */
 /* At bb_roce_qp_rts(). */

@@ -303,9 +303,7 @@ bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		return 0;
 	if (qp->attr.type == BB_ROCE_UD)
 		return qp->state == BB_ROCE_RTS ? bb_roce_ud_run(qp, budget) : 0;
-	if (qp->cnp_due && budget != 0) {
-		if (!send_cnp(qp))
-			return 0;
+	if (qp->cnp_due && budget != 0 && send_cnp(qp)) {
 		cnp = 1;
 		budget--;
 	}

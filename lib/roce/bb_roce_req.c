@@ -279,11 +279,14 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 			return false;
 		}
 	}
-	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)n, msg))
+	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)n, msg)) {
+		if (qp->attr.type == BB_ROCE_RC)
+			bb_roce_comp_waits(qp, now);
 		return false;
+	}
 	went_out(qp, msg, span, (pkt.flags & BB_ROCE_ACKREQ) != 0, now);
 	if (qp->attr.type == BB_ROCE_RC) {
-		bb_roce_comp_sent(qp, now);
+		bb_roce_comp_waits(qp, now);
 	} else {
 		/* Nobody acknowledges: what is sent is done. */
 		req->una = req->nxt;
@@ -319,14 +322,16 @@ send_again(struct bb_roce_qp *qp, uint64_t now)
 			return true;
 		}
 	}
-	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)n, msg))
+	if (!bb_roce_send(qp, &pkt, iov, (uint32_t)n, msg)) {
+		bb_roce_comp_waits(qp, now);
 		return false;
+	}
 	qp->stats.retransmitted++;
 	bb_roce_again_sent(qp, now);
 	if (req->again != 0 &&
 	    bb_roce_is_read_or_atomic(req->ring[req->again_msg & req->mask].kind))
 		req->again = 0;
-	bb_roce_comp_sent(qp, now);
+	bb_roce_comp_waits(qp, now);
 	return true;
 }
 
@@ -389,11 +394,11 @@ void
 bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now)
 {
 	bb_roce_rto_asked(qp, psn, psn, true, now);
-	bb_roce_comp_sent(qp, now);
+	bb_roce_comp_waits(qp, now);
 }
 
 void
 bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now)
 {
-	bb_roce_comp_sent(qp, now);
+	bb_roce_comp_waits(qp, now);
 }

@@ -152,7 +152,7 @@ sim_transmit(struct sim_qp *q, const struct bb_roce_net *net, const struct bb_ro
 	uint64_t at = s->now + LINK_DELAY + f->delay;
 	size_t len, i;
 
-	if (hits(s, f->tx_full)) {
+	if (s->now < f->stalled || hits(s, f->tx_full)) {
 		s->stats.full++;
 		return false;
 	}

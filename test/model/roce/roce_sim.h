@@ -52,6 +52,8 @@ struct sim_faults {
 	uint32_t loss, dup, reorder, corrupt;
 	uint32_t tx_full; /* the host has no room for it now */
 	uint64_t delay;   /* ns, of each packet */
+	/* A stalled link: until then it accepts no packet of the host. UINT64_MAX: for ever. */
+	uint64_t stalled;
 	/* Nothing is lost that only a timer would find: what the peer has sent its NAK for, which
 	 * it does once, and what nothing comes behind. */
 	bool untimed;

@@ -139,6 +139,83 @@ test_outage(void **state)
 	}
 }
 
+/*
+ * Host @host's link accepts nothing any more while @n messages are in flight, of which some are
+ * being sent again if @lossy. IBTA gives each try one to four times the timeout (9.7.6.1.3).
+ */
+static void
+stalled_for_ever(uint64_t seed, uint32_t host, uint8_t kind, uint32_t n, bool lossy)
+{
+	const uint32_t retries = seed % 3;
+	struct pair p;
+	uint64_t ns, at;
+	uint32_t i;
+
+	open_pair(&p, seed, retries, 7);
+	sim_recvs(p.q[1], n);
+	if (lossy)
+		p.s->hosts[0].out.loss = 300000;
+	for (i = 0; i < n; i++)
+		post(p.q[0], kind, kind > BB_ROCE_MSG_READ ? 8 : 3000);
+	/* In its first turn a host sends 16 packets: all but those of twelve SENDs or WRITEs. */
+	if (host == 1 || (kind < BB_ROCE_MSG_READ && n == 12))
+		sim_run(p.s, p.s->now + sim_below(&p.s->rng, 2000));
+	p.s->hosts[host].out.stalled = UINT64_MAX;
+	at = p.s->now;
+	ns = time_of_failure(&p) - (at - p.start);
+	sim_run(p.s, p.s->now + SIM_MS);
+	expect_failure(&p, p.q[0]->ok, BB_SYN_RETRY_EXC);
+	assert_true(p.q[0]->ok < n);
+	assert_int_equal(p.q[0]->qp.stats.retry_exceeded, 1);
+	/* A NAK for a packet that was lost before uses up a retry at once. */
+	assert_true(lossy || ns > (retries + 1) * ACK_NS - 10 * SIM_US);
+	assert_true(ns < (retries + 1) * 4 * ACK_NS + SIM_MS);
+	sim_close(p.s);
+}
+
+static void
+test_stalled_link_ends_with_retry_exceeded(void **state)
+{
+	static const uint32_t in_flight[] = {1, 5, 12};
+	uint64_t seed = 1000;
+	uint32_t i, host;
+	uint8_t kind;
+
+	(void)state;
+	for (kind = 0; kind < 8; kind++)
+		for (i = 0; i < 3; i++)
+			for (host = 0; host < 2; host++, seed++)
+				stalled_for_ever(seed, host, kind, in_flight[i], (seed + i) % 2);
+}
+
+/* Both directions, and shorter than the retries last: all is delivered once, and in order. */
+static void
+test_link_stalled_for_less_than_the_retries_loses_nothing(void **state)
+{
+	struct pair p;
+	uint64_t seed;
+
+	(void)state;
+	for (seed = 2000; seed < 2040; seed++) {
+		open_pair(&p, seed, 7, 7);
+		p.q[0]->may_fail = p.q[1]->may_fail = false;
+		sim_recvs(p.q[1], 10);
+		p.q[0]->load = (struct sim_load){
+			.messages = 300, .kinds = 0xff, .max_len = 4000, .depth = 20};
+		p.s->hosts[0].out.loss = p.s->hosts[1].out.loss = seed % 2 * 20000;
+		sim_run(p.s, p.s->now + 20 * SIM_US + sim_below(&p.s->rng, 40000));
+		p.s->hosts[seed / 2 % 2].out.stalled = p.s->now + 6 * ACK_NS;
+		if (seed % 3 == 0)
+			p.s->hosts[0].out.stalled = p.s->hosts[1].out.stalled =
+				p.s->now + 5 * ACK_NS;
+		sim_finish(p.s);
+		assert_int_equal(p.q[0]->ok, 300);
+		assert_true(p.s->stats.full != 0);
+		assert_true(p.q[0]->qp.stats.ack_timeout >= 1);
+		sim_close(p.s);
+	}
+}
+
 static void
 test_rnr_exhausted(void **state)
 {
@@ -259,10 +336,15 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_requests_lost), cmocka_unit_test(test_answers_lost),
-		cmocka_unit_test(test_outage),        cmocka_unit_test(test_rnr_exhausted),
-		cmocka_unit_test(test_rnr_for_ever),  cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_requests_lost),
+		cmocka_unit_test(test_answers_lost),
+		cmocka_unit_test(test_outage),
+		cmocka_unit_test(test_rnr_exhausted),
+		cmocka_unit_test(test_rnr_for_ever),
+		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_stalled_link_ends_with_retry_exceeded),
+		cmocka_unit_test(test_link_stalled_for_less_than_the_retries_loses_nothing),
 	};
 
 	return cmocka_run_group_tests_name("roce_sim_fail", tests, NULL, NULL);

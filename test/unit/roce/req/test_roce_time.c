@@ -184,6 +184,88 @@ test_rnr_count(void **state)
 	}
 }
 
+/* @retries timeouts with a link that takes nothing, and the one after them ends it. */
+static void
+stays_full(struct rf *f, uint32_t retries)
+{
+	uint32_t i;
+
+	for (i = 0; i <= retries; i++) {
+		assert_int_equal(f->nfailed, 0);
+		assert_int_equal(rf_run(f), 0);
+		assert_true(bb_roce_busy(&f->qp));
+		assert_int_equal(bb_roce_deadline(&f->qp), f->now + RF_TIMEOUT);
+		rf_timeout(f);
+	}
+	rf_expect_failed(f, 0, 0, BB_SYN_RETRY_EXC);
+}
+
+static void
+test_full_link_ends_with_retry_exceeded_for_any_number_in_flight(void **state)
+{
+	static struct rf f;
+	uint32_t sent, kind;
+
+	(void)state;
+	for (kind = 0; kind < 8; kind++) {
+		for (sent = 0; sent < RF_SLOTS; sent += 1 + sent / 2) {
+			rf_init(&f, BB_ROCE_RC);
+			f.attr.retry_cnt = sent % 8;
+			f.attr.max_rd_atomic = RF_SLOTS;
+			rf_start(&f);
+			rf_writes(&f, sent);
+			if (sent != 0) { /* the first timeout has been when it begins */
+				f.room = 0;
+				rf_timeout(&f);
+			}
+			if (f.nfailed != 0)
+				continue;
+			f.room = 0;
+			rf_post(&f, (enum bb_roce_kind)kind, 8, 0);
+			stays_full(&f, sent != 0 ? sent % 8 - 1 : 0);
+		}
+	}
+}
+
+/* What else there is to send first, and ends of other waits. */
+static void
+test_full_link_ends_with_retry_exceeded_after_any_wait(void **state)
+{
+	static struct rf f;
+
+	(void)state;
+	/* A congestion notification that finds no room either. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.retry_cnt = 1;
+	rf_start(&f);
+	f.room = 0;
+	f.net.tclass = 3;
+	rf_ack(&f, RF_PSN, RF_ACK);
+	assert_true(f.qp.cnp_due);
+	rf_post(&f, BB_ROCE_MSG_WRITE, 8, 0);
+	stays_full(&f, 1);
+	/* The peer was out of receives. */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.retry_cnt = 1;
+	rf_start(&f);
+	rf_post(&f, BB_ROCE_MSG_SEND, 8, 0);
+	assert_int_equal(rf_run(&f), 1);
+	rf_ack(&f, RF_PSN, BB_ROCE_AETH_RNR | 1);
+	f.room = 0;
+	rf_timeout(&f);
+	stays_full(&f, 1);
+	/* Without a timeout it waits for ever (9.7.6.1.3). */
+	rf_init(&f, BB_ROCE_RC);
+	f.attr.ack_timeout = 0;
+	rf_start(&f);
+	f.room = 0;
+	rf_post(&f, BB_ROCE_MSG_SEND, 8, 0);
+	assert_int_equal(rf_run(&f), 0);
+	assert_int_equal(bb_roce_deadline(&f.qp), UINT64_MAX);
+	f.room = UINT32_MAX;
+	assert_int_equal(rf_run(&f), 1);
+}
+
 int
 main(void)
 {
@@ -192,6 +274,8 @@ main(void)
 		cmocka_unit_test(test_timeout),
 		cmocka_unit_test(test_rnr),
 		cmocka_unit_test(test_rnr_count),
+		cmocka_unit_test(test_full_link_ends_with_retry_exceeded_for_any_number_in_flight),
+		cmocka_unit_test(test_full_link_ends_with_retry_exceeded_after_any_wait),
 	};
 
 	return cmocka_run_group_tests_name("roce_time", tests, NULL, NULL);
