@@ -217,8 +217,8 @@ def compare_rows(ours, theirs, name):
 
 def count(rows):
     results = list(rows.values())
-    return '%d rows passed, %d failed, %d skipped' % tuple(
-        results.count(r) for r in ('pass', 'fail', 'skip'))
+    return '%d rows passed, %d failed, %d skipped, %d assumptions differ' % tuple(
+        results.count(r) for r in ('pass', 'fail', 'skip', 'differs'))
 
 
 def brief(lines):

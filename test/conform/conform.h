@@ -102,7 +102,16 @@ enum result {
 	PASS,
 	SKIP,
 	FAIL,
+	DIFFERS, /* an assumption does not hold on this device */
+	RESULTS,
 };
+
+/*
+ * For @man of row_add(): the software device answers so, and no public source says what a card
+ * does. Such a row is no statement about the API: where a card differs that is noted, and fails no
+ * run.
+ */
+#define ASSUMED "assumption, no public source"
 
 struct row {
 	char *name;      /* group/cell */
@@ -117,7 +126,7 @@ struct row {
 	const void *arg;
 	/* Of the run. */
 	enum result result;
-	char why[512];
+	char why[640];
 };
 
 struct rows {
@@ -130,6 +139,10 @@ struct row *row_add(struct rows *rows, const char *man,
 		    void (*run)(struct fx *fx, const struct row *row), const char *group,
 		    const char *cell, ...) __attribute__((format(printf, 5, 6)));
 void rows_generate(struct rows *rows);
+/* Whether it runs on each kind of GID, not on the first alone: packets of each verb and type. */
+bool row_each_gid(const struct row *row);
+/* Whether no public source says it: see ASSUMED. */
+bool row_assumed(const struct row *row);
 /* Its own needs, and those that follow from its verb and type. */
 uint64_t row_needs(const struct row *row);
 void rows_reset(struct rows *rows);
@@ -188,6 +201,7 @@ struct side {
 	struct bb_port_attr port;
 	struct bb_pd *pd;
 	struct bb_cq *cq;
+	uint8_t gid;   /* index of that which pairs use */
 	uint8_t *mem;  /* ARENA bytes, registered as mr */
 	uint8_t *want; /* what mem must look like at the end of a row, as far as used */
 	struct bb_mr *mr;
@@ -223,11 +237,12 @@ struct fx {
 	const char *spec;  /* as on the command line: "soft0", "soft0+soft1" */
 	struct link *link; /* pairs are connected by it; NULL: by bb_qp_connect() */
 	struct side a, b;
-	bool two;          /* A and B are different devices */
-	uint32_t access;   /* all rights the devices have */
-	uint32_t mtu;      /* of the path */
-	uint32_t max_sge;  /* of the pairs that fx_pair() makes */
-	uint32_t max_rsge; /* pieces of a receive */
+	bool two;             /* A and B are different devices */
+	const char *gid_kind; /* of the GIDs of A and B */
+	uint32_t access;      /* all rights the devices have */
+	uint32_t mtu;         /* of the path */
+	uint32_t max_sge;     /* of the pairs that fx_pair() makes */
+	uint32_t max_rsge;    /* pieces of a receive */
 	uint32_t max_inline;
 	double timeout; /* seconds until a completion counts as lost */
 	struct pair
@@ -242,9 +257,12 @@ struct fx {
 
 /*
  * Open the devices of "A" or "A+B". 0, or a negative errno (the log says why). @address: pairs are
- * connected by librdmacm there, an address of B's; NULL: by bb_qp_connect().
+ * connected by librdmacm there, an address of B's; NULL: by bb_qp_connect(). Pairs use GIDs of the
+ * @nth kind that both ports have; -ENOENT: there are no more kinds.
  */
-int fx_open(struct fx *fx, const char *spec, double timeout, const char *address);
+int fx_open(struct fx *fx, const char *spec, double timeout, const char *address, unsigned int nth);
+/* gids.c: chooses them; 0 or -ENOENT. */
+int gids_choose(struct fx *fx, unsigned int nth);
 /* False: something could not be destroyed. */
 bool fx_close(struct fx *fx);
 /* Run what was deferred, last first. */

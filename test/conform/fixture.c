@@ -156,7 +156,9 @@ fx_pair_opts(const struct fx *fx, struct pair_opts *o)
 	o->a.timeout = 18; /* 1 s: nothing of a working pair takes so long */
 	o->a.max_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_rd_atomic, 16u);
 	o->a.max_dest_rd_atomic = (uint8_t)RTE_MIN(fx->a.attr.max_dest_rd_atomic, 16u);
+	o->a.path.sgid_index = fx->a.gid;
 	o->b = o->a;
+	o->b.path.sgid_index = fx->b.gid;
 }
 
 void
@@ -320,7 +322,7 @@ link_up(struct fx *fx, struct side *s)
 }
 
 int
-fx_open(struct fx *fx, const char *spec, double timeout, const char *address)
+fx_open(struct fx *fx, const char *spec, double timeout, const char *address, unsigned int nth)
 {
 	const char *plus = strchr(spec, '+');
 	char first[256];
@@ -349,7 +351,9 @@ fx_open(struct fx *fx, const char *spec, double timeout, const char *address)
 	fx->max_sge = RTE_MIN(RTE_MIN(fx->a.attr.max_sge, fx->b.attr.max_sge), PIECES);
 	fx->max_rsge = RTE_MIN(RTE_MIN(fx->a.attr.max_recv_sge, fx->b.attr.max_recv_sge), PIECES);
 	fx->max_inline = RTE_MIN(fx->a.attr.max_inline, fx->b.attr.max_inline);
-	ret = address != NULL ? link_open(fx, address) : 0;
+	ret = gids_choose(fx, nth);
+	if (ret == 0 && address != NULL)
+		ret = link_open(fx, address);
 	if (ret != 0)
 		fx_close(fx);
 	return ret;

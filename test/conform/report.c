@@ -5,10 +5,8 @@
 #include "conform.h"
 
 static const char *const result_name[] = {
-	[NOT_RUN] = "not run",
-	[PASS] = "pass",
-	[SKIP] = "skip",
-	[FAIL] = "fail",
+	[NOT_RUN] = "not run", [PASS] = "pass",       [SKIP] = "skip",
+	[FAIL] = "fail",       [DIFFERS] = "differs",
 };
 
 void
@@ -66,6 +64,7 @@ json_row(FILE *f, const struct row *row)
 	json_string(f, row->group);
 	fputs(", \"man\": ", f);
 	json_string(f, row->man);
+	fprintf(f, ", \"assumption\": %s", row_assumed(row) ? "true" : "false");
 	fprintf(f, ", \"result\": \"%s\"", result_name[row->result]);
 	if (row->why[0] != '\0') {
 		fputs(", \"why\": ", f);
@@ -132,7 +131,7 @@ first_of_group(const struct rows *rows, unsigned int i)
 static void
 table_cell(FILE *f, const struct rows *rows, const char *group, struct reasons *reasons)
 {
-	unsigned int i, count[FAIL + 1] = {0};
+	unsigned int i, count[RESULTS] = {0};
 	const char *why = "", *machine = NULL, *text;
 
 	for (i = 0; i < rows->n; i++) {
@@ -148,6 +147,8 @@ table_cell(FILE *f, const struct rows *rows, const char *group, struct reasons *
 	}
 	if (count[FAIL] != 0)
 		fprintf(f, ", fail %u", count[FAIL]);
+	else if (count[DIFFERS] != 0)
+		fprintf(f, ", differs %u", count[DIFFERS]);
 	else if (count[NOT_RUN] != 0)
 		fputs(", not run", f);
 	else if (machine != NULL)
@@ -220,6 +221,10 @@ static const char table_intro[] =
 	"row checks data with guard bytes, completions, and the state of both sides; a row of\n"
 	"a refusal checks the errno, the objects, and the one line in the log. ``conform\n"
 	"--list`` names the rows, ``conform --device mlx5_0`` runs them on a card.\n"
+	"Pairs use RoCE v2 GIDs where the port has them; rows of data, atomic and unreliable\n"
+	"run once more on each other kind, as RoCE v1. A source that says \"assumption\" is\n"
+	"none: the software device answers so, and no public source says what a card does. On\n"
+	"a card such a row may differ, which is shown and fails no run.\n"
 	"\n"
 	"Devices:\n"
 	"\n";

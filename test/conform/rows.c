@@ -75,6 +75,24 @@ rows_generate(struct rows *rows)
 	rows_order(rows);
 }
 
+bool
+row_each_gid(const struct row *row)
+{
+	static const char *const areas[] = {"data/", "atomic/", "unreliable/"};
+	unsigned int i;
+
+	for (i = 0; i < RTE_DIM(areas); i++)
+		if (strncmp(row->name, areas[i], strlen(areas[i])) == 0)
+			return true;
+	return false;
+}
+
+bool
+row_assumed(const struct row *row)
+{
+	return strcmp(row->man, ASSUMED) == 0;
+}
+
 uint64_t
 row_needs(const struct row *row)
 {

@@ -78,8 +78,8 @@ run_comm_est(struct fx *fx, const struct row *row)
 	p.a = fx_qp(fx, fx->a.pd, &init);
 	init.send_cq = init.recv_cq = fx->b.cq;
 	p.b = fx_qp(fx, fx->b.pd, &init);
-	OK(fx, bb_qp_addr(p.a, 1, 0, &a));
-	OK(fx, bb_qp_addr(p.b, 1, 0, &b));
+	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
+	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
 	OK(fx, bb_qp_connect(p.a, &a, &b, &o.a));
 	attr = o.b;
 	attr.path_mtu = fx->mtu;
@@ -132,7 +132,7 @@ run_fault(struct fx *fx, const struct row *row)
 	char spec[64];
 
 	snprintf(spec, sizeof(spec), FAULTY ",fault=%s", fault->option);
-	OK(fx, fx_open(&own, spec, fx->timeout, NULL));
+	OK(fx, fx_open(&own, spec, fx->timeout, NULL, 0));
 	if (setjmp(own.jmp) == 0) {
 		fault->run(&own);
 		check_no_event(&own, &own.a, "at the end of the row");
@@ -187,8 +187,8 @@ recover(struct fx *fx, struct pair p, const struct pair_opts *o, struct bb_qp_re
 	struct bb_qp_recovery rb = {.ends = rest, .max = RTE_DIM(rest)};
 	struct bb_qp_addr a, b;
 
-	OK(fx, bb_qp_addr(p.a, 1, 0, &a));
-	OK(fx, bb_qp_addr(p.b, 1, 0, &b));
+	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
+	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
 	OK(fx, bb_qp_recover(p.a, &a, &b, &o->a, r));
 	OK(fx, bb_qp_recover(p.b, &b, &a, &o->b, &rb));
 }

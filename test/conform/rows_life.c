@@ -107,8 +107,8 @@ run_connect(struct fx *fx, const struct row *row)
 	(void)row;
 	fx_pair_opts(fx, &o);
 	p = fx_pair(fx, &o);
-	OK(fx, bb_qp_addr(p.a, 1, 0, &a));
-	OK(fx, bb_qp_addr(p.b, 1, 0, &b));
+	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
+	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
 	REFUSED(fx, bb_qp_connect(p.a, &a, &b, &o.a), -EINVAL, "RESET");
 	REFUSED(fx, bb_qp_connect(p.a, &b, &a, &o.a), -EINVAL, "swapped");
 	check_alive(fx, p);
@@ -316,7 +316,7 @@ passive_target(void *arg)
 	init.send_cq = init.recv_cq = cq;
 	TRY(t, bb_qp_create(pd, &init, &qp));
 	TRY(t, bb_mr_reg(pd, t->mem, ARENA, t->access, &mr));
-	TRY(t, bb_qp_addr(qp, 1, 0, &t->target));
+	TRY(t, bb_qp_addr(qp, 1, t->attr.path.sgid_index, &t->target));
 	t->rkey = mr != NULL ? mr->rkey : 0;
 	passive_step(t, 1);
 	passive_wait(t, 2);
@@ -368,7 +368,7 @@ run_passive(struct fx *fx, const struct row *row)
 	CHECK(fx, pthread_create(&t.thread, NULL, passive_target, &t) == 0, "no thread");
 	fx_defer(fx, passive_end, &t);
 	passive_wait(&t, 1);
-	OK(fx, bb_qp_addr(x.p.a, 1, 0, &t.requester));
+	OK(fx, bb_qp_addr(x.p.a, 1, fx->a.gid, &t.requester));
 	passive_step(&t, 2);
 	passive_wait(&t, 3);
 	CHECK(fx, t.failed == NULL, "the target: %s", t.failed);

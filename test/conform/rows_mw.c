@@ -438,12 +438,17 @@ held_many(struct fx *fx, struct win *w)
 static const struct held {
 	const char *name;
 	void (*run)(struct fx *fx, struct win *w);
-	uint32_t types;
+	uint32_t types;   /* bits: 1 and 2 */
+	uint32_t assumed; /* of those, types of which no public source says it */
 } held[] = {
-	{"taken-back", held_signaled, 3},     {"taken-back-unsignaled", held_unsignaled, 3},
-	{"not-taken-back", held_failed, 3},   {"moved", held_moved, 3},
-	{"qp-destroyed", held_by_lost_qp, 3}, {"qp-reset", held_over_reset, 2},
-	{"many-requests", held_many, 1},
+	{"taken-back", held_signaled, 3, 0},
+	{"taken-back-unsignaled", held_unsignaled, 3, 0},
+	/* What a LOCAL_INV of a window of type 1 completes with. */
+	{"not-taken-back", held_failed, 3, 1},
+	{"moved", held_moved, 3, 0},
+	{"qp-destroyed", held_by_lost_qp, 3, 0},
+	{"qp-reset", held_over_reset, 2, 0},
+	{"many-requests", held_many, 1, 0},
 };
 
 static void
@@ -570,8 +575,10 @@ rows_mw(struct rows *rows)
 		for (k = 0; k < RTE_DIM(held); k++) {
 			if ((held[k].types & t) == 0)
 				continue;
-			row = row_add(rows, "ibv_dereg_mr(3)", run_held, "window/rc/region-is-held",
-				      "type-%u/%s", t, held[k].name);
+			row = row_add(rows,
+				      (held[k].assumed & t) != 0 ? ASSUMED : "ibv_dereg_mr(3)",
+				      run_held, "window/rc/region-is-held", "type-%u/%s", t,
+				      held[k].name);
 			row->n = t;
 			row->arg = &held[k];
 			row->needs = NEED_MW;

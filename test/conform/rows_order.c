@@ -349,8 +349,8 @@ connect_psn(struct fx *fx, struct pair p, const struct pair_opts *o, uint32_t ps
 {
 	struct bb_qp_addr a, b;
 
-	OK(fx, bb_qp_addr(p.a, 1, 0, &a));
-	OK(fx, bb_qp_addr(p.b, 1, 0, &b));
+	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
+	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
 	a.psn = psn_a;
 	b.psn = psn_b;
 	OK(fx, bb_qp_connect(p.a, &a, &b, &o->a));

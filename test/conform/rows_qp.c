@@ -76,7 +76,7 @@ attr_self(struct fx *fx, struct bb_qp *qp)
 	struct bb_qp_attr attr;
 
 	bb_qp_attr_init(&attr);
-	OK(fx, bb_qp_addr(qp, 1, 0, &addr));
+	OK(fx, bb_qp_addr(qp, 1, fx->a.gid, &addr));
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	attr.qkey = 0x4711;
 	attr.path_mtu = fx->mtu;

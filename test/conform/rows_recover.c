@@ -27,8 +27,8 @@ recover(struct fx *fx, struct pair p, const struct pair_opts *o, struct bb_qp_re
 	struct bb_qp_recovery rb = {.ends = rest, .max = RTE_DIM(rest)};
 	struct bb_qp_addr a, b;
 
-	OK(fx, bb_qp_addr(p.a, 1, 0, &a));
-	OK(fx, bb_qp_addr(p.b, 1, 0, &b));
+	OK(fx, bb_qp_addr(p.a, 1, fx->a.gid, &a));
+	OK(fx, bb_qp_addr(p.b, 1, fx->b.gid, &b));
 	OK(fx, bb_qp_recover(p.a, &a, &b, &o->a, r));
 	OK(fx, bb_qp_recover(p.b, &b, &a, &o->b, &rb));
 	check_alive(fx, p);

@@ -99,12 +99,13 @@ path_to(struct fx *fx, struct bb_qp *qp, struct bb_path *path)
 {
 	struct bb_qp_addr addr;
 
-	OK(fx, bb_qp_addr(qp, 1, 0, &addr));
+	OK(fx, bb_qp_addr(qp, 1, fx->b.gid, &addr));
 	memset(path, 0, sizeof(*path));
 	memcpy(path->dgid, addr.gid, sizeof(path->dgid));
 	path->dlid = addr.lid;
 	path->is_global = fx->a.port.grh_required || fx->b.port.grh_required;
 	path->port = 1;
+	path->sgid_index = fx->a.gid;
 }
 
 static struct bb_qp *
