@@ -52,20 +52,22 @@ is_ipv4(const uint8_t gid[16])
 	return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
-/* The first RoCE v2 GID of IPv4, else the first of IPv6. */
+/* The first RoCE v2 GID that is not link-local and of IPv4, not link-local, of IPv4, or any. */
 static int
 pick_gid(struct perf *p)
 {
-	uint32_t i, found = GID_ANY;
-	struct bb_gid gid;
+	static struct bb_gid_entry list[BB_GID_MAX];
+	int i, n = bb_gid_list(p->dev, p->path.port, list, BB_GID_MAX), rank, best = -1;
+	uint32_t found = GID_ANY;
 
-	for (i = 0; i < p->port.gids && i <= UINT8_MAX; i++) {
-		if (bb_gid_query(p->dev, p->path.port, i, &gid) != 0 || gid.type != BB_GID_ROCE_V2)
+	for (i = 0; i < n; i++) {
+		if (list[i].gid.type != BB_GID_ROCE_V2)
 			continue;
-		if (found == GID_ANY || is_ipv4(gid.raw))
-			found = i;
-		if (is_ipv4(gid.raw))
-			break;
+		rank = 2 * !list[i].link_local + is_ipv4(list[i].gid.raw);
+		if (rank <= best)
+			continue;
+		best = rank;
+		found = list[i].index;
 	}
 	if (found == GID_ANY) {
 		say("port %u of %s has no RoCE v2 GID: give its netdev an address, or ip= to a "

@@ -44,6 +44,10 @@ choose_gid(struct bb_conn *c)
 	/* Who answers speaks the family that it was called in. */
 	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.qpn != 0)
 		want.family = bb_gid_is_ipv4(c->peer.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
+	if (c->peer.qpn != 0) {
+		want.peer_given = true;
+		memcpy(want.peer, c->peer.gid, sizeof(want.peer));
+	}
 	ret = bb_gid_choose_said(c->cm->dev, c->param.path.port, &want, &c->param.path.sgid_index,
 				 &c->no_gid);
 	if (ret == 0)

@@ -80,6 +80,8 @@ bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer)
 
 	if (!c->cm->ops->messages || !dev->ethernet)
 		return 0;
+	if (bb_gid_scope(peer->gid) == BB_GID_SCOPE_NONE)
+		return -EHOSTUNREACH;
 	memcpy(path.dgid, peer->gid, sizeof(path.dgid));
 	return dev->drv->path_ready(dev, &path);
 }
@@ -110,6 +112,8 @@ bb_cm_request_path(struct bb_conn *c)
 	}
 	bb_gid_want_init(&want);
 	want.family = ipv4 ? BB_GID_IPV4 : BB_GID_IPV6;
+	want.peer_given = true;
+	memcpy(want.peer, c->peer.gid, sizeof(want.peer));
 	c->param.path.port = 1;
 	n = bb_gid_list(c->cm->dev, 1, list, RTE_DIM(list));
 	c->path_sure = n > 0 && bb_gid_pick(list, (unsigned int)n, &want, &rank) >= 0;

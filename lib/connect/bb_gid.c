@@ -16,12 +16,13 @@
 /* Bits of a rank, the most important highest; 1 says that the entry fits at all. */
 enum {
 	RANK_FITS = 1 << 0,
-	RANK_IPV4 = 1 << 1,
-	RANK_UNTAGGED = 1 << 2,
-	RANK_GLOBAL = 1 << 3,
-	RANK_NO_SLAVE = 1 << 4,
-	RANK_ROCE_V2 = 1 << 5,
-	RANK_PREFERRED = 1 << 6,
+	RANK_LABEL = 1 << 1, /* no unique local address; with a peer: as the peer's */
+	RANK_IPV4 = 1 << 2,
+	RANK_UNTAGGED = 1 << 3,
+	RANK_SCOPE = 1 << 4, /* global; with a peer: as the peer's */
+	RANK_NO_SLAVE = 1 << 5,
+	RANK_ROCE_V2 = 1 << 6,
+	RANK_PREFERRED = 1 << 7,
 };
 
 void
@@ -40,6 +41,63 @@ bb_gid_is_ipv4(const uint8_t raw[16])
 	return memcmp(raw, mapped, sizeof(mapped)) == 0;
 }
 
+/*
+ * RFC 6724, 3.1 and 3.2: IPv6 unicast addresses have the scope of their prefix, the loopback
+ * address is link-local (RFC 4291, 2.5.3); of IPv4 169.254/16 (RFC 3927) and 127/8 are link-local,
+ * and all others, private ones too, are global. Site-local addresses are deprecated and global (RFC
+ * 3879, 4).
+ */
+enum bb_gid_scope
+bb_gid_scope(const uint8_t raw[16])
+{
+	static const uint8_t unspecified[16], loopback[16] = {[15] = 1};
+	static const uint8_t broadcast[4] = {255, 255, 255, 255};
+	const uint8_t *v4 = raw + 12;
+
+	if (bb_gid_is_ipv4(raw)) {
+		/* "This network" (RFC 1122, 3.2.1.3), groups, broadcast. */
+		if (v4[0] == 0 || (v4[0] & 0xf0) == 224 || memcmp(v4, broadcast, 4) == 0)
+			return BB_GID_SCOPE_NONE;
+		return v4[0] == 127 || (v4[0] == 169 && v4[1] == 254) ? BB_GID_SCOPE_LINK
+								      : BB_GID_SCOPE_GLOBAL;
+	}
+	if (raw[0] == 0xff || memcmp(raw, unspecified, 16) == 0)
+		return BB_GID_SCOPE_NONE;
+	return (raw[0] == 0xfe && (raw[1] & 0xc0) == 0x80) || memcmp(raw, loopback, 16) == 0
+		       ? BB_GID_SCOPE_LINK
+		       : BB_GID_SCOPE_GLOBAL;
+}
+
+/*
+ * Prefixes that the default policy table of RFC 6724, 2.1, puts behind all others of IPv6: unique
+ * local addresses (RFC 4193), and the deprecated site-local and IPv4-compatible ones.
+ */
+static bool
+is_local_prefix(const uint8_t raw[16])
+{
+	static const uint8_t compatible[12];
+
+	if (bb_gid_is_ipv4(raw))
+		return false;
+	return (raw[0] & 0xfe) == 0xfc || (raw[0] == 0xfe && (raw[1] & 0xc0) == 0xc0) ||
+	       memcmp(raw, compatible, sizeof(compatible)) == 0;
+}
+
+/* RFC 6724, 5, rules 2 and 6: of the scope and of the prefixes of the address it speaks to. */
+static uint32_t
+rank_of_address(const uint8_t raw[16], const struct bb_gid_want *want)
+{
+	enum bb_gid_scope scope = BB_GID_SCOPE_GLOBAL;
+	bool local = false;
+
+	if (want->peer_given) {
+		scope = bb_gid_scope(want->peer);
+		local = is_local_prefix(want->peer);
+	}
+	return (bb_gid_scope(raw) == scope ? RANK_SCOPE : 0) |
+	       (is_local_prefix(raw) == local ? RANK_LABEL : 0);
+}
+
 uint32_t
 bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want)
 {
@@ -50,11 +108,12 @@ bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want)
 	if ((want->family == BB_GID_IPV4 && !ipv4) || (want->family == BB_GID_IPV6 && ipv4) ||
 	    (want->vlan != BB_GID_ANY_VLAN && want->vlan != (int)e->vlan) ||
 	    (want->only_roce_v2 && e->gid.type != BB_GID_ROCE_V2) || (want->exact && !same) ||
-	    (want->netdev[0] != '\0' && strcmp(want->netdev, e->netdev) != 0))
+	    (want->netdev[0] != '\0' && strcmp(want->netdev, e->netdev) != 0) ||
+	    (e->gid.type != BB_GID_IB && bb_gid_scope(e->gid.raw) == BB_GID_SCOPE_NONE))
 		return 0;
 	rank |= ipv4 ? RANK_IPV4 : 0;
 	rank |= e->vlan == 0 ? RANK_UNTAGGED : 0;
-	rank |= !e->link_local ? RANK_GLOBAL : 0;
+	rank |= rank_of_address(e->gid.raw, want);
 	rank |= !e->bond_slave ? RANK_NO_SLAVE : 0;
 	rank |= e->gid.type == BB_GID_ROCE_V2 ? RANK_ROCE_V2 : 0;
 	rank |= want->prefer && same ? RANK_PREFERRED : 0;
@@ -101,6 +160,11 @@ const char *
 bb_gid_text(const struct bb_gid_entry *e, char *buf, size_t len)
 {
 	static const char *const types[] = {"IB", "RoCE v1", "RoCE v2"};
+	static const char *const scopes[] = {
+		[BB_GID_SCOPE_NONE] = ", not the address of a host",
+		[BB_GID_SCOPE_LINK] = ", link-local",
+		[BB_GID_SCOPE_GLOBAL] = "",
+	};
 	char addr[INET6_ADDRSTRLEN], vlan[16] = "";
 
 	if (bb_gid_is_ipv4(e->gid.raw))
@@ -109,10 +173,10 @@ bb_gid_text(const struct bb_gid_entry *e, char *buf, size_t len)
 		inet_ntop(AF_INET6, e->gid.raw, addr, sizeof(addr));
 	if (e->vlan != 0)
 		snprintf(vlan, sizeof(vlan), ", VLAN %u", e->vlan);
-	snprintf(buf, len, "%s %s, index %u%s%s%s%s", addr,
+	snprintf(buf, len, "%s %s, index %u%s%s%s%s%s", addr,
 		 e->gid.type <= BB_GID_ROCE_V2 ? types[e->gid.type] : "?", e->index,
 		 e->netdev[0] != '\0' ? ", " : "", e->netdev, vlan,
-		 e->bond_slave ? ", slave of a bond" : "");
+		 e->bond_slave ? ", slave of a bond" : "", scopes[bb_gid_scope(e->gid.raw)]);
 	return buf;
 }
 
@@ -135,7 +199,7 @@ bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsign
 		if (bb_gid_query(dev, port, i, &e->gid) != 0)
 			continue;
 		e->index = (uint8_t)i;
-		e->link_local = e->gid.raw[0] == 0xfe && (e->gid.raw[1] & 0xc0) == 0x80;
+		e->link_local = bb_gid_scope(e->gid.raw) == BB_GID_SCOPE_LINK;
 		bb_gid_sysfs("", bb_kernel_name(dev->name, dev->drv->name), port, e);
 		found++;
 	}

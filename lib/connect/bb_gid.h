@@ -38,6 +38,13 @@ struct bb_gid_want {
 	bool prefer;       /**< take the one in raw if it is there, else choose */
 	uint8_t raw[16];
 	char netdev[16]; /**< name of the network interface; "": any */
+	/**
+	 * peer is the address that the GID speaks to: prefer the scope of the peer's address, and a
+	 * unique local address for a unique local one (RFC 6724, 5, rules 2 and 6). The family is
+	 * not taken from it.
+	 */
+	bool peer_given;
+	uint8_t peer[16];
 };
 
 /** No wishes. */
@@ -50,7 +57,7 @@ struct bb_gid_entry {
 	char netdev[16]; /**< "" where it is not known: no kernel device stands behind it */
 	uint16_t vlan;   /**< 0: untagged, or not known */
 	bool bond_slave; /**< interface is enslaved to a bond: the bond's own GID is better */
-	bool link_local; /**< fe80::/10, made of a MAC */
+	bool link_local; /**< of one link: fe80::/10, 169.254/16; loopback addresses, too */
 };
 
 /** Most entries bb_gid_list() looks at. */
@@ -65,10 +72,11 @@ int bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, un
 
 /**
  * Choose among the GIDs of a port. In this order: what @p want asks for must hold; RoCE v2
- * before v1; not of an interface that is enslaved to a bond; not link-local; untagged; IPv4.
- * What is equal in all of that and has different addresses is ambiguous: one is not taken by
- * chance. Nothing depends on the order of the table; one address at several indexes is no
- * ambiguity, and the lowest index counts.
+ * before v1; not of an interface that is enslaved to a bond; not link-local, of IPv4 or IPv6,
+ * unless the peer is; untagged; IPv4; not a unique local address (fc00::/7), unless the peer has
+ * one. Multicast, broadcast and unspecified addresses are never taken. What is equal in all of that
+ * and has different addresses is ambiguous: one is not taken by chance. Nothing depends on the
+ * order of the table; one address at several indexes is no ambiguity, and the lowest index counts.
  * @param index written on success only.
  * @return 0; -ENOENT none fits; -ENOTUNIQ several fit equally well: the log lists them, and
  *   what to ask for; -EINVAL bad port or @p want; other errors of bb_port_query().

@@ -35,6 +35,15 @@ int bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_wa
 /* 0: does not fit; else the larger the better. */
 uint32_t bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want);
 
+/* How far an address is valid. */
+enum bb_gid_scope {
+	BB_GID_SCOPE_NONE, /* no host has it: unspecified, multicast, broadcast */
+	BB_GID_SCOPE_LINK,
+	BB_GID_SCOPE_GLOBAL,
+};
+/* IPv4 by the address that is mapped. */
+enum bb_gid_scope bb_gid_scope(const uint8_t raw[16]);
+
 bool bb_gid_is_ipv4(const uint8_t raw[16]);
 
 #endif

@@ -16,7 +16,6 @@ entry(const char *addr, enum bb_gid_type type, uint8_t index)
 
 	if (strchr(addr, ':') != NULL) {
 		assert_int_equal(inet_pton(AF_INET6, addr, e.gid.raw), 1);
-		e.link_local = strncmp(addr, "fe80", 4) == 0;
 	} else {
 		e.gid.raw[10] = e.gid.raw[11] = 0xff;
 		assert_int_equal(inet_pton(AF_INET, addr, e.gid.raw + 12), 1);
@@ -36,7 +35,7 @@ pick(const struct bb_gid_entry *list, unsigned int n, const struct bb_gid_want *
 static void
 test_order(void **st)
 {
-	struct bb_gid_entry list[7], turned[7];
+	struct bb_gid_entry list[10], turned[10];
 	struct bb_gid_want want;
 	unsigned int n, i;
 
@@ -48,26 +47,115 @@ test_order(void **st)
 	list[3] = entry("fe80::1", BB_GID_ROCE_V2, 3);
 	list[4] = entry("192.0.2.7", BB_GID_ROCE_V2, 4);
 	list[4].vlan = 7;
-	list[5] = entry("2001:db8::1", BB_GID_ROCE_V2, 5);
-	list[6] = entry("192.0.2.1", BB_GID_ROCE_V2, 6);
+	list[5] = entry("fd00::1", BB_GID_ROCE_V2, 5);
+	list[6] = entry("2001:db8::1", BB_GID_ROCE_V2, 6);
+	list[7] = entry("192.0.2.1", BB_GID_ROCE_V2, 7);
 	bb_gid_want_init(&want);
-	for (n = 1; n <= 7; n++) {
+	for (n = 1; n <= 8; n++) {
 		assert_int_equal(pick(list, n, &want), n - 1);
 		for (i = 0; i < n; i++)
 			turned[i] = list[n - 1 - i];
 		assert_int_equal(pick(turned, n, &want), 0);
 	}
 	want.family = BB_GID_IPV6;
-	assert_int_equal(pick(list, 7, &want), 5);
+	assert_int_equal(pick(list, 8, &want), 6);
 	want.family = BB_GID_ANY_FAMILY;
 	want.vlan = 7;
-	assert_int_equal(pick(list, 7, &want), 4);
+	assert_int_equal(pick(list, 8, &want), 4);
 	want.vlan = 8;
-	assert_int_equal(pick(list, 7, &want), -ENOENT);
+	assert_int_equal(pick(list, 8, &want), -ENOENT);
 	want.vlan = 0;
-	assert_int_equal(pick(list, 7, &want), 6);
+	assert_int_equal(pick(list, 8, &want), 7);
 	want.only_roce_v2 = true;
 	assert_int_equal(pick(list, 2, &want), -ENOENT);
+}
+
+/* Addresses of each scope: what can be chosen at all, and what gives way to a global address. */
+static void
+test_link_local_gives_way_and_no_host_is_never_chosen(void **st)
+{
+	static const char *const link[] = {
+		"fe80::1",   "febf::1",     "169.254.0.1", "169.254.255.254",
+		"127.0.0.1", "127.255.0.1", "::1"};
+	static const char *const none[] = {
+		"::",      "ff02::1",   "ff0e::101",       "0.0.0.0",
+		"0.1.2.3", "224.0.0.1", "239.255.255.255", "255.255.255.255"};
+	static const char *const global[] = {
+		"2001:db8::1", "fec0::1",    "fd12::1",     "10.0.0.1",    "172.16.0.1",
+		"192.168.1.1", "100.64.0.1", "169.253.0.1", "169.255.0.1", "198.18.0.1"};
+	struct bb_gid_entry list[2];
+	struct bb_gid_want want;
+	char text[128];
+	unsigned int i, k;
+
+	(void)st;
+	bb_gid_want_init(&want);
+	for (i = 0; i < RTE_DIM(link); i++) {
+		list[0] = entry(link[i], BB_GID_ROCE_V2, 0);
+		assert_int_equal(bb_gid_scope(list[0].gid.raw), BB_GID_SCOPE_LINK);
+		assert_int_equal(pick(list, 1, &want), 0);
+		assert_non_null(strstr(bb_gid_text(&list[0], text, sizeof(text)), ", link-local"));
+		for (k = 0; k < RTE_DIM(global); k++) {
+			list[1] = entry(global[k], BB_GID_ROCE_V2, 1);
+			assert_int_equal(bb_gid_scope(list[1].gid.raw), BB_GID_SCOPE_GLOBAL);
+			assert_int_equal(pick(list, 2, &want), 1);
+		}
+	}
+	for (i = 0; i < RTE_DIM(none); i++) {
+		list[0] = entry(none[i], BB_GID_ROCE_V2, 0);
+		assert_int_equal(pick(list, 1, &want), -ENOENT);
+		memcpy(want.raw, list[0].gid.raw, 16);
+		want.exact = true;
+		assert_int_equal(pick(list, 1, &want), -ENOENT);
+		assert_non_null(
+			strstr(bb_gid_text(&list[0], text, sizeof(text)), ", not the address"));
+		bb_gid_want_init(&want);
+		list[1] = entry("fe80::1", BB_GID_ROCE_V2, 1);
+		assert_int_equal(pick(list, 2, &want), 1);
+	}
+	/* Two link-local addresses of a family are as good as each other; of two families they are
+	 * not. */
+	list[0] = entry("169.254.1.1", BB_GID_ROCE_V2, 0);
+	list[1] = entry("169.254.1.2", BB_GID_ROCE_V2, 1);
+	assert_int_equal(pick(list, 2, &want), -ENOTUNIQ);
+	list[1] = entry("fe80::1", BB_GID_ROCE_V2, 1);
+	assert_int_equal(pick(list, 2, &want), 0);
+}
+
+/* The scope and the prefix of the peer's address decide where the peer is known. */
+static void
+test_address_follows_the_peer(void **st)
+{
+	static const struct {
+		const char *peer;
+		int want;
+	} cases[] = {{"fe80::9", 0},     {"fd00::9", 1},  {"2001:db8::9", 2},
+		     {"169.254.9.9", 3}, {"10.0.0.9", 4}, {"192.0.2.9", 4}};
+	struct bb_gid_entry list[5];
+	struct bb_gid_want want;
+	unsigned int i;
+
+	(void)st;
+	list[0] = entry("fe80::1", BB_GID_ROCE_V2, 0);
+	list[1] = entry("fd00::1", BB_GID_ROCE_V2, 1);
+	list[2] = entry("2001:db8::1", BB_GID_ROCE_V2, 2);
+	list[3] = entry("169.254.1.1", BB_GID_ROCE_V2, 3);
+	list[4] = entry("192.0.2.1", BB_GID_ROCE_V2, 4);
+	for (i = 0; i < RTE_DIM(cases); i++) {
+		const struct bb_gid_entry peer = entry(cases[i].peer, BB_GID_ROCE_V2, 0);
+
+		bb_gid_want_init(&want);
+		want.family = bb_gid_is_ipv4(peer.gid.raw) ? BB_GID_IPV4 : BB_GID_IPV6;
+		want.peer_given = true;
+		memcpy(want.peer, peer.gid.raw, 16);
+		assert_int_equal(pick(list, 5, &want), cases[i].want);
+	}
+	/* There is no address like the peer's. */
+	bb_gid_want_init(&want);
+	want.family = BB_GID_IPV6;
+	want.peer_given = true;
+	memcpy(want.peer, entry("fe80::9", BB_GID_ROCE_V2, 0).gid.raw, 16);
+	assert_int_equal(pick(list + 2, 3, &want), 0);
 }
 
 /* Two addresses that nothing tells apart are not chosen between; one address twice is one. */
@@ -298,6 +386,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_link_local_gives_way_and_no_host_is_never_chosen),
+		cmocka_unit_test(test_address_follows_the_peer),
 		cmocka_unit_test(test_ambiguous),
 		cmocka_unit_test(test_sysfs),
 		cmocka_unit_test_setup_teardown(test_choose, fixture_setup, fixture_teardown),
