@@ -140,7 +140,9 @@ bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **o
 
 	if (dev == NULL || attr == NULL || out == NULL)
 		return -EINVAL;
-	ret = check_attr(attr);
+	ret = bb_process_owns(dev);
+	if (ret == 0)
+		ret = check_attr(attr);
 	if (ret != 0)
 		return ret;
 	if (dev->iwarp && attr->way == BB_CM_TCP)

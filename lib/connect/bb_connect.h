@@ -66,7 +66,8 @@ void bb_cm_attr_init(struct bb_cm_attr *attr);
 /**
  * Create a CM for the QPs of a device. A process can have several.
  * @return 0; -EINVAL attr; -ENOTSUP librdmacm: not built with it, or the device is none of the
- *   kernel's; TCP: the device is iWARP; -ENOMEM; -EMFILE.
+ *   kernel's; TCP: the device is iWARP; a child of the process that opened the device; -ENOMEM;
+ *   -EMFILE.
  */
 int bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **cm);
 

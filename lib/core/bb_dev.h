@@ -51,7 +51,7 @@ int bb_dev_list(struct bb_dev_info *info, unsigned int n);
  * "soft0,progress=lcore". EAL must be initialised, in a primary process.
  * @return 0; -ENODEV no such device; -EINVAL unknown or bad option, or no
  *   rte_eal_init() before; -EPERM or -EACCES no permission; -EOPNOTSUPP no DEVX;
- *   -ENOTSUP secondary process. The log says what to do.
+ *   -ENOTSUP secondary process, or a child of fork() after rte_eal_init(). The log says what to do.
  */
 int bb_dev_open(const char *spec, struct bb_dev **dev);
 

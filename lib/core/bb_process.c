@@ -12,11 +12,16 @@
 
 /* fork() calls between this process and the one that was started as a program. */
 static uint32_t generation;
+/* EAL was initialised before the fork(): it, its memory and its threads are an ancestor's. */
+static bool eal_inherited;
 
 static void
 in_child(void)
 {
 	generation++;
+	/* EAL has no lcores before rte_eal_init(), which runs once in a process and its children.
+	 */
+	eal_inherited |= rte_lcore_count() != 0;
 }
 
 __attribute__((constructor)) static void
@@ -34,10 +39,15 @@ bb_process_generation(void)
 int
 bb_process_check(void)
 {
-	/* EAL has no lcores before rte_eal_init(). */
 	if (rte_lcore_count() == 0) {
 		BB_LOG(ERR, "EAL is not initialised: call rte_eal_init() before bb_dev_open()");
 		return -EINVAL;
+	}
+	if (eal_inherited) {
+		BB_LOG(ERR, "a child of fork() cannot open devices: the EAL is its parent's, which "
+			    "goes on using the same heap; call fork() before rte_eal_init(), or "
+			    "exec() a program that calls rte_eal_init()");
+		return -ENOTSUP;
 	}
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
 		BB_LOG(ERR, "secondary processes cannot open devices: start this one as a "

@@ -222,6 +222,126 @@ test_child_is_refused(void **state)
 	env_stop(&e);
 }
 
+/* A device name for each driver, ways of progress, and one that there is not. */
+static const char *const specs[] = {
+	"soft0",
+	"soft1",
+	"soft0,progress=thread",
+	"soft0,shm=bb_process,ip=192.0.2.1/24",
+	"mlx5_0",
+	"verbs:rxe0",
+	"none",
+};
+
+/* The number of the first spec that is not refused with -ENOTSUP, from 1; 0: all are. */
+static int
+opened(void)
+{
+	struct bb_dev *dev = NULL;
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(specs); i++)
+		if (bb_dev_open(specs[i], &dev) != -ENOTSUP || dev != NULL)
+			return (int)i + 1;
+	return 0;
+}
+
+static int
+exit_of(pid_t child)
+{
+	int status;
+
+	assert_true(child >= 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* The parent has a device open, had one open, or none ever. A child's child is no better. */
+static void
+test_child_of_a_process_with_eal_cannot_open_a_device(void **state)
+{
+	struct env e;
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (child == 0)
+		_exit(opened());
+	assert_int_equal(exit_of(child), 0);
+	env_start(&e);
+	post_writes(&e, 1);
+	child = fork();
+	if (child == 0) {
+		struct bb_cm_attr attr;
+		struct bb_cm *cm;
+		int status = 0xff00;
+		pid_t grandchild = fork();
+
+		if (grandchild == 0)
+			_exit(opened());
+		(void)waitpid(grandchild, &status, 0);
+		bb_cm_attr_init(&attr);
+		_exit(opened() + (bb_cm_create(e.a.dev, &attr, &cm) != -ENOTSUP ? 100 : 0) +
+		      (status != 0 ? 50 : 0));
+	}
+	assert_int_equal(exit_of(child), 0);
+	finish_writes(&e);
+	env_stop(&e);
+	child = fork();
+	if (child == 0)
+		_exit(opened());
+	assert_int_equal(exit_of(child), 0);
+	/* The parent is as it was. */
+	env_start(&e);
+	post_writes(&e, 2);
+	finish_writes(&e);
+	env_stop(&e);
+}
+
+/* Exit status of a child of main() that initialised EAL by itself; -1: it could not be made. */
+static int early_child;
+
+static int
+early(void)
+{
+	struct bb_dev *dev;
+	struct env e;
+
+	if (env_eal_init("mlx5_process_early") != 0)
+		return 77;
+	/* By a device of its own thread, too, which is there. */
+	if (bb_dev_open("soft1,progress=thread", &dev) != 0 || bb_dev_close(dev) != 0)
+		return 1;
+	env_start(&e);
+	post_writes(&e, 5);
+	finish_writes(&e);
+	env_stop(&e);
+	return 0;
+}
+
+static void
+fork_early(void)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(early());
+	early_child = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+			      ? WEXITSTATUS(status)
+			      : -1;
+}
+
+static void
+test_child_that_initialises_eal_itself_uses_devices(void **state)
+{
+	(void)state;
+	if (early_child == 77)
+		skip();
+	assert_int_equal(early_child, 0);
+}
+
 static unsigned int alarms; /* __atomic: EAL's threads take signals, too */
 
 static void
@@ -353,12 +473,16 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fork_in_traffic),
 		cmocka_unit_test(test_child_is_refused),
+		cmocka_unit_test(test_child_of_a_process_with_eal_cannot_open_a_device),
+		cmocka_unit_test(test_child_that_initialises_eal_itself_uses_devices),
 		cmocka_unit_test(test_signals_everywhere),
 		cmocka_unit_test(test_signal_ends_a_wait),
 		cmocka_unit_test(test_thread_blocks_signals),
 	};
-	int rc = env_eal_init("mlx5_process");
+	int rc;
 
+	fork_early();
+	rc = env_eal_init("mlx5_process");
 	if (rc != 0)
 		return rc;
 	return env_run("mlx5_process", tests, !env_thread());
