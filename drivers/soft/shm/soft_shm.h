@@ -26,6 +26,7 @@ struct soft_wire_dest;
 
 #define SOFT_SHM_CHORES_NS  1000000u  /* between two looks at the sockets */
 #define SOFT_SHM_AGAIN_NS   10000000u /* between two attempts to connect */
+#define SOFT_SHM_FULL_NS    1000000u  /* the same, while the peer's queue is full */
 #define SOFT_SHM_PATIENCE_S 5u        /* for the other side's half of a handshake */
 /* For a peer that is inside when its right to be there ends; then it is cut off. */
 #define SOFT_SHM_HOLD_NS UINT64_C(2000000000)
@@ -135,8 +136,9 @@ int soft_shm_start(struct soft_dev *dev);
 /* No engine is left. */
 void soft_shm_stop(struct soft_dev *dev);
 /*
- * Who has an address, for an address vector: connects to it. -EHOSTUNREACH: nobody yet; -EACCES: a
- * user that is not trusted; -errno; logged.
+ * Who has an address, for an address vector: connects to it, and waits SOFT_SHM_PATIENCE_S for a
+ * place in its queue. -EHOSTUNREACH: nobody yet; -EAGAIN: the queue stayed full; -EACCES: a user
+ * that is not trusted; -errno; logged.
  */
 int soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6]);
 /* What is to be done now and then; from an engine's turn. */
@@ -192,7 +194,8 @@ void soft_shm_connected(struct soft_wire *w);
 
 /*
  * Connect to an address, if that is not done or under way; @keep: and if nobody is there now, be
- * ready for who comes later. As soft_shm_resolve(). Takes soft_shm.lock.
+ * ready for who comes later. As soft_shm_resolve(), but it never waits: -EAGAIN the peer's queue of
+ * connections is full. Takes soft_shm.lock.
  */
 int soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep);
 /* The connection to an address, without the lock. NULL: nobody has asked for it. */

@@ -14,7 +14,8 @@
 
 static_assert(sizeof(struct soft_shm_msg) == 256, "all messages have one size");
 
-#define BACKLOG 64
+/* Room for a burst of strangers; the kernel cuts it to net.core.somaxconn. */
+#define BACKLOG 1024
 
 /* ---- Addresses */
 

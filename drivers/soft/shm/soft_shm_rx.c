@@ -8,8 +8,13 @@
 
 #include "soft_shm.h"
 
-/* Connections taken in at a time: who connects without end does not stop us. */
+/*
+ * Connections taken in at a time, and those looked at, of users that are not trusted too: they cost
+ * less, and what they leave in the queue keeps peers out. Who connects without end does not stop
+ * us.
+ */
 #define ACCEPTS 16
+#define LOOKS   64
 /* Between two lines about users that are not trusted. */
 #define UNTRUSTED_NS UINT64_C(1000000000)
 
@@ -91,7 +96,8 @@ say_untrusted(struct soft_shm *shm, pid_t pid, uid_t uid, uint64_t now)
 	shm->unsaid = 0;
 }
 
-static void
+/* Returns false if the user is not trusted. */
+static bool
 take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 {
 	struct soft_shm_rx *rx;
@@ -102,14 +108,14 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	if (soft_shm_user(shm, sock, &pid, &uid) != 0) {
 		say_untrusted(shm, pid, uid, now);
 		refuse(sock, SOFT_SHM_REFUSED_USER);
-		return;
+		return false;
 	}
 	slot = free_slot(shm);
 	if (slot < 0) {
 		SOFT_LOG(ERR, "%s: process %d wants to connect: more than %d peers", shm->dev->name,
 			 (int)pid, SOFT_SHM_PEERS);
 		refuse(sock, SOFT_SHM_REFUSED_FULL);
-		return;
+		return true;
 	}
 	rx = shm->rx[slot];
 	rx->sock = sock;
@@ -120,17 +126,18 @@ take(struct soft_shm *shm, int sock, uint32_t listener, uint64_t now)
 	soft_shm_watch(shm, sock, SOFT_SHM_EV_RX | (uint32_t)slot);
 	/* It has said HELLO before we looked, as a rule. */
 	soft_shm_rx_event(shm, (uint32_t)slot);
+	return true;
 }
 
 void
 soft_shm_rx_accept(struct soft_shm *shm, uint32_t listener, uint64_t now)
 {
-	int sock, i;
+	int sock, i, taken = 0;
 
-	for (i = 0; i < ACCEPTS; i++) {
+	for (i = 0; i < LOOKS && taken < ACCEPTS; i++) {
 		if (soft_shm_accept(shm->listener[listener], &sock) != 0)
 			return;
-		take(shm, sock, listener, now);
+		taken += take(shm, sock, listener, now);
 	}
 }
 

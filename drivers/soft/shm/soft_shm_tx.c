@@ -9,6 +9,8 @@
 
 #include "soft_shm.h"
 
+#define RETRY_US 1000 /* between two attempts to join a queue that is full */
+
 struct soft_shm_tx *
 soft_shm_find(const struct soft_shm *shm, const uint8_t gid[16])
 {
@@ -123,6 +125,10 @@ soft_shm_tx_connect(struct soft_shm *shm, uint32_t index, uint64_t now)
 		return 0;
 	__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_AGAIN_NS), __ATOMIC_RELAXED);
 	ret = call(shm, tx, &sock);
+	/* The peer's queue of connections is full: strangers may fill it, and it empties soon. */
+	if (ret == -EAGAIN)
+		__atomic_store_n(&tx->again, now + soft_time_cycles(SOFT_SHM_FULL_NS),
+				 __ATOMIC_RELAXED);
 	if (ret != 0)
 		return ret;
 	ret = soft_shm_create("bluebell-ring", SOFT_RING_SIZE, &ring_fd, &ring);
@@ -210,10 +216,19 @@ soft_shm_reach(struct soft_dev *dev, const uint8_t gid[16], bool keep)
 int
 soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6])
 {
-	int ret = soft_shm_reach(dev, gid, false);
+	const uint64_t end =
+		rte_rdtsc() + soft_time_cycles(SOFT_SHM_PATIENCE_S * UINT64_C(1000000000));
+	int ret;
 
+	while ((ret = soft_shm_reach(dev, gid, false)) == -EAGAIN && rte_rdtsc() < end)
+		usleep(RETRY_US);
 	if (ret == 0)
 		soft_shm_mac(gid, mac);
+	else if (ret == -EAGAIN)
+		SOFT_LOG(ERR,
+			 "%s: a peer's queue of connections has been full for %u s: is its device "
+			 "polled, or does another user connect to it without end?",
+			 dev->name, SOFT_SHM_PATIENCE_S);
 	return ret;
 }
 

@@ -304,6 +304,103 @@ test_gone_once(void **st)
 	}
 }
 
+/* ---- A queue of connections that is full */
+
+/* Connects to a listener until it takes no more; what is closed again stays in its queue. */
+static uint32_t
+fill_queue(const uint8_t gid[16], uint32_t max)
+{
+	uint32_t n = 0;
+	int sock;
+
+	for (; n < max && soft_shm_connect(fabric, gid, &sock) == 0; n++)
+		close(sock);
+	return n;
+}
+
+/* The peer's queue is full: the device asks again, waits with patience, and is let in. */
+static void
+test_full_queue_is_asked_again(void **st)
+{
+	enum {
+		MAX = 8192
+	};
+	struct soft_dev *dev_of = soft_dev_peek_gid(ours);
+	const struct soft_shm_tx *tx;
+	int callee, status;
+	uint8_t mac[6];
+	uint32_t i, n;
+	pid_t pid;
+
+	(void)st;
+	assert_int_equal(soft_shm_listen(fabric, theirs, &listener, &pid), 0);
+	n = fill_queue(theirs, MAX);
+	/* A burst of processes that start together has room. */
+	assert_in_range(n, 256, MAX - 1);
+	for (i = 0; i < 3; i++)
+		assert_int_equal(soft_shm_reach(dev_of, theirs, false), -EAGAIN);
+	assert_null(soft_shm_find(shm, theirs));
+	/* A QP that is in RTR keeps the address, and asks again soon. */
+	assert_int_equal(soft_shm_reach(dev_of, theirs, true), -EAGAIN);
+	tx = soft_shm_find(shm, theirs);
+	assert_int_equal(tx->state, SOFT_SHM_IDLE);
+	assert_true(tx->again < rte_rdtsc() + SECOND / 200);
+	/* The peer takes one in, a while after the call that waits has begun. */
+	pid = fork();
+	if (pid == 0) {
+		usleep(50000);
+		_exit(soft_shm_accept(listener, &callee) != 0);
+	}
+	assert_int_equal(soft_shm_resolve(dev_of, theirs, mac), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(tx->state, SOFT_SHM_GREETING);
+	close(listener);
+	chores(0);
+}
+
+/* Users that are not trusted are turned away faster than peers are taken in. */
+static void
+test_strangers_leave_the_queue_quickly(void **st)
+{
+	enum {
+		STRANGERS = 200
+	};
+	int ready[2], status, sock;
+	uint32_t looks;
+	pid_t pid;
+	char c = 0;
+
+	(void)st;
+	if (geteuid() != 0) {
+		print_message("skipped: only root can be another user\n");
+		skip();
+	}
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ready), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (setuid(65534) != 0 || fill_queue(ours, STRANGERS) != STRANGERS ||
+		    write(ready[1], &c, 1) != 1)
+			_exit(1);
+		close(ready[0]);
+		/* They stay until the parent is done. */
+		_exit(read(ready[1], &c, 1) != 1);
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	sock = call();
+	for (looks = 0; shm->n_rx == 0 || shm->rx[0]->state != SOFT_SHM_GREETING; looks++) {
+		assert_true(looks < STRANGERS / 16 / 2);
+		chores(0);
+	}
+	assert_int_equal(write(ready[0], &c, 1), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	close(sock);
+	close(ready[0]);
+	close(ready[1]);
+	chores(0);
+}
+
 int
 main(void)
 {
@@ -312,6 +409,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_window, open_port, close_port),
 		cmocka_unit_test_setup_teardown(test_refused_early, open_port, close_port),
 		cmocka_unit_test_setup_teardown(test_gone_once, open_port, close_port),
+		cmocka_unit_test_setup_teardown(test_full_queue_is_asked_again, open_port,
+						close_port),
+		cmocka_unit_test_setup_teardown(test_strangers_leave_the_queue_quickly, open_port,
+						close_port),
 	};
 	int ret = env_eal_init("shm_call");
 
