@@ -11,6 +11,7 @@
 #include <rte_cycles.h>
 
 #include "remote.h"
+#include "stall.h"
 
 #define CHUNK        (UINT64_C(1) << 20) /* of a copy */
 #define WAIT_SECONDS 30                  /* for what the peer's CM answers late at the most */
@@ -170,7 +171,7 @@ copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 		while ((n = bb_cq_poll(t->scq, &wc, 1)) == 0 || wc.wr_id != WR_COPY) {
 			if (n == 1)
 				send_completed(t, &wc);
-			if (t->fatal || rte_rdtsc() >= end)
+			if (t->fatal || rte_rdtsc() >= end || stall_abandoned(t, rte_rdtsc()))
 				break;
 		}
 	}

@@ -6,6 +6,7 @@
 #include <rte_cycles.h>
 
 #include "remote.h"
+#include "stall.h"
 
 #define ROLL_WINDOWS 8 /* told ahead while a span has no end, in windows */
 #define ROLL_LEAST   64
@@ -201,7 +202,7 @@ remote_row(struct test *t)
 	}
 	while (t->orders && !t->fatal && !all_ready(t)) {
 		flows_poll(t);
-		if (rte_rdtsc() < end)
+		if (stall_abandoned(t, rte_rdtsc()) || rte_rdtsc() < end)
 			continue;
 		report_fail(t, "the target does not answer for %g s; its output may say why",
 			    t->o.patience);

@@ -16,7 +16,9 @@
 #include "stall.h"
 
 #define LIVE_HZ    100
-#define LOOK_EVERY 16 /* rounds of the loop between looks at the clock */
+#define LOOK_EVERY 16           /* rounds of the loop between looks at the clock, at most */
+#define SPINS      4096         /* polls between looks where one operation is waited for */
+#define LOOK_BYTES (256u << 10) /* moved between two looks, unless a round moves more */
 
 unsigned int
 flows_poll(struct test *t)
@@ -118,6 +120,15 @@ look(struct test *t, struct watch *w)
 		}
 	}
 	show_progress(t, w, now);
+}
+
+/* Rounds of @ops operations between two looks: 1 if a round takes longer than a look costs. */
+static uint32_t
+look_every(const struct row *row, uint32_t ops)
+{
+	uint64_t rounds = LOOK_BYTES / ((uint64_t)row->size * ops);
+
+	return (uint32_t)RTE_MAX(1u, RTE_MIN(rounds, LOOK_EVERY));
 }
 
 static bool
@@ -259,7 +270,7 @@ span(struct test *t, struct watch *w, uint64_t ops)
 {
 	struct result *res = &t->row->res;
 	uint64_t start, before = flows_done(t), bells = doorbells(t);
-	uint32_t i, open, loops = 0;
+	uint32_t i, open, loops = 0, every = look_every(t->row, t->row->burst);
 
 	for (i = 0; i < t->nflows; i++)
 		span_open(t, t->flows[i], ops);
@@ -278,8 +289,10 @@ span(struct test *t, struct watch *w, uint64_t ops)
 			flow_post(t, t->flows[i]);
 		}
 		poll_once(t, w);
-		if (++loops % LOOK_EVERY == 0)
+		if (++loops >= every) {
+			loops = 0;
 			look(t, w);
+		}
 	} while (open > 0 && !t->fatal);
 	t->schedule.on = false;
 	res->cycles += rte_rdtsc() - start;
@@ -300,7 +313,7 @@ wait_done(struct test *t, struct watch *w, struct pair *p)
 			now = rte_rdtsc();
 			w->count++;
 			send_completed(t, &wc);
-		} else if (++spins % 65536 == 0) {
+		} else if (++spins % SPINS == 0) {
 			stalled(t, w, rte_rdtsc());
 		}
 	}
@@ -323,7 +336,7 @@ wait_answer(struct test *t, struct watch *w, struct pair *p)
 			recv_completed(t, &wc);
 			if (back->qp != NULL && back->posted < p->recv_done && !t->fatal)
 				post_operations(t, back, 1);
-		} else if (++spins % 65536 == 0) {
+		} else if (++spins % SPINS == 0) {
 			stalled(t, w, rte_rdtsc());
 		}
 	}
@@ -376,6 +389,7 @@ static uint64_t
 one_by_one(struct test *t, struct watch *w, uint64_t ops)
 {
 	struct pair *p = t->flows[0];
+	uint32_t every = look_every(t->row, 1);
 	uint64_t i, now;
 
 	for (i = 0; i < ops && one(t, w); i++) {
@@ -384,10 +398,10 @@ one_by_one(struct test *t, struct watch *w, uint64_t ops)
 		while ((!flow_finished(p) || (t->row->e->two_way && !flow_finished(p->twin))) &&
 		       !t->fatal) {
 			poll_once(t, w);
-			if (++spins % 65536 == 0)
+			if (++spins % SPINS == 0)
 				stalled(t, w, rte_rdtsc());
 		}
-		if (i % LOOK_EVERY == 0) {
+		if (i % every == 0) {
 			now = rte_rdtsc();
 			show_progress(t, w, now);
 			if (now >= w->deadline || test_stopping(t))
@@ -492,6 +506,7 @@ row_run(struct test *t, struct row *row)
 	uint32_t i;
 
 	t->row = row;
+	t->stop_seen = 0;
 	memset(&row->res, 0, sizeof(row->res));
 	hist_reset(&row->lat);
 	flows_set(t);

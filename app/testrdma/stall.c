@@ -6,7 +6,8 @@
  */
 #include "stall.h"
 
-#define ASK_EVERY 10 /* a second: how often the device is asked while nothing completes */
+#define ASK_EVERY    10 /* a second: how often the device is asked while nothing completes */
+#define STOP_SECONDS 1  /* for operations under way when the run is to stop */
 
 /* Events that any thread took and that end what runs, since the program began. __atomic. */
 static uint32_t dead_devices, dead_cqs;
@@ -75,12 +76,28 @@ stall_cause(const struct test *t, const struct pair *p)
 }
 
 bool
+stall_abandoned(struct test *t, uint64_t now)
+{
+	if (!test_stopping(t))
+		return false;
+	if (t->stop_seen == 0)
+		t->stop_seen = now;
+	if (now - t->stop_seen < STOP_SECONDS * t->tsc_hz)
+		return false;
+	say("stopped with operations under way: the row is not complete");
+	t->fatal = true;
+	return true;
+}
+
+bool
 stalled(struct test *t, struct watch *w, uint64_t now)
 {
 	const char *event = NULL;
 	const struct pair *p;
 	uint32_t i;
 
+	if (stall_abandoned(t, now))
+		return true;
 	if (w->count != w->seen) {
 		w->seen = w->count;
 		w->moved = now;

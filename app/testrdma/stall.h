@@ -28,4 +28,10 @@ void stall_begin(struct test *t);
  */
 bool stalled(struct test *t, struct watch *w, uint64_t now);
 
+/*
+ * Gives up what is under way a second after the run was told to stop: says so and sets t->fatal,
+ * without an error. False: there is no stop, or the second is not over.
+ */
+bool stall_abandoned(struct test *t, uint64_t now);
+
 #endif

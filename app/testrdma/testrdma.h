@@ -197,6 +197,7 @@ struct test {
 	uint64_t errors, verified; /* of all rows */
 	uint32_t passed, failed;
 	bool fatal;                      /* the queues are of no use any more */
+	uint64_t stop_seen;              /* TSC of the first look that found a stop; 0: none */
 	uint32_t dead_devices, dead_cqs; /* stall.c: events that are older than the queues */
 	uint32_t lcore;                  /* that owns the queues, or BB_LCORE_SELF */
 	struct live *live;               /* of tests in the background, else NULL */

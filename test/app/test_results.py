@@ -179,6 +179,16 @@ class Results(AppTest):
         self.assertEqual([r['window'] for r in rows], [1, 1])
 
     @long
+    def test_the_time_is_looked_at_after_each_large_message(self):
+        """A row is over with the message during which its time ends, not many messages later."""
+        for args in ([], ['--verify']):
+            res = self.run_json(['--op', 'write,read,send,bidirectional,pingpong', '--size', '32M',
+                                 '--duration', '0.001'] + args)
+            for row in res.json['rows']:
+                self.assertTrue(row['complete'])
+                self.assertLessEqual(row['rate']['ops'] + row['latency_ns']['samples'], 6, row)
+
+    @long
     def test_seeds_give_the_same_verdict(self):
         self.vary('--seed', '0', ops=['write', 'cmp_swap'])
         self.vary('--seed', str((1 << 64) - 1), ops=['write', 'fetch_add'])

@@ -79,6 +79,15 @@ class Stop(AppTest):
         self.assertFalse(result['rows'][0]['complete'])
         self.assertEqual(result['rows'][0]['errors'], 0)
 
+    def test_during_an_operation_that_takes_minutes(self):
+        """One message of 16,384 packets and 0.1 s each is given up, not waited for."""
+        out, result = self.stop(signal.SIGTERM, [
+            '--device', 'soft0,wire=1,window=1,tx_delay=100000', '--op', 'write', '--size', '64M',
+            '--patience', '3600'], rows=0)
+        self.assertIn('before the end', out)
+        self.assertEqual([r['complete'] for r in result['rows']], [False])
+        self.assertEqual(result['rows'][0]['errors'], 0)
+
     def test_killed(self):
         """Nobody can catch that: the rows until then are there, in whole JSON."""
         with tempfile.NamedTemporaryFile(suffix='.json') as f:
