@@ -140,7 +140,8 @@ remote_close(struct test *t)
 
 		if (p->conn == NULL)
 			continue;
-		if (bb_conn_disconnect(p->conn, NULL, 0) == 0)
+		/* After a fatal error the patience is used up: the peer may be stopped. */
+		if (bb_conn_disconnect(p->conn, NULL, 0) == 0 && !t->fatal)
 			event_wait(t, p->conn, &ev);
 		bb_conn_destroy(p->conn);
 		p->conn = NULL;

@@ -217,7 +217,8 @@ net_start(struct soft_dev *dev)
 	__atomic_store_n(&dev->port_down, false, __ATOMIC_RELEASE);
 	dev->link = dev->opts.wire ? &soft_link_memory : NULL;
 	if (dev->opts.port.name[0] != '\0') {
-		dev->link = &soft_link_port;
+		dev->link = dev->opts.rx_fault.full_after != 0 ? &soft_link_port_fills
+							       : &soft_link_port;
 		ret = soft_netif_open(dev);
 		if (ret != 0)
 			return ret;
@@ -297,7 +298,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 			goto stop_dm;
 	}
 	if (opts->port.shm[0] != '\0') {
-		dev->link = &soft_link_shm;
+		dev->link = opts->rx_fault.full_after != 0 ? &soft_link_shm_fills : &soft_link_shm;
 		ret = soft_shm_start(dev);
 		if (ret != 0)
 			goto close_capture;

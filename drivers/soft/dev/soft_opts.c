@@ -79,6 +79,7 @@ static const char *const keys[] = {"progress",
 				   "tx_ecn",
 				   "tx_stall",
 				   "tx_delay",
+				   "tx_full",
 				   "rx_drop",
 				   "rx_dup",
 				   "rx_reorder",
@@ -86,6 +87,7 @@ static const char *const keys[] = {"progress",
 				   "rx_ecn",
 				   "rx_stall",
 				   "rx_delay",
+				   "rx_full",
 				   "capture",
 				   "capture_max",
 				   "virtual_time",
@@ -104,7 +106,8 @@ static const char *const keys[] = {"progress",
 	"fault=port_down|dev_fatal|cq_error|qp_fatal:REQUEST (not with wire, port, shm), "         \
 	"tx_drop, tx_dup, tx_reorder, tx_corrupt, tx_ecn and the same with rx_=PERCENT, "          \
 	"tx_delay, rx_delay=MICROSECONDS, capture=FILE, capture_max=MIB, "                         \
-	"virtual_time, window=1..65536, no_keep, tx_stall, rx_stall=PERCENT:MS, flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
+	"virtual_time, window=1..65536, no_keep, tx_stall, rx_stall=PERCENT:MS, "                  \
+	"tx_full, rx_full=PACKETS[:MS], flap=UP_MS:DOWN_MS, " SOFT_PORT_OPTS_KNOWN
 
 /* In the order of enum soft_defect; for tests that must fail on them. */
 static const char *const defects[SOFT_DEFECTS] = {

@@ -405,25 +405,50 @@ link_shm_waiting(struct soft_engine *e)
 	       link_shm_due(e);
 }
 
-static void
-link_shm_turn(struct soft_engine *e)
+static inline void
+link_shm_look(struct soft_engine *e, struct soft_shm *shm)
 {
-	struct soft_shm *shm = e->dev->shm;
-	uint32_t i, n;
-
 	if (unlikely(link_shm_due(e)))
 		soft_shm_chores(shm, rte_rdtsc());
 	if (unlikely(__atomic_load_n(&shm->deaths, __ATOMIC_RELAXED) != e->shm_deaths))
 		link_shm_bury(e, shm);
-	n = __atomic_load_n(&shm->n_rx, __ATOMIC_ACQUIRE);
+}
+
+static inline void
+link_shm_take(struct soft_engine *e, struct soft_shm *shm)
+{
+	uint32_t i, n = __atomic_load_n(&shm->n_rx, __ATOMIC_ACQUIRE);
+
 	for (i = 0; i < n; i++)
 		if (soft_ring_waiting(&shm->rx[i]->ring))
 			link_shm_receive(e, shm->rx[i]);
 }
 
-const struct soft_link_ops soft_link_shm = {
-	.send = link_shm_send,
-	.send_bytes = link_shm_send_bytes,
-	.begin = link_shm_turn,
-	.waiting = link_shm_waiting,
-};
+static void
+link_shm_turn(struct soft_engine *e)
+{
+	struct soft_shm *shm = e->dev->shm;
+
+	link_shm_look(e, shm);
+	link_shm_take(e, shm);
+}
+
+/* With the option rx_full: what has come stays in the ring. */
+static void
+link_shm_turn_unless_full(struct soft_engine *e)
+{
+	struct soft_shm *shm = e->dev->shm;
+
+	link_shm_look(e, shm);
+	if (!soft_net_full(e, true))
+		link_shm_take(e, shm);
+}
+
+#define LINK_SHM_OPS(begin_)                                                                       \
+	{                                                                                          \
+		.send = link_shm_send, .send_bytes = link_shm_send_bytes, .begin = begin_,         \
+		.waiting = link_shm_waiting                                                        \
+	}
+
+const struct soft_link_ops soft_link_shm = LINK_SHM_OPS(link_shm_turn);
+const struct soft_link_ops soft_link_shm_fills = LINK_SHM_OPS(link_shm_turn_unless_full);

@@ -87,8 +87,10 @@ enum soft_link_sent soft_memory_send_bytes(struct soft_dev *dest, struct soft_pa
 
 /* ---- soft_link_port.c: by an ethdev */
 extern const struct soft_link_ops soft_link_port;
+/* With the option rx_full, which costs no poll of other devices anything. */
+extern const struct soft_link_ops soft_link_port_fills;
 
 /* ---- soft_link_shm.c: to other processes of the host */
-extern const struct soft_link_ops soft_link_shm;
+extern const struct soft_link_ops soft_link_shm, soft_link_shm_fills;
 
 #endif

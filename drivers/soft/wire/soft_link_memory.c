@@ -32,7 +32,9 @@ memory_target(const struct soft_dev *dest, uint32_t dqpn, struct soft_qp **to)
 	*to = dest != NULL ? soft_qp_find(dest, dqpn) : NULL;
 	if (*to == NULL || (*to)->wire == NULL)
 		return SOFT_LINK_LOST;
-	return soft_packet_room((*to)->engine) ? SOFT_LINK_SENT : SOFT_LINK_FULL;
+	if (!soft_packet_room((*to)->engine) || soft_net_full((*to)->engine, true))
+		return SOFT_LINK_FULL;
+	return SOFT_LINK_SENT;
 }
 
 enum soft_link_sent

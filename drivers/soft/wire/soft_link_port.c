@@ -50,6 +50,14 @@ link_receive(struct soft_engine *e)
 	soft_port_poll(nif->port, nif->now);
 }
 
+/* With the option rx_full: what has come stays with the PMD, whose sender finds no room then. */
+static void
+link_receive_unless_full(struct soft_engine *e)
+{
+	if (!soft_net_full(e, true))
+		link_receive(e);
+}
+
 static void
 link_end(struct soft_engine *e)
 {
@@ -136,12 +144,11 @@ link_send_bytes(struct soft_engine *e, struct soft_packet_msg *m)
 	return sent;
 }
 
-const struct soft_link_ops soft_link_port = {
-	.send = link_send,
-	.plain = soft_port_plain,
-	.send_bytes = link_send_bytes,
-	.begin = link_begin,
-	.receive = link_receive,
-	.end = link_end,
-	.polled = true,
-};
+#define LINK_OPS(receive_)                                                                         \
+	{                                                                                          \
+		.send = link_send, .plain = soft_port_plain, .send_bytes = link_send_bytes,        \
+		.begin = link_begin, .receive = receive_, .end = link_end, .polled = true          \
+	}
+
+const struct soft_link_ops soft_link_port = LINK_OPS(link_receive);
+const struct soft_link_ops soft_link_port_fills = LINK_OPS(link_receive_unless_full);

@@ -23,6 +23,8 @@ struct soft_net_fault {
 	uint32_t delay; /* us, of all */
 	/* A packet that strikes, and those behind it, go on so many ms later. */
 	uint32_t stall, stall_ms;
+	/* After so many packets of an engine the link takes none for @full_ms; 0: for ever. */
+	uint32_t full_after, full_ms;
 };
 
 /* A port that is up and down in turn: ns since @start. */
@@ -45,6 +47,8 @@ struct soft_net_state {
 	uint64_t faults;         /* state of what is drawn */
 	uint64_t stall_until[2]; /* ticks; out, in */
 	uint32_t stalled[2];     /* held packets that one has stopped */
+	uint32_t passed[2];      /* packets, for soft_net_fault.full_after */
+	uint64_t full_until[2];  /* ticks; 0: the link has not been full yet; __atomic */
 	bool busy;               /* soft_net_run() in every poll */
 	bool spared;             /* the next packet out is drawn for, and not lost */
 	bool loses;              /* soft_net_loses() is to be asked for each packet out */
@@ -54,7 +58,8 @@ struct soft_net_state {
 static inline bool
 soft_net_faulty(const struct soft_net_fault *f)
 {
-	return (f->drop | f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall) != 0;
+	return (f->drop | f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall |
+		f->full_after) != 0;
 }
 
 #endif

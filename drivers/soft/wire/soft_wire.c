@@ -106,6 +106,7 @@ soft_wire_reset(struct soft_wire *w)
 	w->posted = 0;
 	w->in_cqe_len = 0;
 	w->recv_failed = false;
+	w->full_since = 0;
 	soft_wire_forget(w);
 }
 

@@ -25,6 +25,8 @@
 #define SOFT_WIRE_AHEAD   256u /* the missing packet and those kept behind it; power of two */
 /* First early resend, at the soonest: peers may have to wait for a CPU. */
 #define SOFT_WIRE_ADAPTIVE_NS 100000u
+/* How long a packet of UC or UD waits for room: the longest HOQLife but for ever, 2^19. */
+#define SOFT_WIRE_LIFETIME_NS (UINT64_C(4096) << 19)
 /* Messages in a row, each answered by a request of the application, that make a conversation. */
 #define SOFT_WIRE_TALKS 4u
 
@@ -100,6 +102,9 @@ struct soft_wire {
 	} expect[SOFT_WIRE_KINDS];
 	uint32_t expect_met; /* frames, since the last one was learnt */
 	uint32_t expect_missed;
+	/* UC, UD: since when (ns, 0: not) the link has had no room for packets to that address. */
+	uint64_t full_since;
+	uint8_t full_to[16];
 	uint32_t spoke; /* what its responder expected when its requester sent last */
 	uint64_t timer; /* ns: when that ends which was set last */
 	uint32_t talks; /* up to SOFT_WIRE_TALKS: times that one packet was answered by requests */
@@ -280,11 +285,20 @@ soft_net_loses_only(const struct soft_dev *dev)
 {
 	const struct soft_net_fault *f = &dev->opts.tx_fault;
 
-	return (f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall) == 0 &&
+	return (f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall | f->full_after) ==
+		       0 &&
 	       dev->opts.capture[0] == '\0';
 }
 /* Then: is the next one lost? */
 bool soft_net_loses(struct soft_engine *e);
+/* Does the link take no packet now, out or @rx in, as tx_full and rx_full say? From any thread. */
+static inline bool
+soft_net_full(const struct soft_engine *e, bool rx)
+{
+	const uint64_t until = __atomic_load_n(&e->net.full_until[rx], __ATOMIC_RELAXED);
+
+	return until != 0 && soft_ticks(e->dev) < until;
+}
 /* Packets whose time has come. */
 void soft_net_fault_run(struct soft_engine *e);
 void soft_net_fault_drop_all(struct soft_engine *e);

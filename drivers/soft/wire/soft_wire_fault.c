@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Faults of a network on purpose: packets that are lost, doubled, overtaken, damaged or late, in
- * each direction at a rate of its own. What strikes which packet is drawn from the device's seed,
- * so that the same packets in the same order meet the same faults.
+ * Faults of a network on purpose: packets that are lost, doubled, overtaken, damaged or late, and a
+ * link that takes none, in each direction at a rate of its own. What strikes which packet is drawn
+ * from the device's seed, so that the same packets in the same order meet the same faults.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -59,9 +59,9 @@ parse_percent(const char *value, uint32_t *millionths)
 	return 0;
 }
 
-/* "MS" and no more. */
+/* A number from 1 to @max and no more. */
 static int
-parse_ms(const char *value, uint32_t *ms)
+parse_number(const char *value, uint32_t max, uint32_t *number)
 {
 	unsigned long v;
 	char *end;
@@ -69,10 +69,16 @@ parse_ms(const char *value, uint32_t *ms)
 	if (*value < '0' || *value > '9')
 		return -EINVAL;
 	v = strtoul(value, &end, 10);
-	if (*end != '\0' || v == 0 || v > MAX_MS)
+	if (*end != '\0' || v == 0 || v > max)
 		return -EINVAL;
-	*ms = (uint32_t)v;
+	*number = (uint32_t)v;
 	return 0;
+}
+
+static int
+parse_ms(const char *value, uint32_t *ms)
+{
+	return parse_number(value, MAX_MS, ms);
 }
 
 /* What stands before the colon; behind it: the result. NULL: there is none, or it is long. */
@@ -98,6 +104,23 @@ parse_stall(const char *value, struct soft_net_fault *f)
 	if (ms == NULL || parse_percent(percent, &f->stall) != 0)
 		return -EINVAL;
 	return parse_ms(ms, &f->stall_ms);
+}
+
+/* "PACKETS" or "PACKETS:MS" */
+static int
+parse_full(const char *value, struct soft_net_fault *f)
+{
+	char packets[16];
+	const char *ms = split(value, packets);
+	uint32_t for_ms = 0;
+
+	if (ms != NULL && parse_ms(ms, &for_ms) != 0)
+		return -EINVAL;
+	if (value == NULL ||
+	    parse_number(ms != NULL ? packets : value, UINT32_MAX, &f->full_after) != 0)
+		return -EINVAL;
+	f->full_ms = for_ms;
+	return 0;
 }
 
 int
@@ -126,6 +149,8 @@ soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opts)
 					     (uint32_t *)(void *)((uint8_t *)f + rates[i].at));
 	if (strcmp(key, "stall") == 0)
 		return parse_stall(value, f);
+	if (strcmp(key, "full") == 0)
+		return parse_full(value, f);
 	if (value == NULL || *value < '0' || *value > '9')
 		return -EINVAL;
 	us = strtoul(value, &end, 10);
@@ -268,6 +293,19 @@ pass(struct soft_engine *e, struct soft_packet_msg *m, const struct soft_net_fau
 	}
 }
 
+/* Another packet has passed, one way: was it the last one that the link takes? */
+static void
+count(struct soft_engine *e, bool rx, const struct soft_net_fault *f)
+{
+	uint64_t until = UINT64_MAX;
+
+	if (f->full_after == 0 || ++e->net.passed[rx] != f->full_after)
+		return;
+	if (f->full_ms != 0)
+		until = soft_ticks(e->dev) + soft_time_cycles(f->full_ms * UINT64_C(1000000));
+	__atomic_store_n(&e->net.full_until[rx], until, __ATOMIC_RELAXED);
+}
+
 void
 soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 		      const struct soft_net_fault *f)
@@ -275,6 +313,7 @@ soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 	struct soft_packet_msg *twin = NULL;
 	uint8_t hits = draw_hits(e, m, f);
 
+	count(e, m->rx, f);
 	m->hits = hits;
 	if (m->rx || (m->hits & SOFT_HIT_DROP) != 0)
 		soft_packet_seen(e, m->rx ? SOFT_CAPTURE_IN : SOFT_CAPTURE_OUT, m->data, m->len,

@@ -73,7 +73,7 @@ soft_wire_tx_faulty(struct soft_engine *e, const struct soft_link_pkt *p)
 		e->net.spared = e->dev->link->send(e, p) == SOFT_LINK_FULL;
 		return !e->net.spared;
 	}
-	if (e->n_held_packets >= SOFT_WIRE_QUEUE)
+	if (e->n_held_packets >= SOFT_WIRE_QUEUE || soft_net_full(e, false))
 		return false;
 	m = soft_packet_build(p);
 	if (m == NULL)
@@ -136,6 +136,25 @@ soft_wire_stable(const struct soft_engine *e, const struct soft_wire *w,
 	return true;
 }
 
+/*
+ * The link has no room for a packet to @to. One of RC waits, and the ack timer ends that. UC and UD
+ * have no timer: what finds no room for a head of queue's lifetime is dropped, as by a switch (IBTA
+ * vol. 1, 18.2.5.4), so that a peer that takes nothing stops no other's datagrams. True: dropped.
+ */
+static __rte_noinline bool
+soft_wire_expired(struct soft_wire *w, const struct soft_wire_dest *to)
+{
+	const uint64_t now = soft_engine_ns(w->qp->engine);
+
+	if (w->qp->st == BB_PRM_QP_ST_RC)
+		return false;
+	if (w->full_since == 0 || !bb_roce_same_gid(w->full_to, to->net.dst)) {
+		w->full_since = now;
+		memcpy(w->full_to, to->net.dst, sizeof(w->full_to));
+	}
+	return now - w->full_since >= SOFT_WIRE_LIFETIME_NS;
+}
+
 bool
 soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 	     const struct bb_roce_iov *iov, uint32_t n, const struct bb_roce_msg *msg)
@@ -151,12 +170,20 @@ soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *pkt,
 		.stable = msg != NULL && soft_wire_stable(e, w, iov, n),
 	};
 
+	bool sent;
+
 	(void)ctx;
 	if (unlikely(soft_net_faulty(&e->dev->opts.tx_fault)))
-		return soft_wire_tx_faulty(e, &p);
-	if (unlikely(e->dev->capture != NULL))
-		return soft_wire_tx_captured(e, &p);
-	return e->dev->link->send(e, &p) != SOFT_LINK_FULL;
+		sent = soft_wire_tx_faulty(e, &p);
+	else if (unlikely(e->dev->capture != NULL))
+		sent = soft_wire_tx_captured(e, &p);
+	else
+		sent = e->dev->link->send(e, &p) != SOFT_LINK_FULL;
+	if (unlikely(!sent))
+		return soft_wire_expired(w, p.to);
+	if (unlikely(w->full_since != 0) && bb_roce_same_gid(w->full_to, p.to->net.dst))
+		w->full_since = 0;
+	return true;
 }
 
 /* ---- In */

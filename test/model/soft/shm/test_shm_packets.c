@@ -451,6 +451,83 @@ test_takes(void **st)
 	}
 }
 
+/* ---- A peer that lives and takes nothing */
+
+static void
+reconnect(uint8_t timeout)
+{
+	struct bb_qp_attr reset;
+	struct bb_wc wc[16];
+
+	bb_qp_attr_init(&reset);
+	reset.state = BB_QP_RESET;
+	assert_int_equal(bb_qp_modify(e.a.qp, &reset, BB_QP_STATE), 0);
+	while (bb_cq_poll(e.a.cq, wc, RTE_DIM(wc)) != 0)
+		;
+	e.attr.timeout = timeout;
+	e.attr.retry_cnt = 3;
+	assert_int_equal(bb_qp_connect(e.a.qp, &us, &them, &e.attr), 0);
+}
+
+/* Acknowledges what it does not take, until the ring is full. */
+static void
+fill_ring(void)
+{
+	uint32_t i;
+
+	for (i = 0; soft_ring_waiting(&peer.in) || i == 0; i++) {
+		struct bb_wc wc;
+		uint32_t polls;
+
+		send_from(MTU, 0);
+		ack(us.psn + i, i + 1);
+		for (polls = 0; polls < 100 && bb_cq_poll(e.a.cq, &wc, 1) == 0; polls++)
+			progress();
+		if (polls == 100)
+			return;
+		assert_int_equal(wc.status, BB_WC_SUCCESS);
+	}
+}
+
+/* By the short way, in several packets, as WRITE, READ and atomic: one in flight or many. */
+static void
+test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
+{
+	const struct bb_sge sge = {
+		.addr = (uintptr_t)e.a.buf, .len = 3 * MTU, .lkey = e.a.mr->lkey};
+	const struct bb_sge word = {.addr = (uintptr_t)e.a.buf, .len = 8, .lkey = e.a.mr->lkey};
+	uint32_t kind, n, i;
+	struct bb_wc wc;
+
+	(void)st;
+	fill_ring();
+	for (kind = 0; kind < 5; kind++) {
+		for (n = 1; n <= 64; n += 63) {
+			reconnect(8);
+			for (i = 0; i < n && kind != 0; i++)
+				assert_int_equal(
+					kind == 1
+						? bb_post_send(e.a.qp, i, &sge, 1, BB_SEND_SIGNALED)
+					: kind == 2 ? bb_post_write(e.a.qp, i, &sge, 1, 0x1000,
+								    RKEY, BB_SEND_SIGNALED)
+					: kind == 3 ? bb_post_read(e.a.qp, i, &sge, 1, 0x1000, RKEY,
+								   BB_SEND_SIGNALED)
+						    : bb_post_fetch_add(e.a.qp, i, &word, 0x1000,
+									RKEY, 1, BB_SEND_SIGNALED),
+					1);
+			for (i = 0; i < n && kind == 0; i++)
+				send_from(8, 0);
+			bb_qp_ring(e.a.qp);
+			env_poll(&e, &e.a, &wc, 1);
+			assert_int_equal(wc.status, BB_WC_RETRY_EXC_ERR);
+			for (i = 1; i < n; i++) {
+				env_poll(&e, &e.a, &wc, 1);
+				assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);
+			}
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -458,6 +535,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_sends, begin, end),
 		cmocka_unit_test_setup_teardown(test_fence, begin, end),
 		cmocka_unit_test_setup_teardown(test_takes, begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_peer_that_takes_nothing_ends_requests_with_retry_exceeded, begin, end),
 	};
 	int ret = env_eal_init("shm_packets");
 

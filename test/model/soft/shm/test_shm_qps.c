@@ -139,7 +139,7 @@ test_order(void **st)
 static void
 test_qp_gone(void **st)
 {
-	static const struct differ soon = {.timeout = 13};
+	static const struct differ soon = {.timeout = 16};
 
 	(void)st;
 	begin("");
@@ -153,7 +153,7 @@ test_qp_gone(void **st)
 static void
 qp_error(bool by_itself)
 {
-	static const struct differ soon = {.timeout = 13};
+	static const struct differ soon = {.timeout = 16};
 
 	ready(by_itself, &soon);
 	/* Not in its MR. */
