@@ -221,11 +221,12 @@ verbs_cq_arm(struct bb_cq *cq, bool solicited_only)
 	c->solicited_only = solicited_only;
 	pthread_mutex_unlock(&h->lock);
 	/*
-	 * Who asks siw for solicited ones is told of no receive, of none that failed either:
-	 * siw_rqe_complete() takes each for one whose sender did not ask. An event too many wakes
-	 * somebody for nothing; without it he sleeps for ever.
+	 * siw counts each receive as unsolicited, a failed one too (siw_rqe_complete()), and so
+	 * does Linux 6.12's rxe with those it flushes (flush_recv_wqe()); no call tells one rxe
+	 * from another. An event too many wakes a sleeper for nothing; without it the sleeper
+	 * sleeps on.
 	 */
-	err = ibv_req_notify_cq(c->cq, solicited_only && !c->d->siw);
+	err = ibv_req_notify_cq(c->cq, solicited_only && !c->d->siw && !c->d->rxe);
 	if (err != 0) {
 		BB_LOG(ERR, "%s: cannot arm CQ 0x%x: %s", cq->ctrl->dev->name, cq->cqn,
 		       strerror(err));

@@ -184,8 +184,8 @@ verbs_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 		return -err;
 	}
 	attr->state = state_from(a.qp_state);
-	/* siw of Linux 6.1 tells no state, which reads as RESET. */
-	if (qp->ctrl->pd->dev->iwarp && attr->state == BB_QP_RESET)
+	/* siw reports no state, which reads as RESET (Linux 6.1), or its IDLE as INIT (6.12). */
+	if (qp->ctrl->pd->dev->iwarp && (attr->state == BB_QP_RESET || attr->state == BB_QP_INIT))
 		attr->state = qp->state;
 	return 0;
 }

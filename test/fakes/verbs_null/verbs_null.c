@@ -417,7 +417,7 @@ ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct ibv_q
 {
 	(void)mask;
 	(void)init;
-	attr->qp_state = null_dev.no_state ? IBV_QPS_RESET : qp->state;
+	attr->qp_state = null_dev.no_state ? null_dev.said_state : qp->state;
 	return null_turn(__func__);
 }
 

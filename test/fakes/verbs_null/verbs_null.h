@@ -31,8 +31,9 @@ struct null_dev {
 	bool gone;  /* taken away: what asks the kernel fails with EIO */
 	bool iwarp; /* what its transport is */
 	bool no_atomics;
-	bool no_optional;     /* of all but ibv_reg_mr_iova2() optional rights are refused */
-	bool no_state;        /* a query of a QP tells none, as siw's */
+	bool no_optional; /* of all but ibv_reg_mr_iova2() optional rights are refused */
+	bool no_state;    /* a query of a QP tells none, as siw's, but the next field */
+	enum ibv_qp_state said_state;
 	bool silent;          /* requests are only completed: no data moves, for counting */
 	bool hold;            /* requests do not complete before null_release() */
 	int event_errno;      /* why no event can be read; 0: they can be */

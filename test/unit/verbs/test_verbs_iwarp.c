@@ -382,19 +382,28 @@ test_fence(void **state)
 	}
 }
 
-/* siw would tell of no receive then: it is asked for all completions. */
+/* siw and rxe would raise no event for flushed receives: they are asked for all completions. */
 static void
 test_solicited_only(void **state)
 {
+	enum {
+		OTHER,
+		SIW,
+		RXE
+	};
 	struct fixture f;
-	int siw;
+	int kind;
 
-	for (siw = 0; siw < 2; siw++) {
+	for (kind = OTHER; kind <= RXE; kind++) {
 		setup(state);
-		null_dev.vendor_id = siw ? SIW_VENDOR_ID : 0;
-		make_iwarp(&f, 0);
+		null_dev.vendor_id = kind == SIW ? SIW_VENDOR_ID : 0;
+		if (kind == SIW)
+			make_iwarp(&f, 0);
+		else
+			make(&f, BB_QPT_RC, false, kind == RXE ? RTE_DIM(kinds) - 1 : 0);
+		assert_int_equal(null_dev.rxe, kind == RXE);
 		assert_int_equal(bb_cq_arm(f.cq, true), 0);
-		assert_int_equal(null_dev.solicited_only, siw == 0);
+		assert_int_equal(null_dev.solicited_only, kind == OTHER);
 		assert_int_equal(bb_cq_arm(f.cq, false), 0);
 		assert_false(null_dev.solicited_only);
 		fixture_free(&f);
@@ -411,14 +420,17 @@ asked(struct bb_qp *qp)
 	return attr.state;
 }
 
-/* A provider that tells no state: then it is the library's, on iWARP alone. */
+/* A provider that reports no state, as RESET or as INIT: then it is the library's, on iWARP alone.
+ */
 static void
-test_query(void **state)
+check_query(void **state, enum ibv_qp_state said)
 {
 	struct ibv_qp_attr theirs = {.qp_state = IBV_QPS_ERR};
 	struct fixture f;
 
+	setup(state);
 	null_dev.no_state = true;
+	null_dev.said_state = said;
 	make_iwarp(&f, 0);
 	assert_int_equal(asked(f.qp), BB_QP_RTS);
 	state_to(f.qp, BB_QP_ERR);
@@ -437,8 +449,16 @@ test_query(void **state)
 	setup(state);
 	make(&f, BB_QPT_RC, false, 0);
 	null_dev.no_state = true;
-	assert_int_equal(asked(f.qp), BB_QP_RESET);
+	null_dev.said_state = said;
+	assert_int_equal(asked(f.qp), said == IBV_QPS_RESET ? BB_QP_RESET : BB_QP_INIT);
 	fixture_free(&f);
+}
+
+static void
+test_query(void **state)
+{
+	check_query(state, IBV_QPS_RESET);
+	check_query(state, IBV_QPS_INIT);
 }
 
 /* Made before all other queues, deep enough for the offset, there as long as the device. */
