@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_bitops.h>
 #include <rte_random.h>
 
 #include "mlx5.h"
@@ -376,4 +377,6 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->counters = d->counters.obj != NULL;
 	attr->software = d->cmd->progress_of != NULL;
 	attr->target_progress = d->ctx->target_progress;
+	/* The kernel says IB_ATOMIC_HCA of every card (hw/mlx5/main.c, get_atomic_caps()). */
+	attr->atomics_global = c->atomic && attr->software;
 }

@@ -187,6 +187,7 @@ fill(const struct ibv_device_attr_ex *x, struct bb_dev_attr *a)
 	if (a->max_srq_wr == 0 || a->max_srq_sge == 0)
 		a->max_srq = 0;
 	a->atomics = o->atomic_cap != IBV_ATOMIC_NONE;
+	a->atomics_global = o->atomic_cap == IBV_ATOMIC_GLOB;
 	a->memory_windows =
 		o->max_mw != 0 && (flags & IBV_DEVICE_MEM_WINDOW) != 0 &&
 		(flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B)) != 0;

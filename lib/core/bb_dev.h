@@ -137,6 +137,12 @@ struct bb_dev_attr {
 	 * does).
 	 */
 	bool iwarp;
+	/**
+	 * An atomic is atomic also to the target's CPUs and its other devices (IBV_ATOMIC_GLOB);
+	 * else to the requests that the target's device serves alone (IBV_ATOMIC_HCA). Cards report
+	 * the latter, software devices by the mlx5 driver have the former.
+	 */
+	bool atomics_global;
 };
 
 /** Read what the device can do. */

@@ -93,6 +93,7 @@ enum need {
 	NEED_QP_CONNECT = UINT64_C(1) << 50,
 	NEED_MW_ATOMICS = UINT64_C(1) << 51,
 	NEED_NO_MW_ATOMICS = UINT64_C(1) << 52,
+	NEED_GLOBAL_ATOMICS = UINT64_C(1) << 53,
 	/* What depends on the machine, not on the device. */
 	NEEDS_OF_MACHINE = NEED_UDMABUF | NEED_MEMORY,
 };

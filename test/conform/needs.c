@@ -151,6 +151,9 @@ met(const struct fx *fx, enum need need)
 		return both(fx, a->max_read_sge > 1, b->max_read_sge > 1);
 	case NEED_QP_CONNECT:
 		return fx->link == NULL;
+	case NEED_GLOBAL_ATOMICS:
+		/* The target's device carries them out. */
+		return b->atomics_global;
 	case NEED_SOFTWARE:
 		return both(fx, a->software, b->software);
 	default:
@@ -207,6 +210,7 @@ static const struct {
 	{NEED_MASKED_8, "masked-atomics", "bb_dev_attr.masked_atomics has not 8"},
 	{NEED_NO_MASKED, "no-masked-atomics", "bb_dev_attr.masked_atomics is not 0"},
 	{NEED_LONG, "2-gib-messages", "bb_dev_attr.max_msg_size is under 2 GiB"},
+	{NEED_GLOBAL_ATOMICS, "global-atomics", "bb_dev_attr.atomics_global is false"},
 	{NEED_SOFTWARE, "software", "bb_dev_attr.software is false"},
 	{NEED_IMM, "immediate-data", "bb_dev_attr.iwarp is true: no immediate data"},
 	{NEED_UNRELIABLE, "unreliable", "bb_dev_attr.iwarp is true: no UC, no UD"},

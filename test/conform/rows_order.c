@@ -451,10 +451,10 @@ rows_order(struct rows *rows)
 	}
 	for (i = 0; i < n_ops; i++) {
 		if (ops[i].atomic) {
-			row = row_add(rows, "ibv_post_send(3)", run_against_cpu,
+			row = row_add(rows, "ibv_query_device(3)", run_against_cpu,
 				      "order/rc/atomic-against-cpu", "%s", ops[i].name);
 			row->op = &ops[i];
-			row->needs = NEED_ATOMICS;
+			row->needs = NEED_ATOMICS | NEED_GLOBAL_ATOMICS;
 		}
 		if (ops[i].atomic || ops[i].wc == BB_WC_RDMA_READ) {
 			row = row_add(rows, "ibv_post_send(3)", run_fence_depth,

@@ -60,6 +60,9 @@ static const struct limit limits[] = {
 	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_NONE, OURS(atomics), 0},
 	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_HCA, OURS(atomics), 1},
 	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_GLOB, OURS(atomics), 1},
+	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_NONE, OURS(atomics_global), 0},
+	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_HCA, OURS(atomics_global), 0},
+	{THEIRS(orig_attr.atomic_cap), IBV_ATOMIC_GLOB, OURS(atomics_global), 1},
 	/* Windows of both types, or none. */
 	{THEIRS(orig_attr.max_mw), 1, OURS(memory_windows), 1},
 	{THEIRS(orig_attr.max_mw), 0, OURS(memory_windows), 0},
