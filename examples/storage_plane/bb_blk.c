@@ -17,6 +17,8 @@
 #define LOOK_EVERY 64u
 /* How long the connection may take to tell why, when requests fail: the target may have said it. */
 #define WHY_S 1u
+/* Between two attempts at a target that has no place for a client. */
+#define RETRY_US 200000u
 
 struct pending {
 	struct blk_command cmd;
@@ -163,9 +165,9 @@ release(struct bb_blk *b)
 	free(b);
 }
 
-int
-bb_blk_open(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **out, char *why,
-	    size_t len)
+static int
+open_once(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **out, char *why,
+	  size_t len, bool *full)
 {
 	struct bb_blk *b = calloc(1, sizeof(*b));
 	uint16_t i;
@@ -178,6 +180,7 @@ bb_blk_open(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **
 	if (rc == 0)
 		rc = greet(b, attr);
 	if (rc != 0) {
+		*full = b != NULL && strstr(b->why, BLK_FULL) != NULL;
 		snprintf(why, len, "%s%s", b != NULL && b->why[0] != '\0' ? b->why : strerror(-rc),
 			 rc == -ECONNREFUSED && b->why[0] == '\0'
 				 ? "; does storage_target run, with this --listen?"
@@ -190,6 +193,25 @@ bb_blk_open(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **
 		b->pending[i].next = (uint16_t)(i + 1);
 	*out = b;
 	return 0;
+}
+
+int
+bb_blk_open(struct bb_dev *dev, const struct bb_blk_attr *attr, struct bb_blk **out, char *why,
+	    size_t len)
+{
+	const uint64_t end =
+		rte_get_tsc_cycles() + rte_get_tsc_hz() / 1000 * (uint64_t)attr->timeout_ms;
+	bool full;
+	int rc;
+
+	/* Another client may go, or be idle so long that it gives its place up. */
+	for (;;) {
+		full = false;
+		rc = open_once(dev, attr, out, why, len, &full);
+		if (!full || rte_get_tsc_cycles() >= end)
+			return rc;
+		rte_delay_us_sleep(RETRY_US);
+	}
 }
 
 int

@@ -98,6 +98,7 @@ struct bb_blk_done {
 
 /**
  * Connect, and wait for it. The device and the connection are then this thread's. Control path.
+ * A target that has no place for a client now is asked again until timeout_ms is over.
  * @param dev stays the caller's, and open until bb_blk_close().
  * @param attr read during the call only, its addr too.
  * @param why gets one sentence when it fails, cut off at @p len; NULL with a @p len of 0: none.

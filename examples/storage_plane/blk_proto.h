@@ -43,7 +43,9 @@
 
 #include "bb_blk.h" /* operations, flags and the shape are of both */
 
-#define BLK_VERSION    1
+#define BLK_VERSION 1
+/* Why a target refuses a client that may try again: another one may go, or turn out to be idle. */
+#define BLK_FULL       "this target has as many clients as --clients allows"
 #define BLK_HELLO      16
 #define BLK_WELCOME    32
 #define BLK_COMMAND    48

@@ -42,6 +42,7 @@ struct options {
 	const char *listen;
 	struct backing_attr file;
 	uint32_t depth, max_io, clients;
+	uint32_t idle_s, per_address; /* per_address 0: no limit */
 	bool uring;
 	enum defect defect;
 };
@@ -73,6 +74,8 @@ struct client {
 	uint32_t depth;
 	uint32_t under_way; /* requests to the backing */
 	bool ending, ring_send, ring_recv;
+	bool active;   /* it has sent a command */
+	uint64_t last; /* TSC of its last command, or of when it came */
 	char name[64];
 	uint64_t reads, writes, flushes, fuas, refused;
 };

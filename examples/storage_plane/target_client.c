@@ -9,12 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_malloc.h>
 
 #include "target.h"
 
 /* READ, or WRITE and SEND, of each slot. */
 #define SQ_PER_SLOT 2u
+/* Seconds in which a client sends its first command, if others need its place. */
+#define FIRST_S 2u
 
 int
 clients_open(struct worker *w)
@@ -120,15 +123,70 @@ refuse(struct bb_conn *conn, const char *why)
 	bb_conn_destroy(conn);
 }
 
+/* Do both come from one address? Their names are ADDRESS:PORT. */
+static bool
+same_address(const char *a, const char *b)
+{
+	const char *end_a = strrchr(a, ':'), *end_b = strrchr(b, ':');
+
+	return end_a != NULL && end_b != NULL && end_a - a == end_b - b &&
+	       memcmp(a, b, (size_t)(end_a - a)) == 0;
+}
+
+/* Takes the place of a client that has been idle too long. */
+static void
+evict(struct client *c)
+{
+	client_drop(c, "%s, and another client needs the place",
+		    c->active ? "it has been idle for longer than --idle"
+			      : "it has sent no command since it came");
+	bb_conn_destroy(c->conn);
+	c->conn = NULL;
+	client_release(c);
+}
+
+/* A place for the client at @name; NULL, and *why: there is none now. */
+static struct client *
+place(struct worker *w, const char *name, const char **why)
+{
+	const uint64_t now = rte_get_tsc_cycles(), hz = rte_get_tsc_hz();
+	struct client *c, *idlest = NULL, *vacant = NULL;
+	uint32_t i, same = 0;
+
+	for (i = 0; i < w->o->clients; i++) {
+		c = &w->clients[i];
+		if (c->conn == NULL) {
+			vacant = vacant == NULL && c->under_way == 0 ? c : vacant;
+			continue;
+		}
+		same += same_address(c->name, name);
+		if (c->under_way == 0 &&
+		    now - c->last > (c->active ? w->o->idle_s : FIRST_S) * hz &&
+		    (idlest == NULL || c->last < idlest->last))
+			idlest = c;
+	}
+	if (w->o->per_address != 0 && same >= w->o->per_address) {
+		*why = "this target has as many clients of your address as --per-address allows";
+		return NULL;
+	}
+	if (vacant != NULL)
+		return vacant;
+	*why = BLK_FULL;
+	if (idlest != NULL)
+		evict(idlest);
+	return idlest;
+}
+
 static void
 accept_client(struct worker *w, const struct bb_cm_event *ev)
 {
 	const char *wrong;
 	struct bb_conn_param param;
-	struct client *c = NULL;
+	struct client *c;
 	uint8_t welcome[BLK_WELCOME];
 	struct bb_conn_info info;
 	struct bb_blk_shape shape = w->shape;
+	const char *full = NULL;
 	uint32_t i, wanted;
 	char why[96];
 	int rc;
@@ -139,14 +197,12 @@ accept_client(struct worker *w, const struct bb_cm_event *ev)
 		refuse(ev->conn, why);
 		return;
 	}
-	for (i = 0; i < w->o->clients && c == NULL; i++)
-		if (w->clients[i].conn == NULL && w->clients[i].under_way == 0)
-			c = &w->clients[i];
+	bb_conn_query(ev->conn, &info);
+	c = place(w, info.peer, &full);
 	if (c == NULL) {
-		refuse(ev->conn, "this target has as many clients as --clients allows");
+		refuse(ev->conn, full);
 		return;
 	}
-	bb_conn_query(ev->conn, &info);
 	memcpy(c->name, info.peer, sizeof(c->name));
 	c->depth = wanted < w->o->depth ? wanted : w->o->depth;
 	shape.depth = (uint16_t)c->depth;
@@ -166,6 +222,8 @@ accept_client(struct worker *w, const struct bb_cm_event *ev)
 		return;
 	}
 	c->conn = ev->conn;
+	c->active = false;
+	c->last = rte_get_tsc_cycles();
 	c->qp->user = c;
 	bb_conn_user_set(c->conn, c);
 	for (i = 0; i < c->depth; i++)

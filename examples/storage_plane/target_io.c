@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "target.h"
 
 /* wr_id of sends: a slot, and what was sent. Receives have the number of their capsule. */
@@ -97,6 +99,8 @@ received(struct client *c, const struct bb_wc *wc)
 	}
 	/* Decoded into our memory: the capsule can take the next one. */
 	(void)client_post_receive(c, (uint32_t)wc->wr_id);
+	c->active = true;
+	c->last = rte_get_tsc_cycles();
 	s = &c->slots[cmd.id];
 	if (s->state == SLOT_FREE) {
 		s->cmd = cmd;

@@ -20,6 +20,8 @@ static const struct option longopts[] = {
 	{"depth", required_argument, NULL, 'q'},
 	{"max-io", required_argument, NULL, 'm'},
 	{"clients", required_argument, NULL, 'c'},
+	{"idle", required_argument, NULL, 'I'},
+	{"per-address", required_argument, NULL, 'A'},
 	{"help", no_argument, NULL, 'h'},
 	{"wait", required_argument, NULL, 'W'},
 	{"defect", required_argument, NULL, 'D'}, /* for tests: not in the help */
@@ -52,6 +54,9 @@ static const char text[] =
 	"  --listen ADDR:PORT the first lcore's (default 127.0.0.1:18700), the next ones have\n"
 	"                     the ports behind it; port 0: any that are free\n"
 	"  --clients N        connections of an lcore at a time (default 8)\n"
+	"  --idle S           a connection without a command for so long gives its place up if\n"
+	"                     another one needs it (default 60); one that never had a command after 2 s\n"
+	"  --per-address N    connections of one address to an lcore (default 0: no limit)\n"
 	"  --depth N          commands of a connection at a time, 1 to 256 (default 64)\n"
 	"  --max-io BYTES     longest command (default 128K); each command has a buffer of it\n"
 	"  -h, --help         this text\n"
@@ -131,6 +136,10 @@ parse_one(struct options *o, int c)
 		return option_u32("max-io", optarg, BLK_MIN_BLOCK, BB_BLK_MAX_IO, &o->max_io);
 	case 'c':
 		return option_u32("clients", optarg, 1, 1024, &o->clients);
+	case 'I':
+		return option_u32("idle", optarg, 1, 1000000, &o->idle_s);
+	case 'A':
+		return option_u32("per-address", optarg, 0, 1024, &o->per_address);
 	case 'W':
 		return option_u32("wait", optarg, 0, 3600, &o->file.wait_s);
 	case 'D':
@@ -156,6 +165,7 @@ target_options_parse(void *opt, int argc, char **argv)
 		.depth = 64,
 		.max_io = 131072,
 		.clients = 8,
+		.idle_s = 60,
 		.uring = true,
 	};
 	while ((c = getopt_long(argc, argv, "h", longopts, NULL)) != -1) {

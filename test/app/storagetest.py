@@ -8,12 +8,14 @@ import os
 import platform
 import re
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import tempfile
 import threading
 
+import cmtest
 from apptest import CPUS, AppTest
 
 TARGET = os.path.abspath(sys.argv.pop())  # the second argument that meson gives
@@ -90,6 +92,29 @@ def refuse(call, error, flags=None):
 
 
 refuse_io_uring = refuse('io_uring_setup', errno.EPERM)
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def silent_client(port, gid):
+    """A connection that is accepted and sends no command; @gid is one that the target reaches."""
+    hello = struct.pack('<4sB3xI', b'BLKH', 1, 8)
+    hello += struct.pack('<I', crc32c(hello))
+    end = struct.pack('>QII12s4sHHBBBBBBHIIHHQ', 0, 0x1234, 0x111111, bytes(10) + b'\xff\xff',
+                      socket.inet_aton(gid), 0, 1024, 0, 0, 16, 16, 7, 7, 0, 64, 64, 0, len(hello), 0)
+    body = end + hello
+    sock = socket.create_connection(('127.0.0.1', port))
+    sock.sendall(struct.pack('>4sBBHII', b'BBCM', 1, 1, cmtest.HEADER, len(body), 0) + body)
+    if cmtest.message(sock)[5] == cmtest.REP:
+        sock.sendall(struct.pack('>4sBBHII', b'BBCM', 1, cmtest.RTU, cmtest.HEADER, 0, 0))
+    return sock
 
 
 class StorageTest(AppTest):

@@ -7,7 +7,7 @@ import re
 import sys
 
 from apptest import long, main
-from storagetest import BS, EAL, StorageTest, lcores, refuse_io_uring
+from storagetest import BS, EAL, StorageTest, lcores, refuse_io_uring, silent_client
 
 SIZE = 1 << 20
 
@@ -68,11 +68,41 @@ class Storage(StorageTest):
         target = self.target('--size', str(SIZE), '--clients', '1', *self.io())
         first = self.start_client(['--rw', 'randread', '--seconds', '1000'])
         target.wait_err('connected')
-        _, text = self.client(rc=1)
+        _, text = self.client('--wait', '1', rc=1)
         self.assertIn('--clients', text)
         self.kill(first)
         target.wait_err('gone')
         # Its place is free again.
+        self.client('--ios', '10')
+        self.stop(target)
+
+    def test_silent_clients_give_their_places_up(self):
+        target = self.target('--size', str(SIZE), '--clients', '2', *self.io())
+        gid = '192.0.2.%d' % self.host  # the target's own
+        silent = [silent_client(self.port, gid) for _ in range(2)]
+        # It asks again until one of them has said nothing for 2 s.
+        self.client('--ios', '10')
+        target.wait_err('sent no command since it came, and another')
+        for sock in silent:
+            sock.close()
+        # A client that works keeps its place.
+        first = self.start_client(['--rw', 'randread', '--seconds', '1000'])
+        target.wait_err('connected')
+        silent = silent_client(self.port, gid)
+        _, text = self.client('--ios', '10')
+        silent.close()
+        self.assertIsNone(first.proc.poll())
+        self.kill(first)
+        self.stop(target)
+
+    def test_one_address_has_as_many_places_as_allowed(self):
+        target = self.target('--size', str(SIZE), '--clients', '4', '--per-address', '1', *self.io())
+        first = self.start_client(['--rw', 'randread', '--seconds', '1000'])
+        target.wait_err('connected')
+        _, text = self.client(rc=1)
+        self.assertIn('--per-address', text)
+        self.kill(first)
+        target.wait_err('gone')
         self.client('--ios', '10')
         self.stop(target)
 
