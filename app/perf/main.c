@@ -69,6 +69,8 @@ run(struct perf *p)
 {
 	int rc = perf_open(p);
 
+	if (rc != 0 && is_client(p))
+		tcp_decline(p);
 	if (rc != 0)
 		return rc;
 	if (talk(p) != 0)
@@ -83,9 +85,12 @@ main(int argc, char **argv)
 	int eal_argc, rc;
 
 	rc = program_args(&p.o, argc, argv, &eal_argc);
+	p.server = p.o.host == NULL;
+	/* Its server waits: it hears the connection close. */
+	if (rc < 0 && is_client(&p))
+		tcp_decline(&p);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
-	p.server = p.o.host == NULL;
 	if (p.o.json != NULL && json_open(p.o.json) != 0)
 		return EXIT_USAGE;
 	if (program_start(eal_argc, argv) != 0) {

@@ -259,6 +259,26 @@ check_together(struct options *o, int type)
 	return 0;
 }
 
+static const char short_options[] = "P:d:s:n:m:g:x:p:h";
+
+/* Finds the server behind an option that was refused: it waits for this client. */
+static int
+refused(struct options *o, int argc, char **argv)
+{
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+		/* What is no option may be any word. */
+		if (c == '?' ||
+		    (c == 'p' && option_u32("port", optarg, 1, UINT16_MAX, &o->tcp_port) != 0))
+			return -1;
+	}
+	if (optind == argc - 1)
+		o->host = argv[optind];
+	return -1;
+}
+
 static int
 options_parse(void *options, int argc, char **argv)
 {
@@ -273,7 +293,7 @@ options_parse(void *options, int argc, char **argv)
 	o->qp_timeout = 14;
 	o->seconds = 60;
 
-	while ((c = getopt_long(argc, argv, "P:d:s:n:m:g:x:p:h", long_options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
 		if (c == 'h') {
 			options_help(stdout);
 			return 1;
@@ -283,7 +303,7 @@ options_parse(void *options, int argc, char **argv)
 			return 1;
 		}
 		if (parse_one(o, c == 'x' ? 'g' : c, &type) != 0)
-			return -1;
+			return c == '?' ? -1 : refused(o, argc, argv);
 	}
 	if (optind < argc)
 		o->host = argv[optind++];

@@ -97,6 +97,8 @@ void perf_close(struct perf *p);
 
 /* tcp.c */
 int tcp_open(struct perf *p);
+/* A client that cannot run connects to its server and closes, so that the server does not wait. */
+void tcp_decline(const struct perf *p);
 int tcp_write(struct perf *p, const void *buf, size_t len);
 /* Exactly @len bytes; the device is kept going meanwhile. @what: for the line that says so. */
 int tcp_read(struct perf *p, void *buf, size_t len, const char *what);

@@ -19,6 +19,8 @@
 
 #include "perf.h"
 
+#define DECLINE_MS 1000 /* for a server that is told that no test follows */
+
 /* Let the device work. Without a connected QP there is no hurry: sleep until TCP has something. */
 static int
 breathe(struct perf *p, int fd, short events)
@@ -127,9 +129,15 @@ serve(struct perf *p)
 	}
 	printf("waiting for %s on TCP port %u\n", p->o.proto->peer, p->o.tcp_port);
 	fflush(stdout);
+	perf_moved(p);
 	while ((conn = accept(fd, NULL, NULL)) < 0) {
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
 			say("accept: %s", strerror(errno));
+			break;
+		}
+		if (overdue(p)) {
+			say("no client has come for %u s (--silence); did it refuse its options?",
+			    p->o.seconds);
 			break;
 		}
 		if (breathe(p, fd, POLLIN) != 0)
@@ -206,6 +214,34 @@ call(struct perf *p)
 		say("%s port %u: %s; start %s there first, without a host", p->o.host,
 		    p->o.tcp_port, strerror(rc), p->o.proto->peer);
 	return -1;
+}
+
+void
+tcp_decline(const struct perf *p)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *all, *a;
+	struct pollfd pfd = {.events = POLLOUT};
+	char service[8];
+	int fd = -1;
+
+	snprintf(service, sizeof(service), "%u", p->o.tcp_port);
+	if (getaddrinfo(p->o.host, service, &hints, &all) != 0)
+		return;
+	for (a = all; a != NULL && fd < 0; a = a->ai_next) {
+		fd = socket(a->ai_family, a->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+			    a->ai_protocol);
+		if (fd < 0 || connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+			continue;
+		pfd.fd = fd;
+		if (errno == EINPROGRESS && poll(&pfd, 1, DECLINE_MS) > 0 &&
+		    (pfd.revents & POLLERR) == 0)
+			continue;
+		close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(all);
+	if (fd >= 0)
+		close(fd);
 }
 
 int

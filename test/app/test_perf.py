@@ -240,6 +240,34 @@ class Perf(AppTest):
         res = self.run_json(['-P', 'write_bw', 'no-such-host.invalid'], rc=1)
         self.assertIn('give the name or the IP address', res.err)
 
+    def start_server(self, *args):
+        """A server that listens, and its port."""
+        port = free_ports()
+        proc = subprocess.Popen([self.program] + lcores() + EAL + ['--', '-p', str(port)] + list(args),
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(proc.communicate)
+        self.addCleanup(proc.kill)
+        self.assertIn('TCP port %d' % port, proc.stdout.readline())
+        return proc, port
+
+    def test_server_ends_after_a_client_that_refuses_its_own_options(self):
+        for args, why in ((['--size', '2G'], '--size'), (['--tx-depth', '65536'], '--tx-depth'),
+                          (['--connection', 'UD'], '--connection'),
+                          (['--gid-index', '200'], 'no such GID'), (['-d', 'none0'], 'none0')):
+            server, port = self.start_server('-P', 'write_bw', '--silence', '3600')
+            res = self.run_program(['-P', 'write_bw', '-p', str(port)] + args + ['127.0.0.1'])
+            self.assertNotEqual(res.rc, 0, args)
+            self.assertIn(why, res.err)
+            _, err = server.communicate(timeout=perfpeer.WAIT)
+            self.assertEqual(server.returncode, 1, err)
+            self.assertIn('has closed the connection', err)
+
+    def test_server_without_client_ends(self):
+        server, _ = self.start_server('-P', 'rc_pingpong', '--silence', '1')
+        _, err = server.communicate(timeout=perfpeer.WAIT)
+        self.assertEqual(server.returncode, 1, err)
+        self.assertIn('no client has come for 1 s', err)
+
     def test_port_in_use(self):
         with socket.socket() as s:
             s.bind(('0.0.0.0', 0))
