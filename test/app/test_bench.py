@@ -293,7 +293,7 @@ class Bench(Base):
 
     def test_example(self):
         """The file that the sources have can be read; all its cases are there."""
-        path = os.path.join(os.path.dirname(INSTRUCTIONS), '..', 'app', 'bench', 'report.ini')
+        path = os.path.join(os.path.dirname(INSTRUCTIONS), '..', 'app', 'bench', 'report', 'report.ini')
         with open(path) as f:
             sections = re.findall(r'^\[(.*)\]', f.read(), re.M)
         self.assertLessEqual(set(sections[1:]), set(CASES))
