@@ -48,8 +48,9 @@ class Apt:
             os.makedirs(os.path.join(path, part), exist_ok=True)
         base = mirror()
         release = suite.split('-')[0]
-        suites = [(base, release), (base, release + '-updates'),
-                  (base + '-security', release + '-security')]
+        suites = [(base, release)]
+        if release != 'sid':
+            suites += [(base, release + '-updates'), (base + '-security', release + '-security')]
         if self.backports:
             suites.append((base, suite))
         with open(os.path.join(path, 'sources.list'), 'w') as f:

@@ -12,6 +12,20 @@ die() {
   exit 1
 }
 
+# What devtools/packages calls $1 is called here; nothing: there is none. See its head.
+package_here() {
+  case $1 in *-14*) ;; *) echo "$1"; return ;; esac
+  # shellcheck disable=SC1091
+  if (. "${OS_RELEASE:-/etc/os-release}" && [ "$ID" = debian ] && [ "${VERSION_ID:-99}" -gt 12 ]); then
+    case $1 in
+    clang-format-14) ;;
+    *) echo "$1" | sed 's/-14//' ;;
+    esac
+  else
+    echo "$1"
+  fi
+}
+
 # The packages of group $1 (run, cross, quick, all, long) that are not installed; each has those before it.
 missing_packages() {
   case $1 in
@@ -24,6 +38,8 @@ missing_packages() {
   esac
   [ "$(uname -m)" = x86_64 ] || groups=$(echo "$groups" | sed 's/ cross//')
   sed -e 's/#.*//' "$TOP/devtools/packages" | while read -r group pkg _; do
+    pkg=$(package_here "$pkg")
+    [ -n "$pkg" ] || continue
     case " $groups " in
     *" $group "*) ;;
     *) continue ;;

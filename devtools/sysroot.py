@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Makes a folder with the headers and libraries that Bluebell is built with for another machine.
+"""Makes a folder with the headers and libraries that Bluebell is built with for another system.
 
-usage: sysroot.py DIR
+usage: sysroot.py DIR [arm64 | RELEASE]
 
-DIR gets Debian's packages for arm64, and where.ini, which devtools/cross-arm64.ini of meson wants
-before it. They are downloaded by an apt of its own and unpacked: the machine's packages, and what
+DIR gets Debian's packages, and where.ini, which devtools/cross-*.ini of meson wants before it: those
+for arm64 of this Debian (the default), or those of another Debian, as trixie, for amd64. They are downloaded by an apt of its own and unpacked: the machine's packages, and what
 apt and dpkg know of it, stay as they are. No root is needed. A folder that is there and whole is
 kept; runs at the same time wait for each other.
 
@@ -26,13 +26,12 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import debian  # noqa: E402
 
 START = float(os.environ.get('SUITE_START', time.time()))
-ARCH = 'arm64'
 PACKAGES = ['libc6-dev', 'libdpdk-dev', 'libibverbs-dev', 'librdmacm-dev', 'libisal-dev', 'liburing-dev',
             'libcmocka-dev', 'libjansson-dev']
 # Of what those depend on: no programs, as nothing is configured, and no scripting languages.
 WANTED = re.compile(r'(?!libperl|libpam)(lib|zlib1g|linux-libc-dev$|ibverbs-providers$)')
 # Part of the key of what is kept: count up when the folder comes to look otherwise.
-LAYOUT = 1
+LAYOUT = 2
 
 
 def say(text):
@@ -47,8 +46,8 @@ def release():
     return found[1]
 
 
-def key():
-    return hashlib.sha256(repr((LAYOUT, release(), ARCH, PACKAGES, WANTED.pattern)).encode()).hexdigest()
+def key(suite, arch):
+    return hashlib.sha256(repr((LAYOUT, suite, arch, PACKAGES, WANTED.pattern)).encode()).hexdigest()
 
 
 def read_text(path):
@@ -70,16 +69,16 @@ def relative_links(root):
                 os.symlink(target, path)
 
 
-def make(root):
+def make(root, suite, arch):
     work = root + '.part'
     shutil.rmtree(work, ignore_errors=True)
-    apt = debian.Apt(os.path.join(work, 'apt'), release(), ARCH)
-    say("lists of Debian's packages for " + ARCH)
+    apt = debian.Apt(os.path.join(work, 'apt'), suite, arch)
+    say("lists of Debian's packages: %s, %s" % (suite, arch))
     apt.update()
     found = {name: what for name, what in apt.closure(PACKAGES).items() if WANTED.match(name)}
     missing = [name for name in PACKAGES if name not in found]
     if missing:
-        raise debian.DebianError('no package for %s: %s' % (ARCH, ' '.join(missing)))
+        raise debian.DebianError('no package for %s: %s' % (arch, ' '.join(missing)))
     size = sum(size for _, size in found.values()) / 1e6
     say('downloading %d packages, %.0f MB' % (len(found), size))
     new = os.path.join(work, 'root')
@@ -89,7 +88,7 @@ def make(root):
     with open(os.path.join(new, 'where.ini'), 'w') as f:
         f.write("[constants]\nsysroot = '%s'\n" % root)
     with open(os.path.join(new, '.key'), 'w') as f:
-        f.write(key() + '\n')
+        f.write(key(suite, arch) + '\n')
     shutil.rmtree(root, ignore_errors=True)
     os.rename(new, root)
     shutil.rmtree(work)
@@ -97,22 +96,24 @@ def make(root):
 
 
 def main():
-    if len(sys.argv) != 2 or sys.argv[1].startswith('-'):
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith('-'):
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:] in (['-h'], ['--help']) else 2)
     root = os.path.abspath(sys.argv[1])
+    what = sys.argv[2] if len(sys.argv) > 2 else 'arm64'
     os.makedirs(os.path.dirname(root), exist_ok=True)
     with open(root + '.lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
+            suite, arch = (release(), what) if what == 'arm64' else (what, 'amd64')
             # A tree that was moved has the old place in where.ini.
-            if read_text(os.path.join(root, '.key')) == key() and \
+            if read_text(os.path.join(root, '.key')) == key(suite, arch) and \
                     "'%s'" % root in (read_text(os.path.join(root, 'where.ini')) or ''):
                 say('is there')
             else:
-                make(root)
+                make(root, suite, arch)
         except debian.DebianError as err:
-            print('no packages for %s here: %s' % (ARCH, ' '.join(str(err).split())))
+            print('no packages for %s here: %s' % (what, ' '.join(str(err).split())))
             sys.exit(77)
 
 

@@ -50,6 +50,9 @@ def check(headers):
             shutil.copy(path, folder)
         for path in headers:
             for compiler, flags in COMPILERS:
+                # Newer Debians have no 14 (devtools/packages).
+                if shutil.which(compiler) is None:
+                    compiler = compiler.replace('-14', '')
                 if shutil.which(compiler) is None:
                     continue
                 name = os.path.basename(path)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <rte_alarm.h>
+#include <rte_bitops.h>
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
