@@ -157,6 +157,8 @@ class StorageTest(AppTest):
     def uring_refused(self):
         """Why io_uring cannot be used here, or False."""
         if StorageTest.refused is None:
+            # A file of its own: the test may have made its disk already.
+            disk, self.disk = self.disk, self.disk + '.uring'
             target = self.run_target(['--size', '4096'])
             found = [line for line in target.proc.stdout if 'queue 0' in line and
                      target.proc.send_signal(signal.SIGINT) is None]
@@ -165,6 +167,7 @@ class StorageTest(AppTest):
                 self.assertIn('refuses io_uring', err)
             StorageTest.refused = not found and err.strip()
             os.unlink(self.disk)
+            self.disk = disk
         return StorageTest.refused
 
     def io(self):
