@@ -33,8 +33,8 @@ int bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb
 
 /*
  * Asks the kernel for the MAC of attr->grh.dgid on RoCE; never waits. 0: the kernel has it now, and
- * making an address handle does not wait; -EAGAIN: call again; else why there is none. An answer is
- * given once. Any thread.
+ * making an address handle does not wait, for about a minute; -EAGAIN: call again; else why there
+ * is none, which is told once. Any thread.
  */
 int bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr);
 /* Waits for what bb_ibv_ready() has under way; before the device is closed. */

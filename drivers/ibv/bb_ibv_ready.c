@@ -12,16 +12,26 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 #include "bb_ibv.h"
 
-/* Questions of the process at a time: each is a thread. */
-#define QUESTIONS 16u
+/* Questions under way in the process: each is a thread. */
+#define THREADS 16u
+/* And those with the answers that are kept. */
+#define QUESTIONS 256u
+/*
+ * Seconds for which a good answer is kept. The kernel uses a neighbour's MAC at once while its
+ * entry is there, a stale one too, and drops an unused entry after 60 s at the earliest (man 7 arp:
+ * gc_stale_time).
+ */
+#define KEEP_S 60
 
 struct question {
 	struct ibv_context *ctx; /* NULL: free */
 	struct ibv_ah_attr attr;
 	uint64_t number; /* order in which questions were asked */
+	time_t at;       /* of the answer, monotonic */
 	bool answered;
 	int ret; /* of the answer */
 };
@@ -30,6 +40,16 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t answer = PTHREAD_COND_INITIALIZER;
 static struct question questions[QUESTIONS];
 static uint64_t asked;
+static unsigned int running;
+
+static time_t
+now(void)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec;
+}
 
 static int
 make_ah(struct ibv_context *ctx, struct ibv_ah_attr *attr)
@@ -61,7 +81,9 @@ ask(void *arg)
 
 	pthread_mutex_lock(&lock);
 	q->ret = ret;
+	q->at = now();
 	q->answered = true;
+	running--;
 	pthread_cond_broadcast(&answer);
 	pthread_mutex_unlock(&lock);
 	return NULL;
@@ -95,7 +117,7 @@ same(const struct question *q, struct ibv_context *ctx, const struct ibv_ah_attr
 	       memcmp(q->attr.grh.dgid.raw, attr->grh.dgid.raw, sizeof(attr->grh.dgid.raw)) == 0;
 }
 
-/* A free place, or that of the oldest answer, which nobody has asked for again. NULL: none. */
+/* A free place, or that of the oldest answer. NULL: none. */
 static struct question *
 place(void)
 {
@@ -121,17 +143,22 @@ bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 	int ret = -EAGAIN;
 
 	pthread_mutex_lock(&lock);
-	for (i = 0; i < QUESTIONS; i++)
+	for (i = 0; i < QUESTIONS && q == NULL; i++)
 		if (same(&questions[i], ctx, attr))
 			q = &questions[i];
-	if (q != NULL && q->answered) {
-		ret = q->ret;
+	if (q != NULL && q->answered && q->ret == 0 && now() - q->at >= KEEP_S)
 		q->ctx = NULL;
-	} else if (q == NULL && (q = place()) != NULL) {
+	if (q != NULL && q->ctx != NULL) {
+		ret = q->answered ? q->ret : -EAGAIN;
+		/* The next call asks again. */
+		if (q->answered && ret != 0)
+			q->ctx = NULL;
+	} else if (running < THREADS && (q = place()) != NULL) {
 		*q = (struct question){.ctx = ctx, .attr = *attr, .number = asked++};
 		/* No thread now: it is asked for again by the next call. */
 		if (start(q) != 0)
 			q->ctx = NULL;
+		running += q->ctx != NULL;
 	}
 	pthread_mutex_unlock(&lock);
 	return ret;

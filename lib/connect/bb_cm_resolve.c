@@ -21,15 +21,17 @@
 #define ASKING_MAX  16u
 #define ASKING_PEER 4u
 
+/* A host of IPv6 has all addresses of its network, a /64 (RFC 4291, 2.5.1). */
 static bool
 same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {
+	const struct in6_addr *a6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
+	const struct in6_addr *b6 = &((const struct sockaddr_in6 *)b)->sin6_addr;
+
 	if (a->ss_family != b->ss_family)
 		return false;
 	if (a->ss_family == AF_INET6)
-		return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
-			      &((const struct sockaddr_in6 *)b)->sin6_addr,
-			      sizeof(struct in6_addr)) == 0;
+		return memcmp(a6, b6, IN6_IS_ADDR_V4MAPPED(a6) ? sizeof(*a6) : 8) == 0;
 	return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
 	       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
 }

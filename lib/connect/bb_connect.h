@@ -260,11 +260,12 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
  * iWARP has no RNR: a SEND that finds no receive ends the connection. There, take the QP to INIT
  * by bb_qp_modify() and post receives before this call, and before bb_conn_connect() if the
  * server sends first.
- * @return as bb_conn_connect(); -EAGAIN the address behind the peer's GID is being asked for, as
- * param names another GID of this side than the last accept of the listener: poll, and call again;
- *   -ENOTCONN the peer is gone; -EPROTOTYPE RC on one side, UC on the
- *   other; errors of bb_qp_connect(). After an error it can be tried again, or rejected; where the
- *   QP is in RESET then, receives are to be posted anew.
+ * @return as bb_conn_connect(); -EAGAIN the address behind the peer's GID is being asked for: poll,
+ *   and call again. That is so where @p param names another GID of this side than the choice
+ * without a wish and the last accept of the listener, or where the request has waited a minute;
+ * -ENOTCONN the peer is gone; -EPROTOTYPE RC on one side, UC on the other; errors of
+ * bb_qp_connect(). After an error it can be tried again, or rejected; where the QP is in RESET
+ * then, receives are to be posted anew.
  */
 int bb_conn_accept(struct bb_conn *conn, struct bb_qp *qp, const struct bb_conn_param *param);
 

@@ -431,14 +431,21 @@ int
 bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
 {
 	struct bb_conn_param own;
+	uint64_t end;
 	int ret;
 
 	if (ep == NULL || ep->conn == NULL || ep->ctrl->from == NULL)
 		return -EINVAL;
 	param = param_of(ep, param, &own);
 	ret = post_early(ep, param);
+	/* The address of the peer's GID is asked for meanwhile. */
+	end = deadline(ep);
 	if (ret == 0)
 		ret = bb_conn_accept(ep->conn, ep->qp, param);
+	while (ret == -EAGAIN && !late(end)) {
+		look(ep);
+		ret = bb_conn_accept(ep->conn, ep->qp, param);
+	}
 	if (ret == 0)
 		ret = post_kept(ep);
 	return ret != 0 ? ret : wait_up(ep);

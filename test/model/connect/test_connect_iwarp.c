@@ -410,14 +410,54 @@ test_depths(void **st)
 	}
 }
 
+/* ---- RoCE by messages over TCP: the kernel is asked for the peer's address by a thread */
+
+static unsigned int ahs;
+
+static void
+on_ah(void)
+{
+	__atomic_add_fetch(&ahs, 1, __ATOMIC_RELAXED);
+}
+
+static void
+test_kernel_is_asked_before_a_request_is_reported(void **st)
+{
+	struct bb_cm_attr attr;
+	struct link l;
+	unsigned int i;
+
+	(void)st;
+	null_reset();
+	null_dev.no_atomics = true;
+	null_dev.on_ah = on_ah;
+	bb_cm_attr_init(&attr);
+	attr.poll_us = 0;
+	pair_open_with(&p, NULL_NAME, NULL, &attr);
+	ahs = 0;
+	/* bb_conn_accept() finds the answer, and so does each connection that follows. */
+	for (i = 0; i < 3; i++) {
+		link_up(&p, &l);
+		assert_int_equal(__atomic_load_n(&ahs, __ATOMIC_RELAXED), 1);
+		link_down(&p, &l);
+	}
+	pair_close(&p);
+	assert_int_equal(null_dev.objects, 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ep_connect), cmocka_unit_test(test_ep_accept),
-		cmocka_unit_test(test_init),       cmocka_unit_test(test_error_state),
-		cmocka_unit_test(test_refused),    cmocka_unit_test(test_gone),
-		cmocka_unit_test(test_depths),     cmocka_unit_test(test_accept_again),
+		cmocka_unit_test(test_ep_connect),
+		cmocka_unit_test(test_ep_accept),
+		cmocka_unit_test(test_init),
+		cmocka_unit_test(test_error_state),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_gone),
+		cmocka_unit_test(test_depths),
+		cmocka_unit_test(test_accept_again),
+		cmocka_unit_test(test_kernel_is_asked_before_a_request_is_reported),
 	};
 
 	if (bare_eal_init() < 0)
