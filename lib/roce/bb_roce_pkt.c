@@ -144,12 +144,13 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 	op = &bb_roce_ops[p[0]];
 	if (op->flags == 0) {
 		/*
-		 * Nobody knows what follows the BTH. An RC responder answers it, so the BTH is
-		 * taken.
+		 * What follows the BTH is unknown. An RC responder answers such a packet, so the
+		 * BTH is taken, with an empty payload after it.
 		 */
 		if (BB_ROCE_TYPE(p[0]) != BB_ROCE_RC)
 			return BB_ROCE_DROP_OPCODE;
 		parse_bth(pkt, w);
+		pkt->payload = p + BB_ROCE_BTH_LEN;
 		return BB_ROCE_OK;
 	}
 	pad = w[0] >> BB_ROCE_BTH0_PAD & 3;
@@ -226,7 +227,7 @@ bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt)
 {
 	const struct bb_roce_op_info *op = &bb_roce_ops[pkt->opcode];
 
-	if (op->flags == 0)
+	if (op->flags == 0 && BB_ROCE_TYPE(pkt->opcode) != BB_ROCE_RC)
 		return 0;
 	bb_roce_bth_store(hdr, pkt->opcode, pkt->flags, pkt->pkey, pkt->dqpn, pkt->psn,
 			  bb_roce_pad(pkt->len));
@@ -234,7 +235,7 @@ bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt)
 		memset(hdr + BB_ROCE_BTH_LEN, 0, BB_ROCE_CNP_PAD);
 	else
 		build_extended(hdr + BB_ROCE_BTH_LEN, op->flags, pkt);
-	return op->hdr_len;
+	return op->flags != 0 ? op->hdr_len : BB_ROCE_BTH_LEN;
 }
 
 const char *

@@ -192,7 +192,8 @@ bb_roce_pad(uint32_t len)
 
 /*
  * Write the headers of *pkt to @hdr, BB_ROCE_MAX_HDR bytes of room. pkt->len decides about the
- * pad count. Returns their length, that of the opcode's table row; 0 for an unknown opcode.
+ * pad count. Returns their length, that of the opcode's table row. An opcode of RC that is not
+ * assigned has a BTH alone, as bb_roce_parse() takes it; 0 for any other unknown opcode.
  */
 uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
 

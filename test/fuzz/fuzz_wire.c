@@ -78,7 +78,8 @@ static struct world {
 	struct {
 		uint8_t *p;
 		uint32_t len;
-		bool shm; /* the short way of shared memory may have it */
+		bool shm;  /* it stands in a ring in shared memory */
+		bool pass; /* and is built anew as bytes */
 	} frame[FRAMES];
 	uint32_t frames, room, posted, cqes;
 	bool asked; /* something was posted that may write */
@@ -181,7 +182,7 @@ link_receive(struct soft_engine *e)
 
 		if (!w->frame[i].shm ||
 		    !take_shm(e, p + ETH, w->frame[i].len - ETH, w->peer.gid.raw, w->d.gid.raw,
-			      p[11] ^ w->peer.mac[5]))
+			      p[11] ^ w->peer.mac[5], w->frame[i].pass))
 			take(w, e, p, w->frame[i].len);
 		free(w->frame[i].p);
 	}
@@ -419,7 +420,7 @@ mend(uint8_t *ip, uint32_t len)
 }
 
 static void
-give(struct world *w, const uint8_t *frame, uint32_t len, bool shm)
+give(struct world *w, const uint8_t *frame, uint32_t len, bool shm, bool pass)
 {
 	if (w->frames == FRAMES)
 		world_poll(w);
@@ -428,6 +429,7 @@ give(struct world *w, const uint8_t *frame, uint32_t len, bool shm)
 	check(w->frame[w->frames].p != NULL, "malloc");
 	memcpy(w->frame[w->frames].p, frame, len);
 	w->frame[w->frames].shm = shm;
+	w->frame[w->frames].pass = pass;
 	w->frame[w->frames++].len = len;
 }
 
@@ -437,7 +439,7 @@ give(struct world *w, const uint8_t *frame, uint32_t len, bool shm)
  * says that all sums stay as they were.
  */
 static void
-step_packet(struct world *w, bool answer, bool shm)
+step_packet(struct world *w, bool answer, bool shm, bool pass)
 {
 	static uint8_t frame[ETH + ROCE_FRAME_MAX + 64], data[4096];
 	const struct soft_wire *wire = wire_of(w);
@@ -470,7 +472,8 @@ step_packet(struct world *w, bool answer, bool shm)
 	pkt.sqpn = PEER_QPN;
 	iov.len = pkt.len;
 	memset(data, opcode, pkt.len);
-	if (bb_roce_ops[opcode].flags == 0)
+	/* The others are not even parsed. */
+	if (bb_roce_ops[opcode].flags == 0 && BB_ROCE_TYPE(opcode) != BB_ROCE_RC)
 		return;
 	memcpy(frame, w->d.mac, 6);
 	memcpy(frame + 6, w->peer.mac, 6);
@@ -485,7 +488,7 @@ step_packet(struct world *w, bool answer, bool shm)
 	}
 	if (flags >> 6 != 0 && mended)
 		mend(frame + ETH, len);
-	give(w, frame, ETH + len - (flags >> 6 == 3 && !mended ? len / 2 : 0), shm);
+	give(w, frame, ETH + len - (flags >> 6 == 3 && !mended ? len / 2 : 0), shm, pass);
 }
 
 /* ---- What is posted */
@@ -552,10 +555,10 @@ step(struct world *w)
 	switch (what & 7) {
 	case STEP_PACKET:
 	case STEP_PACKET_TOO:
-		step_packet(w, false, (what & 8) != 0);
+		step_packet(w, false, (what & 8) != 0, (what & 16) != 0);
 		break;
 	case STEP_ANSWER:
-		step_packet(w, true, false);
+		step_packet(w, true, (what & 8) != 0, (what & 16) != 0);
 		break;
 	case STEP_RECV:
 		step_recv(w);

@@ -92,6 +92,9 @@ def wire_seeds():
     def post(kind, length=8):
         return bytes([4, kind] + ([length // 8] if kind % 5 != 4 else []))
 
+    def anew(step):
+        return bytes([step[0] | 24]) + step[1:]
+
     run, revive, ro, none, other, window, end = b'\5', b'\6', 3, 4, 5, 6, 32
     kinds = {'rc': bytes([0]), 'in_cqe': bytes([IN_CQE]),
              'detour': bytes([DETOUR]), 'long': bytes([LONG]), 'rights': bytes([RIGHTS]),
@@ -106,6 +109,11 @@ def wire_seeds():
         'shm_edits': recv() * 7 + b''.join(shm(pkt(4, 9, edits=((at, value),))) + run for at, value in (
             (11, 1), (ETH_BTH + 1, 0x10), (ETH_BTH + 3, 1), (ETH_BTH + 4, 0x80), (15, 3), (ETH_BTH + 7, 1))),
         'shm_no_recv': shm(pkt(4, 8)) + run + recv(pieces=0) + shm(pkt(4, 8)) + run + shm(pkt(5, 8)) + run,
+        'unassigned': b''.join(way(pkt(op)) + run + revive
+                               for op in (21, 24, 31) for way in (bytes, shm, anew)),
+        'shm_all': recv() * 7 + b''.join(way(pkt(op, 8)) + run for op in (4, 5, 10, 11, 12, 19, 20)
+                                         for way in (shm, anew)),
+        'shm_answers': (post(0) + run + shm(answer(17)) + run) * 2 + post(0) + run + anew(answer(17)) + run,
         'send_short': recv() * 3 + pkt(4, 3) + run + pkt(4, 30) + run + pkt(4, 64) + run,
         'no_recv': pkt(4, 8) + run + recv() + pkt(4, 8) + run,
         'recv_small': recv(lens=(1, 1)) + pkt(4, 9) + run + revive + recv(pieces=0) + pkt(4, 1) + run,

@@ -223,7 +223,6 @@ link_shm_pass(struct soft_engine *e, const struct soft_qp *qp, struct soft_wire_
 		soft_packet_post(qp, m);
 }
 
-/* A packet that stands in the ring, where it may change at any time. */
 static void
 link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
 	       const uint8_t *p)
@@ -267,6 +266,14 @@ link_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct
 		soft_wire_rx(e, qp->wire, &pkt, &from.net);
 }
 
+void
+soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx, const struct soft_ring_rec *rec,
+	       const uint8_t *p)
+{
+	if (!soft_shm_send_in(e, rx, rec, p))
+		link_shm_input(e, rx, rec, p);
+}
+
 static __rte_noinline void
 link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 {
@@ -283,8 +290,7 @@ link_shm_receive(struct soft_engine *e, struct soft_shm_rx *rx)
 			soft_inbox_drain(e);
 		soft_now(e);
 		for (n = 0; n < BURST && (p = soft_ring_peek(&rx->ring, &rec)) != NULL; n++) {
-			if (!soft_shm_send_in(e, rx, &rec, p))
-				link_shm_input(e, rx, &rec, p);
+			soft_shm_input(e, rx, &rec, p);
 			soft_ring_pop(&rx->ring);
 		}
 		soft_ring_release(&rx->ring);

@@ -187,6 +187,13 @@ const char *soft_shm_user_hint(const struct soft_shm *shm, uid_t uid, char hint[
 struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, const struct soft_wire_dest *to,
 				     uint8_t *sgid);
 
+/*
+ * Takes a packet of @rec->len bytes at @p in the ring of @rx, where it may change at any time: all
+ * of the peer's bytes come in here.
+ */
+void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
+		    const struct soft_ring_rec *rec, const uint8_t *p);
+
 /* A QP is in RTR: whom it depends on. Under its engine's lock; soft_shm_skip() afterwards. */
 void soft_shm_connected(struct soft_wire *w);
 

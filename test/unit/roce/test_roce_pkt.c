@@ -320,7 +320,7 @@ test_unknown_opcodes(void **state)
 			assert_int_equal(pkt.opcode, byte);
 			assert_int_equal(pkt.psn, 0x77);
 			assert_int_equal(pkt.len, 0);
-			assert_null(pkt.payload);
+			assert_ptr_equal(pkt.payload, raw + BB_ROCE_BTH_LEN);
 		} else {
 			assert_int_equal(bb_roce_parse(&pkt, raw, sizeof(raw)),
 					 BB_ROCE_DROP_OPCODE);
@@ -328,8 +328,11 @@ test_unknown_opcodes(void **state)
 		}
 		pkt.opcode = (uint8_t)byte;
 		memset(hdr, 0xa5, sizeof(hdr));
-		assert_int_equal(bb_roce_build(hdr, &pkt), 0);
-		for (i = 0; i < sizeof(hdr); i++)
+		i = byte < 0x20 ? BB_ROCE_BTH_LEN : 0;
+		assert_int_equal(bb_roce_build(hdr, &pkt), i);
+		if (i != 0)
+			assert_memory_equal(hdr, raw, i);
+		for (; i < sizeof(hdr); i++)
 			assert_int_equal(hdr[i], 0xa5);
 	}
 	assert_int_equal(known, OPCODES);

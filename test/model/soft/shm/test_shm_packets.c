@@ -110,14 +110,13 @@ meet(const char *fabric)
 }
 
 static int
-begin(void **st)
+begin_with(const char *more)
 {
 	char fabric[32], spec[96];
 	pid_t pid;
 
-	(void)st;
 	snprintf(fabric, sizeof(fabric), "pkt%d", (int)getpid());
-	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24", fabric);
+	snprintf(spec, sizeof(spec), "soft0,shm=%s,ip=192.0.2.1/24%s", fabric, more);
 	assert_int_equal(soft_shm_listen(fabric, theirs, &peer.listener, &pid), 0);
 	env_open_two(&e, spec, NULL);
 	side_qp(&e, &e.a);
@@ -136,6 +135,21 @@ begin(void **st)
 	assert_int_equal(bb_qp_connect(e.a.qp, &us, &them, &e.attr), 0);
 	meet(fabric);
 	return 0;
+}
+
+static int
+begin(void **st)
+{
+	(void)st;
+	return begin_with("");
+}
+
+/* A packet that has come is built anew as bytes, and then no fault strikes it. */
+static int
+begin_faulty(void **st)
+{
+	(void)st;
+	return begin_with(",rx_ecn=100");
 }
 
 static int
@@ -528,6 +542,36 @@ test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
 	}
 }
 
+/* All that RC does not have, with and without bytes after the BTH: 9.7.4.1.3. */
+static void
+test_unassigned_opcodes_are_refused_by_a_nak(void **st)
+{
+	static const uint8_t data[64];
+	struct bb_wc wc;
+	uint32_t i, op;
+
+	(void)st;
+	for (op = 0, i = 0; op < 32; op++) {
+		struct soft_ring_rec *rec;
+
+		if (bb_roce_ops[op].flags != 0)
+			continue;
+		reconnect(0);
+		rec = soft_ring_reserve(&peer.out, BB_ROCE_BTH_LEN + 4 * i);
+		assert_non_null(rec);
+		*rec = (struct soft_ring_rec){.sport = 0xc123, .hop_limit = 64, .sgid = THEIRS};
+		bb_roce_bth_store((uint8_t *)(rec + 1), (uint8_t)op, BB_ROCE_ACKREQ, 0xffff, us.qpn,
+				  them.psn, 0);
+		memcpy((uint8_t *)(rec + 1) + BB_ROCE_BTH_LEN, data, 4 * i);
+		soft_ring_publish(&peer.out, rec, BB_ROCE_BTH_LEN + 4 * i);
+		progress();
+		answers(them.psn, BB_ROCE_AETH_NAK | BB_ROCE_NAK_INVALID);
+		assert_int_equal(bb_cq_poll(e.a.cq, &wc, 1), 0);
+		i++;
+	}
+	assert_int_equal(i, 9);
+}
+
 int
 main(void)
 {
@@ -535,6 +579,10 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_sends, begin, end),
 		cmocka_unit_test_setup_teardown(test_fence, begin, end),
 		cmocka_unit_test_setup_teardown(test_takes, begin, end),
+		cmocka_unit_test_setup_teardown(test_unassigned_opcodes_are_refused_by_a_nak, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_unassigned_opcodes_are_refused_by_a_nak,
+						begin_faulty, end),
 		cmocka_unit_test_setup_teardown(
 			test_peer_that_takes_nothing_ends_requests_with_retry_exceeded, begin, end),
 	};
