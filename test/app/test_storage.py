@@ -55,13 +55,10 @@ class Storage(StorageTest):
             rc, out, err = c.end()
             self.assertEqual(rc, 0, out + err)
             self.assertIn(' 0 WRONG', out)
-        for c in clients:
-            target.wait_err(r'process %d: it is gone' % c.proc.pid)
         counts, err = self.stop(target)
         self.assertEqual(counts['reads'] + counts['writes'], 6000)
-        # Each writes to the target's device and is written to: it dies once all the same.
-        for c in clients:
-            self.assertEqual(err.count('process %d:' % c.proc.pid), 1, err)
+        # Each has closed its device: that is no error.
+        self.assertNotIn('died', err)
 
     @long
     def test_too_many_clients(self):

@@ -54,7 +54,8 @@ soft_shm_gid(const struct soft_port_opts *o, uint32_t index, uint8_t gid[16])
 
 /* ---- What ends */
 
-const char soft_shm_gone[] = "it is gone";
+const char soft_shm_died[] = "died";
+const char soft_shm_closed[] = "closed its device";
 
 static bool
 connected(const struct soft_shm *shm, pid_t pid)
@@ -73,8 +74,26 @@ connected(const struct soft_shm *shm, pid_t pid)
 void
 soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why)
 {
-	if (why != NULL && (why != soft_shm_gone || !connected(shm, pid)))
+	if (why == NULL)
+		return;
+	if (why != soft_shm_died && why != soft_shm_closed)
 		SOFT_LOG(NOTICE, "%s: process %d: %s", shm->dev->name, (int)pid, why);
+	else if (connected(shm, pid))
+		return;
+	else if (why == soft_shm_died)
+		SOFT_LOG(ERR, "%s: process %d died", shm->dev->name, (int)pid);
+	else
+		SOFT_LOG(INFO, "%s: process %d closed its device", shm->dev->name, (int)pid);
+}
+
+void
+soft_shm_bye(int sock)
+{
+	struct soft_shm_msg m;
+
+	/* A peer that does not read what it was sent misses this, and takes us for dead. */
+	soft_shm_msg_init(&m, SOFT_SHM_BYE);
+	(void)soft_shm_send(sock, &m, NULL, 0);
 }
 
 /* ---- Life */
@@ -124,14 +143,18 @@ destroy(struct soft_shm *shm)
 	uint32_t i;
 
 	for (i = 0; i < shm->n_tx; i++) {
-		if (shm->tx[i]->state != SOFT_SHM_IDLE)
+		if (shm->tx[i]->state != SOFT_SHM_IDLE) {
+			soft_shm_bye(shm->tx[i]->sock);
 			soft_shm_tx_close(shm, shm->tx[i], NULL);
+		}
 		munmap((void *)(uintptr_t)shm->tx[i]->dir, sizeof(struct soft_shm_dir));
 		free(shm->tx[i]);
 	}
 	for (i = 0; i < shm->n_rx; i++) {
-		if (shm->rx[i]->state != SOFT_SHM_IDLE)
+		if (shm->rx[i]->state != SOFT_SHM_IDLE) {
+			soft_shm_bye(shm->rx[i]->sock);
 			soft_shm_rx_close(shm, shm->rx[i], NULL);
+		}
 		munmap((void *)(uintptr_t)shm->rx[i]->dir, sizeof(struct soft_shm_dir));
 		munmap((void *)(uintptr_t)shm->rx[i]->ring.data, SOFT_RING_SIZE);
 		free(shm->rx[i]);

@@ -144,13 +144,15 @@ int soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6]
 /* What is to be done now and then; from an engine's turn. */
 void soft_shm_chores(struct soft_shm *shm, uint64_t now);
 void soft_shm_watch(struct soft_shm *shm, int sock, uint32_t what);
-/* Why a connection ends whose other side has hung up. */
-extern const char soft_shm_gone[];
+/* Why a connection ends whose other side has hung up: without BYE, and with it. */
+extern const char soft_shm_died[], soft_shm_closed[];
 /*
- * A connection of @pid has ended; @why, unless it is NULL, is logged. That a process is gone its
- * last connection tells, whichever of them that is.
+ * Logs why a connection of @pid has ended, unless @why is NULL. That a process died or closed its
+ * device is logged once, at the end of its last connection.
  */
 void soft_shm_say_end(const struct soft_shm *shm, pid_t pid, const char *why);
+/* Says that this device is closed. */
+void soft_shm_bye(int sock);
 
 /* What an epoll event is of: one of these, and an index. */
 enum {

@@ -34,6 +34,7 @@ enum soft_shm_type {
 	SOFT_SHM_WELCOME,   /* with the listener's directory */
 	SOFT_SHM_REFUSED,
 	SOFT_SHM_SEGMENT, /* with its memory */
+	SOFT_SHM_BYE,     /* of either side: it closes its device */
 	SOFT_SHM_TYPES
 };
 

@@ -183,8 +183,8 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 	if (ret == 0)
 		return;
 	if (ret == 1) {
-		why = greeted(shm, index, &m, fds);
-		for (i = 0; i < SOFT_SHM_MAX_FDS; i++)
+		why = m.type == SOFT_SHM_BYE ? soft_shm_closed : greeted(shm, index, &m, fds);
+		for (i = 0; i < SOFT_SHM_MAX_FDS && fds[i] >= 0; i++)
 			close(fds[i]);
 	} else if (ret == -EPROTO) {
 		/* One of another version understands at least that this is one. */
@@ -192,7 +192,7 @@ soft_shm_rx_event(struct soft_shm *shm, uint32_t index)
 		m.u.refused.why = SOFT_SHM_REFUSED_VERSION;
 		(void)soft_shm_send(rx->sock, &m, NULL, 0);
 	} else {
-		why = soft_shm_gone;
+		why = soft_shm_died;
 	}
 	if (why != NULL)
 		soft_shm_rx_close(shm, rx, why);

@@ -270,6 +270,8 @@ heard(struct soft_shm *shm, struct soft_shm_tx *tx, const struct soft_shm_msg *m
 		return welcomed(tx, m, fds[0]);
 	case SOFT_SHM_REFUSED:
 		return refused(m);
+	case SOFT_SHM_BYE:
+		return soft_shm_closed;
 	default:
 		return soft_shm_win_take(shm, tx, m, fds[0]);
 	}
@@ -293,7 +295,7 @@ soft_shm_tx_event(struct soft_shm *shm, uint32_t index)
 			if (fds[0] >= 0)
 				close(fds[0]);
 		} else if (ret != -EPROTO) {
-			why = soft_shm_gone;
+			why = soft_shm_died;
 		}
 	}
 	if (why != NULL)

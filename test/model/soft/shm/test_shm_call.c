@@ -293,7 +293,7 @@ test_gone_once(void **st)
 		chores(0);
 		assert_int_equal(tx->state, SOFT_SHM_IDLE);
 		log_end(log);
-		snprintf(line, sizeof(line), "process %d: it is gone", (int)pid);
+		snprintf(line, sizeof(line), "process %d died", (int)pid);
 		at = strstr(text, line);
 		assert_non_null(at);
 		assert_null(strstr(at + 1, line));
@@ -401,6 +401,43 @@ test_strangers_leave_the_queue_quickly(void **st)
 	chores(0);
 }
 
+/* A peer that closes its device says so, on either connection: no error is logged. */
+static void
+test_a_peer_that_closes_its_device_is_not_reported_dead(void **st)
+{
+	char *text, line[64];
+	struct soft_shm_msg m;
+	int sock, ret;
+	size_t len;
+	FILE *log;
+
+	(void)st;
+	rte_log_set_level((uint32_t)soft_logtype, RTE_LOG_INFO);
+	log = log_begin(&text, &len);
+	rte_log_set_global_level(RTE_LOG_INFO);
+	sock = welcome(0);
+	soft_shm_msg_init(&m, SOFT_SHM_BYE);
+	assert_int_equal(soft_shm_send(sock, &m, NULL, 0), 0);
+	close(sock);
+	chores(0);
+	assert_int_equal(shm->rx[0]->state, SOFT_SHM_IDLE);
+	log_end(log);
+	snprintf(line, sizeof(line), "process %d closed its device", (int)getpid());
+	assert_non_null(strstr(text, line));
+	assert_null(strstr(text, "died"));
+	free(text);
+	/* And this device says so to its peers. */
+	sock = welcome(0);
+	close_port(NULL);
+	do {
+		ret = heard(sock, true, &m);
+	} while (ret == 1 && m.type != SOFT_SHM_BYE);
+	assert_int_equal(ret, 1);
+	close(sock);
+	open_port(NULL);
+	rte_log_set_level((uint32_t)soft_logtype, RTE_LOG_NOTICE);
+}
+
 int
 main(void)
 {
@@ -413,6 +450,9 @@ main(void)
 						close_port),
 		cmocka_unit_test_setup_teardown(test_strangers_leave_the_queue_quickly, open_port,
 						close_port),
+		cmocka_unit_test_setup_teardown(
+			test_a_peer_that_closes_its_device_is_not_reported_dead, open_port,
+			close_port),
 	};
 	int ret = env_eal_init("shm_call");
 

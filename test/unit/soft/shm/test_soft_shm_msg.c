@@ -86,6 +86,11 @@ test_check(void **st)
 	good(SOFT_SHM_REFUSED);
 	assert_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
 	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, true));
+
+	good(SOFT_SHM_BYE);
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
+	assert_null(soft_shm_msg_check(&m, sizeof(m), 0, false));
+	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 1, false));
 	m.type = 0;
 	assert_non_null(soft_shm_msg_check(&m, sizeof(m), 0, true));
 	m.type = SOFT_SHM_TYPES;
