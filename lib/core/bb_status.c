@@ -97,18 +97,20 @@ status_cause(enum bb_wc_status status)
 		return "the QP was already in ERR when its turn came: look at the first error of this "
 		       "QP, not at this one";
 	case BB_WC_MW_BIND_ERR:
-		return "a memory window could not be bound: its MR lacks the right, or belongs to "
-		       "another PD";
+		return "a memory window was not bound, or an indirect key not laid out or "
+		       "invalidated: the MR lacks MW_BIND or LOCAL_WRITE, is of another PD or does "
+		       "not hold the range, or the window is bound already or is another QP's";
 	case BB_WC_BAD_RESP_ERR:
 		return "the peer's answer did not fit the request: the two sides disagree about the "
-		       "connection, or something else uses the peer's QP number";
+		       "connection (path MTU, PSN), or something else uses the peer's QP number";
 	case BB_WC_LOC_ACCESS_ERR:
 		return "an access to local memory was refused while a peer's request was served: look "
 		       "at the rights of the MR and of the QP";
 	case BB_WC_REM_INV_REQ_ERR:
 		return "the peer found the request invalid: its QP does not grant the operation "
-		       "(access at INIT), longer than its receive or its largest message, an "
-		       "unaligned atomic, or more READs than its max_dest_rd_atomic";
+		       "(access at INIT), longer than its receive or its largest message, packets of "
+		       "another path MTU, an unaligned atomic, or more READs than its "
+		       "max_dest_rd_atomic";
 	case BB_WC_REM_ACCESS_ERR:
 		return "the peer refused the access: wrong or deregistered rkey, past the end of its "
 		       "MR, or the right is missing in its MR or its QP";
@@ -116,8 +118,8 @@ status_cause(enum bb_wc_status status)
 		return "the peer could not finish the request: it met an error of its own there, look "
 		       "at its log";
 	case BB_WC_RETRY_EXC_ERR:
-		return "the peer did not answer: it is gone, not in RTR, unreachable, or its device is "
-		       "not run (a software device with inline progress needs its owner to poll)";
+		return "the peer did not answer: it is gone, not in RTR, unreachable (GID, VLAN, a path "
+		       "MTU that a link does not carry), or its device is not run (a software device with inline progress needs its owner to poll)";
 	case BB_WC_RNR_RETRY_EXC_ERR:
 		return "the peer had no receive posted, longer than rnr_retry allows: let it post "
 		       "more, or set rnr_retry to 7";
@@ -216,8 +218,8 @@ vendor_cause(uint8_t v)
 		       "buffer's lkey): look at its log";
 	case 0x8a:
 		return "the peer found the request invalid: its QP does not grant the operation "
-		       "(access at INIT), longer than its receive, an unaligned atomic, or more "
-		       "READs than its max_dest_rd_atomic";
+		       "(access at INIT), longer than its receive, packets of another path MTU, an "
+		       "unaligned atomic, or more READs than its max_dest_rd_atomic";
 	case 0x90:
 	case 0x91:
 	case 0x92:

@@ -101,6 +101,13 @@ test_causes(void **state)
 	assert_true(cause_has(BB_WC_REM_INV_REQ_ERR, 0x8a, "max_dest_rd_atomic"));
 	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0x81, "no answer"));
 	assert_true(cause_has(BB_WC_RNR_RETRY_EXC_ERR, 0x87, "rnr_retry"));
+	/* Without a vendor's code, too: what binds ask for, and a path MTU that does not fit. */
+	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "MW_BIND"));
+	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "LOCAL_WRITE"));
+	assert_true(cause_has(BB_WC_MW_BIND_ERR, 0, "bound already"));
+	assert_true(cause_has(BB_WC_BAD_RESP_ERR, 0, "MTU"));
+	assert_true(cause_has(BB_WC_REM_INV_REQ_ERR, 0, "MTU"));
+	assert_true(cause_has(BB_WC_RETRY_EXC_ERR, 0, "MTU"));
 	/* A flushed request never has a cause of its own, whatever its vendor byte. */
 	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0xf5, "first error"));
 	assert_true(cause_has(BB_WC_WR_FLUSH_ERR, 0xf9, "first error"));
