@@ -374,7 +374,7 @@ struct soft_qp {
 	uint8_t comm_est; /* in RTR: COMM_EST was raised */
 	uint8_t queued;   /* which of the engine's lists "run" is on */
 	bool in_err;      /* on the engine's list of QPs in ERR */
-	bool bf_bad;      /* the BlueFlame copy of WQE bf_idx differed from the ring */
+	bool bf_differs;  /* WQE bf_idx is in bf_copy, and not as the ring has it: soft_bf.h */
 	bool early_cqe;   /* SOFT_DEFECT_EARLY_CQE */
 	uint8_t cs_len;   /* bytes of cs_data that the next CQE carries; by who answers */
 	uint16_t bf_idx;
@@ -402,6 +402,9 @@ struct soft_qp {
 
 	/* Requests sent again since it was created, for soft_telemetry.c; the engine's. */
 	uint64_t retries, rnr_retries;
+
+	/* Copy of a WQE, see bf_differs; of the engine. Not written while wait is set. */
+	uint8_t bf_copy[SOFT_BF_HALF];
 };
 
 #define SOFT_MAX_COUNTER_SETS 256

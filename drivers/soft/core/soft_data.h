@@ -219,12 +219,12 @@ struct soft_engine {
 	uint32_t served_write, served_read, served_atomic;
 	uint64_t shuffle; /* state of the order of lines */
 	uint32_t defect_chances;
-	uint8_t key_fault;                        /* enum soft_key_fault of the last refusal */
-	uint8_t qp_op_fault;                      /* vendor syndrome of a LOCAL_QP_OP */
-	enum soft_detour detour;                  /* of the last refusal: it was none */
-	uint8_t *detour_at;                       /* the memory that was asked for */
-	uint32_t scan;                            /* records per poll */
-	uint32_t wrong_uar, bad_qpn, bf_mismatch; /* doorbells ignored or refused */
+	uint8_t key_fault;           /* enum soft_key_fault of the last refusal */
+	uint8_t qp_op_fault;         /* vendor syndrome of a LOCAL_QP_OP */
+	enum soft_detour detour;     /* of the last refusal: it was none */
+	uint8_t *detour_at;          /* the memory that was asked for */
+	uint32_t scan;               /* records per poll */
+	uint32_t wrong_uar, bad_qpn; /* doorbells ignored or refused */
 
 	struct soft_req req;
 	struct soft_recv recv;

@@ -5,106 +5,155 @@
 #include "soft_bf.h"
 #include "soft_req_fast.h"
 
+static void
+fill(uint64_t *reg, uint32_t words, uint64_t v)
+{
+	uint32_t i;
+
+	for (i = 1; i < words; i++)
+		__atomic_store_n(&reg[i], v, __ATOMIC_RELAXED);
+}
+
 void
 soft_bf_forget(struct soft_watch *w)
 {
-	uint64_t *reg = (uint64_t *)(void *)(w->uar->base + SOFT_BF_OFFSET);
-	uint32_t i;
+	uint32_t half;
 
-	for (i = 0; i < 4 * SOFT_BF_HALF / 8; i++)
-		if (i % (SOFT_BF_HALF / 8) != 0)
-			__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
+	for (half = 0; half < 4; half++)
+		fill(soft_bf_half(w->uar, half), SOFT_BF_HALF / 8, 0);
 	/* A copy may be under way. */
 	w->bf = 0;
 }
 
-/* Is there a copy in the register half, or just the 8 bytes of a doorbell? */
-static inline bool
-soft_bf_copied(const uint64_t *reg)
+/*
+ * Keeps a complete copy for soft_req_decode(), unless the ring says the same: then all may be done
+ * from the ring. @only: nothing else may be posted. Not while a request of the QP is elsewhere: who
+ * has it reads the copy.
+ */
+static void
+keep(struct soft_qp *qp, const uint64_t *copy, bool only)
 {
-	return (__atomic_load_n(&reg[1], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[2], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[3], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[4], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[5], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[6], __ATOMIC_RELAXED) |
-		__atomic_load_n(&reg[7], __ATOMIC_RELAXED)) != 0;
+	const uint32_t ds = soft_be32((const uint8_t *)copy + 4) & 0xff, blocks = bb_wqe_blocks(ds);
+	const uint16_t idx = (uint16_t)(soft_be32(copy) >> 8);
+	const uint32_t mask = (1u << qp->log_sq) - 1;
+	uint16_t posted, at = (uint16_t)(idx - qp->sq_ci);
+	uint32_t i;
+
+	if (qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE || qp->wire != NULL)
+		return;
+	qp->bf_differs = false;
+	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
+	if (posted > mask + 1 || blocks == 0 || at >= posted || blocks > (uint16_t)(posted - at) ||
+	    (only && (at != 0 || blocks != posted)))
+		return;
+	for (i = 0; i < blocks; i++) {
+		uint32_t len = ds * BB_WQE_SEG - i * BB_WQE_BB;
+
+		if (memcmp(qp->sq + ((size_t)((idx + i) & mask) << 6), &copy[i * SOFT_BF_WORDS],
+			   len < BB_WQE_BB ? len : BB_WQE_BB) != 0)
+			qp->bf_differs = true;
+	}
+	if (!qp->bf_differs)
+		return;
+	memcpy(qp->bf_copy, copy, (size_t)blocks * BB_WQE_BB);
+	qp->bf_idx = idx;
 }
 
 void
-soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64_t head)
+soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head)
 {
-	uint64_t copy[SOFT_BF_HALF / 8];
-	uint32_t i, words, ds, mask;
-	struct soft_qp *qp;
-	uint16_t idx, posted;
+	uint64_t copy[SOFT_BF_HALF / 8], any = 0;
+	const uint32_t blocks = bb_wqe_blocks(soft_be32((uint8_t *)&head + 4) & 0xff);
+	uint32_t i, words = blocks * SOFT_BF_WORDS;
 
-	if (!soft_bf_copied(reg))
+	for (i = 1; i < SOFT_BF_WORDS; i++)
+		any |= __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
+	/* Just the 8 bytes of a doorbell. */
+	if (any == 0)
 		return;
-	ds = soft_be32((uint8_t *)&head + 4) & 0xff;
-	words = bb_wqe_blocks(ds) * (BB_WQE_BB / 8);
-	if (words < BB_WQE_BB / 8 || words > SOFT_BF_HALF / 8)
+	if (words < SOFT_BF_WORDS || words > SOFT_BF_HALF / 8)
 		words = SOFT_BF_HALF / 8;
 	copy[0] = head;
-	for (i = 1; i < words; i++) {
+	for (i = 1; i < words; i++)
 		copy[i] = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
-		__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
-	}
-	qp = w->qp[0];
-	idx = (uint16_t)(soft_be32(&head) >> 8);
-	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[1])) - qp->sq_ci);
-	if (qp->state != BB_PRM_QP_RTS || idx != qp->sq_ci || posted == 0 ||
-	    posted != bb_wqe_blocks(ds) || ds * 2 > words)
-		return;
-	mask = (1u << qp->log_sq) - 1;
-	for (i = 0; i < posted; i++) {
-		uint32_t len = ds * BB_WQE_SEG - i * BB_WQE_BB;
-
-		if (memcmp(qp->sq + ((size_t)((idx + i) & mask) << 6), &copy[i * BB_WQE_BB / 8],
-			   len < BB_WQE_BB ? len : BB_WQE_BB) != 0) {
-			e->bf_mismatch++;
-			qp->bf_bad = true;
-			qp->bf_idx = idx;
-			return;
-		}
-	}
+	fill(reg, words, 0);
+	if (words == blocks * SOFT_BF_WORDS)
+		keep(w->qp[0], copy, true);
 }
 
 bool
-soft_bf_run(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t head)
+soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t copy[SOFT_BF_WORDS])
 {
 	const uint64_t *reg = soft_bf_half(w->uar, half);
-	const uint32_t sure = SOFT_BF_CLEAN(half) | SOFT_BF_STEP(half);
-	const struct soft_opts *o = &e->dev->opts;
-	uint64_t copy[BB_WQE_BB / 8];
-	struct soft_fast_run r;
-	struct soft_qp *qp;
+	uint64_t *other = soft_bf_half(w->uar, half ^ 1);
+	const bool older = (w->bf & SOFT_BF_OLDER(half)) != 0;
 	uint32_t i;
 
-	if (!BB_STORES_IN_ORDER || !w->uar->bf || (w->bf & sure) != sure || !soft_bf_copied(reg))
+	if (!BB_STORES_IN_ORDER || !w->uar->bf)
+		return false;
+	w->bf &= ~SOFT_BF_OLDER(half);
+	w->bf |= SOFT_BF_SHARED;
+	if (__atomic_load_n(other, __ATOMIC_ACQUIRE) != 0) {
+		w->bf &= ~SOFT_BF_CLEAN(half ^ 1);
+		w->bf |= SOFT_BF_OLDER(half ^ 1);
+		return false;
+	}
+	if (!older && (w->bf & SOFT_BF_CLEAN(half ^ 1)) == 0) {
+		fill(other, SOFT_BF_WORDS, SOFT_BF_NONE);
+		w->bf |= SOFT_BF_CLEAN(half ^ 1);
+	}
+	if ((w->bf & SOFT_BF_CLEAN(half)) == 0)
 		return false;
 	copy[0] = head;
-	for (i = 1; i < BB_WQE_BB / 8; i++)
+	for (i = 1; i < SOFT_BF_WORDS; i++) {
 		copy[i] = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
+		if (copy[i] == SOFT_BF_NONE)
+			return false;
+	}
 	bb_dma_rmb();
-	if (__atomic_load_n(soft_bf_half(w->uar, half ^ 1), __ATOMIC_RELAXED) != 0)
-		return false;
-	qp = soft_qp_find(e->dev, soft_be32((uint8_t *)&head + 4) >> 8);
+	return __atomic_load_n(other, __ATOMIC_RELAXED) == 0;
+}
+
+bool
+soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOFT_BF_WORDS])
+{
+	const uint32_t w1 = soft_be32((const uint8_t *)copy + 4);
+	const struct soft_opts *o = &e->dev->opts;
+	struct soft_fast_run r;
+	struct soft_qp *qp;
+
+	qp = soft_qp_find(e->dev, w1 >> 8);
 	if (qp == NULL || qp->uar != w->uar || !qp->has_sq || qp->state != BB_PRM_QP_RTS ||
-	    qp->wire != NULL || qp->queued != SOFT_Q_NONE || qp->wait != SOFT_WAIT_NONE ||
-	    qp->sq_pi != qp->sq_ci || qp->bf_bad || (o->defect | o->fault | o->wire) != 0)
+	    qp->wire != NULL)
 		return false;
-	soft_now(e);
-	if (!soft_fast_begin(&r, qp) || soft_fast_one(e, &r, qp, (const uint8_t *)copy, 1) == 0)
-		return false;
-	/* Also before the record is read: it covers this WQE. */
-	qp->sq_pi = r.ci;
-	soft_fast_end(e, &r, qp);
-	qp->umr_index = 0;
-	qp->reads_in_burst = 0;
-	e->work++;
-	/* Nothing to fetch early: the next one comes this way, too. */
-	w->hot = UINT32_MAX;
-	w->left = w->n == 1 ? 0 : w->n;
-	return true;
+	if (qp->queued == SOFT_Q_NONE && qp->wait == SOFT_WAIT_NONE && qp->sq_pi == qp->sq_ci &&
+	    (o->defect | o->fault | o->wire) == 0) {
+		soft_now(e);
+		if (soft_fast_begin(&r, qp) &&
+		    soft_fast_one(e, &r, qp, (const uint8_t *)copy, 1) != 0) {
+			/* Also before the record is read: it covers this WQE. */
+			qp->sq_pi = r.ci;
+			soft_fast_end(e, &r, qp);
+			qp->bf_differs = false;
+			qp->umr_index = 0;
+			qp->reads_in_burst = 0;
+			e->work++;
+			/* Nothing to fetch early: the next one comes this way, too. */
+			w->hot = UINT32_MAX;
+			w->left = w->n == 1 ? 0 : w->n;
+			return true;
+		}
+	}
+	if (bb_wqe_blocks(w1 & 0xff) == 1)
+		keep(qp, copy, false);
+	return false;
+}
+
+void
+soft_bf_release(struct soft_watch *w, uint32_t half, bool copied)
+{
+	if (copied)
+		fill(soft_bf_half(w->uar, half), SOFT_BF_WORDS, SOFT_BF_NONE);
+	else
+		w->bf &= ~SOFT_BF_CLEAN(half);
 }

@@ -2,36 +2,49 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * BlueFlame: software copies a WQE to a register, and a card executes the copy.
+ * BlueFlame: software copies a WQE to a register, and a card executes the copy. So does this
+ * device, if it knows that the copy is complete; else it executes the WQE in the ring, which the
+ * doorbell record covers before the register is stored to. Copy and ring may differ: Linux's
+ * mlx5 driver asks for a CQE in the copy only, to find out whether write combining works
+ * (drivers/net/ethernet/mellanox/mlx5/core/wc.c). Software stores the words of a copy upwards.
  *
- * Where the one owner of the page runs the device (inline progress), no copy can be half
- * done. The ring is executed, and the copy is held against it: a difference refuses the WQE
- * with LOCAL_QP_OP. That is decided only when the copy can come from no merge of two
- * stores: the page has one QP and the record covers just this WQE.
- *
- * Else software stores while the device looks. On a CPU that shows stores in their order
- * (BB_STORES_IN_ORDER), a copy of one block that is whole is executed, and neither the record nor
- * the ring is read: their lines stay with the core that posts. What makes sure of that:
- * - Of a block the head, the first 8 bytes, is stored last (bb_sq_blueflame()), which a card does
- * not ask for [A]: who sees the head can see all of the copy.
- * - Stores to a register take its halves in turn, as a card asks. A look at a half ends with
- *   its head given back and then a look at the other head. If that is 0 the register is in
- *   step (SOFT_BF_STEP): all stores to it were seen, but for what is being stored. In step,
- *   while the other head is 0, the store that follows has not ended, and the one behind that,
- *   into this half again, has not begun: what is read here meanwhile is not overwritten.
- * - A plain doorbell of 8 bytes leaves what was behind them, so a half has to be clean
- *   (SOFT_BF_CLEAN) for what is found in it to be a copy. Before a head is given back, the
- *   half is cleared; in step, with the other head 0 behind it, that has hit no new copy.
- * Whatever is not sure goes by the record and the ring, which is always right.
+ * When a copy is known to be complete:
+ * - Inline progress, and the page has one owner: the thread that stores is the thread that looks.
+ *   The words behind a head are 0 unless a copy put them there. They belong to the head if no
+ *   other store to the half was missed, so the page has one QP and the record covers just this
+ *   WQE.
+ * - Else (progress on a thread or an lcore, a page with several owners) software stores while the
+ *   device looks. On a CPU that shows stores in their order (BB_STORES_IN_ORDER), a copy of one
+ *   block is complete once none of its words is SOFT_BF_NONE, the value that the device leaves
+ *   there. Such a word is a copy's, if it ever is, to no harm: the ring is executed. A half is
+ *   clean (SOFT_BF_CLEAN) if words that are not SOFT_BF_NONE are later than the device's.
+ *   Stores to a register take its halves in turn, as a card asks, which gives the rest:
+ *   - All words 1 to 7 of a copy in a clean half were seen: nothing is under way, and the half is
+ *     made clean again.
+ *   - A store to the other half that came behind a look at this one has all stores to this one
+ *     before it. Seeing it makes this half clean, unless this half was stored to again. One that
+ *     was there at the look may be the older one (SOFT_BF_OLDER): it proves nothing.
+ *   - Two stores to a half have one to the other half between them. A copy counts only while the
+ *     other head is 0, before and after the copy is read; so no later store is mixed into it. A
+ *     look at a half that finds the other head not 0 takes the other's cleanness: the store
+ *     there may be older, and the next one may come before it is looked at.
+ *   The first words of a longer copy are held to the same rules, and the ring is executed.
+ * - On a port, and where stores are not seen in order, the ring is executed.
  */
 #ifndef SOFT_BF_H
 #define SOFT_BF_H
 
 #include "soft_data.h"
 
+/* What a shared half holds where no copy was stored. */
+#define SOFT_BF_NONE UINT64_C(0x9d3cf1b7e2a6580b)
+
+#define SOFT_BF_WORDS (BB_WQE_BB / 8)
+
 /* Bits of soft_watch.bf. */
 #define SOFT_BF_CLEAN(half) (1u << (half))
-#define SOFT_BF_STEP(half)  (0x10u << (half) / 2)
+#define SOFT_BF_OLDER(half) (0x10u << (half))
+#define SOFT_BF_SHARED      0x100u /* SOFT_BF_NONE may stand in the page */
 
 /* The words of half @half, 0 to 3, of the two registers of a page. */
 static inline uint64_t *
@@ -40,42 +53,25 @@ soft_bf_half(const struct soft_uar_page *uar, uint32_t half)
 	return (uint64_t *)(void *)(uar->base + SOFT_BF_OFFSET + half * SOFT_BF_HALF);
 }
 
-/* A page has one QP from now on: no old copy shall be taken for one of its. */
+/* A page has one QP or one owner from now on: no old copy shall be taken for one of its. */
 void soft_bf_forget(struct soft_watch *w);
 
 /*
- * Take the copy, if there is one, out of a half whose head was @head and which nobody stores
- * to, so that the next plain doorbell does not look like one; hold it against the ring
- * where that proves something.
+ * Takes the copy, if there is one, out of a half whose head was @head and to which no thread
+ * stores, and keeps it for the QP if it is complete and differs from the ring.
  */
-void soft_bf_check(struct soft_engine *e, struct soft_watch *w, uint64_t *reg, uint64_t head);
+void soft_bf_take(struct soft_watch *w, uint64_t *reg, uint64_t head);
 
-/* Execute the copy in half @half behind @head. False: it is for the ring. */
-bool soft_bf_run(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t head);
+/*
+ * Looks at half @half with @head, which software may be storing to. Returns true, and the copy in
+ * @copy, if there is one that is complete. soft_bf_release() follows.
+ */
+bool soft_bf_look(struct soft_watch *w, uint32_t half, uint64_t head, uint64_t copy[SOFT_BF_WORDS]);
 
-/* A half was looked at that may be stored to meanwhile: before its head is given back. */
-static inline void
-soft_bf_clear(const struct soft_watch *w, uint32_t half)
-{
-	uint64_t *reg = soft_bf_half(w->uar, half);
-	uint32_t i;
+/* Executes a copy of one block. Otherwise keeps it for the QP if need be, and returns false. */
+bool soft_bf_run(struct soft_engine *e, struct soft_watch *w, const uint64_t copy[SOFT_BF_WORDS]);
 
-	/* Where no copy is executed none has to be told from an old one. */
-	if (!BB_STORES_IN_ORDER || !w->uar->bf)
-		return;
-	for (i = 1; i < BB_WQE_BB / 8; i++)
-		__atomic_store_n(&reg[i], 0, __ATOMIC_RELAXED);
-}
-
-/* Behind it. @given: no doorbell came through this half meanwhile. */
-static inline void
-soft_bf_cleared(struct soft_watch *w, uint32_t half, bool given)
-{
-	const uint32_t was = w->bf, step = SOFT_BF_STEP(half), clean = SOFT_BF_CLEAN(half);
-
-	w->bf &= ~(step | clean);
-	if (given && __atomic_load_n(soft_bf_half(w->uar, half ^ 1), __ATOMIC_RELAXED) == 0)
-		w->bf |= step | ((was & step) != 0 ? clean : 0);
-}
+/* Before the head of a half is given back. @copied: as soft_bf_look() returned. */
+void soft_bf_release(struct soft_watch *w, uint32_t half, bool copied);
 
 #endif

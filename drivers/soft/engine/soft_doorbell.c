@@ -168,9 +168,11 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
 
 	__atomic_store_n(reg, 0, __ATOMIC_RELAXED);
-	w->bf = 0;
+	/* Until now the page had another owner. */
+	if (unlikely(w->bf != 0))
+		soft_bf_forget(w);
 	if (w->n == 1 && w->uar->bf)
-		soft_bf_check(e, w, reg, head);
+		soft_bf_take(w, reg, head);
 	soft_doorbell(e, w, head);
 }
 
@@ -178,14 +180,13 @@ soft_reg_take(struct soft_engine *e, struct soft_watch *w, uint64_t *reg)
 static void
 soft_reg_take_shared(struct soft_engine *e, struct soft_watch *w, uint32_t half, uint64_t *reg)
 {
-	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(reg, __ATOMIC_ACQUIRE), copy[SOFT_BF_WORDS];
+	const bool copied = soft_bf_look(w, half, head, copy);
 
-	if (!soft_bf_run(e, w, half, head))
+	if (!copied || !soft_bf_run(e, w, copy))
 		soft_doorbell(e, w, head);
-	soft_bf_clear(w, half);
-	soft_bf_cleared(w, half,
-			__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_SEQ_CST,
-						    __ATOMIC_RELAXED));
+	soft_bf_release(w, half, copied);
+	(void)__atomic_compare_exchange_n(reg, &head, 0, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 static inline void

@@ -258,7 +258,7 @@ soft_qp_forget(struct soft_engine *e, struct soft_qp *qp)
 	qp->in_err = false;
 	soft_msg_drop(qp);
 	qp->wait = SOFT_WAIT_NONE;
-	qp->bf_bad = false;
+	qp->bf_differs = false;
 	qp->early_cqe = false;
 	qp->cs_len = 0;
 	qp->rmp_holds = false;

@@ -223,14 +223,6 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 		soft_req_fail(e, qp, &r->d, synd, r->why);
 		return;
 	}
-	if (unlikely(qp->bf_bad)) {
-		qp->bf_bad = false;
-		if (qp->bf_idx == r->d.idx) {
-			soft_req_fail(e, qp, &r->d, BB_SYN_LOCAL_QP_OP,
-				      "the BlueFlame copy is not what the ring says");
-			return;
-		}
-	}
 	soft_umr_pass(qp, &r->d);
 	if (unlikely(r->d.opcode == BB_WQE_UMR)) {
 		soft_req_umr(e, qp, r);
@@ -287,6 +279,9 @@ soft_req_one(struct soft_engine *e, struct soft_qp *qp)
 static __rte_noinline void
 soft_req_rest(struct soft_engine *e, struct soft_qp *qp, bool plain, uint32_t budget)
 {
+	/* The copy was executed, if it was for a WQE before this one. */
+	if (unlikely(qp->bf_differs) && (uint16_t)(qp->sq_ci - qp->bf_idx - 1) < 0x8000)
+		qp->bf_differs = false;
 	while (qp->sq_ci != qp->sq_pi) {
 		if (unlikely(qp->state != BB_PRM_QP_RTS || qp->wait != SOFT_WAIT_NONE))
 			return;
@@ -321,7 +316,7 @@ void
 soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 {
 	const struct soft_opts *o = &e->dev->opts;
-	bool plain = (o->defect | o->fault | o->wire) == 0 && !qp->bf_bad;
+	bool plain = (o->defect | o->fault | o->wire) == 0 && !qp->bf_differs;
 	uint32_t done = 0;
 
 	if (qp->wire != NULL) {

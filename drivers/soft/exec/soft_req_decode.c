@@ -162,13 +162,14 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 		uint32_t avail)
 {
 	uint32_t mask = (1u << qp->log_sq) - 1, w0, w1, ds, blocks, i, seg;
+	const bool copied = unlikely(qp->bf_differs) && qp->bf_idx == idx;
 	enum soft_right right = SOFT_RIGHT_LOCAL_READ;
 	bool raddr = true, atomic = false;
 	uint64_t pointers = 0;
 	uint8_t synd;
 
 	e->qp_op_fault = SOFT_VEND_LOCAL_QP_OP;
-	memcpy(r->wqe, qp->sq + ((size_t)(idx & mask) << 6), BB_WQE_BB);
+	memcpy(r->wqe, copied ? qp->bf_copy : qp->sq + ((size_t)(idx & mask) << 6), BB_WQE_BB);
 	w0 = soft_be32(r->wqe);
 	w1 = soft_be32(r->wqe + 4);
 	ds = w1 & 0xff;
@@ -198,7 +199,9 @@ soft_req_decode(struct soft_engine *e, struct soft_req *r, const struct soft_qp 
 	    r->d.opcode != BB_WQE_ATOMIC_MASKED_FA)
 		return soft_req_refuse(r, BB_SYN_LOCAL_QP_OP, "opmod is not 0");
 	for (i = 1; i < blocks; i++)
-		memcpy(r->wqe + i * BB_WQE_BB, qp->sq + ((size_t)((idx + i) & mask) << 6),
+		memcpy(r->wqe + i * BB_WQE_BB,
+		       copied ? qp->bf_copy + i * BB_WQE_BB
+			      : qp->sq + ((size_t)((idx + i) & mask) << 6),
 		       BB_WQE_BB);
 	/* Holds the compiler to the copy: the ring may change under our eyes. */
 	bb_dma_rmb();

@@ -275,7 +275,7 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 
 	if (w->sq_next != qp->sq_ci || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
 	    w->roce.req.head != w->roce.req.tail || !w->direct.allowed || e->shm_word == NULL ||
-	    qp->st != BB_PRM_QP_ST_RC || qp->bf_bad || !direct_kind(qp))
+	    qp->st != BB_PRM_QP_ST_RC || !direct_kind(qp))
 		return 0;
 	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&

@@ -116,8 +116,7 @@ rig_ring_bf(struct rig_qp *q)
 	uint32_t blocks = (uint16_t)(q->pi - q->last), i;
 
 	rig_record(q);
-	/* The head last, which of one block bb_sq_blueflame() does, too. */
-	for (i = blocks * 8; i-- != 0;) {
+	for (i = 0; i < blocks * 8; i++) {
 		uint64_t v;
 
 		memcpy(&v, (uint8_t *)rig_seg(q, q->last, i / 2) + (i & 1) * 8, sizeof(v));
