@@ -121,7 +121,13 @@ check_doorbell(const struct bb_sq_conf *conf)
 static void
 ring_copy(struct bb_sq *sq)
 {
-	bb_sq_doorbell_or_copy(sq);
+	bb_sq_doorbell_or_copy(sq, true);
+}
+
+static void
+ring_in_turn(struct bb_sq *sq)
+{
+	bb_sq_doorbell_or_copy(sq, false);
 }
 
 int
@@ -148,6 +154,8 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->ring = conf->ring;
 	if (conf->db_mode == BB_DB_BLUEFLAME && conf->bf_size != 0)
 		sq->ring = ring_copy;
+	else if (conf->bf_offset != NULL && conf->bf_size != 0)
+		sq->ring = ring_in_turn;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	/* One always fits, as atomics have one: bb_sq_post_sgl() does not look. */

@@ -198,7 +198,8 @@ struct bb_sq_conf {
 	uint32_t bf_size; /**< 0 or a power of two >= 64 */
 	/**
 	 * Where the half of the register to use next is kept, starting at 0: one for all
-	 * queues that ring the same register, as halves alternate per register. NULL: no other.
+	 * queues that ring the same register, of either db_mode, as halves alternate per register.
+	 * NULL: no other queue rings it.
 	 */
 	uint16_t *bf_offset;
 	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size rings with 8 bytes */

@@ -28,24 +28,10 @@ bb_sq_bf_word(const uint8_t *block, uint32_t i)
 static inline void
 bb_sq_bf_block(volatile uint64_t *reg, const uint8_t *block)
 {
-#if BB_STORES_IN_ORDER
 	/*
-	 * The first 8 bytes last. To a write-combining buffer, of 64 bytes, the order in a block is
-	 * the same; a device that reads a block from write-back memory has it whole once it sees
-	 * them.
-	 */
-	bb_uar_store64(reg + 1, bb_sq_bf_word(block, 1));
-	bb_uar_store64(reg + 2, bb_sq_bf_word(block, 2));
-	bb_uar_store64(reg + 3, bb_sq_bf_word(block, 3));
-	bb_uar_store64(reg + 4, bb_sq_bf_word(block, 4));
-	bb_uar_store64(reg + 5, bb_sq_bf_word(block, 5));
-	bb_uar_store64(reg + 6, bb_sq_bf_word(block, 6));
-	bb_uar_store64(reg + 7, bb_sq_bf_word(block, 7));
-	bb_uar_store64(reg, bb_sq_bf_word(block, 0));
-#else
-	/*
-	 * At a stretch, upwards: with loads between the stores many cores send the pieces one by
-	 * one (Linux, __iowrite64_copy() of arm64).
+	 * Upwards, as libmlx5 does, which warns that the order matters (mlx5_bf_copy() of
+	 * rdma-core's providers/mlx5/qp.c). At a stretch: with loads between the stores many cores
+	 * send the pieces one by one (Linux, __iowrite64_copy() of arm64).
 	 */
 	const uint64_t w0 = bb_sq_bf_word(block, 0), w1 = bb_sq_bf_word(block, 1);
 	const uint64_t w2 = bb_sq_bf_word(block, 2), w3 = bb_sq_bf_word(block, 3);
@@ -60,7 +46,6 @@ bb_sq_bf_block(volatile uint64_t *reg, const uint8_t *block)
 	bb_uar_store64(reg + 5, w5);
 	bb_uar_store64(reg + 6, w6);
 	bb_uar_store64(reg + 7, w7);
-#endif
 }
 
 /** Copy the last WQE, of @p blocks, to the register, block by block, over the ring's end. */
@@ -115,8 +100,8 @@ bb_sq_record(struct bb_sq *sq, uint64_t where)
 }
 
 /**
- * bb_sq_ring() of a queue that never copies: 8 bytes, always to the first half of the register,
- * as DPDK does.
+ * bb_sq_ring() of a queue whose register no queue copies to: 8 bytes, always to the first half, as
+ * DPDK does.
  */
 static inline void
 bb_sq_doorbell(struct bb_sq *sq)
@@ -134,12 +119,13 @@ bb_sq_doorbell(struct bb_sq *sq)
 }
 
 /**
- * bb_sq.ring of one that does, where it can: by a call, as programs need not have all of it in
- * each place where they ring. The device may still be reading the half before: the register's
- * next user takes the other, as libmlx5 does.
+ * bb_sq.ring of a queue whose register is copied to, by this queue if @p copy, where it can, or
+ * by another: by a call, as programs need not have all of it in each place where they ring. The
+ * device may still be reading the half before: the register's next user takes the other half,
+ * whatever it stores, as libmlx5 does (post_send_db() of rdma-core's providers/mlx5/qp.c).
  */
 static inline void
-bb_sq_doorbell_or_copy(struct bb_sq *sq)
+bb_sq_doorbell_or_copy(struct bb_sq *sq, bool copy)
 {
 	const uint64_t where = bb_sq_where(sq);
 	const uint32_t built = bb_sq_rung(sq);
@@ -155,7 +141,7 @@ bb_sq_doorbell_or_copy(struct bb_sq *sq)
 	memcpy(&head, sq->last, sizeof(head));
 	ds = head >> 56 & BB_WQE_MAX_DS;
 	bb_sq_record(sq, where);
-	if (built == 1 && ds > 1 && bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)
+	if (copy && built == 1 && ds > 1 && bb_wqe_blocks(ds) * BB_WQE_BB <= sq->bf_size)
 		bb_sq_blueflame(sq, reg, bb_wqe_blocks(ds));
 	else
 		bb_uar_store64(reg, head);

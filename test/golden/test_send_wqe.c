@@ -26,6 +26,7 @@ struct post {
 	struct bb_sq_wqe wqes[MAX_BLOCKS];
 	uint32_t dbrec;
 	uint64_t reg[2 * BF_HALF / 8];
+	uint16_t half;     /* of the register, which comes next */
 	unsigned int next; /* position in the list that comes next; 0: none is open */
 	uint8_t want[MAX_WQE], mask[MAX_WQE]; /* of the last WQE, known defects put right */
 	struct tally done, open, differs;
@@ -255,6 +256,7 @@ open_post(struct post *p, const struct vec *v)
 		.dbrec = &p->dbrec,
 		.reg = p->reg,
 		.bf_size = BF_HALF,
+		.bf_offset = &p->half,
 		.db_mode = BB_DB_BLUEFLAME,
 		.sig_every = 1,
 		.owner = UINT32_MAX,
@@ -333,6 +335,12 @@ check_wqe(struct post *p, const struct vec *v, const struct request *r)
 }
 
 static void
+ring_copy(struct bb_sq *sq)
+{
+	bb_sq_doorbell_or_copy(sq, true);
+}
+
+static void
 check_doorbell(struct post *p, const struct vec *v, const struct request *r, bool alone)
 {
 	size_t ring = ((size_t)p->sq.mask + 1) * BB_WQE_BB, bytes = vec_num(v, "reg_bytes"), i;
@@ -345,10 +353,10 @@ check_doorbell(struct post *p, const struct vec *v, const struct request *r, boo
 	if (vec_has(v, "bell_mode") && strcmp(vec_str(v, "bell_mode"), "nobf") == 0 && alone &&
 	    r->is_inline &&
 	    (strcmp(vec_str(v, "api"), "ibv_wr") == 0 || vec_array_len(v, "inline_parts") > 0))
-		p->sq.ring = bb_sq_doorbell_or_copy; /* without preference: inline data only */
+		p->sq.ring = ring_copy; /* without preference: inline data only */
 	if (p->sq.bf_size == 0)
 		assert_int_equal(half, 0);
-	/* Without copies libmlx5 takes turns between the halves, too; ours do not. */
+	/* Without copies libmlx5 takes turns between the halves, too. */
 	if (p->sq.ring != NULL)
 		*p->sq.bf_offset = (uint16_t)half;
 	else

@@ -13,13 +13,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* As in the real one: in which order a block goes to the register. */
-#if defined(__x86_64__)
-#define BB_STORES_IN_ORDER 1
-#else
-#define BB_STORES_IN_ORDER 0
-#endif
-
 enum order_event {
 	ORDER_DMA_WMB = 1,
 	ORDER_DMA_RMB,

@@ -171,12 +171,13 @@ test_small_registers(void **state)
 	sq_fixture_end(&f);
 }
 
-/* Halves alternate per register, whoever rings it of those that copy to it. */
+/* Halves alternate per register, whichever queue rings it, with a copy or without. */
 static void
 test_shared_register(void **state)
 {
 	struct sq_fixture a, b, c;
-	uint16_t half = 0;
+	uint16_t half = 0, at;
+	uint32_t i;
 
 	(void)state;
 	sq_fixture_conf(&a, 8);
@@ -204,12 +205,23 @@ test_shared_register(void **state)
 	bb_sq_ring(&b.sq);
 	assert_memory_equal(a.reg, b.ring.p + 64, 8);
 	assert_int_equal(half, SQ_BF_HALF);
-	/* One that never copies has the first half, and leaves the others their turn. */
-	memset(a.reg, SQ_FILL, sizeof(a.reg));
-	bb_sq_post_nop(&c.sq, 0, 0);
-	bb_sq_ring(&c.sq);
-	assert_int_equal(half, SQ_BF_HALF);
-	expect_reg(&a, 0, 0, 8);
+	/* A queue that never copies takes its turn, too: no plain store lies over another's copy.
+	 */
+	for (i = 0; i < 6; i++) {
+		memset(a.reg, SQ_FILL, sizeof(a.reg));
+		at = half;
+		post_ds(&c, 3);
+		bb_sq_ring(&c.sq);
+		assert_int_equal(half, at ^ SQ_BF_HALF);
+		assert_memory_equal((uint8_t *)a.reg + at, c.ring.p + 64 * i, 8);
+		expect_fill((uint8_t *)a.reg + half, SQ_BF_HALF);
+		expect_fill((uint8_t *)a.reg + at + 8, SQ_BF_HALF - 8);
+		if (i == 2) {
+			post_ds(&a, 3);
+			bb_sq_ring(&a.sq);
+			assert_int_equal(half, at);
+		}
+	}
 	sq_fixture_end(&a);
 	sq_fixture_end(&b);
 	sq_fixture_end(&c);
