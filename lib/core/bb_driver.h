@@ -309,7 +309,7 @@ extern int bb_logtype;
 #define BB_LOG(level, ...) bb_log(RTE_LOG_##level, __VA_ARGS__)
 void bb_log(uint32_t level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Fills @buf with numbers of the kernel's that nobody can predict. -EIO, logged. */
+/* Fills @buf from getrandom(). -EIO, logged. */
 int bb_random(const struct bb_dev *dev, void *buf, size_t len);
 
 /* The lcore id a queue belongs to; -EINVAL (logged) for one EAL does not know. */

@@ -97,7 +97,7 @@ struct soft_opts {
 	bool shuffle;   /* write payload in shuffled order */
 	uint32_t scan;  /* doorbell records looked at per poll, merged stores */
 	uint64_t seed;
-	bool seeded;  /* by the option: QP numbers and keys, too, then */
+	bool seeded;  /* the option is given: QP numbers and keys come from it, too */
 	bool link_ib; /* an InfiniBand port instead of RoCE */
 	uint32_t log_max_msg;
 	/* BlueFlame registers of a context are handed out two per page, as libmlx5 does. */

@@ -34,15 +34,15 @@ struct soft_ids {
 	uint32_t first, size, next;
 };
 
-/* Source of numbers that nobody can predict, or, with the option seed, everybody. */
+/* Source of random numbers: getrandom(), or with the option seed a sequence that repeats. */
 struct soft_random {
 	bool seeded;
 	uint64_t state; /* if seeded */
 };
 
 /*
- * The part of all numbers that rests: a number that was given back comes again after at least
- * n / SOFT_DRAW_HOLD others were given back, or when fewer are free.
+ * A number that was given back rests until n / SOFT_DRAW_HOLD others were given back after it, or
+ * until fewer are free than that.
  */
 #define SOFT_DRAW_HOLD 4
 
@@ -201,17 +201,16 @@ int soft_ids_init(struct soft_ids *ids, uint32_t first, uint32_t size);
 /* -ENOSPC when all are used. */
 int soft_ids_alloc(struct soft_ids *ids, uint32_t *id);
 void soft_ids_free(struct soft_ids *ids, uint32_t id);
-/* -EIO, logged: the kernel gives none. */
+/* Draws 64 bits. -EIO, logged: getrandom() fails. */
 int soft_random(struct soft_random *r, uint64_t *value);
-/* Numbers from @first to @size - 1. -ENOMEM. */
+/* Sets up the numbers from @first to @size - 1, all free. -ENOMEM. */
 int soft_draw_init(struct soft_draw *d, uint32_t first, uint32_t size);
-/* Starts anew with another @size, at most that of soft_draw_init(); no number is in use. */
+/* Frees all numbers and sets another @size, at most that of soft_draw_init(). */
 void soft_draw_resize(struct soft_draw *d, uint32_t size);
-/* -ENOSPC when all are used, -EIO. */
+/* Draws a free number. -ENOSPC when all are used, -EIO. */
 int soft_draw_take(struct soft_draw *d, struct soft_random *r, uint32_t *id);
 void soft_draw_give(struct soft_draw *d, uint32_t id);
-/* A key with an index and a variant at random; its index goes back to mkey_draw. As
- * soft_draw_take(). */
+/* Draws index and variant of a key. Give the index back to mkey_draw. As soft_draw_take(). */
 int soft_key_take(struct soft_ctl *ctl, uint32_t *key);
 
 /* ---- soft_maps.c */
