@@ -320,7 +320,7 @@ run_device(struct column *col)
 	printf("%s: %u rows passed, %u failed, %u skipped", col->spec, count[PASS], count[FAIL],
 	       count[SKIP]);
 	if (count[DIFFERS] != 0)
-		printf(", %u assumptions do not hold here", count[DIFFERS]);
+		printf(", %u assumed otherwise", count[DIFFERS]);
 	printf("; %.1f s\n", now_s() - start);
 	fflush(stdout);
 	if (count[NOT_RUN] == col->rows.n)

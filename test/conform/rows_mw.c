@@ -4,13 +4,14 @@
 /* Memory windows: bound by requests of the target, used by its peer, and taken back. */
 #include "conform.h"
 
-#define MAN      "ibv_alloc_mw(3)"
-#define MAN_BIND "ibv_bind_mw(3), ibv_post_send(3)"
-#define LEN      4096u
-#define OFF      8192u /* of the window in B's arena */
-#define RW       BB_ACCESS_REMOTE_WRITE
-#define RR       BB_ACCESS_REMOTE_READ
-#define RA       BB_ACCESS_REMOTE_ATOMIC
+#define MAN        "ibv_alloc_mw(3)"
+#define MAN_BIND   "ibv_bind_mw(3), ibv_post_send(3)"
+#define MAN_DEREG  "ibv_dereg_mr(3)"
+#define GROUP_HELD "window/rc/region-is-held"
+#define LEN        4096u
+#define OFF        8192u /* of the window in B's arena */
+#define RW         BB_ACCESS_REMOTE_WRITE
+#define RR         BB_ACCESS_REMOTE_READ
 
 struct win {
 	struct pair p;
@@ -121,7 +122,8 @@ run_alloc_refused(struct fx *fx, const struct row *row)
 static void
 run_rights(struct fx *fx, const struct row *row)
 {
-	static const uint32_t access[] = {RW, RR, RA, RW | RR | RA};
+	static const uint32_t access[] = {RW, RR, BB_ACCESS_REMOTE_ATOMIC,
+					  RW | RR | BB_ACCESS_REMOTE_ATOMIC};
 	uint32_t a = access[row->flags] & fx->access;
 	struct win w;
 
@@ -438,16 +440,11 @@ held_many(struct fx *fx, struct win *w)
 static const struct held {
 	const char *name;
 	void (*run)(struct fx *fx, struct win *w);
-	uint32_t types;   /* bits: 1 and 2 */
-	uint32_t assumed; /* of those, types of which no public source says it */
+	uint32_t types, assumed; /* bits: 1 and 2 */
 } held[] = {
-	{"taken-back", held_signaled, 3, 0},
-	{"taken-back-unsignaled", held_unsignaled, 3, 0},
-	/* What a LOCAL_INV of a window of type 1 completes with. */
-	{"not-taken-back", held_failed, 3, 1},
-	{"moved", held_moved, 3, 0},
-	{"qp-destroyed", held_by_lost_qp, 3, 0},
-	{"qp-reset", held_over_reset, 2, 0},
+	{"taken-back", held_signaled, 3, 0},     {"taken-back-unsignaled", held_unsignaled, 3, 0},
+	{"not-taken-back", held_failed, 3, 1},   {"moved", held_moved, 3, 0},
+	{"qp-destroyed", held_by_lost_qp, 3, 0}, {"qp-reset", held_over_reset, 2, 0},
 	{"many-requests", held_many, 1, 0},
 };
 
@@ -498,7 +495,7 @@ run_bind_refused(struct fx *fx, const struct row *row)
 	else if (row->n == BAD_ACCESS)
 		access = RW | BB_ACCESS_LOCAL_WRITE;
 	else if (row->n == BAD_ATOMICS)
-		access = RW | RA;
+		access = RW | BB_ACCESS_REMOTE_ATOMIC;
 	else if (row->n == BAD_LOCAL_WRITE)
 		w.mr = fx_mr(fx, fx->b.pd, fx->b.mem, ARENA, RR | BB_ACCESS_MW_BIND);
 	else if (row->n == BAD_PD)
@@ -533,7 +530,7 @@ rows_mw(struct rows *rows)
 		{"send-with-invalidate", SEND_INV, BB_MW_TYPE_2},
 		{"freed-type-2", FREED, BB_MW_TYPE_2},
 	};
-	unsigned int i, k, t;
+	unsigned int i, k, t, first;
 	struct row *row;
 
 	for (t = 1; t <= 2; t++) {
@@ -541,9 +538,9 @@ rows_mw(struct rows *rows)
 		row->n = t;
 		row->needs = NEED_NO_MW;
 	}
+	first = rows->n;
 	row = row_add(rows, MAN, run_alloc_refused, "window/alloc-refused", "type-3");
 	row->n = 3;
-	row->needs = NEED_MW;
 	for (t = 1; t <= 2; t++) {
 		for (i = 0; i < RTE_DIM(verbs); i++) {
 			for (k = 0; k < RTE_DIM(access); k++) {
@@ -552,8 +549,8 @@ rows_mw(struct rows *rows)
 				row->op = op_find(verbs[i]);
 				row->n = t;
 				row->flags = k;
-				row->needs = NEED_MW | row->op->needs |
-					     (k >= 2 ? (uint64_t)NEED_MW_ATOMICS : 0);
+				row->needs =
+					row->op->needs | (k >= 2 ? (uint64_t)NEED_MW_ATOMICS : 0);
 			}
 		}
 		for (k = 0; k < 3; k++) {
@@ -563,25 +560,18 @@ rows_mw(struct rows *rows)
 					       : "before-start");
 			row->n = t;
 			row->flags = k;
-			row->needs = NEED_MW;
 		}
 		row = row_add(rows, MAN_BIND, run_other_qp, "window/rc/other-qp", "type-%u", t);
 		row->n = t;
-		row->needs = NEED_MW;
-		row = row_add(rows, "ibv_dereg_mr(3)", run_busy, "window/rc/region-is-held",
-			      "type-%u", t);
+		row = row_add(rows, MAN_DEREG, run_busy, GROUP_HELD, "type-%u", t);
 		row->n = t;
-		row->needs = NEED_MW;
 		for (k = 0; k < RTE_DIM(held); k++) {
 			if ((held[k].types & t) == 0)
 				continue;
-			row = row_add(rows,
-				      (held[k].assumed & t) != 0 ? ASSUMED : "ibv_dereg_mr(3)",
-				      run_held, "window/rc/region-is-held", "type-%u/%s", t,
-				      held[k].name);
+			row = row_add(rows, (held[k].assumed & t) != 0 ? ASSUMED : MAN_DEREG,
+				      run_held, GROUP_HELD, "type-%u/%s", t, held[k].name);
 			row->n = t;
 			row->arg = &held[k];
-			row->needs = NEED_MW;
 		}
 		for (k = 0; k < BADS; k++) {
 			if (k == BAD_KEY && t == 1)
@@ -590,18 +580,17 @@ rows_mw(struct rows *rows)
 				      "type-%u/%s", t, bad_name[k]);
 			row->n = k;
 			row->flags = t;
-			row->needs =
-				NEED_MW | (k == BAD_ATOMICS ? (uint64_t)NEED_NO_MW_ATOMICS : 0);
+			row->needs = k == BAD_ATOMICS ? (uint64_t)NEED_NO_MW_ATOMICS : 0;
 		}
 	}
-	row_add(rows, MAN_BIND, run_zero_based, "window/rc/zero-based", "type-2")->needs = NEED_MW;
+	row_add(rows, MAN_BIND, run_zero_based, "window/rc/zero-based", "type-2");
 	for (i = 0; i < RTE_DIM(taken); i++) {
 		row = row_add(rows, MAN_BIND, run_taken, "window/rc/old-key-is-dead", "%s",
 			      taken[i].name);
 		row->n = taken[i].how;
 		row->flags = taken[i].type;
-		row->needs = NEED_MW;
 	}
-	row_add(rows, MAN_BIND, run_again, "window/rc/key-goes-round", "300-times")->needs =
-		NEED_MW;
+	row_add(rows, MAN_BIND, run_again, "window/rc/key-goes-round", "300-times");
+	for (i = first; i < rows->n; i++)
+		rows->row[i].needs |= NEED_MW;
 }
