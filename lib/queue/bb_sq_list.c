@@ -5,14 +5,14 @@
 #include "bb_sq_atomic.h"
 #include "bb_sq_ud.h"
 
-/* Their bytes together; more than 32 bits hold if a sum overflows. */
+/* Their bytes together. More than @max: the rest of the list is not read. */
 static uint64_t
-total_len(const struct bb_sge *sge, uint32_t nsge)
+total_len(const struct bb_sge *sge, uint32_t nsge, uint32_t max)
 {
 	uint64_t len = 0;
 	uint32_t i;
 
-	for (i = 0; i < nsge; i++)
+	for (i = 0; i < nsge && len <= max; i++)
 		len += sge[i].len;
 	return len;
 }
@@ -47,7 +47,7 @@ bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_
 		       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
 		       uint32_t imm, uint32_t flags)
 {
-	uint64_t len = total_len(sge, nsge);
+	uint64_t len = total_len(sge, nsge, sq->max_inline);
 	struct bb_wqe_ctrl *ctrl;
 	void *seg;
 	int ret;
@@ -74,7 +74,7 @@ bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			  const struct bb_wqe_av *av, uint32_t dest_qpn, uint32_t qkey,
 			  const struct bb_sge *sge, uint32_t nsge, uint32_t imm, uint32_t flags)
 {
-	uint64_t len = total_len(sge, nsge);
+	uint64_t len = total_len(sge, nsge, sq->max_inline);
 	struct bb_wqe_ctrl *ctrl;
 
 	if (len > sq->max_inline)

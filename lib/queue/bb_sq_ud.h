@@ -51,12 +51,14 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 	      uint32_t imm, uint32_t flags)
 {
 	struct bb_wqe_ctrl *ctrl;
-	int pieces = bb_sq_count_sge(sge, nsge);
 	uint32_t i;
+	int pieces;
 	void *seg;
 
+	/* Before the list is read, which may not be as long as that. */
 	if (bb_unlikely(nsge > sq->max_sge))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
+	pieces = bb_sq_count_sge(sge, nsge);
 	if (bb_unlikely(pieces < 0))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_SGE_LEN);
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit))) {

@@ -5,7 +5,10 @@
  * Datagrams, masked atomics, inline data of several pieces: bytes, wraps, refusals. And the
  * tables of man ibv_post_send, cell by cell.
  */
+#include "bb_rq.h"
 #include "bb_sq_ud.h"
+#include "bb_sq_umr.h"
+#include "bb_srqring.h"
 #include "sq_fixture.h"
 
 #define RADDR 0x1122334455667788ull
@@ -424,14 +427,69 @@ test_tables(void **state)
 	assert_string_equal(bb_qp_type_name((enum bb_qp_type)3), "?");
 }
 
+/* The count is looked at first: the list may not be as long as that, and ends at a page here. */
+static void
+test_too_long_list_is_refused_unread(void **state)
+{
+	const struct bb_wqe_av av = some_av();
+	struct guarded page = guarded_alloc(sizeof(struct bb_sge), false);
+	struct bb_srqring srq = {.max_sge = 1};
+	struct bb_rq rq = {.max_sge = 1, .conf_depth = 1, .depth = 1};
+	struct bb_sge *sge = (struct bb_sge *)(void *)page.p;
+	static const uint32_t counts[] = {9, 1000, UINT32_MAX};
+	struct sq_fixture f, ud;
+	struct log_text log;
+	size_t i;
+
+	(void)state;
+	*sge = (struct bb_sge){0x1000, 125, 5};
+	sq_fixture_conf(&f, 32);
+	f.conf.max_sge = 8;
+	f.conf.max_inline = 124;
+	sq_fixture_start(&f);
+	ud_start(&ud, 32);
+	log_start(&log);
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		const uint32_t n = counts[i];
+
+		assert_int_equal(
+			bb_sq_post_ud(&ud.sq, BB_WQE_SEND, 1, &av, DEST, QKEY, sge, n, 0, 0),
+			-EINVAL);
+		assert_int_equal(bb_sq_post_ud_inline_list(&ud.sq, BB_WQE_SEND, 1, &av, DEST, QKEY,
+							   sge, n, 0, 0),
+				 -EINVAL);
+		assert_int_equal(bb_sq_post_sgl(&f.sq, BB_WQE_SEND, false, 1, sge, n, 0, 0, 0, 0),
+				 -EINVAL);
+		assert_int_equal(
+			bb_sq_post_sgl(&f.sq, BB_WQE_RDMA_READ, true, 1, sge, n, 0, 0, 0, 0),
+			-EINVAL);
+		assert_int_equal(
+			bb_sq_post_inline_list(&f.sq, BB_WQE_SEND, false, 1, sge, n, 0, 0, 0, 0),
+			-EINVAL);
+		assert_int_equal(bb_rq_post(&rq, 1, sge, n), -EINVAL);
+		assert_int_equal(bb_srqring_post(&srq, 1, sge, n), -EINVAL);
+	}
+	assert_int_equal(bb_sq_post_mkey_list(&f.sq, 1, 0, 0, sge, 53, 0), -EINVAL);
+	log_stop(&log, "max_sge");
+	assert_int_equal(f.sq.seq + ud.sq.seq, 0);
+	sq_fixture_end(&f);
+	sq_fixture_end(&ud);
+	guarded_free(&page);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_datagrams),   cmocka_unit_test(test_inline),
-		cmocka_unit_test(test_inline_list), cmocka_unit_test(test_masked),
-		cmocka_unit_test(test_types),       cmocka_unit_test(test_signal_all),
-		cmocka_unit_test(test_tables),      cmocka_unit_test(test_error),
+		cmocka_unit_test(test_datagrams),
+		cmocka_unit_test(test_inline),
+		cmocka_unit_test(test_inline_list),
+		cmocka_unit_test(test_masked),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_signal_all),
+		cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_error),
+		cmocka_unit_test(test_too_long_list_is_refused_unread),
 	};
 
 	return cmocka_run_group_tests_name("sq_ud", tests, NULL, NULL);
