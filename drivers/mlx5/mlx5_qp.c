@@ -23,12 +23,9 @@
 
 /* How large the queues of a QP are. */
 struct sizes {
-	uint32_t blocks;  /* SQ */
-	uint32_t max_sge; /* as many as the blocks of one WQE take */
-	uint32_t max_inline;
-	uint32_t wqes; /* RQ, 0: none */
+	uint32_t blocks; /* SQ */
+	uint32_t wqes;   /* RQ, 0: none */
 	uint32_t log_stride;
-	uint32_t max_recv_sge;
 	size_t rq_bytes;
 };
 
@@ -36,8 +33,7 @@ static int
 sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct sizes *s)
 {
 	uint32_t head = attr->type == BB_QPT_UD ? UD_HEAD_DS : HEAD_DS;
-	uint32_t max_ds = d->caps.max_wqe_sq / BB_WQE_SEG;
-	uint32_t ds, per_wqe, fit, less = head - HEAD_DS;
+	uint32_t ds, per_wqe, less = head - HEAD_DS;
 
 	/* The limits are far below an overflow of the sums. */
 	if (attr->max_sge + less > d->dev->attr.max_sge ||
@@ -59,10 +55,6 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 		return -EINVAL;
 	}
 	s->blocks = rte_align32pow2(attr->sq_depth * per_wqe);
-	fit = RTE_MIN(per_wqe * (BB_WQE_BB / BB_WQE_SEG), max_ds) - head;
-	s->max_sge = fit;
-	/* The length takes 4 bytes of the first segment; an address vector leaves none. */
-	s->max_inline = fit == 0 ? 0 : fit * BB_WQE_SEG - 4;
 	return 0;
 }
 
@@ -82,7 +74,6 @@ rq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	}
 	stride = rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG);
 	s->log_stride = rte_log2_u32(stride);
-	s->max_recv_sge = stride / BB_WQE_SEG;
 	/* The SQ follows the RQ and must start on a block. */
 	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB / stride);
 	s->rq_bytes = (size_t)s->wqes << s->log_stride;
@@ -153,8 +144,8 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 		.blocks = s->blocks,
 		.qpn = qp->qpn,
 		.depth = attr->sq_depth,
-		.max_sge = s->max_sge,
-		.max_inline = s->max_inline,
+		.max_sge = attr->max_sge,
+		.max_inline = attr->max_inline,
 		.type = attr->type,
 		.signal_all = attr->signal_all,
 		.sig_every = attr->signal_every,
@@ -172,7 +163,7 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 		.wqes = s->wqes,
 		.depth = attr->rq_depth,
 		.log_stride = s->log_stride,
-		.max_sge = s->max_recv_sge,
+		.max_sge = attr->max_recv_sge,
 		.dbrec = &q->dbr.rec[0],
 		.qpn = qp->qpn,
 		.owner = qp->ctrl->recv_cq->owner,
@@ -230,9 +221,6 @@ mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 	ret = init_queues(qp, q, attr, &s);
 	if (ret != 0)
 		goto del_events;
-	qp->ctrl->init.max_sge = s.max_sge;
-	qp->ctrl->init.max_inline = s.max_inline;
-	qp->ctrl->init.max_recv_sge = s.max_recv_sge;
 	qp->ctrl->priv = q;
 	return 0;
 

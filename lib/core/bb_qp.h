@@ -41,9 +41,14 @@ struct bb_qp_init_attr {
 	struct bb_cq *recv_cq; /**< same owner as send_cq; may be the same CQ */
 	uint32_t sq_depth;     /**< send WQEs outstanding */
 	uint32_t rq_depth;     /**< receive WQEs outstanding; 0: none */
-	uint32_t max_sge;      /**< pieces of a send */
-	uint32_t max_recv_sge; /**< pieces of a receive */
-	uint32_t max_inline;   /**< bytes */
+	/**
+	 * Pieces of a send, pieces of a receive, bytes of inline data. Posts of more are refused
+	 * (-EINVAL), also where a WQE would have room: the numbers hold as given, on every
+	 * device. Of 0 pieces, RC and UC sends have 1.
+	 */
+	uint32_t max_sge;
+	uint32_t max_recv_sge;
+	uint32_t max_inline;
 	bool signal_all;       /**< report every send, as if BB_SEND_SIGNALED was given
 				*   (man ibv_create_qp: sq_sig_all) */
 	uint32_t signal_every; /**< a CQE at the latest this many WQEs apart, so that the

@@ -471,17 +471,65 @@ both_ways(void **state)
 	env_stop(&e);
 }
 
+/* What a queue pair was asked for is what posts may use, where its WQEs have room for more, too. */
+static void
+test_post_over_the_limits_asked_for_is_refused(void **state)
+{
+	static const uint32_t inline_bytes[] = {0, 1, 12, 13, 28, 30, 64, 100};
+	static const uint8_t data[128];
+	struct bb_sge sge[8];
+	struct env e;
+	uint32_t i, n;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(inline_bytes); i++) {
+		const uint32_t len = inline_bytes[i], pieces = 1 + i % 4;
+		const struct bb_sge two[2] = {{(uintptr_t)data, len, 0}, {(uintptr_t)data, 1, 0}};
+		struct bb_send_wr wr = {.opcode = BB_WR_SEND, .flags = BB_SEND_INLINE, .sge = two};
+		int err;
+
+		env_open(&e);
+		e.init.max_inline = len;
+		e.init.max_sge = pieces;
+		e.init.max_recv_sge = pieces;
+		env_qps(&e);
+		connect_pair(e.a.qp, e.b.qp, &e.attr);
+		for (n = 0; n < RTE_DIM(sge); n++)
+			sge[n] = sge_of(&e.a, 8 * n, 8);
+		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len, 0), 1);
+		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len + 1, 0), -EINVAL);
+		wr.nsge = 1;
+		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
+		wr.nsge = 2;
+		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 0);
+		assert_int_equal(err, -EINVAL);
+		assert_int_equal(bb_post_send(e.a.qp, 1, sge, pieces, 0), 1);
+		assert_int_equal(bb_post_send(e.a.qp, 1, sge, pieces + 1, 0), -EINVAL);
+		assert_int_equal(bb_post_recv(e.a.qp, 1, sge, pieces), 1);
+		assert_int_equal(bb_post_recv(e.a.qp, 1, sge, pieces + 1), -EINVAL);
+		env_stop(&e);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(write_one),     cmocka_unit_test(write_sizes),
-		cmocka_unit_test(write_nothing), cmocka_unit_test(write_gather),
-		cmocka_unit_test(write_inline),  cmocka_unit_test(write_imm),
-		cmocka_unit_test(read_scatter),  cmocka_unit_test(send_recv),
-		cmocka_unit_test(send_inline),   cmocka_unit_test(atomics),
-		cmocka_unit_test(nop),           cmocka_unit_test(in_order),
-		cmocka_unit_test(doorbells),     cmocka_unit_test(blueflame),
+		cmocka_unit_test(test_post_over_the_limits_asked_for_is_refused),
+		cmocka_unit_test(write_one),
+		cmocka_unit_test(write_sizes),
+		cmocka_unit_test(write_nothing),
+		cmocka_unit_test(write_gather),
+		cmocka_unit_test(write_inline),
+		cmocka_unit_test(write_imm),
+		cmocka_unit_test(read_scatter),
+		cmocka_unit_test(send_recv),
+		cmocka_unit_test(send_inline),
+		cmocka_unit_test(atomics),
+		cmocka_unit_test(nop),
+		cmocka_unit_test(in_order),
+		cmocka_unit_test(doorbells),
+		cmocka_unit_test(blueflame),
 		cmocka_unit_test(both_ways),
 	};
 	int skip = env_eal_init("mlx5_ops");
