@@ -140,7 +140,12 @@ bb_post_send_inv_inline(struct bb_qp *qp, uint64_t wr_id, const void *data, uint
 				 bb_be32(rkey), flags);
 }
 
-/** If *raddr == @p compare then *raddr = @p swap; the old value lands in @p sge. */
+/**
+ * If *raddr == @p compare then *raddr = @p swap; the old value lands in @p sge, of 8 bytes.
+ * @p raddr must be a multiple of 8, else the post is refused (-EINVAL) and the QP stays as it is.
+ * libibverbs posts such an atomic, and the responder refuses it (IBTA vol. 1, 9.4.5), which takes
+ * the QP to ERR.
+ */
 static inline int
 bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
 		 uint32_t rkey, uint64_t compare, uint64_t swap, uint32_t flags)
@@ -149,7 +154,7 @@ bb_post_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uin
 				 flags);
 }
 
-/** *raddr += @p add; the old value lands in @p sge. */
+/** *raddr += @p add; the old value lands in @p sge. Size and address as of bb_post_cmp_swap(). */
 static inline int
 bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
 		  uint32_t rkey, uint64_t add, uint32_t flags)
@@ -161,10 +166,9 @@ bb_post_fetch_add(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, ui
  * CMP_SWAP under masks: if *raddr and @p compare agree in the bits of @p compare_mask,
  * the bits of @p swap_mask are taken from @p swap. The size is that of @p sge, one of
  * @ref bb_dev_attr masked_atomics; the old value lands there, in network order if
- * masked_atomics_be says so. With 8 bytes and a max_sge below 3, a request takes the room of
- * two.
- * -ENOTSUP where the device has none is said by the completion of the request and by
- * bb_qp_post_list().
+ * masked_atomics_be says so. @p raddr must be a multiple of the size (-EINVAL). With 8 bytes and a
+ * max_sge below 3, a request takes the room of two. -ENOTSUP where the device has none is said by
+ * the completion of the request and by bb_qp_post_list().
  */
 static inline int
 bb_post_masked_cmp_swap(struct bb_qp *qp, uint64_t wr_id, const struct bb_sge *sge, uint64_t raddr,
