@@ -58,10 +58,12 @@ struct bb_listener {
 	LIST_ENTRY(bb_listener) link;
 	int fd;
 	uint16_t port;
-	uint64_t said;       /* when a failure of accept() was last logged */
-	bool ipv4;           /* family of the last peer that was accepted */
-	bool accepted;       /* a connection, by: */
-	struct bb_path path; /* port and sgid_index of the last one */
+	uint64_t said; /* when a failure of accept() was last logged */
+	/* Of the last connection that was accepted here. */
+	bool accepted;       /* there is one */
+	bool path_sure;      /* its GID was chosen without a wish: see bb_conn.path_sure */
+	struct bb_path path; /* port and sgid_index */
+	uint8_t peer[16];    /* the peer's GID */
 	void *way;           /* of librdmacm */
 };
 
@@ -200,6 +202,8 @@ int bb_cm_qp_up(struct bb_conn *c);
  * else by the GID that accept chooses where it names none. Returns false if there is no such GID.
  */
 bool bb_cm_request_path(struct bb_conn *c);
+/* Remembers the path of a connection that is accepted, for requests to come. */
+void bb_cm_accepted_path(const struct bb_conn *c);
 /* Returns true if the half-open connection may ask now; others are asked for before it. */
 bool bb_cm_may_ask(struct bb_conn *c);
 void bb_cm_resolve_begin(struct bb_conn *c);

@@ -96,20 +96,37 @@ bb_cm_qp_up(struct bb_conn *c)
 	return ret != 0 ? ret : c->cm->ops->qp_up(c);
 }
 
+void
+bb_cm_accepted_path(const struct bb_conn *c)
+{
+	const struct bb_gid_want *want = &c->param.gid;
+	struct bb_listener *l = c->listener;
+
+	if (l == NULL)
+		return;
+	l->accepted = true;
+	l->path = c->param.path;
+	l->path_sure = !c->param.sgid_index_given && !want->exact && !want->prefer &&
+		       want->netdev[0] == '\0' && want->vlan == BB_GID_ANY_VLAN;
+	memcpy(l->peer, c->peer.gid, sizeof(l->peer));
+}
+
 bool
 bb_cm_request_path(struct bb_conn *c)
 {
 	const bool ipv4 = bb_gid_is_ipv4(c->peer.gid);
+	const struct bb_listener *l = c->listener;
 	struct bb_gid_entry list[BB_GID_MAX];
 	struct bb_gid_want want;
 	uint32_t rank, best = 0;
 	int i, n;
 
-	c->path_sure = true;
 	if (!c->cm->ops->messages || !c->cm->dev->ethernet)
 		return false;
-	if (c->listener != NULL && c->listener->accepted && c->listener->ipv4 == ipv4) {
-		c->param.path = c->listener->path;
+	if (l != NULL && l->accepted && bb_gid_is_ipv4(l->peer) == ipv4 &&
+	    bb_gid_scope(l->peer) == bb_gid_scope(c->peer.gid)) {
+		c->param.path = l->path;
+		c->path_sure = l->path_sure;
 		return true;
 	}
 	bb_gid_want_init(&want);

@@ -283,11 +283,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 		(void)bb_qp_modify(qp, &attr, BB_QP_STATE);
 		goto fail;
 	}
-	if (c->listener != NULL) {
-		c->listener->accepted = true;
-		c->listener->ipv4 = bb_gid_is_ipv4(c->peer.gid);
-		c->listener->path = c->param.path;
-	}
+	bb_cm_accepted_path(c);
 	bb_cm_set_state(c, BB_CONN_ACCEPTED);
 	c->deadline = bb_cm_after(cm, param->timeout_ms);
 	return 0;

@@ -355,6 +355,40 @@ test_accept_by_another_gid_asks_first(void **st)
 	pair_close(&p);
 }
 
+/* A listener whose program names its GIDs may name one that reaches the peer: it decides. */
+static void
+test_request_is_reported_where_accept_may_name_another_gid(void **st)
+{
+	struct bb_gid_want want;
+	struct bb_conn *conn;
+	struct bb_qp *qp;
+	struct rule *r;
+	struct link l;
+	uint8_t chosen;
+	int fd;
+
+	(void)st;
+	open_pair(WAIT_S * 1000);
+	bb_gid_want_init(&want);
+	want.family = BB_GID_IPV4;
+	assert_int_equal(bb_gid_choose(p.b.dev, 1, &want, &chosen), 0);
+	p.b.param.sgid_index_given = true;
+	p.b.param.path.sgid_index = chosen;
+	link_up(&p, &l);
+	r = gid_rule(100, -EHOSTUNREACH);
+	fd = requests(r);
+	conn = expect(&p, &p.b, BB_CM_CONNECT_REQUEST).conn;
+	qp = end_qp(&p.b);
+	assert_int_equal(bb_conn_accept(conn, qp, &p.b.param), -EHOSTUNREACH);
+	r->ret = 0;
+	assert_int_equal(bb_conn_accept(conn, qp, &p.b.param), 0);
+	bb_conn_destroy(conn);
+	assert_int_equal(bb_qp_destroy(qp), 0);
+	close(fd);
+	link_down(&p, &l);
+	pair_close(&p);
+}
+
 /* @return the connection that a raw peer has answered by the GID of @r. */
 static struct bb_conn *
 answered_by(struct rule *r, struct bb_qp *qp, int *fd)
@@ -496,6 +530,7 @@ main(void)
 		cmocka_unit_test(test_requests_of_one_host_wait_for_their_turn),
 		cmocka_unit_test(test_listener_and_peer_may_go_meanwhile),
 		cmocka_unit_test(test_accept_by_another_gid_asks_first),
+		cmocka_unit_test(test_request_is_reported_where_accept_may_name_another_gid),
 		cmocka_unit_test(test_answer_by_a_gid_that_is_not_known_waits),
 		cmocka_unit_test(test_recovery_waits_for_the_gid_of_the_peer),
 	};
