@@ -159,7 +159,7 @@ def program(r, stage, cmd, eal, options):
 
 
 def stage_release(r):
-    """Build with -O3 and a distribution's hardening; golden suite and conformance."""
+    """Build with -O3; golden suite and conformance."""
     path = r.builds.get(r.tally, 'release')
     if path:
         # Each link of the software device, but a port: its packets are the wire's.

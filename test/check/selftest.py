@@ -10,6 +10,7 @@ import tempfile
 import unittest
 
 import commands
+import hardening
 import headers
 import includes
 import length
@@ -189,6 +190,36 @@ class Symbols(Fixture):
         self.assertTrue(errors(code, ['bb_a']))
         self.assertTrue(errors(code, ['bb_b']))
         self.assertTrue(errors(code + 'int bb_x(void) {return 0;}\n'))
+
+
+class Hardening(Fixture):
+    CODE = ('#include <stdio.h>\n'
+            'int main(int n, char **v) {char a[64]; sprintf(a, "%s %d", v[0], n); return puts(a) < 0;}\n')
+    FLAGS = ['-O2', '-fPIE', '-fstack-protector-strong', '-D_FORTIFY_SOURCE=2', '-pie', '-Wl,-z,relro',
+             '-Wl,-z,now', '-Wl,-z,noexecstack']
+
+    def faults(self, without=None, *more, **how):
+        write(self.top, {'a.c': self.CODE})
+        subprocess.check_call(['gcc', '-w', *[f for f in self.FLAGS if f != without], *more,
+                               self.path('a.c'), '-o', self.path('a')])
+        return hardening.check(self.path('a'), **how)
+
+    def test_good(self):
+        self.assertEqual(self.faults(), [])
+
+    def test_each_flag_that_is_missing_is_found(self):
+        for without, more, word in (
+                ('-fstack-protector-strong', ['-fno-stack-protector'], 'stack protector'),
+                ('-D_FORTIFY_SOURCE=2', ['-U_FORTIFY_SOURCE'], 'unchecked'),
+                ('-pie', ['-no-pie'], 'position-independent'),
+                ('-Wl,-z,relro', ['-Wl,-z,norelro'], 'no RELRO'),
+                ('-Wl,-z,now', ['-Wl,-z,lazy'], 'bound late'),
+                ('-Wl,-z,noexecstack', ['-Wl,-z,execstack'], 'executable')):
+            faults = self.faults(without, *more)
+            self.assertTrue(any(word in f for f in faults), (without, faults))
+
+    def test_a_build_without_optimisation(self):
+        self.assertEqual(self.faults('-D_FORTIFY_SOURCE=2', '-U_FORTIFY_SOURCE', fortify=False), [])
 
 
 class Snippets(Fixture):
