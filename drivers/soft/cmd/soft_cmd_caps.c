@@ -105,7 +105,7 @@ roce_caps(const struct soft_opts *opts, void *caps)
 	/* MLX5_TIMESTAMP_FORMAT_CAP_FREE_RUNNING 0, _REAL_TIME 1 */
 	set(caps, BB_PRM_ROCE_CAP_QP_TS_FORMAT, opts->no_clock);
 	/* MLX5_ROCE_VERSION_1_CAP 1 << 0, _2_CAP 1 << 2 */
-	set(caps, BB_PRM_ROCE_CAP_VERSION, 1 << 0 | 1 << 2);
+	set(caps, BB_PRM_ROCE_CAP_VERSION, opts->wire ? 1 << 2 : 1 << 0 | 1 << 2);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MIN_SRC_UDP_PORT, SOFT_MIN_UDP_SPORT);
 	set(caps, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT, UINT16_MAX);
 	set(caps, BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE, SOFT_MAX_GIDS);

@@ -37,7 +37,9 @@ ipv4_gid(uint32_t index, uint8_t gid[16])
 void
 soft_dev_fill_gids(struct soft_dev *dev)
 {
-	uint32_t i, max = dev->opts.link_ib ? 1 : 4;
+	/* Packets are of RoCE v2 alone, so a device that makes any has no GID of v1. */
+	const bool v2_only = dev->opts.wire;
+	uint32_t i, max = dev->opts.link_ib ? 1 : v2_only ? 2 : 4;
 
 	memset(dev->gids, 0, sizeof(dev->gids));
 	memset(dev->gid_valid, 0, sizeof(dev->gid_valid));
@@ -53,13 +55,13 @@ soft_dev_fill_gids(struct soft_dev *dev)
 		dev->gids[i].type = BB_GID_ROCE_V2;
 	}
 	for (i = 0; dev->netif == NULL && i < max; i++) {
-		if (i < 2)
+		if (i < max / 2 || max == 1)
 			link_local_gid(dev->index, dev->gids[i].raw);
 		else
 			ipv4_gid(dev->index, dev->gids[i].raw);
-		dev->gids[i].type = dev->opts.link_ib ? BB_GID_IB
-				    : i % 2 == 0      ? BB_GID_ROCE_V1
-						      : BB_GID_ROCE_V2;
+		dev->gids[i].type = dev->opts.link_ib       ? BB_GID_IB
+				    : v2_only || i % 2 != 0 ? BB_GID_ROCE_V2
+							    : BB_GID_ROCE_V1;
 		dev->gid_valid[i] = true;
 	}
 }

@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define QPC       0x18
-#define ADS       (QPC + 0x18)
-#define CQC       0x10
-#define GID_INDEX 3 /* RoCE v2, IPv4 mapped */
+#define QPC 0x18
+#define ADS (QPC + 0x18)
+#define CQC 0x10
 
 /* Without the driver; with it, its own. */
 __attribute__((weak)) void
@@ -57,8 +56,14 @@ rig_dev_open(struct rig_dev *d, const char *name, const char *args)
 		d->lid = port.lid;
 		return;
 	}
-	assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, GID_INDEX, &d->gid), 0);
-	assert_int_equal(soft_cmd_if.av_resolve(d->ctx, d->pd, 1, GID_INDEX, d->gid.raw, &av), 0);
+	/* RoCE v2, of the first address: without RoCE v1 the table is half as long. */
+	d->gid_index = 3;
+	if (soft_cmd_if.gid_query(d->ctx, 1, d->gid_index, &d->gid) != 0)
+		d->gid_index = 1;
+	assert_int_equal(soft_cmd_if.gid_query(d->ctx, 1, d->gid_index, &d->gid), 0);
+	assert_int_equal(d->gid.type, BB_GID_ROCE_V2);
+	assert_int_equal(soft_cmd_if.av_resolve(d->ctx, d->pd, 1, d->gid_index, d->gid.raw, &av),
+			 0);
 	memcpy(d->mac, av.dmac, sizeof(d->mac));
 }
 
@@ -241,7 +246,7 @@ rig_mailbox_rtr(const struct rig_qp *q, const struct rig_dev *pd, uint32_t remot
 	bb_prm_set(qpc, BB_PRM_QPC_LOG_MSG_MAX, l->log_msg_max);
 	bb_prm_set(qpc, BB_PRM_QPC_REMOTE_QPN, remote_qpn);
 	bb_prm_set(qpc, BB_PRM_QPC_NEXT_RCV_PSN, l->rq_psn);
-	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, GID_INDEX);
+	bb_prm_set(ads, BB_PRM_ADS_SRC_ADDR_INDEX, q->d->gid_index);
 	bb_prm_set(ads, BB_PRM_ADS_HOP_LIMIT, 64);
 	bb_prm_set(ads, BB_PRM_ADS_UDP_SPORT, l->sport != 0 ? l->sport : 0xc001);
 	bb_prm_set(ads, BB_PRM_ADS_FLOW_LABEL, l->flow_label);

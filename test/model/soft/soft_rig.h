@@ -36,6 +36,7 @@ struct rig_dev {
 	struct mlx5_ctx *ctx;
 	struct mlx5_pd *pd;
 	struct bb_gid gid;
+	uint32_t gid_index;
 	uint8_t mac[6]; /* RoCE */
 	uint16_t lid;   /* InfiniBand, else 0 */
 };

@@ -484,17 +484,75 @@ handle_of_another_pd(void **state)
 	types_stop(&t);
 }
 
+/*
+ * The header in front of a datagram is of the kind that its GID says: of RoCE v1 a GRH whose next
+ * header is IBA's transport (0x1b), of v2 one of UDP (17), or an IPv4 header.
+ */
+static void
+headers_are_of_the_gid(const char *spec, bool v1)
+{
+	struct bb_port_attr port;
+	struct types_env t;
+	struct bb_path path;
+	uint32_t g, n[3] = {0};
+	struct bb_gid gid;
+	struct bb_ah *ah;
+	struct bb_wc wc;
+
+	types_start_on(&t, spec, BB_QPT_UD);
+	assert_int_equal(bb_port_query(t.e.a.dev, 1, &port), 0);
+	for (g = 0; g < port.gids; g++) {
+		const uint8_t *grh = t.e.b.buf;
+
+		if (bb_gid_query(t.e.b.dev, 1, g, &gid) != 0)
+			continue;
+		n[gid.type]++;
+		types_path(&t.e.b, g, &path);
+		path.is_global = 1;
+		path.hop_limit = 9;
+		assert_int_equal(bb_ah_create(t.e.a.pd, &path, &ah), 0);
+		types_receive(&t, g, 0, 140);
+		types_send_ud(&t, ah, t.e.b.qp->qpn, TYPES_QKEY, 100);
+		env_poll(&t.e, &t.e.b, &wc, 1);
+		expect(&wc, t.e.b.qp, g, BB_WC_SUCCESS);
+		if (gid.type == BB_GID_ROCE_V2 && gid.raw[10] == 0xff) {
+			assert_int_equal(grh[20], 0x45);
+			assert_int_equal(grh[29], 17);
+		} else {
+			assert_int_equal(grh[0] >> 4, 6);
+			assert_int_equal(grh[6], gid.type == BB_GID_ROCE_V2 ? 17 : 0x1b);
+		}
+		assert_int_equal(bb_ah_destroy(ah), 0);
+	}
+	assert_true(n[BB_GID_ROCE_V2] >= 2 && (n[BB_GID_ROCE_V1] != 0) == v1);
+	types_stop(&t);
+}
+
+static void
+test_datagram_headers_are_of_the_kind_of_the_gid(void **state)
+{
+	(void)state;
+	headers_are_of_the_gid("soft0", true);
+	headers_are_of_the_gid("soft0,wire=1", false);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(qkeys),      cmocka_unit_test(lost),
-		cmocka_unit_test(mtu),        cmocka_unit_test(heads),
-		cmocka_unit_test(handles),    cmocka_unit_test(handle_of_another_pd),
-		cmocka_unit_test(answers),    cmocka_unit_test(limits),
-		cmocka_unit_test(empty_only), cmocka_unit_test(infiniband),
+		cmocka_unit_test(qkeys),
+		cmocka_unit_test(lost),
+		cmocka_unit_test(mtu),
+		cmocka_unit_test(heads),
+		cmocka_unit_test(handles),
+		cmocka_unit_test(handle_of_another_pd),
+		cmocka_unit_test(answers),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(empty_only),
+		cmocka_unit_test(infiniband),
+		cmocka_unit_test(test_datagram_headers_are_of_the_kind_of_the_gid),
 	};
 	int ret = env_eal_init("mlx5_ud");
 
-	return ret != 0 ? ret : env_run("mlx5_ud", tests, env_thread() || env_two_uars());
+	return ret != 0 ? ret : env_run("mlx5_ud", tests, env_thread() || env_two_uars() ? 2 : 0);
 }
