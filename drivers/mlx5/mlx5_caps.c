@@ -37,9 +37,9 @@
 #define TS_FREE_RUNNING 0u
 #define TS_DEFAULT      1u
 
-/* lagc.lag_state: bonded; port_select_mode: the QP's port, not a hash (kernel: MLX5_LAG_*). */
-#define LAG_ACTIVE         1u
-#define LAG_QUEUE_AFFINITY 0u
+/* lagc.lag_state: bonded; port_select_mode: a hash of the packet (kernel: MLX5_LAG_*). */
+#define LAG_ACTIVE 1u
+#define LAG_HASH   1u
 
 static int
 query(struct mlx5_dev *d, const char *what, enum bb_prm_cap type, void *out)
@@ -218,14 +218,28 @@ events(struct mlx5_dev *d, const uint8_t *cap)
 }
 
 /*
- * Ports bonded for RoCE: a card that sends each QP by a port of its own leaves it to software to
- * deal the QPs out (kernel: get_tx_affinity()); those with 0 have been seen to share one port.
- * Where the card hashes packets, or is not bonded, it chooses by itself. The kernel makes a new
- * device when this changes. Functions that may not ask, as virtual ones, go by @affinity, that the
- * port can be given (kernel: mlx5_ib_lag_should_assign_affinity()).
+ * Returns true if the port of a QP overrides the card's hash (port_select_flow_table_bypass). The
+ * kernel gives QPs no port then: QPs with one would fill a table of the firmware (Linux,
+ * mlx5_ib_lag_should_assign_affinity() in drivers/infiniband/hw/mlx5/mlx5_ib.h, and the commit that
+ * adds the check). @out is scratch space for a QUERY_HCA_CAP.
+ */
+static bool
+hash_bypassed(struct mlx5_dev *d, uint8_t *out, bool port_selection)
+{
+	return port_selection &&
+	       query(d, "QUERY_HCA_CAP (port selection)", BB_PRM_CAP_PORT_SELECTION, out) == 0 &&
+	       bb_prm_get(out + BB_PRM_HCA_CAP_OUT_CAPS, BB_PRM_PORT_SELECTION_CAP_BYPASS) != 0;
+}
+
+/*
+ * Ports bonded for RoCE: software deals the QPs out (kernel: get_tx_affinity()); QPs without a port
+ * have been seen to share one. The card chooses where it is not bonded, or hashes packets and the
+ * hash can be bypassed. The kernel makes a new device when this changes. Functions that may not
+ * ask, as virtual ones, go by @affinity, that the port can be given (kernel:
+ * mlx5_ib_lag_should_assign_affinity()).
  */
 static void
-lag(struct mlx5_dev *d, uint32_t ports, bool affinity)
+lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool port_selection)
 {
 	uint8_t in[BB_PRM_SZ_SHORT] = {0}, out[BB_PRM_SZ_SHORT] = {0};
 	const void *ctx = bb_prm_csub(out, BB_PRM_QUERY_LAG_OUT_CTX);
@@ -233,7 +247,8 @@ lag(struct mlx5_dev *d, uint32_t ports, bool affinity)
 	mlx5_cmd_set_op(in, BB_PRM_OP_QUERY_LAG);
 	if (d->cmd->general(d->ctx, in, sizeof(in), out, sizeof(out)) == 0)
 		affinity = bb_prm_get(ctx, BB_PRM_LAGC_LAG_STATE) == LAG_ACTIVE &&
-			   bb_prm_get(ctx, BB_PRM_LAGC_PORT_SELECT_MODE) == LAG_QUEUE_AFFINITY;
+			   (bb_prm_get(ctx, BB_PRM_LAGC_PORT_SELECT_MODE) != LAG_HASH ||
+			    !hash_bypassed(d, scratch, port_selection));
 	else
 		BB_LOG(INFO, "%s: does not tell whether its ports are bonded", d->ctx->name);
 	if (!affinity)
@@ -275,7 +290,9 @@ mlx5_caps_query(struct mlx5_dev *d)
 	has_events = bb_prm_get(cap, BB_PRM_HCA_EVENT_CAP) != 0;
 	lag_ports = bb_prm_get(cap, BB_PRM_HCA_NUM_LAG_PORTS);
 	if (has_roce && lag_ports > 1)
-		lag(d, lag_ports, bb_prm_get(cap, BB_PRM_HCA_LAG_AFFINITY) != 0);
+		/* Overwrites the general capabilities, all of which are read. */
+		lag(d, out, lag_ports, bb_prm_get(cap, BB_PRM_HCA_LAG_AFFINITY) != 0,
+		    bb_prm_get(cap, BB_PRM_HCA_PORT_SELECTION) != 0);
 	if (has_atomic) {
 		ret = query(d, "QUERY_HCA_CAP (atomic)", BB_PRM_CAP_ATOMIC, out);
 		if (ret != 0)
@@ -361,7 +378,7 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->odp_atomic = c->odp && c->odp_atomic && c->atomic;
 	attr->odp_implicit = c->odp && c->odp_implicit;
 	attr->relaxed_ordering = c->relaxed_ordering;
-	attr->cq_resize = c->cq_resize;
+	attr->cq_resize = c->cq_resize && d->ctx->cq_resize;
 	attr->mr_rereg = true;
 	attr->refusal_events = true;
 	attr->wc_solicited = true;

@@ -33,6 +33,7 @@ struct mlx5_ctx {
 	char name[BB_DEV_NAME_MAX];
 	bool dmabuf;          /* kernel and library have dma-buf MRs */
 	bool target_progress; /* bb_dev_attr.target_progress */
+	bool cq_resize;       /* MODIFY_CQ may be given another ring, if the capabilities have it */
 };
 
 /* Handles: first members of what an implementation keeps. */

@@ -105,7 +105,11 @@ matches(const struct ibv_device *dev, const char *name)
 	return bus[0] != '\0' && strcmp(bus, name) == 0;
 }
 
-/* Say why a device that is there could not be opened, and make it an errno of bb_dev_open(). */
+/*
+ * Say why a device that is there could not be opened, and make it an errno of bb_dev_open(). DEVX
+ * asks for no capability: CAP_NET_RAW only adds RAW_TX to the context (Linux, mlx5_ib_devx_create()
+ * in drivers/infiniband/hw/mlx5/devx.c), which no object here needs.
+ */
 static int
 open_error(const char *name, int err)
 {
@@ -114,7 +118,7 @@ open_error(const char *name, int err)
 	case EACCES:
 		BB_LOG(ERR,
 		       "%s: no permission: give the process read and write access to "
-		       "/dev/infiniband/uverbs* (group rdma) and CAP_NET_RAW",
+		       "/dev/infiniband/uverbs* (group rdma; in a container also --device)",
 		       name);
 		return -err;
 	case ENOENT:
@@ -145,23 +149,39 @@ open_error(const char *name, int err)
 	}
 }
 
+/*
+ * Reads the device options. cq_resize: CQs may be resized by MODIFY_CQ with the umem of another
+ * ring. No open driver does so (the kernel's mlx5_ib_resize_cq() passes physical pages), so it is
+ * unproven on cards and off without the option.
+ */
+static int
+options(const char *name, const char *args, bool *cq_resize)
+{
+	*cq_resize = args != NULL && strcmp(args, "cq_resize") == 0;
+	if (args == NULL || args[0] == '\0' || *cq_resize)
+		return 0;
+	BB_LOG(ERR, "%s: unknown device option \"%s\" (there is: cq_resize)", name, args);
+	return -EINVAL;
+}
+
 static int
 open_device(struct ibv_device *dev, const char *args, struct mlx5_ctx **out)
 {
 	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
 	struct dv_ctx *c;
+	bool cq_resize;
 	int ret;
 
-	if (args != NULL && args[0] != '\0') {
-		BB_LOG(ERR, "%s takes no options, not \"%s\"", dev->name, args);
-		return -EINVAL;
-	}
+	ret = options(dev->name, args, &cq_resize);
+	if (ret != 0)
+		return ret;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
 		BB_LOG(ERR, "%s: out of memory", dev->name);
 		return -ENOMEM;
 	}
 	c->base.cmd = &dv_if;
+	c->base.cq_resize = cq_resize;
 	snprintf(c->base.name, sizeof(c->base.name), "%s", dev->name);
 	errno = 0;
 	c->ibv = mlx5dv_open_device(dev, &attr);

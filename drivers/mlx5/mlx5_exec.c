@@ -39,8 +39,8 @@ hint(int err)
 	switch (err) {
 	case -EPERM:
 	case -EACCES:
-		return ": no permission; give the process access to /dev/infiniband/uverbs* and "
-		       "CAP_NET_RAW";
+		return ": no permission; give the process read and write access to "
+		       "/dev/infiniband/uverbs*";
 	case -ENOMEM:
 		return ": out of memory; raise the locked memory limit (ulimit -l)";
 	case -EOPNOTSUPP:

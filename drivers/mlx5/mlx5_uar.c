@@ -2,9 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One UAR per device and lcore: two lcores that stored to one BlueFlame register
- * would mix their WQEs. With it go the lcore's doorbell records and, on a
- * software device with inline progress, the function that runs it.
+ * One BlueFlame UAR per device and lcore: two lcores that stored to one BlueFlame register would
+ * mix their WQEs. With it go the lcore's doorbell records and, on a software device with inline
+ * progress, the function that runs it.
+ *
+ * Without BlueFlame the lcores of a context share a UAR: rdma-core's mlx5dv_devx_alloc_uar()
+ * returns the context's only one for type NC (struct mlx5_context.nc_uar in providers/mlx5). That
+ * is safe: a doorbell is one store of 8 bytes, and an uncached mapping merges no stores.
  */
 #include <errno.h>
 #include <string.h>
@@ -25,13 +29,17 @@ uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)
 			l->bf_size = d->caps.bf_half;
 			return 0;
 		}
-		BB_LOG(INFO, "%s: no BlueFlame UAR (%s): doorbells go through a not cached one",
+		BB_LOG(INFO,
+		       "%s: no BlueFlame UAR (%s): lcore rings through the uncached UAR that all "
+		       "lcores of the process share; BlueFlame for it needs fewer processes or "
+		       "lcores on the device",
 		       d->ctx->name, strerror(-ret));
 	}
 	ret = d->cmd->uar_alloc(d->ctx, MLX5_UAR_NC, &l->uar);
 	if (ret != 0)
 		BB_LOG(ERR,
-		       "%s: no UAR page left: %s; let fewer lcores or processes use the device",
+		       "%s: no uncached UAR: %s; let fewer processes use the device (fewer lcores "
+		       "do not help: they share it)",
 		       d->ctx->name, strerror(-ret));
 	return ret;
 }

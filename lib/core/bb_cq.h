@@ -192,8 +192,9 @@ bb_cq_arm(struct bb_cq *cq, bool solicited_only)
  * @return 0, also when nothing is to change; -EINVAL depth 0, over max_cqe, or less than
  *   the WQEs of the queues that complete into it; -EBUSY as many requests are
  *   outstanding as the CQ is deep, so that the device has no room to mark the change:
- *   poll, then try again; -ENOTSUP the device cannot; -ENOMEM. On an error the CQ is as
- *   it was.
+ *   poll, then try again; -ENOTSUP the device cannot, or is a card that was opened
+ *   without the option cq_resize ("mlx5_0,cq_resize"): resizing is unproven on cards;
+ *   -ENOMEM. On an error the CQ is as it was.
  */
 int bb_cq_resize(struct bb_cq *cq, uint32_t depth);
 

@@ -65,7 +65,9 @@ resize_check(const struct bb_cq *cq, uint32_t depth)
 	uint64_t out;
 
 	if (!dev->attr.cq_resize) {
-		BB_LOG(ERR, "%s: CQs cannot be resized: destroy the CQ and make a deeper one",
+		BB_LOG(ERR,
+		       "%s: CQs are not resized: destroy the CQ and make a deeper one (a card may do it if it "
+		       "is opened with the option cq_resize, which is unproven)",
 		       dev->name);
 		return -ENOTSUP;
 	}

@@ -154,6 +154,7 @@ enum bb_prm_cap {
 	BB_PRM_CAP_ROCE = 0x4,
 	BB_PRM_CAP_DEV_MEM = 0xf,
 	BB_PRM_CAP_DEV_EVENT = 0x14,
+	BB_PRM_CAP_PORT_SELECTION = 0x25,
 };
 
 /* opt_param_mask bits of the QP transitions (kernel: MLX5_QP_OPTPAR_*). */
@@ -288,6 +289,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_HCA_CQ_RESIZE         BB_PRM_F(0x044, 1, 1)   /* cmd_hca_cap.cq_resize */
 #define BB_PRM_HCA_CQ_MODERATION     BB_PRM_F(0x044, 2, 1)   /* cmd_hca_cap.cq_moderation */
 #define BB_PRM_HCA_UAR_4K            BB_PRM_F(0x048, 0, 1)   /* cmd_hca_cap.uar_4k */
+#define BB_PRM_HCA_PORT_SELECTION    BB_PRM_F(0x048, 16, 1)  /* cmd_hca_cap.port_selection_cap */
 #define BB_PRM_HCA_BF                BB_PRM_F(0x04c, 0, 1)   /* cmd_hca_cap.bf */
 #define BB_PRM_HCA_LOG_BF_REG_SIZE   BB_PRM_F(0x04c, 11, 5)  /* cmd_hca_cap.log_bf_reg_size */
 #define BB_PRM_HCA_LAG_AFFINITY      BB_PRM_F(0x04c, 24, 1)  /* cmd_hca_cap.lag_tx_port_affinity */
@@ -345,6 +347,10 @@ enum bb_prm_qp_state {
 	BB_PRM_F(0x000, 0, 256) /* device_event_cap.user_affiliated_events */
 #define BB_PRM_DEV_EVENT_CAP_UNAFFILIATED                                                          \
 	BB_PRM_F(0x020, 0, 256) /* device_event_cap.user_unaffiliated_events */
+
+/* QUERY_HCA_CAP: port_selection_cap. */
+#define BB_PRM_PORT_SELECTION_CAP_BYPASS                                                           \
+	BB_PRM_F(0x000, 18, 1) /* port_selection_cap.port_select_flow_table_bypass */
 
 /* QUERY_HCA_CAP: device_mem_cap. */
 #define BB_PRM_DEV_MEM_CAP_MEMIC BB_PRM_F(0x000, 0, 1) /* device_mem_cap.memic */

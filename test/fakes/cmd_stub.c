@@ -158,6 +158,7 @@ stub_open(const char *name, const char *args, struct mlx5_ctx **out)
 	if (ctx == NULL)
 		return -ENOMEM;
 	ctx->cmd = &stub_if;
+	ctx->cq_resize = true;
 	snprintf(ctx->name, sizeof(ctx->name), "stub0");
 	stub.ctxs++;
 	*out = ctx;
@@ -178,12 +179,13 @@ static int
 stub_general(struct mlx5_ctx *ctx, const void *in, size_t inlen, void *out, size_t outlen)
 {
 	uint32_t type = bb_prm_get(in, BB_PRM_CMD_OP_MOD) >> 1;
-	const uint8_t *cap = type == BB_PRM_CAP_GENERAL     ? stub.general
-			     : type == BB_PRM_CAP_ODP       ? stub.odp
-			     : type == BB_PRM_CAP_ATOMIC    ? stub.atomic
-			     : type == BB_PRM_CAP_DEV_MEM   ? stub.dev_mem
-			     : type == BB_PRM_CAP_DEV_EVENT ? stub.dev_event
-							    : stub.roce;
+	const uint8_t *cap = type == BB_PRM_CAP_GENERAL          ? stub.general
+			     : type == BB_PRM_CAP_ODP            ? stub.odp
+			     : type == BB_PRM_CAP_ATOMIC         ? stub.atomic
+			     : type == BB_PRM_CAP_DEV_MEM        ? stub.dev_mem
+			     : type == BB_PRM_CAP_DEV_EVENT      ? stub.dev_event
+			     : type == BB_PRM_CAP_PORT_SELECTION ? stub.port_selection
+								 : stub.roce;
 	int ret = take(in, inlen, out);
 
 	(void)ctx;

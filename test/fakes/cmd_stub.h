@@ -32,7 +32,7 @@ struct stub_box {
 struct stub {
 	/* What it says of itself; the test changes it before open. */
 	uint8_t general[STUB_CAPS], atomic[STUB_CAPS], roce[STUB_CAPS], dev_mem[STUB_CAPS];
-	uint8_t odp[STUB_CAPS], dev_event[STUB_CAPS];
+	uint8_t odp[STUB_CAPS], dev_event[STUB_CAPS], port_selection[STUB_CAPS];
 	uint8_t lag[BB_PRM_SZ_SHORT]; /* what QUERY_LAG gives */
 	struct mlx5_port port;
 	struct bb_gid gids[STUB_GIDS];

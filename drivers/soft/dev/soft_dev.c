@@ -397,6 +397,7 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 	if (ret == 0) {
 		ctx->pub.cmd = &soft_cmd_if;
 		ctx->pub.dmabuf = !opts.no_dmabuf;
+		ctx->pub.cq_resize = true;
 		ctx->pub.target_progress = opts.wire && opts.progress == SOFT_PROGRESS_INLINE;
 		strcpy(ctx->pub.name, dev->name);
 		ctx->dev = dev;

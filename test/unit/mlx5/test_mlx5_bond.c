@@ -25,20 +25,39 @@ port_of(struct fixture *f)
 }
 
 /*
- * Bonded ports, each with QPs of its own: dealt out in turn. Else the card chooses. A function that
- * may not ask goes by its capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
+ * QPs are dealt out to bonded ports in turn, unless the kernel would not do so: ports that are not
+ * bonded, and a hash that the port of a QP would bypass. A function that may not ask goes by its
+ * capabilities (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
 static void
 bonded_ports(void **state)
 {
+	enum {
+		NO_CAP,
+		NO_BYPASS,
+		BYPASS
+	};
 	static const struct {
 		uint32_t ports, state, mode;
+		int selection; /* port_selection_cap, and what it says */
 		bool refused, affinity;
 		uint32_t want; /* ports that are dealt out to, 0: none */
 	} cases[] = {
-		{2, 1, 0, false, false, 2}, {3, 1, 0, false, false, 3}, {1, 1, 0, false, true, 0},
-		{2, 0, 0, false, true, 0},  {2, 1, 1, false, true, 0},  {2, 1, 0, true, false, 0},
-		{2, 0, 0, true, true, 2},   {1, 0, 0, true, true, 0},
+		{2, 1, 0, NO_CAP, false, false, 2},
+		{3, 1, 0, NO_CAP, false, false, 3},
+		{1, 1, 0, NO_CAP, false, true, 0},
+		{2, 0, 0, NO_CAP, false, true, 0},
+		{2, 1, 0, NO_CAP, true, false, 0},
+		{2, 0, 0, NO_CAP, true, true, 2},
+		{1, 0, 0, NO_CAP, true, true, 0},
+		/* Queue affinity, whatever could bypass a hash. */
+		{2, 1, 0, BYPASS, false, true, 2},
+		/* A hash, and multi-port E-switch. */
+		{2, 1, 1, NO_CAP, false, true, 2},
+		{2, 1, 1, NO_BYPASS, false, false, 2},
+		{2, 1, 1, BYPASS, false, true, 0},
+		{2, 0, 1, NO_BYPASS, false, true, 0},
+		{2, 1, 2, BYPASS, false, true, 2},
 	};
 	struct bb_qp_attr a;
 	uint32_t port, before;
@@ -52,6 +71,9 @@ bonded_ports(void **state)
 		stub_reset();
 		bb_prm_set(stub.general, BB_PRM_HCA_NUM_LAG_PORTS, cases[i].ports);
 		bb_prm_set(stub.general, BB_PRM_HCA_LAG_AFFINITY, cases[i].affinity);
+		bb_prm_set(stub.general, BB_PRM_HCA_PORT_SELECTION, cases[i].selection != NO_CAP);
+		bb_prm_set(stub.port_selection, BB_PRM_PORT_SELECTION_CAP_BYPASS,
+			   cases[i].selection == BYPASS);
 		bb_prm_set(lagc, BB_PRM_LAGC_LAG_STATE, cases[i].state);
 		bb_prm_set(lagc, BB_PRM_LAGC_PORT_SELECT_MODE, cases[i].mode);
 		if (cases[i].refused) {

@@ -13,7 +13,7 @@ undisturbed(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_dev_query(x.dev, &attr), 0);
 	assert_false(attr.software);
 	assert_string_equal(bb_dev_name(x.dev), SUBST_NAME);
@@ -32,7 +32,7 @@ by_pci_address(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_BUS), 0);
+	assert_int_equal(exchange(&x, SUBST_BUS ",cq_resize"), 0);
 	assert_int_equal(finish(&x), 0);
 }
 
@@ -61,7 +61,7 @@ each_call_fails(int err)
 		forget_log();
 		subst.fail_at = k;
 		subst.fail_errno = err;
-		ret = exchange(&x, SUBST_NAME);
+		ret = exchange(&x, SUBST_NAME ",cq_resize");
 		late = finish(&x);
 		if (ret == 0)
 			ret = late;
@@ -141,7 +141,7 @@ older_kernels(void **state)
 	subst.no_dmabuf = true;
 	subst.no_channel = true;
 	subst.old_kernel = true;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	/* Asked once; then each ring has a umem of its own. */
 	assert_int_equal(subst.umem_reg_ex, 1);
 	assert_true(subst.umem_reg > 4);

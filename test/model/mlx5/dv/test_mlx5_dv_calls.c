@@ -46,7 +46,7 @@ open_errors(void **state)
 		int err, ret;
 		const char *text;
 	} map[] = {
-		{EPERM, -EPERM, "CAP_NET_RAW"},
+		{EPERM, -EPERM, "group rdma; in a container also --device"},
 		{EACCES, -EACCES, "/dev/infiniband/uverbs"},
 		{ENOENT, -EACCES, "ib_uverbs"},
 		{ENODEV, -EACCES, "ib_uverbs"},
@@ -81,7 +81,9 @@ open_errors(void **state)
 	assert_true(said("non-blocking"));
 	forget_log();
 	assert_int_equal(bb_dev_open(SUBST_NAME ",fast=1", &dev), -EINVAL);
-	assert_true(said("no options"));
+	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize=1", &dev), -EINVAL);
+	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize,x", &dev), -EINVAL);
+	assert_true(said("there is: cq_resize"));
 	subst.no_devices = true;
 	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -ENODEV);
 	subst.no_devices = false;
@@ -99,7 +101,7 @@ refused_commands(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	ctx = ctx_of(&x);
 	assert_int_equal(ctx->cmd->general(ctx, in, sizeof(in), out, sizeof(out)), -EREMOTEIO);
 	assert_int_equal(bb_prm_get(out, BB_PRM_CMD_STATUS), BB_PRM_STAT_BAD_OP);
@@ -129,7 +131,7 @@ handle_checks(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	ctx = ctx_of(&x);
 	a = x.a->ctrl->priv;
 	b = x.b->ctrl->priv;
@@ -153,7 +155,7 @@ ports_and_gids(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	ctx = ctx_of(&x);
 	assert_int_equal(ctx->cmd->port_query(ctx, 1, &port), 0);
 	assert_int_equal(port.state, BB_PORT_ACTIVE);
@@ -185,7 +187,7 @@ memory_errors(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_dev_query(x.dev, &da), 0);
 	assert_true(da.dmabuf);
 	assert_int_equal(da.max_dm_size, 128 << 10);
@@ -224,6 +226,33 @@ memory_errors(void **state)
 	assert_int_equal(bb_dev_close(x.dev), 0);
 }
 
+static void
+test_resizing_a_cq_of_a_card_needs_the_option_cq_resize(void **state)
+{
+	static const char *const specs[] = {SUBST_NAME, SUBST_NAME ",cq_resize"};
+	struct bb_cq_attr ca;
+	struct bb_dev_attr da;
+	struct bb_dev *dev;
+	struct bb_cq *cq;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(specs); i++) {
+		assert_int_equal(bb_dev_open(specs[i], &dev), 0);
+		assert_int_equal(bb_dev_query(dev, &da), 0);
+		assert_int_equal(da.cq_resize, i);
+		bb_cq_attr_init(&ca);
+		ca.depth = 64;
+		assert_int_equal(bb_cq_create(dev, &ca, &cq), 0);
+		forget_log();
+		assert_int_equal(bb_cq_resize(cq, 128), i == 0 ? -ENOTSUP : 0);
+		assert_true(said("option cq_resize") == (i == 0));
+		assert_int_equal(bb_cq_depth(cq), i == 0 ? 64 : 128);
+		assert_int_equal(bb_cq_destroy(cq), 0);
+		assert_int_equal(bb_dev_close(dev), 0);
+	}
+}
+
 /* An InfiniBand port: no address handles, GIDs of another type. */
 static void
 infiniband(void **state)
@@ -234,7 +263,7 @@ infiniband(void **state)
 
 	(void)state;
 	snprintf(subst.args, sizeof(subst.args), "link=ib,dmabuf=memfd");
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_gid_query(x.dev, 1, 0, &gid), 0);
 	assert_int_equal(gid.type, BB_GID_IB);
 	assert_int_equal(bb_port_query(x.dev, 1, &port), 0);
@@ -243,7 +272,7 @@ infiniband(void **state)
 
 	/* One that takes no path without a GRH, as those of virtual functions. */
 	snprintf(subst.args, sizeof(subst.args), "link=ib,grh_required,dmabuf=memfd");
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_port_query(x.dev, 1, &port), 0);
 	assert_true(port.grh_required);
 	assert_int_equal(finish(&x), 0);
@@ -270,7 +299,7 @@ events(void **state)
 	size_t i;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	for (i = 0; i < RTE_DIM(port_types); i++) {
 		subst_async(IBV_EVENT_SM_CHANGE, 1); /* of no interest */
 		subst_async(port_types[i].verbs, 1);
@@ -322,7 +351,7 @@ device_removed(void **state)
 	(void)state;
 	for (how = 0; how < 2; how++) {
 		subst_reset();
-		assert_int_equal(exchange(&x, SUBST_NAME), 0);
+		assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 		if (how == 0)
 			subst_async(IBV_EVENT_DEVICE_FATAL, 0);
 		else
@@ -346,7 +375,7 @@ removed_while_waiting(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	assert_int_equal(bb_channel_get(x.ch, &cq), -EAGAIN);
 	subst_remove();
 	assert_int_equal(bb_channel_get(x.ch, &cq), -EIO);
@@ -368,13 +397,13 @@ removed_unseen(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	subst_remove();
 	assert_int_equal(finish(&x), 0);
 	assert_int_equal(subst.handles, 0);
 
 	subst_reset();
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	subst_remove();
 	assert_int_equal(bb_qp_destroy(x.a), 0);
 	x.a = NULL;
@@ -391,7 +420,7 @@ destroy_fails(void **state)
 	struct ex x;
 
 	(void)state;
-	assert_int_equal(exchange(&x, SUBST_NAME), 0);
+	assert_int_equal(exchange(&x, SUBST_NAME ",cq_resize"), 0);
 	subst.fail_at = 1;
 	subst.fail_errno = EIO;
 	assert_int_equal(bb_qp_destroy(x.a), -EIO);
@@ -408,6 +437,7 @@ main(void)
 		T(handle_checks),
 		T(ports_and_gids),
 		T(infiniband),
+		T(test_resizing_a_cq_of_a_card_needs_the_option_cq_resize),
 		T(memory_errors),
 		T(events),
 		T(device_removed),
