@@ -51,11 +51,22 @@ def plain(device):
     return name[len(VERBS):] if name.startswith(VERBS) else name
 
 
+def kernel_driver(name):
+    """The kernel's driver of a device, by its name or PCI address."""
+    for path in ('/sys/class/infiniband/%s/device/driver', '/sys/bus/pci/devices/%s/driver'):
+        try:
+            return os.path.basename(os.readlink(path % name))
+        except OSError:
+            pass
+    return None
+
+
 def with_resize(device):
     """A card by DEVX with CQs that are resized, which is unproven and off without this option."""
-    if device.startswith((VERBS, 'soft')) or ',' in device:
+    if device.startswith(VERBS) or ',' in device:
         return device
-    return device + ',cq_resize'
+    card = device.startswith('mlx5') or kernel_driver(device) == 'mlx5_core'
+    return device + ',cq_resize' if card else device
 
 
 def bus(name):

@@ -104,6 +104,15 @@ class HwCheck(unittest.TestCase):
         hw_check.devices = lambda: []
         self.assertIn('load mlx5_ib', hw_check.missing('mlx5_0'))
 
+    def test_resizing_is_asked_of_cards_by_devx_only(self):
+        hw_check = load(SCRIPT)
+        hw_check.kernel_driver = {'rocep59s0': 'mlx5_core', '0000:3b:00.0': 'mlx5_core',
+                                  'rxe0': None}.get
+        for name in ('mlx5_0', 'rocep59s0', '0000:3b:00.0'):
+            self.assertEqual(hw_check.with_resize(name), name + ',cq_resize')
+        for name in ('rxe0', 'soft0', 'soft0,no_dm', 'verbs:mlx5_0', 'mlx5_0,cq_resize'):
+            self.assertEqual(hw_check.with_resize(name), name)
+
     def test_brief(self):
         """Rows that want an ability are counted; all others are told."""
         hw_check = load(SCRIPT)
