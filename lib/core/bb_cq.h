@@ -187,7 +187,8 @@ bb_cq_arm(struct bb_cq *cq, bool solicited_only)
 
 /**
  * Change the depth (man ibv_resize_cq). Completions that wait stay and keep their order;
- * QPs go on meanwhile. Owner only: the ring is another one afterwards.
+ * QPs go on meanwhile. A CQ that is armed stays armed, and the change raises no event. Owner only:
+ * the ring is another one afterwards.
  * @param depth CQEs that must fit; rounded up to a power of two.
  * @return 0, also when nothing is to change; -EINVAL depth 0, over max_cqe, or less than
  *   the WQEs of the queues that complete into it; -EBUSY as many requests are

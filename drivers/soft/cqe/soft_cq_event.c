@@ -19,6 +19,9 @@
  * back events (cq_max_count, cq_period) go out when as many CQEs are there as the count
  * says, or the period after the first; a criterion that is 0 is not looked at [A].
  *
+ * The CQE that ends the old ring of a resized CQ is no completion: it raises no event, and an armed
+ * CQ stays armed. Of a card that is [A]: man ibv_req_notify_cq knows completions only.
+ *
  * The CQ's fields are under the lock of the engine of its page and, when it is shared,
  * under its own too.
  */
@@ -108,6 +111,10 @@ arm(struct soft_engine *e, struct soft_cq *cq)
 	uint8_t sn = word >> 28 & 3;
 	bool locked;
 
+	/* A store to the register of which the record was seen before, see soft_cq_move(). */
+	if (rec == cq->arm_seen &&
+	    (__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
+		return;
 	cq->arm_seen = rec;
 	e->work++;
 	locked = cq_lock(cq);
@@ -254,6 +261,9 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 	int ret = 0;
 
 	soft_engine_lock(e);
+	/* What software armed before it asked for the resize counts CQEs of the old ring. */
+	if (bb_dbrec_load(&cq->dbrec[1]) != cq->arm_seen)
+		arm(e, cq);
 	rte_ticketlock_lock(&cq->lock);
 	soft_zip_end(e, cq);
 	/* Read again, as the new ring may be smaller than what was free before. */
@@ -270,6 +280,8 @@ soft_cq_move(struct soft_cq *cq, uint8_t *buf, uint32_t log_size)
 		bb_cqe_own_store(&cqe->op_own,
 				 (uint8_t)(BB_CQE_RESIZE << 4 | (cq->pi >> cq->log_size & 1)));
 		cq->pi++;
+		if ((__atomic_load_n(&cq->flags, __ATOMIC_RELAXED) & SOFT_CQ_ARMED) != 0)
+			cq->arm_ci++;
 		cq->buf = buf;
 		cq->log_size = log_size;
 	}

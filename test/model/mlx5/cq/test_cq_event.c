@@ -381,13 +381,67 @@ test_no_lost_wakeup(void **state)
 	stop(&s.v);
 }
 
+/* Whether the device has seen the arming or not: an armed CQ waits for a completion as before. */
+static void
+test_resize_of_an_armed_cq_raises_no_event(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 8; i++) {
+		const bool solicited = (i & 1) != 0, seen = (i & 2) != 0, before = (i & 4) != 0;
+		struct ev_env v;
+
+		start(&v, 16);
+		/* The consumer index is not 0. */
+		if (before) {
+			send_one(&v, 0);
+			recv_one(&v);
+		}
+		assert_int_equal(bb_cq_arm(v.e.b.cq, solicited), 0);
+		if (seen)
+			no_event(&v);
+		assert_int_equal(bb_cq_resize(v.e.b.cq, 2048), 0);
+		no_event(&v);
+		assert_int_equal(bb_cq_resize(v.e.b.cq, 512), 0);
+		no_event(&v);
+		/* Nor do events that are held back for one CQE or two count it. */
+		assert_int_equal(bb_cq_moderate(v.e.b.cq, 1, 0), 0);
+		no_event(&v);
+		if (solicited) {
+			send_one(&v, 0);
+			recv_one(&v);
+			no_event(&v);
+		}
+		send_one(&v, BB_SEND_SOLICITED);
+		one_event(&v);
+		recv_one(&v);
+		no_event(&v);
+		/* Resized again after the event, it is not armed. */
+		assert_int_equal(bb_cq_resize(v.e.b.cq, 1024), 0);
+		send_one(&v, BB_SEND_SOLICITED);
+		recv_one(&v);
+		no_event(&v);
+		assert_int_equal(bb_cq_arm(v.e.b.cq, false), 0);
+		no_event(&v);
+		send_one(&v, 0);
+		one_event(&v);
+		recv_one(&v);
+		stop(&v);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_once_per_arming), cmocka_unit_test(test_many_armings),
-		cmocka_unit_test(test_solicited_only),  cmocka_unit_test(test_two_cqs),
-		cmocka_unit_test(test_bad_calls),       cmocka_unit_test(test_no_lost_wakeup),
+		cmocka_unit_test(test_once_per_arming),
+		cmocka_unit_test(test_many_armings),
+		cmocka_unit_test(test_solicited_only),
+		cmocka_unit_test(test_two_cqs),
+		cmocka_unit_test(test_resize_of_an_armed_cq_raises_no_event),
+		cmocka_unit_test(test_bad_calls),
+		cmocka_unit_test(test_no_lost_wakeup),
 	};
 	int ret = env_eal_init("cq_event");
 
