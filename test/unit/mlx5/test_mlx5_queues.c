@@ -116,10 +116,10 @@ qp_mailbox(void **state)
 	assert_ptr_equal(f.qp->sq.dbrec, stub.umem_addr + at + 4);
 	assert_int_equal(f.qp->sq.mask, 255);
 	assert_int_equal(f.qp->sq.depth, 100);
-	/* Two blocks take eight segments: rounded up to what fits. */
-	assert_int_equal(f.qp->sq.max_sge, 6);
-	assert_int_equal(f.qp->sq.max_inline, 92);
-	assert_int_equal(f.qp->rq.max_sge, 4);
+	/* What was asked for, though two blocks take eight segments. */
+	assert_int_equal(f.qp->sq.max_sge, 3);
+	assert_int_equal(f.qp->sq.max_inline, 0);
+	assert_int_equal(f.qp->rq.max_sge, 3);
 	close_dev(&f);
 }
 
