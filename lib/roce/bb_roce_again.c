@@ -10,6 +10,10 @@
  * once. A few of these, and it is done at once for a while, as it always is for a peer that does
  * not keep, and where no timer runs.
  *
+ * A peer keeps only for a requester that shows that it repeats selectively (bb_roce_ahead.c). So
+ * while it is not known to keep, the newest packet follows the one that was lost: a requester that
+ * goes back sends the next one there. A peer that drops it says so by a NAK.
+ *
  * More losses of the same window are found one by one, a round trip each. So where the peer keeps,
  * each of them doubles how many packets are sent again in a row from it on: that costs little where
  * losses are rare, and where they are not it is no slower than to send all again. A NAK of a packet
@@ -81,6 +85,7 @@ again(struct bb_roce_qp *qp, uint8_t probe, bool by_nak)
 	req->again = req->row;
 	req->again_psn = req->una;
 	req->again_msg = req->tail;
+	req->shows = false;
 	req->probe = probe;
 	bb_roce_rto_rewound(qp);
 }
@@ -101,6 +106,24 @@ bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak)
 	return true;
 }
 
+/* The newest packet goes next, unless it follows the oldest or cannot be sent by itself. */
+static void
+show(struct bb_roce_req *req)
+{
+	const uint32_t newest = bb_roce_psn_add(req->sent, BB_ROCE_PSN_MASK);
+	const uint32_t i = req->next_pkt != 0 ? req->next : req->next - 1;
+
+	if (bb_roce_psn_distance(req->again_psn, newest) == 0 ||
+	    bb_roce_psn_distance(req->again_psn, req->sent) >
+		    bb_roce_psn_distance(req->una, req->sent) ||
+	    bb_roce_is_read_or_atomic(req->ring[i & req->mask].kind))
+		return;
+	req->shows = true;
+	req->again = 1;
+	req->again_psn = newest;
+	req->again_msg = i;
+}
+
 void
 bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now)
 {
@@ -108,6 +131,11 @@ bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now)
 	bool first = req->again_psn == req->una;
 	const struct bb_roce_msg *msg = &req->ring[req->again_msg & req->mask];
 
+	if (req->shows) {
+		req->shows = false;
+		req->again = 0;
+		return;
+	}
 	req->again_psn = bb_roce_psn_add(req->again_psn, 1);
 	req->again_end = req->again_psn;
 	req->again--;
@@ -117,6 +145,8 @@ bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now)
 		return;
 	req->probed = req->nxt;
 	bb_roce_rto_again(qp, req->probe == BB_ROCE_PROBE_MISSING, now);
+	if (!req->keeps && req->again == 0)
+		show(req);
 }
 
 void
@@ -146,8 +176,8 @@ bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 			req->keeps = false;
 			req->chances = -HOLD_OFF;
 		}
-		/* A NAK says of its own what is missing. */
-		if (!last)
+		/* A NAK says of its own what is missing: if all is, that is no news. */
+		if (!last && req->keeps)
 			return;
 		bb_roce_req_rewind(qp);
 	}

@@ -149,8 +149,11 @@ void bb_roce_again_sent(struct bb_roce_qp *qp, uint64_t now);
 void bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last);
 
 /* ---- bb_roce_ahead.c */
-/* A request whose PSN is ahead of the expected one: keep it if there is room. */
-void bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
+/*
+ * A request whose PSN is ahead of the expected one: keeps it if the peer repeats selectively and
+ * there is room. False: another packet with its PSN was kept, and both are dropped.
+ */
+bool bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags);
 /*
  * PSNs from @before on have been executed, and some packets are kept. False: none is left. Else
  * *pkt is the one that is expected now, to be given back; NULL: it is missing.

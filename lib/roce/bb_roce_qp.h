@@ -270,6 +270,7 @@ struct bb_roce_stats {
 	/* Congestion: packets that a switch has marked, CNPs that came and were sent. */
 	uint64_t ecn_ce, cnp, tx_cnp;
 	uint64_t tx_packets, rx_packets, tx_acks, retransmitted, kept;
+	uint64_t drop_differs; /* kept, and dropped as another packet came with its PSN */
 };
 
 enum bb_roce_state {
@@ -322,6 +323,7 @@ struct bb_roce_req {
 	bool going_back; /* for a NAK, and nothing has been acknowledged since */
 	/* Selective repeat: bb_roce_again.c. */
 	bool keeps;                    /* the peer has kept packets behind a lost one */
+	bool shows;                    /* that it repeats selectively, by the next packet */
 	uint8_t probe;                 /* enum bb_roce_probe */
 	int32_t chances;               /* < 0: losses until there is one */
 	uint32_t probed;               /* nxt when una was sent again last */
@@ -354,6 +356,10 @@ struct bb_roce_resp {
 	/* Packets ahead of the expected one, by PSN: the caller's. */
 	struct bb_roce_pkt **ahead;
 	uint32_t aheads, n_ahead;
+	uint32_t missing;    /* PSN of the last NAK for a packet that was lost */
+	uint8_t trial;       /* a kept packet is being executed: bb_roce_resp.c */
+	uint32_t newest;     /* PSN after the newest packet behind that one */
+	uint64_t keep_until; /* seq: until then packets ahead are kept; bb_roce_ahead.c */
 	/* READs and atomics, the newest replays of them; todo..head are to be answered. */
 	struct bb_roce_replay *replay; /* the caller's */
 	uint32_t replays;

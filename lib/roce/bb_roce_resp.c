@@ -17,6 +17,25 @@
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
+/*
+ * A packet that was kept is executed on trial. If it cannot be, it may be a forged one: nothing has
+ * happened, and the peer is asked for it again. The one that comes then may fail the queue pair.
+ */
+enum {
+	TRIAL_NONE,
+	TRIAL_BEGINS,
+	TRIAL_FAILED,
+};
+
+static bool
+on_trial(struct bb_roce_resp *r)
+{
+	if (r->trial == TRIAL_NONE)
+		return false;
+	r->trial = TRIAL_FAILED;
+	return true;
+}
+
 static uint8_t
 nak_code(uint8_t synd)
 {
@@ -85,6 +104,8 @@ nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 void
 bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 {
+	if (on_trial(&qp->resp))
+		return;
 	if (qp->attr.type == BB_ROCE_RC) {
 		if (synd == BB_SYN_REMOTE_ACCESS)
 			qp->stats.resp_remote_access++;
@@ -101,6 +122,8 @@ bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 static void
 invalid(struct bb_roce_qp *qp, uint64_t *drop)
 {
+	if (on_trial(&qp->resp))
+		return;
 	if (qp->attr.type == BB_ROCE_RC) {
 		qp->stats.resp_remote_invalid++;
 		nak(qp, BB_SYN_REMOTE_INVAL_REQ, qp->resp.seq);
@@ -125,6 +148,8 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 {
 	bool too_long = status == BB_SYN_LOCAL_LENGTH;
 
+	if (on_trial(&qp->resp))
+		return;
 	if (too_long)
 		qp->stats.resp_local_length++;
 	else if (status == BB_SYN_LOCAL_PROT)
@@ -387,6 +412,7 @@ missing(struct bb_roce_resp *r)
 	if (!r->nak_sent)
 		answer(r, BB_ROCE_AETH_NAK | BB_ROCE_NAK_PSN, r->seq);
 	r->nak_sent = true;
+	r->missing = r->epsn;
 }
 
 /* What is kept behind the packets from @before on, up to the next one that is missing. */
@@ -402,8 +428,15 @@ go_on(struct bb_roce_qp *qp, uint32_t before)
 			return;
 		}
 		before = r->epsn;
+		r->trial = TRIAL_BEGINS;
 		execute(qp, pkt, bb_roce_ops[pkt->opcode].flags);
 		qp->ops->unkeep(qp->ctx, qp, pkt);
+		if (r->trial == TRIAL_FAILED) {
+			r->trial = TRIAL_NONE;
+			missing(r);
+			return;
+		}
+		r->trial = TRIAL_NONE;
 	}
 	/* The requester shall see what of it was there, asked or not; a NAK says that too. */
 	ack(r, r->seq - 1);
@@ -414,8 +447,8 @@ static void
 rx_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
 	qp->stats.out_of_sequence++;
-	if (flags & BB_ROCE_F_REQUEST)
-		bb_roce_ahead_keep(qp, pkt);
+	if ((flags & BB_ROCE_F_REQUEST) != 0 && !bb_roce_ahead_keep(qp, pkt, flags))
+		qp->resp.nak_sent = false;
 	missing(&qp->resp);
 }
 

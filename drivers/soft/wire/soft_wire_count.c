@@ -86,6 +86,7 @@ static const struct {
 	LOST(drop_no_recv, "without a receive"),
 	LOST(drop_access, "that may not do what they ask for"),
 	LOST(drop_replay, "asked for again, too late"),
+	LOST(drop_differs, "that differ from another one with their PSN"),
 };
 static_assert((uint32_t)BB_ROCE_DROPS <= SOFT_LOST_NO_QP &&
 		      SOFT_LOST_QP + RTE_DIM(soft_wire_losses) <= SOFT_LOSTS,

@@ -12,7 +12,7 @@
 #define KEPT     12
 #define HOLD_OFF 64
 
-/* One packet, and what is new behind it; the peer has kept the others. */
+/* One packet, the newest one, and what is new behind it; the peer has kept the others. */
 static void
 test_kept(void **state)
 {
@@ -27,13 +27,14 @@ test_kept(void **state)
 	assert_int_equal(bb_roce_short_room(&f.qp), 0);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
 	rf_post(&f, BB_ROCE_MSG_WRITE, 1, 0);
-	assert_int_equal(rf_run(&f), 3);
+	assert_int_equal(rf_run(&f), 4);
 	assert_int_equal(f.tx[f.seen].cookie, 1);
 	assert_true(rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1)->flags & BB_ROCE_ACKREQ);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4);
 	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 5);
 	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 6);
 	rf_expect_none(&f);
-	assert_int_equal(f.qp.stats.retransmitted, 1);
+	assert_int_equal(f.qp.stats.retransmitted, 2);
 	assert_int_not_equal(bb_roce_short_room(&f.qp), 0);
 	/* One that came late tells nothing new. */
 	lost(&f, RF_PSN + 1);
@@ -130,12 +131,9 @@ test_next_too(void **state)
 	lost(&f, RF_PSN);
 	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
 	lost(&f, RF_PSN + 1);
-	alone(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 1);
+	all_again(&f, RF_PSN + 1, 5);
 	assert_int_equal(f.qp.req.chances, CHANCES - 1);
-	lost(&f, RF_PSN + 4);
-	assert_true(f.qp.req.keeps);
-	assert_true(f.qp.req.chances > CHANCES);
-	row(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 4, 2);
+	assert_false(f.qp.req.keeps);
 	rf_ack(&f, RF_PSN + 5, RF_ACK);
 	rf_writes(&f, 1);
 	lost(&f, RF_PSN + 6);
@@ -385,9 +383,10 @@ test_full(void **state)
 	assert_true(f.qp.req.again != 0 && bb_roce_busy(&f.qp));
 	assert_int_equal(f.qp.stats.retransmitted, 0);
 	assert_int_equal(bb_roce_short_room(&f.qp), 0);
-	f.room = 1;
-	assert_int_equal(rf_run(&f), 1);
+	f.room = 2;
+	assert_int_equal(rf_run(&f), 2);
 	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN + 3);
 	assert_int_equal(f.qp.req.again, 0);
 	f.room = UINT32_MAX;
 	assert_int_equal(rf_run(&f), 1);
@@ -475,7 +474,7 @@ test_retries(void **state)
 			assert_int_equal(f.qp.req.retries, left);
 			lost(&f, RF_PSN);
 			/* What the timer has made it send again may have come since. */
-			assert_int_equal(rf_run(&f), selective && left == 7 ? 1 : 3);
+			assert_int_equal(rf_run(&f), selective && left == 7 ? 2 : 3);
 			lost(&f, RF_PSN);
 			assert_int_equal(rf_run(&f), 0);
 			assert_int_equal(f.qp.req.retries, left - 1);
@@ -484,6 +483,55 @@ test_retries(void **state)
 		}
 		rf_expect_failed(&f, 0, 0, BB_SYN_RETRY_EXC);
 	}
+}
+
+/*
+ * To a peer that is not known to keep, the newest packet shows that this side repeats selectively;
+ * not if it follows the lost one, or is a READ or an atomic, which cannot go by itself.
+ */
+static void
+test_newest_packet_follows_the_lost_one_until_the_peer_keeps(void **state)
+{
+	static struct rf f;
+	uint32_t kind, n;
+
+	(void)state;
+	for (kind = BB_ROCE_MSG_SEND; kind <= BB_ROCE_MSG_FETCH_ADD; kind++) {
+		for (n = 1; n < 4; n++) {
+			const bool shows = n > 1 && kind < BB_ROCE_MSG_READ;
+
+			begin(&f, 0);
+			rf_writes(&f, n);
+			rf_post(&f, (enum bb_roce_kind)kind, 8, 0);
+			assert_int_equal(rf_run(&f), 1);
+			f.seen = f.ntx;
+			lost(&f, RF_PSN);
+			assert_int_equal(rf_run(&f), 1 + shows);
+			rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+			if (shows)
+				assert_int_equal(rf_next(&f)->pkt.psn, RF_PSN + n);
+			rf_expect_none(&f);
+			/* Between packets of the newest message, too. */
+			assert_int_equal(f.qp.req.again, 0);
+			f.qp.req.keeps = true;
+			lost(&f, RF_PSN);
+			assert_int_equal(rf_run(&f), 0);
+		}
+	}
+	begin(&f, 0);
+	rf_writes(&f, 2);
+	rf_post(&f, BB_ROCE_MSG_SEND, 3 * RF_MTU, 0);
+	f.room = 2;
+	assert_int_equal(rf_run(&f), 2);
+	f.seen = f.ntx;
+	lost(&f, RF_PSN);
+	f.room = 2;
+	rf_run(&f);
+	rf_expect(&f, BB_ROCE_WRITE_ONLY, RF_PSN);
+	rf_expect(&f, BB_ROCE_SEND_MIDDLE, RF_PSN + 3);
+	f.room = UINT32_MAX;
+	assert_int_equal(rf_run(&f), 1);
+	rf_expect(&f, BB_ROCE_SEND_LAST, RF_PSN + 4);
 }
 
 /* Not asked for, or of a type that has no answers: as ever. */
@@ -514,13 +562,21 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_kept),    cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_dropped), cmocka_unit_test(test_next_too),
-		cmocka_unit_test(test_rows),    cmocka_unit_test(test_row_ends),
-		cmocka_unit_test(test_chances), cmocka_unit_test(test_read),
-		cmocka_unit_test(test_full),    cmocka_unit_test(test_gather),
-		cmocka_unit_test(test_rnr),     cmocka_unit_test(test_retries),
-		cmocka_unit_test(test_off),     cmocka_unit_test(test_row_lost),
+		cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_next_too),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_row_ends),
+		cmocka_unit_test(test_chances),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_newest_packet_follows_the_lost_one_until_the_peer_keeps),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_gather),
+		cmocka_unit_test(test_rnr),
+		cmocka_unit_test(test_retries),
+		cmocka_unit_test(test_off),
+		cmocka_unit_test(test_row_lost),
 	};
 
 	return cmocka_run_group_tests_name("roce_again", tests, NULL, NULL);

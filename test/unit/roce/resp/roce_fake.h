@@ -20,17 +20,18 @@
 #include "../../../fakes/roce_keep.h"
 #include "bb_roce_priv.h"
 
-#define FAKE_MTU    256u
-#define FAKE_MEM    8192u
-#define FAKE_VA     0x7000000000001000ull /* of the key's first byte */
-#define FAKE_START  1024u                 /* where it is in the array */
-#define FAKE_LEN    4096u
-#define FAKE_KEY    0x1234u
-#define FAKE_PSN    0xfffffeu /* the second packet after it wraps */
-#define FAKE_READS  4u
-#define FAKE_AHEADS 8u
-#define FAKE_QKEY   0x11111111u
-#define FAKE_LOG    128u
+#define FAKE_MTU        256u
+#define FAKE_MEM        8192u
+#define FAKE_VA         0x7000000000001000ull /* of the key's first byte */
+#define FAKE_START      1024u                 /* where it is in the array */
+#define FAKE_LEN        4096u
+#define FAKE_KEY        0x1234u
+#define FAKE_PSN        0xfffffeu /* the second packet after it wraps */
+#define FAKE_READS      4u
+#define FAKE_AHEADS     8u
+#define FAKE_MAX_AHEADS 64u
+#define FAKE_QKEY       0x11111111u
+#define FAKE_LOG        128u
 
 #define RC(op) (BB_ROCE_RC | BB_ROCE_##op)
 #define UC(op) (BB_ROCE_UC | BB_ROCE_##op)
@@ -51,7 +52,7 @@ struct fake {
 	struct bb_roce_replay replay[FAKE_READS];
 	struct bb_roce_net net;
 
-	struct bb_roce_pkt *ahead[FAKE_AHEADS];
+	struct bb_roce_pkt *ahead[FAKE_MAX_AHEADS];
 	uint32_t keep_room; /* packets that it has room for */
 	uint32_t n_kept;    /* that it has, and in all */
 	uint32_t n_keeps;

@@ -13,6 +13,8 @@ begin(struct fake *f)
 {
 	fake_init_ahead(f, BB_ROCE_RC, FAKE_AHEADS);
 	f->recvs = FAKE_LOG;
+	/* The peer has shown that it repeats selectively. */
+	f->qp.resp.keep_until = UINT64_MAX;
 }
 
 /* A SEND of one packet that names itself and asks for nothing. */
@@ -329,9 +331,23 @@ test_again(void **state)
 	expect_kept(&f, 0);
 }
 
-/* One of them is refused: a NAK, nothing behind it acts, and all is given back. */
 static void
-test_fatal(void **state)
+refused_packet(struct fake *f, uint32_t i)
+{
+	if (i == 0) /* beyond the key */
+		fake_rx_rdma(f, RC(WRITE_ONLY), 2, 8, FAKE_LEN, 8);
+	else if (i == 1) /* in no message */
+		fake_rx(f, RC(SEND_LAST), 2, 8, NULL);
+	else /* too much of it */
+		fake_rx(f, RC(SEND_ONLY), 2, FAKE_MTU + 1, NULL);
+}
+
+/*
+ * One that was kept and would be refused is asked for again. If it comes so once more: a NAK,
+ * nothing behind it acts, and all is given back.
+ */
+static void
+test_kept_packet_that_is_refused_is_asked_for_again(void **state)
 {
 	static struct fake f;
 	uint32_t i;
@@ -340,17 +356,15 @@ test_fatal(void **state)
 	for (i = 0; i < 3; i++) {
 		begin(&f);
 		send(&f, 1);
-		if (i == 0) /* beyond the key */
-			fake_rx_rdma(&f, RC(WRITE_ONLY), 2, 8, FAKE_LEN, 8);
-		else if (i == 1) /* in no message */
-			fake_rx(&f, RC(SEND_LAST), 2, 8, NULL);
-		else /* too much of it */
-			fake_rx(&f, RC(SEND_ONLY), 2, FAKE_MTU + 1, NULL);
+		refused_packet(&f, i);
 		send(&f, 3);
 		send(&f, 5);
 		fake_expect(&f, NAK(PSN), 0, 0);
 		send(&f, 0);
 		expect_sends(&f, 0, 0, 1);
+		fake_expect(&f, NAK(PSN), 2, 2);
+		expect_kept(&f, 2);
+		refused_packet(&f, i);
 		/* The NAK has to leave first. */
 		expect_kept(&f, 2);
 		send(&f, 4);
@@ -470,13 +484,20 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order), cmocka_unit_test(test_messages),
-		cmocka_unit_test(test_gaps),  cmocka_unit_test(test_duplicate),
-		cmocka_unit_test(test_room),  cmocka_unit_test(test_reads),
-		cmocka_unit_test(test_rnr),   cmocka_unit_test(test_again),
-		cmocka_unit_test(test_fatal), cmocka_unit_test(test_first),
-		cmocka_unit_test(test_err),   cmocka_unit_test(test_requests_only),
-		cmocka_unit_test(test_types), cmocka_unit_test(test_short),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_messages),
+		cmocka_unit_test(test_gaps),
+		cmocka_unit_test(test_duplicate),
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_reads),
+		cmocka_unit_test(test_rnr),
+		cmocka_unit_test(test_again),
+		cmocka_unit_test(test_kept_packet_that_is_refused_is_asked_for_again),
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_err),
+		cmocka_unit_test(test_requests_only),
+		cmocka_unit_test(test_types),
+		cmocka_unit_test(test_short),
 	};
 
 	return cmocka_run_group_tests_name("roce_ahead", tests, NULL, NULL);

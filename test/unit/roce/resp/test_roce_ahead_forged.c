@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Selective repeat and packets that somebody else sends with the peer's address: what the window of
+ * kept packets gives away, and to whom it is open.
+ */
+#include "roce_fake.h"
+
+static void
+begin(struct fake *f)
+{
+	fake_init_ahead(f, BB_ROCE_RC, FAKE_AHEADS);
+	f->recvs = FAKE_LOG;
+	/* The peer has shown that it repeats selectively. */
+	f->qp.resp.keep_until = UINT64_MAX;
+}
+
+/* A SEND of one packet that names itself and asks for nothing. */
+static void
+send(struct fake *f, int n)
+{
+	const struct bb_roce_pkt more = {.imm = (uint32_t)n};
+
+	fake_rx(f, RC(SEND_ONLY_IMM), n, 8, &more);
+}
+
+/* The SENDs of packets @first to @last have come, in their order, as receive @done and on. */
+static void
+expect_sends(const struct fake *f, uint32_t done, int first, int last)
+{
+	assert_int_equal(f->n_done, done + (uint32_t)(last - first + 1));
+	for (; first <= last; first++, done++) {
+		assert_int_equal(f->done[done].imm, (uint32_t)first);
+		assert_int_equal(f->done[done].status, 0);
+	}
+}
+
+/* So many are kept, and no more are held by the caller. */
+static void
+expect_kept(const struct fake *f, uint32_t n)
+{
+	assert_int_equal(f->qp.resp.n_ahead, n);
+	assert_int_equal(f->n_kept, n);
+}
+
+static void
+begin_unproven(struct fake *f)
+{
+	begin(f);
+	f->qp.resp.keep_until = 0;
+	send(f, 0);
+}
+
+static void
+test_peer_that_goes_back_is_granted_no_window(void **state)
+{
+	static struct fake f;
+	int i, gap;
+
+	(void)state;
+	begin_unproven(&f);
+	for (i = 1; i < 60; i += 6) {
+		/* Losses of one to four packets; then all from there on again. */
+		gap = 1 + i % 4;
+		send(&f, i + gap);
+		fake_expect(&f, NAK(PSN), i, (uint32_t)i);
+		send(&f, i + gap + 1);
+		expect_kept(&f, 0);
+		for (gap = 0; gap < 6; gap++)
+			send(&f, i + gap);
+		expect_kept(&f, 0);
+	}
+	assert_int_equal(f.qp.stats.kept, 0);
+	/* A packet, the expected one, and one that does not follow the first. */
+	send(&f, i + 2);
+	fake_expect(&f, NAK(PSN), i, (uint32_t)i);
+	send(&f, i);
+	send(&f, i + 3 + 16);
+	expect_kept(&f, 0);
+}
+
+static void
+test_peer_that_repeats_selectively_is_granted_a_window(void **state)
+{
+	static struct fake f;
+
+	(void)state;
+	begin_unproven(&f);
+	send(&f, 2);
+	send(&f, 3);
+	fake_expect(&f, NAK(PSN), 1, 1);
+	expect_kept(&f, 0);
+	/* The one that was lost, and what is new: that is kept already. */
+	send(&f, 1);
+	send(&f, 4);
+	fake_expect(&f, NAK(PSN), 2, 2);
+	expect_kept(&f, 1);
+	send(&f, 2);
+	send(&f, 3);
+	expect_sends(&f, 0, 0, 4);
+	expect_kept(&f, 0);
+	fake_expect(&f, ACK, 4, 5);
+	send(&f, 6);
+	expect_kept(&f, 1);
+	send(&f, 5);
+	fake_expect(&f, ACK, 6, 7);
+	expect_sends(&f, 0, 0, 6);
+	/* Not for ever. */
+	f.qp.resp.keep_until = f.qp.resp.seq;
+	send(&f, 8);
+	expect_kept(&f, 0);
+}
+
+/* Up to 15 packets in a row may be lost; of what is further ahead nothing is kept. */
+static void
+test_packets_far_ahead_are_not_kept(void **state)
+{
+	static struct fake f;
+	int i;
+
+	(void)state;
+	for (i = 1; i < (int)FAKE_MAX_AHEADS; i++) {
+		begin(&f);
+		f.qp.resp.aheads = FAKE_MAX_AHEADS;
+		send(&f, i);
+		fake_expect(&f, NAK(PSN), 0, 0);
+		expect_kept(&f, i < 16 ? 1 : 0);
+		bb_roce_ahead_drop(&f.qp);
+	}
+}
+
+/* One of each kind, and another with the same PSN that differs from it in field @n. 0: in none. */
+static bool
+packet_of(struct fake *f, uint32_t kind, uint32_t n)
+{
+	struct bb_roce_pkt pkt = {.imm = 7, .flags = n == 0 ? BB_ROCE_ACKREQ : 0};
+	uint8_t opcode = RC(SEND_ONLY_IMM);
+
+	pkt.rkey = FAKE_KEY;
+	pkt.va = FAKE_VA;
+	pkt.dmalen = 8;
+	if (kind == 1)
+		opcode = RC(WRITE_ONLY_IMM);
+	else if (kind == 2)
+		opcode = RC(CMP_SWAP);
+	else if (kind == 3)
+		opcode = RC(READ_REQUEST);
+	switch (n) {
+	case 1:
+		opcode = RC(SEND_ONLY_INV);
+		break;
+	case 2:
+		if (kind > 1)
+			return false;
+		pkt.imm++;
+		break;
+	case 3:
+		if (kind == 0)
+			return false;
+		pkt.rkey++;
+		break;
+	case 4:
+		if (kind == 0)
+			return false;
+		pkt.va += 8;
+		break;
+	case 5:
+		if (kind == 0 || kind == 2)
+			return false;
+		pkt.dmalen++;
+		break;
+	case 6:
+		if (kind != 2)
+			return false;
+		pkt.compare++;
+		break;
+	case 7:
+		if (kind != 2)
+			return false;
+		pkt.swap_add++;
+		break;
+	case 8:
+		if (kind > 1)
+			return false;
+		fake_rx(f, opcode, 2, 7, &pkt);
+		return true;
+	case 9:
+		pkt.flags = BB_ROCE_SE;
+		break;
+	default:
+		break;
+	}
+	fake_rx(f, opcode, 2, kind > 1 ? 0 : 8, &pkt);
+	return true;
+}
+
+static void
+test_two_packets_of_one_psn_that_differ_are_both_dropped(void **state)
+{
+	static struct fake f;
+	uint32_t kind, n;
+
+	(void)state;
+	for (kind = 0; kind < 4; kind++) {
+		for (n = 0; n < 10; n++) {
+			begin(&f);
+			packet_of(&f, kind, 0);
+			fake_expect(&f, NAK(PSN), 0, 0);
+			expect_kept(&f, 1);
+			if (!packet_of(&f, kind, n))
+				continue;
+			assert_int_equal(f.qp.stats.drop_differs, n != 0);
+			expect_kept(&f, n == 0);
+			if (n == 0) {
+				fake_quiet(&f);
+				continue;
+			}
+			/* The peer is to send again, and what comes ahead is kept no more. */
+			fake_expect(&f, NAK(PSN), 0, 0);
+			send(&f, 2);
+			send(&f, 3);
+			expect_kept(&f, 0);
+			send(&f, 0);
+			send(&f, 1);
+			send(&f, 2);
+			expect_sends(&f, 0, 0, 2);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_peer_that_goes_back_is_granted_no_window),
+		cmocka_unit_test(test_peer_that_repeats_selectively_is_granted_a_window),
+		cmocka_unit_test(test_packets_far_ahead_are_not_kept),
+		cmocka_unit_test(test_two_packets_of_one_psn_that_differ_are_both_dropped),
+	};
+
+	return cmocka_run_group_tests_name("roce_ahead_forged", tests, NULL, NULL);
+}
