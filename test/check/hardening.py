@@ -10,6 +10,8 @@ usage: hardening.py [--no-fortify] FILE...
 - functions are compiled with a stack protector: the file needs __stack_chk_fail
 - calls are compiled with _FORTIFY_SOURCE: the file needs a function NAME_chk of glibc, where it needs
   one of glibc's functions that have such a form. --no-fortify: a build that has none (-O0, sanitizers)
+
+Of an archive (.a) the objects are read: stack note, stack protector, checked calls.
 """
 
 import re
@@ -30,7 +32,27 @@ def needed_functions(text):
     return set(re.findall(r'\bFUNC\s+\w+\s+\w+\s+UND\s+(\w+)', text))
 
 
-def check(path, fortify=True):
+def check_calls(needed, fortify):
+    errors = []
+    if '__stack_chk_fail' not in needed:
+        errors.append('no stack protector: compile with -fstack-protector-strong')
+    plain = sorted(needed.intersection(CHECKED))
+    if fortify and plain and not any(name.endswith('_chk') for name in needed):
+        errors.append('calls %s unchecked: compile with -D_FORTIFY_SOURCE=2' % ', '.join(plain))
+    return errors
+
+
+def check_archive(path, fortify):
+    needed = set(re.findall(r'\bUND\s+(\w+)', readelf('-s', path)))
+    sections = readelf('-S', path)
+    stacks = re.findall(r'\.note\.GNU-stack\s+PROGBITS((?:\s+\S+){4})\s+(X?)', sections)
+    objects = len(re.findall(r'^\s*\[ 0\]', sections, re.M))
+    errors = [] if len(stacks) == objects and not any(x for _, x in stacks) else [
+        'an object asks for an executable stack']
+    return errors + check_calls(needed, fortify)
+
+
+def check_linked(path, fortify):
     header, segments = readelf('-h', path), dict(SEGMENT.findall(readelf('-l', path)))
     dynamic, needed = readelf('-d', path), needed_functions(readelf('--dyn-syms', path))
     errors = []
@@ -42,12 +64,12 @@ def check(path, fortify=True):
         errors.append('the stack is executable: link with -Wl,-z,noexecstack')
     if not re.search(r'Type:\s+DYN', header):
         errors.append('no position-independent program: -Db_pie=true')
-    if '__stack_chk_fail' not in needed:
-        errors.append('no stack protector: compile with -fstack-protector-strong')
-    plain = sorted(needed.intersection(CHECKED))
-    if fortify and plain and not any(name.endswith('_chk') for name in needed):
-        errors.append('calls %s unchecked: compile with -D_FORTIFY_SOURCE=2' % ', '.join(plain))
-    return ['%s: %s' % (path, e) for e in errors]
+    return errors + check_calls(needed, fortify)
+
+
+def check(path, fortify=True):
+    look = check_archive if path.endswith('.a') else check_linked
+    return ['%s: %s' % (path, e) for e in look(path, fortify)]
 
 
 def main():

@@ -218,6 +218,19 @@ class Hardening(Fixture):
             faults = self.faults(without, *more)
             self.assertTrue(any(word in f for f in faults), (without, faults))
 
+    def archive(self, *flags):
+        write(self.top, {'a.c': self.CODE})
+        subprocess.check_call(['gcc', '-w', '-c', '-O2', *flags, self.path('a.c'), '-o', self.path('a.o')])
+        subprocess.check_call(['ar', 'crs', self.path('a.a'), self.path('a.o')])
+        return hardening.check(self.path('a.a'))
+
+    def test_archives(self):
+        good = ['-fstack-protector-strong', '-D_FORTIFY_SOURCE=2']
+        self.assertEqual(self.archive(*good), [])
+        self.assertIn('stack protector', str(self.archive('-fno-stack-protector', good[1])))
+        self.assertIn('unchecked', str(self.archive(good[0], '-U_FORTIFY_SOURCE')))
+        self.assertIn('executable', str(self.archive(*good, '-Wa,--execstack')))
+
     def test_a_build_without_optimisation(self):
         self.assertEqual(self.faults('-D_FORTIFY_SOURCE=2', '-U_FORTIFY_SOURCE', fortify=False), [])
 
