@@ -241,7 +241,7 @@ setup(void **state)
 {
 	(void)state;
 	/* Few keys: the table of windows has one page, whichever key is drawn. */
-	env_open_spec(&e, ENV_DEV_A ",log_max_mkey=12");
+	env_open_spec(&e, "soft0,log_max_mkey=12");
 	env_qps(&e);
 	assert_int_equal(bb_dm_alloc(e.a.dev, 64, 0, &dm), 0);
 	pool = rte_mempool_create("nomem", 63, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
