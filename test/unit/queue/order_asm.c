@@ -22,7 +22,7 @@ asm_doorbell(struct bb_sq *sq)
 void
 asm_doorbell_or_copy(struct bb_sq *sq)
 {
-	bb_sq_doorbell_or_copy(sq);
+	bb_sq_doorbell_or_copy(sq, true);
 }
 
 void
