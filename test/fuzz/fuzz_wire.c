@@ -78,8 +78,7 @@ static struct world {
 	struct {
 		uint8_t *p;
 		uint32_t len;
-		bool shm;  /* it stands in a ring in shared memory */
-		bool pass; /* and is built anew as bytes */
+		bool shm, pass; /* it stands in a shared ring; and is built anew as bytes */
 	} frame[FRAMES];
 	uint32_t frames, room, posted, cqes;
 	bool asked; /* something was posted that may write */
@@ -472,7 +471,6 @@ step_packet(struct world *w, bool answer, bool shm, bool pass)
 	pkt.sqpn = PEER_QPN;
 	iov.len = pkt.len;
 	memset(data, opcode, pkt.len);
-	/* The others are not even parsed. */
 	if (bb_roce_ops[opcode].flags == 0 && BB_ROCE_TYPE(opcode) != BB_ROCE_RC)
 		return;
 	memcpy(frame, w->d.mac, 6);
