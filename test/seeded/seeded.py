@@ -75,6 +75,13 @@ class Tree:
     def __init__(self, top, build):
         self.top, self.build = top, build
         self.paths = sources(top)
+        if not self.ninja(build):
+            sys.exit('%s does not build' % build)
+        self.clean = self.digest()
+
+    def digest(self):
+        with open(os.path.join(self.build, 'libbluebell_whole.so'), 'rb') as f:
+            return hashlib.sha256(f.read()).hexdigest()
 
     def apply(self, change):
         """Change the file; returns a function that restores it, or None if there is no such line here."""
@@ -131,13 +138,13 @@ def quick(tests):
     return [(n, s, p) for n, s, p in tests if not s & {'long', 'interop', 'check'}]
 
 
-def judge(tree, full):
+def judge(tree, header, full):
     """Test that finds the change that is in the tree, with its step; '' if none does; None: it is no change,
     or does not compile."""
     build = tree.build
-    whole = os.path.join(build, 'libbluebell_whole.so')
-    before = digest(whole)
-    if not tree.ninja(build, 'libbluebell_whole.so', 'libbluebell.so.' + version(build)) or digest(whole) == before:
+    # A header is compiled into programs, too.
+    libraries = [] if header else ['libbluebell_whole.so', 'libbluebell.so.' + version(build)]
+    if not tree.ninja(build, *libraries) or tree.digest() == tree.clean:
         return None
     tests = quick(tree.tests(build))
     first = [(n, 'alone' in s) for n, s, p in tests if s & {'model', 'conform', 'golden'} and 'alone' not in s and
@@ -166,11 +173,6 @@ def judge(tree, full):
         if found:
             return '3 asan ' + found
     return ''
-
-
-def digest(path):
-    with open(path, 'rb') as f:
-        return hashlib.sha256(f.read()).hexdigest()
 
 
 def version(build):
@@ -213,9 +215,11 @@ def main():
                 continue
             begin = time.time()
             try:
-                found = judge(tree, args.full)
+                found = judge(tree, change[0].endswith('.h'), args.full)
             finally:
                 restore()
+            if change[0].endswith('.h') and not tree.ninja(tree.build):
+                sys.exit('the tree does not build again')
             row = {'change': change, 'found': found, 'seconds': round(time.time() - begin)}
             if args.full:
                 row['full'] = True
