@@ -89,9 +89,14 @@ BUILDS = {
                                      '-Dc_args=-g1', '-Dwerror=true'], programs_of('threads')),
 }
 
-# Of the build for arm64: what runs in the time that there is.
-ARM64_TARGETS = ['suite:unit', 'suite:golden', 'test/conform/conform', 'examples/hello_write/hello_write',
-                 'app/testrdma/testrdma']
+# Builds by devtools/cross. arm64: what runs in the time that there is. Newer Debians: what their headers
+# are compiled into.
+CROSS = {
+    'arm64': ['suite:unit', 'suite:golden', 'test/conform/conform', 'examples/hello_write/hello_write',
+              'app/testrdma/testrdma'],
+    'trixie': ['libbluebell_whole.so', 'app/testrdma/testrdma'],
+    'sid': ['libbluebell_whole.so', 'app/testrdma/testrdma'],
+}
 
 
 class Builds:
@@ -117,7 +122,7 @@ class Builds:
         path = os.path.join(WORK, stage)
         ninja_log = os.path.join(path, '.ninja_log')
         before = os.path.getsize(ninja_log) if os.path.exists(ninja_log) else 0
-        ok = self.cross(nice) if stage == 'arm64' else self.native(stage, path, nice)
+        ok = self.cross(stage, nice) if stage in CROSS else self.native(stage, path, nice)
         if os.path.exists(ninja_log):
             self.clock.ninja(stage, ninja_seconds(read_text(ninja_log), before))
         return ok
@@ -144,18 +149,18 @@ class Builds:
         self.clock.add(stage, 'configure', time.time() - begin)
         return ok and run([*nice, 'ninja', '-C', path, *self.targets(stage, path)], log, env, tell=False)
 
-    def cross(self, nice):
-        """build-test/arm64, as native()."""
-        log = os.path.join(WORK, 'arm64.log')
+    def cross(self, stage, nice):
+        """build-test/<stage> by devtools/cross, as native()."""
+        log = os.path.join(WORK, stage + '.log')
         if os.uname().machine != 'x86_64':
-            self.cannot['arm64'] = 'it is made on x86-64'
+            self.cannot[stage] = 'it is made on x86-64'
             return False
-        say('arm64: devtools/cross%s' % (', ahead' if nice else ''))
+        say('%s: devtools/cross%s' % (stage, ', ahead' if nice else ''))
         with open(log, 'w') as out:
-            rc = subprocess.call([*nice, os.path.join(TOP, 'devtools/cross'), 'arm64', os.path.join(WORK, 'arm64'),
-                                  *ARM64_TARGETS], cwd=TOP, stdout=out, stderr=subprocess.STDOUT)
+            rc = subprocess.call([*nice, os.path.join(TOP, 'devtools/cross'), stage, os.path.join(WORK, stage),
+                                  *CROSS[stage]], cwd=TOP, stdout=out, stderr=subprocess.STDOUT)
         if rc == 77:
-            self.cannot['arm64'] = read_text(log).strip().split('\n')[-1]
+            self.cannot[stage] = read_text(log).strip().split('\n')[-1]
         return rc == 0
 
     def build_ahead(self, stages):

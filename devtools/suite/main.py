@@ -25,6 +25,7 @@ STAGES = {
     'asan': (stages.stage_asan, {'all': 460}),
     'tsan': (stages.stage_tsan, {'all': 150}),
     'arm64': (stages.stage_arm64, {'all': 150}),
+    'trixie': (stages.stage_trixie, {'all': 60}),
     'interop': (stages.stage_interop, {'all': 150, 'long': 1500}),
     'fio': (stages.stage_fio, {'all': 30}),
     'consumer': (stages.stage_consumer, {'all': 20}),
@@ -32,6 +33,7 @@ STAGES = {
     'seeds': (thorough.stage_seeds, {'long': 600}),
     'fuzz_long': (thorough.stage_fuzz_long, {'long': 1200}),
     'arm64_long': (thorough.stage_arm64_long, {'long': 1200}),
+    'debians': (thorough.stage_debians, {'long': 1200}),
 }
 FORMS = {
     'quick': 'one build; each unit, golden and model test, conformance on soft0 and a wire, programs, checks',

@@ -9,17 +9,17 @@ import shlex
 import shutil
 import subprocess
 
-from builds import BUILDS, TOP, WORK, first_of, introspect, read_text, run, show_failure
+from builds import BUILDS, CROSS, TOP, WORK, first_of, introspect, read_text, run, show_failure
 from clock import say
 
 # Of the processors, tests that wait or start leave about a third idle.
 PROCESSES = os.cpu_count() + 1
 
 
-def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=1):
+def meson_pass(r, stage, path, names, processes, env=None, wrapper=None, multiplier=1, more=()):
     """One call of meson test in a build."""
     cmd = (wrapper or []) + ['meson', 'test', '-C', path, '--no-rebuild', '--print-errorlogs',
-                             '--num-processes', str(processes), '-t', str(multiplier)]
+                             '--num-processes', str(processes), '-t', str(multiplier), *more]
     say('%s: %s (%d tests)' % (stage, ' '.join(cmd), len(names)))
     logfile = os.path.join(path, 'meson-logs', 'testlog.json')
     if os.path.exists(logfile):
@@ -108,7 +108,7 @@ def stage_gcc(r):
     r.builds.download_ahead(r.only)
     path = r.builds.get(r.tally, 'gcc')
     # Tests that run alone leave a core idle, for minutes.
-    r.builds.build_ahead([stage for stage in [*BUILDS, 'arm64'] if stage != 'gcc' and stage in r.only])
+    r.builds.build_ahead([stage for stage in [*BUILDS, *CROSS] if stage != 'gcc' and stage in r.only])
     if path:
         meson_tests(r, 'gcc', path, quick_tests if r.form == 'quick' else plain_tests)
 
@@ -181,6 +181,11 @@ def stage_arm64(r):
     program(r, 'arm64', [*emulated, os.path.join(path, 'app/testrdma/testrdma')], eal,
             ['--device', 'soft0', '--op', 'write,read,fetch_add,send', '--size', '8,64K', '--verify',
              '--duration', '0.1'])
+
+
+def stage_trixie(r):
+    """Compile the library and testrdma against Debian 13's headers."""
+    r.builds.get(r.tally, 'trixie')
 
 
 def stage_fuzz(r):
@@ -278,9 +283,16 @@ def stage_interop(r):
             show_failure(os.path.join(WORK, 'interop.log'))
             r.tally.fail('interop: test/interop/vm/build')
             return
-        say('interop: test/interop/vm/build is through')
+        say('interop: the guest is made')
     meson_tests(r, 'interop', path,
                 lambda name, suites: 'interop' in suites and ('short' in suites) == (r.form == 'all'))
+    if r.form == 'long':
+        newer = '--suite=bookworm-backports'
+        if not run(['test/interop/vm/build', newer], os.path.join(WORK, 'interop.log')):
+            r.tally.fail('interop: test/interop/vm/build ' + newer)
+            return
+        # The other tests' tables are of Linux 6.1.
+        meson_tests(r, 'interop', path, named('verbs_rxe', 'verbs_siw'), more=('--test-args=' + newer,))
 
 
 def stage_fio(r):

@@ -2,6 +2,7 @@
 """Stages of devtools/test --long: what takes too long for each change."""
 
 import os
+import shutil
 
 import stages
 from builds import TOP, WORK, run
@@ -35,3 +36,20 @@ def stage_arm64_long(r):
     if path:
         stages.meson_tests(r, 'arm64_long', path, lambda name, suites: 'model' in suites and 'bulk' not in suites or
                            name in ('soft0,no_odp', 'soft0,wire=1', 'soft0,shuffle=1'), multiplier=10)
+
+
+TRIXIE = 'devtools/run && meson compile -C build && ' \
+    'meson test -C build --no-rebuild --suite unit --suite golden && meson test -C build --no-rebuild soft0'
+
+
+def stage_debians(r):
+    """A new Debian 13 builds with its GCC and passes unit, golden and conformance; sid's headers compile."""
+    r.builds.get(r.tally, 'sid')
+    if os.geteuid() != 0 or shutil.which('debootstrap') is None:
+        why = 'not root, or no debootstrap'
+        say('debians: skipped, ' + why)
+        r.tally.skip('debians/release/trixie', why)
+        return
+    say('debians: devtools/fresh --release trixie')
+    ok = run([os.path.join(TOP, 'devtools/fresh'), '--release', 'trixie', '--', 'sh', '-c', TRIXIE], show=True)
+    r.tally.ok() if ok else r.tally.fail('debians: devtools/fresh --release trixie')
