@@ -36,7 +36,7 @@ MOST = {
     'sge64/batch32/all': {'post': 50, 'poll': 50},
     'device/batch32/last': {'device': 132},
     'wire/batch32/last': {'device': 3060},
-    'port/batch1/all': {'device': 4850},
+    'port/batch1/all': {'device': 4950},
     'port/batch32/last': {'device': 1550},
 }
 WITH_CRC = ('wire/', 'port/')

@@ -58,6 +58,7 @@ kernel_create_cq(const struct uverbs_cmd *c, uint64_t element, uint32_t cqe, int
 		return EINVAL;
 	}
 	cq->num = bb_prm_get(out, BB_PRM_CREATE_CQ_OUT_CQN);
+	cq->ring_at = ring_at;
 	cq->element = element;
 	cq->entries = cqe;
 	core.base.cq_handle = kernel_queue_born(CQ, cq, types, 1);
@@ -118,11 +119,15 @@ kernel_resize_cq(const struct uverbs_cmd *c)
 	}
 	(void)kernel_soft->cmd->umem_dereg(kernel_soft, cq->ring);
 	cq->ring = ring;
+	cq->ring_at = ring_at;
 	cq->entries = cqe;
 	return uverbs_answer(c, &core, sizeof(core), NULL, 0);
 }
 
-/* mlx5_ib_modify_cq(). */
+/*
+ * mlx5_ib_modify_cq(), which does not go through DEVX: there the kernel sets no cq_umem_valid. This
+ * command does, so it names the ring.
+ */
 int
 kernel_modify_cq(const struct uverbs_cmd *c)
 {
@@ -143,6 +148,9 @@ kernel_modify_cq(const struct uverbs_cmd *c)
 		   BB_PRM_CQ_MODIFY_PERIOD | BB_PRM_CQ_MODIFY_COUNT);
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_PERIOD, q.attr.cq_period);
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_MAX_COUNT, q.attr.cq_count);
+	bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
+	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, cq->ring->id);
+	bb_prm_set64(in, BB_PRM_CREATE_CQ_UMEM_OFFSET, cq->ring_at);
 	return kernel_soft->cmd->obj_modify(cq->obj, in, sizeof(in), out, sizeof(out)) != 0 ? EINVAL
 											    : 0;
 }

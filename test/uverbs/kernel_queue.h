@@ -10,6 +10,7 @@
 struct kernel_queue {
 	struct mlx5_obj *obj;
 	struct mlx5_umem *ring, *rec;
+	uint64_t ring_at; /* offset of a CQ's ring in its umem */
 	uint32_t num;
 	uint32_t events;  /* that were told of */
 	uint32_t comps;   /* the same by a completion channel */
