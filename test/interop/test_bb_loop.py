@@ -14,8 +14,8 @@ import runs  # noqa: E402
 def pairs(option):
     devices = ['soft%d,wire=1%s' % (n, ',' + option if option else '') for n in (0, 1)]
     process = bluebell.Process(sys.argv[1], devices)
-    # As on a card: RoCEv1 and v2 of each address.
-    return pair.Pair(*[bluebell.Bluebell(process, on, ipv4=3, ipv6=1) for on in (0, 1)]), \
+    # The GIDs of a link of packets: the link-local one, then IPv4's, both of RoCE v2.
+    return pair.Pair(*[bluebell.Bluebell(process, on, ipv4=1, ipv6=0) for on in (0, 1)]), \
         process.close
 
 
