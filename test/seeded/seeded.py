@@ -67,6 +67,16 @@ def candidates(tree):
     return found
 
 
+def chosen(changes, most):
+    """The first @most of the shuffled @changes with one a file; headers last, as all is compiled anew for each."""
+    files = {}
+    for change in changes:
+        files.setdefault(change[0], change)
+        if len(files) == most:
+            break
+    return sorted(files.values(), key=lambda change: change[0].endswith('.h'))
+
+
 def key_of(change):
     return json.dumps(change)
 
@@ -201,13 +211,10 @@ def main():
                 done[key_of(row['change'])] = row
     changes = candidates(tree.top)
     random.Random(args.seed).shuffle(changes)
-    files, taken = {}, 0
-    for change in changes:
+    taken = 0
+    for change in chosen(changes, args.count + args.count // 2):
         if taken == args.count:
             break
-        # At most two a file: the large ones would have most of them.
-        if files.get(change[0], 0) == 2:
-            continue
         row = done.get(key_of(list(change)))
         if row is None or row['found'] == '' and args.full and not row.get('full'):
             restore = tree.apply(change)
@@ -227,7 +234,6 @@ def main():
                 f.write(json.dumps(row) + '\n')
         if row['found'] is None:
             continue
-        files[change[0]] = files.get(change[0], 0) + 1
         taken += 1
         print('%2d %s: %s -> %s: %s' % (taken, change[0], change[1].strip(), change[3].strip() or '(left out)',
                                         row['found'] or 'NOT FOUND'), flush=True)
