@@ -321,9 +321,12 @@ soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16])
 	why = look(dev, ip, mac);
 	if (why == SOFT_PORT_SENT)
 		return 0;
-	if (why != SOFT_PORT_PENDING)
+	if (why == SOFT_PORT_UNREACHABLE)
 		return refuse(dev, ip, why);
-	/* The device that is to answer may be another one of this thread. */
+	/*
+	 * A link that is down may come up, as that of a memif peer that has just started. The
+	 * device that answers may be another one of this thread.
+	 */
 	soft_netif_poll_all();
 	return -EAGAIN;
 }
