@@ -31,6 +31,12 @@ the path.
 
 ``devtools/test --long --only interop`` holds all of it anew; test/interop/README.md tells how.
 
+A READ of rxe's may complete with success and lack its tail. Linux 6.12 does so when the ACK of an
+earlier SEND or WRITE arrives between the READ's responses, as on a network that reorders (Linux's
+``rxe_comp.c``); Linux 6.1 takes an ACK that names a PSN of the READ. Compare the data where it
+matters. ``test/interop/rxe_read.c`` shows this without Bluebell, and ``meson test rxe_read`` tells
+this fault of the kernel's from one of Bluebell's.
+
 Paths:
 
 '''
