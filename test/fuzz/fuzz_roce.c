@@ -41,7 +41,7 @@ check_taken(uint8_t *p, size_t len, const struct bb_roce_pkt *pkt)
 
 	if (bb_roce_ops[pkt->opcode].flags == 0) {
 		check(BB_ROCE_TYPE(pkt->opcode) == BB_ROCE_RC && pkt->len == 0);
-		check(bb_roce_build(hdr, pkt) == 0);
+		check(bb_roce_build(hdr, pkt) == BB_ROCE_BTH_LEN);
 		return;
 	}
 	check(hdr_len >= BB_ROCE_BTH_LEN && hdr_len <= BB_ROCE_MAX_HDR && hdr_len <= len);

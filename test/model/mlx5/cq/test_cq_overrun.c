@@ -35,8 +35,9 @@ raw_open(struct raw *r, struct side *s)
 	memset(r, 0, sizeof(*r));
 	r->dev.ctx = mlx5_dev_of(s->dev)->ctx;
 	r->dev.pd = s->pd->priv;
-	assert_int_equal(soft_cmd_if.gid_query(r->dev.ctx, 1, 0, &r->dev.gid), 0);
-	assert_int_equal(soft_cmd_if.av_resolve(r->dev.ctx, r->dev.pd, 1, 0, r->dev.gid.raw, &av),
+	r->dev.gid_index = 1;
+	assert_int_equal(soft_cmd_if.gid_query(r->dev.ctx, 1, 1, &r->dev.gid), 0);
+	assert_int_equal(soft_cmd_if.av_resolve(r->dev.ctx, r->dev.pd, 1, 1, r->dev.gid.raw, &av),
 			 0);
 	memcpy(r->dev.mac, av.dmac, sizeof(r->dev.mac));
 	rig_uar_open(&r->uar, &r->dev, MLX5_UAR_NC);

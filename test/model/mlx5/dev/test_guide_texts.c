@@ -330,6 +330,9 @@ static const char *const elsewhere[] = {
 	"nobody answers to",                                                /* model, interop */
 	"mtu=%u does not fit",                                              /* soft_port_linux */
 	"and not trusted",                                                  /* another user */
+	"queue of connections has been full",                               /* model shm_call */
+	"a child of fork() cannot open devices",                            /* model mlx5_process */
+	"a connection owns the QP",                                         /* model connect_owner */
 };
 
 static void

@@ -91,6 +91,7 @@ do_qp(struct actor *s, enum bb_qp_type type)
 
 	bb_qp_init_attr_init(&init);
 	init.type = type;
+	init.max_sge = 2;
 	init.send_cq = s->cq;
 	init.recv_cq = s->cq;
 	s->type = type;
