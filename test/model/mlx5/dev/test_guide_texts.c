@@ -332,7 +332,7 @@ static const char *const elsewhere[] = {
 	"and not trusted",                                                  /* another user */
 	"queue of connections has been full",                               /* model shm_call */
 	"a child of fork() cannot open devices",                            /* model mlx5_process */
-	"a connection owns the QP",                                         /* model connect_owner */
+	"a connection owns the QP", /* model connect_owner */
 };
 
 static void
