@@ -154,7 +154,7 @@ test_send(void **state)
 		uint16_t pi = sq.pi;
 		struct bb_sge sge[20];
 		uint8_t data[300], op;
-		struct peer p;
+		static struct peer p; /* on a stack of ASan it is not aligned */
 		bool remote;
 		int rc;
 
