@@ -19,7 +19,7 @@
 
 #include "perf.h"
 
-#define DECLINE_MS 1000 /* for a server that is told that no test follows */
+#define DECLINE_MS 1000 /* wait for a server that learns that no test follows */
 
 /* Let the device work. Without a connected QP there is no hurry: sleep until TCP has something. */
 static int

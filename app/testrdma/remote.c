@@ -106,7 +106,7 @@ remote_connect(struct test *t)
 	uint32_t i;
 	int rc;
 
-	/* A stranger who guesses it gets the memory of this test. */
+	/* A stranger that guesses it gets the memory of this test. */
 	if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
 		say("--connect: no random number from the kernel: getrandom(): %s",
 		    strerror(errno));

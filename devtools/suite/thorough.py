@@ -10,7 +10,7 @@ from clock import say
 
 
 def stage_seeds(r):
-    """Large seeds: the API against its model, by three kinds of devices; every test marked long."""
+    """Large seeds: the API against its model, on four devices; every test marked long."""
     path = r.builds.get(r.tally, 'gcc')
     if not path:
         return

@@ -16,7 +16,7 @@
 
 /*
  * Requests of peers that ask for an address at a time, and those of one TCP address: each may name
- * a GID that nobody has, and takes seconds then. The others wait for their turn.
+ * a GID that no host has, and takes seconds then. The others wait for their turn.
  */
 #define ASKING_MAX  16u
 #define ASKING_PEER 4u

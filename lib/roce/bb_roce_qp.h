@@ -358,7 +358,7 @@ struct bb_roce_resp {
 	uint32_t aheads, n_ahead;
 	uint32_t missing;    /* PSN of the last NAK for a packet that was lost */
 	uint8_t trial;       /* a kept packet is being executed: bb_roce_resp.c */
-	uint32_t newest;     /* PSN after the newest packet behind that one */
+	uint32_t newest;     /* PSN after the newest packet that followed it */
 	uint64_t keep_until; /* seq: until then packets ahead are kept; bb_roce_ahead.c */
 	/* READs and atomics, the newest replays of them; todo..head are to be answered. */
 	struct bb_roce_replay *replay; /* the caller's */

@@ -33,7 +33,7 @@ service(uint8_t type)
 }
 
 /*
- * Short data in CQEs of 64 bytes, which libmlx5 asks for unless it is told otherwise: of receives
+ * Short data in CQEs of 64 bytes, which libmlx5 asks for by default: of receives
  * of RC and UC, and of answers to RC if each request has a CQE or the flag ALLOW says that libmlx5
  * copes without (create_user_qp(), configure_requester_scat_cqe()).
  */

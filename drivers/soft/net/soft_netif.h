@@ -129,7 +129,7 @@ void soft_netif_gate_leave(struct soft_netif *nif);
 void soft_netif_quiesce(void);
 /* Asks for an address; never waits. 0, -EAGAIN, or -EHOSTUNREACH, -ENETDOWN, logged. */
 int soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16]);
-/* The MAC of who has an address; waits for it. -EHOSTUNREACH, -ENETDOWN, logged. */
+/* The MAC of the owner of an address; waits for it. -EHOSTUNREACH, -ENETDOWN, logged. */
 int soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6]);
 
 #endif

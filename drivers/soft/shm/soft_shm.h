@@ -136,9 +136,9 @@ int soft_shm_start(struct soft_dev *dev);
 /* No engine is left. */
 void soft_shm_stop(struct soft_dev *dev);
 /*
- * Who has an address, for an address vector: connects to it, and waits SOFT_SHM_PATIENCE_S for a
- * place in its queue. -EHOSTUNREACH: nobody yet; -EAGAIN: the queue stayed full; -EACCES: a user
- * that is not trusted; -errno; logged.
+ * Resolves an address for an address vector: connects to its owner, and waits SOFT_SHM_PATIENCE_S
+ * for a place in its queue. -EHOSTUNREACH: no owner yet; -EAGAIN: the queue stayed full; -EACCES: a
+ * user that is not trusted; -errno; logged.
  */
 int soft_shm_resolve(struct soft_dev *dev, const uint8_t gid[16], uint8_t mac[6]);
 /* What is to be done now and then; from an engine's turn. */

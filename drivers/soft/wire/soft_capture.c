@@ -225,7 +225,8 @@ make_or_open(const char *path, bool *made)
 }
 
 /*
- * Checks that only this user reads the file of a capture, whoever made it. 0, or -errno with @why.
+ * Checks that only this user reads the file of a capture, even if it existed before. 0, or -errno
+ * with @why.
  *
  * The kernel compares the real owner for fchmod(), also where a user namespace shows several users
  * as one (drivers/soft/shm/soft_shm_user.c).

@@ -360,7 +360,7 @@ test_large_request_gets_room_after_unsignalled_ones(void **state)
 	}
 }
 
-/* The NOP of a drain is reported to nobody, on a queue that reports every request either. */
+/* The NOP of a drain is never reported, even on a queue that reports every request. */
 static void
 test_drain_of_a_queue_that_reports_all(void **state)
 {

@@ -75,7 +75,7 @@ test_stalled_link_ends_rc_with_retry_exceeded(void **state)
 	}
 }
 
-/* Nobody acknowledges them: what finds no room is dropped in the end. */
+/* They get no ACK: a packet without room is dropped in the end. */
 static void
 test_stalled_link_drops_packets_of_uc_and_ud(void **state)
 {

@@ -409,7 +409,7 @@ test_capture_follows_no_link_and_takes_no_foreign_file(void **state)
 	assert_int_equal(link(other, path), 0);
 	refused_as_it_was(path, -EPERM);
 	unlink(other);
-	/* The user's own: nobody else reads it from now on. */
+	/* The user's own file: no other user reads it from now on. */
 	assert_int_equal(open_with("soft0", path, ",wire=1"), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);

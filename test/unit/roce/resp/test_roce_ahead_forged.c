@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Selective repeat and packets that somebody else sends with the peer's address: what the window of
+ * Selective repeat and packets that a third host sends with the peer's address: what the window of
  * kept packets gives away, and to whom it is open.
  */
 #include "roce_fake.h"
