@@ -17,6 +17,7 @@ import length
 import manpages
 import names
 import porting
+import prose
 import snippets
 import symbols
 import telemetry
@@ -298,6 +299,41 @@ class Texts(unittest.TestCase):
         self.assertTrue(self.errors(guide, self.STATUS + '\tBB_WC_B_ERR,\n'))
         self.assertTrue(self.errors(guide, ''))
         self.assertTrue(self.errors('no message\n'))
+
+
+class Prose(unittest.TestCase):
+    def found(self, path, text, excepted=()):
+        return prose.check({path: text}, prose.exceptions(excepted))
+
+    def test_each_rule_finds_its_words(self):
+        for rule, words in ((1, 'Nobody reads it.'), (1, 'Whoever comes finds room.'), (1, 'Read. Who waits is late.'),
+                            (1, 'What a umem is like.'), (1, 'The list is ours.'), (1, 'Takes the same one.'),
+                            (1, 'Waits so long.'), (5, 'The caller is told.'), (5, 'It carries it out.'),
+                            (5, 'Looks at the other side.'), (5, 'The peer greets.'), (5, 'The dice fall.'),
+                            (5, 'It strikes once.'), (5, 'Beside a floor.'), (5, 'The one behind it.'),
+                            (7, 'The ' + 'very ' * 30 + 'end.')):
+            for path, text in (('lib/a.c', '/* %s */' % words), ('lib/a.h', 'int a; // %s' % words),
+                               ('lib/b.c', 'log("%s" "");' % words), ('test/a.py', '"""%s"""' % words),
+                               ('doc/guides/a.rst', '%s\n' % words), ('README.md', '%s\n' % words)):
+                bad = self.found(path, text)
+                self.assertEqual(len(bad), 1, (path, words, bad))
+                self.assertIn('%s:1: rule %d' % (path, rule), bad[0])
+
+    def test_sentences_that_keep_the_rules(self):
+        for words in ('Returns what to do.', 'What is it?', 'As so many as there are', 'Behind a switch.',
+                      'The caller asks who it is.'):
+            self.assertEqual(self.found('lib/a.c', '/* %s */' % words), [])
+        self.assertEqual(self.found('lib/a.c', 'int ours, told; a("told"); b = \'"\';'), [])
+        self.assertEqual(self.found('test/a.c', 'log("nobody came");'), [])
+        self.assertEqual(self.found('doc/a.rst', 'A word\n\n    ours\n\n``ours`` is code\n'), [])
+        self.assertEqual(self.found('README.md', 'A\n\n```\nours\n\nours\n```\n\nB\n'), [])
+
+    def test_exceptions(self):
+        text = '/* Nobody. */ /* Nobody else. */'
+        self.assertEqual(len(self.found('lib/a.c', text, ['lib/* | else | a reason'])), 1)
+        self.assertEqual(self.found('lib/a.c', text, ['# why', 'lib/* | * | a reason']), [])
+        self.assertIn('excuses nothing', self.found('lib/a.c', '/* A. */', ['lib/* | * | a reason'])[0])
+        self.assertRaises(ValueError, prose.exceptions, ['lib/* | no reason'])
 
 
 class Names(unittest.TestCase):
