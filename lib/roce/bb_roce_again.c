@@ -2,34 +2,41 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Selective repeat, the requester's half. A NAK for a PSN that was lost does not tell whether the
- * peer has kept what came behind it, as bb_roce_ahead.c does, or has dropped it, as IBTA's
- * responder. So the requester sends that packet alone again, goes on with what is new, and
- * sees what is acknowledged next: more than that packet, and the peer keeps; that packet alone, and
- * all behind it has to be sent again too, a round trip later than if that had been done at
- * once. A few of these, and it is done at once for a while, as it always is for a peer that does
- * not keep, and where no timer runs.
+ * Selective repeat in the requester. A NAK for a lost PSN does not show what the peer did with the
+ * packets after it. It may have stored them, as bb_roce_ahead.c does, or dropped them, as IBTA's
+ * responder does. So the requester sends only the lost packet again, continues with new packets,
+ * and looks at the next acknowledgement:
  *
- * A peer keeps only for a requester that shows that it repeats selectively (bb_roce_ahead.c). So
- * while it is not known to keep, the newest packet follows the one that was lost: a requester that
- * goes back sends the next one there. A peer that drops it says so by a NAK.
+ * - It covers more than that packet: the peer stores packets.
+ * - It covers only that packet: all packets after it must be sent again too, one round trip later
+ *   than if the requester had restarted at once.
  *
- * More losses of the same window are found one by one, a round trip each. So where the peer keeps,
- * each of them doubles how many packets are sent again in a row from it on: that costs little where
- * losses are rare, and where they are not it is no slower than to send all again. A NAK of a packet
- * in such a row may only mean that it was lost the first time; as nothing else tells if it was lost
- * again, it is believed, and the row from it on is half as long.
+ * After a few failures the requester restarts at once for a while. It always does so for a peer
+ * that does not store packets, and if no timer runs.
  *
- * Where the peer keeps, an ACK that stops short of what went out before the packet sent again tells
- * of another loss, whose NAK is lost too; and asking too early costs one packet, so the
- * adaptive interval may be short: bb_roce_rto.c. Not so of a READ or an atomic: answers
- * behind the one that is missing are not kept, so all is asked for again from it on.
+ * A peer stores packets only for a requester that shows selective repeat (bb_roce_ahead.c). So
+ * while the peer is not known to store packets, the newest packet is sent right after the lost one.
+ * A requester that restarts would send the next packet there. A peer that drops the newest packet
+ * sends a NAK.
+ *
+ * Further losses of the same window are found one by one, one round trip each. If the peer stores
+ * packets, each of them therefore doubles the run of packets that is sent again from it on. This
+ * costs little if losses are rare; if they are not, it is no slower than a restart. A NAK for a
+ * packet of such a run may only refer to its first transmission. Nothing else shows whether the
+ * second one was lost, so the requester believes the NAK and halves the run that starts there.
+ *
+ * If the peer stores packets, an ACK that ends before a packet sent earlier than the repeated one
+ * shows another loss, whose NAK was lost too. Repeating too early then costs one packet, so the
+ * adaptive interval may be short: bb_roce_rto.c. This does not hold for a READ or an atomic.
+ * Responses after a missing one are not stored, so all are requested again from the missing one on.
  */
 #include "bb_roce_priv.h"
 
-#define CHANCES  3  /* that the next packet is lost too is no reason to give up */
-#define KEPT     12 /* the same of a peer that has kept before: it may have been out of room */
-#define HOLD_OFF 64 /* losses until it is tried once more */
+#define CHANCES 3 /* one failure may mean that the next packet was lost too */
+#define KEPT                                                                                       \
+	12          /* the same for a peer that stored packets before: it may have run out of      \
+		     * room */
+#define HOLD_OFF 64 /* losses until the next attempt */
 
 void
 bb_roce_again_init(struct bb_roce_qp *qp)
@@ -46,7 +53,7 @@ bb_roce_again_one(const struct bb_roce_req *req)
 	       !req->credits && req->bad == 0;
 }
 
-/* Now, and there are others behind it? */
+/* Returns true if the oldest packet can be sent again alone now, and others follow it. */
 static bool
 alone(const struct bb_roce_req *req)
 {
@@ -54,14 +61,14 @@ alone(const struct bb_roce_req *req)
 	       bb_roce_again_one(req);
 }
 
-/* Is @psn among those before @end that have been sent again? */
+/* Returns true if @psn is one of the packets before @end that have been sent again. */
 static bool
 before(const struct bb_roce_req *req, uint32_t psn, uint32_t end)
 {
 	return bb_roce_psn_distance(psn, end) - 1 < bb_roce_psn_distance(psn, req->sent);
 }
 
-/* The oldest packet has been sent again behind one that was answered. */
+/* Returns true if the oldest packet was sent again in the last run and is still unanswered. */
 static bool
 on_the_way(const struct bb_roce_req *req)
 {
@@ -106,7 +113,7 @@ bb_roce_again_lost(struct bb_roce_qp *qp, bool by_nak)
 	return true;
 }
 
-/* The newest packet goes next, unless it follows the oldest or cannot be sent by itself. */
+/* Sends the newest packet next, unless it directly follows the oldest or cannot be sent alone. */
 static void
 show(struct bb_roce_req *req)
 {
@@ -161,7 +168,7 @@ bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 		req->keeps = true;
 		req->chances = KEPT;
 	}
-	/* What has been sent since says nothing. */
+	/* Packets sent since then give no information. */
 	if (!before(req, req->una, req->probed))
 		return;
 	if (acked > req->row) {
@@ -169,18 +176,18 @@ bb_roce_again_acked(struct bb_roce_qp *qp, uint32_t acked, bool last)
 			return;
 		again(qp, probe, false);
 	} else {
-		/* The rest of the row is on the way, and if not, a NAK says so. */
+		/* The rest of the run is in flight; if it was lost, a NAK will report it. */
 		if (on_the_way(req))
 			return;
 		if (probe == BB_ROCE_PROBE_MISSING && --req->chances == 0) {
 			req->keeps = false;
 			req->chances = -HOLD_OFF;
 		}
-		/* A NAK says of its own what is missing: if all is, that is no news. */
+		/* A NAK names the missing packet by itself, so it adds nothing here. */
 		if (!last && req->keeps)
 			return;
 		bb_roce_req_rewind(qp);
 	}
-	/* NAKs for what went out before are no news. */
+	/* Ignore NAKs for packets that were sent earlier. */
 	req->going_back = true;
 }

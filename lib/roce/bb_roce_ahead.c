@@ -2,28 +2,28 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Selective repeat, the responder's half: requests of RC that come before one that was lost are
- * kept, and executed in their order when that one has come again. What the peer sees is as if they
- * had come then: nothing is placed, completed or acknowledged before its turn (9.7.4.1.1). A
- * requester that goes back further than it has to sends duplicates.
+ * Selective repeat in the responder. RC requests that arrive before a lost one are stored. They are
+ * executed in order once the lost one has arrived again. The peer sees the same result as if they
+ * had arrived then: nothing is placed, completed or acknowledged out of order (9.7.4.1.1). If the
+ * requester restarts further back than necessary, the repeated packets are duplicates.
  *
- * A packet is kept at its PSN modulo the room there is, and no further ahead than that, so no two
- * have the same place.
+ * A packet is stored at its PSN modulo the number of slots. Packets further away than that are not
+ * stored, so two packets never share a slot.
  *
- * A host that sees nothing of a connection and forges packets of it has to guess the one PSN that
- * is expected. What is kept widens that to a window, so the window is small and seldom open:
+ * An off-path attacker that forges packets must guess the one expected PSN. Storing packets widens
+ * that to a window, so the window is small and seldom open:
  *
- * - Packets are kept only for a peer that repeats selectively, as no other has a use for it. The
- *   peer shows that: after the packet that a NAK named comes the newest one or a new one, not the
- *   next one after the NAK's. That counts for GRANT packets.
- * - What is kept follows the packet that is expected, or the newest that is kept, within BURST.
- * - Of two packets with one PSN that differ one is forged: both are dropped, the peer gets a NAK,
- * and the window is closed.
- * - A packet that was kept cannot fail the queue pair: one that would is asked for again.
+ * - Packets are stored only for a peer that repeats selectively, since no other peer benefits.
+ *   The peer shows this when the packet named by a NAK is followed by the newest or a new packet,
+ *   not by the next one after it. The permission lasts for GRANT packets.
+ * - A stored packet follows the expected packet, or the newest stored one, within BURST PSNs.
+ * - If two packets with one PSN differ, one is forged. Both are dropped, the peer gets a NAK, and
+ *   the window closes.
+ * - A stored packet cannot fail the queue pair: if it would, the responder requests it again.
  */
 #include "bb_roce_priv.h"
 
-#define GRANT 65536u /* packets; losses that are rarer cost little */
+#define GRANT 65536u /* packets; rarer losses cost little */
 #define BURST 16u    /* packets in a row that may be lost */
 
 static struct bb_roce_pkt **
@@ -44,7 +44,9 @@ drop(struct bb_roce_qp *qp, struct bb_roce_pkt **at)
 	qp->ops->unkeep(qp->ctx, qp, pkt);
 }
 
-/* AckReq and what a switch marks may differ when a packet is sent again. */
+/*
+ * Compares two packets with one PSN. AckReq and congestion marks may differ between transmissions.
+ */
 static bool
 same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t flags)
 {
@@ -63,7 +65,7 @@ same(const struct bb_roce_pkt *a, const struct bb_roce_pkt *b, uint32_t flags)
 	return a->len == 0 || memcmp(a->payload, b->payload, a->len) == 0;
 }
 
-/* Is the packet near enough to what is known to be the peer's? */
+/* Returns true if the packet is close enough to the packets known to come from the peer. */
 static bool
 follows(struct bb_roce_resp *r, uint32_t psn)
 {
@@ -85,7 +87,7 @@ bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_
 
 	if (bb_roce_psn_distance(r->epsn, pkt->psn) >= r->aheads)
 		return true;
-	/* The packet of the NAK, and it alone, has come again; this one is the newest, or new. */
+	/* Only the packet of the NAK was sent again; this one is the newest, or new. */
 	if (!r->nak_sent && r->epsn == bb_roce_psn_add(r->missing, 1) &&
 	    bb_roce_psn_distance(r->newest, bb_roce_psn_add(pkt->psn, 1)) <= BURST)
 		r->keep_until = r->seq + GRANT;
@@ -108,7 +110,7 @@ bb_roce_ahead_keep(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_
 	return true;
 }
 
-/* PSNs of a READ's response have no requests, whatever has come with them. */
+/* Drops stored packets at the PSNs of a READ's response: no request has such a PSN. */
 static void
 forget(struct bb_roce_qp *qp, uint32_t psn)
 {

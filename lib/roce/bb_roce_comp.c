@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The completer of RC: takes what comes back for requests, completes messages in the order of
- * posting, and keeps time (IBTA vol. 1, 9.7.5 and 9.7.6; 9.9.2 for errors). All that comes is for
- * a PSN: it counts only if that was sent and is not acknowledged.
+ * The RC completer: processes responses, completes messages in posting order, and runs the timers
+ * (IBTA vol. 1, 9.7.5 and 9.7.6; 9.9.2 for errors). Every response names a PSN. It counts only if
+ * that PSN was sent and is not acknowledged.
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-#define AETH_CLASS 0xe0u /* the kind, and the bit that is never set */
+#define AETH_CLASS 0xe0u /* the kind, and the bit that is always 0 */
 
 static struct bb_roce_msg *
 oldest(const struct bb_roce_qp *qp)
@@ -35,7 +35,7 @@ bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now)
 		bb_roce_rto_start(qp, now);
 }
 
-/* All before @una is acknowledged: forward progress. */
+/* Acknowledges all PSNs before @una: forward progress. */
 static void
 progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 {
@@ -44,7 +44,10 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 
 	if (una == req->una)
 		return;
-	/* What went out before it was to be sent again came in time after all. */
+	/*
+	 * The acknowledged packets were about to be sent again, but their first transmission
+	 * arrived.
+	 */
 	skip = bb_roce_psn_distance(req->una, una) > bb_roce_psn_distance(req->una, req->nxt);
 	bb_roce_rto_acked(qp, una, now);
 	bb_roce_rto_waited(qp, now);
@@ -56,13 +59,13 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 	while (req->tail != req->unassigned &&
 	       bb_roce_psn_distance(oldest(qp)->psn, una) >= oldest(qp)->packets)
 		bb_roce_req_done(qp, 0);
-	/* Its caller could not take a completion, and has ended it. */
+	/* The caller could not report a completion and moved the QP to ERR. */
 	if (qp->state != BB_ROCE_RTS)
 		return;
 	if (skip)
 		bb_roce_req_rewind(qp);
 	if (req->una == req->nxt) {
-		/* Nothing is out. */
+		/* Nothing is in flight. */
 		req->deadline = BB_ROCE_NEVER;
 		req->rto.deadline = BB_ROCE_NEVER;
 	} else {
@@ -75,9 +78,10 @@ progress(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 }
 
 /*
- * An answer for @psn acknowledges the SENDs and WRITEs before it; where it ends: at @psn, or at
- * the READ or atomic that @psn is of, or at one before it, which has not been answered: then
- * *missing (9.7.5.1.2, implied NAK).
+ * Returns the PSN up to which a response for @psn acknowledges. The response acknowledges the SENDs
+ * and WRITEs before it. The range ends at @psn, or at the READ or atomic that @psn belongs to. It
+ * also ends at an earlier READ or atomic that was not answered; *missing is then set (9.7.5.1.2,
+ * implied NAK).
  */
 static uint32_t
 acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
@@ -100,7 +104,7 @@ acknowledged(const struct bb_roce_qp *qp, uint32_t psn, bool *missing)
 	return una;
 }
 
-/* Send again, if that has not been tried too often. */
+/* Sends again from the oldest PSN, or fails the QP if no retries are left. */
 static void
 retry(struct bb_roce_qp *qp, bool by_nak)
 {
@@ -118,8 +122,8 @@ retry(struct bb_roce_qp *qp, bool by_nak)
 }
 
 /*
- * A NAK says that the oldest PSN is missing. Once only until something is acknowledged or the
- * timer ends: what is on the way still, sent before going back, gives the same news.
+ * A NAK reports the oldest PSN missing. Handled once until something is acknowledged or the timer
+ * expires: packets sent before the restart cause further NAKs with the same content.
  */
 static void
 go_back(struct bb_roce_qp *qp, uint64_t *count)
@@ -142,8 +146,8 @@ enum answer {
 };
 
 /*
- * What an answer for @psn says of all before it, and an ACK of the PSN too, unless that is to be
- * answered with data. False: there is no more to it.
+ * Handles the acknowledgement in a response for @psn: of all PSNs before it, and of @psn itself if
+ * it is an ACK for a message without response data. Returns false if nothing is left to process.
  */
 static inline bool
 settle(struct bb_roce_qp *qp, uint32_t psn, enum answer what, uint64_t now)
@@ -152,7 +156,7 @@ settle(struct bb_roce_qp *qp, uint32_t psn, enum answer what, uint64_t now)
 	uint32_t end = bb_roce_psn_add(psn, what == ANSWER_ACK), una = end, before = req->una;
 	bool missing = false, alone = req->probe != BB_ROCE_PROBE_NONE;
 
-	/* With nothing out that is answered with data, nothing of that can be missing. */
+	/* With no READ or atomic outstanding, none can be missing. */
 	if (req->rd_atomic != 0 || req->nxt != req->sent) {
 		una = acknowledged(qp, end, &missing);
 		if (una != end)
@@ -174,7 +178,7 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	/* One that came twice: nothing is out. */
+	/* A repeated RNR NAK: nothing is in flight. */
 	if (req->nxt == req->una)
 		return;
 	qp->stats.rnr_nak_retry++;
@@ -188,11 +192,11 @@ rnr_nak(struct bb_roce_qp *qp, uint8_t code, uint64_t now)
 	bb_roce_req_rewind(qp);
 	req->going_back = false;
 	req->rnr_wait = true;
-	req->rto.waiting = false; /* it has answered */
+	req->rto.waiting = false; /* the peer has answered */
 	req->deadline = now + bb_roce_rnr_ns(code);
 }
 
-/* 9.7.7.2.3 table 46. */
+/* Converts a credit code (9.7.7.2.3 table 46). */
 static uint32_t
 credits_of(uint8_t code)
 {
@@ -213,7 +217,7 @@ take_credits(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 		return;
 	}
 	limit = bb_roce_psn_add(pkt->msn, credits_of(code));
-	/* What was granted is not taken back: an older answer may come late. */
+	/* Granted credits are never withdrawn: an older ACK may arrive late. */
 	if (!req->credits || bb_roce_psn_diff(limit, req->limit) > 0)
 		req->limit = limit;
 	req->credits = true;
@@ -240,21 +244,21 @@ nak(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 	}
 }
 
-/* The next packet of the response to a READ, or of an atomic's, is done. */
+/* Ends the processing of a READ response packet, or of an atomic's response. */
 static void
 response_done(struct bb_roce_qp *qp, bool ends_request, uint64_t now)
 {
 	struct bb_roce_req *req = &qp->req;
 
-	/* If it was to be sent again, it does not count as under way. */
+	/* A request that is about to be sent again does not count as outstanding. */
 	if (ends_request && req->nxt != req->una)
 		req->rd_atomic--;
 	progress(qp, bb_roce_psn_add(req->una, 1), now);
 }
 
 /*
- * The packet of a READ response that is expected. It begins where a request did, ends where it
- * ends, and is as long as it must be (9.7.2, 9.7.5.2.3).
+ * Handles the expected packet of a READ response. Its first and last packet must match those of the
+ * request, and its length must be as expected (9.7.2, 9.7.5.2.3).
  */
 static void
 read_response(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint64_t now)
@@ -304,7 +308,7 @@ bb_roce_comp_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t f
 	uint32_t ahead = bb_roce_psn_distance(req->una, pkt->psn);
 
 	if (ahead >= bb_roce_psn_distance(req->una, req->sent)) {
-		/* An unsolicited ACK says the last thing again, for its credits (9.7.7.2.2). */
+		/* An unsolicited ACK repeats the last ACK, to update the credits (9.7.7.2.2). */
 		if (ack && kind == BB_ROCE_AETH_ACK && ahead == BB_ROCE_PSN_MASK)
 			take_credits(qp, pkt);
 		else

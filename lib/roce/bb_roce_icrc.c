@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The CRC is Ethernet's (vol. 1, 7.8.1), least significant bit first: what gzip has. */
+/* The CRC is Ethernet's (vol. 1, 7.8.1), least significant bit first, as in gzip. */
 #include <string.h>
 
 #include <isa-l/crc.h>
 
 #include "bb_roce_pkt.h"
 
-/* Of eight bytes of ones, in place of the local route header that RoCEv2 does not have. */
+/* CRC of eight bytes of ones, which stand for the local route header that RoCEv2 does not have. */
 #define LRH_CRC 0x2144df1cu
-#define IP_MAX  60u /* of version 4 with all options */
+#define IP_MAX  60u /* version 4 with all options */
 #define UDP_LEN 8u
 
-/* Fields that routers or congested switches change. */
+/* Sets the fields that routers or congested switches change to ones. */
 static void
 mask_ip(uint8_t *ip)
 {
@@ -29,7 +29,7 @@ mask_ip(uint8_t *ip)
 	}
 }
 
-/* Bytes 16 at a time: what is stored so is loaded so, without waiting for the store. */
+/* Copies in units of 16 bytes: a load of the size of the store need not wait for the store. */
 typedef uint64_t word16 __attribute__((vector_size(16)));
 
 static inline word16
@@ -47,21 +47,22 @@ store16(uint8_t *p, word16 v)
 	memcpy(p, &v, sizeof(v));
 }
 
-#define V4_HDR  28u  /* of IP without options, and UDP */
-#define V4_MIN  16u  /* bytes behind it */
-#define V4_HEAD 128u /* bytes in one call */
+#define V4_HDR  28u  /* IP without options, and UDP */
+#define V4_MIN  16u  /* minimum bytes after these headers */
+#define V4_HEAD 128u /* bytes covered by one call */
 
-/* The masks of mask_ip() and of UDP's checksum, by 16 bytes. */
+/* The masks of mask_ip() and of the UDP checksum, in units of 16 bytes. */
 static const uint8_t v4_mask[2][16] = {
 	{[1] = 0xff, [8] = 0xff, [10] = 0xff, [11] = 0xff},
 	{[10] = 0xff, [11] = 0xff},
 };
-/* That of the BTH's byte 4, for 16 bytes that begin with bytes 0 to 4. */
+/* Mask for byte 4 of the BTH, usable for 16 bytes that begin with BTH byte 0 to 4. */
 static const uint8_t bth_mask[20] = {[4] = 0xff};
 
 /*
- * IP version 4 without options, UDP, and from V4_MIN bytes on behind them, as they nearly always
- * lie: one behind the other, here @len bytes in all.
+ * The common case: IP version 4 without options, UDP, and at least V4_MIN further bytes,
+ * contiguous,
+ * @len bytes in all.
  */
 static inline uint32_t
 begin_v4(const uint8_t *ip, size_t len)
@@ -73,7 +74,7 @@ begin_v4(const uint8_t *ip, size_t len)
 	store16(head, load16(ip) | load16(v4_mask[0]));
 	store16(head + 16, load16(ip + 16) | load16(v4_mask[1]));
 	store16(head + at, load16(ip + at) | load16(bth_mask + (at - V4_HDR)));
-	/* The last 16 bytes are the last to be read. */
+	/* Read the last 16 bytes last. */
 	while (at + 32 < n) {
 		at += 16;
 		store16(head + at, load16(ip + at));
@@ -84,7 +85,7 @@ begin_v4(const uint8_t *ip, size_t len)
 	return len == n ? crc : crc32_gzip_refl(crc, ip + n, len - n);
 }
 
-/* Up to BB_ROCE_MAX_HDR bytes, of which few are left to a call or a loop. */
+/* Copies up to BB_ROCE_MAX_HDR bytes, mostly without a call or a loop. */
 static inline void
 copy_headers(uint8_t *to, const uint8_t *from, size_t n)
 {
@@ -98,7 +99,9 @@ copy_headers(uint8_t *to, const uint8_t *from, size_t n)
 	memcpy(to + n - 16, from + n - 16, 16);
 }
 
-/* Wherever the parts lie. Not in line: of the other way it would be half the cost. */
+/*
+ * Handles parts at any address. Not inline: inlined, it would cost half as much as the common path.
+ */
 static __attribute__((noinline)) uint32_t
 begin_any(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *bth, size_t hdr_len)
 {
@@ -106,7 +109,7 @@ begin_any(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *b
 	size_t n = hdr_len < BB_ROCE_MAX_HDR ? hdr_len : BB_ROCE_MAX_HDR;
 	uint32_t crc;
 
-	/* Mostly of one length, and then a few moves instead of a call. */
+	/* One length is by far the most common: a few moves instead of a call. */
 	if (ip_len == 40)
 		memcpy(p, ip, 40);
 	else
@@ -118,7 +121,7 @@ begin_any(const uint8_t *ip, size_t ip_len, const uint8_t *udp, const uint8_t *b
 	p[7] = 0xff;
 	p += UDP_LEN;
 	copy_headers(p, bth, n);
-	p[4] = 0xff; /* FECN, BECN and what is reserved beside them */
+	p[4] = 0xff; /* FECN, BECN and the reserved bits next to them */
 	crc = crc32_gzip_refl(LRH_CRC, head, (uint64_t)(p + n - head));
 	return bb_roce_icrc_more(crc, bth + n, hdr_len - n);
 }

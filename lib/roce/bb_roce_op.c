@@ -24,7 +24,7 @@
 
 #define ROW(t, op, f) [BB_ROCE_##t | BB_ROCE_##op] = {#t " " #op, BB_ROCE_F_KNOWN | (f), HDR_LEN(f)}
 
-/* What the connected transports have in common. */
+/* Opcodes of both connected transports. */
 #define SEND_AND_WRITE(t)                                                                          \
 	ROW(t, SEND_FIRST, SEND | FIRST), ROW(t, SEND_MIDDLE, SEND),                               \
 		ROW(t, SEND_LAST, SEND | LAST), ROW(t, SEND_LAST_IMM, SEND | LAST | IMM),          \

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Opcodes of the base transport header, and what each stands for (IBTA vol. 1, 9.2 table
- * 38). The opcode byte is the transport in its upper three bits and the operation in its
- * lower five; the table knows RC, UC, UD and the CNP.
+ * Opcodes of the base transport header (BTH) and their properties (IBTA vol. 1, 9.2 table 38). The
+ * upper three bits of the opcode byte are the transport, the lower five the operation. The table
+ * covers RC, UC, UD and the CNP.
  */
 #ifndef BB_ROCE_OP_H
 #define BB_ROCE_OP_H
@@ -43,15 +43,16 @@ enum bb_roce_op {
 	BB_ROCE_SEND_LAST_INV = 0x16,
 	BB_ROCE_SEND_ONLY_INV = 0x17,
 };
-/* Congestion notification: names a queue pair, and is part of no stream of packets. */
+/* Congestion notification packet: names a queue pair, but belongs to no PSN sequence. */
 #define BB_ROCE_CNP     0x81u
-#define BB_ROCE_CNP_PAD 16u /* zeros behind its BTH, counted as header */
+#define BB_ROCE_CNP_PAD 16u /* zero bytes after its BTH, counted as header */
 
-/* What a packet with the opcode is, and which headers follow its BTH, in this order. */
+/* Properties of an opcode, and the headers that follow its BTH, in this order. */
 enum {
 	BB_ROCE_F_KNOWN = 1u << 0,
-	BB_ROCE_F_REQUEST = 1u << 1, /* to the responder; else to the requester */
-	BB_ROCE_F_FIRST = 1u << 2,   /* begins a message (ONLY, READ_REQUEST, atomics: both) */
+	BB_ROCE_F_REQUEST = 1u << 1, /* sent to the responder; otherwise to the requester */
+	BB_ROCE_F_FIRST = 1u << 2,   /* begins a message (ONLY, READ_REQUEST and atomics begin
+				      * and end one) */
 	BB_ROCE_F_LAST = 1u << 3,    /* ends a message */
 	BB_ROCE_F_PAYLOAD = 1u << 4, /* may carry payload */
 	BB_ROCE_F_SEND = 1u << 5,    /* part of a SEND */
@@ -68,14 +69,14 @@ enum {
 };
 
 struct bb_roce_op_info {
-	const char *name; /* "RC SEND_FIRST"; NULL: not an opcode */
+	const char *name; /* such as "RC SEND_FIRST"; NULL if the opcode is not assigned */
 	uint16_t flags;   /* BB_ROCE_F_* */
-	uint8_t hdr_len;  /* bytes of BTH and all that follow it, payload not counted */
+	uint8_t hdr_len;  /* bytes of the BTH and all headers after it, without payload */
 };
 
 /*
- * By opcode byte: RC, UC, UD and the CNP, which has BB_ROCE_F_KNOWN alone. Opcodes of other
- * transports, and those nobody has assigned, have flags 0.
+ * Indexed by opcode byte: RC, UC, UD and the CNP, which has only BB_ROCE_F_KNOWN. Unassigned
+ * opcodes and opcodes of other transports have flags 0.
  */
 extern const struct bb_roce_op_info bb_roce_ops[256];
 

@@ -15,7 +15,7 @@ get32(const uint8_t *p)
 	return bb_be32(v);
 }
 
-/* The lower three bytes of a word. */
+/* Returns the lower three bytes of a word. */
 static uint32_t
 get24(const uint8_t *word)
 {
@@ -70,7 +70,9 @@ get_aeth(struct bb_roce_pkt *pkt, const uint8_t *p)
 	pkt->msn = get24(p);
 }
 
-/* What follows the BTH, in the order of the flags; what most packets have by itself. */
+/*
+ * Parses the headers after the BTH, in the order of the flags. The first cases are the common ones.
+ */
 static inline void
 parse_extended(struct bb_roce_pkt *pkt, uint32_t flags, const uint8_t *p)
 {
@@ -144,8 +146,8 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 	op = &bb_roce_ops[p[0]];
 	if (op->flags == 0) {
 		/*
-		 * What follows the BTH is unknown. An RC responder answers such a packet, so the
-		 * BTH is taken, with an empty payload after it.
+		 * The format after the BTH is unknown. An RC responder answers such a packet, so
+		 * the BTH is parsed and the payload is empty.
 		 */
 		if (BB_ROCE_TYPE(p[0]) != BB_ROCE_RC)
 			return BB_ROCE_DROP_OPCODE;
@@ -158,7 +160,7 @@ bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len)
 		return BB_ROCE_DROP_SHORT;
 	if (!(op->flags & BB_ROCE_F_PAYLOAD) && (len != op->hdr_len || pad != 0))
 		return BB_ROCE_DROP_PAYLOAD;
-	/* More than any packet of IP: the length must fit. */
+	/* No IP packet is longer, and the length must fit the field. */
 	if (len > UINT16_MAX)
 		return BB_ROCE_DROP_PAYLOAD;
 	parse_bth(pkt, w);
@@ -263,7 +265,7 @@ bb_roce_drop_str(enum bb_roce_drop why)
 uint64_t
 bb_roce_rnr_ns(uint32_t code)
 {
-	/* In units of 10 us. */
+	/* units of 10 us */
 	static const uint32_t times[32] = {
 		65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
 		48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,

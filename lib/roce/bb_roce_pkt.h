@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Transport headers of a RoCEv2 packet, between bytes and struct (IBTA vol. 1, 9.2 to 9.6,
- * annex A17), and the invariant CRC. What is parsed comes from anybody: bounds first.
+ * Converts the transport headers of a RoCEv2 packet between bytes and struct (IBTA vol. 1, 9.2 to
+ * 9.6, annex A17), and computes the invariant CRC. Parsed packets are untrusted: lengths are
+ * checked before any field is read.
  */
 #ifndef BB_ROCE_PKT_H
 #define BB_ROCE_PKT_H
@@ -21,12 +22,12 @@
 #define BB_ROCE_RETH_LEN 16u
 #define BB_ROCE_AETH_LEN 4u
 #define BB_ROCE_IMM_LEN  4u
-#define BB_ROCE_MAX_HDR  40u /* of BTH and what follows it: BTH + AtomicETH */
+#define BB_ROCE_MAX_HDR  40u /* longest BTH with its headers: BTH + AtomicETH */
 #define BB_ROCE_ICRC_LEN 4u
 #define BB_ROCE_PSN_MASK 0xffffffu
 #define BB_ROCE_QPN_MASK 0xffffffu
 
-/* Bits of bb_roce_pkt.flags: those of the BTH. */
+/* Bits of bb_roce_pkt.flags, from the BTH. */
 enum {
 	BB_ROCE_SE = 1u << 0,
 	BB_ROCE_MIGREQ = 1u << 1,
@@ -35,11 +36,11 @@ enum {
 	BB_ROCE_ACKREQ = 1u << 4,
 };
 
-/* The words of a BTH, in host order. */
-#define BB_ROCE_BTH0_OPCODE 24 /* the opcode byte, the P_Key below */
+/* The three 32-bit words of a BTH, in host order. */
+#define BB_ROCE_BTH0_OPCODE 24 /* opcode byte; the P_Key is in the lowest 16 bits */
 #define BB_ROCE_BTH0_PAD    20
 #define BB_ROCE_BTH0_TVER   (15u << 16)
-#define BB_ROCE_BTH1_MARKS  (3u << 30) /* FECN, BECN; the bits below are reserved */
+#define BB_ROCE_BTH1_MARKS  (3u << 30) /* FECN and BECN; the six bits below them are reserved */
 
 static inline void
 bb_roce_bth_load(uint32_t w[3], const uint8_t *bth)
@@ -50,7 +51,7 @@ bb_roce_bth_load(uint32_t w[3], const uint8_t *bth)
 	w[2] = bb_be32(w[2]);
 }
 
-/* SE and MIGREQ of the first word, FECN and BECN of the second, ACKREQ of the third. */
+/* Returns SE and MIGREQ of the first word, FECN and BECN of the second, ACKREQ of the third. */
 static inline uint8_t
 bb_roce_bth_flags(const uint32_t w[3])
 {
@@ -59,7 +60,7 @@ bb_roce_bth_flags(const uint32_t w[3])
 			 (w[2] >> 27 & BB_ROCE_ACKREQ));
 }
 
-/* The first word of a BTH of a packet with a payload that is padded by @pad bytes. */
+/* Returns the first word of a BTH whose payload is padded by @pad bytes. */
 static inline uint32_t
 bb_roce_bth_first(uint8_t opcode, uint32_t flags, uint16_t pkey, uint32_t pad)
 {
@@ -67,7 +68,7 @@ bb_roce_bth_first(uint8_t opcode, uint32_t flags, uint16_t pkey, uint32_t pad)
 	       (flags & BB_ROCE_MIGREQ) << 21 | pad << BB_ROCE_BTH0_PAD | pkey;
 }
 
-/* The last one. */
+/* Returns the third word of a BTH. */
 static inline uint32_t
 bb_roce_bth_last(uint32_t flags, uint32_t psn)
 {
@@ -88,7 +89,7 @@ bb_roce_bth_store(uint8_t *bth, uint8_t opcode, uint32_t flags, uint16_t pkey, u
 	memcpy(bth, w, BB_ROCE_BTH_LEN);
 }
 
-/* 16 bytes of RETH. */
+/* Writes a RETH, 16 bytes. */
 static inline void
 bb_roce_reth_store(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
 {
@@ -99,7 +100,7 @@ bb_roce_reth_store(uint8_t *reth, uint64_t va, uint32_t rkey, uint32_t len)
 	memcpy(reth + sizeof(va), w, sizeof(w));
 }
 
-/* 4 bytes of AETH. */
+/* Writes an AETH, 4 bytes. */
 static inline void
 bb_roce_aeth_store(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 {
@@ -108,7 +109,7 @@ bb_roce_aeth_store(uint8_t *aeth, uint8_t syndrome, uint32_t msn)
 	memcpy(aeth, &w, sizeof(w));
 }
 
-/* AETH syndromes: kind in bits 5 and 6, value below (9.3.5.2, table 44 and 45 for codes). */
+/* AETH syndromes: kind in bits 5 and 6, value below (9.3.5.2; codes in tables 44 and 45). */
 enum {
 	BB_ROCE_AETH_KIND = 0x60,
 	BB_ROCE_AETH_VALUE = 0x1f,
@@ -125,16 +126,16 @@ enum {
 };
 
 /*
- * A packet. Fields that its opcode has no header for are 0 after parsing and not looked at
- * by building. Payload bytes are not part of it when it is sent: see bb_roce_ops.tx.
+ * A packet. Parsing sets fields of absent headers to 0; building ignores them. The payload bytes of
+ * a sent packet are passed separately: see bb_roce_ops.tx.
  */
 struct bb_roce_pkt {
-	uint8_t opcode; /* whole byte */
+	uint8_t opcode; /* the whole opcode byte */
 	uint8_t flags;
 	uint16_t pkey;
 	uint32_t dqpn;
 	uint32_t psn;
-	/* RETH; va and rkey of AtomicETH too */
+	/* RETH; va and rkey also of AtomicETH */
 	uint64_t va;
 	uint32_t rkey;
 	uint32_t dmalen;
@@ -144,14 +145,18 @@ struct bb_roce_pkt {
 	uint8_t syndrome;
 	uint32_t msn;
 	uint64_t orig; /* AtomicAckETH */
-	uint32_t imm;  /* ImmDt as it travels, or the key of IETH in host order */
+	uint32_t imm;  /* ImmDt in network order, or the key of IETH in host order */
 	/* DETH */
 	uint32_t qkey, sqpn;
-	uint32_t len;           /* payload bytes, padding not counted */
-	const uint8_t *payload; /* received: in the packet; sent: not used */
+	uint32_t len;           /* payload bytes without padding */
+	const uint8_t *payload; /* payload of a received packet, inside the packet; not used to
+				 * send */
 };
 
-/* All fields 0. In parts: of the whole gcc makes a string instruction, which is slow to start. */
+/*
+ * Sets all fields to 0. Two calls of half the size: for the whole struct gcc emits a string
+ * instruction, which is slow to start.
+ */
 static inline void
 bb_roce_pkt_clear(struct bb_roce_pkt *pkt)
 {
@@ -161,29 +166,31 @@ bb_roce_pkt_clear(struct bb_roce_pkt *pkt)
 	memset((uint8_t *)pkt + half, 0, sizeof(*pkt) - half);
 }
 
-/* How long the code of an RNR NAK asks to wait, in ns (9.7.5.2.8 table 45). */
+/* Returns the wait that the code of an RNR NAK requests, in ns (9.7.5.2.8 table 45). */
 uint64_t bb_roce_rnr_ns(uint32_t code);
 
-/* Why a packet is dropped by bb_roce_parse(). */
+/* Reasons of bb_roce_parse() to drop a packet. */
 enum bb_roce_drop {
 	BB_ROCE_OK,
-	BB_ROCE_DROP_SHORT,   /* no room for the headers of its opcode or its padding to 4 */
+	BB_ROCE_DROP_SHORT,   /* too short for the headers of its opcode, or not padded to 4
+			       * bytes */
 	BB_ROCE_DROP_VERSION, /* TVer is not 0 */
-	BB_ROCE_DROP_OPCODE,  /* not an opcode of RC, UC or UD, nor a CNP */
-	BB_ROCE_DROP_PAYLOAD, /* payload or padding where there is none; longer than IP has */
-	BB_ROCE_DROP_ICRC,    /* of who checks it */
+	BB_ROCE_DROP_OPCODE,  /* neither an opcode of RC, UC or UD, nor a CNP */
+	BB_ROCE_DROP_PAYLOAD, /* payload or padding that its opcode may not have, or longer than
+			       * an IP packet */
+	BB_ROCE_DROP_ICRC,    /* set by the caller, which checks the ICRC */
 	BB_ROCE_DROPS
 };
 const char *bb_roce_drop_str(enum bb_roce_drop why);
 
 /*
- * Parse what stands between the UDP header and the ICRC: @len bytes at @p. *pkt is written
- * only if the answer is BB_ROCE_OK. Of an opcode of RC that nobody has assigned, or that is
- * newer than this table, it has the fields of the BTH: it is a request to be refused (9.7.4.1.3).
+ * Parses @len bytes at @p, from the end of the UDP header to the ICRC. Writes *pkt only if it
+ * returns BB_ROCE_OK. An unassigned RC opcode, or one newer than this table, yields the BTH's
+ * fields only: the responder refuses it as an unsupported request (9.7.4.1.3).
  */
 enum bb_roce_drop bb_roce_parse(struct bb_roce_pkt *pkt, const uint8_t *p, size_t len);
 
-/* Zero bytes behind a payload of @len bytes, so that the packet ends on 4. */
+/* Returns the number of zero bytes that pad a payload of @len bytes to a multiple of 4. */
 static inline uint32_t
 bb_roce_pad(uint32_t len)
 {
@@ -191,19 +198,21 @@ bb_roce_pad(uint32_t len)
 }
 
 /*
- * Write the headers of *pkt to @hdr, BB_ROCE_MAX_HDR bytes of room. pkt->len decides about the
- * pad count. Returns their length, that of the opcode's table row. An opcode of RC that is not
- * assigned has a BTH alone, as bb_roce_parse() takes it; 0 for any other unknown opcode.
+ * Writes the headers of *pkt to @hdr, which has room for BB_ROCE_MAX_HDR bytes. The pad count
+ * follows from pkt->len. Returns the length of the headers, as in the opcode table. An unassigned
+ * RC opcode gets a BTH only, as bb_roce_parse() accepts it. Returns 0 for any other unknown opcode.
  */
 uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
 
 /*
- * The invariant CRC (annex A17.3.3 with vol. 1, 7.8.1): over the IP header as sent, the UDP
- * header, BTH and the rest to the end of the padding, fields that may change on the way taken as
- * ones. bb_roce_icrc_begin() takes the IP header (@ip_len 20 and up for version 4, 40 for 6), the
- * 8 bytes of UDP and @hdr_len bytes from BTH on; bb_roce_icrc_more() any number of pieces behind
- * them; bb_roce_icrc_end() gives the four bytes as they are stored in memory order behind the
- * padding.
+ * Computes the invariant CRC (annex A17.3.3 with vol. 1, 7.8.1). It covers the IP header as sent,
+ * the UDP header, the BTH and the rest of the packet up to the end of the padding. Fields that
+ * routers may change count as ones.
+ *
+ * bb_roce_icrc_begin() takes the IP header (@ip_len at least 20 for version 4, 40 for version 6),
+ * the 8 bytes of UDP, and @hdr_len bytes from the BTH on. bb_roce_icrc_more() takes any number of
+ * pieces that follow. bb_roce_icrc_end() returns the four bytes in the memory order in which they
+ * follow the padding.
  */
 uint32_t bb_roce_icrc_begin(const uint8_t *ip, size_t ip_len, const uint8_t *udp,
 			    const uint8_t *bth, size_t hdr_len);

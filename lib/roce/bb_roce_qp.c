@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the caller sees of a queue pair: its states, posting, and who gets a packet. */
+/* A queue pair as the caller sees it: states, posting, and the dispatch of received packets. */
 #include <errno.h>
 #include <string.h>
 
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-/* Messages of each type (IBTA vol. 1, 9.2 table 38). */
+/* Message kinds of each QP type (IBTA vol. 1, 9.2 table 38). */
 #define KIND(k)  (1u << BB_ROCE_MSG_##k)
 #define KINDS_UD (KIND(SEND) | KIND(SEND_IMM))
 #define KINDS_UC (KINDS_UD | KIND(WRITE) | KIND(WRITE_IMM))
 #define KINDS_RC (KINDS_UC | KIND(SEND_INV) | KIND(READ) | KIND(CMP_SWAP) | KIND(FETCH_ADD))
 
-#define CODES        32u /* of timers: 5 bits */
+#define CODES        32u /* number of timer codes: 5 bits */
 #define ECN_MASK     3u
 #define ECN_CE       3u     /* RFC 3168 */
-#define CNP_INTERVAL 50000u /* ns, of one queue pair */
+#define CNP_INTERVAL 50000u /* ns between two CNPs of one queue pair */
 #define PKEY_FULL    0x8000u
 #define PKEY_MASK    0x7fffu
 
@@ -76,8 +76,8 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	qp->attr.window = attr->window;
 	qp->attr.adaptive = attr->adaptive;
 	/*
-	 * To find out what the peer keeps, NAKs are ignored that may be old, and an answer is
-	 * waited for that may be lost: without a timer that would be the end.
+	 * To find out whether the peer stores packets, the requester ignores NAKs that may be old,
+	 * and waits for an ACK that may be lost. Without a timer it could wait for ever.
 	 */
 	qp->attr.selective = attr->selective && (attr->ack_timeout != 0 || attr->adaptive != 0);
 	req->psn = req->una = req->nxt = req->sent = req->redone = req->probed = req->again_end =
@@ -87,7 +87,7 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	bb_roce_again_init(qp);
 	req->retries = attr->retry_cnt;
 	req->rnr_retries = attr->rnr_retry;
-	/* Two READ requests fill the window, so that one is there when the other is answered. */
+	/* Two READ requests fill the window: one is in flight while the other is answered. */
 	req->chunk = attr->max_rd_atomic > 1 ? (attr->window + 1) / 2 : attr->window;
 	qp->state = BB_ROCE_RTS;
 	return 0;
@@ -151,7 +151,7 @@ bb_roce_send(struct bb_roce_qp *qp, struct bb_roce_pkt *pkt, const struct bb_roc
 	pkt->pkey = qp->attr.pkey;
 	if (qp->attr.type != BB_ROCE_UD) {
 		pkt->dqpn = qp->attr.dqpn;
-		/* Of a connection that never migrates (17.2.8): the state is Migrated. */
+		/* For a connection that never migrates the state is Migrated (17.2.8). */
 		pkt->flags |= BB_ROCE_MIGREQ;
 	}
 	if (!qp->ops->tx(qp->ctx, qp, pkt, iov, n, msg))
@@ -180,14 +180,14 @@ bb_roce_post(struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 	return 0;
 }
 
-/* Same partition, and one of the two a full member (10.9.3). */
+/* Returns true if both are of one partition and at least one is a full member (10.9.3). */
 static bool
 pkey_matches(uint16_t a, uint16_t b)
 {
 	return ((a ^ b) & PKEY_MASK) == 0 && ((a | b) & PKEY_FULL) != 0;
 }
 
-/* A packet came marked: the peer of a connection is told (annex A17.9). */
+/* A marked packet arrived: the peer of a connection gets a CNP (annex A17.9). */
 static void
 congestion(struct bb_roce_qp *qp, uint64_t now)
 {
@@ -213,7 +213,9 @@ send_cnp(struct bb_roce_qp *qp)
 	return true;
 }
 
-/* Where a packet is counted that its headers make none for the queue pair. NULL: it is one. */
+/*
+ * Returns the drop counter for a packet whose headers do not match the queue pair, NULL if they do.
+ */
 static inline uint64_t *
 refusal(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_roce_net *net)
 {
@@ -225,7 +227,7 @@ refusal(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb_ro
 		return &stats->drop_type;
 	if (!pkey_matches(pkt->pkey, qp->attr.pkey))
 		return &stats->drop_pkey;
-	/* 9.6.1.2: of a connection, where it comes from and goes to, too. */
+	/* 9.6.1.2: for a connection the source and destination addresses must match too. */
 	if (qp->attr.type != BB_ROCE_UD) {
 		if (!bb_roce_same_gid(net->src, qp->attr.path.dst))
 			return &stats->drop_source;
@@ -279,9 +281,9 @@ bb_roce_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct bb
 	}
 	if (marked(pkt, net))
 		congestion(qp, now);
-	/* An opcode that nobody has assigned is a request that is not supported (9.7.4.1.3). */
+	/* An unassigned opcode is an unsupported request (9.7.4.1.3). */
 	if (flags != 0 && (flags & BB_ROCE_F_REQUEST) == 0) {
-		if (qp->state != BB_ROCE_RTS) { /* only RC has answers */
+		if (qp->state != BB_ROCE_RTS) { /* only RC has responses */
 			stats->drop_state++;
 			return;
 		}
@@ -310,7 +312,7 @@ bb_roce_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 	if (qp->state != BB_ROCE_RTS)
 		return cnp + bb_roce_resp_run(qp, budget);
 	if (bb_roce_resp_busy(qp)) {
-		/* A long READ of the peer's must not keep this side from asking. */
+		/* A long READ of the peer must not stop the requester. */
 		share = bb_roce_req_busy(qp) ? budget / 4 : 0;
 		n = bb_roce_resp_run(qp, budget - share);
 	}

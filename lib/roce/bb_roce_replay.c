@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * READs and atomics at the responder, and the stream of their answers (IBTA vol. 1, 9.7.4 and
+ * READs and atomics in the responder, and the stream of their answers (IBTA vol. 1, 9.7.4 and
  * 9.7.5.1).
  *
- * The newest max_dest_rd_atomic of them are remembered: that many the peer may have under way, so
- * it can ask for none of the others again. A READ is answered from memory again, an atomic by the
- * result that was kept. What is not among them, or asks for something else than it did the first
- * time, is dropped (C9-105 and following; rxe does the same).
+ * The responder remembers the newest max_dest_rd_atomic of them. The peer may have that many
+ * outstanding, so it cannot repeat any older one. A repeated READ is answered from memory, a
+ * repeated atomic with its stored result. A repeated request that is not remembered, or that
+ * differs from the original, is dropped (C9-105 and following; rxe does the same).
  *
- * There is one stream of answers, in the order of PSNs, with a place in it. A peer that asks again
- * has gone back and asks for all behind too (9.7.3.1); so the stream goes back to that place and
- * goes on from there, and answers on the way back and forth never pass each other. A request for
- * what still lies ahead of the place needs nothing.
+ * All answers form one stream in PSN order with a current position. A peer that repeats a request
+ * has restarted there and repeats all later ones (9.7.3.1). So the stream returns to that position
+ * and continues from it; no answer overtakes another. A repeated request after the current position
+ * needs no action, as its answer is still to come.
  */
 #include "bb_roce_priv.h"
 
@@ -23,7 +23,7 @@ entry(const struct bb_roce_resp *r, uint32_t i)
 	return &r->replay[i & (r->replays - 1)];
 }
 
-/* Move the place to the next answer. */
+/* Moves the stream to the next answer. */
 static void
 stream_next(struct bb_roce_resp *r)
 {
@@ -47,19 +47,20 @@ push(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, struct bb_roce_replay
 	*entry(r, r->head++) = *e;
 	if (r->kept < max)
 		r->kept++;
-	/* What makes way was answered before, and is only being answered again: room(). */
+	/* An entry that is overwritten was answered before and is only being repeated: room(). */
 	if (r->head - r->todo > max) {
 		r->todo = r->head - max;
 		r->todo_pkt = entry(r, r->todo)->from;
 	}
 	bb_roce_resp_advance(qp, e->packets);
-	/* Its answer covers what is older. */
+	/* Its answer acknowledges all older requests. */
 	r->ack_due = false;
 }
 
 /*
- * How many it has under way is the peer's to know: a READ beyond the limit that is not answered
- * is a wrong request (class C), one that is only being answered again is over.
+ * Returns true if the peer may send another READ or atomic. The peer must count its own outstanding
+ * requests: an unanswered one beyond the limit is an invalid request (class C). One whose answer is
+ * only being repeated no longer counts.
  */
 static bool
 room(const struct bb_roce_qp *qp)
@@ -128,7 +129,10 @@ bb_roce_replay_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 		rx_read(qp, pkt);
 }
 
-/* Is it what the entry was from its packet @k on? A READ of no bytes has no address. */
+/*
+ * Returns true if the request equals the entry from its packet @k on. A READ of 0 bytes has no
+ * address.
+ */
 static bool
 same(const struct bb_roce_replay *e, const struct bb_roce_pkt *pkt, uint32_t k, uint32_t mtu)
 {
@@ -196,9 +200,9 @@ bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq)
 }
 
 /*
- * The memory of a READ has gone. If it was answered before, the peer may have let the key go
- * because it has the data, and the request may be an old one: no answer. Else it is the peer's
- * error, told at the PSN of the response that it does not get.
+ * The memory of a READ is gone. If the READ was answered before, the peer may have released the key
+ * after it got the data, and the request may be an old one: no answer. Otherwise the peer made an
+ * error, which is reported at the PSN of the missing response.
  */
 static void
 read_gone(struct bb_roce_qp *qp, uint8_t synd)
@@ -215,7 +219,10 @@ read_gone(struct bb_roce_qp *qp, uint8_t synd)
 	bb_roce_resp_refuse(qp, synd, seq);
 }
 
-/* The response from packet @from on is a message of its own: its first packet says so. */
+/*
+ * A repeated response starts at packet @from as a new response message, with a FIRST or ONLY
+ * packet.
+ */
 static uint8_t
 read_opcode(const struct bb_roce_replay *e, uint32_t n)
 {
@@ -238,7 +245,10 @@ bb_roce_replay_run(struct bb_roce_qp *qp)
 		.opcode = BB_ROCE_RC | BB_ROCE_ATOMIC_ACK,
 		.psn = bb_roce_psn_add(r->epsn, (uint32_t)(e->seq - r->seq) + n),
 		.syndrome = BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF,
-		/* As it was at this place of the order; of what is repeated, as it is now. */
+		/*
+		 * Value at this point of the request order; a repeated answer uses the current
+		 * value.
+		 */
 		.msn = again ? r->msn : e->msn,
 		.orig = e->orig,
 	};

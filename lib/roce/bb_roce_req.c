@@ -2,15 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The requester of RC and UC: makes packets of messages (IBTA vol. 1, 9.3.3, 9.4, 9.7.3). A
- * message gets its PSNs when its first packet is to be sent; to send again is to go back to the
- * oldest PSN that is not acknowledged. A READ is asked for in requests of up to req->chunk
- * response packets, counted from its first: where a request ends does not depend on losses.
+ * The requester of RC and UC: turns messages into packets (IBTA vol. 1, 9.3.3, 9.4, 9.7.3). A
+ * message gets its PSNs when its first packet is about to be sent. To send again, the requester
+ * restarts at the oldest PSN that is not acknowledged. A READ is split into requests of up to
+ * req->chunk response packets, counted from its first packet. So losses do not change where a
+ * request ends.
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
-/* By kind of message; [2 * last + first]. */
+/* Opcodes by message kind; second index: 2 * last + first. */
 static const uint8_t opcodes[][4] = {
 	[BB_ROCE_MSG_SEND] = {BB_ROCE_SEND_MIDDLE, BB_ROCE_SEND_FIRST, BB_ROCE_SEND_LAST,
 			      BB_ROCE_SEND_ONLY},
@@ -53,9 +54,9 @@ ssn_of(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 }
 
 /*
- * May the next packet go by the peer's credits? They are for messages that use up a receive. Out
- * of credits the oldest message may go as a limited one: a WRITE whole, of a SEND the first
- * packet, whose answer tells either that there was a receive, or that there was none (9.7.7.2.5).
+ * Returns true if the peer's credits allow the next packet. Credits count messages that consume a
+ * receive. Without credits the oldest message may be sent as a limited message: a whole WRITE, or
+ * the first packet of a SEND. Its answer shows whether the peer had a receive (9.7.7.2.5).
  */
 static bool
 has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
@@ -71,7 +72,7 @@ has_credit(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg)
 	return req->next_pkt == 0 || msg->kind == BB_ROCE_MSG_WRITE_IMM || req->una != msg->psn;
 }
 
-/* Of next_span(): there is a message. */
+/* Part of next_span() for a message that exists. */
 static uint32_t
 span_of_next(const struct bb_roce_qp *qp)
 {
@@ -88,7 +89,7 @@ span_of_next(const struct bb_roce_qp *qp)
 	if (req->next_pkt == 0 && (msg->flags & BB_ROCE_FENCE) != 0 && req->rd_atomic != 0)
 		return 0;
 	if (bb_roce_is_read_or_atomic(msg->kind)) {
-		/* If it allows none at all the message is to fail: see bb_roce_req_run(). */
+		/* With a limit of 0 the message must fail: see send_packet(). */
 		if (req->rd_atomic >= qp->attr.max_rd_atomic && qp->attr.max_rd_atomic != 0)
 			return 0;
 		if (msg->kind == BB_ROCE_MSG_READ) {
@@ -105,7 +106,7 @@ span_of_next(const struct bb_roce_qp *qp)
 	return span;
 }
 
-/* PSNs that the next packet takes. 0: it may not be sent now. */
+/* Returns the number of PSNs of the next packet, 0 if none may be sent now. */
 static inline uint32_t
 next_span(const struct bb_roce_qp *qp)
 {
@@ -113,8 +114,8 @@ next_span(const struct bb_roce_qp *qp)
 }
 
 /*
- * Do packets that asked for no answer wait for that of one behind them which may not be sent any
- * more? Its credit has gone meanwhile, or its payload cannot be had. Nothing would come.
+ * Returns true if packets without AckReq rely on a later packet that can no longer be sent, because
+ * its credit is gone or its payload cannot be read. No ACK would ever arrive.
  */
 static bool
 left_unasked(const struct bb_roce_req *req)
@@ -141,7 +142,7 @@ assign(struct bb_roce_qp *qp, struct bb_roce_msg *msg)
 	req->unassigned++;
 }
 
-/* Message `next' cannot be sent: it completes with @synd when all before it have completed. */
+/* The message at index next cannot be sent: it completes with @synd after all earlier messages. */
 static void
 cannot_send(struct bb_roce_qp *qp, uint8_t synd)
 {
@@ -155,7 +156,7 @@ cannot_send(struct bb_roce_qp *qp, uint8_t synd)
 	req->bad_msg = req->next;
 }
 
-/* One request for all of an atomic, or for up to @span packets of a READ's data. */
+/* Builds the request of an atomic, or of up to @span response packets of a READ. */
 static void
 read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t span,
 	       struct bb_roce_pkt *pkt)
@@ -176,9 +177,9 @@ read_or_atomic(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint3
 }
 
 /*
- * May the packet that ends a message go without asking for an answer? That of the message behind
- * it will do, if nothing can keep that one back; each answer is a packet to make and to take. Not
- * for long, and not for what is sent again: its answer may be all that is missing.
+ * Returns true if the last packet of a message may omit AckReq. The ACK of the next message covers
+ * it, if nothing can delay that message; each ACK is a packet to build and to process. This is
+ * limited to a few packets, and excludes repeated packets, whose ACK may be the only one missing.
  */
 static bool
 ends_unasked(const struct bb_roce_req *req)
@@ -191,8 +192,8 @@ ends_unasked(const struct bb_roce_req *req)
 }
 
 /*
- * Packet @n of a SEND or WRITE, sent again alone (@again) or in its turn. Where its payload lies is
- * left to the caller.
+ * Builds packet @n of a SEND or WRITE, repeated alone (@again) or in order. The caller adds the
+ * payload.
  */
 static void
 send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32_t n, bool again,
@@ -208,21 +209,24 @@ send_or_write(const struct bb_roce_qp *qp, const struct bb_roce_msg *msg, uint32
 	pkt->rkey = msg->rkey;
 	pkt->dmalen = msg->len;
 	pkt->imm = msg->imm;
-	/* 9.2.3: only where it can make an event, on what ends a message with a receive. */
+	/*
+	 * 9.2.3: only on the last packet of a message that consumes a receive, where it can raise
+	 * an event.
+	 */
 	if (last && (msg->flags & BB_ROCE_SOLICITED) != 0 && msg->kind != BB_ROCE_MSG_WRITE)
 		pkt->flags |= BB_ROCE_SE;
 	if (qp->attr.type != BB_ROCE_RC)
 		return;
 	/*
-	 * An answer for what ends a message, before the window is full, and for a packet that goes
-	 * without credit: nothing else would tell when to go on.
+	 * Requests an ACK at the end of a message, before the window is full, and for a packet sent
+	 * without credit. Without that ACK nothing would restart the requester.
 	 */
 	if (again || (last && !ends_unasked(req)) || bb_roce_window_asks(qp) ||
 	    (req->credits && bb_roce_psn_diff(msg->ssn, req->limit) > 0))
 		pkt->flags |= BB_ROCE_ACKREQ;
 }
 
-/* A packet of @span PSNs went out. */
+/* Records that a packet of @span PSNs was sent. */
 static void
 went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack_req, uint64_t now)
 {
@@ -250,7 +254,7 @@ went_out(struct bb_roce_qp *qp, struct bb_roce_msg *msg, uint32_t span, bool ack
 	}
 }
 
-/* False: no room, or the message cannot be sent. */
+/* Returns false if the link has no room or the message cannot be sent. */
 static bool
 send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 {
@@ -288,7 +292,7 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	if (qp->attr.type == BB_ROCE_RC) {
 		bb_roce_comp_waits(qp, now);
 	} else {
-		/* Nobody acknowledges: what is sent is done. */
+		/* UC has no ACKs: a sent packet is done. */
 		req->una = req->nxt;
 		if (req->next != req->tail)
 			bb_roce_req_done(qp, 0);
@@ -296,7 +300,10 @@ send_packet(struct bb_roce_qp *qp, uint32_t span, uint64_t now)
 	return true;
 }
 
-/* Next of a row from the oldest packet on: bb_roce_again.c. False: no room, or it has failed. */
+/*
+ * Sends the next packet of the run from the oldest one on: bb_roce_again.c. Returns false if the
+ * link has no room or the QP failed.
+ */
 static bool
 send_again(struct bb_roce_qp *qp, uint64_t now)
 {
@@ -316,7 +323,7 @@ send_again(struct bb_roce_qp *qp, uint64_t now)
 			bb_roce_req_failed(qp, (uint8_t)-n);
 			return false;
 		}
-		/* Another one fails when it is the oldest. */
+		/* A message that is not the oldest fails once it is the oldest. */
 		if (n < 0) {
 			req->again = 0;
 			return true;
@@ -357,7 +364,7 @@ bb_roce_req_run(struct bb_roce_qp *qp, uint32_t budget, uint64_t now)
 		}
 		span = next_span(qp);
 		if (span == 0) {
-			/* Once more from the oldest: what is sent again asks. */
+			/* Restart from the oldest packet: repeated packets request an ACK. */
 			if (!left_unasked(&qp->req))
 				break;
 			bb_roce_req_rewind(qp);

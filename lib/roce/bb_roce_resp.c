@@ -2,24 +2,24 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The responder of RC and UC: PSNs, the order of packets, SENDs and WRITEs, ACKs and NAKs
- * (IBTA vol. 1, 9.7.4, 9.7.5 and 9.8.2; what an error does: 9.9.3). READs and atomics are in
- * bb_roce_replay.c.
+ * The responder of RC and UC: PSN checks, packet order, SENDs and WRITEs, ACKs and NAKs (IBTA vol.
+ * 1, 9.7.4, 9.7.5 and 9.8.2; errors: 9.9.3). READs and atomics are in bb_roce_replay.c.
  *
- * Answers leave in the order of PSNs. READ responses and results of atomics are a stream of their
- * own; behind it stands at most one ACK or NAK. An ACK covers all that is older, so the newest is
- * enough, and none is sent that a response in the stream covers. It is sent if the peer asked for
- * one (AckReq), as by rxe.
+ * Answers leave in PSN order. READ responses and atomic results are a stream of their own. At most
+ * one ACK or NAK is pending after that stream. An ACK covers all older PSNs, so only the newest is
+ * sent, and none if a response of the stream covers it. An ACK is sent if the peer requested it
+ * (AckReq), as in rxe.
  *
- * What an error does to the receive that a message holds, and what the peer is told, is as on the
- * loop port (drivers/soft/exec/soft_resp_recv.c); what that leaves open, as in rxe (rxe_resp.c).
+ * The effect of an error on the current receive, and the error reported to the peer, are those of
+ * the loop port (drivers/soft/exec/soft_resp_recv.c). Cases that it leaves open follow rxe
+ * (rxe_resp.c).
  */
 #include "bb_roce_priv.h"
 #include "bb_roce_short.h"
 
 /*
- * A packet that was kept is executed on trial. If it cannot be, it may be a forged one: nothing has
- * happened, and the peer is asked for it again. The one that comes then may fail the queue pair.
+ * A stored packet is executed on trial. If its execution fails, the packet may be forged: nothing
+ * has changed, and the responder requests it again. That second copy may fail the queue pair.
  */
 enum {
 	TRIAL_NONE,
@@ -57,7 +57,7 @@ answer(struct bb_roce_resp *r, uint8_t syndrome, uint64_t seq)
 	r->ack_seq = seq;
 }
 
-/* Acknowledge @seq and all before it. A NAK says that too, of all before itself. */
+/* Acknowledges @seq and all before it. A pending NAK acknowledges all before its own PSN too. */
 static void
 ack(struct bb_roce_resp *r, uint64_t seq)
 {
@@ -66,7 +66,9 @@ ack(struct bb_roce_resp *r, uint64_t seq)
 	answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, seq);
 }
 
-/* The completion of the receive in hand. Not 0: it could not be told. */
+/*
+ * Completes the current receive. A non-zero result means that the completion could not be reported.
+ */
 static uint8_t
 recv_done(struct bb_roce_qp *qp, const struct bb_roce_recv *done)
 {
@@ -74,7 +76,7 @@ recv_done(struct bb_roce_qp *qp, const struct bb_roce_recv *done)
 	return qp->ops->recv_done(qp->ctx, qp, done);
 }
 
-/* The receive in hand fails. */
+/* Completes the current receive with an error. */
 static void
 recv_error(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 {
@@ -84,10 +86,10 @@ recv_error(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 		.len = len,
 	};
 
-	(void)recv_done(qp, &done); /* The queue pair fails anyhow. */
+	(void)recv_done(qp, &done); /* The queue pair fails anyway. */
 }
 
-/* RC: a NAK at @seq, then it fails. A receive in hand fails with it. */
+/* RC: sends a NAK at @seq, after which the QP fails. Fails the current receive, if any. */
 static void
 nak(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 {
@@ -118,7 +120,7 @@ bb_roce_resp_refuse(struct bb_roce_qp *qp, uint8_t synd, uint64_t seq)
 	qp->resp.in_message = false;
 }
 
-/* A packet that no requester makes. @drop: UC counts it there. */
+/* Handles a packet that no valid requester sends. UC counts it in *@drop. */
 static void
 invalid(struct bb_roce_qp *qp, uint64_t *drop)
 {
@@ -133,7 +135,7 @@ invalid(struct bb_roce_qp *qp, uint64_t *drop)
 	qp->resp.in_message = false;
 }
 
-/* It is this side that cannot go on. */
+/* Handles a failure of the local side. */
 static void
 broken(struct bb_roce_qp *qp)
 {
@@ -167,8 +169,8 @@ bb_roce_resp_recv_refused(struct bb_roce_qp *qp, uint32_t len, uint8_t status)
 }
 
 /*
- * After an RNR NAK the packets behind are not worth a NAK of their own, which would make the peer
- * repeat them before its time.
+ * After an RNR NAK the packets that follow get no NAK of their own: the peer would then repeat them
+ * before its RNR timer expires.
  */
 bool
 bb_roce_resp_recv_ready(struct bb_roce_qp *qp)
@@ -217,13 +219,13 @@ bb_roce_resp_advance(struct bb_roce_qp *qp, uint32_t packets)
 
 	r->epsn = bb_roce_psn_add(r->epsn, packets);
 	r->seq += packets;
-	/* A NAK that waits for the expected PSN has come too late to be true. */
+	/* A pending NAK for the expected PSN is obsolete. */
 	if (r->ack_due && r->ack_syndrome != (BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF))
 		answer(r, BB_ROCE_AETH_ACK | BB_ROCE_CREDITS_OFF, r->seq - 1);
 	bb_roce_resp_established(qp);
 }
 
-/* The packet is done. */
+/* Ends the processing of a packet. */
 static void
 taken(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t off, bool last)
 {
@@ -279,7 +281,7 @@ rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		}
 	}
 	if (flags & BB_ROCE_F_IETH) {
-		/* Before its completion is seen nobody uses the key any more. */
+		/* The key is unused before its completion is visible. */
 		kind = BB_ROCE_MSG_SEND_INV;
 		status = qp->ops->invalidate(qp->ctx, qp, pkt->imm);
 		if (status == BB_ROCE_AGAIN)
@@ -298,7 +300,7 @@ rx_send(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	taken(qp, pkt, off + pkt->len, flags & BB_ROCE_F_LAST);
 }
 
-/* All of the message, at its first packet (9.7.4.1.4). */
+/* Checks the whole message at its first packet (9.7.4.1.4). */
 static bool
 write_begins(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt)
 {
@@ -327,7 +329,10 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	uint32_t total = first ? pkt->dmalen : r->dmalen;
 	uint8_t synd;
 
-	/* Its packets have as much as its RETH says, and the last one ends it (9.7.4.1.5). */
+	/*
+	 * The packets carry exactly the length in the RETH; only the last one completes it
+	 * (9.7.4.1.5).
+	 */
 	if (total > BB_ROCE_MAX_MSG || pkt->len > total - off ||
 	    last != (pkt->len == total - off)) {
 		invalid(qp, &qp->stats.drop_length);
@@ -335,7 +340,7 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	}
 	if (first && !write_begins(qp, pkt))
 		return;
-	/* Without a receive the last packet is not written, nor in rxe: it comes again. */
+	/* Without a receive the last packet is not written, as in rxe: the peer sends it again. */
 	if ((flags & BB_ROCE_F_IMM) && !bb_roce_resp_recv_ready(qp))
 		return;
 	if (pkt->len != 0) {
@@ -354,7 +359,7 @@ rx_write(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	taken(qp, pkt, off + pkt->len, last);
 }
 
-/* May the packet follow the one before (9.7.4.1.2)? */
+/* Returns true if the packet may follow the previous one (9.7.4.1.2). */
 static bool
 in_order(const struct bb_roce_resp *r, uint32_t flags)
 {
@@ -364,7 +369,10 @@ in_order(const struct bb_roce_resp *r, uint32_t flags)
 	       (flags & BB_ROCE_F_WRITE) == (r->kind == BB_ROCE_MSG_WRITE ? BB_ROCE_F_WRITE : 0u);
 }
 
-/* Full packets but for the last, which is not empty (9.7.4.1.5). */
+/*
+ * Returns true if the length is valid: an MTU for all packets but the last, which is not empty
+ * unless it is the only one (9.7.4.1.5).
+ */
 static bool
 fits(const struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
@@ -373,7 +381,7 @@ fits(const struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 	return pkt->len <= qp->attr.mtu && (pkt->len != 0 || (flags & BB_ROCE_F_FIRST));
 }
 
-/* The packet with the expected PSN. */
+/* Executes the packet with the expected PSN. */
 static void
 execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
@@ -390,8 +398,9 @@ execute(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 }
 
 /*
- * Behind the expected PSN. A SEND or WRITE is acknowledged again and not executed (C9-105): not
- * beyond the next READ or atomic, of which an ACK would say that its response was lost.
+ * Handles a packet before the expected PSN. A SEND or WRITE is acknowledged again and not executed
+ * (C9-105). The ACK ends before the next READ or atomic, since it would imply that its response was
+ * lost.
  */
 static void
 duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, uint64_t seq)
@@ -405,7 +414,7 @@ duplicate(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags, 
 		qp->stats.drop_replay++;
 }
 
-/* The expected packet is: the peer is told once (9.7.5.1.3). */
+/* Reports the expected packet as missing, once (9.7.5.1.3). */
 static void
 missing(struct bb_roce_resp *r)
 {
@@ -415,7 +424,7 @@ missing(struct bb_roce_resp *r)
 	r->missing = r->epsn;
 }
 
-/* What is kept behind the packets from @before on, up to the next one that is missing. */
+/* Executes the stored packets after those from @before on, up to the next missing one. */
 static void
 go_on(struct bb_roce_qp *qp, uint32_t before)
 {
@@ -438,11 +447,11 @@ go_on(struct bb_roce_qp *qp, uint32_t before)
 		}
 		r->trial = TRIAL_NONE;
 	}
-	/* The requester shall see what of it was there, asked or not; a NAK says that too. */
+	/* Acknowledge what was stored, whether requested or not. A NAK does this too. */
 	ack(r, r->seq - 1);
 }
 
-/* Ahead of the expected one. */
+/* Handles a packet after the expected PSN. */
 static void
 rx_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 {
@@ -475,8 +484,8 @@ rx_rc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 }
 
 /*
- * After a gap, and after a message that was dropped, all is dropped until a message begins, which
- * is taken whatever its PSN (9.8.2.2).
+ * After a gap or a dropped message, UC drops packets until a message begins. That message is
+ * accepted with any PSN (9.8.2.2).
  */
 static void
 rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
@@ -488,9 +497,9 @@ rx_uc(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, uint32_t flags)
 		qp->stats.out_of_sequence++;
 	if (flags & BB_ROCE_F_FIRST) {
 		if (r->in_message)
-			qp->stats.drop_order++; /* the message before, which has no end */
+			qp->stats.drop_order++; /* the previous message, which has no end */
 	}
-	/* A message of which a packet is missing is over. */
+	/* A message with a missing packet is dropped. */
 	if (gap || (flags & BB_ROCE_F_FIRST))
 		r->in_message = false;
 	execute(qp, pkt, flags);

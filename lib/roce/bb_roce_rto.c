@@ -2,24 +2,24 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Adaptive retransmission of RC, as mlx5's roce_adp_retrans does it in spirit. A NAK tells of most
- * losses at once; one of a NAK, of a packet sent again or of the last before a pause only the ack
- * timeout finds, which is thousands of round trips. So the requester measures the round trip
- * (RFC 6298), and goes back after a few of them without progress. That it may be wrong about it
- * costs packets, never a retry: only the ack timeout uses those up.
+ * Adaptive retransmission of RC, similar in purpose to the roce_adp_retrans of mlx5. A NAK reports
+ * most losses at once. The loss of a NAK, of a repeated packet, or of the last packet before a
+ * pause is detected only by the ack timeout, after thousands of round trips. So the requester
+ * measures the round trip (RFC 6298) and restarts after a few of them without progress. A wrong
+ * estimate costs packets but never a retry: only the ack timeout uses retries.
  *
- * A peer in software answers when it gets a CPU, and this side hears it when it gets one. On a
- * machine with more to do than CPUs that is now and then longer than the ack timeout, most round
- * trips being short; each loss then uses up the retries of several waits. So the ack timeout is
- * twice the longest wait for progress that ended well lately, within the four times that it may
- * be late (9.7.6.1.3).
+ * A software peer answers when it gets a CPU, and this side processes the answer when it gets one.
+ * On an overloaded machine that sometimes takes longer than the ack timeout, although most round
+ * trips are short. Each loss would then use up the retries of several waits. So the ack timeout is
+ * twice the longest recent wait that ended with progress, but at most four times the configured
+ * value (9.7.6.1.3).
  */
 #include "bb_roce_priv.h"
 
-#define INITIAL_NS   UINT64_C(1000000)      /* until a round trip has been measured */
-#define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval without an ack timeout */
+#define INITIAL_NS   UINT64_C(1000000)      /* used until a round trip has been measured */
+#define FOR_EVER_NS  (UINT64_C(4096) << 20) /* longest interval if there is no ack timeout */
 #define MAX_DOUBLING 31u
-#define GAP_WINDOW   64u /* ack timeouts */
+#define GAP_WINDOW   64u /* length of a gap window, in ack timeouts */
 
 void
 bb_roce_rto_init(struct bb_roce_qp *qp)
@@ -30,14 +30,14 @@ bb_roce_rto_init(struct bb_roce_qp *qp)
 	};
 }
 
-/* Is @psn before @una, counted from the oldest that is not acknowledged? */
+/* Returns true if @psn is before @una, counted from the oldest PSN that is not acknowledged. */
 static bool
 covered(const struct bb_roce_qp *qp, uint32_t psn, uint32_t una)
 {
 	return bb_roce_psn_distance(qp->req.una, psn) < bb_roce_psn_distance(qp->req.una, una);
 }
 
-/* RFC 6298, 2.2 and 2.3. @rtt is not 0, which stands for none. */
+/* Updates the estimate by RFC 6298, 2.2 and 2.3. @rtt is not 0: srtt 0 means not measured. */
 static void
 sample(struct bb_roce_rto *rto, uint64_t rtt)
 {
@@ -62,9 +62,9 @@ bb_roce_rto_acked(struct bb_roce_qp *qp, uint32_t una, uint64_t now)
 		sample(rto, now > rto->timed_at ? now - rto->timed_at : 1);
 	}
 	/*
-	 * Karn: it stays doubled until a packet is acknowledged that was first sent afterwards.
-	 * Else a peer that has become slow would be asked too early each time, and no packet be
-	 * left that can be timed.
+	 * Karn: the interval stays doubled until a packet first sent after the doubling is
+	 * acknowledged. Otherwise a peer that became slow would get repeated packets too early each
+	 * time, and no packet could be timed.
 	 */
 	if (rto->shift != 0 && covered(qp, rto->doubled, una))
 		rto->shift = 0;
@@ -106,8 +106,9 @@ bb_roce_rto_waited(struct bb_roce_qp *qp, uint64_t now)
 }
 
 /*
- * RFC 6298 has the clock's resolution as the least spread: here another round trip. Too early costs
- * all that is out; or, @one, one packet.
+ * Returns the allowance for variation. RFC 6298 uses the clock's resolution as its minimum; this
+ * function uses a round trip, or half of one for @one. Expiring too early sends all packets in
+ * flight again, or only one packet if @one.
  */
 static uint64_t
 spread(const struct bb_roce_rto *rto, bool one)
@@ -137,7 +138,7 @@ bb_roce_rto_start(struct bb_roce_qp *qp, uint64_t now)
 		ns = least;
 	if (qp->attr.ack_timeout != 0)
 		limit = bb_roce_rto_ack_timeout(qp);
-	/* As long as the ack timeout is, that one does it. */
+	/* An interval that is not shorter than the ack timeout is not started. */
 	if (ns < limit >> rto->shift)
 		rto->deadline = now + (ns << rto->shift);
 	else if (qp->attr.ack_timeout == 0)
@@ -174,7 +175,7 @@ bb_roce_rto_tick(struct bb_roce_qp *qp)
 	if (rto->shift < MAX_DOUBLING)
 		rto->shift++;
 	rto->doubled = req->sent;
-	/* A NAK for what went out before says nothing new, and would use up a retry. */
+	/* A NAK for packets sent earlier has no new information and would use a retry. */
 	req->going_back = true;
 	qp->stats.roce_adp_retrans++;
 	if (!bb_roce_again_lost(qp, false))

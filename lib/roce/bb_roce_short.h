@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Short cuts for messages of one packet that are out of the ordinary in nothing, and for their
- * ACKs. Who uses them makes and takes the packets; they do to the queue pair what bb_roce_post(),
- * bb_roce_run() and bb_roce_rx() would have done.
+ * Short paths for ordinary single-packet messages and their ACKs. The caller builds and parses the
+ * packets. These functions update the queue pair as bb_roce_post(), bb_roce_run() and bb_roce_rx()
+ * would have done.
  */
 #ifndef BB_ROCE_SHORT_H
 #define BB_ROCE_SHORT_H
@@ -12,17 +12,18 @@
 #include "bb_cqe.h"
 #include "bb_roce_qp.h"
 
-/* Such a packet: a SEND_ONLY of RC without immediate, which is a BTH and a payload. */
+/* A packet of the short path: an RC SEND_ONLY without immediate, that is, a BTH and a payload. */
 struct bb_roce_short {
 	uint32_t dqpn, psn;
-	uint32_t len; /* of the payload: not 0 */
+	uint32_t len; /* payload bytes, not 0 */
 	uint16_t pkey;
 	uint8_t flags; /* SE, MIGREQ and ACKREQ of struct bb_roce_pkt */
 };
 
 /*
- * Is a packet of @len bytes, of which the first BB_ROCE_BTH_LEN are at @bth, one that
- * bb_roce_parse() takes, and such a one? It marks no congestion. @len is at least that.
+ * Parses a packet of @len bytes whose first BB_ROCE_BTH_LEN bytes are at @bth; @len is at least
+ * that. Returns true if bb_roce_parse() accepts it, it fits the short path and has no congestion
+ * mark.
  */
 static inline bool
 bb_roce_short_parse(struct bb_roce_short *s, const uint8_t *bth, size_t len)
@@ -52,22 +53,28 @@ bb_roce_short_build(uint8_t *bth, const struct bb_roce_short *s)
 
 /* ---- Requester */
 
-/* A packet of that PSN asks for an answer: the timers run. */
+/* Starts the timers for a packet of PSN @psn with AckReq. */
 void bb_roce_short_timed(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
-/* One that does not went out: they run as far as they do then. */
+/* Updates the timers after a packet without AckReq was sent. */
 void bb_roce_short_unasked(struct bb_roce_qp *qp, uint64_t now);
 
-/* Up to @budget packets that are to be sent again go now: else they close the short way. */
+/*
+ * Sends up to @budget packets of a pending retransmission, which would otherwise block the short
+ * path.
+ */
 void bb_roce_short_again(struct bb_roce_qp *qp, uint32_t budget, uint64_t now);
 
-/* How many messages of one packet bb_roce_short_sent() would take now. 0: post them. */
+/*
+ * Returns how many single-packet messages bb_roce_short_sent() accepts now. If 0, the caller must
+ * use bb_roce_post().
+ */
 static inline uint32_t
 bb_roce_short_room(const struct bb_roce_qp *qp)
 {
 	const struct bb_roce_req *req = &qp->req;
 	uint32_t slots, room;
 
-	/* All that was posted has been sent, and nothing is to be sent again or put off. */
+	/* Every posted message has been sent, and none is to be sent again or delayed. */
 	if (qp->state != BB_ROCE_RTS || qp->attr.type != BB_ROCE_RC || req->next != req->head ||
 	    req->unassigned != req->head || req->nxt != req->sent || req->nxt != req->psn ||
 	    req->rnr_wait || req->again != 0 || req->bad != 0 || req->credits)
@@ -78,8 +85,8 @@ bb_roce_short_room(const struct bb_roce_qp *qp)
 }
 
 /*
- * Does the packet that goes next have to ask for an answer? @more: another one goes behind it at
- * once, whose answer will do.
+ * Returns true if the next packet must request an ACK. @more: another packet follows at once, and
+ * its ACK covers this one.
  */
 static inline bool
 bb_roce_short_asks(const struct bb_roce_qp *qp, bool more)
@@ -88,8 +95,9 @@ bb_roce_short_asks(const struct bb_roce_qp *qp, bool more)
 }
 
 /*
- * The message that is posted next, for the caller to fill in: a SEND or WRITE, with or without
- * immediate, of 1 to MTU bytes without a fence. What its kind has no use for may stay.
+ * Returns the next message to post, for the caller to fill in: a SEND or WRITE, with or without
+ * immediate, of 1 to MTU bytes without a fence. Fields that its kind does not use may stay as they
+ * are.
  */
 static inline struct bb_roce_msg *
 bb_roce_short_msg(const struct bb_roce_qp *qp)
@@ -98,8 +106,8 @@ bb_roce_short_msg(const struct bb_roce_qp *qp)
 }
 
 /*
- * It is posted, and sent in a packet of PSN req.nxt that asks for an answer or not. Before it,
- * bb_roce_short_room() has said that it may go.
+ * Posts the message and records it as sent in a packet of PSN req.nxt, which requests an ACK if
+ * @ask. Before the call bb_roce_short_room() must have returned a positive number.
  */
 static inline void
 bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint64_t now)
@@ -122,14 +130,17 @@ bb_roce_short_sent(struct bb_roce_qp *qp, struct bb_roce_msg *m, bool ask, uint6
 		return;
 	}
 	req->no_ack_req = 0;
-	/* When others are out the timers run already. */
+	/* With other packets in flight the timers already run. */
 	if (req->rto.timing && req->deadline != UINT64_MAX && req->rto.deadline != UINT64_MAX)
 		req->rto.asked = psn;
 	else
 		bb_roce_short_timed(qp, psn, now);
 }
 
-/* The same of a SEND that asks, @flags 0 or BB_ROCE_SOLICITED: its packet goes into *s. */
+/*
+ * Posts a SEND with AckReq as bb_roce_short_sent() does, and fills in *s for its packet. @flags: 0
+ * or BB_ROCE_SOLICITED.
+ */
 static inline void
 bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t flags,
 		   uint64_t now, struct bb_roce_short *s)
@@ -152,7 +163,7 @@ bb_roce_short_send(struct bb_roce_qp *qp, uint64_t cookie, uint32_t len, uint8_t
 
 /* ---- Responder */
 
-/* May the request of that PSN be taken so, if it is a whole message? */
+/* Returns true if the short path may accept a single-packet request of this PSN. */
 static inline bool
 bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 {
@@ -162,22 +173,25 @@ bb_roce_short_next(const struct bb_roce_qp *qp, uint32_t psn)
 	       r->fatal == 0 && !r->in_message && r->n_ahead == 0;
 }
 
-/* May this packet be taken so, from one address to another? */
+/* Returns true if the short path may accept this packet, sent from @src to @dst. */
 static inline bool
 bb_roce_short_expected(const struct bb_roce_qp *qp, const struct bb_roce_short *s,
 		       const uint8_t src[16], const uint8_t dst[16], uint8_t tclass)
 {
-	/* Of one P_Key at least one side is a full member (10.9.3). RFC 3168: 3 is congestion. */
+	/*
+	 * One of two matching P_Keys must be a full member's (10.9.3). ECN 3 means congestion (RFC
+	 * 3168).
+	 */
 	return bb_roce_short_next(qp, s->psn) && qp->attr.type == BB_ROCE_RC &&
 	       !qp->resp.have_recv && s->pkey == qp->attr.pkey && (s->pkey & 0x8000) != 0 &&
 	       s->len <= qp->attr.mtu && (tclass & 3) != 3 &&
 	       bb_roce_same_gid(src, qp->attr.path.dst) && bb_roce_same_gid(dst, qp->attr.path.src);
 }
 
-/* bb_roce_short_message() of what has more to it. */
+/* The less common cases of bb_roce_short_message(). */
 void bb_roce_short_took(struct bb_roce_qp *qp, uint32_t len, uint8_t flags);
 
-/* A message of one packet, @len bytes, was carried out; @flags: ACKREQ, or none. */
+/* Records that a message of one packet, @len bytes, was executed. @flags: ACKREQ, or 0. */
 static inline void
 bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t flags)
 {
@@ -187,7 +201,7 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	qp->stats.rx_packets++;
 	r->nak_sent = false;
 	r->kind = kind;
-	/* With READs to answer, a NAK that has come too late, or the first one. */
+	/* READs are pending, a pending NAK is obsolete, or this is the peer's first packet. */
 	if (qp->state != BB_ROCE_RTS || r->todo != r->head ||
 	    (r->ack_due && r->ack_syndrome != ack)) {
 		bb_roce_short_took(qp, len, flags);
@@ -204,25 +218,26 @@ bb_roce_short_message(struct bb_roce_qp *qp, uint8_t kind, uint32_t len, uint8_t
 	r->seq++;
 }
 
-/* That packet was taken: its receive is filled and complete. */
+/* Records that the packet was accepted: its receive is filled and completed. */
 static inline void
 bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 {
 	bb_roce_short_message(qp, BB_ROCE_MSG_SEND, s->len, s->flags);
 }
 
-/* ---- Packets with the headers of one that came before */
+/* ---- Packets with the same headers as an earlier one */
 
 /*
- * If another packet comes with its addresses, P_Key, opcode and length, is it one for
- * bb_roce_short_wrote(), bb_roce_short_message() or bb_roce_short_acked(), as far as these go?
- * Until the next bb_roce_qp_rtr(). It is an RDMA WRITE or a SEND of one packet with or without
- * immediate, not empty, or an ACK.
+ * Returns true if later packets with the addresses, P_Key, opcode and length of this one can take
+ * the short path, as far as these fields decide. Their functions are bb_roce_short_wrote(),
+ * bb_roce_short_message() and bb_roce_short_acked(). The packet must be an ACK, or a non-empty RDMA
+ * WRITE or SEND of one packet, with or without immediate. The result is valid until the next
+ * bb_roce_qp_rtr().
  */
 bool bb_roce_short_repeats(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt,
 			   const struct bb_roce_net *net);
 
-/* May it be a message that takes a receive? None is in hand. */
+/* Returns true if the short path may accept a message that consumes a receive: none is current. */
 static inline bool
 bb_roce_short_receives(const struct bb_roce_qp *qp)
 {
@@ -230,8 +245,8 @@ bb_roce_short_receives(const struct bb_roce_qp *qp)
 }
 
 /*
- * Such a WRITE, for which bb_roce_short_next() is true, was carried out, as its RETH says; one with
- * an immediate has completed its receive.
+ * Records that a WRITE, for which bb_roce_short_next() returned true, was executed as its RETH
+ * requests. A WRITE with immediate has completed its receive.
  */
 static inline void
 bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t len, uint8_t flags)
@@ -245,7 +260,7 @@ bb_roce_short_wrote(struct bb_roce_qp *qp, uint64_t va, uint32_t rkey, uint32_t 
 	bb_roce_short_message(qp, BB_ROCE_MSG_WRITE, len, flags);
 }
 
-/* One whose PSN is ahead of the expected one, to be kept: may bb_roce_short_ahead() take it? */
+/* Returns true if bb_roce_short_ahead() may store a packet whose PSN is after the expected one. */
 static inline bool
 bb_roce_short_is_ahead(const struct bb_roce_qp *qp, uint32_t psn)
 {
@@ -257,7 +272,10 @@ bb_roce_short_is_ahead(const struct bb_roce_qp *qp, uint32_t psn)
 
 void bb_roce_short_ahead(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt);
 
-/* May such an ACK be taken so? It has no credits, and there are none to be forgotten. */
+/*
+ * Returns true if the short path may accept this ACK: it grants no credits, and the requester
+ * counts none.
+ */
 static inline bool
 bb_roce_short_ack_next(const struct bb_roce_qp *qp, uint32_t psn, uint8_t syndrome)
 {
@@ -268,12 +286,15 @@ bb_roce_short_ack_next(const struct bb_roce_qp *qp, uint32_t psn, uint8_t syndro
 	       ((psn - req->una) & BB_ROCE_PSN_MASK) < ((req->sent - req->una) & BB_ROCE_PSN_MASK);
 }
 
-/* It is taken. */
+/* Processes such an ACK. */
 void bb_roce_short_acked(struct bb_roce_qp *qp, uint32_t psn, uint64_t now);
 
-/* ---- ACKs out */
+/* ---- Sending ACKs */
 
-/* Is an ACK, and no NAK or response, all that it has to answer? bb_roce_ack_psn() is its PSN. */
+/*
+ * Returns true if an ACK is the only pending answer: no NAK, no response. bb_roce_ack_psn() returns
+ * its PSN.
+ */
 static inline bool
 bb_roce_short_ack_due(const struct bb_roce_qp *qp)
 {
@@ -284,7 +305,7 @@ bb_roce_short_ack_due(const struct bb_roce_qp *qp)
 	       (qp->state == BB_ROCE_RTS || qp->state == BB_ROCE_RTR);
 }
 
-/* It has left. */
+/* Records that the ACK was sent. */
 static inline void
 bb_roce_short_ack_sent(struct bb_roce_qp *qp)
 {

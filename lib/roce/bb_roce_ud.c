@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Datagrams: a message is one packet, and what is wrong with it drops it without a word (IBTA
- * vol. 1, 9.8.3). A receive that is too small for one stays for the next, as on the loop port.
+ * UD: each message is one packet, and an invalid packet is dropped without an answer (IBTA vol. 1,
+ * 9.8.3). A receive that is too small for a datagram stays for the next one, as on the loop port.
  */
 #include "bb_roce_priv.h"
 
-/* A Q_Key with this bit stands for that of the queue pair it is sent from (10.2.5). */
+/* A Q_Key with this bit selects the Q_Key of the sending queue pair (10.2.5). */
 #define QKEY_OWN 0x80000000u
 
 void
@@ -38,7 +38,7 @@ bb_roce_ud_rx(struct bb_roce_qp *qp, const struct bb_roce_pkt *pkt, const struct
 		bb_roce_resp_established(qp);
 }
 
-/* The oldest message. False: no room, or it failed. */
+/* Sends the oldest message. Returns false if the link has no room or the message failed. */
 static bool
 send_oldest(struct bb_roce_qp *qp, struct bb_roce_req *q)
 {
@@ -80,7 +80,7 @@ bb_roce_ud_run(struct bb_roce_qp *qp, uint32_t budget)
 	struct bb_roce_req *q = &qp->req;
 	uint32_t sent = 0;
 
-	/* A completion may end it. */
+	/* A completion callback may end the QP. */
 	while (sent < budget && qp->state == BB_ROCE_RTS && q->tail != q->head &&
 	       send_oldest(qp, q))
 		sent++;
