@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Sphinx: sphinx-build -W -b html doc/guides OUT (devtools/test --all --only docs)."""
 
+import importlib.util
+
 project = 'Bluebell'
 author = 'The Bluebell authors'
 copyright = '2026, The Bluebell authors'
 version = release = '0.1.0'
 extensions = []
 exclude_patterns = []
-html_theme = 'alabaster'
-html_theme_options = {'description': 'Poll-mode RDMA transport on DPDK and rdma-core'}
+# Debian's package furo; without it the pages have the theme that Sphinx brings.
+html_theme = 'furo' if importlib.util.find_spec('furo') else 'alabaster'
+html_title = 'Bluebell'
+html_copy_source = False
 highlight_language = 'c'
 nitpicky = True
