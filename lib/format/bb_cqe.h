@@ -26,16 +26,16 @@ enum bb_cqe_opcode {
 	BB_CQE_RESP_SEND = 2,
 	BB_CQE_RESP_SEND_IMM = 3,
 	BB_CQE_RESP_SEND_INV = 4,
-	BB_CQE_RESIZE = 5, /**< the CQ goes on in another ring */
+	BB_CQE_RESIZE = 5, /**< completions continue in another ring */
 	BB_CQE_REQ_ERR = 13,
 	BB_CQE_RESP_ERR = 14,
 	BB_CQE_INVALID = 15,
 };
 
-/** Format bits of op_own: the title of a block of compressed CQEs (MLX5_COMPRESSED). */
+/** Format bits of op_own that mark the title of a block of compressed CQEs (MLX5_COMPRESSED). */
 #define BB_CQE_COMPRESSED (3u << 2)
 
-/** Bit of op_own: the sender asked for a solicited event. */
+/** Bit of op_own: the sender requested a solicited event. */
 #define BB_CQE_SE 2u
 
 /** Initial op_own of every entry: invalid, owned by the device. */
@@ -58,26 +58,26 @@ enum bb_cqe_syndrome {
 	BB_SYN_REMOTE_ABORTED = 0x22,
 };
 
-/** Data in a CQE: bits 2 and 3 of op_own (rdma-core: MLX5_INLINE_SCATTER_*). */
+/** Payload inside a CQE: bits 2 and 3 of op_own (rdma-core: MLX5_INLINE_SCATTER_*). */
 enum bb_cqe_format {
 	BB_CQE_FORMAT_MASK = 3 << 2,
 	BB_CQE_SCATTER_32 = 1 << 2, /**< up to 32 bytes in the entry's first half */
-	BB_CQE_SCATTER_64 = 2 << 2, /**< up to 64 bytes in front of a 128-byte one's */
+	BB_CQE_SCATTER_64 = 2 << 2, /**< up to 64 bytes before a 128-byte entry's CQE */
 };
 
-/** A 64-byte CQE. For error CQEs, bytes 54 and 55 are the syndromes. */
+/** A 64-byte CQE. In an error CQE bytes 54 and 55 are the syndromes. */
 struct bb_cqe {
 	uint8_t rsvd0[17];
 	uint8_t ml_path;
 	uint8_t rsvd18[4];
-	uint16_t slid;       /**< of UD receives: the sender's LID; 0 on Ethernet */
-	uint32_t flags_rqpn; /**< of UD receives: see enum bb_cqe_rqpn */
+	uint16_t slid;       /**< UD receives: the sender's LID; 0 on Ethernet */
+	uint32_t flags_rqpn; /**< UD receives: see enum bb_cqe_rqpn */
 	uint8_t rsvd28[4];
 	uint32_t srqn_uidx; /**< user index in the low 24 bits */
-	uint32_t imm;       /**< immediate, invalidated rkey, P_Key index */
+	uint32_t imm;       /**< immediate, invalidated rkey, or P_Key index */
 	uint8_t rsvd40[4];
 	uint32_t byte_cnt;
-	uint64_t timestamp; /**< error CQE: byte 54 vendor, byte 55 syndrome */
+	uint64_t timestamp; /**< error CQE: byte 54 is the vendor syndrome, byte 55 the syndrome */
 	uint32_t sop_qpn;   /**< opcode of the send WQE<<24 | QP number */
 	uint16_t wqe_counter;
 	uint8_t signature;
@@ -94,44 +94,44 @@ BB_STATIC_ASSERT(offsetof(struct bb_cqe, sop_qpn) == 56, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, wqe_counter) == 60, "CQE");
 BB_STATIC_ASSERT(offsetof(struct bb_cqe, op_own) == 63, "CQE");
 
-/** Parts of flags_rqpn (mlx5dv.h, and the kernel's enum mlx5_cqe_roce_l3_hdr_type). */
+/** Fields of flags_rqpn (mlx5dv.h, and the kernel's enum mlx5_cqe_roce_l3_hdr_type). */
 enum bb_cqe_rqpn {
-	BB_CQE_RQPN_QPN = 0xffffff, /**< number of the sender's QP */
-	BB_CQE_RQPN_SL_SHIFT = 24,  /**< 4 bits: SL; Ethernet: 2 bits, enum bb_cqe_l3 */
-	BB_CQE_RQPN_GRH = 3 << 28,  /**< not 0: there is a GRH in front of the data */
+	BB_CQE_RQPN_QPN = 0xffffff, /**< the sender's QP number */
+	BB_CQE_RQPN_SL_SHIFT = 24,  /**< InfiniBand: 4 bits, SL; Ethernet: 2 bits, enum bb_cqe_l3 */
+	BB_CQE_RQPN_GRH = 3 << 28,  /**< not 0 if a GRH precedes the data */
 };
 
-/** What stands in front of a datagram on Ethernet. */
+/** Network header that precedes a datagram's data on Ethernet. */
 enum bb_cqe_l3 {
 	BB_CQE_L3_GRH = 0,  /**< RoCE v1: a GRH */
 	BB_CQE_L3_IPV6 = 1, /**< RoCE v2 */
 	BB_CQE_L3_IPV4 = 2, /**< RoCE v2: in the last 20 of the 40 bytes */
 };
 
-/** Where an error CQE has its vendor syndrome. */
+/** Byte of the vendor syndrome in an error CQE. */
 #define BB_CQE_VENDOR_SYNDROME_BYTE 54
-/** Where an error CQE has its syndrome. */
+/** Byte of the syndrome in an error CQE. */
 #define BB_CQE_SYNDROME_BYTE 55
 
-/** Syndrome of an error CQE. */
+/** Returns the syndrome of an error CQE. */
 static inline uint8_t
 bb_cqe_syndrome(const struct bb_cqe *cqe)
 {
 	return ((const uint8_t *)cqe)[BB_CQE_SYNDROME_BYTE];
 }
 
-/** Vendor syndrome of an error CQE. */
+/** Returns the vendor syndrome of an error CQE. */
 static inline uint8_t
 bb_cqe_vendor_syndrome(const struct bb_cqe *cqe)
 {
 	return ((const uint8_t *)cqe)[BB_CQE_VENDOR_SYNDROME_BYTE];
 }
 
-/** Name of a CQE opcode, "?" for one that is not known. */
+/** Returns the name of a CQE opcode, "?" if it is unknown. */
 const char *bb_cqe_opcode_name(uint8_t opcode);
 
 /**
- * Write a readable account of a CQE into @p buf, always terminated.
+ * Writes a CQE as readable text into @p buf, always terminated.
  * @return length of the whole text, as snprintf().
  */
 int bb_cqe_dump(char *buf, size_t size, const struct bb_cqe *cqe);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Readable WQEs and CQEs. The bytes may come from a broken queue or from a peer
- * of the software device: every length in them is checked before it is used.
+ * Formats WQEs and CQEs as text. The bytes may come from a corrupted queue or from a peer of the
+ * software device: every length is checked before it is used.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "bb_text.h"
 #include "bb_wqe_shape.h"
 
-#define DUMP_DATA_MAX 32u /* bytes of inline data shown */
+#define DUMP_DATA_MAX 32u /* bytes of inline data printed */
 
 const char *
 bb_wqe_opcode_name(uint8_t opcode)
@@ -108,12 +108,12 @@ syndrome_name(uint8_t syndrome)
 	}
 }
 
-/* A WQE: its bytes from @pos on, in a ring that wraps. */
+/* A WQE: its bytes from start on, in a ring that wraps. */
 struct view {
 	const uint8_t *ring;
-	size_t size; /* of the ring, a multiple of the segment */
+	size_t size; /* bytes of the ring, a multiple of the segment */
 	size_t start;
-	size_t len; /* of the WQE, at most size */
+	size_t len; /* bytes of the WQE, at most size */
 };
 
 static void
@@ -140,7 +140,7 @@ add_hex(struct bb_text *t, const struct view *v, size_t pos, size_t len)
 		bb_text_add(t, " ...");
 }
 
-/* The data segment at @pos; returns the bytes it takes, at least one segment. */
+/* Adds the data segment at @pos. Returns its length in bytes, at least one segment. */
 static size_t
 add_data(struct bb_text *t, const struct view *v, size_t pos, bool inline_ok)
 {
@@ -167,7 +167,7 @@ add_data(struct bb_text *t, const struct view *v, size_t pos, bool inline_ok)
 	return (len + 4 + BB_WQE_SEG - 1) / BB_WQE_SEG * BB_WQE_SEG;
 }
 
-/* The operands of an atomic at @pos: of 8 bytes, or of 4 in one segment. */
+/* Adds the operands of an atomic at @pos: 8-byte operands, or 4-byte ones in one segment. */
 static void
 add_operands(struct bb_text *t, const struct view *v, size_t pos, uint8_t opcode, uint32_t opmod,
 	     uint32_t segs)
@@ -204,7 +204,7 @@ add_operands(struct bb_text *t, const struct view *v, size_t pos, uint8_t opcode
 		bb_text_add(t, " boundaries 0x%llx", (unsigned long long)compare);
 }
 
-/* Where a datagram goes. */
+/* Adds the destination of a datagram. */
 static void
 add_av(struct bb_text *t, const struct view *v, size_t pos)
 {
@@ -221,7 +221,7 @@ add_av(struct bb_text *t, const struct view *v, size_t pos)
 		bb_text_add(t, "%02x", av.rgid[i]);
 }
 
-/* What stands in front of the data; returns where that starts. */
+/* Adds the segments before the data. Returns the position of the data. */
 static size_t
 add_head(struct bb_text *t, const struct view *v, uint8_t opcode, uint32_t opmod,
 	 const struct bb_wqe_shape *shape)
@@ -269,7 +269,7 @@ add_rights(struct bb_text *t, uint8_t access)
 			    : "");
 }
 
-/* The interleaved layout at @pos. */
+/* Adds the interleaved layout at @pos. */
 static void
 add_repeat(struct bb_text *t, const struct view *v, size_t pos, const struct bb_wqe_repeat *r)
 {
@@ -292,7 +292,7 @@ add_repeat(struct bb_text *t, const struct view *v, size_t pos, const struct bb_
 	}
 }
 
-/* What stands behind the control segment of a UMR WQE. */
+/* Adds the segments after the control segment of a UMR WQE. */
 static void
 add_umr(struct bb_text *t, const struct view *v, uint32_t key)
 {

@@ -2,14 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Command mailbox layouts of the mlx5 programming interface: where each field
- * stands that the mlx5 driver writes or the software device decodes.
+ * Command mailbox layouts of the mlx5 programming interface: positions of the fields that the mlx5
+ * driver writes or the software device decodes.
  *
- * A field is a byte offset of a big-endian dword, the first bit counted from
- * that dword's most significant bit, and a width. The comment names the struct
- * and field of the kernel's include/linux/mlx5/mlx5_ifc.h (DPDK's mlx5_prm.h
- * where the kernel reserves the place); test/golden holds every line of this
- * file against positions taken from those headers.
+ * A field is the byte offset of a big-endian dword, the first bit counted from that dword's most
+ * significant bit, and a width. Its comment names the struct and field in the kernel's
+ * include/linux/mlx5/mlx5_ifc.h, or in DPDK's mlx5_prm.h if the kernel marks the bits as reserved.
+ * test/golden checks every line of this file against positions taken from those headers.
  */
 #ifndef BB_PRM_H
 #define BB_PRM_H
@@ -22,9 +21,9 @@ extern "C" {
 #endif
 
 struct bb_prm_field {
-	uint16_t byte; /* of the dword that holds the first bit */
-	uint8_t bit;   /* from the dword's most significant bit */
-	uint8_t width; /* at most 32; 64 only at bit 0; wider: a sub-structure */
+	uint16_t byte; /* offset of the dword that holds the first bit */
+	uint8_t bit;   /* counted from the dword's most significant bit */
+	uint8_t width; /* at most 32, or 64 at bit 0; 0 for a sub-structure */
 };
 
 #ifdef __cplusplus
@@ -43,7 +42,7 @@ bb_prm_dword(const void *base, uint16_t byte)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Read a field of at most 32 bits. */
+/* Returns a field of at most 32 bits. */
 static inline uint32_t
 bb_prm_get(const void *base, struct bb_prm_field f)
 {
@@ -52,7 +51,7 @@ bb_prm_get(const void *base, struct bb_prm_field f)
 	return bb_prm_dword(base, f.byte) >> (32 - f.bit - f.width) & mask;
 }
 
-/* Write a field of at most 32 bits; bits of v beyond the width are dropped. */
+/* Writes a field of at most 32 bits; drops bits of v beyond the width. */
 static inline void
 bb_prm_set(void *base, struct bb_prm_field f, uint32_t v)
 {
@@ -67,7 +66,7 @@ bb_prm_set(void *base, struct bb_prm_field f, uint32_t v)
 	p[3] = (uint8_t)d;
 }
 
-/* Read a field of 64 bits. */
+/* Returns a field of 64 bits. */
 static inline uint64_t
 bb_prm_get64(const void *base, struct bb_prm_field f)
 {
@@ -75,7 +74,7 @@ bb_prm_get64(const void *base, struct bb_prm_field f)
 	       bb_prm_dword(base, (uint16_t)(f.byte + 4));
 }
 
-/* Write a field of 64 bits. */
+/* Writes a field of 64 bits. */
 static inline void
 bb_prm_set64(void *base, struct bb_prm_field f, uint64_t v)
 {
@@ -85,7 +84,7 @@ bb_prm_set64(void *base, struct bb_prm_field f, uint64_t v)
 	bb_prm_set(base, lo, (uint32_t)v);
 }
 
-/* Address of a sub-structure (a QP context inside its mailbox, say). */
+/* Returns the address of a sub-structure, such as a QP context inside its mailbox. */
 static inline void *
 bb_prm_sub(void *base, struct bb_prm_field f)
 {
@@ -146,7 +145,7 @@ enum bb_prm_status {
 	BB_PRM_STAT_BAD_OUTP_LEN = 0x51,
 };
 
-/* QUERY_HCA_CAP op_mod: capability type << 1 | (1: current values). */
+/* QUERY_HCA_CAP op_mod: capability type << 1, | 1 for current values. */
 enum bb_prm_cap {
 	BB_PRM_CAP_GENERAL = 0x0,
 	BB_PRM_CAP_ODP = 0x2,
@@ -192,7 +191,7 @@ enum bb_prm_port_change {
 };
 
 /*
- * Mailbox sizes in bytes, with no page list behind (umem-backed objects).
+ * Mailbox sizes in bytes, without a page list: all objects are backed by umems.
  *
  * BB_PRM_SZ_MODIFY_QP_IN is sizeof(rst2init_qp_in), sizeof(init2init_qp_in),
  * sizeof(init2rtr_qp_in), sizeof(rtr2rts_qp_in), sizeof(rts2rts_qp_in).
@@ -313,7 +312,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE                                                   \
 	BB_PRM_F(0x008, 0, 2) /* atomic_caps.atomic_req_8B_endianness_mode */
 
-/* QUERY_HCA_CAP: cmd_hca_cap, what memory regions may be. */
+/* QUERY_HCA_CAP: cmd_hca_cap, capabilities of memory regions. */
 #define BB_PRM_HCA_RELAXED_ORDERING_WRITE                                                          \
 	BB_PRM_F(0x01c, 8, 1) /* cmd_hca_cap.relaxed_ordering_write */
 #define BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET                                                 \
@@ -341,7 +340,9 @@ enum bb_prm_qp_state {
 #define BB_PRM_ROCE_CAP_ADDRESS_TABLE_SIZE                                                         \
 	BB_PRM_F(0x01c, 16, 16) /* roce_cap.roce_address_table_size */
 
-/* QUERY_HCA_CAP: device_event_cap. Event type t is bit t % 64, from the lowest, of number t / 64.
+/*
+ * QUERY_HCA_CAP: device_event_cap. Event type t is bit t % 64 (0 is lowest) of the 64-bit number t
+ * / 64.
  */
 #define BB_PRM_DEV_EVENT_CAP_AFFILIATED                                                            \
 	BB_PRM_F(0x000, 0, 256) /* device_event_cap.user_affiliated_events */
@@ -364,7 +365,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_DEV_MEM_CAP_MAX_MEMIC_SIZE                                                          \
 	BB_PRM_F(0x014, 0, 32) /* device_mem_cap.max_memic_size                                    \
 				*/
-/* CREATE_MKEY, DESTROY_MKEY. The entries stand behind the mailbox's fixed part. */
+/* CREATE_MKEY, DESTROY_MKEY. The translation entries follow the mailbox's fixed part. */
 #define BB_PRM_CREATE_MKEY_MKC BB_PRM_F(0x010, 0, 512) /* create_mkey_in.memory_key_mkey_entry */
 #define BB_PRM_CREATE_MKEY_XLT_ACTUAL                                                              \
 	BB_PRM_F(0x060, 0, 32) /* create_mkey_in.translations_octword_actual_size */
@@ -404,9 +405,9 @@ enum bb_prm_qp_state {
 #define BB_PRM_DESTROY_CQ_CQN       BB_PRM_F(0x008, 8, 24) /* destroy_cq_in.cqn */
 
 /*
- * MODIFY_CQ: a new ring by op_mod RESIZE, else what the field select names. The ring's umem
- * is named as in CREATE_CQ: the kernel reserves the place in both, and has cq_umem_valid
- * behind it in both [A].
+ * MODIFY_CQ: op_mod RESIZE sets a new ring; otherwise the field select names what changes. The
+ * ring's umem has the fields of CREATE_CQ: the kernel marks them as reserved in both commands,
+ * followed by cq_umem_valid in both [A].
  */
 #define BB_PRM_MODIFY_CQ_CQN BB_PRM_F(0x008, 8, 24) /* modify_cq_in.cqn */
 #define BB_PRM_MODIFY_CQ_FIELD_SELECT                                                              \
@@ -535,7 +536,7 @@ enum bb_prm_qp_state {
 #define BB_PRM_ADS_RMAC_47_32     BB_PRM_F(0x024, 16, 16) /* ads.rmac_47_32 */
 #define BB_PRM_ADS_RMAC_31_0      BB_PRM_F(0x028, 0, 32)  /* ads.rmac_31_0 */
 
-/* CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP: a receive queue that QPs share. */
+/* CREATE_RMP, MODIFY_RMP, QUERY_RMP, DESTROY_RMP: a receive queue shared by several QPs. */
 #define BB_PRM_CREATE_RMP_CTX      BB_PRM_F(0x020, 0, 1920) /* create_rmp_in.ctx */
 #define BB_PRM_CREATE_RMP_OUT_RMPN BB_PRM_F(0x008, 8, 24)   /* create_rmp_out.rmpn */
 #define BB_PRM_MODIFY_RMP_STATE    BB_PRM_F(0x008, 0, 4)    /* modify_rmp_in.rmp_state */
@@ -622,12 +623,12 @@ enum bb_prm_qp_state {
 #define BB_PRM_Q_COUNTER_REQ_CQE_FLUSH_ERROR                                                       \
 	BB_PRM_F(0x0c0, 0, 32) /* query_q_counter_out.req_cqe_flush_error */
 
-/* QUERY_LAG: how the ports of a card are bonded. */
+/* QUERY_LAG: bonding of a card's ports. */
 #define BB_PRM_QUERY_LAG_OUT_CTX     BB_PRM_F(0x008, 0, 64) /* query_lag_out.ctx */
 #define BB_PRM_LAGC_PORT_SELECT_MODE BB_PRM_F(0x000, 21, 3) /* lagc.port_select_mode */
 #define BB_PRM_LAGC_LAG_STATE        BB_PRM_F(0x000, 29, 3) /* lagc.lag_state */
 
-/* QUERY_CONG_STATISTICS: of the port. */
+/* QUERY_CONG_STATISTICS: congestion counters of the port. */
 #define BB_PRM_QUERY_CONG_STATISTICS_CLEAR                                                         \
 	BB_PRM_F(0x008, 0, 1) /* query_cong_statistics_in.clear */
 #define BB_PRM_CONG_RP_CNP_HANDLED_HIGH                                                            \

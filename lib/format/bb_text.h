@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Text that grows in a buffer; what does not fit is counted and dropped, as snprintf() does. */
+/* Builds text in a buffer. Text that does not fit is counted and dropped, as snprintf() does. */
 #ifndef BB_TEXT_H
 #define BB_TEXT_H
 

@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file
- * mlx5 work queue entries, as the device reads them.
+ * @file mlx5 work queue entries, as the device reads them.
  *
- * All fields of more than one byte are big endian. Layouts are those of
- * rdma-core's mlx5dv.h (struct mlx5_wqe_*_seg); test/golden holds them against
- * that header and against bytes recorded from libmlx5.
+ * All fields of more than one byte are big endian. The layouts are those of rdma-core's mlx5dv.h
+ * (struct mlx5_wqe_*_seg). test/golden checks them against that header and against bytes recorded
+ * from libmlx5.
  */
 #ifndef BB_WQE_H
 #define BB_WQE_H
@@ -27,7 +26,7 @@ extern "C" {
 #define BB_STATIC_ASSERT(cond, msg) _Static_assert(cond, msg)
 #endif
 
-/** Host to big endian and back. */
+/** Converts between host order and big endian. */
 static inline uint16_t
 bb_be16(uint16_t v)
 {
@@ -38,7 +37,7 @@ bb_be16(uint16_t v)
 #endif
 }
 
-/** Host to big endian and back. */
+/** Converts between host order and big endian. */
 static inline uint32_t
 bb_be32(uint32_t v)
 {
@@ -49,7 +48,7 @@ bb_be32(uint32_t v)
 #endif
 }
 
-/** Host to big endian and back. */
+/** Converts between host order and big endian. */
 static inline uint64_t
 bb_be64(uint64_t v)
 {
@@ -60,13 +59,13 @@ bb_be64(uint64_t v)
 #endif
 }
 
-/** Bytes of a send WQE basic block; WQE indices count these. */
+/** Bytes of a basic block of a send WQE, the unit of WQE indices. */
 #define BB_WQE_BB 64u
-/** Bytes of a segment; a WQE's size (ds) counts these. */
+/** Bytes of a segment, the unit of a WQE's size (ds). */
 #define BB_WQE_SEG 16u
 /** Largest number of segments in a send WQE: ds has 6 bits. */
 #define BB_WQE_MAX_DS 63u
-/** That of a READ is 512 bytes at most (kernel: MLX5_MAX_SGE_RD). */
+/** Largest number of segments in a READ WQE: 512 bytes (kernel: MLX5_MAX_SGE_RD). */
 #define BB_WQE_READ_MAX_DS 32u
 
 /** Send WQE opcodes (mlx5dv.h: MLX5_OPCODE_*). */
@@ -80,12 +79,12 @@ enum bb_wqe_opcode {
 	BB_WQE_RDMA_READ = 0x10,
 	BB_WQE_ATOMIC_CS = 0x11,
 	BB_WQE_ATOMIC_FA = 0x12,
-	BB_WQE_UMR = 0x25, /**< changes a memory key: binds, lays out, invalidates */
+	BB_WQE_UMR = 0x25, /**< changes a memory key: bind, layout, invalidate */
 	BB_WQE_ATOMIC_MASKED_CS = 0x14,
 	BB_WQE_ATOMIC_MASKED_FA = 0x15,
 };
 
-/** Opmod (the top byte of a control segment) of a masked atomic of 4 or 8 bytes. */
+/** Returns the opmod (top byte of a control segment) of a masked atomic of 4 or 8 bytes. */
 static inline uint32_t
 bb_wqe_atomic_opmod(uint32_t bytes)
 {
@@ -95,19 +94,19 @@ bb_wqe_atomic_opmod(uint32_t bytes)
 /** Control segment, byte 11: completion, solicited event, fence. */
 enum bb_wqe_fm_ce_se {
 	BB_WQE_SE = 1 << 1,       /**< solicited event */
-	BB_WQE_CE_CQE = 2 << 2,   /**< write a CQE also on success */
-	BB_WQE_FM_SMALL = 1 << 5, /**< fence small: behind a UMR */
+	BB_WQE_CE_CQE = 2 << 2,   /**< write a CQE on success too */
+	BB_WQE_FM_SMALL = 1 << 5, /**< small fence: after a UMR */
 	BB_WQE_FM_FENCE = 4 << 5, /**< wait for earlier READs and atomics */
 };
 
-/** Control segment: the first of every send WQE. */
+/** Control segment: the first segment of every send WQE. */
 struct bb_wqe_ctrl {
 	uint32_t opmod_idx_opcode; /**< opmod<<24 | block index<<8 | opcode */
 	uint32_t qpn_ds;           /**< QP number<<8 | ds */
 	uint8_t signature;
 	uint8_t rsvd[2];
 	uint8_t fm_ce_se; /**< enum bb_wqe_fm_ce_se */
-	uint32_t imm;     /**< immediate data, as it travels */
+	uint32_t imm;     /**< immediate data in network order */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_ctrl) == 16, "ctrl segment");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_ctrl, fm_ce_se) == 11, "ctrl segment");
@@ -139,19 +138,19 @@ struct bb_wqe_av {
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_av) == 48, "address vector");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_av, rmac) == 20, "address vector");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_av, rgid) == 32, "address vector");
-/** The address vector has all 48 bytes, not the first 16 alone. */
+/** The address vector has all 48 bytes, not only the first 16. */
 #define BB_WQE_EXT_AV 0x80000000u
-/** With @ref bb_wqe_av grh_gid_fl. */
+/** Bit of @ref bb_wqe_av grh_gid_fl. */
 #define BB_WQE_AV_GRH (1u << 30)
 
-/** Atomic segment. A masked CMP_SWAP of 8 bytes has a second one, with the masks. */
+/** Atomic segment. A masked 8-byte CMP_SWAP has a second one with the masks. */
 struct bb_wqe_atomic {
 	uint64_t swap_add;
-	uint64_t compare; /**< not read by the device for FETCH_ADD; masked: field boundaries */
+	uint64_t compare; /**< not read for FETCH_ADD; field boundaries for a masked FETCH_ADD */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_atomic) == 16, "atomic segment");
 
-/** Atomic segment of a masked atomic of 4 bytes. */
+/** Atomic segment of a 4-byte masked atomic. */
 struct bb_wqe_atomic4 {
 	uint32_t swap_add;
 	uint32_t compare;      /**< FETCH_ADD: field boundaries */
@@ -168,34 +167,34 @@ struct bb_wqe_data {
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_data) == 16, "data segment");
 
-/** Ends the scatter list of a receive WQE that is not full. */
+/** Marks the end of a receive WQE's scatter list that is not full. */
 #define BB_WQE_INVALID_LKEY 0x100u
 /** Marks an inline segment: the data follows its 4-byte header, padded to 16. */
 #define BB_WQE_INLINE 0x80000000u
-/** Longest piece one pointer segment can name, in bytes. */
+/** Longest piece of one pointer segment, in bytes. */
 #define BB_WQE_MAX_SGE_LEN 0x80000000u
 
-/** Segments that an inline piece of @p len bytes takes; 0 for an empty one. */
+/** Returns the segments of an inline piece of @p len bytes, 0 if it is empty. */
 static inline uint32_t
 bb_wqe_inline_ds(uint32_t len)
 {
 	return len == 0 ? 0 : (len + 4 + BB_WQE_SEG - 1) / BB_WQE_SEG;
 }
 
-/** Basic blocks that a WQE of @p ds segments takes. */
+/** Returns the basic blocks of a WQE of @p ds segments. */
 static inline uint32_t
 bb_wqe_blocks(uint32_t ds)
 {
 	return (ds + 3) / 4;
 }
 
-/** UMR control segment: what a UMR WQE does to the key that the control segment names. */
+/** UMR control segment: the change to the key that the control segment names. */
 struct bb_wqe_umr {
 	uint8_t flags; /**< enum bb_wqe_umr_flags */
 	uint8_t rsvd0[3];
-	uint16_t xlt_octowords; /**< 16-byte units of translations behind the mkey segment */
-	uint16_t xlt_offset;    /**< first of the key's units to change */
-	uint64_t mkey_mask;     /**< enum bb_wqe_mkey_mask: fields of the mkey segment to take */
+	uint16_t xlt_octowords; /**< 16-byte units of translations after the mkey segment */
+	uint16_t xlt_offset;    /**< first of the key's units that changes */
+	uint64_t mkey_mask;     /**< enum bb_wqe_mkey_mask: valid fields of the mkey segment */
 	uint8_t rsvd1[32];
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_umr) == 48, "UMR control segment");
@@ -203,11 +202,11 @@ BB_STATIC_ASSERT(offsetof(struct bb_wqe_umr, mkey_mask) == 8, "UMR control segme
 
 /** UMR control segment, byte 0 (mlx5dv.h: MLX5_WQE_UMR_CTRL_FLAG_*; kernel: MLX5_UMR_*). */
 enum bb_wqe_umr_flags {
-	BB_UMR_CHECK_QPN = 1 << 3,  /**< refuse a key that another QP bound */
-	BB_UMR_XLT_OFFSET = 1 << 4, /**< xlt_offset counts */
-	BB_UMR_CHECK_FREE = 1 << 5, /**< refuse a key that is in use */
-	BB_UMR_CHECK_USED = 2 << 5, /**< refuse a key that is free */
-	BB_UMR_INLINE = 1 << 7,     /**< the translations stand in the WQE */
+	BB_UMR_CHECK_QPN = 1 << 3,  /**< fail if another QP bound the key */
+	BB_UMR_XLT_OFFSET = 1 << 4, /**< xlt_offset is valid */
+	BB_UMR_CHECK_FREE = 1 << 5, /**< fail if the key is in use */
+	BB_UMR_CHECK_USED = 2 << 5, /**< fail if the key is free */
+	BB_UMR_INLINE = 1 << 7,     /**< the translations are in the WQE */
 };
 
 /** Fields of an mkey segment (mlx5dv.h: MLX5_WQE_UMR_CTRL_MKEY_MASK_*). */
@@ -222,10 +221,10 @@ enum bb_wqe_mkey_mask {
 	BB_MKEY_MASK_A = 1 << 21,
 	BB_MKEY_MASK_FREE = 1 << 29,
 };
-/** The four rights. */
+/** The four access rights. */
 #define BB_MKEY_MASK_ACCESS (BB_MKEY_MASK_LW | BB_MKEY_MASK_RR | BB_MKEY_MASK_RW | BB_MKEY_MASK_A)
 
-/** Memory key segment of a UMR WQE; what the mask does not name is not read. */
+/** Memory key segment of a UMR WQE. The device reads only the fields in the mask. */
 struct bb_wqe_mkey {
 	uint8_t free; /**< BB_MKEY_FREE or 0 */
 	uint8_t rsvd0;
@@ -246,12 +245,12 @@ struct bb_wqe_mkey {
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_mkey) == 64, "mkey segment");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_mkey, start_addr) == 16, "mkey segment");
 
-/** Nobody may use the key. */
+/** The key is free: no access is allowed. */
 #define BB_MKEY_FREE (1 << 6)
-/** QP number of a key that is no QP's own. */
+/** QP number of a key that is not bound to one QP. */
 #define BB_MKEY_ANY_QP 0xffffffu
 
-/** Rights in an mkey segment (mlx5dv.h: MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_*). */
+/** Access rights in an mkey segment (mlx5dv.h: MLX5_WQE_MKEY_CONTEXT_ACCESS_FLAGS_*). */
 enum bb_wqe_mkey_access {
 	BB_MKEY_LR = 1 << 2,
 	BB_MKEY_LW = 1 << 3,
@@ -260,25 +259,25 @@ enum bb_wqe_mkey_access {
 	BB_MKEY_A = 1 << 6,
 };
 
-/** Head of an interleaved layout; num_entries struct bb_wqe_repeat_entry follow. */
+/** Head of an interleaved layout, followed by num_entries struct bb_wqe_repeat_entry. */
 struct bb_wqe_repeat {
-	uint32_t byte_count; /**< of all entries, once */
-	uint32_t op;         /**< BB_WQE_REPEAT_OP, where a pointer has its key */
+	uint32_t byte_count; /**< total bytes of one repetition of all entries */
+	uint32_t op;         /**< BB_WQE_REPEAT_OP, at the place of a pointer segment's key */
 	uint32_t repeat_count;
 	uint16_t rsvd;
 	uint16_t num_entries;
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_repeat) == 16, "repeat block");
 
-/** Marks a repeat block; no key is like it. */
+/** Marks a repeat block; never a valid key. */
 #define BB_WQE_REPEAT_OP 0x400u
 
-/** One of the blocks that an interleaved layout takes in turn. */
+/** One entry of an interleaved layout: blocks that are accessed in turn with the other entries'. */
 struct bb_wqe_repeat_entry {
-	uint16_t stride; /**< from one of its blocks to the next */
+	uint16_t stride; /**< bytes from the start of one block to the next */
 	uint16_t byte_count;
 	uint32_t lkey;
-	uint64_t addr; /**< of its first block */
+	uint64_t addr; /**< address of its first block */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_repeat_entry) == 16, "repeat entry");
 
@@ -287,39 +286,41 @@ BB_STATIC_ASSERT(sizeof(struct bb_wqe_repeat_entry) == 16, "repeat entry");
 /** Translations are padded to multiples of this many octowords: 64 bytes. */
 #define BB_WQE_XLT_ALIGN 4u
 
-/** Name of a send WQE opcode, "?" for one that is not known. */
+/** Returns the name of a send WQE opcode, "?" if it is unknown. */
 const char *bb_wqe_opcode_name(uint8_t opcode);
 
 /**
- * Write a readable account of a send WQE into @p buf, always terminated.
+ * Writes a send WQE as readable text into @p buf, always terminated. Never reads outside the ring,
+ * whatever the WQE contains.
  *
- * @param ring first byte of the ring; @param blocks its size in blocks (a power
- * of two); @param idx block index of the WQE; @param ud of a queue pair of that type,
- * whose WQEs have an address vector. Never reads outside the ring, whatever the bytes say.
+ * @param ring first byte of the ring
+ * @param blocks its size in blocks, a power of two
+ * @param idx block index of the WQE
+ * @param ud the WQE is of a UD queue pair and has an address vector
  * @return length of the whole text, as snprintf().
  */
 int bb_wqe_dump(char *buf, size_t size, const void *ring, uint32_t blocks, uint16_t idx, bool ud);
 
-/** The same for a receive WQE of @p stride bytes. */
+/** Writes a receive WQE of @p stride bytes as readable text, as bb_wqe_dump() does. */
 int bb_recv_wqe_dump(char *buf, size_t size, const void *wqe, uint32_t stride);
 
-/** Memory that a WQE names by a key. */
+/** Memory that a WQE refers to by a key. */
 struct bb_wqe_piece {
 	uint64_t addr;
-	uint32_t len; /**< bytes; 0 of a peer's memory */
+	uint32_t len; /**< bytes; 0 for the peer's memory */
 	uint32_t key;
-	bool remote;  /**< an rkey */
-	bool written; /**< data comes in there */
+	bool remote;  /**< true if the key is an rkey */
+	bool written; /**< true if data is written to it */
 };
 
 /**
- * The pieces of a send WQE, arguments as of bb_wqe_dump(): that of the peer first.
- * @return how many of them are in @p pieces, at most @p max.
+ * Lists the pieces of a send WQE, the peer's memory first. Arguments as for bb_wqe_dump().
+ * @return number of entries in @p pieces, at most @p max.
  */
 uint32_t bb_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *ring, uint32_t blocks,
 		       uint16_t idx, bool ud);
 
-/** Those of a receive WQE of @p stride bytes. */
+/** Lists the pieces of a receive WQE of @p stride bytes, as bb_wqe_pieces() does. */
 uint32_t bb_recv_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *wqe,
 			    uint32_t stride);
 

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Memory that a WQE names. As in bb_dump.c the bytes may come from a broken queue: nothing
- * is read outside the ring, whatever they say.
+ * Lists the memory that a WQE refers to. As in bb_dump.c the bytes may come from a corrupted queue:
+ * nothing outside the ring is read, whatever the WQE contains.
  */
 #include <stdbool.h>
 #include <string.h>
 
 #include "bb_wqe_shape.h"
 
-/* Segment @i of the WQE at block @idx, over the end of the ring. */
+/* Copies segment @i of the WQE at block @idx, wrapping at the end of the ring. */
 static void
 segment(const uint8_t *ring, uint32_t blocks, uint16_t idx, uint32_t i, void *seg)
 {
@@ -68,7 +68,7 @@ bb_wqe_pieces(struct bb_wqe_piece *pieces, uint32_t max, const void *ring, uint3
 	}
 	for (; i < ds; i++) {
 		segment(ring, blocks, idx, i, &d);
-		/* Inline data goes to the end of the WQE. */
+		/* Inline data extends to the end of the WQE. */
 		if ((bb_be32(d.byte_count) & BB_WQE_INLINE) != 0)
 			break;
 		n = add_piece(pieces, n, max, &d, shape.written);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What stands between a send WQE's control segment and its data, by its opcode; for readers. */
+/*
+ * Segments between a send WQE's control segment and its data, by opcode, for code that reads WQEs.
+ */
 #ifndef BB_WQE_SHAPE_H
 #define BB_WQE_SHAPE_H
 
@@ -10,14 +12,16 @@
 #define BB_WQE_AV_SEGS (sizeof(struct bb_wqe_av) / BB_WQE_SEG)
 
 struct bb_wqe_shape {
-	bool data;         /* it has any; else no part of this is known */
-	bool av;           /* an address vector */
-	bool raddr;        /* a remote address segment */
-	bool written;      /* data comes in: its keys must allow that */
+	bool data;         /* false: the opcode has no data, or is unknown */
+	bool av;           /* has an address vector */
+	bool raddr;        /* has a remote address segment */
+	bool written;      /* data is written to local memory: its keys must allow that */
 	uint32_t operands; /* segments of an atomic's operands */
 };
 
-/* @opmod is the control segment's top byte; @ud: on a queue pair of that type. */
+/*
+ * Returns the shape of a WQE. @opmod: top byte of the control segment. @ud: the queue pair is UD.
+ */
 static inline struct bb_wqe_shape
 bb_wqe_shape(uint8_t opcode, uint32_t opmod, bool ud)
 {
