@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hold the dependency rules: who may include whom; and that all fences are in one header.
 
-usage: includes.py TREE PUBLIC_HEADER...
+usage: includes.py TREE [--objects FOLDER]... PUBLIC_HEADER...
 
 Folders may include their own headers and what RULES gives them. Headers that come in through
-an allowed header are looked at too where a folder must not know a thing at all (CLOSED).
+an allowed header are looked at too where a folder must not know a thing at all (CLOSED). rooms.py
+holds the order of the folders of drivers/soft, for headers and, in object files, for calls.
 """
 
 import fnmatch
 import os
 import re
 import sys
+
+import rooms
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 
@@ -170,7 +173,14 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     top = os.path.abspath(sys.argv[1])
-    errors, count = check(top, [os.path.relpath(p, top) for p in sys.argv[2:]])
+    args = sys.argv[2:]
+    objects = []
+    while args[:1] == ['--objects']:
+        objects.append(args[1])
+        args = args[2:]
+    errors, count = check(top, [os.path.relpath(p, top) for p in args])
+    if objects:
+        errors += rooms.check(top, objects)[0]
     for error in errors:
         print(error)
     print('includes: %d files, %d errors' % (count, len(errors)))

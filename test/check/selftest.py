@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The checks find what they are there to find: trees and programs that break each rule."""
 
+import glob
 import os
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import length
 import manpages
 import names
 import porting
+import rooms
 import prose
 import snippets
 import symbols
@@ -122,6 +124,62 @@ class Includes(Fixture):
                 write(self.top, {path: GOOD[path] + '#  include ' + name + '\n'})
                 errors, _ = includes.check(self.top, PUBLIC)
                 self.assertTrue(errors)
+
+
+ROOMS = {
+    'drivers/soft/meson.build': "# Top first.\nsubdir('cmd')\nsubdir('mem')\nsubdir('core')\n",
+    'drivers/soft/cmd/meson.build': '# Commands.\n# May call: mem, core.\nsources += 1\n',
+    'drivers/soft/mem/meson.build': '# Memory.\n# May call: core.\n',
+    'drivers/soft/core/meson.build': '# State. May call: nothing.\n',
+    'drivers/soft/cmd/cmd.c': 'int mem(void);\nint cmd(void);\nint cmd(void) {return mem();}\n'
+                              '#include "core.h"\n',
+    'drivers/soft/mem/mem.h': '',
+    'drivers/soft/mem/mem.c': 'int core(void);\nint mem(void) {return core();}\n',
+    'drivers/soft/core/core.h': '',
+    'drivers/soft/core/core.c': 'int core(void) {return 1;}\n',
+}
+
+
+class Rooms(Fixture):
+    def errors(self, change=(), known=''):
+        files = dict(ROOMS, **dict(change))
+        write(self.top, files)
+        write(self.top, {'known': known})
+        objects = os.path.join(self.top, 'objects')
+        shutil.rmtree(objects, ignore_errors=True)
+        os.mkdir(objects)
+        for name in files:
+            if name.endswith('.c') and not name.endswith('lost.c'):
+                folders = [f for f in glob.glob(self.path('drivers/soft/*')) if os.path.isdir(f)]
+                subprocess.check_call(['gcc', '-w', '-c', self.path(name), '-o',
+                                       os.path.join(objects, name.replace('/', '_') + '.o'),
+                                       *('-I' + f for f in folders)])
+        return rooms.check(self.top, [objects], self.path('known'))[0]
+
+    def test_good(self):
+        self.assertEqual(self.errors(), [])
+
+    def test_call_upward(self):
+        code = {'drivers/soft/core/core.c': 'int mem(void);\nint core(void) {return mem();}\n'}
+        self.assertTrue(self.errors(code))
+        self.assertEqual(self.errors(code, 'core/core.c mem\n'), [])
+
+    def test_header_upward(self):
+        self.assertTrue(self.errors({'drivers/soft/core/core.h': '#include "mem.h"\n'}))
+
+    def test_known_reference_that_is_gone(self):
+        self.assertTrue(self.errors((), 'core/core.c mem\n'))
+
+    def test_heads(self):
+        """The head names each room that is called, rooms below alone, and no other."""
+        for text in ('# Memory.\n', '# Memory. May call: nothing.\n', '# Memory. May call: core, cmd.\n',
+                     '# Memory. May call: core, kitchen.\n'):
+            with self.subTest(text):
+                self.assertTrue(self.errors({'drivers/soft/mem/meson.build': text}))
+        self.assertTrue(self.errors({'drivers/soft/cmd/cmd.c': 'int cmd(void) {return 1;}\n'}))
+
+    def test_source_without_object(self):
+        self.assertTrue(self.errors({'drivers/soft/mem/lost.c': ''}))
 
 
 class Headers(Fixture):
