@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /**
- * @file mlx5 work queue entries, as the device reads them.
+ * @file
+ * mlx5 work queue entries, as the device reads them.
  *
  * All fields of more than one byte are big endian. The layouts are those of rdma-core's mlx5dv.h
  * (struct mlx5_wqe_*_seg). test/golden checks them against that header and against bytes recorded

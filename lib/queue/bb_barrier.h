@@ -10,11 +10,10 @@
  * Polling:  owner bit → bb_dma_rmb() → rest of the CQE → bb_dma_rmb() →
  *           consumer record.
  *
- * Memory that the device reads or writes on its own (rings, records) and the
- * registers of the UAR page are only touched through the functions below or
- * between their fences. The software device uses the same functions from the
- * other side. Under ThreadSanitizer they are __atomic release and acquire, as
- * a fence alone is invisible to it.
+ * The device reads or writes rings, records and the registers of the UAR page on its own. Access
+ * them only through the functions below or between their fences. The software device uses the same
+ * functions for its side. Under ThreadSanitizer they are __atomic release and acquire, because it
+ * does not see a fence alone.
  */
 #ifndef BB_BARRIER_H
 #define BB_BARRIER_H
@@ -37,7 +36,7 @@ extern "C" {
 #error "order of stores to a device is written down for x86-64 and 64-bit Arm only"
 #endif
 
-/** 1: another core sees plain stores to write-back memory in the order of the program. */
+/** 1 if another core sees plain stores to write-back memory in program order. */
 #if defined(__x86_64__)
 #define BB_STORES_IN_ORDER 1
 #else
@@ -45,10 +44,10 @@ extern "C" {
 #endif
 
 /**
- * Stores to device-read memory before it are seen by the device before stores
- * behind it. Stops the race in which the device reads a doorbell record that
- * covers a WQE whose bytes are still in flight. x86: stores to write-back
- * memory are not reordered, only the compiler is held; Arm: dmb oshst.
+ * Orders stores: the device sees stores to device-read memory before this fence before it sees
+ * stores after it. Prevents this race: the device reads a doorbell record that covers a WQE whose
+ * bytes are not visible yet. x86: does not reorder stores to write-back memory, so only a compiler
+ * barrier; Arm: dmb oshst.
  */
 static inline void
 bb_dma_wmb(void)
@@ -61,11 +60,10 @@ bb_dma_wmb(void)
 }
 
 /**
- * Reads and stores behind it happen after the reads of device-written memory
- * before it. Stops two races: the body of a CQE is read before its owner bit;
- * a CQE is given back by the consumer record, and overwritten, while it is
- * still being read. x86: loads are not reordered with loads or later stores;
- * Arm: dmb oshld.
+ * Orders reads of device-written memory before this fence before reads and stores after it.
+ * Prevents two races: the body of a CQE is read before its owner bit; or the consumer record
+ * releases a CQE, and the device overwrites it, while software still reads it. x86: does not
+ * reorder loads with loads or later stores; Arm: dmb oshld.
  */
 static inline void
 bb_dma_rmb(void)
@@ -78,10 +76,10 @@ bb_dma_rmb(void)
 }
 
 /**
- * The doorbell record is visible before the UAR store behind it. Stops the race
- * in which the device, woken by the register, reads the old record and goes
- * back to sleep. The register page may be write-combining: a weaker fence
- * would let its store pass the record. x86: sfence; Arm: dsb st.
+ * Makes the doorbell record visible before the UAR store after this fence. Prevents this race: the
+ * register wakes the device, which reads the old record and goes back to sleep. The register page
+ * may be write-combining, so a weaker fence would let its store pass the record. x86: sfence; Arm:
+ * dsb st.
  */
 static inline void
 bb_db_wmb(void)
@@ -94,10 +92,9 @@ bb_db_wmb(void)
 }
 
 /**
- * Empties the write-combining buffer of the UAR store before it. Without it the
- * doorbell may linger, and the next one to the same register may merge into
- * it: on Arm a known cause of corrupt BlueFlame packets. x86: sfence; Arm:
- * dsb st.
+ * Flushes the write-combining buffer of the UAR store before it. Otherwise the doorbell may be
+ * delayed, and the next one to the same register may merge into it. On Arm this is a known cause of
+ * corrupt BlueFlame packets. x86: sfence; Arm: dsb st.
  */
 static inline void
 bb_wc_flush(void)
@@ -106,9 +103,9 @@ bb_wc_flush(void)
 }
 
 /**
- * Loads of device memory behind it happen after the loads before it. Stops the race in which
- * a CQE is seen but not what it announces: device memory is mapped write-combining, where
- * x86 loads early. x86: lfence; Arm: dmb oshld.
+ * Orders earlier loads before later loads of device memory. Prevents this race: a CQE is seen, but
+ * not the data that it announces. Device memory is mapped write-combining, and x86 may load from it
+ * early. x86: lfence; Arm: dmb oshld.
  */
 static inline void
 bb_dm_rmb(void)
@@ -121,9 +118,9 @@ bb_dm_rmb(void)
 }
 
 /**
- * The counter of time behind it is read after the loads before it. Stops the race in which
- * what another core posted was found at a time at which it was not there. Stores may still
- * be on their way. x86: lfence; Arm: dmb osh, as rte_rdtsc_precise() has.
+ * Orders earlier loads before a later read of the time counter. Prevents this race: data posted by
+ * another core gets a time at which it was not visible yet. Earlier stores may still be pending.
+ * x86: lfence; Arm: dmb osh, as in rte_rdtsc_precise().
  */
 static inline void
 bb_tsc_rmb(void)
@@ -136,9 +133,9 @@ bb_tsc_rmb(void)
 }
 
 /**
- * Another core that sees a store behind it sees those before it, too. Stops the race in
- * which a send counts as complete, by a relaxed store, before it is known to have failed.
- * x86: the compiler alone is held; Arm: dmb ish.
+ * Orders stores between cores: a core that sees a store after this fence sees those before it.
+ * Prevents this race: a send counts as complete, by a relaxed store, before its failure is visible.
+ * x86: a compiler barrier; Arm: dmb ish.
  */
 static inline void
 bb_smp_wmb(void)
@@ -147,10 +144,10 @@ bb_smp_wmb(void)
 }
 
 /**
- * Loads and stores behind it happen after the loads before it, of memory that other cores
- * write. Stops the races in which a reader of counts that go on takes the one that follows
- * another for the older, and in which a copy is called whole by a number that was read
- * before it. x86: the compiler alone is held; Arm: dmb ishld.
+ * Orders earlier loads of memory that other cores write before later loads and stores. Prevents two
+ * races: a reader of two increasing counters takes the later value for the earlier one; or a copy
+ * counts as complete because of a number that was read before the copy. x86: a compiler barrier;
+ * Arm: dmb ishld.
  */
 static inline void
 bb_smp_rmb(void)
@@ -159,9 +156,9 @@ bb_smp_rmb(void)
 }
 
 /**
- * Loads behind it happen after the stores before it are seen by every core. Stops the race in
- * which two cores say what they are about to do, each looks whether the other does, and
- * neither sees it. x86: mfence, or a locked instruction; Arm: dmb ish.
+ * Makes earlier stores visible to every core before later loads. Prevents this race: two cores each
+ * announce an action, each checks for the announcement of the other, and neither sees it. x86:
+ * mfence, or a locked instruction; Arm: dmb ish.
  */
 static inline void
 bb_smp_mb(void)
@@ -169,7 +166,7 @@ bb_smp_mb(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/** Store a doorbell record (its value already big endian). */
+/** Stores a doorbell record; @p be is already big endian. */
 static inline void
 bb_dbrec_store(uint32_t *rec, uint32_t be)
 {
@@ -180,14 +177,14 @@ bb_dbrec_store(uint32_t *rec, uint32_t be)
 #endif
 }
 
-/** Load a doorbell record; what it covers may be read afterwards. */
+/** Loads a doorbell record. Memory that the record covers may be read afterwards. */
 static inline uint32_t
 bb_dbrec_load(const uint32_t *rec)
 {
 	return __atomic_load_n(rec, __ATOMIC_ACQUIRE);
 }
 
-/** Store 8 bytes to a register, as one store. */
+/** Stores 8 bytes to a register in a single store. */
 static inline void
 bb_uar_store64(volatile uint64_t *reg, uint64_t v)
 {
@@ -198,7 +195,7 @@ bb_uar_store64(volatile uint64_t *reg, uint64_t v)
 #endif
 }
 
-/** Load the op_own byte of a CQE; the CQE may be read after bb_dma_rmb(). */
+/** Loads the op_own byte of a CQE. The CQE may be read after bb_dma_rmb(). */
 static inline uint8_t
 bb_cqe_own_load(const uint8_t *op_own)
 {
@@ -209,7 +206,7 @@ bb_cqe_own_load(const uint8_t *op_own)
 #endif
 }
 
-/** Store the op_own byte of a CQE, last: hands the CQE to software. */
+/** Stores the op_own byte of a CQE as the last byte: passes the CQE to software. */
 static inline void
 bb_cqe_own_store(uint8_t *op_own, uint8_t v)
 {

@@ -3,12 +3,12 @@
  */
 /**
  * @file
- * Numbers that one thread changes and others may read meanwhile: statistics, indices.
+ * Numbers that one thread writes and other threads may read: statistics, indices.
  *
- * The owner of a queue changes them by plain aligned stores, as on its own; a reader
- * loads each by itself and gets a value that it had, of two numbers maybe one older than
- * the other. Nothing is ordered by them. Under ThreadSanitizer the stores are __atomic
- * too, as it cannot know that they are single.
+ * The owner of a queue writes them with plain aligned stores. A reader loads each number alone and
+ * gets a value that it had at some time; two numbers may be of different times. They order
+ * no other accesses. Under ThreadSanitizer the stores are __atomic too, because it cannot know that
+ * there is one writer.
  */
 #ifndef BB_COUNT_H
 #define BB_COUNT_H
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/** Add to a number: its only writer. */
+/** Adds to a number. The caller is its only writer. */
 static inline void
 bb_count_add(uint64_t *n, uint64_t by)
 {
@@ -33,7 +33,7 @@ bb_count_add(uint64_t *n, uint64_t by)
 #endif
 }
 
-/** The same with 32 bits, which wrap. */
+/** Adds to a 32-bit number, which wraps. The caller is its only writer. */
 static inline void
 bb_count_add32(uint32_t *n, uint32_t by)
 {
@@ -44,18 +44,18 @@ bb_count_add32(uint32_t *n, uint32_t by)
 #endif
 }
 
-/** Set the low half of a number: its only writer. */
+/** Sets the low half of a number. The caller is its only writer. */
 static inline void
 bb_count_low(uint64_t *n, uint32_t low)
 {
 #ifdef BB_TSAN
 	__atomic_store_n(n, *n >> 32 << 32 | low, __ATOMIC_RELAXED);
 #else
-	memcpy(n, &low, sizeof(low)); /* little-endian: bb_sq_commit() says so */
+	memcpy(n, &low, sizeof(low)); /* little-endian only: bb_sq_commit() checks it */
 #endif
 }
 
-/** Store what lies in 8 bytes from @p first, 8-byte aligned: @p v as memory has it. */
+/** Stores 8 bytes from @p first on, which is 8-byte aligned; @p v has their memory layout. */
 static inline void
 bb_count_store_pair(uint32_t *first, uint64_t v)
 {
@@ -66,14 +66,14 @@ bb_count_store_pair(uint32_t *first, uint64_t v)
 #endif
 }
 
-/** Read a number, in any thread. */
+/** Reads a number. Any thread. */
 static inline uint64_t
 bb_count_get(const uint64_t *n)
 {
 	return __atomic_load_n(n, __ATOMIC_RELAXED);
 }
 
-/** The same with 32 bits. */
+/** Reads a 32-bit number. Any thread. */
 static inline uint32_t
 bb_count_get32(const uint32_t *n)
 {

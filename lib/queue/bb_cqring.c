@@ -6,7 +6,9 @@
 #include "bb_cqring.h"
 #include "bb_queue_log.h"
 
-#define CQ_MAX_LOG_SIZE 22u /* consumer index has 24 bits; a lap more must be told apart */
+#define CQ_MAX_LOG_SIZE                                                                            \
+	22u /* the consumer index has 24 bits, and one lap more must be                            \
+	     * distinguishable */
 
 int
 bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbrec)
@@ -35,7 +37,7 @@ bb_cqring_init(struct bb_cqring *cq, void *buf, uint32_t log_size, uint32_t *dbr
 	return 0;
 }
 
-#define MINIS 8u /* in an array, as large as a CQE */
+#define MINIS 8u /* mini CQEs per array, which is as large as a CQE */
 
 static struct bb_cqe *
 cqe_at(const struct bb_cqring *cq, uint32_t ci)
@@ -53,7 +55,7 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	uint32_t minis[MINIS][2]; /* checksum and stride index, byte count */
 	uint32_t ci, i;
 
-	/* All of ci that the owner bits go by. */
+	/* Full index of the title: ring position and the bit that the owner bit follows. */
 	ci = (uint32_t)(title - (struct bb_cqe *)(void *)cq->buf);
 	ci |= (title->op_own & 1) != 0 ? cq->size : 0;
 	cqe.op_own &= (uint8_t) ~(BB_CQE_COMPRESSED | 1u);
@@ -65,7 +67,10 @@ bb_cqring_expand(struct bb_cqring *cq, struct bb_cqe *title)
 	for (i = 0; i < n; i++) {
 		struct bb_cqe *dst = cqe_at(cq, ci + i);
 
-		/* The first array stands behind the title, the others where their CQEs go. */
+		/*
+		 * The first array follows the title; each further one is at the index of its first
+		 * CQE.
+		 */
 		if (i % MINIS == 0)
 			memcpy(minis, cqe_at(cq, ci + (i == 0 ? 1 : i)), sizeof(minis));
 		cqe.byte_cnt = minis[i % MINIS][1];
@@ -109,7 +114,7 @@ bb_cqring_move(struct bb_cqring *cq, void *buf, uint32_t log_size)
 	}
 	if (end.ci - cq->ci > size)
 		return -ENOSPC;
-	/* The device writes behind them meanwhile. */
+	/* The device may already write after these CQEs. */
 	for (ci = cq->ci; ci != end.ci; ci++) {
 		struct bb_cqe *dst = &to[(ci + 1) & (size - 1)];
 		const struct bb_cqe *src = bb_cqring_peek_at(cq, ci);

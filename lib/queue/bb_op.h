@@ -3,12 +3,11 @@
  */
 /**
  * @file
- * Which operation goes with which type of queue pair, and with which flags: the
- * tables of man ibv_post_send, once.
+ * Operations and flags that each type of queue pair supports: the tables of man ibv_post_send.
  *
- * bb_qp_post_list() holds every request against them. The functions of bb_post.h
- * refuse an operation that the type does not do; of the flags, they leave FENCE and
- * SOLICITED to the device, which ignores them where they mean nothing, as libmlx5 does.
+ * bb_qp_post_list() checks every request against them. The functions of bb_post.h refuse an
+ * operation that the type does not support. They pass FENCE and SOLICITED to the device, which
+ * ignores them where they mean nothing, as libmlx5 does.
  */
 #ifndef BB_OP_H
 #define BB_OP_H
@@ -29,37 +28,37 @@ enum bb_qp_type {
 /** Flags of a send request, to be or-ed (man ibv_post_send: send_flags). */
 enum bb_send_flags {
 	BB_SEND_SOLICITED = BB_WQE_SE,    /**< solicited event at the receiver */
-	BB_SEND_SIGNALED = BB_WQE_CE_CQE, /**< give me a completion also on success */
+	BB_SEND_SIGNALED = BB_WQE_CE_CQE, /**< report a completion on success too */
 	BB_SEND_FENCE = BB_WQE_FM_FENCE,  /**< start after earlier READs and atomics */
 	/**
-	 * Start after an earlier change of a memory key. The request behind such a change
-	 * gets it by itself; asking for it is never wrong.
+	 * Start after an earlier change of a memory key. The library sets it on the request after
+	 * such a change; setting it on other requests is always allowed.
 	 */
 	BB_SEND_SMALL_FENCE = BB_WQE_FM_SMALL,
-	BB_SEND_INLINE = 1 << 8, /**< of struct bb_send_wr: copy the data at the post */
+	BB_SEND_INLINE = 1 << 8, /**< flag of struct bb_send_wr: copy the data when it is posted */
 };
 
-/** Why a request is refused that polling and trying again would not help. */
+/** Reasons for a permanent refusal, which polling and trying again would not change. */
 enum bb_refusal {
-	BB_REFUSED_STATE,        /**< -ENOTCONN: the QP's state does not take posts */
+	BB_REFUSED_STATE,        /**< -ENOTCONN: the QP's state does not allow posts */
 	BB_REFUSED_OWNER,        /**< -EPERM: the calling thread does not own the queue */
 	BB_REFUSED_MAX_SGE,      /**< -EINVAL: more pieces than max_sge */
 	BB_REFUSED_SGE_LEN,      /**< -EINVAL: a piece over 2^31 bytes */
 	BB_REFUSED_MAX_INLINE,   /**< -EINVAL: more inline bytes than max_inline */
-	BB_REFUSED_ATOMIC_LEN,   /**< -EINVAL: local piece is not of an atomic's size */
-	BB_REFUSED_ATOMIC_ALIGN, /**< -EINVAL: remote address is not aligned to that size */
+	BB_REFUSED_ATOMIC_LEN,   /**< -EINVAL: the local piece does not have the atomic's size */
+	BB_REFUSED_ATOMIC_ALIGN, /**< -EINVAL: the remote address is not aligned to that size */
 	BB_REFUSED_NO_RQ,        /**< -EINVAL: the QP has no receive queue of its own */
-	BB_REFUSED_LKEY,         /**< -EFAULT: no registration holds a segment of a mbuf */
-	BB_REFUSED_MKEY_PIECES,  /**< -EINVAL: more pieces of a key than a WQE has room for */
+	BB_REFUSED_LKEY,         /**< -EFAULT: a segment of an mbuf is not registered */
+	BB_REFUSED_MKEY_PIECES,  /**< -EINVAL: more pieces of a key than fit into a WQE */
 	BB_REFUSED_MKEY_BLOCK,   /**< -EINVAL: a piece or block that a key cannot describe */
-	BB_REFUSED_OPCODE,       /**< -EINVAL: the QP's type does not do the operation */
-	BB_REFUSED_FLAGS,        /**< -EINVAL: a flag that does not go with the operation */
+	BB_REFUSED_OPCODE,       /**< -EINVAL: the QP's type does not support the operation */
+	BB_REFUSED_FLAGS,        /**< -EINVAL: a flag that the operation does not support */
 	BB_REFUSED_AH,           /**< -EINVAL: no address handle, or one of another PD */
-	BB_REFUSED_WQE_SIZE,     /**< -EINVAL: takes the room of more WQEs than the queue has */
-	BB_REFUSED_LACKED,       /**< -ENOTSUP: the device does not do the operation */
+	BB_REFUSED_WQE_SIZE,     /**< -EINVAL: needs the room of more WQEs than the queue has */
+	BB_REFUSED_LACKED,       /**< -ENOTSUP: the device does not support the operation */
 };
 
-/** Operations of struct bb_send_wr; values of IBV_WR_*, masked atomics as the kernel's. */
+/** Operations of struct bb_send_wr: values of IBV_WR_*; masked atomics have the kernel's values. */
 enum bb_wr_opcode {
 	BB_WR_RDMA_WRITE = 0,
 	BB_WR_RDMA_WRITE_WITH_IMM = 1,
@@ -71,38 +70,38 @@ enum bb_wr_opcode {
 	BB_WR_LOCAL_INV = 7,
 	BB_WR_BIND_MW = 8,
 	BB_WR_SEND_WITH_INV = 9,
-	BB_WR_TSO = 10, /**< raw Ethernet queues: DPDK's mlx5 PMD has them */
+	BB_WR_TSO = 10, /**< raw Ethernet queues: use DPDK's mlx5 PMD */
 	BB_WR_DRIVER1 = 11,
 	BB_WR_MASKED_CMP_AND_SWP = 12,
 	BB_WR_MASKED_FETCH_AND_ADD = 13,
-	BB_WR_FLUSH = 14,        /**< rdma-core has it for rxe alone */
-	BB_WR_ATOMIC_WRITE = 15, /**< rdma-core has it for rxe alone */
+	BB_WR_FLUSH = 14,        /**< rdma-core supports it for rxe only */
+	BB_WR_ATOMIC_WRITE = 15, /**< rdma-core supports it for rxe only */
 	BB_WR_OPCODES,
 };
 
-/** What has completed. */
+/** Operation of a completion. */
 enum bb_wc_opcode {
 	BB_WC_SEND,
 	BB_WC_RDMA_WRITE,
 	BB_WC_RDMA_READ,
-	BB_WC_CMP_SWAP,  /**< masked ones too */
-	BB_WC_FETCH_ADD, /**< masked ones too */
+	BB_WC_CMP_SWAP,  /**< also masked */
+	BB_WC_FETCH_ADD, /**< also masked */
 	BB_WC_NOP,
-	BB_WC_RECV,          /**< of the receiver */
-	BB_WC_RECV_RDMA_IMM, /**< of the receiver of RDMA_WRITE_WITH_IMM */
+	BB_WC_RECV,          /**< receive */
+	BB_WC_RECV_RDMA_IMM, /**< receive consumed by an RDMA_WRITE_WITH_IMM */
 	BB_WC_LOCAL_INV,     /**< bb_post_local_inv() */
 	BB_WC_BIND_MW,       /**< bb_mw_bind(), bb_post_bind_mw() */
 	BB_WC_MKEY,          /**< bb_post_mkey_list(), bb_post_mkey_interleaved() */
 };
 
-/** What struct bb_sq_wqe remembers of a UMR WQE (historical opcodes of the device). */
+/** Kinds of UMR WQEs in struct bb_sq_wqe (historical opcodes of the device). */
 enum bb_sq_umr_kind {
 	BB_SQ_BIND_MW = 0x18,
 	BB_SQ_MKEY = 0x19,
 	BB_SQ_LOCAL_INV = 0x1b,
 };
 
-/** What the completion of a send says it was; @p wqe_opcode of struct bb_sq_wqe. */
+/** Returns the opcode for a send's completion. @p wqe_opcode: of struct bb_sq_wqe. */
 static inline uint8_t
 bb_wc_opcode_of(uint8_t wqe_opcode)
 {
@@ -132,19 +131,19 @@ bb_wc_opcode_of(uint8_t wqe_opcode)
 }
 
 /**
- * May a QP of type @p type be given operation @p opcode with @p flags?
- * @return 0; -EINVAL man ibv_post_send says no; -ENOTSUP no device that Bluebell
- *   drives does it on any of its queue pairs.
+ * Checks whether a QP of type @p type supports operation @p opcode with @p flags.
+ * @return 0; -EINVAL if man ibv_post_send does not allow it; -ENOTSUP if no device that Bluebell
+ * drives supports it on any queue pair.
  */
 int bb_wr_check(enum bb_qp_type type, enum bb_wr_opcode opcode, uint32_t flags);
 
-/** The WQE opcode of an operation that bb_wr_check() allows. */
+/** Returns the WQE opcode of an operation that bb_wr_check() allows. */
 uint8_t bb_wr_wqe_opcode(enum bb_wr_opcode opcode);
 
-/** Name of an operation, "RDMA_WRITE"; "?" for one that is not known. */
+/** Returns the name of an operation, such as "RDMA_WRITE"; "?" if it is unknown. */
 const char *bb_wr_opcode_name(enum bb_wr_opcode opcode);
 
-/** Name of a type, "UD"; "?" for one that is not known. */
+/** Returns the name of a type, such as "UD"; "?" if it is unknown. */
 const char *bb_qp_type_name(enum bb_qp_type type);
 
 #ifdef __cplusplus

@@ -86,7 +86,7 @@ bb_rq_enable(struct bb_rq *rq, bool on)
 int
 bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why)
 {
-	/* A QP without an RQ: its struct was never set up, all of it is 0. */
+	/* A QP without an RQ: its struct was never initialized, all fields are 0. */
 	if (rq->conf_depth == 0)
 		why = BB_REFUSED_NO_RQ;
 	return bb_queue_refuse("receive queue of QP", rq->qpn, rq->owner, &rq->refused, why);
@@ -101,6 +101,6 @@ bb_rq_refuse(struct bb_rq *rq)
 		bb_count_add(&rq->full, 1);
 		return 0;
 	}
-	/* There was room: bb_queue_check_owner() objected. */
+	/* There was room, so the owner check (bb_queue_check_owner()) failed. */
 	return bb_rq_refuse_arg(rq, BB_REFUSED_OWNER);
 }

@@ -5,7 +5,7 @@
  * @file
  * Receive queue: scatter lists in a ring of fixed strides.
  *
- * Returns and ownership as in bb_sq.h: 1 posted, 0 full, negative errno.
+ * Results and ownership are as in bb_sq.h: 1 posted, 0 full, negative errno.
  */
 #ifndef BB_RQ_H
 #define BB_RQ_H
@@ -16,31 +16,31 @@
 extern "C" {
 #endif
 
-/** A receive queue: a ring of WQEs of one size that one thread owns. */
+/** A receive queue: a ring of WQEs of fixed size, owned by one thread. */
 struct bb_rq {
 	uint8_t *buf;
 	uint64_t *wr_ids;    /**< one per WQE */
-	uint32_t *dbrec;     /**< receive doorbell record; NULL: see ring */
-	uint32_t depth;      /**< WQEs that may be outstanding; 0: not postable */
+	uint32_t *dbrec;     /**< receive doorbell record; NULL if ring is set */
+	uint32_t depth;      /**< WQEs that may be outstanding; 0 if posts are disabled */
 	uint32_t pi;         /**< WQEs posted since reset */
 	uint32_t ci;         /**< WQEs completed since reset */
 	uint32_t rung;       /**< pi at the last doorbell */
 	uint16_t mask;       /**< WQEs in the ring - 1 */
-	uint16_t conf_depth; /**< depth while enabled */
-	uint16_t refused;    /**< 1 << enum bb_refusal of those already logged */
+	uint16_t conf_depth; /**< value of depth while posts are enabled */
+	uint16_t refused;    /**< 1 << enum bb_refusal for each reason already logged */
 	uint8_t max_sge;
 	uint8_t log_stride;
-	uint32_t qpn;   /**< for the log */
+	uint32_t qpn;   /**< QP number for log lines */
 	uint32_t owner; /**< lcore id, checked in debug builds */
-	uint64_t full;  /**< statistics: posts refused for want of room */
-	/* Not touched where a device reads the ring. */
-	void (*ring)(struct bb_rq *rq); /**< without dbrec: hands over what was posted */
+	uint64_t full;  /**< statistics: posts refused because the queue was full */
+	/* Not touched if a device reads the ring. */
+	void (*ring)(struct bb_rq *rq); /**< without dbrec: passes the posted WQEs to the driver */
 	uint8_t pad[56];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_rq, ring) == BB_CACHE_LINE, "a post touches one line");
 BB_STATIC_ASSERT(sizeof(struct bb_rq) == 2 * BB_CACHE_LINE, "the next struct has its own lines");
 
-/** What a receive queue is made of; memory belongs to the caller. */
+/** Configuration of a receive queue. The caller owns the memory. */
 struct bb_rq_conf {
 	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
 	uint64_t *wr_ids;    /**< @ref wqes entries */
@@ -49,24 +49,24 @@ struct bb_rq_conf {
 	uint32_t log_stride; /**< log2 of bytes, 4 to 9 */
 	uint32_t max_sge;    /**< at most stride / 16 */
 	uint32_t *dbrec;
-	/** In place of dbrec, which is NULL then, called by bb_rq_ring(); as of the send queue. */
+	/** Called by bb_rq_ring() in place of a dbrec, which is then NULL; as in the send queue. */
 	void (*ring)(struct bb_rq *rq);
-	uint32_t qpn;   /**< for the log */
-	uint32_t owner; /**< lcore id; LCORE_ID_ANY is never checked */
+	uint32_t qpn;   /**< QP number for log lines */
+	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
 };
 
-/** Prepare a receive queue, not postable before bb_rq_enable(). 0 or -EINVAL. */
+/** Initializes a receive queue; posts are disabled until bb_rq_enable(). Returns 0 or -EINVAL. */
 int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
-/** Back to the state after bb_rq_init(); the doorbell record is zeroed too. */
+/** Restores the state after bb_rq_init() and sets the doorbell record to 0. */
 void bb_rq_reset(struct bb_rq *rq);
-/** Let posts through (QP in INIT or later), or refuse them with -ENOTCONN. */
+/** Enables posts (QP in INIT or later), or refuses them with -ENOTCONN. */
 void bb_rq_enable(struct bb_rq *rq, bool on);
-/** Why there was no room: 0 for a full queue, else an errno; as bb_sq_room(). */
+/** Returns the reason for missing room: 0 if the queue is full, else an errno, as bb_sq_room(). */
 int bb_rq_refuse(struct bb_rq *rq);
-/** Refuse a request that no room would let through, as bb_sq_refuse_arg(). */
+/** Refuses a request that more room would not help, as bb_sq_refuse_arg(). */
 int bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why);
 
-/** Post one receive; buffers are the device's until its completion. */
+/** Posts one receive. The device owns its buffers until its completion. */
 static inline int
 bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
@@ -96,7 +96,7 @@ bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t 
 	return 1;
 }
 
-/** Hand every receive posted since the last call to the device. */
+/** Passes all receives posted since the last call to the device. */
 static inline void
 bb_rq_ring(struct bb_rq *rq)
 {
@@ -111,7 +111,7 @@ bb_rq_ring(struct bb_rq *rq)
 	rq->rung = rq->pi;
 }
 
-/** Account for the completion of the WQE at @p wqe_counter; returns its wr_id. */
+/** Records the completion of the WQE at @p wqe_counter. Returns its wr_id. */
 static inline uint64_t
 bb_rq_complete(struct bb_rq *rq, uint16_t wqe_counter)
 {

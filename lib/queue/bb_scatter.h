@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Data that came in a CQE, to where its WQE wanted it. Off the fast path; not installed.
+ * Copies data received inside a CQE to the buffers of its WQE. Off the fast path; not installed.
  *
- * Each function copies @len bytes along the scatter list of the WQE, which software still
- * owns until the completion is accounted for, and returns how many found no room.
+ * Each function copies @len bytes along the scatter list of the WQE, which software owns until the
+ * completion is recorded. Returns the number of bytes that found no room.
  */
 #ifndef BB_SCATTER_H
 #define BB_SCATTER_H
@@ -14,9 +14,9 @@
 #include "bb_sq.h"
 #include "bb_srqring.h"
 
-/* Of a READ or atomic at block @idx. */
+/* For a READ or atomic at block @idx. */
 uint32_t bb_sq_scatter(const struct bb_sq *sq, uint16_t idx, const void *data, uint32_t len);
-/* Of a receive. */
+/* For a receive. */
 uint32_t bb_rq_scatter(const struct bb_rq *rq, uint16_t idx, const void *data, uint32_t len);
 uint32_t bb_srqring_scatter(const struct bb_srqring *srq, uint16_t idx, const void *data,
 			    uint32_t len);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/**
- * @file
- * Pieces of memory, and the segments of a send WQE that are made of them.
- */
+/** @file Pieces of memory, and the segments of a send WQE that describe them. */
 #ifndef BB_SEGS_H
 #define BB_SEGS_H
 
@@ -19,21 +16,21 @@
 extern "C" {
 #endif
 
-/** The condition mostly holds. */
+/** Branch hint: the condition is usually true. */
 #define bb_likely(x) __builtin_expect(!!(x), 1)
-/** The condition hardly ever holds. */
+/** Branch hint: the condition is rarely true. */
 #define bb_unlikely(x) __builtin_expect(!!(x), 0)
 
 /** A piece of registered memory (man ibv_post_send: struct ibv_sge). */
 struct bb_sge {
 	uint64_t addr; /**< virtual address */
 	uint32_t len;  /**< bytes, 0 to 2^31 */
-	uint32_t lkey; /**< local key of the MR that holds all of the piece */
+	uint32_t lkey; /**< local key of the MR that covers the whole piece */
 };
 BB_STATIC_ASSERT(offsetof(struct bb_sge, lkey) == offsetof(struct bb_sge, len) + 4,
 		 "read together by bb_sq_fill_data()");
 
-/** Write a remote address segment. */
+/** Writes a remote address segment. */
 static inline void
 bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 {
@@ -42,23 +39,23 @@ bb_sq_fill_raddr(void *seg, uint64_t raddr, uint32_t rkey)
 	memcpy(seg, words, sizeof(words));
 }
 
-/** Write a data segment of a piece that is not empty. */
+/** Writes a data segment for a non-empty piece. */
 static inline void
 bb_sq_fill_data(void *seg, const struct bb_sge *sge)
 {
 	uint64_t words[2];
 
-	/* Length and key are turned round together, then each back to its place. */
+	/* Swap the bytes of length and key together, then put each in its half. */
 	memcpy(&words[0], &sge->len, sizeof(words[0]));
 	words[0] = bb_be64(words[0]);
 	words[0] = words[0] << 32 | words[0] >> 32;
-	/* 2^31 is written as 0; as itself it would read as an inline header. */
+	/* 2^31 is written as 0; unchanged it would mark an inline header. */
 	words[0] &= ~(uint64_t)bb_be32(BB_WQE_INLINE);
 	words[1] = bb_be64(sge->addr);
 	memcpy(seg, words, sizeof(words));
 }
 
-/** Segments of the pieces that are not empty, or -EINVAL for one over 2^31. */
+/** Returns the number of non-empty pieces, or -EINVAL if one is longer than 2^31 bytes. */
 static inline int
 bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
 {
@@ -73,7 +70,7 @@ bb_sq_count_sge(const struct bb_sge *sge, uint32_t nsge)
 	return n;
 }
 
-/** memcpy() for the few bytes that fit into a WQE's first block: no call for 4 to 16. */
+/** memcpy() of the few bytes that fit into a WQE's first block: no call for 4 to 16 bytes. */
 static inline void
 bb_sq_copy_inline(uint8_t *dst, const void *data, uint32_t len)
 {

@@ -6,7 +6,9 @@
 #include "bb_queue_log.h"
 #include "bb_sq_atomic.h"
 
-#define SQ_MAX_BLOCKS 32768u /* half of the 16-bit index: a full ring is told from an empty one */
+#define SQ_MAX_BLOCKS                                                                              \
+	32768u /* half of the 16-bit index range: distinguishes a full ring from an                \
+		* empty one */
 
 static bool
 is_pow2(uint32_t v)
@@ -14,13 +16,13 @@ is_pow2(uint32_t v)
 	return v != 0 && (v & (v - 1)) == 0;
 }
 
-/* Segments of the largest WQE, 0 when it would not fit into the 6 bits of ds. */
+/* Returns the segments of the largest WQE, 0 if they exceed the 6 bits of ds. */
 static uint32_t
 largest_wqe(const struct bb_sq_conf *conf)
 {
-	/* Control and remote address segments, or control segment and address vector. */
+	/* Control segment and remote address, or control segment and address vector. */
 	const uint32_t head = conf->type == BB_QPT_UD ? 4 : 2;
-	/* Control, remote address, operands and a piece. */
+	/* Control segment, remote address, operands and one piece. */
 	const uint32_t atomic = 4;
 	uint32_t sgl, inl;
 
@@ -69,7 +71,7 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 			     conf->qpn, conf->max_sge, conf->max_inline, BB_WQE_MAX_DS);
 		return -EINVAL;
 	}
-	/* Room is counted in WQEs only: any of them may be the largest. */
+	/* Room is counted in WQEs, and any of them may be of the largest size. */
 	if (conf->depth == 0 || conf->depth > conf->blocks / bb_wqe_blocks(max_ds)) {
 		BB_QUEUE_LOG(ERR,
 			     "send queue of QP 0x%06x: depth %u must be at least 1, and so many "
@@ -77,7 +79,7 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 			     conf->qpn, conf->depth, bb_wqe_blocks(max_ds), conf->blocks);
 		return -EINVAL;
 	}
-	/* Else a full queue could hold no WQE that yields a CQE. */
+	/* Otherwise a full queue could have no WQE that yields a CQE. */
 	if (conf->sig_every == 0 || conf->sig_every > conf->depth) {
 		BB_QUEUE_LOG(ERR,
 			     "send queue of QP 0x%06x: a CQE is due every 1 to %u WQEs, not %u",
@@ -158,7 +160,10 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 		sq->ring = ring_in_turn;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
-	/* One always fits, as atomics have one: bb_sq_post_sgl() does not look. */
+	/*
+	 * Room for one piece always exists, as atomics need one: bb_sq_post_sgl() does not check
+	 * it.
+	 */
 	sq->max_sge = (uint16_t)(conf->max_sge == 0 && conf->type != BB_QPT_UD ? 1 : conf->max_sge);
 	sq->max_inline = (uint16_t)conf->max_inline;
 	sq->slot_blocks = (uint8_t)bb_wqe_blocks(max_ds);
@@ -175,12 +180,12 @@ bb_sq_rung_over(struct bb_sq *sq)
 
 	if (built == 0)
 		return 0;
-	/* What else is there: a program built with BB_DEBUG has looked. */
+	/* The inline caller's owner check failed. */
 	if (sq->seq > (uint32_t)sq->rung_seq || !bb_queue_check_owner(sq->owner)) {
 		bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
 		return 0;
 	}
-	/* seq ran over, as it does once at most from one doorbell to the next. */
+	/* seq wrapped; it wraps at most once between two doorbells. */
 	sq->carry = 0;
 	bb_count_add(&sq->rung_seq, built);
 	bb_count_add(&sq->doorbells, 1);
@@ -190,7 +195,7 @@ bb_sq_rung_over(struct bb_sq *sq)
 void
 bb_sq_reset(struct bb_sq *sq)
 {
-	/* A late CQE must not find what a WQE of the queue's former life left. */
+	/* A late CQE must not find entries of WQEs from before the reset. */
 	memset(sq->wqes, 0, ((size_t)sq->mask + 1) * sizeof(*sq->wqes));
 	sq->last = sq->buf;
 	sq->pi = 0;
@@ -211,7 +216,10 @@ bb_sq_reset(struct bb_sq *sq)
 		bb_dbrec_store(sq->dbrec, 0);
 }
 
-/* WQEs of a class that may be outstanding while the queue is enabled; 0: not of its type. */
+/*
+ * Returns how many WQEs of a class may be outstanding while posts are enabled; 0 if the type does
+ * not support the class.
+ */
 static uint32_t
 class_limit(const struct bb_sq *sq, enum bb_sq_class c)
 {
@@ -241,7 +249,10 @@ set_limits(struct bb_sq *sq)
 	bool open = sq->enabled && !sq->fence;
 
 	sq->ud_limit = (uint16_t)(open ? class_limit(sq, BB_SQ_UD) : 0);
-	/* Posts that a limit lets through build WQEs. */
+	/*
+	 * A non-zero limit lets the inline functions build WQEs, which a driver with its own post()
+	 * does not use.
+	 */
 	if (sq->post != bb_sq_post_slow) {
 		sq->direct_limit = 0;
 		open = false;
@@ -290,7 +301,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 		bb_sq_make_room(sq, slots);
 		return 0;
 	}
-	/* What a driver's post has taken is in front of this one. */
+	/* Requests already passed to the driver's post() precede this one. */
 	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
 		sq->built = sq->pi;
 		sq->direct_limit = 0;
@@ -307,7 +318,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 int
 bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags)
 {
-	/* There was room: bb_queue_check_owner() objected. */
+	/* There was room, so the owner check (bb_queue_check_owner()) failed. */
 	if (sq->post == bb_sq_post_slow && sq->enabled && !sq->fence &&
 	    bb_sq_outstanding(sq) < class_limit(sq, c))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_OWNER);
@@ -329,10 +340,10 @@ bb_sq_post_own_nop(struct bb_sq *sq)
 	bb_sq_ask_cqe(sq);
 	bb_sq_commit(sq, BB_WQE_NOP, 1, 0, flags, 0);
 	bb_count_add(&sq->extra, 1);
-	/* A queue that reports every request reports this NOP neither. */
+	/* This NOP is not reported, even if the queue reports every request. */
 	w->flags = 0;
 	w->wc_opcode = BB_SQ_OWN;
-	/* The fence is due to the application's next request. */
+	/* The pending fence applies to the application's next request. */
 	if (fence)
 		bb_sq_fence_next(sq);
 	return 1;
@@ -344,7 +355,10 @@ bb_sq_make_room(struct bb_sq *sq, uint32_t slots)
 	const bool all_rung = sq->seq == (uint32_t)sq->rung_seq;
 	const uint32_t outstanding = bb_sq_outstanding(sq);
 
-	/* A driver's post may leave sig_seq behind, but then a full queue has asked, too. */
+	/*
+	 * A driver's post() may leave sig_seq unchanged, but a full queue then has a CQE pending
+	 * anyway.
+	 */
 	if (slots > sq->depth || outstanding <= sq->depth - slots || outstanding == sq->depth ||
 	    sq->seq - sq->sig_seq < outstanding)
 		return;
@@ -360,7 +374,7 @@ bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint32_t slots
 	const uint32_t seq = sq->seq + 1;
 	struct bb_wqe_ctrl *ctrl;
 
-	/* It counts as @slots WQEs: the one that is due to ask for a CQE may be any of them. */
+	/* The WQE counts as @slots WQEs; the one that must request a CQE may be any of them. */
 	if (seq + slots - 1 - sq->sig_seq >= sq->sig_every)
 		sq->sig_seq = seq - sq->sig_every;
 	ctrl = bb_sq_commit(sq, opcode, ds, wr_id, flags, imm);

@@ -3,20 +3,20 @@
  */
 /**
  * @file
- * Send queue: build mlx5 WQEs in the ring, publish them with one doorbell.
+ * Send queue: builds mlx5 WQEs in the ring and publishes them with one doorbell.
  *
- * A send queue is a ring of 64-byte blocks that one thread owns. Each
- * bb_sq_*() builder reserves blocks, fills the WQE and remembers what the
- * completion needs; nothing reaches the device before bb_sq_ring().
+ * A send queue is a ring of 64-byte blocks owned by one thread. Each bb_sq_*() builder reserves
+ * blocks, fills the WQE and records what its completion needs. The device sees nothing before
+ * bb_sq_ring().
  *
- * Applications call these through bb_post.h. The layer knows rings and bytes
- * only, no objects, so that it can be tested against memory.
+ * Applications call these functions through bb_post.h. This layer uses only rings and bytes, no
+ * objects, so that it can be tested against memory.
  *
- * Builders return 1 when the WQE is in the ring, 0 when the queue is full
- * (ring, poll the CQ, then try again) and a negative errno when the request can never
- * be posted; the ring is then as it was.
+ * Builders return 1 if the WQE is in the ring, and 0 if the queue is full: ring the doorbell, poll
+ * the CQ and try again. They return a negative errno, with the ring unchanged, if the request can
+ * never be posted.
  *
- * A full queue holds a WQE that asks for a CQE, and that CQE frees room. See bb_sq_make_room().
+ * A full queue holds a WQE that requests a CQE, and that CQE frees room: see bb_sq_make_room().
  */
 #ifndef BB_SQ_H
 #define BB_SQ_H
@@ -36,111 +36,121 @@
 extern "C" {
 #endif
 
-/** Bytes that are shared or not as a whole. */
+/** Cache line size in bytes: the unit of sharing between cores. */
 #define BB_CACHE_LINE 64
 
-struct ibv_qp_ex; /* of libibverbs, and the provider's: nothing here looks into it */
+struct ibv_qp_ex; /* of libibverbs; this file does not access its fields */
 
-/** What the completion of a WQE needs, kept per first block of the WQE. */
+/** Data for the completion of a WQE, at the index of the WQE's first block. */
 struct bb_sq_wqe {
 	uint64_t wr_id;
-	uint32_t seq;      /**< bb_sq.seq with this one and its slots counted */
-	uint8_t flags;     /**< enum bb_send_flags as the caller gave them */
-	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode): a post has it as a constant; or BB_SQ_OWN
-			    */
+	uint32_t seq;      /**< value of bb_sq.seq after this WQE and its extra slots */
+	uint8_t flags;     /**< enum bb_send_flags from the caller */
+	uint8_t wc_opcode; /**< bb_wc_opcode_of(opcode), a constant where it is posted; or
+			    * BB_SQ_OWN */
 	uint8_t opcode;    /**< enum bb_wqe_opcode, or enum bb_sq_umr_kind */
 	uint8_t direct;    /**< enum bb_sq_direct */
 };
 BB_STATIC_ASSERT(sizeof(struct bb_sq_wqe) == 16, "a power of two");
 
-/** bb_sq_wqe.wc_opcode of a NOP that the library posted: its completion is never reported. */
+/** bb_sq_wqe.wc_opcode of a NOP that the library posted; its completion is never reported. */
 #define BB_SQ_OWN 0xff
 
-/** No block of a ring. */
+/** Index of no block. */
 #define BB_SQ_NONE UINT32_MAX
 
 /** How a request was posted. */
 enum bb_sq_direct {
 	BB_SQ_BUILT,         /**< as a WQE in the ring */
-	BB_SQ_DIRECT,        /**< by bb_sq.post: it takes a block, in which no WQE is */
-	BB_SQ_DIRECT_SILENT, /**< so, and nothing tells when it succeeds */
+	BB_SQ_DIRECT,        /**< by bb_sq.post(): uses a block that contains no WQE */
+	BB_SQ_DIRECT_SILENT, /**< by bb_sq.post(), and its success is not reported */
 };
 
 /** How the doorbell is rung. */
 enum bb_db_mode {
-	BB_DB_DOORBELL,  /**< 8 bytes to the register */
-	BB_DB_BLUEFLAME, /**< a single WQE of 2 to 16 segments in 64-byte blocks; else 8 bytes */
+	BB_DB_DOORBELL,  /**< 8-byte store to the register */
+	BB_DB_BLUEFLAME, /**< copies a single WQE of at least 2 segments in 64-byte blocks;
+			  * otherwise an 8-byte store */
 };
 
-/** A send queue. Only the inline functions here touch its fields. */
+/** A send queue. Only the inline functions of this file may access its fields. */
 struct bb_sq {
 	/* Line 0: touched by every post and completion. */
 	uint8_t *buf;           /**< ring: (mask + 1) blocks */
 	struct bb_sq_wqe *wqes; /**< one entry per block */
 	uint8_t *last;          /**< control segment of the last WQE built */
-	uint64_t qpn_be;        /**< second dword of a control segment, ds 0; first dword 0 */
-	/* One number of 64 bits, to which a post adds once. */
+	uint64_t qpn_be;        /**< second dword of a control segment with ds 0; the first dword
+				 * is 0 */
+	/* seq, carry and pi form one 64-bit number; a post adds to it once. */
 	uint32_t seq;       /**< WQEs built since reset */
-	uint16_t carry;     /**< out of seq, never into pi: a doorbell clears it */
-	uint16_t pi;        /**< index of the next block to build in */
-	uint32_t sig_seq;   /**< of the last WQE that asks for a CQE */
+	uint16_t carry;     /**< takes seq's overflow, so that pi gets none; a doorbell clears it */
+	uint16_t pi;        /**< index of the next free block */
+	uint32_t sig_seq;   /**< seq of the last WQE that requests a CQE */
 	uint32_t mask;      /**< blocks - 1 */
-	uint32_t done;      /**< seq of the last WQE known complete */
-	uint32_t limit;     /**< WQEs that may be outstanding now; 0: not postable, or not at
-			     *   first sight. Counts for BB_SQ_MSG, see enum bb_sq_class */
-	uint16_t sig_every; /**< WQEs from one that asks for a CQE to the next, >= 1 */
+	uint32_t done;      /**< seq of the last WQE known to be complete */
+	uint32_t limit;     /**< WQEs of class BB_SQ_MSG that may be outstanding now. 0 forces the
+			     * slow path, which decides whether posts are allowed. See enum
+			     * bb_sq_class */
+	uint16_t sig_every; /**< WQEs from one CQE request to the next, >= 1 */
 	uint16_t max_sge;
 	uint16_t max_inline; /**< bytes */
-	uint16_t rd_limit;   /**< of BB_SQ_RD */
-	/* Line 1: once per doorbell. */
-	uint32_t *dbrec; /**< send doorbell record; NULL: see ring */
+	uint16_t rd_limit;   /**< limit of class BB_SQ_RD */
+	/* Line 1: touched once per doorbell. */
+	uint32_t *dbrec; /**< send doorbell record; NULL if the ring function of the driver replaces
+			    it */
 	union {
 		uint8_t *reg; /**< doorbell register of the owner's UAR */
-		/** Without dbrec: what piece takes, once write may be called. */
+		/** Without dbrec: argument of piece(), valid once write() may be called. */
 		struct ibv_qp_ex *ex;
 	};
 	union {
 		uint16_t *bf_offset; /**< half of the register to use next: 0 or bf_size */
-		/** Without dbrec: tells the provider the piece of what write has begun. */
+		/**
+		 * Without dbrec: gives the provider the piece of the request that write() began.
+		 */
 		void (*piece)(struct ibv_qp_ex *ex, uint32_t lkey, uint64_t addr, uint32_t len);
 	};
-	uint64_t rung_seq;   /**< WQEs handed over since reset; seq in the low half */
-	uint16_t bf_size;    /**< bytes of one register half; 0: no BlueFlame UAR */
-	uint16_t own_offset; /**< bf_offset of a register that no other queue uses */
-	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is to be reported, or 0 */
-	uint16_t ud_limit;   /**< limit of BB_SQ_UD */
+	uint64_t rung_seq;   /**< WQEs passed to the device since reset; seq in the low half */
+	uint16_t bf_size;    /**< bytes of one register half; 0 if the UAR has no BlueFlame */
+	uint16_t own_offset; /**< storage for bf_offset if no other queue uses the register */
+	uint8_t sig_flags;   /**< BB_SEND_SIGNALED if every request is reported, else 0 */
+	uint16_t ud_limit;   /**< limit of class BB_SQ_UD */
 	uint64_t doorbells;  /**< statistics: doorbells rung */
-	uint64_t cqes;       /**< statistics: CQEs that told of sends */
-	/** What bb_sq_ring() calls: where WQEs are copied, and without dbrec; NULL: 8 bytes. */
+	uint64_t cqes;       /**< statistics: CQEs that reported sends */
+	/**
+	 * Called by bb_sq_ring() if WQEs are copied or there is no dbrec; NULL: 8-byte doorbell.
+	 */
 	void (*ring)(struct bb_sq *sq);
 	/* Not touched on the data path. */
-	uint32_t depth;      /**< limits while enabled */
-	uint32_t owner;      /**< lcore id, checked in debug builds */
-	uint16_t refused;    /**< 1 << enum bb_refusal of those already logged */
-	uint8_t type;        /**< enum bb_qp_type */
-	uint8_t enabled;     /**< takes posts */
-	uint8_t fence;       /**< the next WQE gets a small fence; limits are 0 until then */
-	uint8_t slot_blocks; /**< blocks that are set aside for each of depth WQEs */
-	uint8_t error;       /**< the device took the QP to ERR: the next post enables; __atomic */
-	uint8_t umr_no_atomic; /**< UMRs leave the right to atomics as it is */
-	uint64_t extra; /**< statistics: of seq, what is no request: further slots, own NOPs */
-	uint64_t full;  /**< statistics: posts refused for want of room */
-	/* Where posts do not build WQEs. */
+	uint32_t depth;   /**< value of the limits while posts are enabled */
+	uint32_t owner;   /**< lcore id, checked in debug builds */
+	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
+	uint8_t type;     /**< enum bb_qp_type */
+	uint8_t enabled;  /**< posts are enabled */
+	uint8_t fence;    /**< 1 if the next WQE must get a small fence; limits are 0 until then */
+	uint8_t slot_blocks;   /**< blocks reserved for each of depth WQEs */
+	uint8_t error;         /**< the device moved the QP to ERR; the next post enables the queue.
+				* __atomic */
+	uint8_t umr_no_atomic; /**< UMRs leave the atomic access right unchanged */
+	uint64_t extra;        /**< statistics: part of seq that is not a request: extra slots, the
+				* library's NOPs */
+	uint64_t full;         /**< statistics: posts refused because the queue was full */
+	/* Used if posts do not build WQEs. */
 	/**
-	 * What posts of one piece call when limit lets none through: bb_sq_post_slow(), or the
-	 * function of a driver that has no use for WQEs, with limit and rd_limit always 0. Its
-	 * requests may leave sig_seq where it is.
+	 * Called to post one piece if limit is 0. It is bb_sq_post_slow(), or the function of a
+	 * driver that uses no WQEs; limit and rd_limit are then always 0. The driver's requests may
+	 * leave sig_seq unchanged.
 	 * @p what BB_SQ_WHAT(); @p keys rkey, and immediate << 32
 	 */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-	void *driver;          /**< the driver's */
-	uint32_t direct_limit; /**< as limit, of requests that a driver may take at once */
-	uint32_t built;        /**< the first WQE in the ring since the doorbell, or BB_SQ_NONE */
+	void *driver;          /**< owned by the driver */
+	uint32_t direct_limit; /**< like limit, for requests passed to the driver directly */
+	uint32_t built; /**< index of the first WQE built since the doorbell, or BB_SQ_NONE */
 	/**
-	 * A signalled RDMA_WRITE of one piece while direct_limit lets it through: a driver with a
-	 * post of its own takes it, and cannot refuse. Its piece follows, by piece: neither then
-	 * keeps the other's arguments over a call. @p where bb_sq_where()
+	 * Starts a signalled RDMA_WRITE of one piece, while direct_limit has room. A driver with
+	 * its own post() sets it; it cannot fail. piece() then adds the piece. Two calls, so that
+	 * neither must save the other's arguments. @p where bb_sq_where()
 	 */
 	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      uint64_t where);
@@ -154,72 +164,79 @@ BB_STATIC_ASSERT(offsetof(struct bb_sq, depth) == 2 * BB_CACHE_LINE, "a doorbell
 BB_STATIC_ASSERT(sizeof(struct bb_sq) == 3 * BB_CACHE_LINE, "the next struct has lines of its own");
 
 /**
- * An operation for bb_sq.post: enum bb_wqe_opcode, or-ed with BB_SQ_RADDR and BB_SQ_INLINE, and
- * enum bb_send_flags.
+ * Operation for bb_sq.post(): enum bb_wqe_opcode, BB_SQ_RADDR, BB_SQ_INLINE and enum bb_send_flags,
+ * or-ed.
  */
 #define BB_SQ_WHAT(opcode_, flags_) ((uint32_t)(opcode_) | (uint32_t)(flags_) << 16)
-#define BB_SQ_RADDR                 (1u << 8) /**< it has a remote address */
-#define BB_SQ_INLINE                (1u << 9) /**< the piece is the data itself, to be copied */
+#define BB_SQ_RADDR                 (1u << 8) /**< has a remote address */
+#define BB_SQ_INLINE                (1u << 9) /**< the piece is inline data to copy */
 
 /**
- * What a limit is for. That of operations the queue's type does not do is 0: so the check for
- * room, which every post makes, is the check of the type, too.
+ * Classes of operations, each with a limit. The limit is 0 if the queue's type does not support the
+ * class. So the room check of every post also checks the type.
  */
 enum bb_sq_class {
-	BB_SQ_MSG, /**< SENDs, WRITEs, UMRs: RC and UC */
-	BB_SQ_RD,  /**< READs and atomics: RC */
-	BB_SQ_UD,  /**< datagrams: UD */
-	BB_SQ_NOP, /**< every type */
+	BB_SQ_MSG, /**< SENDs, WRITEs, UMRs: for RC and UC */
+	BB_SQ_RD,  /**< READs and atomics: for RC */
+	BB_SQ_UD,  /**< datagrams: for UD */
+	BB_SQ_NOP, /**< NOPs: for every type */
 };
 
-/** What a send queue is made of; memory belongs to the caller. */
+/** Configuration of a send queue. The caller owns the memory. */
 struct bb_sq_conf {
 	void *buf;              /**< ring of @ref blocks, 64-byte aligned */
 	struct bb_sq_wqe *wqes; /**< @ref blocks entries */
 	uint32_t blocks;        /**< power of two, 1 to 32768 */
 	uint32_t qpn;
-	uint32_t depth;   /**< WQEs that may be outstanding; so many of the largest fit the ring */
-	uint32_t max_sge; /**< pieces of a WQE; 0 is as 1 where a type has more than datagrams */
+	uint32_t depth;   /**< WQEs that may be outstanding; the ring must hold that number of the
+			   * largest WQE */
+	uint32_t max_sge; /**< pieces of a WQE; 0 means 1 for types other than UD */
 	uint32_t max_inline; /**< bytes */
 	enum bb_qp_type type;
-	bool signal_all;    /**< report every request, signalled or not; sig_every is then 1 */
-	uint32_t sig_every; /**< ask for a CQE at the latest at this many WQEs, 1 to depth */
+	bool signal_all;    /**< report every request, signalled or not; requires sig_every 1 */
+	uint32_t sig_every; /**< request a CQE at least once every sig_every WQEs, 1 to depth */
 	uint32_t *dbrec;
 	void *reg;
-	/** In place of dbrec and reg, which are NULL then: called by bb_sq_ring(); bb_sq_rung(). */
+	/**
+	 * Called by bb_sq_ring() in place of dbrec and reg, which are then NULL. Must call
+	 * bb_sq_rung().
+	 */
 	void (*ring)(struct bb_sq *sq);
-	/** As of struct bb_sq; NULL: bb_sq_post_slow(). */
+	/** As in struct bb_sq; NULL for bb_sq_post_slow(). */
 	int (*post)(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-	/** As of struct bb_sq; @ref post sets ex and piece before it lets one through. */
+	/** As in struct bb_sq. @ref post sets ex and piece before it raises direct_limit. */
 	void (*write)(struct bb_sq *sq, uint32_t rkey, uint64_t raddr, uint64_t wr_id,
 		      uint64_t where);
 	void *driver;
-	uint32_t bf_size; /**< 0 or a power of two >= 64 */
+	uint32_t bf_size; /**< bytes of a register half: 0, or a power of two >= 64 */
 	/**
-	 * Where the half of the register to use next is kept, starting at 0: one for all
-	 * queues that ring the same register, of either db_mode, as halves alternate per register.
-	 * NULL: no other queue rings it.
+	 * Storage for the register half to use next; initially 0. All queues that ring one
+	 * register, of either db_mode, share it, because halves alternate per register. NULL if no
+	 * other queue rings it.
 	 */
 	uint16_t *bf_offset;
-	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size rings with 8 bytes */
-	bool umr_no_atomic;      /**< its UMRs may not name the right to atomics */
-	uint32_t owner;          /**< lcore id; LCORE_ID_ANY is never checked */
+	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size uses 8-byte stores */
+	bool umr_no_atomic;      /**< UMRs may not change the atomic access right */
+	uint32_t owner;          /**< lcore id; LCORE_ID_ANY turns the check off */
 };
 
 /**
- * Prepare a send queue. It is not postable before bb_sq_enable().
- * @return 0, or -EINVAL when the configuration contradicts itself.
+ * Initializes a send queue. Posts are disabled until bb_sq_enable().
+ * @return 0, or -EINVAL if the configuration is inconsistent.
  */
 int bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf);
 
-/** Back to the state after bb_sq_init(); the doorbell record is zeroed too. */
+/** Restores the state after bb_sq_init() and sets the doorbell record to 0. */
 void bb_sq_reset(struct bb_sq *sq);
 
-/** Let posts that its type does through (QP in RTS or ERR), or none: -ENOTCONN. */
+/** Enables the posts that the type supports (QP in RTS or ERR), or refuses all with -ENOTCONN. */
 void bb_sq_enable(struct bb_sq *sq, bool on);
 
-/** Any thread: the QP is in ERR without bb_sq_enable(); its owner's next post goes through. */
+/**
+ * Records that the QP is in ERR while posts are disabled: the owner's next post succeeds. Any
+ * thread.
+ */
 static inline void
 bb_sq_error(struct bb_sq *sq)
 {
@@ -227,51 +244,54 @@ bb_sq_error(struct bb_sq *sq)
 }
 
 /**
- * Refuse a request that no room would let through: its errno, logged once per queue
- * and reason.
+ * Refuses a request that more room would not help. Returns its errno; logs once per queue and
+ * reason.
  */
 int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
 
 /**
- * What to do when the limit of @p c says no. The WQE behind a UMR WQE meets that, too: there
- * is room then, and @p flags gets the fence that it needs. Off the fast path.
- * @return 1: go on with the flags; 0: full; else why not, as bb_sq_refuse_arg().
+ * Slow path of a post whose class @p c is at its limit. It also handles the WQE after a UMR WQE:
+ * there is room, and @p flags gets the fence that it needs. Off the fast path.
+ * @return 1: post with the flags; 0: the queue is full; otherwise an errno, as bb_sq_refuse_arg().
  */
 int bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags);
 
-/** Without having looked before, for a WQE that takes the room of @p slots usual ones. */
+/**
+ * Checks room for a WQE that takes @p slots usual ones, without a previous check by the caller.
+ * Results are those of bb_sq_no_room().
+ */
 int bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags);
 
 /**
- * Ensures that a CQE comes which frees room, where a WQE of @p slots usual ones finds none.
- * A usual WQE needs no help: a queue without room for it holds depth WQEs, and one of each
- * sig_every asks for a CQE. A larger WQE may find less room than it needs after WQEs that ask
- * for none; a NOP that does follows them then. The NOP is rung if all before it were rung, else
- * the caller's next doorbell hands it over. Off the fast path.
+ * Ensures that a CQE arrives which frees room, after a WQE that takes @p slots usual ones found
+ * none. A usual WQE needs no help: a queue without room for it holds depth WQEs, and one in
+ * sig_every requests a CQE. A larger WQE may lack room while no outstanding WQE requests a CQE.
+ * This function then posts a NOP that does. It rings the doorbell if all earlier WQEs were rung;
+ * otherwise the caller's next doorbell passes the NOP on. Off the fast path.
  */
 void bb_sq_make_room(struct bb_sq *sq, uint32_t slots);
 
 /**
- * Posts a NOP that asks for a CQE and is not reported, not even if it is flushed (BB_SQ_OWN).
- * Does not ring. Off the fast path.
+ * Posts a NOP that requests a CQE and is never reported, even if it is flushed (BB_SQ_OWN). Does
+ * not ring the doorbell. Off the fast path.
  * @return 1; 0: full; a negative errno as bb_sq_post_nop().
  */
 int bb_sq_post_own_nop(struct bb_sq *sq);
 
-/** Makes the next WQE ask for a CQE. For a WQE that has room: the caller builds it at once. */
+/** Makes the next WQE request a CQE. There must be room, and the caller builds that WQE at once. */
 static inline void
 bb_sq_ask_cqe(struct bb_sq *sq)
 {
 	sq->sig_seq = sq->seq + 1 - sq->sig_every;
 }
 
-/** Give the next WQE a small fence: bb_sq_room() will. */
+/** Requests a small fence for the next WQE; bb_sq_room() adds it. */
 void bb_sq_fence_next(struct bb_sq *sq);
 
-/** True if the calling thread is lcore @p owner, or @p owner is LCORE_ID_ANY. */
+/** Returns true if the calling thread is lcore @p owner, or @p owner is LCORE_ID_ANY. */
 bool bb_queue_is_owner(uint32_t owner);
 
-/** Debug builds (BB_DEBUG) catch posts from a thread that does not own the queue. */
+/** Checks in debug builds (BB_DEBUG) that the calling thread owns the queue. */
 static inline bool
 bb_queue_check_owner(uint32_t owner)
 {
@@ -283,14 +303,14 @@ bb_queue_check_owner(uint32_t owner)
 #endif
 }
 
-/** WQEs that are posted and not known complete. */
+/** Returns the number of WQEs posted and not known to be complete. */
 static inline uint32_t
 bb_sq_outstanding(const struct bb_sq *sq)
 {
 	return sq->seq - sq->done;
 }
 
-/** seq, carry and pi as one number: what a post reads of the ring's state, once. */
+/** Returns seq, carry and pi as one number: a post reads them in a single load. */
 static inline uint64_t
 bb_sq_where(const struct bb_sq *sq)
 {
@@ -300,7 +320,9 @@ bb_sq_where(const struct bb_sq *sq)
 	return where;
 }
 
-/** One WQE more, of @p blocks; @p where is bb_sq_where(). One addition: the next post waits for it.
+/**
+ * Adds one WQE of @p blocks; @p where is bb_sq_where(). A single addition, because the next post
+ * waits for its result.
  */
 static inline void
 bb_sq_advance(struct bb_sq *sq, uint64_t where, uint32_t blocks)
@@ -308,35 +330,37 @@ bb_sq_advance(struct bb_sq *sq, uint64_t where, uint32_t blocks)
 	bb_count_store_pair(&sq->seq, where + ((uint64_t)blocks << 48 | 1));
 }
 
-/** Whether one more WQE, of any size, may be built under @p limit, one of the queue's. */
+/**
+ * Returns true if one more WQE of any size fits under @p limit, which is one of the queue's limits.
+ */
 static inline bool
 bb_sq_has_room_in(const struct bb_sq *sq, uint32_t limit)
 {
 	return (uint32_t)bb_sq_where(sq) - sq->done < limit && bb_queue_check_owner(sq->owner);
 }
 
-/** The same for SENDs and WRITEs. */
+/** Returns true if one more SEND or WRITE fits. */
 static inline bool
 bb_sq_has_room(const struct bb_sq *sq)
 {
 	return bb_sq_has_room_in(sq, sq->limit);
 }
 
-/** The class of an operation with a gather or scatter list. */
+/** Returns the class of an operation with a gather or scatter list. */
 static inline enum bb_sq_class
 bb_sq_class_of(uint8_t opcode)
 {
 	return opcode == BB_WQE_RDMA_READ ? BB_SQ_RD : BB_SQ_MSG;
 }
 
-/** Whether one more of it may be built. */
+/** Returns true if one more request of @p opcode fits. */
 static inline bool
 bb_sq_has_room_for(const struct bb_sq *sq, uint8_t opcode)
 {
 	return bb_sq_has_room_in(sq, bb_sq_class_of(opcode) == BB_SQ_RD ? sq->rd_limit : sq->limit);
 }
 
-/** The segment behind @p seg, at the start of the ring if @p seg is the last. */
+/** Returns the segment after @p seg, wrapping at the end of the ring. */
 static inline void *
 bb_sq_next_seg(const struct bb_sq *sq, void *seg)
 {
@@ -346,10 +370,10 @@ bb_sq_next_seg(const struct bb_sq *sq, void *seg)
 }
 
 /**
- * Take the next block or blocks for a WQE of @p ds segments, for which there is room; write its
- * control segment, and what its completion needs. Before the other segments are filled: stores
- * to the ring could change the queue for all that compiler and CPU know, so what is read of the
- * queue is read in front of them. The device looks at nothing before bb_sq_ring().
+ * Reserves the blocks of a WQE of @p ds segments, for which there is room. Writes its control
+ * segment and the data for its completion. Call it before filling the other segments: the compiler
+ * must assume that a store to the ring changes the queue's fields, so read these first. The device
+ * reads nothing before bb_sq_ring().
  * @return the control segment; the first block never wraps.
  */
 static inline struct bb_wqe_ctrl *
@@ -370,11 +394,11 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "stores of several fields at once are written for little-endian hosts"
 #endif
-	/* Few stores, and those to one line together: it is they that a post waits for. */
+	/* Few stores, adjacent ones combined: the stores limit the rate of posts. */
 	head = bb_be64((uint64_t)pi << 40) | sq->qpn_be |
 	       ((uint64_t)ds << 56 | (uint64_t)opcode << 24);
 	info = (uint8_t)flags | (uint32_t)bb_wc_opcode_of(opcode) << 8 | (uint32_t)opcode << 16;
-	/* A queue without a signalled WQE in it could never be found empty again. */
+	/* Without a signalled WQE the queue could never be found empty again. */
 	if ((flags & BB_SEND_SIGNALED) != 0) {
 		fm_ce_se |= BB_WQE_CE_CQE;
 		sq->sig_seq = seq;
@@ -393,30 +417,32 @@ bb_sq_commit(struct bb_sq *sq, uint8_t opcode, uint32_t ds, uint64_t wr_id, uint
 	return (struct bb_wqe_ctrl *)(void *)ctrl;
 }
 
-/** How many usual WQEs' room one of @p ds segments takes: seq counts these. Off the fast path. */
+/**
+ * Returns how many usual WQEs' room a WQE of @p ds segments takes: seq counts these. Off the fast
+ * path.
+ */
 static inline uint32_t
 bb_sq_slots(const struct bb_sq *sq, uint32_t ds)
 {
 	return (bb_wqe_blocks(ds) + sq->slot_blocks - 1) / sq->slot_blocks;
 }
 
-/** The same of a WQE that takes the room of @p slots usual ones. Off the fast path. */
+/** Does as bb_sq_commit() for a WQE that takes @p slots usual ones. Off the fast path. */
 struct bb_wqe_ctrl *bb_sq_commit_slots(struct bb_sq *sq, uint8_t opcode, uint32_t ds,
 				       uint32_t slots, uint64_t wr_id, uint32_t flags,
 				       uint32_t imm);
 
 /**
- * The builders without room at first sight: the queue is full, takes no posts, or the WQE
- * is behind one that changes a key and gets a fence. Off the fast path, so that there
- * nobody looks for the fence. This one is of bb_sq_post_sgl() with one piece, and of
- * bb_sq_post_inline(): see bb_sq.post.
+ * Slow paths of the builders: the queue is full, refuses posts, or the WQE follows one that changes
+ * a key and gets a fence. So the fast path need not check for the fence. This one serves
+ * bb_sq_post_sgl() with one piece, and bb_sq_post_inline(): see bb_sq.post.
  */
 int bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge *piece,
 		    uint64_t raddr, uint64_t keys);
-/** bb_sq_post_nop() likewise. */
+/** Slow path of bb_sq_post_nop(). */
 int bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags);
 
-/** bb_sq_post_sgl() of any number of pieces, empty ones among them. */
+/** bb_sq_post_sgl() for any number of pieces, some of which may be empty. */
 static inline int
 bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
@@ -427,7 +453,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	int pieces;
 	void *seg;
 
-	/* Before the list is read, which may not be as long as that. */
+	/* Check before reading the list, whose length may be out of range. */
 	if (bb_unlikely(nsge > sq->max_sge))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	pieces = bb_sq_count_sge(sge, nsge);
@@ -444,7 +470,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	ctrl = bb_sq_commit(sq, opcode, 1 + (uint32_t)has_raddr + (uint32_t)pieces, wr_id, flags,
 			    imm);
 
-	/* The first block never wraps: a WQE starts on a block. */
+	/* A WQE starts on a block boundary, so the first block never wraps. */
 	seg = ctrl + 1;
 	if (has_raddr) {
 		bb_sq_fill_raddr(seg, raddr, rkey);
@@ -459,7 +485,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 	return 1;
 }
 
-/** Build a WQE with one piece that is not empty; there is room. */
+/** Builds a WQE with one non-empty piece. There must be room. */
 static inline void
 bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	    const struct bb_sge *sge, uint64_t raddr, uint32_t rkey, uint32_t imm, uint32_t flags)
@@ -471,18 +497,21 @@ bb_sq_build(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	bb_sq_fill_data(ctrl + (has_raddr ? 2 : 1), sge);
 }
 
-/** SEND, RDMA_WRITE, RDMA_READ with a gather or scatter list. Constant arguments must reach it. */
+/**
+ * Posts a SEND, RDMA_WRITE or RDMA_READ with a gather or scatter list. Always inlined, so that
+ * constant arguments simplify the code.
+ */
 static inline __attribute__((always_inline)) int
 bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 	       const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey, uint32_t imm,
 	       uint32_t flags)
 {
-	/* The usual request has one piece, neither empty nor too long: a WQE of known size. */
+	/* The common request has one piece of valid length: a WQE of known size. */
 	if (bb_unlikely(nsge != 1 || sge->len - 1 >= BB_WQE_MAX_SGE_LEN))
 		return bb_sq_post_list(sq, opcode, has_raddr, wr_id, sge, nsge, raddr, rkey, imm,
 				       flags);
 	if (bb_unlikely(!bb_sq_has_room_for(sq, opcode))) {
-		/* A copy: a piece whose address is given away must be written to memory. */
+		/* A copy: a piece whose address is passed on would have to be stored in memory. */
 		struct bb_sge piece;
 
 		if (opcode == BB_WQE_RDMA_WRITE && flags == BB_SEND_SIGNALED &&
@@ -500,8 +529,8 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 }
 
 /**
- * Copy inline data behind its header, over the end of the ring if need be. Up to
- * @p in_block bytes stay in the WQE's first block, which never wraps.
+ * Copies inline data after its header, wrapping at the end of the ring. Data of up to @p in_block
+ * bytes stays in the WQE's first block, which never wraps.
  */
 static inline void
 bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t len,
@@ -525,7 +554,10 @@ bb_sq_fill_inline(const struct bb_sq *sq, void *seg, const void *data, uint32_t 
 	memcpy(sq->buf, (const uint8_t *)data + room, len - room);
 }
 
-/** Build a WQE with the data in it; there is room. Constant arguments must reach it. */
+/**
+ * Builds a WQE with inline data. There must be room. Always inlined, so that constant arguments
+ * simplify the code.
+ */
 static inline __attribute__((always_inline)) void
 bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		   const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
@@ -542,7 +574,7 @@ bb_sq_build_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr
 		bb_sq_fill_inline(sq, seg, data, len, has_raddr ? 28 : 44);
 }
 
-/** SEND and RDMA_WRITE with the data in the WQE; @p data may be reused at once. */
+/** Posts a SEND or RDMA_WRITE with inline data. @p data may be reused at once. */
 static inline int
 bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		  const void *data, uint32_t len, uint64_t raddr, uint32_t rkey, uint32_t imm,
@@ -562,7 +594,7 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 	return 1;
 }
 
-/** NOP: completes in order, does nothing, on a queue of any type. */
+/** Posts a NOP, which completes in order and does nothing, on a queue of any type. */
 static inline int
 bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 {

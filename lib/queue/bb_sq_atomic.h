@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/**
- * @file
- * Send queue, continued: atomics. Returns and rules are those of bb_sq.h.
- */
+/** @file Send queue: atomics. Results and rules are those of bb_sq.h. */
 #ifndef BB_SQ_ATOMIC_H
 #define BB_SQ_ATOMIC_H
 
@@ -14,12 +11,12 @@
 extern "C" {
 #endif
 
-/** bb_sq_post_atomic() without room at first sight, as bb_sq_post_slow(). */
+/** Slow path of bb_sq_post_atomic(), as bb_sq_post_slow(). */
 int bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			   const struct bb_sge *sge, uint64_t raddr, uint32_t rkey,
 			   uint64_t swap_add, uint64_t compare, uint32_t flags);
 
-/** Build an atomic of 8 bytes; there is room. */
+/** Builds an 8-byte atomic. There must be room. */
 static inline void
 bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		   uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
@@ -35,7 +32,7 @@ bb_sq_build_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struc
 	bb_sq_fill_data(ctrl + 3, sge);
 }
 
-/** CMP_SWAP and FETCH_ADD of 8 bytes; the old value lands in @p sge. */
+/** Posts an 8-byte CMP_SWAP or FETCH_ADD. The original value is written to @p sge. */
 static inline int
 bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		  uint64_t raddr, uint32_t rkey, uint64_t swap_add, uint64_t compare,
@@ -56,8 +53,8 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 }
 
 /**
- * The masked atomics of 4 and 8 bytes (sge->len). @p a to @p d: of CMP_SWAP swap,
- * compare, swap mask and compare mask; of FETCH_ADD what to add and the field boundaries.
+ * Posts a masked atomic of 4 or 8 bytes (sge->len). CMP_SWAP: @p a to @p d are swap, compare, swap
+ * mask and compare mask. FETCH_ADD: @p a is the addend, @p b the field boundaries.
  */
 int bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		      uint64_t raddr, uint32_t rkey, uint64_t a, uint64_t b, uint64_t c, uint64_t d,

@@ -5,7 +5,7 @@
 #include "bb_sq_atomic.h"
 #include "bb_sq_ud.h"
 
-/* Their bytes together. More than @max: the rest of the list is not read. */
+/* Returns the total length in bytes. Stops reading the list once it exceeds @max. */
 static uint64_t
 total_len(const struct bb_sge *sge, uint32_t nsge, uint32_t max)
 {
@@ -17,7 +17,7 @@ total_len(const struct bb_sge *sge, uint32_t nsge, uint32_t max)
 	return len;
 }
 
-/* Copy the pieces one behind the other, over the end of the ring if need be. */
+/* Copies the pieces one after the other, wrapping at the end of the ring. */
 static void
 fill_pieces(const struct bb_sq *sq, void *seg, const struct bb_sge *sge, uint32_t nsge,
 	    uint32_t len)
@@ -100,7 +100,7 @@ bb_sq_no_room_ud(struct bb_sq *sq)
 	return bb_sq_no_room(sq, BB_SQ_UD, &flags);
 }
 
-/* The layouts are those that UCX's rc_mlx5 transport writes. */
+/* The layouts are those written by UCX's rc_mlx5 transport. */
 int
 bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_sge *sge,
 		  uint64_t raddr, uint32_t rkey, uint64_t a, uint64_t b, uint64_t c, uint64_t d,

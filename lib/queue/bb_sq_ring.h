@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/**
- * @file
- * Send queue, continued: doorbells and completions. Included by bb_sq.h.
- */
+/** @file Send queue: doorbells and completions. Included by bb_sq.h. */
 #ifndef BB_SQ_RING_H
 #define BB_SQ_RING_H
 
@@ -14,7 +11,7 @@
 extern "C" {
 #endif
 
-/** Word @p i of a block. */
+/** Returns word @p i of a block. */
 static inline uint64_t
 bb_sq_bf_word(const uint8_t *block, uint32_t i)
 {
@@ -24,14 +21,14 @@ bb_sq_bf_word(const uint8_t *block, uint32_t i)
 	return w;
 }
 
-/** One block to the register. */
+/** Copies one block to the register. */
 static inline void
 bb_sq_bf_block(volatile uint64_t *reg, const uint8_t *block)
 {
 	/*
-	 * Upwards, as libmlx5 does, which warns that the order matters (mlx5_bf_copy() of
-	 * rdma-core's providers/mlx5/qp.c). At a stretch: with loads between the stores many cores
-	 * send the pieces one by one (Linux, __iowrite64_copy() of arm64).
+	 * In ascending order, as libmlx5 does, which warns that the order matters (mlx5_bf_copy()
+	 * of rdma-core's providers/mlx5/qp.c). All loads before all stores: with loads in between
+	 * many cores send the parts one by one (Linux, __iowrite64_copy() of arm64).
 	 */
 	const uint64_t w0 = bb_sq_bf_word(block, 0), w1 = bb_sq_bf_word(block, 1);
 	const uint64_t w2 = bb_sq_bf_word(block, 2), w3 = bb_sq_bf_word(block, 3);
@@ -48,7 +45,10 @@ bb_sq_bf_block(volatile uint64_t *reg, const uint8_t *block)
 	bb_uar_store64(reg + 7, w7);
 }
 
-/** Copy the last WQE, of @p blocks, to the register, block by block, over the ring's end. */
+/**
+ * Copies the last WQE, of @p blocks, to the register block by block, wrapping at the end of the
+ * ring.
+ */
 static inline void
 bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 {
@@ -64,7 +64,10 @@ bb_sq_blueflame(const struct bb_sq *sq, volatile uint64_t *reg, uint32_t blocks)
 	} while (--blocks > 0);
 }
 
-/** Note a doorbell that hands over all up to @p seq, which is sq->seq and above rung_seq's half. */
+/**
+ * Records a doorbell for all WQEs up to @p seq, which is sq->seq and above the low half of
+ * rung_seq.
+ */
 static inline void
 bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
 {
@@ -72,12 +75,13 @@ bb_sq_rung_to(struct bb_sq *sq, uint32_t seq)
 	bb_count_add(&sq->doorbells, 1);
 }
 
-/** bb_sq_rung() where nothing was built, or the count of WQEs ran over. Off the fast path. */
+/** Slow path of bb_sq_rung(): no WQE was built, or seq wrapped. Off the fast path. */
 uint32_t bb_sq_rung_over(struct bb_sq *sq);
 
 /**
- * Note a doorbell. @return WQEs that it hands over; 0: none were built, or the calling thread is
- * not the owner, and nothing is to be done.
+ * Records a doorbell.
+ * @return number of WQEs that it covers. 0: none was built, or the calling thread is not the owner;
+ * the caller must then do nothing.
  */
 static inline uint32_t
 bb_sq_rung(struct bb_sq *sq)
@@ -90,7 +94,7 @@ bb_sq_rung(struct bb_sq *sq)
 	return seq - rung;
 }
 
-/** The record before a doorbell: where the ring ends now. */
+/** Writes the doorbell record: the current end of the ring. */
 static inline void
 bb_sq_record(struct bb_sq *sq, uint64_t where)
 {
@@ -100,8 +104,8 @@ bb_sq_record(struct bb_sq *sq, uint64_t where)
 }
 
 /**
- * bb_sq_ring() of a queue whose register no queue copies to: 8 bytes, always to the first half, as
- * DPDK does.
+ * bb_sq_ring() for a queue whose register is never used for copies: 8 bytes, always to the first
+ * half, as DPDK does.
  */
 static inline void
 bb_sq_doorbell(struct bb_sq *sq)
@@ -109,7 +113,7 @@ bb_sq_doorbell(struct bb_sq *sq)
 	const uint64_t where = bb_sq_where(sq);
 	uint64_t head;
 
-	/* Our own notes first: behind the fences they would wait for the register. */
+	/* Update software state first: after the fences it would wait for the register. */
 	if (bb_unlikely(bb_sq_rung(sq) == 0))
 		return;
 	memcpy(&head, sq->last, sizeof(head));
@@ -119,9 +123,9 @@ bb_sq_doorbell(struct bb_sq *sq)
 }
 
 /**
- * bb_sq.ring of a queue whose register is copied to, by this queue if @p copy, where it can, or
- * by another: by a call, as programs need not have all of it in each place where they ring. The
- * device may still be reading the half before: the register's next user takes the other half,
+ * bb_sq.ring for a queue whose register is used for copies, by this queue if @p copy, or by another
+ * one. Called through a pointer, so that programs need not inline it at each doorbell. The device
+ * may still be reading the half used before. So the next user of the register takes the other half,
  * whatever it stores, as libmlx5 does (post_send_db() of rdma-core's providers/mlx5/qp.c).
  */
 static inline void
@@ -148,7 +152,7 @@ bb_sq_doorbell_or_copy(struct bb_sq *sq, bool copy)
 	bb_wc_flush();
 }
 
-/** Hand every WQE built since the last call to the device: one doorbell. */
+/** Passes every WQE built since the last call to the device, with one doorbell. */
 static inline void
 bb_sq_ring(struct bb_sq *sq)
 {
@@ -159,15 +163,15 @@ bb_sq_ring(struct bb_sq *sq)
 }
 
 /**
- * Account for a CQE that names block @p wqe_counter: it and all before it are
- * complete. @return what was remembered at the post.
+ * Processes a CQE that names block @p wqe_counter: this WQE and all before it are complete.
+ * @return the entry recorded when it was posted.
  */
 static inline const struct bb_sq_wqe *
 bb_sq_complete(struct bb_sq *sq, uint16_t wqe_counter)
 {
 	const struct bb_sq_wqe *w = &sq->wqes[wqe_counter & sq->mask];
 
-	/* Atomic, for control calls that ask what has completed. */
+	/* Atomic, because control calls read it from other threads. */
 	__atomic_store_n(&sq->done, w->seq, __ATOMIC_RELAXED);
 	bb_count_add(&sq->cqes, 1);
 	return w;

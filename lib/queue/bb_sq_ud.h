@@ -3,8 +3,7 @@
  */
 /**
  * @file
- * Send queue, continued: datagrams, inline data of several pieces.
- * Returns and rules are those of bb_sq.h.
+ * Send queue: datagrams, inline data of several pieces. Results and rules are those of bb_sq.h.
  */
 #ifndef BB_SQ_UD_H
 #define BB_SQ_UD_H
@@ -15,24 +14,27 @@
 extern "C" {
 #endif
 
-/** SEND, SEND_IMM, RDMA_WRITE, RDMA_WRITE_IMM with the data of @p nsge pieces in the WQE. */
+/** Posts a SEND, SEND_IMM, RDMA_WRITE or RDMA_WRITE_IMM with the data of @p nsge pieces inline. */
 int bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 			   const struct bb_sge *sge, uint32_t nsge, uint64_t raddr, uint32_t rkey,
 			   uint32_t imm, uint32_t flags);
 
-/** The same of a datagram. */
+/** Posts a datagram with the data of @p nsge pieces inline. */
 int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			      const struct bb_wqe_av *av, uint32_t dest_qpn, uint32_t qkey,
 			      const struct bb_sge *sge, uint32_t nsge, uint32_t imm,
 			      uint32_t flags);
 
 /**
- * Why there is no room for a datagram at first sight: 0, full, or an errno. 1: there is, as the
- * device took the QP to ERR, where posts are taken and flushed. No fence is due on such a queue.
+ * Slow path of a datagram without room. Returns 0 if the queue is full, or an errno. Returns 1 if
+ * there is room after all: the device moved the QP to ERR, where posts are accepted and flushed. A
+ * UD queue never has a pending fence.
  */
 int bb_sq_no_room_ud(struct bb_sq *sq);
 
-/** Write the address vector behind a control segment: it ends with the WQE's first block. */
+/**
+ * Writes the address vector after a control segment; it fills the rest of the WQE's first block.
+ */
 static inline void
 bb_sq_fill_av(struct bb_wqe_ctrl *ctrl, const struct bb_wqe_av *av, uint32_t dest_qpn,
 	      uint32_t qkey)
@@ -44,7 +46,7 @@ bb_sq_fill_av(struct bb_wqe_ctrl *ctrl, const struct bb_wqe_av *av, uint32_t des
 	seg->dest_qpn = bb_be32(dest_qpn | BB_WQE_EXT_AV);
 }
 
-/** SEND and SEND_IMM of a gather list to the UD QP @p dest_qpn behind an address vector. */
+/** Posts a SEND or SEND_IMM with a gather list to the UD QP @p dest_qpn. */
 static inline int
 bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_wqe_av *av,
 	      uint32_t dest_qpn, uint32_t qkey, const struct bb_sge *sge, uint32_t nsge,
@@ -55,7 +57,7 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 	int pieces;
 	void *seg;
 
-	/* Before the list is read, which may not be as long as that. */
+	/* Check before reading the list, whose length may be out of range. */
 	if (bb_unlikely(nsge > sq->max_sge))
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_SGE);
 	pieces = bb_sq_count_sge(sge, nsge);
@@ -79,7 +81,7 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 	return 1;
 }
 
-/** The same with the data in the WQE; @p data may be reused at once. */
+/** Posts a datagram with inline data. @p data may be reused at once. */
 static inline int
 bb_sq_post_ud_inline(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_wqe_av *av,
 		     uint32_t dest_qpn, uint32_t qkey, const void *data, uint32_t len, uint32_t imm,

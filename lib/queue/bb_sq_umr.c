@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UMR WQEs. Built aside and copied into the ring: their segments wrap anywhere, and
- * nothing here is on the path of data.
+ * UMR WQEs. Built separately and copied into the ring, because their segments may wrap anywhere;
+ * they are not on the data path.
  */
 #include "bb_sq_umr.h"
 
@@ -19,7 +19,7 @@ BB_STATIC_ASSERT(offsetof(struct umr, xlt) == (BB_WQE_UMR_DS - 1) * BB_WQE_SEG, 
 BB_STATIC_ASSERT(BB_WQE_UMR_DS + XLT_MAX <= BB_WQE_MAX_DS && XLT_MAX % BB_WQE_XLT_ALIGN == 0,
 		 "the largest WQE");
 
-/* IBV_ACCESS_* to the bits of an mkey segment. */
+/* Converts IBV_ACCESS_* to the bits of an mkey segment. */
 static uint8_t
 access_bits(uint32_t access)
 {
@@ -29,14 +29,16 @@ access_bits(uint32_t access)
 			 ((access & 8) != 0 ? BB_MKEY_A : 0));
 }
 
-/* The rights of a key that are set anew. Where one may not be, no key has it. */
+/*
+ * Returns the access rights that a UMR sets. If the atomic right may not be changed, no key has it.
+ */
 static uint64_t
 access_mask(const struct bb_sq *sq)
 {
 	return BB_MKEY_MASK_ACCESS & ~(uint64_t)(sq->umr_no_atomic ? BB_MKEY_MASK_A : 0);
 }
 
-/* Copy what is behind the control segment into the ring, over its end. */
+/* Copies the part after the control segment into the ring, wrapping at its end. */
 static void
 fill(const struct bb_sq *sq, void *seg, const void *src, size_t len)
 {
@@ -48,7 +50,7 @@ fill(const struct bb_sq *sq, void *seg, const void *src, size_t len)
 	memcpy(sq->buf, (const uint8_t *)src + room, len - room);
 }
 
-/* @xlt: octowords of translations. */
+/* Posts a UMR WQE. @xlt: octowords of translations. */
 static int
 post(struct bb_sq *sq, uint64_t wr_id, enum bb_sq_umr_kind kind, uint32_t key, struct umr *u,
      uint32_t xlt, uint32_t flags)
@@ -144,7 +146,7 @@ bb_sq_post_bind(struct bb_sq *sq, uint64_t wr_id, bool type2, uint32_t rkey, uin
 	return post(sq, wr_id, BB_SQ_BIND_MW, rkey, &u, BB_WQE_XLT_ALIGN, flags);
 }
 
-/* A key's layout: @xlt octowords stand in @u, @len bytes in all. */
+/* Posts the layout of a key: @xlt octowords in @u, @len bytes in all. */
 static int
 post_layout(struct bb_sq *sq, uint64_t wr_id, uint32_t key, uint32_t access, struct umr *u,
 	    uint32_t xlt, uint64_t len, uint32_t flags)

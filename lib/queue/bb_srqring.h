@@ -3,15 +3,14 @@
  */
 /**
  * @file
- * Shared receive queue: WQEs in a linked list, given back in any order.
+ * Shared receive queue: WQEs in a linked list, released in any order.
  *
- * Every WQE begins with a segment that names the one behind it (rdma-core: struct
- * mlx5_wqe_srq_next_seg), then comes its scatter list. Device and software start at
- * WQE 0 and follow these indices. Free WQEs hang behind the last one posted; a
- * completion hangs its WQE behind the last free one, which therefore can never be
- * posted itself: a ring of n WQEs takes n - 1 receives.
+ * Every WQE begins with a segment that names its successor (rdma-core: struct
+ * mlx5_wqe_srq_next_seg), followed by its scatter list. Device and software start at WQE 0 and
+ * follow these indices. Free WQEs follow the last one posted. A completion appends its WQE to the
+ * last free one, which therefore can never be posted: a ring of n WQEs takes n - 1 receives.
  *
- * Returns and ownership as in bb_sq.h: 1 posted, 0 full, negative errno.
+ * Results and ownership are as in bb_sq.h: 1 posted, 0 full, negative errno.
  */
 #ifndef BB_SRQRING_H
 #define BB_SRQRING_H
@@ -32,32 +31,34 @@ struct bb_wqe_srq_next {
 BB_STATIC_ASSERT(sizeof(struct bb_wqe_srq_next) == BB_WQE_SEG, "next segment");
 BB_STATIC_ASSERT(offsetof(struct bb_wqe_srq_next, next_wqe_index) == 2, "next segment");
 
-/** A shared receive queue that one thread owns. */
+/** A shared receive queue, owned by one thread. */
 struct bb_srqring {
 	uint8_t *buf;
 	uint64_t *wr_ids; /**< one per WQE */
-	uint8_t *held;    /**< one per WQE: 1 from post to completion */
-	uint32_t *dbrec;  /**< doorbell record, one word; NULL: see ring */
+	uint8_t *held;    /**< one per WQE: 1 from post to completion, else 0 */
+	uint32_t *dbrec;  /**< doorbell record, one word; NULL if ring is set */
 	uint32_t depth;   /**< WQEs that may be outstanding */
 	uint32_t pi;      /**< WQEs posted since creation */
 	uint32_t ci;      /**< WQEs completed since creation */
 	uint32_t rung;    /**< pi at the last doorbell */
-	uint16_t head;    /**< WQE to post next */
-	uint16_t tail;    /**< last free WQE */
+	uint16_t head;    /**< index of the next WQE to post */
+	uint16_t tail;    /**< index of the last free WQE */
 	uint16_t mask;    /**< WQEs in the ring - 1 */
-	uint16_t refused; /**< 1 << enum bb_refusal of those already logged */
+	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
 	uint8_t max_sge;
 	uint8_t log_stride;
 	uint8_t pad[6];
-	/* Not touched by a post that succeeds. */
-	uint64_t full;                        /**< statistics: posts refused for want of room */
-	uint32_t srqn;                        /**< for the log */
+	/* Not touched by a successful post. */
+	uint64_t full;                        /**< statistics: posts refused because the queue was
+					       * full */
+	uint32_t srqn;                        /**< SRQ number for log lines */
 	uint32_t owner;                       /**< lcore id, checked in debug builds */
-	void (*ring)(struct bb_srqring *srq); /**< without dbrec: hands over what was posted */
+	void (*ring)(struct bb_srqring *srq); /**< without dbrec: passes the posted WQEs to the
+					       * driver */
 };
 BB_STATIC_ASSERT(offsetof(struct bb_srqring, full) == BB_CACHE_LINE, "one line");
 
-/** What a shared receive queue is made of; memory belongs to the caller. */
+/** Configuration of a shared receive queue. The caller owns the memory. */
 struct bb_srqring_conf {
 	void *buf;           /**< wqes << log_stride bytes, 64-byte aligned */
 	uint64_t *wr_ids;    /**< @ref wqes entries */
@@ -67,20 +68,20 @@ struct bb_srqring_conf {
 	uint32_t log_stride; /**< log2 of bytes, 5 to 9 */
 	uint32_t max_sge;    /**< at most stride / 16 - 1 */
 	uint32_t *dbrec;
-	/** In place of dbrec, which is NULL then, called by bb_srqring_ring(). */
+	/** Called by bb_srqring_ring() in place of a dbrec, which is then NULL. */
 	void (*ring)(struct bb_srqring *srq);
-	uint32_t srqn;  /**< for the log */
-	uint32_t owner; /**< lcore id; LCORE_ID_ANY is never checked */
+	uint32_t srqn;  /**< SRQ number for log lines */
+	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
 };
 
-/** Prepare the queue and link its WQEs, before the device knows it. 0 or -EINVAL. */
+/** Initializes the queue and links its WQEs, before the device uses it. Returns 0 or -EINVAL. */
 int bb_srqring_init(struct bb_srqring *srq, const struct bb_srqring_conf *conf);
-/** Why there was no room: 0 for a full queue, else an errno; as bb_sq_room(). */
+/** Returns the reason for missing room: 0 if the queue is full, else an errno, as bb_sq_room(). */
 int bb_srqring_refuse(struct bb_srqring *srq);
-/** Refuse a request that no room would let through, as bb_sq_refuse_arg(). */
+/** Refuses a request that more room would not help, as bb_sq_refuse_arg(). */
 int bb_srqring_refuse_arg(struct bb_srqring *srq, enum bb_refusal why);
 
-/** The WQE at an index, whatever its upper bits. */
+/** Returns the WQE at an index; upper bits of the index are ignored. */
 static inline struct bb_wqe_srq_next *
 bb_srqring_wqe(const struct bb_srqring *srq, uint32_t idx)
 {
@@ -88,7 +89,7 @@ bb_srqring_wqe(const struct bb_srqring *srq, uint32_t idx)
 						  ((size_t)(idx & srq->mask) << srq->log_stride));
 }
 
-/** Post one receive; buffers are the device's until its completion. */
+/** Posts one receive. The device owns its buffers until its completion. */
 static inline int
 bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)
 {
@@ -106,7 +107,7 @@ bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge
 	srq->head = bb_be16(wqe->next_wqe_index);
 	seg = (struct bb_wqe_data *)(void *)(wqe + 1);
 	for (i = 0; i < nsge; i++) {
-		/* Written with byte count 0 an empty piece would be one of 2^31. */
+		/* A byte count of 0 would mean 2^31 bytes, so empty pieces are left out. */
 		if (sge[i].len != 0)
 			bb_sq_fill_data(&seg[n++], &sge[i]);
 	}
@@ -121,7 +122,7 @@ bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge
 	return 1;
 }
 
-/** Hand every receive posted since the last call to the device. */
+/** Passes all receives posted since the last call to the device. */
 static inline void
 bb_srqring_ring(struct bb_srqring *srq)
 {
@@ -137,8 +138,8 @@ bb_srqring_ring(struct bb_srqring *srq)
 }
 
 /**
- * Give the WQE at @p idx back, as a completion names it.
- * @return false, and nothing changes, if it is not outstanding.
+ * Releases the WQE at @p idx, as named by a completion.
+ * @return false, without a change, if it is not outstanding.
  */
 static inline bool
 bb_srqring_complete(struct bb_srqring *srq, uint16_t idx, uint64_t *wr_id)
