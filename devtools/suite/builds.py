@@ -67,7 +67,7 @@ def programs_of(suite):
 UNIT_AND_MODEL = ('test/unit/', 'test/model/', 'test/fuzz/')
 PLAIN_ONLY = ('test/unit/verbs/verbs_count', 'test/model/core/model_nosyscall', 'test/model/mlx5/qp/model_mlx5_long',
               'test/model/roce/model_roce_sim_rto', 'test/model/roce/model_roce_sim_types',
-              'test/model/soft/cmd/model_soft_ctl_mem', 'test/unit/core/unit_memevents',
+              'test/model/soft/cmd/model_soft_ctl_mem', 'test/unit/mem/unit_memevents',
               'test/unit/mlx5/unit_mlx5_hugepages')
 
 # A build: compiler, options, targets (all when there are none) or a function that finds them.

@@ -26,14 +26,17 @@ RULES = [
     ('lib/format', []),
     ('lib/queue', ['lib/format/*']),
     ('lib/roce', ['lib/format/*']),
-    ('lib/core', ['lib/queue/*', 'lib/format/*']),
-    ('lib/loop', ['lib/core/*', 'lib/queue/*', 'lib/format/*']),
-    ('lib/connect', ['lib/core/*', 'lib/queue/*', 'lib/format/*', 'lib/loop/bb_loop.h']),
+    ('lib/dev', [PUBLIC, 'lib/queue/*', 'lib/format/*']),
+    ('lib/mem', [PUBLIC, 'lib/dev/*', 'lib/queue/*', 'lib/format/*']),
+    ('lib/core', [PUBLIC, 'lib/dev/*', 'lib/mem/*', 'lib/queue/*', 'lib/format/*']),
+    ('lib/tel', [PUBLIC, 'lib/dev/*', 'lib/mem/*', 'lib/core/*', 'lib/queue/*', 'lib/format/*']),
+    ('lib/loop', [PUBLIC, 'lib/dev/*', 'lib/tel/*', 'lib/queue/*', 'lib/format/*']),
+    ('lib/connect', [PUBLIC, 'lib/dev/*', 'lib/mem/*', 'lib/core/*', 'lib/queue/*', 'lib/format/*']),
     ('lib', [PUBLIC]),
     ('drivers/soft', ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
-                      'lib/core/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),
+                      'lib/tel/bb_tel.h', 'drivers/mlx5/mlx5_cmd.h']),
     ('drivers/ibv', [PUBLIC]),
-    ('drivers', ['lib/core/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*',
+    ('drivers', ['lib/dev/bb_driver.h', PUBLIC, 'lib/queue/*', 'lib/format/*',
                  'drivers/ibv/*']),
     ('app/testrdma', [PUBLIC, 'app/testrdma/*', 'app/common/*']),
     ('app/perf', [PUBLIC, 'app/perf/*', 'app/common/*']),
@@ -47,7 +50,7 @@ RULES = [
 # wraps DPDK's telemetry.
 CLOSED = {
     'drivers/soft': ['drivers/soft/*', 'lib/format/*', 'lib/roce/*', 'lib/queue/bb_barrier.h',
-                     'drivers/mlx5/mlx5_cmd.h', 'lib/core/bb_dev.h', 'lib/core/bb_tel.h'],
+                     'drivers/mlx5/mlx5_cmd.h', 'lib/dev/bb_dev.h', 'lib/tel/bb_tel.h'],
 }
 
 # Headers that are not ours: pattern of the name, files that may include it, why no one else.

@@ -37,9 +37,9 @@ GOOD = {
     'lib/format/bb_wqe.c': '#include "bb_wqe.h"\n',
     'lib/queue/bb_barrier.h': '#include <stdint.h>\n',
     'lib/queue/bb_sq.h': '#include "bb_barrier.h"\n#include "bb_wqe.h"\n',
-    'lib/core/bb_dev.h': '#include <stdint.h>\n',
-    'lib/core/bb_driver.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
-    'lib/core/bb_dev.c': '#include <rte_malloc.h>\n#include "bb_driver.h"\n',
+    'lib/dev/bb_dev.h': '#include <stdint.h>\n',
+    'lib/dev/bb_driver.h': '#include "bb_dev.h"\n#include "bb_sq.h"\n',
+    'lib/dev/bb_dev.c': '#include <rte_malloc.h>\n#include "bb_driver.h"\n',
     'lib/loop/bb_loop.c': '#include "bb_dev.h"\n',
     'drivers/mlx5/mlx5_cmd.h': '#include "bb_dev.h"\n',
     'drivers/mlx5/mlx5_dev.c': '#include "bb_driver.h"\n#include "mlx5_cmd.h"\n',
@@ -51,16 +51,16 @@ GOOD = {
     'examples/hello/hello.c': '#include <bluebell.h>\n',
 }
 PUBLIC = ['lib/bluebell.h', 'lib/format/bb_wqe.h', 'lib/queue/bb_barrier.h',
-          'lib/queue/bb_sq.h', 'lib/core/bb_dev.h']
+          'lib/queue/bb_sq.h', 'lib/dev/bb_dev.h']
 
 BAD_INCLUDES = {
     'format includes queue': ('lib/format/bb_wqe.h', '"bb_sq.h"'),
-    'queue includes core': ('lib/queue/bb_sq.h', '"bb_dev.h"'),
-    'core includes a driver': ('lib/core/bb_dev.c', '"mlx5_cmd.h"'),
-    'core includes a driver by path': ('lib/core/bb_dev.c', '"../../drivers/soft/core/soft.h"'),
-    'core includes ethdev': ('lib/core/bb_dev.c', '<rte_ethdev.h>'),
-    'core includes verbs': ('lib/core/bb_dev.c', '<infiniband/verbs.h>'),
-    'core includes librdmacm': ('lib/core/bb_dev.c', '<rdma/rdma_cma.h>'),
+    'queue includes dev': ('lib/queue/bb_sq.h', '"bb_dev.h"'),
+    'dev includes a driver': ('lib/dev/bb_dev.c', '"mlx5_cmd.h"'),
+    'dev includes a driver by path': ('lib/dev/bb_dev.c', '"../../drivers/soft/core/soft.h"'),
+    'dev includes ethdev': ('lib/dev/bb_dev.c', '<rte_ethdev.h>'),
+    'dev includes verbs': ('lib/dev/bb_dev.c', '<infiniband/verbs.h>'),
+    'dev includes librdmacm': ('lib/dev/bb_dev.c', '<rdma/rdma_cma.h>'),
     'loop includes a driver': ('lib/loop/bb_loop.c', '"mlx5_cmd.h"'),
     'loop includes verbs': ('lib/loop/bb_loop.c', '<infiniband/verbs.h>'),
     'mlx5 includes soft': ('drivers/mlx5/mlx5_dev.c', '"soft.h"'),
@@ -75,8 +75,8 @@ BAD_INCLUDES = {
     'an app includes a private header': ('app/tool/main.c', '"bb_driver.h"'),
     'an app includes a driver': ('app/tool/tool.h', '"mlx5_cmd.h"'),
     'an example includes a private header': ('examples/hello/hello.c', '<bb_prm.h>'),
-    'a public header includes a private one': ('lib/core/bb_dev.h', '"bb_driver.h"'),
-    'an unknown header in quotes': ('lib/core/bb_dev.c', '"nowhere.h"'),
+    'a public header includes a private one': ('lib/dev/bb_dev.h', '"bb_driver.h"'),
+    'an unknown header in quotes': ('lib/dev/bb_dev.c', '"nowhere.h"'),
 }
 
 
@@ -111,7 +111,7 @@ class Includes(Fixture):
         """They are in one header."""
         for fence in FENCES:
             code = 'static inline void f(void) {%s;}\n' % fence
-            for path, bad in (('lib/queue/bb_barrier.h', 0), ('lib/core/bb_dev.c', 1), ('drivers/soft/soft.c', 1)):
+            for path, bad in (('lib/queue/bb_barrier.h', 0), ('lib/dev/bb_dev.c', 1), ('drivers/soft/soft.c', 1)):
                 with self.subTest(fence=fence, path=path):
                     write(self.top, GOOD)
                     write(self.top, {path: GOOD[path] + code})

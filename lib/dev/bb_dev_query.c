@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What a device says of itself: capabilities, ports, GIDs, events, numbers. */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_log.h>
+
+#include "bb_dev_priv.h"
+
+int
+bb_dev_query(struct bb_dev *dev, struct bb_dev_attr *attr)
+{
+	if (dev == NULL || attr == NULL)
+		return -EINVAL;
+	*attr = dev->attr;
+	return 0;
+}
+
+static int
+port_check(const struct bb_dev *dev, uint32_t port)
+{
+	if (port >= 1 && port <= dev->attr.ports)
+		return 0;
+	BB_LOG(ERR, "%s has no port %u: give 1 to %u", dev->name, port, dev->attr.ports);
+	return -EINVAL;
+}
+
+int
+bb_port_query(struct bb_dev *dev, uint32_t port, struct bb_port_attr *attr)
+{
+	struct bb_port_attr tmp = {0};
+	int ret;
+
+	if (dev == NULL || attr == NULL)
+		return -EINVAL;
+	ret = port_check(dev, port);
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->port_query(dev, port, &tmp);
+	pthread_mutex_unlock(&dev->lock);
+	if (ret == 0)
+		*attr = tmp;
+	return ret;
+}
+
+int
+bb_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid *gid)
+{
+	struct bb_gid tmp = {0};
+	int ret;
+
+	if (dev == NULL || gid == NULL)
+		return -EINVAL;
+	ret = port_check(dev, port);
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->gid_query(dev, port, index, &tmp);
+	pthread_mutex_unlock(&dev->lock);
+	if (ret == 0)
+		*gid = tmp;
+	return ret;
+}
+
+int
+bb_event_get(struct bb_dev *dev, struct bb_event *event)
+{
+	struct bb_event ev = {0};
+	int ret;
+
+	if (dev == NULL || event == NULL)
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->event_get(dev, &ev);
+	if (ret == 0) {
+		switch (ev.type) {
+		case BB_EVENT_QP_FATAL:
+		case BB_EVENT_QP_ACCESS:
+		case BB_EVENT_QP_REQUEST:
+			BB_LOG(WARNING, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
+			       bb_event_name(ev.type));
+			bb_qp_failed(ev.qp);
+			break;
+		case BB_EVENT_QP_PATH_MIG:
+		case BB_EVENT_QP_PATH_MIG_ERR:
+		case BB_EVENT_QP_COMM_EST:
+			BB_LOG(NOTICE, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_PORT_ACTIVE:
+		case BB_EVENT_PORT_DOWN:
+		case BB_EVENT_PORT_CHANGE:
+			BB_LOG(NOTICE, "%s: port %u: %s", dev->name, ev.port,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_SRQ_LIMIT:
+			BB_LOG(DEBUG, "%s: SRQ 0x%x: %s", dev->name, ev.srq->srqn,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_SRQ_LAST_WQE:
+			/* A QP on no SRQ has no such event. */
+			ev.srq = ev.qp->ctrl->init.srq;
+			BB_LOG(DEBUG, "%s: QP 0x%x: %s", dev->name, ev.qp->qpn,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_SRQ_ERROR:
+			BB_LOG(ERR, "%s: SRQ 0x%x: %s", dev->name, ev.srq->srqn,
+			       bb_event_name(ev.type));
+			break;
+		case BB_EVENT_CQ_ERROR:
+		case BB_EVENT_DEV_FATAL:
+			BB_LOG(ERR, "%s: %s", dev->name, bb_event_name(ev.type));
+			break;
+		}
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret == 0)
+		*event = ev;
+	return ret;
+}
+
+const char *
+bb_event_name(enum bb_event_type type)
+{
+	switch (type) {
+	case BB_EVENT_CQ_ERROR:
+		return "CQ error";
+	case BB_EVENT_QP_FATAL:
+		return "QP fatal";
+	case BB_EVENT_QP_ACCESS:
+		return "peer's access refused";
+	case BB_EVENT_QP_REQUEST:
+		return "peer's request invalid";
+	case BB_EVENT_PORT_CHANGE:
+		return "port's addresses changed";
+	case BB_EVENT_PORT_ACTIVE:
+		return "port is active";
+	case BB_EVENT_PORT_DOWN:
+		return "port is down";
+	case BB_EVENT_QP_COMM_EST:
+		return "communication established";
+	case BB_EVENT_QP_PATH_MIG:
+		return "path migrated";
+	case BB_EVENT_QP_PATH_MIG_ERR:
+		return "path migration failed";
+	case BB_EVENT_DEV_FATAL:
+		return "device fatal";
+	case BB_EVENT_SRQ_LIMIT:
+		return "SRQ limit reached";
+	case BB_EVENT_SRQ_LAST_WQE:
+		return "last WQE of the SRQ taken";
+	case BB_EVENT_SRQ_ERROR:
+		return "SRQ error";
+	}
+	return "?";
+}
+
+void
+bb_dev_progress(struct bb_dev *dev)
+{
+	/* No lock: a data-path call of the lcore whose UAR it is. */
+	dev->drv->progress(dev);
+}
+
+int
+bb_dev_clock(struct bb_dev *dev, uint64_t *hz, uint64_t *now)
+{
+	uint64_t t = 0;
+	int ret = -ENOTSUP;
+
+	if (dev == NULL)
+		return -EINVAL;
+	if (dev->attr.clock_hz != 0)
+		ret = now != NULL ? dev->drv->clock(dev, &t) : 0;
+	if (ret == -ENOTSUP)
+		BB_LOG(ERR, "%s: the device has no clock that can be read", dev->name);
+	if (ret != 0)
+		return ret;
+	if (hz != NULL)
+		*hz = dev->attr.clock_hz;
+	if (now != NULL)
+		*now = t;
+	return 0;
+}
+
+int
+bb_dev_stats(struct bb_dev *dev, struct bb_dev_stats *stats)
+{
+	struct bb_dev_stats tmp = {0};
+	int ret;
+
+	if (dev == NULL || stats == NULL)
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->stats(dev, &tmp);
+	pthread_mutex_unlock(&dev->lock);
+	if (ret == 0)
+		*stats = tmp;
+	return ret;
+}
+
+int
+bb_dev_drops(struct bb_dev *dev, struct bb_dev_drop *drops, unsigned int n)
+{
+	int ret;
+
+	if (dev == NULL || (drops == NULL && n != 0))
+		return -EINVAL;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->drops(dev, drops, n);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}

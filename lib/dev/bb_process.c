@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Which processes may use a device. */
+#include <errno.h>
+#include <pthread.h>
+
+#include <rte_eal.h>
+#include <rte_lcore.h>
+
+#include "bb_dev_priv.h"
+
+/* fork() calls between this process and the one that was started as a program. */
+static uint32_t generation;
+/* EAL was initialised before the fork(): it, its memory and its threads are an ancestor's. */
+static bool eal_inherited;
+
+static void
+in_child(void)
+{
+	generation++;
+	/* EAL has no lcores before rte_eal_init(), which runs once in a process and its children.
+	 */
+	eal_inherited |= rte_lcore_count() != 0;
+}
+
+__attribute__((constructor)) static void
+watch_forks(void)
+{
+	(void)pthread_atfork(NULL, NULL, in_child);
+}
+
+uint32_t
+bb_process_generation(void)
+{
+	return generation;
+}
+
+int
+bb_process_check(void)
+{
+	if (rte_lcore_count() == 0) {
+		BB_LOG(ERR, "EAL is not initialised: call rte_eal_init() before bb_dev_open()");
+		return -EINVAL;
+	}
+	if (eal_inherited) {
+		BB_LOG(ERR, "a child of fork() cannot open devices: the EAL is its parent's, which "
+			    "goes on using the same heap; call fork() before rte_eal_init(), or "
+			    "exec() a program that calls rte_eal_init()");
+		return -ENOTSUP;
+	}
+	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
+		BB_LOG(ERR, "secondary processes cannot open devices: start this one as a "
+			    "primary, with a --file-prefix of its own");
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+int
+bb_process_owns(const struct bb_dev *dev)
+{
+	if (dev->generation == generation)
+		return 0;
+	BB_LOG(ERR,
+	       "%s: was opened before fork(), by the parent, whose queues and keys these are: leave "
+	       "them alone in the child",
+	       dev->name);
+	return -ENOTSUP;
+}

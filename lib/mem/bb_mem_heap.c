@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * A PD that follows the EAL heap: one walk, then EAL's memory events.
+ *
+ * EAL refuses event callbacks under --no-huge and --legacy-mem. EAL's own heap does not change
+ * there, so the walk is enough. Heaps of external memory do: their memory is not registered by
+ * the walk, as the key would outlive the mapping. The application names it then,
+ * bb_mem_add_heap().
+ *
+ * Inside a callback EAL holds its memory lock, the thread may be any that called
+ * rte_malloc() or rte_free(), and dev->lock may be its own or another's: only
+ * t->lock is taken, memory comes from libc, and nothing is deregistered.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <rte_memory.h>
+
+#include "bb_mem_priv.h"
+#include "bb_mem_table.h"
+
+/* Registers one range that no heap entry holds. t->lock held. */
+static int
+heap_add(struct bb_mem_table *t, uint64_t start, uint64_t len, bool named)
+{
+	struct bb_mem_reg *reg;
+	int ret;
+
+	ret = bb_mem_reg_auto(t->pd, BB_MEM_HEAP, start, len, &reg);
+	if (ret == 0) {
+		reg->named = named;
+		t->stats.bytes += len;
+		ret = bb_mem_table_insert(t, reg);
+		if (ret == 0) {
+			TAILQ_INSERT_TAIL(&t->heap, reg, link);
+			t->stats.heap++;
+		} else {
+			/* No mr_dereg here: the next control call does it. */
+			TAILQ_INSERT_TAIL(&t->retired, reg, link);
+			t->stats.retired++;
+			t->stats.bytes -= len;
+		}
+	}
+	if (ret != 0)
+		BB_LOG(ERR,
+		       "%s: %" PRIu64 " bytes of heap at 0x%" PRIx64 " are not registered (%d): "
+		       "lookups there find no lkey",
+		       t->pd->dev->name, len, start, ret);
+	return ret;
+}
+
+/* Registers what of [start, end) is not yet: walk and events may both report it. t->lock held. */
+static int
+heap_add_gaps(struct bb_mem_table *t, uint64_t start, uint64_t end, bool named)
+{
+	uint64_t gap_end;
+	int ret = 0;
+
+	while (ret == 0 && bb_mem_table_gap(t, &start, end, &gap_end)) {
+		ret = heap_add(t, start, gap_end - start, named);
+		start = gap_end;
+	}
+	return ret;
+}
+
+void
+bb_mem_heap_event(struct bb_mem_table *t, enum rte_mem_event event, const void *addr, size_t len)
+{
+	uint64_t start = (uintptr_t)addr;
+
+	pthread_mutex_lock(&t->lock);
+	if (event == RTE_MEM_EVENT_ALLOC)
+		(void)heap_add_gaps(t, start, start + len, false);
+	else if (event == RTE_MEM_EVENT_FREE)
+		(void)bb_mem_table_cut(t, start, start + len);
+	pthread_mutex_unlock(&t->lock);
+}
+
+static void
+event_cb(enum rte_mem_event event, const void *addr, size_t len, void *arg)
+{
+	bb_mem_heap_event(arg, event, addr, len);
+}
+
+struct walk {
+	struct bb_mem_table *t;
+	int err; /* rte_memseg_contig_walk() itself reports only that there was one */
+};
+
+/* Refuses external memory whose removal EAL would not report. t->lock held. */
+static int
+external_check(const struct bb_mem_table *t, uint64_t start, uint64_t end)
+{
+	uint64_t gap_end;
+
+	/* Memory of bb_mem_add_heap() is the application's to take back. */
+	if (!bb_mem_table_gap(t, &start, end, &gap_end))
+		return 0;
+	BB_LOG(ERR,
+	       "%s: the heap is not followed: EAL reports no memory events under --no-huge and "
+	       "--legacy-mem, and a heap has %" PRIu64 " bytes of external memory at 0x%" PRIx64
+	       ": call bb_mem_add_heap() for external memory first",
+	       t->pd->dev->name, gap_end - start, start);
+	return -ENOTSUP;
+}
+
+/* Memory of rte_extmem_register() is the application's, not a heap's. */
+static int
+walk_cb(const struct rte_memseg_list *msl, const struct rte_memseg *ms, size_t len, void *arg)
+{
+	struct walk *w = arg;
+	uint64_t start = ms->addr_64;
+
+	if (msl->external && !msl->heap)
+		return 0;
+	pthread_mutex_lock(&w->t->lock);
+	if (msl->external && !w->t->events)
+		w->err = external_check(w->t, start, start + len);
+	else
+		w->err = heap_add_gaps(w->t, start, start + len, false);
+	pthread_mutex_unlock(&w->t->lock);
+	return w->err;
+}
+
+/* Events first, then the walk: what EAL maps in between is told by one or both. */
+static int
+follow(struct bb_mem_table *t)
+{
+	struct walk w = {.t = t};
+
+	/* Unique, as EAL finds callbacks by name and argument. */
+	snprintf(t->callback, sizeof(t->callback), "bluebell-pd-%p", (void *)t);
+	if (rte_mem_event_callback_register(t->callback, event_cb, t) == 0) {
+		t->events = true;
+	} else if (rte_errno != ENOTSUP) {
+		BB_LOG(ERR, "%s: no memory event callback (%d): the heap is not followed",
+		       t->pd->dev->name, rte_errno);
+		return -rte_errno;
+	}
+	(void)rte_memseg_contig_walk(walk_cb, &w);
+	return w.err;
+}
+
+void
+bb_mem_heap_unfollow(struct bb_mem_table *t)
+{
+	/* Returns when no callback runs any more; t->lock must not be held. */
+	if (t->events)
+		rte_mem_event_callback_unregister(t->callback, t);
+	t->events = false;
+	t->following = false;
+}
+
+/* Retires all that bb_mem_add_heap() did not register. */
+static void
+heap_retire_followed(struct bb_mem_table *t)
+{
+	struct bb_mem_reg *reg, *next;
+
+	pthread_mutex_lock(&t->lock);
+	for (reg = TAILQ_FIRST(&t->heap); reg != NULL; reg = next) {
+		next = TAILQ_NEXT(reg, link);
+		if (!reg->named)
+			(void)bb_mem_table_cut(t, reg->start, reg->end);
+	}
+	pthread_mutex_unlock(&t->lock);
+}
+
+int
+bb_mem_follow_heap(struct bb_pd *pd)
+{
+	struct bb_mem_table *t;
+	int ret;
+
+	if (pd == NULL)
+		return -EINVAL;
+	ret = bb_process_owns(pd->dev);
+	if (ret != 0)
+		return ret;
+	t = pd->mem;
+	pthread_mutex_lock(&pd->dev->lock);
+	(void)bb_mem_reap_locked(pd);
+	if (t->following) {
+		ret = -EALREADY;
+		goto out;
+	}
+	ret = follow(t);
+	if (ret != 0) {
+		bb_mem_heap_unfollow(t);
+		heap_retire_followed(t);
+		(void)bb_mem_reap_locked(pd);
+		goto out;
+	}
+	t->following = true;
+	BB_LOG(INFO, "%s: heap registered, %u ranges; %s", pd->dev->name, t->stats.heap,
+	       t->events ? "its events are followed"
+			 : "EAL has no memory events: external memory of heaps is not followed");
+out:
+	pthread_mutex_unlock(&pd->dev->lock);
+	return ret;
+}
+
+/* Checks the arguments of a call that names heap memory. */
+static int
+range_check(const struct bb_pd *pd, const char *call, const void *addr, size_t len)
+{
+	if (len != 0 && len - 1 <= UINTPTR_MAX - (uintptr_t)addr)
+		return bb_process_owns(pd->dev);
+	BB_LOG(ERR, "%s: %s: %zu bytes at %p are empty or run past the end of the address space",
+	       pd->dev->name, call, len, addr);
+	return -EINVAL;
+}
+
+int
+bb_mem_add_heap(struct bb_pd *pd, const void *addr, size_t len)
+{
+	uint64_t start = (uintptr_t)addr;
+	int ret;
+
+	if (pd == NULL || addr == NULL)
+		return -EINVAL;
+	ret = range_check(pd, "bb_mem_add_heap()", addr, len);
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&pd->dev->lock);
+	(void)bb_mem_reap_locked(pd);
+	pthread_mutex_lock(&pd->mem->lock);
+	ret = heap_add_gaps(pd->mem, start, start + len, true);
+	pthread_mutex_unlock(&pd->mem->lock);
+	pthread_mutex_unlock(&pd->dev->lock);
+	return ret;
+}
+
+int
+bb_mem_del_heap(struct bb_pd *pd, const void *addr, size_t len)
+{
+	uint64_t start = (uintptr_t)addr, cut;
+	int ret;
+
+	if (pd == NULL || addr == NULL)
+		return -EINVAL;
+	ret = range_check(pd, "bb_mem_del_heap()", addr, len);
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&pd->dev->lock);
+	pthread_mutex_lock(&pd->mem->lock);
+	cut = bb_mem_table_cut(pd->mem, start, start + len);
+	pthread_mutex_unlock(&pd->mem->lock);
+	ret = bb_mem_reap_locked(pd);
+	pthread_mutex_unlock(&pd->dev->lock);
+	if (ret < 0)
+		return ret;
+	return cut == 0 ? -ENOENT : 0;
+}

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Memory windows, and which regions they are bound to.
+ *
+ * A region counts the windows that are or may be bound to it, for bb_mr_dereg(): neither the
+ * kernel nor, as far as is known, a card refuses to deregister a region with windows, as man
+ * ibv_alloc_mw promises. What invalidates a window names it by its rkey, so windows are found by
+ * their key's index, in a table of two levels that is read without a lock: a table's page is
+ * never given back while the device is open.
+ *
+ * A post changes nothing yet: until the request has completed the old region is held, and the
+ * new one, too. Completions do not look for windows; who wants to know compares the request
+ * with what its queue has completed, and with the first one that failed.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_log.h>
+#include <rte_ticketlock.h> /* whose stores ThreadSanitizer sees */
+
+#include "bb_mem_priv.h"
+#include "bb_mw.h"
+
+#define ACCESS_REMOTE_WRITES (BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC)
+#define ACCESS_WINDOW        (BB_ACCESS_REMOTE_READ | ACCESS_REMOTE_WRITES | BB_ACCESS_ZERO_BASED)
+
+#define PAGE_BITS 12
+#define MAX_OPS   8
+
+/* A request that binds the window to mr, or takes it back (NULL), and has not been settled. */
+struct op {
+	const struct bb_qp *qp; /* NULL: it was reset, and what became of the request is unknown */
+	uint64_t seq;
+	struct bb_mr_priv *mr;
+};
+
+struct bb_mw_priv {
+	struct bb_mw pub;
+	struct bb_drv_mr *drv;
+	/* Owners of QPs post and poll while bb_mr_dereg() asks. */
+	rte_ticketlock_t lock;
+	struct bb_mr_priv *mr; /* bound to by what has completed, NULL: none */
+	struct op ops[MAX_OPS];
+	uint32_t n_ops;
+};
+
+struct bb_mw_table {
+	/* A peer's invalidation, found by a poll, against bb_mw_free(). Before a window's lock. */
+	rte_ticketlock_t lock;
+	struct bb_mw_priv **page[1u << (24 - PAGE_BITS)];
+};
+
+static void
+table_free(struct bb_mw_table *t)
+{
+	size_t i;
+
+	for (i = 0; i < RTE_DIM(t->page); i++)
+		free(t->page[i]);
+	free(t);
+}
+
+/* Where the window of a key is noted; NULL: its page does not exist. */
+static struct bb_mw_priv **
+table_slot(const struct bb_dev *dev, uint32_t rkey)
+{
+	struct bb_mw_table *t = __atomic_load_n(&dev->mws, __ATOMIC_ACQUIRE);
+	struct bb_mw_priv **page;
+
+	if (t == NULL)
+		return NULL;
+	page = __atomic_load_n(&t->page[rkey >> (8 + PAGE_BITS)], __ATOMIC_ACQUIRE);
+	return page == NULL ? NULL : &page[rkey >> 8 & ((1u << PAGE_BITS) - 1)];
+}
+
+/* The same, made if need be; dev->lock held. */
+static struct bb_mw_priv **
+table_slot_make(struct bb_dev *dev, uint32_t rkey)
+{
+	uint32_t at = rkey >> (8 + PAGE_BITS);
+	void *mem;
+
+	if (dev->mws == NULL) {
+		mem = bb_alloc(dev, "the table of windows", sizeof(struct bb_mw_table));
+		if (mem == NULL)
+			return NULL;
+		rte_ticketlock_init(&((struct bb_mw_table *)mem)->lock);
+		dev->mws_free = table_free;
+		__atomic_store_n(&dev->mws, mem, __ATOMIC_RELEASE);
+	}
+	if (dev->mws->page[at] == NULL) {
+		mem = bb_alloc(dev, "the table of windows",
+			       (1u << PAGE_BITS) * sizeof(struct bb_mw_priv *));
+		if (mem == NULL)
+			return NULL;
+		__atomic_store_n(&dev->mws->page[at], mem, __ATOMIC_RELEASE);
+	}
+	return table_slot(dev, rkey);
+}
+
+static void
+hold(struct bb_mr_priv *mr)
+{
+	if (mr != NULL)
+		__atomic_add_fetch(&mr->windows, 1, __ATOMIC_RELAXED);
+}
+
+static void
+release(struct bb_mr_priv *mr)
+{
+	if (mr != NULL)
+		__atomic_sub_fetch(&mr->windows, 1, __ATOMIC_RELAXED);
+}
+
+static void
+release_all(struct bb_mw_priv *w)
+{
+	release(w->mr);
+	w->mr = NULL;
+	while (w->n_ops > 0)
+		release(w->ops[--w->n_ops].mr);
+}
+
+static void
+remove_ops(struct bb_mw_priv *w, uint32_t from, uint32_t n)
+{
+	w->n_ops -= n;
+	memmove(&w->ops[from], &w->ops[from + n], (w->n_ops - from) * sizeof(w->ops[0]));
+}
+
+enum fate {
+	PENDING,
+	DONE,
+	FAILED,
+};
+
+static enum fate
+fate_of(const struct op *op)
+{
+	const struct bb_qp_ctrl *ctrl;
+	uint32_t done;
+
+	if (op->qp == NULL)
+		return PENDING;
+	/* The order of send_done(): what failed is noted before it is complete. */
+	done = __atomic_load_n(&op->qp->sq.done, __ATOMIC_ACQUIRE);
+	if (bb_sq_seq64(&op->qp->sq, done) < op->seq)
+		return PENDING;
+	ctrl = op->qp->ctrl;
+	if (__atomic_load_n(&ctrl->send_failed, __ATOMIC_ACQUIRE) && op->seq >= ctrl->failed_seq)
+		return FAILED;
+	return DONE;
+}
+
+/* Drop the first @n of those that nobody will see complete. Returns how many there were. */
+static uint32_t
+drop_lost(struct bb_mw_priv *w, uint32_t n)
+{
+	uint32_t i = 0, dropped = 0;
+
+	while (i + dropped < n) {
+		if (w->ops[i].qp != NULL) {
+			i++;
+			continue;
+		}
+		release(w->ops[i].mr);
+		remove_ops(w, i, 1);
+		dropped++;
+	}
+	return dropped;
+}
+
+/*
+ * Settle what is known; w->lock held. What succeeded puts an end to what was before: that is what
+ * was carried out before it was posted, not what is pending on a queue that lives.
+ */
+static void
+settle(struct bb_mw_priv *w)
+{
+	uint32_t i = 0;
+
+	while (i < w->n_ops) {
+		const enum fate fate = fate_of(&w->ops[i]);
+		struct bb_mr_priv *mr = w->ops[i].mr;
+
+		if (fate == PENDING) {
+			i++;
+			continue;
+		}
+		remove_ops(w, i, 1);
+		if (fate == FAILED) {
+			release(mr);
+			continue;
+		}
+		release(w->mr);
+		w->mr = mr;
+		i -= drop_lost(w, i);
+	}
+}
+
+/*
+ * Room for one more request: 1; 0: not before one completes. Each asks for a CQE, so room comes
+ * when the owners of their queues ring and poll. w->lock held.
+ */
+static int
+has_room(struct bb_mw_priv *w)
+{
+	uint32_t i;
+
+	settle(w);
+	if (w->n_ops < MAX_OPS)
+		return 1;
+	for (i = 0; i < w->n_ops; i++)
+		if (w->ops[i].qp != NULL)
+			return 0;
+	BB_LOG(ERR,
+	       "memory window 0x%x: %d QPs were reset or destroyed before its binds completed: free "
+	       "it",
+	       w->pub.rkey, MAX_OPS);
+	return -ENOMEM;
+}
+
+static void
+add_op(struct bb_mw_priv *w, const struct bb_qp *qp, struct bb_mr_priv *mr)
+{
+	hold(mr);
+	w->ops[w->n_ops++] =
+		(struct op){.qp = qp, .seq = bb_sq_seq64(&qp->sq, qp->sq.seq), .mr = mr};
+}
+
+/* Call @fn for every window; dev->lock held. */
+static void
+for_each(const struct bb_dev *dev, void (*fn)(struct bb_mw_priv *w, const struct bb_qp *qp),
+	 const struct bb_qp *qp)
+{
+	uint32_t i, k;
+
+	for (i = 0; dev->mws != NULL && i < RTE_DIM(dev->mws->page); i++) {
+		for (k = 0; dev->mws->page[i] != NULL && k < 1u << PAGE_BITS; k++) {
+			struct bb_mw_priv *w = dev->mws->page[i][k];
+
+			if (w == NULL)
+				continue;
+			rte_ticketlock_lock(&w->lock);
+			settle(w);
+			if (fn != NULL)
+				fn(w, qp);
+			rte_ticketlock_unlock(&w->lock);
+		}
+	}
+}
+
+void
+bb_mw_settle(const struct bb_dev *dev)
+{
+	for_each(dev, NULL, NULL);
+}
+
+/*
+ * What was not seen to complete may have been carried out: it holds its region on until something
+ * that is posted from now on has succeeded, and stands behind all that was posted before.
+ */
+static void
+forget_qp(struct bb_mw_priv *w, const struct bb_qp *qp)
+{
+	uint32_t i = 0, n = w->n_ops;
+
+	for (; n != 0; n--) {
+		struct op op = w->ops[i];
+
+		if (op.qp != qp) {
+			i++;
+			continue;
+		}
+		remove_ops(w, i, 1);
+		op.qp = NULL;
+		if (op.mr != NULL)
+			w->ops[w->n_ops++] = op;
+	}
+}
+
+void
+bb_mw_qp_reset(const struct bb_qp *qp)
+{
+	for_each(qp->ctrl->pd->dev, forget_qp, qp);
+}
+
+static struct bb_mw_priv *
+find(const struct bb_dev *dev, uint32_t rkey)
+{
+	struct bb_mw_priv **slot = table_slot(dev, rkey);
+
+	return slot == NULL ? NULL : __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+
+void
+bb_mw_invalidated(const struct bb_dev *dev, uint32_t rkey)
+{
+	struct bb_mw_table *t = __atomic_load_n(&dev->mws, __ATOMIC_ACQUIRE);
+	struct bb_mw_priv *w;
+
+	if (t == NULL)
+		return;
+	rte_ticketlock_lock(&t->lock);
+	w = find(dev, rkey);
+	if (w != NULL) {
+		rte_ticketlock_lock(&w->lock);
+		/*
+		 * Of the key that was posted last, all on it has been carried out. Another is one
+		 * of before: of a bind that a later one has followed, or of a window whose index
+		 * came back. That says nothing of what holds now.
+		 */
+		if (w->pub.rkey == rkey)
+			release_all(w);
+		rte_ticketlock_unlock(&w->lock);
+	}
+	rte_ticketlock_unlock(&t->lock);
+}
+
+int
+bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
+{
+	struct bb_drv_mr_attr attr = {.kind = BB_DRV_MR_MW, .mw_type = type};
+	struct bb_mw_priv **slot, *w;
+	struct bb_dev *dev;
+	int ret;
+
+	if (pd == NULL || out == NULL)
+		return -EINVAL;
+	dev = pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
+	if (type != BB_MW_TYPE_1 && type != BB_MW_TYPE_2) {
+		BB_LOG(ERR, "%s: no memory window of type %d: there are 1 and 2", dev->name,
+		       (int)type);
+		return -EINVAL;
+	}
+	if (!dev->attr.memory_windows) {
+		BB_LOG(ERR, "%s: the device has no memory windows: register what peers may access",
+		       dev->name);
+		return -ENOTSUP;
+	}
+	w = bb_alloc(dev, "a memory window", sizeof(*w));
+	if (w == NULL)
+		return -ENOMEM;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->mr_reg(pd, &attr, &w->drv);
+	if (ret != 0)
+		goto unlock;
+	slot = table_slot_make(dev, w->drv->rkey);
+	if (slot == NULL) {
+		(void)dev->drv->mr_dereg(pd, w->drv);
+		ret = -ENOMEM;
+		goto unlock;
+	}
+	rte_ticketlock_init(&w->lock);
+	w->pub.pd = pd;
+	w->pub.rkey = w->drv->rkey;
+	w->pub.type = type;
+	pd->mws++;
+	__atomic_store_n(slot, w, __ATOMIC_RELEASE);
+unlock:
+	pthread_mutex_unlock(&dev->lock);
+	if (ret != 0) {
+		free(w);
+		return ret;
+	}
+	*out = &w->pub;
+	return 0;
+}
+
+int
+bb_mw_free(struct bb_mw *pub)
+{
+	struct bb_mw_priv *w = (struct bb_mw_priv *)pub;
+	struct bb_dev *dev;
+	int ret;
+
+	if (pub == NULL)
+		return -EINVAL;
+	dev = pub->pd->dev;
+	ret = bb_process_owns(dev);
+	if (ret != 0)
+		return ret;
+	pthread_mutex_lock(&dev->lock);
+	ret = dev->drv->mr_dereg(pub->pd, w->drv);
+	if (ret == 0) {
+		rte_ticketlock_lock(&dev->mws->lock);
+		__atomic_store_n(table_slot(dev, pub->rkey), NULL, __ATOMIC_RELEASE);
+		release_all(w);
+		rte_ticketlock_unlock(&dev->mws->lock);
+		pub->pd->mws--;
+	}
+	pthread_mutex_unlock(&dev->lock);
+	if (ret == 0)
+		free(w);
+	return ret;
+}
+
+/* Why the range of the MR cannot be bound; NULL: it can. */
+static const char *
+range_bad(const struct bb_mw *mw, const struct bb_mr *mr, uint64_t addr, uint64_t len,
+	  uint32_t access)
+{
+	if (mr->pd != mw->pd)
+		return "the MR and the window have different PDs";
+	if ((mr->access & BB_ACCESS_MW_BIND) == 0)
+		return "the MR was registered without MW_BIND";
+	/* Which has no lkey, and that is how a bind names its region. */
+	if ((mr->access & BB_ACCESS_ON_DEMAND) != 0)
+		return "the MR is ON_DEMAND";
+	if (addr < mr->iova || len > mr->len || addr - mr->iova > mr->len - len)
+		return "the range leaves the MR";
+	if ((access & ~(uint32_t)ACCESS_WINDOW) != 0)
+		return "a window gives REMOTE_* rights only";
+	if ((access & BB_ACCESS_REMOTE_ATOMIC) != 0 && !mw->pd->dev->attr.memory_window_atomics)
+		return "the device has no atomics through windows: leave REMOTE_ATOMIC out";
+	if ((access & ACCESS_REMOTE_WRITES) != 0 && (mr->access & BB_ACCESS_LOCAL_WRITE) == 0)
+		return "REMOTE_WRITE and REMOTE_ATOMIC need an MR with LOCAL_WRITE";
+	return NULL;
+}
+
+static int
+refuse(const struct bb_qp *qp, const struct bb_mw *mw, int err, const char *why)
+{
+	BB_LOG(ERR, "QP 0x%x: the memory window 0x%x is not bound: %s", qp->qpn, mw->rkey, why);
+	return err;
+}
+
+static int
+post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, struct bb_mr *mr,
+     const struct bb_bind *bind, uint32_t flags)
+{
+	struct bb_mw_priv *w = (struct bb_mw_priv *)mw;
+	int ret;
+
+	/* It may ring, which must not be under the lock. */
+	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, bind->len != 0));
+	rte_ticketlock_lock(&w->lock);
+	ret = has_room(w);
+	if (ret > 0)
+		ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey,
+				      bind, flags | BB_SQ_ASK_CQE);
+	if (ret > 0) {
+		mw->rkey = new_rkey;
+		add_op(w, qp, (struct bb_mr_priv *)mr);
+	}
+	rte_ticketlock_unlock(&w->lock);
+	return ret;
+}
+
+int
+bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr, uint64_t addr,
+	   uint64_t len, uint32_t access, uint32_t flags)
+{
+	struct bb_bind bind = {.addr = addr, .len = len, .access = access};
+	const char *why = NULL;
+
+	if (mw->type != BB_MW_TYPE_1)
+		return refuse(qp, mw, -EINVAL, "it is of type 2: use bb_post_bind_mw()");
+	if (mw->pd != qp->ctrl->pd)
+		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
+	if (len == 0)
+		return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), NULL, &bind, flags);
+	if (mr == NULL)
+		return refuse(qp, mw, -EINVAL, "there is no MR");
+	if (len > BB_WQE_MAX_SGE_LEN)
+		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
+	if (((access | mr->access) & BB_ACCESS_ZERO_BASED) != 0)
+		why = "windows of type 1, and their MRs, are not ZERO_BASED";
+	else
+		why = range_bad(mw, mr, addr, len, access);
+	if (why != NULL)
+		return refuse(qp, mw, -EINVAL, why);
+	bind.lkey = mr->lkey;
+	return post(qp, wr_id, mw, bb_inc_rkey(mw->rkey), mr, &bind, flags);
+}
+
+int
+bb_post_bind_mw(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey,
+		struct bb_mr *mr, uint64_t addr, uint64_t len, uint32_t access, uint32_t flags)
+{
+	struct bb_bind bind = {
+		.addr = addr,
+		.len = len,
+		.access = access,
+		.zero_based = (access & BB_ACCESS_ZERO_BASED) != 0,
+	};
+	const char *why = NULL;
+
+	if (mw->type != BB_MW_TYPE_2)
+		return refuse(qp, mw, -EINVAL, "it is of type 1: use bb_mw_bind()");
+	if (mw->pd != qp->ctrl->pd)
+		return refuse(qp, mw, -EINVAL, "the window and the QP have different PDs");
+	if (mr == NULL || len == 0)
+		return refuse(qp, mw, -EINVAL,
+			      "type 2 is bound to an MR and invalidated, never "
+			      "bound to nothing");
+	if (len > BB_WQE_MAX_SGE_LEN)
+		return refuse(qp, mw, -EOPNOTSUPP, "a window has at most 2^31 bytes");
+	if ((new_rkey ^ mw->rkey) >> 8 != 0)
+		return refuse(qp, mw, -EINVAL,
+			      "only the low byte of its rkey may be chosen: take "
+			      "bb_inc_rkey()");
+	why = range_bad(mw, mr, addr, len, access);
+	if (why != NULL)
+		return refuse(qp, mw, -EINVAL, why);
+	bind.lkey = mr->lkey;
+	return post(qp, wr_id, mw, new_rkey, mr, &bind, flags);
+}
+
+int
+bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flags)
+{
+	struct bb_mw_priv *w = find(qp->ctrl->pd->dev, rkey);
+	int ret;
+
+	if (w == NULL)
+		return bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags);
+	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, false));
+	rte_ticketlock_lock(&w->lock);
+	ret = has_room(w);
+	if (ret > 0)
+		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags | BB_SQ_ASK_CQE);
+	if (ret > 0)
+		add_op(w, qp, NULL);
+	rte_ticketlock_unlock(&w->lock);
+	return ret;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Log lines, and which lcore a queue belongs to. */
+#include <pthread.h>
+
+#include <rte_lcore.h>
+
+#include "../core/core_fixture.h"
+
+static void
+test_line(void **state)
+{
+	char longer[2000];
+
+	(void)state;
+	log_begin();
+	bb_log(RTE_LOG_ERR, "number %d", 7);
+	fflush(log_file);
+	assert_string_equal(log_text, "BLUEBELL: number 7\n");
+	log_stop();
+
+	/* Too long: cut, one line still. */
+	memset(longer, 'a', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	log_begin();
+	bb_log(RTE_LOG_ERR, "%s", longer);
+	fflush(log_file);
+	assert_in_range(log_size, 900, 1100);
+	assert_int_equal(log_text[log_size - 1], '\n');
+	log_stop();
+}
+
+static void
+test_level(void **state)
+{
+	(void)state;
+	log_begin();
+	BB_LOG(DEBUG, "quiet");
+	BB_LOG(INFO, "quiet");
+	log_expect(NULL);
+	assert_int_equal(rte_log_set_level_pattern("bluebell", RTE_LOG_DEBUG), 0);
+	log_begin();
+	BB_LOG(DEBUG, "loud");
+	log_expect("loud");
+	assert_int_equal(rte_log_set_level_pattern("bluebell", RTE_LOG_NOTICE), 0);
+}
+
+static void
+test_lcore(void **state)
+{
+	uint32_t lcore = 1234;
+
+	(void)state;
+	assert_int_equal(bb_lcore_resolve(0, &lcore), 0);
+	assert_int_equal(lcore, 0);
+	lcore = 1234;
+	assert_int_equal(bb_lcore_resolve(BB_LCORE_SELF, &lcore), 0);
+	assert_int_equal(lcore, rte_lcore_id());
+	lcore = 1234;
+	log_begin();
+	assert_int_equal(bb_lcore_resolve(1, &lcore), -EINVAL);
+	log_expect("lcore 1 is not in use");
+	assert_int_equal(bb_lcore_resolve(RTE_MAX_LCORE, &lcore), -EINVAL);
+	assert_int_equal(bb_lcore_resolve(UINT32_MAX - 1, &lcore), -EINVAL);
+	assert_int_equal(lcore, 1234);
+}
+
+struct answer {
+	int before, after;
+	uint32_t lcore, id;
+};
+
+static void *
+thread(void *arg)
+{
+	struct answer *a = arg;
+
+	a->before = bb_lcore_resolve(BB_LCORE_SELF, &a->lcore);
+	if (rte_thread_register() == 0) {
+		a->after = bb_lcore_resolve(BB_LCORE_SELF, &a->lcore);
+		a->id = rte_lcore_id();
+		rte_thread_unregister();
+	}
+	return NULL;
+}
+
+/* A thread owns queues once it is registered, and not before. */
+static void
+test_thread(void **state)
+{
+	struct answer a = {0, -1, 0, 0};
+	pthread_t t;
+
+	(void)state;
+	log_begin();
+	assert_int_equal(pthread_create(&t, NULL, thread, &a), 0);
+	pthread_join(t, NULL);
+	log_expect("rte_thread_register()");
+	assert_int_equal(a.before, -EINVAL);
+	assert_int_equal(a.after, 0);
+	assert_int_equal(a.lcore, a.id);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_line),
+		cmocka_unit_test(test_level),
+		cmocka_unit_test(test_lcore),
+		cmocka_unit_test(test_thread),
+	};
+
+	fake_eal_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

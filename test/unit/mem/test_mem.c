@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* PDs, explicit registrations, mempools, and the heap by one walk (--no-huge). */
+#define ALLOW_EXPERIMENTAL_API /* rte_pktmbuf_pool_create_extbuf() */
+#include <sys/mman.h>
+
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_memory.h>
+#include <rte_mempool.h>
+
+#include "../core/core_fixture.h"
+
+static uint32_t
+lookup(struct bb_pd *pd, const void *p, size_t len)
+{
+	struct bb_lkey_cache cache;
+
+	bb_lkey_cache_init(&cache, pd);
+	return bb_mem_lkey(&cache, p, len);
+}
+
+static struct bb_mem_stats
+stats_of(struct bb_pd *pd)
+{
+	struct bb_mem_stats s;
+
+	assert_int_equal(bb_mem_stats(pd, &s), 0);
+	return s;
+}
+
+static void
+test_pd(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_pd *pd = (void *)1;
+
+	assert_int_equal(bb_pd_alloc(NULL, &pd), -EINVAL);
+	assert_int_equal(bb_pd_alloc(f->dev, NULL), -EINVAL);
+	fake_fail(FAKE_PD_ALLOC, -ENOMEM);
+	assert_int_equal(bb_pd_alloc(f->dev, &pd), -ENOMEM);
+	fake_fail(FAKE_NONE, 0);
+	assert_ptr_equal(pd, (void *)1);
+	assert_int_equal(f->dev->pds, 1);
+	assert_int_equal(bb_pd_alloc(f->dev, &pd), 0);
+	assert_int_equal(f->dev->pds, 2);
+	fake_fail(FAKE_PD_FREE, -EIO);
+	assert_int_equal(bb_pd_free(pd), -EIO);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	assert_int_equal(bb_pd_free(NULL), -EINVAL);
+	assert_int_equal(f->dev->pds, 1);
+}
+
+static void
+test_mr(void **state)
+{
+	struct fixture *f = *state;
+	static char buf[4096];
+	struct bb_mr *a, *b;
+
+	assert_int_equal(bb_mr_reg(f->pd, buf, sizeof(buf), BB_ACCESS_LOCAL_WRITE, &a), 0);
+	assert_ptr_equal(a->pd, f->pd);
+	assert_ptr_equal(a->addr, buf);
+	assert_int_equal(a->len, sizeof(buf));
+	assert_int_equal(a->rkey, 0);
+	assert_int_equal(fake_mr_of(a->lkey)->access, BB_ACCESS_LOCAL_WRITE);
+	assert_int_equal(
+		bb_mr_reg(f->pd, buf, 16, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &b), 0);
+	assert_int_not_equal(b->rkey, 0);
+	assert_int_equal(b->rkey, fake_mr_of(b->lkey)->pub.rkey);
+	assert_int_equal(stats_of(f->pd).mrs, 2);
+	assert_int_equal(stats_of(f->pd).bytes, 4096 + 16);
+	log_begin();
+	assert_int_equal(bb_pd_free(f->pd), -EBUSY);
+	log_expect("2 MRs, 0 QPs and 0 SRQs live");
+	assert_int_equal(lookup(f->pd, buf + 100, 50), a->lkey);
+	assert_int_equal(bb_mr_dereg(a), 0);
+	assert_int_equal(lookup(f->pd, buf + 100, 50), BB_LKEY_NONE);
+	assert_int_equal(lookup(f->pd, buf, 16), b->lkey);
+	assert_int_equal(bb_mr_dereg(b), 0);
+	assert_int_equal(bb_mr_dereg(NULL), -EINVAL);
+	assert_int_equal(fake.mrs, 0);
+	assert_int_equal(stats_of(f->pd).bytes, 0);
+}
+
+static void
+test_mr_refuses(void **state)
+{
+	const uint32_t lw = BB_ACCESS_LOCAL_WRITE;
+	struct fixture *f = *state;
+	struct bb_mr *mr = (void *)1;
+	static char buf[64];
+
+#define REFUSE(addr, len, access, text)                                                            \
+	do {                                                                                       \
+		log_begin();                                                                       \
+		assert_int_equal(bb_mr_reg(f->pd, addr, len, access, &mr), -EINVAL);               \
+		log_expect(text);                                                                  \
+	} while (0)
+	REFUSE(buf, 0, lw, "empty");
+	REFUSE(buf, SIZE_MAX, lw, "past the end");
+	REFUSE(buf, SIZE_MAX - (uintptr_t)buf + 1, lw, "past the end");
+	REFUSE((void *)(UINTPTR_MAX - 9), 11, lw, "past the end");
+	REFUSE(buf, 64, 1 << 8, "not known");
+	REFUSE(buf, 64, lw | 1u << 31, "not known");
+	REFUSE(buf, 64, BB_ACCESS_REMOTE_WRITE, "LOCAL_WRITE");
+	REFUSE(buf, 64, BB_ACCESS_REMOTE_ATOMIC | BB_ACCESS_REMOTE_READ, "LOCAL_WRITE");
+	f->dev->attr.atomics = false;
+	REFUSE(buf, 64, lw | BB_ACCESS_REMOTE_ATOMIC, "no atomics");
+	f->dev->attr.atomics = true;
+	f->dev->attr.max_mr_size = 63;
+	REFUSE(buf, 64, lw, "max_mr_size");
+	f->dev->attr.max_mr_size = UINT64_MAX;
+#undef REFUSE
+	assert_int_equal(bb_mr_reg(NULL, buf, 64, lw, &mr), -EINVAL);
+	assert_int_equal(bb_mr_reg(f->pd, buf, 64, lw, NULL), -EINVAL);
+	fake_fail(FAKE_MR_REG, -EFAULT);
+	assert_int_equal(bb_mr_reg(f->pd, buf, 64, lw, &mr), -EFAULT);
+	fake_fail(FAKE_NONE, 0);
+	assert_ptr_equal(mr, (void *)1);
+	assert_int_equal(f->pd->mrs, 0);
+	assert_int_equal(stats_of(f->pd).mrs, 0);
+
+	/* A key that does not die keeps its place in the table. */
+	assert_int_equal(bb_mr_reg(f->pd, buf, 64, BB_ACCESS_REMOTE_READ, &mr), 0);
+	fake_fail(FAKE_MR_DEREG, -EBUSY);
+	assert_int_equal(bb_mr_dereg(mr), -EBUSY);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(lookup(f->pd, buf, 64), mr->lkey);
+	assert_int_equal(stats_of(f->pd).mrs, 1);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(bb_mem_stats(f->pd, NULL), -EINVAL);
+	assert_int_equal(bb_mem_reap(NULL), -EINVAL);
+}
+
+/* One walk finds all of the heap; memory of rte_extmem_register() is not heap. */
+static void
+test_follow_heap(void **state)
+{
+	struct fixture *f = *state;
+	void *ext, *a, *b;
+	struct bb_mem_stats s;
+	struct bb_mr *mr;
+
+	ext = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(ext != MAP_FAILED);
+	assert_int_equal(rte_extmem_register(ext, 1 << 20, NULL, 0, 4096), 0);
+	a = rte_malloc(NULL, 100, 0);
+	assert_int_equal(lookup(f->pd, a, 100), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_follow_heap(NULL), -EINVAL);
+	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
+	b = rte_malloc(NULL, 10 << 20, 0);
+	assert_non_null(b);
+	assert_int_not_equal(lookup(f->pd, a, 100), BB_LKEY_NONE);
+	assert_int_not_equal(lookup(f->pd, b, 10 << 20), BB_LKEY_NONE);
+	assert_int_equal(lookup(f->pd, ext, 64), BB_LKEY_NONE);
+	assert_int_equal(bb_mr_reg(f->pd, ext, 1 << 20, BB_ACCESS_LOCAL_WRITE, &mr), 0);
+	assert_int_equal(lookup(f->pd, ext, 64), mr->lkey);
+	assert_int_equal(bb_mr_dereg(mr), 0);
+
+	s = stats_of(f->pd);
+	assert_true(s.heap >= 1);
+	assert_int_equal(s.bytes, 256 << 20);
+	assert_int_equal(fake_mr_of(lookup(f->pd, a, 1))->access, BB_ACCESS_LOCAL_WRITE);
+	assert_int_equal(bb_mem_follow_heap(f->pd), -EALREADY);
+	assert_int_equal(stats_of(f->pd).heap, s.heap);
+	rte_free(a);
+	rte_free(b);
+	assert_int_equal(rte_extmem_unregister(ext, 1 << 20), 0);
+	munmap(ext, 1 << 20);
+}
+
+/* What fails leaves nothing behind and can be tried again. */
+static void
+test_follow_heap_fails(void **state)
+{
+	struct fixture *f = *state;
+
+	fake_fail(FAKE_MR_REG, -ENOMEM);
+	log_begin();
+	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOMEM);
+	log_expect("are not registered");
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(fake.mrs, 0);
+	assert_int_equal(stats_of(f->pd).heap, 0);
+	assert_int_equal(stats_of(f->pd).retired, 0);
+	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
+	assert_true(fake.mrs > 0);
+}
+
+/* Heap memory that EAL maps and unmaps without an event, for test_external_heap_*. */
+struct external {
+	char *one, *two;
+};
+
+#define EXT_LEN ((size_t)1 << 20)
+
+static void
+external_open(struct external *x)
+{
+	const int prot = PROT_READ | PROT_WRITE;
+
+	x->one = mmap(NULL, EXT_LEN, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	x->two = mmap(NULL, EXT_LEN, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(x->one != MAP_FAILED && x->two != MAP_FAILED);
+	assert_int_equal(rte_malloc_heap_create("bbext"), 0);
+	assert_int_equal(rte_malloc_heap_memory_add("bbext", x->one, EXT_LEN, NULL, 0, 4096), 0);
+}
+
+static void
+external_remove(char *area)
+{
+	assert_int_equal(rte_malloc_heap_memory_remove("bbext", area, EXT_LEN), 0);
+	assert_int_equal(munmap(area, EXT_LEN), 0);
+}
+
+/* Its key would outlive the mapping: nothing is registered until the application names it. */
+static void
+test_follow_heap_refuses_external_memory_without_events(void **state)
+{
+	struct fixture *f = *state;
+	struct external x;
+
+	external_open(&x);
+	log_begin();
+	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOTSUP);
+	log_expect("bb_mem_add_heap()");
+	assert_int_equal(fake.mrs, 0);
+	assert_int_equal(lookup(f->pd, x.one, 64), BB_LKEY_NONE);
+	/* Half of it is not enough. */
+	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN / 2), 0);
+	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOTSUP);
+	assert_int_not_equal(lookup(f->pd, x.one, 64), BB_LKEY_NONE);
+	assert_int_equal(fake.mrs, 1);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN), 0);
+	assert_int_equal(fake.mrs, 2);
+	/* A follow that fails otherwise leaves what was named, too. */
+	fake_fail(FAKE_MR_REG, -ENOMEM);
+	assert_int_equal(bb_mem_follow_heap(f->pd), -ENOMEM);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(fake.mrs, 2);
+	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
+	assert_int_not_equal(lookup(f->pd, x.one + EXT_LEN - 64, 64), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), 0);
+	external_remove(x.one);
+	munmap(x.two, EXT_LEN);
+	assert_int_equal(rte_malloc_heap_destroy("bbext"), 0);
+}
+
+static void
+test_external_memory_has_a_key_from_add_to_del(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_lkey_cache cache;
+	struct external x;
+	uint32_t regs;
+
+	external_open(&x);
+	bb_lkey_cache_init(&cache, f->pd);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.one, EXT_LEN), 0);
+	assert_int_equal(bb_mem_follow_heap(f->pd), 0);
+	assert_int_not_equal(bb_mem_lkey(&cache, x.one, EXT_LEN), BB_LKEY_NONE);
+	regs = fake.mrs;
+	assert_int_equal(rte_malloc_heap_memory_add("bbext", x.two, EXT_LEN, NULL, 0, 4096), 0);
+	assert_int_equal(bb_mem_lkey(&cache, x.two, 64), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.two, EXT_LEN), 0);
+	assert_int_equal(bb_mem_add_heap(f->pd, x.two, EXT_LEN), 0);
+	assert_int_equal(fake.mrs, regs + 1);
+	assert_int_not_equal(bb_mem_lkey(&cache, x.two, EXT_LEN), BB_LKEY_NONE);
+	/* The key is dead when the call returns, not only out of the lookup. */
+	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), 0);
+	assert_int_equal(fake.mrs, regs);
+	assert_int_equal(bb_mem_lkey(&cache, x.one, 64), BB_LKEY_NONE);
+	assert_int_not_equal(bb_mem_lkey(&cache, x.two, EXT_LEN), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_del_heap(f->pd, x.one, EXT_LEN), -ENOENT);
+	external_remove(x.one);
+	/* A device that keeps the key says so. */
+	fake_fail(FAKE_MR_DEREG, -EBUSY);
+	assert_int_equal(bb_mem_del_heap(f->pd, x.two, EXT_LEN), -EBUSY);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(bb_mem_lkey(&cache, x.two, 64), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_reap(f->pd), 1);
+	external_remove(x.two);
+	assert_int_equal(rte_malloc_heap_destroy("bbext"), 0);
+}
+
+static void
+test_heap_calls_refuse_bad_ranges(void **state)
+{
+	struct fixture *f = *state;
+	static char buf[64];
+
+	assert_int_equal(bb_mem_add_heap(NULL, buf, 64), -EINVAL);
+	assert_int_equal(bb_mem_del_heap(NULL, buf, 64), -EINVAL);
+	assert_int_equal(bb_mem_add_heap(f->pd, NULL, 64), -EINVAL);
+	assert_int_equal(bb_mem_add_heap(f->pd, buf, 0), -EINVAL);
+	assert_int_equal(bb_mem_del_heap(f->pd, buf, 0), -EINVAL);
+	log_begin();
+	assert_int_equal(bb_mem_add_heap(f->pd, buf, SIZE_MAX), -EINVAL);
+	log_expect("past the end");
+	assert_int_equal(bb_mem_del_heap(f->pd, buf, 64), -ENOENT);
+	assert_int_equal(fake.mrs, 0);
+}
+
+/* A PD that cannot give up a registration is not freed, and can be later. */
+static void
+test_pd_free_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_pd *pd;
+
+	assert_int_equal(bb_pd_alloc(f->dev, &pd), 0);
+	assert_int_equal(bb_mem_follow_heap(pd), 0);
+	fake_fail(FAKE_MR_DEREG, -EBUSY);
+	assert_int_equal(bb_pd_free(pd), -EBUSY);
+	fake_fail(FAKE_NONE, 0);
+	assert_true(stats_of(pd).retired > 0);
+	assert_int_equal(bb_pd_free(pd), 0);
+	assert_int_equal(fake.mrs, 0);
+}
+
+/* Control calls on the PD reap what the heap gave back; the stats say what waits. */
+static void
+test_reap(void **state)
+{
+	struct fixture *f = *state;
+	static char heap[4 * 4096], buf[64];
+	struct bb_mr *mr;
+
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_ALLOC, heap, sizeof(heap));
+	assert_int_equal(stats_of(f->pd).heap, 1);
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_FREE, heap, sizeof(heap));
+	assert_int_equal(stats_of(f->pd).heap, 0);
+	assert_int_equal(stats_of(f->pd).retired, 1);
+	assert_int_equal(stats_of(f->pd).bytes, 0);
+	assert_int_equal(fake.deregs, 0);
+	fake_fail(FAKE_MR_DEREG, -EIO);
+	assert_int_equal(bb_mem_reap(f->pd), -EIO);
+	assert_int_equal(stats_of(f->pd).retired, 1);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(bb_mem_reap(f->pd), 1);
+	assert_int_equal(bb_mem_reap(f->pd), 0);
+	assert_int_equal(stats_of(f->pd).retired, 0);
+
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_ALLOC, heap, sizeof(heap));
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_FREE, heap, sizeof(heap));
+	assert_int_equal(bb_mr_reg(f->pd, buf, sizeof(buf), 0, &mr), 0);
+	assert_int_equal(stats_of(f->pd).retired, 0);
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_ALLOC, heap, sizeof(heap));
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_FREE, heap, sizeof(heap));
+	assert_int_equal(bb_mr_dereg(mr), 0);
+	assert_int_equal(fake.mrs, 0);
+
+	/* An event that cannot register says so; lookups find nothing. */
+	fake_fail(FAKE_MR_REG, -ENOMEM);
+	log_begin();
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_ALLOC, heap, sizeof(heap));
+	log_expect("find no lkey");
+	assert_int_equal(lookup(f->pd, heap, 1), BB_LKEY_NONE);
+	bb_mem_heap_event(f->pd->mem, RTE_MEM_EVENT_FREE, heap, sizeof(heap));
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(stats_of(f->pd).retired, 0);
+}
+
+static void
+obj_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int i)
+{
+	struct bb_lkey_cache *cache = arg;
+
+	(void)i;
+	assert_int_not_equal(bb_mem_lkey(cache, obj, mp->elt_size), BB_LKEY_NONE);
+}
+
+static void
+test_mempool(void **state)
+{
+	struct fixture *f = *state;
+	struct rte_mempool *mp, *mp2;
+	struct bb_lkey_cache cache;
+	uint32_t regs;
+
+	mp = rte_mempool_create("bbtest", 5000, 512, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY,
+				0);
+	mp2 = rte_mempool_create("bbtest2", 10, 64, 0, 0, NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
+	assert_non_null(mp);
+	assert_non_null(mp2);
+	assert_int_equal(bb_mem_add_mempool(NULL, mp), -EINVAL);
+	assert_int_equal(bb_mem_add_mempool(f->pd, NULL), -EINVAL);
+	assert_int_equal(bb_mem_del_mempool(f->pd, NULL), -EINVAL);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), -ENOENT);
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), 0);
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EEXIST);
+	regs = stats_of(f->pd).mempool;
+	assert_in_range(regs, 1, mp->nb_mem_chunks);
+	bb_lkey_cache_init(&cache, f->pd);
+	assert_int_equal(rte_mempool_obj_iter(mp, obj_cb, &cache), 5000);
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp2), 0);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), 0);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), -ENOENT);
+	assert_int_equal(rte_mempool_obj_iter(mp2, obj_cb, &cache), 10);
+	/* The PD takes the rest along: fixture_teardown(). */
+	assert_int_equal(stats_of(f->pd).mempool, fake.mrs);
+	rte_mempool_free(mp);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp2), 0);
+	rte_mempool_free(mp2);
+}
+
+static void
+no_free(struct rte_mempool_memhdr *hdr, void *arg)
+{
+	(void)hdr;
+	(void)arg;
+}
+
+/* Chunks in three places, two of them neighbours: two registrations, or none. */
+static void
+test_mempool_chunks(void **state)
+{
+	struct fixture *f = *state;
+	struct rte_mempool *mp;
+	struct bb_lkey_cache cache;
+	char *mem;
+
+	mem = mmap(NULL, 5 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(mem != MAP_FAILED);
+	mp = rte_mempool_create_empty("bbchunks", 600, 256, 0, 0, SOCKET_ID_ANY, 0);
+	assert_non_null(mp);
+	log_begin();
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EINVAL);
+	log_expect("populate");
+	assert_int_equal(rte_mempool_set_ops_byname(mp, "ring_mp_mc", NULL), 0);
+	assert_true(rte_mempool_populate_iova(mp, mem + (4 << 16), RTE_BAD_IOVA, 1 << 16, no_free,
+					      NULL) > 0);
+	assert_true(rte_mempool_populate_iova(mp, mem + (1 << 16), RTE_BAD_IOVA, 1 << 16, no_free,
+					      NULL) > 0);
+	assert_true(rte_mempool_populate_iova(mp, mem, RTE_BAD_IOVA, 1 << 16, no_free, NULL) > 0);
+	assert_int_equal(mp->nb_mem_chunks, 3);
+
+	fake_fail(FAKE_MR_REG, -ENOMEM);
+	fake.fail_after = 1;
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -ENOMEM);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(fake.mrs, 0);
+	assert_int_equal(stats_of(f->pd).mempool, 0);
+
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), 0);
+	assert_int_equal(stats_of(f->pd).mempool, 2);
+	assert_int_equal(stats_of(f->pd).bytes, 3 << 16);
+	assert_int_not_equal(lookup(f->pd, mem + (1 << 16) - 8, 16), BB_LKEY_NONE);
+	assert_int_equal(lookup(f->pd, mem + (2 << 16), 1), BB_LKEY_NONE);
+	bb_lkey_cache_init(&cache, f->pd);
+	rte_mempool_obj_iter(mp, obj_cb, &cache);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), 0);
+	rte_mempool_free(mp);
+	munmap(mem, 5 << 16);
+}
+
+static void
+buffer_cb(struct rte_mempool *mp, void *arg, void *obj, unsigned int i)
+{
+	const struct rte_mbuf *m = obj;
+
+	(void)mp;
+	(void)i;
+	if (bb_mem_lkey(arg, m->buf_addr, m->buf_len) == BB_LKEY_NONE)
+		fail_msg("no lkey for the %u bytes at %p", m->buf_len, m->buf_addr);
+}
+
+/* Areas of a pool of pinned external buffers, with unmapped memory between them. */
+static void
+pinned_pool(struct fixture *f, uint32_t areas, uint16_t stride, uint16_t room, bool known,
+	    uint32_t regs)
+{
+	const size_t len = 1 << 18;
+	struct rte_pktmbuf_extmem ext[4];
+	struct bb_lkey_cache cache;
+	struct rte_mempool *mp;
+	uint32_t i, n = areas * (uint32_t)(len / stride);
+	char *mem = mmap(NULL, 8 * len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(mem != MAP_FAILED);
+	for (i = 0; i < 4; i++) {
+		/* From the top down: the order of areas is not that of addresses. */
+		ext[i] = (struct rte_pktmbuf_extmem){mem + (6 - 2 * i) * len, RTE_BAD_IOVA, len,
+						     stride};
+		assert_int_equal(munmap(mem + (7 - 2 * i) * len, len), 0);
+		if (known)
+			assert_int_equal(rte_extmem_register(ext[i].buf_ptr, len, NULL, 0, 4096),
+					 0);
+	}
+	mp = rte_pktmbuf_pool_create_extbuf("bbpinned", n, 0, 64, room, SOCKET_ID_ANY, ext, areas);
+	assert_non_null(mp);
+
+	fake_fail(FAKE_MR_REG, -ENOMEM);
+	fake.fail_after = areas - 1;
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -ENOMEM);
+	fake_fail(FAKE_NONE, 0);
+	assert_int_equal(fake.mrs, 0);
+
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), 0);
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EEXIST);
+	assert_int_equal(stats_of(f->pd).mempool, regs);
+	bb_lkey_cache_init(&cache, f->pd);
+	assert_int_equal(rte_mempool_obj_iter(mp, buffer_cb, &cache), n);
+	for (i = 0; i < areas; i++)
+		assert_int_equal(lookup(f->pd, (char *)ext[i].buf_ptr + len, 1), BB_LKEY_NONE);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), 0);
+	assert_int_equal(fake.mrs, 0);
+	rte_mempool_free(mp);
+	for (i = 0; i < 4; i++) {
+		if (known)
+			assert_int_equal(rte_extmem_unregister(ext[i].buf_ptr, len), 0);
+		assert_int_equal(munmap(ext[i].buf_ptr, len), 0);
+	}
+}
+
+static void
+test_pinned_buffers_have_lkeys_in_every_area(void **state)
+{
+	struct fixture *f = *state;
+
+	pinned_pool(f, 1, 2048, 2048, true, 1);
+	pinned_pool(f, 4, 2048, 2048, true, 4);
+	pinned_pool(f, 4, 2048, 2048, false, 4);
+	/* A stride that leaves pages out, and does not divide the area. */
+	pinned_pool(f, 3, 20000, 300, true, 3);
+	/* Memory that EAL does not know: nothing but the buffers is known to be mapped. */
+	pinned_pool(f, 2, 20000, 300, false, 2 * ((1 << 18) / 20000));
+}
+
+/* The mbufs of such a pool point into another pool's memory: success would register nothing. */
+static void
+test_pool_without_data_room_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct rte_mempool *mp = rte_pktmbuf_pool_create("bbroom0", 63, 0, 64, 0, SOCKET_ID_ANY);
+
+	assert_non_null(mp);
+	log_begin();
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), -EINVAL);
+	log_expect("data room of 0 bytes");
+	assert_int_equal(fake.mrs, 0);
+	rte_mempool_free(mp);
+}
+
+/* Objects that are no mbufs, with private data that looks like an mbuf pool's. */
+static void
+test_pool_of_other_objects_registers_its_chunks(void **state)
+{
+	const struct rte_pktmbuf_pool_private looks = {.flags = RTE_PKTMBUF_POOL_F_PINNED_EXT_BUF};
+	struct fixture *f = *state;
+	struct bb_lkey_cache cache;
+	struct rte_mempool *mp;
+
+	mp = rte_mempool_create("bbother", 100, 512, 0, 256, NULL, NULL, NULL, NULL, SOCKET_ID_ANY,
+				0);
+	assert_non_null(mp);
+	memcpy(rte_mempool_get_priv(mp), &looks, sizeof(looks));
+	assert_int_equal(bb_mem_add_mempool(f->pd, mp), 0);
+	bb_lkey_cache_init(&cache, f->pd);
+	assert_int_equal(rte_mempool_obj_iter(mp, obj_cb, &cache), 100);
+	assert_int_equal(bb_mem_del_mempool(f->pd, mp), 0);
+	rte_mempool_free(mp);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_pd),
+		TEST(test_mr),
+		TEST(test_mr_refuses),
+		TEST(test_follow_heap),
+		TEST(test_follow_heap_fails),
+		TEST(test_follow_heap_refuses_external_memory_without_events),
+		TEST(test_external_memory_has_a_key_from_add_to_del),
+		TEST(test_heap_calls_refuse_bad_ranges),
+		TEST(test_pd_free_fails),
+		TEST(test_reap),
+		TEST(test_mempool),
+		TEST(test_mempool_chunks),
+		TEST(test_pinned_buffers_have_lkeys_in_every_area),
+		TEST(test_pool_without_data_room_is_refused),
+		TEST(test_pool_of_other_objects_registers_its_chunks),
+	};
+
+	fake_eal_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
