@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Poll loop: what is attached, one iteration, accounting.
- */
+/* Poll loop: attached objects, one iteration, accounting. */
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
@@ -20,11 +18,11 @@
 #include "bb_loop.h"
 #include "bb_loop_priv.h"
 
-/* Accounting is published after so many iterations, or 10 us, what comes first. */
+/* Iterations after which the accounting is published, or after 10 us if that is earlier. */
 #define PUBLISH_ITERATIONS 256
 #include "bb_post.h"
 
-/* How long an attach or detach waits for a loop that does not come round. */
+/* Time an attach or detach waits for a running loop that does not take the command. */
 #define LOOP_CONTROL_TIMEOUT_MS 1000
 
 RTE_DEFINE_PER_LCORE(struct bb_loop *, bb_loop_current);
@@ -146,7 +144,7 @@ bb_loop_running(const struct bb_loop *loop)
 	return __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE) != LOOP_IDLE;
 }
 
-/* Close the gaps that detaching left; never while the arrays are walked. */
+/* Removes the slots freed by detaches. Never call it while the arrays are iterated. */
 static void
 loop_squeeze(struct bb_loop *loop)
 {
@@ -164,8 +162,8 @@ loop_squeeze(struct bb_loop *loop)
 }
 
 /*
- * The four changes. They run in the loop's thread, or while the loop cannot
- * start; possibly inside a callback, so slots do not move here.
+ * The four changes. They run in the loop's thread, or while the loop cannot start. They may run
+ * inside a callback, so slots do not move here.
  */
 static int
 loop_add_cq(struct bb_loop *loop, const struct loop_cmd *cmd)
@@ -249,10 +247,10 @@ loop_now_ms(void)
 }
 
 /*
- * Leave @cmd for the loop's thread and wait. Called with control held, so there
- * is one command at a time and no start. Whoever takes the pointer out of
- * loop->cmd applies it: the loop between two iterations, or we, when the loop
- * has ended without seeing it or does not come round.
+ * Passes @cmd to the loop's thread and waits for its result. The caller holds control, so only one
+ * command is pending and the loop cannot start. The thread that takes the pointer out of loop->cmd
+ * applies the command: the loop between two iterations, or this function if the loop ended without
+ * taking it or does not respond.
  */
 static int
 loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
@@ -262,7 +260,7 @@ loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 	__atomic_store_n(&loop->cmd, cmd, __ATOMIC_RELEASE);
 	while (!__atomic_load_n(&cmd->done, __ATOMIC_ACQUIRE)) {
 		uint32_t state = __atomic_load_n(&loop->state, __ATOMIC_ACQUIRE);
-		/* A stopped service makes no iteration before bb_loop_wait() has ended it. */
+		/* A stopped service runs no iteration before bb_loop_wait() has ended it. */
 		bool stopped = state == LOOP_STOPPING && loop->mode == LOOP_MODE_SERVICE;
 		struct loop_cmd *expected = cmd;
 
@@ -272,7 +270,7 @@ loop_hand_over(struct bb_loop *loop, struct loop_cmd *cmd)
 		}
 		if (!__atomic_compare_exchange_n(&loop->cmd, &expected, NULL, false,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			continue; /* it was taken: done is about to be set */
+			continue; /* the loop took the command and will set done */
 		if (state == LOOP_IDLE) {
 			cmd->rc = cmd->apply(loop, cmd);
 			loop_squeeze(loop);
@@ -375,9 +373,8 @@ bb_loop_detach_poller(struct bb_loop *loop, bb_loop_poll_fn fn, void *arg)
 }
 
 /*
- * Publish the loop's numbers. Readers take all of them between two equal, even
- * values of seq. Release on each store keeps it behind the odd seq; a plain store
- * on x86.
+ * Publishes the loop's numbers. Readers read all of them between two equal, even values of seq. The
+ * release on each store keeps it after the store of the odd seq; on x86 it is a plain store.
  */
 void
 bb_loop_publish(struct bb_loop *loop)
@@ -399,8 +396,8 @@ bb_loop_publish(struct bb_loop *loop)
 }
 
 /*
- * Published now and then only: an idle iteration is shorter than a reader's seven
- * loads, so a reader of numbers that change with each would try again for ever.
+ * Published only at intervals. An idle iteration is shorter than a reader's seven loads, so a
+ * reader of numbers that change in each iteration would retry for ever.
  */
 static void
 loop_account(struct bb_loop *loop, unsigned int completions, unsigned int work)
@@ -434,7 +431,7 @@ bb_loop_stats(const struct bb_loop *loop, struct bb_loop_stats *stats)
 	uint64_t seq;
 
 	do {
-		/* Acquire on each load keeps the second look at seq behind them. */
+		/* Acquire on each load keeps the second load of seq after it. */
 		seq = __atomic_load_n(&st->seq, __ATOMIC_ACQUIRE);
 		r.iterations = __atomic_load_n(&s->iterations, __ATOMIC_ACQUIRE);
 		r.idle = __atomic_load_n(&s->idle, __ATOMIC_ACQUIRE);
@@ -456,7 +453,7 @@ loop_take_cmd(struct bb_loop *loop)
 	cmd->rc = cmd->apply(loop, cmd);
 	if (loop->dirty)
 		loop_squeeze(loop);
-	/* The caller's stack frame may be gone behind this. */
+	/* The caller's stack frame may be gone after this store. */
 	__atomic_store_n(&cmd->done, 1, __ATOMIC_RELEASE);
 }
 
@@ -466,7 +463,7 @@ bb_loop_iterate(struct bb_loop *loop)
 	unsigned int completions = 0, work = 0;
 	uint32_t i;
 
-	/* Callbacks may detach any slot, and may attach: bounds are read each time. */
+	/* Callbacks may detach any slot and may attach: read the bounds each time. */
 	for (i = 0; i < loop->n_cqs; i++) {
 		const struct loop_cq slot = loop->cqs[i];
 		unsigned int n;

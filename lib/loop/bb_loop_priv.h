@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * What bb_loop.c (objects, iteration) and bb_loop_run.c (who runs it) share.
- */
+/* Shared by bb_loop.c (objects, iteration) and bb_loop_run.c (the thread that runs the loop). */
 #ifndef BB_LOOP_PRIV_H
 #define BB_LOOP_PRIV_H
 
@@ -28,30 +26,30 @@ enum loop_mode {
 };
 
 struct loop_cq {
-	struct bb_cq *cq; /* NULL: detached, to be squeezed out */
+	struct bb_cq *cq; /* NULL if detached; the slot is then removed later */
 	bb_loop_cq_fn cb;
 	void *arg;
 };
 
 struct loop_poller {
-	bb_loop_poll_fn fn; /* NULL: detached */
+	bb_loop_poll_fn fn; /* NULL if detached */
 	void *arg;
 };
 
-/* Written by the loop's thread only; seq is odd while the others change. */
+/* Written only by the loop's thread; seq is odd while the others change. */
 struct loop_stats {
 	uint64_t seq;
 	struct bb_loop_stats s;
 };
 
-/* An attach or detach on its way to the loop's thread. */
+/* An attach or detach passed to the loop's thread. */
 struct loop_cmd {
 	int (*apply)(struct bb_loop *loop, const struct loop_cmd *cmd);
 	struct bb_cq *cq;
 	bb_loop_cq_fn cb;
 	bb_loop_poll_fn fn;
 	void *arg;
-	int rc;   /* valid once done */
+	int rc;   /* valid once done is set */
 	int done; /* __atomic */
 };
 
@@ -61,42 +59,43 @@ struct bb_loop {
 	uint32_t n_cqs, n_pollers;
 	uint32_t burst;
 	uint32_t state;       /* enum loop_state, __atomic */
-	struct loop_cmd *cmd; /* __atomic; NULL: none */
+	struct loop_cmd *cmd; /* __atomic; NULL if none is pending */
 	uint64_t tsc;         /* end of the last iteration */
 	bool accounting;
-	bool dirty;            /* there are detached slots */
-	uint32_t service_left; /* __atomic; released at the end of a service call */
+	bool dirty;            /* some slots are detached */
+	uint32_t service_left; /* __atomic; store-released at the end of a service call */
 
-	struct bb_loop_stats now; /* the loop's thread only */
-	uint64_t published;       /* tsc then */
+	struct bb_loop_stats now; /* accessed by the loop's thread only */
+	uint64_t published;       /* value of tsc at the last publication */
 	uint64_t publish_cycles;
-	uint32_t to_publish; /* iterations */
+	uint32_t to_publish; /* iterations until the next publication */
 
 	struct loop_stats stats __rte_cache_aligned;
 
 	/* Not touched by an iteration. */
-	pthread_mutex_t control __rte_cache_aligned; /* one start, attach or detach at a time */
+	pthread_mutex_t control __rte_cache_aligned; /* held by one start, attach or detach at a
+						      * time */
 	uint32_t lcore;
 	uint32_t max_cqs, max_pollers;
-	enum loop_mode mode; /* under control */
+	enum loop_mode mode; /* protected by control */
 	uint32_t service;
-	uint32_t number; /* in telemetry */
+	uint32_t number; /* number in telemetry */
 	LIST_ENTRY(bb_loop) link;
 
 	struct bb_wc wc[] __rte_cache_aligned;
 };
 
-/* The loop whose iteration this thread is in. */
+/* The loop whose iteration this thread runs; NULL if none. */
 RTE_DECLARE_PER_LCORE(struct bb_loop *, bb_loop_current);
 
-/* bb_loop_tel.c: it can be asked for, until it is removed. Any thread. */
+/* bb_loop_tel.c: makes the loop visible in telemetry, or removes it. Any thread. */
 void bb_loop_tel_add(struct bb_loop *loop);
 void bb_loop_tel_remove(struct bb_loop *loop);
 
-/* One iteration; returns the work done. */
+/* Runs one iteration. Returns the work done. */
 unsigned int bb_loop_iterate(struct bb_loop *loop);
 
-/* Let readers see the numbers as they are now: the loop's thread, or none. */
+/* Publishes the current numbers to readers. Call it in the loop's thread, or while none runs it. */
 void bb_loop_publish(struct bb_loop *loop);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Poll loop: who runs it. Launched on its lcore, as a service, or by the caller.
- */
+/* Poll loop: starting, running and stopping, on its lcore, as a service, or in the caller. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -32,12 +30,12 @@ loop_body(void *arg)
 		bb_loop_iterate(loop);
 	RTE_PER_LCORE(bb_loop_current) = NULL;
 	bb_loop_publish(loop);
-	/* Last touch: a waiter may free the loop. */
+	/* Last access: a waiter may free the loop. */
 	__atomic_store_n(&loop->state, LOOP_IDLE, __ATOMIC_RELEASE);
 	return 0;
 }
 
-/* Claim an idle loop. control is held, so an attach under way sees it idle or started. */
+/* Claims an idle loop. The caller holds control, so a pending attach sees it idle or started. */
 static int
 loop_claim(struct bb_loop *loop, enum loop_mode mode)
 {
@@ -56,7 +54,7 @@ loop_release(struct bb_loop *loop)
 	__atomic_store_n(&loop->state, LOOP_IDLE, __ATOMIC_RELEASE);
 }
 
-/* The calling thread may run @loop now. */
+/* Returns 0 if the calling thread may run @loop now. */
 static int
 loop_check_caller(const struct bb_loop *loop)
 {
@@ -139,7 +137,7 @@ loop_service(void *arg)
 {
 	struct bb_loop *loop = arg;
 
-	/* A service that was mapped to further lcores by hand runs on its own only. */
+	/* If a service is mapped to further lcores by hand, it runs only on its own lcore. */
 	if (unlikely(rte_lcore_id() != loop->lcore))
 		return 0;
 	if (likely(__atomic_load_n(&loop->state, __ATOMIC_ACQUIRE) == LOOP_RUNNING)) {
@@ -156,7 +154,9 @@ loop_service(void *arg)
 static int
 loop_service_add(struct bb_loop *loop)
 {
-	/* MT safe, as it checks the lcore itself: so EAL takes no lock around a call. */
+	/*
+	 * Declared MT safe because it checks the lcore itself, so EAL takes no lock around a call.
+	 */
 	struct rte_service_spec spec = {
 		.callback = loop_service,
 		.callback_userdata = loop,
@@ -212,7 +212,10 @@ bb_loop_stop(struct bb_loop *loop)
 {
 	uint32_t state = LOOP_RUNNING;
 
-	/* No lock: a callback may stop its loop while a thread holds control and waits for us. */
+	/*
+	 * No lock: a callback may stop its loop while a thread holds control and waits for the
+	 * loop.
+	 */
 	if (__atomic_compare_exchange_n(&loop->state, &state, LOOP_STOPPING, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
 	    state == LOOP_STOPPING)
@@ -226,7 +229,7 @@ loop_service_end(struct bb_loop *loop)
 	rte_service_runstate_set(loop->service, 0);
 	while (rte_service_may_be_active(loop->service) == 1)
 		rte_pause();
-	/* All of the last iteration is behind us, not only by EAL's word. */
+	/* Orders this after the last iteration; EAL alone does not guarantee it. */
 	(void)__atomic_load_n(&loop->service_left, __ATOMIC_ACQUIRE);
 	bb_loop_publish(loop);
 	rte_service_component_runstate_set(loop->service, 0);

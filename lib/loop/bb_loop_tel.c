@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Telemetry: poll loops. They have numbers, as a lcore may have several; the lock keeps a
- * loop while it is read, its numbers are published by its own thread.
+ * Telemetry: poll loops. They have numbers, because an lcore may have several. The lock keeps a
+ * loop alive while it is read; the loop's own thread publishes its counters.
  */
 #include <pthread.h>
 
