@@ -96,6 +96,8 @@ def guide_prose(text):
         if all(part.startswith(('    ', '\t', '|', '+', '   ')) or not part.strip() or part.startswith('.. ')
                for part in lines):
             continue
+        if re.search(r'^=+( +=+)+$', block, re.M):
+            block = block.replace('\n', '.\n')  # cells of a table are no sentences
         yield at, re.sub(r'``.*?``|`[^`]*?`_?|\S+\(\)', 'CODE', block, flags=re.S)
 
 
