@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The connection manager: what it polls, its clock, its lists, its events. */
+/* The connection manager: polling, deadlines, lists and events. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -14,7 +14,7 @@
 #include "bb_cm_priv.h"
 
 #define MAX_CONNS (1u << 20)
-/* Descriptors looked after, and deadlines looked at, in one poll. */
+/* Maximum descriptors handled, and deadlines checked, in one poll. */
 #define BATCH      64
 #define DEADLINES  64
 #define LOOP_BATCH 16
@@ -64,12 +64,12 @@ ops_of(enum bb_cm_way way)
 	}
 }
 
-/* ---- Its descriptor */
+/* ---- Descriptor */
 
 static void
 woken(struct bb_cm_io *io, uint32_t events)
 {
-	/* bb_cm_poll() looks at what waits in any case. */
+	/* bb_cm_poll() checks for pending work anyway. */
 	(void)io;
 	(void)events;
 }
@@ -234,7 +234,7 @@ bb_cm_now(void)
 uint64_t
 bb_cm_after(const struct bb_cm *cm, uint32_t ms)
 {
-	/* 0 stands for no deadline. */
+	/* 0 means no deadline. */
 	return (bb_cm_now() + cm->hz / 1000 * ms) | 1;
 }
 
@@ -463,7 +463,7 @@ bb_cm_poll(struct bb_cm *cm, struct bb_cm_event *event, unsigned int n)
 	unsigned int done;
 
 	if ((int64_t)(now - cm->next_poll) >= 0) {
-		/* Not before: what events point to lives from poll to poll. */
+		/* Not earlier: memory that events point to must live from one poll to the next. */
 		bury(cm);
 		if (TAILQ_EMPTY(&cm->ready))
 			work(cm);
@@ -482,7 +482,9 @@ loop_poll(void *arg)
 	struct bb_cm_event ev;
 	unsigned int n;
 
-	/* One by one: a callback may destroy what an event behind it speaks of, or detach the CM.
+	/*
+	 * One event at a time: a callback may destroy the connection of a later event, or detach
+	 * the CM.
 	 */
 	for (n = 0; n < LOOP_BATCH && cm->loop == loop && bb_cm_poll(cm, &ev, 1) == 1; n++)
 		cm->fn(cm, &ev, cm->arg);
@@ -500,7 +502,7 @@ bb_cm_attach(struct bb_cm *cm, struct bb_loop *loop, bb_cm_fn fn, void *arg)
 		return -EALREADY;
 	cm->fn = fn;
 	cm->arg = arg;
-	/* Before the first poll, which may be in another thread. */
+	/* Set before the first poll, which may be in another thread. */
 	cm->loop = loop;
 	ret = bb_loop_attach_poller(loop, loop_poll, cm);
 	if (ret != 0)

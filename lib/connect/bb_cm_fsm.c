@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The course of a connection, whichever way its messages go:
+ * States of a connection, independent of the transport of its messages:
  *
- *   connects:  CONNECTING -REP-> ESTABLISHED (sends RTU)
- *   listens:   half-open -REQ-> REQUESTED -accept-> ACCEPTED (sent REP) -RTU-> ESTABLISHED
- *   both:      ESTABLISHED -disconnect-> DISCONNECTING (sent DREQ) -DREP-> CLOSED
- *              ESTABLISHED -DREQ-> CLOSED (sends DREP)
- *              ESTABLISHED -breaks-> CLOSED, or LOST and back (bb_cm_recover.c)
+ *   connecting side:  CONNECTING -REP-> ESTABLISHED (sends RTU)
+ *   accepting side:   half-open -REQ-> REQUESTED -accept-> ACCEPTED (sent REP) -RTU-> ESTABLISHED
+ *   both:             ESTABLISHED -disconnect-> DISCONNECTING (sent DREQ) -DREP-> CLOSED
+ *                     ESTABLISHED -DREQ-> CLOSED (sends DREP)
+ *                     ESTABLISHED -breaks-> CLOSED, or LOST and back (bb_cm_recover.c)
  *
- * The side that accepts has its QP in RTS before it sends REP: the first message of the peer
- * may overtake RTU.
+ * The accepting side has its QP in RTS before it sends REP: the first message of the peer may
+ * overtake RTU.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,9 +24,9 @@
 #include "bb_cm_priv.h"
 #include "bb_gid_priv.h"
 
-/* ---- Own side */
+/* ---- Local end */
 
-/* The GID in use if it is there still, at whatever index; else chosen anew. */
+/* Chooses the GID. Keeps the GID in use if it still exists, at whatever index. */
 static int
 choose_gid(struct bb_conn *c)
 {
@@ -41,7 +41,7 @@ choose_gid(struct bb_conn *c)
 		want.prefer = true;
 		memcpy(want.raw, c->sgid, sizeof(want.raw));
 	}
-	/* Who answers speaks the family that it was called in. */
+	/* The acceptor uses the caller's address family. */
 	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.qpn != 0)
 		want.family = bb_gid_is_ipv4(c->peer.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
 	if (c->peer.qpn != 0) {
@@ -57,7 +57,7 @@ choose_gid(struct bb_conn *c)
 	return ret;
 }
 
-/* Who knows it may take the connection up, so it must not be guessed. */
+/* A peer that knows the session may resume the connection, so it must not be guessable. */
 static int
 new_session(uint64_t *session)
 {
@@ -68,7 +68,7 @@ new_session(uint64_t *session)
 	return 0;
 }
 
-/* Of a port that cannot be asked the call that follows says so. */
+/* Returns true if the port needs a GRH. If the port cannot be queried, the next call reports it. */
 static bool
 needs_grh(const struct bb_conn *c)
 {
@@ -90,7 +90,7 @@ bb_cm_own_end(struct bb_conn *c)
 
 	if (!c->active && e->session == 0)
 		ret = new_session(&e->session);
-	/* librdmacm finds GID, LID and MTU, and the kernel draws the PSN. */
+	/* With librdmacm, it finds GID, LID and MTU, and the kernel chooses the PSN. */
 	memset(&addr, 0, sizeof(addr));
 	addr.qpn = c->qp->qpn;
 	if (ret == 0 && c->cm->ops->messages)
@@ -145,7 +145,7 @@ bb_cm_qp_error(struct bb_conn *c)
 	return bb_qp_modify(c->qp, &attr, BB_QP_STATE);
 }
 
-/* ---- What the peer has said */
+/* ---- Data from the peer */
 
 int
 bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg)
@@ -192,7 +192,7 @@ bb_cm_over(struct bb_conn *c)
 	c->on_call = false;
 }
 
-/* Over before it was made. */
+/* Fails a connection that was not established yet. */
 static void
 fail(struct bb_conn *c, int status, const char *why)
 {
@@ -222,7 +222,7 @@ refuse_req(struct bb_conn *c, uint32_t reason, int status, const char *why)
 	fail(c, status, why);
 }
 
-/* The application gets the request, or the connection that it takes up again. */
+/* Passes the request to the application, or to the connection that it resumes. */
 static void
 take_req(struct bb_conn *c)
 {
@@ -238,7 +238,7 @@ take_req(struct bb_conn *c)
 	cm->stats.half_open--;
 	c->half_open = false;
 	c->known = true;
-	/* How long it waits for the application is the peer's affair: it hangs up. */
+	/* No deadline: the peer decides how long it waits for the application, and hangs up. */
 	c->deadline = 0;
 	bb_cm_set_state(c, BB_CONN_REQUESTED);
 	c->ev.listener = c->listener;
@@ -247,7 +247,7 @@ take_req(struct bb_conn *c)
 }
 
 /*
- * The address is asked for before the application hears of the request, so that bb_conn_accept()
+ * Resolves the peer's address before the application gets the request, so that bb_conn_accept()
  * finds it.
  */
 static void
@@ -260,7 +260,7 @@ resolve_req(struct bb_conn *c)
 		return;
 	}
 	bb_cm_resolve_end(c);
-	/* Another GID of this side, which accept may name, may reach the peer. */
+	/* Another local GID, which accept may name, may still reach the peer. */
 	if (ret == 0 || !c->path_sure) {
 		take_req(c);
 		return;
@@ -382,7 +382,10 @@ bb_cm_bad(struct bb_conn *c, const char *what, const char *why)
 	struct bb_conn_info info;
 
 	cm->stats.bad_messages++;
-	/* Whoever finds the port can send any number of them. */
+	/*
+	 * Limits the log: any host that can connect to the port may send any number of bad
+	 * messages.
+	 */
 	if (cm->said != 0 && now - cm->said < cm->hz) {
 		cm->unsaid++;
 		return;
@@ -404,7 +407,7 @@ bb_cm_reached(struct bb_conn *c)
 		bb_cm_broken(c, ret, "the request cannot be sent");
 }
 
-/* Is a message of this type what may come now? */
+/* Returns true if a message of this type is expected now. */
 static bool
 is_due(const struct bb_conn *c, uint8_t type)
 {
@@ -432,7 +435,7 @@ is_due(const struct bb_conn *c, uint8_t type)
 void
 bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
-	/* Both sides have disconnected at once. */
+	/* Both sides disconnected at the same time. */
 	if (c->state == BB_CONN_CLOSED && (msg->type == BB_CM_DREQ || msg->type == BB_CM_DREP))
 		return;
 	if (!is_due(c, msg->type)) {
@@ -462,7 +465,7 @@ bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 	}
 }
 
-/* The way to the peer is gone, or it talks nonsense. */
+/* The connection to the peer is gone, or the peer sent an invalid message. */
 void
 bb_cm_broken(struct bb_conn *c, int status, const char *why)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Bytes of the messages of lib/connect over TCP, and back. Positions: doc/guides/connect.rst. */
+/* Encodes and decodes the TCP messages of lib/connect. Layout: doc/guides/connect.rst. */
 #include <string.h>
 
 #include "bb_cm_msg.h"
@@ -65,7 +65,7 @@ get_end(const uint8_t *p, struct bb_cm_end *e)
 	e->rq_depth = bb_cm_get32(p + 48);
 }
 
-/* Bytes of private data in a message of this type are allowed at all. */
+/* Returns the length of the fixed part; 0 for types that have no body. */
 static size_t
 fixed_len(uint8_t type)
 {
@@ -167,7 +167,7 @@ check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 	return NULL;
 }
 
-/* The bytes behind the fixed part: @n regions and private data, and not one more or less. */
+/* Decodes the part after the fixed one: exactly @n regions and the private data. */
 static const char *
 get_tail(const uint8_t *p, size_t len, uint32_t n, uint32_t private_len, struct bb_cm_msg *msg,
 	 struct bb_region *regions)

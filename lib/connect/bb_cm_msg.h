@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What two sides say to each other over TCP: doc/guides/connect.rst has the table. A header of
- * 16 bytes, then a body whose length the header tells. Big endian. Pure: bytes in, values out.
+ * Messages over TCP: the table is in doc/guides/connect.rst. A header of 16 bytes, then a body
+ * whose length is in the header. Big endian. Pure functions: bytes in, values out.
  *
- * Decoders return NULL, or why the bytes are refused, to stand behind "the peer's message ...".
- * What they refuse leaves the caller's values alone.
+ * Decoders return NULL, or the reason why they refuse the bytes, as the end of the sentence "the
+ * peer's message ...". On a refusal they leave the caller's values unchanged.
  */
 #ifndef BB_CM_MSG_H
 #define BB_CM_MSG_H
@@ -18,14 +18,14 @@
 #define BB_CM_MAGIC       0x4242434du /* "BBCM" */
 #define BB_CM_VERSION     1u
 #define BB_CM_HEADER      16u
-#define BB_CM_END         64u   /* of REQ and REP, in front of regions and private data */
-#define BB_CM_PRIVATE_MAX 1024u /* of every kind of message */
+#define BB_CM_END         64u   /* fixed part of REQ and REP, before regions and private data */
+#define BB_CM_PRIVATE_MAX 1024u /* for every message type */
 #define BB_CM_BODY_MAX    (BB_CM_END + BB_REGION_MAX * BB_REGION_PACKED + BB_CM_PRIVATE_MAX)
 #define BB_CM_MSG_MAX     (BB_CM_HEADER + BB_CM_BODY_MAX)
 
 enum bb_cm_msg_type {
-	BB_CM_REQ = 1, /* who connects: what its side is like */
-	BB_CM_REP,     /* accepted: what the other side is like */
+	BB_CM_REQ = 1, /* connection request: the connecting side's parameters */
+	BB_CM_REP,     /* accepted: the accepting side's parameters */
 	BB_CM_RTU,     /* ready to use */
 	BB_CM_REJ,
 	BB_CM_DREQ, /* disconnect */
@@ -34,14 +34,14 @@ enum bb_cm_msg_type {
 
 /* Bits of bb_cm_end.flags. */
 enum {
-	BB_CM_COMES_BACK = 1 << 0, /* wants to be brought back when it is lost */
+	BB_CM_COMES_BACK = 1 << 0, /* wants the connection recovered after a loss */
 	BB_CM_SRQ = 1 << 1,        /* receives come from an SRQ */
 	BB_CM_GRH = 1 << 2,        /* its port needs a GRH: bb_port_attr.grh_required */
 };
 
-/* One side of a connection. */
+/* Parameters of one side of a connection. */
 struct bb_cm_end {
-	uint64_t session; /* REQ: 0, or the one to take up again; REP: that of the connection */
+	uint64_t session; /* REQ: 0, or the session to resume; REP: that of the connection */
 	uint32_t qpn, psn;
 	uint8_t gid[16];
 	uint16_t lid;
@@ -55,37 +55,40 @@ struct bb_cm_end {
 
 struct bb_cm_msg {
 	uint8_t type;
-	struct bb_cm_end end;            /* of REQ and REP */
-	const struct bb_region *regions; /* of REQ and REP */
+	struct bb_cm_end end;            /* REQ and REP */
+	const struct bb_region *regions; /* REQ and REP */
 	uint32_t nregions;
-	uint32_t reason;     /* of REJ: enum bb_reject_reason */
-	const void *private; /* of REQ, REP, REJ, DREQ; points into the body */
+	uint32_t reason;     /* REJ: enum bb_reject_reason */
+	const void *private; /* REQ, REP, REJ and DREQ; points into the body */
 	uint32_t private_len;
 };
 
 struct bb_cm_header {
 	uint8_t version;
 	uint8_t type;
-	uint32_t len; /* of the body */
+	uint32_t len; /* bytes of the body */
 };
 
-/* @return bytes written to @buf, which has BB_CM_MSG_MAX; @msg is what a decoder would take. */
+/*
+ * Encodes @msg, which must be valid for the decoder. @buf has BB_CM_MSG_MAX bytes. Returns the
+ * bytes written.
+ */
 size_t bb_cm_msg_encode(uint8_t *buf, const struct bb_cm_msg *msg);
 
 /*
- * The first 16 bytes, which are the same in every version. Of another version than ours, *h is
- * written all the same, so that its sender can be told.
+ * Decodes the first 16 bytes, which are the same in every version. For an unknown version *h is
+ * written although the header is refused, so that the caller can answer the sender.
  */
 const char *bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h);
 
-/* @regions has BB_REGION_MAX entries, and msg->regions points there. */
+/* Decodes a body. @regions has BB_REGION_MAX entries; msg->regions points to it. */
 const char *bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_msg *msg,
 			      struct bb_region *regions);
 
-/* "REQ" */
+/* Returns the name of a type, such as "REQ". */
 const char *bb_cm_msg_name(uint8_t type);
 
-/* bb_region.c: NULL, or what is wrong with them. */
+/* In bb_region.c. Returns NULL, or what is invalid. */
 const char *bb_region_check(const struct bb_region *regions, uint32_t n);
 void bb_region_put(uint8_t *p, const struct bb_region *r);
 void bb_region_get(const uint8_t *p, struct bb_region *r);

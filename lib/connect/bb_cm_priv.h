@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the files of lib/connect share. bb_cm.c polls and keeps time, bb_conn.c is what
- * the application calls, bb_cm_fsm.c is the course of a connection, bb_cm_recover.c brings it
- * back; a way (bb_cm_tcp.c, bb_cm_rdma.c) carries messages.
+ * Shared by the files of lib/connect. bb_cm.c polls and checks deadlines, bb_conn.c has the calls
+ * of the application, bb_cm_fsm.c the states of a connection. bb_cm_recover.c recovers a lost
+ * connection. A transport (bb_cm_tcp.c, bb_cm_rdma.c) sends and receives the messages.
  */
 #ifndef BB_CM_PRIV_H
 #define BB_CM_PRIV_H
@@ -17,31 +17,37 @@
 #include "bb_core.h"
 #include "bb_gid_priv.h"
 
-/* Something with a descriptor in the epoll set. */
+/* An object with a descriptor in the epoll set. */
 struct bb_cm_io {
 	void (*ready)(struct bb_cm_io *io, uint32_t events);
 };
 
 struct bb_cm;
 
-/* Carries messages. What it hears it tells by bb_cm_heard() and bb_cm_broken(). */
+/*
+ * A transport of messages. It reports received messages to bb_cm_heard() and failures to
+ * bb_cm_broken().
+ */
 struct bb_cm_ops {
 	uint32_t max_private_req, max_private_rep, max_private_rej, max_private_dreq;
-	bool messages; /* carries ours whole: regions, sessions, the QP's type */
+	bool messages; /* supports Bluebell's whole messages: regions, sessions, the QP's type */
 	int (*open)(struct bb_cm *cm);
 	void (*close)(struct bb_cm *cm);
 	int (*listen)(struct bb_listener *l, const struct sockaddr *addr);
 	void (*unlisten)(struct bb_listener *l);
-	/* Begin to reach conn->addr; bb_cm_reached() follows, or bb_cm_broken(). */
+	/* Starts to connect to conn->addr; bb_cm_reached() or bb_cm_broken() follows. */
 	int (*dial)(struct bb_conn *c);
-	/* Send a message of conn: own end, parameters and session are filled in. */
+	/* Sends a message of conn; its own end, parameters and session are set. */
 	int (*send)(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv,
 		    uint32_t len);
-	/* RESET to RTS, with what the peer has said. */
+	/* Moves the QP from RESET to RTS with the peer's parameters. */
 	int (*qp_up)(struct bb_conn *c);
-	/* Go on with the peer that @from, a half-open one, was talking to. */
+	/* Takes over the transport connection of @from, a half-open connection. */
 	void (*adopt)(struct bb_conn *c, struct bb_conn *from);
-	/* Forget the peer; may be called again. @abort: without the wait of a proper end. */
+	/*
+	 * Closes the transport connection; may be called again. @abort: without an orderly
+	 * shutdown.
+	 */
 	void (*hang_up)(struct bb_conn *c, bool abort);
 };
 
@@ -53,91 +59,96 @@ extern const struct bb_cm_ops bb_cm_rdma_ops;
 TAILQ_HEAD(bb_conn_list, bb_conn);
 
 struct bb_listener {
-	struct bb_cm_io io; /* first */
+	struct bb_cm_io io; /* must be the first member */
 	struct bb_cm *cm;
 	LIST_ENTRY(bb_listener) link;
 	int fd;
 	uint16_t port;
-	uint64_t said; /* when a failure of accept() was last logged */
-	/* Of the last connection that was accepted here. */
-	bool accepted;       /* there is one */
-	bool path_sure;      /* its GID was chosen without a wish: see bb_conn.path_sure */
+	uint64_t said; /* TSC of the last log line about a failed accept() */
+	/* Of the last connection accepted on this listener: */
+	bool accepted;       /* one was accepted */
+	bool path_sure;      /* its GID was chosen without a preference: see bb_conn.path_sure */
 	struct bb_path path; /* port and sgid_index */
-	uint8_t peer[16];    /* the peer's GID */
-	void *way;           /* of librdmacm */
+	uint8_t peer[16];    /* GID of the peer */
+	void *way;           /* the listener's rdma_cm_id */
 };
 
-/* A connection that is not the application's yet is half-open; state is CONNECTING then. */
+/*
+ * A connection that the application does not have yet is half-open; its state is then CONNECTING.
+ */
 struct bb_conn {
-	struct bb_cm_io io; /* first */
+	struct bb_cm_io io; /* must be the first member */
 	struct bb_cm *cm;
-	struct bb_listener *listener; /* it came in here; NULL: we connect, or the listener went */
-	TAILQ_ENTRY(bb_conn) link;    /* cm->conns; in the graveyard: there */
+	struct bb_listener *listener; /* listener of an incoming connection; NULL for an outgoing
+				       * one, or if it was destroyed */
+	TAILQ_ENTRY(bb_conn) link;    /* in cm->conns, or in cm->grave */
 	TAILQ_ENTRY(bb_conn) half_link;
 	TAILQ_ENTRY(bb_conn) ready_link;
 	enum bb_conn_state state;
-	bool active;    /* we connect */
+	bool active;    /* this side connects */
 	bool half_open; /* in cm->half */
-	bool queued;    /* ev waits in cm->ready */
+	bool queued;    /* ev is queued in cm->ready */
 	bool known;     /* the application has it */
 	bool was_up;    /* has been ESTABLISHED */
-	bool doomed;    /* in the graveyard */
-	bool on_call;   /* dialled, no answer yet: of a connection that is LOST */
-	bool resolving; /* a REQ or REP waits for the address of its GID; no message is read */
-	bool path_sure; /* param.path of a REQ is what accept will choose without a wish */
-	bool asked;     /* it may ask for that address: see cm->asking */
-	uint64_t born, deadline, next_try; /* TSC; 0: none */
-	struct bb_qp *qp;                  /* not the connection's any more once it is CLOSED */
+	bool doomed;    /* in cm->grave */
+	bool on_call;   /* LOST connection: a call was started and not answered yet */
+	bool resolving; /* a REQ or REP waits for the address of its GID; no message is read
+			 * meanwhile */
+	bool path_sure; /* accept without a preference will choose the path in param.path */
+	bool asked;     /* counted in cm->asking: the connection may resolve the address */
+	uint64_t born, deadline, next_try; /* TSC; 0 if not set */
+	struct bb_qp *qp;                  /* no longer owned by the connection once it is CLOSED */
 	bool owns_qp;
 	struct bb_conn_param param; /* private_data and regions are copies in own_bytes */
 	void *own_bytes;
 	struct bb_cm_end own, peer;
 	struct bb_region *peer_regions;
 	uint32_t npeer_regions;
-	uint8_t *peer_private; /* last that came, in memory of its own */
+	uint8_t *peer_private; /* last private data received; allocated */
 	uint32_t peer_private_len;
-	uint8_t sgid[16]; /* the GID in use, to be found again */
+	uint8_t sgid[16]; /* the GID in use, to find it again */
 	struct bb_gid_said no_gid;
-	uint8_t rd_init, rd_resp; /* in force */
+	uint8_t rd_init, rd_resp; /* depths in force */
 	struct sockaddr_storage addr;
 	void *user;
 	struct bb_cm_event ev;
 	/* Recovery. */
-	struct bb_conn *heir;      /* half-open: carries a REQ that takes this connection up */
-	struct bb_conn *taken_for; /* of the heir: the other end of that */
+	struct bb_conn *heir;      /* half-open connection with a REQ that resumes this
+				    * connection */
+	struct bb_conn *taken_for; /* in an heir: the connection that it resumes */
 	struct bb_wr_end *ends;
 	uint32_t recoveries, tries, backoff_ms;
 	/* TCP. */
 	int fd;
 	bool dialing;
-	bool said_no;     /* sent REJ, which the peer is to read */
-	uint32_t watched; /* epoll events asked for */
+	bool said_no;     /* sent REJ, which the peer must be able to read */
+	uint32_t watched; /* epoll events registered */
 	uint32_t rx_have;
 	uint8_t rx_head[BB_CM_HEADER];
 	struct bb_cm_header rx;
-	uint8_t *rx_body; /* NULL: the header is not complete */
+	uint8_t *rx_body; /* NULL until the header is complete */
 	uint8_t *tx;
 	uint32_t tx_off, tx_len;
-	void *way; /* of librdmacm */
+	void *way; /* the connection's rdma_cm_id */
 };
 
 struct bb_cm {
-	struct bb_cm_io io; /* first: of wakefd */
+	struct bb_cm_io io; /* must be the first member; for wakefd */
 	struct bb_dev *dev;
 	const struct bb_cm_ops *ops;
 	struct bb_cm_attr attr;
 	int epfd;
-	int wakefd; /* makes epfd readable for what no socket tells: bb_cm_wake() */
-	bool awake; /* it does */
+	int wakefd; /* makes epfd readable for events that no socket shows: bb_cm_wake() */
+	bool awake; /* wakefd is readable */
 	uint64_t hz, next_poll, poll_cycles;
 	struct bb_conn_list conns, half, ready, grave;
-	struct bb_conn *cursor; /* next whose deadline is looked at */
+	struct bb_conn *cursor; /* connection whose deadline is checked next */
 	LIST_HEAD(, bb_listener) listeners;
-	uint32_t pending;   /* connections being made */
-	uint32_t resolving; /* connections that wait for an address */
-	uint32_t asking;    /* half-open ones of them that ask for it */
-	uint32_t heirs;     /* half-open connections that wait to be taken over */
-	uint32_t unsaid;    /* bad messages, since one was logged at said */
+	uint32_t pending;   /* connections being established */
+	uint32_t resolving; /* connections waiting for an address */
+	uint32_t asking;    /* half-open connections among them that resolve one */
+	uint32_t heirs;     /* half-open connections waiting to be taken over */
+	uint32_t unsaid;    /* bad messages not logged since the log line at said */
 	uint64_t said;
 	struct bb_cm_stats stats;
 	struct bb_loop *loop;
@@ -148,73 +159,89 @@ struct bb_cm {
 
 /* ---- bb_cm.c */
 struct bb_conn *bb_cm_conn_new(struct bb_cm *cm);
-/* Out of all lists, hung up before; freed when no event under way can name it. */
-void bb_cm_conn_free(struct bb_conn *c);
-/* The half-open connection that is to carry on this one, if there is one: its peer sees it break.
+/*
+ * Removes a connection, already hung up, from all lists. It is freed once no pending event can name
+ * it.
  */
+void bb_cm_conn_free(struct bb_conn *c);
+/* Destroys the half-open connection that would resume this one, if any; its peer sees it break. */
 void bb_cm_drop_heir(struct bb_conn *c);
-/* Releases the QP if the new state is CLOSED. */
+/* Sets the state; releases the QP if the new state is CLOSED. */
 void bb_cm_set_state(struct bb_conn *c, enum bb_conn_state state);
-/* Makes the connection the owner of an unowned QP: no other connection takes it. */
+/* Makes the connection the owner of an unowned QP, which no other connection can then take. */
 void bb_cm_own_qp(struct bb_conn *c, struct bb_qp *qp);
 void bb_cm_release_qp(struct bb_conn *c);
-/* Queue conn->ev, or change the one that waits. */
+/* Queues conn->ev, or changes it if it is queued already. */
 void bb_cm_tell(struct bb_conn *c, enum bb_cm_event_type type, int status, const char *why);
-/* Have bb_cm_fd() readable until no event waits, and no heir. */
+/* Keeps bb_cm_fd() readable until no event and no heir is waiting. */
 void bb_cm_wake(struct bb_cm *cm);
 uint64_t bb_cm_now(void);
 uint64_t bb_cm_after(const struct bb_cm *cm, uint32_t ms);
-/* Ready to hear: no event of it waits for the application. */
+/*
+ * Returns true if a message may be processed: no event of the connection waits for the application.
+ */
 static inline bool
 bb_cm_can_hear(const struct bb_conn *c)
 {
 	return !c->queued && !c->doomed;
 }
 
-/* ---- bb_cm_fsm.c: what a way says */
+/* ---- bb_cm_fsm.c: reports of a transport */
 void bb_cm_reached(struct bb_conn *c);
 void bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg);
-/* Time for what a connection that is resolving does. */
+/* Runs one step of a connection that is resolving an address. */
 void bb_cm_resolve_step(struct bb_conn *c);
-/* Count a message that is refused, and say so once a second. */
+/* Counts a refused message and logs at most one per second. */
 void bb_cm_bad(struct bb_conn *c, const char *what, const char *why);
 void bb_cm_broken(struct bb_conn *c, int status, const char *why);
 void bb_cm_expired(struct bb_conn *c);
-/* Own end of a message: GID, PSN, depths. */
+/* Fills in the local end of a message: GID, PSN, depths. */
 int bb_cm_own_end(struct bb_conn *c);
 int bb_cm_keep_peer(struct bb_conn *c, const struct bb_cm_msg *msg);
 void bb_cm_depths(struct bb_conn *c);
 int bb_cm_qp_error(struct bb_conn *c);
-/* CLOSED, and the QP in ERR: no message of the peer brings it back. The caller tells why. */
+/*
+ * Moves the connection to CLOSED and the QP to ERR; no message of the peer revives it. The caller
+ * reports why.
+ */
 void bb_cm_over(struct bb_conn *c);
 bool bb_cm_comes_back(const struct bb_conn *c);
 
 /* ---- bb_cm_resolve.c */
 /*
- * Asks for the address behind the GID of @peer; never waits. 0; -EAGAIN call again; else the peer
- * cannot be reached.
+ * Requests the address of the GID of @peer; never waits. Returns 0; -EAGAIN if the caller must call
+ * again; another errno if the peer cannot be reached.
  */
 int bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer);
-/* RESET to RTS with the peer. -EAGAIN: the address of its GID is not known yet. */
+/*
+ * Moves the QP from RESET to RTS with the peer. Returns -EAGAIN while the address of its GID is
+ * unknown.
+ */
 int bb_cm_qp_up(struct bb_conn *c);
 /*
- * The path that the answer to a request will take: as the last one that the listener has accepted,
- * else by the GID that accept chooses where it names none. Returns false if there is no such GID.
+ * Predicts the path that the answer to a request will take: that of the listener's last accepted
+ * connection, else by the GID that accept chooses without a preference. Returns false if there is
+ * no such GID.
  */
 bool bb_cm_request_path(struct bb_conn *c);
-/* Remembers the path of a connection that is accepted, for requests to come. */
+/* Records the path of an accepted connection for later requests. */
 void bb_cm_accepted_path(const struct bb_conn *c);
-/* Returns true if the half-open connection may ask now; others are asked for before it. */
+/*
+ * Returns true if the half-open connection may resolve its address now, false if it must wait for
+ * others.
+ */
 bool bb_cm_may_ask(struct bb_conn *c);
 void bb_cm_resolve_begin(struct bb_conn *c);
-/* Ends the wait for an address. */
+/* Ends the wait for an address, if any. */
 void bb_cm_resolve_end(struct bb_conn *c);
 
 /* ---- bb_cm_recover.c */
 void bb_cm_lost(struct bb_conn *c, int status, const char *why);
-/* Time for what a LOST connection does; also after its event has been taken. */
+/* Runs one step of a LOST connection; also after its event has been delivered. */
 void bb_cm_lost_step(struct bb_conn *c);
-/* A half-open connection whose REQ names a session: true when it was taken. */
+/*
+ * Handles a half-open connection whose REQ names a session. Returns true if a connection took it.
+ */
 bool bb_cm_take_up(struct bb_conn *c);
 void bb_cm_try_failed(struct bb_conn *c, int status, const char *why);
 void bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why);

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Connections by librdmacm, whose QPs librdmacm does not know: their numbers go with
- * rdma_connect() and rdma_accept() (man rdma_connect: qp_num), their states are ours, and so is
- * rdma_establish(), which sends RTU when the answer came (man rdma_establish). What the three
- * transitions need comes from rdma_init_qp_attr().
+ * Connections by librdmacm, with QPs that librdmacm does not know. Their numbers are passed to
+ * rdma_connect() and rdma_accept() (man rdma_connect: qp_num). This file sets their states, and
+ * calls rdma_establish(), which sends RTU after the answer (man rdma_establish). The attributes of
+ * the three transitions come from rdma_init_qp_attr().
  *
- * The messages are those of IBTA vol. 1, 12.6, made by the kernel (or of iWARP's MPA); the
- * private data in them is the application's alone, so that any program of librdmacm can be
- * the peer. Regions, sessions and queue depths have no place there.
+ * The messages are those of IBTA vol. 1, 12.6, built by the kernel (or those of iWARP's MPA). Their
+ * private data belongs to the application alone, so that any librdmacm program can be the peer.
+ * They have no room for regions, sessions and queue depths.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,18 +25,18 @@
 #include "bb_cm_priv.h"
 #include "bb_gid_priv.h"
 
-/* Events taken in one poll; private data of any of them. */
+/* Maximum events taken in one poll; bytes of private data of an event. */
 #define EVENT_BATCH  16
 #define EVENT_PRIV   256
 #define LISTEN_DEPTH 1024
 
 struct channel {
-	struct bb_cm_io io; /* first */
+	struct bb_cm_io io; /* must be the first member */
 	struct rdma_event_channel *ch;
 	struct bb_cm *cm;
 };
 
-/* What is kept of an event: it is given back before anything is done about it. */
+/* Copy of an event, which is acknowledged before it is handled. */
 struct heard {
 	enum rdma_cm_event_type type;
 	int status;
@@ -45,9 +45,9 @@ struct heard {
 	uint8_t priv[EVENT_PRIV];
 };
 
-/* ---- Whose device it is */
+/* ---- Device of an id */
 
-/* A device may have been opened by its PCI address. */
+/* Returns true if @id uses the CM's device, which may have been opened by its PCI address. */
 static bool
 is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
 {
@@ -72,8 +72,8 @@ is_device(const struct bb_cm *cm, const struct rdma_cm_id *id)
 /* ---- iWARP */
 
 /*
- * iWARP: rdma_connect() and rdma_accept() take the QP to RTS by themselves, by the number that
- * they are given. It has its rights by then.
+ * Returns true for iWARP. There rdma_connect() and rdma_accept() move the QP with the given number
+ * to RTS. It must have its access rights before.
  */
 static bool
 is_iwarp(const struct rdma_cm_id *id)
@@ -94,8 +94,8 @@ iwarp_init(struct bb_conn *c)
 }
 
 /*
- * The TCP connection below is made by rdma_connect(), so a port without a listener shows there;
- * on InfiniBand it is an answer.
+ * Connects over iWARP. rdma_connect() itself makes the TCP connection, so it reports a port without
+ * a listener. On InfiniBand that is a REJ.
  */
 static int
 iwarp_connect(struct bb_conn *c, struct rdma_conn_param *p)
@@ -119,7 +119,7 @@ iwarp_accept(struct bb_conn *c, struct rdma_conn_param *p)
 {
 	if (rdma_accept(c->way, p) == 0)
 		return bb_qp_adopt(c->qp);
-	/* What the kernel calls a peer that has given up before. */
+	/* the kernel's error for a peer that has already given up */
 	return errno == ECONNRESET ? -ENOTCONN : -errno;
 }
 
@@ -128,7 +128,10 @@ iwarp_accept(struct bb_conn *c, struct rdma_conn_param *p)
 static void
 bad_status(const struct heard *h, struct bb_conn *c, const char *why)
 {
-	/* The kernel's events have negative errnos, some versions of librdmacm positive ones. */
+	/*
+	 * Statuses are negative errnos from the kernel, positive ones in some versions of
+	 * librdmacm.
+	 */
 	int status = h->status > 0 ? -h->status : h->status;
 
 	bb_cm_broken(c, status != 0 ? status : -EIO, why);
@@ -137,7 +140,9 @@ bad_status(const struct heard *h, struct bb_conn *c, const char *why)
 static void
 fill_end(const struct rdma_conn_param *p, struct bb_cm_msg *msg)
 {
-	/* As man rdma_get_cm_event has it: what is asked of this side, so swapped. */
+	/*
+	 * As in man rdma_get_cm_event: these are the values requested of this side, so swap them.
+	 */
 	msg->end.initiator_depth = p->responder_resources;
 	msg->end.responder_resources = p->initiator_depth;
 	msg->end.retry_count = p->retry_count & 7;
@@ -199,7 +204,7 @@ address_resolved(struct bb_conn *c)
 	}
 }
 
-/* The context of an id is its listener, or its connection. */
+/* Returns true if the context of an id is a listener, not a connection. */
 static bool
 is_listener(const struct bb_cm *cm, const struct rdma_cm_id *id)
 {
@@ -223,7 +228,7 @@ hear(const struct bb_cm *cm, const struct heard *h)
 	}
 	if (h->type == RDMA_CM_EVENT_TIMEWAIT_EXIT || h->type == RDMA_CM_EVENT_ADDR_CHANGE)
 		return;
-	/* A listener hears of a device that goes; what it is bound to stays. */
+	/* A listener gets device removal events, but stays bound. */
 	if (is_listener(cm, h->id))
 		return;
 	c = h->id->context;
@@ -242,13 +247,13 @@ hear(const struct bb_cm *cm, const struct heard *h)
 		bb_cm_heard(c, &msg);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		/* iWARP's answer comes as this, and has no third message. */
+		/* iWARP reports the answer as this event and has no third message. */
 		msg.type = c->active && is_iwarp(h->id) ? BB_CM_REP : BB_CM_RTU;
 		if (msg.type == BB_CM_REP) {
 			fill_end(&h->conn, &msg);
 			/*
-			 * Its depths are those that this side now has (kernel: siw_cm_upcall(),
-			 * cma_iw_handler()), so not swapped.
+			 * These depths are this side's own (kernel: siw_cm_upcall(),
+			 * cma_iw_handler()), so they are not swapped.
 			 */
 			msg.end.initiator_depth = h->conn.initiator_depth;
 			msg.end.responder_resources = h->conn.responder_resources;
@@ -284,7 +289,7 @@ hear(const struct bb_cm *cm, const struct heard *h)
 	}
 }
 
-/* Would an event of this id find its connection busy? It stays in the kernel then. */
+/* Takes events from the channel. Events stay in the kernel while one waits for the application. */
 static void
 channel_ready(struct bb_cm_io *io, uint32_t events)
 {
@@ -294,7 +299,7 @@ channel_ready(struct bb_cm_io *io, uint32_t events)
 	int i;
 
 	(void)events;
-	/* An event that waits for the application is taken first: one of a connection at a time. */
+	/* One event per connection at a time: stop while an event waits for the application. */
 	for (i = 0; i < EVENT_BATCH && TAILQ_EMPTY(&chan->cm->ready); i++) {
 		if (rdma_get_cm_event(chan->ch, &ev) != 0)
 			return;
@@ -310,7 +315,7 @@ channel_ready(struct bb_cm_io *io, uint32_t events)
 		else
 			h.conn.private_data_len = 0;
 		h.conn.private_data = h.priv;
-		/* Before an id of it may be destroyed, which waits for that. */
+		/* Acknowledge first: destroying an id waits for its events to be acknowledged. */
 		rdma_ack_cm_event(ev);
 		hear(chan->cm, &h);
 	}
@@ -419,7 +424,7 @@ rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, ui
 	};
 	int ret;
 
-	(void)reason; /* a user of librdmacm rejects as a consumer */
+	(void)reason; /* a user of librdmacm can only reject as a consumer */
 	if (id == NULL)
 		return -ENOTCONN;
 	switch (type) {
@@ -444,13 +449,13 @@ rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, ui
 		ret = rdma_reject(id, priv, (uint8_t)len);
 		break;
 	default:
-		/* DREQ, or DREP when the peer's has come. */
+		/* DREQ, or DREP if the peer's DREQ has arrived. */
 		ret = rdma_disconnect(id);
 	}
 	return ret != 0 ? -errno : 0;
 }
 
-/* The next transition's attributes, from the kernel. */
+/* Gets the attributes of the next transition from the kernel. */
 static int
 attr_of(struct rdma_cm_id *id, enum ibv_qp_state state, struct ibv_qp_attr *attr)
 {
@@ -480,7 +485,7 @@ rdma_qp_up(struct bb_conn *c)
 	if (ret == 0)
 		ret = attr_of(id, IBV_QPS_RTS, &rts);
 	if (ret == -EINVAL && !c->active) {
-		/* Of a peer that gives up before it is accepted the kernel tells only this way. */
+		/* The kernel has no other report of a peer that gives up before it is accepted. */
 		BB_LOG(NOTICE, "connect: the peer has given up");
 		return -ENOTCONN;
 	}
@@ -534,7 +539,7 @@ rdma_hang_up(struct bb_conn *c, bool abort)
 		rdma_destroy_id(id);
 }
 
-/* 56 and 196: man rdma_connect, man rdma_accept, for RDMA_PS_TCP; 148: man rdma_reject. */
+/* 56 and 196: man rdma_connect and rdma_accept for RDMA_PS_TCP; 148: man rdma_reject. */
 const struct bb_cm_ops bb_cm_rdma_ops = {
 	.max_private_req = 56,
 	.max_private_rep = 196,

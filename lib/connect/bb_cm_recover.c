@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A connection that broke and is brought back.
+ * Recovery of a connection that broke.
  *
- * Both sides take their QP to RESET and report what became of its requests. Who has connected
- * connects again, with pauses that double; its REQ names the session, a random number that the
- * other side gave it with its first REP. The other side waits; a REQ with its session comes in
- * as a half-open connection like any other (the heir), whose descriptor it then takes over. It
- * may come before this side has noticed that anything broke: the QP is then taken down first.
+ * Both sides move their QP to RESET and report the fate of its requests. The side that connected
+ * connects again, with pauses that double. Its REQ names the session, a random number from the
+ * peer's first REP. The accepting side waits. A REQ with its session arrives on a half-open
+ * connection like any other (the heir), whose descriptor the lost connection then takes over. The
+ * REQ may arrive before this side has noticed the loss; the QP is then reset first.
  *
- * Nothing is left of the QP's past: PSNs are drawn anew, the GID is looked up again by what it
- * is, and its index may have moved.
+ * Nothing of the QP's past is reused: PSNs are drawn anew, and the GID is looked up again by its
+ * address, as its index may have changed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ max_ends(const struct bb_qp *qp)
 	return init->sq_depth + (init->srq != NULL ? init->srq->ctrl->attr.depth : init->rq_depth);
 }
 
-/* To RESET, the fates into conn->ends and the event. */
+/* Moves the QP to RESET and stores the fates of its requests in conn->ends and the event. */
 static int
 reset(struct bb_conn *c)
 {
@@ -61,7 +61,7 @@ bb_cm_end_of_trying(struct bb_conn *c, int status, const char *why)
 		bb_cm_tell(c, BB_CM_FAILED, status != 0 ? status : -ECANCELED, why);
 }
 
-/* The same; false: it is stuck, and the connection over. */
+/* Calls reset(). Returns false if it failed; the connection is then over. */
 static bool
 take_down(struct bb_conn *c)
 {
@@ -90,7 +90,9 @@ bb_cm_lost(struct bb_conn *c, int status, const char *why)
 	bb_cm_tell(c, BB_CM_LOST, status, why);
 }
 
-/* Pauses are drawn from the upper half, so that many connections do not come at once. */
+/*
+ * Draws a pause from the upper half of the back-off, so that many connections do not retry at once.
+ */
 static uint32_t
 pause_ms(const struct bb_conn *c)
 {
@@ -98,9 +100,9 @@ pause_ms(const struct bb_conn *c)
 }
 
 /*
- * The QP was in RTS where this side has answered and the peer has not said RTU: the application may
- * have posted, and a message of the peer may have taken a receive of an SRQ. That is told as it is
- * of the first loss.
+ * The QP was in RTS if this side had answered and the peer had not sent RTU. The application may
+ * have posted, and a message of the peer may have consumed a receive of an SRQ. These are reported
+ * like those of the first loss.
  */
 void
 bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
@@ -108,7 +110,7 @@ bb_cm_try_failed(struct bb_conn *c, int status, const char *why)
 	c->cm->ops->hang_up(c, true);
 	bb_cm_resolve_end(c);
 	c->on_call = false;
-	/* What the peer of this try has said is of no event to come. */
+	/* The peer's data of this try must not appear in a later event. */
 	memset(&c->ev, 0, sizeof(c->ev));
 	if (c->qp->state != BB_QP_RESET && !take_down(c))
 		return;
@@ -131,7 +133,7 @@ bb_cm_recovered(struct bb_conn *c)
 	bb_cm_tell(c, BB_CM_RECOVERED, 0, "it is back");
 }
 
-/* ---- Who connected */
+/* ---- Connecting side */
 
 static void
 call_again(struct bb_conn *c)
@@ -155,9 +157,9 @@ call_again(struct bb_conn *c)
 				 ret == -ENETDOWN ? "the port is down" : "it cannot be begun");
 }
 
-/* ---- Who accepted */
+/* ---- Accepting side */
 
-/* The peer of the half-open connection is now that of @c. */
+/* Takes over the peer of the half-open connection. */
 static void
 take_heir(struct bb_conn *c)
 {
@@ -219,10 +221,10 @@ bb_cm_take_up(struct bb_conn *c)
 	bb_cm_drop_heir(old);
 	old->heir = c;
 	c->taken_for = old;
-	/* It has spoken. How long it waits is told by the connection that it is for. */
+	/* It has sent its request. The connection that it resumes controls how long it waits. */
 	c->deadline = 0;
 	c->cm->heirs++;
-	/* It is taken over by the clock, in a poll to come. */
+	/* bb_cm_lost_step() takes it over in a later poll. */
 	bb_cm_wake(c->cm);
 	return true;
 }
@@ -232,7 +234,7 @@ bb_cm_lost_step(struct bb_conn *c)
 {
 	const bool due = (int64_t)(bb_cm_now() - c->next_try) >= 0;
 
-	/* Who calls again does not wait for the answer it got, or has not heard it. */
+	/* A repeated request means that our reply was lost or ignored. */
 	if (c->heir != NULL && c->on_call)
 		bb_cm_try_failed(c, -ECONNRESET, "the peer begins anew");
 	else if (c->heir != NULL && bb_cm_peer_ready(c, &c->heir->peer) != -EAGAIN)

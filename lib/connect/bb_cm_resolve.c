@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The address behind a peer's GID. The queue pair cannot go to RTR before it is known, and asking
- * for it takes time that a stranger may choose: the poll loop asks, goes on, and looks again.
+ * Resolves the address of a peer's GID, which the QP needs to reach RTR. An unauthenticated peer
+ * controls how long that takes. So the poll loop starts the request, continues, and checks again
+ * later.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,13 +16,16 @@
 #include "bb_gid_priv.h"
 
 /*
- * Requests of peers that ask for an address at a time, and those of one TCP address: each may name
- * a GID that no host has, and takes seconds then. The others wait for their turn.
+ * Maximum requests that resolve an address at a time, in all and per TCP address. Each may name a
+ * GID that no host has and then takes seconds. Further requests wait.
  */
 #define ASKING_MAX  16u
 #define ASKING_PEER 4u
 
-/* A host of IPv6 has all addresses of its network, a /64 (RFC 4291, 2.5.1). */
+/*
+ * Returns true if both are of one host: an IPv6 host may use all addresses of its /64 network (RFC
+ * 4291, 2.5.1).
+ */
 static bool
 same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
 {

@@ -2,12 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Messages over TCP. The header is read first, checked, and only then memory is taken for the
- * body, of which the header has told the length; so a connection that came in and says nothing
- * costs its struct and no more. Descriptors are level-triggered: what is left for later is
- * told again by the next poll.
+ * Messages over TCP. The header is read and checked first; only then is memory allocated for the
+ * body, whose length the header gives. So an incoming connection that sends nothing costs only its
+ * struct. Descriptors are level-triggered: the next poll reports unread data again.
  */
-#define _GNU_SOURCE /* accept4() */
+#define _GNU_SOURCE /* for accept4() */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,17 +20,21 @@
 
 #include "bb_cm_priv.h"
 
-/* Connections taken from a listener in one poll. */
+/* Maximum connections accepted per listener and poll. */
 #define ACCEPT_BATCH 16
-/* Messages of a connection in one poll: more than are ever due, and a flood does not hold it up. */
+/*
+ * Maximum messages read per connection and poll: more than are ever due, and few enough that a
+ * flood does not delay the poll.
+ */
 #define HEAR_BATCH 8
 #define BACKLOG    4096
-/* A half-open connection may be closed in favour of a new one when it is so old. */
+/* Minimum age in ms at which a half-open connection may be closed for a new one. */
 #define EVICT_MS 250
 /*
- * A peer whose machine died is noticed after so long: by keep-alive, of 10 s and then every 5 s,
- * where all is acknowledged; else by what is not, which the kernel would send again for a quarter
- * of an hour (man 7 tcp: TCP_USER_TIMEOUT, which says how many keep-alives there are, too).
+ * Time in ms after which a dead peer machine is detected. If all data is acknowledged, keep-alive
+ * detects it: the first probe after 10 s, then one every 5 s. Otherwise unacknowledged data detects
+ * it, which the kernel would retransmit for a quarter of an hour. TCP_USER_TIMEOUT limits both (man
+ * 7 tcp).
  */
 #define GONE_MS      25000
 #define KEEP_IDLE_S  10
@@ -64,8 +67,9 @@ watch(struct bb_conn *c, uint32_t events)
 }
 
 /*
- * close() ends the watch only where nobody else has the descriptor. A child of fork() does, and
- * epoll would go on to tell of a connection that is freed (man 7 epoll, questions and answers).
+ * Removes the descriptor from epoll before closing it. close() alone is not enough if a child of
+ * fork() holds the descriptor too. epoll would then report a connection that is freed (man 7 epoll,
+ * questions and answers).
  */
 static void
 unwatch_and_close(struct bb_cm *cm, int fd)
@@ -101,7 +105,10 @@ tcp_hang_up(struct bb_conn *c, bool abort)
 
 	if (c->fd < 0)
 		return;
-	/* Nothing is under way that the peer must have: no TIME_WAIT holds the port for minutes. */
+	/*
+	 * No data that the peer needs is pending: avoid TIME_WAIT, which would hold the port for
+	 * minutes.
+	 */
 	if (abort && !c->said_no)
 		(void)setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	unwatch_and_close(c->cm, c->fd);
@@ -113,9 +120,9 @@ tcp_hang_up(struct bb_conn *c, bool abort)
 	c->tx = NULL;
 }
 
-/* ---- Out */
+/* ---- Sending */
 
-/* What the socket does not take now goes when it does. */
+/* Queues the rest of a message until the socket takes it. */
 static int
 keep_rest(struct bb_conn *c, const uint8_t *p, size_t len)
 {
@@ -194,7 +201,7 @@ send_rest(struct bb_conn *c)
 	watch(c, EPOLLIN);
 }
 
-/* ---- In */
+/* ---- Receiving */
 
 static void
 refuse(struct bb_conn *c, const char *why)
@@ -203,7 +210,10 @@ refuse(struct bb_conn *c, const char *why)
 	bb_cm_broken(c, -EPROTO, why);
 }
 
-/* Bytes into @buf up to @len: 1 all are there, 0 not yet, negative: the connection is over. */
+/*
+ * Reads into @buf up to @len bytes. Returns 1 if complete, 0 if not yet, negative if the connection
+ * is over.
+ */
 static int
 fill(struct bb_conn *c, uint8_t *buf, uint32_t len)
 {
@@ -226,7 +236,7 @@ fill(struct bb_conn *c, uint8_t *buf, uint32_t len)
 	return 1;
 }
 
-/* 1: the header is there and good, its body can be read. */
+/* Returns 1 if the header is complete and valid, so that the body can be read. */
 static int
 read_header(struct bb_conn *c)
 {
@@ -239,7 +249,7 @@ read_header(struct bb_conn *c)
 	c->rx.version = BB_CM_VERSION;
 	why = bb_cm_header_decode(c->rx_head, &c->rx);
 	if (why != NULL) {
-		/* It is told in our version, with a header that is the same in all. */
+		/* Answer in this version: the header is the same in all versions. */
 		if (c->rx.version != BB_CM_VERSION && c->half_open)
 			(void)tcp_send(c, BB_CM_REJ, BB_REJECT_VERSION, NULL, 0);
 		refuse(c, why);
@@ -254,7 +264,7 @@ read_header(struct bb_conn *c)
 	return 1;
 }
 
-/* One message. 1: there was one. */
+/* Reads one message. Returns 1 if it was complete. */
 static int
 read_message(struct bb_conn *c)
 {
@@ -295,7 +305,7 @@ dialled(struct bb_conn *c)
 		return;
 	}
 	c->dialing = false;
-	/* Not before: how long a call may take is timeout_ms. */
+	/* Not earlier: timeout_ms limits the time to connect. */
 	set_options(c->fd);
 	watch(c, EPOLLIN);
 	bb_cm_reached(c);
@@ -307,7 +317,7 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 	struct bb_conn *c = (struct bb_conn *)io;
 	unsigned int i;
 
-	/* It may have gone in this batch, or wait for the application or for an address. */
+	/* It may have been closed in this batch, or wait for the application or for an address. */
 	if (c->fd < 0 || !bb_cm_can_hear(c) || c->resolving)
 		return;
 	if (c->dialing) {
@@ -322,9 +332,9 @@ conn_ready(struct bb_cm_io *io, uint32_t events)
 			return;
 }
 
-/* ---- Listen, connect */
+/* ---- Listening, connecting */
 
-/* Make room for one that came in. */
+/* Closes the oldest half-open connection to make room. Returns false if it is not old enough. */
 static bool
 evict(struct bb_cm *cm)
 {
@@ -384,7 +394,9 @@ listener_ready(struct bb_cm_io *io, uint32_t events)
 		}
 		if (errno == EAGAIN)
 			return;
-		/* Out of descriptors: half-open ones may have some. Said once a second. */
+		/*
+		 * Out of descriptors: half-open connections may hold some. Logged once per second.
+		 */
 		if (errno == EMFILE || errno == ENFILE) {
 			if (bb_cm_now() - l->said >= cm->hz) {
 				l->said = bb_cm_now();
@@ -447,7 +459,10 @@ tcp_dial(struct bb_conn *c)
 		return -errno;
 	c->io.ready = conn_ready;
 	c->dialing = true;
-	/* The answer comes by epoll in any case: EPOLLOUT when it is there at once, too. */
+	/*
+	 * epoll reports the result in any case, with EPOLLOUT even if the connection is made at
+	 * once.
+	 */
 	if (connect(c->fd, addr, len) != 0 && errno != EINPROGRESS) {
 		int ret = -errno;
 
@@ -515,7 +530,7 @@ const struct bb_cm_ops bb_cm_tcp_ops = {
 	.hang_up = tcp_hang_up,
 };
 
-/* ---- Listeners, of any way */
+/* ---- Listeners of any transport */
 
 int
 bb_listener_create(struct bb_cm *cm, const struct sockaddr *addr, struct bb_listener **listener)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What an application asks of a connection. */
+/* The application's calls on a connection. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -88,7 +88,7 @@ check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
 		BB_LOG(ERR, "QP 0x%x is not of %s, the device of the CM", qp->qpn, cm->dev->name);
 		return -EINVAL;
 	}
-	/* Receives of iWARP are posted before: see bb_conn_accept(). */
+	/* On iWARP receives are posted first: see bb_conn_accept(). */
 	if (cm->dev->iwarp && qp->state == BB_QP_INIT && qp->ctrl->init.type == BB_QPT_RC)
 		return 0;
 	if (qp->state != BB_QP_RESET || qp->ctrl->init.type == BB_QPT_UD) {
@@ -157,7 +157,7 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 	return -EINVAL;
 }
 
-/* A copy of the parameters and of what they point to. */
+/* Copies the parameters and the data that they point to. */
 static int
 keep_param(struct bb_conn *c, const struct bb_conn_param *p)
 {
@@ -169,7 +169,7 @@ keep_param(struct bb_conn *c, const struct bb_conn_param *p)
 	free(c->own_bytes);
 	c->own_bytes = bytes;
 	c->param = *p;
-	/* At most so much: the largest MTU that is not more. */
+	/* An upper limit: round down to an MTU. */
 	c->param.path_mtu = rte_align32prevpow2(p->path_mtu);
 	if (regions != 0)
 		memcpy(bytes, p->regions, regions);
@@ -230,7 +230,7 @@ fail:
 	return ret;
 }
 
-/* A request is answered. That its peer has gone a socket may tell before its end was heard. */
+/* Answers a request. The socket may report that the peer is gone before its close is read. */
 static int
 answer(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, uint32_t len)
 {
@@ -277,7 +277,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	if (ret != 0) {
 		struct bb_qp_attr attr;
 
-		/* As when it could not be brought up, whatever stands in it. */
+		/* Restore the QP's state before the call, whatever it has posted. */
 		bb_qp_attr_init(&attr);
 		attr.state = BB_QP_RESET;
 		(void)bb_qp_modify(qp, &attr, BB_QP_STATE);
@@ -328,7 +328,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 	switch (c->state) {
 	case BB_CONN_CONNECTING:
 	case BB_CONN_LOST:
-		/* The other side may not be told: it gives up by itself. */
+		/* The peer may get no message; it gives up by itself. */
 		bb_cm_end_of_trying(c, 0, "this side has given it up");
 		return 0;
 	case BB_CONN_ACCEPTED:
@@ -372,7 +372,7 @@ bb_conn_recover(struct bb_conn *c)
 	return 0;
 }
 
-/* ---- Ask */
+/* ---- Queries */
 
 static void
 addr_text(const struct sockaddr_storage *addr, char *buf, size_t len)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Endpoints: what rdma_create_ep() and its like put together, over the public calls. */
+/*
+ * Endpoints: the objects that rdma_create_ep() and related calls combine, built on the public
+ * calls.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -12,7 +15,7 @@
 #include "bb_core.h"
 #include "bb_ep.h"
 
-#define WAITING 64u /* peers at a listener that the application has not asked for yet */
+#define WAITING 64u /* maximum connection requests that wait at a listener */
 
 struct recv {
 	void *context;
@@ -23,17 +26,17 @@ struct recv {
 struct bb_ep_ctrl {
 	struct bb_ep_attr attr;
 	struct sockaddr_storage addr;
-	struct bb_ep *from; /* the listener it came from: the CM is that one's */
+	struct bb_ep *from; /* listening endpoint that it came from, which owns the CM */
 	struct bb_listener *listener;
 	struct bb_conn *waiting[WAITING];
 	struct bb_cm_event waiting_ev[WAITING];
 	uint32_t nwaiting;
 	uint32_t children;
 	bool own_pd, own_send_cq, own_recv_cq, up, lost, over;
-	bool ending;        /* its end was asked for here */
-	struct recv *recvs; /* posted before there was a connection, or while it is LOST */
+	bool ending;        /* the application requested the end */
+	struct recv *recvs; /* posted before the connection is established, or while it is LOST */
 	uint32_t nrecvs;
-	int kept_err; /* what became of them */
+	int kept_err; /* result of posting recvs */
 };
 
 void
@@ -46,7 +49,7 @@ bb_ep_attr_init(struct bb_ep_attr *attr)
 	bb_qp_init_attr_init(&attr->qp);
 }
 
-/* ---- Make, unmake */
+/* ---- Creation, destruction */
 
 static int
 make_cq(struct bb_dev *dev, uint32_t depth, struct bb_cq **cq)
@@ -58,7 +61,7 @@ make_cq(struct bb_dev *dev, uint32_t depth, struct bb_cq **cq)
 	return bb_cq_create(dev, &attr, cq);
 }
 
-/* PD, CQs and QP. What was made is in @ep also when it fails. */
+/* Creates PD, CQs and QP. On a failure @ep holds the objects created so far. */
 static int
 make_qp(struct bb_ep *ep)
 {
@@ -115,7 +118,7 @@ drop_recvs(struct bb_ep_ctrl *c)
 	c->nrecvs = 0;
 }
 
-/* What the application has put on the endpoint, which would go from under it. */
+/* Returns -EBUSY if the application has objects that depend on the endpoint. */
 static int
 check_unused(const struct bb_ep *ep)
 {
@@ -136,7 +139,9 @@ check_unused(const struct bb_ep *ep)
 	return -EBUSY;
 }
 
-/* A CQ that other QPs complete into stays, and the endpoint with it. */
+/*
+ * Destroys a CQ of the endpoint. Fails if other QPs complete into it; the endpoint then stays too.
+ */
 static int
 unmake_cq(struct bb_cq *cq, bool *own)
 {
@@ -241,7 +246,7 @@ came_in(struct bb_ep *listener, const struct bb_cm_event *ev)
 	c->waiting_ev[c->nwaiting++] = *ev;
 }
 
-/* One that waits at the listener has gone. */
+/* Removes a waiting connection that is gone. */
 static void
 went(struct bb_ep *listener, struct bb_conn *conn)
 {
@@ -260,7 +265,7 @@ went(struct bb_ep *listener, struct bb_conn *conn)
 	bb_conn_destroy(conn);
 }
 
-/* Receives that were posted where the QP was in RESET, now that it is not. */
+/* Posts the receives that were stored while the QP was in RESET. */
 static int
 post_kept(struct bb_ep *ep)
 {
@@ -278,7 +283,7 @@ post_kept(struct bb_ep *ep)
 	return ret == 1 ? 0 : ret == 0 ? -EAGAIN : ret;
 }
 
-/* All endpoints of one CM hear here. */
+/* Polls the CM for all endpoints that use it. */
 static void
 look(struct bb_ep *any)
 {
@@ -349,8 +354,8 @@ param_of(const struct bb_ep *ep, const struct bb_conn_param *param, struct bb_co
 }
 
 /*
- * iWARP has no RNR NAK: a SEND that finds no receive ends the connection (RFC 5041: invalid MSN, no
- * buffer available). So what is kept is posted before the peer can send.
+ * iWARP has no RNR NAK: a SEND without a receive ends the connection (RFC 5041: invalid MSN, no
+ * buffer available). So stored receives are posted before the peer can send.
  */
 static int
 post_early(struct bb_ep *ep, const struct bb_conn_param *param)
@@ -438,7 +443,7 @@ bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param)
 		return -EINVAL;
 	param = param_of(ep, param, &own);
 	ret = post_early(ep, param);
-	/* The address of the peer's GID is asked for meanwhile. */
+	/* The address of the peer's GID is resolved meanwhile. */
 	end = deadline(ep);
 	if (ret == 0)
 		ret = bb_conn_accept(ep->conn, ep->qp, param);
@@ -472,7 +477,7 @@ bb_ep_disconnect(struct bb_ep *ep)
 		ep->ctrl->ending = true;
 	else if (ret != -ENOTCONN)
 		return ret;
-	/* The end that an earlier call has asked for may not have been heard of yet. */
+	/* An earlier call may have requested the end, which is not confirmed yet. */
 	if (!ep->ctrl->ending)
 		return 0;
 	for (end = deadline(ep); !ep->ctrl->over; look(ep))
@@ -498,8 +503,9 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	int ret;
 
 	/*
-	 * In their order. Not while it is LOST: a side that accepts is in RTS before it hears that
-	 * it is back, and if that comes to nothing the queue is emptied again.
+	 * Post in order. Do not post while the connection is LOST: an accepting side is in RTS
+	 * before it knows that the connection is recovered, and if recovery fails the queue is
+	 * emptied again.
 	 */
 	if (ep->qp->state != BB_QP_RESET && !c->lost) {
 		ret = post_kept(ep);
@@ -534,7 +540,7 @@ get_comp(struct bb_ep *ep, struct bb_cq *cq, struct bb_wc *wc)
 	bool over;
 
 	for (;;) {
-		/* What was flushed before the end was heard of comes first. */
+		/* Completions flushed before the end was noticed come first. */
 		over = ep->ctrl->over;
 		if (bb_cq_poll(cq, wc, 1) == 1)
 			return 1;

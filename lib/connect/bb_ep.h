@@ -4,14 +4,14 @@
 /**
  * @file
  * Endpoints: a connection with its queue pair, CQs and PD in one object, and calls that wait.
- * After rdma_verbs.h of librdmacm (man rdma_create_ep), so that a program written to that
- * ports line by line: doc/guides/connect.rst has the table.
+ * Modelled on librdmacm's rdma_verbs.h (man rdma_create_ep), so that programs written for it port
+ * line by line: doc/guides/connect.rst has the table.
  *
- * For small programs and for the beginning of larger ones: all calls are made by one thread,
- * those that say so wait by polling, and run the device meanwhile. An endpoint's fields can be
- * used with every call of bb_post.h and bb_connect.h.
+ * For small programs and for the start of larger ones. Make all calls from one thread. Calls that
+ * wait poll and run the device meanwhile. An endpoint's fields can be used with every call of
+ * bb_post.h and bb_connect.h.
  *
- * Errors are 0 or -errno, where librdmacm has -1 and errno.
+ * Calls return 0 or -errno, where librdmacm returns -1 and sets errno.
  */
 #ifndef BB_EP_H
 #define BB_EP_H
@@ -26,93 +26,95 @@ extern "C" {
 /** Internals of an endpoint, opaque. */
 struct bb_ep_ctrl;
 
-/** An endpoint (man rdma_create_ep: struct rdma_cm_id); read-only for the application. */
+/** An endpoint (man rdma_create_ep: struct rdma_cm_id); read-only to the application. */
 struct bb_ep {
 	struct bb_dev *dev;
 	struct bb_cm *cm;
 	struct bb_pd *pd;
-	struct bb_qp *qp; /**< NULL: it listens */
+	struct bb_qp *qp; /**< NULL if it listens */
 	struct bb_cq *send_cq;
 	struct bb_cq *recv_cq;
 	struct bb_conn *conn;     /**< NULL before bb_ep_connect() */
-	struct bb_cm_event event; /**< last one; its private data is valid until the next call */
+	struct bb_cm_event event; /**< last event; its private data is valid until the next call */
 	struct bb_ep_ctrl *ctrl;
-	void *context; /**< the application's */
+	void *context; /**< application's pointer */
 };
 
-/** What an endpoint is to be like. */
+/** Attributes of an endpoint. */
 struct bb_ep_attr {
 	uint32_t size; /**< set by bb_ep_attr_init() */
 	enum bb_cm_way way;
-	struct bb_pd *pd;          /**< NULL: one of its own */
-	struct bb_qp_init_attr qp; /**< the CQs too are its own where these are NULL */
-	uint32_t timeout_ms;       /**< of every call that waits */
+	struct bb_pd *pd;          /**< NULL: the endpoint creates one */
+	struct bb_qp_init_attr qp; /**< where its CQs are NULL the endpoint creates them */
+	uint32_t timeout_ms;       /**< time limit of every call that waits */
 };
 
-/** TCP, a PD of its own, bb_qp_init_attr_init(), 10 s. */
+/** Sets the defaults: TCP, own PD, bb_qp_init_attr_init(), 10 s. */
 void bb_ep_attr_init(struct bb_ep_attr *attr);
 
 /**
- * Create an endpoint (man rdma_create_ep).
- * @param addr whom to connect to, or with @p passive where to listen: "192.0.2.1:18515".
- *   Connections that come in get the attributes given here.
+ * Creates an endpoint (man rdma_create_ep).
+ * @param addr the peer to connect to, or with @p passive the address to listen on:
+ * "192.0.2.1:18515". Incoming connections get these attributes.
  * @return 0; -EINVAL; errors of bb_cm_create(), bb_cq_create(), bb_qp_create(),
- *   bb_listener_create().
+ * bb_listener_create().
  */
 int bb_ep_create(struct bb_dev *dev, const char *addr, bool passive, const struct bb_ep_attr *attr,
 		 struct bb_ep **ep);
 
 /**
- * Destroy it (man rdma_destroy_ep), its QP, and CQs and PD of its own. A listener goes after the
- * endpoints it gave.
- * @return 0; -EBUSY something else is on its PD (see bb_pd_free()), or completes into its CQs: the
- *   QP is gone in the second case, the endpoint is not; call it again behind that.
+ * Destroys an endpoint (man rdma_destroy_ep) with its QP and its own CQs and PD. Destroy a listener
+ * after the endpoints that came from it.
+ * @return 0; -EBUSY if other objects are on its PD (see bb_pd_free()) or other QPs complete into
+ * its CQs. In the second case the QP is gone and the endpoint is not: call it again later.
  */
 int bb_ep_destroy(struct bb_ep *ep);
 
-/** The port a listening endpoint is at. */
+/** Returns the port of a listening endpoint. */
 uint16_t bb_ep_port(const struct bb_ep *ep);
 
 /**
- * Wait for a peer that wants to connect (man rdma_get_request); private data is in event.
+ * Waits for a connection request (man rdma_get_request); its private data is in event.
  * @return 0; -ETIMEDOUT; errors of bb_ep_create().
  */
 int bb_ep_get_request(struct bb_ep *listener, struct bb_ep **ep);
 
-/** Accept it, and wait until it is established (man rdma_accept). @p param may be NULL. */
+/**
+ * Accepts the request and waits until it is established (man rdma_accept). @p param may be NULL.
+ */
 int bb_ep_accept(struct bb_ep *ep, const struct bb_conn_param *param);
 
-/** Refuse it (man rdma_reject). Destroy the endpoint then. */
+/** Rejects the request (man rdma_reject). Then destroy the endpoint. */
 int bb_ep_reject(struct bb_ep *ep, const void *private_data, uint32_t private_len);
 
 /**
- * Connect, and wait until it is established (man rdma_connect). @p param may be NULL.
- * @return 0; -ECONNREFUSED rejected: event has the reason; -ETIMEDOUT; errors of
- *   bb_conn_connect().
+ * Connects and waits until the connection is established (man rdma_connect). @p param may be NULL.
+ * @return 0; -ECONNREFUSED if rejected: event has the reason; -ETIMEDOUT; errors of
+ * bb_conn_connect().
  */
 int bb_ep_connect(struct bb_ep *ep, const struct bb_conn_param *param);
 
-/** End the connection and wait for that (man rdma_disconnect); requests are flushed. */
+/** Ends the connection and waits for the end (man rdma_disconnect); requests are flushed. */
 int bb_ep_disconnect(struct bb_ep *ep);
 
-/** Is it established? Looks for events. */
+/** Polls for events and returns true if the connection is established. */
 bool bb_ep_connected(struct bb_ep *ep);
 
-/** Register memory for SENDs and receives (man rdma_reg_msgs). bb_mr_dereg() undoes it. */
+/** Registers memory for SENDs and receives (man rdma_reg_msgs). bb_mr_dereg() undoes it. */
 static inline int
 bb_ep_reg_msgs(struct bb_ep *ep, void *addr, size_t len, struct bb_mr **mr)
 {
 	return bb_mr_reg(ep->pd, addr, len, BB_ACCESS_LOCAL_WRITE, mr);
 }
 
-/** Register memory that the peer may read (man rdma_reg_read). */
+/** Registers memory that the peer may read (man rdma_reg_read). */
 static inline int
 bb_ep_reg_read(struct bb_ep *ep, void *addr, size_t len, struct bb_mr **mr)
 {
 	return bb_mr_reg(ep->pd, addr, len, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_READ, mr);
 }
 
-/** Register memory that the peer may write (man rdma_reg_write). */
+/** Registers memory that the peer may write (man rdma_reg_write). */
 static inline int
 bb_ep_reg_write(struct bb_ep *ep, void *addr, size_t len, struct bb_mr **mr)
 {
@@ -120,15 +122,15 @@ bb_ep_reg_write(struct bb_ep *ep, void *addr, size_t len, struct bb_mr **mr)
 }
 
 /**
- * Post a receive of several pieces and hand it over (man rdma_post_recvv). Before the connection
- * is there it is kept, and posted as soon as the QP can take it; while it is LOST, until it is
- * back.
- * @param context comes back as wr_id.
- * @return 0; -EAGAIN the queue is full; -EINVAL; -ENOMEM.
+ * Posts a receive of several pieces and rings the doorbell (man rdma_post_recvv). Before the
+ * connection is established the receive is stored and posted as soon as the QP can take it; while
+ * the connection is LOST, once it is recovered.
+ * @param context is returned as wr_id.
+ * @return 0; -EAGAIN if the queue is full; -EINVAL; -ENOMEM.
  */
 int bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge);
 
-/** The same of one piece (man rdma_post_recv). @p mr holds it. */
+/** Posts a receive of one piece (man rdma_post_recv). @p mr must cover it. */
 static inline int
 bb_ep_post_recv(struct bb_ep *ep, void *context, void *addr, uint32_t len, const struct bb_mr *mr)
 {
@@ -137,7 +139,10 @@ bb_ep_post_recv(struct bb_ep *ep, void *context, void *addr, uint32_t len, const
 	return bb_ep_post_recvv(ep, context, &sge, 1);
 }
 
-/** What a post of bb_post.h gave: ring, and 0, -EAGAIN for a full queue, or its errno. */
+/**
+ * Rings the doorbell after a post of bb_post.h. Converts its result to 0, -EAGAIN if the queue is
+ * full, or its errno.
+ */
 static inline int
 bb_ep_rung(struct bb_ep *ep, int posted)
 {
@@ -146,7 +151,7 @@ bb_ep_rung(struct bb_ep *ep, int posted)
 	return posted == 1 ? 0 : posted == 0 ? -EAGAIN : posted;
 }
 
-/** SEND several pieces (man rdma_post_sendv). @p flags: enum bb_send_flags. */
+/** Posts a SEND of several pieces (man rdma_post_sendv). @p flags: enum bb_send_flags. */
 static inline int
 bb_ep_post_sendv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		 uint32_t flags)
@@ -154,7 +159,7 @@ bb_ep_post_sendv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 	return bb_ep_rung(ep, bb_post_send(ep->qp, (uintptr_t)context, sge, nsge, flags));
 }
 
-/** READ into several pieces (man rdma_post_readv). */
+/** Posts a READ into several pieces (man rdma_post_readv). */
 static inline int
 bb_ep_post_readv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		 uint32_t flags, uint64_t raddr, uint32_t rkey)
@@ -163,7 +168,7 @@ bb_ep_post_readv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 			  bb_post_read(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
 }
 
-/** WRITE several pieces (man rdma_post_writev). */
+/** Posts a WRITE of several pieces (man rdma_post_writev). */
 static inline int
 bb_ep_post_writev(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
 		  uint32_t flags, uint64_t raddr, uint32_t rkey)
@@ -172,7 +177,7 @@ bb_ep_post_writev(struct bb_ep *ep, void *context, const struct bb_sge *sge, uin
 			  bb_post_write(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
 }
 
-/** SEND (man rdma_post_send). @p mr holds the data; with BB_SEND_INLINE it may be NULL. */
+/** Posts a SEND (man rdma_post_send). @p mr covers the data; may be NULL with BB_SEND_INLINE. */
 static inline int
 bb_ep_post_send(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
 		const struct bb_mr *mr, uint32_t flags)
@@ -185,7 +190,7 @@ bb_ep_post_send(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
 	return bb_ep_post_sendv(ep, context, &sge, 1, flags);
 }
 
-/** READ (man rdma_post_read). */
+/** Posts a READ (man rdma_post_read). */
 static inline int
 bb_ep_post_read(struct bb_ep *ep, void *context, void *addr, uint32_t len, const struct bb_mr *mr,
 		uint32_t flags, uint64_t raddr, uint32_t rkey)
@@ -195,7 +200,7 @@ bb_ep_post_read(struct bb_ep *ep, void *context, void *addr, uint32_t len, const
 	return bb_ep_post_readv(ep, context, &sge, 1, flags, raddr, rkey);
 }
 
-/** WRITE (man rdma_post_write). @p mr holds the data; with BB_SEND_INLINE it may be NULL. */
+/** Posts a WRITE (man rdma_post_write). @p mr covers the data; may be NULL with BB_SEND_INLINE. */
 static inline int
 bb_ep_post_write(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
 		 const struct bb_mr *mr, uint32_t flags, uint64_t raddr, uint32_t rkey)
@@ -209,12 +214,12 @@ bb_ep_post_write(struct bb_ep *ep, void *context, const void *addr, uint32_t len
 }
 
 /**
- * Wait for a completion of the send queue (man rdma_get_send_comp).
- * @return 1; -ETIMEDOUT; -ENOTCONN the connection is over and no completion is left.
+ * Waits for a completion of the send queue (man rdma_get_send_comp).
+ * @return 1; -ETIMEDOUT; -ENOTCONN if the connection is over and no completion is left.
  */
 int bb_ep_get_send_comp(struct bb_ep *ep, struct bb_wc *wc);
 
-/** The same of the receive queue (man rdma_get_recv_comp). */
+/** Waits for a completion of the receive queue (man rdma_get_recv_comp). */
 int bb_ep_get_recv_comp(struct bb_ep *ep, struct bb_wc *wc);
 
 #ifdef __cplusplus

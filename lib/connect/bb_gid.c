@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Which GID of a port to use. */
+/* Selection of a GID of a port. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "bb_core.h"
 #include "bb_gid_priv.h"
 
-/* Bits of a rank, the most important highest; 1 says that the entry fits at all. */
+/* Bits of a rank, the most important one highest. Bit 0 means that the entry fits at all. */
 enum {
 	RANK_FITS = 1 << 0,
-	RANK_LABEL = 1 << 1, /* no unique local address; with a peer: as the peer's */
+	RANK_LABEL = 1 << 1, /* not a unique local address; with a peer: as local as the peer's */
 	RANK_IPV4 = 1 << 2,
 	RANK_UNTAGGED = 1 << 3,
-	RANK_SCOPE = 1 << 4, /* global; with a peer: as the peer's */
+	RANK_SCOPE = 1 << 4, /* global; with a peer: the peer's scope */
 	RANK_NO_SLAVE = 1 << 5,
 	RANK_ROCE_V2 = 1 << 6,
 	RANK_PREFERRED = 1 << 7,
@@ -42,10 +42,10 @@ bb_gid_is_ipv4(const uint8_t raw[16])
 }
 
 /*
- * RFC 6724, 3.1 and 3.2: IPv6 unicast addresses have the scope of their prefix, the loopback
- * address is link-local (RFC 4291, 2.5.3); of IPv4 169.254/16 (RFC 3927) and 127/8 are link-local,
- * and all others, private ones too, are global. Site-local addresses are deprecated and global (RFC
- * 3879, 4).
+ * Returns the scope of an address by RFC 6724, 3.1 and 3.2. IPv6 unicast addresses have the scope
+ * of their prefix; the loopback address is link-local (RFC 4291, 2.5.3). For IPv4, 169.254/16 (RFC
+ * 3927) and 127/8 are link-local, all others, including private ones, are global. Site-local
+ * addresses are deprecated and count as global (RFC 3879, 4).
  */
 enum bb_gid_scope
 bb_gid_scope(const uint8_t raw[16])
@@ -55,7 +55,7 @@ bb_gid_scope(const uint8_t raw[16])
 	const uint8_t *v4 = raw + 12;
 
 	if (bb_gid_is_ipv4(raw)) {
-		/* "This network" (RFC 1122, 3.2.1.3), groups, broadcast. */
+		/* "This network" (RFC 1122, 3.2.1.3), multicast, broadcast. */
 		if (v4[0] == 0 || (v4[0] & 0xf0) == 224 || memcmp(v4, broadcast, 4) == 0)
 			return BB_GID_SCOPE_NONE;
 		return v4[0] == 127 || (v4[0] == 169 && v4[1] == 254) ? BB_GID_SCOPE_LINK
@@ -69,8 +69,8 @@ bb_gid_scope(const uint8_t raw[16])
 }
 
 /*
- * Prefixes that the default policy table of RFC 6724, 2.1, puts behind all others of IPv6: unique
- * local addresses (RFC 4193), and the deprecated site-local and IPv4-compatible ones.
+ * Returns true for the prefixes that the default policy table of RFC 6724, 2.1, ranks last in IPv6:
+ * unique local addresses (RFC 4193), and the deprecated site-local and IPv4-compatible ones.
  */
 static bool
 is_local_prefix(const uint8_t raw[16])
@@ -83,7 +83,7 @@ is_local_prefix(const uint8_t raw[16])
 	       memcmp(raw, compatible, sizeof(compatible)) == 0;
 }
 
-/* RFC 6724, 5, rules 2 and 6: of the scope and of the prefixes of the address it speaks to. */
+/* Ranks by RFC 6724, 5, rules 2 and 6: match of scope and prefix with the peer's address. */
 static uint32_t
 rank_of_address(const uint8_t raw[16], const struct bb_gid_want *want)
 {
@@ -121,8 +121,8 @@ bb_gid_rank(const struct bb_gid_entry *e, const struct bb_gid_want *want)
 }
 
 /*
- * The same address on the same interface and VLAN, whatever its index. The kernel lists an
- * address once for each RoCE version, and those differ in rank.
+ * Returns true if both are the same address on the same interface and VLAN, at any index. The
+ * kernel lists an address once per RoCE version, and those entries differ in rank.
  */
 static bool
 same_gid(const struct bb_gid_entry *a, const struct bb_gid_entry *b)
@@ -221,7 +221,7 @@ log_equals(const char *dev, uint32_t port, const struct bb_gid_entry *list, unsi
 			BB_LOG(ERR, "%s:   %s", dev, bb_gid_text(&list[i], text, sizeof(text)));
 }
 
-/* FNV-1a (RFC 9923): of a refusal, never 0. */
+/* Returns an FNV-1a hash (RFC 9923) of a refusal, never 0. */
 static uint64_t
 stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *list, unsigned int n)
 {
@@ -237,7 +237,7 @@ stands_for(int ret, const struct bb_gid_want *want, const struct bb_gid_entry *l
 	return h != 0 ? h : 1;
 }
 
-/* Another outcome than the last one: true, and it is remembered. */
+/* Returns true if the outcome differs from the last one, and records it. */
 static bool
 news(struct bb_dev *dev, uint32_t port, struct bb_gid_said *said, uint64_t what)
 {

@@ -3,11 +3,11 @@
  */
 /**
  * @file
- * Choice of a GID: which address, RoCE version and VLAN a queue pair speaks from.
+ * Selection of a GID: the address, RoCE version and VLAN that a queue pair uses.
  *
- * An index of a GID table names nothing for long: it moves when an address is added, when a
- * link comes up or a bond changes. These calls choose by what a GID is, so that the same
- * wish finds the same address again. Control path, any thread.
+ * An index into a GID table is not stable: it moves when an address is added, a link comes up or a
+ * bond changes. These calls select a GID by its properties, so that the same request finds the same
+ * address again. Control path, any thread.
  */
 #ifndef BB_GID_H
 #define BB_GID_H
@@ -18,73 +18,79 @@
 extern "C" {
 #endif
 
-/** Kind of address. */
+/** Family of an address. */
 enum bb_gid_family {
 	BB_GID_ANY_FAMILY,
 	BB_GID_IPV4, /**< mapped into IPv6 */
 	BB_GID_IPV6,
 };
 
-/** Any VLAN, or none. */
+/** Any VLAN, or untagged. */
 #define BB_GID_ANY_VLAN (-1)
 
-/** What the GID is to be like. */
+/** Required and preferred properties of a GID. */
 struct bb_gid_want {
 	uint32_t size; /**< set by bb_gid_want_init() */
 	enum bb_gid_family family;
 	int vlan; /**< VLAN id 1 to 4094; 0: untagged; BB_GID_ANY_VLAN: untagged preferred */
-	bool only_roce_v2; /**< take no RoCE v1 GID where there is no other */
-	bool exact;        /**< take the address in raw and no other */
-	bool prefer;       /**< take the one in raw if it is there, else choose */
+	bool only_roce_v2; /**< never choose a RoCE v1 GID */
+	bool exact;        /**< use only the address in raw */
+	bool prefer;       /**< use the address in raw if it exists, otherwise choose */
 	uint8_t raw[16];
-	char netdev[16]; /**< name of the network interface; "": any */
+	char netdev[16]; /**< name of the network interface; "" for any */
 	/**
-	 * peer is the address that the GID speaks to: prefer the scope of the peer's address, and a
-	 * unique local address for a unique local one (RFC 6724, 5, rules 2 and 6). The family is
-	 * not taken from it.
+	 * peer is the address of the peer: prefer its scope, and a unique local address for a
+	 * unique local one (RFC 6724, 5, rules 2 and 6). It does not select the family.
 	 */
 	bool peer_given;
 	uint8_t peer[16];
 };
 
-/** No wishes. */
+/** Sets no requirements and no preferences. */
 void bb_gid_want_init(struct bb_gid_want *want);
 
-/** A GID and what is known of its network interface. */
+/** A GID and data of its network interface. */
 struct bb_gid_entry {
 	struct bb_gid gid;
 	uint8_t index;
-	char netdev[16]; /**< "" where it is not known: no kernel device stands behind it */
-	uint16_t vlan;   /**< 0: untagged, or not known */
-	bool bond_slave; /**< interface is enslaved to a bond: the bond's own GID is better */
-	bool link_local; /**< of one link: fe80::/10, 169.254/16; loopback addresses, too */
+	char netdev[16]; /**< "" if unknown: there is no kernel device */
+	uint16_t vlan;   /**< 0 if untagged or unknown */
+	bool bond_slave; /**< the interface is a slave of a bond: prefer the bond's own GID */
+	bool link_local; /**< valid on one link: fe80::/10, 169.254/16, and loopback addresses */
 };
 
-/** Most entries bb_gid_list() looks at. */
+/** Maximum entries that bb_gid_list() examines. */
 #define BB_GID_MAX 256
 
 /**
- * The GIDs of a port, empty ones left out.
+ * Lists the GIDs of a port without empty ones.
  * @param list @p n entries.
- * @return how many were written, or a negative errno of bb_port_query().
+ * @return number of entries written, or a negative errno of bb_port_query().
  */
 int bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, unsigned int n);
 
 /**
- * Choose among the GIDs of a port. In this order: what @p want asks for must hold; RoCE v2
- * before v1; not of an interface that is enslaved to a bond; not link-local, of IPv4 or IPv6,
- * unless the peer is; untagged; IPv4; not a unique local address (fc00::/7), unless the peer has
- * one. Multicast, broadcast and unspecified addresses are never taken. What is equal in all of that
- * and has different addresses is ambiguous: one is not taken by chance. Nothing depends on the
- * order of the table; one address at several indexes is no ambiguity, and the lowest index counts.
+ * Chooses a GID of a port. The requirements of @p want must hold. Then, in this order of
+ * importance, it prefers:
+ *
+ * 1. RoCE v2 to v1
+ * 2. no interface that is a slave of a bond
+ * 3. no link-local address, of IPv4 or IPv6, unless the peer's is
+ * 4. untagged
+ * 5. IPv4
+ * 6. no unique local address (fc00::/7), unless the peer's is
+ *
+ * Multicast, broadcast and unspecified addresses are never chosen. If several addresses are equal
+ * in all of this, the choice is ambiguous and fails. The order of the table does not matter. One
+ * address at several indexes is not ambiguous; the lowest index is used.
  * @param index written on success only.
- * @return 0; -ENOENT none fits; -ENOTUNIQ several fit equally well: the log lists them, and
- *   what to ask for; -EINVAL bad port or @p want; other errors of bb_port_query().
+ * @return 0; -ENOENT if none fits; -ENOTUNIQ if several fit equally well: the log lists them, and
+ * what to specify; -EINVAL for a bad port or @p want; other errors of bb_port_query().
  */
 int bb_gid_choose(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *want,
 		  uint8_t *index);
 
-/** "192.0.2.1 RoCE v2, index 1, eth0.7, VLAN 7", for logs. @return @p buf */
+/** Writes a GID as text for logs: "192.0.2.1 RoCE v2, index 1, eth0.7, VLAN 7". @return @p buf */
 const char *bb_gid_text(const struct bb_gid_entry *e, char *buf, size_t len);
 
 #ifdef __cplusplus

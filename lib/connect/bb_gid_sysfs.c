@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the kernel tells of the interface behind a GID:
+ * The kernel's data on the interface of a GID:
  *
  *   /sys/class/infiniband/DEV/ports/P/gid_attrs/ndevs/I   name of the interface
  *                                        (Documentation/ABI/stable/sysfs-class-infiniband)
- *   /proc/net/vlan/NAME                  "NAME  VID: 7 ..." of a VLAN interface
- *   /sys/class/net/NAME/bonding_slave    there for an interface enslaved to a bond
+ *   /proc/net/vlan/NAME                  "NAME  VID: 7 ..." for a VLAN interface
+ *   /sys/class/net/NAME/bonding_slave    exists for a slave of a bond
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 #include "bb_gid_priv.h"
 
-/* First line of a file, without its end; false: there is none. */
+/* Reads the first line of a file, without its newline. Returns false if there is none. */
 static bool
 first_line(const char *path, char *line, int len)
 {
@@ -46,7 +46,9 @@ bb_gid_sysfs(const char *root, const char *dev, uint32_t port, struct bb_gid_ent
 	const char *vid;
 	unsigned int vlan;
 
-	/* Device names become part of a path: "0000:3b:00.0" and the like are no sysfs names. */
+	/*
+	 * Device names become part of a path. Names such as "0000:3b:00.0" do not exist in sysfs.
+	 */
 	if (strchr(dev, '/') != NULL || dev[0] == '.')
 		return;
 	snprintf(path, sizeof(path), "%s/sys/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%u", root,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Named regions and their bytes. Pure, but for the one that reads an MR. */
+/* Named regions and their encoding. Pure, except for bb_region_of(), which reads an MR. */
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
@@ -31,7 +31,7 @@ bb_region_of(const struct bb_mr *mr, const char *name, uint64_t off, uint64_t le
 	return 0;
 }
 
-/* Zeros from the first zero on, and at least one. */
+/* Returns true if the name is not empty and padded with at least one zero byte. */
 static bool
 name_ok(const char name[BB_REGION_NAME])
 {

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Copies of requests, from their post to their completion, in a ring in the order of posting.
+ * Copies of requests, from their post to their completion, in a ring in posting order.
  *
- * The wr_id that goes to the queue is the number of the entry, so that a completion names it
- * whatever the application's are. Sends complete in their order: a completion of one says that
- * those in front of it are done. Entries that are posted again keep their numbers: of the posts
- * before, bb_qp_recover() has left nothing in the CQ.
+ * The wr_id passed to the queue is the number of the entry, so a completion identifies it whatever
+ * the application's wr_id is. Sends complete in order: a completion means that all earlier ones are
+ * done. Entries that are posted again keep their numbers: bb_qp_recover() has left no CQE of
+ * earlier posts.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,25 +21,26 @@
 #include "bb_replay.h"
 
 struct entry {
-	struct bb_send_wr wr; /* wr_id is the application's */
+	struct bb_send_wr wr; /* with the application's wr_id */
 	struct bb_sge sge[BB_REPLAY_MAX_SGE];
 	uint8_t data[BB_REPLAY_MAX_INLINE];
-	char region[BB_REGION_NAME]; /* "": rkey and address stay */
-	uint64_t off;                /* of raddr in the region */
-	uint64_t bytes;              /* from there that it reaches */
+	char region[BB_REGION_NAME]; /* ""; or the name of a region, by which rkey and address
+				      * are translated */
+	uint64_t off;                /* offset of raddr in the region */
+	uint64_t bytes;              /* bytes accessed from that offset on */
 	enum bb_wr_fate fate;
 	enum bb_wc_status status;
-	bool maybe;  /* an earlier post of it may have been carried out */
+	bool maybe;  /* an earlier post may have been executed */
 	bool ended;  /* fate is known */
-	bool polled; /* flushed, and the application has polled it: the event says the fate */
+	bool polled; /* flushed and polled by the application; the LOST event gives its fate */
 };
 
 struct bb_replay {
 	struct bb_conn *conn;
 	enum bb_replay_policy policy;
 	uint32_t size; /* entries, a power of two */
-	uint32_t head; /* oldest kept */
-	uint32_t next; /* to be posted: [next, tail) wait for that */
+	uint32_t head; /* oldest entry */
+	uint32_t next; /* next entry to post; entries from next to tail wait for that */
 	uint32_t tail;
 	struct entry *ring;
 };
@@ -104,7 +105,7 @@ is_atomic(enum bb_wr_opcode op)
 	       op == BB_WR_MASKED_CMP_AND_SWP || op == BB_WR_MASKED_FETCH_AND_ADD;
 }
 
-/* Which of the peer's regions a request goes to. */
+/* Finds the peer's region that a request accesses. */
 static void
 find_region(const struct bb_conn *c, struct entry *e)
 {
@@ -127,7 +128,7 @@ find_region(const struct bb_conn *c, struct entry *e)
 	}
 }
 
-/* -EINVAL: too large to be kept. */
+/* Copies a request. Returns -EINVAL if it is too large. */
 static int
 copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
 {
@@ -162,7 +163,7 @@ copy(struct bb_replay *r, struct entry *e, const struct bb_send_wr *wr)
 	return 0;
 }
 
-/* Hand an entry to the queue under its number. */
+/* Posts an entry under its number. */
 static int
 post(struct bb_replay *r, uint32_t n)
 {
@@ -180,7 +181,7 @@ bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int
 	int ret = 1;
 
 	*err = 0;
-	/* In their order: not in front of those that wait. */
+	/* Post in order: not before entries that wait. */
 	if (r->conn->state != BB_CONN_ESTABLISHED || r->next != r->tail)
 		return 0;
 	for (i = 0; i < n && ret == 1; i++) {
@@ -199,7 +200,7 @@ bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int
 	return i;
 }
 
-/* ---- Ends */
+/* ---- Fates */
 
 static void
 drop_ended(struct bb_replay *r)
@@ -218,13 +219,14 @@ end(struct entry *e, enum bb_wr_fate fate, enum bb_wc_status status)
 	e->status = status;
 }
 
-/* What an error of the connection, not of the request (IBTA vol. 1, 9.9.2.4), says of that. */
+/* Returns the fate of a request that failed with a connection error (IBTA vol. 1, 9.9.2.4). */
 static enum bb_wr_fate
 fate_of(const struct entry *e, enum bb_wc_status status)
 {
 	/*
-	 * Who has no receive says so before it takes anything of a SEND; but WRITE_WITH_IMM needs
-	 * it with its last packet, and those in front of that have been written.
+	 * A responder without a receive NAKs before it consumes any part of a SEND. A
+	 * WRITE_WITH_IMM needs the receive only with its last packet; the earlier packets have been
+	 * written.
 	 */
 	if (status == BB_WC_RNR_RETRY_EXC_ERR && e->wr.opcode != BB_WR_RDMA_WRITE_WITH_IMM)
 		return BB_WR_NOT_DONE;
@@ -238,7 +240,7 @@ bb_replay_completion(struct bb_replay *r, struct bb_wc *wc)
 	struct entry *e;
 	uint32_t i;
 
-	/* Not one of ours, or of before: the application's affair. */
+	/* Not a request of this replay, or an old one: it belongs to the application. */
 	if (wc->wr_id > UINT32_MAX || n - r->head >= r->next - r->head)
 		return true;
 	e = at(r, n);
@@ -286,7 +288,7 @@ goes_again(const struct bb_replay *r, enum bb_wr_fate fate)
 	       (fate == BB_WR_UNKNOWN && r->policy >= BB_REPLAY_UNKNOWN);
 }
 
-/* What the event says of an entry. */
+/* Records the fates in the event. */
 static void
 take_ends(struct bb_replay *r, const struct bb_cm_event *ev)
 {
@@ -317,7 +319,7 @@ bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn f
 	for (i = r->head; i != r->next; i++) {
 		struct entry *e = at(r, i);
 
-		/* What neither a poll nor the event names is unsignalled and done. */
+		/* An entry that neither a poll nor the event names was unsignalled and is done. */
 		if (!e->polled)
 			e->fate = BB_WR_DONE;
 		else if (e->status == BB_WC_SUCCESS)
@@ -343,7 +345,7 @@ bb_replay_lost(struct bb_replay *r, const struct bb_cm_event *ev, bb_replay_fn f
 	drop_ended(r);
 }
 
-/* 0, or -ENOENT: what it went to is not there any more. */
+/* Translates the request to the peer's current region. Returns 0, or -ENOENT if it is gone. */
 static int
 translate(const struct bb_conn *c, struct entry *e)
 {
