@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Devices, ports and GIDs of libibverbs in Bluebell's terms. */
+/* Converts devices, ports and GIDs of libibverbs to Bluebell's types. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -19,7 +19,7 @@ bb_ibv_errno(void)
 	return errno > 0 ? -errno : -EIO;
 }
 
-/* Pages that are asked for at once. */
+/* Pages checked per call of mincore(). */
 #define PAGES 4096u
 
 static bool
@@ -27,12 +27,15 @@ has_hole(const void *addr, uint64_t len)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t at = (uintptr_t)addr & ~(page - 1), end = (uintptr_t)addr + len;
-	unsigned char in_core[PAGES]; /* nobody reads it */
+	unsigned char in_core[PAGES]; /* result of mincore(), unused */
 
 	for (; at < end; at += PAGES * page) {
 		const uint64_t left = end - at;
 
-		/* ENOMEM, which else is for memory that the kernel has not: "unmapped pages". */
+		/*
+		 * ENOMEM here means "unmapped pages"; otherwise it would mean a lack of kernel
+		 * memory.
+		 */
 		if (mincore((void *)(uintptr_t)at, left < PAGES * page ? left : PAGES * page,
 			    in_core) != 0 &&
 		    errno == ENOMEM)
@@ -99,7 +102,7 @@ bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb_gid
 	struct ibv_gid_entry e;
 	int err = ibv_query_gid_ex(ctx, port, index, &e, 0);
 
-	/* Whoever walks the table meets empty entries. */
+	/* ENODATA is normal: callers that iterate over the table find empty entries. */
 	if (err != 0)
 		return err == ENODATA ? -ENOENT : -err;
 	switch (e.gid_type) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the two users of libibverbs share: drivers/verbs, and drivers/mlx5 by its commands. */
+/*
+ * Shared by the two users of libibverbs: drivers/verbs, and the command interface of drivers/mlx5.
+ */
 #ifndef BB_IBV_H
 #define BB_IBV_H
 
@@ -9,35 +11,39 @@
 
 #include "bb_dev.h"
 
-/* An errno as calls of libibverbs leave it, some of which do not: negative, never 0. */
+/*
+ * Returns the errno of a failed libibverbs call as a negative number, never 0: some calls do not
+ * set errno.
+ */
 int bb_ibv_errno(void);
 
 /*
- * The same of a call that registers [@addr, @addr + @len). With ibv_fork_init(), which DPDK's own
- * mlx5 driver calls in every program that loads it, libibverbs meets a hole there before the kernel
- * does, and calls it ENOMEM: -EFAULT in place of that.
+ * Returns the errno of a call that registers [@addr, @addr + @len). With ibv_fork_init() libibverbs
+ * detects a hole in that range before the kernel does, and reports ENOMEM; this function returns
+ * -EFAULT instead. DPDK's own mlx5 driver calls ibv_fork_init() in every program that loads it.
  */
 int bb_ibv_reg_errno(const void *addr, uint64_t len);
 
-/* The PCI address of a device, "" for one that has none: what rxe and siw have is no device. */
+/* Writes the PCI address of a device, "" if it has none. rxe and siw have no underlying device. */
 void bb_ibv_bus(const struct ibv_device *dev, char *bus, size_t size);
 
-/* Bytes, 0: no MTU of InfiniBand. */
+/* Returns the MTU in bytes, 0 if it is not an InfiniBand MTU. */
 uint32_t bb_ibv_mtu(enum ibv_mtu mtu);
 
-/* 0 or -errno; -EINVAL a port that no device has. */
+/* Returns 0 or -errno; -EINVAL for a port number that no device has. */
 int bb_ibv_port(struct ibv_context *ctx, uint32_t port, struct bb_port_attr *attr);
 
-/* 0, -ENOENT an empty entry, or -errno. */
+/* Returns 0, -ENOENT for an empty entry, or -errno. */
 int bb_ibv_gid(struct ibv_context *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
 
 /*
- * Asks the kernel for the MAC of attr->grh.dgid on RoCE; never waits. 0: the kernel has it now, and
- * making an address handle does not wait, for about a minute; -EAGAIN: call again; else why there
- * is none, which is told once. Any thread.
+ * Requests the MAC of attr->grh.dgid on RoCE from the kernel; never waits. Returns 0 if the kernel
+ * has the MAC: creating an address handle will then not wait, for about a minute. Returns -EAGAIN
+ * if the caller must call again. Otherwise returns the reason why there is none, which is reported
+ * once. Any thread.
  */
 int bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr);
-/* Waits for what bb_ibv_ready() has under way; before the device is closed. */
+/* Waits for pending requests of bb_ibv_ready(). Call it before the device is closed. */
 void bb_ibv_ready_end(struct ibv_context *ctx);
 
 #endif

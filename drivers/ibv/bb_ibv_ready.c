@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Asks the kernel for a neighbour without waiting for it. The kernel resolves the MAC of a GID when
- * an address handle is made or a QP goes to RTR, and the caller waits meanwhile (Linux:
- * rdma_addr_find_l2_eth_by_grh(), up to a second). A thread makes an address handle and drops it;
- * the neighbour is in the kernel's table then, and the next call finds it there.
+ * Requests a neighbour from the kernel without waiting for it. The kernel resolves the MAC of a GID
+ * when an address handle is created or a QP goes to RTR, and the caller waits meanwhile (Linux:
+ * rdma_addr_find_l2_eth_by_grh(), up to a second). Here a thread creates an address handle and
+ * destroys it. The neighbour is then in the kernel's table, where the next call finds it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,24 +16,24 @@
 
 #include "bb_ibv.h"
 
-/* Questions under way in the process: each is a thread. */
+/* Maximum pending requests in the process; each has a thread. */
 #define THREADS 16u
-/* And those with the answers that are kept. */
+/* Maximum pending requests and cached answers. */
 #define QUESTIONS 256u
 /*
- * Seconds for which a good answer is kept. The kernel uses a neighbour's MAC at once while its
- * entry is there, a stale one too, and drops an unused entry after 60 s at the earliest (man 7 arp:
- * gc_stale_time).
+ * Seconds for which a positive answer is cached. The kernel uses a neighbour's MAC at once while
+ * its entry exists, even a stale one, and drops an unused entry after 60 s at the earliest (man 7
+ * arp: gc_stale_time).
  */
 #define KEEP_S 60
 
 struct question {
-	struct ibv_context *ctx; /* NULL: free */
+	struct ibv_context *ctx; /* NULL if the entry is free */
 	struct ibv_ah_attr attr;
-	uint64_t number; /* order in which questions were asked */
-	time_t at;       /* of the answer, monotonic */
+	uint64_t number; /* sequence number of the request */
+	time_t at;       /* time of the answer, monotonic */
 	bool answered;
-	int ret; /* of the answer */
+	int ret; /* result */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -89,7 +89,7 @@ ask(void *arg)
 	return NULL;
 }
 
-/* Signals are for the threads of the program. */
+/* Starts the thread of a request with all signals blocked: they are for the program's threads. */
 static int
 start(struct question *q)
 {
@@ -117,7 +117,7 @@ same(const struct question *q, struct ibv_context *ctx, const struct ibv_ah_attr
 	       memcmp(q->attr.grh.dgid.raw, attr->grh.dgid.raw, sizeof(attr->grh.dgid.raw)) == 0;
 }
 
-/* A free place, or that of the oldest answer. NULL: none. */
+/* Returns a free entry, or that of the oldest answer; NULL if all requests are pending. */
 static struct question *
 place(void)
 {
@@ -150,12 +150,12 @@ bb_ibv_ready(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 		q->ctx = NULL;
 	if (q != NULL && q->ctx != NULL) {
 		ret = q->answered ? q->ret : -EAGAIN;
-		/* The next call asks again. */
+		/* The next call requests it again. */
 		if (q->answered && ret != 0)
 			q->ctx = NULL;
 	} else if (running < THREADS && (q = place()) != NULL) {
 		*q = (struct question){.ctx = ctx, .attr = *attr, .number = asked++};
-		/* No thread now: it is asked for again by the next call. */
+		/* No thread is available now; the next call requests it again. */
 		if (start(q) != 0)
 			q->ctx = NULL;
 		running += q->ctx != NULL;

@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The mlx5 driver: what its files share.
+ * Shared by the files of the mlx5 driver.
  *
- * Queues are DEVX objects: command mailboxes (bb_prm.h) go through the command
- * interface (mlx5_cmd.h) to firmware or to the software device; the driver does
- * not know which. Core calls with its device lock held, so nothing here locks,
- * but for memory registrations (EAL callbacks) and events.
+ * Queues are DEVX objects. Command mailboxes (bb_prm.h) go through the command interface
+ * (mlx5_cmd.h) to firmware or to the software device; the driver does not know which. Core calls
+ * the driver with its device lock held, so the driver takes no locks, except for memory
+ * registrations (EAL callbacks) and events.
  */
 #ifndef MLX5_H
 #define MLX5_H
@@ -24,53 +24,54 @@
 #include "bb_prm.h"
 #include "mlx5_cmd.h"
 
-#define MLX5_QMEM_PAGE 4096u /* rings start on it: log_page_size 0 in CQ and QP contexts */
+#define MLX5_QMEM_PAGE 4096u /* alignment of rings: log_page_size 0 in CQ and QP contexts */
 #define MLX5_MAX_PORTS 8u
-/* Entries of an indirect key that are sent in one mailbox: 2^7 are 2 KiB. */
+/* log2 of the maximum entries of an indirect key in one mailbox: 2^7 entries are 2 KiB. */
 #define MLX5_LOG_MAX_KLM 7u
-/* Messages are at most 2^31 bytes (IBTA vol. 1, 9.7.1); cards have had 2^30. */
+/* Messages are at most 2^31 bytes (IBTA vol. 1, 9.7.1); some cards allow only 2^30. */
 #define MLX5_LOG_MSG_MAX 31u
 
 /* ---- Capabilities, mlx5_caps.c */
 struct mlx5_caps {
 	uint32_t ports;
-	uint32_t log_max_qp, log_max_qp_sz; /* SQ: blocks of 64 bytes, RQ: WQEs */
+	uint32_t log_max_qp, log_max_qp_sz; /* SQ: 64-byte blocks, RQ: WQEs */
 	uint32_t log_max_cq, log_max_cq_sz;
-	uint32_t log_max_rmp, log_max_srq_sz; /* 0: no shared receive queues */
+	uint32_t log_max_rmp, log_max_srq_sz; /* 0 if there are no shared receive queues */
 	uint32_t log_max_mr, log_max_mkey;
 	uint32_t log_max_ra_req, log_max_ra_res;
 	uint32_t log_max_msg;
-	uint32_t stat_rates;             /* 1 << code of each static rate that QPs can have */
+	uint32_t stat_rates;             /* 1 << code for each static rate that QPs can use */
 	uint32_t max_wqe_sq, max_wqe_rq; /* bytes */
-	uint32_t bf_half;                /* bytes of a register half, 0: no BlueFlame */
+	uint32_t bf_half;                /* bytes of a register half; 0 if there is no BlueFlame */
 	uint16_t sport_min, sport_max;   /* RoCEv2 UDP source ports */
 	bool atomic;
 	bool cong_statistics;
 	bool cq_resize, cq_moderation, cqe_compression;
 	uint64_t clock_hz;
 	uint32_t qp_ts_format; /* qpc.ts_format */
-	uint32_t max_klm;      /* entries of an indirect key, 0: none */
+	uint32_t max_klm;      /* entries of an indirect key; 0 if not supported */
 	bool ksm, umr, interleaved, mw, mkey_atomics;
-	uint32_t mkey_atomic_align; /* of indirect keys with atomics, 0: there are none */
+	uint32_t mkey_atomic_align; /* alignment of indirect keys with atomics; 0 if not
+				     * supported */
 	uint32_t masked_atomics, masked_atomics_be; /* sizes in bytes, or-ed */
 	uint32_t max_umem;
-	uint64_t events; /* 1 << type of those of objects that can be subscribed to */
-	uint64_t max_dm; /* bytes, 0: no device memory */
+	uint64_t events; /* 1 << type for each object event that can be subscribed to */
+	uint64_t max_dm; /* bytes; 0 if there is no device memory */
 	uint32_t max_dm_log_align;
 	bool odp, odp_write, odp_read, odp_atomic, odp_implicit;
 	bool relaxed_ordering;
-	uint32_t lag_ports; /* bonded ports that QPs are dealt out to, 0: none */
+	uint32_t lag_ports; /* bonded ports over which QPs are distributed; 0 if none */
 };
 
 /* ---- Queue memory, mlx5_qmem.c */
 struct mlx5_slab;
 
-/* A ring's place in a slab. */
+/* Location of a ring in a slab. */
 struct mlx5_qbuf {
 	uint8_t *addr;
-	size_t len; /* as rounded */
+	size_t len; /* rounded up to pages */
 	uint32_t umem_id;
-	uint64_t offset; /* in the umem */
+	uint64_t offset; /* offset in the umem */
 	struct mlx5_slab *slab;
 };
 
@@ -80,7 +81,7 @@ struct mlx5_qmem {
 	struct mlx5_ctx *ctx;
 	struct mlx5_slab_list slabs;
 	uint32_t n_slabs;
-	bool alone; /* page sizes cannot be chosen: each ring has a slab of its own */
+	bool alone; /* page sizes cannot be chosen: each ring has its own slab */
 };
 
 void mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx);
@@ -88,12 +89,12 @@ int mlx5_qmem_fini(struct mlx5_qmem *qmem);
 int mlx5_qmem_alloc(struct mlx5_qmem *qmem, size_t len, int socket, struct mlx5_qbuf *buf);
 void mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf);
 
-/* Doorbell records of one lcore, packed. */
+/* A page of doorbell records of one lcore. */
 struct mlx5_dbr_page;
 LIST_HEAD(mlx5_dbr_list, mlx5_dbr_page);
 
 struct mlx5_dbr {
-	uint32_t *rec; /* two words, zero */
+	uint32_t *rec; /* two words, initially zero */
 	uint32_t umem_id;
 	uint64_t offset;
 	struct mlx5_dbr_page *page;
@@ -103,20 +104,20 @@ int mlx5_dbr_alloc(struct mlx5_qmem *qmem, struct mlx5_dbr_list *pages, int sock
 		   struct mlx5_dbr *dbr);
 void mlx5_dbr_free(struct mlx5_qmem *qmem, struct mlx5_dbr *dbr);
 
-/* ---- What an lcore has of a device, mlx5_uar.c */
+/* ---- Resources of an lcore on a device, mlx5_uar.c */
 struct mlx5_lcore {
-	uint16_t bf_offset; /* half of the register to use next; the lcore's own cache line */
-	uint32_t refs;      /* CQs and QPs */
+	uint16_t bf_offset; /* half of the register to use next; on the lcore's own cache line */
+	uint32_t refs;      /* CQs, QPs and SRQs that use it */
 	int socket;
 	struct mlx5_uar *uar;
-	uint32_t bf_size; /* of this UAR; 0: not write-combining */
-	/* The software device reads QP records only: they share no line with CQ records. */
+	uint32_t bf_size; /* BlueFlame bytes of this UAR; 0 if it is not write-combining */
+	/* The software device reads only QP records; they share no cache line with CQ records. */
 	struct mlx5_dbr_list qp_dbrs, cq_dbrs;
 	void (*progress)(void *arg);
 	void *progress_arg;
 };
 
-/* How bb_dev_progress() finds the caller's device, see mlx5_progress(). */
+/* Lets bb_dev_progress() find the caller's device: see mlx5_progress(). */
 struct mlx5_run {
 	struct mlx5_lcore *lcore;
 	uint32_t busy;
@@ -132,7 +133,7 @@ enum mlx5_evt_kind {
 
 struct mlx5_evt_slot {
 	enum mlx5_evt_kind kind;
-	uint32_t gen; /* counts the objects the slot has had */
+	uint32_t gen; /* number of objects the slot has had */
 	union {
 		void *obj;
 		uint32_t next_free;
@@ -142,9 +143,9 @@ struct mlx5_evt_slot {
 struct mlx5_evts {
 	pthread_mutex_t lock;
 	struct mlx5_evt_slot *slots;
-	uint32_t n;    /* slots */
-	uint32_t free; /* first free slot; n: none */
-	bool off;      /* the kernel has no events for us: said once */
+	uint32_t n;    /* number of slots */
+	uint32_t free; /* first free slot; n if none is free */
+	bool off;      /* the kernel provides no events; already logged */
 };
 
 int mlx5_evt_init(struct mlx5_evts *evts);
@@ -154,7 +155,7 @@ void mlx5_evt_fini(struct mlx5_evts *evts);
 #define MLX5_N_COUNTERS 18
 
 struct mlx5_counters {
-	struct mlx5_obj *obj; /* NULL: none */
+	struct mlx5_obj *obj; /* NULL if there is no counter set */
 	uint32_t id;
 	uint32_t last[MLX5_N_COUNTERS];
 	uint64_t sum[MLX5_N_COUNTERS];
@@ -166,16 +167,16 @@ struct mlx5_dev {
 	struct mlx5_ctx *ctx;
 	const struct mlx5_cmd_if *cmd;
 	struct mlx5_caps caps;
-	enum bb_link_layer link; /* of port 1; all ports of a device have the same */
+	enum bb_link_layer link; /* link layer of port 1; all ports of a device have the same */
 	uint32_t eqn;
 	uint8_t mkey_variants[256]; /* low bytes of indirect keys, in random order */
-	uint8_t mkey_next;          /* place of the next one; wraps */
+	uint8_t mkey_next;          /* index of the next one; wraps */
 	bool mkey_shuffled;
-	uint32_t lag_next; /* QPs that were given one of the bonded ports */
+	uint32_t lag_next; /* number of QPs assigned to a bonded port */
 	struct mlx5_counters counters;
 	struct mlx5_qmem qmem;
 	struct mlx5_evts evts;
-	uint32_t mrs; /* registrations alive; __atomic, as EAL's callbacks register */
+	uint32_t mrs; /* live registrations; __atomic because EAL's callbacks register */
 	struct mlx5_run run[RTE_MAX_LCORE];
 };
 
@@ -184,12 +185,12 @@ struct mlx5_cq {
 	uint32_t cqn;
 	struct mlx5_lcore *lcore;
 	struct mlx5_qbuf ring;
-	struct mlx5_qbuf left; /* a ring that a failed resize left behind; slab NULL: none */
+	struct mlx5_qbuf left; /* old ring of a failed resize; slab is NULL if none */
 	struct mlx5_dbr dbr;
 	uint64_t cookie;
 };
 
-/* Followed by the send queue's struct bb_sq_wqe and the receive queue's wr_ids. */
+/* Followed by the send queue's struct bb_sq_wqe array and the receive queue's wr_ids. */
 struct mlx5_qp {
 	struct mlx5_obj *obj;
 	struct mlx5_lcore *lcore;
@@ -198,7 +199,7 @@ struct mlx5_qp {
 	uint64_t cookie;
 };
 
-/* Followed by the ring's wr_ids and marks. */
+/* Followed by the ring's wr_ids and held marks. */
 struct mlx5_srq {
 	struct mlx5_obj *obj;
 	struct mlx5_qbuf ring;
@@ -212,7 +213,7 @@ mlx5_dev_of(const struct bb_dev *dev)
 	return dev->priv;
 }
 
-/* ---- mlx5_exec.c: commands whose refusal is logged and made an errno */
+/* ---- mlx5_exec.c: commands; a refusal is logged and converted to an errno */
 int mlx5_general(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
 		 size_t outlen);
 int mlx5_obj_create(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
@@ -231,12 +232,12 @@ int mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **l);
 void mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore);
 void mlx5_progress(struct bb_dev *dev);
 
-/* Watch the errors of @obj: events that name @cookie give @owner. */
+/* Subscribes to the error events of @obj. Events with *@cookie are reported for @owner. */
 int mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, void *owner,
 		 uint64_t *cookie);
 void mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie);
 int mlx5_evt_ports(struct mlx5_dev *d);
-/* The object of a kind that a cookie names; NULL: it is gone. */
+/* Returns the object of the given kind for a cookie, NULL if it is gone. */
 void *mlx5_evt_obj(struct mlx5_dev *d, enum mlx5_evt_kind kind, uint64_t cookie);
 int mlx5_event_get(struct bb_dev *dev, struct bb_event *event);
 
@@ -266,7 +267,7 @@ int mlx5_umem_dereg(struct bb_umem_ctrl *umem);
 int mlx5_channel_create(struct bb_channel *ch);
 int mlx5_channel_destroy(struct bb_channel *ch);
 int mlx5_channel_get(struct bb_channel *ch, struct bb_cq **cq);
-/* Put a CQ on its channel: its events come there, and it can be armed. */
+/* Adds a CQ to its channel, which then gets its events. The CQ can then be armed. */
 int mlx5_channel_add(struct mlx5_dev *d, struct bb_cq *cq);
 
 int mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr);
@@ -274,7 +275,7 @@ int mlx5_cq_destroy(struct bb_cq *cq);
 int mlx5_cq_resize(struct bb_cq *cq, uint32_t depth);
 int mlx5_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us);
 
-/* qpc.st of a type. */
+/* Returns qpc.st of a QP type. */
 static inline uint32_t
 mlx5_qp_st(enum bb_qp_type type)
 {
@@ -298,24 +299,24 @@ int mlx5_srq_destroy(struct bb_srq *srq);
 #define MLX5_DEFAULT_HOP_LIMIT 64u
 #define MLX5_FLOW_LABEL_MASK   0xfffffu
 
-/* The UDP source port for a flow label, which is not 0. */
+/* Returns the UDP source port for a flow label, which must not be 0. */
 uint16_t mlx5_udp_sport(const struct mlx5_caps *caps, uint32_t flow_label);
-/* The MAC at the other end of a path, and what its packets are like. */
+/* Returns the MAC of a path's peer, and the GID type of its packets. */
 int mlx5_path_mac(struct mlx5_dev *d, struct mlx5_pd *pd, const struct bb_path *path,
 		  uint8_t dmac[6], enum bb_gid_type *type);
 int mlx5_path_ready(struct bb_dev *dev, const struct bb_path *path);
 
 /* ---- mlx5_ah.c */
-/* What an address vector on Ethernet has besides the path. */
+/* Ethernet part of an address vector, beyond the path. */
 struct mlx5_av_eth {
 	uint8_t dmac[6];
-	uint16_t udp_sport; /* RoCE v1: 0 */
+	uint16_t udp_sport; /* 0 for RoCE v1 */
 };
-/* @eth NULL: on InfiniBand. */
+/* @eth is NULL on InfiniBand. */
 void mlx5_av_fill(const struct bb_path *path, const struct mlx5_av_eth *eth, struct bb_wqe_av *av);
 int mlx5_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *av);
 
-/* The address path of a QP context: @ads is zero. */
+/* Fills in the address path of a QP context; @ads must be zeroed. */
 int mlx5_path_set(struct mlx5_dev *d, const struct bb_qp *qp, const struct bb_path *path,
 		  uint32_t dest_qpn, void *ads);
 void mlx5_path_get(const struct mlx5_dev *d, const void *ads, struct bb_path *path);

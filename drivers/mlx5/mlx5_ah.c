@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Address vectors of UD queue pairs, byte for byte those of libmlx5 (mlx5_create_ah()). */
+/* Address vectors of UD queue pairs, byte for byte as libmlx5 builds them (mlx5_create_ah()). */
 #include <errno.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "mlx5.h"
 
 /*
- * The device's code of a static rate: by value of enum ibv_rate, the next one that there is
- * (libmlx5: ib_to_mlx5_rate_table[]). 0: as fast as the port.
+ * Returns the device's code of a static rate, given as enum ibv_rate: the next supported one
+ * (libmlx5: ib_to_mlx5_rate_table[]). 0 is the port's rate.
  */
 static uint8_t
 rate_code(uint8_t rate)
@@ -65,7 +65,10 @@ mlx5_ah_resolve(struct bb_pd *pd, const struct bb_path *path, struct bb_wqe_av *
 	ret = mlx5_path_mac(d, pd->priv, path, eth.dmac, &type);
 	if (ret != 0)
 		return ret;
-	/* Without a flow label any port will do: one each spreads handles over the network. */
+	/*
+	 * Without a flow label any UDP port is valid; a random one per handle spreads traffic over
+	 * the network.
+	 */
 	while (label == 0)
 		label = (uint32_t)rte_rand() & MLX5_FLOW_LABEL_MASK;
 	if (type == BB_GID_ROCE_V2)

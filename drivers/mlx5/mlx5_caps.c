@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* HCA capabilities: read once at open, refuse what the driver cannot work with. */
+/* HCA capabilities: read once at open. Devices that the driver cannot use are refused. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,26 +18,26 @@
 #define ATOMIC_SIZES_EXT   (1u << 2 | 1u << 3)
 #define ATOMIC_HOST_ENDIAN 1u
 
-/* Alignments of device memory count from 64 bytes (kernel: MLX5_MEMIC_BASE_ALIGN). */
+/* log2 of the unit of device memory alignments: 64 bytes (kernel: MLX5_MEMIC_BASE_ALIGN). */
 #define MEMIC_LOG_BASE 6u
 
-/* What a WQE holds besides data: control and remote address segments. */
+/* Bytes of a WQE before its data: control and remote address segments. */
 #define WQE_HEAD (2 * BB_WQE_SEG)
 
-/* RoCEv2 source ports when the device names no range (IANA dynamic ports, as the kernel). */
+/* RoCEv2 source ports if the device reports no range: IANA's dynamic ports, as in the kernel. */
 #define SPORT_MIN 0xc000
 #define SPORT_MAX 0xffff
 
 /*
- * roce_cap.qp_ts_format: 0 QPs stamp CQEs with the free-running clock, 1 with real time, 2 with
- * either (kernel: MLX5_TIMESTAMP_FORMAT_CAP_*).
+ * roce_cap.qp_ts_format: 0 free-running clock only, 1 real time only, 2 both (kernel:
+ * MLX5_TIMESTAMP_FORMAT_CAP_*).
  */
 #define TS_CAP_REAL_TIME 1u
 /* qpc.ts_format (kernel: MLX5_TIMESTAMP_FORMAT_*). */
 #define TS_FREE_RUNNING 0u
 #define TS_DEFAULT      1u
 
-/* lagc.lag_state: bonded; port_select_mode: a hash of the packet (kernel: MLX5_LAG_*). */
+/* lagc.lag_state: bonded; port_select_mode: hash of the packet (kernel: MLX5_LAG_*). */
 #define LAG_ACTIVE 1u
 #define LAG_HASH   1u
 
@@ -59,7 +59,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	uint32_t cqe_version = bb_prm_get(cap, BB_PRM_HCA_CQE_VERSION);
 	bool umr;
 
-	/* Version 1 is what puts the user index into CQEs, by which QPs are found. */
+	/* Version 1 has the user index in CQEs, which identifies the QP. */
 	if (cqe_version != 1) {
 		BB_LOG(ERR,
 		       "%s: the device writes CQEs of version %u, 1 is needed: update its "
@@ -74,14 +74,14 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	c->log_max_cq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_CQ_SZ), 22u);
 	c->log_max_rmp = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_RMP);
 	c->log_max_srq_sz = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_SRQ_SZ), 15u);
-	/* A WQE of an SRQ is a head and at least one piece. */
+	/* An SRQ's WQE has a head and at least one piece. */
 	if (c->log_max_srq_sz == 0 || bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ) < 2 * BB_WQE_SEG)
 		c->log_max_rmp = 0;
 	c->log_max_mr = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MRW_SZ);
 	c->log_max_mkey = bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_MKEY);
 	c->stat_rates = bb_prm_get(cap, BB_PRM_HCA_STAT_RATE_SUPPORT);
 	c->relaxed_ordering = bb_prm_get(cap, BB_PRM_HCA_RELAXED_ORDERING_WRITE) != 0;
-	/* What the kernel needs to offer the whole address space (internal_fill_odp_caps()). */
+	/* Capabilities that the kernel requires for implicit ODP (internal_fill_odp_caps()). */
 	c->odp_implicit = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0 &&
 			  bb_prm_get(cap, BB_PRM_HCA_NULL_MKEY) != 0 &&
 			  bb_prm_get(cap, BB_PRM_HCA_UMR_EXTENDED_TRANSLATION_OFFSET) != 0 &&
@@ -93,18 +93,18 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 		c->max_klm = 1u << RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_KLM_LIST_SIZE),
 					   MLX5_LOG_MAX_KLM);
 	c->ksm = bb_prm_get(cap, BB_PRM_HCA_FIXED_BUFFER_SIZE) != 0;
-	/* Where UMR may not change this right its keys have none: bb_sq_umr.c. */
+	/* If UMR may not change the atomic right, its keys never have it: bb_sq_umr.c. */
 	c->mkey_atomics = !bb_prm_get(cap, BB_PRM_HCA_UMR_MODIFY_ATOMIC_DISABLED);
 	umr = !bb_prm_get(cap, BB_PRM_HCA_UMR_INDIRECT_MKEY_DISABLED);
 	c->umr = c->max_klm != 0 && umr;
 	c->interleaved = c->umr && !bb_prm_get(cap, BB_PRM_HCA_REPEATED_BLOCK_DISABLED);
-	/* As Linux tells of windows; they are keys that UMR changes. */
+	/* Linux reports windows by this bit; they are keys that UMR changes. */
 	c->mw = bb_prm_get(cap, BB_PRM_HCA_IMAICL) != 0 && umr;
 	if (bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM) != 0)
 		c->max_umem = 1u << bb_prm_get(cap, BB_PRM_HCA_LOG_MAX_UMEM);
 	c->max_wqe_sq =
 		RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_SQ), BB_WQE_MAX_DS * BB_WQE_SEG);
-	/* lib/queue: strides to 512 bytes. */
+	/* lib/queue supports strides up to 512 bytes. */
 	c->max_wqe_rq = RTE_MIN(bb_prm_get(cap, BB_PRM_HCA_MAX_WQE_SZ_RQ), 512u);
 	c->cong_statistics = bb_prm_get(cap, BB_PRM_HCA_CC_QUERY_ALLOWED) != 0;
 	c->cq_resize = bb_prm_get(cap, BB_PRM_HCA_CQ_RESIZE) != 0;
@@ -130,23 +130,23 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 static void
 atomic(struct mlx5_dev *d, const uint8_t *cap)
 {
-	/* The result of an atomic must come in host order: no way to tell software otherwise. */
+	/* Results of atomics must be in host order: the API cannot report a different order. */
 	d->caps.atomic =
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_CS_FA) == ATOMIC_OPS_CS_FA &&
 		(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP) & ATOMIC_SIZE_8) != 0 &&
 		bb_prm_get(cap, BB_PRM_ATOMIC_CAP_REQ_8B_ENDIANNESS_MODE) == ATOMIC_HOST_ENDIAN;
 	/*
 	 * "FW requires indirect atomic MR address and length to be aligned to max supported atomic
-	 * argument size": UCX, which makes none where UMR may not change the right
+	 * argument size": UCX, which creates no such keys if UMR may not change the right
 	 * (INDIRECT_ATOMICS).
 	 */
 	if (d->caps.atomic && d->caps.mkey_atomics)
 		d->caps.mkey_atomic_align =
 			rte_align32prevpow2(bb_prm_get(cap, BB_PRM_ATOMIC_CAP_SIZE_QP));
 	/*
-	 * Only results of 8 bytes are turned to host order: UCX (uct_ib_mlx5,
-	 * ext_atomic_arg_sizes_be) takes all others for big endian. Operands of more than 8 bytes
-	 * nobody has published.
+	 * Only 8-byte results are converted to host order: UCX (uct_ib_mlx5,
+	 * ext_atomic_arg_sizes_be) treats all other sizes as big endian. No public source documents
+	 * operands of more than 8 bytes.
 	 */
 	if (d->caps.atomic &&
 	    (bb_prm_get(cap, BB_PRM_ATOMIC_CAP_MODE) & ATOMIC_OPS_EXT) == ATOMIC_OPS_EXT) {
@@ -157,8 +157,8 @@ atomic(struct mlx5_dev *d, const uint8_t *cap)
 }
 
 /*
- * What may be paged on demand when a peer accesses it. Faults in this side's WQEs are
- * not asked for: the kernel reads them from queues it made itself, and from no other.
+ * Reads which remote accesses may use on-demand paging. Page faults of local WQEs are not used: the
+ * kernel reads those WQEs only from queues that it created.
  */
 static void
 odp(struct mlx5_dev *d, const uint8_t *cap)
@@ -182,9 +182,10 @@ roce(struct mlx5_dev *d, const uint8_t *cap)
 	uint32_t max = bb_prm_get(cap, BB_PRM_ROCE_CAP_R_ROCE_MAX_SRC_UDP_PORT);
 
 	/*
-	 * A device that is set up for real time (REAL_TIME_CLOCK_ENABLE, ConnectX-6 Dx and later)
-	 * refuses QPs that ask for the other clock, as 0 does: kernel get_qp_ts_format(), DPDK
-	 * mlx5_ts_format_conv(). Its stamps are seconds and nanoseconds, no ticks of clock_hz.
+	 * A device configured for real time (REAL_TIME_CLOCK_ENABLE, ConnectX-6 Dx and later)
+	 * refuses QPs that request the free-running clock, as 0 does: kernel get_qp_ts_format(),
+	 * DPDK mlx5_ts_format_conv(). Its timestamps are seconds and nanoseconds, not ticks of
+	 * clock_hz.
 	 */
 	if (bb_prm_get(cap, BB_PRM_ROCE_CAP_QP_TS_FORMAT) == TS_CAP_REAL_TIME) {
 		BB_LOG(INFO, "%s: stamps completions with real time only: no timestamps",
@@ -208,18 +209,18 @@ dev_mem(struct mlx5_dev *d, const uint8_t *cap)
 		MEMIC_LOG_BASE + bb_prm_get(cap, BB_PRM_DEV_MEM_CAP_LOG_MAX_MEMIC_ADDR_ALIGNMENT);
 }
 
-/* The kernel refuses a subscription with one type that is not among these (is_valid_events()). */
+/* The kernel refuses a subscription if one of its types is not in this set (is_valid_events()). */
 static void
 events(struct mlx5_dev *d, const uint8_t *cap)
 {
-	/* Types 0 to 63: no other is asked for. */
+	/* Types 0 to 63: the driver subscribes to no others. */
 	d->caps.events =
 		bb_prm_get64(bb_prm_csub(cap, BB_PRM_DEV_EVENT_CAP_AFFILIATED), BB_PRM_F(0, 0, 64));
 }
 
 /*
  * Returns true if the port of a QP overrides the card's hash (port_select_flow_table_bypass). The
- * kernel gives QPs no port then: QPs with one would fill a table of the firmware (Linux,
+ * kernel then assigns QPs no port: QPs with a port would fill a firmware table (Linux,
  * mlx5_ib_lag_should_assign_affinity() in drivers/infiniband/hw/mlx5/mlx5_ib.h, and the commit that
  * adds the check). @out is scratch space for a QUERY_HCA_CAP.
  */
@@ -232,11 +233,11 @@ hash_bypassed(struct mlx5_dev *d, uint8_t *out, bool port_selection)
 }
 
 /*
- * Ports bonded for RoCE: software deals the QPs out (kernel: get_tx_affinity()); QPs without a port
- * have been seen to share one. The card chooses where it is not bonded, or hashes packets and the
- * hash can be bypassed. The kernel makes a new device when this changes. Functions that may not
- * ask, as virtual ones, go by @affinity, that the port can be given (kernel:
- * mlx5_ib_lag_should_assign_affinity()).
+ * Detects ports bonded for RoCE, over which software distributes the QPs (kernel:
+ * get_tx_affinity()); QPs without a port have been seen to share one. The card chooses if it is not
+ * bonded, or if it hashes packets and a port would bypass the hash. The kernel creates a new device
+ * when the bonding changes. Functions that may not query it, such as virtual ones, use @affinity,
+ * which says whether a port can be assigned (kernel: mlx5_ib_lag_should_assign_affinity()).
  */
 static void
 lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool port_selection)
@@ -254,7 +255,7 @@ lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool po
 	if (!affinity)
 		return;
 	d->caps.lag_ports = ports;
-	/* Each process has its turn begin anywhere: many have few QPs. */
+	/* Start at a random port, because many processes have few QPs. */
 	d->lag_next = (uint32_t)rte_rand_max(ports);
 }
 
@@ -290,7 +291,7 @@ mlx5_caps_query(struct mlx5_dev *d)
 	has_events = bb_prm_get(cap, BB_PRM_HCA_EVENT_CAP) != 0;
 	lag_ports = bb_prm_get(cap, BB_PRM_HCA_NUM_LAG_PORTS);
 	if (has_roce && lag_ports > 1)
-		/* Overwrites the general capabilities, all of which are read. */
+		/* Overwrites the general capabilities, which have all been read. */
 		lag(d, out, lag_ports, bb_prm_get(cap, BB_PRM_HCA_LAG_AFFINITY) != 0,
 		    bb_prm_get(cap, BB_PRM_HCA_PORT_SELECTION) != 0);
 	if (has_atomic) {
@@ -394,6 +395,6 @@ mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr)
 	attr->counters = d->counters.obj != NULL;
 	attr->software = d->cmd->progress_of != NULL;
 	attr->target_progress = d->ctx->target_progress;
-	/* The kernel says IB_ATOMIC_HCA of every card (hw/mlx5/main.c, get_atomic_caps()). */
+	/* The kernel reports IB_ATOMIC_HCA for every card (hw/mlx5/main.c, get_atomic_caps()). */
 	attr->atomics_global = c->atomic && attr->software;
 }

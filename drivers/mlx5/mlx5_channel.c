@@ -2,16 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Completion channels: a DEVX event channel each, to which CQs subscribe their completion
- * events. A subscription's cookie is that of mlx5_event.c: the event of a CQ that is gone
- * names an old generation.
+ * Completion channels: each is a DEVX event channel to which CQs subscribe their completion events.
+ * The cookies of subscriptions are those of mlx5_event.c: an event of a destroyed CQ has an old
+ * generation.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "mlx5.h"
 
-#define CHANNEL_MAX_DROPS 64u /* per call: events of dead CQs */
+#define CHANNEL_MAX_DROPS 64u /* maximum events of destroyed CQs skipped per call */
 
 int
 mlx5_channel_create(struct bb_channel *ch)

@@ -2,19 +2,16 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The command interface: all that the mlx5 driver asks of a device.
+ * The command interface: all that the mlx5 driver requests from a device.
  *
- * Two implementations: mlx5_cmd_dv.c on libibverbs and mlx5dv, and the software
- * ConnectX in drivers/soft. Mailboxes are those of lib/format/bb_prm.h, exactly
- * as the kernel's DEVX takes them; the rest mirrors the mlx5dv_devx_* and ibv_*
- * calls named at each function.
+ * It has two implementations: mlx5_cmd_dv.c on libibverbs and mlx5dv, and the software ConnectX in
+ * drivers/soft. Mailboxes are those of lib/format/bb_prm.h, exactly as the kernel's DEVX takes
+ * them. The rest mirrors the mlx5dv_devx_* and ibv_* calls named at each function.
  *
- * Return values are 0 or a negative errno. A command that reached the device
- * and was refused by it gives -EREMOTEIO with the status and the syndrome in
- * the output mailbox, as recent kernels do.
+ * Functions return 0 or a negative errno. -EREMOTEIO means that the device refused the command; the
+ * output mailbox then has the status and the syndrome, as in recent kernels.
  *
- * Thread rule: calls on one context may come from any thread, the
- * implementation serialises them.
+ * Thread rule: any thread may call the functions of a context; the implementation serialises them.
  */
 #ifndef MLX5_CMD_H
 #define MLX5_CMD_H
@@ -31,12 +28,12 @@ struct mlx5_cmd_if;
 struct mlx5_ctx {
 	const struct mlx5_cmd_if *cmd;
 	char name[BB_DEV_NAME_MAX];
-	bool dmabuf;          /* kernel and library have dma-buf MRs */
+	bool dmabuf;          /* kernel and library support dma-buf MRs */
 	bool target_progress; /* bb_dev_attr.target_progress */
-	bool cq_resize;       /* MODIFY_CQ may be given another ring, if the capabilities have it */
+	bool cq_resize;       /* MODIFY_CQ may set another ring, if the capabilities allow it */
 };
 
-/* Handles: first members of what an implementation keeps. */
+/* Handles: first members of an implementation's structs. */
 struct mlx5_obj {
 	struct mlx5_ctx *ctx;
 };
@@ -46,23 +43,23 @@ struct mlx5_umem {
 };
 
 struct mlx5_dm {
-	uint64_t len; /* as asked for */
+	uint64_t len; /* as requested */
 };
 
 enum mlx5_uar_type {
 	MLX5_UAR_BF, /* write-combining, BlueFlame */
-	MLX5_UAR_NC, /* not cached: doorbells only */
+	MLX5_UAR_NC, /* uncached: doorbells only */
 };
 
 struct mlx5_uar {
-	uint8_t *reg_addr;  /* the register to ring: base_addr + 0x800 or + 0xa00 */
-	uint8_t *base_addr; /* of the UAR with the register: 4 KiB, whatever page the host has */
-	uint32_t page_id;   /* what CREATE_QP and CREATE_CQ name */
+	uint8_t *reg_addr;  /* register to ring: base_addr + 0x800 or + 0xa00 */
+	uint8_t *base_addr; /* start of the 4 KiB UAR with the register, for any host page size */
+	uint32_t page_id;   /* number for CREATE_QP and CREATE_CQ */
 };
 
 /* A channel of completion events. */
 struct mlx5_channel {
-	int fd; /* readable while one waits */
+	int fd; /* readable while an event is pending */
 };
 
 struct mlx5_pd {
@@ -94,26 +91,26 @@ enum mlx5_rereg {
 	MLX5_REREG_ACCESS = 1 << 2,
 };
 
-/* What a memory key names. */
+/* Memory that a memory key refers to. */
 enum mlx5_mr_kind {
-	MLX5_MR_MEM,    /* process memory, [addr, addr + len) */
-	MLX5_MR_DM,     /* device memory, from offset on */
-	MLX5_MR_DMABUF, /* a dma-buf, from offset on */
+	MLX5_MR_MEM,    /* process memory: addr to addr + len */
+	MLX5_MR_DM,     /* device memory from offset on */
+	MLX5_MR_DMABUF, /* dma-buf from offset on */
 };
 
-/* What a memory key is to be; a kind's own fields stand behind the common ones. */
+/* Attributes of a memory key: the common fields, then those of one kind. */
 struct mlx5_mr_attr {
 	enum mlx5_mr_kind kind;
-	void *addr; /* of MEM */
+	void *addr; /* MEM */
 	uint64_t len;
-	uint64_t iova;      /* address that names the first byte */
+	uint64_t iova;      /* address of the first byte for remote and local access */
 	uint32_t access;    /* enum mlx5_access */
-	uint64_t offset;    /* of DM and DMABUF */
-	struct mlx5_dm *dm; /* of DM */
-	int fd;             /* of DMABUF */
+	uint64_t offset;    /* DM and DMABUF */
+	struct mlx5_dm *dm; /* DM */
+	int fd;             /* DMABUF */
 };
 
-/* Plain registration of memory under its own addresses. */
+/* Returns attributes to register memory at its own addresses. */
 static inline struct mlx5_mr_attr
 mlx5_mr_mem(void *addr, uint64_t len, uint32_t access)
 {
@@ -128,7 +125,7 @@ mlx5_mr_mem(void *addr, uint64_t len, uint32_t access)
 	return attr;
 }
 
-/* A memory window; first member of what an implementation keeps. */
+/* A memory window; first member of an implementation's struct. */
 struct mlx5_mw {
 	uint32_t rkey;
 };
@@ -139,30 +136,33 @@ struct mlx5_port {
 	uint32_t max_mtu, active_mtu; /* bytes */
 	uint16_t lid;
 	uint32_t gids;
-	bool grh_required; /* InfiniBand: as of bb_port_attr */
+	bool grh_required; /* InfiniBand: see bb_port_attr */
 };
 
-/* What a RoCE address vector needs besides the GID. */
+/* Fields of a RoCE address vector beyond the GID. */
 struct mlx5_av {
 	uint8_t dmac[6];
 };
 
 struct mlx5_cmd_event {
-	uint16_t type;   /* enum bb_prm_event; 0xffff: the device is gone */
-	uint64_t cookie; /* given at subscription */
-	uint32_t port;   /* of BB_PRM_EVENT_PORT_CHANGE */
-	uint8_t change;  /* the same: enum bb_prm_port_change */
+	uint16_t type;   /* enum bb_prm_event; 0xffff if the device is gone */
+	uint64_t cookie; /* set by the subscription */
+	uint32_t port;   /* BB_PRM_EVENT_PORT_CHANGE */
+	uint8_t change;  /* BB_PRM_EVENT_PORT_CHANGE: enum bb_prm_port_change */
 };
 #define MLX5_CMD_EVENT_DEV_FATAL 0xffff
 
 struct mlx5_cmd_if {
 	const char *name; /* "dv", "soft" */
 
-	/* ibv_get_device_list() of devices with DEVX; as bb_dev_list(). */
+	/* ibv_get_device_list() for devices with DEVX; results as bb_dev_list(). */
 	int (*list)(struct bb_dev_info *info, unsigned int n);
-	/* mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX. -ENODEV: not mine. */
+	/*
+	 * mlx5dv_open_device() with MLX5DV_CONTEXT_FLAGS_DEVX. Returns -ENODEV for a device of
+	 * another implementation.
+	 */
 	int (*open)(const char *name, const char *args, struct mlx5_ctx **ctx);
-	/* ibv_close_device(). -EBUSY with live objects. */
+	/* ibv_close_device(). Returns -EBUSY with live objects. */
 	int (*close)(struct mlx5_ctx *ctx);
 
 	/* mlx5dv_devx_general_cmd(), _obj_create(), _obj_modify(), _obj_query(),
@@ -178,12 +178,12 @@ struct mlx5_cmd_if {
 	int (*obj_destroy)(struct mlx5_obj *obj);
 
 	/*
-	 * mlx5dv_devx_umem_reg_ex(): access in enum mlx5_access, page sizes allowed. -EOPNOTSUPP:
-	 * they cannot be chosen, only BB_UMEM_ANY_PAGE goes.
+	 * mlx5dv_devx_umem_reg_ex(): access in enum mlx5_access, allowed page sizes. Returns
+	 * -EOPNOTSUPP if page sizes cannot be chosen; then only BB_UMEM_ANY_PAGE is valid.
 	 */
 	int (*umem_reg)(struct mlx5_ctx *ctx, void *addr, size_t len, uint32_t access,
 			uint64_t pgsz_bitmap, struct mlx5_umem **umem);
-	/* The same of a dma-buf. */
+	/* As umem_reg(), for a dma-buf. */
 	int (*umem_reg_dmabuf)(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len,
 			       uint32_t access, uint64_t pgsz_bitmap, struct mlx5_umem **umem);
 	int (*umem_dereg)(struct mlx5_ctx *ctx, struct mlx5_umem *umem);
@@ -193,8 +193,8 @@ struct mlx5_cmd_if {
 	int (*uar_free)(struct mlx5_ctx *ctx, struct mlx5_uar *uar);
 
 	/*
-	 * ibv_alloc_dm(), ibv_free_dm(), ibv_memcpy_to_dm(), ibv_memcpy_from_dm(). Copies by
-	 * any thread; ordered to doorbells behind and completions before them.
+	 * ibv_alloc_dm(), ibv_free_dm(), ibv_memcpy_to_dm(), ibv_memcpy_from_dm(). Any thread may
+	 * copy. Copies are ordered before later doorbells and after earlier completions.
 	 */
 	int (*dm_alloc)(struct mlx5_ctx *ctx, uint64_t len, uint32_t log_align,
 			struct mlx5_dm **dm);
@@ -207,22 +207,23 @@ struct mlx5_cmd_if {
 	/* mlx5dv_devx_query_eqn(). */
 	int (*query_eqn)(struct mlx5_ctx *ctx, uint32_t vector, uint32_t *eqn);
 
-	/* ibv_alloc_pd() and its number by mlx5dv_init_obj(). */
+	/* ibv_alloc_pd(), and its number by mlx5dv_init_obj(). */
 	int (*pd_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd **pd);
 	int (*pd_free)(struct mlx5_ctx *ctx, struct mlx5_pd *pd);
 
-	/* ibv_reg_mr_iova2(), ibv_reg_dm_mr(), ibv_reg_dmabuf_mr(). Rules of bb_driver.h's mr_reg.
+	/*
+	 * ibv_reg_mr_iova2(), ibv_reg_dm_mr(), ibv_reg_dmabuf_mr(). Rules: mr_reg of bb_driver.h.
 	 */
 	int (*mr_reg)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, const struct mlx5_mr_attr *attr,
 		      struct mlx5_mr **mr);
 	int (*mr_dereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr);
 	/*
-	 * ibv_rereg_mr(): flags in enum mlx5_rereg. New memory is named by its addresses.
-	 * On success the keys are in @mr, on an error it is as it was.
+	 * ibv_rereg_mr(): flags in enum mlx5_rereg. New memory is registered at its own addresses.
+	 * On success @mr has the keys, on an error it is unchanged.
 	 */
 	int (*mr_rereg)(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags,
 			struct mlx5_pd *pd, void *addr, uint64_t len, uint32_t access);
-	/* ibv_alloc_mw() of type 1 or 2, ibv_dealloc_mw(). */
+	/* ibv_alloc_mw() for type 1 or 2, ibv_dealloc_mw(). */
 	int (*mw_alloc)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type,
 			struct mlx5_mw **mw);
 	int (*mw_free)(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
@@ -230,54 +231,69 @@ struct mlx5_cmd_if {
 	/* ibv_query_port(), ibv_query_gid_ex(). */
 	int (*port_query)(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
 	int (*gid_query)(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
-	/* The destination MAC through ibv_create_ah() and mlx5dv_init_obj(). */
+	/* Gets the destination MAC with ibv_create_ah() and mlx5dv_init_obj(). */
 	int (*av_resolve)(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port,
 			  uint32_t sgid_index, const uint8_t dgid[16], struct mlx5_av *av);
 	/*
-	 * Asks for the MAC and never waits: 0 av_resolve() will not wait, -EAGAIN call again, else
-	 * why there is none. Any thread. NULL: av_resolve() never waits.
+	 * Requests the MAC and never waits. Returns 0 if av_resolve() will not wait, -EAGAIN if the
+	 * caller must call again, otherwise the reason why there is none. Any thread. NULL if
+	 * av_resolve() never waits.
 	 */
 	int (*av_ready)(struct mlx5_ctx *ctx, uint32_t port, uint32_t sgid_index,
 			const uint8_t dgid[16]);
 
-	/* mlx5dv_devx_subscribe_devx_event() on one channel per context. @obj NULL: device-wide. */
+	/*
+	 * mlx5dv_devx_subscribe_devx_event() on one channel per context. @obj is NULL for device
+	 * events.
+	 */
 	int (*event_subscribe)(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 			       unsigned int n, uint64_t cookie);
-	/* mlx5dv_devx_get_event() and ibv_get_async_event(), never blocking. -EAGAIN none. */
+	/*
+	 * mlx5dv_devx_get_event() and ibv_get_async_event(); never blocks. Returns -EAGAIN if none
+	 * is pending.
+	 */
 	int (*event_get)(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
 
-	/* The raw clock of ibv_query_rt_values_ex(), in ticks. -EOPNOTSUPP: cannot be read. */
+	/*
+	 * Raw clock of ibv_query_rt_values_ex(), in ticks. Returns -EOPNOTSUPP if it cannot be
+	 * read.
+	 */
 	int (*clock)(struct mlx5_ctx *ctx, uint64_t *now);
 
 	/*
-	 * mlx5dv_devx_create_event_channel() for completion events, without their data, so
-	 * that several of one CQ are one; its descriptor never blocks. -EOPNOTSUPP: none.
+	 * mlx5dv_devx_create_event_channel() for completion events without data, so that pending
+	 * events of one CQ merge. Its descriptor never blocks. Returns -EOPNOTSUPP if not
+	 * supported.
 	 */
 	int (*channel_create)(struct mlx5_ctx *ctx, struct mlx5_channel **ch);
 	int (*channel_destroy)(struct mlx5_ctx *ctx, struct mlx5_channel *ch);
-	/* mlx5dv_devx_subscribe_devx_event() of a CQ's BB_PRM_EVENT_COMP. */
+	/* mlx5dv_devx_subscribe_devx_event() for a CQ's BB_PRM_EVENT_COMP. */
 	int (*channel_subscribe)(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cookie);
-	/* mlx5dv_devx_get_event(). -EAGAIN none. */
+	/* mlx5dv_devx_get_event(). Returns -EAGAIN if none is pending. */
 	int (*channel_get)(struct mlx5_channel *ch, uint64_t *cookie);
 
 	/*
-	 * What no card tells: packets that came and were dropped, as bb_dev_drops(). NULL on
+	 * Not available on cards: received packets that were dropped, as bb_dev_drops(). NULL on
 	 * hardware.
 	 */
 	int (*drops)(struct mlx5_ctx *ctx, struct bb_dev_drop *drops, unsigned int n);
-	/* The same of retries of one QP, as bb_driver.h's qp_retries. */
+	/*
+	 * Not available on cards: retries of one QP, as qp_retries of bb_driver.h. NULL on
+	 * hardware.
+	 */
 	int (*qp_retries)(struct mlx5_ctx *ctx, uint32_t qpn, uint64_t *retries,
 			  uint64_t *rnr_retries);
 
 	/*
-	 * Inline progress: how the owner of @uar runs the device. Both stay NULL when
-	 * the device runs by itself (hardware; software with progress=lcore or thread).
+	 * Inline progress: gets the function with which the owner of @uar runs the device. Leaves
+	 * both outputs NULL if the device runs by itself (software with progress=lcore or thread).
+	 * The function pointer is NULL on hardware.
 	 */
 	void (*progress_of)(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg),
 			    void **arg);
 };
 
-/* Called by constructors only. */
+/* Registers an implementation. Called by constructors only. */
 void mlx5_cmd_register(const struct mlx5_cmd_if *cmd);
 
 #define MLX5_CMD_REGISTER(cmd_)                                                                    \

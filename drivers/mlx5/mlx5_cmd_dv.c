@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The command interface on libibverbs and mlx5dv: find, open and close real
- * devices. On a machine without any, or without the kernel modules, there are
- * simply none.
+ * The command interface on libibverbs and mlx5dv: lists, opens and closes real devices. A machine
+ * without devices or kernel modules has none.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +15,7 @@
 #include "bb_driver.h"
 #include "mlx5_cmd_dv.h"
 
-/* An access right is the same bit to applications, command interfaces and libibverbs. */
+/* Access rights have the same bits in the API, the command interfaces and libibverbs. */
 #define SAME_BIT(right_)                                                                           \
 	BB_STATIC_ASSERT((int)BB_ACCESS_##right_ == (int)IBV_ACCESS_##right_ &&                    \
 				 (int)MLX5_ACCESS_##right_ == (int)IBV_ACCESS_##right_,            \
@@ -32,7 +31,7 @@ SAME_BIT(HUGETLB);
 SAME_BIT(RELAXED_ORDERING);
 BB_STATIC_ASSERT(BB_ACCESS_OPTIONAL_RANGE == IBV_ACCESS_OPTIONAL_RANGE, "bits go through");
 
-/* And what a re-registration changes. */
+/* So do the flags of a re-registration. */
 #define SAME_FLAG(what_)                                                                           \
 	BB_STATIC_ASSERT((int)BB_MR_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_ &&           \
 				 (int)MLX5_REREG_##what_ == (int)IBV_REREG_MR_CHANGE_##what_,      \
@@ -44,8 +43,9 @@ SAME_FLAG(ACCESS);
 static const struct mlx5_cmd_if dv_if;
 
 /*
- * Has the kernel let go of the device? Then every method of DEVX gives EIO (uverbs_uapi.c:
- * uverbs_disassociate_api()). This one asks firmware nothing that could fail.
+ * Returns true if the kernel has detached the device. Every DEVX method then returns EIO
+ * (uverbs_uapi.c: uverbs_disassociate_api()). The method used here sends firmware no command that
+ * could fail.
  */
 static bool
 is_gone(struct dv_ctx *c)
@@ -73,7 +73,7 @@ dv_list(struct bb_dev_info *info, unsigned int n)
 	unsigned int total = 0;
 	int i, num = 0;
 
-	/* Fails without the kernel's verbs: then there are no devices. */
+	/* Fails if the kernel has no verbs modules; then there are no devices. */
 	list = ibv_get_device_list(&num);
 	if (list == NULL)
 		return 0;
@@ -106,9 +106,9 @@ matches(const struct ibv_device *dev, const char *name)
 }
 
 /*
- * Say why a device that is there could not be opened, and make it an errno of bb_dev_open(). DEVX
- * asks for no capability: CAP_NET_RAW only adds RAW_TX to the context (Linux, mlx5_ib_devx_create()
- * in drivers/infiniband/hw/mlx5/devx.c), which no object here needs.
+ * Logs why a device could not be opened, and converts the error to one of bb_dev_open(). DEVX needs
+ * no capability: CAP_NET_RAW only adds RAW_TX to the context (Linux, mlx5_ib_devx_create() in
+ * drivers/infiniband/hw/mlx5/devx.c), which no object here needs.
  */
 static int
 open_error(const char *name, int err)
@@ -150,9 +150,9 @@ open_error(const char *name, int err)
 }
 
 /*
- * Reads the device options. cq_resize: CQs may be resized by MODIFY_CQ with the umem of another
- * ring. No open driver does so (the kernel's mlx5_ib_resize_cq() passes physical pages), so it is
- * unproven on cards and off without the option.
+ * Parses the device options. cq_resize allows MODIFY_CQ to resize a CQ with the umem of another
+ * ring. No open driver does so: the kernel's mlx5_ib_resize_cq() passes physical pages. So it is
+ * not proven on cards, and off by default.
  */
 static int
 options(const char *name, const char *args, bool *cq_resize)
@@ -216,7 +216,7 @@ dv_close(struct mlx5_ctx *ctx)
 	bb_ibv_ready_end(c->ibv);
 	dv_events_close(c);
 	dv_dmabuf_probe_end(c);
-	/* Nothing can be done about a failure: the descriptor is closed in any case. */
+	/* A failure cannot be handled: the descriptor is closed in any case. */
 	if (ibv_close_device(c->ibv) != 0)
 		BB_LOG(WARNING, "%s: closed with an error: %s", ctx->name, strerror(errno));
 	free(c);

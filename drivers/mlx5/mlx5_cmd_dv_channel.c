@@ -2,15 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The device's clock, and completion events: DEVX event channels of their own, apart from that of
- * the context.
+ * The device's clock, and completion events: DEVX event channels separate from that of the context.
  *
- * They are made without event data: the kernel then allocates nothing per event, cannot
- * lose one, and keeps at most one per subscription (devx.c: deliver_event()). What is
- * read is the cookie.
+ * They are created without event data. The kernel then allocates nothing per event, cannot lose
+ * one, and holds at most one per subscription (devx.c: deliver_event()). A read returns the cookie.
  */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* POLLRDHUP */
+#define _GNU_SOURCE /* for POLLRDHUP */
 #endif
 #include <errno.h>
 #include <poll.h>
@@ -89,8 +87,9 @@ dv_channel_subscribe(struct mlx5_channel *ch, struct mlx5_obj *cq, uint64_t cook
 }
 
 /*
- * The kernel has let go of the device: its channels are readable for ever, and a read that may not
- * block says EAGAIN all the same (devx.c: devx_async_event_poll(), devx_async_event_read()).
+ * Returns true if the kernel has detached the device. Its channels are then readable for ever, and
+ * a non-blocking read returns EAGAIN all the same (devx.c: devx_async_event_poll(),
+ * devx_async_event_read()).
  */
 static bool
 is_gone(const struct dv_channel *ch)
@@ -122,12 +121,12 @@ dv_clock(struct mlx5_ctx *ctx, uint64_t *now)
 	struct ibv_values_ex values = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
 	int err = ibv_query_rt_values_ex(dv_ctx_of(ctx)->ibv, &values);
 
-	/* libmlx5 gives a negative errno where the kernel maps no clock page. */
+	/* libmlx5 returns a negative errno if the kernel maps no clock page. */
 	if (err != 0)
 		return err < 0 ? err : -err;
 	if ((values.comp_mask & IBV_VALUES_MASK_RAW_CLOCK) == 0)
 		return -EOPNOTSUPP;
-	/* libmlx5 gives ticks of the core clock, in the place of nanoseconds. */
+	/* libmlx5 returns ticks of the core clock in the nanoseconds field. */
 	*now = (uint64_t)values.raw_clock.tv_nsec;
 	return 0;
 }

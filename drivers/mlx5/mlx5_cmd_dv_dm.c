@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Device memory by libibverbs, and whether it has dma-bufs. */
+/* Device memory on libibverbs, and the probe for dma-buf support. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -59,7 +59,7 @@ dv_dm_write(struct mlx5_ctx *ctx, struct mlx5_dm *dm, uint64_t off, const void *
 	int ret = ibv_memcpy_to_dm(dv_dm_handle(dm), off, src, len);
 
 	(void)ctx;
-	/* The mapping is write-combining: a doorbell must not pass what lingers there. */
+	/* The mapping is write-combining: a doorbell must not overtake data still in the buffer. */
 	bb_wc_flush();
 	return -ret;
 }
@@ -81,8 +81,8 @@ dv_dmabuf_probe(struct dv_ctx *c)
 	if (c->probe_pd == NULL)
 		return;
 	/*
-	 * A kernel that knows the call finds that -1 is no file: EBADF. Others, and older
-	 * libraries, do not get so far.
+	 * A kernel that supports the call finds that -1 is not a file: EBADF. Other kernels, and
+	 * older libraries, fail earlier.
 	 */
 	errno = 0;
 	mr = ibv_reg_dmabuf_mr(c->probe_pd, 0, 4096, 0, -1, 0);

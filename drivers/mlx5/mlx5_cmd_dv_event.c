@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Events: DEVX channels for those of queues, the context's async descriptor for
- * ports and for the end of the device. None ever blocks.
+ * Events: DEVX channels for events of queues, the context's async descriptor for events of ports
+ * and for the loss of the device. None of them ever blocks.
  *
- * The kernel keeps a subscription, 128 bytes for each type, until its channel goes: when the object
- * goes it is taken from the lists, no more (devx.c: devx_cleanup_subscription(), and
- * devx_async_event_destroy_uobj(), which frees). So a channel takes so many, then there is a new
- * one; the old one goes with the last of its objects.
+ * The kernel holds a subscription, 128 bytes per type, until its channel is destroyed. Destroying
+ * the object only removes the subscription from the lists (devx.c: devx_cleanup_subscription(), and
+ * devx_async_event_destroy_uobj(), which frees it). So after MAX_KEPT subscriptions a new channel
+ * is created; the old one is destroyed with the last of its objects.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@
 #define EQE_TYPE_BYTE 1
 #define EQE_BYTES     64
 #define MAX_TYPES     8u
-#define MAX_SKIPS     64    /* events of no interest per call */
-#define MAX_KEPT      4096u /* subscriptions of a channel: 512 KiB, of about 1000 QPs */
+#define MAX_SKIPS     64    /* maximum irrelevant events skipped per call */
+#define MAX_KEPT      4096u /* subscriptions per channel: 512 KiB, for about 1000 QPs */
 
 int
 dv_set_nonblock(int fd)
@@ -38,7 +38,7 @@ dv_set_nonblock(int fd)
 	return 0;
 }
 
-/* A channel that takes subscriptions from now on. */
+/* Creates a channel, which takes all new subscriptions. */
 static int
 events_add(struct dv_ctx *c)
 {
@@ -87,7 +87,7 @@ dv_events_open(struct dv_ctx *c)
 	}
 	pthread_mutex_init(&c->events_lock, NULL);
 	ret = events_add(c);
-	/* Kernels before 5.3: dv_event_subscribe() says so to the driver. */
+	/* Kernels before 5.3 have none: dv_event_subscribe() reports it to the driver. */
 	if (ret == 0 || ret == -EOPNOTSUPP || ret == -EPROTONOSUPPORT)
 		return 0;
 	BB_LOG(ERR, "%s: no non-blocking event channel: %s", c->base.name, strerror(-ret));
@@ -103,7 +103,10 @@ dv_events_close(struct dv_ctx *c)
 	pthread_mutex_destroy(&c->events_lock);
 }
 
-/* The channel for an object's subscriptions; NULL: the kernel has none. Locked. */
+/*
+ * Returns the channel for an object's subscriptions, NULL if the kernel has none. Called under
+ * lock.
+ */
 static struct dv_events *
 events_for(struct dv_ctx *c, const struct dv_obj *o)
 {
@@ -111,7 +114,7 @@ events_for(struct dv_ctx *c, const struct dv_obj *o)
 
 	if (o->events != NULL)
 		return o->events;
-	/* Without a descriptor for one more this one goes on. */
+	/* If no new descriptor is available, keep using this channel. */
 	if (e == NULL || e->kept < MAX_KEPT || events_add(c) != 0)
 		return e;
 	if (e->objs == 0)
@@ -129,7 +132,7 @@ dv_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *t
 	struct dv_obj *o;
 	int ret;
 
-	/* Device-wide events come by the async descriptor in any case. */
+	/* Device events arrive on the async descriptor without a subscription. */
 	if (obj == NULL)
 		return 0;
 	if (n > MAX_TYPES)
@@ -267,7 +270,7 @@ dv_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event)
 	ret = get_devx(c, event);
 	if (ret == -EAGAIN)
 		ret = get_async(c, event);
-	/* The kernel has let go of the device: the event may have been missed. */
+	/* The kernel has detached the device: its event may have been missed. */
 	if (ret == -EIO)
 		return __atomic_load_n(&c->fatal, __ATOMIC_RELAXED) ? -EAGAIN : gone(c, event);
 	return ret;

@@ -11,7 +11,7 @@
 #include "bb_driver.h"
 #include "mlx5_cmd_dv.h"
 
-/* Of the device, whatever pages the host has (kernel: MLX5_ADAPTER_PAGE_SIZE). */
+/* UAR size of the device, independent of the host's page size (kernel: MLX5_ADAPTER_PAGE_SIZE). */
 #define UAR_SIZE 4096u
 
 struct dv_umem {
@@ -50,7 +50,7 @@ umem_reg(struct mlx5_ctx *ctx, struct mlx5dv_devx_umem_in *in, struct mlx5_umem 
 	if (u == NULL)
 		return -ENOMEM;
 	errno = 0;
-	/* Any page: kernels that know no bitmap do that as well. */
+	/* Any page size: also works on kernels that do not know the bitmap. */
 	if (in->pgsz_bitmap == BB_UMEM_ANY_PAGE && in->comp_mask == 0)
 		u->dv = mlx5dv_devx_umem_reg(c->ibv, in->addr, in->size, in->access);
 	else
@@ -58,7 +58,7 @@ umem_reg(struct mlx5_ctx *ctx, struct mlx5dv_devx_umem_in *in, struct mlx5_umem 
 	if (u->dv == NULL) {
 		ret = in->comp_mask == 0 ? bb_ibv_reg_errno(in->addr, in->size) : bb_ibv_errno();
 		free(u);
-		/* What a kernel says of an attribute, here bitmap or fd, that it does not know. */
+		/* Errors of a kernel that does not know an attribute, here the bitmap or the fd. */
 		return ret == -EPROTONOSUPPORT || ret == -ENOPROTOOPT ? -EOPNOTSUPP : ret;
 	}
 	u->base.id = u->dv->umem_id;
@@ -82,7 +82,7 @@ dv_umem_reg_dmabuf(struct mlx5_ctx *ctx, int fd, uint64_t offset, size_t len, ui
 		   uint64_t pgsz_bitmap, struct mlx5_umem **umem)
 {
 #ifdef HAVE_UMEM_DMABUF
-	/* The offset goes where an address goes (man mlx5dv_devx_umem_reg). */
+	/* The offset is passed in place of an address (man mlx5dv_devx_umem_reg). */
 	struct mlx5dv_devx_umem_in in = {.addr = (void *)(uintptr_t)offset,
 					 .size = len,
 					 .access = access,
@@ -134,10 +134,10 @@ dv_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **ua
 	}
 	u->base.reg_addr = u->dv->reg_addr;
 	/*
-	 * libmlx5's base_addr is that of the mapping: a page of the host, which may hold 16 UARs
-	 * (mlx5_insert_dyn_uuars()), and NULL for some registers of older versions (DPDK's
-	 * mlx5_devx_alloc_uar() retries). The device takes doorbells by the UAR that CQ and QP
-	 * name, and that is the register's.
+	 * libmlx5's base_addr is that of the mapping: a host page, which may hold 16 UARs
+	 * (mlx5_insert_dyn_uuars()). It is NULL for some registers of older versions (DPDK's
+	 * mlx5_devx_alloc_uar() retries). The device accepts doorbells on the UAR that the CQ and
+	 * QP name, which is that of the register.
 	 */
 	u->base.base_addr =
 		(uint8_t *)u->dv->reg_addr - ((uintptr_t)u->dv->reg_addr & (UAR_SIZE - 1));
@@ -273,7 +273,7 @@ dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx
 	errno = 0;
 	ret = ibv_rereg_mr(m->ibv, (int)flags, pd != NULL ? dv_pd_handle(pd) : NULL, addr, len,
 			   (int)access);
-	/* The new registration is valid; only MADV_DOFORK of the old memory failed. */
+	/* The new registration is valid; only MADV_DOFORK on the old memory failed. */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD)
 		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",
 		       ctx->name);

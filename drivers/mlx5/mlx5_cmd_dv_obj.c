@@ -10,10 +10,10 @@
 #include "mlx5_cmd_dv.h"
 
 /*
- * What a refused command gives. Kernels since 5.17 return EREMOTEIO and the output
- * mailbox with the device's status; older ones an errno made of the status and
- * leave the mailbox alone, which is why its head is cleared before the call. A
- * status without an error would be a kernel's mistake; it is one here too.
+ * Results of a refused command. Kernels since 5.17 return EREMOTEIO, and the device's status in the
+ * output mailbox. Older kernels return an errno derived from the status and do not write the
+ * mailbox, so its head is cleared before the call. A status without an error would be a kernel bug;
+ * it is treated as an error too.
  */
 static void
 clear(void *out, size_t outlen)

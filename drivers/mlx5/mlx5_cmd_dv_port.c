@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Ports, GIDs and the MAC behind a GID. */
+/* Ports, GIDs and the MAC of a GID. */
 #include <errno.h>
 #include <string.h>
 
 #include "mlx5_cmd_dv.h"
 
-#define AH_HOP_LIMIT 64 /* of an AH that never sends */
+#define AH_HOP_LIMIT 64 /* for an AH that never sends */
 
 int
 dv_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One counter set per device, bound to all its QPs; 32-bit counters made 64-bit ones. And what
- * the port knows of congestion.
+ * One counter set per device, bound to all its QPs, with 32-bit counters extended to 64 bits; and
+ * the port's congestion counters.
  */
 #include <errno.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 		BB_PRM_Q_COUNTER_##field_, offsetof(struct bb_dev_stats, stat_)                    \
 	}
 
-/* A statistic may be the sum of several counters. */
+/* Counters and the statistic each one adds to; several may add to one. */
 static const struct {
 	struct bb_prm_field field;
 	size_t stat;
@@ -77,7 +77,9 @@ wide(const void *out, struct bb_prm_field high, struct bb_prm_field low)
 	return (uint64_t)bb_prm_get(out, high) << 32 | bb_prm_get(out, low);
 }
 
-/* A function of a card may be told that it may ask and be refused all the same: then no more. */
+/*
+ * A function of a card may report the capability and still be refused the query: then stop asking.
+ */
 static void
 congestion(struct mlx5_dev *d, struct bb_dev_stats *stats)
 {

@@ -11,7 +11,7 @@
 
 #include "mlx5.h"
 
-#define RESIZE_TRIES 100000 /* microseconds for a CQE that is there already */
+#define RESIZE_TRIES 100000 /* microseconds to wait for a CQE that should already exist */
 
 static int
 create(struct mlx5_dev *d, struct mlx5_cq *c, uint32_t log_size, bool compress)
@@ -63,7 +63,7 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 	ret = mlx5_dbr_alloc(&d->qmem, &c->lcore->cq_dbrs, c->lcore->socket, &c->dbr);
 	if (ret != 0)
 		goto free_ring;
-	/* Before the device knows the ring: it owns what is in it afterwards. */
+	/* Before CREATE_CQ: afterwards the device owns the ring's contents. */
 	ret = bb_cqring_init(&cq->ring, c->ring.addr, log_size, c->dbr.rec);
 	if (ret != 0)
 		goto free_dbr;
@@ -88,7 +88,7 @@ mlx5_cq_create(struct bb_cq *cq, const struct bb_cq_attr *attr)
 del_event:
 	mlx5_evt_del(d, c->cookie);
 destroy:
-	/* What the device still holds must not go back to the heap. */
+	/* Memory that the device may still access must not return to the heap. */
 	if (mlx5_obj_destroy(d, "DESTROY_CQ", c->obj) != 0)
 		return ret;
 free_dbr:
@@ -109,7 +109,9 @@ mlx5_cq_destroy(struct bb_cq *cq)
 	struct mlx5_cq *c = cq->ctrl->priv;
 	int ret;
 
-	/* On a failure the device may still write: nothing is freed, the call may be repeated. */
+	/*
+	 * On a failure the device may still write: nothing is freed, and the call may be repeated.
+	 */
 	ret = mlx5_obj_destroy(d, "DESTROY_CQ", c->obj);
 	if (ret != 0)
 		return ret;
@@ -123,7 +125,7 @@ mlx5_cq_destroy(struct bb_cq *cq)
 	return 0;
 }
 
-/* The fields that mlx5_ib_resize_cq() gives, the ring by its umem. */
+/* Sets the fields that mlx5_ib_resize_cq() sets, with the ring given by its umem. */
 static int
 modify_ring(struct mlx5_dev *d, struct mlx5_cq *c, const struct mlx5_qbuf *ring, uint32_t log_size)
 {
@@ -153,7 +155,7 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 	unsigned int tries;
 	int ret;
 
-	/* Software still reads the ring that is left; the device is at another one. */
+	/* Software still reads the old ring, while the device writes to the new one. */
 	if (c->left.slab != NULL) {
 		BB_LOG(ERR, "%s: CQ 0x%x: a resize failed half-way: rebuild the CQ and its QPs",
 		       d->ctx->name, c->cqn);
@@ -168,7 +170,7 @@ mlx5_cq_resize(struct bb_cq *cq, uint32_t depth)
 		mlx5_qmem_free(&d->qmem, &ring);
 		return ret;
 	}
-	/* The device has the new ring, and has ended the old one before it answered. */
+	/* The device uses the new ring, and ended the old one before it answered. */
 	c->ring = ring;
 	for (tries = 0; tries < RESIZE_TRIES; tries++) {
 		ret = bb_cqring_move(&cq->ring, ring.addr, log_size);
@@ -203,7 +205,9 @@ mlx5_cq_moderate(struct bb_cq *cq, uint16_t count, uint16_t period_us)
 		   BB_PRM_CQ_MODIFY_PERIOD | BB_PRM_CQ_MODIFY_COUNT);
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_PERIOD, period_us);
 	bb_prm_set(cqc, BB_PRM_CQC_CQ_MAX_COUNT, count);
-	/* The kernel sets cq_umem_valid in every MODIFY_CQ (devx_set_umem_valid()): the ring stays.
+	/*
+	 * The kernel sets cq_umem_valid in every MODIFY_CQ (devx_set_umem_valid()), so name the
+	 * same ring.
 	 */
 	bb_prm_set(in, BB_PRM_MODIFY_CQ_UMEM_VALID, 1);
 	bb_prm_set(in, BB_PRM_CREATE_CQ_UMEM_ID, c->ring.umem_id);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The mlx5 driver: devices of every command interface, opened and closed. */
+/* The mlx5 driver: opens and closes devices of all command interfaces. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mlx5.h"
 
-/* Hardware by mlx5dv and the software device; a test may add one. */
+/* Hardware by mlx5dv and the software device; a test may register further ones. */
 #define MAX_CMD_IFS 4
 
 static const struct mlx5_cmd_if *cmd_ifs[MAX_CMD_IFS];
@@ -113,7 +113,7 @@ mlx5_close(struct bb_dev *dev)
 	struct mlx5_dev *d = mlx5_dev_of(dev);
 	int ret;
 
-	/* Each step leaves things so that a close that failed may be tried again. */
+	/* Each step leaves a state in which a failed close can be repeated. */
 	ret = mlx5_qmem_fini(&d->qmem);
 	if (ret == 0)
 		ret = mlx5_counters_fini(d);
@@ -156,7 +156,7 @@ mlx5_gid_query(struct bb_dev *dev, uint32_t port, uint32_t index, struct bb_gid 
 	struct mlx5_dev *d = mlx5_dev_of(dev);
 	int ret = d->cmd->gid_query(d->ctx, port, index, gid);
 
-	/* Whoever walks the table meets empty entries. */
+	/* Not logged: callers that iterate over the table find empty entries. */
 	if (ret != 0 && ret != -ENOENT)
 		BB_LOG(ERR, "%s: cannot read GID %u of port %u: %s", d->ctx->name, index, port,
 		       strerror(-ret));

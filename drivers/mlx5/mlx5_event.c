@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Asynchronous events. A subscription's cookie is a slot number and the slot's
- * generation, never a pointer: the event of an object that is gone meanwhile
- * names an old generation and is dropped.
+ * Asynchronous events. A subscription's cookie is a slot number and the slot's generation, never a
+ * pointer. An event of a destroyed object has an old generation and is dropped.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +12,10 @@
 #include "mlx5.h"
 
 #define EVT_SLOTS_STEP 64u
-#define EVT_MAX_DROPS  64u /* per call: events of dead objects */
-#define MAX_TYPES      5u  /* of one object */
+#define EVT_MAX_DROPS  64u /* maximum events of destroyed objects skipped per call */
+#define MAX_TYPES      5u  /* maximum per object */
 
-/* The cookie of device-wide subscriptions: no slot has generation 0. */
+/* Cookie of device events: no slot has generation 0. */
 #define EVT_COOKIE_DEV 0ull
 
 int
@@ -33,7 +32,7 @@ mlx5_evt_fini(struct mlx5_evts *evts)
 	free(evts->slots);
 }
 
-/* All slots are taken: e->free is e->n, the first of the new ones. */
+/* Adds slots once all are taken: e->free is e->n, the first of the new ones. */
 static int
 grow(struct mlx5_evts *e)
 {
@@ -88,7 +87,10 @@ mlx5_evt_del(struct mlx5_dev *d, uint64_t cookie)
 	pthread_mutex_unlock(&e->lock);
 }
 
-/* Without events the device still works: errors show as CQEs or their absence. */
+/*
+ * Subscribes to events. The device works without them too: errors then appear as CQEs, or as
+ * missing ones.
+ */
 static int
 subscribe(struct mlx5_dev *d, struct mlx5_obj *obj, const uint16_t *types, unsigned int n,
 	  uint64_t cookie)
@@ -121,11 +123,11 @@ mlx5_evt_add(struct mlx5_dev *d, enum mlx5_evt_kind kind, struct mlx5_obj *obj, 
 	     uint64_t *cookie)
 {
 	static const uint16_t cq_types[] = {BB_PRM_EVENT_CQ_ERROR};
-	/* No path has an alternative, so none migrates. */
+	/* No migration events: paths have no alternative. */
 	static const uint16_t qp_types[] = {BB_PRM_EVENT_COMM_EST, BB_PRM_EVENT_WQ_CATAS_ERROR,
 					    BB_PRM_EVENT_WQ_INVAL_REQ_ERROR,
 					    BB_PRM_EVENT_WQ_ACCESS_ERROR,
-					    /* The last: of QPs that have an SRQ. */
+					    /* Last entry: only for QPs with an SRQ. */
 					    BB_PRM_EVENT_SRQ_LAST_WQE};
 	static const uint16_t srq_types[] = {BB_PRM_EVENT_SRQ_CATAS_ERROR,
 					     BB_PRM_EVENT_SRQ_RQ_LIMIT};
@@ -158,7 +160,7 @@ mlx5_evt_ports(struct mlx5_dev *d)
 	return subscribe(d, NULL, types, RTE_DIM(types), EVT_COOKIE_DEV);
 }
 
-/* What an object's event means; false for one that is not ours to report. */
+/* Translates an object's event. Returns false if it is not to be reported. */
 static bool
 translate(enum mlx5_evt_kind kind, uint16_t type, void *obj, struct bb_event *event)
 {
@@ -232,7 +234,7 @@ mlx5_event_get(struct bb_dev *dev, struct bb_event *event)
 	unsigned int i;
 	int ret;
 
-	/* A thread that waits for an event may be the one that runs the device. */
+	/* The waiting thread may be the one that runs the device. */
 	mlx5_progress(dev);
 	for (i = 0; i < EVT_MAX_DROPS; i++) {
 		ret = d->cmd->event_get(d->ctx, &ce);

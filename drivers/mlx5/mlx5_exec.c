@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Commands: run them, say in words why one was refused, make that an errno. */
+/* Runs commands; logs the reason of a refusal and converts it to an errno. */
 #include <errno.h>
 #include <string.h>
 
 #include "mlx5.h"
 
 /*
- * Statuses as the kernel words and maps them (drivers/net/ethernet/mellanox/mlx5/core/cmd.c),
- * but for no free resource, which no repetition cures: -ENOMEM, not -EAGAIN.
+ * Statuses with the kernel's texts and errnos (drivers/net/ethernet/mellanox/mlx5/core/cmd.c),
+ * except that "no free resource" is -ENOMEM, not -EAGAIN, because a retry does not help.
  */
 static const struct {
 	uint8_t status;
@@ -32,7 +32,7 @@ static const struct {
 	{BB_PRM_STAT_BAD_OUTP_LEN, -EIO, "bad output length"},
 };
 
-/* What to do about an errno that did not come from the device. */
+/* Returns advice for an errno that did not come from the device. */
 static const char *
 hint(int err)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * CREATE_MKEY of keys over keys: a KLM list, or KSM where all pieces have one size. An empty
- * one is made as libmlx5's mlx5dv_create_mkey() makes it: free, for UMR, low byte 0.
+ * CREATE_MKEY for keys over other keys: a KLM list, or KSM if all pieces have one size. An empty
+ * key is created as libmlx5's mlx5dv_create_mkey() does: free, for UMR, low byte 0.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 #define MAX_MAILBOX (BB_PRM_SZ_CREATE_MKEY_IN + (KLM << MLX5_LOG_MAX_KLM))
 
 /*
- * log2 of the size, to 31, that all pieces have, but for a shorter last one; 0: there is none. Nor
- * is there one for a key that begins within an entry: firmware holds its range against the entries
- * as if it began where the entry of its address would (UCX, which gives such keys an entry more:
- * "create mkey: window size exceed translations_octword_size").
+ * Returns log2 of the common size of all pieces, up to 31, where the last piece may be shorter; 0
+ * if there is none. Also returns 0 for a key that begins inside an entry. Firmware compares its
+ * range with the entries as if it began at the entry of its address. (UCX gives such keys an extra
+ * entry: "create mkey: window size exceed translations_octword_size".)
  */
 static uint32_t
 fixed_size(const struct bb_drv_mr_attr *attr)
@@ -55,8 +55,8 @@ put_entries(const struct bb_drv_mr_attr *attr, bool ksm, uint8_t *x)
 }
 
 /*
- * A low byte that peers cannot predict, and that no other of the last 255 keys has: an old key of
- * the same index finds nothing.
+ * Returns a low byte that peers cannot predict and that differs from those of the last 255 keys, so
+ * that an old key with the same index is invalid.
  */
 static int
 next_variant(struct mlx5_dev *d, uint32_t *variant)
@@ -102,7 +102,7 @@ mlx5_mkey_create(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mlx
 	if (empty) {
 		bb_prm_set(mkc, BB_PRM_MKC_FREE, 1);
 		bb_prm_set(mkc, BB_PRM_MKC_UMR_EN, 1);
-		/* UMR takes translations in blocks of 64 bytes. */
+		/* UMR changes translations in blocks of 64 bytes. */
 		bb_prm_set(mkc, BB_PRM_MKC_XLT_OCTWORD_SIZE,
 			   RTE_ALIGN_CEIL(attr->max_pieces, BB_WQE_XLT_ALIGN));
 	} else {

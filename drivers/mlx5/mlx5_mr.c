@@ -9,14 +9,14 @@
 
 #include "mlx5.h"
 
-/* The access bits go to the kernel as they are; mlx5_cmd_dv.c asserts that they may. */
+/* Access bits are passed to the kernel unchanged; mlx5_cmd_dv.c asserts that they match. */
 struct mr {
-	struct bb_drv_mr base; /* first: core holds a pointer to it */
+	struct bb_drv_mr base; /* must be the first member: core holds a pointer to it */
 	enum bb_drv_mr_kind kind;
 	union {
 		struct mlx5_mr *mr;
-		struct mlx5_obj *obj; /* of INDIRECT */
-		struct mlx5_mw *mw;   /* of MW */
+		struct mlx5_obj *obj; /* INDIRECT */
+		struct mlx5_mw *mw;   /* MW */
 	};
 };
 
@@ -64,7 +64,7 @@ kind_of(enum bb_drv_mr_kind kind)
 	return MLX5_MR_MEM;
 }
 
-/* Why the kernel or the device may have refused memory. */
+/* Logs the possible reasons for -ENOMEM from the kernel or the device. */
 static void
 out_of_keys(const struct mlx5_dev *d)
 {
@@ -102,7 +102,7 @@ indirect_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct mr *m)
 	return ret;
 }
 
-/* Keys that are not memory's own: never made in callbacks. */
+/* Creates indirect keys and memory windows; never called in callbacks. */
 static int
 other_make(struct bb_pd *pd, const struct bb_drv_mr_attr *attr, struct bb_drv_mr **out)
 {

@@ -4,12 +4,11 @@
 /*
  * Memory of rings and doorbell records: EAL memory, registered once per slab.
  *
- * A slab is 2 MiB or what one ring needs, of one real page size, and one umem.
- * Rings start on 4 KiB boundaries, the objects name 4 KiB pages, the smallest the
- * device knows. Where an object starts in a umem is told to firmware in 64ths of the
- * umem's page (page_offset of the contexts; the kernel's MLX5_..._find_best_quantized_pgoff,
- * UCX's UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT): a umem of larger pages than 64 * 4 KiB would have
- * no place for most of our rings.
+ * A slab is one umem with one real page size, of 2 MiB or the size of a larger ring. Rings start on
+ * 4 KiB boundaries, and objects use 4 KiB pages, the device's smallest. Firmware gets the start of
+ * an object in 64ths of the umem's page (page_offset of the contexts; the kernel's
+ * MLX5_..._find_best_quantized_pgoff, UCX's UCT_GDAKI_CQ_PAGE_OFFSET_SHIFT). With umem pages larger
+ * than 64 * 4 KiB most rings would start at an address that cannot be expressed.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,7 +23,7 @@
 #include "mlx5.h"
 
 #define SLAB_SIZE ((size_t)2 << 20)
-/* The largest page that has a 64th for every ring's start. */
+/* The largest page whose 64ths can express every ring's start. */
 #define MAX_UMEM_PAGE (UINT64_C(64) * MLX5_QMEM_PAGE)
 
 struct mlx5_slab {
@@ -33,10 +32,10 @@ struct mlx5_slab {
 	size_t len;
 	int socket;
 	struct mlx5_umem *umem;
-	uint32_t pages; /* of MLX5_QMEM_PAGE */
+	uint32_t pages; /* pages of MLX5_QMEM_PAGE */
 	uint32_t free;
-	uint32_t next;  /* where the search starts */
-	uint8_t used[]; /* one per page */
+	uint32_t next;  /* page at which the search starts */
+	uint8_t used[]; /* one flag per page */
 };
 
 #define DBR_SIZE     8u
@@ -59,8 +58,8 @@ mlx5_qmem_init(struct mlx5_qmem *qmem, struct mlx5_ctx *ctx)
 }
 
 /*
- * The host's pages, of 64 KiB on some Arm machines: the kernel takes no smaller one for a umem
- * (ib_umem_find_best_pgsz()). Without hugepages EAL tells 4 KiB on all machines.
+ * Returns the host's page size, 64 KiB on some Arm machines. The kernel uses no smaller page for a
+ * umem (ib_umem_find_best_pgsz()). Without hugepages EAL reports 4 KiB on all machines.
  */
 static uint64_t
 host_page(void)
@@ -71,8 +70,8 @@ host_page(void)
 }
 
 /*
- * Page sizes the umem may use: all that the real page, the rings' starts, and address and
- * length of the slab allow.
+ * Returns the page sizes that the umem may use: those allowed by the real page size, the rings'
+ * starts, and the address and length of the slab.
  */
 static uint64_t
 page_sizes(const void *base, size_t len)
@@ -91,7 +90,7 @@ page_sizes(const void *base, size_t len)
 static void *
 slab_mem(const struct mlx5_qmem *qmem, size_t *len, size_t need, int socket)
 {
-	/* Whole hugepages or none: the kernel then registers them as such. */
+	/* Whole hugepages, if any, so that the kernel registers them as such. */
 	size_t align = rte_eal_has_hugepages() && !qmem->alone ? SLAB_SIZE : host_page();
 	void *base;
 
@@ -133,8 +132,8 @@ slab_create(struct mlx5_qmem *qmem, size_t need, int socket, struct mlx5_slab **
 	pgsz = qmem->alone ? BB_UMEM_ANY_PAGE : page_sizes(base, len);
 	ret = ctx->cmd->umem_reg(ctx, base, len, BB_ACCESS_LOCAL_WRITE, pgsz, &s->umem);
 	/*
-	 * Kernels before 5.12 choose the page size, and umems of theirs are for objects at
-	 * their start (devx_umem_reg_cmd_alloc()): from now on each ring gets one.
+	 * Kernels before 5.12 choose the page size themselves, and their umems only suit an object
+	 * at their start (devx_umem_reg_cmd_alloc()). From now on each ring gets its own umem.
 	 */
 	if (ret == -EOPNOTSUPP && !qmem->alone) {
 		qmem->alone = true;
@@ -163,7 +162,10 @@ free_mem:
 	return ret;
 }
 
-/* On a failure the device may still write there: the slab stays, for another attempt. */
+/*
+ * Destroys a slab. On a failure the device may still write to it: the slab stays, so that the call
+ * can be repeated.
+ */
 static int
 slab_destroy(struct mlx5_qmem *qmem, struct mlx5_slab *s)
 {
@@ -191,7 +193,7 @@ mlx5_qmem_fini(struct mlx5_qmem *qmem)
 	return ret;
 }
 
-/* First page of @n free ones in a row, or s->pages. */
+/* Returns the first page of @n contiguous free ones, or s->pages if there are none. */
 static uint32_t
 slab_find(const struct mlx5_slab *s, uint32_t from, uint32_t n)
 {
@@ -251,7 +253,10 @@ mlx5_qmem_free(struct mlx5_qmem *qmem, struct mlx5_qbuf *buf)
 	s->free += n;
 	s->next = RTE_MIN(s->next, at);
 	buf->slab = NULL;
-	/* The last slab stays until close, so that a QP made and destroyed in turn is cheap. */
+	/*
+	 * The last slab stays until close, so that repeated creation and destruction of a QP is
+	 * cheap.
+	 */
 	if (s->free == s->pages && qmem->n_slabs > 1)
 		(void)slab_destroy(qmem, s);
 }

@@ -10,21 +10,23 @@
 
 #include "mlx5.h"
 
-/* In front of the data of the largest WQEs: control and remote address segments, or control
- * segment and address vector. */
+/*
+ * Segments before the data of the largest WQE: control and remote address, or control and address
+ * vector.
+ */
 #define HEAD_DS    2u
 #define UD_HEAD_DS 4u
-/* An atomic is control, remote address, operands and one piece. */
+/* Segments of an atomic: control, remote address, operands and one piece. */
 #define ATOMIC_DS 4u
 
 /* Linux drivers/infiniband/hw/mlx5/mlx5_ib.h: MLX5_REQ_SCAT_DATA32_CQE and _RES_. */
 #define CS_REQ_DATA32 0x11u
 #define CS_RES_DATA32 0x1u
 
-/* How large the queues of a QP are. */
+/* Sizes of a QP's queues. */
 struct sizes {
-	uint32_t blocks; /* SQ */
-	uint32_t wqes;   /* RQ, 0: none */
+	uint32_t blocks; /* blocks of the SQ */
+	uint32_t wqes;   /* WQEs of the RQ; 0 if there is none */
 	uint32_t log_stride;
 	size_t rq_bytes;
 };
@@ -35,7 +37,7 @@ sq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	uint32_t head = attr->type == BB_QPT_UD ? UD_HEAD_DS : HEAD_DS;
 	uint32_t ds, per_wqe, less = head - HEAD_DS;
 
-	/* The limits are far below an overflow of the sums. */
+	/* The limits are small, so the sums cannot overflow. */
 	if (attr->max_sge + less > d->dev->attr.max_sge ||
 	    attr->max_inline + less * BB_WQE_SEG > d->dev->attr.max_inline) {
 		BB_LOG(ERR, "%s: %s with max_sge %u, max_inline %u: at most %u and %u",
@@ -74,7 +76,7 @@ rq_sizes(const struct mlx5_dev *d, const struct bb_qp_init_attr *attr, struct si
 	}
 	stride = rte_align32pow2(RTE_MAX(attr->max_recv_sge, 1u) * BB_WQE_SEG);
 	s->log_stride = rte_log2_u32(stride);
-	/* The SQ follows the RQ and must start on a block. */
+	/* The SQ follows the RQ and must start on a block boundary. */
 	s->wqes = RTE_MAX(rte_align32pow2(attr->rq_depth), BB_WQE_BB / stride);
 	s->rq_bytes = (size_t)s->wqes << s->log_stride;
 	return 0;
@@ -111,8 +113,8 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 		bb_prm_set(qpc, BB_PRM_QPC_RQ_TYPE, BB_PRM_RQ_TYPE_ZERO);
 	}
 	/*
-	 * Left at 0, received and read data never hides in CQEs. Only RC has answers that could,
-	 * and datagrams do not (kernel: create_user_qp()).
+	 * With 0 the device never writes received or read data into CQEs. Only RC has responses
+	 * that it could, and it never does so for datagrams (kernel: create_user_qp()).
 	 */
 	if (init->scatter_to_cqe && init->type == BB_QPT_RC)
 		bb_prm_set(qpc, BB_PRM_QPC_CS_REQ, CS_REQ_DATA32);
@@ -132,7 +134,7 @@ create(struct mlx5_dev *d, struct mlx5_qp *q, const struct bb_qp *qp, const stru
 	return ret;
 }
 
-/* Fill the structs that the data path works on. */
+/* Initializes the structs that the data path uses. */
 static int
 init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *attr,
 	    const struct sizes *s)
@@ -227,7 +229,7 @@ mlx5_qp_create(struct bb_qp *qp, const struct bb_qp_init_attr *attr)
 del_events:
 	mlx5_evt_del(d, q->cookie);
 destroy:
-	/* What the device still holds must not go back to the heap. */
+	/* Memory that the device may still access must not return to the heap. */
 	if (mlx5_obj_destroy(d, "DESTROY_QP", q->obj) != 0)
 		return ret;
 free_dbr:

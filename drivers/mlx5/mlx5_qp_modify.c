@@ -4,10 +4,9 @@
 /*
  * QP transitions and QUERY_QP.
  *
- * Core has checked that the transition is legal and its attributes complete.
- * Of the attributes a transition may carry but need not, the device takes only
- * those that opt_param_mask names; a bit that does not belong to the transition
- * fails it (kernel: opt_mask[][][] in drivers/infiniband/hw/mlx5/qp.c).
+ * Core has checked that the transition is legal and has all required attributes. Of the optional
+ * attributes the device uses only those in opt_param_mask. A bit that does not belong to the
+ * transition makes it fail (kernel: opt_mask[][][] in drivers/infiniband/hw/mlx5/qp.c).
  */
 #include <errno.h>
 #include <string.h>
@@ -16,16 +15,16 @@
 
 #include "mlx5.h"
 
-/* qpc.atomic_mode (kernel: MLX5_ATOMIC_MODE_IB_COMP): 8 bytes, as InfiniBand has it. */
+/* qpc.atomic_mode (kernel: MLX5_ATOMIC_MODE_IB_COMP): 8 bytes, as InfiniBand defines atomics. */
 #define ATOMIC_MODE_IB 1u
-/* MLX5_ATOMIC_MODE_8B: masked ones too, up to 8 bytes. */
+/* MLX5_ATOMIC_MODE_8B: also masked atomics, up to 8 bytes. */
 #define ATOMIC_MODE_8B 3u
-/* What mlx5_ib gives for UD in every transition, whatever the port's MTU: 4096 bytes, 2^12. */
+/* Values that mlx5_ib sets for UD in every transition, for any port MTU: 4096 bytes, 2^12. */
 #define UD_MTU_CODE 5u
 #define UD_LOG_MSG  12u
 /*
- * An acknowledgement is asked for every 2^8 packets of a message at least, as by mlx5_ib
- * (MLX5_IB_ACK_REQ_FREQ) and UCX. 0 would be for every packet.
+ * log2 of the packets of a message between AckReqs: at least one per 2^8, as in mlx5_ib
+ * (MLX5_IB_ACK_REQ_FREQ) and UCX. 0 would mean every packet.
  */
 #define LOG_ACK_REQ_FREQ 8u
 #define OPTPAR_ACCESS    (BB_PRM_OPTPAR_RRE | BB_PRM_OPTPAR_RAE | BB_PRM_OPTPAR_RWE)
@@ -41,7 +40,7 @@ struct xfer {
 	void *ads;
 };
 
-/* qpc.mtu: 1 for 256 bytes to 5 for 4096. */
+/* Returns qpc.mtu: 1 for 256 bytes to 5 for 4096; 0 below 256. */
 static uint32_t
 mtu_code(uint32_t bytes)
 {
@@ -51,7 +50,7 @@ mtu_code(uint32_t bytes)
 static int
 set_access(struct xfer *x, uint32_t access)
 {
-	/* UC has writes only: the others are not an error (kernel: to_mlx5_access_flags()). */
+	/* UC supports only writes; other rights are ignored (kernel: to_mlx5_access_flags()). */
 	if (x->qp->ctrl->init.type == BB_QPT_UC) {
 		bb_prm_set(x->qpc, BB_PRM_QPC_RWE, (access & BB_ACCESS_REMOTE_WRITE) != 0);
 		return 0;
@@ -70,7 +69,7 @@ set_access(struct xfer *x, uint32_t access)
 	return 0;
 }
 
-/* Rights as an optional parameter of a transition behind RST2INIT. */
+/* Sets the access rights as an optional parameter of a transition after RST2INIT. */
 static int
 opt_access(struct xfer *x)
 {
@@ -81,8 +80,9 @@ opt_access(struct xfer *x)
 }
 
 /*
- * The same from RTR on. The context cannot say that no READ or atomic is served: log_rra_max 0 is
- * one at a time. Then the rights to them go (kernel: set_qpc_atomic_flags()).
+ * Sets the access rights from RTR on. The context cannot express that no READ or atomic is
+ * accepted: log_rra_max 0 means one at a time. In that case the rights for them are removed
+ * (kernel: set_qpc_atomic_flags()).
  */
 static int
 opt_access_connected(struct xfer *x)
@@ -99,7 +99,7 @@ opt_access_connected(struct xfer *x)
 	return set_access(x, access & BB_ACCESS_REMOTE_WRITE);
 }
 
-/* The Q_Key, which RST2INIT takes by itself. */
+/* Sets the Q_Key. RST2INIT takes it without a bit in the mask. */
 static void
 set_qkey(struct xfer *x, bool optional)
 {
@@ -122,7 +122,7 @@ fill_init(struct xfer *x, bool from_reset)
 	if (from_reset) {
 		if (x->d->counters.obj != NULL)
 			bb_prm_set(x->qpc, BB_PRM_QPC_COUNTER_SET_ID, x->d->counters.id);
-		/* For good: the card moves it to another port itself when this one fails. */
+		/* Permanent: the card itself moves the QP to another port if this one fails. */
 		if (x->d->caps.lag_ports != 0)
 			bb_prm_set(x->qpc, BB_PRM_QPC_LAG_TX_PORT_AFFINITY,
 				   1 + x->d->lag_next++ % x->d->caps.lag_ports);
@@ -168,8 +168,10 @@ fill_rtr(struct xfer *x)
 	bb_prm_set(x->qpc, BB_PRM_QPC_NEXT_RCV_PSN, a->rq_psn);
 	if (type == BB_QPT_RC) {
 		bb_prm_set(x->qpc, BB_PRM_QPC_MIN_RNR_NAK, a->min_rnr_timer);
-		/* Rounded up here and down for the initiator: the target never gets more than
-		 * it holds. */
+		/*
+		 * Rounded up here, and rounded down for the initiator: the target never gets more
+		 * than it can hold.
+		 */
 		bb_prm_set(x->qpc, BB_PRM_QPC_LOG_RRA_MAX,
 			   rte_log2_u32(RTE_MAX(a->max_dest_rd_atomic, 1u)));
 	}
@@ -203,7 +205,7 @@ opt_rnr(struct xfer *x)
 	x->opt |= BB_PRM_OPTPAR_RNR_TIMEOUT;
 }
 
-/* Fill the mailbox of a transition that has a QP context. */
+/* Fills in the mailbox of a transition with a QP context. */
 static int
 fill(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to, uint16_t *op, const char **what)
 {
@@ -260,7 +262,7 @@ transition(struct xfer *x, enum bb_qp_state from, enum bb_qp_state to)
 	return mlx5_obj_modify(x->d, what, q->obj, x->in, sizeof(x->in));
 }
 
-/* 2ERR and 2RST carry no context. */
+/* Moves the QP to ERR or RESET; these commands have no context. */
 static int
 leave(struct mlx5_dev *d, struct bb_qp *qp, uint16_t op, const char *what)
 {
@@ -369,7 +371,7 @@ mlx5_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr)
 	if (ret != 0)
 		return ret;
 	attr->state = state_of(bb_prm_get(qpc, BB_PRM_QPC_STATE));
-	/* Behind an error the context may be anything: what was set last stays. */
+	/* After an error the context may be invalid: keep the values set last. */
 	if (attr->state == BB_QP_INIT || attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)
 		get_init(qpc, attr);
 	if (attr->state == BB_QP_RTR || attr->state == BB_QP_RTS)

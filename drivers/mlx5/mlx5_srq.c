@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Shared receive queues: an RMP with a linked list of WQEs, as the kernel makes of the
- * SRQs of verbs (drivers/infiniband/hw/mlx5/srq_cmd.c). A cyclic one would give receives
- * back in order only, and one slow QP would stop the others.
+ * Shared receive queues: an RMP with a linked list of WQEs, as the kernel creates for the SRQs of
+ * verbs (drivers/infiniband/hw/mlx5/srq_cmd.c). A cyclic RMP would release receives in order only,
+ * and one slow QP would stop the others.
  *
- * The limit is armed by MODIFY_RMP, as arm_rmp_cmd() there; DEVX takes no ARM_RQ for an RMP.
+ * MODIFY_RMP arms the limit, as arm_rmp_cmd() does there; DEVX does not accept ARM_RQ for an RMP.
  */
 #include <errno.h>
 #include <string.h>
@@ -54,7 +54,7 @@ mlx5_srq_create(struct bb_srq *srq)
 	uint32_t stride;
 	int ret;
 
-	/* One WQE more: the last free one cannot be posted, see bb_srqring.h. */
+	/* One extra WQE: the last free one cannot be posted, see bb_srqring.h. */
 	conf.wqes = rte_align32pow2(attr->depth + 1);
 	stride = rte_align32pow2((1 + RTE_MAX(attr->max_sge, 1u)) * BB_WQE_SEG);
 	conf.log_stride = rte_log2_u32(stride);
@@ -75,7 +75,7 @@ mlx5_srq_create(struct bb_srq *srq)
 	ret = mlx5_qmem_alloc(&d->qmem, (size_t)conf.wqes << conf.log_stride, l->socket, &s->ring);
 	if (ret != 0)
 		goto free_srq;
-	/* Among those of QPs: the device reads it, and nobody writes it for a CQ. */
+	/* From the QPs' page: the device reads it, and it must not share a line with CQ records. */
 	ret = mlx5_dbr_alloc(&d->qmem, &l->qp_dbrs, l->socket, &s->dbr);
 	if (ret != 0)
 		goto free_ring;
@@ -83,7 +83,7 @@ mlx5_srq_create(struct bb_srq *srq)
 	conf.wr_ids = (uint64_t *)(void *)(s + 1);
 	conf.held = (uint8_t *)(conf.wr_ids + conf.wqes);
 	conf.dbrec = s->dbr.rec;
-	/* Before the device knows the ring: its links are to be there. */
+	/* Before CREATE_RMP: the links must exist when the device gets the ring. */
 	ret = bb_srqring_init(&srq->ring, &conf);
 	if (ret != 0)
 		goto free_dbr;
@@ -99,7 +99,7 @@ mlx5_srq_create(struct bb_srq *srq)
 	return 0;
 
 destroy:
-	/* What the device still holds must not go back to the heap. */
+	/* Memory that the device may still access must not return to the heap. */
 	if (mlx5_obj_destroy(d, "DESTROY_RMP", s->obj) != 0)
 		return ret;
 free_dbr:
@@ -154,7 +154,9 @@ mlx5_srq_destroy(struct bb_srq *srq)
 	struct mlx5_srq *s = srq->ctrl->priv;
 	int ret;
 
-	/* On a failure the device may still read: nothing is freed, the call may be repeated. */
+	/*
+	 * On a failure the device may still read: nothing is freed, and the call may be repeated.
+	 */
 	ret = mlx5_obj_destroy(d, "DESTROY_RMP", s->obj);
 	if (ret != 0)
 		return ret;

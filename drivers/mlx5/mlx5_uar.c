@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One BlueFlame UAR per device and lcore: two lcores that stored to one BlueFlame register would
- * mix their WQEs. With it go the lcore's doorbell records and, on a software device with inline
- * progress, the function that runs it.
+ * One BlueFlame UAR per device and lcore: two lcores that store to one BlueFlame register would mix
+ * their WQEs. It comes with the lcore's doorbell records and, on a software device with inline
+ * progress, the function that runs the device.
  *
  * Without BlueFlame the lcores of a context share a UAR: rdma-core's mlx5dv_devx_alloc_uar()
- * returns the context's only one for type NC (struct mlx5_context.nc_uar in providers/mlx5). That
- * is safe: a doorbell is one store of 8 bytes, and an uncached mapping merges no stores.
+ * returns the context's only one for type NC (struct mlx5_context.nc_uar in providers/mlx5). This
+ * is safe: a doorbell is one 8-byte store, and an uncached mapping merges no stores.
  */
 #include <errno.h>
 #include <string.h>
@@ -87,7 +87,10 @@ mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore)
 
 	if (--l->refs > 0)
 		return;
-	/* The lcore may be inside mlx5_progress(): it sees NULL or we see it busy. */
+	/*
+	 * The lcore may be inside mlx5_progress(): either it sees NULL, or this thread sees it
+	 * busy.
+	 */
 	__atomic_store_n(&r->lcore, NULL, __ATOMIC_SEQ_CST);
 	while (__atomic_load_n(&r->busy, __ATOMIC_SEQ_CST) != 0)
 		rte_pause();
