@@ -33,7 +33,7 @@ hist_quantile(const struct hist *h, uint32_t ppm)
 
 	if (h->count == 0)
 		return 0;
-	/* Nearest rank, rounded up; the product is split so that it cannot overflow. */
+	/* Nearest rank, rounded up; the product is split to avoid an overflow. */
 	rank = h->count / 1000000 * ppm + (h->count % 1000000 * ppm + 999999) / 1000000;
 	if (rank == 0)
 		rank = 1;

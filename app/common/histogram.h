@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A log-linear histogram: 128 buckets to each power of two, so that a quantile
- * is at most 1/128 above the exact one, whatever the range. Values below 256
- * are exact. Adding costs a bit scan, a shift and two increments.
+ * A log-linear histogram with 128 buckets per power of two. A quantile is at most 1/128 above the
+ * exact value, for any range. Values below 256 are exact. Adding a value costs a bit scan, a shift
+ * and two increments.
  */
 #ifndef HISTOGRAM_H
 #define HISTOGRAM_H
@@ -13,7 +13,7 @@
 
 #define HIST_SUB_BITS 7
 #define HIST_SUB      (1u << HIST_SUB_BITS)
-/* Powers of two from 2^7 to 2^63, and the exact values below them. */
+/* Buckets for powers of two from 2^7 to 2^63, and for the exact values below them. */
 #define HIST_BUCKETS ((64 - HIST_SUB_BITS + 1) * HIST_SUB)
 
 struct hist {
@@ -25,7 +25,7 @@ struct hist {
 
 void hist_reset(struct hist *h);
 
-/* Bucket of a value: its 8 leading bits, and how far they were shifted. */
+/* Returns the bucket of a value: its 8 leading bits, and the number of bits shifted out. */
 static inline uint32_t
 hist_index(uint64_t v)
 {
@@ -49,16 +49,16 @@ hist_add(struct hist *h, uint64_t v)
 		h->max = v;
 }
 
-/* The largest value that falls into bucket @index. */
+/* Returns the largest value of bucket @index. */
 uint64_t hist_bucket_top(uint32_t index);
 
 /*
- * The value that @ppm millionths of all values do not exceed (500000: median):
- * the top of its bucket, never above the exact maximum. 0 when empty.
+ * Returns the value that @ppm millionths of all values do not exceed (500000: median). It is the
+ * top of its bucket, but never above the exact maximum. Returns 0 if the histogram is empty.
  */
 uint64_t hist_quantile(const struct hist *h, uint32_t ppm);
 
-/* Add all values of @from. */
+/* Adds all values of @from. */
 void hist_merge(struct hist *h, const struct hist *from);
 
 #endif

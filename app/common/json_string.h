@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Strings in the JSON of the programs: valid for any bytes, as those of options and names. */
+/* Strings in the programs' JSON: valid for any bytes in options and names. */
 #ifndef JSON_STRING_H
 #define JSON_STRING_H
 
 #include <stdio.h>
 
 /*
- * Returns the bytes of the UTF-8 character that a string of at least one byte begins with, 0 if it
- * begins with none (RFC 3629, section 4).
+ * Returns the bytes of the UTF-8 character at the start of a non-empty string, 0 if there is no
+ * valid character (RFC 3629, section 4).
  */
 static inline unsigned int
 utf8_length(const char *s)
@@ -21,7 +21,7 @@ utf8_length(const char *s)
 		return 1;
 	if (b[0] < 0xc2 || b[0] > 0xf4)
 		return 0;
-	/* Longer than needed, a surrogate, or above U+10FFFF. */
+	/* Overlong, a surrogate, or above U+10FFFF. */
 	if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) ||
 	    (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))
 		return 0;
@@ -31,7 +31,7 @@ utf8_length(const char *s)
 	return len;
 }
 
-/* "value"; a byte that is no UTF-8 becomes U+FFFD */
+/* Writes "value"; a byte that is not UTF-8 becomes U+FFFD. */
 static inline void
 json_text(FILE *f, const char *value)
 {
@@ -52,7 +52,7 @@ json_text(FILE *f, const char *value)
 	fputc('"', f);
 }
 
-/* "name": "value" */
+/* Writes "name": "value". */
 static inline void
 json_string(FILE *f, const char *name, const char *value)
 {

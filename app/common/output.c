@@ -12,13 +12,13 @@
 
 #include "output.h"
 
-extern char *program_invocation_short_name; /* of libc, which shows it to _GNU_SOURCE only */
+extern char *program_invocation_short_name; /* libc declares it only with _GNU_SOURCE */
 
 /* ---- Opening */
 
 /*
- * Number of the descriptor that a path names: /dev/stdout, /dev/stderr, /dev/fd/N (as `>(program)`
- * of a shell gives it), /proc/self/fd/N. -1: another path.
+ * Returns the descriptor that a path names: /dev/stdout, /dev/stderr, /dev/fd/N (the form of a
+ * shell's `>(program)`) or /proc/self/fd/N. Returns -1 for any other path.
  */
 static int
 named_fd(const char *path)
@@ -41,11 +41,14 @@ named_fd(const char *path)
 	return -1;
 }
 
-/* Mode that a new file of results gets. */
+/* Returns the mode of a new result file. */
 static mode_t
 new_mode(void)
 {
-	/* There is no call that only asks. What another thread makes now is private. */
+	/*
+	 * umask() cannot be read without setting it. Files created meanwhile by other threads are
+	 * private.
+	 */
 	mode_t mask = umask(077);
 
 	umask(mask);
@@ -53,12 +56,13 @@ new_mode(void)
 }
 
 /*
- * Checks an open file that was there before. A file of another user would let that user read or
- * change the results; one of several names may be anything of this user's. @keep: its mode stays,
- * else it loses what the mode of a new file has not. NULL, or what is wrong.
+ * Checks an open file that existed before. A file of another user would let that user read or
+ * change the results; a file with several names may be any file of this user. @keep: the mode is
+ * unchanged; otherwise the file loses the permissions that a new file would not have. Returns NULL,
+ * or the error.
  *
- * The kernel compares the real owner for fchmod(), also where a user namespace shows several users
- * as one.
+ * For fchmod() the kernel checks the real owner, even if a user namespace shows several users as
+ * one.
  */
 static const char *
 check_existing(int fd, bool keep)
@@ -81,8 +85,8 @@ check_existing(int fd, bool keep)
 }
 
 /*
- * Opens @path without following a link; @keep: a file that is there stays as it is. Says what is
- * wrong. -1: it cannot be written.
+ * Opens @path without following a symbolic link. @keep: an existing file stays unchanged. Prints an
+ * error and returns -1 if it cannot be opened for writing.
  */
 static int
 open_fd(const char *option, const char *path, bool keep, bool *made)
@@ -114,7 +118,7 @@ open_fd(const char *option, const char *path, bool keep, bool *made)
 	return -1;
 }
 
-/* The open file is what @path names, and a plain file. */
+/* Returns true if the open file is the one at @path, and a regular file. */
 static bool
 is_file(int fd, const char *path)
 {
@@ -133,7 +137,7 @@ output_try(const char *option, const char *path)
 
 	if (path == NULL)
 		return true;
-	/* Its reader would take our close for the end. */
+	/* Its reader would take this close for the end of the data. */
 	if (lstat(path, &st) == 0 && S_ISFIFO(st.st_mode))
 		return true;
 	fd = open_fd(option, path, true, &made);
@@ -166,7 +170,7 @@ output_open(const char *option, const char *path)
 int
 output_close(FILE *f, const char *option, const char *path)
 {
-	/* What did not fit a full disk may have been lost before. */
+	/* Data that did not fit on a full disk may have been lost earlier. */
 	int rc = ferror(f) ? -EIO : 0;
 	const char *why = "not all of it was written";
 	int fd = dup(fileno(f));
@@ -197,7 +201,7 @@ check_stdout(void)
 
 	if (ferror(stdout) == 0 && fflush(stdout) == 0)
 		return;
-	/* Who closed a pipe needs no line: SIGPIPE has ended what was under way. */
+	/* If the reader closed the pipe no message is needed: SIGPIPE has stopped the run. */
 	if (poll(&out, 1, 0) != 1 || (out.revents & POLLERR) == 0)
 		fprintf(stderr, "%s: what it printed could not all be written: is the disk full?\n",
 			program_invocation_short_name);

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Files of results: none is there cut short, none is reached through a symbolic link, none belongs
- * to another user. /dev/stdout and /dev/fd/N are the open descriptor. What is wrong is said after
- * the program's name.
+ * Result files. None is left truncated, reached through a symbolic link, or owned by another user.
+ * /dev/stdout and /dev/fd/N mean the open descriptor. Errors are printed after the program's name.
  */
 #ifndef OUTPUT_H
 #define OUTPUT_H
@@ -12,16 +11,19 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Can --@option @path be written? Asked before the work; @path, which may be NULL, stays as it is.
+/*
+ * Returns true if the file @path of --@option can be written. Called before the run; does not
+ * change the file. @path may be NULL.
  */
 bool output_try(const char *option, const char *path);
-/* NULL: it cannot be written. */
+/* Opens the file. Returns NULL if it cannot be written. */
 FILE *output_open(const char *option, const char *path);
-/* 0, or -errno if it is not whole, as on a full disk: then there is no such file any more. */
+/*
+ * Closes the file. Returns 0, or -errno if it is incomplete, as on a full disk; it is then removed.
+ */
 int output_close(FILE *f, const char *option, const char *path);
 
-/* From here on the program fails at its end if what it printed was not written, as to a full disk.
- */
+/* Makes the program fail at its end if its output could not be written, as on a full disk. */
 void output_watch(void);
 
 #endif

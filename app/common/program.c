@@ -63,7 +63,7 @@ program_args(void *o, int argc, char **argv, int *eal_argc)
 			return -1;
 		}
 	}
-	optind = 0; /* a new scan */
+	optind = 0; /* restarts the scan */
 	if (n == argc)
 		return program.parse(o, 1, argv);
 	argv[n] = argv[0];
@@ -76,7 +76,10 @@ int
 program_start(int eal_argc, char **argv)
 {
 	if (rte_eal_init(eal_argc, argv) < 0) {
-		/* Not every way out of it sets rte_errno, as when another program has its files. */
+		/*
+		 * Not every failure sets rte_errno, for example if another program holds EAL's
+		 * files.
+		 */
 		say("EAL did not start%s%s; its lines above say why. Without hugepages give %s, "
 		    "beside another DPDK program --file-prefix NAME",
 		    rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "",
@@ -94,9 +97,9 @@ program_end(void)
 
 	/*
 	 * rte_eal_cleanup() of DPDK 22.11 wakes EAL's interrupt thread (rte_eal_alarm_cleanup())
-	 * and unmaps memory without waiting for it. The thread then reads the handles of all that
-	 * is registered, and net_memif never unregisters the socket it listens at: SIGSEGV in
-	 * rte_intr_fd_get(). The end of the process gives back as much.
+	 * and unmaps memory without waiting for it. The thread then reads the handles of everything
+	 * registered, and net_memif never unregisters its listening socket: SIGSEGV in
+	 * rte_intr_fd_get(). The end of the process releases the same resources.
 	 */
 	for (da = rte_devargs_next("vdev", NULL); da != NULL; da = rte_devargs_next("vdev", da))
 		if (strncmp(da->name, "net_memif", strlen("net_memif")) == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What the programs have in common: options behind EAL's, what they say, how they are stopped. */
+/* Shared by the programs: options after EAL's, messages, stopping. */
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
@@ -11,36 +11,42 @@
 
 #include "stop.h"
 
-/* Each program defines it. */
+/* Defined by each program. */
 struct program {
 	const char *name;
-	const char *no_huge; /* EAL's arguments that do without hugepages */
+	const char *no_huge; /* EAL arguments for a run without hugepages */
 	const struct option *options;
 	void (*help)(FILE *out);
-	/* Options to *@o: 0 to go on, 1 if that was all (--help), -1 if they are wrong. */
+	/*
+	 * Parses the options into *@o. Returns 0 to continue, 1 if the program is done (--help), -1
+	 * on an error.
+	 */
 	int (*parse)(void *o, int argc, char **argv);
 };
 
 extern const struct program program;
 
-/* A line on stderr, behind the program's name. */
+/* Prints a line on stderr, after the program's name. */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * EAL's arguments stand before "--", ours behind it, and without "--" all are EAL's; only --help
- * is ours there, too. Says what is wrong.
- * @param eal_argc how many arguments are EAL's
+ * Splits the arguments: EAL's come before "--", the program's after it. Without "--" all are EAL's,
+ * except --help. Prints errors.
+ * @param eal_argc number of EAL's arguments
  * @return as program.parse
  */
 int program_args(void *o, int argc, char **argv, int *eal_argc);
 
-/* Start EAL, and catch signals (stop.h). */
+/* Starts EAL and catches signals (stop.h). */
 int program_start(int eal_argc, char **argv);
 
-/* The end of EAL, where it is safe: nothing of DPDK is used after this. */
+/* Ends EAL if that is safe. Nothing of DPDK may be used afterwards. */
 void program_end(void);
 
-/* The number @arg of --@name to *@out if it is from @min to @max; else says so, -1. */
+/*
+ * Parses the value @arg of --@name into *@out, from @min to @max. On an error prints it and returns
+ * -1.
+ */
 int option_u64(const char *name, const char *arg, uint64_t min, uint64_t max, uint64_t *out);
 int option_u32(const char *name, const char *arg, uint32_t min, uint32_t max, uint32_t *out);
 

@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * --check: is the payload what the peer sent?
+ * --check: verifies that the payload is what the peer sent.
  *
- * pingpong sends back what it got, so a client knows every byte. perftest fills its memory with
- * random bytes, or with zeros for write_lat, and then sends the same again and again: so what
- * comes from a place must be what came from it before. Two bb_perf fill it alike, so that every
- * byte is known; the first message tells.
+ * pingpong returns what it received, so a client knows every byte. perftest fills its memory with
+ * random bytes, or with zeros for write_lat, and sends the same bytes again and again. So each slot
+ * must always yield the same bytes. Two bb_perf fill their memory alike, so that every byte is
+ * known; the first message shows whether the peer is bb_perf.
  */
 #include <stdlib.h>
 
 #include "perf.h"
 
-#define KNOWN_LEAST 8 /* bytes that are not alike by chance */
+#define KNOWN_LEAST 8 /* bytes that do not match by chance */
 
 static uint8_t
 pattern(size_t i)
@@ -43,7 +43,7 @@ check_start(struct perf *p)
 	if (verb == VERB_PINGPONG) {
 		memset(p->out, 0x7b, p->half);
 	} else if (verb == VERB_WRITE && !p->o.proto->bandwidth) {
-		/* The byte that counts messages must be 0, the others must not stay. */
+		/* The byte that counts messages must be 0; the other bytes must be overwritten. */
 		if (p->o.check)
 			memset(p->in, 0xee, p->o.size - 1);
 	} else if (verb == VERB_READ || verb == VERB_ATOMIC) {
@@ -110,7 +110,7 @@ check_message(struct perf *p, uint64_t n, const uint8_t *data)
 	return -1;
 }
 
-/* Bytes between messages; nothing but their old value may be there. */
+/* Checks the bytes between messages, which must have their old value. */
 static int
 check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t value)
 {
@@ -129,7 +129,7 @@ check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t valu
 	return 0;
 }
 
-/* Twice, over different old contents: a byte that is not written differs from itself. */
+/* Reads twice, over different old contents: a byte that is not written then differs. */
 int
 check_reads(struct perf *p)
 {
@@ -234,7 +234,7 @@ check_written(struct perf *p)
 		if (known &&
 		    differs(at, p->out + msg_place(&p->places, n), p->o.size, "message", n) != 0)
 			return -1;
-		/* 16 random bytes are never all 0, which is what was there. */
+		/* 16 random bytes are never all 0, the initial contents. */
 		for (i = 0; !known && i + 16 <= p->o.size; i += 16) {
 			static const uint8_t zero[16];
 

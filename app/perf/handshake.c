@@ -2,18 +2,18 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Who says what when. The sources are those of perf_msg.h, for perftest also the main() of each
- * of its programs.
+ * Sequence of the messages over TCP. The sources are those of perf_msg.h, and for perftest also the
+ * main() of each program.
  *
- * pingpong: address of the client, address of the server, "done" of the client; then TCP is
- * closed. The server is ready to receive before it answers, the client when it says "done".
+ * pingpong: the client's address, the server's address, "done" from the client; then TCP is closed.
+ * The server is ready to receive before it answers, the client when it sends "done".
  *
- * perftest: in every exchange the client speaks first. Version, cycle buffer, cache line, MTU;
- * the keys once for each queue pair, then several times more, which means "I am that far": both
- * sides have connected when the second round is over. WRITE, READ and atomic latency tests have
- * one round more in front, SEND tests one more behind the posting of receives. At the end of all
- * but write_lat the keys go round again, with a report in front in one-sided bandwidth tests,
- * and each says "done".
+ * perftest: in every exchange the client sends first. Version, cycle buffer, cache line and MTU
+ * come first. Then the keys are exchanged once per queue pair, and several times more as a barrier:
+ * both sides have connected after the second round. WRITE, READ and atomic latency tests have one
+ * round more at the start, SEND tests one more after they post receives. At the end of all tests
+ * except write_lat the keys are exchanged again, after a report in one-sided bandwidth tests, and
+ * each side sends "done".
  */
 #include "perf.h"
 
@@ -64,7 +64,7 @@ pingpong_begin(struct perf *p)
 	return 0;
 }
 
-/* One message each way. */
+/* Exchanges one message in each direction. */
 static int
 exchange(struct perf *p, const uint8_t *own, uint8_t *theirs, size_t len, const char *what)
 {
@@ -133,7 +133,7 @@ exchange_mtu(struct perf *p)
 	return 0;
 }
 
-/* On RoCE perftest always has a GID to tell; on InfiniBand with -x. */
+/* On RoCE perftest always sends a GID; on InfiniBand with -x. */
 static size_t
 keys_len(const struct perf *p)
 {
@@ -141,7 +141,7 @@ keys_len(const struct perf *p)
 									   : MSG_KEYS;
 }
 
-/* @again: nothing may have changed. */
+/* Exchanges the keys. @again: they must not have changed. */
 static int
 exchange_keys(struct perf *p, bool again, const char *what)
 {
@@ -218,7 +218,7 @@ exchange_reports(struct perf *p)
 			     MSG_REPORT_PART, "report") != 0)
 			return -1;
 	msg_report_decode(theirs, sizeof(theirs), &p->res.peer);
-	/* A server has measured nothing and sends what its memory holds. */
+	/* A server has no measurement and sends the contents of its memory. */
 	p->res.peer_reported = p->server && msg_report_usable(&p->res.peer);
 	return 0;
 }
@@ -235,6 +235,6 @@ perftest_end(struct perf *p)
 		return -1;
 	if (exchange_keys(p, true, "last keys") != 0)
 		return -1;
-	/* Who has read the peer's keys may close before this comes: then it is not missed. */
+	/* A peer may close once it has read the keys: a missing final message is not an error. */
 	return tcp_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
 }

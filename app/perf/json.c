@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Results for programs, in one go at the end. */
+/* Results as JSON, written at the end. */
 
 #include <rte_version.h>
 

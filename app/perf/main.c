@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * bb_perf: the other end of ibv_*_pingpong and of perftest.
+ * bb_perf: the peer of ibv_*_pingpong and of perftest.
  *
- * Read next: perf.h (what there is), handshake.c (what the peers say to each other, in which
- * order), run_lat.c and run_bw.c (the RDMA), perf_msg.h (the words themselves).
+ * Read next: perf.h (overview), handshake.c (sequence of messages), run_lat.c and run_bw.c (the
+ * RDMA), perf_msg.h (the messages).
  */
 #include <rte_cycles.h>
 
@@ -32,7 +32,7 @@ run_test(struct perf *p)
 	default:
 		break;
 	}
-	/* The target of a one-sided test has nothing to do but to keep its device going. */
+	/* The target of a one-sided test only needs to run its device. */
 	if (p->server)
 		return 0;
 	return bw ? run_bw(p) : run_lat(p);
@@ -52,7 +52,7 @@ talk(struct perf *p)
 		return -1;
 	if (!pingpong && perftest_end(p) != 0)
 		return -1;
-	/* With pingpong nobody says that the last acknowledgement has come. */
+	/* With pingpong no message confirms that the last acknowledgement has arrived. */
 	if (pingpong)
 		perf_linger(p, 1);
 	else
@@ -86,7 +86,7 @@ main(int argc, char **argv)
 
 	rc = program_args(&p.o, argc, argv, &eal_argc);
 	p.server = p.o.host == NULL;
-	/* Its server waits: it hears the connection close. */
+	/* Its server is waiting and notices that the connection closes. */
 	if (rc < 0 && is_client(&p))
 		tcp_decline(&p);
 	if (rc != 0)

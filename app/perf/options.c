@@ -52,7 +52,7 @@ static const struct option long_options[] = {
 #define UC (1u << BB_QPT_UC)
 #define UD (1u << BB_QPT_UD)
 
-/* Sizes and counts are the programs' own defaults. */
+/* Sizes and counts are the defaults of the original programs. */
 static const struct protocol protocols[] = {
 	{"rc_pingpong", "ibv_rc_pingpong", VERB_PINGPONG, false, RC, 4096, 1000},
 	{"uc_pingpong", "ibv_uc_pingpong", VERB_PINGPONG, false, UC, 4096, 1000},
@@ -185,7 +185,7 @@ parse_one(struct options *o, int c, int *type)
 	}
 }
 
-/* Defaults that follow from the protocol and from each other. */
+/* Fills in defaults that depend on the protocol or on other options. */
 static void
 fill_in(struct options *o)
 {
@@ -206,7 +206,7 @@ fill_in(struct options *o)
 		o->cq_mod = o->size > 8192 ? 1 : 100;
 	if (o->cq_mod > o->tx_depth)
 		o->cq_mod = o->tx_depth;
-	/* UC and UD lose what finds no receive. */
+	/* UC and UD lose messages that find no receive. */
 	if (o->rx_depth == 0)
 		o->rx_depth = pingpong               ? 500
 			      : o->type == BB_QPT_RC ? 512
@@ -261,7 +261,7 @@ check_together(struct options *o, int type)
 
 static const char short_options[] = "P:d:s:n:m:g:x:p:h";
 
-/* Finds the server behind an option that was refused: it waits for this client. */
+/* After an invalid option finds the server, which is waiting for this client. */
 static int
 refused(struct options *o, int argc, char **argv)
 {
@@ -269,7 +269,7 @@ refused(struct options *o, int argc, char **argv)
 
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
-		/* What is no option may be any word. */
+		/* An argument that is not an option may be any word. */
 		if (c == '?' ||
 		    (c == 'p' && option_u32("port", optarg, 1, UINT16_MAX, &o->tcp_port) != 0))
 			return -1;

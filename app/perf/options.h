@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The command line behind "--". */
+/* The command line after "--". */
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -11,9 +11,9 @@
 
 #include <bb_op.h>
 
-/* Exit statuses. An interrupted run exits with 128 + signal, as shells have it. */
+/* Exit statuses. An interrupted run exits with 128 + signal, as in shells. */
 enum {
-	EXIT_FAILED = 1, /* the peer, the device or the payload was not as it should be */
+	EXIT_FAILED = 1, /* an error of the peer, the device or the payload */
 	EXIT_USAGE = 2,
 };
 
@@ -25,13 +25,13 @@ enum verb {
 	VERB_ATOMIC,
 };
 
-/* One of the programs whose words are spoken. */
+/* A program whose protocol bb_perf implements. */
 struct protocol {
 	const char *name;
-	const char *peer; /* the program */
+	const char *peer; /* name of the program */
 	enum verb verb;
 	bool bandwidth;
-	uint8_t types; /* of queue pairs it can have: 1 << enum bb_qp_type */
+	uint8_t types; /* supported QP types: 1 << enum bb_qp_type */
 	uint32_t size, iters;
 };
 
@@ -39,22 +39,22 @@ struct protocol {
 
 struct options {
 	const struct protocol *proto;
-	const char *device; /* spec string for bb_dev_open() */
+	const char *device; /* device specification for bb_dev_open() */
 	const char *host;   /* NULL: server */
 	const char *json;
 	enum bb_qp_type type;
 	uint32_t size;
 	bool size_given;
 	uint64_t iters;
-	uint32_t mtu;       /* 0: the port's, or 1024 with pingpong */
-	uint32_t ib_port;   /* of the device, from 1; 0: the first that is up */
+	uint32_t mtu;       /* 0: the port's MTU, or 1024 with pingpong */
+	uint32_t ib_port;   /* port of the device, from 1; 0: the first that is up */
 	uint32_t gid_index; /* or GID_ANY */
 	uint32_t tcp_port;
 	uint32_t tx_depth, rx_depth, cq_mod;
 	uint32_t max_inline;
 	uint32_t out_reads;
-	uint32_t qp_timeout; /* 4.096 us << this */
-	uint32_t seconds;    /* of silence until a peer counts as lost */
+	uint32_t qp_timeout; /* ack timeout: 4.096 us << qp_timeout */
+	uint32_t seconds;    /* silence after which a peer counts as lost */
 	bool cmp_swap;
 	bool check;
 };

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the files of bb_perf share.
+ * Shared by the files of bb_perf.
  *
- * One queue pair, two halves of memory: out is what messages are sent from (of READs and atomics:
- * where results land), in is what the peer may write, read or send to. As in perftest a message n
- * of a bandwidth test begins at places of a cycle buffer (struct msg_cycle), those of all other
- * tests at 0.
+ * There is one queue pair and two halves of memory. Messages are sent from out, where results of
+ * READs and atomics also arrive. The peer may write, read or send to in. As in perftest, message n
+ * of a bandwidth test starts in a slot of a cycle buffer (struct msg_cycle); messages of all other
+ * tests start at 0.
  *
- * Functions that can fail for the peer's or the network's sake return 0, or -1 when the reason
- * has been printed.
+ * Functions that can fail because of the peer or the network return 0, or -1 after they have
+ * printed the reason.
  */
 #ifndef PERF_H
 #define PERF_H
@@ -27,24 +27,26 @@
 #include "perf_msg.h"
 #include "program.h"
 
-#define UD_GRH     40         /* bytes in front of the data of a datagram */
-#define PERF_QKEY  0x11111111 /* of all these programs */
-#define PAGE       4096       /* steps in which pingpong -c looks at a message */
+#define UD_GRH     40         /* bytes before the data of a datagram */
+#define PERF_QKEY  0x11111111 /* the same in all these programs */
+#define PAGE       4096       /* interval at which pingpong -c checks a message */
 #define POLL_BURST 16
-/* wr_id of receives; of sends it is how many there are with this one. */
+/*
+ * Set in the wr_id of receives. The wr_id of a send is the number of sends up to and including it.
+ */
 #define WR_RECV (UINT64_C(1) << 63)
 
-/* What is measured. Cycles are of the TSC. */
+/* Measurements. Cycles are TSC cycles. */
 struct result {
-	struct hist lat;      /* cycles, both ways */
-	uint64_t start, end;  /* of the messages */
-	uint64_t peak_cycles; /* of the fastest stretch, and the messages in it */
+	struct hist lat;      /* cycles of a round trip */
+	uint64_t start, end;  /* TSC at the first and last message */
+	uint64_t peak_cycles; /* cycles of the fastest interval, and messages in it */
 	uint64_t peak_messages;
-	uint64_t messages;    /* seen complete, or received */
-	uint64_t served;      /* requests of the peer that the device has carried out */
-	uint64_t checked;     /* bytes compared with --check */
-	uint64_t words_grown; /* by how much atomics have raised the words at the target, summed */
-	struct msg_report peer; /* what a client of a bandwidth test has measured */
+	uint64_t messages;      /* completed or received */
+	uint64_t served;        /* requests of the peer that the device has executed */
+	uint64_t checked;       /* bytes verified with --check */
+	uint64_t words_grown;   /* total by which atomics have increased the words at the target */
+	struct msg_report peer; /* report of the client of a bandwidth test */
 	bool peer_reported;
 };
 
@@ -61,26 +63,26 @@ struct perf {
 	struct bb_ah *ah; /* UD */
 	struct bb_mr *mr;
 	uint8_t *mem, *out, *in;
-	size_t half; /* bytes of each */
+	size_t half; /* bytes of each half */
 	struct msg_cycle places;
 	uint32_t mtu, cycle, line;
-	uint32_t recv_step, recv_slots; /* receives begin at in + slot * recv_step */
+	uint32_t recv_step, recv_slots; /* receive slots start at in + slot * recv_step */
 	uint64_t recv_posted, recv_done;
-	uint64_t posted, done; /* requests */
-	const uint8_t *src;    /* where sends and WRITEs take their data, place 0 */
-	const uint8_t *last;   /* the message that was received last */
+	uint64_t posted, done; /* number of requests */
+	const uint8_t *src;    /* source of sends and WRITEs, slot 0 */
+	const uint8_t *last;   /* last received message */
 	uint64_t last_post;    /* TSC */
 	struct bb_qp_addr addr;
 	struct msg_keys own, peer;
-	uint32_t peer_version; /* hundredths; 0: no perftest */
-	int fd;                /* TCP connection, -1: none */
-	/* Waiting. */
+	uint32_t peer_version; /* hundredths; 0 if the peer is not perftest */
+	int fd;                /* TCP connection, -1 if none */
+	/* Waiting: */
 	uint32_t spins;
-	uint64_t moved;      /* TSC when something last happened */
-	uint64_t limit;      /* cycles without anything until it counts as lost */
-	uint64_t served_was; /* requests of the peer at that time */
-	bool peer_gone;      /* its end of the connection is closed */
-	/* --check: a hash of what each place has had; the peer's bytes are those we would send. */
+	uint64_t moved;      /* TSC of the last activity */
+	uint64_t limit;      /* cycles without activity after which the peer counts as lost */
+	uint64_t served_was; /* value of perf_served() at that time */
+	bool peer_gone;      /* the peer closed its end of the connection */
+	/* --check: a hash of the last contents of each slot; true if the peer's bytes are known. */
 	uint64_t *seen;
 	bool known;
 	struct result res;
@@ -89,50 +91,53 @@ struct perf {
 
 /* setup.c */
 int perf_open(struct perf *p);
-/* Memory, queues and keys; MTU and sizes are agreed. */
+/* Creates memory, queues and keys; MTU and sizes must be agreed. */
 int perf_create(struct perf *p);
-/* To RTS, to the QP that p->peer names. */
+/* Connects to the QP in p->peer, to RTS. */
 int perf_connect(struct perf *p);
 void perf_close(struct perf *p);
 
 /* tcp.c */
 int tcp_open(struct perf *p);
-/* A client that cannot run connects to its server and closes, so that the server does not wait. */
+/*
+ * For a client that cannot run: connects to its server and closes, so that the server stops
+ * waiting.
+ */
 void tcp_decline(const struct perf *p);
 int tcp_write(struct perf *p, const void *buf, size_t len);
-/* Exactly @len bytes; the device is kept going meanwhile. @what: for the line that says so. */
+/* Reads exactly @len bytes and runs the device meanwhile. @what: name of the message for errors. */
 int tcp_read(struct perf *p, void *buf, size_t len, const char *what);
-/* Wait until the peer closes its end: until then it may need ACKs. */
+/* Waits until the peer closes its end: until then it may need ACKs. */
 void tcp_finish(struct perf *p);
 void tcp_close(struct perf *p);
-/* Look whether the peer has closed. */
+/* Returns true if the peer has closed. */
 bool tcp_peer_gone(const struct perf *p);
 
-/* handshake.c: the peer's words before and behind the RDMA. */
+/* handshake.c: the peer's messages before and after the RDMA. */
 int pingpong_begin(struct perf *p);
 int perftest_begin(struct perf *p);
 int perftest_end(struct perf *p);
 
 /* wait.c */
-/* Nothing has come. -1: no use in going on. */
+/* Called when nothing arrived. Returns -1 to give up. */
 int perf_idle(struct perf *p);
-/* Something has happened. */
+/* Records activity. */
 void perf_moved(struct perf *p);
-/* Keep the device going for a while: acknowledgements of the last message may be lost. */
+/* Runs the device for a while, because acknowledgements of the last message may be lost. */
 void perf_linger(struct perf *p, double seconds);
-/* Requests the device has carried out for peers. */
+/* Returns the number of requests that the device has executed for peers. */
 uint64_t perf_served(struct perf *p);
 
 /* post.c */
 /*
- * Post message p->posted, from its place to its place; bb_qp_ring() publishes it.
- * @return 1; 0 no room; -1.
+ * Posts message p->posted, from its slot to its slot; bb_qp_ring() publishes it.
+ * @return 1; 0 if the queue is full; -1.
  */
 int perf_post(struct perf *p, bool signaled);
 int perf_post_recvs(struct perf *p);
-/* Take what has completed into p->done and p->recv_done; looks at received messages. */
+/* Polls completions into p->done and p->recv_done; checks received messages. */
 int perf_step(struct perf *p);
-/* Steps until that many requests, that many receives are there. */
+/* Polls until @done requests and @received receives have completed. */
 int perf_wait(struct perf *p, uint64_t done, uint64_t received);
 
 /* run_lat.c, run_bw.c: the RDMA of each kind of test. */
@@ -146,18 +151,21 @@ int run_send_bw_server(struct perf *p);
 /* check.c */
 int check_start(struct perf *p);
 void check_stop(struct perf *p);
-/* Message @n of a SEND test, or the result of READ @n: are its bytes what they were before? */
+/* Checks message @n of a SEND test, or the result of READ @n, against its earlier contents. */
 int check_message(struct perf *p, uint64_t n, const uint8_t *data);
-/* Behind the timed part: READ all places again. */
+/* After the timed part: READs all slots again. */
 int check_reads(struct perf *p);
-/* The value that an atomic of the peer's word returned. */
+/* Checks the value that an atomic on the peer's word returned. */
 int check_atomic(struct perf *p, uint64_t n, uint64_t old);
-/* A target: what has the peer done to our memory? */
+/* Target: checks what the peer did to this side's memory. */
 int check_target(struct perf *p);
-/* Bytes of message @n of a pingpong client; is that what came back? */
+/* Fills, and checks, message @n of a pingpong client. */
 void check_pingpong_fill(struct perf *p, uint64_t n);
 int check_pingpong(struct perf *p, uint64_t n, const uint8_t *data);
-/* All bytes of a message of write_lat but the last, which counts; spoils them for the next. */
+/*
+ * Checks all bytes of a write_lat message except the last, which counts messages, and overwrites
+ * them for the next message.
+ */
 int check_write_lat(struct perf *p, uint64_t n);
 
 /* report.c, json.c */
@@ -167,7 +175,7 @@ struct figures {
 	double min, median, mean, p99, max; /* us */
 	double peak, average;               /* MiB/s */
 	double rate;                        /* 10^6 messages/s */
-	bool latency, bandwidth;            /* which of them there are */
+	bool latency, bandwidth;            /* which figures are valid */
 };
 void report_figures(const struct perf *p, struct figures *f);
 int json_open(const char *path);

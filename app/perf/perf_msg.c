@@ -18,7 +18,7 @@ hex_digit(uint8_t c)
 	return -1;
 }
 
-/* @digits, at most 16, all of them hexadecimal. */
+/* Parses @digits hexadecimal digits, at most 16. */
 static bool
 hex_field(const uint8_t *at, uint32_t digits, uint64_t *v)
 {
@@ -151,7 +151,7 @@ msg_u32_encode(uint8_t out[MSG_U32], uint32_t v)
 	put_be(out, MSG_U32, v);
 }
 
-/* Sizes are taken over from the peer: a wild one must not become an allocation or a division. */
+/* The peer's sizes are used here: an extreme one must not reach an allocation or a division. */
 static const char *
 size_decode(const uint8_t *msg, size_t len, uint32_t max, uint32_t *v)
 {
@@ -160,7 +160,10 @@ size_decode(const uint8_t *msg, size_t len, uint32_t max, uint32_t *v)
 	if (len != MSG_U32)
 		return "is cut short";
 	got = (uint32_t)get_be(msg, MSG_U32);
-	/* sysconf() knows no cache line on some machines: 0, or -1. Then ours counts. */
+	/*
+	 * On some machines sysconf() knows no cache line and returns 0 or -1. Then the local value
+	 * is used.
+	 */
 	if (got == 0 || got == UINT32_MAX) {
 		*v = 0;
 		return NULL;
@@ -207,7 +210,9 @@ msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu)
 	return NULL;
 }
 
-/* Where the fields are: the short form ends with the SRQ number, the long one has the GID before.
+/*
+ * Offsets of the fields. The short form ends with the SRQ number; the long one has the GID before
+ * it.
  */
 #define KEYS_LID   0
 #define KEYS_READS 5
@@ -216,7 +221,7 @@ msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu)
 #define KEYS_RKEY  24
 #define KEYS_VADDR 33
 #define KEYS_REST  50
-#define KEYS_SRQN  98 /* of the long form */
+#define KEYS_SRQN  98 /* in the long form */
 
 void
 msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k)

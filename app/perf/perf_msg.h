@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What rdma-core's ibv_*_pingpong and perftest say to each other over TCP before, between and
- * behind their RDMA: bytes to values and back, nothing else. No function keeps state, reads past
- * the length it is given, or trusts a byte of a peer.
+ * Messages over TCP of rdma-core's ibv_*_pingpong and of perftest, before, between and after their
+ * RDMA. These functions only convert bytes to values and back. They have no state, read nothing
+ * past the given length and trust no byte of a peer.
  *
  * Sources: rdma-core 44, libibverbs/examples/{rc,uc,ud}_pingpong.c and pingpong.c; perftest
  * 4.5-0.17 (it calls itself 6.06), src/perftest_communication.{c,h}.
  *
- * A decoder returns NULL, or what is wrong with the message as a piece of a sentence ("QPN is not
- * a hexadecimal number"). Then nothing is written.
+ * A decoder returns NULL, or the error as a part of a sentence ("QPN is not a hexadecimal number").
+ * On an error it writes nothing.
  */
 #ifndef PERF_MSG_H
 #define PERF_MSG_H
@@ -19,11 +19,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Who a QP is, in the words of all these programs. */
+/* Address of a QP in all these programs. */
 struct msg_addr {
 	uint16_t lid;
 	uint32_t qpn, psn; /* 24 bits */
-	uint8_t gid[16];   /* all 0: none */
+	uint8_t gid[16];   /* all 0 if there is none */
 };
 
 /* "LID:QPN:PSN:GID" in hexadecimal and a NUL. */
@@ -34,17 +34,19 @@ void msg_pingpong_encode(uint8_t out[MSG_PINGPONG], const struct msg_addr *a);
 const char *msg_pingpong_decode(const uint8_t *msg, size_t len, struct msg_addr *a);
 const char *msg_done_decode(const uint8_t *msg, size_t len);
 
-/* perftest: 16 bytes, a version as in printf("%.2f") and NULs. */
+/* perftest: 16 bytes, a version as from printf("%.2f"), padded with NULs. */
 #define MSG_VERSION     16u
 #define MSG_VERSION_OWN 606u /* hundredths */
-#define MSG_VERSION_MIN 570u /* perftest 6.06 ends the conversation below; this is its 4.4 */
+#define MSG_VERSION_MIN                                                                            \
+	570u /* perftest 6.06 ends the exchange below this; it is perftest's 4.4                   \
+	      */
 
 void msg_version_encode(uint8_t out[MSG_VERSION], uint32_t hundredths);
 const char *msg_version_decode(const uint8_t *msg, size_t len, uint32_t *hundredths);
 
 /*
- * perftest: page size ("cycle buffer"), then cache line, 32 bits in network order each. Both
- * sides go on with the larger one of each.
+ * perftest: page size ("cycle buffer"), then cache line, each 32 bits in network order. Both sides
+ * use the larger value of each.
  */
 #define MSG_U32       4u
 #define MSG_MAX_CYCLE (1u << 20)
@@ -54,19 +56,19 @@ void msg_u32_encode(uint8_t out[MSG_U32], uint32_t v);
 const char *msg_cycle_decode(const uint8_t *msg, size_t len, uint32_t *cycle);
 const char *msg_line_decode(const uint8_t *msg, size_t len, uint32_t *line);
 
-/* perftest: the MTU's code (1: 256 ... 5: 4096) as a digit and a NUL; the smaller one counts. */
+/* perftest: the MTU's code (1: 256 ... 5: 4096) as a digit and a NUL; the smaller MTU is used. */
 #define MSG_MTU 2u
 
 void msg_mtu_encode(uint8_t out[MSG_MTU], uint32_t mtu);
 const char *msg_mtu_decode(const uint8_t *msg, size_t len, uint32_t *mtu);
 
-/* perftest: a QP and the memory it gives to its peer; the longer form on RoCE. */
+/* perftest: a QP and the memory that its peer may access; the longer form on RoCE. */
 struct msg_keys {
 	struct msg_addr addr;
-	uint16_t out_reads; /* READs and atomics the peer may have under way */
+	uint16_t out_reads; /* READs and atomics that the peer may have outstanding */
 	uint32_t rkey;
 	uint64_t vaddr;
-	uint32_t srqn; /* XRC only; else 0 */
+	uint32_t srqn; /* XRC only; otherwise 0 */
 };
 #define MSG_KEYS     59u
 #define MSG_KEYS_GID 108u
@@ -76,8 +78,8 @@ void msg_keys_encode(uint8_t *out, size_t len, const struct msg_keys *k);
 const char *msg_keys_decode(const uint8_t *msg, size_t len, struct msg_keys *k);
 
 /*
- * perftest's bandwidth report: five messages of 8 bytes in network order. A server sends
- * whatever its stack holds, so any bits are a legal message; usable says whether they are figures.
+ * perftest's bandwidth report: five 8-byte messages in network order. A server sends the contents
+ * of its stack, so any bits are valid; msg_report_usable() returns true if they are figures.
  */
 #define MSG_REPORT_PART  8u
 #define MSG_REPORT_PARTS 5u
@@ -93,12 +95,12 @@ const char *msg_report_decode(const uint8_t *msg, size_t len, struct msg_report 
 bool msg_report_usable(const struct msg_report *r);
 
 /*
- * Where message n of perftest's bandwidth tests begins: the places follow each other in steps of
- * a cache line or more over a cycle buffer, if two messages fit there.
+ * Start of message n in perftest's bandwidth tests: slots in steps of one or more cache lines over
+ * a cycle buffer, if two messages fit in it.
  */
 struct msg_cycle {
-	uint32_t step;   /* bytes; 0: all messages begin at 0 */
-	uint32_t places; /* 1 or more */
+	uint32_t step;   /* bytes; 0 if all messages start at 0 */
+	uint32_t places; /* number of slots, at least 1 */
 };
 
 void msg_cycle_of(struct msg_cycle *c, uint32_t size, uint32_t cycle, uint32_t line);

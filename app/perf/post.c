@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Requests and receives, and what has become of them. */
+/* Posts requests and receives, and processes their completions. */
 #include <rte_cycles.h>
 
 #include "perf.h"
@@ -105,7 +105,7 @@ failed(const struct perf *p, const struct bb_wc *wc)
 			    wc->status == BB_WC_REM_ACCESS_ERR
 		    ? " Is the peer's --size the same?"
 		    : "");
-	/* With the WQE and what its keys allow. */
+	/* Includes the WQE and the access that its keys allow. */
 	if (bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
 		fputs(text, stderr);
 	return -1;
@@ -136,7 +136,7 @@ received(struct perf *p, const struct bb_wc *wc)
 	return 0;
 }
 
-/* Requests up to and with number @upto, from 1, are done. */
+/* Records requests up to number @upto, counted from 1, as done. */
 static int
 completed(struct perf *p, uint64_t upto)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a person reads. The tables are laid out like the peers'. */
+/* Results as text. The tables look like those of the original programs. */
 #include <arpa/inet.h>
 
 #include "perf.h"
@@ -37,7 +37,7 @@ report_figures(const struct perf *p, struct figures *f)
 	const struct result *r = &p->res;
 	double us = (double)p->tsc_hz / 1e6, mib = (double)p->o.size / (1 << 20);
 	enum verb verb = p->o.proto->verb;
-	/* One way of what goes there and back. */
+	/* Half of a round trip, or all of it. */
 	double ways = verb == VERB_WRITE || verb == VERB_SEND ? 2 : 1;
 	double seconds = (double)(r->end - r->start) / (double)p->tsc_hz;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Tests with many messages under way. */
+/* Bandwidth tests: many messages in flight. */
 #include <rte_cycles.h>
 
 #include "perf.h"
 
-/* The fastest stretch of a tenth of the messages or more. */
+/* Finds the fastest interval of at least a tenth of the messages. */
 struct stretch {
 	uint64_t least, at, count;
 };
@@ -67,7 +67,7 @@ run_bw(struct perf *p)
 	return p->o.check && p->o.proto->verb == VERB_READ ? check_reads(p) : 0;
 }
 
-/* Time runs from the first message that is seen: as perftest, we do not know when it was sent. */
+/* Time starts at the first received message: as in perftest, the time of its post is unknown. */
 int
 run_send_bw_server(struct perf *p)
 {

@@ -2,14 +2,14 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Tests with one message under way. What is measured is the time from one post to the next, as
- * in perftest: of a test in which both sides take turns that is a round trip.
+ * Latency tests: one message in flight. As in perftest the time from one post to the next is
+ * measured. If both sides send alternately it is a round trip.
  */
 #include <rte_cycles.h>
 
 #include "perf.h"
 
-/* Post the next message and note the time. */
+/* Posts the next message and records the time. */
 static int
 post_timed(struct perf *p)
 {
@@ -38,8 +38,8 @@ finished(struct perf *p)
 }
 
 /*
- * Each side sends when its last message is done and one of the peer's has come; the client
- * begins. A server sends back what it got.
+ * Each side sends when its last message is done and a message of the peer has arrived. The client
+ * starts. A server returns what it received.
  */
 int
 run_pingpong(struct perf *p)
@@ -70,7 +70,7 @@ run_pingpong(struct perf *p)
 	return 0;
 }
 
-/* Until the last byte that the peer writes is the count of its messages. */
+/* Waits until the last byte that the peer writes equals its message count. */
 static int
 wait_written(struct perf *p, uint64_t n)
 {
@@ -84,7 +84,9 @@ wait_written(struct perf *p, uint64_t n)
 	return p->o.check ? check_write_lat(p, n) : 0;
 }
 
-/* Here the server begins. Nobody polls a CQ for what comes: only memory says it. */
+/*
+ * Here the client waits and the server sends first. No CQE announces a WRITE, so memory is polled.
+ */
 int
 run_write_lat(struct perf *p)
 {
@@ -106,7 +108,7 @@ run_write_lat(struct perf *p)
 	return 0;
 }
 
-/* READ and atomics: only the client does anything. */
+/* READ and atomics: only the client is active. */
 int
 run_lat(struct perf *p)
 {

@@ -12,8 +12,8 @@
 
 #include "perf.h"
 
-#define RECV_BYTES (8u << 20) /* for receives, unless two messages need more */
-#define MAX_READS  16u        /* as perftest */
+#define RECV_BYTES (8u << 20) /* memory for receives, unless two messages need more */
+#define MAX_READS  16u        /* as in perftest */
 
 static int
 error(const char *what, int rc)
@@ -52,7 +52,7 @@ is_ipv4(const uint8_t gid[16])
 	return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
-/* The first RoCE v2 GID that is not link-local and of IPv4, not link-local, of IPv4, or any. */
+/* Picks the best RoCE v2 GID: not link-local and IPv4, then not link-local, then IPv4, then any. */
 static int
 pick_gid(struct perf *p)
 {
@@ -79,7 +79,7 @@ pick_gid(struct perf *p)
 	return 0;
 }
 
-/* A port of the device that is up, --ib-port or the first. */
+/* Finds a port of the device that is up: --ib-port, or the first. */
 static bool
 find_port(struct perf *p)
 {
@@ -98,7 +98,7 @@ find_port(struct perf *p)
 	return false;
 }
 
-/* The link of some ports, memif among them, comes up with the peer's. */
+/* Waits for the port: the link of some ports, such as memif, comes up with the peer's. */
 static int
 wait_for_port(struct perf *p)
 {
@@ -173,7 +173,7 @@ check_limits(struct perf *p)
 		say("%s has no atomics", bb_dev_name(p->dev));
 		return EXIT_USAGE;
 	}
-	/* perftest's own 220 for latency, if the device has room for it. */
+	/* perftest's own 220 for latency, or the device's maximum. */
 	if (p->o.max_inline == UINT32_MAX)
 		p->o.max_inline = p->o.proto->bandwidth ? 0 : RTE_MIN(220u, room);
 	if (p->o.max_inline > room) {
@@ -218,7 +218,7 @@ create_memory(struct perf *p)
 		access |= BB_ACCESS_REMOTE_ATOMIC;
 	if (p->o.proto->bandwidth)
 		msg_cycle_of(&p->places, p->o.size, p->cycle, p->line);
-	/* Results that are looked at must not be overwritten before. */
+	/* A result must be checked before it is overwritten. */
 	if (p->o.check && verb == VERB_ATOMIC) {
 		p->o.tx_depth = RTE_MIN(p->o.tx_depth, p->places.places);
 		p->o.cq_mod = RTE_MIN(p->o.cq_mod, p->o.tx_depth);
@@ -349,7 +349,7 @@ connect_to_peer(struct perf *p)
 	bb_qp_attr_init(&attr);
 	attr.path = p->path;
 	attr.timeout = (uint8_t)p->o.qp_timeout;
-	attr.min_rnr_timer = 12; /* 0.64 ms, as all these programs */
+	attr.min_rnr_timer = 12; /* 0.64 ms, as in all these programs */
 	attr.max_dest_rd_atomic = (uint8_t)RTE_MIN(p->own.out_reads, UINT8_MAX);
 	attr.max_rd_atomic = 1;
 	if (verb == VERB_READ || verb == VERB_ATOMIC)

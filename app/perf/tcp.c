@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The TCP connection. Nothing here blocks: a software device answers ARP, READs and everything
- * else only while this thread lets it. A peer that says nothing is given up after --silence,
- * one that says half of a message too.
+ * The TCP connection. Calls do not block: a software device answers ARP, READs and all else only
+ * while this thread runs it. A silent peer is given up after --silence seconds, also in the middle
+ * of a message.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +19,9 @@
 
 #include "perf.h"
 
-#define DECLINE_MS 1000 /* wait for a server that learns that no test follows */
+#define DECLINE_MS 1000 /* wait for a server that must be informed that no test follows */
 
-/* Let the device work. Without a connected QP there is no hurry: sleep until TCP has something. */
+/* Runs the device. Without a connected QP there is no hurry: sleeps until TCP has an event. */
 static int
 breathe(struct perf *p, int fd, short events)
 {
@@ -42,7 +42,7 @@ breathe(struct perf *p, int fd, short events)
 	return 0;
 }
 
-/* The same for @ms milliseconds. */
+/* Does the same for @ms milliseconds. */
 static int
 breathe_for(struct perf *p, uint32_t ms)
 {
@@ -62,7 +62,7 @@ overdue(struct perf *p)
 
 	if (now - p->moved < p->limit)
 		return false;
-	/* The target of a long test hears nothing by TCP until its end. */
+	/* The target of a long test gets no TCP message until its end. */
 	served = perf_served(p);
 	if (served == p->served_was)
 		return true;
@@ -87,7 +87,9 @@ set_up(struct perf *p, int fd)
 	return 0;
 }
 
-/* One of IPv6 that takes IPv4 too, where there is IPv6, else one of IPv4. */
+/*
+ * Returns an IPv6 socket that accepts IPv4 too if the machine has IPv6, otherwise an IPv4 socket.
+ */
 static int
 listen_socket(const struct perf *p)
 {
@@ -147,7 +149,10 @@ serve(struct perf *p)
 	return conn < 0 ? -1 : set_up(p, conn);
 }
 
-/* @return the connection, or -1 and errno. */
+/*
+ * Connects to one address.
+ * @return the connection, or -1 and errno.
+ */
 static int
 connect_to(struct perf *p, const struct addrinfo *to)
 {
@@ -335,9 +340,9 @@ tcp_finish(struct perf *p)
 	ssize_t n;
 
 	/*
-	 * A server keeps its end until the program is over. A client that is of our kind too then
-	 * closes its device when the server's is gone: net_memif does not survive that both ends
-	 * go in the same moment (its interrupt thread frees what the stop is freeing).
+	 * A server holds its end open until the program is over. A bb_perf client then closes its
+	 * device after the server's is gone: net_memif crashes if both ends close at the same time
+	 * (its interrupt thread frees what the stop is freeing).
 	 */
 	if (is_client(p))
 		shutdown(p->fd, SHUT_WR);

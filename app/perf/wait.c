@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Waiting for a peer that may have gone, and keeping the device going meanwhile. */
+/* Waits for a peer that may be gone, and runs the device meanwhile. */
 #include <unistd.h>
 
 #include <rte_cycles.h>
 
 #include "perf.h"
 
-#define LOOK_EVERY 65536u /* polls between two looks at the clock */
+#define LOOK_EVERY 65536u /* polls between two checks of the clock */
 
 void
 perf_moved(struct perf *p)
@@ -65,7 +65,7 @@ perf_idle(struct perf *p)
 		return -1;
 	now = rte_rdtsc();
 	if (p->fd >= 0 && tcp_peer_gone(p)) {
-		/* What it sent before may still be on its way to our queues: once more. */
+		/* Messages that it sent earlier may still be arriving: check once more. */
 		if (p->peer_gone) {
 			say("the peer has closed the connection after %" PRIu64
 			    " of our messages and %" PRIu64 " of its; what does it say?",
@@ -97,7 +97,7 @@ perf_linger(struct perf *p, double seconds)
 {
 	uint64_t end = rte_rdtsc() + (uint64_t)(seconds * (double)p->tsc_hz);
 
-	/* Datagrams and UC are not acknowledged. */
+	/* UD and UC have no acknowledgements. */
 	if (p->o.type != BB_QPT_RC)
 		return;
 	while (rte_rdtsc() < end && stop_signal == 0)
