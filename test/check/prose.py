@@ -30,7 +30,7 @@ RULES = [
     (1, START + r'Who\b(?![^.;]*\?)', 'name the actor instead of "who"'),
     (1, START + r'What (?!to\b|is\b[^.;]*\?)(?![^.;]*\?)', 'start with the noun: "Attributes of", "Number of"'),
     (1, r'\b(?:ours|theirs)\b', 'name the owner'),
-    (1, r'\b(?:that|the same) one\b', 'repeat the noun'),
+    (1, r'(?<!so )\bthat one\b|\bthe same one\b', 'repeat the noun'),
     (1, r'\bso (?:long|many)\b(?! as\b)(?! that\b)', 'say how long or how many'),
     (5, r'\btold\b|\btells?\b', 'report, log, says'),
     (5, r'\bcarr(?:y|ies|ied|ying)(?: it| them)? out\b', 'execute'),
