@@ -216,22 +216,22 @@ static const char table_intro[] =
 	"\n"
 	".. Made by test/conform/conform --table; do not edit. \"meson test table\" compares.\n"
 	"\n"
-	"What Bluebell promises, as rows of one suite that runs on any device. A group is a\n"
-	"line; its rows differ in size, flags, number of pieces or kind of bad input. Every\n"
-	"row checks data with guard bytes, completions, and the state of both sides; a row of\n"
-	"a refusal checks the errno, the objects, and the one line in the log. ``conform\n"
-	"--list`` names the rows, ``conform --device mlx5_0`` runs them on a card.\n"
-	"Pairs use RoCE v2 GIDs where the port has them; rows of data, atomic and unreliable\n"
-	"run once more on each other kind, as RoCE v1. A source that says \"assumption\" is\n"
-	"none: the software device answers so, and no public source says what a card does. On\n"
-	"a card such a row may differ, which is shown and fails no run.\n"
+	"Run the suite on any device: ``conform --device mlx5_0``. ``conform --list`` names its rows.\n"
+	"\n"
+	"This table lists the behaviour that Bluebell promises, and the devices that pass. A line is a\n"
+	"group of rows, which differ in size, flags, number of pieces or kind of bad input. Every row\n"
+	"checks data with guard bytes, completions, and the state of both sides. A row of a refusal checks\n"
+	"the errno, the objects, and the one line in the log. Connections use RoCE v2 GIDs if the port has\n"
+	"them. Rows of data, atomic and unreliable run again on each other kind of GID, such as RoCE v1. A\n"
+	"source \"assumption\" marks behaviour of the software device that no public source states for\n"
+	"cards. On a card such a row may differ; the suite shows that and does not fail.\n"
 	"\n"
 	"Devices:\n"
 	"\n";
 
 static const char table_end[] = "\n"
-				"What skips\n"
-				"----------\n"
+				"Reasons of skips\n"
+				"----------------\n"
 				"\n";
 
 int

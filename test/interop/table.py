@@ -15,27 +15,26 @@ sys.dont_write_bytecode = True
 
 import runs  # noqa: E402
 
-ROLES = {'bluebell': 'Bluebell asks, rxe answers', 'rxe': 'rxe asks, Bluebell answers'}
+ROLES = {'bluebell': 'Bluebell requests, rxe responds', 'rxe': 'rxe requests, Bluebell responds'}
 HEAD = '''\
 Interoperation with Linux
 =========================
 
 .. Made by test/interop/test_bb_rxe.py --update; do not edit. "meson test interop_table" compares.
 
-The software device talks RoCEv2 to Linux's ``rdma_rxe``, the kernel's own software RDMA, which
-nobody of this project wrote. Debian's kernel runs in a QEMU guest behind a tap; Bluebell is on the
-tap's other end through DPDK's ``net_af_packet``. Each cell is a conversation of a program on
-libibverbs in the guest and one on Bluebell's public API: who asks posts the request, who answers is
-its target, and completions, data and states are checked at both ends. Cells with "n/a" are not of
-the path.
+``devtools/test --long --only interop`` makes and checks this page; ``test/interop/README.md`` explains how.
 
-``devtools/test --long --only interop`` holds all of it anew; test/interop/README.md tells how.
+The software device exchanges RoCEv2 with ``rdma_rxe``, the software RDMA of the Linux kernel, which is
+independent of this project. Debian's kernel runs in a QEMU guest with a tap. Bluebell is on the tap's other
+end through DPDK's ``net_af_packet``. Each cell is a conversation of a program on libibverbs in the guest and
+a program on Bluebell's public API. The requester posts the request, the responder is its target. Both ends
+check completions, data and states. A cell is "n/a" if the path does not include that conversation.
 
-A READ of rxe's may complete with success and lack its tail. Linux 6.12 does so when the ACK of an
-earlier SEND or WRITE arrives between the READ's responses, as on a network that reorders (Linux's
-``rxe_comp.c``); Linux 6.1 takes an ACK that names a PSN of the READ. Compare the data where it
-matters. ``test/interop/rxe_read.c`` shows this without Bluebell, and ``meson test rxe_read`` tells
-this fault of the kernel's from one of Bluebell's.
+A READ of rxe may complete with success and lack its tail. Linux 6.12 does so if the ACK of an earlier SEND or
+WRITE arrives between the READ's responses, as on a network that reorders (Linux's ``rxe_comp.c``). Linux 6.1
+does so if an ACK names a PSN of the READ. Compare the data if that matters to you.
+``test/interop/rxe_read.c`` shows this without Bluebell, and ``meson test rxe_read`` distinguishes this fault
+of the kernel from a fault of Bluebell.
 
 Paths:
 
