@@ -44,7 +44,6 @@
 #include "bb_prm.h"
 #include "bb_wqe.h"
 #include "mlx5_cmd.h"
-#include "soft_capture.h"
 #include "soft_counters.h"
 #include "soft_defect.h"
 #include "soft_net_fault.h"
@@ -66,9 +65,10 @@
 #define SOFT_LOG_MAX_KLM    7     /* entries of an indirect key */
 #define SOFT_INDIRECTION    4     /* keys over keys over keys over memory [A] */
 
-#define SOFT_MAX_DEVS   16   /* soft0 to soft15 */
-#define SOFT_QPC_BYTES  0xe8 /* qpc in mlx5_ifc.h */
-#define SOFT_RMPC_BYTES 0xf0 /* rmpc in mlx5_ifc.h */
+#define SOFT_MAX_DEVS     16   /* soft0 to soft15 */
+#define SOFT_CAPTURE_PATH 256  /* bytes of the name of a capture file, the 0 counted */
+#define SOFT_QPC_BYTES    0xe8 /* qpc in mlx5_ifc.h */
+#define SOFT_RMPC_BYTES   0xf0 /* rmpc in mlx5_ifc.h */
 
 struct soft_dev;
 struct soft_engine;

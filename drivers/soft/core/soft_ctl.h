@@ -169,8 +169,7 @@ int soft_net_fault_opt(const char *key, const char *value, struct soft_opts *opt
 /* The option flap, there too. -EINVAL. */
 int soft_flap_opt(const char *value, struct soft_opts *opts);
 
-/* ---- soft_dev.c */
-extern const struct mlx5_cmd_if soft_cmd_if;
+/* ---- soft_registry.c */
 
 /* The device of a number, made at first use. NULL: no memory, or no such number. */
 struct soft_dev *soft_dev_get(uint32_t index);
@@ -178,11 +177,14 @@ struct soft_dev *soft_dev_get(uint32_t index);
 struct soft_dev *soft_dev_peek(uint32_t index);
 /* The same, if it is on the network of ports of that kind. */
 struct soft_dev *soft_dev_reachable(uint32_t index, bool ib);
-
-/* ---- soft_net.c */
-
-/* Fill the GID table; before the device's first context is there. */
-void soft_dev_fill_gids(struct soft_dev *dev);
+/* Options and count of contexts, which soft_dev_reachable() reads; under soft_dev.lock. */
+void soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts);
+void soft_dev_count_contexts(struct soft_dev *dev, int change);
+/* The device's MAC on the network that all devices of the process share; locally administered. */
+void soft_dev_own_mac(struct soft_dev *dev);
+/* The GIDs of device @index there. */
+void soft_dev_link_local_gid(uint32_t index, uint8_t gid[16]);
+void soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16]);
 /*
  * Who answers to an address on the network that all devices of the process share.
  * NULL: nobody. @ib: the asker's port is InfiniBand.
@@ -190,6 +192,13 @@ void soft_dev_fill_gids(struct soft_dev *dev);
 struct soft_dev *soft_dev_by_gid(const uint8_t gid[16], bool ib);
 struct soft_dev *soft_dev_by_lid(uint16_t lid);
 
+/* ---- soft_dev.c */
+extern const struct mlx5_cmd_if soft_cmd_if;
+
+/* ---- soft_net.c */
+
+/* Fill the GID table; before the device's first context is there. */
+void soft_dev_fill_gids(struct soft_dev *dev);
 int soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr);
 int soft_gid_query(struct mlx5_ctx *ctx, uint32_t port, uint32_t index, struct bb_gid *gid);
 int soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_t sgid_index,
@@ -268,6 +277,9 @@ int soft_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, stru
 /* ---- soft_mkey.c */
 int soft_mw_alloc(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t type, struct mlx5_mw **mw);
 int soft_mw_free(struct mlx5_ctx *ctx, struct mlx5_mw *mw);
+/* Makes a key over up to @entries keys, in no table yet. NULL: no memory. */
+struct soft_mkey *soft_indirect_make(uint32_t entries);
+void soft_indirect_free(struct soft_mkey *m);
 
 /* ---- soft_uar.c */
 int soft_uar_alloc(struct mlx5_ctx *ctx, enum mlx5_uar_type type, struct mlx5_uar **uar);
@@ -275,10 +287,12 @@ int soft_uar_free(struct mlx5_ctx *ctx, struct mlx5_uar *uar);
 void soft_progress_of(struct mlx5_ctx *ctx, struct mlx5_uar *uar, void (**fn)(void *arg),
 		      void **arg);
 
-/* ---- soft_event.c */
+/* ---- soft_cmd_event.c */
 int soft_event_subscribe(struct mlx5_ctx *ctx, struct mlx5_obj *obj, const uint16_t *types,
 			 unsigned int n, uint64_t cookie);
 int soft_event_get(struct mlx5_ctx *ctx, struct mlx5_cmd_event *event);
+
+/* ---- soft_event.c */
 /* Forget the subscriptions of @ctx, or of @obj alone. */
 void soft_event_forget(struct soft_ctx *ctx, struct mlx5_obj *obj);
 

@@ -147,7 +147,10 @@ enum {
 	SOFT_MSG_ANSWER,
 	SOFT_MSG_DGRAM,  /* not a struct soft_msg alone: struct soft_dgram_msg */
 	SOFT_MSG_PACKET, /* likewise: struct soft_packet_msg */
+	SOFT_MSG_STATES,
 };
+/* Takes a message out of an inbox; it is the taker's then. */
+typedef void soft_msg_taker(struct soft_engine *e, struct soft_msg *m);
 struct soft_msg {
 	struct soft_msg *next;
 	uint32_t state;
@@ -248,6 +251,9 @@ struct soft_engine {
 	bool early;           /* on a port: nothing has been received in this turn yet */
 	uint8_t bounce[4096]; /* on a port: payload of a packet in too many pieces */
 
+	/* By state of a message in the inbox. */
+	soft_msg_taker *const *takers;
+
 	/* The control path's, and the thread's. */
 	LIST_ENTRY(soft_engine) link;
 	bool started, stop, ended;
@@ -277,6 +283,13 @@ soft_be64(const void *p)
 
 	memcpy(&v, p, sizeof(v));
 	return bb_be64(v);
+}
+
+static inline bool
+soft_is_atomic(uint8_t wqe_opcode)
+{
+	return wqe_opcode == BB_WQE_ATOMIC_CS || wqe_opcode == BB_WQE_ATOMIC_FA ||
+	       wqe_opcode == BB_WQE_ATOMIC_MASKED_CS || wqe_opcode == BB_WQE_ATOMIC_MASKED_FA;
 }
 
 /* Does all that it runs belong to the thread that runs it? */
@@ -377,16 +390,19 @@ soft_served_for(struct soft_engine *e, const struct soft_qp *qp)
 	}
 }
 
-/* ---- soft_engine.c */
+/* ---- soft_sched.c */
 void soft_qp_queue(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
 /* For the next turn, behind doorbells and before what comes in. */
 void soft_qp_later(struct soft_engine *e, struct soft_qp *qp);
 /* Wait until @ns nanoseconds from now. */
 void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
+/* The CQ overran: its QPs are to fail. */
+void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
+
+/* ---- soft_engine.c */
 /* Move a QP to ERR and flush it; @event 0: its CQEs tell enough. */
 void soft_qp_fail(struct soft_qp *qp, uint16_t event);
-void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
 
 /* ---- soft_engine_ctl.c: what a new state brings with it */
 void soft_qp_enter_state(struct soft_qp *qp);
@@ -463,7 +479,17 @@ bool soft_msg_cancel(struct soft_qp *qp);
 void soft_msg_drop(struct soft_qp *qp);
 /* Is the target of the request in flight still there? */
 bool soft_msg_target_lives(const struct soft_qp *qp);
+/* Push to an inbox: any thread. */
+void soft_msg_push(struct soft_engine *to, struct soft_msg *m);
+/* The QP that a message names, if it is still the one. */
+struct soft_qp *soft_msg_qp(const struct soft_dev *dev, uint32_t qpn, uint32_t gen);
+/* Take in all that is there: each message goes to e->takers[its state]. */
 void soft_inbox_drain(struct soft_engine *e);
+
+/* ---- soft_msg.c: takers of messages */
+void soft_msg_serve(struct soft_engine *e, struct soft_msg *m);
+void soft_msg_answer(struct soft_engine *e, struct soft_msg *m);
+void soft_dgram_take(struct soft_engine *e, struct soft_msg *m);
 
 /* ---- soft_cqe.c: each false if the CQE could not be written, as the CQ overran */
 bool soft_cqe_req(struct soft_engine *e, struct soft_qp *qp, const struct soft_done *d);
@@ -488,9 +514,6 @@ void soft_defect_recv(struct soft_engine *e, uint8_t opcode, bool *solicited, ui
 		      uint32_t *len);
 /* Leave out the @left bytes that a receive has no room for. False: not this time. */
 bool soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left);
-/* Change a CQE for @cq; false: do not write it. */
-struct soft_cqe_parts;
-bool soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe_parts *c);
 
 static inline uint32_t
 soft_defect_psn_mask(const struct soft_engine *e)

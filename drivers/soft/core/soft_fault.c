@@ -7,7 +7,7 @@
  * software can be tested on what it does then. Unlike a seeded defect, a fault is no error of
  * the device: it tells of it as a card does.
  */
-#include "soft_resp.h"
+#include "soft_data.h"
 
 /* Requests that find the port down until it is up again. */
 #define SOFT_FAULT_LOST 3

@@ -3,7 +3,19 @@
  */
 /* The kinds of CQEs, and vendor syndromes. */
 #include "soft_cqe.h"
-#include "soft_resp.h"
+
+/* A seeded defect: changes a CQE for @cq; false: it is not written. */
+static bool
+soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe_parts *c)
+{
+	if (soft_defect(e, SOFT_DEFECT_SKIP_CQE))
+		return false;
+	if (soft_defect(e, SOFT_DEFECT_WQE_COUNTER))
+		c->counter++;
+	if ((cq->pi >> cq->log_size & 1) != 0 && soft_defect(e, SOFT_DEFECT_OWNER_BIT))
+		c->owner_flip = 1;
+	return true;
+}
 
 /* Under the CQ's lock, if it is shared. */
 static bool

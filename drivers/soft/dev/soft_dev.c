@@ -10,143 +10,12 @@
 #include <rte_cycles.h>
 #include <rte_lcore.h>
 
+#include "soft_capture.h"
 #include "soft_ctl.h"
 #include "soft_link.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
 #include "soft_wire.h"
-
-/* Leaf lock: which devices exist. No other lock is taken under it. */
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct soft_dev *registry[SOFT_MAX_DEVS];
-
-static void
-ctl_destroy(struct soft_ctl *ctl)
-{
-	if (ctl == NULL)
-		return;
-	free(ctl->mkey_draw.order);
-	free(ctl->qp_draw.order);
-	free(ctl->cq_ids.used);
-	free(ctl->pd_ids.used);
-	free(ctl->umem_ids.used);
-	free(ctl->uar_ids.used);
-	free(ctl->counter_ids.used);
-	free(ctl->rmp_ids.used);
-	free(ctl->rmps);
-	free(ctl->mkey_variant);
-	free(ctl->umems);
-	free(ctl->pds);
-	pthread_mutex_destroy(&ctl->event_lock);
-	free(ctl);
-}
-
-/* Numbers start apart, so that one kind taken for another finds nothing. */
-static struct soft_ctl *
-ctl_create(void)
-{
-	struct soft_ctl *ctl = calloc(1, sizeof(*ctl));
-
-	if (ctl == NULL)
-		return NULL;
-	pthread_mutex_init(&ctl->event_lock, NULL);
-	ctl->mkey_variant = calloc(1u << SOFT_LOG_MAX_MKEY, 1);
-	ctl->umems = calloc(1u << SOFT_LOG_MAX_UMEM, sizeof(*ctl->umems));
-	ctl->rmps = calloc(1u << SOFT_LOG_MAX_RMP, sizeof(*ctl->rmps));
-	ctl->pds = calloc(1u << SOFT_LOG_MAX_PD, sizeof(*ctl->pds));
-	if (ctl->mkey_variant != NULL && ctl->umems != NULL && ctl->pds != NULL &&
-	    ctl->rmps != NULL &&
-	    /* Key 0x100 ends a scatter list: index 1 is never given out. */
-	    soft_draw_init(&ctl->mkey_draw, 0x10, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
-	    soft_draw_init(&ctl->qp_draw, 0x100, 1u << SOFT_LOG_MAX_QP) == 0 &&
-	    soft_ids_init(&ctl->cq_ids, 0x400, 1u << SOFT_LOG_MAX_CQ) == 0 &&
-	    soft_ids_init(&ctl->pd_ids, 0x20, 1u << SOFT_LOG_MAX_PD) == 0 &&
-	    soft_ids_init(&ctl->umem_ids, 0x1000, 1u << SOFT_LOG_MAX_UMEM) == 0 &&
-	    soft_ids_init(&ctl->uar_ids, 0x40, 1u << SOFT_LOG_MAX_UAR) == 0 &&
-	    soft_ids_init(&ctl->rmp_ids, 0x80, 1u << SOFT_LOG_MAX_RMP) == 0 &&
-	    soft_ids_init(&ctl->counter_ids, 1, SOFT_MAX_COUNTER_SETS) == 0)
-		return ctl;
-	ctl_destroy(ctl);
-	return NULL;
-}
-
-/* Locally administered. */
-static void
-dev_mac(struct soft_dev *dev)
-{
-	const struct soft_port_opts *o = &dev->opts.port;
-
-	if (o->shm[0] != '\0')
-		soft_shm_mac(o->ip[0].addr, dev->mac);
-	else
-		memcpy(dev->mac, (const uint8_t[]){0x02, 0xbb, 0, 0, 0, (uint8_t)dev->index}, 6);
-}
-
-static struct soft_dev *
-dev_create(uint32_t index)
-{
-	struct soft_dev *dev = calloc(1, sizeof(*dev));
-
-	if (dev == NULL)
-		return NULL;
-	snprintf(dev->name, sizeof(dev->name), "soft%u", index);
-	dev->index = index;
-	pthread_mutex_init(&dev->lock, NULL);
-	rte_ticketlock_init(&dev->umr_lock);
-	LIST_INIT(&dev->uars);
-	dev_mac(dev);
-	dev->lid = (uint16_t)(index + 1);
-	dev->mkeys = calloc(1u << SOFT_LOG_MAX_MKEY, sizeof(*dev->mkeys));
-	dev->qps = calloc(1u << SOFT_LOG_MAX_QP, sizeof(*dev->qps));
-	dev->cqs = calloc(1u << SOFT_LOG_MAX_CQ, sizeof(*dev->cqs));
-	dev->ctl = ctl_create();
-	if (dev->mkeys == NULL || dev->qps == NULL || dev->cqs == NULL || dev->ctl == NULL) {
-		free(dev->mkeys);
-		free(dev->qps);
-		free(dev->cqs);
-		ctl_destroy(dev->ctl);
-		pthread_mutex_destroy(&dev->lock);
-		free(dev);
-		return NULL;
-	}
-	return dev;
-}
-
-struct soft_dev *
-soft_dev_get(uint32_t index)
-{
-	struct soft_dev *dev;
-
-	if (index >= SOFT_MAX_DEVS)
-		return NULL;
-	pthread_mutex_lock(&registry_lock);
-	if (registry[index] == NULL)
-		__atomic_store_n(&registry[index], dev_create(index), __ATOMIC_RELEASE);
-	dev = registry[index];
-	pthread_mutex_unlock(&registry_lock);
-	return dev;
-}
-
-struct soft_dev *
-soft_dev_peek(uint32_t index)
-{
-	return index < SOFT_MAX_DEVS ? __atomic_load_n(&registry[index], __ATOMIC_ACQUIRE) : NULL;
-}
-
-/* A device that is open with the other kind of port is on another network. */
-struct soft_dev *
-soft_dev_reachable(uint32_t index, bool ib)
-{
-	struct soft_dev *dev = soft_dev_get(index);
-	bool reachable;
-
-	if (dev == NULL)
-		return NULL;
-	pthread_mutex_lock(&registry_lock);
-	reachable = dev->contexts == 0 || dev->opts.link_ib == ib;
-	pthread_mutex_unlock(&registry_lock);
-	return reachable ? dev : NULL;
-}
 
 static int
 soft_list(struct bb_dev_info *info, unsigned int n)
@@ -204,6 +73,18 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->log_max_mkey == b->log_max_mkey && a->defect == b->defect &&
 	       a->fault == b->fault && a->fault_at == b->fault_at &&
 	       soft_port_opts_equal(&a->port, &b->port);
+}
+
+/* Locally administered. */
+static void
+dev_mac(struct soft_dev *dev)
+{
+	const struct soft_port_opts *o = &dev->opts.port;
+
+	if (o->shm[0] != '\0')
+		soft_shm_mac(o->ip[0].addr, dev->mac);
+	else
+		soft_dev_own_mac(dev);
 }
 
 /* The port of its options, or its place on the network of the process. */
@@ -265,9 +146,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 		SOFT_LOG(ERR, "%s: only progress=inline works before rte_eal_init()", dev->name);
 		return -EINVAL;
 	}
-	pthread_mutex_lock(&registry_lock);
-	dev->opts = *opts;
-	pthread_mutex_unlock(&registry_lock);
+	soft_dev_set_opts(dev, opts);
 	dev->odp = !opts->no_odp && soft_paged_works();
 	if (!opts->no_odp && !dev->odp)
 		SOFT_LOG(NOTICE, "%s: no on-demand paging: process_vm_writev() is not allowed here",
@@ -282,7 +161,7 @@ dev_start(struct soft_dev *dev, const struct soft_opts *opts)
 	soft_time_init();
 	dev->virtual_tsc = soft_time_cycles(0);
 	dev->flap = (struct soft_flap){
-		.start = soft_wire_now(dev),
+		.start = soft_dev_ns(dev),
 		.up = opts->flap_up * UINT64_C(1000000),
 		.down = opts->flap_down * UINT64_C(1000000),
 	};
@@ -351,14 +230,6 @@ dev_stop(struct soft_dev *dev)
 	soft_netif_close(dev);
 }
 
-static void
-count_contexts(struct soft_dev *dev, int change)
-{
-	pthread_mutex_lock(&registry_lock);
-	dev->contexts += (uint32_t)change;
-	pthread_mutex_unlock(&registry_lock);
-}
-
 static int
 soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 {
@@ -401,7 +272,7 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 		ctx->pub.target_progress = opts.wire && opts.progress == SOFT_PROGRESS_INLINE;
 		strcpy(ctx->pub.name, dev->name);
 		ctx->dev = dev;
-		count_contexts(dev, 1);
+		soft_dev_count_contexts(dev, 1);
 		pthread_mutex_lock(&dev->ctl->event_lock);
 		LIST_INSERT_HEAD(&dev->ctl->ctxs, ctx, link);
 		pthread_mutex_unlock(&dev->ctl->event_lock);
@@ -443,7 +314,7 @@ soft_close(struct mlx5_ctx *ctx_)
 	pthread_mutex_unlock(&dev->ctl->event_lock);
 	if (dev->contexts == 1)
 		dev_stop(dev);
-	count_contexts(dev, -1);
+	soft_dev_count_contexts(dev, -1);
 	pthread_mutex_unlock(&dev->lock);
 	free(ctx);
 	return 0;

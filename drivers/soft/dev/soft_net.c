@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * The network that all devices of the process share: addresses, the port, and who
- * answers to an address. Device n has the MAC 02:bb:00:00:00:n, the GIDs that follow of
- * it and of 192.0.2.(n+1), and the LID n+1.
- */
+/* The port as the command interface asks for it: its state, its GIDs, the way to an address. */
 #include <errno.h>
 #include <string.h>
 
@@ -13,26 +9,6 @@
 #include "soft_link.h"
 #include "soft_netif.h"
 #include "soft_shm.h"
-
-/* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
-static void
-link_local_gid(uint32_t index, uint8_t gid[16])
-{
-	const uint8_t raw[16] = {0xfe, 0x80, 0, 0,    0,    0, 0, 0,
-				 0,    0xbb, 0, 0xff, 0xfe, 0, 0, (uint8_t)index};
-
-	memcpy(gid, raw, 16);
-}
-
-/* ::ffff:192.0.2.n (RFC 5737: for documentation). */
-static void
-ipv4_gid(uint32_t index, uint8_t gid[16])
-{
-	const uint8_t raw[16] = {0, 0, 0,    0,    0,   0, 0, 0,
-				 0, 0, 0xff, 0xff, 192, 0, 2, (uint8_t)(index + 1)};
-
-	memcpy(gid, raw, 16);
-}
 
 void
 soft_dev_fill_gids(struct soft_dev *dev)
@@ -56,60 +32,14 @@ soft_dev_fill_gids(struct soft_dev *dev)
 	}
 	for (i = 0; dev->netif == NULL && i < max; i++) {
 		if (i < max / 2 || max == 1)
-			link_local_gid(dev->index, dev->gids[i].raw);
+			soft_dev_link_local_gid(dev->index, dev->gids[i].raw);
 		else
-			ipv4_gid(dev->index, dev->gids[i].raw);
+			soft_dev_ipv4_gid(dev->index, dev->gids[i].raw);
 		dev->gids[i].type = dev->opts.link_ib       ? BB_GID_IB
 				    : v2_only || i % 2 != 0 ? BB_GID_ROCE_V2
 							    : BB_GID_ROCE_V1;
 		dev->gid_valid[i] = true;
 	}
-}
-
-struct soft_dev *
-soft_dev_by_gid(const uint8_t gid[16], bool ib)
-{
-	uint8_t own[16];
-	uint32_t i;
-
-	for (i = 0; i < SOFT_MAX_DEVS; i++) {
-		link_local_gid(i, own);
-		if (memcmp(own, gid, 16) == 0)
-			return soft_dev_reachable(i, ib);
-		ipv4_gid(i, own);
-		if (!ib && memcmp(own, gid, 16) == 0)
-			return soft_dev_reachable(i, ib);
-	}
-	return NULL;
-}
-
-struct soft_dev *
-soft_dev_peek_gid(const uint8_t gid[16])
-{
-	uint8_t own[16];
-	uint32_t i;
-
-	for (i = 0; i < SOFT_MAX_DEVS; i++) {
-		link_local_gid(i, own);
-		if (memcmp(own, gid, 16) == 0)
-			return soft_dev_peek(i);
-		ipv4_gid(i, own);
-		if (memcmp(own, gid, 16) == 0)
-			return soft_dev_peek(i);
-	}
-	return NULL;
-}
-
-struct soft_dev *
-soft_dev_peek_lid(uint16_t lid)
-{
-	return lid == 0 ? NULL : soft_dev_peek(lid - 1u);
-}
-
-struct soft_dev *
-soft_dev_by_lid(uint16_t lid)
-{
-	return lid == 0 || lid > SOFT_MAX_DEVS ? NULL : soft_dev_reachable(lid - 1u, true);
 }
 
 static int
@@ -145,13 +75,6 @@ soft_port_query(struct mlx5_ctx *ctx, uint32_t port, struct mlx5_port *attr)
 	};
 	pthread_mutex_unlock(&dev->lock);
 	return 0;
-}
-
-void
-soft_dev_port_set(struct soft_dev *dev, bool up)
-{
-	__atomic_store_n(&dev->port_down, !up, __ATOMIC_RELEASE);
-	soft_event_raise(dev, NULL, BB_PRM_EVENT_PORT_CHANGE);
 }
 
 int

@@ -10,6 +10,7 @@
 #include <rte_kvargs.h>
 #include <rte_lcore.h>
 
+#include "soft_capture.h"
 #include "soft_ctl.h"
 
 void

@@ -74,61 +74,6 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	soft_req_run(e, qp);
 }
 
-/* WQEs of a QP in ERR that nobody has flushed yet. */
-static void
-soft_flush_sq(struct soft_engine *e, struct soft_qp *qp)
-{
-	uint32_t rec = bb_dbrec_load(&qp->dbrec[1]), mask = (1u << qp->log_sq) - 1;
-	uint16_t posted = (uint16_t)(bb_be32(rec) - qp->sq_ci);
-
-	qp->uar->watch->last[qp->scan_slot] = rec;
-	qp->sq_pi = (uint16_t)(qp->sq_ci + posted);
-	if (unlikely(posted > mask + 1)) {
-		qp->sq_pi = qp->sq_ci;
-		return;
-	}
-	while (posted != 0) {
-		const uint8_t *wqe = qp->sq + ((size_t)(qp->sq_ci & mask) << 6);
-		uint32_t blocks = bb_wqe_blocks(wqe[7] & BB_WQE_MAX_DS);
-
-		/* A size of 0 cannot be stepped over: count one block. */
-		if (blocks == 0)
-			blocks = 1;
-		if (blocks > posted)
-			blocks = posted;
-		SOFT_COUNT(qp, req_flush);
-		if ((wqe[11] & BB_WQE_CE_CQE) != 0 || !soft_defect(e, SOFT_DEFECT_FLUSH_LOST))
-			soft_cqe_error(e, qp, false, qp->sq_ci, wqe[3], BB_SYN_WR_FLUSH);
-		qp->sq_ci = (uint16_t)(qp->sq_ci + blocks);
-		posted = (uint16_t)(posted - blocks);
-	}
-}
-
-void
-soft_flush_rq(struct soft_engine *e, struct soft_qp *qp)
-{
-	uint32_t posted;
-
-	posted = (uint16_t)(bb_be32(bb_dbrec_load(&qp->dbrec[0])) - qp->rq_ci);
-	if (unlikely(posted > 1u << qp->log_rq))
-		return;
-	for (; posted != 0; posted--) {
-		SOFT_COUNT(qp, resp_flush);
-		soft_cqe_error(e, qp, true, qp->rq_ci, 0, BB_SYN_WR_FLUSH);
-		qp->rq_ci++;
-	}
-}
-
-void
-soft_qp_flush(struct soft_engine *e, struct soft_qp *qp)
-{
-	/* A WQE at another engine has no fate yet: those behind it wait for the answer. */
-	if (qp->has_sq && qp->wait != SOFT_WAIT_PEER)
-		soft_flush_sq(e, qp);
-	if (qp->has_rq)
-		soft_flush_rq(e, qp);
-}
-
 /* A doorbell whose first word is @head came through the page. */
 static void
 soft_doorbell(struct soft_engine *e, struct soft_watch *w, uint64_t head)

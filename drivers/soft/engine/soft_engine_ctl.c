@@ -24,18 +24,6 @@ static LIST_HEAD(, soft_engine) soft_engines = LIST_HEAD_INITIALIZER(soft_engine
 static uint32_t soft_last_gen;
 
 void
-soft_engine_lock(struct soft_engine *e)
-{
-	rte_ticketlock_lock(&e->lock);
-}
-
-void
-soft_engine_unlock(struct soft_engine *e)
-{
-	rte_ticketlock_unlock(&e->lock);
-}
-
-void
 soft_quiesce(void)
 {
 	struct soft_engine *e;
@@ -53,6 +41,12 @@ soft_quiesce(void)
 
 /* ---- Life */
 
+static soft_msg_taker *const soft_takers[SOFT_MSG_STATES] = {
+	[SOFT_MSG_PENDING] = soft_msg_serve,  [SOFT_MSG_CANCELLED] = soft_msg_serve,
+	[SOFT_MSG_ANSWER] = soft_msg_answer,  [SOFT_MSG_DGRAM] = soft_dgram_take,
+	[SOFT_MSG_PACKET] = soft_packet_take,
+};
+
 struct soft_engine *
 soft_engine_create(struct soft_dev *dev)
 {
@@ -64,6 +58,7 @@ soft_engine_create(struct soft_dev *dev)
 		return NULL;
 	e = memset(mem, 0, sizeof(*e));
 	e->dev = dev;
+	e->takers = soft_takers;
 	e->next_deadline = SOFT_NO_DEADLINE;
 	e->local = (struct soft_pieces){.p = e->local_own, .cap = RTE_DIM(e->local_own)};
 	e->remote = (struct soft_pieces){.p = e->remote_own, .cap = RTE_DIM(e->remote_own)};

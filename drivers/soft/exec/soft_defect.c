@@ -132,15 +132,3 @@ soft_defect_overfill(struct soft_engine *e, struct soft_req *r, uint64_t left)
 	}
 	return true;
 }
-
-bool
-soft_cqe_defect(struct soft_engine *e, const struct soft_cq *cq, struct soft_cqe_parts *c)
-{
-	if (soft_defect(e, SOFT_DEFECT_SKIP_CQE))
-		return false;
-	if (soft_defect(e, SOFT_DEFECT_WQE_COUNTER))
-		c->counter++;
-	if ((cq->pi >> cq->log_size & 1) != 0 && soft_defect(e, SOFT_DEFECT_OWNER_BIT))
-		c->owner_flip = 1;
-	return true;
-}

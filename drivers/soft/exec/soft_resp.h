@@ -111,7 +111,6 @@ struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
 				  const struct soft_qp *qp, struct soft_req *r);
 
 /* ---- soft_resp_atomic.c */
-bool soft_is_atomic(uint8_t wqe_opcode);
 /* A plain one of 8 bytes: what was there before. Memory and operands are in host order. */
 uint64_t soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add,
 		     uint64_t compare);

@@ -7,13 +7,6 @@
 #include "soft_access.h"
 #include "soft_resp.h"
 
-bool
-soft_is_atomic(uint8_t wqe_opcode)
-{
-	return wqe_opcode == BB_WQE_ATOMIC_CS || wqe_opcode == BB_WQE_ATOMIC_FA ||
-	       wqe_opcode == BB_WQE_ATOMIC_MASKED_CS || wqe_opcode == BB_WQE_ATOMIC_MASKED_FA;
-}
-
 uint64_t
 soft_atomic(struct soft_engine *e, bool add, uint64_t *at, uint64_t swap_add, uint64_t compare)
 {

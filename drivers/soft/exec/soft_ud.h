@@ -50,7 +50,7 @@ void soft_ud_receive(struct soft_engine *e, struct soft_qp *p, const struct soft
 /* Its CQE, data and head being in place. False: the CQ overran. */
 bool soft_ud_complete(struct soft_engine *e, struct soft_qp *p, const struct soft_dgram *d);
 
-/* ---- soft_inbox.c */
+/* ---- soft_msg.c */
 /* Hand a copy to the engine of @p. False: it has too many, or there is no memory. */
 bool soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d,
 		     const struct soft_piece *piece, uint32_t n);

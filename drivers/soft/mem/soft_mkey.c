@@ -1,54 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Keys that are not memory's own: CREATE_MKEY of keys over keys, and memory windows. */
+/* Keys that are not memory's own: memory windows, and what keys over keys are made of. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "soft_ctl.h"
 
-#define SOFT_SYNDROME 0xbb070000u
-
-#define MKC_AT 0x10
-#define KLM    16u
 /* What a window is made of (Linux mlx5_ib_alloc_mw()): one piece, rounded up to 64 bytes. */
 #define MW_ENTRIES 4
 
-/*
- * Absent: keys over pages of umems (mode 1), which ibv_reg_mr() makes; relaxed ordering,
- * signatures, keys of another function's.
- */
-static const struct soft_field create_fields[] = {
-	{BB_PRM_CREATE_MKEY_XLT_ACTUAL, 0},
-	{BB_PRM_MKC_FREE, MKC_AT},
-	{BB_PRM_MKC_ACCESS_MODE_4_2, MKC_AT},
-	{BB_PRM_MKC_UMR_EN, MKC_AT},
-	{BB_PRM_MKC_A, MKC_AT},
-	{BB_PRM_MKC_RW, MKC_AT},
-	{BB_PRM_MKC_RR, MKC_AT},
-	{BB_PRM_MKC_LW, MKC_AT},
-	{BB_PRM_MKC_LR, MKC_AT},
-	{BB_PRM_MKC_ACCESS_MODE, MKC_AT},
-	{BB_PRM_MKC_QPN, MKC_AT},
-	{BB_PRM_MKC_MKEY_7_0, MKC_AT},
-	{BB_PRM_MKC_EN_RINVAL, MKC_AT},
-	{BB_PRM_MKC_PD, MKC_AT},
-	{BB_PRM_MKC_START_ADDR, MKC_AT},
-	{BB_PRM_MKC_LEN, MKC_AT},
-	{BB_PRM_MKC_XLT_OCTWORD_SIZE, MKC_AT},
-	{BB_PRM_MKC_LOG_PAGE_SIZE, MKC_AT},
-};
-
-static uint32_t
-mkc(const struct soft_cmd *cmd, struct bb_prm_field f)
-{
-	return bb_prm_get(cmd->in + MKC_AT, f);
-}
-
-/* A key over up to @entries keys. NULL: no memory. */
-static struct soft_mkey *
-indirect_make(uint32_t entries)
+struct soft_mkey *
+soft_indirect_make(uint32_t entries)
 {
 	struct soft_mkey *m = calloc(1, sizeof(*m));
 
@@ -64,8 +27,8 @@ indirect_make(uint32_t entries)
 	return m;
 }
 
-static void
-indirect_free(struct soft_mkey *m)
+void
+soft_indirect_free(struct soft_mkey *m)
 {
 	free(m->ind);
 	free(m);
@@ -77,7 +40,7 @@ indirect_free(struct soft_mkey *m)
 static struct soft_mkey *
 window_make(uint32_t pdn, uint32_t type)
 {
-	struct soft_mkey *m = indirect_make(MW_ENTRIES);
+	struct soft_mkey *m = soft_indirect_make(MW_ENTRIES);
 
 	if (m == NULL)
 		return NULL;
@@ -130,7 +93,7 @@ soft_mw_alloc(struct mlx5_ctx *ctx_, struct mlx5_pd *pd, uint32_t type, struct m
 	pthread_mutex_unlock(&dev->lock);
 	if (ret != 0) {
 		SOFT_LOG(ERR, "%s: all mkeys are in use", dev->name);
-		indirect_free(w->mkey);
+		soft_indirect_free(w->mkey);
 		free(w);
 		return -ENOMEM;
 	}
@@ -167,195 +130,7 @@ soft_mw_free(struct mlx5_ctx *ctx_, struct mlx5_mw *mw)
 	w->pd->mrs--;
 	ctx->mrs--;
 	pthread_mutex_unlock(&dev->lock);
-	indirect_free(w->mkey);
+	soft_indirect_free(w->mkey);
 	free(w);
-	return 0;
-}
-
-/* ---- CREATE_MKEY */
-
-static int
-check_kind(struct soft_cmd *cmd)
-{
-	const struct soft_opts *o = &cmd->dev->opts;
-	uint32_t mode =
-		mkc(cmd, BB_PRM_MKC_ACCESS_MODE_4_2) << 2 | mkc(cmd, BB_PRM_MKC_ACCESS_MODE);
-	bool ksm = mode == BB_PRM_MKC_MODE_KSM, free_ = mkc(cmd, BB_PRM_MKC_FREE) != 0;
-	uint32_t log_page = mkc(cmd, BB_PRM_MKC_LOG_PAGE_SIZE);
-
-	if (mode != BB_PRM_MKC_MODE_KLMS && !ksm)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "access mode %u: keys over keys are KLM (2) and KSM (3)", mode);
-	if (o->no_mkey || (ksm && o->no_ksm))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "access mode %u: the device does not have it",
-				   mode);
-	if (mkc(cmd, BB_PRM_MKC_UMR_EN) && (o->no_umr || ksm))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "umr_en: %s",
-				   ksm ? "pieces of a KSM key do not change"
-				       : "the device has no UMR of indirect keys");
-	if (free_ && !mkc(cmd, BB_PRM_MKC_UMR_EN))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "free without umr_en: nobody could ever use it");
-	if (mkc(cmd, BB_PRM_MKC_EN_RINVAL) && !mkc(cmd, BB_PRM_MKC_UMR_EN))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "en_rinval without umr_en");
-	if (mkc(cmd, BB_PRM_MKC_QPN) != BB_MKEY_ANY_QP)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "qpn 0x%x: it is no QP's own, 0xffffff",
-				   mkc(cmd, BB_PRM_MKC_QPN));
-	if (ksm ? log_page < 12 : log_page != 0)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"log_page_size %u: of KSM it is the pieces' size, from 12 on; of "
-			"KLM 0",
-			log_page);
-	return 0;
-}
-
-static int
-check_rights(struct soft_cmd *cmd)
-{
-	if (!mkc(cmd, BB_PRM_MKC_LR))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "lr is 0: local read is always on");
-	if ((mkc(cmd, BB_PRM_MKC_RW) || mkc(cmd, BB_PRM_MKC_A)) && !mkc(cmd, BB_PRM_MKC_LW))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "rw or a without lw");
-	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_atomic)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics");
-	/* UCX makes none where the bit is set (UCT_IB_MLX5_MD_FLAG_INDIRECT_ATOMICS). */
-	if (mkc(cmd, BB_PRM_MKC_A) && cmd->dev->opts.no_umr_atomic)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "a: the device has no atomics on indirect keys");
-	return 0;
-}
-
-/* The entries behind the mailbox, and that they hold the key's length. */
-static int
-take_entries(struct soft_cmd *cmd, struct soft_indirect *ind)
-{
-	const uint8_t *x = cmd->in + BB_PRM_SZ_CREATE_MKEY_IN;
-	uint64_t sum = 0, skipped;
-	uint32_t i;
-
-	for (i = 0; i < ind->n; i++, x += KLM) {
-		uint32_t len = bb_prm_dword(x, 0);
-
-		if (ind->kind == SOFT_XLT_FIXED ? len != 0 : len == 0 || len > BB_WQE_MAX_SGE_LEN)
-			return SOFT_REFUSE(cmd, BAD_PARAM,
-					   "entry %u: byte count 0x%x: of KLM 1 to 2^31, of KSM 0",
-					   i, len);
-		ind->x[i].len = len;
-		ind->x[i].key = bb_prm_dword(x, 4);
-		ind->x[i].addr = (uint64_t)bb_prm_dword(x, 8) << 32 | bb_prm_dword(x, 12);
-		sum += ind->kind == SOFT_XLT_FIXED ? UINT64_C(1) << ind->log_entity : len;
-	}
-	if (!ind->free && (ind->len == 0 || ind->len > sum))
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "len %" PRIu64 " is 0 or more than the %" PRIu64
-				   " bytes of its entries",
-				   ind->len, sum);
-	/*
-	 * Firmware holds the range against the entries as if it began where an entry of its size
-	 * would: it has said "window size exceed translations_octword_size" of others, and UCX
-	 * (uct_ib_mlx5_devx_reg_ksm_data_contig()) gives such a key an entry more.
-	 */
-	skipped = ind->kind == SOFT_XLT_FIXED ? ind->start & ((UINT64_C(1) << ind->log_entity) - 1)
-					      : 0;
-	if (!ind->free && skipped > sum - ind->len)
-		return SOFT_REFUSE(
-			cmd, BAD_PARAM,
-			"start_addr is %" PRIu64 " bytes into an entry's size: with that, "
-			"len %" PRIu64 " is more than the %" PRIu64 " bytes of the entries",
-			skipped, ind->len, sum);
-	/* "FW requires indirect atomic MR address and length to be aligned": UCX, in the same place
-	 */
-	if (ind->atomic && ((ind->start | ind->len) & (SOFT_ATOMIC_SIZE - 1)) != 0)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "a: start_addr 0x%" PRIx64 " or len %" PRIu64
-				   " is no multiple of %u, the largest atomic",
-				   ind->start, ind->len, SOFT_ATOMIC_SIZE);
-	if (ind->len > UINT64_MAX - ind->start)
-		return SOFT_REFUSE(cmd, BAD_PARAM, "start_addr + len overflows");
-	return 0;
-}
-
-int
-soft_cmd_create_mkey(struct soft_cmd *cmd)
-{
-	uint32_t size = mkc(cmd, BB_PRM_MKC_XLT_OCTWORD_SIZE), id;
-	uint32_t n = bb_prm_get(cmd->in, BB_PRM_CREATE_MKEY_XLT_ACTUAL);
-	uint32_t pdn = mkc(cmd, BB_PRM_MKC_PD);
-	struct soft_pd *pd = soft_cmd_pd(cmd, pdn);
-	struct soft_indirect *ind;
-	struct soft_mkey *m;
-	int ret;
-
-	ret = soft_cmd_only(cmd, create_fields, RTE_DIM(create_fields));
-	if (ret == 0)
-		ret = check_kind(cmd);
-	if (ret == 0)
-		ret = check_rights(cmd);
-	if (ret != 0)
-		return ret;
-	if (pd == NULL)
-		return SOFT_REFUSE(cmd, BAD_RES, "PD 0x%x does not exist", pdn);
-	if (size == 0 || size > 1u << SOFT_LOG_MAX_KLM)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "translations_octword_size %u: 1 to %u entries, of 16 bytes",
-				   size, 1u << SOFT_LOG_MAX_KLM);
-	if (n != (mkc(cmd, BB_PRM_MKC_FREE) ? 0 : size) ||
-	    cmd->inlen != BB_PRM_SZ_CREATE_MKEY_IN + (size_t)n * KLM)
-		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "%u entries in a mailbox of %zu bytes, for a key of %u: a free "
-				   "key comes with none, another one with all",
-				   n, cmd->inlen, size);
-	m = indirect_make(size);
-	if (m == NULL)
-		return SOFT_REFUSE(cmd, NO_RES, "no memory");
-	ind = m->ind;
-	m->pdn = pdn;
-	ind->kind = mkc(cmd, BB_PRM_MKC_ACCESS_MODE) == BB_PRM_MKC_MODE_KSM ? SOFT_XLT_FIXED
-									    : SOFT_XLT_LIST;
-	ind->umr = mkc(cmd, BB_PRM_MKC_UMR_EN) != 0;
-	ind->en_rinval = mkc(cmd, BB_PRM_MKC_EN_RINVAL) != 0;
-	ind->free = mkc(cmd, BB_PRM_MKC_FREE) != 0;
-	ind->gate = ind->free ? SOFT_GATE_CLOSED : 0;
-	ind->lw = mkc(cmd, BB_PRM_MKC_LW) != 0;
-	ind->rr = mkc(cmd, BB_PRM_MKC_RR) != 0;
-	ind->rw = mkc(cmd, BB_PRM_MKC_RW) != 0;
-	ind->atomic = mkc(cmd, BB_PRM_MKC_A) != 0;
-	ind->start = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_START_ADDR);
-	ind->len = bb_prm_get64(cmd->in + MKC_AT, BB_PRM_MKC_LEN);
-	ind->log_entity = mkc(cmd, BB_PRM_MKC_LOG_PAGE_SIZE);
-	ind->n = n;
-	ret = take_entries(cmd, ind);
-	if (ret == 0 && soft_draw_take(&cmd->dev->ctl->mkey_draw, &cmd->dev->ctl->random, &id) != 0)
-		ret = SOFT_REFUSE(cmd, NO_RES, "all mkeys are in use");
-	if (ret != 0) {
-		indirect_free(m);
-		return ret;
-	}
-	m->key = id << 8 | mkc(cmd, BB_PRM_MKC_MKEY_7_0);
-	cmd->dev->ctl->mkey_variant[id] = (uint8_t)m->key;
-	m->obj = cmd->obj;
-	__atomic_store_n(&cmd->dev->mkeys[id], m, __ATOMIC_RELEASE);
-	pd->mrs++;
-	bb_prm_set(cmd->out, BB_PRM_CREATE_MKEY_OUT_INDEX, id);
-	return 0;
-}
-
-int
-soft_cmd_destroy_mkey(struct soft_cmd *cmd)
-{
-	static const struct soft_field fields[] = {{BB_PRM_DESTROY_MKEY_INDEX, 0}};
-	uint32_t id = bb_prm_get(cmd->in, BB_PRM_DESTROY_MKEY_INDEX);
-	struct soft_mkey *m = id < 1u << SOFT_LOG_MAX_MKEY ? cmd->dev->mkeys[id] : NULL;
-	int ret;
-
-	ret = soft_cmd_only(cmd, fields, RTE_DIM(fields));
-	if (ret != 0)
-		return ret;
-	if (m == NULL || m->obj == NULL || m->obj->ctx != &cmd->ctx->pub)
-		return SOFT_REFUSE(cmd, BAD_RES, "mkey 0x%x does not exist", id);
-	__atomic_store_n(&cmd->dev->mkeys[id], NULL, __ATOMIC_RELEASE);
-	soft_quiesce();
-	soft_draw_give(&cmd->dev->ctl->mkey_draw, id);
-	soft_cmd_pd(cmd, m->pdn)->mrs--;
-	indirect_free(m);
 	return 0;
 }

@@ -257,7 +257,7 @@ soft_netif_poll_all(void)
 	LIST_FOREACH(nif, &netifs, link) {
 		if (!soft_netif_trylock(nif))
 			continue;
-		soft_port_poll(nif->port, soft_wire_now(nif->dev));
+		soft_port_poll(nif->port, soft_dev_ns(nif->dev));
 		soft_netif_unlock(nif);
 	}
 	pthread_mutex_unlock(&netifs_lock);
@@ -306,7 +306,7 @@ look(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
 
 	soft_netif_lock(nif);
 	soft_port_info(nif->port, &info);
-	why = info.up ? soft_port_reach(nif->port, ip, soft_wire_now(dev), mac) : SOFT_PORT_DOWN;
+	why = info.up ? soft_port_reach(nif->port, ip, soft_dev_ns(dev), mac) : SOFT_PORT_DOWN;
 	soft_port_flush(nif->port);
 	soft_netif_unlock(nif);
 	return why;
@@ -334,14 +334,14 @@ soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16])
 int
 soft_netif_resolve(struct soft_dev *dev, const uint8_t ip[16], uint8_t mac[6])
 {
-	uint64_t end = soft_wire_now(dev) + RESOLVE_NS;
+	uint64_t end = soft_dev_ns(dev) + RESOLVE_NS;
 	enum soft_port_sent why;
 
 	for (;;) {
 		why = look(dev, ip, mac);
 		if (why == SOFT_PORT_SENT)
 			return 0;
-		if (why == SOFT_PORT_UNREACHABLE || soft_wire_now(dev) > end)
+		if (why == SOFT_PORT_UNREACHABLE || soft_dev_ns(dev) > end)
 			return refuse(dev, ip, why);
 		/* Who is to answer may be another device of this very thread. */
 		soft_netif_poll_all();

@@ -58,8 +58,8 @@ struct soft_capture {
 	bool stopped;     /* full, or a write failed */
 	uint64_t max;     /* bytes of the file */
 	uint64_t written; /* of it, whole blocks */
-	uint64_t epoch;   /* what is added to soft_wire_now() */
-	uint64_t oldest;  /* soft_wire_now() of the first packet in the buffer */
+	uint64_t epoch;   /* what is added to soft_dev_ns() */
+	uint64_t oldest;  /* soft_dev_ns() of the first packet in the buffer */
 	uint32_t used;
 	uint32_t packet; /* where the newest begins */
 	uint8_t buf[BUF_LEN];
@@ -303,8 +303,7 @@ soft_capture_open(const struct soft_dev *dev, const char *path, uint32_t mib,
 	c->max = (uint64_t)mib << 20;
 	soft_time_init();
 	clock_gettime(CLOCK_REALTIME, &now);
-	c->epoch =
-		(uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - soft_wire_now(c->dev);
+	c->epoch = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - soft_dev_ns(c->dev);
 	c->fd = open_file(dev->name, path);
 	if (c->fd < 0) {
 		ret = c->fd;
@@ -360,7 +359,7 @@ soft_capture_begin(struct soft_capture *c, enum soft_capture_dir dir, const uint
 	if (c->stopped)
 		return;
 	/* Under the lock: packets of several engines stand in the order of their times. */
-	now = soft_wire_now(c->dev);
+	now = soft_dev_ns(c->dev);
 	ns = c->epoch + now;
 	if (c->used == 0)
 		c->oldest = now;
@@ -391,7 +390,7 @@ soft_capture_run(struct soft_capture *c)
 	bool waits;
 
 	pthread_mutex_lock(&c->lock);
-	if (c->used != 0 && soft_wire_now(c->dev) - c->oldest >= SOFT_CAPTURE_IDLE_NS)
+	if (c->used != 0 && soft_dev_ns(c->dev) - c->oldest >= SOFT_CAPTURE_IDLE_NS)
 		flush_or_stop(c);
 	waits = c->used != 0;
 	pthread_mutex_unlock(&c->lock);

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SOFT_CAPTURE_PATH    256         /* bytes of a name, the 0 counted */
 #define SOFT_CAPTURE_MIB     256         /* what a file may take where nothing is said */
 #define SOFT_CAPTURE_MAX_MIB (1u << 20)  /* what can be said */
 #define SOFT_CAPTURE_IDLE_NS 20000000ull /* nothing waits longer while the device is polled */

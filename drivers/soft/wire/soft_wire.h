@@ -15,6 +15,7 @@
 #define SOFT_WIRE_H
 
 #include "bb_roce_qp.h"
+#include "soft_capture.h"
 #include "soft_data.h"
 #include "soft_link.h"
 #include "soft_shm_mem.h"
@@ -162,8 +163,6 @@ void soft_wire_rx(struct soft_engine *e, struct soft_wire *w, const struct bb_ro
 void soft_wire_took(struct soft_engine *e, struct soft_wire *w, bool last);
 /* The control path takes the QP from its peer: an ACK that is put off leaves, if it can. */
 void soft_wire_last_ack(struct soft_qp *qp);
-/* A port's time, in ns. */
-uint64_t soft_wire_now(const struct soft_dev *dev);
 
 /* ---- soft_wire_count.c */
 /* Tell the device's counters what is new in the engine's. */
@@ -235,8 +234,10 @@ bool soft_wire_tx(void *ctx, struct bb_roce_qp *roce, const struct bb_roce_pkt *
 /* A packet from its IP header to its ICRC, in memory of its own. NULL: no memory. */
 struct soft_packet_msg *soft_packet_build(const struct soft_link_pkt *p);
 
-/* A packet that came through the inbox. */
+/* A packet that came: in full, not yet looked at. */
 void soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m);
+/* The same of one that came through the inbox. */
+void soft_packet_take(struct soft_engine *e, struct soft_msg *m);
 /* A packet that has come, as bytes from its IP header to its ICRC. UDP's header is part of it. */
 struct soft_packet {
 	const uint8_t *ip;
@@ -324,7 +325,7 @@ soft_packet_seen(struct soft_engine *e, enum soft_capture_dir dir, const uint8_t
 	soft_packet_capture_end(e, true);
 }
 
-/* ---- soft_inbox.c */
+/* ---- The inbox of an engine */
 /* Is there room for another one? */
 static inline bool
 soft_packet_room(const struct soft_engine *to)
@@ -332,7 +333,13 @@ soft_packet_room(const struct soft_engine *to)
 	return __atomic_load_n(&to->packets, __ATOMIC_RELAXED) < SOFT_WIRE_QUEUE;
 }
 /* Hand a packet to the engine of @p. */
-void soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m);
+static inline void
+soft_packet_post(const struct soft_qp *p, struct soft_packet_msg *m)
+{
+	m->msg.state = SOFT_MSG_PACKET;
+	__atomic_fetch_add(&p->engine->packets, 1, __ATOMIC_RELAXED);
+	soft_msg_push(p->engine, &m->msg);
+}
 
 /*
  * The WQE that is next becomes a message of one packet: what completing it, or sending it again,

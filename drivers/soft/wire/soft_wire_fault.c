@@ -373,7 +373,7 @@ static void
 flap(struct soft_dev *dev)
 {
 	uint64_t edge;
-	bool down = soft_flap_down(&dev->flap, soft_wire_now(dev), &edge);
+	bool down = soft_flap_down(&dev->flap, soft_dev_ns(dev), &edge);
 
 	if (soft_fault_dead(dev) || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED) == down)
 		return;

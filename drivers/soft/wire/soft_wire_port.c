@@ -303,3 +303,10 @@ soft_wire_arrive(struct soft_engine *e, struct soft_packet_msg *m)
 		(void)soft_packet_go(e, m);
 	}
 }
+
+void
+soft_packet_take(struct soft_engine *e, struct soft_msg *m)
+{
+	__atomic_fetch_sub(&e->packets, 1, __ATOMIC_RELAXED);
+	soft_wire_arrive(e, (struct soft_packet_msg *)m);
+}

@@ -231,9 +231,9 @@ test_delay(void **state)
 	for (i = 0; i < RTE_DIM(runs); i++) {
 		net_link(&l);
 		net_open(&n, runs[i].args, &l);
-		start = soft_wire_now(soft_ctx(n.p.d.ctx)->dev);
+		start = soft_dev_ns(soft_ctx(n.p.d.ctx)->dev);
 		writes(&n, 1, 8);
-		took = (soft_wire_now(soft_ctx(n.p.d.ctx)->dev) - start) / 1000;
+		took = (soft_dev_ns(soft_ctx(n.p.d.ctx)->dev) - start) / 1000;
 		assert_in_range(took, runs[i].us, runs[i].us + 50);
 		net_close(&n, &c);
 		capture_free(&c);

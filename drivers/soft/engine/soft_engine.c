@@ -12,104 +12,9 @@
  */
 #include <rte_tailq.h>
 
-#include <time.h>
-
 #include "soft_wire.h"
 
-/* ---- Time */
-
-/* Arm's counters have odd frequencies, from 1 MHz on: in MHz one of 19.2 MHz is 1 % off. */
-static uint64_t soft_tsc_hz;
-static uint64_t soft_tsc_us; /* ticks of a microsecond, rounded up */
-static uint64_t soft_tsc_ns; /* of a tick, in 2^-20 ns */
-static pthread_once_t soft_tsc_once = PTHREAD_ONCE_INIT;
-
-static uint64_t
-soft_tsc_measure(void)
-{
-	struct timespec a, b;
-	uint64_t t0, t1, ns;
-
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	t0 = rte_rdtsc();
-	do {
-		clock_gettime(CLOCK_MONOTONIC, &b);
-		t1 = rte_rdtsc();
-		ns = (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec -
-		     (uint64_t)a.tv_nsec;
-	} while (ns < 2000000);
-	return RTE_MAX((t1 - t0) * 1000000000 / ns, 1u);
-}
-
-static void
-soft_tsc_init(void)
-{
-	soft_tsc_hz = rte_get_tsc_hz();
-	/* Without EAL there is no figure. */
-	if (soft_tsc_hz == 0)
-		soft_tsc_hz = soft_tsc_measure();
-	soft_tsc_us = (soft_tsc_hz - 1) / 1000000 + 1;
-	soft_tsc_ns = (UINT64_C(1000000000) << 20) / soft_tsc_hz;
-}
-
-void
-soft_time_init(void)
-{
-	pthread_once(&soft_tsc_once, soft_tsc_init);
-}
-
-uint32_t
-soft_clock_khz(void)
-{
-	uint64_t hz;
-
-	soft_time_init();
-	hz = rte_get_tsc_hz();
-	return (uint32_t)((hz != 0 ? hz : soft_tsc_hz) / 1000);
-}
-
-uint64_t
-soft_time_cycles(uint64_t ns)
-{
-	return (ns / 1000 + 1) * soft_tsc_us;
-}
-
-/* For every poll: no division. Halves, as the product has more than 64 bits. */
-static inline uint64_t
-soft_tsc_to_ns(uint64_t tsc)
-{
-	return ((tsc >> 32) * soft_tsc_ns << 12) + ((tsc & UINT32_MAX) * soft_tsc_ns >> 20);
-}
-
-uint64_t
-soft_wire_now(const struct soft_dev *dev)
-{
-	return soft_tsc_to_ns(soft_ticks(dev));
-}
-
-void
-soft_engine_clock(struct soft_engine *e)
-{
-	e->ticks = soft_ticks(e->dev);
-	e->ns = soft_tsc_to_ns(e->ticks);
-	e->timed = true;
-	if (unlikely(e->dev->opts.no_clock || e->dev->opts.virtual_time))
-		return;
-	e->now = e->ticks;
-	e->stamped = soft_engine_alone(e);
-}
-
-void
-soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns)
-{
-	soft_qp_unqueue(e, qp);
-	qp->deadline = (e->dev->link != NULL ? soft_engine_ticks(e) : soft_ticks(e->dev)) +
-		       soft_time_cycles(ns);
-	qp->queued = SOFT_Q_TIMER;
-	TAILQ_INSERT_TAIL(&e->timers, qp, run);
-	if (qp->deadline < e->next_deadline)
-		__atomic_store_n(&e->next_deadline, qp->deadline, __ATOMIC_RELAXED);
-}
+/* ---- Timers */
 
 /* QPs whose time has come take their turn with those that have work. */
 static void
@@ -133,37 +38,6 @@ soft_timers_run(struct soft_engine *e)
 }
 
 /* ---- Lists */
-
-void
-soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp)
-{
-	if (qp->queued == SOFT_Q_RUN) {
-		TAILQ_REMOVE(&e->run, qp, run);
-		e->n_run--;
-	} else if (qp->queued == SOFT_Q_TIMER) {
-		TAILQ_REMOVE(&e->timers, qp, run);
-	} else if (qp->queued == SOFT_Q_LATE) {
-		TAILQ_REMOVE(&e->late, qp, run);
-	}
-	qp->queued = SOFT_Q_NONE;
-}
-
-void
-soft_qp_queue(struct soft_engine *e, struct soft_qp *qp)
-{
-	soft_qp_unqueue(e, qp);
-	qp->queued = SOFT_Q_RUN;
-	TAILQ_INSERT_TAIL(&e->run, qp, run);
-	e->n_run++;
-}
-
-void
-soft_qp_later(struct soft_engine *e, struct soft_qp *qp)
-{
-	soft_qp_unqueue(e, qp);
-	qp->queued = SOFT_Q_LATE;
-	TAILQ_INSERT_TAIL(&e->late, qp, run);
-}
 
 /* Every QP that is on the list now has one turn. */
 static void
@@ -216,18 +90,6 @@ soft_qp_fail(struct soft_qp *qp, uint16_t event)
 	if (event != 0)
 		soft_event_raise(qp->dev, qp->obj, event);
 	soft_qp_enter_state(qp);
-}
-
-void
-soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq)
-{
-	SOFT_LOG(ERR,
-		 "%s CQ 0x%x: overrun, %u CQEs are not consumed and QP 0x%x has one more; the CQ "
-		 "must hold a CQE for every WQE of its queues",
-		 e->dev->name, cq->cqn, 1u << cq->log_size, qp->qpn);
-	SOFT_COUNT(qp, cq_overflow);
-	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);
-	e->cq_failed = true;
 }
 
 static bool

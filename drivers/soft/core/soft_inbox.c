@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * Requests between engines: a stack per engine that anybody pushes to without a lock
+ * and the engine takes as a whole. Nobody waits for another thread: a push is a
+ * compare-and-swap that is lost only to another push that went through.
+ *
+ * A QP has one request in flight at most, as it works in order, so what an inbox holds
+ * is bounded by the number of QPs, plus requests that were given up and not yet found.
+ *
+ * A datagram goes as a copy, as its sender completes at once; an engine that does not run
+ * gets SOFT_MAX_DGRAMS of them, and those behind are lost.
+ *
+ * A request waits for ever for an engine that does not run: the target's owner polls
+ * or not, and a card would not know. When the target QP is gone it is given up and
+ * counts as not answered.
+ */
+#include <stdlib.h>
+
+#include "soft_data.h"
+
+void
+soft_msg_push(struct soft_engine *to, struct soft_msg *m)
+{
+	struct soft_msg *head = __atomic_load_n(&to->inbox, __ATOMIC_RELAXED);
+
+	do {
+		m->next = head;
+	} while (!__atomic_compare_exchange_n(&to->inbox, &head, m, true, __ATOMIC_RELEASE,
+					      __ATOMIC_RELAXED));
+}
+
+struct soft_qp *
+soft_msg_qp(const struct soft_dev *dev, uint32_t qpn, uint32_t gen)
+{
+	struct soft_qp *qp = soft_qp_find(dev, qpn);
+
+	return qp != NULL && __atomic_load_n(&qp->gen, __ATOMIC_ACQUIRE) == gen ? qp : NULL;
+}
+
+int
+soft_msg_send(struct soft_qp *qp, const struct soft_qp *p, const struct soft_done *d)
+{
+	struct soft_msg *m = qp->msg;
+
+	if (m == NULL) {
+		m = calloc(1, sizeof(*m));
+		if (m == NULL)
+			return -ENOMEM;
+		qp->msg = m;
+	}
+	m->dev = qp->dev;
+	m->qpn = qp->qpn;
+	m->gen = __atomic_load_n(&qp->gen, __ATOMIC_RELAXED);
+	m->peer_dev = p->dev;
+	m->peer_qpn = p->qpn;
+	m->peer_gen = __atomic_load_n(&p->gen, __ATOMIC_RELAXED);
+	m->d = *d;
+	__atomic_store_n(&m->state, SOFT_MSG_PENDING, __ATOMIC_RELAXED);
+	soft_msg_push(p->engine, m);
+	return 0;
+}
+
+bool
+soft_msg_cancel(struct soft_qp *qp)
+{
+	uint32_t state = SOFT_MSG_PENDING;
+
+	if (!__atomic_compare_exchange_n(&qp->msg->state, &state, SOFT_MSG_CANCELLED, false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return false;
+	qp->msg = NULL;
+	return true;
+}
+
+void
+soft_msg_drop(struct soft_qp *qp)
+{
+	if (qp->msg == NULL)
+		return;
+	if (qp->wait != SOFT_WAIT_PEER)
+		free(qp->msg);
+	else
+		soft_msg_cancel(qp);
+	/* An answer under way finds the generation changed, and is freed there. */
+	qp->msg = NULL;
+}
+
+bool
+soft_msg_target_lives(const struct soft_qp *qp)
+{
+	return soft_msg_qp(qp->msg->peer_dev, qp->msg->peer_qpn, qp->msg->peer_gen) != NULL;
+}
+
+void
+soft_inbox_drain(struct soft_engine *e)
+{
+	struct soft_msg *m = __atomic_exchange_n(&e->inbox, NULL, __ATOMIC_ACQUIRE);
+	struct soft_msg *in_order = NULL, *next;
+
+	soft_now(e);
+	/* The control path drains too, long after the last poll. */
+	soft_engine_clock(e);
+	for (; m != NULL; m = next) {
+		next = m->next;
+		m->next = in_order;
+		in_order = m;
+	}
+	for (m = in_order; m != NULL; m = next) {
+		uint32_t state = __atomic_load_n(&m->state, __ATOMIC_ACQUIRE);
+
+		next = m->next;
+		e->takers[state](e, m);
+	}
+}

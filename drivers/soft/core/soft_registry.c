@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/*
+ * The devices of the process, and their addresses on the network that they share: device n has the
+ * MAC 02:bb:00:00:00:n, the GIDs that follow of it and of 192.0.2.(n+1), and the LID n+1.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "soft_ctl.h"
+
+/* Leaf lock: which devices exist. No other lock is taken under it. */
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct soft_dev *registry[SOFT_MAX_DEVS];
+
+static void
+ctl_destroy(struct soft_ctl *ctl)
+{
+	if (ctl == NULL)
+		return;
+	free(ctl->mkey_draw.order);
+	free(ctl->qp_draw.order);
+	free(ctl->cq_ids.used);
+	free(ctl->pd_ids.used);
+	free(ctl->umem_ids.used);
+	free(ctl->uar_ids.used);
+	free(ctl->counter_ids.used);
+	free(ctl->rmp_ids.used);
+	free(ctl->rmps);
+	free(ctl->mkey_variant);
+	free(ctl->umems);
+	free(ctl->pds);
+	pthread_mutex_destroy(&ctl->event_lock);
+	free(ctl);
+}
+
+/* Numbers start apart, so that one kind taken for another finds nothing. */
+static struct soft_ctl *
+ctl_create(void)
+{
+	struct soft_ctl *ctl = calloc(1, sizeof(*ctl));
+
+	if (ctl == NULL)
+		return NULL;
+	pthread_mutex_init(&ctl->event_lock, NULL);
+	ctl->mkey_variant = calloc(1u << SOFT_LOG_MAX_MKEY, 1);
+	ctl->umems = calloc(1u << SOFT_LOG_MAX_UMEM, sizeof(*ctl->umems));
+	ctl->rmps = calloc(1u << SOFT_LOG_MAX_RMP, sizeof(*ctl->rmps));
+	ctl->pds = calloc(1u << SOFT_LOG_MAX_PD, sizeof(*ctl->pds));
+	if (ctl->mkey_variant != NULL && ctl->umems != NULL && ctl->pds != NULL &&
+	    ctl->rmps != NULL &&
+	    /* Key 0x100 ends a scatter list: index 1 is never given out. */
+	    soft_draw_init(&ctl->mkey_draw, 0x10, 1u << SOFT_LOG_MAX_MKEY) == 0 &&
+	    soft_draw_init(&ctl->qp_draw, 0x100, 1u << SOFT_LOG_MAX_QP) == 0 &&
+	    soft_ids_init(&ctl->cq_ids, 0x400, 1u << SOFT_LOG_MAX_CQ) == 0 &&
+	    soft_ids_init(&ctl->pd_ids, 0x20, 1u << SOFT_LOG_MAX_PD) == 0 &&
+	    soft_ids_init(&ctl->umem_ids, 0x1000, 1u << SOFT_LOG_MAX_UMEM) == 0 &&
+	    soft_ids_init(&ctl->uar_ids, 0x40, 1u << SOFT_LOG_MAX_UAR) == 0 &&
+	    soft_ids_init(&ctl->rmp_ids, 0x80, 1u << SOFT_LOG_MAX_RMP) == 0 &&
+	    soft_ids_init(&ctl->counter_ids, 1, SOFT_MAX_COUNTER_SETS) == 0)
+		return ctl;
+	ctl_destroy(ctl);
+	return NULL;
+}
+
+void
+soft_dev_own_mac(struct soft_dev *dev)
+{
+	memcpy(dev->mac, (const uint8_t[]){0x02, 0xbb, 0, 0, 0, (uint8_t)dev->index}, 6);
+}
+
+static struct soft_dev *
+dev_create(uint32_t index)
+{
+	struct soft_dev *dev = calloc(1, sizeof(*dev));
+
+	if (dev == NULL)
+		return NULL;
+	snprintf(dev->name, sizeof(dev->name), "soft%u", index);
+	dev->index = index;
+	pthread_mutex_init(&dev->lock, NULL);
+	rte_ticketlock_init(&dev->umr_lock);
+	LIST_INIT(&dev->uars);
+	soft_dev_own_mac(dev);
+	dev->lid = (uint16_t)(index + 1);
+	dev->mkeys = calloc(1u << SOFT_LOG_MAX_MKEY, sizeof(*dev->mkeys));
+	dev->qps = calloc(1u << SOFT_LOG_MAX_QP, sizeof(*dev->qps));
+	dev->cqs = calloc(1u << SOFT_LOG_MAX_CQ, sizeof(*dev->cqs));
+	dev->ctl = ctl_create();
+	if (dev->mkeys == NULL || dev->qps == NULL || dev->cqs == NULL || dev->ctl == NULL) {
+		free(dev->mkeys);
+		free(dev->qps);
+		free(dev->cqs);
+		ctl_destroy(dev->ctl);
+		pthread_mutex_destroy(&dev->lock);
+		free(dev);
+		return NULL;
+	}
+	return dev;
+}
+
+struct soft_dev *
+soft_dev_get(uint32_t index)
+{
+	struct soft_dev *dev;
+
+	if (index >= SOFT_MAX_DEVS)
+		return NULL;
+	pthread_mutex_lock(&registry_lock);
+	if (registry[index] == NULL)
+		__atomic_store_n(&registry[index], dev_create(index), __ATOMIC_RELEASE);
+	dev = registry[index];
+	pthread_mutex_unlock(&registry_lock);
+	return dev;
+}
+
+struct soft_dev *
+soft_dev_peek(uint32_t index)
+{
+	return index < SOFT_MAX_DEVS ? __atomic_load_n(&registry[index], __ATOMIC_ACQUIRE) : NULL;
+}
+
+/* A device that is open with the other kind of port is on another network. */
+struct soft_dev *
+soft_dev_reachable(uint32_t index, bool ib)
+{
+	struct soft_dev *dev = soft_dev_get(index);
+	bool reachable;
+
+	if (dev == NULL)
+		return NULL;
+	pthread_mutex_lock(&registry_lock);
+	reachable = dev->contexts == 0 || dev->opts.link_ib == ib;
+	pthread_mutex_unlock(&registry_lock);
+	return reachable ? dev : NULL;
+}
+
+void
+soft_dev_count_contexts(struct soft_dev *dev, int change)
+{
+	pthread_mutex_lock(&registry_lock);
+	dev->contexts += (uint32_t)change;
+	pthread_mutex_unlock(&registry_lock);
+}
+
+void
+soft_dev_set_opts(struct soft_dev *dev, const struct soft_opts *opts)
+{
+	pthread_mutex_lock(&registry_lock);
+	dev->opts = *opts;
+	pthread_mutex_unlock(&registry_lock);
+}
+
+/* ---- Addresses */
+
+/* fe80::/64 and the MAC as EUI-64 (RFC 4291, appendix A). */
+void
+soft_dev_link_local_gid(uint32_t index, uint8_t gid[16])
+{
+	const uint8_t raw[16] = {0xfe, 0x80, 0, 0,    0,    0, 0, 0,
+				 0,    0xbb, 0, 0xff, 0xfe, 0, 0, (uint8_t)index};
+
+	memcpy(gid, raw, 16);
+}
+
+/* ::ffff:192.0.2.n (RFC 5737: for documentation). */
+void
+soft_dev_ipv4_gid(uint32_t index, uint8_t gid[16])
+{
+	const uint8_t raw[16] = {0, 0, 0,    0,    0,   0, 0, 0,
+				 0, 0, 0xff, 0xff, 192, 0, 2, (uint8_t)(index + 1)};
+
+	memcpy(gid, raw, 16);
+}
+
+struct soft_dev *
+soft_dev_by_gid(const uint8_t gid[16], bool ib)
+{
+	uint8_t own[16];
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		soft_dev_link_local_gid(i, own);
+		if (memcmp(own, gid, 16) == 0)
+			return soft_dev_reachable(i, ib);
+		soft_dev_ipv4_gid(i, own);
+		if (!ib && memcmp(own, gid, 16) == 0)
+			return soft_dev_reachable(i, ib);
+	}
+	return NULL;
+}
+
+struct soft_dev *
+soft_dev_peek_gid(const uint8_t gid[16])
+{
+	uint8_t own[16];
+	uint32_t i;
+
+	for (i = 0; i < SOFT_MAX_DEVS; i++) {
+		soft_dev_link_local_gid(i, own);
+		if (memcmp(own, gid, 16) == 0)
+			return soft_dev_peek(i);
+		soft_dev_ipv4_gid(i, own);
+		if (memcmp(own, gid, 16) == 0)
+			return soft_dev_peek(i);
+	}
+	return NULL;
+}
+
+struct soft_dev *
+soft_dev_peek_lid(uint16_t lid)
+{
+	return lid == 0 ? NULL : soft_dev_peek(lid - 1u);
+}
+
+struct soft_dev *
+soft_dev_by_lid(uint16_t lid)
+{
+	return lid == 0 || lid > SOFT_MAX_DEVS ? NULL : soft_dev_reachable(lid - 1u, true);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The time of a device, of its TSC or virtual: what packets, timers and CQEs go by. */
+#include <pthread.h>
+#include <time.h>
+
+#include "soft_data.h"
+
+/* Arm's counters have odd frequencies, from 1 MHz on: in MHz one of 19.2 MHz is 1 % off. */
+static uint64_t soft_tsc_hz;
+static uint64_t soft_tsc_us; /* ticks of a microsecond, rounded up */
+static uint64_t soft_tsc_ns; /* of a tick, in 2^-20 ns */
+static pthread_once_t soft_tsc_once = PTHREAD_ONCE_INIT;
+
+static uint64_t
+soft_tsc_measure(void)
+{
+	struct timespec a, b;
+	uint64_t t0, t1, ns;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	t0 = rte_rdtsc();
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		t1 = rte_rdtsc();
+		ns = (uint64_t)(b.tv_sec - a.tv_sec) * 1000000000u + (uint64_t)b.tv_nsec -
+		     (uint64_t)a.tv_nsec;
+	} while (ns < 2000000);
+	return RTE_MAX((t1 - t0) * 1000000000 / ns, 1u);
+}
+
+static void
+soft_tsc_init(void)
+{
+	soft_tsc_hz = rte_get_tsc_hz();
+	/* Without EAL there is no figure. */
+	if (soft_tsc_hz == 0)
+		soft_tsc_hz = soft_tsc_measure();
+	soft_tsc_us = (soft_tsc_hz - 1) / 1000000 + 1;
+	soft_tsc_ns = (UINT64_C(1000000000) << 20) / soft_tsc_hz;
+}
+
+void
+soft_time_init(void)
+{
+	pthread_once(&soft_tsc_once, soft_tsc_init);
+}
+
+uint32_t
+soft_clock_khz(void)
+{
+	uint64_t hz;
+
+	soft_time_init();
+	hz = rte_get_tsc_hz();
+	return (uint32_t)((hz != 0 ? hz : soft_tsc_hz) / 1000);
+}
+
+uint64_t
+soft_time_cycles(uint64_t ns)
+{
+	return (ns / 1000 + 1) * soft_tsc_us;
+}
+
+/* For every poll: no division. Halves, as the product has more than 64 bits. */
+static inline uint64_t
+soft_tsc_to_ns(uint64_t tsc)
+{
+	return ((tsc >> 32) * soft_tsc_ns << 12) + ((tsc & UINT32_MAX) * soft_tsc_ns >> 20);
+}
+
+uint64_t
+soft_dev_ns(const struct soft_dev *dev)
+{
+	return soft_tsc_to_ns(soft_ticks(dev));
+}
+
+void
+soft_engine_clock(struct soft_engine *e)
+{
+	e->ticks = soft_ticks(e->dev);
+	e->ns = soft_tsc_to_ns(e->ticks);
+	e->timed = true;
+	if (unlikely(e->dev->opts.no_clock || e->dev->opts.virtual_time))
+		return;
+	e->now = e->ticks;
+	e->stamped = soft_engine_alone(e);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* What an engine does with the messages in its inbox that are not packets. */
+#include <stdlib.h>
+
+#include "soft_access.h"
+#include "soft_resp.h"
+#include "soft_ud.h"
+
+bool
+soft_dgram_post(const struct soft_qp *p, const struct soft_dgram *d, const struct soft_piece *piece,
+		uint32_t n)
+{
+	struct soft_engine *to = p->engine;
+	struct soft_dgram_msg *m;
+	uint8_t *at;
+	uint32_t i;
+
+	if (__atomic_load_n(&to->dgrams, __ATOMIC_RELAXED) >= SOFT_MAX_DGRAMS)
+		return false;
+	m = calloc(1, sizeof(*m) + d->len);
+	if (m == NULL)
+		return false;
+	m->msg.peer_dev = p->dev;
+	m->msg.peer_qpn = p->qpn;
+	m->msg.peer_gen = __atomic_load_n(&p->gen, __ATOMIC_RELAXED);
+	m->dgram = *d;
+	for (i = 0, at = m->data; i < n; i++) {
+		memcpy(at, piece[i].p, piece[i].len);
+		at += piece[i].len;
+	}
+	__atomic_fetch_add(&to->dgrams, 1, __ATOMIC_RELAXED);
+	m->msg.state = SOFT_MSG_DGRAM;
+	soft_msg_push(to, &m->msg);
+	return true;
+}
+
+static struct soft_answer
+soft_msg_execute(struct soft_engine *e, const struct soft_msg *m, struct soft_qp *qp)
+{
+	struct soft_answer ans = {.kind = SOFT_SILENCE};
+	struct soft_req *r = &e->req;
+	struct soft_qp *p;
+	uint8_t synd;
+
+	p = soft_resp_find(qp);
+	if (p == NULL || p->engine != e || p != soft_msg_qp(m->peer_dev, m->peer_qpn, m->peer_gen))
+		return ans;
+	synd = soft_req_decode(e, r, qp, m->d.idx, m->d.blocks);
+	if (synd == 0 && (r->d.opcode != m->d.opcode || r->d.len != m->d.len))
+		synd = BB_SYN_LOCAL_QP_OP;
+	if (synd != 0) {
+		ans.kind = SOFT_NAK;
+		ans.code = synd;
+	} else {
+		r->d = m->d;
+		ans = soft_resp_execute(e, p, qp, r);
+		bb_dma_wmb();
+	}
+	soft_keys_done(e);
+	return ans;
+}
+
+/* A request of another engine's QP for one of ours. */
+void
+soft_msg_serve(struct soft_engine *e, struct soft_msg *m)
+{
+	uint32_t state = SOFT_MSG_PENDING;
+	struct soft_qp *qp;
+
+	if (!__atomic_compare_exchange_n(&m->state, &state, SOFT_MSG_TAKEN, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED)) {
+		free(m);
+		return;
+	}
+	/* Found now, the QP and its engine stay until this engine leaves its lock. */
+	qp = soft_msg_qp(m->dev, m->qpn, m->gen);
+	if (qp == NULL) {
+		free(m);
+		return;
+	}
+	m->ans = soft_msg_execute(e, m, qp);
+	__atomic_store_n(&m->state, SOFT_MSG_ANSWER, __ATOMIC_RELEASE);
+	soft_msg_push(qp->engine, m);
+}
+
+/* An answer to one of our QPs. */
+void
+soft_msg_answer(struct soft_engine *e, struct soft_msg *m)
+{
+	struct soft_qp *qp = soft_msg_qp(m->dev, m->qpn, m->gen);
+
+	if (qp == NULL || qp->engine != e || qp->msg != m || qp->wait != SOFT_WAIT_PEER) {
+		free(m);
+		return;
+	}
+	soft_qp_unqueue(e, qp);
+	qp->wait = SOFT_WAIT_NONE;
+	soft_req_answer(e, qp, &m->d, m->ans);
+}
+
+/* A datagram of another engine's QP for one of ours, if it is still there. */
+void
+soft_dgram_take(struct soft_engine *e, struct soft_msg *msg)
+{
+	struct soft_dgram_msg *m = (struct soft_dgram_msg *)msg;
+	const struct soft_piece piece = {.p = m->data, .len = m->dgram.len};
+	struct soft_qp *p = soft_msg_qp(m->msg.peer_dev, m->msg.peer_qpn, m->msg.peer_gen);
+	uint32_t state = p != NULL ? soft_qp_state(p) : BB_PRM_QP_RST;
+
+	__atomic_fetch_sub(&e->dgrams, 1, __ATOMIC_RELAXED);
+	if (p != NULL && p->engine == e && (state == BB_PRM_QP_RTR || state == BB_PRM_QP_RTS)) {
+		soft_ud_receive(e, p, &m->dgram, &piece, m->dgram.len != 0);
+		soft_keys_done(e);
+	}
+	free(m);
+}
