@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What completions say is always checked: order, status, opcode, length, immediate data; with
- * --verify also that their results are there.
+ * Checks of completions. Order, status, opcode, length and immediate data are always checked; with
+ * --verify also that the results have arrived.
  */
 #include <rte_byteorder.h>
 #include <rte_cycles.h>
 
 #include "testrdma.h"
 
-/* What a completion is of. */
+/* Describes the request of a completion. */
 static const char *
 wc_what(const struct test *t, const struct pair *p, const struct bb_wc *wc, char *buf, size_t size)
 {
@@ -32,7 +32,7 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 	char text[BB_ERROR_TEXT_MAX], what[64];
 
 	t->row->res.broken++;
-	/* The first one names the cause; the flush behind it only follows. */
+	/* The first one names the cause; the flushed ones follow from it. */
 	if (!t->fatal)
 		report_fail(t,
 			    "%s (QP 0x%x) completed at the %s with \"%s\", "
@@ -42,19 +42,19 @@ wc_failed(struct test *t, const struct pair *p, const struct bb_wc *wc, const ch
 			    bb_wc_status_cause(wc->status, wc->vendor_err));
 	else
 		t->row->res.errors++;
-	/* With the WQE and what its keys allow. */
+	/* Includes the WQE and the access that its keys allow. */
 	if (!t->fatal && bb_qp_error_text(wc->qp, text, sizeof(text)) > 0)
 		fputs(text, stderr);
 	t->fatal = true;
 }
 
-/* Notes an operation whose completion was seen before its result; that may be there later. */
+/* Records an operation whose completion was seen before its result, which may still arrive. */
 static void
 arrived_check(struct test *t, struct pair *p, uint64_t op)
 {
 	struct result *res = &t->row->res;
 
-	/* The memory of another process cannot be looked at meanwhile. */
+	/* Memory of another process cannot be read meanwhile. */
 	if (t->cm != NULL && !p->reverse && op_engine(p, op)->to_target)
 		return;
 	if (likely(op_engine(p, op)->arrived(p, op)))
@@ -63,7 +63,7 @@ arrived_check(struct test *t, struct pair *p, uint64_t op)
 		res->first_late = op;
 }
 
-/* Operations up to @want are done: how long is that behind the time when they were due? */
+/* Adds the latencies of operations up to @want, which are done: the time since each was due. */
 static void
 latencies_add(struct test *t, const struct pair *p, uint64_t want)
 {
@@ -113,7 +113,7 @@ send_completed(struct test *t, const struct bb_wc *wc)
 			    "operation %" PRIu64
 			    " of pair %u: completion says %u bytes, expected %u",
 			    want - 1, p->index, wc->byte_len, e->atomic ? 8 : row->size);
-	/* Of a SEND's data only the receive's completion says that they are there. */
+	/* For a SEND only the receive's completion guarantees that the data has arrived. */
 	if (t->o.verify && !e->recv_data)
 		arrived_check(t, p, want - 1);
 	if (t->schedule.on)
@@ -126,7 +126,7 @@ recv_completed(struct test *t, const struct bb_wc *wc)
 {
 	struct pair *p = ((struct pair *)wc->qp->user)->in;
 	const struct engine *e = t->row->e;
-	/* What another process has sent of a flow is not known at each moment. */
+	/* The number of messages that another process has sent is not known at each moment. */
 	uint64_t op = p->recv_done, sent = p->qp != NULL ? p->posted : p->end;
 
 	if (unlikely(wc->status != BB_WC_SUCCESS)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The commands of the prompt, and how a line becomes one. */
+/* The commands of the prompt, and the parsing of a line. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -100,7 +100,7 @@ wait_run(struct session *s, unsigned int argc, char **argv)
 	s->wait_until = argc == 1 ? UINT64_MAX : rte_rdtsc() + 1 + (uint64_t)(seconds * (double)hz);
 }
 
-/* The address that @argv names, into s->peer; not while it is in use. */
+/* Parses the address in @argv into s->peer, unless that is in use. */
 static bool
 peer_take(struct session *s, unsigned int argc, char **argv)
 {
@@ -111,7 +111,7 @@ peer_take(struct session *s, unsigned int argc, char **argv)
 			      argv[0], argc > 1 ? " " : "", argc > 1 ? argv[1] : "");
 		return false;
 	}
-	/* Not under the options of what runs. */
+	/* A running test still uses its options. */
 	if (s->run.running) {
 		session_wrong(s, "%s: stop what runs first", argv[0]);
 		return false;

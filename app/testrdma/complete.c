@@ -4,10 +4,11 @@
 /*
  * Commands for rte_cmdline.
  *
- * It has one list of instances for parsing and for completion, says only "Bad arguments" where one
- * does not fit, and calls two that fit ambiguous. So one instance takes every line when it parses
- * (it tells that from completing by the result buffer) and hands it to command_line(), that says
- * what to do instead. The others are there to be completed: their last token never fits.
+ * rte_cmdline uses one list of instances to parse and to complete. It reports only "Bad arguments"
+ * if no instance matches, and calls a line ambiguous if two match. So one instance accepts every
+ * line when it parses (recognised by the result buffer) and passes it to command_line(), which
+ * prints helpful errors. The other instances exist for completion only: their last token never
+ * matches.
  */
 #include <stdlib.h>
 
@@ -18,12 +19,12 @@
 
 #include "session.h"
 
-/* A word that is one of several. */
+/* A token that matches one of several words. */
 struct word_token {
 	struct cmdline_token_hdr hdr;
 	const char *const *words;
 	unsigned int n;
-	bool hidden; /* another instance lists it */
+	bool hidden; /* listed by another instance */
 	const char *help;
 };
 
@@ -69,7 +70,7 @@ word_help(struct cmdline_token_hdr *hdr, char *dst, unsigned int size)
 
 static struct cmdline_token_ops word_ops = {word_parse, word_count, word_get, word_help};
 
-/* The end of an instance that is there for completion. */
+/* Last token of an instance that exists for completion only. */
 static int
 never_parse(struct cmdline_token_hdr *hdr, const char *buf, void *res, unsigned int size)
 {
@@ -123,7 +124,7 @@ line_run(void *parsed, struct cmdline *cl, void *data)
 	command_line(data, parsed);
 }
 
-/* An instance with up to three words and what ends it. */
+/* An instance with up to three words and a last token. */
 struct instance {
 	struct word_token words[3];
 	unsigned int n;
@@ -143,7 +144,7 @@ add_word(struct instance *in, const char *const *words, unsigned int n, bool hid
 static struct cmdline_inst *
 inst_create(struct session *s, const char *help)
 {
-	/* The tokens of an instance: three words, never, NULL. */
+	/* Tokens of an instance: three words, the last token, NULL. */
 	struct cmdline_inst *inst =
 		calloc(1, sizeof(*inst) + 5 * sizeof(inst->tokens[0]) + sizeof(struct instance));
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * fault: what the network of the software device does to packets, and its port. They are options of
- * the device, so it is opened anew, with them, by the next start.
+ * fault: packet faults of the software device's network, and port faults. They are device options,
+ * so the next start opens the device again with them.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #define HOUR_MS 3600000
 #define HOUR    "3600000"
 
-/* Where packets go that a fault strikes. */
+/* Direction of the packets that a fault applies to. */
 enum {
 	OUT,
 	IN
@@ -21,12 +21,12 @@ enum {
 static const char *const directions[FAULT_DIRECTIONS] = {[OUT] = "tx", [IN] = "rx"};
 
 static const struct {
-	const char *name, *option; /* of packets: what stands behind tx_ and rx_ */
+	const char *name, *option; /* packet faults: the name after tx_ or rx_ */
 	const char *value, *unit, *example;
-	double most; /* of the number that it begins with */
-	char then;   /* the character between it and another one, or NUL */
+	double most; /* maximum of the first number */
+	char then;   /* separator before a second number, or NUL */
 	bool whole;
-	bool packets; /* it strikes those of a direction */
+	bool packets; /* applies to packets of one direction */
 } kinds[FAULTS] = {
 	{"drop", "drop", PERCENT, " %", "1", 100, '\0', false, true},
 	{"duplicate", "dup", PERCENT, " %", "1", 100, '\0', false, true},
@@ -41,7 +41,10 @@ static const struct {
 	 false},
 };
 
-/* The digits at @s, with a point unless @whole; behind them. NULL: there are none, or too many. */
+/*
+ * Returns the end of the number at @s, which may have a point unless @whole. Returns NULL if there
+ * is none, or it is above @most.
+ */
 static const char *
 number_end(const char *s, bool whole, double most)
 {
@@ -68,7 +71,7 @@ value_fits(unsigned int kind, const char *value)
 static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "corrupt",
 					   "delay", "stall",     NULL};
 
-/* The kinds in their order, and what else may stand there. */
+/* The kinds in order, and the other words that may stand in their place. */
 const struct argument fault_args[] = {
 	{"drop", "PERCENT of packets are lost", NULL},
 	{"duplicate", "PERCENT come twice", NULL},
@@ -84,7 +87,7 @@ const struct argument fault_args[] = {
 	{NULL, NULL, NULL},
 };
 
-/* ",tx_drop=": the option that a fault is. */
+/* Writes the device option of a fault, such as ",tx_drop=". */
 static void
 option_name(unsigned int kind, unsigned int dir, char name[FAULT_OPTION])
 {
@@ -92,7 +95,7 @@ option_name(unsigned int kind, unsigned int dir, char name[FAULT_OPTION])
 		 kinds[kind].packets ? "_" : "", kinds[kind].option);
 }
 
-/* The device's specification with the faults in @set. @return whether it has room. */
+/* Builds the device's specification with the faults in @set. @return true if it fits. */
 static bool
 spec_make(struct session *s, const struct faults *set, char *spec, size_t size)
 {
@@ -124,7 +127,7 @@ spec_make(struct session *s, const struct faults *set, char *spec, size_t size)
 	return len < size;
 }
 
-/* Open the device as @spec. On an error it is as it was. */
+/* Opens the device with @spec. On an error it is opened as before. */
 static int
 reopen(struct session *s, const char *spec)
 {
@@ -140,11 +143,11 @@ reopen(struct session *s, const char *spec)
 	test_close_device(&s->t);
 	snprintf(s->spec, sizeof(s->spec), "%s", before);
 	if (test_open_device(&s->t) != 0)
-		s->over = true; /* said why */
+		s->over = true; /* test_open_device() printed the reason */
 	return -1;
 }
 
-/* As it is set by fault, or came with --device, "-" if neither. */
+/* Returns the value set by fault, or the one in --device, or "-" if there is neither. */
 static void
 value_now(const struct session *s, unsigned int kind, unsigned int dir, char *text, size_t size)
 {
@@ -162,7 +165,7 @@ value_now(const struct session *s, unsigned int kind, unsigned int dir, char *te
 		snprintf(text, size, "-");
 }
 
-/* What is set, and what can be. */
+/* Prints the current faults and the possible ones. */
 static void
 show(const struct session *s)
 {
@@ -187,7 +190,7 @@ show(const struct session *s)
 		printf("This device has none of them: only the software device has.\n");
 }
 
-/* Can the device be opened anew, and does it have faults at all? */
+/* Returns true if the device supports faults and can be opened again now. */
 static bool
 may(struct session *s)
 {
@@ -202,7 +205,10 @@ may(struct session *s)
 	return false;
 }
 
-/* Kind and value of @argv, of that direction, into @set. @return false: said what is wrong. */
+/*
+ * Parses kind and value of @argv, for direction @dir, into @set. @return false after printing the
+ * error.
+ */
 static bool
 fault_take(struct session *s, unsigned int dir, unsigned int argc, char **argv, struct faults *set)
 {

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Results for programs. Written row by row, and whole behind each: for who is killed the file has
- * an end, which the next row overwrites.
+ * Results as JSON. They are written test by test, and the file is complete after each one: if the
+ * program is killed the file has a valid end, which the next test overwrites.
  */
 #include <math.h>
 #include <unistd.h>
@@ -18,7 +18,8 @@
 
 static FILE *json;
 static bool rows_open, row_written;
-static off_t rows_end = -1; /* where the next row begins; -1: what cannot seek has no end so far */
+static off_t rows_end = -1; /* offset of the next test; -1 if the file cannot seek, and so has no
+			     * end yet */
 
 static const char *
 boolean(bool b)
@@ -47,7 +48,7 @@ put_end(const struct test *t, const char *result, int status)
 		t->nrows, t->passed, t->failed, t->errors, t->verified);
 }
 
-/* The rows so far, with an end. */
+/* Writes a valid end after the tests so far. */
 static void
 rows_keep(const struct test *t)
 {
@@ -58,7 +59,7 @@ rows_keep(const struct test *t)
 	fflush(json);
 }
 
-/* What is written next comes behind the rows. */
+/* Continues after the tests so far. */
 static void
 rows_resume(void)
 {
@@ -119,7 +120,7 @@ json_start(const struct test *t)
 	rows_keep(t);
 }
 
-/* What only the row of a mode has. */
+/* Writes the fields that only one mode has. */
 static void
 json_mode(const struct row *row, const struct figures *f)
 {
@@ -195,7 +196,10 @@ json_close(const struct test *t, int status)
 		: t->passed + t->failed > 0 || t->errors > 0 ? "fail"
 							     : "error",
 		status);
-	/* It may be shorter than the one it is written over. What fails is seen at the close. */
+	/*
+	 * The text may be shorter than the one it overwrites. Errors are detected when the file is
+	 * closed.
+	 */
 	if (rows_end >= 0 && fflush(f) == 0 && ftruncate(fileno(f), ftello(f)) != 0)
 		rows_end = -1;
 	json = NULL;

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * testrdma: run RDMA operations through one device and check what they do.
+ * testrdma: runs RDMA operations through one device and checks their effects.
  *
- * Read next: testrdma.h (what a row, a pair and a slot are), run.c (the loop),
- * modes/ (one file per kind of operation), verify.c (how memory is checked). Of the prompt:
- * session.c, commands.c, runner.c (rows in the background).
+ * Read next: testrdma.h (tests, pairs and slots), run.c (the loop), modes/ (one file per kind of
+ * operation), verify.c (checks of memory). For the prompt: session.c, commands.c, runner.c (tests
+ * in the background).
  */
 
 #include <rte_cycles.h>

@@ -10,7 +10,7 @@
 #include "number.h"
 #include "testrdma.h"
 
-#define DEFAULT_SECONDS 30.0 /* of all rows together, without --duration */
+#define DEFAULT_SECONDS 30.0 /* seconds of all tests together, without --duration */
 #define MAX_ROW_SECONDS 2.0
 
 enum {
@@ -122,7 +122,7 @@ add_size(struct options *o, uint64_t size)
 	return 0;
 }
 
-/* "A..B", "A..B:xK", "A..B:+K": both ends are always in it. */
+/* Parses "A..B", "A..B:xK" or "A..B:+K"; both ends are always included. */
 static int
 add_range(struct options *o, const char *item, size_t len, const char *dots)
 {
@@ -192,7 +192,7 @@ const char *const mix_names[MIX_KINDS] = {
 	[MIX_CMP_SWAP] = "cmp_swap",
 };
 
-/* "write:70,read:30" */
+/* Parses a mix such as "write:70,read:30". */
 static int
 parse_mix(struct options *o, const char *arg)
 {
@@ -269,7 +269,7 @@ parse_seconds(const char *name, const char *arg, double least, double *seconds)
 	return 0;
 }
 
-/* Option @c with its argument. */
+/* Parses option @c with its argument. */
 static int
 parse_one(struct options *o, int c, char *arg)
 {
@@ -358,7 +358,7 @@ options_set(struct options *o, const char *name, const char *value)
 		o->verify = strcmp(value, "on") == 0;
 		return 0;
 	}
-	/* EAL has an option of this name; ours is another one. */
+	/* EAL has an option of this name too, with a different meaning. */
 	if (strcmp(name, "lcores") == 0)
 		return option_u32(name, value, 1, RTE_MAX_LCORE, &o->lcores);
 	if (strcmp(name, "duration") == 0 && strcmp(value, "0") == 0) {
@@ -402,7 +402,7 @@ options_rows(const struct options *o)
 	return rows;
 }
 
-/* An atomic of a mix has 8 bytes of its operation's slot. */
+/* Checks the sizes for a mix with atomics: an atomic uses 8 bytes of its operation's slot. */
 static int
 mix_fit(const struct options *o)
 {
@@ -480,7 +480,7 @@ options_fit(struct options *o)
 		}
 	}
 	if (options_session(o) && o->duration == 0 && options_rows(o) == 1)
-		o->duration = INFINITY; /* until it is stopped */
+		o->duration = INFINITY; /* until stopped */
 	if (o->duration == 0) {
 		o->duration = DEFAULT_SECONDS / options_rows(o);
 		if (o->duration > MAX_ROW_SECONDS)
@@ -528,7 +528,9 @@ options_parse(void *options, int argc, char **argv)
 		say("\"%s\" is not an option; see testrdma --help", argv[optind]);
 		return -1;
 	}
-	/* A session fits them to each other at each start, so that what is left open stays so. */
+	/*
+	 * A session fits the options to each other at each start, so that unset options stay unset.
+	 */
 	if (options_session(o)) {
 		struct options fitted = *o;
 

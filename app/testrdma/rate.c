@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The open loop of a span: rate.h, shared out among the flows. */
+/* Distributes the open loop of a span (rate.h) over the flows. */
 #include "testrdma.h"
 
 void
@@ -16,7 +16,7 @@ pace_begin(struct test *t, uint64_t now)
 	}
 }
 
-/* With --rate: what is due by now may be posted. */
+/* Updates the number of operations that are due by now. */
 void
 pace_roll(struct test *t, uint64_t now)
 {
@@ -26,14 +26,14 @@ pace_roll(struct test *t, uint64_t now)
 	if (count == t->schedule.count)
 		return;
 	t->schedule.count = count;
-	/* The flows take turns. */
+	/* The flows alternate. */
 	for (i = 0; i < t->nflows; i++)
 		t->flows[i]->due = t->flows[i]->first + (count + t->nflows - 1 - i) / t->nflows;
 }
 
 /*
- * The time is over. What was due and could not be posted has waited so long at the least. What goes
- * out from here on, for the last completion, is none of the schedule.
+ * Ends the schedule. Operations that were due and could not be posted have waited at least until
+ * now. Operations posted later, for the last completion, do not belong to the schedule.
  */
 void
 pace_end(struct test *t, uint64_t now)
@@ -49,7 +49,10 @@ pace_end(struct test *t, uint64_t now)
 	for (i = 0; i < t->nflows; i++) {
 		struct pair *p = t->flows[i];
 
-		/* A span of so many operations, or one told to the target, goes to its end. */
+		/*
+		 * A span with a given number of operations, or one announced to the target, runs to
+		 * its end.
+		 */
 		for (op = p->posted; op < p->due && p->end == UINT64_MAX; op++) {
 			schedule_latency(s, (op - p->first) * t->nflows + p->turn, now, &latency);
 			hist_add(&t->row->lat, latency);

@@ -13,10 +13,10 @@
 #include "remote.h"
 #include "stall.h"
 
-#define CHUNK        (UINT64_C(1) << 20) /* of a copy */
-#define WAIT_SECONDS 30                  /* for what the peer's CM answers late at the most */
+#define CHUNK        (UINT64_C(1) << 20) /* bytes of one copy request */
+#define WAIT_SECONDS 30                  /* maximum wait for late answers of the peer's CM */
 
-/* Poll the CM for an event of @conn. @return false: nothing came. */
+/* Polls the CM for an event of @conn. @return false if there was none. */
 static bool
 event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
 {
@@ -28,7 +28,7 @@ event_wait(struct test *t, struct bb_conn *conn, struct bb_cm_event *ev)
 	return false;
 }
 
-/* Not made: what its CM says, and what who listens has to say, if that is text. */
+/* Prints the reason of a failed connection: that of the CM, and the listener's if it sent text. */
 static void
 refused(const struct test *t, const struct bb_cm_event *ev)
 {
@@ -106,7 +106,7 @@ remote_connect(struct test *t)
 	uint32_t i;
 	int rc;
 
-	/* A stranger that guesses it gets the memory of this test. */
+	/* An unauthenticated peer that guesses it would get the memory of this test. */
 	if (getrandom(&token, sizeof(token), 0) != (ssize_t)sizeof(token)) {
 		say("--connect: no random number from the kernel: getrandom(): %s",
 		    strerror(errno));
@@ -140,7 +140,7 @@ remote_close(struct test *t)
 
 		if (p->conn == NULL)
 			continue;
-		/* After a fatal error the patience is used up: the peer may be stopped. */
+		/* After a fatal error do not wait again: the peer may be stopped. */
 		if (bb_conn_disconnect(p->conn, NULL, 0) == 0 && !t->fatal)
 			event_wait(t, p->conn, &ev);
 		bb_conn_destroy(p->conn);
@@ -151,7 +151,7 @@ remote_close(struct test *t)
 	t->cm = NULL;
 }
 
-/* One request of the first pair, beside its operations. */
+/* Posts one copy request on the first pair, separate from its operations. */
 static bool
 copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 {

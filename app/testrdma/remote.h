@@ -4,17 +4,19 @@
 /*
  * The target in another process.
  *
- * Who connects has the initiators, and runs the rows. Who listens gives memory, and a QP for each
- * connection. For one-sided operations it does nothing else. What is checked of the target's memory
- * is checked in a copy that the initiator writes there before, and reads back behind.
+ * The connecting process has the initiators and runs the tests. The listening process is the
+ * target: it provides memory, and a QP for each connection. For one-sided operations it does
+ * nothing else. The target's memory is checked in a copy: the initiator writes it to the target
+ * before, and reads it back afterwards.
  *
- * Rows that need work of the target, receives or operations of its own: behind the slots of both
- * sides each connection has a control block in the memory of both processes. The initiator writes
- * into the target's what the row is, and then, as the row goes on, up to which operation each
- * direction is to go. The target posts receives up to there, as its queue has room, sends what goes
- * back, and writes its counts into the initiator's block: receives posted are the initiator's
- * credits, so that no message finds no receive, and no RNR NAK is needed. Each word is 8 bytes,
- * aligned, and only grows; that of another row has another tag.
+ * Tests that need work of the target, receives or operations of its own, use control blocks. Each
+ * connection has one, after the slots of both sides, in the memory of both processes. The initiator
+ * writes the parameters of the test into the target's block. As the test runs it then writes the
+ * operation up to which each direction may go. The target posts receives up to there, as its queue
+ * has room, sends the returned messages, and writes its counts into the initiator's block. Posted
+ * receives are the initiator's credits, so that every message finds a receive and no RNR NAK is
+ * needed. Each word has 8 bytes, is aligned, and only grows; words of another test have another
+ * tag.
  */
 #ifndef REMOTE_H
 #define REMOTE_H
@@ -27,22 +29,22 @@
 #define REMOTE_VERSION   2
 #define REMOTE_REGION    "target"
 #define REMOTE_MAX_BYTES (UINT64_C(1) << 32)
-/* 0.5 s, with 7 retries: a process that is not run for a while is not gone. */
+/* 0.5 s, with 7 retries: a process that does not run for a while is not considered dead. */
 #define REMOTE_ACK_TIMEOUT 17
-#define ORDERS_MAX         4 /* requests of a QP with orders or answers under way */
+#define ORDERS_MAX         4 /* maximum outstanding requests of a QP for orders or answers */
 
-/* What comes with a request to connect. Big endian. */
+/* Private data of a connection request. Big endian. */
 struct remote_hello {
 	uint32_t magic, version;
-	uint64_t token;        /* connections with the same one share the memory */
-	uint64_t bytes;        /* of it: edges and slots; control blocks follow */
-	uint64_t addr;         /* of the initiator's memory, as long */
-	uint32_t rkey;         /* of that */
-	uint32_t index, conns; /* this connection of so many */
+	uint64_t token;        /* connections with the same token share memory */
+	uint64_t bytes;        /* bytes of that memory: edges and slots; control blocks follow */
+	uint64_t addr;         /* address of the initiator's memory, of the same size */
+	uint32_t rkey;         /* key of the initiator's memory */
+	uint32_t index, conns; /* index of this connection, and number of connections */
 	uint32_t depth, sgl, max_inline;
 };
 
-/* What a row is. Big endian. */
+/* Parameters of a test. Big endian. */
 struct remote_row {
 	uint64_t seed;
 	uint32_t size, slots, window, burst, signal_every;
@@ -50,20 +52,20 @@ struct remote_row {
 	char op[16];
 };
 
-/* A control block. Words are big endian, with the row's tag above WORD_BITS. */
+/* A control block. Words are big endian, with the test's tag above WORD_BITS. */
 struct remote_ctl {
-	/* Written by the initiator, into the target's memory. */
+	/* Written by the initiator into the target's memory. */
 	struct remote_row row;
-	uint64_t forward_end, reverse_end; /* operations to go up to; the row is there before */
-	/* Written by the target, into the initiator's memory. */
-	uint64_t recv_posted, recv_done; /* of the forward direction */
-	uint64_t done;                   /* of the other one */
-	uint64_t errors; /* that the target has found; all ones: it refuses the row */
+	uint64_t forward_end, reverse_end; /* last operation plus one; row is written before */
+	/* Written by the target into the initiator's memory. */
+	uint64_t recv_posted, recv_done; /* forward direction */
+	uint64_t done;                   /* reverse direction */
+	uint64_t errors; /* errors that the target has found; all ones if it refuses the test */
 };
 
 #define WORD_BITS    48
 #define WORD_MAX     ((UINT64_C(1) << WORD_BITS) - 1)
-#define REMOTE_CTL   128u /* bytes of a block with what follows */
+#define REMOTE_CTL   128u /* bytes of a block with padding */
 #define WORD_REFUSED WORD_MAX
 _Static_assert(sizeof(struct remote_ctl) <= REMOTE_CTL, "control block");
 
@@ -73,7 +75,7 @@ word_make(uint64_t tag, uint64_t value)
 	return rte_cpu_to_be_64(tag << WORD_BITS | (value & WORD_MAX));
 }
 
-/* Read what a peer writes. @return false: it is of another row. */
+/* Reads a word that the peer writes. @return false if it belongs to another test. */
 static inline bool
 word_read(const uint64_t *word, uint64_t tag, uint64_t *value)
 {
@@ -85,102 +87,108 @@ word_read(const uint64_t *word, uint64_t tag, uint64_t *value)
 	return true;
 }
 
-/* Rows count from 1, so that memory which is zero is of none. */
+/* Returns the tag of a test. Tests count from 1, so zeroed memory belongs to none. */
 static inline uint64_t
 row_tag(uint32_t row_no)
 {
 	return row_no % 0xffff + 1;
 }
 
-/* Block of connection @index behind @bytes of a side's memory at @mem. */
+/* Returns the block of connection @index, which follows @bytes of a side's memory at @mem. */
 static inline struct remote_ctl *
 ctl_at(uint8_t *mem, uint64_t bytes, uint32_t index)
 {
 	return (struct remote_ctl *)(void *)(mem + bytes + (uint64_t)index * REMOTE_CTL);
 }
 
-/* ---- remote.c: who connects */
+/* ---- remote.c: the connecting process */
 
-/* Connect the QPs of all pairs, and learn where the target's memory is. @return 0, or said, -errno.
+/*
+ * Connects the QPs of all pairs and gets the address of the target's memory. @return 0, or -errno
+ * after printing the error.
  */
 int remote_connect(struct test *t);
 
-/* Disconnect and free; QPs stay. */
+/* Disconnects and frees; QPs stay. */
 void remote_close(struct test *t);
 
-/* The copy of the target's memory to the target, or from it. Nothing in the same process. */
+/* Copies the local copy of the target's memory to the target, or back. No effect in one process. */
 void remote_push(struct test *t);
 void remote_pull(struct test *t);
 
-/* ---- remote_row.c: rows that need work of the target */
+/* ---- remote_row.c: tests that need work of the target */
 
-/* Have the target do its part of the row of @t; t->orders if it has one. */
+/* Makes the target take part in the test of @t. Sets t->orders if it has to. */
 void remote_row(struct test *t);
 
-/* flow_open() for @ops more operations, or (0) for as long as it is rolled on; told to the target.
+/*
+ * flow_open() for @ops more operations, or, with 0, until it no longer rolls; informs the target.
  */
 void remote_open(struct pair *p, uint64_t ops);
 void remote_roll(struct test *t, bool over);
 
-/* Take what the target has answered into the flows. @return how much is new. */
+/* Reads the target's answers into the flows. @return amount of news. */
 unsigned int remote_answers(struct test *t);
 
-/* ---- serve_row.c: the target's part of rows */
+/* ---- serve_row.c: the target's part of tests */
 
 struct worksite;
 
 /*
- * For a connection whose memory is at @mem, @bytes and control blocks, with @mr; from a hello that
- * was checked. @return 0, or a negative errno.
+ * Creates the site of a connection from a checked hello. Its memory is at @mem: @bytes and control
+ * blocks, with @mr. @return 0, or a negative errno.
  */
 int worksite_create(struct test *server, const struct remote_hello *hello, uint8_t *mem,
 		    struct bb_mr *mr, struct worksite **out);
-/* Its queue pair, that the caller connects. */
+/* Returns its queue pair, which the caller connects. */
 struct bb_qp *worksite_qp(struct worksite *site);
-/* Its completion queues and memory. */
+/* Returns its completion queues and memory. */
 const struct test *worksite_test(const struct worksite *site);
-/* Do what there is to do. @return whether there was something. */
+/* Executes pending work. @return true if there was any. */
 bool worksite_poll(struct worksite *site);
-/* Receives that have completed and were checked. */
+/* Returns the number of receives completed and checked. */
 uint64_t worksite_receives(const struct worksite *site);
-/* Of them and of what is sent, what was wrong. */
+/* Returns the number of errors found in receives and sends. */
 uint64_t worksite_errors(const struct worksite *site);
 void worksite_destroy(struct worksite *site);
 
-/* ---- serve.c: who listens */
+/* ---- serve.c: the listening process */
 
 struct server;
 
 struct serve_counts {
-	uint32_t served;  /* connections that were made */
-	uint32_t present; /* that there are */
-	uint32_t visits;  /* how often the last one has gone */
-	uint16_t port;    /* that it listens at */
-	/* Some milliseconds ago: receives checked, and what was found wrong. */
+	uint32_t served;  /* connections accepted so far */
+	uint32_t present; /* current connections */
+	uint32_t visits;  /* number of times the last connection has gone */
+	uint16_t port;    /* listening port */
+	/* Some milliseconds old: receives checked, and errors found. */
 	uint64_t recvs, errors;
 };
 
 /*
- * Listen at t->o.listen, and say at which port. All calls but those of another thread
- * below are made by one thread.
- * @return 0, or said, an exit status.
+ * Listens at t->o.listen and prints the port. Make all calls from one thread, except those marked
+ * below for another thread.
+ * @return 0, or an exit status after printing the error.
  */
 int serve_open(struct test *t, struct server **out);
 
-/* Serve until it is stopped or, with @until_gone, everybody who came has gone; with the summary. */
+/* Serves until stopped, or with @until_gone until all clients are gone. Prints the summary. */
 void serve_run(struct server *s, bool until_gone);
-/* What was found wrong, up to now. */
+/* Returns the number of errors found so far. */
 uint64_t serve_errors(const struct server *s);
-/* Whoever is there sees it break. @s may be NULL. */
+/* Closes the server; connected peers see the connection break. @s may be NULL. */
 void serve_close(struct server *s);
 
-/* Look at one that another thread runs. */
+/* Reads the counts. May be called from another thread. */
 struct serve_counts serve_counted(struct server *s);
-/* Print what peers asked the device for since it listens; false if the device does not count. */
+/*
+ * Prints the requests of peers since the start of listening. Returns false if the device does not
+ * count them.
+ */
 bool serve_requests(const struct server *s);
 /*
- * The line of --interval: what was served in the @seconds since the one before. By one thread,
- * the server's own or another.
+ * Prints the line of --interval: requests served in the last @seconds. Call it from one thread, the
+ * server's own or another.
  */
 void serve_interval(struct server *s, FILE *out, double seconds);
 void serve_each(struct server *s,

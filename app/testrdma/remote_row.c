@@ -8,7 +8,7 @@
 #include "remote.h"
 #include "stall.h"
 
-#define ROLL_WINDOWS 8 /* told ahead while a span has no end, in windows */
+#define ROLL_WINDOWS 8 /* operations announced ahead while a span has no end, in windows */
 #define ROLL_LEAST   64
 
 static struct remote_ctl *
@@ -17,7 +17,7 @@ block_of(const struct test *t, const struct pair *p)
 	return ctl_at(t->local.mem, t->local.len, p->index);
 }
 
-/* Post a WRITE of @len bytes at @off of the block into the target's. */
+/* Posts a WRITE of @len bytes at offset @off of the local block into the target's block. */
 static void
 order_post(struct test *t, struct pair *p, size_t off, size_t len)
 {
@@ -38,7 +38,7 @@ order_post(struct test *t, struct pair *p, size_t off, size_t len)
 	bb_qp_ring(p->qp);
 }
 
-/* Tell the target how far to go, if it does not know. */
+/* Announces new ends to the target, if they have changed. */
 static void
 tell(struct test *t, struct pair *p)
 {
@@ -64,10 +64,10 @@ roll_by(const struct row *row)
 {
 	uint64_t ops = RTE_MAX(ROLL_WINDOWS * row->window, (uint32_t)ROLL_LEAST);
 
-	/* With a schedule, what is told ahead is still to be done when the time is over. */
+	/* With a schedule, announced operations must still be executed after its end. */
 	if (row->rate != 0)
 		ops = RTE_MIN(ops, RTE_MAX(row->rate / 100, 1u));
-	/* Its last operation gives a completion, so that a span may end there. */
+	/* The last operation yields a completion, so that a span may end there. */
 	return RTE_ALIGN_MUL_CEIL(ops, (uint64_t)row->signal_every);
 }
 
@@ -78,7 +78,7 @@ remote_open(struct pair *p, uint64_t ops)
 
 	p->rolling = ops == 0;
 	flow_open(p, p->posted + (ops == 0 ? roll_by(t->row) : ops));
-	/* Both directions at once. */
+	/* Announces both directions together. */
 	if (p->reverse || !t->row->e->two_way)
 		tell(t, p->reverse ? p->twin : p);
 }
@@ -113,7 +113,7 @@ errors_take(struct test *t, struct pair *p, uint64_t errors)
 	return 1;
 }
 
-/* A word that only grows into *@to. */
+/* Copies a word that only grows to *@to. */
 static unsigned int
 count_take(const uint64_t *word, uint64_t tag, uint64_t *to)
 {
@@ -169,7 +169,7 @@ row_pack(const struct test *t, struct remote_row *to)
 	snprintf(to->op, sizeof(to->op), "%s", row->e->name);
 }
 
-/* Every target has answered with the tag of the row. */
+/* Returns true if every target has answered with the tag of the test. */
 static bool
 all_ready(const struct test *t)
 {
@@ -196,7 +196,7 @@ remote_row(struct test *t)
 
 		row_pack(t, &ctl->row);
 		ctl->forward_end = ctl->reverse_end = word_make(tag, 0);
-		/* Of one QP, so the words come behind the row. */
+		/* On one QP, so the words arrive after the row. */
 		order_post(t, p, offsetof(struct remote_ctl, row), sizeof(ctl->row));
 		order_post(t, p, offsetof(struct remote_ctl, forward_end), 2 * sizeof(uint64_t));
 	}

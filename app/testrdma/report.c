@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What a person reads: rows on standard output, the rest on standard error. */
+/* Results as text: tests on standard output, all else on standard error. */
 #include <math.h>
 #include <stdarg.h>
 #include <unistd.h>
@@ -11,19 +11,19 @@
 
 #include "testrdma.h"
 
-#define FAILS_SHOWN    5  /* of each row; the others are counted */
-#define SPARSE_SECONDS 10 /* between lines when no person looks on */
+#define FAILS_SHOWN    5  /* per test; further ones are only counted */
+#define SPARSE_SECONDS 10 /* between lines if stderr is not a terminal */
 
 static struct {
-	bool tty;       /* a line that is rewritten every second */
-	bool line_open; /* it is on the screen now */
+	bool tty;       /* rewrite one line every second */
+	bool line_open; /* that line is on the screen now */
 	uint64_t last;  /* TSC of the last line */
 } progress;
 
 static struct {
-	uint64_t over;        /* operations of rows that are over */
-	uint64_t ops, errors; /* at the last line of --interval */
-	uint64_t last;        /* its TSC */
+	uint64_t over;        /* operations of finished tests */
+	uint64_t ops, errors; /* values at the last line of --interval */
+	uint64_t last;        /* TSC of that line */
 } interval;
 
 static void
@@ -129,7 +129,7 @@ row_status(const struct row *row)
 	return row->complete ? "ok" : "cut short";
 }
 
-/* What the figures of a mode are of. */
+/* Prints the figures that only one mode has. */
 static void
 report_mode(const struct row *row, const struct figures *f)
 {
@@ -179,12 +179,12 @@ report_row(struct test *t, const struct row *row)
 	} else {
 		printf("%-13s%10u%6u%9.3f%8.2f", row->e->name, row->size, row->window, f.mops,
 		       f.gbps);
-		/* A row that was cut short may have none. */
+		/* A test that was cut short may have none. */
 		if (row->lat.count > 0)
 			printf(" %8.0f %8.0f %8.0f %9.0f", f.p50, f.p99, f.p999, f.max);
 		else
 			printf(" %8s %8s %8s %9s", "-", "-", "-", "-");
-		/* Nor may one in which the first operation failed. */
+		/* A test in which the first operation failed has none either. */
 		if (r->ops > 0)
 			printf(" %8.0f %6.3f", f.cycles_per_op, f.doorbells_per_op);
 		else

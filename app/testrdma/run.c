@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A row: rate first, then latency, each in rounds until its time is over.
+ * Runs a test: first the rate phase, then the latency phase, each in rounds until its time is over.
  *
- * What completions say is always checked (check.c), memory between the timed
- * spans, with --verify.
+ * Completions are always checked (check.c). With --verify memory is checked between the timed
+ * spans.
  */
 #include <math.h>
 
@@ -16,9 +16,9 @@
 #include "stall.h"
 
 #define LIVE_HZ    100
-#define LOOK_EVERY 16           /* rounds of the loop between looks at the clock, at most */
-#define SPINS      4096         /* polls between looks where one operation is waited for */
-#define LOOK_BYTES (256u << 10) /* moved between two looks, unless a round moves more */
+#define LOOK_EVERY 16           /* maximum rounds of the loop between checks of the clock */
+#define SPINS      4096         /* polls between checks while waiting for one operation */
+#define LOOK_BYTES (256u << 10) /* bytes moved between two checks, unless one round moves more */
 
 unsigned int
 flows_poll(struct test *t)
@@ -73,7 +73,7 @@ live_update(struct test *t)
 	__atomic_store_n(&live->ops, flows_done(t), __ATOMIC_RELAXED);
 	__atomic_store_n(&live->bytes, t->row->res.bytes, __ATOMIC_RELAXED);
 	__atomic_store_n(&live->errors, t->row->res.errors, __ATOMIC_RELAXED);
-	/* Pairs with who asks: the histogram of live is its own again once ask is. */
+	/* Pairs with the asking thread, which owns the histogram of live once ask is cleared. */
 	ask = __atomic_load_n(&live->ask, __ATOMIC_ACQUIRE);
 	if (ask == LIVE_LATENCY)
 		live->lat = t->row->lat;
@@ -107,7 +107,7 @@ look(struct test *t, struct watch *w)
 	if (over && t->schedule.on)
 		pace_end(t, now);
 	if (over) {
-		/* A rolling span ends behind an operation that gives a completion. */
+		/* A rolling span ends after an operation that yields a completion. */
 		for (i = 0; i < t->nflows; i++) {
 			struct pair *p = t->flows[i];
 
@@ -122,7 +122,9 @@ look(struct test *t, struct watch *w)
 	show_progress(t, w, now);
 }
 
-/* Rounds of @ops operations between two looks: 1 if a round takes longer than a look costs. */
+/*
+ * Returns the rounds of @ops operations between two checks: 1 if a round takes longer than a check.
+ */
 static uint32_t
 look_every(const struct row *row, uint32_t ops)
 {
@@ -164,7 +166,7 @@ post_operations(struct test *t, struct pair *p, uint32_t n)
 	return true;
 }
 
-/* Receives of what another process sends: as many as there may be. */
+/* Posts receives for messages of another process: as many as may be outstanding. */
 static void
 post_ahead(struct test *t, struct pair *p)
 {
@@ -175,7 +177,7 @@ post_ahead(struct test *t, struct pair *p)
 		post_receives(t, p, (uint32_t)n);
 }
 
-/* May the next message of a round trip go out? */
+/* Returns true if the next message of a round trip may be sent. */
 static bool
 its_turn(const struct pair *p)
 {
@@ -183,11 +185,13 @@ its_turn(const struct pair *p)
 
 	if (p->posted == back->recv_done + !p->reverse)
 		return false;
-	/* The answer needs its receive; of one in this process it is posted with it. */
+	/*
+	 * The answer needs its receive; within one process it is posted together with the message.
+	 */
 	return p->reverse || back->qp != NULL || back->recv_posted > p->posted;
 }
 
-/* Hand over the next burst of a flow, if there is room for it. */
+/* Posts the next burst of a flow if there is room. */
 void
 flow_post(struct test *t, struct pair *p)
 {
@@ -213,7 +217,7 @@ flow_post(struct test *t, struct pair *p)
 	if (n == 0)
 		return;
 	if (room < n) {
-		/* Wait for a whole burst of room, unless nothing under way can make any. */
+		/* Wait for room for a whole burst, unless nothing in flight can free any. */
 		if (!t->schedule.on &&
 		    (p->done < p->last_sig || (row->e->recv && p->recv_done < p->posted)))
 			return;
@@ -264,7 +268,7 @@ span_open(struct test *t, struct pair *p, uint64_t ops)
 		flow_open(p, ops == 0 ? UINT64_MAX : p->posted + ops);
 }
 
-/* Run @ops operations on every flow, or (0) until the deadline; timed. */
+/* Runs and times @ops operations on every flow, or, with 0, until the deadline. */
 static void
 span(struct test *t, struct watch *w, uint64_t ops)
 {
@@ -300,7 +304,7 @@ span(struct test *t, struct watch *w, uint64_t ops)
 	res->doorbells += doorbells(t) - bells;
 }
 
-/* Wait for the completion of the only operation of @p. @return the TSC when it was seen. */
+/* Waits for the completion of the only operation of @p. @return TSC at which it was seen. */
 static uint64_t
 wait_done(struct test *t, struct watch *w, struct pair *p)
 {
@@ -320,7 +324,7 @@ wait_done(struct test *t, struct watch *w, struct pair *p)
 	return now;
 }
 
-/* Wait for the answer to the only message of @p; when it has arrived, post the answer. */
+/* Waits for the answer to the only message of @p. Posts the answer when the message arrives. */
 static uint64_t
 wait_answer(struct test *t, struct watch *w, struct pair *p)
 {
@@ -343,7 +347,7 @@ wait_answer(struct test *t, struct watch *w, struct pair *p)
 	return now;
 }
 
-/* Another process posts the receives. */
+/* Waits for credit: another process posts the receives. */
 static bool
 credit_wait(struct test *t, struct watch *w, const struct pair *p)
 {
@@ -355,7 +359,7 @@ credit_wait(struct test *t, struct watch *w, const struct pair *p)
 	return !t->fatal;
 }
 
-/* One operation of the first pair, from the post to its completion, or to its answer. */
+/* Runs one operation of the first pair, from the post to its completion, or to its answer. */
 static bool
 one(struct test *t, struct watch *w)
 {
@@ -384,7 +388,7 @@ one(struct test *t, struct watch *w)
 	return !t->fatal;
 }
 
-/* One operation after the other on the first pair. @return how many were made. */
+/* Runs operations one by one on the first pair. @return the number executed. */
 static uint64_t
 one_by_one(struct test *t, struct watch *w, uint64_t ops)
 {
@@ -431,7 +435,7 @@ rate_phase(struct test *t, uint64_t cycles)
 		span(t, &w, 0);
 		return;
 	}
-	/* A round that takes no longer than the phase. */
+	/* A round must not take longer than the phase. */
 	if (t->row->rate != 0)
 		ops = RTE_MAX(1u, RTE_MIN(ops, cycles / 4 * t->row->rate / t->tsc_hz / t->nflows));
 	do {
@@ -467,7 +471,7 @@ latency_phase(struct test *t, uint64_t cycles)
 	} while (rte_rdtsc() < w.deadline && !test_stopping(t));
 }
 
-/* The flow @p of a row, with the slots of number @n on both sides. */
+/* Adds flow @p to a test, with the next group of slots on both sides. */
 static void
 flow_add(struct test *t, struct pair *p)
 {
@@ -502,7 +506,7 @@ row_run(struct test *t, struct row *row)
 {
 	bool endless = isinf(t->o.duration) != 0;
 	double rate = endless ? 0.09 : t->o.duration / 2, hz = (double)t->tsc_hz;
-	bool paced = row->rate != 0; /* the rate phase takes the latencies */
+	bool paced = row->rate != 0; /* the rate phase measures the latencies */
 	uint32_t i;
 
 	t->row = row;
@@ -516,7 +520,7 @@ row_run(struct test *t, struct row *row)
 	remote_push(t);
 	remote_row(t);
 
-	/* Without an end the phases take turns: of each 100 ms, a tenth is for latency. */
+	/* Without an end the phases alternate: a tenth of each 100 ms is for latency. */
 	do {
 		if (!t->fatal)
 			rate_phase(t, (uint64_t)((paced ? 2 * rate : rate) * hz));

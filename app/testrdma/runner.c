@@ -15,26 +15,29 @@
 
 #define POLL_US 1000
 
-/* Who may touch what is settled by the state: the worker has its test while it is GO. */
+/*
+ * The state decides which thread may access a worker: the worker owns its test while the state is
+ * GO.
+ */
 enum worker_state {
 	WORKER_STARTING,
-	WORKER_REFUSED, /* it is no lcore, and cannot become one */
+	WORKER_REFUSED, /* the thread cannot be registered as an lcore */
 	WORKER_IDLE,
 	WORKER_GO,
-	WORKER_OVER, /* what it was to do is */
-	WORKER_GONE, /* touches nothing here any more */
+	WORKER_OVER, /* its work is done */
+	WORKER_GONE, /* it no longer accesses shared data */
 };
 
 struct worker {
 	struct test t;
 	struct row row;
 	struct live live;
-	struct server *server; /* NULL: it runs rows */
+	struct server *server; /* NULL if it runs tests */
 	sem_t go;
 	uint32_t state;                 /* __atomic */
-	void (*todo)(struct worker *w); /* read behind go; NULL: end */
-	int rc;                         /* of the queues */
-	bool thread;                    /* not one of EAL's lcores */
+	void (*todo)(struct worker *w); /* read after go; NULL to end */
+	int rc;                         /* result of creating the queues */
+	bool thread;                    /* a thread, not an EAL lcore */
 	pthread_t tid;
 	unsigned int lcore;
 };
@@ -123,7 +126,7 @@ pause_until_not(const struct worker *w, enum worker_state state)
 		usleep(POLL_US);
 }
 
-/* An lcore that nobody uses, or RTE_MAX_LCORE. */
+/* Returns an idle lcore, or RTE_MAX_LCORE. */
 static unsigned int
 free_lcore(void)
 {
@@ -135,7 +138,7 @@ free_lcore(void)
 	return RTE_MAX_LCORE;
 }
 
-/* Get it going, up to IDLE. */
+/* Starts a worker and waits until it is IDLE. */
 static int
 worker_launch(struct worker *w)
 {
@@ -173,7 +176,10 @@ static void
 worker_end(struct worker *w)
 {
 	worker_begin(w, NULL);
-	/* What follows waits for it too, in a way that ThreadSanitizer does not see. */
+	/*
+	 * pthread_join() or rte_eal_wait_lcore() waits too, but ThreadSanitizer does not see the
+	 * latter.
+	 */
 	while (state_of(w) != WORKER_GONE)
 		usleep(POLL_US);
 	if (w->thread)
@@ -219,7 +225,7 @@ worker_open(struct runner *r, struct worker *w, void (*todo)(struct worker *w))
 	t->nrows = r->t->nrows;
 	t->lcore = BB_LCORE_SELF;
 	t->live = &w->live;
-	/* One at a time: calls of the control path are not made for more. */
+	/* One at a time: control calls are not made concurrently. */
 	worker_begin(w, todo);
 	pause_until_not(w, WORKER_GO);
 	return w->rc;
@@ -254,7 +260,7 @@ runner_open(struct runner *r)
 	return 0;
 }
 
-/* All workers begin the next row of the run. @return false: there is none. */
+/* Starts the next test on all workers. @return false if there is none. */
 static bool
 row_begin(struct runner *r)
 {
@@ -299,7 +305,7 @@ result_add(struct result *sum, const struct result *res)
 		sum->kinds[i] += res->kinds[i];
 }
 
-/* All workers are through with a row. */
+/* Collects the results after all workers have finished a test. */
 static void
 row_end(struct runner *r)
 {
@@ -321,7 +327,7 @@ row_end(struct runner *r)
 	row_over(r->t, sum);
 	*r->last = *sum;
 	r->have_last = true;
-	/* From here on the workers' counts are part of the past. */
+	/* From here on the workers' counts are included in past. */
 	r->past = totals;
 	for (i = 0; i < r->n; i++)
 		memset(&r->workers[i].live, 0, offsetof(struct live, ask));
@@ -450,13 +456,13 @@ runner_totals(const struct runner *r, struct totals *totals)
 	}
 }
 
-/* Have a worker answer. @return false: its row was over first. */
+/* Makes a worker execute a request. @return false if its test ended first. */
 static bool
 worker_ask(struct worker *w, enum live_ask ask)
 {
 	__atomic_store_n(&w->live.ask, (uint32_t)ask, __ATOMIC_RELEASE);
 	for (;;) {
-		/* The row's end is looked at first: it may have answered as its last act. */
+		/* Read the state first: the request may be its last action. */
 		bool over = state_of(w) != WORKER_GO;
 
 		if (__atomic_load_n(&w->live.ask, __ATOMIC_ACQUIRE) == LIVE_NOTHING)
@@ -491,7 +497,7 @@ runner_clear(struct runner *r)
 	struct totals totals;
 	uint32_t i;
 
-	/* What the workers counted is not theirs to forget: the past takes it away again. */
+	/* The workers' counters cannot be cleared, so past subtracts them. */
 	memset(&r->past, 0, sizeof(r->past));
 	runner_totals(r, &totals);
 	r->past.ops -= totals.ops;

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Rows in the background: on lcores that EAL has beside the main one, or, when there is none, in a
- * thread of its own. Each has queues and memory of its own, and all run the same row at a time. Or,
- * instead of rows, one of them is the target of other processes.
+ * Tests in the background: on EAL's lcores besides the main one or, if there are none, in an extra
+ * thread. Each lcore has its own queues and memory, and all run the same test at a time. Instead of
+ * running tests, one of them can be the target of other processes.
  *
- * All calls are the main thread's.
+ * Make all calls from the main thread.
  */
 #ifndef RUNNER_H
 #define RUNNER_H
@@ -15,7 +15,7 @@
 
 struct worker;
 
-/* What was done since the first start, or since they were cleared. */
+/* Totals since the first start, or since they were cleared. */
 struct totals {
 	uint64_t ops, verified, errors;
 };
@@ -23,14 +23,14 @@ struct totals {
 struct runner {
 	struct test *t; /* device, options in force, counts of the run */
 	struct worker *workers;
-	uint32_t n;       /* workers that are set up */
-	struct row *row;  /* sums of the one that runs */
-	struct row *last; /* the last one that was over */
+	uint32_t n;       /* number of workers created */
+	struct row *row;  /* sums of the current test */
+	struct row *last; /* the last finished test */
 	bool running;
-	struct server *server; /* while it listens, and then nothing runs */
+	struct server *server; /* set while it listens; nothing runs then */
 	bool have_last;
-	struct totals past; /* of rows that are over */
-	/* Of all runs; those of the last one are in t. */
+	struct totals past; /* totals of finished tests */
+	/* Over all runs; those of the last run are in t. */
 	uint32_t rows, passed, failed;
 	uint64_t errors, verified;
 };
@@ -39,48 +39,50 @@ struct runner {
 int runner_init(struct runner *r, struct test *t);
 
 /*
- * Begin the rows of t->o. Queues and memory of an earlier run are freed before.
- * @return 0, or -1 after a line that says why, and then nothing runs.
+ * Starts the tests of t->o. Frees queues and memory of an earlier run first.
+ * @return 0, or -1 after printing the reason; nothing runs then.
  */
 int runner_start(struct runner *r);
 
-/* Go on to the next row where one is over. @return whether something runs still. */
+/* Continues with the next test if one has finished. @return true if something still runs. */
 bool runner_poll(struct runner *r);
 
-/* End the row, and the run; waits until it is so. */
+/* Ends the test and the run; waits for the end. */
 void runner_stop(struct runner *r);
 
 /*
- * Be the target of who connects to t->o.listen, in the background. Nothing runs.
- * @return 0, or -1 after a line that says why.
+ * Starts to serve peers that connect to t->o.listen, in the background. Nothing else may run.
+ * @return 0, or -1 after printing the reason.
  */
 int runner_listen(struct runner *r);
 
-/* Listen no more, if it does; who is connected sees it break. */
+/* Stops listening, if it does; connected peers see the connection break. */
 void runner_unlisten(struct runner *r);
 
-/* Queues and memory of a run that is over; connections end. */
+/* Frees queues and memory of a finished run; connections end. */
 void runner_close(struct runner *r);
 
-/* End what runs, free everything. */
+/* Ends a run and frees everything. */
 void runner_free(struct runner *r);
 
-/* What was done so far; of what runs as it was some milliseconds ago. */
+/* Returns the totals so far; those of a running test are some milliseconds old. */
 void runner_totals(const struct runner *r, struct totals *totals);
 
-/* Latencies of the row that runs, or of the last one. @return false: there are none. */
+/*
+ * Returns the latencies of the current test, or of the last one. @return false if there are none.
+ */
 bool runner_latency(struct runner *r, struct hist *lat);
 
-/* Forget totals and latencies. */
+/* Clears totals and latencies. */
 void runner_clear(struct runner *r);
 
 /*
- * The test of worker @i, NULL: there are no more. While it runs only its queues and memory may be
- * looked at, by what any thread may call.
+ * Returns the test of worker @i, NULL if there are no more. While it runs, use only its queues and
+ * memory, and only calls that any thread may make.
  */
 struct test *runner_test(const struct runner *r, uint32_t i);
 
-/* The lcore of worker @i, one of EAL's or one that a thread has registered as. */
+/* Returns the lcore of worker @i: one of EAL's, or that of a registered thread. */
 unsigned int runner_lcore(const struct runner *r, uint32_t i);
 
 #endif

@@ -15,22 +15,22 @@
 
 #include "remote.h"
 
-#define GROUPS   64  /* initiators that each have memory */
-#define NAP_US   100 /* between looks, where nothing needs this processor */
-#define BUSY_S   1   /* seconds without naps behind the last work */
+#define GROUPS   64  /* maximum initiators with memory */
+#define NAP_US   100 /* pause between polls if the device does not need this thread */
+#define BUSY_S   1   /* seconds without pauses after the last work */
 #define COUNT_HZ 100
 
-/* Memory that an initiator's connections share. */
+/* Memory shared by the connections of an initiator. */
 struct group {
 	uint64_t token;
 	uint8_t *mem;
 	uint64_t len;
-	uint32_t size; /* of connections that it has control blocks for */
+	uint32_t size; /* number of control blocks */
 	struct bb_mr *mr;
-	uint32_t conns; /* 0: free */
+	uint32_t conns; /* 0 if the entry is free */
 };
 
-/* A connection's. */
+/* State of one connection. */
 struct target {
 	LIST_ENTRY(target) next;
 	struct bb_conn *conn;
@@ -43,15 +43,15 @@ struct server {
 	struct bb_cm *cm;
 	struct bb_listener *listener;
 	struct group groups[GROUPS];
-	/* Changed by its thread with the lock held, so that another one may look. */
+	/* Changed by the server's thread under this lock, so that another thread may read it. */
 	pthread_mutex_t lock;
-	LIST_HEAD(, target) conns; /* accepted, and not over */
+	LIST_HEAD(, target) conns; /* accepted and not over */
 	struct serve_counts counts;
-	uint64_t recvs, errors;    /* of connections that are over */
-	struct bb_dev_stats since; /* the device's counts when it began to listen */
+	uint64_t recvs, errors;    /* of finished connections */
+	struct bb_dev_stats since; /* the device's counters at the start of listening */
 	uint64_t busy_until;       /* TSC */
-	uint64_t counted_at;       /* TSC of counts.recvs, counts.errors */
-	/* Of serve_interval(): what its last line had. */
+	uint64_t counted_at;       /* TSC of the last update of counts.recvs and counts.errors */
+	/* Values at the last line of serve_interval(). */
 	struct bb_dev_stats told;
 	struct serve_counts told_counts;
 };
@@ -75,7 +75,7 @@ group_put(struct group *g)
 	memset(g, 0, sizeof(*g));
 }
 
-/* The memory of who has @token; made for the first of its connections. */
+/* Gets the memory for @token; the first of its connections creates it. */
 static int
 group_get(struct server *s, const struct remote_hello *hello, struct group **out)
 {
@@ -143,7 +143,7 @@ target_create(struct server *s, const struct remote_hello *hello, struct target 
 	return 0;
 }
 
-/* @return NULL, or what is wrong with it. */
+/* Checks a hello. @return NULL, or the error. */
 static const char *
 hello_check(const struct bb_cm_event *ev, struct remote_hello *hello)
 {
@@ -260,7 +260,7 @@ event(struct server *s, const struct bb_cm_event *ev)
 	}
 }
 
-/* @return 0, or a negative errno. */
+/* Creates CM and listener. @return 0, or a negative errno. */
 static int
 listen_at(struct server *s, const char *where)
 {
@@ -286,7 +286,7 @@ serve_open(struct test *t, struct server **out)
 		s->t = t;
 		pthread_mutex_init(&s->lock, NULL);
 		rc = listen_at(s, t->o.listen);
-		/* Rows that this process ran before count at the device, too. */
+		/* The device also counted tests that this process ran before. */
 		if (t->attr.counters)
 			bb_dev_stats(t->dev, &s->since);
 		s->told = s->since;
@@ -304,7 +304,7 @@ serve_open(struct test *t, struct server **out)
 	return 0;
 }
 
-/* What peers asked the device for behind @since, which is brought up to date if @keep. */
+/* Prints the requests of peers since @since, and updates that if @keep. */
 static bool
 requests_print(FILE *out, const struct server *s, struct bb_dev_stats *since, bool keep)
 {
@@ -366,7 +366,7 @@ serve_receives(const struct server *s)
 	return recvs;
 }
 
-/* Now and then: for another thread, and with --interval alone the line of it. */
+/* Periodically updates the counts for other threads; @print: also prints the line of --interval. */
 static void
 tell(struct server *s, bool print, uint64_t *printed)
 {
@@ -396,7 +396,7 @@ serve_summary(const struct server *s)
 	fflush(stdout);
 }
 
-/* The targets' part of rows. */
+/* Executes the targets' part of tests. */
 static void
 work(struct server *s)
 {
@@ -413,7 +413,7 @@ void
 serve_run(struct server *s, bool until_gone)
 {
 	const struct test *t = s->t;
-	/* At a prompt its thread prints. */
+	/* At a prompt the prompt's thread prints. */
 	bool print = until_gone && t->o.interval > 0;
 	uint64_t printed = rte_rdtsc();
 	struct bb_cm_event ev;
@@ -442,7 +442,7 @@ serve_close(struct server *s)
 		return;
 	if (s->listener != NULL)
 		bb_listener_destroy(s->listener);
-	/* Stopped while peers are there: they see it break. */
+	/* Stopped while peers are connected: they see the connection break. */
 	while (!LIST_EMPTY(&s->conns))
 		gone(s, LIST_FIRST(&s->conns)->conn);
 	if (s->cm != NULL)

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the target does in a row: receives that it posts and checks, and operations of the other
- * direction. The flows are those of the initiator's rows (run.c), of which this process has the
- * other end. Rows come from the peer, so all of them is looked at.
+ * The target's part of a test: receives that it posts and checks, and operations in the reverse
+ * direction. The flows are those of the initiator's tests (run.c), of which this process has the
+ * other end. Parameters come from the peer, so all of them are checked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "remote.h"
 
 struct worksite {
-	struct test t; /* one pair: its flows are forward and, maybe, reverse */
+	struct test t; /* one pair: its flows are forward and maybe reverse */
 	struct row row;
 	struct pair forward, reverse, *flows[2];
 	struct bb_qp *qp;
@@ -24,10 +24,10 @@ struct worksite {
 	uint64_t peer_addr;
 	uint32_t peer_rkey;
 	uint32_t index, conns;
-	uint64_t tag; /* of the row, 0: none */
+	uint64_t tag; /* tag of the test; 0 if none */
 	struct remote_ctl said;
 	bool refused;
-	uint64_t recvs, errors; /* of rows before this one */
+	uint64_t recvs, errors; /* of earlier tests */
 };
 
 static void
@@ -130,7 +130,9 @@ worksite_receives(const struct worksite *site)
 	return site->recvs + site->row.res.recvs;
 }
 
-/* What failed with its connection is the peer's to tell: it may just have gone. */
+/*
+ * Completion errors of a broken connection are left to the peer to report: it may just have gone.
+ */
 static uint64_t
 row_errors(const struct worksite *site)
 {
@@ -150,7 +152,7 @@ worksite_destroy(struct worksite *site)
 	free(site);
 }
 
-/* Does what the row says fit to itself and to the memory? */
+/* Returns true if the parameters of a test are consistent and fit the memory. */
 static bool
 row_fits(const struct worksite *site, const struct row *row, uint32_t offset)
 {
@@ -216,7 +218,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 	if (reverse) {
 		p->qp = site->qp;
 		p->local = ours;
-		/* No memory of this process: only requests name it. */
+		/* Not memory of this process: only requests use its address. */
 		p->remote = NULL;
 		p->target_delta = theirs;
 	} else {
@@ -226,7 +228,7 @@ flow_init(struct worksite *site, struct pair *p, bool reverse)
 	flow_open(p, 0);
 }
 
-/* The peer has begun another row. */
+/* Starts another test of the peer. */
 static void
 row_begin(struct worksite *site, uint64_t tag)
 {
@@ -235,7 +237,7 @@ row_begin(struct worksite *site, uint64_t tag)
 	site->recvs += site->row.res.recvs;
 	site->errors += row_errors(site);
 	memset(&site->row.res, 0, sizeof(site->row.res));
-	/* Receives that are left over are for the row that was cut short: nothing fits any more. */
+	/* Leftover receives belong to a test that was cut short: no later test can match. */
 	site->refused = t->fatal ||
 			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);
 	if (!site->refused && !row_unpack(site)) {
@@ -257,7 +259,7 @@ row_begin(struct worksite *site, uint64_t tag)
 	flow_init(site, &site->reverse, true);
 }
 
-/* How far the peer wants each direction to go. */
+/* Reads how far the peer allows each direction to go. */
 static void
 ends_take(struct worksite *site)
 {
@@ -269,13 +271,13 @@ ends_take(struct worksite *site)
 	if (!site->row.e->two_way || !word_read(&site->ctl->reverse_end, site->tag, &end) ||
 	    end <= back->end)
 		return;
-	/* A span that was over, or one that rolls on: that has whole signal intervals. */
+	/* Either the last span was over, or it rolls on: then it has whole signal intervals. */
 	flow_extend(back, end);
-	/* The peer posts its receives before it sends what is answered. */
+	/* The peer posts its receives before it sends the message that is answered. */
 	back->recv_posted = end;
 }
 
-/* Is there enough news for a write to the peer, or does it wait for it? */
+/* Returns true if the news is worth a write to the peer, or the peer waits for it. */
 static bool
 worth_saying(const struct worksite *site, const struct remote_ctl *now)
 {
@@ -291,7 +293,7 @@ worth_saying(const struct worksite *site, const struct remote_ctl *now)
 	       now->done - said->done >= some;
 }
 
-/* Tell the peer what was done. */
+/* Reports progress to the peer. */
 static void
 answer(struct worksite *site)
 {
@@ -339,7 +341,7 @@ worksite_poll(struct worksite *site)
 		n = flows_poll(t);
 		if (site->forward.recv_posted < site->forward.end && !t->fatal)
 			flow_post(t, &site->forward);
-		/* And it says by its next message that they have completed. */
+		/* The peer's next message implies that they have completed. */
 		site->reverse.recv_done = site->reverse.done;
 		if (t->nflows == 2 && !t->fatal && !flow_finished(&site->reverse))
 			flow_post(t, &site->reverse);

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Where commands come from. At a terminal rte_cmdline edits the line, completes and remembers;
- * lines of files and pipes are taken as they are. Between them the rows in the background go on.
+ * Input of commands. At a terminal rte_cmdline edits, completes and remembers lines. Lines of files
+ * and pipes are used as they are. Tests in the background run on meanwhile.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,18 +22,18 @@
 
 #define PROMPT    "testrdma> "
 #define TICK_MS   10  /* while something runs */
-#define IDLE_MS   200 /* a signal ends the wait too */
+#define IDLE_MS   200 /* a signal also ends the wait */
 #define CTRL_C    3
 #define REDISPLAY "\014" /* Ctrl-L */
 
 struct input {
 	int fd;
-	struct cmdline *cl; /* of a terminal, else NULL */
+	struct cmdline *cl; /* for a terminal, else NULL */
 	char line[SESSION_LINE];
 	size_t len;
-	char ahead[SESSION_LINE]; /* read and not looked at */
+	char ahead[SESSION_LINE]; /* read, but not processed */
 	size_t at, end;
-	bool too_long; /* the line that is being read */
+	bool too_long; /* the current line is too long */
 	bool eof;
 };
 
@@ -45,7 +45,7 @@ redisplay(struct input *in)
 		cmdline_in(in->cl, REDISPLAY, 1);
 }
 
-/* Is what a command waits for over? */
+/* Returns true if the condition that a command waits for is met. */
 static bool
 wait_over(struct session *s)
 {
@@ -53,19 +53,19 @@ wait_over(struct session *s)
 		return !s->run.running;
 	if (serve_counted(s->run.server).visits == s->visits)
 		return false;
-	/* The next wait is for who comes next. */
+	/* The next wait is for the next client. */
 	s->visits++;
 	return true;
 }
 
-/* Are there statistics to be shown now and then? */
+/* Returns true if statistics are to be printed periodically. */
 static bool
 interval_on(const struct session *s)
 {
 	return s->set.interval > 0 && (s->run.running || s->run.server != NULL);
 }
 
-/* What goes on without commands. */
+/* Executes the background work. */
 static void
 background(struct session *s, struct input *in)
 {
@@ -120,14 +120,17 @@ line_char(struct session *s, struct input *in, char c)
 	in->too_long = false;
 }
 
-/* Take what is there, up to a command that waits. */
+/* Processes the input up to a command that waits. */
 static void
 input_take(struct session *s, struct input *in)
 {
 	while (in->at < in->end && !s->over && !in->eof) {
 		char c = in->ahead[in->at];
 
-		/* Behind a wait commands stay where they are, but for the one that ends it. */
+		/*
+		 * After a waiting command the input stays unprocessed, except Ctrl-C, which ends
+		 * the wait.
+		 */
 		if (s->wait_until != 0 && (in->cl == NULL || c != CTRL_C))
 			return;
 		in->at++;
@@ -153,7 +156,7 @@ input_read(struct session *s, struct input *in)
 		return;
 	if (n <= 0) {
 		in->eof = true;
-		/* The last line may lack its end. */
+		/* The last line may have no newline. */
 		if (in->cl == NULL && in->len > 0)
 			line_char(s, in, '\n');
 		return;
@@ -162,7 +165,7 @@ input_read(struct session *s, struct input *in)
 	in->end = (size_t)n;
 }
 
-/* Ctrl-C or SIGTERM from outside: everything ends, with the summary. */
+/* Ctrl-C or SIGTERM from outside: end everything, with the summary. */
 static bool
 signalled(struct session *s)
 {
@@ -170,7 +173,7 @@ signalled(struct session *s)
 	return s->over;
 }
 
-/* Behind the last command: what has an end is waited for. */
+/* After the last command: waits for a run that has an end. */
 static void
 finish(struct session *s, struct input *in)
 {
@@ -182,7 +185,7 @@ finish(struct session *s, struct input *in)
 		background(s, in);
 	}
 	runner_stop(&s->run);
-	/* As --listen alone does: until all who came have gone. */
+	/* As with --listen alone: until all clients have gone. */
 	while (s->run.server != NULL && stop_signal == 0) {
 		c = serve_counted(s->run.server);
 		if (c.visits > 0 && c.present == 0)
@@ -206,7 +209,7 @@ commands_from(struct session *s, int fd, struct cmdline *cl)
 			poll(NULL, 0, TICK_MS);
 		background(s, &in);
 	}
-	/* At a terminal the end of input is somebody's wish. */
+	/* At a terminal the user ended the input. */
 	if (s->over)
 		runner_stop(&s->run);
 	if (s->over || cl != NULL)
@@ -262,7 +265,7 @@ commands_all(struct session *s)
 	int rc = 0;
 
 	if (!options_session(&s->set)) {
-		/* Many lcores, no commands: what "start" does, to its end. */
+		/* Many lcores, no commands: the same as "start", to its end. */
 		command_line(s, "start");
 	} else {
 		if (s->set.cmdline_file != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Commands from a person, a pipe or a file: the prompt. */
+/* The prompt: commands from a terminal, a pipe or a file. */
 #ifndef SESSION_H
 #define SESSION_H
 
@@ -13,9 +13,12 @@
 #define FAULTS           8
 #define FAULT_DIRECTIONS 2
 #define FAULT_VALUE      24
-#define FAULT_OPTION     16 /* ",tx_reorder=" */
+#define FAULT_OPTION     16 /* longest such option, ",tx_reorder=" */
 
-/* By direction, in the order of fault.c; empty: none. Those of no direction are in the first. */
+/*
+ * By direction, in the order of fault.c; empty if not set. Faults without a direction are in the
+ * first row.
+ */
 struct faults {
 	char value[FAULT_DIRECTIONS][FAULTS][FAULT_VALUE];
 };
@@ -23,49 +26,49 @@ struct faults {
 struct session {
 	struct test t;
 	struct runner run;
-	struct options set;  /* as said, not yet fitted to each other: of the next start */
+	struct options set;  /* user settings before validation, for the next start */
 	struct totals shown; /* at the last statistics */
 	uint64_t shown_at;   /* TSC */
-	uint64_t wait_until; /* TSC; 0: commands are read */
-	uint32_t wrong;      /* commands, of a file, a pipe or the program's own */
-	bool typed;          /* what comes now is typed: who does that sees what is wrong with it */
+	uint64_t wait_until; /* TSC; 0 while commands are read */
+	uint32_t wrong;      /* wrong commands of a file, a pipe or the program itself */
+	bool typed;          /* the current command is typed, so the user sees its error */
 	const char *device;  /* without faults */
-	char spec[512];      /* with them */
+	char spec[512];      /* with faults */
 	struct faults faults;
-	char peer[128];  /* what set.connect, or listen, points to */
-	uint32_t visits; /* while it listens: that were waited for */
+	char peer[128];  /* storage for set.connect or set.listen */
+	uint32_t visits; /* while it listens: clients already waited for */
 	bool over;
 };
 
 /*
- * Run a session for the options in @first, from their file, then from standard input.
+ * Runs a session with the options in @first: commands from their file, then from standard input.
  * @return the exit status.
  */
 int session_run(const struct options *first);
 
-/* Something to say about a command that was wrong; counted. */
+/* Prints the error of a command, and counts it. */
 void session_wrong(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- commands.c */
 
-/* What can stand behind a command's name. */
+/* A possible argument of a command. */
 struct argument {
 	const char *name;
 	const char *help;
-	const char *const *values; /* that are known, NULL at the end; NULL: free text */
+	const char *const *values; /* known values, NULL-terminated; NULL for free text */
 };
 
 struct command {
 	const char *name;
-	const char *form; /* of what stands behind it */
+	const char *form; /* syntax of its arguments */
 	const char *help;
-	const struct argument *args; /* a NULL name at the end; NULL: free text */
+	const struct argument *args; /* terminated by a NULL name; NULL for free text */
 	void (*run)(struct session *s, unsigned int argc, char **argv);
 };
 
-extern const struct command commands[]; /* a NULL name at the end */
+extern const struct command commands[]; /* terminated by a NULL name */
 
-/* Do what a line says. */
+/* Executes a command line. */
 void command_line(struct session *s, const char *line);
 
 /* ---- settings.c: set */
@@ -79,7 +82,7 @@ void setting_show(const struct session *s);
 
 extern const struct argument show_args[];
 void show_run(struct session *s, unsigned int argc, char **argv);
-/* The line of set interval: what was done, or served, since the last one. */
+/* Prints the line of set interval: work done, or served, since the last one. */
 void show_interval(struct session *s);
 
 /* ---- show_queues.c */
@@ -95,7 +98,7 @@ void show_errors(struct session *s);
 extern const struct argument fault_args[];
 void fault_run(struct session *s, unsigned int argc, char **argv);
 
-/* ---- complete.c: what rte_cmdline needs to know of the commands. */
+/* ---- complete.c: the commands for rte_cmdline. */
 
 struct cmdline_inst;
 struct cmdline_inst **complete_create(struct session *s);

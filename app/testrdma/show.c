@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* show: what can be looked at. */
+/* show: prints the state of the program and the device. */
 #include <rte_cycles.h>
 
 #include "session.h"

@@ -2,12 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * show of what the runs' lcores have: queues, memory, what failed. While they run, too: the library
- * gives these numbers to any thread, and the main one frees the queues.
+ * show for the queues, memory and errors of a run's lcores. Also works while they run: any thread
+ * may read these numbers, and the main thread frees the queues.
  */
 #include "session.h"
 
-/* Look at what who listens has, or say that there is nothing. @return whether that was all. */
+/*
+ * Shows the listener's queues, or prints that there are none. @return true if nothing else is to be
+ * shown.
+ */
 static bool
 served(const struct session *s, const char *head,
        void (*look)(uint32_t conn, struct bb_qp *qp, const struct test *t))
@@ -25,7 +28,7 @@ served(const struct session *s, const char *head,
 	return true;
 }
 
-/* Whose something is: a worker's, or a connection's. */
+/* Owner of a queue: a worker or a connection. */
 #define WHOSE 24
 
 static const char *
@@ -178,7 +181,7 @@ show_mr(struct session *s)
 	}
 }
 
-/* @return whether @qp had a WQE that failed. */
+/* Prints the failed WQE of @qp. @return 1 if there is one, otherwise 0. */
 static uint32_t
 wqe_text(const char *whose, uint32_t index, struct bb_qp *qp)
 {
@@ -200,7 +203,7 @@ wqe_served(uint32_t conn, struct bb_qp *qp, const struct test *t)
 		printf("%s, pair 0: no WQE has failed\n", whose);
 }
 
-/* The first failed WQE of each queue pair, with the keys it named. */
+/* Prints the first failed WQE of each queue pair, with the keys that it used. */
 void
 show_wqe(struct session *s)
 {
@@ -222,9 +225,9 @@ show_wqe(struct session *s)
 		printf("no WQE has failed\n");
 }
 
-#define MAX_DROPS 128 /* reasons; more than there are */
+#define MAX_DROPS 128 /* more reasons than exist */
 
-/* What came and was not used, of one layer: only what there is. */
+/* Prints the drop counters of one layer that are not 0. */
 static void
 drops_line(const char *what, const struct bb_dev_drop *drops, int n, enum bb_drop_layer layer)
 {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * When nothing comes back: what the device says of it, what is missing, and the end of the row.
- */
+/* Handles a stall: asks the device for the cause, prints what is missing, and ends the test. */
 #include "stall.h"
 
-#define ASK_EVERY    10 /* a second: how often the device is asked while nothing completes */
-#define STOP_SECONDS 1  /* for operations under way when the run is to stop */
+#define ASK_EVERY    10 /* checks of the device per second while nothing completes */
+#define STOP_SECONDS 1  /* time for outstanding operations when the run is stopped */
 
-/* Events that any thread took and that end what runs, since the program began. __atomic. */
+/* Fatal events taken by any thread since the program began. __atomic. */
 static uint32_t dead_devices, dead_cqs;
 
 static void
@@ -32,7 +30,7 @@ stall_begin(struct test *t)
 	t->dead_cqs = __atomic_load_n(&dead_cqs, __ATOMIC_RELAXED);
 }
 
-/* The event that tells why nothing comes any more; NULL: none has. */
+/* Returns the name of the event that explains the stall, NULL if there is none. */
 static const char *
 death(const struct test *t)
 {
@@ -44,7 +42,7 @@ death(const struct test *t)
 	return NULL;
 }
 
-/* The requests that nothing came back of, of both sides if the target is here. */
+/* Prints the outstanding requests, of both sides if the target is in this process. */
 static void
 pending_show(const struct pair *p)
 {
@@ -57,7 +55,7 @@ pending_show(const struct pair *p)
 			fputs(text, stderr);
 }
 
-/* What to think of it. */
+/* Returns the likely cause of a stall. */
 static const char *
 stall_cause(const struct test *t, const struct pair *p)
 {

@@ -1,36 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * A phase of a row in which nothing completes any more.
- */
+/* Detection of a phase in which nothing completes any more. */
 #ifndef STALL_H
 #define STALL_H
 
 #include "testrdma.h"
 
-/* What is looked at now and then while a phase runs. */
+/* State checked periodically while a phase runs. */
 struct watch {
-	uint64_t deadline; /* TSC; rolling spans end there */
-	uint64_t moved;    /* when the number of completions last changed */
-	uint64_t seen;     /* completions then */
-	uint64_t count;    /* completions */
-	uint64_t asked;    /* when the device was last asked what has happened to it */
+	uint64_t deadline; /* TSC at which rolling spans end */
+	uint64_t moved;    /* time of the last change of count */
+	uint64_t seen;     /* value of count at that time */
+	uint64_t count;    /* number of completions */
+	uint64_t asked;    /* time of the last check of the device's events */
 	const char *phase;
 };
 
-/* Before the queues of @t are used: what the device told until now is not about them. */
+/* Call before the queues of @t are used: earlier events do not concern them. */
 void stall_begin(struct test *t);
 
 /*
- * Is it over? After --patience seconds without a completion, or as soon as the device says that
- * it, or a CQ, has died. Says so, and sets t->fatal.
+ * Returns true if the phase must end: after --patience seconds without a completion, or as soon as
+ * an event says that the device or a CQ has failed. Prints the reason and sets t->fatal.
  */
 bool stalled(struct test *t, struct watch *w, uint64_t now);
 
 /*
- * Gives up what is under way a second after the run was told to stop: says so and sets t->fatal,
- * without an error. False: there is no stop, or the second is not over.
+ * Gives up outstanding operations a second after the run was stopped: prints so and sets t->fatal,
+ * without an error. Returns false if there is no stop, or the second is not over.
  */
 bool stall_abandoned(struct test *t, uint64_t now);
 

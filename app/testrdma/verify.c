@@ -2,14 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Patterns: what memory is filled with before operations and must hold behind
- * them.
+ * Patterns: contents of memory before operations, and the expected contents afterwards.
  *
- * A message's bytes are a function of seed, row, pair, operation number and
- * offset, without a period. Its destination holds the complement before, so
- * that a byte that was not written cannot pass for one that was. Guard bytes
- * are written once per row and looked at in every round. The source is compared
- * too: nothing may change it.
+ * The bytes of a message are a function of seed, test, pair, operation number and offset, without a
+ * period. The destination is first filled with the complement, so that an unwritten byte is always
+ * detected. Guard bytes are written once per test and checked in every round. The source is
+ * compared too: nothing may change it.
  */
 #include <stdlib.h>
 
@@ -26,7 +24,7 @@ mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Word @i of the pattern of @key; @key has gone through mix(). */
+/* Returns word @i of the pattern of @key, which is a result of mix(). */
 static inline uint64_t
 pattern_word(uint64_t key, uint64_t i)
 {
@@ -78,7 +76,7 @@ op_word(const struct pair *p, uint64_t op)
 	return pattern_word(op_key(p, op), 0);
 }
 
-/* Guard bytes differ by side, and from slots' data by their own key. */
+/* Guard bytes differ by side; their key differs from those of slot data. */
 static uint64_t
 guard_key(const struct test *t, const struct side *s)
 {
@@ -121,7 +119,7 @@ row_fill(struct test *t)
 	side_fill(t, &t->remote);
 }
 
-/* What the difference looks like, for the person who has to find the cause. */
+/* Describes the difference in a way that helps to find its cause. */
 static void
 explain(char *buf, size_t size, const uint8_t *at, const uint8_t *want, size_t len)
 {
@@ -152,7 +150,10 @@ explain(char *buf, size_t size, const uint8_t *at, const uint8_t *want, size_t l
 			 len, first, at[first], want[first]);
 }
 
-/* Is the message close to its place? The guards make it safe to look. 0: no. */
+/*
+ * Returns the distance if the message is close to its expected position, otherwise 0. The guards
+ * make it safe to read there.
+ */
 static int
 find_shift(const uint8_t *at, const uint8_t *want, size_t len)
 {
@@ -167,7 +168,7 @@ find_shift(const uint8_t *at, const uint8_t *want, size_t len)
 	return 0;
 }
 
-/* Compare bytes that belong to @op of @p (NULL: to none). */
+/* Compares bytes of operation @op of @p; @p is NULL if they belong to no operation. */
 static void
 bytes_check(struct test *t, const struct pair *p, const uint8_t *at, const uint8_t *want,
 	    size_t len, uint64_t op, const char *what)
@@ -279,7 +280,9 @@ data_verify_behind_word(struct pair *p, uint64_t op)
 		    want + 8, len, op, "the initiator's memory behind the word");
 }
 
-/* The last byte of the message is where it belongs: it was written before the completion. */
+/*
+ * Returns true if the last byte of the message is in place: it was written before the completion.
+ */
 bool
 data_arrived(struct pair *p, uint64_t op)
 {
@@ -335,7 +338,7 @@ side_guards_verify(struct test *t, const struct side *s, uint32_t nflows)
 	t->row->res.guards += 2 * EDGE;
 }
 
-/* Guard bytes around every slot of the first @nflows flows, and the edges. */
+/* Verifies the guard bytes around every slot of the first @nflows flows, and the edges. */
 void
 guards_verify(struct test *t, uint32_t nflows)
 {
@@ -343,7 +346,7 @@ guards_verify(struct test *t, uint32_t nflows)
 	side_guards_verify(t, &t->remote, nflows);
 }
 
-/* Slots from @from on are as row_fill() left them, data too. */
+/* Verifies that slots from @from on are as row_fill() left them, including their data. */
 void
 slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base, uint32_t from)
 {
@@ -356,7 +359,7 @@ slots_verify_untouched(struct pair *p, const struct side *s, const uint8_t *base
 			    s->image + lay->off[0], lay->len[0], 0, "memory no operation named");
 }
 
-/* Behind a round: the last @n operations of the first @nflows flows. */
+/* Verifies the last @n operations of the first @nflows flows after a round. */
 void
 round_verify(struct test *t, uint32_t nflows, uint64_t n)
 {
@@ -367,7 +370,7 @@ round_verify(struct test *t, uint32_t nflows, uint64_t n)
 	for (i = 0; i < nflows; i++)
 		t->row->e->verify(t->flows[i], t->flows[i]->done - n, n);
 	guards_verify(t, nflows);
-	/* When memory is wrong too, that says more. */
+	/* If memory is wrong too, that error says more. */
 	if (res->late != 0 && res->errors == errors)
 		report_fail(t,
 			    "operation %" PRIu64 " and %" PRIu64

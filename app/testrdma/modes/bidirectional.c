@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* RDMA_WRITE in both directions of each pair of queue pairs at once. */
+/* RDMA_WRITE in both directions of each QP pair at the same time. */
 #include "modes.h"
 
 const struct engine engine_bidirectional = {

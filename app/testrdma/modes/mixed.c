@@ -2,12 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A weighted mix of WRITE, READ and atomics (--mix). Kinds take turns as smoothly as the weights
- * allow, and of each sum-of-weights operations exactly as many are of a kind as it weighs.
+ * A weighted mix of WRITE, READ and atomics (--mix). Kinds alternate as evenly as the weights
+ * allow. Of as many operations as the sum of the weights, each kind has exactly as many as its
+ * weight.
  *
- * An atomic has the first 8 bytes of its operation's slot on both sides for itself, so each can be
- * checked alone, whatever its neighbours are: memory is prepared as for a READ, the old value comes
- * back, the word at the target has changed once, and the rest of the slot has not.
+ * An atomic uses the first 8 bytes of its operation's slot on both sides, so it can be checked
+ * alone, whatever its neighbours are. Memory is prepared as for a READ. Afterwards the old value is
+ * in the local slot, the word at the target has changed once, and the rest of the slot has not.
  */
 #include "modes.h"
 
@@ -103,8 +104,8 @@ mixed_pick(const struct pair *p, uint64_t op)
 }
 
 /*
- * The order of kinds, for all pairs: each turn every kind gains its weight, and the richest one is
- * taken and pays the sum of all.
+ * Computes the order of kinds for all pairs. In each step every kind gains its weight; the one with
+ * the most credit is chosen and pays the sum of all weights.
  */
 static void
 mixed_start(struct pair *p)
@@ -119,7 +120,7 @@ mixed_start(struct pair *p)
 		return;
 	for (k = 0; k < MIX_KINDS; k++)
 		sum += weight[k];
-	/* So often as it fits: posts begin anew seldom. */
+	/* As many repetitions as fit, so that posting rarely starts over. */
 	t->nkinds = MIX_MAX / sum * sum;
 	for (i = 0; i < t->nkinds; i++) {
 		for (k = best = 0; k < MIX_KINDS; k++) {
@@ -132,7 +133,7 @@ mixed_start(struct pair *p)
 	}
 }
 
-/* An operation of its kind. Kinds take turns, so one loop posts them all, not one for each run. */
+/* Posts an operation of its kind. One loop posts all kinds, not one loop per run. */
 POST_ONE
 mixed_one(const struct pair *p, const struct request *rq)
 {
@@ -153,7 +154,7 @@ mixed_one(const struct pair *p, const struct request *rq)
 	}
 }
 
-/* As post_pieces(), with ends of runs where the order of kinds begins anew. */
+/* As post_pieces(), but runs end where the order of kinds starts over. */
 static __rte_always_inline int
 mixed_pieces(struct pair *p, uint32_t n, uint32_t pieces)
 {

@@ -16,35 +16,36 @@ extern const struct engine engine_fetch_add, engine_cmp_swap;
 extern const struct engine engine_send, engine_send_imm;
 extern const struct engine engine_pingpong, engine_mixed, engine_bidirectional;
 
-/* What the modes that are made of them use. */
+/* Shared by the modes that consist of these operations. */
 int write_post(struct pair *p, uint32_t n);
 int send_post(struct pair *p, uint32_t n);
 int send_post_recv(struct pair *p, uint32_t n);
 
 /*
- * A function that posts one request. The library's inline functions are part of it: the compiler
- * makes calls of them where a file has several, and then their arguments are not constants.
+ * Declares a function that posts one request, with the library's inline functions flattened into
+ * it. In a file with several posts the compiler would otherwise call them, and their arguments
+ * would not be constants.
  */
 #define POST_ONE static inline __attribute__((flatten)) int
 
-/* What is posted for an operation. */
+/* The request for an operation. */
 struct request {
 	struct bb_qp *qp;
 	uint64_t op, wr_id;
 	const struct bb_sge *sge; /* its local slot */
 	uint32_t pieces;
-	uint32_t size;  /* of the row's messages */
-	uint64_t raddr; /* the target's slot of the same number */
+	uint32_t size;  /* size of the test's messages */
+	uint64_t raddr; /* the target's slot of the same index */
 	uint32_t rkey, flags;
-	const uint8_t *kind; /* of a mix: enum mix_kind */
+	const uint8_t *kind; /* mix: enum mix_kind */
 };
 
-/* Post it: 1 posted, 0 full, a negative errno. */
+/* Posts a request. Returns 1 if posted, 0 if the queue is full, or a negative errno. */
 typedef int (*post_one_fn)(const struct pair *p, const struct request *rq);
 
 /*
- * Operations of which at most the last is signalled, in slots behind each other. What the next one
- * needs is added up in registers; read from the pair each time it took as long as the post.
+ * Posts operations in consecutive slots, of which at most the last is signalled. Values for the
+ * next one are kept in registers; reading them from the pair each time cost as much as the post.
  */
 static __rte_always_inline uint32_t
 post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
@@ -82,7 +83,7 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 	return k;
 }
 
-/* Up to @n requests of @pieces pieces: a constant makes the loop short. */
+/* Posts up to @n requests of @pieces pieces; a constant @pieces makes the loop short. */
 static __rte_always_inline int
 post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 {
@@ -100,9 +101,9 @@ post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 }
 
 /*
- * Post up to @n requests with @one, each from or to the next local slot. Always inlined, and
- * @one with it: an operation's loop has no indirect call.
- * Returns how many were posted, or a negative errno.
+ * Posts up to @n requests with @one, each from or to the next local slot. Always inlined together
+ * with @one, so that an operation's loop has no indirect call. Returns the number posted, or a
+ * negative errno.
  */
 static __rte_always_inline int
 post_each(struct pair *p, uint32_t n, post_one_fn one)
@@ -112,7 +113,7 @@ post_each(struct pair *p, uint32_t n, post_one_fn one)
 	return post_pieces(p, n, p->near->lay.n, one);
 }
 
-/* The bytes of a request whose data goes into the WQE. */
+/* Returns the data of a request with inline data. */
 static inline const void *
 inline_data(const struct request *rq)
 {
@@ -120,8 +121,8 @@ inline_data(const struct request *rq)
 }
 
 /*
- * The same of data in the WQE, which is one piece. @one8 is for messages of 8 bytes: the library's
- * post is shorter where the compiler knows the length, as most applications' compilers do.
+ * As post_each(), for inline data, which is one piece. @one8 is for 8-byte messages: the library's
+ * post is shorter if the compiler knows the length, as in most applications.
  */
 static __rte_always_inline int
 post_each_inline(struct pair *p, uint32_t n, post_one_fn one, post_one_fn one8)

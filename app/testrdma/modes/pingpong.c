@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * One message out and one back on each pair of queue pairs: a SEND, and when its receive has
- * completed the target's SEND. The operation is the round trip. Both messages have patterns of
- * their own, so what comes back is not what went out.
+ * One message out and one back on each QP pair: a SEND, and after its receive has completed, the
+ * target's SEND. The operation is the round trip. Each message has its own pattern, so the returned
+ * data differs from the sent data.
  */
 #include "modes.h"
 

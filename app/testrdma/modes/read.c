@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* RDMA_READ: the target's slot is the source, ours the destination. */
+/* RDMA_READ: the target's slot is the source, the local slot the destination. */
 #include "modes.h"
 
 POST_ONE

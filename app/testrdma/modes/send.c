@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * SEND and SEND_WITH_IMM. Receives complete in the order they were posted, so
- * operation n lands in the receive of slot n; each is a little longer than its
- * message, and the bytes behind the message are guards.
+ * SEND and SEND_WITH_IMM. Receives complete in the order they were posted, so operation n uses the
+ * receive of slot n. Each receive is a little longer than its message; the extra bytes are guards.
  */
 #include "modes.h"
 

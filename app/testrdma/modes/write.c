@@ -63,7 +63,7 @@ write_imm_post(struct pair *p, uint32_t n)
 	return post_each(p, n, write_imm_one);
 }
 
-/* The immediate takes a receive; the payload does not use its buffer. */
+/* The immediate consumes a receive; the payload does not use its buffer. */
 static int
 write_imm_post_recv(struct pair *p, uint32_t n)
 {
