@@ -13,6 +13,7 @@
 #include "bb_connect.h"
 #include "bb_cq.h"
 #include "bb_dev.h"
+#include "bb_devx.h"
 #include "bb_dm.h"
 #include "bb_ep.h"
 #include "bb_error.h"

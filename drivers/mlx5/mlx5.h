@@ -214,6 +214,8 @@ mlx5_dev_of(const struct bb_dev *dev)
 }
 
 /* ---- mlx5_exec.c: commands; a refusal is logged and converted to an errno */
+/* Logs why @what failed with @err, not 0, and the answer @out. Returns the errno for core. */
+int mlx5_cmd_failed(const struct mlx5_dev *d, const char *what, int err, const void *out);
 int mlx5_general(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
 		 size_t outlen);
 int mlx5_obj_create(struct mlx5_dev *d, const char *what, const void *in, size_t inlen, void *out,
@@ -264,6 +266,8 @@ int mlx5_dm_write(struct bb_dm_ctrl *dm, uint64_t off, const void *src, size_t l
 int mlx5_dm_read(struct bb_dm_ctrl *dm, void *dst, uint64_t off, size_t len);
 int mlx5_umem_reg(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr);
 int mlx5_umem_dereg(struct bb_umem_ctrl *umem);
+/* ---- mlx5_devx.c */
+extern const struct bb_devx_ops mlx5_devx;
 int mlx5_channel_create(struct bb_channel *ch);
 int mlx5_channel_destroy(struct bb_channel *ch);
 int mlx5_channel_get(struct bb_channel *ch, struct bb_cq **cq);

@@ -198,6 +198,7 @@ static const struct bb_driver mlx5_driver = {
 	.dm_read = mlx5_dm_read,
 	.umem_reg = mlx5_umem_reg,
 	.umem_dereg = mlx5_umem_dereg,
+	.devx = &mlx5_devx,
 	.clock = mlx5_clock,
 	.channel_create = mlx5_channel_create,
 	.channel_destroy = mlx5_channel_destroy,

@@ -53,8 +53,8 @@ hint(int err)
 	}
 }
 
-static int
-failed(const struct mlx5_dev *d, const char *what, int err, const void *out)
+int
+mlx5_cmd_failed(const struct mlx5_dev *d, const char *what, int err, const void *out)
 {
 	uint32_t status, syndrome;
 	unsigned int i;
@@ -89,7 +89,7 @@ mlx5_general(struct mlx5_dev *d, const char *what, const void *in, size_t inlen,
 {
 	int ret = d->cmd->general(d->ctx, in, inlen, out, outlen);
 
-	return ret == 0 ? 0 : failed(d, what, ret, out);
+	return ret == 0 ? 0 : mlx5_cmd_failed(d, what, ret, out);
 }
 
 int
@@ -98,7 +98,7 @@ mlx5_obj_create(struct mlx5_dev *d, const char *what, const void *in, size_t inl
 {
 	int ret = d->cmd->obj_create(d->ctx, in, inlen, out, outlen, obj);
 
-	return ret == 0 ? 0 : failed(d, what, ret, out);
+	return ret == 0 ? 0 : mlx5_cmd_failed(d, what, ret, out);
 }
 
 int
@@ -108,7 +108,7 @@ mlx5_obj_modify(struct mlx5_dev *d, const char *what, struct mlx5_obj *obj, cons
 	uint8_t out[BB_PRM_SZ_SHORT] = {0};
 	int ret = d->cmd->obj_modify(obj, in, inlen, out, sizeof(out));
 
-	return ret == 0 ? 0 : failed(d, what, ret, out);
+	return ret == 0 ? 0 : mlx5_cmd_failed(d, what, ret, out);
 }
 
 int
@@ -117,7 +117,7 @@ mlx5_obj_query(struct mlx5_dev *d, const char *what, struct mlx5_obj *obj, const
 {
 	int ret = d->cmd->obj_query(obj, in, inlen, out, outlen);
 
-	return ret == 0 ? 0 : failed(d, what, ret, out);
+	return ret == 0 ? 0 : mlx5_cmd_failed(d, what, ret, out);
 }
 
 int

@@ -447,6 +447,13 @@ bb_dev_close(struct bb_dev *dev)
 		       "them back first",
 		       dev->name, dev->dms, BB_PLURAL(dev->dms), dev->umems, BB_PLURAL(dev->umems));
 		ret = -EBUSY;
+	} else if (dev->devx_objs != 0 || dev->devx_uars != 0) {
+		BB_LOG(ERR,
+		       "%s is not closed: %u DEVX object%s and %u reference%s to UARs live; "
+		       "destroy the objects, then give the UARs back",
+		       dev->name, dev->devx_objs, BB_PLURAL(dev->devx_objs), dev->devx_uars,
+		       BB_PLURAL(dev->devx_uars));
+		ret = -EBUSY;
 	} else if (dev->channels != 0) {
 		BB_LOG(ERR, "%s is not closed: %u channel%s live%s; destroy them first", dev->name,
 		       dev->channels, BB_PLURAL(dev->channels), dev->channels == 1 ? "s" : "");

@@ -55,7 +55,8 @@ int bb_dev_list(struct bb_dev_info *info, unsigned int n);
  */
 int bb_dev_open(const char *spec, struct bb_dev **dev);
 
-/** Close a device. -EBUSY while PDs, CQs, QPs, umems or device memory live. */
+/** Close a device. -EBUSY while PDs, CQs, QPs, umems, device memory, channels or objects of
+ * bb_devx.h live. */
 int bb_dev_close(struct bb_dev *dev);
 
 /** Name the device was opened by, without options. Valid until close. */

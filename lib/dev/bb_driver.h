@@ -19,6 +19,7 @@
 #include "bb_ah.h"
 #include "bb_cq.h"
 #include "bb_dev.h"
+#include "bb_devx.h"
 #include "bb_dm.h"
 #include "bb_mem.h"
 #include "bb_qp.h"
@@ -43,6 +44,8 @@ struct bb_dev {
 	uint32_t cqs;
 	uint32_t dms;
 	uint32_t umems;
+	uint32_t devx_objs;
+	uint32_t devx_uars; /* references */
 	uint32_t channels;
 	uint32_t qps_used;
 	struct bb_qp **qps;      /* by user index, BB_MAX_USER_INDEX + 1 slots; 0 is never used */
@@ -176,6 +179,23 @@ struct bb_drv_mr_attr {
 	uint32_t mw_type;    /* of MW: 1 or 2 */
 };
 
+/* Mailboxes of the application: sizes are checked, the contents are not. See bb_devx.h. */
+struct bb_devx_ops {
+	int (*general)(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen);
+	int (*obj_create)(struct bb_dev *dev, const void *in, size_t inlen, void *out,
+			  size_t outlen, void **obj);
+	/* Modify, or query. */
+	int (*obj_cmd)(struct bb_dev *dev, void *obj, bool modify, const void *in, size_t inlen,
+		       void *out, size_t outlen);
+	int (*obj_destroy)(struct bb_dev *dev, void *obj);
+	/* Without dev->lock. */
+	int (*query_eqn)(struct bb_dev *dev, uint32_t vector, uint32_t *eqn);
+	uint32_t (*pd_number)(const struct bb_pd *pd);
+	/* Fills in the page of uar->lcore. */
+	int (*uar_alloc)(struct bb_devx_uar *uar);
+	void (*uar_free)(struct bb_devx_uar *uar);
+};
+
 struct bb_driver {
 	const char *name;
 	/* Takes devices that others drive better: asked by open when none of these has the name. */
@@ -228,6 +248,9 @@ struct bb_driver {
 	/* NULL where there are none: then attr.max_umem is 0. @attr is checked. Sets pub.id. */
 	int (*umem_reg)(struct bb_umem_ctrl *umem, const struct bb_umem_attr *attr);
 	int (*umem_dereg)(struct bb_umem_ctrl *umem);
+
+	/* NULL where the device has no command mailboxes. */
+	const struct bb_devx_ops *devx;
 
 	/* The device's clock: dev->attr.clock_hz is not 0. */
 	int (*clock)(struct bb_dev *dev, uint64_t *now);

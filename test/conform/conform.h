@@ -164,6 +164,7 @@ void rows_mr(struct rows *rows);
 void rows_cq(struct rows *rows);
 void rows_dm(struct rows *rows);
 void rows_umem(struct rows *rows);
+void rows_devx(struct rows *rows);
 void rows_list(struct rows *rows);
 void rows_srq(struct rows *rows);
 void rows_event(struct rows *rows);

@@ -54,6 +54,7 @@ rows_generate(struct rows *rows)
 	rows_memory_rights(rows);
 	rows_dm(rows);
 	rows_umem(rows);
+	rows_devx(rows);
 	rows_mkey(rows);
 	rows_mw(rows);
 	rows_data(rows);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Core's half of DEVX: what it checks, counts and passes on. */
+#include "../core/core_fixture.h"
+
+static struct {
+	int objs, uars, calls;
+	size_t inlen, outlen; /* of the last call */
+	bool modify;
+	int fail;
+} devx;
+
+static int
+fake_devx_general(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen)
+{
+	(void)dev;
+	(void)in;
+	(void)out;
+	devx.calls++;
+	devx.inlen = inlen;
+	devx.outlen = outlen;
+	return devx.fail;
+}
+
+static int
+fake_devx_obj_create(struct bb_dev *dev, const void *in, size_t inlen, void *out, size_t outlen,
+		     void **obj)
+{
+	int ret = fake_devx_general(dev, in, inlen, out, outlen);
+
+	if (ret != 0)
+		return ret;
+	devx.objs++;
+	*obj = &devx;
+	return 0;
+}
+
+static int
+fake_devx_obj_cmd(struct bb_dev *dev, void *obj, bool modify, const void *in, size_t inlen,
+		  void *out, size_t outlen)
+{
+	assert_ptr_equal(obj, &devx);
+	devx.modify = modify;
+	return fake_devx_general(dev, in, inlen, out, outlen);
+}
+
+static int
+fake_devx_obj_destroy(struct bb_dev *dev, void *obj)
+{
+	(void)dev;
+	assert_ptr_equal(obj, &devx);
+	if (devx.fail != 0)
+		return devx.fail;
+	devx.objs--;
+	return 0;
+}
+
+static int
+fake_devx_query_eqn(struct bb_dev *dev, uint32_t vector, uint32_t *eqn)
+{
+	(void)dev;
+	*eqn = vector + 7;
+	return 0;
+}
+
+static uint32_t
+fake_devx_pd_number(const struct bb_pd *pd)
+{
+	(void)pd;
+	return 0x1234;
+}
+
+static int
+fake_devx_uar_alloc(struct bb_devx_uar *uar)
+{
+	if (devx.fail != 0)
+		return devx.fail;
+	uar->page_id = 9;
+	devx.uars++;
+	return 0;
+}
+
+static void
+fake_devx_uar_free(struct bb_devx_uar *uar)
+{
+	assert_int_equal(uar->page_id, 9);
+	devx.uars--;
+}
+
+static const struct bb_devx_ops fake_devx = {
+	.general = fake_devx_general,
+	.obj_create = fake_devx_obj_create,
+	.obj_cmd = fake_devx_obj_cmd,
+	.obj_destroy = fake_devx_obj_destroy,
+	.query_eqn = fake_devx_query_eqn,
+	.pd_number = fake_devx_pd_number,
+	.uar_alloc = fake_devx_uar_alloc,
+	.uar_free = fake_devx_uar_free,
+};
+
+static struct bb_driver with_devx;
+
+/* The fixture's device by a driver that has DEVX. */
+static void
+devx_on(struct bb_dev *dev)
+{
+	memset(&devx, 0, sizeof(devx));
+	with_devx = *dev->drv;
+	with_devx.devx = &fake_devx;
+	dev->drv = &with_devx;
+}
+
+static void
+test_device_without_devx_refuses_every_call(void **state)
+{
+	struct fixture *f = *state;
+	struct bb_devx_obj *obj = NULL;
+	struct bb_devx_uar *uar = NULL;
+	uint8_t in[16] = {0}, out[16];
+	uint32_t number = 0;
+
+	log_begin();
+	assert_int_equal(bb_devx_general_cmd(f->dev, in, 16, out, 16), -ENOTSUP);
+	log_expect("fake");
+	assert_int_equal(bb_devx_obj_create(f->dev, in, 16, out, 16, &obj), -ENOTSUP);
+	assert_int_equal(bb_devx_query_eqn(f->dev, 0, &number), -ENOTSUP);
+	assert_int_equal(bb_devx_pd_number(f->pd, &number), -ENOTSUP);
+	assert_int_equal(bb_devx_uar_alloc(f->dev, 0, &uar), -ENOTSUP);
+	assert_null(obj);
+	assert_null(uar);
+	assert_int_equal(number, 0);
+}
+
+static void
+test_mailbox_outside_its_limits_never_reaches_the_driver(void **state)
+{
+	static uint8_t in[BB_DEVX_MAILBOX_MAX + 1], out[BB_DEVX_MAILBOX_MAX + 1];
+	static const size_t bad[] = {0, 1, 15, BB_DEVX_MAILBOX_MAX + 1, SIZE_MAX};
+	struct fixture *f = *state;
+	struct bb_devx_obj *obj, *none = NULL;
+	size_t i;
+
+	devx_on(f->dev);
+	assert_int_equal(bb_devx_obj_create(f->dev, in, 16, out, BB_DEVX_MAILBOX_MAX, &obj), 0);
+	assert_int_equal(devx.outlen, BB_DEVX_MAILBOX_MAX);
+	devx.calls = 0;
+	for (i = 0; i < RTE_DIM(bad); i++) {
+		log_begin();
+		assert_int_equal(bb_devx_general_cmd(f->dev, in, bad[i], out, 16), -EINVAL);
+		log_expect("mailboxes");
+		assert_int_equal(bb_devx_general_cmd(f->dev, in, 16, out, bad[i]), -EINVAL);
+		assert_int_equal(bb_devx_obj_create(f->dev, in, bad[i], out, 16, &none), -EINVAL);
+		assert_int_equal(bb_devx_obj_modify(obj, in, bad[i], out, 16), -EINVAL);
+		assert_int_equal(bb_devx_obj_query(obj, in, 16, out, bad[i]), -EINVAL);
+	}
+	assert_int_equal(bb_devx_general_cmd(f->dev, NULL, 16, out, 16), -EINVAL);
+	assert_int_equal(bb_devx_general_cmd(f->dev, in, 16, NULL, 16), -EINVAL);
+	assert_int_equal(bb_devx_general_cmd(NULL, in, 16, out, 16), -EINVAL);
+	assert_int_equal(bb_devx_obj_create(f->dev, in, 16, out, 16, NULL), -EINVAL);
+	assert_int_equal(bb_devx_obj_modify(NULL, in, 16, out, 16), -EINVAL);
+	assert_int_equal(bb_devx_obj_destroy(NULL), -EINVAL);
+	assert_null(none);
+	assert_int_equal(devx.calls, 0);
+	assert_int_equal(bb_devx_obj_modify(obj, in, 64, out, 32), 0);
+	assert_true(devx.modify);
+	assert_int_equal(devx.inlen, 64);
+	assert_int_equal(bb_devx_obj_query(obj, in, 64, out, 32), 0);
+	assert_false(devx.modify);
+	assert_int_equal(bb_devx_obj_destroy(obj), 0);
+}
+
+static void
+test_close_is_refused_while_an_object_or_a_uar_lives(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t in[16] = {0}, out[16];
+	struct bb_devx_obj *obj, *none = NULL;
+	struct bb_devx_uar *uar;
+	struct bb_dev *dev;
+
+	(void)f;
+	assert_int_equal(bb_dev_open("fake1", &dev), 0);
+	devx_on(dev);
+	assert_int_equal(bb_devx_uar_alloc(dev, 0, &uar), 0);
+	assert_int_equal(bb_devx_obj_create(dev, in, 16, out, 16, &obj), 0);
+	log_begin();
+	assert_int_equal(bb_dev_close(dev), -EBUSY);
+	log_expect("1 DEVX object and 1 reference to UARs");
+	log_begin();
+	assert_int_equal(bb_devx_uar_free(uar), -EBUSY);
+	log_expect("0x9");
+	/* What failed is as it was. */
+	devx.fail = -EREMOTEIO;
+	assert_int_equal(bb_devx_obj_create(dev, in, 16, out, 16, &none), -EREMOTEIO);
+	assert_null(none);
+	assert_int_equal(bb_devx_obj_destroy(obj), -EREMOTEIO);
+	devx.fail = 0;
+	assert_int_equal(bb_devx_obj_destroy(obj), 0);
+	log_begin();
+	assert_int_equal(bb_dev_close(dev), -EBUSY);
+	log_expect("0 DEVX objects and 1 reference");
+	assert_int_equal(bb_devx_uar_free(uar), 0);
+	assert_int_equal(bb_dev_close(dev), 0);
+	assert_int_equal(devx.objs, 0);
+	assert_int_equal(devx.uars, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_device_without_devx_refuses_every_call),
+		TEST(test_mailbox_outside_its_limits_never_reaches_the_driver),
+		TEST(test_close_is_refused_while_an_object_or_a_uar_lives),
+	};
+
+	fake_eal_init();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
