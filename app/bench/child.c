@@ -18,7 +18,7 @@
 
 #define SECONDS 60
 
-/* Only what is async-signal-safe in the child. */
+/* In the child only async-signal-safe calls are made. */
 pid_t
 child_spawn(const char *path, const char *const *argv, char *const *env, unsigned int cpu, int out)
 {
@@ -43,7 +43,7 @@ child_spawn(const char *path, const char *const *argv, char *const *env, unsigne
 	return pid;
 }
 
-/* All that comes from @fd until its end; false: not in time. */
+/* Reads all of @fd until its end. Returns false on a timeout. */
 static bool
 read_all(int fd, char *text, size_t size)
 {

@@ -7,15 +7,18 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The program on @cpu, its output to @out; -1: to nowhere. It does not outlive us. < 0: no. */
+/*
+ * Starts the program on @cpu, with its output to @out; -1: discarded. It ends with this process.
+ * Returns its pid, < 0 on an error.
+ */
 pid_t child_spawn(const char *path, const char *const *argv, char *const *env, unsigned int cpu,
 		  int out);
 /*
- * One that runs on our CPU until it ends. 0: it ended well, its output is in @text; -EAGAIN: it did
- * not; -ETIMEDOUT; another -errno.
+ * Runs a program on this process's CPU until it ends. Returns 0 if it succeeded, with its output in
+ * @text; -EAGAIN if it failed; -ETIMEDOUT; another -errno.
  */
 int child_run(const char *path, const char *const *argv, char *const *env, char *text, size_t size);
-/* The same of a program that lies beside this one; argv[0] is set here. */
+/* Does the same for a program in this program's folder; sets argv[0]. */
 int child_beside(const char *name, const char **argv, char *text, size_t size);
 
 #endif

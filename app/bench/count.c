@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Loops for counting instructions: the functions named count_post and
- * count_poll hold the application's work and nothing of the null device, so
- * that callgrind can be told to collect inside them only. No EAL, no clock.
- * The loops of the software device are soft_write8() on soft0, of which
- * soft_engine_progress() is collected; with RoCEv2 packets between the queue pairs it is
- * both sides' work.
- * devtools/instructions runs them.
+ * Loops for counting instructions. The functions count_post and count_poll contain the
+ * application's work and nothing of the null device, so that callgrind can collect inside them
+ * only. No EAL, no clock.
+ *
+ * The loops for the software device are soft_write8() on soft0, of which soft_engine_progress() is
+ * collected. With RoCEv2 packets between the queue pairs this is the work of both sides.
+ * devtools/instructions runs these loops.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@
 #include "soft.h"
 
 #ifdef __clang__
-#define NOINLINE __attribute__((noinline)) /* it makes no clones */
+#define NOINLINE __attribute__((noinline)) /* clang creates no clones */
 #else
 #define NOINLINE __attribute__((noinline, noclone))
 #endif
@@ -32,17 +32,17 @@ struct kernel {
 	uint32_t batch;
 	enum floor_signal sig;
 	bool sge;
-	const char *device; /* NULL: no device */
-	const char *other;  /* NULL: the peer is on the same device */
-	bool send;          /* SENDs, not WRITEs */
+	const char *device; /* NULL if there is no device */
+	const char *other;  /* NULL if the peer is on the same device */
+	bool send;          /* SENDs instead of WRITEs */
 };
 
-/* One end of a net_memif, which knows the other's MAC. */
+/* One end of a net_memif, with the peer's MAC as a neighbour. */
 #define PORT(us, them)                                                                             \
 	"soft" us ",port=net_memif" us ",framesz=4198,ip=192.0.2.1" us "/24,neigh=192.0.2.1" them  \
 	"@02:bb:00:00:00:0" them
 
-/* One of two devices of a fabric, which goes by this process. */
+/* One of two devices of a fabric whose name contains this process's pid. */
 #define SHM(us) "soft" us ",shm=bench-count-%d,ip=192.0.2.1" us "/24"
 
 static const struct kernel kernels[] = {
@@ -66,7 +66,7 @@ static const struct kernel kernels[] = {
 	{"port/batch32/last", 32, FLOOR_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0"), false},
 };
 
-/* Collected. One batch and its doorbell; returns how many were refused. */
+/* Collected. Posts one batch and rings its doorbell. Returns the number of refused posts. */
 static NOINLINE unsigned int
 count_post(struct rig *r, uint64_t i, uint32_t batch, uint32_t flags)
 {
@@ -101,7 +101,7 @@ count_poll(struct rig *r, struct bb_wc *wc, unsigned int n)
 	return bb_cq_poll(&r->cq, wc, n);
 }
 
-/* Collected: the floors. */
+/* Collected: the baselines. */
 static NOINLINE void
 count_floor_post(struct rig *r, uint64_t i, const struct kernel *k)
 {
@@ -161,7 +161,7 @@ run_floor(struct rig *r, const struct kernel *k, uint64_t n)
 	return 0;
 }
 
-/* Both ends of a net_memif. */
+/* Creates both ends of a net_memif. */
 static int
 make_vdevs(void)
 {
@@ -179,7 +179,7 @@ make_vdevs(void)
 	return rc;
 }
 
-/* A device on each side, and a QP of each. */
+/* Opens a device on each side, each with a QP. */
 static int
 open_two(const struct kernel *k, struct soft *a, struct soft *b)
 {
@@ -191,7 +191,7 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 		rc = make_vdevs();
 	if (rc != 0)
 		return rc;
-	/* Of a fabric: the processes that run now. */
+	/* The fabric name contains the pid, to separate concurrent processes. */
 	snprintf(spec[0], sizeof(spec[0]), k->device, getpid());
 	snprintf(spec[1], sizeof(spec[1]), k->other, getpid());
 	rc = soft_open_one(a, spec[0], 128, 8192);
@@ -218,7 +218,7 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 	return rc;
 }
 
-/* SENDs of 8 bytes, each into a receive of its own. */
+/* Sends 8-byte SENDs, each into its own receive. */
 static int
 send8(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
 {
@@ -271,7 +271,7 @@ run_two(const struct kernel *k, uint64_t n)
 	return rc;
 }
 
-/* Writes as run_ours() posts them, on the software device. */
+/* Runs writes on the software device, posted as in run_ours(). */
 static int
 run_device(const struct kernel *k, uint64_t n)
 {
@@ -305,9 +305,9 @@ count_run(const char *name, const char *side, uint64_t n)
 		return -EINVAL;
 	}
 	/*
-	 * Under valgrind a round trip takes as long as the machine lets it, and the requester's
-	 * guess at it would be wrong now and then: packets sent again were up to 5 % of the count.
-	 * Nothing is lost inside one process.
+	 * Under valgrind round-trip times vary with the machine, and the requester's estimate would
+	 * sometimes be wrong: repeated packets were up to 5 % of the count. Nothing is lost inside
+	 * one process.
 	 */
 	soft_timeout = SOFT_TIMEOUT_NONE;
 	if (k->other != NULL)

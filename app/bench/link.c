@@ -10,7 +10,7 @@
 
 #define BATCH  32
 #define WINDOW 256
-#define SLOTS  4096u /* bytes that writes of 8 go round in: soft_post8() */
+#define SLOTS  4096u /* buffer size that 8-byte writes cycle through: soft_post8() */
 
 void
 link_fill(uint8_t *p, size_t len, uint64_t seed)
@@ -38,8 +38,8 @@ link_check(const uint8_t *p, size_t len, uint64_t seed)
 }
 
 /*
- * Connect both. Each asks the other's port for its MAC, and only who polls answers: so the
- * other side polls meanwhile.
+ * Connects both sides. Each requests its peer's MAC from the peer's port, which answers only while
+ * it is polled. So this side polls while the other one connects.
  */
 static int
 connect_both(struct soft *s, const struct bb_qp_addr *peer, struct remote_msg *msg)
@@ -126,7 +126,7 @@ link_close(struct soft *s)
 	soft_close(s);
 }
 
-/* Take completions; sends count to *@sent, receives to *@got. False: one failed. */
+/* Polls completions; adds sends to *@sent and receives to *@got. Returns false if one failed. */
 static inline bool
 poll_cq(struct soft *s, uint64_t *sent, uint64_t *got)
 {
@@ -147,7 +147,9 @@ poll_cq(struct soft *s, uint64_t *sent, uint64_t *got)
 	return true;
 }
 
-/* Post write @k of the 8 bytes @v to the peer's first, with a CQE now and then. */
+/*
+ * Posts write @k: the 8 bytes @v to the start of the peer's buffer. Every BATCH-th requests a CQE.
+ */
 static inline bool
 post_cell(struct soft *s, uint64_t v, uint64_t k)
 {
@@ -159,7 +161,7 @@ post_cell(struct soft *s, uint64_t v, uint64_t k)
 	return true;
 }
 
-/* Until @v is in our first 8 bytes; completions meanwhile count to *@sent. */
+/* Waits until @v is in the first 8 bytes of this side; adds completions to *@sent. */
 static inline bool
 await_cell(struct soft *s, uint64_t v, uint64_t *sent)
 {
@@ -189,7 +191,7 @@ link_latency(void *run)
 	__atomic_store_n((uint64_t *)(void *)s->to, 0, __ATOMIC_RELAXED);
 	if (remote_send(&msg) != 0)
 		return -1;
-	/* The first finds the neighbour, too, and the peer awake. */
+	/* The first write also resolves the neighbour and wakes the peer. */
 	if (!post_cell(s, 1, 1) || !await_cell(s, 1, &sent))
 		goto fail;
 	t = tsc();
@@ -217,18 +219,21 @@ link_echo_peer(struct soft *s, uint64_t n)
 {
 	uint64_t k, sent = 0, got = 0;
 
-	/* The first write may be there already. What is left of an earlier run is its last. */
+	/* The first write may have arrived already. An earlier run may have left its last value. */
 	for (k = 1; k <= n; k++)
 		if (!await_cell(s, k, &sent) || !post_cell(s, k, k))
 			return -EIO;
-	/* The last may have to go out still, or once more: until the other side has it. */
+	/* The last write may still have to be sent, or repeated, until the peer has it. */
 	while (__atomic_load_n(&remote_shared->stop, __ATOMIC_ACQUIRE) == 0)
 		if (!poll_cq(s, &sent, &got))
 			return -EIO;
 	return 0;
 }
 
-/* Fill what is sent, and let the peer poll, with @recvs receives. The seed, or 0. */
+/*
+ * Fills the source buffer and makes the peer poll, with @recvs receives. Returns the seed, 0 on an
+ * error.
+ */
 static uint64_t
 begin(struct soft *s, size_t len, uint64_t recvs)
 {
@@ -239,7 +244,7 @@ begin(struct soft *s, size_t len, uint64_t recvs)
 	return remote_send(&msg) == 0 ? seed : 0;
 }
 
-/* End that; is the data there? */
+/* Ends this and returns true if the data is correct. */
 static bool
 finish(uint64_t seed, size_t len, uint64_t recvs)
 {
@@ -267,7 +272,7 @@ post8(struct soft *s, uint64_t i, uint32_t flags, bool send)
 	return bb_post_send_inline(s->qps[0], i, s->from + (i & 511) * 8, 8, flags);
 }
 
-/* @n messages of 8 bytes; ns, < 0: failed. */
+/* Sends @n messages of 8 bytes. Returns ns, < 0 on an error. */
 static inline double
 stream8(struct soft *s, uint64_t n, bool send)
 {
@@ -319,7 +324,7 @@ link_send_rate(void *run)
 	return rate(run, true);
 }
 
-/* Writes of size bytes, going round in set bytes, at most window at a time; ns. */
+/* Writes size bytes each, cycling through set bytes, at most window outstanding. Returns ns. */
 static double
 stream(const struct link_run *r)
 {
@@ -377,7 +382,7 @@ link_bandwidth(void *run)
 	return rate > 0 ? rate * r->size / 1000 : -1;
 }
 
-/* Receive into 8 bytes of @to each, as the writes would go. */
+/* Posts receives of 8 bytes in @to, at the offsets that the writes would use. */
 static int
 post_recvs(struct soft *s, uint64_t from, uint32_t n)
 {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Options, and the cases one after the other.
- */
+/* Parses the options and runs the cases one after the other. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -250,7 +248,7 @@ struct args {
 	struct bench_config config;
 };
 
-/* Returns -1 to go on, else the exit code. */
+/* Returns -1 to continue, otherwise the exit code. */
 static int
 parse(int argc, char **argv, struct args *a)
 {
@@ -386,7 +384,10 @@ parse(int argc, char **argv, struct args *a)
 	return -1;
 }
 
-/* EAL's arguments are before "--", ours behind it; without "--" all are ours. */
+/*
+ * Splits the arguments: EAL's come before "--", the bench's after it. Without "--" all are the
+ * bench's.
+ */
 static void
 split(int *argc, char ***argv)
 {
@@ -404,7 +405,7 @@ split(int *argc, char ***argv)
 	}
 }
 
-/* One that fails does not keep the others from being written. */
+/* A failed output does not prevent the others from being written. */
 static int
 write_all(const struct args *a, double l)
 {
@@ -444,7 +445,7 @@ main(int argc, char **argv)
 		fprintf(stderr, "bench: cannot run on CPU %u: %s\n", cpu_self, strerror(-rc));
 		return 1;
 	}
-	/* Before hours of measuring, not behind them. */
+	/* Before hours of measuring, not after them. */
 	if (!output_try("csv", a.csv_file) || !output_try("json", a.json) ||
 	    !output_try("report", a.report))
 		return 1;

@@ -17,7 +17,7 @@
 #include "remote.h"
 #include "shared.h"
 
-#define L_MOVED 0.20 /* a cross-core pair is thrown away beyond this */
+#define L_MOVED 0.20 /* a cross-core pair is rejected if L changes by more than this part */
 
 int
 pin(unsigned int cpu)
@@ -59,7 +59,10 @@ uint64_t
 tsc(void)
 {
 #if defined(__x86_64__)
-	/* All before it is done. Not RDTSCP: some virtual machines hide it, and valgrind asks. */
+	/*
+	 * Orders the read after earlier work. Not RDTSCP: some virtual machines hide it, and so
+	 * does valgrind.
+	 */
 	bb_tsc_rmb();
 	return __builtin_ia32_rdtsc();
 #else
@@ -118,7 +121,10 @@ median(double *v, unsigned int n)
 	return n % 2 != 0 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-/* A chain of multiplications takes three cycles each; the best of a few is undisturbed. */
+/*
+ * A chain of dependent multiplications takes three cycles each; the best of several runs is
+ * undisturbed.
+ */
 double
 core_ghz(void)
 {
@@ -186,7 +192,7 @@ peer_join(struct peer *peer)
 	free(peer);
 }
 
-/* One cache line that goes to and fro. */
+/* A cache line that two cores write in turn. */
 struct ball {
 	uint64_t at __attribute__((aligned(128)));
 	uint64_t pad[15];
@@ -234,7 +240,7 @@ measure_l(void)
 	return median(v, L_ROUNDS);
 }
 
-/* When it began, and what was lost until then: the row that is measured, and what is no part. */
+/* Start time, and time lost before it: for the current row, and for its excluded parts. */
 static struct began {
 	struct shared_time lost;
 	uint64_t tsc;
@@ -302,7 +308,7 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 	*p = (struct pair){.valid = false};
 	if (bench_stopped())
 		return;
-	/* Caches, page tables and branch predictors get one run to settle. */
+	/* One run warms up caches, page tables and branch predictors. */
 	floor(floor_arg);
 	ours(ours_arg);
 	begin(&row);
@@ -325,7 +331,7 @@ const struct quantile bench_quantiles[BENCH_QUANTILES] = {
 	{"p99.9", "p999", 999000}, {"max", "max", 1000000},
 };
 
-/* One side of a pair; @one gets its samples. */
+/* Runs one side of a pair; @one gets its samples. */
 static double
 run_side(measure_fn side, void *arg, struct hist *one)
 {
@@ -373,7 +379,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 		o[n] = ours != NULL ? run_side(ours, ours_arg, &ours_one) : 0;
 		la[n] = measure_l();
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped()) {
-			p->thrown = 0; /* that is not why */
+			p->thrown = 0; /* rejection is not the reason */
 			return;
 		}
 		if (fabs(la[n] - lb[n]) > L_MOVED * lb[n]) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Start, steer and end the second process. */
+/* Starts, controls and ends the second process. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +21,12 @@
 #include "remote.h"
 
 #define END_SECONDS 30
-#define IDLE_CHECK  0xffff /* polls without a result between two looks at the clock */
+#define IDLE_CHECK  0xffff /* polls without a result between two checks of the clock */
 
 struct remote_shared *remote_shared;
 
 static struct {
-	pid_t pid; /* 0: none */
+	pid_t pid; /* 0 if it does not run */
 	int sock, mem;
 } remote = {.sock = -1, .mem = -1};
 
@@ -53,17 +53,17 @@ make_shared(void)
 	return 0;
 }
 
-/* In the child, before exec: only what is async-signal-safe. */
+/* Runs in the child before exec: only async-signal-safe calls. */
 static void
 become(const char *path, const char *const *argv)
 {
 	cpu_set_t set;
 
-	/* Whoever starts it may be killed: then nobody would end what is spinning there. */
+	/* If the first process is killed, the kernel must end this one, which may be polling. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* A terminal's ^C is for who started it, which then closes the socket. */
+	/* Ignores SIGINT; the parent handles it and closes the socket. */
 	signal(SIGINT, SIG_IGN);
-	/* Its EAL takes the peer CPU; helpers of that EAL, which sleep, may use both. */
+	/* Its EAL uses the peer CPU; EAL's helper threads, which sleep, may use both. */
 	CPU_ZERO(&set);
 	CPU_SET(cpu_self, &set);
 	CPU_SET(cpu_peer, &set);
@@ -72,7 +72,7 @@ become(const char *path, const char *const *argv)
 	_exit(127);
 }
 
-/* Its arguments: memory as here, and what the command line says. */
+/* Builds its arguments: memory as in this process, and the options of the command line. */
 static void
 make_args(const char **argv, const char *lcore, const char *fds)
 {
@@ -103,7 +103,7 @@ spawn(int sock)
 	ssize_t len;
 	pid_t pid;
 
-	/* The name and not the link: debuggers and valgrind follow names. */
+	/* The name, not the link: debuggers and valgrind follow names. */
 	len = readlink("/proc/self/exe", path, sizeof(path) - 1);
 	if (len < 0)
 		return -errno;
@@ -132,7 +132,7 @@ say_end(int status)
 			WEXITSTATUS(status));
 }
 
-/* It is gone, or has to go now. */
+/* Reaps the process, or kills it first. */
 static void
 bury(bool kill_it)
 {
@@ -164,7 +164,7 @@ remote_start(void)
 	if (rc != 0)
 		goto fail;
 	remote.sock = sv[0];
-	/* Else it would have its own other end, and never see this one closed. */
+	/* Otherwise the child would inherit this end, and never see it closed. */
 	if (fcntl(sv[0], F_SETFD, FD_CLOEXEC) != 0)
 		rc = -errno;
 	else
@@ -260,12 +260,12 @@ remote_give_up(uint64_t *idle, uint64_t *since)
 		return true;
 	if (remote.sock >= 0)
 		return remote_gone();
-	/* This is the second process: the first has given up. */
+	/* In the second process: the first has given up. */
 	return remote_shared != NULL &&
 	       __atomic_load_n(&remote_shared->stop, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Its end of the socket says end of file: it closes what it has, and exits. */
+/* Its socket reports end of file; it closes its resources and exits. */
 static void
 reap(void)
 {

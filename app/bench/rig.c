@@ -14,7 +14,7 @@ enum {
 	CQES = 1 << RIG_LOG_CQES,
 };
 
-/* Every part on lines of its own, records and register in different ones. */
+/* Each part has its own cache lines; records and register are on different ones. */
 struct layout {
 	uint8_t sq[BLOCKS * 64];
 	uint8_t cq[CQES * 64];

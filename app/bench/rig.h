@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The library's queue pair and completion queue on plain memory, without EAL
- * and without a device: what the application's side costs, and nothing else.
- * The same memory layout serves the floors.
+ * The library's queue pair and completion queue on plain memory, without EAL and without a device:
+ * the cost of the application's side alone. The baselines use the same memory layout.
  */
 #ifndef RIG_H
 #define RIG_H
@@ -20,16 +19,19 @@ struct rig {
 	struct bb_cq cq;
 	struct bb_qp *qps[1];
 	struct floor_qp floor;
-	struct floor_dev dev; /* completes what either of them posts */
+	struct floor_dev dev; /* completes the posts of both sides */
 	uint8_t *mem;
-	uint8_t *src, *dst; /* data, FLOOR_SPREAD + 1 pieces of 8 bytes and a tail */
+	uint8_t *src, *dst; /* data: FLOOR_SPREAD + 1 pieces of 8 bytes, and a tail */
 };
 
-/* For the library (@ours) or for a floor. NULL: no memory, or refused. */
+/*
+ * Creates a rig for the library (@ours) or for a baseline. Returns NULL if there is no memory or
+ * the library refuses.
+ */
 struct rig *rig_new(bool ours);
 void rig_free(struct rig *r);
 
-/* What a series of writes goes from and to; kept by value, as the floors keep theirs. */
+/* Source and destination of a series of writes; passed by value, as in the baselines. */
 struct rig_data {
 	const uint8_t *src;
 	uint64_t dst;
@@ -41,7 +43,7 @@ rig_data(const struct rig *r)
 	return (struct rig_data){.src = r->src, .dst = (uint64_t)(uintptr_t)r->dst};
 }
 
-/* Post write @i of a series: 8 bytes inline, or 64 bytes from memory. */
+/* Posts write @i of a series: 8 bytes inline, or 64 bytes from memory. */
 static inline int
 rig_post_inline8(struct bb_qp *qp, struct rig_data d, uint64_t i, uint32_t flags)
 {

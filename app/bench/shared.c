@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A thread that spins and has its CPU to itself never waits for it. Where something else wants the
- * CPU, Linux lets them run in turn, and counts how long each was ready and did not run.
+ * A polling thread that has a CPU to itself never waits for it. If other work wants the CPU, Linux
+ * schedules them alternately, and counts the time that each was ready and did not run.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@ shared_add_thread(const char *schedstat, struct shared_time *t)
 {
 	uint64_t waited;
 
-	/* Behind the time that it ran. */
+	/* The field after the run time. */
 	if (sscanf(schedstat, "%*u %" SCNu64, &waited) != 1)
 		return false;
 	t->waited += waited;
@@ -53,7 +53,7 @@ shared_add_cpu(const char *stat, unsigned int cpu, long hz, struct shared_time *
 static uint64_t
 more(uint64_t before, uint64_t after)
 {
-	/* The sum of threads is less when one has ended. */
+	/* The sum over threads decreases when one ends. */
 	return after > before ? after - before : 0;
 }
 

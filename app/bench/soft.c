@@ -39,7 +39,7 @@ peer_lcore(void)
 	return rte_get_next_lcore(-1, 1, 0);
 }
 
-static int eal_result = 1; /* not started yet */
+static int eal_result = 1; /* 1 until EAL is started */
 
 bool
 eal_started(void)
@@ -76,7 +76,7 @@ eal_start(void)
 		argv = opts.eal_argv;
 	}
 	rte_errno = 0;
-	/* Not every way out of it sets rte_errno, as when another program has its files. */
+	/* Not every failure sets rte_errno, for example if another program holds EAL's files. */
 	eal_result = rte_eal_init(argc, argv) >= 0 ? 0 : rte_errno != 0 ? -rte_errno : -EBUSY;
 	if (eal_result != 0) {
 		fprintf(stderr, "bench: EAL does not start: %s\n", strerror(-eal_result));
@@ -84,7 +84,7 @@ eal_start(void)
 	}
 	if (!pages && opts.eal_argc == 0)
 		printf("no hugepages here: EAL runs with --no-huge\n");
-	/* EAL has the last word on where threads run. */
+	/* EAL decides on which CPUs its threads run. */
 	cpu_self = (unsigned int)rte_lcore_to_cpu_id(-1);
 	cpu_peer = peer_lcore() == RTE_MAX_LCORE
 			   ? cpu_self
@@ -127,7 +127,10 @@ open_qp(struct soft *s, uint32_t recvs)
 	return rc;
 }
 
-/* Addresses of IPv4 are what the options of ports name; else any for RoCE v2, else the first. */
+/*
+ * Picks a GID: an IPv4 one, as the options of ports name them; else any RoCE v2 one, else the
+ * first.
+ */
 static uint8_t
 pick_gid(struct soft *s)
 {
@@ -311,7 +314,9 @@ soft_write8(void *run)
 		idle = got != 0 ? 0 : idle + 1;
 		if (idle > 100000000)
 			return -1;
-		/* EAL's interrupt thread may have a port; valgrind runs one thread at a time. */
+		/*
+		 * EAL's interrupt thread may serve a port, and valgrind runs one thread at a time.
+		 */
 		if (r->other != NULL && idle > 8)
 			sched_yield();
 	}

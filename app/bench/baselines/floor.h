@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Floors: what a task costs when it is written by hand for one purpose. No
- * bookkeeping, no error paths, no code of the library and none of its headers.
+ * Baselines: the cost of a task written by hand for one purpose. They have no bookkeeping and no
+ * error paths, and use no code or headers of the library.
  *
- * Times are the caller's to take; a floor only does the work @n times.
+ * The caller measures the time; a baseline only does the work @n times.
  */
 #ifndef FLOOR_H
 #define FLOOR_H
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A send queue and a completion queue on plain memory, as mlx5 lays them out. */
+/* A send queue and a completion queue on plain memory, in the layout of mlx5. */
 struct floor_qp {
 	uint8_t *sq; /* blocks of 64 bytes */
 	uint8_t *cq; /* CQEs of 64 bytes */
@@ -24,50 +24,55 @@ struct floor_qp {
 	volatile uint64_t *reg;
 	uint16_t pi;
 	uint32_t ci;
-	/* What is written where, and by which keys. */
+	/* Source, destination and keys of the writes. */
 	const uint8_t *src;
 	uint64_t raddr;
 	uint32_t lkey, rkey;
 };
 
-/* Which WQEs of a batch ask for a CQE. */
+/* WQEs of a batch that request a CQE. */
 enum floor_signal {
 	FLOOR_SIGNAL_ALL,
 	FLOOR_SIGNAL_LAST,
 };
 
-/* Data of @n writes lies at src + 8 * (i % 512), and goes to raddr + the same. */
+/*
+ * Index mask of the writes: write i reads 8 bytes at src + 8 * (i % 512) and writes them at the
+ * same offset from raddr.
+ */
 #define FLOOR_SPREAD 511u
 
 /* ---- floor_queue.c */
 
-/* Build @n RDMA WRITEs of 8 bytes inline; ring once per @batch. */
+/* Builds @n RDMA WRITEs with 8 bytes inline; rings once per @batch. */
 void floor_post_inline8(struct floor_qp *q, uint64_t n, uint32_t batch);
-/* The same with one pointer segment of 64 bytes. */
+/* Builds @n RDMA WRITEs with one pointer segment of 64 bytes; rings once per @batch. */
 void floor_post_sge64(struct floor_qp *q, uint64_t n, uint32_t batch);
-/* One batch, without a loop around it: for counting instructions. */
+/* Posts one batch, without a loop around it: for counting instructions. */
 void floor_post_batch(struct floor_qp *q, uint64_t i, uint32_t batch, enum floor_signal sig);
-/* Take what is there; returns CQEs. */
+/* Consumes all available CQEs. Returns their number. */
 uint32_t floor_poll(struct floor_qp *q);
-/* @n writes of 8 bytes inline, each batch posted, run by @device and polled. */
+/* Posts @n writes of 8 bytes inline. Each batch is posted, executed by @device and polled. */
 void floor_post_poll(struct floor_qp *q, uint64_t n, uint32_t batch, enum floor_signal sig,
 		     void (*device)(void *arg), void *arg);
-/* Look @n times into an empty CQ; returns CQEs found. */
+/* Polls an empty CQ @n times. Returns the number of CQEs found. */
 uint32_t floor_poll_empty(struct floor_qp *q, uint64_t n);
-/* Take @n CQEs that are there, giving them back in bursts of 32. */
+/* Consumes @n available CQEs, releasing them in bursts of 32. */
 uint32_t floor_poll_ready(struct floor_qp *q, uint32_t n);
-/* @n batches, at most @window WQEs outstanding; the device is on another core. */
+/* Posts @n WQEs in batches, at most @window outstanding; the device is on another core. */
 void floor_post_window(struct floor_qp *q, uint64_t n, uint32_t batch, uint32_t window,
 		       enum floor_signal sig);
-/* @n times: one write through a 64-byte register, its CQE; the device is on another core. */
+/*
+ * Repeats @n times: one write through a 64-byte register, and its CQE. The device is on another
+ * core.
+ */
 void floor_post_register(struct floor_qp *q, uint64_t n);
 
 /* ---- floor_device.c */
 
 /*
- * A device in its simplest form. The null device completes WQEs without looking
- * at more than their control segment; the ideal one also carries out inline
- * RDMA WRITEs, addresses taken as they are.
+ * A minimal device. The null device completes WQEs and reads only their control segment. The ideal
+ * device also executes inline RDMA WRITEs and uses addresses without translation.
  */
 struct floor_dev {
 	const uint8_t *sq;
@@ -83,11 +88,11 @@ struct floor_dev {
 
 void floor_null_run(void *dev);
 void floor_ideal_run(void *dev);
-/* Runs floor_ideal_run() until stop. */
+/* Runs floor_ideal_run() until stop is set. */
 void *floor_ideal_thread(void *dev);
-/* The same, of WQEs that come through the register: one line has all there is to know. */
+/* Does the same for WQEs that arrive through the register: one cache line has all data. */
 void *floor_register_thread(void *dev);
-/* Write @n CQEs, block counters from 0, one block each. */
+/* Writes @n CQEs with block counters from 0, one block each. */
 void floor_write_cqes(struct floor_dev *d, uint32_t n);
 
 /* ---- floor_mem.c */
@@ -97,12 +102,14 @@ struct floor_range {
 	uint32_t key;
 };
 
-/* Look @n addresses up in one range; returns the sum of the keys. */
+/* Looks up @n addresses in one range. Returns the sum of the keys. */
 uint64_t floor_range_one(const struct floor_range *r, const uint64_t *addr, uint64_t n);
-/* The same by binary search in a sorted table of @ranges. */
+/*
+ * Looks up @n addresses by binary search in a sorted table of @ranges. Returns the sum of the keys.
+ */
 uint64_t floor_range_search(const struct floor_range *r, uint32_t ranges, const uint64_t *addr,
 			    uint64_t n);
-/* memcpy of @n blocks of @block bytes, going round in two buffers of @set bytes. */
+/* Copies @n blocks of @block bytes with memcpy(), cycling through two buffers of @set bytes. */
 void floor_memcpy(uint8_t *dst, const uint8_t *src, size_t set, size_t block, uint64_t n);
 
 #endif

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * The simplest devices: read the doorbell record, walk the new WQEs, write CQEs.
- */
+/* Minimal devices: read the doorbell record, process the new WQEs, write CQEs. */
 #include <string.h>
 
 #include "floor.h"
 
-/* Bytes 32 to 63 of a CQE; op_own goes out with the last store. */
+/* Writes bytes 32 to 63 of a CQE; op_own is written by the last store. */
 static inline void
 write_cqe(struct floor_dev *d, uint16_t wqe_counter)
 {
@@ -75,7 +73,7 @@ static inline void
 relax(void)
 {
 #if defined(__x86_64__)
-	/* Keeps loads of the line that is waited for from running ahead. */
+	/* Prevents speculative loads of the line being polled. */
 	__builtin_ia32_pause();
 #endif
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Floors of memory: copy, and address to key.
- */
+/* Baselines of memory: copying, and address-to-key lookup. */
 #include <string.h>
 
 #include "floor.h"

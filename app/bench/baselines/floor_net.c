@@ -18,13 +18,13 @@
 
 #define MBUFS 2047
 #define ROOM  8192
-/* net_af_xdp has 2048 mbufs filled at once, and none that is larger than a page. */
+/* net_af_xdp fills 2048 mbufs at once, and needs mbufs no larger than a page. */
 #define XDP_MBUFS 8191
 #define XDP_ROOM  2560
 #define CACHE     250
 #define BURST     32
 #define DESC      256
-#define CREDIT    64 /* size of a packet that gives credit */
+#define CREDIT    64 /* size of a packet that grants credit */
 
 static const uint8_t header[14] = {0x02, 0xbb, 0, 0, 0, 2, 0x02, 0xbb, 0, 0, 0, 1, 0x88, 0xb5};
 
@@ -121,8 +121,9 @@ stop_port(void *arg)
 }
 
 /*
- * On EAL's interrupt thread. There net_memif learns that the other end went, and lets go of the
- * same regions as rte_eth_dev_stop(), without a lock between them: each frees them once.
+ * Stops the port on EAL's interrupt thread. On that thread net_memif detects that the peer is gone,
+ * and frees the same regions as rte_eth_dev_stop(), without a lock. So running the stop there
+ * ensures that each region is freed once.
  */
 static void
 stop_alone(uint16_t port)
@@ -150,7 +151,9 @@ floor_net_close(struct floor_net *net)
 	memset(net, 0, sizeof(*net));
 }
 
-/* The other end of a memif is there when the link is up; it is asked for by asking. */
+/*
+ * Waits for the peer of a memif, which is there when the link is up; querying the link starts it.
+ */
 static int
 wait_link(const struct floor_net *net)
 {
@@ -181,7 +184,7 @@ fill(struct floor_net *net, struct rte_mbuf *m, uint64_t seq, uint32_t size)
 	m->pkt_len = m->data_len;
 }
 
-/* Its number is put to @seq. */
+/* Checks a packet. Its number is written to *@seq. */
 static inline bool
 take(struct floor_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
 {
@@ -198,7 +201,7 @@ take(struct floor_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
 	return true;
 }
 
-/* @n packets, numbers from @seq. */
+/* Sends @n packets, numbered from @seq. */
 static int
 send_burst(struct floor_net *net, uint16_t n, uint64_t seq, uint32_t size)
 {
@@ -225,8 +228,8 @@ send_burst(struct floor_net *net, uint16_t n, uint64_t seq, uint32_t size)
 }
 
 /*
- * Take what is there, numbers from net->rx_seq on, one by one or, of credits, upwards.
- * Returns how many packets; < 0 when one is wrong.
+ * Receives available packets, numbered from net->rx_seq without gaps; numbers of credits only have
+ * to grow. Returns the number of packets, < 0 if one is wrong.
  */
 static int
 recv_burst(struct floor_net *net, uint32_t size, bool credits)
@@ -246,7 +249,7 @@ recv_burst(struct floor_net *net, uint32_t size, bool credits)
 	return good ? n : -EBADMSG;
 }
 
-/* At least one packet. */
+/* Receives at least one packet. */
 static int
 recv_some(struct floor_net *net, uint32_t size, bool credits)
 {

@@ -12,7 +12,7 @@
 
 #include "floor_proc.h"
 
-/* Write a cell, its number last, in its last 8 bytes. */
+/* Writes a cell; its number goes last, into its last 8 bytes. */
 static inline void
 put_cell(uint8_t *cell, const uint8_t *data, uint32_t size, uint64_t v)
 {
@@ -55,7 +55,7 @@ floor_mapped_latency(void *run)
 			remote_stop(&msg);
 			return -1;
 		}
-		/* The first waits for the peer to wake. */
+		/* The first cell waits for the peer to wake up. */
 		if (k == 1)
 			t = tsc();
 		if (k > half)
@@ -67,7 +67,7 @@ floor_mapped_latency(void *run)
 	}
 	if (remote_wait(&msg) != 0)
 		return -1;
-	/* The peer sends what it got. */
+	/* The peer returns the data that it received. */
 	return memcmp(remote_shared->back, data, r->size - 8) == 0 ? ns : -1;
 }
 
@@ -97,7 +97,7 @@ no_delay(int fd)
 	return 0;
 }
 
-/* All of it; nobody sleeps. */
+/* Sends all bytes without sleeping. */
 static int
 send_all(int fd, const uint8_t *p, size_t len)
 {
@@ -138,7 +138,7 @@ recv_all(int fd, uint8_t *p, size_t len)
 	return 0;
 }
 
-/* Listen on a port of the kernel's choice. The socket, or -errno. */
+/* Listens on a port chosen by the kernel. Returns the socket, or -errno. */
 static int
 listen_local(uint64_t *port)
 {
@@ -158,7 +158,7 @@ listen_local(uint64_t *port)
 	return rc;
 }
 
-/* Connect with the other process, which gets order @msg. The socket, or -errno. */
+/* Connects to the other process, which gets order @msg. Returns the socket, or -errno. */
 static int
 meet(struct remote_msg *msg)
 {
@@ -168,7 +168,7 @@ meet(struct remote_msg *msg)
 		return listener;
 	rc = remote_send(msg);
 	if (rc == 0) {
-		/* It connects, or is ended: then it does not wait for ever. */
+		/* The other process may be ended instead of connecting: limit the wait. */
 		const struct timeval limit = {.tv_sec = REMOTE_SECONDS};
 
 		setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Floors between two processes without a device: memory both have mapped, and kernel TCP. */
+/* Baselines between two processes without a device: mapped memory, and kernel TCP. */
 #ifndef FLOOR_PROC_H
 #define FLOOR_PROC_H
 
 #include "remote.h"
 
-/* What a run is to do. */
+/* Parameters of a run. */
 struct floor_proc_run {
 	uint64_t n;
 	uint32_t size;
 };
 
-/* ns per write of size bytes until the other process sees it: half of there and back. */
+/* Returns ns from a write of size bytes until the other process sees it: half a round trip. */
 double floor_mapped_latency(void *run);
-/* The same by messages of TCP on loopback, both ends spinning. */
+/* Returns ns one way for TCP messages on loopback, with both ends polling. */
 double floor_tcp_latency(void *run);
-/* M/s of messages of size bytes, a send() each. */
+/* Returns M/s for messages of size bytes, with one send() each. */
 double floor_tcp_rate(void *run);
 
-/* The other process's part. 0 or -errno. */
+/* The other process's part. Returns 0 or -errno. */
 int floor_mapped_echo(uint64_t n, uint32_t size);
 int floor_tcp_peer(const struct remote_msg *msg);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Floors of posting and polling: mlx5 WQEs and CQEs by hand.
- */
+/* Baselines of posting and polling: mlx5 WQEs and CQEs written by hand. */
 #include <string.h>
 
 #include "floor.h"
@@ -21,7 +19,7 @@ fence(void)
 #endif
 }
 
-/* Lets the other core finish the line that is waited for. */
+/* Gives the other core time to finish the polled line. */
 static inline void
 relax(void)
 {
@@ -36,7 +34,7 @@ compiler_barrier(void)
 	__asm__ volatile("" ::: "memory");
 }
 
-/* Control and remote address segments of the WQE at pi: 32 bytes. */
+/* Writes the control and remote address segments of the WQE at pi: 32 bytes. */
 static inline uint64_t *
 build_head(struct floor_qp *q, uint64_t offset, uint32_t ce)
 {
@@ -159,7 +157,7 @@ poll(struct floor_qp *q)
 	return n;
 }
 
-/* At most @n. */
+/* Consumes at most @n CQEs. */
 static inline uint32_t
 poll_some(struct floor_qp *q, uint32_t n)
 {
@@ -237,7 +235,7 @@ floor_post_window(struct floor_qp *q, uint64_t n, uint32_t batch, uint32_t windo
 			post_batch(&l, posted, batch, sig);
 			posted += batch;
 		}
-		/* Looking at a line that is about to be written takes it from the device. */
+		/* Reading a line that is about to be written takes it away from the device. */
 		if (!valid_at(&l, l.ci + batch / per_cqe - 1)) {
 			relax();
 			continue;
@@ -260,7 +258,7 @@ floor_post_register(struct floor_qp *q, uint64_t n)
 		compiler_barrier();
 		*l.sq_rec = __builtin_bswap32(l.pi);
 		fence();
-		/* The word with the index last: the device waits for it. */
+		/* Store the word with the index last: the device waits for it. */
 		for (k = 1; k < 8; k++)
 			l.reg[k] = w[k];
 		compiler_barrier();

@@ -2,13 +2,13 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Bluebell beside the ibv_post_send() and ibv_poll_cq() of libmlx5 as it is installed, over the
- * same null device in the same thread. Run by bench, case post_poll, which reads a line for each
- * point: its name, ns per write of libmlx5 and of Bluebell, the median of the pairs' ratios, of how
- * many pairs, and what part of the time other work had of the CPU.
+ * Compares Bluebell with ibv_post_send() and ibv_poll_cq() of the installed libmlx5, over the same
+ * null device in the same thread. The bench's case post_poll runs this program and reads a line per
+ * point: its name, ns per write of libmlx5, ns per write of Bluebell, and the median of the pairs'
+ * ratios. The number of pairs and the part of the time that other work used the CPU follow.
  *
- * The device that libmlx5 opens is none: see peer_uverbs.c. What it writes to its rings is what it
- * would write for a card.
+ * The device that libmlx5 opens does not exist: see peer_uverbs.c. libmlx5 writes the same to its
+ * rings as for a card.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ bench_stopped(void)
 	return false;
 }
 
-/* There is no process beside this one. */
+/* There is no second process. */
 pid_t
 remote_pid(void)
 {
@@ -125,7 +125,7 @@ to_rts(struct ibv_qp *qp)
 	return 0;
 }
 
-/* The null device on libmlx5's rings; they are as long as Bluebell's. */
+/* Sets up the null device on libmlx5's rings, which are as long as Bluebell's. */
 static int
 device_on(struct side *s)
 {
@@ -160,7 +160,7 @@ static const char *
 side_open(struct side *s)
 {
 	struct ibv_qp_init_attr init = {
-		/* It sets aside blocks for WQEs that change a key. */
+		/* libmlx5 reserves blocks for WQEs that change a key. */
 		.cap = {.max_send_wr = 1 << RIG_LOG_BLOCKS >> 2,
 			.max_send_sge = 1,
 			.max_inline_data = 12},
@@ -241,7 +241,7 @@ main(int argc, char **argv)
 	cpus_choose();
 	if (pin(cpu_self) != 0)
 		fprintf(stderr, "libmlx5: cannot run on CPU %u\n", cpu_self);
-	/* Whole WQEs go to the register by one store of 8 bytes, as Bluebell's do here. */
+	/* No BlueFlame copies: one 8-byte store per doorbell, as Bluebell uses here. */
 	setenv("MLX5_SHUT_UP_BF", "1", 1);
 	rc = uverbs_start(NULL);
 	if (rc == 0)

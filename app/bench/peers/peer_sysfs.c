@@ -2,12 +2,12 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A /sys/class for libibverbs, which takes its place from SYSFS_PATH.
+ * A /sys/class for libibverbs, which reads its location from SYSFS_PATH.
  *
- * A process that is killed cannot remove its files, so another one does: it sleeps on a pipe whose
- * other end this process has, and wakes when that is closed, by whomever.
+ * A killed process cannot remove its files, so another process does. It sleeps on a pipe whose
+ * other end this process holds, and wakes up when that end is closed, even by a kill.
  */
-#define _GNU_SOURCE /* nftw(), pipe2() */
+#define _GNU_SOURCE /* for nftw() and pipe2() */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -21,7 +21,7 @@
 #include "peer_sysfs.h"
 
 static char root[200];
-static int alive = -1; /* the pipe */
+static int alive = -1; /* write end of the pipe */
 static pid_t owner;
 
 static int
@@ -39,7 +39,7 @@ remove_all(void)
 	(void)nftw(root, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Never returns. It is of no terminal, nobody's child, and holds nobody's output. */
+/* Never returns. The sweeper has no terminal, no parent and no inherited output. */
 static void __attribute__((noreturn)) sweep(const int *ends)
 {
 	const int null = open("/dev/null", O_RDWR);
@@ -106,11 +106,11 @@ peer_sysfs_start(void)
 {
 	static const char *const files[][2] = {
 		{"class/infiniband_verbs/abi_version", "6\n"},
-		{"class/infiniband_verbs/uverbs0/dev", "1:3\n"}, /* /dev/null */
+		{"class/infiniband_verbs/uverbs0/dev", "1:3\n"}, /* the number of /dev/null */
 		{"class/infiniband_verbs/uverbs0/ibdev", "mlx5_0\n"},
 		{"class/infiniband_verbs/uverbs0/abi_version", "1\n"},
 		{"class/infiniband/mlx5_0/node_type", "1: CA\n"},
-		/* A ConnectX-5. */
+		/* The PCI ID of a ConnectX-5. */
 		{"class/infiniband/mlx5_0/device/modalias",
 		 "pci:v000015B3d00001017sv000015B3sd00000007bc02sc07i00\n"},
 	};

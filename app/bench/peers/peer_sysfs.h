@@ -5,13 +5,13 @@
 #define PEER_SYSFS_H
 
 /*
- * Give libibverbs a /sys/class of one device, mlx5_0, in a folder of TMPDIR or /tmp. It goes with
- * the process, however that ends. 0 or -errno.
+ * Gives libibverbs a /sys/class with one device, mlx5_0, in a folder of TMPDIR or /tmp. It is
+ * removed when the process ends, however it ends. Returns 0 or -errno.
  */
 int peer_sysfs_start(void);
-/* A file of it: @path below the folder, with folders as needed. 0 or -errno. */
+/* Creates a file at @path below the folder, with parent folders. Returns 0 or -errno. */
 int peer_sysfs_put(const char *path, const char *text);
-/* Remove it now; of the process that made it alone. */
+/* Removes it now. Has an effect only in the process that created it. */
 void peer_sysfs_end(void);
 
 #endif

@@ -2,15 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What libibverbs asks the kernel, answered here: calls of libc that go to a uverbs device are
- * taken from it by functions of the same names in the program. The device node is /dev/null, on
- * which every ioctl() fails with ENOTTY: a kernel older than the ioctl interface, with which
- * libibverbs speaks by write().
+ * Answers the requests that libibverbs makes to the kernel. Functions of this program, with the
+ * names of libc's, intercept its calls on a uverbs device. The device node is /dev/null, on which
+ * every ioctl() fails with ENOTTY. This looks like a kernel older than the ioctl interface, and
+ * libibverbs then uses write().
  *
  * Commands and answers: <rdma/ib_user_verbs.h>, <rdma/mlx5-abi.h>.
  */
 #define _GNU_SOURCE
-#undef _FILE_OFFSET_BITS /* it would give open() the name open64() */
+#undef _FILE_OFFSET_BITS /* otherwise open() would be renamed to open64() */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@
 
 #define NODE "/dev/infiniband/uverbs0"
 
-static int device = -1; /* the descriptor by which libibverbs has it open */
+static int device = -1; /* descriptor by which libibverbs has opened the device */
 static struct uverbs_seen seen;
 static const struct uverbs_kernel *kernel;
 
@@ -58,7 +58,7 @@ uverbs_seen(void)
 	return &seen;
 }
 
-/* ---- commands */
+/* ---- Commands */
 
 int
 uverbs_answer(const struct uverbs_cmd *c, const void *core, size_t core_len, const void *drv,
@@ -104,7 +104,7 @@ get_context(const struct uverbs_cmd *c)
 	};
 
 	uverbs_context(&drv);
-	/* Registers by mmap(), as before the kernel gave them out one by one. */
+	/* Registers by mmap(), as before the kernel had an allocation command for them. */
 	drv.tot_bfregs = 16;
 	return uverbs_answer(c, &core, sizeof(core), &drv, sizeof(drv));
 }
@@ -149,7 +149,7 @@ create_qp(const struct uverbs_cmd *c, size_t caps_at, bool ex)
 	return uverbs_answer(c, &core, ex ? sizeof(core) : sizeof(core.base), &drv, sizeof(drv));
 }
 
-/* Where the body of a command ends and what the provider adds begins. */
+/* Splits a command into its body and the part that the provider adds. */
 static void
 split(struct uverbs_cmd *c, size_t body)
 {
@@ -159,7 +159,7 @@ split(struct uverbs_cmd *c, size_t body)
 	c->drv_len = c->in_len - body;
 }
 
-/* 0 or an errno. */
+/* Executes a command. Returns 0 or an errno. */
 static int
 execute(uint32_t command, struct uverbs_cmd *c)
 {
@@ -221,7 +221,7 @@ command(const uint8_t *buf, size_t len)
 		split(&c, hdr.in_words * (size_t)8);
 	} else {
 		split(&c, c.in_len);
-		/* All that are answered begin with where the answer goes. */
+		/* Commands with an answer begin with the address for the answer. */
 		if (hdr.out_words != 0 && c.in_len >= sizeof(to)) {
 			memcpy(&to, c.in, sizeof(to));
 			c.out = (uint8_t *)(uintptr_t)to;
@@ -255,7 +255,7 @@ open_at(const char *path, int flags, mode_t mode)
 	return fd;
 }
 
-/* Both names of each: which one a library calls is a matter of how it was built. */
+/* Both names of each function: libraries call either, depending on how they were built. */
 #define OPEN(name)                                                                                 \
 	int name(const char *path, int flags, ...)                                                 \
 	{                                                                                          \
@@ -293,7 +293,7 @@ write(int fd, const void *buf, size_t len)
 	return -1;
 }
 
-/* A register page is plain memory: the devices of the floors go by the doorbell record. */
+/* A register page is plain memory: the baselines' devices use the doorbell record. */
 #define MMAP(name, offset_t)                                                                       \
 	void *name(void *addr, size_t len, int prot, int flags, int fd, offset_t offset)           \
 	{                                                                                          \
@@ -313,7 +313,7 @@ write(int fd, const void *buf, size_t len)
 MMAP(mmap, off_t)
 MMAP(mmap64, off64_t)
 
-/* Devices that are really there are not asked for. */
+/* Existing devices are hidden. */
 int
 socket(int domain, int type, int protocol)
 {

@@ -17,10 +17,10 @@
 #include "ucx.h"
 
 #define SECONDS 60
-#define COLUMNS 8 /* of a line of results; the last is messages per second */
+#define COLUMNS 8 /* columns of a result line; the last is messages per second */
 #define MAX_ENV 512
 
-/* Its path; NULL: not in PATH. */
+/* Returns the path of ucx_perftest, NULL if it is not in PATH. */
 static const char *
 program(void)
 {
@@ -48,7 +48,7 @@ ucx_present(void)
 	return program() != NULL;
 }
 
-/* A TCP port that is free now, for the handshake of both; 0: none. */
+/* Returns a TCP port that is free now, for the handshake of both processes; 0 if there is none. */
 static unsigned int
 free_port(void)
 {
@@ -66,7 +66,7 @@ free_port(void)
 	return port;
 }
 
-/* Our environment without UCX_*, and what the test wants. */
+/* Builds the environment: this process's without UCX_*, plus the settings of the test. */
 static void
 make_env(const char *tls, char *own, size_t size, char **env)
 {
@@ -86,7 +86,7 @@ make_env(const char *tls, char *own, size_t size, char **env)
 	env[n] = NULL;
 }
 
-/* The last line that is eight numbers with commas: its last number. */
+/* Returns the last number of the last line with eight comma-separated numbers. */
 static double
 parse(char *text)
 {
@@ -106,7 +106,7 @@ parse(char *text)
 	return mr;
 }
 
-/* The server ends by itself when its client is done. */
+/* Waits for the server, which ends by itself when its client is done. */
 static void
 end_server(pid_t pid, bool at_once)
 {
@@ -123,7 +123,7 @@ end_server(pid_t pid, bool at_once)
 	}
 }
 
-/* Messages per second. */
+/* Runs a test. Returns messages per second. */
 static double
 run(const struct ucx_test *t)
 {
@@ -149,7 +149,7 @@ run(const struct ucx_test *t)
 	if (pid < 0)
 		return -1;
 	start = tsc();
-	/* The server needs a moment until it listens. */
+	/* The server needs a moment before it listens. */
 	do {
 		usleep(5000);
 		rc = child_run(path, client, env, text, sizeof(text));
@@ -168,7 +168,7 @@ ucx_latency(void *test)
 {
 	double mr = run(test);
 
-	/* Printed with more digits than the time is. */
+	/* The rate is printed with more digits than the time. */
 	return mr > 0 ? 1e9 / mr : -1;
 }
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * UCX as a peer: its own program ucx_perftest (Debian: ucx-utils) is run, one process
- * on each CPU, and what it prints is read. Nothing of UCX is linked.
+ * UCX as a peer: runs its program ucx_perftest (Debian: ucx-utils), one process on each CPU, and
+ * parses its output. Nothing of UCX is linked.
  */
 #ifndef UCX_H
 #define UCX_H
@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 struct ucx_test {
-	const char *test; /* as ucx_perftest -t */
+	const char *test; /* argument of ucx_perftest -t */
 	const char *tls;  /* UCX_TLS */
 	uint64_t n;
 	uint32_t size;
 };
 
-/* Is the program there? */
+/* Returns true if the program is installed. */
 bool ucx_present(void);
-/* All take a struct ucx_test; < 0: failed, which is said to stderr. */
+/* All take a struct ucx_test and return < 0 on an error, with a message on stderr. */
 double ucx_latency(void *test);   /* ns one way */
 double ucx_rate(void *test);      /* M/s */
 double ucx_bandwidth(void *test); /* GB/s */

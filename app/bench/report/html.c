@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * All rows as one page of HTML: lines of what is over something, then a plot of bars for each
- * case and unit, its table beside it. Nothing is loaded from elsewhere, and there is no script.
+ * Writes all rows as one HTML page: lines of the sweeps, then for each case and unit a plot of bars
+ * with its table. The page loads nothing from elsewhere and has no script.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -28,7 +28,7 @@ static const char style[] =
 	"border-top:1px solid var(--line);padding:.5em 0 1.5em}\n"
 	"h2{flex:100%;margin:.4em 0 0;font-size:1.1em}\n"
 	"svg{flex:1 1 470px;min-width:0;max-width:640px;height:auto}\n"
-	/* Beside its plot if it is whole there, else below. */
+	/* Beside its plot if it fits, else below. */
 	".t{flex:0 1 auto;min-width:0;max-width:100%;overflow-x:auto}\n"
 	"table{border-collapse:collapse;font-size:13px}\n"
 	"td,th{padding:.15em .6em;border-bottom:1px solid var(--line);text-align:right;"
@@ -41,16 +41,16 @@ static const char style[] =
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
 	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim);overflow-wrap:anywhere}\n"
 	"code{white-space:nowrap}\n"
-	/* Figures across a line of the scale. */
+	/* Figures that cross a line of the scale. */
 	".b text{paint-order:stroke;stroke:var(--bg);stroke-width:3px}\n"
-	/* A phone: the name of a row above its figures. */
+	/* On a phone: the name of a row above its figures. */
 	"@media(max-width:600px){.t{flex:100%}table,tbody{display:block}table{font-size:12px}"
 	"tr{display:grid;grid-template-columns:repeat(var(--n),minmax(3.4em,1fr));"
 	"border-bottom:1px solid var(--line)}"
 	"td,th{padding:.1em .2em;border:0;white-space:normal}"
 	"th:first-child{grid-column:1/-1}}\n";
 
-/* Length of "lcore" in "lcore/latency", of "ns" in "ns; floor: memcpy". */
+/* Returns the length of "lcore" in "lcore/latency", or of "ns" in "ns; floor: memcpy". */
 static size_t
 head_of(const char *s, const char *end)
 {
@@ -73,7 +73,7 @@ html_measured(const struct judged *j)
 	return j->row.p.valid && strcmp(j->verdict, "skipped") != 0;
 }
 
-/* Rows of the plot whose first row is @first. */
+/* Lists the rows of the plot whose first row is @first. */
 static unsigned int
 plot_rows(unsigned int first, unsigned int *rows)
 {
@@ -100,7 +100,7 @@ html_has_ours(const struct judged *j)
 	return html_measured(j) && !j->row.p.floor_only;
 }
 
-/* Its goal, and what became of it. */
+/* Writes the goal of a row and its verdict. */
 static void
 goal(FILE *f, const struct judged *j)
 {
@@ -112,7 +112,7 @@ goal(FILE *f, const struct judged *j)
 	html_text(f, text);
 }
 
-/* @ours: there are any. */
+/* Writes the table; @ours: some rows have a figure of Bluebell. */
 static void
 table(FILE *f, const unsigned int *rows, unsigned int n, const char *floor, bool ours)
 {
@@ -150,7 +150,7 @@ table(FILE *f, const unsigned int *rows, unsigned int n, const char *floor, bool
 	html_table_end(f);
 }
 
-/* "floor: memcpy" of "ns; floor: memcpy"; "": it does not say. */
+/* Returns "floor: memcpy" from "ns; floor: memcpy"; "" if there is none. */
 static const char *
 floor_of(unsigned int row)
 {
@@ -159,7 +159,7 @@ floor_of(unsigned int row)
 	return floor != NULL ? floor + 2 : "";
 }
 
-/* What the floors are: each once, with its rows if it is not that of all. */
+/* Describes each baseline once, with its rows unless it is that of all rows. */
 static void
 floors(FILE *f, const unsigned int *rows, unsigned int n)
 {
@@ -206,7 +206,7 @@ reasons(FILE *f, const unsigned int *rows, unsigned int n)
 	}
 }
 
-/* @first_of_case: what it is was not yet said. */
+/* Writes a plot with its table; @first_of_case: starts with the description of the case. */
 static void
 section(FILE *f, unsigned int first, bool first_of_case)
 {
@@ -228,7 +228,7 @@ section(FILE *f, unsigned int first, bool first_of_case)
 		html_text(f, bench_case_what(name));
 		fprintf(f, "</p>\n");
 	}
-	/* Points of lines are drawn above. */
+	/* Rows that are points of lines are drawn above. */
 	if (j->row.plot == PLOT_NONE)
 		html_bars(f, rows, n, floor);
 	table(f, rows, n, floor, ours);
@@ -237,7 +237,7 @@ section(FILE *f, unsigned int first, bool first_of_case)
 	fprintf(f, "</section>\n");
 }
 
-/* What it was measured on, and when. */
+/* Writes the machine and the time of the measurement. */
 static void
 machine(FILE *f)
 {
@@ -260,7 +260,7 @@ machine(FILE *f)
 		u.release, when);
 }
 
-/* Of its plot; of its case. */
+/* Returns true if row @i is the first of its plot, or of its case. */
 static bool
 is_first(unsigned int i, bool of_case)
 {
@@ -277,7 +277,7 @@ is_first(unsigned int i, bool of_case)
 	return true;
 }
 
-/* Of how many pairs a figure is; a case may have its own number. */
+/* Writes the number of pairs per figure; a case may have its own number. */
 static void
 pairs(FILE *f)
 {

@@ -2,32 +2,32 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The figures of a case side by side: bars from 0 on; where the largest is WIDE times the
- * smallest, of which a bar would show nothing, marks on a logarithmic scale.
+ * The figures of a case side by side: bars from 0. If the largest is WIDE times the smallest, a bar
+ * of the smallest would show nothing; then marks on a logarithmic scale are used.
  */
 #include <math.h>
 #include <string.h>
 
 #include "html.h"
 
-/* Of a plot, in its own units; the page scales it. */
+/* Dimensions of a plot, in its own units; the page scales it. */
 #define WIDTH 560
-#define LABEL 215 /* names of rows, left of the bars */
-#define VALUE 104 /* figures, right of them */
+#define LABEL 215 /* width of row names, left of the bars */
+#define VALUE 104 /* width of figures, right of the bars */
 #define SCALE (WIDTH - LABEL - VALUE)
 #define BAR   17
-#define GAP   10 /* between rows; a phone's letters are 18 high */
+#define GAP   10 /* between rows; letters are 18 high on a phone */
 #define HEAD  30
-#define FOOT  26 /* figures of the decades */
+#define FOOT  26 /* height of the labels of decades */
 #define WIDE  20.0
-#define TICK  70 /* the longest figure of a decade, on a phone */
+#define TICK  70 /* width of the longest decade label, on a phone */
 
 struct bars {
 	const unsigned int *rows;
 	unsigned int n;
-	bool ours; /* of a row at least */
+	bool ours; /* at least one row has a figure of Bluebell */
 	bool log;
-	double lo, hi; /* of the axis; decades if it is logarithmic */
+	double lo, hi; /* limits of the axis; decades if it is logarithmic */
 };
 
 static void
@@ -39,7 +39,7 @@ widen(struct bars *b, double v)
 		b->lo = v;
 }
 
-/* False: there is nothing to draw. */
+/* Computes the axis. Returns false if there is nothing to draw. */
 static bool
 scale(struct bars *b)
 {
@@ -66,7 +66,7 @@ scale(struct bars *b)
 	return true;
 }
 
-/* How far from the axis @v is. */
+/* Returns the distance of @v from the start of the axis. */
 static double
 at(const struct bars *b, double v)
 {
@@ -75,7 +75,7 @@ at(const struct bars *b, double v)
 	return (b->log ? (log10(v) - b->lo) / (b->hi - b->lo) : v / b->hi) * SCALE;
 }
 
-/* A square for the floor, a disc for ours. */
+/* Draws a mark: a square for the baseline, a disc for Bluebell. */
 static void
 mark(FILE *f, const char *class, double x, double y)
 {
@@ -115,7 +115,7 @@ key(FILE *f, const struct bars *b, const char *class, unsigned int x, const char
 	fprintf(f, "<text x=\"%u\" y=\"17\">%s</text>\n", x + 17, name);
 }
 
-/* The axis; of a logarithmic one, its decades. */
+/* Draws the axis; for a logarithmic one with its decades. */
 static void
 axis(FILE *f, const struct bars *b, unsigned int bottom)
 {
@@ -169,7 +169,7 @@ html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *floor)
 	for (i = 0; i < n; i++) {
 		const struct judged *j = report_judged(rows[i]);
 
-		/* Between its bars. */
+		/* Vertically between its bars. */
 		fprintf(f, "<text class=\"e\" x=\"%d\" y=\"%u\">", LABEL - 8,
 			y + (height(j) - GAP) / 2 + 5);
 		html_text(f, html_row_name(j->row.name));

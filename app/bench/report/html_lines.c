@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A plot of lines as SVG, its legend, and the same as a table. */
+/* A line plot as SVG, its legend, and its data as a table. */
 #include <math.h>
 
 #include "html.h"
 #include "json_string.h"
 
-/* Of a plot, in its own units; the page scales it. On a phone letters are half as large again. */
+/*
+ * Dimensions of a plot, in its own units; the page scales it. Letters are 1.5 times as large on a
+ * phone.
+ */
 #define WIDTH  600
 #define HEIGHT 340
 #define LEFT   90
@@ -16,7 +19,7 @@
 #define BOTTOM 62
 #define HUES   8
 
-/* Hues that differ in lightness, too: for who sees few of them, and on a grey printer. */
+/* Hues also differ in lightness, for colour-blind readers and grey printers. */
 const char html_lines_style[] =
 	":root{--h0:#2f6fde;--h1:#c2410c;--h2:#15803d;--h3:#9333ea;--h4:#b91c5c;--h5:#0e7490;"
 	"--h6:#854d0e;--h7:#475569}\n"
@@ -36,8 +39,8 @@ const char html_lines_style[] =
 	"@media(max-width:600px){text{font-size:18px}}\n";
 
 /*
- * Marks of the points, from their middle: disc, square, triangle, diamond, the triangle upside
- * down. With the dashes they tell lines apart for who does not see the hues.
+ * Marks of points, relative to their centre: disc, square, triangle, diamond, inverted triangle.
+ * With the dashes they distinguish lines without colour.
  */
 #define MARKERS 5
 static const char *const markers[MARKERS] = {"m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0-7.2 0",
@@ -82,7 +85,7 @@ html_number(FILE *f, double v)
 		fprintf(f, "%.4g", v);
 		return;
 	}
-	/* Nine characters, for which there is room. */
+	/* Nine characters at most, for which there is room. */
 	if (v < 1e-6 || v >= 1e8) {
 		fprintf(f, "%.3g", v);
 		return;
@@ -107,7 +110,7 @@ html_table_end(FILE *f)
 	fprintf(f, "</table></div>\n");
 }
 
-/* A value of y, of three digits: what is below a unit's thousandfold is told in it. */
+/* Writes a y value with three digits and the largest suitable prefix. */
 static void
 figure(FILE *f, const struct html_lines *p, double v)
 {
@@ -124,7 +127,7 @@ figure(FILE *f, const struct html_lines *p, double v)
 	fprintf(f, v < 1e6 && v >= 100 ? "%.0f%s" : "%.3g%s", v, *unit);
 }
 
-/* Whole decades around all points. False: there are none. */
+/* Computes whole decades around all points. Returns false if there are no points. */
 static bool
 decades(const struct html_lines *p, double *lo, double *hi)
 {
@@ -167,7 +170,9 @@ y_at(double v, double lo, double hi)
 static void
 axes(FILE *f, const struct html_lines *p, double lo, double hi)
 {
-	/* Over few decades these alone would leave a point between two of them unreadable. */
+	/*
+	 * Within few decades, labels at decades alone would leave points between them hard to read.
+	 */
 	static const double between[] = {1, 2, 5};
 	const unsigned int steps = hi - lo <= 2 ? 3 : 1,
 			   marks = (unsigned int)(hi - lo) * steps + 1;

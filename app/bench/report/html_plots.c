@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Which lines the rows make: quantiles of latencies, rates over size, over queue pairs. */
+/* Selects the lines: quantiles of latencies, rates over size, rates over queue pairs. */
 #include <string.h>
 
 #include "html.h"
 
-/* The line of that name; a new one if there is none; NULL: too many. */
+/* Returns the line of that name, a new one if there is none, NULL if there are too many. */
 static struct html_line *
 line_of(struct html_lines *p, const char *label, enum html_kind kind)
 {
@@ -22,7 +22,7 @@ line_of(struct html_lines *p, const char *label, enum html_kind kind)
 	return &p->lines[p->n++];
 }
 
-/* A floor by another's program or by the kernel is a peer. */
+/* Baselines that are another library or the kernel count as peers. */
 static enum html_kind
 floor_kind(const char *name)
 {
@@ -41,12 +41,12 @@ add_tail(struct html_lines *p, const char *label, enum html_kind kind, const str
 	if (t->samples == 0)
 		return;
 	l = line_of(p, label, kind);
-	/* Ours beside a second floor is the same once more: the first stays. */
+	/* Bluebell's line beside a second baseline would repeat: keep the first. */
 	if (l != NULL && p->n != n)
 		memcpy(l->y, t->ns, sizeof(t->ns));
 }
 
-/* "wire/write8" of "wire/write8/latency/tcp". */
+/* Returns "wire/write8" from "wire/write8/latency/tcp". */
 static void
 latency_label(const char *name, char *label, size_t size)
 {
@@ -55,7 +55,7 @@ latency_label(const char *name, char *label, size_t size)
 	snprintf(label, size, "%.*s", end != NULL ? (int)(end - name) : (int)strlen(name), name);
 }
 
-/* Rows whose unit begins with @unit. */
+/* Plots the rows whose unit begins with @unit. */
 static void
 latency_plot(FILE *f, const char *unit, const char *title)
 {
@@ -107,7 +107,7 @@ tick_text(char *text, size_t size, enum bench_plot plot, uint32_t x)
 		snprintf(text, size, "%u MiB", x >> 20);
 }
 
-/* The tick of @x; all are there in the order of the rows, which is ascending. */
+/* Returns the tick of @x. Ticks are added in the order of the rows, which is ascending. */
 static unsigned int
 tick_of(struct html_lines *p, enum bench_plot plot, uint32_t x)
 {
@@ -132,7 +132,7 @@ add_point(struct html_lines *p, const char *label, enum html_kind kind, unsigned
 		l->y[tick] = y;
 }
 
-/* Of rows in M/s. */
+/* Plots rows measured in M/s. */
 static void
 sweep_plot(FILE *f, enum bench_plot plot, enum html_unit y_unit, const char *title,
 	   const char *x_label, const char *y_label)

@@ -7,14 +7,14 @@
 
 #include "raw.h"
 
-/* A packet of MTU 4096 with all its headers is one buffer. */
+/* Bytes of a buffer: holds a packet of MTU 4096 with all its headers. */
 #define MEMIF_BUFFER   4608
 #define MEMIF_LOG_RING 10
 
 void
 raw_memif_text(char *text, size_t size, bool server, uint32_t id, uint32_t serial)
 {
-	/* An abstract socket of this process, which both know by its number: no file. */
+	/* An abstract socket named by this process's pid, which both sides know: no file. */
 	static pid_t pid;
 
 	if (pid == 0)
@@ -61,12 +61,17 @@ raw_close(struct raw *raw)
 {
 	struct remote_msg msg = {.op = REMOTE_NET_CLOSE, .net = raw->index};
 
-	/* Nobody polls either end now: net_memif does not stand a peer that goes meanwhile. */
+	/*
+	 * Neither end is polled now: net_memif does not survive a peer that closes during a poll.
+	 */
 	remote_call(&msg);
 	floor_net_close(&raw->net);
 }
 
-/* Pings number 1 to @half timed together, those behind each by itself; ns of the first ones. */
+/*
+ * Times pings 1 to @half together and the later ones one by one. *@ns gets the time of the first
+ * group.
+ */
 static int
 pings(struct floor_net *net, const struct raw_run *r, double *ns)
 {
@@ -84,7 +89,7 @@ pings(struct floor_net *net, const struct raw_run *r, double *ns)
 	return rc;
 }
 
-/* ns for all, of pings for the first half but one; < 0: failed. */
+/* Returns ns for all packets; for pings of the first half without ping 0. < 0 on an error. */
 static double
 run(const struct raw_run *r, bool ping)
 {
@@ -102,7 +107,7 @@ run(const struct raw_run *r, bool ping)
 
 	if (remote_send(&msg) != 0)
 		return -1;
-	/* The first waits for the link, and for the peer to wake. */
+	/* The first one waits for the link, and for the peer to wake up. */
 	if (ping)
 		rc = floor_net_ping(net, 0, 1, r->size);
 	if (rc == 0 && ping) {

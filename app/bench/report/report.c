@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * The table, its judgement, CSV and JSON.
- */
+/* The table, the verdicts, CSV and JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -43,7 +41,7 @@ row_l(const struct row *row)
 	return (row->p.l_before + row->p.l_after) / 2;
 }
 
-/* The recorded figure in the row's unit, on this machine now. */
+/* Converts a recorded figure to the row's unit on this machine now. */
 static double
 limit_here(const struct row *row, double limit)
 {
@@ -55,8 +53,10 @@ limit_here(const struct row *row, double limit)
 	case LIMIT_L:
 		return limit * row->p.floor / row->p.floor_l;
 	case LIMIT_RATE_L:
-		/* A longer way between the cores slows a rate; a shorter one leaves what else
-		 * bounds it. */
+		/*
+		 * A longer path between the cores lowers a rate; with a shorter path other limits
+		 * remain.
+		 */
 		return row_l(row) > 125 ? limit * 125 / row_l(row) : limit;
 	case LIMIT_NONE:
 		break;
@@ -98,10 +98,10 @@ verdict(const struct row *row, double ratio)
 }
 
 /*
- * A ratio is shown only if the floor is what it was recorded to be, within
- * LIMIT_TOLERANCE. A slower floor would flatter us: nothing is judged by it. A
- * faster one judges where it cannot be unjust: reached with the faster floor is
- * reached, missed with the recorded one, which the target was set by, is missed.
+ * Judges a row. A ratio is shown only if the baseline is within LIMIT_TOLERANCE of the recorded
+ * one. There is no verdict if the baseline is much slower than recorded: the ratio would look too
+ * good. A faster baseline decides only if both agree: reached with the faster one is reached;
+ * missed with the recorded one, which defined the target, is missed.
  */
 static void
 judge(unsigned int i)
@@ -115,7 +115,7 @@ judge(unsigned int i)
 
 	rows[i].verdict = verdict(row, row->p.ratio);
 	if (row->p.shared > 0) {
-		/* Medians of a CPU that is somebody else's half the time are nobody's figures. */
+		/* Medians are meaningless if other work used the CPU half of the time. */
 		if (row->goal != GOAL_NONE)
 			rows[i].verdict = "not judged";
 		snprintf(rows[i].why, sizeof(rows[i].why),
@@ -208,7 +208,9 @@ print_row(unsigned int i)
 	fflush(stdout);
 }
 
-/* For one row more. Of a run that was stopped, what comes then is not whole. */
+/*
+ * Returns true if there is room for one more row. After a stop a row is incomplete and not added.
+ */
 static bool
 room(void)
 {
@@ -337,7 +339,7 @@ report_csv(const char *path)
 			[GOAL_BELOW_L] = "l_at_most",
 		};
 
-		/* Of names and units some have commas. */
+		/* Some names and units contain commas. */
 		fprintf(f, "\"%s\",\"%s\",%.6g,", r->name, r->unit, r->p.floor);
 		if (r->p.floor_only)
 			fprintf(f, ",");

@@ -2,10 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Large writes through the inline software device, beside memcpy() of the same
- * blocks between the same buffers: the one copy that the device makes is all
- * that should cost. memcpy() needs no other yardstick, so the recorded figures of
- * another machine are not asked.
+ * Large writes through the inline software device, compared with memcpy() of the same blocks
+ * between the same buffers: the one copy that the device makes should be the only cost. memcpy()
+ * needs no recorded figure of another machine.
  */
 #include <errno.h>
 #include <string.h>
@@ -73,10 +72,13 @@ run(void)
 	static const struct {
 		const char *name;
 		size_t block;
-		uint32_t batch; /* one doorbell and one CQE */
+		uint32_t batch; /* WQEs with one doorbell and one CQE */
 		double target;
 	} points[] = {
-		/* Who moves pages has many under way: ib_write_bw 128, storage queues 32 and up. */
+		/*
+		 * Programs that transfer pages have many outstanding: ib_write_bw 128, storage
+		 * queues 32 and up.
+		 */
 		{"bandwidth/4KiB", 4096, 16, 0.8},
 		{"bandwidth/64KiB", 65536, 4, 0.9},
 		{"bandwidth/1MiB", 1048576, 4, 0.9},
@@ -100,7 +102,10 @@ run(void)
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
 		measure_pair(floor_side, &b, our_side, &b, &row.p);
-		/* A figure of what was not copied is none; the floor writes there, too. */
+		/*
+		 * A figure is invalid if the data was not copied; the baseline writes to the same
+		 * buffer.
+		 */
 		memset(s.to, 0, SET);
 		if (our_side(&b) < 0 || memcmp(s.from, s.to, SET) != 0)
 			row.p.valid = false;

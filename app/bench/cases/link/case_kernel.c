@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * RoCEv2 over the PMDs that have their frames from the kernel, beside raw packets over the same:
- * af_packet and af_xdp on a veth pair, and a tap, whose interface the other process has by
- * af_packet. In a network namespace made for it; the raw packets and the devices have interfaces
- * of their own there.
+ * RoCEv2 over PMDs that exchange frames with the kernel, compared with raw packets over the same:
+ * af_packet and af_xdp on a veth pair, and a tap, whose interface the other process opens with
+ * af_packet. Runs in a network namespace of its own, in which raw packets and devices have separate
+ * interfaces.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,15 +18,16 @@
 #include "pairs.h"
 #include "raw.h"
 
-#define WINDOW 256 /* packets that the kernel's queues of each PMD have room for */
+#define WINDOW 256 /* packets that fit into the kernel's queues of each PMD */
 
 struct pmd {
 	const char *name;
-	char raw, dev; /* ends of the names of ethdevs, which stay */
-	bool makes_if; /* its interface comes with it */
+	char raw, dev; /* last characters of the names of ethdevs, which stay until the process
+			* ends */
+	bool makes_if; /* the PMD creates its interface */
 };
 
-/* Interface 0 is here, 1 there. */
+/* Interface 0 is this process's, 1 the other's. */
 #define RAW  "bbraw"
 #define SOFT "bbsoft"
 
@@ -73,7 +74,7 @@ texts(char *here, char *there, const struct pmd *pmd, char end, const char *ifac
 		 pmd->makes_if ? 0 : 1);
 }
 
-/* What @s does over the PMD, beside @raw. */
+/* Measures @s over the PMD, compared with @raw. */
 static void
 compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 {
@@ -90,7 +91,9 @@ compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 	report_row(&row);
 }
 
-/* The other end's ethdev. A tap gives its own MAC to its interface when it starts: two must differ.
+/*
+ * Creates the other process's ethdev. A tap copies its own MAC to its interface when it starts, so
+ * the two MACs must be made different.
  */
 static int
 make_there(const void *arg)
@@ -105,7 +108,7 @@ make_there(const void *arg)
 	return remote_call(&msg);
 }
 
-/* The device's vdevs stay: the namespace and the process end. */
+/* The device's vdevs stay until the namespace and the process end. */
 static int
 open_device(const struct pmd *pmd, struct soft *s)
 {
@@ -122,7 +125,7 @@ open_device(const struct pmd *pmd, struct soft *s)
 	return link_open_with(s, here, there, make_there, pmd);
 }
 
-/* NULL: measured; else why not. */
+/* Returns NULL if measured, otherwise the reason why not. */
 static const char *
 over(const struct pmd *pmd)
 {
@@ -156,7 +159,7 @@ run(void)
 	unsigned int i;
 	int rc;
 
-	/* PMDs work on threads of EAL's too, which are to be in there. */
+	/* PMDs also use EAL's threads, which must be in the namespace. */
 	if (eal_started()) {
 		report_skip("kernel", "EAL runs already: give --case kernel alone or first");
 		return 0;
@@ -165,7 +168,7 @@ run(void)
 		report_skip("kernel", "no network namespace can be made: not root?");
 		return 0;
 	}
-	/* What the kernel would say by itself on a new interface is no raw packet. */
+	/* Frames that the kernel itself sends on a new interface would disturb the raw packets. */
 	(void)shell("echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6; ip link set lo up");
 	rc = eal_start();
 	if (rc != 0)

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The software device on an lcore of its own: latency and rate of 8-byte
- * writes, beside an ideal device on that core. Each measurement starts and ends
- * its device, so that the core is free for L and for the other side.
+ * The software device on its own lcore: latency and rate of 8-byte writes, compared with an ideal
+ * device on that core. Each measurement starts and stops its device, so that the core is free for L
+ * and for the other measurement.
  */
 #include <errno.h>
 
@@ -13,7 +13,7 @@
 
 #define WINDOW 128
 
-/* A side is timed in blocks, and their median taken: a block that was preempted is seen. */
+/* A side is timed in blocks, and their median is used: it excludes preempted blocks. */
 #define BLOCKS 31
 
 struct lcore_run {
@@ -23,7 +23,7 @@ struct lcore_run {
 	bool all, rate;
 };
 
-/* Writes that are timed one by one, of a latency. */
+/* Returns the writes timed one by one in a latency run. */
 static uint64_t
 singles(const struct lcore_run *run)
 {
@@ -83,7 +83,7 @@ our_side(void *arg)
 	unsigned int i;
 
 	snprintf(spec, sizeof(spec), "soft0,progress=lcore,lcore=%u", peer_lcore());
-	/* As the floor, which copies into its register. */
+	/* As in the baseline, which copies into its register. */
 	soft_db_mode = BB_DB_BLUEFLAME;
 	i = soft_open(&s, spec, 1, WINDOW, 8192) == 0;
 	soft_db_mode = BB_DB_DOORBELL;

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Goodput over a network that loses packets both ways, beside the same without loss. No
- * error may reach the application, and the data has to be there. Each run has a seed of
- * its own.
+ * Goodput over a network that loses packets in both directions, compared with the same network
+ * without loss. No error may reach the application, and the data must be correct. Each run has its
+ * own seed.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ struct loss {
 	uint64_t n;
 };
 
-/* Messages of 8 bytes, half of them WRITEs; M/s. */
+/* Returns M/s for 8-byte messages, half of them WRITEs. */
 static double
 goodput(const struct loss *l, const char *more)
 {
@@ -27,7 +27,7 @@ goodput(const struct loss *l, const char *more)
 	struct soft s;
 	int rc;
 
-	/* Default retries, but in a test of the bench itself, wherever that runs. */
+	/* Default retries, except in a test of the bench itself, which may run on any machine. */
 	soft_timeout = opts.quick ? SOFT_TIMEOUT_LONG : SOFT_TIMEOUT_USUAL;
 	rc = wire_specs(here, there, sizeof(here), more);
 	measure_aside_begin();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* A write into memory that another process has mapped, until that process sees it: a floor. */
+/* A write to memory that another process has mapped, until that process sees it: a baseline. */
 #include <errno.h>
 
 #include "floor_proc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Packets over net_memif, copied in and out, with a CRC on both sides: a floor of RoCEv2. */
+/* Packets over net_memif, copied in and out, with a CRC on both sides: a baseline for RoCEv2. */
 #include <errno.h>
 
 #include "raw.h"

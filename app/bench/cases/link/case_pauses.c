@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What the machine takes from a loop that polls: a floor of every tail. A CPU that reads its clock
- * and does nothing else finds times in which it did not run: interrupts, the scheduler, a
- * hypervisor. No program that polls on it has a better p99 than those leave.
+ * Time that the machine takes from a polling loop: a baseline for every tail. A CPU that only reads
+ * its clock detects times in which it did not run: interrupts, the scheduler, a hypervisor. No
+ * program that polls on it has a better p99.
  */
 #include <errno.h>
 #include <string.h>
@@ -44,7 +44,7 @@ run_loop(void *arg)
 	return NULL;
 }
 
-/* Both CPUs at once, as two places that poll. */
+/* Measures both CPUs at the same time, as two polling threads. */
 static bool
 run_both(double *per_s, double *percent, double *longest_us)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The shared-memory port between two processes, beside a mapped write, UCX and TCP. */
+/* The shared-memory port between two processes, compared with a mapped write, UCX and TCP. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -80,7 +80,7 @@ beside_ucx(struct soft *s)
 
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		struct ucx_test test = points[i].test;
-		/* As UCX's program, one buffer of the message's size. */
+		/* As in UCX's program, one buffer of the message size. */
 		struct link_run ours = {
 			.s = s,
 			.n = points[i].n,

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * RoCEv2 between two processes over a port, beside raw packets of the same payload over
- * another net_memif; and beside TCP.
+ * RoCEv2 between two processes over a port, compared with raw packets of the same payload over
+ * another net_memif, and with TCP.
  */
 #include <errno.h>
 
@@ -16,7 +16,7 @@
 #define RAW_ID  0
 #define SOFT_ID 1
 
-/* The pair of net_memif that the devices are on. */
+/* Creates the pair of net_memif for the devices. */
 static int
 make_vdevs(void)
 {
@@ -121,7 +121,10 @@ large(struct soft *s, struct raw *raw)
 		const char *name;
 		uint32_t size, window;
 	} points[] = {
-		/* More than the device has under way, as the floor's window is more than a ring. */
+		/*
+		 * More than the device keeps outstanding, as the baseline's window is larger than a
+		 * ring.
+		 */
 		{"wire/write/4KiB", 4096, 128},
 		{"wire/write/64KiB", 65536, 32},
 		{"wire/write/1MiB", 1048576, 4},

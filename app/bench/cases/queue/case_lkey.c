@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Address to lkey: one registration over and over (hit), and 64 of them in turn,
- * more than the cache holds (miss).
+ * Address to lkey: one registration repeatedly (hit), and 64 registrations in turn, more than the
+ * cache holds (miss).
  */
 #include <errno.h>
 
@@ -72,7 +72,7 @@ run(void)
 	unsigned int i;
 	int rc;
 
-	/* Every other page, so that each registration stays one of its own. */
+	/* Every other page, so that adjacent registrations do not merge. */
 	rc = soft_open(&s, "soft0", 1, 16, 2 * REGIONS * REGION);
 	if (rc != 0)
 		return rc;
@@ -92,7 +92,7 @@ run(void)
 		l.addr[i] = l.ranges[0].start + i * 7;
 	l.hit = true;
 	measure(&l, "lkey/hit");
-	/* 37 and 64 have no common divisor: every registration once before any again. */
+	/* 37 and 64 are coprime: every registration is used once before any is used again. */
 	for (i = 0; i <= FLOOR_SPREAD; i++)
 		l.addr[i] = l.ranges[i * 37 % REGIONS].start + i * 7;
 	l.hit = false;

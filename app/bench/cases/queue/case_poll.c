@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/*
- * Polling alone: an empty CQ, and CQEs that the other core has written.
- */
+/* Polling alone: an empty CQ, and CQEs written by the other core. */
 #include <errno.h>
 
 #include "bench.h"
@@ -16,7 +14,7 @@ enum {
 struct poll {
 	struct rig *r;
 	uint64_t n;
-	/* Rounds: the writer fills the ring when it is told to. */
+	/* Rounds: the writer fills the ring when go is set. */
 	uint32_t rounds;
 	uint32_t go, ready; /* __atomic */
 };
@@ -116,7 +114,7 @@ ours_ready(void *arg)
 	return rounds(arg, take_ours);
 }
 
-/* What the CQEs complete: FILL signalled WQEs from block 0. */
+/* Posts the WQEs that the CQEs complete: FILL signalled WQEs from block 0. */
 static int
 fill_queue(struct rig *r)
 {

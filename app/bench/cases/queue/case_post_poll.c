@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Post and poll together: 8-byte inline writes over the null device, which runs
- * in the same thread and is the same code for all sides.
+ * Posting and polling together: 8-byte inline writes over the null device, which runs in the same
+ * thread and is the same code for all sides.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ floor_side(void *arg)
 	return ns_since(t) / (double)p->n;
 }
 
-/* A line of bench_libmlx5. */
+/* Reports a row from a line of bench_libmlx5. */
 static void
 peer_row(const char *line)
 {
@@ -42,7 +42,7 @@ peer_row(const char *line)
 	report_row(&row);
 }
 
-/* The same points beside the libmlx5 that is installed. */
+/* Measures the same points against the installed libmlx5. */
 static void
 peer(void)
 {

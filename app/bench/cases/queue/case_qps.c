@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Many queue pairs: 10,000 in RTS, each of which has carried checked traffic.
- * One of them active, beside a device that has one pair only; 1,000 active, in
- * turn, through one register, and how many polls of the device a WQE waits.
+ * Many queue pairs: 10,000 in RTS, each of which has transferred checked data. First one of them is
+ * active, compared with a device that has only one pair. Then 1,000 are active in turn, through one
+ * register; this also measures how many polls of the device a WQE waits.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -40,7 +40,7 @@ resident(void)
 	return (uint64_t)pages * 4096;
 }
 
-/* Every QP writes 8 bytes of its own to its peer's buffer, then all are compared. */
+/* Makes every QP write 8 different bytes to its peer's buffer, then compares all. */
 static int
 check_traffic(struct soft *s)
 {

@@ -3,7 +3,8 @@
  */
 /*
  * Rate of 8-byte writes over the number of queue pairs, on one CPU with the device in its poll
- * loop: all active, beside as many queues and a device written by hand; and one active of many.
+ * loop. Either all are active, compared with the same number of queues and a device written by
+ * hand; or one of many is active.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 
 #define DEPTH 16
 
-/* Queues by hand: DEPTH blocks and CQEs each, and nothing shared but the register. */
+/* A hand-written queue: DEPTH blocks and CQEs; queues share only the register. */
 struct hand {
 	uint8_t sq[DEPTH * 64], cq[DEPTH * 64];
 	uint32_t sq_rec[16], cq_rec[16];
@@ -74,7 +75,7 @@ hands_new(struct soft *s, uint32_t n)
 	return hands;
 }
 
-/* One write outstanding on each queue, round after round; M/s. */
+/* Keeps one write outstanding on each queue, round after round. Returns M/s. */
 static double
 by_hand(void *arg)
 {
@@ -115,7 +116,10 @@ one_active(void *arg)
 	return ns > 0 ? 1000 / ns : -1;
 }
 
-/* Did the floor do its work, and ours? Both write the same there. */
+/*
+ * Returns true if @side wrote its data; baseline and Bluebell write the same data to the same
+ * place.
+ */
 static bool
 written(struct soft *s, uint32_t n, measure_fn side, void *arg)
 {

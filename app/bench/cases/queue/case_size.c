@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Rate of WRITEs over message size, between two processes: RoCEv2 over net_memif beside raw
- * packets, the shared-memory port beside UCX, and TCP. Messages/s, one unit for all.
+ * Rate of WRITEs over message size, between two processes: RoCEv2 over net_memif compared with raw
+ * packets, the shared-memory port compared with UCX, and TCP. All in messages/s.
  */
 #include <errno.h>
 #include <unistd.h>
@@ -16,13 +16,13 @@
 #include "ucx.h"
 
 #define RAW_ID 0
-/* Of a RoCEv2 WRITE over IPv4 all that is not payload, as FLOOR_NET_WRITE8 has it. */
+/* Header bytes of a RoCEv2 WRITE over IPv4, consistent with FLOOR_NET_WRITE8. */
 #define HEADERS (FLOOR_NET_WRITE8 - 8)
 
 static const char unit_tcp[] = "M/s; floor: TCP", unit_ucx[] = "M/s; floor: UCX put",
 		  unit_raw[] = "M/s; floor: memif + CRC";
 
-/* Messages of a run: a power of two, some milliseconds. */
+/* Returns the messages of a run: a power of two that takes some milliseconds. */
 static uint64_t
 messages(uint32_t size)
 {
@@ -55,7 +55,7 @@ row_of(const char *port, uint32_t size, const char *unit)
 	return row;
 }
 
-/* A message is as many packets as RoCEv2 with an MTU of 4096 makes of it. */
+/* A message has as many raw packets as RoCEv2 packets with an MTU of 4096. */
 struct raw_messages {
 	struct raw_run run;
 	uint32_t packets;
@@ -87,7 +87,7 @@ over_memif(struct soft *s, struct raw *raw, uint32_t size)
 	report_row(&row);
 }
 
-/* Beside UCX if it is there, and TCP alone; else beside TCP. */
+/* Compares with UCX if it is installed, with TCP as an extra row; otherwise with TCP. */
 static void
 over_shm(struct soft *s, uint32_t size)
 {
@@ -100,7 +100,7 @@ over_shm(struct soft *s, uint32_t size)
 
 	row.ours_line = "shared-memory port";
 	row.floor_line = ucx ? "UCX put, shared memory" : "TCP of the kernel";
-	/* One buffer, as UCX's program has. */
+	/* One buffer, as in UCX's program. */
 	ours.set = size;
 	measure_pair_cross(ucx ? ucx_rate : floor_tcp_rate, ucx ? (void *)&put : (void *)&stream,
 			   link_messages, &ours, &row.p);

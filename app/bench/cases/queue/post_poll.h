@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Writes of 8 bytes inline, each batch posted, run by the null device and polled. */
+/* Writes of 8 bytes inline: each batch is posted, executed by the null device and polled. */
 #ifndef POST_POLL_H
 #define POST_POLL_H
 
@@ -19,7 +19,7 @@ static const struct post_poll_point {
 	const char *name;
 	uint32_t batch;
 	enum floor_signal sig;
-	double floor_ticks, target; /* ticks of 2.6 GHz recorded elsewhere */
+	double floor_ticks, target; /* ticks at 2.6 GHz, recorded elsewhere */
 } post_poll_points[] = {
 	{"post_poll/batch1/all", 1, FLOOR_SIGNAL_ALL, 46, 1.4},
 	{"post_poll/batch16/all", 16, FLOOR_SIGNAL_ALL, 17, 2.0},
@@ -27,7 +27,7 @@ static const struct post_poll_point {
 };
 #define POST_POLL_POINTS (sizeof(post_poll_points) / sizeof(post_poll_points[0]))
 
-/* A measure_fn on a struct post_poll: ns per write. */
+/* A measure_fn for a struct post_poll: returns ns per write. */
 static inline double
 post_poll_ours(void *arg)
 {
