@@ -30,7 +30,7 @@ int
 rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
 		  const struct bb_region *slots)
 {
-	/* What a peer tells: the number of slots indexes nothing of ours, but must be one. */
+	/* The peer's values are not used as local indexes, but must describe a ring. */
 	if (slots->len % RDMA_RING_SLOT != 0 || !slots_valid(slots->len / RDMA_RING_SLOT) ||
 	    slots->addr % RDMA_RING_SLOT != 0 || (uintptr_t)credit % 8 != 0)
 		return -EINVAL;
@@ -67,7 +67,7 @@ rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error)
 {
 	if (tx->error == 0)
 		tx->error = error;
-	tx->limit = tx->head; /* so that the next push looks */
+	tx->limit = tx->head; /* makes the next push check for the error */
 }
 
 void
@@ -75,7 +75,7 @@ rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error)
 {
 	if (rx->error == 0)
 		rx->error = error;
-	rx->lap = 0; /* so that the next pop without a message looks */
+	rx->lap = 0; /* makes the next pop without a message check for the error */
 }
 
 int
@@ -86,7 +86,7 @@ rdma_ring_tx_wait(struct rdma_ring_tx *tx)
 	if (tx->error != 0)
 		return tx->error;
 	credit = __atomic_load_n(tx->credit, __ATOMIC_ACQUIRE);
-	/* Taken more than was pushed, or fewer than it had told before. */
+	/* More messages consumed than pushed, or the credit went backwards. */
 	if (credit > tx->head || credit + tx->slots < tx->limit) {
 		rdma_ring_tx_fail(tx, -EPROTO);
 		return -EPROTO;

@@ -2,76 +2,78 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A queue of small messages from one thread to another one, in this process, another one or
- * another host: the producer writes slots into the consumer's memory, the consumer writes back
- * how many it has taken (credit). One RC queue pair carries both. No locks, no receives, no
- * completion that either side waits for.
+ * A queue of small messages from one thread to another, in the same process, another process or
+ * another host. The producer writes slots into the consumer's memory, and the consumer writes back
+ * the number of messages it has consumed (credit). One RC queue pair carries both. There are no
+ * locks and no receives, and neither side waits for a completion.
  *
  *   producer                                     consumer
  *   rdma_ring_push()   WRITE, inline, 64 bytes → slot[n % slots]     rdma_ring_pop()
  *   limit = credit + slots  ← WRITE, inline, 8 bytes                 rdma_ring_rx_flush()
  *
- * When is a slot whole? All that is promised inside one WRITE is that an aligned unit of 8 bytes
- * is not torn; the units may be seen in any order. A card writes a message as one or more PCIe
- * packets, and PCIe orders nothing inside of them; that a line of 64 bytes appears at once is how
- * today's x86 hosts happen to work. So a number at the end of the slot proves nothing about its
- * beginning, a checksum proves it with some probability and costs more, and a flag in a second
- * WRITE costs a second request. Here every unit carries 16 bits of the message's number and 48 bits
- * of data. The consumer accepts a slot when all eight units have the number it waits for, and
- * takes the data out of the very loads that it has checked: no barrier is needed either.
+ * How does the consumer know that a slot is complete? Inside one WRITE an aligned unit of 8 bytes
+ * is never torn; nothing else is guaranteed, and the units may appear in any order. A card writes a
+ * message as one or more PCIe packets, and PCIe does not order the bytes inside a packet. On
+ * today's x86 hosts a 64-byte line appears at once, but that is not guaranteed. So a number at the
+ * end of the slot proves nothing about its beginning. A checksum proves it only with some
+ * probability and costs more. A flag in a second WRITE costs a second request. Here every unit has
+ * 16 bits of the message's number and 48 bits of data. The consumer accepts a slot when all eight
+ * units have the expected number. It takes the data from the loads that it checked, so no barrier
+ * is needed either.
  *
- * A slot that is not there yet holds the number of one round before. Any other number is damage, a
- * message lost or a second producer: -EPROTO.
+ * An empty slot has the number of the previous lap. Any other number means damage, a lost message
+ * or a second producer: -EPROTO.
  *
- * Credit is a running count, so that one that is left out is made up for by the next. It is sent
- * when a quarter of the ring has been taken. A full ring (or send queue) makes
- * rdma_ring_push() return 0: the producer keeps the message and comes again.
+ * Credit is a running count, so a lost credit is replaced by the next one. It is sent when a
+ * quarter of the ring has been consumed. If the ring or the send queue is full, rdma_ring_push()
+ * returns 0: the producer keeps the message and tries again.
  *
- * Each side belongs to the owner of its queue pair, who also polls the CQ: that accounts for the
- * send queue, runs the software device, and reports a peer that is gone, as an error of a request.
- * Hand that on by rdma_ring_tx_fail() or rdma_ring_rx_fail().
+ * Each side belongs to the owner of its queue pair, which also polls the CQ. Polling updates the
+ * send queue's accounting, runs the software device, and reports a dead peer as a failed request.
+ * Pass such an error on with rdma_ring_tx_fail() or rdma_ring_rx_fail().
  */
 #ifndef RDMA_RING_H
 #define RDMA_RING_H
 
 #include <bluebell.h>
 
-#define RDMA_RING_SLOT      64u /* bytes of a slot; slots start at multiples of it */
+#define RDMA_RING_SLOT      64u /* bytes of a slot, which is aligned to this size */
 #define RDMA_RING_UNITS     (RDMA_RING_SLOT / 8)
-#define RDMA_RING_DATA      (RDMA_RING_UNITS * 6) /* bytes of a message, 48 */
+#define RDMA_RING_DATA      (RDMA_RING_UNITS * 6) /* bytes of a message: 48 */
 #define RDMA_RING_MIN_SLOTS 4u
-#define RDMA_RING_MAX_SLOTS 32768u /* half of the numbers that a unit can tell apart */
+#define RDMA_RING_MAX_SLOTS 32768u /* half of the numbers that a unit can distinguish */
 
-/* The producer's side. */
+/* State of the producer. */
 struct rdma_ring_tx {
 	struct bb_qp *qp;
-	const uint64_t *credit; /* the consumer writes here; no line of ours is beside it */
+	const uint64_t *credit; /* written by the consumer; must share no cache line with other
+				 * data */
 	uint64_t raddr;
 	uint32_t rkey;
 	uint32_t slots;
 	uint64_t head;  /* messages pushed */
-	uint64_t limit; /* so many may be pushed without another look at the credit */
-	bool pending;   /* pushed and not flushed */
+	uint64_t limit; /* messages that may be pushed before the credit is read again */
+	bool pending;   /* messages were pushed and not flushed */
 	int error;
-	uint64_t full; /* pushes refused for want of credit or of room in the send queue */
+	uint64_t full; /* pushes refused for lack of credit or room in the send queue */
 };
 
-/* The consumer's. */
+/* State of the consumer. */
 struct rdma_ring_rx {
 	struct bb_qp *qp;
 	const uint64_t *mem;
-	uint64_t raddr; /* the producer's credit */
+	uint64_t raddr; /* address of the producer's credit */
 	uint32_t rkey;
 	uint32_t slots;
-	uint32_t batch; /* messages to a credit */
-	uint64_t lap;   /* slots; 0 after an error: no slot is merely not there yet */
+	uint32_t batch; /* messages per credit */
+	uint64_t lap;   /* number of slots; 0 after an error, so that no slot counts as empty */
 	int error;
-	uint64_t tail;    /* messages taken */
-	uint64_t told;    /* of them the producer knows */
-	uint64_t credits; /* WRITEs of credit */
+	uint64_t tail;    /* messages consumed */
+	uint64_t told;    /* value of the last credit sent */
+	uint64_t credits; /* number of credit WRITEs */
 };
 
-/* Bytes of memory that a consumer registers, with REMOTE_WRITE, aligned to RDMA_RING_SLOT. */
+/* Returns the bytes that a consumer registers with REMOTE_WRITE, aligned to RDMA_RING_SLOT. */
 static inline size_t
 rdma_ring_bytes(uint32_t slots)
 {
@@ -79,32 +81,40 @@ rdma_ring_bytes(uint32_t slots)
 }
 
 /*
- * Make the memory an empty ring. Before a producer knows it.
- * @slots is a power of two, RDMA_RING_MIN_SLOTS to RDMA_RING_MAX_SLOTS.
+ * Initializes the memory as an empty ring. Call it before the producer gets the address. @slots is
+ * a power of two from RDMA_RING_MIN_SLOTS to RDMA_RING_MAX_SLOTS.
  */
 void rdma_ring_format(void *mem, uint32_t slots);
 
 /*
- * @credit: 8 aligned bytes of zeros, registered with REMOTE_WRITE and told to the consumer, best
- * in a line of their own. @slots: what the consumer has told of its memory. @qp: max_inline is
- * RDMA_RING_SLOT at least. 0; -EINVAL that is no ring.
+ * Initializes the producer.
+ *
+ * @credit: 8 aligned zero bytes, registered with REMOTE_WRITE and passed to the consumer, best on a
+ * cache line of their own. @slots: the consumer's memory. @qp: its max_inline is at least
+ * RDMA_RING_SLOT. Returns 0, or -EINVAL if the region is not a ring.
  */
 int rdma_ring_tx_init(struct rdma_ring_tx *tx, struct bb_qp *qp, const void *credit,
 		      const struct bb_region *slots);
 
-/* @mem was formatted for @slots. @credit: what the producer has told. 0; -EINVAL. */
+/*
+ * Initializes the consumer. @mem was formatted for @slots. @credit: the producer's memory. Returns
+ * 0 or -EINVAL.
+ */
 int rdma_ring_rx_init(struct rdma_ring_rx *rx, struct bb_qp *qp, const void *mem, uint32_t slots,
 		      const struct bb_region *credit);
 
-/* From now on push and pop return @error, a negative errno; the first one stays. */
+/* Makes push and pop return @error, a negative errno, from now on; the first error stays. */
 void rdma_ring_tx_fail(struct rdma_ring_tx *tx, int error);
 void rdma_ring_rx_fail(struct rdma_ring_rx *rx, int error);
 
-/* Off the fast path: no credit is known; a slot is not whole, or there is an error. */
+/*
+ * Off the fast path: reads the credit again, or examines an incomplete slot; returns the error if
+ * there is one.
+ */
 int rdma_ring_tx_wait(struct rdma_ring_tx *tx);
 int rdma_ring_rx_wait(struct rdma_ring_rx *rx);
 
-/* Message @data, of RDMA_RING_DATA bytes, as message number @n. */
+/* Encodes @data, of RDMA_RING_DATA bytes, as message number @n. */
 static inline void
 rdma_ring_encode(uint64_t slot[RDMA_RING_UNITS], uint64_t n, const void *data)
 {
@@ -120,7 +130,9 @@ rdma_ring_encode(uint64_t slot[RDMA_RING_UNITS], uint64_t n, const void *data)
 	slot[i] = (w & ~UINT64_C(0xffff)) | (uint16_t)n;
 }
 
-/* The units of a slot, each as it is now. The number that all of them have; UINT32_MAX: several. */
+/*
+ * Loads the units of a slot. Returns the number that all of them have, UINT32_MAX if they differ.
+ */
 static inline uint32_t
 rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS])
 {
@@ -135,7 +147,7 @@ rdma_ring_load(const uint64_t slot[RDMA_RING_UNITS], uint64_t w[RDMA_RING_UNITS]
 	return (uint16_t)any == (uint16_t)all ? (uint16_t)any : UINT32_MAX;
 }
 
-/* The message out of them. */
+/* Decodes the message from its units. */
 static inline void
 rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 {
@@ -143,7 +155,7 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 	unsigned int i;
 	uint64_t v;
 
-	/* From the first to the last: each store is 2 bytes longer than its data. */
+	/* In ascending order: each store writes 2 bytes more than its data. */
 	for (i = 0; i < RDMA_RING_UNITS - 1; i++) {
 		v = w[i] >> 16;
 		memcpy(to + i * 6, &v, 8);
@@ -153,10 +165,9 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 }
 
 /*
- * Queue a message of RDMA_RING_DATA bytes; they may be reused on return. Nothing leaves before
- * rdma_ring_tx_flush().
- * 1; 0: full, poll the CQ and come again; -EPROTO credit for what was never pushed; the error of
- * rdma_ring_tx_fail(); -ENOTCONN and others of bb_post_write_inline().
+ * Queues a message of RDMA_RING_DATA bytes; @data may be reused on return. rdma_ring_tx_flush()
+ * sends it. Returns 1; 0 if full: poll the CQ and try again; -EPROTO for credit beyond the pushed
+ * messages; the error of rdma_ring_tx_fail(); -ENOTCONN and others of bb_post_write_inline().
  */
 static inline int
 rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
@@ -182,7 +193,7 @@ rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
 	return 1;
 }
 
-/* One doorbell for all that was pushed. */
+/* Rings one doorbell for all pushed messages. */
 static inline void
 rdma_ring_tx_flush(struct rdma_ring_tx *tx)
 {
@@ -192,7 +203,7 @@ rdma_ring_tx_flush(struct rdma_ring_tx *tx)
 	}
 }
 
-/* Take a message: 1; 0: none is there; -EPROTO; the error of rdma_ring_rx_fail(). */
+/* Consumes a message. Returns 1; 0 if there is none; -EPROTO; the error of rdma_ring_rx_fail(). */
 static inline int
 rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
 {
@@ -207,11 +218,11 @@ rdma_ring_pop(struct rdma_ring_rx *rx, void *data)
 	return 1;
 }
 
-/* Give credit back when there is a batch of it. Call it once a turn, also when nothing came. */
+/* Sends credit if a batch has been consumed. Call it once per turn, even if nothing arrived. */
 static inline void
 rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 {
-	/* A full send queue: the next turn finds the same, and more of it. */
+	/* If the send queue is full the next turn tries again with a larger credit. */
 	if (rx->tail - rx->told < rx->batch ||
 	    bb_post_write_inline(rx->qp, rx->tail, &rx->tail, sizeof(rx->tail), rx->raddr, rx->rkey,
 				 0) != 1)
@@ -221,7 +232,7 @@ rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 	rx->credits++;
 }
 
-/* All that was pushed has been taken, as far as credit tells. */
+/* Returns true if at least @n messages have been consumed, according to the credit. */
 static inline bool
 rdma_ring_tx_taken(const struct rdma_ring_tx *tx, uint64_t n)
 {

@@ -2,11 +2,11 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Two processes: one listens and names a buffer that its peer may write to, the other connects,
- * writes there and says so with a SEND.
+ * Two processes. One listens and offers a buffer that its peer may write to. The other connects,
+ * writes to it and announces that with a SEND.
  *
- * On the right of each step: what it is called in rdma_verbs.h. The calls wait; a program that
- * must not uses bb_connect.h, which these are made of.
+ * On the right of each step: the corresponding call of rdma_verbs.h. These calls wait; a program
+ * that must not wait uses bb_connect.h, on which they are built.
  */
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #define GREETING "hello from the other process"
 #define BUF_SIZE 4096
 
-/* Calls return 0 or a negative errno, and the log has a line that says what to do. */
+/* Calls return 0 or a negative errno, and the log has a line with advice. */
 #define TRY(call)                                                                                  \
 	do {                                                                                       \
 		rc = (call);                                                                       \
@@ -61,13 +61,13 @@ serve(struct bb_dev *dev, const char *where, char *buf)
 	bb_conn_param_init(&param);
 	param.access = BB_ACCESS_REMOTE_WRITE;
 	TRY(bb_region_of(mr, "greeting", 0, 2048, &region));
-	param.regions = &region; /* the peer's key, with the answer */
+	param.regions = &region; /* the key for the peer, sent with the answer */
 	param.nregions = 1;
 	TRY(bb_ep_accept(ep, &param));     /*                  rdma_accept */
 	TRY(bb_ep_get_recv_comp(ep, &wc)); /*                  rdma_get_recv_comp */
 	rc = wc.status == BB_WC_SUCCESS ? 0 : -EIO;
 	printf("%s, then %s\n", buf, buf + 2048);
-	/* Who disconnects first cuts off what the other still waits for: that is for the client. */
+	/* A disconnect flushes requests that the peer still waits for: leave it to the client. */
 	(void)bb_ep_get_recv_comp(ep, &wc);
 	(void)bb_ep_disconnect(ep); /*                             rdma_disconnect */
 out:
@@ -145,8 +145,8 @@ main(int argc, char **argv)
 	rte_free(buf);
 	/*
 	 * No rte_eal_cleanup(): that of DPDK 22.11 unmaps memory while EAL's interrupt thread may
-	 * still look at what is registered, as the socket that net_memif listens at: SIGSEGV. All
-	 * of ours is closed, and the end of the process gives back the rest.
+	 * still access registered handles, such as net_memif's listening socket: SIGSEGV. This
+	 * program has closed its own objects; the end of the process releases the rest.
 	 */
 	return rc == 0 ? 0 : 1;
 }

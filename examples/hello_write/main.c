@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The shortest whole program: one RDMA write from one buffer into another,
- * through two queue pairs of the same device that are connected to each other.
- * On the right of each step: what it is called in libibverbs.
+ * The shortest complete program: one RDMA write from one buffer to another, through two connected
+ * queue pairs of the same device. On the right of each step: the corresponding call of libibverbs.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +20,7 @@
 #define GREETING "hello from the other queue pair"
 #define BUF_SIZE 4096
 
-/* Calls return 0 or a negative errno, and the log has a line that says what to do. */
+/* Calls return 0 or a negative errno, and the log has a line with advice. */
 #define TRY(call)                                                                                  \
 	do {                                                                                       \
 		rc = (call);                                                                       \
@@ -31,7 +30,7 @@
 		}                                                                                  \
 	} while (0)
 
-/* Wait for one completion, for two seconds at most. Polling also runs the software device. */
+/* Waits up to two seconds for one completion. Polling also runs the software device. */
 static int
 wait_completion(struct bb_cq *cq, struct bb_wc *wc)
 {
@@ -77,14 +76,14 @@ hello(const char *device)
 	TRY(bb_dev_open(device, &dev)); /*                                 ibv_open_device */
 	TRY(bb_pd_alloc(dev, &pd));     /*                                 ibv_alloc_pd */
 
-	/* What a peer may write to needs a right and gives an rkey.       ibv_reg_mr */
+	/* Memory for the peer needs an access right and gets an rkey.     ibv_reg_mr */
 	TRY(bb_mr_reg(pd, from, BUF_SIZE, 0, &src));
 	TRY(bb_mr_reg(pd, to, BUF_SIZE, BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &dst));
 
 	bb_cq_attr_init(&cq_attr);             /* 256 completions */
 	TRY(bb_cq_create(dev, &cq_attr, &cq)); /*                          ibv_create_cq */
 
-	/* A completion for everything posted has to fit into the CQ.      ibv_create_qp */
+	/* The CQ needs room for the completion of every request.          ibv_create_qp */
 	bb_qp_init_attr_init(&init);
 	init.send_cq = init.recv_cq = cq;
 	init.sq_depth = 16;
@@ -93,13 +92,13 @@ hello(const char *device)
 	TRY(bb_qp_create(pd, &init, &b));
 
 	/*
-	 * Each side tells the other its address; two programs would send it over TCP.
-	 * Then RESET, INIT, RTR, RTS in one call.                         ibv_modify_qp
+	 * The QPs exchange their addresses; two programs would send them over TCP. Then one
+	 * call goes through RESET, INIT, RTR and RTS.                     ibv_modify_qp
 	 */
 	bb_qp_attr_init(&attr); /* port 1, GID 0; for RoCE v2 pick a GID: bb_gid_query() */
 	TRY(bb_qp_addr(a, attr.path.port, attr.path.sgid_index, &addr_a));
 	TRY(bb_qp_addr(b, attr.path.port, attr.path.sgid_index, &addr_b));
-	attr.access = BB_ACCESS_REMOTE_WRITE; /* what the peer may do to us */
+	attr.access = BB_ACCESS_REMOTE_WRITE; /* the peer's rights */
 	TRY(bb_qp_connect(a, &addr_a, &addr_b, &attr));
 	TRY(bb_qp_connect(b, &addr_b, &addr_a, &attr));
 
@@ -115,7 +114,7 @@ hello(const char *device)
 	printf("write %lu completed; the target's memory says: %s\n", (unsigned long)wc.wr_id, to);
 	rc = strcmp(to, GREETING) == 0 ? 0 : -EIO;
 
-out: /* Children before parents; a NULL was never made.                    ibv_destroy_qp, ... */
+out: /* Children before parents; NULL was never created.                   ibv_destroy_qp, ... */
 	if (b != NULL)
 		bb_qp_destroy(b);
 	if (a != NULL)
@@ -145,6 +144,6 @@ main(int argc, char **argv)
 	used = rte_eal_init(argc, argv);
 	if (used < 0)
 		return 2;
-	/* No rte_eal_cleanup(): with net_memif it may crash; see doc/guides/troubleshooting. */
+	/* No rte_eal_cleanup(): it may crash with net_memif; see doc/guides/troubleshooting. */
 	return hello(used + 1 < argc ? argv[used + 1] : "soft0") == 0 ? 0 : 1;
 }

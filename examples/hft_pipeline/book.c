@@ -7,7 +7,7 @@
 
 #include "book.h"
 
-/* An open order; ref 0: a free place. Aligned, so that none lies in two cache lines. */
+/* An open order; ref 0 marks a free entry. Aligned, so that no entry spans two cache lines. */
 struct order {
 	_Alignas(32) uint64_t ref;
 	uint32_t shares;
@@ -17,21 +17,24 @@ struct order {
 };
 
 struct level {
-	uint32_t rank; /* of its price: what is more is better, see rank_of() */
+	uint32_t rank; /* rank of its price, higher is better: see rank_of() */
 	uint32_t orders;
 	uint64_t shares;
 };
 
-#define NEAR 8 /* levels that are looked at without a branch for each */
+#define NEAR 8 /* levels examined without a branch for each */
 
-/* What is kept warm: it and the rest of the place fit into a core's second cache. */
-#define WARM_ORDERS  8192 /* places of the table, 256 KiB */
+/*
+ * Memory that is kept warm: with the lcore's other data it fits into a core's second-level cache.
+ */
+#define WARM_ORDERS  8192 /* entries of the table, 256 KiB */
 #define WARM_SYMBOLS 64
 #define LINE         64
 
 /*
- * Levels from the worst to the best: what changes most is at the end, where moving is short. The
- * first NEAR are none, and worse than any: so there are that many to look at in an empty side.
+ * Levels from the worst to the best: most changes are at the end, where moving entries is short.
+ * The first NEAR entries are empty and worse than any level, so that NEAR entries can always be
+ * examined.
  */
 struct side {
 	uint32_t n;
@@ -43,10 +46,10 @@ struct book {
 	uint32_t max_orders, open, max_open;
 	uint64_t history;
 	uint32_t mask;
-	unsigned int shift;             /* 64 less the bits of mask */
+	unsigned int shift;             /* 64 minus the bits of mask */
 	struct order *orders;           /* open addressing, at most half full */
-	struct side *sides;             /* of locate - 1: bid, ask */
-	uint32_t warm_order, warm_side; /* to be fetched next */
+	struct side *sides;             /* index 2 * (locate - 1): bid, then ask */
+	uint32_t warm_order, warm_side; /* next entries to prefetch */
 };
 
 struct book *
@@ -96,8 +99,8 @@ mix(uint64_t x)
 }
 
 /*
- * The place to look for an order first. Numbers that follow each other, as those of orders do,
- * are spread by this one multiplication as evenly as can be.
+ * Returns the preferred entry of an order. One multiplication spreads consecutive numbers, such as
+ * those of orders, evenly.
  */
 static uint32_t
 home_of(const struct book *b, uint64_t ref)
@@ -105,7 +108,7 @@ home_of(const struct book *b, uint64_t ref)
 	return (uint32_t)(ref * UINT64_C(0x9e3779b97f4a7c15) >> b->shift);
 }
 
-/* Where an order is, or the free place where it would be. */
+/* Returns the entry of an order, or the free entry where it would be inserted. */
 static struct order *
 order_find(const struct book *b, uint64_t ref)
 {
@@ -116,7 +119,7 @@ order_find(const struct book *b, uint64_t ref)
 	return &b->orders[i];
 }
 
-/* Free a place, and move up those behind it that would not be found any more. */
+/* Frees an entry, and moves later entries up that would no longer be found. */
 static void
 order_remove(struct book *b, struct order *o)
 {
@@ -136,20 +139,25 @@ order_remove(struct book *b, struct order *o)
 	b->open--;
 }
 
-/* A bid is the better the higher it is, an ask the lower. The same leads back to the price. */
+/*
+ * Converts a price to a rank: a higher bid and a lower ask are better. The same function converts
+ * back.
+ */
 static uint32_t
 rank_of(uint32_t price, bool ask)
 {
 	return ask ? ~price : price;
 }
 
-/* The index of the first level that is not worse than @rank. */
+/* Returns the index of the first level that is not worse than @rank. */
 static uint32_t
 level_find(const struct side *s, uint32_t rank)
 {
 	uint32_t lo = NEAR, hi = s->n, mid, better = 0, i;
 
-	/* Nearly everything happens near the best price; how near, no branch predictor knows. */
+	/*
+	 * Most changes are near the best price, at a distance that no branch predictor can guess.
+	 */
 	for (i = 1; i <= NEAR; i++)
 		better += s->level[s->n - i].rank > rank;
 	hi -= better;
@@ -276,7 +284,7 @@ book_apply(struct book *b, const struct itch_msg *m)
 	}
 }
 
-/* Of the best level of a side; the levels that are none have no shares. */
+/* Returns the shares of the best level of a side; empty entries have none. */
 static uint32_t
 top_shares(const struct side *s)
 {
@@ -296,8 +304,8 @@ book_warm(struct book *b)
 	__builtin_prefetch(&b->orders[b->warm_order]);
 	b->warm_order = (b->warm_order + LINE / sizeof(*b->orders)) & b->mask;
 	/*
-	 * The best levels, and the place of the next one, which in a side that is full is its end;
-	 * NEAR more are always in front. A look at how many there are fetches that.
+	 * The best levels, and the position of the next one, which in a full side is the end. NEAR
+	 * more entries always precede them. Reading n fetches its line.
 	 */
 	for (i = 0; i <= NEAR; i += LINE / sizeof(s->level[0]))
 		__builtin_prefetch(&s->level[s->n - i]);
@@ -334,7 +342,10 @@ book_digest(const struct book *b)
 		}
 		d = mix(d ^ (s->n - NEAR));
 	}
-	/* Where an order is in the table depends on what was there before: any sequence counts. */
+	/*
+	 * The position of an order in the table depends on earlier orders, so the sum ignores the
+	 * order.
+	 */
 	for (i = 0; i <= b->mask; i++) {
 		const struct order *o = &b->orders[i];
 

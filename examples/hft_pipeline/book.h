@@ -2,54 +2,53 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Order books: all open orders, and for each symbol the shares that are offered at each price.
- * All memory is taken when the books are made. Pure: the same messages make the same books.
+ * Order books: all open orders, and for each symbol the shares offered at each price. All memory is
+ * allocated when the books are created. Pure: the same messages produce the same books.
  */
 #ifndef BOOK_H
 #define BOOK_H
 
 #include "itch.h"
 
-#define BOOK_LEVELS 1024 /* prices of a side of a symbol */
+#define BOOK_LEVELS 1024 /* maximum prices per side of a symbol */
 
-/* Best prices of a symbol; 0 where a side is empty. */
+/* Best prices of a symbol; 0 if a side is empty. */
 struct book_top {
 	uint32_t bid, bid_shares, ask, ask_shares;
 };
 
 struct book;
 
-/* NULL: no memory. @orders that may be open at a time. */
+/* Creates books for @orders open orders at a time. Returns NULL if there is no memory. */
 struct book *book_new(uint32_t symbols, uint32_t orders);
 void book_free(struct book *b);
 
 /*
- * Apply a message. NULL, or why it does not fit the books, as a piece of a sentence; they are as
- * they were then.
+ * Applies a message. Returns NULL, or the reason why it does not fit the books, as a part of a
+ * sentence; the books are then unchanged.
  */
 const char *book_apply(struct book *b, const struct itch_msg *m);
 
 /*
- * For each turn without a message: fetch a little of the books, all of it in turn. An order is
- * looked at once in milliseconds; by then its line was out of the caches, and fetching it cost
- * as much as all else that is done to it. Books that are too large for
- * a cache are left alone.
+ * Prefetches a small part of the books; call it in each turn without a message. Milliseconds may
+ * pass between two accesses to an order. Its line was then out of the caches, and fetching it cost
+ * as much as all other work for the order. Books that are too large for a cache are skipped.
  */
 void book_warm(struct book *b);
 
-/* Best prices of a symbol of the book. */
+/* Returns the best prices of a symbol of the books. */
 struct book_top book_top_of(const struct book *b, uint16_t locate);
 
-/* What two equal books have in common, and no others: a sum over all levels and orders. */
+/* Returns a hash over all levels and orders: equal for equal books only. */
 uint64_t book_digest(const struct book *b);
 
 /*
- * What two books that went the same way have in common: a sum over every change of a level. Books
- * that were different for a while and are equal again differ in it.
+ * Returns a hash over every change of a level: equal for books with the same history. Books that
+ * differed for a while and are equal again have different hashes.
  */
 uint64_t book_history(const struct book *b);
 
-/* Orders that are open, and most that were at a time. */
+/* Return the number of open orders, and its maximum so far. */
 uint32_t book_open(const struct book *b);
 uint32_t book_max_open(const struct book *b);
 

@@ -9,14 +9,14 @@
 #include "book.h"
 #include "generate.h"
 
-#define TICK    100u                     /* a cent */
+#define TICK    100u                     /* one cent */
 #define OPENING UINT64_C(34200000000000) /* 09:30 in ns */
 #define MID     1000000u                 /* 100 dollars */
-#define WALK    40000u                   /* how far the middle of a symbol may go */
-#define DEPTH   48u                      /* open orders of a symbol, about */
-#define ROUND   100u                     /* shares of a lot */
+#define WALK    40000u                   /* maximum distance of a symbol's middle price from MID */
+#define DEPTH   48u                      /* approximate number of open orders per symbol */
+#define ROUND   100u                     /* shares per lot */
 
-/* An order that messages to come may be about. */
+/* An order that later messages may refer to. */
 struct live {
 	uint64_t ref;
 	uint32_t shares;
@@ -35,7 +35,7 @@ struct maker {
 	struct book *book;
 };
 
-/* splitmix64. */
+/* Returns the next random number (splitmix64). */
 static uint64_t
 next(struct maker *k)
 {
@@ -53,8 +53,8 @@ below(struct maker *k, uint32_t n)
 }
 
 /*
- * A price around the symbol's middle, which walks; near it more often than far off, and never one
- * at which an exchange would have matched the order.
+ * Returns a price around the symbol's middle price, which moves randomly. Near prices are more
+ * likely, and a price at which an exchange would have matched the order is never returned.
  */
 static uint32_t
 price(struct maker *k, uint16_t locate, char side)
@@ -92,7 +92,7 @@ fill_add(struct maker *k, struct itch_msg *m, uint32_t symbols)
 	k->live[k->nlive++] = (struct live){m->ref, m->shares, m->locate, m->side};
 }
 
-/* About an order that is open; @kind 0 to 99. */
+/* Fills in a message about an open order; @kind is 0 to 99. */
 static void
 fill_change(struct maker *k, struct itch_msg *m, uint32_t kind)
 {
@@ -165,7 +165,7 @@ generate(const struct generate *g, uint8_t **image, size_t *size)
 			fill_change(k, &m, below(k, 100));
 		}
 		if (book_apply(k->book, &m) != NULL) {
-			rc = -EINVAL; /* more prices than a book has room for: cannot be */
+			rc = -EINVAL; /* more prices than a book has room for: impossible */
 			goto out;
 		}
 		len = itch_encode(&m, p + 2);

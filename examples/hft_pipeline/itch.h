@@ -2,24 +2,24 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Market data: messages laid out as those of Nasdaq TotalView-ITCH 5.0 (type, locate, tracking
- * number, 6 bytes of nanoseconds since midnight, then the fields of the type; all big endian), in
- * a file of our own.
+ * Market data: messages in the layout of Nasdaq TotalView-ITCH 5.0 (type, locate, tracking number,
+ * 6 bytes of nanoseconds since midnight, then the fields of the type; all big endian), in a file
+ * format of this example.
  *
- * The file: a header, then each message behind its length (2 bytes, big endian, as in Nasdaq's
- * files), to the end. The header, big endian:
+ * A file has a header, then each message after its length (2 bytes, big endian, as in Nasdaq's
+ * files). The header, big endian:
  *
  *   0  8  "BBITCH1\n"
- *   8  8  bytes behind the header
- *  16  8  seed it was made from, for information
+ *   8  8  bytes after the header
+ *  16  8  seed it was generated from, for information
  *  24  4  messages
- *  28  4  symbols; locates are 1 to that
- *  32  4  most orders that are open at a time
- *  36  4  CRC-32 (of gzip) of what is behind the header
+ *  28  4  symbols; locates are 1 to this number
+ *  32  4  maximum open orders
+ *  36  4  CRC-32 (of gzip) of the bytes after the header
  *  40  4  0
- *  44  4  CRC-32 of the 44 bytes in front
+ *  44  4  CRC-32 of the preceding 44 bytes
  *
- * Pure: bytes in, structs out. All that is read may be damaged.
+ * Pure: bytes in, structs out. All input may be damaged.
  */
 #ifndef ITCH_H
 #define ITCH_H
@@ -30,7 +30,7 @@
 #define ITCH_MAX     36 /* bytes of the longest message */
 #define ITCH_MIN     12
 #define ITCH_HEADER  48
-#define ITCH_SYMBOLS 4096 /* most of a file */
+#define ITCH_SYMBOLS 4096 /* maximum in a file */
 
 enum itch_type {
 	ITCH_SYSTEM = 'S',
@@ -45,26 +45,26 @@ enum itch_type {
 struct itch_msg {
 	uint64_t ns; /* since midnight, 48 bits */
 	uint64_t ref;
-	uint64_t new_ref; /* of REPLACE; match number of EXECUTE */
+	uint64_t new_ref; /* REPLACE; match number of EXECUTE */
 	uint32_t shares;
 	uint32_t price; /* in 1/10000 */
 	uint16_t locate;
 	uint16_t tracking;
 	char stock[8];
 	uint8_t type; /* enum itch_type */
-	char side;    /* 'B', 'S'; event code of SYSTEM */
+	char side;    /* 'B' or 'S'; event code of SYSTEM */
 };
 
-/* Bytes of a message of this type; 0: there is no such type. */
+/* Returns the bytes of a message of this type, 0 if there is no such type. */
 uint32_t itch_len(uint8_t type);
 
-/* Write @m; the bytes written, 0 for a type there is not. */
+/* Encodes @m. Returns the bytes written, 0 for an unknown type. */
 uint32_t itch_encode(const struct itch_msg *m, uint8_t out[ITCH_MAX]);
 
-/* Read a message of @len bytes. NULL, or what is wrong with it as a piece of a sentence. */
+/* Decodes a message of @len bytes. Returns NULL, or the error as a part of a sentence. */
 const char *itch_decode(const uint8_t *in, uint32_t len, struct itch_msg *m);
 
-/* What the header of a file says. */
+/* Contents of a file header. */
 struct itch_header {
 	uint64_t bytes;
 	uint64_t seed;
@@ -74,36 +74,37 @@ struct itch_header {
 	uint32_t crc;
 };
 
-/* CRC-32 of gzip, to be chained: 0 at first. */
+/* Returns the CRC-32 of gzip; for the first piece @crc is 0. */
 uint32_t itch_crc(uint32_t crc, const uint8_t *p, size_t len);
 
 void itch_header_encode(const struct itch_header *h, uint8_t out[ITCH_HEADER]);
 
-/* NULL, or what is wrong. */
+/* Decodes a header. Returns NULL, or the error. */
 const char *itch_header_decode(const uint8_t *in, size_t len, struct itch_header *h);
 
 /* A file in memory. */
 struct itch_file {
 	struct itch_header h;
-	uint8_t *image; /* of malloc() */
+	uint8_t *image; /* from malloc() */
 	size_t size;
-	const uint8_t **msg; /* where each message starts, its length 2 bytes in front */
+	const uint8_t **msg; /* start of each message; its length is in the 2 bytes before */
 };
 
-/* What was found, and where. */
+/* An error in a file and its position. */
 struct itch_fault {
 	const char *what;
 	uint64_t offset;
-	uint32_t message; /* counted from 1; 0: it is not about one */
+	uint32_t message; /* counted from 1; 0 if the error is not in a message */
 };
 
 /*
- * Take over @image: check all of it (header, sums, every message) and find the messages.
- * 0; -EBADMSG with @fault; -ENOMEM. The image is freed by itch_file_free() in every case.
+ * Takes ownership of @image, checks all of it (header, checksums, every message) and locates the
+ * messages. Returns 0, -EBADMSG with @fault, or -ENOMEM. itch_file_free() frees the image in every
+ * case.
  */
 int itch_file_open(struct itch_file *f, uint8_t *image, size_t size, struct itch_fault *fault);
 
-/* Read @path and open it; errors of open(), -EFBIG, and those of itch_file_open(). */
+/* Reads and opens @path. Errors are those of open(), -EFBIG, and those of itch_file_open(). */
 int itch_file_read(struct itch_file *f, const char *path, struct itch_fault *fault);
 
 void itch_file_free(struct itch_file *f);

@@ -20,8 +20,8 @@ fault_at(struct itch_fault *fault, const char *what, uint64_t offset, uint32_t m
 }
 
 /*
- * Where each message starts. Before the sum is looked at, so that a file that was cut or put
- * together wrongly is told by the message and not by "damaged" alone.
+ * Locates the messages. Called before the checksum is compared, so that the error of a truncated or
+ * badly assembled file names the message, and not only "damaged".
  */
 static int
 find_messages(struct itch_file *f, struct itch_fault *fault)
@@ -75,7 +75,7 @@ itch_file_open(struct itch_file *f, uint8_t *image, size_t size, struct itch_fau
 	if (f->h.bytes < size - ITCH_HEADER)
 		return fault_at(fault, "it is longer than its header says",
 				ITCH_HEADER + f->h.bytes, 0);
-	/* What the file has room for, not what it promises: the search ends where the file does. */
+	/* Limited by the file's size, not by its header: the search ends where the file ends. */
 	room = size / (2 + ITCH_MIN);
 	f->msg = calloc((f->h.messages < room ? f->h.messages : room) + 1, sizeof(*f->msg));
 	if (f->msg == NULL)
@@ -118,7 +118,7 @@ itch_file_read(struct itch_file *f, const char *path, struct itch_fault *fault)
 		rc = -ENOMEM;
 		goto out;
 	}
-	/* What is no file has no size, and one that grows meanwhile is read up to its old one. */
+	/* A file that is not regular has no size; a file that grows is read up to its old size. */
 	size = fread(image, 1, size, in);
 	if (ferror(in)) {
 		rc = -EIO;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Rings, and the connections under them. */
+/* Rings and their connections. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #define SQ_DEPTH 256
 #define RIGHTS   (BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE)
 
-/* Private data of a connection: what both sides must agree on. */
+/* Private data of a connection: values that both sides must agree on. */
 struct hello {
 	char magic[8];
 	uint32_t link;
@@ -66,7 +66,7 @@ end_memory(struct place *p, struct end *e)
 	if (rc != 0)
 		return place_fail(p, rc, "a ring cannot be registered: %s", strerror(-rc));
 	e->nregions = 1;
-	/* The switch of risk goes with the link to who may pull it. */
+	/* The key of risk's kill switch is sent on the link to the gateway, which may use it. */
 	if (e->link == STAGE_RISK && e->producer) {
 		rc = bb_region_of(p->kill_mr, "kill", 0, 8, &e->region[1]);
 		if (rc != 0)
@@ -100,7 +100,7 @@ end_open(struct place *p, struct end *e)
 	if (p->o->listen != NULL) {
 		struct sockaddr_in *in = (struct sockaddr_in *)&addr;
 
-		/* IPv4 and IPv6 have the port in the same place. */
+		/* The port is at the same offset for IPv4 and IPv6. */
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
 	}
 	rc = bb_listener_create(p->cm, (struct sockaddr *)&addr, &e->listener);
@@ -156,7 +156,7 @@ links_open(struct place *p)
 		e->link = i;
 		e->producer = runs(p, (enum stage)i);
 		e->used = e->producer != runs(p, (enum stage)(i + 1));
-		/* The consumer listens; but feed and gateway are those who call. */
+		/* The consumer listens, but feed and gateway always connect. */
 		e->listens = e->producer == (i == STAGE_RISK);
 		if (e->used)
 			rc = end_open(p, e);
@@ -175,7 +175,7 @@ fill_param(struct place *p, struct end *e, struct bb_conn_param *param, struct h
 	param->nregions = e->nregions;
 	param->access = BB_ACCESS_REMOTE_WRITE | BB_ACCESS_REMOTE_ATOMIC;
 	param->timeout_ms = p->o->wait_s * 1000;
-	/* 1 s, 8 times: a place that is not run for a while is late, and not gone. */
+	/* 1 s, 8 times: an lcore that does not run for a while is late, not gone. */
 	param->ack_timeout = 18;
 }
 
@@ -192,13 +192,13 @@ end_call(struct place *p, struct end *e)
 		   : p->o->listen != NULL ? p->o->listen
 					  : "127.0.0.1:0",
 		   &addr);
-	/* Who listens is another process, which has the same address. */
+	/* The listening process is another one, with the same address. */
 	if (p->o->connect != NULL || p->o->place != ALL_PLACES)
 		in->sin_port = htons((uint16_t)(ntohs(in->sin_port) + e->link));
 	else
 		in->sin_port = htons(__atomic_load_n(&link_port[e->link], __ATOMIC_ACQUIRE));
 	if (in->sin_port == 0)
-		return 0; /* not yet: the other place is not so far */
+		return 0; /* not yet: the other lcore does not listen yet */
 	fill_param(p, e, &param, &h);
 	rc = bb_conn_connect(p->cm, (struct sockaddr *)&addr, e->qp, &param, &e->conn);
 	if (rc != 0)
@@ -280,7 +280,7 @@ handle(struct place *p, const struct bb_cm_event *ev)
 			rdma_ring_tx_fail(&e->tx, -EPIPE);
 		else if (e->up)
 			rdma_ring_rx_fail(&e->rx, -EPIPE);
-		/* Who consumes ends a link in good order when all has arrived, and only then. */
+		/* Only a consumer ends a link in order, after all messages have arrived. */
 		if (p->finished && (!e->producer || ev->status == 0))
 			return 0;
 		return place_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
@@ -289,7 +289,7 @@ handle(struct place *p, const struct bb_cm_event *ev)
 		return place_fail(p, -ECONNREFUSED, "the other side has refused: %.*s",
 				  (int)ev->private_len, (const char *)ev->private_data);
 	case BB_CM_FAILED:
-		/* The other side has not come so far: once more, until --wait is over. */
+		/* The peer does not listen yet: try again until --wait is over. */
 		if (!e->up && !e->listens && ev->status == -ECONNREFUSED) {
 			bb_conn_destroy(e->conn);
 			e->conn = NULL;
@@ -366,8 +366,9 @@ links_error(struct place *p, const struct bb_wc *wc)
 }
 
 /*
- * Who consumes ends a link, the gateway first: so nothing is under way on it, and each producer
- * knows then that all has arrived. A stage further up waits for the link behind it.
+ * Returns true if this side may end the link. The consumer ends a link, the gateway first, so that
+ * nothing is in flight on it and each producer knows that all messages have arrived. An earlier
+ * stage waits for the link after it.
  */
 static bool
 may_end(const struct place *p, const struct end *e)
@@ -388,7 +389,7 @@ links_disconnect(struct place *p)
 	uint32_t i, open;
 	struct bb_wc wc;
 
-	/* After a failure nobody waits for long. */
+	/* After a failure do not wait long. */
 	if (p->rc != 0)
 		end = rte_get_tsc_cycles() + rte_get_tsc_hz() / 10;
 	p->finished = true;

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * hft_pipeline: market data in, orders out, through stages that are joined by RDMA writes.
+ * hft_pipeline: market data in, orders out, through stages joined by RDMA writes.
  *
- * Read next: ../common/rdma_ring.h (the ring), stages.h (what goes through it), hft.h (places and
- * links), run.c (the loop of a place).
+ * Read next: ../common/rdma_ring.h (the ring), stages.h (the messages in it), hft.h (lcores and
+ * links), run.c (the loop of an lcore).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -142,7 +142,7 @@ place_main(void *arg)
 		rc = links_connect(p);
 	if (rc == 0)
 		rc = place_run(p);
-	/* A place that ends because another one has failed has no reason of its own. */
+	/* An lcore that ends because another one has failed has no reason of its own. */
 	if (rc != 0 && p->rc == 0)
 		p->rc = rc;
 	if (p->cm != NULL)
@@ -177,7 +177,7 @@ open_devices(const struct options *o, struct place *places)
 	return 0;
 }
 
-/* Give an lcore to each place that this process runs. How many; -1: too few. */
+/* Assigns an lcore to each place of this process. Returns their number, -1 if there are too few. */
 static int
 assign(const struct options *o, struct place *places)
 {
@@ -272,7 +272,7 @@ main(int argc, char **argv)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (o.generate != NULL)
 		return save(&o);
-	/* Not to find out behind a day's work. */
+	/* Before a day's work, not after it. */
 	if (!output_try("json", o.json))
 		return EXIT_USAGE;
 	if (o.listen == NULL && load(&o, &file) != 0) {

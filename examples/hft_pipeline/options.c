@@ -18,10 +18,10 @@ enum {
 	OPT_STAGES,
 	OPT_DEFECT,
 	OPT_SEED,
-	OPT_U32, /* and those behind it: u32_options[] */
+	OPT_U32, /* and the values after it: index into u32_options[] */
 };
 
-/* Options that are numbers of 32 bits. */
+/* Options with a 32-bit number. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -76,7 +76,7 @@ const struct option hft_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* "feed+gateway,book+strategy+risk": a comma begins a new place. */
+/* Parses "feed+gateway,book+strategy+risk": a comma starts a new lcore. */
 static int
 parse_stages(struct options *o, const char *arg)
 {
@@ -117,7 +117,7 @@ parse_stages(struct options *o, const char *arg)
 	return 0;
 }
 
-/* drop:N, twice:N, swap:N, book:N, order:N, seq:N, credit:N */
+/* Parses drop:N, twice:N, swap:N, book:N, order:N, seq:N or credit:N. */
 static int
 parse_defect(struct options *o, const char *arg)
 {

@@ -2,10 +2,10 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * Times in which a place did not run: the scheduler gave its processor to somebody else, or the
- * hypervisor did. What was due in such a time is late however fast the place is, and so is what
- * waits behind it. Both are marked on their way, so that the result can tell what the machine
- * cost from what the pipeline did.
+ * Times in which an lcore did not run, because the scheduler or the hypervisor gave its CPU to
+ * other work. A message that was due in such a time is late, however fast the pipeline is, and so
+ * are the messages after it. Such messages are marked, so that the result separates the cost of the
+ * machine from that of the pipeline.
  */
 #ifndef PAUSES_H
 #define PAUSES_H
@@ -13,22 +13,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Longer than a place works between two looks at the clock: it takes one for each message. */
+/* Longer than an lcore works between two checks of the clock: it checks once per message. */
 #define PAUSE_US 5
 
 struct pauses {
 	uint64_t looked, limit; /* TSC */
 	uint64_t longest, total;
-	uint64_t end; /* of the last one */
+	uint64_t end; /* end of the last pause */
 	uint32_t n;
 	/*
-	 * There was a pause, or a message says that it was held up by one of another place, and
-	 * there has been no turn without work since: what comes waits behind that.
+	 * There was a pause, or a message is marked as delayed by a pause of another lcore, and no
+	 * turn without work has followed yet: further messages are delayed too.
 	 */
 	bool behind;
 };
 
-/* A look at the clock. */
+/* Checks the clock. */
 static inline void
 pauses_look(struct pauses *s, uint64_t now)
 {

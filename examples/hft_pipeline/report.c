@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What came out against what must have come out; the table and the JSON. */
+/* Compares the result with the expected one; prints the table and the JSON. */
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void __attribute__((format(printf, 2, 3))) fault(struct outcome *c, const
 	printf("\n");
 }
 
-/* Every stage has counted what came to it. */
+/* Checks the counts of every stage. */
 static void
 check_counts(struct outcome *c)
 {
@@ -89,7 +89,7 @@ check_replay(struct outcome *c)
 		fault(c, "the books are not those of the replay, at the end or on the way");
 	if (book->report.value[4] != c->r.quotes)
 		fault(c, "%u quotes, %u in the replay", book->report.value[4], c->r.quotes);
-	/* Once the switch is pulled orders stop: what went before is as in the replay. */
+	/* After the kill switch orders stop; earlier ones must equal those of the replay. */
 	for (i = 0; i < n; i++) {
 		const struct order_out *a = &c->g->orders[i], *b = &c->r.orders[i];
 
@@ -126,7 +126,7 @@ check_kill(struct outcome *c)
 	}
 	if (c->g->kill_found != 0)
 		fault(c, "the kill switch was pulled already: it held %" PRIu64, c->g->kill_found);
-	/* In flight when the atomic was done: what the ring holds, and what a place holds back. */
+	/* Maximum in flight when the atomic completed: the ring's slots, and an lcore's backlog. */
 	if (c->g->norders - c->g->orders_at_kill > c->o->slots + STAGES)
 		fault(c, "%u orders came after the kill switch was pulled",
 		      c->g->norders - c->g->orders_at_kill);
@@ -140,7 +140,7 @@ ns_of(uint64_t ticks)
 	return (double)ticks * 1e9 / (double)rte_get_tsc_hz();
 }
 
-/* From the first tick to the last. */
+/* Returns the time from the first tick to the last. */
 static double
 seconds(const struct outcome *c)
 {
@@ -153,7 +153,7 @@ struct pauses_of {
 	double longest_us, total_us;
 };
 
-/* What place @i says of its pauses, by itself or in the report of one of its stages. */
+/* Returns the pauses of place @i, from its own state or from the report of one of its stages. */
 static struct pauses_of
 pauses_of(const struct outcome *c, uint32_t i)
 {
@@ -194,7 +194,7 @@ print_pauses(const struct outcome *c)
 	}
 }
 
-/* Two rows to a power of two, from the first to the last that is not empty. */
+/* Prints two rows per power of two, from the first to the last non-empty one. */
 static void
 print_histogram(const struct hist *h)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Checks in front of the market: the last place where an order can be stopped. */
+/* Checks before the market: the last stage that can stop an order. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,8 @@ risk_stage_close(struct risk_stage *s)
 }
 
 /*
- * RISK_REASONS: nothing is wrong with it. What it would change is changed then, unless it is an
- * order that is none.
+ * Returns the reason to stop an order, RISK_REASONS if there is none. Then it also updates the
+ * limits, except for a warm-up order.
  */
 static enum risk_reason
 judge(struct risk_stage *s, const union hft_msg *o)
@@ -44,14 +44,14 @@ judge(struct risk_stage *s, const union hft_msg *o)
 					    : o->order.ask - o->order.price;
 
 	/*
-	 * The word is written by the peer's atomic. It is looked at for every order, so that
-	 * none that comes later gets past it; an order that went before cannot be called back.
+	 * The peer's atomic writes the word. It is read for every order, so that no later order
+	 * passes. An order sent earlier cannot be recalled.
 	 */
 	if (s->kill != NULL && __atomic_load_n(s->kill, __ATOMIC_ACQUIRE) != 0)
 		return RISK_KILLED;
 	if (o->order.shares > s->p.max_shares)
 		return RISK_SHARES;
-	/* From the other side of the market: twice the distance from the middle. */
+	/* Measured from the opposite best price: twice the distance from the middle. */
 	if (off / 2 > s->p.collar)
 		return RISK_COLLAR;
 	if (then > s->p.max_position || -then > s->p.max_position)
@@ -65,7 +65,7 @@ judge(struct risk_stage *s, const union hft_msg *o)
 		s->in_second = 0;
 	}
 	s->in_second++;
-	/* As if all of it was done at once: the worst that can become of it. */
+	/* As if the order is fully executed at once: the worst case. */
 	*position = then;
 	return RISK_REASONS;
 }

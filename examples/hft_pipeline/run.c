@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* The loop of a place: what came in, through its stages, out; one doorbell, one poll. */
+/* The loop of an lcore: receive messages, run its stages, send messages; one doorbell, one poll. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,16 +10,18 @@
 
 #include "hft.h"
 
-#define BURST        16 /* messages of a link, or ticks, in a turn */
-#define WATCH_HZ     100 /* looks at the connections; each is a system call, and a pause for a tick */
-#define WATCH_LIMITS 20 /* such a look takes less than this many times PAUSE_US */
-#define POLL_TURNS   16 /* turns without a look at the CQ */
-#define TAKE_TURNS   4  /* the same of a device that takes packets in when it is polled */
+#define BURST 16 /* messages of a link, or ticks, per turn */
+#define WATCH_HZ                                                                                   \
+	100             /* checks of the connections per second; each is a system call, and        \
+			 * delays ticks */
+#define WATCH_LIMITS 20 /* such a check takes less than this multiple of PAUSE_US */
+#define POLL_TURNS   16 /* turns between polls of the CQ */
+#define TAKE_TURNS   4  /* the same for a device that receives packets only when polled */
 #define KILL_ID      (UINT64_MAX - 1)
 
 static int deliver(struct place *p, enum stage s, const union hft_msg *m);
 
-/* A seeded defect: the message says that it is of the round behind its own. */
+/* Seeded defect: sends a message with the number of the next lap. */
 static int
 false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 {
@@ -35,7 +37,7 @@ false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 	return rc;
 }
 
-/* A message leaves stage @s: to the next one, or into the ring. */
+/* Passes a message from stage @s to the next stage, or into the ring. */
 static int
 forward(struct place *p, enum stage s, const union hft_msg *m)
 {
@@ -50,12 +52,14 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 		rc = false_number(&e->tx, m);
 	else
 		rc = rdma_ring_push(&e->tx, m);
-	/* No order waits for the tick behind its own; one that is none takes the same way. */
+	/* An order does not wait for the next tick, nor does a warm-up order. */
 	p->urgent |= m->kind == MSG_ORDER || m->kind == MSG_WARM;
 	if (rc < 0)
 		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
 				  stage_name[s + 1], strerror(-rc));
-	/* Full: nothing more that leads here is taken in until this is out, so there is room. */
+	/*
+	 * Full: no more input that leads here is read until this is sent, so the backlog has room.
+	 */
 	if (rc == 0) {
 		e->backlog[e->nbacklog++] = *m;
 		p->held++;
@@ -63,7 +67,7 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 	return 0;
 }
 
-/* Pull the kill switch: compare and swap, so that who pulls second sees that it was pulled. */
+/* Sets the kill switch with compare and swap, so that a second gateway detects that it was set. */
 static int
 kill_post(struct place *p)
 {
@@ -74,7 +78,7 @@ kill_post(struct place *p)
 	*g->old = UINT64_MAX;
 	if (bb_post_cmp_swap(e->qp, KILL_ID, &sge, e->region[1].addr, e->region[1].rkey, 0, 1,
 			     BB_SEND_SIGNALED) != 1)
-		return 0; /* the queue is full: at the next order */
+		return 0; /* the queue is full: try again at the next order */
 	bb_qp_ring(e->qp);
 	g->kill_posted = true;
 	return 0;
@@ -88,7 +92,7 @@ us_of(uint64_t ticks)
 	return us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
 }
 
-/* A stage's report tells of its place's pauses. */
+/* Adds the pauses of the stage's lcore to its report. */
 static void
 report_pauses(const struct place *p, union hft_msg *m)
 {
@@ -97,7 +101,7 @@ report_pauses(const struct place *p, union hft_msg *m)
 	m->report.pauses = (uint16_t)(p->pauses.n < UINT16_MAX ? p->pauses.n : UINT16_MAX);
 }
 
-/* The time of an order, and whether it was the machine's doing. */
+/* Records the latency of an order, and whether a pause delayed it. */
 static void
 arrived(struct place *p, uint64_t stamp)
 {
@@ -167,7 +171,7 @@ deliver(struct place *p, enum stage s, const union hft_msg *m)
 	return rc;
 }
 
-/* What did not fit into a ring. */
+/* Sends messages that did not fit into a ring. */
 static int
 backlog(struct place *p)
 {
@@ -190,7 +194,7 @@ backlog(struct place *p)
 	return 0;
 }
 
-/* Send tick @n; seeded defects strike here. */
+/* Sends tick @n; applies the seeded defects of ticks. */
 static int
 tick(struct place *p, uint32_t n, uint64_t due)
 {
@@ -228,8 +232,8 @@ tick(struct place *p, uint32_t n, uint64_t due)
 }
 
 /*
- * Ticks that are due. A tick's time is when it was due and not when it could be sent: what waits
- * behind a slow one counts as late.
+ * Sends the ticks that are due. The time of a tick is its due time, not its send time: ticks
+ * delayed by a slow one count as late.
  */
 static int
 feed(struct place *p)
@@ -243,7 +247,10 @@ feed(struct place *p)
 	pauses_look(&p->pauses, now);
 	for (i = 0; i < BURST && f->next < f->file->h.messages && stop_signal == 0; i++) {
 		if (now < f->due) {
-			/* A line that is 5 us old is in no cache, and a feed's packet would be. */
+			/*
+			 * Prefetch: without it the line would be in no cache, while a feed's packet
+			 * would be.
+			 */
 			rte_prefetch0(f->file->msg[f->next]);
 			rte_prefetch0(f->file->msg[f->next] + ITCH_MAX - 1);
 			return 0;
@@ -266,12 +273,12 @@ feed(struct place *p)
 	report_pauses(p, &end);
 	f->done = true;
 	p->unended--;
-	/* A signal may have come before the first tick was due. */
+	/* A signal may have arrived before the first tick was due. */
 	f->end_tsc = now > f->start ? now : f->start;
 	return forward(p, STAGE_FEED, &end);
 }
 
-/* All stages of the place have done their last, and it is on its way. */
+/* Returns true if all stages of the lcore have finished and their messages are sent. */
 static bool
 finished(const struct place *p)
 {
@@ -295,7 +302,7 @@ completions(struct place *p)
 	return links_error(p, &wc);
 }
 
-/* One doorbell for what has been pushed into a ring. Was there anything? */
+/* Rings one doorbell for the messages pushed into each ring. Returns true if there were any. */
 static bool
 ring(struct place *p)
 {
@@ -310,14 +317,14 @@ ring(struct place *p)
 	return posted;
 }
 
-/* Not at the end of the turn. A poll is what makes a software device run. */
+/* Sends at once, not at the end of the turn. The poll runs a software device. */
 static int
 send_out(struct place *p)
 {
 	return ring(p) ? completions(p) : 0;
 }
 
-/* A seeded defect: credit for messages that there never were, and no other behind it. */
+/* Seeded defect: sends credit for messages that do not exist, and no later credit. */
 static void
 false_credit(struct rdma_ring_rx *rx)
 {
@@ -340,8 +347,8 @@ held_up(struct pauses *s, union hft_msg *m)
 }
 
 /*
- * What leads to a full ring waits; the rest goes on. Else a place that waits for room for its ticks
- * would not take the orders that its peer must get rid of first.
+ * Receives messages. An input that leads to a full ring waits, others continue. Otherwise an lcore
+ * that waits for room for its ticks would not receive the orders that its peer must send first.
  */
 static int
 take_in(struct place *p)
@@ -362,7 +369,7 @@ take_in(struct place *p)
 						  stage_name[e->link], stage_name[e->link + 1],
 						  strerror(-rc));
 			p->taken++;
-			/* Behind the message: a pause in front of it has held it up. */
+			/* Checked after the message is read: a pause before that has delayed it. */
 			pauses_look(&p->pauses, rte_rdtsc());
 			held_up(&p->pauses, &m);
 			if (bb_unlikely(p->o->defect == DEFECT_CREDIT &&
@@ -373,7 +380,7 @@ take_in(struct place *p)
 				rc = send_out(p);
 			if (rc != 0)
 				return rc;
-			/* The report of the stage in front is the last thing on a link. */
+			/* The previous stage's report is the last message of a link. */
 			if (m.kind == MSG_REPORT && m.report.stage == e->link && !e->last) {
 				e->last = true;
 				p->unended--;
@@ -383,7 +390,7 @@ take_in(struct place *p)
 	return 0;
 }
 
-/* The link on which messages of stage @s leave the place. NULL: none, they end here. */
+/* Returns the end through which messages of stage @s leave the lcore, NULL if they stay on it. */
 static struct end *
 way_out(struct place *p, uint32_t s)
 {
@@ -431,7 +438,7 @@ place_run(struct place *p)
 		p->feed.due = p->feed.start;
 	}
 	p->pauses.looked = rte_rdtsc();
-	/* What has come until now has waited for the beginning. */
+	/* Messages that arrived earlier have waited for the start. */
 	p->pauses.behind = true;
 	while (rc == 0) {
 		p->taken = 0;
@@ -447,9 +454,9 @@ place_run(struct place *p)
 		if (finished(p))
 			break;
 		/*
-		 * What was posted goes out at once; else there is a completion now and then. A poll
-		 * takes longer than the look at a ring that it keeps waiting, and over shared
-		 * memory messages come without one.
+		 * Poll at once after a post, otherwise only in some turns. A poll takes longer than
+		 * checking a ring, which it delays, and over shared memory messages arrive without
+		 * a poll.
 		 */
 		turns++;
 		if (rc == 0 && (posted || p->held > 0 || turns % poll_turns == 0))
@@ -467,7 +474,7 @@ place_run(struct place *p)
 			continue;
 		watch = now + watch_gap;
 		rc = links_watch(p);
-		/* System calls of its own are no pause, if it was no longer than they take. */
+		/* The loop's own system calls are not a pause, unless they took unusually long. */
 		now = rte_rdtsc();
 		if (now - p->pauses.looked < WATCH_LIMITS * p->pauses.limit)
 			p->pauses.looked = now;

@@ -2,9 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * The stages between feed and gateway, and what goes between them. Pure: a stage is a function of
- * its state and a message, so that a replay of the file without any transport must give the same
- * orders and the same books.
+ * The stages between feed and gateway, and their messages. Pure: a stage is a function of its state
+ * and a message. So a replay of the file without transport must produce the same orders and books.
  */
 #ifndef STAGES_H
 #define STAGES_H
@@ -24,23 +23,25 @@ enum stage {
 
 extern const char *const stage_name[STAGES];
 
-/* What a message is: byte 12 of it. ITCH types stand for themselves. */
+/* Kind of a message, in its byte 12. ITCH types have their own values. */
 enum msg_kind {
 	MSG_QUOTE = 'q',
 	MSG_ORDER = 'o',
-	MSG_WARM = 'w', /* an order that is none: see params.warm */
+	MSG_WARM = 'w', /* a warm-up order: see params.warm */
 	MSG_REPORT = 'r',
 };
 
-/* In the stamp: on its way a place did not run, see struct pauses. No TSC comes so far. */
+/*
+ * Bit of the stamp: an lcore paused on the message's path, see struct pauses. No TSC value reaches
+ * it.
+ */
 #define STAMP_HELD_UP (UINT64_C(1) << 63)
 
-/* A message of the ring, RDMA_RING_DATA bytes; little endian on both hosts. */
+/* A message of the ring, RDMA_RING_DATA bytes; both hosts are little endian. */
 union hft_msg {
-	/* All kinds. The tick that it is about: */
+	/* All kinds. Fields of the tick that caused it: */
 	struct {
-		uint64_t
-			stamp; /* when it was due at the feed, in ticks of its TSC; STAMP_HELD_UP */
+		uint64_t stamp;  /* TSC at which it was due at the feed; STAMP_HELD_UP */
 		uint32_t number; /* counted from 0 */
 		uint8_t kind;
 	};
@@ -49,37 +50,40 @@ union hft_msg {
 		uint8_t head[12];
 		uint8_t itch[ITCH_MAX];
 	} tick;
-	/* Book to strategy: the best prices are others. */
+	/* Book to strategy: the best prices have changed. */
 	struct {
 		uint8_t head[13];
 		uint8_t pad;
 		uint16_t locate;
-		uint32_t seq; /* counted by who sends it, from 0 */
+		uint32_t seq; /* sequence number of the sender, from 0 */
 		struct book_top top;
 		uint32_t pad2;
 		uint64_t ns;
 	} quote;
-	/* Strategy to risk to gateway. */
+	/* Strategy to risk, and risk to gateway. */
 	struct {
 		uint8_t head[13];
-		char side; /* 'B', 'S' */
+		char side; /* 'B' or 'S' */
 		uint16_t locate;
 		uint32_t seq;
 		uint32_t shares;
 		uint32_t price;
-		uint32_t bid, ask; /* at that time */
+		uint32_t bid, ask; /* best prices at that time */
 		uint32_t pad;
 		uint64_t ns;
 	} order;
-	/* Of each stage, behind its last message; number is the messages of the day. */
+	/*
+	 * Report of each stage, after its last message; number is the number of messages of the
+	 * day.
+	 */
 	struct {
-		/* Of its place, see struct pauses. */
+		/* Pauses of its lcore: see struct pauses. */
 		uint32_t pauses_us, longest_us;
 		uint8_t head[5];
-		uint8_t stage; /* who reports */
+		uint8_t stage; /* reporting stage */
 		uint16_t pauses;
-		uint32_t lost;  /* numbers that did not come */
-		uint32_t twice; /* that came again or too late */
+		uint32_t lost;  /* missing numbers */
+		uint32_t twice; /* repeated or late numbers */
 		uint32_t wrong; /* messages that did not fit */
 		uint32_t value[5];
 	} report;
@@ -88,31 +92,31 @@ union hft_msg {
 
 _Static_assert(sizeof(union hft_msg) == 48, "a slot of the ring");
 
-/* What both sides of the pipeline must agree on. */
+/* Parameters that both sides of the pipeline must agree on. */
 struct params {
 	uint32_t symbols;
-	uint32_t max_orders;   /* open at a time */
-	uint32_t imbalance;    /* shares on one side to shares on the other that make an order */
-	uint32_t shares;       /* of an order */
-	uint32_t max_shares;   /* risk: of an order */
-	uint32_t max_position; /* of a symbol, long or short, in shares */
-	uint32_t max_rate;     /* orders in a second of the exchange's time */
-	uint32_t collar;       /* furthest from the middle, in 1/10000 */
+	uint32_t max_orders;   /* maximum open orders */
+	uint32_t imbalance;    /* ratio of shares between the two sides that triggers an order */
+	uint32_t shares;       /* shares per order */
+	uint32_t max_shares;   /* risk limit: shares per order */
+	uint32_t max_position; /* risk limit per symbol, long or short, in shares */
+	uint32_t max_rate;     /* orders per second of the exchange's time */
+	uint32_t collar;       /* maximum distance from the middle, in 1/10000 */
 	/*
-	 * One tick in ninety becomes an order: by then the way from strategy to gateway is out of
-	 * the caches. With this, a quote that makes no order goes the same way, to be dropped at
-	 * the gateway, as trading programs do up to the last thing in front of the wire.
+	 * Only one tick in ninety becomes an order, so the path from strategy to gateway drops out
+	 * of the caches. With this option a quote without an order takes the same path and is
+	 * dropped at the gateway. Trading programs do this up to the last step before the wire.
 	 */
 	uint32_t warm;
 };
 
-/* Numbers that must come one after the other. */
+/* Checks that numbers arrive in order without gaps. */
 struct order_check {
 	uint32_t next;
 	uint32_t lost, twice;
 };
 
-/* @n has come. */
+/* Records the arrival of number @n. */
 static inline void
 order_check(struct order_check *c, uint32_t n)
 {
@@ -126,29 +130,30 @@ order_check(struct order_check *c, uint32_t n)
 	}
 }
 
-/* Most messages that a stage makes out of one. */
+/* Maximum messages that a stage produces from one. */
 #define STAGE_OUT 2
 
 struct book_stage {
 	struct order_check in;
 	struct book *book;
-	struct book_top *top; /* as told last */
+	struct book_top *top; /* as last reported */
 	uint32_t seq;
 	uint32_t wrong;
-	const char *why; /* of the first that was wrong, and its number */
+	const char *why; /* reason and number of the first wrong message */
 	uint32_t which;
-	uint32_t spoil; /* a seeded defect: this message, from 1, is applied wrongly; 0: none */
+	uint32_t spoil; /* seeded defect: message number, from 1, that is applied wrongly; 0 for
+			 * none */
 };
 
 struct strategy_stage {
 	struct order_check in;
 	struct params p;
-	int64_t *signal; /* of each symbol: price of its last order, negative for a sale */
+	int64_t *signal; /* per symbol: price of its last order, negative for a sale */
 	uint32_t seq;
-	uint32_t warm; /* messages of that kind */
+	uint32_t warm; /* number of warm-up orders */
 };
 
-/* Why risk stops an order. */
+/* Reasons of risk to stop an order. */
 enum risk_reason {
 	RISK_KILLED,
 	RISK_SHARES,
@@ -163,15 +168,15 @@ extern const char *const risk_reason_name[RISK_REASONS];
 struct risk_stage {
 	struct order_check in, warm;
 	struct params p;
-	const uint64_t *kill; /* not 0: no order goes out any more; written by a remote atomic */
+	const uint64_t *kill; /* if not 0 no more orders are sent; written by a remote atomic */
 	int64_t *position;
-	uint64_t second; /* the second that orders are counted in */
+	uint64_t second; /* second in which orders are counted */
 	uint32_t in_second;
-	uint32_t seq; /* orders that passed */
+	uint32_t seq; /* orders passed on */
 	uint32_t stopped[RISK_REASONS];
 };
 
-/* 0 or -ENOMEM. */
+/* Create the stages. Return 0 or -ENOMEM. */
 int book_stage_open(struct book_stage *s, const struct params *p);
 int strategy_stage_open(struct strategy_stage *s, const struct params *p);
 int risk_stage_open(struct risk_stage *s, const struct params *p, const uint64_t *kill);
@@ -179,12 +184,12 @@ void book_stage_close(struct book_stage *s);
 void strategy_stage_close(struct strategy_stage *s);
 void risk_stage_close(struct risk_stage *s);
 
-/* A message comes; messages go on in @out. How many. */
+/* Process a message. Return the number of messages in @out. */
 unsigned int book_stage(struct book_stage *s, const union hft_msg *in, union hft_msg *out);
 unsigned int strategy_stage(struct strategy_stage *s, const union hft_msg *in, union hft_msg *out);
 unsigned int risk_stage(struct risk_stage *s, const union hft_msg *in, union hft_msg *out);
 
-/* The digest out of a report of the book. */
+/* Returns the digest in a report of the book. */
 static inline uint64_t
 report_digest(const union hft_msg *m)
 {
@@ -192,8 +197,8 @@ report_digest(const union hft_msg *m)
 }
 
 /*
- * A report comes, after which @self has to say its own: it goes on, and behind the report of the
- * stage in front, @own. How many.
+ * Processes a report, to which @self adds its own: forwards it and appends the own one after the
+ * previous stage's report. Returns the number of messages in @out.
  */
 unsigned int stage_report(enum stage self, const struct order_check *c, const union hft_msg *in,
 			  const uint32_t value[5], uint32_t wrong, union hft_msg *out);
