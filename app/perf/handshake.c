@@ -12,7 +12,7 @@
  * come first. Then the keys are exchanged once per queue pair, and several times more as a barrier:
  * both sides have connected after the second round. WRITE, READ and atomic latency tests have one
  * round more at the start, SEND tests one more after they post receives. At the end of all tests
- * except write_lat the keys are exchanged again, after a report in one-sided bandwidth tests, and
+ * except write_lat the keys are exchanged again, in one-sided bandwidth tests after a report. Then
  * each side sends "done".
  */
 #include "perf.h"

@@ -27,7 +27,7 @@ struct session {
 	struct test t;
 	struct runner run;
 	struct options set;  /* user settings before validation, for the next start */
-	struct totals shown; /* at the last statistics */
+	struct totals shown; /* values at the last statistics */
 	uint64_t shown_at;   /* TSC */
 	uint64_t wait_until; /* TSC; 0 while commands are read */
 	uint32_t wrong;      /* wrong commands of a file, a pipe or the program itself */

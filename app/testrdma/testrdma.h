@@ -7,8 +7,8 @@
  * A pair is an initiator QP and a target QP, connected to each other through the device. Each side
  * has slots with room for one message each, and guard bytes between them. Operation n of a pair
  * uses slot n modulo the number of slots. A mode that works in both directions has a second pair on
- * the same two QPs, the twin of the first, whose initiator is the target of the first. The flows of
- * a test are its pairs and twins.
+ * the same two QPs, the twin. The twin's initiator is the target of the first pair. The flows of a
+ * test are its pairs and twins.
  *
  * One test of the table is a struct row: one engine (kind of operation, modes/) and one size. It
  * runs in rounds: prepare the slots, a timed span of operations, verify. Without --verify a single
@@ -127,14 +127,14 @@ struct pair {
 };
 
 struct result {
-	uint64_t ops, cycles, doorbells; /* of the timed spans */
+	uint64_t ops, cycles, doorbells; /* totals of the timed spans */
 	uint64_t bytes;                  /* verified */
 	uint64_t guards;                 /* guard bytes verified */
 	uint64_t recvs;                  /* checked receive completions */
 	uint64_t rounds;
 	uint64_t kinds[MIX_KINDS]; /* operations of --op mixed, in both phases */
 	uint64_t late;             /* completions seen before their results in this round */
-	uint64_t first_late;       /* operation of the first of them */
+	uint64_t first_late;       /* operation of the first late completion */
 	uint64_t errors;
 	uint64_t broken;   /* errors among them that are failed completions */
 	uint64_t unposted; /* with --rate: operations that were due and could not be posted */

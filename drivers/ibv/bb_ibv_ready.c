@@ -3,7 +3,7 @@
  */
 /*
  * Requests a neighbour from the kernel without waiting for it. The kernel resolves the MAC of a GID
- * when an address handle is created or a QP goes to RTR, and the caller waits meanwhile (Linux:
+ * when an address handle is created or a QP goes to RTR. The caller waits meanwhile (Linux:
  * rdma_addr_find_l2_eth_by_grh(), up to a second). Here a thread creates an address handle and
  * destroys it. The neighbour is then in the kernel's table, where the next call finds it.
  */
@@ -22,7 +22,7 @@
 #define QUESTIONS 256u
 /*
  * Seconds for which a positive answer is cached. The kernel uses a neighbour's MAC at once while
- * its entry exists, even a stale one, and drops an unused entry after 60 s at the earliest (man 7
+ * its entry exists, even a stale one. It drops an unused entry after 60 s at the earliest (man 7
  * arp: gc_stale_time).
  */
 #define KEEP_S 60

@@ -21,8 +21,8 @@ mlx5_udp_sport(const struct mlx5_caps *caps, uint32_t flow_label)
 
 /*
  * Returns the UDP source port, which spreads connections over the paths of a network. It is derived
- * from the flow label, or from both QP numbers if there is none, by InfiniBand Architecture 1.5,
- * annex A17, as in the kernel.
+ * from the flow label, or from both QP numbers if there is none. The method is that of InfiniBand
+ * Architecture 1.5, annex A17, as in the kernel.
  */
 static uint16_t
 udp_sport(const struct mlx5_caps *caps, uint32_t flow_label, uint32_t qpn, uint32_t dest_qpn)

@@ -366,9 +366,9 @@ links_error(struct place *p, const struct bb_wc *wc)
 }
 
 /*
- * Returns true if this side may end the link. The consumer ends a link, the gateway first, so that
- * nothing is in flight on it and each producer knows that all messages have arrived. An earlier
- * stage waits for the link after it.
+ * Returns true if this side may end the link. The consumer ends a link, the gateway first. So
+ * nothing is in flight on the link, and each producer knows that all messages have arrived. An
+ * earlier stage waits for the link after it.
  */
 static bool
 may_end(const struct place *p, const struct end *e)

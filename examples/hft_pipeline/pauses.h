@@ -22,8 +22,8 @@ struct pauses {
 	uint64_t end; /* end of the last pause */
 	uint32_t n;
 	/*
-	 * There was a pause, or a message is marked as delayed by a pause of another lcore, and no
-	 * turn without work has followed yet: further messages are delayed too.
+	 * Further messages are delayed too: there was a pause, or a message is marked as delayed by
+	 * a pause of another lcore. Cleared by the next turn without work.
 	 */
 	bool behind;
 };

@@ -68,7 +68,7 @@ void bb_cm_attr_init(struct bb_cm_attr *attr);
 /**
  * Creates a CM for the QPs of a device. A process can have several.
  * @return 0; -EINVAL for invalid attributes; -ENOTSUP if librdmacm is not built in or does not know
- * the device, if the device is iWARP (TCP), or in a child of the process that opened the device;
+ * the device, for TCP with an iWARP device, or in a child of the process that opened the device;
  * -ENOMEM; -EMFILE.
  */
 int bb_cm_create(struct bb_dev *dev, const struct bb_cm_attr *attr, struct bb_cm **cm);
@@ -270,10 +270,10 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
  * bb_qp_modify() and post receives before this call. If the server sends first, also do so before
  * bb_conn_connect().
  * @return as bb_conn_connect(). -EAGAIN: the address of the peer's GID is being resolved; poll, and
- * call again. This happens if @p param names a GID other than the default choice and that of the
- * listener's last accept, or if the request has waited a minute. -ENOTCONN: the peer is gone.
- * -EPROTOTYPE: one QP is RC, the other UC. Errors of bb_qp_connect(). After an error you can try
- * again or reject; if the QP is then in RESET, post its receives again.
+ * call again. This happens if the request has waited a minute, or if @p param names an unexpected
+ * GID: neither the default choice nor that of the listener's last accept. -ENOTCONN: the peer is
+ * gone. -EPROTOTYPE: one QP is RC, the other UC. Errors of bb_qp_connect(). After an error you can
+ * try again or reject; if the QP is then in RESET, post its receives again.
  */
 int bb_conn_accept(struct bb_conn *conn, struct bb_qp *qp, const struct bb_conn_param *param);
 

@@ -25,10 +25,11 @@
  * packet of such a run may only refer to its first transmission. Nothing else shows whether the
  * second one was lost, so the requester believes the NAK and halves the run that starts there.
  *
- * If the peer stores packets, an ACK that ends before a packet sent earlier than the repeated one
- * shows another loss, whose NAK was lost too. Repeating too early then costs one packet, so the
- * adaptive interval may be short: bb_roce_rto.c. This does not hold for a READ or an atomic.
- * Responses after a missing one are not stored, so all are requested again from the missing one on.
+ * If the peer stores packets, an ACK may end before a packet that was sent earlier than the
+ * repeated one. That shows another loss, whose NAK was lost too. Repeating too early then costs one
+ * packet, so the adaptive interval may be short: bb_roce_rto.c. This does not hold for a READ or an
+ * atomic. Responses after a missing one are not stored, so all are requested again from the missing
+ * one on.
  */
 #include "bb_roce_priv.h"
 

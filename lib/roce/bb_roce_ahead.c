@@ -14,8 +14,8 @@
  * that to a window, so the window is small and seldom open:
  *
  * - Packets are stored only for a peer that repeats selectively, since no other peer benefits.
- *   The peer shows this when the packet named by a NAK is followed by the newest or a new packet,
- *   not by the next one after it. The permission lasts for GRANT packets.
+ *   The peer shows this after a NAK: the packet that it names is followed by the newest or a new
+ * packet. A peer that restarts sends the next PSN there. The permission lasts for GRANT packets.
  * - A stored packet follows the expected packet, or the newest stored one, within BURST PSNs.
  * - If two packets with one PSN differ, one is forged. Both are dropped, the peer gets a NAK, and
  *   the window closes.

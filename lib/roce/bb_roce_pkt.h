@@ -206,8 +206,8 @@ uint32_t bb_roce_build(uint8_t *hdr, const struct bb_roce_pkt *pkt);
 
 /*
  * Computes the invariant CRC (annex A17.3.3 with vol. 1, 7.8.1). It covers the IP header as sent,
- * the UDP header, the BTH and the rest of the packet up to the end of the padding. Fields that
- * routers may change count as ones.
+ * the UDP header, and the packet from the BTH to the end of the padding. Fields that routers may
+ * change count as ones.
  *
  * bb_roce_icrc_begin() takes the IP header (@ip_len at least 20 for version 4, 40 for version 6),
  * the 8 bytes of UDP, and @hdr_len bytes from the BTH on. bb_roce_icrc_more() takes any number of

@@ -80,8 +80,8 @@ void bb_roce_comp_waits(struct bb_roce_qp *qp, uint64_t now);
 void bb_roce_rto_init(struct bb_roce_qp *qp);
 /*
  * Records that a packet of PSNs @first to @last, which requests an ACK, was sent. @fresh: it was
- * sent for the first time. Only such packets are timed and start the interval, because the peer
- * need not answer others, and the packets after those may be sent much later.
+ * sent for the first time. Only such packets are timed and start the interval. The peer need not
+ * answer other packets, and the packets after those may be sent much later.
  */
 static inline void
 bb_roce_rto_asked(struct bb_roce_qp *qp, uint32_t first, uint32_t last, bool fresh, uint64_t now)

@@ -76,8 +76,8 @@ bb_roce_qp_rts(struct bb_roce_qp *qp, const struct bb_roce_attr *attr)
 	qp->attr.window = attr->window;
 	qp->attr.adaptive = attr->adaptive;
 	/*
-	 * To find out whether the peer stores packets, the requester ignores NAKs that may be old,
-	 * and waits for an ACK that may be lost. Without a timer it could wait for ever.
+	 * To find out whether the peer stores packets, the requester ignores NAKs that may be old.
+	 * It waits for an ACK that may be lost. Without a timer it could wait for ever.
 	 */
 	qp->attr.selective = attr->selective && (attr->ack_timeout != 0 || attr->adaptive != 0);
 	req->psn = req->una = req->nxt = req->sent = req->redone = req->probed = req->again_end =

@@ -14,9 +14,9 @@
  * - The responder answers the peer's requests (bb_roce_resp.c; READs and atomics in
  *   bb_roce_replay.c).
  *
- * After a lost packet the responder stores the packets that follow (bb_roce_ahead.c), and the
- * requester sends only the lost packet again if it can (bb_roce_again.c). bb_roce_ud.c handles
- * datagrams. bb_roce_qp.c has the functions that the caller uses.
+ * After a lost packet the responder stores the packets that follow (bb_roce_ahead.c). The requester
+ * sends only the lost packet again if it can (bb_roce_again.c). bb_roce_ud.c handles datagrams.
+ * bb_roce_qp.c has the functions that the caller uses.
  *
  * The caller uses a queue pair from one thread at a time. It calls bb_roce_rx() for each packet
  * that names the queue pair, bb_roce_run() while bb_roce_busy(), and bb_roce_tick() at
@@ -185,9 +185,9 @@ struct bb_roce_ops {
 	/*
 	 * Checks that the peer may access @len bytes at @va. Called at the first packet of a
 	 * message, for the whole message, before anything is written. Returns REMOTE_INVAL_REQ if
-	 * the queue pair does not allow the access, REMOTE_ACCESS if the key does not, and
-	 * REMOTE_OP if the memory's owner reports a problem. The key of a 0-byte access is not
-	 * checked (9.7.4.1.4).
+	 * the queue pair does not allow the access, and REMOTE_ACCESS if the key does not.
+	 * REMOTE_OP means that the memory's owner reports a problem. The key of a 0-byte access is
+	 * not checked (9.7.4.1.4).
 	 */
 	uint8_t (*remote_check)(void *ctx, struct bb_roce_qp *qp, enum bb_roce_access access,
 				uint32_t rkey, uint64_t va, uint32_t len);
@@ -388,7 +388,7 @@ struct bb_roce_resp {
 	uint32_t aheads, n_ahead;
 	uint32_t missing;    /* PSN of the last NAK for a lost packet */
 	uint8_t trial;       /* a stored packet is being executed: bb_roce_resp.c */
-	uint32_t newest;     /* PSN after the newest packet that followed it */
+	uint32_t newest;     /* PSN after the newest packet that followed the missing one */
 	uint64_t keep_until; /* packets are stored while seq is below it; see bb_roce_ahead.c */
 	/*
 	 * The newest READs and atomics, at most replays; those from todo to head are to be

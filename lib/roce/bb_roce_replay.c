@@ -200,9 +200,9 @@ bb_roce_replay_ack_limit(const struct bb_roce_qp *qp, uint64_t seq)
 }
 
 /*
- * The memory of a READ is gone. If the READ was answered before, the peer may have released the key
- * after it got the data, and the request may be an old one: no answer. Otherwise the peer made an
- * error, which is reported at the PSN of the missing response.
+ * The memory of a READ is gone. If the READ was answered before, the request may be an old one: the
+ * peer may have released the key after it got the data. Then there is no answer. Otherwise the peer
+ * made an error, which is reported at the PSN of the missing response.
  */
 static void
 read_gone(struct bb_roce_qp *qp, uint8_t synd)

@@ -114,8 +114,8 @@ next_span(const struct bb_roce_qp *qp)
 }
 
 /*
- * Returns true if packets without AckReq rely on a later packet that can no longer be sent, because
- * its credit is gone or its payload cannot be read. No ACK would ever arrive.
+ * Returns true if packets without AckReq rely on a later packet that can no longer be sent. Its
+ * credit is gone, or its payload cannot be read. No ACK would ever arrive.
  */
 static bool
 left_unasked(const struct bb_roce_req *req)

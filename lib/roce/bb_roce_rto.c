@@ -3,10 +3,10 @@
  */
 /*
  * Adaptive retransmission of RC, similar in purpose to the roce_adp_retrans of mlx5. A NAK reports
- * most losses at once. The loss of a NAK, of a repeated packet, or of the last packet before a
- * pause is detected only by the ack timeout, after thousands of round trips. So the requester
- * measures the round trip (RFC 6298) and restarts after a few of them without progress. A wrong
- * estimate costs packets but never a retry: only the ack timeout uses retries.
+ * most losses at once. Only the ack timeout, after thousands of round trips, detects the loss of a
+ * NAK, of a repeated packet, or of the last packet before a pause. So the requester measures the
+ * round trip (RFC 6298) and restarts after a few of them without progress. A wrong estimate costs
+ * packets but never a retry: only the ack timeout uses retries.
  *
  * A software peer answers when it gets a CPU, and this side processes the answer when it gets one.
  * On an overloaded machine that sometimes takes longer than the ack timeout, although most round

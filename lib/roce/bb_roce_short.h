@@ -228,8 +228,8 @@ bb_roce_short_taken(struct bb_roce_qp *qp, const struct bb_roce_short *s)
 /* ---- Packets with the same headers as an earlier one */
 
 /*
- * Returns true if later packets with the addresses, P_Key, opcode and length of this one can take
- * the short path, as far as these fields decide. Their functions are bb_roce_short_wrote(),
+ * Returns true if later packets with the same addresses, P_Key, opcode and length can take the
+ * short path. Other fields are still to be checked. Their functions are bb_roce_short_wrote(),
  * bb_roce_short_message() and bb_roce_short_acked(). The packet must be an ACK, or a non-empty RDMA
  * WRITE or SEND of one packet, with or without immediate. The result is valid until the next
  * bb_roce_qp_rtr().
