@@ -42,11 +42,11 @@ choose_gid(struct bb_conn *c)
 		memcpy(want.raw, c->sgid, sizeof(want.raw));
 	}
 	/* The acceptor uses the caller's address family. */
-	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.qpn != 0)
-		want.family = bb_gid_is_ipv4(c->peer.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
-	if (c->peer.qpn != 0) {
+	if (!c->active && want.family == BB_GID_ANY_FAMILY && c->peer.addr.qpn != 0)
+		want.family = bb_gid_is_ipv4(c->peer.addr.gid) ? BB_GID_IPV4 : BB_GID_IPV6;
+	if (c->peer.addr.qpn != 0) {
 		want.peer_given = true;
-		memcpy(want.peer, c->peer.gid, sizeof(want.peer));
+		memcpy(want.peer, c->peer.addr.gid, sizeof(want.peer));
 	}
 	ret = bb_gid_choose_said(c->cm->dev, c->param.path.port, &want, &c->param.path.sgid_index,
 				 &c->no_gid);
@@ -99,13 +99,9 @@ bb_cm_own_end(struct bb_conn *c)
 		ret = bb_qp_addr(c->qp, p->path.port, p->path.sgid_index, &addr);
 	if (ret != 0)
 		return ret;
-	e->qpn = addr.qpn;
-	e->psn = addr.psn;
-	memcpy(e->gid, addr.gid, sizeof(e->gid));
-	e->lid = addr.lid;
-	e->mtu = addr.mtu;
-	if (p->path_mtu != 0 && p->path_mtu < e->mtu)
-		e->mtu = (uint16_t)p->path_mtu;
+	e->addr = addr;
+	if (p->path_mtu != 0 && p->path_mtu < addr.mtu)
+		e->addr.mtu = (uint16_t)p->path_mtu;
 	e->qp_type = (uint8_t)q->init.type;
 	e->initiator_depth = (uint8_t)RTE_MIN((uint32_t)p->initiator_depth, dev->max_rd_atomic);
 	e->responder_resources =

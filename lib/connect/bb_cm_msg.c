@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "bb_cm_msg.h"
-#include "bb_qp.h"
 
 #define REJ_FIXED  8u
 #define DREQ_FIXED 4u
+#define END_ADDR   8u
 
 const char *
 bb_cm_msg_name(uint8_t type)
@@ -27,11 +27,9 @@ put_end(uint8_t *p, const struct bb_cm_msg *msg)
 	const struct bb_cm_end *e = &msg->end;
 
 	bb_cm_put64(p, e->session);
-	bb_cm_put32(p + 8, e->qpn);
-	bb_cm_put32(p + 12, e->psn);
-	memcpy(p + 16, e->gid, sizeof(e->gid));
-	bb_cm_put16(p + 32, e->lid);
-	bb_cm_put16(p + 34, e->mtu);
+	/* The peer refuses zeros, which a QP without a valid address is given. */
+	memset(p + END_ADDR, 0, BB_QP_ADDR_PACKED);
+	(void)bb_qp_addr_pack(&e->addr, p + END_ADDR, BB_QP_ADDR_PACKED);
 	p[36] = e->qp_type;
 	p[37] = e->flags;
 	p[38] = e->initiator_depth;
@@ -50,11 +48,6 @@ static void
 get_end(const uint8_t *p, struct bb_cm_end *e)
 {
 	e->session = bb_cm_get64(p);
-	e->qpn = bb_cm_get32(p + 8);
-	e->psn = bb_cm_get32(p + 12);
-	memcpy(e->gid, p + 16, sizeof(e->gid));
-	e->lid = bb_cm_get16(p + 32);
-	e->mtu = bb_cm_get16(p + 34);
 	e->qp_type = p[36];
 	e->flags = p[37];
 	e->initiator_depth = p[38];
@@ -149,10 +142,6 @@ bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h)
 static const char *
 check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 {
-	if (e->qpn == 0 || e->qpn > 0xffffff || e->psn > 0xffffff)
-		return "has a QP number or PSN out of range";
-	if (e->mtu < 256 || e->mtu > 4096 || (e->mtu & (e->mtu - 1)) != 0)
-		return "has a path MTU that does not exist";
 	if (e->qp_type != BB_QPT_RC && e->qp_type != BB_QPT_UC)
 		return "is of a QP that is neither RC nor UC";
 	if (e->retry_count > 7 || e->rnr_retry_count > 7)
@@ -210,7 +199,9 @@ bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_ms
 	case BB_CM_REQ:
 	case BB_CM_REP:
 		get_end(body, &m.end);
-		why = check_end(body, &m.end, type);
+		why = bb_qp_addr_unpack(body + END_ADDR, BB_QP_ADDR_PACKED, &m.end.addr) != 0
+			      ? "has an invalid QP address"
+			      : check_end(body, &m.end, type);
 		if (why == NULL)
 			why = get_tail(body + fixed, len - fixed, bb_cm_get16(body + 52),
 				       bb_cm_get16(body + 54), &m, regions);

@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "bb_qp.h"
 #include "bb_region.h"
 
 #define BB_CM_MAGIC       0x4242434du /* "BBCM" */
@@ -42,10 +43,7 @@ enum {
 /* Parameters of one side of a connection. */
 struct bb_cm_end {
 	uint64_t session; /* REQ: 0, or the session to resume; REP: that of the connection */
-	uint32_t qpn, psn;
-	uint8_t gid[16];
-	uint16_t lid;
-	uint16_t mtu;    /* bytes */
+	struct bb_qp_addr addr;
 	uint8_t qp_type; /* enum bb_qp_type: RC or UC */
 	uint8_t initiator_depth, responder_resources;
 	uint8_t retry_count, rnr_retry_count;

@@ -147,7 +147,7 @@ fill_end(const struct rdma_conn_param *p, struct bb_cm_msg *msg)
 	msg->end.responder_resources = p->initiator_depth;
 	msg->end.retry_count = p->retry_count & 7;
 	msg->end.rnr_retry_count = p->rnr_retry_count & 7;
-	msg->end.qpn = p->qp_num;
+	msg->end.addr.qpn = p->qp_num;
 	msg->end.flags = p->srq ? BB_CM_SRQ : 0;
 	msg->private = p->private_data_len != 0 ? p->private_data : NULL;
 	msg->private_len = p->private_data_len;
@@ -419,7 +419,7 @@ rdma_send(struct bb_conn *c, uint8_t type, uint32_t reason, const void *priv, ui
 		.private_data_len = (uint8_t)len,
 		.retry_count = c->own.retry_count,
 		.rnr_retry_count = c->own.rnr_retry_count,
-		.qp_num = c->own.qpn,
+		.qp_num = c->own.addr.qpn,
 		.srq = (c->own.flags & BB_CM_SRQ) != 0,
 	};
 	int ret;
@@ -513,7 +513,7 @@ rdma_qp_up(struct bb_conn *c)
 	attr.timeout = rts.timeout != 0 ? rts.timeout : c->param.ack_timeout;
 	attr.retry_cnt = rts.retry_cnt & 7;
 	attr.rnr_retry = rts.rnr_retry & 7;
-	local.qpn = c->own.qpn;
+	local.qpn = c->own.addr.qpn;
 	local.psn = rts.sq_psn;
 	local.mtu = (uint16_t)(128u << rtr.path_mtu);
 	if (c->param.path_mtu != 0 && c->param.path_mtu < local.mtu)
@@ -524,7 +524,7 @@ rdma_qp_up(struct bb_conn *c)
 	remote.lid = ah->dlid;
 	memcpy(remote.gid, ah->grh.dgid.raw, sizeof(remote.gid));
 	c->param.path.sgid_index = ah->grh.sgid_index;
-	c->own.mtu = local.mtu;
+	c->own.addr.mtu = local.mtu;
 	return bb_qp_connect_owned(c->qp, &local, &remote, &attr);
 }
 

@@ -86,9 +86,9 @@ bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer)
 
 	if (!c->cm->ops->messages || !dev->ethernet)
 		return 0;
-	if (bb_gid_scope(peer->gid) == BB_GID_SCOPE_NONE)
+	if (bb_gid_scope(peer->addr.gid) == BB_GID_SCOPE_NONE)
 		return -EHOSTUNREACH;
-	memcpy(path.dgid, peer->gid, sizeof(path.dgid));
+	memcpy(path.dgid, peer->addr.gid, sizeof(path.dgid));
 	return dev->drv->path_ready(dev, &path);
 }
 
@@ -112,13 +112,13 @@ bb_cm_accepted_path(const struct bb_conn *c)
 	l->path = c->param.path;
 	l->path_sure = !c->param.sgid_index_given && !want->exact && !want->prefer &&
 		       want->netdev[0] == '\0' && want->vlan == BB_GID_ANY_VLAN;
-	memcpy(l->peer, c->peer.gid, sizeof(l->peer));
+	memcpy(l->peer, c->peer.addr.gid, sizeof(l->peer));
 }
 
 bool
 bb_cm_request_path(struct bb_conn *c)
 {
-	const bool ipv4 = bb_gid_is_ipv4(c->peer.gid);
+	const bool ipv4 = bb_gid_is_ipv4(c->peer.addr.gid);
 	const struct bb_listener *l = c->listener;
 	struct bb_gid_entry list[BB_GID_MAX];
 	struct bb_gid_want want;
@@ -128,7 +128,7 @@ bb_cm_request_path(struct bb_conn *c)
 	if (!c->cm->ops->messages || !c->cm->dev->ethernet)
 		return false;
 	if (l != NULL && l->accepted && bb_gid_is_ipv4(l->peer) == ipv4 &&
-	    bb_gid_scope(l->peer) == bb_gid_scope(c->peer.gid)) {
+	    bb_gid_scope(l->peer) == bb_gid_scope(c->peer.addr.gid)) {
 		c->param.path = l->path;
 		c->path_sure = l->path_sure;
 		return true;
@@ -136,7 +136,7 @@ bb_cm_request_path(struct bb_conn *c)
 	bb_gid_want_init(&want);
 	want.family = ipv4 ? BB_GID_IPV4 : BB_GID_IPV6;
 	want.peer_given = true;
-	memcpy(want.peer, c->peer.gid, sizeof(want.peer));
+	memcpy(want.peer, c->peer.addr.gid, sizeof(want.peer));
 	c->param.path.port = 1;
 	n = bb_gid_list(c->cm->dev, 1, list, RTE_DIM(list));
 	c->path_sure = n > 0 && bb_gid_pick(list, (unsigned int)n, &want, &rank) >= 0;

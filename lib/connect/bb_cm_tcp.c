@@ -491,14 +491,8 @@ tcp_adopt(struct bb_conn *c, struct bb_conn *from)
 static int
 tcp_qp_up(struct bb_conn *c)
 {
-	struct bb_qp_addr local = {
-		.qpn = c->own.qpn, .psn = c->own.psn, .lid = c->own.lid, .mtu = c->own.mtu};
-	struct bb_qp_addr remote = {
-		.qpn = c->peer.qpn, .psn = c->peer.psn, .lid = c->peer.lid, .mtu = c->peer.mtu};
 	struct bb_qp_attr attr;
 
-	memcpy(local.gid, c->own.gid, sizeof(local.gid));
-	memcpy(remote.gid, c->peer.gid, sizeof(remote.gid));
 	bb_qp_attr_init(&attr);
 	attr.access = c->param.access;
 	attr.path = c->param.path;
@@ -510,7 +504,7 @@ tcp_qp_up(struct bb_conn *c)
 	attr.timeout = c->param.ack_timeout;
 	attr.retry_cnt = c->active ? c->own.retry_count : c->peer.retry_count;
 	attr.rnr_retry = c->peer.rnr_retry_count;
-	return bb_qp_connect_owned(c->qp, &local, &remote, &attr);
+	return bb_qp_connect_owned(c->qp, &c->own.addr, &c->peer.addr, &attr);
 }
 
 const struct bb_cm_ops bb_cm_tcp_ops = {

@@ -395,11 +395,7 @@ bb_conn_query(const struct bb_conn *c, struct bb_conn_info *info)
 	info->state = c->state;
 	info->qp = c->qp;
 	addr_text(&c->addr, info->peer, sizeof(info->peer));
-	info->remote.qpn = c->peer.qpn;
-	info->remote.psn = c->peer.psn;
-	memcpy(info->remote.gid, c->peer.gid, sizeof(info->remote.gid));
-	info->remote.lid = c->peer.lid;
-	info->remote.mtu = c->peer.mtu;
+	info->remote = c->peer.addr;
 	info->peer_initiator_depth = c->peer.initiator_depth;
 	info->peer_responder_resources = c->peer.responder_resources;
 	info->peer_retry_count = c->peer.retry_count;
@@ -410,7 +406,8 @@ bb_conn_query(const struct bb_conn *c, struct bb_conn_info *info)
 	info->comes_back = bb_cm_comes_back(c);
 	info->initiator_depth = c->rd_init;
 	info->responder_resources = c->rd_resp;
-	info->path_mtu = c->peer.mtu == 0 ? c->own.mtu : RTE_MIN(c->own.mtu, c->peer.mtu);
+	info->path_mtu = c->peer.addr.mtu == 0 ? c->own.addr.mtu
+					       : RTE_MIN(c->own.addr.mtu, c->peer.addr.mtu);
 	info->sgid_index = c->param.path.sgid_index;
 	info->recoveries = c->recoveries;
 	info->tries = c->tries;

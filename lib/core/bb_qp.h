@@ -198,6 +198,27 @@ int bb_qp_query(struct bb_qp *qp, struct bb_qp_attr *attr);
  */
 int bb_qp_addr(struct bb_qp *qp, uint8_t port, uint8_t sgid_index, struct bb_qp_addr *addr);
 
+/** Bytes of a packed address. */
+#define BB_QP_ADDR_PACKED 28u
+
+/**
+ * Put an address into bytes for the peer: version, QP number, PSN, GID, LID, MTU; big endian, the
+ * same on every machine. Pure.
+ * @param len room in @p buf.
+ * @return @ref BB_QP_ADDR_PACKED; -ENOSPC; -EINVAL an address that bb_qp_addr_unpack() would
+ * refuse.
+ */
+int bb_qp_addr_pack(const struct bb_qp_addr *addr, void *buf, size_t len);
+
+/**
+ * Read a packed address. The bytes may come from anybody; nothing is logged.
+ * @param len bytes at @p buf, exactly @ref BB_QP_ADDR_PACKED.
+ * @return 0; -ENOTSUP of a version that this library does not know; -EINVAL another length, a QP
+ *   number of no application's QP, a PSN of more than 24 bits, an MTU that does not exist, or
+ *   neither GID nor LID. Nothing is written then.
+ */
+int bb_qp_addr_unpack(const void *buf, size_t len, struct bb_qp_addr *addr);
+
 /**
  * RESET to RTS in one call, of RC and UC: @p attr gives rights, retries (RC) and the
  * path's port, GID index and class; the rest comes from the two addresses.

@@ -107,7 +107,7 @@ def silent_client(port, gid):
     """A connection that is accepted and sends no command; @gid is one that the target reaches."""
     hello = struct.pack('<4sB3xI', b'BLKH', 1, 8)
     hello += struct.pack('<I', crc32c(hello))
-    end = struct.pack('>QII12s4sHHBBBBBBHIIHHQ', 0, 0x1234, 0x111111, bytes(10) + b'\xff\xff',
+    end = struct.pack('>QII12s4sHHBBBBBBHIIHHQ', 0, 1 << 24 | 0x1234, 0x111111, bytes(10) + b'\xff\xff',
                       socket.inet_aton(gid), 0, 1024, 0, 0, 16, 16, 7, 7, 0, 64, 64, 0, len(hello), 0)
     body = end + hello
     sock = socket.create_connection(('127.0.0.1', port))

@@ -48,7 +48,7 @@ hears_rep(int fd, const struct known *k)
 	assert_true(hear(fd, &msg));
 	assert_int_equal(msg.type, BB_CM_REP);
 	assert_int_equal(msg.end.session, k->session);
-	assert_int_equal(msg.end.qpn, k->qp->qpn);
+	assert_int_equal(msg.end.addr.qpn, k->qp->qpn);
 }
 
 static inline void

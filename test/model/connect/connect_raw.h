@@ -65,9 +65,9 @@ request_of(uint8_t *buf, uint64_t session, uint8_t flags)
 	struct bb_region r = {"x", 4096, 4096, 7, BB_ACCESS_REMOTE_READ};
 	struct bb_cm_msg msg = {
 		.type = BB_CM_REQ,
-		.end = {.qpn = 5,
-			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
-			.mtu = 1024,
+		.end = {.addr = {.qpn = 5,
+				 .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+				 .mtu = 1024},
 			.sq_depth = 16,
 			.session = session,
 			.flags = flags},
@@ -133,9 +133,9 @@ reply(uint8_t *buf)
 {
 	const struct bb_cm_msg msg = {
 		.type = BB_CM_REP,
-		.end = {.qpn = 5,
-			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
-			.mtu = 1024,
+		.end = {.addr = {.qpn = 5,
+				 .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+				 .mtu = 1024},
 			.sq_depth = 16,
 			.session = 9,
 			.flags = BB_CM_COMES_BACK},

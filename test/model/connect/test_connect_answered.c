@@ -182,7 +182,7 @@ peer_qp(struct known *k)
 {
 	struct bb_cm_msg msg = {.type = BB_CM_REQ};
 	struct bb_qp *qp = end_qp(&p.a);
-	struct bb_qp_addr own, remote = {0};
+	struct bb_qp_addr own;
 	uint8_t buf[BB_CM_MSG_MAX];
 	struct bb_qp_attr attr;
 	size_t n;
@@ -190,11 +190,7 @@ peer_qp(struct known *k)
 	assert_int_equal(bb_qp_addr(qp, 1, 0, &own), 0);
 	msg.end.session = k->session;
 	msg.end.flags = BB_CM_COMES_BACK;
-	msg.end.qpn = own.qpn;
-	msg.end.psn = own.psn;
-	memcpy(msg.end.gid, own.gid, sizeof(own.gid));
-	msg.end.lid = own.lid;
-	msg.end.mtu = own.mtu;
+	msg.end.addr = own;
 	msg.end.sq_depth = 16;
 	msg.end.initiator_depth = 3;
 	n = bb_cm_msg_encode(buf, &msg);
@@ -202,13 +198,8 @@ peer_qp(struct known *k)
 	assert_int_equal(send(k->fd, buf, n, 0), n);
 	assert_true(hear(k->fd, &msg));
 	assert_int_equal(msg.type, BB_CM_REP);
-	remote.qpn = msg.end.qpn;
-	remote.psn = msg.end.psn;
-	memcpy(remote.gid, msg.end.gid, sizeof(remote.gid));
-	remote.lid = msg.end.lid;
-	remote.mtu = msg.end.mtu;
 	bb_qp_attr_init(&attr);
-	assert_int_equal(bb_qp_connect(qp, &own, &remote, &attr), 0);
+	assert_int_equal(bb_qp_connect(qp, &own, &msg.end.addr, &attr), 0);
 	return qp;
 }
 

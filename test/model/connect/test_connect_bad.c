@@ -297,9 +297,11 @@ test_bad_answers(void **st)
 	qp = end_qp(&p.a);
 	fd = raw_listen(&addr);
 	for (i = 0; i < sizeof(types); i++) {
-		struct bb_cm_msg msg = {
-			.type = types[i],
-			.end = {.qpn = 5, .mtu = 1024, .sq_depth = 16, .session = 9, .qp_type = 1}};
+		struct bb_cm_msg msg = {.type = types[i],
+					.end = {.addr = {.qpn = 5, .lid = 1, .mtu = 1024},
+						.sq_depth = 16,
+						.session = 9,
+						.qp_type = 1}};
 
 		assert_int_equal(
 			bb_conn_connect(p.a.cm, (struct sockaddr *)&addr, qp, &p.a.param, &c), 0);

@@ -186,9 +186,9 @@ raw_request(uint32_t n)
 {
 	struct bb_cm_msg msg = {
 		.type = BB_CM_REQ,
-		.end = {.qpn = 5,
-			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
-			.mtu = 1024,
+		.end = {.addr = {.qpn = 5,
+				 .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+				 .mtu = 1024},
 			.sq_depth = 16},
 		.private = &n,
 		.private_len = sizeof(n),

@@ -98,10 +98,12 @@ encode(uint8_t *buf, uint8_t type, const struct rule *r, uint64_t session)
 {
 	struct bb_cm_msg msg = {
 		.type = type,
-		.end = {.qpn = 5, .mtu = 1024, .sq_depth = 16, .session = session},
+		.end = {.addr = {.qpn = 5, .lid = 1, .mtu = 1024},
+			.sq_depth = 16,
+			.session = session},
 	};
 
-	memcpy(msg.end.gid, r->gid, 16);
+	memcpy(msg.end.addr.gid, r->gid, 16);
 	return bb_cm_msg_encode(buf, &msg);
 }
 

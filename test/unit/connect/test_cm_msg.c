@@ -27,11 +27,11 @@ request(void)
 	struct bb_cm_msg msg = {
 		.type = BB_CM_REQ,
 		.end = {.session = 0x0102030405060708,
-			.qpn = 0x123456,
-			.psn = 0xabcdef,
-			.gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
-			.lid = 0x1234,
-			.mtu = 4096,
+			.addr = {.qpn = 0x123456,
+				 .psn = 0xabcdef,
+				 .gid = {[10] = 0xff, [11] = 0xff, 192, 0, 2, 1},
+				 .lid = 0x1234,
+				 .mtu = 4096},
 			.qp_type = 1,
 			.flags = BB_CM_COMES_BACK | BB_CM_GRH,
 			.initiator_depth = 3,
@@ -70,8 +70,8 @@ test_positions(void **st)
 {
 	static const uint8_t want[] = {
 		'B', 'B', 'C', 'M', 1, 1, 0, 16, 0, 0, 0, 64 + 80 + 5, 0, 0, 0, 0,
-		/* 0: session, QPN, PSN */
-		1, 2, 3, 4, 5, 6, 7, 8, 0, 0x12, 0x34, 0x56, 0, 0xab, 0xcd, 0xef,
+		/* 0: session, version of the address and QPN, PSN */
+		1, 2, 3, 4, 5, 6, 7, 8, 1, 0x12, 0x34, 0x56, 0, 0xab, 0xcd, 0xef,
 		/* 16: GID */
 		0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1,
 		/* 32: LID, MTU, type, flags, depths, retries, reserved */
@@ -261,12 +261,9 @@ test_fields(void **st)
 	bad(7, 20, "header");
 	bad(15, 1, "header");
 	bad(8, 1, "longer");
-	bad(b + 8, 1, "QP number");
-	bad(b + 12, 1, "PSN");
-	bad(b + 34, 0x18, "MTU");
-	bad(b + 34, 0x0c, "MTU");
-	bad(b + 34, 0, "MTU");
-	bad(b + 35, 1, "MTU");
+	bad(b + 8, 2, "QP address");
+	bad(b + 12, 1, "QP address");
+	bad(b + 34, 0x18, "QP address");
 	bad(b + 36, 2, "neither RC nor UC");
 	bad(b + 37, 8, "reserved");
 	bad(b + 40, 8, "retry");
