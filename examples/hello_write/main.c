@@ -61,6 +61,7 @@ hello(const char *device)
 	struct bb_sge sge;
 	struct bb_wc wc;
 	char *from, *to;
+	uint8_t gid;
 	int rc;
 
 	/* Hugepage memory of EAL: the device reads and writes it in place. */
@@ -95,9 +96,12 @@ hello(const char *device)
 	 * The QPs exchange their addresses; two programs would send them over TCP. Then one
 	 * call goes through RESET, INIT, RTR and RTS.                     ibv_modify_qp
 	 */
-	bb_qp_attr_init(&attr); /* port 1, GID 0; for RoCE v2 pick a GID: bb_gid_query() */
-	TRY(bb_qp_addr(a, attr.path.port, attr.path.sgid_index, &addr_a));
-	TRY(bb_qp_addr(b, attr.path.port, attr.path.sgid_index, &addr_b));
+	bb_qp_attr_init(&attr); /* port 1 */
+	/* The best GID of the port: a place in the table means nothing. ibv_query_gid_table */
+	TRY(bb_gid_choose(dev, attr.path.port, NULL, &gid));
+	attr.path.sgid_index = gid;
+	TRY(bb_qp_addr(a, attr.path.port, gid, &addr_a));
+	TRY(bb_qp_addr(b, attr.path.port, gid, &addr_b));
 	attr.access = BB_ACCESS_REMOTE_WRITE; /* the peer's rights */
 	TRY(bb_qp_connect(a, &addr_a, &addr_b, &attr));
 	TRY(bb_qp_connect(b, &addr_b, &addr_a, &attr));

@@ -258,11 +258,16 @@ bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *
 		   uint8_t *index, struct bb_gid_said *said)
 {
 	struct bb_gid_entry list[BB_GID_MAX];
+	struct bb_gid_want any;
 	char text[128];
 	uint32_t rank;
 	int i, n, ret;
 
-	if (want == NULL || index == NULL || want->vlan < BB_GID_ANY_VLAN || want->vlan > 4094)
+	if (want == NULL) {
+		bb_gid_want_init(&any);
+		want = &any;
+	}
+	if (dev == NULL || index == NULL || want->vlan < BB_GID_ANY_VLAN || want->vlan > 4094)
 		return -EINVAL;
 	ret = bb_attr_size_check(want->size, sizeof(*want), "bb_gid_want_init");
 	if (ret != 0)

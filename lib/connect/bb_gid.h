@@ -83,6 +83,7 @@ int bb_gid_list(struct bb_dev *dev, uint32_t port, struct bb_gid_entry *list, un
  * Multicast, broadcast and unspecified addresses are never chosen. If several addresses are equal
  * in all of this, the choice is ambiguous and fails. The order of the table does not matter. One
  * address at several indexes is not ambiguous; the lowest index is used.
+ * @param want NULL: no requirements.
  * @param index written on success only.
  * @return 0; -ENOENT if none fits; -ENOTUNIQ if several fit equally well: the log lists them, and
  * what to specify; -EINVAL for a bad port or @p want; other errors of bb_port_query().

@@ -310,6 +310,8 @@ test_choose(void **st)
 	bb_gid_want_init(&want);
 	log_begin();
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOTUNIQ);
+	/* NULL requires nothing, as those attributes do. */
+	assert_int_equal(bb_gid_choose(f->dev, 1, NULL, &index), -ENOTUNIQ);
 	fflush(log_file);
 	assert_non_null(strstr(log_text, bb_gid_text(&list[1], text, sizeof(text))));
 	assert_non_null(strstr(log_text, bb_gid_text(&list[2], text, sizeof(text))));
