@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "histogram.h"
 
@@ -38,7 +39,20 @@ struct bench_opts {
 	int eal_argc; /* 0: default EAL arguments */
 	char **eal_argv;
 };
+
+/* ---- opts.c */
+
 extern struct bench_opts opts;
+/*
+ * Returns true if a signal has stopped the run (stop.h). The current measurement is then dropped;
+ * earlier rows are reported. Namespaces and processes of a case are cleaned up as without a signal.
+ */
+bool bench_stopped(void);
+/* Parses a whole number within [lo, hi]; exits on an error. */
+uint64_t bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi);
+/* Parses a list of sizes (powers of two), or of numbers of QPs, named @what; exits on an error. */
+void bench_sizes(const char *what, const char *text);
+void bench_qps(const char *what, const char *text);
 
 /* ---- measure.c */
 
@@ -56,6 +70,8 @@ void cpus_choose(void);
 bool have_peer_cpu(void);
 /* Returns the round trip of a cache line between both CPUs in ns. The peer's CPU must be idle. */
 double measure_l(void);
+/* Counts the time that process @pid waits for a CPU as time of the row, too; 0 if there is none. */
+void measure_beside(pid_t pid);
 /* Runs @fn on the peer CPU. Returns 0 or -errno. */
 struct peer;
 int peer_start(void *(*fn)(void *), void *arg, struct peer **peer);
@@ -201,14 +217,6 @@ void report_summary(FILE *f);
 unsigned int report_failed(void);
 unsigned int report_count(void);
 
-/* ---- main.c */
-
-/*
- * Returns true if a signal has stopped the run (stop.h). The current measurement is then dropped;
- * earlier rows are reported. Namespaces and processes of a case are cleaned up as without a signal.
- */
-bool bench_stopped(void);
-
 /* ---- cases */
 
 struct bench_case {
@@ -219,17 +227,6 @@ struct bench_case {
 extern const struct bench_case case_post, case_post_poll, case_poll, case_inline, case_lcore,
 	case_lkey, case_bandwidth, case_qps, case_pauses, case_mapped, case_memif, case_peers,
 	case_wire, case_shm, case_loss, case_kernel, case_size, case_scale;
-
-/* ---- main.c */
-
-/* Parses a whole number within [lo, hi]; exits on an error. */
-uint64_t bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi);
-bool bench_has_case(const char *name);
-/* Returns the line of --list; "" if there is no such case. */
-const char *bench_case_what(const char *name);
-/* Parses a list of sizes (powers of two), or of numbers of QPs, named @what; exits on an error. */
-void bench_sizes(const char *what, const char *text);
-void bench_qps(const char *what, const char *text);
 
 /* ---- config.c */
 
@@ -245,6 +242,20 @@ struct bench_config {
 };
 /* Loads an INI file; options of the whole run go to opts. Returns 0, or an exit code. */
 int bench_config_load(const char *path, struct bench_config *config);
+
+/* ---- cases.c */
+
+bool bench_has_case(const char *name);
+/* Returns the line of --list; "" if there is no such case. */
+const char *bench_case_what(const char *name);
+/* Prints the lines of --list. */
+void cases_list(FILE *out);
+/* Returns true if each name in @list, separated by commas, is a case; else prints which is not. */
+bool cases_check(const char *list);
+/* Run the cases of a list (NULL: all), of a file. Return 0 or the -errno of the first that fails.
+ */
+int cases_run(const char *list);
+int cases_run_config(const struct bench_config *config);
 
 /* ---- count.c */
 int count_list(void);

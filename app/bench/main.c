@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Parses the options and runs the cases one after the other. */
+/* The command line, and a run from its start to the files that it writes. */
 #include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 #include "output.h"
 #include "remote.h"
 #include "stop.h"
-
-struct bench_opts opts = {
-	.repeat = 31,
-	.sizes = {{8, 64, 512, 4096, 32768, 262144}, 6},
-	.qps = {{1, 10, 100, 1000}, 4},
-};
-
-static const struct bench_case *const cases[] = {
-	&case_post,      &case_post_poll, &case_poll,   &case_inline, &case_lcore, &case_lkey,
-	&case_bandwidth, &case_qps,       &case_pauses, &case_mapped, &case_memif, &case_peers,
-	&case_wire,      &case_shm,       &case_loss,   &case_kernel, &case_size,  &case_scale,
-};
-#define N_CASES (sizeof(cases) / sizeof(cases[0]))
 
 static const char help[] =
 	"usage: bench [options]\n"
@@ -91,156 +77,6 @@ static const char help[] =
 	"Exit status: 0 measured, targets reached or not; 1 a measurement failed, a file could\n"
 	"not be written or the run was stopped; 2 usage.\n";
 
-static const struct bench_case *
-find_case(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < N_CASES; i++)
-		if (strcmp(cases[i]->name, name) == 0)
-			return cases[i];
-	return NULL;
-}
-
-bool
-bench_has_case(const char *name)
-{
-	return find_case(name) != NULL;
-}
-
-const char *
-bench_case_what(const char *name)
-{
-	const struct bench_case *c = find_case(name);
-
-	return c != NULL ? c->what : "";
-}
-
-static int
-run_config(const struct bench_config *config)
-{
-	const unsigned int repeat = opts.repeat;
-	unsigned int i;
-	int rc = 0;
-
-	for (i = 0; i < config->n && rc == 0 && !bench_stopped(); i++) {
-		opts.repeat = config->runs[i].repeat != 0 ? config->runs[i].repeat : repeat;
-		rc = find_case(config->runs[i].name)->run();
-	}
-	opts.repeat = repeat;
-	return rc;
-}
-
-static int
-run_cases(const char *list)
-{
-	char *copy, *save = NULL, *name;
-	int rc = 0;
-	size_t i;
-
-	if (list == NULL) {
-		for (i = 0; i < N_CASES && rc == 0 && !bench_stopped(); i++)
-			rc = cases[i]->run();
-		return rc;
-	}
-	copy = strdup(list);
-	if (copy == NULL)
-		return -ENOMEM;
-	for (name = strtok_r(copy, ",", &save); name != NULL && rc == 0 && !bench_stopped();
-	     name = strtok_r(NULL, ",", &save))
-		rc = find_case(name)->run();
-	free(copy);
-	return rc;
-}
-
-static bool
-check_cases(const char *list)
-{
-	char *copy = strdup(list), *save = NULL, *name;
-	bool good = copy != NULL;
-	unsigned int n = 0;
-
-	for (name = good ? strtok_r(copy, ",", &save) : NULL; name != NULL;
-	     name = strtok_r(NULL, ",", &save)) {
-		n++;
-		if (find_case(name) == NULL) {
-			fprintf(stderr, "bench: no case %s: --list shows them\n", name);
-			good = false;
-		}
-	}
-	free(copy);
-	if (n == 0)
-		fprintf(stderr, "bench: --case names no case: --list shows them\n");
-	return good && n != 0;
-}
-
-uint64_t
-bench_number(const char *what, const char *text, uint64_t lo, uint64_t hi)
-{
-	char *end;
-	uint64_t v;
-
-	errno = 0;
-	v = strtoull(text, &end, 0);
-	if (errno != 0 || end == text || *end != '\0' || *text == '-' || v < lo || v > hi) {
-		fprintf(stderr, "bench: %s takes a number from %lu to %lu, not \"%s\"\n", what,
-			(unsigned long)lo, (unsigned long)hi, text);
-		exit(2);
-	}
-	return v;
-}
-
-static void
-sweep(const char *what, const char *text, uint64_t lo, uint64_t hi, struct bench_sweep *to)
-{
-	char *copy = strdup(text), *save = NULL, *item;
-
-	to->n = 0;
-	for (item = copy != NULL ? strtok_r(copy, ", ", &save) : NULL; item != NULL;
-	     item = strtok_r(NULL, ", ", &save)) {
-		const uint32_t v = (uint32_t)bench_number(what, item, lo, hi);
-
-		if (to->n == BENCH_MAX_POINTS || (to->n > 0 && v <= to->at[to->n - 1])) {
-			fprintf(stderr, "bench: %s takes up to %d numbers, ascending, not \"%s\"\n",
-				what, BENCH_MAX_POINTS, text);
-			exit(2);
-		}
-		to->at[to->n++] = v;
-	}
-	free(copy);
-	if (to->n == 0) {
-		fprintf(stderr, "bench: %s takes numbers with commas between\n", what);
-		exit(2);
-	}
-}
-
-void
-bench_sizes(const char *what, const char *text)
-{
-	unsigned int i;
-
-	sweep(what, text, BENCH_MIN_SIZE, BENCH_MAX_SIZE, &opts.sizes);
-	for (i = 0; i < opts.sizes.n; i++) {
-		if ((opts.sizes.at[i] & (opts.sizes.at[i] - 1)) != 0) {
-			fprintf(stderr, "bench: %s takes powers of two, not %u\n", what,
-				opts.sizes.at[i]);
-			exit(2);
-		}
-	}
-}
-
-void
-bench_qps(const char *what, const char *text)
-{
-	sweep(what, text, 1, BENCH_MAX_QPS, &opts.qps);
-}
-
-bool
-bench_stopped(void)
-{
-	return stop_signal != 0;
-}
-
 struct args {
 	const char *cases, *csv_file, *json, *report, *kernel, *side, *serve;
 	uint64_t instructions;
@@ -274,14 +110,13 @@ parse(int argc, char **argv, struct args *a)
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
-	size_t i;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			a->cases = optarg;
-			if (!check_cases(optarg))
+			if (!cases_check(optarg))
 				return 2;
 			break;
 		case 'C':
@@ -338,8 +173,7 @@ parse(int argc, char **argv, struct args *a)
 			a->report = optarg;
 			break;
 		case 'l':
-			for (i = 0; i < N_CASES; i++)
-				printf("%-10s %s\n", cases[i]->name, cases[i]->what);
+			cases_list(stdout);
 			return 0;
 		case 'k':
 			count_list();
@@ -457,7 +291,7 @@ main(int argc, char **argv)
 	else
 		printf("one pair a row, no medians\n");
 	report_header();
-	rc = a.config.n != 0 ? run_config(&a.config) : run_cases(a.cases);
+	rc = a.config.n != 0 ? cases_run_config(&a.config) : cases_run(a.cases);
 	remote_end();
 	report_summary(stdout);
 	printf("\n");

@@ -14,7 +14,6 @@
 
 #include "bb_barrier.h"
 #include "bench.h"
-#include "remote.h"
 #include "shared.h"
 
 #define L_MOVED 0.20 /* a cross-core pair is rejected if L changes by more than this part */
@@ -246,12 +245,20 @@ static struct began {
 	uint64_t tsc;
 } row, aside;
 
+static pid_t beside; /* process whose time counts, too; 0 if there is none */
+
+void
+measure_beside(pid_t pid)
+{
+	beside = pid;
+}
+
 static void
 lost_now(struct shared_time *lost)
 {
 	const unsigned int cpus[] = {cpu_self, cpu_peer};
 
-	shared_now(remote_pid(), cpus, have_peer_cpu() ? 2 : 1, lost);
+	shared_now(beside, cpus, have_peer_cpu() ? 2 : 1, lost);
 }
 
 static void

@@ -30,10 +30,11 @@ static struct {
 	int sock, mem;
 } remote = {.sock = -1, .mem = -1};
 
-pid_t
-remote_pid(void)
+static void
+set_pid(pid_t pid)
 {
-	return remote.pid;
+	remote.pid = pid;
+	measure_beside(pid);
 }
 
 static int
@@ -117,7 +118,7 @@ spawn(int sock)
 		return -errno;
 	if (pid == 0)
 		become(path, argv);
-	remote.pid = pid;
+	set_pid(pid);
 	return 0;
 }
 
@@ -144,7 +145,7 @@ bury(bool kill_it)
 		if (waitpid(remote.pid, &status, 0) == remote.pid && !kill_it)
 			say_end(status);
 	}
-	remote.pid = 0;
+	set_pid(0);
 	remote_end();
 }
 
@@ -283,7 +284,7 @@ reap(void)
 	}
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		say_end(status);
-	remote.pid = 0;
+	set_pid(0);
 }
 
 void

@@ -8,8 +8,6 @@
 #ifndef REMOTE_H
 #define REMOTE_H
 
-#include <sys/types.h>
-
 #include "bb_qp.h"
 #include "bench.h"
 
@@ -80,8 +78,6 @@ int remote_stop(struct remote_msg *msg);
  */
 bool remote_gone(void);
 void remote_end(void);
-/* Returns the pid, 0 if it does not run. */
-pid_t remote_pid(void);
 
 /*
  * Call it when there is nothing to do. Returns true if nothing arrived for REMOTE_SECONDS, or the

@@ -14,12 +14,14 @@
 #include "output.h"
 #include "program.h"
 
+static const struct program *program;
+
 void
 say(const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "%s: ", program.name);
+	fprintf(stderr, "%s: ", program->name);
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
@@ -36,17 +38,18 @@ is_ours(const char *arg)
 		return false;
 	arg += 2;
 	n = strcspn(arg, "=");
-	for (l = program.options; l->name != NULL; l++)
+	for (l = program->options; l->name != NULL; l++)
 		if (strlen(l->name) == n && strncmp(l->name, arg, n) == 0)
 			return true;
 	return false;
 }
 
 int
-program_args(void *o, int argc, char **argv, int *eal_argc)
+program_args(const struct program *prog, void *o, int argc, char **argv, int *eal_argc)
 {
 	int i, rc, n;
 
+	program = prog;
 	output_watch();
 	for (n = 1; n < argc; n++)
 		if (strcmp(argv[n], "--") == 0)
@@ -54,20 +57,20 @@ program_args(void *o, int argc, char **argv, int *eal_argc)
 	*eal_argc = n;
 	for (i = 1; i < n; i++) {
 		if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) {
-			program.help(stdout);
+			program->help(stdout);
 			return 1;
 		}
 		if (is_ours(argv[i])) {
 			say("%s is not an EAL option: put it behind --, as in %s -l 0 -- %s ...",
-			    argv[i], program.name, argv[i]);
+			    argv[i], program->name, argv[i]);
 			return -1;
 		}
 	}
 	optind = 0; /* restarts the scan */
 	if (n == argc)
-		return program.parse(o, 1, argv);
+		return program->parse(o, 1, argv);
 	argv[n] = argv[0];
-	rc = program.parse(o, argc - n, argv + n);
+	rc = program->parse(o, argc - n, argv + n);
 	argv[n] = NULL;
 	return rc;
 }
@@ -83,7 +86,7 @@ program_start(int eal_argc, char **argv)
 		say("EAL did not start%s%s; its lines above say why. Without hugepages give %s, "
 		    "beside another DPDK program --file-prefix NAME",
 		    rte_errno != 0 ? ": " : "", rte_errno != 0 ? rte_strerror(rte_errno) : "",
-		    program.no_huge);
+		    program->no_huge);
 		return -1;
 	}
 	stop_catch(0);

@@ -11,7 +11,7 @@
 
 #include "stop.h"
 
-/* Defined by each program. */
+/* Name and command line of a program. */
 struct program {
 	const char *name;
 	const char *no_huge; /* EAL arguments for a run without hugepages */
@@ -24,18 +24,17 @@ struct program {
 	int (*parse)(void *o, int argc, char **argv);
 };
 
-extern const struct program program;
-
-/* Prints a line on stderr, after the program's name. */
+/* Prints a line on stderr, after the program's name. Not before program_args(). */
 void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * Splits the arguments: EAL's come before "--", the program's after it. Without "--" all are EAL's,
  * except --help. Prints errors.
+ * @param prog must outlive the program's use of say()
  * @param eal_argc number of EAL's arguments
  * @return as program.parse
  */
-int program_args(void *o, int argc, char **argv, int *eal_argc);
+int program_args(const struct program *prog, void *o, int argc, char **argv, int *eal_argc);
 
 /* Starts EAL and catches signals (stop.h). */
 int program_start(int eal_argc, char **argv);

@@ -236,5 +236,5 @@ perftest_end(struct perf *p)
 	if (exchange_keys(p, true, "last keys") != 0)
 		return -1;
 	/* A peer may close once it has read the keys: a missing final message is not an error. */
-	return tcp_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
+	return perf_peer_gone(p) ? 0 : tcp_write(p, "done", MSG_DONE);
 }

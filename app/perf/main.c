@@ -84,7 +84,7 @@ main(int argc, char **argv)
 	static struct perf p = {.fd = -1};
 	int eal_argc, rc;
 
-	rc = program_args(&p.o, argc, argv, &eal_argc);
+	rc = program_args(&perf_program, &p.o, argc, argv, &eal_argc);
 	p.server = p.o.host == NULL;
 	/* Its server is waiting and notices that the connection closes. */
 	if (rc < 0 && is_client(&p))

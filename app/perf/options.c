@@ -48,49 +48,6 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-#define RC (1u << BB_QPT_RC)
-#define UC (1u << BB_QPT_UC)
-#define UD (1u << BB_QPT_UD)
-
-/* Sizes and counts are the defaults of the original programs. */
-static const struct protocol protocols[] = {
-	{"rc_pingpong", "ibv_rc_pingpong", VERB_PINGPONG, false, RC, 4096, 1000},
-	{"uc_pingpong", "ibv_uc_pingpong", VERB_PINGPONG, false, UC, 4096, 1000},
-	{"ud_pingpong", "ibv_ud_pingpong", VERB_PINGPONG, false, UD, 1024, 1000},
-	{"write_lat", "ib_write_lat", VERB_WRITE, false, RC | UC, 2, 1000},
-	{"write_bw", "ib_write_bw", VERB_WRITE, true, RC | UC, 65536, 5000},
-	{"read_lat", "ib_read_lat", VERB_READ, false, RC, 2, 1000},
-	{"read_bw", "ib_read_bw", VERB_READ, true, RC, 65536, 1000},
-	{"send_lat", "ib_send_lat", VERB_SEND, false, RC | UC | UD, 2, 1000},
-	{"send_bw", "ib_send_bw", VERB_SEND, true, RC | UC | UD, 65536, 1000},
-	{"atomic_lat", "ib_atomic_lat", VERB_ATOMIC, false, RC, 8, 1000},
-	{"atomic_bw", "ib_atomic_bw", VERB_ATOMIC, true, RC, 8, 1000},
-};
-#define N_PROTOCOLS (sizeof(protocols) / sizeof(protocols[0]))
-
-const struct protocol *
-protocol_find(const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < N_PROTOCOLS; i++)
-		if (strcmp(protocols[i].name, name) == 0)
-			return &protocols[i];
-	return NULL;
-}
-
-void
-protocol_list(FILE *out)
-{
-	size_t i;
-
-	for (i = 0; i < N_PROTOCOLS; i++)
-		fprintf(out, "                          %-12s %-16s %s%s%s\n", protocols[i].name,
-			protocols[i].peer, protocols[i].types & RC ? "RC" : "",
-			protocols[i].types & UC ? protocols[i].types & RC ? " UC" : "UC" : "",
-			protocols[i].types & UD ? protocols[i].types & RC ? " UD" : "UD" : "");
-}
-
 static int
 parse_protocol(struct options *o, const char *arg)
 {
@@ -226,10 +183,7 @@ check_together(struct options *o, int type)
 		protocol_list(stderr);
 		return -1;
 	}
-	o->type = type >= 0           ? (enum bb_qp_type)type
-		  : proto->types & RC ? BB_QPT_RC
-		  : proto->types & UC ? BB_QPT_UC
-				      : BB_QPT_UD;
+	o->type = type >= 0 ? (enum bb_qp_type)type : protocol_first_type(proto);
 	if ((proto->types & 1u << o->type) == 0) {
 		say("--connection %s: %s has no such queue pairs", bb_qp_type_name(o->type),
 		    proto->peer);
@@ -314,7 +268,7 @@ options_parse(void *options, int argc, char **argv)
 	return check_together(o, type);
 }
 
-const struct program program = {
+const struct program perf_program = {
 	.name = "bb_perf",
 	.no_huge = "--no-huge -m 256",
 	.options = long_options,

@@ -59,8 +59,15 @@ struct options {
 	bool check;
 };
 
+/* protocol.c */
+/* Returns NULL if there is no such protocol. */
 const struct protocol *protocol_find(const char *name);
+/* Lists the protocols, one a line. */
 void protocol_list(FILE *out);
+/* Returns the type of queue pair that is used without --connection. */
+enum bb_qp_type protocol_first_type(const struct protocol *proto);
+
+/* help.c */
 void options_help(FILE *out);
 
 #endif

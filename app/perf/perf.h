@@ -89,6 +89,9 @@ struct perf {
 	uint64_t tsc_hz;
 };
 
+/* options.c */
+extern const struct program perf_program;
+
 /* setup.c */
 int perf_open(struct perf *p);
 /* Creates memory, queues and keys; MTU and sizes must be agreed. */
@@ -110,8 +113,6 @@ int tcp_read(struct perf *p, void *buf, size_t len, const char *what);
 /* Waits until the peer closes its end: until then it may need ACKs. */
 void tcp_finish(struct perf *p);
 void tcp_close(struct perf *p);
-/* Returns true if the peer has closed. */
-bool tcp_peer_gone(const struct perf *p);
 
 /* handshake.c: the peer's messages before and after the RDMA. */
 int pingpong_begin(struct perf *p);
@@ -127,6 +128,8 @@ void perf_moved(struct perf *p);
 void perf_linger(struct perf *p, double seconds);
 /* Returns the number of requests that the device has executed for peers. */
 uint64_t perf_served(struct perf *p);
+/* Returns true if the peer has closed its end of the TCP connection. */
+bool perf_peer_gone(const struct perf *p);
 
 /* post.c */
 /*
@@ -153,8 +156,10 @@ int check_start(struct perf *p);
 void check_stop(struct perf *p);
 /* Checks message @n of a SEND test, or the result of READ @n, against its earlier contents. */
 int check_message(struct perf *p, uint64_t n, const uint8_t *data);
-/* After the timed part: READs all slots again. */
-int check_reads(struct perf *p);
+/*
+ * Checks the bytes of @half outside of its first @used messages, which must have the value @value.
+ */
+int check_gap(const struct perf *p, const uint8_t *half, uint64_t used, uint8_t value);
 /* Checks the value that an atomic on the peer's word returned. */
 int check_atomic(struct perf *p, uint64_t n, uint64_t old);
 /* Target: checks what the peer did to this side's memory. */
@@ -167,6 +172,9 @@ int check_pingpong(struct perf *p, uint64_t n, const uint8_t *data);
  * them for the next message.
  */
 int check_write_lat(struct perf *p, uint64_t n);
+
+/* check_reads.c: READs all slots again, after the timed part. */
+int check_reads(struct perf *p);
 
 /* report.c, json.c */
 void report_start(const struct perf *p);

@@ -316,15 +316,6 @@ tcp_read(struct perf *p, void *buf, size_t len, const char *what)
 	return 0;
 }
 
-bool
-tcp_peer_gone(const struct perf *p)
-{
-	uint8_t byte;
-	ssize_t n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-
-	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
-}
-
 void
 tcp_close(struct perf *p)
 {

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Waits for a peer that may be gone, and runs the device meanwhile. */
-#include <unistd.h>
+#include <errno.h>
+#include <sys/socket.h>
 
 #include <rte_cycles.h>
 
@@ -25,6 +26,15 @@ perf_served(struct perf *p)
 	if (bb_dev_stats(p->dev, &stats) != 0)
 		return 0;
 	return stats.rx_write + stats.rx_read + stats.rx_atomic;
+}
+
+bool
+perf_peer_gone(const struct perf *p)
+{
+	uint8_t byte;
+	ssize_t n = recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 static int
@@ -64,7 +74,7 @@ perf_idle(struct perf *p)
 	if (look_at_events(p) != 0)
 		return -1;
 	now = rte_rdtsc();
-	if (p->fd >= 0 && tcp_peer_gone(p)) {
+	if (p->fd >= 0 && perf_peer_gone(p)) {
 		/* Messages that it sent earlier may still be arriving: check once more. */
 		if (p->peer_gone) {
 			say("the peer has closed the connection after %" PRIu64

@@ -159,3 +159,21 @@ recv_completed(struct test *t, const struct bb_wc *wc)
 	p->recv_done++;
 	t->row->res.recvs++;
 }
+
+unsigned int
+flows_poll(struct test *t)
+{
+	struct bb_wc wc[POLL_BURST];
+	unsigned int i, n, count;
+
+	count = n = bb_cq_poll(t->scq, wc, POLL_BURST);
+	for (i = 0; i < n; i++)
+		send_completed(t, &wc[i]);
+	if (t->row->e->recv) {
+		n = bb_cq_poll(t->rcq, wc, POLL_BURST);
+		for (i = 0; i < n; i++)
+			recv_completed(t, &wc[i]);
+		count += n;
+	}
+	return count;
+}

@@ -4,26 +4,12 @@
 /* The commands of the prompt, and the parsing of a line. */
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include <rte_cycles.h>
 
 #include "session.h"
-
-void
-session_wrong(struct session *s, const char *fmt, ...)
-{
-	va_list ap;
-
-	s->wrong += !s->typed;
-	fprintf(stderr, "testrdma: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\n");
-}
 
 static bool
 nothing_behind(struct session *s, unsigned int argc, char **argv)

@@ -83,7 +83,7 @@ main(int argc, char **argv)
 	static struct test t;
 	int eal_argc, rc;
 
-	rc = program_args(&t.o, argc, argv, &eal_argc);
+	rc = program_args(&testrdma_program, &t.o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (t.o.json != NULL && json_open(t.o.json) != 0)

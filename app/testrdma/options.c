@@ -539,7 +539,7 @@ options_parse(void *options, int argc, char **argv)
 	return options_fit(o);
 }
 
-const struct program program = {
+const struct program testrdma_program = {
 	.name = "testrdma",
 	.no_huge = "--no-huge -m 512",
 	.options = long_options,

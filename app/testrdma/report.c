@@ -3,7 +3,6 @@
  */
 /* Results as text: tests on standard output, all else on standard error. */
 #include <math.h>
-#include <stdarg.h>
 #include <unistd.h>
 
 #include <rte_cycles.h>
@@ -11,13 +10,11 @@
 
 #include "testrdma.h"
 
-#define FAILS_SHOWN    5  /* per test; further ones are only counted */
 #define SPARSE_SECONDS 10 /* between lines if stderr is not a terminal */
 
 static struct {
-	bool tty;       /* rewrite one line every second */
-	bool line_open; /* that line is on the screen now */
-	uint64_t last;  /* TSC of the last line */
+	bool tty;      /* rewrite one line every second */
+	uint64_t last; /* TSC of the last line */
 } progress;
 
 static struct {
@@ -25,30 +22,6 @@ static struct {
 	uint64_t ops, errors; /* values at the last line of --interval */
 	uint64_t last;        /* TSC of that line */
 } interval;
-
-static void
-progress_clear(void)
-{
-	if (progress.line_open)
-		fprintf(stderr, "\r\033[K");
-	progress.line_open = false;
-}
-
-void
-report_fail(struct test *t, const char *fmt, ...)
-{
-	struct row *row = t->row;
-	va_list ap;
-
-	if (row->res.errors++ >= FAILS_SHOWN)
-		return;
-	progress_clear();
-	fprintf(stderr, "testrdma: %s %u: ", row->e->name, row->size);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fprintf(stderr, "\n");
-}
 
 void
 report_start(struct test *t)
@@ -84,26 +57,6 @@ report_start(struct test *t)
 		       "M ops/s", "GB/s", "p50 ns", "p99 ns", "p99.9", "max ns", "cyc/op", "db/op",
 		       "verified");
 	fflush(stdout);
-}
-
-void
-row_figures(const struct test *t, const struct row *row, struct figures *f)
-{
-	const struct result *r = &row->res;
-	double ops = (double)r->ops, ns = 1e9 / (double)t->tsc_hz;
-	const struct hist *h = &row->lat;
-
-	f->seconds = (double)r->cycles / (double)t->tsc_hz / row->lcores;
-	f->mops = f->seconds > 0 ? (double)r->ops / f->seconds / 1e6 : 0;
-	f->gbps = f->mops * row->size / 1e3;
-	f->cycles_per_op = ops > 0 ? (double)r->cycles / ops : 0;
-	f->doorbells_per_op = ops > 0 ? (double)r->doorbells / ops : 0;
-	f->p50 = (double)hist_quantile(h, 500000) * ns;
-	f->p99 = (double)hist_quantile(h, 990000) * ns;
-	f->p999 = (double)hist_quantile(h, 999000) * ns;
-	f->max = (double)h->max * ns;
-	f->min = h->count > 0 ? (double)h->min * ns : 0;
-	f->mean = h->count > 0 ? (double)h->sum / (double)h->count * ns : 0;
 }
 
 static const char *
@@ -151,14 +104,6 @@ report_mode(const struct row *row, const struct figures *f)
 		if (row->res.kinds[i] > 0)
 			printf(" %s %" PRIu64, mix_names[i], row->res.kinds[i]);
 	printf("\n");
-}
-
-const char *
-row_latency_of(const struct row *row)
-{
-	if (row->rate != 0)
-		return "intended start";
-	return row->e->ping_pong ? "round trip" : "operation";
 }
 
 void
@@ -251,7 +196,7 @@ report_progress(struct test *t, const char *phase)
 	if (now - progress.last < gap)
 		return;
 	progress.last = now;
-	progress.line_open = progress.tty;
+	progress_open(progress.tty);
 	fprintf(stderr, "%s[%u/%u] %s %u, %s: %.0f s of about %.0f s%s", progress.tty ? "\r" : "",
 		t->row_no + 1, t->nrows, row->e->name, row->size, phase,
 		(double)(now - t->started) / (double)t->tsc_hz, t->nrows * t->o.duration,

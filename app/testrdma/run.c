@@ -20,48 +20,12 @@
 #define SPINS      4096         /* polls between checks while waiting for one operation */
 #define LOOK_BYTES (256u << 10) /* bytes moved between two checks, unless one round moves more */
 
-unsigned int
-flows_poll(struct test *t)
-{
-	struct bb_wc wc[POLL_BURST];
-	unsigned int i, n, count;
-
-	count = n = bb_cq_poll(t->scq, wc, POLL_BURST);
-	for (i = 0; i < n; i++)
-		send_completed(t, &wc[i]);
-	if (t->row->e->recv) {
-		n = bb_cq_poll(t->rcq, wc, POLL_BURST);
-		for (i = 0; i < n; i++)
-			recv_completed(t, &wc[i]);
-		count += n;
-	}
-	return count;
-}
-
 static void
 poll_once(struct test *t, struct watch *w)
 {
 	w->count += flows_poll(t);
 	if (unlikely(t->orders))
 		w->count += remote_answers(t);
-}
-
-bool
-flow_finished(const struct pair *p)
-{
-	return !p->rolling && p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
-}
-
-uint64_t
-flows_done(const struct test *t)
-{
-	uint64_t ops = 0;
-	uint32_t i;
-
-	for (i = 0; i < t->nflows; i++)
-		if (!t->row->e->ping_pong || !t->flows[i]->reverse)
-			ops += t->flows[i]->done;
-	return ops;
 }
 
 void
@@ -240,23 +204,6 @@ doorbells(const struct test *t)
 		if (t->flows[i]->qp != NULL && bb_qp_stats(t->flows[i]->qp, &stats) == 0)
 			n += stats.doorbells;
 	return n;
-}
-
-void
-flow_open(struct pair *p, uint64_t end)
-{
-	p->end = end;
-	p->last_sig = p->posted;
-	p->sig_at = RTE_MIN(p->posted + p->t->row->signal_every, p->end);
-}
-
-void
-flow_extend(struct pair *p, uint64_t end)
-{
-	if (p->posted == p->end)
-		flow_open(p, end);
-	else
-		p->end = end;
 }
 
 static void

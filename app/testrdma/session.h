@@ -46,7 +46,7 @@ struct session {
  */
 int session_run(const struct options *first);
 
-/* Prints the error of a command, and counts it. */
+/* wrong.c: prints an error of a command; counts it unless the command was typed. */
 void session_wrong(struct session *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- commands.c */

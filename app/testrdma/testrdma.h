@@ -207,6 +207,9 @@ struct test {
 	uint64_t live_at;                /* TSC of its last update */
 };
 
+/* options.c */
+extern const struct program testrdma_program;
+
 /* setup.c */
 int test_open_device(struct test *t);
 int test_check(const struct test *t);
@@ -216,7 +219,10 @@ void row_layout(struct test *t, struct row *row, const struct engine *e, uint32_
 void test_close_queues(struct test *t);
 void test_close_device(struct test *t);
 
-/* check.c: processes a completion of an initiator or of a target */
+/* check.c */
+/* Polls completions. @return their number. */
+unsigned int flows_poll(struct test *t);
+/* Checks a completion of an initiator, of a target. */
 void send_completed(struct test *t, const struct bb_wc *wc);
 void recv_completed(struct test *t, const struct bb_wc *wc);
 
@@ -230,11 +236,11 @@ void pace_end(struct test *t, uint64_t now);
 
 /* run.c */
 void row_run(struct test *t, struct row *row);
-/* Polls completions. @return their number. */
-unsigned int flows_poll(struct test *t);
 /* Posts receives and operations for which there is room. */
 void flow_post(struct test *t, struct pair *p);
-bool flow_finished(const struct pair *p);
+void live_update(struct test *t);
+
+/* flow.c */
 /* Returns the operations of the test that are done, in both phases; a round trip counts as one. */
 uint64_t flows_done(const struct test *t);
 /* Allows operations up to @end. */
@@ -244,7 +250,6 @@ void flow_open(struct pair *p, uint64_t end);
  * signalled.
  */
 void flow_extend(struct pair *p, uint64_t end);
-void live_update(struct test *t);
 
 /* verify.c */
 void layout_make(struct layout *lay, uint32_t size, uint32_t pieces, uint32_t offset);
@@ -281,7 +286,15 @@ interval_out(const struct options *o)
 /* Prints a line of --interval: work done since the last one. */
 void interval_line(FILE *out, uint64_t ops, double seconds, uint64_t errors);
 void report_summary(struct test *t);
+
+/* fail.c */
+#define FAILS_SHOWN 5 /* errors of a row that are printed; the others are counted */
+/* Counts an error of the row and prints it, after the program's name and the row. */
 void report_fail(struct test *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Records whether the line of progress is on the screen. */
+void progress_open(bool open);
+/* Clears that line, before anything else is printed. */
+void progress_clear(void);
 
 /* json.c: returns 0, or -1 if the file cannot be written. */
 int json_open(const char *path);
@@ -363,6 +376,13 @@ slot_sges(const struct side *s, const uint8_t *base, uint32_t slot, struct bb_sg
 		sge[i].len = lay->len[i];
 		sge[i].lkey = s->mr->lkey;
 	}
+}
+
+/* Returns true if all operations of the flow, and their receives, are done. */
+static inline bool
+flow_finished(const struct pair *p)
+{
+	return !p->rolling && p->done == p->end && (!p->t->row->e->recv || p->recv_done == p->end);
 }
 
 /* Returns the address of the first piece of a slot. */

@@ -18,7 +18,7 @@
 #include "hft.h"
 #include "output.h"
 
-const struct program program = {
+static const struct program program = {
 	.name = "hft_pipeline",
 	.no_huge = "--no-huge -m 256",
 	.options = hft_options,
@@ -267,7 +267,7 @@ main(int argc, char **argv)
 	static struct options o;
 	int eal_argc, rc;
 
-	rc = program_args(&o, argc, argv, &eal_argc);
+	rc = program_args(&program, &o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
 	if (o.generate != NULL)

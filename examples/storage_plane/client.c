@@ -15,7 +15,7 @@
 #include "client.h"
 #include "output.h"
 
-const struct program program = {
+static const struct program program = {
 	.name = "storage_client",
 	.no_huge = "--no-huge -m 256",
 	.options = (const struct option[]){{"rw", 1, NULL, 0},
@@ -110,7 +110,7 @@ main(int argc, char **argv)
 	static struct options o;
 	int eal_argc, rc;
 
-	rc = program_args(&o, argc, argv, &eal_argc);
+	rc = program_args(&program, &o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
 	/* Not to find out behind the work. */

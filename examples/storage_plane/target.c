@@ -20,7 +20,7 @@
 
 int target_failed;
 
-const struct program program = {
+static const struct program program = {
 	.name = "storage_target",
 	.no_huge = "--no-huge -m 256",
 	.options = (const struct option[]){{"file", 1, NULL, 0},
@@ -197,7 +197,7 @@ main(int argc, char **argv)
 	struct backing b;
 	int eal_argc, rc;
 
-	rc = program_args(&o, argc, argv, &eal_argc);
+	rc = program_args(&program, &o, argc, argv, &eal_argc);
 	if (rc != 0)
 		return rc < 0 ? EXIT_USAGE : 0;
 	/* A file that may not grow (ulimit -f) is a status, not the end. */

@@ -17,8 +17,9 @@ that nothing refers to.
 import collections
 import os
 import re
-import subprocess
 import sys
+
+import nm
 
 TOP = 'drivers/soft'
 KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'rooms-upward')
@@ -75,13 +76,7 @@ class House:
                 # What was moved or removed may have left an object in a build folder.
                 if source is None or source.group(2) not in self.files.get(source.group(1), []):
                     continue
-                needs, defines = found['/'.join(source.groups())] = (set(), set())
-                for line in subprocess.check_output(['nm', '-P', os.path.join(folder, name)], text=True).splitlines():
-                    symbol, kind = line.split()[:2]
-                    if kind == 'U':
-                        needs.add(symbol)
-                    elif kind in 'TDBRCVW':
-                        defines.add(symbol)
+                found['/'.join(source.groups())] = nm.symbols(os.path.join(folder, name))
         return found
 
     def symbol_refs(self, objects):

@@ -3,6 +3,7 @@
 """The checks find what they are there to find: trees and programs that break each rule."""
 
 import glob
+import json
 import os
 import shutil
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import unittest
 
+import circles
 import commands
 import hardening
 import headers
@@ -180,6 +182,42 @@ class Rooms(Fixture):
 
     def test_source_without_object(self):
         self.assertTrue(self.errors({'drivers/soft/mem/lost.c': ''}))
+
+
+class Circles(Fixture):
+    def errors(self, sources, prefix=None):
+        info = {'directories': {'source': self.top}}
+        commands_of = [{'file': os.path.join('..', name), 'output': 'tool.p/%s.o' % name.replace('/', '_')}
+                       for name in sources]
+        write(self.top, dict(sources, **{'build/meson-info/meson-info.json': json.dumps(info),
+                                         'build/compile_commands.json': json.dumps(commands_of)}))
+        os.makedirs(self.path('build/tool.p'), exist_ok=True)
+        for command in commands_of:
+            subprocess.check_call(['gcc', '-w', '-c', os.path.join(self.path('build'), command['file']),
+                                   '-o', os.path.join(self.path('build'), command['output'])])
+        return circles.check(self.path('build'), [self.path('build/tool')], prefix)[0]
+
+    MAIN = 'int parse(void);\nint verbose;\nint main(void) {return parse();}\n'
+
+    def test_good(self):
+        self.assertEqual(self.errors({'main.c': self.MAIN, 'parse.c': 'int parse(void) {return 0;}\n'}), [])
+
+    def test_variable_of_the_caller(self):
+        self.assertTrue(self.errors({'main.c': self.MAIN,
+                                     'parse.c': 'extern int verbose;\nint parse(void) {return verbose;}\n'}))
+
+    def test_circle_of_three(self):
+        sources = {name + '.c': 'int %s(void);\nint %s(void) {return %s();}\n' % (after, name, after)
+                   for name, after in (('a', 'b'), ('b', 'c'), ('c', 'a'))}
+        self.assertTrue(self.errors(dict(sources, **{'d.c': 'int a(void);\nint main(void) {return a();}\n'})))
+
+    def test_folders(self):
+        sources = {'lib/mem/a.c': 'int q(void);\nint a(void) {return q();}\nint b;\n',
+                   'lib/dev/b.c': 'extern int b;\nint c(void) {return b;}\n',
+                   'lib/dev/c.c': 'int q(void) {return 0;}\n'}
+        self.assertEqual(self.errors(sources), [])
+        self.assertTrue(self.errors(sources, 'lib/'))
+        self.assertEqual(self.errors(sources, 'drivers/'), [])
 
 
 class Headers(Fixture):

@@ -21,24 +21,8 @@
 #include "peer_sysfs.h"
 #include "peer_uverbs.h"
 #include "post_poll.h"
-#include "remote.h"
 
 #define MAX_BATCH 16
-
-struct bench_opts opts = {.repeat = 5};
-
-bool
-bench_stopped(void)
-{
-	return false;
-}
-
-/* There is no second process. */
-pid_t
-remote_pid(void)
-{
-	return 0;
-}
 
 struct side {
 	struct ibv_cq *cq;
@@ -231,8 +215,7 @@ main(int argc, char **argv)
 {
 	int rc;
 
-	if (argc > 1)
-		opts.repeat = (unsigned int)strtoul(argv[1], NULL, 0);
+	opts.repeat = argc > 1 ? (unsigned int)strtoul(argv[1], NULL, 0) : 5;
 	opts.quick = argc > 2 && strcmp(argv[2], "quick") == 0;
 	if (opts.repeat < 1 || opts.repeat > BENCH_MAX_REPEAT) {
 		fprintf(stderr, "usage: %s [pairs, 1 to %u] [quick]\n", argv[0], BENCH_MAX_REPEAT);

@@ -67,12 +67,6 @@ same_plot(const struct judged *a, const struct judged *b)
 	       memcmp(a->row.unit, b->row.unit, unit) == 0;
 }
 
-bool
-html_measured(const struct judged *j)
-{
-	return j->row.p.valid && strcmp(j->verdict, "skipped") != 0;
-}
-
 /* Lists the rows of the plot whose first row is @first. */
 static unsigned int
 plot_rows(unsigned int first, unsigned int *rows)
@@ -84,20 +78,6 @@ plot_rows(unsigned int first, unsigned int *rows)
 		if (same_plot(report_judged(first), j))
 			rows[n++] = i;
 	return n;
-}
-
-const char *
-html_row_name(const char *name)
-{
-	const char *slash = strchr(name, '/');
-
-	return slash != NULL ? slash + 1 : name;
-}
-
-bool
-html_has_ours(const struct judged *j)
-{
-	return html_measured(j) && !j->row.p.floor_only;
 }
 
 /* Writes the goal of a row and its verdict. */

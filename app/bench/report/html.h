@@ -6,6 +6,7 @@
 #define HTML_H
 
 #include <stdio.h>
+#include <string.h>
 
 #include "bench.h"
 
@@ -63,12 +64,28 @@ extern const char html_lines_style[];
 /* Draws the @n rows, whose baselines are labelled @floor; nothing if none was measured. */
 void html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *floor);
 
-/* ---- html.c */
+/* ---- rows */
 
 /* Returns "write8/rate" from "wire/write8/rate". */
-const char *html_row_name(const char *name);
-bool html_measured(const struct judged *j);
-bool html_has_ours(const struct judged *j);
+static inline const char *
+html_row_name(const char *name)
+{
+	const char *slash = strchr(name, '/');
+
+	return slash != NULL ? slash + 1 : name;
+}
+
+static inline bool
+html_measured(const struct judged *j)
+{
+	return j->row.p.valid && strcmp(j->verdict, "skipped") != 0;
+}
+
+static inline bool
+html_has_ours(const struct judged *j)
+{
+	return html_measured(j) && !j->row.p.floor_only;
+}
 
 /* ---- html_plots.c: the lines made of rows */
 void html_latency(FILE *f);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* --check of READs: reads all slots again after the timed part. */
+#include <string.h>
+
+#include "perf.h"
+
+/* Reads twice, over different old contents: a byte that is not written then differs. */
+int
+check_reads(struct perf *p)
+{
+	uint32_t i, pass;
+	uint64_t n;
+
+	for (pass = 0; pass < 2; pass++) {
+		memset(p->out, pass == 0 ? 0xa5 : 0x5a, p->half);
+		for (i = 0; i < p->places.places; i++) {
+			n = p->posted;
+			if (perf_post(p, true) != 1)
+				return -1;
+			bb_qp_ring(p->qp);
+			if (perf_wait(p, p->posted, 0) != 0 ||
+			    check_message(p, n, p->out + msg_place(&p->places, n)) != 0)
+				return -1;
+		}
+		if (check_gap(p, p->out, p->places.places, pass == 0 ? 0xa5 : 0x5a) != 0)
+			return -1;
+	}
+	return 0;
+}

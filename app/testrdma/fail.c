@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Errors of a row on standard error. */
+#include <stdarg.h>
+
+#include "testrdma.h"
+
+static bool line_open; /* the line of progress is on the screen */
+
+void
+progress_open(bool open)
+{
+	line_open = open;
+}
+
+void
+progress_clear(void)
+{
+	if (line_open)
+		fprintf(stderr, "\r\033[K");
+	line_open = false;
+}
+
+void
+report_fail(struct test *t, const char *fmt, ...)
+{
+	struct row *row = t->row;
+	va_list ap;
+
+	if (row->res.errors++ >= FAILS_SHOWN)
+		return;
+	progress_clear();
+	fprintf(stderr, "testrdma: %s %u: ", row->e->name, row->size);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* The end of a flow, and the progress of the flows of a row. */
+#include "testrdma.h"
+
+uint64_t
+flows_done(const struct test *t)
+{
+	uint64_t ops = 0;
+	uint32_t i;
+
+	for (i = 0; i < t->nflows; i++)
+		if (!t->row->e->ping_pong || !t->flows[i]->reverse)
+			ops += t->flows[i]->done;
+	return ops;
+}
+
+void
+flow_open(struct pair *p, uint64_t end)
+{
+	p->end = end;
+	p->last_sig = p->posted;
+	p->sig_at = RTE_MIN(p->posted + p->t->row->signal_every, p->end);
+}
+
+void
+flow_extend(struct pair *p, uint64_t end)
+{
+	if (p->posted == p->end)
+		flow_open(p, end);
+	else
+		p->end = end;
+}

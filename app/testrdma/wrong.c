@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* Commands of a session that were wrong. */
+#include <stdarg.h>
+
+#include "session.h"
+
+void
+session_wrong(struct session *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	s->wrong += !s->typed;
+	fprintf(stderr, "testrdma: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\n");
+}
