@@ -383,7 +383,7 @@ perf_connect(struct perf *p)
 
 	if (p->port.link_layer == BB_LINK_ETHERNET) {
 		if (is_zero(p->peer.addr.gid, sizeof(p->peer.addr.gid))) {
-			say("the peer tells no GID, and RoCE needs one: start it with -g N%s",
+			say("the peer sent no GID, and RoCE needs one: start it with -g N%s",
 			    verb == VERB_PINGPONG ? "" : " (perftest: -x N)");
 			return -1;
 		}
@@ -405,7 +405,7 @@ perf_connect(struct perf *p)
 		return 0;
 	say("connecting to the peer's QP 0x%x: %s%s", p->peer.addr.qpn, strerror(-rc),
 	    rc == -EHOSTUNREACH || rc == -ETIMEDOUT
-		    ? "; nobody answers for its address: is the link up, is ip= of its network?"
+		    ? "; no answer for its address: is the link up, is ip= in its network?"
 		    : "; the lines above say why");
 	return -1;
 }

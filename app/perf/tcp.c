@@ -206,7 +206,7 @@ call(struct perf *p)
 			fd = connect_to(p, a);
 		again = fd < 0 && errno == ECONNREFUSED && !overdue(p);
 		if (again && !said)
-			say("%s port %u: nobody listens there yet: start %s there, without a host; "
+			say("%s port %u: no listener yet: start %s there, without a host; "
 			    "trying for %u s",
 			    p->o.host, p->o.tcp_port, p->o.proto->peer, p->o.seconds);
 		said |= again;

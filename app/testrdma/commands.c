@@ -16,7 +16,7 @@ nothing_behind(struct session *s, unsigned int argc, char **argv)
 {
 	if (argc == 1)
 		return true;
-	session_wrong(s, "%s: takes nothing behind it; leave out \"%s\"", argv[0], argv[1]);
+	session_wrong(s, "%s: takes no argument; leave out \"%s\"", argv[0], argv[1]);
 	return false;
 }
 
@@ -133,7 +133,7 @@ listen_run(struct session *s, unsigned int argc, char **argv)
 	s->t.o = s->set;
 	s->t.o.listen = s->peer;
 	if (runner_listen(&s->run) != 0)
-		session_wrong(s, "listen: nobody can connect");
+		session_wrong(s, "listen: no process can connect");
 	s->shown_at = rte_rdtsc();
 }
 
@@ -229,7 +229,7 @@ const struct command commands[] = {
 	 setting_run},
 	{"start", "", "run every operation in every size, in the background", NULL, start_run},
 	{"stop", "", "end what runs, or listens, with the summary", NULL, stop_run},
-	{"wait", "[SECONDS]", "until the run is over, or who connected has gone, or so long", NULL,
+	{"wait", "[SECONDS]", "wait for the end of the run or of the client, at most SECONDS", NULL,
 	 wait_run},
 	{"listen", "ADDRESS:PORT", "be the target of who connects there; :PORT is any address",
 	 NULL, listen_run},

@@ -67,7 +67,7 @@ pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr
 		return rc;
 	}
 	if (!event_wait(t, p->conn, &ev)) {
-		say("--connect %s: no answer; is the other side one of testrdma -- --listen?",
+		say("--connect %s: no answer; does the peer run testrdma -- --listen?",
 		    t->o.connect);
 		return -ETIMEDOUT;
 	}
@@ -77,7 +77,7 @@ pair_connect(struct test *t, struct pair *p, const struct sockaddr_storage *addr
 	}
 	rc = bb_conn_region(p->conn, REMOTE_REGION, &region);
 	if (rc != 0 || region.len < t->remote.len + (uint64_t)t->npairs * REMOTE_CTL) {
-		say("--connect %s: the other side gives no memory; are both of one version?",
+		say("--connect %s: the peer offers no memory; do both have one version?",
 		    t->o.connect);
 		return -EPROTO;
 	}

@@ -251,7 +251,7 @@ show_drops(struct session *s)
 	int n = bb_dev_drops(s->t.dev, drops, MAX_DROPS);
 
 	if (n < 0) {
-		printf("what it drops without an answer this device does not tell\n");
+		printf("this device does not report packets that it drops\n");
 		return;
 	}
 	n = RTE_MIN(n, MAX_DROPS);

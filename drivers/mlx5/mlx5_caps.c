@@ -118,7 +118,7 @@ general(struct mlx5_dev *d, const uint8_t *cap)
 	if (c->ports == 0 || c->ports > MLX5_MAX_PORTS || c->max_wqe_sq < BB_WQE_BB ||
 	    c->max_wqe_rq < BB_WQE_SEG || c->log_max_qp == 0 || c->log_max_cq == 0) {
 		BB_LOG(ERR,
-		       "%s: capabilities make no sense: %u ports, WQEs of %u and %u bytes, "
+		       "%s: impossible capabilities: %u ports, WQEs of %u and %u bytes, "
 		       "2^%u QPs, 2^%u CQs",
 		       d->ctx->name, c->ports, c->max_wqe_sq, c->max_wqe_rq, c->log_max_qp,
 		       c->log_max_cq);
@@ -251,7 +251,7 @@ lag(struct mlx5_dev *d, uint8_t *scratch, uint32_t ports, bool affinity, bool po
 			   (bb_prm_get(ctx, BB_PRM_LAGC_PORT_SELECT_MODE) != LAG_HASH ||
 			    !hash_bypassed(d, scratch, port_selection));
 	else
-		BB_LOG(INFO, "%s: does not tell whether its ports are bonded", d->ctx->name);
+		BB_LOG(INFO, "%s: does not report whether its ports are bonded", d->ctx->name);
 	if (!affinity)
 		return;
 	d->caps.lag_ports = ports;

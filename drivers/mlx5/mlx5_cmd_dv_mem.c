@@ -275,7 +275,7 @@ dv_mr_rereg(struct mlx5_ctx *ctx, struct mlx5_mr *mr, uint32_t flags, struct mlx
 			   (int)access);
 	/* The new registration is valid; only MADV_DOFORK on the old memory failed. */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD)
-		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",
+		BB_LOG(WARNING, "%s: memory of a deregistered region stays hidden from fork()",
 		       ctx->name);
 	else if (ret != 0)
 		return (flags & MLX5_REREG_TRANSLATION) != 0 ? bb_ibv_reg_errno(addr, len)

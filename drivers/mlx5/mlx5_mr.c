@@ -184,7 +184,7 @@ mlx5_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr)
 	else
 		ret = d->cmd->mr_dereg(d->ctx, m->mr);
 	if (ret != 0) {
-		BB_LOG(ERR, "%s: cannot give back key 0x%x: %s", d->ctx->name, mr->rkey,
+		BB_LOG(ERR, "%s: cannot release key 0x%x: %s", d->ctx->name, mr->rkey,
 		       strerror(-ret));
 		return ret;
 	}

@@ -238,7 +238,7 @@ verbs_caps(struct verbs_dev *d, struct bb_dev_attr *attr)
 	/* rxe tells of none; of others no call says whether they do. */
 	attr->refusal_events = !d->rxe;
 	if (attr->ports == 0 || attr->max_cqe == 0 || attr->max_qp_wr == 0 || attr->max_sge == 0) {
-		BB_LOG(ERR, "%s: limits make no sense: %u ports, %u CQEs, %u WQEs, %u pieces",
+		BB_LOG(ERR, "%s: impossible limits: %u ports, %u CQEs, %u WQEs, %u pieces",
 		       d->ibname, attr->ports, attr->max_cqe, attr->max_qp_wr, attr->max_sge);
 		return -EIO;
 	}

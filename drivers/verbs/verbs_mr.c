@@ -217,7 +217,7 @@ verbs_mr_dereg(struct bb_pd *pd, struct bb_drv_mr *mr)
 	err = m->kind == BB_DRV_MR_MW ? ibv_dealloc_mw(m->mw) : ibv_dereg_mr(m->mr);
 	err = verbs_gone(verbs_dev_of(pd->dev), err);
 	if (err != 0) {
-		BB_LOG(ERR, "%s: cannot give back key 0x%x: %s", pd->dev->name, mr->rkey,
+		BB_LOG(ERR, "%s: cannot release key 0x%x: %s", pd->dev->name, mr->rkey,
 		       strerror(err));
 		return -err;
 	}
@@ -245,7 +245,7 @@ verbs_mr_rereg(struct bb_pd *pd, struct bb_drv_mr *mr, uint32_t flags, struct bb
 	}
 	/* The new registration is valid; only MADV_DOFORK of the old memory failed. */
 	if (ret == IBV_REREG_MR_ERR_DO_FORK_OLD) {
-		BB_LOG(WARNING, "%s: memory that is no longer registered stays hidden from fork()",
+		BB_LOG(WARNING, "%s: memory of a deregistered region stays hidden from fork()",
 		       pd->dev->name);
 	} else if (ret != 0) {
 		/* An enum ibv_rereg_mr_err_code, and errno. */

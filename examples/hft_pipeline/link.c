@@ -286,7 +286,7 @@ handle(struct place *p, const struct bb_cm_event *ev)
 		return place_fail(p, -EPIPE, "the other end of the link from %s to %s is gone: %s",
 				  stage_name[e->link], stage_name[e->link + 1], ev->why);
 	case BB_CM_REJECTED:
-		return place_fail(p, -ECONNREFUSED, "the other side has refused: %.*s",
+		return place_fail(p, -ECONNREFUSED, "the peer has refused: %.*s",
 				  (int)ev->private_len, (const char *)ev->private_data);
 	case BB_CM_FAILED:
 		/* The peer does not listen yet: try again until --wait is over. */
@@ -297,8 +297,8 @@ handle(struct place *p, const struct bb_cm_event *ev)
 			return 0;
 		}
 		return place_fail(p, ev->status,
-				  "the link from %s to %s was not made: %s; does the other side "
-				  "run, with --listen?",
+				  "the link from %s to %s was not made: %s; does the peer run, "
+				  "with --listen?",
 				  stage_name[e->link], stage_name[e->link + 1], ev->why);
 	default:
 		return 0;
@@ -342,8 +342,8 @@ links_connect(struct place *p)
 			return -EINTR;
 		if (rc == 0 && down > 0 && rte_get_tsc_cycles() > end)
 			rc = place_fail(p, -ETIMEDOUT,
-					"nobody was there in %u s; start the other "
-					"side, or give --wait more",
+					"the peer was not there in %u s; start it, "
+					"or give a longer --wait",
 					p->o->wait_s);
 	} while (rc == 0 && down > 0);
 	return rc;

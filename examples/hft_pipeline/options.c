@@ -207,7 +207,7 @@ check_together(struct options *o)
 	if ((o->listen != NULL || o->connect != NULL) &&
 	    o->place_of[STAGE_FEED] != o->place_of[STAGE_GATEWAY]) {
 		say("--stages: between processes feed and gateway must be one "
-		    "place, as time is told by one clock; say feed+gateway,...");
+		    "place, because one clock measures the time; give feed+gateway,...");
 		return -1;
 	}
 	if (o->listen != NULL && (o->file != NULL || o->kill_after != 0)) {

@@ -120,7 +120,7 @@ check_kill(struct outcome *c)
 
 	if (!c->g->killed) {
 		if (killed != 0)
-			fault(c, "risk stopped %u orders by the kill switch that nobody pulled",
+			fault(c, "risk stopped %u orders by a kill switch that was never pulled",
 			      killed);
 		return;
 	}
@@ -336,7 +336,7 @@ report(const struct options *o, const struct place *places, int rc)
 
 	if (o->listen != NULL) {
 		printf("hft_pipeline: %s\n",
-		       rc == 0 ? "done; the other side has the result" : "not finished");
+		       rc == 0 ? "done; the peer has the result" : "not finished");
 		return rc;
 	}
 	c.ticks = c.feed->next;

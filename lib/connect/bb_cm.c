@@ -339,7 +339,7 @@ look_at_deadline(struct bb_conn *c, uint64_t now)
 	else if (c->state == BB_CONN_LOST)
 		bb_cm_lost_step(c);
 	else if (c->state == BB_CONN_ESTABLISHED && c->heir != NULL)
-		bb_cm_lost(c, -ECONNRESET, "the peer begins anew");
+		bb_cm_lost(c, -ECONNRESET, "the peer starts again");
 	else if (c->state == BB_CONN_ESTABLISHED && bb_cm_comes_back(c) &&
 		 __atomic_load_n(&c->qp->state, __ATOMIC_RELAXED) == BB_QP_ERR)
 		bb_cm_lost(c, -EIO, "the queue pair went to ERR");
@@ -392,7 +392,7 @@ bb_reject_name(uint32_t reason)
 	case BB_REJECT_UNSUPPORTED:
 		return "unsupported request";
 	case BB_REJECT_NO_LISTENER:
-		return "nobody listens";
+		return "no listener";
 	case BB_REJECT_QP_TYPE:
 		return "another type of queue pair";
 	case BB_REJECT_STALE:

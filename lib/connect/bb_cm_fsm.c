@@ -436,7 +436,7 @@ bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 		return;
 	if (!is_due(c, msg->type)) {
 		bb_cm_bad(c, bb_cm_msg_name(msg->type), "is not due");
-		bb_cm_broken(c, -EPROTO, "the peer said something that is not due");
+		bb_cm_broken(c, -EPROTO, "the peer sent an unexpected message");
 		return;
 	}
 	switch (msg->type) {
@@ -500,7 +500,7 @@ bb_cm_expired(struct bb_conn *c)
 	cm->stats.timeouts++;
 	switch (c->state) {
 	case BB_CONN_LOST:
-		bb_cm_end_of_trying(c, -ETIMEDOUT, "it could not be brought back in time");
+		bb_cm_end_of_trying(c, -ETIMEDOUT, "it was not recovered in time");
 		break;
 	case BB_CONN_CONNECTING:
 		if (c->half_open && cm->attr.way == BB_CM_TCP) {

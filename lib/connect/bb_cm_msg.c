@@ -130,11 +130,11 @@ bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h)
 	if (bb_cm_get16(buf + 6) != BB_CM_HEADER || bb_cm_get32(buf + 12) != 0)
 		return "has a damaged header";
 	if (got.type < BB_CM_REQ || got.type > BB_CM_DREP)
-		return "is of a kind that does not exist";
+		return "is of an unknown kind";
 	if (got.len > BB_CM_BODY_MAX)
-		return "is longer than any can be";
+		return "is longer than the maximum";
 	if (got.len < fixed_len(got.type) || (fixed_len(got.type) == 0 && got.len != 0))
-		return "has not the length of its kind";
+		return "does not have the length of its kind";
 	*h = got;
 	return NULL;
 }
@@ -166,9 +166,9 @@ get_tail(const uint8_t *p, size_t len, uint32_t n, uint32_t private_len, struct 
 	uint32_t i;
 
 	if (private_len > BB_CM_PRIVATE_MAX)
-		return "has more private data than there may be";
+		return "has too much private data";
 	if (n > BB_REGION_MAX)
-		return "has more regions than there may be";
+		return "has too many regions";
 	if (len != (size_t)n * BB_REGION_PACKED + private_len)
 		return "has a length that contradicts its regions and private data";
 	for (i = 0; i < n; i++)
@@ -194,7 +194,7 @@ bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_ms
 	const char *why = NULL;
 
 	if (len < fixed || (fixed == 0 && len != 0))
-		return "has not the length of its kind";
+		return "does not have the length of its kind";
 	switch (type) {
 	case BB_CM_REQ:
 	case BB_CM_REP:
@@ -225,7 +225,7 @@ bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_ms
 	case BB_CM_DREP:
 		break;
 	default:
-		why = "is of a kind that does not exist";
+		why = "is of an unknown kind";
 	}
 	if (why == NULL)
 		*msg = m;

@@ -273,7 +273,7 @@ hear(const struct bb_cm *cm, const struct heard *h)
 			bb_cm_heard(c, &msg);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		bad_status(h, c, "no device has a way to the peer's address");
+		bad_status(h, c, "no device has a route to the peer's address");
 		break;
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		bad_status(h, c, "the route cannot be resolved");

@@ -301,7 +301,7 @@ dialled(struct bb_conn *c)
 	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &err, &len) != 0)
 		err = errno;
 	if (err != 0) {
-		bb_cm_broken(c, -err, "nobody answers at the peer's address");
+		bb_cm_broken(c, -err, "no answer from the peer's address");
 		return;
 	}
 	c->dialing = false;

@@ -133,7 +133,7 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 		return -ENOTSUP;
 	}
 	if (p->recover_ms != 0 && !cm->ops->messages) {
-		BB_LOG(ERR, "connect: connections made by librdmacm are not brought back");
+		BB_LOG(ERR, "connect: connections of librdmacm do not recover: leave recover_ms 0");
 		return -ENOTSUP;
 	}
 	if (p->retry_count > 7 || p->rnr_retry_count > 7)

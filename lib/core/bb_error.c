@@ -85,7 +85,7 @@ add_range(struct bb_text *t, const struct bb_wqe_piece *p, uint64_t start, uint6
 		bb_text_add(t, "; the piece begins outside it%s",
 			    p->remote ? ", so the key meant may be another device's" : "");
 	else if (p->len > len - (p->addr - start))
-		bb_text_add(t, "; the piece ends %" PRIu64 " bytes behind it",
+		bb_text_add(t, "; the piece ends %" PRIu64 " bytes after its end",
 			    p->len - (len - (p->addr - start)));
 }
 
@@ -155,7 +155,7 @@ add_key(struct bb_text *t, const struct bb_qp *qp, const struct bb_wqe_piece *p)
 			bb_text_add(t, "this device has that key, too: ");
 		add_mr(t, qp, p, mr);
 	} else if (p->remote) {
-		bb_text_add(t, "none of this device's; look at the peer's registrations");
+		bb_text_add(t, "not a key of this device; look at the peer's registrations");
 	} else if (!add_auto(t, qp, p)) {
 		bb_text_add(
 			t,

@@ -82,7 +82,7 @@ mask_name(uint32_t mask)
 {
 	unsigned int bit = (unsigned int)__builtin_ctz(mask);
 
-	return bit < RTE_DIM(mask_names) ? mask_names[bit] : "a bit that is not defined";
+	return bit < RTE_DIM(mask_names) ? mask_names[bit] : "an undefined bit";
 }
 
 static int

@@ -401,7 +401,7 @@ give_up(struct bb_qp *qp, struct bb_qp_recovery *r)
 		ret = collect_rest(qp, &w, r);
 	if (ret == -ENOSPC)
 		BB_LOG(ERR,
-		       "QP 0x%x: %u entries do not hold what became of its requests: call again "
+		       "QP 0x%x: %u entries are too few for the fates of its requests: call again "
 		       "for the rest",
 		       qp->qpn, r->max);
 	r->flushed = flushed_fate(qp);
@@ -422,8 +422,7 @@ bb_qp_recover_owned(struct bb_qp *qp, const struct bb_qp_addr *local,
 	recovery->n = 0;
 	recovery->flushed = BB_WR_UNKNOWN;
 	if (remote != NULL && attr == NULL && qp->state == BB_QP_RESET) {
-		BB_LOG(ERR, "QP 0x%x is in RESET, its attributes are forgotten: give them",
-		       qp->qpn);
+		BB_LOG(ERR, "QP 0x%x is in RESET, its attributes were reset: pass them", qp->qpn);
 		return -EINVAL;
 	}
 	again = attr != NULL ? *attr : qp->ctrl->attr;

@@ -126,7 +126,7 @@ status_cause(enum bb_wc_status status)
 	case BB_WC_REM_ABORT_ERR:
 		return "the peer aborted the request";
 	case BB_WC_GENERAL_ERR:
-		return "the syndrome is none that is documented: look at the device's log";
+		return "the syndrome is undocumented: look at the device's log";
 	}
 	return "the status is not known";
 }
@@ -161,8 +161,8 @@ key_check_cause(uint8_t v)
 {
 	switch (v & 7) {
 	case 1:
-		return "the piece is not covered by its key, or the memory behind it could not be "
-		       "reached over PCIe: unmapped since, or of a GPU that this card cannot address";
+		return "the key does not cover the piece, or the card cannot reach its memory over PCIe: "
+		       "unmapped since, or memory of a GPU that this card cannot address";
 	case 2:
 		return "the key is not of the QP's PD: another PD's, mistyped, or deregistered";
 	case 3:

@@ -212,7 +212,7 @@ bb_cq_translate(struct bb_cq *cq, const struct bb_cqe *cqe, struct bb_wc *wc)
 	if (uidx == BB_CQE_NO_USER)
 		return 0;
 	if (bb_unlikely(bb_cqe_is_compressed(cqe)) && expand(cq, cqe) != 0)
-		return stray(cq, cqe, "it begins a block of compressed CQEs that makes no sense");
+		return stray(cq, cqe, "it begins a malformed block of compressed CQEs");
 	if (qp == NULL)
 		return stray(cq, cqe, "it belongs to no queue pair");
 	memset(wc, 0, sizeof(*wc));

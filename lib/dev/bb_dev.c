@@ -204,7 +204,7 @@ bb_driver_register(const struct bb_driver *drv)
 	    drv->mr_reg == NULL || drv->mr_dereg == NULL || drv->cq_create == NULL ||
 	    drv->cq_destroy == NULL || drv->qp_create == NULL || drv->qp_modify == NULL ||
 	    drv->qp_destroy == NULL) {
-		BB_LOG(ERR, "driver %s is not taken: %s",
+		BB_LOG(ERR, "driver %s is not registered: %s",
 		       drv->name != NULL ? drv->name : "without a name",
 		       n_drivers == BB_MAX_DRIVERS ? "too many drivers"
 						   : "an operation is missing");

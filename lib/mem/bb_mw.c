@@ -335,8 +335,7 @@ bb_mw_alloc(struct bb_pd *pd, enum bb_mw_type type, struct bb_mw **out)
 	if (ret != 0)
 		return ret;
 	if (type != BB_MW_TYPE_1 && type != BB_MW_TYPE_2) {
-		BB_LOG(ERR, "%s: no memory window of type %d: there are 1 and 2", dev->name,
-		       (int)type);
+		BB_LOG(ERR, "%s: invalid window type %d (1 or 2)", dev->name, (int)type);
 		return -EINVAL;
 	}
 	if (!dev->attr.memory_windows) {

@@ -34,11 +34,9 @@ static const struct {
 	[BB_REFUSED_MKEY_PIECES] = {-EINVAL, "more pieces of a memory key than a WQE or the queue "
 					     "has room for: at most 52, or 51 blocks of a pattern; "
 					     "create the QP with a larger sq_depth or max_inline"},
-	[BB_REFUSED_MKEY_BLOCK] = {-EINVAL,
-				   "a memory key cannot be laid out like that: a piece has "
-				   "1 to 2^31 bytes, a block of a pattern 1 to 65535 with "
-				   "what is skipped behind it, and it is repeated at "
-				   "least once"},
+	[BB_REFUSED_MKEY_BLOCK] = {-EINVAL, "invalid layout of a memory key: a piece has 1 to 2^31 "
+					    "bytes, a block of a pattern 1 to 65535 with its gap, "
+					    "and a pattern repeats at least once"},
 	[BB_REFUSED_OPCODE] = {-EINVAL, "the QP's type does not do this operation: RC does all, "
 					"UC no READs and no atomics, UD only SENDs with an address "
 					"handle"},

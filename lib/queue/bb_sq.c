@@ -73,10 +73,11 @@ check_sizes(const struct bb_sq_conf *conf, uint32_t max_ds)
 	}
 	/* Room is counted in WQEs, and any of them may be of the largest size. */
 	if (conf->depth == 0 || conf->depth > conf->blocks / bb_wqe_blocks(max_ds)) {
-		BB_QUEUE_LOG(ERR,
-			     "send queue of QP 0x%06x: depth %u must be at least 1, and so many "
-			     "WQEs of %u blocks must fit into %u blocks",
-			     conf->qpn, conf->depth, bb_wqe_blocks(max_ds), conf->blocks);
+		BB_QUEUE_LOG(
+			ERR,
+			"send queue of QP 0x%06x: depth %u must be at least 1, and that number of "
+			"WQEs of %u blocks must fit into %u blocks",
+			conf->qpn, conf->depth, bb_wqe_blocks(max_ds), conf->blocks);
 		return -EINVAL;
 	}
 	/* Otherwise a full queue could have no WQE that yields a CQE. */

@@ -200,7 +200,7 @@ roce_counters(const char *cmd, const char *params, struct rte_tel_data *d)
 	if (ret == -ENOTSUP)
 		return bb_tel_refuse(d, "the device has no counters that can be read");
 	if (ret != 0)
-		return bb_tel_refuse(d, "the device did not tell its counters: see the log");
+		return bb_tel_refuse(d, "the device did not return its counters: see the log");
 	rte_tel_data_start_dict(d);
 #define ADD(field) bb_tel_dict_uint(d, #field, s.field)
 	ADD(rx_write);

@@ -84,7 +84,7 @@ class Defects(Caught):
         """The message says what kind of damage it was."""
         self.assertIn('one bit is wrong', self.run_defect('flip_bit', 'write', 64).err)
         self.assertIn('was written', self.run_defect('lose_write', 'write', 64).err)
-        self.assertIn('8 bytes behind its place', self.run_defect('misplace', 'write', 64).err)
+        self.assertIn('8 bytes after its ends place', self.run_defect('misplace', 'write', 64).err)
         self.assertIn('out of order',
                       self.run_defect('skip_cqe', 'write', 64, '--patience', '1').err)
         self.assertIn('the old value returned', self.run_defect('atomic_old', 'fetch_add', 8).err)

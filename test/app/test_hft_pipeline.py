@@ -305,7 +305,7 @@ class HftPipeline(HftTest):
             sides[i % 2].kill()
             out, err = sides[1 - i % 2].communicate(timeout=WAIT)
             self.assertEqual(sides[1 - i % 2].returncode, 1, out + err)
-            self.assertRegex(err, 'is gone|broke|nobody was there|cannot be made|was not made')
+            self.assertRegex(err, 'is gone|broke|the peer was not there|cannot be made|was not made')
             self.assertNotIn('arrived once', out)
 
     @long
@@ -323,7 +323,7 @@ class HftPipeline(HftTest):
         alone = self.start(0, ['--wait', '1'], port)
         _, err = alone.communicate(timeout=WAIT)
         self.assertEqual(alone.returncode, 1, err)
-        self.assertIn('nobody was there in 1 s', err)
+        self.assertIn('the peer was not there in 1 s', err)
 
     @long
     def test_interrupted(self):

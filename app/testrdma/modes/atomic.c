@@ -126,7 +126,7 @@ atomic_verify(struct pair *p, uint64_t first, uint64_t n,
 	for (op = first; op < first + n; op++)
 		word_check(p, result_at(p, op), old(p, op), op, "the old value returned");
 	word_check(p, (const uint8_t *)(uintptr_t)word_addr(p), old(p, first + n), first + n - 1,
-		   "the word at the target, behind it,");
+		   "the word at the target, and after it,");
 	slots_verify_untouched(p, p->far, p->remote, 1);
 }
 

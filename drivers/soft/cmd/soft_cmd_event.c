@@ -66,7 +66,9 @@ soft_event_get(struct mlx5_ctx *ctx_, struct mlx5_cmd_event *event)
 	}
 	pthread_mutex_unlock(&ctl->event_lock);
 	if (ret == -EOVERFLOW)
-		SOFT_LOG(ERR, "%s: more than %d events waited, some are lost: poll events oftener",
-			 ctx->dev->name, SOFT_EVENT_QUEUE);
+		SOFT_LOG(
+			ERR,
+			"%s: more than %d events were pending, some are lost: call bb_event_get() more often",
+			ctx->dev->name, SOFT_EVENT_QUEUE);
 	return ret;
 }

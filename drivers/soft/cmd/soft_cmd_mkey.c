@@ -64,7 +64,8 @@ check_kind(struct soft_cmd *cmd)
 				   ksm ? "pieces of a KSM key do not change"
 				       : "the device has no UMR of indirect keys");
 	if (free_ && !mkc(cmd, BB_PRM_MKC_UMR_EN))
-		return SOFT_REFUSE(cmd, BAD_PARAM, "free without umr_en: nobody could ever use it");
+		return SOFT_REFUSE(cmd, BAD_PARAM,
+				   "free without umr_en: no request could ever use the key");
 	if (mkc(cmd, BB_PRM_MKC_EN_RINVAL) && !mkc(cmd, BB_PRM_MKC_UMR_EN))
 		return SOFT_REFUSE(cmd, BAD_PARAM, "en_rinval without umr_en");
 	if (mkc(cmd, BB_PRM_MKC_QPN) != BB_MKEY_ANY_QP)

@@ -356,7 +356,7 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 	if (peer == NULL) {
 		SOFT_LOG(
 			WARNING,
-			"%s: QP 0x%x: nobody has GID %02x%02x:..:%02x%02x:%02x%02x, messages will be "
+			"%s: QP 0x%x: no device has GID %02x%02x:..:%02x%02x:%02x%02x, messages will be "
 			"lost",
 			cmd->dev->name, qp->qpn, gid[0], gid[1], gid[12], gid[13], gid[14],
 			gid[15]);
@@ -364,8 +364,8 @@ find_peer(struct soft_cmd *cmd, const struct soft_qp *qp, const uint8_t *image)
 	}
 	if (peer->opts.wire != cmd->dev->opts.wire) {
 		SOFT_LOG(WARNING,
-			 "%s: QP 0x%x: %s and %s do not speak the same, messages will be lost: "
-			 "wire=1 for both or none",
+			 "%s: QP 0x%x: %s and %s use different transports, messages will be lost: "
+			 "give wire=1 to both or to neither",
 			 cmd->dev->name, qp->qpn, cmd->dev->name, peer->name);
 		return NULL;
 	}

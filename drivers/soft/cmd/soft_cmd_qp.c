@@ -160,7 +160,7 @@ check_sizes(struct soft_cmd *cmd, const void *qpc, struct parts *p)
 	p->sq_bytes = no_sq ? 0 : (uint64_t)BB_WQE_BB << log_sq;
 	if (p->rq_bytes % BB_WQE_BB != 0)
 		return SOFT_REFUSE(cmd, BAD_PARAM,
-				   "RQ of %u bytes: the SQ behind it would not start on a 64 byte "
+				   "RQ of %u bytes: the SQ after it would not start on a 64 byte "
 				   "block",
 				   (uint32_t)p->rq_bytes);
 	return 0;

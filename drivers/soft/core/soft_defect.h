@@ -12,7 +12,7 @@
 enum soft_defect {
 	SOFT_DEFECT_NONE,
 	SOFT_DEFECT_FLIP_BIT,     /* one bit of a written payload is wrong */
-	SOFT_DEFECT_MISPLACE,     /* a write lands 8 bytes behind its place */
+	SOFT_DEFECT_MISPLACE,     /* a write lands 8 bytes after its ends place */
 	SOFT_DEFECT_LOSE_WRITE,   /* a write is completed and not done */
 	SOFT_DEFECT_SKIP_CQE,     /* a CQE is not written */
 	SOFT_DEFECT_EARLY_CQE,    /* the CQE comes a poll before the payload */

@@ -23,7 +23,7 @@ soft_fault_check(const struct soft_dev *dev, const char *what)
 {
 	if (likely(!soft_fault_dead(dev)))
 		return 0;
-	SOFT_LOG(ERR, "%s: %s: the device is dead, all that goes is to destroy and to close",
+	SOFT_LOG(ERR, "%s: %s: the device is dead: only calls that destroy and close work",
 		 dev->name, what);
 	return -EIO;
 }

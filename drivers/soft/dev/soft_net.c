@@ -163,7 +163,7 @@ soft_av_resolve(struct mlx5_ctx *ctx, struct mlx5_pd *pd, uint32_t port, uint32_
 	dest = soft_dev_by_gid(dgid, false);
 	if (dest == NULL) {
 		SOFT_LOG(ERR,
-			 "%s: nobody answers to GID %02x%02x:..:%02x%02x:%02x%02x: the devices of "
+			 "%s: no answer from GID %02x%02x:..:%02x%02x:%02x%02x: the devices of "
 			 "this process have ::ffff:192.0.2.1 to .%d",
 			 ctx->name, dgid[0], dgid[1], dgid[12], dgid[13], dgid[14], dgid[15],
 			 SOFT_MAX_DEVS);

@@ -431,8 +431,8 @@ soft_opts_parse(const char *name, const char *args, struct soft_opts *opts)
 		return -EINVAL;
 	}
 	if (parsed.virtual_time && parsed.port.name[0] != '\0') {
-		SOFT_LOG(ERR, "%s: who is on port=%s lives in real time: leave out virtual_time",
-			 name, parsed.port.name);
+		SOFT_LOG(ERR, "%s: peers on port=%s run in real time: leave out virtual_time", name,
+			 parsed.port.name);
 		return -EINVAL;
 	}
 	if (parsed.virtual_time && (!parsed.wire || parsed.progress != SOFT_PROGRESS_INLINE)) {

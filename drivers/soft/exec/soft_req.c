@@ -102,7 +102,7 @@ soft_nak_text(uint32_t synd)
 	case BB_SYN_REMOTE_ACCESS:
 		return "the peer refuses the access (its line above says why)";
 	case BB_SYN_REMOTE_OP:
-		return "the peer failed to carry it out (its line above says why)";
+		return "the peer failed to execute it (its line above says why)";
 	default:
 		return "the WQE changed while the peer worked on it";
 	}

@@ -193,7 +193,7 @@ tell(const struct soft_netif *nif)
 	SOFT_LOG(INFO,
 		 "%s: port=%s: %" PRIu64 " frames came, %" PRIu64 " of RoCE; %" PRIu64
 		 " left, %" PRIu64 " of them without a copy, %" PRIu64 " copied late; lost %" PRIu64
-		 " without a link, %" PRIu64 " to who does not answer; neighbours: %" PRIu64
+		 " without a link, %" PRIu64 " to silent neighbours; neighbours: %" PRIu64
 		 " asked, %" PRIu64 " failed",
 		 name, nif->dev->opts.port.name, port.rx_frames, stack.roce, port.tx_frames,
 		 port.tx_zero_copy, port.tx_unsettled, port.tx_down, port.tx_unreachable,
@@ -291,8 +291,8 @@ refuse(const struct soft_dev *dev, const uint8_t ip[16], enum soft_port_sent why
 		return -ENETDOWN;
 	}
 	SOFT_LOG(ERR,
-		 "%s: nobody answers to %s on port=%s: is it up and polling, and of a network of "
-		 "ip=? Where nobody can be asked, and off these networks, neigh=%s@MAC says who",
+		 "%s: no answer from %s on port=%s: is it up and polling, and in a network of ip=? "
+		 "Give neigh=%s@MAC for a host outside them, or that answers no such request",
 		 dev->name, text, dev->opts.port.name, text);
 	return -EHOSTUNREACH;
 }

@@ -159,7 +159,7 @@ soft_port_eth_len(const struct soft_port_stack *s)
 {
 	return s->vlan != 0 ? 18 : 14;
 }
-/* An IP header for @len bytes behind it; returns its length. IPv4: its checksum is written. */
+/* An IP header for @len bytes after its end; returns its length. IPv4: its checksum is written. */
 uint32_t soft_port_put_ip(uint8_t *p, const struct bb_roce_net *net, uint8_t proto, uint32_t len);
 
 /* ---- soft_port_echo.c */

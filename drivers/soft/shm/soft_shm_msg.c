@@ -72,7 +72,7 @@ soft_shm_msg_check(const struct soft_shm_msg *m, size_t len, uint32_t n_fds, boo
 	if (m->type == 0 || m->type >= SOFT_SHM_TYPES)
 		return "a message of an unknown type";
 	if (m->type != SOFT_SHM_BYE && (m->type != SOFT_SHM_HELLO) != from_listener)
-		return "a message of the other side's";
+		return "a message of the wrong direction";
 	if (n_fds != fds[m->type])
 		return "a message with another number of file descriptors";
 	if (m->type == SOFT_SHM_HELLO)

@@ -438,8 +438,8 @@ wait_peer(struct soft_shm *shm, struct soft_shm_rx *rx, uint64_t end)
 			continue;
 		/* Its mapping cannot be taken away; nothing it asks for is heard any more. */
 		soft_shm_rx_close(shm, rx,
-				  "it does not let go of memory that is deregistered, and is cut "
-				  "off: it may still write there");
+				  "it does not release deregistered memory, and is disconnected: "
+				  "it may still write there");
 		return;
 	}
 }

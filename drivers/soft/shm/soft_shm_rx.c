@@ -149,10 +149,10 @@ greeted(struct soft_shm *shm, uint32_t slot, const struct soft_shm_msg *m, const
 	struct soft_shm_msg answer;
 
 	if (rx->state != SOFT_SHM_GREETING)
-		return "it greets twice";
+		return "it sent HELLO twice";
 	if (soft_shm_map(fds[0], sizeof(*rx->dir), rx->dir) != 0 ||
 	    soft_shm_map(fds[1], SOFT_RING_SIZE, rx->ring.data) != 0)
-		return "what it shares is not what it should be";
+		return "its shared memory does not have the expected layout";
 	rx->n_gids = m->u.hello.n_gids;
 	memcpy(rx->gids, m->u.hello.gids, sizeof(rx->gids));
 	__atomic_store_n(head, 0, __ATOMIC_RELAXED);
@@ -207,10 +207,10 @@ soft_shm_rx_chores(struct soft_shm *shm, uint64_t now)
 		struct soft_shm_rx *rx = shm->rx[i];
 
 		if (rx->state == SOFT_SHM_GREETING && now >= rx->give_up)
-			soft_shm_rx_close(shm, rx, "it does not greet");
+			soft_shm_rx_close(shm, rx, "it sent no HELLO");
 		else if (rx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&rx->ring.broken, __ATOMIC_RELAXED))
-			soft_shm_rx_close(shm, rx, "its packets make no sense");
+			soft_shm_rx_close(shm, rx, "its packets are malformed");
 		else if (rx->state == SOFT_SHM_UP)
 			soft_shm_segs_send(shm, rx);
 	}

@@ -238,9 +238,9 @@ static const char *
 welcomed(struct soft_shm_tx *tx, const struct soft_shm_msg *m, int fd)
 {
 	if (tx->state != SOFT_SHM_GREETING || m->u.welcome.slot >= SOFT_SHM_PEERS)
-		return "a welcome that makes no sense";
+		return "a malformed WELCOME";
 	if (soft_shm_map(fd, sizeof(*tx->dir), tx->dir) != 0)
-		return "what it shares is not what it should be";
+		return "its shared memory does not have the expected layout";
 	rte_ticketlock_lock(&tx->lock);
 	tx->ring.head = &tx->dir->head[m->u.welcome.slot].v;
 	__atomic_store_n(&tx->state, SOFT_SHM_UP, __ATOMIC_RELEASE);
@@ -257,7 +257,7 @@ refused(const struct soft_shm_msg *m)
 	case SOFT_SHM_REFUSED_FULL:
 		return "it has too many peers";
 	default:
-		return "it refuses us";
+		return "it refuses this device";
 	}
 }
 
@@ -314,6 +314,6 @@ soft_shm_tx_chores(struct soft_shm *shm, uint64_t now)
 			soft_shm_tx_close(shm, tx, "it does not answer");
 		else if (tx->state == SOFT_SHM_UP &&
 			 __atomic_load_n(&tx->ring.broken, __ATOMIC_RELAXED))
-			soft_shm_tx_close(shm, tx, "its side of the ring makes no sense");
+			soft_shm_tx_close(shm, tx, "its side of the ring is malformed");
 	}
 }

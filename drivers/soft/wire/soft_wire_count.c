@@ -79,14 +79,14 @@ static const struct {
 	LOST(drop_qkey, "with a wrong Q_Key"),
 	LOST(drop_source, "not from the QP's peer"),
 	LOST(drop_dest, "to another address than the QP's"),
-	LOST(drop_state, "for a QP that is in no state to receive"),
-	LOST(drop_ghost, "that answer nothing"),
+	LOST(drop_state, "for a QP in a state that does not receive"),
+	LOST(drop_ghost, "that answer no request"),
 	LOST(drop_order, "out of order"),
 	LOST(drop_length, "of a wrong length"),
 	LOST(drop_no_recv, "without a receive"),
-	LOST(drop_access, "that may not do what they ask for"),
-	LOST(drop_replay, "asked for again, too late"),
-	LOST(drop_differs, "that differ from another one with their PSN"),
+	LOST(drop_access, "that ask for a forbidden access"),
+	LOST(drop_replay, "repeated too late"),
+	LOST(drop_differs, "that differ from another packet of their PSN"),
 };
 static_assert((uint32_t)BB_ROCE_DROPS <= SOFT_LOST_NO_QP &&
 		      SOFT_LOST_QP + RTE_DIM(soft_wire_losses) <= SOFT_LOSTS,
@@ -103,7 +103,7 @@ soft_wire_lost_str(uint32_t why)
 {
 	switch (why) {
 	case SOFT_LOST_NO_QP:
-		return "for a QP that is not there";
+		return "for an unknown QP";
 	case SOFT_LOST_NO_ROOM:
 		return "for an engine that has not run for long";
 	case SOFT_LOST_PORT_DOWN:

@@ -172,7 +172,7 @@ soft_wire_text(const struct soft_engine *e, uint8_t status)
 	case BB_SYN_REMOTE_OP:
 		return soft_nak_text(status);
 	case BB_SYN_RETRY_EXC:
-		return "nobody acknowledges it: is the peer up, reachable, and in RTR or RTS with "
+		return "the peer does not acknowledge it: is it up, reachable, and in RTR or RTS with "
 		       "this QP's number and PSN?";
 	case BB_SYN_RNR_RETRY_EXC:
 		return "the peer posted no receive in time";
@@ -195,7 +195,7 @@ soft_wire_decode(struct soft_engine *e, struct soft_wire *w, const struct bb_roc
 	e->decoded = NULL;
 	synd = soft_req_decode(e, &e->req, w->qp, d->idx, d->blocks);
 	if (synd == 0 && (e->req.d.opcode != d->opcode || e->req.d.len != d->len)) {
-		e->req.why = "the WQE changed while it was carried out";
+		e->req.why = "the WQE changed during its execution";
 		synd = BB_SYN_LOCAL_QP_OP;
 	}
 	if (synd == 0)

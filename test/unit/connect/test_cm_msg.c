@@ -160,13 +160,13 @@ test_limits(void **st)
 	i = (uint32_t)bb_cm_msg_encode(buf, &msg) + 1;
 	bb_cm_put16(buf + BB_CM_HEADER + 54, BB_CM_PRIVATE_MAX + 1);
 	bb_cm_put32(buf + 8, i - BB_CM_HEADER);
-	assert_string_equal(decode(buf, i, &got, out), "has more private data than there may be");
+	assert_string_equal(decode(buf, i, &got, out), "has too much private data");
 	msg.nregions = BB_REGION_MAX;
 	msg.private_len = 0;
 	i = (uint32_t)bb_cm_msg_encode(buf, &msg) + BB_REGION_PACKED;
 	bb_cm_put16(buf + BB_CM_HEADER + 52, BB_REGION_MAX + 1);
 	bb_cm_put32(buf + 8, i - BB_CM_HEADER);
-	assert_string_equal(decode(buf, i, &got, out), "has more regions than there may be");
+	assert_string_equal(decode(buf, i, &got, out), "has too many regions");
 }
 
 /* What the other kinds reserve; and each half of the decoder says no by itself. */

@@ -138,7 +138,7 @@ test_senseless(void **state)
 		told = &none[i];
 		log_begin();
 		assert_int_equal(bb_dev_open(NULL_NAME, &dev), -EIO);
-		log_expect("limits make no sense");
+		log_expect("impossible limits");
 		assert_null(dev);
 		assert_int_equal(null_dev.objects, 0);
 	}

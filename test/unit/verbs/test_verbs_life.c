@@ -160,7 +160,7 @@ test_not_gone(void **state)
 		assert_int_equal(call_, 0);                                                        \
 	} while (0)
 		FAILS(bb_dm_free(m.dm), "free_dm", "cannot free 64 bytes of device memory");
-		FAILS(bb_mw_free(m.mw), "dealloc_mw", "cannot give back key");
+		FAILS(bb_mw_free(m.mw), "dealloc_mw", "cannot release key");
 		assert_int_equal(bb_ah_destroy(m.ah), 0);
 		FAILS(bb_qp_destroy(f.qp), "ibv_destroy_qp", "cannot destroy QP");
 		FAILS(bb_srq_destroy(f.srq), "ibv_destroy_srq", "cannot destroy SRQ");
@@ -168,7 +168,7 @@ test_not_gone(void **state)
 		FAILS(bb_channel_destroy(f.ch), "ibv_destroy_comp_channel",
 		      "cannot destroy a completion channel");
 		fds = open_fds();
-		FAILS(bb_mr_dereg(f.mr), "ibv_dereg_mr", "cannot give back key");
+		FAILS(bb_mr_dereg(f.mr), "ibv_dereg_mr", "cannot release key");
 		FAILS(bb_pd_free(f.pd), "ibv_dealloc_pd", "cannot free a PD");
 		FAILS(bb_dev_close(f.dev), "ibv_close_device", "cannot close");
 	}

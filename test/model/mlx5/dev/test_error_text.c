@@ -128,7 +128,7 @@ past_the_end(void **state)
 	sge = (struct bb_sge){(uintptr_t)e.a.buf + 4090, 16, mr->lkey};
 	write_of(&sge, raddr_of(&e.b, 0), e.b.mr->rkey);
 	SAYS(&e.a, BB_WC_LOC_PROT_ERR, "4096 bytes at 0x", "rights none",
-	     "the piece ends 10 bytes behind it");
+	     "the piece ends 10 bytes after its end");
 	assert_int_equal(bb_mr_dereg(mr), 0);
 	env_stop(&e);
 }

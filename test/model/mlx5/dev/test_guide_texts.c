@@ -327,7 +327,7 @@ static const char *const elsewhere[] = {
 	"the CQ belongs to lcore %u",                       /* unit loop: takes two lcores */
 	"overrun, %u CQEs are not consumed",                /* model soft_*: raw commands */
 	"with role=client it needs one with role=server that runs already", /* soft_port_memif */
-	"nobody answers to",                                                /* model, interop */
+	"no answer from",                                                   /* model, interop */
 	"mtu=%u does not fit",                                              /* soft_port_linux */
 	"and not trusted",                                                  /* another user */
 	"queue of connections has been full",                               /* model shm_call */

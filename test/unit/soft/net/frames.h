@@ -101,7 +101,7 @@ eth_vlan(struct frame *f, const char *dst, const char *src, uint16_t tci, uint16
 	put16(f, type);
 }
 
-/* IP header for @len bytes behind it; a frame begun by eth(). */
+/* IP header for @len bytes of payload; completes a frame of eth(). */
 static inline void
 ip(struct frame *f, const char *src, const char *dst, uint8_t proto, uint32_t len)
 {
