@@ -194,7 +194,7 @@ check_together(struct options *o, int type)
 		return -1;
 	}
 	if (proto->verb == VERB_PINGPONG && o->tx_depth > 1) {
-		say("--tx-depth: pingpong has one message under way; leave it out");
+		say("--tx-depth: pingpong has one message in flight; leave it out");
 		return -1;
 	}
 	if (!proto->bandwidth && o->iters == 1 && proto->verb != VERB_PINGPONG) {
@@ -205,7 +205,7 @@ check_together(struct options *o, int type)
 	}
 	if (o->cq_mod != 0 && o->tx_depth != 0 && o->cq_mod > o->tx_depth) {
 		say("--cq-mod %u is more than --tx-depth %u: the send queue would fill with no "
-		    "completion under way",
+		    "completion in flight",
 		    o->cq_mod, o->tx_depth);
 		return -1;
 	}

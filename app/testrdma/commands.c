@@ -28,16 +28,16 @@ start_run(struct session *s, unsigned int argc, char **argv)
 	if (!nothing_behind(s, argc, argv))
 		return;
 	if (s->run.running) {
-		session_wrong(s, "start: it runs already; stop it first");
+		session_wrong(s, "start: a test runs already; stop it first");
 		return;
 	}
 	if (s->run.server != NULL) {
-		session_wrong(s, "start: it listens, and who connects runs the rows; disconnect "
-				 "first");
+		session_wrong(s, "start: this side listens, and its client runs the tests; "
+				 "disconnect first");
 		return;
 	}
 	if (options_fit(&fitted) != 0) {
-		session_wrong(s, "start: set one of them anew");
+		session_wrong(s, "start: change one of these settings");
 		return;
 	}
 	s->t.o = fitted;

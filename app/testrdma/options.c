@@ -448,7 +448,7 @@ options_fit(struct options *o)
 	}
 	if (o->signal_every > o->depth) {
 		say("--signal-every %u is more than --depth %u: the queue would fill "
-		    "with no completion under way; give at most the depth",
+		    "with no completion in flight; give at most the depth",
 		    o->signal_every, o->depth);
 		return -1;
 	}

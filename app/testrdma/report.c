@@ -45,9 +45,9 @@ report_start(struct test *t)
 		o->verify ? ", verified" : "");
 	fflush(out);
 	if (isinf(o->duration))
-		fprintf(stderr, "until it is stopped\n");
+		fprintf(stderr, "runs until you stop it\n");
 	else
-		fprintf(stderr, "%u row%s of %.3g s: about %.3g s\n", t->nrows,
+		fprintf(stderr, "%u test%s of %.3g s: about %.3g s\n", t->nrows,
 			t->nrows == 1 ? "" : "s", o->duration, t->nrows * o->duration);
 	if (o->csv)
 		printf("op,size,depth,mops,gbps,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
@@ -210,7 +210,7 @@ report_summary(struct test *t)
 	char text[32];
 
 	progress_clear();
-	fprintf(out, "%u of %u rows ran, %u right, %u wrong", t->passed + t->failed, t->nrows,
+	fprintf(out, "%u of %u tests ran, %u right, %u wrong", t->passed + t->failed, t->nrows,
 		t->passed, t->failed);
 	if (t->o.verify)
 		fprintf(out, "; %s verified, guard bytes %s",

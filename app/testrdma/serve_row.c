@@ -241,8 +241,8 @@ row_begin(struct worksite *site, uint64_t tag)
 	site->refused = t->fatal ||
 			(site->tag != 0 && site->forward.recv_posted != site->forward.recv_done);
 	if (!site->refused && !row_unpack(site)) {
-		say("a row of connection %u is refused: it is no operation of two sides, or does not "
-		    "fit the memory",
+		say("a test of connection %u is refused: the operation does not involve the target, or "
+		    "does not fit the memory",
 		    site->index);
 		site->refused = true;
 	}

@@ -11,7 +11,7 @@ static const char *op_names[MAX_OPS + 1];
 const struct argument setting_args[] = {
 	{"op", "operations, with commas between", op_names},
 	{"size", "bytes of a message: 64, 8,4K, 8..1M", NULL},
-	{"depth", "operations under way on each queue pair", NULL},
+	{"depth", "operations in flight on each queue pair", NULL},
 	{"burst", "operations handed over by one doorbell", NULL},
 	{"inline", "largest message that goes into the WQE, in bytes", NULL},
 	{"signal-every", "operations for each completion", NULL},
@@ -24,8 +24,8 @@ const struct argument setting_args[] = {
 	{"offset", "bytes that data starts behind a 64-byte boundary", NULL},
 	{"db", "how a single WQE goes to the device", db_modes},
 	{"seed", "of the data patterns", NULL},
-	{"duration", "seconds of each row; 0: one row runs until it is stopped", NULL},
-	{"patience", "seconds without a completion until a row is given up", NULL},
+	{"duration", "seconds of each test; 0: one test runs until you stop it", NULL},
+	{"patience", "seconds without a completion before a test is given up", NULL},
 	{"interval", "seconds between statistics; 0: none", NULL},
 	{NULL, NULL, NULL},
 };

@@ -23,7 +23,7 @@ show_device(struct session *s)
 	       a->max_qp, a->max_qp_wr, a->max_sge, a->max_recv_sge, a->max_inline);
 	printf("  at most %u CQs, %u CQEs each; messages of %" PRIu64 " bytes; %u memory keys\n",
 	       a->max_cq, a->max_cqe, a->max_msg_size, a->max_mr);
-	printf("  READs and atomics under way: %u as initiator, %u as target; atomics: %s\n",
+	printf("  READs and atomics in flight: %u as initiator, %u as target; atomics: %s\n",
 	       a->max_rd_atomic, a->max_dest_rd_atomic, a->atomics ? "yes" : "no");
 	printf("  BlueFlame registers of %u bytes; memory of its own: %" PRIu64 " bytes\n",
 	       a->bf_size, a->max_dm_size);
@@ -122,8 +122,8 @@ show_latency(struct session *s)
 	if (!runner_latency(&s->run, &lat) || lat.count == 0) {
 		printf("no latencies yet; %s\n",
 		       s->run.running
-			       ? "a row takes them behind its rates, in the second half of its time"
-			       : "start a row, and let it run to its end");
+			       ? "a test measures them after its rate, in the second half of its time"
+			       : "start a test, and let it run to its end");
 		return;
 	}
 	printf("%" PRIu64 " samples, ns: min %.0f, mean %.0f", lat.count, (double)lat.min * ns,
@@ -149,7 +149,7 @@ const struct argument show_args[] = {
 	{"device", "the device and its limits", NULL},
 	{"port", "its ports and their GIDs", NULL},
 	{"stats", "operations done, and how fast since the last look", NULL},
-	{"latency", "of the row that runs, or of the last one", NULL},
+	{"latency", "of the current or the last test", NULL},
 	{"qp", "each queue pair: state, requests, doorbells, receives", NULL},
 	{"cq", "completion queues", NULL},
 	{"mr", "registered memory and its keys", NULL},

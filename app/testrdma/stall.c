@@ -67,7 +67,7 @@ stall_cause(const struct test *t, const struct pair *p)
 			       : "sends are complete and their receives are not: a completion of a "
 				 "receive is lost";
 	if (p->posted == p->done)
-		return "nothing is under way: the target, or the other direction, has to go on "
+		return "nothing is in flight: the target, or the other direction, has to go on "
 		       "first";
 	return "no error either, so the request is not executed (does the device progress?), or "
 	       "its completion is lost";
@@ -82,7 +82,7 @@ stall_abandoned(struct test *t, uint64_t now)
 		t->stop_seen = now;
 	if (now - t->stop_seen < STOP_SECONDS * t->tsc_hz)
 		return false;
-	say("stopped with operations under way: the row is not complete");
+	say("stopped with operations in flight: the test is incomplete");
 	t->fatal = true;
 	return true;
 }

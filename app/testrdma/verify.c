@@ -180,8 +180,8 @@ bytes_check(struct test *t, const struct pair *p, const uint8_t *at, const uint8
 		return;
 	shift = p != NULL ? find_shift(at, want, len) : 0;
 	if (shift != 0)
-		snprintf(text, sizeof(text), "it lies %d bytes %s its place", abs(shift),
-			 shift > 0 ? "behind" : "before");
+		snprintf(text, sizeof(text), "it lies %d bytes %s its address", abs(shift),
+			 shift > 0 ? "after" : "before");
 	else
 		explain(text, sizeof(text), at, want, len);
 	if (p == NULL)

@@ -229,7 +229,7 @@ vendor_cause(uint8_t v)
 	case 0xd1:
 		return "an atomic's address is not aligned to its size";
 	case 0xd2:
-		return "more READs and atomics under way than max_dest_rd_atomic allows";
+		return "more READs and atomics in flight than max_dest_rd_atomic allows";
 	case 0xd3:
 	case 0xd4:
 	case 0xd5:

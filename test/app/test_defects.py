@@ -9,7 +9,7 @@ import time
 from apptest import ATOMICS, CPUS, EAL, OPS, AppTest, lcores, long, main
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
-                      'exec', 'soft_defect.h')
+                      'core', 'soft_defect.h')
 # Payload defects of the device are in its RDMA writes. That damage to any operation's memory
 # is found is shown by test/unit/app/test_testrdma_verify.c.
 WRITES = ['write', 'write_imm']
@@ -84,7 +84,7 @@ class Defects(Caught):
         """The message says what kind of damage it was."""
         self.assertIn('one bit is wrong', self.run_defect('flip_bit', 'write', 64).err)
         self.assertIn('was written', self.run_defect('lose_write', 'write', 64).err)
-        self.assertIn('8 bytes after its ends place', self.run_defect('misplace', 'write', 64).err)
+        self.assertIn('8 bytes after its address', self.run_defect('misplace', 'write', 64).err)
         self.assertIn('out of order',
                       self.run_defect('skip_cqe', 'write', 64, '--patience', '1').err)
         self.assertIn('the old value returned', self.run_defect('atomic_old', 'fetch_add', 8).err)
@@ -115,7 +115,7 @@ class Faults(AppTest):
                     self.assertLess(time.monotonic() - begin, 60, str(res))
                     self.assertEqual(res.rc, 1, str(res))
                     self.assertIn('the device says "%s": pair 0 posted' % event, res.err)
-                    self.assertIn('1 of 2 rows ran, 0 right, 1 wrong', res.out)
+                    self.assertIn('1 of 2 tests ran, 0 right, 1 wrong', res.out)
                     self.assertIn('given up', res.out)
 
 

@@ -155,7 +155,7 @@ class Hostile(PairTest):
                 s.close()
         out, err = worker.communicate(timeout=LIMIT)
         self.assertEqual(worker.returncode, 0, err)
-        self.assertIn('3 of 3 rows ran, 3 right', out)
+        self.assertIn('3 of 3 tests ran, 3 right', out)
         for s in silent:
             s.close()
         last = self.honest('--op', 'write,send', '--size', '64', '--duration', '0.1')
@@ -187,7 +187,7 @@ class Hostile(PairTest):
         out, err = last.communicate(timeout=LIMIT)
         self.assertEqual(last.returncode, 0, err)
         _, err = self.over()
-        self.assertIn('a row of connection 0 is refused', err)
+        self.assertIn('a test of connection 0 is refused', err)
         self.assertEqual(err.count('an answer to who connected, of pair 0'), 2)
 
 

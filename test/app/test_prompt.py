@@ -138,7 +138,7 @@ class Prompt(AppTest):
         shown = res.out[res.out.index('soft0: driver '):]
         self.assertTrue(shown.startswith('soft0: driver %(driver)s (software), 1 port\n' % device), shown)
         for said in ('%(max_qp_wr)d WQEs each, %(max_sge)d pieces (', '), %(max_inline)d bytes inline\n',
-                     'under way: %(max_rd_atomic)d as initiator', 'atomics: yes\n',
+                     'in flight: %(max_rd_atomic)d as initiator', 'atomics: yes\n',
                      'BlueFlame registers of %(bf_size)d bytes; memory of its own: 131072 bytes\n'):
             self.assertIn(said % device, shown)
 
@@ -240,8 +240,8 @@ class Prompt(AppTest):
         res = self.script(['set op write', 'set size 64', 'set duration 600', 'start', 'show latency',
                            'stop', 'show latency', 'help start'])
         self.assertRegex(res.out, r'write +64 .* +- +- +- +- .*cut short')
-        self.assertIn('no latencies yet; a row takes them behind its rates', res.out)
-        self.assertIn('no latencies yet; start a row', res.out)
+        self.assertIn('no latencies yet; a test measures them after its rate', res.out)
+        self.assertIn('no latencies yet; start a test', res.out)
         self.assertIn('\nstart: run every', res.out)
 
     def test_show_wqe(self):
@@ -391,7 +391,7 @@ class Prompt(AppTest):
             self.assertEqual(proc.returncode, 130, err)
             with open(f.name) as again:
                 result = json.load(again)
-        self.assertIn('1 of 1 rows ran, 1 right', out)
+        self.assertIn('1 of 1 tests ran, 1 right', out)
         self.assertIn('Ctrl-C', out)
         self.assertEqual(result['result'], 'interrupted')
         self.assertEqual(len(result['rows']), 1)
@@ -429,13 +429,13 @@ class Prompt(AppTest):
             t.type('show stats\n')
             t.until(r'running; operations')
             t.type('\x03')
-            t.until(r'1 of 1 rows ran, 1 right')
+            t.until(r'1 of 1 tests ran, 1 right')
             t.type('\x1b[A\x1b[A')  # show stats, start
             t.until(r'start')
             t.type('\n')
             t.until(r'op +size')
             t.type('\x03')
-            t.until(r'1 of 1 rows ran, 1 right')
+            t.until(r'1 of 1 tests ran, 1 right')
             t.type('frob\n')
             t.until(r'"frob" is no command')
             t.type('show foo\n')

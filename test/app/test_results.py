@@ -63,7 +63,7 @@ class Results(AppTest):
     def test_every_operation_verified(self):
         res = self.run_json(['--size', '1,8,100,4K,64K,1M', '--verify', '--duration', '0.05'])
         self.check(res, OPS, [1, 8, 100, 4096, 65536, 1 << 20])
-        self.assertIn('%d of %d rows ran' % ((len(res.json['rows']),) * 2), res.out)
+        self.assertIn('%d of %d tests ran' % ((len(res.json['rows']),) * 2), res.out)
         for op in OPS:
             self.assertRegex(res.out, r'(?m)^%s ' % op)
 

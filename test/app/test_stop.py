@@ -54,7 +54,7 @@ class Stop(AppTest):
         out, result = self.stop(sig, ['--op', 'write,read', '--duration', '0.3', '--size',
                                       '8..64K'] + args)
         self.assertIn('before the end', out)
-        self.assertIn('rows ran', out)
+        self.assertIn('tests ran', out)
         self.assertEqual(result['result'], 'interrupted')
         self.assertGreaterEqual(len(result['rows']), 1)
         self.assertLess(len(result['rows']), result['rows_planned'])

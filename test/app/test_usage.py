@@ -85,7 +85,7 @@ class Usage(AppTest):
             finally:
                 self.program = program
         self.assertEqual(res.rc, 0, str(res))
-        self.assertRegex(res.out, r'(\d+) of \1 rows ran, \1 right, 0 wrong')
+        self.assertRegex(res.out, r'(\d+) of \1 tests ran, \1 right, 0 wrong')
 
     def needed(self):
         """The program, and the libraries of this build."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 SOFT_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'drivers', 'soft',
-                      'exec', 'soft_defect.h')
+                      'core', 'soft_defect.h')
 # Only what writes a doorbell record and no register can tell; the public API does both at once.
 OUT_OF_REACH = {'no_doorbell': 'model/soft_data_defect shows it'}
 LEAST = 20  # defects that must be caught

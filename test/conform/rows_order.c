@@ -189,7 +189,7 @@ run_torn(struct fx *fx, const struct row *row)
 		post_ring_wait(fx, p, row->op, &sge, &t);
 	}
 	watched(fx, &w);
-	CHECK(fx, w.bad == 0, "%" PRIu64 " torn units in %" PRIu64 " looks at a message under way",
+	CHECK(fx, w.bad == 0, "%" PRIu64 " torn units in %" PRIu64 " looks at a message in flight",
 	      w.bad, w.seen);
 }
 

@@ -185,9 +185,9 @@ def rc_counting(pair):
     pair.close()
 
 
-@talk(cells('RC', 'send | write | read | fetch_add', '12 of each under way'))
+@talk(cells('RC', 'send | write | read | fetch_add', '12 of each in flight'))
 def rc_pipeline(pair):
-    """48 requests under way at a time: completions in order, each carried out once"""
+    """48 requests in flight at a time: completions in order, each carried out once"""
     rounds, size = 12, 2500
     pair.connect()
     pair.value(pair.b, 64, 0)
@@ -210,7 +210,7 @@ def rc_pipeline(pair):
     pair.verify(pair.b, 'WRITEs', TARGET2, rounds * size, seed)
     pair.verify(pair.a, 'READs', TARGET2, rounds * size, seed)
     for verb in ('send', 'write', 'read', 'fetch_add'):
-        pair.cell(verb, '12 of each under way')
+        pair.cell(verb, '12 of each in flight')
     pair.close()
 
 

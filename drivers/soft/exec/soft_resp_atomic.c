@@ -121,7 +121,7 @@ soft_resp_atomic(struct soft_engine *e, struct soft_qp *p, struct soft_qp *qp, s
 	if (unlikely(soft_resp_too_many(p, r)))
 		return soft_resp_refuse(
 			e, p, qp, r, BB_SYN_REMOTE_INVAL_REQ,
-			"more READs and atomics under way than max_dest_rd_atomic: the "
+			"more READs and atomics in flight than max_dest_rd_atomic: the "
 			"peer's max_rd_atomic is too large");
 	why = soft_resp_atomic_right(e, p, r);
 	if (unlikely(why != NULL))

@@ -23,7 +23,7 @@ soft_wire_cause(uint8_t synd)
 	switch (synd) {
 	case BB_SYN_REMOTE_INVAL_REQ:
 		return "the QP does not allow it, an atomic is not aligned to 8 bytes, more READs "
-		       "and atomics are under way than max_dest_rd_atomic, or its packets are none "
+		       "and atomics are in flight than max_dest_rd_atomic, or its packets are none "
 		       "of a request";
 	case BB_SYN_REMOTE_ACCESS:
 		return "the key does not allow it, or has gone meanwhile";
