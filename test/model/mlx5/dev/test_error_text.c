@@ -195,7 +195,7 @@ wrong_rkey(void **state)
 	start();
 	sge = sge_of(&e.a, 0, 64);
 	write_of(&sge, raddr_of(&e.b, 0), 0x7654ff00);
-	SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "the peer's rkey 0x7654ff00: none of this device's",
+	SAYS(&e.a, BB_WC_REM_ACCESS_ERR, "the peer's rkey 0x7654ff00: not a key of this device",
 	     "rights local_write|remote_write|remote_read|remote_atomic");
 	env_stop(&e);
 }
