@@ -13,7 +13,7 @@ row_figures(const struct test *t, const struct row *row, struct figures *f)
 
 	f->seconds = (double)r->cycles / (double)t->tsc_hz / row->lcores;
 	f->mops = f->seconds > 0 ? (double)r->ops / f->seconds / 1e6 : 0;
-	f->gbps = f->mops * row->size / 1e3;
+	f->gbytes_per_s = f->mops * row->size / 1e3;
 	f->cycles_per_op = ops > 0 ? (double)r->cycles / ops : 0;
 	f->doorbells_per_op = ops > 0 ? (double)r->doorbells / ops : 0;
 	f->p50 = (double)hist_quantile(h, 500000) * ns;

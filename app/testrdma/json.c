@@ -164,8 +164,9 @@ json_row(const struct test *t, const struct row *row)
 		boolean(r->errors == 0 && row->complete), boolean(row->complete), r->errors);
 	fprintf(json,
 		"     \"rate\": {\"ops\": %" PRIu64 ", \"seconds\": %.9f, \"mops\": %.6f, "
-		"\"gbps\": %.6f, \"cycles_per_op\": %.3f, \"doorbells_per_op\": %.6f},\n",
-		r->ops, f.seconds, f.mops, f.gbps, f.cycles_per_op, f.doorbells_per_op);
+		"\"gbytes_per_s\": %.6f, \"gbits_per_s\": %.6f, \"cycles_per_op\": %.3f, \"doorbells_per_op\": %.6f},\n",
+		r->ops, f.seconds, f.mops, f.gbytes_per_s, 8 * f.gbytes_per_s, f.cycles_per_op,
+		f.doorbells_per_op);
 	fprintf(json,
 		"     \"latency_ns\": {\"samples\": %" PRIu64 ", \"min\": %.1f, \"mean\": %.1f, "
 		"\"p50\": %.1f, \"p99\": %.1f, \"p99.9\": %.1f, \"max\": %.1f, "

@@ -50,11 +50,11 @@ report_start(struct test *t)
 		fprintf(stderr, "%u test%s of %.3g s: about %.3g s\n", t->nrows,
 			t->nrows == 1 ? "" : "s", o->duration, t->nrows * o->duration);
 	if (o->csv)
-		printf("op,size,depth,mops,gbps,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
+		printf("op,size,depth,mops,gbytes_per_s,gbits_per_s,p50_ns,p99_ns,p999_ns,max_ns,cycles_per_op,"
 		       "doorbells_per_op,verified_bytes,errors,status,latency_of\n");
 	else
 		printf("%-13s%10s%6s%9s%8s%9s%9s%9s%10s%9s%7s%10s\n", "op", "size", "depth",
-		       "M ops/s", "GB/s", "p50 ns", "p99 ns", "p99.9", "max ns", "cyc/op", "db/op",
+		       "M ops/s", "Gb/s", "p50 ns", "p99 ns", "p99.9", "max ns", "cyc/op", "db/op",
 		       "verified");
 	fflush(stdout);
 }
@@ -116,14 +116,15 @@ report_row(struct test *t, const struct row *row)
 	row_figures(t, row, &f);
 	progress_clear();
 	if (t->o.csv) {
-		printf("%s,%u,%u,%.4f,%.4f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f,%" PRIu64 ",%" PRIu64
+		printf("%s,%u,%u,%.4f,%.4f,%.4f,%.1f,%.1f,%.1f,%.1f,%.1f,%.4f,%" PRIu64 ",%" PRIu64
 		       ",%s,%s\n",
-		       row->e->name, row->size, row->window, f.mops, f.gbps, f.p50, f.p99, f.p999,
-		       f.max, f.cycles_per_op, f.doorbells_per_op, r->bytes, r->errors,
-		       row_status(row), row_latency_of(row));
+		       row->e->name, row->size, row->window, f.mops, f.gbytes_per_s,
+		       8 * f.gbytes_per_s, f.p50, f.p99, f.p999, f.max, f.cycles_per_op,
+		       f.doorbells_per_op, r->bytes, r->errors, row_status(row),
+		       row_latency_of(row));
 	} else {
 		printf("%-13s%10u%6u%9.3f%8.2f", row->e->name, row->size, row->window, f.mops,
-		       f.gbps);
+		       8 * f.gbytes_per_s);
 		/* A test that was cut short may have none. */
 		if (row->lat.count > 0)
 			printf(" %8.0f %8.0f %8.0f %9.0f", f.p50, f.p99, f.p999, f.max);

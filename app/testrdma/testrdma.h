@@ -304,7 +304,7 @@ int json_close(const struct test *t, int status);
 
 /* Figures of a test for table, CSV and JSON. */
 struct figures {
-	double seconds, mops, gbps, cycles_per_op, doorbells_per_op;
+	double seconds, mops, gbytes_per_s, cycles_per_op, doorbells_per_op;
 	double p50, p99, p999, max, min, mean; /* ns */
 };
 /* Returns what the latencies measure: "operation", "round trip", "intended start". */

@@ -27,7 +27,8 @@ class Results(AppTest):
         self.assertGreater(rate['seconds'], 0, where)
         per_second = rate['ops'] / rate['seconds']
         for value, want in ((rate['mops'], per_second / 1e6),
-                            (rate['gbps'], per_second * row['size'] / 1e9)):
+                            (rate['gbytes_per_s'], per_second * row['size'] / 1e9),
+                            (rate['gbits_per_s'], 8 * per_second * row['size'] / 1e9)):
             self.assertAlmostEqual(value, want, delta=1e-5 + want * 1e-3, msg=where)
         # Slower than a post every 30 s or faster than two in a cycle: not a measurement.
         self.assertGreater(rate['cycles_per_op'], 0.5, where)
