@@ -22,7 +22,6 @@ import sys
 import nm
 
 TOP = 'drivers/soft'
-KNOWN = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'rooms-upward')
 SUBDIR = re.compile(r"^subdir\('(\w+)'\)", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 MAY_CALL = re.compile(r'May call: ([\w, ]+)\.$')
@@ -115,22 +114,11 @@ def references(house, folders):
     return list(house.include_refs()) + list(house.symbol_refs(objects)), missing
 
 
-def known_upward(path):
-    """Lines "FILE NAME" of upward references that are still to be removed."""
-    if not os.path.exists(path):
-        return []
-    return [line.strip() for line in read(path).splitlines() if line.strip() and not line.startswith('#')]
-
-
-def check(tree, folders, known=KNOWN):
+def check(tree, folders):
     house = House(tree)
     refs, errors = references(house, folders)
-    allowed = known_upward(known)
-    upward = {'%s %s' % (ref.file, ref.name): ref for ref in refs if house.is_upward(ref)}
     errors += ['%s/%s: %s is of %s, a room above %s' % (TOP, ref.file, ref.name, ref.target, ref.room)
-               for line, ref in sorted(upward.items()) if line not in allowed]
-    errors += ['%s: "%s" is gone: take the line out' % (os.path.basename(known), line)
-               for line in allowed if line not in upward]
+               for ref in sorted(refs) if house.is_upward(ref)]
     return errors + check_heads(house, refs), len(refs)
 
 

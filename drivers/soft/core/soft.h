@@ -77,6 +77,7 @@ struct soft_pd;
 struct soft_watch;
 struct soft_msg;
 struct soft_wire;
+struct bb_roce_qp;
 struct soft_shm;
 struct soft_link_ops;
 struct soft_netif;
@@ -373,7 +374,8 @@ struct soft_qp {
 	uint16_t umr_end;
 	uint8_t comm_est; /* in RTR: COMM_EST was raised */
 	uint8_t queued;   /* which of the engine's lists "run" is on */
-	bool in_err;      /* on the engine's list of QPs in ERR */
+	bool in_err;      /* on the engine's list of QPs in ERR, by "err" */
+	bool has_failed;  /* on the list of those that failed in this turn, by "err" */
 	bool bf_differs;  /* WQE bf_idx is in bf_copy, and not as the ring has it: soft_bf.h */
 	bool early_cqe;   /* SOFT_DEFECT_EARLY_CQE */
 	uint8_t cs_len;   /* bytes of cs_data that the next CQE carries; by who answers */
@@ -394,7 +396,8 @@ struct soft_qp {
 	struct soft_replay replay[SOFT_REPLAYS];
 	uint32_t replay_next;
 
-	struct soft_wire *wire; /* on a port: the RoCEv2 engine works for it */
+	struct soft_wire *wire;  /* on a port: the RoCEv2 engine works for it */
+	struct bb_roce_qp *roce; /* that engine's */
 
 	/* The control path's: the context as accepted so far, for QUERY_QP. */
 	uint8_t qpc[SOFT_QPC_BYTES];
@@ -408,6 +411,16 @@ struct soft_qp {
 };
 
 #define SOFT_MAX_COUNTER_SETS 256
+
+/* What a link does so that other processes may use the device's keys. Under soft_dev.lock. */
+struct soft_share_ops {
+	/* A key is in the table: publish it, if peers may use it. */
+	void (*key_add)(struct soft_dev *dev, const struct soft_mkey *m);
+	/* It is out of it. True: it was published; wait() then. */
+	bool (*key_del)(struct soft_dev *dev, uint32_t id);
+	/* Returns when no peer does anything any more by a key that is not published now. */
+	void (*wait)(struct soft_dev *dev);
+};
 
 /*
  * A device: soft0, soft1, ...; opened more than once it is shared. The struct and
@@ -442,9 +455,10 @@ struct soft_dev {
 	struct soft_capture *capture;     /* NULL: none */
 	struct soft_engine *engine;       /* of progress=lcore or thread; inline: NULL */
 	const struct soft_link_ops *link; /* where packets go; NULL: there are none */
-	struct soft_shm *shm;     /* of the option shm, as long as there is an engine; else NULL */
-	struct soft_netif *netif; /* of option port */
-	struct soft_ctl *ctl;     /* control path's own: id allocators and the like */
+	struct soft_shm *shm; /* of the option shm, as long as there is an engine; else NULL */
+	const struct soft_share_ops *share; /* NULL: no other process uses its keys */
+	struct soft_netif *netif;           /* of option port */
+	struct soft_ctl *ctl;               /* control path's own: id allocators and the like */
 };
 
 /* ---- soft_log.c: one line per refusal, never per packet without limit */
@@ -536,9 +550,19 @@ int soft_fault_check(const struct soft_dev *dev, const char *what);
 /* ---- soft_paged.c: is the kernel willing to copy from and to this process? */
 bool soft_paged_works(void);
 
-/* Every engine has once been outside its lock, and has added what it served to the counter
- * sets. No engine's lock may be held. */
+/*
+ * Every reader has once been outside its lock, and engines have added what they served to the
+ * counter sets. No engine's lock may be held.
+ */
 void soft_quiesce(void);
+/* Who reads the tables under a lock of his own: an engine, a port. */
+struct soft_reader {
+	/* Returns when the reader has once been outside its lock. */
+	void (*pass)(struct soft_reader *r);
+	LIST_ENTRY(soft_reader) link;
+};
+void soft_reader_add(struct soft_reader *r);
+void soft_reader_del(struct soft_reader *r);
 
 /* Ticks of the device's clock per millisecond. */
 uint32_t soft_clock_khz(void);

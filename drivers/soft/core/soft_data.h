@@ -36,6 +36,12 @@
 /* How often a request at another engine looks whether its target still exists. */
 #define SOFT_PEER_CHECK_NS 100000000
 
+/* soft_engine.failures */
+enum {
+	SOFT_CQ_FAILED = 1, /* a CQ died: its QPs are to be found */
+	SOFT_QP_FAILED = 2, /* QPs are on the list "failed" */
+};
+
 /* soft_qp.queued */
 enum {
 	SOFT_Q_NONE,
@@ -200,14 +206,15 @@ struct soft_engine {
 
 	rte_ticketlock_t lock __rte_cache_aligned;
 	struct soft_dev *dev;
-	bool cq_failed;  /* a CQ died: its QPs are to be found */
-	bool alone;      /* it has one page, and that one owner; __atomic */
-	uint32_t always; /* 1: SOFT_DEFECT_NO_DOORBELL */
-	uint32_t turns;  /* 1: it takes its turn in every poll */
+	uint8_t failures; /* SOFT_CQ_FAILED, SOFT_QP_FAILED: for the end of the turn */
+	bool alone;       /* it has one page, and that one owner; __atomic */
+	uint32_t always;  /* 1: SOFT_DEFECT_NO_DOORBELL */
+	uint32_t turns;   /* 1: it takes its turn in every poll */
 	uint32_t n_watch;
 	struct soft_watch **watch;
 	uint32_t n_run;
 	struct soft_qp_list run, timers, late, errs;
+	struct soft_qp_list failed;       /* their move to ERR is due; by "err" */
 	struct soft_qp_list qps;          /* all, by "all" */
 	TAILQ_HEAD(, soft_cq) zips;       /* with a block of compressed CQEs not yet written */
 	uint64_t now;                     /* TSC of the work in hand: the stamp of CQEs */
@@ -255,7 +262,7 @@ struct soft_engine {
 	soft_msg_taker *const *takers;
 
 	/* The control path's, and the thread's. */
-	LIST_ENTRY(soft_engine) link;
+	struct soft_reader reader;
 	bool started, stop, ended;
 	pthread_t thread;
 };
@@ -344,6 +351,20 @@ soft_defect(struct soft_engine *e, enum soft_defect which)
 	return ((e->defect_chances++ + e->dev->opts.seed) & 15) == 0;
 }
 
+/*
+ * Are packets that leave only lost, and nobody looks at those? Then none is built to be lost, and
+ * the others leave as without faults: a lossy network costs its hosts nothing else.
+ */
+static inline bool
+soft_net_loses_only(const struct soft_dev *dev)
+{
+	const struct soft_net_fault *f = &dev->opts.tx_fault;
+
+	return (f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall | f->full_after) ==
+		       0 &&
+	       dev->opts.capture[0] == '\0';
+}
+
 /* Add to a counter of a QP's set. */
 #define SOFT_COUNT(qp, name)                                                                       \
 	do {                                                                                       \
@@ -397,15 +418,18 @@ void soft_qp_unqueue(struct soft_engine *e, struct soft_qp *qp);
 void soft_qp_later(struct soft_engine *e, struct soft_qp *qp);
 /* Wait until @ns nanoseconds from now. */
 void soft_qp_timer(struct soft_engine *e, struct soft_qp *qp, uint64_t ns);
+/*
+ * The QP fails, under its engine's lock: it is in ERR at once, and neither starts nor takes
+ * anything any more. Its flush and what else the state brings come at the end of the engine's turn,
+ * behind the CQE of the request that failed. @event 0: its CQEs tell enough.
+ */
+void soft_qp_fail(struct soft_qp *qp, uint16_t event);
 /* The CQ overran: its QPs are to fail. */
 void soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq);
 
-/* ---- soft_engine.c */
-/* Move a QP to ERR and flush it; @event 0: its CQEs tell enough. */
-void soft_qp_fail(struct soft_qp *qp, uint16_t event);
-
-/* ---- soft_engine_ctl.c: what a new state brings with it */
-void soft_qp_enter_state(struct soft_qp *qp);
+/* ---- soft_engine_ctl.c */
+/* Move QPs that have failed, or whose CQ has, to ERR and flush them. */
+void soft_failures_run(struct soft_engine *e);
 
 /* ---- soft_cqe_zip.c */
 /* The engine's blocks are written: before it lets go of its lock. */

@@ -48,7 +48,7 @@ soft_fault_cq(struct soft_engine *e, struct soft_cq *cq)
 	__atomic_store_n(&cq->error, true, __ATOMIC_RELEASE);
 	rte_ticketlock_unlock(&cq->lock);
 	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);
-	e->cq_failed = true;
+	e->failures |= SOFT_CQ_FAILED;
 }
 
 bool

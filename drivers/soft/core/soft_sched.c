@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* What an engine has to do next: its lock, its lists of QPs, and the mark of a CQ that died. */
+/*
+ * What an engine has to do next: its lock, its lists of QPs, and failures, which are marked here
+ * and run at the end of its turn. And the other side of its lock: soft_quiesce().
+ */
+#include "bb_roce_qp.h"
 #include "soft_data.h"
 
 void
@@ -14,6 +18,38 @@ void
 soft_engine_unlock(struct soft_engine *e)
 {
 	rte_ticketlock_unlock(&e->lock);
+}
+
+/* ---- Readers of the tables */
+
+static pthread_mutex_t readers_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(, soft_reader) readers = LIST_HEAD_INITIALIZER(readers);
+
+void
+soft_reader_add(struct soft_reader *r)
+{
+	pthread_mutex_lock(&readers_lock);
+	LIST_INSERT_HEAD(&readers, r, link);
+	pthread_mutex_unlock(&readers_lock);
+}
+
+void
+soft_reader_del(struct soft_reader *r)
+{
+	pthread_mutex_lock(&readers_lock);
+	LIST_REMOVE(r, link);
+	pthread_mutex_unlock(&readers_lock);
+}
+
+void
+soft_quiesce(void)
+{
+	struct soft_reader *r;
+
+	pthread_mutex_lock(&readers_lock);
+	LIST_FOREACH(r, &readers, link)
+		r->pass(r);
+	pthread_mutex_unlock(&readers_lock);
 }
 
 /* ---- Lists */
@@ -64,6 +100,34 @@ soft_qp_later(struct soft_engine *e, struct soft_qp *qp)
 /* ---- Failures */
 
 void
+soft_qp_fail(struct soft_qp *qp, uint16_t event)
+{
+	struct soft_engine *e = qp->engine;
+	uint32_t old = qp->state;
+
+	if (old == BB_PRM_QP_ERR || old == BB_PRM_QP_RST)
+		return;
+	__atomic_store_n(&qp->state, BB_PRM_QP_ERR, __ATOMIC_RELEASE);
+	if (event != 0)
+		soft_event_raise(qp->dev, qp->obj, event);
+	if (qp->roce != NULL)
+		bb_roce_qp_err(qp->roce);
+	/*
+	 * A request that its target has not looked at is taken back, so that the flush needs no
+	 * other engine; one that the target has is still waited for.
+	 */
+	if (qp->wait != SOFT_WAIT_PEER || soft_msg_cancel(qp)) {
+		soft_qp_unqueue(e, qp);
+		qp->wait = SOFT_WAIT_NONE;
+	}
+	TAILQ_INSERT_TAIL(&e->failed, qp, err);
+	qp->has_failed = true;
+	e->failures |= SOFT_QP_FAILED;
+	/* The control path may fail one outside of a turn. */
+	__atomic_store_n(&e->pending, 1, __ATOMIC_RELAXED);
+}
+
+void
 soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq)
 {
 	SOFT_LOG(ERR,
@@ -72,5 +136,5 @@ soft_cq_fail(struct soft_engine *e, struct soft_qp *qp, struct soft_cq *cq)
 		 e->dev->name, cq->cqn, 1u << cq->log_size, qp->qpn);
 	SOFT_COUNT(qp, cq_overflow);
 	soft_event_raise(e->dev, cq->obj, BB_PRM_EVENT_CQ_ERROR);
-	e->cq_failed = true;
+	e->failures |= SOFT_CQ_FAILED;
 }

@@ -100,7 +100,7 @@ net_start(struct soft_dev *dev)
 	if (dev->opts.port.name[0] != '\0') {
 		dev->link = dev->opts.rx_fault.full_after != 0 ? &soft_link_port_fills
 							       : &soft_link_port;
-		ret = soft_netif_open(dev);
+		ret = soft_netif_open(dev, &soft_link_port_rx);
 		if (ret != 0)
 			return ret;
 	}

@@ -71,7 +71,10 @@ soft_qp_look(struct soft_engine *e, struct soft_qp *qp)
 	/* On a port a timer runs while answers are out, and does not keep new WQEs back. */
 	if (qp->wire == NULL || e->page == NULL)
 		soft_now(e);
-	soft_req_run(e, qp);
+	if (qp->wire != NULL)
+		soft_wire_run(e, qp->wire);
+	else
+		soft_req_run(e, qp);
 }
 
 /* A doorbell whose first word is @head came through the page. */

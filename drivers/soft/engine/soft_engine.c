@@ -51,7 +51,9 @@ soft_run_list(struct soft_engine *e)
 		struct soft_qp *qp = TAILQ_FIRST(&e->run);
 
 		soft_qp_unqueue(e, qp);
-		if (qp->wait != SOFT_WAIT_NONE)
+		if (qp->wire != NULL)
+			soft_wire_run(e, qp->wire);
+		else if (qp->wait != SOFT_WAIT_NONE)
 			soft_req_timeout(e, qp);
 		else
 			soft_req_run(e, qp);
@@ -77,41 +79,6 @@ soft_err_list(struct soft_engine *e)
 	}
 }
 
-/* ---- Failures */
-
-void
-soft_qp_fail(struct soft_qp *qp, uint16_t event)
-{
-	uint32_t old = qp->state;
-
-	if (old == BB_PRM_QP_ERR || old == BB_PRM_QP_RST)
-		return;
-	__atomic_store_n(&qp->state, BB_PRM_QP_ERR, __ATOMIC_RELEASE);
-	if (event != 0)
-		soft_event_raise(qp->dev, qp->obj, event);
-	soft_qp_enter_state(qp);
-}
-
-static bool
-soft_cq_dead(const struct soft_cq *cq)
-{
-	return cq != NULL && __atomic_load_n(&cq->error, __ATOMIC_RELAXED);
-}
-
-/* QPs of this engine go down with their CQ; another engine's find out at their next CQE. */
-static void
-soft_cq_sweep(struct soft_engine *e)
-{
-	struct soft_qp *qp;
-
-	e->cq_failed = false;
-	TAILQ_FOREACH(qp, &e->qps, all) {
-		if ((qp->has_sq && soft_cq_dead(qp->scq)) ||
-		    ((qp->has_rq || qp->rmp != NULL) && soft_cq_dead(qp->rcq)))
-			soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
-	}
-}
-
 /* ---- Progress */
 
 /* What hardly any poll has to do, behind the rest. Is there more of it for the next one? */
@@ -122,10 +89,9 @@ soft_engine_chores(struct soft_engine *e)
 		soft_cq_moderated_run(e);
 	if (!TAILQ_EMPTY(&e->errs))
 		soft_err_list(e);
-	if (e->cq_failed)
-		soft_cq_sweep(e);
 	if (!TAILQ_EMPTY(&e->held_packets))
 		soft_net_fault_run(e);
+	soft_failures_run(e);
 	if (!TAILQ_EMPTY(&e->zips))
 		soft_zip_run(e);
 	if (e->net.busy)
@@ -192,7 +158,7 @@ soft_engine_has_chores(const struct soft_engine *e)
 {
 	return ((uintptr_t)TAILQ_FIRST(&e->moderated) | (uintptr_t)TAILQ_FIRST(&e->errs) |
 		(uintptr_t)TAILQ_FIRST(&e->zips) | (uintptr_t)TAILQ_FIRST(&e->held_packets) |
-		(uintptr_t)e->cq_failed | (uintptr_t)e->net.busy) != 0;
+		(uintptr_t)e->failures | (uintptr_t)e->net.busy) != 0;
 }
 
 /* Timers, then who has work to do. */

@@ -19,25 +19,7 @@
 #include "soft_shm.h"
 #include "soft_wire.h"
 
-static pthread_mutex_t soft_engines_lock = PTHREAD_MUTEX_INITIALIZER;
-static LIST_HEAD(, soft_engine) soft_engines = LIST_HEAD_INITIALIZER(soft_engines);
 static uint32_t soft_last_gen;
-
-void
-soft_quiesce(void)
-{
-	struct soft_engine *e;
-
-	pthread_mutex_lock(&soft_engines_lock);
-	LIST_FOREACH(e, &soft_engines, link) {
-		rte_ticketlock_lock(&e->lock);
-		soft_served_flush(e);
-		soft_wire_count_all(e);
-		rte_ticketlock_unlock(&e->lock);
-	}
-	pthread_mutex_unlock(&soft_engines_lock);
-	soft_netif_quiesce();
-}
 
 /* ---- Life */
 
@@ -46,6 +28,18 @@ static soft_msg_taker *const soft_takers[SOFT_MSG_STATES] = {
 	[SOFT_MSG_ANSWER] = soft_msg_answer,  [SOFT_MSG_DGRAM] = soft_dgram_take,
 	[SOFT_MSG_PACKET] = soft_packet_take,
 };
+
+/* soft_reader.pass */
+static void
+soft_engine_pass(struct soft_reader *r)
+{
+	struct soft_engine *e = container_of(r, struct soft_engine, reader);
+
+	rte_ticketlock_lock(&e->lock);
+	soft_served_flush(e);
+	soft_wire_count_all(e);
+	rte_ticketlock_unlock(&e->lock);
+}
 
 struct soft_engine *
 soft_engine_create(struct soft_dev *dev)
@@ -73,6 +67,7 @@ soft_engine_create(struct soft_dev *dev)
 	TAILQ_INIT(&e->run);
 	TAILQ_INIT(&e->timers);
 	TAILQ_INIT(&e->late);
+	TAILQ_INIT(&e->failed);
 	TAILQ_INIT(&e->errs);
 	TAILQ_INIT(&e->qps);
 	TAILQ_INIT(&e->moderated);
@@ -81,9 +76,8 @@ soft_engine_create(struct soft_dev *dev)
 	LIST_INIT(&e->uncounted);
 	TAILQ_INIT(&e->keepers);
 	soft_shm_engine_add(e);
-	pthread_mutex_lock(&soft_engines_lock);
-	LIST_INSERT_HEAD(&soft_engines, e, link);
-	pthread_mutex_unlock(&soft_engines_lock);
+	e->reader.pass = soft_engine_pass;
+	soft_reader_add(&e->reader);
 	return e;
 }
 
@@ -99,9 +93,7 @@ soft_engine_destroy(struct soft_engine *e)
 	rte_ticketlock_unlock(&e->lock);
 	soft_shm_engine_del(e);
 	soft_netif_leave(e);
-	pthread_mutex_lock(&soft_engines_lock);
-	LIST_REMOVE(e, link);
-	pthread_mutex_unlock(&soft_engines_lock);
+	soft_reader_del(&e->reader);
 	if (e->local.grown)
 		free(e->local.p);
 	if (e->remote.grown)
@@ -215,6 +207,7 @@ soft_qp_attach(struct soft_qp *qp)
 		qp->wire = soft_wire_create(qp);
 		if (qp->wire == NULL)
 			return -ENOMEM;
+		qp->roce = &qp->wire->roce;
 	}
 	rte_ticketlock_lock(&e->lock);
 	if (qp->has_sq) {
@@ -250,7 +243,10 @@ soft_qp_forget(struct soft_engine *e, struct soft_qp *qp)
 	soft_qp_unqueue(e, qp);
 	if (qp->in_err)
 		TAILQ_REMOVE(&e->errs, qp, err);
+	if (qp->has_failed)
+		TAILQ_REMOVE(&e->failed, qp, err);
 	qp->in_err = false;
+	qp->has_failed = false;
 	soft_msg_drop(qp);
 	qp->wait = SOFT_WAIT_NONE;
 	qp->bf_differs = false;
@@ -290,11 +286,13 @@ soft_qp_detach(struct soft_qp *qp)
 	}
 	/* What others want of this QP is answered now: the owner may poll no more. */
 	soft_inbox_drain(e);
+	soft_failures_run(e);
 	soft_zip_run(e);
 	rte_ticketlock_unlock(&e->lock);
 }
 
-void
+/* What a new state brings with it. */
+static void
 soft_qp_enter_state(struct soft_qp *qp)
 {
 	struct soft_engine *e = qp->engine;
@@ -356,7 +354,50 @@ soft_qp_state_changed(struct soft_qp *qp, uint32_t old_state)
 	/* What others want of it gets no answer, which is told now: its owner may poll no more. */
 	if (qp->state == BB_PRM_QP_RST || qp->state == BB_PRM_QP_ERR)
 		soft_inbox_drain(qp->engine);
+	soft_failures_run(qp->engine);
 	soft_zip_run(qp->engine);
+}
+
+/* ---- Failures */
+
+static bool
+soft_cq_dead(const struct soft_cq *cq)
+{
+	return cq != NULL && __atomic_load_n(&cq->error, __ATOMIC_RELAXED);
+}
+
+/* QPs of this engine go down with their CQ; another engine's find out at their next CQE. */
+static void
+soft_cq_sweep(struct soft_engine *e)
+{
+	struct soft_qp *qp;
+
+	TAILQ_FOREACH(qp, &e->qps, all) {
+		if ((qp->has_sq && soft_cq_dead(qp->scq)) ||
+		    ((qp->has_rq || qp->rmp != NULL) && soft_cq_dead(qp->rcq)))
+			soft_qp_fail(qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	}
+}
+
+void
+soft_failures_run(struct soft_engine *e)
+{
+	struct soft_qp *qp;
+	uint8_t failures;
+
+	/* A flush may break another CQ. Each of them breaks once, and each QP fails once. */
+	while ((failures = e->failures) != 0) {
+		e->failures = 0;
+		if ((failures & SOFT_CQ_FAILED) != 0)
+			soft_cq_sweep(e);
+		while ((qp = TAILQ_FIRST(&e->failed)) != NULL) {
+			TAILQ_REMOVE(&e->failed, qp, err);
+			qp->has_failed = false;
+			/* The control path may have moved it on. */
+			if (qp->state == BB_PRM_QP_ERR)
+				soft_qp_enter_state(qp);
+		}
+	}
 }
 
 /* ---- Threads */

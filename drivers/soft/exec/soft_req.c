@@ -5,7 +5,6 @@
 #include "bb_roce_pkt.h"
 #include "soft_resp.h"
 #include "soft_ud.h"
-#include "soft_wire.h"
 
 #include "soft_access.h"
 static void
@@ -319,10 +318,6 @@ soft_req_run(struct soft_engine *e, struct soft_qp *qp)
 	bool plain = (o->defect | o->fault | o->wire) == 0 && !qp->bf_differs;
 	uint32_t done = 0;
 
-	if (qp->wire != NULL) {
-		soft_wire_run(e, qp->wire);
-		return;
-	}
 	if (likely(plain && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&
 		   qp->wait == SOFT_WAIT_NONE && qp->umr_index == 0)) {
 		done = soft_req_fast(e, qp, SOFT_RUN_WQES);

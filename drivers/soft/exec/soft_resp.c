@@ -32,15 +32,11 @@ soft_resp_find_in_rtr(const struct soft_qp *qp, struct soft_qp *p)
 }
 
 void
-soft_resp_fail(struct soft_qp *p, const struct soft_qp *qp, uint16_t event)
+soft_resp_fail(struct soft_qp *p, uint16_t event)
 {
 	/* On a port the peer is told first: soft_wire_failed() comes when the NAK has left. */
-	if (p->wire != NULL)
-		return;
-	if (p != qp || p->st != BB_PRM_QP_ST_RC)
+	if (p->wire == NULL)
 		soft_qp_fail(p, event);
-	else if (event != 0)
-		soft_event_raise(p->dev, p->obj, event);
 }
 
 struct soft_answer
@@ -59,10 +55,10 @@ soft_resp_refuse(struct soft_engine *e, struct soft_qp *p, const struct soft_qp 
 		 p->dev->name, p->qpn, qp->qpn, r->d.opcode, r->rkey, r->raddr, r->d.len, why);
 	if (synd == BB_SYN_REMOTE_ACCESS) {
 		SOFT_COUNT(p, resp_remote_access);
-		soft_resp_fail(p, qp, told ? BB_PRM_EVENT_WQ_ACCESS_ERROR : 0);
+		soft_resp_fail(p, told ? BB_PRM_EVENT_WQ_ACCESS_ERROR : 0);
 	} else {
 		SOFT_COUNT(p, resp_remote_invalid);
-		soft_resp_fail(p, qp, told ? BB_PRM_EVENT_WQ_INVAL_REQ_ERROR : 0);
+		soft_resp_fail(p, told ? BB_PRM_EVENT_WQ_INVAL_REQ_ERROR : 0);
 	}
 	return soft_nak(synd);
 }
@@ -82,7 +78,7 @@ soft_resp_page_fault(struct soft_engine *e, struct soft_qp *p, const struct soft
 		 "0x%" PRIx64 ", %" PRIu64 " bytes): not all of the ON_DEMAND key's memory is "
 		 "mapped for it",
 		 p->dev->name, p->qpn, qp->qpn, r->d.opcode, r->rkey, r->raddr, r->d.len);
-	soft_resp_fail(p, qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	soft_resp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);
 	return soft_nak(BB_SYN_REMOTE_OP);
 }
 
@@ -137,7 +133,7 @@ soft_resp_write(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *
 	soft_served_for(e, p);
 	e->served_write++;
 	if (imm)
-		return soft_resp_recv_done(e, p, qp, r, BB_CQE_RESP_WR_IMM, r->imm, NULL);
+		return soft_resp_recv_done(e, p, r, BB_CQE_RESP_WR_IMM, r->imm, NULL);
 	return soft_ack;
 }
 

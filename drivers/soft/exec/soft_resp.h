@@ -62,12 +62,8 @@ soft_resp_find_rts(const struct soft_qp *qp)
 	return soft_resp_linked(qp, p) ? p : NULL;
 }
 
-/*
- * The target goes to ERR. When an RC QP talks to itself, the requester's half does that
- * behind its error CQE, or the flush would come first. @qp NULL: the sender is not known.
- * A QP on a port is left to its RoCEv2 engine, which is told of it.
- */
-void soft_resp_fail(struct soft_qp *p, const struct soft_qp *qp, uint16_t event);
+/* The target goes to ERR. A QP on a port is left to its RoCEv2 engine, which is told of it. */
+void soft_resp_fail(struct soft_qp *p, uint16_t event);
 /*
  * Refuse a request that needs no receive: tell the requester, raise the event. Only a
  * reliable peer is told; what an unreliable one wants is dropped.
@@ -105,8 +101,8 @@ struct soft_answer soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p,
 				       const char *why);
 /* The completion of a receive. */
 struct soft_answer soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p,
-				       const struct soft_qp *qp, const struct soft_req *r,
-				       uint8_t opcode, uint32_t imm, const uint8_t *data);
+				       const struct soft_req *r, uint8_t opcode, uint32_t imm,
+				       const uint8_t *data);
 struct soft_answer soft_resp_send(struct soft_engine *e, struct soft_qp *p,
 				  const struct soft_qp *qp, struct soft_req *r);
 

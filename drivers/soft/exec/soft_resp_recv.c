@@ -42,7 +42,7 @@ soft_resp_recv_fail(struct soft_engine *e, struct soft_qp *p, const struct soft_
 	soft_cqe_error(e, p, true, e->recv.idx, 0, synd);
 	if (p->rmp == NULL)
 		p->rq_ci++;
-	soft_resp_fail(p, qp, 0);
+	soft_resp_fail(p, 0);
 	return soft_nak(synd == BB_SYN_LOCAL_LENGTH ? BB_SYN_REMOTE_INVAL_REQ : BB_SYN_REMOTE_OP);
 }
 
@@ -66,7 +66,7 @@ soft_resp_recv_shared(struct soft_engine *e, struct soft_qp *p, const struct sof
 	case SOFT_TAKE_EMPTY:
 		return soft_resp_rnr(p, qp);
 	default:
-		soft_resp_fail(p, qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		soft_resp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);
 		return soft_nak(BB_SYN_REMOTE_OP);
 	}
 }
@@ -100,13 +100,13 @@ soft_resp_recv_ready(struct soft_engine *e, struct soft_qp *p, const struct soft
 		 "%s QP 0x%x: the receive doorbell record is %u WQEs ahead of the %u in the ring; "
 		 "write the WQE counter, big endian, to word 0",
 		 p->dev->name, p->qpn, posted, 1u << p->log_rq);
-	soft_resp_fail(p, qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+	soft_resp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);
 	return soft_nak(BB_SYN_REMOTE_OP);
 }
 
 struct soft_answer
-soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *qp,
-		    const struct soft_req *r, uint8_t opcode, uint32_t imm, const uint8_t *data)
+soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p, const struct soft_req *r,
+		    uint8_t opcode, uint32_t imm, const uint8_t *data)
 {
 	bool solicited = r->d.fm_ce_se & BB_WQE_SE;
 	uint32_t len = (uint32_t)r->d.len;
@@ -114,7 +114,7 @@ soft_resp_recv_done(struct soft_engine *e, struct soft_qp *p, const struct soft_
 	if (unlikely(e->dev->opts.defect != SOFT_DEFECT_NONE))
 		soft_defect_recv(e, opcode, &solicited, &imm, &len);
 	if (unlikely(!soft_cqe_resp(e, p, opcode, solicited, imm, len, data))) {
-		soft_resp_fail(p, qp, BB_PRM_EVENT_WQ_CATAS_ERROR);
+		soft_resp_fail(p, BB_PRM_EVENT_WQ_CATAS_ERROR);
 		return soft_nak(BB_SYN_REMOTE_OP);
 	}
 	if (p->rmp == NULL)
@@ -215,8 +215,8 @@ soft_resp_send(struct soft_engine *e, struct soft_qp *p, const struct soft_qp *q
 	}
 	if (unlikely(in_cqe)) {
 		soft_mem_gather(e, data, r->piece, r->n);
-		return soft_resp_recv_done(e, p, qp, r, opcode, imm, data);
+		return soft_resp_recv_done(e, p, r, opcode, imm, data);
 	}
 	soft_mem_move(e, e->remote.p, r->piece, r->n);
-	return soft_resp_recv_done(e, p, qp, r, opcode, imm, NULL);
+	return soft_resp_recv_done(e, p, r, opcode, imm, NULL);
 }

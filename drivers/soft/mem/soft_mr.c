@@ -11,10 +11,26 @@
 
 #include "soft_ctl.h"
 #include "soft_kernel.h"
-#include "soft_shm.h"
 
 /* The kernel's caches hold keys for at least so many pages (mlx5_mkey_cache_init()). */
 #define MIN_ROOM 4u
+
+/* Tell other processes of a key that is in the table. */
+static void
+mkey_share(struct soft_dev *dev, const struct soft_mkey *m)
+{
+	if (dev->share != NULL)
+		dev->share->key_add(dev, m);
+}
+
+/* A key is out of the table: returns when no engine works with it any more, nor a peer. */
+static void
+mkey_wait(struct soft_dev *dev, uint32_t id)
+{
+	soft_quiesce();
+	if (dev->share != NULL && dev->share->key_del(dev, id))
+		dev->share->wait(dev);
+}
 
 /* Gives @m a key and publishes it. -ENOSPC, -EIO. */
 static int
@@ -25,7 +41,7 @@ mkey_add(struct soft_dev *dev, struct soft_mkey *m)
 	if (ret != 0)
 		return ret;
 	__atomic_store_n(&dev->mkeys[m->key >> 8], m, __ATOMIC_RELEASE);
-	soft_shm_key_add(dev, m);
+	mkey_share(dev, m);
 	return 0;
 }
 
@@ -51,20 +67,17 @@ mkey_retire(struct soft_dev *dev, struct soft_mkey *m, struct soft_mkey *next)
 
 	if (!has_windows(dev, m)) {
 		__atomic_store_n(&dev->mkeys[id], next, __ATOMIC_RELEASE);
-		/* After these no engine works with the key, nor a peer: the memory may go. */
-		soft_quiesce();
-		if (soft_shm_key_del(dev, id))
-			soft_shm_wait(dev);
+		mkey_wait(dev, id);
 		if (!has_windows(dev, m)) {
 			if (next != NULL)
-				soft_shm_key_add(dev, next);
+				mkey_share(dev, next);
 			free(m);
 			return 0;
 		}
 		/* One was bound meanwhile. */
 		__atomic_store_n(&dev->mkeys[id], m, __ATOMIC_RELEASE);
 		soft_quiesce();
-		soft_shm_key_add(dev, m);
+		mkey_share(dev, m);
 	}
 	SOFT_LOG(ERR, "%s: memory windows are bound to MR 0x%x: invalidate them first", dev->name,
 		 m->key);
@@ -375,9 +388,7 @@ rereg_other_key(struct soft_dev *dev, struct soft_mkey *old, struct soft_mkey *m
 	if (ret != 0) {
 		id = m->key >> 8;
 		__atomic_store_n(&dev->mkeys[id], NULL, __ATOMIC_RELEASE);
-		soft_quiesce();
-		if (soft_shm_key_del(dev, id))
-			soft_shm_wait(dev);
+		mkey_wait(dev, id);
 	}
 	soft_draw_give(&dev->ctl->mkey_draw, id);
 	return ret;

@@ -11,7 +11,6 @@
 #include <rte_ether.h>
 
 #include "soft_ctl.h"
-#include "soft_wire.h"
 
 /* As Linux: three questions, a second apart; and as long for a link that comes up. */
 #define RESOLVE_NS ((SOFT_NEIGH_TRIES + 1) * SOFT_NEIGH_RETRY_NS)
@@ -90,52 +89,20 @@ soft_netif_leave(struct soft_engine *e)
 	rte_spinlock_unlock(&nif->takers);
 }
 
-/* ---- Events */
+/* ---- Life */
 
+/* soft_reader.pass */
 static void
-on_link(void *arg, bool up)
+pass(struct soft_reader *r)
 {
-	struct soft_netif *nif = arg;
+	struct soft_netif *nif = container_of(r, struct soft_netif, reader);
 
-	soft_dev_port_set(nif->dev, up);
+	soft_netif_lock(nif);
+	soft_netif_unlock(nif);
 }
-
-static void
-on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
-{
-	struct soft_netif *nif = arg;
-	struct soft_packet p = {
-		.ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, rx->l3_off),
-		.ip_len = (uint32_t)rx->l4_off - rx->l3_off,
-		.len = (uint32_t)rx->l4_off - rx->l3_off + rx->l4_len,
-		.net = &rx->net,
-		.l2_len = soft_port_said_nothing(m) ? rx->l3_off : 0,
-	};
-
-	soft_wire_deliver(nif->dev, nif->poller, &p);
-}
-
-static bool
-on_frame(void *arg, const uint8_t *frame, uint32_t len, bool last)
-{
-	struct soft_netif *nif = arg;
-
-	return soft_wire_expected(nif->dev, nif->poller, frame, len, last);
-}
-
-static void
-on_lost(void *arg)
-{
-	struct soft_netif *nif = arg;
-
-	soft_wire_lost(nif->dev, SOFT_LOST_PORT_DOWN);
-}
-
-static const struct soft_port_ops port_ops = {
-	.on_frame = on_frame, .on_roce = on_roce, .on_link = on_link, .on_lost = on_lost};
 
 int
-soft_netif_open(struct soft_dev *dev)
+soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops)
 {
 	struct soft_netif *nif = calloc(1, sizeof(*nif));
 	struct soft_port_info info;
@@ -149,7 +116,7 @@ soft_netif_open(struct soft_dev *dev)
 	rte_spinlock_init(&nif->lock);
 	rte_spinlock_init(&nif->takers);
 	soft_time_init();
-	ret = soft_port_open(dev->name, &dev->opts.port, &port_ops, nif, &nif->port);
+	ret = soft_port_open(dev->name, &dev->opts.port, ops, nif, &nif->port);
 	if (ret != 0) {
 		free(nif);
 		return ret;
@@ -174,6 +141,8 @@ soft_netif_open(struct soft_dev *dev)
 	pthread_mutex_lock(&netifs_lock);
 	LIST_INSERT_HEAD(&netifs, nif, link);
 	pthread_mutex_unlock(&netifs_lock);
+	nif->reader.pass = pass;
+	soft_reader_add(&nif->reader);
 	return 0;
 }
 
@@ -216,6 +185,7 @@ soft_netif_close(struct soft_dev *dev)
 	if (nif == NULL)
 		return;
 	dev->netif = NULL;
+	soft_reader_del(&nif->reader);
 	pthread_mutex_lock(&netifs_lock);
 	LIST_REMOVE(nif, link);
 	pthread_mutex_unlock(&netifs_lock);
@@ -258,19 +228,6 @@ soft_netif_poll_all(void)
 		if (!soft_netif_trylock(nif))
 			continue;
 		soft_port_poll(nif->port, soft_dev_ns(nif->dev));
-		soft_netif_unlock(nif);
-	}
-	pthread_mutex_unlock(&netifs_lock);
-}
-
-void
-soft_netif_quiesce(void)
-{
-	struct soft_netif *nif;
-
-	pthread_mutex_lock(&netifs_lock);
-	LIST_FOREACH(nif, &netifs, link) {
-		soft_netif_lock(nif);
 		soft_netif_unlock(nif);
 	}
 	pthread_mutex_unlock(&netifs_lock);

@@ -57,6 +57,7 @@ struct soft_netif {
 	struct soft_engine *poller; /* who has the lock; NULL: nobody, or the control path */
 	uint64_t now;               /* ns, when it was polled last */
 	LIST_ENTRY(soft_netif) link;
+	struct soft_reader reader;
 	enum soft_netif_gate gate;
 	bool gate_has, gate_asked; /* the interrupt thread has the lock, waits for it; its own */
 	LIST_ENTRY(soft_netif) gate_link;
@@ -96,13 +97,13 @@ soft_netif_is_dead(const struct soft_dev *dev, const struct bb_roce_net *net)
 	return net->hop_limit == 0 || __atomic_load_n(&dev->port_down, __ATOMIC_RELAXED);
 }
 
-/* ---- soft_port_plain.c: soft_link_ops.plain */
-void soft_port_plain(struct soft_engine *e, struct soft_wire *w);
-
 /* ---- soft_netif.c: control path */
 
-/* Open the port of the device's options; its addresses, MAC, MTU. 0, -errno, logged. */
-int soft_netif_open(struct soft_dev *dev);
+/*
+ * Open the port of the device's options; its addresses, MAC, MTU. What comes goes to @ops, with the
+ * struct soft_netif as their argument. 0, -errno, logged.
+ */
+int soft_netif_open(struct soft_dev *dev, const struct soft_port_ops *ops);
 /* No engine of the device is left. Nothing to do for a device without a port. */
 void soft_netif_close(struct soft_dev *dev);
 /*
@@ -125,8 +126,6 @@ void soft_netif_gate_leave(struct soft_netif *nif);
 
 /* ---- soft_netif.c */
 
-/* What soft_quiesce() wants of them. */
-void soft_netif_quiesce(void);
 /* Asks for an address; never waits. 0, -EAGAIN, or -EHOSTUNREACH, -ENETDOWN, logged. */
 int soft_netif_ready(struct soft_dev *dev, const uint8_t ip[16]);
 /* The MAC of the owner of an address; waits for it. -EHOSTUNREACH, -ENETDOWN, logged. */

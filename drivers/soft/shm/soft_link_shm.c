@@ -311,21 +311,22 @@ link_shm_count_anew(struct soft_shm_count *n)
 	__atomic_store_n(&n->since, rte_rdtsc(), __ATOMIC_RELEASE);
 }
 
-void
-soft_shm_connected(struct soft_wire *w)
+static void
+link_shm_connected(struct soft_wire *w)
 {
 	const struct soft_shm *shm = w->qp->dev->shm;
+	struct soft_shm_wire *sw = soft_shm_wire(w);
 
 	w->shm_tx = NULL;
-	memset(&w->direct, 0, sizeof(w->direct));
-	memset(&w->served, 0, sizeof(w->served));
 	w->epsn_out = NULL;
-	w->direct.allowed = soft_shm_direct_allowed(w->qp->dev);
-	if (shm == NULL || w->qp->st == BB_PRM_QP_ST_UD)
+	memset(&sw->direct, 0, sizeof(sw->direct));
+	memset(&sw->served, 0, sizeof(sw->served));
+	sw->direct.allowed = soft_shm_direct_allowed(w->qp->dev);
+	if (w->qp->st == BB_PRM_QP_ST_UD)
 		return;
 	w->shm_tx = soft_shm_find(shm, w->path.net.dst);
 	if (w->shm_tx != NULL)
-		w->shm_deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
+		sw->deaths = __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED);
 	w->epsn_out = &shm->dir->epsn[w->qp->qpn];
 	link_shm_count_anew(&shm->dir->count[w->qp->qpn]);
 }
@@ -364,10 +365,11 @@ link_shm_bury(struct soft_engine *e, struct soft_shm *shm)
 	__atomic_store_n(&e->shm_deaths, __atomic_load_n(&shm->deaths, __ATOMIC_ACQUIRE),
 			 __ATOMIC_RELAXED);
 	TAILQ_FOREACH(qp, &e->qps, all) {
-		const struct soft_wire *w = qp->wire;
+		struct soft_wire *w = qp->wire;
 
 		if (w != NULL && w->shm_tx != NULL &&
-		    w->shm_deaths != __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED))
+		    soft_shm_wire(w)->deaths !=
+			    __atomic_load_n(&w->shm_tx->deaths, __ATOMIC_RELAXED))
 			link_shm_lose(e, qp);
 	}
 }
@@ -450,10 +452,21 @@ link_shm_turn_unless_full(struct soft_engine *e)
 		link_shm_take(e, shm);
 }
 
+static uint32_t
+link_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
+{
+	uint32_t done = soft_shm_direct(e, w, budget);
+
+	if (done < budget)
+		soft_shm_send_out(e, w, soft_engine_ns(e));
+	return done;
+}
+
 #define LINK_SHM_OPS(begin_)                                                                       \
 	{                                                                                          \
 		.send = link_shm_send, .send_bytes = link_shm_send_bytes, .begin = begin_,         \
-		.waiting = link_shm_waiting                                                        \
+		.waiting = link_shm_waiting, .qp_size = sizeof(struct soft_shm_wire),              \
+		.connected = link_shm_connected, .direct = link_shm_direct                         \
 	}
 
 const struct soft_link_ops soft_link_shm = LINK_SHM_OPS(link_shm_turn);

@@ -216,6 +216,7 @@ soft_shm_start(struct soft_dev *dev)
 	if (ret != 0)
 		goto fail;
 	dev->shm = shm;
+	dev->share = &soft_shm_share;
 	return 0;
 
 fail:
@@ -229,6 +230,7 @@ soft_shm_stop(struct soft_dev *dev)
 	if (dev->shm != NULL)
 		destroy(dev->shm);
 	dev->shm = NULL;
+	dev->share = NULL;
 }
 
 /* ---- Chores */

@@ -21,8 +21,7 @@
 #include "soft_shm_mem.h"
 #include "soft_shm_msg.h"
 #include "soft_shm_ring.h"
-
-struct soft_wire_dest;
+#include "soft_wire.h"
 
 #define SOFT_SHM_CHORES_NS  1000000u  /* between two looks at the sockets */
 #define SOFT_SHM_AGAIN_NS   10000000u /* between two attempts to connect */
@@ -122,6 +121,32 @@ struct soft_shm {
 	uid_t unnamed;
 };
 
+#define SOFT_SHM_NEAR 4u /* power of two */
+
+/* What an engine remembers to carry out a QP's requests in the peer's memory. */
+struct soft_shm_direct {
+	bool allowed;
+	bool fenced;     /* who retires an entry fences for us, too */
+	uint32_t rev;    /* soft_shm_tx.rev when the rest was found */
+	uint32_t qp_seq; /* of the peer's QP; 0: not found */
+	uint32_t pdn, rights;
+	struct soft_shm_near near[SOFT_SHM_NEAR];
+};
+
+/* A QP on this link. */
+struct soft_shm_wire {
+	struct soft_wire w;
+	uint32_t deaths; /* of w.shm_tx, as the QP got to RTR */
+	struct soft_shm_direct direct;
+	struct soft_shm_count served; /* of what its peer has done by itself, counted already */
+};
+
+static inline struct soft_shm_wire *
+soft_shm_wire(struct soft_wire *w)
+{
+	return container_of(w, struct soft_shm_wire, w);
+}
+
 /* ---- soft_shm.c */
 
 /* GID @index of a device with these options. False: none. */
@@ -196,9 +221,6 @@ struct soft_shm_tx *soft_shm_tx_lock(struct soft_engine *e, const struct soft_wi
 void soft_shm_input(struct soft_engine *e, const struct soft_shm_rx *rx,
 		    const struct soft_ring_rec *rec, const uint8_t *p);
 
-/* A QP is in RTR: whom it depends on. Under its engine's lock; soft_shm_skip() afterwards. */
-void soft_shm_connected(struct soft_wire *w);
-
 /* ---- soft_shm_tx.c */
 
 /*
@@ -240,10 +262,7 @@ void soft_shm_rx_close(struct soft_shm *shm, struct soft_shm_rx *rx, const char 
 
 /* ---- soft_shm_pub.c: what peers may access themselves; each nothing without the option shm */
 
-/* A key is in the table, under soft_dev.lock: publish it, if peers may use it. */
-void soft_shm_key_add(struct soft_dev *dev, const struct soft_mkey *m);
-/* It is out of it. True: it was published; soft_shm_wait() then. */
-bool soft_shm_key_del(struct soft_dev *dev, uint32_t id);
+extern const struct soft_share_ops soft_shm_share;
 /* A QP's state or rights have changed, under its engine's lock. */
 void soft_shm_qp_update(struct soft_qp *qp);
 /*

@@ -22,10 +22,10 @@
 #include "soft_wire.h"
 
 static inline void
-direct_enter(struct soft_engine *e, const struct soft_wire *w)
+direct_enter(struct soft_engine *e, struct soft_wire *w)
 {
 	__atomic_store_n(e->shm_word, *e->shm_word + 1, __ATOMIC_RELAXED);
-	if (likely(w->direct.fenced))
+	if (likely(soft_shm_wire(w)->direct.fenced))
 		rte_compiler_barrier();
 	else
 		bb_smp_mb();
@@ -45,7 +45,7 @@ static __rte_noinline bool
 direct_find_qp(struct soft_wire *w)
 {
 	const struct soft_qp *qp = w->qp;
-	struct soft_shm_direct *d = &w->direct;
+	struct soft_shm_direct *d = &soft_shm_wire(w)->direct;
 	struct soft_shm_qp p;
 
 	d->qp_seq = 0;
@@ -71,11 +71,11 @@ static inline bool
 direct_ready(struct soft_wire *w)
 {
 	const struct soft_shm_tx *tx = w->shm_tx;
-	struct soft_shm_direct *d = &w->direct;
+	struct soft_shm_direct *d = &soft_shm_wire(w)->direct;
 	uint32_t rev = __atomic_load_n(&tx->rev, __ATOMIC_ACQUIRE);
 
 	if (unlikely(__atomic_load_n(&tx->state, __ATOMIC_ACQUIRE) != SOFT_SHM_UP ||
-		     __atomic_load_n(&tx->deaths, __ATOMIC_RELAXED) != w->shm_deaths ||
+		     __atomic_load_n(&tx->deaths, __ATOMIC_RELAXED) != soft_shm_wire(w)->deaths ||
 		     __atomic_load_n(&w->qp->dev->port_down, __ATOMIC_RELAXED)))
 		return false;
 	if (unlikely(rev != d->rev)) {
@@ -102,11 +102,12 @@ direct_ready(struct soft_wire *w)
 static inline uint8_t *
 direct_find(struct soft_wire *w, uint32_t key, uint64_t addr, uint64_t len, uint32_t right)
 {
-	struct soft_shm_near *n = &w->direct.near[key >> 8 & (SOFT_SHM_NEAR - 1)];
+	struct soft_shm_near *n = &soft_shm_wire(w)->direct.near[key >> 8 & (SOFT_SHM_NEAR - 1)];
 
 	if (unlikely(n->now == NULL || n->key != key ||
 		     __atomic_load_n(n->now, __ATOMIC_RELAXED) != n->seq) &&
-	    !soft_shm_near_find(w->shm_tx, w->direct.pdn, w->direct.rights, key, n))
+	    !soft_shm_near_find(w->shm_tx, soft_shm_wire(w)->direct.pdn,
+				soft_shm_wire(w)->direct.rights, key, n))
 		return NULL;
 	if (unlikely(addr < n->start || len > n->len || addr - n->start > n->len - len ||
 		     (n->rights & right) == 0))
@@ -195,7 +196,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 	case BB_WQE_RDMA_WRITE:
 		/* The key of a message without payload is not looked at (9.7.4.1.4). */
 		if (r->d.len == 0)
-			return (w->direct.rights & SOFT_SHM_WRITE) != 0;
+			return (soft_shm_wire(w)->direct.rights & SOFT_SHM_WRITE) != 0;
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_WRITE);
 		if (at == NULL)
 			return false;
@@ -203,7 +204,7 @@ direct_request(struct soft_engine *e, struct soft_wire *w, struct soft_req *r)
 		return true;
 	case BB_WQE_RDMA_READ:
 		if (r->d.len == 0)
-			return (w->direct.rights & SOFT_SHM_READ) != 0;
+			return (soft_shm_wire(w)->direct.rights & SOFT_SHM_READ) != 0;
 		at = direct_find(w, r->rkey, r->raddr, r->d.len, SOFT_SHM_READ);
 		if (at == NULL)
 			return false;
@@ -274,8 +275,8 @@ soft_shm_direct(struct soft_engine *e, struct soft_wire *w, uint32_t budget)
 	uint32_t done = 0;
 
 	if (w->sq_next != qp->sq_ci || qp->sq_ci == qp->sq_pi || qp->state != BB_PRM_QP_RTS ||
-	    w->roce.req.head != w->roce.req.tail || !w->direct.allowed || e->shm_word == NULL ||
-	    qp->st != BB_PRM_QP_ST_RC || !direct_kind(qp))
+	    w->roce.req.head != w->roce.req.tail || !soft_shm_wire(w)->direct.allowed ||
+	    e->shm_word == NULL || qp->st != BB_PRM_QP_ST_RC || !direct_kind(qp))
 		return 0;
 	direct_enter(e, w);
 	while (done < budget && qp->sq_ci != qp->sq_pi && qp->state == BB_PRM_QP_RTS &&

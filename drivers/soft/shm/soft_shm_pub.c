@@ -165,8 +165,8 @@ no_descriptor(const struct soft_dev *dev, const struct soft_mkey *m)
 		 dev->name, m->key);
 }
 
-void
-soft_shm_key_add(struct soft_dev *dev, const struct soft_mkey *m)
+static void
+key_add(struct soft_dev *dev, const struct soft_mkey *m)
 {
 	struct soft_shm *shm = dev->shm;
 	struct soft_shm_key *k;
@@ -205,8 +205,8 @@ soft_shm_key_add(struct soft_dev *dev, const struct soft_mkey *m)
 	pthread_mutex_unlock(&shm->lock);
 }
 
-bool
-soft_shm_key_del(struct soft_dev *dev, uint32_t id)
+static bool
+key_del(struct soft_dev *dev, uint32_t id)
 {
 	struct soft_shm *shm = dev->shm;
 	struct soft_shm_key *k;
@@ -308,13 +308,14 @@ more_than(uint64_t told, uint64_t now)
 static bool
 news(const struct soft_shm *shm, const struct soft_qp *qp, struct soft_shm_count *more)
 {
-	struct soft_wire *w = qp->wire;
+	struct soft_shm_wire *w = soft_shm_wire(qp->wire);
 	struct soft_shm_count now;
 	const struct soft_shm_rx *rx;
 
-	if (w == NULL || qp->st != BB_PRM_QP_ST_RC || qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP)
+	if (qp->wire == NULL || qp->st != BB_PRM_QP_ST_RC ||
+	    qp->remote_qpn >= 1u << SOFT_LOG_MAX_QP)
 		return false;
-	rx = rx_of(shm, w->path.net.dst);
+	rx = rx_of(shm, w->w.path.net.dst);
 	if (rx == NULL || !is_twin(&rx->dir->qps[qp->remote_qpn], qp) ||
 	    !read_count(&rx->dir->count[qp->remote_qpn], &now))
 		return false;
@@ -507,3 +508,9 @@ soft_shm_direct_allowed(const struct soft_dev *dev)
 {
 	return !by_packets(dev);
 }
+
+const struct soft_share_ops soft_shm_share = {
+	.key_add = key_add,
+	.key_del = key_del,
+	.wait = soft_shm_wait,
+};

@@ -68,8 +68,8 @@ soft_shm_send_out(struct soft_engine *e, struct soft_wire *w, uint64_t now)
 	uint8_t sgid;
 
 	/* soft_req_decode() knows what a UMR keeps waiting. */
-	if (qp->state != BB_PRM_QP_RTS || !w->direct.allowed || w->sq_next == qp->sq_pi ||
-	    unlikely(qp->umr_index != 0))
+	if (qp->state != BB_PRM_QP_RTS || !soft_shm_wire(w)->direct.allowed ||
+	    w->sq_next == qp->sq_pi || unlikely(qp->umr_index != 0))
 		return;
 	posted = (uint16_t)(qp->sq_pi - w->sq_next);
 	room = RTE_MIN(bb_roce_short_room(&w->roce), posted);
@@ -104,7 +104,7 @@ soft_shm_send_in(struct soft_engine *e, const struct soft_shm_rx *rx,
 		return false;
 	qp = soft_qp_find(e->dev, s.dqpn);
 	if (unlikely(qp == NULL || qp->wire == NULL || qp->engine != e ||
-		     !qp->wire->direct.allowed))
+		     !soft_shm_wire(qp->wire)->direct.allowed))
 		return false;
 	w = qp->wire;
 	if (unlikely(!bb_roce_short_expected(&w->roce, &s, rx->gids[rec->sgid], rx->dst,

@@ -17,6 +17,7 @@
 #include "soft_port_opts.h"
 
 struct soft_packet_msg;
+struct soft_port_ops;
 struct soft_wire;
 
 enum soft_link_sent {
@@ -61,6 +62,16 @@ struct soft_link_ops {
 	void (*receive)(struct soft_engine *e);
 	/* It ends: what was sent leaves. May be NULL. */
 	void (*end)(struct soft_engine *e);
+	/* Bytes of the link's struct of a queue pair, which begins with a struct soft_wire; 0: it
+	 * is one. */
+	size_t qp_size;
+	/* A queue pair is in RTR, and its path is known. May be NULL. */
+	void (*connected)(struct soft_wire *w);
+	/*
+	 * Of a queue pair with shm_tx: executes what goes without the RoCEv2 engine, at the head of
+	 * the queue, at most @budget WQEs, and returns how many; the QP may have failed.
+	 */
+	uint32_t (*direct)(struct soft_engine *e, struct soft_wire *w, uint32_t budget);
 	/* Packets come without a doorbell: an engine takes its turn in every poll. */
 	bool polled;
 	/* In those that this finds worth it, without the lock: it may miss what comes now. */
@@ -87,8 +98,13 @@ enum soft_link_sent soft_memory_send_bytes(struct soft_dev *dest, struct soft_pa
 
 /* ---- soft_link_port.c: by an ethdev */
 extern const struct soft_link_ops soft_link_port;
+/* Takes what comes from a device's struct soft_netif. */
+extern const struct soft_port_ops soft_link_port_rx;
 /* With the option rx_full, which costs no poll of other devices anything. */
 extern const struct soft_link_ops soft_link_port_fills;
+
+/* ---- soft_port_plain.c: soft_link_ops.plain of an ethdev */
+void soft_port_plain(struct soft_engine *e, struct soft_wire *w);
 
 /* ---- soft_link_shm.c: to other processes of the host */
 extern const struct soft_link_ops soft_link_shm, soft_link_shm_fills;

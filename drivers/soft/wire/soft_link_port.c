@@ -11,6 +11,52 @@
 #include "soft_port_priv.h"
 #include "soft_wire.h"
 
+/* ---- Frames that came */
+
+static void
+on_link(void *arg, bool up)
+{
+	struct soft_netif *nif = arg;
+
+	soft_dev_port_set(nif->dev, up);
+}
+
+static void
+on_roce(void *arg, struct rte_mbuf *m, const struct soft_port_rx *rx)
+{
+	struct soft_netif *nif = arg;
+	struct soft_packet p = {
+		.ip = rte_pktmbuf_mtod_offset(m, const uint8_t *, rx->l3_off),
+		.ip_len = (uint32_t)rx->l4_off - rx->l3_off,
+		.len = (uint32_t)rx->l4_off - rx->l3_off + rx->l4_len,
+		.net = &rx->net,
+		.l2_len = soft_port_said_nothing(m) ? rx->l3_off : 0,
+	};
+
+	soft_wire_deliver(nif->dev, nif->poller, &p);
+}
+
+static bool
+on_frame(void *arg, const uint8_t *frame, uint32_t len, bool last)
+{
+	struct soft_netif *nif = arg;
+
+	return soft_wire_expected(nif->dev, nif->poller, frame, len, last);
+}
+
+static void
+on_lost(void *arg)
+{
+	struct soft_netif *nif = arg;
+
+	soft_wire_lost(nif->dev, SOFT_LOST_PORT_DOWN);
+}
+
+const struct soft_port_ops soft_link_port_rx = {
+	.on_frame = on_frame, .on_roce = on_roce, .on_link = on_link, .on_lost = on_lost};
+
+/* ---- Turns */
+
 /* The lock, which the engine has not kept. */
 static __rte_noinline bool
 link_take(struct soft_engine *e, struct soft_netif *nif)
@@ -71,6 +117,8 @@ link_end(struct soft_engine *e)
 	if (unlikely(__atomic_load_n(&nif->asked, __ATOMIC_RELAXED) != 0))
 		soft_netif_pass(nif);
 }
+
+/* ---- Out */
 
 static enum soft_link_sent
 link_sent(struct soft_engine *e, enum soft_port_sent sent)

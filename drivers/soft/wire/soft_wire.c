@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "soft_ctl.h"
-#include "soft_shm.h"
 #include "soft_ud.h"
 
 /* A few milliseconds: EAL's interrupt thread has some ports for 20 us. */
@@ -113,7 +112,8 @@ soft_wire_reset(struct soft_wire *w)
 struct soft_wire *
 soft_wire_create(struct soft_qp *qp)
 {
-	struct soft_wire *w = calloc(1, sizeof(*w));
+	const size_t size = qp->dev->link->qp_size;
+	struct soft_wire *w = calloc(1, size != 0 ? size : sizeof(*w));
 
 	if (w == NULL)
 		return NULL;
@@ -231,7 +231,8 @@ soft_wire_enter_state(struct soft_wire *w)
 	case BB_PRM_QP_RTR:
 		if (qp->st != BB_PRM_QP_ST_UD)
 			soft_wire_path(w);
-		soft_shm_connected(w);
+		if (qp->dev->link->connected != NULL)
+			qp->dev->link->connected(w);
 		soft_wire_forget(w);
 		w->spoke = qp->epsn;
 		w->talks = 0;
@@ -365,9 +366,7 @@ soft_wire_run(struct soft_engine *e, struct soft_wire *w)
 	else if (unlikely(soft_engine_ns(e) >= bb_roce_deadline(&w->roce)))
 		bb_roce_tick(&w->roce, soft_engine_ns(e));
 	if (w->shm_tx != NULL)
-		done = soft_shm_direct(e, w, SOFT_RUN_WQES);
-	if (w->shm_tx != NULL && done < SOFT_RUN_WQES)
-		soft_shm_send_out(e, w, soft_engine_ns(e));
+		done = e->dev->link->direct(e, w, SOFT_RUN_WQES);
 	if (unlikely(w->roce.req.again))
 		bb_roce_short_again(&w->roce, SOFT_RUN_WQES, soft_engine_ns(e));
 	if (likely(e->dev->link->plain != NULL))

@@ -18,7 +18,6 @@
 #include "soft_capture.h"
 #include "soft_data.h"
 #include "soft_link.h"
-#include "soft_shm_mem.h"
 
 #define SOFT_WIRE_SLOTS   64u  /* messages of a QP under way; power of two */
 #define SOFT_WIRE_INLINE  64u  /* bytes of inline data that are kept for the turn */
@@ -56,7 +55,6 @@ struct soft_packet_msg {
 	uint8_t data[]; /* from the IP header to the ICRC */
 };
 
-#define SOFT_SHM_NEAR 4u /* power of two */
 /* Kinds of packets that are expected as the one before was. */
 enum soft_wire_kind {
 	SOFT_WIRE_WRITE,
@@ -69,17 +67,9 @@ enum soft_wire_kind {
 #define SOFT_WIRE_HEAD     48u /* bytes that are compared: of Ethernet, IPv4, UDP and BTH */
 #define SOFT_WIRE_HEAD_MAX 72u /* with IPv6 and a tag */
 
-/* What an engine remembers to carry out a QP's requests in the peer's memory. */
-struct soft_shm_direct {
-	bool allowed;
-	bool fenced;     /* who retires an entry fences for us, too */
-	uint32_t rev;    /* soft_shm_tx.rev when the rest was found */
-	uint32_t qp_seq; /* of the peer's QP; 0: not found */
-	uint32_t pdn, rights;
-	struct soft_shm_near near[SOFT_SHM_NEAR];
-};
+struct soft_shm_tx;
 
-/* One a QP, the engine's thread's alone. */
+/* One a QP, the engine's thread's alone. A link may have more of it: soft_link_ops.qp_size. */
 struct soft_wire {
 	struct bb_roce_qp roce;
 	struct soft_qp *qp;
@@ -114,12 +104,9 @@ struct soft_wire {
 	struct soft_port_begin begin[2];
 	struct soft_wire_dest *dest; /* UD: by slot */
 	struct soft_shm_tx *shm_tx;  /* of a connected QP with the option shm */
-	uint32_t shm_deaths;         /* its, as the QP got to RTR */
-	struct soft_shm_direct direct;
-	uint32_t *epsn_out;           /* where peers look for what its responder expects */
-	struct soft_shm_count served; /* of what its peer has done by itself, counted already */
-	struct bb_roce_stats told;    /* what the counter set has of roce.stats */
-	bool uncounted;               /* on the engine's list of that name, by "count" */
+	uint32_t *epsn_out;          /* where peers look for what its responder expects */
+	struct bb_roce_stats told;   /* what the counter set has of roce.stats */
+	bool uncounted;              /* on the engine's list of that name, by "count" */
 	LIST_ENTRY(soft_wire) count;
 	/* Packets it keeps, on the engine's list of keepers, and what it has waited for since. */
 	uint32_t kept, kept_epsn;
@@ -277,20 +264,7 @@ soft_wire_forget(struct soft_wire *w)
 /* Faults that are not all 0 decide what becomes of it. The packet is given away. */
 void soft_net_fault_strike(struct soft_engine *e, struct soft_packet_msg *m,
 			   const struct soft_net_fault *f);
-/*
- * Are packets that leave only lost, and nobody looks at those? Then none is built to be lost, and
- * the others leave as without faults: a lossy network costs its hosts nothing else.
- */
-static inline bool
-soft_net_loses_only(const struct soft_dev *dev)
-{
-	const struct soft_net_fault *f = &dev->opts.tx_fault;
-
-	return (f->dup | f->reorder | f->corrupt | f->ecn | f->delay | f->stall | f->full_after) ==
-		       0 &&
-	       dev->opts.capture[0] == '\0';
-}
-/* Then: is the next one lost? */
+/* Of a device with soft_net_loses_only(): is the next one lost? */
 bool soft_net_loses(struct soft_engine *e);
 /* Does the link take no packet now, out or @rx in, as tx_full and rx_full say? From any thread. */
 static inline bool
