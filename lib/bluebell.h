@@ -4,6 +4,17 @@
 /**
  * @file
  * All of Bluebell's public API, but for bb_mbuf.h, which brings in rte_mbuf.h.
+ *
+ * What calls return, everywhere:
+ *
+ * - A single post returns 0 when its request is queued, -EAGAIN when the queue is full, and
+ *   another negative errno when the request can never be posted. Flags are its last argument.
+ * - A burst (lists of posts, polls) returns how many it did, an unsigned number. Fewer than asked
+ *   for means that there was no room, or nothing more to take; @p err of a list of posts tells a
+ *   request that can never be posted.
+ * - A call of the control path returns 0 or a negative errno. One that gives a number (a count, a
+ *   descriptor) returns that number or a negative errno. An object comes out through the last
+ *   argument, written only on success.
  */
 #ifndef BLUEBELL_H
 #define BLUEBELL_H

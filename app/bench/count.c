@@ -76,7 +76,7 @@ count_post(struct rig *r, uint64_t i, uint32_t batch, uint32_t flags)
 
 	for (k = 0; k < batch; k++)
 		bad += rig_post_inline8(&r->qp, data, i + k,
-					k + 1 == batch ? BB_SEND_SIGNALED : flags) != 1;
+					k + 1 == batch ? BB_SEND_SIGNALED : flags) != 0;
 	bb_qp_ring(&r->qp);
 	return bad;
 }
@@ -89,7 +89,7 @@ count_post_sge(struct rig *r, uint64_t i, uint32_t batch)
 	uint32_t k;
 
 	for (k = 0; k < batch; k++)
-		bad += rig_post_sge64(&r->qp, data, i + k, BB_SEND_SIGNALED) != 1;
+		bad += rig_post_sge64(&r->qp, data, i + k, BB_SEND_SIGNALED) != 0;
 	bb_qp_ring(&r->qp);
 	return bad;
 }
@@ -231,12 +231,12 @@ send8(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
 
 	for (at = 0; at < n; at += k->batch) {
 		for (i = 0; i < k->batch; i++)
-			if (bb_post_recv(b->qps[0], i, &sge, 1) != 1)
+			if (bb_post_recv(b->qps[0], i, &sge, 1) != 0)
 				return -EIO;
 		bb_qp_ring_recv(b->qps[0]);
 		for (i = 1; i <= k->batch; i++)
 			if (bb_post_send_inline(a->qps[0], i, a->from, 8,
-						i == k->batch ? BB_SEND_SIGNALED : flags) != 1)
+						i == k->batch ? BB_SEND_SIGNALED : flags) != 0)
 				return -EIO;
 		bb_qp_ring(a->qps[0]);
 		got = 0;

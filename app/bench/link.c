@@ -155,7 +155,7 @@ post_cell(struct soft *s, uint64_t v, uint64_t k)
 {
 	const uint32_t flags = k % BATCH == 0 ? BB_SEND_SIGNALED : 0;
 
-	if (bb_post_write_inline(s->qps[0], k, &v, 8, s->raddr, s->rkey, flags) != 1)
+	if (bb_post_write_inline(s->qps[0], k, &v, 8, s->raddr, s->rkey, flags) != 0)
 		return false;
 	bb_qp_ring(s->qps[0]);
 	return true;
@@ -284,7 +284,7 @@ stream8(struct soft *s, uint64_t n, bool send)
 
 		while (posted < n && posted - done * BATCH + BATCH <= WINDOW) {
 			for (k = 1; k <= BATCH; k++, posted++)
-				if (post8(s, posted, k == BATCH ? BB_SEND_SIGNALED : 0, send) != 1)
+				if (post8(s, posted, k == BATCH ? BB_SEND_SIGNALED : 0, send) != 0)
 					return -1;
 			bb_qp_ring(s->qps[0]);
 		}
@@ -340,7 +340,7 @@ stream(const struct link_run *r)
 			const struct bb_sge sge = {(uintptr_t)(s->from + at), size, s->src->lkey};
 
 			if (bb_post_write(s->qps[0], posted, &sge, 1, s->raddr + at, s->rkey,
-					  posted % every == every - 1 ? BB_SEND_SIGNALED : 0) != 1)
+					  posted % every == every - 1 ? BB_SEND_SIGNALED : 0) != 0)
 				return -1;
 			posted++;
 			at += size;
@@ -392,7 +392,7 @@ post_recvs(struct soft *s, uint64_t from, uint32_t n)
 		const struct bb_sge sge = {(uintptr_t)(s->to + ((from + i) & 511) * 8), 8,
 					   s->dst->lkey};
 
-		if (bb_post_recv(s->qps[0], from + i, &sge, 1) != 1)
+		if (bb_post_recv(s->qps[0], from + i, &sge, 1) != 0)
 			return -ENOSPC;
 	}
 	bb_qp_ring_recv(s->qps[0]);

@@ -300,7 +300,7 @@ soft_write8(void *run)
 		while (posted < r->n && posted - done + r->batch <= r->window) {
 			for (k = 1; k <= r->batch; k++, posted++)
 				if (soft_post8(s, qp, posted,
-					       k == r->batch ? BB_SEND_SIGNALED : flags) != 1)
+					       k == r->batch ? BB_SEND_SIGNALED : flags) != 0)
 					return -1;
 			bb_qp_ring(qp);
 		}
@@ -336,7 +336,7 @@ soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *w
 	*worst = 0;
 	t = tsc();
 	for (posted = 0; posted < active; posted++) {
-		if (soft_post8(s, s->qps[posted], posted, BB_SEND_SIGNALED) != 1)
+		if (soft_post8(s, s->qps[posted], posted, BB_SEND_SIGNALED) != 0)
 			goto out;
 		bb_qp_ring(s->qps[posted]);
 	}
@@ -354,7 +354,7 @@ soft_in_turn(const struct soft *s, uint32_t active, uint64_t writes, uint64_t *w
 				*worst = poll - since[i];
 			if (posted >= writes)
 				continue;
-			if (soft_post8(s, s->qps[i], i, BB_SEND_SIGNALED) != 1)
+			if (soft_post8(s, s->qps[i], i, BB_SEND_SIGNALED) != 0)
 				goto out;
 			bb_qp_ring(s->qps[i]);
 			since[i] = poll;

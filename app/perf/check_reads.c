@@ -17,7 +17,7 @@ check_reads(struct perf *p)
 		memset(p->out, pass == 0 ? 0xa5 : 0x5a, p->half);
 		for (i = 0; i < p->places.places; i++) {
 			n = p->posted;
-			if (perf_post(p, true) != 1)
+			if (perf_post(p, true) != 0)
 				return -1;
 			bb_qp_ring(p->qp);
 			if (perf_wait(p, p->posted, 0) != 0 ||

@@ -9,9 +9,9 @@
 static int
 posted(struct perf *p, int rc)
 {
-	if (likely(rc == 1))
+	if (likely(rc == 0))
 		p->posted++;
-	if (likely(rc >= 0))
+	if (likely(rc == 0 || rc == -EAGAIN))
 		return rc;
 	say("message %" PRIu64 " cannot be posted: %s; the lines above say why", p->posted,
 	    strerror(-rc));
@@ -76,13 +76,13 @@ perf_post_recvs(struct perf *p)
 	while (p->recv_posted - p->recv_done < p->recv_slots) {
 		sge.addr = (uint64_t)(uintptr_t)recv_slot(p, p->recv_posted);
 		rc = bb_post_recv(p->qp, WR_RECV | p->recv_posted, &sge, 1);
-		if (rc < 0) {
+		if (rc == -EAGAIN)
+			break;
+		if (rc != 0) {
 			say("receive %" PRIu64 " cannot be posted: %s", p->recv_posted,
 			    strerror(-rc));
 			return -1;
 		}
-		if (rc == 0)
-			break;
 		p->recv_posted++;
 	}
 	if (p->recv_posted != before)

@@ -51,10 +51,10 @@ run_bw(struct perf *p)
 		before = p->posted;
 		while (p->posted < n && p->posted - p->done < p->o.tx_depth) {
 			rc = perf_post(p, (p->posted + 1) % p->o.cq_mod == 0 || p->posted + 1 == n);
-			if (rc < 0)
-				return -1;
-			if (rc == 0)
+			if (rc == -EAGAIN)
 				break;
+			if (rc != 0)
+				return -1;
 		}
 		if (p->posted != before)
 			bb_qp_ring(p->qp);

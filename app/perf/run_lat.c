@@ -22,9 +22,9 @@ post_timed(struct perf *p)
 		hist_add(&p->res.lat, now - p->last_post);
 	p->last_post = now;
 	rc = perf_post(p, true);
-	if (rc == 0)
+	if (rc == -EAGAIN)
 		say("no room for message %" PRIu64 " though all before are done", p->posted);
-	if (rc != 1)
+	if (rc != 0)
 		return -1;
 	bb_qp_ring(p->qp);
 	return 0;

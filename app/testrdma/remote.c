@@ -167,7 +167,7 @@ copy_chunk(struct test *t, uint64_t off, uint32_t len, bool push)
 
 	rc = push ? bb_post_write(p->qp, WR_COPY, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED)
 		  : bb_post_read(p->qp, WR_COPY, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED);
-	if (rc == 1) {
+	if (rc == 0) {
 		bb_qp_ring(p->qp);
 		while ((n = bb_cq_poll(t->scq, &wc, 1)) == 0 || wc.wr_id != WR_COPY) {
 			if (n == 1)

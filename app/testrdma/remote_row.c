@@ -28,9 +28,9 @@ order_post(struct test *t, struct pair *p, size_t off, size_t len)
 		.addr = (uint64_t)(uintptr_t)from, .len = (uint32_t)len, .lkey = t->local.mr->lkey};
 	int rc = bb_post_write(p->qp, WR_ORDER, &sge, 1, raddr, p->target_rkey, BB_SEND_SIGNALED);
 
-	if (unlikely(rc != 1)) {
+	if (unlikely(rc != 0)) {
 		report_fail(t, "pair %u: an order to the target: %s", p->index,
-			    rc < 0 ? strerror(-rc) : "the send queue is full too early");
+			    rc == -EAGAIN ? "the send queue is full too early" : strerror(-rc));
 		t->fatal = true;
 		return;
 	}

@@ -317,7 +317,7 @@ answer(struct worksite *site)
 	ctl->done = word_make(site->tag, now.done);
 	ctl->errors = word_make(site->tag, now.errors);
 	if (bb_post_write(site->qp, WR_ORDER, &sge, 1, site->peer_ctl + first, site->peer_rkey,
-			  BB_SEND_SIGNALED) != 1)
+			  BB_SEND_SIGNALED) != 0)
 		return;
 	bb_qp_ring(site->qp);
 	site->reverse.orders++;

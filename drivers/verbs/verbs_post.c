@@ -123,7 +123,7 @@ post_other(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 	else
 		ibv_wr_set_sge(ex, piece->lkey, piece->addr, piece->len);
 	ex->wr_flags = IBV_SEND_SIGNALED;
-	return 1;
+	return 0;
 }
 
 void
@@ -151,7 +151,7 @@ verbs_post(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb_sge 
 		return bb_sq_post_slow(sq, what, wr_id, piece, raddr, keys);
 	verbs_write(sq, (uint32_t)keys, raddr, wr_id, bb_sq_where(sq));
 	ibv_wr_set_sge(sq->ex, piece->lkey, piece->addr, piece->len);
-	return 1;
+	return 0;
 }
 
 void

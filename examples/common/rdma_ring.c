@@ -93,9 +93,9 @@ rdma_ring_tx_wait(struct rdma_ring_tx *tx)
 	}
 	tx->limit = credit + tx->slots;
 	if (tx->head != tx->limit)
-		return 1;
+		return 0;
 	tx->full++;
-	return 0;
+	return -EAGAIN;
 }
 
 int

@@ -26,7 +26,7 @@
  *
  * Credit is a running count, so a lost credit is replaced by the next one. It is sent when a
  * quarter of the ring has been consumed. If the ring or the send queue is full, rdma_ring_push()
- * returns 0: the producer keeps the message and tries again.
+ * returns -EAGAIN: the producer keeps the message and tries again.
  *
  * Each side belongs to the owner of its queue pair, which also polls the CQ. Polling updates the
  * send queue's accounting, runs the software device, and reports a dead peer as a failed request.
@@ -166,8 +166,9 @@ rdma_ring_decode(const uint64_t w[RDMA_RING_UNITS], void *data)
 
 /*
  * Queues a message of RDMA_RING_DATA bytes; @data may be reused on return. rdma_ring_tx_flush()
- * sends it. Returns 1; 0 if full: poll the CQ and try again; -EPROTO for credit beyond the pushed
- * messages; the error of rdma_ring_tx_fail(); -ENOTCONN and others of bb_post_write_inline().
+ * sends it. Returns 0; -EAGAIN if full: poll the CQ and try again; -EPROTO for credit beyond the
+ * pushed messages; the error of rdma_ring_tx_fail(); -ENOTCONN and others of
+ * bb_post_write_inline().
  */
 static inline int
 rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
@@ -177,20 +178,20 @@ rdma_ring_push(struct rdma_ring_tx *tx, const void *data)
 
 	if (bb_unlikely(tx->head == tx->limit)) {
 		rc = rdma_ring_tx_wait(tx);
-		if (rc <= 0)
+		if (rc != 0)
 			return rc;
 	}
 	rdma_ring_encode(slot, tx->head, data);
 	rc = bb_post_write_inline(tx->qp, tx->head, slot, sizeof(slot),
 				  tx->raddr + (tx->head & (tx->slots - 1)) * RDMA_RING_SLOT,
 				  tx->rkey, 0);
-	if (bb_unlikely(rc <= 0)) {
-		tx->full += rc == 0;
+	if (bb_unlikely(rc != 0)) {
+		tx->full += rc == -EAGAIN;
 		return rc;
 	}
 	tx->head++;
 	tx->pending = true;
-	return 1;
+	return 0;
 }
 
 /* Rings one doorbell for all pushed messages. */
@@ -225,7 +226,7 @@ rdma_ring_rx_flush(struct rdma_ring_rx *rx)
 	/* If the send queue is full the next turn tries again with a larger credit. */
 	if (rx->tail - rx->told < rx->batch ||
 	    bb_post_write_inline(rx->qp, rx->tail, &rx->tail, sizeof(rx->tail), rx->raddr, rx->rkey,
-				 0) != 1)
+				 0) != 0)
 		return;
 	bb_qp_ring(rx->qp);
 	rx->told = rx->tail;

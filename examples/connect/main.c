@@ -103,7 +103,7 @@ call(struct bb_dev *dev, const char *where, char *buf)
 	}
 	/*                                                         rdma_post_write, rdma_post_send
 	 */
-	TRY(bb_ep_post_write(ep, NULL, buf, sizeof(GREETING), mr, 0, region.addr, region.rkey));
+	TRY(bb_ep_post_write(ep, NULL, buf, sizeof(GREETING), mr, region.addr, region.rkey, 0));
 	TRY(bb_ep_post_send(ep, NULL, "written", 8, NULL, BB_SEND_INLINE | BB_SEND_SIGNALED));
 	TRY(bb_ep_get_send_comp(ep, &wc)); /*                      rdma_get_send_comp */
 	rc = wc.status == BB_WC_SUCCESS ? 0 : -EIO;

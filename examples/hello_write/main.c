@@ -108,7 +108,7 @@ hello(const char *device)
 
 	/* Build the request in the send queue, then ring the doorbell.    ibv_post_send */
 	sge = (struct bb_sge){(uintptr_t)from, sizeof(GREETING), src->lkey};
-	if (bb_post_write(a, 1, &sge, 1, (uintptr_t)to, dst->rkey, BB_SEND_SIGNALED) != 1) {
+	if (bb_post_write(a, 1, &sge, 1, (uintptr_t)to, dst->rkey, BB_SEND_SIGNALED) != 0) {
 		fprintf(stderr, "the write was not accepted, see the log\n");
 		rc = -EIO;
 		goto out;

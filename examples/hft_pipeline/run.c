@@ -25,9 +25,9 @@ static int deliver(struct place *p, enum stage s, const union hft_msg *m);
 static int
 false_number(struct rdma_ring_tx *tx, const union hft_msg *m)
 {
-	int rc = 0;
+	int rc = -EAGAIN;
 
-	if (tx->head != tx->limit || rdma_ring_tx_wait(tx) > 0) {
+	if (tx->head != tx->limit || rdma_ring_tx_wait(tx) == 0) {
 		tx->head += tx->slots;
 		tx->limit += tx->slots;
 		rc = rdma_ring_push(tx, m);
@@ -47,23 +47,24 @@ forward(struct place *p, enum stage s, const union hft_msg *m)
 	if (!e->used)
 		return deliver(p, (enum stage)(s + 1), m);
 	if (e->nbacklog > 0)
-		rc = 0;
+		rc = -EAGAIN;
 	else if (bb_unlikely(p->o->defect == DEFECT_SEQ && e->tx.head >= p->o->defect_at))
 		rc = false_number(&e->tx, m);
 	else
 		rc = rdma_ring_push(&e->tx, m);
 	/* An order does not wait for the next tick, nor does a warm-up order. */
 	p->urgent |= m->kind == MSG_ORDER || m->kind == MSG_WARM;
-	if (rc < 0)
-		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
-				  stage_name[s + 1], strerror(-rc));
 	/*
 	 * Full: no more input that leads here is read until this is sent, so the backlog has room.
 	 */
-	if (rc == 0) {
+	if (rc == -EAGAIN) {
 		e->backlog[e->nbacklog++] = *m;
 		p->held++;
+		return 0;
 	}
+	if (rc != 0)
+		return place_fail(p, rc, "the link from %s to %s is broken: %s", stage_name[s],
+				  stage_name[s + 1], strerror(-rc));
 	return 0;
 }
 
@@ -77,7 +78,7 @@ kill_post(struct place *p)
 
 	*g->old = UINT64_MAX;
 	if (bb_post_cmp_swap(e->qp, KILL_ID, &sge, e->region[1].addr, e->region[1].rkey, 0, 1,
-			     BB_SEND_SIGNALED) != 1)
+			     BB_SEND_SIGNALED) != 0)
 		return 0; /* the queue is full: try again at the next order */
 	bb_qp_ring(e->qp);
 	g->kill_posted = true;
@@ -181,9 +182,9 @@ backlog(struct place *p)
 	for (i = 0; i < p->nout; i++) {
 		struct end *e = p->out[i];
 
-		for (k = 0, rc = 1; k < e->nbacklog && rc == 1; k += rc == 1)
+		for (k = 0, rc = 0; k < e->nbacklog && rc == 0; k += rc == 0)
 			rc = rdma_ring_push(&e->tx, &e->backlog[k]);
-		if (rc < 0)
+		if (rc != 0 && rc != -EAGAIN)
 			return place_fail(p, rc, "the link from %s to %s is broken: %s",
 					  stage_name[e->link], stage_name[e->link + 1],
 					  strerror(-rc));

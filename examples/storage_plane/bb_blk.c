@@ -259,7 +259,7 @@ bb_blk_submit(struct bb_blk *b, const struct bb_blk_request *req)
 	if (b->over)
 		return -ENOTCONN;
 	if (b->free == b->shape.depth)
-		return 0;
+		return -EAGAIN;
 	p = &b->pending[b->free];
 	c.id = b->free;
 	/* The target judges lengths and rights, too; what it would refuse it need not be sent. */
@@ -270,12 +270,12 @@ bb_blk_submit(struct bb_blk *b, const struct bb_blk_request *req)
 		c.digest = blk_crc(req->mem, c.length);
 	blk_command_encode(msg, &c);
 	rc = bb_post_send_inline(b->ep->qp, c.id, msg, sizeof(msg), 0);
-	if (rc != 1)
+	if (rc != 0)
 		return rc;
 	b->free = p->next;
 	b->used++;
 	*p = (struct pending){.cmd = c, .mem = req->mem, .user = req->user, .used = true};
-	return 1;
+	return 0;
 }
 
 void

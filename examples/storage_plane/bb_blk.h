@@ -134,9 +134,9 @@ int bb_blk_dereg(struct bb_blk *blk, struct bb_mr *mr);
 /**
  * Begin a request; bb_blk_ring() sends it. Requests may be carried out in any order: one that is
  * to follow another one is submitted when that is done.
- * @return 1; 0 as many as the depth are under way: poll; -EINVAL it is no request, no multiple of
- *   the block or too long, or the memory is outside of mr; -ERANGE it ends behind the capacity;
- *   -EROFS a write, and the target takes none; -ENOTCONN the connection is over.
+ * @return 0; -EAGAIN as many as the depth are under way: poll; -EINVAL it is no request, no
+ * multiple of the block or too long, or the memory is outside of mr; -ERANGE it ends behind the
+ * capacity; -EROFS a write, and the target takes none; -ENOTCONN the connection is over.
  */
 int bb_blk_submit(struct bb_blk *blk, const struct bb_blk_request *req);
 

@@ -278,12 +278,12 @@ submit(struct job *j, struct request *r)
 	}
 	r->began = rte_get_tsc_cycles();
 	rc = bb_blk_submit(j->blk, &req);
-	if (rc != 1)
+	if (rc != 0)
 		return rc;
 	j->free = r->next;
 	if (r->op == BB_BLK_FLUSH) {
 		j->flushing = true;
-		return 1;
+		return 0;
 	}
 	b->busy = true;
 	if (r->op == BB_BLK_WRITE) {
@@ -291,7 +291,7 @@ submit(struct job *j, struct request *r)
 		b->sent = r->seq;
 	}
 	j->begun++;
-	return 1;
+	return 0;
 }
 
 /* A flush is due, when what is under way is done. */
@@ -306,7 +306,7 @@ static int
 fill(struct job *j, bool over)
 {
 	bool flush = j->unflushed > 0 && !j->o->fua && (over || flush_due(j));
-	int rc = 1, n = 0;
+	int rc = 0, n = 0;
 
 	if (j->flushing)
 		return 0;
@@ -316,9 +316,10 @@ fill(struct job *j, bool over)
 			return 0;
 		j->free->op = BB_BLK_FLUSH;
 		j->free->block = 0;
-		return submit(j, j->free);
+		rc = submit(j, j->free);
+		n = rc == 0;
 	}
-	while (!over && !flush_due(j) && j->free != NULL && rc == 1 && n < (int)BURST &&
+	while (!flush && !over && !flush_due(j) && j->free != NULL && rc == 0 && n < (int)BURST &&
 	       (j->ios == 0 || j->begun < j->ios)) {
 		uint64_t b = pick(j);
 
@@ -327,9 +328,9 @@ fill(struct job *j, bool over)
 		j->free->block = b;
 		j->free->op = wants_write(j) ? BB_BLK_WRITE : BB_BLK_READ;
 		rc = submit(j, j->free);
-		n += rc == 1;
+		n += rc == 0;
 	}
-	return rc < 0 ? rc : n;
+	return rc != 0 && rc != -EAGAIN ? rc : n;
 }
 
 int

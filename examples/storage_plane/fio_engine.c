@@ -172,9 +172,9 @@ storage_queue(struct thread_data *td, struct io_u *io_u)
 	}
 	rc = fio_blk_submit(s->blk, op, io_u->xfer_buf, (uint32_t)io_u->xfer_buflen, io_u->offset,
 			    io_u);
-	if (rc == 1)
-		return FIO_Q_QUEUED;
 	if (rc == 0)
+		return FIO_Q_QUEUED;
+	if (rc == -EAGAIN)
 		return FIO_Q_BUSY;
 	io_u->error = -rc;
 	return FIO_Q_COMPLETED;

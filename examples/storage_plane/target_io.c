@@ -27,7 +27,7 @@ posted(struct client *c, int rc)
 {
 	c->ring_send = true;
 	/* The send queue has room for all that the slots can want. */
-	if (rc != 1)
+	if (rc != 0)
 		client_drop(c, "its send queue takes nothing more (%d)", rc);
 }
 

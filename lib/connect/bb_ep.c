@@ -271,16 +271,16 @@ post_kept(struct bb_ep *ep)
 {
 	struct bb_ep_ctrl *c = ep->ctrl;
 	uint32_t i;
-	int ret = 1;
+	int ret = 0;
 
 	if (c->nrecvs == 0)
 		return 0;
-	for (i = 0; i < c->nrecvs && ret == 1; i++)
+	for (i = 0; i < c->nrecvs && ret == 0; i++)
 		ret = bb_post_recv(ep->qp, (uintptr_t)c->recvs[i].context, c->recvs[i].sge,
 				   c->recvs[i].nsge);
 	bb_qp_ring_recv(ep->qp);
 	drop_recvs(c);
-	return ret == 1 ? 0 : ret == 0 ? -EAGAIN : ret;
+	return ret;
 }
 
 /* Polls the CM for all endpoints that use it. */
@@ -512,9 +512,9 @@ bb_ep_post_recvv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 		if (ret != 0)
 			return ret;
 		ret = bb_post_recv(ep->qp, (uintptr_t)context, sge, nsge);
-		if (ret == 1)
+		if (ret == 0)
 			bb_qp_ring_recv(ep->qp);
-		return ret == 1 ? 0 : ret == 0 ? -EAGAIN : ret;
+		return ret;
 	}
 	if (nsge == 0 || nsge > c->attr.qp.max_recv_sge)
 		return -EINVAL;
@@ -543,7 +543,7 @@ get_comp(struct bb_ep *ep, struct bb_cq *cq, struct bb_wc *wc)
 		/* Completions flushed before the end was noticed come first. */
 		over = ep->ctrl->over;
 		if (bb_cq_poll(cq, wc, 1) == 1)
-			return 1;
+			return 0;
 		if (over)
 			return -ENOTCONN;
 		if (late(end))

@@ -11,7 +11,9 @@
  * wait poll and run the device meanwhile. An endpoint's fields can be used with every call of
  * bb_post.h and bb_connect.h.
  *
- * Calls return 0 or -errno, where librdmacm returns -1 and sets errno.
+ * Calls return 0 or -errno, where librdmacm returns -1 and sets errno, or a number of completions.
+ * Flags are the last argument, as in bb_post.h; rdma_post_read() and rdma_post_write() have them
+ * before the remote address.
  */
 #ifndef BB_EP_H
 #define BB_EP_H
@@ -139,16 +141,13 @@ bb_ep_post_recv(struct bb_ep *ep, void *context, void *addr, uint32_t len, const
 	return bb_ep_post_recvv(ep, context, &sge, 1);
 }
 
-/**
- * Rings the doorbell after a post of bb_post.h. Converts its result to 0, -EAGAIN if the queue is
- * full, or its errno.
- */
+/** Rings the doorbell if a post of bb_post.h returned 0. Returns @p posted. */
 static inline int
 bb_ep_rung(struct bb_ep *ep, int posted)
 {
-	if (posted == 1)
+	if (posted == 0)
 		bb_qp_ring(ep->qp);
-	return posted == 1 ? 0 : posted == 0 ? -EAGAIN : posted;
+	return posted;
 }
 
 /** Posts a SEND of several pieces (man rdma_post_sendv). @p flags: enum bb_send_flags. */
@@ -162,7 +161,7 @@ bb_ep_post_sendv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 /** Posts a READ into several pieces (man rdma_post_readv). */
 static inline int
 bb_ep_post_readv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
-		 uint32_t flags, uint64_t raddr, uint32_t rkey)
+		 uint64_t raddr, uint32_t rkey, uint32_t flags)
 {
 	return bb_ep_rung(ep,
 			  bb_post_read(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
@@ -171,7 +170,7 @@ bb_ep_post_readv(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint
 /** Posts a WRITE of several pieces (man rdma_post_writev). */
 static inline int
 bb_ep_post_writev(struct bb_ep *ep, void *context, const struct bb_sge *sge, uint32_t nsge,
-		  uint32_t flags, uint64_t raddr, uint32_t rkey)
+		  uint64_t raddr, uint32_t rkey, uint32_t flags)
 {
 	return bb_ep_rung(ep,
 			  bb_post_write(ep->qp, (uintptr_t)context, sge, nsge, raddr, rkey, flags));
@@ -193,29 +192,29 @@ bb_ep_post_send(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
 /** Posts a READ (man rdma_post_read). */
 static inline int
 bb_ep_post_read(struct bb_ep *ep, void *context, void *addr, uint32_t len, const struct bb_mr *mr,
-		uint32_t flags, uint64_t raddr, uint32_t rkey)
+		uint64_t raddr, uint32_t rkey, uint32_t flags)
 {
 	struct bb_sge sge = {(uintptr_t)addr, len, mr->lkey};
 
-	return bb_ep_post_readv(ep, context, &sge, 1, flags, raddr, rkey);
+	return bb_ep_post_readv(ep, context, &sge, 1, raddr, rkey, flags);
 }
 
 /** Posts a WRITE (man rdma_post_write). @p mr covers the data; may be NULL with BB_SEND_INLINE. */
 static inline int
 bb_ep_post_write(struct bb_ep *ep, void *context, const void *addr, uint32_t len,
-		 const struct bb_mr *mr, uint32_t flags, uint64_t raddr, uint32_t rkey)
+		 const struct bb_mr *mr, uint64_t raddr, uint32_t rkey, uint32_t flags)
 {
 	struct bb_sge sge = {(uintptr_t)addr, len, mr != NULL ? mr->lkey : 0};
 
 	if ((flags & BB_SEND_INLINE) != 0)
 		return bb_ep_rung(ep, bb_post_write_inline(ep->qp, (uintptr_t)context, addr, len,
 							   raddr, rkey, flags));
-	return bb_ep_post_writev(ep, context, &sge, 1, flags, raddr, rkey);
+	return bb_ep_post_writev(ep, context, &sge, 1, raddr, rkey, flags);
 }
 
 /**
  * Waits for a completion of the send queue (man rdma_get_send_comp).
- * @return 1; -ETIMEDOUT; -ENOTCONN if the connection is over and no completion is left.
+ * @return 0; -ETIMEDOUT; -ENOTCONN if the connection is over and no completion is left.
  */
 int bb_ep_get_send_comp(struct bb_ep *ep, struct bb_wc *wc);
 

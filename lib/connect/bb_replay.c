@@ -171,32 +171,32 @@ post(struct bb_replay *r, uint32_t n)
 	int err;
 
 	wr.wr_id = n;
-	return bb_qp_post_list(r->conn->qp, &wr, 1, &err) == 1 ? 1 : err;
+	return bb_qp_post_list(r->conn->qp, &wr, 1, &err) == 1 ? 0 : err != 0 ? err : -EAGAIN;
 }
 
 uint32_t
 bb_replay_post(struct bb_replay *r, const struct bb_send_wr *wr, uint32_t n, int *err)
 {
 	uint32_t i;
-	int ret = 1;
+	int ret = 0;
 
 	*err = 0;
 	/* Post in order: not before entries that wait. */
 	if (r->conn->state != BB_CONN_ESTABLISHED || r->next != r->tail)
 		return 0;
-	for (i = 0; i < n && ret == 1; i++) {
+	for (i = 0; i < n; i++) {
 		if (r->tail - r->head == r->size)
 			break;
 		ret = copy(r, at(r, r->tail), &wr[i]);
 		if (ret == 0)
 			ret = post(r, r->tail);
-		if (ret != 1)
+		if (ret != 0)
 			break;
 		r->tail++;
 		r->next = r->tail;
 	}
 	bb_qp_ring(r->conn->qp);
-	*err = ret < 0 ? ret : 0;
+	*err = ret != -EAGAIN ? ret : 0;
 	return i;
 }
 
@@ -380,13 +380,13 @@ bb_replay_again(struct bb_replay *r, bb_replay_fn fn, void *arg)
 		ret = translate(r->conn, e);
 		if (ret == 0)
 			ret = post(r, r->next);
-		if (ret == 1) {
+		if (ret == 0) {
 			n++;
 			continue;
 		}
 		bb_qp_ring(r->conn->qp);
-		if (ret == 0)
-			return -EAGAIN;
+		if (ret == -EAGAIN)
+			return ret;
 		report(e, e->maybe ? BB_WR_UNKNOWN : BB_WR_NOT_DONE, fn, arg);
 		e->ended = true;
 		r->next++;

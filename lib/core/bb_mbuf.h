@@ -11,9 +11,9 @@
  * from the post to the completion: then it is the application's again, to free or to use.
  * A natural wr_id is the address of the first segment.
  *
- * Returns are those of bb_post.h: 1 posted, 0 full, a negative errno when it can never be
- * posted; the mbufs are the caller's then. -EINVAL: more segments than the queue's max_sge
- * or max_recv_sge; -EFAULT: a segment that no registration holds. The log says it once.
+ * Returns are those of bb_post.h. The mbufs are the caller's unless it is 0. -EINVAL: more
+ * segments than the queue's max_sge or max_recv_sge; -EFAULT: no registration holds a segment.
+ * The log says it once.
  */
 #ifndef BB_MBUF_H
 #define BB_MBUF_H
@@ -155,15 +155,18 @@ bb_post_srq_recv_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, uint64_t 
 }
 
 /**
- * Post up to @p n receives of one mbuf each from @p mp, with the mbuf as wr_id. Stops
- * early when queue or pool have no more. The caller rings.
- * @return how many were posted, or a negative errno when not even the first one can be.
+ * Posts up to @p n receives of one mbuf each from @p mp, with the mbuf as wr_id. The caller rings.
+ * @param err 0 when all were posted, or when the queue is full or the pool empty; else why a
+ *   receive can never be posted, as bb_post_recv_mbuf().
+ * @return how many were posted.
  */
-static inline int
-bb_fill_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, struct rte_mempool *mp, uint32_t n)
+static inline uint32_t
+bb_fill_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, struct rte_mempool *mp, uint32_t n,
+		  int *err)
 {
 	uint32_t done;
 
+	*err = 0;
 	for (done = 0; done < n; done++) {
 		struct rte_mbuf *m = rte_pktmbuf_alloc(mp);
 		int ret;
@@ -171,23 +174,23 @@ bb_fill_recv_mbuf(struct bb_qp *qp, struct bb_lkey_cache *cache, struct rte_memp
 		if (m == NULL)
 			break;
 		ret = bb_post_recv_mbuf(qp, cache, (uint64_t)(uintptr_t)m, m);
-		if (ret == 1)
+		if (ret == 0)
 			continue;
 		rte_pktmbuf_free(m);
-		if (ret < 0 && done == 0)
-			return ret;
+		*err = ret != -EAGAIN ? ret : 0;
 		break;
 	}
-	return (int)done;
+	return done;
 }
 
 /** The same for a shared receive queue. */
-static inline int
+static inline uint32_t
 bb_fill_srq_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, struct rte_mempool *mp,
-		 uint32_t n)
+		 uint32_t n, int *err)
 {
 	uint32_t done;
 
+	*err = 0;
 	for (done = 0; done < n; done++) {
 		struct rte_mbuf *m = rte_pktmbuf_alloc(mp);
 		int ret;
@@ -195,14 +198,13 @@ bb_fill_srq_mbuf(struct bb_srq *srq, struct bb_lkey_cache *cache, struct rte_mem
 		if (m == NULL)
 			break;
 		ret = bb_post_srq_recv_mbuf(srq, cache, (uint64_t)(uintptr_t)m, m);
-		if (ret == 1)
+		if (ret == 0)
 			continue;
 		rte_pktmbuf_free(m);
-		if (ret < 0 && done == 0)
-			return ret;
+		*err = ret != -EAGAIN ? ret : 0;
 		break;
 	}
-	return (int)done;
+	return done;
 }
 
 /**

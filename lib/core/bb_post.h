@@ -5,9 +5,16 @@
  * @file
  * The data path: post, ring, poll. Inline; no lock, allocation or system call.
  *
- * Posts return 1 when the request is queued, 0 when the queue is full (ring, poll,
- * then retry), or a negative errno when the request can never be posted; the
- * log says why. Nothing is sent before bb_qp_ring(). Called by the owner only.
+ * What calls return:
+ *
+ * - A single post returns 0 when the request is queued; -EAGAIN when the queue is full: ring, poll,
+ *   then post again; another negative errno when the request can never be posted: the log says why.
+ *   On an error nothing of the request is in the queue. Flags are the last argument.
+ * - A poll, and a list of posts (bb_wr.h, bb_mbuf.h), returns how many it did. Fewer than asked for
+ *   means nothing more to take, or no room; @p err of a list tells a request that can never be
+ *   posted.
+ *
+ * Nothing is sent before bb_qp_ring(). Called by the owner only.
  *
  * A full queue gets room: a request in it asks for a CQE. A request that takes the room of several
  * - masked atomics, binds, invalidations, key layouts - may find too little after requests that

@@ -97,7 +97,7 @@ transition_check(const struct bb_qp *qp, uint32_t mask, enum bb_qp_state to)
 
 	if (to == BB_QP_SQD) {
 		BB_LOG(ERR,
-		       "QP 0x%x: there is no SQD: stop posting, then poll until bb_qp_drain() returns 1",
+		       "QP 0x%x: there is no SQD: stop posting, then poll until bb_qp_drain() returns 0",
 		       qp->qpn);
 		return -ENOTSUP;
 	}

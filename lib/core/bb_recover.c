@@ -28,11 +28,11 @@ bb_qp_drain(struct bb_qp *qp)
 		return -ENOTCONN;
 	}
 	if (bb_qp_drained(qp))
-		return 1;
+		return 0;
 	/* Full: some send in it has a CQE to come, which makes room. */
 	ret = sq->sig_seq != sq->seq ? bb_sq_post_own_nop(sq) : 0;
 	bb_qp_ring(qp);
-	return ret < 0 ? ret : 0;
+	return ret == 0 ? -EAGAIN : ret;
 }
 
 const char *
@@ -306,7 +306,7 @@ static void
 post_marker(struct bb_qp *qp)
 {
 	/* No room: what makes some is a CQE to come. */
-	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 1)
+	if (qp->ctrl->recovery.marked || bb_sq_post_own_nop(&qp->sq) != 0)
 		return;
 	qp->ctrl->recovery.marked = true;
 	bb_qp_ring(qp);

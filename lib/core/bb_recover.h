@@ -26,9 +26,9 @@ bb_qp_drained(const struct bb_qp *qp)
 /**
  * Get the last sends to complete: what SQD does on other devices. Rings what is not
  * rung, and when the last send asks for no CQE posts a NOP that does; its completion is
- * not reported, not even if it is flushed. Never waits: poll the send CQ, and call again until it
- * says 1.
- * @return 1 drained; 0 not yet; -ENOTCONN the QP is neither in RTS nor in ERR.
+ * not reported, not even if it is flushed. Never waits: poll the send CQ, and call again while it
+ * returns -EAGAIN.
+ * @return 0 drained; -EAGAIN not yet; -ENOTCONN the QP is neither in RTS nor in ERR.
  */
 int bb_qp_drain(struct bb_qp *qp);
 

@@ -106,8 +106,8 @@ struct bb_srq_stats {
 int bb_srq_stats(const struct bb_srq *srq, struct bb_srq_stats *stats);
 
 /**
- * Post a receive (man ibv_post_srq_recv). 1 queued, 0 full, or a negative errno, as the
- * posts of bb_post.h. Nothing is handed over before bb_srq_ring().
+ * Post a receive (man ibv_post_srq_recv). Nothing is handed over before bb_srq_ring().
+ * @return as the posts of bb_post.h.
  */
 static inline int
 bb_post_srq_recv(struct bb_srq *srq, uint64_t wr_id, const struct bb_sge *sge, uint32_t nsge)

@@ -112,7 +112,7 @@ post_key(struct bb_qp *qp, const struct bb_send_wr *wr)
 			       wr->bind_mw.addr, wr->bind_mw.len, wr->bind_mw.access, wr->flags);
 }
 
-/* 1, 0 or a negative errno, as the functions of bb_post.h. */
+/* Returns what the functions of bb_post.h return. */
 static int
 post_one(struct bb_qp *qp, const struct bb_send_wr *wr)
 {
@@ -157,14 +157,14 @@ uint32_t
 bb_qp_post_list(struct bb_qp *qp, const struct bb_send_wr *wr, uint32_t n, int *err)
 {
 	uint32_t i;
-	int ret = 1;
+	int ret = 0;
 
 	for (i = 0; i < n; i++) {
 		ret = post_one(qp, &wr[i]);
-		if (ret <= 0)
+		if (ret != 0)
 			break;
 	}
-	*err = ret < 0 ? ret : 0;
+	*err = ret != -EAGAIN ? ret : 0;
 	return i;
 }
 
@@ -172,13 +172,13 @@ uint32_t
 bb_qp_post_recv_list(struct bb_qp *qp, const struct bb_recv_wr *wr, uint32_t n, int *err)
 {
 	uint32_t i;
-	int ret = 1;
+	int ret = 0;
 
 	for (i = 0; i < n; i++) {
 		ret = bb_post_recv(qp, wr[i].wr_id, wr[i].sge, wr[i].nsge);
-		if (ret <= 0)
+		if (ret != 0)
 			break;
 	}
-	*err = ret < 0 ? ret : 0;
+	*err = ret != -EAGAIN ? ret : 0;
 	return i;
 }

@@ -212,10 +212,10 @@ has_room(struct bb_mw_priv *w)
 
 	settle(w);
 	if (w->n_ops < MAX_OPS)
-		return 1;
+		return 0;
 	for (i = 0; i < w->n_ops; i++)
 		if (w->ops[i].qp != NULL)
-			return 0;
+			return -EAGAIN;
 	BB_LOG(ERR,
 	       "memory window 0x%x: %d QPs were reset or destroyed before its binds completed: free "
 	       "it",
@@ -441,10 +441,10 @@ post(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, uint32_t new_rkey, stru
 	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, bind->len != 0));
 	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);
-	if (ret > 0)
+	if (ret == 0)
 		ret = bb_sq_post_bind(&qp->sq, wr_id, mw->type == BB_MW_TYPE_2, mw->rkey, new_rkey,
 				      bind, flags | BB_SQ_ASK_CQE);
-	if (ret > 0) {
+	if (ret == 0) {
 		mw->rkey = new_rkey;
 		add_op(w, qp, (struct bb_mr_priv *)mr);
 	}
@@ -523,9 +523,9 @@ bb_post_local_inv(struct bb_qp *qp, uint64_t wr_id, uint32_t rkey, uint32_t flag
 	bb_sq_make_room(&qp->sq, bb_sq_umr_slots(&qp->sq, false));
 	rte_ticketlock_lock(&w->lock);
 	ret = has_room(w);
-	if (ret > 0)
+	if (ret == 0)
 		ret = bb_sq_post_local_inv(&qp->sq, wr_id, rkey, flags | BB_SQ_ASK_CQE);
-	if (ret > 0)
+	if (ret == 0)
 		add_op(w, qp, NULL);
 	rte_ticketlock_unlock(&w->lock);
 	return ret;

@@ -63,8 +63,8 @@ bb_inc_rkey(uint32_t rkey)
  * new one can be deregistered; an unsignalled bind completes with the next signalled request.
  * @param access BB_ACCESS_REMOTE_*; writes and atomics need an MR with LOCAL_WRITE.
  * REMOTE_ATOMIC where bb_dev_attr.memory_window_atomics says so.
- * @return as every post, 0 also when 8 requests wait on this window; -EINVAL (logged) a type 2
- * window, an MR without MW_BIND or of another PD, one that is ON_DEMAND, a range that leaves the
+ * @return as every post, -EAGAIN also when 8 requests wait on this window; -EINVAL (logged) a type
+ * 2 window, an MR without MW_BIND or of another PD, one that is ON_DEMAND, a range that leaves the
  * MR, rights as above, a ZERO_BASED window or MR; -EOPNOTSUPP over 2^31 bytes.
  */
 int bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr *mr, uint64_t addr,
@@ -72,7 +72,7 @@ int bb_mw_bind(struct bb_qp *qp, uint64_t wr_id, struct bb_mw *mw, struct bb_mr 
 
 /**
  * Post a bind of a type 2 window that is not bound (IBV_WR_BIND_MW). @p new_rkey differs from
- * mw->rkey in its low byte: bb_inc_rkey(). mw->rkey is @p new_rkey when this returns 1.
+ * mw->rkey in its low byte: bb_inc_rkey(). mw->rkey is @p new_rkey when this returns 0.
  * @param access as bb_mw_bind(), and BB_ACCESS_ZERO_BASED: the window's addresses start at 0.
  * @return as bb_mw_bind(); -EINVAL also a type 1 window, no MR, length 0, a key of another
  *   window.

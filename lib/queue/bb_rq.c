@@ -99,7 +99,7 @@ bb_rq_refuse(struct bb_rq *rq)
 		return bb_rq_refuse_arg(rq, BB_REFUSED_STATE);
 	if (rq->pi - rq->ci >= rq->depth) {
 		bb_count_add(&rq->full, 1);
-		return 0;
+		return -EAGAIN;
 	}
 	/* There was room, so the owner check (bb_queue_check_owner()) failed. */
 	return bb_rq_refuse_arg(rq, BB_REFUSED_OWNER);

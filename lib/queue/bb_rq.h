@@ -5,7 +5,7 @@
  * @file
  * Receive queue: scatter lists in a ring of fixed strides.
  *
- * Results and ownership are as in bb_sq.h: 1 posted, 0 full, negative errno.
+ * Results and ownership are as in bb_sq.h: 0 posted, -EAGAIN full, or another negative errno.
  */
 #ifndef BB_RQ_H
 #define BB_RQ_H
@@ -61,7 +61,7 @@ int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 void bb_rq_reset(struct bb_rq *rq);
 /** Enables posts (QP in INIT or later), or refuses them with -ENOTCONN. */
 void bb_rq_enable(struct bb_rq *rq, bool on);
-/** Returns the reason for missing room: 0 if the queue is full, else an errno, as bb_sq_room(). */
+/** Returns the reason for missing room: -EAGAIN if the queue is full, else another errno. */
 int bb_rq_refuse(struct bb_rq *rq);
 /** Refuses a request that more room would not help, as bb_sq_refuse_arg(). */
 int bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why);
@@ -93,7 +93,7 @@ bb_rq_post(struct bb_rq *rq, uint64_t wr_id, const struct bb_sge *sge, uint32_t 
 	}
 	rq->wr_ids[idx] = wr_id;
 	bb_count_add32(&rq->pi, 1);
-	return 1;
+	return 0;
 }
 
 /** Passes all receives posted since the last call to the device. */

@@ -300,7 +300,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 	if (bb_sq_outstanding(sq) + slots > limit) {
 		bb_count_add(&sq->full, 1);
 		bb_sq_make_room(sq, slots);
-		return 0;
+		return -EAGAIN;
 	}
 	/* Requests already passed to the driver's post() precede this one. */
 	if (sq->post != bb_sq_post_slow && sq->built == BB_SQ_NONE) {
@@ -313,7 +313,7 @@ bb_sq_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t slots, uint32_t *flags
 		if ((*flags & BB_SEND_FENCE) == 0)
 			*flags |= BB_SEND_SMALL_FENCE;
 	}
-	return 1;
+	return 0;
 }
 
 int
@@ -335,7 +335,7 @@ bb_sq_post_own_nop(struct bb_sq *sq)
 	int ret;
 
 	ret = bb_sq_room(sq, BB_SQ_NOP, 1, &flags);
-	if (ret <= 0)
+	if (ret != 0)
 		return ret;
 	w = &sq->wqes[sq->pi & sq->mask];
 	bb_sq_ask_cqe(sq);
@@ -347,7 +347,7 @@ bb_sq_post_own_nop(struct bb_sq *sq)
 	/* The pending fence applies to the application's next request. */
 	if (fence)
 		bb_sq_fence_next(sq);
-	return 1;
+	return 0;
 }
 
 void
@@ -363,7 +363,7 @@ bb_sq_make_room(struct bb_sq *sq, uint32_t slots)
 	if (slots > sq->depth || outstanding <= sq->depth - slots || outstanding == sq->depth ||
 	    sq->seq - sq->sig_seq < outstanding)
 		return;
-	if (bb_sq_post_own_nop(sq) == 1 && all_rung)
+	if (bb_sq_post_own_nop(sq) == 0 && all_rung)
 		bb_sq_ring(sq);
 }
 
@@ -397,7 +397,7 @@ bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb
 	uint32_t flags = what >> 16;
 	int ret = bb_sq_no_room(sq, bb_sq_class_of(opcode), &flags);
 
-	if (ret <= 0)
+	if (ret != 0)
 		return ret;
 	if ((what & BB_SQ_INLINE) != 0)
 		bb_sq_build_inline(sq, opcode, has_raddr, wr_id,
@@ -405,7 +405,7 @@ bb_sq_post_slow(struct bb_sq *sq, uint32_t what, uint64_t wr_id, const struct bb
 				   imm, flags);
 	else
 		bb_sq_build(sq, opcode, has_raddr, wr_id, piece, raddr, rkey, imm, flags);
-	return 1;
+	return 0;
 }
 
 int
@@ -415,10 +415,10 @@ bb_sq_post_atomic_slow(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const s
 {
 	int ret = bb_sq_no_room(sq, BB_SQ_RD, &flags);
 
-	if (ret <= 0)
+	if (ret != 0)
 		return ret;
 	bb_sq_build_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
-	return 1;
+	return 0;
 }
 
 int
@@ -426,8 +426,8 @@ bb_sq_post_nop_slow(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 {
 	int ret = bb_sq_no_room(sq, BB_SQ_NOP, &flags);
 
-	if (ret <= 0)
+	if (ret != 0)
 		return ret;
 	bb_sq_commit(sq, BB_WQE_NOP, 1, wr_id, flags, 0);
-	return 1;
+	return 0;
 }

@@ -12,9 +12,9 @@
  * Applications call these functions through bb_post.h. This layer uses only rings and bytes, no
  * objects, so that it can be tested against memory.
  *
- * Builders return 1 if the WQE is in the ring, and 0 if the queue is full: ring the doorbell, poll
- * the CQ and try again. They return a negative errno, with the ring unchanged, if the request can
- * never be posted.
+ * Builders return 0 if the WQE is in the ring, and -EAGAIN if the queue is full: ring the doorbell,
+ * poll the CQ and try again. They return another negative errno if the request can never be posted.
+ * On an error the ring is unchanged.
  *
  * A full queue holds a WQE that requests a CQE, and that CQE frees room: see bb_sq_make_room().
  */
@@ -252,7 +252,7 @@ int bb_sq_refuse_arg(struct bb_sq *sq, enum bb_refusal why);
 /**
  * Slow path of a post whose class @p c is at its limit. It also handles the WQE after a UMR WQE:
  * there is room, and @p flags gets the fence that it needs. Off the fast path.
- * @return 1: post with the flags; 0: the queue is full; otherwise an errno, as bb_sq_refuse_arg().
+ * @return 0: post with the flags; -EAGAIN: the queue is full; another errno as bb_sq_refuse_arg().
  */
 int bb_sq_no_room(struct bb_sq *sq, enum bb_sq_class c, uint32_t *flags);
 
@@ -274,7 +274,7 @@ void bb_sq_make_room(struct bb_sq *sq, uint32_t slots);
 /**
  * Posts a NOP that requests a CQE and is never reported, even if it is flushed (BB_SQ_OWN). Does
  * not ring the doorbell. Off the fast path.
- * @return 1; 0: full; a negative errno as bb_sq_post_nop().
+ * @return as bb_sq_post_nop().
  */
 int bb_sq_post_own_nop(struct bb_sq *sq);
 
@@ -463,7 +463,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 		uint32_t more = flags;
 		int ret = bb_sq_no_room(sq, bb_sq_class_of(opcode), &more);
 
-		if (ret <= 0)
+		if (ret != 0)
 			return ret;
 		flags = more;
 	}
@@ -482,7 +482,7 @@ bb_sq_post_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id
 		bb_sq_fill_data(seg, &sge[i]);
 		seg = bb_sq_next_seg(sq, seg);
 	}
-	return 1;
+	return 0;
 }
 
 /** Builds a WQE with one non-empty piece. There must be room. */
@@ -518,14 +518,14 @@ bb_sq_post_sgl(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_id,
 		    bb_sq_has_room_in(sq, sq->direct_limit)) {
 			sq->write(sq, rkey, raddr, wr_id, bb_sq_where(sq));
 			sq->piece(sq->ex, sge->lkey, sge->addr, sge->len);
-			return 1;
+			return 0;
 		}
 		piece = *sge;
 		return sq->post(sq, BB_SQ_WHAT(opcode | (has_raddr ? BB_SQ_RADDR : 0), flags),
 				wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
 	}
 	bb_sq_build(sq, opcode, has_raddr, wr_id, sge, raddr, rkey, imm, flags);
-	return 1;
+	return 0;
 }
 
 /**
@@ -591,7 +591,7 @@ bb_sq_post_inline(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_t wr_
 			wr_id, &piece, raddr, rkey | (uint64_t)imm << 32);
 	}
 	bb_sq_build_inline(sq, opcode, has_raddr, wr_id, data, len, raddr, rkey, imm, flags);
-	return 1;
+	return 0;
 }
 
 /** Posts a NOP, which completes in order and does nothing, on a queue of any type. */
@@ -601,7 +601,7 @@ bb_sq_post_nop(struct bb_sq *sq, uint64_t wr_id, uint32_t flags)
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->limit | sq->ud_limit)))
 		return bb_sq_post_nop_slow(sq, wr_id, flags);
 	bb_sq_commit(sq, BB_WQE_NOP, 1, wr_id, flags, 0);
-	return 1;
+	return 0;
 }
 
 #ifdef __cplusplus

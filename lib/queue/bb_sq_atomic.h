@@ -49,7 +49,7 @@ bb_sq_post_atomic(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 					      compare, flags);
 	}
 	bb_sq_build_atomic(sq, opcode, wr_id, sge, raddr, rkey, swap_add, compare, flags);
-	return 1;
+	return 0;
 }
 
 /**

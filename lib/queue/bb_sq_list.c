@@ -55,7 +55,7 @@ bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_
 	if (len > sq->max_inline)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MAX_INLINE);
 	ret = bb_sq_room(sq, BB_SQ_MSG, 1, &flags);
-	if (ret <= 0)
+	if (ret != 0)
 		return ret;
 	ctrl = bb_sq_commit(sq, opcode, 1 + (uint32_t)has_raddr + bb_wqe_inline_ds((uint32_t)len),
 			    wr_id, flags, imm);
@@ -66,7 +66,7 @@ bb_sq_post_inline_list(struct bb_sq *sq, uint8_t opcode, bool has_raddr, uint64_
 	}
 	if (len != 0)
 		fill_pieces(sq, seg, sge, nsge, (uint32_t)len);
-	return 1;
+	return 0;
 }
 
 int
@@ -82,14 +82,14 @@ bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 	if (!bb_sq_has_room_in(sq, sq->ud_limit)) {
 		int ret = bb_sq_no_room_ud(sq);
 
-		if (ret <= 0)
+		if (ret != 0)
 			return ret;
 	}
 	ctrl = bb_sq_commit(sq, opcode, 4 + bb_wqe_inline_ds((uint32_t)len), wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
 	if (len != 0)
 		fill_pieces(sq, bb_sq_next_seg(sq, ctrl + 3), sge, nsge, (uint32_t)len);
-	return 1;
+	return 0;
 }
 
 int
@@ -119,7 +119,7 @@ bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 	if (slots > sq->depth)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_WQE_SIZE);
 	ret = bb_sq_room(sq, BB_SQ_RD, slots, &flags);
-	if (ret <= 0)
+	if (ret != 0)
 		return ret;
 	ctrl = bb_sq_commit_slots(sq, opcode, ds, slots, wr_id, flags, 0);
 	*(uint8_t *)ctrl = (uint8_t)bb_wqe_atomic_opmod(sge->len);
@@ -136,5 +136,5 @@ bb_sq_post_masked(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct
 		memcpy(ctrl + 2, w, long_cs ? sizeof(w) : sizeof(w[0]));
 	}
 	bb_sq_fill_data(long_cs ? bb_sq_next_seg(sq, ctrl + 3) : ctrl + 3, sge);
-	return 1;
+	return 0;
 }

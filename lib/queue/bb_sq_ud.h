@@ -26,9 +26,9 @@ int bb_sq_post_ud_inline_list(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id,
 			      uint32_t flags);
 
 /**
- * Slow path of a datagram without room. Returns 0 if the queue is full, or an errno. Returns 1 if
- * there is room after all: the device moved the QP to ERR, where posts are accepted and flushed. A
- * UD queue never has a pending fence.
+ * Slow path of a datagram without room. Returns -EAGAIN if the queue is full, or another errno.
+ * Returns 0 if there is room after all: the device moved the QP to ERR, where posts are accepted and
+ * flushed. A UD queue never has a pending fence.
  */
 int bb_sq_no_room_ud(struct bb_sq *sq);
 
@@ -66,7 +66,7 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit))) {
 		int ret = bb_sq_no_room_ud(sq);
 
-		if (ret <= 0)
+		if (ret != 0)
 			return ret;
 	}
 	ctrl = bb_sq_commit(sq, opcode, 4 + (uint32_t)pieces, wr_id, flags, imm);
@@ -78,7 +78,7 @@ bb_sq_post_ud(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const struct bb_
 		bb_sq_fill_data(seg, &sge[i]);
 		seg = bb_sq_next_seg(sq, seg);
 	}
-	return 1;
+	return 0;
 }
 
 /** Posts a datagram with inline data. @p data may be reused at once. */
@@ -94,14 +94,14 @@ bb_sq_post_ud_inline(struct bb_sq *sq, uint8_t opcode, uint64_t wr_id, const str
 	if (bb_unlikely(!bb_sq_has_room_in(sq, sq->ud_limit))) {
 		int ret = bb_sq_no_room_ud(sq);
 
-		if (ret <= 0)
+		if (ret != 0)
 			return ret;
 	}
 	ctrl = bb_sq_commit(sq, opcode, 4 + bb_wqe_inline_ds(len), wr_id, flags, imm);
 	bb_sq_fill_av(ctrl, av, dest_qpn, qkey);
 	if (len != 0)
 		bb_sq_fill_inline(sq, bb_sq_next_seg(sq, ctrl + 3), data, len, 60);
-	return 1;
+	return 0;
 }
 
 #ifdef __cplusplus

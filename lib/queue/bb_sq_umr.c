@@ -64,7 +64,7 @@ post(struct bb_sq *sq, uint64_t wr_id, enum bb_sq_umr_kind kind, uint32_t key, s
 	if (slots > sq->depth)
 		return bb_sq_refuse_arg(sq, BB_REFUSED_MKEY_PIECES);
 	ret = bb_sq_room(sq, BB_SQ_MSG, slots, &flags);
-	if (ret <= 0)
+	if (ret != 0)
 		return ret;
 	if ((flags & BB_SQ_ASK_CQE) != 0)
 		bb_sq_ask_cqe(sq);
@@ -76,7 +76,7 @@ post(struct bb_sq *sq, uint64_t wr_id, enum bb_sq_umr_kind kind, uint32_t key, s
 	fill(sq, ctrl + 1, u, (size_t)(ds - 1) * BB_WQE_SEG);
 	/* Forces the next post onto the slow path, which adds the fence. */
 	bb_sq_fence_next(sq);
-	return 1;
+	return 0;
 }
 
 static void

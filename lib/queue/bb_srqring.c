@@ -86,7 +86,7 @@ bb_srqring_refuse(struct bb_srqring *srq)
 {
 	if (srq->pi - srq->ci >= srq->depth) {
 		srq->full++;
-		return 0;
+		return -EAGAIN;
 	}
 	/* There was room, so the owner check (bb_queue_check_owner()) failed. */
 	return bb_srqring_refuse_arg(srq, BB_REFUSED_OWNER);

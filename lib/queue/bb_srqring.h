@@ -10,7 +10,7 @@
  * follow these indices. Free WQEs follow the last one posted. A completion appends its WQE to the
  * last free one, which therefore can never be posted: a ring of n WQEs takes n - 1 receives.
  *
- * Results and ownership are as in bb_sq.h: 1 posted, 0 full, negative errno.
+ * Results and ownership are as in bb_sq.h: 0 posted, -EAGAIN full, or another negative errno.
  */
 #ifndef BB_SRQRING_H
 #define BB_SRQRING_H
@@ -76,7 +76,7 @@ struct bb_srqring_conf {
 
 /** Initializes the queue and links its WQEs, before the device uses it. Returns 0 or -EINVAL. */
 int bb_srqring_init(struct bb_srqring *srq, const struct bb_srqring_conf *conf);
-/** Returns the reason for missing room: 0 if the queue is full, else an errno, as bb_sq_room(). */
+/** Returns the reason for missing room: -EAGAIN if the queue is full, else another errno. */
 int bb_srqring_refuse(struct bb_srqring *srq);
 /** Refuses a request that more room would not help, as bb_sq_refuse_arg(). */
 int bb_srqring_refuse_arg(struct bb_srqring *srq, enum bb_refusal why);
@@ -119,7 +119,7 @@ bb_srqring_post(struct bb_srqring *srq, uint64_t wr_id, const struct bb_sge *sge
 	srq->wr_ids[idx & srq->mask] = wr_id;
 	srq->held[idx & srq->mask] = 1;
 	srq->pi++;
-	return 1;
+	return 0;
 }
 
 /** Passes all receives posted since the last call to the device. */

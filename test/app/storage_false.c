@@ -82,8 +82,9 @@ answer(struct conn *c, const struct blk_command *cmd, uint64_t slot)
 	uint32_t i, times = is(c, "twice") ? 2 : 1, len = BLK_COMPLETION;
 	int rc;
 
-	rc = bb_ep_post_write(c->ep, NULL, data, cmd->length, c->mr, BB_SEND_SIGNALED,
-			      cmd->addr + (is(c, "place") ? UINT64_C(1) << 32 : 0), cmd->rkey);
+	rc = bb_ep_post_write(c->ep, NULL, data, cmd->length, c->mr,
+			      cmd->addr + (is(c, "place") ? UINT64_C(1) << 32 : 0), cmd->rkey,
+			      BB_SEND_SIGNALED);
 	a.digest = blk_crc(data, cmd->length) ^ is(c, "digest");
 	a.length ^= is(c, "length");
 	a.id = is(c, "id") ? DEPTH : a.id;

@@ -60,7 +60,7 @@ main(int argc, char **argv)
 	}
 	req.mem = rte_zmalloc("data", BS, BS);
 	rc = req.mem == NULL ? -ENOMEM : bb_blk_reg(blk, req.mem, BS, &req.mr);
-	if (rc == 0 && bb_blk_submit(blk, &req) == 1) {
+	if (rc == 0 && bb_blk_submit(blk, &req) == 0) {
 		bb_blk_ring(blk);
 		rc = longest_poll(blk, &done);
 		printf("longest poll %d ms, then %s: %s\n", rc, strerror(-done.error),

@@ -108,7 +108,7 @@ run_masked(struct fx *fx, const struct row *row)
 		ret = bb_post_masked_cmp_swap(p.a, 9, &sge, raddr, fx->b.mr->rkey, compare, mask,
 					      operand, swap_mask, BB_SEND_SIGNALED);
 	}
-	CHECK(fx, ret == 1, "the post returned %d", ret);
+	CHECK(fx, ret == 0, "the post returned %d", ret);
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, "a masked atomic");
 	check_wc(fx, &wc, p.a, 9, BB_WC_SUCCESS, "a masked atomic");

@@ -160,7 +160,7 @@ run_burst(struct fx *fx, const struct row *row)
 		t.raddr += i * len;
 		CHECK(fx,
 		      op_post(row->op, p.a, first + i, &sge, 1, &t,
-			      last || i % row->n == 0 ? BB_SEND_SIGNALED : 0) == 1,
+			      last || i % row->n == 0 ? BB_SEND_SIGNALED : 0) == 0,
 		      "post %u of %u is not taken", i + 1, n);
 	}
 	bb_qp_ring(p.a);

@@ -262,10 +262,10 @@ run(struct fx *fx, const struct row *row)
 	else if (fault != QP_NO_RIGHT)
 		break_local(fx, &x, fault);
 	log_clear();
-	CHECK(fx, op_post(row->op, x.p.a, x.wr_id, x.sge, x.nsge, &x.t, x.flags) == 1,
+	CHECK(fx, op_post(row->op, x.p.a, x.wr_id, x.sge, x.nsge, &x.t, x.flags) == 0,
 	      "the device, not the post, is to refuse it");
 	behind = fx->wr_id++;
-	CHECK(fx, bb_post_nop(x.p.a, behind, 0) == 1, "the NOP behind it is not taken");
+	CHECK(fx, bb_post_nop(x.p.a, behind, 0) == 0, "the NOP behind it is not taken");
 	bb_qp_ring(x.p.a);
 	check_failed(fx, &x, fault_cell[fault].status, behind);
 	xfer_check_data(fx, &x);

@@ -42,7 +42,7 @@ write_to(struct fx *fx, struct pair p, uint64_t raddr, uint32_t rkey, const uint
 	struct bb_wc wc;
 
 	pattern(fx->a.mem + GUARD, 100, fx->seed++);
-	CHECK(fx, bb_post_write(p.a, id, &sge, 1, raddr, rkey, BB_SEND_SIGNALED) == 1,
+	CHECK(fx, bb_post_write(p.a, id, &sge, 1, raddr, rkey, BB_SEND_SIGNALED) == 0,
 	      "the WRITE is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE");
@@ -89,9 +89,9 @@ run_named(struct fx *fx, const struct row *row)
 	write_to(fx, p, base + LEN - 100, mr->rkey, mem + LEN - 100, BB_WC_SUCCESS);
 	/* As local memory of B, too. */
 	sge = (struct bb_sge){base + 500, 100, mr->lkey};
-	CHECK(fx, bb_post_recv(p.b, 8, &sge, 1) == 1, "the receive is not taken");
+	CHECK(fx, bb_post_recv(p.b, 8, &sge, 1) == 0, "the receive is not taken");
 	bb_qp_ring_recv(p.b);
-	CHECK(fx, bb_post_send_inline(p.a, 9, "named", 5, 0) == 1, "the SEND is not taken");
+	CHECK(fx, bb_post_send_inline(p.a, 9, "named", 5, 0) == 0, "the SEND is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->b.cq, &wc, 1, "the receive");
 	check_wc(fx, &wc, p.b, 8, BB_WC_SUCCESS, "the receive");
@@ -308,7 +308,7 @@ run_paged(struct fx *fx, const struct row *row)
 		      "mmap(): %s", strerror(errno));
 	write_to(fx, p, (uintptr_t)mem + 4000, mr->rkey, mem + 4000, BB_WC_SUCCESS);
 	CHECK(fx,
-	      bb_post_read(p.a, 1, &sge, 1, (uintptr_t)mem + 4000, mr->rkey, BB_SEND_SIGNALED) == 1,
+	      bb_post_read(p.a, 1, &sge, 1, (uintptr_t)mem + 4000, mr->rkey, BB_SEND_SIGNALED) == 0,
 	      "the READ is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, "a READ");

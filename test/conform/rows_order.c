@@ -74,7 +74,7 @@ post_ring_wait(struct fx *fx, struct pair p, const struct op *op, const struct b
 	struct bb_wc wc;
 	uint64_t id = fx->wr_id++;
 
-	CHECK(fx, op_post(op, p.a, id, sge, 1, t, BB_SEND_SIGNALED) == 1, "the post is not taken");
+	CHECK(fx, op_post(op, p.a, id, sge, 1, t, BB_SEND_SIGNALED) == 0, "the post is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, op->name);
 	check_wc(fx, &wc, p.a, id, BB_WC_SUCCESS, op->name);
@@ -127,14 +127,14 @@ run_later_message(struct fx *fx, const struct row *row)
 		t.raddr = addr_of(&fx->b, GUARD);
 		t.rkey = fx->b.mr->rkey;
 		sge.len = BLOCK;
-		CHECK(fx, op_post(op, p.a, 0, &sge, 1, &t, 0) == 1, "the post is not taken");
+		CHECK(fx, op_post(op, p.a, 0, &sge, 1, &t, 0) == 0, "the post is not taken");
 		if (row->n != 0)
 			bb_qp_ring(p.a);
 		t.raddr += BLOCK;
 		id = fx->wr_id++;
 		CHECK(fx,
 		      bb_post_write_inline(p.a, id, &round, 8, t.raddr, t.rkey, BB_SEND_SIGNALED) ==
-			      1,
+			      0,
 		      "the post is not taken");
 		bb_qp_ring(p.a);
 		wait_wc(fx, fx->a.cq, &wc, 1, "the flag");
@@ -271,7 +271,7 @@ run_against_each_other(struct fx *fx, const struct row *row)
 		for (k = 0; k < 32; k++)
 			CHECK(fx,
 			      op_post(op_find("fetch_add"), p[k % 2].a, k, &sge, 1, &t,
-				      BB_SEND_SIGNALED) == 1,
+				      BB_SEND_SIGNALED) == 0,
 			      "the post is not taken");
 		bb_qp_ring(p[0].a);
 		bb_qp_ring(p[1].a);
@@ -303,7 +303,7 @@ run_fence_depth(struct fx *fx, const struct row *row)
 	for (i = 0; i < 24; i++)
 		CHECK(fx,
 		      op_post(row->op, x.p.a, i, x.sge, 1, &x.t,
-			      BB_SEND_SIGNALED | BB_SEND_FENCE) == 1,
+			      BB_SEND_SIGNALED | BB_SEND_FENCE) == 0,
 		      "the post is not taken");
 	bb_qp_ring(x.p.a);
 	wait_wc(fx, fx->a.cq, wc, 24, "fenced READs");
@@ -329,10 +329,10 @@ run_fence_data(struct fx *fx, const struct row *row)
 	xfer_prepare(fx, &x);
 	sge = x.sge[0];
 	/* Back to the target, behind where it came from. */
-	CHECK(fx, op_post(x.op, p.a, 0, x.sge, 1, &x.t, 0) == 1, "the READ is not taken");
+	CHECK(fx, op_post(x.op, p.a, 0, x.sge, 1, &x.t, 0) == 0, "the READ is not taken");
 	CHECK(fx,
 	      bb_post_write(p.a, id, &sge, 1, x.t.raddr + 4096, x.t.rkey,
-			    BB_SEND_SIGNALED | BB_SEND_FENCE) == 1,
+			    BB_SEND_SIGNALED | BB_SEND_FENCE) == 0,
 	      "the WRITE is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, "the fenced WRITE");

@@ -214,9 +214,9 @@ run_full(struct fx *fx, const struct row *row)
 	for (i = 0; i < 32; i++)
 		CHECK(fx,
 		      (row->n ? bb_post_recv(p.b, i, &sge, 1)
-			      : bb_post_nop(p.a, i, BB_SEND_SIGNALED)) == 1,
+			      : bb_post_nop(p.a, i, BB_SEND_SIGNALED)) == 0,
 		      "post %u of 32 is not taken", i + 1);
-	CHECK(fx, (row->n ? bb_post_recv(p.b, i, &sge, 1) : bb_post_nop(p.a, i, 0)) == 0,
+	CHECK(fx, (row->n ? bb_post_recv(p.b, i, &sge, 1) : bb_post_nop(p.a, i, 0)) == -EAGAIN,
 	      "a full queue takes one more");
 	CHECK(fx, log_lines() == 0, "a full queue is logged");
 	if (row->n)

@@ -16,7 +16,7 @@ static void
 put(struct fx *fx, struct pair p, uint64_t id, uint32_t off, uint32_t rkey, uint32_t flags)
 {
 	CHECK(fx,
-	      bb_post_write_inline(p.a, id, &id, 8, addr_of(&fx->b, GUARD + off), rkey, flags) == 1,
+	      bb_post_write_inline(p.a, id, &id, 8, addr_of(&fx->b, GUARD + off), rkey, flags) == 0,
 	      "the WRITE is not taken");
 }
 
@@ -102,7 +102,7 @@ run_fates_window(struct fx *fx, const struct row *row)
 	fx_defer(fx, undo_mw, mw);
 	put(fx, p, 10, 0, fx->b.mr->rkey ^ (fails ? 0x77 : 0), 0);
 	CHECK(fx,
-	      bb_mw_bind(p.a, 11, mw, mr, addr_of(&fx->a, 0), 64, BB_ACCESS_REMOTE_WRITE, 0) == 1,
+	      bb_mw_bind(p.a, 11, mw, mr, addr_of(&fx->a, 0), 64, BB_ACCESS_REMOTE_WRITE, 0) == 0,
 	      "the bind is not taken");
 	put(fx, p, 12, 8, fx->b.mr->rkey, 0);
 	if (fails) {
@@ -166,9 +166,9 @@ run_drain(struct fx *fx, const struct row *row)
 	for (i = 0; i < row->n; i++)
 		put(fx, p, i, 0, fx->b.mr->rkey, 0);
 	CHECK(fx, !bb_qp_drained(p.a), "a queue with requests is drained");
-	while ((ret = bb_qp_drain(p.a)) == 0 && now_s() < end)
+	while ((ret = bb_qp_drain(p.a)) == -EAGAIN && now_s() < end)
 		CHECK(fx, fx_poll(fx, fx->a.cq, &wc, 1) == 0, "the drain reports a completion");
-	CHECK(fx, ret == 1 && bb_qp_drained(p.a), "it returned %d", ret);
+	CHECK(fx, ret == 0 && bb_qp_drained(p.a), "it returned %d", ret);
 	check_alive(fx, p);
 }
 
@@ -271,9 +271,9 @@ run_mbuf(struct fx *fx, const struct row *row)
 	out = chain(fx, pools.a, row->n, 200);
 	in = chain(fx, pools.b, 3, 0);
 	memmove(sent, rte_pktmbuf_read(out, 0, out->pkt_len, sent), out->pkt_len);
-	CHECK(fx, bb_post_recv_mbuf(p.b, &cb, 81, in) == 1, "the receive is not taken");
+	CHECK(fx, bb_post_recv_mbuf(p.b, &cb, 81, in) == 0, "the receive is not taken");
 	bb_qp_ring_recv(p.b);
-	CHECK(fx, bb_post_send_mbuf(p.a, &ca, 82, out, BB_SEND_SIGNALED) == 1,
+	CHECK(fx, bb_post_send_mbuf(p.a, &ca, 82, out, BB_SEND_SIGNALED) == 0,
 	      "the SEND is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->b.cq, &wc, 1, "a chain");

@@ -54,7 +54,7 @@ recv_at(struct fx *fx, struct bb_srq *srq, uint64_t id, uint32_t off, uint32_t l
 {
 	struct bb_sge sge = sge_of(&fx->b, off, len);
 
-	CHECK(fx, bb_post_srq_recv(srq, id, &sge, 1) == 1, "the receive is not taken");
+	CHECK(fx, bb_post_srq_recv(srq, id, &sge, 1) == 0, "the receive is not taken");
 }
 
 static void
@@ -128,7 +128,7 @@ run_share(struct fx *fx, const struct row *row)
 		struct bb_sge sge = sge_of(&fx->a, GUARD, len);
 
 		pattern(fx->a.mem + GUARD, len, 7000 + i);
-		CHECK(fx, bb_post_send_imm(p[i % 3].a, i, &sge, 1, i, BB_SEND_SIGNALED) == 1,
+		CHECK(fx, bb_post_send_imm(p[i % 3].a, i, &sge, 1, i, BB_SEND_SIGNALED) == 0,
 		      "the SEND is not taken");
 		bb_qp_ring(p[i % 3].a);
 		wait_wc(fx, fx->b.cq, &wc, 1, "a receive of the SRQ");
@@ -164,15 +164,15 @@ run_full_and_empty(struct fx *fx, const struct row *row)
 	(void)row;
 	OK(fx, bb_srq_query(srq, &attr));
 	CHECK(fx, attr.depth >= DEPTH, "asked for %u, made for %u", DEPTH, attr.depth);
-	CHECK(fx, bb_post_send_inline(p.a, 1, "late", 4, BB_SEND_SIGNALED) == 1,
+	CHECK(fx, bb_post_send_inline(p.a, 1, "late", 4, BB_SEND_SIGNALED) == 0,
 	      "the SEND is not taken");
 	bb_qp_ring(p.a);
 	for (end = now_s() + 0.002; now_s() < end;)
 		CHECK(fx, fx_poll(fx, fx->a.cq, &wc, 1) == 0, "it completed without a receive");
 	for (i = 0; i < attr.depth; i++)
-		CHECK(fx, bb_post_srq_recv(srq, i, &sge, 1) == 1, "receive %u is not taken", i);
+		CHECK(fx, bb_post_srq_recv(srq, i, &sge, 1) == 0, "receive %u is not taken", i);
 	log_clear();
-	CHECK(fx, bb_post_srq_recv(srq, i, &sge, 1) == 0, "a full SRQ takes one more");
+	CHECK(fx, bb_post_srq_recv(srq, i, &sge, 1) == -EAGAIN, "a full SRQ takes one more");
 	CHECK(fx, log_lines() == 0, "a full SRQ is logged");
 	bb_srq_ring(srq);
 	wait_wc(fx, fx->a.cq, &wc, 1, "the SEND that waited");
@@ -180,7 +180,7 @@ run_full_and_empty(struct fx *fx, const struct row *row)
 	wait_wc(fx, fx->b.cq, &wc, 1, "its receive");
 	check_wc(fx, &wc, p.b, 0, BB_WC_SUCCESS, "its receive");
 	CHECK(fx, memcmp(fx->b.mem + GUARD, "late", 4) == 0, "it brought other bytes");
-	CHECK(fx, bb_post_srq_recv(srq, 99, &sge, 1) == 1, "it is still full");
+	CHECK(fx, bb_post_srq_recv(srq, 99, &sge, 1) == 0, "it is still full");
 }
 
 static void
@@ -188,7 +188,7 @@ send_one(struct fx *fx, struct pair p)
 {
 	struct bb_wc wc;
 
-	CHECK(fx, bb_post_send_inline(p.a, 5, "x", 1, BB_SEND_SIGNALED) == 1,
+	CHECK(fx, bb_post_send_inline(p.a, 5, "x", 1, BB_SEND_SIGNALED) == 0,
 	      "the SEND is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, "the SEND");

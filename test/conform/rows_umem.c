@@ -211,7 +211,7 @@ run_dmabuf(struct fx *fx, const struct row *row)
 	OK(fx, bb_mr_reg_dmabuf(fx->b.pd, row->n, 4096, iova, fd, LW | RW | RR, &mr));
 	fx_defer(fx, undo_mr, mr);
 	pattern(fx->a.mem + GUARD, 512, fx->seed++);
-	CHECK(fx, bb_post_write(p.a, 1, &sge, 1, iova + 16, mr->rkey, BB_SEND_SIGNALED) == 1,
+	CHECK(fx, bb_post_write(p.a, 1, &sge, 1, iova + 16, mr->rkey, BB_SEND_SIGNALED) == 0,
 	      "the WRITE is not taken");
 	bb_qp_ring(p.a);
 	wait_wc(fx, fx->a.cq, &wc, 1, "a WRITE into a dma-buf");

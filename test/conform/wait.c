@@ -79,7 +79,7 @@ settle(struct fx *fx, struct bb_qp *qp, struct bb_cq *cq)
 	struct bb_wc wc;
 	int ret = bb_post_nop(qp, id, BB_SEND_SIGNALED);
 
-	CHECK(fx, ret == 1, "posting a NOP behind it: returned %d", ret);
+	CHECK(fx, ret == 0, "posting a NOP behind it: returned %d", ret);
 	bb_qp_ring(qp);
 	wait_wc(fx, cq, &wc, 1, "the NOP behind it");
 	check_wc(fx, &wc, qp, id, BB_WC_SUCCESS, "the NOP behind it");

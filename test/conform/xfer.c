@@ -124,7 +124,7 @@ post_receive(struct fx *fx, struct xfer *x)
 
 	x->recv_id = fx->wr_id++;
 	ret = bb_post_recv(x->p.b, x->recv_id, x->rsge, n);
-	CHECK(fx, ret == 1, "posting the receive: returned %d", ret);
+	CHECK(fx, ret == 0, "posting the receive: returned %d", ret);
 	bb_qp_ring_recv(x->p.b);
 }
 
@@ -184,8 +184,10 @@ xfer_post(struct fx *fx, struct xfer *x)
 		uint32_t flags = x->flags | (x->use_inline ? BB_SEND_INLINE : 0);
 		int err = -1;
 
-		ret = (int)op_post_list(x->op, x->p.a, x->wr_id, x->sge, x->nsge, &x->t, flags,
-					&err);
+		ret = op_post_list(x->op, x->p.a, x->wr_id, x->sge, x->nsge, &x->t, flags, &err) ==
+				      1
+			      ? 0
+			      : -EAGAIN;
 		CHECK(fx, err == 0, "posting a list: error %d", err);
 		/* Copied: the pieces may change before the doorbell. */
 		for (i = 0; x->use_inline && i < x->nsge; i++) {
@@ -204,7 +206,7 @@ xfer_post(struct fx *fx, struct xfer *x)
 	} else {
 		ret = op_post(x->op, x->p.a, x->wr_id, x->sge, x->nsge, &x->t, x->flags);
 	}
-	CHECK(fx, ret == 1, "posting %s: returned %d", x->op->name, ret);
+	CHECK(fx, ret == 0, "posting %s: returned %d", x->op->name, ret);
 	bb_qp_ring(x->p.a);
 }
 

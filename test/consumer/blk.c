@@ -32,8 +32,8 @@ run(struct bb_blk *blk, struct bb_mr *mr, enum bb_blk_op op, void *mem, uint32_t
 	struct bb_blk_done done;
 	int rc = bb_blk_submit(blk, &req);
 
-	if (rc != 1)
-		return rc == 0 ? -EAGAIN : rc;
+	if (rc != 0)
+		return rc;
 	bb_blk_ring(blk);
 	while (bb_blk_poll(blk, &done, 1) == 0)
 		;

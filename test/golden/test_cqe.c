@@ -125,10 +125,10 @@ umr_opcode_of(const struct vec *v, const struct bb_cqe *cqe, const struct vec *c
 	bb_sq_enable(&sq, true);
 	sq.pi = idx;
 	if (local_inv)
-		assert_int_equal(bb_sq_post_local_inv(&sq, 1, 0x300, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_sq_post_local_inv(&sq, 1, 0x300, BB_SEND_SIGNALED), 0);
 	else
 		assert_int_equal(
-			bb_sq_post_bind(&sq, 1, true, 0x300, 0x301, &bind, BB_SEND_SIGNALED), 1);
+			bb_sq_post_bind(&sq, 1, true, 0x300, 0x301, &bind, BB_SEND_SIGNALED), 0);
 	if (ctrl[3] != bb_be32(cqe->sop_qpn) >> 24)
 		vec_fail(v, "the CQE is of opcode 0x%02x, the WQE has 0x%02x",
 			 bb_be32(cqe->sop_qpn) >> 24, ctrl[3]);
@@ -237,11 +237,11 @@ check_data(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx,
 		/* Operands, not looked at, in front of an atomic's piece. */
 		if (atomic)
 			assert_int_equal(
-				bb_sq_post_atomic(&sq, BB_WQE_ATOMIC_CS, 1, sge, 0, 0, 1, 2, 0), 1);
+				bb_sq_post_atomic(&sq, BB_WQE_ATOMIC_CS, 1, sge, 0, 0, 1, 2, 0), 0);
 		else
 			assert_int_equal(
 				bb_sq_post_sgl(&sq, BB_WQE_RDMA_READ, true, 1, sge, n, 0, 0, 0, 0),
-				1);
+				0);
 		left = bb_sq_scatter(&sq, idx, cqe, bb_be32(cqe->byte_cnt));
 	} else if (strcmp(queue, "RQ") == 0) {
 		struct bb_rq rq;
@@ -258,7 +258,7 @@ check_data(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx,
 		bb_rq_enable(&rq, true);
 		rq.pi = idx;
 		rq.ci = idx;
-		assert_int_equal(bb_rq_post(&rq, 1, sge, n), 1);
+		assert_int_equal(bb_rq_post(&rq, 1, sge, n), 0);
 		left = bb_rq_scatter(&rq, idx, cqe, bb_be32(cqe->byte_cnt));
 	} else {
 		struct bb_srqring srq;
@@ -275,7 +275,7 @@ check_data(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx,
 		assert_int_equal(bb_srqring_init(&srq, &conf), 0);
 		assert_true(idx < 64);
 		srq.head = idx;
-		assert_int_equal(bb_srqring_post(&srq, 1, sge, n), 1);
+		assert_int_equal(bb_srqring_post(&srq, 1, sge, n), 0);
 		left = bb_srqring_scatter(&srq, idx, cqe, bb_be32(cqe->byte_cnt));
 	}
 	if ((left != 0) != too_long)
@@ -417,7 +417,7 @@ burst(const struct vec *v, struct tallies *t)
 		assert_int_equal(sq.pi, vec_num(&w, "wqe_index"));
 		assert_int_equal(bb_sq_post_nop(&sq, vec_hex(&w, "wr_id"),
 						vec_flag(&w, "signaled") ? BB_SEND_SIGNALED : 0),
-				 1);
+				 0);
 	}
 	first = vec_at(v, "cqes", 0);
 	ring_at(&cq, cq_buf, rec, &ctx, vec_num(&first, "cq_index"));

@@ -153,7 +153,7 @@ srq_post(const struct vec *v, struct tallies *t)
 	bb_srqring_wqe(&s.r, slot)->next_wqe_index =
 		bb_be16((uint16_t)vec_num(v, "next_wqe_index"));
 	n = get_sge(v, sge);
-	if (bb_srqring_post(&s.r, 1, sge, n) != 1)
+	if (bb_srqring_post(&s.r, 1, sge, n) != 0)
 		vec_fail(v, "not posted");
 	if (vec_bytes(v, "wqe_hex", want, sizeof(want)) != stride)
 		vec_fail(v, "\"wqe_hex\" is not a stride");
@@ -254,7 +254,7 @@ one(const struct vec *v, void *arg)
 	rq.rung = rq.pi;
 	memset(ring, FILL, sizeof(ring));
 
-	if (bb_rq_post(&rq, 1, sge, get_sge(v, sge)) != 1)
+	if (bb_rq_post(&rq, 1, sge, get_sge(v, sge)) != 0)
 		vec_fail(v, "not posted");
 	if (vec_num(v, "slot") != (vec_num(v, "wqe_index") & (conf.wqes - 1)))
 		vec_fail(v, "\"slot\" is not the index in the ring");

@@ -426,7 +426,7 @@ one(const struct vec *v, void *arg)
 		tally_add(&p->differs, "atomic with a piece that is not 8 bytes, refused");
 		return;
 	}
-	if (build(&p->sq, &r) != 1)
+	if (build(&p->sq, &r) != 0)
 		vec_fail(v, "not posted");
 	check_wqe(p, v, &r);
 	if (vec_flag(v, "after_umr"))

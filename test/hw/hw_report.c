@@ -221,11 +221,11 @@ run_op(struct rig *r, const struct op *op)
 
 	json_object_set_new(out, "name", json_string(op->name));
 	if (ret == 0 && op->recv) {
-		ret = bb_post_recv(r->b.qp, 2, &sge, 1) == 1 ? 0 : -EIO;
+		ret = bb_post_recv(r->b.qp, 2, &sge, 1) == 0 ? 0 : -EIO;
 		bb_qp_ring_recv(r->b.qp);
 	}
 	memset(r->buf, 0x5a, BUF);
-	if (ret == 0 && op->post(r) != 1)
+	if (ret == 0 && op->post(r) != 0)
 		ret = -EIO;
 	if (ret != 0) {
 		json_object_set_new(out, "error", json_string(rte_strerror(-ret)));

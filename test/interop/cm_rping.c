@@ -65,8 +65,8 @@ rping_server(void)
 		TRY(rping_hear(ep, mr, &info));
 		CHECK(info.size > 16 && info.size <= OUT);
 		memset(buf + TEXT, 0, info.size);
-		TRY(bb_ep_post_read(ep, NULL, buf + TEXT, info.size, mr, BB_SEND_SIGNALED,
-				    info.addr, info.rkey));
+		TRY(bb_ep_post_read(ep, NULL, buf + TEXT, info.size, mr, info.addr, info.rkey,
+				    BB_SEND_SIGNALED));
 		TRY(wait_wc(ep, true));
 		snprintf(start, sizeof(start), "rdma-ping-%u: ", i);
 		CHECK(strncmp(buf + TEXT, start, strlen(start)) == 0);
@@ -74,8 +74,8 @@ rping_server(void)
 		/* Its turn: it names where the text is to be written to. */
 		TRY(rping_tell(ep, mr, info.size));
 		TRY(rping_hear(ep, mr, &info));
-		TRY(bb_ep_post_write(ep, NULL, buf + TEXT, info.size, mr, BB_SEND_SIGNALED,
-				     info.addr, info.rkey));
+		TRY(bb_ep_post_write(ep, NULL, buf + TEXT, info.size, mr, info.addr, info.rkey,
+				     BB_SEND_SIGNALED));
 		TRY(wait_wc(ep, true));
 		rc = rping_tell(ep, mr, info.size);
 		/* Who has the last word may disconnect before its ACK is here. */

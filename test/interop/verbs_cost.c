@@ -132,7 +132,7 @@ ours_batch(void)
 	struct bb_wc wc[BATCH];
 
 	for (i = 0; i < BATCH; i++)
-		if (bb_post_write(ours.qp, i, &sge, 1, raddr, ours.mr->rkey, BB_SEND_SIGNALED) != 1)
+		if (bb_post_write(ours.qp, i, &sge, 1, raddr, ours.mr->rkey, BB_SEND_SIGNALED) != 0)
 			return -1;
 	bb_qp_ring(ours.qp);
 	while (done < BATCH) {

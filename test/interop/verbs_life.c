@@ -63,7 +63,7 @@ write_half(uint8_t byte)
 
 	memset(mem, byte, SIZE);
 	if (bb_post_write(self.qp, byte, &sge, 1, (uintptr_t)mem + SIZE, self.mr->rkey,
-			  BB_SEND_SIGNALED) != 1)
+			  BB_SEND_SIGNALED) != 0)
 		return -EAGAIN;
 	bb_qp_ring(self.qp);
 	return 0;

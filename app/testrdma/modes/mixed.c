@@ -159,7 +159,7 @@ static __rte_always_inline int
 mixed_pieces(struct pair *p, uint32_t n, uint32_t pieces)
 {
 	uint32_t i = 0, run, done;
-	int rc = 1;
+	int rc = 0;
 
 	while (i < n) {
 		run = RTE_MIN(pair_run(p, n - i), p->t->nkinds - p->turn_of_kind);
@@ -171,7 +171,7 @@ mixed_pieces(struct pair *p, uint32_t n, uint32_t pieces)
 		if (unlikely(done != run))
 			break;
 	}
-	return rc < 0 ? rc : (int)i;
+	return burst_result(rc, i);
 }
 
 static int

@@ -40,8 +40,15 @@ struct request {
 	const uint8_t *kind; /* mix: enum mix_kind */
 };
 
-/* Posts a request. Returns 1 if posted, 0 if the queue is full, or a negative errno. */
+/* Posts a request. Returns what the functions of bb_post.h return. */
 typedef int (*post_one_fn)(const struct pair *p, const struct request *rq);
+
+/* What a burst of @done posts returns, the last of which gave @rc: a full queue is no error. */
+static inline int
+burst_result(int rc, uint32_t done)
+{
+	return rc == 0 || rc == -EAGAIN ? (int)done : rc;
+}
 
 /*
  * Posts operations in consecutive slots, of which at most the last is signalled. Values for the
@@ -70,7 +77,7 @@ post_run(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one, int *rc)
 	for (k = 0; k < n; k++) {
 		rq.flags = k + 1 == n ? last : 0;
 		*rc = one(p, &rq);
-		if (unlikely(*rc != 1))
+		if (unlikely(*rc != 0))
 			break;
 		rq.op++;
 		rq.wr_id++;
@@ -88,7 +95,7 @@ static __rte_always_inline int
 post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 {
 	uint32_t i = 0, run, done;
-	int rc = 1;
+	int rc = 0;
 
 	while (i < n) {
 		run = pair_run(p, n - i);
@@ -97,7 +104,7 @@ post_pieces(struct pair *p, uint32_t n, uint32_t pieces, post_one_fn one)
 		if (unlikely(done != run))
 			break;
 	}
-	return rc < 0 ? rc : (int)i;
+	return burst_result(rc, i);
 }
 
 /*

@@ -58,19 +58,19 @@ send_post_recv(struct pair *p, uint32_t n)
 	const uint32_t pieces = p->far->lay.n;
 	struct bb_sge sge[MAX_SGL];
 	uint32_t i;
-	int rc = 1;
+	int rc = 0;
 
 	for (i = 0; i < n; i++) {
 		slot_sges(p->far, p->remote, p->recv_slot, sge, pieces);
 		sge[pieces - 1].len += RECV_SLACK;
 		rc = bb_post_recv(p->peer, WR_RECV | (p->wr_base + p->recv_posted), sge, pieces);
-		if (unlikely(rc != 1))
+		if (unlikely(rc != 0))
 			break;
 		p->recv_posted++;
 		if (++p->recv_slot == t->row->slots)
 			p->recv_slot = 0;
 	}
-	return rc < 0 ? rc : (int)i;
+	return burst_result(rc, i);
 }
 
 const struct engine engine_send = {

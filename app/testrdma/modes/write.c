@@ -68,15 +68,15 @@ static int
 write_imm_post_recv(struct pair *p, uint32_t n)
 {
 	uint32_t i;
-	int rc = 1;
+	int rc = 0;
 
 	for (i = 0; i < n; i++) {
 		rc = bb_post_recv(p->peer, WR_RECV | (p->wr_base + p->recv_posted), NULL, 0);
-		if (unlikely(rc != 1))
+		if (unlikely(rc != 0))
 			break;
 		p->recv_posted++;
 	}
-	return rc < 0 ? rc : (int)i;
+	return burst_result(rc, i);
 }
 
 const struct engine engine_write = {

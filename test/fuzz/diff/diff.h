@@ -377,7 +377,7 @@ void model_init(struct model *m, const struct world *world);
 void model_judge(const struct model *m, const struct step *s, struct verdict *v);
 /* The step was made and returned @ret, one of the verdict's: carry it out. */
 void model_step(struct model *m, const struct step *s, int ret);
-/* Queue the request of a post that returned 1. */
+/* Queues the request of a post that returned 0. */
 void model_post(struct model *m, const struct step *s);
 /* A post alone, or one of a list. */
 void model_judge_post(const struct model *m, const struct step *s, bool list, struct verdict *v);

@@ -463,22 +463,22 @@ model_judge_post(const struct model *m, const struct step *s, bool list, struct 
 		may(v, -EINVAL);
 	bad = v->n > over;
 	if (full) {
-		may(v, 0);
+		may(v, -EAGAIN);
 		may(v, -ENOMEM);
 	}
 	if (bad)
 		return;
 	if (waiting >= depth) {
-		may(v, 0);
+		may(v, -EAGAIN);
 		return;
 	}
-	may(v, 1);
+	may(v, 0);
 	/* Unsignalled ones that are done may still count as outstanding: sig_every - 1. */
 	most = waiting + (recv ? 0 : qp->sig_every - 1) + may_be_more(&w);
 	for (i = q->done; i != q->posted; i++)
 		most += may_be_more(&q->wqe[i % MAX_QUEUE]);
 	if (most >= depth)
-		may(v, 0);
+		may(v, -EAGAIN);
 }
 
 /* One that is put aside, or posted alone. */

@@ -151,7 +151,7 @@ model_step(struct model *m, const struct step *s, int ret)
 	if (model_is_post(s->op) || s->op == OP_RECV) {
 		if (s->a[A_FLAGS] & LISTED)
 			model_list_add(m, s);
-		else if (ret == 1)
+		else
 			model_post(m, s);
 		return;
 	}

@@ -70,7 +70,7 @@ model_list_post(struct model *m, const struct step *s, int ret, char *why, size_
 		return false;
 	}
 	for (i = 0; i < n && i <= done; i++) {
-		int one = i < done ? 1 : err;
+		int one = i < done ? 0 : err != 0 ? err : -EAGAIN;
 
 		model_judge_post(m, &list[i], true, &v);
 		for (k = 0; k < v.n && v.ret[k] != one; k++)
@@ -81,7 +81,7 @@ model_list_post(struct model *m, const struct step *s, int ret, char *why, size_
 				 v.n > 1 ? " or another" : "");
 			return false;
 		}
-		if (one == 1)
+		if (one == 0)
 			model_post(m, &list[i]);
 	}
 	if (recv)

@@ -135,7 +135,7 @@ model_judge_srq(const struct model *m, const struct step *s, struct verdict *v)
 		/* A queue may be made for more than was asked for. */
 		if (a[A_N] > srq->max_sge)
 			v->ret[v->n++] = -EINVAL;
-		v->ret[v->n++] = srq->outstanding < srq->depth;
+		v->ret[v->n++] = srq->outstanding < srq->depth ? 0 : -EAGAIN;
 		return;
 	}
 }
@@ -164,7 +164,7 @@ model_srq_step(struct model *m, const struct step *s, int ret)
 		srq->q.rung = srq->q.posted;
 		return;
 	default:
-		if (ret != 1)
+		if (ret != 0)
 			return;
 		w = &srq->q.wqe[srq->q.posted++ % MAX_QUEUE];
 		(void)model_wqe_of(m, s, w);

@@ -270,7 +270,7 @@ writes(struct pair *p, struct link *l, uint8_t byte)
 	memset(p->a.buf, byte, 64);
 	memset(p->b.buf, 0, 64);
 	sge = (struct bb_sge){(uintptr_t)p->a.buf, 64, p->a.mr->lkey};
-	assert_int_equal(bb_post_write(l->qa, 1, &sge, 1, r.addr, r.rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write(l->qa, 1, &sge, 1, r.addr, r.rkey, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(l->qa);
 	while (bb_cq_poll(p->a.cq, &wc, 1) == 0) {
 		turn(p);

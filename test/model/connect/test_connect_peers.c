@@ -105,7 +105,7 @@ use(struct bb_conn **conns, uint32_t n)
 		assert_int_equal(bb_post_write_inline(info.qp, i, &value, 8,
 						      r.addr + 8 * (i % (BUF / 8)), r.rkey,
 						      BB_SEND_SIGNALED),
-				 1);
+				 0);
 		bb_qp_ring(info.qp);
 		while (bb_cq_poll(e.cq, &wc, 1) == 1) {
 			assert_int_equal(wc.status, BB_WC_SUCCESS);
@@ -279,7 +279,7 @@ test_killed(void **st)
 				value = next;
 				if (bb_post_write_inline(info.qp, next, &value, 8,
 							 r.addr + 8 * (next % 64), r.rkey,
-							 BB_SEND_SIGNALED) != 1)
+							 BB_SEND_SIGNALED) != 0)
 					break;
 				next++;
 				bb_qp_ring(info.qp);

@@ -93,7 +93,7 @@ test_connects(void **st)
 	assert_int_equal(qb.path_mtu, 512);
 	memset(p.a.buf, 0x42, 64);
 	sge = (struct bb_sge){(uintptr_t)p.a.buf, 64, p.a.mr->lkey};
-	assert_int_equal(bb_post_write(l.qa, 1, &sge, 1, got.addr, got.rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write(l.qa, 1, &sge, 1, got.addr, got.rkey, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(l.qa);
 	for (end = wait_end(); bb_cq_poll(p.a.cq, &wc, 1) == 0;)
 		assert_true(rte_get_tsc_cycles() < end);

@@ -249,7 +249,7 @@ null_loop(void *arg)
 		unsigned int got = 0;
 
 		for (k = 1; k <= r->batch; k++)
-			if (null_post(r, k, r->all || k == r->batch ? BB_SEND_SIGNALED : 0) != 1)
+			if (null_post(r, k, r->all || k == r->batch ? BB_SEND_SIGNALED : 0) != 0)
 				return;
 		bb_qp_ring(&r->qp);
 		null_device(r);
@@ -338,7 +338,7 @@ iterate_loop(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		if (null_post(r, i, BB_SEND_SIGNALED) != 1)
+		if (null_post(r, i, BB_SEND_SIGNALED) != 0)
 			return;
 		bb_qp_ring(&r->qp);
 		null_device(r);
@@ -480,13 +480,13 @@ dev_loop(void *arg)
 		const struct bb_sge in = {(uintptr_t)(r->data + 8192), 4096, lkey};
 		unsigned int polls = 0, got = 0, k;
 
-		r->rc += bb_post_recv(r->b, i, &in, 1) != 1;
+		r->rc += bb_post_recv(r->b, i, &in, 1) != 0;
 		bb_qp_ring_recv(r->b);
-		r->rc += bb_post_write_inline(r->a, i, r->data, 8, there, rkey, flags) != 1;
-		r->rc += bb_post_write(r->a, i, &big, 1, there, rkey, flags) != 1;
-		r->rc += bb_post_read(r->a, i, &big, 1, there, rkey, flags) != 1;
-		r->rc += bb_post_fetch_add(r->a, i, &word, there, rkey, 1, flags) != 1;
-		r->rc += bb_post_send(r->a, i, &word, 1, flags) != 1;
+		r->rc += bb_post_write_inline(r->a, i, r->data, 8, there, rkey, flags) != 0;
+		r->rc += bb_post_write(r->a, i, &big, 1, there, rkey, flags) != 0;
+		r->rc += bb_post_read(r->a, i, &big, 1, there, rkey, flags) != 0;
+		r->rc += bb_post_fetch_add(r->a, i, &word, there, rkey, 1, flags) != 0;
+		r->rc += bb_post_send(r->a, i, &word, 1, flags) != 0;
 		bb_qp_ring(r->a);
 		while (got < 6 && polls++ < 100) {
 			unsigned int n = bb_cq_poll(r->cq, wc, 32);

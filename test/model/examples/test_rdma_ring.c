@@ -182,7 +182,7 @@ run_random(const char *device, uint32_t slots, uint32_t sq_depth, uint64_t messa
 	ring_open(device, slots, sq_depth);
 	while (out < messages) {
 		n = rnd(2 * slots) + 1;
-		for (i = 0; i < n && in < messages && push(in) == 1; i++)
+		for (i = 0; i < n && in < messages && push(in) == 0; i++)
 			in++;
 		assert_true(in - out <= slots);
 		turn();
@@ -225,7 +225,7 @@ test_full_and_credit(void **st)
 
 	(void)st;
 	ring_open("soft0", slots, 256);
-	while (push(in) == 1)
+	while (push(in) == 0)
 		in++;
 	assert_int_equal(in, slots);
 	assert_int_equal(e.tx.full, 1);
@@ -234,15 +234,15 @@ test_full_and_credit(void **st)
 		for (i = 0; i < batch - 1; i++) {
 			pop(out++);
 			turn();
-			assert_int_equal(push(in), 0);
+			assert_int_equal(push(in), -EAGAIN);
 		}
 		assert_int_equal(e.rx.credits, round);
 		pop(out++);
 		turn();
 		assert_int_equal(e.rx.credits, round + 1);
 		for (i = 0; i < batch; i++)
-			assert_int_equal(push(in++), 1);
-		assert_int_equal(push(in), 0);
+			assert_int_equal(push(in++), 0);
+		assert_int_equal(push(in), -EAGAIN);
 	}
 	assert_false(rdma_ring_tx_taken(&e.tx, in));
 	while (out < in)
@@ -253,7 +253,7 @@ test_full_and_credit(void **st)
 	 */
 	assert_int_equal(e.rx.credits, 10 + 2);
 	for (i = 0; i < slots; i++)
-		assert_int_equal(push(in++), 1);
+		assert_int_equal(push(in++), 0);
 	rdma_ring_tx_flush(&e.tx);
 	turn();
 	{
@@ -290,19 +290,19 @@ test_hostile(void **st)
 	/* A message that is left out is waited for, and the next round's does not pass for it. */
 	ring_open("soft0", 8, 64);
 	e.tx.head++;
-	assert_int_equal(push(1), 1);
+	assert_int_equal(push(1), 0);
 	turn();
 	assert_int_equal(rdma_ring_pop(&e.rx, m), 0);
 	e.tx.head = 8;
 	e.tx.limit = 16;
-	assert_int_equal(push(8), 1);
+	assert_int_equal(push(8), 0);
 	turn();
 	assert_int_equal(rdma_ring_pop(&e.rx, m), -EPROTO);
 	ring_close();
 	/* Credit for more than there was, or that goes back. */
 	ring_open("soft0", 8, 16);
 	for (i = 0; i < 8; i++)
-		assert_int_equal(push(i), 1);
+		assert_int_equal(push(i), 0);
 	*e.credit = 9;
 	assert_int_equal(push(8), -EPROTO);
 	*e.credit = 4;
@@ -310,10 +310,10 @@ test_hostile(void **st)
 	ring_close();
 	ring_open("soft0", 8, 64);
 	for (i = 0; i < 8; i++)
-		assert_int_equal(push(i), 1);
+		assert_int_equal(push(i), 0);
 	*e.credit = 8;
 	for (i = 0; i < 8; i++)
-		assert_int_equal(push(8 + i), 1);
+		assert_int_equal(push(8 + i), 0);
 	*e.credit = 7;
 	assert_int_equal(push(16), -EPROTO);
 	/* Regions that are no ring. */
@@ -353,13 +353,13 @@ test_peer_gone(void **st)
 
 	(void)st;
 	ring_open("soft0", 8, 16);
-	assert_int_equal(push(0), 1);
+	assert_int_equal(push(0), 0);
 	turn();
 	pop(0);
 	bb_qp_attr_init(&attr);
 	attr.state = BB_QP_ERR;
 	assert_int_equal(bb_qp_modify(e.qb, &attr, BB_QP_STATE), 0);
-	assert_int_equal(push(1), 1);
+	assert_int_equal(push(1), 0);
 	rdma_ring_tx_flush(&e.tx);
 	while (bb_cq_poll(e.cq, &wc, 1) == 0)
 		assert_true(rte_get_tsc_cycles() < end);

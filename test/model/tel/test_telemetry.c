@@ -69,7 +69,7 @@ write_eight(struct env *e, unsigned int wait)
 	for (i = 0; i < 8; i++)
 		assert_int_equal(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, 4096),
 					       e->b.mr->rkey, i == 7 ? BB_SEND_SIGNALED : 0),
-				 1);
+				 0);
 	bb_qp_ring(e->a.qp);
 	if (wait == 0)
 		return;
@@ -116,7 +116,7 @@ test_qp(void **state)
 	/* Not polled, they are outstanding; a ninth and on until there is no room. */
 	write_eight(&e, 0);
 	sge = sge_of(&e.a, 0, 64);
-	while (bb_post_write(e.a.qp, 0, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0) == 1)
+	while (bb_post_write(e.a.qp, 0, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0) == 0)
 		;
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.a.qp->qpn);
 	assert_int_equal(tel_uint(a, "sq_outstanding"), 16);
@@ -124,7 +124,7 @@ test_qp(void **state)
 	assert_int_equal(tel_uint(a, "posted"), 24);
 	assert_int_equal(tel_uint(a, "queue_full"), 1);
 	json_decref(a);
-	assert_int_equal(bb_post_recv(e.b.qp, 1, &sge, 1), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 1, &sge, 1), 0);
 	a = tel_ask_number(&client, "/bluebell/qp/info", "soft0", e.b.qp->qpn);
 	assert_int_equal(tel_uint(a, "rq_outstanding"), 1);
 	assert_int_equal(tel_uint(a, "recv_posted"), 1);
@@ -262,7 +262,7 @@ test_roce(void **state)
 	sge = sge_of(&e.a, 0, 64);
 	assert_int_equal(bb_post_write(e.a.qp, 9, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 				       BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 9, BB_WC_RETRY_EXC_ERR);

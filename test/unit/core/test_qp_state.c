@@ -181,7 +181,7 @@ test_driver_refuses(void **state)
 	struct bb_qp_attr a;
 
 	bring_to(qp, BB_QP_RTS);
-	assert_int_equal(bb_post_nop(qp, 1, 0), 1);
+	assert_int_equal(bb_post_nop(qp, 1, 0), 0);
 	fake_fail(FAKE_QP_MODIFY, -EREMOTEIO);
 	assert_int_equal(modify(qp, BB_QP_RESET, BB_QP_STATE), -EREMOTEIO);
 	assert_int_equal(qp->state, BB_QP_RTS);
@@ -192,7 +192,7 @@ test_driver_refuses(void **state)
 	assert_int_equal(bb_qp_destroy(qp), -EIO);
 	assert_ptr_equal(f->dev->qps[qp->user_index], qp);
 	assert_int_equal(f->cq->ctrl->queues, 2);
-	assert_int_equal(bb_post_nop(qp, 2, 0), 1);
+	assert_int_equal(bb_post_nop(qp, 2, 0), 0);
 	fake_fail(FAKE_QP_QUERY, -EIO);
 	memset(&a, 0x5a, sizeof(a));
 	assert_int_equal(bb_qp_query(qp, &a), -EIO);
@@ -210,10 +210,10 @@ test_posting_by_state(void **state)
 		int send, recv;
 	} table[] = {
 		{BB_QP_RESET, -ENOTCONN, -ENOTCONN},
-		{BB_QP_INIT, -ENOTCONN, 1},
-		{BB_QP_RTR, -ENOTCONN, 1},
-		{BB_QP_RTS, 1, 1},
-		{BB_QP_ERR, 1, 1},
+		{BB_QP_INIT, -ENOTCONN, 0},
+		{BB_QP_RTR, -ENOTCONN, 0},
+		{BB_QP_RTS, 0, 0},
+		{BB_QP_ERR, 0, 0},
 	};
 	struct fixture *f = *state;
 	unsigned int i;
@@ -247,9 +247,9 @@ test_reset(void **state)
 
 	for (life = 1; life <= 3; life++) {
 		bring_to(qp, BB_QP_RTS);
-		assert_int_equal(bb_post_nop(qp, life, BB_SEND_SIGNALED), 1);
-		assert_int_equal(bb_post_nop(qp, life, BB_SEND_SIGNALED), 1);
-		assert_int_equal(bb_post_recv(qp, life, NULL, 0), 1);
+		assert_int_equal(bb_post_nop(qp, life, BB_SEND_SIGNALED), 0);
+		assert_int_equal(bb_post_nop(qp, life, BB_SEND_SIGNALED), 0);
+		assert_int_equal(bb_post_recv(qp, life, NULL, 0), 0);
 		bb_qp_ring(qp);
 		bb_qp_ring_recv(qp);
 		fake_cqe_error(f->cq, BB_CQE_REQ_ERR, qp->user_index, 0, BB_SYN_RETRY_EXC, 0x81);
@@ -303,7 +303,7 @@ test_connect(void **state)
 	assert_int_equal(a->ctrl->attr.access, BB_ACCESS_REMOTE_READ);
 	assert_int_equal(a->ctrl->attr.path.traffic_class, 0x40);
 	assert_memory_equal(a->ctrl->attr.path.dgid, lb.gid, 16);
-	assert_int_equal(bb_post_nop(a, 1, 0), 1);
+	assert_int_equal(bb_post_nop(a, 1, 0), 0);
 
 	log_begin();
 	assert_int_equal(bb_qp_connect(b, &la, &lb, &attr), -EINVAL);

@@ -82,7 +82,7 @@ fake_new(uint32_t owner)
 	f->cq.qps = f->qps;
 	f->cq.owner = owner;
 	for (i = 0; i < SIZE; i++)
-		assert_int_equal(bb_post_nop(&f->qp, i, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_nop(&f->qp, i, BB_SEND_SIGNALED), 0);
 	return f;
 }
 

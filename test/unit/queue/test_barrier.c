@@ -116,7 +116,7 @@ test_two_threads(void **state)
 		struct bb_cqe *cqe;
 
 		while (posted < ROUNDS && bb_sq_post_inline(&p.sq, BB_WQE_RDMA_WRITE, true, posted,
-							    &posted, 8, 0, 0, 0, 0) == 1)
+							    &posted, 8, 0, 0, 0, 0) == 0)
 			posted++;
 		bb_sq_ring(&p.sq);
 		while ((cqe = bb_cqring_peek(&p.cq)) != NULL) {

@@ -36,7 +36,7 @@ post_ds(struct sq_fixture *f, uint32_t ds)
 
 	for (i = 0; i < 32; i++)
 		sge[i] = (struct bb_sge){0x1000 * i, 10 + i, 0x20 + i};
-	assert_int_equal(bb_sq_post_sgl(&f->sq, 0x0a, false, 0, sge, ds - 1, 0, 0, 0, 0), 1);
+	assert_int_equal(bb_sq_post_sgl(&f->sq, 0x0a, false, 0, sge, ds - 1, 0, 0, 0, 0), 0);
 }
 
 static void

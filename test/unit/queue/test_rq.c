@@ -86,7 +86,7 @@ test_bytes(void **state)
 
 			conf(&f, 4, log_stride, max);
 			start(&f);
-			assert_int_equal(bb_rq_post(&f.rq, 77, sge, n), 1);
+			assert_int_equal(bb_rq_post(&f.rq, 77, sge, n), 0);
 			expect_wqe(&f, 0, sge, n);
 			assert_int_equal(f.wr_ids[0], 77);
 			guarded_free(&f.ring);
@@ -103,9 +103,9 @@ test_empty_and_2g_pieces(void **state)
 	(void)state;
 	conf(&f, 4, 6, 4);
 	start(&f);
-	assert_int_equal(bb_rq_post(&f.rq, 1, sge, 4), 1);
+	assert_int_equal(bb_rq_post(&f.rq, 1, sge, 4), 0);
 	expect_wqe(&f, 0, sge, 4);
-	assert_int_equal(bb_rq_post(&f.rq, 2, sge, 1), 1); /* nothing but empty pieces */
+	assert_int_equal(bb_rq_post(&f.rq, 2, sge, 1), 0); /* nothing but empty pieces */
 	expect_wqe(&f, 1, sge, 1);
 	guarded_free(&f.ring);
 }
@@ -131,9 +131,9 @@ test_wrap_and_depth(void **state)
 		memset(f.ring.p + posted % 64 * 32, FILL, 32);
 		rc = bb_rq_post(&f.rq, 1000 + posted, sge, n);
 		if (posted - completed == 50) {
-			assert_int_equal(rc, 0);
+			assert_int_equal(rc, -EAGAIN);
 		} else {
-			assert_int_equal(rc, 1);
+			assert_int_equal(rc, 0);
 			expect_wqe(&f, posted % 64, sge, n);
 			posted++;
 		}
@@ -141,11 +141,11 @@ test_wrap_and_depth(void **state)
 			bb_rq_ring(&f.rq);
 			assert_int_equal(bb_be32(f.dbrec[0]), posted & 0xffff);
 		}
-		while (completed < posted && (rc == 0 || rnd_below(&seed, 2) == 0)) {
+		while (completed < posted && (rc != 0 || rnd_below(&seed, 2) == 0)) {
 			assert_int_equal(bb_rq_complete(&f.rq, (uint16_t)completed),
 					 1000 + completed);
 			completed++;
-			rc = 1;
+			rc = 0;
 		}
 	}
 	assert_true(f.rq.full > 0);

@@ -32,7 +32,7 @@ test_ctrl_flags(void **state)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct bytes e = {.len = 0};
 
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, cases[i].flags), 1);
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, cases[i].flags), 0);
 		put_ctrl(&e, (uint16_t)i, 0x00, 1, cases[i].byte, 0);
 		sq_expect(&f, (uint16_t)i, &e);
 		assert_int_equal(f.wqes[i].flags, cases[i].flags & 0xff);
@@ -64,7 +64,7 @@ test_sgl_opcodes(void **state)
 
 		assert_int_equal(bb_sq_post_sgl(&f.sq, cases[i].opcode, cases[i].raddr, 70 + i, sge,
 						2, RADDR, RKEY, cases[i].imm, BB_SEND_SIGNALED),
-				 1);
+				 0);
 		put_ctrl(&e, (uint16_t)i, cases[i].opcode, ds, 0x08, cases[i].imm);
 		if (cases[i].raddr)
 			put_raddr(&e, RADDR, RKEY);
@@ -90,7 +90,7 @@ test_atomics(void **state)
 	sq_fixture_start(&f);
 	assert_int_equal(bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_CS, 1, &sge, RADDR, RKEY, 0x51,
 					   0xc0, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	put_ctrl(&e, 0, 0x11, 4, 0x08, 0);
 	put_raddr(&e, RADDR, RKEY);
 	put64(&e, 0x51);
@@ -101,7 +101,7 @@ test_atomics(void **state)
 	e.len = 0;
 	assert_int_equal(bb_sq_post_atomic(&f.sq, BB_WQE_ATOMIC_FA, 1, &sge, RADDR, RKEY,
 					   0xfffffffffffffff0ull, 0, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	put_ctrl(&e, 1, 0x12, 4, 0x08, 0);
 	put_raddr(&e, RADDR, RKEY);
 	put64(&e, 0xfffffffffffffff0ull);
@@ -139,7 +139,7 @@ test_sgl_wrap(void **state)
 				sq_fixture_seek(&f, (uint16_t)start);
 				assert_int_equal(bb_sq_post_sgl(&f.sq, raddr ? 0x08 : 0x0a, raddr,
 								5, sge, n, RADDR, RKEY, 0, 0),
-						 1);
+						 0);
 				put_ctrl(&e, (uint16_t)start, raddr ? 0x08 : 0x0a, ds, 0x08, 0);
 				if (raddr)
 					put_raddr(&e, RADDR, RKEY);
@@ -184,7 +184,7 @@ test_inline_wrap(void **state)
 				assert_int_equal(bb_sq_post_inline(&f.sq, opcode, raddr, 9, data,
 								   len, RADDR, RKEY, IMM,
 								   BB_SEND_SOLICITED),
-						 1);
+						 0);
 				put_ctrl(&e, (uint16_t)start, opcode, ds, 0x0a, IMM);
 				if (raddr)
 					put_raddr(&e, RADDR, RKEY);
@@ -223,7 +223,7 @@ test_inline_constant(void **state)
 		uint32_t ds = ((raddr_) ? 2 : 1) + ((len_) + 4 + 15) / 16;                         \
 		assert_int_equal(                                                                  \
 			bb_sq_post_inline(&f.sq, 0x08, raddr_, 0, data, len_, RADDR, RKEY, 0, 0),  \
-			1);                                                                        \
+			0);                                                                        \
 		put_ctrl(&e, at, 0x08, ds, 0x08, 0);                                               \
 		if (raddr_)                                                                        \
 			put_raddr(&e, RADDR, RKEY);                                                \
@@ -260,7 +260,7 @@ test_zero_and_2g_pieces(void **state)
 	sq_fixture_conf(&f, 16);
 	f.conf.max_sge = 5;
 	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x08, true, 0, sge, 5, RADDR, RKEY, 0, 0), 1);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x08, true, 0, sge, 5, RADDR, RKEY, 0, 0), 0);
 	put_ctrl(&e, 0, 0x08, 4, 0x08, 0);
 	put_raddr(&e, RADDR, RKEY);
 	put_data(&e, 0, 2, 0x2000); /* 2^31 */
@@ -270,7 +270,7 @@ test_zero_and_2g_pieces(void **state)
 
 	/* One piece, and it is empty: nothing stands for it. */
 	e.len = 0;
-	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x0a, false, 0, sge, 1, 0, 0, 0, 0), 1);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 0x0a, false, 0, sge, 1, 0, 0, 0, 0), 0);
 	put_ctrl(&e, 1, 0x0a, 1, 0x08, 0);
 	put8(&e, SQ_FILL);
 	sq_expect(&f, 1, &e);
@@ -293,7 +293,7 @@ test_refusals(void **state)
 	sq_fixture_conf(&f, 8);
 	f.conf.sig_every = 3;
 	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 0);
 	memcpy(before, f.ring.p, sizeof(before));
 	memcpy(wqes, f.wqes, sizeof(wqes));
 	for (i = 0; i < 6; i++) {
@@ -352,8 +352,8 @@ test_no_pieces(void **state)
 	f.conf.max_sge = 0;
 	f.conf.max_inline = 0;
 	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 1);
 	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 0);
+	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), -EAGAIN);
 	sq_fixture_end(&f);
 }
 
@@ -370,15 +370,15 @@ test_full_untouched(void **state)
 	(void)state;
 	sq_fixture_conf(&f, 2);
 	sq_fixture_start(&f);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 1);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 2, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 1, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 2, 0), 0);
 	memcpy(before, f.ring.p, sizeof(before));
 	sq = f.sq;
 	log_start(&log);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 3, 0), 0);
-	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 3, &ok, 1, 0, 0, 0, 0), 0);
-	assert_int_equal(bb_sq_post_inline(&f.sq, 8, true, 3, data, 8, 0, 0, 0, 0), 0);
-	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 3, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_sgl(&f.sq, 8, true, 3, &ok, 1, 0, 0, 0, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_inline(&f.sq, 8, true, 3, data, 8, 0, 0, 0, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_atomic(&f.sq, 0x12, 3, &ok, 8, 0, 1, 0, 0), -EAGAIN);
 	assert_int_equal(log_stop(&log, NULL), 0);
 	sq.full += 4;
 	assert_memory_equal(&sq, &f.sq, sizeof(sq));

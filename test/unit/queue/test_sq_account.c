@@ -36,7 +36,7 @@ test_index_wrap(void **state)
 		uint16_t idx = f.sq.pi;
 
 		flags = rnd_below(&seed, 4) == 0 ? BB_SEND_SIGNALED : 0;
-		if (bb_sq_post_sgl(&f.sq, 0x08, true, wr_id, sge, n, RADDR, RKEY, 0, flags) == 1) {
+		if (bb_sq_post_sgl(&f.sq, 0x08, true, wr_id, sge, n, RADDR, RKEY, 0, flags) == 0) {
 			const uint8_t *w = f.ring.p + (size_t)idx % 64 * 64;
 
 			assert_int_equal(w[1] << 8 | w[2], idx);
@@ -84,16 +84,16 @@ test_full(void **state)
 	f.conf.sig_every = 5;
 	sq_fixture_start(&f);
 	for (i = 0; i < 5; i++)
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), -EAGAIN);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), -EAGAIN);
 	assert_int_equal(f.sq.full, 2);
 	assert_int_equal(bb_sq_outstanding(&f.sq), 5);
 	bb_sq_complete(&f.sq, 2); /* frees WQEs 0, 1, 2 */
 	assert_int_equal(bb_sq_outstanding(&f.sq), 2);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), 0);
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 9, 0), -EAGAIN);
 	sq_fixture_end(&f);
 }
 
@@ -112,7 +112,7 @@ test_forced_signalling(void **state)
 		uint32_t flags = i == 5 ? BB_SEND_SIGNALED : 0;
 		bool cqe = i == 3 || i == 5 || i == 9;
 
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, flags), 1);
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, flags), 0);
 		assert_int_equal(f.ring.p[i * 64 + 11], cqe ? 0x08 : 0);
 		assert_int_equal(f.wqes[i].flags, flags); /* forced ones are not reported */
 	}
@@ -150,7 +150,7 @@ test_never_full_unseen(void **state)
 			uint32_t n = rnd_below(&seed, f.conf.max_sge + 1);
 			uint16_t at = f.sq.pi;
 
-			if (bb_sq_post_sgl(&f.sq, 8, true, 0, sge, n, 0, 0, 0, 0) == 1) {
+			if (bb_sq_post_sgl(&f.sq, 8, true, 0, sge, n, 0, 0, 0, 0) == 0) {
 				idx[head++ % 64] = at;
 				if ((uint16_t)(f.sq.pi - idx[tail % 64]) > f.conf.blocks)
 					fail_msg("WQEs overlap: blocks %u depth %u sge %u",
@@ -191,7 +191,7 @@ test_reset(void **state)
 	fresh = f.sq;
 	bb_sq_enable(&f.sq, true);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
+		assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
 	bb_sq_ring(&f.sq);
 	log_start(&log);
 	assert_int_equal(bb_sq_refuse_arg(&f.sq, BB_REFUSED_SGE_LEN), -EINVAL);
@@ -208,7 +208,7 @@ test_reset(void **state)
 	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -ENOTCONN);
 	assert_int_equal(log_stop(&log, "0xabcdef"), 1);
 	bb_sq_enable(&f.sq, true);
-	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 1);
+	assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
 	assert_int_equal(f.ring.p[2], 0); /* the index starts at 0 again */
 	sq_fixture_end(&f);
 }
@@ -295,8 +295,8 @@ test_largest_ring(void **state)
 	sq_fixture_start(&f);
 	for (lap = 0; lap < 3; lap++) {
 		for (i = 0; i < 32768; i++)
-			assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 1);
-		assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), 0);
+			assert_int_equal(bb_sq_post_nop(&f.sq, i, 0), 0);
+		assert_int_equal(bb_sq_post_nop(&f.sq, 0, 0), -EAGAIN);
 		assert_int_equal(bb_sq_outstanding(&f.sq), 32768);
 		assert_int_equal(bb_sq_complete(&f.sq, (uint16_t)(f.sq.pi - 1))->wr_id, 32767);
 		assert_int_equal(bb_sq_outstanding(&f.sq), 0);
@@ -328,7 +328,7 @@ test_count_runs_over(void **state)
 			uint32_t k;
 
 			for (k = 0; k < 5; k++)
-				assert_int_equal(bb_sq_post_nop(&f.sq, k, BB_SEND_SIGNALED), 1);
+				assert_int_equal(bb_sq_post_nop(&f.sq, k, BB_SEND_SIGNALED), 0);
 			assert_int_equal(f.sq.pi, (uint16_t)(at + 5));
 			bb_sq_ring(&f.sq);
 			posted += 5;

@@ -54,8 +54,8 @@ test_bytes(void **state)
 	(void)state;
 	start(&f, 4, 3, 6);
 	/* The second WQE: links from the beginning, the rest of the ring is zero. */
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 0), 1);
-	assert_int_equal(bb_srqring_post(&f.srq, 2, sge, 3), 1);
+	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 0), 0);
+	assert_int_equal(bb_srqring_post(&f.srq, 2, sge, 3), 0);
 	put32(&e, 1);
 	put64(&e, 0);
 	put32(&e, 0);
@@ -98,7 +98,7 @@ test_full_list(void **state)
 
 	(void)state;
 	start(&f, 2, 1, 6);
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 3), 1);
+	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 3), 0);
 	assert_memory_equal(f.ring.p + 48, "\0\0\0\3\0\0\0\3\0\0\0\0\0\0\0\3", 16);
 	assert_memory_equal(f.ring.p + 64, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
 	guarded_free(&f.ring);
@@ -123,11 +123,12 @@ test_random(void **state)
 
 		if (what == 0) {
 			struct bb_sge sge = {next_id, 1, 1};
-			int want = posted - taken + n_held < 63;
+			bool room = posted - taken + n_held < 63;
 
-			assert_int_equal(bb_srqring_post(&f.srq, next_id, &sge, 1), want);
-			posted += (uint32_t)want;
-			next_id += (uint32_t)want;
+			assert_int_equal(bb_srqring_post(&f.srq, next_id, &sge, 1),
+					 room ? 0 : -EAGAIN);
+			posted += room;
+			next_id += room;
 			bb_srqring_ring(&f.srq);
 		} else if (what == 1 && taken != (uint32_t)posted) {
 			/* The device: what it finds at the head is the oldest post. */
@@ -184,11 +185,11 @@ test_refused(void **state)
 	assert_int_equal(f.srq.pi, 0);
 	assert_int_equal(f.srq.head, 0);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_srqring_post(&f.srq, i, sge, 0), 1);
-	assert_int_equal(bb_srqring_post(&f.srq, 3, sge, 0), 0);
+		assert_int_equal(bb_srqring_post(&f.srq, i, sge, 0), 0);
+	assert_int_equal(bb_srqring_post(&f.srq, 3, sge, 0), -EAGAIN);
 	assert_int_equal(f.srq.full, 1);
 	assert_true(bb_srqring_complete(&f.srq, 1, &wr_id));
-	assert_int_equal(bb_srqring_post(&f.srq, 3, sge, 0), 1);
+	assert_int_equal(bb_srqring_post(&f.srq, 3, sge, 0), 0);
 	guarded_free(&f.ring);
 }
 
@@ -249,7 +250,7 @@ test_scatter_srq(void **state)
 	f.srq.head = 1;
 	for (i = 0; i < 3; i++)
 		sge[i] = (struct bb_sge){(uintptr_t)to[i], 4 + i, 1};
-	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 3), 1);
+	assert_int_equal(bb_srqring_post(&f.srq, 1, sge, 3), 0);
 	assert_int_equal(bb_srqring_scatter(&f.srq, 1, data, 15), 0);
 	expect_at(to[0], 0, 4);
 	expect_at(to[1], 4, 5);
@@ -283,8 +284,8 @@ test_scatter_rq(void **state)
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
 	bb_rq_enable(&rq, true);
 	/* One piece and the end mark; then two, one of 2^31. */
-	assert_int_equal(bb_rq_post(&rq, 1, sge, 1), 1);
-	assert_int_equal(bb_rq_post(&rq, 2, sge, 2), 1);
+	assert_int_equal(bb_rq_post(&rq, 1, sge, 1), 0);
+	assert_int_equal(bb_rq_post(&rq, 2, sge, 2), 0);
 	assert_int_equal(bb_rq_scatter(&rq, 0, data, 10), 7);
 	expect_at(to[0], 0, 3);
 	assert_int_equal(to[1][0], 0);
@@ -322,7 +323,7 @@ test_scatter_sq(void **state)
 	sq.pi = 3;
 	for (i = 0; i < 6; i++)
 		sge[i] = (struct bb_sge){(uintptr_t)to[i], 1 + i, 1};
-	assert_int_equal(bb_sq_post_sgl(&sq, BB_WQE_RDMA_READ, true, 1, sge, 6, 0, 0, 0, 0), 1);
+	assert_int_equal(bb_sq_post_sgl(&sq, BB_WQE_RDMA_READ, true, 1, sge, 6, 0, 0, 0, 0), 0);
 	assert_int_equal(bb_sq_scatter(&sq, 3, data, 21), 0);
 	expect_at(to[0], 0, 1);
 	expect_at(to[1], 1, 2);
@@ -331,7 +332,7 @@ test_scatter_sq(void **state)
 	assert_int_equal(bb_sq_scatter(&sq, 3, data, 32), 11);
 	bb_sq_complete(&sq, 3);
 	sge[0].len = 8;
-	assert_int_equal(bb_sq_post_atomic(&sq, BB_WQE_ATOMIC_CS, 2, sge, 64, 0, 1, 2, 0), 1);
+	assert_int_equal(bb_sq_post_atomic(&sq, BB_WQE_ATOMIC_CS, 2, sge, 64, 0, 1, 2, 0), 0);
 	assert_int_equal(bb_sq_scatter(&sq, 5, data + 8, 8), 0);
 	expect_at(to[0], 8, 8);
 	guarded_free(&ring);

@@ -484,7 +484,7 @@ test_qp_refused(void **state)
 	assert_int_equal(bb_qp_create(f.pd, &init, &qp), 0);
 	n = null_dev.wr_plain;
 	assert_int_equal(connect_to_itself(qp), 0);
-	assert_int_equal(bb_post_write_inline(qp, 1, mem, 8, TO, 1, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write_inline(qp, 1, mem, 8, TO, 1, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(qp);
 	assert_int_equal(null_dev.wr_plain, n);
 	assert_int_equal(bb_qp_destroy(qp), 0);

@@ -302,7 +302,7 @@ test_reset_to_err(void **state)
 		assert_int_equal(bb_qp_modify(f.qp, &attr, BB_QP_STATE), 0);
 		assert_int_equal(null_dev.qp_attr.qp_state, IBV_QPS_ERR);
 		assert_int_equal(null_dev.qp_mask, IBV_QP_STATE);
-		assert_int_equal(bb_post_nop(f.qp, 1, 0), 1);
+		assert_int_equal(bb_post_nop(f.qp, 1, 0), 0);
 		bb_qp_ring(f.qp);
 		take(&f, &wc, 1);
 		assert_int_equal(wc.status, BB_WC_WR_FLUSH_ERR);

@@ -34,14 +34,14 @@ test_doorbell(void **state)
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 100);
 	memset(data, 7, sizeof(data));
-	assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 1);
-	assert_int_equal(bb_post_write_inline(f.qp, 1, data, 40, TO + 200, 1, SIG), 1);
+	assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 0);
+	assert_int_equal(bb_post_write_inline(f.qp, 1, data, 40, TO + 200, 1, SIG), 0);
 	sge.addr = TO + 300;
-	assert_int_equal(bb_post_read(f.qp, 2, &sge, 1, FROM + 300, 1, SIG), 1);
+	assert_int_equal(bb_post_read(f.qp, 2, &sge, 1, FROM + 300, 1, SIG), 0);
 	post_recv(&f, 9);
 	sge.addr = FROM;
 	sge.len = 30;
-	assert_int_equal(bb_post_send_imm(f.qp, 3, &sge, 1, 0x1234, SIG), 1);
+	assert_int_equal(bb_post_send_imm(f.qp, 3, &sge, 1, 0x1234, SIG), 0);
 	memset(data, 8, sizeof(data));
 	assert_int_equal(null_dev.wr_ex, 0);
 	assert_int_equal(mem[LEN], 0);
@@ -92,7 +92,7 @@ test_mixed(void **state)
 				ret = bb_post_write_inline(f.qp, n, mem, 60, TO, 1, flags);
 			else
 				ret = bb_post_write(f.qp, n, &sge, 1, TO, 1, flags);
-			assert_int_equal(ret, 1);
+			assert_int_equal(ret, 0);
 			if ((round >> n & 1) != 0)
 				bb_qp_ring(f.qp);
 		}
@@ -126,16 +126,16 @@ test_behind(void **state)
 	for (round = 0; round < 3; round++) {
 		null_dev.hold = true;
 		for (i = 0; i < 3; i++) {
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 			bb_qp_ring(f.qp);
 		}
 		for (; i < 5; i++) {
-			assert_int_equal(bb_post_nop(f.qp, i, SIG), 1);
+			assert_int_equal(bb_post_nop(f.qp, i, SIG), 0);
 			bb_qp_ring(f.qp);
 		}
 		assert_int_equal(bb_cq_poll(f.cq, wc, 8), 0);
 		null_release();
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 		/* The last one is held, and nothing else. */
 		take(&f, wc, 5);
@@ -170,22 +170,22 @@ test_flags(void **state)
 			bool told = front == 1 || front == 2;
 
 			/* This one begins it, if nothing else has. */
-			assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, 0, &sge, 1, TO, 1, SIG), 0);
 			if (front == 0)
-				assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+				assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 0);
 			else if (front == 1)
 				assert_int_equal(bb_post_write_inline(f.qp, 1, mem, 60, TO, 1, SIG),
-						 1);
+						 0);
 			else if (front == 2)
-				assert_int_equal(bb_post_read(f.qp, 1, &sge, 1, TO, 1, SIG), 1);
+				assert_int_equal(bb_post_read(f.qp, 1, &sge, 1, TO, 1, SIG), 0);
 			else if (front == 3)
-				assert_int_equal(bb_post_write(f.qp, 1, two, 2, TO, 1, 0), 1);
+				assert_int_equal(bb_post_write(f.qp, 1, two, 2, TO, 1, 0), 0);
 			else
 				assert_int_equal(
-					bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_FENCE), 1);
+					bb_post_write(f.qp, 1, &sge, 1, TO, 1, BB_SEND_FENCE), 0);
 			if (rung != 0)
 				bb_qp_ring(f.qp);
-			assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 0);
 			bb_qp_ring(f.qp);
 			assert_int_equal(null_dev.send_flags, IBV_SEND_SIGNALED);
 			take(&f, wc, told ? 3 : 2);
@@ -208,23 +208,23 @@ test_silent(void **state)
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 1);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f.qp);
 	assert_int_equal(null_dev.signaled, 0);
-	assert_int_equal(bb_qp_drain(f.qp), 0);
+	assert_int_equal(bb_qp_drain(f.qp), -EAGAIN);
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
-	assert_int_equal(bb_qp_drain(f.qp), 1);
+	assert_int_equal(bb_qp_drain(f.qp), 0);
 	assert_int_equal(null_dev.wr_ex, 4);
 	/* The end is signalled: nothing more is needed. */
 	one(&f, bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 9, BB_WC_RDMA_WRITE);
-	assert_int_equal(bb_qp_drain(f.qp), 1);
-	assert_int_equal(bb_post_nop(f.qp, 10, SIG), 1);
+	assert_int_equal(bb_qp_drain(f.qp), 0);
+	assert_int_equal(bb_post_nop(f.qp, 10, SIG), 0);
 	bb_qp_ring(f.qp);
 	assert_int_equal(null_dev.wr_ex, 5);
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 1);
 	/* A SEND that nobody asks about is signalled, as a peer need not take WRITEs. */
 	post_recv(&f, 1);
-	assert_int_equal(bb_post_send(f.qp, 11, &sge, 1, 0), 1);
+	assert_int_equal(bb_post_send(f.qp, 11, &sge, 1, 0), 0);
 	i = null_dev.signaled;
 	bb_qp_ring(f.qp);
 	assert_int_equal(null_dev.signaled, i + 1);
@@ -248,25 +248,25 @@ test_room(void **state)
 	sge = piece(&f, FROM, 8);
 	for (round = 0; round < 9; round++) {
 		for (i = 0; i < 16; i++) {
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 			if (round % 2 != 0 || i % 5 == 0)
 				bb_qp_ring(f.qp);
 		}
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
-		assert_int_equal(bb_post_write_inline(f.qp, i, mem, 8, TO, 1, SIG), 0);
-		assert_int_equal(bb_post_nop(f.qp, i, SIG), 0);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
+		assert_int_equal(bb_post_write_inline(f.qp, i, mem, 8, TO, 1, SIG), -EAGAIN);
+		assert_int_equal(bb_post_nop(f.qp, i, SIG), -EAGAIN);
 		bb_qp_ring(f.qp);
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
 		assert_int_equal(bb_cq_poll(f.cq, wc, 1), 1);
-		assert_int_equal(bb_post_write(f.qp, 99, &sge, 1, TO, 1, SIG), 1);
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
+		assert_int_equal(bb_post_write(f.qp, 99, &sge, 1, TO, 1, SIG), 0);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), -EAGAIN);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 16);
 		assert_int_equal(wc[15].wr_id, 99);
 	}
 	/* Nobody asks, and the ring is never found full. */
 	for (i = 0; i < 1000; i++) {
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i % 37 == 0 ? SIG : 0), 1);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i % 37 == 0 ? SIG : 0), 0);
 		if (i % 3 == 0)
 			bb_qp_ring(f.qp);
 		assert_true(bb_cq_poll(f.cq, wc, 16) <= 1);
@@ -287,8 +287,8 @@ test_states(void **state)
 	(void)state;
 	make(&f, BB_QPT_RC, false, 0);
 	sge = piece(&f, FROM, 8);
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 1);
-	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 1);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, SIG), 0);
+	assert_int_equal(bb_post_write(f.qp, 2, &sge, 1, TO, 1, 0), 0);
 	state_to(&f, BB_QP_RESET);
 	assert_int_equal(bb_post_write(f.qp, 3, &sge, 1, TO, 1, SIG), -ENOTCONN);
 	bb_qp_ring(f.qp);
@@ -303,9 +303,9 @@ test_states(void **state)
 	one(&f, bb_post_write_inline(f.qp, 7, NULL, 0, TO, 1, SIG), 7, BB_WC_RDMA_WRITE);
 	sge.len = 8;
 	/* Posted before ERR, rung in it; and posted in it. */
-	assert_int_equal(bb_post_write(f.qp, 8, &sge, 1, TO, 1, 0), 1);
+	assert_int_equal(bb_post_write(f.qp, 8, &sge, 1, TO, 1, 0), 0);
 	state_to(&f, BB_QP_ERR);
-	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 1);
+	assert_int_equal(bb_post_write(f.qp, 9, &sge, 1, TO, 1, SIG), 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 2);
 	assert_int_equal(wc[0].wr_id, 8);
@@ -315,7 +315,7 @@ test_states(void **state)
 	state_to(&f, BB_QP_RESET);
 	assert_int_equal(connect_to_itself(f.qp), 0);
 	/* Left to the end of the QP. */
-	assert_int_equal(bb_post_write(f.qp, 10, &sge, 1, TO, 1, SIG), 1);
+	assert_int_equal(bb_post_write(f.qp, 10, &sge, 1, TO, 1, SIG), 0);
 	fixture_free(&f);
 	null_reset();
 	make(&f, BB_QPT_UC, false, 0);
@@ -343,11 +343,11 @@ test_fates(void **state)
 	two[0] = sge;
 	two[1] = sge;
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i == 1 ? SIG : 0), 1);
-	assert_int_equal(bb_post_write(f.qp, 3, two, 2, TO, 1, SIG), 1);
+		assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, i == 1 ? SIG : 0), 0);
+	assert_int_equal(bb_post_write(f.qp, 3, two, 2, TO, 1, SIG), 0);
 	bb_qp_ring(f.qp);
-	assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 1);
-	assert_int_equal(bb_post_write(f.qp, 5, two, 2, TO, 1, 0), 1);
+	assert_int_equal(bb_post_write(f.qp, 4, &sge, 1, TO, 1, SIG), 0);
+	assert_int_equal(bb_post_write(f.qp, 5, two, 2, TO, 1, 0), 0);
 	bb_qp_attr_init(&attr);
 	attr.access = BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE;
 	assert_int_equal(bb_qp_addr(f.qp, 1, 0, &addr), 0);
@@ -380,7 +380,7 @@ test_refused(void **state)
 	for (i = 0; i < 4; i++)
 		assert_int_equal(i < 2 ? bb_post_write(f.qp, i, &sge, 1, TO, 1, 0)
 				       : bb_post_write(f.qp, i, two, 2, TO, 1, 0),
-				 1);
+				 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 4);
 	for (i = 0; i < 4; i++) {
@@ -389,7 +389,7 @@ test_refused(void **state)
 	}
 	assert_int_equal(null_dev.wr_ex, 1);
 	/* Nothing is given to it any more, until a reset. */
-	assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 1);
+	assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 1);
 	assert_int_equal(null_dev.wr_ex, 1);
@@ -427,7 +427,7 @@ test_refused_direct(void **state)
 		bb_qp_ring(f.qp);
 		null_dev.bad_wr = 2;
 		for (i = 10; i < 13; i++)
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 3);
 		for (i = 0; i < 3; i++) {
@@ -468,11 +468,11 @@ test_stays(void **state)
 				 -EBUSY);
 		one(&f, bb_post_write(f.qp, 2, &sge, 1, TO, 1, SIG), 2, BB_WC_RDMA_WRITE);
 		for (i = 3; i < 5; i++)
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		null_dev.fail_at = 1;
 		assert_int_equal(end ? bb_qp_destroy(f.qp) : bb_qp_modify(f.qp, &attr, BB_QP_STATE),
 				 -EBUSY);
-		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, SIG), 1);
+		assert_int_equal(bb_post_write(f.qp, 5, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 3);
 		for (i = 3; i < 6; i++) {
@@ -511,7 +511,7 @@ test_wrap(void **state)
 		for (i = 0; i < 3; i++)
 			one(&f, bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), i, BB_WC_RDMA_WRITE);
 		for (i = 0; i < 5; i++)
-			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 1);
+			assert_int_equal(bb_post_write(f.qp, i, &sge, 1, TO, 1, SIG), 0);
 		bb_qp_ring(f.qp);
 		take(&f, wc, 5);
 		assert_int_equal(wc[4].wr_id, 4);
@@ -542,10 +542,10 @@ test_wrap_silent(void **state)
 	f.qp->sq.seq = f.qp->sq.done = q->given = q->done = UINT32_MAX;
 	f.qp->sq.rung_seq = UINT32_MAX;
 	null_dev.hold = true;
-	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 1);
+	assert_int_equal(bb_post_write(f.qp, 1, &sge, 1, TO, 1, 0), 0);
 	bb_qp_ring(f.qp);
 	assert_int_equal(null_dev.wr_ex, 1);
-	assert_int_equal(bb_post_nop(f.qp, 2, SIG), 1);
+	assert_int_equal(bb_post_nop(f.qp, 2, SIG), 0);
 	bb_qp_ring(f.qp);
 	assert_int_equal(bb_cq_poll(f.cq, &wc, 1), 0);
 	null_dev.hold = false;

@@ -18,11 +18,11 @@ recv_round(struct fixture *f, uint32_t depth, uint32_t round)
 	uint32_t i;
 
 	for (i = 0; i < depth; i++)
-		assert_int_equal(bb_post_srq_recv(f->srq, 100 * round + i, &sge, 1), 1);
-	assert_int_equal(bb_post_srq_recv(f->srq, 99, &sge, 1), 0);
+		assert_int_equal(bb_post_srq_recv(f->srq, 100 * round + i, &sge, 1), 0);
+	assert_int_equal(bb_post_srq_recv(f->srq, 99, &sge, 1), -EAGAIN);
 	bb_srq_ring(f->srq);
 	for (i = 0; i < depth; i++) {
-		assert_int_equal(bb_post_send(f->qp, i, &from, 1, SIG), 1);
+		assert_int_equal(bb_post_send(f->qp, i, &from, 1, SIG), 0);
 		bb_qp_ring(f->qp);
 		take(f, wc, 2);
 		assert_int_equal(wc[0].wr_id, 100 * round + i);
@@ -142,11 +142,11 @@ test_refused(void **state)
 	sge = piece(&f, FROM, 8);
 	post_recv(&f, 1);
 	null_dev.bad_wr = 1;
-	assert_int_equal(bb_post_srq_recv(f.srq, 2, &sge, 1), 1);
+	assert_int_equal(bb_post_srq_recv(f.srq, 2, &sge, 1), 0);
 	log_begin();
 	bb_srq_ring(f.srq);
 	log_expect("the provider refuses a receive: Invalid argument; it never completes");
-	assert_int_equal(bb_post_send(f.qp, 3, &sge, 1, SIG), 1);
+	assert_int_equal(bb_post_send(f.qp, 3, &sge, 1, SIG), 0);
 	bb_qp_ring(f.qp);
 	take(&f, wc, 2);
 	assert_int_equal(wc[0].wr_id, 1);
@@ -211,7 +211,7 @@ three_post(struct three *t, const struct bb_ah *ah)
 	uint32_t i;
 
 	for (i = 0; i < QPS; i++) {
-		assert_int_equal(bb_post_send_ud(t->qp[i], 1, &sge, 1, ah, 5, 0x11, SIG), 1);
+		assert_int_equal(bb_post_send_ud(t->qp[i], 1, &sge, 1, ah, 5, 0x11, SIG), 0);
 		bb_qp_ring(t->qp[i]);
 	}
 }

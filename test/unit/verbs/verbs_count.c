@@ -38,7 +38,7 @@ count_post(uint64_t i, uint32_t batch)
 
 	for (k = 0; k < batch; k++)
 		bad += bb_post_write(qp, i + k, &sge, 1, (uintptr_t)mem + 1024, mr->rkey,
-				     BB_SEND_SIGNALED) != 1;
+				     BB_SEND_SIGNALED) != 0;
 	bb_qp_ring(qp);
 	return bad;
 }
@@ -49,7 +49,7 @@ count_post_sge(uint64_t i)
 {
 	const struct bb_sge sge = {(uintptr_t)mem, 64, mr->lkey};
 
-	if (bb_post_write(qp, i, &sge, 1, (uintptr_t)mem + 1024, mr->rkey, BB_SEND_SIGNALED) != 1)
+	if (bb_post_write(qp, i, &sge, 1, (uintptr_t)mem + 1024, mr->rkey, BB_SEND_SIGNALED) != 0)
 		return 1;
 	bb_qp_ring(qp);
 	return 0;

@@ -50,7 +50,7 @@ our_side(void *arg)
 					     s->src->lkey};
 
 			if (bb_post_write(qp, i + k, &sge, 1, (uintptr_t)(s->to + at), s->dst->rkey,
-					  k == b->batch ? BB_SEND_SIGNALED : 0) != 1)
+					  k == b->batch ? BB_SEND_SIGNALED : 0) != 0)
 				return -1;
 			at += b->block;
 			if (at == s->bytes)

@@ -121,7 +121,7 @@ fill_queue(struct rig *r)
 	uint32_t i;
 
 	for (i = 0; i < FILL; i++)
-		if (rig_post_inline8(&r->qp, rig_data(r), i, BB_SEND_SIGNALED) != 1)
+		if (rig_post_inline8(&r->qp, rig_data(r), i, BB_SEND_SIGNALED) != 0)
 			return -EIO;
 	return 0;
 }

@@ -50,7 +50,7 @@ ours(struct post *p, int (*post)(struct bb_qp *, struct rig_data, uint64_t, uint
 
 	for (i = 0; i < n; i += batch) {
 		for (k = 0; k < batch; k++)
-			if (post(&r->qp, data, i + k, BB_SEND_SIGNALED) != 1)
+			if (post(&r->qp, data, i + k, BB_SEND_SIGNALED) != 0)
 				return -1;
 		bb_qp_ring(&r->qp);
 		if (((i + batch) & 63) == 0)

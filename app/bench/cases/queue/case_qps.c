@@ -52,7 +52,7 @@ check_traffic(struct soft *s)
 		const uint64_t v = 0x5ec0de0000000000u + i * 0x10001u;
 
 		if (bb_post_write_inline(s->qps[i], i, &v, 8, (uintptr_t)(s->to + 8 * (size_t)i),
-					 s->dst->rkey, BB_SEND_SIGNALED) != 1)
+					 s->dst->rkey, BB_SEND_SIGNALED) != 0)
 			return -EIO;
 		bb_qp_ring(s->qps[i]);
 	}

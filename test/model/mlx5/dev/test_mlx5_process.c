@@ -31,7 +31,7 @@ post_writes(struct env *e, uint32_t seed)
 
 		assert_int_equal(bb_post_write(e->a.qp, i, &sge, 1, raddr_of(&e->b, i * LEN),
 					       e->b.mr->rkey, BB_SEND_SIGNALED),
-				 1);
+				 0);
 	}
 	bb_qp_ring(e->a.qp);
 }

@@ -76,16 +76,16 @@ try(struct env *e, enum op op, uint64_t raddr, uint32_t rkey, uint32_t len)
 	switch (op) {
 	case OP_WRITE:
 		assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED),
-				 1);
+				 0);
 		break;
 	case OP_READ:
 		assert_int_equal(bb_post_read(e->a.qp, 1, &sge, 1, raddr, rkey, BB_SEND_SIGNALED),
-				 1);
+				 0);
 		break;
 	default:
 		sge.len = 8;
 		assert_int_equal(
-			bb_post_fetch_add(e->a.qp, 1, &sge, raddr, rkey, 1, BB_SEND_SIGNALED), 1);
+			bb_post_fetch_add(e->a.qp, 1, &sge, raddr, rkey, 1, BB_SEND_SIGNALED), 0);
 		break;
 	}
 	status = done(e, &e->a, opcode[op]);

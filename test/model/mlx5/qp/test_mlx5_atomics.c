@@ -100,7 +100,7 @@ masked(void **state)
 				assert_int_equal(bb_post_masked_fetch_add(
 							 e.a.qp, i, &sge, raddr_of(&e.b, at),
 							 e.b.mr->rkey, a, b, BB_SEND_SIGNALED),
-						 1);
+						 0);
 			} else {
 				want = cmp_swap(old, a, b, c, d);
 				swapped += want != old;
@@ -108,7 +108,7 @@ masked(void **state)
 									 raddr_of(&e.b, at),
 									 e.b.mr->rkey, a, b, c, d,
 									 BB_SEND_SIGNALED),
-						 1);
+						 0);
 			}
 			bb_qp_ring(e.a.qp);
 			env_poll(&e, &e.a, &wc, 1);
@@ -148,15 +148,15 @@ room(void **state)
 #define CS()                                                                                       \
 	bb_post_masked_cmp_swap(e.a.qp, 1, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1, 2, 3, 4,      \
 				BB_SEND_SIGNALED)
-	assert_int_equal(CS(), 1);
-	assert_int_equal(CS(), 1);
 	assert_int_equal(CS(), 0);
-	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), 1);
+	assert_int_equal(CS(), 0);
+	assert_int_equal(CS(), -EAGAIN);
 	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(e.a.qp, 2, BB_SEND_SIGNALED), -EAGAIN);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, wc, 3);
 	for (n = 0; n < 40; n++) {
-		assert_int_equal(CS(), 1);
+		assert_int_equal(CS(), 0);
 		bb_qp_ring(e.a.qp);
 		env_poll(&e, &e.a, wc, 1);
 		expect(&wc[0], e.a.qp, 1, BB_WC_SUCCESS);
@@ -177,7 +177,7 @@ room(void **state)
 		-EINVAL);
 	assert_int_equal(bb_post_masked_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 4), e.b.mr->rkey,
 						  1, 0, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, wc, 1);
 	expect(&wc[0], e.a.qp, 1, BB_WC_SUCCESS);
@@ -229,7 +229,7 @@ lacked(void **state)
 	/* Posted all the same, the device does not know it. */
 	assert_int_equal(
 		bb_post_masked_fetch_add(e.a.qp, 7, &sge, raddr_of(&e.b, 0), e.b.mr->rkey, 1, 0, 0),
-		1);
+		0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 7, BB_WC_LOC_QP_OP_ERR);

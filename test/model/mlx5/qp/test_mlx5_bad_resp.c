@@ -163,7 +163,7 @@ post(uint64_t wr_id, bool read)
 
 	assert_int_equal((read ? bb_post_read : bb_post_write)(e.qp, wr_id, &sge, 1, 0x1000, 0x1234,
 							       BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.qp);
 }
 

@@ -34,7 +34,7 @@ recover(struct env *e)
 	connect_pair(e->a.qp, e->b.qp, &e->attr);
 	assert_int_equal(bb_post_write_inline(e->a.qp, 4711, "again", 5, raddr_of(&e->b, 8),
 					      e->b.mr->rkey, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 4711, BB_WC_SUCCESS);
@@ -59,9 +59,9 @@ write_fails(struct env *e, const struct bb_sge *sge, uint64_t raddr, uint32_t rk
 	struct bb_wc wc[2];
 
 	memset(e->b.buf, 0x5a, ENV_BUF);
-	assert_int_equal(bb_post_write(e->a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_write(e->a.qp, 1, sge, 1, raddr, rkey, BB_SEND_SIGNALED), 0);
 	assert_int_equal(
-		bb_post_write_inline(e->a.qp, 2, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0), 1);
+		bb_post_write_inline(e->a.qp, 2, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 2);
 	expect(&wc[0], e->a.qp, 1, status);
@@ -131,7 +131,7 @@ right_not_granted_by_the_key(void **state)
 			 0);
 	write_fails(e, &sge, raddr_of(&e->b, 0), mr->rkey, BB_WC_REM_ACCESS_ERR);
 	assert_int_equal(bb_post_fetch_add(e->a.qp, 3, &sge, raddr_of(&e->b, 0), mr->rkey, 1, 0),
-			 1);
+			 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 3, BB_WC_REM_ACCESS_ERR);
@@ -141,7 +141,7 @@ right_not_granted_by_the_key(void **state)
 	assert_int_equal(bb_mr_reg(e->b.pd, e->b.buf, 4096,
 				   BB_ACCESS_LOCAL_WRITE | BB_ACCESS_REMOTE_WRITE, &mr),
 			 0);
-	assert_int_equal(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), mr->rkey, 0), 1);
+	assert_int_equal(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), mr->rkey, 0), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 4, BB_WC_REM_ACCESS_ERR);
@@ -164,7 +164,7 @@ read_into_read_only(void **state)
 	memset(e->a.buf, 0x11, 64);
 	memset(e->b.buf, 0x22, 64);
 	assert_int_equal(bb_post_read(e->a.qp, 1, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0),
-			 1);
+			 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 1, BB_WC_LOC_PROT_ERR);
@@ -190,7 +190,7 @@ right_not_granted_by_the_qp(void **state)
 	attr.access = BB_ACCESS_REMOTE_WRITE;
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE | BB_QP_ACCESS), 0);
 	assert_int_equal(bb_post_read(e->a.qp, 4, &sge, 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0),
-			 1);
+			 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 4, BB_WC_REM_INV_REQ_ERR);
@@ -237,7 +237,7 @@ last_byte_is_inside(void **state)
 
 	assert_int_equal(bb_post_write(e->a.qp, 1, &sge, 1, raddr_of(&e->b, ENV_BUF - 64),
 				       e->b.mr->rkey, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 1, BB_WC_SUCCESS);
@@ -291,17 +291,17 @@ full_queues(void **state)
 	unsigned int i;
 
 	for (i = 0; i < e->init.sq_depth; i++)
-		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 1);
-	assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
+		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), -EAGAIN);
 	for (i = 0; i < e->init.rq_depth; i++)
-		assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 1);
-	assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 0);
+		assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), 0);
+	assert_int_equal(bb_post_recv(e->b.qp, i, &sge, 1), -EAGAIN);
 	bb_qp_ring(e->a.qp);
 	bb_qp_ring_recv(e->b.qp);
 	env_poll(e, &e->a, wc, e->init.sq_depth);
 	for (i = 0; i < e->init.sq_depth; i++)
 		expect(&wc[i], e->a.qp, i, BB_WC_SUCCESS);
-	assert_int_equal(bb_post_nop(e->a.qp, 0, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(e->a.qp, 0, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 1);
 	assert_int_equal(bb_qp_stats(e->a.qp, &stats), 0);
@@ -320,7 +320,7 @@ no_receive_posted(void **state)
 	assert_int_equal(bb_qp_modify(e->b.qp, &attr, BB_QP_STATE), 0);
 	attr.rnr_retry = 2;
 	connect_pair(e->a.qp, e->b.qp, &attr);
-	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "hello", 5, 0), 1);
+	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "hello", 5, 0), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 1, BB_WC_RNR_RETRY_EXC_ERR);
@@ -335,10 +335,10 @@ late_receive(void **state)
 	struct bb_sge rsge = sge_of(&e->b, 0, 64);
 	struct bb_wc wc;
 
-	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "hello", 5, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_send_inline(e->a.qp, 1, "hello", 5, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e->a.qp);
 	env_silent(e, &e->a);
-	assert_int_equal(bb_post_recv(e->b.qp, 2, &rsge, 1), 1);
+	assert_int_equal(bb_post_recv(e->b.qp, 2, &rsge, 1), 0);
 	bb_qp_ring_recv(e->b.qp);
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 2, BB_WC_SUCCESS);
@@ -364,7 +364,7 @@ peer_does_not_answer(void **state)
 	assert_int_equal(bb_qp_addr(e->b.qp, 1, 0, &lb), 0);
 	assert_int_equal(bb_qp_connect(e->a.qp, &la, &lb, &attr), 0);
 	assert_int_equal(
-		bb_post_write_inline(e->a.qp, 1, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0), 1);
+		bb_post_write_inline(e->a.qp, 1, "x", 1, raddr_of(&e->b, 0), e->b.mr->rkey, 0), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 1, BB_WC_RETRY_EXC_ERR);
@@ -378,9 +378,9 @@ receive_too_small(void **state)
 	struct bb_sge sge = sge_of(&e->a, 0, 100), rsge = sge_of(&e->b, 0, 99);
 	struct bb_wc wc;
 
-	assert_int_equal(bb_post_recv(e->b.qp, 5, &rsge, 1), 1);
+	assert_int_equal(bb_post_recv(e->b.qp, 5, &rsge, 1), 0);
 	bb_qp_ring_recv(e->b.qp);
-	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), 1);
+	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 5, BB_WC_LOC_LEN_ERR);
@@ -397,9 +397,9 @@ receive_with_a_wrong_key(void **state)
 	struct bb_wc wc;
 
 	rsge.lkey++;
-	assert_int_equal(bb_post_recv(e->b.qp, 5, &rsge, 1), 1);
+	assert_int_equal(bb_post_recv(e->b.qp, 5, &rsge, 1), 0);
 	bb_qp_ring_recv(e->b.qp);
-	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), 1);
+	assert_int_equal(bb_post_send(e->a.qp, 1, &sge, 1, 0), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->b, &wc, 1);
 	expect(&wc, e->b.qp, 5, BB_WC_LOC_PROT_ERR);
@@ -419,11 +419,11 @@ flush_counts(void **state)
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		assert_int_equal(bb_post_recv(e->a.qp, 10 + i, &rsge, 1), 1);
+		assert_int_equal(bb_post_recv(e->a.qp, 10 + i, &rsge, 1), 0);
 	bb_qp_ring_recv(e->a.qp);
 	/* No receive at the peer: they wait there. */
 	for (i = 0; i < 5; i++)
-		assert_int_equal(bb_post_send_inline(e->a.qp, i, "x", 1, i & 1), 1);
+		assert_int_equal(bb_post_send_inline(e->a.qp, i, "x", 1, i & 1), 0);
 	bb_qp_ring(e->a.qp);
 	env_silent(e, &e->a);
 	attr.state = BB_QP_ERR;
@@ -434,8 +434,8 @@ flush_counts(void **state)
 	assert_int_equal(bb_sq_outstanding(&e->a.qp->sq), 0);
 	env_silent(e, &e->a);
 
-	assert_int_equal(bb_post_nop(e->a.qp, 77, 0), 1);
-	assert_int_equal(bb_post_recv(e->a.qp, 78, &rsge, 1), 1);
+	assert_int_equal(bb_post_nop(e->a.qp, 77, 0), 0);
+	assert_int_equal(bb_post_recv(e->a.qp, 78, &rsge, 1), 0);
 	bb_qp_ring(e->a.qp);
 	bb_qp_ring_recv(e->a.qp);
 	env_poll(e, &e->a, wc, 2);
@@ -457,7 +457,7 @@ reset_purges(void **state)
 	unsigned int i;
 
 	for (i = 0; i < 10; i++)
-		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_nop(e->a.qp, i, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e->a.qp);
 	last.ci += 9;
 	while (bb_cqring_peek(&last) == NULL && rte_get_timer_cycles() < end) {

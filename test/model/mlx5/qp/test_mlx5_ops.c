@@ -17,7 +17,7 @@ write_one(void **state)
 	sge = sge_of(&e.a, 0, 4096);
 	assert_int_equal(bb_post_write(e.a.qp, 7, &sge, 1, raddr_of(&e.b, 512), e.b.mr->rkey,
 				       BB_SEND_SIGNALED),
-			 1);
+			 0);
 	/* Nothing moves before the doorbell. */
 	env_silent(&e, &e.a);
 	assert_int_equal(e.b.buf[512 + 1], 0);
@@ -50,7 +50,7 @@ write_sizes(void **state)
 		sge = sge_of(&e.a, 0, sizes[i]);
 		assert_int_equal(bb_post_write(e.a.qp, i, &sge, 1, raddr_of(&e.b, 33), e.b.mr->rkey,
 					       BB_SEND_SIGNALED),
-				 1);
+				 0);
 		bb_qp_ring(e.a.qp);
 		env_poll(&e, &e.a, &wc, 1);
 		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
@@ -73,8 +73,8 @@ write_nothing(void **state)
 	sge = sge_of(&e.a, 0, 0);
 	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 				       BB_SEND_SIGNALED),
-			 1);
-	assert_int_equal(bb_post_write_inline(e.a.qp, 2, NULL, 0, 0, 0, BB_SEND_SIGNALED), 1);
+			 0);
+	assert_int_equal(bb_post_write_inline(e.a.qp, 2, NULL, 0, 0, 0, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
@@ -99,7 +99,7 @@ write_gather(void **state)
 	sge[3] = sge_of(&e.a, 50, 1);
 	assert_int_equal(
 		bb_post_write(e.a.qp, 1, sge, 4, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		1);
+		0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
@@ -125,7 +125,7 @@ write_inline(void **state)
 		assert_int_equal(bb_post_write_inline(e.a.qp, len, data, len,
 						      raddr_of(&e.b, len * 64), e.b.mr->rkey,
 						      BB_SEND_SIGNALED),
-				 1);
+				 0);
 		/* The data was taken at the post. */
 		memset(data, 0, sizeof(data));
 		bb_qp_ring(e.a.qp);
@@ -149,15 +149,15 @@ write_imm(void **state)
 	fill(e.a.buf, 100, 4);
 	sge = sge_of(&e.a, 0, 100);
 	rsge = sge_of(&e.b, 4096, 64);
-	assert_int_equal(bb_post_recv(e.b.qp, 70, &rsge, 1), 1);
-	assert_int_equal(bb_post_recv(e.b.qp, 71, &rsge, 1), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 70, &rsge, 1), 0);
+	assert_int_equal(bb_post_recv(e.b.qp, 71, &rsge, 1), 0);
 	bb_qp_ring_recv(e.b.qp);
 	assert_int_equal(bb_post_write_imm(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey,
 					   0x11223344, BB_SEND_SIGNALED | BB_SEND_SOLICITED),
-			 1);
+			 0);
 	assert_int_equal(bb_post_write_imm_inline(e.a.qp, 2, "12345678", 8, raddr_of(&e.b, 200),
 						  e.b.mr->rkey, 0x55667788, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.b, &wc, 1);
 	expect(&wc, e.b.qp, 70, BB_WC_SUCCESS);
@@ -196,7 +196,7 @@ read_scatter(void **state)
 	sge[2] = sge_of(&e.a, 64, 8);
 	assert_int_equal(
 		bb_post_read(e.a.qp, 5, sge, 3, raddr_of(&e.b, 77), e.b.mr->rkey, BB_SEND_SIGNALED),
-		1);
+		0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 5, BB_WC_SUCCESS);
@@ -222,16 +222,16 @@ send_recv(void **state)
 	fill(e.a.buf, 4096, 6);
 	rsge[0] = sge_of(&e.b, 0, 100);
 	rsge[1] = sge_of(&e.b, 1000, 4000);
-	assert_int_equal(bb_post_recv(e.b.qp, 50, rsge, 2), 1);
-	assert_int_equal(bb_post_recv(e.b.qp, 51, rsge, 1), 1);
-	assert_int_equal(bb_post_recv(e.b.qp, 52, rsge, 0), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 50, rsge, 2), 0);
+	assert_int_equal(bb_post_recv(e.b.qp, 51, rsge, 1), 0);
+	assert_int_equal(bb_post_recv(e.b.qp, 52, rsge, 0), 0);
 	bb_qp_ring_recv(e.b.qp);
 	sge[0] = sge_of(&e.a, 10, 300);
 	sge[1] = sge_of(&e.a, 2000, 300);
-	assert_int_equal(bb_post_send(e.a.qp, 1, sge, 2, BB_SEND_SIGNALED), 1);
-	assert_int_equal(bb_post_send_imm(e.a.qp, 2, sge, 0, 0xdeadbeef, 0), 1);
+	assert_int_equal(bb_post_send(e.a.qp, 1, sge, 2, BB_SEND_SIGNALED), 0);
+	assert_int_equal(bb_post_send_imm(e.a.qp, 2, sge, 0, 0xdeadbeef, 0), 0);
 	assert_int_equal(bb_post_send_imm_inline(e.a.qp, 3, NULL, 0, 0x01020304, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.b, &wc, 1);
 	expect(&wc, e.b.qp, 50, BB_WC_SUCCESS);
@@ -269,9 +269,9 @@ send_inline(void **state)
 	(void)state;
 	env_start(&e);
 	rsge = sge_of(&e.b, 0, 64);
-	assert_int_equal(bb_post_recv(e.b.qp, 9, &rsge, 1), 1);
+	assert_int_equal(bb_post_recv(e.b.qp, 9, &rsge, 1), 0);
 	bb_qp_ring_recv(e.b.qp);
-	assert_int_equal(bb_post_send_inline(e.a.qp, 1, "bluebell", 8, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_send_inline(e.a.qp, 1, "bluebell", 8, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.b, &wc, 1);
 	expect(&wc, e.b.qp, 9, BB_WC_SUCCESS);
@@ -296,7 +296,7 @@ atomics(void **state)
 	sge = sge_of(&e.a, 0, 8);
 	assert_int_equal(bb_post_fetch_add(e.a.qp, 1, &sge, raddr_of(&e.b, 64), e.b.mr->rkey, 5,
 					   BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 1, BB_WC_SUCCESS);
@@ -306,7 +306,7 @@ atomics(void **state)
 
 	assert_int_equal(bb_post_cmp_swap(e.a.qp, 2, &sge, raddr_of(&e.b, 64), e.b.mr->rkey,
 					  0x112233445566778d, 42, BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 2, BB_WC_SUCCESS);
@@ -317,7 +317,7 @@ atomics(void **state)
 	/* Does not match: the old value comes, nothing changes. */
 	assert_int_equal(bb_post_cmp_swap(e.a.qp, 3, &sge, raddr_of(&e.b, 64), e.b.mr->rkey, 41, 1,
 					  BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 3, BB_WC_SUCCESS);
@@ -328,7 +328,7 @@ atomics(void **state)
 	*remote = UINT64_MAX;
 	assert_int_equal(bb_post_fetch_add(e.a.qp, 4, &sge, raddr_of(&e.b, 64), e.b.mr->rkey, 2,
 					   BB_SEND_SIGNALED | BB_SEND_FENCE),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 4, BB_WC_SUCCESS);
@@ -345,7 +345,7 @@ nop(void **state)
 
 	(void)state;
 	env_start(&e);
-	assert_int_equal(bb_post_nop(e.a.qp, 77, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(e.a.qp, 77, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 77, BB_WC_SUCCESS);
@@ -365,16 +365,16 @@ in_order(void **state)
 	env_start(&e);
 	sge = sge_of(&e.a, 0, 64);
 	fill(e.a.buf, 64, 1);
-	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0), 1);
+	assert_int_equal(bb_post_write(e.a.qp, 1, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, 0), 0);
 	sge = sge_of(&e.a, 128, 64);
 	assert_int_equal(
 		bb_post_read(e.a.qp, 2, &sge, 1, raddr_of(&e.b, 0), e.b.mr->rkey, BB_SEND_SIGNALED),
-		1);
+		0);
 	sge = sge_of(&e.a, 128, 64);
 	assert_int_equal(bb_post_write(e.a.qp, 3, &sge, 1, raddr_of(&e.b, 64), e.b.mr->rkey,
 				       BB_SEND_SIGNALED | BB_SEND_FENCE),
-			 1);
-	assert_int_equal(bb_post_nop(e.a.qp, 4, BB_SEND_SIGNALED), 1);
+			 0);
+	assert_int_equal(bb_post_nop(e.a.qp, 4, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, wc, 3);
 	expect(&wc[0], e.a.qp, 2, BB_WC_SUCCESS);
@@ -408,7 +408,7 @@ doorbell_mode(enum bb_db_mode mode)
 			assert_int_equal(bb_post_write_inline(e.a.qp, v, &v, sizeof(v),
 							      raddr_of(&e.b, posted % 64 * 8),
 							      e.b.mr->rkey, BB_SEND_SIGNALED),
-					 1);
+					 0);
 			posted++;
 		}
 		bb_qp_ring(e.a.qp);
@@ -456,10 +456,10 @@ both_ways(void **state)
 	env_start(&e);
 	assert_int_equal(bb_post_write_inline(e.a.qp, 1, &va, 8, raddr_of(&e.b, 0), e.b.mr->rkey,
 					      BB_SEND_SIGNALED),
-			 1);
+			 0);
 	assert_int_equal(bb_post_write_inline(e.b.qp, 2, &vb, 8, raddr_of(&e.a, 0), e.a.mr->rkey,
 					      BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	bb_qp_ring(e.b.qp);
 	env_poll(&e, &e.a, &wc, 1);
@@ -496,16 +496,16 @@ test_post_over_the_limits_asked_for_is_refused(void **state)
 		connect_pair(e.a.qp, e.b.qp, &e.attr);
 		for (n = 0; n < RTE_DIM(sge); n++)
 			sge[n] = sge_of(&e.a, 8 * n, 8);
-		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len, 0), 1);
+		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len, 0), 0);
 		assert_int_equal(bb_post_send_inline(e.a.qp, 1, data, len + 1, 0), -EINVAL);
 		wr.nsge = 1;
 		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
 		wr.nsge = 2;
 		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 0);
 		assert_int_equal(err, -EINVAL);
-		assert_int_equal(bb_post_send(e.a.qp, 1, sge, pieces, 0), 1);
+		assert_int_equal(bb_post_send(e.a.qp, 1, sge, pieces, 0), 0);
 		assert_int_equal(bb_post_send(e.a.qp, 1, sge, pieces + 1, 0), -EINVAL);
-		assert_int_equal(bb_post_recv(e.a.qp, 1, sge, pieces), 1);
+		assert_int_equal(bb_post_recv(e.a.qp, 1, sge, pieces), 0);
 		assert_int_equal(bb_post_recv(e.a.qp, 1, sge, pieces + 1), -EINVAL);
 		env_stop(&e);
 	}

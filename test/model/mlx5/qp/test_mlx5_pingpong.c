@@ -63,7 +63,7 @@ receive(struct player *p, uint32_t round)
 	uint64_t at = 4096 + (round % 8) * 256;
 	struct bb_sge sge = sge_of(p->me, at, 200);
 
-	CHECK(bb_post_recv(p->me->qp, at, &sge, 1) == 1);
+	CHECK(bb_post_recv(p->me->qp, at, &sge, 1) == 0);
 	bb_qp_ring_recv(p->me->qp);
 	return 0;
 }
@@ -85,10 +85,10 @@ send_to_other(struct player *p, uint32_t round)
 								 p->dest, TYPES_QKEY, round, 0)
 					   : bb_post_send_imm(p->me->qp, 1, &sge, 1, round, 0);
 		/* Room comes back with the CQEs of unsignalled sends; a receive is not due. */
-		if (ret == 0)
+		if (ret == -EAGAIN)
 			CHECK(bb_cq_poll(p->me->cq, &wc, 1) == 0);
-	} while (ret == 0 && rte_get_timer_cycles() < end);
-	CHECK(ret == 1);
+	} while (ret == -EAGAIN && rte_get_timer_cycles() < end);
+	CHECK(ret == 0);
 	bb_qp_ring(p->me->qp);
 	return 0;
 }

@@ -88,7 +88,7 @@ post_receive(struct types_env *t, uint32_t len)
 {
 	struct bb_sge sge = sge_of(&t->e.b, AT_DST, len);
 
-	assert_int_equal(bb_post_recv(t->e.b.qp, 55, &sge, 1), 1);
+	assert_int_equal(bb_post_recv(t->e.b.qp, 55, &sge, 1), 0);
 	bb_qp_ring_recv(t->e.b.qp);
 }
 
@@ -147,7 +147,7 @@ run(struct types_env *t, enum bb_qp_type type, enum bb_wr_opcode op, uint32_t le
 		env_poll(e, &e->a, &wc, 1);
 		expect(&wc, e->a.qp, 77, BB_WC_SUCCESS);
 	} else {
-		assert_int_equal(bb_post_nop(e->a.qp, 78, BB_SEND_SIGNALED), 1);
+		assert_int_equal(bb_post_nop(e->a.qp, 78, BB_SEND_SIGNALED), 0);
 		bb_qp_ring(e->a.qp);
 		env_poll(e, &e->a, &wc, 1);
 		expect(&wc, e->a.qp, 78, BB_WC_SUCCESS);
@@ -316,7 +316,7 @@ illegal_direct(void **state)
 	assert_int_equal(bb_post_write_inline(e->a.qp, 1, "x", 1, 0, 0, 0), -EINVAL);
 	assert_int_equal(bb_post_read(e->a.qp, 1, &sge, 1, 0, 0, 0), -EINVAL);
 	assert_int_equal(bb_post_fetch_add(e->a.qp, 1, &sge, 0, 0, 1, 0), -EINVAL);
-	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_nop(e->a.qp, 2, BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, &wc, 1);
 	expect(&wc, e->a.qp, 2, BB_WC_SUCCESS);
@@ -445,7 +445,7 @@ most_pieces(void **state)
 
 		fill(from, wr.nsge * part, op);
 		if (opcode[op] == BB_WR_SEND) {
-			assert_int_equal(bb_post_recv(e.b.qp, 9, &rsge, 1), 1);
+			assert_int_equal(bb_post_recv(e.b.qp, 9, &rsge, 1), 0);
 			bb_qp_ring_recv(e.b.qp);
 		}
 		assert_int_equal(bb_qp_post_list(e.a.qp, &wr, 1, &err), 1);
@@ -462,7 +462,7 @@ most_pieces(void **state)
 	/* Posted all the same, it fails. */
 	assert_int_equal(bb_post_read(e.a.qp, 9, sge, 31, raddr_of(&e.b, AT_DST), e.b.mr->rkey,
 				      BB_SEND_SIGNALED),
-			 1);
+			 0);
 	bb_qp_ring(e.a.qp);
 	env_poll(&e, &e.a, &wc, 1);
 	expect(&wc, e.a.qp, 9, BB_WC_LOC_QP_OP_ERR);
@@ -529,7 +529,7 @@ signal_all(void **state)
 		assert_int_equal(bb_post_write_inline(e->a.qp, i, "abcd", 4, raddr_of(&e->b, 0),
 						      e->b.mr->rkey,
 						      i % 3 == 0 ? BB_SEND_SIGNALED : 0),
-				 1);
+				 0);
 	bb_qp_ring(e->a.qp);
 	env_poll(e, &e->a, wc, 10);
 	for (i = 0; i < 10; i++)

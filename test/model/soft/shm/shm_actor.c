@@ -190,7 +190,7 @@ do_post(struct actor *s, const struct actor_msg *m)
 		break;
 	}
 	bb_qp_ring(s->qp);
-	return n == 1 ? 0 : -ENOSPC;
+	return n;
 }
 
 static int
@@ -200,7 +200,7 @@ do_recv(struct actor *s, const struct actor_msg *m)
 	int n = bb_post_recv(s->qp, m->b, &sge, 1);
 
 	bb_qp_ring_recv(s->qp);
-	return n == 1 ? 0 : -ENOSPC;
+	return n;
 }
 
 static bool

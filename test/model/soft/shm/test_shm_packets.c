@@ -302,7 +302,7 @@ send_from(uint32_t len, uint32_t flags)
 {
 	const struct bb_sge sge = {.addr = (uintptr_t)e.a.buf, .len = len, .lkey = e.a.mr->lkey};
 
-	assert_int_equal(bb_post_send(e.a.qp, len, &sge, 1, flags | BB_SEND_SIGNALED), 1);
+	assert_int_equal(bb_post_send(e.a.qp, len, &sge, 1, flags | BB_SEND_SIGNALED), 0);
 	bb_qp_ring(e.a.qp);
 }
 
@@ -357,7 +357,7 @@ test_fence(void **st)
 	sge.addr = (uintptr_t)e.a.buf + 4096;
 	for (fenced = 0; fenced < 2; fenced++) {
 		assert_int_equal(bb_post_read(e.a.qp, 1, &sge, 1, 0x1000, RKEY, BB_SEND_SIGNALED),
-				 1);
+				 0);
 		bb_qp_ring(e.a.qp);
 		pkt = packet(BB_ROCE_READ_REQUEST, psn, 0);
 		pkt.va = 0x1000;
@@ -431,7 +431,7 @@ test_takes(void **st)
 	(void)st;
 	sge.addr = (uintptr_t)e.a.buf + 8192;
 	for (i = 0; i < RTE_DIM(rows); i++) {
-		assert_int_equal(bb_post_recv(e.a.qp, i, &sge, 1), 1);
+		assert_int_equal(bb_post_recv(e.a.qp, i, &sge, 1), 0);
 		bb_qp_ring_recv(e.a.qp);
 		memset(e.a.buf + 8192, 0, 64);
 		memset(data, 0xdd, sizeof(data));
@@ -528,7 +528,7 @@ test_peer_that_takes_nothing_ends_requests_with_retry_exceeded(void **st)
 								   BB_SEND_SIGNALED)
 						    : bb_post_fetch_add(e.a.qp, i, &word, 0x1000,
 									RKEY, 1, BB_SEND_SIGNALED),
-					1);
+					0);
 			for (i = 0; i < n && kind == 0; i++)
 				send_from(8, 0);
 			bb_qp_ring(e.a.qp);
