@@ -40,8 +40,8 @@ check_attr(const struct bb_cm_attr *attr)
 	if (attr->max_conns == 0 || attr->max_conns > MAX_CONNS || attr->max_half_open == 0 ||
 	    attr->max_half_open > MAX_CONNS || attr->half_open_ms == 0 || attr->poll_us > 1000000) {
 		BB_LOG(ERR,
-		       "connect: max_conns %u and max_half_open %u: 1 to %u; half_open_ms %u: not "
-		       "0; poll_us %u: up to 1000000",
+		       "connect: max_conns %u and max_half_open %u must be 1 to %u, half_open_ms "
+		       "%u not 0, poll_us %u at most 1000000",
 		       attr->max_conns, attr->max_half_open, MAX_CONNS, attr->half_open_ms,
 		       attr->poll_us);
 		return -EINVAL;
@@ -204,8 +204,8 @@ bb_cm_destroy(struct bb_cm *cm)
 		return -EINVAL;
 	if (!LIST_EMPTY(&cm->listeners) || !TAILQ_EMPTY(&cm->conns) || cm->loop != NULL) {
 		BB_LOG(ERR,
-		       "connect: the CM is not destroyed: %u connection%s, %s listener, %s loop; "
-		       "destroy those and detach it first",
+		       "connect: the CM is not destroyed: it has %u connection%s, %s listener, %s "
+		       "poll loop: destroy them and detach it first",
 		       cm->stats.conns, BB_PLURAL(cm->stats.conns),
 		       LIST_EMPTY(&cm->listeners) ? "no" : "a", cm->loop == NULL ? "no" : "a");
 		return -EBUSY;
@@ -394,7 +394,7 @@ bb_reject_name(uint32_t reason)
 	case BB_REJECT_NO_LISTENER:
 		return "no listener";
 	case BB_REJECT_QP_TYPE:
-		return "another type of queue pair";
+		return "different type of queue pair";
 	case BB_REJECT_STALE:
 		return "stale connection";
 	case BB_REJECT_GID:
@@ -402,7 +402,7 @@ bb_reject_name(uint32_t reason)
 	case BB_REJECT_CONSUMER:
 		return "consumer reject";
 	case BB_REJECT_VERSION:
-		return "another version of the message";
+		return "different version of the message";
 	default:
 		return "reason";
 	}

@@ -227,7 +227,7 @@ take_req(struct bb_conn *c)
 	if (c->peer.session != 0 && bb_cm_take_up(c))
 		return;
 	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
-		refuse_req(c, BB_REJECT_NO_RESOURCES, -ENOSPC, "the CM has its connections");
+		refuse_req(c, BB_REJECT_NO_RESOURCES, -ENOSPC, "the CM has max_conns connections");
 		return;
 	}
 	TAILQ_REMOVE(&cm->half, c, half_link);
@@ -239,7 +239,7 @@ take_req(struct bb_conn *c)
 	bb_cm_set_state(c, BB_CONN_REQUESTED);
 	c->ev.listener = c->listener;
 	c->ev.restarted = c->peer.session != 0;
-	bb_cm_tell(c, BB_CM_CONNECT_REQUEST, 0, "a peer wants to connect");
+	bb_cm_tell(c, BB_CM_CONNECT_REQUEST, 0, "a peer requests a connection");
 }
 
 /*
@@ -312,7 +312,7 @@ heard_rep(struct bb_conn *c, const struct bb_cm_msg *msg)
 	int ret;
 
 	if (c->cm->ops->messages && msg->end.qp_type != c->own.qp_type) {
-		bb_cm_broken(c, -EPROTO, "the peer answers with another type of queue pair");
+		bb_cm_broken(c, -EPROTO, "the queue pair of the peer has a different type");
 		return;
 	}
 	if (c->was_up)
@@ -367,7 +367,7 @@ heard_dreq(struct bb_conn *c, const struct bb_cm_msg *msg)
 {
 	(void)bb_cm_keep_peer(c, msg);
 	(void)c->cm->ops->send(c, BB_CM_DREP, 0, NULL, 0);
-	closed(c, 0, "the peer has disconnected");
+	closed(c, 0, "the peer disconnected");
 }
 
 void
@@ -388,7 +388,8 @@ bb_cm_bad(struct bb_conn *c, const char *what, const char *why)
 	}
 	bb_conn_query(c, &info);
 	if (cm->unsaid != 0)
-		BB_LOG(NOTICE, "connect: %u more messages of peers were refused", cm->unsaid);
+		BB_LOG(NOTICE, "connect: %u more invalid messages of peers were not logged",
+		       cm->unsaid);
 	BB_LOG(NOTICE, "connect: %s: its %s %s", info.peer, what, why);
 	cm->said = now;
 	cm->unsaid = 0;
@@ -435,7 +436,7 @@ bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 	if (c->state == BB_CONN_CLOSED && (msg->type == BB_CM_DREQ || msg->type == BB_CM_DREP))
 		return;
 	if (!is_due(c, msg->type)) {
-		bb_cm_bad(c, bb_cm_msg_name(msg->type), "is not due");
+		bb_cm_bad(c, bb_cm_msg_name(msg->type), "is not expected in this state");
 		bb_cm_broken(c, -EPROTO, "the peer sent an unexpected message");
 		return;
 	}
@@ -457,7 +458,7 @@ bb_cm_heard(struct bb_conn *c, const struct bb_cm_msg *msg)
 		break;
 	default:
 		c->cm->ops->hang_up(c, true);
-		closed(c, 0, "this side has disconnected");
+		closed(c, 0, "this side disconnected");
 	}
 }
 
@@ -485,7 +486,7 @@ bb_cm_broken(struct bb_conn *c, int status, const char *why)
 		break;
 	case BB_CONN_DISCONNECTING:
 		c->cm->ops->hang_up(c, true);
-		closed(c, 0, "this side has disconnected");
+		closed(c, 0, "this side disconnected");
 		break;
 	case BB_CONN_CLOSED:
 		c->cm->ops->hang_up(c, true);
@@ -505,7 +506,7 @@ bb_cm_expired(struct bb_conn *c)
 	case BB_CONN_CONNECTING:
 		if (c->half_open && cm->attr.way == BB_CM_TCP) {
 			const char *why = c->resolving ? "your GID does not answer"
-						       : "your request did not come";
+						       : "your request did not arrive";
 
 			(void)cm->ops->send(c, BB_CM_REJ, BB_REJECT_TIMEOUT, why,
 					    (uint32_t)strlen(why));

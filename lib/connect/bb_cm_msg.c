@@ -122,13 +122,13 @@ bb_cm_header_decode(const uint8_t *buf, struct bb_cm_header *h)
 	struct bb_cm_header got = {.version = buf[4], .type = buf[5], .len = bb_cm_get32(buf + 8)};
 
 	if (bb_cm_get32(buf) != BB_CM_MAGIC)
-		return "does not begin as one of Bluebell's";
+		return "has no Bluebell magic number";
 	if (got.version != BB_CM_VERSION) {
 		*h = got;
-		return "is of another version than 1";
+		return "has a version other than 1";
 	}
 	if (bb_cm_get16(buf + 6) != BB_CM_HEADER || bb_cm_get32(buf + 12) != 0)
-		return "has a damaged header";
+		return "has an invalid header";
 	if (got.type < BB_CM_REQ || got.type > BB_CM_DREP)
 		return "is of an unknown kind";
 	if (got.len > BB_CM_BODY_MAX)
@@ -147,12 +147,12 @@ check_end(const uint8_t *p, const struct bb_cm_end *e, uint8_t type)
 	if (e->retry_count > 7 || e->rnr_retry_count > 7)
 		return "has a retry count over 7";
 	if (e->sq_depth == 0 || e->sq_depth > 1u << 24 || e->rq_depth > 1u << 24)
-		return "has an impossible queue depth";
+		return "has a queue depth out of range";
 	if ((e->flags & ~(BB_CM_COMES_BACK | BB_CM_SRQ | BB_CM_GRH)) != 0 ||
 	    bb_cm_get16(p + 42) != 0 || bb_cm_get64(p + 56) != 0)
-		return "sets fields that are reserved";
+		return "sets reserved fields";
 	if (type == BB_CM_REP && e->session == 0)
-		return "names no session";
+		return "has no session number";
 	return NULL;
 }
 
@@ -170,7 +170,7 @@ get_tail(const uint8_t *p, size_t len, uint32_t n, uint32_t private_len, struct 
 	if (n > BB_REGION_MAX)
 		return "has too many regions";
 	if (len != (size_t)n * BB_REGION_PACKED + private_len)
-		return "has a length that contradicts its regions and private data";
+		return "has a length that does not match its regions and private data";
 	for (i = 0; i < n; i++)
 		bb_region_get(p + (size_t)i * BB_REGION_PACKED, &all[i]);
 	why = bb_region_check(all, n);
@@ -209,14 +209,14 @@ bb_cm_body_decode(uint8_t type, const uint8_t *body, size_t len, struct bb_cm_ms
 	case BB_CM_REJ:
 		m.reason = bb_cm_get32(body);
 		if (bb_cm_get16(body + 6) != 0)
-			why = "sets fields that are reserved";
+			why = "sets reserved fields";
 		else
 			why = get_tail(body + fixed, len - fixed, 0, bb_cm_get16(body + 4), &m,
 				       regions);
 		break;
 	case BB_CM_DREQ:
 		if (bb_cm_get16(body + 2) != 0)
-			why = "sets fields that are reserved";
+			why = "sets reserved fields";
 		else
 			why = get_tail(body + fixed, len - fixed, 0, bb_cm_get16(body), &m,
 				       regions);

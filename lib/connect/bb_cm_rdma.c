@@ -163,7 +163,7 @@ connect_request(const struct heard *h)
 	struct bb_conn *c;
 
 	if (!is_device(cm, h->id)) {
-		BB_LOG(NOTICE, "connect: a request came in by %s, not by %s: refused",
+		BB_LOG(NOTICE, "connect: a request through %s was refused: the CM uses %s",
 		       h->id->verbs != NULL ? h->id->verbs->device->name : "no device",
 		       cm->dev->name);
 		(void)rdma_reject(h->id, NULL, 0);
@@ -196,9 +196,9 @@ address_resolved(struct bb_conn *c)
 	struct rdma_cm_id *id = c->way;
 
 	if (!is_device(c->cm, id)) {
-		BB_LOG(ERR, "connect: the route to the peer goes by %s, not by %s",
+		BB_LOG(ERR, "connect: the route to the peer uses %s, not %s",
 		       id->verbs != NULL ? id->verbs->device->name : "no device", c->cm->dev->name);
-		bb_cm_broken(c, -EXDEV, "the route to the peer goes by another device");
+		bb_cm_broken(c, -EXDEV, "the route to the peer uses another device");
 	} else if (rdma_resolve_route(id, (int)c->param.timeout_ms) != 0) {
 		bb_cm_broken(c, -errno, "the route cannot be resolved");
 	}
@@ -282,10 +282,10 @@ hear(const struct bb_cm *cm, const struct heard *h)
 		bad_status(h, c, "the peer does not answer");
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		bb_cm_broken(c, -ENODEV, "the device is gone");
+		bb_cm_broken(c, -ENODEV, "the device was removed");
 		break;
 	default:
-		bad_status(h, c, "the connection cannot be made");
+		bad_status(h, c, "the connection failed");
 	}
 }
 
@@ -336,9 +336,7 @@ rdma_open(struct bb_cm *cm)
 	chan->io.ready = channel_ready;
 	chan->ch = rdma_create_event_channel();
 	if (chan->ch == NULL) {
-		BB_LOG(ERR,
-		       "connect: librdmacm: %s: is the module rdma_ucm loaded? Where there is "
-		       "none, use BB_CM_TCP",
+		BB_LOG(ERR, "connect: librdmacm: %s: load the module rdma_ucm, or use BB_CM_TCP",
 		       strerror(errno));
 		free(chan);
 		return -ENOTSUP;
@@ -486,7 +484,7 @@ rdma_qp_up(struct bb_conn *c)
 		ret = attr_of(id, IBV_QPS_RTS, &rts);
 	if (ret == -EINVAL && !c->active) {
 		/* The kernel has no other report of a peer that gives up before it is accepted. */
-		BB_LOG(NOTICE, "connect: the peer has given up");
+		BB_LOG(NOTICE, "connect: the peer gave up before it was accepted");
 		return -ENOTCONN;
 	}
 	if (ret != 0) {

@@ -86,7 +86,7 @@ bb_cm_lost(struct bb_conn *c, int status, const char *why)
 	c->backoff_ms = c->param.backoff_min_ms;
 	c->deadline = bb_cm_after(c->cm, c->param.recover_ms);
 	c->next_try = bb_cm_after(c->cm, c->backoff_ms);
-	BB_LOG(NOTICE, "QP 0x%x: its connection broke: %s", c->qp->qpn, why);
+	BB_LOG(NOTICE, "QP 0x%x: connection lost: %s", c->qp->qpn, why);
 	bb_cm_tell(c, BB_CM_LOST, status, why);
 }
 
@@ -130,7 +130,7 @@ bb_cm_recovered(struct bb_conn *c)
 	c->recoveries++;
 	c->cm->stats.recovered++;
 	bb_cm_set_state(c, BB_CONN_ESTABLISHED);
-	bb_cm_tell(c, BB_CM_RECOVERED, 0, "it is back");
+	bb_cm_tell(c, BB_CM_RECOVERED, 0, "the connection recovered");
 }
 
 /* ---- Connecting side */
@@ -154,7 +154,8 @@ call_again(struct bb_conn *c)
 	}
 	if (ret != 0)
 		bb_cm_try_failed(c, ret,
-				 ret == -ENETDOWN ? "the port is down" : "it cannot be begun");
+				 ret == -ENETDOWN ? "the port is down"
+						  : "the connection request cannot be started");
 }
 
 /* ---- Accepting side */

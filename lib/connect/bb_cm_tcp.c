@@ -189,7 +189,7 @@ send_rest(struct bb_conn *c)
 		if (sent < 0 && errno == EINTR)
 			continue;
 		if (sent < 0 && errno != EAGAIN) {
-			bb_cm_broken(c, -errno, "the peer is gone");
+			bb_cm_broken(c, -errno, "the TCP connection to the peer failed");
 			return;
 		}
 		if (sent < 0)
@@ -230,7 +230,8 @@ fill(struct bb_conn *c, uint8_t *buf, uint32_t len)
 		if (n < 0 && errno == EAGAIN)
 			return 0;
 		bb_cm_broken(c, n == 0 ? -ECONNRESET : -errno,
-			     n == 0 ? "the peer has closed" : "the peer is gone");
+			     n == 0 ? "the peer closed the TCP connection"
+				    : "the TCP connection to the peer failed");
 		return -1;
 	}
 	return 1;

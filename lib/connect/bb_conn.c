@@ -92,7 +92,7 @@ check_qp(const struct bb_cm *cm, const struct bb_qp *qp)
 	if (cm->dev->iwarp && qp->state == BB_QP_INIT && qp->ctrl->init.type == BB_QPT_RC)
 		return 0;
 	if (qp->state != BB_QP_RESET || qp->ctrl->init.type == BB_QPT_UD) {
-		BB_LOG(ERR, "QP 0x%x is %s and in %s: a connection takes RC or UC in RESET",
+		BB_LOG(ERR, "QP 0x%x is %s and in %s: a connection needs an RC or UC QP in RESET",
 		       qp->qpn, bb_qp_type_name(qp->ctrl->init.type), bb_qp_state_name(qp->state));
 		return -EINVAL;
 	}
@@ -103,12 +103,13 @@ static int
 check_private(const void *data, uint32_t len, uint32_t max)
 {
 	if (data == NULL && len != 0) {
-		BB_LOG(ERR, "connect: %u bytes of private data, and no pointer to them", len);
+		BB_LOG(ERR, "connect: %u bytes of private data, but the pointer to them is NULL",
+		       len);
 		return -EINVAL;
 	}
 	if (len <= max)
 		return 0;
-	BB_LOG(ERR, "connect: %u bytes of private data; at most %u go here", len, max);
+	BB_LOG(ERR, "connect: %u bytes of private data: at most %u are allowed here", len, max);
 	return -EMSGSIZE;
 }
 
@@ -123,13 +124,14 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 	if (ret != 0)
 		return ret;
 	if (p->nregions > BB_REGION_MAX) {
-		BB_LOG(ERR, "connect: %u regions; at most %u go with a connection", p->nregions,
+		BB_LOG(ERR, "connect: %u regions: at most %u are allowed", p->nregions,
 		       BB_REGION_MAX);
 		return -EMSGSIZE;
 	}
 	if (p->nregions != 0 && !cm->ops->messages) {
-		BB_LOG(ERR, "connect: librdmacm carries no regions: bb_region_pack() them into "
-			    "private data");
+		BB_LOG(ERR,
+		       "connect: librdmacm sends no regions: write them into the private data with "
+		       "bb_region_pack()");
 		return -ENOTSUP;
 	}
 	if (p->recover_ms != 0 && !cm->ops->messages) {
@@ -137,18 +139,18 @@ check_param(const struct bb_cm *cm, const struct bb_conn_param *p, uint32_t max_
 		return -ENOTSUP;
 	}
 	if (p->retry_count > 7 || p->rnr_retry_count > 7)
-		why = "a retry count is over 7";
+		why = "a retry count is greater than 7";
 	else if (p->ack_timeout > 31 || p->min_rnr_timer > 31)
-		why = "ack_timeout or min_rnr_timer is over 31";
+		why = "ack_timeout or min_rnr_timer is greater than 31";
 	else if (p->path_mtu != 0 && p->path_mtu < 256)
-		why = "path_mtu is below 256, the smallest there is";
+		why = "path_mtu is less than 256";
 	else if (p->timeout_ms == 0)
 		why = "timeout_ms is 0";
 	else if (p->recover_ms != 0 &&
 		 (p->backoff_min_ms == 0 || p->backoff_max_ms < p->backoff_min_ms))
-		why = "backoff_max_ms is below backoff_min_ms, or that is 0";
+		why = "backoff_min_ms is 0 or greater than backoff_max_ms";
 	else if (p->nregions != 0 && p->regions == NULL)
-		why = "there are no regions";
+		why = "there are regions, but the pointer to them is NULL";
 	else if (p->nregions != 0)
 		why = bb_region_check(p->regions, p->nregions);
 	if (why == NULL)
@@ -200,7 +202,7 @@ bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp *qp,
 	if (ret != 0)
 		return ret;
 	if (cm->stats.conns - cm->stats.half_open >= cm->attr.max_conns) {
-		BB_LOG(ERR, "connect: the CM has its %u connections (max_conns)",
+		BB_LOG(ERR, "connect: the CM has %u connections already (max_conns)",
 		       cm->attr.max_conns);
 		return -ENOSPC;
 	}
@@ -258,7 +260,7 @@ bb_conn_accept(struct bb_conn *c, struct bb_qp *qp, const struct bb_conn_param *
 	if (ret != 0)
 		return ret;
 	if (cm->ops->messages && c->peer.qp_type != (uint8_t)qp->ctrl->init.type) {
-		BB_LOG(ERR, "QP 0x%x is %s; the peer's is not", qp->qpn,
+		BB_LOG(ERR, "QP 0x%x is %s: the QP of the peer has a different type", qp->qpn,
 		       bb_qp_type_name(qp->ctrl->init.type));
 		return -EPROTOTYPE;
 	}
@@ -329,7 +331,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 	case BB_CONN_CONNECTING:
 	case BB_CONN_LOST:
 		/* The peer may get no message; it gives up by itself. */
-		bb_cm_end_of_trying(c, 0, "this side has given it up");
+		bb_cm_end_of_trying(c, 0, "this side cancelled the connection");
 		return 0;
 	case BB_CONN_ACCEPTED:
 	case BB_CONN_ESTABLISHED:
@@ -344,7 +346,7 @@ bb_conn_disconnect(struct bb_conn *c, const void *private_data, uint32_t private
 	bb_cm_set_state(c, BB_CONN_DISCONNECTING);
 	c->deadline = bb_cm_after(c->cm, c->param.timeout_ms);
 	if (c->cm->ops->send(c, BB_CM_DREQ, 0, private_data, private_len) != 0 && !c->queued)
-		bb_cm_broken(c, 0, "the peer is gone");
+		bb_cm_broken(c, 0, "the disconnect request cannot be sent");
 	return 0;
 }
 
@@ -368,7 +370,7 @@ bb_conn_recover(struct bb_conn *c)
 		return -EINVAL;
 	if (c->queued)
 		return -EBUSY;
-	bb_cm_lost(c, 0, "this side asked for it");
+	bb_cm_lost(c, 0, "bb_conn_recover() was called");
 	return 0;
 }
 

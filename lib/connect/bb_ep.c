@@ -125,16 +125,16 @@ check_unused(const struct bb_ep *ep)
 	const struct bb_pd *pd = ep->ctrl->own_pd ? ep->pd : NULL;
 
 	if (ep->ctrl->children != 0) {
-		BB_LOG(ERR, "endpoint: %u that came in at this one live%s; destroy them first",
-		       ep->ctrl->children, ep->ctrl->children == 1 ? "s" : "");
+		BB_LOG(ERR, "endpoint: not destroyed: destroy its %u accepted endpoint%s first",
+		       ep->ctrl->children, BB_PLURAL(ep->ctrl->children));
 		return -EBUSY;
 	}
 	if (pd == NULL || (pd->mrs == 0 && pd->mkeys == 0 && pd->mws == 0 && pd->srqs == 0 &&
 			   pd->ahs == 0 && pd->qps == (ep->qp != NULL)))
 		return 0;
 	BB_LOG(ERR,
-	       "endpoint: on its PD live %u MRs, %u indirect keys, %u memory windows, %u SRQs, %u "
-	       "address handles, %u QPs with its own; destroy them first",
+	       "endpoint: not destroyed: its PD has %u MRs, %u indirect keys, %u memory windows, "
+	       "%u SRQs, %u address handles and %u QPs (its own included): destroy them first",
 	       pd->mrs, pd->mkeys, pd->mws, pd->srqs, pd->ahs, pd->qps);
 	return -EBUSY;
 }

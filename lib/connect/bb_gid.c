@@ -214,8 +214,8 @@ log_equals(const char *dev, uint32_t port, const struct bb_gid_entry *list, unsi
 	unsigned int i;
 
 	BB_LOG(ERR,
-	       "%s: several GIDs of port %u fit equally well; name an address, netdev or VLAN:",
-	       dev, port);
+	       "%s: several GIDs of port %u match equally; give an address, netdev or VLAN:", dev,
+	       port);
 	for (i = 0; i < n; i++)
 		if (bb_gid_rank(&list[i], want) == rank)
 			BB_LOG(ERR, "%s:   %s", dev, bb_gid_text(&list[i], text, sizeof(text)));
@@ -246,8 +246,8 @@ news(struct bb_dev *dev, uint32_t port, struct bb_gid_said *said, uint64_t what)
 		return false;
 	}
 	if (said->again != 0)
-		BB_LOG(NOTICE, "%s: port %u had no GID to use %u more times", dev->name, port,
-		       said->again);
+		BB_LOG(NOTICE, "%s: the choice of a GID of port %u failed %u more times", dev->name,
+		       port, said->again);
 	said->what = what;
 	said->again = 0;
 	return true;
@@ -287,7 +287,7 @@ bb_gid_choose_said(struct bb_dev *dev, uint32_t port, const struct bb_gid_want *
 		log_equals(dev->name, port, list, (unsigned int)n, want, rank);
 		return ret;
 	}
-	BB_LOG(ERR, "%s: no GID of port %u is as asked; there are %d:", dev->name, port, n);
+	BB_LOG(ERR, "%s: no GID of port %u matches; the port has %d:", dev->name, port, n);
 	for (i = 0; i < n; i++)
 		BB_LOG(ERR, "%s:   %s", dev->name, bb_gid_text(&list[i], text, sizeof(text)));
 	return ret;

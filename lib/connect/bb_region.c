@@ -54,14 +54,14 @@ bb_region_check(const struct bb_region *regions, uint32_t n)
 		const struct bb_region *r = &regions[i];
 
 		if (!name_ok(r->name))
-			return "has a region without a proper name";
+			return "has a region with an invalid name";
 		if (r->len == 0 || r->len - 1 > UINT64_MAX - r->addr)
-			return "has a region that is empty or wraps";
+			return "has a region that is empty or exceeds the address space";
 		if ((r->access & ~REMOTE) != 0)
-			return "has a region with unknown rights";
+			return "has a region with unknown access rights";
 		for (k = 0; k < i; k++)
 			if (memcmp(r->name, regions[k].name, BB_REGION_NAME) == 0)
-				return "has two regions of one name";
+				return "has two regions with the same name";
 	}
 	return NULL;
 }

@@ -173,11 +173,12 @@ test_said(void **st)
 		fflush(log);
 		if (i != 0 && i != 20)
 			continue;
-		snprintf(want, sizeof(want), "127.0.0.1:%u: its message does not begin as",
+		snprintf(want, sizeof(want), "127.0.0.1:%u: its message has no Bluebell",
 			 ntohs(from.sin_port));
 		assert_non_null(strstr(text, want));
 	}
-	assert_non_null(strstr(text, "connect: 19 more messages of peers were refused\n"));
+	assert_non_null(
+		strstr(text, "connect: 19 more invalid messages of peers were not logged\n"));
 	for (i = 0, at = text; (at = strstr(at, "connect: ")) != NULL; i++)
 		at++;
 	assert_int_equal(i, 3);

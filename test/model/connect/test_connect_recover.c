@@ -366,7 +366,7 @@ test_no_gid(void **st)
 	rte_log_set_global_level(RTE_LOG_CRIT);
 	rte_openlog_stream(NULL);
 	fclose(log);
-	assert_int_equal(lines(text, "no GID of port 1 is as asked"), 1);
+	assert_int_equal(lines(text, "no GID of port 1 matches"), 1);
 	free(text);
 	assert_int_equal(bb_conn_disconnect(l.a, NULL, 0), 0);
 	assert_int_equal(expect(&p, &p.a, BB_CM_DISCONNECTED).status, 0);

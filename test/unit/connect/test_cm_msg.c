@@ -190,7 +190,7 @@ test_kinds(void **st)
 		n = bb_cm_msg_encode(buf, &msg);
 		assert_null(decode(buf, n, &got, out));
 		buf[BB_CM_HEADER + reserved[i].at] = 1;
-		assert_string_equal(decode(buf, n, &got, out), "sets fields that are reserved");
+		assert_string_equal(decode(buf, n, &got, out), "sets reserved fields");
 	}
 	assert_non_null(bb_cm_body_decode(BB_CM_RTU, buf, 1, &got, out));
 	assert_null(bb_cm_body_decode(BB_CM_RTU, buf, 0, &got, out));
@@ -253,7 +253,7 @@ test_fields(void **st)
 	const size_t b = BB_CM_HEADER, r = BB_CM_HEADER + BB_CM_END;
 
 	(void)st;
-	bad(0, 'X', "begin");
+	bad(0, 'X', "magic");
 	bad(4, 2, "version");
 	bad(5, 0, "kind");
 	bad(5, 7, "kind");
@@ -271,17 +271,17 @@ test_fields(void **st)
 	bad(b + 43, 1, "reserved");
 	bad(b + 44, 1, "depth");
 	bad(b + 48, 1, "depth");
-	bad(b + 53, 1, "contradicts");
-	bad(b + 55, 4, "contradicts");
-	bad(b + 55, 6, "contradicts");
+	bad(b + 53, 1, "does not match");
+	bad(b + 55, 4, "does not match");
+	bad(b + 55, 6, "does not match");
 	bad(b + 63, 1, "reserved");
 	bad(r, 0, "name");
 	bad(r + 15, 'x', "name");
-	bad(r + 16 + 8, 0xff, "wraps");
+	bad(r + 16 + 8, 0xff, "exceeds");
 	bad(r + 36, 1, "rights");
 	/* "ring" and "data" become one name. */
 	memcpy(regions[1].name, "rinX", 4);
-	bad(r + 40 + 3, 'g', "one name");
+	bad(r + 40 + 3, 'g', "same name");
 	memcpy(regions[1].name, "data", 4);
 }
 

@@ -139,7 +139,7 @@ test_moved(void **st)
 	assert_int_equal(
 		bb_conn_connect(cms[0], (struct sockaddr *)&addr, qps[0], &params[0], &none),
 		-ENOTUNIQ);
-	log_expect("several GIDs of port 1 fit equally well");
+	log_expect("several GIDs of port 1 match equally");
 
 	/* Of one that is better than the others, the address is kept also when it is not any more.
 	 */

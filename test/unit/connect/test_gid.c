@@ -295,7 +295,7 @@ test_choose(void **st)
 	memset(want.raw, 0xcc, sizeof(want.raw));
 	log_begin();
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
-	log_expect("no GID of port 1 is as asked");
+	log_expect("no GID of port 1 matches");
 	assert_int_equal(index, 77);
 	memcpy(want.raw, list[0].gid.raw, 16);
 	assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), 0);
@@ -317,7 +317,7 @@ test_choose(void **st)
 	assert_non_null(strstr(log_text, bb_gid_text(&list[2], text, sizeof(text))));
 	list[0].gid.type = BB_GID_ROCE_V1;
 	assert_null(strstr(log_text, bb_gid_text(&list[0], text, sizeof(text))));
-	log_expect("several GIDs of port 1 fit equally well; name an address, netdev or VLAN:");
+	log_expect("several GIDs of port 1 match equally; give an address, netdev or VLAN:");
 	fake.gid_v1 = 0;
 	assert_true(bb_gid_choose(f->dev, 9, &want, &index) < 0);
 	list[0] = entry("192.0.2.1", BB_GID_ROCE_V2, 4);
@@ -380,7 +380,7 @@ test_said(void **st)
 	for (i = 0; i < 2; i++)
 		assert_int_equal(bb_gid_choose(f->dev, 1, &want, &index), -ENOENT);
 	assert_int_equal(lines("no GID of port 1"), 5);
-	log_expect("no GID of port 1 is as asked");
+	log_expect("no GID of port 1 matches");
 }
 
 int
