@@ -169,6 +169,7 @@ struct mlx5_dev {
 	struct mlx5_caps caps;
 	enum bb_link_layer link; /* link layer of port 1; all ports of a device have the same */
 	uint32_t eqn;
+	enum bb_bf_copy bf_copy;    /* of its send queues */
 	uint8_t mkey_variants[256]; /* low bytes of indirect keys, in random order */
 	uint8_t mkey_next;          /* index of the next one; wraps */
 	bool mkey_shuffled;
@@ -230,6 +231,8 @@ void mlx5_cmd_set_op(void *in, uint16_t opcode);
 int mlx5_caps_query(struct mlx5_dev *d);
 void mlx5_caps_attr(const struct mlx5_dev *d, struct bb_dev_attr *attr);
 
+/* Chooses d->bf_copy, or takes that of the device option bf_copy. */
+int mlx5_bf_copy_choose(struct mlx5_dev *d);
 int mlx5_lcore_get(struct mlx5_dev *d, uint32_t lcore, struct mlx5_lcore **l);
 void mlx5_lcore_put(struct mlx5_dev *d, uint32_t lcore);
 void mlx5_progress(struct bb_dev *dev);

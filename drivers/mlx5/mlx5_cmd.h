@@ -24,6 +24,8 @@
 
 struct mlx5_cmd_if;
 
+#define MLX5_BF_COPY_MAX 16u
+
 /* First member of every implementation's context. */
 struct mlx5_ctx {
 	const struct mlx5_cmd_if *cmd;
@@ -31,6 +33,8 @@ struct mlx5_ctx {
 	bool dmabuf;          /* kernel and library support dma-buf MRs */
 	bool target_progress; /* bb_dev_attr.target_progress */
 	bool cq_resize;       /* MODIFY_CQ may set another ring, if the capabilities allow it */
+	bool uar_memory;      /* UAR pages are ordinary memory, which the device reads */
+	char bf_copy[MLX5_BF_COPY_MAX]; /* device option: kind of BlueFlame copy, "": any */
 };
 
 /* Handles: first members of an implementation's structs. */

@@ -150,18 +150,36 @@ open_error(const char *name, int err)
 }
 
 /*
- * Parses the device options. cq_resize allows MODIFY_CQ to resize a CQ with the umem of another
- * ring. No open driver does so: the kernel's mlx5_ib_resize_cq() passes physical pages. So it is
- * not proven on cards, and off by default.
+ * Parses the device options into @c. bf_copy: see mlx5_bf_copy_choose(). cq_resize allows MODIFY_CQ
+ * to resize a CQ with the umem of another ring. No open driver does so: the kernel's
+ * mlx5_ib_resize_cq() passes physical pages. So it is not proven on cards, and off by default.
  */
 static int
-options(const char *name, const char *args, bool *cq_resize)
+options(const char *name, const char *args, struct mlx5_ctx *c)
 {
-	*cq_resize = args != NULL && strcmp(args, "cq_resize") == 0;
-	if (args == NULL || args[0] == '\0' || *cq_resize)
-		return 0;
-	BB_LOG(ERR, "%s: unknown device option \"%s\" (there is: cq_resize)", name, args);
-	return -EINVAL;
+	static const char bf_copy[] = "bf_copy=";
+	const size_t skip = sizeof(bf_copy) - 1;
+	size_t len;
+
+	while (args != NULL && *args != '\0') {
+		len = strcspn(args, ",");
+		if (len == 9 && strncmp(args, "cq_resize", len) == 0) {
+			c->cq_resize = true;
+		} else if (len > skip && len - skip < sizeof(c->bf_copy) &&
+			   strncmp(args, bf_copy, skip) == 0) {
+			memcpy(c->bf_copy, args + skip, len - skip);
+			c->bf_copy[len - skip] = '\0';
+		} else {
+			BB_LOG(ERR,
+			       "%s: unknown device option in \"%s\" (there are: cq_resize, "
+			       "bf_copy=plain|neon|avx2|avx512|movdir64b)",
+			       name, args);
+			return -EINVAL;
+		}
+		args += len;
+		args += *args == ',';
+	}
+	return 0;
 }
 
 static int
@@ -169,19 +187,17 @@ open_device(struct ibv_device *dev, const char *args, struct mlx5_ctx **out)
 {
 	struct mlx5dv_context_attr attr = {.flags = MLX5DV_CONTEXT_FLAGS_DEVX};
 	struct dv_ctx *c;
-	bool cq_resize;
 	int ret;
 
-	ret = options(dev->name, args, &cq_resize);
-	if (ret != 0)
-		return ret;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
 		BB_LOG(ERR, "%s: out of memory", dev->name);
 		return -ENOMEM;
 	}
+	ret = options(dev->name, args, &c->base);
+	if (ret != 0)
+		goto free_ctx;
 	c->base.cmd = &dv_if;
-	c->base.cq_resize = cq_resize;
 	snprintf(c->base.name, sizeof(c->base.name), "%s", dev->name);
 	errno = 0;
 	c->ibv = mlx5dv_open_device(dev, &attr);

@@ -89,6 +89,9 @@ mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 		BB_LOG(ERR, "%s: no event queue: %s", ctx->name, strerror(-ret));
 		goto fini_events;
 	}
+	ret = mlx5_bf_copy_choose(d);
+	if (ret != 0)
+		goto fini_events;
 	ret = mlx5_evt_ports(d);
 	if (ret != 0)
 		goto fini_events;

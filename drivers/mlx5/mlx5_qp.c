@@ -156,6 +156,7 @@ init_queues(struct bb_qp *qp, struct mlx5_qp *q, const struct bb_qp_init_attr *a
 		.bf_size = q->lcore->bf_size,
 		.bf_offset = &q->lcore->bf_offset,
 		.db_mode = attr->db_mode,
+		.bf_copy = mlx5_dev_of(qp->ctrl->pd->dev)->bf_copy,
 		.umr_no_atomic = !mlx5_dev_of(qp->ctrl->pd->dev)->caps.mkey_atomics,
 		.owner = qp->ctrl->send_cq->owner,
 	};

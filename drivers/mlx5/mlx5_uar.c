@@ -16,7 +16,36 @@
 #include <rte_malloc.h>
 #include <rte_pause.h>
 
+#include "bb_bf_copy.h"
 #include "mlx5.h"
+
+int
+mlx5_bf_copy_choose(struct mlx5_dev *d)
+{
+	const char *name = d->ctx->bf_copy;
+	int ret;
+
+	if (name[0] == '\0') {
+		d->bf_copy = bb_bf_copy_best(d->ctx->uar_memory);
+		BB_LOG(INFO, "%s: BlueFlame copies: %s", d->ctx->name, bb_bf_copy_name(d->bf_copy));
+		return 0;
+	}
+	ret = bb_bf_copy_parse(name, &d->bf_copy);
+	if (ret == -EINVAL)
+		BB_LOG(ERR,
+		       "%s: unknown bf_copy \"%s\": give plain, neon, avx2, avx512 or movdir64b, or "
+		       "leave it out for the widest",
+		       d->ctx->name, name);
+	else if (ret == -ENOTSUP)
+		BB_LOG(ERR, "%s: bf_copy=%s: this CPU or build does not have it", d->ctx->name,
+		       name);
+	else if (ret != 0)
+		BB_LOG(ERR,
+		       "%s: bf_copy=%s: EAL does not allow vectors of that width; give it "
+		       "--force-max-simd-bitwidth=512",
+		       d->ctx->name, name);
+	return ret == -EINVAL ? -EINVAL : ret != 0 ? -ENOTSUP : 0;
+}
 
 static int
 uar_alloc(struct mlx5_dev *d, struct mlx5_lcore *l)

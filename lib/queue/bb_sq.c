@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "bb_bf_copy.h"
 #include "bb_queue_log.h"
 #include "bb_sq_atomic.h"
 
@@ -118,19 +119,21 @@ check_doorbell(const struct bb_sq_conf *conf)
 			     (int)conf->db_mode);
 		return -EINVAL;
 	}
+	if (conf->db_mode != BB_DB_BLUEFLAME || conf->bf_size == 0)
+		return 0;
+	if (bb_bf_ring(conf->bf_copy) == NULL || !bb_bf_copy_has(conf->bf_copy)) {
+		BB_QUEUE_LOG(ERR, "send queue of QP 0x%06x: no BlueFlame copies of kind %d here",
+			     conf->qpn, (int)conf->bf_copy);
+		return -EINVAL;
+	}
+	if (((uintptr_t)conf->reg & (BB_WQE_BB - 1)) != 0) {
+		BB_QUEUE_LOG(ERR,
+			     "send queue of QP 0x%06x: register %p, to which WQEs are copied, is "
+			     "not aligned to %u bytes",
+			     conf->qpn, conf->reg, BB_WQE_BB);
+		return -EINVAL;
+	}
 	return 0;
-}
-
-static void
-ring_copy(struct bb_sq *sq)
-{
-	bb_sq_doorbell_or_copy(sq, true);
-}
-
-static void
-ring_in_turn(struct bb_sq *sq)
-{
-	bb_sq_doorbell_or_copy(sq, false);
 }
 
 int
@@ -156,9 +159,9 @@ bb_sq_init(struct bb_sq *sq, const struct bb_sq_conf *conf)
 	sq->driver = conf->driver;
 	sq->ring = conf->ring;
 	if (conf->db_mode == BB_DB_BLUEFLAME && conf->bf_size != 0)
-		sq->ring = ring_copy;
+		sq->ring = bb_bf_ring(conf->bf_copy);
 	else if (conf->bf_offset != NULL && conf->bf_size != 0)
-		sq->ring = ring_in_turn;
+		sq->ring = bb_bf_ring_head;
 	sq->bf_size = (uint16_t)conf->bf_size;
 	sq->bf_offset = conf->bf_offset != NULL ? conf->bf_offset : &sq->own_offset;
 	/*

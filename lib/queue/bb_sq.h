@@ -73,6 +73,19 @@ enum bb_db_mode {
 			  * otherwise an 8-byte store */
 };
 
+/**
+ * Stores that make up a BlueFlame copy. Each kind copies the same bytes in ascending order. Set
+ * when the queue is created.
+ */
+enum bb_bf_copy {
+	BB_BF_COPY_PLAIN,     /**< 8 bytes each */
+	BB_BF_COPY_NEON,      /**< Arm: pairs of 16 bytes */
+	BB_BF_COPY_AVX2,      /**< 32 bytes each */
+	BB_BF_COPY_AVX512,    /**< 64 bytes each */
+	BB_BF_COPY_MOVDIR64B, /**< 64 bytes each, which reach the device as one write */
+	BB_BF_COPY_KINDS,     /**< number of kinds */
+};
+
 /** A send queue. Only the inline functions of this file may access its fields. */
 struct bb_sq {
 	/* Line 0: touched by every post and completion. */
@@ -217,6 +230,7 @@ struct bb_sq_conf {
 	 */
 	uint16_t *bf_offset;
 	enum bb_db_mode db_mode; /**< BLUEFLAME without bf_size uses 8-byte stores */
+	enum bb_bf_copy bf_copy; /**< of BLUEFLAME; the CPU and the build must support it */
 	bool umr_no_atomic;      /**< UMRs may not change the atomic access right */
 	uint32_t owner;          /**< lcore id; LCORE_ID_ANY turns the check off */
 };

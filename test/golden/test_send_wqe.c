@@ -7,6 +7,7 @@
  */
 #include "golden.h"
 
+#include "bb_bf_copy.h"
 #include "bb_sq_atomic.h"
 #include "bb_sq_ud.h"
 #include "bb_sq_umr.h"
@@ -25,7 +26,7 @@ struct post {
 	uint8_t ring[MAX_BLOCKS * BB_WQE_BB] __attribute__((aligned(64)));
 	struct bb_sq_wqe wqes[MAX_BLOCKS];
 	uint32_t dbrec;
-	uint64_t reg[2 * BF_HALF / 8];
+	uint64_t reg[2 * BF_HALF / 8] __attribute__((aligned(BB_WQE_BB)));
 	uint16_t half;     /* of the register, which comes next */
 	unsigned int next; /* position in the list that comes next; 0: none is open */
 	uint8_t want[MAX_WQE], mask[MAX_WQE]; /* of the last WQE, known defects put right */
@@ -335,12 +336,6 @@ check_wqe(struct post *p, const struct vec *v, const struct request *r)
 }
 
 static void
-ring_copy(struct bb_sq *sq)
-{
-	bb_sq_doorbell_or_copy(sq, true);
-}
-
-static void
 check_doorbell(struct post *p, const struct vec *v, const struct request *r, bool alone)
 {
 	size_t ring = ((size_t)p->sq.mask + 1) * BB_WQE_BB, bytes = vec_num(v, "reg_bytes"), i;
@@ -353,7 +348,8 @@ check_doorbell(struct post *p, const struct vec *v, const struct request *r, boo
 	if (vec_has(v, "bell_mode") && strcmp(vec_str(v, "bell_mode"), "nobf") == 0 && alone &&
 	    r->is_inline &&
 	    (strcmp(vec_str(v, "api"), "ibv_wr") == 0 || vec_array_len(v, "inline_parts") > 0))
-		p->sq.ring = ring_copy; /* without preference: inline data only */
+		p->sq.ring =
+			bb_bf_ring(BB_BF_COPY_PLAIN); /* without preference: inline data only */
 	if (p->sq.bf_size == 0)
 		assert_int_equal(half, 0);
 	/* Without copies libmlx5 takes turns between the halves, too. */

@@ -108,8 +108,9 @@ struct soft_opts {
 	bool no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, no_mw;
 	bool no_odp, no_relaxed;
 	bool no_clock, no_compress, no_cq_moderation, no_cq_resize;
-	bool grh_required; /* InfiniBand: paths without a GRH are refused */
-	uint32_t dm;       /* bytes of device memory, a multiple of 4096 */
+	char bf_copy[MLX5_BF_COPY_MAX]; /* for the driver, see mlx5_bf_copy_choose() */
+	bool grh_required;              /* InfiniBand: paths without a GRH are refused */
+	uint32_t dm;                    /* bytes of device memory, a multiple of 4096 */
 	/* RoCEv2 packets instead of the loop port's rules. */
 	bool wire;
 	bool no_keep;                /* packets behind a lost one are dropped */

@@ -55,10 +55,11 @@ opts_equal(const struct soft_opts *a, const struct soft_opts *b)
 	       a->link_ib == b->link_ib && a->grh_required == b->grh_required &&
 	       a->log_max_msg == b->log_max_msg && a->uar_share == b->uar_share &&
 	       a->no_atomic == b->no_atomic && a->no_ext_atomic == b->no_ext_atomic &&
-	       a->no_bf == b->no_bf && a->no_counters == b->no_counters &&
-	       a->no_clock == b->no_clock && a->no_compress == b->no_compress &&
-	       a->no_cq_moderation == b->no_cq_moderation && a->no_cq_resize == b->no_cq_resize &&
-	       a->wire == b->wire && a->no_keep == b->no_keep && a->window == b->window &&
+	       a->no_bf == b->no_bf && strcmp(a->bf_copy, b->bf_copy) == 0 &&
+	       a->no_counters == b->no_counters && a->no_clock == b->no_clock &&
+	       a->no_compress == b->no_compress && a->no_cq_moderation == b->no_cq_moderation &&
+	       a->no_cq_resize == b->no_cq_resize && a->wire == b->wire &&
+	       a->no_keep == b->no_keep && a->window == b->window &&
 	       a->virtual_time == b->virtual_time && a->flap_up == b->flap_up &&
 	       a->flap_down == b->flap_down &&
 	       memcmp(&a->tx_fault, &b->tx_fault, sizeof(a->tx_fault)) == 0 &&
@@ -269,6 +270,8 @@ soft_open(const char *name, const char *args, struct mlx5_ctx **out)
 		ctx->pub.cmd = &soft_cmd_if;
 		ctx->pub.dmabuf = !opts.no_dmabuf;
 		ctx->pub.cq_resize = true;
+		ctx->pub.uar_memory = true;
+		strcpy(ctx->pub.bf_copy, opts.bf_copy);
 		ctx->pub.target_progress = opts.wire && opts.progress == SOFT_PROGRESS_INLINE;
 		strcpy(ctx->pub.name, dev->name);
 		ctx->dev = dev;

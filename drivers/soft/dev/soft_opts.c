@@ -41,6 +41,7 @@ static const char *const keys[] = {"progress",
 				   "no_atomic",
 				   "no_ext_atomic",
 				   "no_bf",
+				   "bf_copy",
 				   "no_counters",
 				   "no_devx",
 				   "defect",
@@ -100,6 +101,7 @@ static const char *const keys[] = {"progress",
 	"progress=inline|lcore|thread, lcore=N, shuffle=0|1, scan=1..65536, seed=N, "              \
 	"link=eth|ib, grh_required, log_max_msg=0..31, uar_share=0|1, no_atomic, "                 \
 	"no_ext_atomic, no_bf, no_counters, no_devx, "                                             \
+	"bf_copy=plain|neon|avx2|avx512|movdir64b, "                                               \
 	"no_dm, no_dmabuf, no_srq, no_mkey, no_ksm, no_umr, no_umr_atomic, no_interleaved, "       \
 	"no_mw, dm=BYTES (of 4096, to 16 MiB), dmabuf=memfd, "                                     \
 	"no_clock, no_compress, no_cq_moderation, no_cq_resize, wire, "                            \
@@ -217,6 +219,15 @@ parse_capture(const char *value, struct soft_opts *opts)
 }
 
 static int
+parse_bf_copy(const char *value, struct soft_opts *opts)
+{
+	if (value == NULL || value[0] == '\0' || strlen(value) >= sizeof(opts->bf_copy))
+		return -EINVAL;
+	strcpy(opts->bf_copy, value);
+	return 0;
+}
+
+static int
 parse_one(const char *key, const char *value, struct soft_opts *opts)
 {
 	/* In the order of enum soft_progress. */
@@ -303,6 +314,8 @@ parse_one(const char *key, const char *value, struct soft_opts *opts)
 		return parse_flag(value, &opts->no_ext_atomic);
 	if (strcmp(key, "no_bf") == 0)
 		return parse_flag(value, &opts->no_bf);
+	if (strcmp(key, "bf_copy") == 0)
+		return parse_bf_copy(value, opts);
 	if (strcmp(key, "no_counters") == 0)
 		return parse_flag(value, &opts->no_counters);
 	if (strcmp(key, "no_clock") == 0)

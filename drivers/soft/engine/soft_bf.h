@@ -6,7 +6,9 @@
  * device, if it knows that the copy is complete; else it executes the WQE in the ring, which the
  * doorbell record covers before the register is stored to. Copy and ring may differ: Linux's
  * mlx5 driver asks for a CQE in the copy only, to find out whether write combining works
- * (drivers/net/ethernet/mellanox/mlx5/core/wc.c). Software stores the words of a copy upwards.
+ * (drivers/net/ethernet/mellanox/mlx5/core/wc.c). Software stores a copy upwards, in stores of 8 to
+ * 64 bytes (enum bb_bf_copy), between two store fences. A wide store may be seen in parts of 8
+ * bytes, in any order: no rule below depends on the order of the words of a copy.
  *
  * When a copy is known to be complete:
  * - Inline progress, and the page has one owner: the thread that stores is the thread that looks.

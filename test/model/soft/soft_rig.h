@@ -201,6 +201,11 @@ void rig_nop(struct rig_qp *q, uint8_t fm_ce_se);
 void rig_record(struct rig_qp *q);
 void rig_store(struct rig_qp *q, struct rig_uar *u);
 void rig_ring(struct rig_qp *q);
+/*
+ * Lets rig_ring_bf() copy by the stores of bb_uar_wide.h that the program's argument names; none: 8
+ * bytes each. Returns main()'s exit status if the CPU or the build does not have them, else 0.
+ */
+int rig_copies_by(int argc, char **argv);
 /* BlueFlame: the whole WQE to the register. */
 void rig_ring_bf(struct rig_qp *q);
 

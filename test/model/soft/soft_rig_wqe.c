@@ -4,7 +4,72 @@
 /* WQEs by rdma-core's setters, doorbells, and CQEs read as they stand in the ring. */
 #include "soft_rig.h"
 
+#include <stdio.h>
 #include <time.h>
+
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+
+#include "bb_uar_wide.h"
+
+static void
+block_plain(volatile uint64_t *reg, const uint8_t *block)
+{
+	uint32_t i;
+
+	for (i = 0; i < 8; i++) {
+		uint64_t v;
+
+		memcpy(&v, block + i * 8, sizeof(v));
+		__atomic_store_n(&reg[i], v, __ATOMIC_RELEASE);
+	}
+}
+
+static void (*rig_block)(volatile uint64_t *reg, const uint8_t *block) = block_plain;
+
+#ifdef BB_UAR_WIDE_X86
+static bool
+has_movdir64b(void)
+{
+	uint32_t a, b, c, d;
+
+	return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c & 1u << 28) != 0;
+}
+
+static bool
+wide_block(const char *kind)
+{
+	if (strcmp(kind, "avx2") == 0 && __builtin_cpu_supports("avx2"))
+		rig_block = bb_uar_block_avx2;
+	else if (strcmp(kind, "avx512") == 0 && __builtin_cpu_supports("avx512f"))
+		rig_block = bb_uar_block_avx512;
+	else if (strcmp(kind, "movdir64b") == 0 && has_movdir64b())
+		rig_block = bb_uar_block_movdir64b;
+	return rig_block != block_plain;
+}
+#else
+static bool
+wide_block(const char *kind)
+{
+#ifdef BB_UAR_WIDE_ARM
+	if (strcmp(kind, "neon") == 0)
+		rig_block = bb_uar_block_neon;
+#else
+	(void)kind;
+#endif
+	return rig_block != block_plain;
+}
+#endif
+
+int
+rig_copies_by(int argc, char **argv)
+{
+	if (argc < 2 || wide_block(argv[1]))
+		return 0;
+	printf("SKIP: no BlueFlame copies by %s on this CPU or in this build\n", argv[1]);
+	return 77;
+}
 
 void
 rig_wqe(struct rig_qp *q, uint8_t opcode, uint8_t fm_ce_se, uint32_t ds, uint32_t imm)
@@ -116,12 +181,10 @@ rig_ring_bf(struct rig_qp *q)
 	uint32_t blocks = (uint16_t)(q->pi - q->last), i;
 
 	rig_record(q);
-	for (i = 0; i < blocks * 8; i++) {
-		uint64_t v;
-
-		memcpy(&v, (uint8_t *)rig_seg(q, q->last, i / 2) + (i & 1) * 8, sizeof(v));
-		__atomic_store_n(&reg[i], v, __ATOMIC_RELEASE);
-	}
+	bb_db_wmb();
+	for (i = 0; i < blocks; i++)
+		rig_block(reg + i * 8, rig_seg(q, q->last, i * 4));
+	bb_wc_flush();
 	q->bf_offset ^= 256;
 }
 

@@ -2,11 +2,15 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* The inline data path as a program gets it: order_asm.py reads its machine code. Never run. */
+#include "bb_bf_copy.h"
 #include "bb_post.h"
+#include "bb_uar_wide.h"
 
 void asm_doorbell(struct bb_sq *sq);
 void asm_doorbell_or_copy(struct bb_sq *sq);
+void asm_doorbell_or_neon(struct bb_sq *sq);
 void asm_blueflame(const struct bb_sq *sq, uint64_t *reg);
+void asm_blueflame_neon(const struct bb_sq *sq, uint64_t *reg);
 void asm_receive(struct bb_rq *rq);
 void asm_shared(struct bb_srqring *srq);
 unsigned int asm_poll(struct bb_cq *cq, struct bb_wc *wc, unsigned int n);
@@ -22,13 +26,25 @@ asm_doorbell(struct bb_sq *sq)
 void
 asm_doorbell_or_copy(struct bb_sq *sq)
 {
-	bb_sq_doorbell_or_copy(sq, true);
+	bb_bf_doorbell(sq, bb_bf_block_plain);
+}
+
+void
+asm_doorbell_or_neon(struct bb_sq *sq)
+{
+	bb_bf_doorbell(sq, bb_uar_block_neon);
 }
 
 void
 asm_blueflame(const struct bb_sq *sq, uint64_t *reg)
 {
-	bb_sq_blueflame(sq, reg, 1);
+	bb_bf_blocks(sq, reg, 1, bb_bf_block_plain);
+}
+
+void
+asm_blueflame_neon(const struct bb_sq *sq, uint64_t *reg)
+{
+	bb_bf_blocks(sq, reg, 1, bb_uar_block_neon);
 }
 
 void

@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 
-ANY = {'load': None, 'store': None, 'store4': None, 'store8': None, 'call': None}
+ANY = {'load': None, 'store': None, 'store4': None, 'store8': None, 'store32': None, 'call': None}
 LOADS = {'load': None}
 # Of each state: what may come, and the state behind it (None: the same). 'leave': may return.
 # A load in these is one of the queue's own fields or of the ring, which only this thread writes.
@@ -65,6 +65,17 @@ BLUEFLAME = {
     **{str(i): {'store8': str(i + 1)} for i in range(1, 8)},
     '8': dict(LOADS, leave=None),
 }
+# The same of a copy by NEON: two pairs.
+BLUEFLAME_NEON = {
+    'start': dict(LOADS, store32='1'),
+    '1': {'store32': '2'},
+    '2': dict(LOADS, leave=None),
+}
+# A doorbell of 8 bytes or a copy by NEON.
+DOORBELL_NEON = dict(
+    DOORBELL,
+    register=dict(LOADS, store8='rung', store32='rung'),
+    rung=dict(LOADS, **{'store32': None, 'dsb st': 'flushed'}))
 # Function: (its states, why each of its fences is there, in the order of the code).
 FUNCTIONS = {
     'asm_doorbell': (DOORBELL, [
@@ -72,6 +83,10 @@ FUNCTIONS = {
         'the register wakes the device before it can see the record',
         'the store to the register lingers, or merges with the next one']),
     'asm_doorbell_or_copy': (DOORBELL, [
+        'the record covers WQEs whose bytes the device does not see yet',
+        'the register wakes the device before it can see the record',
+        'the store to the register lingers, or merges with the next one']),
+    'asm_doorbell_or_neon': (DOORBELL_NEON, [
         'the record covers WQEs whose bytes the device does not see yet',
         'the register wakes the device before it can see the record',
         'the store to the register lingers, or merges with the next one']),
@@ -86,6 +101,7 @@ FUNCTIONS = {
         'a CQE is read before its owner bit',
         'a CQE is given back, and overwritten, while it is being read']),
     'asm_blueflame': (BLUEFLAME, []),
+    'asm_blueflame_neon': (BLUEFLAME_NEON, []),
 }
 OWNER = 63  # offset in a CQE
 
@@ -150,6 +166,8 @@ def events(name, operands):
         return []  # of this function alone
     if name in ('str', 'stur'):
         return [({'w': 'store4', 'x': 'store8'}.get(operands[0], 'store'), base, offset)]
+    if name == 'stp' and operands[0] == 'q':
+        return [('store32', base, offset)]
     if name == 'stp' and operands[0] == 'x':
         return [('store8', base, offset), ('store8', base, offset + 8)]
     return [('store', base, offset)]

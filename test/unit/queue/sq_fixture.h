@@ -19,7 +19,7 @@ struct sq_fixture {
 	struct guarded ring;
 	struct bb_sq_wqe *wqes;
 	uint32_t dbrec[2];
-	uint64_t reg[SQ_REG_SIZE / 8];
+	uint64_t reg[SQ_REG_SIZE / 8] __attribute__((aligned(BB_WQE_BB)));
 	size_t size; /* of the ring, bytes */
 };
 

@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Bluebell authors
  */
-/* Doorbells of the send queue: record, register bytes, BlueFlame, halves. */
+/*
+ * Doorbells of the send queue: record, register bytes, BlueFlame, halves.
+ *
+ * usage: unit_doorbell [KIND]: copies are of this kind, by bb_bf_copy_name(), or plain. All kinds
+ * store the same bytes. Exit status 77: the CPU or the build does not have the kind.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "bb_bf_copy.h"
 #include "sq_fixture.h"
+
+static enum bb_bf_copy kind;
 
 static void
 expect_fill(const uint8_t *p, size_t len)
@@ -46,6 +57,7 @@ start(struct sq_fixture *f, uint32_t blocks, enum bb_db_mode mode, uint32_t bf_s
 	f->conf.max_sge = 20;
 	f->conf.db_mode = mode;
 	f->conf.bf_size = bf_size;
+	f->conf.bf_copy = kind;
 	sq_fixture_start(f);
 }
 
@@ -185,6 +197,8 @@ test_shared_register(void **state)
 	sq_fixture_conf(&c, 8);
 	a.conf.bf_offset = &half;
 	b.conf.bf_offset = &half;
+	a.conf.bf_copy = kind;
+	b.conf.bf_copy = kind;
 	c.conf.bf_offset = &half;
 	a.conf.db_mode = BB_DB_BLUEFLAME;
 	b.conf.db_mode = BB_DB_BLUEFLAME;
@@ -227,14 +241,63 @@ test_shared_register(void **state)
 	sq_fixture_end(&c);
 }
 
+/* A kind that the build does not have, or a register that the stores do not fit, is refused. */
+static void
+test_conf_refused(void **state)
+{
+	enum bb_bf_copy i;
+	struct sq_fixture f;
+
+	(void)state;
+	start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
+	for (i = 0; i <= BB_BF_COPY_KINDS; i++) {
+		f.conf.bf_copy = i;
+		assert_int_equal(bb_sq_init(&f.sq, &f.conf), bb_bf_copy_has(i) ? 0 : -EINVAL);
+		assert_true(bb_bf_copy_has(i) || f.sq.ring != NULL); /* as it was */
+	}
+	f.conf.bf_copy = kind;
+	f.conf.reg = f.reg + 1;
+	assert_int_equal(bb_sq_init(&f.sq, &f.conf), -EINVAL);
+	f.conf.db_mode = BB_DB_DOORBELL;
+	assert_int_equal(bb_sq_init(&f.sq, &f.conf), 0);
+	sq_fixture_end(&f);
+}
+
+/* The queue's doorbell function is that of its kind, and no other queue's. */
+static void
+test_kind_is_the_queues_own(void **state)
+{
+	enum bb_bf_copy i;
+	struct sq_fixture f;
+
+	(void)state;
+	start(&f, 8, BB_DB_BLUEFLAME, SQ_BF_HALF);
+	assert_ptr_equal(f.sq.ring, bb_bf_ring(kind));
+	for (i = 0; i < BB_BF_COPY_KINDS; i++)
+		assert_true(i == kind || bb_bf_ring(i) != bb_bf_ring(kind));
+	sq_fixture_end(&f);
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_doorbell),        cmocka_unit_test(test_blueflame_sizes),
-		cmocka_unit_test(test_blueflame_list),  cmocka_unit_test(test_blueflame_wrap),
-		cmocka_unit_test(test_small_registers), cmocka_unit_test(test_shared_register),
+		cmocka_unit_test(test_doorbell),
+		cmocka_unit_test(test_blueflame_sizes),
+		cmocka_unit_test(test_blueflame_list),
+		cmocka_unit_test(test_blueflame_wrap),
+		cmocka_unit_test(test_small_registers),
+		cmocka_unit_test(test_shared_register),
+		cmocka_unit_test(test_conf_refused),
+		cmocka_unit_test(test_kind_is_the_queues_own),
 	};
+
+	while (argc == 2 && kind < BB_BF_COPY_KINDS && strcmp(argv[1], bb_bf_copy_name(kind)) != 0)
+		kind++;
+	if (!bb_bf_copy_has(kind)) {
+		printf("SKIP: no BlueFlame copies by %s on this CPU or in this build\n", argv[1]);
+		return kind < BB_BF_COPY_KINDS ? 77 : 2;
+	}
 
 	return cmocka_run_group_tests_name("doorbell", tests, NULL, NULL);
 }

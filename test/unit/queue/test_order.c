@@ -8,6 +8,7 @@
  */
 #include "order_record.h"
 
+#include "bb_bf_copy.h"
 #include "bb_cqring.h"
 #include "bb_rq.h"
 #include "sq_fixture.h"
@@ -74,7 +75,23 @@ test_doorbell(void **state)
 static void
 ring_copy(struct bb_sq *sq)
 {
-	bb_sq_doorbell_or_copy(sq, true);
+	bb_bf_doorbell(sq, bb_bf_block_plain);
+}
+
+/* A block in one store, as the widest stores of bb_uar_wide.h. */
+static void
+whole_block(volatile uint64_t *reg, const uint8_t *block)
+{
+	uint64_t v;
+
+	memcpy(&v, block, sizeof(v));
+	order_add(ORDER_UAR, reg, v);
+}
+
+static void
+ring_wide(struct bb_sq *sq)
+{
+	bb_bf_doorbell(sq, whole_block);
 }
 
 static void
@@ -107,6 +124,40 @@ test_blueflame(void **state)
 	}
 	assert_int_equal(order.event[19], ORDER_WC_FLUSH);
 	expect_ring_final(f.ring.p);
+	sq_fixture_end(&f);
+}
+
+/* Wide stores have the fences of narrow ones; a WQE that is not copied is rung for with 8 bytes. */
+static void
+test_blueflame_of_wide_stores(void **state)
+{
+	static const enum order_event want[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB,
+						ORDER_UAR,     ORDER_UAR,   ORDER_WC_FLUSH};
+	static const enum order_event want_head[] = {ORDER_DMA_WMB, ORDER_DBREC, ORDER_DB_WMB,
+						     ORDER_UAR, ORDER_WC_FLUSH};
+	uint8_t data[60] = {1, 2, 3};
+	struct sq_fixture f;
+
+	(void)state;
+	sq_fixture_conf(&f, 8);
+	f.conf.max_inline = 60;
+	f.conf.db_mode = BB_DB_BLUEFLAME;
+	sq_fixture_start(&f);
+	f.sq.ring = ring_wide;
+	sq_fixture_seek(&f, 7);
+	record(f.ring.p, f.size);
+	bb_sq_post_inline(&f.sq, BB_WQE_RDMA_WRITE, true, 1, data, 60, 2, 3, 0, 0);
+	bb_sq_ring(&f.sq);
+	expect_events(want, 6);
+	assert_ptr_equal(order.where[3], f.reg);
+	assert_memory_equal(&order.value[3], f.ring.p + 7 * 64, 8);
+	assert_ptr_equal(order.where[4], f.reg + 8);
+	assert_memory_equal(&order.value[4], f.ring.p, 8);
+	expect_ring_final(f.ring.p);
+	record(f.ring.p, f.size);
+	bb_sq_post_nop(&f.sq, 2, 0);
+	bb_sq_ring(&f.sq);
+	expect_events(want_head, 5);
 	sq_fixture_end(&f);
 }
 
@@ -173,6 +224,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_doorbell),
 		cmocka_unit_test(test_blueflame),
+		cmocka_unit_test(test_blueflame_of_wide_stores),
 		cmocka_unit_test(test_receive),
 		cmocka_unit_test(test_poll),
 	};

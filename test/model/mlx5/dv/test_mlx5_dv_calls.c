@@ -83,7 +83,11 @@ open_errors(void **state)
 	assert_int_equal(bb_dev_open(SUBST_NAME ",fast=1", &dev), -EINVAL);
 	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize=1", &dev), -EINVAL);
 	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize,x", &dev), -EINVAL);
-	assert_true(said("there is: cq_resize"));
+	assert_int_equal(bb_dev_open(SUBST_NAME ",cq_resize,bf_copy=", &dev), -EINVAL);
+	assert_int_equal(bb_dev_open(SUBST_NAME ",bf_copy=plain0123456789ab", &dev), -EINVAL);
+	assert_true(said("there are: cq_resize, bf_copy="));
+	assert_int_equal(bb_dev_open(SUBST_NAME ",bf_copy=fast,cq_resize", &dev), -EINVAL);
+	assert_true(said("unknown bf_copy"));
 	subst.no_devices = true;
 	assert_int_equal(bb_dev_open(SUBST_NAME, &dev), -ENODEV);
 	subst.no_devices = false;

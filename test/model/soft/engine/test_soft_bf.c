@@ -376,8 +376,9 @@ test_stress(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	const int status = rig_copies_by(argc, argv);
 	const struct CMUnitTest tests[] = {
 		RIG_TEST_TWO(test_copy, SHARED),
 		RIG_TEST_TWO(test_plain, SHARED),
@@ -390,15 +391,18 @@ main(void)
 	/* For the device's thread. */
 	char args[][16] = {"test",     "--no-huge",      "-m",         "256",
 			   "--no-pci", "--no-telemetry", "--no-shconf"};
-	char *argv[RTE_DIM(args)];
+	char *eal_argv[RTE_DIM(args)];
 	unsigned int i;
+
+	if (status != 0)
+		return status;
 	if (!BB_STORES_IN_ORDER) {
 		printf("SKIP: stores are not seen in order here: copies are not executed\n");
 		return 77;
 	}
 	for (i = 0; i < RTE_DIM(args); i++)
-		argv[i] = args[i];
-	if (rte_eal_init(RTE_DIM(args), argv) < 0) {
+		eal_argv[i] = args[i];
+	if (rte_eal_init(RTE_DIM(args), eal_argv) < 0) {
 		printf("EAL does not start\n");
 		return 77;
 	}

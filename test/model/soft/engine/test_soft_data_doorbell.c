@@ -441,8 +441,9 @@ test_blueflame_merged(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
+	const int status = rig_copies_by(argc, argv);
 	const struct CMUnitTest tests[] = {
 		RIG_TEST(test_no_record, "scan=16"),
 		RIG_TEST(test_no_store, "scan=16"),
@@ -462,5 +463,7 @@ main(void)
 		RIG_TEST(test_blueflame_merged, "scan=16"),
 	};
 
+	if (status != 0)
+		return status;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

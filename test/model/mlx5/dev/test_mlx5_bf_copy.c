@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Bluebell authors
+ */
+/* BlueFlame copies: which stores a device's send queues copy by, and that the device executes them.
+ */
+#define ALLOW_EXPERIMENTAL_API /* to bound vectors */
+#include "../mlx5_env.h"
+
+#include <rte_vect.h>
+
+#include "bb_bf_copy.h"
+
+/* WQEs by BlueFlame, one at a time, on a device opened with @args, and their CQEs. */
+static void
+copies(const char *args, enum bb_bf_copy want)
+{
+	struct bb_wc wc;
+	struct env e;
+	uint64_t i;
+
+	env_open_spec(&e, args);
+	env_qps(&e);
+	connect_pair(e.a.qp, e.b.qp, &e.attr);
+	assert_ptr_equal(e.a.qp->sq.ring, bb_bf_ring(want));
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(bb_post_write_inline(e.a.qp, i, &i, sizeof(i), raddr_of(&e.b, 0),
+						      e.b.mr->rkey, BB_SEND_SIGNALED),
+				 1);
+		bb_qp_ring(e.a.qp);
+		env_poll(&e, &e.a, &wc, 1);
+		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
+		assert_memory_equal(e.b.buf, &i, sizeof(i));
+	}
+	env_stop(&e);
+}
+
+/* Every kind that the CPU has is taken when it is asked for; the others are refused. */
+static void
+test_kind_is_the_one_asked_for(void **state)
+{
+	struct bb_dev *dev = NULL;
+	char args[64];
+	enum bb_bf_copy i;
+
+	(void)state;
+	assert_int_equal(rte_vect_set_max_simd_bitwidth(512), 0);
+	for (i = 0; i < BB_BF_COPY_KINDS; i++) {
+		snprintf(args, sizeof(args), "soft0,bf_copy=%s", bb_bf_copy_name(i));
+		if (bb_bf_copy_has(i))
+			copies(args, i);
+		else
+			assert_int_equal(bb_dev_open(args, &dev), -ENOTSUP);
+	}
+	assert_int_equal(bb_dev_open("soft0,bf_copy=avx1024", &dev), -EINVAL);
+	assert_null(dev);
+}
+
+/* A kind that EAL's bound on vectors forbids is refused; MOVDIR64B is no vector. */
+static void
+test_vectors_that_eal_forbids_are_refused(void **state)
+{
+	static const uint16_t bits[BB_BF_COPY_KINDS] = {
+		[BB_BF_COPY_NEON] = 128,
+		[BB_BF_COPY_AVX2] = 256,
+		[BB_BF_COPY_AVX512] = 512,
+	};
+	struct bb_dev *dev = NULL;
+	char args[64];
+	enum bb_bf_copy i;
+
+	(void)state;
+	assert_int_equal(rte_vect_set_max_simd_bitwidth(64), 0);
+	for (i = 0; i < BB_BF_COPY_KINDS; i++) {
+		snprintf(args, sizeof(args), "soft0,bf_copy=%s", bb_bf_copy_name(i));
+		if (bits[i] == 0 && bb_bf_copy_has(i))
+			copies(args, i);
+		else
+			assert_int_equal(bb_dev_open(args, &dev), -ENOTSUP);
+	}
+	assert_null(dev);
+}
+
+/* Without the option: the widest that EAL allows. On ordinary memory MOVDIR64B is left out. */
+static void
+test_kind_is_the_widest_allowed(void **state)
+{
+	static const struct {
+		uint16_t bits;
+		enum bb_bf_copy widest;
+	} bounds[] = {
+		{64, BB_BF_COPY_PLAIN},
+		{128, BB_BF_COPY_NEON},
+		{256, BB_BF_COPY_AVX2},
+		{512, BB_BF_COPY_AVX512},
+	};
+	enum bb_bf_copy want;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < RTE_DIM(bounds); i++) {
+		assert_int_equal(rte_vect_set_max_simd_bitwidth(bounds[i].bits), 0);
+		for (want = bounds[i].widest; !bb_bf_copy_has(want); want--)
+			;
+		assert_int_equal(bb_bf_copy_best(true), want);
+		copies("soft0", want);
+		if (bb_bf_copy_has(BB_BF_COPY_MOVDIR64B))
+			want = BB_BF_COPY_MOVDIR64B;
+		assert_int_equal(bb_bf_copy_best(false), want);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kind_is_the_one_asked_for),
+		cmocka_unit_test(test_vectors_that_eal_forbids_are_refused),
+		cmocka_unit_test(test_kind_is_the_widest_allowed),
+	};
+	int skip_all = env_eal_init("mlx5_bf_copy");
+
+	return skip_all != 0 ? skip_all : env_run("mlx5_bf_copy", tests, 0);
+}
