@@ -84,6 +84,10 @@ bb_cm_peer_ready(const struct bb_conn *c, const struct bb_cm_end *peer)
 	struct bb_dev *dev = c->cm->dev;
 	struct bb_path path = c->param.path;
 
+	/*
+	 * With librdmacm the kernel has asked by now: for rdma_resolve_addr(), or to answer the REQ
+	 * (Linux, ib_init_ah_attr_from_wc()). iWARP has no GIDs.
+	 */
 	if (!c->cm->ops->messages || !dev->ethernet)
 		return 0;
 	if (bb_gid_scope(peer->addr.gid) == BB_GID_SCOPE_NONE)

@@ -26,8 +26,9 @@ struct bb_ah {
 
 /**
  * Create an address handle for the way that @p path describes (man ibv_create_ah).
- * On RoCE the destination's MAC is resolved now, which may take as long as the kernel
- * takes to ask the network.
+ * On RoCE it may wait for the destination to tell its MAC, as bb_qp_connect(): up to 3 s on the
+ * software device, about 1 s in the kernel. Create handles of peers that may be gone on a thread
+ * that serves no others.
  * @return 0; -EINVAL the port, the GID index or another field is out of range;
  *   -ENOMEM; what resolving the MAC gave, as -EHOSTUNREACH; -ENOTSUP no such thing on
  *   the device.

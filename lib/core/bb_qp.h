@@ -20,7 +20,10 @@
 extern "C" {
 #endif
 
-/** States (man ibv_modify_qp). SQD and SQE do not exist on DEVX queues. */
+/**
+ * States (man ibv_modify_qp). SQD and SQE do not exist on DEVX queues: a UC or UD QP whose send
+ * fails goes to ERR, not to SQE [A].
+ */
 enum bb_qp_state {
 	BB_QP_RESET,
 	BB_QP_INIT,
@@ -181,7 +184,7 @@ int bb_qp_destroy(struct bb_qp *qp);
 /**
  * Change state and attributes (man ibv_modify_qp, its tables of required and
  * optional attributes for each type: UC has no retries, timers and READs, UD has a
- * Q_Key and no peer).
+ * Q_Key and no peer). To RTR it may wait for a neighbour, as bb_qp_connect().
  * @return 0; -EINVAL not a legal transition, or an attribute is missing, not
  *   allowed or out of range; -ENOTSUP SQD. The QP is as it was then, and the log
  *   names the attribute.
@@ -227,7 +230,8 @@ int bb_qp_addr_unpack(const void *buf, size_t len, struct bb_qp_addr *addr);
  * (bb_port_attr.grh_required). An address does not tell whether the peer's port does: who connects
  * to such a one from a port that does not sets is_global. bb_connect.h sees to it.
  * May wait for a neighbour of a RoCE port to answer: up to 3 s on the software device, about 1 s in
- * the kernel. bb_connect.h does not wait.
+ * the kernel. The calling thread polls nothing meanwhile. A thread that serves other connections
+ * uses bb_connect.h, which never waits.
  * @return 0; -EBUSY a connection of bb_connect.h owns the QP; as bb_qp_modify(). After an error the
  *   QP is in RESET.
  */

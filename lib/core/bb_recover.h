@@ -76,7 +76,8 @@ struct bb_qp_recovery {
  * Behind a lost answer (retries exceeded), or when the QP was moved to ERR for
  * another reason, the rest may have been under way: UNKNOWN. What was never rung is NOT_DONE.
  *
- * Cost: control path; milliseconds on a card [A], up to a second when it is stuck.
+ * Cost: control path; milliseconds on a card [A], up to a second when it is stuck. With @p remote
+ * it may wait for a neighbour, as bb_qp_connect(); bb_conn_recover() does not.
  * @param remote NULL: leave the QP in RESET; @p local and @p attr are not used then.
  * @param attr as for bb_qp_connect(); NULL: rights, retries and path as set before; not from RESET,
  *   which forgets them.
