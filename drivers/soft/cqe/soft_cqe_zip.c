@@ -8,9 +8,12 @@
  * What is in the other places is old. A mini CQE is checksum, stride index (both 0 here) and
  * byte count; the WQE counter of CQE i is that of the title plus i.
  *
- * Linux's mlx5e (en_rx.c, mlx5e_decompress_cqes_start() and mlx5e_decompress_cqe()) and DPDK's mlx5
- * Rx read this layout, both of cyclic receive queues of Ethernet. UCX (ib_mlx5.c,
- * uct_ib_mlx5_iface_cqe_unzip()) asks for layout 1, which is another one and refused here. libmlx5
+ * Linux's mlx5e reads this layout (en_rx.c, mlx5e_decompress_cqes_start() and
+ * mlx5e_decompress_cqe()), and so does DPDK's mlx5 Rx unless rxq_cqe_comp_en has bit 0x80
+ * (drivers/net/mlx5/mlx5_rx.c, mlx5_rx_poll_len(): the count, the places of the arrays, and for
+ * shared queues the title's counter plus i). Both read receive queues of Ethernet only; no open
+ * driver reads one of an RC queue pair so. With that bit DPDK asks for layout 1, as UCX always does
+ * (ib_mlx5.c, uct_ib_mlx5_iface_cqe_unzip()): another layout, which is refused here. libmlx5
  * (providers/mlx5/cq.c) reads neither.
  *
  * What a card compresses, and when it ends a block, is [A]. Here: plain SENDs into receives
