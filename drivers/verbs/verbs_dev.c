@@ -77,7 +77,7 @@ verbs_open(const char *name, const char *args, struct bb_dev *dev)
 	const bool mine = strncmp(name, PREFIX, strlen(PREFIX)) == 0;
 	const char *ibname = mine ? name + strlen(PREFIX) : name;
 	struct verbs_dev *d;
-	struct ibv_context *ctx;
+	struct ibv_context *ctx = NULL;
 	unsigned int i;
 	int ret;
 
