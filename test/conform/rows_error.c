@@ -279,6 +279,16 @@ run(struct fx *fx, const struct row *row)
 	}
 }
 
+/*
+ * An atomic whose result has no place: that the target's word stays as it was. A device may look at
+ * the local key when the answer comes, as rxe does.
+ */
+static bool
+assumed(const struct op *op, enum fault fault)
+{
+	return op->atomic && fault < RKEY_UNKNOWN;
+}
+
 /* The last byte that a key covers is still good, at both ends and on both sides. */
 static void
 run_edge(struct fx *fx, const struct row *row)
@@ -313,7 +323,8 @@ rows_error(struct rows *rows)
 				continue;
 			for (s = 0; s <= 1; s++) {
 				snprintf(group, sizeof(group), "error/rc/%s", fault_cell[f].name);
-				row = row_add(rows, MAN, run, group, "%s/%s", ops[i].name,
+				row = row_add(rows, assumed(&ops[i], f) ? ASSUMED : MAN, run, group,
+					      "%s/%s", ops[i].name,
 					      s != 0 ? "signaled" : "unsignaled");
 				row->op = &ops[i];
 				row->n = f;

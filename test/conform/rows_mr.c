@@ -392,8 +392,8 @@ rows_mr(struct rows *rows)
 		row->n = i;
 		row->needs = NEED_ODP;
 	}
-	row_add(rows, "ibv_reg_mr(3)", run_unmapped, "memory/mr/on-demand", "unmapped")->needs =
-		NEED_ODP;
+	/* The status that the peer gets of a page fault that fails. */
+	row_add(rows, ASSUMED, run_unmapped, "memory/mr/on-demand", "unmapped")->needs = NEED_ODP;
 	row_add(rows, "ibv_reg_mr(3)", run_implicit, "memory/mr/on-demand", "whole-address-space")
 		->needs = NEED_ODP_IMPLICIT;
 	row_add(rows, "ibv_reg_mr(3)", run_no_odp, "memory/mr/no-on-demand", "refused")->needs =

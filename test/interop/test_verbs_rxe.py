@@ -46,7 +46,6 @@ PART = ('data/rc/write/64/*,data/rc/write/mtu+1/*,data/rc/write/1M/*,data/rc/rea
 
 OP = r'completed with "local QP operation error"'
 FLUSHED = r'completed with "flushed in error"'
-MOVED = r"the target's memory: 8 bytes differ"
 BOTH = '6.1 6.12'
 NEW = 'says "flushed" of the request that fails itself'
 
@@ -58,20 +57,12 @@ KNOWN = [
      'takes addresses of a zero-based window as others'),
     ('window/rc/old-key-is-dead/send-with-invalidate', BOTH, "the receive's flags 0x0 and key 0x0",
      "the completion's flag is the kernel's, and it has no key"),
-    ('window/rc/region-is-held/type-2/not-taken-back', '6.1', OP, 'has another status of a LOCAL_INV'),
-    ('window/rc/region-is-held/type-2/not-taken-back', '6.12', FLUSHED, NEW),
     ('window/rc/region-is-held/type-2/moved', '6.12', FLUSHED, NEW),
-    ('window/rc/region-is-held/type-2/qp-destroyed', BOTH, r'fails: completed with "success"',
-     'does not refuse another bind'),
     ('window/rc/key-goes-round/*', '6.1', r'completed with "memory window bind error"',
      'does not let a key come round to what it was'),
     ('window/rc/key-goes-round/*', '6.12', FLUSHED, 'the same, and ' + NEW),
     ('error/rc/lkey/*', '6.1', OP, 'says local QP operation error of a bad key'),
     ('error/rc/lkey/*', '6.12', FLUSHED, NEW),
-    ('error/rc/lkey/*/[cf]*', BOTH, MOVED, 'carries out an atomic whose result has no place'),
-    ('unreliable/uc/error/lkey*', '6.1', OP, 'says local QP operation error of a bad key'),
-    ('unreliable/uc/error/lkey*', '6.12', FLUSHED, NEW),
-    ('error/rc/local-range/*/[cf]*', BOTH, MOVED, 'carries out an atomic whose result has no place'),
     ('error/rc/local-range/*/[ws]*', '6.12', FLUSHED, NEW),
     ('receive/rc/*', BOTH, r'the bad receive: ' + OP, 'says local QP operation error of a bad receive'),
     ('srq/rc/last-wqe/*', '6.1', 'no event within', 'has no event for the last receive'),
@@ -79,8 +70,6 @@ KNOWN = [
     ('event/rc/solicited-only/messages', BOTH,
      r'a message that is not solicited: bb_channel_wait\(\) returned 0, expected -11',
      'an event for each completion'),
-    ('unreliable/ud/error/over-mtu', BOTH, r'completed with "success"',
-     'sends what is longer than the MTU'),
     ('unreliable/ud/lost/own-qkey', BOTH, 'the datagram: 0 of 1 completions came',
      "does not take the QP's Q_Key when the top bit is set"),
     ('async/*/communication-established/*', BOTH, 'the first message: no event within',
