@@ -25,20 +25,25 @@ static const struct {
 	const char *value, *unit, *example;
 	double most; /* maximum of the first number */
 	char then;   /* separator before a second number, or NUL */
+	bool alone;  /* the second number may be left out */
 	bool whole;
 	bool packets; /* applies to packets of one direction */
 } kinds[FAULTS] = {
-	{"drop", "drop", PERCENT, " %", "1", 100, '\0', false, true},
-	{"duplicate", "dup", PERCENT, " %", "1", 100, '\0', false, true},
-	{"reorder", "reorder", PERCENT, " %", "1", 100, '\0', false, true},
-	{"corrupt", "corrupt", PERCENT, " %", "0.1", 100, '\0', false, true},
-	{"delay", "delay", "microseconds, up to 1000000", " us", "50", 1e6, '\0', true, true},
+	{"drop", "drop", PERCENT, " %", "1", 100, '\0', false, false, true},
+	{"duplicate", "dup", PERCENT, " %", "1", 100, '\0', false, false, true},
+	{"reorder", "reorder", PERCENT, " %", "1", 100, '\0', false, false, true},
+	{"corrupt", "corrupt", PERCENT, " %", "0.1", 100, '\0', false, false, true},
+	{"ecn", "ecn", PERCENT, " %", "1", 100, '\0', false, false, true},
+	{"delay", "delay", "microseconds, up to 1000000", " us", "50", 1e6, '\0', false, true,
+	 true},
 	{"stall", "stall", "PERCENT:MILLISECONDS, up to 100:" HOUR, " (%:ms)", "1:20", 100, ':',
-	 false, true},
+	 false, false, true},
+	{"full", "full", "PACKETS or PACKETS:MILLISECONDS", " (n:ms)", "1000:50", 4294967295.0, ':',
+	 true, true, true},
 	{"flap", "flap", "UP:DOWN in milliseconds, each up to " HOUR, " ms", "200:10", HOUR_MS, ':',
+	 false, true, false},
+	{"seed", "seed", "a whole number of 64 bits", "", "7", 18446744073709551615.0, '\0', false,
 	 true, false},
-	{"seed", "seed", "a whole number of 64 bits", "", "7", 18446744073709551615.0, '\0', true,
-	 false},
 };
 
 /*
@@ -63,13 +68,13 @@ value_fits(unsigned int kind, const char *value)
 {
 	const char *end = number_end(value, kinds[kind].whole, kinds[kind].most);
 
-	if (end != NULL && kinds[kind].then != '\0')
+	if (end != NULL && kinds[kind].then != '\0' && !(kinds[kind].alone && *end == '\0'))
 		end = *end == kinds[kind].then ? number_end(end + 1, true, HOUR_MS) : NULL;
 	return end != NULL && *end == '\0' && strlen(value) < FAULT_VALUE;
 }
 
-static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "corrupt",
-					   "delay", "stall",     NULL};
+static const char *const packet_kinds[] = {"drop",  "duplicate", "reorder", "corrupt", "ecn",
+					   "delay", "stall",     "full",    NULL};
 
 /* The kinds in order, and the other words that may stand in their place. */
 const struct argument fault_args[] = {
@@ -77,9 +82,12 @@ const struct argument fault_args[] = {
 	{"duplicate", "PERCENT come twice", NULL},
 	{"reorder", "PERCENT are held back a while", NULL},
 	{"corrupt", "PERCENT have a bit changed", NULL},
+	{"ecn", "PERCENT are marked as by a congested switch", NULL},
 	{"delay", "MICROSECONDS that each takes", NULL},
 	{"stall", "PERCENT:MILLISECONDS, percent of packets that stop the link for that time",
 	 NULL},
+	{"full",
+	 "PACKETS[:MILLISECONDS], packets after which the link takes none, and for how long", NULL},
 	{"flap", "UP:DOWN, milliseconds that the port is up and down, in turn", NULL},
 	{"seed", "NUMBER that the faults are drawn from", NULL},
 	{"rx", "KIND VALUE, the same of packets that come in", packet_kinds},

@@ -10,7 +10,7 @@
 #define SESSION_WORDS 16
 #define SESSION_LINE  1024
 
-#define FAULTS           8
+#define FAULTS           10
 #define FAULT_DIRECTIONS 2
 #define FAULT_VALUE      24
 #define FAULT_OPTION     16 /* longest such option, ",tx_reorder=" */

@@ -272,7 +272,7 @@ class Prompt(AppTest):
         self.assertRegex(res.out, r'\ndrop +2 % +- +a percentage up to 100 +PERCENT of packets are lost\n')
         self.assertRegex(res.out, r'\nduplicate +5 % ')
         self.assertEqual(len(re.findall(r'\nduplicate +- ', res.out)), 1)  # behind none
-        for kind in ('reorder', 'corrupt', 'delay', 'stall', 'flap', 'seed'):
+        for kind in ('reorder', 'corrupt', 'ecn', 'delay', 'stall', 'full', 'flap', 'seed'):
             self.assertEqual(len(re.findall(r'\n%s +- ' % kind, res.out)), 2, kind)
         self.assertIn('fault none ends those', res.out)
         lost = [int(n) for n in re.findall(r'out of sequence (\d+)', res.out)]
@@ -309,6 +309,28 @@ class Prompt(AppTest):
                       'seed 99999999999999999999: give a whole number'):
             self.assertIn('testrdma: fault' + ' ' * (wrong[0] != ':') + wrong, res.err)
         self.assertEqual(res.err.count('the device does not take it'), 1)  # a flap of 0
+
+    def test_fault_full_ends_requests_by_retries_and_for_a_while_is_survived(self):
+        """A link that takes nothing any more, and one that takes nothing for a while."""
+        res = self.script(['set op write', 'set size 64', 'set duration 0.05', 'set patience 20',
+                           'fault full 100', 'start', 'wait', 'fault none', 'fault rx full 100:2',
+                           'set verify on', 'start', 'wait', 'fault full 0', 'fault full 1:',
+                           'fault full x:1', 'fault'], rc=1)
+        self.assertIn('\ndevice soft0,wire=1,tx_full=100\n', res.out)
+        self.assertIn('\ndevice soft0,wire=1,rx_full=100:2\n', res.out)
+        self.assertEqual([r['ok'] for r in res.json['rows']], [False, True])
+        self.assertIn('completed at the initiator with "transport retry counter exceeded"', res.err)
+        self.assertRegex(res.out, r'\nfull +- +100:2 \(n:ms\) +PACKETS or PACKETS:MILLISECONDS ')
+        for wrong in ('full 1:', 'full x:1'):
+            self.assertIn('testrdma: fault %s: give PACKETS or PACKETS:MILLISECONDS, as in fault full 1000:50'
+                          % wrong, res.err)
+        self.assertEqual(res.err.count('the device does not take it'), 1)  # 0 packets
+
+    def test_fault_ecn_marks_packets(self):
+        res = self.script(['set op write', 'set size 64', 'set duration 0.1', 'fault ecn 100', 'start', 'wait',
+                           'show errors'])
+        self.assertIn('\ndevice soft0,wire=1,tx_ecn=100\n', res.out)
+        self.assertTrue(res.json['rows'][0]['ok'])
 
     @long
     def test_fault_flap(self):
