@@ -386,7 +386,8 @@ struct soft_qp {
 	TAILQ_ENTRY(soft_qp) run;
 	TAILQ_ENTRY(soft_qp) err;
 	TAILQ_ENTRY(soft_qp) all;
-	uint32_t scan_slot; /* place in the scan table of the UAR page */
+	uint64_t peer_until; /* of SOFT_WAIT_PEER: ack timeout, TSC; SOFT_NO_DEADLINE: none */
+	uint32_t scan_slot;  /* place in the scan table of the UAR page */
 
 	/* Responder: rq by the owning engine; epsn and replays by the one connected
 	 * requester, epsn is given at INIT2RTR. */

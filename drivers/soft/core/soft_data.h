@@ -33,8 +33,13 @@
 #define SOFT_RUN_WQES    64                  /* of one QP before the next one's turn */
 #define SOFT_NO_DEADLINE UINT64_MAX
 #define SOFT_IDLE_POLLS  16 /* behind which counters are added up */
-/* How often a request at another engine looks whether its target still exists. */
+/*
+ * How often a request at another engine looks whether its target still exists; and the least ack
+ * timeout there, as that engine's owner may be off its CPU for a while. Cards round up, too.
+ */
 #define SOFT_PEER_CHECK_NS 100000000
+/* UC: behind it, a message to an engine that does not run is lost. */
+#define SOFT_PEER_UC_NS 1000000000
 
 /* soft_engine.failures */
 enum {

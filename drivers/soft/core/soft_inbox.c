@@ -12,9 +12,10 @@
  * A datagram goes as a copy, as its sender completes at once; an engine that does not run
  * gets SOFT_MAX_DGRAMS of them, and those behind are lost.
  *
- * A request waits for ever for an engine that does not run: the target's owner polls
- * or not, and a card would not know. When the target QP is gone it is given up and
- * counts as not answered.
+ * A request for an engine that does not run ends by its QP's ack timeout and retries, as one to a
+ * peer that does not answer. A UC message is lost. A card would execute it: a thread that pauses
+ * polling needs enough retries for the pause. When the target QP is gone, the request is cancelled
+ * and counts as not answered.
  */
 #include <stdlib.h>
 

@@ -92,6 +92,19 @@ soft_req_silence(struct soft_engine *e, struct soft_qp *qp, const struct soft_do
 		soft_qp_timer(e, qp, 4096ull << qp->ack_timeout);
 }
 
+/* Starts the ack timer of a request that goes to another engine. 0: for ever, as above. */
+static void
+soft_peer_timer(struct soft_engine *e, struct soft_qp *qp)
+{
+	uint64_t ns = SOFT_PEER_UC_NS;
+
+	if (qp->st == BB_PRM_QP_ST_RC)
+		ns = RTE_MAX(4096ull << qp->ack_timeout, (uint64_t)SOFT_PEER_CHECK_NS);
+	qp->peer_until = qp->st == BB_PRM_QP_ST_RC && qp->ack_timeout == 0
+				 ? SOFT_NO_DEADLINE
+				 : soft_ticks(e->dev) + soft_time_cycles(ns);
+}
+
 const char *
 soft_nak_text(uint32_t synd)
 {
@@ -256,6 +269,7 @@ soft_req_try(struct soft_engine *e, struct soft_qp *qp)
 	}
 	if (ans.kind == SOFT_OWNER && soft_msg_send(qp, peer, &r->d) == 0) {
 		qp->wait = SOFT_WAIT_PEER;
+		soft_peer_timer(e, qp);
 		soft_qp_timer(e, qp, SOFT_PEER_CHECK_NS);
 		return;
 	}
@@ -347,26 +361,60 @@ soft_req_answer(struct soft_engine *e, struct soft_qp *qp, const struct soft_don
 	soft_req_run(e, qp);
 }
 
+/*
+ * Whether a request at an engine that does not run has waited for as long as its QP allows. Each
+ * ack timeout counts as a retry; the request itself stays where it is.
+ */
+static bool
+soft_peer_gave_up(struct soft_engine *e, struct soft_qp *qp)
+{
+	if (qp->state == BB_PRM_QP_ERR || soft_ticks(e->dev) < qp->peer_until)
+		return false;
+	if (qp->st != BB_PRM_QP_ST_RC)
+		return true;
+	SOFT_COUNT(qp, ack_timeout);
+	if (qp->retries_left == 0)
+		return true;
+	qp->retries_left -= e->dev->opts.defect != SOFT_DEFECT_RETRY_FREE;
+	qp->retries++;
+	soft_peer_timer(e, qp);
+	return false;
+}
+
+/* Time to look after a request at another engine. */
+static void
+soft_peer_check(struct soft_engine *e, struct soft_qp *qp)
+{
+	const bool lives = soft_msg_target_lives(qp);
+	struct soft_done d = qp->msg->d;
+
+	if ((lives && !soft_peer_gave_up(e, qp)) || !soft_msg_cancel(qp)) {
+		soft_qp_timer(e, qp, SOFT_PEER_CHECK_NS);
+		return;
+	}
+	qp->wait = SOFT_WAIT_NONE;
+	if (qp->state == BB_PRM_QP_ERR) {
+		soft_qp_flush(e, qp);
+		return;
+	}
+	if (lives && qp->st == BB_PRM_QP_ST_RC) {
+		soft_req_fail(e, qp, &d, BB_SYN_RETRY_EXC,
+			      "the thread of the peer's queue pair does not run its device: let it "
+			      "poll, or call bb_dev_progress()");
+		return;
+	}
+	soft_req_silence(e, qp, &d);
+	if (qp->wait == SOFT_WAIT_NONE)
+		soft_req_run(e, qp);
+}
+
 void
 soft_req_timeout(struct soft_engine *e, struct soft_qp *qp)
 {
 	enum soft_qp_wait why = qp->wait;
 
 	if (why == SOFT_WAIT_PEER) {
-		struct soft_done d = qp->msg->d;
-
-		if (soft_msg_target_lives(qp) || !soft_msg_cancel(qp)) {
-			soft_qp_timer(e, qp, SOFT_PEER_CHECK_NS);
-			return;
-		}
-		qp->wait = SOFT_WAIT_NONE;
-		if (qp->state == BB_PRM_QP_ERR) {
-			soft_qp_flush(e, qp);
-			return;
-		}
-		soft_req_silence(e, qp, &d);
-		if (qp->wait == SOFT_WAIT_NONE)
-			soft_req_run(e, qp);
+		soft_peer_check(e, qp);
 		return;
 	}
 	qp->wait = SOFT_WAIT_NONE;

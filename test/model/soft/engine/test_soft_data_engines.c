@@ -275,6 +275,123 @@ test_changed_in_flight(void **state)
 	rig_expect_error(&p->a, 0, MLX5_CQE_SYNDROME_LOCAL_PROT_ERR);
 }
 
+/* A set of counters, and one of them. */
+static uint32_t
+counters_alloc(struct rig_dev *d, struct mlx5_obj **obj)
+{
+	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_ALLOC_Q_COUNTER);
+	assert_int_equal(
+		d->ctx->cmd->obj_create(d->ctx, in, BB_PRM_SZ_SHORT, out, BB_PRM_SZ_SHORT, obj), 0);
+	return bb_prm_get(out, BB_PRM_ALLOC_Q_COUNTER_OUT_ID);
+}
+
+static uint32_t
+counter(struct rig_dev *d, struct mlx5_obj *obj, uint32_t id, struct bb_prm_field f)
+{
+	uint8_t in[BB_PRM_SZ_QUERY_Q_COUNTER_IN] = {0}, out[BB_PRM_SZ_QUERY_Q_COUNTER_OUT];
+
+	bb_prm_set(in, BB_PRM_CMD_OPCODE, BB_PRM_OP_QUERY_Q_COUNTER);
+	bb_prm_set(in, BB_PRM_QUERY_Q_COUNTER_ID, id);
+	assert_int_equal(d->ctx->cmd->obj_query(obj, in, sizeof(in), out, sizeof(out)), 0);
+	return bb_prm_get(out, f);
+}
+
+/* The target's owner does not poll: the request ends by the ack timeout and its retries. */
+static void
+test_send_to_an_engine_that_does_not_run_ends_by_retries(void **state)
+{
+	struct rig_pair *p = *state;
+	struct rig_qp_attr counted = attr;
+	struct mlx5_obj *obj;
+	struct rig_qp x, y;
+	struct rig_link l;
+
+	rig_link_default(&l);
+	l.retry = 3;
+	counted.counter_set = counters_alloc(&p->d, &obj);
+	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &counted);
+	rig_qp_open(&y, p->u[1], &p->cb, &p->cb, &attr);
+	rig_connect(&x, &y, &l);
+	rig_recv(&y, &p->mb, 0, 64);
+	rig_send(&x, &p->ma, 0, 64, RIG_CQE);
+	rig_nop(&x, RIG_CQE);
+	rig_ring(&x);
+	rig_expect_error(&x, 0, RETRY_EXC);
+	rig_expect_error(&x, 1, FLUSH);
+	assert_int_equal(rig_qp_state(&x), BB_PRM_QP_ERR);
+	assert_int_equal(
+		counter(&p->d, obj, counted.counter_set, BB_PRM_Q_COUNTER_LOCAL_ACK_TIMEOUT_ERR),
+		4);
+	/* It was taken back. */
+	rig_expect_none(&p->cb, p->u[1]);
+	assert_int_equal(p->mb.p[0], 0);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+	assert_int_equal(p->d.ctx->cmd->obj_destroy(obj), 0);
+}
+
+/* Ack timeout 0 is for ever (IBTA vol. 1, 9.7.6.1.3): the request waits, and is executed once. */
+static void
+test_send_without_an_ack_timeout_waits_for_the_engine(void **state)
+{
+	struct rig_pair *p = *state;
+	const uint64_t start = rig_now_us();
+	struct rig_qp x, y;
+	struct rig_link l;
+	struct rig_cqe e;
+
+	rig_link_default(&l);
+	l.timeout = 0;
+	l.retry = 0;
+	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &attr);
+	rig_qp_open(&y, p->u[1], &p->cb, &p->cb, &attr);
+	rig_connect(&x, &y, &l);
+	rig_recv(&y, &p->mb, 0, 64);
+	rig_send(&x, &p->ma, 0, 64, RIG_CQE);
+	rig_ring(&x);
+	while (rig_now_us() - start < 300000)
+		rig_expect_none(&p->ca, p->u[0]);
+	rig_polls(p->u[1], 2);
+	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	assert_true(rig_cqe(&p->cb, &e));
+	rig_expect_none(&p->cb, p->u[1]);
+	assert_memory_equal(p->mb.p, p->ma.p, 64);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+}
+
+/* UC has no retries: the message is lost, the receive stays, and the next message takes it. */
+static void
+test_uc_message_to_an_engine_that_does_not_run_is_lost(void **state)
+{
+	struct rig_qp_attr uc = attr;
+	struct rig_pair *p = *state;
+	struct rig_qp x, y;
+	struct rig_link l;
+
+	uc.st = BB_PRM_QP_ST_UC;
+	rig_link_default(&l);
+	rig_qp_open(&x, p->u[0], &p->ca, &p->ca, &uc);
+	rig_qp_open(&y, p->u[1], &p->cb, &p->cb, &uc);
+	rig_connect(&x, &y, &l);
+	rig_recv(&y, &p->mb, 4096, 64);
+	rig_send(&x, &p->ma, 0, 64, RIG_CQE);
+	rig_ring(&x);
+	rig_expect_ok(&x, MLX5_OPCODE_SEND, 0);
+	rig_expect_none(&p->cb, p->u[1]);
+	assert_int_equal(p->mb.p[4096], 0);
+	rig_send(&x, &p->ma, 7, 64, RIG_CQE);
+	rig_ring(&x);
+	rig_polls(p->u[0], 2);
+	rig_polls(p->u[1], 2);
+	rig_expect_ok(&x, MLX5_OPCODE_SEND, 1);
+	assert_memory_equal(p->mb.p + 4096, p->ma.p + 7, 64);
+	rig_qp_close(&x);
+	rig_qp_close(&y);
+}
+
 int
 main(void)
 {
@@ -291,6 +408,9 @@ main(void)
 		RIG_TEST_TWO(test_target_in_error, NULL),
 		RIG_TEST_TWO(test_engines_destroyed, NULL),
 		RIG_TEST_TWO(test_changed_in_flight, NULL),
+		RIG_TEST_TWO(test_send_to_an_engine_that_does_not_run_ends_by_retries, NULL),
+		RIG_TEST_TWO(test_send_without_an_ack_timeout_waits_for_the_engine, NULL),
+		RIG_TEST_TWO(test_uc_message_to_an_engine_that_does_not_run_is_lost, NULL),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
