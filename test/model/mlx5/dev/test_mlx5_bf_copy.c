@@ -25,7 +25,7 @@ copies(const char *args, enum bb_bf_copy want)
 	for (i = 0; i < 100; i++) {
 		assert_int_equal(bb_post_write_inline(e.a.qp, i, &i, sizeof(i), raddr_of(&e.b, 0),
 						      e.b.mr->rkey, BB_SEND_SIGNALED),
-				 1);
+				 0);
 		bb_qp_ring(e.a.qp);
 		env_poll(&e, &e.a, &wc, 1);
 		expect(&wc, e.a.qp, i, BB_WC_SUCCESS);
