@@ -31,6 +31,26 @@
 /* Messages are at most 2^31 bytes (IBTA vol. 1, 9.7.1); some cards allow only 2^30. */
 #define MLX5_LOG_MSG_MAX 31u
 
+/* ---- The command interfaces of the process, mlx5_cmd_if.c */
+#define MLX5_SOFT "soft" /* name of the software device's interface; its devices are soft0, ... */
+
+unsigned int mlx5_cmd_count(void);
+bool mlx5_cmd_is_registered(const char *name);
+/* As list of struct bb_driver. */
+int mlx5_list(struct bb_dev_info *info, unsigned int n);
+/* Opens by the first interface that has the device, after loading that of a soft device. */
+int mlx5_ctx_open(const char *name, const char *args, struct mlx5_ctx **ctx);
+
+/* ---- The library of the software device, mlx5_soft_load.c */
+/* Returns whether a file is where mlx5_soft_load() looks. */
+bool mlx5_soft_is_installed(void);
+/*
+ * Loads the library, which registers MLX5_SOFT, for the device @name. Any thread. Errors are
+ * logged and leave nothing loaded: -ELIBACC no library can be loaded, -ELIBBAD it is another
+ * library, -ENAMETOOLONG.
+ */
+int mlx5_soft_load(const char *name);
+
 /* ---- Capabilities, mlx5_caps.c */
 struct mlx5_caps {
 	uint32_t ports;

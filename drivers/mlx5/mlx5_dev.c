@@ -8,49 +8,6 @@
 
 #include "mlx5.h"
 
-/* Hardware by mlx5dv and the software device; a test may register further ones. */
-#define MAX_CMD_IFS 4
-
-static const struct mlx5_cmd_if *cmd_ifs[MAX_CMD_IFS];
-static unsigned int n_cmd_ifs;
-
-void
-mlx5_cmd_register(const struct mlx5_cmd_if *cmd)
-{
-	if (n_cmd_ifs < MAX_CMD_IFS)
-		cmd_ifs[n_cmd_ifs++] = cmd;
-}
-
-static int
-mlx5_list(struct bb_dev_info *info, unsigned int n)
-{
-	unsigned int i, total = 0;
-	int ret;
-
-	for (i = 0; i < n_cmd_ifs; i++) {
-		ret = total < n ? cmd_ifs[i]->list(info + total, n - total)
-				: cmd_ifs[i]->list(NULL, 0);
-		if (ret < 0)
-			return ret;
-		total += (unsigned int)ret;
-	}
-	return (int)total;
-}
-
-static int
-open_ctx(const char *name, const char *args, struct mlx5_ctx **ctx)
-{
-	unsigned int i;
-	int ret;
-
-	for (i = 0; i < n_cmd_ifs; i++) {
-		ret = cmd_ifs[i]->open(name, args, ctx);
-		if (ret != -ENODEV)
-			return ret;
-	}
-	return -ENODEV;
-}
-
 static int
 mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 {
@@ -59,7 +16,7 @@ mlx5_open(const char *name, const char *args, struct bb_dev *dev)
 	struct mlx5_dev *d;
 	int ret;
 
-	ret = open_ctx(name, args, &ctx);
+	ret = mlx5_ctx_open(name, args, &ctx);
 	if (ret != 0)
 		return ret;
 	d = calloc(1, sizeof(*d));

@@ -38,8 +38,8 @@ struct bb_dev_info {
 };
 
 /**
- * List devices that could be opened. The software ConnectX is always there, as
- * soft0.
+ * List devices that could be opened. The software ConnectX is there as soft0 if its library,
+ * libbluebell-soft, is installed; listing does not load it.
  * @param info at most @p n entries are written; NULL with @p n 0 only counts.
  * @return how many there are, or a negative errno.
  */
@@ -49,9 +49,14 @@ int bb_dev_list(struct bb_dev_info *info, unsigned int n);
  * Open a device by its spec string: "mlx5_0", a PCI address "0000:3b:00.0", or
  * the software ConnectX "soft0", each with options behind it as in
  * "soft0,progress=lcore". EAL must be initialised, in a primary process.
+ * The first software device that a process opens loads libbluebell-soft from the folder of
+ * libbluebell, or from the one that the environment variable ``BB_DRIVER_PATH`` names. A program
+ * that links Bluebell statically adds bluebell-soft to the packages of pkg-config --static.
  * @return 0; -ENODEV no such device; -EINVAL unknown or bad option, or no
  *   rte_eal_init() before; -EPERM or -EACCES no permission; -EOPNOTSUPP no DEVX;
- *   -ENOTSUP secondary process, or a child of fork() after rte_eal_init(). The log says what to do.
+ *   -ENOTSUP secondary process, or a child of fork() after rte_eal_init(); of a software device
+ *   also -ELIBACC its library is missing, unreadable, of another release or not linked,
+ *   -ELIBBAD it is another library. The log says what to do.
  */
 int bb_dev_open(const char *spec, struct bb_dev **dev);
 

@@ -91,7 +91,9 @@ class Usage(AppTest):
         """The program, and the libraries of this build."""
         yield self.program
         out = subprocess.run(['ldd', self.program], stdout=subprocess.PIPE, text=True, check=True)
-        yield from re.findall(r'=> (\S*libbluebell\S*)', out.stdout)
+        for path in re.findall(r'=> (\S*libbluebell\S*)', out.stdout):
+            yield path
+            yield path.replace('libbluebell.so', 'libbluebell-soft.so')
 
     def test_unknown_option(self):
         self.usage_error(['--colour', 'blue'], '--colour', '--help')

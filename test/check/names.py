@@ -5,8 +5,8 @@
 usage: names.py TREE
 
 A function bb_x(), a header bb_x.h or a constant BB_X that a guide, README.md or a public header
-names must be in a header of lib/, or in one of examples/ that is installed. A name that ends with _
-stands for all that begin so.
+names must be in a header of lib/, or in one of examples/ that is installed, or be a variable of the
+environment that lib/ or drivers/ reads. A name that ends with _ stands for all that begin so.
 
 A function that lib/bluebell.map exports must be named in a guide, or be in the file
 unmentioned-functions beside this script, with a reason. bb_x_v is what the inline bb_x() calls.
@@ -23,6 +23,7 @@ HEADER = re.compile(r'\bbb_[a-z0-9_]+\.h\b')
 FUNCTION = re.compile(r'\b(bb_[a-z0-9_]+)\(\)')
 CONSTANT = re.compile(r'\bBB_[A-Z0-9_]+\b')
 EXPORT = re.compile(r'^\s+(bb_\w+);', re.M)
+VARIABLE = re.compile(r'\bsecure_getenv\("(BB_\w+)"\)')
 LINE = re.compile(r'//.*|/\*.*?\*/', re.S)
 
 
@@ -61,6 +62,8 @@ def main():
     paths += [p for p in walk(os.path.join(tree, 'examples'), '.h') if os.path.basename(p).startswith('bb_')]
     headers = {os.path.basename(p) for p in paths}
     code = '\n'.join(LINE.sub('', read(p)) for p in paths)
+    code += '\n'.join(name for folder in ('lib', 'drivers') for p in walk(os.path.join(tree, folder), '.c')
+                      for name in VARIABLE.findall(read(p)))
     documents = walk(os.path.join(tree, 'doc/guides'), '.rst') + paths + \
         [os.path.join(tree, name) for name in ('README.md', 'CONTRIBUTING.md')]
     bad = [(d, name) for d in documents for name in findings(read(d), headers, code)]

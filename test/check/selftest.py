@@ -17,6 +17,7 @@ import hardening
 import headers
 import includes
 import length
+import libraries
 import manpages
 import names
 import porting
@@ -282,6 +283,57 @@ class Symbols(Fixture):
         self.assertTrue(errors(code, ['bb_a']))
         self.assertTrue(errors(code, ['bb_b']))
         self.assertTrue(errors(code + 'int bb_x(void) {return 0;}\n'))
+
+
+class Libraries(Fixture):
+    MAP = 'BLUEBELL_0 { global: bb_a; local: *; }; BLUEBELL_PRIVATE_7 { global: p; };'
+    SOFT = 'extern int p(void); int (*keep)(void) = p; static int f(void) {return p();} int (*g)(void) = f;'
+
+    def build(self, name, text, version_map, *flags):
+        write(self.top, {name + '.c': text, name + '.map': version_map})
+        out = self.path('lib%s.so' % name)
+        subprocess.check_call(['gcc', '-w', '-fPIC', '-shared', self.path(name + '.c'), '-o', out,
+                               '-Wl,--version-script=' + self.path(name + '.map'), *flags])
+        return out
+
+    def errors(self, lib='int bb_a(void) {return 0;} int p(void) {return 0;}', lib_map=MAP, soft=SOFT,
+               soft_map='{ local: *; };'):
+        lib = self.build('a', lib, lib_map)
+        soft = self.build('b', soft, soft_map, lib)
+        return libraries.check_private(lib, soft, '7')
+
+    def test_good(self):
+        self.assertEqual(self.errors(), [])
+
+    def test_public_symbol_taken(self):
+        self.assertIn('needs bb_a', ' '.join(self.errors(soft=self.SOFT + 'int bb_a(void); int (*h)(void) = bb_a;')))
+
+    def test_private_symbol_not_taken(self):
+        self.assertIn('does not need', ' '.join(self.errors(soft='int a;')))
+
+    def test_nothing_private(self):
+        self.assertIn('needs nothing', ' '.join(self.errors(soft='int a;')))
+
+    def test_other_release(self):
+        self.assertTrue(self.errors(lib_map=self.MAP.replace('_7', '_8')))
+
+    def test_export(self):
+        self.assertIn('exports keep', ' '.join(self.errors(soft_map='{ global: keep; local: *; };')))
+
+    def test_environment(self):
+        def errors(name):
+            return libraries.check_environment(self.build(
+                'c', 'char *%s(const char *); char *f(void) {return %s("A");}' % (name, name), '{ global: *; };'))
+        self.assertEqual(errors('secure_getenv'), [])
+        self.assertTrue(errors('getenv'))
+
+    def test_cards(self):
+        dpdk = subprocess.check_output(['pkg-config', '--cflags', '--libs', 'libdpdk'], text=True).split()
+
+        def errors(text):
+            return libraries.check_cards(self.build('d', text, '{ global: *; };', *dpdk))
+        self.assertEqual(errors('#include <rte_eal.h>\nint a(void) {return rte_eal_cleanup();}\n'), [])
+        self.assertTrue(errors('#include <rte_ethdev.h>\nint a(void) {return rte_eth_dev_count_avail();}\n'))
 
 
 class Hardening(Fixture):

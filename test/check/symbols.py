@@ -7,7 +7,7 @@ usage: symbols.py LIBBLUEBELL.SO [--headers HEADER...] [--programs PROGRAM...]
 - no binary needs a symbol that DPDK keeps INTERNAL, nor one that is EXPERIMENTAL and not in
   the file experimental-symbols beside this script, with a reason
 - the library exports exactly the functions that its public headers declare, but for those in
-  the file unexported-functions, with a reason
+  the file unexported-functions, with a reason, and for those that libraries.py holds
 """
 
 import argparse
@@ -82,7 +82,8 @@ def declared(headers):
 
 
 def check_exports(lib, headers, unexported):
-    exported = {name for _, defined, name, _ in dynamic_symbols(lib) if defined}
+    exported = {name for _, defined, name, node in dynamic_symbols(lib)
+                if defined and not (node or '').startswith('BLUEBELL_PRIVATE_')}
     # The name of a version node is a symbol too.
     exported = {name for name in exported if not name.startswith('BLUEBELL_')}
     names = declared(headers)

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * A program outside the tree, built from the installed bluebell.pc. It needs the
- * software device's driver, which registers by a constructor that nothing refers to.
+ * A program outside the tree, built from the installed bluebell.pc or bluebell-soft.pc, lists the
+ * software device and opens it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@ main(int argc, char **argv)
 {
 	struct bb_dev_info info[16];
 	bool found = false;
-	int n, i;
+	struct bb_dev *dev;
+	int n, i, ret;
 
 	if (rte_eal_init(argc, argv) < 0)
 		return 1;
@@ -25,8 +26,12 @@ main(int argc, char **argv)
 		printf("%s %s\n", info[i].name, info[i].driver);
 		found |= strcmp(info[i].name, "soft0") == 0;
 	}
+	ret = bb_dev_open("soft0", &dev);
+	if (found != (ret == 0))
+		fprintf(stderr, "soft0 is %slisted, opening it gives %d\n", found ? "" : "not ",
+			ret);
+	if (ret == 0)
+		ret = bb_dev_close(dev);
 	rte_eal_cleanup();
-	if (!found)
-		fprintf(stderr, "no device soft0 among %d\n", n);
-	return found ? 0 : 1;
+	return found && ret == 0 ? 0 : 1;
 }

@@ -16,7 +16,13 @@ THERE = ('libc.so', 'ld-linux', 'linux-vdso', 'libpthread', 'libdl.so', 'librt.s
 def libraries(program):
     """Paths of the shared libraries that it loads."""
     text = subprocess.run(['ldd', program], check=True, capture_output=True, text=True).stdout
-    return re.findall(r'=> (/\S+)', text)
+    paths = re.findall(r'=> (/\S+)', text)
+    # The software device is loaded from the folder of the library when a program opens it.
+    for path in paths:
+        soft = path.replace('libbluebell.so', 'libbluebell-soft.so')
+        if soft != path:
+            return paths + [p for p in [soft] + libraries(soft) if p not in paths]
+    return paths
 
 
 def plugins():

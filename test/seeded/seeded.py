@@ -153,7 +153,8 @@ def judge(tree, header, full):
     or does not compile."""
     build = tree.build
     # A header is compiled into programs, too.
-    libraries = [] if header else ['libbluebell_whole.so', 'libbluebell.so.' + version(build)]
+    libraries = [] if header else ['libbluebell_whole.so'] + ['%s.so.%s' % (lib, version(build)) for lib in
+                                                                ('libbluebell', 'libbluebell-soft')]
     if not tree.ninja(build, *libraries) or tree.digest() == tree.clean:
         return None
     tests = quick(tree.tests(build))
