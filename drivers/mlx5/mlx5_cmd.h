@@ -298,8 +298,9 @@ struct mlx5_cmd_if {
 };
 
 /*
- * Registers an implementation. Called by constructors only. Exported to libbluebell-soft, in the version node of this release
- * alone (lib/bluebell.map): struct mlx5_cmd_if may change from release to release.
+ * Registers an implementation. Called by constructors only. Exported to libbluebell-soft, in the
+ * version node of this release alone (lib/bluebell.map): struct mlx5_cmd_if may change from release
+ * to release.
  */
 void mlx5_cmd_register(const struct mlx5_cmd_if *cmd);
 

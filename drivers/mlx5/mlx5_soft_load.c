@@ -98,7 +98,7 @@ mlx5_soft_load(const char *name)
 	if (ret == -ENOENT) {
 		BB_LOG(ERR,
 		       "%s: this program is linked with the archive libbluebell.a and without the "
-		       "software device: link it by pkg-config --static bluebell bluebell-soft",
+		       "software device: add bluebell-soft to the packages of pkg-config --static",
 		       name);
 		return -ELIBACC;
 	}

@@ -321,6 +321,9 @@ test_end(void **state)
 static const char *const elsewhere[] = {
 	"secondary processes cannot open devices",
 	"give this user rights to /dev/infiniband/uverbs*", /* unit verbs_life */
+	"cannot load the software device from %s",          /* model soft_library */
+	"is not the software device of this libbluebell",   /* model soft_library */
+	"add bluebell-soft to the packages",                /* test/consumer/run */
 	"the process is at a limit",                        /* of ulimit -v: not under sanitizers */
 	"the locked memory limit is reached",               /* unit verbs_attr */
 	"lookups there find no lkey",                       /* unit mem */
