@@ -252,8 +252,8 @@ void bb_conn_param_init(struct bb_conn_param *param);
 
 /**
  * Starts to connect a QP to the listener at @p addr. ESTABLISHED, REJECTED or FAILED follows.
- * @param qp RC or UC, in RESET, of the CM's device. On iWARP: RC, in RESET, or in INIT with
- * receives posted: see bb_conn_accept(). The connection owns it until it is over.
+ * @param qp RC or UC, in RESET, of the CM's device; its receives may be posted already. On iWARP:
+ * RC, in RESET or INIT. The connection owns it until it is over.
  * @return 0; -EINVAL for an invalid parameter or QP; -EBUSY if a connection owns the QP; -ENOENT or
  * -ENOTUNIQ of bb_gid_choose(); -EMSGSIZE for too much private data or too many regions; -ENOTSUP
  * for regions with librdmacm; -ENOSPC at max_conns; -EMFILE; -ENOMEM.
@@ -262,13 +262,12 @@ int bb_conn_connect(struct bb_cm *cm, const struct sockaddr *addr, struct bb_qp 
 		    const struct bb_conn_param *param, struct bb_conn **conn);
 
 /**
- * Accepts a CONNECT_REQUEST. The QP is in RTS on return; post receives then. A QP in RESET takes no
- * receives, so a faster RC peer gets an RNR NAK and retries. ESTABLISHED follows. Depths are
- * limited to the peer's.
+ * Accepts a CONNECT_REQUEST. The QP is in RTS on return. ESTABLISHED follows. Depths are limited to
+ * the peer's.
  *
- * iWARP has no RNR: a SEND without a receive ends the connection. There, move the QP to INIT with
- * bb_qp_modify() and post receives before this call. If the server sends first, also do so before
- * bb_conn_connect().
+ * Post receives before this call, and before bb_conn_connect() if the server sends first. An RC peer
+ * that finds no receive gets an RNR NAK and retries. iWARP has no RNR: a SEND without a receive ends
+ * the connection.
  * @return as bb_conn_connect(). -EAGAIN: the address of the peer's GID is being resolved; poll, and
  * call again. This happens if the request has waited a minute, or if @p param names an unexpected
  * GID: neither the default choice nor that of the listener's last accept. -ENOTCONN: the peer is

@@ -163,7 +163,8 @@ int bb_qp_create_v(struct bb_pd *pd, const struct bb_qp_init_attr *attr, uint32_
 		   struct bb_qp **qp);
 
 /**
- * Create a QP in RESET (man ibv_create_qp).
+ * Create a QP in RESET (man ibv_create_qp). Receives may be posted at once: they are kept and given
+ * to the device as the QP goes to INIT. Going to RESET drops all receives.
  * @return 0; -EINVAL a limit of bb_dev_query() is exceeded (a UD WQE has room for two
  *   pieces, or 32 inline bytes, less), the CQs belong to another device or owner; -ENOSPC the CQ
  * cannot hold a completion for every WQE of its queues: make it deeper; -ENOMEM; -EPROTO rebuild

@@ -330,7 +330,7 @@ enable(struct bb_qp *qp, enum bb_qp_state state)
 	if (state == BB_QP_RTS || state == BB_QP_ERR)
 		bb_sq_enable(&qp->sq, true);
 	if (qp->ctrl->init.rq_depth != 0)
-		bb_rq_enable(&qp->rq, true);
+		bb_rq_enable(&qp->rq);
 }
 
 int

@@ -14,8 +14,7 @@ static const struct {
 	int err;
 	const char *text;
 } refusals[] = {
-	[BB_REFUSED_STATE] = {-ENOTCONN, "the QP's state takes no posts: sends need RTS, "
-					 "receives INIT or later"},
+	[BB_REFUSED_STATE] = {-ENOTCONN, "the QP's state takes no posts: sends need RTS"},
 	[BB_REFUSED_OWNER] = {-EPERM, "posted by a thread that does not own the queue: post from "
 				      "its owner, or hand the queue over first"},
 	[BB_REFUSED_MAX_SGE] = {-EINVAL, "more pieces than the queue has room for: create the QP "

@@ -52,42 +52,60 @@ bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf)
 	memset(rq, 0, sizeof(*rq));
 	rq->buf = conf->buf;
 	rq->wr_ids = conf->wr_ids;
-	rq->dbrec = conf->dbrec;
+	rq->conf_dbrec = conf->dbrec;
+	rq->conf_ring = conf->ring;
+	rq->depth = conf->depth;
 	rq->mask = (uint16_t)(conf->wqes - 1);
-	rq->conf_depth = (uint16_t)conf->depth;
 	rq->max_sge = (uint8_t)conf->max_sge;
 	rq->log_stride = (uint8_t)conf->log_stride;
 	rq->qpn = conf->qpn;
 	rq->owner = conf->owner;
-	rq->ring = conf->ring;
 	bb_rq_reset(rq);
 	return 0;
+}
+
+/* The ring of a queue whose QP is in RESET: what is rung stays until bb_rq_enable(). */
+static void
+hold(struct bb_rq *rq)
+{
+	rq->rung = rq->pi;
 }
 
 void
 bb_rq_reset(struct bb_rq *rq)
 {
-	rq->depth = 0;
 	rq->pi = 0;
 	rq->ci = 0;
 	rq->rung = 0;
 	rq->refused = 0;
 	rq->full = 0;
-	if (rq->dbrec != NULL)
-		bb_dbrec_store(rq->dbrec, 0);
+	rq->dbrec = NULL;
+	rq->ring = hold;
+	if (rq->conf_dbrec != NULL)
+		bb_dbrec_store(rq->conf_dbrec, 0);
 }
 
 void
-bb_rq_enable(struct bb_rq *rq, bool on)
+bb_rq_enable(struct bb_rq *rq)
 {
-	rq->depth = on ? rq->conf_depth : 0;
+	const uint32_t posted = rq->pi, rung = rq->rung;
+
+	if (rq->ring != hold)
+		return;
+	rq->dbrec = rq->conf_dbrec;
+	rq->ring = rq->conf_ring;
+	/* What was posted and not rung stays. */
+	rq->pi = rung;
+	rq->rung = 0;
+	bb_rq_ring(rq);
+	rq->pi = posted;
 }
 
 int
 bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why)
 {
 	/* A QP without an RQ: its struct was never initialized, all fields are 0. */
-	if (rq->conf_depth == 0)
+	if (rq->depth == 0)
 		why = BB_REFUSED_NO_RQ;
 	return bb_queue_refuse("receive queue of QP", rq->qpn, rq->owner, &rq->refused, why);
 }
@@ -95,9 +113,7 @@ bb_rq_refuse_arg(struct bb_rq *rq, enum bb_refusal why)
 int
 bb_rq_refuse(struct bb_rq *rq)
 {
-	if (rq->depth == 0)
-		return bb_rq_refuse_arg(rq, BB_REFUSED_STATE);
-	if (rq->pi - rq->ci >= rq->depth) {
+	if (rq->depth != 0 && rq->pi - rq->ci >= rq->depth) {
 		bb_count_add(&rq->full, 1);
 		return -EAGAIN;
 	}

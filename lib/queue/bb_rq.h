@@ -19,15 +19,15 @@ extern "C" {
 /** A receive queue: a ring of WQEs of fixed size, owned by one thread. */
 struct bb_rq {
 	uint8_t *buf;
-	uint64_t *wr_ids;    /**< one per WQE */
-	uint32_t *dbrec;     /**< receive doorbell record; NULL if ring is set */
-	uint32_t depth;      /**< WQEs that may be outstanding; 0 if posts are disabled */
-	uint32_t pi;         /**< WQEs posted since reset */
-	uint32_t ci;         /**< WQEs completed since reset */
-	uint32_t rung;       /**< pi at the last doorbell */
-	uint16_t mask;       /**< WQEs in the ring - 1 */
-	uint16_t conf_depth; /**< value of depth while posts are enabled */
-	uint16_t refused;    /**< 1 << enum bb_refusal for each reason already logged */
+	uint64_t *wr_ids; /**< one per WQE */
+	uint32_t *dbrec;  /**< receive doorbell record; NULL if ring is set */
+	uint32_t depth;   /**< WQEs that may be outstanding; 0: no receive queue */
+	uint32_t pi;      /**< WQEs posted since reset */
+	uint32_t ci;      /**< WQEs completed since reset */
+	uint32_t rung;    /**< pi at the last doorbell */
+	uint16_t mask;    /**< WQEs in the ring - 1 */
+	uint16_t pad0;
+	uint16_t refused; /**< 1 << enum bb_refusal for each reason already logged */
 	uint8_t max_sge;
 	uint8_t log_stride;
 	uint32_t qpn;   /**< QP number for log lines */
@@ -35,7 +35,9 @@ struct bb_rq {
 	uint64_t full;  /**< statistics: posts refused because the queue was full */
 	/* Not touched if a device reads the ring. */
 	void (*ring)(struct bb_rq *rq); /**< without dbrec: passes the posted WQEs to the driver */
-	uint8_t pad[56];
+	uint32_t *conf_dbrec;           /**< dbrec and ring while the device takes receives */
+	void (*conf_ring)(struct bb_rq *rq);
+	uint8_t pad[40];
 };
 BB_STATIC_ASSERT(offsetof(struct bb_rq, ring) == BB_CACHE_LINE, "a post touches one line");
 BB_STATIC_ASSERT(sizeof(struct bb_rq) == 2 * BB_CACHE_LINE, "the next struct has its own lines");
@@ -55,12 +57,18 @@ struct bb_rq_conf {
 	uint32_t owner; /**< lcore id; LCORE_ID_ANY turns the check off */
 };
 
-/** Initializes a receive queue; posts are disabled until bb_rq_enable(). Returns 0 or -EINVAL. */
+/**
+ * Initializes a receive queue. Posts are kept in the ring until bb_rq_enable(), also what is rung.
+ * Returns 0 or -EINVAL.
+ */
 int bb_rq_init(struct bb_rq *rq, const struct bb_rq_conf *conf);
 /** Restores the state after bb_rq_init() and sets the doorbell record to 0. */
 void bb_rq_reset(struct bb_rq *rq);
-/** Enables posts (QP in INIT or later), or refuses them with -ENOTCONN. */
-void bb_rq_enable(struct bb_rq *rq, bool on);
+/**
+ * Hands over what was rung since the reset; from now on bb_rq_ring() does so (QP in INIT or later).
+ * Does nothing if it was called since the reset.
+ */
+void bb_rq_enable(struct bb_rq *rq);
 /** Returns the reason for missing room: -EAGAIN if the queue is full, else another errno. */
 int bb_rq_refuse(struct bb_rq *rq);
 /** Refuses a request that more room would not help, as bb_sq_refuse_arg(). */

@@ -255,7 +255,7 @@ check_data(const struct vec *v, const struct bb_cqe *cqe, const struct vec *ctx,
 					  .owner = UINT32_MAX};
 
 		assert_int_equal(bb_rq_init(&rq, &conf), 0);
-		bb_rq_enable(&rq, true);
+		bb_rq_enable(&rq);
 		rq.pi = idx;
 		rq.ci = idx;
 		assert_int_equal(bb_rq_post(&rq, 1, sge, n), 0);

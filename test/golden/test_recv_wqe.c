@@ -248,7 +248,7 @@ one(const struct vec *v, void *arg)
 	stride = (size_t)1 << conf.log_stride;
 	assert_true(conf.wqes <= 64 && stride <= MAX_STRIDE);
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
-	bb_rq_enable(&rq, true);
+	bb_rq_enable(&rq);
 	rq.pi = (uint32_t)vec_num(v, "wqe_index");
 	rq.ci = rq.pi;
 	rq.rung = rq.pi;

@@ -247,7 +247,7 @@ test_receive(void **state)
 
 	(void)state;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
-	bb_rq_enable(&rq, true);
+	bb_rq_enable(&rq);
 	for (round = 0; round < ROUNDS; round++) {
 		struct mlx5_wqe_data_seg want[32], *seg = &want[round % 4 * 8];
 		uint32_t n = below(9);

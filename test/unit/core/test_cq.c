@@ -27,7 +27,7 @@ qp_ready(struct fixture *f, uint32_t sq_depth, uint32_t rq_depth)
 
 	bb_sq_enable(&qp->sq, true);
 	if (rq_depth != 0)
-		bb_rq_enable(&qp->rq, true);
+		bb_rq_enable(&qp->rq);
 	qp->state = BB_QP_RTS;
 	return qp;
 }

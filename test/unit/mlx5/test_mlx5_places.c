@@ -64,7 +64,7 @@ qp(struct fixture *f, struct place *p)
 	ret = bb_qp_create(f->pd, &init, &q);
 	if (ret != 0)
 		return ret;
-	*p = (struct place){q->rq.buf, q->rq.dbrec, (uint32_t)stub.cookie};
+	*p = (struct place){q->rq.buf, q->rq.conf_dbrec, (uint32_t)stub.cookie};
 	return bb_qp_destroy(q);
 }
 

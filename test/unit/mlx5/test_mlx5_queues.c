@@ -112,7 +112,7 @@ qp_mailbox(void **state)
 	assert_ptr_equal(f.qp->rq.buf, stub.umem_addr + at);
 	assert_ptr_equal(f.qp->sq.buf, f.qp->rq.buf + (32 << 6));
 	at = bb_prm_get64(c, BB_PRM_QPC_DBR_ADDR);
-	assert_ptr_equal(f.qp->rq.dbrec, stub.umem_addr + at);
+	assert_ptr_equal(f.qp->rq.conf_dbrec, stub.umem_addr + at);
 	assert_ptr_equal(f.qp->sq.dbrec, stub.umem_addr + at + 4);
 	assert_int_equal(f.qp->sq.mask, 255);
 	assert_int_equal(f.qp->sq.depth, 100);
@@ -188,7 +188,7 @@ smallest_rq(void **state)
 	init.sq_depth = 1;
 	make_qp(&f, &init);
 	assert_ptr_equal(f.qp->sq.buf, f.qp->rq.buf + 64);
-	assert_int_equal(f.qp->rq.conf_depth, 1);
+	assert_int_equal(f.qp->rq.depth, 1);
 	assert_int_equal(f.qp->sq.depth, 1);
 	close_dev(&f);
 }
@@ -417,7 +417,7 @@ records_are_zeroed(void **state)
 
 	(void)state;
 	open_qp(&f);
-	rec = f.qp->rq.dbrec;
+	rec = f.qp->rq.conf_dbrec;
 	rec[0] = 0x12345678;
 	rec[1] = 0x9abcdef0;
 	assert_int_equal(bb_qp_destroy(f.qp), 0);
@@ -425,7 +425,7 @@ records_are_zeroed(void **state)
 	init.send_cq = f.cq;
 	init.recv_cq = f.cq;
 	assert_int_equal(bb_qp_create(f.pd, &init, &f.qp), 0);
-	assert_ptr_equal(f.qp->rq.dbrec, rec);
+	assert_ptr_equal(f.qp->rq.conf_dbrec, rec);
 	assert_int_equal(rec[0] | rec[1], 0);
 	close_dev(&f);
 }

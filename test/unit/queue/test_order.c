@@ -183,7 +183,7 @@ test_receive(void **state)
 
 	(void)state;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
-	bb_rq_enable(&rq, true);
+	bb_rq_enable(&rq);
 	record(ring, sizeof(ring));
 	assert_int_equal(bb_rq_post(&rq, 1, sge, 2), 0);
 	assert_int_equal(bb_rq_post(&rq, 1, sge, 1), 0);

@@ -68,7 +68,7 @@ test_rq(void **state)
 
 	(void)state;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
-	bb_rq_enable(&rq, true);
+	bb_rq_enable(&rq);
 	RTE_PER_LCORE(_lcore_id) = 1;
 	log_start(&log);
 	assert_int_equal(bb_rq_post(&rq, 0, &sge, 1), -EPERM);

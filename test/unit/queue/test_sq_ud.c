@@ -434,7 +434,7 @@ test_too_long_list_is_refused_unread(void **state)
 	const struct bb_wqe_av av = some_av();
 	struct guarded page = guarded_alloc(sizeof(struct bb_sge), false);
 	struct bb_srqring srq = {.max_sge = 1};
-	struct bb_rq rq = {.max_sge = 1, .conf_depth = 1, .depth = 1};
+	struct bb_rq rq = {.max_sge = 1, .depth = 1};
 	struct bb_sge *sge = (struct bb_sge *)(void *)page.p;
 	static const uint32_t counts[] = {9, 1000, UINT32_MAX};
 	struct sq_fixture f, ud;

@@ -282,7 +282,7 @@ test_scatter_rq(void **state)
 	conf.wr_ids = wr_ids;
 	conf.dbrec = &dbrec;
 	assert_int_equal(bb_rq_init(&rq, &conf), 0);
-	bb_rq_enable(&rq, true);
+	bb_rq_enable(&rq);
 	/* One piece and the end mark; then two, one of 2^31. */
 	assert_int_equal(bb_rq_post(&rq, 1, sge, 1), 0);
 	assert_int_equal(bb_rq_post(&rq, 2, sge, 2), 0);
