@@ -120,25 +120,25 @@ extern const struct quantile {
 
 /* Baseline and Bluebell, measured alternately; medians over opts.repeat pairs. */
 struct pair {
-	double floor, ours;
-	double ratio;             /* median of the pairs' ratios */
-	double floor_limit_scale; /* scale of a recorded time on this machine */
-	double l_before, l_after; /* 0 if the figure is not cross-core */
-	double floor_l, ours_l;   /* medians of the pairs' figures, each in its own L */
-	struct tail floor_tail, ours_tail;
+	double baseline, ours;
+	double ratio;                /* median of the pairs' ratios */
+	double baseline_limit_scale; /* scale of a recorded time on this machine */
+	double l_before, l_after;    /* 0 if the figure is not cross-core */
+	double baseline_l, ours_l;   /* medians of the pairs' figures, each in its own L */
+	struct tail baseline_tail, ours_tail;
 	unsigned int pairs;  /* pairs in the medians */
 	unsigned int thrown; /* pairs rejected because L changed */
 	double shared;       /* part of the time that other work used its CPUs; 0 if negligible */
-	bool floor_only;     /* the row has only a baseline */
+	bool baseline_only;  /* the row has only a baseline */
 	bool valid;
 };
-void measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
+void measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
 		  struct pair *p);
 /*
  * Does the same with L measured around each pair; a pair in which L changed is rejected. @ours may
  * be NULL: only a baseline or a peer.
  */
-void measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
+void measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
 			struct pair *p);
 /*
  * Marks the parts of a side's run that open and close resources: time that threads wait for a CPU
@@ -177,7 +177,7 @@ struct row {
 	char name[48];
 	enum bench_plot plot;
 	uint32_t x;
-	const char *ours_line, *floor_line; /* names of the lines in the plot */
+	const char *ours_line, *baseline_line; /* names of the lines in the plot */
 	const char *unit;
 	struct pair p;
 	enum goal goal;

@@ -16,8 +16,8 @@
 
 #include <rte_common.h>
 
+#include "baseline_net.h"
 #include "bench.h"
-#include "floor_net.h"
 #include "rig.h"
 #include "soft.h"
 
@@ -30,7 +30,7 @@
 struct kernel {
 	const char *name;
 	uint32_t batch;
-	enum floor_signal sig;
+	enum baseline_signal sig;
 	bool sge;
 	const char *device; /* NULL if there is no device */
 	const char *other;  /* NULL if the peer is on the same device */
@@ -46,24 +46,25 @@ struct kernel {
 #define SHM(us) "soft" us ",shm=bench-count-%d,ip=192.0.2.1" us "/24"
 
 static const struct kernel kernels[] = {
-	{"inline8/batch1/all", 1, FLOOR_SIGNAL_ALL, false, NULL, NULL, false},
-	{"inline8/batch16/all", 16, FLOOR_SIGNAL_ALL, false, NULL, NULL, false},
-	{"inline8/batch16/last", 16, FLOOR_SIGNAL_LAST, false, NULL, NULL, false},
-	{"inline8/batch32/all", 32, FLOOR_SIGNAL_ALL, false, NULL, NULL, false},
-	{"sge64/batch1/all", 1, FLOOR_SIGNAL_ALL, true, NULL, NULL, false},
-	{"sge64/batch16/all", 16, FLOOR_SIGNAL_ALL, true, NULL, NULL, false},
-	{"sge64/batch32/all", 32, FLOOR_SIGNAL_ALL, true, NULL, NULL, false},
-	{"device/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0", NULL, false},
-	{"device/batch32/all", 32, FLOOR_SIGNAL_ALL, false, "soft0", NULL, false},
-	{"device/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0", NULL, false},
-	{"wire/batch1/all", 1, FLOOR_SIGNAL_ALL, false, "soft0,wire=1", NULL, false},
-	{"wire/batch32/last", 32, FLOOR_SIGNAL_LAST, false, "soft0,wire=1", NULL, false},
-	{"shm/batch1/all", 1, FLOOR_SIGNAL_ALL, false, SHM("0"), SHM("1"), false},
-	{"shm/batch32/last", 32, FLOOR_SIGNAL_LAST, false, SHM("0"), SHM("1"), false},
-	{"shm/send/batch1/all", 1, FLOOR_SIGNAL_ALL, false, SHM("0"), SHM("1"), true},
-	{"shm/send/batch32/last", 32, FLOOR_SIGNAL_LAST, false, SHM("0"), SHM("1"), true},
-	{"port/batch1/all", 1, FLOOR_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0"), false},
-	{"port/batch32/last", 32, FLOOR_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0"), false},
+	{"inline8/batch1/all", 1, BASELINE_SIGNAL_ALL, false, NULL, NULL, false},
+	{"inline8/batch16/all", 16, BASELINE_SIGNAL_ALL, false, NULL, NULL, false},
+	{"inline8/batch16/last", 16, BASELINE_SIGNAL_LAST, false, NULL, NULL, false},
+	{"inline8/batch32/all", 32, BASELINE_SIGNAL_ALL, false, NULL, NULL, false},
+	{"sge64/batch1/all", 1, BASELINE_SIGNAL_ALL, true, NULL, NULL, false},
+	{"sge64/batch16/all", 16, BASELINE_SIGNAL_ALL, true, NULL, NULL, false},
+	{"sge64/batch32/all", 32, BASELINE_SIGNAL_ALL, true, NULL, NULL, false},
+	{"device/batch1/all", 1, BASELINE_SIGNAL_ALL, false, "soft0", NULL, false},
+	{"device/batch32/all", 32, BASELINE_SIGNAL_ALL, false, "soft0", NULL, false},
+	{"device/batch32/last", 32, BASELINE_SIGNAL_LAST, false, "soft0", NULL, false},
+	{"wire/batch1/all", 1, BASELINE_SIGNAL_ALL, false, "soft0,wire=1", NULL, false},
+	{"wire/batch32/last", 32, BASELINE_SIGNAL_LAST, false, "soft0,wire=1", NULL, false},
+	{"shm/batch1/all", 1, BASELINE_SIGNAL_ALL, false, SHM("0"), SHM("1"), false},
+	{"shm/batch32/last", 32, BASELINE_SIGNAL_LAST, false, SHM("0"), SHM("1"), false},
+	{"shm/send/batch1/all", 1, BASELINE_SIGNAL_ALL, false, SHM("0"), SHM("1"), true},
+	{"shm/send/batch32/last", 32, BASELINE_SIGNAL_LAST, false, SHM("0"), SHM("1"), true},
+	{"port/batch1/all", 1, BASELINE_SIGNAL_ALL, false, PORT("0", "1"), PORT("1", "0"), false},
+	{"port/batch32/last", 32, BASELINE_SIGNAL_LAST, false, PORT("0", "1"), PORT("1", "0"),
+	 false},
 };
 
 /* Collected. Posts one batch and rings its doorbell. Returns the number of refused posts. */
@@ -103,18 +104,18 @@ count_poll(struct rig *r, struct bb_wc *wc, unsigned int n)
 
 /* Collected: the baselines. */
 static NOINLINE void
-count_floor_post(struct rig *r, uint64_t i, const struct kernel *k)
+count_baseline_post(struct rig *r, uint64_t i, const struct kernel *k)
 {
 	if (k->sge)
-		floor_post_sge64(&r->floor, k->batch, k->batch);
+		baseline_post_sge64(&r->baseline, k->batch, k->batch);
 	else
-		floor_post_batch(&r->floor, i, k->batch, k->sig);
+		baseline_post_batch(&r->baseline, i, k->batch, k->sig);
 }
 
 static NOINLINE uint32_t
-count_floor_poll(struct rig *r)
+count_baseline_poll(struct rig *r)
 {
-	return floor_poll(&r->floor);
+	return baseline_poll(&r->baseline);
 }
 
 int
@@ -130,8 +131,8 @@ count_list(void)
 static int
 run_ours(struct rig *r, const struct kernel *k, uint64_t n)
 {
-	const uint32_t flags = k->sig == FLOOR_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
-	const uint32_t want = k->sig == FLOOR_SIGNAL_ALL ? k->batch : 1;
+	const uint32_t flags = k->sig == BASELINE_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
+	const uint32_t want = k->sig == BASELINE_SIGNAL_ALL ? k->batch : 1;
 	struct bb_wc wc[32];
 	uint64_t i;
 
@@ -139,7 +140,7 @@ run_ours(struct rig *r, const struct kernel *k, uint64_t n)
 		if ((k->sge ? count_post_sge(r, i, k->batch) : count_post(r, i, k->batch, flags)) !=
 		    0)
 			return -EIO;
-		floor_null_run(&r->dev);
+		baseline_null_run(&r->dev);
 		if (count_poll(r, wc, 32) != want)
 			return -EIO;
 	}
@@ -147,15 +148,15 @@ run_ours(struct rig *r, const struct kernel *k, uint64_t n)
 }
 
 static int
-run_floor(struct rig *r, const struct kernel *k, uint64_t n)
+run_baseline(struct rig *r, const struct kernel *k, uint64_t n)
 {
-	const uint32_t want = k->sig == FLOOR_SIGNAL_ALL ? k->batch : 1;
+	const uint32_t want = k->sig == BASELINE_SIGNAL_ALL ? k->batch : 1;
 	uint64_t i;
 
 	for (i = 0; i < n; i += k->batch) {
-		count_floor_post(r, i, k);
-		floor_null_run(&r->dev);
-		if (count_floor_poll(r) != want)
+		count_baseline_post(r, i, k);
+		baseline_null_run(&r->dev);
+		if (count_baseline_poll(r) != want)
 			return -EIO;
 	}
 	return 0;
@@ -222,8 +223,8 @@ open_two(const struct kernel *k, struct soft *a, struct soft *b)
 static int
 send8(const struct kernel *k, struct soft *a, struct soft *b, uint64_t n)
 {
-	const uint32_t flags = k->sig == FLOOR_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
-	const uint32_t want = k->sig == FLOOR_SIGNAL_ALL ? k->batch : 1;
+	const uint32_t flags = k->sig == BASELINE_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
+	const uint32_t want = k->sig == BASELINE_SIGNAL_ALL ? k->batch : 1;
 	const struct bb_sge sge = {(uintptr_t)b->to, 8, b->dst->lkey};
 	uint32_t i, got, done, idle;
 	struct bb_wc wc[64];
@@ -255,7 +256,7 @@ static int
 run_two(const struct kernel *k, uint64_t n)
 {
 	struct soft a, b;
-	struct soft_run run = {&a, n, k->batch, k->batch, k->sig == FLOOR_SIGNAL_ALL, &b};
+	struct soft_run run = {&a, n, k->batch, k->batch, k->sig == BASELINE_SIGNAL_ALL, &b};
 	int rc;
 
 	cpus_choose();
@@ -276,7 +277,7 @@ static int
 run_device(const struct kernel *k, uint64_t n)
 {
 	struct soft s;
-	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == FLOOR_SIGNAL_ALL, NULL};
+	struct soft_run run = {&s, n, k->batch, k->batch, k->sig == BASELINE_SIGNAL_ALL, NULL};
 	int rc;
 
 	cpus_choose();
@@ -317,7 +318,7 @@ count_run(const char *name, const char *side, uint64_t n)
 	r = rig_new(ours);
 	if (r == NULL)
 		return -ENOMEM;
-	rc = ours ? run_ours(r, k, n) : run_floor(r, k, n);
+	rc = ours ? run_ours(r, k, n) : run_baseline(r, k, n);
 	if (rc != 0)
 		fprintf(stderr, "bench: %s: the null device and the queue disagree\n", name);
 	rig_free(r);

@@ -298,16 +298,17 @@ measure_aside_end(void)
 static void
 pair_finish(struct pair *p, double *f, double *o, double *r, unsigned int n)
 {
-	p->floor = median(f, n);
+	p->baseline = median(f, n);
 	p->ours = median(o, n);
 	p->ratio = median(r, n);
 	p->pairs = n;
 	p->valid = n > 0;
-	p->floor_limit_scale = 3.8 / core_ghz();
+	p->baseline_limit_scale = 3.8 / core_ghz();
 }
 
 void
-measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg, struct pair *p)
+measure_pair(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
+	     struct pair *p)
 {
 	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
 	unsigned int i, n = 0;
@@ -316,11 +317,11 @@ measure_pair(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
 	if (bench_stopped())
 		return;
 	/* One run warms up caches, page tables and branch predictors. */
-	floor(floor_arg);
+	baseline(baseline_arg);
 	ours(ours_arg);
 	begin(&row);
 	for (i = 0; i < opts.repeat; i++) {
-		f[n] = floor(floor_arg);
+		f[n] = baseline(baseline_arg);
 		o[n] = ours(ours_arg);
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped())
 			return;
@@ -361,28 +362,28 @@ tail_of(const struct hist *all, struct tail *t)
 }
 
 void
-measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *ours_arg,
+measure_pair_cross(measure_fn baseline, void *baseline_arg, measure_fn ours, void *ours_arg,
 		   struct pair *p)
 {
 	double f[BENCH_MAX_REPEAT], o[BENCH_MAX_REPEAT], r[BENCH_MAX_REPEAT];
 	double lb[BENCH_MAX_REPEAT], la[BENCH_MAX_REPEAT];
 	double fl[BENCH_MAX_REPEAT], ol[BENCH_MAX_REPEAT];
-	static struct hist floor_one, ours_one, floor_all, ours_all;
+	static struct hist baseline_one, ours_one, baseline_all, ours_all;
 	unsigned int n = 0, tries;
 
-	*p = (struct pair){.floor_only = ours == NULL};
+	*p = (struct pair){.baseline_only = ours == NULL};
 	if (bench_stopped())
 		return;
-	hist_reset(&floor_all);
+	hist_reset(&baseline_all);
 	hist_reset(&ours_all);
 	hist_reset(&ours_one);
-	floor(floor_arg);
+	baseline(baseline_arg);
 	if (ours != NULL)
 		ours(ours_arg);
 	begin(&row);
 	for (tries = 0; n < opts.repeat && tries < 3 * opts.repeat; tries++) {
 		lb[n] = measure_l();
-		f[n] = run_side(floor, floor_arg, &floor_one);
+		f[n] = run_side(baseline, baseline_arg, &baseline_one);
 		o[n] = ours != NULL ? run_side(ours, ours_arg, &ours_one) : 0;
 		la[n] = measure_l();
 		if (f[n] <= 0 || o[n] < 0 || bench_stopped()) {
@@ -393,7 +394,7 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 			p->thrown++;
 			continue;
 		}
-		hist_merge(&floor_all, &floor_one);
+		hist_merge(&baseline_all, &baseline_one);
 		hist_merge(&ours_all, &ours_one);
 		r[n] = o[n] / f[n];
 		fl[n] = 2 * f[n] / (lb[n] + la[n]);
@@ -402,9 +403,9 @@ measure_pair_cross(measure_fn floor, void *floor_arg, measure_fn ours, void *our
 	}
 	p->shared = row_shared();
 	pair_finish(p, f, o, r, n);
-	tail_of(&floor_all, &p->floor_tail);
+	tail_of(&baseline_all, &p->baseline_tail);
 	tail_of(&ours_all, &p->ours_tail);
-	p->floor_l = median(fl, n);
+	p->baseline_l = median(fl, n);
 	p->ours_l = median(ol, n);
 	p->l_before = median(lb, n);
 	p->l_after = median(la, n);

@@ -7,7 +7,7 @@
 #include "rig.h"
 
 #define QPN      0x123
-#define SRC_SIZE ((FLOOR_SPREAD + 1) * 8 + 64)
+#define SRC_SIZE ((BASELINE_SPREAD + 1) * 8 + 64)
 
 enum {
 	BLOCKS = 1 << RIG_LOG_BLOCKS,
@@ -59,11 +59,11 @@ rig_ours(struct rig *r, struct layout *m)
 }
 
 static void
-rig_floor(struct rig *r, struct layout *m)
+rig_baseline(struct rig *r, struct layout *m)
 {
 	unsigned int i;
 
-	r->floor = (struct floor_qp){
+	r->baseline = (struct baseline_qp){
 		.sq = m->sq,
 		.cq = m->cq,
 		.sq_mask = BLOCKS - 1,
@@ -96,10 +96,10 @@ rig_new(bool ours)
 	r->src = m->src;
 	r->dst = m->dst;
 	if (!ours)
-		rig_floor(r, m);
+		rig_baseline(r, m);
 	else if (rig_ours(r, m) != 0)
 		goto fail;
-	r->dev = (struct floor_dev){
+	r->dev = (struct baseline_dev){
 		.sq = m->sq,
 		.cq = m->cq,
 		.sq_mask = BLOCKS - 1,

@@ -8,8 +8,8 @@
 #ifndef RIG_H
 #define RIG_H
 
+#include "baseline.h"
 #include "bb_post.h"
-#include "floor.h"
 
 #define RIG_LOG_BLOCKS 8 /* 16 KiB of ring: it stays in the first-level cache */
 #define RIG_LOG_CQES   8
@@ -18,10 +18,10 @@ struct rig {
 	struct bb_qp qp;
 	struct bb_cq cq;
 	struct bb_qp *qps[1];
-	struct floor_qp floor;
-	struct floor_dev dev; /* completes the posts of both sides */
+	struct baseline_qp baseline;
+	struct baseline_dev dev; /* completes the posts of both sides */
 	uint8_t *mem;
-	uint8_t *src, *dst; /* data: FLOOR_SPREAD + 1 pieces of 8 bytes, and a tail */
+	uint8_t *src, *dst; /* data: BASELINE_SPREAD + 1 pieces of 8 bytes, and a tail */
 };
 
 /*
@@ -47,7 +47,7 @@ rig_data(const struct rig *r)
 static inline int
 rig_post_inline8(struct bb_qp *qp, struct rig_data d, uint64_t i, uint32_t flags)
 {
-	const uint64_t offset = (i & FLOOR_SPREAD) * 8;
+	const uint64_t offset = (i & BASELINE_SPREAD) * 8;
 
 	return bb_post_write_inline(qp, i, d.src + offset, 8, d.dst + offset, 0x2200, flags);
 }
@@ -55,7 +55,7 @@ rig_post_inline8(struct bb_qp *qp, struct rig_data d, uint64_t i, uint32_t flags
 static inline int
 rig_post_sge64(struct bb_qp *qp, struct rig_data d, uint64_t i, uint32_t flags)
 {
-	const uint64_t offset = (i & FLOOR_SPREAD) * 8;
+	const uint64_t offset = (i & BASELINE_SPREAD) * 8;
 	const struct bb_sge sge = {
 		.addr = (uint64_t)(uintptr_t)(d.src + offset),
 		.len = 64,

@@ -9,13 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "floor_net.h"
-#include "floor_proc.h"
+#include "baseline_net.h"
+#include "baseline_proc.h"
 #include "link.h"
 
 #define NETS 2
 
-static struct floor_net nets[NETS];
+static struct baseline_net nets[NETS];
 static struct soft soft;
 static struct bb_qp_addr soft_own;
 static bool soft_is_open;
@@ -23,20 +23,20 @@ static bool soft_is_open;
 static int
 net_order(struct remote_msg *m)
 {
-	struct floor_net *net = &nets[m->net % NETS];
+	struct baseline_net *net = &nets[m->net % NETS];
 
 	if (m->op == REMOTE_NET_OPEN)
-		return net->open ? -EBUSY : floor_net_open(net, m->text);
+		return net->open ? -EBUSY : baseline_net_open(net, m->text);
 	if (!net->open)
 		return -ENODEV;
 	switch (m->op) {
 	case REMOTE_NET_CLOSE:
-		floor_net_close(net);
+		baseline_net_close(net);
 		return 0;
 	case REMOTE_NET_ECHO:
-		return floor_net_echo(net, m->n, (uint32_t)m->size);
+		return baseline_net_echo(net, m->n, (uint32_t)m->size);
 	case REMOTE_NET_SINK:
-		return floor_net_sink(net, m->n, (uint32_t)m->size, m->window);
+		return baseline_net_sink(net, m->n, (uint32_t)m->size, m->window);
 	default:
 		return -ENOTSUP;
 	}
@@ -101,10 +101,10 @@ order(struct remote_msg *m)
 	case REMOTE_VDEV:
 		return vdev_make(m->text);
 	case REMOTE_MAPPED_ECHO:
-		return floor_mapped_echo(m->n, (uint32_t)m->size);
+		return baseline_mapped_echo(m->n, (uint32_t)m->size);
 	case REMOTE_TCP_ECHO:
 	case REMOTE_TCP_SINK:
-		return floor_tcp_peer(m);
+		return baseline_tcp_peer(m);
 	case REMOTE_NET_OPEN:
 	case REMOTE_NET_CLOSE:
 	case REMOTE_NET_ECHO:
@@ -124,7 +124,7 @@ close_all(void)
 		soft_close(&soft);
 	for (i = 0; i < NETS; i++)
 		if (nets[i].open)
-			floor_net_close(&nets[i]);
+			baseline_net_close(&nets[i]);
 }
 
 int

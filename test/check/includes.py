@@ -60,11 +60,11 @@ FOREIGN = [
      'only the command interface on rdma-core, and peers, know ibverbs'),
     ('rdma/*', ['lib/connect/*', 'app/bench/peers/*'], 'only lib/connect knows librdmacm'),
     ('*ethdev*.h', ['drivers/soft/*', 'app/bench/baselines/*'],
-     'only the ports of the software device, and floors, know ethdev'),
+     'only the ports of the software device, and baselines, know ethdev'),
     ('*_driver.h', [], 'the driver headers of DPDK are not part of its API'),
 ]
 
-# What makes a fence, and who may: each has a name and a reason in this header. Floors are written
+# What makes a fence, and who may: each has a name and a reason in this header. Baselines are written
 # without anything of ours.
 FENCE = re.compile(r'\b(__atomic_(?:thread|signal)_fence|atomic_(?:thread|signal)_fence|__sync_synchronize|'
                    r'rte_(?:smp_|io_)?[rw]?mb|rte_atomic_thread_fence|_mm_[lsm]fence|'

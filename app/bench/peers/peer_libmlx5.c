@@ -27,10 +27,10 @@
 struct side {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	struct floor_dev dev;
+	struct baseline_dev dev;
 	struct rig_data data;
 	uint32_t batch;
-	enum floor_signal sig;
+	enum baseline_signal sig;
 	uint64_t n;
 };
 
@@ -38,7 +38,7 @@ static double
 libmlx5(void *arg)
 {
 	struct side *s = arg;
-	const uint32_t cqes = s->sig == FLOOR_SIGNAL_ALL ? s->batch : 1;
+	const uint32_t cqes = s->sig == BASELINE_SIGNAL_ALL ? s->batch : 1;
 	struct ibv_send_wr wr[MAX_BATCH], *bad;
 	struct ibv_sge sge[MAX_BATCH];
 	uint64_t i, t = tsc();
@@ -49,7 +49,7 @@ libmlx5(void *arg)
 		uint32_t k, got = 0;
 
 		for (k = 0; k < s->batch; k++) {
-			const uint64_t offset = ((i + k) & FLOOR_SPREAD) * 8;
+			const uint64_t offset = ((i + k) & BASELINE_SPREAD) * 8;
 			const bool last = k + 1 == s->batch;
 
 			sge[k] = (struct ibv_sge){(uintptr_t)(s->data.src + offset), 8, 0};
@@ -59,14 +59,14 @@ libmlx5(void *arg)
 			wr[k].num_sge = 1;
 			wr[k].opcode = IBV_WR_RDMA_WRITE;
 			wr[k].send_flags = IBV_SEND_INLINE;
-			if (last || s->sig == FLOOR_SIGNAL_ALL)
+			if (last || s->sig == BASELINE_SIGNAL_ALL)
 				wr[k].send_flags |= IBV_SEND_SIGNALED;
 			wr[k].wr.rdma.remote_addr = s->data.dst + offset;
 			wr[k].wr.rdma.rkey = 0x2200;
 		}
 		if (ibv_post_send(s->qp, wr, &bad) != 0)
 			return -1;
-		floor_null_run(&s->dev);
+		baseline_null_run(&s->dev);
 		while (got < cqes) {
 			int done = ibv_poll_cq(s->cq, 32, wc);
 
@@ -128,7 +128,7 @@ device_on(struct side *s)
 			c.cqe_size, q.sq.wqe_cnt, q.sq.stride);
 		return -ERANGE;
 	}
-	s->dev = (struct floor_dev){
+	s->dev = (struct baseline_dev){
 		.sq = q.sq.buf,
 		.cq = c.buf,
 		.sq_mask = q.sq.wqe_cnt - 1,
@@ -204,8 +204,8 @@ run(void)
 		measure_pair(libmlx5, &s, post_poll_ours, &ours, &p);
 		if (!p.valid)
 			return -EIO;
-		printf("%s %.3f %.3f %.4f %u %.4f\n", at->name, p.floor, p.ours, p.ratio, p.pairs,
-		       p.shared);
+		printf("%s %.3f %.3f %.4f %u %.4f\n", at->name, p.baseline, p.ours, p.ratio,
+		       p.pairs, p.shared);
 	}
 	return 0;
 }

@@ -19,9 +19,9 @@
 static const char style[] =
 	"<style>\n"
 	":root{color-scheme:light dark;--fg:#1c2330;--bg:#fff;--dim:#5d6778;--line:#d5dae2;"
-	"--floor:#7d899b;--ours:#2f6fde;--bad:#b3261e;--good:#1a7f37}\n"
+	"--baseline:#7d899b;--ours:#2f6fde;--bad:#b3261e;--good:#1a7f37}\n"
 	"@media(prefers-color-scheme:dark){:root{--fg:#e4e8ef;--bg:#14181f;--dim:#9aa5b5;"
-	"--line:#343c49;--floor:#7c8797;--ours:#6ea0ff;--bad:#ff8a80;--good:#56d364}}\n"
+	"--line:#343c49;--baseline:#7c8797;--ours:#6ea0ff;--bad:#ff8a80;--good:#56d364}}\n"
 	"body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);"
 	"max-width:1200px;margin:2em auto;padding:0 1em}\n"
 	"section{display:flex;flex-wrap:wrap;gap:.4em 1.5em;align-items:flex-start;"
@@ -37,7 +37,7 @@ static const char style[] =
 	".rows tr>th[scope=row]{font-weight:normal}\n"
 	".t:focus-visible{outline:2px solid var(--ours)}\n"
 	"text{font:12px system-ui,sans-serif;fill:var(--fg)}\n"
-	".f{fill:var(--floor)}.o{fill:var(--ours)}.a{stroke:var(--line)}\n"
+	".f{fill:var(--baseline)}.o{fill:var(--ours)}.a{stroke:var(--line)}\n"
 	".missed,.failed{color:var(--bad)}.reached{color:var(--good)}.dim{color:var(--dim)}\n"
 	"p.why{flex:100%;margin:0;font-size:13px;color:var(--dim);overflow-wrap:anywhere}\n"
 	"code{white-space:nowrap}\n"
@@ -50,7 +50,7 @@ static const char style[] =
 	"td,th{padding:.1em .2em;border:0;white-space:normal}"
 	"th:first-child{grid-column:1/-1}}\n";
 
-/* Returns the length of "lcore" in "lcore/latency", or of "ns" in "ns; floor: memcpy". */
+/* Returns the length of "lcore" in "lcore/latency", or of "ns" in "ns; baseline: memcpy". */
 static size_t
 head_of(const char *s, const char *end)
 {
@@ -94,14 +94,14 @@ goal(FILE *f, const struct judged *j)
 
 /* Writes the table; @ours: some rows have a figure of Bluebell. */
 static void
-table(FILE *f, const unsigned int *rows, unsigned int n, const char *floor, bool ours)
+table(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline, bool ours)
 {
 	unsigned int i;
 
 	html_table_begin(f, "rows", report_judged(rows[0])->row.name, ours ? 5 : 2);
-	fprintf(f, "<tr><th scope=\"col\">row<th scope=\"col\">%s", floor);
+	fprintf(f, "<tr><th scope=\"col\">row<th scope=\"col\">%s", baseline);
 	if (ours)
-		fprintf(f, "<th scope=\"col\">ours<th scope=\"col\">ratio"
+		fprintf(f, "<th scope=\"col\">Bluebell<th scope=\"col\">ratio"
 			   "<th scope=\"col\">goal");
 	fprintf(f, "<th scope=\"col\">L, ns</tr>\n");
 	for (i = 0; i < n; i++) {
@@ -112,7 +112,7 @@ table(FILE *f, const unsigned int *rows, unsigned int n, const char *floor, bool
 		html_text(f, html_row_name(j->row.name));
 		fprintf(f, "<td>");
 		if (html_measured(j))
-			html_number(f, p->floor);
+			html_number(f, p->baseline);
 		if (ours) {
 			fprintf(f, "<td>");
 			if (html_has_ours(j))
@@ -130,34 +130,34 @@ table(FILE *f, const unsigned int *rows, unsigned int n, const char *floor, bool
 	html_table_end(f);
 }
 
-/* Returns "floor: memcpy" from "ns; floor: memcpy"; "" if there is none. */
+/* Returns "baseline: memcpy" from "ns; baseline: memcpy"; "" if there is none. */
 static const char *
-floor_of(unsigned int row)
+baseline_of(unsigned int row)
 {
-	const char *floor = strchr(report_judged(row)->row.unit, ';');
+	const char *baseline = strchr(report_judged(row)->row.unit, ';');
 
-	return floor != NULL ? floor + 2 : "";
+	return baseline != NULL ? baseline + 2 : "";
 }
 
 /* Describes each baseline once, with its rows unless it is that of all rows. */
 static void
-floors(FILE *f, const unsigned int *rows, unsigned int n)
+baselines(FILE *f, const unsigned int *rows, unsigned int n)
 {
 	unsigned int i, k, same;
 
 	for (i = 0; i < n; i++) {
-		const char *floor = floor_of(rows[i]);
+		const char *baseline = baseline_of(rows[i]);
 
-		for (k = 0; k < i && strcmp(floor_of(rows[k]), floor) != 0; k++)
+		for (k = 0; k < i && strcmp(baseline_of(rows[k]), baseline) != 0; k++)
 			;
-		if (k < i || floor[0] == '\0')
+		if (k < i || baseline[0] == '\0')
 			continue;
 		fprintf(f, "<p class=\"why\">");
-		html_text(f, floor);
+		html_text(f, baseline);
 		for (k = same = 0; k < n; k++)
-			same += strcmp(floor_of(rows[k]), floor) == 0;
+			same += strcmp(baseline_of(rows[k]), baseline) == 0;
 		for (k = i; same < n && k < n; k++) {
-			if (strcmp(floor_of(rows[k]), floor) != 0)
+			if (strcmp(baseline_of(rows[k]), baseline) != 0)
 				continue;
 			fprintf(f, k == i ? " (" : ", ");
 			html_text(f, html_row_name(report_judged(rows[k])->row.name));
@@ -192,7 +192,7 @@ section(FILE *f, unsigned int first, bool first_of_case)
 {
 	const struct judged *j = report_judged(first);
 	unsigned int rows[BENCH_MAX_ROWS], n = plot_rows(first, rows), i;
-	const char *floor = strncmp(j->row.name, "peers/", 6) == 0 ? "peer" : "floor";
+	const char *baseline = strncmp(j->row.name, "peers/", 6) == 0 ? "peer" : "baseline";
 	char name[sizeof(j->row.name)];
 	bool ours = false;
 
@@ -210,9 +210,9 @@ section(FILE *f, unsigned int first, bool first_of_case)
 	}
 	/* Rows that are points of lines are drawn above. */
 	if (j->row.plot == PLOT_NONE)
-		html_bars(f, rows, n, floor);
-	table(f, rows, n, floor, ours);
-	floors(f, rows, n);
+		html_bars(f, rows, n, baseline);
+	table(f, rows, n, baseline, ours);
+	baselines(f, rows, n);
 	reasons(f, rows, n);
 	fprintf(f, "</section>\n");
 }
@@ -291,7 +291,7 @@ report_html(const char *path, double l)
 		"<meta name=\"viewport\" content=\"width=device-width\">\n"
 		"<title>bench</title>\n%s%s</style></head><body>\n<h1>bench</h1>\n",
 		style, html_lines_style);
-	fprintf(f, "<p>Floors written by hand, ours and installed peers, of one run: ");
+	fprintf(f, "<p>Bluebell beside hand-written baselines and installed peers, in one run: ");
 	pairs(f);
 	fprintf(f,
 		". TSC %.2f GHz, core %.2f GHz; L, the round trip of a cache line between the two "

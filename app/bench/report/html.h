@@ -15,7 +15,7 @@
 /* Kind of a line: baselines are dashed, peers dotted. */
 enum html_kind {
 	HTML_OURS,
-	HTML_FLOOR,
+	HTML_BASELINE,
 	HTML_PEER,
 };
 
@@ -61,8 +61,8 @@ extern const char html_lines_style[];
 
 /* ---- html_bars.c */
 
-/* Draws the @n rows, whose baselines are labelled @floor; nothing if none was measured. */
-void html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *floor);
+/* Draws the @n rows, whose baselines are labelled @baseline; nothing if none was measured. */
+void html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline);
 
 /* ---- rows */
 
@@ -84,7 +84,7 @@ html_measured(const struct judged *j)
 static inline bool
 html_has_ours(const struct judged *j)
 {
-	return html_measured(j) && !j->row.p.floor_only;
+	return html_measured(j) && !j->row.p.baseline_only;
 }
 
 /* ---- html_plots.c: the lines made of rows */

@@ -52,8 +52,8 @@ scale(struct bars *b)
 
 		if (!html_measured(j))
 			continue;
-		widen(b, j->row.p.floor);
-		if (!j->row.p.floor_only)
+		widen(b, j->row.p.baseline);
+		if (!j->row.p.baseline_only)
 			widen(b, j->row.p.ours);
 	}
 	if (b->hi <= 0)
@@ -139,11 +139,11 @@ axis(FILE *f, const struct bars *b, unsigned int bottom)
 static unsigned int
 height(const struct judged *j)
 {
-	return GAP + (j->row.p.floor_only || !html_measured(j) ? BAR : 2 * BAR + 2);
+	return GAP + (j->row.p.baseline_only || !html_measured(j) ? BAR : 2 * BAR + 2);
 }
 
 void
-html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *floor)
+html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *baseline)
 {
 	struct bars b = {.rows = rows, .n = n};
 	unsigned int i, y = HEAD, bottom = HEAD;
@@ -157,12 +157,12 @@ html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *floor)
 	fprintf(f,
 		"<svg class=\"b\" viewBox=\"0 0 %d %u\" role=\"img\" aria-label=\"%s%s: the "
 		"figures of the table%s\">\n",
-		WIDTH, bottom + (b.log ? FOOT : 4), floor, b.ours ? " and ours" : "",
+		WIDTH, bottom + (b.log ? FOOT : 4), baseline, b.ours ? " and Bluebell" : "",
 		b.log ? ", on a logarithmic scale" : "");
 	axis(f, &b, bottom);
-	key(f, &b, "f", LABEL, floor);
+	key(f, &b, "f", LABEL, baseline);
 	if (b.ours)
-		key(f, &b, "o", LABEL + 85, "ours");
+		key(f, &b, "o", LABEL + 85, "Bluebell");
 	if (b.log)
 		fprintf(f, "<text class=\"e\" x=\"%d\" y=\"17\">logarithmic scale</text>\n",
 			WIDTH - 2);
@@ -175,8 +175,8 @@ html_bars(FILE *f, const unsigned int *rows, unsigned int n, const char *floor)
 		html_text(f, html_row_name(j->row.name));
 		fprintf(f, "</text>\n");
 		if (html_measured(j)) {
-			bar(f, &b, "f", y, j->row.p.floor);
-			if (!j->row.p.floor_only)
+			bar(f, &b, "f", y, j->row.p.baseline);
+			if (!j->row.p.baseline_only)
 				bar(f, &b, "o", y + BAR + 2, j->row.p.ours);
 		}
 		y += height(j);

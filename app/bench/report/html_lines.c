@@ -28,7 +28,7 @@ const char html_lines_style[] =
 	".h0{--h:var(--h0)}.h1{--h:var(--h1)}.h2{--h:var(--h2)}.h3{--h:var(--h3)}"
 	".h4{--h:var(--h4)}.h5{--h:var(--h5)}.h6{--h:var(--h6)}.h7{--h:var(--h7)}\n"
 	".l{fill:none;stroke:var(--h);stroke-width:2.2}.d{fill:var(--h)}\n"
-	".floor{stroke-dasharray:7 4}.peer{stroke-dasharray:2 4}\n"
+	".baseline{stroke-dasharray:7 4}.peer{stroke-dasharray:2 4}\n"
 	".g{stroke:var(--line);stroke-width:1}.m{text-anchor:middle}.e{text-anchor:end}\n"
 	"figure{flex:1 1 540px;min-width:0;max-width:640px;margin:0}\n"
 	"figure svg{width:100%;max-width:none}\n"
@@ -48,8 +48,8 @@ static const char *const markers[MARKERS] = {"m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.
 					     "m0-5l4.6 5l-4.6 5l-4.6-5z", "m0 4.8l4.6-8h-9.2z"};
 
 static const char *const kind_class[] = {
-	[HTML_OURS] = "ours",
-	[HTML_FLOOR] = "floor",
+	[HTML_OURS] = "Bluebell",
+	[HTML_BASELINE] = "baseline",
 	[HTML_PEER] = "peer",
 };
 

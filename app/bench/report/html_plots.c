@@ -24,12 +24,12 @@ line_of(struct html_lines *p, const char *label, enum html_kind kind)
 
 /* Baselines that are another library or the kernel count as peers. */
 static enum html_kind
-floor_kind(const char *name)
+baseline_kind(const char *name)
 {
 	return strstr(name, "UCX") != NULL || strstr(name, "TCP") != NULL ||
 			       strncmp(name, "peers/", 6) == 0
 		       ? HTML_PEER
-		       : HTML_FLOOR;
+		       : HTML_BASELINE;
 }
 
 static void
@@ -73,18 +73,18 @@ latency_plot(FILE *f, const char *unit, const char *title)
 	for (i = 0; i < BENCH_QUANTILES; i++)
 		snprintf(p.ticks[i], sizeof(p.ticks[i]), "%s", bench_quantiles[i].name);
 	for (i = 0; (j = report_judged(i)) != NULL; i++) {
-		const char *floor = strstr(j->row.unit, "floor: ");
+		const char *baseline = strstr(j->row.unit, "baseline: ");
 
 		if (strncmp(j->row.unit, unit, strlen(unit)) != 0 || !j->row.p.valid)
 			continue;
 		latency_label(j->row.name, label, sizeof(label));
 		add_tail(&p, label, HTML_OURS, &j->row.p.ours_tail);
-		if (floor != NULL)
-			snprintf(by, sizeof(by), "%s", floor + 7);
+		if (baseline != NULL)
+			snprintf(by, sizeof(by), "%s", baseline + 7);
 		else
 			snprintf(by, sizeof(by), "%s%s", label,
-				 j->row.p.floor_only ? "" : " by hand");
-		add_tail(&p, by, floor_kind(by), &j->row.p.floor_tail);
+				 j->row.p.baseline_only ? "" : " by hand");
+		add_tail(&p, by, baseline_kind(by), &j->row.p.baseline_tail);
 	}
 	html_lines(f, &p);
 }
@@ -153,11 +153,12 @@ sweep_plot(FILE *f, enum bench_plot plot, enum html_unit y_unit, const char *tit
 		if (r->plot != plot || !r->p.valid)
 			continue;
 		tick = tick_of(&p, plot, r->x);
-		if (!r->p.floor_only)
+		if (!r->p.baseline_only)
 			add_point(&p, r->ours_line, HTML_OURS, tick, r->p.ours * by);
-		add_point(&p, r->floor_line,
-			  r->floor_line != NULL ? floor_kind(r->floor_line) : HTML_FLOOR, tick,
-			  r->p.floor * by);
+		add_point(&p, r->baseline_line,
+			  r->baseline_line != NULL ? baseline_kind(r->baseline_line)
+						   : HTML_BASELINE,
+			  tick, r->p.baseline * by);
 	}
 	html_lines(f, &p);
 }

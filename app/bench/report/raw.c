@@ -34,13 +34,13 @@ raw_open(struct raw *raw, uint32_t index, const char *here, const char *there)
 
 	raw->index = index;
 	if (rc == 0)
-		rc = floor_net_open(&raw->net, here);
+		rc = baseline_net_open(&raw->net, here);
 	if (rc != 0)
 		return rc;
 	snprintf(msg.text, sizeof(msg.text), "%s", there);
 	rc = remote_call(&msg);
 	if (rc != 0)
-		floor_net_close(&raw->net);
+		baseline_net_close(&raw->net);
 	return rc;
 }
 
@@ -65,7 +65,7 @@ raw_close(struct raw *raw)
 	 * Neither end is polled now: net_memif does not survive a peer that closes during a poll.
 	 */
 	remote_call(&msg);
-	floor_net_close(&raw->net);
+	baseline_net_close(&raw->net);
 }
 
 /*
@@ -73,17 +73,17 @@ raw_close(struct raw *raw)
  * group.
  */
 static int
-pings(struct floor_net *net, const struct raw_run *r, double *ns)
+pings(struct baseline_net *net, const struct raw_run *r, double *ns)
 {
 	const uint64_t half = r->n / 2;
 	uint64_t k, t = tsc();
 	int rc;
 
-	rc = floor_net_ping(net, 1, half, r->size);
+	rc = baseline_net_ping(net, 1, half, r->size);
 	*ns = ns_since(t);
 	t = tsc();
 	for (k = half; k < r->n && rc == 0; k++) {
-		rc = floor_net_ping(net, k, k + 1, r->size);
+		rc = baseline_net_ping(net, k, k + 1, r->size);
 		sample_round_trip(&t);
 	}
 	return rc;
@@ -100,7 +100,7 @@ run(const struct raw_run *r, bool ping)
 		.size = r->size,
 		.window = r->window,
 	};
-	struct floor_net *net = &r->raw->net;
+	struct baseline_net *net = &r->raw->net;
 	int rc = 0;
 	double ns = -1;
 	uint64_t t;
@@ -109,12 +109,12 @@ run(const struct raw_run *r, bool ping)
 		return -1;
 	/* The first one waits for the link, and for the peer to wake up. */
 	if (ping)
-		rc = floor_net_ping(net, 0, 1, r->size);
+		rc = baseline_net_ping(net, 0, 1, r->size);
 	if (rc == 0 && ping) {
 		rc = pings(net, r, &ns);
 	} else if (rc == 0) {
 		t = tsc();
-		rc = floor_net_source(net, r->n, r->size, r->window);
+		rc = baseline_net_source(net, r->n, r->size, r->window);
 		ns = ns_since(t);
 	}
 	if (rc == 0 && remote_wait(&msg) == 0)

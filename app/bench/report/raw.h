@@ -8,11 +8,11 @@
 #ifndef RAW_H
 #define RAW_H
 
-#include "floor_net.h"
+#include "baseline_net.h"
 #include "remote.h"
 
 struct raw {
-	struct floor_net net;
+	struct baseline_net net;
 	uint32_t index; /* index of the other process's end */
 };
 

@@ -47,11 +47,11 @@ limit_here(const struct row *row, double limit)
 {
 	switch (row->limit_by) {
 	case LIMIT_NS:
-		return limit * row->p.floor_limit_scale;
+		return limit * row->p.baseline_limit_scale;
 	case LIMIT_RATE:
-		return limit / row->p.floor_limit_scale;
+		return limit / row->p.baseline_limit_scale;
 	case LIMIT_L:
-		return limit * row->p.floor / row->p.floor_l;
+		return limit * row->p.baseline / row->p.baseline_l;
 	case LIMIT_RATE_L:
 		/*
 		 * A longer path between the cores lowers a rate; with a shorter path other limits
@@ -108,8 +108,8 @@ judge(unsigned int i)
 {
 	const struct row *row = &rows[i].row;
 	const double lo = limit_here(row, row->limit_lo), hi = limit_here(row, row->limit_hi);
-	const bool above = row->p.floor > hi * LIMIT_TOLERANCE;
-	const bool below = row->p.floor < lo / LIMIT_TOLERANCE;
+	const bool above = row->p.baseline > hi * LIMIT_TOLERANCE;
+	const bool below = row->p.baseline < lo / LIMIT_TOLERANCE;
 	const double recorded = above ? hi : lo;
 	const bool by_ratio = row->goal == GOAL_AT_MOST || row->goal == GOAL_AT_LEAST;
 
@@ -124,7 +124,7 @@ judge(unsigned int i)
 			 row->p.shared < 1 ? 100 * row->p.shared : 100);
 		return;
 	}
-	if (row->p.floor_only) {
+	if (row->p.baseline_only) {
 		if (row->limit_by != LIMIT_NONE && (above || below))
 			snprintf(rows[i].why, sizeof(rows[i].why),
 				 "over 1.3 x off the recorded %.4g", recorded);
@@ -138,22 +138,22 @@ judge(unsigned int i)
 		if (by_ratio)
 			rows[i].verdict = "not judged";
 		snprintf(rows[i].why, sizeof(rows[i].why),
-			 "floor %.4g is over 1.3 x slower than the recorded %.4g: no ratio",
-			 row->p.floor, recorded);
+			 "baseline %.4g is over 1.3 x slower than the recorded %.4g: no ratio",
+			 row->p.baseline, recorded);
 		return;
 	}
 	if (by_ratio && !reached(row, row->p.ratio))
 		rows[i].verdict = reached(row, row->p.ours / recorded) ? "not judged" : "missed";
 	snprintf(rows[i].why, sizeof(rows[i].why),
-		 "floor %.4g is over 1.3 x faster than the recorded %.4g: no ratio; it would be "
+		 "baseline %.4g is over 1.3 x faster than the recorded %.4g: no ratio; it would be "
 		 "%.2f, to the recorded %.2f",
-		 row->p.floor, recorded, row->p.ratio, row->p.ours / recorded);
+		 row->p.baseline, recorded, row->p.ratio, row->p.ours / recorded);
 }
 
 void
 report_header(void)
 {
-	printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", "case", "floor", "ours", "ratio", "target",
+	printf("%-32s %9s %9s %7s  %-11s %-10s %s\n", "case", "baseline", "bluebell", "ratio", "target",
 	       "", "unit; L before / after, ns");
 }
 
@@ -187,20 +187,20 @@ print_row(unsigned int i)
 			 rows[i].ratio);
 	else
 		snprintf(ratio, sizeof(ratio), "-");
-	if (row->p.floor_only)
+	if (row->p.baseline_only)
 		snprintf(ours, sizeof(ours), "-");
 	else
 		snprintf(ours, sizeof(ours), "%.4g", row->p.ours);
-	printf("%-32s %9.4g %9s %7s  %-11s %-10s %s", row->name, row->p.floor, ours, ratio, goal,
+	printf("%-32s %9.4g %9s %7s  %-11s %-10s %s", row->name, row->p.baseline, ours, ratio, goal,
 	       rows[i].verdict, row->unit);
 	if (row->p.l_before > 0)
 		printf("; L %.0f / %.0f, %u thrown away", row->p.l_before, row->p.l_after,
 		       row->p.thrown);
 	if (row->goal == GOAL_BELOW_L)
-		printf("; floor %.2f L, ours %.2f L", row->p.floor_l, row->p.ours_l);
+		printf("; baseline %.2f L, bluebell %.2f L", row->p.baseline_l, row->p.ours_l);
 	printf("\n");
-	print_tail("floor", &row->p.floor_tail);
-	print_tail("ours", &row->p.ours_tail);
+	print_tail("baseline", &row->p.baseline_tail);
+	print_tail("bluebell", &row->p.ours_tail);
 	if (rows[i].why[0] != '\0')
 		printf("%-32s   %s\n", "", rows[i].why);
 	if (row->note[0] != '\0')
@@ -340,8 +340,8 @@ report_csv(const char *path)
 		};
 
 		/* Some names and units contain commas. */
-		fprintf(f, "\"%s\",\"%s\",%.6g,", r->name, r->unit, r->p.floor);
-		if (r->p.floor_only)
+		fprintf(f, "\"%s\",\"%s\",%.6g,", r->name, r->unit, r->p.baseline);
+		if (r->p.baseline_only)
 			fprintf(f, ",");
 		else
 			fprintf(f, "%.6g,", r->p.ours);
@@ -349,7 +349,7 @@ report_csv(const char *path)
 			fprintf(f, "%.6g", rows[i].ratio);
 		fprintf(f, ",%s,%.6g,%s,%.6g,%.6g,%u,%.3g", goal[r->goal], r->target,
 			rows[i].verdict, r->p.l_before, r->p.l_after, r->p.thrown, r->p.shared);
-		csv_tail(f, &r->p.floor_tail);
+		csv_tail(f, &r->p.baseline_tail);
 		csv_tail(f, &r->p.ours_tail);
 		fprintf(f, "\n");
 	}
@@ -375,8 +375,8 @@ report_json(const char *path)
 		json_string(f, "case", r->name);
 		fprintf(f, ", ");
 		json_string(f, "unit", r->unit);
-		fprintf(f, ", \"floor\": %.6g, \"ours\": ", r->p.floor);
-		if (r->p.floor_only)
+		fprintf(f, ", \"floor\": %.6g, \"ours\": ", r->p.baseline);
+		if (r->p.baseline_only)
 			fprintf(f, "null, \"ratio\": ");
 		else
 			fprintf(f, "%.6g, \"ratio\": ", r->p.ours);
@@ -388,7 +388,7 @@ report_json(const char *path)
 		fprintf(f,
 			"\"l_before\": %.6g, \"l_after\": %.6g, \"thrown\": %u, \"shared\": %.3g, ",
 			r->p.l_before, r->p.l_after, r->p.thrown, r->p.shared);
-		json_tail(f, "floor", &r->p.floor_tail);
+		json_tail(f, "floor", &r->p.baseline_tail);
 		json_tail(f, "ours", &r->p.ours_tail);
 		json_string(f, "why", rows[i].why);
 		fprintf(f, ", ");

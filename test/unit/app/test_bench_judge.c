@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /*
- * What bench makes of a pair of figures: a floor that is not what it was recorded to be gives no
+ * What bench makes of a pair of figures: a baseline that is not what it was recorded to be gives no
  * ratio and says so, and the target is held to the figure it was set by.
  */
 #include <setjmp.h>
@@ -55,15 +55,15 @@ judged(const struct row *row)
 
 /* Recorded: 10 ns where the core is as fast as the recording's; the target is twice that. */
 static struct row
-time_row(double floor, double ours)
+time_row(double baseline, double ours)
 {
 	return (struct row){
 		.name = "time",
 		.unit = "ns",
-		.p = {.floor = floor,
+		.p = {.baseline = baseline,
 		      .ours = ours,
-		      .ratio = ours / floor,
-		      .floor_limit_scale = 1,
+		      .ratio = ours / baseline,
+		      .baseline_limit_scale = 1,
 		      .valid = true},
 		.goal = GOAL_AT_MOST,
 		.target = 2,
@@ -75,9 +75,9 @@ time_row(double floor, double ours)
 
 /* Recorded: 10 M/s; the target is half of it. */
 static struct row
-rate_row(double floor, double ours)
+rate_row(double baseline, double ours)
 {
-	struct row row = time_row(floor, ours);
+	struct row row = time_row(baseline, ours);
 
 	row.goal = GOAL_AT_LEAST;
 	row.target = 0.5;
@@ -105,26 +105,26 @@ check(const struct row *row, const char *verdict, bool ratio, const char *why)
 static void
 test_within(void **state)
 {
-	static const double floors[] = {7.70, 10, 12.99};
+	static const double baselines[] = {7.70, 10, 12.99};
 	struct row row;
 	size_t i;
 
 	(void)state;
-	for (i = 0; i < sizeof(floors) / sizeof(floors[0]); i++) {
-		row = time_row(floors[i], 1.99 * floors[i]);
+	for (i = 0; i < sizeof(baselines) / sizeof(baselines[0]); i++) {
+		row = time_row(baselines[i], 1.99 * baselines[i]);
 		check(&row, "reached", true, NULL);
-		row = time_row(floors[i], 2.01 * floors[i]);
+		row = time_row(baselines[i], 2.01 * baselines[i]);
 		check(&row, "missed", true, NULL);
-		row = rate_row(floors[i], 0.51 * floors[i]);
+		row = rate_row(baselines[i], 0.51 * baselines[i]);
 		check(&row, "reached", true, NULL);
-		row = rate_row(floors[i], 0.49 * floors[i]);
+		row = rate_row(baselines[i], 0.49 * baselines[i]);
 		check(&row, "missed", true, NULL);
 	}
 }
 
-/* A slow floor flatters: it judges nothing, however good or bad the ratio is. */
+/* A slow baseline flatters: it judges nothing, however good or bad the ratio is. */
 static void
-test_slow_floor(void **state)
+test_slow_baseline(void **state)
 {
 	struct row row;
 
@@ -142,7 +142,7 @@ test_slow_floor(void **state)
 /* A fast one is unjust to us, so what reaches the target by it does; and what misses it even
  * by the recorded figure is missed. */
 static void
-test_fast_floor(void **state)
+test_fast_baseline(void **state)
 {
 	struct row row;
 
@@ -169,17 +169,17 @@ test_scaled(void **state)
 
 	(void)state;
 	row = time_row(20, 30);
-	row.p.floor_limit_scale = 2;
+	row.p.baseline_limit_scale = 2;
 	check(&row, "reached", true, NULL);
 	row = rate_row(5, 3);
-	row.p.floor_limit_scale = 2;
+	row.p.baseline_limit_scale = 2;
 	check(&row, "reached", true, NULL);
 	/* In L: 10 of 100 ns each. */
 	row = time_row(1000, 1500);
 	row.limit_by = LIMIT_L;
-	row.p.floor_l = 10;
+	row.p.baseline_l = 10;
 	check(&row, "reached", true, NULL);
-	row.p.floor_l = 13.1;
+	row.p.baseline_l = 13.1;
 	check(&row, "not judged", false, "slower");
 	/* At twice the L of the recording, half the rate. */
 	row = rate_row(5, 3);
@@ -191,7 +191,7 @@ test_scaled(void **state)
 	check(&row, "not judged", false, "slower");
 }
 
-/* Goals that are no ratio are judged by the figure itself, whatever the floor was. */
+/* Goals that are no ratio are judged by the figure itself, whatever the baseline was. */
 static void
 test_without_ratio(void **state)
 {
@@ -212,10 +212,10 @@ test_without_ratio(void **state)
 	check(&row, "reached", true, NULL);
 	row.goal = GOAL_NONE;
 	check(&row, "", true, NULL);
-	/* A floor that has nothing of ours beside it. */
+	/* A baseline that has nothing of ours beside it. */
 	row = time_row(13.1, 0);
 	row.goal = GOAL_NONE;
-	row.p.floor_only = true;
+	row.p.baseline_only = true;
 	check(&row, "", false, "off the recorded 10");
 }
 
@@ -251,8 +251,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_within),        cmocka_unit_test(test_slow_floor),
-		cmocka_unit_test(test_fast_floor),    cmocka_unit_test(test_scaled),
+		cmocka_unit_test(test_within),        cmocka_unit_test(test_slow_baseline),
+		cmocka_unit_test(test_fast_baseline), cmocka_unit_test(test_scaled),
 		cmocka_unit_test(test_without_ratio), cmocka_unit_test(test_not_measured),
 	};
 

@@ -62,9 +62,9 @@ count_poll(struct bb_wc *wc, unsigned int n)
 	return bb_cq_poll(cq, wc, n);
 }
 
-/* Collected: the floors, on the very QP and CQ. */
+/* Collected: the baselines, on the very QP and CQ. */
 static NOINLINE int
-count_floor_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
+count_baseline_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
 {
 	uint32_t k;
 
@@ -80,7 +80,7 @@ count_floor_post(struct ibv_qp_ex *ex, uint64_t i, uint32_t batch)
 
 /* Collected. */
 static NOINLINE int
-count_floor_post_sge(struct ibv_qp_ex *ex, uint64_t i)
+count_baseline_post_sge(struct ibv_qp_ex *ex, uint64_t i)
 {
 	ibv_wr_start(ex);
 	ex->wr_id = i;
@@ -92,7 +92,7 @@ count_floor_post_sge(struct ibv_qp_ex *ex, uint64_t i)
 
 /* Collected. */
 static NOINLINE unsigned int
-count_floor_poll(struct ibv_cq_ex *ex, uint64_t *wr_ids)
+count_baseline_poll(struct ibv_cq_ex *ex, uint64_t *wr_ids)
 {
 	struct ibv_poll_cq_attr attr = {0};
 	unsigned int n = 0;
@@ -144,12 +144,13 @@ run(bool ours, uint32_t batch, uint64_t n)
 		int bad;
 
 		if (batch == 1)
-			bad = ours ? (int)count_post_sge(i) : count_floor_post_sge(q->ex, i);
+			bad = ours ? (int)count_post_sge(i) : count_baseline_post_sge(q->ex, i);
 		else
-			bad = ours ? (int)count_post(i, batch) : count_floor_post(q->ex, i, batch);
+			bad = ours ? (int)count_post(i, batch)
+				   : count_baseline_post(q->ex, i, batch);
 		if (bad != 0)
 			return 1;
-		if ((ours ? count_poll(wc, 32) : count_floor_poll(q->scq->ex, wr_ids)) != batch)
+		if ((ours ? count_poll(wc, 32) : count_baseline_poll(q->scq->ex, wr_ids)) != batch)
 			return 1;
 	}
 	return 0;

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "floor.h"
+#include "baseline.h"
 #include "soft.h"
 
 #define SET (4u << 20)
@@ -22,12 +22,12 @@ struct band {
 };
 
 static double
-floor_side(void *arg)
+baseline_side(void *arg)
 {
 	const struct band *b = arg;
 	uint64_t t = tsc();
 
-	floor_memcpy(b->s->to, b->s->from, b->s->bytes, b->block, b->n);
+	baseline_memcpy(b->s->to, b->s->from, b->s->bytes, b->block, b->n);
 	return (double)(b->n * b->block) / ns_since(t);
 }
 
@@ -95,13 +95,13 @@ run(void)
 		struct band b = {&s, points[i].block,
 				 (opts.quick ? 2 : 8) * (SET / points[i].block), points[i].batch};
 		struct row row = {
-			.unit = "GB/s; floor: memcpy",
+			.unit = "GB/s; baseline: memcpy",
 			.goal = GOAL_AT_LEAST,
 			.target = points[i].target,
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair(floor_side, &b, our_side, &b, &row.p);
+		measure_pair(baseline_side, &b, our_side, &b, &row.p);
 		/*
 		 * A figure is invalid if the data was not copied; the baseline writes to the same
 		 * buffer.

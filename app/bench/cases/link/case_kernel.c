@@ -78,10 +78,10 @@ texts(char *here, char *there, const struct pmd *pmd, char end, const char *ifac
 static void
 compare(const struct pmd *pmd, struct soft *s, struct raw *raw)
 {
-	struct raw_run stream = {raw, opts.quick ? 2000 : 50000, FLOOR_NET_WRITE8, WINDOW};
+	struct raw_run stream = {raw, opts.quick ? 2000 : 50000, BASELINE_NET_WRITE8, WINDOW};
 	struct link_run ours = {.s = s, .n = opts.quick ? 2048 : 20480};
 	struct row row = {
-		.unit = "M/s; floor: raw packets + CRC",
+		.unit = "M/s; baseline: raw packets + CRC",
 		.goal = GOAL_AT_LEAST,
 		.target = 0.5,
 	};

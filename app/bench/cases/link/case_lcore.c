@@ -39,31 +39,31 @@ in_unit(const struct lcore_run *run, double ns)
 }
 
 static double
-floor_side(void *arg)
+baseline_side(void *arg)
 {
 	struct lcore_run *f = arg;
-	const enum floor_signal sig = f->all ? FLOOR_SIGNAL_ALL : FLOOR_SIGNAL_LAST;
+	const enum baseline_signal sig = f->all ? BASELINE_SIGNAL_ALL : BASELINE_SIGNAL_LAST;
 	double v[BLOCKS];
 	struct peer *peer;
 	uint64_t k, last;
 	unsigned int i;
 
 	__atomic_store_n(&f->r->dev.stop, 0, __ATOMIC_RELAXED);
-	if (peer_start(f->rate ? floor_ideal_thread : floor_register_thread, &f->r->dev, &peer) !=
-	    0)
+	if (peer_start(f->rate ? baseline_ideal_thread : baseline_register_thread, &f->r->dev,
+		       &peer) != 0)
 		return -1;
 	for (i = 0; i < BLOCKS; i++) {
 		uint64_t t = tsc();
 
 		if (f->rate)
-			floor_post_window(&f->r->floor, f->n, f->batch, f->window, sig);
+			baseline_post_window(&f->r->baseline, f->n, f->batch, f->window, sig);
 		else
-			floor_post_register(&f->r->floor, f->n);
+			baseline_post_register(&f->r->baseline, f->n);
 		v[i] = ns_since(t) / (double)f->n;
 	}
 	last = tsc();
 	for (k = 0; k < singles(f); k++) {
-		floor_post_register(&f->r->floor, 1);
+		baseline_post_register(&f->r->baseline, 1);
 		sample_whole(&last);
 	}
 	__atomic_store_n(&f->r->dev.stop, 1, __ATOMIC_RELAXED);
@@ -151,7 +151,7 @@ run(void)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair_cross(floor_side, &lr, our_side, &lr, &row.p);
+		measure_pair_cross(baseline_side, &lr, our_side, &lr, &row.p);
 		report_row(&row);
 	}
 	rig_free(f);

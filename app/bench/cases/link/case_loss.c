@@ -94,7 +94,7 @@ run(void)
 	for (i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
 		struct loss l = {.percent = percents[i], .n = opts.quick ? 2048 : 1024000};
 		struct row row = {
-			.unit = "M/s; floor: without loss",
+			.unit = "M/s; baseline: without loss",
 			.goal = percents[i] == 1 ? GOAL_AT_LEAST : GOAL_NONE,
 			.target = 0.5,
 		};

@@ -4,7 +4,7 @@
 /* A write to memory that another process has mapped, until that process sees it: a baseline. */
 #include <errno.h>
 
-#include "floor_proc.h"
+#include "baseline_proc.h"
 #include "soft.h"
 
 static int
@@ -29,7 +29,7 @@ run(void)
 	}
 	rc = remote_start();
 	for (i = 0; i < sizeof(points) / sizeof(points[0]) && rc == 0; i++) {
-		struct floor_proc_run f = {opts.quick ? 2000 : 20000, points[i].size};
+		struct baseline_proc_run f = {opts.quick ? 2000 : 20000, points[i].size};
 		struct row row = {
 			.unit = "ns one way",
 			.limit_by = LIMIT_L,
@@ -38,7 +38,7 @@ run(void)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair_cross(floor_mapped_latency, &f, NULL, NULL, &row.p);
+		measure_pair_cross(baseline_mapped_latency, &f, NULL, NULL, &row.p);
 		report_row(&row);
 	}
 	return rc;
@@ -46,6 +46,6 @@ run(void)
 
 const struct bench_case case_mapped = {
 	.name = "mapped",
-	.what = "floor: a write into memory of another process, seen there; 8 bytes, 4 KiB",
+	.what = "baseline: a write into memory of another process, seen there; 8 bytes, 4 KiB",
 	.run = run,
 };

@@ -15,13 +15,13 @@ run(void)
 		uint32_t size;
 		double limit;
 	} points[] = {
-		{"memif/64B/rate", 64 - FLOOR_NET_OVERHEAD, 30},
-		{"memif/82B/rate", FLOOR_NET_WRITE8, 0},
+		{"memif/64B/rate", 64 - BASELINE_NET_OVERHEAD, 30},
+		{"memif/82B/rate", BASELINE_NET_WRITE8, 0},
 		{"memif/1KiB/rate", 1024, 9.3},
 		{"memif/4KiB/rate", 4096, 4},
 	};
 	struct raw raw;
-	struct raw_run ping = {&raw, opts.quick ? 1000 : 10000, 64 - FLOOR_NET_OVERHEAD, 0};
+	struct raw_run ping = {&raw, opts.quick ? 1000 : 10000, 64 - BASELINE_NET_OVERHEAD, 0};
 	struct row latency = {
 		.name = "memif/64B/latency",
 		.unit = "ns one way",
@@ -63,6 +63,6 @@ run(void)
 
 const struct bench_case case_memif = {
 	.name = "memif",
-	.what = "floor: raw packets over net_memif, copied, with a CRC; 64 B to 4 KiB",
+	.what = "baseline: raw packets over net_memif, copied, with a CRC; 64 B to 4 KiB",
 	.run = run,
 };

@@ -82,9 +82,9 @@ run(void)
 	}
 	if (n < opts.repeat)
 		return 0;
-	rate.p.floor = median(per_s, n);
-	time.p.floor = median(percent, n);
-	rate.p.floor_only = time.p.floor_only = true;
+	rate.p.baseline = median(per_s, n);
+	time.p.baseline = median(percent, n);
+	rate.p.baseline_only = time.p.baseline_only = true;
 	rate.p.valid = time.p.valid = true;
 	rate.p.pairs = time.p.pairs = n;
 	snprintf(rate.note, sizeof(rate.note), "of 5 us and more, a CPU; longest %.0f us", longest);
@@ -95,6 +95,6 @@ run(void)
 
 const struct bench_case case_pauses = {
 	.name = "pauses",
-	.what = "floor: what the machine takes from a loop that polls, a floor of every p99",
+	.what = "baseline: what the machine takes from a loop that polls, a baseline of every p99",
 	.run = run,
 };

@@ -2,21 +2,21 @@
  * Copyright (c) 2026 The Bluebell authors
  */
 /* Other libraries between two processes of this machine: UCX, and the kernel's TCP. */
-#include "floor_proc.h"
+#include "baseline_proc.h"
 #include "soft.h"
 #include "ucx.h"
 
 static void
 tcp_rows(void)
 {
-	struct floor_proc_run ping = {opts.quick ? 200 : 2000, 8};
-	struct floor_proc_run stream = {opts.quick ? 1000 : 20000, 8};
+	struct baseline_proc_run ping = {opts.quick ? 200 : 2000, 8};
+	struct baseline_proc_run stream = {opts.quick ? 1000 : 20000, 8};
 	struct row latency = {.name = "peers/tcp/latency", .unit = "ns one way, 8 bytes"};
 	struct row rate = {.name = "peers/tcp/rate", .unit = "M/s, 8 bytes"};
 
-	measure_pair_cross(floor_tcp_latency, &ping, NULL, NULL, &latency.p);
+	measure_pair_cross(baseline_tcp_latency, &ping, NULL, NULL, &latency.p);
 	report_row(&latency);
-	measure_pair_cross(floor_tcp_rate, &stream, NULL, NULL, &rate.p);
+	measure_pair_cross(baseline_tcp_rate, &stream, NULL, NULL, &rate.p);
 	report_row(&rate);
 }
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "floor_proc.h"
+#include "baseline_proc.h"
 #include "pairs.h"
 #include "ucx.h"
 
@@ -14,7 +14,7 @@ beside_ucx(struct soft *s)
 {
 	static const struct {
 		const char *name, *unit;
-		measure_fn floor, ours;
+		measure_fn baseline, ours;
 		struct ucx_test test;
 		uint64_t n;
 		uint32_t size;
@@ -22,7 +22,7 @@ beside_ucx(struct soft *s)
 		double target;
 	} points[] = {
 		{"shm/write8/latency/ucx",
-		 "ns one way; floor: UCX put",
+		 "ns one way; baseline: UCX put",
 		 ucx_latency,
 		 link_latency,
 		 {"ucp_put_lat", "shm", 100000, 8},
@@ -31,7 +31,7 @@ beside_ucx(struct soft *s)
 		 GOAL_AT_MOST,
 		 2},
 		{"shm/write8/rate/ucx",
-		 "M/s; floor: UCX put",
+		 "M/s; baseline: UCX put",
 		 ucx_rate,
 		 link_write_rate,
 		 {"ucp_put_bw", "shm", 1000000, 8},
@@ -40,7 +40,7 @@ beside_ucx(struct soft *s)
 		 GOAL_AT_LEAST,
 		 0.3},
 		{"shm/send8/rate/ucx",
-		 "M/s; floor: UCX am",
+		 "M/s; baseline: UCX am",
 		 ucx_rate,
 		 link_send_rate,
 		 {"ucp_am_bw", "shm", 500000, 8},
@@ -49,7 +49,7 @@ beside_ucx(struct soft *s)
 		 GOAL_AT_LEAST,
 		 1},
 		{"shm/write/4KiB/ucx",
-		 "GB/s; floor: UCX put",
+		 "GB/s; baseline: UCX put",
 		 ucx_bandwidth,
 		 link_bandwidth,
 		 {"ucp_put_bw", "shm", 50000, 4096},
@@ -58,7 +58,7 @@ beside_ucx(struct soft *s)
 		 GOAL_NONE,
 		 0},
 		{"shm/write/64KiB/ucx",
-		 "GB/s; floor: UCX put",
+		 "GB/s; baseline: UCX put",
 		 ucx_bandwidth,
 		 link_bandwidth,
 		 {"ucp_put_bw", "shm", 10000, 65536},
@@ -67,7 +67,7 @@ beside_ucx(struct soft *s)
 		 GOAL_AT_LEAST,
 		 0.9},
 		{"shm/write/1MiB/ucx",
-		 "GB/s; floor: UCX put",
+		 "GB/s; baseline: UCX put",
 		 ucx_bandwidth,
 		 link_bandwidth,
 		 {"ucp_put_bw", "shm", 500, 1048576},
@@ -103,7 +103,7 @@ beside_ucx(struct soft *s)
 			ours.n /= 50;
 		}
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair_cross(points[i].floor, &test, points[i].ours, &ours, &row.p);
+		measure_pair_cross(points[i].baseline, &test, points[i].ours, &ours, &row.p);
 		report_row(&row);
 	}
 }
@@ -112,12 +112,12 @@ static int
 run(void)
 {
 	char here[REMOTE_TEXT], there[REMOTE_TEXT];
-	struct floor_proc_run mapped = {opts.quick ? 2000 : 20000, 8};
+	struct baseline_proc_run mapped = {opts.quick ? 2000 : 20000, 8};
 	struct soft s;
 	struct link_run ours = {.s = &s, .n = mapped.n};
 	struct row latency = {
 		.name = "shm/write8/latency",
-		.unit = "ns one way; floor: mapped",
+		.unit = "ns one way; baseline: mapped",
 		.goal = GOAL_BELOW_L,
 		.target = 1.2,
 	};
@@ -141,7 +141,7 @@ run(void)
 	}
 	if (rc != 0)
 		return rc;
-	measure_pair_cross(floor_mapped_latency, &mapped, link_latency, &ours, &latency.p);
+	measure_pair_cross(baseline_mapped_latency, &mapped, link_latency, &ours, &latency.p);
 	report_row(&latency);
 	beside_ucx(&s);
 	tcp_pairs("shm", &s);

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "floor_proc.h"
+#include "baseline_proc.h"
 #include "link.h"
 #include "pairs.h"
 #include "raw.h"
@@ -51,15 +51,15 @@ wire_specs(char *here, char *there, size_t size, const char *more)
 void
 tcp_pairs(const char *name, struct soft *s)
 {
-	struct floor_proc_run ping = {opts.quick ? 200 : 2000, 8};
-	struct floor_proc_run stream = {opts.quick ? 1000 : 20000, 8};
+	struct baseline_proc_run ping = {opts.quick ? 200 : 2000, 8};
+	struct baseline_proc_run stream = {opts.quick ? 1000 : 20000, 8};
 	struct ucx_test am_ping = {"ucp_am_lat", "tcp", ping.n, 8};
 	struct ucx_test am_stream = {"ucp_am_bw", "tcp", stream.n, 8};
 	struct link_run our_ping = {.s = s, .n = opts.quick ? 640 : 6400};
 	struct link_run our_stream = {.s = s, .n = opts.quick ? 5120 : 102400};
 	const bool ucx = ucx_present();
 	struct row row = {
-		.unit = ucx ? "ns one way; floor: UCX over TCP" : "ns one way; floor: TCP",
+		.unit = ucx ? "ns one way; baseline: UCX over TCP" : "ns one way; baseline: TCP",
 		.goal = GOAL_AT_MOST,
 		.target = 0.1,
 	};
@@ -68,11 +68,11 @@ tcp_pairs(const char *name, struct soft *s)
 	if (ucx)
 		measure_pair_cross(ucx_latency, &am_ping, link_latency, &our_ping, &row.p);
 	else
-		measure_pair_cross(floor_tcp_latency, &ping, link_latency, &our_ping, &row.p);
+		measure_pair_cross(baseline_tcp_latency, &ping, link_latency, &our_ping, &row.p);
 	report_row(&row);
 
 	row = (struct row){
-		.unit = ucx ? "M/s; floor: UCX over TCP" : "M/s; floor: TCP",
+		.unit = ucx ? "M/s; baseline: UCX over TCP" : "M/s; baseline: TCP",
 		.goal = GOAL_AT_LEAST,
 		.target = 30,
 	};
@@ -80,7 +80,8 @@ tcp_pairs(const char *name, struct soft *s)
 	if (ucx)
 		measure_pair_cross(ucx_rate, &am_stream, link_write_rate, &our_stream, &row.p);
 	else
-		measure_pair_cross(floor_tcp_rate, &stream, link_write_rate, &our_stream, &row.p);
+		measure_pair_cross(baseline_tcp_rate, &stream, link_write_rate, &our_stream,
+				   &row.p);
 	report_row(&row);
 }
 
@@ -88,23 +89,23 @@ static void
 small(struct soft *s, struct raw *raw)
 {
 	const uint64_t n = opts.quick ? 5120 : 204800;
-	struct raw_run ping = {raw, opts.quick ? 640 : 6400, FLOOR_NET_WRITE8, 0};
-	struct raw_run stream = {raw, opts.quick ? 20000 : 300000, FLOOR_NET_WRITE8, 1u << 20};
+	struct raw_run ping = {raw, opts.quick ? 640 : 6400, BASELINE_NET_WRITE8, 0};
+	struct raw_run stream = {raw, opts.quick ? 20000 : 300000, BASELINE_NET_WRITE8, 1u << 20};
 	struct link_run our_ping = {.s = s, .n = ping.n};
 	struct link_run our_stream = {.s = s, .n = n};
 	struct row latency = {
 		.name = "wire/write8/latency",
-		.unit = "ns one way; floor: memif + CRC",
+		.unit = "ns one way; baseline: memif + CRC",
 		.goal = GOAL_AT_MOST,
 		.target = 1.5,
 	};
 	struct row rate = {
 		.name = "wire/write8/rate",
-		.unit = "M/s; floor: memif + CRC",
+		.unit = "M/s; baseline: memif + CRC",
 		.goal = GOAL_AT_LEAST,
 		.target = 0.3,
 	};
-	struct row sends = {.name = "wire/send8/rate", .unit = "M/s; floor: memif + CRC"};
+	struct row sends = {.name = "wire/send8/rate", .unit = "M/s; baseline: memif + CRC"};
 
 	measure_pair_cross(raw_latency, &ping, link_latency, &our_ping, &latency.p);
 	report_row(&latency);
@@ -137,11 +138,11 @@ large(struct soft *s, struct raw *raw)
 			.s = s,
 			.n = (opts.quick ? 1 : 16) * (LINK_BYTES / points[i].size),
 			.size = points[i].size,
-			.set = FLOOR_NET_SET,
+			.set = BASELINE_NET_SET,
 			.window = points[i].window,
 		};
 		struct row row = {
-			.unit = "GB/s; floor: memif + CRC, 4 KiB",
+			.unit = "GB/s; baseline: memif + CRC, 4 KiB",
 			.goal = GOAL_AT_LEAST,
 			.target = 0.6,
 		};

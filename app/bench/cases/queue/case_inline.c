@@ -10,22 +10,22 @@
 #include "rig.h"
 #include "soft.h"
 
-struct floor_run {
+struct baseline_run {
 	struct rig *r;
 	uint64_t n;
 	uint32_t batch;
-	enum floor_signal sig;
+	enum baseline_signal sig;
 	bool rate;
 };
 
 static double
-floor_side(void *arg)
+baseline_side(void *arg)
 {
-	struct floor_run *f = arg;
+	struct baseline_run *f = arg;
 	uint64_t t = tsc();
 	double ns;
 
-	floor_post_poll(&f->r->floor, f->n, f->batch, f->sig, floor_ideal_run, &f->r->dev);
+	baseline_post_poll(&f->r->baseline, f->n, f->batch, f->sig, baseline_ideal_run, &f->r->dev);
 	ns = ns_since(t) / (double)f->n;
 	return f->rate ? 1000 / ns : ns;
 }
@@ -63,9 +63,9 @@ run(void)
 		goto out;
 	for (i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
 		const uint64_t n = opts.quick ? 32 * 50 : 32 * 400;
-		struct floor_run fr = {f, n, points[i].batch,
-				       points[i].all ? FLOOR_SIGNAL_ALL : FLOOR_SIGNAL_LAST,
-				       points[i].rate};
+		struct baseline_run fr = {
+			f, n, points[i].batch,
+			points[i].all ? BASELINE_SIGNAL_ALL : BASELINE_SIGNAL_LAST, points[i].rate};
 		struct soft_run sr = {&s, n, points[i].batch, points[i].batch, points[i].all, NULL};
 		struct row row = {
 			.unit = points[i].rate ? "M/s" : "ns, post to CQE",
@@ -77,7 +77,8 @@ run(void)
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", points[i].name);
-		measure_pair(floor_side, &fr, points[i].rate ? our_rate : soft_write8, &sr, &row.p);
+		measure_pair(baseline_side, &fr, points[i].rate ? our_rate : soft_write8, &sr,
+			     &row.p);
 		report_row(&row);
 	}
 	soft_close(&s);

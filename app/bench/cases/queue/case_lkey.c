@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "floor.h"
+#include "baseline.h"
 #include "soft.h"
 
 #define REGIONS 64
@@ -15,20 +15,20 @@
 
 struct lkey {
 	uint64_t n;
-	uint64_t addr[FLOOR_SPREAD + 1];
-	struct floor_range ranges[REGIONS];
+	uint64_t addr[BASELINE_SPREAD + 1];
+	struct baseline_range ranges[REGIONS];
 	struct bb_lkey_cache cache;
 	bool hit;
 };
 
 static double
-floor_side(void *arg)
+baseline_side(void *arg)
 {
 	const struct lkey *l = arg;
 	uint64_t t = tsc(), sum;
 
-	sum = l->hit ? floor_range_one(&l->ranges[0], l->addr, l->n)
-		     : floor_range_search(l->ranges, REGIONS, l->addr, l->n);
+	sum = l->hit ? baseline_range_one(&l->ranges[0], l->addr, l->n)
+		     : baseline_range_search(l->ranges, REGIONS, l->addr, l->n);
 	return sum == 0 ? -1 : ns_since(t) / (double)l->n;
 }
 
@@ -39,7 +39,7 @@ our_side(void *arg)
 	uint64_t i, bad = 0, t = tsc();
 
 	for (i = 0; i < l->n; i++) {
-		const uint64_t a = l->addr[i & FLOOR_SPREAD];
+		const uint64_t a = l->addr[i & BASELINE_SPREAD];
 
 		bad += bb_mem_lkey(&l->cache, (const void *)(uintptr_t)a, 64) == BB_LKEY_NONE;
 	}
@@ -57,7 +57,7 @@ measure(struct lkey *l, const char *name)
 	};
 
 	snprintf(row.name, sizeof(row.name), "%s", name);
-	measure_pair(floor_side, l, our_side, l, &row.p);
+	measure_pair(baseline_side, l, our_side, l, &row.p);
 	snprintf(row.note, sizeof(row.note), "%.0f %% of the lookups missed the cache",
 		 100.0 * (double)(l->cache.misses - misses) / ((double)l->n * (opts.repeat + 1)));
 	report_row(&row);
@@ -82,18 +82,18 @@ run(void)
 		uint8_t *at = s.from + 2 * (size_t)i * REGION;
 
 		rc = bb_mr_reg(s.pd, at, REGION, BB_ACCESS_LOCAL_WRITE, &mrs[i]);
-		l.ranges[i] = (struct floor_range){(uintptr_t)at, (uintptr_t)at + REGION, i + 1};
+		l.ranges[i] = (struct baseline_range){(uintptr_t)at, (uintptr_t)at + REGION, i + 1};
 	}
 	if (rc != 0)
 		goto out;
 	bb_lkey_cache_init(&l.cache, s.pd);
 	l.n = opts.quick ? 20000 : 100000;
-	for (i = 0; i <= FLOOR_SPREAD; i++)
+	for (i = 0; i <= BASELINE_SPREAD; i++)
 		l.addr[i] = l.ranges[0].start + i * 7;
 	l.hit = true;
 	measure(&l, "lkey/hit");
 	/* 37 and 64 are coprime: every registration is used once before any is used again. */
-	for (i = 0; i <= FLOOR_SPREAD; i++)
+	for (i = 0; i <= BASELINE_SPREAD; i++)
 		l.addr[i] = l.ranges[i * 37 % REGIONS].start + i * 7;
 	l.hit = false;
 	measure(&l, "lkey/miss");

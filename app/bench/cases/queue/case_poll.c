@@ -20,12 +20,12 @@ struct poll {
 };
 
 static double
-floor_empty(void *arg)
+baseline_empty(void *arg)
 {
 	struct poll *p = arg;
 	uint64_t t = tsc();
 
-	if (floor_poll_empty(&p->r->floor, p->n) != 0)
+	if (baseline_poll_empty(&p->r->baseline, p->n) != 0)
 		return -1;
 	return ns_since(t) / (double)p->n;
 }
@@ -52,7 +52,7 @@ writer(void *arg)
 	for (k = 1; k <= p->rounds; k++) {
 		while (__atomic_load_n(&p->go, __ATOMIC_ACQUIRE) != k)
 			;
-		floor_write_cqes(&p->r->dev, FILL);
+		baseline_write_cqes(&p->r->dev, FILL);
 		__atomic_store_n(&p->ready, k, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -84,9 +84,9 @@ rounds(struct poll *p, uint32_t (*take)(struct rig *r))
 }
 
 static uint32_t
-take_floor(struct rig *r)
+take_baseline(struct rig *r)
 {
-	return floor_poll_ready(&r->floor, FILL);
+	return baseline_poll_ready(&r->baseline, FILL);
 }
 
 static uint32_t
@@ -103,9 +103,9 @@ take_ours(struct rig *r)
 }
 
 static double
-floor_ready(void *arg)
+baseline_ready(void *arg)
 {
-	return rounds(arg, take_floor);
+	return rounds(arg, take_baseline);
 }
 
 static double
@@ -154,10 +154,10 @@ run(void)
 	rc = fill_queue(o);
 	if (rc != 0)
 		goto out;
-	measure_pair(floor_empty, &fp, ours_empty, &op, &empty.p);
+	measure_pair(baseline_empty, &fp, ours_empty, &op, &empty.p);
 	report_row(&empty);
 	if (have_peer_cpu()) {
-		measure_pair_cross(floor_ready, &fp, ours_ready, &op, &ready.p);
+		measure_pair_cross(baseline_ready, &fp, ours_ready, &op, &ready.p);
 		report_row(&ready);
 	} else {
 		report_skip(ready.name, "needs two CPUs");

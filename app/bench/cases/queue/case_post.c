@@ -18,22 +18,22 @@ struct post {
 };
 
 static double
-floor_inline8(void *arg)
+baseline_inline8(void *arg)
 {
 	struct post *p = arg;
 	uint64_t t = tsc();
 
-	floor_post_inline8(&p->r->floor, p->n, p->batch);
+	baseline_post_inline8(&p->r->baseline, p->n, p->batch);
 	return ns_since(t) / (double)p->n;
 }
 
 static double
-floor_sge64(void *arg)
+baseline_sge64(void *arg)
 {
 	struct post *p = arg;
 	uint64_t t = tsc();
 
-	floor_post_sge64(&p->r->floor, p->n, p->batch);
+	baseline_post_sge64(&p->r->baseline, p->n, p->batch);
 	return ns_since(t) / (double)p->n;
 }
 
@@ -103,7 +103,7 @@ run(void)
 
 			snprintf(row.name, sizeof(row.name), "post/%s/batch%u",
 				 k == 0 ? "inline8" : "sge64", points[i].batch);
-			measure_pair(k == 0 ? floor_inline8 : floor_sge64, &fp,
+			measure_pair(k == 0 ? baseline_inline8 : baseline_sge64, &fp,
 				     k == 0 ? ours_inline8 : ours_sge64, &op, &row.p);
 			report_row(&row);
 		}

@@ -13,12 +13,12 @@
 #include "post_poll.h"
 
 static double
-floor_side(void *arg)
+baseline_side(void *arg)
 {
 	struct post_poll *p = arg;
 	uint64_t t = tsc();
 
-	floor_post_poll(&p->r->floor, p->n, p->batch, p->sig, floor_null_run, &p->r->dev);
+	baseline_post_poll(&p->r->baseline, p->n, p->batch, p->sig, baseline_null_run, &p->r->dev);
 	return ns_since(t) / (double)p->n;
 }
 
@@ -30,12 +30,12 @@ peer_row(const char *line)
 		.unit = "ns/WQE",
 		.goal = GOAL_AT_MOST,
 		.target = 0.5,
-		.note = "beside libmlx5, not a floor: ibv_post_send(), ibv_poll_cq()",
+		.note = "beside libmlx5, not a baseline: ibv_post_send(), ibv_poll_cq()",
 	};
 	char name[32];
 
-	if (sscanf(line, "%31s %lf %lf %lf %u %lf", name, &row.p.floor, &row.p.ours, &row.p.ratio,
-		   &row.p.pairs, &row.p.shared) != 6)
+	if (sscanf(line, "%31s %lf %lf %lf %u %lf", name, &row.p.baseline, &row.p.ours,
+		   &row.p.ratio, &row.p.pairs, &row.p.shared) != 6)
 		return;
 	row.p.valid = true;
 	snprintf(row.name, sizeof(row.name), "%s/libmlx5", name);
@@ -76,12 +76,12 @@ run(void)
 			.goal = GOAL_AT_MOST,
 			.target = at->target,
 			.limit_by = LIMIT_NS,
-			.limit_lo = at->floor_ticks / 2.6,
-			.limit_hi = at->floor_ticks / 2.6,
+			.limit_lo = at->baseline_ticks / 2.6,
+			.limit_hi = at->baseline_ticks / 2.6,
 		};
 
 		snprintf(row.name, sizeof(row.name), "%s", at->name);
-		measure_pair(floor_side, &fp, post_poll_ours, &op, &row.p);
+		measure_pair(baseline_side, &fp, post_poll_ours, &op, &row.p);
 		report_row(&row);
 	}
 	peer();

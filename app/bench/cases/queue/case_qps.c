@@ -90,7 +90,7 @@ one_active(struct soft *one, struct soft *all)
 		struct soft_run a = {one, n, points[i].batch, points[i].batch, true, NULL};
 		struct soft_run b = {all, n, points[i].batch, points[i].batch, true, NULL};
 		struct row row = {
-			.unit = "ns/write; floor: 1 pair open",
+			.unit = "ns/write; baseline: 1 pair open",
 			.goal = GOAL_AT_MOST,
 			.target = 1.5,
 		};

@@ -13,7 +13,7 @@
 #include <rte_bitops.h>
 #include <rte_common.h>
 
-#include "floor.h"
+#include "baseline.h"
 #include "soft.h"
 
 #define DEPTH 16
@@ -22,8 +22,8 @@
 struct hand {
 	uint8_t sq[DEPTH * 64], cq[DEPTH * 64];
 	uint32_t sq_rec[16], cq_rec[16];
-	struct floor_qp q;
-	struct floor_dev d;
+	struct baseline_qp q;
+	struct baseline_dev d;
 } __attribute__((aligned(64)));
 
 struct scale {
@@ -47,7 +47,7 @@ hands_new(struct soft *s, uint32_t n)
 		struct hand *h = &hands[i];
 		const size_t offset = 8 * (size_t)(i % 512);
 
-		h->q = (struct floor_qp){
+		h->q = (struct baseline_qp){
 			.sq = h->sq,
 			.cq = h->cq,
 			.sq_mask = DEPTH - 1,
@@ -60,7 +60,7 @@ hands_new(struct soft *s, uint32_t n)
 			.src = s->from + offset,
 			.raddr = (uintptr_t)s->to + offset,
 		};
-		h->d = (struct floor_dev){
+		h->d = (struct baseline_dev){
 			.sq = h->sq,
 			.cq = h->cq,
 			.sq_mask = DEPTH - 1,
@@ -86,11 +86,11 @@ by_hand(void *arg)
 
 	for (r = 0; r < rounds; r++) {
 		for (i = 0; i < c->qps; i++)
-			floor_post_inline8(&c->hands[i].q, 1, 1);
+			baseline_post_inline8(&c->hands[i].q, 1, 1);
 		for (i = 0; i < c->qps; i++)
-			floor_ideal_run(&c->hands[i].d);
+			baseline_ideal_run(&c->hands[i].d);
 		for (i = 0; i < c->qps; i++)
-			if (floor_poll(&c->hands[i].q) != 1)
+			if (baseline_poll(&c->hands[i].q) != 1)
 				return -1;
 	}
 	return 1000 * (double)(rounds * c->qps) / ns_since(t);
@@ -137,14 +137,14 @@ point(uint32_t n)
 {
 	const uint64_t writes = RTE_MAX(opts.quick ? 2000u : 40000u, 4 * n) / n * n;
 	struct row all = {
-		.unit = "M/s; floor: queues and device by hand",
+		.unit = "M/s; baseline: queues and device by hand",
 		.plot = PLOT_QPS,
 		.x = n,
 		.ours_line = "all active, one write each",
-		.floor_line = "queues and device by hand",
+		.baseline_line = "queues and device by hand",
 	};
 	struct row one = {
-		.unit = "M/s; floor: all active",
+		.unit = "M/s; baseline: all active",
 		.plot = PLOT_QPS,
 		.x = n,
 		.ours_line = "one active, 16 writes",

@@ -10,17 +10,17 @@
 
 #include <rte_common.h>
 
-#include "floor_proc.h"
+#include "baseline_proc.h"
 #include "pairs.h"
 #include "raw.h"
 #include "ucx.h"
 
 #define RAW_ID 0
-/* Header bytes of a RoCEv2 WRITE over IPv4, consistent with FLOOR_NET_WRITE8. */
-#define HEADERS (FLOOR_NET_WRITE8 - 8)
+/* Header bytes of a RoCEv2 WRITE over IPv4, consistent with BASELINE_NET_WRITE8. */
+#define HEADERS (BASELINE_NET_WRITE8 - 8)
 
-static const char unit_tcp[] = "M/s; floor: TCP", unit_ucx[] = "M/s; floor: UCX put",
-		  unit_raw[] = "M/s; floor: memif + CRC";
+static const char unit_tcp[] = "M/s; baseline: TCP", unit_ucx[] = "M/s; baseline: UCX put",
+		  unit_raw[] = "M/s; baseline: memif + CRC";
 
 /* Returns the messages of a run: a power of two that takes some milliseconds. */
 static uint64_t
@@ -73,17 +73,18 @@ raw_messages(void *arg)
 static void
 over_memif(struct soft *s, struct raw *raw, uint32_t size)
 {
-	const uint32_t packets = RTE_MAX(size / FLOOR_NET_MAX, 1u);
-	struct raw_messages floor = {
-		{raw, messages(size) * packets, RTE_MIN(size + HEADERS, FLOOR_NET_MAX), 1u << 20},
+	const uint32_t packets = RTE_MAX(size / BASELINE_NET_MAX, 1u);
+	struct raw_messages baseline = {
+		{raw, messages(size) * packets, RTE_MIN(size + HEADERS, BASELINE_NET_MAX),
+		 1u << 20},
 		packets,
 	};
 	struct link_run ours = writes(s, size);
 	struct row row = row_of("memif", size, unit_raw);
 
 	row.ours_line = "RoCEv2 over memif";
-	row.floor_line = "raw packets over memif, copied, with CRC";
-	measure_pair_cross(raw_messages, &floor, link_messages, &ours, &row.p);
+	row.baseline_line = "raw packets over memif, copied, with CRC";
+	measure_pair_cross(raw_messages, &baseline, link_messages, &ours, &row.p);
 	report_row(&row);
 }
 
@@ -92,24 +93,24 @@ static void
 over_shm(struct soft *s, uint32_t size)
 {
 	const uint64_t n = messages(size);
-	struct floor_proc_run stream = {RTE_MAX(n / 8, UINT64_C(4)), size};
+	struct baseline_proc_run stream = {RTE_MAX(n / 8, UINT64_C(4)), size};
 	struct ucx_test put = {"ucp_put_bw", "shm", n, size};
 	const bool ucx = ucx_present();
 	struct link_run ours = writes(s, size);
 	struct row row = row_of("shm", size, ucx ? unit_ucx : unit_tcp);
 
 	row.ours_line = "shared-memory port";
-	row.floor_line = ucx ? "UCX put, shared memory" : "TCP of the kernel";
+	row.baseline_line = ucx ? "UCX put, shared memory" : "TCP of the kernel";
 	/* One buffer, as in UCX's program. */
 	ours.set = size;
-	measure_pair_cross(ucx ? ucx_rate : floor_tcp_rate, ucx ? (void *)&put : (void *)&stream,
+	measure_pair_cross(ucx ? ucx_rate : baseline_tcp_rate, ucx ? (void *)&put : (void *)&stream,
 			   link_messages, &ours, &row.p);
 	report_row(&row);
 	if (!ucx)
 		return;
 	row = row_of("tcp", size, unit_tcp);
-	row.floor_line = "TCP of the kernel";
-	measure_pair_cross(floor_tcp_rate, &stream, NULL, NULL, &row.p);
+	row.baseline_line = "TCP of the kernel";
+	measure_pair_cross(baseline_tcp_rate, &stream, NULL, NULL, &row.p);
 	report_row(&row);
 }
 

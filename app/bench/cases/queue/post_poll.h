@@ -11,19 +11,19 @@
 struct post_poll {
 	struct rig *r;
 	uint32_t batch;
-	enum floor_signal sig;
+	enum baseline_signal sig;
 	uint64_t n;
 };
 
 static const struct post_poll_point {
 	const char *name;
 	uint32_t batch;
-	enum floor_signal sig;
-	double floor_ticks, target; /* ticks at 2.6 GHz, recorded elsewhere */
+	enum baseline_signal sig;
+	double baseline_ticks, target; /* ticks at 2.6 GHz, recorded elsewhere */
 } post_poll_points[] = {
-	{"post_poll/batch1/all", 1, FLOOR_SIGNAL_ALL, 46, 1.4},
-	{"post_poll/batch16/all", 16, FLOOR_SIGNAL_ALL, 17, 2.0},
-	{"post_poll/batch16/last", 16, FLOOR_SIGNAL_LAST, 14, 1.4},
+	{"post_poll/batch1/all", 1, BASELINE_SIGNAL_ALL, 46, 1.4},
+	{"post_poll/batch16/all", 16, BASELINE_SIGNAL_ALL, 17, 2.0},
+	{"post_poll/batch16/last", 16, BASELINE_SIGNAL_LAST, 14, 1.4},
 };
 #define POST_POLL_POINTS (sizeof(post_poll_points) / sizeof(post_poll_points[0]))
 
@@ -35,8 +35,8 @@ post_poll_ours(void *arg)
 	struct rig *r = p->r;
 	const struct rig_data data = rig_data(r);
 	const uint32_t batch = p->batch;
-	const uint32_t cqes = p->sig == FLOOR_SIGNAL_ALL ? batch : 1;
-	const uint32_t flags = p->sig == FLOOR_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
+	const uint32_t cqes = p->sig == BASELINE_SIGNAL_ALL ? batch : 1;
+	const uint32_t flags = p->sig == BASELINE_SIGNAL_ALL ? BB_SEND_SIGNALED : 0;
 	uint64_t i, t = tsc();
 	struct bb_wc wc[32];
 
@@ -48,7 +48,7 @@ post_poll_ours(void *arg)
 					     k + 1 == batch ? BB_SEND_SIGNALED : flags) != 1)
 				return -1;
 		bb_qp_ring(&r->qp);
-		floor_null_run(&r->dev);
+		baseline_null_run(&r->dev);
 		while (got < cqes)
 			got += bb_cq_poll(&r->cq, wc, 32);
 		if (wc[0].status != BB_WC_SUCCESS)

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "floor_proc.h"
+#include "baseline_proc.h"
 
 /* Writes a cell; its number goes last, into its last 8 bytes. */
 static inline void
@@ -33,9 +33,9 @@ await_cell(const uint8_t *cell, uint32_t size, uint64_t v)
 }
 
 double
-floor_mapped_latency(void *run)
+baseline_mapped_latency(void *run)
 {
-	const struct floor_proc_run *r = run;
+	const struct baseline_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_MAPPED_ECHO, .n = r->n, .size = r->size};
 	static uint8_t data[REMOTE_CELL];
 	const uint64_t half = r->n / 2;
@@ -72,7 +72,7 @@ floor_mapped_latency(void *run)
 }
 
 int
-floor_mapped_echo(uint64_t n, uint32_t size)
+baseline_mapped_echo(uint64_t n, uint32_t size)
 {
 	uint64_t k;
 
@@ -202,9 +202,9 @@ ping(int fd, uint64_t n, uint8_t *p, uint32_t size, bool first)
 }
 
 double
-floor_tcp_latency(void *run)
+baseline_tcp_latency(void *run)
 {
-	const struct floor_proc_run *r = run;
+	const struct baseline_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_TCP_ECHO, .n = r->n, .size = r->size};
 	uint8_t data[REMOTE_CELL] = {1};
 	int rc, fd = meet(&msg);
@@ -234,9 +234,9 @@ floor_tcp_latency(void *run)
 }
 
 double
-floor_tcp_rate(void *run)
+baseline_tcp_rate(void *run)
 {
-	const struct floor_proc_run *r = run;
+	const struct baseline_proc_run *r = run;
 	struct remote_msg msg = {.op = REMOTE_TCP_SINK, .n = r->n, .size = r->size};
 	static uint8_t data[BENCH_MAX_SIZE];
 	int rc = 0, fd = meet(&msg);
@@ -263,7 +263,7 @@ floor_tcp_rate(void *run)
 }
 
 int
-floor_tcp_peer(const struct remote_msg *msg)
+baseline_tcp_peer(const struct remote_msg *msg)
 {
 	struct sockaddr_in a = {
 		.sin_family = AF_INET,

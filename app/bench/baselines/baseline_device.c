@@ -4,11 +4,11 @@
 /* Minimal devices: read the doorbell record, process the new WQEs, write CQEs. */
 #include <string.h>
 
-#include "floor.h"
+#include "baseline.h"
 
 /* Writes bytes 32 to 63 of a CQE; op_own is written by the last store. */
 static inline void
-write_cqe(struct floor_dev *d, uint16_t wqe_counter)
+write_cqe(struct baseline_dev *d, uint16_t wqe_counter)
 {
 	uint64_t *cqe = (uint64_t *)(void *)(d->cq + (size_t)(d->pi & d->cq_mask) * 64);
 	uint64_t owner = d->pi >> d->cq_log & 1;
@@ -26,15 +26,15 @@ write_cqe(struct floor_dev *d, uint16_t wqe_counter)
 }
 
 static inline uint16_t
-new_wqes(const struct floor_dev *d)
+new_wqes(const struct baseline_dev *d)
 {
 	return (uint16_t)__builtin_bswap32(__atomic_load_n(d->sq_rec, __ATOMIC_ACQUIRE));
 }
 
 void
-floor_null_run(void *dev)
+baseline_null_run(void *dev)
 {
-	struct floor_dev *d = dev;
+	struct baseline_dev *d = dev;
 	uint16_t end = new_wqes(d);
 
 	while (d->ci != end) {
@@ -51,9 +51,9 @@ floor_null_run(void *dev)
 }
 
 void
-floor_ideal_run(void *dev)
+baseline_ideal_run(void *dev)
 {
-	struct floor_dev *d = dev;
+	struct baseline_dev *d = dev;
 	uint16_t end = new_wqes(d);
 
 	while (d->ci != end) {
@@ -79,23 +79,23 @@ relax(void)
 }
 
 void *
-floor_ideal_thread(void *dev)
+baseline_ideal_thread(void *dev)
 {
-	struct floor_dev *d = dev;
+	struct baseline_dev *d = dev;
 
 	while (!__atomic_load_n(&d->stop, __ATOMIC_RELAXED)) {
 		if (new_wqes(d) == d->ci)
 			relax();
 		else
-			floor_ideal_run(d);
+			baseline_ideal_run(d);
 	}
 	return NULL;
 }
 
 void *
-floor_register_thread(void *dev)
+baseline_register_thread(void *dev)
 {
-	struct floor_dev *d = dev;
+	struct baseline_dev *d = dev;
 	uint64_t head, data;
 
 	while (!__atomic_load_n(&d->stop, __ATOMIC_RELAXED)) {
@@ -112,7 +112,7 @@ floor_register_thread(void *dev)
 }
 
 void
-floor_write_cqes(struct floor_dev *d, uint32_t n)
+baseline_write_cqes(struct baseline_dev *d, uint32_t n)
 {
 	uint32_t i;
 

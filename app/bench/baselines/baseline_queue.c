@@ -4,7 +4,7 @@
 /* Baselines of posting and polling: mlx5 WQEs and CQEs written by hand. */
 #include <string.h>
 
-#include "floor.h"
+#include "baseline.h"
 
 #define OP_RDMA_WRITE 0x08u
 #define CE_CQE        0x08u
@@ -36,7 +36,7 @@ compiler_barrier(void)
 
 /* Writes the control and remote address segments of the WQE at pi: 32 bytes. */
 static inline uint64_t *
-build_head(struct floor_qp *q, uint64_t offset, uint32_t ce)
+build_head(struct baseline_qp *q, uint64_t offset, uint32_t ce)
 {
 	uint64_t *w = (uint64_t *)(void *)(q->sq + (size_t)(q->pi & q->sq_mask) * 64);
 
@@ -50,9 +50,9 @@ build_head(struct floor_qp *q, uint64_t offset, uint32_t ce)
 }
 
 static inline uint64_t *
-build_inline8(struct floor_qp *q, uint64_t i, uint32_t ce)
+build_inline8(struct baseline_qp *q, uint64_t i, uint32_t ce)
 {
-	uint64_t offset = (i & FLOOR_SPREAD) * 8;
+	uint64_t offset = (i & BASELINE_SPREAD) * 8;
 	uint64_t *w = build_head(q, offset, ce);
 	uint32_t header = __builtin_bswap32(0x80000008u);
 
@@ -62,9 +62,9 @@ build_inline8(struct floor_qp *q, uint64_t i, uint32_t ce)
 }
 
 static inline uint64_t *
-build_sge64(struct floor_qp *q, uint64_t i, uint32_t ce)
+build_sge64(struct baseline_qp *q, uint64_t i, uint32_t ce)
 {
-	uint64_t offset = (i & FLOOR_SPREAD) * 8;
+	uint64_t offset = (i & BASELINE_SPREAD) * 8;
 	uint64_t *w = build_head(q, offset, ce);
 
 	w[4] = (uint64_t)__builtin_bswap32(64) | (uint64_t)__builtin_bswap32(q->lkey) << 32;
@@ -73,7 +73,7 @@ build_sge64(struct floor_qp *q, uint64_t i, uint32_t ce)
 }
 
 static inline void
-ring(struct floor_qp *q, const uint64_t *last)
+ring(struct baseline_qp *q, const uint64_t *last)
 {
 	compiler_barrier();
 	*q->sq_rec = __builtin_bswap32(q->pi);
@@ -82,9 +82,9 @@ ring(struct floor_qp *q, const uint64_t *last)
 }
 
 void
-floor_post_inline8(struct floor_qp *q, uint64_t n, uint32_t batch)
+baseline_post_inline8(struct baseline_qp *q, uint64_t n, uint32_t batch)
 {
-	struct floor_qp l = *q;
+	struct baseline_qp l = *q;
 	uint64_t i, *w = NULL;
 	uint32_t k;
 
@@ -97,9 +97,9 @@ floor_post_inline8(struct floor_qp *q, uint64_t n, uint32_t batch)
 }
 
 void
-floor_post_sge64(struct floor_qp *q, uint64_t n, uint32_t batch)
+baseline_post_sge64(struct baseline_qp *q, uint64_t n, uint32_t batch)
 {
-	struct floor_qp l = *q;
+	struct baseline_qp l = *q;
 	uint64_t i, *w = NULL;
 	uint32_t k;
 
@@ -112,24 +112,25 @@ floor_post_sge64(struct floor_qp *q, uint64_t n, uint32_t batch)
 }
 
 static inline void
-post_batch(struct floor_qp *q, uint64_t i, uint32_t batch, enum floor_signal sig)
+post_batch(struct baseline_qp *q, uint64_t i, uint32_t batch, enum baseline_signal sig)
 {
 	uint64_t *w = NULL;
 	uint32_t k;
 
 	for (k = 0; k < batch; k++)
-		w = build_inline8(q, i + k, sig == FLOOR_SIGNAL_ALL || k + 1 == batch ? CE_CQE : 0);
+		w = build_inline8(q, i + k,
+				  sig == BASELINE_SIGNAL_ALL || k + 1 == batch ? CE_CQE : 0);
 	ring(q, w);
 }
 
 void
-floor_post_batch(struct floor_qp *q, uint64_t i, uint32_t batch, enum floor_signal sig)
+baseline_post_batch(struct baseline_qp *q, uint64_t i, uint32_t batch, enum baseline_signal sig)
 {
 	post_batch(q, i, batch, sig);
 }
 
 static inline bool
-valid_at(const struct floor_qp *q, uint32_t ci)
+valid_at(const struct baseline_qp *q, uint32_t ci)
 {
 	const volatile uint8_t *cqe = q->cq + (size_t)(ci & q->cq_mask) * 64;
 	uint8_t own = cqe[63];
@@ -138,13 +139,13 @@ valid_at(const struct floor_qp *q, uint32_t ci)
 }
 
 static inline bool
-valid(const struct floor_qp *q)
+valid(const struct baseline_qp *q)
 {
 	return valid_at(q, q->ci);
 }
 
 static inline uint32_t
-poll(struct floor_qp *q)
+poll(struct baseline_qp *q)
 {
 	uint32_t n = 0;
 
@@ -159,7 +160,7 @@ poll(struct floor_qp *q)
 
 /* Consumes at most @n CQEs. */
 static inline uint32_t
-poll_some(struct floor_qp *q, uint32_t n)
+poll_some(struct baseline_qp *q, uint32_t n)
 {
 	uint32_t i;
 
@@ -170,17 +171,17 @@ poll_some(struct floor_qp *q, uint32_t n)
 }
 
 uint32_t
-floor_poll(struct floor_qp *q)
+baseline_poll(struct baseline_qp *q)
 {
 	return poll(q);
 }
 
 void
-floor_post_poll(struct floor_qp *q, uint64_t n, uint32_t batch, enum floor_signal sig,
-		void (*device)(void *arg), void *arg)
+baseline_post_poll(struct baseline_qp *q, uint64_t n, uint32_t batch, enum baseline_signal sig,
+		   void (*device)(void *arg), void *arg)
 {
-	const uint32_t cqes = sig == FLOOR_SIGNAL_ALL ? batch : 1;
-	struct floor_qp l = *q;
+	const uint32_t cqes = sig == BASELINE_SIGNAL_ALL ? batch : 1;
+	struct baseline_qp l = *q;
 	uint64_t i;
 
 	for (i = 0; i < n; i += batch) {
@@ -195,9 +196,9 @@ floor_post_poll(struct floor_qp *q, uint64_t n, uint32_t batch, enum floor_signa
 }
 
 uint32_t
-floor_poll_empty(struct floor_qp *q, uint64_t n)
+baseline_poll_empty(struct baseline_qp *q, uint64_t n)
 {
-	struct floor_qp l = *q;
+	struct baseline_qp l = *q;
 	uint32_t found = 0;
 	uint64_t i;
 
@@ -207,9 +208,9 @@ floor_poll_empty(struct floor_qp *q, uint64_t n)
 }
 
 uint32_t
-floor_poll_ready(struct floor_qp *q, uint32_t n)
+baseline_poll_ready(struct baseline_qp *q, uint32_t n)
 {
-	struct floor_qp l = *q;
+	struct baseline_qp l = *q;
 	uint32_t i, ready = 0;
 
 	for (i = 0; i < n; i++) {
@@ -223,11 +224,11 @@ floor_poll_ready(struct floor_qp *q, uint32_t n)
 }
 
 void
-floor_post_window(struct floor_qp *q, uint64_t n, uint32_t batch, uint32_t window,
-		  enum floor_signal sig)
+baseline_post_window(struct baseline_qp *q, uint64_t n, uint32_t batch, uint32_t window,
+		     enum baseline_signal sig)
 {
-	const uint32_t per_cqe = sig == FLOOR_SIGNAL_ALL ? 1 : batch;
-	struct floor_qp l = *q;
+	const uint32_t per_cqe = sig == BASELINE_SIGNAL_ALL ? 1 : batch;
+	struct baseline_qp l = *q;
 	uint64_t posted = 0, done = 0;
 
 	while (done < n) {
@@ -246,9 +247,9 @@ floor_post_window(struct floor_qp *q, uint64_t n, uint32_t batch, uint32_t windo
 }
 
 void
-floor_post_register(struct floor_qp *q, uint64_t n)
+baseline_post_register(struct baseline_qp *q, uint64_t n)
 {
-	struct floor_qp l = *q;
+	struct baseline_qp l = *q;
 	uint64_t i;
 
 	for (i = 0; i < n; i++) {

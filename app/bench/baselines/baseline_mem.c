@@ -4,15 +4,15 @@
 /* Baselines of memory: copying, and address-to-key lookup. */
 #include <string.h>
 
-#include "floor.h"
+#include "baseline.h"
 
 uint64_t
-floor_range_one(const struct floor_range *r, const uint64_t *addr, uint64_t n)
+baseline_range_one(const struct baseline_range *r, const uint64_t *addr, uint64_t n)
 {
 	uint64_t i, sum = 0;
 
 	for (i = 0; i < n; i++) {
-		uint64_t a = addr[i & FLOOR_SPREAD];
+		uint64_t a = addr[i & BASELINE_SPREAD];
 
 		if (a >= r->start && a < r->end)
 			sum += r->key;
@@ -22,12 +22,13 @@ floor_range_one(const struct floor_range *r, const uint64_t *addr, uint64_t n)
 }
 
 uint64_t
-floor_range_search(const struct floor_range *r, uint32_t ranges, const uint64_t *addr, uint64_t n)
+baseline_range_search(const struct baseline_range *r, uint32_t ranges, const uint64_t *addr,
+		      uint64_t n)
 {
 	uint64_t i, sum = 0;
 
 	for (i = 0; i < n; i++) {
-		uint64_t a = addr[i & FLOOR_SPREAD];
+		uint64_t a = addr[i & BASELINE_SPREAD];
 		uint32_t lo = 0, hi = ranges;
 
 		while (hi - lo > 1) {
@@ -46,7 +47,7 @@ floor_range_search(const struct floor_range *r, uint32_t ranges, const uint64_t 
 }
 
 void
-floor_memcpy(uint8_t *dst, const uint8_t *src, size_t set, size_t block, uint64_t n)
+baseline_memcpy(uint8_t *dst, const uint8_t *src, size_t set, size_t block, uint64_t n)
 {
 	size_t at = 0;
 	uint64_t i;

@@ -13,7 +13,7 @@
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
 
-#include "floor_net.h"
+#include "baseline_net.h"
 #include "remote.h"
 
 #define MBUFS 2047
@@ -50,7 +50,7 @@ vdev_make(const char *text)
 }
 
 static int
-start_port(struct floor_net *net)
+start_port(struct baseline_net *net)
 {
 	struct rte_eth_conf conf = {.rxmode.mtu = RTE_ETHER_MTU};
 	struct rte_eth_dev_info info;
@@ -72,7 +72,7 @@ start_port(struct floor_net *net)
 }
 
 int
-floor_net_open(struct floor_net *net, const char *vdev)
+baseline_net_open(struct baseline_net *net, const char *vdev)
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
 	bool xdp = strncmp(vdev, "net_af_xdp", strlen("net_af_xdp")) == 0;
@@ -89,20 +89,20 @@ floor_net_open(struct floor_net *net, const char *vdev)
 		goto fail;
 	net->open = true;
 	rc = -ENOMEM;
-	net->from = rte_zmalloc("bench_net_from", FLOOR_NET_SET, 4096);
-	net->to = rte_zmalloc("bench_net_to", FLOOR_NET_SET, 4096);
+	net->from = rte_zmalloc("bench_net_from", BASELINE_NET_SET, 4096);
+	net->to = rte_zmalloc("bench_net_to", BASELINE_NET_SET, 4096);
 	net->pool = rte_pktmbuf_pool_create(name, xdp ? XDP_MBUFS : MBUFS, CACHE, 0,
 					    xdp ? XDP_ROOM : ROOM, SOCKET_ID_ANY);
 	if (net->from == NULL || net->to == NULL || net->pool == NULL)
 		goto fail;
-	for (i = 0; i < FLOOR_NET_SET; i++)
+	for (i = 0; i < BASELINE_NET_SET; i++)
 		net->from[i] = (uint8_t)(i * 31 + (i >> 12));
 	rc = start_port(net);
 	if (rc == 0)
 		return 0;
 fail:
 	fprintf(stderr, "bench: %s: %s\n", vdev, strerror(-rc));
-	floor_net_close(net);
+	baseline_net_close(net);
 	return rc;
 }
 
@@ -137,7 +137,7 @@ stop_alone(uint16_t port)
 }
 
 void
-floor_net_close(struct floor_net *net)
+baseline_net_close(struct baseline_net *net)
 {
 	char name[RTE_ETH_NAME_MAX_LEN];
 
@@ -155,7 +155,7 @@ floor_net_close(struct floor_net *net)
  * Waits for the peer of a memif, which is there when the link is up; querying the link starts it.
  */
 static int
-wait_link(const struct floor_net *net)
+wait_link(const struct baseline_net *net)
 {
 	struct rte_eth_link link;
 	unsigned int i;
@@ -170,40 +170,41 @@ wait_link(const struct floor_net *net)
 }
 
 static inline void
-fill(struct floor_net *net, struct rte_mbuf *m, uint64_t seq, uint32_t size)
+fill(struct baseline_net *net, struct rte_mbuf *m, uint64_t seq, uint32_t size)
 {
 	uint8_t *p = rte_pktmbuf_mtod(m, uint8_t *);
 	uint32_t crc;
 
 	memcpy(p, header, sizeof(header));
-	memcpy(p + sizeof(header), net->from + (seq * size & (FLOOR_NET_SET - 1) & ~4095u), size);
+	memcpy(p + sizeof(header), net->from + (seq * size & (BASELINE_NET_SET - 1) & ~4095u),
+	       size);
 	memcpy(p + sizeof(header), &seq, sizeof(seq));
 	crc = crc32_gzip_refl(0, p + sizeof(header), size);
 	memcpy(p + sizeof(header) + size, &crc, sizeof(crc));
-	m->data_len = (uint16_t)(size + FLOOR_NET_OVERHEAD);
+	m->data_len = (uint16_t)(size + BASELINE_NET_OVERHEAD);
 	m->pkt_len = m->data_len;
 }
 
 /* Checks a packet. Its number is written to *@seq. */
 static inline bool
-take(struct floor_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
+take(struct baseline_net *net, struct rte_mbuf *m, uint32_t size, uint64_t *seq)
 {
 	const uint8_t *p = rte_pktmbuf_mtod(m, const uint8_t *) + sizeof(header);
 	uint32_t crc;
 
-	if (m->nb_segs != 1 || m->data_len != size + FLOOR_NET_OVERHEAD)
+	if (m->nb_segs != 1 || m->data_len != size + BASELINE_NET_OVERHEAD)
 		return false;
 	memcpy(&crc, p + size, sizeof(crc));
 	if (crc32_gzip_refl(0, (uint8_t *)(uintptr_t)p, size) != crc)
 		return false;
 	memcpy(seq, p, sizeof(*seq));
-	memcpy(net->to + (*seq * size & (FLOOR_NET_SET - 1) & ~4095u), p, size);
+	memcpy(net->to + (*seq * size & (BASELINE_NET_SET - 1) & ~4095u), p, size);
 	return true;
 }
 
 /* Sends @n packets, numbered from @seq. */
 static int
-send_burst(struct floor_net *net, uint16_t n, uint64_t seq, uint32_t size)
+send_burst(struct baseline_net *net, uint16_t n, uint64_t seq, uint32_t size)
 {
 	uint64_t idle = 0, since = 0;
 	struct rte_mbuf *m[BURST];
@@ -232,7 +233,7 @@ send_burst(struct floor_net *net, uint16_t n, uint64_t seq, uint32_t size)
  * to grow. Returns the number of packets, < 0 if one is wrong.
  */
 static int
-recv_burst(struct floor_net *net, uint32_t size, bool credits)
+recv_burst(struct baseline_net *net, uint32_t size, bool credits)
 {
 	struct rte_mbuf *m[BURST];
 	uint16_t i, n = rte_eth_rx_burst(net->port, 0, m, BURST);
@@ -251,7 +252,7 @@ recv_burst(struct floor_net *net, uint32_t size, bool credits)
 
 /* Receives at least one packet. */
 static int
-recv_some(struct floor_net *net, uint32_t size, bool credits)
+recv_some(struct baseline_net *net, uint32_t size, bool credits)
 {
 	uint64_t idle = 0, since = 0;
 	int n;
@@ -263,7 +264,7 @@ recv_some(struct floor_net *net, uint32_t size, bool credits)
 }
 
 int
-floor_net_ping(struct floor_net *net, uint64_t from, uint64_t n, uint32_t size)
+baseline_net_ping(struct baseline_net *net, uint64_t from, uint64_t n, uint32_t size)
 {
 	int rc = from == 0 ? wait_link(net) : 0;
 	uint64_t i;
@@ -278,7 +279,7 @@ floor_net_ping(struct floor_net *net, uint64_t from, uint64_t n, uint32_t size)
 }
 
 int
-floor_net_echo(struct floor_net *net, uint64_t n, uint32_t size)
+baseline_net_echo(struct baseline_net *net, uint64_t n, uint32_t size)
 {
 	int rc = wait_link(net);
 	uint64_t i;
@@ -293,7 +294,7 @@ floor_net_echo(struct floor_net *net, uint64_t n, uint32_t size)
 }
 
 int
-floor_net_source(struct floor_net *net, uint64_t n, uint32_t size, uint64_t window)
+baseline_net_source(struct baseline_net *net, uint64_t n, uint32_t size, uint64_t window)
 {
 	uint64_t sent = 0;
 	int rc = wait_link(net);
@@ -313,7 +314,7 @@ floor_net_source(struct floor_net *net, uint64_t n, uint32_t size, uint64_t wind
 }
 
 int
-floor_net_sink(struct floor_net *net, uint64_t n, uint32_t size, uint64_t window)
+baseline_net_sink(struct baseline_net *net, uint64_t n, uint32_t size, uint64_t window)
 {
 	uint64_t credited = 0;
 	int rc = wait_link(net);
